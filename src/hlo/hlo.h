@@ -1,0 +1,451 @@
+// hlo.h - the HLO intermediate representation, on one page: types, shapes, literals, instructions, computations, modules; building, checking,
+// printing, evaluating and costing them.
+//
+// Memory: everything of a module lives in the module's arena and dies with it. Instructions that passes remove are unlinked, not freed.
+// Threads: a module belongs to one thread at a time; reading it from several threads is fine while nobody writes.
+// Values: dense arrays in row-major order of the logical dimensions, whatever the layout says (layouts are kept, and matter only at the
+// edges: parameters, results, bitcasts). Types narrower than a byte take one byte per element.
+//
+//   hsc_module *m; hsc_arena *a = NULL;
+//   hsc_module_create("example", &m);
+//   hsc_builder b; hsc_builder_init(&b, m, "main");
+//   hsc_shape f32_4 = hsc_shape_array(m->arena, HSC_TYPE_F32, 1, (int64_t[]){4});
+//   hsc_instr *x = hsc_build_parameter(&b, 0, f32_4, "x");
+//   hsc_instr *y = hsc_build_binary(&b, HSC_OP_ADD, x, x);
+//   hsc_builder_finish(&b, y, &m->entry);
+#pragma once
+
+#include "base/base.h"
+
+// ---- types ----------------------------------------------------------------------------------------------------------------------
+
+typedef enum hsc_type {
+#define TYPE(id, text, number, bytes, class, bits) HSC_TYPE_##id,
+#include "hlo/types.def"
+#undef TYPE
+  HSC_TYPE_COUNT
+} hsc_type;
+
+typedef enum hsc_type_class { HSC_CLASS_OTHER, HSC_CLASS_PRED, HSC_CLASS_SIGNED, HSC_CLASS_UNSIGNED, HSC_CLASS_FLOAT, HSC_CLASS_COMPLEX } hsc_type_class;
+
+const char *hsc_type_text(hsc_type type);            // "f32"
+bool hsc_type_parse(hsc_view text, hsc_type *out_type);
+int hsc_type_proto(hsc_type type);                   // xla_data.proto number
+hsc_type hsc_type_from_proto(int number);            // HSC_TYPE_INVALID when unknown
+size_t hsc_type_bytes(hsc_type type);                // storage of one element; 0 for tuple, opaque, token
+int hsc_type_bits(hsc_type type);                    // value bits
+hsc_type_class hsc_type_class_of(hsc_type type);
+static inline bool hsc_type_is_integral(hsc_type t) { hsc_type_class c = hsc_type_class_of(t); return c == HSC_CLASS_SIGNED || c == HSC_CLASS_UNSIGNED; }
+static inline bool hsc_type_is_float(hsc_type t) { return hsc_type_class_of(t) == HSC_CLASS_FLOAT; }
+static inline bool hsc_type_is_complex(hsc_type t) { return hsc_type_class_of(t) == HSC_CLASS_COMPLEX; }
+hsc_type hsc_type_real_part(hsc_type type);          // f32 of c64, f64 of c128, else the type itself
+
+// Conversions between a float of any width and its storage bits, rounding to nearest even, overflow as XLA defines for the type.
+double hsc_float_decode(hsc_type type, uint64_t bits);
+uint64_t hsc_float_encode(hsc_type type, double value);
+
+// ---- shapes ---------------------------------------------------------------------------------------------------------------------
+
+enum { HSC_MAX_RANK = 32 };
+
+// Physical order; kept from the input for printing and for the edges. NULL layout means the default (row-major, {rank-1, ..., 0}).
+typedef struct hsc_layout {
+  int32_t rank;
+  const int64_t *minor_to_major;   // [rank]
+  const char *extra;               // what follows the colon inside the braces as XLA prints it (tiles "T(8,128)", "S(1)", "E(4)"), NULL = none
+} hsc_layout;
+
+// A small value; copied freely. Arrays it points to live in an arena and are never changed in place.
+typedef struct hsc_shape {
+  hsc_type type;
+  int32_t rank;                      // arrays: number of dimensions; else 0
+  int32_t element_count;             // tuples: number of elements; else 0
+  const int64_t *dims;               // [rank], each >= 0; for a dynamic dimension the bound
+  const bool *dynamic;               // [rank], NULL = all static
+  const struct hsc_shape *elements;  // [element_count]
+  const hsc_layout *layout;          // NULL = default
+} hsc_shape;
+
+hsc_shape hsc_shape_array(hsc_arena *arena, hsc_type type, int rank, const int64_t *dims);  // copies dims; default layout
+hsc_shape hsc_shape_scalar(hsc_type type);
+hsc_shape hsc_shape_tuple(hsc_arena *arena, int count, const hsc_shape *elements);          // copies the array of elements
+hsc_shape hsc_shape_token(void);
+hsc_shape hsc_shape_with_type(hsc_shape shape, hsc_type type);
+hsc_shape hsc_shape_without_layout(hsc_arena *arena, hsc_shape shape);                      // also in tuple elements
+hsc_shape hsc_shape_copy(hsc_arena *arena, hsc_shape shape);                                // deep copy into another arena
+static inline bool hsc_shape_is_array(const hsc_shape *s) { return s->type != HSC_TYPE_TUPLE && s->type != HSC_TYPE_TOKEN && s->type != HSC_TYPE_OPAQUE && s->type != HSC_TYPE_INVALID; }
+static inline bool hsc_shape_is_tuple(const hsc_shape *s) { return s->type == HSC_TYPE_TUPLE; }
+static inline bool hsc_shape_is_scalar(const hsc_shape *s) { return hsc_shape_is_array(s) && s->rank == 0; }
+int64_t hsc_shape_elements(const hsc_shape *shape);           // product of dimensions; 1 for scalars; 0 for non-arrays
+int64_t hsc_shape_bytes(const hsc_shape *shape);              // storage; tuples: sum of the elements (no table); tokens 0
+bool hsc_shape_same_dims(const hsc_shape *a, const hsc_shape *b);
+bool hsc_shape_equal(const hsc_shape *a, const hsc_shape *b);             // types and dimensions, not layouts
+bool hsc_shape_equal_layout(const hsc_shape *a, const hsc_shape *b);      // also layouts (NULL equals the default)
+bool hsc_layout_is_default(const hsc_shape *shape);
+// As XLA prints it: "f32[32,64]{1,0}", "(s32[], f32[4]{0})". with_layout false leaves the braces out.
+void hsc_shape_print(const hsc_shape *shape, bool with_layout, hsc_bytes *out);
+// Leaves of a (nested) tuple in depth-first order; 1 for an array.
+int hsc_shape_leaf_count(const hsc_shape *shape);
+const hsc_shape *hsc_shape_leaf(const hsc_shape *shape, int leaf);
+
+// ---- literals -------------------------------------------------------------------------------------------------------------------
+
+// A value. Arrays: `data` holds hsc_shape_bytes(shape) bytes, row-major. Tuples: `elements`. Memory is an arena's.
+typedef struct hsc_literal {
+  hsc_shape shape;
+  void *data;                        // arrays; NULL when elided ("constant({...})") or zero-sized
+  struct hsc_literal *elements;      // tuples: [shape.element_count]
+  bool elided;                       // the text it came from left the values out: cannot be run
+} hsc_literal;
+HSC_MUST_USE hsc_status *hsc_literal_create(hsc_arena *arena, const hsc_shape *shape, hsc_literal **out_literal);  // zeroed, deep for tuples
+HSC_MUST_USE hsc_status *hsc_literal_copy(hsc_arena *arena, const hsc_literal *literal, hsc_literal **out_literal);
+double hsc_literal_get_double(const hsc_literal *literal, int64_t index);           // any real type; complex: real part
+double hsc_literal_get_imag(const hsc_literal *literal, int64_t index);
+int64_t hsc_literal_get_int(const hsc_literal *literal, int64_t index);             // integers and pred exactly (u64 wraps); floats truncate
+void hsc_literal_set_double(hsc_literal *literal, int64_t index, double value);     // rounds to the type; integers saturate
+void hsc_literal_set_complex(hsc_literal *literal, int64_t index, double re, double im);
+void hsc_literal_set_int(hsc_literal *literal, int64_t index, int64_t value);       // wraps
+bool hsc_literal_equal(const hsc_literal *a, const hsc_literal *b);                 // bitwise, NaN equals NaN of the same bits
+bool hsc_literal_is_all(const hsc_literal *literal, double value);                  // every element equals value
+void hsc_literal_print(const hsc_literal *literal, hsc_bytes *out);                 // as inside constant(...): "{1, 2}" "{ { 1, 2 }, { 3, 4 } }"
+// Deterministic inputs for runs without data; the recipe is in models/README.md and is the same in Python.
+void hsc_literal_fill(hsc_literal *literal, uint64_t seed, uint32_t argument_index);
+
+// ---- operations -----------------------------------------------------------------------------------------------------------------
+
+enum { VARIADIC_ARITY = -1 };
+typedef enum hsc_op {
+#define OP(id, text, arity, traits, attr, rule, doc) HSC_OP_##id,
+#include "hlo/ops.def"
+#undef OP
+  HSC_OP_COUNT
+} hsc_op;
+
+typedef enum hsc_op_trait {
+  HSC_TRAIT_ELEMENTWISE = 1 << 0,
+  HSC_TRAIT_COMMUTES = 1 << 1,
+  HSC_TRAIT_TRANSCENDENTAL = 1 << 2,
+  HSC_TRAIT_CALLS = 1 << 3,
+  HSC_TRAIT_EFFECT = 1 << 4,
+  HSC_TRAIT_COLLECTIVE = 1 << 5,
+  HSC_TRAIT_ASYNC = 1 << 6,
+  HSC_TRAIT_MOVES = 1 << 7,
+} hsc_op_trait;
+
+const char *hsc_op_text(hsc_op op);
+bool hsc_op_parse(hsc_view text, hsc_op *out_op);
+int hsc_op_arity(hsc_op op);               // VARIADIC_ARITY or the count
+uint32_t hsc_op_traits(hsc_op op);
+const char *hsc_op_doc(hsc_op op);
+// The one sentence that says an op is not there yet, for evaluator, compiler, transforms: UNIMPLEMENTED "<op>: not built yet: <where>".
+HSC_MUST_USE hsc_status *hsc_op_not_built(hsc_op op, const char *where);
+
+// ---- attributes -----------------------------------------------------------------------------------------------------------------
+
+typedef struct hsc_dims {
+  int32_t count;
+  const int64_t *v;   // [count], arena
+} hsc_dims;
+
+typedef enum hsc_direction { HSC_EQ, HSC_NE, HSC_LT, HSC_LE, HSC_GT, HSC_GE } hsc_direction;
+typedef enum hsc_compare_type { HSC_COMPARE_DEFAULT, HSC_COMPARE_FLOAT, HSC_COMPARE_TOTALORDER, HSC_COMPARE_SIGNED, HSC_COMPARE_UNSIGNED } hsc_compare_type;
+typedef enum hsc_fusion_kind { HSC_FUSION_LOOP, HSC_FUSION_INPUT, HSC_FUSION_OUTPUT, HSC_FUSION_CUSTOM } hsc_fusion_kind;
+typedef enum hsc_fft_type { HSC_FFT, HSC_IFFT, HSC_RFFT, HSC_IRFFT } hsc_fft_type;
+typedef enum hsc_rng_algorithm { HSC_RNG_DEFAULT, HSC_RNG_THREE_FRY, HSC_RNG_PHILOX } hsc_rng_algorithm;
+typedef enum hsc_rng_distribution { HSC_RNG_NONE, HSC_RNG_UNIFORM, HSC_RNG_NORMAL } hsc_rng_distribution;
+typedef enum hsc_transpose { HSC_NO_TRANSPOSE, HSC_TRANSPOSE, HSC_ADJOINT } hsc_transpose;
+
+typedef struct hsc_window_dim {
+  int64_t size, stride, pad_low, pad_high, window_dilation, base_dilation;   // stride and dilations default to 1
+  bool reversal;
+} hsc_window_dim;
+typedef struct hsc_window {
+  int32_t rank;
+  const hsc_window_dim *dims;   // [rank]
+} hsc_window;
+
+typedef struct hsc_dot_dims {
+  hsc_dims lhs_batch, rhs_batch, lhs_contracting, rhs_contracting;
+  hsc_dims precision;           // operand_precision: 0 default, 1 high, 2 highest; empty = default
+  int32_t algorithm;            // PrecisionConfig.Algorithm number; 0 = unset
+  const char *sparsity;         // raw text; NULL = none
+} hsc_dot_dims;
+
+typedef struct hsc_conv_dims {
+  int32_t spatial_rank;
+  int64_t input_batch, input_feature, kernel_input, kernel_output, output_batch, output_feature;   // dimension numbers
+  const int64_t *input_spatial, *kernel_spatial, *output_spatial;                                  // [spatial_rank]
+} hsc_conv_dims;
+
+typedef struct hsc_gather_dims {   // also scatter: offset_dims = update_window_dims, collapsed = inserted_window_dims,
+  hsc_dims offset_dims;            //   start_index_map = scatter_dims_to_operand_dims, *_batching = input/scatter_indices_batching_dims
+  hsc_dims collapsed_slice_dims;
+  hsc_dims start_index_map;
+  hsc_dims operand_batching_dims;
+  hsc_dims start_indices_batching_dims;
+  int64_t index_vector_dim;
+  hsc_dims slice_sizes;            // gather only
+  bool indices_are_sorted;
+  bool unique;                     // scatter: unique_indices
+} hsc_gather_dims;
+
+typedef struct hsc_pad_dim { int64_t low, high, interior; } hsc_pad_dim;
+
+// The typed attributes of an instruction; ops.def says which member an op uses. Arrays live in the module's arena.
+typedef union hsc_attr {
+  struct { hsc_dims dims; bool is_stable; bool is_reverse; } dims;   // broadcast, transpose, reduce, concatenate, reverse, iota, sort, map, get-dimension-size ...
+  struct { int64_t value; } index;                                   // parameter number, tuple index, rng-get-and-update-state delta
+  struct { hsc_literal *value; } literal;                            // constant
+  struct { hsc_direction direction; hsc_compare_type type; } compare;
+  struct { hsc_dims start, limit, stride; } slice;
+  struct { hsc_dims sizes; } slice_sizes;                            // dynamic-slice
+  struct { int32_t rank; const hsc_pad_dim *dims; } pad;
+  struct { hsc_window window; } window;                              // reduce-window, select-and-scatter
+  struct { hsc_window window; hsc_conv_dims dims; int64_t feature_groups, batch_groups; hsc_dims precision; } conv;
+  hsc_dot_dims dot;
+  hsc_gather_dims gather;
+  hsc_gather_dims scatter;
+  struct { hsc_fft_type type; hsc_dims length; } fft;
+  struct { float epsilon; int64_t feature_index; } batch_norm;
+  struct { bool lower; } cholesky;
+  struct { bool left_side, lower, unit_diagonal; hsc_transpose transpose_a; } triangular;
+  struct { hsc_rng_algorithm algorithm; hsc_rng_distribution distribution; } rng;
+  struct { int32_t exponent_bits, mantissa_bits; } precision;        // reduce-precision
+  struct { hsc_fusion_kind kind; } fusion;
+  struct { int64_t k; bool largest; } topk;
+  struct {                                                           // custom-call, infeed, outfeed, send, recv, async
+    const char *target;            // custom_call_target, infeed_config ...; NULL = none
+    const char *opaque;            // legacy backend_config string given to the target; NULL = none
+    int32_t api_version;           // 0 = unset; 1 original, 2 status returning, 3 unified, 4 typed FFI
+    bool has_side_effect;
+    hsc_literal *literal;
+    hsc_dims operand_layouts_text; // count of operand_layout_constraints; the shapes are in operand_layouts
+    const hsc_shape *operand_layouts;
+    const char *aliasing;          // output_to_operand_aliasing, raw text; NULL = none
+    int64_t channel_id;            // 0 = none
+    bool is_host_transfer;
+  } custom;
+  struct {                                                           // collectives
+    hsc_dims dims;                 // all-gather, reduce-scatter, all-to-all: dimension
+    const char *replica_groups;    // raw text as printed
+    const char *pairs;             // source_target_pairs, raw text
+    int64_t channel_id;            // 0 = none
+    bool use_global_device_ids, constrain_layout;
+  } collective;
+} hsc_attr;
+
+typedef struct hsc_metadata {
+  const char *op_type, *op_name, *source_file;   // NULL = none
+  int32_t source_line, source_end_line, source_column, source_end_column, stack_frame_id;   // 0 = none
+  const char *extra;                             // other fields, raw text
+} hsc_metadata;
+
+// ---- instructions, computations, modules ----------------------------------------------------------------------------------------
+
+typedef struct hsc_instr hsc_instr;
+typedef struct hsc_computation hsc_computation;
+typedef struct hsc_module hsc_module;
+
+struct hsc_instr {
+  hsc_op op;
+  uint32_t id;                       // unique in the module; proto ids are mapped to it
+  const char *name;                  // without %; unique in the module
+  hsc_shape shape;
+  hsc_instr **operands;              // [operand_count]
+  int32_t operand_count;
+  int32_t called_count;
+  hsc_computation **called;          // [called_count]: to_apply; while: {condition, body}; conditional: branches; fusion: calls;
+                                     //   select-and-scatter: {select, scatter}
+  hsc_attr attr;
+  hsc_computation *parent;
+  hsc_instr *prev, *next;            // program order within the computation: operands come before users
+  hsc_instr **users;                 // [user_count], one entry per use (an instruction that uses this twice is there twice); any order
+  int32_t user_count, user_capacity;
+  int32_t control_count;
+  hsc_instr **control_predecessors;  // [control_count]
+  const hsc_metadata *metadata;      // NULL = none
+  const char *sharding;              // raw text with its braces; NULL = none
+  const char *frontend_attributes;   // raw text with its braces; NULL = none
+  const char *backend_config;        // raw text (JSON object or quoted string, as printed); NULL = none
+  const char *extra_attributes;      // unknown attributes, raw "key=value, key=value"; NULL = none. Never dropped.
+  int32_t line, column;              // where it stood in the text it came from; 0 = unknown
+  int32_t index;                     // scratch number for the pass or emitter that is running
+  void *scratch;                     // scratch pointer, likewise
+};
+
+struct hsc_computation {
+  const char *name;                  // without %
+  uint32_t id;
+  hsc_module *module;
+  hsc_instr *first, *last;           // program order
+  int32_t instr_count;
+  hsc_instr **parameters;            // [parameter_count], by number
+  int32_t parameter_count;
+  hsc_instr *root;
+  const char *execution_thread;      // NULL = main
+  int32_t index;                     // scratch
+  void *scratch;
+};
+
+typedef struct hsc_alias {           // input_output_alias entry
+  hsc_dims output_index;             // path in the result
+  int64_t parameter;
+  hsc_dims parameter_index;          // path in the parameter
+  bool must_alias;
+} hsc_alias;
+
+struct hsc_module {
+  hsc_arena *arena;
+  const char *name;
+  hsc_computation **computations;    // [computation_count]: called ones before their callers; the entry is last after hsc_module_sort
+  int32_t computation_count, computation_capacity;
+  hsc_computation *entry;
+  uint32_t next_id;
+  bool is_scheduled;
+  const char *layout_text;           // entry_computation_layout as given, raw; NULL = none
+  const hsc_alias *aliases;          // [alias_count] input_output_alias
+  int32_t alias_count;
+  const hsc_alias *donors;           // [donor_count] buffer_donor; only parameter and parameter_index are set
+  int32_t donor_count;
+  int32_t num_partitions, replica_count;   // 1 when not given
+  const char *extra_attributes;      // header attributes that are kept as raw text: "frontend_attributes={...}, ..."; NULL = none
+  const char *source_path;           // file it came from, for messages; NULL = none
+  hsc_map *names;                    // instruction and computation names in use (owned through the arena's destroy hook)
+};
+
+HSC_MUST_USE hsc_status *hsc_module_create(const char *name, hsc_module **out_module);
+void hsc_module_destroy(hsc_module *module);
+HSC_MUST_USE hsc_status *hsc_module_clone(const hsc_module *module, hsc_module **out_module);
+// Adds an empty computation; its name is made unique.
+hsc_computation *hsc_module_add_computation(hsc_module *module, const char *name);
+// Copies a computation (and, when deep, what it calls) within or across modules. `map_arguments` may be NULL.
+HSC_MUST_USE hsc_status *hsc_computation_clone(hsc_module *to, const hsc_computation *computation, const char *suffix, bool deep, hsc_computation **out_clone);
+// Puts computations in callee-before-caller order, drops unreachable ones. FAILED_PRECONDITION on recursion.
+HSC_MUST_USE hsc_status *hsc_module_sort(hsc_module *module);
+int64_t hsc_module_instr_count(const hsc_module *module);
+hsc_computation *hsc_module_find(const hsc_module *module, const char *name);
+// Hash of meaning: structure, shapes, attributes, constants; not names, metadata, ids or the order of independent instructions' printing.
+hsc_hash128 hsc_module_fingerprint(const hsc_module *module);
+hsc_hash128 hsc_computation_fingerprint(const hsc_computation *computation);
+
+// Safe while the body removes the current instruction.
+#define HSC_FOR_EACH_INSTR_IN(computation, instr) \
+  for (hsc_instr *instr = (computation)->first, *instr##_next = instr ? instr->next : NULL; instr; \
+       instr = instr##_next, instr##_next = instr ? instr->next : NULL)
+#define HSC_FOR_EACH_COMPUTATION(module, computation) \
+  for (int computation##_i = 0; computation##_i < (module)->computation_count; computation##_i++) \
+    for (hsc_computation *computation = (module)->computations[computation##_i]; computation; computation = NULL)
+
+// ---- building and editing -------------------------------------------------------------------------------------------------------
+
+// Appends instructions to one computation, with inferred shapes. Errors are sticky: after the first failure calls return a harmless dummy
+// of the right kind, and hsc_builder_finish returns the status.
+typedef struct hsc_builder {
+  hsc_module *module;
+  hsc_computation *computation;
+  hsc_instr *before;                 // insert before this one; NULL = at the end
+  hsc_status *status;                // first failure, owned until finish
+  const hsc_metadata *metadata;      // put on every instruction that is built; NULL = none
+} hsc_builder;
+void hsc_builder_init(hsc_builder *builder, hsc_module *module, const char *computation_name);            // a new computation
+void hsc_builder_at(hsc_builder *builder, hsc_computation *computation, hsc_instr *before);               // edit an existing one
+HSC_MUST_USE hsc_status *hsc_builder_finish(hsc_builder *builder, hsc_instr *root, hsc_computation **out_computation);  // root NULL keeps the root
+
+// The general one: op, shape, operands and called computations; attributes set by the caller through instr->attr afterwards (or before infer).
+hsc_instr *hsc_build(hsc_builder *b, hsc_op op, hsc_shape shape, int operand_count, hsc_instr *const *operands);
+hsc_instr *hsc_build_calls(hsc_builder *b, hsc_op op, hsc_shape shape, int operand_count, hsc_instr *const *operands, int called_count, hsc_computation *const *called);
+hsc_instr *hsc_build_parameter(hsc_builder *b, int64_t number, hsc_shape shape, const char *name);
+hsc_instr *hsc_build_constant(hsc_builder *b, hsc_literal *literal);                                  // literal must live in the module's arena
+hsc_instr *hsc_build_scalar(hsc_builder *b, hsc_type type, double value);
+hsc_instr *hsc_build_unary(hsc_builder *b, hsc_op op, hsc_instr *x);
+hsc_instr *hsc_build_binary(hsc_builder *b, hsc_op op, hsc_instr *x, hsc_instr *y);
+hsc_instr *hsc_build_compare(hsc_builder *b, hsc_direction direction, hsc_instr *x, hsc_instr *y);
+hsc_instr *hsc_build_select(hsc_builder *b, hsc_instr *pred, hsc_instr *on_true, hsc_instr *on_false);
+hsc_instr *hsc_build_convert(hsc_builder *b, hsc_type type, hsc_instr *x);
+hsc_instr *hsc_build_broadcast(hsc_builder *b, hsc_instr *x, hsc_shape shape, hsc_dims dims);         // shape gives the output dimensions
+hsc_instr *hsc_build_reshape(hsc_builder *b, hsc_instr *x, int rank, const int64_t *dims);
+hsc_instr *hsc_build_transpose(hsc_builder *b, hsc_instr *x, hsc_dims permutation);
+hsc_instr *hsc_build_slice(hsc_builder *b, hsc_instr *x, hsc_dims start, hsc_dims limit, hsc_dims stride);
+hsc_instr *hsc_build_dynamic_slice(hsc_builder *b, hsc_instr *x, int index_count, hsc_instr *const *indices, hsc_dims sizes);
+hsc_instr *hsc_build_dynamic_update_slice(hsc_builder *b, hsc_instr *x, hsc_instr *update, int index_count, hsc_instr *const *indices);
+hsc_instr *hsc_build_concatenate(hsc_builder *b, int count, hsc_instr *const *operands, int64_t dimension);
+hsc_instr *hsc_build_iota(hsc_builder *b, hsc_shape shape, int64_t dimension);
+hsc_instr *hsc_build_reduce(hsc_builder *b, hsc_instr *x, hsc_instr *init, hsc_dims dims, hsc_computation *reducer);
+hsc_instr *hsc_build_dot(hsc_builder *b, hsc_instr *lhs, hsc_instr *rhs, hsc_dot_dims dims);
+hsc_instr *hsc_build_tuple(hsc_builder *b, int count, hsc_instr *const *operands);
+hsc_instr *hsc_build_get_tuple_element(hsc_builder *b, hsc_instr *tuple, int64_t index);
+hsc_instr *hsc_build_call(hsc_builder *b, hsc_computation *computation, int count, hsc_instr *const *operands);
+hsc_instr *hsc_build_while(hsc_builder *b, hsc_computation *condition, hsc_computation *body, hsc_instr *init);
+// A scalar computation "x op y" for reducers, shared per (module, op, type).
+hsc_computation *hsc_module_scalar_reducer(hsc_module *module, hsc_op op, hsc_type type);
+// Copies op, shape, attributes, called, metadata and raw texts of `instr`, with new operands. Works across modules (deep copies attributes).
+hsc_instr *hsc_build_clone(hsc_builder *b, const hsc_instr *instr, hsc_instr *const *operands);
+hsc_dims hsc_dims_copy(hsc_arena *arena, int count, const int64_t *v);
+#define HSC_DIMS(arena, ...) hsc_dims_copy((arena), (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
+
+void hsc_instr_set_operand(hsc_instr *instr, int operand, hsc_instr *value);                  // keeps users right
+void hsc_instr_set_operands(hsc_instr *instr, int count, hsc_instr *const *values);
+void hsc_instr_set_called(hsc_instr *instr, int count, hsc_computation *const *called);
+HSC_MUST_USE hsc_status *hsc_instr_set_name(hsc_instr *instr, const char *name);              // made unique with .N
+HSC_MUST_USE hsc_status *hsc_instr_replace_uses(hsc_instr *instr, hsc_instr *by);             // all uses and the root; shapes must be equal
+void hsc_instr_remove(hsc_instr *instr);                                                      // must have no users and not be the root
+void hsc_instr_move_before(hsc_instr *instr, hsc_instr *before);
+bool hsc_instr_is_dead(const hsc_instr *instr);                                               // no users, not root, no effect, not a parameter
+bool hsc_instr_has_effect(const hsc_instr *instr);                                            // itself or something that it calls
+bool hsc_instr_is_scalar_constant(const hsc_instr *instr, double *out_value);                 // also through broadcast
+bool hsc_attr_equal(const hsc_instr *a, const hsc_instr *b);                                  // same op and same attributes
+
+// ---- checking, printing ---------------------------------------------------------------------------------------------------------
+
+// Infers the shape from operands, attributes and called computations. For rows whose rule is `given`, checks instr->shape and returns it.
+// Errors: INVALID_ARGUMENT with the op, what differs, and both values.
+HSC_MUST_USE hsc_status *hsc_infer_shape(hsc_arena *arena, const hsc_instr *instr, hsc_shape *out_shape);
+// Everything: links, order, users, parameters, shapes against inference, called computations' signatures, no recursion.
+// Errors point at the instruction (name, line:column of the module's source).
+HSC_MUST_USE hsc_status *hsc_module_verify(const hsc_module *module);
+HSC_MUST_USE hsc_status *hsc_instr_verify(const hsc_instr *instr);
+
+typedef struct hsc_print_options {
+  bool no_metadata;
+  bool no_layouts;
+  bool elide_large_constants;   // more than 10 elements print as {...}
+  bool no_backend_config;
+  bool operand_shapes;          // XLA's older style, "add(f32[4]{0} %x, ...)"
+  bool no_percent;              // names without %
+} hsc_print_options;
+// As XLA prints modules; parses back to the same module (unless constants are elided). options NULL = all false.
+void hsc_module_print(const hsc_module *module, const hsc_print_options *options, hsc_bytes *out);
+void hsc_computation_print(const hsc_computation *computation, const hsc_print_options *options, hsc_bytes *out);
+void hsc_instr_print(const hsc_instr *instr, const hsc_print_options *options, hsc_bytes *out);
+
+// ---- reference evaluator --------------------------------------------------------------------------------------------------------
+
+// Runs the entry computation. Slow, obvious, complete: the oracle for everything else.
+// arguments[i] has the shape of parameter i. The result lives in `arena`.
+// Errors: UNIMPLEMENTED by op name, INVALID_ARGUMENT for argument shapes, RESOURCE_EXHAUSTED, FAILED_PRECONDITION for elided constants.
+HSC_MUST_USE hsc_status *hsc_evaluate(const hsc_module *module, int argument_count, hsc_literal *const *arguments, hsc_arena *arena, hsc_literal **out_result);
+HSC_MUST_USE hsc_status *hsc_evaluate_computation(const hsc_computation *computation, int argument_count, hsc_literal *const *arguments, hsc_arena *arena, hsc_literal **out_result);
+// One instruction with given operand values (constant folding, tests of single ops).
+HSC_MUST_USE hsc_status *hsc_evaluate_instr(const hsc_instr *instr, hsc_literal *const *operands, hsc_arena *arena, hsc_literal **out_result);
+
+// How two results differ, leaf by leaf. ULP distance in the output's type; NaN against NaN is equal.
+typedef struct hsc_difference {
+  int leaf;                       // depth-first leaf with the largest difference
+  int64_t index;                  // element
+  double max_abs;
+  double max_rel;
+  uint64_t max_ulp;
+  int64_t nan_mismatches;         // elements that are NaN in only one of the two
+  double left, right;             // the two values there
+} hsc_difference;
+HSC_MUST_USE hsc_status *hsc_literal_compare(const hsc_literal *left, const hsc_literal *right, hsc_difference *out_difference);
+
+// ---- cost model -----------------------------------------------------------------------------------------------------------------
+
+// Counted as XLA's HloCostAnalysis counts (xla/service/hlo_cost_analysis.cc): a multiply-add is 2 flops; transcendentals apart.
+typedef struct hsc_cost {
+  double flops, transcendentals;  // count
+  double bytes_read, bytes_written;
+} hsc_cost;
+void hsc_instr_cost(const hsc_instr *instr, hsc_cost *out_cost);         // fusions, calls: their computation's, while: one trip (or the known trip count)
+void hsc_module_cost(const hsc_module *module, hsc_cost *out_cost);      // of the entry computation
