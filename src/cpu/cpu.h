@@ -1,0 +1,81 @@
+// cpu.h - the built-in device: compiles HLO modules to machine code and runs them.
+//
+// A device owns a pool of threads, the JIT and a cache of kernels by structure; it is thread-safe. An executable is immutable after
+// compilation and may be run from several threads at once, each with its own temporary buffer (the runtime keeps a free list of them).
+// Running allocates nothing in the steady state. Buffers are dense row-major arrays, 64-byte aligned; a tuple argument or result is passed
+// as its leaves in depth-first order.
+#pragma once
+
+#include "hlo/hlo.h"
+
+typedef struct hsc_cpu_device hsc_cpu_device;
+typedef struct hsc_cpu_executable hsc_cpu_executable;
+
+enum { HSC_CPU_ALIGNMENT = 64 };   // of every buffer, bytes; inputs that are less aligned are refused with INVALID_ARGUMENT
+
+typedef struct hsc_cpu_device_options {
+  int thread_count;                // 0 = the cores that this process may use (affinity and cgroup), 1 = the caller's thread only
+  const char *cache_dir;           // on-disk kernel and executable cache; NULL = none
+} hsc_cpu_device_options;
+HSC_MUST_USE hsc_status *hsc_cpu_device_create(const hsc_cpu_device_options *options, hsc_cpu_device **out_device);
+void hsc_cpu_device_destroy(hsc_cpu_device *device);   // all executables must be gone
+int hsc_cpu_device_thread_count(const hsc_cpu_device *device);
+const char *hsc_cpu_device_description(const hsc_cpu_device *device);   // "x86-64 avx2 fma, 2 threads"; borrowed
+
+// XLA's DebugOptions that have a meaning here, under XLA's names without the "xla_" prefix.
+typedef struct hsc_cpu_compile_options {
+  const char *disable_hlo_passes;        // comma list; NULL = none
+  const char *enable_hlo_passes_only;    // comma list; NULL = all
+  const char *dump_to;                   // directory; NULL = no dumps
+  const char *dump_hlo_pass_re;          // POSIX extended regex; NULL = only before and after optimisations
+  bool dump_module_metadata;
+  int backend_optimization_level;        // 0..3; default 2 (hsc_cpu_compile_options_default)
+  int64_t pass_fuel;                     // rewrites allowed in all; < 0 = no limit
+} hsc_cpu_compile_options;
+hsc_cpu_compile_options hsc_cpu_compile_options_default(void);
+// Reads the flags that are known from text like XLA_FLAGS ("--xla_disable_hlo_passes=a,b --xla_dump_to=/d"); unknown ones are ignored here.
+HSC_MUST_USE hsc_status *hsc_cpu_compile_options_parse_flags(const char *flags, hsc_arena *arena, hsc_cpu_compile_options *options);
+
+// Where compile time went; names are fixed strings ("verify", "passes", "buffer_assignment", "emit", "codegen", "link").
+typedef struct hsc_cpu_phase {
+  const char *name;
+  int64_t duration_ns;
+} hsc_cpu_phase;
+
+// Compiles a copy of `module`; the caller keeps the module. options NULL = default.
+// Errors: INVALID_ARGUMENT (the verifier's), UNIMPLEMENTED "<op>: not built yet: ..." naming the op and instruction, RESOURCE_EXHAUSTED.
+HSC_MUST_USE hsc_status *hsc_cpu_compile(hsc_cpu_device *device, const hsc_module *module, const hsc_cpu_compile_options *options,
+                                         hsc_cpu_executable **out_executable);
+void hsc_cpu_executable_retain(hsc_cpu_executable *executable);
+void hsc_cpu_executable_release(hsc_cpu_executable *executable);
+
+typedef struct hsc_cpu_stats {
+  int64_t argument_bytes, output_bytes, alias_bytes, temp_bytes, constant_bytes, code_bytes, peak_bytes;
+  int64_t instruction_count, fusion_count, kernel_count, thunk_count;   // of the optimised module
+  const hsc_cpu_phase *phases;                                          // [phase_count]
+  int32_t phase_count;
+  bool from_cache;                                                      // loaded, not compiled
+} hsc_cpu_stats;
+const char *hsc_cpu_executable_name(const hsc_cpu_executable *executable);
+const hsc_shape *hsc_cpu_executable_parameter_shape(const hsc_cpu_executable *executable, int parameter);
+int hsc_cpu_executable_parameter_count(const hsc_cpu_executable *executable);
+int hsc_cpu_executable_input_count(const hsc_cpu_executable *executable);                              // leaves of all parameters
+const hsc_shape *hsc_cpu_executable_input_shape(const hsc_cpu_executable *executable, int input);
+const hsc_shape *hsc_cpu_executable_result_shape(const hsc_cpu_executable *executable);
+int hsc_cpu_executable_output_count(const hsc_cpu_executable *executable);                             // leaves of the result
+const hsc_shape *hsc_cpu_executable_output_shape(const hsc_cpu_executable *executable, int output);
+int hsc_cpu_executable_output_alias(const hsc_cpu_executable *executable, int output);                 // input that the output must or may share, -1 = none
+const hsc_module *hsc_cpu_executable_module(const hsc_cpu_executable *executable);                     // optimised, borrowed
+const hsc_cpu_stats *hsc_cpu_executable_stats(const hsc_cpu_executable *executable);
+const hsc_cost *hsc_cpu_executable_cost(const hsc_cpu_executable *executable);
+hsc_hash128 hsc_cpu_executable_fingerprint(const hsc_cpu_executable *executable);
+
+// Runs to the end. inputs[i] and outputs[j] point to buffers of the leaf's hsc_shape_bytes (zero-sized leaves may be NULL).
+// An output pointer may equal an input pointer only where hsc_cpu_executable_output_alias allows it.
+// Errors: what the program itself can raise (a custom call's failure), RESOURCE_EXHAUSTED for temporaries.
+HSC_MUST_USE hsc_status *hsc_cpu_execute(hsc_cpu_executable *executable, const void *const *inputs, void *const *outputs);
+
+// Machine code, constants, plan: loads again without compiling on the same kind of machine.
+// Errors of deserialise: DATA_LOSS (corrupt), FAILED_PRECONDITION (another hloscope version or CPU), and the bytes are never trusted for sizes.
+HSC_MUST_USE hsc_status *hsc_cpu_executable_serialize(hsc_cpu_executable *executable, hsc_bytes *out_bytes);
+HSC_MUST_USE hsc_status *hsc_cpu_executable_deserialize(hsc_cpu_device *device, hsc_view bytes, hsc_cpu_executable **out_executable);

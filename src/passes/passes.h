@@ -1,0 +1,50 @@
+// passes.h - the pass manager: named pipelines of named passes over a module, timed, counted, switchable, dumpable.
+//
+// A pass is a function of (module, context) in a file of its own, and a row in passes.def. Pipelines are rows in pipelines.def. Names are
+// XLA's where XLA has the pass.
+#pragma once
+
+#include "hlo/hlo.h"
+
+typedef enum hsc_pass_id {
+#define PASS(id, text, needs, doc) HSC_PASS_##id,
+#include "passes/passes.def"
+#undef PASS
+  HSC_PASS_COUNT
+} hsc_pass_id;
+const char *hsc_pass_text(hsc_pass_id pass);
+const char *hsc_pass_doc(hsc_pass_id pass);
+bool hsc_pass_parse(hsc_view text, hsc_pass_id *out_pass);
+
+// One run of one pass, as `passes list` shows it.
+typedef struct hsc_pass_run {
+  const char *pipeline;      // "simplification"
+  const char *pass;          // "algsimp"
+  int32_t depth;             // nesting of the pipeline, 0 = top
+  bool changed;
+  int64_t start_ns, duration_ns;
+  int32_t instructions_before, instructions_after, fusions_before, fusions_after;
+  int64_t rewrites;          // fuel spent
+} hsc_pass_run;
+
+typedef struct hsc_pass_options {
+  const char *disable;       // comma list of pass or pipeline names; NULL = none
+  const char *enable_only;   // comma list; NULL = all
+  const char *dump_to;       // directory for before/after HLO; NULL = none
+  const char *dump_pass_re;  // POSIX extended regex on pass names; NULL = none
+  bool dump_module_metadata;
+  bool verify;               // run the verifier after each pass that changed something
+  int64_t fuel;              // rewrites allowed in all; < 0 = no limit
+  bool record_counts;        // fill instruction and fusion counts of the runs (costs a walk a run)
+} hsc_pass_options;
+
+// What happened, in call order. Owned by the caller: hsc_pass_log_deinit.
+typedef struct hsc_pass_log {
+  hsc_pass_run *runs;        // [run_count]; heap
+  int32_t run_count, run_capacity;
+} hsc_pass_log;
+void hsc_pass_log_deinit(hsc_pass_log *log);
+
+// Runs the whole pipeline of the built-in device, or one named pipeline or pass ("cse"). log may be NULL.
+// Errors: NOT_FOUND (unknown name, with did-you-mean), what a pass reports, and in verify mode INTERNAL naming the pass that broke the module.
+HSC_MUST_USE hsc_status *hsc_passes_run(hsc_module *module, const char *pipeline, const hsc_pass_options *options, hsc_pass_log *log);
