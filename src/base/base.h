@@ -56,7 +56,7 @@ typedef struct hsc_status hsc_status;
   } while (0)
 
 HSC_MUST_USE hsc_status *hsc_status_make(hsc_code code, const char *file, int line, const char *format, ...) HSC_PRINTF(4, 5);
-HSC_MUST_USE hsc_status *hsc_status_make_v(hsc_code code, const char *file, int line, const char *format, va_list args);
+HSC_MUST_USE hsc_status *hsc_status_make_v(hsc_code code, const char *file, int line, const char *format, va_list args) HSC_PRINTF(4, 0);
 HSC_MUST_USE hsc_status *hsc_status_out_of_memory(void);
 // Adds a line of context ("while: compiling module x"). Returns `status` itself, so that it can be used in a return. NULL stays NULL.
 HSC_MUST_USE hsc_status *hsc_status_note(hsc_status *status, const char *format, ...) HSC_PRINTF(2, 3);
@@ -64,6 +64,8 @@ HSC_MUST_USE hsc_status *hsc_status_note(hsc_status *status, const char *format,
 HSC_MUST_USE hsc_status *hsc_status_at(hsc_status *status, const char *path, int line, int column, const char *source_line);
 // What the user should do ("hloscope devices lists what is here"). Replaces an earlier hint.
 HSC_MUST_USE hsc_status *hsc_status_hint(hsc_status *status, const char *format, ...) HSC_PRINTF(2, 3);
+// "PATH: WHAT: strerror", with the code that fits `error` (ENOENT is NOT_FOUND, EACCES is PERMISSION_DENIED, ...).
+HSC_MUST_USE hsc_status *hsc_status_errno(int error, const char *what, const char *path);
 void hsc_status_free(hsc_status *status);
 
 hsc_code hsc_status_code(const hsc_status *status);            // HSC_OK for NULL
@@ -74,7 +76,10 @@ int hsc_status_column(const hsc_status *status);               // 0 = unknown
 const char *hsc_status_source_line(const hsc_status *status);  // NULL = unknown
 const char *hsc_status_hint_text(const hsc_status *status);    // NULL = none
 const char *hsc_status_notes(const hsc_status *status);        // newline-separated, outermost last; "" = none
-const char *hsc_code_text(hsc_code code);
+// Where in hloscope it was made: the source file ("" for NULL) and, when out_line is not NULL, its line. For logs and bug reports.
+const char *hsc_status_made_at(const hsc_status *status, int *out_line);
+const char *hsc_code_text(hsc_code code);                      // "not found"
+const char *hsc_code_name(hsc_code code);                      // "NOT_FOUND"
 const char *hsc_code_advice(hsc_code code);
 
 // ---- memory ---------------------------------------------------------------------------------------------------------------------
@@ -135,13 +140,15 @@ void hsc_bytes_append(hsc_bytes *bytes, const void *data, size_t size);
 void hsc_bytes_append_text(hsc_bytes *bytes, const char *text);
 void hsc_bytes_append_char(hsc_bytes *bytes, char c);
 void hsc_bytes_printf(hsc_bytes *bytes, const char *format, ...) HSC_PRINTF(2, 3);
+void hsc_bytes_printf_v(hsc_bytes *bytes, const char *format, va_list args) HSC_PRINTF(2, 0);
 void *hsc_bytes_extend(hsc_bytes *bytes, size_t size);  // uninitialised room at the end; NULL on failure
 const char *hsc_bytes_text(const hsc_bytes *bytes);
 hsc_view hsc_bytes_view(const hsc_bytes *bytes);
 char *hsc_bytes_take(hsc_bytes *bytes);  // heap string, free with hsc_free; NULL on failure
 HSC_MUST_USE hsc_status *hsc_bytes_status(const hsc_bytes *bytes);
 
-// Shortest decimal text that reads back as the same number ("0.1", "1e+30", "inf", "-inf", "nan"). Fills at most 32 bytes, returns the length.
+// Shortest decimal text that reads back as the same number ("100", "0.1", "1e+30", "-0", "inf", "-inf", "nan"). Plain notation for magnitudes
+// from 1e-4 up to 1e15 (1e9 for float). Fills at most 32 bytes, returns the length.
 int hsc_format_double(double value, char *out_text);
 int hsc_format_float(float value, char *out_text);
 
@@ -262,7 +269,10 @@ HSC_MUST_USE hsc_status *hsc_child_send_line(hsc_child *child, hsc_view line);  
 HSC_MUST_USE hsc_status *hsc_child_read_line(hsc_child *child, int64_t timeout_ns, hsc_bytes *out_line);
 const char *hsc_child_stderr(hsc_child *child);                                      // the last words so far; borrowed until the next call
 int hsc_child_pid(const hsc_child *child);
+void hsc_child_close_input(hsc_child *child);                                        // end of file for the child; later sends are UNAVAILABLE
 void hsc_child_kill(hsc_child *child);                                               // SIGKILL
+// timeout_ns < 0 waits for ever, 0 only looks. When the time passes, the child is left running and out_exit->exited is false. A child that is
+// killed after a time limit passed (in read_line or here) reports timed_out.
 HSC_MUST_USE hsc_status *hsc_child_wait(hsc_child *child, int64_t timeout_ns, hsc_child_exit *out_exit);
 void hsc_child_destroy(hsc_child *child);                                            // closes its input, waits 1 s, then kills
 

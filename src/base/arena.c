@@ -1,0 +1,143 @@
+// arena.c - a bump allocator: a chain of blocks, newest first; everything is freed at once.
+//
+// Blocks come zeroed from hsc_alloc and grow from 4 KiB to 1 MiB. A request over a quarter of the next block gets a block of its own, put
+// behind the current one, so that the room left in the current block stays in use.
+#include "base/base.h"
+
+#include <stdalign.h>
+
+enum { ALIGNMENT = 16, FIRST_BLOCK_BYTES = 4096, MAX_BLOCK_BYTES = 1 << 20, DUMMY_BYTES = 1024 };
+
+typedef struct block {
+  struct block *next;
+  size_t capacity;  // bytes of data
+  alignas(ALIGNMENT) char data[];
+} block;
+
+struct hsc_arena {
+  block *head;               // the block that is bumped; never NULL
+  block *first;              // kept by reset
+  size_t head_used;          // bytes bumped in head
+  size_t next_block_bytes;   // size of the next regular block
+  size_t used_bytes;         // handed out in all
+  bool failed;
+};
+
+static block *new_block(size_t capacity) {
+  size_t size_bytes;
+  if (!hsc_add_size(sizeof(block), capacity, &size_bytes)) return NULL;
+  block *fresh = hsc_alloc(size_bytes);
+  if (fresh) fresh->capacity = capacity;
+  return fresh;
+}
+
+hsc_status *hsc_arena_create(hsc_arena **out_arena) {
+  hsc_arena *arena = hsc_alloc(sizeof *arena);
+  block *first = arena ? new_block(FIRST_BLOCK_BYTES - sizeof(block)) : NULL;
+  if (!first) {
+    hsc_free(arena);
+    return hsc_status_out_of_memory();
+  }
+  arena->head = arena->first = first;
+  arena->next_block_bytes = 2 * FIRST_BLOCK_BYTES;
+  *out_arena = arena;
+  return NULL;
+}
+
+// Frees every block but `keep` (may be NULL).
+static void free_blocks(hsc_arena *arena, const block *keep) {
+  for (block *it = arena->head, *next; it; it = next) {
+    next = it->next;
+    if (it != keep) hsc_free(it);
+  }
+}
+
+void hsc_arena_destroy(hsc_arena *arena) {
+  if (!arena) return;
+  free_blocks(arena, NULL);
+  hsc_free(arena);
+}
+
+void hsc_arena_reset(hsc_arena *arena) {
+  block *first = arena->first;
+  size_t dirty = arena->head == first ? arena->head_used : first->capacity;
+  free_blocks(arena, first);
+  memset(first->data, 0, dirty);
+  first->next = NULL;
+  arena->head = first;
+  arena->head_used = 0;
+  arena->next_block_bytes = 2 * FIRST_BLOCK_BYTES;
+  arena->used_bytes = 0;
+  arena->failed = false;
+}
+
+// After the first failure callers go on with harmless memory until they look at hsc_arena_status.
+static void *fail(hsc_arena *arena, size_t size_bytes) {
+  static _Thread_local alignas(ALIGNMENT) char dummy[DUMMY_BYTES];
+  arena->failed = true;
+  if (size_bytes > sizeof dummy) return NULL;
+  memset(dummy, 0, sizeof dummy);
+  return dummy;
+}
+
+void *hsc_arena_alloc(hsc_arena *arena, size_t size_bytes) {
+  if (arena->failed || size_bytes > SIZE_MAX - ALIGNMENT) return fail(arena, size_bytes);
+  size_t rounded = (size_bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+  if (rounded == 0) rounded = ALIGNMENT;
+  if (rounded > arena->head->capacity - arena->head_used) {
+    if (rounded > arena->next_block_bytes / 4) {
+      block *own = new_block(rounded);
+      if (!own) return fail(arena, size_bytes);
+      own->next = arena->head->next;
+      arena->head->next = own;
+      arena->used_bytes += rounded;
+      return own->data;
+    }
+    block *fresh = new_block(arena->next_block_bytes - sizeof(block));
+    if (!fresh) return fail(arena, size_bytes);
+    fresh->next = arena->head;
+    arena->head = fresh;
+    arena->head_used = 0;
+    if (arena->next_block_bytes < MAX_BLOCK_BYTES) arena->next_block_bytes *= 2;
+  }
+  void *memory = arena->head->data + arena->head_used;
+  arena->head_used += rounded;
+  arena->used_bytes += rounded;
+  return memory;
+}
+
+void *hsc_arena_alloc_array(hsc_arena *arena, size_t element_bytes, size_t count) {
+  size_t size_bytes;
+  if (!hsc_mul_size(element_bytes, count, &size_bytes)) return fail(arena, SIZE_MAX);
+  return hsc_arena_alloc(arena, size_bytes);
+}
+
+void *hsc_arena_copy(hsc_arena *arena, const void *data, size_t size_bytes) {
+  void *copy = hsc_arena_alloc(arena, size_bytes);
+  if (copy && size_bytes) memcpy(copy, data, size_bytes);
+  return copy;
+}
+
+char *hsc_arena_strndup(hsc_arena *arena, const char *text, size_t length) {
+  char *copy = length < SIZE_MAX ? hsc_arena_alloc(arena, length + 1) : fail(arena, SIZE_MAX);
+  if (copy && length) memcpy(copy, text, length);
+  return copy;
+}
+
+char *hsc_arena_strdup(hsc_arena *arena, const char *text) { return hsc_arena_strndup(arena, text, strlen(text)); }
+
+char *hsc_arena_printf(hsc_arena *arena, const char *format, ...) {
+  va_list args, again;
+  va_start(args, format);
+  va_copy(again, args);
+  int length = vsnprintf(NULL, 0, format, args);
+  char *text = length < 0 ? fail(arena, 1) : hsc_arena_alloc(arena, (size_t)length + 1);
+  if (text && length > 0) vsnprintf(text, (size_t)length + 1, format, again);
+  va_end(again);
+  va_end(args);
+  return text;
+}
+
+size_t hsc_arena_used_bytes(const hsc_arena *arena) { return arena->used_bytes; }
+
+hsc_status *hsc_arena_status(const hsc_arena *arena) { return arena->failed ? hsc_status_out_of_memory() : NULL; }

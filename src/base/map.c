@@ -1,0 +1,89 @@
+// map.c - byte strings to pointers: entries in insertion order and a power-of-two table of indices with linear probing. Nothing is removed.
+#include "base/base.h"
+
+typedef struct entry {
+  hsc_view key;
+  uint64_t hash;
+  void *value;
+} entry;
+
+struct hsc_map {
+  entry *entries;
+  size_t count, capacity;
+  uint32_t *slots;    // index of the entry plus 1, 0 = free
+  size_t slot_count;  // a power of two, at least twice the capacity
+};
+
+hsc_status *hsc_map_create(hsc_map **out_map) {
+  hsc_map *map = hsc_alloc(sizeof *map);
+  if (!map) return hsc_status_out_of_memory();
+  *out_map = map;
+  return NULL;
+}
+
+void hsc_map_destroy(hsc_map *map) {
+  if (!map) return;
+  hsc_free(map->entries);
+  hsc_free(map->slots);
+  hsc_free(map);
+}
+
+// The slot that holds `key`, or the free slot where it belongs. The table is never full.
+static size_t find_slot(const hsc_map *map, hsc_view key, uint64_t hash) {
+  size_t mask = map->slot_count - 1, at = hash & mask;
+  while (map->slots[at]) {
+    const entry *it = &map->entries[map->slots[at] - 1];
+    if (it->hash == hash && hsc_view_equals(it->key, key)) break;
+    at = (at + 1) & mask;
+  }
+  return at;
+}
+
+static hsc_status *grow(hsc_map *map) {
+  size_t capacity = map->capacity ? map->capacity * 2 : 8;
+  if (capacity >= UINT32_MAX) return HSC_ERR(RESOURCE_EXHAUSTED, "map: more than %zu entries", map->capacity);
+  uint32_t *slots = hsc_alloc(capacity * 2 * sizeof *slots);
+  entry *entries = slots ? hsc_realloc(map->entries, capacity * sizeof *entries) : NULL;
+  if (!entries) {
+    hsc_free(slots);
+    return hsc_status_out_of_memory();
+  }
+  hsc_free(map->slots);
+  map->slots = slots;
+  map->slot_count = capacity * 2;
+  map->entries = entries;
+  map->capacity = capacity;
+  for (size_t i = 0; i < map->count; i++) {
+    size_t at = entries[i].hash & (map->slot_count - 1);
+    while (slots[at]) at = (at + 1) & (map->slot_count - 1);
+    slots[at] = (uint32_t)i + 1;
+  }
+  return NULL;
+}
+
+void *hsc_map_get(const hsc_map *map, hsc_view key) {
+  if (map->count == 0) return NULL;
+  size_t at = find_slot(map, key, hsc_hash64(key.data, key.size, 0));
+  return map->slots[at] ? map->entries[map->slots[at] - 1].value : NULL;
+}
+
+hsc_status *hsc_map_put(hsc_map *map, hsc_view key, void *value) {
+  if (map->count == map->capacity) HSC_TRY(grow(map));
+  uint64_t hash = hsc_hash64(key.data, key.size, 0);
+  size_t at = find_slot(map, key, hash);
+  if (map->slots[at]) {
+    map->entries[map->slots[at] - 1].value = value;
+    return NULL;
+  }
+  map->entries[map->count++] = (entry){key, hash, value};
+  map->slots[at] = (uint32_t)map->count;
+  return NULL;
+}
+
+size_t hsc_map_count(const hsc_map *map) { return map->count; }
+
+void *hsc_map_at(const hsc_map *map, size_t index, hsc_view *out_key) {
+  if (index >= map->count) return NULL;
+  if (out_key) *out_key = map->entries[index].key;
+  return map->entries[index].value;
+}
