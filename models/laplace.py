@@ -45,7 +45,7 @@ def loss(layers, points, boundary, boundary_values):
 def train(layers, first_moments, second_moments, step, points, boundary, boundary_values):
     value, gradients = jax.value_and_grad(loss)(layers, points, boundary, boundary_values)
     step = step + 1
-    time = step.astype(jnp.float32)
+    time = step.astype(value.dtype)
     first_moments = jax.tree.map(lambda m, g: DECAY_1 * m + (1 - DECAY_1) * g, first_moments, gradients)
     second_moments = jax.tree.map(lambda v, g: DECAY_2 * v + (1 - DECAY_2) * g * g, second_moments, gradients)
 
