@@ -1,0 +1,217 @@
+#include "unit.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+static char directory[] = "/tmp/hloscope-test-XXXXXX";
+
+static int make_directory(void **state) { return mkdtemp(directory) ? 0 : -1; }
+
+static int remove_directory(void **state) {
+  char command[128];
+  snprintf(command, sizeof command, "rm -rf %s", directory);
+  return system(command);
+}
+
+static const char *in_directory(const char *name) {
+  static char paths[4][256];
+  static int turn;
+  char *path = paths[turn++ % 4];
+  snprintf(path, sizeof paths[0], "%s/%s", directory, name);
+  return path;
+}
+
+static void what_is_written_reads_back(void **state) {
+  static const size_t sizes[] = {0, 1, 65535, 65536, 65537, 3000000};
+  for (size_t i = 0; i < HSC_COUNT_OF(sizes); i++) {
+    char *data = calloc(1, sizes[i] + 1);
+    for (size_t b = 0; b < sizes[i]; b++) data[b] = (char)(b * 31 + i);
+    hsc_bytes back = {0};
+    EXPECT_OK(hsc_file_write_atomic(in_directory("data"), data, sizes[i]));
+    EXPECT_OK(hsc_file_read(in_directory("data"), &back));
+    assert_int_equal(back.size, sizes[i]);
+    if (sizes[i]) assert_memory_equal(back.data, data, sizes[i]);
+    hsc_bytes_deinit(&back);
+    free(data);
+  }
+}
+
+static void mode_and_links_are_kept(void **state) {
+  struct stat info;
+  const char *real = in_directory("real"), *link_path = in_directory("link");
+  mode_t mask = umask(027);
+  EXPECT_OK(hsc_file_write_atomic(real, "1", 1));
+  umask(mask);
+  assert_int_equal(stat(real, &info), 0);
+  assert_int_equal(info.st_mode & 0777, 0640);
+  assert_int_equal(chmod(real, 0600), 0);
+  assert_int_equal(symlink(real, link_path), 0);
+  EXPECT_OK(hsc_file_write_atomic(link_path, "22", 2));
+  assert_int_equal(lstat(link_path, &info), 0);
+  assert_true(S_ISLNK(info.st_mode));
+  assert_int_equal(stat(real, &info), 0);
+  assert_int_equal(info.st_size, 2);
+  assert_int_equal(info.st_mode & 0777, 0600);
+}
+
+static void failures_leave_no_trace(void **state) {
+  EXPECT_CODE(NOT_FOUND, hsc_file_write_atomic(in_directory("none/file"), "1", 1));
+  EXPECT_CODE(INVALID_ARGUMENT, hsc_file_write_atomic(directory, "1", 1));
+  char command[256];
+  snprintf(command, sizeof command, "ls -A %s | grep -q '\\.......$' && exit 1; exit 0", directory);
+  assert_int_equal(system(command), 0);
+  EXPECT_OK(hsc_file_write_atomic("/dev/null", "1", 1));
+  struct stat info;
+  assert_int_equal(stat("/dev/null", &info), 0);
+  assert_true(S_ISCHR(info.st_mode));
+}
+
+static void messages_name_the_file(void **state) {
+  hsc_bytes bytes = {0};
+  hsc_status *status = hsc_file_read("no-such-file.hlo", &bytes);
+  assert_string_equal(hsc_status_message(status), "no-such-file.hlo: cannot open: No such file or directory");
+  hsc_status_free(status);
+  EXPECT_CODE(INVALID_ARGUMENT, hsc_file_read(directory, &bytes));
+  hsc_bytes_deinit(&bytes);
+}
+
+static void directories_are_made_with_parents(void **state) {
+  EXPECT_OK(hsc_dir_make(in_directory("a/b/c")));
+  EXPECT_OK(hsc_dir_make(in_directory("a/b/c")));
+  EXPECT_OK(hsc_dir_make(in_directory("a/b/d/")));
+  assert_true(hsc_file_exists(in_directory("a/b/c")));
+  assert_false(hsc_file_exists(in_directory("a/x")));
+  EXPECT_OK(hsc_file_write_atomic(in_directory("plain"), "1", 1));
+  EXPECT_CODE(NOT_FOUND, hsc_dir_make(in_directory("plain")));
+  EXPECT_CODE(NOT_FOUND, hsc_dir_make(in_directory("plain/below")));
+}
+
+static void cache_directory_follows_the_environment(void **state) {
+  char *path = NULL;
+  setenv("HLOSCOPE_CACHE_DIR", in_directory("own"), 1);
+  EXPECT_OK(hsc_cache_dir(&path));
+  assert_string_equal(path, in_directory("own"));
+  assert_true(hsc_file_exists(path));
+  hsc_free(path);
+  unsetenv("HLOSCOPE_CACHE_DIR");
+  setenv("XDG_CACHE_HOME", directory, 1);
+  EXPECT_OK(hsc_cache_dir(&path));
+  assert_string_equal(path, in_directory("hloscope"));
+  hsc_free(path);
+  unsetenv("XDG_CACHE_HOME");
+  setenv("HOME", in_directory("home"), 1);
+  EXPECT_OK(hsc_cache_dir(&path));
+  assert_string_equal(path, in_directory("home/.cache/hloscope"));
+  hsc_free(path);
+}
+
+static void self_is_found(void **state) {
+  char *path = NULL;
+  EXPECT_OK(hsc_self_dir((const void *)(uintptr_t)&self_is_found, &path));
+  char binary[512];
+  snprintf(binary, sizeof binary, "%s/test_file_io", path);
+  assert_true(hsc_file_exists(binary));
+  hsc_free(path);
+  EXPECT_CODE(NOT_FOUND, hsc_self_dir((const void *)(uintptr_t)16, &path));
+}
+
+// ---- compressed data ----
+
+enum { PLAIN_BYTES = 500000 };
+static char plain[PLAIN_BYTES];
+
+static void fill_plain(void) {
+  hsc_random random;
+  hsc_random_init(&random, 5);
+  for (int i = 0; i < PLAIN_BYTES; i++) plain[i] = (char)('a' + hsc_random_below(&random, i % 1000 < 500 ? 26 : 2));
+}
+
+static size_t gzip_to(char *out, size_t capacity, const char *data, size_t size) {
+  z_stream stream = {0};
+  assert_int_equal(deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  stream.next_in = (Bytef *)(uintptr_t)data;
+  stream.avail_in = (uInt)size;
+  stream.next_out = (Bytef *)out;
+  stream.avail_out = (uInt)capacity;
+  assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  size_t written = capacity - stream.avail_out;
+  deflateEnd(&stream);
+  return written;
+}
+
+static void check_decompress(const char *packed, size_t packed_size, const char *expected, size_t size) {
+  hsc_bytes out = {0};
+  hsc_bytes_append_text(&out, "prefix");
+  EXPECT_OK(hsc_decompress((hsc_view){packed, packed_size}, size, &out));  // exactly the limit
+  assert_int_equal(out.size, size + 6);
+  assert_memory_equal(out.data + 6, expected, size);
+  hsc_bytes_deinit(&out);
+  if (size == 0) return;
+  EXPECT_CODE(RESOURCE_EXHAUSTED, hsc_decompress((hsc_view){packed, packed_size}, size - 1, &out));
+  hsc_bytes_deinit(&out);
+}
+
+static void check_damage(char *packed, size_t size) {
+  hsc_bytes out = {0};
+  for (size_t cut = 5; cut < size; cut += 1 + size / 40) {
+    EXPECT_CODE(DATA_LOSS, hsc_decompress((hsc_view){packed, cut}, PLAIN_BYTES, &out));
+    hsc_bytes_deinit(&out);
+  }
+  packed[size / 2] ^= 0x55;
+  EXPECT_CODE(DATA_LOSS, hsc_decompress((hsc_view){packed, size}, PLAIN_BYTES * 2, &out));
+  hsc_bytes_deinit(&out);
+}
+
+static void gzip_is_read(void **state) {
+  static char packed[PLAIN_BYTES * 2];
+  fill_plain();
+  size_t size = gzip_to(packed, sizeof packed, plain, PLAIN_BYTES);
+  check_decompress(packed, size, plain, PLAIN_BYTES);
+  size_t first = gzip_to(packed, sizeof packed, plain, 1000);  // two members in a row
+  size = first + gzip_to(packed + first, sizeof packed - first, plain + 1000, 70000);
+  check_decompress(packed, size, plain, 71000);
+  size = gzip_to(packed, sizeof packed, plain, 0);
+  check_decompress(packed, size, plain, 0);
+  size = gzip_to(packed, sizeof packed, plain, PLAIN_BYTES);
+  check_damage(packed, size);
+}
+
+static void zstd_is_read(void **state) {
+  static char packed[PLAIN_BYTES * 2];
+  fill_plain();
+  ZSTD_CCtx *context = ZSTD_createCCtx();
+  ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+  size_t size = ZSTD_compress2(context, packed, sizeof packed, plain, PLAIN_BYTES);
+  check_decompress(packed, size, plain, PLAIN_BYTES);
+  size_t first = ZSTD_compress2(context, packed, sizeof packed, plain, 1000);  // two frames in a row
+  size = first + ZSTD_compress2(context, packed + first, sizeof packed - first, plain + 1000, 70000);
+  check_decompress(packed, size, plain, 71000);
+  size = ZSTD_compress2(context, packed, sizeof packed, plain, PLAIN_BYTES);
+  check_damage(packed, size);
+  ZSTD_freeCCtx(context);
+}
+
+static void plain_bytes_pass_through(void **state) {
+  check_decompress("HloModule x", 11, "HloModule x", 11);
+  check_decompress("", 0, "", 0);
+  check_decompress("\x1f", 1, "\x1f", 1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_is_written_reads_back),
+      cmocka_unit_test(mode_and_links_are_kept),
+      cmocka_unit_test(failures_leave_no_trace),
+      cmocka_unit_test(messages_name_the_file),
+      cmocka_unit_test(directories_are_made_with_parents),
+      cmocka_unit_test(cache_directory_follows_the_environment),
+      cmocka_unit_test(self_is_found),
+      cmocka_unit_test(gzip_is_read),
+      cmocka_unit_test(zstd_is_read),
+      cmocka_unit_test(plain_bytes_pass_through),
+  };
+  return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
