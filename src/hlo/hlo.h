@@ -294,16 +294,17 @@ typedef struct hsc_alias {           // input_output_alias entry
   bool must_alias;
 } hsc_alias;
 
-// The tables that metadata's stack_frame_id points into (StackFrameIndexProto); ids count from 1, 0 = none.
-typedef struct hsc_file_location { int32_t file_name_id, function_name_id, line, end_line, column, end_column; } hsc_file_location;
-typedef struct hsc_stack_frame { int32_t file_location_id, parent_frame_id; } hsc_stack_frame;   // as in the proto; XLA's text shows parent + 1
-typedef struct hsc_stack_frames {
-  int32_t file_count, function_count, location_count, frame_count;
-  const char *const *file_names;        // [file_count]
-  const char *const *function_names;    // [function_count]
-  const hsc_file_location *locations;   // [location_count]
-  const hsc_stack_frame *frames;        // [frame_count]
-} hsc_stack_frames;
+// Where in the user's program instructions come from: the tables FileNames, FunctionNames, FileLocations and StackFrames of a module's text
+// (StackFrameIndexProto). Numbers count from 1; 0 = none.
+typedef struct hsc_file_location { int32_t file_name, function_name, line, end_line, column, end_column; } hsc_file_location;
+typedef struct hsc_stack_frame { int32_t location, parent; } hsc_stack_frame;
+typedef struct hsc_stack_index {
+  const char *const *file_names;       // [file_name_count]: number n is file_names[n - 1]; the same for the others
+  const char *const *function_names;
+  const hsc_file_location *locations;
+  const hsc_stack_frame *frames;       // hsc_metadata.stack_frame_id counts these
+  int32_t file_name_count, function_name_count, location_count, frame_count;
+} hsc_stack_index;
 
 struct hsc_module {
   hsc_arena *arena;
@@ -320,8 +321,8 @@ struct hsc_module {
   int32_t donor_count;
   int32_t num_partitions, replica_count;   // 1 when not given
   const char *extra_attributes;      // header attributes that are kept as raw text: "frontend_attributes={...}, ..."; NULL = none
-  const hsc_stack_frames *stack_frames;    // FileNames, FunctionNames, FileLocations, StackFrames of the text; NULL = none
   const char *source_path;           // file it came from, for messages; NULL = none
+  const hsc_stack_index *stack_index;      // NULL = none
   hsc_map *names;                    // instruction and computation names in use (owned through the arena's destroy hook)
 };
 
@@ -330,8 +331,6 @@ void hsc_module_destroy(hsc_module *module);
 HSC_MUST_USE hsc_status *hsc_module_clone(const hsc_module *module, hsc_module **out_module);
 // Adds an empty computation; its name is made unique.
 hsc_computation *hsc_module_add_computation(hsc_module *module, const char *name);
-// Claims a name for an instruction or computation: `wanted` itself while it is free, else "wanted.N". An arena string; NULL when memory ran out.
-const char *hsc_module_unique_name(hsc_module *module, hsc_view wanted);
 // Copies a computation (and, when deep, what it calls) within or across modules. `map_arguments` may be NULL.
 HSC_MUST_USE hsc_status *hsc_computation_clone(hsc_module *to, const hsc_computation *computation, const char *suffix, bool deep, hsc_computation **out_clone);
 // Puts computations in callee-before-caller order, drops unreachable ones. FAILED_PRECONDITION on recursion.
