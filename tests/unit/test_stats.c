@@ -1,0 +1,320 @@
+// test_stats.c - statistics against values computed with numpy 2.4 and SciPy 1.17, and properties that must hold.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "lab/stats.h"
+
+static const double A[] = {13.030, 0.346, 0.305, 0.300, 0.219, 0.251, 0.473, 0.391, 0.397, 0.431};
+static const double B[] = {0.590, 0.523, 0.550, 0.608, 0.614, 0.473, 0.512, 0.577, 0.601};
+static const double E[] = {0.3, 0.1, 2.2, 0.7, 0.5, 4.1, 0.2, 1.3, 0.9, 0.6, 1.7, 0.4, 3.0, 0.8, 0.05, 1.1, 0.25, 0.35, 2.6, 0.15};
+#define N(array) HSC_COUNT_OF(array)
+#define ASSERT_NEAR(value, expected, relative) assert_near((value), (expected), (relative), __FILE__, __LINE__)
+
+static void assert_near(double value, double expected, double relative, const char *file, int line) {
+  if (fabs(value - expected) <= relative * fmax(1e-300, fabs(expected))) return;
+  print_error("%.17g is not %.17g within %g\n", value, expected, relative);
+  _fail(file, line);
+}
+
+static void assert_ok(hsc_status *status) {
+  if (status) fail_msg("%s", hsc_status_message(status));
+}
+
+static void test_location_matches_numpy(void **state) {
+  ASSERT_NEAR(hsc_stats_mean(A, N(A)), 1.6143, 1e-14);
+  ASSERT_NEAR(hsc_stats_sd(A, N(A)), 4.0118565680021785, 1e-13);
+  ASSERT_NEAR(hsc_stats_median(A, N(A)), 0.3685, 1e-14);
+  ASSERT_NEAR(hsc_stats_mad(A, N(A)), 0.09785174642136973, 1e-12);
+  static const double q[][2] = {{0, 0.219}, {.1, 0.2478}, {.25, 0.30125}, {.5, 0.3685}, {.9, 1.7286999999999955}, {1, 13.03}};
+  for (size_t i = 0; i < N(q); i++) ASSERT_NEAR(hsc_stats_quantile(A, N(A), q[i][0]), q[i][1], 1e-13);
+  ASSERT_NEAR(hsc_stats_quantile_hd(A, N(A), .25), 0.28619173539874526, 1e-10);
+  ASSERT_NEAR(hsc_stats_quantile_hd(A, N(A), .5), 0.368392523061577, 1e-10);
+  ASSERT_NEAR(hsc_stats_quantile_hd(A, N(A), .9), 8.093691672346834, 1e-10);
+  assert_true(hsc_stats_min(A, N(A)) == 0.219 && hsc_stats_max(A, N(A)) == 13.030);
+}
+
+static void test_bad_input_gives_nan(void **state) {
+  double with_nan[] = {1, NAN, 3};
+  assert_true(isnan(hsc_stats_mean(NULL, 0)) && isnan(hsc_stats_median(NULL, 0)) && isnan(hsc_stats_min(NULL, 0)));
+  assert_true(isnan(hsc_stats_median(with_nan, 3)) && isnan(hsc_stats_max(with_nan, 3)) && isnan(hsc_stats_mad(with_nan, 3)));
+  assert_true(isnan(hsc_stats_quantile(A, N(A), 1.5)) && isnan(hsc_stats_quantile_hd(A, N(A), 0)));
+  assert_true(isnan(hsc_stats_sd(A, 1)) && isnan(hsc_stats_mann_whitney(A, 0, B, 3, NULL)) && isnan(hsc_stats_cliffs_delta(with_nan, 3, B, 2)));
+  hsc_summary s;
+  double odd[] = {2, INFINITY, 1, NAN, 3};
+  assert_ok(hsc_stats_summarize(odd, N(odd), NULL, &s));
+  assert_int_equal(s.count, 3);
+  assert_int_equal(s.nonfinite_count, 2);
+  ASSERT_NEAR(s.median, 2, 0);
+  assert_ok(hsc_stats_summarize(NULL, 0, NULL, &s));
+  assert_true(s.count == 0 && isnan(s.median));
+  hsc_status *status = hsc_stats_summarize(A, N(A), &(hsc_interval_options){.confidence = 95}, &s);
+  assert_int_equal(hsc_status_code(status), HSC_INVALID_ARGUMENT);
+  hsc_status_free(status);
+}
+
+static void test_distributions_match_scipy(void **state) {
+  static const double t[][3] = {{.975, 1, 12.706204736174694}, {.975, 3, 3.1824463052837078}, {.95, 12.5, 1.7763662212470306},
+                                {.995, 100, 2.6258905214380173}, {.6, 2, 0.2886751345948128}};
+  for (size_t i = 0; i < N(t); i++) ASSERT_NEAR(hsc_stats_t_quantile(t[i][0], t[i][1]), t[i][2], 1e-10);
+  ASSERT_NEAR(hsc_stats_t_cdf(-1.7, 5), 0.074938393424162, 1e-12);
+  static const double z[][2] = {{1e-10, -6.361340902404056}, {.025, -1.9599639845400545}, {.2, -0.8416212335729142},
+                                {.9, 1.2815515655446004}, {.999, 3.090232306167813}};
+  for (size_t i = 0; i < N(z); i++) ASSERT_NEAR(hsc_stats_normal_quantile(z[i][0]), z[i][1], 1e-10);
+  ASSERT_NEAR(hsc_stats_normal_cdf(1.3), 0.9031995154143897, 1e-13);
+  static const double beta[][4] = {{.4, 2, 3, 0.5247999999999999}, {.1, .5, .5, 0.20483276469913345}, {.45, 50, 80, 0.9355332910102223},
+                                   {.99, 1000, 10, 0.44604227084550874}};
+  for (size_t i = 0; i < N(beta); i++) ASSERT_NEAR(hsc_stats_beta_cdf(beta[i][0], beta[i][1], beta[i][2]), beta[i][3], 1e-10);
+}
+
+static void test_comparison_matches_scipy(void **state) {
+  double u;
+  ASSERT_NEAR(hsc_stats_mann_whitney(A, N(A), B, N(B), &u), 0.004249891643122786, 1e-9);   // one tie: normal approximation
+  ASSERT_NEAR(u, 9.5, 0);
+  ASSERT_NEAR(hsc_stats_mann_whitney(A, 6, B, 5, &u), 0.08225108225108226, 1e-12);
+  ASSERT_NEAR(u, 5, 0);
+  double x[12], y[] = {5.05, 6.2, -1, 8.3};
+  for (int i = 0; i < 12; i++) x[i] = i * 1.1;
+  ASSERT_NEAR(hsc_stats_mann_whitney(x, 12, y, 4, &u), 0.5989010989010988, 1e-12);
+  double p[] = {1, 2, 2, 3, 4, 5, 5, 5, 6, 7}, q[] = {2, 3, 5, 5, 6, 8, 8, 9, 10, 11, 12};
+  ASSERT_NEAR(hsc_stats_mann_whitney(p, N(p), q, N(q), &u), 0.025229689908452892, 1e-9);
+  ASSERT_NEAR(u, 23, 0);
+  ASSERT_NEAR(hsc_stats_cliffs_delta(p, N(p), q, N(q)), -0.5818181818181818, 1e-12);
+  ASSERT_NEAR(hsc_stats_hodges_lehmann(p, N(p), q, N(q)), -3, 1e-12);
+  ASSERT_NEAR(hsc_stats_hodges_lehmann(A, N(A), B, N(B)), -0.204, 1e-12);
+  assert_string_equal(hsc_stats_cliffs_word(-0.58), "large");
+  assert_string_equal(hsc_stats_cliffs_word(0.1), "negligible");
+}
+
+static void test_bootstrap_matches_scipy(void **state) {
+  // SciPy's BCa with 200,000 resamples; the resamples differ, so the ends agree to the width of a resample's noise.
+  hsc_interval i;
+  hsc_interval_options o = {.resample_count = 100000, .seed = 7};
+  assert_ok(hsc_stats_bootstrap(hsc_stats_median, E, N(E), &o, &i));
+  ASSERT_NEAR(i.low, 0.325, 0.01);
+  ASSERT_NEAR(i.high, 1.2, 0.01);
+  assert_ok(hsc_stats_bootstrap(hsc_stats_mean, E, N(E), &o, &i));
+  ASSERT_NEAR(i.low, 0.679, 0.01);
+  ASSERT_NEAR(i.high, 1.667, 0.01);
+  assert_ok(hsc_stats_bootstrap(hsc_stats_sd, E, N(E), &o, &i));
+  ASSERT_NEAR(i.low, 0.756, 0.015);
+  ASSERT_NEAR(i.high, 1.624, 0.015);
+  hsc_interval again;
+  assert_ok(hsc_stats_bootstrap(hsc_stats_sd, E, N(E), &o, &again));
+  assert_memory_equal(&i, &again, sizeof(i));   // the same seed gives the same interval
+  assert_ok(hsc_stats_bootstrap(hsc_stats_median, A, 1, &o, &i));
+  assert_true(i.low == A[0] && i.high == A[0]);
+}
+
+static void test_median_interval_covers_the_truth(void **state) {
+  // 400 normal series of 25: a 95% interval must hold the true median about 380 times (binomial sd 4.4).
+  hsc_random random;
+  hsc_random_init(&random, 11);
+  int covered = 0, blocks_covered = 0;
+  for (int series = 0; series < 400; series++) {
+    double x[25];
+    for (int i = 0; i < 25; i++) x[i] = 10 + hsc_random_normal(&random);
+    hsc_interval interval;
+    assert_ok(hsc_stats_bootstrap(hsc_stats_median, x, 25, &(hsc_interval_options){.seed = (uint64_t)series}, &interval));
+    covered += interval.low <= 10 && 10 <= interval.high;
+    // Blocks that share an offset: an interval that ignores them would be far too narrow.
+    double y[64];
+    size_t sizes[16];
+    for (int b = 0; b < 16; b++) {
+      double offset = hsc_random_normal(&random);
+      sizes[b] = 4;
+      for (int k = 0; k < 4; k++) y[4 * b + k] = 10 + offset + 0.1 * hsc_random_normal(&random);
+    }
+    assert_ok(hsc_stats_bootstrap_blocks(hsc_stats_median, y, sizes, 16, &(hsc_interval_options){.seed = (uint64_t)series, .resample_count = 400}, &interval));
+    blocks_covered += interval.low <= 10 && 10 <= interval.high;
+  }
+  assert_in_range(covered, 366, 396);
+  assert_in_range(blocks_covered, 360, 398);
+  size_t wrong[] = {3, 0};
+  hsc_interval interval;
+  hsc_status *status = hsc_stats_bootstrap_blocks(hsc_stats_median, A, wrong, 2, NULL, &interval);
+  assert_int_equal(hsc_status_code(status), HSC_INVALID_ARGUMENT);
+  hsc_status_free(status);
+}
+
+static void test_verdicts(void **state) {
+  hsc_random random;
+  hsc_random_init(&random, 3);
+  double slow[40], fast[40], like[40], wild[5] = {1, 9, 2, 30, 4}, wilder[5] = {2, 8, 1, 50, 3};
+  for (int i = 0; i < 40; i++) {
+    slow[i] = 120 + hsc_random_normal(&random);
+    fast[i] = 100 + hsc_random_normal(&random);
+    like[i] = 100 + 0.1 * hsc_random_normal(&random);
+  }
+  hsc_comparison c;
+  assert_ok(hsc_stats_compare(fast, 40, slow, 40, 0, NULL, &c));
+  assert_int_equal(c.verdict, HSC_VERDICT_FASTER);
+  assert_true(c.ratio.low > 0.82 && c.ratio.high < 0.85 && c.p_value < 1e-10 && c.delta == -1);
+  assert_ok(hsc_stats_compare(slow, 40, fast, 40, 0, NULL, &c));
+  assert_int_equal(c.verdict, HSC_VERDICT_SLOWER);
+  assert_ok(hsc_stats_compare(like, 40, fast, 40, 0.02, NULL, &c));
+  assert_int_equal(c.verdict, HSC_VERDICT_SAME);
+  assert_ok(hsc_stats_compare(wild, 5, wilder, 5, 0, NULL, &c));
+  assert_int_equal(c.verdict, HSC_VERDICT_CANNOT_TELL);
+  assert_ok(hsc_stats_compare(slow, 1, fast, 1, 0, NULL, &c));   // one sample a side proves nothing
+  assert_int_equal(c.verdict, HSC_VERDICT_CANNOT_TELL);
+}
+
+static void test_fit_matches_numpy(void **state) {
+  static const double k[] = {1, 1, 2, 2, 4, 4, 8, 8, 3, 6}, s[] = {1, 1, 1, 2, 1, 4, 1, 8, 3, 2};
+  static const double y[] = {10.4, 10.6, 13.2, 13.9, 19.3, 21.1, 31.6, 35.4, 17.1, 26.0};
+  double design[30], weights[10];
+  for (int i = 0; i < 10; i++) {
+    design[3 * i] = 1, design[3 * i + 1] = s[i], design[3 * i + 2] = k[i];
+    weights[i] = 1 / (y[i] * y[i]);
+  }
+  hsc_fit f;
+  assert_ok(hsc_stats_fit(design, y, NULL, 10, 3, 0.95, &f));
+  static const double beta[] = {6.73419196865819, 0.542615083251713, 3.0316748285994106};
+  static const double se[] = {0.11652911366893329, 0.03423148902505997, 0.028760203397048923};
+  for (int i = 0; i < 3; i++) {
+    ASSERT_NEAR(f.coefficient[i], beta[i], 1e-11);
+    ASSERT_NEAR(f.standard_error[i], se[i], 1e-9);
+    ASSERT_NEAR(f.high[i] - f.low[i], 2 * 2.364624251592784 * se[i], 1e-8);
+  }
+  ASSERT_NEAR(f.residual_sd, 0.1950420877111714, 1e-10);
+  ASSERT_NEAR(f.r_squared, 0.9996093187366109, 1e-12);
+  double row[] = {1, 2, 5};
+  hsc_interval p = hsc_fit_predict(&f, row, 1);
+  ASSERT_NEAR(p.estimate, 22.97779627815867, 1e-11);
+  ASSERT_NEAR(p.high - p.estimate, 0.4930856194491875, 1e-8);
+  assert_ok(hsc_stats_fit(design, y, weights, 10, 3, 0.95, &f));
+  ASSERT_NEAR(f.coefficient[1], 0.5297881142692773, 1e-10);
+  ASSERT_NEAR(f.standard_error[2], 0.04540946493891098, 1e-9);
+  ASSERT_NEAR(f.r_squared, 0.9990917738735328, 1e-10);
+
+  for (int i = 0; i < 10; i++) design[3 * i + 2] = 2 * design[3 * i + 1];   // k = 2 s: nobody can tell them apart
+  hsc_status *status = hsc_stats_fit(design, y, NULL, 10, 3, 0.95, &f);
+  assert_int_equal(hsc_status_code(status), HSC_INVALID_ARGUMENT);
+  hsc_status_free(status);
+  status = hsc_stats_fit(design, y, NULL, 3, 3, 0.95, &f);
+  assert_int_equal(hsc_status_code(status), HSC_INVALID_ARGUMENT);
+  hsc_status_free(status);
+}
+
+// Minus twice the log likelihood, written a second time and without tables.
+static double plain_cost(const double *x, size_t from, size_t to, hsc_change_cost kind, double noise) {
+  double mean = hsc_stats_mean(x + from, to - from), within = 0, count = (double)(to - from);
+  for (size_t i = from; i < to; i++) within += (x[i] - mean) * (x[i] - mean);
+  if (kind == HSC_CHANGE_MEAN) return within / noise;
+  double variance = fmax(within / count, noise);
+  return count * log(variance) + within / variance;
+}
+
+// The best segmentation by trying all last segments, without pruning.
+static size_t exhaustive(const double *x, size_t n, hsc_change_cost kind, size_t least, double penalty, double noise, size_t *starts) {
+  double best[301];
+  size_t from[301];
+  best[0] = -penalty;
+  for (size_t end = 1; end <= n; end++) {
+    best[end] = INFINITY;
+    for (size_t start = 0; start + least <= end; start++) {
+      if (start && start < least) continue;
+      double value = best[start] + plain_cost(x, start, end, kind, noise) + penalty;
+      if (value < best[end]) best[end] = value, from[end] = start;
+    }
+  }
+  size_t count = 0, reversed[301];
+  for (size_t at = from[n]; at; at = from[at]) reversed[count++] = at;
+  for (size_t i = 0; i < count; i++) starts[i] = reversed[count - 1 - i];
+  return count;
+}
+
+static void test_change_points_are_optimal(void **state) {
+  hsc_random random;
+  hsc_random_init(&random, 5);
+  int with_changes = 0;
+  for (int round = 0; round < 60; round++) {
+    size_t n = 20 + hsc_random_below(&random, 200);
+    double x[301], level = 10, spread = 1;
+    for (size_t i = 0; i < n; i++) {
+      if (hsc_random_below(&random, 40) == 0) level += 4 * hsc_random_normal(&random), spread = 0.3 + 2 * hsc_random_double(&random);
+      x[i] = level + spread * hsc_random_normal(&random);
+    }
+    double difference[300];
+    for (size_t i = 0; i + 1 < n; i++) difference[i] = x[i + 1] - x[i];
+    double sd = hsc_stats_mad(difference, n - 1) / sqrt(2), range = hsc_stats_max(x, n) - hsc_stats_min(x, n);
+    for (int kind = HSC_CHANGE_MEAN; kind <= HSC_CHANGE_MEAN_VARIANCE; kind++) {
+      for (size_t least = kind == HSC_CHANGE_MEAN ? 1 : 2; least <= 5; least += 2) {
+        size_t starts[301], expected[301], count;
+        double penalty = 6 + 10 * hsc_random_double(&random);
+        hsc_change_options o = {.cost = (hsc_change_cost)kind, .min_segment = least, .penalty = penalty};
+        assert_ok(hsc_stats_change_points(x, n, &o, starts, &count));
+        size_t expected_count = exhaustive(x, n, (hsc_change_cost)kind, least, penalty, kind == HSC_CHANGE_MEAN ? sd * sd : 1e-12 * range * range, expected);
+        assert_int_equal(count, expected_count);
+        assert_memory_equal(starts, expected, count * sizeof(size_t));
+        with_changes += count > 0;
+      }
+    }
+  }
+  assert_true(with_changes > 100);
+}
+
+static void test_series_classes(void **state) {
+  hsc_random random;
+  hsc_random_init(&random, 8);
+  double x[200];
+  hsc_series s;
+  for (int i = 0; i < 200; i++) x[i] = 5 + 0.05 * hsc_random_normal(&random);
+  x[77] = 40;   // one hiccup is an outlier, not a phase
+  assert_ok(hsc_stats_classify(x, 200, &s));
+  assert_int_equal(s.series_class, HSC_SERIES_FLAT);
+  assert_int_equal(s.outlier_count, 1);
+  for (int i = 0; i < 30; i++) x[i] += 3;
+  assert_ok(hsc_stats_classify(x, 200, &s));
+  assert_int_equal(s.series_class, HSC_SERIES_WARM_UP);
+  assert_int_equal(s.steady_start, 30);
+  ASSERT_NEAR(s.steady_median, 5, 0.01);
+  for (int i = 0; i < 30; i++) x[i] -= 5;
+  assert_ok(hsc_stats_classify(x, 200, &s));
+  assert_int_equal(s.series_class, HSC_SERIES_SLOW_DOWN);
+  for (int i = 180; i < 200; i++) x[i] += 2;
+  assert_ok(hsc_stats_classify(x, 200, &s));
+  assert_int_equal(s.series_class, HSC_SERIES_NO_STEADY_STATE);
+  // Five warm-up runs of which the first compiled.
+  double warm_up[] = {11.317, 0.431, 0.386, 0.402, 0.395};
+  assert_ok(hsc_stats_classify(warm_up, 5, &s));
+  assert_int_equal(s.series_class, HSC_SERIES_WARM_UP);
+  assert_int_equal(s.steady_start, 1);
+  assert_ok(hsc_stats_classify(warm_up, 3, &s));
+  assert_int_equal(s.series_class, HSC_SERIES_TOO_SHORT);
+  double equal[] = {2, 2, 2, 2, 2, 2};
+  assert_ok(hsc_stats_classify(equal, 6, &s));
+  assert_int_equal(s.series_class, HSC_SERIES_FLAT);
+}
+
+static void test_outliers_are_named(void **state) {
+  // vmap's "cached" series as first published: its mean is 4.04 ms, its median 0.431 ms; the first run is the outlier.
+  double vmap[] = {11.317, 0.431, 0.386};
+  size_t index[3];
+  assert_int_equal(hsc_stats_outliers(vmap, 3, index), 1);
+  assert_int_equal(index[0], 0);
+  ASSERT_NEAR(hsc_stats_mean(vmap, 3), 4.044666666666667, 1e-12);
+  ASSERT_NEAR(hsc_stats_median(vmap, 3), 0.431, 0);
+  double one_off[] = {3, 3, 3, 3, 3, 3, 9};   // MAD is 0
+  assert_int_equal(hsc_stats_outliers(one_off, 7, index), 1);
+  assert_int_equal(index[0], 6);
+  double none[] = {1, 2, 3, 4};
+  assert_int_equal(hsc_stats_outliers(none, 4, index), 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_location_matches_numpy),   cmocka_unit_test(test_bad_input_gives_nan),
+      cmocka_unit_test(test_distributions_match_scipy), cmocka_unit_test(test_comparison_matches_scipy),
+      cmocka_unit_test(test_bootstrap_matches_scipy),  cmocka_unit_test(test_median_interval_covers_the_truth),
+      cmocka_unit_test(test_verdicts),                 cmocka_unit_test(test_fit_matches_numpy),
+      cmocka_unit_test(test_change_points_are_optimal), cmocka_unit_test(test_series_classes),
+      cmocka_unit_test(test_outliers_are_named),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
