@@ -1,0 +1,66 @@
+// cli_output.c - what commands print with: data to stdout, talk and progress to stderr.
+#include "cli/command.h"
+
+#include <unistd.h>
+
+void hsc_cli_print(hsc_cli *cli, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  vfprintf(stdout, format, args);
+  va_end(args);
+}
+
+void hsc_cli_write(hsc_cli *cli, hsc_view data) { fwrite(data.data, 1, data.size, stdout); }
+
+hsc_status *hsc_cli_table(hsc_cli *cli, hsc_table *table) {
+  hsc_bytes out = {0};
+  hsc_status *status = hsc_table_print(table, cli->format, &cli->out_style, &out);
+  if (!status) hsc_cli_write(cli, hsc_bytes_view(&out));
+  hsc_bytes_deinit(&out);
+  hsc_table_destroy(table);
+  return status;
+}
+
+static void end_progress(hsc_cli *cli) {
+  if (cli->progress_shown) fputs("\r\x1b[K", stderr);
+  cli->progress_shown = false;
+}
+
+void hsc_cli_say(hsc_cli *cli, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  end_progress(cli);
+  vfprintf(stderr, format, args);
+  fputc('\n', stderr);
+  va_end(args);
+}
+
+void hsc_cli_progress(hsc_cli *cli, const char *format, ...) {
+  if (cli->quiet) return;
+  hsc_bytes line = {0};
+  va_list args;
+  va_start(args, format);
+  hsc_bytes_printf_v(&line, format, args);
+  va_end(args);
+  end_progress(cli);
+  if (cli->talk_is_terminal) {
+    int room = cli->talk_style.width > 1 ? cli->talk_style.width - 1 : 79;
+    size_t keep = line.size;
+    while (keep > 0 && hsc_text_width(hsc_bytes_text(&line), keep) > room) keep--;
+    fprintf(stderr, "%.*s", (int)keep, hsc_bytes_text(&line));
+    cli->progress_shown = keep > 0;
+  } else {
+    fprintf(stderr, "%s\n", hsc_bytes_text(&line));
+  }
+  fflush(stderr);
+  hsc_bytes_deinit(&line);
+}
+
+hsc_status *hsc_cli_usage(hsc_cli *cli, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  cli->is_usage_error = true;
+  hsc_status *status = hsc_status_make_v(HSC_INVALID_ARGUMENT, __FILE__, __LINE__, format, args);
+  va_end(args);
+  return hsc_status_hint(status, "hloscope %s --help shows what it takes", cli->command_name);
+}

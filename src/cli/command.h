@@ -1,0 +1,108 @@
+// command.h - what a command is, and what it gets to work with. Adding one: a row in commands.def, cmd_<name>.c, docs/commands/<name>.md.
+//
+//   typedef struct devices_args { bool all; } devices_args;
+//   static const hsc_option options[] = {HSC_OPTION_FLAG(devices_args, all, "all", "also those that are not found"), HSC_OPTION_END};
+//   static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
+//     const devices_args *args = args_of_command;
+//     ...
+//     return hsc_cli_table(cli, table);
+//   }
+//   const hsc_command_body hsc_command_devices = {.options = options, .args_bytes = sizeof(devices_args), .run = run,
+//                                                 .examples = "hloscope devices --format=json"};
+//
+// Data goes to stdout through hsc_cli_*, talk and progress to stderr. A status becomes text or JSON and an exit code in main.c alone:
+// 0 done, 1 failed, 2 usage, 3 not supported here (UNIMPLEMENTED). Everything here belongs to the main thread.
+#pragma once
+
+#include "cli/options.h"
+#include "report/table.h"
+
+// What a running command works with.
+typedef struct hsc_cli {
+  const char *command_name;
+  hsc_format format;          // chosen by --format among those of the row
+  hsc_text_style out_style;   // how stdout may look
+  hsc_text_style talk_style;  // how stderr may look
+  bool talk_is_terminal;
+  bool quiet;                 // --quiet: no progress
+  bool progress_shown;        // a progress line stands unfinished on the terminal
+  bool is_usage_error;        // set by hsc_cli_usage
+  int exit_code;              // a command that did its work but found bad news sets 1 (default 0)
+  hsc_arena *arena;           // lives as long as the command
+} hsc_cli;
+
+typedef struct hsc_command_body {
+  const hsc_option *options;  // up to HSC_OPTION_END; NULL = none
+  size_t args_bytes;          // size of the struct of the rows
+  hsc_status *(*run)(const void *args, hsc_cli *cli);
+  const char *description;    // paragraphs for --help and the page; may be NULL
+  const char *examples;       // command lines, one per line; may be NULL
+} hsc_command_body;
+
+#define HSC_COMMAND_GROUPS(GROUP)                                      \
+  GROUP(MEASURE, "Measure")                                            \
+  GROUP(PROGRAM, "Programs and passes")                                \
+  GROUP(TRACE, "Traces and profiles")                                  \
+  GROUP(KNOW, "Find out why")                                          \
+  GROUP(KEEP, "Results and caches")                                    \
+  GROUP(HOUSE, "hloscope itself")
+
+typedef enum hsc_command_group {
+#define GROUP(id, title) HSC_GROUP_##id,
+  HSC_COMMAND_GROUPS(GROUP)
+#undef GROUP
+  HSC_GROUP_COUNT
+} hsc_command_group;
+
+typedef struct hsc_command {
+  const char *name;
+  hsc_command_group group;
+  unsigned formats;         // of hsc_format
+  hsc_format first_format;  // the default: text, where there is text
+  const char *summary;
+  const hsc_command_body *body;
+} hsc_command;
+
+extern const hsc_command hsc_commands[];
+extern const size_t hsc_command_count;
+const hsc_command *hsc_command_find(const char *name);  // NULL = there is none
+const char *hsc_command_near(const char *name);         // "did you mean", NULL = nothing near
+const char *hsc_command_group_title(hsc_command_group group);
+
+// The options that every command has, bound to this struct.
+typedef struct hsc_common_args {
+  int format;  // index into the names of hsc_common_options, -1 = not given
+  int color;   // 0 auto, 1 always, 2 never
+  bool quiet, help;
+} hsc_common_args;
+extern const hsc_option hsc_common_options[];
+
+// ---- what commands call ----
+
+// Prints to stdout.
+void hsc_cli_print(hsc_cli *cli, const char *format, ...) HSC_PRINTF(2, 3);
+void hsc_cli_write(hsc_cli *cli, hsc_view data);
+// Prints a table in the chosen format and destroys it, also on failure.
+HSC_MUST_USE hsc_status *hsc_cli_table(hsc_cli *cli, hsc_table *table);
+// One line of talk on stderr, whatever --quiet says.
+void hsc_cli_say(hsc_cli *cli, const char *format, ...) HSC_PRINTF(2, 3);
+// What is going on: replaces itself on a terminal, one line each elsewhere; nothing with --quiet.
+void hsc_cli_progress(hsc_cli *cli, const char *format, ...) HSC_PRINTF(2, 3);
+// The user wrote something that cannot be: exit code 2.
+HSC_MUST_USE hsc_status *hsc_cli_usage(hsc_cli *cli, const char *format, ...) HSC_PRINTF(2, 3);
+
+// ---- help, made from the tables (help_text.c, completion.c) ----
+
+void hsc_help_overview(const hsc_text_style *style, hsc_bytes *out);
+void hsc_help_command(const hsc_command *command, const hsc_text_style *style, hsc_bytes *out);
+void hsc_help_command_markdown(const hsc_command *command, hsc_bytes *out);  // the generated part of docs/commands/<name>.md
+void hsc_help_overview_markdown(hsc_bytes *out);                            // the generated part of docs/commands/README.md
+void hsc_completion_bash(hsc_bytes *out);
+void hsc_completion_zsh(hsc_bytes *out);
+void hsc_completion_fish(hsc_bytes *out);
+
+// ---- errors (error_text.c) ----
+
+void hsc_error_text(const hsc_status *status, const hsc_text_style *style, hsc_bytes *out);
+void hsc_error_json(const hsc_status *status, hsc_bytes *out);
+int hsc_exit_code_of(const hsc_status *status, bool is_usage_error);

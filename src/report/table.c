@@ -1,0 +1,240 @@
+// table.c - what a table holds, and the forms for programs: JSON, JSON lines, CSV. Text and Markdown are in table_text.c.
+#include "report/table_internal.h"
+
+#include <math.h>
+
+static const struct {
+  hsc_format format;
+  const char *name;
+} format_names[] = {
+    {HSC_FORMAT_TEXT, "text"}, {HSC_FORMAT_JSON, "json"}, {HSC_FORMAT_JSONL, "jsonl"}, {HSC_FORMAT_MARKDOWN, "markdown"}, {HSC_FORMAT_CSV, "csv"}};
+
+const char *hsc_format_name(hsc_format format) {
+  for (size_t i = 0; i < HSC_COUNT_OF(format_names); i++)
+    if (format_names[i].format == format) return format_names[i].name;
+  return "";
+}
+
+bool hsc_format_of_name(const char *name, hsc_format *out_format) {
+  for (size_t i = 0; i < HSC_COUNT_OF(format_names); i++) {
+    if (strcmp(format_names[i].name, name) != 0) continue;
+    *out_format = format_names[i].format;
+    return true;
+  }
+  return false;
+}
+
+hsc_status *hsc_table_create(const char *view, hsc_table **out_table) {
+  hsc_arena *arena = NULL;
+  HSC_TRY(hsc_arena_create(&arena));
+  hsc_table *table = HSC_NEW(arena, hsc_table);
+  table->arena = arena;
+  table->view = hsc_arena_strdup(arena, view);
+  if (hsc_arena_status(arena)) {
+    hsc_arena_destroy(arena);
+    return hsc_status_out_of_memory();
+  }
+  *out_table = table;
+  return NULL;
+}
+
+void hsc_table_destroy(hsc_table *table) {
+  if (!table) return;
+  hsc_bytes_deinit(&table->columns);
+  hsc_bytes_deinit(&table->cells);
+  hsc_bytes_deinit(&table->notes);
+  hsc_arena_destroy(table->arena);
+}
+
+size_t hsc_table__column_count(const hsc_table *table) { return table->columns.size / sizeof(hsc_column); }
+
+const hsc_column *hsc_table__column(const hsc_table *table, size_t column) { return (const hsc_column *)(const void *)table->columns.data + column; }
+
+size_t hsc_table_row_count(const hsc_table *table) { return table->row_count; }
+
+const hsc_cell *hsc_table__cell(const hsc_table *table, size_t row, size_t column) {
+  return (const hsc_cell *)(const void *)table->cells.data + row * hsc_table__column_count(table) + column;
+}
+
+void hsc_table_column(hsc_table *table, const char *name, const char *unit) {
+  if (table->row_count > 0) {
+    table->misused = true;
+    return;
+  }
+  hsc_column column = {hsc_arena_strdup(table->arena, name), hsc_arena_strdup(table->arena, unit ? unit : "")};
+  hsc_bytes_append(&table->columns, &column, sizeof column);
+}
+
+void hsc_table_row(hsc_table *table) {
+  size_t size = hsc_table__column_count(table) * sizeof(hsc_cell);
+  void *cells = hsc_bytes_extend(&table->cells, size);
+  if (!cells) return;
+  memset(cells, 0, size);
+  table->row_count++;
+  table->next_cell = 0;
+}
+
+static void add_cell(hsc_table *table, hsc_cell cell) {
+  if (table->cells.failed) return;
+  if (table->row_count == 0 || table->next_cell >= hsc_table__column_count(table)) {
+    table->misused = true;
+    return;
+  }
+  size_t at = (table->row_count - 1) * hsc_table__column_count(table) + table->next_cell++;
+  ((hsc_cell *)(void *)table->cells.data)[at] = cell;
+}
+
+void hsc_table_missing(hsc_table *table) { add_cell(table, (hsc_cell){.kind = HSC_CELL_MISSING}); }
+
+void hsc_table_text(hsc_table *table, const char *text) {
+  if (!text)
+    hsc_table_missing(table);
+  else
+    add_cell(table, (hsc_cell){.kind = HSC_CELL_TEXT, .text = hsc_arena_strdup(table->arena, text)});
+}
+
+static const char *copy_format(hsc_table *table, const char *format, va_list args) {
+  hsc_bytes text = {0};
+  hsc_bytes_printf_v(&text, format, args);
+  const char *copy = hsc_arena_strndup(table->arena, hsc_bytes_text(&text), text.size);
+  if (text.failed) table->cells.failed = true;
+  hsc_bytes_deinit(&text);
+  return copy;
+}
+
+void hsc_table_printf(hsc_table *table, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  add_cell(table, (hsc_cell){.kind = HSC_CELL_TEXT, .text = copy_format(table, format, args)});
+  va_end(args);
+}
+
+void hsc_table_int(hsc_table *table, int64_t value) { add_cell(table, (hsc_cell){.kind = HSC_CELL_INT, .integer = value}); }
+
+void hsc_table_double(hsc_table *table, double value) {
+  if (isnan(value))
+    hsc_table_missing(table);
+  else
+    add_cell(table, (hsc_cell){.kind = HSC_CELL_DOUBLE, .number = value});
+}
+
+void hsc_table_bool(hsc_table *table, bool value) { add_cell(table, (hsc_cell){.kind = HSC_CELL_BOOL, .integer = value}); }
+
+void hsc_table_note(hsc_table *table, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  const char *note = copy_format(table, format, args);
+  va_end(args);
+  hsc_bytes_append(&table->notes, &note, sizeof note);
+}
+
+size_t hsc_table__note_count(const hsc_table *table) { return table->notes.size / sizeof(const char *); }
+
+const char *hsc_table__note(const hsc_table *table, size_t note) { return ((const char *const *)(const void *)table->notes.data)[note]; }
+
+static void write_cell_json(const hsc_cell *cell, hsc_json *json) {
+  switch (cell->kind) {
+    case HSC_CELL_MISSING: hsc_json_null(json); break;
+    case HSC_CELL_TEXT: hsc_json_string(json, cell->text); break;
+    case HSC_CELL_INT: hsc_json_int(json, cell->integer); break;
+    case HSC_CELL_DOUBLE: hsc_json_double(json, cell->number); break;
+    case HSC_CELL_BOOL: hsc_json_bool(json, cell->integer != 0); break;
+  }
+}
+
+static void write_row_json(const hsc_table *table, size_t row, hsc_json *json) {
+  hsc_json_begin_object(json);
+  for (size_t c = 0; c < hsc_table__column_count(table); c++) {
+    hsc_json_key(json, hsc_table__column(table, c)->name);
+    write_cell_json(hsc_table__cell(table, row, c), json);
+  }
+  hsc_json_end_object(json);
+}
+
+void hsc_table_json(const hsc_table *table, hsc_json *json) {
+  hsc_json_begin_object(json);
+  hsc_json_kv_string(json, "view", table->view);
+  hsc_json_key(json, "columns");
+  hsc_json_begin_array(json);
+  for (size_t c = 0; c < hsc_table__column_count(table); c++) {
+    hsc_json_begin_object(json);
+    hsc_json_kv_string(json, "name", hsc_table__column(table, c)->name);
+    hsc_json_kv_string(json, "unit", hsc_table__column(table, c)->unit);
+    hsc_json_end_object(json);
+  }
+  hsc_json_end_array(json);
+  hsc_json_key(json, "rows");
+  hsc_json_begin_array(json);
+  for (size_t r = 0; r < table->row_count; r++) write_row_json(table, r, json);
+  hsc_json_end_array(json);
+  hsc_json_key(json, "notes");
+  hsc_json_begin_array(json);
+  for (size_t n = 0; n < hsc_table__note_count(table); n++) hsc_json_string(json, hsc_table__note(table, n));
+  hsc_json_end_array(json);
+  hsc_json_end_object(json);
+}
+
+static void write_csv_text(const char *text, hsc_bytes *out) {
+  if (!text[strcspn(text, ",\"\r\n")]) {
+    hsc_bytes_append_text(out, text);
+    return;
+  }
+  hsc_bytes_append_char(out, '"');
+  for (; *text; text++) {
+    if (*text == '"') hsc_bytes_append_char(out, '"');
+    hsc_bytes_append_char(out, *text);
+  }
+  hsc_bytes_append_char(out, '"');
+}
+
+static void write_csv(const hsc_table *table, hsc_bytes *out) {
+  size_t columns = hsc_table__column_count(table);
+  char number[32];
+  for (size_t c = 0; c < columns; c++) {
+    if (c) hsc_bytes_append_char(out, ',');
+    write_csv_text(hsc_table__column(table, c)->name, out);
+  }
+  hsc_bytes_append_text(out, "\r\n");
+  for (size_t r = 0; r < table->row_count; r++) {
+    for (size_t c = 0; c < columns; c++) {
+      const hsc_cell *cell = hsc_table__cell(table, r, c);
+      if (c) hsc_bytes_append_char(out, ',');
+      switch (cell->kind) {
+        case HSC_CELL_MISSING: break;
+        case HSC_CELL_TEXT: write_csv_text(cell->text, out); break;
+        case HSC_CELL_INT: hsc_bytes_printf(out, "%lld", (long long)cell->integer); break;
+        case HSC_CELL_DOUBLE: hsc_bytes_append(out, number, (size_t)hsc_format_double(cell->number, number)); break;
+        case HSC_CELL_BOOL: hsc_bytes_append_text(out, cell->integer ? "true" : "false"); break;
+      }
+    }
+    hsc_bytes_append_text(out, "\r\n");
+  }
+}
+
+hsc_status *hsc_table_print(const hsc_table *table, hsc_format format, const hsc_text_style *style, hsc_bytes *out) {
+  static const hsc_text_style plain = {0};
+  HSC_TRY(hsc_arena_status(table->arena));
+  HSC_TRY(hsc_bytes_status(&table->columns));
+  HSC_TRY(hsc_bytes_status(&table->cells));
+  HSC_TRY(hsc_bytes_status(&table->notes));
+  if (table->misused) return HSC_ERR(INTERNAL, "table '%s': a row has more cells than there are columns, or a column came after a row", table->view);
+  hsc_json json;
+  switch (format) {
+    case HSC_FORMAT_TEXT: HSC_TRY(hsc_table__print_text(table, style ? style : &plain, out)); break;
+    case HSC_FORMAT_MARKDOWN: hsc_table__print_markdown(table, out); break;
+    case HSC_FORMAT_CSV: write_csv(table, out); break;
+    case HSC_FORMAT_JSON:
+      hsc_json_init(&json, out, 2);
+      hsc_table_json(table, &json);
+      hsc_bytes_append_char(out, '\n');
+      break;
+    case HSC_FORMAT_JSONL:
+      for (size_t r = 0; r < table->row_count; r++) {
+        hsc_json_init(&json, out, 0);
+        write_row_json(table, r, &json);
+        hsc_bytes_append_char(out, '\n');
+      }
+      break;
+  }
+  return hsc_bytes_status(out);
+}

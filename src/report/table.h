@@ -1,0 +1,70 @@
+// table.h - one table, printed as text, JSON, JSON lines, Markdown or CSV.
+//
+//   hsc_table *table = NULL;
+//   HSC_TRY(hsc_table_create("devices", &table));
+//   hsc_table_column(table, "device", "");
+//   hsc_table_column(table, "compile", "s");
+//   hsc_table_row(table);
+//   hsc_table_text(table, "cpu");
+//   hsc_table_double(table, 0.0123);                       // text shows "12.3 ms", JSON and CSV 0.0123
+//   hsc_table_note(table, "%d device not found", 1);
+//   HSC_TRY(hsc_table_print(table, HSC_FORMAT_TEXT, &style, &out));
+//
+// JSON: {"view": ..., "columns": [{"name": ..., "unit": ...}], "rows": [{column: value}], "notes": [text]}; a missing value is null.
+// The table copies every text it is given. Errors (no memory, a row longer than its columns) are sticky and come out of hsc_table_print.
+// Thread-compatible.
+#pragma once
+
+#include "base/base.h"
+
+// The forms in which commands print. Bits, so that a command can say which ones it has.
+typedef enum hsc_format {
+  HSC_FORMAT_TEXT = 1,       // for people
+  HSC_FORMAT_JSON = 2,       // one document
+  HSC_FORMAT_JSONL = 4,      // one JSON object a row
+  HSC_FORMAT_MARKDOWN = 8,   // for reports and pull requests
+  HSC_FORMAT_CSV = 16,       // RFC 4180, header first, full precision
+} hsc_format;
+const char *hsc_format_name(hsc_format format);                    // "text"; "" for what is not one format
+bool hsc_format_of_name(const char *name, hsc_format *out_format);  // false = unknown
+
+// How text may look at its destination.
+typedef struct hsc_text_style {
+  int width;     // columns of the terminal; 0 = no limit
+  bool unicode;  // else plain ASCII
+  bool color;    // ANSI escapes
+} hsc_text_style;
+
+typedef struct hsc_table hsc_table;
+HSC_MUST_USE hsc_status *hsc_table_create(const char *view, hsc_table **out_table);
+void hsc_table_destroy(hsc_table *table);
+
+// Columns come before rows. `unit` says what the numbers are and how text shows them:
+//   "s", "ns"      times, scaled: 27.1 us, 12.3 ms        "bytes"     scaled: 1.5 MiB         "flops", "bytes/s", "flop/s"   scaled: 1.2 G
+//   "ratio"        1.23x                                  "fraction"  0.125 shows as 12.5 %   "percent"   12.5 shows as 12.5 %
+//   "" or "count"  as they are                            any other   as they are, named in the heading
+void hsc_table_column(hsc_table *table, const char *name, const char *unit);
+
+// Starts a row; the cells follow in the order of the columns. Cells that are not given are missing.
+void hsc_table_row(hsc_table *table);
+void hsc_table_text(hsc_table *table, const char *text);  // NULL = missing
+void hsc_table_printf(hsc_table *table, const char *format, ...) HSC_PRINTF(2, 3);
+void hsc_table_int(hsc_table *table, int64_t value);
+void hsc_table_double(hsc_table *table, double value);    // NaN = missing
+void hsc_table_bool(hsc_table *table, bool value);        // text shows yes or no
+void hsc_table_missing(hsc_table *table);
+// A line under the table.
+void hsc_table_note(hsc_table *table, const char *format, ...) HSC_PRINTF(2, 3);
+
+size_t hsc_table_row_count(const hsc_table *table);
+
+// Appends to `out`. `style` may be NULL (no limit, ASCII, no colour) and matters only for text.
+HSC_MUST_USE hsc_status *hsc_table_print(const hsc_table *table, hsc_format format, const hsc_text_style *style, hsc_bytes *out);
+// The table as one value of a larger JSON document.
+void hsc_table_json(const hsc_table *table, hsc_json *json);
+
+// A number as text shows it in a column of this unit, at most 31 bytes and a NUL. Returns the length.
+int hsc_format_quantity(double value, const char *unit, bool unicode, char out_text[32]);
+
+// Columns that a terminal needs for this UTF-8 text (wide East Asian characters take two, combining marks none).
+int hsc_text_width(const char *text, size_t size);

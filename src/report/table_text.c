@@ -1,0 +1,185 @@
+// table_text.c - tables for people: aligned columns in a terminal, and Markdown.
+//
+//   device    compile   note
+//   -------  --------  -----------------
+//   cpu       12.3 ms  built in
+//
+// Numbers stand right, texts left. When the lines are wider than the terminal, the widest text columns are cut first and end in "...".
+#include "report/table_internal.h"
+
+enum { GAP = 2, MIN_TEXT_WIDTH = 8 };
+
+static void write_cell(const hsc_cell *cell, const char *unit, bool unicode, hsc_bytes *out) {
+  char number[32];
+  switch (cell->kind) {
+    case HSC_CELL_MISSING: hsc_bytes_append_text(out, unicode ? "\xe2\x80\x93" : "-"); break;
+    case HSC_CELL_TEXT:
+      for (const char *at = cell->text; *at; at++) hsc_bytes_append_char(out, (unsigned char)*at < 0x20 ? ' ' : *at);
+      break;
+    case HSC_CELL_BOOL: hsc_bytes_append_text(out, cell->integer ? "yes" : "no"); break;
+    case HSC_CELL_INT:
+      if (!*unit || strcmp(unit, "count") == 0)
+        hsc_bytes_printf(out, "%lld", (long long)cell->integer);
+      else
+        hsc_bytes_append(out, number, (size_t)hsc_format_quantity((double)cell->integer, unit, unicode, number));
+      break;
+    case HSC_CELL_DOUBLE: hsc_bytes_append(out, number, (size_t)hsc_format_quantity(cell->number, unit, unicode, number)); break;
+  }
+}
+
+static bool is_shown_in_cells(const char *unit) {
+  static const char *const shown[] = {"", "count", "s", "ns", "bytes", "ratio", "fraction", "percent"};
+  for (size_t i = 0; i < HSC_COUNT_OF(shown); i++)
+    if (strcmp(unit, shown[i]) == 0) return true;
+  return false;
+}
+
+// "compile_seconds" reads "compile seconds"; units that the cells do not show stand in brackets.
+static void write_heading(const hsc_column *column, hsc_bytes *out) {
+  for (const char *at = column->name; *at; at++) hsc_bytes_append_char(out, *at == '_' ? ' ' : *at);
+  if (!is_shown_in_cells(column->unit)) hsc_bytes_printf(out, " [%s]", column->unit);
+}
+
+static bool is_numeric(const hsc_table *table, size_t column) {
+  bool any = false;
+  for (size_t r = 0; r < table->row_count; r++) {
+    hsc_cell_kind kind = hsc_table__cell(table, r, column)->kind;
+    if (kind == HSC_CELL_TEXT || kind == HSC_CELL_BOOL) return false;
+    any = any || kind != HSC_CELL_MISSING;
+  }
+  return any;
+}
+
+typedef struct column_layout {
+  int width;
+  bool numeric;
+} column_layout;
+
+// Widths of everything, then cut to the terminal.
+static void lay_out(const hsc_table *table, const hsc_text_style *style, column_layout *columns, size_t count) {
+  hsc_bytes text = {0};
+  int total = 0;
+  for (size_t c = 0; c < count; c++) {
+    const hsc_column *column = hsc_table__column(table, c);
+    hsc_bytes_reset(&text);
+    write_heading(column, &text);
+    columns[c].width = hsc_text_width(hsc_bytes_text(&text), text.size);
+    columns[c].numeric = is_numeric(table, c);
+    for (size_t r = 0; r < table->row_count; r++) {
+      hsc_bytes_reset(&text);
+      write_cell(hsc_table__cell(table, r, c), column->unit, style->unicode, &text);
+      int width = hsc_text_width(hsc_bytes_text(&text), text.size);
+      if (width > columns[c].width) columns[c].width = width;
+    }
+    total += columns[c].width + (c ? GAP : 0);
+  }
+  hsc_bytes_deinit(&text);
+  while (style->width > 0 && total > style->width) {
+    size_t widest = count;
+    for (size_t c = 0; c < count; c++)
+      if (!columns[c].numeric && columns[c].width > MIN_TEXT_WIDTH && (widest == count || columns[c].width > columns[widest].width)) widest = c;
+    if (widest == count) break;  // nothing left to cut: the terminal wraps
+    columns[widest].width--;
+    total--;
+  }
+}
+
+// Appends `text` in exactly `width` columns; the last column of a line gets no trailing blanks.
+static void write_padded(const char *text, size_t size, int width, bool right, bool last, bool unicode, hsc_bytes *out) {
+  int needed = hsc_text_width(text, size), dots = unicode ? 1 : 3;
+  if (needed > width) {
+    size_t keep = 0;
+    while (keep < size) {
+      size_t next = keep + 1;
+      while (next < size && ((unsigned char)text[next] & 0xc0) == 0x80) next++;
+      if (hsc_text_width(text, next) > width - dots) break;
+      keep = next;
+    }
+    hsc_bytes_append(out, text, keep);
+    hsc_bytes_append_text(out, unicode ? "\xe2\x80\xa6" : "...");
+    needed = hsc_text_width(text, keep) + dots;
+    size = 0;
+  }
+  if (right) for (int i = needed; i < width; i++) hsc_bytes_append_char(out, ' ');
+  hsc_bytes_append(out, text, size);
+  if (!right && !last) for (int i = needed; i < width; i++) hsc_bytes_append_char(out, ' ');
+}
+
+hsc_status *hsc_table__print_text(const hsc_table *table, const hsc_text_style *style, hsc_bytes *out) {
+  size_t count = hsc_table__column_count(table);
+  column_layout *columns = hsc_alloc((count + 1) * sizeof *columns);
+  if (!columns) return hsc_status_out_of_memory();
+  hsc_bytes text = {0};
+  lay_out(table, style, columns, count);
+  if (style->color) hsc_bytes_append_text(out, "\x1b[1m");
+  for (size_t c = 0; c < count; c++) {
+    hsc_bytes_reset(&text);
+    write_heading(hsc_table__column(table, c), &text);
+    if (c) hsc_bytes_append_text(out, "  ");
+    write_padded(hsc_bytes_text(&text), text.size, columns[c].width, columns[c].numeric, c + 1 == count, style->unicode, out);
+  }
+  if (style->color) hsc_bytes_append_text(out, "\x1b[0m");
+  if (count) hsc_bytes_append_char(out, '\n');
+  for (size_t c = 0; c < count; c++) {
+    if (c) hsc_bytes_append_text(out, "  ");
+    for (int i = 0; i < columns[c].width; i++) hsc_bytes_append_text(out, style->unicode ? "\xe2\x94\x80" : "-");
+  }
+  if (count) hsc_bytes_append_char(out, '\n');
+  for (size_t r = 0; r < table->row_count; r++) {
+    for (size_t c = 0; c < count; c++) {
+      const hsc_cell *cell = hsc_table__cell(table, r, c);
+      hsc_bytes_reset(&text);
+      write_cell(cell, hsc_table__column(table, c)->unit, style->unicode, &text);
+      if (c) hsc_bytes_append_text(out, "  ");
+      write_padded(hsc_bytes_text(&text), text.size, columns[c].width, columns[c].numeric, c + 1 == count, style->unicode, out);
+    }
+    hsc_bytes_append_char(out, '\n');
+  }
+  for (size_t n = 0; n < hsc_table__note_count(table); n++) {
+    if (n == 0) hsc_bytes_append_char(out, '\n');
+    hsc_bytes_append_text(out, hsc_table__note(table, n));
+    hsc_bytes_append_char(out, '\n');
+  }
+  bool failed = text.failed;
+  hsc_bytes_deinit(&text);
+  hsc_free(columns);
+  return failed ? hsc_status_out_of_memory() : NULL;
+}
+
+static void write_markdown_text(const char *text, hsc_bytes *out) {
+  for (; *text; text++) {
+    if (*text == '|' || *text == '\\' || *text == '<' || *text == '*' || *text == '`') hsc_bytes_append_char(out, '\\');
+    hsc_bytes_append_char(out, (unsigned char)*text < 0x20 ? ' ' : *text);
+  }
+}
+
+void hsc_table__print_markdown(const hsc_table *table, hsc_bytes *out) {
+  size_t count = hsc_table__column_count(table);
+  hsc_bytes text = {0};
+  for (size_t c = 0; c < count; c++) {
+    hsc_bytes_reset(&text);
+    write_heading(hsc_table__column(table, c), &text);
+    hsc_bytes_append_text(out, "| ");
+    write_markdown_text(hsc_bytes_text(&text), out);
+    hsc_bytes_append_char(out, ' ');
+  }
+  hsc_bytes_append_text(out, count ? "|\n" : "");
+  for (size_t c = 0; c < count; c++) hsc_bytes_append_text(out, is_numeric(table, c) ? "|---:" : "|---");
+  hsc_bytes_append_text(out, count ? "|\n" : "");
+  for (size_t r = 0; r < table->row_count; r++) {
+    for (size_t c = 0; c < count; c++) {
+      hsc_bytes_reset(&text);
+      write_cell(hsc_table__cell(table, r, c), hsc_table__column(table, c)->unit, true, &text);
+      hsc_bytes_append_text(out, "| ");
+      write_markdown_text(hsc_bytes_text(&text), out);
+      hsc_bytes_append_char(out, ' ');
+    }
+    hsc_bytes_append_text(out, "|\n");
+  }
+  for (size_t n = 0; n < hsc_table__note_count(table); n++) {
+    hsc_bytes_append_text(out, n == 0 ? "\n" : "");
+    hsc_bytes_printf(out, "%s  \n", hsc_table__note(table, n));
+  }
+  if (text.failed) out->failed = true;
+  hsc_bytes_deinit(&text);
+}

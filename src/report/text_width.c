@@ -1,0 +1,32 @@
+// text_width.c - how many columns of a terminal a text takes. The C library's wcwidth depends on the locale of the process, which is the
+// host's; this does not. Ranges: Unicode 15, EastAsianWidth.txt (W and F) and the combining marks of the common scripts.
+#include "report/table.h"
+
+static bool in_ranges(uint32_t c, const uint32_t (*ranges)[2], size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (c >= ranges[i][0] && c <= ranges[i][1]) return true;
+  return false;
+}
+
+static int rune_width(uint32_t c) {
+  static const uint32_t zero[][2] = {{0x300, 0x36f}, {0x200b, 0x200f}, {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}};
+  static const uint32_t wide[][2] = {{0x1100, 0x115f}, {0x2e80, 0x303e}, {0x3041, 0x33ff}, {0x3400, 0x4dbf},   {0x4e00, 0x9fff},   {0xa000, 0xa4cf}, {0xac00, 0xd7a3},
+                                     {0xf900, 0xfaff}, {0xfe30, 0xfe4f}, {0xff00, 0xff60}, {0xffe0, 0xffe6}, {0x1f300, 0x1f64f}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd}};
+  if (c < 0x300) return c >= 0x20 && c != 0x7f;
+  if (in_ranges(c, zero, HSC_COUNT_OF(zero))) return 0;
+  return in_ranges(c, wide, HSC_COUNT_OF(wide)) ? 2 : 1;
+}
+
+int hsc_text_width(const char *text, size_t size) {
+  int width = 0;
+  const unsigned char *at = (const unsigned char *)text, *end = at + size;
+  while (at < end) {
+    uint32_t c = *at++;
+    if (c >= 0xc0) {
+      c &= c < 0xe0 ? 0x1f : c < 0xf0 ? 0x0f : 0x07;
+      while (at < end && (*at & 0xc0) == 0x80) c = c << 6 | (*at++ & 0x3f);
+    }
+    width += rune_width(c);
+  }
+  return width;
+}
