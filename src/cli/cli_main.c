@@ -51,7 +51,7 @@ static int close_stdout(int code) {
 static const char *formats_text(const hsc_command *command, hsc_arena *arena) {
   const char *text = "";
   for (unsigned bit = 1; bit <= HSC_FORMAT_CSV; bit <<= 1)
-    if (command->formats & bit) text = hsc_arena_printf(arena, "%s%s%s", text, *text ? ", " : "", hsc_format_name((hsc_format)bit));
+    if (command->formats & bit) text = hsc_arena_printf(arena, "%s%s%s", text, *text ? ", " : "", hsc_output_format_name((hsc_output_format)bit));
   return text;
 }
 
@@ -72,9 +72,9 @@ static hsc_status *run_command(const hsc_command *command, int argc, char *const
   cli->is_usage_error = true;
   HSC_TRY(hsc_options_parse(command->name, sets, HSC_COUNT_OF(sets), argc, argv, cli->arena));
   cli->format = command->first_format;
-  if (common.format >= 0 && !hsc_format_of_name(hsc_common_options[0].choices[common.format], &cli->format)) cli->format = command->first_format;
+  if (common.format >= 0 && !hsc_output_format_of_name(hsc_common_options[0].choices[common.format], &cli->format)) cli->format = command->first_format;
   if (!(command->formats & cli->format))
-    return HSC_ERR(INVALID_ARGUMENT, "%s: --format=%s is not among %s", command->name, hsc_format_name(cli->format), formats_text(command, cli->arena));
+    return HSC_ERR(INVALID_ARGUMENT, "%s: --format=%s is not among %s", command->name, hsc_output_format_name(cli->format), formats_text(command, cli->arena));
   cli->is_usage_error = false;
   cli->quiet = common.quiet;
   cli->out_style = hsc_terminal_style(STDOUT_FILENO, (hsc_color_choice)common.color);

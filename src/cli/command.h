@@ -20,7 +20,7 @@
 // What a running command works with.
 typedef struct hsc_cli {
   const char *command_name;
-  hsc_format format;          // chosen by --format among those of the row
+  hsc_output_format format;          // chosen by --format among those of the row
   hsc_text_style out_style;   // how stdout may look
   hsc_text_style talk_style;  // how stderr may look
   bool talk_is_terminal;
@@ -57,8 +57,8 @@ typedef enum hsc_command_group {
 typedef struct hsc_command {
   const char *name;
   hsc_command_group group;
-  unsigned formats;         // of hsc_format
-  hsc_format first_format;  // the default: text, where there is text
+  unsigned formats;         // of hsc_output_format
+  hsc_output_format first_format;  // the default: text, where there is text
   const char *summary;
   const hsc_command_body *body;
 } hsc_command;

@@ -12,9 +12,9 @@ static void for_each_option(const hsc_command *command, void (*visit)(const hsc_
 static void write_choices(const hsc_command *command, const hsc_option *option, hsc_bytes *out) {
   bool first = true;
   for (size_t i = 0; option->choices[i]; i++) {
-    hsc_format format;
+    hsc_output_format format;
     bool is_format = option == hsc_common_options;
-    if (is_format && (!hsc_format_of_name(option->choices[i], &format) || !(command->formats & format))) continue;
+    if (is_format && (!hsc_output_format_of_name(option->choices[i], &format) || !(command->formats & format))) continue;
     hsc_bytes_printf(out, "%s%s", first ? "" : " ", option->choices[i]);
     first = false;
   }

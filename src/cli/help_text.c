@@ -71,8 +71,8 @@ static void write_left_side(const hsc_option *option, unsigned formats, hsc_byte
   if (option->kind == HSC_OPTION_KIND_CHOICE) {
     bool first = true;
     for (size_t i = 0; option->choices[i]; i++) {
-      hsc_format format;
-      if (formats && (!hsc_format_of_name(option->choices[i], &format) || !(formats & format))) continue;
+      hsc_output_format format;
+      if (formats && (!hsc_output_format_of_name(option->choices[i], &format) || !(formats & format))) continue;
       hsc_bytes_printf(out, "%c%s", first ? ' ' : '|', option->choices[i]);
       first = false;
     }
@@ -95,7 +95,7 @@ static unsigned formats_of(const hsc_option *option, const hsc_command *command)
 
 static void default_of(const hsc_option *option, const hsc_command *command, hsc_bytes *out) {
   if (formats_of(option, command))
-    hsc_bytes_append_text(out, hsc_format_name(command->first_format));
+    hsc_bytes_append_text(out, hsc_output_format_name(command->first_format));
   else if (!(option->positional && option->presence == HSC_REQUIRED))
     hsc_option_default_text(option, out);
 }

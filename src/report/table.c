@@ -4,18 +4,18 @@
 #include <math.h>
 
 static const struct {
-  hsc_format format;
+  hsc_output_format format;
   const char *name;
 } format_names[] = {
     {HSC_FORMAT_TEXT, "text"}, {HSC_FORMAT_JSON, "json"}, {HSC_FORMAT_JSONL, "jsonl"}, {HSC_FORMAT_MARKDOWN, "markdown"}, {HSC_FORMAT_CSV, "csv"}};
 
-const char *hsc_format_name(hsc_format format) {
+const char *hsc_output_format_name(hsc_output_format format) {
   for (size_t i = 0; i < HSC_COUNT_OF(format_names); i++)
     if (format_names[i].format == format) return format_names[i].name;
   return "";
 }
 
-bool hsc_format_of_name(const char *name, hsc_format *out_format) {
+bool hsc_output_format_of_name(const char *name, hsc_output_format *out_format) {
   for (size_t i = 0; i < HSC_COUNT_OF(format_names); i++) {
     if (strcmp(format_names[i].name, name) != 0) continue;
     *out_format = format_names[i].format;
@@ -211,7 +211,7 @@ static void write_csv(const hsc_table *table, hsc_bytes *out) {
   }
 }
 
-hsc_status *hsc_table_print(const hsc_table *table, hsc_format format, const hsc_text_style *style, hsc_bytes *out) {
+hsc_status *hsc_table_print(const hsc_table *table, hsc_output_format format, const hsc_text_style *style, hsc_bytes *out) {
   static const hsc_text_style plain = {0};
   HSC_TRY(hsc_arena_status(table->arena));
   HSC_TRY(hsc_bytes_status(&table->columns));

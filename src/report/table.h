@@ -18,15 +18,15 @@
 #include "base/base.h"
 
 // The forms in which commands print. Bits, so that a command can say which ones it has.
-typedef enum hsc_format {
+typedef enum hsc_output_format {
   HSC_FORMAT_TEXT = 1,       // for people
   HSC_FORMAT_JSON = 2,       // one document
   HSC_FORMAT_JSONL = 4,      // one JSON object a row
   HSC_FORMAT_MARKDOWN = 8,   // for reports and pull requests
   HSC_FORMAT_CSV = 16,       // RFC 4180, header first, full precision
-} hsc_format;
-const char *hsc_format_name(hsc_format format);                    // "text"; "" for what is not one format
-bool hsc_format_of_name(const char *name, hsc_format *out_format);  // false = unknown
+} hsc_output_format;
+const char *hsc_output_format_name(hsc_output_format format);                    // "text"; "" for what is not one format
+bool hsc_output_format_of_name(const char *name, hsc_output_format *out_format);  // false = unknown
 
 // How text may look at its destination.
 typedef struct hsc_text_style {
@@ -59,7 +59,7 @@ void hsc_table_note(hsc_table *table, const char *format, ...) HSC_PRINTF(2, 3);
 size_t hsc_table_row_count(const hsc_table *table);
 
 // Appends to `out`. `style` may be NULL (no limit, ASCII, no colour) and matters only for text.
-HSC_MUST_USE hsc_status *hsc_table_print(const hsc_table *table, hsc_format format, const hsc_text_style *style, hsc_bytes *out);
+HSC_MUST_USE hsc_status *hsc_table_print(const hsc_table *table, hsc_output_format format, const hsc_text_style *style, hsc_bytes *out);
 // The table as one value of a larger JSON document.
 void hsc_table_json(const hsc_table *table, hsc_json *json);
 
