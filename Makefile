@@ -1,0 +1,75 @@
+# hloscope - everyday names. The build itself is meson's (meson.build); this file only calls it.
+#
+#   make demo     where the time of eight graphs under four execution patterns goes
+#   make test     all tests
+#   make help     everything else
+
+BUILD ?= build
+MESON_SETUP ?= meson setup
+CLANG ?= clang-19
+FORMAT ?= clang-format-19
+TIME ?= 60
+.DEFAULT_GOAL := build
+.PHONY: build demo test check bench asan ubsan tsan clang fuzz fuzz-replay format lint docs golden-update clean help
+
+build: ## build everything into build/, after installing what is missing
+	@scripts/bootstrap
+	@test -f $(BUILD)/build.ninja || $(MESON_SETUP) $(BUILD)
+	@ninja -C $(BUILD)
+
+demo: build ## the pattern analysis on the built-in device
+	@$(BUILD)/hloscope patterns
+
+test: build ## all tests; ends with the number that passed
+	@python3 tools/run_tests.py $(BUILD)
+
+check: build ## the quick tests only (under a minute)
+	@python3 tools/run_tests.py $(BUILD) --suite quick
+
+bench: build ## measured comparisons (minutes; wants a quiet machine)
+	@meson test -C $(BUILD) --no-rebuild --benchmark --verbose
+
+asan: ## all tests under the address and undefined-behaviour sanitizers
+	@$(MAKE) --no-print-directory test BUILD=build-asan MESON_SETUP="meson setup -Db_sanitize=address,undefined -Db_lundef=false --buildtype=debugoptimized"
+
+ubsan: ## all tests under the undefined-behaviour sanitizer, stopping at the first finding
+	@$(MAKE) --no-print-directory test BUILD=build-ubsan MESON_SETUP="env CFLAGS=-fno-sanitize-recover=all meson setup -Db_sanitize=undefined -Db_lundef=false"
+
+tsan: ## the quick tests under the thread sanitizer
+	@$(MAKE) --no-print-directory check BUILD=build-tsan MESON_SETUP="meson setup -Db_sanitize=thread -Db_lundef=false"
+
+clang: ## build and test with clang
+	@scripts/bootstrap --dev
+	@$(MAKE) --no-print-directory test BUILD=build-clang MESON_SETUP="env CC=$(CLANG) meson setup"
+
+fuzz: ## fuzz one parser: make fuzz TARGET=hlo_text TIME=60 (seconds); findings land in build-fuzz/
+	@test -n "$(TARGET)" || { echo "which one? make fuzz TARGET=NAME, of: $$(ls tests/fuzz/fuzz_*.c | sed 's,.*/fuzz_,,; s,\.c$$,,' | tr '\n' ' ')"; exit 2; }
+	@scripts/bootstrap --dev
+	@test -f build-fuzz/build.ninja || env CC=$(CLANG) meson setup build-fuzz -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false
+	@ninja -C build-fuzz tests/fuzz/fuzz_$(TARGET)
+	@mkdir -p build-fuzz/corpus/$(TARGET)
+	@cd build-fuzz && tests/fuzz/fuzz_$(TARGET) -max_total_time=$(TIME) -print_final_stats=1 -timeout=10 -rss_limit_mb=4096 corpus/$(TARGET) ../tests/fuzz/corpus/$(TARGET)
+
+fuzz-replay: build ## run the fuzz corpora as plain tests
+	@python3 tools/run_tests.py $(BUILD) --suite fuzz
+
+format: ## format what differs from main (FILES="..." to choose)
+	@$(FORMAT) -i $(or $(FILES),$(shell git diff --name-only --diff-filter=d main -- '*.c' '*.h'))
+
+lint: build ## includes between folders, pages of commands, forbidden words and tabs
+	@python3 tools/check_deps.py
+	@python3 tools/command_pages.py $(BUILD)/hloscope --check
+	@python3 tools/check_house.py
+
+docs: build ## rewrite the generated parts of docs/
+	@python3 tools/command_pages.py $(BUILD)/hloscope
+
+golden-update: build ## rewrite the expected output of golden cases and show the difference: CASE=area/case (or area)
+	@test -n "$(CASE)" || { echo "which one? make golden-update CASE=AREA/CASE"; exit 2; }
+	@python3 tools/golden.py $(BUILD)/hloscope --update $(CASE)
+
+clean: ## remove all builds
+	@rm -rf build build-asan build-ubsan build-tsan build-clang build-fuzz
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Checks that folders of src/ include only what they may, and that file names are unique.
+
+A folder may use itself, what its row below names, and what those may use. From another folder only public headers may be included:
+not *_internal.h. Names of source files are unique in the tree, so that a name in a log or a stack trace needs no path.
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# folder: the folders that it may use. docs/ARCHITECTURE.md says why.
+MAY_USE = {
+    "base": [],
+    "report": ["base"],
+    "hlo": ["base"],
+    "formats": ["hlo"],
+    "transform": ["hlo"],
+    "passes": ["hlo"],
+    "trace": ["base"],
+    "cpu": ["passes", "trace"],
+    "pjrt": ["base", "trace"],
+    "plugin": ["cpu", "formats", "trace"],  # and pjrt/abi.h, see ONLY
+    "views": ["trace", "hlo", "formats", "report"],
+    "lab": ["pjrt", "views", "formats", "transform", "report"],
+    "doctor": ["base", "pjrt", "report"],
+    "cli": ["lab", "doctor", "report", "passes", "cpu", "plugin", "views", "pjrt", "transform", "formats"],
+}
+# (folder, used folder): the only headers of it that may be included
+ONLY = {("plugin", "pjrt"): {"pjrt/abi.h"}}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+
+def closure(folder: str) -> set[str]:
+    seen, todo = set(), [folder]
+    while todo:
+        at = todo.pop()
+        if at not in seen:
+            seen.add(at)
+            todo += MAY_USE[at]
+    return seen
+
+
+def problems() -> list[str]:
+    found = []
+    names: dict[str, pathlib.Path] = {}
+    for path in sorted((ROOT / "src").rglob("*")):
+        if path.suffix not in (".c", ".h", ".def"):
+            continue
+        relative = path.relative_to(ROOT)
+        folder = relative.parts[1]
+        if folder not in MAY_USE:
+            found.append(f"{relative}: folder {folder} has no row in tools/check_deps.py")
+            continue
+        if path.name in names:
+            found.append(f"{relative}: the name is taken by {names[path.name]}")
+        names[path.name] = relative
+        text = path.read_text(encoding="utf-8")
+        for match in INCLUDE.finditer(text):
+            target = match.group(1)
+            line = text.count("\n", 0, match.start()) + 1
+            used = target.split("/")[0]
+            if "/" not in target and not (path.parent / target).exists():
+                continue  # a generated file
+            if "/" not in target or used == folder:
+                continue
+            where = f"{relative}:{line}: {folder} may not include {target}"
+            if used in ("hloscope",):
+                continue
+            if used not in MAY_USE:
+                found.append(f"{where}: no such folder in src/")
+            elif (folder, used) in ONLY:
+                if target not in ONLY[folder, used]:
+                    found.append(f"{where}: of {used}/ only {', '.join(sorted(ONLY[folder, used]))}")
+            elif used not in closure(folder):
+                found.append(f"{where}: it may use {', '.join(sorted(closure(folder) - {folder}))}")
+            elif target.endswith("_internal.h"):
+                found.append(f"{where}: it is the inside of {used}/")
+    return found
+
+
+def main() -> int:
+    found = problems()
+    for problem in found:
+        print(problem)
+    if not found:
+        print("includes between folders are as the table says")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Checks the house rules that a program can check: libraries do not print or exit, banned functions, tabs, blanks at line ends, leftovers."""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SOURCES = ("src", "include", "tests", "bench", "tools", "scripts", "docs")
+SUFFIXES = {".c", ".h", ".def", ".py", ".md", ".build"}
+SKIPPED = ("tests/golden", "tests/fuzz/corpus", "tests/conformance")
+
+# pattern, what to do instead, where it counts
+RULES = [
+    (r"\t", "a tab: use spaces", "all"),
+    (r"(?<! ) +$| {3,}$", "blanks at the end of a line", "all"),
+    (r"\b(?:TODO|FIXME|XXX)\b", "a mark without an issue: finish it or write an issue", "code"),
+    (r"(?<![\w.>])(?:strcpy|strcat|sprintf|vsprintf|gets|strtok|gmtime|localtime|ctime|asctime|strncpy|strncat)\s*\(", "a banned function: see CONTRIBUTING.md", "src"),
+    (r"(?<![\w.>])(?:exit|_exit|abort)\s*\(", "libraries never end the process: return a status", "library"),
+    (r"(?<![\w.>])(?:printf|puts|putchar|perror)\s*\(|\bfprintf\s*\(\s*std(?:out|err)|\bfputs\s*\([^;]*std(?:out|err)\)", "libraries never print: return a status or use hsc_log", "library"),
+]
+MAX_LINE = 200
+MAX_FILE_KIB = 512
+
+
+def applies(kind: str, path: pathlib.PurePosixPath) -> bool:
+    text = str(path)
+    is_code = path.suffix in (".c", ".h", ".def")
+    return {
+        "all": True,
+        "code": is_code,
+        "src": is_code and text.startswith("src/"),
+        "library": is_code and text.startswith("src/") and not text.startswith("src/cli/"),
+    }[kind]
+
+
+def without_comments(line: str) -> str:
+    return re.sub(r'"(?:\\.|[^"\\])*"', '""', line).split("//")[0]
+
+
+def main() -> int:
+    bad = 0
+    for top in SOURCES:
+        for path in sorted((ROOT / top).rglob("*")):
+            relative = pathlib.PurePosixPath(path.relative_to(ROOT).as_posix())
+            if path.suffix not in SUFFIXES or str(relative).startswith(SKIPPED) or not path.is_file() or str(relative) == "tools/check_house.py":
+                continue
+            if path.stat().st_size > MAX_FILE_KIB * 1024:
+                print(f"{relative}: over {MAX_FILE_KIB} KiB")
+                bad += 1
+                continue
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                for pattern, advice, kind in RULES:
+                    if kind == "all" and relative.suffix == ".md" and "blanks" in advice:
+                        continue
+                    text = line if kind in ("all", "code") else without_comments(line)
+                    if applies(kind, relative) and re.search(pattern, text):
+                        print(f"{relative}:{number}: {advice}")
+                        bad += 1
+                if len(line) > MAX_LINE and relative.suffix in (".c", ".h"):
+                    print(f"{relative}:{number}: {len(line)} columns, at most {MAX_LINE}")
+                    bad += 1
+    if not bad:
+        print("the house rules hold")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Runs meson's tests and ends with one plain line: how many passed, how many failed.
+
+    tools/run_tests.py BUILD [--suite NAME]...
+
+Programs that speak TAP count with each of their cases, others as one. The numbers come from the JUnit file that meson writes, so a program
+that crashed counts as failed. The exit code is 0 only when nothing failed and something passed.
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as xml
+
+
+def count(junit: pathlib.Path) -> tuple[int, int, int, list[str]]:
+    passed = failed = skipped = 0
+    names = []
+    for suite in xml.parse(junit).getroot().iter("testsuite"):
+        for case in suite.iter("testcase"):
+            name = f"{suite.get('name')}: {case.get('name')}"
+            if case.find("failure") is not None or case.find("error") is not None:
+                failed += 1
+                names.append(name)
+            elif case.find("skipped") is not None:
+                skipped += 1
+            else:
+                passed += 1
+    return passed, failed, skipped, names
+
+
+def show_failures(log: pathlib.Path) -> None:
+    """What failing TAP programs said: meson shows their stderr only."""
+    for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else []:
+        test = json.loads(line)
+        if test["result"] in ("OK", "SKIP", "EXPECTEDFAIL") or "1.." not in test.get("stdout", ""):
+            continue
+        print(f"--- {test['name']}")
+        keep = [text for text in test["stdout"].splitlines() if not text.startswith("ok ")]
+        print("\n".join(keep[-200:]))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--suite", action="append", default=[])
+    options = parser.parse_args()
+    command = ["meson", "test", "-C", str(options.build), "--no-rebuild", "--print-errorlogs"]
+    for suite in options.suite:
+        command += ["--suite", suite]
+    junit = options.build / "meson-logs" / "testlog.junit.xml"
+    junit.unlink(missing_ok=True)
+    begin = time.monotonic()
+    code = subprocess.run(command, check=False).returncode
+    if not junit.exists():
+        print("no test ran: 0 passed, 1 failed")
+        return code or 1
+    passed, failed, skipped, names = count(junit)
+    if code and not failed:  # a test that ended without a case that tells: a crash, a time limit
+        failed = 1
+        names = ["a test program failed outside of its cases; see above"]
+    if code:
+        show_failures(options.build / "meson-logs" / "testlog.json")
+    if names:
+        print("failed:")
+        for name in names:
+            print(f"  {name}")
+    print(f"tests took {time.monotonic() - begin:.0f} s" + (f"; {skipped} skipped" if skipped else ""))
+    print(f"{passed} passed, {failed} failed", flush=True)
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
