@@ -19,7 +19,7 @@ TYPES = {
     "f8e5m2": ml_dtypes.float8_e5m2, "f8e5m2fnuz": ml_dtypes.float8_e5m2fnuz, "f8e8m0fnu": ml_dtypes.float8_e8m0fnu,
 }
 HLO_NAMES = {np.dtype(dtype): name for name, dtype in TYPES.items()}
-BITS = {"s1": 1, "s2": 2, "s4": 4, "u1": 1, "u2": 2, "u4": 4}
+BITS = {"s1": 1, "s2": 2, "s4": 4, "u1": 1, "u2": 2, "u4": 4, "f4e2m1fn": 4}
 
 
 def hash_bits(count, seed, argument_index):

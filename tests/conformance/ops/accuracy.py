@@ -1,11 +1,15 @@
 """How far XLA:CPU itself is from the exact result, and from that how far another implementation may be from XLA:CPU."""
+import re
+
+import ml_dtypes
 import numpy as np
 
-import inputs
+import xla_cpu
 
 EXTRA_ULP = 2               # what a good implementation is off by itself
 LARGEST_ULP = 64            # beyond that the measure is relative
 RELATIVE_FACTOR = 4
+SUM_FACTOR = 8              # sums in another order are this much farther from XLA:CPU's than XLA:CPU's from the exact one
 
 
 def ordered(array):
@@ -34,7 +38,7 @@ def rounded_truth(case):
 
 def measured(case, results):
     """Rows for "agree": the ulps (or the relative error, for complex numbers and where ulps are many) that XLA:CPU was seen to need."""
-    result, exact = results[0], case.truth(case.arguments)[0]
+    result, exact = results[0].ravel(), case.truth(case.arguments)[0].ravel()
     floor = case.agree.get("abs", 0.0)
     if np.iscomplexobj(result):
         good = np.isfinite(exact) & np.isfinite(result)
@@ -49,3 +53,36 @@ def measured(case, results):
         print(f"  {case.name}: {worst:.3g} ulp at {case.arguments[0].ravel()[int(distance.argmax())]} "
               f"{case.arguments[-1].ravel()[int(distance.argmax())]}: {result[int(distance.argmax())]}, exact {exact[int(distance.argmax())]}; {int((distance > LARGEST_ULP).sum())} such")
     return {"ulp": int(worst) + EXTRA_ULP}
+
+
+def widened(case):
+    """The results of the same program in f64 (and c128)."""
+    text = re.sub(r"\bc64\b", "c128", re.sub(r"\b(f32|f16|bf16|f8\w+)\b", "f64", case.hlo))
+
+    def widen(argument):
+        if argument.dtype == np.complex64:
+            return argument.astype(np.complex128)
+        return argument if argument.dtype.kind in "biu" or argument.dtype.name.startswith(("int", "uint")) else argument.astype(np.float64)
+
+    arguments = [argument if np.iscomplexobj(argument) and argument.dtype == np.complex128 else widen(argument) for argument in case.arguments]
+    return xla_cpu.run(xla_cpu.compile_hlo(text), arguments)
+
+
+def epsilon(dtype):
+    return 2.0**-52 if dtype in (np.dtype(np.float64), np.dtype(np.complex128)) else 2.0**-23 if dtype in (np.dtype(np.float32), np.dtype(np.complex64)) else float(ml_dtypes.finfo(dtype).eps)
+
+
+def measured_by_widening(case, results):
+    """One row for "agree" of each result."""
+    rows = []
+    for result, exact in zip(results, widened(case), strict=True):
+        if result.dtype.kind in "biu":
+            rows.append(None)
+            continue
+        kind = np.complex128 if np.iscomplexobj(result) else np.float64
+        result, exact = result.astype(kind), exact.astype(kind)
+        good = np.isfinite(result) & np.isfinite(exact)
+        largest = float(np.abs(exact[good]).max(initial=0))
+        error = float(np.abs(result[good] - exact[good]).max(initial=0))
+        rows.append({"abs": float(f"{max(SUM_FACTOR * error, 16 * epsilon(results[len(rows)].dtype) * largest):.3g}")})
+    return rows

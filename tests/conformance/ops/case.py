@@ -30,6 +30,7 @@ class Case:
     arguments: list[np.ndarray]
     agree: dict = dataclasses.field(default_factory=lambda: dict(EXACT))    # README.md: when a result agrees
     truth: object = None    # gives exact results from the arguments, in a wider type: the measure for XLA:CPU's own error
+    widen: bool = False     # the same measure by running the same program in f64, for ops that sum
 
 
 def dims_text(dims):
@@ -52,12 +53,12 @@ def program(name, root, arguments, lines=(), computations=""):
     return f"HloModule {name}\n\n{computations}ENTRY main {{\n" + "\n".join(body) + "\n}\n"
 
 
-def one_op(op, result, arguments, suffix="", attributes="", agree=None, truth=None, lines=(), computations="", operands=None):
+def one_op(op, result, arguments, suffix="", attributes="", agree=None, truth=None, widen=False, lines=(), computations="", operands=None):
     """The usual case: the parameters, one op, nothing else. `result` is the shape of the result as text."""
     name = op.replace("-", "_") + "_" + suffix if suffix else op.replace("-", "_")
     operands = operands or ", ".join(f"p{index}" for index in range(len(arguments)))
     root = f"{result} {op}({operands})" + (f", {attributes}" if attributes else "")
-    return Case(name, op, program(name, root, arguments, lines, computations), list(arguments), dict(agree or EXACT), truth)
+    return Case(name, op, program(name, root, arguments, lines, computations), list(arguments), dict(agree or EXACT), truth, widen)
 
 
 def np_type(type_name):
@@ -178,3 +179,17 @@ def pairs(type_name, limit=24):
 
 def flush_tolerance(type_name):
     return {"abs": SMALLEST_NORMAL[type_name]} if type_name in SMALLEST_NORMAL else {}
+
+
+def combiner(op, type_name, name=None):
+    """A computation of two scalars that reduces, scatters and sorts call; and its name."""
+    name = name or f"{op}_{type_name}".replace("-", "_")
+    return name, (f"{name} {{\n  a = {type_name}[] parameter(0)\n  b = {type_name}[] parameter(1)\n  ROOT c = {type_name}[] {op}(a, b)\n}}\n\n")
+
+
+def braces(values):
+    return "{" + ",".join(str(value) for value in values) + "}"
+
+
+FLOATING = ("f32", "f64", "f16", "bf16")
+SIZES = ("pred", "s4", "u8", "bf16", "f32", "f64", "c128")    # one type of each width

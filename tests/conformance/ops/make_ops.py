@@ -20,12 +20,16 @@ sys.path[:0] = [str(FOLDER), str(FOLDER.parent), str(FOLDER.parent.parent.parent
 
 import inputs
 import xla_cpu
-from accuracy import measured, rounded_truth
+from accuracy import measured, measured_by_widening, rounded_truth
 from case import shape_of
 
+import conversions
 import elementwise
+import indexing
+import reductions
+import shapes
 
-FAMILIES = {**elementwise.FAMILIES}
+FAMILIES = {**elementwise.FAMILIES, **conversions.FAMILIES, **shapes.FAMILIES, **indexing.FAMILIES, **reductions.FAMILIES}
 
 
 class Data:
@@ -63,8 +67,12 @@ def make(family, cases):
         agree = dict(case.agree)
         if case.truth:
             agree.update(measured(case, results))
+        stored = [data.add(result) for result in results]
+        if case.widen:
+            for row, own in zip(stored, measured_by_widening(case, results), strict=True):
+                row.update({"agree": own} if own else {})
         rows.append({"name": case.name, "op": case.op, **made_by, "hlo": case.hlo, "agree": agree,
-                     "arguments": [data.add(argument) for argument in case.arguments], "results": [data.add(result) for result in results]})
+                     "arguments": [data.add(argument) for argument in case.arguments], "results": stored})
     return {"family": family, "made_by": xla_cpu.version(), "cases": rows, "left_out": left_out, "data": list(data.index)}
 
 
