@@ -22,11 +22,15 @@ int hsc_text_width(const char *text, size_t size) {
   const unsigned char *at = (const unsigned char *)text, *end = at + size;
   while (at < end) {
     uint32_t c = *at++;
-    if (c >= 0xc0) {
-      c &= c < 0xe0 ? 0x1f : c < 0xf0 ? 0x0f : 0x07;
-      while (at < end && (*at & 0xc0) == 0x80) c = c << 6 | (*at++ & 0x3f);
+    int following = c < 0xc0 || c >= 0xf8 ? 0 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
+    bool broken = c >= 0x80 && following == 0;  // shown as one replacement character
+    if (following) c &= 0x3f >> following;
+    for (; following > 0; following--) {
+      broken = broken || at == end || (*at & 0xc0) != 0x80;
+      if (broken) break;
+      c = c << 6 | (*at++ & 0x3f);
     }
-    width += rune_width(c);
+    width += broken ? 1 : rune_width(c);
   }
   return width;
 }

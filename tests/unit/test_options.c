@@ -1,0 +1,155 @@
+#include "unit.h"
+
+#include "cli/options.h"
+
+typedef struct args {
+  const char *program;
+  int verb;
+  int64_t warmup;
+  int trials;
+  double scale;
+  const char *output;
+  hsc_list graphs, rest;
+  bool keep;
+  int mode;
+} args;
+
+static const char *const modes[] = {"same", "different", NULL};
+static const char *const verbs[] = {"list", "show", NULL};
+
+static const hsc_option options[] = {
+    HSC_POSITIONAL(args, program, "PROGRAM", HSC_REQUIRED, "the program"),
+    HSC_OPTION_INT(args, warmup, "warmup", "N", 5, "runs before measuring"),
+    HSC_OPTION_INT_FROM(args, trials, "trials", "N", 1, 10, "measured runs"),
+    HSC_OPTION_DOUBLE(args, scale, "scale", "X", 0.5, "a scale"),
+    HSC_OPTION_STRING(args, output, "output|o", "FILE", NULL, "where to"),
+    HSC_OPTION_LIST(args, graphs, "graphs", "NAMES", "tiny,small", "which"),
+    HSC_OPTION_FLAG(args, keep, "no-exclude-first|k", "keep the first"),
+    HSC_OPTION_CHOICE(args, mode, "randomness", modes, 0, "how"),
+    HSC_OPTION_END,
+};
+
+static const hsc_option verb_options[] = {
+    HSC_POSITIONAL_CHOICE(args, verb, "VERB", verbs, HSC_REQUIRED, 0, "what to do"),
+    HSC_POSITIONAL_REST(args, rest, "FILE", HSC_OPTIONAL, "files"),
+    HSC_OPTION_END,
+};
+
+static hsc_arena *arena;
+
+static int make_arena(void **state) {
+  hsc_status *status = hsc_arena_create(&arena);
+  return status ? -1 : 0;
+}
+
+static int drop_arena(void **state) {
+  hsc_arena_destroy(arena);
+  return 0;
+}
+
+static hsc_status *parse_with(const hsc_option *rows, args *out, const char *const *words) {
+  int count = 0;
+  while (words[count]) count++;
+  return hsc_options_parse("test", &(hsc_option_set){rows, out}, 1, count, (char *const *)(uintptr_t)words, arena);
+}
+
+#define PARSE(out, ...) parse_with(options, out, (const char *const[]){__VA_ARGS__, NULL})
+
+static void check_message(hsc_status *status, const char *message, const char *hint) {
+  assert_int_equal(hsc_status_code(status), HSC_INVALID_ARGUMENT);
+  assert_string_equal(hsc_status_message(status), message);
+  if (hint) assert_string_equal(hsc_status_hint_text(status), hint);
+  hsc_status_free(status);
+}
+
+static void defaults_are_set(void **state) {
+  args a;
+  memset(&a, 255, sizeof a);
+  EXPECT_OK(PARSE(&a, "x.hlo"));
+  assert_string_equal(a.program, "x.hlo");
+  assert_int_equal(a.warmup, 5);
+  assert_int_equal(a.trials, 10);
+  assert_true(a.scale == 0.5);
+  assert_null(a.output);
+  assert_int_equal(a.graphs.count, 2);
+  assert_string_equal(a.graphs.items[1], "small");
+  assert_false(a.keep);
+  assert_int_equal(a.mode, 0);
+}
+
+static void all_ways_to_give_a_value(void **state) {
+  args a;
+  EXPECT_OK(PARSE(&a, "--warmup=7", "--trials", "3", "-ofile", "-k", "--randomness=different", "--scale", "-2.5e-3", "--", "-x.hlo"));
+  assert_int_equal(a.warmup, 7);
+  assert_int_equal(a.trials, 3);
+  assert_string_equal(a.output, "file");
+  assert_true(a.keep);
+  assert_int_equal(a.mode, 1);
+  assert_true(a.scale == -2.5e-3);
+  assert_string_equal(a.program, "-x.hlo");
+  EXPECT_OK(PARSE(&a, "-", "-o", "a", "--output=b=c", "--output="));
+  assert_string_equal(a.program, "-");
+  assert_string_equal(a.output, "");
+}
+
+static void lists_grow_and_replace_their_default(void **state) {
+  args a;
+  EXPECT_OK(PARSE(&a, "p", "--graphs", "a,b", "--graphs=,c,,d,"));
+  assert_int_equal(a.graphs.count, 4);
+  static const char *const expected[] = {"a", "b", "c", "d"};
+  for (int i = 0; i < 4; i++) assert_string_equal(a.graphs.items[i], expected[i]);
+}
+
+static void mistakes_are_explained(void **state) {
+  args a;
+  check_message(PARSE(&a, "p", "--warmpu=1"), "test: unknown option '--warmpu'; did you mean '--warmup'?", "hloscope test --help shows all options");
+  check_message(PARSE(&a, "p", "-z"), "test: unknown option '-z'", NULL);
+  check_message(PARSE(&a, "p", "--warmup=x"), "--warmup: 'x' is not a whole number", NULL);
+  check_message(PARSE(&a, "p", "--warmup=1.5"), "--warmup: '1.5' is not a whole number", NULL);
+  check_message(PARSE(&a, "p", "--warmup="), "--warmup: '' is not a whole number", NULL);
+  check_message(PARSE(&a, "p", "--warmup=-1"), "--warmup: -1 is out of range, the least is 0", NULL);
+  check_message(PARSE(&a, "p", "--trials=0"), "--trials: 0 is out of range, the least is 1", NULL);
+  check_message(PARSE(&a, "p", "--trials=5000000000"), "--trials: 5000000000 is out of range, the least is 1", NULL);
+  check_message(PARSE(&a, "p", "--warmup=99999999999999999999"), "--warmup: 99999999999999999999 is out of range, the least is 0", NULL);
+  check_message(PARSE(&a, "p", "--scale=nan"), "--scale: 'nan' is not a number", NULL);
+  check_message(PARSE(&a, "p", "--warmup"), "--warmup needs a value", NULL);
+  check_message(PARSE(&a, "p", "--no-exclude-first=1"), "--no-exclude-first takes no value", NULL);
+  check_message(PARSE(&a, "p", "--randomness=sane"), "--randomness: 'sane' is none of same, different; did you mean 'same'?", NULL);
+  check_message(PARSE(&a, "p", "q"), "test: 'q' is one argument too many", "hloscope test --help shows what it takes");
+  check_message(PARSE(&a, "--warmup=1"), "test: PROGRAM is missing: the program", NULL);
+}
+
+static void verbs_and_the_rest_go_by_place(void **state) {
+  args a;
+  EXPECT_OK(parse_with(verb_options, &a, (const char *const[]){"show", "a", "b", "c", NULL}));
+  assert_int_equal(a.verb, 1);
+  assert_int_equal(a.rest.count, 3);
+  assert_string_equal(a.rest.items[2], "c");
+  EXPECT_OK(parse_with(verb_options, &a, (const char *const[]){"list", "--", "--flag", "-o", NULL}));
+  assert_int_equal(a.rest.count, 2);
+  assert_string_equal(a.rest.items[0], "--flag");
+  check_message(parse_with(verb_options, &a, (const char *const[]){"lits", NULL}), "VERB: 'lits' is none of list, show; did you mean 'list'?", NULL);
+  check_message(parse_with(verb_options, &a, (const char *const[]){NULL}), "test: VERB is missing: what to do", NULL);
+}
+
+static void names_and_defaults_for_help(void **state) {
+  char name[64], letter;
+  hsc_option_names(&options[4], name, &letter);
+  assert_string_equal(name, "output");
+  assert_int_equal(letter, 'o');
+  static const char *const expected[] = {"", "5", "10", "0.5", "", "tiny,small", "", "same"};
+  for (int i = 1; i < 8; i++) {
+    hsc_bytes text = {0};
+    hsc_option_default_text(&options[i], &text);
+    assert_string_equal(hsc_bytes_text(&text), expected[i]);
+    hsc_bytes_deinit(&text);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(defaults_are_set),       cmocka_unit_test(all_ways_to_give_a_value),       cmocka_unit_test(lists_grow_and_replace_their_default),
+      cmocka_unit_test(mistakes_are_explained), cmocka_unit_test(verbs_and_the_rest_go_by_place), cmocka_unit_test(names_and_defaults_for_help),
+  };
+  return cmocka_run_group_tests(tests, make_arena, drop_arena);
+}
