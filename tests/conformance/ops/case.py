@@ -30,6 +30,7 @@ class Case:
     arguments: list[np.ndarray]
     agree: dict = dataclasses.field(default_factory=lambda: dict(EXACT))    # README.md: when a result agrees
     truth: object = None    # gives exact results from the arguments, in a wider type: the measure for XLA:CPU's own error
+    results: object = None  # what the definition says, for programs that XLA:CPU cannot be given
     widen: bool = False     # the same measure by running the same program in f64, for ops that sum
 
 
@@ -58,7 +59,7 @@ def one_op(op, result, arguments, suffix="", attributes="", agree=None, truth=No
     name = op.replace("-", "_") + "_" + suffix if suffix else op.replace("-", "_")
     operands = operands or ", ".join(f"p{index}" for index in range(len(arguments)))
     root = f"{result} {op}({operands})" + (f", {attributes}" if attributes else "")
-    return Case(name, op, program(name, root, arguments, lines, computations), list(arguments), dict(agree or EXACT), truth, widen)
+    return Case(name, op, program(name, root, arguments, lines, computations), list(arguments), dict(agree or EXACT), truth, widen=widen)
 
 
 def np_type(type_name):

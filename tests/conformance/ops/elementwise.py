@@ -179,4 +179,16 @@ def shapes():
         yield one_op("compare", shape_text("pred", dims), [positive, random("f32", dims, 9, 0.1, 0.9)], f"f32_{suffix}", "direction=LT")
 
 
-FAMILIES = {"unary": unary, "functions": functions, "binary": binary, "compare": comparisons, "ternary": ternary, "elementwise_shapes": shapes}
+def subnormals():
+    """What XLA:CPU does with numbers below the smallest normal one: it takes them for zero, and gives zero for them. Whoever computes as
+    IEEE-754 says differs here and is not wrong; whoever wants to be XLA:CPU's equal is."""
+    for type_name, smallest in (("f32", 2.0**-126), ("f64", 2.0**-1022)):
+        values = np.array([smallest * factor for factor in (0.5, -0.5, 0.999, 1, -1, 2.0**-10, 1.5)], np_type(type_name))
+        for op in ("negate", "abs", "sign", "sqrt", "exponential", "log-plus-one", "tanh", "floor", "ceil"):
+            yield one_op(op, shape_of(values), [values], type_name, agree=EXACT)
+        for op, other in (("add", 0.0), ("multiply", 1.0), ("multiply", 0.5), ("divide", 2.0), ("maximum", 0.0), ("power", 1.0)):
+            yield one_op(op, shape_of(values), [values, np.full(values.shape, other, values.dtype)], f"{type_name}_{str(other).replace('.', '_')}", agree=EXACT)
+        yield one_op("compare", f"pred[{len(values)}]", [values, np.zeros_like(values)], f"{type_name}_equals_zero", "direction=EQ")
+
+
+FAMILIES = {"unary": unary, "functions": functions, "binary": binary, "compare": comparisons, "ternary": ternary, "elementwise_shapes": shapes, "subnormals": subnormals}
