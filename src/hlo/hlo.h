@@ -46,7 +46,10 @@ uint64_t hsc_float_encode(hsc_type type, double value);
 
 // ---- shapes ---------------------------------------------------------------------------------------------------------------------
 
-enum { HSC_MAX_RANK = 32 };
+enum {
+  HSC_MAX_RANK = 32,
+  HSC_MAX_TUPLE_DEPTH = 64,   // nesting of tuple shapes; deeper ones are refused by the readers and by the verifier
+};
 
 // Physical order; kept from the input for printing and for the edges. NULL layout means the default (row-major, {rank-1, ..., 0}).
 typedef struct hsc_layout {
@@ -86,7 +89,8 @@ bool hsc_layout_is_default(const hsc_shape *shape);
 void hsc_shape_print(const hsc_shape *shape, bool with_layout, hsc_bytes *out);
 // Leaves of a (nested) tuple in depth-first order; 1 for an array.
 int hsc_shape_leaf_count(const hsc_shape *shape);
-const hsc_shape *hsc_shape_leaf(const hsc_shape *shape, int leaf);
+const hsc_shape *hsc_shape_leaf(const hsc_shape *shape, int leaf);   // NULL when out of range
+int hsc_shape_depth(const hsc_shape *shape);                           // nesting of tuples; 0 for an array
 
 // ---- literals -------------------------------------------------------------------------------------------------------------------
 
@@ -262,6 +266,7 @@ struct hsc_instr {
   hsc_instr **users;                 // [user_count], one entry per use (an instruction that uses this twice is there twice); any order
   int32_t user_count, user_capacity;
   int32_t control_count;
+  int32_t control_successor_count;   // edges that name this one as predecessor: keeps it from being dead
   hsc_instr **control_predecessors;  // [control_count]
   const hsc_metadata *metadata;      // NULL = none
   const char *sharding;              // raw text with its braces; NULL = none
@@ -297,7 +302,7 @@ typedef struct hsc_alias {           // input_output_alias entry
 // Where in the user's program instructions come from: the tables FileNames, FunctionNames, FileLocations and StackFrames of a module's text
 // (StackFrameIndexProto). Numbers count from 1; 0 = none.
 typedef struct hsc_file_location { int32_t file_name, function_name, line, end_line, column, end_column; } hsc_file_location;
-typedef struct hsc_stack_frame { int32_t location, parent; } hsc_stack_frame;
+typedef struct hsc_stack_frame { int32_t location, parent; } hsc_stack_frame;   // as in the proto; the text shows parent + 1
 typedef struct hsc_stack_index {
   const char *const *file_names;       // [file_name_count]: number n is file_names[n - 1]; the same for the others
   const char *const *function_names;
@@ -323,15 +328,18 @@ struct hsc_module {
   const char *extra_attributes;      // header attributes that are kept as raw text: "frontend_attributes={...}, ..."; NULL = none
   const char *source_path;           // file it came from, for messages; NULL = none
   const hsc_stack_index *stack_index;      // NULL = none
-  hsc_map *names;                    // instruction and computation names in use (owned through the arena's destroy hook)
+  hsc_map *names;                    // instruction name -> hsc_instr; owned by the module
+  hsc_map *computation_names;        // computation name -> hsc_computation; owned by the module
+  hsc_map *name_counts;              // name without its number -> last number given; owned by the module
 };
 
 HSC_MUST_USE hsc_status *hsc_module_create(const char *name, hsc_module **out_module);
 void hsc_module_destroy(hsc_module *module);
 HSC_MUST_USE hsc_status *hsc_module_clone(const hsc_module *module, hsc_module **out_module);
 // Adds an empty computation; its name is made unique.
-hsc_computation *hsc_module_add_computation(hsc_module *module, const char *name);
-// Copies a computation (and, when deep, what it calls) within or across modules. `map_arguments` may be NULL.
+hsc_computation *hsc_module_add_computation(hsc_module *module, const char *name);   // NULL when out of memory
+// Copies a computation within or across modules; instructions keep their names plus ".suffix" (suffix NULL: made unique by a number).
+// deep: also what it calls, each called computation once. Not deep: the clone calls the same computations, so `to` must be its module.
 HSC_MUST_USE hsc_status *hsc_computation_clone(hsc_module *to, const hsc_computation *computation, const char *suffix, bool deep, hsc_computation **out_clone);
 // Puts computations in callee-before-caller order, drops unreachable ones. FAILED_PRECONDITION on recursion.
 HSC_MUST_USE hsc_status *hsc_module_sort(hsc_module *module);
@@ -401,9 +409,11 @@ void hsc_instr_set_operands(hsc_instr *instr, int count, hsc_instr *const *value
 void hsc_instr_set_called(hsc_instr *instr, int count, hsc_computation *const *called);
 HSC_MUST_USE hsc_status *hsc_instr_set_name(hsc_instr *instr, const char *name);              // made unique with .N
 HSC_MUST_USE hsc_status *hsc_instr_replace_uses(hsc_instr *instr, hsc_instr *by);             // all uses and the root; shapes must be equal
-void hsc_instr_remove(hsc_instr *instr);                                                      // must have no users and not be the root
+void hsc_instr_remove(hsc_instr *instr);                                                      // must have no users and not be the root; its name is free again
+void hsc_instr_add_control_predecessor(hsc_instr *instr, hsc_instr *predecessor);             // once each; same computation
+void hsc_instr_drop_control(hsc_instr *instr);                                                // its edges from predecessors
 void hsc_instr_move_before(hsc_instr *instr, hsc_instr *before);
-bool hsc_instr_is_dead(const hsc_instr *instr);                                               // no users, not root, no effect, not a parameter
+bool hsc_instr_is_dead(const hsc_instr *instr);                                               // no users, not root, no control edges, no effect, not a parameter
 bool hsc_instr_has_effect(const hsc_instr *instr);                                            // itself or something that it calls
 bool hsc_instr_is_scalar_constant(const hsc_instr *instr, double *out_value);                 // also through broadcast
 bool hsc_attr_equal(const hsc_instr *a, const hsc_instr *b);                                  // same op and same attributes
