@@ -1,0 +1,53 @@
+// algsimp.c - the algebraic simplifier: applies the rule books of algsimp_arithmetic.c and algsimp_movement.c to every instruction.
+//
+// One walk in program order; a replacement is looked at again in the next round of the simplification pipeline. A rule keeps shape and type
+// and the value up to what its comment says.
+//
+//   before   z = f32[4] broadcast(zero);  ROOT a = f32[4] add(x, z)
+//   after    ROOT is x
+//
+// XLA: xla/hlo/transforms/simplifiers/algebraic_simplifier.h
+#include "passes/algsimp.h"
+
+hsc_instr *hsc__uniform_value(hsc_instr *instr) {
+  while (instr->op == HSC_OP_RESHAPE && hsc_shape_elements(&instr->shape) > 0) instr = instr->operands[0];
+  if (instr->op == HSC_OP_BROADCAST) instr = instr->operands[0];
+  while (instr->op == HSC_OP_RESHAPE && hsc_shape_elements(&instr->shape) == 1) instr = instr->operands[0];
+  return hsc_shape_is_scalar(&instr->shape) ? instr : NULL;
+}
+
+bool hsc__is_all(const hsc_instr *instr, double value) {
+  if (instr->op == HSC_OP_CONSTANT) return !instr->attr.literal.value->elided && hsc_literal_is_all(instr->attr.literal.value, value);
+  if (instr->op == HSC_OP_BROADCAST) return hsc__is_all(instr->operands[0], value);
+  return false;
+}
+
+hsc_instr *hsc__widen(hsc_builder *b, hsc_instr *value, const hsc_instr *like) {
+  if (like->shape.rank == 0) return value;
+  return hsc_build_broadcast(b, value, hsc_shape_with_type(like->shape, value->shape.type), (hsc_dims){0});
+}
+
+hsc_instr *hsc__uniform_constant(hsc_builder *b, double value, const hsc_instr *like) {
+  return hsc__widen(b, hsc_build_scalar(b, like->shape.type, value), like);
+}
+
+hsc_status *hsc__pass_algsimp(hsc_module *module, hsc_pass_context *cx) {
+  HSC_FOR_EACH_COMPUTATION(module, computation) {
+    HSC_FOR_EACH_INSTR_IN(computation, instr) {
+      if (instr->user_count == 0 && computation->root != instr) continue;   // dce's
+      if (instr->control_count) continue;
+      hsc__rule rule = hsc__algsimp_arithmetic_rule(instr->op);
+      if (!rule) rule = hsc__algsimp_movement_rule(instr->op);
+      if (!rule || cx->fuel == 0) continue;
+      hsc_builder b;
+      hsc_builder_at(&b, computation, instr);
+      b.metadata = instr->metadata;
+      hsc_instr *by = rule(&b, instr);
+      HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
+      if (!by || by == instr || !hsc_shape_equal(&by->shape, &instr->shape)) continue;
+      if (!hsc__pass_spend(cx)) return NULL;
+      HSC_TRY(hsc__replace(instr, by));
+    }
+  }
+  return NULL;
+}

@@ -1,0 +1,345 @@
+// algsimp_movement.c - rules on where data is: reshapes, broadcasts, transposes, slices, pads, concatenates and what reads them.
+#include "passes/algsimp.h"
+
+static hsc_arena *arena_of(const hsc_builder *b) { return b->module->arena; }
+static bool same_shape(const hsc_instr *a, const hsc_instr *b) { return hsc_shape_equal(&a->shape, &b->shape); }
+
+static bool is_identity_permutation(hsc_dims dims) {
+  for (int i = 0; i < dims.count; i++)
+    if (dims.v[i] != i) return false;
+  return true;
+}
+
+// Dimensions of size other than 1, in order: a reshape that keeps these only adds or removes degenerate dimensions.
+static int significant_dims(const hsc_shape *shape, int64_t out_dims[HSC_MAX_RANK]) {
+  int count = 0;
+  for (int i = 0; i < shape->rank; i++)
+    if (shape->dims[i] != 1) out_dims[count++] = i;
+  return count;
+}
+
+// For a reshape between shapes that differ by degenerate dimensions only: map[i] is the `to` dimension of significant `from` dimension i, else -1.
+static bool degenerate_map(const hsc_shape *from, const hsc_shape *to, int64_t map[HSC_MAX_RANK]) {
+  int64_t f[HSC_MAX_RANK], t[HSC_MAX_RANK];
+  int count = significant_dims(from, f);
+  if (count != significant_dims(to, t)) return false;
+  for (int i = 0; i < from->rank; i++) map[i] = -1;
+  for (int i = 0; i < count; i++) {
+    if (from->dims[f[i]] != to->dims[t[i]]) return false;
+    map[f[i]] = t[i];
+  }
+  return true;
+}
+
+static hsc_instr *rule_reshape(hsc_builder *b, hsc_instr *instr) {
+  hsc_instr *x = instr->operands[0];
+  if (same_shape(x, instr)) return x;
+  if (x->op == HSC_OP_RESHAPE) return hsc_build_reshape(b, x->operands[0], instr->shape.rank, instr->shape.dims);
+  if (x->op == HSC_OP_CONSTANT && x->user_count == 1 && !x->attr.literal.value->elided) {
+    hsc_literal *copy = NULL;
+    if (hsc_shape_elements(&x->shape) > 65536) return NULL;
+    b->status = hsc_literal_copy(arena_of(b), x->attr.literal.value, &copy);
+    if (b->status) return NULL;
+    copy->shape = instr->shape;
+    return hsc_build_constant(b, copy);
+  }
+  if (x->op == HSC_OP_BROADCAST) {
+    hsc_instr *source = x->operands[0];
+    if (source->shape.rank == 0) return hsc_build_broadcast(b, source, instr->shape, (hsc_dims){0});
+    // Degenerate dimensions come or go after the broadcast: broadcast straight to the result.
+    int64_t map[HSC_MAX_RANK], dims[HSC_MAX_RANK], kept[HSC_MAX_RANK];
+    if (!degenerate_map(&x->shape, &instr->shape, map)) return NULL;
+    int rank = 0;
+    bool drops = false;
+    for (int i = 0; i < source->shape.rank; i++) {
+      int64_t to = map[x->attr.dims.dims.v[i]];
+      if (to < 0) {
+        drops = true;   // a dimension of size 1 of the source that is gone
+        continue;
+      }
+      kept[rank] = source->shape.dims[i];
+      dims[rank++] = to;
+    }
+    if (drops) source = hsc_build_reshape(b, source, rank, kept);
+    return hsc_build_broadcast(b, source, instr->shape, hsc_dims_copy(arena_of(b), rank, dims));
+  }
+  return NULL;
+}
+
+static hsc_instr *rule_broadcast(hsc_builder *b, hsc_instr *instr) {
+  hsc_instr *x = instr->operands[0];
+  hsc_dims dims = instr->attr.dims.dims;
+  if (same_shape(x, instr) && is_identity_permutation(dims)) return x;
+  int64_t merged[HSC_MAX_RANK];
+  if (x->op == HSC_OP_BROADCAST) {
+    hsc_dims inner = x->attr.dims.dims;
+    for (int i = 0; i < inner.count; i++) merged[i] = dims.v[inner.v[i]];
+    return hsc_build_broadcast(b, x->operands[0], instr->shape, hsc_dims_copy(arena_of(b), inner.count, merged));
+  }
+  // The same number of elements in the same order: only degenerate dimensions are new.
+  if (hsc_shape_elements(&x->shape) == hsc_shape_elements(&instr->shape)) {
+    bool ordered = true;
+    for (int i = 1; i < dims.count; i++) ordered &= dims.v[i] > dims.v[i - 1];
+    if (ordered) return hsc_build_reshape(b, x, instr->shape.rank, instr->shape.dims);
+  }
+  // broadcast(reshape(y)) where the reshape only adds degenerate dimensions: broadcast y.
+  if (x->op == HSC_OP_RESHAPE) {
+    hsc_instr *y = x->operands[0];
+    int64_t map[HSC_MAX_RANK];
+    if (!degenerate_map(&y->shape, &x->shape, map)) return NULL;
+    for (int i = 0; i < y->shape.rank; i++) {
+      if (map[i] < 0) return NULL;
+      merged[i] = dims.v[map[i]];
+    }
+    return hsc_build_broadcast(b, y, instr->shape, hsc_dims_copy(arena_of(b), y->shape.rank, merged));
+  }
+  // A degenerate operand dimension cannot widen in HLO, so nothing else merges.
+  return NULL;
+}
+
+static hsc_instr *rule_transpose(hsc_builder *b, hsc_instr *instr) {
+  hsc_instr *x = instr->operands[0];
+  hsc_dims dims = instr->attr.dims.dims;
+  if (is_identity_permutation(dims)) return x;
+  int64_t merged[HSC_MAX_RANK];
+  if (x->op == HSC_OP_TRANSPOSE) {
+    for (int i = 0; i < dims.count; i++) merged[i] = x->attr.dims.dims.v[dims.v[i]];
+    return hsc_build_transpose(b, x->operands[0], hsc_dims_copy(arena_of(b), dims.count, merged));
+  }
+  if (x->op == HSC_OP_BROADCAST) {   // transpose(broadcast(y)) is a broadcast of y to other dimensions
+    int64_t inverse[HSC_MAX_RANK];
+    for (int i = 0; i < dims.count; i++) inverse[dims.v[i]] = i;
+    hsc_dims inner = x->attr.dims.dims;
+    for (int i = 0; i < inner.count; i++) merged[i] = inverse[inner.v[i]];
+    return hsc_build_broadcast(b, x->operands[0], instr->shape, hsc_dims_copy(arena_of(b), inner.count, merged));
+  }
+  // Only degenerate dimensions move: a reshape.
+  int64_t last = -1;
+  for (int i = 0; i < dims.count; i++) {
+    if (instr->shape.dims[i] == 1) continue;
+    if (dims.v[i] < last) return NULL;
+    last = dims.v[i];
+  }
+  return hsc_build_reshape(b, x, instr->shape.rank, instr->shape.dims);
+}
+
+static hsc_instr *rule_slice(hsc_builder *b, hsc_instr *instr) {
+  hsc_instr *x = instr->operands[0];
+  if (same_shape(x, instr)) return x;
+  if (x->op == HSC_OP_BROADCAST && x->operands[0]->shape.rank == 0) return hsc_build_broadcast(b, x->operands[0], instr->shape, (hsc_dims){0});
+  if (x->op == HSC_OP_SLICE) {   // one slice with both offsets and strides
+    int64_t start[HSC_MAX_RANK], limit[HSC_MAX_RANK], stride[HSC_MAX_RANK];
+    int rank = instr->shape.rank;
+    for (int i = 0; i < rank; i++) {
+      int64_t inner = x->attr.slice.stride.count ? x->attr.slice.stride.v[i] : 1, outer = instr->attr.slice.stride.count ? instr->attr.slice.stride.v[i] : 1;
+      start[i] = x->attr.slice.start.v[i] + instr->attr.slice.start.v[i] * inner;
+      stride[i] = inner * outer;
+      limit[i] = instr->shape.dims[i] ? start[i] + (instr->shape.dims[i] - 1) * stride[i] + 1 : start[i];
+    }
+    hsc_arena *arena = arena_of(b);
+    return hsc_build_slice(b, x->operands[0], hsc_dims_copy(arena, rank, start), hsc_dims_copy(arena, rank, limit), hsc_dims_copy(arena, rank, stride));
+  }
+  if (x->op == HSC_OP_CONCATENATE) {   // a slice that lies in one operand
+    int64_t dim = x->attr.dims.dims.v[0], offset = 0, start = instr->attr.slice.start.v[dim], limit = instr->attr.slice.limit.v[dim];
+    for (int i = 0; i < x->operand_count; i++) {
+      int64_t size = x->operands[i]->shape.dims[dim];
+      if (start >= offset && limit <= offset + size && limit > start) {
+        int64_t from[HSC_MAX_RANK], to[HSC_MAX_RANK];
+        memcpy(from, instr->attr.slice.start.v, sizeof(int64_t) * (size_t)instr->shape.rank);
+        memcpy(to, instr->attr.slice.limit.v, sizeof(int64_t) * (size_t)instr->shape.rank);
+        from[dim] -= offset;
+        to[dim] -= offset;
+        hsc_arena *arena = arena_of(b);
+        return hsc_build_slice(b, x->operands[i], hsc_dims_copy(arena, instr->shape.rank, from), hsc_dims_copy(arena, instr->shape.rank, to), instr->attr.slice.stride);
+      }
+      offset += size;
+    }
+  }
+  return NULL;
+}
+
+static hsc_instr *rule_concatenate(hsc_builder *b, hsc_instr *instr) {
+  if (instr->operand_count == 1) return instr->operands[0];
+  int64_t dim = instr->attr.dims.dims.v[0];
+  int empty = 0;
+  for (int i = 0; i < instr->operand_count; i++) empty += instr->operands[i]->shape.dims[dim] == 0;
+  if (!empty) return NULL;
+  hsc_instr **kept = HSC_NEW_ARRAY(arena_of(b), hsc_instr *, instr->operand_count);
+  int count = 0;
+  for (int i = 0; kept && i < instr->operand_count; i++)
+    if (instr->operands[i]->shape.dims[dim] != 0) kept[count++] = instr->operands[i];
+  if (!kept || count == 0) return instr->operands[0];
+  return count == 1 ? kept[0] : hsc_build_concatenate(b, count, kept, dim);
+}
+
+static hsc_instr *rule_pad(hsc_builder *b, hsc_instr *instr) {
+  hsc_instr *x = instr->operands[0];
+  bool nothing = true, only_cuts = true;
+  for (int i = 0; i < instr->attr.pad.rank; i++) {
+    hsc_pad_dim d = instr->attr.pad.dims[i];
+    nothing &= d.low == 0 && d.high == 0 && (d.interior == 0 || x->shape.dims[i] <= 1);
+    only_cuts &= d.low <= 0 && d.high <= 0 && d.interior == 0;
+  }
+  if (nothing) return x;
+  if (hsc_shape_elements(&x->shape) == 0) return hsc_build_broadcast(b, instr->operands[1], instr->shape, (hsc_dims){0});
+  if (only_cuts) {
+    int64_t start[HSC_MAX_RANK], limit[HSC_MAX_RANK], one[HSC_MAX_RANK];
+    for (int i = 0; i < instr->attr.pad.rank; i++) {
+      start[i] = -instr->attr.pad.dims[i].low;
+      limit[i] = x->shape.dims[i] + instr->attr.pad.dims[i].high;
+      one[i] = 1;
+      if (limit[i] < start[i]) return NULL;
+    }
+    hsc_arena *arena = arena_of(b);
+    int rank = instr->attr.pad.rank;
+    return hsc_build_slice(b, x, hsc_dims_copy(arena, rank, start), hsc_dims_copy(arena, rank, limit), hsc_dims_copy(arena, rank, one));
+  }
+  return NULL;
+}
+
+static hsc_instr *rule_reverse(hsc_builder *b, hsc_instr *instr) {
+  (void)b;
+  for (int i = 0; i < instr->attr.dims.dims.count; i++)
+    if (instr->shape.dims[instr->attr.dims.dims.v[i]] != 1) return NULL;
+  return instr->operands[0];
+}
+
+
+static hsc_instr *rule_dynamic_slice(hsc_builder *b, hsc_instr *instr) {
+  hsc_instr *x = instr->operands[0];
+  if (same_shape(x, instr)) return x;   // start indices are clamped to 0
+  int rank = instr->shape.rank;
+  int64_t start[HSC_MAX_RANK], limit[HSC_MAX_RANK], one[HSC_MAX_RANK];
+  if (instr->operand_count != rank + 1) return NULL;
+  for (int i = 0; i < rank; i++) {
+    const hsc_instr *index = instr->operands[i + 1];
+    int64_t room = x->shape.dims[i] - instr->shape.dims[i], at = 0;
+    if (room > 0) {
+      if (index->op != HSC_OP_CONSTANT || index->attr.literal.value->elided) return NULL;
+      at = hsc_literal_get_int(index->attr.literal.value, 0);
+      bool huge = hsc_type_class_of(index->shape.type) == HSC_CLASS_UNSIGNED && at < 0;
+      at = huge || at > room ? room : at < 0 ? 0 : at;
+    }
+    start[i] = at;
+    limit[i] = at + instr->shape.dims[i];
+    one[i] = 1;
+  }
+  hsc_arena *arena = arena_of(b);
+  return hsc_build_slice(b, x, hsc_dims_copy(arena, rank, start), hsc_dims_copy(arena, rank, limit), hsc_dims_copy(arena, rank, one));
+}
+
+static hsc_instr *rule_dynamic_update_slice(hsc_builder *b, hsc_instr *instr) {
+  (void)b;
+  if (same_shape(instr->operands[1], instr)) return instr->operands[1];
+  if (hsc_shape_elements(&instr->operands[1]->shape) == 0) return instr->operands[0];
+  // update(x, slice(x at the same indices)) is x
+  const hsc_instr *update = instr->operands[1];
+  if (update->op == HSC_OP_DYNAMIC_SLICE && update->operands[0] == instr->operands[0] && update->operand_count == instr->operand_count - 1) {
+    for (int i = 1; i < update->operand_count; i++)
+      if (update->operands[i] != instr->operands[i + 1]) return NULL;
+    return instr->operands[0];
+  }
+  return NULL;
+}
+
+static bool is_simple_reducer(const hsc_computation *computation, hsc_op *out_op) {
+  const hsc_instr *root = computation->root;
+  if (computation->parameter_count != 2 || root->operand_count != 2 || root->operands[0] == root->operands[1]) return false;
+  if (root->operands[0]->op != HSC_OP_PARAMETER || root->operands[1]->op != HSC_OP_PARAMETER) return false;
+  *out_op = root->op;
+  return true;
+}
+
+static hsc_instr *rule_reduce(hsc_builder *b, hsc_instr *instr) {
+  if (instr->operand_count != 2) return NULL;
+  hsc_instr *x = instr->operands[0], *init = instr->operands[1];
+  hsc_dims dims = instr->attr.dims.dims;
+  if (dims.count == 0 && same_shape(x, instr)) {
+    hsc_op op;
+    if (is_simple_reducer(instr->called[0], &op) && op == HSC_OP_ADD && hsc__is_all(init, 0)) return x;
+    return NULL;
+  }
+  if (hsc_shape_elements(&x->shape) == 0) return hsc__widen(b, init, instr);
+  // Only degenerate dimensions are reduced: a reshape, with the initial value folded in.
+  bool degenerate = true;
+  for (int i = 0; i < dims.count; i++) degenerate &= x->shape.dims[dims.v[i]] == 1;
+  hsc_op op;
+  if (degenerate && is_simple_reducer(instr->called[0], &op)) {
+    hsc_instr *value = hsc_build_reshape(b, x, instr->shape.rank, instr->shape.dims);
+    if (op == HSC_OP_ADD && hsc__is_all(init, 0)) return value;
+    return hsc_build_binary(b, op, value, hsc__widen(b, init, instr));
+  }
+  // reduce(reduce(x)) with the same reducer and a neutral outer initial value: one reduce over both sets of dimensions.
+  if (x->op == HSC_OP_REDUCE && x->operand_count == 2 && x->user_count == 1 && is_simple_reducer(instr->called[0], &op)) {
+    hsc_op inner_op;
+    bool neutral = op == HSC_OP_ADD && hsc__is_all(init, 0);
+    if (!neutral || !is_simple_reducer(x->called[0], &inner_op) || inner_op != op) return NULL;
+    int64_t free_dims[HSC_MAX_RANK], all[HSC_MAX_RANK];
+    bool reduced[HSC_MAX_RANK] = {false};
+    int free_count = 0, count = 0;
+    for (int i = 0; i < x->attr.dims.dims.count; i++) reduced[x->attr.dims.dims.v[i]] = true;
+    for (int i = 0; i < x->operands[0]->shape.rank; i++)
+      if (!reduced[i]) free_dims[free_count++] = i;
+    for (int i = 0; i < dims.count; i++) reduced[free_dims[dims.v[i]]] = true;
+    for (int i = 0; i < x->operands[0]->shape.rank; i++)
+      if (reduced[i]) all[count++] = i;
+    return hsc_build_reduce(b, x->operands[0], x->operands[1], hsc_dims_copy(arena_of(b), count, all), instr->called[0]);
+  }
+  return NULL;
+}
+
+static hsc_instr *rule_copy(hsc_builder *b, hsc_instr *instr) {
+  (void)b;
+  hsc_instr *x = instr->operands[0];
+  if (instr->parent->root == instr || x->op == HSC_OP_PARAMETER) return NULL;
+  return hsc_shape_equal_layout(&x->shape, &instr->shape) ? x : NULL;
+}
+
+static hsc_instr *rule_bitcast_convert(hsc_builder *b, hsc_instr *instr) {
+  hsc_instr *x = instr->operands[0];
+  if (same_shape(x, instr)) return x;
+  (void)b;
+  if (x->op == HSC_OP_BITCAST_CONVERT && same_shape(x->operands[0], instr)) return x->operands[0];
+  return NULL;
+}
+
+static hsc_instr *rule_clamp(hsc_builder *b, hsc_instr *instr) {
+  (void)b;
+  // clamp(low, clamp(low, x, high), high)
+  hsc_instr *x = instr->operands[1];
+  return x->op == HSC_OP_CLAMP && x->operands[0] == instr->operands[0] && x->operands[2] == instr->operands[2] ? x : NULL;
+}
+
+// A gather, sort or scatter over nothing.
+static hsc_instr *rule_sort(hsc_builder *b, hsc_instr *instr) {
+  (void)b;
+  if (instr->operand_count != 1 || instr->shape.dims[instr->attr.dims.dims.v[0]] > 1) return NULL;
+  return instr->operands[0];
+}
+
+// A dot over a contracting dimension of size 0 is zero; others are left to the contraction code.
+static hsc_instr *rule_dot(hsc_builder *b, hsc_instr *instr) {
+  bool empty = hsc_shape_elements(&instr->operands[0]->shape) == 0 || hsc_shape_elements(&instr->operands[1]->shape) == 0;
+  return empty ? hsc__uniform_constant(b, 0, instr) : NULL;
+}
+
+hsc__rule hsc__algsimp_movement_rule(hsc_op op) {
+  switch (op) {
+    case HSC_OP_RESHAPE: return rule_reshape;
+    case HSC_OP_BROADCAST: return rule_broadcast;
+    case HSC_OP_TRANSPOSE: return rule_transpose;
+    case HSC_OP_SLICE: return rule_slice;
+    case HSC_OP_CONCATENATE: return rule_concatenate;
+    case HSC_OP_PAD: return rule_pad;
+    case HSC_OP_REVERSE: return rule_reverse;
+    case HSC_OP_DYNAMIC_SLICE: return rule_dynamic_slice;
+    case HSC_OP_DYNAMIC_UPDATE_SLICE: return rule_dynamic_update_slice;
+    case HSC_OP_REDUCE: return rule_reduce;
+    case HSC_OP_COPY: return rule_copy;
+    case HSC_OP_BITCAST_CONVERT: return rule_bitcast_convert;
+    case HSC_OP_CLAMP: return rule_clamp;
+    case HSC_OP_SORT: return rule_sort;
+    case HSC_OP_DOT: return rule_dot;
+    default: return NULL;
+  }
+}

@@ -1,0 +1,155 @@
+// pass_edit.c - edits that several passes share: replace, inline, wrap in a fusion, move a producer into a fusion.
+#include "passes/passes_internal.h"
+
+hsc_status *hsc__replace(hsc_instr *instr, hsc_instr *by) {
+  HSC_TRY(hsc_instr_replace_uses(instr, by));
+  if (instr->user_count == 0 && instr->parent->root != instr && instr->op != HSC_OP_PARAMETER && !hsc_instr_has_effect(instr) &&
+      instr->control_count == 0)
+    hsc_instr_remove(instr);
+  return NULL;
+}
+
+hsc_status *hsc__inline(hsc_computation *computation, hsc_instr *before, hsc_instr *const *arguments, hsc_instr **out_root) {
+  hsc_builder b;
+  hsc_builder_at(&b, before->parent, before);
+  hsc_arena *arena = before->parent->module->arena;
+  int32_t index = 0;
+  for (hsc_instr *instr = computation->first; instr; instr = instr->next) instr->index = index++;
+  hsc_instr **clones = HSC_NEW_ARRAY(arena, hsc_instr *, index);
+  if (index && !clones) return hsc_status_out_of_memory();
+  hsc_instr **operands = NULL;
+  int32_t capacity = 0;
+  for (hsc_instr *instr = computation->first; instr; instr = instr->next) {
+    if (instr->op == HSC_OP_PARAMETER) {
+      clones[instr->index] = arguments[instr->attr.index.value];
+      continue;
+    }
+    if (instr->operand_count > capacity) {
+      capacity = 2 * instr->operand_count;
+      operands = HSC_NEW_ARRAY(arena, hsc_instr *, capacity);
+      if (!operands) return hsc_status_out_of_memory();
+    }
+    for (int i = 0; i < instr->operand_count; i++) operands[i] = clones[instr->operands[i]->index];
+    clones[instr->index] = hsc_build_clone(&b, instr, operands);
+  }
+  *out_root = clones[computation->root->index];
+  return hsc_builder_finish(&b, NULL, NULL);
+}
+
+hsc_status *hsc__wrap_in_fusion(hsc_instr *instr, hsc_fusion_kind kind, hsc_instr **out_fusion) {
+  hsc_module *module = instr->parent->module;
+  hsc_arena *arena = module->arena;
+  hsc_builder body;
+  hsc_builder_init(&body, module, "fused_computation");
+  hsc_instr **arguments = HSC_NEW_ARRAY(arena, hsc_instr *, instr->operand_count + 1);
+  hsc_instr **inner = HSC_NEW_ARRAY(arena, hsc_instr *, instr->operand_count + 1);
+  if (!arguments || !inner) return hsc_status_out_of_memory();
+  int count = 0;
+  for (int i = 0; i < instr->operand_count; i++) {
+    int known = 0;
+    while (known < count && arguments[known] != instr->operands[i]) known++;
+    if (known == count) {
+      arguments[count] = instr->operands[i];
+      char name[32];
+      snprintf(name, sizeof name, "param_%d", count);
+      hsc_build_parameter(&body, count, instr->operands[i]->shape, name);
+      count++;
+    }
+    inner[i] = body.status ? instr->operands[i] : body.computation->parameters[known];
+  }
+  hsc_computation *computation = NULL;
+  hsc_instr *root = hsc_build_clone(&body, instr, inner);
+  HSC_TRY(hsc_builder_finish(&body, root, &computation));
+  hsc_builder b;
+  hsc_builder_at(&b, instr->parent, instr);
+  b.metadata = instr->metadata;
+  hsc_instr *fusion = hsc_build_calls(&b, HSC_OP_FUSION, instr->shape, count, arguments, 1, &computation);
+  fusion->attr.fusion.kind = kind;
+  HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
+  HSC_TRY(hsc__replace(instr, fusion));
+  *out_fusion = fusion;
+  return NULL;
+}
+
+// The parameter of the fusion's computation that stands for `value`, added (with the operand) when it is not there yet.
+static hsc_status *parameter_for(hsc_instr *fusion, hsc_instr *value, hsc_instr **out_parameter) {
+  hsc_computation *body = fusion->called[0];
+  for (int i = 0; i < fusion->operand_count; i++) {
+    if (fusion->operands[i] != value) continue;
+    *out_parameter = body->parameters[i];
+    return NULL;
+  }
+  hsc_module *module = body->module;
+  int count = fusion->operand_count;
+  hsc_instr **operands = HSC_NEW_ARRAY(module->arena, hsc_instr *, count + 1);
+  if (!operands) return hsc_status_out_of_memory();
+  memcpy(operands, fusion->operands, (size_t)count * sizeof *operands);
+  operands[count] = value;
+  hsc_builder b;
+  hsc_builder_at(&b, body, body->first);
+  char name[32];
+  snprintf(name, sizeof name, "param_%d", count);
+  *out_parameter = hsc_build_parameter(&b, count, value->shape, name);
+  HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
+  hsc_instr_set_operands(fusion, count + 1, operands);
+  return NULL;
+}
+
+// Removes operand `number` of the fusion and the parameter that stands for it (which has no users), renumbering the later ones.
+static void drop_parameter(hsc_instr *fusion, int number) {
+  hsc_computation *body = fusion->called[0];
+  hsc_instr *parameter = body->parameters[number];
+  for (int i = number; i + 1 < body->parameter_count; i++) {
+    body->parameters[i] = body->parameters[i + 1];
+    body->parameters[i]->attr.index.value = i;
+  }
+  body->parameter_count--;
+  hsc_instr_remove(parameter);
+  hsc_instr **operands = HSC_NEW_ARRAY(body->module->arena, hsc_instr *, fusion->operand_count);
+  if (!operands) return;
+  int count = 0;
+  for (int i = 0; i < fusion->operand_count; i++)
+    if (i != number) operands[count++] = fusion->operands[i];
+  hsc_instr_set_operands(fusion, count, operands);
+}
+
+hsc_status *hsc__fuse_into(hsc_instr *fusion, hsc_instr *producer) {
+  hsc_computation *body = fusion->called[0];
+  int number = 0;
+  while (number < fusion->operand_count && fusion->operands[number] != producer) number++;
+  if (number == fusion->operand_count) return HSC_ERR(INTERNAL, "fuse: %s is not an operand of %s", producer->name, fusion->name);
+  hsc_instr *parameter = body->parameters[number];
+  int count = producer->operand_count;
+  hsc_instr **inner = HSC_NEW_ARRAY(body->module->arena, hsc_instr *, count + 1);
+  if (!inner) return hsc_status_out_of_memory();
+  for (int i = 0; i < count; i++) HSC_TRY(parameter_for(fusion, producer->operands[i], &inner[i]));
+  // The producer goes before the first instruction that is no parameter: new parameters stand at the front.
+  hsc_instr *at = body->first;
+  while (at && at->op == HSC_OP_PARAMETER) at = at->next;
+  hsc_instr *value = NULL;
+  if (producer->op == HSC_OP_FUSION) {
+    if (!at) return HSC_ERR(INTERNAL, "fuse: %s has an empty computation", fusion->name);
+    HSC_TRY(hsc__inline(producer->called[0], at, inner, &value));
+  } else {
+    hsc_builder b;
+    hsc_builder_at(&b, body, at);
+    value = hsc_build_clone(&b, producer, inner);
+    HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
+  }
+  HSC_TRY(hsc_instr_replace_uses(parameter, value));
+  drop_parameter(fusion, number);
+  return NULL;
+}
+
+void hsc__mark_embedded(hsc_module *module) {
+  HSC_FOR_EACH_COMPUTATION(module, computation) computation->index = 0;
+  HSC_FOR_EACH_COMPUTATION(module, caller) {
+    for (hsc_instr *instr = caller->first; instr; instr = instr->next) {
+      bool flow = instr->op == HSC_OP_WHILE || instr->op == HSC_OP_CONDITIONAL || instr->op == HSC_OP_CALL;
+      for (int i = 0; i < instr->called_count; i++)
+        if (!flow) instr->called[i]->index = 1;
+    }
+  }
+}
+
+bool hsc__computation_is_embedded(const hsc_computation *computation) { return computation->index == 1; }

@@ -1,0 +1,246 @@
+// pass_manager.c - runs pipelines: order, timing, switches, dumps, fuel, verification.
+#include <regex.h>
+#include <stdlib.h>
+
+#include "passes/passes_internal.h"
+
+typedef hsc_status *(*pass_function)(hsc_module *module, hsc_pass_context *cx);
+
+typedef struct pass_row {
+  const char *text, *doc;
+  pass_function run;
+} pass_row;
+
+static const pass_row passes[] = {
+#define PASS(id, text, need, doc) {text, doc, hsc__pass_##id},
+#include "passes/passes.def"
+#undef PASS
+};
+
+enum { STEP_PIPELINE, STEP_RUN, STEP_SUB, STEP_END };
+enum { ONCE, FIXED_POINT, MAX_ROUNDS = 25 };
+
+typedef enum pipeline_id {
+#define PIPELINE(id, text, repeat, doc) PIPELINE_##id,
+#define RUN(id)
+#define SUB(id)
+#define END
+#include "passes/pipelines.def"
+#undef PIPELINE
+#undef RUN
+#undef SUB
+#undef END
+  PIPELINE_COUNT
+} pipeline_id;
+
+typedef struct step {
+  int kind;         // STEP_*
+  int id;           // pass or pipeline
+  const char *text; // of a pipeline
+  int repeat;       // of a pipeline
+} step;
+
+static const step steps[] = {
+#define PIPELINE(id, text, repeat, doc) {STEP_PIPELINE, PIPELINE_##id, text, repeat},
+#define RUN(id) {STEP_RUN, HSC_PASS_##id, NULL, 0},
+#define SUB(id) {STEP_SUB, PIPELINE_##id, NULL, 0},
+#define END {STEP_END, 0, NULL, 0},
+#include "passes/pipelines.def"
+#undef PIPELINE
+#undef RUN
+#undef SUB
+#undef END
+};
+
+const char *hsc_pass_text(hsc_pass_id pass) { return passes[pass].text; }
+const char *hsc_pass_doc(hsc_pass_id pass) { return passes[pass].doc; }
+
+bool hsc_pass_parse(hsc_view text, hsc_pass_id *out_pass) {
+  for (int i = 0; i < HSC_PASS_COUNT; i++) {
+    if (!hsc_view_equals_text(text, passes[i].text)) continue;
+    *out_pass = (hsc_pass_id)i;
+    return true;
+  }
+  return false;
+}
+
+void hsc_pass_log_deinit(hsc_pass_log *log) {
+  hsc_free(log->runs);
+  *log = (hsc_pass_log){0};
+}
+
+// ---- one walk over the pipelines ------------------------------------------------------------------------------------------------
+
+typedef struct manager {
+  hsc_module *module;
+  const hsc_pass_options *options;
+  hsc_pass_log *log;
+  hsc_pass_context cx;
+  regex_t dump_re;
+  bool has_dump_re;
+  int dump_count;
+} manager;
+
+static bool list_has(const char *list, const char *name) {
+  size_t length = strlen(name);
+  for (const char *at = list; at && *at;) {
+    const char *end = strchrnul(at, ',');
+    if ((size_t)(end - at) == length && !memcmp(at, name, length)) return true;
+    at = *end ? end + 1 : end;
+  }
+  return false;
+}
+
+static bool switched_on(const manager *m, const char *name) {
+  return !list_has(m->options->disable, name);
+}
+
+bool hsc__pass_spend(hsc_pass_context *cx) {
+  if (cx->fuel == 0) return false;
+  if (cx->fuel > 0) cx->fuel--;
+  cx->rewrites++;
+  cx->changed = true;
+  return true;
+}
+
+static void count(const hsc_module *module, int32_t *out_instructions, int32_t *out_fusions) {
+  int32_t instructions = 0, fusions = 0;
+  HSC_FOR_EACH_COMPUTATION(module, computation) {
+    instructions += computation->instr_count;
+    for (const hsc_instr *instr = computation->first; instr; instr = instr->next) fusions += instr->op == HSC_OP_FUSION;
+  }
+  *out_instructions = instructions;
+  *out_fusions = fusions;
+}
+
+static hsc_pass_run *log_run(manager *m, const char *pipeline, const char *pass, int depth) {
+  hsc_pass_log *log = m->log;
+  if (!log) return NULL;
+  if (log->run_count == log->run_capacity) {
+    int32_t capacity = log->run_capacity ? 2 * log->run_capacity : 64;
+    hsc_pass_run *runs = hsc_realloc(log->runs, (size_t)capacity * sizeof *runs);
+    if (!runs) return NULL;   // the log is a report: losing rows must not lose the compilation
+    log->runs = runs;
+    log->run_capacity = capacity;
+  }
+  hsc_pass_run *run = &log->runs[log->run_count++];
+  *run = (hsc_pass_run){.pipeline = pipeline, .pass = pass, .depth = depth};
+  return run;
+}
+
+// XLA's names: module_0000.<module>.<number>.<pipeline>.after_<pass>.txt, spaces as underscores.
+static hsc_status *dump(manager *m, const char *pipeline, const char *after) {
+  if (!m->options->dump_to || (m->has_dump_re && regexec(&m->dump_re, after, 0, NULL, 0))) return NULL;
+  if (!m->has_dump_re) return NULL;
+  hsc_bytes path = {0}, text = {0};
+  hsc_bytes_printf(&path, "module_0000.%s.%04d.%s.after_%s.txt", m->module->name, m->dump_count++, pipeline, after);
+  for (size_t i = 0; i < path.size; i++)
+    if (path.data[i] == ' ' || path.data[i] == '/') path.data[i] = '_';
+  hsc_bytes full = {0};
+  hsc_bytes_printf(&full, "%s/%s", m->options->dump_to, hsc_bytes_text(&path));
+  hsc_module_print(m->module, NULL, &text);
+  hsc_status *status = hsc_bytes_status(&text);
+  if (!status) status = hsc_bytes_status(&full);
+  if (!status) status = hsc_file_write_atomic(full.data, text.data, text.size);
+  hsc_bytes_deinit(&path);
+  hsc_bytes_deinit(&full);
+  hsc_bytes_deinit(&text);
+  return hsc_status_note(status, "while: dumping the module after pass %s", after);
+}
+
+static hsc_status *run_pass(manager *m, hsc_pass_id pass, const char *pipeline, int depth, bool *changed) {
+  const pass_row *row = &passes[pass];
+  if (!switched_on(m, row->text)) return NULL;
+  if (m->options->enable_only && !list_has(m->options->enable_only, row->text)) return NULL;
+  bool counting = m->log && m->options->record_counts;
+  int32_t instructions = 0, fusions = 0;
+  if (counting) count(m->module, &instructions, &fusions);
+  m->cx.changed = false;
+  m->cx.rewrites = 0;
+  int64_t start_ns = m->log ? hsc_now_ns() : 0;
+  HSC_TRY_NOTE(row->run(m->module, &m->cx), "while: pass %s in pipeline %s", row->text, pipeline);
+  int64_t end_ns = m->log ? hsc_now_ns() : 0;
+  hsc_arena_reset(m->cx.scratch);
+  *changed |= m->cx.changed;
+  hsc_pass_run *run = log_run(m, pipeline, row->text, depth);
+  if (run) {
+    run->changed = m->cx.changed;
+    run->rewrites = m->cx.rewrites;
+    run->start_ns = start_ns;
+    run->duration_ns = end_ns - start_ns;
+    run->instructions_before = instructions;
+    run->fusions_before = fusions;
+    if (counting) count(m->module, &run->instructions_after, &run->fusions_after);
+  }
+  if (m->cx.changed && m->options->verify) {
+    hsc_status *broken = hsc_module_verify(m->module);
+    if (broken) {
+      hsc_status *status = HSC_ERR(INTERNAL, "pass %s broke the module: %s", row->text, hsc_status_message(broken));
+      hsc_status_free(broken);
+      return status;
+    }
+  }
+  return m->cx.changed ? dump(m, pipeline, row->text) : NULL;
+}
+
+static const step *find_pipeline(int id) {
+  for (size_t i = 0; i < HSC_COUNT_OF(steps); i++)
+    if (steps[i].kind == STEP_PIPELINE && steps[i].id == id) return &steps[i];
+  return NULL;
+}
+
+static hsc_status *run_pipeline(manager *m, int id, int depth, bool *changed) {
+  const step *head = find_pipeline(id);
+  if (!switched_on(m, head->text)) return NULL;
+  HSC_TRY(dump(m, head->text, "pipeline-start"));
+  for (int round = 0; round < MAX_ROUNDS; round++) {
+    bool round_changed = false;
+    for (const step *s = head + 1; s->kind != STEP_END; s++) {
+      if (s->kind == STEP_RUN) HSC_TRY(run_pass(m, (hsc_pass_id)s->id, head->text, depth, &round_changed));
+      if (s->kind == STEP_SUB) HSC_TRY(run_pipeline(m, s->id, depth + 1, &round_changed));
+    }
+    *changed |= round_changed;
+    if (!round_changed || head->repeat == ONCE) break;
+  }
+  return NULL;
+}
+
+static hsc_status *unknown_name(const char *name) {
+  const char *names[HSC_PASS_COUNT + PIPELINE_COUNT];
+  size_t count = 0;
+  for (size_t i = 0; i < HSC_COUNT_OF(passes); i++) names[count++] = passes[i].text;
+  for (size_t i = 0; i < HSC_COUNT_OF(steps); i++)
+    if (steps[i].kind == STEP_PIPELINE) names[count++] = steps[i].text;
+  const char *near = hsc_did_you_mean(name, names, count);
+  hsc_status *status = HSC_ERR(NOT_FOUND, "unknown pass or pipeline '%s'", name);
+  return near ? hsc_status_hint(status, "did you mean '%s'?", near) : status;
+}
+
+hsc_status *hsc_passes_run(hsc_module *module, const char *pipeline, const hsc_pass_options *options, hsc_pass_log *log) {
+  static const hsc_pass_options defaults = {.fuel = -1};
+  manager m = {.module = module, .options = options ? options : &defaults, .log = log};
+  m.cx.fuel = m.options->fuel;
+  hsc_status *status = NULL;
+  if (m.options->dump_pass_re) {
+    if (regcomp(&m.dump_re, m.options->dump_pass_re, REG_EXTENDED | REG_NOSUB))
+      return HSC_ERR(INVALID_ARGUMENT, "not a regular expression: '%s'", m.options->dump_pass_re);
+    m.has_dump_re = true;
+  }
+  HSC_GOTO(hsc_arena_create(&m.cx.scratch));
+  if (m.options->dump_to) HSC_GOTO(hsc_dir_make(m.options->dump_to));
+  bool changed = false;
+  hsc_pass_id pass;
+  if (pipeline && hsc_pass_parse(hsc_view_of(pipeline), &pass)) {
+    HSC_GOTO(run_pass(&m, pass, "passes", 0, &changed));
+    goto done;
+  }
+  const step *head = NULL;
+  for (size_t i = 0; i < HSC_COUNT_OF(steps) && !head; i++)
+    if (steps[i].kind == STEP_PIPELINE && !strcmp(steps[i].text, pipeline ? pipeline : "hlo passes")) head = &steps[i];
+  HSC_GOTO(head ? run_pipeline(&m, head->id, 0, &changed) : unknown_name(pipeline));
+done:
+  if (!status) status = hsc_arena_status(module->arena);
+  if (m.has_dump_re) regfree(&m.dump_re);
+  hsc_arena_destroy(m.cx.scratch);
+  return status;
+}
