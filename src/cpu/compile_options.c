@@ -1,4 +1,4 @@
-// options.c - compile options: the defaults, and the ones that can be read from a line of flags in XLA's manner.
+// compile_options.c - compile options: the defaults, and the ones that can be read from a line of flags in XLA's manner.
 #include <stdlib.h>
 
 #include "cpu/cpu.h"
