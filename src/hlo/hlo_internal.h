@@ -1,6 +1,7 @@
 // hlo_internal.h - what the files of this folder share.
 #pragma once
 
+#include "hlo/attr_text.h"
 #include "hlo/hlo.h"
 
 // Members of hsc_attr, named as in the attr column of ops.def.
@@ -79,15 +80,6 @@ void hsc__print_tuple_index(int index, hsc_bytes *out);
 int hsc__format_int(int64_t value, char *out);
 int hsc__format_uint(uint64_t value, char *out);
 
-// text_of.c: names of enumerators as XLA prints them.
-const char *hsc__direction_text(hsc_direction direction);            // "EQ"
-const char *hsc__compare_type_text(hsc_compare_type type);           // "FLOAT", "" for the default
-const char *hsc__fusion_kind_text(hsc_fusion_kind kind);             // "kLoop"
-const char *hsc__fft_type_text(hsc_fft_type type);                   // "IRFFT"
-const char *hsc__rng_algorithm_text(hsc_rng_algorithm algorithm);    // "rng_three_fry"
-const char *hsc__rng_distribution_text(hsc_rng_distribution distribution);   // "rng_uniform"
-const char *hsc__transpose_text(hsc_transpose transpose);            // "NO_TRANSPOSE"
-const char *hsc__dot_algorithm_text(int algorithm);                  // "dot_bf16_bf16_f32"; NULL when unknown
 
 // build.c: for the functions of build_ops.c.
 hsc_instr *hsc__build_dummy(hsc_op op, hsc_shape shape);
