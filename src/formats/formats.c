@@ -1,0 +1,177 @@
+// formats.c - the door: which format, unpack, read, verify; and write.
+#include "formats/formats.h"
+
+#include <stdlib.h>
+
+typedef struct format_row {
+  const char *text, *extensions, *doc;
+} format_row;
+static const format_row rows[HSC_FORMAT_COUNT] = {
+#define FORMAT(id, text, extensions, doc) [HSC_FORMAT_##id] = {text, extensions, doc},
+#include "formats/formats.def"
+#undef FORMAT
+};
+
+enum { MAX_PROGRAM_BYTES = INT32_MAX };   // after unpacking
+
+const char *hsc_format_text(hsc_format format) { return (unsigned)format < HSC_FORMAT_COUNT ? rows[format].text : "unknown"; }
+
+bool hsc_format_parse(hsc_view text, hsc_format *out_format) {
+  for (int i = 0; i < HSC_FORMAT_COUNT; i++) {
+    if (!hsc_view_equals_text(text, rows[i].text)) continue;
+    *out_format = (hsc_format)i;
+    return true;
+  }
+  return false;
+}
+
+static bool view_starts_with(hsc_view view, const char *prefix) {
+  size_t length = strlen(prefix);
+  return view.size >= length && memcmp(view.data, prefix, length) == 0;
+}
+
+// By the extension, ignoring one of compression.
+static bool detect_by_path(const char *path, hsc_format *out_format) {
+  size_t length = strlen(path);
+  if (hsc_ends_with(path, ".gz")) length -= 3;
+  else if (hsc_ends_with(path, ".zst")) length -= 4;
+  size_t best = 0;
+  for (int i = 0; i < HSC_FORMAT_COUNT; i++) {
+    for (const char *p = rows[i].extensions; *p;) {
+      size_t n = strcspn(p, " ");
+      if (n > best && n <= length && memcmp(path + length - n, p, n) == 0) {
+        best = n;
+        *out_format = (hsc_format)i;
+      }
+      p += n;
+      while (*p == ' ') p++;
+    }
+  }
+  return best > 0;
+}
+
+// The first text that is not space or a comment.
+static hsc_view skip_comments(hsc_view view) {
+  const char *p = view.data, *end = view.data + view.size;
+  for (;;) {
+    while (p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')) p++;
+    if (end - p >= 2 && p[0] == '/' && p[1] == '/') {
+      const char *newline = memchr(p, '\n', (size_t)(end - p));
+      if (!newline) return (hsc_view){end, 0};
+      p = newline;
+    } else if (end - p >= 2 && p[0] == '/' && p[1] == '*') {
+      const char *close = memmem(p + 2, (size_t)(end - p - 2), "*/", 2);
+      if (!close) return (hsc_view){end, 0};
+      p = close + 2;
+    } else {
+      return (hsc_view){p, (size_t)(end - p)};
+    }
+  }
+}
+
+bool hsc_format_detect(hsc_view bytes, const char *path, hsc_format *out_format) {
+  if (view_starts_with(bytes, "ML\xefR")) {
+    *out_format = HSC_FORMAT_MLIR_BYTECODE;
+    return true;
+  }
+  hsc_view text = skip_comments(bytes);
+  static const struct {
+    const char *prefix;
+    hsc_format format;
+  } starts[] = {
+      {"HloModule", HSC_FORMAT_HLO_TEXT}, {"ENTRY", HSC_FORMAT_HLO_TEXT},   {"module", HSC_FORMAT_MLIR_TEXT}, {"func.func", HSC_FORMAT_MLIR_TEXT},
+      {"\"builtin.module\"", HSC_FORMAT_MLIR_TEXT}, {"\"func.func\"", HSC_FORMAT_MLIR_TEXT}, {"#", HSC_FORMAT_MLIR_TEXT},
+  };
+  for (size_t i = 0; i < HSC_COUNT_OF(starts); i++) {
+    if (!view_starts_with(text, starts[i].prefix)) continue;
+    *out_format = starts[i].format;
+    return true;
+  }
+  // A message of protobuf that starts with a name or a nested message: field 1, length-delimited, within the bytes. No text starts with 0x0a and
+  // then holds a control character or a byte that UTF-8 cannot start with among its first 64, but a serialised module does.
+  if (bytes.size >= 2 && (bytes.data[0] == 0x0a || bytes.data[0] == 0x12 || bytes.data[0] == 0x1a)) {
+    for (size_t i = 1; i < bytes.size && i < 64; i++) {
+      unsigned char c = (unsigned char)bytes.data[i];
+      if ((c < 32 && c != '\n' && c != '\t' && c != '\r') || c == 0x80) {
+        *out_format = HSC_FORMAT_HLO_PROTO;
+        return true;
+      }
+    }
+  }
+  return path && detect_by_path(path, out_format);
+}
+
+static hsc_status *read_unpacked(hsc_format format, hsc_view bytes, const char *path, hsc_module **out_module) {
+  switch (format) {
+    case HSC_FORMAT_HLO_TEXT: return hsc_hlo_text_parse(bytes, path, out_module);
+    case HSC_FORMAT_HLO_PROTO:
+    case HSC_FORMAT_MLIR_TEXT:
+    case HSC_FORMAT_MLIR_BYTECODE:
+    case HSC_FORMAT_COUNT: break;
+  }
+  return hsc_status_at(HSC_ERR(UNIMPLEMENTED, "%s: not built yet: reading this format", hsc_format_text(format)), path, 0, 0, NULL);
+}
+
+static hsc_status *read_verified(hsc_format format, hsc_view bytes, const char *path, hsc_module **out_module) {
+  hsc_module *module;
+  HSC_TRY(read_unpacked(format, bytes, path, &module));
+  hsc_status *status = hsc_module_verify(module);
+  if (status) {
+    hsc_module_destroy(module);
+    return status;
+  }
+  *out_module = module;
+  return NULL;
+}
+
+static bool is_packed(hsc_view bytes) { return view_starts_with(bytes, "\x1f\x8b") || view_starts_with(bytes, "\x28\xb5\x2f\xfd"); }
+
+static hsc_status *read_any(const hsc_format *format, hsc_view bytes, const char *path, hsc_module **out_module) {
+  hsc_bytes unpacked = {0};
+  hsc_status *status = NULL;
+  if (is_packed(bytes)) {
+    HSC_GOTO(hsc_decompress(bytes, MAX_PROGRAM_BYTES, &unpacked));
+    bytes = hsc_bytes_view(&unpacked);
+  }
+  hsc_format found = HSC_FORMAT_HLO_TEXT;
+  if (format) {
+    found = *format;
+  } else if (!hsc_format_detect(bytes, path, &found)) {
+    status = bytes.size == 0 ? HSC_ERR(INVALID_ARGUMENT, "the program is empty")
+                             : HSC_ERR(INVALID_ARGUMENT, "this is no program that is known here: expected HLO text, HloModuleProto, MLIR text or MLIR bytecode");
+    status = hsc_status_at(status, path, 0, 0, NULL);
+    goto done;
+  }
+  status = read_verified(found, bytes, path, out_module);
+
+done:
+  hsc_bytes_deinit(&unpacked);
+  return status;
+}
+
+hsc_status *hsc_program_read(hsc_view bytes, const char *path, hsc_module **out_module) { return read_any(NULL, bytes, path, out_module); }
+
+hsc_status *hsc_program_read_as(hsc_format format, hsc_view bytes, const char *path, hsc_module **out_module) {
+  return read_any(&format, bytes, path, out_module);
+}
+
+hsc_status *hsc_program_read_file(const char *path, hsc_module **out_module) {
+  hsc_bytes bytes = {0};
+  hsc_status *status = hsc_file_read(path, &bytes);
+  if (!status) status = hsc_program_read(hsc_bytes_view(&bytes), path, out_module);
+  hsc_bytes_deinit(&bytes);
+  return status;
+}
+
+hsc_status *hsc_program_write(const hsc_module *module, hsc_format format, hsc_bytes *out_bytes) {
+  switch (format) {
+    case HSC_FORMAT_HLO_TEXT:
+      hsc_module_print(module, NULL, out_bytes);
+      return hsc_bytes_status(out_bytes);
+    case HSC_FORMAT_HLO_PROTO:
+    case HSC_FORMAT_MLIR_TEXT:
+    case HSC_FORMAT_MLIR_BYTECODE:
+    case HSC_FORMAT_COUNT: break;
+  }
+  return HSC_ERR(UNIMPLEMENTED, "%s: not built yet: writing this format", hsc_format_text(format));
+}
