@@ -1,0 +1,134 @@
+// test_device_spec.c - what --device may say, what is known of the machine, and the cache of compiled programs.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lab/compile_cache.h"
+#include "lab/device_spec.h"
+#include "lab/environment.h"
+#include "unit.h"
+
+static hsc_arena *arena;
+static char file[64];
+
+static int set_up(void **state) {
+  strcpy(file, "/tmp/hloscope-plugin-XXXXXX");
+  int fd = mkstemp(file);
+  if (fd < 0) return -1;
+  close(fd);
+  return hsc_arena_create(&arena) ? -1 : 0;
+}
+
+static int tear_down(void **state) {
+  hsc_arena_destroy(arena);
+  return unlink(file);
+}
+
+static const char *message_of(const char *text, hsc_code code) {
+  static char message[512];
+  hsc_device_spec spec;
+  hsc_status *status = hsc_device_spec_parse(text, arena, &spec);
+  assert_int_equal(hsc_status_code(status), code);
+  snprintf(message, sizeof message, "%s", hsc_status_message(status));
+  hsc_status_free(status);
+  return message;
+}
+
+static void paths_take_options_of_every_type(void **state) {
+  char text[256];
+  hsc_device_spec spec;
+  snprintf(text, sizeof text, "%s?threads=2&fast=true&ratio=0.5&name=x y&port=s:80&empty=", file);
+  EXPECT_OK(hsc_device_spec_parse(text, arena, &spec));
+  assert_string_equal(spec.plugin_path, file);
+  assert_string_equal(spec.text, text);
+  assert_false(spec.built_in);
+  assert_int_equal(spec.option_count, 6);
+  assert_true(spec.options[0].type == HSC_DEVICE_OPTION_INT && spec.options[0].integer == 2);
+  assert_true(spec.options[1].type == HSC_DEVICE_OPTION_BOOL && spec.options[1].boolean);
+  assert_true(spec.options[2].type == HSC_DEVICE_OPTION_FLOAT && spec.options[2].real == 0.5);
+  assert_true(spec.options[3].type == HSC_DEVICE_OPTION_TEXT);
+  assert_true(spec.options[4].type == HSC_DEVICE_OPTION_TEXT);
+  assert_string_equal(spec.options[4].text, "80");
+  assert_string_equal(spec.options[5].text, "");
+  snprintf(text, sizeof text, "%s?threads", file);
+  assert_non_null(strstr(message_of(text, HSC_INVALID_ARGUMENT), "'threads' is not name=value"));
+  message_of("/nowhere/libplugin.so", HSC_NOT_FOUND);
+  message_of("libplugin-that-is-not-there.so", HSC_NOT_FOUND);
+}
+
+static void names_come_from_the_table(void **state) {
+  assert_string_equal(message_of("cpuu", HSC_INVALID_ARGUMENT), "unknown device 'cpuu'; did you mean 'cpu'?");
+  assert_non_null(strstr(message_of("abacus", HSC_INVALID_ARGUMENT), "unknown device 'abacus'"));
+  assert_non_null(strstr(message_of("cpu:7", HSC_INVALID_ARGUMENT), "no variants"));
+  assert_non_null(strstr(message_of("tpu:v5e", HSC_UNIMPLEMENTED), "tpu:v5e"));
+  setenv("HLOSCOPE_CPU_PLUGIN", file, 1);
+  hsc_device_spec spec;
+  EXPECT_OK(hsc_device_spec_parse("cpu", arena, &spec));
+  assert_true(spec.built_in);
+  assert_string_equal(spec.plugin_path, file);
+  setenv("HLOSCOPE_CPU_PLUGIN", "/nowhere/at/all.so", 1);
+  message_of("cpu", HSC_NOT_FOUND);
+  unsetenv("HLOSCOPE_CPU_PLUGIN");
+}
+
+static void the_machine_is_described(void **state) {
+  json_t *environment = NULL;
+  EXPECT_OK(hsc_environment_capture(true, &environment));
+  assert_true(json_integer_value(json_object_get(json_object_get(environment, "cores"), "allowed")) >= 1);
+  assert_true(json_number_value(json_object_get(json_object_get(environment, "clock"), "read_ns")) > 0);
+  double lost = json_number_value(json_object_get(json_object_get(environment, "noise"), "lost_fraction"));
+  assert_true(lost >= 0 && lost < 1);
+  const char *grade = json_string_value(json_object_get(environment, "grade"));
+  assert_true(grade && strchr("ABCD", grade[0]) && json_array_size(json_object_get(environment, "grade_reasons")) >= 1);
+  json_decref(environment);
+}
+
+static void the_cache_never_gives_what_is_not_whole(void **state) {
+  char dir[] = "/tmp/hloscope-cache-XXXXXX", path[128], name[33], other[33];
+  assert_non_null(mkdtemp(dir));
+  hsc_compile_key key = {"0123", HSC_VIEW("\x1a\x02"), file, "hloscope 1", 90};
+  hsc_bytes text = {0}, other_text = {0}, payload = {0};
+  bool found;
+  EXPECT_OK(hsc_compile_key_text(&key, &text, name));
+  key.options = HSC_VIEW("\x1a\x03");
+  EXPECT_OK(hsc_compile_key_text(&key, &other_text, other));
+  assert_string_not_equal(name, other);   // every part of the key counts
+  EXPECT_OK(hsc_compile_cache_get(dir, name, hsc_bytes_view(&text), &payload, &found));
+  assert_false(found);
+  EXPECT_OK(hsc_compile_cache_put(dir, name, hsc_bytes_view(&text), HSC_VIEW("machine code")));
+  EXPECT_OK(hsc_compile_cache_get(dir, name, hsc_bytes_view(&text), &payload, &found));
+  assert_true(found && hsc_view_equals_text(hsc_bytes_view(&payload), "machine code"));
+  EXPECT_OK(hsc_compile_cache_get(dir, name, hsc_bytes_view(&other_text), &payload, &found));
+  assert_false(found);   // same name, another key: never handed out
+
+  hsc_bytes whole = {0};
+  snprintf(path, sizeof path, "%s/%s.hsx", dir, name);
+  EXPECT_OK(hsc_file_read(path, &whole));
+  for (size_t cut = 0; cut < whole.size; cut += 7) {
+    EXPECT_OK(hsc_file_write_atomic(path, whole.data, cut));
+    EXPECT_OK(hsc_compile_cache_get(dir, name, hsc_bytes_view(&text), &payload, &found));
+    assert_false(found);
+  }
+  for (size_t flip = 0; flip < whole.size; flip++) {
+    whole.data[flip] ^= 1;
+    EXPECT_OK(hsc_file_write_atomic(path, whole.data, whole.size));
+    EXPECT_OK(hsc_compile_cache_get(dir, name, hsc_bytes_view(&text), &payload, &found));
+    assert_false(found);
+    whole.data[flip] ^= 1;
+  }
+  unlink(path);
+  rmdir(dir);
+  hsc_bytes_deinit(&text);
+  hsc_bytes_deinit(&other_text);
+  hsc_bytes_deinit(&payload);
+  hsc_bytes_deinit(&whole);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(paths_take_options_of_every_type),
+      cmocka_unit_test(names_come_from_the_table),
+      cmocka_unit_test(the_machine_is_described),
+      cmocka_unit_test(the_cache_never_gives_what_is_not_whole),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
