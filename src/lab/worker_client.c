@@ -1,0 +1,315 @@
+// worker_client.c - starts workers, talks to them, tells how they died.
+#include "lab/worker_client.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct hsc_lab_worker {
+  hsc_arena *arena;
+  hsc_device_spec device;
+  char *executable, *cache_dir;
+  size_t memory_limit_bytes;
+  bool echo_stderr;
+  hsc_child *child;       // NULL = not running
+  json_t *device_facts;   // load answer
+  int64_t next_id;
+  int64_t oom_kills;      // of the control group when the process was started
+  int start_count;
+};
+
+const char *hsc_outcome_text(hsc_outcome outcome) {
+  static const char *const text[] = {"ok", "error", "unsupported", "out_of_memory", "abort", "timeout"};
+  return text[outcome];
+}
+
+// Processes that the kernel killed for memory in our control group so far; 0 when it does not tell.
+static int64_t oom_kill_count(void) {
+  FILE *file = fopen("/sys/fs/cgroup/memory.events", "r");
+  char line[128];
+  long long count = 0;
+  while (file && fgets(line, sizeof line, file))
+    if (sscanf(line, "oom_kill %lld", &count) == 1) break;
+  if (file) fclose(file);
+  return count;
+}
+
+static hsc_status *copy_device(hsc_arena *arena, const hsc_device_spec *from, hsc_device_spec *to) {
+  *to = *from;
+  to->text = hsc_arena_strdup(arena, from->text);
+  to->plugin_path = hsc_arena_strdup(arena, from->plugin_path);
+  to->options = HSC_NEW_ARRAY(arena, hsc_device_option, from->option_count + 1);
+  HSC_TRY(hsc_arena_status(arena));
+  for (size_t i = 0; i < from->option_count; i++) {
+    to->options[i] = from->options[i];
+    to->options[i].name = hsc_arena_strdup(arena, from->options[i].name);
+    to->options[i].text = hsc_arena_strdup(arena, from->options[i].text);
+  }
+  return hsc_arena_status(arena);
+}
+
+static hsc_status *own_executable(char **out_path) {
+  char path[4096];
+  ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+  if (length < 0) return hsc_status_errno(errno, "cannot tell which program runs", "/proc/self/exe");
+  path[length] = 0;
+  *out_path = hsc_strdup(path);
+  return *out_path ? NULL : hsc_status_out_of_memory();
+}
+
+hsc_status *hsc_lab_worker_create(const hsc_lab_worker_options *options, hsc_lab_worker **out_worker) {
+  *out_worker = NULL;
+  hsc_lab_worker *worker = hsc_alloc(sizeof(*worker));
+  if (!worker) return hsc_status_out_of_memory();
+  hsc_status *status = NULL;
+  HSC_GOTO(hsc_arena_create(&worker->arena));
+  HSC_GOTO(copy_device(worker->arena, options->device, &worker->device));
+  worker->memory_limit_bytes = options->memory_limit_bytes;
+  worker->echo_stderr = options->echo_stderr;
+  if (options->executable) worker->executable = hsc_strdup(options->executable);
+  else HSC_GOTO(own_executable(&worker->executable));
+  if (options->cache_dir) {
+    worker->cache_dir = hsc_strdup(options->cache_dir);
+  } else if (!options->no_disk_cache) {
+    char *dir = NULL;
+    hsc_bytes path = {0};
+    HSC_GOTO(hsc_cache_dir(&dir));
+    hsc_bytes_printf(&path, "%s/executables", dir);
+    hsc_free(dir);
+    worker->cache_dir = hsc_bytes_take(&path);
+    if (!worker->cache_dir) HSC_GOTO(hsc_status_out_of_memory());
+  }
+  *out_worker = worker;
+  return NULL;
+done:
+  hsc_lab_worker_destroy(worker);
+  return status;
+}
+
+void hsc_lab_worker_stop(hsc_lab_worker *worker) {
+  hsc_child_destroy(worker->child);
+  worker->child = NULL;
+  json_decref(worker->device_facts);
+  worker->device_facts = NULL;
+}
+
+void hsc_lab_worker_destroy(hsc_lab_worker *worker) {
+  if (!worker) return;
+  hsc_lab_worker_stop(worker);
+  hsc_free(worker->executable);
+  hsc_free(worker->cache_dir);
+  hsc_arena_destroy(worker->arena);
+  hsc_free(worker);
+}
+
+json_t *hsc_lab_worker_device(const hsc_lab_worker *worker) { return worker->device_facts; }
+int hsc_lab_worker_start_count(const hsc_lab_worker *worker) { return worker->start_count; }
+int hsc_lab_worker_pid(const hsc_lab_worker *worker) { return worker->child ? hsc_child_pid(worker->child) : 0; }
+const hsc_device_spec *hsc_lab_worker_spec(const hsc_lab_worker *worker) { return &worker->device; }
+
+void hsc_answer_deinit(hsc_answer *answer) {
+  json_decref(answer->body);
+  hsc_status_free(answer->status);
+  hsc_free(answer->last_words);
+  *answer = (hsc_answer){0};
+}
+
+hsc_status *hsc_answer_take_status(hsc_answer *answer) {
+  hsc_status *status = answer->status;
+  answer->status = NULL;
+  return status;
+}
+
+// ---- how a worker died --------------------------------------------------------------------------------------------------------------
+
+// The line of stderr that says why, else the last one that is not blank.
+static char *pick_last_words(const char *text) {
+  static const char *const marks[] = {"Check failed", "Assertion", "terminate called", "what():", "ERROR: AddressSanitizer", "runtime error:", "LLVM ERROR",
+                                      "FATAL", "fatal error", "Fatal"};
+  const char *best = NULL, *last = "";
+  for (const char *line = text; *line;) {
+    size_t length = strcspn(line, "\n");
+    if (strspn(line, " \t\r") < length) last = line;
+    for (size_t i = 0; i < HSC_COUNT_OF(marks) && !best; i++)
+      if (memmem(line, length, marks[i], strlen(marks[i]))) best = line;
+    line += length;
+    if (*line) line++;
+  }
+  if (!best) best = last;
+  hsc_bytes words = {0};
+  size_t length = strcspn(best, "\n");
+  hsc_bytes_append(&words, best, length > 500 ? 500 : length);
+  char *taken = hsc_bytes_take(&words);
+  return taken ? taken : hsc_strdup("");
+}
+
+static void describe_death(hsc_lab_worker *worker, const char *doing, int64_t limit_ns, bool timed_out, hsc_answer *answer) {
+  hsc_status *status = hsc_child_wait(worker->child, 2 * HSC_SECOND_NS, &answer->exit);
+  hsc_status_free(status);
+  if (!answer->exit.exited) {   // closed its answer pipe but lives on
+    hsc_child_kill(worker->child);
+    status = hsc_child_wait(worker->child, -1, &answer->exit);
+    hsc_status_free(status);
+  }
+  answer->last_words = pick_last_words(hsc_child_stderr(worker->child));
+  const char *name = worker->device.text, *words = answer->last_words ? answer->last_words : "";
+  const char *colon = *words ? ": " : "";
+  double peak_mib = (double)answer->exit.max_rss_bytes / 1048576;
+  if (timed_out) {
+    answer->outcome = HSC_OUTCOME_TIMEOUT;
+    answer->status = HSC_ERR(DEADLINE_EXCEEDED, "%s: no answer within %.1f s; the worker was killed%s%s", name, (double)limit_ns * 1e-9, colon, words);
+  } else if (answer->exit.signal == SIGKILL && oom_kill_count() > worker->oom_kills) {
+    answer->outcome = HSC_OUTCOME_OUT_OF_MEMORY;
+    answer->status = HSC_ERR(RESOURCE_EXHAUSTED, "%s: the kernel killed the worker for memory (it had %.0f MiB)", name, peak_mib);
+  } else if (answer->exit.signal) {
+    answer->outcome = HSC_OUTCOME_ABORT;
+    answer->status = HSC_ERR(ABORTED, "%s: the worker was ended by signal %d (%s), peak %.0f MiB%s%s", name, answer->exit.signal,
+                             strsignal(answer->exit.signal), peak_mib, colon, words);
+  } else {
+    answer->outcome = HSC_OUTCOME_ABORT;
+    answer->status = HSC_ERR(ABORTED, "%s: the worker ended with exit code %d, peak %.0f MiB%s%s", name, answer->exit.exit_code, peak_mib, colon, words);
+  }
+  answer->status = hsc_status_note(answer->status, "while: %s", doing);
+  hsc_lab_worker_stop(worker);
+}
+
+// ---- calls --------------------------------------------------------------------------------------------------------------------------
+
+static hsc_code code_of_name(const char *name) {
+  static const hsc_code codes[] = {
+#define CODE(id, number, text, advice) HSC_##id,
+#include "base/codes.def"
+#undef CODE
+  };
+  for (size_t i = 0; name && i < HSC_COUNT_OF(codes); i++)
+    if (!strcmp(hsc_code_name(codes[i]), name)) return codes[i];
+  return HSC_UNKNOWN;
+}
+
+static const char *text_of(json_t *object, const char *key) { return json_string_value(json_object_get(object, key)); }
+
+// The worker's "error" as a status again, with place, notes and hint.
+static void read_error(json_t *error, hsc_answer *answer) {
+  hsc_code code = code_of_name(text_of(error, "code"));
+  const char *message = text_of(error, "message"), *path = text_of(error, "path"), *hint = text_of(error, "hint"), *notes = text_of(error, "notes");
+  const char *step = text_of(error, "step");
+  hsc_status *status = hsc_status_make(code == HSC_OK ? HSC_UNKNOWN : code, __FILE__, __LINE__, "%s", message ? message : "the worker refused without a reason");
+  int line = (int)json_integer_value(json_object_get(error, "line"));
+  if (path || line) status = hsc_status_at(status, path, line, (int)json_integer_value(json_object_get(error, "column")), text_of(error, "source_line"));
+  for (const char *note = notes; note && *note;) {
+    size_t length = strcspn(note, "\n");
+    status = hsc_status_note(status, "%.*s", (int)length, note);
+    note += length + (note[length] == '\n');
+  }
+  if (step) status = hsc_status_note(status, "while: %s", step);
+  if (hint) status = hsc_status_hint(status, "%s", hint);
+  answer->status = status;
+  answer->outcome = code == HSC_UNIMPLEMENTED        ? HSC_OUTCOME_UNSUPPORTED
+                    : code == HSC_RESOURCE_EXHAUSTED ? HSC_OUTCOME_OUT_OF_MEMORY
+                                                     : HSC_OUTCOME_ERROR;
+}
+
+// One request, one answer, on a child that runs.
+static hsc_status *exchange(hsc_lab_worker *worker, json_t *request, int64_t timeout_ns, hsc_answer *answer) {
+  const char *job = text_of(request, "job"), *program = text_of(request, "program");
+  char doing[512];
+  snprintf(doing, sizeof doing, "job %s%s%s", job ? job : "?", program ? " of " : "", program ? program : "");
+  json_object_set_new(request, "id", json_integer(++worker->next_id));
+  char *text = json_dumps(request, JSON_COMPACT | JSON_REAL_PRECISION(17));
+  if (!text) return hsc_status_out_of_memory();
+  hsc_status *status = hsc_child_send_line(worker->child, hsc_view_of(text));
+  free(text);
+  hsc_bytes line = {0};
+  if (!status) status = hsc_child_read_line(worker->child, timeout_ns, &line);
+  if (status) {
+    bool timed_out = hsc_status_code(status) == HSC_DEADLINE_EXCEEDED, dead = hsc_status_code(status) == HSC_UNAVAILABLE;
+    if (timed_out || dead) {
+      hsc_status_free(status);
+      status = NULL;
+      if (timed_out) hsc_child_kill(worker->child);
+      describe_death(worker, doing, timeout_ns, timed_out, answer);
+    }
+    hsc_bytes_deinit(&line);
+    return status;
+  }
+  json_error_t error;
+  answer->body = json_loadb(hsc_bytes_text(&line), line.size, 0, &error);
+  hsc_bytes_deinit(&line);
+  if (!json_is_object(answer->body) || json_integer_value(json_object_get(answer->body, "id")) != worker->next_id) {
+    hsc_child_kill(worker->child);
+    describe_death(worker, doing, timeout_ns, false, answer);
+    answer->status = hsc_status_note(answer->status, "its answer was not one to this job");
+    return NULL;
+  }
+  if (!json_is_true(json_object_get(answer->body, "ok"))) read_error(json_object_get(answer->body, "error"), answer);
+  return NULL;
+}
+
+static json_t *load_request(const hsc_lab_worker *worker) {
+  json_t *options = json_object();
+  for (size_t i = 0; i < worker->device.option_count; i++) {
+    const hsc_device_option *o = &worker->device.options[i];
+    json_t *value = o->type == HSC_DEVICE_OPTION_BOOL    ? json_boolean(o->boolean)
+                    : o->type == HSC_DEVICE_OPTION_INT   ? json_integer(o->integer)
+                    : o->type == HSC_DEVICE_OPTION_FLOAT ? json_real(o->real)
+                                                         : json_string(o->text);
+    json_object_set_new(options, o->name, value);
+  }
+  return json_pack("{s:s, s:s, s:o, s:s?}", "job", "load", "plugin", worker->device.plugin_path, "options", options, "cache_dir", worker->cache_dir);
+}
+
+static hsc_status *start_process(hsc_lab_worker *worker) {
+  const char *const argv[] = {worker->executable, "worker", NULL};
+  worker->oom_kills = oom_kill_count();
+  HSC_TRY(hsc_child_start(&(hsc_child_options){.argv = argv, .memory_limit_bytes = worker->memory_limit_bytes, .echo_stderr = worker->echo_stderr},
+                          &worker->child));
+  worker->start_count++;
+  worker->next_id = 0;
+  return NULL;
+}
+
+hsc_status *hsc_lab_worker_start(hsc_lab_worker *worker, hsc_answer *out_answer) {
+  *out_answer = (hsc_answer){0};
+  if (worker->child) {
+    out_answer->body = json_incref(worker->device_facts);
+    return NULL;
+  }
+  enum { START_LIMIT_S = 120 };   // a plugin that looks for its hardware may take long; one that never comes back is killed
+  int64_t start = hsc_now_ns();
+  HSC_TRY(start_process(worker));
+  json_t *hello = json_pack("{s:s}", "job", "hello"), *load = load_request(worker);
+  hsc_status *status = NULL;
+  if (!hello || !load) HSC_GOTO(hsc_status_out_of_memory());
+  HSC_GOTO(exchange(worker, hello, START_LIMIT_S * HSC_SECOND_NS, out_answer));
+  int64_t started_ns = hsc_now_ns() - start;
+  if (out_answer->outcome == HSC_OUTCOME_OK) {
+    hsc_answer_deinit(out_answer);
+    HSC_GOTO(exchange(worker, load, START_LIMIT_S * HSC_SECOND_NS, out_answer));
+  }
+  if (out_answer->outcome == HSC_OUTCOME_OK) {
+    json_object_set_new(out_answer->body, "start_ns", json_integer(started_ns));
+    worker->device_facts = json_incref(out_answer->body);
+  } else if (worker->child) {
+    hsc_lab_worker_stop(worker);   // without a device it is of no use
+  }
+  out_answer->started = true;
+done:
+  json_decref(hello);
+  json_decref(load);
+  return status;
+}
+
+hsc_status *hsc_lab_worker_call(hsc_lab_worker *worker, json_t *request, int64_t timeout_ns, hsc_answer *out_answer) {
+  *out_answer = (hsc_answer){0};
+  bool started = false;
+  if (!worker->child) {
+    HSC_TRY(hsc_lab_worker_start(worker, out_answer));
+    if (out_answer->outcome != HSC_OUTCOME_OK) return NULL;
+    hsc_answer_deinit(out_answer);
+    started = true;
+  }
+  hsc_status *status = exchange(worker, request, timeout_ns, out_answer);
+  out_answer->started = started;
+  return status;
+}

@@ -1,0 +1,339 @@
+// worker_run.c - timed runs: every phase of a few, the whole of many, and times of k executions with s synchronisations.
+#include "lab/worker_internal.h"
+
+hsc_usage hsc__usage_since(const hsc_usage *before) {
+  hsc_usage now;
+  hsc_usage_get(&now);
+  return (hsc_usage){now.minor_faults - before->minor_faults, now.major_faults - before->major_faults,
+                     now.voluntary_switches - before->voluntary_switches, now.involuntary_switches - before->involuntary_switches,
+                     now.user_ns - before->user_ns, now.system_ns - before->system_ns, now.max_rss_bytes};
+}
+
+hsc_status *hsc__worker_prepare(worker_executable *executable, int input_count) {
+  if (!executable->inputs) {
+    executable->inputs = hsc_alloc((size_t)(input_count + 1) * sizeof(hsc_buffer *));
+    if (!executable->inputs) return hsc_status_out_of_memory();
+    executable->input_count = input_count;
+  }
+  if (!executable->execution) HSC_TRY(hsc_execution_create(executable->executable, (size_t)input_count, &executable->execution));
+  return NULL;
+}
+
+hsc_status *hsc__worker_transfer_in(hsc_client *client, worker_program *program, worker_executable *executable) {
+  for (int i = 0; i < program->input_count; i++) {
+    const hsc_shape *shape = program->input_shapes[i];
+    hsc_host_array array = {hsc__buffer_type(shape->type), shape->rank, shape->dims, program->inputs[i]->data};
+    hsc_buffer *buffer = NULL;
+    HSC_TRY(hsc_buffer_from_host(client, 0, &array, HSC_HOST_COPY, NULL, &buffer));
+    hsc_buffer_destroy(executable->inputs[i]);
+    executable->inputs[i] = buffer;
+    hsc_execution_set_argument(executable->execution, (size_t)i, buffer);
+  }
+  for (int i = 0; i < program->input_count; i++) HSC_TRY(hsc_buffer_await(executable->inputs[i]));
+  return NULL;
+}
+
+hsc_status *hsc__worker_execute(worker_executable *executable, int64_t executions, int64_t syncs, int feed, int64_t *out_enqueue_ns,
+                                int64_t *out_wait_ns) {
+  hsc_execution *execution = executable->execution;
+  int64_t enqueue_ns = 0, wait_ns = 0, done = 0;
+  if (feed >= 0) hsc_execution_set_argument(execution, (size_t)feed, executable->inputs[feed]);
+  int64_t last = hsc_now_ns();
+  for (int64_t i = 0; i < executions; i++) {
+    if (feed >= 0 && i > 0) HSC_TRY(hsc_execution_feed(execution, 0, (size_t)feed));
+    HSC_TRY(hsc_execution_run(execution));
+    int64_t enqueued = hsc_now_ns();
+    enqueue_ns += enqueued - last;
+    last = enqueued;
+    // The s synchronisations lie evenly among the k executions, one always behind the last.
+    int64_t due = (i + 1) * syncs / executions;
+    if (due == done) continue;
+    done = due;
+    HSC_TRY(hsc_execution_await(execution));
+    int64_t waited = hsc_now_ns();
+    wait_ns += waited - last;
+    last = waited;
+  }
+  *out_enqueue_ns = enqueue_ns;
+  *out_wait_ns = wait_ns;
+  return NULL;
+}
+
+// ---- run ----------------------------------------------------------------------------------------------------------------------------
+
+typedef struct run_request {
+  int64_t executions, syncs, feed;
+  int64_t records, series;
+  bool inputs_each;      // transfer before every record, else before the first
+  bool inputs_keep;      // transfer only when there are none
+  int64_t seed;
+  int cache;
+  bool fetch;            // copy the outputs back, give digests
+  const char *save_to;   // also write them as files there
+} run_request;
+
+static hsc_status *read_run_request(const hsc_worker *worker, json_t *request, run_request *out) {
+  run_request r = {.executions = 1, .feed = -1, .records = 1, .fetch = true};
+  const char *inputs = "first";
+  HSC_TRY(hsc__request_int(request, "executions", 1, 1000000, &r.executions));
+  r.syncs = 1;
+  HSC_TRY(hsc__request_int(request, "syncs", 1, r.executions, &r.syncs));
+  HSC_TRY(hsc__request_int(request, "feed", -1, 1000000, &r.feed));
+  HSC_TRY(hsc__request_int(request, "records", 0, 100000, &r.records));
+  HSC_TRY(hsc__request_int(request, "series", 0, 10000000, &r.series));
+  HSC_TRY(hsc__request_int(request, "seed", 0, INT64_MAX, &r.seed));
+  HSC_TRY(hsc__request_text(request, "inputs", false, &inputs));
+  HSC_TRY(hsc__request_bool(request, "fetch", &r.fetch));
+  HSC_TRY(hsc__request_text(request, "save_to", false, &r.save_to));
+  HSC_TRY(hsc__request_cache(worker, request, &r.cache));
+  r.inputs_each = !strcmp(inputs, "each");
+  r.inputs_keep = !strcmp(inputs, "keep");
+  if (!r.inputs_each && !r.inputs_keep && strcmp(inputs, "first") != 0)
+    return HSC_ERR(INVALID_ARGUMENT, "\"inputs\" is neither \"first\", \"each\" nor \"keep\"");
+  *out = r;
+  return NULL;
+}
+
+static void write_usage(hsc_json *answer, const char *prefix, const hsc_usage *usage) {
+  char key[64];
+  snprintf(key, sizeof key, "%spage_faults", prefix);
+  hsc_json_kv_int(answer, key, usage->minor_faults + usage->major_faults);
+  snprintf(key, sizeof key, "%smajor_faults", prefix);
+  hsc_json_kv_int(answer, key, usage->major_faults);
+  snprintf(key, sizeof key, "%svoluntary_switches", prefix);
+  hsc_json_kv_int(answer, key, usage->voluntary_switches);
+  snprintf(key, sizeof key, "%sinvoluntary_switches", prefix);
+  hsc_json_kv_int(answer, key, usage->involuntary_switches);
+}
+
+// One run with every phase timed; reading the usage counters lies between the phases, outside of all of them.
+static hsc_status *record_run(hsc_worker *worker, json_t *request, const run_request *r, bool transfer, worker_program *program,
+                              worker_executable **out_executable, hsc_json *answer) {
+  worker_compile how;
+  HSC_TRY(hsc__worker_compile(worker, program, request, r->cache, out_executable, &how));
+  worker_executable *executable = *out_executable;
+  int64_t setup_start = hsc_now_ns();
+  HSC_TRY(hsc__worker_prepare(executable, program->input_count));
+  int64_t setup_ns = hsc_now_ns() - setup_start, transfer_ns = 0, enqueue_ns = 0, wait_ns = 0;
+  hsc_usage before_transfer, before_run, transfer_usage = {0}, run_usage;
+  hsc_usage_get(&before_transfer);
+  if (r->feed >= program->input_count) return HSC_ERR(INVALID_ARGUMENT, "\"feed\" is %lld, the program has %d inputs", (long long)r->feed, program->input_count);
+  bool moved = transfer || (program->input_count > 0 && !executable->inputs[0]);
+  if (moved) {
+    worker->step = "transferring the inputs";
+    int64_t start = hsc_now_ns();
+    HSC_TRY(hsc__worker_transfer_in(worker->client, program, executable));
+    transfer_ns = hsc_now_ns() - start;
+    transfer_usage = hsc__usage_since(&before_transfer);
+  }
+  worker->step = "running";
+  hsc_usage_get(&before_run);
+  HSC_TRY(hsc__worker_execute(executable, r->executions, r->syncs, (int)r->feed, &enqueue_ns, &wait_ns));
+  run_usage = hsc__usage_since(&before_run);
+
+  hsc_json_begin_object(answer);
+  hsc_json_kv_int(answer, "total_ns", how.lookup_ns + how.disk_ns + how.load_ns + how.compile_ns + setup_ns + transfer_ns + enqueue_ns + wait_ns);
+  hsc_json_kv_string(answer, "compile", hsc__outcome_text(how.outcome));
+  hsc_json_kv_string(answer, "fingerprint", program->fingerprint);
+  hsc_json_kv_int(answer, "lookup_ns", how.lookup_ns);
+  hsc_json_kv_int(answer, "disk_ns", how.disk_ns);
+  hsc_json_kv_int(answer, "load_ns", how.load_ns);
+  hsc_json_kv_int(answer, "compile_ns", how.compile_ns);
+  hsc_json_kv_int(answer, "setup_ns", setup_ns);
+  hsc_json_kv_int(answer, "transfer_in_ns", transfer_ns);
+  hsc_json_kv_int(answer, "transfer_in_bytes", moved ? program->input_bytes : 0);
+  hsc_json_kv_int(answer, "enqueue_ns", enqueue_ns);
+  hsc_json_kv_int(answer, "wait_ns", wait_ns);
+  write_usage(answer, "", &run_usage);
+  write_usage(answer, "compile_", &how.usage);
+  write_usage(answer, "transfer_", &transfer_usage);
+  hsc_json_end_object(answer);
+  return NULL;
+}
+
+typedef struct run_series {
+  int64_t *total_ns, *enqueue_ns, *wait_ns, *faults, *switches;
+  int64_t count;
+} run_series;
+
+static void write_ints(hsc_json *answer, const char *key, const int64_t *values, int64_t count) {
+  hsc_json_key(answer, key);
+  hsc_json_begin_array(answer);
+  for (int64_t i = 0; i < count; i++) hsc_json_int(answer, values[i]);
+  hsc_json_end_array(answer);
+}
+
+static hsc_status *measure_series(const run_request *r, worker_executable *executable, hsc_json *answer) {
+  int64_t n = r->series, *block = hsc_alloc((size_t)(5 * n) * sizeof(int64_t));
+  if (!block) return hsc_status_out_of_memory();
+  run_series s = {block, block + n, block + 2 * n, block + 3 * n, block + 4 * n, n};
+  hsc_status *status = NULL;
+  hsc_usage last;
+  hsc_usage_get(&last);
+  for (int64_t i = 0; i < n && !status; i++) {
+    status = hsc__worker_execute(executable, r->executions, r->syncs, (int)r->feed, &s.enqueue_ns[i], &s.wait_ns[i]);
+    s.total_ns[i] = s.enqueue_ns[i] + s.wait_ns[i];
+    hsc_usage now;
+    hsc_usage_get(&now);
+    s.faults[i] = now.minor_faults + now.major_faults - last.minor_faults - last.major_faults;
+    s.switches[i] = now.involuntary_switches - last.involuntary_switches;
+    last = now;
+  }
+  if (!status) {
+    hsc_json_key(answer, "series");
+    hsc_json_begin_object(answer);
+    write_ints(answer, "run_ns", s.total_ns, n);
+    write_ints(answer, "enqueue_ns", s.enqueue_ns, n);
+    write_ints(answer, "wait_ns", s.wait_ns, n);
+    write_ints(answer, "page_faults_count", s.faults, n);
+    write_ints(answer, "involuntary_switches_count", s.switches, n);
+    hsc_json_end_object(answer);
+  }
+  hsc_free(block);
+  return status;
+}
+
+// Copies the outputs of the last run back: the time of all copies, and a digest of each.
+static hsc_status *fetch_outputs(hsc_worker *worker, const run_request *r, worker_executable *executable, hsc_json *answer) {
+  const hsc_array_spec *specs = NULL;
+  size_t count = hsc_executable_output_count(executable->executable);
+  HSC_TRY(hsc_executable_outputs(executable->executable, &specs));
+  worker->step = "transferring the outputs";
+  hsc_bytes data = {0}, path = {0};
+  int64_t transfer_ns = 0, all_bytes = 0;
+  hsc_status *status = NULL;
+  if (r->save_to) HSC_GOTO(hsc_dir_make(r->save_to));
+  hsc_json_key(answer, "outputs");
+  hsc_json_begin_array(answer);
+  for (size_t i = 0; i < count; i++) {
+    hsc_buffer *buffer = hsc_execution_output(executable->execution, i);
+    if (!buffer) HSC_GOTO(HSC_ERR(INTERNAL, "output %zu is gone", i));
+    size_t size = 0;
+    HSC_GOTO(hsc_buffer_host_bytes(buffer, &size));
+    hsc_bytes_reset(&data);
+    void *room = size ? hsc_bytes_extend(&data, size) : NULL;
+    HSC_GOTO(hsc_bytes_status(&data));
+    int64_t start = hsc_now_ns();
+    if (size) HSC_GOTO(hsc_buffer_to_host(buffer, room, size));
+    transfer_ns += hsc_now_ns() - start;
+    all_bytes += (int64_t)size;
+    char digest[33];
+    hsc_hash128_hex(hsc_hash128_of(room ? room : "", size, 0), digest);
+    hsc_json_begin_object(answer);
+    hsc_json_key(answer, "shape");
+    hsc_bytes_reset(&path);
+    hsc_bytes_printf(&path, "%s[", hsc_pjrt_type_text(specs[i].type));
+    for (int d = 0; d < specs[i].rank; d++) hsc_bytes_printf(&path, "%s%lld", d ? "," : "", (long long)specs[i].dims[d]);
+    hsc_bytes_append_char(&path, ']');
+    hsc_json_string(answer, hsc_bytes_text(&path));
+    hsc_json_kv_string(answer, "digest", digest);
+    hsc_json_kv_int(answer, "bytes", (int64_t)size);
+    if (r->save_to) {
+      hsc_bytes_reset(&path);
+      hsc_bytes_printf(&path, "%s/output_%zu.bin", r->save_to, i);
+      HSC_GOTO(hsc_file_write_atomic(hsc_bytes_text(&path), room ? room : "", size));
+      hsc_json_kv_string(answer, "file", hsc_bytes_text(&path));
+    }
+    hsc_json_end_object(answer);
+  }
+  hsc_json_end_array(answer);
+  hsc_json_kv_int(answer, "transfer_out_ns", transfer_ns);
+  hsc_json_kv_int(answer, "transfer_out_bytes", all_bytes);
+  worker->step = NULL;
+done:
+  hsc_bytes_deinit(&data);
+  hsc_bytes_deinit(&path);
+  return status;
+}
+
+hsc_status *hsc__job_run(hsc_worker *worker, json_t *request, hsc_json *answer) {
+  worker_program *program = NULL;
+  worker_executable *executable = NULL;
+  run_request r = {0};
+  HSC_TRY(hsc__worker_need_client(worker));
+  HSC_TRY(read_run_request(worker, request, &r));
+  HSC_TRY(hsc__worker_program(worker, request, &program));
+  HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)r.seed));
+  hsc__write_program_times(program, answer);
+  hsc_json_key(answer, "records");
+  hsc_json_begin_array(answer);
+  for (int64_t i = 0; i < r.records; i++)
+    HSC_TRY(record_run(worker, request, &r, r.inputs_each || (i == 0 && !r.inputs_keep), program, &executable, answer));
+  hsc_json_end_array(answer);
+  if (!executable) {   // no record: the series alone, on what is there
+    worker_compile how;
+    HSC_TRY(hsc__worker_compile(worker, program, request, r.cache, &executable, &how));
+    HSC_TRY(hsc__worker_prepare(executable, program->input_count));
+    if (program->input_count > 0 && (!executable->inputs[0] || !r.inputs_keep)) HSC_TRY(hsc__worker_transfer_in(worker->client, program, executable));
+    if (r.feed >= program->input_count)
+      return HSC_ERR(INVALID_ARGUMENT, "\"feed\" is %lld, the program has %d inputs", (long long)r.feed, program->input_count);
+  }
+  worker->step = "running";
+  if (r.series > 0) HSC_TRY(measure_series(&r, executable, answer));
+  if (r.fetch && r.records + r.series > 0) HSC_TRY(fetch_outputs(worker, &r, executable, answer));
+  worker->step = NULL;
+  return NULL;
+}
+
+// ---- model --------------------------------------------------------------------------------------------------------------------------
+
+hsc_status *hsc__job_model(hsc_worker *worker, json_t *request, hsc_json *answer) {
+  worker_program *program = NULL;
+  worker_executable *executable = NULL;
+  worker_compile how;
+  int64_t repeats = 5, seed = 0, feed = -1, shuffle_seed = 1;
+  int cache = 0;
+  HSC_TRY(hsc__worker_need_client(worker));
+  HSC_TRY(hsc__request_int(request, "repeats", 1, 100000, &repeats));
+  HSC_TRY(hsc__request_int(request, "seed", 0, INT64_MAX, &seed));
+  HSC_TRY(hsc__request_int(request, "feed", -1, 1000000, &feed));
+  HSC_TRY(hsc__request_int(request, "shuffle_seed", 0, INT64_MAX, &shuffle_seed));
+  HSC_TRY(hsc__request_cache(worker, request, &cache));
+  json_t *points = json_object_get(request, "points");
+  size_t point_count = json_array_size(points), n;
+  if (point_count == 0 || !hsc_mul_size(point_count, (size_t)repeats, &n) || n > 1000000)
+    return HSC_ERR(INVALID_ARGUMENT, "\"points\" must be a list of [executions, syncs], at most 1000000 measurements in all");
+  for (size_t i = 0; i < point_count; i++) {
+    json_int_t k = json_integer_value(json_array_get(json_array_get(points, i), 0)), s = json_integer_value(json_array_get(json_array_get(points, i), 1));
+    if (k < 1 || k > 1000000 || s < 1 || s > k) return HSC_ERR(INVALID_ARGUMENT, "point %zu is not [executions, syncs] with 1 <= syncs <= executions", i);
+  }
+  HSC_TRY(hsc__worker_program(worker, request, &program));
+  HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)seed));
+  HSC_TRY(hsc__worker_compile(worker, program, request, cache, &executable, &how));
+  HSC_TRY(hsc__worker_prepare(executable, program->input_count));
+  if (feed >= program->input_count) return HSC_ERR(INVALID_ARGUMENT, "\"feed\" is %lld, the program has %d inputs", (long long)feed, program->input_count);
+  if (program->input_count > 0 && !executable->inputs[0]) HSC_TRY(hsc__worker_transfer_in(worker->client, program, executable));
+
+  int64_t *block = hsc_alloc(4 * n * sizeof(int64_t)), *order = block, *time_ns = block + n, *k = block + 2 * n, *s = block + 3 * n;
+  if (!block) return hsc_status_out_of_memory();
+  hsc_status *status = NULL;
+  hsc_random random;
+  hsc_random_init(&random, (uint64_t)shuffle_seed);
+  for (size_t i = 0; i < n; i++) order[i] = (int64_t)(i % point_count);
+  for (size_t i = n; i-- > 1;) {
+    size_t j = hsc_random_below(&random, i + 1);
+    int64_t swap = order[i];
+    order[i] = order[j];
+    order[j] = swap;
+  }
+  worker->step = "running";
+  for (size_t i = 0; i < n && !status; i++) {
+    json_t *point = json_array_get(points, (size_t)order[i]);
+    int64_t enqueue_ns = 0, wait_ns = 0;
+    k[i] = json_integer_value(json_array_get(point, 0));
+    s[i] = json_integer_value(json_array_get(point, 1));
+    status = hsc__worker_execute(executable, k[i], s[i], (int)feed, &enqueue_ns, &wait_ns);
+    time_ns[i] = enqueue_ns + wait_ns;
+  }
+  if (!status) {
+    hsc_json_key(answer, "series");
+    hsc_json_begin_object(answer);
+    write_ints(answer, "time_ns", time_ns, (int64_t)n);
+    write_ints(answer, "executions_count", k, (int64_t)n);
+    write_ints(answer, "syncs_count", s, (int64_t)n);
+    hsc_json_end_object(answer);
+    worker->step = NULL;
+  }
+  hsc_free(block);
+  return status;
+}
