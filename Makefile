@@ -59,10 +59,12 @@ format: ## format what differs from main (FILES="..." to choose)
 lint: build ## includes between folders, pages of commands, forbidden words and tabs
 	@python3 tools/check_deps.py
 	@python3 tools/command_pages.py $(BUILD)/hloscope --check
+	@python3 tools/reference_pages.py --check
 	@python3 tools/check_house.py
 
 docs: build ## rewrite the generated parts of docs/
 	@python3 tools/command_pages.py $(BUILD)/hloscope
+	@python3 tools/reference_pages.py
 
 golden-update: build ## rewrite the expected output of golden cases and show the difference: CASE=area/case (or area)
 	@test -n "$(CASE)" || { echo "which one? make golden-update CASE=AREA/CASE"; exit 2; }

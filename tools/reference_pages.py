@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Writes, or with --check compares, docs/reference/*.md from the .def tables.
+
+    tools/reference_pages.py [--check]
+
+A page has the rows of one table; what is not in a row cannot be on its page.
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGES = ROOT / "docs" / "reference"
+
+# page: (table, macro, title, introduction, heading, indices of the columns that are shown)
+TABLES = {
+    "ops.md": ("src/hlo/ops.def", "OP", "Operations", "Every HLO operation and what it does.",
+               ["operation", "operands", "traits", "does"], [1, 2, 3, 6]),
+    "types.md": ("src/hlo/types.def", "TYPE", "Element types", "Every element type of XLA; one element takes so many bytes in memory.",
+                 ["type", "number in xla_data.proto", "bytes", "class", "value bits"], [1, 2, 3, 4, 5]),
+    "formats.md": ("src/formats/formats.def", "FORMAT", "Program formats", "Formats that programs are read from and written to.",
+                   ["format", "file names", "is"], [1, 2, 3]),
+    "passes.md": ("src/passes/passes.def", "PASS", "Passes", "Passes of the built-in device; the names are XLA's where XLA has the pass.",
+                  ["pass", "needs", "does"], [1, 2, 3]),
+    "codes.md": ("src/base/codes.def", "CODE", "Status codes", "What an error's `code` says; the numbers are those of PJRT.",
+                 ["code", "number", "meaning", "advice"], [0, 1, 2, 3]),
+}
+CODE_COLUMNS = {"operation", "type", "format", "pass", "code", "file names"}
+
+
+def fields(row: str) -> list[str]:
+    """Splits the arguments of a macro call; strings are taken out of their quotes."""
+    parts, at, depth = [""], 0, 0
+    while at < len(row):
+        char = row[at]
+        if char == '"':
+            end = at + 1
+            while row[end] != '"':
+                end += 2 if row[end] == "\\" else 1
+            parts[-1] += row[at + 1:end].replace('\\"', '"')
+            at = end
+        elif char == "," and depth == 0:
+            parts.append("")
+        else:
+            depth += {"(": 1, ")": -1}.get(char, 0)
+            parts[-1] += char
+        at += 1
+    return [part.strip() for part in parts]
+
+
+def page(table: str, macro: str, title: str, introduction: str, heading: list[str], columns: list[int]) -> str:
+    text = (ROOT / table).read_text(encoding="utf-8")
+    rows = [fields(match) for match in re.findall(rf"^{macro}\((.*)\)\s*$", text, re.MULTILINE)]
+    if not rows:
+        raise SystemExit(f"{table}: no row {macro}(...)")
+    lines = [f"# {title}", "", f"{introduction} Made by `make docs` from `{table}`, {len(rows)} rows.", "",
+             "| " + " | ".join(heading) + " |", "|" + "---|" * len(heading)]
+    for row in rows:
+        cells = []
+        for name, column in zip(heading, columns):
+            cell = row[column].replace("|", "\\|")
+            if name == "traits":
+                cell = "" if cell == "0" else ", ".join(trait.strip().lower() for trait in row[column].split("|"))
+            elif name in ("operands", "needs", "class"):
+                cell = {"VARIADIC": "any", "NONE": ""}.get(cell, cell.lower())
+            elif name in CODE_COLUMNS and cell:
+                cell = f"`{cell}`"
+            cells.append(cell)
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    check = "--check" in sys.argv[1:]
+    bad = 0
+    for name, table in TABLES.items():
+        path = PAGES / name
+        new = page(*table)
+        if path.exists() and path.read_text(encoding="utf-8") == new:
+            continue
+        if check:
+            print(f"docs/reference/{name}: differs from {table[0]}; `make docs` rewrites it")
+            bad += 1
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(new, encoding="utf-8")
+            print(f"docs/reference/{name}: rewritten")
+    if not bad:
+        print(f"{len(TABLES)} pages agree with their tables")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
