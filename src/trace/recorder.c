@@ -1,0 +1,476 @@
+// recorder.c - writes ring files: chunks for threads, strings, spans. The layout and the argument for its safety are in ring_format.h.
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <x86intrin.h>
+#endif
+
+#include "base/base.h"
+#include "hloscope/trace.h"
+#include "trace/ring_format.h"
+
+enum { MAX_DEPTH = 128, MAX_STRING_BYTES = 32768 };
+
+// What a thread holds for the recorder that it wrote to last.
+typedef struct thread_state {
+  hsc_recorder *recorder;
+  uint64_t instance;          // of the recorder: a closed one's address may come again
+  hsc_ring_chunk *chunk;
+  uint8_t *records;
+  uint32_t used, capacity;
+  uint64_t next_span;         // span ids are handed out in blocks
+  uint32_t spans_left;
+  int32_t depth;
+  uint32_t name;
+  uint64_t open[MAX_DEPTH];
+} thread_state;
+
+struct hsc_recorder {
+  hsc_ring_header *header;
+  size_t mapped_bytes;
+  uint64_t instance;
+  _Atomic uint32_t categories;  // 0 while paused
+  uint32_t wanted;
+  uint32_t clock;
+  int file;
+  pid_t pid;
+  char *path;
+  pthread_mutex_t lock;         // of chunks and strings
+  uint64_t sequence;
+  _Atomic uint64_t span_block;
+  hsc_map *strings;             // text -> number
+  hsc_arena *string_arena;
+  uint32_t string_count;
+  hsc_ring_chunk *string_chunk;
+  uint32_t string_used;
+  hsc_recorder_options options;
+  char *directory, *label;      // copies behind `options`
+  hsc_recorder *next;           // of all open recorders, for fork
+};
+
+static _Thread_local thread_state tls;
+static _Atomic uint64_t instances;
+static hsc_recorder *all_recorders;   // under all_lock
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t clock_kind;
+static pthread_once_t clock_once = PTHREAD_ONCE_INIT, open_once = PTHREAD_ONCE_INIT;
+
+// The time stamp counter where it ticks at one rate on all cores, else the kernel's raw clock.
+static void choose_clock(void) {
+  clock_kind = HSC_CLOCK_MONOTONIC_RAW;
+#if defined(__x86_64__)
+  unsigned a, b, c, d;
+  if (__get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8))) clock_kind = HSC_CLOCK_TSC;
+#endif
+}
+
+static inline uint64_t ticks_of(uint32_t clock) {
+#if defined(__x86_64__)
+  if (clock == HSC_CLOCK_TSC) return __rdtsc();
+#endif
+  return (uint64_t)hsc_now_ns();
+}
+
+uint64_t hsc_trace_ticks(void) {
+  pthread_once(&clock_once, choose_clock);
+  return ticks_of(clock_kind);
+}
+
+// ---- chunks ---------------------------------------------------------------------------------------------------------------------
+
+static hsc_ring_chunk *chunk_at(const hsc_recorder *recorder, uint32_t index) {
+  return (hsc_ring_chunk *)((uint8_t *)recorder->header + HSC_RING_HEADER_BYTES + (size_t)index * recorder->header->chunk_bytes);
+}
+
+// The oldest event chunk that no thread writes to; its events are lost from now on.
+static hsc_ring_chunk *recycle(hsc_recorder *recorder) {
+  hsc_ring_chunk *oldest = NULL;
+  for (uint32_t i = 0; i < recorder->header->chunk_capacity; i++) {
+    hsc_ring_chunk *chunk = chunk_at(recorder, i);
+    if (chunk->kind != HSC_CHUNK_EVENTS || chunk->owner) continue;
+    if (!oldest || chunk->sequence < oldest->sequence) oldest = chunk;
+  }
+  if (oldest) atomic_fetch_add_explicit(&recorder->header->lost_events, oldest->event_count, memory_order_relaxed);
+  return oldest;
+}
+
+// Under the lock. NULL when neither room nor disk is left.
+static hsc_ring_chunk *take_chunk(hsc_recorder *recorder, hsc_chunk_kind kind) {
+  hsc_ring_header *header = recorder->header;
+  hsc_ring_chunk *chunk = NULL;
+  uint32_t count = atomic_load_explicit(&header->chunk_count, memory_order_relaxed);
+  if (count < header->chunk_capacity) {
+    // Blocks are reserved before they are touched: a full disk is an error here, not a SIGBUS later.
+    off_t at = (off_t)HSC_RING_HEADER_BYTES + (off_t)count * header->chunk_bytes;
+    if (posix_fallocate(recorder->file, at, header->chunk_bytes) == 0) {
+      chunk = chunk_at(recorder, count);
+      madvise((void *)((uintptr_t)chunk & ~(uintptr_t)4095), header->chunk_bytes, MADV_POPULATE_WRITE);
+      atomic_store_explicit(&header->chunk_count, count + 1, memory_order_release);
+    }
+  }
+  if (!chunk) chunk = recycle(recorder);
+  if (!chunk) return NULL;
+  atomic_store_explicit(&chunk->used_bytes, 0, memory_order_release);
+  chunk->sequence = ++recorder->sequence;
+  chunk->thread = (int64_t)syscall(SYS_gettid);
+  chunk->thread_name = 0;
+  chunk->event_count = 0;
+  chunk->first_ticks = ticks_of(recorder->clock);
+  atomic_store_explicit(&chunk->owner, 1, memory_order_relaxed);
+  atomic_store_explicit(&chunk->kind, kind, memory_order_release);
+  header->last_raw_ns = hsc_now_ns();
+  header->last_ticks = ticks_of(recorder->clock);
+  return chunk;
+}
+
+static void count_lost(hsc_recorder *recorder) {
+  if (recorder->header) atomic_fetch_add_explicit(&recorder->header->lost_events, 1, memory_order_relaxed);
+}
+
+// Slow path: the thread's first event, or its chunk is full.
+static bool next_chunk(hsc_recorder *recorder) {
+  if (!recorder->header) return false;   // a child of fork that got no ring of its own
+  if (tls.recorder != recorder || tls.instance != recorder->instance) tls = (thread_state){.recorder = recorder, .instance = recorder->instance};
+  pthread_mutex_lock(&recorder->lock);
+  if (tls.chunk) atomic_store_explicit(&tls.chunk->owner, 0, memory_order_release);
+  tls.chunk = take_chunk(recorder, HSC_CHUNK_EVENTS);
+  pthread_mutex_unlock(&recorder->lock);
+  tls.used = 0;
+  if (!tls.chunk) {
+    tls.capacity = 0;
+    return false;
+  }
+  tls.chunk->thread_name = tls.name;
+  tls.records = (uint8_t *)tls.chunk + HSC_RING_CHUNK_HEADER_BYTES;
+  tls.capacity = recorder->header->chunk_bytes - HSC_RING_CHUNK_HEADER_BYTES;
+  return true;
+}
+
+static inline hsc_record *reserve(hsc_recorder *recorder, uint32_t size) {
+  bool mine = tls.recorder == recorder && tls.instance == recorder->instance;
+  if (__builtin_expect(!mine || tls.used + size > tls.capacity, 0) && !next_chunk(recorder)) {
+    count_lost(recorder);
+    return NULL;
+  }
+  return (hsc_record *)(tls.records + tls.used);
+}
+
+static inline void commit(uint32_t size) {
+  tls.used += size;
+  tls.chunk->event_count++;
+  atomic_store_explicit(&tls.chunk->used_bytes, tls.used, memory_order_release);
+}
+
+// ---- events ---------------------------------------------------------------------------------------------------------------------
+
+static inline bool wants(const hsc_recorder *recorder, hsc_category category) {
+  return recorder && (atomic_load_explicit(&recorder->categories, memory_order_relaxed) & (uint32_t)category);
+}
+
+bool hsc_recorder_wants(const hsc_recorder *recorder, hsc_category category) { return wants(recorder, category); }
+
+// Writes one record with `words` of payload. False when it was lost.
+static inline bool put(hsc_recorder *recorder, hsc_record_kind kind, hsc_category category, uint32_t name, uint64_t ticks, const uint64_t *payload,
+                       uint32_t words, const hsc_trace_attr *attrs, int attr_count) {
+  if (__builtin_expect(attr_count > HSC_MAX_ATTRS, 0)) {
+    atomic_fetch_add_explicit(&recorder->header->lost_attrs, (uint64_t)(attr_count - HSC_MAX_ATTRS), memory_order_relaxed);
+    attr_count = HSC_MAX_ATTRS;
+  }
+  uint32_t size = (uint32_t)sizeof(hsc_record) + 8 * words + (uint32_t)sizeof(hsc_trace_attr) * (uint32_t)attr_count;
+  hsc_record *record = reserve(recorder, size);
+  if (!record) return false;
+  *record = (hsc_record){.size_bytes = (uint16_t)size, .kind = (uint8_t)kind, .attr_count = (uint8_t)attr_count, .category = (uint16_t)category,
+                         .name = name, .ticks = ticks};
+  uint64_t *at = (uint64_t *)(record + 1);
+  for (uint32_t i = 0; i < words; i++) at[i] = payload[i];
+  for (int i = 0; i < attr_count; i++) memcpy(at + words + 2 * i, &attrs[i], sizeof attrs[i]);
+  commit(size);
+  return true;
+}
+
+static inline uint64_t new_span(hsc_recorder *recorder) {
+  enum { BLOCK = 4096 };
+  if (__builtin_expect(tls.spans_left == 0, 0)) {
+    tls.next_span = atomic_fetch_add_explicit(&recorder->span_block, BLOCK, memory_order_relaxed);
+    tls.spans_left = BLOCK;
+  }
+  tls.spans_left--;
+  return tls.next_span++;
+}
+
+static inline uint64_t parent_span(void) { return tls.depth > 0 && tls.depth <= MAX_DEPTH ? tls.open[tls.depth - 1] : 0; }
+
+uint64_t hsc_span_begin(hsc_recorder *recorder, hsc_category category, uint32_t name, const hsc_trace_attr *attrs, int attr_count) {
+  if (!wants(recorder, category)) return 0;
+  if ((tls.recorder != recorder || tls.instance != recorder->instance) && !next_chunk(recorder)) return count_lost(recorder), 0;
+  uint64_t payload[2] = {new_span(recorder), parent_span()};
+  if (!put(recorder, HSC_RECORD_BEGIN, category, name, ticks_of(recorder->clock), payload, 2, attrs, attr_count)) return 0;
+  if (tls.depth < MAX_DEPTH) tls.open[tls.depth] = payload[0];
+  tls.depth++;
+  return payload[0];
+}
+
+void hsc_span_end(hsc_recorder *recorder, uint64_t span, const hsc_trace_attr *attrs, int attr_count) {
+  if (!span || !recorder) return;
+  uint64_t ticks = ticks_of(recorder->clock);
+  put(recorder, HSC_RECORD_END, 0, 0, ticks, &span, 1, attrs, attr_count);
+  // Spans end in the order of a stack on their own thread; one that ends elsewhere leaves the stack of its thread as it is.
+  if (tls.recorder != recorder) return;
+  for (int depth = tls.depth < MAX_DEPTH ? tls.depth : MAX_DEPTH; depth > 0; depth--) {
+    if (tls.open[depth - 1] != span) continue;
+    tls.depth = depth - 1;
+    return;
+  }
+  if (tls.depth > MAX_DEPTH) tls.depth--;
+}
+
+uint64_t hsc_span_complete(hsc_recorder *recorder, hsc_category category, uint32_t name, uint32_t track, uint64_t begin_ticks, uint64_t end_ticks,
+                           const hsc_trace_attr *attrs, int attr_count) {
+  if (!wants(recorder, category)) return 0;
+  if ((tls.recorder != recorder || tls.instance != recorder->instance) && !next_chunk(recorder)) return count_lost(recorder), 0;
+  uint64_t payload[4] = {new_span(recorder), parent_span(), end_ticks, track};
+  return put(recorder, HSC_RECORD_COMPLETE, category, name, begin_ticks, payload, 4, attrs, attr_count) ? payload[0] : 0;
+}
+
+void hsc_trace_instant(hsc_recorder *recorder, hsc_category category, uint32_t name, const hsc_trace_attr *attrs, int attr_count) {
+  if (wants(recorder, category)) put(recorder, HSC_RECORD_INSTANT, category, name, ticks_of(recorder->clock), NULL, 0, attrs, attr_count);
+}
+
+void hsc_trace_counter(hsc_recorder *recorder, hsc_category category, uint32_t name, double value) {
+  if (!wants(recorder, category)) return;
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  put(recorder, HSC_RECORD_COUNTER, category, name, ticks_of(recorder->clock), &bits, 1, NULL, 0);
+}
+
+void hsc_trace_flow_begin(hsc_recorder *recorder, uint32_t name, uint64_t id) {
+  if (wants(recorder, HSC_CATEGORY_ALL)) put(recorder, HSC_RECORD_FLOW_BEGIN, 0, name, ticks_of(recorder->clock), &id, 1, NULL, 0);
+}
+
+void hsc_trace_flow_end(hsc_recorder *recorder, uint32_t name, uint64_t id) {
+  if (wants(recorder, HSC_CATEGORY_ALL)) put(recorder, HSC_RECORD_FLOW_END, 0, name, ticks_of(recorder->clock), &id, 1, NULL, 0);
+}
+
+// ---- strings --------------------------------------------------------------------------------------------------------------------
+
+// Under the lock.
+static bool write_string(hsc_recorder *recorder, uint32_t number, const char *text, size_t length) {
+  uint32_t size = ((uint32_t)sizeof(hsc_record) + (uint32_t)length + 1 + 7) & ~7u;
+  if (!recorder->header) return false;
+  uint32_t capacity = recorder->header->chunk_bytes - HSC_RING_CHUNK_HEADER_BYTES;
+  if (size > capacity) return false;
+  if (!recorder->string_chunk || recorder->string_used + size > capacity) {
+    hsc_ring_chunk *chunk = take_chunk(recorder, HSC_CHUNK_STRINGS);
+    if (!chunk) return false;
+    recorder->string_chunk = chunk;
+    recorder->string_used = 0;
+  }
+  hsc_record *record = (hsc_record *)((uint8_t *)recorder->string_chunk + HSC_RING_CHUNK_HEADER_BYTES + recorder->string_used);
+  *record = (hsc_record){.size_bytes = (uint16_t)size, .kind = HSC_RECORD_STRING, .name = number};
+  memset((char *)record + size - 8, 0, 8);
+  memcpy(record + 1, text, length);
+  recorder->string_used += size;
+  atomic_store_explicit(&recorder->string_chunk->used_bytes, recorder->string_used, memory_order_release);
+  return true;
+}
+
+uint32_t hsc_recorder_intern(hsc_recorder *recorder, const char *text) {
+  if (!recorder || !text) return 0;
+  size_t length = strnlen(text, MAX_STRING_BYTES);
+  pthread_mutex_lock(&recorder->lock);
+  uint32_t number = (uint32_t)(uintptr_t)hsc_map_get(recorder->strings, (hsc_view){text, length});
+  if (number) goto done;
+  if (!write_string(recorder, recorder->string_count + 1, text, length)) goto done;
+  char *copy = hsc_arena_strndup(recorder->string_arena, text, length);
+  hsc_status *status = copy ? hsc_map_put(recorder->strings, (hsc_view){copy, length}, (void *)(uintptr_t)(recorder->string_count + 1)) : hsc_status_out_of_memory();
+  if (status) {
+    hsc_status_free(status);
+    goto done;
+  }
+  number = ++recorder->string_count;
+done:
+  pthread_mutex_unlock(&recorder->lock);
+  return number;
+}
+
+void hsc_recorder_name_thread(hsc_recorder *recorder, const char *name) {
+  if (!recorder) return;
+  uint32_t number = hsc_recorder_intern(recorder, name);
+  if ((tls.recorder != recorder || tls.instance != recorder->instance) && !next_chunk(recorder)) return;
+  tls.name = number;
+  tls.chunk->thread_name = number;
+}
+
+// ---- opening and closing --------------------------------------------------------------------------------------------------------
+
+static void read_command(char *out, size_t size) {
+  int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  ssize_t count = file < 0 ? 0 : read(file, out, size - 1);
+  if (file >= 0) close(file);
+  if (count < 0) count = 0;
+  for (ssize_t i = 0; i + 1 < count; i++)
+    if (!out[i]) out[i] = ' ';
+  out[count] = 0;
+}
+
+static hsc_status *map_ring(hsc_recorder *recorder) {
+  const hsc_recorder_options *options = &recorder->options;
+  uint32_t chunk_bytes = options->chunk_bytes ? (options->chunk_bytes + 4095u) & ~4095u : 256u << 10;
+  uint64_t max_bytes = options->max_bytes ? options->max_bytes : 256ull << 20;
+  uint64_t capacity = max_bytes / chunk_bytes;
+  if (capacity < 2) capacity = 2;   // one for strings, one for events
+  if (capacity > UINT32_MAX) return HSC_ERR(INVALID_ARGUMENT, "trace: %llu bytes are too many for one ring", (unsigned long long)max_bytes);
+  hsc_bytes path = {0};
+  hsc_bytes_printf(&path, "%s/%ld-%llu.ring", options->path, (long)getpid(), (unsigned long long)recorder->instance);
+  HSC_TRY(hsc_bytes_status(&path));
+  hsc_free(recorder->path);
+  recorder->path = hsc_bytes_take(&path);
+  recorder->file = open(recorder->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (recorder->file < 0)
+    return hsc_status_make(errno == EACCES || errno == EROFS ? HSC_PERMISSION_DENIED : HSC_RESOURCE_EXHAUSTED, __FILE__, __LINE__, "trace: cannot create %s: %s",
+                           recorder->path, strerror(errno));
+  recorder->mapped_bytes = HSC_RING_HEADER_BYTES + (size_t)capacity * chunk_bytes;
+  int error = posix_fallocate(recorder->file, 0, HSC_RING_HEADER_BYTES);
+  if (error) return HSC_ERR(RESOURCE_EXHAUSTED, "trace: no room for %s: %s", recorder->path, strerror(error));
+  if (ftruncate(recorder->file, (off_t)recorder->mapped_bytes)) return HSC_ERR(RESOURCE_EXHAUSTED, "trace: cannot size %s: %s", recorder->path, strerror(errno));
+  void *memory = mmap(NULL, recorder->mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, recorder->file, 0);
+  if (memory == MAP_FAILED) return HSC_ERR(RESOURCE_EXHAUSTED, "trace: cannot map %zu bytes of %s: %s", recorder->mapped_bytes, recorder->path, strerror(errno));
+  hsc_ring_header *header = recorder->header = memory;
+  header->version = HSC_RING_VERSION;
+  header->header_bytes = HSC_RING_HEADER_BYTES;
+  header->chunk_bytes = chunk_bytes;
+  header->chunk_capacity = (uint32_t)capacity;
+  header->clock = recorder->clock;
+  header->pid = getpid();
+  header->parent_pid = getppid();
+  uint64_t id[2];
+  if (getrandom(id, sizeof id, GRND_NONBLOCK) != sizeof id) id[0] = (uint64_t)hsc_wall_ns(), id[1] = (uint64_t)getpid();
+  header->trace_id_low = id[0];
+  header->trace_id_high = id[1];
+  header->first_wall_ns = hsc_wall_ns();
+  header->first_raw_ns = header->last_raw_ns = hsc_now_ns();
+  header->first_ticks = header->last_ticks = ticks_of(recorder->clock);
+  read_command(header->command, sizeof header->command);
+  snprintf(header->label, sizeof header->label, "%s", options->label ? options->label : "");
+  header->magic = HSC_RING_MAGIC;   // last: a file without it is not a ring yet
+  return NULL;
+}
+
+// In the child of a fork: every recorder goes on in a ring of its own, with the strings that are known so far under their old numbers.
+static void after_fork(void) {
+  tls = (thread_state){0};
+  pthread_mutex_init(&all_lock, NULL);
+  for (hsc_recorder *recorder = all_recorders; recorder; recorder = recorder->next) {
+    pthread_mutex_init(&recorder->lock, NULL);   // its holder may not exist here
+    munmap(recorder->header, recorder->mapped_bytes);
+    close(recorder->file);
+    recorder->header = NULL;
+    recorder->string_chunk = NULL;
+    recorder->sequence = 0;
+    recorder->pid = getpid();
+    hsc_status *status = map_ring(recorder);
+    if (status) {
+      atomic_store(&recorder->categories, 0);
+      hsc_log("trace", 1, "the child records nothing: %s", hsc_status_message(status));
+      hsc_status_free(status);
+      continue;
+    }
+    for (size_t i = 0; i < hsc_map_count(recorder->strings); i++) {
+      hsc_view text;
+      uint32_t number = (uint32_t)(uintptr_t)hsc_map_at(recorder->strings, i, &text);
+      if (!write_string(recorder, number, text.data, text.size)) break;
+    }
+  }
+}
+
+static void choose_clock_and_watch_forks(void) {
+  choose_clock();
+  pthread_atfork(NULL, NULL, after_fork);
+}
+
+hsc_status *hsc_recorder_open(const hsc_recorder_options *options, hsc_recorder **out_recorder) {
+  *out_recorder = NULL;
+  if (!options->path || !*options->path) return HSC_ERR(INVALID_ARGUMENT, "trace: no path was given");
+  pthread_once(&open_once, choose_clock_and_watch_forks);
+  hsc_recorder *recorder = hsc_alloc(sizeof *recorder);
+  if (!recorder) return hsc_status_out_of_memory();
+  hsc_status *status = NULL;
+  recorder->file = -1;
+  recorder->clock = clock_kind;
+  recorder->pid = getpid();
+  recorder->instance = atomic_fetch_add(&instances, 1) + 1;
+  recorder->options = *options;
+  atomic_store(&recorder->span_block, 1);
+  pthread_mutex_init(&recorder->lock, NULL);
+  recorder->directory = hsc_strdup(options->path);
+  recorder->label = options->label ? hsc_strdup(options->label) : NULL;
+  HSC_GOTO(recorder->directory ? NULL : hsc_status_out_of_memory());
+  recorder->options.path = recorder->directory;
+  recorder->options.label = recorder->label;
+  HSC_GOTO(hsc_dir_make(options->path));
+  HSC_GOTO(hsc_map_create(&recorder->strings));
+  HSC_GOTO(hsc_arena_create(&recorder->string_arena));
+  HSC_GOTO(map_ring(recorder));
+  recorder->wanted = options->categories ? options->categories : HSC_CATEGORY_ALL;
+  atomic_store(&recorder->categories, recorder->wanted);
+  pthread_mutex_lock(&all_lock);
+  recorder->next = all_recorders;
+  all_recorders = recorder;
+  pthread_mutex_unlock(&all_lock);
+  *out_recorder = recorder;
+  return NULL;
+done:
+  hsc_recorder_close(recorder);
+  return status;
+}
+
+void hsc_recorder_close(hsc_recorder *recorder) {
+  if (!recorder) return;
+  pthread_mutex_lock(&all_lock);
+  for (hsc_recorder **at = &all_recorders; *at; at = &(*at)->next) {
+    if (*at != recorder) continue;
+    *at = recorder->next;
+    break;
+  }
+  pthread_mutex_unlock(&all_lock);
+  hsc_ring_header *header = recorder->header;
+  if (header) {
+    atomic_store(&recorder->categories, 0);
+    header->last_raw_ns = hsc_now_ns();
+    header->last_ticks = ticks_of(recorder->clock);
+    atomic_store_explicit(&header->closed, 1, memory_order_release);
+    uint32_t count = atomic_load(&header->chunk_count);
+    off_t size = (off_t)HSC_RING_HEADER_BYTES + (off_t)count * header->chunk_bytes;
+    if (ftruncate(recorder->file, size)) hsc_log("trace", 1, "cannot cut %s to its used size: %s", recorder->path, strerror(errno));
+  }
+  if (header) munmap(header, recorder->mapped_bytes);
+  if (recorder->file >= 0) close(recorder->file);
+  if (tls.recorder == recorder) tls = (thread_state){0};
+  hsc_map_destroy(recorder->strings);
+  hsc_arena_destroy(recorder->string_arena);
+  pthread_mutex_destroy(&recorder->lock);
+  hsc_free(recorder->path);
+  hsc_free(recorder->directory);
+  hsc_free(recorder->label);
+  hsc_free(recorder);
+}
+
+void hsc_recorder_pause(hsc_recorder *recorder) {
+  if (recorder) atomic_store_explicit(&recorder->categories, 0, memory_order_relaxed);
+}
+
+void hsc_recorder_resume(hsc_recorder *recorder) {
+  if (recorder) atomic_store_explicit(&recorder->categories, recorder->wanted, memory_order_relaxed);
+}
+
+uint64_t hsc_recorder_lost_count(const hsc_recorder *recorder) {
+  return recorder && recorder->header ? atomic_load_explicit(&recorder->header->lost_events, memory_order_relaxed) : 0;
+}

@@ -1,0 +1,77 @@
+// ring_format.h - the bytes of a ring file, shared by the recorder and the reader. Little-endian, everything 8-byte aligned.
+//
+//   offset 0            hsc_ring_header, one page
+//   offset 4096         chunk 0: string table, continued in further chunks of kind STRINGS (never recycled)
+//   ...                 chunk i at 4096 + i * chunk_bytes: hsc_ring_chunk (64 bytes), then records
+//
+// A chunk belongs to one thread. The writer fills a record and then stores `used_bytes` (release): what lies below it is whole, whatever happens
+// to the process afterwards. When all chunks are taken the oldest full event chunk is given away; `generation` tells a reader that it changed.
+// Cost of an event: one clock read, 32 to 64 bytes written to memory that only this thread touches, one release store.
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define HSC_RING_MAGIC 0x31474e4952435348ull   // "HSCRING1"
+enum { HSC_RING_VERSION = 1, HSC_RING_HEADER_BYTES = 4096, HSC_RING_CHUNK_HEADER_BYTES = 64 };
+
+typedef enum hsc_ring_clock { HSC_CLOCK_TSC = 1, HSC_CLOCK_MONOTONIC_RAW = 2 } hsc_ring_clock;
+
+typedef struct hsc_ring_header {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t header_bytes;
+  uint32_t chunk_bytes;
+  uint32_t chunk_capacity;               // chunks that fit in max_bytes
+  _Atomic uint32_t chunk_count;          // chunks ever taken, at most chunk_capacity
+  uint32_t clock;                        // hsc_ring_clock of the ticks
+  uint64_t trace_id_low, trace_id_high;  // of the process's run
+  int64_t pid, parent_pid;
+  uint64_t first_ticks, last_ticks;      // two moments on both clocks; the last is renewed with every chunk that is taken and at close
+  int64_t first_raw_ns, last_raw_ns;     // CLOCK_MONOTONIC_RAW
+  int64_t first_wall_ns;                 // CLOCK_REALTIME of the first moment, since the epoch
+  _Atomic uint64_t lost_events;          // for want of room, all threads
+  _Atomic uint64_t lost_attrs;
+  _Atomic uint32_t closed;               // 1 after an orderly close
+  uint32_t reserved;
+  char label[128];
+  char command[512];                     // arguments joined by spaces, cut
+} hsc_ring_header;
+
+typedef enum hsc_chunk_kind { HSC_CHUNK_FREE = 0, HSC_CHUNK_EVENTS = 1, HSC_CHUNK_STRINGS = 2 } hsc_chunk_kind;
+
+typedef struct hsc_ring_chunk {
+  _Atomic uint32_t used_bytes;           // of records, whole ones only
+  _Atomic uint32_t kind;
+  uint64_t sequence;                     // order in which chunks were taken
+  int64_t thread;                        // kernel thread id
+  uint32_t thread_name;                  // string number, 0 = none
+  _Atomic uint32_t owner;                // 1 while a thread writes to it
+  uint64_t event_count;
+  uint64_t first_ticks;
+  uint64_t reserved[2];
+} hsc_ring_chunk;
+_Static_assert(sizeof(hsc_ring_chunk) == HSC_RING_CHUNK_HEADER_BYTES, "chunk header is a cache line");
+
+typedef enum hsc_record_kind {
+  HSC_RECORD_STRING = 1,      // name = its number; bytes follow, NUL-terminated, padded
+  HSC_RECORD_BEGIN = 2,       // payload: span id, parent span id
+  HSC_RECORD_END = 3,         // payload: span id
+  HSC_RECORD_COMPLETE = 4,    // payload: span id, parent span id, end ticks, track
+  HSC_RECORD_INSTANT = 5,
+  HSC_RECORD_COUNTER = 6,     // payload: double
+  HSC_RECORD_FLOW_BEGIN = 7,  // payload: flow id
+  HSC_RECORD_FLOW_END = 8,    // payload: flow id
+} hsc_record_kind;
+
+typedef struct hsc_record {
+  uint16_t size_bytes;        // with this header, payload and attributes; a multiple of 8
+  uint8_t kind;               // hsc_record_kind
+  uint8_t attr_count;
+  uint16_t category;
+  uint16_t reserved;
+  uint32_t name;              // string number
+  uint32_t reserved2;
+  uint64_t ticks;
+  // payload, then attr_count times {uint32 key, uint32 type, uint64 value}
+} hsc_record;
