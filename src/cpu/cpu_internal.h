@@ -58,6 +58,7 @@ struct hsc_cpu_executable {
   uint8_t *constants;                // aligned; freed with the executable
   int64_t constant_bytes;
   int64_t temp_bytes;
+  int64_t worker_scratch_bytes;      // per thread, multiple of 64; lies behind the temporaries
   int32_t base_count;
 
   hsc_cpu_kernel_function *kernels;  // [kernel_count]
@@ -83,6 +84,7 @@ typedef struct hsc_cpu_frame {
   const hsc_cpu_executable *executable;
   hsc_cpu_pool *pool;
   uint8_t *const *bases;             // [base_count] temporary block, constants, inputs, outputs
+  uint8_t *worker_scratch;           // [thread count][executable->worker_scratch_bytes]
 } hsc_cpu_frame;
 
 static inline const hsc_cpu_slice *hsc__cpu_slices(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) { return frame->executable->slices + thunk->slice_first; }
@@ -94,6 +96,7 @@ static inline void *hsc__cpu_output(const hsc_cpu_frame *frame, const hsc_cpu_th
 static inline void *hsc__cpu_scratch(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
   return hsc__cpu_at(frame, hsc__cpu_slices(frame, thunk) + thunk->input_count + thunk->output_count);
 }
+static inline void *hsc__cpu_worker_scratch(const hsc_cpu_frame *frame, int worker) { return frame->worker_scratch + worker * frame->executable->worker_scratch_bytes; }
 static inline const void *hsc__cpu_data(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) { return frame->executable->data + thunk->data; }
 
 #define THUNK(id, text, doc) HSC_MUST_USE hsc_status *hsc__cpu_run_##id(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk);

@@ -73,17 +73,19 @@ static hsc_status *check_pointer(const void *pointer, const hsc_shape *shape, co
 hsc_status *hsc_cpu_execute(hsc_cpu_executable *executable, const void *const *inputs, void *const *outputs) {
   for (int i = 0; i < executable->input_count; i++) HSC_TRY(check_pointer(inputs[i], executable->input_shapes[i], "input", i));
   for (int o = 0; o < executable->output_count; o++) HSC_TRY(check_pointer(outputs[o], executable->output_shapes[o], "output", o));
+  size_t worker_bytes = (size_t)executable->worker_scratch_bytes * (size_t)hsc_cpu_pool_thread_count(executable->device->pool);
   size_t table_bytes = ((size_t)executable->base_count * sizeof(void *) + HSC_CPU_ALIGNMENT - 1) / HSC_CPU_ALIGNMENT * HSC_CPU_ALIGNMENT;
   hsc_cpu_idle_block block;
-  HSC_TRY(hsc__cpu_block_acquire(executable->device, (size_t)executable->temp_bytes + table_bytes, &block));
-  // The table of bases lies behind the temporaries.
-  uint8_t **bases = (uint8_t **)((uint8_t *)block.memory + executable->temp_bytes);
+  HSC_TRY(hsc__cpu_block_acquire(executable->device, (size_t)executable->temp_bytes + worker_bytes + table_bytes, &block));
+  // Behind the temporaries lie the threads' scratch and the table of bases.
+  uint8_t *scratch = (uint8_t *)block.memory + executable->temp_bytes;
+  uint8_t **bases = (uint8_t **)(scratch + worker_bytes);
   bases[HSC_CPU_BASE_TEMP] = block.memory;
   bases[HSC_CPU_BASE_CONSTANTS] = executable->constants;
   uint8_t **at = bases + HSC_CPU_BASE_FIRST_INPUT;
   for (int i = 0; i < executable->input_count; i++) *at++ = (uint8_t *)(uintptr_t)inputs[i];
   for (int o = 0; o < executable->output_count; o++) *at++ = outputs[o];
-  hsc_cpu_frame frame = {.executable = executable, .pool = executable->device->pool, .bases = bases};
+  hsc_cpu_frame frame = {.executable = executable, .pool = executable->device->pool, .bases = bases, .worker_scratch = scratch};
   hsc_status *status = hsc__cpu_run_range(&frame, 0, executable->thunk_count);
   hsc__cpu_block_release(executable->device, block);
   return status;

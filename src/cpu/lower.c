@@ -1,15 +1,30 @@
 // lower.c - decides how each step of a plan is done, and turns a placed plan into thunks.
-#include "cpu/cpu_internal.h"
+#include "cpu/lower.h"
 #include "cpu/plan_internal.h"
 #include "cpu/thunk_payloads.h"
 
 // ---- choosing -------------------------------------------------------------------------------------------------------------------
 
+// Asked in this order; what none of them takes runs through the evaluator.
+static const hsc_cpu_chooser choosers[] = {hsc__cpu_choose_contraction, hsc__cpu_choose_moves};
+
 static hsc_status *choose_op(hsc_cpu_compiler *compiler, hsc_cpu_step *step) {
   hsc_cpu_choice *choice = HSC_NEW(compiler->arena, hsc_cpu_choice);
-  *choice = (hsc_cpu_choice){.kind = HSC_CPU_THUNK_EVALUATOR, .kernel = -1};
+  HSC_TRY(hsc_arena_status(compiler->arena));
   step->choice = choice;
+  for (size_t i = 0; i < HSC_COUNT_OF(choosers); i++) {
+    *choice = (hsc_cpu_choice){.kernel = -1};
+    bool chosen = false;
+    HSC_TRY(choosers[i](compiler, step, choice, &chosen));
+    if (chosen) return NULL;
+  }
+  *choice = (hsc_cpu_choice){.kind = HSC_CPU_THUNK_EVALUATOR, .kernel = -1};
   return NULL;
+}
+
+void hsc__cpu_need_worker_scratch(hsc_cpu_compiler *compiler, int64_t bytes) {
+  int64_t rounded = (bytes + HSC_CPU_ALIGNMENT - 1) / HSC_CPU_ALIGNMENT * HSC_CPU_ALIGNMENT;
+  if (rounded > compiler->executable->worker_scratch_bytes) compiler->executable->worker_scratch_bytes = rounded;
 }
 
 static hsc_status *choose_block(hsc_cpu_compiler *compiler, hsc_cpu_block *block) {
