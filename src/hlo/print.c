@@ -107,12 +107,32 @@ static void print_operands(const hsc_instr *instr, const hsc_print_options *opti
   }
 }
 
+const hsc_instr *hsc__async_wrapped(const hsc_instr *instr) {
+  while ((instr->op == HSC_OP_ASYNC_DONE || instr->op == HSC_OP_ASYNC_UPDATE) && instr->operand_count == 1) instr = instr->operands[0];
+  if (instr->op != HSC_OP_ASYNC_START || instr->called_count != 1) return NULL;
+  const hsc_computation *wrapper = instr->called[0];
+  const hsc_instr *root = wrapper->root;
+  if (!root || wrapper->instr_count != wrapper->parameter_count + 1 || root->operand_count != wrapper->parameter_count) return NULL;
+  for (int i = 0; i < root->operand_count; i++)
+    if (root->operands[i] != wrapper->parameters[i]) return NULL;
+  return root;
+}
+
+static void print_op(const hsc_instr *instr, hsc_bytes *out) {
+  const hsc_instr *wrapped = hsc__async_wrapped(instr);
+  hsc_bytes_append_text(out, hsc_op_text(wrapped ? wrapped->op : instr->op));
+  if (!wrapped) return;
+  if (instr->op == HSC_OP_ASYNC_START) PUT(out, "-start");
+  else if (instr->op == HSC_OP_ASYNC_UPDATE) PUT(out, "-update");
+  else PUT(out, "-done");
+}
+
 static void print_instr(const hsc_instr *instr, const hsc_print_options *options, hsc_bytes *out) {
   hsc__put_name(out, instr->name, options);
   PUT(out, " = ");
   hsc_shape_print(&instr->shape, !options->no_layouts, out);
   hsc_bytes_append_char(out, ' ');
-  hsc_bytes_append_text(out, hsc_op_text(instr->op));
+  print_op(instr, out);
   hsc_bytes_append_char(out, '(');
   print_operands(instr, options, out);
   hsc_bytes_append_char(out, ')');

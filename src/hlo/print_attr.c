@@ -427,8 +427,14 @@ static void put_calls(const hsc_instr *instr, const hsc_print_options *options, 
 }
 
 void hsc__print_attributes(const hsc_instr *instr, const hsc_print_options *options, hsc_bytes *out) {
+  const hsc_instr *wrapped = hsc__async_wrapped(instr);
   put_own(instr, options, out);
-  put_calls(instr, options, out);
+  if (wrapped && instr->op == HSC_OP_ASYNC_START) {
+    put_own(wrapped, options, out);
+    put_calls(wrapped, options, out);
+  } else if (!wrapped) {
+    put_calls(instr, options, out);
+  }
   put_pieces(instr, PLACE_AFTER_CALLS, out);
   if (instr->sharding) put_text(out, "sharding", instr->sharding);
   if (instr->frontend_attributes) put_text(out, "frontend_attributes", instr->frontend_attributes);

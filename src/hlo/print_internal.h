@@ -20,5 +20,9 @@ typedef struct hsc__piece {
 } hsc__piece;
 bool hsc__next_piece(const char **at, hsc__piece *out_piece);   // false at the end
 
+// print.c: XLA prints async-start/-update/-done of a computation that holds one instruction as that op's: "custom-call-start(%x), custom_call_
+// target=...", and leaves the computation out. The instruction, when `instr` is such a one; NULL otherwise.
+const hsc_instr *hsc__async_wrapped(const hsc_instr *instr);
+
 // print_attr.c: ", key=value" for all attributes between the operands and metadata, in XLA's order.
 void hsc__print_attributes(const hsc_instr *instr, const hsc_print_options *options, hsc_bytes *out);

@@ -119,6 +119,23 @@ static void print_stack_index(const hsc_stack_index *index, hsc_bytes *out) {
   PUT(out, "\n\n");
 }
 
+// Computations that print as part of the async instructions that call them, and that nothing else calls.
+static void find_wrappers(const hsc_module *module, hsc__ptr_map *wrappers) {
+  static char yes;
+  bool any = false;
+  for (int i = 0; i < module->computation_count; i++)
+    for (const hsc_instr *instr = module->computations[i]->first; instr; instr = instr->next)
+      if (instr->op == HSC_OP_ASYNC_START && hsc__async_wrapped(instr)) {
+        hsc__ptr_map_put(wrappers, instr->called[0], &yes);
+        any = true;
+      }
+  if (!any) return;
+  for (int i = 0; i < module->computation_count; i++)
+    for (const hsc_instr *instr = module->computations[i]->first; instr; instr = instr->next)
+      for (int c = 0; c < instr->called_count; c++)
+        if (!hsc__async_wrapped(instr) && hsc__ptr_map_get(wrappers, instr->called[c])) hsc__ptr_map_put(wrappers, instr->called[c], NULL);
+}
+
 void hsc_module_print(const hsc_module *module, const hsc_print_options *options, hsc_bytes *out) {
   if (!options) options = &all_false;
   PUT(out, "HloModule ");
@@ -136,9 +153,13 @@ void hsc_module_print(const hsc_module *module, const hsc_print_options *options
   put_pieces(module, 2, out);
   PUT(out, "\n\n");
   if (module->stack_index && !options->no_metadata) print_stack_index(module->stack_index, out);
+  hsc__ptr_map wrappers = {0};
+  find_wrappers(module, &wrappers);
   for (int i = 0; i < module->computation_count; i++) {
+    if (hsc__ptr_map_get(&wrappers, module->computations[i])) continue;
     if (module->computations[i] == module->entry) PUT(out, "ENTRY ");
     hsc_computation_print(module->computations[i], options, out);
     PUT(out, "\n\n");
   }
+  hsc__ptr_map_deinit(&wrappers);
 }
