@@ -288,7 +288,7 @@ static void put_custom(const hsc_instr *instr, const hsc_print_options *options,
   put_quoted(out, "custom_call_target", a->custom.target ? a->custom.target : "");
   if (a->custom.operand_layouts) {
     PUT(out, ", operand_layout_constraints={");
-    for (int i = 0; i < a->custom.operand_layouts_text.count; i++) {
+    for (int i = 0; i < a->custom.operand_layout_count; i++) {
       if (i > 0) PUT(out, ", ");
       hsc_shape_print(&a->custom.operand_layouts[i], true, out);
     }
