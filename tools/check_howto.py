@@ -67,7 +67,7 @@ class Scratch:
         self.root = folder / "hloscope"
         self.number = 0
         self.failed = 0
-        files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
+        files = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
         for name in files:
             source = ROOT / name
             if not name or not source.is_file():
@@ -89,7 +89,7 @@ class Scratch:
 
     def check(self, rule: str, command: list[str], pattern: str = "", code: int = 0) -> None:
         """The command ends with the code, and what it prints matches."""
-        done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=False)
+        done = subprocess.run(["sh", "-c", '"$0" "$@" 2>&1', *command], cwd=self.root, capture_output=True, text=True, check=False)
         output = done.stdout + done.stderr
         good = done.returncode == code and re.search(pattern, output)
         self.number += 1
