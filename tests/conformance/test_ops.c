@@ -1,0 +1,141 @@
+// test_ops.c - the reference evaluator against XLA:CPU, one op at a time (ops/README.md). TAP: one line a family.
+//
+//   test_ops DIRECTORY [FAMILY [CASE]]    all families of the directory, or one, or the cases of it whose name contains CASE
+#include <dirent.h>
+#include <stdlib.h>
+
+#include "formats/formats.h"
+#include "ops_corpus.h"
+
+// Where the evaluator follows the definition and XLA:CPU does not. Such a case must still differ: one that agrees is reported, so that the
+// table stays true.
+static const struct {
+  const char *family, *prefix, *why;
+} known[] = {
+    {"subnormals", "", "XLA:CPU flushes subnormal numbers to zero; the evaluator keeps them"},
+    {"constant", "constant_f32_special", "XLA's parser reads -0 as the integer 0; the program that printed it had -0.0"},
+    {"convert", "convert_f4e2m1fn_to_", "XLA:CPU compares with the target's limits in f4, where all limits are 6"},
+    {"functions", "exponential_minus_one_f64", "XLA:CPU is 3 ULP off the exact value, where 2 are allowed"},
+    {"select_and_scatter", "select_and_scatter_GE_s32_case7", "two largest elements in one window: which is kept is not defined"},
+    {"select_and_scatter", "select_and_scatter_GE_bf16_case7", "two largest elements in one window: which is kept is not defined"},
+    {"ternary", "select_f8e3m4", "XLA:CPU selects in a wider type and changes the bits of NaN"},
+    {"ternary", "select_f8e4m3", "XLA:CPU selects in a wider type and changes the bits of NaN"},
+    {"ternary", "select_f8e5m2", "XLA:CPU selects in a wider type and changes the bits of NaN"},
+    {"unary", "popcnt_s4", "XLA:CPU counts the bits of the byte, with the extended sign"},
+};
+
+static const char *known_difference(const ops_case *one) {
+  for (size_t i = 0; i < HSC_COUNT_OF(known); i++)
+    if (strcmp(known[i].family, one->family) == 0 && hsc_starts_with(one->name, known[i].prefix)) return known[i].why;
+  return NULL;
+}
+
+typedef struct tally {
+  const char *only;
+  int cases, failed, known, known_agreeing;
+  hsc_bytes report;
+} tally;
+
+static hsc_status *check(const ops_case *one, hsc_bytes *report, bool *out_good) {
+  hsc_module *module = NULL;
+  hsc_literal *result = NULL;
+  hsc_status *status = NULL;
+  *out_good = false;
+  HSC_GOTO(hsc_hlo_text_parse(hsc_view_of(one->hlo), one->name, &module));
+  HSC_GOTO(hsc_evaluate(module, one->argument_count, one->arguments, one->arena, &result));
+  int leaves = hsc_shape_leaf_count(&result->shape);
+  *out_good = leaves == one->result_count;
+  if (!*out_good) hsc_bytes_printf(report, "#   %s: %d results, expected %d\n", one->name, leaves, one->result_count);
+  for (int i = 0; i < leaves && *out_good; i++) {
+    const hsc_literal *leaf = result;
+    for (int skip = i; hsc_shape_is_tuple(&leaf->shape);) {
+      int e = 0;
+      while (skip >= hsc_shape_leaf_count(&leaf->elements[e].shape)) skip -= hsc_shape_leaf_count(&leaf->elements[e++].shape);
+      leaf = &leaf->elements[e];
+    }
+    hsc_bytes why = {0};
+    if (!ops_case_judge(one, i, leaf, &why)) {
+      *out_good = false;
+      hsc_bytes_printf(report, "#   %s\n", hsc_bytes_text(&why));
+    }
+    hsc_bytes_deinit(&why);
+  }
+done:
+  hsc_module_destroy(module);
+  return status;
+}
+
+static hsc_status *run(void *user, const ops_case *one) {
+  tally *t = user;
+  if (t->only && !strstr(one->name, t->only)) return NULL;
+  bool good = false;
+  if (known_difference(one)) {
+    hsc_bytes unread = {0};
+    hsc_status *failure = check(one, &unread, &good);
+    t->known++;
+    t->known_agreeing += good && !failure;
+    if (failure) {
+      hsc_bytes_printf(&t->report, "#   %s: %s\n", one->name, hsc_status_message(failure));
+      t->failed++;
+    }
+    hsc_status_free(failure);
+    hsc_bytes_deinit(&unread);
+    return NULL;
+  }
+  hsc_status *status = check(one, &t->report, &good);
+  if (status) {
+    hsc_bytes_printf(&t->report, "#   %s: %s\n", one->name, hsc_status_message(status));
+    hsc_status_free(status);
+    good = false;
+  }
+  t->cases++;
+  t->failed += !good;
+  return NULL;
+}
+
+static int is_family(const struct dirent *entry) { return hsc_ends_with(entry->d_name, ".json.gz"); }
+
+int main(int argc, char **argv) {
+  if (argc < 2) {
+    fprintf(stderr, "usage: %s DIRECTORY [FAMILY [CASE]]\n", argv[0]);
+    return 2;
+  }
+  struct dirent **entries = NULL;
+  int count = scandir(argv[1], &entries, is_family, alphasort), failures = 0, number = 0;
+  if (count <= 0) {
+    fprintf(stderr, "%s: no families (*.json.gz) there\n", argv[1]);
+    return 2;
+  }
+  for (int i = 0; i < count; i++) {
+    char *path = NULL;
+    hsc_bytes name = {0};
+    hsc_bytes_printf(&name, "%s/%s", argv[1], entries[i]->d_name);
+    path = hsc_bytes_take(&name);
+    size_t stem = strlen(entries[i]->d_name) - strlen(".json.gz");
+    if (argc < 3 || (strlen(argv[2]) == stem && strncmp(argv[2], entries[i]->d_name, stem) == 0)) {
+      tally t = {.only = argc > 3 ? argv[3] : NULL};
+      int64_t start = hsc_now_ns();
+      hsc_status *status = path ? ops_corpus_each(path, run, &t) : hsc_status_out_of_memory();
+      if (status) {
+        hsc_bytes_printf(&t.report, "#   %s: %s\n", path, hsc_status_message(status));
+        hsc_status_free(status);
+        t.failed++;
+      }
+      if (t.known > 0 && t.known_agreeing == t.known && !t.only) {
+        hsc_bytes_printf(&t.report, "#   all %d known differences agree now: take them out of the table\n", t.known);
+        t.failed++;
+      }
+      if (t.known > 0) hsc_bytes_printf(&t.report, "#   %d cases are known to differ from XLA:CPU by rights\n", t.known - t.known_agreeing);
+      bool good = t.failed == 0 && t.cases + t.known > 0;
+      printf("%s %d - %.*s: %d of %d cases agree (%.2f s)\n%s", good ? "ok" : "not ok", ++number, (int)stem, entries[i]->d_name, t.cases - t.failed, t.cases,
+             (double)(hsc_now_ns() - start) * 1e-9, hsc_bytes_text(&t.report));
+      failures += !good;
+      hsc_bytes_deinit(&t.report);
+    }
+    hsc_free(path);
+    free(entries[i]);
+  }
+  free(entries);
+  printf("1..%d\n", number);
+  return failures || number == 0 ? 1 : 0;
+}
