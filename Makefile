@@ -43,7 +43,7 @@ clang: ## build and test with clang
 	@$(MAKE) --no-print-directory test BUILD=build-clang MESON_SETUP="env CC=$(CLANG) meson setup"
 
 fuzz: ## fuzz one parser: make fuzz TARGET=hlo_text TIME=60 (seconds); findings land in build-fuzz/
-	@test -n "$(TARGET)" || { echo "which one? make fuzz TARGET=NAME, of: $$(ls tests/fuzz/fuzz_*.c | sed 's,.*/fuzz_,,; s,\.c$$,,' | tr '\n' ' ')"; exit 2; }
+	@test -n "$(TARGET)" || { echo "which one? make fuzz TARGET=NAME, of: $$(ls tests/fuzz/fuzz_*.c | sed 's,.*/fuzz_,,; s,\.c$$,,' | tr '\n' ' ')" >&2; exit 2; }
 	@scripts/bootstrap --dev
 	@test -f build-fuzz/build.ninja || env CC=$(CLANG) meson setup build-fuzz -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false
 	@ninja -C build-fuzz tests/fuzz/fuzz_$(TARGET)

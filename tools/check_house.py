@@ -37,8 +37,22 @@ def without_comments(line: str) -> str:
     return re.sub(r'"(?:\\.|[^"\\])*"', '""', line).split("//")[0]
 
 
+def undocumented_variables() -> list[str]:
+    rows = set(re.findall(r"^VARIABLE\((\w+),", (ROOT / "src" / "base" / "variables.def").read_text(encoding="utf-8"), re.MULTILINE))
+    found = []
+    for path in sorted((ROOT / "src").rglob("*.c")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            for name in re.findall(r'getenv\("(HLOSCOPE_\w+)"\)', line):
+                if name not in rows:
+                    found.append(f"{path.relative_to(ROOT)}:{number}: {name} has no row in src/base/variables.def")
+    return found
+
+
 def main() -> int:
     bad = 0
+    for problem in undocumented_variables():
+        print(problem)
+        bad += 1
     for top in SOURCES:
         for path in sorted((ROOT / top).rglob("*")):
             relative = pathlib.PurePosixPath(path.relative_to(ROOT).as_posix())

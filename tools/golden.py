@@ -10,6 +10,8 @@ stdout   what must come out, exactly. In stdout.glob instead, `*` stands for any
 stderr   the same for stderr; when the file is missing, stderr must be empty.
 exit     the exit code of the last line; when the file is missing, 0. Earlier lines must exit with 0.
 
+What looks like a JSON document on stdout must fit its schema in docs/schemas: error.json, table.json or that of the command.
+
 One normaliser replaces what differs between machines and runs: durations (`12.3 ms` becomes `<time>`), the directory of the case (`<case>`),
 of the build (`<build>`) and of the sources (`<root>`).
 """
@@ -17,6 +19,7 @@ import argparse
 import concurrent.futures
 import difflib
 import fnmatch
+import json
 import os
 import pathlib
 import re
@@ -25,8 +28,11 @@ import subprocess
 import sys
 import tempfile
 
+import check_schema
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests" / "golden"
+SCHEMAS = ROOT / "docs" / "schemas"
 TIMEOUT_S = 120
 OUTPUTS = ("stdout", "stderr", "exit", "stdout.glob", "stderr.glob")
 DURATION = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]\d+)? (?:ns|us|\u00b5s|ms|s)\b")
@@ -82,8 +88,24 @@ def run(case: pathlib.Path, binary: pathlib.Path) -> dict[str, str]:
         return out
 
 
+def schema_trouble(case: pathlib.Path, stdout: str) -> list[str]:
+    """A single JSON document on stdout is checked against the schema of what it is."""
+    lines = [line for line in (case / "cmd").read_text(encoding="utf-8").splitlines() if line.strip() and not line.startswith("#")]
+    if len(lines) != 1 or not stdout.startswith("{"):
+        return []
+    try:
+        document = json.loads(stdout)
+    except json.JSONDecodeError as error:
+        return [] if "jsonl" in lines[0] or "|" in lines[0] else [f"stdout begins like JSON but is not: {error}"]
+    name = "error" if set(document) == {"error"} else "table" if {"view", "columns", "rows"} <= set(document) else lines[0].split()[0]
+    path = SCHEMAS / f"{name}.json"
+    if not path.exists():
+        return [f"stdout is a JSON document, but there is no docs/schemas/{name}.json"]
+    return check_schema.violations(document, check_schema.load(path), SCHEMAS)
+
+
 def compare(case: pathlib.Path, got: dict[str, str]) -> list[str]:
-    trouble = []
+    trouble = schema_trouble(case, got["stdout"])
     for name, default in (("exit", "0"), ("stdout", ""), ("stderr", "")):
         glob = case / f"{name}.glob"
         if glob.exists():

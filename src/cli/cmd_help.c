@@ -27,8 +27,10 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     hsc_help_command(command, &cli->out_style, &text);
   else if (markdown)
     hsc_help_overview_markdown(&text);
-  else
+  else {
     hsc_help_overview(&cli->out_style, &text);
+    hsc_help_environment(&cli->out_style, &text);
+  }
   hsc_status *status = hsc_bytes_status(&text);
   if (!status) hsc_cli_write(cli, hsc_bytes_view(&text));
   hsc_bytes_deinit(&text);

@@ -94,6 +94,7 @@ HSC_MUST_USE hsc_status *hsc_cli_usage(hsc_cli *cli, const char *format, ...) HS
 // ---- help, made from the tables (help_text.c, completion.c) ----
 
 void hsc_help_overview(const hsc_text_style *style, hsc_bytes *out);
+void hsc_help_environment(const hsc_text_style *style, hsc_bytes *out);  // the rows of base/variables.def
 void hsc_help_command(const hsc_command *command, const hsc_text_style *style, hsc_bytes *out);
 void hsc_help_command_markdown(const hsc_command *command, hsc_bytes *out);  // the generated part of docs/commands/<name>.md
 void hsc_help_overview_markdown(hsc_bytes *out);                            // the generated part of docs/commands/README.md

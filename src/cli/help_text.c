@@ -57,6 +57,23 @@ void hsc_help_overview(const hsc_text_style *style, hsc_bytes *out) {
                         "3 not supported here. Data goes to stdout, talk and progress to stderr.\n");
 }
 
+enum { LONGEST_VARIABLE = 20 };
+static const struct {
+  const char *name, *value, *text;
+} variables[] = {
+#define VARIABLE(name, value, text) {#name, value, text},
+#include "base/variables.def"
+#undef VARIABLE
+};
+
+void hsc_help_environment(const hsc_text_style *style, hsc_bytes *out) {
+  hsc_bytes_printf(out, "\n%sEnvironment%s\n", bold(style), plain(style));
+  for (size_t i = 0; i < HSC_COUNT_OF(variables); i++) {
+    hsc_bytes_printf(out, "  %-*s  ", LONGEST_VARIABLE, variables[i].name);
+    write_wrapped(variables[i].text, LONGEST_VARIABLE + 4, width_of(style), out);
+  }
+}
+
 // "--trials N", "-o, --output FILE", "--randomness same|different".
 static void write_left_side(const hsc_option *option, unsigned formats, hsc_bytes *out) {
   char name[64], letter;

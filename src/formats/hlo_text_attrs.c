@@ -287,7 +287,7 @@ static bool parse_shapes(hsc__hlo_parser *p, hsc_attr *attr) {
     if (!hsc__hlo_expect(p, '}', "or ',' in the shapes")) return false;
   }
   attr->custom.operand_layouts = hsc_arena_copy(p->arena, shapes, sizeof *shapes * count);
-  attr->custom.operand_layouts_text.count = (int32_t)count;
+  attr->custom.operand_layout_count = (int32_t)count;
   return attr->custom.operand_layouts ? true : hsc__hlo_out_of_memory(p);
 }
 

@@ -85,8 +85,7 @@ void hsc__attr_copy(hsc_arena *arena, hsc_op op, const hsc_attr *from, hsc_attr 
       to->custom.opaque = copy_text(arena, from->custom.opaque);
       to->custom.aliasing = copy_text(arena, from->custom.aliasing);
       to->custom.literal = copy_literal(arena, from->custom.literal);
-      to->custom.operand_layouts_text = copy_dims(arena, from->custom.operand_layouts_text);
-      int count = from->custom.operand_layouts ? from->custom.operand_layouts_text.count : 0;
+      int count = from->custom.operand_layouts ? from->custom.operand_layout_count : 0;
       hsc_shape *shapes = count > 0 ? HSC_NEW_ARRAY(arena, hsc_shape, count) : NULL;
       for (int i = 0; shapes && i < count; i++) shapes[i] = hsc_shape_copy(arena, from->custom.operand_layouts[i]);
       to->custom.operand_layouts = shapes;
@@ -173,9 +172,9 @@ static bool unions_equal(hsc_op op, const hsc_attr *a, const hsc_attr *b) {
           a->custom.api_version != b->custom.api_version || a->custom.has_side_effect != b->custom.has_side_effect ||
           !literals_equal(a->custom.literal, b->custom.literal) || !texts_equal(a->custom.aliasing, b->custom.aliasing) ||
           a->custom.channel_id != b->custom.channel_id || a->custom.is_host_transfer != b->custom.is_host_transfer ||
-          a->custom.operand_layouts_text.count != b->custom.operand_layouts_text.count || !a->custom.operand_layouts != !b->custom.operand_layouts)
+          a->custom.operand_layout_count != b->custom.operand_layout_count || !a->custom.operand_layouts != !b->custom.operand_layouts)
         return false;
-      for (int i = 0; a->custom.operand_layouts && i < a->custom.operand_layouts_text.count; i++)
+      for (int i = 0; a->custom.operand_layouts && i < a->custom.operand_layout_count; i++)
         if (!hsc_shape_equal_layout(&a->custom.operand_layouts[i], &b->custom.operand_layouts[i])) return false;
       return true;
     }
@@ -300,8 +299,8 @@ void hsc__hash_attr(hsc__hasher *h, hsc_op op, const hsc_attr *a) {
       hsc__hash_text(h, a->custom.opaque);
       hsc__hash_u64(h, (uint64_t)(uint32_t)a->custom.api_version << 2 | a->custom.has_side_effect << 1 | a->custom.is_host_transfer);
       hash_literal(h, a->custom.literal);
-      hsc__hash_u64(h, (uint64_t)a->custom.operand_layouts_text.count);
-      for (int i = 0; a->custom.operand_layouts && i < a->custom.operand_layouts_text.count; i++) hsc__hash_shape(h, &a->custom.operand_layouts[i]);
+      hsc__hash_u64(h, (uint64_t)a->custom.operand_layout_count);
+      for (int i = 0; a->custom.operand_layouts && i < a->custom.operand_layout_count; i++) hsc__hash_shape(h, &a->custom.operand_layouts[i]);
       hsc__hash_text(h, a->custom.aliasing);
       hsc__hash_u64(h, (uint64_t)a->custom.channel_id);
       break;

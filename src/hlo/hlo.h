@@ -223,8 +223,8 @@ typedef union hsc_attr {
     int32_t api_version;           // 0 = unset; 1 original, 2 status returning, 3 unified, 4 typed FFI
     bool has_side_effect;
     hsc_literal *literal;
-    hsc_dims operand_layouts_text; // count of operand_layout_constraints; the shapes are in operand_layouts
-    const hsc_shape *operand_layouts;
+    int32_t operand_layout_count;
+    const hsc_shape *operand_layouts;   // [operand_layout_count] operand_layout_constraints; NULL = none
     const char *aliasing;          // output_to_operand_aliasing, raw text; NULL = none
     int64_t channel_id;            // 0 = none
     bool is_host_transfer;

@@ -53,6 +53,10 @@ void hsc__hash_attr(hsc__hasher *hasher, hsc_op op, const hsc_attr *attr);
 const char *hsc__unique_name(hsc_module *module, hsc_map *names, const char *wanted, void *object);
 void hsc__name_release(hsc_map *names, const char *name, const void *object);
 
+// All computations of the module, called ones before their callers; out_order has room for computation_count. FAILED_PRECONDITION on recursion,
+// INTERNAL when they call one that is not in the module's list.
+HSC_MUST_USE hsc_status *hsc__call_order(const hsc_module *module, hsc_computation **out_order, int *out_count);
+
 // A hash table from pointers to pointers, for clones. Zero-initialised is empty.
 typedef struct hsc__ptr_map {
   const void **keys;

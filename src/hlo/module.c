@@ -138,8 +138,8 @@ typedef struct sorter {
   hsc__ptr_map state;  // computation -> OPEN or DONE
   frame *stack;
   size_t depth, capacity;
-  hsc_computation **order;
-  int count;
+  hsc_computation **order;  // [limit]
+  int count, limit;
 } sorter;
 
 static char OPEN, DONE;  // addresses as marks
@@ -164,6 +164,7 @@ static hsc_status *visit(sorter *s, hsc_computation *root) {
   while (s->depth > 0) {
     frame *top = &s->stack[s->depth - 1];
     if (!top->instr) {
+      if (s->count == s->limit) return HSC_ERR(INTERNAL, "computation %%%s: is called, but is not in the module's list", top->computation->name);
       hsc__ptr_map_put(&s->state, top->computation, &DONE);
       s->order[s->count++] = top->computation;
       s->depth--;
@@ -187,6 +188,16 @@ static void sorter_deinit(sorter *s) {
   hsc_free(s->stack);
 }
 
+hsc_status *hsc__call_order(const hsc_module *module, hsc_computation **out_order, int *out_count) {
+  hsc_status *status = NULL;
+  sorter s = {.order = out_order, .limit = module->computation_count};
+  for (int i = 0; i < module->computation_count; i++) HSC_GOTO(visit(&s, module->computations[i]));
+  *out_count = s.count;
+done:
+  sorter_deinit(&s);
+  return status;
+}
+
 hsc_status *hsc_module_sort(hsc_module *module) {
   if (!module->entry) return HSC_ERR(FAILED_PRECONDITION, "module %s: has no entry computation", module->name);
   hsc_status *status = NULL;
@@ -194,6 +205,7 @@ hsc_status *hsc_module_sort(hsc_module *module) {
   int count = module->computation_count;
   hsc_computation **buffer = hsc_alloc(2 * ((size_t)count + 1) * sizeof *buffer);
   if (!buffer) return hsc_status_out_of_memory();
+  reach.limit = s.limit = count;
   reach.order = buffer;
   s.order = buffer + count + 1;
 

@@ -95,6 +95,7 @@ static bool same_layout(const hsc_shape *a, const hsc_shape *b) {
   const char *extra_a = a->layout && a->layout->extra ? a->layout->extra : "";
   const char *extra_b = b->layout && b->layout->extra ? b->layout->extra : "";
   if (strcmp(extra_a, extra_b) != 0) return false;
+  if ((a->layout && a->layout->rank != a->rank) || (b->layout && b->layout->rank != b->rank)) return false;
   for (int i = 0; i < a->rank; i++) {
     int64_t dim_a = a->layout ? a->layout->minor_to_major[i] : a->rank - 1 - i;
     int64_t dim_b = b->layout ? b->layout->minor_to_major[i] : b->rank - 1 - i;
@@ -171,7 +172,7 @@ void hsc_shape_print(const hsc_shape *shape, bool with_layout, hsc_bytes *out) {
   if (!with_layout || (shape->rank == 0 && !extra)) return;
   size = 0;
   text[size++] = '{';
-  for (int i = 0; i < shape->rank; i++) {
+  for (int i = 0; i < (shape->layout ? shape->layout->rank : shape->rank); i++) {
     if (size > sizeof text - 32) {
       hsc_bytes_append(out, text, size);
       size = 0;

@@ -9,7 +9,10 @@ import xla_cpu
 EXTRA_ULP = 2               # what a good implementation is off by itself
 LARGEST_ULP = 64            # beyond that the measure is relative
 RELATIVE_FACTOR = 4
-SUM_FACTOR = 8              # sums in another order are this much farther from XLA:CPU's than XLA:CPU's from the exact one
+SUM_FACTOR = 8              # sums in another order are this much farther from XLA:CPU's than XLA:CPU's from the exact one,
+SUM_FLOOR = 16              # and at least this many epsilons of the largest element
+NARROW_SUM_FACTOR = 4       # f16 and narrower: one rounding of a wide sum is most of the error
+NARROW_SUM_FLOOR = 2
 
 
 def ordered(array):
@@ -69,7 +72,8 @@ def widened(case):
 
 
 def epsilon(dtype):
-    return 2.0**-52 if dtype in (np.dtype(np.float64), np.dtype(np.complex128)) else 2.0**-23 if dtype in (np.dtype(np.float32), np.dtype(np.complex64)) else float(ml_dtypes.finfo(dtype).eps)
+    wide = {np.dtype(np.complex64): np.float32, np.dtype(np.complex128): np.float64}
+    return float(ml_dtypes.finfo(wide.get(dtype, dtype)).eps)
 
 
 def measured_by_widening(case, results):
@@ -84,5 +88,7 @@ def measured_by_widening(case, results):
         good = np.isfinite(result) & np.isfinite(exact)
         largest = float(np.abs(exact[good]).max(initial=0))
         error = float(np.abs(result[good] - exact[good]).max(initial=0))
-        rows.append({"abs": float(f"{max(SUM_FACTOR * error, 16 * epsilon(results[len(rows)].dtype) * largest):.3g}")})
+        dtype = results[len(rows)].dtype
+        factor, floor = (NARROW_SUM_FACTOR, NARROW_SUM_FLOOR) if dtype.itemsize < 4 else (SUM_FACTOR, SUM_FLOOR)
+        rows.append({"abs": float(f"{max(factor * error, floor * epsilon(dtype) * largest):.3g}")})
     return rows

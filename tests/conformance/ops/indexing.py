@@ -87,7 +87,7 @@ def scatters():
                 computation, text = combiner(op, type_name)
                 arguments = [random(type_name, dims, 1, -4 if type_name[0] != "u" else 0, 4), indices.astype(np.int32), random(type_name, updates, 2, -4 if type_name[0] != "u" else 0, 4)]
                 attributes = scatter_attributes(window, inserted, to_operand, vector_dim, computation, *batch)
-                yield one_op("scatter", shape_of(arguments[0]), arguments, f"{name}_{op}_{type_name}", attributes, computations=text, widen=type_name[0] in "fb")
+                yield one_op("scatter", shape_of(arguments[0]), arguments, f"{name}_{op}_{type_name}", attributes, computations=text, widen=type_name[0] in "fb" and op in ("add", "multiply"))
         if name != "rows_twice":
             # The last argument wins: which update that is, is only known where no place is written twice.
             for type_name in ("f32", "s8"):

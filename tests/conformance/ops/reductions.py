@@ -30,7 +30,7 @@ def reduces():
                 values = random(type_name, dims, index, low, 3) if op != "multiply" else random(type_name, dims, index, 1 if type_name in INTEGERS else 0.5, 2)
                 computation, text = combiner(op, type_name)
                 yield one_op("reduce", shape_text(type_name, left_over(dims, axes)), [values], f"{op}_{type_name}_case{index}", f"dimensions={braces(axes)}, to_apply={computation}",
-                             lines=[initial(op, type_name)], operands="p0, init", computations=text, widen=type_name[0] in "fb")
+                             lines=[initial(op, type_name)], operands="p0, init", computations=text, widen=type_name[0] in "fb" and op in ("add", "multiply"))
     for op, start in (("and", "true"), ("or", "false"), ("xor", "false")):
         computation, text = combiner(op, "pred")
         for index, (dims, axes) in enumerate(cases[:8]):
@@ -96,7 +96,7 @@ def reduce_windows():
             for type_name in ("f32", "s32") if index not in (1, 7) else ("f32", "s32", "bf16", "f64", "s8", "f16"):
                 computation, text = combiner(op, type_name)
                 yield one_op("reduce-window", shape_text(type_name, result), [random(type_name, dims, index, -4, 4)], f"{op}_{type_name}_case{index}",
-                             f"{window_text(**window)}, to_apply={computation}", lines=[initial(op, type_name)], operands="p0, init", computations=text, widen=type_name[0] in "fb")
+                             f"{window_text(**window)}, to_apply={computation}", lines=[initial(op, type_name)], operands="p0, init", computations=text, widen=type_name[0] in "fb" and op in ("add", "multiply"))
     text = ("both {\n  a = f32[] parameter(0)\n  b = s32[] parameter(1)\n  c = f32[] parameter(2)\n  d = s32[] parameter(3)\n  e = f32[] maximum(a, c)\n  f = s32[] add(b, d)\n"
             "  ROOT t = (f32[], s32[]) tuple(e, f)\n}\n\n")
     yield one_op("reduce-window", "(f32[4], s32[4])", [random("f32", (9,), 1), random("s32", (9,), 2, 0, 9)], "two_operands", "window={size=3 stride=2}, to_apply=both",

@@ -1,0 +1,178 @@
+// compile.c - from a module to an executable: verify, passes, plan, choose, place, lower, link. Also what can be asked of an executable.
+#include <stdlib.h>
+
+#include "cpu/cpu_internal.h"
+#include "cpu/plan_internal.h"
+
+// ---- phases ---------------------------------------------------------------------------------------------------------------------
+
+static int64_t end_phase(hsc_cpu_executable *executable, const char *name, int64_t start_ns) {
+  int64_t now = hsc_now_ns();
+  if (executable->stats.phase_count < HSC_CPU_MAX_PHASES)
+    executable->phases[executable->stats.phase_count++] = (hsc_cpu_phase){.name = name, .duration_ns = now - start_ns};
+  return now;
+}
+
+// ---- the executable -------------------------------------------------------------------------------------------------------------
+
+static void destroy(hsc_cpu_executable *executable) {
+  if (!executable) return;
+  free(executable->constants);
+  hsc_bytes_deinit(&executable->object);
+  hsc_module_destroy(executable->module);
+  hsc_arena_destroy(executable->arena);
+  hsc_free(executable);
+}
+
+void hsc_cpu_executable_retain(hsc_cpu_executable *executable) { atomic_fetch_add_explicit(&executable->reference_count, 1, memory_order_relaxed); }
+
+void hsc_cpu_executable_release(hsc_cpu_executable *executable) {
+  if (executable && atomic_fetch_sub_explicit(&executable->reference_count, 1, memory_order_acq_rel) == 1) destroy(executable);
+}
+
+// Numbers the instructions of the module in order; thunks name them by number.
+static hsc_status *number_instrs(hsc_cpu_executable *executable) {
+  const hsc_module *module = executable->module;
+  executable->instr_count = (int32_t)hsc_module_instr_count(module);
+  executable->instrs = HSC_NEW_ARRAY(executable->arena, const hsc_instr *, executable->instr_count + 1);
+  HSC_TRY(hsc_arena_status(executable->arena));
+  int32_t number = 0;
+  HSC_FOR_EACH_COMPUTATION(module, computation)
+    HSC_FOR_EACH_INSTR_IN(computation, instr) {
+      instr->index = number;
+      executable->instrs[number++] = instr;
+    }
+  return NULL;
+}
+
+static hsc_status *describe_interface(hsc_cpu_executable *executable, const hsc_cpu_plan *plan) {
+  hsc_arena *arena = executable->arena;
+  const hsc_computation *entry = executable->module->entry;
+  executable->parameter_count = entry->parameter_count;
+  executable->input_count = plan->input_count;
+  executable->output_count = plan->output_count;
+  hsc_shape *parameters = HSC_NEW_ARRAY(arena, hsc_shape, entry->parameter_count + 1);
+  executable->input_shapes = HSC_NEW_ARRAY(arena, const hsc_shape *, plan->input_count + 1);
+  executable->output_shapes = HSC_NEW_ARRAY(arena, const hsc_shape *, plan->output_count + 1);
+  executable->output_alias = HSC_NEW_ARRAY(arena, int32_t, plan->output_count + 1);
+  HSC_TRY(hsc_arena_status(arena));
+  executable->parameter_shapes = parameters;
+  int input = 0;
+  for (int p = 0; p < entry->parameter_count; p++) {
+    parameters[p] = entry->parameters[p]->shape;
+    int leaves = hsc_shape_leaf_count(&parameters[p]);
+    for (int l = 0; l < leaves; l++) executable->input_shapes[input++] = hsc_shape_leaf(&parameters[p], l);
+  }
+  executable->result_shape = entry->root->shape;
+  for (int o = 0; o < plan->output_count; o++) {
+    executable->output_shapes[o] = hsc_shape_leaf(&executable->result_shape, o);
+    executable->output_alias[o] = plan->output_alias[o];
+  }
+  executable->base_count = HSC_CPU_BASE_FIRST_INPUT + plan->input_count + plan->output_count;
+  return NULL;
+}
+
+static hsc_status *take_arrays(hsc_cpu_compiler *compiler) {
+  hsc_cpu_executable *executable = compiler->executable;
+  executable->thunk_count = (int32_t)(compiler->thunks.size / sizeof(hsc_cpu_thunk));
+  executable->slice_count = (int32_t)(compiler->slices.size / sizeof(hsc_cpu_slice));
+  executable->data_bytes = (int64_t)compiler->data.size;
+  executable->thunks = hsc_arena_copy(executable->arena, compiler->thunks.data, compiler->thunks.size);
+  executable->slices = hsc_arena_copy(executable->arena, compiler->slices.data, compiler->slices.size);
+  executable->data = hsc_arena_copy(executable->arena, compiler->data.data, compiler->data.size);
+  return hsc_arena_status(executable->arena);
+}
+
+static hsc_status *lay_out_constants(hsc_cpu_executable *executable, const hsc_cpu_plan *plan) {
+  executable->constant_bytes = plan->constant_bytes;
+  if (plan->constant_bytes == 0) return NULL;
+  if (posix_memalign((void **)&executable->constants, HSC_CPU_ALIGNMENT, (size_t)plan->constant_bytes)) return hsc_status_out_of_memory();
+  memset(executable->constants, 0, (size_t)plan->constant_bytes);
+  for (int32_t c = 0; c < plan->constant_count; c++)
+    if (plan->constants[c].bytes) memcpy(executable->constants + plan->constants[c].offset, plan->constants[c].literal->data, (size_t)plan->constants[c].bytes);
+  return NULL;
+}
+
+static void count(hsc_cpu_executable *executable) {
+  hsc_cpu_stats *stats = &executable->stats;
+  for (int i = 0; i < executable->input_count; i++) stats->argument_bytes += hsc_shape_bytes(executable->input_shapes[i]);
+  for (int o = 0; o < executable->output_count; o++) {
+    stats->output_bytes += hsc_shape_bytes(executable->output_shapes[o]);
+    if (executable->output_alias[o] >= 0) stats->alias_bytes += hsc_shape_bytes(executable->output_shapes[o]);
+  }
+  stats->temp_bytes = executable->temp_bytes;
+  stats->constant_bytes = executable->constant_bytes;
+  stats->peak_bytes = stats->argument_bytes + stats->output_bytes - stats->alias_bytes + stats->temp_bytes + stats->constant_bytes;
+  stats->instruction_count = executable->instr_count;
+  for (int32_t i = 0; i < executable->instr_count; i++) stats->fusion_count += executable->instrs[i]->op == HSC_OP_FUSION;
+  stats->thunk_count = executable->thunk_count;
+  stats->kernel_count = executable->kernel_count;
+  stats->phases = executable->phases;
+}
+
+static hsc_status *build(hsc_cpu_compiler *compiler) {
+  hsc_cpu_executable *executable = compiler->executable;
+  int64_t start = hsc_now_ns();
+  HSC_TRY(hsc_cpu_plan_build(executable->module, compiler->arena, &compiler->plan));
+  HSC_TRY(number_instrs(executable));
+  HSC_TRY(hsc__cpu_choose(compiler));
+  start = end_phase(executable, "emit", start);
+  HSC_TRY(hsc_cpu_plan_place(compiler->plan));
+  HSC_TRY(describe_interface(executable, compiler->plan));
+  executable->temp_bytes = compiler->plan->temp_bytes;
+  HSC_TRY(hsc__cpu_lower(compiler));
+  HSC_TRY(take_arrays(compiler));
+  HSC_TRY(lay_out_constants(executable, compiler->plan));
+  end_phase(executable, "buffer_assignment", start);
+  return NULL;
+}
+
+hsc_status *hsc_cpu_compile(hsc_cpu_device *device, const hsc_module *module, const hsc_cpu_compile_options *options,
+                            hsc_cpu_executable **out_executable) {
+  *out_executable = NULL;
+  hsc_status *status = NULL;
+  hsc_cpu_compile_options defaults = hsc_cpu_compile_options_default();
+  hsc_cpu_executable *executable = hsc_alloc(sizeof *executable);
+  if (!executable) return hsc_status_out_of_memory();
+  atomic_init(&executable->reference_count, 1);
+  executable->device = device;
+  hsc_cpu_compiler compiler = {.device = device, .executable = executable, .options = options ? options : &defaults};
+  int64_t start = hsc_now_ns();
+  HSC_GOTO(hsc_arena_create(&executable->arena));
+  HSC_GOTO(hsc_arena_create(&compiler.arena));
+  HSC_GOTO(hsc_module_verify(module));
+  start = end_phase(executable, "verify", start);
+  HSC_GOTO(hsc_module_clone(module, &executable->module));
+  HSC_GOTO(hsc_module_sort(executable->module));
+  executable->name = executable->module->name;
+  start = end_phase(executable, "passes", start);
+  HSC_GOTO(build(&compiler));
+  executable->fingerprint = hsc_module_fingerprint(executable->module);
+  hsc_module_cost(executable->module, &executable->cost);
+  count(executable);
+  *out_executable = executable;
+  executable = NULL;
+done:
+  hsc_bytes_deinit(&compiler.thunks);
+  hsc_bytes_deinit(&compiler.slices);
+  hsc_bytes_deinit(&compiler.data);
+  hsc_arena_destroy(compiler.arena);
+  destroy(executable);
+  return hsc_status_note(status, "while: compiling module %s", module->name);
+}
+
+// ---- questions ------------------------------------------------------------------------------------------------------------------
+
+const char *hsc_cpu_executable_name(const hsc_cpu_executable *executable) { return executable->name; }
+int hsc_cpu_executable_parameter_count(const hsc_cpu_executable *executable) { return executable->parameter_count; }
+const hsc_shape *hsc_cpu_executable_parameter_shape(const hsc_cpu_executable *executable, int parameter) { return &executable->parameter_shapes[parameter]; }
+int hsc_cpu_executable_input_count(const hsc_cpu_executable *executable) { return executable->input_count; }
+const hsc_shape *hsc_cpu_executable_input_shape(const hsc_cpu_executable *executable, int input) { return executable->input_shapes[input]; }
+const hsc_shape *hsc_cpu_executable_result_shape(const hsc_cpu_executable *executable) { return &executable->result_shape; }
+int hsc_cpu_executable_output_count(const hsc_cpu_executable *executable) { return executable->output_count; }
+const hsc_shape *hsc_cpu_executable_output_shape(const hsc_cpu_executable *executable, int output) { return executable->output_shapes[output]; }
+int hsc_cpu_executable_output_alias(const hsc_cpu_executable *executable, int output) { return executable->output_alias[output]; }
+const hsc_module *hsc_cpu_executable_module(const hsc_cpu_executable *executable) { return executable->module; }
+const hsc_cpu_stats *hsc_cpu_executable_stats(const hsc_cpu_executable *executable) { return &executable->stats; }
+const hsc_cost *hsc_cpu_executable_cost(const hsc_cpu_executable *executable) { return &executable->cost; }
+hsc_hash128 hsc_cpu_executable_fingerprint(const hsc_cpu_executable *executable) { return executable->fingerprint; }

@@ -1,0 +1,18 @@
+// isa.h - what the processor can do, found at run time.
+#pragma once
+
+#include "base/base.h"
+
+typedef enum hsc_cpu_isa_level { HSC_CPU_ISA_BASELINE, HSC_CPU_ISA_AVX2, HSC_CPU_ISA_AVX512 } hsc_cpu_isa_level;
+
+typedef struct hsc_cpu_isa {
+  hsc_cpu_isa_level level;       // AVX2 means avx2, fma, f16c; AVX512 means f, bw, dq, vl on top
+  int vector_bytes;              // of the widest registers that code should use: 16, 32, 64
+  int64_t l1_bytes, l2_bytes, l3_bytes;   // data caches seen by one core; guesses when the system does not tell
+  char name[64];                 // "x86-64 avx2 fma"
+} hsc_cpu_isa;
+
+// Detects once per call (cheap). HLOSCOPE_CPU_ISA=baseline|avx2|avx512 lowers it, for tests.
+void hsc_cpu_isa_detect(hsc_cpu_isa *out_isa);
+// Cores that this process may use: affinity mask, then the cgroup's CPU quota rounded up; at least 1.
+int hsc_cpu_usable_cores(void);

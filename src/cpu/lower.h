@@ -1,0 +1,11 @@
+// lower.h - how a kind of thunk takes part in choosing. Each hsc__cpu_choose_<what> looks at one step: if it can do it, it fills the choice
+// (kind, payload), sets in_place and scratch of the step, and says so.
+#pragma once
+
+#include "cpu/cpu_internal.h"
+
+typedef hsc_status *(*hsc_cpu_chooser)(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen);
+HSC_MUST_USE hsc_status *hsc__cpu_choose_moves(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen);
+HSC_MUST_USE hsc_status *hsc__cpu_choose_contraction(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen);
+// Says that a thunk wants this much memory per thread while it runs.
+void hsc__cpu_need_worker_scratch(hsc_cpu_compiler *compiler, int64_t bytes);

@@ -1,0 +1,469 @@
+// capture.c - ring files back to events. The bytes are described in ring_format.h.
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trace/capture.h"
+
+typedef struct ring {
+  const uint8_t *bytes;
+  size_t size;
+  hsc_ring_header header;         // a copy: the file may be written to while we read
+  const char **strings;           // [string_count]
+  uint32_t string_count;
+  double ns_per_tick;
+} ring;
+
+struct hsc_capture {
+  hsc_arena *arena;
+  hsc_bytes events;               // of hsc_event
+  hsc_bytes threads;              // of hsc_capture_thread
+  hsc_bytes notes;
+  ring *rings;
+  hsc_capture_process *processes;
+  int ring_count, ring_capacity;
+  int64_t base_raw_ns, base_wall_ns;
+  uint64_t backward;              // spans whose clock went back
+};
+
+typedef struct chunk_ref {
+  const hsc_ring_chunk *chunk;
+  uint64_t sequence;
+  int64_t thread;
+} chunk_ref;
+
+static const char *const category_names[] = {"user", "compile", "transfer", "execute", "operator", "wait", "memory", "runtime"};
+
+const char *hsc_category_text(uint32_t category) {
+  for (size_t i = 0; i < HSC_COUNT_OF(category_names); i++)
+    if (category == 1u << i) return category_names[i];
+  return "";
+}
+
+// ---- opening a ring -------------------------------------------------------------------------------------------------------------
+
+static hsc_status *map_file(const char *path, ring *out) {
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return HSC_ERR(NOT_FOUND, "cannot open %s: %s", path, strerror(errno));
+  struct stat info;
+  hsc_status *status = NULL;
+  if (fstat(file, &info) || info.st_size < HSC_RING_HEADER_BYTES) {
+    status = HSC_ERR(DATA_LOSS, "%s is no ring file: %lld bytes are too few", path, (long long)info.st_size);
+  } else {
+    out->size = (size_t)info.st_size;
+    void *memory = mmap(NULL, out->size, PROT_READ, MAP_SHARED, file, 0);
+    if (memory == MAP_FAILED) status = HSC_ERR(RESOURCE_EXHAUSTED, "cannot map %s: %s", path, strerror(errno));
+    else out->bytes = memory;
+  }
+  close(file);
+  return status;
+}
+
+static hsc_status *check_header(const char *path, ring *r) {
+  memcpy(&r->header, r->bytes, sizeof r->header);
+  const hsc_ring_header *h = &r->header;
+  if (h->magic != HSC_RING_MAGIC) return HSC_ERR(DATA_LOSS, "%s is no ring file", path);
+  if (h->version > HSC_RING_VERSION)
+    return HSC_ERR(FAILED_PRECONDITION, "%s was written by a newer hloscope: ring version %u, this one reads up to %d", path, h->version, HSC_RING_VERSION);
+  if (h->header_bytes != HSC_RING_HEADER_BYTES || h->chunk_bytes < 4096 || h->chunk_bytes % 8 || h->chunk_bytes > 1u << 30)
+    return HSC_ERR(DATA_LOSS, "%s: damaged header", path);
+  uint32_t fit = (uint32_t)((r->size - HSC_RING_HEADER_BYTES) / h->chunk_bytes);
+  if (h->chunk_count > fit) r->header.chunk_count = fit;
+  double ticks = (double)(int64_t)(h->last_ticks - h->first_ticks), ns = (double)(h->last_raw_ns - h->first_raw_ns);
+  r->ns_per_tick = h->clock == HSC_CLOCK_TSC && ticks > 0 && ns > 0 ? ns / ticks : h->clock == HSC_CLOCK_TSC ? 0 : 1;
+  return NULL;
+}
+
+// A ring that was killed within its first chunk has one moment only: the rate of this machine's counter stands in.
+static double measured_ns_per_tick(void) {
+  int64_t ns = hsc_now_ns();
+  uint64_t ticks = hsc_trace_ticks();
+  hsc_sleep_ns(5000000);
+  double d = (double)(int64_t)(hsc_trace_ticks() - ticks);
+  return d > 0 ? (double)(hsc_now_ns() - ns) / d : 1;
+}
+
+static int64_t to_ns(const hsc_capture *capture, const ring *r, uint64_t ticks) {
+  double since = (double)(int64_t)(ticks - r->header.first_ticks) * r->ns_per_tick;
+  return r->header.first_raw_ns - capture->base_raw_ns + (int64_t)since;
+}
+
+// ---- records --------------------------------------------------------------------------------------------------------------------
+
+static uint32_t payload_words(uint8_t kind) {
+  switch (kind) {
+    case HSC_RECORD_BEGIN: return 2;
+    case HSC_RECORD_COMPLETE: return 4;
+    case HSC_RECORD_END: case HSC_RECORD_COUNTER: case HSC_RECORD_FLOW_BEGIN: case HSC_RECORD_FLOW_END: return 1;
+    default: return 0;
+  }
+}
+
+// The record at `at` of a chunk with `used` bytes, or NULL when it is torn or damaged.
+static const hsc_record *record_at(const uint8_t *records, uint32_t at, uint32_t used) {
+  if (used - at < sizeof(hsc_record)) return NULL;
+  const hsc_record *record = (const hsc_record *)(records + at);
+  if (record->size_bytes < sizeof *record || record->size_bytes % 8 || record->size_bytes > used - at) return NULL;
+  if (record->kind == HSC_RECORD_STRING) return record;
+  size_t need = sizeof *record + 8 * payload_words(record->kind) + sizeof(hsc_trace_attr) * record->attr_count;
+  return need <= record->size_bytes ? record : NULL;
+}
+
+static const hsc_ring_chunk *chunk_at(const ring *r, uint32_t index) {
+  return (const hsc_ring_chunk *)(r->bytes + HSC_RING_HEADER_BYTES + (size_t)index * r->header.chunk_bytes);
+}
+
+static uint32_t chunk_used(const ring *r, const hsc_ring_chunk *chunk) {
+  uint32_t used = atomic_load_explicit((_Atomic uint32_t *)&chunk->used_bytes, memory_order_acquire), room = r->header.chunk_bytes - HSC_RING_CHUNK_HEADER_BYTES;
+  return used > room ? room : used;
+}
+
+static hsc_status *read_strings(hsc_capture *capture, ring *r) {
+  for (int pass = 0; pass < 2; pass++) {
+    uint32_t highest = 0;
+    for (uint32_t i = 0; i < r->header.chunk_count; i++) {
+      const hsc_ring_chunk *chunk = chunk_at(r, i);
+      if (chunk->kind != HSC_CHUNK_STRINGS) continue;
+      uint32_t used = chunk_used(r, chunk);
+      const uint8_t *records = (const uint8_t *)chunk + HSC_RING_CHUNK_HEADER_BYTES;
+      for (uint32_t at = 0; at < used;) {
+        const hsc_record *record = record_at(records, at, used);
+        if (!record || record->kind != HSC_RECORD_STRING) break;
+        const char *text = (const char *)(record + 1);
+        bool whole = memchr(text, 0, record->size_bytes - sizeof *record) != NULL;
+        if (pass == 0 && record->name > highest) highest = record->name;
+        if (pass == 1 && whole && record->name < r->string_count) r->strings[record->name] = text;
+        at += record->size_bytes;
+      }
+    }
+    if (pass == 1) break;
+    if (highest > r->size / sizeof(hsc_record)) highest = (uint32_t)(r->size / sizeof(hsc_record));   // more strings than fit: damaged numbers
+    r->string_count = highest + 1;
+    r->strings = HSC_NEW_ARRAY(capture->arena, const char *, r->string_count);
+    if (!r->strings) return hsc_status_out_of_memory();
+  }
+  return NULL;
+}
+
+static int compare_chunks(const void *a, const void *b) {
+  const chunk_ref *x = a, *y = b;
+  if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
+  return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+}
+
+static int find_thread(hsc_capture *capture, int process, int64_t tid, const char *name) {
+  hsc_capture_thread *threads = (hsc_capture_thread *)capture->threads.data;
+  int count = (int)(capture->threads.size / sizeof *threads);
+  for (int i = count - 1; i >= 0; i--) {
+    if (threads[i].process != process || threads[i].tid != tid) continue;
+    if (tid == 0 && strcmp(threads[i].name, name)) continue;
+    if (*name) threads[i].name = name;
+    return i;
+  }
+  hsc_capture_thread thread = {.process = process, .tid = tid, .name = name};
+  hsc_bytes_append(&capture->threads, &thread, sizeof thread);
+  return count;
+}
+
+// Open spans of a ring by their number: an open-addressing table of (span, event index + 1).
+typedef struct span_table {
+  uint64_t *spans;
+  size_t *events;
+  size_t capacity, count;
+} span_table;
+
+static bool table_grow(span_table *t) {
+  size_t capacity = t->capacity ? 2 * t->capacity : 1024;
+  uint64_t *spans = hsc_alloc(capacity * sizeof *spans);
+  size_t *events = hsc_alloc(capacity * sizeof *events);
+  if (!spans || !events) return hsc_free(spans), hsc_free(events), false;
+  for (size_t i = 0; i < t->capacity; i++) {
+    if (!t->spans[i]) continue;
+    size_t slot = t->spans[i] * 0x9E3779B97F4A7C15ull >> 20 & (capacity - 1);
+    while (spans[slot]) slot = (slot + 1) & (capacity - 1);
+    spans[slot] = t->spans[i];
+    events[slot] = t->events[i];
+  }
+  hsc_free(t->spans);
+  hsc_free(t->events);
+  t->spans = spans;
+  t->events = events;
+  t->capacity = capacity;
+  return true;
+}
+
+static bool table_put(span_table *t, uint64_t span, size_t event) {
+  if (2 * (t->count + 1) > t->capacity && !table_grow(t)) return false;
+  size_t slot = span * 0x9E3779B97F4A7C15ull >> 20 & (t->capacity - 1);
+  while (t->spans[slot] && t->spans[slot] != span) slot = (slot + 1) & (t->capacity - 1);
+  t->count += !t->spans[slot];
+  t->spans[slot] = span;
+  t->events[slot] = event;
+  return true;
+}
+
+static hsc_event *table_find(const span_table *t, uint64_t span, hsc_event *events) {
+  if (!t->capacity) return NULL;
+  size_t slot = span * 0x9E3779B97F4A7C15ull >> 20 & (t->capacity - 1);
+  while (t->spans[slot] && t->spans[slot] != span) slot = (slot + 1) & (t->capacity - 1);
+  return t->spans[slot] ? events + t->events[slot] : NULL;
+}
+
+static const char *string_of(const ring *r, uint64_t number) {
+  return number < r->string_count && r->strings[number] ? r->strings[number] : "";
+}
+
+typedef struct end_ref {
+  const hsc_record *record;
+} end_ref;
+
+// Spans may end on another thread than they began on, so ends are matched after all begins of the ring are known.
+static hsc_status *read_events(hsc_capture *capture, int index) {
+  ring *r = &capture->rings[index];
+  hsc_capture_process *process = &capture->processes[index];
+  chunk_ref *chunks = HSC_NEW_ARRAY(capture->arena, chunk_ref, r->header.chunk_count + 1);
+  if (!chunks) return hsc_status_out_of_memory();
+  size_t count = 0;
+  for (uint32_t i = 0; i < r->header.chunk_count; i++) {
+    const hsc_ring_chunk *chunk = chunk_at(r, i);
+    if (chunk->kind == HSC_CHUNK_EVENTS) chunks[count++] = (chunk_ref){chunk, chunk->sequence, chunk->thread};
+  }
+  qsort(chunks, count, sizeof *chunks, compare_chunks);
+  span_table table = {0};
+  hsc_bytes ends = {0};
+  hsc_status *status = NULL;
+  for (size_t c = 0; c < count; c++) {
+    uint32_t used = chunk_used(r, chunks[c].chunk);
+    const uint8_t *records = (const uint8_t *)chunks[c].chunk + HSC_RING_CHUNK_HEADER_BYTES;
+    int thread = find_thread(capture, index, chunks[c].thread, string_of(r, chunks[c].chunk->thread_name));
+    for (uint32_t at = 0; at < used;) {
+      const hsc_record *record = record_at(records, at, used);
+      if (!record) {
+        process->torn_records++;
+        break;
+      }
+      at += record->size_bytes;
+      const uint64_t *payload = (const uint64_t *)(record + 1);
+      if (record->kind == HSC_RECORD_END) {
+        end_ref end = {record};
+        hsc_bytes_append(&ends, &end, sizeof end);
+        continue;
+      }
+      if (record->kind < HSC_RECORD_BEGIN || record->kind > HSC_RECORD_FLOW_END) continue;   // a kind of a later minor version
+      hsc_event event = {.kind = record->kind, .attr_count = record->attr_count, .category = record->category, .process = index, .thread = thread,
+                         .name = string_of(r, record->name), .start_ns = to_ns(capture, r, record->ticks),
+                         .attrs = (const hsc_trace_attr *)(payload + payload_words(record->kind))};
+      if (record->kind == HSC_RECORD_BEGIN || record->kind == HSC_RECORD_COMPLETE) {
+        event.span = payload[0];
+        event.parent = payload[1];
+      }
+      if (record->kind == HSC_RECORD_BEGIN) {
+        event.open = true;
+        if (!table_put(&table, event.span, capture->events.size / sizeof event)) HSC_GOTO(hsc_status_out_of_memory());
+      }
+      if (record->kind == HSC_RECORD_COMPLETE) {
+        event.duration_ns = to_ns(capture, r, payload[2]) - event.start_ns;
+        if (event.duration_ns < 0) capture->backward++, event.duration_ns = 0;
+        if (payload[3]) event.thread = find_thread(capture, index, 0, string_of(r, payload[3]));
+      }
+      if (record->kind == HSC_RECORD_COUNTER || record->kind >= HSC_RECORD_FLOW_BEGIN) event.value = payload[0];
+      hsc_bytes_append(&capture->events, &event, sizeof event);
+    }
+  }
+  HSC_GOTO(hsc_bytes_status(&capture->events));
+  HSC_GOTO(hsc_bytes_status(&ends));
+  const end_ref *end = (const end_ref *)ends.data;
+  for (size_t i = 0; i < ends.size / sizeof *end; i++) {
+    const uint64_t *payload = (const uint64_t *)(end[i].record + 1);
+    hsc_event *event = table_find(&table, payload[0], (hsc_event *)capture->events.data);
+    if (!event) continue;   // its begin was in a chunk that was given away
+    event->open = false;
+    event->duration_ns = to_ns(capture, r, end[i].record->ticks) - event->start_ns;
+    if (event->duration_ns < 0) capture->backward++, event->duration_ns = 0;
+    event->end_attrs = (const hsc_trace_attr *)(payload + 1);
+    event->end_attr_count = end[i].record->attr_count;
+  }
+done:
+  hsc_free(table.spans);
+  hsc_free(table.events);
+  hsc_bytes_deinit(&ends);
+  return status;
+}
+
+// ---- the whole capture ----------------------------------------------------------------------------------------------------------
+
+static hsc_status *add_ring(hsc_capture *capture, const char *path) {
+  ring r = {0};
+  hsc_status *status = map_file(path, &r);
+  if (!status) status = check_header(path, &r);
+  if (status) {
+    if (r.bytes) munmap((void *)r.bytes, r.size);
+    return status;
+  }
+  if (capture->ring_count == capture->ring_capacity) {
+    int capacity = capture->ring_capacity ? 2 * capture->ring_capacity : 8;
+    ring *rings = hsc_realloc(capture->rings, (size_t)capacity * sizeof *rings);
+    if (!rings) {
+      munmap((void *)r.bytes, r.size);
+      return hsc_status_out_of_memory();
+    }
+    capture->rings = rings;
+    capture->ring_capacity = capacity;
+  }
+  capture->rings[capture->ring_count++] = r;
+  return NULL;
+}
+
+static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static hsc_status *add_directory(hsc_capture *capture, const char *path, DIR *directory) {
+  hsc_bytes names = {0};   // of char *, in the arena
+  for (struct dirent *entry; (entry = readdir(directory));) {
+    if (!hsc_ends_with(entry->d_name, ".ring")) continue;
+    char *full = hsc_arena_printf(capture->arena, "%s/%s", path, entry->d_name);
+    hsc_bytes_append(&names, &full, sizeof full);
+  }
+  size_t count = names.size / sizeof(char *);
+  if (count) qsort(names.data, count, sizeof(char *), compare_names);
+  hsc_status *last = NULL;
+  for (size_t i = 0; i < count; i++) {
+    hsc_status *status = add_ring(capture, ((char **)names.data)[i]);
+    if (!status) continue;
+    hsc_bytes_printf(&capture->notes, "%s\n", hsc_status_message(status));
+    hsc_status_free(last);
+    last = status;
+  }
+  hsc_bytes_deinit(&names);
+  if (capture->ring_count || !last) hsc_status_free(last), last = NULL;
+  if (!capture->ring_count && !last) return HSC_ERR(NOT_FOUND, "%s holds no ring files", path);
+  return last;
+}
+
+static int compare_events(const void *a, const void *b) {
+  const hsc_event *x = a, *y = b;
+  if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
+  if (x->duration_ns != y->duration_ns) return x->duration_ns > y->duration_ns ? -1 : 1;
+  return x->span < y->span ? -1 : x->span > y->span;
+}
+
+static void note_process(hsc_capture *capture, const hsc_capture_process *p) {
+  if (p->lost_events) hsc_bytes_printf(&capture->notes, "process %lld (%s): %llu events were lost for want of room\n", (long long)p->pid, p->label, (unsigned long long)p->lost_events);
+  if (p->lost_attrs) hsc_bytes_printf(&capture->notes, "process %lld: %llu attributes were lost\n", (long long)p->pid, (unsigned long long)p->lost_attrs);
+  if (p->torn_records) hsc_bytes_printf(&capture->notes, "process %lld: %llu damaged records were skipped\n", (long long)p->pid, (unsigned long long)p->torn_records);
+  if (!p->closed) hsc_bytes_printf(&capture->notes, "process %lld (%s) did not end its recording: it runs still, or was killed\n", (long long)p->pid, p->label);
+}
+
+// Nesting depth on each thread, from the sorted events.
+static hsc_status *find_depths(hsc_capture *capture) {
+  enum { MAX_OPEN = 256 };
+  int threads = hsc_capture_thread_count(capture);
+  int64_t *ends = HSC_NEW_ARRAY(capture->arena, int64_t, (size_t)threads * MAX_OPEN);
+  int *depths = HSC_NEW_ARRAY(capture->arena, int, threads);
+  if (threads && (!ends || !depths)) return hsc_status_out_of_memory();
+  hsc_event *events = (hsc_event *)capture->events.data;
+  for (size_t i = 0; i < hsc_capture_event_count(capture); i++) {
+    hsc_event *event = &events[i];
+    int64_t *open = ends + (size_t)event->thread * MAX_OPEN;
+    int *depth = &depths[event->thread];
+    while (*depth > 0 && open[*depth - 1] <= event->start_ns) (*depth)--;
+    event->depth = *depth;
+    bool span = event->kind == HSC_RECORD_BEGIN || event->kind == HSC_RECORD_COMPLETE;
+    if (span && *depth < MAX_OPEN) open[(*depth)++] = event->start_ns + event->duration_ns;
+  }
+  return NULL;
+}
+
+static hsc_status *read_all(hsc_capture *capture) {
+  capture->processes = HSC_NEW_ARRAY(capture->arena, hsc_capture_process, capture->ring_count);
+  if (!capture->processes) return hsc_status_out_of_memory();
+  double fallback = 0;
+  for (int i = 0; i < capture->ring_count; i++) {
+    ring *r = &capture->rings[i];
+    if (r->ns_per_tick == 0) r->ns_per_tick = fallback ? fallback : (fallback = measured_ns_per_tick());
+    if (i == 0 || r->header.first_raw_ns < capture->base_raw_ns) {
+      capture->base_raw_ns = r->header.first_raw_ns;
+      capture->base_wall_ns = r->header.first_wall_ns;
+    }
+  }
+  for (int i = 0; i < capture->ring_count; i++) {
+    ring *r = &capture->rings[i];
+    hsc_ring_header *h = &r->header;
+    h->label[sizeof h->label - 1] = h->command[sizeof h->command - 1] = 0;
+    capture->processes[i] = (hsc_capture_process){.label = h->label, .command = h->command, .pid = h->pid, .parent_pid = h->parent_pid, .trace_id_high = h->trace_id_high,
+        .trace_id_low = h->trace_id_low, .lost_events = h->lost_events, .lost_attrs = h->lost_attrs, .closed = h->closed == 1, .start_ns = h->first_raw_ns - capture->base_raw_ns};
+    HSC_TRY(read_strings(capture, r));
+    size_t first = hsc_capture_event_count(capture);
+    HSC_TRY(read_events(capture, i));
+    hsc_capture_process *p = &capture->processes[i];
+    p->end_ns = to_ns(capture, r, h->last_ticks);
+    hsc_event *events = (hsc_event *)capture->events.data;
+    for (size_t e = first; e < hsc_capture_event_count(capture); e++)
+      if (events[e].start_ns + events[e].duration_ns > p->end_ns) p->end_ns = events[e].start_ns + events[e].duration_ns;
+    for (size_t e = first; e < hsc_capture_event_count(capture); e++)
+      if (events[e].open) events[e].duration_ns = p->end_ns - events[e].start_ns;
+    note_process(capture, p);
+  }
+  if (capture->backward) hsc_bytes_printf(&capture->notes, "%llu spans ended before they began: the clock went back; their duration is given as 0\n", (unsigned long long)capture->backward);
+  if (capture->events.size) qsort(capture->events.data, hsc_capture_event_count(capture), sizeof(hsc_event), compare_events);
+  return find_depths(capture);
+}
+
+hsc_status *hsc_capture_open(const char *path, hsc_capture **out_capture) {
+  *out_capture = NULL;
+  hsc_capture *capture = hsc_alloc(sizeof *capture);
+  if (!capture) return hsc_status_out_of_memory();
+  hsc_status *status = NULL;
+  HSC_GOTO(hsc_arena_create(&capture->arena));
+  DIR *directory = opendir(path);
+  if (directory) {
+    status = add_directory(capture, path, directory);
+    closedir(directory);
+  } else {
+    status = add_ring(capture, path);
+  }
+  if (status) goto done;
+  HSC_GOTO(read_all(capture));
+  HSC_GOTO(hsc_bytes_status(&capture->threads));
+  HSC_GOTO(hsc_arena_status(capture->arena));
+  *out_capture = capture;
+  return NULL;
+done:
+  hsc_capture_close(capture);
+  return status;
+}
+
+void hsc_capture_close(hsc_capture *capture) {
+  if (!capture) return;
+  for (int i = 0; i < capture->ring_count; i++) munmap((void *)capture->rings[i].bytes, capture->rings[i].size);
+  hsc_free(capture->rings);
+  hsc_bytes_deinit(&capture->events);
+  hsc_bytes_deinit(&capture->threads);
+  hsc_bytes_deinit(&capture->notes);
+  hsc_arena_destroy(capture->arena);
+  hsc_free(capture);
+}
+
+size_t hsc_capture_event_count(const hsc_capture *capture) { return capture->events.size / sizeof(hsc_event); }
+const hsc_event *hsc_capture_events(const hsc_capture *capture) { return (const hsc_event *)capture->events.data; }
+int hsc_capture_process_count(const hsc_capture *capture) { return capture->ring_count; }
+const hsc_capture_process *hsc_capture_process_at(const hsc_capture *capture, int process) { return &capture->processes[process]; }
+int hsc_capture_thread_count(const hsc_capture *capture) { return (int)(capture->threads.size / sizeof(hsc_capture_thread)); }
+const hsc_capture_thread *hsc_capture_thread_at(const hsc_capture *capture, int thread) { return (const hsc_capture_thread *)capture->threads.data + thread; }
+int64_t hsc_capture_start_wall_ns(const hsc_capture *capture) { return capture->base_wall_ns; }
+const char *hsc_capture_notes(const hsc_capture *capture) { return hsc_bytes_text(&capture->notes); }
+
+const char *hsc_capture_string(const hsc_capture *capture, int32_t process, uint64_t number) {
+  return process >= 0 && process < capture->ring_count ? string_of(&capture->rings[process], number) : "";
+}
+
+const hsc_trace_attr *hsc_event_attr(const hsc_capture *capture, const hsc_event *event, const char *key) {
+  for (int i = 0; i < event->end_attr_count; i++)
+    if (!strcmp(hsc_capture_string(capture, event->process, event->end_attrs[i].key), key)) return &event->end_attrs[i];
+  for (int i = 0; i < event->attr_count; i++)
+    if (!strcmp(hsc_capture_string(capture, event->process, event->attrs[i].key), key)) return &event->attrs[i];
+  return NULL;
+}

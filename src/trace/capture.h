@@ -1,0 +1,63 @@
+// capture.h - reads captures back: ring files become events on one time line, in nanoseconds.
+//
+// A capture is a directory of ring files, or one ring file. Each ring is a process (or a library in one) with its threads. What a killed
+// process left is read as far as it was committed; spans that were open then have `open` set and end at the last moment of their ring.
+// Foreign bytes are never trusted: sizes, numbers and offsets are checked before use; what is damaged is skipped, counted, and said in `notes`.
+// Memory: everything borrowed from the capture lives until hsc_capture_close.
+#pragma once
+
+#include "base/base.h"
+#include "hloscope/trace.h"
+#include "trace/ring_format.h"
+
+typedef struct hsc_capture hsc_capture;
+
+typedef struct hsc_event {
+  uint8_t kind;            // HSC_RECORD_BEGIN (a span, whether it ended or not), COMPLETE, INSTANT, COUNTER, FLOW_BEGIN, FLOW_END
+  uint8_t attr_count;
+  bool open;               // a span that had not ended
+  uint16_t category;       // hsc_category bit; 0 = none
+  int32_t process;         // index into hsc_capture_process
+  int32_t thread;          // index into hsc_capture_thread: the line it is shown on
+  int32_t depth;           // nesting on its thread, 0 = outermost
+  const char *name;
+  int64_t start_ns;        // since the capture's first moment
+  int64_t duration_ns;     // spans; 0 for the others. Never negative: a clock that went back is counted in the notes.
+  uint64_t span, parent;   // numbers in the process; 0 = none
+  uint64_t value;          // COUNTER: the double's bits; FLOW: its id
+  const hsc_trace_attr *attrs;        // [attr_count], those of the begin; string numbers are resolved by hsc_capture_string
+  const hsc_trace_attr *end_attrs;    // [end_attr_count], those of the end
+  uint8_t end_attr_count;
+} hsc_event;
+
+typedef struct hsc_capture_process {
+  const char *label, *command;
+  int64_t pid, parent_pid;
+  uint64_t trace_id_high, trace_id_low;
+  int64_t start_ns, end_ns;      // of the ring, on the capture's time line
+  uint64_t lost_events, lost_attrs, torn_records;
+  bool closed;                   // in an orderly way
+} hsc_capture_process;
+
+typedef struct hsc_capture_thread {
+  int32_t process;
+  int64_t tid;                   // kernel thread; 0 for a track that is no thread
+  const char *name;              // "" = none
+} hsc_capture_thread;
+
+// Errors: NOT_FOUND, DATA_LOSS (no ring could be read), FAILED_PRECONDITION (written by a newer hloscope; says both versions).
+HSC_MUST_USE hsc_status *hsc_capture_open(const char *path, hsc_capture **out_capture);
+void hsc_capture_close(hsc_capture *capture);
+
+size_t hsc_capture_event_count(const hsc_capture *capture);
+const hsc_event *hsc_capture_events(const hsc_capture *capture);   // sorted by start; a parent stands before its children
+int hsc_capture_process_count(const hsc_capture *capture);
+const hsc_capture_process *hsc_capture_process_at(const hsc_capture *capture, int process);
+int hsc_capture_thread_count(const hsc_capture *capture);
+const hsc_capture_thread *hsc_capture_thread_at(const hsc_capture *capture, int thread);
+int64_t hsc_capture_start_wall_ns(const hsc_capture *capture);     // since the epoch, of the first moment
+const char *hsc_capture_string(const hsc_capture *capture, int32_t process, uint64_t number);   // "" when unknown
+// The attribute named `key` of the event, looked for at the end first; NULL = none.
+const hsc_trace_attr *hsc_event_attr(const hsc_capture *capture, const hsc_event *event, const char *key);
+const char *hsc_capture_notes(const hsc_capture *capture);         // newline-separated: losses, damage, unclosed rings; "" = none
+const char *hsc_category_text(uint32_t category);                  // "execute"; "" when it is none

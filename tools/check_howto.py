@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Does what docs/howto says on a scratch copy of the tree, so that a checklist that has gone stale fails (TAP on stdout).
+
+    tools/check_howto.py            takes about half a minute: the copy is built
+
+add-a-command.md: a row, a file, a page and a golden case make a command.   add-a-fuzz-target.md: a file, a corpus and a row make a target.
+"""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+COMMAND = """// cmd_greet.c - hloscope greet: a command made by the checklist.
+#include "cli/command.h"
+
+typedef struct greet_args {
+  const char *name;
+  int64_t count;
+} greet_args;
+
+static const hsc_option options[] = {
+    HSC_POSITIONAL(greet_args, name, "NAME", HSC_REQUIRED, "whom to greet"),
+    HSC_OPTION_INT_FROM(greet_args, count, "count|n", "N", 1, 1, "how often"),
+    HSC_OPTION_END,
+};
+
+static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
+  const greet_args *args = args_of_command;
+  hsc_table *table = NULL;
+  HSC_TRY(hsc_table_create("greetings", &table));
+  hsc_table_column(table, "text", "");
+  for (int64_t i = 0; i < args->count; i++) {
+    hsc_table_row(table);
+    hsc_table_printf(table, "hello %s", args->name);
+  }
+  return hsc_cli_table(cli, table);
+}
+
+const hsc_command_body hsc_command_greet = {.options = options, .args_bytes = sizeof(greet_args), .run = run};
+"""
+
+FUZZ = """// fuzz_greet.c - a target made by the checklist: texts of any bytes have a width.
+#include <stdlib.h>
+
+#include "base/base.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  hsc_bytes out = {0};
+  hsc_json json;
+  hsc_json_init(&json, &out, 0);
+  hsc_json_string_n(&json, (const char *)data, size);
+  if (out.size < 2) abort();
+  hsc_bytes_deinit(&out);
+  return 0;
+}
+"""
+
+
+class Scratch:
+    def __init__(self, folder: pathlib.Path):
+        self.root = folder / "hloscope"
+        self.number = 0
+        self.failed = 0
+        files = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
+        for name in files:
+            source = ROOT / name
+            if not name or not source.is_file():
+                continue
+            target = self.root / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target)
+
+    def write(self, name: str, text: str) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def insert(self, name: str, before: str, line: str) -> None:
+        path = self.root / name
+        text = path.read_text(encoding="utf-8")
+        assert before in text, f"{name}: no {before}"
+        path.write_text(text.replace(before, line + before, 1), encoding="utf-8")
+
+    def check(self, rule: str, command: list[str], pattern: str = "", code: int = 0) -> None:
+        """The command ends with the code, and what it prints matches."""
+        done = subprocess.run(["sh", "-c", '"$0" "$@" 2>&1', *command], cwd=self.root, capture_output=True, text=True, check=False)
+        output = done.stdout + done.stderr
+        good = done.returncode == code and re.search(pattern, output)
+        self.number += 1
+        self.failed += not good
+        print(f"{'ok' if good else 'not ok'} {self.number} - {rule}", flush=True)
+        if not good:
+            print(f"# {' '.join(command)} ended with {done.returncode}; wanted {code} and {pattern!r}")
+            for line in output.splitlines()[-40:]:
+                print(f"# {line}", flush=True)
+
+
+def main() -> int:
+    if not (ROOT / ".git").exists():
+        print("1..0 # SKIP the tree is not a git checkout")
+        return 0
+    print("1..8", flush=True)
+    with tempfile.TemporaryDirectory(prefix="hloscope-howto-") as folder:
+        tree = Scratch(pathlib.Path(folder))
+        tree.insert("src/cli/commands.def", "// clang-format on", 'COMMAND(greet, HOUSE, TEXT | JSON, "Greets")\n')
+        tree.write("src/cli/cmd_greet.c", COMMAND)
+        tree.write("tests/golden/greet/greets-as-often-as-told/cmd", "greet -n 2 you\n")
+        tree.write("tests/fuzz/fuzz_greet.c", FUZZ)
+        tree.write("tests/fuzz/corpus/greet/plain", "hello")
+        tree.insert("tests/fuzz/meson.build", "}\nforeach", "  'greet': [base_dep],\n")
+        tree.check("the_build_finds_a_new_command_by_its_row", ["meson", "setup", "build"])
+        tree.check("it_builds", ["ninja", "-C", "build", "hloscope", "tests/fuzz/fuzz_replay_greet"])
+        tree.check("it_runs", ["build/hloscope", "greet", "you"], "hello you")
+        tree.check("the_missing_page_is_told", ["python3", "tools/command_pages.py", "build/hloscope", "--check"], r"greet\.md: missing", 1)
+        subprocess.run(["python3", "tools/command_pages.py", "build/hloscope"], cwd=tree.root, check=False, capture_output=True)
+        tree.check("the_page_is_made", ["grep", "-e", "--count N", "docs/commands/greet.md"], "how often")
+        tree.check("the_golden_case_is_written", ["python3", "tools/golden.py", "build/hloscope", "--update", "greet"], r"\+hello you")
+        tree.check("the_golden_case_holds", ["python3", "tools/golden.py", "build/hloscope", "greet"], "ok 1 - greet/greets-as-often-as-told")
+        tree.check("the_corpus_is_replayed", ["build/tests/fuzz/fuzz_replay_greet", "tests/fuzz/corpus/greet"], "ok 1 - plain")
+        return 1 if tree.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
