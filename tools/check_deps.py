@@ -21,14 +21,14 @@ MAY_USE = {
     "trace": ["base"],
     "cpu": ["passes", "trace"],
     "pjrt": ["base", "trace"],
-    "plugin": ["cpu", "formats", "trace"],  # and pjrt/abi.h, see ONLY
+    "plugin": ["cpu", "formats", "trace"],  # and the facts of pjrt, see ONLY
     "views": ["trace", "hlo", "formats", "report"],
     "lab": ["pjrt", "views", "formats", "transform", "report"],
     "doctor": ["base", "pjrt", "report"],
     "cli": ["lab", "doctor", "report", "passes", "cpu", "plugin", "views", "pjrt", "transform", "formats"],
 }
 # (folder, used folder): the only headers of it that may be included
-ONLY = {("plugin", "pjrt"): {"pjrt/abi.h"}}
+ONLY = {("plugin", "pjrt"): {"pjrt/abi.h", "pjrt/functions.def"}}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 

@@ -1,0 +1,346 @@
+// plugin_loaded.c - programs on the device: compile, load, run.
+//
+// Running is synchronous, on the caller's thread (the device's own threads help with large work): when Execute returns, outputs are there. A run in
+// the steady state allocates nothing: objects and blocks of outputs come from the client's free lists, the completion event is the ready event.
+#include "plugin/plugin_internal.h"
+
+hsc_status *hsc__loaded_create(PJRT_Client *client, hsc__program *program, PJRT_LoadedExecutable **out_loaded) {
+  PJRT_LoadedExecutable *loaded = hsc_alloc(sizeof *loaded);
+  if (!loaded) {
+    hsc__program_release(program);
+    return hsc_status_out_of_memory();
+  }
+  hsc__client_retain(client);
+  loaded->client = client;
+  loaded->program = program;
+  loaded->device = client->device_list[program->device];
+  loaded->device_list[0] = loaded->device;
+  *out_loaded = loaded;
+  return NULL;
+}
+
+HSC_ENTRY(PJRT_Client_Compile) {
+  HSC_CHECK_ARGS(PJRT_Client_Compile, executable);
+  hsc__program *program = NULL;
+  hsc_view options = {args->compile_options, args->compile_options ? args->compile_options_size : 0};
+  HSC_PJRT_TRY(hsc__program_compile(args->client->device, args->program, options, args->client->device_count, &program));
+  return hsc__error_of(hsc__loaded_create(args->client, program, &args->executable));
+}
+
+HSC_ENTRY(PJRT_Executable_DeserializeAndLoad) {
+  HSC_CHECK_ARGS(PJRT_Executable_DeserializeAndLoad, loaded_executable);
+  hsc__program *program = NULL;
+  hsc_view options = {0};
+  if (HSC_ARGS_HAVE(PJRT_Executable_DeserializeAndLoad, overridden_serialized_compile_options_size) && args->overridden_serialized_compile_options)
+    options = (hsc_view){args->overridden_serialized_compile_options, args->overridden_serialized_compile_options_size};
+  HSC_PJRT_TRY(hsc__program_load(args->client->device, (hsc_view){args->serialized_executable, args->serialized_executable_size}, options,
+                                 args->client->device_count, &program));
+  return hsc__error_of(hsc__loaded_create(args->client, program, &args->loaded_executable));
+}
+
+HSC_ENTRY(PJRT_LoadedExecutable_Destroy) {
+  HSC_CHECK_ARGS(PJRT_LoadedExecutable_Destroy, executable);
+  PJRT_LoadedExecutable *loaded = args->executable;
+  if (!loaded) return NULL;
+  hsc__program_release(loaded->program);
+  hsc__client_release(loaded->client);
+  hsc_free(loaded);
+  return NULL;
+}
+
+HSC_ENTRY(PJRT_LoadedExecutable_GetExecutable) {
+  HSC_CHECK_ARGS(PJRT_LoadedExecutable_GetExecutable, executable);
+  args->executable = hsc_alloc(sizeof *args->executable);
+  if (!args->executable) return hsc__error_of(hsc_status_out_of_memory());
+  hsc__program_retain(args->loaded_executable->program);
+  args->executable->program = args->loaded_executable->program;
+  return NULL;
+}
+
+HSC_ENTRY(PJRT_LoadedExecutable_AddressableDevices) {
+  HSC_CHECK_ARGS(PJRT_LoadedExecutable_AddressableDevices, num_addressable_devices);
+  args->addressable_devices = args->executable->device_list;
+  args->num_addressable_devices = 1;
+  return NULL;
+}
+
+HSC_ENTRY(PJRT_LoadedExecutable_AddressableDeviceLogicalIds) {
+  HSC_CHECK_ARGS(PJRT_LoadedExecutable_AddressableDeviceLogicalIds, num_addressable_device_logical_ids);
+  args->addressable_device_logical_ids = args->executable->logical_ids;
+  args->num_addressable_device_logical_ids = 1;
+  return NULL;
+}
+
+static void delete_assignment(PJRT_DeviceAssignmentSerialized *assignment) { hsc_free(assignment); }
+
+// DeviceAssignmentProto { replica_count 1, computation_count 1, computation_devices { replica_device_ids: [device] } }
+HSC_ENTRY(PJRT_LoadedExecutable_GetDeviceAssignment) {
+  HSC_CHECK_ARGS(PJRT_LoadedExecutable_GetDeviceAssignment, serialized_device_assignment_deleter);
+  unsigned char *bytes = hsc_alloc(16);
+  if (!bytes) return hsc__error_of(hsc_status_out_of_memory());
+  const unsigned char assignment[] = {0x08, 1, 0x10, 1, 0x1a, 3, 0x0a, 1, (unsigned char)args->executable->device->index};
+  _Static_assert(HSC_PLUGIN_MAX_DEVICES < 128, "a device number is one byte");
+  memcpy(bytes, assignment, sizeof assignment);
+  args->serialized_bytes = (const char *)bytes;
+  args->serialized_bytes_size = sizeof assignment;
+  args->serialized_device_assignment = (PJRT_DeviceAssignmentSerialized *)bytes;
+  args->serialized_device_assignment_deleter = delete_assignment;
+  return NULL;
+}
+
+HSC_ENTRY(PJRT_LoadedExecutable_Delete) {
+  HSC_CHECK_ARGS(PJRT_LoadedExecutable_Delete, executable);
+  atomic_store(&args->executable->deleted, true);
+  return NULL;
+}
+
+HSC_ENTRY(PJRT_LoadedExecutable_IsDeleted) {
+  HSC_CHECK_ARGS(PJRT_LoadedExecutable_IsDeleted, is_deleted);
+  args->is_deleted = atomic_load(&args->executable->deleted);
+  return NULL;
+}
+
+HSC_ENTRY(PJRT_LoadedExecutable_Fingerprint) {
+  HSC_CHECK_ARGS(PJRT_LoadedExecutable_Fingerprint, executable_fingerprint_size);
+  args->executable_fingerprint = args->executable->program->fingerprint;
+  args->executable_fingerprint_size = 32;
+  return NULL;
+}
+
+struct PJRT_ExecuteContext {
+  int unused;
+};
+
+// Carries user data for custom calls; made and freed for hosts that pass one with each execution.
+HSC_ENTRY(PJRT_ExecuteContext_Create) {
+  HSC_CHECK_ARGS(PJRT_ExecuteContext_Create, context);
+  args->context = hsc_alloc(sizeof *args->context);
+  return args->context ? NULL : hsc__error_of(hsc_status_out_of_memory());
+}
+
+HSC_ENTRY(PJRT_ExecuteContext_Destroy) {
+  HSC_CHECK_ARGS(PJRT_ExecuteContext_Destroy, context);
+  hsc_free(args->context);
+  return NULL;
+}
+
+// ---- execute --------------------------------------------------------------------------------------------------------------------
+
+enum { INLINE_COUNT = 48 };
+
+// One execution's working state; arrays are on the stack up to INLINE_COUNT inputs and outputs.
+typedef struct run {
+  PJRT_LoadedExecutable *loaded;
+  hsc__program *program;
+  PJRT_Client *client;
+  PJRT_Buffer *const *arguments;
+  hsc__block **pinned;            // [input_count] referenced while running
+  const void **inputs;            // [input_count]
+  void **outputs;                 // [output_count]
+  PJRT_Buffer **results;          // [output_count]; NULL until made
+  bool *take;                     // [input_count] donated now; only when the program donates
+  int pinned_count, result_count;
+} run;
+
+static hsc_status *wrong_argument(const run *r, int i) {
+  const PJRT_Buffer *buffer = r->arguments[i];
+  hsc_bytes given = {0}, wanted = {0};
+  hsc_shape shape = {.type = buffer->type, .rank = buffer->rank, .dims = buffer->dims};
+  hsc_shape_print(&shape, false, &given);
+  hsc_shape_print(&r->program->inputs[i], false, &wanted);
+  hsc_status *status = HSC_ERR(INVALID_ARGUMENT, "%s: argument %d is %s; the program wants %s", hsc_cpu_executable_name(r->program->executable), i,
+                               hsc_bytes_text(&given), hsc_bytes_text(&wanted));
+  hsc_bytes_deinit(&given);
+  hsc_bytes_deinit(&wanted);
+  return status;
+}
+
+static bool fits(const PJRT_Buffer *buffer, const hsc_shape *shape) {
+  if (buffer->type != shape->type || buffer->rank != shape->rank) return false;
+  for (int i = 0; i < buffer->rank; i++)
+    if (buffer->dims[i] != shape->dims[i]) return false;
+  return true;
+}
+
+// Contents that are still to come are waited for before the lock is taken.
+static PJRT_Error *check_arguments(run *r) {
+  for (int i = 0; i < r->program->input_count; i++) {
+    PJRT_Buffer *buffer = r->arguments[i];
+    if (buffer->client != r->client) return hsc__error_of(HSC_ERR(INVALID_ARGUMENT, "argument %d belongs to another client", i));
+    if (!fits(buffer, &r->program->inputs[i])) return hsc__error_of(wrong_argument(r, i));
+    if (buffer->ready) {
+      PJRT_Error *error = hsc__event_wait(buffer->ready);
+      if (error) return error;
+    }
+  }
+  return NULL;
+}
+
+// Which arguments the program may take: those that it donates, without those that the host keeps.
+static void find_donations(run *r, const PJRT_ExecuteOptions *options) {
+  const hsc__program *p = r->program;
+  memcpy(r->take, p->donated, (size_t)p->input_count);
+  if (!options || options->struct_size < HSC_PJRT_SIZE_TO(PJRT_ExecuteOptions, num_non_donatable_input_indices)) return;
+  for (size_t i = 0; i < options->num_non_donatable_input_indices; i++) {
+    int64_t index = options->non_donatable_input_indices[i];
+    if (index >= 0 && index < p->input_count) r->take[index] = false;
+  }
+}
+
+// Under the lock: a reference on every input's block.
+static hsc_status *pin_locked(run *r) {
+  hsc__program *p = r->program;
+  for (int i = 0; i < p->input_count; i++) {
+    hsc__block *block = r->arguments[i]->block;
+    if (__builtin_expect(!block, 0))
+      return HSC_ERR(INVALID_ARGUMENT, "%s: the buffer of argument %d has been deleted or donated", hsc_cpu_executable_name(p->executable), i);
+    block->references++;
+    r->pinned[r->pinned_count++] = block;
+    r->inputs[i] = block->data;
+  }
+  return NULL;
+}
+
+// Under the lock: a buffer that is donated must be one argument only.
+static hsc_status *check_donations_locked(run *r) {
+  hsc_status *status = NULL;
+  int count = r->program->input_count, twice = -1;
+  for (int i = 0; i < count; i++) {
+    if (!r->take[i]) continue;
+    if (r->arguments[i]->donated_now) twice = i;
+    r->arguments[i]->donated_now = true;
+  }
+  for (int i = 0; i < count; i++)
+    if (!r->take[i] && r->arguments[i]->donated_now) twice = i;
+  for (int i = 0; i < count; i++)
+    if (r->take[i]) r->arguments[i]->donated_now = false;
+  if (twice >= 0)
+    status = HSC_ERR(INVALID_ARGUMENT, "%s: the buffer of argument %d is donated, and is another argument of the same call as well",
+                     hsc_cpu_executable_name(r->program->executable), twice);
+  return status;
+}
+
+// An output takes the memory of a donated input when nobody else sees that memory: the argument itself and our pin are all.
+static hsc__block *take_input_locked(run *r, int output) {
+  int input = r->program->donates ? r->program->alias[output] : -1;
+  if (input < 0 || !r->take[input]) return NULL;
+  hsc__block *block = r->pinned[input];
+  if (block->references != 2 || block->read_only || r->arguments[input]->external_count > 0) return NULL;
+  block->references++;
+  return block;
+}
+
+static void make_results_locked(run *r) {
+  hsc__program *p = r->program;
+  for (int i = 0; i < p->output_count; i++) {
+    PJRT_Buffer *buffer = hsc__buffer_pop_locked(r->client);
+    if (!buffer) break;
+    buffer->block = take_input_locked(r, i);
+    if (!buffer->block) buffer->block = hsc__block_pop_locked(r->client, p->output_bytes[i]);
+    r->results[r->result_count++] = buffer;
+    hsc__client_retain(r->client);
+  }
+}
+
+// Whatever the free lists did not have; then shapes and addresses.
+static hsc_status *complete_results(run *r) {
+  hsc__program *p = r->program;
+  while (r->result_count < p->output_count) {
+    PJRT_Buffer *buffer = hsc__buffer_new(r->client);
+    if (!buffer) return hsc_status_out_of_memory();
+    pthread_mutex_lock(&r->client->lock);
+    buffer->block = take_input_locked(r, r->result_count);
+    pthread_mutex_unlock(&r->client->lock);
+    r->results[r->result_count++] = buffer;
+  }
+  for (int i = 0; i < p->output_count; i++) {
+    PJRT_Buffer *buffer = r->results[i];
+    const hsc_shape *shape = &p->outputs[i];
+    if (!buffer->block) buffer->block = hsc__block_take(r->client, p->output_bytes[i]);
+    if (!buffer->block) return HSC_ERR(RESOURCE_EXHAUSTED, "no memory for output %d of %zu bytes", i, p->output_bytes[i]);
+    if (!hsc__buffer_set_shape(buffer, shape->type, shape->rank, shape->dims, p->output_bytes[i])) return hsc_status_out_of_memory();
+    buffer->device = r->loaded->device;
+    r->outputs[i] = buffer->block->data;
+  }
+  return NULL;
+}
+
+static void unpin(run *r) {
+  hsc__free_blocks free_blocks = {0};
+  pthread_mutex_lock(&r->client->lock);
+  for (int i = 0; i < r->pinned_count; i++) hsc__block_release_locked(r->client, r->pinned[i], &free_blocks);
+  if (r->program->donates)
+    for (int i = 0; i < r->pinned_count; i++) {
+      if (!r->take[i]) continue;
+      hsc__block_release_locked(r->client, r->arguments[i]->block, &free_blocks);
+      r->arguments[i]->block = NULL;
+    }
+  pthread_mutex_unlock(&r->client->lock);
+  if (free_blocks.first) hsc__blocks_finish(r->client, &free_blocks);
+}
+
+static PJRT_Error *run_prepared(run *r) {
+  pthread_mutex_lock(&r->client->lock);
+  hsc_status *status = pin_locked(r);
+  if (!status && r->program->donates) status = check_donations_locked(r);
+  if (!status) make_results_locked(r);
+  pthread_mutex_unlock(&r->client->lock);
+  if (!status) status = complete_results(r);
+  if (!status) status = hsc_cpu_execute(r->program->executable, r->inputs, r->outputs);
+  if (status && r->program->donates) memset(r->take, 0, (size_t)r->program->input_count);  // a run that failed takes nothing
+  unpin(r);
+  for (int i = 0; status && i < r->result_count; i++) {
+    hsc__buffer_free(r->results[i]);
+    r->results[i] = NULL;
+  }
+  return hsc__error_of(status);
+}
+
+static PJRT_Error *execute(PJRT_LoadedExecutable_Execute_Args *args, run *r) {
+  PJRT_Error *error = check_arguments(r);
+  if (error) return error;
+  if (r->program->donates) find_donations(r, args->options);
+  return run_prepared(r);
+}
+
+static hsc_status *check_call(const PJRT_LoadedExecutable_Execute_Args *args) {
+  const hsc__program *p = args->executable->program;
+  const PJRT_ExecuteOptions *options = args->options;
+  const char *name = hsc_cpu_executable_name(p->executable);
+  if (atomic_load_explicit(&args->executable->deleted, memory_order_relaxed)) return HSC_ERR(FAILED_PRECONDITION, "%s has been deleted", name);
+  if (args->num_devices != 1) return HSC_ERR(INVALID_ARGUMENT, "%s: arguments for %zu devices; it runs on 1", name, args->num_devices);
+  if (args->num_args != (size_t)p->input_count)
+    return HSC_ERR(INVALID_ARGUMENT, "%s: %zu arguments; it has %d", name, args->num_args, p->input_count);
+  if (args->execute_device && args->execute_device->client != args->executable->client)
+    return HSC_ERR(INVALID_ARGUMENT, "%s: the device belongs to another client", name);
+  if (options && (options->num_send_ops > 0 || options->num_recv_ops > 0))
+    return HSC_ERR(UNIMPLEMENTED, "%s: send and receive callbacks: not supported", name);
+  return NULL;
+}
+
+HSC_ENTRY(PJRT_LoadedExecutable_Execute) {
+  HSC_CHECK_ARGS(PJRT_LoadedExecutable_Execute, execute_device);
+  hsc_status *status = check_call(args);
+  if (__builtin_expect(status != NULL, 0)) return hsc__error_of(status);
+  hsc__program *p = args->executable->program;
+  size_t ins = (size_t)p->input_count, outs = (size_t)p->output_count;
+  hsc__block *pinned[INLINE_COUNT];
+  const void *inputs[INLINE_COUNT];
+  void *outputs[INLINE_COUNT];
+  bool take[INLINE_COUNT];
+  run r = {.loaded = args->executable, .program = p, .client = args->executable->client, .arguments = args->argument_lists[0],
+           .pinned = pinned, .inputs = inputs, .outputs = outputs, .take = take, .results = args->output_lists[0]};
+  char *room = NULL;
+  if (ins > INLINE_COUNT || outs > INLINE_COUNT) {
+    room = hsc_alloc(ins * (sizeof *pinned + sizeof *inputs + sizeof *take) + outs * sizeof *outputs);
+    if (!room) return hsc__error_of(hsc_status_out_of_memory());
+    r.pinned = (hsc__block **)(void *)room;
+    r.inputs = (const void **)(void *)(r.pinned + ins);
+    r.outputs = (void **)(void *)(r.inputs + ins);
+    r.take = (bool *)(r.outputs + outs);
+  }
+  PJRT_Error *error = execute(args, &r);
+  hsc_free(room);
+  if (!error && args->device_complete_events) args->device_complete_events[0] = hsc__event_ready();
+  return error;
+}

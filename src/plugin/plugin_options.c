@@ -1,0 +1,252 @@
+// plugin_options.c - reads CompileOptionsProto: replicas, partitions, device, and the XLA options that have a meaning here.
+//
+// An option can come from XLA_FLAGS, from executable_build_options.debug_options and from env_option_overrides; the later in this list wins, as in
+// XLA. Options of debug_options that mean nothing here are passed over: JAX sends all of them. An override that nobody knows is refused by name.
+// Field numbers: pjrt/pjrt_options.c, and xla/xla.proto for DebugOptions.
+#include "plugin/plugin_internal.h"
+
+#include <stdlib.h>
+
+enum { VARINT = 0, FIXED64 = 1, LENGTH = 2, FIXED32 = 5 };
+
+typedef enum option_type { OPTION_TEXT, OPTION_LIST, OPTION_BOOL, OPTION_INT } option_type;
+
+static const struct {
+  const char *name;
+  int field;              // in DebugOptions; 0 = not there
+  option_type type;
+  size_t offset;          // in hsc_cpu_compile_options
+  int64_t low, high;
+} options[] = {
+    {"xla_disable_hlo_passes", 30, OPTION_LIST, offsetof(hsc_cpu_compile_options, disable_hlo_passes), 0, 0},
+    {"xla_enable_hlo_passes_only", 124, OPTION_LIST, offsetof(hsc_cpu_compile_options, enable_hlo_passes_only), 0, 0},
+    {"xla_dump_to", 109, OPTION_TEXT, offsetof(hsc_cpu_compile_options, dump_to), 0, 0},
+    {"xla_dump_hlo_pass_re", 111, OPTION_TEXT, offsetof(hsc_cpu_compile_options, dump_hlo_pass_re), 0, 0},
+    {"xla_dump_module_metadata", 144, OPTION_BOOL, offsetof(hsc_cpu_compile_options, dump_module_metadata), 0, 0},
+    {"xla_backend_optimization_level", 31, OPTION_INT, offsetof(hsc_cpu_compile_options, backend_optimization_level), 0, 3},
+    {"hloscope_pass_fuel", 0, OPTION_INT, offsetof(hsc_cpu_compile_options, pass_fuel), -1, INT64_MAX},
+};
+
+// ---- wire format ----------------------------------------------------------------------------------------------------------------
+
+typedef struct reader {
+  const unsigned char *at, *end;
+} reader;
+
+typedef struct field {
+  int number, wire;
+  uint64_t value;   // varint, fixed
+  hsc_view bytes;   // length-delimited
+} field;
+
+static hsc_status *malformed(void) { return HSC_ERR(INVALID_ARGUMENT, "the compile options are not a CompileOptionsProto: malformed or cut off"); }
+
+static bool read_varint(reader *r, uint64_t *out_value) {
+  uint64_t value = 0;
+  for (int shift = 0; shift < 64; shift += 7) {
+    if (r->at == r->end) return false;
+    unsigned char byte = *r->at++;
+    value |= (uint64_t)(byte & 0x7f) << shift;
+    if (byte < 0x80) {
+      *out_value = value;
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool read_fixed(reader *r, size_t size, uint64_t *out_value) {
+  if ((size_t)(r->end - r->at) < size) return false;
+  *out_value = 0;
+  memcpy(out_value, r->at, size);
+  r->at += size;
+  return true;
+}
+
+static hsc_status *next_field(reader *r, field *out_field) {
+  uint64_t key = 0, size = 0;
+  bool fine = read_varint(r, &key) && key >> 3 > 0 && key >> 3 < (uint64_t)1 << 29;
+  *out_field = (field){.number = (int)(key >> 3), .wire = (int)(key & 7)};
+  if (fine) switch (out_field->wire) {
+      case VARINT: fine = read_varint(r, &out_field->value); break;
+      case FIXED64: fine = read_fixed(r, 8, &out_field->value); break;
+      case FIXED32: fine = read_fixed(r, 4, &out_field->value); break;
+      case LENGTH:
+        fine = read_varint(r, &size) && size <= (uint64_t)(r->end - r->at);
+        if (fine) {
+          out_field->bytes = (hsc_view){(const char *)r->at, (size_t)size};
+          r->at += size;
+        }
+        break;
+      default: fine = false;
+    }
+  return fine ? NULL : malformed();
+}
+
+static reader reader_of(hsc_view bytes) {
+  static const char empty[1];
+  const unsigned char *data = (const unsigned char *)(bytes.data ? bytes.data : empty);
+  return (reader){data, data + bytes.size};
+}
+
+// ---- setting one option ---------------------------------------------------------------------------------------------------------
+
+static int find_option(hsc_view name) {
+  for (size_t i = 0; i < HSC_COUNT_OF(options); i++)
+    if (hsc_view_equals_text(name, options[i].name)) return (int)i;
+  return -1;
+}
+
+static hsc_status *set_text(hsc__compile_settings *settings, int option, hsc_view text, bool append) {
+  const char **place = (const char **)(void *)((char *)&settings->cpu + options[option].offset);
+  if (append && *place)
+    *place = hsc_arena_printf(settings->arena, "%s,%.*s", *place, (int)text.size, text.data);
+  else
+    *place = text.size ? hsc_arena_strndup(settings->arena, text.data, text.size) : NULL;
+  return hsc_arena_status(settings->arena);
+}
+
+static hsc_status *set_number(hsc__compile_settings *settings, int option, int64_t value) {
+  char *place = (char *)&settings->cpu + options[option].offset;
+  if (options[option].type == OPTION_BOOL) {
+    *(bool *)place = value != 0;
+    return NULL;
+  }
+  if (value < options[option].low || value > options[option].high)
+    return HSC_ERR(INVALID_ARGUMENT, "option %s is %lld; it goes from %lld to %lld", options[option].name, (long long)value, (long long)options[option].low,
+                   (long long)options[option].high);
+  if (options[option].high == INT64_MAX)
+    *(int64_t *)(void *)place = value;
+  else
+    *(int *)(void *)place = (int)value;
+  return NULL;
+}
+
+// Text for any type, as XLA takes it: "True", "3", "a,b".
+static hsc_status *set_from_text(hsc__compile_settings *settings, int option, hsc_view text) {
+  char number[32] = {0}, *end;
+  switch (options[option].type) {
+    case OPTION_TEXT:
+    case OPTION_LIST: return set_text(settings, option, text, false);
+    case OPTION_BOOL:
+      if (hsc_view_equals_text(text, "True")) return set_number(settings, option, 1);
+      if (hsc_view_equals_text(text, "False")) return set_number(settings, option, 0);
+      return HSC_ERR(INVALID_ARGUMENT, "option %s: True or False is expected, not '%.*s'", options[option].name, (int)text.size, text.data);
+    case OPTION_INT:
+      memcpy(number, text.data, text.size < sizeof number - 1 ? text.size : sizeof number - 1);
+      long long value = strtoll(number, &end, 10);
+      if (end == number || *end) return HSC_ERR(INVALID_ARGUMENT, "option %s: a whole number is expected, not '%s'", options[option].name, number);
+      return set_number(settings, option, value);
+  }
+  return NULL;
+}
+
+// ---- messages -------------------------------------------------------------------------------------------------------------------
+
+static hsc_status *read_debug_options(hsc__compile_settings *settings, hsc_view bytes) {
+  bool listed[HSC_COUNT_OF(options)] = {false};  // the first element of a list replaces what XLA_FLAGS said, the others add
+  field f;
+  for (reader r = reader_of(bytes); r.at < r.end;) {
+    HSC_TRY(next_field(&r, &f));
+    for (size_t i = 0; i < HSC_COUNT_OF(options); i++) {
+      if (options[i].field != f.number) continue;
+      bool text = options[i].type == OPTION_TEXT || options[i].type == OPTION_LIST;
+      if (text != (f.wire == LENGTH)) return malformed();
+      if (text && f.bytes.size > 0) HSC_TRY(set_text(settings, (int)i, f.bytes, listed[i] && options[i].type == OPTION_LIST));
+      if (!text) HSC_TRY(set_number(settings, (int)i, (int64_t)f.value));
+      listed[i] = true;
+    }
+  }
+  return NULL;
+}
+
+// One device for one replica and partition; the id of the first is what matters.
+static hsc_status *read_device_assignment(hsc__compile_settings *settings, hsc_view bytes) {
+  field f, inner;
+  uint64_t id = 0;
+  for (reader r = reader_of(bytes); r.at < r.end;) {
+    HSC_TRY(next_field(&r, &f));
+    if (f.number != 3 || f.wire != LENGTH) continue;
+    for (reader devices = reader_of(f.bytes); devices.at < devices.end;) {
+      HSC_TRY(next_field(&devices, &inner));
+      if (inner.number != 1) continue;
+      if (inner.wire == LENGTH) {
+        reader ids = reader_of(inner.bytes);
+        if (ids.at == ids.end) continue;
+        if (!read_varint(&ids, &id)) return malformed();
+      } else {
+        id = inner.value;
+      }
+      if (settings->device < 0 && (int64_t)id >= 0) settings->device = id > INT32_MAX ? INT32_MAX : (int)id;
+    }
+  }
+  return NULL;
+}
+
+static hsc_status *read_build_options(hsc__compile_settings *settings, hsc_view bytes) {
+  field f;
+  for (reader r = reader_of(bytes); r.at < r.end;) {
+    HSC_TRY(next_field(&r, &f));
+    if (f.number == 3 && f.wire == LENGTH) HSC_TRY(read_debug_options(settings, f.bytes));
+    if (f.number == 4 && f.wire == VARINT) settings->replica_count = f.value > INT32_MAX ? INT32_MAX : (int)f.value;
+    if (f.number == 5 && f.wire == VARINT) settings->partition_count = f.value > INT32_MAX ? INT32_MAX : (int)f.value;
+    if (f.number == 9 && f.wire == LENGTH) HSC_TRY(read_device_assignment(settings, f.bytes));
+  }
+  return NULL;
+}
+
+static hsc_status *read_override(hsc__compile_settings *settings, hsc_view bytes) {
+  field f;
+  hsc_view name = {0}, message = {0};
+  for (reader r = reader_of(bytes); r.at < r.end;) {
+    HSC_TRY(next_field(&r, &f));
+    if (f.number == 1 && f.wire == LENGTH) name = f.bytes;
+    if (f.number == 2 && f.wire == LENGTH) message = f.bytes;
+  }
+  int option = find_option(name);
+  // XLA has some hundred options more: that they mean nothing here is no fault of the caller. Anything else is a mistake.
+  if (option < 0 && name.size > 4 && memcmp(name.data, "xla_", 4) == 0) return NULL;
+  if (option < 0) return HSC_ERR(INVALID_ARGUMENT, "No such compile option: '%.*s'", (int)name.size, name.data ? name.data : "");
+  bool text = options[option].type == OPTION_TEXT || options[option].type == OPTION_LIST;
+  for (reader r = reader_of(message); r.at < r.end;) {
+    HSC_TRY(next_field(&r, &f));
+    if (f.number == 1 && f.wire == LENGTH)
+      HSC_TRY(set_from_text(settings, option, f.bytes));
+    else if (f.wire == VARINT && ((f.number == 2 && options[option].type == OPTION_BOOL) || (f.number == 3 && options[option].type == OPTION_INT)))
+      HSC_TRY(set_number(settings, option, (int64_t)f.value));
+    else
+      return HSC_ERR(INVALID_ARGUMENT, "option %s: a value of another type is expected (%s)", options[option].name,
+                     text ? "text" : options[option].type == OPTION_BOOL ? "bool" : "int");
+  }
+  return NULL;
+}
+
+static hsc_status *read_all(hsc_view bytes, hsc__compile_settings *settings) {
+  hsc_view overrides[256];  // after the debug options, wherever they stand
+  size_t override_count = 0;
+  field f;
+  for (reader r = reader_of(bytes); r.at < r.end;) {
+    HSC_TRY(next_field(&r, &f));
+    if (f.number == 3 && f.wire == LENGTH) HSC_TRY(read_build_options(settings, f.bytes));
+    if (f.number == 7 && f.wire == LENGTH) {
+      if (override_count == HSC_COUNT_OF(overrides)) return HSC_ERR(INVALID_ARGUMENT, "more than %zu option overrides", HSC_COUNT_OF(overrides));
+      overrides[override_count++] = f.bytes;
+    }
+  }
+  for (size_t i = 0; i < override_count; i++) HSC_TRY(read_override(settings, overrides[i]));
+  return NULL;
+}
+
+hsc_status *hsc__compile_settings_read(hsc_view bytes, hsc__compile_settings *out_settings) {
+  *out_settings = (hsc__compile_settings){.replica_count = 1, .partition_count = 1, .device = -1, .cpu = hsc_cpu_compile_options_default()};
+  HSC_TRY(hsc_arena_create(&out_settings->arena));
+  hsc_status *status = hsc_cpu_compile_options_parse_flags(getenv("XLA_FLAGS"), out_settings->arena, &out_settings->cpu);
+  if (!status) status = read_all(bytes, out_settings);
+  if (status) hsc__compile_settings_deinit(out_settings);
+  return status;
+}
+
+void hsc__compile_settings_deinit(hsc__compile_settings *settings) {
+  hsc_arena_destroy(settings->arena);
+  settings->arena = NULL;
+}

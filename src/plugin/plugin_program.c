@@ -1,0 +1,250 @@
+// plugin_program.c - a compiled program and all that is asked about it, computed once. Immutable, counted, shared by its handles.
+//
+// Serialized: "hscpjrt1", then the size of the compile options and the number of inputs as 64-bit little-endian numbers, the options, one byte per
+// input (1 = donated), and the executable's own bytes to the end.
+#include "plugin/plugin_internal.h"
+
+#include "formats/formats.h"
+
+static const char magic[8] = {'h', 's', 'c', 'p', 'j', 'r', 't', '1'};
+
+void hsc__program_retain(hsc__program *program) { atomic_fetch_add_explicit(&program->references, 1, memory_order_relaxed); }
+
+void hsc__program_release(hsc__program *program) {
+  if (!program || atomic_fetch_sub_explicit(&program->references, 1, memory_order_acq_rel) > 1) return;
+  hsc_cpu_executable_release(program->executable);
+  hsc__topology_release(program->topology);
+  hsc_free(program->input_layouts);
+  hsc_free(program->output_layouts);
+  hsc_arena_destroy(program->arena);
+  hsc_free(program);
+}
+
+// ---- donation -------------------------------------------------------------------------------------------------------------------
+
+// Leaf number of parameter `parameter` at path `index`; -1 when there is none.
+static int leaf_of(const hsc_module *module, int64_t parameter, hsc_dims index) {
+  const hsc_computation *entry = module->entry;
+  if (parameter < 0 || parameter >= entry->parameter_count) return -1;
+  int leaf = 0;
+  for (int64_t p = 0; p < parameter; p++) leaf += hsc_shape_leaf_count(&entry->parameters[p]->shape);
+  const hsc_shape *shape = &entry->parameters[parameter]->shape;
+  for (int i = 0; i < index.count; i++) {
+    if (!hsc_shape_is_tuple(shape) || index.v[i] < 0 || index.v[i] >= shape->element_count) return -1;
+    for (int64_t e = 0; e < index.v[i]; e++) leaf += hsc_shape_leaf_count(&shape->elements[e]);
+    shape = &shape->elements[index.v[i]];
+  }
+  return hsc_shape_is_tuple(shape) ? -1 : leaf;
+}
+
+// What a program says it takes: input_output_alias and buffer_donor.
+static void mark_donated(const hsc_module *module, bool *donated, int input_count) {
+  for (int i = 0; i < module->alias_count; i++) {
+    int leaf = leaf_of(module, module->aliases[i].parameter, module->aliases[i].parameter_index);
+    if (leaf >= 0 && leaf < input_count) donated[leaf] = true;
+  }
+  for (int i = 0; i < module->donor_count; i++) {
+    int leaf = leaf_of(module, module->donors[i].parameter, module->donors[i].parameter_index);
+    if (leaf >= 0 && leaf < input_count) donated[leaf] = true;
+  }
+}
+
+// ---- facts ----------------------------------------------------------------------------------------------------------------------
+
+static hsc_status *check_leaf(const hsc_shape *shape, const char *what, int number) {
+  if (shape->dynamic)
+    for (int i = 0; i < shape->rank; i++)
+      if (shape->dynamic[i]) return HSC_ERR(UNIMPLEMENTED, "%s %d has a dynamic dimension %d: not supported", what, number, i);
+  if (hsc__type_to_pjrt(shape->type) == PJRT_Buffer_Type_INVALID)
+    return HSC_ERR(UNIMPLEMENTED, "%s %d has element type %s, which has no PJRT type", what, number, hsc_type_text(shape->type));
+  return NULL;
+}
+
+static hsc_status *copy_leaves(hsc__program *p, int count, const hsc_shape *(*get)(const hsc_cpu_executable *, int), const char *what,
+                               const hsc_shape **out_shapes, const size_t **out_bytes) {
+  hsc_shape *shapes = HSC_NEW_ARRAY(p->arena, hsc_shape, count + 1);
+  size_t *bytes = HSC_NEW_ARRAY(p->arena, size_t, count + 1);
+  if (!shapes || !bytes) return hsc_status_out_of_memory();
+  for (int i = 0; i < count; i++) {
+    HSC_TRY(check_leaf(get(p->executable, i), what, i));
+    shapes[i] = hsc_shape_copy(p->arena, *get(p->executable, i));
+    bytes[i] = (size_t)hsc_shape_bytes(&shapes[i]);
+  }
+  *out_shapes = shapes;
+  *out_bytes = bytes;
+  return hsc_arena_status(p->arena);
+}
+
+static hsc_status *describe_outputs(hsc__program *p) {
+  size_t total_rank = 0;
+  int most = p->input_count > p->output_count ? p->input_count : p->output_count;
+  for (int i = 0; i < p->output_count; i++) total_rank += (size_t)p->outputs[i].rank;
+  PJRT_Buffer_Type *types = HSC_NEW_ARRAY(p->arena, PJRT_Buffer_Type, p->output_count + 1);
+  int64_t *dims = HSC_NEW_ARRAY(p->arena, int64_t, total_rank + 1);
+  size_t *ranks = HSC_NEW_ARRAY(p->arena, size_t, p->output_count + 1);
+  p->kinds = HSC_NEW_ARRAY(p->arena, const char *, most + 1);
+  size_t *kind_sizes = HSC_NEW_ARRAY(p->arena, size_t, most + 1);
+  HSC_TRY(hsc_arena_status(p->arena));
+  p->output_types = types;
+  p->output_dims = dims;
+  p->output_ranks = ranks;
+  p->kind_sizes = kind_sizes;
+  for (int i = 0; i < p->output_count; i++) {
+    types[i] = hsc__type_to_pjrt(p->outputs[i].type);
+    ranks[i] = (size_t)p->outputs[i].rank;
+    for (int d = 0; d < p->outputs[i].rank; d++) *dims++ = p->outputs[i].dims[d];
+  }
+  for (int i = 0; i < most; i++) p->kinds[i] = "device", kind_sizes[i] = 6;
+  return NULL;
+}
+
+static void put_real(PJRT_NamedValue *value, const char *name, double real) {
+  *value = (PJRT_NamedValue){.struct_size = PJRT_NamedValue_STRUCT_SIZE, .name = name, .name_size = strlen(name), .type = PJRT_NamedValue_kFloat,
+                             .float_value = (float)real, .value_size = 1};
+}
+
+// What XLA's cost analysis has under its names, and what only we know under ours.
+static hsc_status *describe_costs(hsc__program *p) {
+  const hsc_cost *cost = hsc_cpu_executable_cost(p->executable);
+  const hsc_cpu_stats *stats = hsc_cpu_executable_stats(p->executable);
+  PJRT_NamedValue *values = HSC_NEW_ARRAY(p->arena, PJRT_NamedValue, 8 + stats->phase_count);
+  if (!values) return hsc_status_out_of_memory();
+  size_t n = 0;
+  put_real(&values[n++], "flops", cost->flops);
+  put_real(&values[n++], "transcendentals", cost->transcendentals);
+  put_real(&values[n++], "bytes accessed", cost->bytes_read + cost->bytes_written);
+  put_real(&values[n++], "hloscope instructions", (double)stats->instruction_count);
+  put_real(&values[n++], "hloscope fusions", (double)stats->fusion_count);
+  put_real(&values[n++], "hloscope kernels", (double)stats->kernel_count);
+  put_real(&values[n++], "hloscope thunks", (double)stats->thunk_count);
+  put_real(&values[n++], "hloscope from cache", stats->from_cache);
+  for (int i = 0; i < stats->phase_count; i++)
+    put_real(&values[n++], hsc_arena_printf(p->arena, "hloscope compile seconds %s", stats->phases[i].name), (double)stats->phases[i].duration_ns * 1e-9);
+  p->costs = values;
+  p->cost_count = n;
+  return hsc_arena_status(p->arena);
+}
+
+static hsc_status *describe(hsc__program *p, const bool *donated) {
+  p->input_count = hsc_cpu_executable_input_count(p->executable);
+  p->output_count = hsc_cpu_executable_output_count(p->executable);
+  HSC_TRY(copy_leaves(p, p->input_count, hsc_cpu_executable_input_shape, "argument", &p->inputs, &p->input_bytes));
+  HSC_TRY(copy_leaves(p, p->output_count, hsc_cpu_executable_output_shape, "output", &p->outputs, &p->output_bytes));
+  int *alias = HSC_NEW_ARRAY(p->arena, int, p->output_count + 1);
+  bool *flags = HSC_NEW_ARRAY(p->arena, bool, p->input_count + 1);
+  HSC_TRY(hsc_arena_status(p->arena));
+  if (donated && p->input_count) memcpy(flags, donated, (size_t)p->input_count);
+  for (int i = 0; i < p->output_count; i++) {
+    alias[i] = hsc_cpu_executable_output_alias(p->executable, i);
+    if (alias[i] >= p->input_count || (alias[i] >= 0 && p->input_bytes[alias[i]] != p->output_bytes[i])) alias[i] = -1;
+    if (alias[i] >= 0) flags[alias[i]] = true;
+  }
+  for (int i = 0; i < p->input_count; i++) p->donates |= flags[i];
+  p->alias = alias;
+  p->donated = flags;
+  hsc_hash128_hex(hsc_cpu_executable_fingerprint(p->executable), p->fingerprint);
+  HSC_TRY(describe_outputs(p));
+  return describe_costs(p);
+}
+
+// ---- compile, load, save --------------------------------------------------------------------------------------------------------
+
+static hsc_status *create(hsc_view options, hsc__program **out_program) {
+  hsc__program *p = hsc_alloc(sizeof *p);
+  if (!p) return hsc_status_out_of_memory();
+  atomic_init(&p->references, 1);
+  hsc_status *status = hsc_arena_create(&p->arena);
+  if (!status) {
+    p->options = options.size ? hsc_arena_copy(p->arena, options.data, options.size) : NULL;
+    p->options_size = options.size;
+    status = hsc_arena_status(p->arena);
+  }
+  if (status) hsc__program_release(p), p = NULL;
+  *out_program = p;
+  return status;
+}
+
+static hsc_status *check_settings(const hsc__compile_settings *settings, int device_count) {
+  if (settings->replica_count != 1 || settings->partition_count != 1)
+    return HSC_ERR(UNIMPLEMENTED, "programs for several devices: not built yet: %d replicas, %d partitions", settings->replica_count,
+                   settings->partition_count);
+  if (settings->device >= device_count)
+    return HSC_ERR(INVALID_ARGUMENT, "the program is assigned to device %d; there are %d", settings->device, device_count);
+  return NULL;
+}
+
+hsc_status *hsc__program_compile(hsc_cpu_device *device, const PJRT_Program *code, hsc_view options, int device_count, hsc__program **out_program) {
+  hsc_status *status = NULL;
+  hsc__compile_settings settings;
+  hsc_module *module = NULL;
+  hsc__program *p = NULL;
+  bool *donated;
+  hsc_view format = {code->format, code->format_size};
+  *out_program = NULL;
+  // The bytes tell the format better than the name: "hlo" may be proto or text, "mlir" text, bytecode or a portable artifact.
+  if (!hsc_view_equals_text(format, "hlo") && !hsc_view_equals_text(format, "hlo_text") && !hsc_view_equals_text(format, "hlo_with_config") &&
+      !hsc_view_equals_text(format, "mlir"))
+    return HSC_ERR(INVALID_ARGUMENT, "Unknown program format '%.*s'; hlo, hlo_text, hlo_with_config and mlir are known", (int)format.size, format.data);
+  HSC_TRY(hsc__compile_settings_read(options, &settings));
+  HSC_GOTO(check_settings(&settings, device_count));
+  HSC_GOTO(hsc_program_read((hsc_view){code->code, code->code_size}, NULL, &module));
+  HSC_GOTO(create(options, &p));
+  p->device = settings.device < 0 ? 0 : settings.device;
+  HSC_GOTO(hsc_cpu_compile(device, module, &settings.cpu, &p->executable));
+  int inputs = hsc_cpu_executable_input_count(p->executable);
+  donated = HSC_NEW_ARRAY(p->arena, bool, inputs + 1);
+  HSC_GOTO(hsc_arena_status(p->arena));
+  mark_donated(module, donated, inputs);
+  HSC_GOTO(describe(p, donated));
+  *out_program = p;
+  p = NULL;
+done:
+  hsc__program_release(p);
+  if (module) hsc_module_destroy(module);
+  hsc__compile_settings_deinit(&settings);
+  return status;
+}
+
+hsc_status *hsc__program_serialize(const hsc__program *p, hsc_bytes *out_bytes) {
+  uint64_t sizes[2] = {p->options_size, (uint64_t)p->input_count};
+  hsc_bytes_append(out_bytes, magic, sizeof magic);
+  hsc_bytes_append(out_bytes, sizes, sizeof sizes);
+  hsc_bytes_append(out_bytes, p->options, p->options_size);
+  for (int i = 0; i < p->input_count; i++) hsc_bytes_append_char(out_bytes, (char)p->donated[i]);
+  HSC_TRY(hsc_cpu_executable_serialize(p->executable, out_bytes));
+  return hsc_bytes_status(out_bytes);
+}
+
+hsc_status *hsc__program_load(hsc_cpu_device *device, hsc_view serialized, hsc_view options, int device_count, hsc__program **out_program) {
+  hsc_status *status = NULL;
+  hsc__compile_settings settings;
+  hsc__program *p = NULL;
+  uint64_t sizes[2];
+  size_t header = sizeof magic + sizeof sizes;
+  *out_program = NULL;
+  if (serialized.size < header || memcmp(serialized.data, magic, sizeof magic) != 0)
+    return HSC_ERR(INVALID_ARGUMENT, "the bytes are no executable that hloscope has serialized");
+  memcpy(sizes, serialized.data + sizeof magic, sizeof sizes);
+  size_t rest = serialized.size - header;
+  if (sizes[0] > rest || sizes[1] > rest - sizes[0]) return HSC_ERR(DATA_LOSS, "the serialized executable is cut off");
+  if (options.size == 0) options = (hsc_view){serialized.data + header, (size_t)sizes[0]};
+  const char *flags = serialized.data + header + sizes[0];
+  HSC_TRY(hsc__compile_settings_read(options, &settings));
+  HSC_GOTO(check_settings(&settings, device_count));
+  HSC_GOTO(create(options, &p));
+  p->device = settings.device < 0 ? 0 : settings.device;
+  HSC_GOTO(hsc_cpu_executable_deserialize(device, (hsc_view){flags + sizes[1], rest - sizes[0] - sizes[1]}, &p->executable));
+  if (hsc_cpu_executable_input_count(p->executable) != (int64_t)sizes[1])
+    HSC_GOTO(HSC_ERR(DATA_LOSS, "the serialized executable has %d inputs, its header says %llu", hsc_cpu_executable_input_count(p->executable),
+                     (unsigned long long)sizes[1]));
+  bool *donated = HSC_NEW_ARRAY(p->arena, bool, sizes[1] + 1);
+  HSC_GOTO(hsc_arena_status(p->arena));
+  for (uint64_t i = 0; i < sizes[1]; i++) donated[i] = flags[i] != 0;
+  HSC_GOTO(describe(p, donated));
+  *out_program = p;
+  p = NULL;
+done:
+  hsc__program_release(p);
+  hsc__compile_settings_deinit(&settings);
+  return status;
+}

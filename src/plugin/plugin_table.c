@@ -1,0 +1,45 @@
+// plugin_table.c - the table that GetPjrtApi gives, and what the plugin says about itself.
+#include "plugin/plugin_internal.h"
+
+// StableHLO versions that the readers take; hosts send programs in a version between these two.
+static const int64_t stablehlo_current[3] = {1, 9, 0};
+static const int64_t stablehlo_minimum[3] = {0, 9, 0};
+
+static const PJRT_NamedValue attributes[] = {
+    {.struct_size = PJRT_NamedValue_STRUCT_SIZE, .name = "xla_version", .name_size = 11, .type = PJRT_NamedValue_kInt64, .int64_value = 2, .value_size = 1},
+    {.struct_size = PJRT_NamedValue_STRUCT_SIZE, .name = "stablehlo_current_version", .name_size = 25, .type = PJRT_NamedValue_kInt64List,
+     .int64_array_value = stablehlo_current, .value_size = 3},
+    {.struct_size = PJRT_NamedValue_STRUCT_SIZE, .name = "stablehlo_minimum_version", .name_size = 25, .type = PJRT_NamedValue_kInt64List,
+     .int64_array_value = stablehlo_minimum, .value_size = 3},
+};
+
+HSC_ENTRY(PJRT_Plugin_Initialize) {
+  HSC_CHECK_ARGS(PJRT_Plugin_Initialize, extension_start);
+  return NULL;
+}
+
+HSC_ENTRY(PJRT_Plugin_Attributes) {
+  HSC_CHECK_ARGS(PJRT_Plugin_Attributes, num_attributes);
+  args->attributes = attributes;
+  args->num_attributes = HSC_COUNT_OF(attributes);
+  return NULL;
+}
+
+static PJRT_Api table;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void fill_table(void) {
+  hsc__stubs_fill(&table);
+#define BIND(function) table.function = hsc__##function;
+#include "plugin/bound.def"
+#undef BIND
+  table.struct_size = PJRT_Api_STRUCT_SIZE;
+  table.extension_start = &hsc__layouts_extension.base;
+  table.pjrt_api_version =
+      (PJRT_Api_Version){.struct_size = PJRT_Api_Version_STRUCT_SIZE, .major_version = PJRT_API_MAJOR, .minor_version = PJRT_API_MINOR};
+}
+
+const PJRT_Api *hsc__plugin_table(void) {
+  pthread_once(&once, fill_table);
+  return &table;
+}

@@ -1,0 +1,354 @@
+// plugin_transfer.c - between host memory and buffers: copies in any arrangement, or no copy at all.
+//
+// A host array is used in place when the host allows it (zero copy), it is dense row-major and its address is a multiple of 64; else it is copied
+// before the call returns. The event for the host memory is then ready at once, or when the block is given back.
+#include "plugin/plugin_internal.h"
+
+// ---- layouts --------------------------------------------------------------------------------------------------------------------
+
+hsc_status *hsc__check_device_layout(const PJRT_Buffer_MemoryLayout *layout, size_t rank) {
+  if (!layout) return NULL;
+  if (layout->type == PJRT_Buffer_MemoryLayout_Type_Strides)
+    return HSC_ERR(UNIMPLEMENTED, "a device layout of byte strides: not supported: buffers are dense row-major");
+  const PJRT_Buffer_MemoryLayout_Tiled *tiled = &layout->tiled;
+  if (tiled->num_tiles > 0) return HSC_ERR(UNIMPLEMENTED, "a tiled device layout: not supported: buffers are dense row-major");
+  if (tiled->minor_to_major_size != rank)
+    return HSC_ERR(INVALID_ARGUMENT, "the layout names %zu dimensions of an array of rank %zu", tiled->minor_to_major_size, rank);
+  for (size_t i = 0; i < rank; i++)
+    if (tiled->minor_to_major[i] != (int64_t)(rank - 1 - i))
+      return HSC_ERR(UNIMPLEMENTED, "a device layout other than row-major: not supported: dimension %lld is at place %zu of minor_to_major",
+                     (long long)tiled->minor_to_major[i], i);
+  return NULL;
+}
+
+static void row_major_strides(const int64_t *dims, int rank, size_t element_bytes, int64_t *out_strides) {
+  int64_t stride = (int64_t)element_bytes;
+  for (int i = rank - 1; i >= 0; i--) {
+    out_strides[i] = stride;
+    stride *= dims[i];
+  }
+}
+
+hsc_status *hsc__host_strides(const PJRT_Buffer_MemoryLayout *layout, const int64_t *dims, int rank, size_t element_bytes, int64_t *out_strides) {
+  if (!layout) {
+    row_major_strides(dims, rank, element_bytes, out_strides);
+    return NULL;
+  }
+  if (layout->type == PJRT_Buffer_MemoryLayout_Type_Strides) {
+    if (layout->strides.num_byte_strides != (size_t)rank)
+      return HSC_ERR(INVALID_ARGUMENT, "%zu byte strides for an array of rank %d", layout->strides.num_byte_strides, rank);
+    memcpy(out_strides, layout->strides.byte_strides, (size_t)rank * sizeof *out_strides);
+    return NULL;
+  }
+  const PJRT_Buffer_MemoryLayout_Tiled *tiled = &layout->tiled;
+  uint64_t seen = 0;
+  int64_t stride = (int64_t)element_bytes;
+  if (tiled->num_tiles > 0) return HSC_ERR(UNIMPLEMENTED, "a tiled host layout: not supported");
+  if (tiled->minor_to_major_size != (size_t)rank)
+    return HSC_ERR(INVALID_ARGUMENT, "the layout names %zu dimensions of an array of rank %d", tiled->minor_to_major_size, rank);
+  for (int i = 0; i < rank; i++) {
+    int64_t dimension = tiled->minor_to_major[i];
+    if (dimension < 0 || dimension >= rank || (seen >> dimension & 1))
+      return HSC_ERR(INVALID_ARGUMENT, "minor_to_major is no permutation: %lld at place %d", (long long)dimension, i);
+    seen |= (uint64_t)1 << dimension;
+    out_strides[dimension] = stride;
+    stride *= dims[dimension];
+  }
+  return NULL;
+}
+
+bool hsc__strides_are_dense(const int64_t *strides, const int64_t *dims, int rank, size_t element_bytes) {
+  int64_t stride = (int64_t)element_bytes;
+  for (int i = rank - 1; i >= 0; i--) {
+    if (dims[i] == 0) return true;
+    if (dims[i] != 1 && strides[i] != stride) return false;
+    stride *= dims[i];
+  }
+  return true;
+}
+
+// ---- the copy -------------------------------------------------------------------------------------------------------------------
+
+typedef struct copy_dim {
+  int64_t extent, to, from;  // strides in bytes
+} copy_dim;
+
+// Two innermost dimensions, in squares that fit the first-level cache: neither side is walked across lines for long.
+#define COPY_PLANE(name, type)                                                                                              \
+  static void name(unsigned char *to, const unsigned char *from, copy_dim outer, copy_dim inner) {                          \
+    enum { SIDE = 16 };                                                                                                     \
+    for (int64_t i0 = 0; i0 < outer.extent; i0 += SIDE)                                                                     \
+      for (int64_t j0 = 0; j0 < inner.extent; j0 += SIDE) {                                                                 \
+        int64_t i1 = i0 + SIDE < outer.extent ? i0 + SIDE : outer.extent, j1 = j0 + SIDE < inner.extent ? j0 + SIDE : inner.extent; \
+        for (int64_t i = i0; i < i1; i++)                                                                                   \
+          for (int64_t j = j0; j < j1; j++)                                                                                 \
+            memcpy(to + i * outer.to + j * inner.to, from + i * outer.from + j * inner.from, sizeof(type));                 \
+      }                                                                                                                     \
+  }
+typedef struct sixteen_bytes {
+  uint64_t v[2];
+} sixteen_bytes;
+COPY_PLANE(copy_plane_1, uint8_t)
+COPY_PLANE(copy_plane_2, uint16_t)
+COPY_PLANE(copy_plane_4, uint32_t)
+COPY_PLANE(copy_plane_8, uint64_t)
+COPY_PLANE(copy_plane_16, sixteen_bytes)
+
+static void copy_plane(unsigned char *to, const unsigned char *from, copy_dim outer, copy_dim inner, size_t element_bytes) {
+  if (inner.to == (int64_t)element_bytes && inner.from == (int64_t)element_bytes) {
+    for (int64_t i = 0; i < outer.extent; i++) memcpy(to + i * outer.to, from + i * outer.from, (size_t)inner.extent * element_bytes);
+    return;
+  }
+  switch (element_bytes) {
+    case 1: copy_plane_1(to, from, outer, inner); break;
+    case 2: copy_plane_2(to, from, outer, inner); break;
+    case 4: copy_plane_4(to, from, outer, inner); break;
+    case 8: copy_plane_8(to, from, outer, inner); break;
+    default: copy_plane_16(to, from, outer, inner); break;
+  }
+}
+
+void hsc__copy_strided(void *to, const int64_t *to_strides, const void *from, const int64_t *from_strides, const int64_t *dims, int rank,
+                       size_t element_bytes) {
+  copy_dim d[HSC_MAX_RANK + 2];
+  int count = 0;
+  for (int i = 0; i < rank; i++) {
+    if (dims[i] == 0) return;
+    if (dims[i] == 1) continue;
+    copy_dim next = {dims[i], to_strides[i], from_strides[i]};
+    // Two dimensions that lie one inside the other on both sides are one.
+    if (count > 0 && d[count - 1].to == next.to * next.extent && d[count - 1].from == next.from * next.extent) {
+      d[count - 1] = (copy_dim){d[count - 1].extent * next.extent, next.to, next.from};
+    } else {
+      d[count++] = next;
+    }
+  }
+  while (count < 2) {  // outermost ones of extent 1
+    for (int i = count; i > 0; i--) d[i] = d[i - 1];
+    d[0] = (copy_dim){1, 0, 0};
+    count++;
+  }
+  if (d[count - 1].extent == 1) d[count - 1].to = d[count - 1].from = (int64_t)element_bytes;
+  int64_t index[HSC_MAX_RANK] = {0};
+  unsigned char *t = to;
+  const unsigned char *f = from;
+  for (;;) {
+    copy_plane(t, f, d[count - 2], d[count - 1], element_bytes);
+    int i = count - 3;
+    for (; i >= 0; i--) {
+      t += d[i].to, f += d[i].from;
+      if (++index[i] < d[i].extent) break;
+      t -= d[i].to * d[i].extent, f -= d[i].from * d[i].extent;
+      index[i] = 0;
+    }
+    if (i < 0) return;
+  }
+}
+
+// ---- from the host --------------------------------------------------------------------------------------------------------------
+
+static bool may_borrow(const PJRT_Client_BufferFromHostBuffer_Args *args, bool dense) {
+  bool allowed = args->host_buffer_semantics == PJRT_HostBufferSemantics_kImmutableZeroCopy ||
+                 args->host_buffer_semantics == PJRT_HostBufferSemantics_kMutableZeroCopy;
+  return allowed && dense && (uintptr_t)args->data % HSC_CPU_ALIGNMENT == 0;
+}
+
+// The host's memory as the buffer's block; its event is set when the block goes.
+static hsc_status *borrow(PJRT_Client_BufferFromHostBuffer_Args *args, PJRT_Buffer *buffer) {
+  PJRT_Event *event = hsc__event_create();
+  hsc__block *block = event ? hsc__block_borrow(args->client, (void *)args->data, buffer->size_bytes) : NULL;
+  if (!block) {
+    hsc__event_release(event);
+    return hsc_status_out_of_memory();
+  }
+  block->read_only = args->host_buffer_semantics == PJRT_HostBufferSemantics_kImmutableZeroCopy;
+  block->released = event;
+  buffer->block = block;
+  args->done_with_host_buffer = hsc__event_retain(event);
+  return NULL;
+}
+
+static hsc_status *from_host(PJRT_Client_BufferFromHostBuffer_Args *args, PJRT_Device *device, PJRT_Buffer *buffer) {
+  size_t bytes = 0;
+  int64_t host[HSC_MAX_RANK];
+  HSC_TRY(hsc__array_bytes(args->type, args->dims, args->num_dims, &bytes));
+  int rank = (int)args->num_dims;
+  hsc_type type = hsc__type_of_pjrt(args->type);
+  size_t element_bytes = hsc_type_bytes(type);
+  if (args->byte_strides && args->num_byte_strides != 0 && args->num_byte_strides != args->num_dims)
+    return HSC_ERR(INVALID_ARGUMENT, "%zu byte strides for an array of rank %d", args->num_byte_strides, rank);
+  if (args->byte_strides && args->num_byte_strides != 0)
+    memcpy(host, args->byte_strides, (size_t)rank * sizeof *host);
+  else
+    row_major_strides(args->dims, rank, element_bytes, host);
+  if (bytes > 0 && !args->data) return HSC_ERR(INVALID_ARGUMENT, "no host memory is given for an array of %zu bytes", bytes);
+  buffer->device = device;
+  if (!hsc__buffer_set_shape(buffer, type, rank, args->dims, bytes)) return hsc_status_out_of_memory();
+  bool dense = hsc__strides_are_dense(host, args->dims, rank, element_bytes);
+  if (bytes > 0 && may_borrow(args, dense)) return borrow(args, buffer);
+  buffer->block = hsc__block_take(args->client, bytes);
+  if (!buffer->block) return HSC_ERR(RESOURCE_EXHAUSTED, "no memory for an array of %zu bytes", bytes);
+  if (dense && bytes > 0) {
+    memcpy(buffer->block->data, args->data, bytes);
+  } else if (bytes > 0) {
+    int64_t own[HSC_MAX_RANK];
+    row_major_strides(args->dims, rank, element_bytes, own);
+    hsc__copy_strided(buffer->block->data, own, args->data, host, args->dims, rank, element_bytes);
+  }
+  args->done_with_host_buffer = hsc__event_ready();
+  return NULL;
+}
+
+HSC_ENTRY(PJRT_Client_BufferFromHostBuffer) {
+  HSC_CHECK_ARGS(PJRT_Client_BufferFromHostBuffer, buffer);
+  PJRT_Device *device = NULL;
+  HSC_PJRT_TRY(hsc__place(args->client, args->device, args->memory, &device));
+  HSC_PJRT_TRY(hsc__check_device_layout(args->device_layout, args->num_dims));
+  PJRT_Buffer *buffer = hsc__buffer_new(args->client);
+  if (!buffer) return hsc__error_of(hsc_status_out_of_memory());
+  hsc_status *status = from_host(args, device, buffer);
+  if (status) {
+    hsc__buffer_free(buffer);
+    return hsc__error_of(status);
+  }
+  args->buffer = buffer;
+  return NULL;
+}
+
+// A view of memory that somebody else owns; copied when it is not aligned well enough to be used in place.
+static hsc_status *view(PJRT_Client_CreateViewOfDeviceBuffer_Args *args, PJRT_Device *device, PJRT_Buffer *buffer, bool *out_borrowed) {
+  size_t bytes = 0;
+  HSC_TRY(hsc__array_bytes(args->element_type, args->dims, args->num_dims, &bytes));
+  buffer->device = device;
+  if (!hsc__buffer_set_shape(buffer, hsc__type_of_pjrt(args->element_type), (int)args->num_dims, args->dims, bytes)) return hsc_status_out_of_memory();
+  *out_borrowed = (uintptr_t)args->device_buffer_ptr % HSC_CPU_ALIGNMENT == 0 && bytes > 0;
+  buffer->block = *out_borrowed ? hsc__block_borrow(args->client, args->device_buffer_ptr, bytes) : hsc__block_take(args->client, bytes);
+  if (!buffer->block) return hsc_status_out_of_memory();
+  if (*out_borrowed) {
+    buffer->block->read_only = true;
+    buffer->block->on_release = args->on_delete_callback;
+    buffer->block->user = args->on_delete_callback_arg;
+  } else if (bytes > 0) {
+    memcpy(buffer->block->data, args->device_buffer_ptr, bytes);
+  }
+  return NULL;
+}
+
+HSC_ENTRY(PJRT_Client_CreateViewOfDeviceBuffer) {
+  HSC_CHECK_ARGS(PJRT_Client_CreateViewOfDeviceBuffer, buffer);
+  PJRT_Device *device = NULL;
+  bool borrowed = false;
+  HSC_PJRT_TRY(hsc__place(args->client, args->device, HSC_ARGS_HAVE(PJRT_Client_CreateViewOfDeviceBuffer, memory) ? args->memory : NULL, &device));
+  HSC_PJRT_TRY(hsc__check_device_layout(args->layout, args->num_dims));
+  PJRT_Buffer *buffer = hsc__buffer_new(args->client);
+  if (!buffer) return hsc__error_of(hsc_status_out_of_memory());
+  hsc_status *status = view(args, device, buffer, &borrowed);
+  if (status) {
+    hsc__buffer_free(buffer);
+    return hsc__error_of(status);
+  }
+  if (!borrowed && args->on_delete_callback) args->on_delete_callback(args->device_buffer_ptr, args->on_delete_callback_arg);
+  args->buffer = buffer;
+  return NULL;
+}
+
+// ---- to the host ----------------------------------------------------------------------------------------------------------------
+
+// Bytes that a strided arrangement spans; strides of a host layout are never negative.
+static hsc_status *span_of(const int64_t *strides, const int64_t *dims, int rank, size_t element_bytes, size_t *out_bytes) {
+  size_t span = element_bytes;
+  for (int i = 0; i < rank; i++) {
+    if (dims[i] == 0) {
+      *out_bytes = 0;
+      return NULL;
+    }
+    if (strides[i] < 0) return HSC_ERR(INVALID_ARGUMENT, "byte stride %lld of dimension %d is negative", (long long)strides[i], i);
+    span += (size_t)(dims[i] - 1) * (size_t)strides[i];
+  }
+  *out_bytes = span;
+  return NULL;
+}
+
+HSC_ENTRY(PJRT_Buffer_ToHostBuffer) {
+  HSC_CHECK_ARGS(PJRT_Buffer_ToHostBuffer, event);
+  PJRT_Buffer *buffer = args->src;
+  size_t element_bytes = hsc_type_bytes(buffer->type), span = 0;
+  int64_t host[HSC_MAX_RANK], own[HSC_MAX_RANK];
+  HSC_PJRT_TRY(hsc__host_strides(args->host_layout, buffer->dims, buffer->rank, element_bytes, host));
+  HSC_PJRT_TRY(span_of(host, buffer->dims, buffer->rank, element_bytes, &span));
+  if (!args->dst) {
+    args->dst_size = span;
+    return NULL;
+  }
+  if (args->dst_size < span)
+    return hsc__error_of(HSC_ERR(INVALID_ARGUMENT, "PJRT_Buffer_ToHostBuffer: the destination has %zu bytes, %zu are needed", args->dst_size, span));
+  hsc__block *block = NULL;
+  PJRT_Error *error = hsc__buffer_pin(buffer, &block);
+  if (error) return error;
+  if (hsc__strides_are_dense(host, buffer->dims, buffer->rank, element_bytes)) {
+    memcpy(args->dst, block->data, buffer->size_bytes);
+  } else {
+    row_major_strides(buffer->dims, buffer->rank, element_bytes, own);
+    hsc__copy_strided(args->dst, host, block->data, own, buffer->dims, buffer->rank, element_bytes);
+  }
+  hsc__block_release(buffer->client, block);
+  args->event = hsc__event_ready();
+  return NULL;
+}
+
+static hsc_status *check_range(const PJRT_Buffer *buffer, int64_t offset, int64_t size) {
+  if (offset < 0 || size < 0 || (uint64_t)offset > buffer->size_bytes || (uint64_t)size > buffer->size_bytes - (uint64_t)offset)
+    return HSC_ERR(OUT_OF_RANGE, "%lld bytes from offset %lld do not lie in a buffer of %zu", (long long)size, (long long)offset, buffer->size_bytes);
+  return NULL;
+}
+
+HSC_ENTRY(PJRT_Buffer_CopyRawToHost) {
+  HSC_CHECK_ARGS(PJRT_Buffer_CopyRawToHost, event);
+  hsc__block *block = NULL;
+  HSC_PJRT_TRY(check_range(args->buffer, args->offset, args->transfer_size));
+  PJRT_Error *error = hsc__buffer_pin(args->buffer, &block);
+  if (error) return error;
+  memcpy(args->dst, block->data + args->offset, (size_t)args->transfer_size);
+  hsc__block_release(args->buffer->client, block);
+  args->event = hsc__event_ready();
+  return NULL;
+}
+
+typedef struct later_copy {
+  PJRT_Client *client;  // held
+  hsc__block *block;    // referenced
+  size_t offset, size;
+  PJRT_Event *event;
+} later_copy;
+
+// The destination is known now (or never will be).
+static void finish_later_copy(PJRT_Buffer_CopyRawToHostFuture_Callback_Args *args) {
+  later_copy *copy = args->callback_data;
+  if (args->error_code == PJRT_Error_Code_OK) memcpy(args->dst, copy->block->data + copy->offset, copy->size);
+  hsc__event_set(copy->event, args->error_code, args->error_message, args->error_message_size);
+  hsc__event_release(copy->event);
+  hsc__block_release(copy->client, copy->block);
+  hsc__client_release(copy->client);
+  hsc_free(copy);
+}
+
+HSC_ENTRY(PJRT_Buffer_CopyRawToHostFuture) {
+  HSC_CHECK_ARGS(PJRT_Buffer_CopyRawToHostFuture, future_ready_callback);
+  hsc__block *block = NULL;
+  HSC_PJRT_TRY(check_range(args->buffer, args->offset, args->transfer_size));
+  PJRT_Error *error = hsc__buffer_pin(args->buffer, &block);
+  if (error) return error;
+  later_copy *copy = hsc_alloc(sizeof *copy);
+  PJRT_Event *event = copy ? hsc__event_create() : NULL;
+  if (!event) {
+    hsc_free(copy);
+    hsc__block_release(args->buffer->client, block);
+    return hsc__error_of(hsc_status_out_of_memory());
+  }
+  hsc__client_retain(args->buffer->client);
+  *copy = (later_copy){args->buffer->client, block, (size_t)args->offset, (size_t)args->transfer_size, hsc__event_retain(event)};
+  args->event = event;
+  args->callback_data = copy;
+  args->future_ready_callback = finish_later_copy;
+  return NULL;
+}
