@@ -46,7 +46,7 @@ static hsc_status *make_pipe(int ends[2]) {
   if (pipe2(low, O_CLOEXEC) < 0) return hsc_status_errno(errno, "cannot make a pipe", "child process");
   for (int i = 0; i < 2; i++) {
     ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, 10);
-    int error = errno;
+    int error = errno == EINVAL ? EMFILE : errno;  // EINVAL: the limit is under 10
     close(low[i]);
     if (ends[i] >= 0) continue;
     if (i == 0) close(low[1]);

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static const int64_t SECOND = 1000000000;
@@ -198,6 +199,47 @@ static void descriptors_are_given_back(void **state) {
   assert_int_equal(before, after);
 }
 
+// When descriptors run out half-way through the pipes, the error is told and those that were made are closed again.
+static void running_out_of_descriptors_is_an_error(void **state) {
+  const char *argv[] = {"sh", "-c", "exit 0", NULL};
+  struct rlimit old, tight;
+  int first = dup(0);
+  close(first);
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+  for (int spare = 0; spare < 14; spare++) {
+    hsc_child *child = NULL;
+    tight = (struct rlimit){(rlim_t)(first + spare), old.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
+    hsc_status *status = hsc_child_start(&(hsc_child_options){.argv = argv}, &child);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+    if (spare < 4) assert_int_equal(hsc_status_code(status), HSC_RESOURCE_EXHAUSTED);
+    hsc_status_free(status);
+    hsc_child_destroy(child);
+    int after = dup(0);
+    close(after);
+    assert_int_equal(after, first);
+  }
+}
+
+static void failing_allocations_are_survived(void **state) {
+  for (uint64_t n = 1; n < 8; n++) {
+    const char *argv[] = {"sh", "-c", "echo answer >&3; echo words >&2", NULL};
+    hsc_child *child = NULL;
+    hsc_bytes line = {0};
+    hsc_alloc_fail_after(n);
+    hsc_status *status = hsc_child_start(&(hsc_child_options){.argv = argv}, &child);
+    if (!status) status = hsc_child_read_line(child, 10 * SECOND, &line);
+    hsc_alloc_fail_after(0);
+    if (status)
+      assert_int_equal(hsc_status_code(status), HSC_RESOURCE_EXHAUSTED);
+    else
+      assert_string_equal(hsc_bytes_text(&line), "answer");
+    hsc_status_free(status);
+    hsc_bytes_deinit(&line);
+    hsc_child_destroy(child);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(answers_come_on_descriptor_3),
@@ -215,6 +257,8 @@ int main(void) {
       cmocka_unit_test(destroy_kills_what_does_not_stop),
       cmocka_unit_test(requests_are_single_lines),
       cmocka_unit_test(descriptors_are_given_back),
+      cmocka_unit_test(running_out_of_descriptors_is_an_error),
+      cmocka_unit_test(failing_allocations_are_survived),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,6 +69,54 @@ static void failures_leave_no_trace(void **state) {
   assert_true(S_ISCHR(info.st_mode));
 }
 
+static size_t gzip_to(char *out, size_t capacity, const char *data, size_t size) {
+  z_stream stream = {0};
+  assert_int_equal(deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  stream.next_in = (Bytef *)(uintptr_t)data;
+  stream.avail_in = (uInt)size;
+  stream.next_out = (Bytef *)out;
+  stream.avail_out = (uInt)capacity;
+  assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  size_t written = capacity - stream.avail_out;
+  deflateEnd(&stream);
+  return written;
+}
+
+static void a_full_disk_is_told(void **state) {
+  EXPECT_CODE(RESOURCE_EXHAUSTED, hsc_file_write_atomic("/dev/full", "1", 1));
+  hsc_bytes bytes = {0};
+  EXPECT_CODE(INVALID_ARGUMENT, hsc_file_read("/dev/fd", &bytes));
+  hsc_bytes_deinit(&bytes);
+}
+
+// Reading, writing and decompressing tell that memory ran out, at whatever allocation it does.
+static void failing_allocations_are_told(void **state) {
+  static char packed[4096];
+  static char zeros[100000];
+  size_t size = gzip_to(packed, sizeof packed, zeros, sizeof zeros), zstd_size = ZSTD_compress(packed + 2048, 2048, zeros, sizeof zeros, 3);
+  const char *path = in_directory("alloc");
+  EXPECT_OK(hsc_file_write_atomic(path, zeros, sizeof zeros));
+  for (uint64_t n = 1; n < 5; n++) {
+    hsc_bytes out[3] = {0};
+    hsc_status *status[4];
+    hsc_alloc_fail_after(n);
+    status[0] = hsc_decompress((hsc_view){packed, size}, 1 << 20, &out[0]);
+    hsc_alloc_fail_after(n);
+    status[1] = hsc_decompress((hsc_view){packed + 2048, zstd_size}, 1 << 20, &out[1]);
+    hsc_alloc_fail_after(n);
+    status[2] = hsc_file_read(path, &out[2]);
+    hsc_alloc_fail_after(n);
+    status[3] = hsc_file_write_atomic(path, zeros, sizeof zeros);
+    hsc_alloc_fail_after(0);
+    for (int i = 0; i < 4; i++) {
+      if (n == 1) assert_non_null(status[i]);
+      if (!status[i] && i < 3) assert_int_equal(out[i].size, sizeof zeros);
+      if (status[i]) EXPECT_CODE(RESOURCE_EXHAUSTED, status[i]);
+    }
+    for (int i = 0; i < 3; i++) hsc_bytes_deinit(&out[i]);
+  }
+}
+
 static void messages_name_the_file(void **state) {
   hsc_bytes bytes = {0};
   hsc_status *status = hsc_file_read("no-such-file.hlo", &bytes);
@@ -106,6 +154,14 @@ static void cache_directory_follows_the_environment(void **state) {
   EXPECT_OK(hsc_cache_dir(&path));
   assert_string_equal(path, in_directory("home/.cache/hloscope"));
   hsc_free(path);
+  setenv("HLOSCOPE_CACHE_DIR", "/dev/null/below", 1);
+  hsc_status *status = hsc_cache_dir(&path);
+  assert_int_equal(hsc_status_code(status), HSC_NOT_FOUND);
+  assert_non_null(strstr(hsc_status_hint_text(status), "HLOSCOPE_CACHE_DIR"));
+  hsc_status_free(status);
+  unsetenv("HLOSCOPE_CACHE_DIR");
+  unsetenv("HOME");
+  EXPECT_CODE(FAILED_PRECONDITION, hsc_cache_dir(&path));
 }
 
 static void self_is_found(void **state) {
@@ -127,19 +183,6 @@ static void fill_plain(void) {
   hsc_random random;
   hsc_random_init(&random, 5);
   for (int i = 0; i < PLAIN_BYTES; i++) plain[i] = (char)('a' + hsc_random_below(&random, i % 1000 < 500 ? 26 : 2));
-}
-
-static size_t gzip_to(char *out, size_t capacity, const char *data, size_t size) {
-  z_stream stream = {0};
-  assert_int_equal(deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  stream.next_in = (Bytef *)(uintptr_t)data;
-  stream.avail_in = (uInt)size;
-  stream.next_out = (Bytef *)out;
-  stream.avail_out = (uInt)capacity;
-  assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  size_t written = capacity - stream.avail_out;
-  deflateEnd(&stream);
-  return written;
 }
 
 static void check_decompress(const char *packed, size_t packed_size, const char *expected, size_t size) {
@@ -205,6 +248,8 @@ int main(void) {
       cmocka_unit_test(what_is_written_reads_back),
       cmocka_unit_test(mode_and_links_are_kept),
       cmocka_unit_test(failures_leave_no_trace),
+      cmocka_unit_test(a_full_disk_is_told),
+      cmocka_unit_test(failing_allocations_are_told),
       cmocka_unit_test(messages_name_the_file),
       cmocka_unit_test(directories_are_made_with_parents),
       cmocka_unit_test(cache_directory_follows_the_environment),

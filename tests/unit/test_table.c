@@ -57,7 +57,34 @@ static void programs_get_full_precision(void **state) {
   assert_true(hsc_starts_with(hsc_bytes_text(&out), "{\"view\": \"patterns\", \"columns\": [{\"name\": \"graph\", \"unit\": \"\"}, {\"name\": \"compile_time\", \"unit\": \"s\"}"));
   assert_true(hsc_ends_with(hsc_bytes_text(&out), "], \"notes\": [\"2 of 2 shown\"]}"));
   hsc_bytes_deinit(&out);
+  assert_int_equal(hsc_table_row_count(table), 2);
   hsc_table_destroy(table);
+}
+
+static void json_has_columns_rows_and_notes(void **state) {
+  hsc_table *table = NULL;
+  EXPECT_OK(hsc_table_create("t", &table));
+  hsc_table_column(table, "size", "bytes");
+  hsc_table_row(table);
+  hsc_table_int(table, 2048);
+  hsc_table_row(table);
+  hsc_table_text(table, NULL);
+  check(table, HSC_FORMAT_JSON, NULL,
+        "{\n  \"view\": \"t\",\n  \"columns\": [\n    {\n      \"name\": \"size\",\n      \"unit\": \"bytes\"\n    }\n  ],\n"
+        "  \"rows\": [\n    {\n      \"size\": 2048\n    },\n    {\n      \"size\": null\n    }\n  ],\n  \"notes\": []\n}\n");
+  check(table, HSC_FORMAT_TEXT, NULL, " size\n-----\n2 KiB\n    -\n");
+  hsc_table_destroy(table);
+}
+
+static void format_names_go_both_ways(void **state) {
+  static const char *const names[] = {"text", "json", "jsonl", "markdown", "csv"};
+  for (size_t i = 0; i < HSC_COUNT_OF(names); i++) {
+    hsc_output_format format;
+    assert_true(hsc_output_format_of_name(names[i], &format));
+    assert_string_equal(hsc_output_format_name(format), names[i]);
+  }
+  hsc_output_format format = HSC_FORMAT_TEXT;
+  assert_false(hsc_output_format_of_name("xml", &format));
 }
 
 static void markdown_escapes_bars(void **state) {
@@ -156,6 +183,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(text_is_aligned),
       cmocka_unit_test(programs_get_full_precision),
+      cmocka_unit_test(json_has_columns_rows_and_notes),
+      cmocka_unit_test(format_names_go_both_ways),
       cmocka_unit_test(markdown_escapes_bars),
       cmocka_unit_test(narrow_terminals_cut_texts_not_numbers),
       cmocka_unit_test(wide_characters_are_counted),
