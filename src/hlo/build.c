@@ -124,6 +124,13 @@ hsc_instr *hsc__build_inferred(hsc_builder *b, hsc_op op, hsc_shape shape, const
   return link(b, instr, hsc_op_text(op)) ? instr : hsc__build_dummy(op, shape);
 }
 
+hsc_instr *hsc_build_op(hsc_builder *b, hsc_op op, hsc_shape shape, const hsc_attr *attr, int operand_count, hsc_instr *const *operands, int called_count,
+                        hsc_computation *const *called) {
+  hsc_attr copy = {0};
+  if (attr && !b->status) hsc__attr_copy(b->module->arena, op, attr, &copy);
+  return hsc__build_inferred(b, op, shape, &copy, operand_count, operands, called_count, called);
+}
+
 hsc_instr *hsc_build_parameter(hsc_builder *b, int64_t number, hsc_shape shape, const char *name) {
   if (b->status) return hsc__build_dummy(HSC_OP_PARAMETER, shape);
   hsc_instr *instr = make(b, HSC_OP_PARAMETER, shape, 0, NULL, 0, NULL);

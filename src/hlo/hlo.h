@@ -375,6 +375,10 @@ HSC_MUST_USE hsc_status *hsc_builder_finish(hsc_builder *builder, hsc_instr *roo
 // The general one: op, shape, operands and called computations; attributes set by the caller through instr->attr afterwards (or before infer).
 hsc_instr *hsc_build(hsc_builder *b, hsc_op op, hsc_shape shape, int operand_count, hsc_instr *const *operands);
 hsc_instr *hsc_build_calls(hsc_builder *b, hsc_op op, hsc_shape shape, int operand_count, hsc_instr *const *operands, int called_count, hsc_computation *const *called);
+// Any op with its attributes (copied; NULL = all zero), shape inferred. Of `shape` counts what inference cannot know: the whole of it for rows
+// whose rule is `given`, the output's dimensions of a broadcast, a preferred element type of dot and convolution; else {0}.
+hsc_instr *hsc_build_op(hsc_builder *b, hsc_op op, hsc_shape shape, const hsc_attr *attr, int operand_count, hsc_instr *const *operands,
+                        int called_count, hsc_computation *const *called);
 hsc_instr *hsc_build_parameter(hsc_builder *b, int64_t number, hsc_shape shape, const char *name);
 hsc_instr *hsc_build_constant(hsc_builder *b, hsc_literal *literal);                                  // literal must live in the module's arena
 hsc_instr *hsc_build_scalar(hsc_builder *b, hsc_type type, double value);

@@ -1,0 +1,36 @@
+// random_module.h - random valid programs for property tests: what comes out verifies, prints, parses, evaluates and compiles.
+//
+//   hsc_module *module;
+//   EXPECT_OK(random_module_create(seed, NULL, &module));
+//
+// The same seed and options give the same module. Floats stay in about [-4, 4], away from poles, unless `unbounded`: then NaN and infinity come
+// up too. With `smooth` every float result depends continuously on the floats that it is made of (no comparison, rounding or conversion of a
+// float decides anything), so that two implementations whose sums round differently still agree within a small tolerance.
+#pragma once
+
+#include "hlo/hlo.h"
+
+typedef enum random_feature {
+  RANDOM_CALLS = 1 << 0,       // call, fusion, map
+  RANDOM_LOOPS = 1 << 1,       // while with 0 to 4 trips, nested
+  RANDOM_BRANCHES = 1 << 2,    // conditional by pred and by index (also out of range)
+  RANDOM_REDUCTIONS = 1 << 3,  // reduce (also of pairs), reduce-window, select-and-scatter, sort, topk
+  RANDOM_CONTRACTIONS = 1 << 4,  // dot, convolution
+  RANDOM_INDEXING = 1 << 5,    // dynamic-slice, dynamic-update-slice, gather, scatter
+  RANDOM_TYPES = 1 << 6,       // beyond f32, s32 and pred: u8 to u64, s8 to s64, f16, bf16, f64, c64
+  RANDOM_ALGEBRA = 1 << 7,     // batch-norm, cholesky, triangular-solve, fft
+  RANDOM_EMPTY = 1 << 8,       // dimensions of size 0
+  RANDOM_ALL = (1 << 9) - 1,
+} random_feature;
+
+typedef struct random_module_options {
+  uint32_t features;        // random_feature
+  int instruction_count;    // of the entry computation, about
+  int parameter_count;
+  int max_rank, max_dim;
+  bool unbounded;           // floats of any size
+  bool smooth;              // no cliffs; see above
+} random_module_options;
+random_module_options random_module_options_default(void);   // all features but RANDOM_EMPTY, 30 instructions, 3 parameters, rank 3, dimensions to 6
+
+HSC_MUST_USE hsc_status *random_module_create(uint64_t seed, const random_module_options *options, hsc_module **out_module);
