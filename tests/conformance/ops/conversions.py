@@ -23,6 +23,8 @@ def conversions():
                 continue
             values = specials(source)[:64] if source in COMPLEX else specials(source)
             values = finite_only(values, to)
+            if source == "f4e2m1fn" and to in INTEGERS:
+                values = values[np.abs(values.astype(np.float64)) < 6]    # XLA:CPU takes the largest for infinity
             if to == "f8e8m0fnu":
                 values = values[values.astype(np.float64) >= 1] if source in INTEGERS + PRED else values
             yield one_op("convert", shape_text(to, values.shape), [values], f"{source}_to_{to}", agree={"ulp": 0, **flush_tolerance(to)})
