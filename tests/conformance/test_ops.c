@@ -13,15 +13,6 @@ static const struct {
   const char *family, *prefix, *why;
 } known[] = {
     {"subnormals", "", "XLA:CPU flushes subnormal numbers to zero; the evaluator keeps them"},
-    {"constant", "constant_f32_special", "XLA's parser reads -0 as the integer 0; the program that printed it had -0.0"},
-    {"convert", "convert_f4e2m1fn_to_", "XLA:CPU compares with the target's limits in f4, where all limits are 6"},
-    {"functions", "exponential_minus_one_f64", "XLA:CPU is 3 ULP off the exact value, where 2 are allowed"},
-    {"select_and_scatter", "select_and_scatter_GE_s32_case7", "two largest elements in one window: which is kept is not defined"},
-    {"select_and_scatter", "select_and_scatter_GE_bf16_case7", "two largest elements in one window: which is kept is not defined"},
-    {"ternary", "select_f8e3m4", "XLA:CPU selects in a wider type and changes the bits of NaN"},
-    {"ternary", "select_f8e4m3", "XLA:CPU selects in a wider type and changes the bits of NaN"},
-    {"ternary", "select_f8e5m2", "XLA:CPU selects in a wider type and changes the bits of NaN"},
-    {"unary", "popcnt_s4", "XLA:CPU counts the bits of the byte, with the extended sign"},
 };
 
 static const char *known_difference(const ops_case *one) {
