@@ -368,12 +368,12 @@ static void events_that_fail_or_come_late(void **state) {
   hsc_buffer_destroy(buffer);
   hsc_client_destroy(client);
   hsc_plugin_close(plugin);
-  for (int i = 0; i < 100 && *live[0]; i++) hsc_sleep_ns(1000 * 1000);  // the ringing thread lets go a little later
+  for (int i = 0; i < 5000 && __atomic_load_n(live[0], __ATOMIC_RELAXED); i++) hsc_sleep_ns(1000 * 1000);  // the ringing thread lets go a little later
   expect_nothing_alive();
 }
 
 static void count_calls(void *user, hsc_status *status) {
-  __atomic_add_fetch((int *)user, status ? 100 : 1, __ATOMIC_RELAXED);
+  __atomic_add_fetch((int *)user, status ? 100 : 1, __ATOMIC_RELEASE);
   hsc_status_free(status);
 }
 
@@ -394,9 +394,9 @@ static void callbacks_are_called_once(void **state) {
     hsc_status *status = hsc_event_on_ready(event, count_calls, &calls);
     assert_int_equal(status != NULL, expected[i] == 0);
     hsc_status_free(status);
-    for (int k = 0; k < 200 && __atomic_load_n(&calls, __ATOMIC_RELAXED) < expected[i]; k++) hsc_sleep_ns(1000 * 1000);
+    for (int k = 0; k < 5000 && __atomic_load_n(&calls, __ATOMIC_ACQUIRE) < expected[i]; k++) hsc_sleep_ns(1000 * 1000);
     hsc_sleep_ns(10 * 1000 * 1000);
-    assert_int_equal(calls, expected[i]);
+    assert_int_equal(__atomic_load_n(&calls, __ATOMIC_ACQUIRE), expected[i]);
     hsc_event_destroy(event);
     hsc_buffer_destroy(buffer);
     hsc_client_destroy(client);
