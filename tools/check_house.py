@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the house rules that a program can check: libraries do not print or exit, banned functions, tabs, blanks at line ends, leftovers."""
+"""Checks the house rules that a program can check: libraries do not print or exit, banned functions, tabs, blanks at line ends,
+leftovers, environment variables without a row, links that lead nowhere."""
 import pathlib
 import re
 import sys
@@ -48,8 +49,23 @@ def undocumented_variables() -> list[str]:
     return found
 
 
+def broken_links() -> list[str]:
+    """Links between the pages must lead somewhere, and so must the files that the build and the tests are described with."""
+    found = []
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "models").rglob("*.md"), *(ROOT / "tests" / "conformance").rglob("*.md")]
+    for path in sorted(pages):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", line):
+                if not re.match(r"[a-z]+:", target) and not (path.parent / target).exists():
+                    found.append(f"{path.relative_to(ROOT)}:{number}: there is no {target}")
+    return found + [f"{name} is missing" for name in ("README.md", "LICENSE", "CONTRIBUTING.md", "TESTING.md") if not (ROOT / name).exists()]
+
+
 def main() -> int:
     bad = 0
+    for problem in broken_links():
+        print(problem)
+        bad += 1
     for problem in undocumented_variables():
         print(problem)
         bad += 1
