@@ -192,7 +192,7 @@ hsc_status *hsc__check_device_layout(const PJRT_Buffer_MemoryLayout *layout, siz
 hsc_status *hsc__host_strides(const PJRT_Buffer_MemoryLayout *layout, const int64_t *dims, int rank, size_t element_bytes, int64_t *out_strides);
 bool hsc__strides_are_dense(const int64_t *strides, const int64_t *dims, int rank, size_t element_bytes);
 // Copies an array between two strided arrangements; element_bytes 1, 2, 4, 8 or 16. Strides may be negative.
-void hsc__copy_strided(void *to, const int64_t *to_strides, const void *from, const int64_t *from_strides, const int64_t *dims, int rank,
+void hsc__host_copy_strided(void *to, const int64_t *to_strides, const void *from, const int64_t *from_strides, const int64_t *dims, int rank,
                        size_t element_bytes);
 
 // ---- programs (plugin_program.c, plugin_options.c) -------------------------------------------------------------------------------------

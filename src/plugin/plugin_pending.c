@@ -129,7 +129,7 @@ HSC_ENTRY(PJRT_AsyncHostToDeviceTransferManager_TransferLiteral) {
   size_t element_bytes = hsc_type_bytes(hsc__type_of_pjrt(args->shape_element_type));
   HSC_PJRT_TRY(hsc__host_strides(args->shape_layout, args->shape_dims, (int)args->shape_num_dims, element_bytes, from));
   HSC_PJRT_TRY(hsc__host_strides(NULL, args->shape_dims, (int)args->shape_num_dims, element_bytes, to));
-  if (bytes > 0) hsc__copy_strided(s->block->data, to, args->data, from, args->shape_dims, (int)args->shape_num_dims, element_bytes);
+  if (bytes > 0) hsc__host_copy_strided(s->block->data, to, args->data, from, args->shape_dims, (int)args->shape_num_dims, element_bytes);
   close_slot(args->transfer_manager, s, 0, NULL, 0);
   args->done_with_h2d_transfer = hsc__event_ready();
   return NULL;

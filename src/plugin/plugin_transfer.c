@@ -108,7 +108,7 @@ static void copy_plane(unsigned char *to, const unsigned char *from, copy_dim ou
   }
 }
 
-void hsc__copy_strided(void *to, const int64_t *to_strides, const void *from, const int64_t *from_strides, const int64_t *dims, int rank,
+void hsc__host_copy_strided(void *to, const int64_t *to_strides, const void *from, const int64_t *from_strides, const int64_t *dims, int rank,
                        size_t element_bytes) {
   copy_dim d[HSC_MAX_RANK + 2];
   int count = 0;
@@ -193,7 +193,7 @@ static hsc_status *from_host(PJRT_Client_BufferFromHostBuffer_Args *args, PJRT_D
   } else if (bytes > 0) {
     int64_t own[HSC_MAX_RANK];
     row_major_strides(args->dims, rank, element_bytes, own);
-    hsc__copy_strided(buffer->block->data, own, args->data, host, args->dims, rank, element_bytes);
+    hsc__host_copy_strided(buffer->block->data, own, args->data, host, args->dims, rank, element_bytes);
   }
   args->done_with_host_buffer = hsc__event_ready();
   return NULL;
@@ -289,7 +289,7 @@ HSC_ENTRY(PJRT_Buffer_ToHostBuffer) {
     memcpy(args->dst, block->data, buffer->size_bytes);
   } else {
     row_major_strides(buffer->dims, buffer->rank, element_bytes, own);
-    hsc__copy_strided(args->dst, host, block->data, own, buffer->dims, buffer->rank, element_bytes);
+    hsc__host_copy_strided(args->dst, host, block->data, own, buffer->dims, buffer->rank, element_bytes);
   }
   hsc__block_release(buffer->client, block);
   args->event = hsc__event_ready();
