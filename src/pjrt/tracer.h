@@ -1,0 +1,18 @@
+// tracer.h - a plugin that wraps a plugin: forwards every call and records the ones in tracer_calls.def into a capture.
+//
+// The wrapped plugin's table is copied at its full size, slots that this version does not know included, and only the recorded slots are
+// replaced: an untraced call costs nothing, and a newer plugin works. Extensions pass through untouched.
+// Up to HSC_TRACER_INSTANCES plugins per process. The recorder is opened at the first wrap, at $HLOSCOPE_OUTPUT_PATH; without that variable the
+// real table is returned as it is. What was recorded survives any end of the process.
+// Threads: everything may be called from any thread. Errors are never the traced program's problem: a tracer that cannot record says so once
+// on stderr (it is a preloaded library: there is nobody else to tell) and stands aside.
+#pragma once
+
+#include "pjrt/abi.h"
+
+enum { HSC_TRACER_INSTANCES = 4 };
+
+// The wrapped table of the plugin whose entry point is `get_api`; the same one for the same entry point. `path` names its file.
+const PJRT_Api *hsc_tracer_wrap(GetPjrtApi_Fn *get_api, const char *path);
+// An entry point that returns that table: what dlsym answers with. NULL when all instances are taken.
+GetPjrtApi_Fn *hsc_tracer_entry(GetPjrtApi_Fn *get_api, const char *path);
