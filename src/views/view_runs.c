@@ -1,0 +1,279 @@
+// view_runs.c - what ran and what was compiled: inferences, executions, executables, recompiles, memory, and every event.
+#include <math.h>
+#include <stdlib.h>
+
+#include "views/views_internal.h"
+
+static bool is_call(const hsc_event *e) { return e->category == HSC_CATEGORY_EXECUTE && e->kind == HSC_RECORD_BEGIN; }
+static bool is_device_run(const hsc_event *e) { return e->category == HSC_CATEGORY_EXECUTE && e->kind == HSC_RECORD_COMPLETE; }
+
+hsc_status *hsc__view_inferences(hsc__view_context *cx) {
+  hsc_table_column(cx->table, "trace_id", "");
+  hsc_table_column(cx->table, "span_id", "");
+  hsc_table_column(cx->table, "thread.id", "");
+  hsc_table_column(cx->table, "name", "");
+  hsc_table_column(cx->table, "dur", "ns");
+  hsc_table_column(cx->table, "start", "ns");
+  const hsc_event *events = hsc_capture_events(cx->capture);
+  for (size_t i = 0; i < hsc_capture_event_count(cx->capture) && hsc__room(cx); i++) {
+    const hsc_event *e = &events[i];
+    // An inference is what the user labelled, or, without labels, a call that runs an executable.
+    bool labelled = e->category == HSC_CATEGORY_USER && hsc__is_span(e) && e->depth == 0;
+    if ((!labelled && !(is_call(e) && e->depth == 0)) || !hsc__wanted(cx, e)) continue;
+    const hsc_capture_process *process = hsc_capture_process_at(cx->capture, e->process);
+    hsc_table_row(cx->table);
+    hsc_table_printf(cx->table, "%016llx%016llx", (unsigned long long)process->trace_id_high, (unsigned long long)process->trace_id_low);
+    hsc_table_printf(cx->table, "%016llx", (unsigned long long)e->span);
+    hsc_table_int(cx->table, hsc_capture_thread_at(cx->capture, e->thread)->tid);
+    hsc_table_text(cx->table, labelled ? e->name : hsc__attr_text(cx, e, "executable"));
+    hsc_table_int(cx->table, e->duration_ns);
+    hsc_table_int(cx->table, e->start_ns);
+  }
+  return NULL;
+}
+
+// Call and device run of one execution, joined by their run id.
+typedef struct execution {
+  const hsc_event *call, *run;
+} execution;
+
+static hsc_status *join_runs(hsc__view_context *cx, execution **out_list, size_t *out_count) {
+  const hsc_event *events = hsc_capture_events(cx->capture);
+  size_t count = hsc_capture_event_count(cx->capture), calls = 0, at = 0;
+  int64_t highest = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (!is_call(&events[i])) continue;
+    calls++;
+    int64_t id = hsc__attr_int(cx, &events[i], "run_id", 0);
+    if (id > highest) highest = id;
+  }
+  if (highest > (int64_t)count * 64) highest = 0;   // numbers that cannot be: no joining
+  execution *list = HSC_NEW_ARRAY(cx->arena, execution, calls + 1);
+  size_t *by_id = HSC_NEW_ARRAY(cx->arena, size_t, highest + 1);
+  if (!list || !by_id) return hsc_status_out_of_memory();
+  for (size_t i = 0; i < count; i++) {
+    if (!is_call(&events[i])) continue;
+    list[at++].call = &events[i];
+    int64_t id = hsc__attr_int(cx, &events[i], "run_id", 0);
+    if (id > 0 && id <= highest) by_id[id] = at;
+  }
+  for (size_t i = 0; i < count; i++) {
+    if (!is_device_run(&events[i])) continue;
+    int64_t id = hsc__attr_int(cx, &events[i], "run_id", 0);
+    if (id <= 0 || id > highest || !by_id[id]) continue;
+    execution *x = &list[by_id[id] - 1];
+    if (x->call->process == events[i].process && !x->run) x->run = &events[i];
+  }
+  *out_list = list;
+  *out_count = at;
+  return NULL;
+}
+
+hsc_status *hsc__view_executions(hsc__view_context *cx) {
+  execution *list;
+  size_t count;
+  HSC_TRY(join_runs(cx, &list, &count));
+  hsc_table_column(cx->table, "span_id", "");
+  hsc_table_column(cx->table, "device", "");
+  hsc_table_column(cx->table, "execution_index", "");
+  hsc_table_column(cx->table, "executable", "");
+  hsc_table_column(cx->table, "start", "ns");
+  hsc_table_column(cx->table, "total", "ns");
+  hsc_table_column(cx->table, "run", "ns");
+  hsc_table_column(cx->table, "wait", "ns");
+  int64_t negative = 0;
+  for (size_t i = 0; i < count && hsc__room(cx); i++) {
+    const hsc_event *call = list[i].call, *run = list[i].run;
+    const char *name = hsc__attr_text(cx, call, "executable");
+    if (cx->options->where && !strstr(name, cx->options->where)) continue;
+    // total: from the call to the device's end. run: the part in which the call itself worked, or the device when it went on behind it. wait:
+    // what is left; signed, because two clocks may disagree.
+    int64_t end = run ? run->start_ns + run->duration_ns : call->start_ns + call->duration_ns, total = end - call->start_ns;
+    int64_t working = run ? run->duration_ns : call->duration_ns, wait = total - working;
+    negative += wait < 0;
+    hsc_table_row(cx->table);
+    hsc_table_printf(cx->table, "%016llx", (unsigned long long)call->span);
+    hsc_table_text(cx->table, run ? hsc_capture_thread_at(cx->capture, run->thread)->name : NULL);
+    hsc_table_int(cx->table, hsc__attr_int(cx, call, "run_id", 0));
+    hsc_table_text(cx->table, name);
+    hsc_table_int(cx->table, call->start_ns);
+    hsc_table_int(cx->table, total);
+    hsc_table_int(cx->table, working);
+    hsc_table_int(cx->table, wait);
+  }
+  if (negative) hsc_table_note(cx->table, "%lld executions have a negative wait: the device's clock and the host's disagree by that much", (long long)negative);
+  return NULL;
+}
+
+hsc_status *hsc__view_executables(hsc__view_context *cx) {
+  hsc__series_set compiles, runs;
+  HSC_TRY(hsc__series_set_init(&compiles, cx->arena));
+  hsc_status *status = hsc__series_set_init(&runs, cx->arena);
+  if (status) return hsc__series_set_deinit(&compiles), status;
+  const hsc_event *events = hsc_capture_events(cx->capture);
+  double all = 0;
+  for (size_t i = 0; i < hsc_capture_event_count(cx->capture); i++) {
+    const hsc_event *e = &events[i];
+    bool compile = e->category == HSC_CATEGORY_COMPILE && hsc__is_span(e) && !e->open;
+    if (!compile && !is_device_run(e)) continue;
+    const char *name = hsc__attr_text(cx, e, "executable");
+    hsc__series *series = hsc__series_get(compile ? &compiles : &runs, 0, name);
+    if (!series || !hsc__series_add(series, (double)e->duration_ns)) HSC_GOTO(hsc_status_out_of_memory());
+    if (!compile) all += (double)e->duration_ns;
+    if (!compile && !hsc__series_get(&compiles, 0, name)) HSC_GOTO(hsc_status_out_of_memory());
+  }
+  hsc_table_column(cx->table, "executable", "");
+  hsc_table_column(cx->table, "compiles", "count");
+  hsc_table_column(cx->table, "compile total", "ns");
+  hsc_table_column(cx->table, "runs", "count");
+  hsc_table_column(cx->table, "run mean", "ns");
+  hsc_table_column(cx->table, "run total", "ns");
+  hsc_table_column(cx->table, "share", "fraction");
+  for (size_t i = 0; i < compiles.count && hsc__room(cx); i++) {
+    const hsc__series *c = compiles.list[i], *r = hsc__series_get(&runs, 0, c->name);
+    if (!r) HSC_GOTO(hsc_status_out_of_memory());
+    hsc_table_row(cx->table);
+    hsc_table_text(cx->table, c->name);
+    hsc_table_int(cx->table, (int64_t)c->count);
+    hsc_table_double(cx->table, c->total);
+    hsc_table_int(cx->table, (int64_t)r->count);
+    hsc_table_double(cx->table, r->count ? r->total / (double)r->count : NAN);
+    hsc_table_double(cx->table, r->total);
+    hsc_table_double(cx->table, all > 0 ? r->total / all : NAN);
+  }
+done:
+  hsc__series_set_deinit(&compiles);
+  hsc__series_set_deinit(&runs);
+  return status;
+}
+
+// The n-th compilation of a module name: which program, and whether the same bytes had been compiled before.
+hsc_status *hsc__view_recompiles(hsc__view_context *cx) {
+  hsc__series_set names, programs;
+  HSC_TRY(hsc__series_set_init(&names, cx->arena));
+  hsc_status *status = hsc__series_set_init(&programs, cx->arena);
+  if (status) return hsc__series_set_deinit(&names), status;
+  hsc_table_column(cx->table, "start", "ns");
+  hsc_table_column(cx->table, "executable", "");
+  hsc_table_column(cx->table, "compile", "ns");
+  hsc_table_column(cx->table, "times", "count");
+  hsc_table_column(cx->table, "why", "");
+  hsc_table_column(cx->table, "program", "");
+  hsc_table_column(cx->table, "program_bytes", "bytes");
+  const hsc_event *events = hsc_capture_events(cx->capture);
+  double lost = 0;
+  int64_t again = 0;
+  for (size_t i = 0; i < hsc_capture_event_count(cx->capture); i++) {
+    const hsc_event *e = &events[i];
+    const char *program = e->category == HSC_CATEGORY_COMPILE && hsc__is_span(e) ? hsc__attr_text(cx, e, "program") : "";
+    if (!*program) continue;
+    const char *name = hsc__attr_text(cx, e, "executable");
+    hsc__series *by_name = hsc__series_get(&names, 0, *name ? name : "(failed)"), *by_program = hsc__series_get(&programs, 0, program);
+    if (!by_name || !by_program || !hsc__series_add(by_name, (double)e->duration_ns) || !hsc__series_add(by_program, 0)) HSC_GOTO(hsc_status_out_of_memory());
+    const char *why = e->open ? "was still compiling at the end"
+                      : *hsc__attr_text(cx, e, "error") ? hsc__attr_text(cx, e, "error")
+                      : by_name->count == 1 ? "first"
+                      : by_program->count > 1 ? "again: the same program; the caller kept no executable, or other options"
+                                              : "again: another program under the same name";
+    if (by_name->count > 1) again++, lost += (double)e->duration_ns;
+    if (!hsc__room(cx)) continue;
+    hsc_table_row(cx->table);
+    hsc_table_int(cx->table, e->start_ns);
+    hsc_table_text(cx->table, name);
+    hsc_table_int(cx->table, e->duration_ns);
+    hsc_table_int(cx->table, (int64_t)by_name->count);
+    hsc_table_text(cx->table, why);
+    hsc_table_text(cx->table, program);
+    hsc_table_int(cx->table, hsc__attr_int(cx, e, "program_bytes", 0));
+  }
+  char text[32];
+  hsc_format_quantity(lost, "ns", false, text);
+  hsc_table_note(cx->table, "%lld of the compilations were repeats; they cost %s", (long long)again, text);
+done:
+  hsc__series_set_deinit(&names);
+  hsc__series_set_deinit(&programs);
+  return status;
+}
+
+hsc_status *hsc__view_memory(hsc__view_context *cx) {
+  hsc_table_column(cx->table, "process", "");
+  hsc_table_column(cx->table, "counter", "");
+  hsc_table_column(cx->table, "samples", "count");
+  hsc_table_column(cx->table, "peak", "bytes");
+  hsc_table_column(cx->table, "peak at", "ns");
+  hsc_table_column(cx->table, "last", "bytes");
+  const hsc_event *events = hsc_capture_events(cx->capture);
+  for (int p = 0; p < hsc_capture_process_count(cx->capture); p++) {
+    double peak = -1, last = 0;
+    int64_t at = 0, samples = 0;
+    const char *name = "";
+    for (size_t i = 0; i < hsc_capture_event_count(cx->capture); i++) {
+      const hsc_event *e = &events[i];
+      if (e->kind != HSC_RECORD_COUNTER || e->process != p || e->category != HSC_CATEGORY_MEMORY) continue;
+      memcpy(&last, &e->value, sizeof last);
+      name = e->name;
+      samples++;
+      if (last > peak) peak = last, at = e->start_ns;
+    }
+    if (!samples) continue;
+    hsc_table_row(cx->table);
+    hsc_table_int(cx->table, hsc_capture_process_at(cx->capture, p)->pid);
+    hsc_table_text(cx->table, name);
+    hsc_table_int(cx->table, samples);
+    hsc_table_double(cx->table, peak);
+    hsc_table_int(cx->table, at);
+    hsc_table_double(cx->table, last);
+  }
+  return NULL;
+}
+
+static void print_attrs(hsc__view_context *cx, const hsc_event *e, hsc_bytes *out) {
+  for (int i = 0; i < e->attr_count + e->end_attr_count; i++) {
+    const hsc_trace_attr *a = i < e->attr_count ? &e->attrs[i] : &e->end_attrs[i - e->attr_count];
+    char number[32];
+    hsc_bytes_printf(out, "%s%s=", out->size ? " " : "", hsc_capture_string(cx->capture, e->process, a->key));
+    if (a->type == HSC_ATTR_STRING) hsc_bytes_append_text(out, hsc_capture_string(cx->capture, e->process, a->value.string));
+    else if (a->type == HSC_ATTR_DOUBLE) hsc_format_double(a->value.d, number), hsc_bytes_append_text(out, number);
+    else if (a->type == HSC_ATTR_UINT) hsc_bytes_printf(out, "%llu", (unsigned long long)a->value.u);
+    else hsc_bytes_printf(out, "%lld", (long long)a->value.i);
+  }
+}
+
+hsc_status *hsc__view_events(hsc__view_context *cx) {
+  static const char *const kinds[] = {[HSC_RECORD_BEGIN] = "span", [HSC_RECORD_COMPLETE] = "span", [HSC_RECORD_INSTANT] = "instant", [HSC_RECORD_COUNTER] = "counter",
+                                      [HSC_RECORD_FLOW_BEGIN] = "flow begin", [HSC_RECORD_FLOW_END] = "flow end"};
+  hsc_table_column(cx->table, "start", "ns");
+  hsc_table_column(cx->table, "dur", "ns");
+  hsc_table_column(cx->table, "process", "");
+  hsc_table_column(cx->table, "thread", "");
+  hsc_table_column(cx->table, "kind", "");
+  hsc_table_column(cx->table, "category", "");
+  hsc_table_column(cx->table, "name", "");
+  hsc_table_column(cx->table, "span_id", "");
+  hsc_table_column(cx->table, "parent_id", "");
+  hsc_table_column(cx->table, "attributes", "");
+  const hsc_event *events = hsc_capture_events(cx->capture);
+  hsc_bytes attrs = {0};
+  for (size_t i = 0; i < hsc_capture_event_count(cx->capture) && hsc__room(cx); i++) {
+    const hsc_event *e = &events[i];
+    if (!hsc__wanted(cx, e)) continue;
+    const hsc_capture_thread *thread = hsc_capture_thread_at(cx->capture, e->thread);
+    hsc_bytes_reset(&attrs);
+    print_attrs(cx, e, &attrs);
+    hsc_table_row(cx->table);
+    hsc_table_int(cx->table, e->start_ns);
+    if (hsc__is_span(e)) hsc_table_int(cx->table, e->duration_ns);
+    else hsc_table_missing(cx->table);
+    hsc_table_int(cx->table, hsc_capture_process_at(cx->capture, e->process)->pid);
+    if (*thread->name) hsc_table_text(cx->table, thread->name);
+    else hsc_table_int(cx->table, thread->tid);
+    hsc_table_text(cx->table, e->open ? "open span" : kinds[e->kind]);
+    hsc_table_text(cx->table, hsc_category_text(e->category));
+    hsc_table_text(cx->table, e->name);
+    hsc_table_int(cx->table, (int64_t)e->span);
+    hsc_table_int(cx->table, (int64_t)e->parent);
+    hsc_table_text(cx->table, hsc_bytes_text(&attrs));
+  }
+  hsc_bytes_deinit(&attrs);
+  return NULL;
+}

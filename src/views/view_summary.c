@@ -1,0 +1,160 @@
+// view_summary.c - distributions: everything by name, operators, host operators, threads.
+#include <math.h>
+#include <stdlib.h>
+
+#include "views/views_internal.h"
+
+static int compare_doubles(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
+// Linear interpolation between order statistics (Hyndman & Fan 1996, type 7), as NumPy's default. `sorted` ascending, n > 0.
+static double quantile(const double *sorted, size_t n, double q) {
+  double at = q * (double)(n - 1);
+  size_t low = (size_t)at;
+  double part = at - (double)low;
+  return low + 1 < n ? sorted[low] + part * (sorted[low + 1] - sorted[low]) : sorted[n - 1];
+}
+
+static const double percentiles[] = {0.90, 0.95, 0.97, 0.99, 0.999};
+static const char *const percentile_names[] = {"p90", "p95", "p97", "p99", "p99.9"};
+
+static hsc_status *collect(hsc__view_context *cx, hsc__series_set *set, uint32_t categories, bool on_tracks_only) {
+  const hsc_event *events = hsc_capture_events(cx->capture);
+  size_t count = hsc_capture_event_count(cx->capture);
+  for (size_t i = 0; i < count; i++) {
+    const hsc_event *e = &events[i];
+    if (!hsc__is_span(e) || e->open || !(e->category & categories) || !hsc__wanted(cx, e)) continue;
+    if (on_tracks_only && hsc_capture_thread_at(cx->capture, e->thread)->tid) continue;
+    hsc__series *series = hsc__series_get(set, e->category, e->name);
+    if (!series || !hsc__series_add(series, (double)e->duration_ns)) return hsc_status_out_of_memory();
+  }
+  return NULL;
+}
+
+hsc_status *hsc__view_summary(hsc__view_context *cx) {
+  hsc__series_set set;
+  HSC_TRY(hsc__series_set_init(&set, cx->arena));
+  hsc_status *status = NULL;
+  HSC_GOTO(collect(cx, &set, HSC_CATEGORY_ALL, false));
+  hsc__series_sort_by_total(&set);
+  hsc_table_column(cx->table, "category", "");
+  hsc_table_column(cx->table, "name", "");
+  hsc_table_column(cx->table, "count", "count");
+  hsc_table_column(cx->table, "total", "ns");
+  hsc_table_column(cx->table, "min", "ns");
+  hsc_table_column(cx->table, "max", "ns");
+  hsc_table_column(cx->table, "mean", "ns");
+  hsc_table_column(cx->table, "median", "ns");
+  for (size_t p = 0; p < HSC_COUNT_OF(percentiles); p++) hsc_table_column(cx->table, percentile_names[p], "ns");
+  size_t refused = 0;
+  for (size_t i = 0; i < set.count && hsc__room(cx); i++) {
+    hsc__series *s = set.list[i];
+    qsort(s->values, s->count, sizeof *s->values, compare_doubles);
+    hsc_table_row(cx->table);
+    hsc_table_text(cx->table, hsc_category_text(s->category));
+    hsc_table_text(cx->table, s->name);
+    hsc_table_int(cx->table, (int64_t)s->count);
+    hsc_table_double(cx->table, s->total);
+    hsc_table_double(cx->table, s->values[0]);
+    hsc_table_double(cx->table, s->values[s->count - 1]);
+    hsc_table_double(cx->table, s->total / (double)s->count);
+    hsc_table_double(cx->table, quantile(s->values, s->count, 0.5));
+    for (size_t p = 0; p < HSC_COUNT_OF(percentiles); p++) {
+      bool enough = (int64_t)s->count >= hsc_quantile_min_samples(percentiles[p]);
+      if (enough) hsc_table_double(cx->table, quantile(s->values, s->count, percentiles[p]));
+      else hsc_table_missing(cx->table);
+      refused += !enough;
+    }
+  }
+  if (refused) {
+    hsc_bytes text = {0};
+    for (size_t p = 0; p < HSC_COUNT_OF(percentiles); p++)
+      hsc_bytes_printf(&text, "%s%s needs >= %lld", p ? ", " : "", percentile_names[p], (long long)hsc_quantile_min_samples(percentiles[p]));
+    hsc_table_note(cx->table, "percentiles that are missing are n/a, for too few samples: %s", hsc_bytes_text(&text));
+    hsc_bytes_deinit(&text);
+  }
+done:
+  hsc__series_set_deinit(&set);
+  return status;
+}
+
+static hsc_status *by_name(hsc__view_context *cx, uint32_t categories, bool bytes) {
+  hsc__series_set set;
+  HSC_TRY(hsc__series_set_init(&set, cx->arena));
+  hsc_status *status = NULL;
+  const hsc_event *events = hsc_capture_events(cx->capture);
+  double all = 0;
+  for (size_t i = 0; i < hsc_capture_event_count(cx->capture); i++) {
+    const hsc_event *e = &events[i];
+    if (!hsc__is_span(e) || e->open || !(e->category & categories) || !hsc__wanted(cx, e)) continue;
+    hsc__series *series = hsc__series_get(&set, e->category, e->name);
+    if (!series || !hsc__series_add(series, (double)e->duration_ns)) HSC_GOTO(hsc_status_out_of_memory());
+    if (bytes) series->extra += hsc__attr_int(cx, e, "bytes", 0);
+    all += (double)e->duration_ns;
+  }
+  hsc__series_sort_by_total(&set);
+  hsc_table_column(cx->table, "name", "");
+  hsc_table_column(cx->table, "average_elapsed", "ns");
+  hsc_table_column(cx->table, "count", "count");
+  hsc_table_column(cx->table, "total", "ns");
+  hsc_table_column(cx->table, "share", "fraction");
+  if (bytes) hsc_table_column(cx->table, "bytes", "bytes"), hsc_table_column(cx->table, "rate", "bytes/s");
+  for (size_t i = 0; i < set.count && hsc__room(cx); i++) {
+    const hsc__series *s = set.list[i];
+    hsc_table_row(cx->table);
+    hsc_table_text(cx->table, s->name);
+    hsc_table_double(cx->table, s->total / (double)s->count);
+    hsc_table_int(cx->table, (int64_t)s->count);
+    hsc_table_double(cx->table, s->total);
+    hsc_table_double(cx->table, all > 0 ? s->total / all : NAN);
+    if (bytes) hsc_table_int(cx->table, s->extra), hsc_table_double(cx->table, s->total > 0 && s->extra > 0 ? (double)s->extra / s->total * 1e9 : NAN);
+  }
+done:
+  hsc__series_set_deinit(&set);
+  return status;
+}
+
+hsc_status *hsc__view_operators(hsc__view_context *cx) {
+  HSC_TRY(by_name(cx, HSC_CATEGORY_OPERATOR, false));
+  if (!hsc_table_row_count(cx->table)) hsc_table_note(cx->table, "no operators were recorded: the device must record them (hloscope profile), a PJRT trace alone sees whole executables");
+  return NULL;
+}
+
+hsc_status *hsc__view_host_operators(hsc__view_context *cx) { return by_name(cx, HSC_CATEGORY_TRANSFER, true); }
+
+hsc_status *hsc__view_threads(hsc__view_context *cx) {
+  int threads = hsc_capture_thread_count(cx->capture);
+  struct {
+    int64_t events, busy_ns, first_ns, last_ns;
+  } *sums = hsc_arena_alloc_array(cx->arena, sizeof *sums, (size_t)threads + 1);
+  if (!sums) return hsc_status_out_of_memory();
+  const hsc_event *events = hsc_capture_events(cx->capture);
+  for (size_t i = 0; i < hsc_capture_event_count(cx->capture); i++) {
+    const hsc_event *e = &events[i];
+    int t = e->thread;
+    if (!sums[t].events++) sums[t].first_ns = e->start_ns;
+    if (e->start_ns + e->duration_ns > sums[t].last_ns) sums[t].last_ns = e->start_ns + e->duration_ns;
+    if (hsc__is_span(e) && e->depth == 0) sums[t].busy_ns += e->duration_ns;
+  }
+  hsc_table_column(cx->table, "process", "");
+  hsc_table_column(cx->table, "thread", "");
+  hsc_table_column(cx->table, "name", "");
+  hsc_table_column(cx->table, "events", "count");
+  hsc_table_column(cx->table, "busy", "ns");
+  hsc_table_column(cx->table, "busy share", "fraction");
+  for (int t = 0; t < threads && hsc__room(cx); t++) {
+    const hsc_capture_thread *thread = hsc_capture_thread_at(cx->capture, t);
+    int64_t span = sums[t].last_ns - sums[t].first_ns;
+    hsc_table_row(cx->table);
+    hsc_table_int(cx->table, hsc_capture_process_at(cx->capture, thread->process)->pid);
+    if (thread->tid) hsc_table_int(cx->table, thread->tid);
+    else hsc_table_missing(cx->table);
+    hsc_table_text(cx->table, thread->name);
+    hsc_table_int(cx->table, sums[t].events);
+    hsc_table_int(cx->table, sums[t].busy_ns);
+    hsc_table_double(cx->table, span > 0 ? (double)sums[t].busy_ns / (double)span : NAN);
+  }
+  return NULL;
+}

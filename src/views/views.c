@@ -1,0 +1,129 @@
+// views.c - the table of views, and what they share.
+#include "views/views.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "views/views_internal.h"
+
+static const struct {
+  const char *text, *doc;
+  hsc_status *(*fill)(hsc__view_context *cx);
+} views[] = {
+#define VIEW(id, text, doc) {text, doc, hsc__view_##id},
+#include "views/views.def"
+#undef VIEW
+};
+
+const char *hsc_view_name(hsc_view_id view) { return views[view].text; }
+const char *hsc_view_doc(hsc_view_id view) { return views[view].doc; }
+
+bool hsc_view_of_name(const char *name, hsc_view_id *out_view) {
+  for (int i = 0; i < HSC_VIEW_COUNT; i++) {
+    if (strcmp(name, views[i].text)) continue;
+    *out_view = (hsc_view_id)i;
+    return true;
+  }
+  return false;
+}
+
+int64_t hsc_quantile_min_samples(double q) { return q <= 0 || q >= 1 ? 1 : (int64_t)ceil(log(0.05) / log(q)); }
+
+hsc_status *hsc_view_table(const hsc_capture *capture, hsc_view_id view, const hsc_view_options *options, hsc_table **out_table) {
+  static const hsc_view_options defaults;
+  hsc__view_context cx = {.capture = capture, .options = options ? options : &defaults};
+  hsc_status *status = NULL;
+  *out_table = NULL;
+  HSC_GOTO(hsc_arena_create(&cx.arena));
+  HSC_GOTO(hsc_table_create(views[view].text, &cx.table));
+  HSC_GOTO(views[view].fill(&cx));
+  HSC_GOTO(hsc_arena_status(cx.arena));
+  if (cx.options->limit && (int64_t)hsc_table_row_count(cx.table) >= cx.options->limit) hsc_table_note(cx.table, "cut at %lld rows (--limit)", (long long)cx.options->limit);
+  for (const char *line = hsc_capture_notes(capture); *line;) {
+    const char *end = strchrnul(line, '\n');
+    hsc_table_note(cx.table, "%.*s", (int)(end - line), line);
+    line = *end ? end + 1 : end;
+  }
+  *out_table = cx.table;
+  cx.table = NULL;
+done:
+  hsc_table_destroy(cx.table);
+  hsc_arena_destroy(cx.arena);
+  return status;
+}
+
+// ---- shared ---------------------------------------------------------------------------------------------------------------------
+
+hsc_status *hsc__series_set_init(hsc__series_set *set, hsc_arena *arena) {
+  *set = (hsc__series_set){.arena = arena};
+  return hsc_map_create(&set->by_name);
+}
+
+void hsc__series_set_deinit(hsc__series_set *set) {
+  for (size_t i = 0; i < set->count; i++) hsc_free(set->list[i]->values);
+  hsc_free(set->list);
+  hsc_map_destroy(set->by_name);
+  *set = (hsc__series_set){0};
+}
+
+hsc__series *hsc__series_get(hsc__series_set *set, uint32_t category, const char *name) {
+  char buffer[256];
+  int length = snprintf(buffer, sizeof buffer, "%u/%s", category, name);
+  if (length >= (int)sizeof buffer) length = sizeof buffer - 1;
+  hsc_view key = {buffer, (size_t)length};
+  hsc__series *series = hsc_map_get(set->by_name, key);
+  if (series) return series;
+  if (set->count == set->capacity) {
+    size_t capacity = set->capacity ? 2 * set->capacity : 32;
+    hsc__series **list = hsc_realloc(set->list, capacity * sizeof *list);
+    if (!list) return NULL;
+    set->list = list;
+    set->capacity = capacity;
+  }
+  series = HSC_NEW(set->arena, hsc__series);
+  key.data = hsc_arena_strndup(set->arena, buffer, key.size);
+  if (!series || !key.data) return NULL;
+  hsc_status *status = hsc_map_put(set->by_name, key, series);
+  if (status) return hsc_status_free(status), NULL;
+  series->name = name;
+  series->category = category;
+  return set->list[set->count++] = series;
+}
+
+bool hsc__series_add(hsc__series *series, double value) {
+  if (series->count == series->capacity) {
+    size_t capacity = series->capacity ? 2 * series->capacity : 16;
+    double *values = hsc_realloc(series->values, capacity * sizeof *values);
+    if (!values) return false;
+    series->values = values;
+    series->capacity = capacity;
+  }
+  series->values[series->count++] = value;
+  series->total += value;
+  return true;
+}
+
+static int compare_totals(const void *a, const void *b) {
+  const hsc__series *x = *(hsc__series *const *)a, *y = *(hsc__series *const *)b;
+  return x->total > y->total ? -1 : x->total < y->total;
+}
+
+void hsc__series_sort_by_total(hsc__series_set *set) {
+  if (set->count) qsort(set->list, set->count, sizeof *set->list, compare_totals);
+}
+
+bool hsc__is_span(const hsc_event *event) { return event->kind == HSC_RECORD_BEGIN || event->kind == HSC_RECORD_COMPLETE; }
+
+bool hsc__wanted(const hsc__view_context *cx, const hsc_event *event) { return !cx->options->where || strstr(event->name, cx->options->where); }
+
+bool hsc__room(const hsc__view_context *cx) { return !cx->options->limit || (int64_t)hsc_table_row_count(cx->table) < cx->options->limit; }
+
+int64_t hsc__attr_int(const hsc__view_context *cx, const hsc_event *event, const char *key, int64_t missing) {
+  const hsc_trace_attr *attr = hsc_event_attr(cx->capture, event, key);
+  return attr && (attr->type == HSC_ATTR_INT || attr->type == HSC_ATTR_UINT) ? attr->value.i : missing;
+}
+
+const char *hsc__attr_text(const hsc__view_context *cx, const hsc_event *event, const char *key) {
+  const hsc_trace_attr *attr = hsc_event_attr(cx->capture, event, key);
+  return attr && attr->type == HSC_ATTR_STRING ? hsc_capture_string(cx->capture, event->process, attr->value.string) : "";
+}

@@ -1,0 +1,45 @@
+// views_internal.h - what the views share: grouping, series of durations, rows that can be sorted.
+#pragma once
+
+#include "views/views.h"
+
+typedef struct hsc__view_context {
+  const hsc_capture *capture;
+  const hsc_view_options *options;
+  hsc_table *table;
+  hsc_arena *arena;   // dies with the view
+} hsc__view_context;
+
+#define VIEW(id, text, doc) HSC_MUST_USE hsc_status *hsc__view_##id(hsc__view_context *cx);
+#include "views/views.def"
+#undef VIEW
+
+// Durations of events that belong together.
+typedef struct hsc__series {
+  const char *name;
+  uint32_t category;
+  double *values;          // [count], in order of time; ns
+  size_t count, capacity;
+  double total;
+  int64_t extra;           // a view's own number (bytes, ...)
+} hsc__series;
+
+typedef struct hsc__series_set {
+  hsc_map *by_name;
+  hsc__series **list;      // [count] in order of first appearance
+  size_t count, capacity;
+  hsc_arena *arena;
+} hsc__series_set;
+HSC_MUST_USE hsc_status *hsc__series_set_init(hsc__series_set *set, hsc_arena *arena);
+void hsc__series_set_deinit(hsc__series_set *set);
+// The series of (category, name), made when missing; NULL when memory ran out.
+hsc__series *hsc__series_get(hsc__series_set *set, uint32_t category, const char *name);
+bool hsc__series_add(hsc__series *series, double value);
+void hsc__series_sort_by_total(hsc__series_set *set);
+
+bool hsc__is_span(const hsc_event *event);
+bool hsc__wanted(const hsc__view_context *cx, const hsc_event *event);   // passes --where
+int64_t hsc__attr_int(const hsc__view_context *cx, const hsc_event *event, const char *key, int64_t missing);
+const char *hsc__attr_text(const hsc__view_context *cx, const hsc_event *event, const char *key);   // "" when missing
+// Rows that may still be added under --limit; counts what is cut.
+bool hsc__room(const hsc__view_context *cx);
