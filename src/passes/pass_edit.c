@@ -103,7 +103,7 @@ static void drop_parameter(hsc_instr *fusion, int number) {
     body->parameters[i] = body->parameters[i + 1];
     body->parameters[i]->attr.index.value = i;
   }
-  body->parameter_count--;
+  body->parameters[--body->parameter_count] = NULL;
   hsc_instr_remove(parameter);
   hsc_instr **operands = HSC_NEW_ARRAY(body->module->arena, hsc_instr *, fusion->operand_count);
   if (!operands) return;

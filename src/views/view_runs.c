@@ -70,8 +70,8 @@ static hsc_status *join_runs(hsc__view_context *cx, execution **out_list, size_t
 }
 
 hsc_status *hsc__view_executions(hsc__view_context *cx) {
-  execution *list;
-  size_t count;
+  execution *list = NULL;
+  size_t count = 0;
   HSC_TRY(join_runs(cx, &list, &count));
   hsc_table_column(cx->table, "span_id", "");
   hsc_table_column(cx->table, "device", "");
