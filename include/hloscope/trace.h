@@ -61,6 +61,9 @@ typedef struct hsc_recorder_options {
 __attribute__((warn_unused_result)) hsc_status *hsc_recorder_open(const hsc_recorder_options *options, hsc_recorder **out_recorder);
 void hsc_recorder_close(hsc_recorder *recorder);     // other threads must have stopped recording; NULL is fine
 
+// For the end of a process whose threads may still record: nothing is taken any more, the ring is marked as ended in an orderly way, the memory stays.
+void hsc_recorder_finish(hsc_recorder *recorder);
+
 void hsc_recorder_pause(hsc_recorder *recorder);     // begins are ignored from now on; spans that are open still end
 void hsc_recorder_resume(hsc_recorder *recorder);
 bool hsc_recorder_wants(const hsc_recorder *recorder, hsc_category category);   // NULL recorder: false. The way to skip costly attributes.

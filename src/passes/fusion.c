@@ -105,6 +105,9 @@ static bool should_fuse(const hsc_instr *consumer, const hsc_instr *producer) {
   bool cheap = free_to_duplicate(producer, 0);
   if (!used_only_by(producer, consumer) && !cheap) return false;
   if (consumer->op == HSC_OP_REDUCE && producer->op == HSC_OP_CONSTANT) return false;   // the initial value stays an operand
+  // A fusion of nothing but constants around one op is that op: counters of loops stay readable.
+  bool lone = !is_fusion(consumer) && (consumer->shape.rank == 0 || consumer->op == HSC_OP_BROADCAST);
+  if (lone && producer->op == HSC_OP_CONSTANT) return false;
   if (producer->op == HSC_OP_RESHAPE && !cheap) {
     // A reshape costs nothing where it is; it is worth fusing only when what is behind it comes along.
     const hsc_instr *source = producer->operands[0];

@@ -24,6 +24,7 @@ typedef struct names {
 typedef struct tracer {
   const PJRT_Api *real;
   PJRT_Api *table;            // the wrapped copy; at least as large as the real one
+  void *seen;                 // the real table's bytes when it was wrapped
   GetPjrtApi_Fn *get_api;
   char path[512];
 } tracer;
@@ -348,6 +349,8 @@ static void replace_slots(PJRT_Api *table, int instance) {
 
 static void complain(const char *what) {
   // The one line that a user sees when a trace cannot be made.
+  static atomic_flag said = ATOMIC_FLAG_INIT;
+  if (atomic_flag_test_and_set(&said)) return;
   static const char prefix[] = "hloscope: the program runs untraced: ";
   ssize_t written = write(STDERR_FILENO, prefix, sizeof prefix - 1);
   written += write(STDERR_FILENO, what, strlen(what));
@@ -394,24 +397,35 @@ static bool open_recorder(void) {
 }
 
 __attribute__((destructor)) static void close_recorder(void) {
-  // Executions may still be running on the plugin's threads: pause, and leave the mapping to the end of the process.
-  hsc_recorder_pause(recorder);
+  hsc_recorder_finish(recorder);   // executions may still be running on the plugin's threads
 }
 
 static const PJRT_Api *wrap(tracer *t) {
-  if (t->table) return t->table;
   const PJRT_Api *real = t->get_api();
+  if (t->table && t->real == real && t->table->struct_size == real->struct_size && !memcmp(t->seen, real, real->struct_size)) return t->table;
   if (!real || real->struct_size < offsetof(PJRT_Api, PJRT_Error_Destroy) + sizeof(void *)) return real;
   if (real->pjrt_api_version.major_version != PJRT_API_MAJOR || real->pjrt_api_version.minor_version < HSC_PJRT_MINOR_OLDEST) {
     complain("the plugin's PJRT version is outside of what the tracer knows");
     return real;
   }
+  const tracer candidate = {.real = real};
+  bool complete = HAS(&candidate, PJRT_Error_Destroy) && HAS(&candidate, PJRT_Error_Message) && HAS(&candidate, PJRT_Error_GetCode) && HAS(&candidate, PJRT_Executable_Name) &&
+                  HAS(&candidate, PJRT_Executable_Destroy) && HAS(&candidate, PJRT_Executable_NumOutputs) && HAS(&candidate, PJRT_LoadedExecutable_GetExecutable) &&
+                  HAS(&candidate, PJRT_Event_OnReady) && HAS(&candidate, PJRT_Event_Destroy);
+  if (!complete) {
+    complain("the plugin's table lacks functions that every plugin has");
+    return real;
+  }
   // A table that was reordered in one historic version is left alone as well.
   if (real->pjrt_api_version.minor_version == HSC_PJRT_MINOR_REORDERED || !open_recorder()) return real;
   PJRT_Api *table = malloc(real->struct_size > sizeof *table ? real->struct_size : sizeof *table);
-  if (!table) return real;
+  void *seen = malloc(real->struct_size);
+  if (!table || !seen) return free(table), free(seen), real;
   memcpy(table, real, real->struct_size);
-  t->real = real;
+  memcpy(seen, real, real->struct_size);
+  free(t->seen);
+  t->seen = seen;
+  t->real = real;   // a table that an earlier call gave stays: calls through it may be under way
   replace_slots(table, (int)(t - tracers));
   t->table = table;
   return table;

@@ -432,6 +432,14 @@ done:
   return status;
 }
 
+void hsc_recorder_finish(hsc_recorder *recorder) {
+  if (!recorder || !recorder->header) return;
+  atomic_store(&recorder->categories, 0);
+  recorder->header->last_raw_ns = hsc_now_ns();
+  recorder->header->last_ticks = ticks_of(recorder->clock);
+  atomic_store_explicit(&recorder->header->closed, 1, memory_order_release);
+}
+
 void hsc_recorder_close(hsc_recorder *recorder) {
   if (!recorder) return;
   pthread_mutex_lock(&all_lock);
@@ -443,10 +451,7 @@ void hsc_recorder_close(hsc_recorder *recorder) {
   pthread_mutex_unlock(&all_lock);
   hsc_ring_header *header = recorder->header;
   if (header) {
-    atomic_store(&recorder->categories, 0);
-    header->last_raw_ns = hsc_now_ns();
-    header->last_ticks = ticks_of(recorder->clock);
-    atomic_store_explicit(&header->closed, 1, memory_order_release);
+    hsc_recorder_finish(recorder);
     uint32_t count = atomic_load(&header->chunk_count);
     off_t size = (off_t)HSC_RING_HEADER_BYTES + (off_t)count * header->chunk_bytes;
     if (ftruncate(recorder->file, size)) hsc_log("trace", 1, "cannot cut %s to its used size: %s", recorder->path, strerror(errno));

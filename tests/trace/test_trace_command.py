@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""hloscope trace, tables and export, end to end: the client's own tests run under the tracer, on a plugin that misbehaves.
+
+usage: test_trace_command.py HLOSCOPE TRACED_PROGRAM [ARGUMENT...]      prints TAP
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+hloscope, program = sys.argv[1], sys.argv[2:]
+results = []
+
+
+def check(name, condition, detail=""):
+    results.append(bool(condition))
+    print(f"{'ok' if condition else 'not ok'} {len(results)} - {name}")
+    if not condition and detail:
+        print("\n".join("# " + line for line in str(detail).splitlines()[:20]))
+
+
+def run(*args, **options):
+    return subprocess.run([hloscope, *args], capture_output=True, text=True, timeout=100, **options)
+
+
+with tempfile.TemporaryDirectory() as directory:
+    capture = os.path.join(directory, "client.hsc")
+    traced = run("trace", "-o", capture, "--format=json", "--", *program)
+    check("the traced program ends as it does untraced", traced.returncode == 0, traced.stdout + traced.stderr)
+
+    tables = run("tables", capture, "--format=json")
+    summary = json.loads(tables.stdout)
+    rows = {(row["category"], row["name"]): row for row in summary["rows"]}
+    for key in [("compile", "compile"), ("execute", "execute"), ("execute", "run"), ("transfer", "host to device"), ("transfer", "device to host"),
+                ("wait", "await"), ("runtime", "client create")]:
+        check(f"{key[1]} was recorded", key in rows and rows[key]["count"] > 0, tables.stdout)
+    for row in summary["rows"]:
+        enough = row["count"] >= 2995
+        if (row["p99.9"] is not None) != enough:
+            check(f"p99.9 of {row['name']} needs 2995 samples", False, row)
+    check("percentiles have permission", "p99.9 needs >= 2995" in tables.stdout)
+
+    executions = json.loads(run("tables", capture, "executions", "--format=json").stdout)["rows"]
+    check("executions add up", executions and all(row["total"] == row["run"] + row["wait"] for row in executions))
+    check("executions name their executable", any(row["executable"] for row in executions))
+    errors = json.loads(run("tables", capture, "recompiles", "--format=json").stdout)["rows"]
+    check("failed compilations say why", any(row["why"].startswith("no ") or "fail" in row["why"] or row["why"] for row in errors))
+    programs = os.listdir(os.path.join(capture, "programs"))
+    check("each program is kept once", len(programs) == len(set(programs)) and programs)
+
+    chrome = os.path.join(directory, "client.chrome.json")
+    exported = run("export", capture, "--to=chrome,csv,raw")
+    check("exports land beside the capture", exported.returncode == 0 and os.path.exists(chrome) and os.path.exists(os.path.join(directory, "client.csv")), exported.stderr)
+    events = json.load(open(chrome))["traceEvents"]
+    complete = [e for e in events if e["ph"] == "X"]
+    check("every chrome slice has a time and a duration", complete and all(e["dur"] >= 0 and e["ts"] >= 0 and 0 <= e["tid"] < 2**31 for e in complete))
+    lanes = {}
+    for e in sorted(complete, key=lambda e: (e["ts"], -e["dur"])):
+        lanes.setdefault((e["pid"], e["tid"]), []).append(e)
+    crossing = 0
+    for lane in lanes.values():
+        stack = []
+        for e in lane:
+            while stack and stack[-1] <= e["ts"] + 1e-9:
+                stack.pop()
+            end = e["ts"] + e["dur"]
+            crossing += bool(stack) and end > stack[-1] + 1e-6
+            stack.append(end)
+    check("slices of a lane nest", crossing == 0, f"{crossing} slices cross")
+    again = run("export", capture, "--to=chrome", "-o", "-").stdout
+    check("the same capture gives the same bytes", again == open(chrome).read())
+
+    nothing = run("trace", "-o", os.path.join(directory, "none.hsc"), "--", "true")
+    check("a program without a plugin is told so", nothing.returncode == 1 and "no PJRT plugin" in nothing.stderr, nothing.stderr)
+    code = run("trace", "-o", os.path.join(directory, "code.hsc"), "--no-summary", "--", "sh", "-c", "exit 7")
+    check("the exit code is the program's", code.returncode == 7, code.stderr)
+    killed = run("trace", "-o", os.path.join(directory, "kill.hsc"), "--no-summary", "--", "sh", "-c", "kill -9 $$")
+    check("a kill is told and becomes 128 + signal", killed.returncode == 137 and "signal 9" in killed.stderr, killed.stderr)
+    missing = run("trace", "-o", os.path.join(directory, "x.hsc"), "--", "no-such-program-here")
+    check("a missing program is named", missing.returncode == 1 and "no-such-program-here" in missing.stderr, missing.stderr)
+    unknown = run("tables", capture, "sumary")
+    check("an unknown view gets a suggestion", unknown.returncode == 2 and re.search("did you mean 'summary'", unknown.stderr), unknown.stderr)
+    absent = run("tables", os.path.join(directory, "absent.hsc"))
+    check("an absent capture is named", absent.returncode == 1 and "absent.hsc" in absent.stderr, absent.stderr)
+
+print(f"1..{len(results)}")
+sys.exit(0 if all(results) else 1)
