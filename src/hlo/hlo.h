@@ -474,5 +474,5 @@ typedef struct hsc_cost {
   double flops, transcendentals;  // count
   double bytes_read, bytes_written;
 } hsc_cost;
-void hsc_instr_cost(const hsc_instr *instr, hsc_cost *out_cost);         // fusions, calls: their computation's, while: one trip (or the known trip count)
+void hsc_instr_cost(const hsc_instr *instr, hsc_cost *out_cost);         // fusions, calls: what they call; while: one trip
 void hsc_module_cost(const hsc_module *module, hsc_cost *out_cost);      // of the entry computation

@@ -48,11 +48,14 @@ const char *hsc__unique_name(hsc_module *module, hsc_map *names, const char *wan
   if (!wanted || !*wanted) wanted = "name";
   size_t size = strlen(wanted);
   bool legal_start = is_name_char(wanted[0]) && !(wanted[0] >= '0' && wanted[0] <= '9') && wanted[0] != '.' && wanted[0] != '-';
-  char *name = hsc_arena_alloc(arena, size + 2);
+  char *name = hsc_arena_alloc(arena, size + 3);
   if (!name) return NULL;
   size_t at = 0;
+  hsc_type type;
   if (!legal_start) name[at++] = '_';
   for (size_t i = 0; i < size; i++) name[at++] = is_name_char(wanted[i]) ? wanted[i] : '_';
+  // XLA does not read "%s32": a name that is a type gets an underscore, as its own printer does it.
+  if (at <= 13 && hsc_type_parse((hsc_view){name, at}, &type) && type != HSC_TYPE_TUPLE) name[at++] = '_';
   size = at;
   if (hsc_map_get(names, (hsc_view){name, size})) {
     hsc_view root = {name, root_size(name, size)};
