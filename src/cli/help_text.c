@@ -57,7 +57,6 @@ void hsc_help_overview(const hsc_text_style *style, hsc_bytes *out) {
                         "3 not supported here. Data goes to stdout, talk and progress to stderr.\n");
 }
 
-enum { LONGEST_VARIABLE = 20 };
 static const struct {
   const char *name, *value, *text;
 } variables[] = {
@@ -68,9 +67,12 @@ static const struct {
 
 void hsc_help_environment(const hsc_text_style *style, hsc_bytes *out) {
   hsc_bytes_printf(out, "\n%sEnvironment%s\n", bold(style), plain(style));
+  size_t longest = 0;
+  for (size_t i = 0; i < HSC_COUNT_OF(variables); i++)
+    if (strlen(variables[i].name) > longest) longest = strlen(variables[i].name);
   for (size_t i = 0; i < HSC_COUNT_OF(variables); i++) {
-    hsc_bytes_printf(out, "  %-*s  ", LONGEST_VARIABLE, variables[i].name);
-    write_wrapped(variables[i].text, LONGEST_VARIABLE + 4, width_of(style), out);
+    hsc_bytes_printf(out, "  %-*s  ", (int)longest, variables[i].name);
+    write_wrapped(variables[i].text, (int)longest + 4, width_of(style), out);
   }
 }
 
