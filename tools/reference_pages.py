@@ -22,12 +22,14 @@ TABLES = {
                    ["format", "file names", "is"], [1, 2, 3]),
     "passes.md": ("src/passes/passes.def", "PASS", "Passes", "Passes of the built-in device; the names are XLA's where XLA has the pass.",
                   ["pass", "needs", "does"], [1, 2, 3]),
+    "views.md": ("src/views/views.def", "VIEW", "Views", "What `hloscope tables CAPTURE VIEW` shows.", ["view", "shows"], [1, 2]),
+    "sinks.md": ("src/trace/sinks.def", "SINK", "Export forms", "What `hloscope export CAPTURE --to=FORM` writes.", ["form", "file names", "for"], [1, 2, 3]),
     "environment.md": ("src/base/variables.def", "VARIABLE", "Environment variables", "Every environment variable that hloscope reads.",
                        ["variable", "value", "does"], [0, 1, 2]),
     "codes.md": ("src/base/codes.def", "CODE", "Status codes", "What an error's `code` says; the numbers are those of PJRT.",
                  ["code", "number", "meaning", "advice"], [0, 1, 2, 3]),
 }
-CODE_COLUMNS = {"operation", "type", "format", "pass", "code", "file names", "variable", "value"}
+CODE_COLUMNS = {"operation", "type", "format", "pass", "code", "file names", "variable", "value", "view", "form"}
 
 
 def fields(row: str) -> list[str]:
