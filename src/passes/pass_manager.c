@@ -64,6 +64,12 @@ bool hsc_pass_parse(hsc_view text, hsc_pass_id *out_pass) {
   return false;
 }
 
+bool hsc_pipeline_exists(const char *name) {
+  for (size_t i = 0; i < HSC_COUNT_OF(steps); i++)
+    if (steps[i].kind == STEP_PIPELINE && !strcmp(steps[i].text, name)) return true;
+  return false;
+}
+
 void hsc_pass_log_deinit(hsc_pass_log *log) {
   hsc_free(log->runs);
   *log = (hsc_pass_log){0};

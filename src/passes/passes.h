@@ -15,6 +15,7 @@ typedef enum hsc_pass_id {
 const char *hsc_pass_text(hsc_pass_id pass);
 const char *hsc_pass_doc(hsc_pass_id pass);
 bool hsc_pass_parse(hsc_view text, hsc_pass_id *out_pass);
+bool hsc_pipeline_exists(const char *name);
 
 // One run of one pass, as `passes list` shows it.
 typedef struct hsc_pass_run {
