@@ -24,12 +24,16 @@ TABLES = {
                   ["pass", "needs", "does"], [1, 2, 3]),
     "views.md": ("src/views/views.def", "VIEW", "Views", "What `hloscope tables CAPTURE VIEW` shows.", ["view", "shows"], [1, 2]),
     "sinks.md": ("src/trace/sinks.def", "SINK", "Export forms", "What `hloscope export CAPTURE --to=FORM` writes.", ["form", "file names", "for"], [1, 2, 3]),
+    "pjrt.md": ("src/pjrt/functions.def", "FN", "Functions of the PJRT C API",
+                "What the interface has, in the order of its table; `REQUIRED` is what JAX or PyTorch/XLA stop without. The minor version is the first one "
+                "with the function; 29 stands for 0.29 or before.",
+                ["function", "need", "minor version", "does"], [0, 1, 2, 3]),
     "environment.md": ("src/base/variables.def", "VARIABLE", "Environment variables", "Every environment variable that hloscope reads.",
                        ["variable", "value", "does"], [0, 1, 2]),
     "codes.md": ("src/base/codes.def", "CODE", "Status codes", "What an error's `code` says; the numbers are those of PJRT.",
                  ["code", "number", "meaning", "advice"], [0, 1, 2, 3]),
 }
-CODE_COLUMNS = {"operation", "type", "format", "pass", "code", "file names", "variable", "value", "view", "form"}
+CODE_COLUMNS = {"function", "operation", "type", "format", "pass", "code", "file names", "variable", "value", "view", "form"}
 
 
 def fields(row: str) -> list[str]:
