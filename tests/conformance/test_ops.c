@@ -1,39 +1,41 @@
-// test_ops.c - the reference evaluator against XLA:CPU, one op at a time (ops/README.md). TAP: one line a family.
+// test_ops.c - the reference evaluator or the built-in device against XLA:CPU, one op at a time (ops/README.md). TAP: one line a family.
 //
-//   test_ops DIRECTORY [FAMILY [CASE]]    all families of the directory, or one, or the cases of it whose name contains CASE
+//   test_ops evaluator|cpu DIRECTORY [FAMILY [CASE]]    all families of the directory, or one, or the cases of it whose name contains CASE
 #include <dirent.h>
 #include <stdlib.h>
 
+#include "backend.h"
 #include "formats/formats.h"
 #include "ops_corpus.h"
 
-// Where the evaluator follows the definition and XLA:CPU does not. Such a case must still differ: one that agrees is reported, so that the
-// table stays true.
+// Where a backend differs by rights. Such a case must still differ: one that agrees is reported, so that the table stays true.
 static const struct {
-  const char *family, *prefix, *why;
+  const char *backend, *family, *prefix, *why;
 } known[] = {
-    {"subnormals", "", "XLA:CPU flushes subnormal numbers to zero; the evaluator keeps them"},
+    {"evaluator", "subnormals", "", "XLA:CPU flushes subnormal numbers to zero; the evaluator keeps them"},
+    {"cpu", "subnormals", "", "XLA:CPU flushes subnormal numbers to zero; the device keeps them"},
 };
 
-static const char *known_difference(const ops_case *one) {
+static const char *known_difference(const backend *target, const ops_case *one) {
   for (size_t i = 0; i < HSC_COUNT_OF(known); i++)
-    if (strcmp(known[i].family, one->family) == 0 && hsc_starts_with(one->name, known[i].prefix)) return known[i].why;
+    if (strcmp(known[i].backend, backend_name(target)) == 0 && strcmp(known[i].family, one->family) == 0 && hsc_starts_with(one->name, known[i].prefix)) return known[i].why;
   return NULL;
 }
 
 typedef struct tally {
+  backend *target;
   const char *only;
   int cases, failed, known, known_agreeing;
   hsc_bytes report;
 } tally;
 
-static hsc_status *check(const ops_case *one, hsc_bytes *report, bool *out_good) {
+static hsc_status *check(backend *target, const ops_case *one, hsc_bytes *report, bool *out_good) {
   hsc_module *module = NULL;
   hsc_literal *result = NULL;
   hsc_status *status = NULL;
   *out_good = false;
   HSC_GOTO(hsc_hlo_text_parse(hsc_view_of(one->hlo), one->name, &module));
-  HSC_GOTO(hsc_evaluate(module, one->argument_count, one->arguments, one->arena, &result));
+  HSC_GOTO(backend_run(target, module, one->argument_count, one->arguments, one->arena, &result, NULL));
   int leaves = hsc_shape_leaf_count(&result->shape);
   *out_good = leaves == one->result_count;
   if (!*out_good) hsc_bytes_printf(report, "#   %s: %d results, expected %d\n", one->name, leaves, one->result_count);
@@ -60,9 +62,9 @@ static hsc_status *run(void *user, const ops_case *one) {
   tally *t = user;
   if (t->only && !strstr(one->name, t->only)) return NULL;
   bool good = false;
-  if (known_difference(one)) {
+  if (known_difference(t->target, one)) {
     hsc_bytes unread = {0};
-    hsc_status *failure = check(one, &unread, &good);
+    hsc_status *failure = check(t->target, one, &unread, &good);
     t->known++;
     t->known_agreeing += good && !failure;
     if (failure) {
@@ -73,7 +75,7 @@ static hsc_status *run(void *user, const ops_case *one) {
     hsc_bytes_deinit(&unread);
     return NULL;
   }
-  hsc_status *status = check(one, &t->report, &good);
+  hsc_status *status = check(t->target, one, &t->report, &good);
   if (status) {
     hsc_bytes_printf(&t->report, "#   %s: %s\n", one->name, hsc_status_message(status));
     hsc_status_free(status);
@@ -87,10 +89,19 @@ static hsc_status *run(void *user, const ops_case *one) {
 static int is_family(const struct dirent *entry) { return hsc_ends_with(entry->d_name, ".json.gz"); }
 
 int main(int argc, char **argv) {
-  if (argc < 2) {
-    fprintf(stderr, "usage: %s DIRECTORY [FAMILY [CASE]]\n", argv[0]);
+  if (argc < 3) {
+    fprintf(stderr, "usage: %s evaluator|cpu DIRECTORY [FAMILY [CASE]]\n", argv[0]);
     return 2;
   }
+  backend *target = NULL;
+  hsc_status *opened = backend_open(argv[1], &target);
+  if (opened) {
+    printf("Bail out! %s\n", hsc_status_message(opened));
+    hsc_status_free(opened);
+    return 1;
+  }
+  argv++;
+  argc--;
   struct dirent **entries = NULL;
   int count = scandir(argv[1], &entries, is_family, alphasort), failures = 0, number = 0;
   if (count <= 0) {
@@ -104,7 +115,7 @@ int main(int argc, char **argv) {
     path = hsc_bytes_take(&name);
     size_t stem = strlen(entries[i]->d_name) - strlen(".json.gz");
     if (argc < 3 || (strlen(argv[2]) == stem && strncmp(argv[2], entries[i]->d_name, stem) == 0)) {
-      tally t = {.only = argc > 3 ? argv[3] : NULL};
+      tally t = {.target = target, .only = argc > 3 ? argv[3] : NULL};
       int64_t start = hsc_now_ns();
       hsc_status *status = path ? ops_corpus_each(path, run, &t) : hsc_status_out_of_memory();
       if (status) {
@@ -127,6 +138,7 @@ int main(int argc, char **argv) {
     free(entries[i]);
   }
   free(entries);
+  backend_close(target);
   printf("1..%d\n", number);
   return failures || number == 0 ? 1 : 0;
 }

@@ -1,9 +1,10 @@
-// test_programs.c - the programs of models/ on the reference evaluator, against what XLA:CPU made of them (reference/). TAP: one line a program.
+// test_programs.c - the programs of models/ on the reference evaluator or the built-in device, against what XLA:CPU made of them (reference/). TAP: one line a program.
 //
-//   test_programs SOURCE_ROOT [PREFIX...]    programs whose names start with one of the prefixes; none = all
+//   test_programs evaluator|cpu SOURCE_ROOT [PREFIX...]    programs whose names start with one of the prefixes; none = all
 #include <dirent.h>
 #include <stdlib.h>
 
+#include "backend.h"
 #include "formats/formats.h"
 #include "program_reference.h"
 
@@ -16,7 +17,7 @@ static const hsc_literal *leaf_of(const hsc_literal *literal, int leaf) {
   return literal;
 }
 
-static hsc_status *check(const char *root, const program_reference *reference, hsc_arena *arena, int64_t *out_ns, hsc_bytes *out_why) {
+static hsc_status *check(backend *target, const char *root, const program_reference *reference, hsc_arena *arena, int64_t *out_ns, hsc_bytes *out_why) {
   hsc_bytes path = {0};
   hsc_module *module = NULL;
   hsc_literal *result = NULL, **arguments = NULL;
@@ -31,9 +32,7 @@ static hsc_status *check(const char *root, const program_reference *reference, h
     HSC_GOTO(hsc_literal_create(arena, &module->entry->parameters[i]->shape, &arguments[i]));
     hsc_literal_fill(arguments[i], program_reference_seed(reference), (uint32_t)i);
   }
-  int64_t start = hsc_now_ns();
-  HSC_GOTO(hsc_evaluate(module, count, arguments, arena, &result));
-  *out_ns = hsc_now_ns() - start;
+  HSC_GOTO(backend_run(target, module, count, arguments, arena, &result, out_ns));
   int leaves = hsc_shape_leaf_count(&result->shape);
   if (leaves != program_reference_output_count(reference)) hsc_bytes_printf(out_why, "%d results, expected %d", leaves, program_reference_output_count(reference));
   for (int i = 0; i < leaves && out_why->size == 0; i++) program_reference_judge(reference, i, leaf_of(result, i), arguments, out_why);
@@ -52,10 +51,19 @@ static bool wanted(const char *name, int count, char **prefixes) {
 static int is_reference(const struct dirent *entry) { return hsc_ends_with(entry->d_name, ".json") || hsc_ends_with(entry->d_name, ".json.gz"); }
 
 int main(int argc, char **argv) {
-  if (argc < 2) {
-    fprintf(stderr, "usage: %s SOURCE_ROOT [PREFIX...]\n", argv[0]);
+  if (argc < 3) {
+    fprintf(stderr, "usage: %s evaluator|cpu SOURCE_ROOT [PREFIX...]\n", argv[0]);
     return 2;
   }
+  backend *target = NULL;
+  hsc_status *opened = backend_open(argv[1], &target);
+  if (opened) {
+    printf("Bail out! %s\n", hsc_status_message(opened));
+    hsc_status_free(opened);
+    return 1;
+  }
+  argv++;
+  argc--;
   hsc_bytes folder = {0};
   hsc_bytes_printf(&folder, "%s/tests/conformance/reference", argv[1]);
   struct dirent **entries = NULL;
@@ -69,7 +77,7 @@ int main(int argc, char **argv) {
       hsc_bytes_printf(&path, "%s/%s", hsc_bytes_text(&folder), entries[i]->d_name);
       hsc_status *status = program_reference_read(hsc_bytes_text(&path), &reference);
       if (!status) status = hsc_arena_create(&arena);
-      if (!status) status = check(argv[1], reference, arena, &ns, &why);
+      if (!status) status = check(target, argv[1], reference, arena, &ns, &why);
       bool good = !status && why.size == 0;
       printf("%s %d - %s (%.2f s)\n", good ? "ok" : "not ok", ++number, entries[i]->d_name, (double)ns * 1e-9);
       if (!good) printf("#   %s\n", status ? hsc_status_message(status) : hsc_bytes_text(&why));
@@ -84,6 +92,7 @@ int main(int argc, char **argv) {
   }
   free(entries);
   hsc_bytes_deinit(&folder);
+  backend_close(target);
   printf("1..%d\n", number);
   return failures || number == 0 ? 1 : 0;
 }
