@@ -11,6 +11,8 @@ static const hsc_cpu_chooser choosers[] = {hsc__cpu_choose_contraction, hsc__cpu
 static hsc_status *choose_op(hsc_cpu_compiler *compiler, hsc_cpu_step *step) {
   hsc_cpu_choice *choice = HSC_NEW(compiler->arena, hsc_cpu_choice);
   HSC_TRY(hsc_arena_status(compiler->arena));
+  // Buffers have the bounds' sizes, and nothing carries the size at run time: a wrong result otherwise.
+  if (step->instr->op == HSC_OP_SET_DIMENSION_SIZE || step->instr->op == HSC_OP_DYNAMIC_RESHAPE) return hsc_op_not_built(step->instr->op, "sizes at run time on the built-in device");
   step->choice = choice;
   for (size_t i = 0; i < HSC_COUNT_OF(choosers); i++) {
     *choice = (hsc_cpu_choice){.kernel = -1};
