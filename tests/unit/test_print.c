@@ -98,7 +98,7 @@ static void built_modules_print(void **state) {
   char *text = printed(module, (hsc_print_options){0});
   assert_string_equal(text,
                       "HloModule built, entry_computation_layout={(f32[4,8]{1,0})->f32[4]{0}}\n\n"
-                      "%reducer_add_f32 (x: f32[], y: f32[]) -> f32[] {\n"
+                      "%reducer_add_f32 (x.1: f32[], y: f32[]) -> f32[] {\n"
                       "  %x.1 = f32[] parameter(0)\n"
                       "  %y = f32[] parameter(1)\n"
                       "  ROOT %add = f32[] add(%x.1, %y)\n"
