@@ -205,6 +205,9 @@ hsc_status *hsc__rewrite_end(hsc__rewrite *rewrite, hsc_instr *root, bool same_s
     }
     for (int i = 0; i < module->computation_count; i++) sweep(module->computations[i]);
     status = hsc_module_sort(module);
+    // The old entry is gone, and its parameters' names are free again.
+    for (int i = 0; i < entry->parameter_count && !status; i++)
+      if (i < rewrite->from->parameter_count) status = hsc_instr_set_name(entry->parameters[i], rewrite->from->parameters[i]->name);
   }
   if (!status) status = hsc_arena_status(module->arena);
   if (!status) status = hsc_module_verify(module);
