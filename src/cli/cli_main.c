@@ -82,6 +82,12 @@ static hsc_status *run_command(const hsc_command *command, int argc, char *const
   return command->body->run(args, cli);
 }
 
+static const char *join_arguments(int argc, char *const *argv, hsc_arena *arena) {
+  const char *text = "hloscope";
+  for (int i = 1; i < argc; i++) text = hsc_arena_printf(arena, strpbrk(argv[i], " '\"\\$*?;&|<>()") ? "%s '%s'" : "%s %s", text, argv[i]);
+  return text;
+}
+
 int hsc_cli_main(int argc, char *const *argv) {
   hsc_cli cli = {.command_name = "", .format = HSC_FORMAT_TEXT};
   signal(SIGPIPE, SIG_DFL);  // `hloscope ... | head` ends quietly
@@ -109,6 +115,7 @@ int hsc_cli_main(int argc, char *const *argv) {
                              "hloscope help shows all commands");
   } else if (!status) {
     cli.command_name = command->name;
+    cli.command_line = join_arguments(argc, argv, cli.arena);
     status = run_command(command, argc - 2, argv + 2, &cli);
   }
   int code = status ? report(status, &cli, json) : cli.exit_code;

@@ -20,6 +20,7 @@
 // What a running command works with.
 typedef struct hsc_cli {
   const char *command_name;
+  const char *command_line;   // everything that was typed, for records
   hsc_output_format format;          // chosen by --format among those of the row
   hsc_text_style out_style;   // how stdout may look
   hsc_text_style talk_style;  // how stderr may look

@@ -4,22 +4,24 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define BUILT_IN true
-#define NOT_HERE false
 static const hsc_device_row ROWS[] = {
-#define DEVICE(device_name, device_variants, source, device_about, why, how) \
-  {.name = device_name, .variants = device_variants, .about = device_about, .reason = why, .install = how, .built_in = source},
+#define DEVICE(device_name, device_variants, kind, device_about, why, how) \
+  {.name = device_name,                                                    \
+   .variants = device_variants,                                            \
+   .about = device_about,                                                  \
+   .reason = why,                                                          \
+   .install = how,                                                         \
+   .source = HSC_DEVICE_##kind},
 #include "lab/devices.def"
 #undef DEVICE
 };
-#undef BUILT_IN
-#undef NOT_HERE
 
 size_t hsc_device_row_count(void) { return HSC_COUNT_OF(ROWS); }
 const hsc_device_row *hsc_device_row_at(size_t index) { return &ROWS[index]; }
 
 hsc_status *hsc_builtin_plugin_path(hsc_arena *arena, const char **out_path) {
-  static const char *const places[] = {"%s/libhloscope_cpu_pjrt.so", "%s/../lib/hloscope/libhloscope_cpu_pjrt.so", "%s/../lib/libhloscope_cpu_pjrt.so"};
+  static const char *const places[] = {"%s/libhloscope_cpu_pjrt.so", "%s/../lib/hloscope/libhloscope_cpu_pjrt.so",
+                                       "%s/../lib/libhloscope_cpu_pjrt.so"};
   const char *chosen = getenv("HLOSCOPE_CPU_PLUGIN");
   if (chosen && *chosen) {
     *out_path = hsc_arena_strdup(arena, chosen);
@@ -41,13 +43,15 @@ hsc_status *hsc_builtin_plugin_path(hsc_arena *arena, const char **out_path) {
     return hsc_arena_status(arena);
   }
   hsc_free(directory);
-  return hsc_status_hint(HSC_ERR(NOT_FOUND, "%s: the plugin of the built-in device is not there, nor in ../lib/hloscope or ../lib", first),
-                         "build it (make), or say where it is with HLOSCOPE_CPU_PLUGIN=FILE");
+  return hsc_status_hint(
+      HSC_ERR(NOT_FOUND, "%s: the plugin of the built-in device is not there, nor in ../lib/hloscope or ../lib", first),
+      "build it (make), or say where it is with HLOSCOPE_CPU_PLUGIN=FILE");
 }
 
 static hsc_status *parse_option(const char *spec, char *pair, hsc_device_option *out_option) {
   char *equals = strchr(pair, '=');
-  if (!equals || equals == pair) return HSC_ERR(INVALID_ARGUMENT, "device '%s': option '%s' is not name=value", spec, pair);
+  if (!equals || equals == pair)
+    return HSC_ERR(INVALID_ARGUMENT, "device '%s': option '%s' is not name=value", spec, pair);
   *equals = 0;
   const char *text = equals + 1;
   hsc_device_option option = {.name = pair, .text = text, .type = HSC_DEVICE_OPTION_TEXT};
@@ -74,6 +78,7 @@ static hsc_status *parse_option(const char *spec, char *pair, hsc_device_option 
 static hsc_status *parse_path(const char *text, hsc_arena *arena, hsc_device_spec *spec) {
   char *path = hsc_arena_strdup(arena, text), *mark = strchr(path, '?');
   spec->plugin_path = path;
+  spec->source = HSC_DEVICE_PATH;
   if (mark) {
     *mark++ = 0;
     size_t count = 1;
@@ -88,7 +93,8 @@ static hsc_status *parse_path(const char *text, hsc_arena *arena, hsc_device_spe
     }
   }
   HSC_TRY(hsc_arena_status(arena));
-  if (!hsc_file_exists(path)) return hsc_status_hint(HSC_ERR(NOT_FOUND, "%s: no such plugin", path), "hloscope devices shows what is here");
+  if (!hsc_file_exists(path))
+    return hsc_status_hint(HSC_ERR(NOT_FOUND, "%s: no such plugin", path), "hloscope devices shows what is here");
   return NULL;
 }
 
@@ -115,10 +121,12 @@ hsc_status *hsc_device_spec_parse(const char *text, hsc_arena *arena, hsc_device
                               : HSC_ERR(INVALID_ARGUMENT, "unknown device '%s'", text);
     return hsc_status_hint(status, "hloscope devices lists them; a plugin is given by its path: ./plugin.so");
   }
-  if (text[name_length] == ':' && !*row->variants) return HSC_ERR(INVALID_ARGUMENT, "device '%s' has no variants, so '%s' means nothing", row->name, text);
-  if (!row->built_in) return hsc_status_hint(HSC_ERR(UNIMPLEMENTED, "%s: %s: %s", text, row->about, row->reason), "%s", row->install);
-  HSC_TRY(hsc_builtin_plugin_path(arena, &spec.plugin_path));
-  spec.built_in = true;
+  if (text[name_length] == ':' && !*row->variants)
+    return HSC_ERR(INVALID_ARGUMENT, "device '%s' has no variants, so '%s' means nothing", row->name, text);
+  if (row->source == HSC_DEVICE_NOT_HERE)
+    return hsc_status_hint(HSC_ERR(UNIMPLEMENTED, "%s: %s: %s", text, row->about, row->reason), "%s", row->install);
+  if (row->source == HSC_DEVICE_BUILT_IN) HSC_TRY(hsc_builtin_plugin_path(arena, &spec.plugin_path));
+  spec.source = row->source;
   *out_spec = spec;
   return NULL;
 }

@@ -15,7 +15,8 @@
 #define COMPILER "gcc " __VERSION__
 #endif
 
-// First line of a small file of the kernel's; false when it is not there. These files have no size, so they are read with stdio.
+// First line of a small file of the kernel's; false when it is not there. These files have no size, so they are read
+// with stdio.
 static bool read_line(const char *path, char *line, int size) {
   FILE *file = fopen(path, "r");
   bool found = file && fgets(line, size, file) != NULL;
@@ -52,10 +53,12 @@ static int allowed_cores(void) {
 static json_t *quota_cores(void) {
   char line[256];
   double quota, period;
-  if (read_line("/sys/fs/cgroup/cpu.max", line, sizeof line) && sscanf(line, "%lf %lf", &quota, &period) == 2 && period > 0)
+  if (read_line("/sys/fs/cgroup/cpu.max", line, sizeof line) && sscanf(line, "%lf %lf", &quota, &period) == 2 &&
+      period > 0)
     return json_real(quota / period);
-  if (read_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", line, sizeof line) && sscanf(line, "%lf", &quota) == 1 && quota > 0 &&
-      read_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us", line, sizeof line) && sscanf(line, "%lf", &period) == 1 && period > 0)
+  if (read_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", line, sizeof line) && sscanf(line, "%lf", &quota) == 1 &&
+      quota > 0 && read_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us", line, sizeof line) &&
+      sscanf(line, "%lf", &period) == 1 && period > 0)
     return json_real(quota / period);
   return json_null();
 }
@@ -75,11 +78,13 @@ static json_t *clock_facts(void) {
   int64_t start = hsc_now_ns();
   for (int i = 0; i < READS; i++) (void)hsc_now_ns();
   double read_ns = (double)(hsc_now_ns() - start) / READS;
-  return json_pack("{s:o, s:I, s:f}", "source", line_or_null("/sys/devices/system/clocksource/clocksource0/current_clocksource"), "resolution_ns",
+  return json_pack("{s:o, s:I, s:f}", "source",
+                   line_or_null("/sys/devices/system/clocksource/clocksource0/current_clocksource"), "resolution_ns",
                    (json_int_t)(resolution.tv_sec * 1000000000LL + resolution.tv_nsec), "read_ns", read_ns);
 }
 
-// The same work again and again: what exceeds the median was taken by somebody else (another process, an interrupt, a clock change).
+// The same work again and again: what exceeds the median was taken by somebody else (another process, an interrupt, a
+// clock change).
 static void calibrate(double *out_loop_ns, double *out_lost, double *out_longest_ns) {
   enum { LOOPS = 2000, SPINS = 4000 };
   static double loop_ns[LOOPS];
@@ -131,16 +136,19 @@ hsc_status *hsc_environment_capture(bool with_calibration, json_t **out_environm
   if (getloadavg(&load, 1) != 1) load = -1;
   int cores = allowed_cores();
   json_t *environment = json_pack(
-      "{s:s, s:s, s:s, s:o, s:{s:i, s:i, s:o}, s:I, s:o, s:o, s:o, s:o}", "hloscope", HSC_VERSION, "compiler", COMPILER, "kernel", kernel, "cpu",
-      cpu_model(), "cores", "online", (int)sysconf(_SC_NPROCESSORS_ONLN), "allowed", cores, "quota", quota_cores(), "memory_bytes",
-      (json_int_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE), "governor", line_or_null("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-      "load_1m", load < 0 ? json_null() : json_real(load), "pressure_cpu_percent", pressure < 0 ? json_null() : json_real(pressure), "clock",
-      clock_facts());
+      "{s:s, s:s, s:s, s:o, s:{s:i, s:i, s:o}, s:I, s:o, s:o, s:o, s:o}", "hloscope", HSC_VERSION, "compiler", COMPILER,
+      "kernel", kernel, "cpu", cpu_model(), "cores", "online", (int)sysconf(_SC_NPROCESSORS_ONLN), "allowed", cores,
+      "quota", quota_cores(), "memory_bytes", (json_int_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE), "governor",
+      line_or_null("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"), "load_1m",
+      load < 0 ? json_null() : json_real(load), "pressure_cpu_percent",
+      pressure < 0 ? json_null() : json_real(pressure), "clock", clock_facts());
   if (!environment) return hsc_status_out_of_memory();
   if (with_calibration) {
     double loop_ns, lost, longest_ns;
     calibrate(&loop_ns, &lost, &longest_ns);
-    json_object_set_new(environment, "noise", json_pack("{s:f, s:f, s:f}", "loop_ns", loop_ns, "lost_fraction", lost, "longest_ns", longest_ns));
+    json_object_set_new(
+        environment, "noise",
+        json_pack("{s:f, s:f, s:f}", "loop_ns", loop_ns, "lost_fraction", lost, "longest_ns", longest_ns));
     set_grade(environment, lost, load, pressure, cores);
   }
   *out_environment = environment;

@@ -15,11 +15,13 @@ int hsc_program_carried_parameter(const hsc_module *module) {
 }
 
 // "3:1,2" after the word: a count, then numbers of parameters.
-static hsc_status *read_numbers(const char *text, const char *at, int64_t *out_count, hsc_arena *arena, hsc_dims *out_list) {
+static hsc_status *read_numbers(const char *text, const char *at, int64_t *out_count, hsc_arena *arena,
+                                hsc_dims *out_list) {
   char *end = NULL;
   *out_count = strtoll(at, &end, 10);
   *out_list = (hsc_dims){0};
-  if (end == at || *out_count < 1 || *out_count > 1000000) return HSC_ERR(INVALID_ARGUMENT, "'%s': a count from 1 to 1000000 must follow the colon", text);
+  if (end == at || *out_count < 1 || *out_count > 1000000)
+    return HSC_ERR(INVALID_ARGUMENT, "'%s': a count from 1 to 1000000 must follow the colon", text);
   if (*end == ':') {
     int64_t *list = HSC_NEW_ARRAY(arena, int64_t, strlen(end));
     HSC_TRY(hsc_arena_status(arena));
@@ -43,9 +45,11 @@ static hsc_status *bind_constant(const char *text, const char *at, hsc_module *m
   if (end == value_text || *end) return HSC_ERR(INVALID_ARGUMENT, "'%s': '%s' is not a number", text, value_text);
   hsc_computation *entry = module->entry;
   if (number < 0 || number >= entry->parameter_count)
-    return HSC_ERR(INVALID_ARGUMENT, "'%s': the program has %d parameters, counted from 0", text, entry->parameter_count);
+    return HSC_ERR(INVALID_ARGUMENT, "'%s': the program has %d parameters, counted from 0", text,
+                   entry->parameter_count);
   hsc_instr *parameter = entry->parameters[number];
-  if (!hsc_shape_is_array(&parameter->shape)) return HSC_ERR(INVALID_ARGUMENT, "'%s': parameter %lld is no array", text, number);
+  if (!hsc_shape_is_array(&parameter->shape))
+    return HSC_ERR(INVALID_ARGUMENT, "'%s': parameter %lld is no array", text, number);
   hsc_builder builder;
   hsc_builder_at(&builder, entry, entry->first);
   hsc_instr *scalar = hsc_build_scalar(&builder, parameter->shape.type, value);
@@ -58,7 +62,7 @@ static hsc_status *bind_constant(const char *text, const char *at, hsc_module *m
   }
   entry->parameter_count--;
   hsc_instr_remove(parameter);
-  module->layout_text = NULL;   // it named the parameter
+  module->layout_text = NULL;  // it named the parameter
   return hsc_module_verify(module);
 }
 
@@ -80,7 +84,8 @@ hsc_status *hsc_program_transform(const char *text, hsc_module **module) {
   return HSC_ERR(UNIMPLEMENTED, "%s: not built yet", words[word]);
 }
 
-hsc_status *hsc_program_open(const char *path, const char *const *transforms, size_t transform_count, hsc_module **out_module) {
+hsc_status *hsc_program_open(const char *path, const char *const *transforms, size_t transform_count,
+                             hsc_module **out_module) {
   hsc_module *module = NULL;
   *out_module = NULL;
   HSC_TRY(hsc_program_read_file(path, &module));

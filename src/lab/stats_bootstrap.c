@@ -1,7 +1,7 @@
 // stats_bootstrap.c - intervals by resampling.
 //
-// The median has its own path: over sorted samples a resample is a vector of counts, and its median is where the running count passes the
-// middle. That is n random draws and one walk instead of n draws and a sort.
+// The median has its own path: over sorted samples a resample is a vector of counts, and its median is where the
+// running count passes the middle. That is n random draws and one walk instead of n draws and a sort.
 #include "lab/stats_internal.h"
 
 #include <math.h>
@@ -25,7 +25,8 @@ static double median_of_counts(const double *sorted, const uint32_t *counts, siz
   return low_rank == high_rank ? low : 0.5 * (low + sorted[i]);
 }
 
-static void resample_medians(const double *sorted, size_t n, hsc_random *random, double *out, size_t count, uint32_t *counts) {
+static void resample_medians(const double *sorted, size_t n, hsc_random *random, double *out, size_t count,
+                             uint32_t *counts) {
   for (size_t r = 0; r < count; r++) {
     memset(counts, 0, n * sizeof(*counts));
     for (size_t i = 0; i < n; i++) {
@@ -36,7 +37,8 @@ static void resample_medians(const double *sorted, size_t n, hsc_random *random,
   }
 }
 
-static void resample_generic(hsc_statistic statistic, const double *x, size_t n, hsc_random *random, double *out, size_t count, double *scratch) {
+static void resample_generic(hsc_statistic statistic, const double *x, size_t n, hsc_random *random, double *out,
+                             size_t count, double *scratch) {
   for (size_t r = 0; r < count; r++) {
     for (size_t i = 0; i < n; i++) scratch[i] = x[hsc_random_below(random, n)];
     out[r] = statistic(scratch, n);
@@ -71,7 +73,8 @@ static double acceleration(hsc_statistic statistic, const double *x, size_t n, d
   return squares > 0 ? cubes / (6 * pow(squares, 1.5)) : 0;
 }
 
-hsc_status *hsc_stats_bootstrap(hsc_statistic statistic, const double *x, size_t n, const hsc_interval_options *options, hsc_interval *out_interval) {
+hsc_status *hsc_stats_bootstrap(hsc_statistic statistic, const double *x, size_t n, const hsc_interval_options *options,
+                                hsc_interval *out_interval) {
   hsc_interval_options o;
   HSC_TRY(hsc__interval_options(options, &o));
   double estimate = n ? statistic(x, n) : NAN;
@@ -91,13 +94,15 @@ hsc_status *hsc_stats_bootstrap(hsc_statistic statistic, const double *x, size_t
   }
   hsc_random random;
   hsc_random_init(&random, o.seed);
-  if (is_median) resample_medians(sample, n, &random, values, count, counts);
-  else resample_generic(statistic, x, n, &random, values, count, sample);
+  if (is_median)
+    resample_medians(sample, n, &random, values, count, counts);
+  else
+    resample_generic(statistic, x, n, &random, values, count, sample);
 
   double below = 0;
   for (size_t r = 0; r < count; r++) below += values[r] < estimate ? 1 : values[r] == estimate ? 0.5 : 0;
   hsc__sort_doubles(values, count);
-  if (values[0] == values[count - 1]) {   // no spread: a point
+  if (values[0] == values[count - 1]) {  // no spread: a point
     out_interval->low = out_interval->high = values[0];
     goto done;
   }
@@ -110,8 +115,10 @@ hsc_status *hsc_stats_bootstrap(hsc_statistic statistic, const double *x, size_t
     double z = hsc_stats_normal_quantile(side ? 1 - tail : tail);
     double level = hsc_stats_normal_cdf(z0 + (z0 + z) / (1 - a * (z0 + z)));
     double value = hsc__quantile_sorted(values, count, level);
-    if (side) out_interval->high = value;
-    else out_interval->low = value;
+    if (side)
+      out_interval->high = value;
+    else
+      out_interval->low = value;
   }
 
 done:
@@ -122,8 +129,9 @@ done:
   return status;
 }
 
-hsc_status *hsc_stats_bootstrap_blocks(hsc_statistic statistic, const double *x, const size_t *block_sizes, size_t block_count,
-                                       const hsc_interval_options *options, hsc_interval *out_interval) {
+hsc_status *hsc_stats_bootstrap_blocks(hsc_statistic statistic, const double *x, const size_t *block_sizes,
+                                       size_t block_count, const hsc_interval_options *options,
+                                       hsc_interval *out_interval) {
   hsc_interval_options o;
   HSC_TRY(hsc__interval_options(options, &o));
   size_t n = 0, largest = 0;
@@ -152,7 +160,8 @@ hsc_status *hsc_stats_bootstrap_blocks(hsc_statistic statistic, const double *x,
     size_t m = 0;
     for (size_t b = 0; b < block_count; b++) {
       size_t block = hsc_random_below(&random, block_count);
-      for (size_t i = 0; i < block_sizes[block]; i++) sample[m++] = x[starts[block] + hsc_random_below(&random, block_sizes[block])];
+      for (size_t i = 0; i < block_sizes[block]; i++)
+        sample[m++] = x[starts[block] + hsc_random_below(&random, block_sizes[block])];
     }
     values[r] = statistic(sample, m);
   }
@@ -168,8 +177,8 @@ done:
   return status;
 }
 
-hsc_status *hsc_stats_ratio_of_medians(const double *x, size_t nx, const double *y, size_t ny, const hsc_interval_options *options,
-                                       hsc_interval *out_ratio) {
+hsc_status *hsc_stats_ratio_of_medians(const double *x, size_t nx, const double *y, size_t ny,
+                                       const hsc_interval_options *options, hsc_interval *out_ratio) {
   hsc_interval_options o;
   HSC_TRY(hsc__interval_options(options, &o));
   double estimate = hsc_stats_median(x, nx) / hsc_stats_median(y, ny);

@@ -43,8 +43,8 @@ static double tie_term(const double *sx, size_t nx, const double *sy, size_t ny)
   return term;
 }
 
-// P(U >= u) under the null hypothesis, by counting: ways(m, n, u) = ways(m-1, n, u-n) + ways(m, n-1, u), the recurrence of Mann & Whitney,
-// as the product of Gaussian binomials: multiply by (1 - q^(n+i)) and divide by (1 - q^i).
+// P(U >= u) under the null hypothesis, by counting: ways(m, n, u) = ways(m-1, n, u-n) + ways(m, n-1, u), the recurrence
+// of Mann & Whitney, as the product of Gaussian binomials: multiply by (1 - q^(n+i)) and divide by (1 - q^i).
 static double exact_upper_tail(size_t m, size_t n, double u) {
   size_t size = m * n + 1;
   double *ways = hsc_alloc(size * sizeof(double));
@@ -105,8 +105,8 @@ const char *hsc_verdict_text(hsc_verdict verdict) {
   return text[verdict];
 }
 
-hsc_status *hsc_stats_compare(const double *x, size_t nx, const double *y, size_t ny, double margin, const hsc_interval_options *options,
-                              hsc_comparison *out_comparison) {
+hsc_status *hsc_stats_compare(const double *x, size_t nx, const double *y, size_t ny, double margin,
+                              const hsc_interval_options *options, hsc_comparison *out_comparison) {
   hsc_comparison c = {.verdict = HSC_VERDICT_CANNOT_TELL};
   if (margin == 0) margin = 0.01;
   if (!(margin > 0)) return HSC_ERR(INVALID_ARGUMENT, "the margin of a comparison must be positive, got %g", margin);
@@ -116,9 +116,12 @@ hsc_status *hsc_stats_compare(const double *x, size_t nx, const double *y, size_
   c.delta = hsc_stats_cliffs_delta(x, nx, y, ny);
   // One sample a side has no interval, so it can claim nothing.
   if (nx >= 2 && ny >= 2 && !isnan(c.ratio.estimate)) {
-    if (c.ratio.low >= 1 / (1 + margin) && c.ratio.high <= 1 + margin) c.verdict = HSC_VERDICT_SAME;
-    else if (c.ratio.high < 1 && c.ratio.estimate < 1 / (1 + margin)) c.verdict = HSC_VERDICT_FASTER;
-    else if (c.ratio.low > 1 && c.ratio.estimate > 1 + margin) c.verdict = HSC_VERDICT_SLOWER;
+    if (c.ratio.low >= 1 / (1 + margin) && c.ratio.high <= 1 + margin)
+      c.verdict = HSC_VERDICT_SAME;
+    else if (c.ratio.high < 1 && c.ratio.estimate < 1 / (1 + margin))
+      c.verdict = HSC_VERDICT_FASTER;
+    else if (c.ratio.low > 1 && c.ratio.estimate > 1 + margin)
+      c.verdict = HSC_VERDICT_SLOWER;
   }
   *out_comparison = c;
   return NULL;

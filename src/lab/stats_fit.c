@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-// Householder QR of the n x p matrix `a` (row-major), applied to `b` too. On return the upper triangle of a is R and b is Q^T b.
-// False when a column depends on the ones before it.
+// Householder QR of the n x p matrix `a` (row-major), applied to `b` too. On return the upper triangle of a is R and b
+// is Q^T b. False when a column depends on the ones before it.
 static bool qr(double *a, double *b, size_t n, size_t p) {
   for (size_t k = 0; k < p; k++) {
     double norm = 0, column = 0;
@@ -14,16 +14,20 @@ static bool qr(double *a, double *b, size_t n, size_t p) {
     norm = sqrt(norm);
     double alpha = a[k * p + k] > 0 ? -norm : norm;
     double head = a[k * p + k] - alpha;
-    double scale = -1 / (alpha * head);   // 2 / |v|^2 with v = (head, a[k+1..n-1][k])
-    for (size_t j = k + 1; j <= p; j++) { // column p stands for b
+    double scale = -1 / (alpha * head);    // 2 / |v|^2 with v = (head, a[k+1..n-1][k])
+    for (size_t j = k + 1; j <= p; j++) {  // column p stands for b
       double dot = j < p ? head * a[k * p + j] : head * b[k];
       for (size_t i = k + 1; i < n; i++) dot += a[i * p + k] * (j < p ? a[i * p + j] : b[i]);
       dot *= scale;
-      if (j < p) a[k * p + j] -= dot * head;
-      else b[k] -= dot * head;
+      if (j < p)
+        a[k * p + j] -= dot * head;
+      else
+        b[k] -= dot * head;
       for (size_t i = k + 1; i < n; i++) {
-        if (j < p) a[i * p + j] -= dot * a[i * p + k];
-        else b[i] -= dot * a[i * p + k];
+        if (j < p)
+          a[i * p + j] -= dot * a[i * p + k];
+        else
+          b[i] -= dot * a[i * p + k];
       }
     }
     a[k * p + k] = alpha;
@@ -31,10 +35,15 @@ static bool qr(double *a, double *b, size_t n, size_t p) {
   return true;
 }
 
-hsc_status *hsc_stats_fit(const double *design, const double *y, const double *weights, size_t n, size_t p, double confidence, hsc_fit *out_fit) {
+hsc_status *hsc_stats_fit(const double *design, const double *y, const double *weights, size_t n, size_t p,
+                          double confidence, hsc_fit *out_fit) {
   hsc_fit fit = {.sample_count = n, .term_count = p, .confidence = confidence == 0 ? 0.95 : confidence};
-  if (p == 0 || p > HSC_FIT_MAX_TERMS) return HSC_ERR(INVALID_ARGUMENT, "fit: 1 to %d terms, got %zu", HSC_FIT_MAX_TERMS, p);
-  if (n <= p) return HSC_ERR(INVALID_ARGUMENT, "fit: %zu samples cannot tell %zu coefficients and their spread; at least %zu are needed", n, p, p + 1);
+  if (p == 0 || p > HSC_FIT_MAX_TERMS)
+    return HSC_ERR(INVALID_ARGUMENT, "fit: 1 to %d terms, got %zu", HSC_FIT_MAX_TERMS, p);
+  if (n <= p)
+    return HSC_ERR(INVALID_ARGUMENT,
+                   "fit: %zu samples cannot tell %zu coefficients and their spread; at least %zu are needed", n, p,
+                   p + 1);
   if (!(fit.confidence > 0.5 && fit.confidence < 1))
     return HSC_ERR(INVALID_ARGUMENT, "confidence must be above 0.5 and below 1, got %g", fit.confidence);
   double *a = hsc_alloc(n * p * sizeof(double)), *b = hsc_alloc(n * sizeof(double));
@@ -63,7 +72,9 @@ hsc_status *hsc_stats_fit(const double *design, const double *y, const double *w
     }
   }
   if (!qr(a, b, n, p)) {
-    status = HSC_ERR(INVALID_ARGUMENT, "fit: the terms depend on each other in these samples, so their coefficients cannot be told apart");
+    status =
+        HSC_ERR(INVALID_ARGUMENT,
+                "fit: the terms depend on each other in these samples, so their coefficients cannot be told apart");
     goto done;
   }
   for (size_t k = p; k-- > 0;) {
@@ -116,6 +127,7 @@ hsc_interval hsc_fit_predict(const hsc_fit *fit, const double *row, double weigh
     value += row[i] * fit->coefficient[i];
     for (size_t j = 0; j < fit->term_count; j++) variance += row[i] * fit->covariance[i][j] * row[j];
   }
-  double reach = hsc_stats_t_quantile(0.5 + 0.5 * fit->confidence, (double)(fit->sample_count - fit->term_count)) * sqrt(variance);
+  double reach =
+      hsc_stats_t_quantile(0.5 + 0.5 * fit->confidence, (double)(fit->sample_count - fit->term_count)) * sqrt(variance);
   return (hsc_interval){value, value - reach, value + reach};
 }

@@ -5,7 +5,7 @@
 
 bool hsc__has_nan(const double *x, size_t n);
 void hsc__sort_doubles(double *x, size_t n);
-double *hsc__sorted_copy(const double *x, size_t n);                          // heap; NULL when there is no memory
+double *hsc__sorted_copy(const double *x, size_t n);  // heap; NULL when there is no memory
 double hsc__median_sorted(const double *sorted, size_t n);
 double hsc__quantile_sorted(const double *sorted, size_t n, double q);
 // Defaults filled in and checked. options may be NULL.

@@ -113,20 +113,31 @@ double hsc_stats_mad(const double *x, size_t n) {
   hsc__sort_doubles(deviation, n);
   double mad = hsc__median_sorted(deviation, n);
   hsc_free(deviation);
-  return mad * 1.482602218505602;   // 1 / Phi^-1(3/4)
+  return mad * 1.482602218505602;  // 1 / Phi^-1(3/4)
 }
 
-hsc_status *hsc_stats_summarize(const double *x, size_t n, const hsc_interval_options *options, hsc_summary *out_summary) {
-  hsc_summary s = {.mean = NAN, .median = NAN, .min = NAN, .max = NAN, .sd = NAN, .mad = NAN, .q1 = NAN, .q3 = NAN,
-                   .median_low = NAN, .median_high = NAN};
+hsc_status *hsc_stats_summarize(const double *x, size_t n, const hsc_interval_options *options,
+                                hsc_summary *out_summary) {
+  hsc_summary s = {.mean = NAN,
+                   .median = NAN,
+                   .min = NAN,
+                   .max = NAN,
+                   .sd = NAN,
+                   .mad = NAN,
+                   .q1 = NAN,
+                   .q3 = NAN,
+                   .median_low = NAN,
+                   .median_high = NAN};
   hsc_interval_options filled;
   HSC_TRY(hsc__interval_options(options, &filled));
   s.confidence = filled.confidence;
   double *finite = hsc_alloc(n * sizeof(double) + 1);
   if (!finite) return hsc_status_out_of_memory();
   for (size_t i = 0; i < n; i++) {
-    if (isfinite(x[i])) finite[s.count++] = x[i];
-    else s.nonfinite_count++;
+    if (isfinite(x[i]))
+      finite[s.count++] = x[i];
+    else
+      s.nonfinite_count++;
   }
   if (s.count > 0) {
     s.mean = hsc_stats_mean(finite, s.count);

@@ -5,11 +5,13 @@
 
 size_t hsc_stats_outliers(const double *x, size_t n, size_t *out_indices) {
   if (n < 3 || hsc__has_nan(x, n)) return 0;
-  double median = hsc_stats_median(x, n), spread = hsc_stats_mad(x, n);   // the MAD is already scaled to a standard deviation
+  double median = hsc_stats_median(x, n),
+         spread = hsc_stats_mad(x, n);  // the MAD is already scaled to a standard deviation
   if (spread == 0) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) sum += fabs(x[i] - median);
-    spread = 1.253314137315500 * sum / (double)n;   // sqrt(pi / 2): mean absolute deviation of a normal series to its standard deviation
+    spread = 1.253314137315500 * sum /
+             (double)n;  // sqrt(pi / 2): mean absolute deviation of a normal series to its standard deviation
   }
   size_t count = 0;
   for (size_t i = 0; i < n; i++)
@@ -17,11 +19,12 @@ size_t hsc_stats_outliers(const double *x, size_t n, size_t *out_indices) {
   return count;
 }
 
-// ---- change points ------------------------------------------------------------------------------------------------------------------
+// ---- change points
+// ------------------------------------------------------------------------------------------------------------------
 
 typedef struct cost_tables {
-  double *sum, *squares;   // prefix sums of the series, shifted by its mean
-  double noise;            // variance of the noise (mean cost), or the variance floor (mean and variance cost)
+  double *sum, *squares;  // prefix sums of the series, shifted by its mean
+  double noise;           // variance of the noise (mean cost), or the variance floor (mean and variance cost)
   hsc_change_cost kind;
 } cost_tables;
 
@@ -30,7 +33,7 @@ static double segment_cost(const cost_tables *t, size_t from, size_t to) {
   double count = (double)(to - from), sum = t->sum[to] - t->sum[from];
   double within = fmax(0, t->squares[to] - t->squares[from] - sum * sum / count);
   if (t->kind == HSC_CHANGE_MEAN) return within / t->noise;
-  double variance = fmax(within / count, t->noise);   // the likelihood is maximised over variances from the floor up
+  double variance = fmax(within / count, t->noise);  // the likelihood is maximised over variances from the floor up
   return count * log(variance) + within / variance;
 }
 
@@ -48,7 +51,8 @@ static double noise_variance(const double *x, size_t n, hsc_change_cost kind, hs
   return fmax(sd * sd, floor);
 }
 
-hsc_status *hsc_stats_change_points(const double *x, size_t n, const hsc_change_options *options, size_t *out_starts, size_t *out_count) {
+hsc_status *hsc_stats_change_points(const double *x, size_t n, const hsc_change_options *options, size_t *out_starts,
+                                    size_t *out_count) {
   hsc_change_options o = options ? *options : (hsc_change_options){0};
   if (o.min_segment == 0) o.min_segment = o.cost == HSC_CHANGE_MEAN ? 1 : 3;
   if (o.penalty == 0) o.penalty = (o.cost == HSC_CHANGE_MEAN ? 3 : 15) * log((double)(n > 1 ? n : 2));
@@ -63,7 +67,8 @@ hsc_status *hsc_stats_change_points(const double *x, size_t n, const hsc_change_
   double *best = hsc_alloc((n + 1) * sizeof(double));
   size_t *previous = hsc_alloc((n + 1) * sizeof(size_t));
   size_t *candidates = hsc_alloc((n + 1) * sizeof(size_t)), candidate_count = 0;
-  size_t *beaten_at = hsc_alloc((n + 1) * sizeof(size_t));   // per start: the first end where it could not win any more; 0 = can still win
+  size_t *beaten_at = hsc_alloc(
+      (n + 1) * sizeof(size_t));  // per start: the first end where it could not win any more; 0 = can still win
   if (!t.sum || !t.squares || !best || !previous || !candidates || !beaten_at) {
     status = hsc_status_out_of_memory();
     goto done;
@@ -87,8 +92,8 @@ hsc_status *hsc_stats_change_points(const double *x, size_t n, const hsc_change_
         previous[end] = candidates[c];
       }
     }
-    // Pruning: splitting a segment never costs more, so a start that is beaten at `end` even without a penalty is beaten by a change at `end`
-    // for all later ends, from where such a change is allowed: `end` plus the least length.
+    // Pruning: splitting a segment never costs more, so a start that is beaten at `end` even without a penalty is
+    // beaten by a change at `end` for all later ends, from where such a change is allowed: `end` plus the least length.
     size_t kept = 0;
     for (size_t c = 0; c < candidate_count; c++) {
       size_t s = candidates[c];
@@ -116,7 +121,8 @@ done:
   return status;
 }
 
-// ---- classes ------------------------------------------------------------------------------------------------------------------------
+// ---- classes
+// ------------------------------------------------------------------------------------------------------------------------
 
 const char *hsc_series_class_text(hsc_series_class series_class) {
   static const char *const text[] = {"too short", "flat", "warm-up", "slow-down", "no steady state"};

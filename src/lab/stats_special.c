@@ -6,12 +6,15 @@
 double hsc_stats_normal_cdf(double z) { return 0.5 * erfc(-z / sqrt(2.0)); }
 
 // Bisection on a monotone cdf, to the last bits; the callers need a handful of values, not speed.
-static double invert(double (*cdf)(double, const double *), const double *parameters, double p, double low, double high) {
+static double invert(double (*cdf)(double, const double *), const double *parameters, double p, double low,
+                     double high) {
   for (int i = 0; i < 200 && high - low > 0; i++) {
     double middle = 0.5 * (low + high);
     if (middle == low || middle == high) break;
-    if (cdf(middle, parameters) < p) low = middle;
-    else high = middle;
+    if (cdf(middle, parameters) < p)
+      low = middle;
+    else
+      high = middle;
   }
   return 0.5 * (low + high);
 }
@@ -30,7 +33,8 @@ double hsc_stats_normal_quantile(double p) {
   return p > 0.5 ? -invert(normal_of, NULL, 1 - p, -39, 0) : invert(normal_of, NULL, p, -39, 0);
 }
 
-// Continued fraction of the incomplete beta function (Numerical Recipes 6.4; DLMF 8.17.22), by the modified Lentz method.
+// Continued fraction of the incomplete beta function (Numerical Recipes 6.4; DLMF 8.17.22), by the modified Lentz
+// method.
 static double beta_fraction(double x, double a, double b) {
   const double tiny = 1e-300;
   double c = 1, d = 1 - (a + b) * x / (a + 1);

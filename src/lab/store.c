@@ -1,6 +1,7 @@
 // store.c - the result store on SQLite.
 //
-// synchronous=NORMAL in WAL mode: a commit is safe against the death of any process, and costs no fsync; a power cut may lose the last ones.
+// synchronous=NORMAL in WAL mode: a commit is safe against the death of any process, and costs no fsync; a power cut
+// may lose the last ones.
 #include "lab/store.h"
 
 #include <math.h>
@@ -20,23 +21,31 @@ struct hsc_store {
   char *path;
 };
 
-// ---- SQLite, with statuses -----------------------------------------------------------------------------------------------------------
+// ---- SQLite, with statuses
+// -----------------------------------------------------------------------------------------------------------
 
 static hsc_status *sql_error(const hsc_store *store, int rc, const char *what) {
   const char *text = store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(rc);
   switch (rc & 0xff) {
-    case SQLITE_NOMEM: return hsc_status_out_of_memory();
+    case SQLITE_NOMEM:
+      return hsc_status_out_of_memory();
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:
-      return hsc_status_hint(HSC_ERR(DATA_LOSS, "%s: not a result store: %s", store->path, text), "move the file away, or choose another one with --store FILE");
-    case SQLITE_CANTOPEN: return HSC_ERR(NOT_FOUND, "%s: cannot open the result store: %s", store->path, text);
+      return hsc_status_hint(HSC_ERR(DATA_LOSS, "%s: not a result store: %s", store->path, text),
+                             "move the file away, or choose another one with --store FILE");
+    case SQLITE_CANTOPEN:
+      return HSC_ERR(NOT_FOUND, "%s: cannot open the result store: %s", store->path, text);
     case SQLITE_PERM:
     case SQLITE_AUTH:
-    case SQLITE_READONLY: return HSC_ERR(PERMISSION_DENIED, "%s: the result store cannot be written: %s", store->path, text);
-    case SQLITE_FULL: return HSC_ERR(RESOURCE_EXHAUSTED, "%s: no room for results: %s", store->path, text);
+    case SQLITE_READONLY:
+      return HSC_ERR(PERMISSION_DENIED, "%s: the result store cannot be written: %s", store->path, text);
+    case SQLITE_FULL:
+      return HSC_ERR(RESOURCE_EXHAUSTED, "%s: no room for results: %s", store->path, text);
     case SQLITE_BUSY:
-    case SQLITE_LOCKED: return HSC_ERR(UNAVAILABLE, "%s: another process keeps the result store locked", store->path);
-    default: return HSC_ERR(INTERNAL, "%s: %s: %s", store->path, what, text);
+    case SQLITE_LOCKED:
+      return HSC_ERR(UNAVAILABLE, "%s: another process keeps the result store locked", store->path);
+    default:
+      return HSC_ERR(INTERNAL, "%s: %s: %s", store->path, what, text);
   }
 }
 
@@ -58,8 +67,10 @@ static hsc_status *sql_step(hsc_store *store, sqlite3_stmt *statement, bool *out
 }
 
 static void bind_text(sqlite3_stmt *statement, int index, const char *text) {
-  if (text) sqlite3_bind_text(statement, index, text, -1, SQLITE_TRANSIENT);
-  else sqlite3_bind_null(statement, index);
+  if (text)
+    sqlite3_bind_text(statement, index, text, -1, SQLITE_TRANSIENT);
+  else
+    sqlite3_bind_null(statement, index);
 }
 
 // Writes JSON text; a NULL value becomes NULL, or "{}" when the column must have one.
@@ -85,7 +96,8 @@ static json_t *column_json(sqlite3_stmt *statement, int column) {
   return text ? json_loads(text, 0, NULL) : NULL;
 }
 
-// ---- opening ------------------------------------------------------------------------------------------------------------------------
+// ---- opening
+// ------------------------------------------------------------------------------------------------------------------------
 
 static hsc_status *user_version(hsc_store *store, int *out_version) {
   sqlite3_stmt *statement = NULL;
@@ -101,10 +113,12 @@ static hsc_status *migrate(hsc_store *store) {
   HSC_TRY(user_version(store, &version));
   if (version == newest) return NULL;
   if (version > newest)
-    return hsc_status_hint(HSC_ERR(FAILED_PRECONDITION, "%s: written by a newer hloscope (schema %d; this one knows up to %d)", store->path, version, newest),
-                           "choose another store with --store FILE");
+    return hsc_status_hint(
+        HSC_ERR(FAILED_PRECONDITION, "%s: written by a newer hloscope (schema %d; this one knows up to %d)",
+                store->path, version, newest),
+        "choose another store with --store FILE");
   HSC_TRY(sql_run(store, "BEGIN IMMEDIATE"));
-  hsc_status *status = user_version(store, &version);   // another process may have been faster
+  hsc_status *status = user_version(store, &version);  // another process may have been faster
   for (size_t i = 0; !status && i < HSC_COUNT_OF(MIGRATIONS); i++) {
     if (MIGRATIONS[i].number <= version) continue;
     char pragma[64];
@@ -134,7 +148,8 @@ hsc_status *hsc_store_open(const char *path, hsc_store **out_store) {
     store->path = hsc_bytes_take(&text);
   }
   if (!store->path) HSC_GOTO(hsc_status_out_of_memory());
-  int rc = sqlite3_open_v2(store->path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+  int rc =
+      sqlite3_open_v2(store->path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
   if (rc != SQLITE_OK) HSC_GOTO(sql_error(store, rc, "open"));
   sqlite3_busy_timeout(store->db, 10000);
   HSC_GOTO(sql_run(store, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON"));
@@ -155,13 +170,16 @@ void hsc_store_close(hsc_store *store) {
 
 const char *hsc_store_path(const hsc_store *store) { return store->path; }
 
-// ---- experiments --------------------------------------------------------------------------------------------------------------------
+// ---- experiments
+// --------------------------------------------------------------------------------------------------------------------
 
 hsc_status *hsc_store_begin(hsc_store *store, const hsc_experiment *e, int64_t *out_id) {
   sqlite3_stmt *statement = NULL;
   HSC_TRY(sql_prepare(store,
-                      "INSERT INTO experiment (kind, command, device, subject, plan, seed, status, started_ns, configuration, environment) "
-                      "VALUES (?, ?, ?, ?, ?, ?, 'running', ?, ?, ?)", &statement));
+                      "INSERT INTO experiment (kind, command, device, subject, plan, seed, status, started_ns, "
+                      "configuration, environment) "
+                      "VALUES (?, ?, ?, ?, ?, ?, 'running', ?, ?, ?)",
+                      &statement));
   hsc_status *status = NULL;
   const char *const texts[] = {e->kind, e->command, e->device, e->subject, e->plan};
   for (int i = 0; i < 5; i++) bind_text(statement, i + 1, texts[i] ? texts[i] : "");
@@ -202,7 +220,8 @@ hsc_status *hsc_store_reopen(hsc_store *store, int64_t experiment) {
 hsc_status *hsc_store_resumable(hsc_store *store, const char *plan, int64_t *out_id) {
   sqlite3_stmt *statement = NULL;
   *out_id = 0;
-  HSC_TRY(sql_prepare(store, "SELECT id FROM experiment WHERE plan = ? AND status <> 'done' ORDER BY id DESC LIMIT 1", &statement));
+  HSC_TRY(sql_prepare(store, "SELECT id FROM experiment WHERE plan = ? AND status <> 'done' ORDER BY id DESC LIMIT 1",
+                      &statement));
   bind_text(statement, 1, plan);
   bool row = false;
   hsc_status *status = sql_step(store, statement, &row);
@@ -224,12 +243,13 @@ void hsc_experiment_list_deinit(hsc_experiment_list *list) {
   *list = (hsc_experiment_list){0};
 }
 
-#define EXPERIMENT_COLUMNS                                                                                                   \
-  "id, kind, command, device, subject, plan, status, seed, started_ns, finished_ns, configuration, environment, "            \
-  "(SELECT count(*) FROM task WHERE experiment = e.id), "                                                                    \
+#define EXPERIMENT_COLUMNS                                                                                        \
+  "id, kind, command, device, subject, plan, status, seed, started_ns, finished_ns, configuration, environment, " \
+  "(SELECT count(*) FROM task WHERE experiment = e.id), "                                                         \
   "(SELECT count(*) FROM sample WHERE task IN (SELECT id FROM task WHERE experiment = e.id))"
 
-static hsc_status *read_experiments(hsc_store *store, sqlite3_stmt *statement, hsc_experiment_list *out_list, bool with_result) {
+static hsc_status *read_experiments(hsc_store *store, sqlite3_stmt *statement, hsc_experiment_list *out_list,
+                                    bool with_result) {
   hsc_experiment_list list = {0};
   size_t capacity = 0;
   hsc_status *status = NULL;
@@ -246,14 +266,21 @@ static hsc_status *read_experiments(hsc_store *store, sqlite3_stmt *statement, h
       }
       list.items = more;
     }
-    list.items[list.count++] = (hsc_experiment){
-        .id = sqlite3_column_int64(statement, 0), .kind = column_copy(statement, 1), .command = column_copy(statement, 2),
-        .device = column_copy(statement, 3), .subject = column_copy(statement, 4), .plan = column_copy(statement, 5),
-        .status = column_copy(statement, 6), .seed = (uint64_t)sqlite3_column_int64(statement, 7),
-        .started_ns = sqlite3_column_int64(statement, 8), .finished_ns = sqlite3_column_int64(statement, 9),
-        .configuration = column_json(statement, 10), .environment = column_json(statement, 11),
-        .task_count = sqlite3_column_int64(statement, 12), .sample_count = sqlite3_column_int64(statement, 13),
-        .result = with_result ? column_json(statement, 14) : NULL};
+    list.items[list.count++] = (hsc_experiment){.id = sqlite3_column_int64(statement, 0),
+                                                .kind = column_copy(statement, 1),
+                                                .command = column_copy(statement, 2),
+                                                .device = column_copy(statement, 3),
+                                                .subject = column_copy(statement, 4),
+                                                .plan = column_copy(statement, 5),
+                                                .status = column_copy(statement, 6),
+                                                .seed = (uint64_t)sqlite3_column_int64(statement, 7),
+                                                .started_ns = sqlite3_column_int64(statement, 8),
+                                                .finished_ns = sqlite3_column_int64(statement, 9),
+                                                .configuration = column_json(statement, 10),
+                                                .environment = column_json(statement, 11),
+                                                .task_count = sqlite3_column_int64(statement, 12),
+                                                .sample_count = sqlite3_column_int64(statement, 13),
+                                                .result = with_result ? column_json(statement, 14) : NULL};
   }
   if (status) hsc_experiment_list_deinit(&list);
   *out_list = list;
@@ -276,7 +303,8 @@ static hsc_status *no_experiment(hsc_store *store, int64_t id) {
   if (!status) {
     status = HSC_ERR(NOT_FOUND, "no experiment %lld in %s", (long long)id, store->path);
     status = sqlite3_column_int64(statement, 0)
-                 ? hsc_status_hint(status, "it holds %lld to %lld: hloscope results list", (long long)sqlite3_column_int64(statement, 1),
+                 ? hsc_status_hint(status, "it holds %lld to %lld: hloscope results list",
+                                   (long long)sqlite3_column_int64(statement, 1),
                                    (long long)sqlite3_column_int64(statement, 2))
                  : hsc_status_hint(status, "it is empty: hloscope patterns makes the first one");
   }
@@ -294,7 +322,8 @@ hsc_status *hsc_store_get(hsc_store *store, int64_t id, hsc_experiment_list *out
   return status;
 }
 
-// ---- tasks and samples --------------------------------------------------------------------------------------------------------------
+// ---- tasks and samples
+// --------------------------------------------------------------------------------------------------------------
 
 // "execute_ns" -> metric "execute", unit "ns".
 static bool split_unit(const char *name, hsc_view *out_metric, const char **out_unit) {
@@ -312,7 +341,8 @@ static bool split_unit(const char *name, hsc_view *out_metric, const char **out_
 
 static hsc_status *put_samples(hsc_store *store, int64_t task, json_t *series) {
   sqlite3_stmt *statement = NULL;
-  HSC_TRY(sql_prepare(store, "INSERT INTO sample (task, metric, unit, position, value) VALUES (?, ?, ?, ?, ?)", &statement));
+  HSC_TRY(sql_prepare(store, "INSERT INTO sample (task, metric, unit, position, value) VALUES (?, ?, ?, ?, ?)",
+                      &statement));
   hsc_status *status = NULL;
   const char *name;
   json_t *values;
@@ -353,7 +383,9 @@ static hsc_status *put_task(hsc_store *store, int64_t experiment, const hsc_task
   HSC_GOTO(sql_step(store, statement, NULL));
   sqlite3_finalize(statement);
   statement = NULL;
-  HSC_GOTO(sql_prepare(store, "INSERT INTO task (experiment, key, status, message, finished_ns, detail) VALUES (?, ?, ?, ?, ?, ?)", &statement));
+  HSC_GOTO(sql_prepare(
+      store, "INSERT INTO task (experiment, key, status, message, finished_ns, detail) VALUES (?, ?, ?, ?, ?, ?)",
+      &statement));
   sqlite3_bind_int64(statement, 1, experiment);
   bind_text(statement, 2, task->key);
   bind_text(statement, 3, task->status);
@@ -380,7 +412,9 @@ hsc_status *hsc_store_put_task(hsc_store *store, int64_t experiment, const hsc_t
 // Puts the samples of a task back as the "series" member of its answer.
 static hsc_status *get_samples(hsc_store *store, int64_t task, json_t *answer) {
   sqlite3_stmt *statement = NULL;
-  HSC_TRY(sql_prepare(store, "SELECT metric || '_' || unit, value FROM sample WHERE task = ? ORDER BY metric, unit, position", &statement));
+  HSC_TRY(sql_prepare(store,
+                      "SELECT metric || '_' || unit, value FROM sample WHERE task = ? ORDER BY metric, unit, position",
+                      &statement));
   sqlite3_bind_int64(statement, 1, task);
   json_t *series = NULL;
   hsc_status *status = NULL;
@@ -406,11 +440,13 @@ static hsc_status *get_samples(hsc_store *store, int64_t task, json_t *answer) {
   return status;
 }
 
-hsc_status *hsc_store_get_task(hsc_store *store, int64_t experiment, const char *key, char **out_status, char **out_message, json_t **out_answer) {
+hsc_status *hsc_store_get_task(hsc_store *store, int64_t experiment, const char *key, char **out_status,
+                               char **out_message, json_t **out_answer) {
   *out_status = *out_message = NULL;
   *out_answer = NULL;
   sqlite3_stmt *statement = NULL;
-  HSC_TRY(sql_prepare(store, "SELECT id, status, message, detail FROM task WHERE experiment = ? AND key = ?", &statement));
+  HSC_TRY(
+      sql_prepare(store, "SELECT id, status, message, detail FROM task WHERE experiment = ? AND key = ?", &statement));
   sqlite3_bind_int64(statement, 1, experiment);
   bind_text(statement, 2, key);
   bool row = false;
@@ -429,7 +465,8 @@ hsc_status *hsc_store_get_task(hsc_store *store, int64_t experiment, const char 
 hsc_status *hsc_store_tasks(hsc_store *store, int64_t experiment, json_t **out_tasks) {
   *out_tasks = NULL;
   sqlite3_stmt *statement = NULL;
-  HSC_TRY(sql_prepare(store, "SELECT id, key, status, message, detail FROM task WHERE experiment = ? ORDER BY id", &statement));
+  HSC_TRY(sql_prepare(store, "SELECT id, key, status, message, detail FROM task WHERE experiment = ? ORDER BY id",
+                      &statement));
   sqlite3_bind_int64(statement, 1, experiment);
   json_t *tasks = json_array();
   hsc_status *status = NULL;
@@ -439,8 +476,9 @@ hsc_status *hsc_store_tasks(hsc_store *store, int64_t experiment, json_t **out_t
     if (status || !row) break;
     json_t *answer = column_json(statement, 4);
     if (!answer) answer = json_object();
-    json_t *task = json_pack("{s:s, s:s, s:s?, s:o}", "key", sqlite3_column_text(statement, 1), "status", sqlite3_column_text(statement, 2),
-                             "message", sqlite3_column_text(statement, 3), "answer", answer);
+    json_t *task =
+        json_pack("{s:s, s:s, s:s?, s:o}", "key", sqlite3_column_text(statement, 1), "status",
+                  sqlite3_column_text(statement, 2), "message", sqlite3_column_text(statement, 3), "answer", answer);
     if (!task || json_array_append_new(tasks, task) < 0) {
       status = hsc_status_out_of_memory();
       break;
@@ -449,7 +487,9 @@ hsc_status *hsc_store_tasks(hsc_store *store, int64_t experiment, json_t **out_t
     if (status) break;
   }
   sqlite3_finalize(statement);
-  if (status) json_decref(tasks);
-  else *out_tasks = tasks;
+  if (status)
+    json_decref(tasks);
+  else
+    *out_tasks = tasks;
   return status;
 }

@@ -14,7 +14,8 @@ static const struct {
 #undef JOB
 };
 
-// ---- request members ----------------------------------------------------------------------------------------------------------------
+// ---- request members
+// ----------------------------------------------------------------------------------------------------------------
 
 hsc_status *hsc__request_text(json_t *request, const char *name, bool required, const char **out) {
   json_t *value = json_object_get(request, name);
@@ -28,7 +29,8 @@ hsc_status *hsc__request_int(json_t *request, const char *name, int64_t least, i
   json_t *value = json_object_get(request, name);
   if (!value || json_is_null(value)) return NULL;
   if (!json_is_integer(value) || json_integer_value(value) < least || json_integer_value(value) > most)
-    return HSC_ERR(INVALID_ARGUMENT, "\"%s\" is not a whole number from %lld to %lld", name, (long long)least, (long long)most);
+    return HSC_ERR(INVALID_ARGUMENT, "\"%s\" is not a whole number from %lld to %lld", name, (long long)least,
+                   (long long)most);
   *out = json_integer_value(value);
   return NULL;
 }
@@ -41,7 +43,8 @@ hsc_status *hsc__request_bool(json_t *request, const char *name, bool *out) {
   return NULL;
 }
 
-// ---- jobs of the loop itself --------------------------------------------------------------------------------------------------------
+// ---- jobs of the loop itself
+// --------------------------------------------------------------------------------------------------------
 
 hsc_status *hsc__job_hello(hsc_worker *worker, json_t *request, hsc_json *answer) {
   hsc_json_kv_int(answer, "protocol", HSC_WORKER_PROTOCOL);
@@ -55,7 +58,8 @@ hsc_status *hsc__job_quit(hsc_worker *worker, json_t *request, hsc_json *answer)
   return NULL;
 }
 
-// ---- answers ------------------------------------------------------------------------------------------------------------------------
+// ---- answers
+// ------------------------------------------------------------------------------------------------------------------------
 
 static void write_error(hsc_json *answer, const hsc_status *status, const char *step) {
   hsc_json_kv_bool(answer, "ok", false);
@@ -81,7 +85,8 @@ static hsc_status *do_job(hsc_worker *worker, json_t *request, hsc_json *answer)
   const char *names[HSC_COUNT_OF(JOBS)];
   for (size_t i = 0; i < HSC_COUNT_OF(JOBS); i++) names[i] = JOBS[i].name;
   const char *near = hsc_did_you_mean(name, names, HSC_COUNT_OF(JOBS));
-  return near ? HSC_ERR(INVALID_ARGUMENT, "unknown job '%s'; did you mean '%s'?", name, near) : HSC_ERR(INVALID_ARGUMENT, "unknown job '%s'", name);
+  return near ? HSC_ERR(INVALID_ARGUMENT, "unknown job '%s'; did you mean '%s'?", name, near)
+              : HSC_ERR(INVALID_ARGUMENT, "unknown job '%s'", name);
 }
 
 // The id of a request as JSON text, so that it comes back as it was.

@@ -11,11 +11,11 @@ struct hsc_lab_worker {
   hsc_device_spec device;
   char *executable, *cache_dir;
   size_t memory_limit_bytes;
-  bool echo_stderr;
-  hsc_child *child;       // NULL = not running
-  json_t *device_facts;   // load answer
+  bool echo_stderr, without_client;
+  hsc_child *child;      // NULL = not running
+  json_t *device_facts;  // load answer
   int64_t next_id;
-  int64_t oom_kills;      // of the control group when the process was started
+  int64_t oom_kills;  // of the control group when the process was started
   int start_count;
 };
 
@@ -38,7 +38,7 @@ static int64_t oom_kill_count(void) {
 static hsc_status *copy_device(hsc_arena *arena, const hsc_device_spec *from, hsc_device_spec *to) {
   *to = *from;
   to->text = hsc_arena_strdup(arena, from->text);
-  to->plugin_path = hsc_arena_strdup(arena, from->plugin_path);
+  to->plugin_path = from->plugin_path ? hsc_arena_strdup(arena, from->plugin_path) : NULL;
   to->options = HSC_NEW_ARRAY(arena, hsc_device_option, from->option_count + 1);
   HSC_TRY(hsc_arena_status(arena));
   for (size_t i = 0; i < from->option_count; i++) {
@@ -67,8 +67,11 @@ hsc_status *hsc_lab_worker_create(const hsc_lab_worker_options *options, hsc_lab
   HSC_GOTO(copy_device(worker->arena, options->device, &worker->device));
   worker->memory_limit_bytes = options->memory_limit_bytes;
   worker->echo_stderr = options->echo_stderr;
-  if (options->executable) worker->executable = hsc_strdup(options->executable);
-  else HSC_GOTO(own_executable(&worker->executable));
+  worker->without_client = options->without_client;
+  if (options->executable)
+    worker->executable = hsc_strdup(options->executable);
+  else
+    HSC_GOTO(own_executable(&worker->executable));
   if (options->cache_dir) {
     worker->cache_dir = hsc_strdup(options->cache_dir);
   } else if (!options->no_disk_cache) {
@@ -121,12 +124,14 @@ hsc_status *hsc_answer_take_status(hsc_answer *answer) {
   return status;
 }
 
-// ---- how a worker died --------------------------------------------------------------------------------------------------------------
+// ---- how a worker died
+// --------------------------------------------------------------------------------------------------------------
 
 // The line of stderr that says why, else the last one that is not blank.
 static char *pick_last_words(const char *text) {
-  static const char *const marks[] = {"Check failed", "Assertion", "terminate called", "what():", "ERROR: AddressSanitizer", "runtime error:", "LLVM ERROR",
-                                      "FATAL", "fatal error", "Fatal"};
+  static const char *const marks[] = {
+      "Check failed", "Assertion", "terminate called", "what():", "ERROR: AddressSanitizer", "runtime error:",
+      "LLVM ERROR",   "FATAL",     "fatal error",      "Fatal"};
   const char *best = NULL, *last = "";
   for (const char *line = text; *line;) {
     size_t length = strcspn(line, "\n");
@@ -144,10 +149,11 @@ static char *pick_last_words(const char *text) {
   return taken ? taken : hsc_strdup("");
 }
 
-static void describe_death(hsc_lab_worker *worker, const char *doing, int64_t limit_ns, bool timed_out, hsc_answer *answer) {
+static void describe_death(hsc_lab_worker *worker, const char *doing, int64_t limit_ns, bool timed_out,
+                           hsc_answer *answer) {
   hsc_status *status = hsc_child_wait(worker->child, 2 * HSC_SECOND_NS, &answer->exit);
   hsc_status_free(status);
-  if (!answer->exit.exited) {   // closed its answer pipe but lives on
+  if (!answer->exit.exited) {  // closed its answer pipe but lives on
     hsc_child_kill(worker->child);
     status = hsc_child_wait(worker->child, -1, &answer->exit);
     hsc_status_free(status);
@@ -158,23 +164,27 @@ static void describe_death(hsc_lab_worker *worker, const char *doing, int64_t li
   double peak_mib = (double)answer->exit.max_rss_bytes / 1048576;
   if (timed_out) {
     answer->outcome = HSC_OUTCOME_TIMEOUT;
-    answer->status = HSC_ERR(DEADLINE_EXCEEDED, "%s: no answer within %.1f s; the worker was killed%s%s", name, (double)limit_ns * 1e-9, colon, words);
+    answer->status = HSC_ERR(DEADLINE_EXCEEDED, "%s: no answer within %.1f s; the worker was killed%s%s", name,
+                             (double)limit_ns * 1e-9, colon, words);
   } else if (answer->exit.signal == SIGKILL && oom_kill_count() > worker->oom_kills) {
     answer->outcome = HSC_OUTCOME_OUT_OF_MEMORY;
-    answer->status = HSC_ERR(RESOURCE_EXHAUSTED, "%s: the kernel killed the worker for memory (it had %.0f MiB)", name, peak_mib);
+    answer->status =
+        HSC_ERR(RESOURCE_EXHAUSTED, "%s: the kernel killed the worker for memory (it had %.0f MiB)", name, peak_mib);
   } else if (answer->exit.signal) {
     answer->outcome = HSC_OUTCOME_ABORT;
-    answer->status = HSC_ERR(ABORTED, "%s: the worker was ended by signal %d (%s), peak %.0f MiB%s%s", name, answer->exit.signal,
-                             strsignal(answer->exit.signal), peak_mib, colon, words);
+    answer->status = HSC_ERR(ABORTED, "%s: the worker was ended by signal %d (%s), peak %.0f MiB%s%s", name,
+                             answer->exit.signal, strsignal(answer->exit.signal), peak_mib, colon, words);
   } else {
     answer->outcome = HSC_OUTCOME_ABORT;
-    answer->status = HSC_ERR(ABORTED, "%s: the worker ended with exit code %d, peak %.0f MiB%s%s", name, answer->exit.exit_code, peak_mib, colon, words);
+    answer->status = HSC_ERR(ABORTED, "%s: the worker ended with exit code %d, peak %.0f MiB%s%s", name,
+                             answer->exit.exit_code, peak_mib, colon, words);
   }
   answer->status = hsc_status_note(answer->status, "while: %s", doing);
   hsc_lab_worker_stop(worker);
 }
 
-// ---- calls --------------------------------------------------------------------------------------------------------------------------
+// ---- calls
+// --------------------------------------------------------------------------------------------------------------------------
 
 static hsc_code code_of_name(const char *name) {
   static const hsc_code codes[] = {
@@ -192,11 +202,15 @@ static const char *text_of(json_t *object, const char *key) { return json_string
 // The worker's "error" as a status again, with place, notes and hint.
 static void read_error(json_t *error, hsc_answer *answer) {
   hsc_code code = code_of_name(text_of(error, "code"));
-  const char *message = text_of(error, "message"), *path = text_of(error, "path"), *hint = text_of(error, "hint"), *notes = text_of(error, "notes");
+  const char *message = text_of(error, "message"), *path = text_of(error, "path"), *hint = text_of(error, "hint"),
+             *notes = text_of(error, "notes");
   const char *step = text_of(error, "step");
-  hsc_status *status = hsc_status_make(code == HSC_OK ? HSC_UNKNOWN : code, __FILE__, __LINE__, "%s", message ? message : "the worker refused without a reason");
+  hsc_status *status = hsc_status_make(code == HSC_OK ? HSC_UNKNOWN : code, __FILE__, __LINE__, "%s",
+                                       message ? message : "the worker refused without a reason");
   int line = (int)json_integer_value(json_object_get(error, "line"));
-  if (path || line) status = hsc_status_at(status, path, line, (int)json_integer_value(json_object_get(error, "column")), text_of(error, "source_line"));
+  if (path || line)
+    status = hsc_status_at(status, path, line, (int)json_integer_value(json_object_get(error, "column")),
+                           text_of(error, "source_line"));
   for (const char *note = notes; note && *note;) {
     size_t length = strcspn(note, "\n");
     status = hsc_status_note(status, "%.*s", (int)length, note);
@@ -223,7 +237,8 @@ static hsc_status *exchange(hsc_lab_worker *worker, json_t *request, int64_t tim
   hsc_bytes line = {0};
   if (!status) status = hsc_child_read_line(worker->child, timeout_ns, &line);
   if (status) {
-    bool timed_out = hsc_status_code(status) == HSC_DEADLINE_EXCEEDED, dead = hsc_status_code(status) == HSC_UNAVAILABLE;
+    bool timed_out = hsc_status_code(status) == HSC_DEADLINE_EXCEEDED,
+         dead = hsc_status_code(status) == HSC_UNAVAILABLE;
     if (timed_out || dead) {
       hsc_status_free(status);
       status = NULL;
@@ -256,14 +271,17 @@ static json_t *load_request(const hsc_lab_worker *worker) {
                                                          : json_string(o->text);
     json_object_set_new(options, o->name, value);
   }
-  return json_pack("{s:s, s:s, s:o, s:s?}", "job", "load", "plugin", worker->device.plugin_path, "options", options, "cache_dir", worker->cache_dir);
+  return json_pack("{s:s, s:s?, s:o, s:s?, s:b}", "job", "load", "plugin", worker->device.plugin_path, "options",
+                   options, "cache_dir", worker->cache_dir, "create_client", !worker->without_client);
 }
 
 static hsc_status *start_process(hsc_lab_worker *worker) {
   const char *const argv[] = {worker->executable, "worker", NULL};
   worker->oom_kills = oom_kill_count();
-  HSC_TRY(hsc_child_start(&(hsc_child_options){.argv = argv, .memory_limit_bytes = worker->memory_limit_bytes, .echo_stderr = worker->echo_stderr},
-                          &worker->child));
+  HSC_TRY(hsc_child_start(
+      &(hsc_child_options){
+          .argv = argv, .memory_limit_bytes = worker->memory_limit_bytes, .echo_stderr = worker->echo_stderr},
+      &worker->child));
   worker->start_count++;
   worker->next_id = 0;
   return NULL;
@@ -275,7 +293,9 @@ hsc_status *hsc_lab_worker_start(hsc_lab_worker *worker, hsc_answer *out_answer)
     out_answer->body = json_incref(worker->device_facts);
     return NULL;
   }
-  enum { START_LIMIT_S = 120 };   // a plugin that looks for its hardware may take long; one that never comes back is killed
+  enum {
+    START_LIMIT_S = 120
+  };  // a plugin that looks for its hardware may take long; one that never comes back is killed
   int64_t start = hsc_now_ns();
   HSC_TRY(start_process(worker));
   json_t *hello = json_pack("{s:s}", "job", "hello"), *load = load_request(worker);
@@ -283,7 +303,7 @@ hsc_status *hsc_lab_worker_start(hsc_lab_worker *worker, hsc_answer *out_answer)
   if (!hello || !load) HSC_GOTO(hsc_status_out_of_memory());
   HSC_GOTO(exchange(worker, hello, START_LIMIT_S * HSC_SECOND_NS, out_answer));
   int64_t started_ns = hsc_now_ns() - start;
-  if (out_answer->outcome == HSC_OUTCOME_OK) {
+  if (out_answer->outcome == HSC_OUTCOME_OK && worker->device.source != HSC_DEVICE_EVALUATOR) {
     hsc_answer_deinit(out_answer);
     HSC_GOTO(exchange(worker, load, START_LIMIT_S * HSC_SECOND_NS, out_answer));
   }
@@ -291,7 +311,7 @@ hsc_status *hsc_lab_worker_start(hsc_lab_worker *worker, hsc_answer *out_answer)
     json_object_set_new(out_answer->body, "start_ns", json_integer(started_ns));
     worker->device_facts = json_incref(out_answer->body);
   } else if (worker->child) {
-    hsc_lab_worker_stop(worker);   // without a device it is of no use
+    hsc_lab_worker_stop(worker);  // without a device it is of no use
   }
   out_answer->started = true;
 done:

@@ -1,19 +1,33 @@
 // worker_cold.c - the whole way from nothing to a result, as often as asked, in clients of its own.
 //
-// A compile can be timed only once per client without meeting what the compile before left behind (a compiler's caches of kernels, warm pages),
-// so each round makes a client, compiles, transfers, executes, and takes everything down again. The worker's own client stays as it is. For
-// plugins that allow one client at a time, "fresh_client": false measures in the worker's client: compiles after the first may then find traces.
+// A compile can be timed only once per client without meeting what the compile before left behind (a compiler's caches
+// of kernels, warm pages), so each round makes a client, compiles, transfers, executes, and takes everything down
+// again. The worker's own client stays as it is. For plugins that allow one client at a time, "fresh_client": false
+// measures in the worker's client: compiles after the first may then find traces.
 #include "lab/compile_cache.h"
 #include "lab/worker_internal.h"
 
 typedef struct cold_times {
-  int64_t client_create_ns, compile_ns, setup_ns, transfer_in_ns, first_execution_ns, rest_ns, transfer_out_ns, serialize_ns, disk_read_ns, disk_load_ns,
-      memory_hit_ns, client_destroy_ns, total_ns, compile_faults, first_faults;
+  int64_t client_create_ns, compile_ns, setup_ns, transfer_in_ns, first_execution_ns, rest_ns, transfer_out_ns,
+      serialize_ns, disk_read_ns, disk_load_ns, memory_hit_ns, client_destroy_ns, total_ns, compile_faults,
+      first_faults;
 } cold_times;
 enum { COLD_FIELDS = sizeof(cold_times) / sizeof(int64_t) };
-static const char *const COLD_NAMES[COLD_FIELDS] = {
-    "client_create_ns", "compile_ns",    "setup_ns",     "transfer_in_ns", "first_execution_ns", "rest_ns",  "transfer_out_ns",      "serialize_ns",
-    "disk_read_ns",     "disk_load_ns",  "memory_hit_ns", "client_destroy_ns", "total_ns",       "compile_page_faults_count", "first_page_faults_count"};
+static const char *const COLD_NAMES[COLD_FIELDS] = {"client_create_ns",
+                                                    "compile_ns",
+                                                    "setup_ns",
+                                                    "transfer_in_ns",
+                                                    "first_execution_ns",
+                                                    "rest_ns",
+                                                    "transfer_out_ns",
+                                                    "serialize_ns",
+                                                    "disk_read_ns",
+                                                    "disk_load_ns",
+                                                    "memory_hit_ns",
+                                                    "client_destroy_ns",
+                                                    "total_ns",
+                                                    "compile_page_faults_count",
+                                                    "first_page_faults_count"};
 
 static hsc_status *transfer_out(worker_executable *e, int64_t *out_ns) {
   hsc_bytes data = {0};
@@ -35,7 +49,8 @@ static hsc_status *transfer_out(worker_executable *e, int64_t *out_ns) {
 }
 
 // Serialises, writes to the cache, reads and loads again: what a hit on disk costs. -1 where the plugin cannot.
-static hsc_status *time_disk(hsc_worker *worker, hsc_client *client, worker_program *program, hsc_view options, hsc_executable *executable, cold_times *t) {
+static hsc_status *time_disk(hsc_worker *worker, hsc_client *client, worker_program *program, hsc_view options,
+                             hsc_executable *executable, cold_times *t) {
   t->serialize_ns = t->disk_read_ns = t->disk_load_ns = -1;
   if (!worker->cache_dir) return NULL;
   hsc_bytes payload = {0}, key_text = {0};
@@ -52,14 +67,15 @@ static hsc_status *time_disk(hsc_worker *worker, hsc_client *client, worker_prog
     goto done;
   }
   if (status) goto done;
-  hsc_compile_key key = {program->fingerprint, options, worker->plugin_path, hsc_client_platform_version(client), hsc_plugin_minor(worker->plugin)};
+  hsc_compile_key key = {program->fingerprint, options, worker->plugin_path, hsc_client_platform_version(client),
+                         hsc_plugin_minor(worker->plugin)};
   HSC_GOTO(hsc_compile_key_text(&key, &key_text, name));
   HSC_GOTO(hsc_compile_cache_put(worker->cache_dir, name, hsc_bytes_view(&key_text), hsc_bytes_view(&payload)));
   hsc_bytes_reset(&payload);
   start = hsc_now_ns();
   HSC_GOTO(hsc_compile_cache_get(worker->cache_dir, name, hsc_bytes_view(&key_text), &payload, &found));
   int64_t read = hsc_now_ns();
-  if (!found) goto done;   // another process removed it
+  if (!found) goto done;  // another process removed it
   HSC_GOTO(hsc_client_load(client, hsc_bytes_view(&payload), options, &loaded));
   t->disk_load_ns = hsc_now_ns() - read;
   t->disk_read_ns = read - start;
@@ -70,8 +86,8 @@ done:
   return status;
 }
 
-static hsc_status *one_round(hsc_worker *worker, json_t *request, worker_program *program, hsc_view options, bool fresh, int64_t executions, int64_t syncs,
-                             int feed, cold_times *t) {
+static hsc_status *one_round(hsc_worker *worker, json_t *request, worker_program *program, hsc_view options, bool fresh,
+                             int64_t executions, int64_t syncs, int feed, cold_times *t) {
   hsc_client *client = worker->client;
   worker_executable *e = hsc_alloc(sizeof(*e));
   if (!e) return hsc_status_out_of_memory();
@@ -98,7 +114,8 @@ static hsc_status *one_round(hsc_worker *worker, json_t *request, worker_program
   t->transfer_in_ns = hsc_now_ns() - prepared;
   worker->step = "running";
   hsc_usage_get(&before);
-  // The first execution apart from the rest, so that both can be seen; together they are k executions with s waits when s = k or s = 1.
+  // The first execution apart from the rest, so that both can be seen; together they are k executions with s waits when
+  // s = k or s = 1.
   HSC_GOTO(hsc__worker_execute(e, 1, 1, feed, &enqueue_ns, &wait_ns));
   t->first_execution_ns = enqueue_ns + wait_ns;
   t->first_faults = hsc__usage_since(&before).minor_faults;
@@ -107,13 +124,15 @@ static hsc_status *one_round(hsc_worker *worker, json_t *request, worker_program
     HSC_GOTO(hsc__worker_execute(e, executions - 1, rest_syncs, feed, &enqueue_ns, &wait_ns));
     t->rest_ns = enqueue_ns + wait_ns;
   }
-  t->total_ns = t->client_create_ns + t->compile_ns + t->setup_ns + t->transfer_in_ns + t->first_execution_ns + t->rest_ns;
+  t->total_ns =
+      t->client_create_ns + t->compile_ns + t->setup_ns + t->transfer_in_ns + t->first_execution_ns + t->rest_ns;
   HSC_GOTO(transfer_out(e, &t->transfer_out_ns));
   worker->step = "timing the compile cache";
   HSC_GOTO(time_disk(worker, client, program, options, e->executable, t));
   worker_executable *kept = NULL;
   worker_compile how;
-  HSC_GOTO(hsc__worker_compile(worker, program, request, CACHE_MEMORY, &kept, &how));   // a miss the first time: only hits count
+  HSC_GOTO(hsc__worker_compile(worker, program, request, CACHE_MEMORY, &kept,
+                               &how));  // a miss the first time: only hits count
   if (how.outcome != OUTCOME_MEMORY) HSC_GOTO(hsc__worker_compile(worker, program, request, CACHE_MEMORY, &kept, &how));
   t->memory_hit_ns = how.lookup_ns;
 done:
@@ -137,13 +156,18 @@ hsc_status *hsc__job_cold(hsc_worker *worker, json_t *request, hsc_json *answer)
   HSC_TRY(hsc__request_int(request, "seed", 0, INT64_MAX, &seed));
   HSC_TRY(hsc__request_bool(request, "fresh_client", &fresh));
   HSC_TRY(hsc__worker_program(worker, request, &program));
-  if (feed >= program->input_count) return HSC_ERR(INVALID_ARGUMENT, "\"feed\" is %lld, the program has %d inputs", (long long)feed, program->input_count);
+  if (feed >= program->input_count)
+    return HSC_ERR(INVALID_ARGUMENT, "\"feed\" is %lld, the program has %d inputs", (long long)feed,
+                   program->input_count);
   HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)seed));
   cold_times *rounds = hsc_alloc((size_t)count * sizeof(*rounds));
   if (!rounds) return hsc_status_out_of_memory();
   hsc_status *status = NULL;
   HSC_GOTO(hsc__request_options(request, &options));
-  for (int64_t i = 0; i < count; i++) HSC_GOTO(one_round(worker, request, program, hsc_bytes_view(&options), fresh, executions, syncs, (int)feed, &rounds[i]));
+  HSC_GOTO(hsc__worker_code(worker, program));
+  for (int64_t i = 0; i < count; i++)
+    HSC_GOTO(
+        one_round(worker, request, program, hsc_bytes_view(&options), fresh, executions, syncs, (int)feed, &rounds[i]));
   worker->step = NULL;
   hsc_json_kv_bool(answer, "fresh_client", fresh);
   hsc_json_kv_int(answer, "executions", executions);
@@ -155,7 +179,7 @@ hsc_status *hsc__job_cold(hsc_worker *worker, json_t *request, hsc_json *answer)
     hsc_json_begin_array(answer);
     for (int64_t i = 0; i < count; i++) {
       int64_t value = ((const int64_t *)&rounds[i])[f];
-      if (value >= 0) hsc_json_int(answer, value);   // -1: this plugin cannot
+      if (value >= 0) hsc_json_int(answer, value);  // -1: this plugin cannot
     }
     hsc_json_end_array(answer);
   }

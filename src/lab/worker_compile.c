@@ -1,4 +1,5 @@
-// worker_compile.c - compiled programs of a worker: looked up in memory, then on disk, then compiled; and what is known about one.
+// worker_compile.c - compiled programs of a worker: looked up in memory, then on disk, then compiled; and what is known
+// about one.
 #include <stdlib.h>
 
 #include "lab/compile_cache.h"
@@ -16,9 +17,12 @@ hsc_status *hsc__request_cache(const hsc_worker *worker, json_t *request, int *o
   size_t i;
   json_array_foreach(list, i, item) {
     const char *text = json_is_string(item) ? json_string_value(item) : "";
-    if (!strcmp(text, "memory")) cache |= CACHE_MEMORY;
-    else if (!strcmp(text, "disk")) cache |= CACHE_DISK;
-    else return HSC_ERR(INVALID_ARGUMENT, "\"cache\" holds something that is neither \"memory\" nor \"disk\"");
+    if (!strcmp(text, "memory"))
+      cache |= CACHE_MEMORY;
+    else if (!strcmp(text, "disk"))
+      cache |= CACHE_DISK;
+    else
+      return HSC_ERR(INVALID_ARGUMENT, "\"cache\" holds something that is neither \"memory\" nor \"disk\"");
   }
   if (!worker->cache_dir) cache &= ~CACHE_DISK;
   *out_cache = cache;
@@ -37,11 +41,16 @@ hsc_status *hsc__request_options(json_t *request, hsc_bytes *out_options) {
   json_object_foreach(overrides, name, value) {
     hsc_override *o = &list[i++];
     o->name = name;
-    if (json_is_string(value)) o->type = HSC_OVERRIDE_TEXT, o->text = json_string_value(value);
-    else if (json_is_boolean(value)) o->type = HSC_OVERRIDE_BOOL, o->boolean = json_boolean_value(value);
-    else if (json_is_integer(value)) o->type = HSC_OVERRIDE_INT, o->integer = json_integer_value(value);
-    else if (json_is_real(value)) o->type = HSC_OVERRIDE_DOUBLE, o->real = json_real_value(value);
-    else HSC_GOTO(HSC_ERR(INVALID_ARGUMENT, "override \"%s\" is neither text, number, true nor false", name));
+    if (json_is_string(value))
+      o->type = HSC_OVERRIDE_TEXT, o->text = json_string_value(value);
+    else if (json_is_boolean(value))
+      o->type = HSC_OVERRIDE_BOOL, o->boolean = json_boolean_value(value);
+    else if (json_is_integer(value))
+      o->type = HSC_OVERRIDE_INT, o->integer = json_integer_value(value);
+    else if (json_is_real(value))
+      o->type = HSC_OVERRIDE_DOUBLE, o->real = json_real_value(value);
+    else
+      HSC_GOTO(HSC_ERR(INVALID_ARGUMENT, "override \"%s\" is neither text, number, true nor false", name));
   }
   hsc_compile_options options = hsc_compile_options_default();
   options.overrides = list;
@@ -62,7 +71,8 @@ void hsc__worker_executable_destroy(worker_executable *executable) {
   hsc_free(executable);
 }
 
-static hsc_status *from_disk(hsc_worker *worker, const char *name, hsc_view key_text, hsc_view options, worker_compile *how, hsc_executable **out) {
+static hsc_status *from_disk(hsc_worker *worker, const char *name, hsc_view key_text, hsc_view options,
+                             worker_compile *how, hsc_executable **out) {
   hsc_bytes payload = {0};
   bool found = false;
   worker->step = "loading from the compile cache";
@@ -73,7 +83,7 @@ static hsc_status *from_disk(hsc_worker *worker, const char *name, hsc_view key_
   if (!status && found) {
     status = hsc_client_load(worker->client, hsc_bytes_view(&payload), options, out);
     how->load_ns = hsc_now_ns() - read;
-    if (status) {   // made by something that this plugin does not take any more: compile again
+    if (status) {  // made by something that this plugin does not take any more: compile again
       hsc_log("worker", 1, "cache entry %s was refused: %s", name, hsc_status_message(status));
       hsc_status_free(status);
       status = NULL;
@@ -87,13 +97,15 @@ static void keep_on_disk(hsc_worker *worker, const char *name, hsc_view key_text
   hsc_bytes payload = {0};
   hsc_status *status = hsc_executable_serialize(executable, &payload);
   if (!status) status = hsc_compile_cache_put(worker->cache_dir, name, key_text, hsc_bytes_view(&payload));
-  if (status) hsc_log("worker", 1, "not kept in the compile cache: %s", hsc_status_message(status));   // a cache that cannot be written costs time, not results
+  if (status)
+    hsc_log("worker", 1, "not kept in the compile cache: %s",
+            hsc_status_message(status));  // a cache that cannot be written costs time, not results
   hsc_status_free(status);
   hsc_bytes_deinit(&payload);
 }
 
-hsc_status *hsc__worker_compile(hsc_worker *worker, worker_program *program, json_t *request, int cache, worker_executable **out_executable,
-                                worker_compile *out_how) {
+hsc_status *hsc__worker_compile(hsc_worker *worker, worker_program *program, json_t *request, int cache,
+                                worker_executable **out_executable, worker_compile *out_how) {
   worker_compile how = {.outcome = OUTCOME_MISS};
   hsc_bytes options = {0}, key_text = {0};
   char name[33];
@@ -105,8 +117,8 @@ hsc_status *hsc__worker_compile(hsc_worker *worker, worker_program *program, jso
 
   int64_t start = hsc_now_ns();
   HSC_GOTO(hsc__request_options(request, &options));
-  hsc_compile_key key = {program->fingerprint, hsc_bytes_view(&options), worker->plugin_path, hsc_client_platform_version(worker->client),
-                         hsc_plugin_minor(worker->plugin)};
+  hsc_compile_key key = {program->fingerprint, hsc_bytes_view(&options), worker->plugin_path,
+                         hsc_client_platform_version(worker->client), hsc_plugin_minor(worker->plugin)};
   hsc_bytes memory_key = {0};
   hsc_bytes_append_text(&memory_key, program->fingerprint);
   hsc_bytes_append(&memory_key, options.data, options.size);
@@ -130,9 +142,12 @@ hsc_status *hsc__worker_compile(hsc_worker *worker, worker_program *program, jso
     if (made->executable) how.outcome = OUTCOME_DISK;
   }
   if (!made->executable) {
+    worker->step = "writing the program for the device";
+    HSC_GOTO(hsc__worker_code(worker, program));
     worker->step = "compiling";
     start = hsc_now_ns();
-    HSC_GOTO(hsc_client_compile(worker->client, hsc_bytes_view(&program->code), program->code_format, hsc_bytes_view(&options), &made->executable));
+    HSC_GOTO(hsc_client_compile(worker->client, hsc_bytes_view(&program->code), program->code_format,
+                                hsc_bytes_view(&options), &made->executable));
     how.compile_ns = hsc_now_ns() - start;
     if (cache & CACHE_DISK) keep_on_disk(worker, name, hsc_bytes_view(&key_text), made->executable);
   }
@@ -151,7 +166,8 @@ done:
   return status;
 }
 
-// ---- describe -----------------------------------------------------------------------------------------------------------------------
+// ---- describe
+// -----------------------------------------------------------------------------------------------------------------------
 
 static void write_shape(hsc_json *answer, const hsc_shape *shape) {
   hsc_bytes text = {0};
@@ -181,11 +197,14 @@ static void write_parameters(worker_program *program, hsc_json *answer) {
 
 static void write_count_or_null(hsc_json *answer, const char *key, int64_t value) {
   hsc_json_key(answer, key);
-  if (value < 0) hsc_json_null(answer);
-  else hsc_json_int(answer, value);
+  if (value < 0)
+    hsc_json_null(answer);
+  else
+    hsc_json_int(answer, value);
 }
 
-// Instructions and fusions after the compiler's passes; null when the plugin does not give its program in a form that we read.
+// Instructions and fusions after the compiler's passes; null when the plugin does not give its program in a form that
+// we read.
 static void write_optimized(hsc_executable *executable, hsc_json *answer) {
   hsc_bytes code = {0};
   const char *format = NULL;
@@ -197,7 +216,7 @@ static void write_optimized(hsc_executable *executable, hsc_json *answer) {
     instructions = hsc_module_instr_count(module);
     fusions = 0;
     HSC_FOR_EACH_COMPUTATION(module, computation)
-      HSC_FOR_EACH_INSTR_IN(computation, instr) fusions += instr->op == HSC_OP_FUSION;
+    HSC_FOR_EACH_INSTR_IN(computation, instr) fusions += instr->op == HSC_OP_FUSION;
     hsc_module_destroy(module);
   }
   hsc_status_free(status);
@@ -206,17 +225,20 @@ static void write_optimized(hsc_executable *executable, hsc_json *answer) {
   write_count_or_null(answer, "fusions", fusions);
 }
 
+// What the device says; where it says nothing (many plugins leave cost analysis out), what our cost model counts before
+// optimisation.
 static void write_cost(worker_program *program, hsc_executable *executable, hsc_json *answer) {
   const hsc_named_value *values = NULL;
   size_t count = 0;
-  hsc_cost cost = {0};
   hsc_status *status = hsc_executable_cost_analysis(executable, &values, &count);
   const hsc_named_value *flops = status ? NULL : hsc_named_value_find(values, count, "flops");
   const hsc_named_value *bytes = status ? NULL : hsc_named_value_find(values, count, "bytes accessed");
-  hsc_module_cost(program->module, &cost);
-  hsc_json_kv_double(answer, "flops", flops && flops->type == PJRT_NamedValue_kFloat ? flops->real : cost.flops);
-  hsc_json_kv_double(answer, "bytes", bytes && bytes->type == PJRT_NamedValue_kFloat ? bytes->real : cost.bytes_read + cost.bytes_written);
-  hsc_json_kv_string(answer, "cost_from", flops && bytes ? "device" : "hloscope's cost model, before optimisation");
+  bool from_device = flops && bytes && flops->type == PJRT_NamedValue_kFloat && bytes->type == PJRT_NamedValue_kFloat;
+  hsc_cost cost = {0};
+  if (!from_device) hsc_module_cost(program->module, &cost);
+  hsc_json_kv_double(answer, "flops", from_device ? flops->real : cost.flops);
+  hsc_json_kv_double(answer, "bytes", from_device ? bytes->real : cost.bytes_read + cost.bytes_written);
+  hsc_json_kv_string(answer, "cost_from", from_device ? "device" : "cost model, before optimisation");
   hsc_status_free(status);
 }
 

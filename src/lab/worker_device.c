@@ -47,11 +47,18 @@ static hsc_status *read_client_options(hsc_worker *worker, json_t *options) {
         v->text = hsc_arena_strdup(worker->load_arena, json_string_value(value));
         v->text_size = json_string_length(value);
         break;
-      case JSON_INTEGER: v->type = PJRT_NamedValue_kInt64, v->integer = json_integer_value(value); break;
-      case JSON_REAL: v->type = PJRT_NamedValue_kFloat, v->real = json_real_value(value); break;
+      case JSON_INTEGER:
+        v->type = PJRT_NamedValue_kInt64, v->integer = json_integer_value(value);
+        break;
+      case JSON_REAL:
+        v->type = PJRT_NamedValue_kFloat, v->real = json_real_value(value);
+        break;
       case JSON_TRUE:
-      case JSON_FALSE: v->type = PJRT_NamedValue_kBool, v->boolean = json_is_true(value); break;
-      default: return HSC_ERR(INVALID_ARGUMENT, "option \"%s\" is neither text, number, true nor false", name);
+      case JSON_FALSE:
+        v->type = PJRT_NamedValue_kBool, v->boolean = json_is_true(value);
+        break;
+      default:
+        return HSC_ERR(INVALID_ARGUMENT, "option \"%s\" is neither text, number, true nor false", name);
     }
   }
   return hsc_arena_status(worker->load_arena);
@@ -69,22 +76,31 @@ static hsc_status *create_client(hsc_worker *worker, int64_t *out_ns) {
 static void write_attributes(hsc_worker *worker, hsc_json *answer) {
   const hsc_named_value *values = NULL;
   size_t count = 0;
-  hsc_status *status = hsc_plugin_attributes(worker->plugin, &values, &count);   // old plugins have none
+  hsc_status *status = hsc_plugin_attributes(worker->plugin, &values, &count);  // old plugins have none
   hsc_json_key(answer, "attributes");
   hsc_json_begin_object(answer);
   for (size_t i = 0; !status && i < count; i++) {
     hsc_json_key(answer, values[i].name);
     switch (values[i].type) {
-      case PJRT_NamedValue_kString: hsc_json_string_n(answer, values[i].text, values[i].text_size); break;
-      case PJRT_NamedValue_kInt64: hsc_json_int(answer, values[i].integer); break;
-      case PJRT_NamedValue_kFloat: hsc_json_double(answer, values[i].real); break;
-      case PJRT_NamedValue_kBool: hsc_json_bool(answer, values[i].boolean); break;
+      case PJRT_NamedValue_kString:
+        hsc_json_string_n(answer, values[i].text, values[i].text_size);
+        break;
+      case PJRT_NamedValue_kInt64:
+        hsc_json_int(answer, values[i].integer);
+        break;
+      case PJRT_NamedValue_kFloat:
+        hsc_json_double(answer, values[i].real);
+        break;
+      case PJRT_NamedValue_kBool:
+        hsc_json_bool(answer, values[i].boolean);
+        break;
       case PJRT_NamedValue_kInt64List:
         hsc_json_begin_array(answer);
         for (size_t k = 0; k < values[i].list_count; k++) hsc_json_int(answer, values[i].list[k]);
         hsc_json_end_array(answer);
         break;
-      default: hsc_json_null(answer);
+      default:
+        hsc_json_null(answer);
     }
   }
   hsc_json_end_object(answer);
@@ -127,7 +143,9 @@ hsc_status *hsc__job_load(hsc_worker *worker, json_t *request, hsc_json *answer)
   HSC_TRY(hsc__request_text(request, "plugin", true, &path));
   HSC_TRY(hsc__request_text(request, "cache_dir", false, &cache_dir));
   HSC_TRY(hsc__request_bool(request, "create_client", &with_client));
-  if (worker->plugin) return HSC_ERR(FAILED_PRECONDITION, "%s is loaded already; a worker serves one plugin", hsc_plugin_path(worker->plugin));
+  if (worker->plugin)
+    return HSC_ERR(FAILED_PRECONDITION, "%s is loaded already; a worker serves one plugin",
+                   hsc_plugin_path(worker->plugin));
   if (!worker->load_arena) HSC_TRY(hsc_arena_create(&worker->load_arena));
   worker->cache_dir = cache_dir ? hsc_arena_strdup(worker->load_arena, cache_dir) : NULL;
   worker->plugin_path = hsc_arena_strdup(worker->load_arena, path);

@@ -1,6 +1,4 @@
 // worker_program.c - programs of a worker: read, transformed, fingerprinted once; their host values.
-#include <stdlib.h>
-
 #include "lab/program_spec.h"
 #include "lab/worker_internal.h"
 
@@ -12,14 +10,16 @@ PJRT_Buffer_Type hsc__buffer_type(hsc_type type) {
     for (int t = 0; t < HSC_TYPE_COUNT; t++) {
       types[t] = PJRT_Buffer_Type_INVALID;
       for (int p = PJRT_Buffer_Type_INVALID + 1; p < 64; p++)
-        if (!strcmp(hsc_type_text((hsc_type)t), hsc_pjrt_type_text((PJRT_Buffer_Type)p))) types[t] = (PJRT_Buffer_Type)p;
+        if (!strcmp(hsc_type_text((hsc_type)t), hsc_pjrt_type_text((PJRT_Buffer_Type)p)))
+          types[t] = (PJRT_Buffer_Type)p;
     }
     known = true;
   }
   return types[type];
 }
 
-static hsc_status *program_key(json_t *request, const char **out_path, hsc_bytes *out_key, const char **transforms, size_t room, size_t *out_count) {
+static hsc_status *program_key(json_t *request, const char **out_path, hsc_bytes *out_key, const char **transforms,
+                               size_t room, size_t *out_count) {
   HSC_TRY(hsc__request_text(request, "program", true, out_path));
   hsc_bytes_append_text(out_key, *out_path);
   json_t *list = json_object_get(request, "transforms"), *item;
@@ -37,7 +37,8 @@ static hsc_status *program_key(json_t *request, const char **out_path, hsc_bytes
 
 static hsc_status *collect_shapes(worker_program *program) {
   hsc_computation *entry = program->module->entry;
-  for (int p = 0; p < entry->parameter_count; p++) program->input_count += hsc_shape_leaf_count(&entry->parameters[p]->shape);
+  for (int p = 0; p < entry->parameter_count; p++)
+    program->input_count += hsc_shape_leaf_count(&entry->parameters[p]->shape);
   program->output_count = hsc_shape_leaf_count(&entry->root->shape);
   program->input_shapes = HSC_NEW_ARRAY(program->module->arena, const hsc_shape *, program->input_count + 1);
   HSC_TRY(hsc_arena_status(program->module->arena));
@@ -55,22 +56,24 @@ static hsc_status *collect_shapes(worker_program *program) {
   return NULL;
 }
 
-// What the plugin gets: the file as it is where that is possible, else what the transformed module prints to.
-static hsc_status *make_code(const hsc_worker *worker, worker_program *program, hsc_view file, const char *path, bool transformed) {
+// The file as it is goes to the plugin where that is possible, else what the (transformed) module prints to.
+hsc_status *hsc__worker_code(const hsc_worker *worker, worker_program *program) {
+  if (program->code_format) return NULL;
+  int64_t start = hsc_now_ns();
   hsc_format format = HSC_FORMAT_COUNT;
-  hsc_bytes plain = {0};
-  HSC_TRY(hsc_decompress(file, (size_t)1 << 32, &plain));
-  if (!transformed && hsc_format_detect(hsc_bytes_view(&plain), path, &format)) {
+  if (program->code.size > 0 && hsc_format_detect(hsc_bytes_view(&program->code), program->key, &format)) {
     bool is_mlir = format == HSC_FORMAT_MLIR_TEXT || format == HSC_FORMAT_MLIR_BYTECODE;
     if (is_mlir || (format == HSC_FORMAT_HLO_TEXT && worker->own_device)) {
-      program->code = plain;
       program->code_format = is_mlir ? "mlir" : "hlo";
       return NULL;
     }
   }
-  hsc_bytes_deinit(&plain);
+  hsc_bytes_reset(&program->code);
+  HSC_TRY(hsc_program_write(program->module, worker->own_device ? HSC_FORMAT_HLO_TEXT : HSC_FORMAT_HLO_PROTO,
+                            &program->code));
   program->code_format = "hlo";
-  return hsc_program_write(program->module, worker->own_device ? HSC_FORMAT_HLO_TEXT : HSC_FORMAT_HLO_PROTO, &program->code);
+  program->write_ns = hsc_now_ns() - start;
+  return NULL;
 }
 
 static void program_destroy(worker_program *program) {
@@ -83,27 +86,25 @@ static void program_destroy(worker_program *program) {
 
 enum { MAX_TRANSFORMS = 8 };
 
-static hsc_status *open_program(hsc_worker *worker, const char *path, const char *const *transforms, size_t count, worker_program *program) {
+static hsc_status *open_program(hsc_worker *worker, const char *path, const char *const *transforms, size_t count,
+                                worker_program *program) {
   hsc_bytes file = {0};
   hsc_status *status = NULL;
   worker->step = "reading the program";
   int64_t start = hsc_now_ns();
   HSC_GOTO(hsc_file_read(path, &file));
+  HSC_GOTO(hsc_decompress(hsc_bytes_view(&file), (size_t)1 << 32, &program->code));
   int64_t read = hsc_now_ns();
-  HSC_GOTO(hsc_program_read(hsc_bytes_view(&file), path, &program->module));
+  HSC_GOTO(hsc_program_read(hsc_bytes_view(&program->code), path, &program->module));
   int64_t parsed = hsc_now_ns();
   worker->step = "transforming the program";
   for (size_t i = 0; i < count; i++) HSC_GOTO(hsc_program_transform(transforms[i], &program->module));
-  int64_t transformed = hsc_now_ns();
-  worker->step = "writing the program for the device";
-  HSC_GOTO(make_code(worker, program, hsc_bytes_view(&file), path, count > 0));
-  int64_t written = hsc_now_ns();
-  hsc_hash128_hex(hsc_module_fingerprint(program->module), program->fingerprint);
-  HSC_GOTO(collect_shapes(program));
+  if (count > 0) hsc_bytes_reset(&program->code);  // it is another program now
+  program->transform_ns = hsc_now_ns() - parsed;
   program->read_ns = read - start;
   program->parse_ns = parsed - read;
-  program->transform_ns = transformed - parsed;
-  program->write_ns = written - transformed;
+  hsc_hash128_hex(hsc_module_fingerprint(program->module), program->fingerprint);
+  HSC_GOTO(collect_shapes(program));
   worker->step = NULL;
 done:
   hsc_bytes_deinit(&file);
@@ -140,7 +141,8 @@ hsc_status *hsc__worker_fill_inputs(worker_program *program, uint64_t seed) {
   if (!program->inputs) {
     hsc_literal **inputs = HSC_NEW_ARRAY(program->module->arena, hsc_literal *, program->input_count + 1);
     HSC_TRY(hsc_arena_status(program->module->arena));
-    for (int i = 0; i < program->input_count; i++) HSC_TRY(hsc_literal_create(program->module->arena, program->input_shapes[i], &inputs[i]));
+    for (int i = 0; i < program->input_count; i++)
+      HSC_TRY(hsc_literal_create(program->module->arena, program->input_shapes[i], &inputs[i]));
     program->inputs = inputs;
   }
   for (int i = 0; i < program->input_count; i++) hsc_literal_fill(program->inputs[i], seed, (uint32_t)i);

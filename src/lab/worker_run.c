@@ -1,12 +1,17 @@
-// worker_run.c - timed runs: every phase of a few, the whole of many, and times of k executions with s synchronisations.
+// worker_run.c - timed runs: every phase of a few, the whole of many, and times of k executions with s
+// synchronisations.
 #include "lab/worker_internal.h"
 
 hsc_usage hsc__usage_since(const hsc_usage *before) {
   hsc_usage now;
   hsc_usage_get(&now);
-  return (hsc_usage){now.minor_faults - before->minor_faults, now.major_faults - before->major_faults,
-                     now.voluntary_switches - before->voluntary_switches, now.involuntary_switches - before->involuntary_switches,
-                     now.user_ns - before->user_ns, now.system_ns - before->system_ns, now.max_rss_bytes};
+  return (hsc_usage){now.minor_faults - before->minor_faults,
+                     now.major_faults - before->major_faults,
+                     now.voluntary_switches - before->voluntary_switches,
+                     now.involuntary_switches - before->involuntary_switches,
+                     now.user_ns - before->user_ns,
+                     now.system_ns - before->system_ns,
+                     now.max_rss_bytes};
 }
 
 hsc_status *hsc__worker_prepare(worker_executable *executable, int input_count) {
@@ -15,7 +20,8 @@ hsc_status *hsc__worker_prepare(worker_executable *executable, int input_count) 
     if (!executable->inputs) return hsc_status_out_of_memory();
     executable->input_count = input_count;
   }
-  if (!executable->execution) HSC_TRY(hsc_execution_create(executable->executable, (size_t)input_count, &executable->execution));
+  if (!executable->execution)
+    HSC_TRY(hsc_execution_create(executable->executable, (size_t)input_count, &executable->execution));
   return NULL;
 }
 
@@ -33,8 +39,8 @@ hsc_status *hsc__worker_transfer_in(hsc_client *client, worker_program *program,
   return NULL;
 }
 
-hsc_status *hsc__worker_execute(worker_executable *executable, int64_t executions, int64_t syncs, int feed, int64_t *out_enqueue_ns,
-                                int64_t *out_wait_ns) {
+hsc_status *hsc__worker_execute(worker_executable *executable, int64_t executions, int64_t syncs, int feed,
+                                int64_t *out_enqueue_ns, int64_t *out_wait_ns) {
   hsc_execution *execution = executable->execution;
   int64_t enqueue_ns = 0, wait_ns = 0, done = 0;
   if (feed >= 0) hsc_execution_set_argument(execution, (size_t)feed, executable->inputs[feed]);
@@ -59,17 +65,18 @@ hsc_status *hsc__worker_execute(worker_executable *executable, int64_t execution
   return NULL;
 }
 
-// ---- run ----------------------------------------------------------------------------------------------------------------------------
+// ---- run
+// ----------------------------------------------------------------------------------------------------------------------------
 
 typedef struct run_request {
   int64_t executions, syncs, feed;
   int64_t records, series;
-  bool inputs_each;      // transfer before every record, else before the first
-  bool inputs_keep;      // transfer only when there are none
+  bool inputs_each;  // transfer before every record, else before the first
+  bool inputs_keep;  // transfer only when there are none
   int64_t seed;
   int cache;
-  bool fetch;            // copy the outputs back, give digests
-  const char *save_to;   // also write them as files there
+  bool fetch;           // copy the outputs back, give digests
+  const char *save_to;  // also write them as files there
 } run_request;
 
 static hsc_status *read_run_request(const hsc_worker *worker, json_t *request, run_request *out) {
@@ -107,8 +114,8 @@ static void write_usage(hsc_json *answer, const char *prefix, const hsc_usage *u
 }
 
 // One run with every phase timed; reading the usage counters lies between the phases, outside of all of them.
-static hsc_status *record_run(hsc_worker *worker, json_t *request, const run_request *r, bool transfer, worker_program *program,
-                              worker_executable **out_executable, hsc_json *answer) {
+static hsc_status *record_run(hsc_worker *worker, json_t *request, const run_request *r, bool transfer,
+                              worker_program *program, worker_executable **out_executable, hsc_json *answer) {
   worker_compile how;
   HSC_TRY(hsc__worker_compile(worker, program, request, r->cache, out_executable, &how));
   worker_executable *executable = *out_executable;
@@ -117,7 +124,9 @@ static hsc_status *record_run(hsc_worker *worker, json_t *request, const run_req
   int64_t setup_ns = hsc_now_ns() - setup_start, transfer_ns = 0, enqueue_ns = 0, wait_ns = 0;
   hsc_usage before_transfer, before_run, transfer_usage = {0}, run_usage;
   hsc_usage_get(&before_transfer);
-  if (r->feed >= program->input_count) return HSC_ERR(INVALID_ARGUMENT, "\"feed\" is %lld, the program has %d inputs", (long long)r->feed, program->input_count);
+  if (r->feed >= program->input_count)
+    return HSC_ERR(INVALID_ARGUMENT, "\"feed\" is %lld, the program has %d inputs", (long long)r->feed,
+                   program->input_count);
   bool moved = transfer || (program->input_count > 0 && !executable->inputs[0]);
   if (moved) {
     worker->step = "transferring the inputs";
@@ -132,7 +141,9 @@ static hsc_status *record_run(hsc_worker *worker, json_t *request, const run_req
   run_usage = hsc__usage_since(&before_run);
 
   hsc_json_begin_object(answer);
-  hsc_json_kv_int(answer, "total_ns", how.lookup_ns + how.disk_ns + how.load_ns + how.compile_ns + setup_ns + transfer_ns + enqueue_ns + wait_ns);
+  hsc_json_kv_int(
+      answer, "total_ns",
+      how.lookup_ns + how.disk_ns + how.load_ns + how.compile_ns + setup_ns + transfer_ns + enqueue_ns + wait_ns);
   hsc_json_kv_string(answer, "compile", hsc__outcome_text(how.outcome));
   hsc_json_kv_string(answer, "fingerprint", program->fingerprint);
   hsc_json_kv_int(answer, "lookup_ns", how.lookup_ns);
@@ -193,13 +204,38 @@ static hsc_status *measure_series(const run_request *r, worker_executable *execu
   return status;
 }
 
+void hsc__write_output(hsc_json *answer, const char *shape, const void *data, size_t size, const char *file) {
+  char digest[33];
+  hsc_hash128_hex(hsc_hash128_of(data ? data : "", size, 0), digest);
+  hsc_json_begin_object(answer);
+  hsc_json_kv_string(answer, "shape", shape);
+  hsc_json_kv_string(answer, "digest", digest);
+  hsc_json_kv_int(answer, "bytes", (int64_t)size);
+  if (file) hsc_json_kv_string(answer, "file", file);
+  hsc_json_end_object(answer);
+}
+
+hsc_status *hsc__save_output(const char *dir, size_t index, const void *data, size_t size, hsc_bytes *out_path) {
+  hsc_bytes_reset(out_path);
+  hsc_bytes_printf(out_path, "%s/output_%zu.bin", dir, index);
+  HSC_TRY(hsc_bytes_status(out_path));
+  return hsc_file_write_atomic(hsc_bytes_text(out_path), data ? data : "", size);
+}
+
+static void spec_text(const hsc_array_spec *spec, hsc_bytes *out) {
+  hsc_bytes_printf(out, "%s[", hsc_pjrt_type_text(spec->type));
+  for (int d = 0; d < spec->rank; d++) hsc_bytes_printf(out, "%s%lld", d ? "," : "", (long long)spec->dims[d]);
+  hsc_bytes_append_char(out, ']');
+}
+
 // Copies the outputs of the last run back: the time of all copies, and a digest of each.
-static hsc_status *fetch_outputs(hsc_worker *worker, const run_request *r, worker_executable *executable, hsc_json *answer) {
+static hsc_status *fetch_outputs(hsc_worker *worker, const run_request *r, worker_executable *executable,
+                                 hsc_json *answer) {
   const hsc_array_spec *specs = NULL;
   size_t count = hsc_executable_output_count(executable->executable);
   HSC_TRY(hsc_executable_outputs(executable->executable, &specs));
   worker->step = "transferring the outputs";
-  hsc_bytes data = {0}, path = {0};
+  hsc_bytes data = {0}, path = {0}, shape = {0};
   int64_t transfer_ns = 0, all_bytes = 0;
   hsc_status *status = NULL;
   if (r->save_to) HSC_GOTO(hsc_dir_make(r->save_to));
@@ -217,24 +253,10 @@ static hsc_status *fetch_outputs(hsc_worker *worker, const run_request *r, worke
     if (size) HSC_GOTO(hsc_buffer_to_host(buffer, room, size));
     transfer_ns += hsc_now_ns() - start;
     all_bytes += (int64_t)size;
-    char digest[33];
-    hsc_hash128_hex(hsc_hash128_of(room ? room : "", size, 0), digest);
-    hsc_json_begin_object(answer);
-    hsc_json_key(answer, "shape");
-    hsc_bytes_reset(&path);
-    hsc_bytes_printf(&path, "%s[", hsc_pjrt_type_text(specs[i].type));
-    for (int d = 0; d < specs[i].rank; d++) hsc_bytes_printf(&path, "%s%lld", d ? "," : "", (long long)specs[i].dims[d]);
-    hsc_bytes_append_char(&path, ']');
-    hsc_json_string(answer, hsc_bytes_text(&path));
-    hsc_json_kv_string(answer, "digest", digest);
-    hsc_json_kv_int(answer, "bytes", (int64_t)size);
-    if (r->save_to) {
-      hsc_bytes_reset(&path);
-      hsc_bytes_printf(&path, "%s/output_%zu.bin", r->save_to, i);
-      HSC_GOTO(hsc_file_write_atomic(hsc_bytes_text(&path), room ? room : "", size));
-      hsc_json_kv_string(answer, "file", hsc_bytes_text(&path));
-    }
-    hsc_json_end_object(answer);
+    if (r->save_to) HSC_GOTO(hsc__save_output(r->save_to, i, room, size, &path));
+    hsc_bytes_reset(&shape);
+    spec_text(&specs[i], &shape);
+    hsc__write_output(answer, hsc_bytes_text(&shape), room, size, r->save_to ? hsc_bytes_text(&path) : NULL);
   }
   hsc_json_end_array(answer);
   hsc_json_kv_int(answer, "transfer_out_ns", transfer_ns);
@@ -243,6 +265,7 @@ static hsc_status *fetch_outputs(hsc_worker *worker, const run_request *r, worke
 done:
   hsc_bytes_deinit(&data);
   hsc_bytes_deinit(&path);
+  hsc_bytes_deinit(&shape);
   return status;
 }
 
@@ -260,13 +283,15 @@ hsc_status *hsc__job_run(hsc_worker *worker, json_t *request, hsc_json *answer) 
   for (int64_t i = 0; i < r.records; i++)
     HSC_TRY(record_run(worker, request, &r, r.inputs_each || (i == 0 && !r.inputs_keep), program, &executable, answer));
   hsc_json_end_array(answer);
-  if (!executable) {   // no record: the series alone, on what is there
+  if (!executable) {  // no record: the series alone, on what is there
     worker_compile how;
     HSC_TRY(hsc__worker_compile(worker, program, request, r.cache, &executable, &how));
     HSC_TRY(hsc__worker_prepare(executable, program->input_count));
-    if (program->input_count > 0 && (!executable->inputs[0] || !r.inputs_keep)) HSC_TRY(hsc__worker_transfer_in(worker->client, program, executable));
+    if (program->input_count > 0 && (!executable->inputs[0] || !r.inputs_keep))
+      HSC_TRY(hsc__worker_transfer_in(worker->client, program, executable));
     if (r.feed >= program->input_count)
-      return HSC_ERR(INVALID_ARGUMENT, "\"feed\" is %lld, the program has %d inputs", (long long)r.feed, program->input_count);
+      return HSC_ERR(INVALID_ARGUMENT, "\"feed\" is %lld, the program has %d inputs", (long long)r.feed,
+                     program->input_count);
   }
   worker->step = "running";
   if (r.series > 0) HSC_TRY(measure_series(&r, executable, answer));
@@ -275,7 +300,8 @@ hsc_status *hsc__job_run(hsc_worker *worker, json_t *request, hsc_json *answer) 
   return NULL;
 }
 
-// ---- model --------------------------------------------------------------------------------------------------------------------------
+// ---- model
+// --------------------------------------------------------------------------------------------------------------------------
 
 hsc_status *hsc__job_model(hsc_worker *worker, json_t *request, hsc_json *answer) {
   worker_program *program = NULL;
@@ -292,19 +318,26 @@ hsc_status *hsc__job_model(hsc_worker *worker, json_t *request, hsc_json *answer
   json_t *points = json_object_get(request, "points");
   size_t point_count = json_array_size(points), n;
   if (point_count == 0 || !hsc_mul_size(point_count, (size_t)repeats, &n) || n > 1000000)
-    return HSC_ERR(INVALID_ARGUMENT, "\"points\" must be a list of [executions, syncs], at most 1000000 measurements in all");
+    return HSC_ERR(INVALID_ARGUMENT,
+                   "\"points\" must be a list of [executions, syncs], at most 1000000 measurements in all");
   for (size_t i = 0; i < point_count; i++) {
-    json_int_t k = json_integer_value(json_array_get(json_array_get(points, i), 0)), s = json_integer_value(json_array_get(json_array_get(points, i), 1));
-    if (k < 1 || k > 1000000 || s < 1 || s > k) return HSC_ERR(INVALID_ARGUMENT, "point %zu is not [executions, syncs] with 1 <= syncs <= executions", i);
+    json_int_t k = json_integer_value(json_array_get(json_array_get(points, i), 0)),
+               s = json_integer_value(json_array_get(json_array_get(points, i), 1));
+    if (k < 1 || k > 1000000 || s < 1 || s > k)
+      return HSC_ERR(INVALID_ARGUMENT, "point %zu is not [executions, syncs] with 1 <= syncs <= executions", i);
   }
   HSC_TRY(hsc__worker_program(worker, request, &program));
   HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)seed));
   HSC_TRY(hsc__worker_compile(worker, program, request, cache, &executable, &how));
   HSC_TRY(hsc__worker_prepare(executable, program->input_count));
-  if (feed >= program->input_count) return HSC_ERR(INVALID_ARGUMENT, "\"feed\" is %lld, the program has %d inputs", (long long)feed, program->input_count);
-  if (program->input_count > 0 && !executable->inputs[0]) HSC_TRY(hsc__worker_transfer_in(worker->client, program, executable));
+  if (feed >= program->input_count)
+    return HSC_ERR(INVALID_ARGUMENT, "\"feed\" is %lld, the program has %d inputs", (long long)feed,
+                   program->input_count);
+  if (program->input_count > 0 && !executable->inputs[0])
+    HSC_TRY(hsc__worker_transfer_in(worker->client, program, executable));
 
-  int64_t *block = hsc_alloc(4 * n * sizeof(int64_t)), *order = block, *time_ns = block + n, *k = block + 2 * n, *s = block + 3 * n;
+  int64_t *block = hsc_alloc(4 * n * sizeof(int64_t)), *order = block, *time_ns = block + n, *k = block + 2 * n,
+          *s = block + 3 * n;
   if (!block) return hsc_status_out_of_memory();
   hsc_status *status = NULL;
   hsc_random random;

@@ -13,6 +13,7 @@
 //   leak=BYTES  eat=1                 each compile leaks that much; takes memory until it is killed
 //   event=CODE  async=MS              completion events fail; become ready that much later on another thread
 //   mute=1                            errors have no text
+//   platform=NAME                     what the client says it is; "fake" without
 // F is a function name without PJRT_. A key may be given several times.
 //
 // Programs: any bytes. "outputs=N" in them sets the number of outputs (1 without). Output i is f32 and a copy of argument i modulo the arguments, plus
@@ -281,7 +282,13 @@ IMPL(PJRT_Client_Destroy) { return args ? NULL : NULL; }
     args->count = HSC_COUNT_OF(list);      \
     return NULL;                           \
   }
-TEXT(PJRT_Client_PlatformName, platform_name, "fake")
+IMPL(PJRT_Client_PlatformName) {
+  static char name[201];
+  if (!find_setting(NULL, "platform", name)) strcpy(name, "fake");
+  args->platform_name = name;
+  args->platform_name_size = strlen(name);
+  return NULL;
+}
 TEXT(PJRT_Client_PlatformVersion, platform_version, "fake 1.0")
 LIST(PJRT_Client_Devices, devices, num_devices, devices)
 LIST(PJRT_Client_AddressableDevices, addressable_devices, num_addressable_devices, devices)

@@ -40,7 +40,7 @@ static void paths_take_options_of_every_type(void **state) {
   EXPECT_OK(hsc_device_spec_parse(text, arena, &spec));
   assert_string_equal(spec.plugin_path, file);
   assert_string_equal(spec.text, text);
-  assert_false(spec.built_in);
+  assert_int_equal(spec.source, HSC_DEVICE_PATH);
   assert_int_equal(spec.option_count, 6);
   assert_true(spec.options[0].type == HSC_DEVICE_OPTION_INT && spec.options[0].integer == 2);
   assert_true(spec.options[1].type == HSC_DEVICE_OPTION_BOOL && spec.options[1].boolean);
@@ -63,11 +63,13 @@ static void names_come_from_the_table(void **state) {
   setenv("HLOSCOPE_CPU_PLUGIN", file, 1);
   hsc_device_spec spec;
   EXPECT_OK(hsc_device_spec_parse("cpu", arena, &spec));
-  assert_true(spec.built_in);
+  assert_int_equal(spec.source, HSC_DEVICE_BUILT_IN);
   assert_string_equal(spec.plugin_path, file);
   setenv("HLOSCOPE_CPU_PLUGIN", "/nowhere/at/all.so", 1);
   message_of("cpu", HSC_NOT_FOUND);
   unsetenv("HLOSCOPE_CPU_PLUGIN");
+  EXPECT_OK(hsc_device_spec_parse("reference", arena, &spec));
+  assert_true(spec.source == HSC_DEVICE_EVALUATOR && !spec.plugin_path);
 }
 
 static void the_machine_is_described(void **state) {
@@ -91,14 +93,14 @@ static void the_cache_never_gives_what_is_not_whole(void **state) {
   EXPECT_OK(hsc_compile_key_text(&key, &text, name));
   key.options = HSC_VIEW("\x1a\x03");
   EXPECT_OK(hsc_compile_key_text(&key, &other_text, other));
-  assert_string_not_equal(name, other);   // every part of the key counts
+  assert_string_not_equal(name, other);  // every part of the key counts
   EXPECT_OK(hsc_compile_cache_get(dir, name, hsc_bytes_view(&text), &payload, &found));
   assert_false(found);
   EXPECT_OK(hsc_compile_cache_put(dir, name, hsc_bytes_view(&text), HSC_VIEW("machine code")));
   EXPECT_OK(hsc_compile_cache_get(dir, name, hsc_bytes_view(&text), &payload, &found));
   assert_true(found && hsc_view_equals_text(hsc_bytes_view(&payload), "machine code"));
   EXPECT_OK(hsc_compile_cache_get(dir, name, hsc_bytes_view(&other_text), &payload, &found));
-  assert_false(found);   // same name, another key: never handed out
+  assert_false(found);  // same name, another key: never handed out
 
   hsc_bytes whole = {0};
   snprintf(path, sizeof path, "%s/%s.hsx", dir, name);

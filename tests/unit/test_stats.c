@@ -11,7 +11,8 @@
 
 static const double A[] = {13.030, 0.346, 0.305, 0.300, 0.219, 0.251, 0.473, 0.391, 0.397, 0.431};
 static const double B[] = {0.590, 0.523, 0.550, 0.608, 0.614, 0.473, 0.512, 0.577, 0.601};
-static const double E[] = {0.3, 0.1, 2.2, 0.7, 0.5, 4.1, 0.2, 1.3, 0.9, 0.6, 1.7, 0.4, 3.0, 0.8, 0.05, 1.1, 0.25, 0.35, 2.6, 0.15};
+static const double E[] = {0.3, 0.1, 2.2, 0.7, 0.5,  4.1, 0.2,  1.3,  0.9, 0.6,
+                           1.7, 0.4, 3.0, 0.8, 0.05, 1.1, 0.25, 0.35, 2.6, 0.15};
 #define N(array) HSC_COUNT_OF(array)
 #define ASSERT_NEAR(value, expected, relative) assert_near((value), (expected), (relative), __FILE__, __LINE__)
 
@@ -30,7 +31,8 @@ static void test_location_matches_numpy(void **state) {
   ASSERT_NEAR(hsc_stats_sd(A, N(A)), 4.0118565680021785, 1e-13);
   ASSERT_NEAR(hsc_stats_median(A, N(A)), 0.3685, 1e-14);
   ASSERT_NEAR(hsc_stats_mad(A, N(A)), 0.09785174642136973, 1e-12);
-  static const double q[][2] = {{0, 0.219}, {.1, 0.2478}, {.25, 0.30125}, {.5, 0.3685}, {.9, 1.7286999999999955}, {1, 13.03}};
+  static const double q[][2] = {{0, 0.219}, {.1, 0.2478}, {.25, 0.30125}, {.5, 0.3685}, {.9, 1.7286999999999955},
+                                {1, 13.03}};
   for (size_t i = 0; i < N(q); i++) ASSERT_NEAR(hsc_stats_quantile(A, N(A), q[i][0]), q[i][1], 1e-13);
   ASSERT_NEAR(hsc_stats_quantile_hd(A, N(A), .25), 0.28619173539874526, 1e-10);
   ASSERT_NEAR(hsc_stats_quantile_hd(A, N(A), .5), 0.368392523061577, 1e-10);
@@ -41,9 +43,11 @@ static void test_location_matches_numpy(void **state) {
 static void test_bad_input_gives_nan(void **state) {
   double with_nan[] = {1, NAN, 3};
   assert_true(isnan(hsc_stats_mean(NULL, 0)) && isnan(hsc_stats_median(NULL, 0)) && isnan(hsc_stats_min(NULL, 0)));
-  assert_true(isnan(hsc_stats_median(with_nan, 3)) && isnan(hsc_stats_max(with_nan, 3)) && isnan(hsc_stats_mad(with_nan, 3)));
+  assert_true(isnan(hsc_stats_median(with_nan, 3)) && isnan(hsc_stats_max(with_nan, 3)) &&
+              isnan(hsc_stats_mad(with_nan, 3)));
   assert_true(isnan(hsc_stats_quantile(A, N(A), 1.5)) && isnan(hsc_stats_quantile_hd(A, N(A), 0)));
-  assert_true(isnan(hsc_stats_sd(A, 1)) && isnan(hsc_stats_mann_whitney(A, 0, B, 3, NULL)) && isnan(hsc_stats_cliffs_delta(with_nan, 3, B, 2)));
+  assert_true(isnan(hsc_stats_sd(A, 1)) && isnan(hsc_stats_mann_whitney(A, 0, B, 3, NULL)) &&
+              isnan(hsc_stats_cliffs_delta(with_nan, 3, B, 2)));
   hsc_summary s;
   double odd[] = {2, INFINITY, 1, NAN, 3};
   assert_ok(hsc_stats_summarize(odd, N(odd), NULL, &s));
@@ -58,22 +62,32 @@ static void test_bad_input_gives_nan(void **state) {
 }
 
 static void test_distributions_match_scipy(void **state) {
-  static const double t[][3] = {{.975, 1, 12.706204736174694}, {.975, 3, 3.1824463052837078}, {.95, 12.5, 1.7763662212470306},
-                                {.995, 100, 2.6258905214380173}, {.6, 2, 0.2886751345948128}};
+  static const double t[][3] = {{.975, 1, 12.706204736174694},
+                                {.975, 3, 3.1824463052837078},
+                                {.95, 12.5, 1.7763662212470306},
+                                {.995, 100, 2.6258905214380173},
+                                {.6, 2, 0.2886751345948128}};
   for (size_t i = 0; i < N(t); i++) ASSERT_NEAR(hsc_stats_t_quantile(t[i][0], t[i][1]), t[i][2], 1e-10);
   ASSERT_NEAR(hsc_stats_t_cdf(-1.7, 5), 0.074938393424162, 1e-12);
-  static const double z[][2] = {{1e-10, -6.361340902404056}, {.025, -1.9599639845400545}, {.2, -0.8416212335729142},
-                                {.9, 1.2815515655446004}, {.999, 3.090232306167813}};
+  static const double z[][2] = {{1e-10, -6.361340902404056},
+                                {.025, -1.9599639845400545},
+                                {.2, -0.8416212335729142},
+                                {.9, 1.2815515655446004},
+                                {.999, 3.090232306167813}};
   for (size_t i = 0; i < N(z); i++) ASSERT_NEAR(hsc_stats_normal_quantile(z[i][0]), z[i][1], 1e-10);
   ASSERT_NEAR(hsc_stats_normal_cdf(1.3), 0.9031995154143897, 1e-13);
-  static const double beta[][4] = {{.4, 2, 3, 0.5247999999999999}, {.1, .5, .5, 0.20483276469913345}, {.45, 50, 80, 0.9355332910102223},
+  static const double beta[][4] = {{.4, 2, 3, 0.5247999999999999},
+                                   {.1, .5, .5, 0.20483276469913345},
+                                   {.45, 50, 80, 0.9355332910102223},
                                    {.99, 1000, 10, 0.44604227084550874}};
-  for (size_t i = 0; i < N(beta); i++) ASSERT_NEAR(hsc_stats_beta_cdf(beta[i][0], beta[i][1], beta[i][2]), beta[i][3], 1e-10);
+  for (size_t i = 0; i < N(beta); i++)
+    ASSERT_NEAR(hsc_stats_beta_cdf(beta[i][0], beta[i][1], beta[i][2]), beta[i][3], 1e-10);
 }
 
 static void test_comparison_matches_scipy(void **state) {
   double u;
-  ASSERT_NEAR(hsc_stats_mann_whitney(A, N(A), B, N(B), &u), 0.004249891643122786, 1e-9);   // one tie: normal approximation
+  ASSERT_NEAR(hsc_stats_mann_whitney(A, N(A), B, N(B), &u), 0.004249891643122786,
+              1e-9);  // one tie: normal approximation
   ASSERT_NEAR(u, 9.5, 0);
   ASSERT_NEAR(hsc_stats_mann_whitney(A, 6, B, 5, &u), 0.08225108225108226, 1e-12);
   ASSERT_NEAR(u, 5, 0);
@@ -105,7 +119,7 @@ static void test_bootstrap_matches_scipy(void **state) {
   ASSERT_NEAR(i.high, 1.624, 0.015);
   hsc_interval again;
   assert_ok(hsc_stats_bootstrap(hsc_stats_sd, E, N(E), &o, &again));
-  assert_memory_equal(&i, &again, sizeof(i));   // the same seed gives the same interval
+  assert_memory_equal(&i, &again, sizeof(i));  // the same seed gives the same interval
   assert_ok(hsc_stats_bootstrap(hsc_stats_median, A, 1, &o, &i));
   assert_true(i.low == A[0] && i.high == A[0]);
 }
@@ -119,7 +133,8 @@ static void test_median_interval_covers_the_truth(void **state) {
     double x[25];
     for (int i = 0; i < 25; i++) x[i] = 10 + hsc_random_normal(&random);
     hsc_interval interval;
-    assert_ok(hsc_stats_bootstrap(hsc_stats_median, x, 25, &(hsc_interval_options){.seed = (uint64_t)series}, &interval));
+    assert_ok(
+        hsc_stats_bootstrap(hsc_stats_median, x, 25, &(hsc_interval_options){.seed = (uint64_t)series}, &interval));
     covered += interval.low <= 10 && 10 <= interval.high;
     // Blocks that share an offset: an interval that ignores them would be far too narrow.
     double y[64];
@@ -129,7 +144,9 @@ static void test_median_interval_covers_the_truth(void **state) {
       sizes[b] = 4;
       for (int k = 0; k < 4; k++) y[4 * b + k] = 10 + offset + 0.1 * hsc_random_normal(&random);
     }
-    assert_ok(hsc_stats_bootstrap_blocks(hsc_stats_median, y, sizes, 16, &(hsc_interval_options){.seed = (uint64_t)series, .resample_count = 400}, &interval));
+    assert_ok(hsc_stats_bootstrap_blocks(hsc_stats_median, y, sizes, 16,
+                                         &(hsc_interval_options){.seed = (uint64_t)series, .resample_count = 400},
+                                         &interval));
     blocks_covered += interval.low <= 10 && 10 <= interval.high;
   }
   assert_in_range(covered, 366, 396);
@@ -160,7 +177,7 @@ static void test_verdicts(void **state) {
   assert_int_equal(c.verdict, HSC_VERDICT_SAME);
   assert_ok(hsc_stats_compare(wild, 5, wilder, 5, 0, NULL, &c));
   assert_int_equal(c.verdict, HSC_VERDICT_CANNOT_TELL);
-  assert_ok(hsc_stats_compare(slow, 1, fast, 1, 0, NULL, &c));   // one sample a side proves nothing
+  assert_ok(hsc_stats_compare(slow, 1, fast, 1, 0, NULL, &c));  // one sample a side proves nothing
   assert_int_equal(c.verdict, HSC_VERDICT_CANNOT_TELL);
 }
 
@@ -192,7 +209,7 @@ static void test_fit_matches_numpy(void **state) {
   ASSERT_NEAR(f.standard_error[2], 0.04540946493891098, 1e-9);
   ASSERT_NEAR(f.r_squared, 0.9990917738735328, 1e-10);
 
-  for (int i = 0; i < 10; i++) design[3 * i + 2] = 2 * design[3 * i + 1];   // k = 2 s: nobody can tell them apart
+  for (int i = 0; i < 10; i++) design[3 * i + 2] = 2 * design[3 * i + 1];  // k = 2 s: nobody can tell them apart
   hsc_status *status = hsc_stats_fit(design, y, NULL, 10, 3, 0.95, &f);
   assert_int_equal(hsc_status_code(status), HSC_INVALID_ARGUMENT);
   hsc_status_free(status);
@@ -211,7 +228,8 @@ static double plain_cost(const double *x, size_t from, size_t to, hsc_change_cos
 }
 
 // The best segmentation by trying all last segments, without pruning.
-static size_t exhaustive(const double *x, size_t n, hsc_change_cost kind, size_t least, double penalty, double noise, size_t *starts) {
+static size_t exhaustive(const double *x, size_t n, hsc_change_cost kind, size_t least, double penalty, double noise,
+                         size_t *starts) {
   double best[301];
   size_t from[301];
   best[0] = -penalty;
@@ -237,7 +255,8 @@ static void test_change_points_are_optimal(void **state) {
     size_t n = 20 + hsc_random_below(&random, 200);
     double x[301], level = 10, spread = 1;
     for (size_t i = 0; i < n; i++) {
-      if (hsc_random_below(&random, 40) == 0) level += 4 * hsc_random_normal(&random), spread = 0.3 + 2 * hsc_random_double(&random);
+      if (hsc_random_below(&random, 40) == 0)
+        level += 4 * hsc_random_normal(&random), spread = 0.3 + 2 * hsc_random_double(&random);
       x[i] = level + spread * hsc_random_normal(&random);
     }
     double difference[300];
@@ -249,7 +268,8 @@ static void test_change_points_are_optimal(void **state) {
         double penalty = 6 + 10 * hsc_random_double(&random);
         hsc_change_options o = {.cost = (hsc_change_cost)kind, .min_segment = least, .penalty = penalty};
         assert_ok(hsc_stats_change_points(x, n, &o, starts, &count));
-        size_t expected_count = exhaustive(x, n, (hsc_change_cost)kind, least, penalty, kind == HSC_CHANGE_MEAN ? sd * sd : 1e-12 * range * range, expected);
+        size_t expected_count = exhaustive(x, n, (hsc_change_cost)kind, least, penalty,
+                                           kind == HSC_CHANGE_MEAN ? sd * sd : 1e-12 * range * range, expected);
         assert_int_equal(count, expected_count);
         assert_memory_equal(starts, expected, count * sizeof(size_t));
         with_changes += count > 0;
@@ -265,7 +285,7 @@ static void test_series_classes(void **state) {
   double x[200];
   hsc_series s;
   for (int i = 0; i < 200; i++) x[i] = 5 + 0.05 * hsc_random_normal(&random);
-  x[77] = 40;   // one hiccup is an outlier, not a phase
+  x[77] = 40;  // one hiccup is an outlier, not a phase
   assert_ok(hsc_stats_classify(x, 200, &s));
   assert_int_equal(s.series_class, HSC_SERIES_FLAT);
   assert_int_equal(s.outlier_count, 1);
@@ -300,7 +320,7 @@ static void test_outliers_are_named(void **state) {
   assert_int_equal(index[0], 0);
   ASSERT_NEAR(hsc_stats_mean(vmap, 3), 4.044666666666667, 1e-12);
   ASSERT_NEAR(hsc_stats_median(vmap, 3), 0.431, 0);
-  double one_off[] = {3, 3, 3, 3, 3, 3, 9};   // MAD is 0
+  double one_off[] = {3, 3, 3, 3, 3, 3, 9};  // MAD is 0
   assert_int_equal(hsc_stats_outliers(one_off, 7, index), 1);
   assert_int_equal(index[0], 6);
   double none[] = {1, 2, 3, 4};
@@ -309,11 +329,16 @@ static void test_outliers_are_named(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_location_matches_numpy),   cmocka_unit_test(test_bad_input_gives_nan),
-      cmocka_unit_test(test_distributions_match_scipy), cmocka_unit_test(test_comparison_matches_scipy),
-      cmocka_unit_test(test_bootstrap_matches_scipy),  cmocka_unit_test(test_median_interval_covers_the_truth),
-      cmocka_unit_test(test_verdicts),                 cmocka_unit_test(test_fit_matches_numpy),
-      cmocka_unit_test(test_change_points_are_optimal), cmocka_unit_test(test_series_classes),
+      cmocka_unit_test(test_location_matches_numpy),
+      cmocka_unit_test(test_bad_input_gives_nan),
+      cmocka_unit_test(test_distributions_match_scipy),
+      cmocka_unit_test(test_comparison_matches_scipy),
+      cmocka_unit_test(test_bootstrap_matches_scipy),
+      cmocka_unit_test(test_median_interval_covers_the_truth),
+      cmocka_unit_test(test_verdicts),
+      cmocka_unit_test(test_fit_matches_numpy),
+      cmocka_unit_test(test_change_points_are_optimal),
+      cmocka_unit_test(test_series_classes),
       cmocka_unit_test(test_outliers_are_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

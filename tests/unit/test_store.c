@@ -1,4 +1,5 @@
-// test_store.c - the result store: what goes in comes out, a killed writer loses nothing that was put, old and foreign files are refused in words.
+// test_store.c - the result store: what goes in comes out, a killed writer loses nothing that was put, old and foreign
+// files are refused in words.
 #include <fcntl.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -26,9 +27,18 @@ static int remove_dir(void **state) {
 
 static int64_t begin(hsc_store *store, const char *plan) {
   int64_t id = 0;
-  json_t *configuration = json_pack("{s:i}", "warmup_iterations", 5), *environment = json_pack("{s:s}", "cpu", "a \"quoted\" name");
-  EXPECT_OK(hsc_store_begin(store, &(hsc_experiment){.kind = "patterns", .command = "hloscope patterns", .device = "cpu", .subject = "8 graphs", .plan = plan,
-                                                     .seed = UINT64_MAX, .configuration = configuration, .environment = environment}, &id));
+  json_t *configuration = json_pack("{s:i}", "warmup_iterations", 5),
+         *environment = json_pack("{s:s}", "cpu", "a \"quoted\" name");
+  EXPECT_OK(hsc_store_begin(store,
+                            &(hsc_experiment){.kind = "patterns",
+                                              .command = "hloscope patterns",
+                                              .device = "cpu",
+                                              .subject = "8 graphs",
+                                              .plan = plan,
+                                              .seed = UINT64_MAX,
+                                              .configuration = configuration,
+                                              .environment = environment},
+                            &id));
   json_decref(configuration);
   json_decref(environment);
   return id;
@@ -45,7 +55,8 @@ static void tasks_come_back_as_they_went_in(void **state) {
   hsc_store *store;
   EXPECT_OK(hsc_store_open(path, &store));
   int64_t id = begin(store, "plan a");
-  const char *text = "{\"fingerprint\":\"ab\",\"series\":{\"run_ns\":[3,1,2],\"share_count\":[0.5],\"page_faults_count\":[]}}";
+  const char *text =
+      "{\"fingerprint\":\"ab\",\"series\":{\"run_ns\":[3,1,2],\"share_count\":[0.5],\"page_faults_count\":[]}}";
   put(store, id, "vmap_small/trial/1", "{\"fingerprint\":\"replaced\"}");
   put(store, id, "vmap_small/trial/1", text);
   char *status = NULL, *message = NULL;
@@ -53,8 +64,9 @@ static void tasks_come_back_as_they_went_in(void **state) {
   EXPECT_OK(hsc_store_get_task(store, id, "vmap_small/trial/1", &status, &message, &answer));
   assert_string_equal(status, "ok");
   assert_null(message);
-  json_t *expected = json_loads("{\"fingerprint\":\"ab\",\"series\":{\"run_ns\":[3,1,2],\"share_count\":[0.5]}}", 0, NULL);
-  assert_true(json_equal(answer, expected));   // an empty series has no samples to come back from
+  json_t *expected =
+      json_loads("{\"fingerprint\":\"ab\",\"series\":{\"run_ns\":[3,1,2],\"share_count\":[0.5]}}", 0, NULL);
+  assert_true(json_equal(answer, expected));  // an empty series has no samples to come back from
   json_decref(answer);
   json_decref(expected);
   hsc_free(status);
@@ -65,7 +77,7 @@ static void tasks_come_back_as_they_went_in(void **state) {
   EXPECT_CODE(INTERNAL, hsc_store_put_task(store, id, &(hsc_task){.key = "odd", .status = "ok", .answer = odd}));
   json_decref(odd);
   EXPECT_OK(hsc_store_get_task(store, id, "odd", &status, &message, &answer));
-  assert_null(answer);   // nothing of the refused task stayed
+  assert_null(answer);  // nothing of the refused task stayed
   EXPECT_OK(hsc_store_put_task(store, id, &(hsc_task){.key = "dead", .status = "abort", .message = "signal 6"}));
   json_t *tasks = NULL;
   EXPECT_OK(hsc_store_tasks(store, id, &tasks));
@@ -112,14 +124,16 @@ static void a_killed_writer_loses_nothing(void **state) {
   int ready[2];
   assert_int_equal(pipe(ready), 0);
   pid_t pid = fork();
-  if (pid == 0) {   // the writer: one task put, one in the middle of a transaction
+  if (pid == 0) {  // the writer: one task put, one in the middle of a transaction
     hsc_store *store;
     if (hsc_store_open(path, &store)) _exit(1);
     int64_t id = begin(store, "plan killed");
     put(store, id, "measured", "{\"series\":{\"run_ns\":[42]}}");
     sqlite3 *db;
     sqlite3_open(path, &db);
-    sqlite3_exec(db, "BEGIN; INSERT INTO task (experiment, key, status, finished_ns, detail) VALUES (1, 'half', 'ok', 0, '{}')", NULL, NULL, NULL);
+    sqlite3_exec(
+        db, "BEGIN; INSERT INTO task (experiment, key, status, finished_ns, detail) VALUES (1, 'half', 'ok', 0, '{}')",
+        NULL, NULL, NULL);
     if (write(ready[1], "x", 1) != 1) _exit(1);
     pause();
   }
@@ -144,7 +158,9 @@ static void files_that_are_no_store_are_refused(void **state) {
   char other[160];
   hsc_store *store;
   snprintf(other, sizeof other, "%s/text.sqlite", dir);
-  EXPECT_OK(hsc_file_write_atomic(other, "this is a text file, long enough to be looked at as a database ......................................", 100));
+  EXPECT_OK(hsc_file_write_atomic(
+      other, "this is a text file, long enough to be looked at as a database ......................................",
+      100));
   EXPECT_CODE(DATA_LOSS, hsc_store_open(other, &store));
   snprintf(other, sizeof other, "%s/none/results.sqlite", dir);
   EXPECT_CODE(NOT_FOUND, hsc_store_open(other, &store));

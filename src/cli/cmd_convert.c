@@ -1,0 +1,98 @@
+// cmd_convert.c - hloscope convert: a program in another format, or transformed.
+#include "cli/command.h"
+
+#include <errno.h>
+
+#include "formats/formats.h"
+#include "lab/program_spec.h"
+
+typedef struct convert_args {
+  const char *program, *output, *to, *vmap_parameters;
+  int64_t repeat, vmap, scan;
+  hsc_list constants;
+} convert_args;
+
+static const hsc_option options[] = {
+    HSC_POSITIONAL(convert_args, program, "PROGRAM", HSC_REQUIRED,
+                   "HLO text, plain or compressed; - reads standard input"),
+    HSC_OPTION_STRING(convert_args, output, "output|o", "FILE", NULL, "where to; without, standard output"),
+    HSC_OPTION_STRING(convert_args, to, "to", "FORMAT", NULL,
+                      "hlo, hlo-proto, mlir or mlirbc; without, by the name of the output, else hlo"),
+    HSC_OPTION_INT(convert_args, repeat, "repeat", "N", 0,
+                   "apply the program N times, each on the result of the one before"),
+    HSC_OPTION_INT(convert_args, vmap, "vmap", "N", 0,
+                   "apply the program to N inputs at once, along a new first dimension"),
+    HSC_OPTION_STRING(convert_args, vmap_parameters, "vmap-parameters", "I,J", NULL,
+                      "which parameters get the new dimension; without, the one that has the shape of the result"),
+    HSC_OPTION_INT(convert_args, scan, "scan", "N", 0,
+                   "apply the program N times in a loop that stacks what it carries"),
+    HSC_OPTION_LIST(convert_args, constants, "constant", "I=V", NULL,
+                    "parameter I becomes the constant V; may be given several times"),
+    HSC_OPTION_END,
+};
+
+static hsc_status *choose_format(const convert_args *args, hsc_cli *cli, hsc_format *out_format) {
+  *out_format = HSC_FORMAT_HLO_TEXT;
+  if (args->to) {
+    if (hsc_format_parse(hsc_view_of(args->to), out_format)) return NULL;
+    const char *names[HSC_FORMAT_COUNT];
+    for (int i = 0; i < HSC_FORMAT_COUNT; i++) names[i] = hsc_format_text((hsc_format)i);
+    const char *near = hsc_did_you_mean(args->to, names, HSC_FORMAT_COUNT);
+    return near ? hsc_cli_usage(cli, "unknown program format '%s'; did you mean '%s'?", args->to, near)
+                : hsc_cli_usage(cli, "unknown program format '%s'", args->to);
+  }
+  hsc_format by_name;
+  if (args->output && hsc_format_detect((hsc_view){0}, args->output, &by_name)) *out_format = by_name;
+  return NULL;
+}
+
+static hsc_status *transform(const convert_args *args, hsc_cli *cli, hsc_module **module) {
+  const struct {
+    const char *word;
+    int64_t count;
+    const char *more;
+  } wanted[] = {
+      {"repeat", args->repeat, NULL}, {"vmap", args->vmap, args->vmap_parameters}, {"scan", args->scan, NULL}};
+  for (size_t i = 0; i < args->constants.count; i++)
+    HSC_TRY(hsc_program_transform(hsc_arena_printf(cli->arena, "constant:%s", args->constants.items[i]), module));
+  for (size_t i = 0; i < HSC_COUNT_OF(wanted); i++) {
+    if (wanted[i].count == 0) continue;
+    const char *text = hsc_arena_printf(cli->arena, "%s:%lld%s%s", wanted[i].word, (long long)wanted[i].count,
+                                        wanted[i].more ? ":" : "", wanted[i].more ? wanted[i].more : "");
+    HSC_TRY(hsc_arena_status(cli->arena));
+    HSC_TRY(hsc_program_transform(text, module));
+  }
+  return NULL;
+}
+
+static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
+  const convert_args *args = args_of_command;
+  hsc_format format;
+  hsc_module *module = NULL;
+  hsc_bytes out = {0};
+  HSC_TRY(choose_format(args, cli, &format));
+  if (args->vmap_parameters && !args->vmap)
+    return hsc_cli_usage(cli, "--vmap-parameters says which parameters --vmap N batches, and there is no --vmap");
+  HSC_TRY(hsc_program_read_file(args->program, &module));
+  hsc_status *status = transform(args, cli, &module);
+  if (!status) status = hsc_program_write(module, format, &out);
+  if (!status && args->output)
+    status = hsc_file_write_atomic(args->output, out.data, out.size);
+  else if (!status)
+    hsc_cli_write(cli, hsc_bytes_view(&out));
+  hsc_bytes_deinit(&out);
+  hsc_module_destroy(module);
+  return status;
+}
+
+const hsc_command_body hsc_command_convert = {
+    .options = options,
+    .args_bytes = sizeof(convert_args),
+    .run = run,
+    .description =
+        "Reads a program, transforms it when asked to (constants first, then repeat, vmap, scan, in this order), "
+        "checks it, and writes it.",
+    .examples =
+        "hloscope convert model.hlo --vmap 8 -o batched.hlo\nhloscope convert model.hlo.gz\nhloscope convert model.hlo "
+        "--constant 2=1 --repeat 3 -o three.hlo",
+};

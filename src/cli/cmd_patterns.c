@@ -1,0 +1,173 @@
+// cmd_patterns.c - hloscope patterns: where the time goes, over graphs and execution patterns.
+#include "cli/command.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lab/json_tree.h"
+#include "lab/patterns.h"
+#include "lab/worker_client.h"
+
+typedef struct patterns_args {
+  const char *program, *device, *output, *store;
+  int64_t warmup_count, trial_count, seed;
+  hsc_list graphs, patterns;
+  double limit_s;
+  bool keep_first, reinit, resume;
+} patterns_args;
+
+static const hsc_option options[] = {
+    HSC_POSITIONAL(patterns_args, program, "PROGRAM", HSC_OPTIONAL,
+                   "a program of yours; without it, the built-in graphs"),
+    HSC_OPTION_STRING(patterns_args, device, "device|d", "DEVICE", "cpu",
+                      "where to measure: a name, or a plugin by its path"),
+    HSC_OPTION_INT(patterns_args, warmup_count, "warmup", "N", 5, "runs before measuring"),
+    HSC_OPTION_INT_FROM(patterns_args, trial_count, "trials", "N", 1, 10, "measured trials"),
+    HSC_OPTION_FLAG(patterns_args, keep_first, "no-exclude-first", "keep the first trial in the statistics"),
+    HSC_OPTION_FLAG(patterns_args, reinit, "enable-reinit",
+                    "tear the client down and create it again before every trial"),
+    HSC_OPTION_LIST(patterns_args, graphs, "graphs", "NAMES", NULL,
+                    "only these: tiny, small, medium, large, wide, deep, mlp, multihead"),
+    HSC_OPTION_LIST(patterns_args, patterns, "patterns", "NAMES", NULL, "only these: natural, dependent, vmap, scan"),
+    HSC_OPTION_STRING(patterns_args, output, "output|o", "FILE", "improved_compilation_dominance_analysis.json",
+                      "the whole result as JSON"),
+    HSC_OPTION_INT(patterns_args, seed, "seed", "N", 0, "of the inputs, the order of measuring and the intervals"),
+    HSC_OPTION_DOUBLE(patterns_args, limit_s, "limit", "S", 120, "seconds that a worker gets for one task"),
+    HSC_OPTION_STRING(patterns_args, store, "store", "FILE", NULL,
+                      "the result store; default: results.sqlite in the cache directory"),
+    HSC_OPTION_FLAG(patterns_args, resume, "resume", "go on with the last unfinished sweep of the same options"),
+    HSC_OPTION_END,
+};
+
+static volatile sig_atomic_t interrupted;
+static volatile int stop;
+
+static void on_interrupt(int signal_number) {
+  interrupted = signal_number;
+  stop = 1;
+}
+
+// An output that cannot be written is found before the minutes of measuring, not after them.
+static hsc_status *check_output(const char *path, hsc_arena *arena) {
+  struct stat file;
+  if (stat(path, &file) == 0 && S_ISDIR(file.st_mode))
+    return HSC_ERR(INVALID_ARGUMENT, "%s: is a directory; --output names a file", path);
+  const char *slash = strrchr(path, '/');
+  char *probe = slash ? hsc_arena_printf(arena, "%.*s/.hloscope-XXXXXX", (int)(slash - path), path)
+                      : hsc_arena_strdup(arena, ".hloscope-XXXXXX");
+  HSC_TRY(hsc_arena_status(arena));
+  int fd = mkstemp(probe);
+  if (fd < 0)
+    return hsc_status_hint(hsc_status_errno(errno, "the result cannot be written there", path),
+                           "nothing was measured; choose another place with --output FILE");
+  close(fd);
+  unlink(probe);
+  return NULL;
+}
+
+static void show_progress(void *user, int64_t done, int64_t total, const char *text, int worker_pid) {
+  hsc_cli *cli = user;
+  // A line per task is for a terminal; a log gets one per fiftieth.
+  if (!cli->talk_is_terminal && done % 50 != 1) return;
+  hsc_cli_progress(cli, "%3lld %%  %s", (long long)(total ? 100 * done / total : 0), text);
+}
+
+static hsc_status *write_result(const char *path, json_t *result) {
+  hsc_bytes text = {0};
+  hsc_json json;
+  hsc_json_init(&json, &text, 1);
+  hsc_json_tree(&json, result);
+  hsc_bytes_append_char(&text, '\n');
+  hsc_status *status = hsc_bytes_status(&text);
+  if (!status) status = hsc_file_write_atomic(path, text.data, text.size);
+  hsc_bytes_deinit(&text);
+  return status;
+}
+
+static hsc_status *print_result(hsc_cli *cli, json_t *result) {
+  hsc_bytes text = {0};
+  hsc_status *status = NULL;
+  if (cli->format == HSC_FORMAT_JSON) {
+    hsc_json json;
+    hsc_json_init(&json, &text, 1);
+    hsc_json_tree(&json, result);
+    hsc_bytes_append_char(&text, '\n');
+    status = hsc_bytes_status(&text);
+  } else if (cli->format == HSC_FORMAT_MARKDOWN) {
+    const char *summary = json_string_value(json_object_get(result, "summary"));
+    hsc_bytes_append_text(&text, summary ? summary : "");
+  } else {
+    status = hsc_patterns_text(result, &cli->out_style, &text);
+  }
+  if (!status) hsc_cli_write(cli, hsc_bytes_view(&text));
+  hsc_bytes_deinit(&text);
+  return status;
+}
+
+static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
+  const patterns_args *args = args_of_command;
+  hsc_device_spec device;
+  hsc_store *store = NULL;
+  json_t *result = NULL;
+  if (!(args->limit_s > 0)) return hsc_cli_usage(cli, "--limit must be above 0 s");
+  HSC_TRY(hsc_device_spec_parse(args->device, cli->arena, &device));
+  if (device.source == HSC_DEVICE_EVALUATOR)
+    return hsc_status_hint(
+        HSC_ERR(UNIMPLEMENTED, "patterns: the reference evaluator does not compile, so there is nothing to take apart"),
+        "hloscope run PROGRAM --device reference runs it");
+  HSC_TRY(check_output(args->output, cli->arena));
+  HSC_TRY(hsc_store_open(args->store, &store));
+  struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND};  // a second interrupt ends at once
+  sigaction(SIGINT, &action, NULL);
+  sigaction(SIGTERM, &action, NULL);
+  hsc_patterns_options o = {.device = &device,
+                            .program = args->program,
+                            .graphs = args->graphs.items,
+                            .graph_count = args->graphs.count,
+                            .patterns = args->patterns.items,
+                            .pattern_count = args->patterns.count,
+                            .warmup_iterations = args->warmup_count,
+                            .measurement_trials = args->trial_count,
+                            .exclude_first_trial = !args->keep_first,
+                            .enable_device_reinit = args->reinit,
+                            .seed = (uint64_t)args->seed,
+                            .task_limit_ns = (int64_t)(args->limit_s * 1e9),
+                            .command = cli->command_line,
+                            .store = store,
+                            .resume = args->resume,
+                            .progress = show_progress,
+                            .user = cli,
+                            .stop = &stop};
+  hsc_status *status = hsc_patterns_run(&o, &result);
+  if (!status) status = write_result(args->output, result);
+  if (!status) status = print_result(cli, result);
+  if (!status) {
+    const char *how = json_string_value(json_object_get(result, "status"));
+    long long experiment = json_integer_value(json_object_get(result, "experiment"));
+    if (strcmp(how, "interrupted") == 0) hsc_cli_say(cli, "interrupted; hloscope patterns --resume goes on with it");
+    hsc_cli_say(cli, "result: %s    every sample: hloscope results show %lld", args->output, experiment);
+    if (strcmp(how, "done") != 0) cli->exit_code = 1;
+  }
+  json_decref(result);
+  hsc_store_close(store);
+  return status;
+}
+
+const hsc_command_body hsc_command_patterns = {
+    .options = options,
+    .args_bytes = sizeof(patterns_args),
+    .run = run,
+    .description =
+        "Measures device initialisation, transfer, compilation (missed, found in memory, found on disk), first "
+        "execution, execution, synchronisation and transfer back, "
+        "each by itself, for eight graphs applied three times in four ways: a natural loop, a loop with a "
+        "synchronisation after each step, vmap, and scan. Every slow run gets a "
+        "cause. A program of yours is transformed into the four patterns. Exit code 1 when a configuration could not "
+        "be measured.",
+    .examples =
+        "hloscope patterns\nhloscope patterns --graphs tiny,small --trials 20\nhloscope patterns model.hlo --output "
+        "model.json\nhloscope patterns --enable-reinit --no-exclude-first",
+};

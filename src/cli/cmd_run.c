@@ -1,0 +1,231 @@
+// cmd_run.c - hloscope run: compile, run, time, compare.
+#include "cli/command.h"
+
+#include <unistd.h>
+
+#include "lab/json_tree.h"
+#include "lab/run.h"
+#include "lab/worker_client.h"
+
+typedef struct run_args {
+  const char *program, *store, *save;
+  hsc_list devices, compare, transforms;
+  int64_t seed, runs;
+  double limit_s;
+  bool no_cache, no_store;
+} run_args;
+
+static const hsc_option options[] = {
+    HSC_POSITIONAL(run_args, program, "PROGRAM", HSC_REQUIRED, "HLO text, plain or compressed"),
+    HSC_OPTION_LIST(run_args, devices, "device|d", "DEVICES", "cpu",
+                    "where: names or plugins by their path, separated by commas"),
+    HSC_OPTION_LIST(run_args, compare, "compare|c", "DEVICES", NULL,
+                    "run there too, on the same inputs, and compare the numbers"),
+    HSC_OPTION_INT(run_args, seed, "seed", "N", 0, "of the inputs"),
+    HSC_OPTION_INT(run_args, runs, "runs", "N", 0, "timed runs; 0: as many as fit in 0.2 s, from 3 to 100"),
+    HSC_OPTION_LIST(run_args, transforms, "transform", "T", NULL,
+                    "repeat:N, vmap:N, scan:N or constant:I=V before compiling; may be given several times"),
+    HSC_OPTION_STRING(run_args, save, "save-outputs", "DIR", NULL, "write the outputs as files there"),
+    HSC_OPTION_DOUBLE(run_args, limit_s, "limit", "S", 600, "seconds that a device gets for a step"),
+    HSC_OPTION_FLAG(run_args, no_cache, "no-cache", "compile, whatever the cache of compiled programs holds"),
+    HSC_OPTION_STRING(run_args, store, "store", "FILE", NULL,
+                      "the result store; default: results.sqlite in the cache directory"),
+    HSC_OPTION_FLAG(run_args, no_store, "no-store", "do not keep the result"),
+    HSC_OPTION_END,
+};
+
+static double at(json_t *tree, const char *a, const char *b) {
+  return hsc_json_number(hsc_json_path(tree, a, b, NULL));
+}
+
+static void add_number(hsc_table *table, const char *name, const char *unit, json_t *devices, const char *a,
+                       const char *b, bool always) {
+  bool any = always;
+  json_t *device;
+  size_t i;
+  json_array_foreach(devices, i, device) any |= json_is_number(hsc_json_path(device, a, b, NULL));
+  if (!any) return;
+  hsc_table_row(table);
+  hsc_table_text(table, name);
+  json_array_foreach(devices, i, device) {
+    char text[32];
+    double value = at(device, a, b);
+    if (value != value) {
+      hsc_table_missing(table);
+      continue;
+    }
+    hsc_format_quantity(value, unit, false, text);
+    hsc_table_text(table, text);
+  }
+}
+
+static void add_text(hsc_table *table, const char *name, json_t *devices, const char *key) {
+  json_t *device;
+  size_t i;
+  hsc_table_row(table);
+  hsc_table_text(table, name);
+  json_array_foreach(devices, i, device) hsc_table_text(table, json_string_value(json_object_get(device, key)));
+}
+
+// One column a device.
+static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
+  static const char *const phases[][2] = {{"process start", "process_start"},
+                                          {"plugin load", "plugin_load"},
+                                          {"plugin initialise", "plugin_initialize"},
+                                          {"client create", "client_create"},
+                                          {"program read", "program_read"},
+                                          {"program parse", "program_parse"},
+                                          {"compile", "compile"},
+                                          {"compiled program read", "compile_disk_read"},
+                                          {"compiled program load", "executable_load"},
+                                          {"transfer in", "transfer_in"},
+                                          {"first run", "first_run"},
+                                          {"transfer out", "transfer_out"}};
+  static const char *const counts[][3] = {{"instructions", "instructions", "count"},
+                                          {"fusions", "fusions", "count"},
+                                          {"flops", "flops", "flops"},
+                                          {"bytes accessed", "bytes", "bytes"},
+                                          {"code", "code_bytes", "bytes"},
+                                          {"temporaries", "temp_bytes", "bytes"}};
+  json_t *devices = json_object_get(result, "devices"), *device;
+  size_t i;
+  hsc_table *table = NULL;
+  HSC_TRY(hsc_table_create("run", &table));
+  hsc_table_column(table, "", "");
+  json_array_foreach(devices, i, device)
+      hsc_table_column(table, json_string_value(json_object_get(device, "device")), "");
+  add_text(table, "status", devices, "status");
+  add_text(table, "compiled program was", devices, "compile");
+  for (size_t k = 0; k < HSC_COUNT_OF(phases); k++)
+    add_number(table, phases[k][0], "s", devices, "phases", phases[k][1], false);
+  add_number(table, "run (median)", "s", devices, "run", "median", true);
+  add_number(table, "  low", "s", devices, "run", "low", false);
+  add_number(table, "  high", "s", devices, "run", "high", false);
+  for (size_t k = 0; k < HSC_COUNT_OF(counts); k++)
+    add_number(table, counts[k][0], counts[k][2], devices, counts[k][1], NULL, false);
+  json_t *output;
+  size_t o;
+  json_array_foreach(json_object_get(json_array_get(devices, 0), "outputs"), o, output) {
+    if (o == 8) {
+      hsc_table_note(table, "%zu more outputs are in --format=json",
+                     json_array_size(json_object_get(json_array_get(devices, 0), "outputs")) - o);
+      break;
+    }
+    hsc_table_row(table);
+    hsc_table_printf(table, "output %zu %s", o, json_string_value(json_object_get(output, "shape")));
+    json_array_foreach(devices, i, device) hsc_table_printf(
+        table, "%.16s",
+        json_string_length(json_object_get(json_array_get(json_object_get(device, "outputs"), o), "digest"))
+            ? json_string_value(json_object_get(json_array_get(json_object_get(device, "outputs"), o), "digest"))
+            : "-");
+  }
+  hsc_table_note(table, "low and high: 95 %% bootstrap interval of the median; outputs: digests");
+  return hsc_cli_table(cli, table);
+}
+
+static hsc_status *print_comparison(hsc_cli *cli, json_t *rows) {
+  json_t *row;
+  size_t i;
+  hsc_table *table = NULL;
+  if (json_array_size(rows) == 0) return NULL;
+  hsc_cli_print(cli, "\n");
+  HSC_TRY(hsc_table_create("compare", &table));
+  static const char *const columns[] = {"device",  "against", "output",     "shape",  "max abs",
+                                        "max rel", "max ulp", "NaN in one", "verdict"};
+  for (size_t k = 0; k < HSC_COUNT_OF(columns); k++) hsc_table_column(table, columns[k], "");
+  json_array_foreach(rows, i, row) {
+    hsc_table_row(table);
+    hsc_table_text(table, json_string_value(json_object_get(row, "device")));
+    hsc_table_text(table, json_string_value(json_object_get(row, "against")));
+    hsc_table_int(table, json_integer_value(json_object_get(row, "output")));
+    hsc_table_text(table, json_string_value(json_object_get(row, "shape")));
+    hsc_table_printf(table, "%.3g", hsc_json_number(json_object_get(row, "max_abs")));
+    hsc_table_printf(table, "%.3g", hsc_json_number(json_object_get(row, "max_rel")));
+    hsc_table_int(table, json_integer_value(json_object_get(row, "max_ulp")));
+    hsc_table_int(table, json_integer_value(json_object_get(row, "nan_mismatches")));
+    hsc_table_text(table, json_string_value(json_object_get(row, "verdict")));
+  }
+  hsc_table_note(table, "close: every difference is at most %g of the output's largest value",
+                 hsc_json_number(json_object_get(json_array_get(rows, 0), "tolerance")));
+  return hsc_cli_table(cli, table);
+}
+
+static bool any_bad(json_t *result) {
+  json_t *row;
+  size_t i;
+  bool bad = false;
+  json_array_foreach(json_object_get(result, "devices"), i, row) bad |=
+      strcmp(json_string_value(json_object_get(row, "status")), "ok") != 0;
+  json_array_foreach(json_object_get(result, "compare"), i, row) bad |=
+      !strcmp(json_string_value(json_object_get(row, "verdict")), "different");
+  return bad;
+}
+
+static hsc_status *print_result(hsc_cli *cli, json_t *result) {
+  if (cli->format == HSC_FORMAT_JSON) {
+    hsc_bytes text = {0};
+    hsc_json json;
+    hsc_json_init(&json, &text, 2);
+    hsc_json_tree(&json, result);
+    hsc_cli_print(cli, "%s\n", hsc_bytes_text(&text));
+    hsc_status *status = hsc_bytes_status(&text);
+    hsc_bytes_deinit(&text);
+    return status;
+  }
+  HSC_TRY(print_devices(cli, result));
+  HSC_TRY(print_comparison(cli, json_object_get(result, "compare")));
+  json_t *device;
+  size_t i;
+  json_array_foreach(json_object_get(result, "devices"), i, device) {
+    const char *message = json_string_value(json_object_get(device, "message"));
+    if (message) hsc_cli_say(cli, "%s", message);
+  }
+  return NULL;
+}
+
+static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
+  const run_args *args = args_of_command;
+  size_t count = args->devices.count + args->compare.count;
+  hsc_device_spec *devices = HSC_NEW_ARRAY(cli->arena, hsc_device_spec, count + 1);
+  HSC_TRY(hsc_arena_status(cli->arena));
+  if (!(args->limit_s > 0)) return hsc_cli_usage(cli, "--limit must be above 0 s");
+  for (size_t i = 0; i < count; i++)
+    HSC_TRY(hsc_device_spec_parse(
+        i < args->devices.count ? args->devices.items[i] : args->compare.items[i - args->devices.count], cli->arena,
+        &devices[i]));
+  hsc_store *store = NULL;
+  json_t *result = NULL;
+  if (!args->no_store) HSC_TRY(hsc_store_open(args->store, &store));
+  hsc_run_options run_options = {.program = args->program,
+                                 .transforms = args->transforms.items,
+                                 .transform_count = args->transforms.count,
+                                 .devices = devices,
+                                 .device_count = count,
+                                 .compare = args->compare.count > 0,
+                                 .seed = (uint64_t)args->seed,
+                                 .run_count = args->runs,
+                                 .use_cache = !args->no_cache,
+                                 .save_dir = args->save,
+                                 .limit_ns = (int64_t)(args->limit_s * 1e9),
+                                 .command = cli->command_line,
+                                 .store = store};
+  hsc_status *status = hsc_run_program(&run_options, &result);
+  if (!status) status = print_result(cli, result);
+  if (!status && any_bad(result)) cli->exit_code = 1;
+  json_decref(result);
+  hsc_store_close(store);
+  return status;
+}
+
+const hsc_command_body hsc_command_run = {
+    .options = options,
+    .args_bytes = sizeof(run_args),
+    .run = run,
+    .description =
+        "Each device lives in a worker process of its own. Inputs depend on the seed alone, so that devices, machines "
+        "and days can be compared. Exit code 1 when a "
+        "device fails or a comparison finds different numbers.",
+    .examples =
+        "hloscope run model.hlo\nhloscope run model.hlo --compare reference\nhloscope run model.hlo --device "
+        "cpu,./libvendor_pjrt.so --format=json",
+};

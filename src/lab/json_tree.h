@@ -1,0 +1,16 @@
+// json_tree.h - jansson values written with our JSON writer: shortest numbers that read back the same, stable order,
+// indentation.
+#pragma once
+
+#include <jansson.h>
+
+#include "base/base.h"
+
+void hsc_json_tree(hsc_json *json, const json_t *value);  // NULL writes null
+// {"a": {"b": ...}}: hsc_json_path(tree, "a", "b", NULL). NULL when a step is not there. Borrowed.
+json_t *hsc_json_path(const json_t *tree, const char *key, ...) __attribute__((sentinel));
+double hsc_json_number(const json_t *value);  // NaN for what is no number
+// An array of numbers as doubles, heap; *out_count 0 and NULL for what is none or empty. Elements that are no numbers
+// become NaN.
+double *hsc_json_doubles(const json_t *array, size_t *out_count);
+json_t *hsc_json_real(double value);  // null for NaN and infinities

@@ -1,0 +1,389 @@
+// patterns_report.c - the result for people: the same tables and answers for the terminal and in Markdown.
+#include <math.h>
+
+#include "lab/json_tree.h"
+#include "lab/patterns.h"
+
+typedef struct report {
+  const json_t *result;
+  const hsc_text_style *style;  // NULL = Markdown
+  hsc_bytes *out;
+  hsc_status *status;
+} report;
+
+static double at(const json_t *tree, const char *a, const char *b, const char *c) {
+  return hsc_json_number(hsc_json_path(tree, a, b, c, NULL));
+}
+
+static const char *text_of(const json_t *tree, const char *key) {
+  const char *text = json_string_value(json_object_get(tree, key));
+  return text ? text : "";
+}
+
+static void heading(report *r, const char *text) {
+  if (!r->style)
+    hsc_bytes_printf(r->out, "\n## %s\n\n", text);
+  else
+    hsc_bytes_printf(r->out, r->style->color ? "\n\x1b[1m%s\x1b[0m\n" : "\n%s\n", text);
+}
+
+static void print_table(report *r, hsc_table *table) {
+  hsc_status *status = hsc_table_print(table, r->style ? HSC_FORMAT_TEXT : HSC_FORMAT_MARKDOWN, r->style, r->out);
+  hsc_table_destroy(table);
+  if (r->status)
+    hsc_status_free(status);
+  else
+    r->status = status;
+}
+
+static hsc_table *new_table(report *r, const char *view) {
+  hsc_table *table = NULL;
+  hsc_status *status = hsc_table_create(view, &table);
+  if (r->status)
+    hsc_status_free(status);
+  else
+    r->status = status;
+  return table;
+}
+
+// A paragraph: words broken at the width of the terminal (100 where there is none); Markdown leaves that to its reader.
+static void paragraph(report *r, const char *text, int indent) {
+  int width = !r->style              ? 1 << 30
+              : r->style->width > 20 ? (r->style->width < 110 ? r->style->width : 110)
+                                     : 100,
+      column = 0;
+  for (int i = 0; i < indent; i++) hsc_bytes_append_char(r->out, ' ');
+  column = indent;
+  while (*text) {
+    size_t length = strcspn(text, " \n");
+    int word = hsc_text_width(text, length);
+    if (column > indent && column + 1 + word > width) {
+      hsc_bytes_append_char(r->out, '\n');
+      for (int i = 0; i < indent; i++) hsc_bytes_append_char(r->out, ' ');
+      column = indent;
+    } else if (column > indent) {
+      hsc_bytes_append_char(r->out, ' ');
+      column++;
+    }
+    hsc_bytes_append(r->out, text, length);
+    column += word;
+    text += length;
+    if (*text == '\n') {
+      hsc_bytes_append_text(r->out, r->style ? "\n" : "\n\n");
+      for (int i = 0; i < indent; i++) hsc_bytes_append_char(r->out, ' ');
+      column = indent;
+    }
+    if (*text) text++;
+  }
+  hsc_bytes_append_text(r->out, r->style ? "\n" : "\n\n");
+}
+
+// ---- parts
+// --------------------------------------------------------------------------------------------------------------------------
+
+static void write_machine(report *r) {
+  const json_t *environment = json_object_get(r->result, "environment"), *device = json_object_get(r->result, "device"),
+               *reasons = json_object_get(environment, "grade_reasons");
+  hsc_bytes text = {0};
+  hsc_bytes_printf(&text, "Device %s (%s, PJRT %s). %s, %lld cores. Machine grade %s: %s.", text_of(device, "device"),
+                   text_of(device, "platform"), text_of(device, "pjrt_version"), text_of(environment, "cpu"),
+                   (long long)json_integer_value(hsc_json_path(environment, "cores", "allowed", NULL)),
+                   text_of(environment, "grade"),
+                   json_array_size(reasons) ? json_string_value(json_array_get(reasons, 0)) : "");
+  paragraph(r, hsc_bytes_text(&text), 0);
+  hsc_bytes_deinit(&text);
+}
+
+static void phase_row(hsc_table *table, const char *name, const json_t *summary, const char *about) {
+  if (!json_is_object(summary)) return;
+  hsc_table_row(table);
+  hsc_table_text(table, name);
+  hsc_table_double(table, at(summary, "median", NULL, NULL));
+  hsc_table_double(table, at(summary, "low", NULL, NULL));
+  hsc_table_double(table, at(summary, "high", NULL, NULL));
+  hsc_table_double(table, at(summary, "min", NULL, NULL));
+  hsc_table_double(table, at(summary, "max", NULL, NULL));
+  hsc_table_int(table, json_integer_value(json_object_get(summary, "n")));
+  hsc_table_text(table, about);
+}
+
+static void write_device(report *r) {
+  static const char *const rows[][3] = {{"process_start", "process start", "worker process, until it answers"},
+                                        {"plugin_load", "plugin load", "dlopen, GetPjrtApi"},
+                                        {"plugin_initialize", "plugin initialise", "PJRT_Plugin_Initialize"},
+                                        {"client_create", "client create", "PJRT_Client_Create"}};
+  heading(r, "Device and synchronisation");
+  hsc_table *table = new_table(r, "device");
+  if (!table) return;
+  const char *const columns[] = {"median", "low", "high", "min", "max"};
+  hsc_table_column(table, "phase", "");
+  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i], "s");
+  hsc_table_column(table, "n", "");
+  hsc_table_column(table, "what", "");
+  for (size_t i = 0; i < HSC_COUNT_OF(rows); i++)
+    phase_row(table, rows[i][1], hsc_json_path(r->result, "device", "phases", rows[i][0], NULL), rows[i][2]);
+  phase_row(table, "synchronisation", json_object_get(r->result, "sync_baseline"), "with nothing to wait for");
+  hsc_table_note(table, "low and high: 95 %% bootstrap interval of the median");
+  print_table(r, table);
+}
+
+static const json_t *comparison_of(const json_t *result, const char *graph, const char *pattern) {
+  json_t *row;
+  size_t i;
+  json_array_foreach(
+      json_object_get(result, "comparisons"), i,
+      row) if (!strcmp(text_of(row, "graph"), graph) && !strcmp(text_of(row, "pattern"), pattern)) return row;
+  return NULL;
+}
+
+static void write_patterns(report *r) {
+  heading(r, "Where the time goes");
+  hsc_table *table = new_table(r, "patterns");
+  if (!table) return;
+  static const char *const columns[][2] = {{"configuration", ""}, {"compile", "s"},      {"disk hit", "s"},
+                                           {"memory hit", "s"},   {"transfer in", "s"},  {"first execution", "s"},
+                                           {"run", "s"},          {"run low", "s"},      {"run high", "s"},
+                                           {"sync wait", "s"},    {"transfer out", "s"}, {"vs natural", "ratio"},
+                                           {"verdict", ""},       {"runs to half", ""}};
+  static const char *const phases[] = {"compile_miss", "compile_disk", "compile_memory", "transfer_in",
+                                       "first_execution"};
+  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i][0], columns[i][1]);
+  const char *key;
+  json_t *p;
+  json_object_foreach(json_object_get(r->result, "patterns"), key, p) {
+    hsc_table_row(table);
+    hsc_table_text(table, key);
+    for (size_t i = 0; i < HSC_COUNT_OF(phases); i++) hsc_table_double(table, at(p, "phases", phases[i], "median"));
+    hsc_table_double(table, at(p, "run", "median", NULL));
+    hsc_table_double(table, at(p, "run", "low", NULL));
+    hsc_table_double(table, at(p, "run", "high", NULL));
+    hsc_table_double(table, at(p, "phases", "sync", "median"));
+    hsc_table_double(table, at(p, "phases", "transfer_out", "median"));
+    const json_t *compared = comparison_of(r->result, text_of(p, "graph"), text_of(p, "pattern"));
+    hsc_table_double(table, compared ? at(compared, "ratio", "estimate", NULL) : NAN);
+    hsc_table_text(table, compared                             ? text_of(compared, "verdict")
+                          : strcmp(text_of(p, "status"), "ok") ? text_of(p, "status")
+                                                               : NULL);
+    hsc_table_double(table, hsc_json_number(hsc_json_path(r->result, "theoretical_analysis", key, "model",
+                                                          "runs_until_compile_under_half", "estimate", NULL)));
+  }
+  hsc_table_note(table,
+                 "medians; compile, hits and first execution: each in a new client; run: one run of the pattern, three "
+                 "applications, with its synchronisations");
+  hsc_table_note(table,
+                 "vs natural: ratio of the runs' medians; verdict at a margin of 5 %%; runs to half: from then on "
+                 "compiling is under half of the time");
+  print_table(r, table);
+}
+
+static void write_derived(report *r) {
+  heading(r, "Derived figures beside measured ones");
+  hsc_table *table = new_table(r, "derived");
+  if (!table) return;
+  static const char *const columns[] = {
+      "first - cached",          "in trial 1",   "compile measured", "trial 1 - others",
+      "initialisation measured", "warm-up mean", "run measured"};
+  hsc_table_column(table, "configuration", "");
+  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i], "s");
+  const char *key, *why_compile = NULL, *why_init = NULL, *why_key = NULL;
+  json_t *row;
+  json_object_foreach(json_object_get(r->result, "compilation_dominance"), key, row) {
+    const json_t *theory = hsc_json_path(r->result, "theoretical_analysis", key, NULL);
+    hsc_table_row(table);
+    hsc_table_text(table, key);
+    hsc_table_double(table, at(row, "compilation_time", NULL, NULL));
+    hsc_table_double(table, at(row, "compilation_time_first_trial", NULL, NULL));
+    hsc_table_double(table, at(row, "measured", "compile_miss", "median"));
+    hsc_table_double(table, at(theory, "device_initialization_time", NULL, NULL));
+    hsc_table_double(table, at(theory, "measured", "device_initialization", "estimate"));
+    hsc_table_double(table, at(theory, "true_execution_time", NULL, NULL));
+    hsc_table_double(table, at(theory, "measured", "execution", "estimate"));
+    if (why_compile || !json_is_string(json_object_get(row, "why_they_differ"))) continue;
+    why_key = key;
+    why_compile = text_of(row, "why_they_differ");
+    why_init = json_string_value(json_object_get(theory, "why_they_differ"));
+  }
+  print_table(r, table);
+  hsc_bytes text = {0};
+  if (why_compile) {
+    hsc_bytes_printf(&text, "Why they differ, on %s: %s.", why_key, why_compile);
+    if (why_init) hsc_bytes_printf(&text, "\n%s.", why_init);
+    paragraph(r, hsc_bytes_text(&text), 0);
+  }
+  hsc_bytes_deinit(&text);
+}
+
+static void write_model(report *r) {
+  heading(r, "Model: time(k executions, s syncs) = initialisation + compile + first use + a s + b k");
+  hsc_table *table = new_table(r, "model");
+  if (!table) return;
+  static const char *const columns[][2] = {{"configuration", ""}, {"first use", "s"}, {"a (sync)", "s"},
+                                           {"a low", "s"},        {"a high", "s"},    {"b (execution)", "s"},
+                                           {"b low", "s"},        {"b high", "s"},    {"held out, worst", "fraction"},
+                                           {"from nothing", "s"}, {"predicted", "s"}};
+  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i][0], columns[i][1]);
+  const char *key;
+  json_t *theory;
+  json_object_foreach(json_object_get(r->result, "theoretical_analysis"), key, theory) {
+    const json_t *model = json_object_get(theory, "model");
+    if (!json_object_get(model, "a_sync")) continue;
+    hsc_table_row(table);
+    hsc_table_text(table, key);
+    hsc_table_double(table, at(model, "first_use", "estimate", NULL));
+    for (int i = 0; i < 2; i++) {
+      hsc_table_double(table, at(model, i ? "b_execution" : "a_sync", "estimate", NULL));
+      hsc_table_double(table, at(model, i ? "b_execution" : "a_sync", "low", NULL));
+      hsc_table_double(table, at(model, i ? "b_execution" : "a_sync", "high", NULL));
+    }
+    hsc_table_double(table, at(model, "held_out_worst_relative_error", NULL, NULL));
+    hsc_table_double(table, at(model, "from_nothing", "measured", NULL));
+    hsc_table_double(table, at(model, "from_nothing", "predicted", NULL));
+  }
+  hsc_table_note(table,
+                 "an interval of a that holds zero: a synchronisation cannot be told from none; from nothing: client, "
+                 "compile, transfer and executions in one go, measured against the sum");
+  print_table(r, table);
+}
+
+static void write_second_compile(report *r) {
+  json_t *list = json_object_get(r->result, "second_compile"), *entry, *row;
+  if (!json_array_size(list)) return;
+  heading(r, "The run that was to be cached");
+  hsc_table *table = new_table(r, "second_compile");
+  if (!table) return;
+  static const char *const columns[][2] = {{"configuration", ""}, {"input", ""},  {"run 0", "s"},  {"run 1", "s"},
+                                           {"run 2", "s"},        {"run 3", "s"}, {"compiles", ""}};
+  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i][0], columns[i][1]);
+  size_t i, k;
+  json_array_foreach(list, i, entry) {
+    for (int c = 0; c < 2; c++) {
+      json_t *runs = json_object_get(entry, c ? "input_transferred_before" : "input_made_on_the_device");
+      hsc_bytes compiles = {0};
+      hsc_table_row(table);
+      hsc_table_text(table, text_of(entry, "configuration"));
+      hsc_table_text(table, c ? "transferred before" : "made on the device");
+      json_array_foreach(runs, k, row) {
+        hsc_table_double(table, at(row, "seconds", NULL, NULL));
+        hsc_bytes_printf(&compiles, "%s%d", k ? ", " : "", json_integer_value(json_object_get(row, "compiles")) > 0);
+      }
+      hsc_table_text(table, hsc_bytes_text(&compiles));
+      hsc_bytes_deinit(&compiles);
+    }
+  }
+  hsc_table_note(table, "medians of %d repeats, each in a new client; compiles: in run 0, 1, 2, 3", 3);
+  print_table(r, table);
+}
+
+static bool is_expected_first(const json_t *row) {
+  return json_integer_value(json_object_get(row, "trial")) == 1 &&
+         (!strcmp(text_of(row, "run"), "warmup") || !strcmp(text_of(row, "run"), "first_run"));
+}
+
+static void write_slow(report *r) {
+  enum { SHOWN = 12 };
+  heading(r, "Slow runs and their causes");
+  hsc_table *table = new_table(r, "slow_runs");
+  if (!table) return;
+  static const char *const columns[][2] = {{"configuration", ""},    {"run", ""},  {"trial", ""}, {"took", "s"},
+                                           {"more than usual", "s"}, {"cause", ""}};
+  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i][0], columns[i][1]);
+  const char *key;
+  json_t *p, *row;
+  size_t i, shown = 0, left_out = 0, firsts = 0, first_shown = 0;
+  long long series_outliers = 0, with_switch = 0, with_faults = 0, all_runs = 0;
+  json_object_foreach(json_object_get(r->result, "patterns"), key, p) {
+    const json_t *outliers = hsc_json_path(p, "run", "outliers", NULL);
+    series_outliers += json_integer_value(json_object_get(outliers, "count"));
+    with_switch += json_integer_value(json_object_get(outliers, "with_context_switch"));
+    with_faults += json_integer_value(json_object_get(outliers, "with_page_faults"));
+    all_runs += json_integer_value(json_object_get(outliers, "of"));
+    json_array_foreach(json_object_get(p, "slow_runs"), i, row) {
+      bool expected = is_expected_first(row);
+      firsts += expected;
+      if (expected ? first_shown >= 2 : shown >= SHOWN) {
+        left_out += !expected;
+        continue;
+      }
+      shown += !expected;
+      first_shown += expected;
+      hsc_table_row(table);
+      hsc_table_text(table, key);
+      hsc_table_text(table, text_of(row, "run"));
+      hsc_table_int(table, json_integer_value(json_object_get(row, "trial")));
+      hsc_table_double(table, at(row, "seconds", NULL, NULL));
+      hsc_table_double(table, at(row, "excess", NULL, NULL));
+      hsc_table_text(table, text_of(row, "cause"));
+    }
+  }
+  if (firsts > first_shown)
+    hsc_table_note(table, "%zu more first runs of warm-ups and trials compiled likewise; all are in the result file",
+                   firsts - first_shown);
+  if (left_out) hsc_table_note(table, "%zu more slow runs are in the result file", left_out);
+  hsc_table_note(table,
+                 "of %lld repeated runs %lld are outliers (none is dropped): %lld with a context switch, %lld with "
+                 "page faults, %lld without a recorded cause",
+                 all_runs, series_outliers, with_switch, with_faults, series_outliers - with_switch - with_faults);
+  print_table(r, table);
+}
+
+static void write_questions(report *r) {
+  json_t *questions = json_object_get(r->result, "questions"), *q;
+  if (!json_array_size(questions)) return;
+  heading(r, "Answers");
+  size_t i;
+  json_array_foreach(questions, i, q) {
+    if (!r->style)
+      hsc_bytes_printf(r->out, "**%s** ", text_of(q, "question"));
+    else
+      hsc_bytes_printf(r->out, "%s%s\n", i ? "\n" : "", text_of(q, "question"));
+    paragraph(r, text_of(q, "answer"), r->style ? 2 : 0);
+  }
+}
+
+static void write_failures(report *r) {
+  json_t *failures = json_object_get(r->result, "failures"), *deaths = json_object_get(r->result, "worker_deaths"),
+         *row;
+  size_t i;
+  if (json_array_size(failures)) {
+    heading(r, "What could not be measured");
+    hsc_table *table = new_table(r, "failures");
+    if (!table) return;
+    hsc_table_column(table, "task", "");
+    hsc_table_column(table, "outcome", "");
+    hsc_table_column(table, "message", "");
+    json_array_foreach(failures, i, row) {
+      hsc_table_row(table);
+      hsc_table_text(table, text_of(row, "task"));
+      hsc_table_text(table, text_of(row, "outcome"));
+      hsc_table_text(table, text_of(row, "message"));
+    }
+    if (json_array_size(deaths))
+      hsc_table_note(table, "%zu worker%s died and %s replaced; everything else was measured", json_array_size(deaths),
+                     json_array_size(deaths) == 1 ? "" : "s", json_array_size(deaths) == 1 ? "was" : "were");
+    print_table(r, table);
+  }
+}
+
+static hsc_status *write_all(const json_t *result, const hsc_text_style *style, hsc_bytes *out) {
+  report r = {.result = result, .style = style, .out = out};
+  if (!style) hsc_bytes_append_text(out, "# Where the time goes\n\n");
+  if (strcmp(text_of(result, "status"), "interrupted") == 0)
+    paragraph(&r, "Interrupted: what follows is what was measured until then.", 0);
+  write_machine(&r);
+  write_device(&r);
+  write_patterns(&r);
+  write_second_compile(&r);
+  write_derived(&r);
+  write_model(&r);
+  write_slow(&r);
+  write_failures(&r);
+  write_questions(&r);
+  if (r.status) return r.status;
+  return hsc_bytes_status(out);
+}
+
+hsc_status *hsc_patterns_text(const json_t *result, const hsc_text_style *style, hsc_bytes *out) {
+  return write_all(result, style, out);
+}
+
+hsc_status *hsc_patterns_markdown(const json_t *result, hsc_bytes *out) { return write_all(result, NULL, out); }

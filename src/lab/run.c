@@ -1,0 +1,392 @@
+// run.c - one program on one or more devices.
+#include "lab/run.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "hlo/hlo.h"
+#include "lab/environment.h"
+#include "lab/json_tree.h"
+#include "lab/stats.h"
+#include "lab/worker_client.h"
+
+static const double SERIES_BUDGET_NS = 0.2e9;
+enum { SERIES_LEAST = 3, SERIES_MOST = 100 };
+
+typedef struct device_run {
+  const hsc_device_spec *spec;
+  json_t *facts, *first, *series, *describe;  // answers: load, the first run, the timed ones, what is known
+  hsc_outcome outcome;
+  hsc_status *status;
+} device_run;
+
+static json_t *request_of(const hsc_run_options *o, const char *job) {
+  json_t *request = json_pack("{s:s, s:s, s:I}", "job", job, "program", o->program, "seed", (json_int_t)o->seed),
+         *transforms = json_array();
+  for (size_t i = 0; i < o->transform_count; i++) json_array_append_new(transforms, json_string(o->transforms[i]));
+  json_object_set_new(request, "transforms", transforms);
+  if (!o->use_cache) json_object_set_new(request, "cache", json_pack("[s]", "memory"));
+  return request;
+}
+
+// One job; false = it failed and the device's run is over.
+static hsc_status *do_job(const hsc_run_options *o, hsc_lab_worker *worker, json_t *request, device_run *device,
+                          json_t **out_body, bool *out_done) {
+  hsc_answer answer;
+  *out_done = false;
+  if (!request) return hsc_status_out_of_memory();
+  hsc_status *status = hsc_lab_worker_call(worker, request, o->limit_ns, &answer);
+  json_decref(request);
+  if (status) return status;
+  if (answer.outcome == HSC_OUTCOME_OK) {
+    *out_body = json_incref(answer.body);
+    *out_done = true;
+  } else {
+    device->outcome = answer.outcome;
+    device->status = hsc_answer_take_status(&answer);
+  }
+  hsc_answer_deinit(&answer);
+  return NULL;
+}
+
+static hsc_status *run_device(const hsc_run_options *o, const char *save_dir, device_run *device) {
+  hsc_lab_worker *worker = NULL;
+  hsc_answer start;
+  bool done = false;
+  HSC_TRY(hsc_lab_worker_create(
+      &(hsc_lab_worker_options){.device = device->spec, .executable = o->executable, .no_disk_cache = !o->use_cache},
+      &worker));
+  hsc_status *status = hsc_lab_worker_start(worker, &start);
+  if (status) goto done;
+  if (start.outcome != HSC_OUTCOME_OK) {
+    device->outcome = start.outcome;
+    device->status = hsc_answer_take_status(&start);
+    hsc_answer_deinit(&start);
+    goto done;
+  }
+  device->facts = json_incref(start.body);
+  hsc_answer_deinit(&start);
+  bool evaluator = device->spec->source == HSC_DEVICE_EVALUATOR;
+  json_t *request = request_of(o, evaluator ? "evaluate" : "run");
+  if (save_dir) json_object_set_new(request, "save_to", json_string(save_dir));
+  HSC_GOTO(do_job(o, worker, request, device, &device->first, &done));
+  if (!done || evaluator) goto done;
+
+  json_t *record = json_array_get(json_object_get(device->first, "records"), 0);
+  double once =
+      hsc_json_number(json_object_get(record, "enqueue_ns")) + hsc_json_number(json_object_get(record, "wait_ns"));
+  double fitting = SERIES_BUDGET_NS / fmax(once, 1);
+  int64_t count = o->run_count             ? o->run_count
+                  : fitting > SERIES_MOST  ? SERIES_MOST
+                  : fitting < SERIES_LEAST ? SERIES_LEAST
+                                           : (int64_t)fitting;
+  request = request_of(o, "run");
+  json_object_set_new(request, "records", json_integer(0));
+  json_object_set_new(request, "series", json_integer(count));
+  json_object_set_new(request, "inputs", json_string("keep"));
+  json_object_set_new(request, "fetch", json_false());
+  HSC_GOTO(do_job(o, worker, request, device, &device->series, &done));
+  if (done) HSC_GOTO(do_job(o, worker, request_of(o, "describe"), device, &device->describe, &done));
+done:
+  hsc_lab_worker_destroy(worker);
+  return status;
+}
+
+// ---- the document
+// -------------------------------------------------------------------------------------------------------------------
+
+static void add_seconds(json_t *object, const char *key, json_t *from, const char *ns_key) {
+  json_t *value = json_object_get(from, ns_key);
+  if (json_is_number(value)) json_object_set_new(object, key, json_real(json_number_value(value) / 1e9));
+}
+
+static json_t *phases_json(const device_run *device) {
+  static const char *const start[][2] = {{"process_start", "start_ns"},
+                                         {"plugin_load", "plugin_load_ns"},
+                                         {"plugin_initialize", "plugin_initialize_ns"},
+                                         {"client_create", "client_create_ns"}};
+  static const char *const program[][2] = {
+      {"program_read", "read_ns"}, {"program_parse", "parse_ns"}, {"program_transform", "transform_ns"}};
+  static const char *const record[][2] = {{"compile_lookup", "lookup_ns"}, {"compile_disk_read", "disk_ns"},
+                                          {"executable_load", "load_ns"},  {"compile", "compile_ns"},
+                                          {"setup", "setup_ns"},           {"transfer_in", "transfer_in_ns"},
+                                          {"first_execute", "enqueue_ns"}, {"first_sync", "wait_ns"}};
+  json_t *phases = json_object(), *first = json_array_get(json_object_get(device->first, "records"), 0);
+  for (size_t i = 0; i < HSC_COUNT_OF(start); i++) add_seconds(phases, start[i][0], device->facts, start[i][1]);
+  for (size_t i = 0; i < HSC_COUNT_OF(program); i++)
+    add_seconds(phases, program[i][0], json_object_get(device->first, "program"), program[i][1]);
+  for (size_t i = 0; i < HSC_COUNT_OF(record); i++) add_seconds(phases, record[i][0], first, record[i][1]);
+  if (first) {
+    double once =
+        hsc_json_number(json_object_get(first, "enqueue_ns")) + hsc_json_number(json_object_get(first, "wait_ns"));
+    json_object_set_new(phases, "first_run", hsc_json_real(once / 1e9));
+  }
+  add_seconds(phases, "transfer_out", device->first, "transfer_out_ns");
+  return phases;
+}
+
+static json_t *samples_json(const hsc_run_options *o, const device_run *device) {
+  size_t n;
+  json_t *answer = device->series ? device->series : device->first, *run = json_object(), *samples = json_array();
+  double *ns = hsc_json_doubles(hsc_json_path(answer, "series", "run_ns", NULL), &n);
+  hsc_summary s = {0};
+  hsc_series series = {0};
+  hsc_status *status = hsc_stats_summarize(ns, n, &(hsc_interval_options){.seed = o->seed}, &s);
+  if (!status) status = hsc_stats_classify(ns, n, &series);
+  hsc_status_free(status);
+  for (size_t i = 0; i < n; i++) json_array_append_new(samples, json_real(ns[i] / 1e9));
+  hsc_free(ns);
+  json_object_set_new(run, "samples", samples);
+  const struct {
+    const char *key;
+    double ns;
+  } members[] = {{"median", s.median}, {"low", s.median_low}, {"high", s.median_high}, {"mean", s.mean}, {"min", s.min},
+                 {"max", s.max},       {"std", s.sd}};
+  for (size_t i = 0; i < HSC_COUNT_OF(members); i++)
+    json_object_set_new(run, members[i].key, n ? hsc_json_real(members[i].ns / 1e9) : json_null());
+  json_object_set_new(run, "class", json_string(hsc_series_class_text(series.series_class)));
+  return run;
+}
+
+static json_t *device_json(const hsc_run_options *o, const device_run *device) {
+  static const char *const facts[] = {"platform", "platform_version", "pjrt_version"};
+  static const char *const known[] = {
+      "fingerprint", "program_instructions", "instructions", "fusions",    "flops", "bytes",
+      "cost_from",   "code_bytes",           "temp_bytes",   "peak_bytes", "inputs"};
+  json_t *out = json_object(), *first = json_array_get(json_object_get(device->first, "records"), 0);
+  json_object_set_new(out, "device", json_string(device->spec->text));
+  json_object_set_new(out, "status", json_string(hsc_outcome_text(device->outcome)));
+  json_object_set_new(out, "message", device->status ? json_string(hsc_status_message(device->status)) : json_null());
+  for (size_t i = 0; i < HSC_COUNT_OF(facts); i++)
+    if (json_object_get(device->facts, facts[i]))
+      json_object_set(out, facts[i], json_object_get(device->facts, facts[i]));
+  if (first) json_object_set(out, "compile", json_object_get(first, "compile"));
+  json_object_set_new(out, "phases", phases_json(device));
+  json_object_set_new(out, "run", samples_json(o, device));
+  for (size_t i = 0; i < HSC_COUNT_OF(known); i++) {
+    json_t *value = json_object_get(device->describe, known[i]);
+    json_object_set_new(out, known[i], value ? json_incref(value) : json_null());
+  }
+  json_t *outputs = json_array(), *output;
+  size_t i;
+  json_array_foreach(json_object_get(device->first, "outputs"), i, output) {
+    json_t *copy = json_copy(output);
+    if (!o->save_dir) json_object_del(copy, "file");
+    json_array_append_new(outputs, copy);
+  }
+  json_object_set_new(out, "outputs", outputs);
+  if (first) json_object_set(out, "page_faults", json_object_get(first, "page_faults"));
+  return out;
+}
+
+// ---- numbers against numbers
+// --------------------------------------------------------------------------------------------------------
+
+// "f32[32,64]" with the bytes of a file.
+static hsc_status *read_output(json_t *output, hsc_arena *arena, hsc_literal **out_literal) {
+  const char *text = json_string_value(json_object_get(output, "shape")),
+             *path = json_string_value(json_object_get(output, "file"));
+  if (!text || !path) return HSC_ERR(INTERNAL, "an output without shape or file");
+  size_t name = strcspn(text, "[");
+  hsc_type type;
+  int64_t dims[HSC_MAX_RANK];
+  int rank = 0;
+  if (!hsc_type_parse((hsc_view){text, name}, &type)) return HSC_ERR(INTERNAL, "an output of unknown type: %s", text);
+  for (const char *at = text + name + (text[name] == '['); *at && *at != ']' && rank < HSC_MAX_RANK;) {
+    char *end;
+    dims[rank++] = strtoll(at, &end, 10);
+    at = *end == ',' ? end + 1 : end;
+  }
+  hsc_shape shape = hsc_shape_array(arena, type, rank, dims);
+  hsc_bytes data = {0};
+  HSC_TRY(hsc_literal_create(arena, &shape, out_literal));
+  hsc_status *status = hsc_file_read(path, &data);
+  if (!status && data.size != (size_t)hsc_shape_bytes(&shape))
+    status = HSC_ERR(INTERNAL, "%s has %zu bytes, not those of %s", path, data.size, text);
+  if (!status && data.size) memcpy((*out_literal)->data, data.data, data.size);
+  hsc_bytes_deinit(&data);
+  return status;
+}
+
+// How far apart two results may lie and still be the same computation in another order: a multiple of the type's
+// precision, of the largest value.
+static double tolerance_of(const hsc_literal *literal, double *out_scale) {
+  *out_scale = 0;
+  int64_t n = hsc_shape_elements(&literal->shape);
+  for (int64_t i = 0; i < n; i++) {
+    double value = fabs(hsc_literal_get_double(literal, i));
+    if (isfinite(value) && value > *out_scale) *out_scale = value;
+  }
+  switch (literal->shape.type) {
+    case HSC_TYPE_F64:
+    case HSC_TYPE_C128:
+      return 1e-12;
+    case HSC_TYPE_F32:
+    case HSC_TYPE_C64:
+      return 1e-5;
+    case HSC_TYPE_F16:
+      return 5e-3;
+    case HSC_TYPE_BF16:
+      return 3e-2;
+    default:
+      return hsc_type_is_float(literal->shape.type) ? 0.25 : 0;
+  }
+}
+
+static hsc_status *compare_outputs(const device_run *left, const device_run *right, json_t *out_rows) {
+  json_t *a = json_object_get(left->first, "outputs"), *b = json_object_get(right->first, "outputs");
+  size_t count = json_array_size(a) < json_array_size(b) ? json_array_size(a) : json_array_size(b);
+  for (size_t i = 0; i < count; i++) {
+    hsc_arena *arena = NULL;
+    hsc_literal *x = NULL, *y = NULL;
+    hsc_difference d = {0};
+    HSC_TRY(hsc_arena_create(&arena));
+    hsc_status *status = read_output(json_array_get(a, i), arena, &x);
+    if (!status) status = read_output(json_array_get(b, i), arena, &y);
+    if (!status) status = hsc_literal_compare(x, y, &d);
+    if (!status) {
+      double scale, tolerance = tolerance_of(x, &scale);
+      bool equal = d.max_ulp == 0 && d.nan_mismatches == 0 && d.max_abs == 0,
+           close = d.nan_mismatches == 0 && d.max_abs <= tolerance * scale;
+      json_array_append_new(
+          out_rows,
+          json_pack("{s:s, s:s, s:I, s:O, s:o, s:o, s:I, s:I, s:f, s:f, s:s}", "device", right->spec->text, "against",
+                    left->spec->text, "output", (json_int_t)i, "shape", json_object_get(json_array_get(a, i), "shape"),
+                    "max_abs", hsc_json_real(d.max_abs), "max_rel", hsc_json_real(d.max_rel), "max_ulp",
+                    (json_int_t)(d.max_ulp > INT64_MAX ? INT64_MAX : d.max_ulp), "nan_mismatches",
+                    (json_int_t)d.nan_mismatches, "largest_value", scale, "tolerance", tolerance, "verdict",
+                    equal   ? "equal"
+                    : close ? "close"
+                            : "different"));
+    }
+    hsc_arena_destroy(arena);
+    HSC_TRY(status);
+  }
+  return NULL;
+}
+
+// ---- the whole
+// ----------------------------------------------------------------------------------------------------------------------
+
+static hsc_status *keep(const hsc_run_options *o, device_run *devices, json_t *result) {
+  json_t *environment = NULL,
+         *configuration = json_pack("{s:s, s:I, s:I, s:b}", "program", o->program, "seed", (json_int_t)o->seed, "runs",
+                                    (json_int_t)o->run_count, "cache", o->use_cache);
+  int64_t id = 0;
+  hsc_status *status = hsc_environment_capture(false, &environment);
+  hsc_bytes names = {0};
+  for (size_t i = 0; i < o->device_count; i++) hsc_bytes_printf(&names, "%s%s", i ? "," : "", devices[i].spec->text);
+  if (!status)
+    status = hsc_store_begin(o->store,
+                             &(hsc_experiment){.kind = "run",
+                                               .command = o->command ? o->command : "",
+                                               .device = hsc_bytes_text(&names),
+                                               .subject = o->program,
+                                               .seed = o->seed,
+                                               .configuration = configuration,
+                                               .environment = environment},
+                             &id);
+  static const char *const jobs[] = {"load", "first", "series", "describe"};
+  bool failed = false;
+  for (size_t i = 0; i < o->device_count && !status; i++) {
+    json_t *const answers[] = {devices[i].facts, devices[i].first, devices[i].series, devices[i].describe};
+    failed |= devices[i].outcome != HSC_OUTCOME_OK;
+    for (size_t k = 0; k < HSC_COUNT_OF(jobs) && !status; k++) {
+      bool last = k + 1 == HSC_COUNT_OF(jobs) || !answers[k + 1];
+      if (!answers[k] && !(k == 0 && devices[i].outcome != HSC_OUTCOME_OK)) continue;
+      hsc_bytes key = {0};
+      hsc_bytes_printf(&key, "%s/%s", devices[i].spec->text, jobs[k]);
+      bool bad = last && devices[i].outcome != HSC_OUTCOME_OK;
+      status = hsc_store_put_task(o->store, id,
+                                  &(hsc_task){.key = hsc_bytes_text(&key),
+                                              .status = bad ? hsc_outcome_text(devices[i].outcome) : "ok",
+                                              .message = bad ? hsc_status_message(devices[i].status) : NULL,
+                                              .answer = answers[k]});
+      hsc_bytes_deinit(&key);
+    }
+  }
+  if (!status) {
+    json_object_set_new(result, "experiment", json_integer((json_int_t)id));
+    status = hsc_store_finish(o->store, id, failed ? "failed" : "done", result);
+  }
+  hsc_bytes_deinit(&names);
+  json_decref(environment);
+  json_decref(configuration);
+  return status;
+}
+
+// Files that comparisons need, when the user does not want them.
+static hsc_status *make_scratch(const hsc_run_options *o, char *out_dir, size_t size) {
+  const char *base = getenv("TMPDIR");
+  out_dir[0] = 0;
+  if (!o->compare || o->save_dir) return NULL;
+  snprintf(out_dir, size, "%s/hloscope-run-XXXXXX", base && *base ? base : "/tmp");
+  return mkdtemp(out_dir) ? NULL : hsc_status_errno(errno, "cannot make a directory for outputs", out_dir);
+}
+
+static void remove_scratch(const char *dir, const device_run *devices, size_t count) {
+  if (!dir[0]) return;
+  for (size_t i = 0; i < count; i++) {
+    json_t *output;
+    size_t k;
+    json_array_foreach(json_object_get(devices[i].first, "outputs"), k, output) {
+      const char *file = json_string_value(json_object_get(output, "file"));
+      if (file) unlink(file);
+    }
+    hsc_bytes sub = {0};
+    hsc_bytes_printf(&sub, "%s/%zu", dir, i);
+    rmdir(hsc_bytes_text(&sub));
+    hsc_bytes_deinit(&sub);
+  }
+  rmdir(dir);
+}
+
+hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
+  char scratch[4096];
+  device_run *devices = hsc_alloc(o->device_count * sizeof(*devices) + 1);
+  json_t *result = NULL, *list = json_array(), *compare = json_array();
+  *out_result = NULL;
+  if (!devices) return hsc_status_out_of_memory();
+  hsc_status *status = NULL;
+  HSC_GOTO(make_scratch(o, scratch, sizeof scratch));
+  for (size_t i = 0; i < o->device_count; i++) {
+    hsc_bytes dir = {0};
+    const char *base = o->save_dir ? o->save_dir : scratch[0] ? scratch : NULL;
+    if (base && o->device_count == 1)
+      hsc_bytes_append_text(&dir, base);
+    else if (base)
+      hsc_bytes_printf(&dir, "%s/%zu", base, i);
+    devices[i].spec = &o->devices[i];
+    status = run_device(o, base ? hsc_bytes_text(&dir) : NULL, &devices[i]);
+    hsc_bytes_deinit(&dir);
+    if (status) goto done;
+    json_array_append_new(list, device_json(o, &devices[i]));
+  }
+  for (size_t i = 1; i < o->device_count && o->compare; i++)
+    if (devices[0].outcome == HSC_OUTCOME_OK && devices[i].outcome == HSC_OUTCOME_OK)
+      HSC_GOTO(compare_outputs(&devices[0], &devices[i], compare));
+  result = json_pack("{s:s, s:I, s:O, s:O}", "program", o->program, "inputs_seed", (json_int_t)o->seed, "devices", list,
+                     "compare", compare);
+  if (o->store) HSC_GOTO(keep(o, devices, result));
+  if (o->device_count == 1 && devices[0].status) {
+    status = devices[0].status;
+    devices[0].status = NULL;
+  }
+done:
+  remove_scratch(scratch, devices, o->device_count);
+  for (size_t i = 0; i < o->device_count; i++) {
+    json_t *const answers[] = {devices[i].facts, devices[i].first, devices[i].series, devices[i].describe};
+    for (size_t k = 0; k < HSC_COUNT_OF(answers); k++) json_decref(answers[k]);
+    hsc_status_free(devices[i].status);
+  }
+  hsc_free(devices);
+  json_decref(list);
+  json_decref(compare);
+  if (status)
+    json_decref(result);
+  else
+    *out_result = result;
+  return status;
+}

@@ -1,0 +1,30 @@
+// run.h - one program on one or more devices: compile, run, time, compare numbers. docs/commands/run.md says what is
+// measured.
+#pragma once
+
+#include <jansson.h>
+
+#include "lab/device_spec.h"
+#include "lab/store.h"
+
+typedef struct hsc_run_options {
+  const char *program;  // path, "-" is not possible: workers read it themselves
+  const char *const *transforms;
+  size_t transform_count;
+  const hsc_device_spec *devices;  // [device_count]
+  size_t device_count;
+  bool compare;            // outputs of every further device against those of the first
+  uint64_t seed;           // of the inputs
+  int64_t run_count;       // timed runs; 0 = as many as fit in 0.2 s, 3 to 100
+  bool use_cache;          // of compiled programs
+  const char *save_dir;    // outputs as files there; NULL = not kept
+  int64_t limit_ns;        // per device and job
+  const char *command;     // for the store
+  const char *executable;  // to start workers with; NULL = the running one
+  hsc_store *store;        // NULL = results are not kept
+} hsc_run_options;
+
+// The document of docs/schemas/run.json. What a device could not do is its "status" and "message" there, and, when
+// there is only one device, also the returned status (*out_result then is NULL). Errors: the program (one device), no
+// worker, no memory, the store.
+HSC_MUST_USE hsc_status *hsc_run_program(const hsc_run_options *options, json_t **out_result);
