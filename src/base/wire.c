@@ -91,6 +91,7 @@ bool hsc_wire_next(hsc_wire *wire, hsc_wire_field *out_field) {
   while (wire->p < wire->end && !wire->error) {
     const uint8_t *start = wire->p;
     out_field->value = 0;
+    out_field->bytes = (hsc_view){0};   // a field of another type than expected reads as empty
     if (read_tag(wire, out_field)) {
       if (out_field->type == HSC_WIRE_GROUP) {
         if (skip_group(wire, out_field->number)) continue;

@@ -28,12 +28,12 @@ typedef struct hsc_wire_field {
   uint32_t number;      // 1 to 2^29-1
   hsc_wire_type type;   // VARINT, FIXED64, BYTES or FIXED32; groups are skipped
   uint64_t value;       // VARINT, FIXED64, FIXED32
-  hsc_view bytes;       // BYTES; borrowed
+  hsc_view bytes;       // BYTES; borrowed; empty for the others
 } hsc_wire_field;
 
 static inline hsc_wire hsc_wire_of(hsc_view message) {
   const uint8_t *p = (const uint8_t *)message.data;
-  return (hsc_wire){.begin = p, .p = p, .end = p + message.size};
+  return (hsc_wire){.begin = p, .p = p, .end = p ? p + message.size : p};
 }
 
 // The long form of hsc_wire_varint. False when the varint is cut off or longer than 10 bytes.
