@@ -104,7 +104,7 @@ bool hsc_format_detect(hsc_view bytes, const char *path, hsc_format *out_format)
 static hsc_status *read_unpacked(hsc_format format, hsc_view bytes, const char *path, hsc_module **out_module) {
   switch (format) {
     case HSC_FORMAT_HLO_TEXT: return hsc_hlo_text_parse(bytes, path, out_module);
-    case HSC_FORMAT_HLO_PROTO:
+    case HSC_FORMAT_HLO_PROTO: return hsc_hlo_proto_read(bytes, path, out_module);
     case HSC_FORMAT_MLIR_TEXT:
     case HSC_FORMAT_MLIR_BYTECODE:
     case HSC_FORMAT_COUNT: break;
@@ -168,7 +168,7 @@ hsc_status *hsc_program_write(const hsc_module *module, hsc_format format, hsc_b
     case HSC_FORMAT_HLO_TEXT:
       hsc_module_print(module, NULL, out_bytes);
       return hsc_bytes_status(out_bytes);
-    case HSC_FORMAT_HLO_PROTO:
+    case HSC_FORMAT_HLO_PROTO: return hsc_hlo_proto_write(module, out_bytes);
     case HSC_FORMAT_MLIR_TEXT:
     case HSC_FORMAT_MLIR_BYTECODE:
     case HSC_FORMAT_COUNT: break;

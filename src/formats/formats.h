@@ -24,3 +24,14 @@ HSC_MUST_USE hsc_status *hsc_program_write(const hsc_module *module, hsc_format 
 
 // The readers themselves.
 HSC_MUST_USE hsc_status *hsc_hlo_text_parse(hsc_view text, const char *path, hsc_module **out_module);
+// The shapes of "{(f32[2]{0}, s32[])->f32[]}", as in hsc_module.layout_text. They live in the arena.
+HSC_MUST_USE hsc_status *hsc_hlo_text_parse_entry_layout(hsc_arena *arena, hsc_view text, int *out_count, hsc_shape **out_parameters, hsc_shape *out_result);
+// HloModuleProto, or a HloProto, HloModuleProtoWithConfig or HloSnapshot that holds one. Errors: DATA_LOSS for malformed bytes, INVALID_ARGUMENT,
+// UNIMPLEMENTED for element types and sparse arrays that are not built yet. Not verified.
+HSC_MUST_USE hsc_status *hsc_hlo_proto_read(hsc_view bytes, const char *path, hsc_module **out_module);
+// Appends a HloModuleProto (xla/service/hlo.proto). UNIMPLEMENTED for layouts and shardings that have no field; FAILED_PRECONDITION for constants
+// that were read without their values.
+HSC_MUST_USE hsc_status *hsc_hlo_proto_write(const hsc_module *module, hsc_bytes *out_bytes);
+// Appends a HloModuleProtoWithConfig (xla/xla.proto) whose configuration holds the entry layout and the numbers of replicas and partitions: what
+// PJRT_Executable_OptimizedProgram gives as "hlo_with_config".
+HSC_MUST_USE hsc_status *hsc_hlo_proto_write_with_config(const hsc_module *module, hsc_bytes *out_bytes);

@@ -9,8 +9,6 @@
 // in order), called computations within the module. Without ENTRY the last computation is the entry.
 #include "formats/hlo_text_internal.h"
 
-#include "formats/formats.h"
-
 // ---- names -----------------------------------------------------------------------------------------------------------------------
 
 static hsc__name_slot *find_slot(const hsc__hlo_parser *p, hsc_view name, uint64_t hash) {
@@ -190,20 +188,8 @@ static hsc_instr *new_instr(hsc__hlo_parser *p, hsc_op op) {
   instr->id = p->module->next_id++;
   instr->parent = p->computation;
   instr->name = "";
-  switch (op) {   // attributes whose default is not zero
-    case HSC_OP_CONVOLUTION: instr->attr.conv.feature_groups = instr->attr.conv.batch_groups = 1; break;
-    case HSC_OP_TOPK: instr->attr.topk.largest = true; break;
-    default: break;
-  }
+  hsc__instr_defaults(instr);
   return instr;
-}
-
-static void append_instr(hsc_computation *computation, hsc_instr *instr) {
-  instr->prev = computation->last;
-  if (computation->last) computation->last->next = instr;
-  else computation->first = instr;
-  computation->last = instr;
-  computation->instr_count++;
 }
 
 static bool infer_missing_shape(hsc__hlo_parser *p, hsc_instr *instr, const char *at) {
@@ -262,11 +248,11 @@ static bool wrap_async(hsc__hlo_parser *p, hsc_instr *start, hsc_op wrapped_op, 
     parameter->shape = start->operands[i]->shape;
     parameter->attr.index.value = i;
     if (!hsc__hlo_take_status(p, at, hsc_instr_set_name(parameter, "async_param"))) return false;
-    append_instr(wrapper, parameter);
+    hsc__computation_append(wrapper, parameter);
     wrapped->operands[i] = parameter;
   }
   bool ok = hsc__hlo_attributes(p, wrapped, start) && hsc__hlo_take_status(p, at, hsc_instr_set_name(wrapped, "async_op"));
-  append_instr(wrapper, wrapped);
+  hsc__computation_append(wrapper, wrapped);
   wrapper->root = wrapped;
   p->computation = outer;
   if (!ok) return false;
@@ -275,7 +261,7 @@ static bool wrap_async(hsc__hlo_parser *p, hsc_instr *start, hsc_op wrapped_op, 
   wrapped->backend_config = start->backend_config;
   start->called_count = 1;
   start->called = hsc_arena_copy(p->arena, &wrapper, sizeof wrapper);
-  return start->called ? hsc__hlo_finish_links(p, wrapper) : hsc__hlo_out_of_memory(p);
+  return start->called ? hsc__hlo_take_status(p, at, hsc__computation_link(wrapper)) : hsc__hlo_out_of_memory(p);
 }
 
 // [shape] op(operands), attributes. An instruction in the place of an operand has no name, and no attributes but the ones in its parentheses'
@@ -325,7 +311,7 @@ static bool parse_right_side(hsc__hlo_parser *p, hsc_view name, const char *at, 
   }
   if (!own_name) return hsc__hlo_out_of_memory(p);
   if (!hsc__hlo_take_status(p, op_at, hsc_instr_set_name(instr, own_name))) return false;
-  append_instr(p->computation, instr);
+  hsc__computation_append(p->computation, instr);
   return true;
 }
 
@@ -451,52 +437,13 @@ static bool order_instructions(hsc__hlo_parser *p, hsc_computation *computation)
     computation->first = computation->last = NULL;
     computation->instr_count = 0;
     for (size_t i = 0; i < done; i++) {
-      order[i]->next = NULL;
-      append_instr(computation, order[i]);
+      hsc__computation_append(computation, order[i]);
     }
   }
   hsc_free(stack);
   hsc_free(order);
   hsc_free(next);
   return ok;
-}
-
-// Users and parameters, once all operands are known.
-bool hsc__hlo_finish_links(hsc__hlo_parser *p, hsc_computation *computation) {
-  hsc_status *status = hsc_arena_status(p->arena);
-  if (status) return hsc__hlo_take_status(p, NULL, status);
-  size_t uses = 0;
-  int64_t parameters = 0;
-  HSC_FOR_EACH_INSTR_IN(computation, it) {
-    uses += (size_t)it->operand_count;
-    parameters += it->op == HSC_OP_PARAMETER;
-    for (int i = 0; i < it->operand_count; i++) it->operands[i]->user_capacity++;
-  }
-  hsc_instr **users = HSC_NEW_ARRAY(p->arena, hsc_instr *, uses);
-  computation->parameter_count = (int32_t)parameters;
-  computation->parameters = HSC_NEW_ARRAY(p->arena, hsc_instr *, parameters);
-  if ((uses && !users) || (parameters && !computation->parameters)) return hsc__hlo_out_of_memory(p);
-  HSC_FOR_EACH_INSTR_IN(computation, it) {
-    it->users = users;
-    users += it->user_capacity;
-  }
-  HSC_FOR_EACH_INSTR_IN(computation, it) {
-    for (int i = 0; i < it->operand_count; i++) {
-      hsc_instr *operand = it->operands[i];
-      operand->users[operand->user_count++] = it;
-    }
-    hsc__instr_normalize(p->arena, it);
-    if (it->op != HSC_OP_PARAMETER) continue;
-    int64_t number = it->attr.index.value;
-    if (number >= parameters)
-      return hsc__hlo_error(p, p->p, "'%s' has %lld parameters, so they are numbered from 0 to %lld; '%s' is parameter %lld", computation->name,
-                            (long long)parameters, (long long)parameters - 1, it->name, (long long)number);
-    if (computation->parameters[number])
-      return hsc__hlo_error(p, p->p, "'%s' has parameter %lld twice: '%s' and '%s'", computation->name, (long long)number,
-                            computation->parameters[number]->name, it->name);
-    computation->parameters[number] = it;
-  }
-  return true;
 }
 
 // "{ instructions }" into `computation`.
@@ -514,7 +461,7 @@ static bool parse_body(hsc__hlo_parser *p, hsc_computation *computation) {
   } while (ok && !hsc__hlo_accept(p, '}'));
   if (ok && !computation->root) computation->root = computation->last;
   ok = ok && resolve_operands(p, fixup_start);
-  ok = ok && (!p->order_broken || order_instructions(p, computation)) && hsc__hlo_finish_links(p, computation);
+  ok = ok && (!p->order_broken || order_instructions(p, computation)) && hsc__hlo_take_status(p, p->p, hsc__computation_link(computation));
   p->computation = outer_computation;
   p->scope = outer_scope;
   p->order_broken = outer_broken;
@@ -581,53 +528,6 @@ static bool resolve_called(hsc__hlo_parser *p) {
   return true;
 }
 
-// Callees before callers, else in the order of the text. Nothing is dropped. Recursion is an error.
-static bool order_computations(hsc__hlo_parser *p) {
-  hsc_module *module = p->module;
-  size_t count = (size_t)module->computation_count, done = 0;
-  typedef struct level {
-    hsc_computation *computation;
-    hsc_instr *instr;
-    int called;
-  } level;
-  level *stack = hsc_alloc((count + 1) * sizeof *stack);
-  hsc_computation **order = hsc_alloc((count + 1) * sizeof *order);
-  bool ok = stack && order;
-  if (!ok) hsc__hlo_out_of_memory(p);
-  for (size_t i = 0; i < count; i++) module->computations[i]->index = 0;
-  for (size_t i = 0; ok && i < count; i++) {
-    if (module->computations[i]->index) continue;
-    size_t depth = 0;
-    stack[0] = (level){module->computations[i], module->computations[i]->first, 0};
-    stack[0].computation->index = 1;
-    for (;;) {
-      level *top = &stack[depth];
-      while (top->instr && top->called >= top->instr->called_count) {
-        top->instr = top->instr->next;
-        top->called = 0;
-      }
-      if (!top->instr) {
-        top->computation->index = 2;
-        order[done++] = top->computation;
-        if (depth-- == 0) break;
-        continue;
-      }
-      hsc_computation *to = top->instr->called[top->called++];
-      if (!to || to->index == 2) continue;
-      if (to->index == 1) {
-        ok = hsc__hlo_error(p, p->end, "the computation '%s' calls itself, by way of '%s' in '%s'", to->name, top->instr->name, top->computation->name);
-        break;
-      }
-      to->index = 1;
-      stack[++depth] = (level){to, to->first, 0};
-    }
-  }
-  if (ok) memcpy(module->computations, order, count * sizeof *order);
-  hsc_free(stack);
-  hsc_free(order);
-  return ok;
-}
-
 static bool parse_text(hsc__hlo_parser *p) {
   if (!hsc__hlo_header(p)) return false;
   do {
@@ -636,47 +536,58 @@ static bool parse_text(hsc__hlo_parser *p) {
   } while (p->p < p->end);
   hsc_computation *last = hsc_map_at(p->computations, hsc_map_count(p->computations) - 1, NULL);
   p->module->entry = p->entry ? p->entry : last;
-  if (!resolve_called(p) || !order_computations(p)) return false;
+  if (!resolve_called(p) || !hsc__hlo_take_status(p, p->end, hsc__module_order(p->module))) return false;
   return hsc__hlo_take_status(p, NULL, hsc_arena_status(p->arena));
 }
 
-hsc_status *hsc_hlo_text_parse(hsc_view text, const char *path, hsc_module **out_module) {
+hsc_status *hsc__hlo_parser_init(hsc__hlo_parser **out_parser, hsc_arena *arena, hsc_view text) {
   if (text.size > INT32_MAX) return HSC_ERR(INVALID_ARGUMENT, "the text has %zu bytes; HLO text is read up to 2 GiB", text.size);
-  hsc_status *status = NULL;
   char *copy = hsc_alloc(text.size + 1);
   hsc__hlo_parser *p = hsc_alloc(sizeof *p);
   if (!copy || !p) {
-    status = hsc_status_out_of_memory();
-    goto done;
+    hsc_free(copy);
+    hsc_free(p);
+    return hsc_status_out_of_memory();
   }
-  memcpy(copy, text.data, text.size);
+  if (text.size) memcpy(copy, text.data, text.size);
   p->begin = p->p = p->line_start = copy;
   p->end = copy + text.size;
-  p->path = path;
   p->line = 1;
   p->scope = p->next_scope = 1;
-  HSC_GOTO(hsc_map_create(&p->computations));
-  HSC_GOTO(hsc_module_create("", &p->module));
-  p->arena = p->module->arena;
-  if (path) p->module->source_path = hsc_arena_strdup(p->arena, path);
-  if (!parse_text(p)) {
-    status = p->status ? p->status : HSC_ERR(INTERNAL, "the HLO text parser stopped without an error");
-    goto done;
-  }
-  *out_module = p->module;
-  p->module = NULL;
+  p->arena = arena;
+  *out_parser = p;
+  return NULL;
+}
 
-done:
-  if (p) {
-    if (p->module) hsc_module_destroy(p->module);
-    hsc_map_destroy(p->computations);
-    hsc_bytes_deinit(&p->text);
-    hsc_free(p->names);
-    hsc_free(p->operand_fixups.items);
-    hsc_free(p->called_fixups.items);
-    hsc_free(p->scratch_instrs);
-  }
+hsc_status *hsc__hlo_parser_deinit(hsc__hlo_parser *p) {
+  hsc_status *status = p->status;
+  hsc_map_destroy(p->computations);
+  hsc_bytes_deinit(&p->text);
+  hsc_free(p->names);
+  hsc_free(p->operand_fixups.items);
+  hsc_free(p->called_fixups.items);
+  hsc_free(p->scratch_instrs);
+  hsc_free((char *)p->begin);
   hsc_free(p);
-  hsc_free(copy);
+  return status;
+}
+
+hsc_status *hsc_hlo_text_parse(hsc_view text, const char *path, hsc_module **out_module) {
+  hsc_module *module;
+  hsc__hlo_parser *p;
+  HSC_TRY(hsc_module_create("", &module));
+  hsc_status *status = hsc__hlo_parser_init(&p, module->arena, text);
+  if (status) {
+    hsc_module_destroy(module);
+    return status;
+  }
+  p->module = module;
+  p->path = path;
+  p->status = hsc_map_create(&p->computations);
+  if (path) module->source_path = hsc_arena_strdup(module->arena, path);
+  if (!p->status && !parse_text(p) && !p->status) p->status = HSC_ERR(INTERNAL, "the HLO text parser stopped without an error");
+  status = hsc__hlo_parser_deinit(p);
+  if (status) hsc_module_destroy(module);
+  else *out_module = module;
   return status;
 }

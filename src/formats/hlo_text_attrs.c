@@ -13,18 +13,6 @@ typedef enum hsc__value_kind {
   VALUE_TRANSPOSE, VALUE_RNG_DISTRIBUTION, VALUE_RNG_ALGORITHM, VALUE_FUSION_KIND, VALUE_API_VERSION, VALUE_SHAPES, VALUE_LITERAL,
 } hsc__value_kind;
 
-// The attr column of ops.def.
-typedef enum member {
-  MEMBER_ANY, MEMBER_none, MEMBER_dims, MEMBER_index, MEMBER_literal, MEMBER_compare, MEMBER_slice, MEMBER_slice_sizes, MEMBER_pad, MEMBER_window,
-  MEMBER_conv, MEMBER_dot, MEMBER_gather, MEMBER_scatter, MEMBER_fft, MEMBER_batch_norm, MEMBER_cholesky, MEMBER_triangular, MEMBER_rng,
-  MEMBER_precision, MEMBER_fusion, MEMBER_topk, MEMBER_custom, MEMBER_collective,
-} member;
-static const uint8_t member_of[HSC_OP_COUNT] = {
-#define OP(id, text, arity, traits, attr, rule, doc) [HSC_OP_##id] = MEMBER_##attr,
-#include "hlo/ops.def"
-#undef OP
-};
-
 enum { OP_ALL = HSC_OP_COUNT, CALLED_LIST = -1 };
 #define OP_ID(op) OP_ID_##op
 enum {
@@ -44,9 +32,9 @@ typedef struct row {
 } row;
 enum { OPTIONAL = 0, REQUIRED = 1 };
 static const row rows[] = {
-#define ATTR(m, o, t, need, k, p) {.text = t, .length = sizeof(t) - 1, .member = MEMBER_##m, .op = OP_ID(o), .required = need, .kind = VALUE_##k, .place = offsetof(hsc_attr, p)},
-#define CALLED(m, o, t, need, i) {.text = t, .length = sizeof(t) - 1, .member = MEMBER_##m, .op = OP_ID(o), .required = need, .kind = VALUE_CALLED, .place = i},
-#define KEEP(m, o, t, need) {.text = t, .length = sizeof(t) - 1, .member = MEMBER_##m, .op = OP_ID(o), .required = need, .kind = VALUE_KEEP},
+#define ATTR(m, o, t, need, k, p) {.text = t, .length = sizeof(t) - 1, .member = HSC__MEMBER_##m, .op = OP_ID(o), .required = need, .kind = VALUE_##k, .place = offsetof(hsc_attr, p)},
+#define CALLED(m, o, t, need, i) {.text = t, .length = sizeof(t) - 1, .member = HSC__MEMBER_##m, .op = OP_ID(o), .required = need, .kind = VALUE_CALLED, .place = i},
+#define KEEP(m, o, t, need) {.text = t, .length = sizeof(t) - 1, .member = HSC__MEMBER_##m, .op = OP_ID(o), .required = need, .kind = VALUE_KEEP},
 #include "formats/hlo_attrs.def"
 #undef ATTR
 #undef CALLED
@@ -58,7 +46,7 @@ static const hsc__attr_list *list_of(hsc__hlo_parser *p, hsc_op op) {
   hsc__attr_list *list = &p->attr_lists[op];
   if (list->count > 0) return list;
   for (size_t i = 0; i < HSC_COUNT_OF(rows); i++)
-    if ((rows[i].member == MEMBER_ANY || rows[i].member == member_of[op]) && (rows[i].op == OP_ALL || rows[i].op == (int)op) && list->count < sizeof list->rows)
+    if ((rows[i].member == HSC__MEMBER_ANY || rows[i].member == hsc__op_member(op)) && (rows[i].op == OP_ALL || rows[i].op == (int)op) && list->count < sizeof list->rows)
       list->rows[list->count++] = (uint8_t)i;
   return list;
 }
@@ -173,7 +161,7 @@ static bool parse_window_list(hsc__hlo_parser *p, hsc_window_dim *dims, int *ran
   return true;
 }
 
-static bool parse_window(hsc__hlo_parser *p, hsc_window *out_window) {
+bool hsc__hlo_window(hsc__hlo_parser *p, hsc_window *out_window) {
   static const struct {
     const char *text;
     size_t field, pair_field;
@@ -231,7 +219,7 @@ static bool parse_label_part(hsc__hlo_parser *p, const char *letters, int64_t *o
   return true;
 }
 
-static bool parse_dim_labels(hsc__hlo_parser *p, hsc_conv_dims *dims) {
+bool hsc__hlo_dim_labels(hsc__hlo_parser *p, hsc_conv_dims *dims) {
   int64_t spatial[3][10];
   int counts[3];
   hsc__hlo_skip_space(p);
@@ -481,8 +469,8 @@ static bool parse_typed(hsc__hlo_parser *p, hsc_instr *instr, const row *it) {
       return true;
     case VALUE_SLICE: return parse_slice(p, &instr->attr);
     case VALUE_PADDING: return parse_padding(p, &instr->attr);
-    case VALUE_WINDOW: return parse_window(p, place);
-    case VALUE_DIM_LABELS: return parse_dim_labels(p, place);
+    case VALUE_WINDOW: return hsc__hlo_window(p, place);
+    case VALUE_DIM_LABELS: return hsc__hlo_dim_labels(p, place);
     case VALUE_PRECISION: return parse_precision(p, place);
     case VALUE_ALGORITHM:
       if (!parse_enum(p, "dot algorithm", algorithm_text, &number)) return false;
@@ -571,7 +559,13 @@ static bool parse_one(hsc__hlo_parser *p, hsc_instr *instr, hsc_instr *outer, co
     if (it->kind != VALUE_CALLED) return parse_typed(p, instr, it);
     return it->place == CALLED_LIST ? parse_called_list(p, instr, called) : parse_called(p, instr, called, it->place);
   }
-  if (outer && (hsc_view_equals_text(name, "async_execution_thread") || hsc_view_equals_text(name, "output_to_operand_aliasing"))) return keep_raw(p, outer, name);
+  if (outer && hsc_view_equals_text(name, "output_to_operand_aliasing")) return keep_raw(p, outer, name);
+  if (outer && hsc_view_equals_text(name, "async_execution_thread")) {   // it is the thread of the wrapped computation as well
+    const char *value = p->p;
+    if (!hsc__hlo_string(p, &instr->parent->execution_thread)) return false;
+    p->p = value;
+    return keep_raw(p, outer, name);
+  }
   return check_misspelling(p, instr, list, *seen, name) && keep_raw(p, instr, name);
 }
 

@@ -56,22 +56,47 @@ static bool parse_aliases(hsc__hlo_parser *p, bool donors, const hsc_alias **out
   return ok;
 }
 
+// "{(shapes)->shape}". The shapes are thrown away when `out_parameters` is NULL.
+static bool parse_layout_shapes(hsc__hlo_parser *p, int *out_count, hsc_shape **out_parameters, hsc_shape *out_result) {
+  hsc_bytes shapes = {0};
+  hsc_shape shape;
+  bool ok = hsc__hlo_expect(p, '{', "before the entry layout") && hsc__hlo_expect(p, '(', "before the shapes of the parameters");
+  if (ok && !hsc__hlo_accept(p, ')')) {
+    do {
+      ok = hsc__hlo_shape(p, &shape);
+      if (ok && out_parameters) hsc_bytes_append(&shapes, &shape, sizeof shape);
+    } while (ok && hsc__hlo_accept(p, ','));
+    ok = ok && hsc__hlo_expect(p, ')', "or ',' in the shapes of the parameters");
+  }
+  if (ok) {
+    hsc__hlo_skip_space(p);
+    ok = (p->p[0] == '-' && p->p[1] == '>') || hsc__hlo_expected(p, "'->' and the shape of the result");
+  }
+  if (ok) p->p += 2;
+  ok = ok && hsc__hlo_shape(p, out_result) && hsc__hlo_expect(p, '}', "after the entry layout");
+  if (ok && shapes.failed) ok = hsc__hlo_out_of_memory(p);
+  if (ok && out_parameters) {
+    *out_count = (int)(shapes.size / sizeof shape);
+    *out_parameters = hsc_arena_copy(p->arena, shapes.data, shapes.size);
+  }
+  hsc_bytes_deinit(&shapes);
+  return ok;
+}
+
+hsc_status *hsc_hlo_text_parse_entry_layout(hsc_arena *arena, hsc_view text, int *out_count, hsc_shape **out_parameters, hsc_shape *out_result) {
+  hsc__hlo_parser *p;
+  HSC_TRY(hsc__hlo_parser_init(&p, arena, text));
+  parse_layout_shapes(p, out_count, out_parameters, out_result);
+  hsc_status *status = hsc__hlo_parser_deinit(p);
+  return status ? status : hsc_arena_status(arena);
+}
+
 // Kept as text; read once to find mistakes where they stand.
 static bool parse_entry_layout(hsc__hlo_parser *p) {
-  hsc_shape shape;
+  hsc_shape result;
   hsc__hlo_skip_space(p);
   const char *start = p->p;
-  if (!hsc__hlo_expect(p, '{', "before the entry layout") || !hsc__hlo_expect(p, '(', "before the shapes of the parameters")) return false;
-  if (!hsc__hlo_accept(p, ')')) {
-    do {
-      if (!hsc__hlo_shape(p, &shape)) return false;
-    } while (hsc__hlo_accept(p, ','));
-    if (!hsc__hlo_expect(p, ')', "or ',' in the shapes of the parameters")) return false;
-  }
-  hsc__hlo_skip_space(p);
-  if (p->p[0] != '-' || p->p[1] != '>') return hsc__hlo_expected(p, "'->' and the shape of the result");
-  p->p += 2;
-  if (!hsc__hlo_shape(p, &shape) || !hsc__hlo_expect(p, '}', "after the entry layout")) return false;
+  if (!parse_layout_shapes(p, NULL, NULL, &result)) return false;
   p->module->layout_text = hsc_arena_strndup(p->arena, start, (size_t)(p->p - start));
   return p->module->layout_text ? true : hsc__hlo_out_of_memory(p);
 }

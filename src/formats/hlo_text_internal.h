@@ -4,7 +4,7 @@
 // Names are looked up per computation; called computations and operands that are defined later are fixed up at the end.
 #pragma once
 
-#include "hlo/hlo.h"
+#include "formats/formats_internal.h"
 
 enum { HSC__TEXT_MAX_DEPTH = 64 };   // nested tuples, braces, inline computations, instructions as operands
 
@@ -121,15 +121,14 @@ bool hsc__hlo_attributes(hsc__hlo_parser *p, hsc_instr *instr, hsc_instr *outer)
 bool hsc__hlo_fixup_add(hsc__hlo_parser *p, hsc__fixups *fixups, hsc__fixup fixup);
 hsc_instr *hsc__hlo_find(const hsc__hlo_parser *p, hsc_view name);
 bool hsc__hlo_take_status(hsc__hlo_parser *p, const char *at, hsc_status *status);   // keeps `status` as the error, pointed at `at`
-bool hsc__hlo_finish_links(hsc__hlo_parser *p, hsc_computation *computation);
+// A parser of a text that is no module, whose results go to `arena`. deinit gives the error, if any.
+hsc_status *hsc__hlo_parser_init(hsc__hlo_parser **out_parser, hsc_arena *arena, hsc_view text);
+hsc_status *hsc__hlo_parser_deinit(hsc__hlo_parser *p);
 bool hsc__hlo_inline_computation(hsc__hlo_parser *p, const hsc_instr *caller, hsc_computation **out_computation);
+
+// Parts of a text alone, for other readers and writers. The errors point into `text`.
+bool hsc__hlo_window(hsc__hlo_parser *p, hsc_window *out_window);
+bool hsc__hlo_dim_labels(hsc__hlo_parser *p, hsc_conv_dims *out_dims);
 
 // ---- hlo_text_header.c ----
 bool hsc__hlo_header(hsc__hlo_parser *p);   // everything before the first computation
-
-// ---- hlo_normalize.c: the one form of attributes that can be said in two ways; used by all readers ----
-void hsc__instr_normalize(hsc_arena *arena, hsc_instr *instr);
-
-// ---- number_parse.c ----
-// A decimal or hexadecimal number at `text` (NUL-terminated somewhere): correctly rounded. Returns the end, or NULL when there is no number.
-const char *hsc__parse_double(const char *text, double *out_value);

@@ -2,7 +2,7 @@
 //
 // Up to 19 digits are gathered in an integer. When they fit in 53 bits and the power of ten is at most 22, one multiplication or division of
 // two exact doubles rounds once and is right (Clinger 1990, "How to read floating point numbers accurately"). Everything else goes to strtod.
-#include "formats/hlo_text_internal.h"
+#include "formats/formats_internal.h"
 
 #include <locale.h>
 #include <stdlib.h>

@@ -234,7 +234,7 @@ static void mistakes_are_told_where_they_stand(void **state) {
       {"ENTRY e { x = s8[] constant(300) }", 1, 29, "300 does not fit in s8"},
       {"ENTRY e { x = f32[99999999999] constant({1}) }", 1, 41, "the literal's shape has 99999999999 elements, more than the text can hold"},
       {"ENTRY e { x = f32[99999999999,99999999999] parameter(0) }", 1, 15, "the shape is larger than 2^63 bytes"},
-      {"ENTRY e { x = f32[2] parameter(1) }", 1, 36, "'e' has 1 parameters, so they are numbered from 0 to 0; 'x' is parameter 1"},
+      {"ENTRY e { x = f32[2] parameter(1) }", 1, 36, "'e' has 1 parameter, so numbers go from 0 to 0; 'x' is parameter 1"},
       {"ENTRY e {\n  x = f32[] add(y, y)\n  y = f32[] add(x, x)\n}", 2, 3, "'x' depends on itself"},
       {"a { ROOT x = f32[] call(), to_apply=b }\nENTRY b { ROOT x = f32[] call(), to_apply=a }\n", 3, 1,
        "the computation 'a' calls itself, by way of 'x.1' in 'b'"},
