@@ -9,9 +9,11 @@
 typedef struct convert_args {
   const char *program, *output, *to, *vmap_parameters;
   int64_t repeat, vmap, scan;
+  int randomness;
   hsc_list constants;
 } convert_args;
 
+static const char *const randomness_names[] = {"error", "same", "different", NULL};
 static const hsc_option options[] = {
     HSC_POSITIONAL(convert_args, program, "PROGRAM", HSC_REQUIRED,
                    "HLO text, plain or compressed; - reads standard input"),
@@ -24,6 +26,8 @@ static const hsc_option options[] = {
                    "apply the program to N inputs at once, along a new first dimension"),
     HSC_OPTION_STRING(convert_args, vmap_parameters, "vmap-parameters", "I,J", NULL,
                       "which parameters get the new dimension; without, the one that has the shape of the result"),
+    HSC_OPTION_CHOICE(convert_args, randomness, "randomness", randomness_names, 0,
+                      "what a random operation gives under --vmap: an error, the same numbers for every input, or different ones"),
     HSC_OPTION_INT(convert_args, scan, "scan", "N", 0,
                    "apply the program N times in a loop that stacks what it carries"),
     HSC_OPTION_LIST(convert_args, constants, "constant", "I=V", NULL,
@@ -47,18 +51,18 @@ static hsc_status *choose_format(const convert_args *args, hsc_cli *cli, hsc_for
 }
 
 static hsc_status *transform(const convert_args *args, hsc_cli *cli, hsc_module **module) {
+  const char *vmap_more = hsc_arena_printf(cli->arena, "%s%s:%s", args->vmap_parameters ? ":" : "", args->vmap_parameters ? args->vmap_parameters : "",
+                                           randomness_names[args->randomness]);
   const struct {
     const char *word;
     int64_t count;
     const char *more;
-  } wanted[] = {
-      {"repeat", args->repeat, NULL}, {"vmap", args->vmap, args->vmap_parameters}, {"scan", args->scan, NULL}};
+  } wanted[] = {{"repeat", args->repeat, ""}, {"vmap", args->vmap, vmap_more}, {"scan", args->scan, ""}};
   for (size_t i = 0; i < args->constants.count; i++)
     HSC_TRY(hsc_program_transform(hsc_arena_printf(cli->arena, "constant:%s", args->constants.items[i]), module));
   for (size_t i = 0; i < HSC_COUNT_OF(wanted); i++) {
     if (wanted[i].count == 0) continue;
-    const char *text = hsc_arena_printf(cli->arena, "%s:%lld%s%s", wanted[i].word, (long long)wanted[i].count,
-                                        wanted[i].more ? ":" : "", wanted[i].more ? wanted[i].more : "");
+    const char *text = hsc_arena_printf(cli->arena, "%s:%lld%s", wanted[i].word, (long long)wanted[i].count, wanted[i].more);
     HSC_TRY(hsc_arena_status(cli->arena));
     HSC_TRY(hsc_program_transform(text, module));
   }

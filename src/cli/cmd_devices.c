@@ -28,8 +28,8 @@ static const char *stablehlo_version(const device_state *device, hsc_arena *aren
   if (json_is_string(list)) return json_string_value(list);
   const char *text = NULL;
   size_t i;
-  json_array_foreach(list, i, part) text =
-      hsc_arena_printf(arena, "%s%s%lld", text ? text : "", text ? "." : "", (long long)json_integer_value(part));
+  json_array_foreach (list, i, part)
+    text = hsc_arena_printf(arena, "%s%s%lld", text ? text : "", text ? "." : "", (long long)json_integer_value(part));
   return text;
 }
 

@@ -47,8 +47,7 @@ static const char *time_text(int64_t wall_ns, char out[32]) {
   return out;
 }
 
-// ---- list
-// ---------------------------------------------------------------------------------------------------------------------------
+// ---- list -----------------------------------------------------------------------------------------------------------
 
 static hsc_status *list(const results_args *args, hsc_cli *cli, hsc_store *store) {
   hsc_experiment_list found = {0};
@@ -84,8 +83,7 @@ static hsc_status *list(const results_args *args, hsc_cli *cli, hsc_store *store
   return status;
 }
 
-// ---- show
-// ---------------------------------------------------------------------------------------------------------------------------
+// ---- show -----------------------------------------------------------------------------------------------------------
 
 static hsc_status *print_json(hsc_cli *cli, const json_t *tree) {
   hsc_bytes text = {0};
@@ -122,10 +120,10 @@ static hsc_status *show_samples(hsc_cli *cli, hsc_store *store, const hsc_experi
     static const char *const columns[] = {"task", "status", "series", "position", "value"};
     for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i], "");
     size_t t, i;
-    json_array_foreach(tasks, t, task) {
+    json_array_foreach (tasks, t, task) {
       const char *name;
-      json_object_foreach(hsc_json_path(task, "answer", "series", NULL), name, values) {
-        json_array_foreach(values, i, value) {
+      json_object_foreach (hsc_json_path(task, "answer", "series", NULL), name, values) {
+        json_array_foreach (values, i, value) {
           hsc_table_row(table);
           hsc_table_text(table, json_string_value(json_object_get(task, "key")));
           hsc_table_text(table, json_string_value(json_object_get(task, "status")));
@@ -151,7 +149,7 @@ static hsc_status *show_tasks(hsc_cli *cli, hsc_store *store, const hsc_experime
     hsc_table_column(table, "status", "");
     hsc_table_column(table, "message", "");
     size_t i;
-    json_array_foreach(tasks, i, task) {
+    json_array_foreach (tasks, i, task) {
       hsc_table_row(table);
       hsc_table_text(table, json_string_value(json_object_get(task, "key")));
       hsc_table_text(table, json_string_value(json_object_get(task, "status")));
@@ -193,8 +191,7 @@ static hsc_status *show(const results_args *args, hsc_cli *cli, hsc_store *store
   return status;
 }
 
-// ---- compare
-// ------------------------------------------------------------------------------------------------------------------------
+// ---- compare --------------------------------------------------------------------------------------------------------
 
 // "vmap_small/trial/3" -> "vmap_small"; other keys stay whole.
 static const char *group_of(hsc_arena *arena, const char *key) {
@@ -220,7 +217,7 @@ static hsc_status *read_groups(hsc_store *store, int64_t id, hsc_arena *arena, s
   HSC_TRY(hsc_store_tasks(store, id, &tasks));
   out->items = HSC_NEW_ARRAY(arena, series_group, json_array_size(tasks) + 1);
   hsc_status *status = hsc_arena_status(arena);
-  json_array_foreach(tasks, t, task) {
+  json_array_foreach (tasks, t, task) {
     size_t n, g = 0;
     double *runs = hsc_json_doubles(hsc_json_path(task, "answer", "series", "run_ns", NULL), &n);
     const char *name = group_of(arena, json_string_value(json_object_get(task, "key")));

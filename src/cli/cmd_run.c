@@ -43,11 +43,11 @@ static void add_number(hsc_table *table, const char *name, const char *unit, jso
   bool any = always;
   json_t *device;
   size_t i;
-  json_array_foreach(devices, i, device) any |= json_is_number(hsc_json_path(device, a, b, NULL));
+  json_array_foreach (devices, i, device) any |= json_is_number(hsc_json_path(device, a, b, NULL));
   if (!any) return;
   hsc_table_row(table);
   hsc_table_text(table, name);
-  json_array_foreach(devices, i, device) {
+  json_array_foreach (devices, i, device) {
     char text[32];
     double value = at(device, a, b);
     if (value != value) {
@@ -64,7 +64,7 @@ static void add_text(hsc_table *table, const char *name, json_t *devices, const 
   size_t i;
   hsc_table_row(table);
   hsc_table_text(table, name);
-  json_array_foreach(devices, i, device) hsc_table_text(table, json_string_value(json_object_get(device, key)));
+  json_array_foreach (devices, i, device) hsc_table_text(table, json_string_value(json_object_get(device, key)));
 }
 
 // One column a device.
@@ -92,8 +92,8 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
   hsc_table *table = NULL;
   HSC_TRY(hsc_table_create("run", &table));
   hsc_table_column(table, "", "");
-  json_array_foreach(devices, i, device)
-      hsc_table_column(table, json_string_value(json_object_get(device, "device")), "");
+  json_array_foreach (devices, i, device)
+    hsc_table_column(table, json_string_value(json_object_get(device, "device")), "");
   add_text(table, "status", devices, "status");
   add_text(table, "compiled program was", devices, "compile");
   for (size_t k = 0; k < HSC_COUNT_OF(phases); k++)
@@ -105,7 +105,7 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
     add_number(table, counts[k][0], counts[k][2], devices, counts[k][1], NULL, false);
   json_t *output;
   size_t o;
-  json_array_foreach(json_object_get(json_array_get(devices, 0), "outputs"), o, output) {
+  json_array_foreach (json_object_get(json_array_get(devices, 0), "outputs"), o, output) {
     if (o == 8) {
       hsc_table_note(table, "%zu more outputs are in --format=json",
                      json_array_size(json_object_get(json_array_get(devices, 0), "outputs")) - o);
@@ -113,11 +113,12 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
     }
     hsc_table_row(table);
     hsc_table_printf(table, "output %zu %s", o, json_string_value(json_object_get(output, "shape")));
-    json_array_foreach(devices, i, device) hsc_table_printf(
-        table, "%.16s",
-        json_string_length(json_object_get(json_array_get(json_object_get(device, "outputs"), o), "digest"))
-            ? json_string_value(json_object_get(json_array_get(json_object_get(device, "outputs"), o), "digest"))
-            : "-");
+    json_array_foreach (devices, i, device)
+      hsc_table_printf(
+          table, "%.16s",
+          json_string_length(json_object_get(json_array_get(json_object_get(device, "outputs"), o), "digest"))
+              ? json_string_value(json_object_get(json_array_get(json_object_get(device, "outputs"), o), "digest"))
+              : "-");
   }
   hsc_table_note(table, "low and high: 95 %% bootstrap interval of the median; outputs: digests");
   return hsc_cli_table(cli, table);
@@ -133,7 +134,7 @@ static hsc_status *print_comparison(hsc_cli *cli, json_t *rows) {
   static const char *const columns[] = {"device",  "against", "output",     "shape",  "max abs",
                                         "max rel", "max ulp", "NaN in one", "verdict"};
   for (size_t k = 0; k < HSC_COUNT_OF(columns); k++) hsc_table_column(table, columns[k], "");
-  json_array_foreach(rows, i, row) {
+  json_array_foreach (rows, i, row) {
     hsc_table_row(table);
     hsc_table_text(table, json_string_value(json_object_get(row, "device")));
     hsc_table_text(table, json_string_value(json_object_get(row, "against")));
@@ -154,10 +155,10 @@ static bool any_bad(json_t *result) {
   json_t *row;
   size_t i;
   bool bad = false;
-  json_array_foreach(json_object_get(result, "devices"), i, row) bad |=
-      strcmp(json_string_value(json_object_get(row, "status")), "ok") != 0;
-  json_array_foreach(json_object_get(result, "compare"), i, row) bad |=
-      !strcmp(json_string_value(json_object_get(row, "verdict")), "different");
+  json_array_foreach (json_object_get(result, "devices"), i, row)
+    bad |= strcmp(json_string_value(json_object_get(row, "status")), "ok") != 0;
+  json_array_foreach (json_object_get(result, "compare"), i, row)
+    bad |= !strcmp(json_string_value(json_object_get(row, "verdict")), "different");
   return bad;
 }
 
@@ -176,7 +177,7 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
   HSC_TRY(print_comparison(cli, json_object_get(result, "compare")));
   json_t *device;
   size_t i;
-  json_array_foreach(json_object_get(result, "devices"), i, device) {
+  json_array_foreach (json_object_get(result, "devices"), i, device) {
     const char *message = json_string_value(json_object_get(device, "message"));
     if (message) hsc_cli_say(cli, "%s", message);
   }

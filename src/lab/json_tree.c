@@ -13,7 +13,7 @@ void hsc_json_tree(hsc_json *json, const json_t *value) {
       const char *key;
       json_t *member;
       hsc_json_begin_object(json);
-      json_object_foreach((json_t *)(uintptr_t)value, key, member) {
+      json_object_foreach ((json_t *)(uintptr_t)value, key, member) {
         hsc_json_key(json, key);
         hsc_json_tree(json, member);
       }
@@ -24,7 +24,7 @@ void hsc_json_tree(hsc_json *json, const json_t *value) {
       size_t i;
       json_t *item;
       hsc_json_begin_array(json);
-      json_array_foreach(value, i, item) hsc_json_tree(json, item);
+      json_array_foreach (value, i, item) hsc_json_tree(json, item);
       hsc_json_end_array(json);
       break;
     }

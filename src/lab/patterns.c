@@ -36,7 +36,7 @@ static json_t *device_json(const patterns_run *run) {
   size_t n = json_array_size(run->starts), i;
   double *values = hsc_alloc((n + 1) * sizeof(double));
   for (size_t p = 0; values && p < HSC_COUNT_OF(phases); p++) {
-    json_array_foreach(run->starts, i, start) values[i] = hsc_json_number(json_object_get(start, phases[p][1]));
+    json_array_foreach (run->starts, i, start) values[i] = hsc_json_number(json_object_get(start, phases[p][1]));
     json_object_set_new(starts, phases[p][0], hsc__summary_json(values, n, run->options->seed));
   }
   hsc_free(values);
@@ -122,7 +122,7 @@ static void release(patterns_run *run) {
   hsc_lab_worker_destroy(run->worker);
   for (size_t i = 0; i < run->config_count; i++) {
     pattern_config *c = &run->configs[i];
-    json_t *const answers[] = {c->manifest, c->describe, c->warmup, c->model, c->holdout, c->cold_holdout};
+    json_t *const answers[] = {c->manifest, c->feed,     c->describe, c->warmup, c->model, c->holdout, c->cold_holdout};
     for (size_t k = 0; k < HSC_COUNT_OF(answers); k++) json_decref(answers[k]);
     for (int64_t t = 0; t < run->options->measurement_trials; t++) {
       json_decref(c->trials[t]);

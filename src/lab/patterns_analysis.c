@@ -20,8 +20,7 @@ static json_t *seconds_array(const double *ns, size_t n) {
 
 static double median_seconds(json_t *summary) { return hsc_json_number(json_object_get(summary, "median")); }
 
-// ---- patterns
-// -----------------------------------------------------------------------------------------------------------------------
+// ---- patterns -------------------------------------------------------------------------------------------------------
 
 static json_t *record_phases(json_t *record) {
   static const char *const names[][2] = {{"compile", "compile_ns"},
@@ -54,7 +53,7 @@ static json_t *detailed_timings(const patterns_run *run, const pattern_config *c
                   record_phases(record_of(answer, 1)), "transfer_out", hsc__seconds(ns_of(answer, "transfer_out_ns")));
     const char *key;
     json_t *values, *from_nothing = json_object();
-    json_object_foreach(cold, key, values) {
+    json_object_foreach (cold, key, values) {
       size_t length = strlen(key);
       if (length < 4 || strcmp(key + length - 3, "_ns") != 0 || !json_array_size(values)) continue;
       char name[64];
@@ -201,8 +200,7 @@ done:
   return status;
 }
 
-// ---- warm-up
-// ------------------------------------------------------------------------------------------------------------------------
+// ---- warm-up --------------------------------------------------------------------------------------------------------
 
 static hsc_status *warmup_data(const patterns_run *run, const pattern_config *config, json_t *all) {
   json_t *records = json_object_get(config->warmup, "records"), *record;
@@ -210,7 +208,7 @@ static hsc_status *warmup_data(const patterns_run *run, const pattern_config *co
   if (n == 0 || run->options->warmup_iterations == 0) return NULL;
   double *times = hsc_alloc(n * sizeof(double));
   if (!times) return hsc_status_out_of_memory();
-  json_array_foreach(records, i, record) times[i] = ns_of(record, "total_ns");
+  json_array_foreach (records, i, record) times[i] = ns_of(record, "total_ns");
   hsc_series series;
   hsc_status *status = hsc_stats_classify(times, n, &series);
   // The steady part; a series too short to tell loses the iteration that compiled, as long as another one is left.
@@ -228,8 +226,7 @@ static hsc_status *warmup_data(const patterns_run *run, const pattern_config *co
   return status;
 }
 
-// ---- dominance
-// ----------------------------------------------------------------------------------------------------------------------
+// ---- dominance ------------------------------------------------------------------------------------------------------
 
 static void append_quantity(hsc_bytes *text, double seconds) {
   char number[32];

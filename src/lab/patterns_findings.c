@@ -30,8 +30,7 @@ static void add_question(json_t *questions, const char *id, const char *question
   hsc_bytes_deinit(answer);
 }
 
-// ---- comparisons
-// --------------------------------------------------------------------------------------------------------------------
+// ---- comparisons ----------------------------------------------------------------------------------------------------
 
 static const pattern_config *find(const patterns_run *run, const char *graph, const char *pattern) {
   for (size_t i = 0; i < run->config_count; i++)
@@ -66,8 +65,7 @@ static hsc_status *compare_patterns(const patterns_run *run, json_t *out) {
   return NULL;
 }
 
-// ---- questions
-// ----------------------------------------------------------------------------------------------------------------------
+// ---- questions ------------------------------------------------------------------------------------------------------
 
 // What trial 1 takes more than its cached run, and the shares of it, as medians over the configurations.
 static void why_first_is_slow(const patterns_run *run, json_t *questions) {
@@ -145,7 +143,7 @@ static void why_cached_is_slow(const patterns_run *run, json_t *result, json_t *
   json_object_set_new(result, "second_compile", experiments);
   size_t i;
   hsc_bytes text = {0};
-  json_array_foreach(run->puzzle, i, entry) {
+  json_array_foreach (run->puzzle, i, entry) {
     json_t *constant = json_object_get(entry, "constant"), *control = json_object_get(entry, "control"),
            *input = json_object_get(entry, "input");
     json_t *with = json_array(), *without = json_array();
@@ -190,7 +188,7 @@ static void what_vmap_costs(const patterns_run *run, json_t *comparisons, json_t
   size_t i, n = 0, verdicts[4] = {0}, heaviest = 0, graphs = 0;
   double log_sum = 0, least = INFINITY, most = 0;
   json_t *row;
-  json_array_foreach(comparisons, i, row) {
+  json_array_foreach (comparisons, i, row) {
     if (strcmp(json_string_value(json_object_get(row, "pattern")), "vmap") != 0) continue;
     double ratio = at(row, "ratio", "estimate", NULL);
     if (!(ratio > 0)) continue;
@@ -246,14 +244,20 @@ static void what_syncs_cost(const patterns_run *run, json_t *result, json_t *que
   double share = hsc_stats_median(shares, n), cost = hsc_stats_median(a, n),
          idle_s = at(result, "sync_baseline", "median", NULL);
   hsc_bytes text = {0};
-  put(&text,
-      "A synchronisation with nothing to wait for costs %s. In the fit over k executions and s synchronisations one "
-      "costs %s (median over %zu dependent loops), %.1f %% of "
-      "an execution with its synchronisation; its interval excludes zero on %zu of them. ",
-      time_text(idle_s, idle), time_text(cost, fitted), n, 100 * share, told_apart);
+  put(&text, "A synchronisation with nothing to wait for costs %s. ", time_text(idle_s, idle));
+  if (told_apart == 0)
+    put(&text,
+        "In the fit over k executions and s synchronisations its cost cannot be told from zero on any of %zu dependent "
+        "loops (median of the estimates: %s). ",
+        n, time_text(cost, fitted));
+  else
+    put(&text,
+        "In the fit over k executions and s synchronisations one costs %s (median over %zu dependent loops), %.1f %% "
+        "of "
+        "an execution with its synchronisation; its interval excludes zero on %zu of them. ",
+        time_text(cost, fitted), n, 100 * share, told_apart);
   put(&text, share > 0.5 ? "Synchronisation dominates the dependent loop here."
-                         : "So synchronisation does not dominate the dependent loop here; what a dependent loop pays "
-                           "for is three calls instead of one.");
+                         : "So synchronisation does not dominate the dependent loop here.");
   add_question(questions, "sync", "Does synchronisation dominate the dependent loop?", &text,
                json_pack("{s:f, s:f, s:f, s:I, s:I}", "idle_sync", idle_s, "fitted_sync", cost, "share_of_execution",
                          share, "configurations", (json_int_t)n, "told_apart", (json_int_t)told_apart));

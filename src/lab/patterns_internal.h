@@ -21,7 +21,7 @@ typedef struct pattern_config {
   const pattern_row *pattern;
   const char *program;    // path
   const char *transform;  // NULL = none
-  int64_t feed;           // input that gets the result of the execution before; -1 = none
+  json_t *feed;                  // [[output, input]]: what gets the result of the execution before; NULL = nothing
   const char *fed_note;   // what is odd about it; NULL = nothing
   json_t *manifest;       // its row; NULL for a user's program
   json_t *describe, *warmup, *model, *holdout, *cold_holdout;  // answers; NULL = not measured
@@ -52,12 +52,12 @@ typedef struct patterns_run {
   bool resumed;
 } patterns_run;
 
-// ---- plan (patterns_plan.c) ----
+// ---- plan (patterns_plan.c) -----------------------------------------------------------------------------------------
 HSC_MUST_USE hsc_status *hsc__patterns_plan(patterns_run *run);
 json_t *hsc__patterns_configuration(const patterns_run *run);
 void hsc__patterns_plan_hash(const patterns_run *run, char out_text[33]);
 
-// ---- measuring (patterns_measure.c, patterns_puzzle.c) ----
+// ---- measuring (patterns_measure.c, patterns_puzzle.c) --------------------------------------------------------------
 HSC_MUST_USE hsc_status *hsc__patterns_measure(patterns_run *run);
 HSC_MUST_USE hsc_status *hsc__patterns_puzzle(patterns_run *run);
 // Does one task, or takes it from the store when it was done before. *out_body NULL: it failed (recorded, also in
@@ -67,7 +67,7 @@ HSC_MUST_USE hsc_status *hsc__patterns_task(patterns_run *run, pattern_config *c
 json_t *hsc__patterns_request(const pattern_config *config,
                               const char *job);  // with program, transforms, executions, syncs, feed
 
-// ---- analysis ----
+// ---- analysis -------------------------------------------------------------------------------------------------------
 // Seconds of the series ns[n]: n, mean, median, low, high, min, max, std, mad.  (patterns_series.c)
 json_t *hsc__summary_json(const double *ns, size_t n, uint64_t seed);
 // "slow" runs and why: [{run, trial, seconds, excess, cause}] of all recorded runs of the configuration.

@@ -9,16 +9,18 @@ enum {
   START_COUNT = 5,   // processes started for the phases of a start
   SYNC_COUNT = 200,  // synchronisations in the baseline
   SERIES_MOST = 40,  // runs behind the two recorded ones of a trial, at most
-  MODEL_REPEATS = 7,
+  MODEL_REPEATS = 7,          // at least, MODEL_REPEATS_MOST at most
+  MODEL_REPEATS_MOST = 25,
   GIVE_UP_AFTER = 2,  // failed tasks in a row that end a configuration
 };
 static const double SERIES_BUDGET_NS = 8e6;   // of a trial
-static const double MODEL_BUDGET_NS = 0.4e9;  // of a configuration
+static const double MODEL_BUDGET_NS = 0.12e9; // of a configuration, for more than the least number of repeats
+static const double MODEL_LIMIT_NS = 0.5e9;   // of a configuration, for the largest numbers of executions
 
 json_t *hsc__patterns_request(const pattern_config *config, const char *job) {
-  json_t *request =
-      json_pack("{s:s, s:s, s:i, s:i, s:I}", "job", job, "program", config->program, "executions",
-                config->pattern->executions, "syncs", config->pattern->syncs, "feed", (json_int_t)config->feed);
+  json_t *request = json_pack("{s:s, s:s, s:i, s:i}", "job", job, "program", config->program, "executions",
+                              config->pattern->executions, "syncs", config->pattern->syncs);
+  if (config->feed) json_object_set(request, "feed", config->feed);
   if (config->transform) json_object_set_new(request, "transforms", json_pack("[s]", config->transform));
   return request;
 }
@@ -105,8 +107,7 @@ done:
   return status;
 }
 
-// ---- phase 1: starts, synchronisation
-// -----------------------------------------------------------------------------------------------
+// ---- phase 1: starts, synchronisation -------------------------------------------------------------------------------
 
 static hsc_status *measure_starts(patterns_run *run) {
   for (int i = 0; i < START_COUNT; i++) {
@@ -142,8 +143,7 @@ static hsc_status *measure_starts(patterns_run *run) {
                             &run->sync);
 }
 
-// ---- phase 2: warm-up, trials
-// -------------------------------------------------------------------------------------------------------
+// ---- phase 2: warm-up, trials ---------------------------------------------------------------------------------------
 
 static double total_ns_of(json_t *record) { return hsc_json_number(json_object_get(record, "total_ns")); }
 
@@ -232,8 +232,7 @@ static hsc_status *measure_trials(patterns_run *run) {
   return NULL;
 }
 
-// ---- phase 4's data
-// -----------------------------------------------------------------------------------------------------------------
+// ---- phase 4's data -------------------------------------------------------------------------------------------------
 
 // (executions, syncs) up to `most` executions; held-out ones lie between and beyond those that are fitted.
 static json_t *model_points(int64_t most, bool held_out) {
@@ -250,10 +249,12 @@ static json_t *model_points(int64_t most, bool held_out) {
 static hsc_status *measure_model(patterns_run *run, pattern_config *config) {
   // 62 executions in the fitted points up to 16, 36 in the held-out ones, each `repeats` times.
   double execution_ns = config->typical_ns / config->pattern->executions;
-  int64_t most = execution_ns * 98 * MODEL_REPEATS <= MODEL_BUDGET_NS   ? 16
-                 : execution_ns * 50 * MODEL_REPEATS <= MODEL_BUDGET_NS ? 8
-                                                                        : 4;
-  int64_t repeats = execution_ns > 0.3e9 ? 1 : execution_ns > 20e6 ? 3 : MODEL_REPEATS;
+  int64_t most = execution_ns * 98 * MODEL_REPEATS <= MODEL_LIMIT_NS   ? 16
+                 : execution_ns * 50 * MODEL_REPEATS <= MODEL_LIMIT_NS ? 8
+                                                                       : 4;
+  int64_t repeats = (int64_t)(MODEL_BUDGET_NS / (execution_ns * 98));
+  repeats = repeats > MODEL_REPEATS_MOST ? MODEL_REPEATS_MOST : repeats < MODEL_REPEATS ? MODEL_REPEATS : repeats;
+  if (execution_ns > 20e6) repeats = execution_ns > 0.3e9 ? 1 : 3;
   char key[512];
   for (int held = 0; held < 2; held++) {
     json_t *request = hsc__patterns_request(config, "model");

@@ -188,8 +188,7 @@ static hsc_status *fit_config(const patterns_run *run, const pattern_config *con
   return NULL;
 }
 
-// ---- theoretical_analysis
-// -----------------------------------------------------------------------------------------------------------
+// ---- theoretical_analysis -------------------------------------------------------------------------------------------
 
 static void quantity(double seconds, char out[32]) { hsc_format_quantity(seconds, "s", false, out); }
 

@@ -67,7 +67,7 @@ static hsc_status *add_config(patterns_run *run, const pattern_row *row, const c
                               pattern_config **out_config) {
   size_t trials = (size_t)run->options->measurement_trials;
   pattern_config *config = &run->configs[run->config_count++];
-  *config = (pattern_config){.pattern = row, .feed = -1};
+  *config = (pattern_config){.pattern = row};
   config->key = hsc_arena_printf(run->arena, "%s_%s", row->key, graph);
   config->graph = hsc_arena_strdup(run->arena, graph);
   config->program = hsc_arena_strdup(run->arena, program);
@@ -109,7 +109,7 @@ static hsc_status *plan_models(patterns_run *run) {
   run->configs = HSC_NEW_ARRAY(run->arena, pattern_config, json_array_size(programs) + 1);
   HSC_GOTO(hsc_arena_status(run->arena));
   for (size_t p = 0; p < hsc__pattern_row_count; p++) {
-    json_array_foreach(programs, i, row) {
+    json_array_foreach (programs, i, row) {
       const char *graph = json_string_value(json_object_get(row, "graph")),
                  *pattern = json_string_value(json_object_get(row, "pattern"));
       const char *hlo = json_string_value(json_object_get(row, "hlo"));
@@ -121,7 +121,7 @@ static hsc_status *plan_models(patterns_run *run) {
       HSC_GOTO(
           add_config(run, &hsc__pattern_rows[p], graph, hsc_arena_printf(run->arena, "%s/%s", models, hlo), &config));
       config->manifest = json_incref(row);
-      if (config->pattern->feeds) config->feed = input_argument(row);
+      if (config->pattern->feeds) config->feed = json_pack("[[i, I]]", 0, (json_int_t)input_argument(row));
       if (!json_object_get(run->graphs, graph)) json_object_set_new(run->graphs, graph, graph_facts(row));
     }
   }
@@ -139,18 +139,35 @@ static const char *program_name(hsc_arena *arena, const char *path) {
   return hsc_arena_strndup(arena, base, length ? length : strlen(base));
 }
 
+// Facts of the user's program, and what its results feed: a program that does not parse is refused before anything is measured.
+static hsc_status *look_at_program(patterns_run *run, json_t **out_feed) {
+  const char *path = run->options->program;
+  hsc_module *module = NULL;
+  hsc_bytes words = {0};
+  int32_t *pairs = NULL;
+  int count = 0;
+  HSC_TRY(hsc_program_open(path, NULL, 0, &module));
+  hsc_status *status = hsc_program_feeds(module, run->arena, &pairs, &count);
+  if (!status && count > 0) status = hsc_transform_describe(module, NULL, &words);
+  if (!status) {
+    json_t *feed = json_array();
+    for (int i = 0; i < count; i++) json_array_append_new(feed, json_pack("[i, i]", pairs[2 * i], pairs[2 * i + 1]));
+    json_object_set_new(run->graphs, program_name(run->arena, path),
+                        json_pack("{s:s, s:s, s:I, s:s}", "about", "a program of the user", "program", path, "instruction_count",
+                                  (json_int_t)hsc_module_instr_count(module), "feeds", hsc_bytes_text(&words)));
+    *out_feed = feed;
+  }
+  hsc_bytes_deinit(&words);
+  hsc_module_destroy(module);
+  return status;
+}
+
 static hsc_status *plan_program(patterns_run *run) {
   const hsc_patterns_options *o = run->options;
   if (o->graph_count)
     return HSC_ERR(INVALID_ARGUMENT, "graphs are chosen among the built-in ones; a program is measured alone");
-  hsc_module *module = NULL;
-  HSC_TRY(hsc_program_open(o->program, NULL, 0,
-                           &module));  // a program that does not parse is refused before anything is measured
-  int carried = hsc_program_carried_parameter(module);
-  json_object_set_new(run->graphs, program_name(run->arena, o->program),
-                      json_pack("{s:s, s:s, s:I}", "about", "a program of the user", "program", o->program,
-                                "instruction_count", (json_int_t)hsc_module_instr_count(module)));
-  hsc_module_destroy(module);
+  json_t *feed = NULL;
+  HSC_TRY(look_at_program(run, &feed));
   char *absolute = realpath(o->program, NULL);
   const char *path = hsc_arena_strdup(run->arena, absolute ? absolute : o->program);
   free(absolute);
@@ -162,10 +179,10 @@ static hsc_status *plan_program(patterns_run *run) {
     pattern_config *config;
     HSC_TRY(add_config(run, row, program_name(run->arena, o->program), path, &config));
     config->transform = *row->transform ? row->transform : NULL;
-    if (row->feeds) config->feed = carried;
-    if (row->feeds && carried < 0)
-      config->fed_note = "no parameter has the shape of the result, so each of the three runs gets the same inputs";
+    if (row->feeds && json_array_size(feed)) config->feed = json_incref(feed);
+    else if (row->feeds) config->fed_note = "no result has the shape of a parameter, so each of the three runs gets the same inputs";
   }
+  json_decref(feed);
   return NULL;
 }
 

@@ -47,7 +47,7 @@ static hsc_status *do_runs(patterns_run *run, const pattern_config *config, cons
   json_t *request = hsc__patterns_request(config, "run"), *body = NULL;
   if (constant) {
     add_transform(request, constant);
-    json_object_set_new(request, "feed", json_integer(-1));
+    json_object_del(request, "feed");
   }
   json_object_set_new(request, "records", json_integer(records));
   json_object_set_new(request, "cache", json_pack("[s]", "memory"));

@@ -1,10 +1,9 @@
-// patterns_series.c - numbers out of answers, summaries of series, and the causes of slow runs.
+// patterns_series.c - numbers out of answers, summaries of series, outliers by name.
 #include <math.h>
 
 #include "lab/patterns_internal.h"
 
-// ---- numbers out of answers
-// ---------------------------------------------------------------------------------------------------------
+// ---- numbers out of answers -----------------------------------------------------------------------------------------
 
 static json_t *record_of(json_t *answer, int which) {
   return json_array_get(json_object_get(answer, "records"), (size_t)which);
@@ -33,7 +32,7 @@ double *hsc__patterns_runs(const patterns_run *run, const pattern_config *config
   for (size_t t = 0; runs && t < trials; t++) {
     json_t *series = hsc_json_path(config->trials[t], "series", "run_ns", NULL), *value;
     size_t i;
-    json_array_foreach(series, i, value) runs[count++] = hsc_json_number(value);
+    json_array_foreach (series, i, value) runs[count++] = hsc_json_number(value);
     if (json_array_size(series) && block_sizes) block_sizes[blocks] = json_array_size(series);
     blocks += json_array_size(series) > 0;
   }
@@ -84,133 +83,6 @@ json_t *hsc__summary_json(const double *ns, size_t n, uint64_t seed) {
   for (size_t i = 0; i < HSC_COUNT_OF(members); i++)
     json_object_set_new(summary, members[i].key, hsc_json_real(hsc__seconds(members[i].value)));
   return summary;
-}
-
-// ---- causes
-// -------------------------------------------------------------------------------------------------------------------------
-
-typedef struct typical_run {   // medians over the trials' cached runs: what a run costs when nothing special happens
-  double total_ns, spread_ns;  // spread: MAD
-  double execute_ns;           // enqueue and wait
-} typical_run;
-
-static double number(json_t *record, const char *key) {
-  double value = hsc_json_number(json_object_get(record, key));
-  return isnan(value) ? 0 : value;
-}
-
-static void append_part(hsc_bytes *text, const char *format, ...) {
-  if (text->size) hsc_bytes_append_text(text, "; ");
-  va_list args;
-  va_start(args, format);
-  hsc_bytes_printf_v(text, format, args);
-  va_end(args);
-}
-
-static void append_time(hsc_bytes *text, double ns) {
-  char time[32];
-  hsc_format_quantity(ns, "ns", false, time);
-  hsc_bytes_append_text(text, time);
-}
-
-// Says what a run did besides running, largest part first where it matters. `fresh` says why a compile was needed.
-static void explain(json_t *record, const typical_run *typical, const char *fresh, hsc_bytes *out) {
-  const char *outcome = json_string_value(json_object_get(record, "compile")),
-             *fingerprint = json_string_value(json_object_get(record, "fingerprint"));
-  double compile = number(record, "compile_ns"), load = number(record, "load_ns") + number(record, "disk_ns"),
-         transfer = number(record, "transfer_in_ns");
-  double setup = number(record, "setup_ns"), execute = number(record, "enqueue_ns") + number(record, "wait_ns"),
-         excess = number(record, "total_ns") - typical->total_ns;
-  double floor = 0.05 * excess, execute_excess = execute - typical->execute_ns, faults = number(record, "page_faults");
-  if (outcome && !strcmp(outcome, "miss")) {
-    append_part(out, "compiled: %s (%.8s...), ", fresh, fingerprint ? fingerprint : "?");
-    append_time(out, compile);
-  } else if (outcome && !strcmp(outcome, "disk")) {
-    append_part(out, "loaded from the compile cache on disk, ");
-    append_time(out, load);
-  }
-  if (transfer > floor) {
-    append_part(out, "transferred %.1f kB of inputs, ", number(record, "transfer_in_bytes") / 1e3);
-    append_time(out, transfer);
-  }
-  if (setup > floor && setup > 1e4) {
-    append_part(out, "prepared the call, ");
-    append_time(out, setup);
-  }
-  if (execute_excess > floor && faults > 0) {
-    append_part(out, "first touch of %.1f kB: %.0f page faults, ", faults * 4.096, faults);
-    append_time(out, execute_excess);
-  } else if (execute_excess > floor && number(record, "involuntary_switches") > 0) {
-    append_part(out, "%.0f involuntary context switches while it ran, ", number(record, "involuntary_switches"));
-    append_time(out, execute_excess);
-  } else if (execute_excess > floor) {
-    append_part(out, "its execution took ");
-    append_time(out, execute_excess);
-    hsc_bytes_append_text(out, outcome && !strcmp(outcome, "miss") ? " more than a warm one: cold code and data"
-                                                                   : " more, without a recorded cause");
-  }
-  if (out->size == 0) hsc_bytes_append_text(out, "no recorded cause");
-}
-
-static typical_run typical_of(const patterns_run *run, const pattern_config *config) {
-  typical_run typical = {0};
-  size_t n, trials = (size_t)run->options->measurement_trials, m = 0;
-  double *totals = hsc__patterns_totals(run, config, 1, &n, NULL), *executes = hsc_alloc((trials + 1) * sizeof(double));
-  for (size_t t = 0; executes && t < trials; t++) {
-    json_t *record = record_of(config->trials[t], 1);
-    if (record) executes[m++] = number(record, "enqueue_ns") + number(record, "wait_ns");
-  }
-  if (n) {
-    typical.total_ns = hsc_stats_median(totals, n);
-    typical.spread_ns = hsc_stats_mad(totals, n);
-  }
-  if (m) typical.execute_ns = hsc_stats_median(executes, m);
-  hsc_free(totals);
-  hsc_free(executes);
-  return typical;
-}
-
-static bool is_slow(double total_ns, const typical_run *typical) {
-  return total_ns > 1.5 * typical->total_ns && total_ns > typical->total_ns + 3.5 * typical->spread_ns;
-}
-
-static void add_cause(json_t *causes, const char *run_name, int64_t trial, json_t *record, const typical_run *typical,
-                      const char *fresh) {
-  double total = number(record, "total_ns");
-  if (!is_slow(total, typical)) return;
-  hsc_bytes text = {0};
-  explain(record, typical, fresh, &text);
-  json_array_append_new(causes, json_pack("{s:s, s:I, s:f, s:f, s:s}", "run", run_name, "trial", (json_int_t)trial,
-                                          "seconds", hsc__seconds(total), "excess",
-                                          hsc__seconds(total - typical->total_ns), "cause", hsc_bytes_text(&text)));
-  hsc_bytes_deinit(&text);
-}
-
-hsc_status *hsc__patterns_causes(const patterns_run *run, const pattern_config *config, json_t *out_causes) {
-  typical_run typical = typical_of(run, config);
-  if (!(typical.total_ns > 0)) return NULL;
-  json_t *records = json_object_get(config->warmup, "records"), *record;
-  size_t i;
-  if (run->options->warmup_iterations > 0)
-    json_array_foreach(records, i, record)
-        add_cause(out_causes, "warmup", (int64_t)i + 1, record, &typical, "new program fingerprint");
-  const char *client = NULL;
-  for (int64_t t = 0; t < run->options->measurement_trials; t++) {
-    json_t *answer = config->trials[t];
-    const char *now = json_string_value(json_object_get(answer, "client"));
-    const char *fresh = !client ? "new program fingerprint in this client, which was created anew after the warm-up"
-                        : now && strcmp(now, client) != 0
-                            ? (run->options->enable_device_reinit
-                                   ? "the client was created anew before this trial, so nothing was in memory"
-                                   : "the worker or its client was started anew, so nothing was in memory")
-                            : "it was not in memory";
-    for (int which = 0; which < 2; which++) {
-      record = record_of(answer, which);
-      if (record) add_cause(out_causes, which ? "cached_run" : "first_run", t + 1, record, &typical, fresh);
-    }
-    if (now) client = now;
-  }
-  return NULL;
 }
 
 // Outliers among the runs behind the recorded ones: how many, of what cause, and the largest by name.

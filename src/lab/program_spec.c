@@ -5,32 +5,47 @@
 
 #include "formats/formats.h"
 
-int hsc_program_carried_parameter(const hsc_module *module) {
-  const hsc_computation *entry = module->entry;
-  if (hsc_shape_leaf_count(&entry->root->shape) < 1) return -1;
-  const hsc_shape *state = hsc_shape_leaf(&entry->root->shape, 0);
-  for (int p = entry->parameter_count; p-- > 0;)
-    if (hsc_shape_equal(&entry->parameters[p]->shape, state)) return p;
-  return -1;
+hsc_status *hsc_program_feeds(const hsc_module *module, hsc_arena *arena, int32_t **out_pairs, int *out_count) {
+  hsc_transform_options options = hsc_transform_options_default();
+  int32_t *parameter_of_result = NULL, result_count = 0;
+  *out_count = 0;
+  *out_pairs = NULL;
+  hsc_status *status = hsc_transform_feedback(module, &options, arena, &parameter_of_result, &result_count);
+  if (status) {
+    bool nothing = hsc_status_code(status) == HSC_INVALID_ARGUMENT;
+    if (!nothing) return status;
+    hsc_status_free(status);
+    return NULL;
+  }
+  *out_pairs = HSC_NEW_ARRAY(arena, int32_t, 2 * result_count + 1);
+  HSC_TRY(hsc_arena_status(arena));
+  for (int32_t r = 0; r < result_count; r++) {
+    if (parameter_of_result[r] < 0) continue;
+    (*out_pairs)[2 * *out_count] = r;
+    (*out_pairs)[2 * (*out_count)++ + 1] = parameter_of_result[r];
+  }
+  return NULL;
 }
 
-// "3:1,2" after the word: a count, then numbers of parameters.
-static hsc_status *read_numbers(const char *text, const char *at, int64_t *out_count, hsc_arena *arena,
-                                hsc_dims *out_list) {
+// "3", "3:1,2", "3:same", "3:1,2:same" after the word and its colon.
+static hsc_status *read_numbers(const char *text, const char *at, hsc_arena *arena, int64_t *out_count, hsc_transform_options *options) {
   char *end = NULL;
   *out_count = strtoll(at, &end, 10);
-  *out_list = (hsc_dims){0};
   if (end == at || *out_count < 1 || *out_count > 1000000)
     return HSC_ERR(INVALID_ARGUMENT, "'%s': a count from 1 to 1000000 must follow the colon", text);
-  if (*end == ':') {
-    int64_t *list = HSC_NEW_ARRAY(arena, int64_t, strlen(end));
+  while (*end == ':') {
+    at = end + 1;
+    if (hsc_randomness_parse(hsc_view_of(at), &options->randomness)) return NULL;
+    if (options->argument_count) break;
+    int64_t *list = HSC_NEW_ARRAY(arena, int64_t, strlen(at) + 1);
     HSC_TRY(hsc_arena_status(arena));
-    do {
+    for (;;) {
+      list[options->argument_count++] = strtoll(at, &end, 10);
+      if (end == at) return HSC_ERR(INVALID_ARGUMENT, "'%s': numbers of parameters, or error, same or different must follow the second colon", text);
+      if (*end != ',') break;
       at = end + 1;
-      list[out_list->count++] = strtoll(at, &end, 10);
-      if (end == at) return HSC_ERR(INVALID_ARGUMENT, "'%s': numbers of parameters must follow the second colon", text);
-    } while (*end == ',');
-    out_list->v = list;
+    }
+    options->arguments = list;
   }
   return *end ? HSC_ERR(INVALID_ARGUMENT, "'%s': '%s' is too much", text, end) : NULL;
 }
@@ -79,9 +94,15 @@ hsc_status *hsc_program_transform(const char *text, hsc_module **module) {
   const char *at = text + length + 1;
   if (!strcmp(words[word], "constant")) return bind_constant(text, at, *module);
   int64_t count;
-  hsc_dims list;
-  HSC_TRY(read_numbers(text, at, &count, (*module)->arena, &list));
-  return HSC_ERR(UNIMPLEMENTED, "%s: not built yet", words[word]);
+  hsc_transform_options options = hsc_transform_options_default();
+  hsc_module *made = NULL;
+  HSC_TRY(read_numbers(text, at, (*module)->arena, &count, &options));
+  HSC_TRY(word == 0   ? hsc_transform_repeat(*module, count, &options, &made)
+          : word == 1 ? hsc_transform_vmap(*module, count, &options, &made)
+                      : hsc_transform_scan(*module, count, &options, &made));
+  hsc_module_destroy(*module);
+  *module = made;
+  return NULL;
 }
 
 hsc_status *hsc_program_open(const char *path, const char *const *transforms, size_t transform_count,

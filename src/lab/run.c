@@ -94,12 +94,12 @@ done:
   return status;
 }
 
-// ---- the document
-// -------------------------------------------------------------------------------------------------------------------
+// ---- the document ---------------------------------------------------------------------------------------------------
 
+// A phase that did not happen took no time; it is left out.
 static void add_seconds(json_t *object, const char *key, json_t *from, const char *ns_key) {
   json_t *value = json_object_get(from, ns_key);
-  if (json_is_number(value)) json_object_set_new(object, key, json_real(json_number_value(value) / 1e9));
+  if (json_number_value(value) > 0) json_object_set_new(object, key, json_real(json_number_value(value) / 1e9));
 }
 
 static json_t *phases_json(const device_run *device) {
@@ -171,7 +171,7 @@ static json_t *device_json(const hsc_run_options *o, const device_run *device) {
   }
   json_t *outputs = json_array(), *output;
   size_t i;
-  json_array_foreach(json_object_get(device->first, "outputs"), i, output) {
+  json_array_foreach (json_object_get(device->first, "outputs"), i, output) {
     json_t *copy = json_copy(output);
     if (!o->save_dir) json_object_del(copy, "file");
     json_array_append_new(outputs, copy);
@@ -181,8 +181,7 @@ static json_t *device_json(const hsc_run_options *o, const device_run *device) {
   return out;
 }
 
-// ---- numbers against numbers
-// --------------------------------------------------------------------------------------------------------
+// ---- numbers against numbers ----------------------------------------------------------------------------------------
 
 // "f32[32,64]" with the bytes of a file.
 static hsc_status *read_output(json_t *output, hsc_arena *arena, hsc_literal **out_literal) {
@@ -267,8 +266,7 @@ static hsc_status *compare_outputs(const device_run *left, const device_run *rig
   return NULL;
 }
 
-// ---- the whole
-// ----------------------------------------------------------------------------------------------------------------------
+// ---- the whole ------------------------------------------------------------------------------------------------------
 
 static hsc_status *keep(const hsc_run_options *o, device_run *devices, json_t *result) {
   json_t *environment = NULL,
@@ -331,7 +329,7 @@ static void remove_scratch(const char *dir, const device_run *devices, size_t co
   for (size_t i = 0; i < count; i++) {
     json_t *output;
     size_t k;
-    json_array_foreach(json_object_get(devices[i].first, "outputs"), k, output) {
+    json_array_foreach (json_object_get(devices[i].first, "outputs"), k, output) {
       const char *file = json_string_value(json_object_get(output, "file"));
       if (file) unlink(file);
     }

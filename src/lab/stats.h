@@ -14,8 +14,7 @@
 
 #include "base/base.h"
 
-// ---- location and spread
-// ------------------------------------------------------------------------------------------------------------
+// ---- location and spread --------------------------------------------------------------------------------------------
 
 double hsc_stats_mean(const double *x, size_t n);
 double hsc_stats_sd(const double *x,
@@ -59,8 +58,7 @@ typedef struct hsc_summary {
 HSC_MUST_USE hsc_status *hsc_stats_summarize(const double *x, size_t n, const hsc_interval_options *options,
                                              hsc_summary *out_summary);
 
-// ---- intervals by resampling
-// --------------------------------------------------------------------------------------------------------
+// ---- intervals by resampling ----------------------------------------------------------------------------------------
 
 typedef double (*hsc_statistic)(const double *x, size_t n);
 // Bias-corrected and accelerated bootstrap (Efron 1987; Efron & Tibshirani 1993, chapter 14): resample with
@@ -77,8 +75,7 @@ HSC_MUST_USE hsc_status *hsc_stats_bootstrap_blocks(hsc_statistic statistic, con
                                                     size_t block_count, const hsc_interval_options *options,
                                                     hsc_interval *out_interval);
 
-// ---- two series
-// ---------------------------------------------------------------------------------------------------------------------
+// ---- two series -----------------------------------------------------------------------------------------------------
 
 // median(x) / median(y) with a percentile bootstrap interval, both sides resampled. NaN when a side is empty or
 // median(y) is 0.
@@ -115,8 +112,7 @@ typedef struct hsc_comparison {
 HSC_MUST_USE hsc_status *hsc_stats_compare(const double *x, size_t nx, const double *y, size_t ny, double margin,
                                            const hsc_interval_options *options, hsc_comparison *out_comparison);
 
-// ---- fits
-// ---------------------------------------------------------------------------------------------------------------------------
+// ---- fits -----------------------------------------------------------------------------------------------------------
 
 enum { HSC_FIT_MAX_TERMS = 6 };
 typedef struct hsc_fit {
@@ -139,8 +135,7 @@ HSC_MUST_USE hsc_status *hsc_stats_fit(const double *design, const double *y, co
 // fits).
 hsc_interval hsc_fit_predict(const hsc_fit *fit, const double *row, double weight);
 
-// ---- series
-// -------------------------------------------------------------------------------------------------------------------------
+// ---- series ---------------------------------------------------------------------------------------------------------
 
 // Indices of samples whose modified z-score 0.6745 |x - median| / MAD exceeds 3.5 (Iglewicz & Hoaglin 1993); when the
 // MAD is 0, those that differ from the median by more than 3.5 mean absolute deviations. Fills out_indices (room for
@@ -185,8 +180,7 @@ typedef struct hsc_series {
 // than 5% or the noise count as one level.
 HSC_MUST_USE hsc_status *hsc_stats_classify(const double *x, size_t n, hsc_series *out_series);
 
-// ---- distributions
-// ------------------------------------------------------------------------------------------------------------------
+// ---- distributions --------------------------------------------------------------------------------------------------
 
 double hsc_stats_normal_cdf(double z);
 double hsc_stats_normal_quantile(double p);  // -inf, inf at 0 and 1; NaN outside

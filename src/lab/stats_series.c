@@ -19,8 +19,7 @@ size_t hsc_stats_outliers(const double *x, size_t n, size_t *out_indices) {
   return count;
 }
 
-// ---- change points
-// ------------------------------------------------------------------------------------------------------------------
+// ---- change points --------------------------------------------------------------------------------------------------
 
 typedef struct cost_tables {
   double *sum, *squares;  // prefix sums of the series, shifted by its mean
@@ -121,8 +120,7 @@ done:
   return status;
 }
 
-// ---- classes
-// ------------------------------------------------------------------------------------------------------------------------
+// ---- classes --------------------------------------------------------------------------------------------------------
 
 const char *hsc_series_class_text(hsc_series_class series_class) {
   static const char *const text[] = {"too short", "flat", "warm-up", "slow-down", "no steady state"};

@@ -21,8 +21,7 @@ struct hsc_store {
   char *path;
 };
 
-// ---- SQLite, with statuses
-// -----------------------------------------------------------------------------------------------------------
+// ---- SQLite, with statuses ------------------------------------------------------------------------------------------
 
 static hsc_status *sql_error(const hsc_store *store, int rc, const char *what) {
   const char *text = store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(rc);
@@ -96,8 +95,7 @@ static json_t *column_json(sqlite3_stmt *statement, int column) {
   return text ? json_loads(text, 0, NULL) : NULL;
 }
 
-// ---- opening
-// ------------------------------------------------------------------------------------------------------------------------
+// ---- opening --------------------------------------------------------------------------------------------------------
 
 static hsc_status *user_version(hsc_store *store, int *out_version) {
   sqlite3_stmt *statement = NULL;
@@ -170,8 +168,7 @@ void hsc_store_close(hsc_store *store) {
 
 const char *hsc_store_path(const hsc_store *store) { return store->path; }
 
-// ---- experiments
-// --------------------------------------------------------------------------------------------------------------------
+// ---- experiments ----------------------------------------------------------------------------------------------------
 
 hsc_status *hsc_store_begin(hsc_store *store, const hsc_experiment *e, int64_t *out_id) {
   sqlite3_stmt *statement = NULL;
@@ -322,8 +319,7 @@ hsc_status *hsc_store_get(hsc_store *store, int64_t id, hsc_experiment_list *out
   return status;
 }
 
-// ---- tasks and samples
-// --------------------------------------------------------------------------------------------------------------
+// ---- tasks and samples ----------------------------------------------------------------------------------------------
 
 // "execute_ns" -> metric "execute", unit "ns".
 static bool split_unit(const char *name, hsc_view *out_metric, const char **out_unit) {
@@ -346,7 +342,7 @@ static hsc_status *put_samples(hsc_store *store, int64_t task, json_t *series) {
   hsc_status *status = NULL;
   const char *name;
   json_t *values;
-  json_object_foreach(series, name, values) {
+  json_object_foreach (series, name, values) {
     hsc_view metric;
     const char *unit;
     if (!json_is_array(values) || !split_unit(name, &metric, &unit)) {
@@ -355,7 +351,7 @@ static hsc_status *put_samples(hsc_store *store, int64_t task, json_t *series) {
     }
     size_t position;
     json_t *value;
-    json_array_foreach(values, position, value) {
+    json_array_foreach (values, position, value) {
       sqlite3_bind_int64(statement, 1, task);
       sqlite3_bind_text(statement, 2, metric.data, (int)metric.size, SQLITE_TRANSIENT);
       sqlite3_bind_text(statement, 3, unit, -1, SQLITE_STATIC);

@@ -14,8 +14,7 @@ static const struct {
 #undef JOB
 };
 
-// ---- request members
-// ----------------------------------------------------------------------------------------------------------------
+// ---- request members ------------------------------------------------------------------------------------------------
 
 hsc_status *hsc__request_text(json_t *request, const char *name, bool required, const char **out) {
   json_t *value = json_object_get(request, name);
@@ -43,8 +42,7 @@ hsc_status *hsc__request_bool(json_t *request, const char *name, bool *out) {
   return NULL;
 }
 
-// ---- jobs of the loop itself
-// --------------------------------------------------------------------------------------------------------
+// ---- jobs of the loop itself ----------------------------------------------------------------------------------------
 
 hsc_status *hsc__job_hello(hsc_worker *worker, json_t *request, hsc_json *answer) {
   hsc_json_kv_int(answer, "protocol", HSC_WORKER_PROTOCOL);
@@ -58,8 +56,7 @@ hsc_status *hsc__job_quit(hsc_worker *worker, json_t *request, hsc_json *answer)
   return NULL;
 }
 
-// ---- answers
-// ------------------------------------------------------------------------------------------------------------------------
+// ---- answers --------------------------------------------------------------------------------------------------------
 
 static void write_error(hsc_json *answer, const hsc_status *status, const char *step) {
   hsc_json_kv_bool(answer, "ok", false);

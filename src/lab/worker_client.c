@@ -124,8 +124,7 @@ hsc_status *hsc_answer_take_status(hsc_answer *answer) {
   return status;
 }
 
-// ---- how a worker died
-// --------------------------------------------------------------------------------------------------------------
+// ---- how a worker died ----------------------------------------------------------------------------------------------
 
 // The line of stderr that says why, else the last one that is not blank.
 static char *pick_last_words(const char *text) {
@@ -183,8 +182,7 @@ static void describe_death(hsc_lab_worker *worker, const char *doing, int64_t li
   hsc_lab_worker_stop(worker);
 }
 
-// ---- calls
-// --------------------------------------------------------------------------------------------------------------------------
+// ---- calls ----------------------------------------------------------------------------------------------------------
 
 static hsc_code code_of_name(const char *name) {
   static const hsc_code codes[] = {

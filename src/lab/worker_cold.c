@@ -87,7 +87,7 @@ done:
 }
 
 static hsc_status *one_round(hsc_worker *worker, json_t *request, worker_program *program, hsc_view options, bool fresh,
-                             int64_t executions, int64_t syncs, int feed, cold_times *t) {
+                             int64_t executions, int64_t syncs, const worker_feed *feed, cold_times *t) {
   hsc_client *client = worker->client;
   worker_executable *e = hsc_alloc(sizeof(*e));
   if (!e) return hsc_status_out_of_memory();
@@ -146,19 +146,17 @@ done:
 hsc_status *hsc__job_cold(hsc_worker *worker, json_t *request, hsc_json *answer) {
   worker_program *program = NULL;
   hsc_bytes options = {0};
-  int64_t count = 1, executions = 1, syncs = 1, feed = -1, seed = 0;
+  int64_t count = 1, executions = 1, syncs = 1, seed = 0;
+  worker_feed feed;
   bool fresh = true;
   HSC_TRY(hsc__worker_need_client(worker));
   HSC_TRY(hsc__request_int(request, "count", 1, 100000, &count));
   HSC_TRY(hsc__request_int(request, "executions", 1, 1000000, &executions));
   HSC_TRY(hsc__request_int(request, "syncs", 1, executions, &syncs));
-  HSC_TRY(hsc__request_int(request, "feed", -1, 1000000, &feed));
   HSC_TRY(hsc__request_int(request, "seed", 0, INT64_MAX, &seed));
   HSC_TRY(hsc__request_bool(request, "fresh_client", &fresh));
   HSC_TRY(hsc__worker_program(worker, request, &program));
-  if (feed >= program->input_count)
-    return HSC_ERR(INVALID_ARGUMENT, "\"feed\" is %lld, the program has %d inputs", (long long)feed,
-                   program->input_count);
+  HSC_TRY(hsc__request_feed(request, program, &feed));
   HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)seed));
   cold_times *rounds = hsc_alloc((size_t)count * sizeof(*rounds));
   if (!rounds) return hsc_status_out_of_memory();
@@ -167,7 +165,7 @@ hsc_status *hsc__job_cold(hsc_worker *worker, json_t *request, hsc_json *answer)
   HSC_GOTO(hsc__worker_code(worker, program));
   for (int64_t i = 0; i < count; i++)
     HSC_GOTO(
-        one_round(worker, request, program, hsc_bytes_view(&options), fresh, executions, syncs, (int)feed, &rounds[i]));
+        one_round(worker, request, program, hsc_bytes_view(&options), fresh, executions, syncs, &feed, &rounds[i]));
   worker->step = NULL;
   hsc_json_kv_bool(answer, "fresh_client", fresh);
   hsc_json_kv_int(answer, "executions", executions);

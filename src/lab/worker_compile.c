@@ -15,7 +15,7 @@ hsc_status *hsc__request_cache(const hsc_worker *worker, json_t *request, int *o
   int cache = list ? 0 : CACHE_MEMORY | CACHE_DISK;
   if (list && !json_is_array(list)) return HSC_ERR(INVALID_ARGUMENT, "\"cache\" is not an array");
   size_t i;
-  json_array_foreach(list, i, item) {
+  json_array_foreach (list, i, item) {
     const char *text = json_is_string(item) ? json_string_value(item) : "";
     if (!strcmp(text, "memory"))
       cache |= CACHE_MEMORY;
@@ -38,7 +38,7 @@ hsc_status *hsc__request_options(json_t *request, hsc_bytes *out_options) {
   if (!list) return hsc_status_out_of_memory();
   hsc_status *status = NULL;
   const char *name;
-  json_object_foreach(overrides, name, value) {
+  json_object_foreach (overrides, name, value) {
     hsc_override *o = &list[i++];
     o->name = name;
     if (json_is_string(value))
@@ -166,8 +166,7 @@ done:
   return status;
 }
 
-// ---- describe
-// -----------------------------------------------------------------------------------------------------------------------
+// ---- describe -------------------------------------------------------------------------------------------------------
 
 static void write_shape(hsc_json *answer, const hsc_shape *shape) {
   hsc_bytes text = {0};
@@ -215,8 +214,8 @@ static void write_optimized(hsc_executable *executable, hsc_json *answer) {
   if (!status) {
     instructions = hsc_module_instr_count(module);
     fusions = 0;
-    HSC_FOR_EACH_COMPUTATION(module, computation)
-    HSC_FOR_EACH_INSTR_IN(computation, instr) fusions += instr->op == HSC_OP_FUSION;
+    HSC_FOR_EACH_COMPUTATION (module, computation)
+      HSC_FOR_EACH_INSTR_IN (computation, instr) fusions += instr->op == HSC_OP_FUSION;
     hsc_module_destroy(module);
   }
   hsc_status_free(status);

@@ -38,7 +38,7 @@ static hsc_status *read_client_options(hsc_worker *worker, json_t *options) {
   HSC_TRY(hsc_arena_status(worker->load_arena));
   const char *name;
   json_t *value;
-  json_object_foreach(options, name, value) {
+  json_object_foreach (options, name, value) {
     hsc_named_value *v = &worker->client_options[worker->client_option_count++];
     v->name = hsc_arena_strdup(worker->load_arena, name);
     switch (json_typeof(value)) {

@@ -8,6 +8,8 @@
 #include "lab/worker.h"
 #include "pjrt/client.h"
 
+enum { HSC_WORKER_MOST_FEEDS = 2048 };
+
 // A program as jobs name it (path and transforms), read once a process.
 typedef struct worker_program {
   struct worker_program *next;
@@ -58,20 +60,20 @@ typedef hsc_status *(*worker_job)(hsc_worker *worker, json_t *request, hsc_json 
 #include "lab/worker_jobs.def"
 #undef JOB
 
-// ---- request members ----
+// ---- request members ------------------------------------------------------------------------------------------------
 
 // The error names the member. Missing optional members leave *out as it is.
 HSC_MUST_USE hsc_status *hsc__request_text(json_t *request, const char *name, bool required, const char **out);
 HSC_MUST_USE hsc_status *hsc__request_int(json_t *request, const char *name, int64_t least, int64_t most, int64_t *out);
 HSC_MUST_USE hsc_status *hsc__request_bool(json_t *request, const char *name, bool *out);
 
-// ---- device (worker_device.c) ----
+// ---- device (worker_device.c) ---------------------------------------------------------------------------------------
 
 HSC_MUST_USE hsc_status *hsc__worker_need_client(const hsc_worker *worker);
 void hsc__worker_drop_executables(hsc_worker *worker);
 void hsc__worker_close(hsc_worker *worker);
 
-// ---- programs (worker_program.c) ----
+// ---- programs (worker_program.c) ------------------------------------------------------------------------------------
 
 // The program of a job's "program" and "transforms".
 HSC_MUST_USE hsc_status *hsc__worker_program(hsc_worker *worker, json_t *request, worker_program **out_program);
@@ -85,7 +87,7 @@ PJRT_Buffer_Type hsc__buffer_type(hsc_type type);
 // Writes "program": {...} with the times of reading, once per program.
 void hsc__write_program_times(worker_program *program, hsc_json *answer);
 
-// ---- compile (worker_compile.c) ----
+// ---- compile (worker_compile.c) -------------------------------------------------------------------------------------
 
 typedef struct worker_compile {  // how a compiled program was come by
   worker_outcome outcome;
@@ -105,14 +107,20 @@ HSC_MUST_USE hsc_status *hsc__request_options(json_t *request, hsc_bytes *out_op
 void hsc__worker_executable_destroy(worker_executable *executable);
 const char *hsc__outcome_text(worker_outcome outcome);
 
-// ---- running (worker_run.c) ----
+// ---- running (worker_run.c) -----------------------------------------------------------------------------------------
 
 HSC_MUST_USE hsc_status *hsc__worker_transfer_in(hsc_client *client, worker_program *program,
                                                  worker_executable *executable);
 HSC_MUST_USE hsc_status *hsc__worker_prepare(worker_executable *executable, int input_count);
-// k executions with s of them followed by a wait, the last one always; feed < 0: the same inputs each time, else output
-// 0 becomes input `feed`.
-HSC_MUST_USE hsc_status *hsc__worker_execute(worker_executable *executable, int64_t executions, int64_t syncs, int feed,
+// The job's "feed": list of [output, input]: which outputs become inputs of the next execution. Checked against the program.
+typedef struct worker_feed {
+  int count;
+  int outputs[HSC_WORKER_MOST_FEEDS], inputs[HSC_WORKER_MOST_FEEDS];
+} worker_feed;
+HSC_MUST_USE hsc_status *hsc__request_feed(json_t *request, const worker_program *program, worker_feed *out_feed);
+// k executions with s of them followed by a wait, the last one always. Each run starts from the transferred inputs.
+HSC_MUST_USE hsc_status *hsc__worker_execute(worker_executable *executable, int64_t executions, int64_t syncs,
+                                             const worker_feed *feed,
                                              int64_t *out_enqueue_ns, int64_t *out_wait_ns);
 hsc_usage hsc__usage_since(const hsc_usage *before);
 // One element of "outputs": {shape, digest, bytes, file}.

@@ -26,7 +26,7 @@ static hsc_status *program_key(json_t *request, const char **out_path, hsc_bytes
   if (list && !json_is_array(list)) return HSC_ERR(INVALID_ARGUMENT, "\"transforms\" is not an array");
   if (json_array_size(list) > room) return HSC_ERR(INVALID_ARGUMENT, "more than %zu transforms", room);
   size_t i;
-  json_array_foreach(list, i, item) {
+  json_array_foreach (list, i, item) {
     if (!json_is_string(item)) return HSC_ERR(INVALID_ARGUMENT, "\"transforms\" holds something that is no string");
     transforms[i] = json_string_value(item);
     hsc_bytes_printf(out_key, "|%s", transforms[i]);

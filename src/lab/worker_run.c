@@ -39,14 +39,37 @@ hsc_status *hsc__worker_transfer_in(hsc_client *client, worker_program *program,
   return NULL;
 }
 
-hsc_status *hsc__worker_execute(worker_executable *executable, int64_t executions, int64_t syncs, int feed,
+hsc_status *hsc__request_feed(json_t *request, const worker_program *program, worker_feed *out_feed) {
+  json_t *list = json_object_get(request, "feed"), *pair;
+  size_t i;
+  out_feed->count = 0;
+  if (!list || json_is_null(list)) return NULL;
+  if (!json_is_array(list) || json_array_size(list) > HSC_WORKER_MOST_FEEDS)
+    return HSC_ERR(INVALID_ARGUMENT, "\"feed\" is not a list of at most %d pairs [output, input]", HSC_WORKER_MOST_FEEDS);
+  json_array_foreach(list, i, pair) {
+    json_t *output = json_array_get(pair, 0), *input = json_array_get(pair, 1);
+    if (!json_is_integer(output) || !json_is_integer(input)) return HSC_ERR(INVALID_ARGUMENT, "feed %zu is not a pair [output, input]", i);
+    json_int_t o = json_integer_value(output), n = json_integer_value(input);
+    if (o < 0 || o >= program->output_count || n < 0 || n >= program->input_count)
+      return HSC_ERR(INVALID_ARGUMENT, "feed %zu is [%lld, %lld]; the program has %d outputs and %d inputs", i, (long long)o, (long long)n,
+                     program->output_count, program->input_count);
+    out_feed->outputs[i] = (int)o;
+    out_feed->inputs[i] = (int)n;
+  }
+  out_feed->count = (int)json_array_size(list);
+  return NULL;
+}
+
+hsc_status *hsc__worker_execute(worker_executable *executable, int64_t executions, int64_t syncs, const worker_feed *feed,
                                 int64_t *out_enqueue_ns, int64_t *out_wait_ns) {
   hsc_execution *execution = executable->execution;
   int64_t enqueue_ns = 0, wait_ns = 0, done = 0;
-  if (feed >= 0) hsc_execution_set_argument(execution, (size_t)feed, executable->inputs[feed]);
+  for (int f = 0; f < feed->count; f++)
+    hsc_execution_set_argument(execution, (size_t)feed->inputs[f], executable->inputs[feed->inputs[f]]);
   int64_t last = hsc_now_ns();
   for (int64_t i = 0; i < executions; i++) {
-    if (feed >= 0 && i > 0) HSC_TRY(hsc_execution_feed(execution, 0, (size_t)feed));
+    for (int f = 0; f < feed->count && i > 0; f++)
+      HSC_TRY(hsc_execution_feed(execution, (size_t)feed->outputs[f], (size_t)feed->inputs[f]));
     HSC_TRY(hsc_execution_run(execution));
     int64_t enqueued = hsc_now_ns();
     enqueue_ns += enqueued - last;
@@ -65,11 +88,11 @@ hsc_status *hsc__worker_execute(worker_executable *executable, int64_t execution
   return NULL;
 }
 
-// ---- run
-// ----------------------------------------------------------------------------------------------------------------------------
+// ---- run ------------------------------------------------------------------------------------------------------------
 
 typedef struct run_request {
-  int64_t executions, syncs, feed;
+  int64_t executions, syncs;
+  worker_feed feed;
   int64_t records, series;
   bool inputs_each;  // transfer before every record, else before the first
   bool inputs_keep;  // transfer only when there are none
@@ -80,12 +103,11 @@ typedef struct run_request {
 } run_request;
 
 static hsc_status *read_run_request(const hsc_worker *worker, json_t *request, run_request *out) {
-  run_request r = {.executions = 1, .feed = -1, .records = 1, .fetch = true};
+  run_request r = {.executions = 1, .records = 1, .fetch = true};
   const char *inputs = "first";
   HSC_TRY(hsc__request_int(request, "executions", 1, 1000000, &r.executions));
   r.syncs = 1;
   HSC_TRY(hsc__request_int(request, "syncs", 1, r.executions, &r.syncs));
-  HSC_TRY(hsc__request_int(request, "feed", -1, 1000000, &r.feed));
   HSC_TRY(hsc__request_int(request, "records", 0, 100000, &r.records));
   HSC_TRY(hsc__request_int(request, "series", 0, 10000000, &r.series));
   HSC_TRY(hsc__request_int(request, "seed", 0, INT64_MAX, &r.seed));
@@ -124,9 +146,6 @@ static hsc_status *record_run(hsc_worker *worker, json_t *request, const run_req
   int64_t setup_ns = hsc_now_ns() - setup_start, transfer_ns = 0, enqueue_ns = 0, wait_ns = 0;
   hsc_usage before_transfer, before_run, transfer_usage = {0}, run_usage;
   hsc_usage_get(&before_transfer);
-  if (r->feed >= program->input_count)
-    return HSC_ERR(INVALID_ARGUMENT, "\"feed\" is %lld, the program has %d inputs", (long long)r->feed,
-                   program->input_count);
   bool moved = transfer || (program->input_count > 0 && !executable->inputs[0]);
   if (moved) {
     worker->step = "transferring the inputs";
@@ -137,7 +156,7 @@ static hsc_status *record_run(hsc_worker *worker, json_t *request, const run_req
   }
   worker->step = "running";
   hsc_usage_get(&before_run);
-  HSC_TRY(hsc__worker_execute(executable, r->executions, r->syncs, (int)r->feed, &enqueue_ns, &wait_ns));
+  HSC_TRY(hsc__worker_execute(executable, r->executions, r->syncs, &r->feed, &enqueue_ns, &wait_ns));
   run_usage = hsc__usage_since(&before_run);
 
   hsc_json_begin_object(answer);
@@ -182,7 +201,7 @@ static hsc_status *measure_series(const run_request *r, worker_executable *execu
   hsc_usage last;
   hsc_usage_get(&last);
   for (int64_t i = 0; i < n && !status; i++) {
-    status = hsc__worker_execute(executable, r->executions, r->syncs, (int)r->feed, &s.enqueue_ns[i], &s.wait_ns[i]);
+    status = hsc__worker_execute(executable, r->executions, r->syncs, &r->feed, &s.enqueue_ns[i], &s.wait_ns[i]);
     s.total_ns[i] = s.enqueue_ns[i] + s.wait_ns[i];
     hsc_usage now;
     hsc_usage_get(&now);
@@ -276,6 +295,7 @@ hsc_status *hsc__job_run(hsc_worker *worker, json_t *request, hsc_json *answer) 
   HSC_TRY(hsc__worker_need_client(worker));
   HSC_TRY(read_run_request(worker, request, &r));
   HSC_TRY(hsc__worker_program(worker, request, &program));
+  HSC_TRY(hsc__request_feed(request, program, &r.feed));
   HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)r.seed));
   hsc__write_program_times(program, answer);
   hsc_json_key(answer, "records");
@@ -289,9 +309,6 @@ hsc_status *hsc__job_run(hsc_worker *worker, json_t *request, hsc_json *answer) 
     HSC_TRY(hsc__worker_prepare(executable, program->input_count));
     if (program->input_count > 0 && (!executable->inputs[0] || !r.inputs_keep))
       HSC_TRY(hsc__worker_transfer_in(worker->client, program, executable));
-    if (r.feed >= program->input_count)
-      return HSC_ERR(INVALID_ARGUMENT, "\"feed\" is %lld, the program has %d inputs", (long long)r.feed,
-                     program->input_count);
   }
   worker->step = "running";
   if (r.series > 0) HSC_TRY(measure_series(&r, executable, answer));
@@ -300,19 +317,18 @@ hsc_status *hsc__job_run(hsc_worker *worker, json_t *request, hsc_json *answer) 
   return NULL;
 }
 
-// ---- model
-// --------------------------------------------------------------------------------------------------------------------------
+// ---- model ----------------------------------------------------------------------------------------------------------
 
 hsc_status *hsc__job_model(hsc_worker *worker, json_t *request, hsc_json *answer) {
   worker_program *program = NULL;
   worker_executable *executable = NULL;
   worker_compile how;
-  int64_t repeats = 5, seed = 0, feed = -1, shuffle_seed = 1;
+  int64_t repeats = 5, seed = 0, shuffle_seed = 1;
+  worker_feed feed;
   int cache = 0;
   HSC_TRY(hsc__worker_need_client(worker));
   HSC_TRY(hsc__request_int(request, "repeats", 1, 100000, &repeats));
   HSC_TRY(hsc__request_int(request, "seed", 0, INT64_MAX, &seed));
-  HSC_TRY(hsc__request_int(request, "feed", -1, 1000000, &feed));
   HSC_TRY(hsc__request_int(request, "shuffle_seed", 0, INT64_MAX, &shuffle_seed));
   HSC_TRY(hsc__request_cache(worker, request, &cache));
   json_t *points = json_object_get(request, "points");
@@ -327,12 +343,10 @@ hsc_status *hsc__job_model(hsc_worker *worker, json_t *request, hsc_json *answer
       return HSC_ERR(INVALID_ARGUMENT, "point %zu is not [executions, syncs] with 1 <= syncs <= executions", i);
   }
   HSC_TRY(hsc__worker_program(worker, request, &program));
+  HSC_TRY(hsc__request_feed(request, program, &feed));
   HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)seed));
   HSC_TRY(hsc__worker_compile(worker, program, request, cache, &executable, &how));
   HSC_TRY(hsc__worker_prepare(executable, program->input_count));
-  if (feed >= program->input_count)
-    return HSC_ERR(INVALID_ARGUMENT, "\"feed\" is %lld, the program has %d inputs", (long long)feed,
-                   program->input_count);
   if (program->input_count > 0 && !executable->inputs[0])
     HSC_TRY(hsc__worker_transfer_in(worker->client, program, executable));
 
@@ -355,7 +369,7 @@ hsc_status *hsc__job_model(hsc_worker *worker, json_t *request, hsc_json *answer
     int64_t enqueue_ns = 0, wait_ns = 0;
     k[i] = json_integer_value(json_array_get(point, 0));
     s[i] = json_integer_value(json_array_get(point, 1));
-    status = hsc__worker_execute(executable, k[i], s[i], (int)feed, &enqueue_ns, &wait_ns);
+    status = hsc__worker_execute(executable, k[i], s[i], &feed, &enqueue_ns, &wait_ns);
     time_ns[i] = enqueue_ns + wait_ns;
   }
   if (!status) {

@@ -1,7 +1,7 @@
 // inline.c - copying a computation's instructions in place of a call, taking tuples apart and together, and rows of stacked arrays.
 #include "transform/transform_internal.h"
 
-hsc_status *hsc__inline(hsc_builder *b, hsc_computation *computation, hsc_instr *const *arguments, hsc_instr **out_root) {
+hsc_status *hsc__transform_inline(hsc_builder *b, hsc_computation *computation, hsc_instr *const *arguments, hsc_instr **out_root) {
   // The copy of each instruction stands in its scratch pointer; the computation is one of our own working copy.
   for (hsc_instr *instr = computation->first; instr && !b->status; instr = instr->next) {
     if (instr->op == HSC_OP_PARAMETER) {

@@ -28,7 +28,7 @@ static hsc_status *build(hsc__rewrite *r, int64_t count, const int32_t *feeds, i
         at += count_here;
       }
     }
-    HSC_TRY(hsc__inline(&r->b, r->from, arguments, out_root));
+    HSC_TRY(hsc__transform_inline(&r->b, r->from, arguments, out_root));
     if (step + 1 < count) hsc__unpack(&r->b, *out_root, results);
   }
   return NULL;

@@ -87,7 +87,7 @@ static hsc_status *build_body(scan *s, const hsc_shape *state, hsc_computation *
       arguments[i] = hsc__pack(&b, &s->r.from->parameters[i]->shape, leaves + at);
       at += hsc_shape_leaf_count(&s->r.from->parameters[i]->shape);
     }
-    status = hsc__inline(&b, s->r.from, arguments, &root);
+    status = hsc__transform_inline(&b, s->r.from, arguments, &root);
   }
   if (status) {
     hsc_status_free(hsc_builder_finish(&b, NULL, NULL));

@@ -21,7 +21,7 @@ HSC_MUST_USE hsc_status *hsc__rewrite_end(hsc__rewrite *rewrite, hsc_instr *root
 void hsc__rewrite_parameters(hsc__rewrite *rewrite, hsc_instr **out_parameters);
 
 // Copies all instructions of `computation` (of the same module) into the builder's; arguments[i] stand for parameter i.
-HSC_MUST_USE hsc_status *hsc__inline(hsc_builder *b, hsc_computation *computation, hsc_instr *const *arguments, hsc_instr **out_root);
+HSC_MUST_USE hsc_status *hsc__transform_inline(hsc_builder *b, hsc_computation *computation, hsc_instr *const *arguments, hsc_instr **out_root);
 
 // Leaves of an array or nested tuple, depth first; get-tuple-elements are built as needed. `leaves` has room for hsc_shape_leaf_count.
 void hsc__unpack(hsc_builder *b, hsc_instr *value, hsc_instr **leaves);
@@ -127,4 +127,4 @@ hsc_shape hsc__vmap_shape(hsc__vmap_frame *f, const hsc_shape *shape, const bool
 void hsc__give(hsc__vmap_frame *f, hsc_instr *instr, bool batched, hsc__batch *out);
 hsc_dims hsc__plus_one(hsc_arena *arena, hsc_dims dims);
 hsc_dims hsc__zero_and_plus_one(hsc_arena *arena, hsc_dims dims);                // {0, d + 1...}
-hsc_instr **hsc__room(hsc__vmap_frame *f, int count);                            // for operands; NULL when there is none (the arena remembers)
+hsc_instr **hsc__transform_room(hsc__vmap_frame *f, int count);                            // for operands; NULL when there is none (the arena remembers)

@@ -41,7 +41,7 @@ hsc_instr *hsc__promote(hsc__vmap_frame *f, const hsc__batch *value, const bool 
   for (int i = 0; i < value->leaf_count; i++) same &= !flags[i] || value->batched[i];
   if (same || f->b.status) return value->instr;
   if (value->leaf_count == 1 && hsc_shape_is_array(&value->instr->shape)) return repeat(f, value->instr);
-  hsc_instr **leaves = hsc__room(f, value->leaf_count);
+  hsc_instr **leaves = hsc__transform_room(f, value->leaf_count);
   if (!leaves) return value->instr;
   hsc__unpack(&f->b, value->instr, leaves);
   for (int i = 0; i < value->leaf_count; i++)
@@ -54,7 +54,7 @@ hsc_instr *hsc__spread(hsc__vmap_frame *f, const hsc__batch *scalar, const hsc_s
   return hsc_build_broadcast(&f->b, scalar->instr, *shape, (hsc_dims){hsc__is_batched(scalar) ? 1 : 0, &first});
 }
 
-hsc_instr **hsc__room(hsc__vmap_frame *f, int count) { return HSC_NEW_ARRAY(f->cx->arena, hsc_instr *, count + 1); }
+hsc_instr **hsc__transform_room(hsc__vmap_frame *f, int count) { return HSC_NEW_ARRAY(f->cx->arena, hsc_instr *, count + 1); }
 
 hsc_dims hsc__plus_one(hsc_arena *arena, hsc_dims dims) {
   int64_t *v = HSC_NEW_ARRAY(arena, int64_t, dims.count + 1);
@@ -102,7 +102,7 @@ static bool calls_random(const hsc_instr *instr) {
 static hsc_status *rewrite_instr(hsc__vmap_frame *f, hsc_instr *instr, const hsc__batch *operands, hsc__batch *out) {
   bool any = calls_random(instr);
   for (int i = 0; i < instr->operand_count && !any; i++) any = hsc__any(&operands[i]);
-  hsc_instr **plain = hsc__room(f, instr->operand_count);
+  hsc_instr **plain = hsc__transform_room(f, instr->operand_count);
   HSC_TRY(hsc_arena_status(f->cx->arena));
   for (int i = 0; i < instr->operand_count; i++) plain[i] = operands[i].instr;
   // Control edges are kept where both ends are still there.

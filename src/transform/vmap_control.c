@@ -7,7 +7,7 @@
 hsc_status *hsc__vmap_tuple(hsc__vmap_frame *f, hsc_instr *instr, const hsc__batch *operands, hsc__batch *out) {
   int count = hsc_shape_leaf_count(&instr->shape), at = 0;
   bool *flags = HSC_NEW_ARRAY(f->cx->arena, bool, count + 1);
-  hsc_instr **elements = hsc__room(f, instr->operand_count);
+  hsc_instr **elements = hsc__transform_room(f, instr->operand_count);
   HSC_TRY(hsc_arena_status(f->cx->arena));
   for (int i = 0; i < instr->operand_count; i++) {
     elements[i] = operands[i].instr;
@@ -47,7 +47,7 @@ static bool *flags_of(hsc__vmap_frame *f, const hsc__batch *operands, int count)
 hsc_status *hsc__vmap_call(hsc__vmap_frame *f, hsc_instr *instr, const hsc__batch *operands, hsc__batch *out) {
   int count = hsc_shape_leaf_count(&instr->shape);
   bool *in = flags_of(f, operands, instr->operand_count), *flags = HSC_NEW_ARRAY(f->cx->arena, bool, count + 1);
-  hsc_instr **arguments = hsc__room(f, instr->operand_count);
+  hsc_instr **arguments = hsc__transform_room(f, instr->operand_count);
   hsc_computation *computation = NULL;
   HSC_TRY(hsc_arena_status(f->cx->arena));
   HSC_TRY(hsc__vmap_computation(f->cx, instr->called[0], in, NULL, &computation, flags));
@@ -66,7 +66,7 @@ hsc_status *hsc__vmap_call(hsc__vmap_frame *f, hsc_instr *instr, const hsc__batc
 // Where pred is true the leaves of `yes`, else those of `no`; pred has one value for each example, the leaves are all batched.
 static hsc_instr *select_leaves(hsc_builder *b, hsc__vmap_frame *f, hsc_instr *pred, hsc_instr *yes, hsc_instr *no) {
   int count = hsc_shape_leaf_count(&yes->shape);
-  hsc_instr **left = hsc__room(f, count), **right = hsc__room(f, count);
+  hsc_instr **left = hsc__transform_room(f, count), **right = hsc__transform_room(f, count);
   if (!left || !right || b->status) return yes;
   hsc__unpack(b, yes, left);
   hsc__unpack(b, no, right);
@@ -88,7 +88,7 @@ static hsc_status *any_condition(hsc__vmap_frame *f, hsc_computation *each, cons
   if (!either) return hsc_status_out_of_memory();
   hsc_builder_init(&b, f->b.module, "any_example_goes_on");
   hsc_instr *parameter = hsc_build_parameter(&b, 0, *state, "state");
-  hsc_status *status = hsc__inline(&b, each, &parameter, &pred);
+  hsc_status *status = hsc__transform_inline(&b, each, &parameter, &pred);
   if (!status) return hsc_builder_finish(&b, hsc_build_reduce(&b, pred, hsc_build_scalar(&b, HSC_TYPE_PRED, 0), (hsc_dims){1, &first}, either), out_condition);
   hsc_status_free(hsc_builder_finish(&b, NULL, NULL));
   return status;
@@ -100,8 +100,8 @@ static hsc_status *masked_body(hsc__vmap_frame *f, hsc_computation *each, hsc_co
   hsc_instr *pred = NULL, *next = NULL;
   hsc_builder_init(&b, f->b.module, "step_of_those_that_go_on");
   hsc_instr *parameter = hsc_build_parameter(&b, 0, *state, "state");
-  hsc_status *status = hsc__inline(&b, each, &parameter, &pred);
-  if (!status) status = hsc__inline(&b, body, &parameter, &next);
+  hsc_status *status = hsc__transform_inline(&b, each, &parameter, &pred);
+  if (!status) status = hsc__transform_inline(&b, body, &parameter, &next);
   if (!status) return hsc_builder_finish(&b, select_leaves(&b, f, pred, next, parameter), out_body);
   hsc_status_free(hsc_builder_finish(&b, NULL, NULL));
   return status;
@@ -160,7 +160,7 @@ hsc_status *hsc__vmap_conditional(hsc__vmap_frame *f, hsc_instr *instr, const hs
   bool own_index = hsc__is_batched(&operands[0]);
   bool *flags = HSC_NEW_ARRAY(f->cx->arena, bool, count + 1);
   hsc_computation **computations = HSC_NEW_ARRAY(f->cx->arena, hsc_computation *, n + 1);
-  hsc_instr **all = hsc__room(f, n + 1);
+  hsc_instr **all = hsc__transform_room(f, n + 1);
   HSC_TRY(hsc_arena_status(f->cx->arena));
   for (int k = 0; k < n && own_index; k++)
     for (const hsc_instr *inner = instr->called[k]->first; inner; inner = inner->next)
@@ -173,7 +173,7 @@ hsc_status *hsc__vmap_conditional(hsc__vmap_frame *f, hsc_instr *instr, const hs
     *out = (hsc__batch){.instr = built, .batched = flags, .leaf_count = count};
     return NULL;
   }
-  for (int k = 0; k < n; k++) HSC_TRY(hsc__inline(&f->b, computations[k], &operands[k + 1].instr, &all[k]));
+  for (int k = 0; k < n; k++) HSC_TRY(hsc__transform_inline(&f->b, computations[k], &operands[k + 1].instr, &all[k]));
   hsc_instr *result = all[n - 1], *index = operands[0].instr;
   if (index->shape.type == HSC_TYPE_PRED) {
     result = select_leaves(&f->b, f, index, all[0], all[1]);

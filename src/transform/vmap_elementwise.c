@@ -2,7 +2,7 @@
 #include "transform/transform_internal.h"
 
 hsc_status *hsc__vmap_elementwise(hsc__vmap_frame *f, hsc_instr *instr, const hsc__batch *operands, hsc__batch *out) {
-  hsc_instr **batched = hsc__room(f, instr->operand_count);
+  hsc_instr **batched = hsc__transform_room(f, instr->operand_count);
   HSC_TRY(hsc_arena_status(f->cx->arena));
   for (int i = 0; i < instr->operand_count; i++) batched[i] = hsc__batched(f, &operands[i]);
   hsc__give(f, hsc__emit(f, instr, NULL, hsc__batched_shape(f, &instr->shape), instr->operand_count, batched), true, out);
@@ -38,7 +38,7 @@ hsc_status *hsc__vmap_clamp(hsc__vmap_frame *f, hsc_instr *instr, const hsc__bat
 hsc_status *hsc__vmap_map(hsc__vmap_frame *f, hsc_instr *instr, const hsc__batch *operands, hsc__batch *out) {
   hsc_attr attr = instr->attr;
   attr.dims.dims = hsc__zero_and_plus_one(f->b.module->arena, instr->attr.dims.dims);
-  hsc_instr **batched = hsc__room(f, instr->operand_count);
+  hsc_instr **batched = hsc__transform_room(f, instr->operand_count);
   HSC_TRY(hsc_arena_status(f->cx->arena));
   for (int i = 0; i < instr->operand_count; i++) batched[i] = hsc__batched(f, &operands[i]);
   hsc__give(f, hsc__emit(f, instr, &attr, hsc__batched_shape(f, &instr->shape), instr->operand_count, batched), true, out);

@@ -156,7 +156,7 @@ hsc_status *hsc__vmap_scatter(hsc__vmap_frame *f, hsc_instr *instr, const hsc__b
   bool indices = hsc__is_batched(&operands[n]);
   hsc_attr attr = {.scatter = shifted(f, &instr->attr.scatter, true, indices)};
   if (indices) attr.scatter.indices_are_sorted = instr->attr.scatter.indices_are_sorted && f->cx->count == 1;
-  hsc_instr **all = hsc__room(f, instr->operand_count);
+  hsc_instr **all = hsc__transform_room(f, instr->operand_count);
   HSC_TRY(hsc_arena_status(f->cx->arena));
   for (int i = 0; i < instr->operand_count; i++) all[i] = i == n ? operands[i].instr : hsc__batched(f, &operands[i]);
   hsc__give(f, hsc__emit(f, instr, &attr, (hsc_shape){0}, instr->operand_count, all), true, out);

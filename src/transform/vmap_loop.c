@@ -45,10 +45,10 @@ static hsc_status *build_condition(loop *l, const hsc_shape *state, hsc_computat
 hsc_status *hsc__vmap_by_loop(hsc__vmap_frame *f, hsc_instr *instr, const hsc__batch *operands, hsc__batch *out) {
   loop l = {.f = f, .instr = instr, .operands = operands, .result_count = hsc_shape_leaf_count(&instr->shape)};
   for (int i = 0; i < instr->operand_count; i++) l.leaf_count += operands[i].leaf_count;
-  l.leaves = hsc__room(f, l.leaf_count);
+  l.leaves = hsc__transform_room(f, l.leaf_count);
   l.batched = HSC_NEW_ARRAY(f->cx->arena, bool, l.leaf_count + 1);
   int total = 1 + l.result_count + l.leaf_count, at = 0;
-  hsc_instr **initial = hsc__room(f, total), **results = hsc__room(f, l.result_count);
+  hsc_instr **initial = hsc__transform_room(f, total), **results = hsc__transform_room(f, l.result_count);
   HSC_TRY(hsc_arena_status(f->cx->arena));
   for (int i = 0; i < instr->operand_count; i++) {
     hsc__unpack(&f->b, operands[i].instr, l.leaves + at);

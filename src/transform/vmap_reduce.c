@@ -41,7 +41,7 @@ static hsc_status *reduce(hsc__vmap_frame *f, hsc_instr *instr, const hsc__batch
   hsc_op op = HSC_OP_COUNT;
   double neutral = 0;
   if (own_init && (n != 1 || !neutral_of(instr->called[0], &op, &neutral) || operands[0].instr->shape.type != instr->shape.type)) return hsc__vmap_by_loop(f, instr, operands, out);
-  hsc_instr **all = hsc__room(f, instr->operand_count);
+  hsc_instr **all = hsc__transform_room(f, instr->operand_count);
   HSC_TRY(hsc_arena_status(f->cx->arena));
   for (int i = 0; i < n; i++) all[i] = hsc__batched(f, &operands[i]);
   for (int i = n; i < 2 * n; i++) all[i] = own_init ? neutral_scalar(f, instr->shape.type, neutral) : operands[i].instr;

@@ -68,7 +68,7 @@ hsc_status *hsc__vmap_dims_plus_one(hsc__vmap_frame *f, hsc_instr *instr, const 
   bool collective = (hsc_op_traits(instr->op) & HSC_TRAIT_COLLECTIVE) != 0;
   if (collective) attr.collective.dims = hsc__plus_one(f->b.module->arena, instr->attr.collective.dims);
   else attr.dims.dims = hsc__plus_one(f->b.module->arena, instr->attr.dims.dims);
-  hsc_instr **batched = hsc__room(f, instr->operand_count);
+  hsc_instr **batched = hsc__transform_room(f, instr->operand_count);
   HSC_TRY(hsc_arena_status(f->cx->arena));
   for (int i = 0; i < instr->operand_count; i++) batched[i] = hsc__batched(f, &operands[i]);
   int at = 0, count = hsc_shape_leaf_count(&instr->shape);

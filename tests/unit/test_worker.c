@@ -179,7 +179,7 @@ static void bad_jobs_are_answered(void **state) {
       {"{\"job\":\"model\",\"program\":\"P\",\"points\":[]}", "\"points\" must be"},
       {"{\"job\":\"run\",\"program\":\"P\",\"executions\":2,\"syncs\":3}",
        "\"syncs\" is not a whole number from 1 to 2"},
-      {"{\"job\":\"run\",\"program\":\"P\",\"feed\":5}", "the program has 2 inputs"},
+      {"{\"job\":\"run\",\"program\":\"P\",\"feed\":[[0,5]]}", "1 outputs and 2 inputs"},
       {"{\"job\":\"run\",\"program\":\"P\",\"transforms\":[\"vmapp:3\"]}", "did you mean 'vmap:'?"},
       {"{\"job\":\"run\",\"program\":\"P\",\"transforms\":[\"constant:7=1\"]}", "the program has 2 parameters"},
       {"{\"job\":\"run\",\"program\":\"P\",\"cache\":[\"tape\"]}", "neither \"memory\" nor \"disk\""},
