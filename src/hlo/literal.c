@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+static const int64_t LARGEST_BYTES = INT64_C(1) << 46;  // an address space holds 47 bits of bytes at most
+
 static hsc_status *init(hsc_arena *arena, const hsc_shape *shape, hsc_literal *literal) {
   literal->shape = hsc_shape_copy(arena, *shape);
   if (shape->type == HSC_TYPE_TUPLE) {
@@ -14,7 +16,7 @@ static hsc_status *init(hsc_arena *arena, const hsc_shape *shape, hsc_literal *l
     return hsc_arena_status(arena);
   }
   int64_t bytes = hsc_shape_bytes(shape);
-  if (bytes == INT64_MAX || (uint64_t)bytes > SIZE_MAX / 2) return HSC_ERR(RESOURCE_EXHAUSTED, "literal: the array is too large for memory");
+  if (bytes > LARGEST_BYTES) return HSC_ERR(RESOURCE_EXHAUSTED, "literal: %lld bytes are more than any memory", (long long)bytes);
   if (bytes > 0) {
     literal->data = hsc_arena_alloc(arena, (size_t)bytes);
     if (!literal->data) return hsc_status_out_of_memory();

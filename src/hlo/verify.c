@@ -11,7 +11,7 @@ static hsc_status *at_instr(hsc_status *status, const hsc_instr *instr) {
   if (!status) return NULL;
   const hsc_module *module = instr->parent && instr->parent->module ? instr->parent->module : NULL;
   hsc_bytes text = {0};
-  bool printable = instr->name && (unsigned)instr->op < HSC_OP_COUNT && (instr->shape.rank <= 0 || instr->shape.dims);
+  bool printable = instr->name && (unsigned)instr->op < HSC_OP_COUNT && instr->shape.rank <= HSC_MAX_RANK && (instr->shape.rank <= 0 || instr->shape.dims);
   for (int i = 0; printable && i < instr->operand_count; i++) printable = instr->operands[i] && instr->operands[i]->name;
   for (int i = 0; printable && i < instr->called_count; i++) printable = instr->called[i] && instr->called[i]->name;
   if (printable) hsc_instr_print(instr, &(hsc_print_options){.elide_large_constants = true, .no_metadata = true}, &text);
@@ -112,6 +112,7 @@ typedef struct uses {
 typedef struct verifier {
   const hsc_module *module;
   hsc_arena *scratch;        // reset after each instruction
+  hsc__ptr_map listed;       // computations of the module
   hsc__ptr_map seen;         // instruction -> its uses; those before the current one
   uses *uses;                // of the computation, in program order
   int uses_capacity;
@@ -142,6 +143,9 @@ static hsc_status *check_links(verifier *v, const hsc_instr *instr) {
                     !predecessor || predecessor->parent != computation ? "is not in its computation" : "comes after it");
     of_predecessor->control_count++;
   }
+  for (int i = 0; i < instr->called_count; i++)
+    if (!hsc__ptr_map_get(&v->listed, instr->called[i]))
+      return HSC_ERR(INTERNAL, "%s: called computation %%%s is not in the module's list", op, instr->called[i]->name);
   if (instr->op == HSC_OP_PARAMETER) {
     int64_t number = instr->attr.index.value;
     if (number < 0 || number >= computation->parameter_count || computation->parameters[number] != instr)
@@ -271,29 +275,25 @@ static hsc_status *check_aliases(const hsc_module *module) {
 static hsc_status *check_module(verifier *v) {
   const hsc_module *module = v->module;
   if (!module->entry) return HSC_ERR(INVALID_ARGUMENT, "module %s: has no entry computation", module->name);
-  hsc__ptr_map listed = {0};
-  hsc_status *status = NULL;
   for (int i = 0; i < module->computation_count; i++) {
     const hsc_computation *computation = module->computations[i];
     if (!computation || computation->module != module || !computation->name)
-      HSC_GOTO(HSC_ERR(INTERNAL, "module %s: computation %d is not its own", module->name, i));
-    if (hsc__ptr_map_get(&listed, computation)) HSC_GOTO(HSC_ERR(INTERNAL, "module %s: lists computation %%%s twice", module->name, computation->name));
-    hsc__ptr_map_put(&listed, computation, (void *)computation);
+      return HSC_ERR(INTERNAL, "module %s: computation %d is not its own", module->name, i);
+    if (hsc__ptr_map_get(&v->listed, computation)) return HSC_ERR(INTERNAL, "module %s: lists computation %%%s twice", module->name, computation->name);
+    hsc__ptr_map_put(&v->listed, computation, (void *)computation);
   }
-  if (listed.failed) HSC_GOTO(hsc_status_out_of_memory());
-  if (!hsc__ptr_map_get(&listed, module->entry)) HSC_GOTO(HSC_ERR(INTERNAL, "module %s: its entry %%%s is not in its list", module->name, module->entry->name));
-  for (int i = 0; i < module->computation_count; i++) HSC_GOTO(check_computation(v, module->computations[i]));
-  HSC_GOTO(check_call_depth(module));
-  HSC_GOTO(check_aliases(module));
-done:
-  hsc__ptr_map_deinit(&listed);
-  return status;
+  if (v->listed.failed) return hsc_status_out_of_memory();
+  if (!hsc__ptr_map_get(&v->listed, module->entry)) return HSC_ERR(INTERNAL, "module %s: its entry %%%s is not in its list", module->name, module->entry->name);
+  for (int i = 0; i < module->computation_count; i++) HSC_TRY(check_computation(v, module->computations[i]));
+  HSC_TRY(check_call_depth(module));
+  return check_aliases(module);
 }
 
 hsc_status *hsc_module_verify(const hsc_module *module) {
   verifier v = {.module = module};
   HSC_TRY(hsc_arena_create(&v.scratch));
   hsc_status *status = check_module(&v);
+  hsc__ptr_map_deinit(&v.listed);
   hsc__ptr_map_deinit(&v.seen);
   hsc_free(v.uses);
   hsc_arena_destroy(v.scratch);
