@@ -21,22 +21,25 @@ demo: build ## the pattern analysis on the built-in device
 	@$(BUILD)/hloscope patterns
 
 test: build ## all tests; ends with the number that passed
-	@python3 tools/run_tests.py $(BUILD)
+	@python3 tools/run_tests.py $(BUILD) $(TEST_OPTIONS)
 
 check: build ## the quick tests only (under a minute)
-	@python3 tools/run_tests.py $(BUILD) --suite quick
+	@python3 tools/run_tests.py $(BUILD) --suite quick $(TEST_OPTIONS)
 
 bench: build ## measured comparisons (minutes; wants a quiet machine)
 	@meson test -C $(BUILD) --no-rebuild --benchmark --verbose
 
-asan: ## all tests under the address and undefined-behaviour sanitizers
-	@$(MAKE) --no-print-directory test BUILD=build-asan MESON_SETUP="meson setup -Db_sanitize=address,undefined -Db_lundef=false --buildtype=debugoptimized"
+# Sanitizers run everything but the large models and the how-tos, with ten times the time.
+SANITIZED = TEST_OPTIONS="--no-suite conformance --no-suite howto --slow 10"
 
-ubsan: ## all tests under the undefined-behaviour sanitizer, stopping at the first finding
-	@$(MAKE) --no-print-directory test BUILD=build-ubsan MESON_SETUP="env CFLAGS=-fno-sanitize-recover=all meson setup -Db_sanitize=undefined -Db_lundef=false"
+asan: ## the tests under the address and undefined-behaviour sanitizers
+	@$(MAKE) --no-print-directory test $(SANITIZED) BUILD=build-asan MESON_SETUP="meson setup -Db_sanitize=address,undefined -Db_lundef=false --buildtype=debugoptimized"
+
+ubsan: ## the tests under the undefined-behaviour sanitizer, stopping at the first finding
+	@$(MAKE) --no-print-directory test $(SANITIZED) BUILD=build-ubsan MESON_SETUP="env CFLAGS=-fno-sanitize-recover=all meson setup -Db_sanitize=undefined -Db_lundef=false"
 
 tsan: ## the quick tests under the thread sanitizer
-	@$(MAKE) --no-print-directory check BUILD=build-tsan MESON_SETUP="meson setup -Db_sanitize=thread -Db_lundef=false"
+	@$(MAKE) --no-print-directory check $(SANITIZED) BUILD=build-tsan MESON_SETUP="meson setup -Db_sanitize=thread -Db_lundef=false"
 
 clang: ## build and test with clang
 	@scripts/bootstrap --dev

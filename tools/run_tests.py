@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs meson's tests and ends with one plain line: how many passed, how many failed.
 
-    tools/run_tests.py BUILD [--suite NAME]...
+    tools/run_tests.py BUILD [--suite NAME]... [--no-suite NAME]... [--slow FACTOR]
 
 Programs that speak TAP count with each of their cases, others as one. The numbers come from the JUnit file that meson writes, so a program
 that crashed counts as failed. The exit code is 0 only when nothing failed and something passed.
@@ -46,10 +46,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--suite", action="append", default=[])
+    parser.add_argument("--no-suite", action="append", default=[])
+    parser.add_argument("--slow", default="1", help="factor on all time limits, for sanitizers")
     options = parser.parse_args()
-    command = ["meson", "test", "-C", str(options.build), "--no-rebuild", "--print-errorlogs"]
+    command = ["meson", "test", "-C", str(options.build), "--no-rebuild", "--print-errorlogs", "--timeout-multiplier", options.slow]
     for suite in options.suite:
         command += ["--suite", suite]
+    for suite in options.no_suite:
+        command += ["--no-suite", suite]
     junit = options.build / "meson-logs" / "testlog.junit.xml"
     junit.unlink(missing_ok=True)
     begin = time.monotonic()
