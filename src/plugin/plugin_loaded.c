@@ -128,6 +128,9 @@ HSC_ENTRY(PJRT_ExecuteContext_Destroy) {
 
 enum { INLINE_COUNT = 48 };
 
+// What happens to an argument's buffer: it stays; it is taken from the host; an output lies in its memory, too.
+enum { KEPT = 0, TAKEN = 1, REUSED = 2 };
+
 // One execution's working state; arrays are on the stack up to INLINE_COUNT inputs and outputs.
 typedef struct run {
   PJRT_LoadedExecutable *loaded;
@@ -138,7 +141,7 @@ typedef struct run {
   const void **inputs;            // [input_count]
   void **outputs;                 // [output_count]
   PJRT_Buffer **results;          // [output_count]; NULL until made
-  bool *take;                     // [input_count] donated now; only when the program donates
+  unsigned char *take;            // [input_count] KEPT, TAKEN or REUSED; only when the program donates
   int pinned_count, result_count;
 } run;
 
@@ -179,31 +182,16 @@ static PJRT_Error *check_arguments(run *r) {
 // Which arguments the program may take: those that it donates, without those that the host keeps.
 static void find_donations(run *r, const PJRT_ExecuteOptions *options) {
   const hsc__program *p = r->program;
-  memcpy(r->take, p->donated, (size_t)p->input_count);
+  for (int i = 0; i < p->input_count; i++) r->take[i] = p->donated[i] ? TAKEN : KEPT;
   if (!options || options->struct_size < HSC_PJRT_SIZE_TO(PJRT_ExecuteOptions, num_non_donatable_input_indices)) return;
   for (size_t i = 0; i < options->num_non_donatable_input_indices; i++) {
     int64_t index = options->non_donatable_input_indices[i];
-    if (index >= 0 && index < p->input_count) r->take[index] = false;
+    if (index >= 0 && index < p->input_count) r->take[index] = KEPT;
   }
-}
-
-// Under the lock: a reference on every input's block.
-static hsc_status *pin_locked(run *r) {
-  hsc__program *p = r->program;
-  for (int i = 0; i < p->input_count; i++) {
-    hsc__block *block = r->arguments[i]->block;
-    if (__builtin_expect(!block, 0))
-      return HSC_ERR(INVALID_ARGUMENT, "%s: the buffer of argument %d has been deleted or donated", hsc_cpu_executable_name(p->executable), i);
-    block->references++;
-    r->pinned[r->pinned_count++] = block;
-    r->inputs[i] = block->data;
-  }
-  return NULL;
 }
 
 // Under the lock: a buffer that is donated must be one argument only.
 static hsc_status *check_donations_locked(run *r) {
-  hsc_status *status = NULL;
   int count = r->program->input_count, twice = -1;
   for (int i = 0; i < count; i++) {
     if (!r->take[i]) continue;
@@ -214,19 +202,36 @@ static hsc_status *check_donations_locked(run *r) {
     if (!r->take[i] && r->arguments[i]->donated_now) twice = i;
   for (int i = 0; i < count; i++)
     if (r->take[i]) r->arguments[i]->donated_now = false;
-  if (twice >= 0)
-    status = HSC_ERR(INVALID_ARGUMENT, "%s: the buffer of argument %d is donated, and is another argument of the same call as well",
-                     hsc_cpu_executable_name(r->program->executable), twice);
-  return status;
+  if (twice < 0) return NULL;
+  return HSC_ERR(INVALID_ARGUMENT, "%s: the buffer of argument %d is donated, and is another argument of the same call as well",
+                 hsc_cpu_executable_name(r->program->executable), twice);
 }
 
-// An output takes the memory of a donated input when nobody else sees that memory: the argument itself and our pin are all.
+// Under the lock: a reference on every input's block. A donated one is ours from here on: nobody can begin to read memory that is about to be written.
+static hsc_status *pin_locked(run *r) {
+  hsc__program *p = r->program;
+  for (int i = 0; i < p->input_count; i++) {
+    hsc__block *block = r->arguments[i]->block;
+    if (__builtin_expect(!block, 0))
+      return HSC_ERR(INVALID_ARGUMENT, "%s: the buffer of argument %d has been deleted or donated", hsc_cpu_executable_name(p->executable), i);
+    if (p->donates && r->take[i])
+      r->arguments[i]->block = NULL;
+    else
+      block->references++;
+    r->pinned[r->pinned_count++] = block;
+    r->inputs[i] = block->data;
+  }
+  return NULL;
+}
+
+// Under the lock: an output takes the memory of a donated input when our reference is the only one.
 static hsc__block *take_input_locked(run *r, int output) {
   int input = r->program->donates ? r->program->alias[output] : -1;
-  if (input < 0 || !r->take[input]) return NULL;
+  if (input < 0 || r->take[input] != TAKEN) return NULL;
   hsc__block *block = r->pinned[input];
-  if (block->references != 2 || block->read_only || r->arguments[input]->external_count > 0) return NULL;
+  if (block->references != 1 || block->read_only) return NULL;
   block->references++;
+  r->take[input] = REUSED;
   return block;
 }
 
@@ -265,30 +270,30 @@ static hsc_status *complete_results(run *r) {
   return NULL;
 }
 
-static void unpin(run *r) {
+// After a failure, what was donated goes back to its buffer, unless the program may have written over it.
+static void unpin(run *r, bool failed) {
   hsc__free_blocks free_blocks = {0};
   pthread_mutex_lock(&r->client->lock);
-  for (int i = 0; i < r->pinned_count; i++) hsc__block_release_locked(r->client, r->pinned[i], &free_blocks);
-  if (r->program->donates)
-    for (int i = 0; i < r->pinned_count; i++) {
-      if (!r->take[i]) continue;
-      hsc__block_release_locked(r->client, r->arguments[i]->block, &free_blocks);
-      r->arguments[i]->block = NULL;
-    }
+  for (int i = 0; i < r->pinned_count; i++) {
+    if (failed && r->program->donates && r->take[i] == TAKEN)
+      r->arguments[i]->block = r->pinned[i];
+    else
+      hsc__block_release_locked(r->client, r->pinned[i], &free_blocks);
+  }
   pthread_mutex_unlock(&r->client->lock);
   if (free_blocks.first) hsc__blocks_finish(r->client, &free_blocks);
 }
 
 static PJRT_Error *run_prepared(run *r) {
+  hsc_status *status = NULL;
   pthread_mutex_lock(&r->client->lock);
-  hsc_status *status = pin_locked(r);
-  if (!status && r->program->donates) status = check_donations_locked(r);
+  if (r->program->donates) status = check_donations_locked(r);
+  if (!status) status = pin_locked(r);
   if (!status) make_results_locked(r);
   pthread_mutex_unlock(&r->client->lock);
   if (!status) status = complete_results(r);
   if (!status) status = hsc_cpu_execute(r->program->executable, r->inputs, r->outputs);
-  if (status && r->program->donates) memset(r->take, 0, (size_t)r->program->input_count);  // a run that failed takes nothing
-  unpin(r);
+  unpin(r, status != NULL);
   for (int i = 0; status && i < r->result_count; i++) {
     hsc__buffer_free(r->results[i]);
     r->results[i] = NULL;
@@ -327,7 +332,7 @@ HSC_ENTRY(PJRT_LoadedExecutable_Execute) {
   hsc__block *pinned[INLINE_COUNT];
   const void *inputs[INLINE_COUNT];
   void *outputs[INLINE_COUNT];
-  bool take[INLINE_COUNT];
+  unsigned char take[INLINE_COUNT];
   run r = {.loaded = args->executable, .program = p, .client = args->executable->client, .arguments = args->argument_lists[0],
            .pinned = pinned, .inputs = inputs, .outputs = outputs, .take = take, .results = args->output_lists[0]};
   char *room = NULL;
@@ -337,7 +342,7 @@ HSC_ENTRY(PJRT_LoadedExecutable_Execute) {
     r.pinned = (hsc__block **)(void *)room;
     r.inputs = (const void **)(void *)(r.pinned + ins);
     r.outputs = (void **)(void *)(r.inputs + ins);
-    r.take = (bool *)(r.outputs + outs);
+    r.take = (unsigned char *)(r.outputs + outs);
   }
   PJRT_Error *error = execute(args, &r);
   hsc_free(room);
