@@ -1,0 +1,98 @@
+// mlir_ir.h - MLIR as a plain tree: what the readers of MLIR text and bytecode make, and what the StableHLO import reads.
+//
+// Only what StableHLO programs need: one block a region, attributes as values. Readers bring every dialect's spelling to one: operation names are
+// StableHLO's without dialect and version ("dot_general"; "module", "func", "call", "return"), and attributes are flat as in VHLO
+// ("lhs_batching_dimensions", not a nested dot_dimension_numbers), so that one import serves text, bytecode and every version of VHLO.
+// Memory: everything lives in one arena, which the caller of a reader owns; strings and tensor data may point into the input's bytes.
+#pragma once
+
+#include "hlo/hlo.h"
+
+typedef enum hsc__mlir_type_kind {
+  HSC_MLIR_ELEMENT,    // a scalar type by itself: shape.type
+  HSC_MLIR_TENSOR,     // shape
+  HSC_MLIR_TUPLE,      // elements
+  HSC_MLIR_FUNCTION,   // elements: inputs, then results; input_count of them are inputs
+  HSC_MLIR_TOKEN,
+  HSC_MLIR_INDEX,
+  HSC_MLIR_NONE,
+  HSC_MLIR_UNRANKED,   // refused when it is used
+  HSC_MLIR_OTHER,      // a type that has no meaning here; `text` names it
+} hsc__mlir_type_kind;
+
+typedef struct hsc__mlir_type {
+  hsc__mlir_type_kind kind;
+  hsc_shape shape;
+  const struct hsc__mlir_type **elements;   // [element_count]
+  int32_t element_count, input_count;
+  const char *text;
+} hsc__mlir_type;
+
+typedef enum hsc__mlir_attr_kind {
+  HSC_MLIR_UNIT, HSC_MLIR_BOOL, HSC_MLIR_INT, HSC_MLIR_FLOAT, HSC_MLIR_STRING, HSC_MLIR_SYMBOL, HSC_MLIR_TYPE, HSC_MLIR_ARRAY, HSC_MLIR_DICT,
+  HSC_MLIR_DENSE,      // type (a tensor) and data: one element (a splat) or all, little-endian; pred one byte each
+  HSC_MLIR_ENUM,       // a StableHLO enum: `integer` is VHLO's number for the case
+  HSC_MLIR_LOCATION,   // `text` = operation name or file, integer = line, column; elements = children
+  HSC_MLIR_ALIAS,      // output_operand_alias: text as XLA prints it
+  HSC_MLIR_UNKNOWN,    // kept as `text`, an error only where it is needed
+} hsc__mlir_attr_kind;
+
+typedef struct hsc__mlir_attr hsc__mlir_attr;
+typedef struct hsc__mlir_named {
+  hsc_view name;
+  const hsc__mlir_attr *value;
+} hsc__mlir_named;
+
+struct hsc__mlir_attr {
+  hsc__mlir_attr_kind kind;
+  int64_t integer;               // BOOL, INT, ENUM, LOCATION line
+  int64_t column;
+  double number;                 // FLOAT
+  hsc_view text;
+  const hsc__mlir_type *type;
+  hsc_view data;                 // DENSE
+  const hsc__mlir_attr **elements;   // ARRAY, LOCATION: [count]
+  const hsc__mlir_named *entries;    // DICT: [count]
+  int32_t count;
+};
+
+typedef struct hsc__mlir_op hsc__mlir_op;
+typedef struct hsc__mlir_value {
+  const hsc__mlir_type *type;
+  hsc__mlir_op *owner;           // operation whose result it is; NULL for a block argument
+  struct hsc__mlir_block *block; // where it is defined
+  hsc_instr *instr;              // for the import
+  int64_t stamp;                 // for the import
+} hsc__mlir_value;
+
+typedef struct hsc__mlir_block {
+  hsc__mlir_value *arguments;    // [argument_count]
+  int32_t argument_count;
+  hsc__mlir_op **ops;            // [op_count], the last one is the terminator
+  int32_t op_count;
+  hsc__mlir_op *parent;          // NULL = the top
+} hsc__mlir_block;
+
+struct hsc__mlir_op {
+  const char *name;              // normalised
+  const char *written_name;      // as it stood in the input ("vhlo.add_v1"), for messages
+  hsc__mlir_value **operands;    // [operand_count]
+  int32_t operand_count;
+  hsc__mlir_value *results;      // [result_count]
+  int32_t result_count;
+  hsc__mlir_block **regions;     // [region_count], NULL = an empty region
+  int32_t region_count;
+  hsc__mlir_named *attrs;        // [attr_count]
+  int32_t attr_count;
+  const hsc__mlir_attr *location;   // NULL = unknown
+  hsc__mlir_block *block;           // that it is in
+  int32_t line, column;             // in text; 0 = unknown
+};
+
+// The attribute by name; NULL when it is missing, or when it is VHLO's "none" (a type attribute of none).
+const hsc__mlir_attr *hsc__mlir_attr_get(const hsc__mlir_op *op, const char *name);
+
+// Bytecode to a tree; *out_top is the module operation. The arena keeps it; `bytes` must outlive it.
+HSC_MUST_USE hsc_status *hsc__mlir_bytecode_read(hsc_view bytes, const char *path, hsc_arena *arena, hsc__mlir_op **out_top);
+// The module operation to an HLO module. Consumes the values' scratch fields.
+HSC_MUST_USE hsc_status *hsc__stablehlo_import(hsc__mlir_op *top, const char *path, hsc_module **out_module);
