@@ -1,0 +1,492 @@
+// stablehlo_import.c - StableHLO modules to HLO: functions, regions, values, control flow, metadata.
+//
+// Functions become computations, called through `call`; several results become a tuple that is taken apart again. Branches of `if` and `case`, and
+// the regions of `while`, may use values from outside: those become a tuple operand, or more loop state. Other regions (reducers, comparators) may use
+// outside constants only, which are copied into them, as in XLA. Composites call their decomposition.
+// Source: the StableHLO specification; XLA's own translation is xla/hlo/translate/mhlo_to_hlo.
+#include <stdlib.h>
+
+#include "formats/stablehlo_internal.h"
+
+enum { MAX_DEPTH = 200 };
+
+typedef struct function {
+  hsc__mlir_op *op;
+  hsc_computation *computation;   // when imported
+  bool busy;                      // being imported: recursion
+} function;
+
+typedef struct value_list {
+  hsc__mlir_value **values;
+  int32_t count, capacity;
+} value_list;
+
+// ---- messages, shapes, attributes -----------------------------------------------------------------------------------------------
+
+// The operation name that the framework gave: the outermost name of the location.
+static hsc_view location_name(const hsc__mlir_attr *location) {
+  for (int depth = 0; location && location->kind == HSC_MLIR_LOCATION && depth < 64; depth++) {
+    if (location->column == -1) return location->text;
+    if (!location->count) break;
+    location = location->elements[0];
+  }
+  return (hsc_view){"", 0};
+}
+
+hsc_status *hsc__import_error(hsc_status *status, const hsc__importer *im, const hsc__mlir_op *op) {
+  hsc_view name = location_name(op->location);
+  status = hsc_status_note(status, "while: importing %s%s%.*s", op->written_name, name.size ? " at " : "", (int)name.size, name.data);
+  return hsc_status_at(status, im->path, op->line, op->column, NULL);
+}
+
+hsc_status *hsc__import_shape(const hsc__importer *im, const hsc__mlir_op *op, const hsc__mlir_type *type, hsc_shape *out_shape) {
+  hsc_arena *arena = im->module->arena;
+  switch (type->kind) {
+    case HSC_MLIR_TENSOR:
+      if (type->shape.dynamic) return HSC_OP_ERR(UNIMPLEMENTED, im, op, "%s: not built yet: dynamic shapes", op->written_name);
+      *out_shape = hsc_shape_array(arena, type->shape.type, type->shape.rank, type->shape.dims);
+      return NULL;
+    case HSC_MLIR_TOKEN: *out_shape = hsc_shape_token(); return NULL;
+    case HSC_MLIR_TUPLE: {
+      hsc_shape *elements = HSC_NEW_ARRAY(im->arena, hsc_shape, type->element_count + 1);
+      if (!elements) return hsc_status_out_of_memory();
+      for (int i = 0; i < type->element_count; i++) HSC_TRY(hsc__import_shape(im, op, type->elements[i], &elements[i]));
+      *out_shape = hsc_shape_tuple(arena, type->element_count, elements);
+      return NULL;
+    }
+    case HSC_MLIR_UNRANKED: return HSC_OP_ERR(UNIMPLEMENTED, im, op, "%s: not built yet: tensors without a rank", op->written_name);
+    default: return HSC_OP_ERR(UNIMPLEMENTED, im, op, "%s: a type that HLO does not have: %s", op->written_name, type->text ? type->text : "not a tensor");
+  }
+}
+
+hsc_status *hsc__import_result_shape(const hsc__importer *im, const hsc__mlir_op *op, hsc_shape *out_shape) {
+  if (op->result_count == 1) return hsc__import_shape(im, op, op->results[0].type, out_shape);
+  hsc_shape *elements = HSC_NEW_ARRAY(im->arena, hsc_shape, op->result_count + 1);
+  if (!elements) return hsc_status_out_of_memory();
+  for (int i = 0; i < op->result_count; i++) HSC_TRY(hsc__import_shape(im, op, op->results[i].type, &elements[i]));
+  *out_shape = hsc_shape_tuple(im->module->arena, op->result_count, elements);
+  return NULL;
+}
+
+static int64_t dense_int(const hsc__mlir_attr *attr, int64_t index) {
+  hsc_type type = attr->type->shape.type;
+  size_t bytes = hsc_type_bytes(type);
+  uint64_t value = 0;
+  memcpy(&value, attr->data.data + (attr->data.size == bytes ? 0 : (size_t)index * bytes), bytes < 8 ? bytes : 8);
+  bool is_signed = hsc_type_class_of(type) == HSC_CLASS_SIGNED;
+  return is_signed && bytes < 8 ? (int64_t)(value << (64 - 8 * bytes)) >> (64 - 8 * bytes) : (int64_t)value;
+}
+
+hsc_status *hsc__import_dims(const hsc__importer *im, const hsc__mlir_op *op, const char *name, hsc_dims *out_dims) {
+  const hsc__mlir_attr *attr = hsc__mlir_attr_get(op, name);
+  *out_dims = (hsc_dims){0};
+  if (!attr) return NULL;
+  bool is_array = attr->kind == HSC_MLIR_ARRAY, is_dense = attr->kind == HSC_MLIR_DENSE;
+  hsc_type_class class = is_dense ? hsc_type_class_of(attr->type->shape.type) : HSC_CLASS_SIGNED;
+  if (!is_array && !(is_dense && (class == HSC_CLASS_SIGNED || class == HSC_CLASS_UNSIGNED || class == HSC_CLASS_PRED)))
+    return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: attribute %s is no list of integers", op->written_name, name);
+  int64_t count = is_array ? attr->count : hsc_shape_elements(&attr->type->shape);
+  if (count > 1 << 20) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: attribute %s has %lld elements", op->written_name, name, (long long)count);
+  int64_t *values = HSC_NEW_ARRAY(im->module->arena, int64_t, count);
+  if (count && !values) return hsc_status_out_of_memory();
+  for (int64_t i = 0; i < count; i++) values[i] = is_array ? attr->elements[i]->integer : dense_int(attr, i);
+  *out_dims = (hsc_dims){.count = (int32_t)count, .v = values};
+  return NULL;
+}
+
+int64_t hsc__import_int(const hsc__mlir_op *op, const char *name, int64_t missing) {
+  const hsc__mlir_attr *attr = hsc__mlir_attr_get(op, name);
+  if (!attr) return missing;
+  switch (attr->kind) {
+    case HSC_MLIR_BOOL: case HSC_MLIR_INT: case HSC_MLIR_ENUM: return attr->integer;
+    case HSC_MLIR_UNIT: return 1;
+    case HSC_MLIR_DENSE: return hsc_shape_elements(&attr->type->shape) == 1 && !hsc_type_is_float(attr->type->shape.type) ? dense_int(attr, 0) : missing;
+    default: return missing;
+  }
+}
+
+hsc_view hsc__import_text(const hsc__mlir_op *op, const char *name) {
+  const hsc__mlir_attr *attr = hsc__mlir_attr_get(op, name);
+  return attr && (attr->kind == HSC_MLIR_STRING || attr->kind == HSC_MLIR_SYMBOL) ? attr->text : (hsc_view){"", 0};
+}
+
+// The innermost file of a location and the outermost name, once per location.
+static const hsc_metadata *metadata_of(hsc__importer *im, const hsc__mlir_attr *location) {
+  if (!location || location->kind != HSC_MLIR_LOCATION) return NULL;
+  hsc_view key = {(const char *)&location, sizeof location};
+  hsc_metadata *known = hsc_map_get(im->metadata, key);
+  if (known) return known;
+  hsc_metadata *made = HSC_NEW(im->module->arena, hsc_metadata);
+  const hsc__mlir_attr **stable_key = HSC_NEW(im->arena, const hsc__mlir_attr *);
+  if (!made || !stable_key) return NULL;
+  hsc_view name = location_name(location);
+  if (name.size) made->op_name = hsc_arena_strndup(im->module->arena, name.data, name.size);
+  for (int depth = 0; location && location->kind == HSC_MLIR_LOCATION && depth < 64; depth++) {
+    if (location->column >= 0 && location->text.size) {
+      made->source_file = hsc_arena_strndup(im->module->arena, location->text.data, location->text.size);
+      made->source_line = (int32_t)location->integer;
+      break;
+    }
+    if (!location->count) break;
+    location = location->elements[0];
+  }
+  if (!made->op_name && !made->source_file) return NULL;
+  memcpy(stable_key, key.data, sizeof *stable_key);
+  hsc_status_free(hsc_map_put(im->metadata, (hsc_view){(const char *)stable_key, sizeof *stable_key}, made));
+  return made;
+}
+
+void hsc__import_set_results(hsc_builder *b, hsc__mlir_op *op, hsc_instr *value) {
+  if (op->result_count == 1) {
+    op->results[0].instr = value;
+    return;
+  }
+  for (int i = 0; i < op->result_count; i++) op->results[i].instr = hsc_build_get_tuple_element(b, value, i);
+}
+
+// ---- values from outside of a region --------------------------------------------------------------------------------------------
+
+static bool is_inside(const hsc__mlir_block *block, const hsc__mlir_block *outer) {
+  for (int depth = 0; block && depth < 2 * MAX_DEPTH; depth++) {
+    if (block == outer) return true;
+    block = block->parent ? block->parent->block : NULL;
+  }
+  return false;
+}
+
+static bool add_once(value_list *list, hsc__mlir_value *value, hsc_arena *arena) {
+  for (int i = 0; i < list->count; i++)
+    if (list->values[i] == value) return true;
+  if (list->count == list->capacity) {
+    int32_t capacity = list->capacity ? 2 * list->capacity : 16;
+    hsc__mlir_value **values = HSC_NEW_ARRAY(arena, hsc__mlir_value *, capacity);
+    if (!values) return false;
+    if (list->count) memcpy(values, list->values, (size_t)list->count * sizeof *values);
+    list->values = values;
+    list->capacity = capacity;
+  }
+  list->values[list->count++] = value;
+  return true;
+}
+
+// Values that `block` and what is nested in it use, but that are defined outside of `region`.
+static hsc_status *find_captures(hsc__importer *im, const hsc__mlir_block *block, const hsc__mlir_block *region, value_list *out, int depth) {
+  if (depth > MAX_DEPTH) return HSC_ERR(INVALID_ARGUMENT, "regions are nested too deeply");
+  for (int i = 0; i < block->op_count; i++) {
+    const hsc__mlir_op *op = block->ops[i];
+    for (int k = 0; k < op->operand_count; k++)
+      if (!is_inside(op->operands[k]->block, region) && !add_once(out, op->operands[k], im->arena)) return hsc_status_out_of_memory();
+    for (int r = 0; r < op->region_count; r++)
+      if (op->regions[r]) HSC_TRY(find_captures(im, op->regions[r], region, out, depth + 1));
+  }
+  return NULL;
+}
+
+// ---- blocks ---------------------------------------------------------------------------------------------------------------------
+
+static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op);
+
+// All operations but the terminator, whose operands are the results.
+static hsc_status *import_block(hsc__importer *im, hsc_builder *b, hsc__mlir_block *block, hsc__mlir_op **out_terminator) {
+  *out_terminator = NULL;
+  for (int i = 0; i < block->op_count; i++) {
+    hsc__mlir_op *op = block->ops[i];
+    if (!strcmp(op->name, "return")) {
+      *out_terminator = op;
+      break;
+    }
+    b->metadata = metadata_of(im, op->location);
+    HSC_TRY(import_op(im, b, op));
+  }
+  b->metadata = NULL;
+  if (*out_terminator) {
+    for (int i = 0; i < (*out_terminator)->operand_count; i++)
+      if (!(*out_terminator)->operands[i]->instr) return HSC_OP_ERR(INVALID_ARGUMENT, im, *out_terminator, "result %d is not visible here", i);
+  }
+  return NULL;
+}
+
+// The results as one value: the value itself, or a tuple.
+static hsc_instr *join(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *terminator, bool always_tuple, hsc_instr *const *more, int more_count) {
+  int count = terminator ? terminator->operand_count : 0;
+  if (count == 1 && !always_tuple) return terminator->operands[0]->instr;
+  hsc_instr **values = HSC_NEW_ARRAY(im->arena, hsc_instr *, count + more_count + 1);
+  if (!values) return NULL;
+  for (int i = 0; i < count; i++) values[i] = terminator->operands[i]->instr;
+  for (int i = 0; i < more_count; i++) values[count + i] = more[i];
+  return hsc_build_tuple(b, count + more_count, values);
+}
+
+// What the values meant outside, while a region that sees them under other instructions is imported.
+typedef struct saved {
+  hsc_instr **instrs;
+  int count;
+} saved;
+
+static hsc_status *save(hsc__importer *im, const value_list *list, saved *out) {
+  out->instrs = HSC_NEW_ARRAY(im->arena, hsc_instr *, list->count + 1);
+  if (!out->instrs) return hsc_status_out_of_memory();
+  out->count = list->count;
+  for (int i = 0; i < list->count; i++) out->instrs[i] = list->values[i]->instr;
+  return NULL;
+}
+
+static void restore(const value_list *list, const saved *from) {
+  for (int i = 0; i < from->count; i++) list->values[i]->instr = from->instrs[i];
+}
+
+hsc_status *hsc__import_region(hsc__importer *im, const hsc__mlir_op *op, int region, const char *name, hsc_computation **out_computation) {
+  hsc__mlir_block *block = op->regions[region];
+  if (!block) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "region %d is empty", region);
+  if (++im->depth > MAX_DEPTH) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "regions are nested too deeply");
+  value_list captures = {0};
+  saved outside = {0};
+  HSC_TRY(find_captures(im, block, block, &captures, 0));
+  HSC_TRY(save(im, &captures, &outside));
+  hsc_builder b;
+  hsc_builder_init(&b, im->module, name);
+  for (int i = 0; i < block->argument_count; i++) {
+    hsc_shape shape;
+    char text[32];
+    HSC_TRY(hsc__import_shape(im, op, block->arguments[i].type, &shape));
+    snprintf(text, sizeof text, "Arg_%d", i);
+    block->arguments[i].instr = hsc_build_parameter(&b, i, shape, text);
+  }
+  for (int i = 0; i < captures.count; i++) {
+    hsc_instr *outer = outside.instrs[i];
+    if (!outer || outer->op != HSC_OP_CONSTANT)
+      return HSC_OP_ERR(UNIMPLEMENTED, im, op, "%s: its computation uses a value from outside that is no constant", op->written_name);
+    captures.values[i]->instr = hsc_build_clone(&b, outer, NULL);
+  }
+  hsc__mlir_op *terminator;
+  hsc_status *status = import_block(im, &b, block, &terminator);
+  hsc_instr *root = status ? NULL : join(im, &b, terminator, false, NULL, 0);
+  hsc_status *built = hsc_builder_finish(&b, root, out_computation);
+  restore(&captures, &outside);
+  im->depth--;
+  if (status) return hsc_status_free(built), status;
+  return built ? hsc__import_error(built, im, op) : NULL;
+}
+
+// ---- control flow ---------------------------------------------------------------------------------------------------------------
+
+// A branch: one parameter, the tuple of captured values.
+static hsc_status *import_branch(hsc__importer *im, hsc__mlir_op *op, int region, const value_list *captures, hsc_shape shape, hsc_computation **out_computation) {
+  hsc__mlir_block *block = op->regions[region];
+  if (!block) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "branch %d is empty", region);
+  saved outside = {0};
+  HSC_TRY(save(im, captures, &outside));
+  hsc_builder b;
+  hsc_builder_init(&b, im->module, "branch");
+  hsc_instr *parameter = hsc_build_parameter(&b, 0, shape, "captured");
+  for (int i = 0; i < captures->count; i++) captures->values[i]->instr = hsc_build_get_tuple_element(&b, parameter, i);
+  hsc__mlir_op *terminator;
+  hsc_status *status = import_block(im, &b, block, &terminator);
+  hsc_instr *root = status ? NULL : join(im, &b, terminator, false, NULL, 0);
+  hsc_status *built = hsc_builder_finish(&b, root, out_computation);
+  restore(captures, &outside);
+  if (status) return hsc_status_free(built), status;
+  return built ? hsc__import_error(built, im, op) : NULL;
+}
+
+static hsc_status *import_conditional(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) {
+  value_list captures = {0};
+  for (int i = 0; i < op->region_count; i++)
+    if (op->regions[i]) HSC_TRY(find_captures(im, op->regions[i], op->regions[i], &captures, 0));
+  hsc_instr **values = HSC_NEW_ARRAY(im->arena, hsc_instr *, captures.count + 1);
+  hsc_instr **operands = HSC_NEW_ARRAY(im->arena, hsc_instr *, op->region_count + 1);
+  hsc_computation **branches = HSC_NEW_ARRAY(im->arena, hsc_computation *, op->region_count + 1);
+  if (!values || !operands || !branches) return hsc_status_out_of_memory();
+  if (op->operand_count != 1 || op->region_count < 1) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%d operands and %d branches", op->operand_count, op->region_count);
+  for (int i = 0; i < captures.count; i++) values[i] = captures.values[i]->instr;
+  hsc_instr *captured = hsc_build_tuple(b, captures.count, values);
+  operands[0] = op->operands[0]->instr;
+  for (int i = 0; i < op->region_count; i++) {
+    operands[i + 1] = captured;
+    HSC_TRY(import_branch(im, op, i, &captures, captured->shape, &branches[i]));
+  }
+  hsc_shape shape;
+  HSC_TRY(hsc__import_result_shape(im, op, &shape));
+  // `if` gives its first region for true; so does HLO's conditional by a predicate.
+  hsc__import_set_results(b, op, hsc_build_calls(b, HSC_OP_CONDITIONAL, shape, op->region_count + 1, operands, op->region_count, branches));
+  return NULL;
+}
+
+static hsc_status *import_loop_region(hsc__importer *im, hsc__mlir_op *op, int region, const value_list *captures, hsc_shape state, hsc_computation **out_computation) {
+  hsc__mlir_block *block = op->regions[region];
+  if (!block || block->argument_count != op->operand_count) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "its regions do not take the loop's state");
+  saved outside = {0};
+  HSC_TRY(save(im, captures, &outside));
+  hsc_builder b;
+  hsc_builder_init(&b, im->module, region == 0 ? "cond" : "body");
+  hsc_instr *parameter = hsc_build_parameter(&b, 0, state, "arg_tuple");
+  for (int i = 0; i < block->argument_count; i++) block->arguments[i].instr = hsc_build_get_tuple_element(&b, parameter, i);
+  hsc_instr **passed = HSC_NEW_ARRAY(im->arena, hsc_instr *, captures->count + 1);
+  if (!passed) return hsc_status_out_of_memory();
+  for (int i = 0; i < captures->count; i++) passed[i] = captures->values[i]->instr = hsc_build_get_tuple_element(&b, parameter, op->operand_count + i);
+  hsc__mlir_op *terminator;
+  hsc_status *status = import_block(im, &b, block, &terminator);
+  hsc_instr *root = status ? NULL : region == 0 ? join(im, &b, terminator, false, NULL, 0) : join(im, &b, terminator, true, passed, captures->count);
+  hsc_status *built = hsc_builder_finish(&b, root, out_computation);
+  restore(captures, &outside);
+  if (status) return hsc_status_free(built), status;
+  return built ? hsc__import_error(built, im, op) : NULL;
+}
+
+static hsc_status *import_while(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) {
+  value_list captures = {0};
+  if (op->region_count != 2) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%d regions instead of condition and body", op->region_count);
+  for (int i = 0; i < 2; i++)
+    if (op->regions[i]) HSC_TRY(find_captures(im, op->regions[i], op->regions[i], &captures, 0));
+  int count = op->operand_count + captures.count;
+  hsc_instr **values = HSC_NEW_ARRAY(im->arena, hsc_instr *, count + 1);
+  if (!values) return hsc_status_out_of_memory();
+  for (int i = 0; i < op->operand_count; i++) values[i] = op->operands[i]->instr;
+  for (int i = 0; i < captures.count; i++) values[op->operand_count + i] = captures.values[i]->instr;
+  hsc_instr *init = hsc_build_tuple(b, count, values);
+  hsc_computation *called[2];
+  for (int i = 0; i < 2; i++) HSC_TRY(import_loop_region(im, op, i, &captures, init->shape, &called[i]));
+  hsc_instr *loop = hsc_build_calls(b, HSC_OP_WHILE, init->shape, 1, &init, 2, called);
+  for (int i = 0; i < op->result_count; i++) op->results[i].instr = hsc_build_get_tuple_element(b, loop, i);
+  return NULL;
+}
+
+static hsc_status *import_function(hsc__importer *im, function *f);
+
+static hsc_status *import_call(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, const char *attribute) {
+  hsc_view name = hsc__import_text(op, attribute);
+  function *f = hsc_map_get(im->functions, name);
+  if (!f) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "there is no function @%.*s", (int)name.size, name.data);
+  HSC_TRY(import_function(im, f));
+  hsc_instr **operands = HSC_NEW_ARRAY(im->arena, hsc_instr *, op->operand_count + 1);
+  if (!operands) return hsc_status_out_of_memory();
+  for (int i = 0; i < op->operand_count; i++) operands[i] = op->operands[i]->instr;
+  hsc_instr *call = hsc_build_call(b, f->computation, op->operand_count, operands);
+  hsc__import_set_results(b, op, call);
+  return NULL;
+}
+
+static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) {
+  for (int i = 0; i < op->operand_count; i++)
+    if (!op->operands[i]->instr) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "operand %d is not visible here", i);
+  if (++im->depth > MAX_DEPTH) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "operations are nested too deeply");
+  hsc_status *status;
+  if (!strcmp(op->name, "call")) status = import_call(im, b, op, "callee");
+  else if (!strcmp(op->name, "composite")) status = import_call(im, b, op, "decomposition");
+  else if (!strcmp(op->name, "if") || !strcmp(op->name, "case")) status = import_conditional(im, b, op);
+  else if (!strcmp(op->name, "while")) status = import_while(im, b, op);
+  else status = hsc__import_plain_op(im, b, op);
+  im->depth--;
+  if (status || !b->status) return status;
+  status = b->status;   // the builder refused a shape: it is this operation's fault
+  b->status = NULL;
+  return hsc__import_error(status, im, op);
+}
+
+// ---- functions and the module ---------------------------------------------------------------------------------------------------
+
+static hsc_status *import_function(hsc__importer *im, function *f) {
+  if (f->computation) return NULL;
+  hsc__mlir_block *block = f->op->region_count ? f->op->regions[0] : NULL;
+  if (f->busy) return HSC_OP_ERR(INVALID_ARGUMENT, im, f->op, "a function calls itself");
+  if (!block) return HSC_OP_ERR(UNIMPLEMENTED, im, f->op, "a function without a body");
+  f->busy = true;
+  hsc_view name = hsc__import_text(f->op, "sym_name");
+  const char *text = hsc_arena_strndup(im->arena, name.data, name.size);
+  hsc_builder b;
+  hsc_builder_init(&b, im->module, text ? text : "function");
+  for (int i = 0; i < block->argument_count; i++) {
+    hsc_shape shape;
+    char argument[32];
+    HSC_TRY(hsc__import_shape(im, f->op, block->arguments[i].type, &shape));
+    snprintf(argument, sizeof argument, "Arg_%d", i);
+    block->arguments[i].instr = hsc_build_parameter(&b, i, shape, argument);
+  }
+  hsc__mlir_op *terminator;
+  hsc_status *status = import_block(im, &b, block, &terminator);
+  hsc_instr *root = status ? NULL : join(im, &b, terminator, false, NULL, 0);
+  hsc_status *built = hsc_builder_finish(&b, root, &f->computation);
+  f->busy = false;
+  if (status) return hsc_status_free(built), status;
+  return built ? hsc__import_error(built, im, f->op) : NULL;
+}
+
+static const hsc__mlir_attr *entry_of(const hsc__mlir_attr *dict, const char *name) {
+  for (int i = 0; dict && dict->kind == HSC_MLIR_DICT && i < dict->count; i++)
+    if (hsc_view_equals_text(dict->entries[i].name, name)) return dict->entries[i].value;
+  return NULL;
+}
+
+// Aliasing, donation and shardings of the entry's arguments.
+static hsc_status *import_argument_attrs(hsc__importer *im, const hsc__mlir_op *main_op) {
+  const hsc__mlir_attr *list = hsc__mlir_attr_get(main_op, "arg_attrs");
+  if (!list || list->kind != HSC_MLIR_ARRAY) return NULL;
+  hsc_module *m = im->module;
+  hsc_alias *aliases = HSC_NEW_ARRAY(m->arena, hsc_alias, list->count + 1), *donors = HSC_NEW_ARRAY(m->arena, hsc_alias, list->count + 1);
+  if (!aliases || !donors) return hsc_status_out_of_memory();
+  bool tuple = hsc_shape_is_tuple(&m->entry->root->shape);
+  for (int i = 0; i < list->count && i < m->entry->parameter_count; i++) {
+    const hsc__mlir_attr *output = entry_of(list->elements[i], "tf.aliasing_output"), *donor = entry_of(list->elements[i], "jax.buffer_donor");
+    const hsc__mlir_attr *sharding = entry_of(list->elements[i], "mhlo.sharding");
+    if (output) {
+      aliases[m->alias_count++] = (hsc_alias){.output_index = tuple ? HSC_DIMS(m->arena, output->integer) : (hsc_dims){0}, .parameter = i, .must_alias = false};
+    } else if (donor && donor->integer) {
+      donors[m->donor_count++] = (hsc_alias){.parameter = i};
+    }
+    if (sharding && sharding->kind == HSC_MLIR_STRING) m->entry->parameters[i]->sharding = hsc_arena_strndup(m->arena, sharding->text.data, sharding->text.size);
+  }
+  m->aliases = aliases;
+  m->donors = donors;
+  return NULL;
+}
+
+static hsc_status *import_module(hsc__importer *im) {
+  if (im->top->region_count != 1 || !im->top->regions[0]) return HSC_OP_ERR(INVALID_ARGUMENT, im, im->top, "the module is empty");
+  hsc__mlir_block *body = im->top->regions[0];
+  function *entry = NULL, *last = NULL;
+  for (int i = 0; i < body->op_count; i++) {
+    hsc__mlir_op *op = body->ops[i];
+    if (strcmp(op->name, "func")) {
+      if (!strcmp(op->name, "mesh")) continue;   // Shardy's meshes say nothing for one device
+      return HSC_OP_ERR(UNIMPLEMENTED, im, op, "%s: not built yet: anything but functions in a module", op->written_name);
+    }
+    function *f = HSC_NEW(im->arena, function);
+    if (!f) return hsc_status_out_of_memory();
+    f->op = op;
+    hsc_view name = hsc__import_text(op, "sym_name");
+    HSC_TRY(hsc_map_put(im->functions, name, f));
+    if (hsc_view_equals_text(name, "main")) entry = f;
+    last = f;
+  }
+  if (!entry && hsc_map_count(im->functions) == 1) entry = last;
+  if (!entry) return HSC_OP_ERR(INVALID_ARGUMENT, im, im->top, "the module has no function @main");
+  HSC_TRY(import_function(im, entry));
+  im->module->entry = entry->computation;
+  im->module->num_partitions = (int32_t)hsc__import_int(im->top, "mhlo.num_partitions", 1);
+  im->module->replica_count = (int32_t)hsc__import_int(im->top, "mhlo.num_replicas", 1);
+  HSC_TRY(import_argument_attrs(im, entry->op));
+  return hsc_module_sort(im->module);
+}
+
+hsc_status *hsc__stablehlo_import(hsc__mlir_op *top, const char *path, hsc_module **out_module) {
+  hsc__importer im = {.top = top, .path = path};
+  hsc_status *status = NULL;
+  *out_module = NULL;
+  hsc_view name = hsc__import_text(top, "sym_name");
+  char text[256];
+  snprintf(text, sizeof text, "%.*s", name.size ? (int)(name.size < 200 ? name.size : 200) : 4, name.size ? name.data : "main");
+  HSC_GOTO(hsc_module_create(text, &im.module));
+  HSC_GOTO(hsc_arena_create(&im.arena));
+  HSC_GOTO(hsc_map_create(&im.functions));
+  HSC_GOTO(hsc_map_create(&im.metadata));
+  HSC_GOTO(import_module(&im));
+  HSC_GOTO(hsc_arena_status(im.module->arena));
+  *out_module = im.module;
+  im.module = NULL;
+done:
+  hsc_module_destroy(im.module);
+  hsc_map_destroy(im.functions);
+  hsc_map_destroy(im.metadata);
+  hsc_arena_destroy(im.arena);
+  return status;
+}

@@ -1,0 +1,34 @@
+// stablehlo_internal.h - what the two halves of the StableHLO import share.
+#pragma once
+
+#include "formats/mlir_ir.h"
+
+typedef struct hsc__importer {
+  hsc_module *module;
+  hsc__mlir_op *top;
+  const char *path;
+  hsc_arena *arena;          // dies with the import
+  hsc_map *functions;        // name -> function record
+  hsc_map *metadata;         // location address -> hsc_metadata
+  int depth;
+} hsc__importer;
+
+// INVALID_ARGUMENT or UNIMPLEMENTED at the operation: "stablehlo.dot_general: ... (jit(f)/dot_general)".
+#define HSC_OP_ERR(code, im, op, ...) hsc__import_error(HSC_ERR(code, __VA_ARGS__), (im), (op))
+HSC_MUST_USE hsc_status *hsc__import_error(hsc_status *status, const hsc__importer *im, const hsc__mlir_op *op);
+
+HSC_MUST_USE hsc_status *hsc__import_shape(const hsc__importer *im, const hsc__mlir_op *op, const hsc__mlir_type *type, hsc_shape *out_shape);
+// One array result, or a tuple of several.
+HSC_MUST_USE hsc_status *hsc__import_result_shape(const hsc__importer *im, const hsc__mlir_op *op, hsc_shape *out_shape);
+// A region without captures (but of constants) as a computation: reducers, comparators.
+HSC_MUST_USE hsc_status *hsc__import_region(hsc__importer *im, const hsc__mlir_op *op, int region, const char *name, hsc_computation **out_computation);
+// The results of `op` are the elements of `value`, or `value` itself when there is one.
+void hsc__import_set_results(hsc_builder *b, hsc__mlir_op *op, hsc_instr *value);
+
+// An operation of stablehlo_ops.def. NOT_FOUND when it is not there.
+HSC_MUST_USE hsc_status *hsc__import_plain_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op);
+
+// Attributes as numbers: dense tensors and arrays of integers. A missing one gives count 0.
+HSC_MUST_USE hsc_status *hsc__import_dims(const hsc__importer *im, const hsc__mlir_op *op, const char *name, hsc_dims *out_dims);
+int64_t hsc__import_int(const hsc__mlir_op *op, const char *name, int64_t missing);
+hsc_view hsc__import_text(const hsc__mlir_op *op, const char *name);   // empty when missing

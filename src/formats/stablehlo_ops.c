@@ -1,0 +1,505 @@
+// stablehlo_ops.c - StableHLO operations one by one: attributes to HLO's.
+#include <stdlib.h>
+
+#include "formats/stablehlo_internal.h"
+
+typedef struct frame {
+  hsc__importer *im;
+  hsc_builder *b;
+  hsc__mlir_op *op;
+  hsc_op hlo;
+  hsc_shape shape;           // of the result
+  hsc_instr **operands;      // [op->operand_count]
+  hsc_instr *instr;          // what was built
+} frame;
+
+static hsc_arena *arena_of(const frame *f) { return f->im->module->arena; }
+
+static hsc_instr *build(frame *f) {
+  f->instr = hsc_build(f->b, f->hlo, f->shape, f->op->operand_count, f->operands);
+  return f->instr;
+}
+
+static hsc_status *dims(frame *f, const char *name, hsc_dims *out) { return hsc__import_dims(f->im, f->op, name, out); }
+static int64_t integer(frame *f, const char *name, int64_t missing) { return hsc__import_int(f->op, name, missing); }
+
+static hsc_dims filled(frame *f, int count, int64_t value) {
+  int64_t values[HSC_MAX_RANK];
+  for (int i = 0; i < count && i < HSC_MAX_RANK; i++) values[i] = value;
+  return hsc_dims_copy(arena_of(f), count < HSC_MAX_RANK ? count : HSC_MAX_RANK, values);
+}
+
+// Builds an instruction that calls the computations of all regions.
+static hsc_status *build_calls(frame *f) {
+  hsc_computation **called = HSC_NEW_ARRAY(arena_of(f), hsc_computation *, f->op->region_count + 1);
+  if (!called) return hsc_status_out_of_memory();
+  for (int i = 0; i < f->op->region_count; i++) HSC_TRY(hsc__import_region(f->im, f->op, i, f->op->name, &called[i]));
+  f->instr = hsc_build_calls(f->b, f->hlo, f->shape, f->op->operand_count, f->operands, f->op->region_count, called);
+  return NULL;
+}
+
+static hsc_status *import_same(frame *f) {
+  build(f);
+  return NULL;
+}
+
+static hsc_status *import_dimensions(frame *f) {
+  hsc_dims d;
+  HSC_TRY(dims(f, "dimensions", &d));
+  if (f->op->region_count) HSC_TRY(build_calls(f));
+  else build(f);
+  f->instr->attr.dims.dims = d;
+  return NULL;
+}
+
+static hsc_status *import_permutation(frame *f) {
+  hsc_dims d;
+  HSC_TRY(dims(f, "permutation", &d));
+  build(f)->attr.dims.dims = d;
+  return NULL;
+}
+
+static hsc_status *import_dimension(frame *f) {
+  build(f)->attr.dims.dims = HSC_DIMS(arena_of(f), integer(f, "dimension", 0));
+  return NULL;
+}
+
+static hsc_status *import_iota(frame *f) {
+  build(f)->attr.dims.dims = HSC_DIMS(arena_of(f), integer(f, "iota_dimension", 0));
+  return NULL;
+}
+
+static hsc_status *import_index(frame *f) {
+  build(f)->attr.index.value = integer(f, "index", 0);
+  return NULL;
+}
+
+static hsc_status *import_constant(frame *f) {
+  const hsc__mlir_attr *value = hsc__mlir_attr_get(f->op, "value");
+  if (!value || value->kind != HSC_MLIR_DENSE) return HSC_OP_ERR(UNIMPLEMENTED, f->im, f->op, "its value is not a dense tensor");
+  if (!hsc_shape_same_dims(&value->type->shape, &f->shape) || value->type->shape.type != f->shape.type) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "its value has another type than its result");
+  // A large splat is a broadcast: a constant of gigabytes would be made of a few bytes of input.
+  size_t one = hsc_type_bytes(f->shape.type);
+  int64_t elements = hsc_shape_elements(&f->shape);
+  bool splat = value->data.size == one && elements > 1;
+  hsc_shape shape = splat ? hsc_shape_scalar(f->shape.type) : f->shape;
+  hsc_literal *literal = NULL;
+  HSC_TRY(hsc_literal_create(arena_of(f), &shape, &literal));
+  if (hsc_shape_bytes(&shape)) memcpy(literal->data, value->data.data, (size_t)hsc_shape_bytes(&shape));
+  f->instr = hsc_build_constant(f->b, literal);
+  if (splat) f->instr = hsc_build_broadcast(f->b, f->instr, f->shape, (hsc_dims){0});
+  return NULL;
+}
+
+static hsc_status *import_broadcast(frame *f) {
+  int lead = f->shape.rank - f->operands[0]->shape.rank;
+  int64_t map[HSC_MAX_RANK];
+  if (lead < 0) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "its result has fewer dimensions than its operand");
+  for (int i = 0; i < f->operands[0]->shape.rank; i++) map[i] = lead + i;
+  f->instr = hsc_build_broadcast(f->b, f->operands[0], f->shape, hsc_dims_copy(arena_of(f), f->operands[0]->shape.rank, map));
+  return NULL;
+}
+
+// HLO's broadcast does not widen dimensions of size 1: those are dropped first.
+static hsc_status *import_broadcast_in_dim(frame *f) {
+  hsc_dims d;
+  HSC_TRY(dims(f, "broadcast_dimensions", &d));
+  hsc_instr *x = f->operands[0];
+  if (d.count != x->shape.rank) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "%d broadcast dimensions for an operand of rank %d", d.count, x->shape.rank);
+  int64_t kept_dims[HSC_MAX_RANK], map[HSC_MAX_RANK];
+  int kept = 0;
+  for (int i = 0; i < d.count; i++) {
+    if (d.v[i] < 0 || d.v[i] >= f->shape.rank) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "broadcast dimension %lld of a result of rank %d", (long long)d.v[i], f->shape.rank);
+    if (x->shape.dims[i] == 1 && f->shape.dims[d.v[i]] != 1) continue;
+    kept_dims[kept] = x->shape.dims[i];
+    map[kept++] = d.v[i];
+  }
+  if (kept != d.count) x = hsc_build_reshape(f->b, x, kept, kept_dims);
+  f->instr = hsc_build_broadcast(f->b, x, f->shape, hsc_dims_copy(arena_of(f), kept, map));
+  return NULL;
+}
+
+static hsc_status *import_compare(frame *f) {
+  static const hsc_direction directions[] = {HSC_EQ, HSC_NE, HSC_GE, HSC_GT, HSC_LE, HSC_LT};   // VHLO's order
+  int64_t d = integer(f, "comparison_direction", -1), type = integer(f, "compare_type", 0);
+  if (d < 0 || d >= (int64_t)HSC_COUNT_OF(directions)) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "an unknown direction");
+  build(f)->attr.compare.direction = directions[d];
+  f->instr->attr.compare.type = type >= 0 && type <= 4 ? (hsc_compare_type)type : HSC_COMPARE_DEFAULT;   // the same order
+  return NULL;
+}
+
+// The predicate may be a scalar; HLO wants the result's dimensions.
+static hsc_status *import_select(frame *f) {
+  if (f->operands[0]->shape.rank == 0 && f->shape.rank > 0)
+    f->operands[0] = hsc_build_broadcast(f->b, f->operands[0], hsc_shape_with_type(f->shape, HSC_TYPE_PRED), (hsc_dims){0});
+  build(f);
+  return NULL;
+}
+
+static hsc_status *import_slice(frame *f) {
+  hsc_dims start, limit, stride;
+  HSC_TRY(dims(f, "start_indices", &start));
+  HSC_TRY(dims(f, "limit_indices", &limit));
+  HSC_TRY(dims(f, "strides", &stride));
+  build(f)->attr.slice.start = start;
+  f->instr->attr.slice.limit = limit;
+  f->instr->attr.slice.stride = stride;
+  return NULL;
+}
+
+static hsc_status *import_dynamic_slice(frame *f) {
+  hsc_dims sizes;
+  HSC_TRY(dims(f, "slice_sizes", &sizes));
+  build(f)->attr.slice_sizes.sizes = sizes;
+  return NULL;
+}
+
+static hsc_status *import_pad(frame *f) {
+  hsc_dims low, high, interior;
+  HSC_TRY(dims(f, "edge_padding_low", &low));
+  HSC_TRY(dims(f, "edge_padding_high", &high));
+  HSC_TRY(dims(f, "interior_padding", &interior));
+  if (low.count != high.count || low.count != interior.count) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "its paddings differ in length");
+  hsc_pad_dim *pads = HSC_NEW_ARRAY(arena_of(f), hsc_pad_dim, low.count);
+  if (!pads) return hsc_status_out_of_memory();
+  for (int i = 0; i < low.count; i++) pads[i] = (hsc_pad_dim){low.v[i], high.v[i], interior.v[i]};
+  build(f)->attr.pad.rank = low.count;
+  f->instr->attr.pad.dims = pads;
+  return NULL;
+}
+
+static hsc_status *precision(frame *f, hsc_dims *out) {
+  const hsc__mlir_attr *config = hsc__mlir_attr_get(f->op, "precision_config");
+  *out = (hsc_dims){0};
+  if (!config || config->kind != HSC_MLIR_ARRAY || config->count == 0 || config->count > 4) return NULL;
+  int64_t values[4];
+  bool any = false;
+  for (int i = 0; i < config->count; i++) any |= (values[i] = config->elements[i]->integer) != 0;
+  if (any) *out = hsc_dims_copy(arena_of(f), config->count, values);
+  return NULL;
+}
+
+static hsc_status *import_dot_general(frame *f) {
+  hsc_dot_dims d = {0};
+  HSC_TRY(dims(f, "lhs_batching_dimensions", &d.lhs_batch));
+  HSC_TRY(dims(f, "rhs_batching_dimensions", &d.rhs_batch));
+  HSC_TRY(dims(f, "lhs_contracting_dimensions", &d.lhs_contracting));
+  HSC_TRY(dims(f, "rhs_contracting_dimensions", &d.rhs_contracting));
+  HSC_TRY(precision(f, &d.precision));
+  build(f)->attr.dot = d;
+  return NULL;
+}
+
+static hsc_status *import_dot(frame *f) {
+  hsc_dot_dims d = {0};
+  d.lhs_contracting = HSC_DIMS(arena_of(f), f->operands[0]->shape.rank - 1);
+  d.rhs_contracting = HSC_DIMS(arena_of(f), 0);
+  HSC_TRY(precision(f, &d.precision));
+  build(f)->attr.dot = d;
+  return NULL;
+}
+
+static hsc_status *import_batch_norm(frame *f) {
+  const hsc__mlir_attr *epsilon = hsc__mlir_attr_get(f->op, "epsilon");
+  build(f)->attr.batch_norm.epsilon = epsilon ? (float)epsilon->number : 0;
+  f->instr->attr.batch_norm.feature_index = integer(f, "feature_index", 0);
+  return NULL;
+}
+
+static hsc_status *import_cholesky(frame *f) {
+  build(f)->attr.cholesky.lower = integer(f, "lower", 0) != 0;
+  return NULL;
+}
+
+static hsc_status *import_triangular_solve(frame *f) {
+  static const hsc_transpose transposes[] = {HSC_NO_TRANSPOSE, HSC_NO_TRANSPOSE, HSC_TRANSPOSE, HSC_ADJOINT};   // VHLO's order
+  int64_t transpose = integer(f, "transpose_a", 1);
+  if (transpose < 0 || transpose > 3) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "an unknown transpose_a");
+  build(f)->attr.triangular.left_side = integer(f, "left_side", 0) != 0;
+  f->instr->attr.triangular.lower = integer(f, "lower", 0) != 0;
+  f->instr->attr.triangular.unit_diagonal = integer(f, "unit_diagonal", 0) != 0;
+  f->instr->attr.triangular.transpose_a = transposes[transpose];
+  return NULL;
+}
+
+static hsc_status *import_fft(frame *f) {
+  hsc_dims length;
+  int64_t type = integer(f, "fft_type", 0);
+  HSC_TRY(dims(f, "fft_length", &length));
+  if (type < 0 || type > 3) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "an unknown fft_type");
+  build(f)->attr.fft.type = (hsc_fft_type)type;   // the same order
+  f->instr->attr.fft.length = length;
+  return NULL;
+}
+
+static hsc_status *import_reduce_precision(frame *f) {
+  build(f)->attr.precision.exponent_bits = (int32_t)integer(f, "exponent_bits", 8);
+  f->instr->attr.precision.mantissa_bits = (int32_t)integer(f, "mantissa_bits", 23);
+  return NULL;
+}
+
+static hsc_status *import_rng(frame *f) {
+  // (a, b, shape): the shape is the result's.
+  int64_t distribution = integer(f, "rng_distribution", 0);
+  if (distribution != 1 && distribution != 2) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "an unknown distribution");
+  f->instr = hsc_build(f->b, HSC_OP_RNG, f->shape, f->op->operand_count < 2 ? f->op->operand_count : 2, f->operands);
+  f->instr->attr.rng.distribution = (hsc_rng_distribution)distribution;
+  return NULL;
+}
+
+static hsc_status *import_rng_bit_generator(frame *f) {
+  int64_t algorithm = integer(f, "rng_algorithm", 0);
+  if (algorithm < 0 || algorithm > 2) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "an unknown algorithm");
+  build(f)->attr.rng.algorithm = (hsc_rng_algorithm)algorithm;   // the same order
+  return NULL;
+}
+
+static hsc_status *import_barrier(frame *f) {
+  if (f->op->operand_count == 1) {
+    build(f);
+    return NULL;
+  }
+  hsc_instr *tuple = hsc_build_tuple(f->b, f->op->operand_count, f->operands);
+  f->instr = hsc_build(f->b, HSC_OP_OPT_BARRIER, tuple->shape, 1, &tuple);
+  return NULL;
+}
+
+static hsc_status *import_gather(frame *f) {
+  hsc_gather_dims g = {0};
+  HSC_TRY(dims(f, "offset_dims", &g.offset_dims));
+  HSC_TRY(dims(f, "collapsed_slice_dims", &g.collapsed_slice_dims));
+  HSC_TRY(dims(f, "start_index_map", &g.start_index_map));
+  HSC_TRY(dims(f, "operand_batching_dims", &g.operand_batching_dims));
+  HSC_TRY(dims(f, "start_indices_batching_dims", &g.start_indices_batching_dims));
+  HSC_TRY(dims(f, "slice_sizes", &g.slice_sizes));
+  g.index_vector_dim = integer(f, "index_vector_dim", 0);
+  g.indices_are_sorted = integer(f, "indices_are_sorted", 0) != 0;
+  build(f)->attr.gather = g;
+  return NULL;
+}
+
+static hsc_status *import_scatter(frame *f) {
+  hsc_gather_dims g = {0};
+  HSC_TRY(dims(f, "update_window_dims", &g.offset_dims));
+  HSC_TRY(dims(f, "inserted_window_dims", &g.collapsed_slice_dims));
+  HSC_TRY(dims(f, "scatter_dims_to_operand_dims", &g.start_index_map));
+  HSC_TRY(dims(f, "input_batching_dims", &g.operand_batching_dims));
+  HSC_TRY(dims(f, "scatter_indices_batching_dims", &g.start_indices_batching_dims));
+  g.index_vector_dim = integer(f, "index_vector_dim", 0);
+  g.indices_are_sorted = integer(f, "indices_are_sorted", 0) != 0;
+  g.unique = integer(f, "unique_indices", 0) != 0;
+  HSC_TRY(build_calls(f));
+  f->instr->attr.scatter = g;
+  return NULL;
+}
+
+static hsc_status *import_sort(frame *f) {
+  int64_t dimension = integer(f, "dimension", -1);
+  int rank = f->op->operand_count ? f->operands[0]->shape.rank : 0;
+  HSC_TRY(build_calls(f));
+  f->instr->attr.dims.dims = HSC_DIMS(arena_of(f), dimension < 0 ? dimension + rank : dimension);
+  f->instr->attr.dims.is_stable = integer(f, "is_stable", 0) != 0;
+  return NULL;
+}
+
+// An N x 2 tensor of low and high paddings.
+static hsc_status *padding(frame *f, int rank, hsc_dims *out) {
+  HSC_TRY(dims(f, "padding", out));
+  if (out->count == 0) *out = filled(f, 2 * rank < HSC_MAX_RANK ? 2 * rank : HSC_MAX_RANK, 0);
+  return out->count == 2 * rank ? NULL : HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "%d paddings for %d dimensions", out->count, rank);
+}
+
+static hsc_status *or_ones(frame *f, const char *name, int rank, hsc_dims *out) {
+  HSC_TRY(dims(f, name, out));
+  if (out->count == 0) *out = filled(f, rank, 1);
+  return out->count == rank ? NULL : HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "%s has %d elements for %d dimensions", name, out->count, rank);
+}
+
+static hsc_status *window(frame *f, hsc_dims size, hsc_dims stride, hsc_dims base, hsc_dims dilation, hsc_dims pads, const bool *reversal, hsc_window *out) {
+  hsc_window_dim *w = HSC_NEW_ARRAY(arena_of(f), hsc_window_dim, size.count);
+  if (!w) return hsc_status_out_of_memory();
+  for (int i = 0; i < size.count; i++)
+    w[i] = (hsc_window_dim){.size = size.v[i], .stride = stride.v[i], .pad_low = pads.v[2 * i], .pad_high = pads.v[2 * i + 1],
+                            .window_dilation = dilation.v[i], .base_dilation = base.v[i], .reversal = reversal && reversal[i]};
+  *out = (hsc_window){.rank = size.count, .dims = w};
+  return NULL;
+}
+
+static hsc_status *import_reduce_window(frame *f) {
+  hsc_dims size, stride, base, dilation, pads;
+  HSC_TRY(dims(f, "window_dimensions", &size));
+  HSC_TRY(or_ones(f, "window_strides", size.count, &stride));
+  HSC_TRY(or_ones(f, "base_dilations", size.count, &base));
+  HSC_TRY(or_ones(f, "window_dilations", size.count, &dilation));
+  HSC_TRY(padding(f, size.count, &pads));
+  HSC_TRY(build_calls(f));
+  return window(f, size, stride, base, dilation, pads, NULL, &f->instr->attr.window.window);
+}
+
+static hsc_status *import_select_and_scatter(frame *f) {
+  hsc_dims size, stride, pads;
+  HSC_TRY(dims(f, "window_dimensions", &size));
+  HSC_TRY(or_ones(f, "window_strides", size.count, &stride));
+  HSC_TRY(padding(f, size.count, &pads));
+  HSC_TRY(build_calls(f));
+  hsc_dims ones = filled(f, size.count, 1);
+  return window(f, size, stride, ones, ones, pads, NULL, &f->instr->attr.window.window);
+}
+
+static hsc_status *import_convolution(frame *f) {
+  hsc_conv_dims d = {0};
+  hsc_dims input, kernel, output, stride, base, dilation, pads, reversal;
+  HSC_TRY(dims(f, "input_spatial_dimensions", &input));
+  HSC_TRY(dims(f, "kernel_spatial_dimensions", &kernel));
+  HSC_TRY(dims(f, "output_spatial_dimensions", &output));
+  int rank = input.count;
+  if (kernel.count != rank || output.count != rank) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "its spatial dimensions differ in number");
+  HSC_TRY(or_ones(f, "window_strides", rank, &stride));
+  HSC_TRY(or_ones(f, "lhs_dilation", rank, &base));
+  HSC_TRY(or_ones(f, "rhs_dilation", rank, &dilation));
+  HSC_TRY(padding(f, rank, &pads));
+  HSC_TRY(dims(f, "window_reversal", &reversal));
+  d.spatial_rank = rank;
+  d.input_spatial = input.v;
+  d.kernel_spatial = kernel.v;
+  d.output_spatial = output.v;
+  d.input_batch = integer(f, "input_batch_dimension", 0);
+  d.input_feature = integer(f, "input_feature_dimension", 0);
+  d.kernel_input = integer(f, "kernel_input_feature_dimension", 0);
+  d.kernel_output = integer(f, "kernel_output_feature_dimension", 0);
+  d.output_batch = integer(f, "output_batch_dimension", 0);
+  d.output_feature = integer(f, "output_feature_dimension", 0);
+  int64_t sizes[HSC_MAX_RANK];
+  bool reversed[HSC_MAX_RANK] = {false};
+  for (int i = 0; i < rank; i++) {
+    if (kernel.v[i] < 0 || kernel.v[i] >= f->operands[1]->shape.rank) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "kernel dimension %lld does not exist", (long long)kernel.v[i]);
+    sizes[i] = f->operands[1]->shape.dims[kernel.v[i]];
+    reversed[i] = i < reversal.count && reversal.v[i];
+  }
+  build(f)->attr.conv.dims = d;
+  f->instr->attr.conv.feature_groups = integer(f, "feature_group_count", 1);
+  f->instr->attr.conv.batch_groups = integer(f, "batch_group_count", 1);
+  HSC_TRY(precision(f, &f->instr->attr.conv.precision));
+  return window(f, hsc_dims_copy(arena_of(f), rank, sizes), stride, base, dilation, pads, reversed, &f->instr->attr.conv.window);
+}
+
+// "{{0,1},{2,3}}" of a tensor of rank 2.
+static const char *groups_text(frame *f, const char *name) {
+  const hsc__mlir_attr *attr = hsc__mlir_attr_get(f->op, name);
+  if (!attr || attr->kind != HSC_MLIR_DENSE || attr->type->shape.rank != 2) return NULL;
+  int64_t rows = attr->type->shape.dims[0], columns = attr->type->shape.dims[1];
+  hsc_dims values;
+  hsc_status *status = hsc__import_dims(f->im, f->op, name, &values);
+  hsc_status_free(status);
+  if (status || values.count != rows * columns) return NULL;
+  hsc_bytes text = {0};
+  hsc_bytes_append_char(&text, '{');
+  for (int64_t i = 0; i < rows; i++) {
+    hsc_bytes_append_text(&text, i ? ",{" : "{");
+    for (int64_t k = 0, written = 0; k < columns; k++)   // -1 fills groups of different sizes
+      if (values.v[i * columns + k] >= 0) hsc_bytes_printf(&text, "%s%lld", written++ ? "," : "", (long long)values.v[i * columns + k]);
+    hsc_bytes_append_char(&text, '}');
+  }
+  hsc_bytes_append_char(&text, '}');
+  const char *copy = hsc_arena_strdup(arena_of(f), hsc_bytes_text(&text));
+  hsc_bytes_deinit(&text);
+  return copy;
+}
+
+static hsc_status *import_collective(frame *f) {
+  static const char *const dimension_names[] = {"all_gather_dim", "scatter_dimension", "split_dimension"};
+  if (f->op->region_count) HSC_TRY(build_calls(f));
+  else build(f);
+  f->instr->attr.collective.replica_groups = groups_text(f, "replica_groups");
+  f->instr->attr.collective.pairs = groups_text(f, "source_target_pairs");
+  f->instr->attr.collective.channel_id = integer(f, "channel_id", 0);
+  f->instr->attr.collective.use_global_device_ids = hsc__mlir_attr_get(f->op, "use_global_device_ids") && integer(f, "use_global_device_ids", 1);
+  for (size_t i = 0; i < HSC_COUNT_OF(dimension_names); i++) {
+    int64_t dimension = integer(f, dimension_names[i], -1);
+    if (dimension >= 0) f->instr->attr.collective.dims = HSC_DIMS(arena_of(f), dimension);
+  }
+  return NULL;
+}
+
+// A dictionary as the text that typed calls get: {key = value, ...} in MLIR's spelling of simple values.
+static void dict_text(const hsc__mlir_attr *attr, hsc_bytes *out, int depth) {
+  char number[32];
+  if (depth > 8) return;
+  switch (attr->kind) {
+    case HSC_MLIR_BOOL: hsc_bytes_append_text(out, attr->integer ? "true" : "false"); break;
+    case HSC_MLIR_INT: hsc_bytes_printf(out, "%lld", (long long)attr->integer); break;
+    case HSC_MLIR_FLOAT: hsc_format_double(attr->number, number), hsc_bytes_append_text(out, number); break;
+    case HSC_MLIR_STRING: hsc_bytes_printf(out, "\"%.*s\"", (int)attr->text.size, attr->text.data); break;
+    case HSC_MLIR_ARRAY:
+      hsc_bytes_append_char(out, '[');
+      for (int i = 0; i < attr->count; i++) hsc_bytes_append_text(out, i ? ", " : ""), dict_text(attr->elements[i], out, depth + 1);
+      hsc_bytes_append_char(out, ']');
+      break;
+    case HSC_MLIR_DICT:
+      hsc_bytes_append_char(out, '{');
+      for (int i = 0; i < attr->count; i++) {
+        hsc_bytes_printf(out, "%s%.*s = ", i ? ", " : "", (int)attr->entries[i].name.size, attr->entries[i].name.data);
+        dict_text(attr->entries[i].value, out, depth + 1);
+      }
+      hsc_bytes_append_char(out, '}');
+      break;
+    default: hsc_bytes_append_text(out, "?");
+  }
+}
+
+static hsc_status *import_custom_call(frame *f) {
+  hsc_view target = hsc__import_text(f->op, "call_target_name");
+  const hsc__mlir_attr *config = hsc__mlir_attr_get(f->op, "backend_config");
+  const hsc__mlir_attr *called = hsc__mlir_attr_get(f->op, "called_computations");
+  if (called && called->count) return HSC_OP_ERR(UNIMPLEMENTED, f->im, f->op, "custom-call %.*s: not built yet: called computations of custom calls", (int)target.size, target.data);
+  // Marks of sharding that say nothing for one device.
+  if (hsc_view_equals_text(target, "Sharding") || hsc_view_equals_text(target, "SPMDFullToShardShape") || hsc_view_equals_text(target, "SPMDShardToFullShape") ||
+      hsc_view_equals_text(target, "LayoutConstraint") || hsc_view_equals_text(target, "annotate_device_placement")) {
+    if (f->op->operand_count == 1 && hsc_shape_equal(&f->operands[0]->shape, &f->shape)) {
+      f->instr = f->operands[0];
+      return NULL;
+    }
+  }
+  build(f)->attr.custom.target = hsc_arena_strndup(arena_of(f), target.data, target.size);
+  f->instr->attr.custom.has_side_effect = integer(f, "has_side_effect", 0) != 0;
+  f->instr->attr.custom.api_version = (int32_t)integer(f, "api_version", 1);
+  if (config && config->kind == HSC_MLIR_STRING) f->instr->attr.custom.opaque = hsc_arena_strndup(arena_of(f), config->text.data, config->text.size);
+  if (config && config->kind == HSC_MLIR_DICT) {
+    hsc_bytes text = {0};
+    dict_text(config, &text, 0);
+    f->instr->attr.custom.opaque = hsc_arena_strdup(arena_of(f), hsc_bytes_text(&text));
+    hsc_bytes_deinit(&text);
+  }
+  return NULL;
+}
+
+static const struct {
+  const char *name;
+  hsc_op hlo;
+  hsc_status *(*import)(frame *f);
+} rows[] = {
+#define SHLO(name, hlo, import) {name, HSC_OP_##hlo, import_##import},
+#include "formats/stablehlo_ops.def"
+#undef SHLO
+};
+
+static int compare_names(const void *key, const void *row) { return strcmp(key, *(const char *const *)row); }
+
+hsc_status *hsc__import_plain_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) {
+  const void *found = bsearch(op->name, rows, HSC_COUNT_OF(rows), sizeof rows[0], compare_names);
+  if (!found) return HSC_OP_ERR(UNIMPLEMENTED, im, op, "not built yet: importing this operation");
+  size_t row = (size_t)((const char *)found - (const char *)rows) / sizeof rows[0];
+  frame f = {.im = im, .b = b, .op = op, .hlo = rows[row].hlo};
+  HSC_TRY(hsc__import_result_shape(im, op, &f.shape));
+  f.operands = HSC_NEW_ARRAY(im->arena, hsc_instr *, op->operand_count + 1);
+  if (!f.operands) return hsc_status_out_of_memory();
+  for (int i = 0; i < op->operand_count; i++) {
+    f.operands[i] = op->operands[i]->instr;
+    if (!f.operands[i]) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "operand %d is not visible here", i);
+  }
+  // Several results, and operations whose one result HLO gives as a tuple, are tuples.
+  HSC_TRY(rows[row].import(&f));
+  if (b->status) return hsc__import_error((hsc_status *)b->status, im, op);
+  hsc__import_set_results(b, op, f.instr);
+  return NULL;
+}
