@@ -499,7 +499,6 @@ hsc_status *hsc__import_plain_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op
   }
   // Several results, and operations whose one result HLO gives as a tuple, are tuples.
   HSC_TRY(rows[row].import(&f));
-  if (b->status) return hsc__import_error((hsc_status *)b->status, im, op);
   hsc__import_set_results(b, op, f.instr);
   return NULL;
 }
