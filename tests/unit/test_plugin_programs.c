@@ -529,6 +529,59 @@ static void ahead_of_time_for_a_topology(void **state) {
   hsc_executable_destroy(ahead);
 }
 
+// HloModuleProtoWithConfig: the module, which compiles again to the same program, and config.entry_computation_layout, without which hosts end.
+static void the_optimized_program_is_what_hosts_read(void **state) {
+  hsc_executable *executable = compile(sum_and_product), *again;
+  hsc_bytes program = {0};
+  const char *format;
+  hsc_status *status = hsc_executable_optimized_program(executable, &program, &format);
+  if (status) fail_with(status);
+  assert_string_equal(format, "hlo_with_config");
+  const unsigned char *at = (const unsigned char *)program.data;
+  assert_int_equal(at[0], 0x0a);
+  size_t size = 0, shift = 0;
+  for (at++; *at & 0x80; at++, shift += 7) size |= (size_t)(*at & 0x7f) << shift;
+  size |= (size_t)*at++ << shift;
+  const unsigned char *config = at + size;
+  assert_true(config < (const unsigned char *)program.data + program.size);
+  assert_int_equal(config[0], 0x12);
+  assert_int_equal(config[2], 0x0a);   // entry_computation_layout
+  assert_true(config[3] > 10);         // two parameters and a result
+  status = hsc_client_compile(client, hsc_bytes_view(&program), format, (hsc_view){0}, &again);
+  if (status) fail_with(status);
+  hsc_buffer *x = put(1, 2, 3, 4), *y = put(5, 6, 7, 8);
+  hsc_execution *run = prepare(again, x, y);
+  run_and_wait(run);
+  expect_numbers(hsc_execution_output(run, 1), 5, 12, 21, 32);
+  hsc_execution_destroy(run);
+  hsc_buffer_destroy(x);
+  hsc_buffer_destroy(y);
+  hsc_executable_destroy(again);
+  // The module alone is what PyTorch/XLA sends, with its options: arguments in one tuple, given flat.
+  static const char options[] = "\x10\x01\x1a\x23\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x20\x01\x28\x01\x4a\x09\x08\x01\x10\x01\x1a\x03\x0a\x01\x00"
+                                "\x90\x01\x00\xb8\x01\x01\xc0\x01\x00";
+  status = hsc_client_compile(client, (hsc_view){(const char *)at, size}, "hlo", (hsc_view){options, sizeof options - 1}, &again);
+  if (status) fail_with(status);
+  hsc_executable_destroy(again);
+  hsc_bytes_deinit(&program);
+  hsc_executable_destroy(executable);
+}
+
+// One tuple parameter (more than 3200 tensors in PyTorch/XLA): arguments come as its leaves.
+static void a_tuple_argument_is_given_flat(void **state) {
+  hsc_executable *executable = compile(
+      "HloModule tupled\nENTRY main {\n  t = (f32[4], f32[4]) parameter(0)\n  x = f32[4] get-tuple-element(t), index=0\n"
+      "  y = f32[4] get-tuple-element(t), index=1\n  ROOT d = f32[4] subtract(x, y)\n}\n");
+  hsc_buffer *x = put(5, 6, 7, 8), *y = put(1, 2, 3, 4);
+  hsc_execution *run = prepare(executable, x, y);
+  run_and_wait(run);
+  expect_numbers(hsc_execution_output(run, 0), 4, 4, 4, 4);
+  hsc_execution_destroy(run);
+  hsc_buffer_destroy(x);
+  hsc_buffer_destroy(y);
+  hsc_executable_destroy(executable);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_program_gives_numbers),
@@ -543,6 +596,8 @@ int main(void) {
       cmocka_unit_test(memory_statistics_fit_the_callers_struct),
       cmocka_unit_test(a_serialized_program_loads_and_runs),
       cmocka_unit_test(ahead_of_time_for_a_topology),
+      cmocka_unit_test(the_optimized_program_is_what_hosts_read),
+      cmocka_unit_test(a_tuple_argument_is_given_flat),
   };
   return cmocka_run_group_tests(tests, open_device, close_device);
 }
