@@ -76,6 +76,7 @@ static int64_t sign_extend(uint64_t v, int bits) { return (int64_t)(v << (64 - b
 static uint64_t zero_extend(uint64_t v, int bits) { return v & (~0ull >> (64 - bits)); }
 
 void hsc__lane_load(hsc_type type, const void *src, int64_t count, void *lane) {
+  if (count == 0) return;
   switch (type) {
     case HSC_TYPE_PRED: LOAD(uint8_t, uint64_t, v != 0); break;
     case HSC_TYPE_S1: LOAD(uint8_t, int64_t, sign_extend(v, 1)); break;
@@ -113,6 +114,7 @@ void hsc__lane_load(hsc_type type, const void *src, int64_t count, void *lane) {
   } while (0)
 
 void hsc__lane_store(hsc_type type, const void *lane, int64_t count, void *dst) {
+  if (count == 0) return;
   switch (type) {
     case HSC_TYPE_PRED: STORE(uint64_t, uint8_t, v != 0); break;
     case HSC_TYPE_S1:

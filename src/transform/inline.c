@@ -19,7 +19,7 @@ hsc_status *hsc__transform_inline(hsc_builder *b, hsc_computation *computation, 
     for (int i = 0; i < instr->control_count && !b->status; i++) hsc_instr_add_control_predecessor(copy, instr->control_predecessors[i]->scratch);
     instr->scratch = copy;
   }
-  *out_root = computation->root->scratch;
+  *out_root = b->status ? NULL : computation->root->scratch;
   for (hsc_instr *instr = computation->first; instr; instr = instr->next) instr->scratch = NULL;
   return NULL;
 }
@@ -38,7 +38,9 @@ static int unpack(hsc_builder *b, hsc_instr *value, hsc_instr **leaves) {
   return count;
 }
 
-void hsc__unpack(hsc_builder *b, hsc_instr *value, hsc_instr **leaves) { unpack(b, value, leaves); }
+void hsc__unpack(hsc_builder *b, hsc_instr *value, hsc_instr **leaves) {
+  if (!b->status) unpack(b, value, leaves);
+}
 
 static hsc_instr *pack(hsc_builder *b, const hsc_shape *shape, hsc_instr *const *leaves, int *at) {
   if (!hsc_shape_is_tuple(shape)) return leaves[(*at)++];

@@ -65,6 +65,7 @@ hsc_status *hsc__vmap_call(hsc__vmap_frame *f, hsc_instr *instr, const hsc__batc
 
 // Where pred is true the leaves of `yes`, else those of `no`; pred has one value for each example, the leaves are all batched.
 static hsc_instr *select_leaves(hsc_builder *b, hsc__vmap_frame *f, hsc_instr *pred, hsc_instr *yes, hsc_instr *no) {
+  if (b->status) return yes;
   int count = hsc_shape_leaf_count(&yes->shape);
   hsc_instr **left = hsc__transform_room(f, count), **right = hsc__transform_room(f, count);
   if (!left || !right || b->status) return yes;
