@@ -33,7 +33,7 @@ static hsc_status *want_partition(hsc_arena *arena, const hsc_instr *instr, cons
   int64_t all[HSC_MAX_RANK + 2];
   all[0] = a;
   all[1] = b;
-  memcpy(all + 2, spatial, (size_t)spatial_rank * sizeof *spatial);
+  if (spatial_rank > 0) memcpy(all + 2, spatial, (size_t)spatial_rank * sizeof *spatial);
   return hsc__want_distinct_dims(arena, instr, what, (hsc_dims){spatial_rank + 2, all}, spatial_rank + 2);
 }
 
