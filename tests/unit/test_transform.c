@@ -359,7 +359,8 @@ static void random_operations_are_refused_or_chosen(void **state) {
 }
 
 static void exchange_with_the_host_is_refused(void **state) {
-  hsc_module *one = parse("HloModule out\nENTRY main {\n  x = f32[4] parameter(0)\n  t = token[] after-all()\n  o = token[] outfeed(x, t), outfeed_shape=f32[4]\n  ROOT r = f32[4] negate(x)\n}\n");
+  hsc_module *one = parse("HloModule out\nENTRY main {\n  x = f32[4] parameter(0)\n  t = token[] after-all()\n"
+                          "  o = token[] outfeed(x, t), outfeed_shape=f32[4]\n  ROOT r = f32[4] negate(x)\n}\n");
   hsc_module *batched = NULL;
   hsc_status *status = hsc_transform_vmap(one, 2, NULL, &batched);
   assert_int_equal(hsc_status_code(status), HSC_FAILED_PRECONDITION);
@@ -416,7 +417,8 @@ static void aliases_decide_what_feeds_what(void **state) {
 
 // Parameters and results that are tuples count leaf by leaf.
 static void tuples_feed_leaf_by_leaf(void **state) {
-  hsc_module *one = parse("HloModule pair\nENTRY main {\n  p = (f32[2], (s32[], f32[3])) parameter(0)\n  x = f32[2] get-tuple-element(p), index=0\n  q = (s32[], f32[3]) get-tuple-element(p), index=1\n"
+  hsc_module *one = parse("HloModule pair\nENTRY main {\n  p = (f32[2], (s32[], f32[3])) parameter(0)\n  x = f32[2] get-tuple-element(p), index=0\n"
+                          "  q = (s32[], f32[3]) get-tuple-element(p), index=1\n"
                           "  n = s32[] get-tuple-element(q), index=0\n  y = f32[3] get-tuple-element(q), index=1\n  one = s32[] constant(1)\n  n2 = s32[] add(n, one)\n  x2 = f32[2] add(x, x)\n"
                           "  inner = (s32[], f32[3]) tuple(n2, y)\n  ROOT t = (f32[2], (s32[], f32[3])) tuple(x2, inner)\n}\n");
   hsc_module *changed[3] = {NULL};
