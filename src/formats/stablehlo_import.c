@@ -366,6 +366,11 @@ static hsc_status *import_call(hsc__importer *im, hsc_builder *b, hsc__mlir_op *
   return NULL;
 }
 
+// Casts between spellings of one type, and Shardy's marks: one device holds everything.
+static bool is_identity(const hsc__mlir_op *op) {
+  return op->operand_count == op->result_count && (!strcmp(op->name, "unrealized_conversion_cast") || !strcmp(op->name, "sharding_constraint"));
+}
+
 static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) {
   for (int i = 0; i < op->operand_count; i++)
     if (!op->operands[i]->instr) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "operand %d is not visible here", i);
@@ -375,6 +380,10 @@ static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op
   else if (!strcmp(op->name, "composite")) status = import_call(im, b, op, "decomposition");
   else if (!strcmp(op->name, "if") || !strcmp(op->name, "case")) status = import_conditional(im, b, op);
   else if (!strcmp(op->name, "while")) status = import_while(im, b, op);
+  else if (is_identity(op)) {
+    for (int i = 0; i < op->result_count; i++) op->results[i].instr = op->operands[i]->instr;
+    status = NULL;
+  }
   else status = hsc__import_plain_op(im, b, op);
   im->depth--;
   if (status || !b->status) return status;
