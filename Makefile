@@ -18,7 +18,7 @@ build: ## build everything into build/, after installing what is missing
 	@ninja -C $(BUILD)
 
 demo: build ## the pattern analysis on the built-in device
-	@$(BUILD)/hloscope patterns
+	@$(BUILD)/hloscope patterns --output $(BUILD)/patterns.json
 
 test: build ## all tests; ends with the number that passed
 	@python3 tools/run_tests.py $(BUILD) $(TEST_OPTIONS)
