@@ -42,13 +42,26 @@ void *hsc_bytes_extend(hsc_bytes *bytes, size_t size) {
 }
 
 void hsc_bytes_append(hsc_bytes *bytes, const void *data, size_t size) {
+  if (size < bytes->capacity - bytes->size && !bytes->failed) {  // the common case, kept short
+    memcpy(bytes->data + bytes->size, data, size);
+    bytes->size += size;
+    bytes->data[bytes->size] = 0;
+    return;
+  }
   void *room = hsc_bytes_extend(bytes, size);
   if (room && size) memcpy(room, data, size);
 }
 
 void hsc_bytes_append_text(hsc_bytes *bytes, const char *text) { hsc_bytes_append(bytes, text, strlen(text)); }
 
-void hsc_bytes_append_char(hsc_bytes *bytes, char c) { hsc_bytes_append(bytes, &c, 1); }
+void hsc_bytes_append_char(hsc_bytes *bytes, char c) {
+  if (bytes->capacity - bytes->size < 2 || bytes->failed) {
+    hsc_bytes_append(bytes, &c, 1);
+    return;
+  }
+  bytes->data[bytes->size++] = c;
+  bytes->data[bytes->size] = 0;
+}
 
 void hsc_bytes_printf_v(hsc_bytes *bytes, const char *format, va_list args) {
   if (!grow(bytes, 0)) return;

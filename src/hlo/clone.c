@@ -6,6 +6,7 @@ typedef struct cloner {
   const char *suffix;          // NULL = names as they are, made unique
   bool same_module;            // attributes and texts are shared, not copied
   bool deep;
+  bool whole_module;           // into an empty module: names are unique as they are
   hsc__ptr_map computations;   // computation -> its clone
   hsc__ptr_map metadata;       // metadata -> its copy: many instructions share one
 } cloner;
@@ -31,6 +32,16 @@ void hsc__instr_copy_texts(hsc_arena *arena, const hsc_instr *from, hsc_instr *t
 
 static const char *name_with_suffix(cloner *c, const char *name) {
   return c->suffix ? hsc_arena_printf(c->to->arena, "%s.%s", name, c->suffix) : name;
+}
+
+// Registers the clone's name; NULL when out of memory.
+static const char *clone_name(cloner *c, const char *name, hsc_instr *clone) {
+  if (!c->whole_module) return hsc__unique_name(c->to, c->to->names, name_with_suffix(c, name), clone);
+  size_t size = strlen(name);
+  const char *copy = hsc_arena_strndup(c->to->arena, name, size);
+  hsc_status *status = copy ? hsc_map_put(c->to->names, (hsc_view){copy, size}, clone) : hsc_status_out_of_memory();
+  hsc_status_free(status);
+  return status ? NULL : copy;
 }
 
 // The clone without its links.
@@ -66,7 +77,7 @@ static hsc_status *clone_instr(cloner *c, const hsc_instr *from, hsc_computation
     }
   }
   instr->id = c->to->next_id++;
-  instr->name = hsc__unique_name(c->to, c->to->names, name_with_suffix(c, from->name), instr);
+  instr->name = clone_name(c, from->name, instr);
   if (!instr->name) return hsc_status_out_of_memory();
   hsc__list_insert(into, instr, NULL);
   if (from->op == HSC_OP_PARAMETER && from->attr.index.value < from->parent->parameter_count && from->parent->parameters[from->attr.index.value] == from)
@@ -179,7 +190,7 @@ static const hsc_stack_index *copy_stack_index(hsc_arena *arena, const hsc_stack
 hsc_status *hsc_module_clone(const hsc_module *module, hsc_module **out_module) {
   hsc_status *status = NULL;
   hsc_module *clone = NULL;
-  cloner c = {.deep = true};
+  cloner c = {.deep = true, .whole_module = true};
   HSC_TRY(hsc_module_create(module->name, &clone));
   hsc_arena *arena = clone->arena;
   c.to = clone;

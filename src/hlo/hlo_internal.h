@@ -83,6 +83,10 @@ void hsc__print_tuple_index(int index, hsc_bytes *out);
 // Decimal digits of `value` at `out` (at least 20 bytes, no terminator); returns the length.
 int hsc__format_int(int64_t value, char *out);
 int hsc__format_uint(uint64_t value, char *out);
+// What printf writes for "%.*g", without the terminator; out has at least 40 bytes. digits is 1 to 17.
+int hsc__format_g(double value, int digits, char *out);
+// As XLA prints a float or double: "%.6g" ("%.15g") if that reads back as the same number, else "%.9g" ("%.17g"). No NaN.
+int hsc__format_round_trip(double value, bool is_f32, char *out);
 
 
 // build.c: for the functions of build_ops.c.

@@ -6,7 +6,6 @@
 #include "hlo/print_internal.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 // Digits that are always enough: 2 + floor(precision * log10(2)), precision counting the implied bit.
 static int max_digits(hsc_type type) {
@@ -53,21 +52,13 @@ static void put_float(hsc_bytes *out, hsc_type type, uint64_t bits) {
     return;
   }
   // Most constants are small whole numbers; all types but the narrowest print those as integers.
-  if (fabs(value) < 100 && value == (double)(int64_t)value && (value != 0 || !signbit(value)) && (fabs(value) < 10 || max_digits(type) > 2)) {
+  if (value == (double)(int64_t)value && fabs(value) < 100 && (value != 0 || !signbit(value)) && (fabs(value) < 10 || max_digits(type) > 2)) {
     hsc__put_int(out, (int64_t)value);
     return;
   }
   char text[40];
-  int size;
-  if (type == HSC_TYPE_F32) {
-    size = snprintf(text, sizeof text, "%.6g", value);
-    if (strtof(text, NULL) != (float)value) size = snprintf(text, sizeof text, "%.9g", value);
-  } else if (type == HSC_TYPE_F64) {
-    size = snprintf(text, sizeof text, "%.15g", value);
-    if (strtod(text, NULL) != value) size = snprintf(text, sizeof text, "%.17g", value);
-  } else {
-    size = snprintf(text, sizeof text, "%.*g", max_digits(type), value);
-  }
+  bool wide = type == HSC_TYPE_F32 || type == HSC_TYPE_F64;
+  int size = wide ? hsc__format_round_trip(value, type == HSC_TYPE_F32, text) : hsc__format_g(value, max_digits(type), text);
   hsc_bytes_append(out, text, (size_t)size);
 }
 

@@ -5,7 +5,7 @@ typedef struct op_row {
   const char *text, *doc, *attr_text, *rule_text;
   int16_t arity;
   uint16_t traits;
-  uint8_t attr;
+  uint8_t attr, text_size;
 } op_row;
 
 #define VARIADIC VARIADIC_ARITY
@@ -20,14 +20,14 @@ enum {
   MOVES = HSC_TRAIT_MOVES,
 };
 static const op_row rows[HSC_OP_COUNT] = {
-#define OP(id, text, arity, traits, attr, rule, doc) [HSC_OP_##id] = {text, doc, #attr, #rule, arity, traits, HSC__ATTR_##attr},
+#define OP(id, text, arity, traits, attr, rule, doc) [HSC_OP_##id] = {text, doc, #attr, #rule, arity, traits, HSC__ATTR_##attr, sizeof(text) - 1},
 #include "hlo/ops.def"
 #undef OP
 };
 #undef VARIADIC
 
 static const op_row *row_of(hsc_op op) {
-  static const op_row unknown = {"unknown", "", "none", "given", 0, 0, HSC__ATTR_none};
+  static const op_row unknown = {"unknown", "", "none", "given", 0, 0, HSC__ATTR_none, 7};
   return (unsigned)op < HSC_OP_COUNT ? &rows[op] : &unknown;
 }
 
@@ -39,10 +39,10 @@ hsc__attr_kind hsc__op_attr_kind(hsc_op op) { return (hsc__attr_kind)row_of(op)-
 const char *hsc__op_attr_text(hsc_op op) { return row_of(op)->attr_text; }
 const char *hsc__op_rule_text(hsc_op op) { return row_of(op)->rule_text; }
 
-// The rows stand in the order of their names but for a few; the first letter narrows the search enough.
+// Sizes differ so much that few rows are compared.
 bool hsc_op_parse(hsc_view text, hsc_op *out_op) {
   for (int op = 0; op < HSC_OP_COUNT; op++) {
-    if (text.size == 0 || rows[op].text[0] != text.data[0] || !hsc_view_equals_text(text, rows[op].text)) continue;
+    if (rows[op].text_size != text.size || memcmp(rows[op].text, text.data, text.size) != 0) continue;
     *out_op = (hsc_op)op;
     return true;
   }

@@ -9,11 +9,11 @@
 typedef struct type_row {
   const char *text;
   int proto;
-  uint8_t bytes, class, bits;
+  uint8_t bytes, class, bits, text_size;
 } type_row;
 
 static const type_row rows[HSC_TYPE_COUNT] = {
-#define TYPE(id, text, number, bytes, class, bits) [HSC_TYPE_##id] = {text, number, bytes, HSC_CLASS_##class, bits},
+#define TYPE(id, text, number, bytes, class, bits) [HSC_TYPE_##id] = {text, number, bytes, HSC_CLASS_##class, bits, sizeof(text) - 1},
 #include "hlo/types.def"
 #undef TYPE
 };
@@ -28,7 +28,7 @@ hsc_type_class hsc_type_class_of(hsc_type type) { return (hsc_type_class)row_of(
 
 bool hsc_type_parse(hsc_view text, hsc_type *out_type) {
   for (int type = HSC_TYPE_INVALID + 1; type < HSC_TYPE_COUNT; type++)
-    if (hsc_view_equals_text(text, rows[type].text)) {
+    if (rows[type].text_size == text.size && memcmp(rows[type].text, text.data, text.size) == 0) {
       *out_type = (hsc_type)type;
       return true;
     }
