@@ -31,7 +31,7 @@ typedef struct hsc_client hsc_client;
 typedef struct hsc_topology hsc_topology;
 typedef struct hsc_executable hsc_executable;   // a compiled program; loaded on devices, or only compiled (ahead of time)
 typedef struct hsc_buffer hsc_buffer;
-typedef struct hsc_event hsc_event;
+typedef struct hsc_pjrt_event hsc_pjrt_event;
 typedef struct hsc_execution hsc_execution;     // one call with its argument and result arrays, made once, run many times
 typedef struct hsc_profiler hsc_profiler;
 
@@ -210,11 +210,11 @@ HSC_MUST_USE hsc_status *hsc_executable_serialize(hsc_executable *executable, hs
 
 // ---- events ---------------------------------------------------------------------------------------------------------------------
 
-typedef void (*hsc_event_callback)(void *user, hsc_status *status);   // owns the status; any thread
-bool hsc_event_is_ready(hsc_event *event);                            // also true when asking fails
-HSC_MUST_USE hsc_status *hsc_event_await(hsc_event *event);           // the error of the work, if any
-HSC_MUST_USE hsc_status *hsc_event_on_ready(hsc_event *event, hsc_event_callback callback, void *user);
-void hsc_event_destroy(hsc_event *event);
+typedef void (*hsc_pjrt_event_callback)(void *user, hsc_status *status);   // owns the status; any thread
+bool hsc_pjrt_event_is_ready(hsc_pjrt_event *event);                            // also true when asking fails
+HSC_MUST_USE hsc_status *hsc_pjrt_event_await(hsc_pjrt_event *event);           // the error of the work, if any
+HSC_MUST_USE hsc_status *hsc_pjrt_event_on_ready(hsc_pjrt_event *event, hsc_pjrt_event_callback callback, void *user);
+void hsc_pjrt_event_destroy(hsc_pjrt_event *event);
 
 // ---- buffers --------------------------------------------------------------------------------------------------------------------
 
@@ -237,12 +237,12 @@ const char *hsc_pjrt_type_text(PJRT_Buffer_Type type);          // "f32"; "inval
 
 // Copies (or borrows, by semantics) to a device. out_done NULL: waits until the host memory may be reused (for ZERO_COPY only until the buffer is made).
 HSC_MUST_USE hsc_status *hsc_buffer_from_host(hsc_client *client, int device, const hsc_host_array *array, hsc_host_semantics semantics,
-                                              hsc_event **out_done, hsc_buffer **out_buffer);
+                                              hsc_pjrt_event **out_done, hsc_buffer **out_buffer);
 HSC_MUST_USE hsc_status *hsc_buffer_host_bytes(hsc_buffer *buffer, size_t *out_bytes);   // needed for a row-major copy
 // Row-major copy to the host; waits for the contents and the copy. size_bytes must be at least hsc_buffer_host_bytes.
 HSC_MUST_USE hsc_status *hsc_buffer_to_host(hsc_buffer *buffer, void *out_data, size_t size_bytes);
 // The same without waiting: out_data must live until the event is ready.
-HSC_MUST_USE hsc_status *hsc_buffer_start_to_host(hsc_buffer *buffer, void *out_data, size_t size_bytes, hsc_event **out_event);
+HSC_MUST_USE hsc_status *hsc_buffer_start_to_host(hsc_buffer *buffer, void *out_data, size_t size_bytes, hsc_pjrt_event **out_event);
 HSC_MUST_USE hsc_status *hsc_buffer_spec(hsc_buffer *buffer, hsc_array_spec *out_spec);  // dims belong to the buffer
 HSC_MUST_USE hsc_status *hsc_buffer_await(hsc_buffer *buffer);                           // until the contents are there
 HSC_MUST_USE hsc_status *hsc_buffer_device_bytes(hsc_buffer *buffer, size_t *out_bytes);

@@ -13,7 +13,7 @@ void hsc_buffer_destroy(hsc_buffer *buffer) {
   hsc_free(buffer);
 }
 
-hsc_status *hsc_buffer_from_host(hsc_client *client, int device, const hsc_host_array *array, hsc_host_semantics semantics, hsc_event **out_done,
+hsc_status *hsc_buffer_from_host(hsc_client *client, int device, const hsc_host_array *array, hsc_host_semantics semantics, hsc_pjrt_event **out_done,
                                  hsc_buffer **out_buffer) {
   hsc_plugin *plugin = client->plugin;
   *out_buffer = NULL;
@@ -21,7 +21,7 @@ hsc_status *hsc_buffer_from_host(hsc_client *client, int device, const hsc_host_
   if (device < 0 || device >= client->device_count)
     return HSC_ERR(INVALID_ARGUMENT, "%s: no device %d; there are %d", plugin->name, device, client->device_count);
   hsc_buffer *buffer = hsc_alloc(sizeof *buffer);
-  hsc_event *done = out_done ? hsc_alloc(sizeof *done) : NULL;
+  hsc_pjrt_event *done = out_done ? hsc_alloc(sizeof *done) : NULL;
   if (!buffer || (out_done && !done)) {
     hsc_free(buffer);
     hsc_free(done);
@@ -34,7 +34,7 @@ hsc_status *hsc_buffer_from_host(hsc_client *client, int device, const hsc_host_
   if (!status) {
     *buffer = (hsc_buffer){client, args.buffer};
     if (out_done)
-      *done = (hsc_event){plugin, args.done_with_host_buffer};
+      *done = (hsc_pjrt_event){plugin, args.done_with_host_buffer};
     else if (semantics == HSC_HOST_ZERO_COPY || semantics == HSC_HOST_ZERO_COPY_MUTABLE)
       hsc__event_drop(plugin, args.done_with_host_buffer);
     else
@@ -114,9 +114,9 @@ hsc_status *hsc_buffer_to_host(hsc_buffer *buffer, void *out_data, size_t size_b
   return hsc__event_finish(buffer->client->plugin, event);
 }
 
-hsc_status *hsc_buffer_start_to_host(hsc_buffer *buffer, void *out_data, size_t size_bytes, hsc_event **out_event) {
+hsc_status *hsc_buffer_start_to_host(hsc_buffer *buffer, void *out_data, size_t size_bytes, hsc_pjrt_event **out_event) {
   *out_event = NULL;
-  hsc_event *event = hsc_alloc(sizeof *event);
+  hsc_pjrt_event *event = hsc_alloc(sizeof *event);
   if (!event) return hsc_status_out_of_memory();
   event->plugin = buffer->client->plugin;
   hsc_status *status = start_copy(buffer, out_data, size_bytes, &event->event);

@@ -15,7 +15,7 @@ hsc_status *hsc__event_finish(hsc_plugin *plugin, PJRT_Event *event) {
   return status;
 }
 
-bool hsc_event_is_ready(hsc_event *event) {
+bool hsc_pjrt_event_is_ready(hsc_pjrt_event *event) {
   PJRT_Event_IsReady_Args args = HSC_PJRT_ARGS(PJRT_Event_IsReady, .event = event->event);
   hsc_status *status = HSC_PJRT_CALL(event->plugin, PJRT_Event_IsReady, &args);
   bool failed = status != NULL;
@@ -23,14 +23,14 @@ bool hsc_event_is_ready(hsc_event *event) {
   return failed || args.is_ready;
 }
 
-hsc_status *hsc_event_await(hsc_event *event) {
+hsc_status *hsc_pjrt_event_await(hsc_pjrt_event *event) {
   PJRT_Event_Await_Args args = HSC_PJRT_ARGS(PJRT_Event_Await, .event = event->event);
   return HSC_PJRT_CALL(event->plugin, PJRT_Event_Await, &args);
 }
 
 typedef struct callback_state {
   hsc_plugin *plugin;
-  hsc_event_callback callback;
+  hsc_pjrt_event_callback callback;
   void *user;
 } callback_state;
 
@@ -41,7 +41,7 @@ static void on_ready(PJRT_Error *error, void *user) {
   hsc_free(state);
 }
 
-hsc_status *hsc_event_on_ready(hsc_event *event, hsc_event_callback callback, void *user) {
+hsc_status *hsc_pjrt_event_on_ready(hsc_pjrt_event *event, hsc_pjrt_event_callback callback, void *user) {
   callback_state *state = hsc_alloc(sizeof *state);
   if (!state) return hsc_status_out_of_memory();
   *state = (callback_state){event->plugin, callback, user};
@@ -51,7 +51,7 @@ hsc_status *hsc_event_on_ready(hsc_event *event, hsc_event_callback callback, vo
   return status;
 }
 
-void hsc_event_destroy(hsc_event *event) {
+void hsc_pjrt_event_destroy(hsc_pjrt_event *event) {
   if (!event) return;
   hsc__event_drop(event->plugin, event->event);
   hsc_free(event);

@@ -56,7 +56,7 @@ struct hsc_executable {
   bool costs_read;
 };
 
-struct hsc_event {
+struct hsc_pjrt_event {
   hsc_plugin *plugin;
   PJRT_Event *event;
 };

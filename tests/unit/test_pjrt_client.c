@@ -197,7 +197,7 @@ static hsc_status *whole_way(outcome *out) {
   hsc_topology *topology = NULL, *of_client = NULL;
   hsc_executable *ahead = NULL, *compiled = NULL, *loaded = NULL;
   hsc_buffer *x = NULL, *y = NULL, *taken = NULL;
-  hsc_event *done = NULL, *copied = NULL;
+  hsc_pjrt_event *done = NULL, *copied = NULL;
   hsc_execution *run = NULL;
   hsc_bytes options = {0}, serialized = {0}, program = {0};
   const hsc_named_value *values;
@@ -237,7 +237,7 @@ static hsc_status *whole_way(outcome *out) {
   HSC_GOTO(hsc_executable_code_bytes(loaded, &bytes));
   HSC_GOTO(hsc_buffer_from_host(client, 0, &array, HSC_HOST_COPY, NULL, &x));
   HSC_GOTO(hsc_buffer_from_host(client, 0, &array, HSC_HOST_UNTIL_DONE, &done, &y));
-  HSC_GOTO(hsc_event_await(done));
+  HSC_GOTO(hsc_pjrt_event_await(done));
   HSC_GOTO(hsc_buffer_spec(x, &spec));
   HSC_GOTO(hsc_buffer_device_bytes(x, &count));
   HSC_GOTO(hsc_execution_create(loaded, 2, &run));
@@ -254,11 +254,11 @@ static hsc_status *whole_way(outcome *out) {
   HSC_GOTO(hsc_buffer_await(taken));
   HSC_GOTO(hsc_buffer_to_host(taken, out->first, sizeof out->first));
   HSC_GOTO(hsc_buffer_start_to_host(hsc_execution_output(run, 1), out->second, sizeof out->second, &copied));
-  HSC_GOTO(hsc_event_await(copied));
+  HSC_GOTO(hsc_pjrt_event_await(copied));
   out->finished = true;
 done:
-  hsc_event_destroy(copied);
-  hsc_event_destroy(done);
+  hsc_pjrt_event_destroy(copied);
+  hsc_pjrt_event_destroy(done);
   hsc_execution_destroy(run);
   hsc_buffer_destroy(taken);
   hsc_buffer_destroy(y);
@@ -348,7 +348,7 @@ static void running_out_of_memory_anywhere_is_an_error_and_loses_nothing(void **
 static void events_that_fail_or_come_late(void **state) {
   hsc_client *client;
   hsc_buffer *buffer;
-  hsc_event *event;
+  hsc_pjrt_event *event;
   static const float data[4] = {1, 2, 3, 4};
   static const int64_t dims[1] = {4};
   const hsc_host_array array = {PJRT_Buffer_Type_F32, 1, dims, data};
@@ -360,11 +360,11 @@ static void events_that_fail_or_come_late(void **state) {
   fake_set("async=30");
   int64_t start = hsc_now_ns();
   assert_null(hsc_buffer_from_host(client, 0, &array, HSC_HOST_UNTIL_DONE, &event, &buffer));
-  assert_false(hsc_event_is_ready(event));
-  assert_null(hsc_event_await(event));
-  assert_true(hsc_event_is_ready(event));
+  assert_false(hsc_pjrt_event_is_ready(event));
+  assert_null(hsc_pjrt_event_await(event));
+  assert_true(hsc_pjrt_event_is_ready(event));
   assert_true(hsc_now_ns() - start >= 25 * 1000 * 1000);
-  hsc_event_destroy(event);
+  hsc_pjrt_event_destroy(event);
   hsc_buffer_destroy(buffer);
   hsc_client_destroy(client);
   hsc_plugin_close(plugin);
@@ -380,7 +380,7 @@ static void count_calls(void *user, hsc_status *status) {
 static void callbacks_are_called_once(void **state) {
   hsc_client *client;
   hsc_buffer *buffer;
-  hsc_event *event;
+  hsc_pjrt_event *event;
   int calls = 0;
   static const float data[1] = {1};
   const hsc_host_array array = {PJRT_Buffer_Type_F32, 0, NULL, data};
@@ -391,13 +391,13 @@ static void callbacks_are_called_once(void **state) {
     hsc_plugin *plugin = open_fake(settings[i]);
     assert_null(hsc_client_create(plugin, NULL, 0, &client));
     assert_null(hsc_buffer_from_host(client, 0, &array, HSC_HOST_UNTIL_DONE, &event, &buffer));
-    hsc_status *status = hsc_event_on_ready(event, count_calls, &calls);
+    hsc_status *status = hsc_pjrt_event_on_ready(event, count_calls, &calls);
     assert_int_equal(status != NULL, expected[i] == 0);
     hsc_status_free(status);
     for (int k = 0; k < 5000 && __atomic_load_n(&calls, __ATOMIC_ACQUIRE) < expected[i]; k++) hsc_sleep_ns(1000 * 1000);
     hsc_sleep_ns(10 * 1000 * 1000);
     assert_int_equal(__atomic_load_n(&calls, __ATOMIC_ACQUIRE), expected[i]);
-    hsc_event_destroy(event);
+    hsc_pjrt_event_destroy(event);
     hsc_buffer_destroy(buffer);
     hsc_client_destroy(client);
     hsc_plugin_close(plugin);
