@@ -26,8 +26,9 @@ static const hsc_option options[] = {
                    "apply the program to N inputs at once, along a new first dimension"),
     HSC_OPTION_STRING(convert_args, vmap_parameters, "vmap-parameters", "I,J", NULL,
                       "which parameters get the new dimension; without, the one that has the shape of the result"),
-    HSC_OPTION_CHOICE(convert_args, randomness, "randomness", randomness_names, 0,
-                      "what a random operation gives under --vmap: an error, the same numbers for every input, or different ones"),
+    HSC_OPTION_CHOICE(
+        convert_args, randomness, "randomness", randomness_names, 0,
+        "what a random operation gives under --vmap: an error, the same numbers for every input, or different ones"),
     HSC_OPTION_INT(convert_args, scan, "scan", "N", 0,
                    "apply the program N times in a loop that stacks what it carries"),
     HSC_OPTION_LIST(convert_args, constants, "constant", "I=V", NULL,
@@ -51,8 +52,9 @@ static hsc_status *choose_format(const convert_args *args, hsc_cli *cli, hsc_for
 }
 
 static hsc_status *transform(const convert_args *args, hsc_cli *cli, hsc_module **module) {
-  const char *vmap_more = hsc_arena_printf(cli->arena, "%s%s:%s", args->vmap_parameters ? ":" : "", args->vmap_parameters ? args->vmap_parameters : "",
-                                           randomness_names[args->randomness]);
+  const char *vmap_more =
+      hsc_arena_printf(cli->arena, "%s%s:%s", args->vmap_parameters ? ":" : "",
+                       args->vmap_parameters ? args->vmap_parameters : "", randomness_names[args->randomness]);
   const struct {
     const char *word;
     int64_t count;
@@ -62,7 +64,8 @@ static hsc_status *transform(const convert_args *args, hsc_cli *cli, hsc_module 
     HSC_TRY(hsc_program_transform(hsc_arena_printf(cli->arena, "constant:%s", args->constants.items[i]), module));
   for (size_t i = 0; i < HSC_COUNT_OF(wanted); i++) {
     if (wanted[i].count == 0) continue;
-    const char *text = hsc_arena_printf(cli->arena, "%s:%lld%s", wanted[i].word, (long long)wanted[i].count, wanted[i].more);
+    const char *text =
+        hsc_arena_printf(cli->arena, "%s:%lld%s", wanted[i].word, (long long)wanted[i].count, wanted[i].more);
     HSC_TRY(hsc_arena_status(cli->arena));
     HSC_TRY(hsc_program_transform(text, module));
   }

@@ -263,6 +263,7 @@ static hsc_status *compare(const results_args *args, hsc_cli *cli, hsc_store *st
                                            {"p", ""},          {"effect", ""},   {"second is", ""}};
   for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i][0], columns[i][1]);
   size_t only = 0;
+  bool one_each = false;
   for (size_t g = 0; g < groups[1].count; g++) {
     const series_group *b = &groups[1].items[g], *a = NULL;
     for (size_t k = 0; k < groups[0].count && !a; k++)
@@ -286,8 +287,15 @@ static hsc_status *compare(const results_args *args, hsc_cli *cli, hsc_store *st
     hsc_table_double(table, c.ratio.high);
     hsc_table_printf(table, "%.2g", c.p_value);
     hsc_table_text(table, hsc_stats_cliffs_word(c.delta));
-    hsc_table_text(table, hsc_verdict_text(c.verdict));
+    // Two processes differ by themselves (addresses, pages, neighbours); one of each side cannot tell that from the
+    // programs.
+    one_each |= a->one_task;
+    hsc_table_text(table, a->one_task ? "cannot tell" : hsc_verdict_text(c.verdict));
   }
+  if (one_each)
+    hsc_table_note(
+        table,
+        "one process on each side: what differs between processes cannot be told from what differs between programs");
   if (only) hsc_table_note(table, "%zu series are in experiment %lld only", only, (long long)ids[1]);
   hsc_table_note(table,
                  "medians of trials; ratio with its 95 %% bootstrap interval; Mann-Whitney p, Cliff's delta in words; "

@@ -122,7 +122,7 @@ static void release(patterns_run *run) {
   hsc_lab_worker_destroy(run->worker);
   for (size_t i = 0; i < run->config_count; i++) {
     pattern_config *c = &run->configs[i];
-    json_t *const answers[] = {c->manifest, c->feed,     c->describe, c->warmup, c->model, c->holdout, c->cold_holdout};
+    json_t *const answers[] = {c->manifest, c->feed, c->describe, c->warmup, c->model, c->holdout, c->cold_holdout};
     for (size_t k = 0; k < HSC_COUNT_OF(answers); k++) json_decref(answers[k]);
     for (int64_t t = 0; t < run->options->measurement_trials; t++) {
       json_decref(c->trials[t]);

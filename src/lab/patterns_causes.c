@@ -77,29 +77,43 @@ static void explain(json_t *record, const typical_run *typical, const char *fres
   if (out->size == 0) hsc_bytes_append_text(out, "no recorded cause");
 }
 
-static double median_of(const patterns_run *run, const pattern_config *config, int which, const char *a, const char *b,
-                        double *scratch) {
-  size_t n = 0;
-  for (int64_t t = 0; t < run->options->measurement_trials; t++) {
-    json_t *record = record_of(config->trials[t], which);
-    if (record) scratch[n++] = number(record, a) + (b ? number(record, b) : 0);
+static bool was_in_memory(json_t *record) {
+  const char *outcome = json_string_value(json_object_get(record, "compile"));
+  return outcome && !strcmp(outcome, "memory");
+}
+
+// Records of one kind: those that found their program in memory, or, where there is none, all. Returns how many.
+static size_t usual_records(const patterns_run *run, const pattern_config *config, int which, json_t **out_records) {
+  for (int all = 0; all < 2; all++) {
+    size_t n = 0;
+    for (int64_t t = 0; t < run->options->measurement_trials; t++) {
+      json_t *record = record_of(config->trials[t], which);
+      if (record && (all || was_in_memory(record))) out_records[n++] = record;
+    }
+    if (n) return n;
   }
-  return n ? hsc_stats_median(scratch, n) : NAN;
+  return 0;
+}
+
+static double median_of(json_t *const *records, size_t n, const char *a, const char *b, double *scratch) {
+  for (size_t i = 0; i < n; i++) scratch[i] = number(records[i], a) + (b ? number(records[i], b) : 0);
+  return hsc_stats_median(scratch, n);
 }
 
 static hsc_status *typical_of(const patterns_run *run, const pattern_config *config, int which, typical_run *out) {
-  size_t n;
-  double *totals = hsc__patterns_totals(run, config, which, &n, NULL);
-  double *scratch = hsc_alloc(((size_t)run->options->measurement_trials + 1) * sizeof(double));
-  if (totals && scratch) {
-    out->total_ns = hsc_stats_median(totals, n);
-    out->spread_ns = hsc_stats_mad(totals, n);
-    for (int p = 0; p < PHASES; p++) out->phase_ns[p] = median_of(run, config, which, PHASE_NAMES[p], NULL, scratch);
-    out->execute_ns = median_of(run, config, which, "enqueue_ns", "wait_ns", scratch);
+  size_t room = (size_t)run->options->measurement_trials + 1;
+  double *scratch = hsc_alloc(room * sizeof(double));
+  json_t **records = hsc_alloc(room * sizeof(json_t *));
+  hsc_status *status = scratch && records ? NULL : hsc_status_out_of_memory();
+  size_t n = status ? 0 : usual_records(run, config, which, records);
+  if (n > 0) {
+    out->total_ns = median_of(records, n, "total_ns", NULL, scratch);
+    out->spread_ns = hsc_stats_mad(scratch, n);
+    for (int p = 0; p < PHASES; p++) out->phase_ns[p] = median_of(records, n, PHASE_NAMES[p], NULL, scratch);
+    out->execute_ns = median_of(records, n, "enqueue_ns", "wait_ns", scratch);
   }
-  hsc_status *status = totals && scratch ? NULL : hsc_status_out_of_memory();
-  hsc_free(totals);
   hsc_free(scratch);
+  hsc_free(records);
   return status;
 }
 

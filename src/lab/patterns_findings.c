@@ -21,6 +21,12 @@ static const char *time_text(double seconds, char out[32]) {
   return out;
 }
 
+// "1 configuration", "8 configurations".
+static const char *configurations(size_t n, char out[48]) {
+  snprintf(out, 48, "%zu configuration%s", n, n == 1 ? "" : "s");
+  return out;
+}
+
 static void add_question(json_t *questions, const char *id, const char *question, hsc_bytes *answer, json_t *evidence) {
   if (answer->size)
     json_array_append_new(questions, json_pack("{s:s, s:s, s:s, s:o}", "id", id, "question", question, "answer",
@@ -68,7 +74,7 @@ static hsc_status *compare_patterns(const patterns_run *run, json_t *out) {
 // ---- questions ------------------------------------------------------------------------------------------------------
 
 // What trial 1 takes more than its cached run, and the shares of it, as medians over the configurations.
-static void why_first_is_slow(const patterns_run *run, json_t *questions) {
+static void why_first_is_slow(const patterns_run *run, json_t *result, json_t *questions) {
   double *compile = HSC_NEW_ARRAY(run->arena, double, run->config_count + 1),
          *transfer = HSC_NEW_ARRAY(run->arena, double, run->config_count + 1);
   double *excess = HSC_NEW_ARRAY(run->arena, double, run->config_count + 1);
@@ -86,22 +92,28 @@ static void why_first_is_slow(const patterns_run *run, json_t *questions) {
     transfer[n++] = at(first, "transfer_in_ns", NULL, NULL) / more;
   }
   if (n == 0) return;
-  char more[32], client[32], load[32];
-  json_t *start = json_array_get(run->starts, 0);
+  char more[32], client[32], load[32], many[48];
+  json_t *starts = hsc_json_path(result, "device", "phases", NULL);
   double compile_share = hsc_stats_median(compile, n), transfer_share = hsc_stats_median(transfer, n),
          more_s = hsc_stats_median(excess, n);
-  double client_s = hsc__seconds(at(start, "client_create_ns", NULL, NULL));
-  double load_s = hsc__seconds(at(start, "plugin_load_ns", NULL, NULL) + at(start, "plugin_initialize_ns", NULL, NULL));
+  double client_s = at(starts, "client_create", "median", NULL);
+  double load_s = at(starts, "plugin_load", "median", NULL) + at(starts, "plugin_initialize", "median", NULL);
   hsc_bytes text = {0};
+  double rest_share = fmax(0, 1 - compile_share - transfer_share);
+  const char *lead = compile_share >= 0.5 ? "Because it compiles."
+                     : transfer_share > compile_share && transfer_share > rest_share
+                         ? "Because it transfers its inputs."
+                     : rest_share > compile_share ? "Because its code and memory are cold."
+                                                  : "Mostly because it compiles.";
   put(&text,
-      "Because it compiles. Over %zu configurations the first run of trial 1 takes %s more than the cached one "
-      "(median); %.0f %% of that is the compile, %.0f %% "
-      "the transfer of the inputs, %.0f %% cold code and first touch of memory. ",
-      n, time_text(more_s, more), 100 * compile_share, 100 * transfer_share,
-      100 * fmax(0, 1 - compile_share - transfer_share));
+      "%s Over %s the first run of trial 1 takes %s more than the cached one (median); %.0f %% of that is the compile, "
+      "%.0f %% the transfer of the inputs, %.0f %% cold code and first touch of memory. ",
+      lead, configurations(n, many), time_text(more_s, more), 100 * compile_share, 100 * transfer_share,
+      100 * rest_share);
   put(&text,
       "It is not the initialisation of the device: loading the plugin (%s) and creating the client (%s) were over "
-      "before, and are phases of their own.",
+      "before, "
+      "and are phases of their own.",
       time_text(load_s, load), time_text(client_s, client));
   add_question(questions, "first_trial", "Why is the first trial slow?", &text,
                json_pack("{s:I, s:f, s:f, s:f, s:f, s:f}", "configurations", (json_int_t)n, "median_excess", more_s,
@@ -277,16 +289,17 @@ static void when_compiling_pays(const patterns_run *run, json_t *result, json_t 
   }
   if (n == 0) return;
   hsc_bytes text = {0};
+  char many[48], checked[48];
   put(&text,
-      "After %.0f runs (median over %zu configurations; from %.0f to %.0f) the compile is under half of the time spent "
-      "compiling and running. ",
-      hsc_stats_median(half, n), n, hsc_stats_min(half, n), hsc_stats_max(half, n));
+      "After %.0f runs (median over %s; from %.0f to %.0f) the compile is under half of the time spent compiling and "
+      "running. ",
+      hsc_stats_median(half, n), configurations(n, many), hsc_stats_min(half, n), hsc_stats_max(half, n));
   if (m)
     put(&text,
-        "The model behind it is off by %.0f %% (median) on its worst held-out measurement; on %zu of %zu "
-        "configurations all held-out points lie inside its "
-        "prediction intervals.",
-        100 * hsc_stats_median(errors, m), inside, m);
+        "The model behind it is off by %.1f %% (median) on its worst held-out measurement; on %zu of %s all held-out "
+        "points lie "
+        "inside its prediction intervals.",
+        100 * hsc_stats_median(errors, m), inside, configurations(m, checked));
   add_question(questions, "break_even", "After how many runs is compilation no longer what dominates?", &text,
                json_pack("{s:f, s:f, s:f, s:I, s:o}", "median_runs", hsc_stats_median(half, n), "least",
                          hsc_stats_min(half, n), "most", hsc_stats_max(half, n), "configurations", (json_int_t)n,
@@ -298,7 +311,7 @@ hsc_status *hsc__patterns_findings(patterns_run *run, json_t *result) {
   json_object_set_new(result, "comparisons", comparisons);
   json_object_set_new(result, "questions", questions);
   HSC_TRY(compare_patterns(run, comparisons));
-  why_first_is_slow(run, questions);
+  why_first_is_slow(run, result, questions);
   why_cached_is_slow(run, result, questions);
   what_vmap_costs(run, comparisons, questions);
   what_syncs_cost(run, result, questions);

@@ -21,7 +21,7 @@ typedef struct pattern_config {
   const pattern_row *pattern;
   const char *program;    // path
   const char *transform;  // NULL = none
-  json_t *feed;                  // [[output, input]]: what gets the result of the execution before; NULL = nothing
+  json_t *feed;           // [[output, input]]: what gets the result of the execution before; NULL = nothing
   const char *fed_note;   // what is odd about it; NULL = nothing
   json_t *manifest;       // its row; NULL for a user's program
   json_t *describe, *warmup, *model, *holdout, *cold_holdout;  // answers; NULL = not measured

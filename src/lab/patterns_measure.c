@@ -6,16 +6,16 @@
 #include "lab/patterns_internal.h"
 
 enum {
-  START_COUNT = 5,   // processes started for the phases of a start
-  SYNC_COUNT = 200,  // synchronisations in the baseline
-  SERIES_MOST = 40,  // runs behind the two recorded ones of a trial, at most
-  MODEL_REPEATS = 7,          // at least, MODEL_REPEATS_MOST at most
+  START_COUNT = 5,    // processes started for the phases of a start
+  SYNC_COUNT = 200,   // synchronisations in the baseline
+  SERIES_MOST = 40,   // runs behind the two recorded ones of a trial, at most
+  MODEL_REPEATS = 7,  // at least, MODEL_REPEATS_MOST at most
   MODEL_REPEATS_MOST = 25,
   GIVE_UP_AFTER = 2,  // failed tasks in a row that end a configuration
 };
-static const double SERIES_BUDGET_NS = 8e6;   // of a trial
-static const double MODEL_BUDGET_NS = 0.12e9; // of a configuration, for more than the least number of repeats
-static const double MODEL_LIMIT_NS = 0.5e9;   // of a configuration, for the largest numbers of executions
+static const double SERIES_BUDGET_NS = 8e6;    // of a trial
+static const double MODEL_BUDGET_NS = 0.12e9;  // of a configuration, for more than the least number of repeats
+static const double MODEL_LIMIT_NS = 0.5e9;    // of a configuration, for the largest numbers of executions
 
 json_t *hsc__patterns_request(const pattern_config *config, const char *job) {
   json_t *request = json_pack("{s:s, s:s, s:i, s:i}", "job", job, "program", config->program, "executions",

@@ -139,7 +139,8 @@ static const char *program_name(hsc_arena *arena, const char *path) {
   return hsc_arena_strndup(arena, base, length ? length : strlen(base));
 }
 
-// Facts of the user's program, and what its results feed: a program that does not parse is refused before anything is measured.
+// Facts of the user's program, and what its results feed: a program that does not parse is refused before anything is
+// measured.
 static hsc_status *look_at_program(patterns_run *run, json_t **out_feed) {
   const char *path = run->options->program;
   hsc_module *module = NULL;
@@ -152,9 +153,10 @@ static hsc_status *look_at_program(patterns_run *run, json_t **out_feed) {
   if (!status) {
     json_t *feed = json_array();
     for (int i = 0; i < count; i++) json_array_append_new(feed, json_pack("[i, i]", pairs[2 * i], pairs[2 * i + 1]));
-    json_object_set_new(run->graphs, program_name(run->arena, path),
-                        json_pack("{s:s, s:s, s:I, s:s}", "about", "a program of the user", "program", path, "instruction_count",
-                                  (json_int_t)hsc_module_instr_count(module), "feeds", hsc_bytes_text(&words)));
+    json_object_set_new(
+        run->graphs, program_name(run->arena, path),
+        json_pack("{s:s, s:s, s:I, s:s}", "about", "a program of the user", "program", path, "instruction_count",
+                  (json_int_t)hsc_module_instr_count(module), "feeds", hsc_bytes_text(&words)));
     *out_feed = feed;
   }
   hsc_bytes_deinit(&words);
@@ -179,8 +181,10 @@ static hsc_status *plan_program(patterns_run *run) {
     pattern_config *config;
     HSC_TRY(add_config(run, row, program_name(run->arena, o->program), path, &config));
     config->transform = *row->transform ? row->transform : NULL;
-    if (row->feeds && json_array_size(feed)) config->feed = json_incref(feed);
-    else if (row->feeds) config->fed_note = "no result has the shape of a parameter, so each of the three runs gets the same inputs";
+    if (row->feeds && json_array_size(feed))
+      config->feed = json_incref(feed);
+    else if (row->feeds)
+      config->fed_note = "no result has the shape of a parameter, so each of the three runs gets the same inputs";
   }
   json_decref(feed);
   return NULL;

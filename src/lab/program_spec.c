@@ -28,7 +28,8 @@ hsc_status *hsc_program_feeds(const hsc_module *module, hsc_arena *arena, int32_
 }
 
 // "3", "3:1,2", "3:same", "3:1,2:same" after the word and its colon.
-static hsc_status *read_numbers(const char *text, const char *at, hsc_arena *arena, int64_t *out_count, hsc_transform_options *options) {
+static hsc_status *read_numbers(const char *text, const char *at, hsc_arena *arena, int64_t *out_count,
+                                hsc_transform_options *options) {
   char *end = NULL;
   *out_count = strtoll(at, &end, 10);
   if (end == at || *out_count < 1 || *out_count > 1000000)
@@ -41,7 +42,9 @@ static hsc_status *read_numbers(const char *text, const char *at, hsc_arena *are
     HSC_TRY(hsc_arena_status(arena));
     for (;;) {
       list[options->argument_count++] = strtoll(at, &end, 10);
-      if (end == at) return HSC_ERR(INVALID_ARGUMENT, "'%s': numbers of parameters, or error, same or different must follow the second colon", text);
+      if (end == at)
+        return HSC_ERR(INVALID_ARGUMENT,
+                       "'%s': numbers of parameters, or error, same or different must follow the second colon", text);
       if (*end != ',') break;
       at = end + 1;
     }

@@ -268,7 +268,7 @@ static hsc_status *compare_outputs(const device_run *left, const device_run *rig
 
 // ---- the whole ------------------------------------------------------------------------------------------------------
 
-static hsc_status *keep(const hsc_run_options *o, device_run *devices, json_t *result) {
+static hsc_status *keep(const hsc_run_options *o, device_run *devices, int64_t started_ns, json_t *result) {
   json_t *environment = NULL,
          *configuration = json_pack("{s:s, s:I, s:I, s:b}", "program", o->program, "seed", (json_int_t)o->seed, "runs",
                                     (json_int_t)o->run_count, "cache", o->use_cache);
@@ -283,6 +283,7 @@ static hsc_status *keep(const hsc_run_options *o, device_run *devices, json_t *r
                                                .device = hsc_bytes_text(&names),
                                                .subject = o->program,
                                                .seed = o->seed,
+                                               .started_ns = started_ns,
                                                .configuration = configuration,
                                                .environment = environment},
                              &id);
@@ -343,6 +344,7 @@ static void remove_scratch(const char *dir, const device_run *devices, size_t co
 
 hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
   char scratch[4096];
+  int64_t started_ns = hsc_wall_ns();
   device_run *devices = hsc_alloc(o->device_count * sizeof(*devices) + 1);
   json_t *result = NULL, *list = json_array(), *compare = json_array();
   *out_result = NULL;
@@ -367,7 +369,7 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
       HSC_GOTO(compare_outputs(&devices[0], &devices[i], compare));
   result = json_pack("{s:s, s:I, s:O, s:O}", "program", o->program, "inputs_seed", (json_int_t)o->seed, "devices", list,
                      "compare", compare);
-  if (o->store) HSC_GOTO(keep(o, devices, result));
+  if (o->store) HSC_GOTO(keep(o, devices, started_ns, result));
   if (o->device_count == 1 && devices[0].status) {
     status = devices[0].status;
     devices[0].status = NULL;

@@ -112,7 +112,8 @@ const char *hsc__outcome_text(worker_outcome outcome);
 HSC_MUST_USE hsc_status *hsc__worker_transfer_in(hsc_client *client, worker_program *program,
                                                  worker_executable *executable);
 HSC_MUST_USE hsc_status *hsc__worker_prepare(worker_executable *executable, int input_count);
-// The job's "feed": list of [output, input]: which outputs become inputs of the next execution. Checked against the program.
+// The job's "feed": list of [output, input]: which outputs become inputs of the next execution. Checked against the
+// program.
 typedef struct worker_feed {
   int count;
   int outputs[HSC_WORKER_MOST_FEEDS], inputs[HSC_WORKER_MOST_FEEDS];
@@ -120,8 +121,7 @@ typedef struct worker_feed {
 HSC_MUST_USE hsc_status *hsc__request_feed(json_t *request, const worker_program *program, worker_feed *out_feed);
 // k executions with s of them followed by a wait, the last one always. Each run starts from the transferred inputs.
 HSC_MUST_USE hsc_status *hsc__worker_execute(worker_executable *executable, int64_t executions, int64_t syncs,
-                                             const worker_feed *feed,
-                                             int64_t *out_enqueue_ns, int64_t *out_wait_ns);
+                                             const worker_feed *feed, int64_t *out_enqueue_ns, int64_t *out_wait_ns);
 hsc_usage hsc__usage_since(const hsc_usage *before);
 // One element of "outputs": {shape, digest, bytes, file}.
 void hsc__write_output(hsc_json *answer, const char *shape, const void *data, size_t size, const char *file);

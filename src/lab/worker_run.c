@@ -45,14 +45,16 @@ hsc_status *hsc__request_feed(json_t *request, const worker_program *program, wo
   out_feed->count = 0;
   if (!list || json_is_null(list)) return NULL;
   if (!json_is_array(list) || json_array_size(list) > HSC_WORKER_MOST_FEEDS)
-    return HSC_ERR(INVALID_ARGUMENT, "\"feed\" is not a list of at most %d pairs [output, input]", HSC_WORKER_MOST_FEEDS);
-  json_array_foreach(list, i, pair) {
+    return HSC_ERR(INVALID_ARGUMENT, "\"feed\" is not a list of at most %d pairs [output, input]",
+                   HSC_WORKER_MOST_FEEDS);
+  json_array_foreach (list, i, pair) {
     json_t *output = json_array_get(pair, 0), *input = json_array_get(pair, 1);
-    if (!json_is_integer(output) || !json_is_integer(input)) return HSC_ERR(INVALID_ARGUMENT, "feed %zu is not a pair [output, input]", i);
+    if (!json_is_integer(output) || !json_is_integer(input))
+      return HSC_ERR(INVALID_ARGUMENT, "feed %zu is not a pair [output, input]", i);
     json_int_t o = json_integer_value(output), n = json_integer_value(input);
     if (o < 0 || o >= program->output_count || n < 0 || n >= program->input_count)
-      return HSC_ERR(INVALID_ARGUMENT, "feed %zu is [%lld, %lld]; the program has %d outputs and %d inputs", i, (long long)o, (long long)n,
-                     program->output_count, program->input_count);
+      return HSC_ERR(INVALID_ARGUMENT, "feed %zu is [%lld, %lld]; the program has %d outputs and %d inputs", i,
+                     (long long)o, (long long)n, program->output_count, program->input_count);
     out_feed->outputs[i] = (int)o;
     out_feed->inputs[i] = (int)n;
   }
@@ -60,8 +62,8 @@ hsc_status *hsc__request_feed(json_t *request, const worker_program *program, wo
   return NULL;
 }
 
-hsc_status *hsc__worker_execute(worker_executable *executable, int64_t executions, int64_t syncs, const worker_feed *feed,
-                                int64_t *out_enqueue_ns, int64_t *out_wait_ns) {
+hsc_status *hsc__worker_execute(worker_executable *executable, int64_t executions, int64_t syncs,
+                                const worker_feed *feed, int64_t *out_enqueue_ns, int64_t *out_wait_ns) {
   hsc_execution *execution = executable->execution;
   int64_t enqueue_ns = 0, wait_ns = 0, done = 0;
   for (int f = 0; f < feed->count; f++)
