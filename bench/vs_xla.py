@@ -4,12 +4,13 @@
   python bench/vs_xla.py --all                             also ResNet-50, Laplace and the transformer
   python bench/vs_xla.py tiny_scan mlp_natural --rounds 20
   python bench/vs_xla.py --only xla                        XLA:CPU alone
+  python bench/vs_xla.py --page docs/BENCHMARKS.md         also puts the table into the page
 
 XLA:CPU needs a Python with JAX: --xla-python, else .venv/bin/python when it is there, else the Python that runs this (models/requirements.txt says
 what to install). Both sides sit in a worker process of their own that stays for the whole run and times inside. For every program the sides take turns in
 blocks, in random order: a block compiles once, cold, and then runs the program for about --block-ms. What is compared is each round's pair of medians, so
 that a slow moment of the machine hits both. Ratios are hloscope / XLA:CPU (below 1: hloscope is faster), with 95 % intervals from a
-bootstrap over rounds; the last lines are geometric means over programs. Writes Markdown to standard output and everything to --output.
+bootstrap over rounds; the last line has geometric means over programs. Writes Markdown to standard output and everything to --output.
 """
 import argparse
 import json
@@ -199,6 +200,23 @@ def text_ratio(triple):
     return f"{text_number(triple[0])} ({text_number(triple[1])}–{text_number(triple[2])})"
 
 
+def put_into_page(path, text):
+    """Replaces what is between the page's markers."""
+    page = pathlib.Path(path)
+    begin, end = "<!-- vs_xla: begin -->\n", "<!-- vs_xla: end -->"
+    old = page.read_text()
+    if begin not in old or end not in old:
+        raise SystemExit(f"{path}: no markers {begin.strip()} and {end}")
+    head, rest = old.split(begin, 1)
+    page.write_text(head + begin + text + "\n" + end + rest.split(end, 1)[1])
+
+
+def version():
+    """The commit that was measured, when this is a clone."""
+    found = subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty"], capture_output=True, text=True)
+    return found.stdout.strip() or "unknown commit"
+
+
 def measure(sides, rows, options):
     """{program: {"rounds": [{side: block}], "failed": {side: message}}}; progress on standard error."""
     shuffle, counts, results = random.Random(options.seed), {}, {}
@@ -267,6 +285,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="of the order of the turns (1)")
     parser.add_argument("--hloscope", default=str(ROOT / "build" / "hloscope"), help="the program to measure")
     parser.add_argument("--plugin", default=str(ROOT / "build" / "libhloscope_cpu_pjrt.so"), help="its device")
+    parser.add_argument("--page", help="a Markdown page with the markers vs_xla: begin and vs_xla: end")
     parser.add_argument("--xla-python", help="a Python with JAX")
     parser.add_argument("--output", default="vs_xla.json", help="all samples and ratios, as JSON")
     options = parser.parse_args()
@@ -286,11 +305,13 @@ def main():
     start = time.time()
     results = measure(sides, rows, options)
     text, ratios, means = table(results, both=len(sides) == 2)
+    text += (f"\n\n{before.get('cpu', 'unknown CPU')}, {before['cores']} cores, load {before['load_average'][0]:.2f} before and {os.getloadavg()[0]:.2f} after; "
+             f"{options.rounds} rounds in {time.time() - start:.0f} s; {version()}.")
     print(text)
-    print(f"\n{before.get('cpu', 'unknown CPU')}, {before['cores']} cores, load {before['load_average'][0]:.2f} before and {os.getloadavg()[0]:.2f} after; "
-          f"{options.rounds} rounds, {time.time() - start:.0f} s.")
+    if options.page:
+        put_into_page(options.page, text)
     pathlib.Path(options.output).write_text(json.dumps({
-        "machine": before, "load_average_after": os.getloadavg(), "options": vars(options), "sides": {side.name: side.about for side in sides},
+        "machine": before, "load_average_after": os.getloadavg(), "options": vars(options), "version": version(), "sides": {side.name: side.about for side in sides},
         "ratios": ratios, "geometric_means": means, "programs": results}, indent=1) + "\n")
 
 
