@@ -26,6 +26,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BOOTSTRAP_COUNT = 2000
+BUSY_LOAD = 0.5    # processes that want to run, for each core, before the first measurement
 
 
 class WorkerError(Exception):
@@ -307,6 +308,8 @@ def main():
     text, ratios, means = table(results, both=len(sides) == 2)
     text += (f"\n\n{before.get('cpu', 'unknown CPU')}, {before['cores']} cores, load {before['load_average'][0]:.2f} before and {os.getloadavg()[0]:.2f} after; "
              f"{options.rounds} rounds in {time.time() - start:.0f} s; {version()}.")
+    if before["load_average"][0] > BUSY_LOAD * before["cores"]:
+        text += " **The machine was busy with other things: these numbers are for orientation only.**"
     print(text)
     if options.page:
         put_into_page(options.page, text)
