@@ -22,8 +22,8 @@ typedef struct patterns_args {
 static const hsc_option options[] = {
     HSC_POSITIONAL(patterns_args, program, "PROGRAM", HSC_OPTIONAL,
                    "a program of yours; without it, the built-in graphs"),
-    HSC_OPTION_STRING(patterns_args, device, "device|d", "DEVICE", "cpu",
-                      "where to measure: a name, or a plugin by its path"),
+    HSC_OPTION_STRING(patterns_args, device, "device|d", "DEVICE", NULL,
+                      "where to measure: a name, or a plugin by its path; default: $HLOSCOPE_DEVICE, else cpu"),
     HSC_OPTION_INT(patterns_args, warmup_count, "warmup", "N", 5, "runs before measuring"),
     HSC_OPTION_INT_FROM(patterns_args, trial_count, "trials", "N", 1, 10, "measured trials"),
     HSC_OPTION_FLAG(patterns_args, keep_first, "no-exclude-first", "keep the first trial in the statistics"),
@@ -113,7 +113,9 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   hsc_store *store = NULL;
   json_t *result = NULL;
   if (!(args->limit_s > 0)) return hsc_cli_usage(cli, "--limit must be above 0 s");
-  HSC_TRY(hsc_device_spec_parse(args->device, cli->arena, &device));
+  if (args->program && !strcmp(args->program, "-"))
+    return hsc_cli_usage(cli, "workers read programs themselves, so a file is needed, not standard input");
+  HSC_TRY(hsc_device_spec_parse(args->device ? args->device : hsc_default_device(), cli->arena, &device));
   if (device.source == HSC_DEVICE_EVALUATOR)
     return hsc_status_hint(
         HSC_ERR(UNIMPLEMENTED, "patterns: the reference evaluator does not compile, so there is nothing to take apart"),

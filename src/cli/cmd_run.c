@@ -17,8 +17,8 @@ typedef struct run_args {
 
 static const hsc_option options[] = {
     HSC_POSITIONAL(run_args, program, "PROGRAM", HSC_REQUIRED, "HLO text, plain or compressed"),
-    HSC_OPTION_LIST(run_args, devices, "device|d", "DEVICES", "cpu",
-                    "where: names or plugins by their path, separated by commas"),
+    HSC_OPTION_LIST(run_args, devices, "device|d", "DEVICES", NULL,
+                    "where: names or plugins by their path, separated by commas; default: $HLOSCOPE_DEVICE, else cpu"),
     HSC_OPTION_LIST(run_args, compare, "compare|c", "DEVICES", NULL,
                     "run there too, on the same inputs, and compare the numbers"),
     HSC_OPTION_INT(run_args, seed, "seed", "N", 0, "of the inputs"),
@@ -186,14 +186,17 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
 
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const run_args *args = args_of_command;
-  size_t count = args->devices.count + args->compare.count;
+  const char *const *wanted = args->devices.items, *by_default = hsc_default_device();
+  size_t first = args->devices.count;
+  if (first == 0) wanted = &by_default, first = 1;
+  size_t count = first + args->compare.count;
   hsc_device_spec *devices = HSC_NEW_ARRAY(cli->arena, hsc_device_spec, count + 1);
   HSC_TRY(hsc_arena_status(cli->arena));
   if (!(args->limit_s > 0)) return hsc_cli_usage(cli, "--limit must be above 0 s");
+  if (!strcmp(args->program, "-"))
+    return hsc_cli_usage(cli, "workers read programs themselves, so a file is needed, not standard input");
   for (size_t i = 0; i < count; i++)
-    HSC_TRY(hsc_device_spec_parse(
-        i < args->devices.count ? args->devices.items[i] : args->compare.items[i - args->devices.count], cli->arena,
-        &devices[i]));
+    HSC_TRY(hsc_device_spec_parse(i < first ? wanted[i] : args->compare.items[i - first], cli->arena, &devices[i]));
   hsc_store *store = NULL;
   json_t *result = NULL;
   if (!args->no_store) HSC_TRY(hsc_store_open(args->store, &store));

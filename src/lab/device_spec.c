@@ -19,6 +19,11 @@ static const hsc_device_row ROWS[] = {
 size_t hsc_device_row_count(void) { return HSC_COUNT_OF(ROWS); }
 const hsc_device_row *hsc_device_row_at(size_t index) { return &ROWS[index]; }
 
+const char *hsc_default_device(void) {
+  const char *chosen = getenv("HLOSCOPE_DEVICE");
+  return chosen && *chosen ? chosen : "cpu";
+}
+
 hsc_status *hsc_builtin_plugin_path(hsc_arena *arena, const char **out_path) {
   static const char *const places[] = {"%s/libhloscope_cpu_pjrt.so", "%s/../lib/hloscope/libhloscope_cpu_pjrt.so",
                                        "%s/../lib/libhloscope_cpu_pjrt.so"};

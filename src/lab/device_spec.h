@@ -49,6 +49,7 @@ typedef struct hsc_device_spec {
 // Errors: INVALID_ARGUMENT (no such device: with the nearest name; a malformed option), NOT_FOUND (the file),
 // UNIMPLEMENTED (a name of devices.def that this build cannot use: with the row's reason and what to do).
 HSC_MUST_USE hsc_status *hsc_device_spec_parse(const char *text, hsc_arena *arena, hsc_device_spec *out_spec);
+const char *hsc_default_device(void);  // $HLOSCOPE_DEVICE, else "cpu"
 // Where the built-in plugin is: $HLOSCOPE_CPU_PLUGIN, else beside the executable, else in ../lib/hloscope or ../lib.
 // NOT_FOUND lists the places.
 HSC_MUST_USE hsc_status *hsc_builtin_plugin_path(hsc_arena *arena, const char **out_path);
