@@ -499,8 +499,11 @@ static void read_dense(reader *r, cursor *c, hsc__mlir_attr *attr) {
   attr->kind = HSC_MLIR_DENSE;
   attr->type = type_at(r, c, varint(r, c));
   if (r->status) return;
-  if (attr->type->kind != HSC_MLIR_TENSOR) return fail(r, c, "a dense attribute has no tensor type");
   attr->data = take(r, c, varint(r, c));
+  if (!r->status && attr->type->kind != HSC_MLIR_TENSOR) {   // of vectors, indices and the like: an error only where it is needed
+    attr->kind = HSC_MLIR_UNKNOWN;
+    return;
+  }
   if (!r->status && attr->type->shape.type == HSC_TYPE_PRED) unpack_bools(r, c, attr);
   if (r->status) return;
   size_t bytes = (size_t)hsc_shape_bytes(&attr->type->shape), one = hsc_type_bytes(attr->type->shape.type);

@@ -27,6 +27,7 @@ struct hsc_capture {
   hsc_capture_process *processes;
   int ring_count, ring_capacity;
   int64_t base_raw_ns, base_wall_ns;
+  const char *path;
   uint64_t backward;              // spans whose clock went back
 };
 
@@ -418,6 +419,7 @@ hsc_status *hsc_capture_open(const char *path, hsc_capture **out_capture) {
   if (!capture) return hsc_status_out_of_memory();
   hsc_status *status = NULL;
   HSC_GOTO(hsc_arena_create(&capture->arena));
+  capture->path = hsc_arena_strdup(capture->arena, path);
   DIR *directory = opendir(path);
   if (directory) {
     status = add_directory(capture, path, directory);
@@ -454,6 +456,7 @@ const hsc_capture_process *hsc_capture_process_at(const hsc_capture *capture, in
 int hsc_capture_thread_count(const hsc_capture *capture) { return (int)(capture->threads.size / sizeof(hsc_capture_thread)); }
 const hsc_capture_thread *hsc_capture_thread_at(const hsc_capture *capture, int thread) { return (const hsc_capture_thread *)capture->threads.data + thread; }
 int64_t hsc_capture_start_wall_ns(const hsc_capture *capture) { return capture->base_wall_ns; }
+const char *hsc_capture_path(const hsc_capture *capture) { return capture->path ? capture->path : ""; }
 const char *hsc_capture_notes(const hsc_capture *capture) { return hsc_bytes_text(&capture->notes); }
 
 const char *hsc_capture_string(const hsc_capture *capture, int32_t process, uint64_t number) {

@@ -59,5 +59,6 @@ int64_t hsc_capture_start_wall_ns(const hsc_capture *capture);     // since the 
 const char *hsc_capture_string(const hsc_capture *capture, int32_t process, uint64_t number);   // "" when unknown
 // The attribute named `key` of the event, looked for at the end first; NULL = none.
 const hsc_trace_attr *hsc_event_attr(const hsc_capture *capture, const hsc_event *event, const char *key);
+const char *hsc_capture_path(const hsc_capture *capture);           // as it was opened
 const char *hsc_capture_notes(const hsc_capture *capture);         // newline-separated: losses, damage, unclosed rings; "" = none
 const char *hsc_category_text(uint32_t category);                  // "execute"; "" when it is none

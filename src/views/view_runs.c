@@ -2,6 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "formats/formats.h"
+#include "views/recompile_cause.h"
 #include "views/views_internal.h"
 
 static bool is_call(const hsc_event *e) { return e->category == HSC_CATEGORY_EXECUTE && e->kind == HSC_RECORD_BEGIN; }
@@ -147,12 +149,51 @@ done:
   return status;
 }
 
-// The n-th compilation of a module name: which program, and whether the same bytes had been compiled before.
+// Programs that were compiled so far, as the tracer kept them.
+typedef struct ledger {
+  const char **programs;     // [count] names in the capture
+  hsc_module **modules;      // [count]; NULL = not readable here
+  int count;
+} ledger;
+
+enum { MAX_LEDGER_PROGRAMS = 500, MAX_LEDGER_BYTES = 8 << 20 };
+
+static hsc_module *read_program(hsc__view_context *cx, const char *program) {
+  hsc_bytes path = {0}, bytes = {0};
+  hsc_module *module = NULL;
+  hsc_bytes_printf(&path, "%s/programs/%s", hsc_capture_path(cx->capture), program);
+  hsc_status *status = hsc_file_read(hsc_bytes_text(&path), &bytes);
+  if (!status && bytes.size <= MAX_LEDGER_BYTES) status = hsc_program_read(hsc_bytes_view(&bytes), hsc_bytes_text(&path), &module);
+  hsc_status_free(status);   // a program that cannot be read is compared with nothing
+  hsc_bytes_deinit(&path);
+  hsc_bytes_deinit(&bytes);
+  return module;
+}
+
+static void explain(hsc__view_context *cx, ledger *l, const char *program, bool known, hsc_bytes *out) {
+  hsc_bytes_reset(out);
+  if (known) {
+    hsc_bytes_append_text(out, "compiled again: the same program; the caller kept no executable, or gave other options");
+    return;
+  }
+  hsc_module *module = l->count < MAX_LEDGER_PROGRAMS ? read_program(cx, program) : NULL;
+  if (module) hsc__recompile_cause(l->modules, l->count, module, out);
+  if (l->count < MAX_LEDGER_PROGRAMS) {
+    l->programs[l->count] = program;
+    l->modules[l->count++] = module;
+  }
+  if (!out->size) hsc_bytes_append_text(out, l->count > 1 ? "another program" : "first");
+}
+
+// Every compilation: which program, the how many-eth of its executable's name, why again, and the time that repeats cost.
 hsc_status *hsc__view_recompiles(hsc__view_context *cx) {
   hsc__series_set names, programs;
   HSC_TRY(hsc__series_set_init(&names, cx->arena));
   hsc_status *status = hsc__series_set_init(&programs, cx->arena);
   if (status) return hsc__series_set_deinit(&names), status;
+  ledger l = {.programs = HSC_NEW_ARRAY(cx->arena, const char *, MAX_LEDGER_PROGRAMS), .modules = HSC_NEW_ARRAY(cx->arena, hsc_module *, MAX_LEDGER_PROGRAMS)};
+  hsc_bytes why = {0};
+  if (!l.programs || !l.modules) HSC_GOTO(hsc_status_out_of_memory());
   hsc_table_column(cx->table, "start", "ns");
   hsc_table_column(cx->table, "executable", "");
   hsc_table_column(cx->table, "compile", "ns");
@@ -167,14 +208,10 @@ hsc_status *hsc__view_recompiles(hsc__view_context *cx) {
     const hsc_event *e = &events[i];
     const char *program = e->category == HSC_CATEGORY_COMPILE && hsc__is_span(e) ? hsc__attr_text(cx, e, "program") : "";
     if (!*program) continue;
-    const char *name = hsc__attr_text(cx, e, "executable");
+    const char *name = hsc__attr_text(cx, e, "executable"), *error = hsc__attr_text(cx, e, "error");
     hsc__series *by_name = hsc__series_get(&names, 0, *name ? name : "(failed)"), *by_program = hsc__series_get(&programs, 0, program);
     if (!by_name || !by_program || !hsc__series_add(by_name, (double)e->duration_ns) || !hsc__series_add(by_program, 0)) HSC_GOTO(hsc_status_out_of_memory());
-    const char *why = e->open ? "was still compiling at the end"
-                      : *hsc__attr_text(cx, e, "error") ? hsc__attr_text(cx, e, "error")
-                      : by_name->count == 1 ? "first"
-                      : by_program->count > 1 ? "again: the same program; the caller kept no executable, or other options"
-                                              : "again: another program under the same name";
+    explain(cx, &l, program, by_program->count > 1, &why);
     if (by_name->count > 1) again++, lost += (double)e->duration_ns;
     if (!hsc__room(cx)) continue;
     hsc_table_row(cx->table);
@@ -182,14 +219,16 @@ hsc_status *hsc__view_recompiles(hsc__view_context *cx) {
     hsc_table_text(cx->table, name);
     hsc_table_int(cx->table, e->duration_ns);
     hsc_table_int(cx->table, (int64_t)by_name->count);
-    hsc_table_text(cx->table, why);
+    hsc_table_text(cx->table, e->open ? "was still compiling at the end" : *error ? error : hsc_bytes_text(&why));
     hsc_table_text(cx->table, program);
     hsc_table_int(cx->table, hsc__attr_int(cx, e, "program_bytes", 0));
   }
   char text[32];
   hsc_format_quantity(lost, "ns", false, text);
-  hsc_table_note(cx->table, "%lld of the compilations were repeats; they cost %s", (long long)again, text);
+  hsc_table_note(cx->table, "%lld of the compilations were repeats of a name; they cost %s", (long long)again, text);
 done:
+  for (int i = 0; i < l.count; i++) hsc_module_destroy(l.modules[i]);
+  hsc_bytes_deinit(&why);
   hsc__series_set_deinit(&names);
   hsc__series_set_deinit(&programs);
   return status;

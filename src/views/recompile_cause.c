@@ -1,0 +1,108 @@
+// recompile_cause.c - why a program was compiled again: what differs between it and the nearest earlier one.
+//
+// Looks at the interface first (arguments that came, went, changed shape, type or from constant to parameter), then at the body. The programs are
+// those that the tracer kept in the capture.
+#include "views/recompile_cause.h"
+
+#include "formats/formats.h"
+
+static const char *shape_text(const hsc_shape *shape, hsc_bytes *out) {
+  hsc_bytes_reset(out);
+  hsc_shape_print(shape, false, out);
+  return hsc_bytes_text(out);
+}
+
+// The constant behind data movement, NULL when there is none.
+static const hsc_instr *constant_behind(const hsc_instr *instr) {
+  while (instr->op == HSC_OP_BROADCAST || instr->op == HSC_OP_RESHAPE || instr->op == HSC_OP_CONVERT || instr->op == HSC_OP_TRANSPOSE) instr = instr->operands[0];
+  return instr->op == HSC_OP_CONSTANT ? instr : NULL;
+}
+
+// A constant of this shape, spelled out or broadcast: frontends make inputs on the device so.
+static const hsc_instr *constant_of_shape(const hsc_module *without, const hsc_shape *shape) {
+  for (const hsc_instr *instr = without->entry->first; instr; instr = instr->next)
+    if (constant_behind(instr) && hsc_shape_equal(&instr->shape, shape)) return instr;
+  return NULL;
+}
+
+static int count_of_shape(const hsc_module *module, const hsc_shape *shape) {
+  int count = 0;
+  for (int i = 0; i < module->entry->parameter_count; i++) count += hsc_shape_equal(&module->entry->parameters[i]->shape, shape);
+  return count;
+}
+
+static bool explain_constant(const hsc_module *before, const hsc_module *now, const char *was, const char *is, hsc_bytes *out) {
+  hsc_bytes text = {0};
+  bool found = false;
+  for (int i = 0; i < now->entry->parameter_count && !found; i++) {
+    const hsc_instr *parameter = now->entry->parameters[i];
+    if (count_of_shape(before, &parameter->shape) >= count_of_shape(now, &parameter->shape)) continue;
+    const hsc_instr *constant = constant_of_shape(before, &parameter->shape);
+    if (!constant) continue;
+    hsc_bytes_printf(out, "compiled again: argument %d (%s) was %s (%s", i, parameter->name, was, shape_text(&parameter->shape, &text));
+    const hsc_instr *value = constant_behind(constant);
+    if (hsc_shape_elements(&value->shape) == 1 && !value->attr.literal.value->elided) {
+      char number[32];
+      hsc_format_double(hsc_literal_get_double(value->attr.literal.value, 0), number);
+      hsc_bytes_printf(out, " broadcast of %s", number);
+    }
+    hsc_bytes_printf(out, "), now %s", is);
+    found = true;
+  }
+  hsc_bytes_deinit(&text);
+  return found;
+}
+
+static bool explain_shapes(const hsc_module *before, const hsc_module *now, hsc_bytes *out) {
+  if (before->entry->parameter_count != now->entry->parameter_count) return false;
+  hsc_bytes text = {0};
+  int changed = 0;
+  for (int i = 0; i < now->entry->parameter_count; i++) {
+    const hsc_shape *old = &before->entry->parameters[i]->shape, *new = &now->entry->parameters[i]->shape;
+    if (hsc_shape_equal(old, new)) continue;
+    if (changed++) continue;
+    hsc_bytes_printf(out, "compiled again: argument %d (%s) was %s", i, now->entry->parameters[i]->name, shape_text(old, &text));
+    hsc_bytes_printf(out, ", now %s", shape_text(new, &text));
+  }
+  if (changed > 1) hsc_bytes_printf(out, ", and %d more differ", changed - 1);
+  hsc_bytes_deinit(&text);
+  return changed > 0;
+}
+
+// The first instruction in which two entry computations of one interface part ways.
+static void explain_body(const hsc_module *before, const hsc_module *now, hsc_bytes *out) {
+  const hsc_instr *a = before->entry->first, *b = now->entry->first;
+  while (a && b && a->op == b->op && hsc_shape_equal(&a->shape, &b->shape) && hsc_attr_equal(a, b)) a = a->next, b = b->next;
+  if (!a && !b) {
+    hsc_bytes_append_text(out, "compiled again: a called computation, a layout or an option differs");
+  } else if (a && b && a->op == HSC_OP_CONSTANT && b->op == HSC_OP_CONSTANT) {
+    hsc_bytes_append_text(out, "compiled again: a constant has another value (a Python number in the traced function?)");
+  } else {
+    hsc_bytes_printf(out, "compiled again: the body differs from %s on", b ? hsc_op_text(b->op) : "its end");
+    if (b && b->metadata && b->metadata->op_name) hsc_bytes_printf(out, " (%s)", b->metadata->op_name);
+  }
+}
+
+// How alike two interfaces are; the earlier program with the highest number is the nearest.
+static int likeness(const hsc_module *a, const hsc_module *b) {
+  int same = 0;
+  for (int i = 0; i < a->entry->parameter_count; i++)
+    same += count_of_shape(b, &a->entry->parameters[i]->shape) > 0;
+  int64_t difference = hsc_module_instr_count(a) - hsc_module_instr_count(b);
+  return 100 * same - (int)(difference < 0 ? -difference : difference);
+}
+
+void hsc__recompile_cause(hsc_module *const *earlier, int earlier_count, const hsc_module *now, hsc_bytes *out) {
+  const hsc_module *nearest = NULL;
+  for (int i = 0; i < earlier_count; i++)
+    if (earlier[i] && (!nearest || likeness(earlier[i], now) >= likeness(nearest, now))) nearest = earlier[i];
+  if (!nearest) return;
+  if (explain_shapes(nearest, now, out)) return;
+  if (explain_constant(nearest, now, "a constant", "a parameter", out)) return;
+  if (explain_constant(now, nearest, "a parameter", "a constant", out)) return;
+  if (nearest->entry->parameter_count != now->entry->parameter_count) {
+    hsc_bytes_printf(out, "compiled again: it takes %d arguments, the nearest earlier one took %d", now->entry->parameter_count, nearest->entry->parameter_count);
+    return;
+  }
+  explain_body(nearest, now, out);
+}

@@ -1,0 +1,7 @@
+// recompile_cause.h - why a program was compiled again, in one sentence.
+#pragma once
+
+#include "hlo/hlo.h"
+
+// Compares `now` with the nearest of the earlier programs (NULL entries are skipped) and appends the sentence; appends nothing when there is none.
+void hsc__recompile_cause(hsc_module *const *earlier, int earlier_count, const hsc_module *now, hsc_bytes *out);
