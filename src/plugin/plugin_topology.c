@@ -117,3 +117,51 @@ HSC_ENTRY(PJRT_TopologyDescription_GetMemorySpaceKindIds) {
   args->num_memory_space_kind_ids = HSC_COUNT_OF(kinds);
   return NULL;
 }
+
+static void put_varint(hsc_bytes *out, uint64_t value) {
+  for (; value >= 0x80; value >>= 7) hsc_bytes_append_char(out, (char)(value | 0x80));
+  hsc_bytes_append_char(out, (char)value);
+}
+
+static void put_packed(hsc_bytes *out, int field, const int64_t *values, size_t count) {
+  hsc_bytes packed = {0};
+  for (size_t i = 0; i < count; i++) put_varint(&packed, (uint64_t)values[i]);
+  put_varint(out, (uint64_t)field << 3 | 2);
+  put_varint(out, packed.size);
+  hsc_bytes_append(out, hsc_bytes_text(&packed), packed.size);
+  if (packed.failed) out->failed = true;
+  hsc_bytes_deinit(&packed);
+}
+
+// ShapeProto { element_type 2, dimensions 3, layout 5 { minor_to_major 1 } } (xla/xla_data.proto), row-major whatever was asked for.
+static hsc_status *canonical_shape(const PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace_Args *args, hsc_bytes *out) {
+  size_t bytes;
+  hsc_bytes layout = {0};
+  HSC_TRY(hsc__array_bytes(args->element_type, args->dims, args->num_dims, &bytes));
+  put_varint(out, 2 << 3 | 0);
+  put_varint(out, (uint64_t)hsc_type_proto(hsc__type_of_pjrt(args->element_type)));
+  put_packed(out, 3, args->dims, args->num_dims);
+  put_packed(&layout, 1, hsc__row_major((int)args->num_dims), args->num_dims);
+  put_varint(out, 5 << 3 | 2);
+  put_varint(out, layout.size);
+  hsc_bytes_append(out, hsc_bytes_text(&layout), layout.size);
+  if (layout.failed) out->failed = true;
+  hsc_bytes_deinit(&layout);
+  return hsc_bytes_status(out);
+}
+
+static void delete_shape(const char *shape) { hsc_free((void *)shape); }
+
+HSC_ENTRY(PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace) {
+  HSC_CHECK_ARGS(PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace, serialized_shape_deleter);
+  hsc_bytes bytes = {0};
+  hsc_status *status = canonical_shape(args, &bytes);
+  if (status) {
+    hsc_bytes_deinit(&bytes);
+    return hsc__error_of(status);
+  }
+  args->serialized_shape_size = bytes.size;
+  args->serialized_shape = hsc_bytes_take(&bytes);
+  args->serialized_shape_deleter = delete_shape;
+  return NULL;
+}

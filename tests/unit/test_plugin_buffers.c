@@ -610,6 +610,18 @@ static void topologies_come_by_name(void **state) {
   assert_string_equal(hsc_bytes_text(&bytes), "cpu:4");
   hsc_bytes_deinit(&bytes);
   hsc_topology_destroy(topology);
+  PJRT_TopologyDescription_Create_Args create = ARGS_OF(PJRT_TopologyDescription_Create, .topology_name = "", .topology_name_size = 0);
+  assert_null(api->PJRT_TopologyDescription_Create(&create));
+  static const int64_t dims[2] = {300, 4};
+  PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace_Args shape =
+      ARGS_OF(PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace, .topology = create.topology, .dims = dims, .num_dims = 2, .element_type = PJRT_Buffer_Type_F32);
+  assert_null(api->PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace(&shape));
+  static const char expected[] = "\x10\x0b\x1a\x03\xac\x02\x04\x2a\x04\x0a\x02\x01\x00";
+  assert_int_equal(shape.serialized_shape_size, sizeof expected - 1);
+  assert_memory_equal(shape.serialized_shape, expected, sizeof expected - 1);
+  shape.serialized_shape_deleter(shape.serialized_shape);
+  PJRT_TopologyDescription_Destroy_Args destroy = ARGS_OF(PJRT_TopologyDescription_Destroy, .topology = create.topology);
+  assert_null(api->PJRT_TopologyDescription_Destroy(&destroy));
   static const char *const bad[] = {"tpu:4", "cpu:", "cpu:0", "cpu:65", "cpu:4x", "cpu:99999999999999999999999999999999999999"};
   for (size_t i = 0; i < HSC_COUNT_OF(bad); i++) expect_status(hsc_topology_create(plugin, bad[i], NULL, 0, &topology), HSC_INVALID_ARGUMENT, "cpu:N");
 }
