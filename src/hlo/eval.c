@@ -107,7 +107,34 @@ static hsc__eval_fn function_of(hsc_op op) {
   return hsc_op_traits(op) & HSC_TRAIT_ELEMENTWISE ? hsc__eval_elementwise : NULL;
 }
 
+// Ops whose shape is given, not inferred, and whose result comes from elsewhere (an operand, a callee): the verifier cannot see that both agree.
+static bool shape_is_a_claim(hsc_op op) {
+  if (hsc_op_traits(op) & (HSC_TRAIT_ASYNC | HSC_TRAIT_COLLECTIVE)) return true;
+  switch (op) {
+    case HSC_OP_CUSTOM_CALL: case HSC_OP_SCAN: case HSC_OP_RAGGED_DOT: case HSC_OP_SCALED_DOT: case HSC_OP_DYNAMIC_RESHAPE: return true;
+    default: return false;
+  }
+}
+
+static bool fits(const hsc_shape *shape, const hsc__value *value) {
+  if (!hsc_shape_is_tuple(shape)) return hsc_shape_equal(shape, &value->shape);
+  if (!value->elements || value->shape.element_count != shape->element_count) return false;
+  for (int32_t i = 0; i < shape->element_count; i++)
+    if (!fits(&shape->elements[i], value->elements[i])) return false;
+  return true;
+}
+
+static hsc_status *run_function(hsc__eval *cx, const hsc_instr *instr, hsc__value **operands, hsc__value **out_value);
+
 static hsc_status *run_instr(hsc__eval *cx, const hsc_instr *instr, hsc__value **operands, hsc__value **out_value) {
+  HSC_TRY(run_function(cx, instr, operands, out_value));
+  if (!shape_is_a_claim(instr->op) || fits(&instr->shape, *out_value)) return NULL;
+  hsc__value_release(*out_value);
+  *out_value = NULL;
+  return HSC_ERR(INVALID_ARGUMENT, "%s %%%s: its shape is not that of its value", hsc_op_text(instr->op), instr->name);
+}
+
+static hsc_status *run_function(hsc__eval *cx, const hsc_instr *instr, hsc__value **operands, hsc__value **out_value) {
   hsc__eval_fn function = function_of(instr->op);
   if (!function) return hsc_op_not_built(instr->op, "the reference evaluator");
   for (int32_t i = 0; i < instr->operand_count; i++)

@@ -50,6 +50,12 @@ hsc_status *hsc__eval_collective(hsc__eval *cx, const hsc_instr *instr, hsc__val
   if (permute && !sends_to_itself(instr->attr.collective.pairs)) return hsc__value_zeros(&instr->shape, out_value);
   // ragged-all-to-all: the output operand with the input's rows copied in at the given offsets.
   if (instr->op == HSC_OP_RAGGED_ALL_TO_ALL) {
+    int64_t slices = hsc_shape_elements(&operands[2]->shape);
+    if (!hsc_shape_equal(&operands[1]->shape, &instr->shape) || operands[0]->shape.rank != instr->shape.rank || operands[0]->shape.type != instr->shape.type || instr->shape.rank < 1 ||
+        hsc_shape_elements(&operands[3]->shape) != slices || hsc_shape_elements(&operands[4]->shape) != slices)
+      return HSC_ERR(INVALID_ARGUMENT, "ragged-all-to-all: its operands do not fit each other");
+    for (int i = 1; i < instr->shape.rank; i++)
+      if (operands[0]->shape.dims[i] != instr->shape.dims[i]) return HSC_ERR(INVALID_ARGUMENT, "ragged-all-to-all: dimension %d of input and output differ", i);
     HSC_TRY(hsc__value_writable(operands[1], &instr->shape, out_value));
     const hsc_shape *shape = &instr->shape;
     int64_t row = shape->rank && shape->dims[0] ? hsc_shape_bytes(shape) / shape->dims[0] : 0, in_rows = operands[0]->shape.rank ? operands[0]->shape.dims[0] : 0;

@@ -109,10 +109,19 @@ static hsc_status *pack(const hsc__value *value, const side *s, hsc_type accumul
   return status;
 }
 
+static bool in_range(hsc_dims dims, int rank) {
+  for (int i = 0; i < dims.count; i++)
+    if (dims.v[i] < 0 || dims.v[i] >= rank) return false;
+  return true;
+}
+
 hsc_status *hsc__eval_dot(hsc__eval *cx, const hsc_instr *instr, hsc__value **operands, hsc__value **out_value) {
   (void)cx;
   const hsc_dot_dims *dims = &instr->attr.dot;
   if (dims->sparsity || (instr->op == HSC_OP_DOT && instr->operand_count != 2)) return HSC_ERR(UNIMPLEMENTED, "dot: not built yet: sparse operands in the reference evaluator");
+  if (!in_range(dims->lhs_batch, operands[0]->shape.rank) || !in_range(dims->lhs_contracting, operands[0]->shape.rank) || !in_range(dims->rhs_batch, operands[1]->shape.rank) ||
+      !in_range(dims->rhs_contracting, operands[1]->shape.rank))
+    return HSC_ERR(INVALID_ARGUMENT, "%s: it names a dimension that an operand does not have", hsc_op_text(instr->op));
   side left, right;
   side_init(&left, &operands[0]->shape, dims->lhs_batch, dims->lhs_contracting, true);
   side_init(&right, &operands[1]->shape, dims->rhs_batch, dims->rhs_contracting, false);
@@ -122,6 +131,8 @@ hsc_status *hsc__eval_dot(hsc__eval *cx, const hsc_instr *instr, hsc__value **op
   hsc_type accumulate = hsc__accumulate_type(instr->shape.type);
   size_t width = hsc__kind_bytes(hsc__kind_of(accumulate));
   int64_t m = left.free, n = right.free, k = left.contracted, count = left.batch * m * n;
+  if (count != hsc_shape_elements(&instr->shape))
+    return HSC_ERR(INVALID_ARGUMENT, "%s: %lld results for a shape of %lld elements", hsc_op_text(instr->op), (long long)count, (long long)hsc_shape_elements(&instr->shape));
   hsc_status *status = NULL;
   void *lhs = NULL, *rhs = NULL;
   unsigned char *sums = NULL;

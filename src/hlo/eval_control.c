@@ -78,6 +78,12 @@ hsc_status *hsc__eval_async_start(hsc__eval *cx, const hsc_instr *instr, hsc__va
   if (!hsc_shape_is_tuple(&instr->shape) || instr->shape.element_count < 2) return HSC_ERR(INVALID_ARGUMENT, "async-start: its shape is not a tuple of operands and result");
   hsc__value *result = NULL, *given = NULL, *all = NULL;
   hsc_status *status = NULL;
+  if (!hsc_shape_is_tuple(&instr->shape.elements[0]) || instr->shape.elements[0].element_count != instr->operand_count || instr->called_count != 1 ||
+      instr->called[0]->parameter_count != instr->operand_count)
+    return HSC_ERR(INVALID_ARGUMENT, "async-start: operands, shape and computation have different numbers of parameters");
+  for (int32_t i = 0; i < instr->operand_count; i++)
+    if (!hsc_shape_equal(&instr->called[0]->parameters[i]->shape, &instr->operands[i]->shape))
+      return HSC_ERR(INVALID_ARGUMENT, "async-start: operand %d does not have the shape of its computation's parameter", (int)i);
   HSC_GOTO(hsc__value_zeros(&instr->shape, &all));
   HSC_GOTO(hsc__value_tuple(&instr->shape.elements[0], operands, &given));  // first: the call may take the operands
   HSC_GOTO(call(cx, instr->called[0], instr->operand_count, operands, &result));

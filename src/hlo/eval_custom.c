@@ -20,8 +20,11 @@ static hsc_status *zeros(hsc__eval *cx, const hsc_instr *instr, hsc__value **ope
 static hsc_status *top_k(hsc__eval *cx, const hsc_instr *instr, hsc__value **operands, hsc__value **out_value) {
   (void)cx;
   const hsc_shape *shape = &instr->shape;
-  if (!hsc_shape_is_tuple(shape) || shape->element_count != 2 || shape->elements[0].rank < 1 || operands[0]->shape.rank != shape->elements[0].rank)
-    return HSC_ERR(INVALID_ARGUMENT, "custom-call TopK: its shape is not (values, indices)");
+  bool good = hsc_shape_is_tuple(shape) && shape->element_count == 2 && instr->operand_count == 1;
+  const hsc_shape *values = good ? &shape->elements[0] : NULL, *indices = good ? &shape->elements[1] : NULL, *from = good ? &operands[0]->shape : NULL;
+  good = good && values->rank >= 1 && values->rank == from->rank && values->type == from->type && indices->type == HSC_TYPE_S32 && hsc_shape_same_dims(values, indices);
+  for (int i = 0; good && i < from->rank; i++) good = i + 1 < from->rank ? values->dims[i] == from->dims[i] : values->dims[i] <= from->dims[i];
+  if (!good) return HSC_ERR(INVALID_ARGUMENT, "custom-call TopK: its shape is not (values, indices) of its operand");
   HSC_TRY(hsc__value_zeros(shape, out_value));
   return hsc__top_k(operands[0], shape->elements[0].dims[shape->elements[0].rank - 1], true, (*out_value)->elements[0], (*out_value)->elements[1]);
 }

@@ -99,6 +99,33 @@ static void ragged_sums(const ragged *r, const hsc_shape *out, hsc__kind kind, c
   } while (hsc__next_index(out->rank, out->dims, index));
 }
 
+// The shape rule of ragged-dot takes the result as given, so what the sums walk over is checked here.
+static hsc_status *check_sizes(const ragged *r, const hsc_shape *out) {
+  const hsc_dot_dims *d = r->dims;
+  int64_t wanted[HSC_MAX_RANK * 2];
+  int rank = 0;
+  if (d->lhs_batch.count != d->rhs_batch.count || d->lhs_contracting.count != d->rhs_contracting.count)
+    return HSC_ERR(INVALID_ARGUMENT, "ragged-dot: its operands have different numbers of batch or contracting dimensions");
+  for (int i = 0; i < d->lhs_batch.count + d->lhs_contracting.count; i++) {
+    bool batch = i < d->lhs_batch.count;
+    int64_t left = batch ? d->lhs_batch.v[i] : d->lhs_contracting.v[i - d->lhs_batch.count], right = batch ? d->rhs_batch.v[i] : d->rhs_contracting.v[i - d->lhs_batch.count];
+    if (left < 0 || left >= r->lhs->rank || right < 0 || right >= r->rhs->rank || r->lhs->dims[left] != r->rhs->dims[right])
+      return HSC_ERR(INVALID_ARGUMENT, "ragged-dot: dimension %lld of its first operand and %lld of its second differ", (long long)left, (long long)right);
+  }
+  if (r->contracting) wanted[rank++] = r->groups;
+  for (int i = 0; i < d->lhs_batch.count; i++) wanted[rank++] = r->lhs->dims[d->lhs_batch.v[i]];
+  for (int i = 0; i < r->lhs_free_count; i++) wanted[rank++] = r->lhs->dims[r->lhs_free[i]];
+  for (int i = 0; i < r->rhs_free_count; i++) wanted[rank++] = r->rhs->dims[r->rhs_free[i]];
+  bool fits = rank == out->rank;
+  for (int i = 0; i < rank && fits; i++) fits = wanted[i] == out->dims[i];
+  if (!fits) return HSC_ERR(INVALID_ARGUMENT, "ragged-dot: its result does not have the dimensions of its operands");
+  if (!r->contracting && r->rhs->dims[r->group_dim] < r->groups)
+    return HSC_ERR(INVALID_ARGUMENT, "ragged-dot: %lld group sizes for %lld groups", (long long)r->groups, (long long)r->rhs->dims[r->group_dim]);
+  for (int i = 0; i < r->sizes->shape.rank - 1; i++)
+    if (r->sizes->shape.dims[i] != r->lhs->dims[i]) return HSC_ERR(INVALID_ARGUMENT, "ragged-dot: dimension %d of the group sizes is not that of the first operand", i);
+  return NULL;
+}
+
 hsc_status *hsc__eval_ragged_dot(hsc__eval *cx, const hsc_instr *instr, hsc__value **operands, hsc__value **out_value) {
   const hsc_dot_dims *dims = &instr->attr.dot;
   ragged r = {.dims = dims, .lhs = &operands[0]->shape, .rhs = &operands[1]->shape, .sizes = operands[2]};
@@ -117,8 +144,7 @@ hsc_status *hsc__eval_ragged_dot(hsc__eval *cx, const hsc_instr *instr, hsc__val
   hsc_type accumulate = hsc__accumulate_type(instr->shape.type);
   hsc__kind kind = hsc__kind_of(accumulate);
   if (kind == HSC__C64 || kind == HSC__C128) return HSC_ERR(UNIMPLEMENTED, "ragged-dot: not built yet: complex numbers in the reference evaluator");
-  if (instr->shape.rank != dims->lhs_batch.count + r.lhs_free_count + r.rhs_free_count + (r.contracting ? 1 : 0))
-    return HSC_ERR(INVALID_ARGUMENT, "ragged-dot: its result has %d dimensions", (int)instr->shape.rank);
+  HSC_TRY(check_sizes(&r, &instr->shape));
   hsc_status *status = NULL;
   void *lhs = NULL, *rhs = NULL;
   int64_t count = hsc_shape_elements(&instr->shape);

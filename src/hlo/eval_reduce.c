@@ -278,6 +278,33 @@ static void copy_slice(const hsc_shape *array, int64_t dimension, int64_t positi
   else hsc__copy_strided(rank, kept, bytes, data, array_strides, slice, slice_strides);
 }
 
+static bool is_slice_of(const hsc_shape *slice, const hsc_shape *array, int64_t dimension, int64_t length) {
+  if (!hsc_shape_is_array(slice) || !hsc_shape_is_array(array) || dimension >= array->rank || array->dims[dimension] != length || slice->rank != array->rank - 1 || slice->type != array->type)
+    return false;
+  for (int i = 0, k = 0; i < array->rank; i++)
+    if (i != dimension && array->dims[i] != slice->dims[k++]) return false;
+  return true;
+}
+
+// The shape rule of scan takes its result as given, so the slices are checked here.
+static hsc_status *check_scan(const hsc_instr *instr, hsc__value **operands, int inputs, int outputs) {
+  const hsc_computation *body = instr->called[0];
+  if (instr->attr.dims.dims.count != 1 || instr->attr.dims.dims.v[0] < 0 || instr->attr.dims.dims.v[0] >= operands[0]->shape.rank)
+    return HSC_ERR(INVALID_ARGUMENT, "scan: it does not name one dimension of its inputs");
+  int64_t dimension = instr->attr.dims.dims.v[0], length = operands[0]->shape.dims[dimension];
+  for (int i = 0; i < instr->operand_count; i++) {
+    const hsc_shape *wanted = &body->parameters[i]->shape, *given = &operands[i]->shape;
+    if (i < inputs ? !is_slice_of(wanted, given, dimension, length) : !hsc_shape_equal(wanted, given))
+      return HSC_ERR(INVALID_ARGUMENT, "scan: operand %d does not fit parameter %d of its computation", i, i);
+  }
+  for (int i = 0; i < outputs; i++) {
+    const hsc_shape *array = hsc_shape_is_tuple(&instr->shape) ? &instr->shape.elements[i] : &instr->shape;
+    const hsc_shape *slice = hsc_shape_is_tuple(&body->root->shape) ? &body->root->shape.elements[i] : &body->root->shape;
+    if (!is_slice_of(slice, array, dimension, length)) return HSC_ERR(INVALID_ARGUMENT, "scan: result %d does not stack result %d of its computation", i, i);
+  }
+  return NULL;
+}
+
 hsc_status *hsc__eval_scan(hsc__eval *cx, const hsc_instr *instr, hsc__value **operands, hsc__value **out_value) {
   const hsc_computation *body = instr->called[0];
   int carries = carry_count(instr), inputs = instr->operand_count - carries;
@@ -285,6 +312,7 @@ hsc_status *hsc__eval_scan(hsc__eval *cx, const hsc_instr *instr, hsc__value **o
   int results = is_tuple ? instr->shape.element_count : 1, outputs = results - carries;
   if (carries < 0 || inputs < 1 || outputs < 0 || body->parameter_count != instr->operand_count || (body_tuple ? body->root->shape.element_count : 1) != results)
     return HSC_ERR(INVALID_ARGUMENT, "scan: %d operands, %d carries and %d results do not fit its computation", (int)instr->operand_count, carries, results);
+  HSC_TRY(check_scan(instr, operands, inputs, outputs));
   int64_t dimension = instr->attr.dims.dims.v[0], length = operands[0]->shape.dims[dimension];
   hsc_status *status = NULL;
   hsc__value *all = NULL, *step = NULL, **arguments = hsc_alloc((size_t)instr->operand_count * sizeof(*arguments)), **state = hsc_alloc((size_t)(carries + 1) * sizeof(*state));
