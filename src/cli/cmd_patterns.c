@@ -17,8 +17,10 @@ typedef struct patterns_args {
   hsc_list graphs, patterns;
   double limit_s;
   bool keep_first, reinit, resume;
+  int randomness;
 } patterns_args;
 
+static const char *const randomness_names[] = {"error", "same", "different", NULL};
 static const hsc_option options[] = {
     HSC_POSITIONAL(patterns_args, program, "PROGRAM", HSC_OPTIONAL,
                    "a program of yours; without it, the built-in graphs"),
@@ -32,6 +34,8 @@ static const hsc_option options[] = {
     HSC_OPTION_LIST(patterns_args, graphs, "graphs", "NAMES", NULL,
                     "only these: tiny, small, medium, large, wide, deep, mlp, multihead"),
     HSC_OPTION_LIST(patterns_args, patterns, "patterns", "NAMES", NULL, "only these: natural, dependent, vmap, scan"),
+    HSC_OPTION_CHOICE(patterns_args, randomness, "randomness", randomness_names, 0,
+                      "what a random operation of your program gives under vmap"),
     HSC_OPTION_STRING(patterns_args, output, "output|o", "FILE", "improved_compilation_dominance_analysis.json",
                       "the whole result as JSON"),
     HSC_OPTION_INT(patterns_args, seed, "seed", "N", 0, "of the inputs, the order of measuring and the intervals"),
@@ -134,6 +138,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                             .warmup_iterations = args->warmup_count,
                             .measurement_trials = args->trial_count,
                             .exclude_first_trial = !args->keep_first,
+                            .randomness = args->randomness ? randomness_names[args->randomness] : NULL,
                             .enable_device_reinit = args->reinit,
                             .seed = (uint64_t)args->seed,
                             .task_limit_ns = (int64_t)(args->limit_s * 1e9),

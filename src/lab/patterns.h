@@ -28,6 +28,7 @@ typedef struct hsc_patterns_options {
   int64_t measurement_trials;  // 10
   bool exclude_first_trial;    // true
   bool enable_device_reinit;   // a new client before every trial
+  const char *randomness;      // what random operations give under vmap: "same", "different"; NULL = an error
   uint64_t seed;               // of inputs, order and resampling
   int64_t task_limit_ns;       // per job of a worker
   const char *command;         // the command line, for the store

@@ -28,7 +28,7 @@ typedef struct pattern_config {
   json_t **trials, **colds;                                    // [measurement_trials]
   double typical_ns;                                           // of one run, for planning
   int64_t series_count;                                        // runs per trial behind the two recorded ones
-  int failures;                                                // failed tasks in a row
+  int failures;                  // tasks that failed so far
   const char *outcome, *message;                               // why it was given up; NULL = it was not
   json_t *result;                                              // of the analysis, borrowed from the result tree
 } pattern_config;

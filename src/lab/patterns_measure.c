@@ -11,7 +11,7 @@ enum {
   SERIES_MOST = 40,   // runs behind the two recorded ones of a trial, at most
   MODEL_REPEATS = 7,  // at least, MODEL_REPEATS_MOST at most
   MODEL_REPEATS_MOST = 25,
-  GIVE_UP_AFTER = 2,  // failed tasks in a row that end a configuration
+  GIVE_UP_AFTER = 3,  // deaths of a worker that end a configuration
 };
 static const double SERIES_BUDGET_NS = 8e6;    // of a trial
 static const double MODEL_BUDGET_NS = 0.12e9;  // of a configuration, for more than the least number of repeats
@@ -27,8 +27,8 @@ json_t *hsc__patterns_request(const pattern_config *config, const char *job) {
 
 static void record_failure(patterns_run *run, pattern_config *config, const char *key, const hsc_answer *answer) {
   const char *outcome = hsc_outcome_text(answer->outcome), *message = hsc_status_message(answer->status);
-  json_array_append_new(run->failures,
-                        json_pack("{s:s, s:s, s:s}", "task", key, "outcome", outcome, "message", message));
+  json_array_append_new(run->failures, json_pack("{s:s, s:s, s:s, s:s?}", "task", key, "outcome", outcome, "message",
+                                                 message, "hint", hsc_status_hint_text(answer->status)));
   if (answer->outcome == HSC_OUTCOME_ABORT || answer->outcome == HSC_OUTCOME_TIMEOUT || answer->exit.exited)
     json_array_append_new(run->deaths,
                           json_pack("{s:s, s:s, s:i, s:i, s:I, s:s?}", "task", key, "message", message, "signal",
@@ -36,7 +36,7 @@ static void record_failure(patterns_run *run, pattern_config *config, const char
                                     (json_int_t)answer->exit.max_rss_bytes, "last_words", answer->last_words));
   if (!config) return;
   config->failures++;
-  // What is refused for a reason will be refused again; what died gets a second chance.
+  // What is refused for a reason will be refused again; a worker that died may have been unlucky.
   bool final = answer->outcome == HSC_OUTCOME_ERROR || answer->outcome == HSC_OUTCOME_UNSUPPORTED ||
                config->failures >= GIVE_UP_AFTER;
   if (final && !config->outcome) {
@@ -86,7 +86,6 @@ hsc_status *hsc__patterns_task(patterns_run *run, pattern_config *config, const 
   const char *job = json_string_value(json_object_get(request, "job"));
   if (job && !strcmp(job, "reinit")) reinit_count++;
   if (answer.outcome == HSC_OUTCOME_OK) {
-    if (config) config->failures = 0;
     stamp_client(run, answer.body, reinit_count);
     *out_body = json_incref(answer.body);
   } else {

@@ -181,6 +181,8 @@ static hsc_status *plan_program(patterns_run *run) {
     pattern_config *config;
     HSC_TRY(add_config(run, row, program_name(run->arena, o->program), path, &config));
     config->transform = *row->transform ? row->transform : NULL;
+    if (o->randomness && !strcmp(row->name, "vmap"))
+      config->transform = hsc_arena_printf(run->arena, "%s:%s", row->transform, o->randomness);
     if (row->feeds && json_array_size(feed))
       config->feed = json_incref(feed);
     else if (row->feeds)
@@ -205,10 +207,11 @@ json_t *hsc__patterns_configuration(const patterns_run *run) {
   json_t *configurations = json_array();
   for (size_t i = 0; i < run->config_count; i++)
     json_array_append_new(configurations, json_string(run->configs[i].key));
-  return json_pack("{s:I, s:I, s:b, s:b, s:s, s:s?, s:I, s:o}", "warmup_iterations", (json_int_t)o->warmup_iterations,
-                   "measurement_trials", (json_int_t)o->measurement_trials, "exclude_first_trial",
-                   o->exclude_first_trial, "enable_device_reinit", o->enable_device_reinit, "device", o->device->text,
-                   "program", o->program, "seed", (json_int_t)o->seed, "configurations", configurations);
+  return json_pack("{s:I, s:I, s:b, s:b, s:s, s:s?, s:s?, s:I, s:o}", "warmup_iterations",
+                   (json_int_t)o->warmup_iterations, "measurement_trials", (json_int_t)o->measurement_trials,
+                   "exclude_first_trial", o->exclude_first_trial, "enable_device_reinit", o->enable_device_reinit,
+                   "device", o->device->text, "program", o->program, "randomness", o->randomness, "seed",
+                   (json_int_t)o->seed, "configurations", configurations);
 }
 
 void hsc__patterns_plan_hash(const patterns_run *run, char out_text[33]) {

@@ -27,8 +27,12 @@ static void heading(report *r, const char *text) {
     hsc_bytes_printf(r->out, r->style->color ? "\n\x1b[1m%s\x1b[0m\n" : "\n%s\n", text);
 }
 
-static void print_table(report *r, hsc_table *table) {
-  hsc_status *status = hsc_table_print(table, r->style ? HSC_FORMAT_TEXT : HSC_FORMAT_MARKDOWN, r->style, r->out);
+// With its heading; nothing at all when there is no row.
+static void print_table(report *r, const char *title, hsc_table *table) {
+  if (hsc_table_row_count(table) > 0) heading(r, title);
+  hsc_status *status = hsc_table_row_count(table) == 0
+                           ? NULL
+                           : hsc_table_print(table, r->style ? HSC_FORMAT_TEXT : HSC_FORMAT_MARKDOWN, r->style, r->out);
   hsc_table_destroy(table);
   if (r->status)
     hsc_status_free(status);
@@ -111,7 +115,6 @@ static void write_device(report *r) {
                                         {"plugin_load", "plugin load", "dlopen, GetPjrtApi"},
                                         {"plugin_initialize", "plugin initialise", "PJRT_Plugin_Initialize"},
                                         {"client_create", "client create", "PJRT_Client_Create"}};
-  heading(r, "Device and synchronisation");
   hsc_table *table = new_table(r, "device");
   if (!table) return;
   const char *const columns[] = {"median", "low", "high", "min", "max"};
@@ -123,7 +126,7 @@ static void write_device(report *r) {
     phase_row(table, rows[i][1], hsc_json_path(r->result, "device", "phases", rows[i][0], NULL), rows[i][2]);
   phase_row(table, "synchronisation", json_object_get(r->result, "sync_baseline"), "with nothing to wait for");
   hsc_table_note(table, "low and high: 95 %% bootstrap interval of the median");
-  print_table(r, table);
+  print_table(r, "Device and synchronisation", table);
 }
 
 static bool any_has(const json_t *patterns, const char *phase) {
@@ -142,7 +145,6 @@ static void write_patterns(report *r) {
                                           {"to device", "transfer_in"},
                                           {"first run", "first_execution"}};
   const json_t *patterns = json_object_get(r->result, "patterns");
-  heading(r, "Where the time goes");
   hsc_table *table = new_table(r, "patterns");
   if (!table) return;
   hsc_table_column(table, "configuration", "");
@@ -174,7 +176,7 @@ static void write_patterns(report *r) {
                  "applications with their");
   hsc_table_note(
       table, "synchronisations; within: half of its 95 %% interval; sync: waiting in it; to device, back: transfers");
-  print_table(r, table);
+  print_table(r, "Where the time goes", table);
 }
 
 // "0.88x faster" of a graph's pattern against its natural loop; missing when it was not compared.
@@ -191,7 +193,6 @@ static void compared_cell(report *r, hsc_table *table, const char *graph, const 
 
 static void write_comparisons(report *r) {
   if (json_array_size(json_object_get(r->result, "comparisons")) == 0) return;
-  heading(r, "The patterns against the natural loop");
   hsc_table *table = new_table(r, "comparisons");
   if (!table) return;
   static const char *const patterns[] = {"dependent_for_loop", "vmap", "scan"};
@@ -211,11 +212,10 @@ static void write_comparisons(report *r) {
   hsc_table_note(
       table,
       "ratio of the medians of trials; faster, slower or same at a margin of 5 %%, by the 95 %% interval of the ratio");
-  print_table(r, table);
+  print_table(r, "The patterns against the natural loop", table);
 }
 
 static void write_derived(report *r) {
-  heading(r, "Derived figures beside measured ones");
   hsc_table *table = new_table(r, "derived");
   if (!table) return;
   static const char *const columns[] = {"first-cached",   "in trial 1",   "compile", "trial 1-others",
@@ -243,7 +243,7 @@ static void write_derived(report *r) {
   hsc_table_note(table,
                  "derived: first-cached (mean, and in trial 1) and trial 1-others, warm-up mean; measured beside them: "
                  "compile, initialisation, run");
-  print_table(r, table);
+  print_table(r, "Derived figures beside measured ones", table);
   hsc_bytes text = {0};
   if (why_compile) {
     hsc_bytes_printf(&text, "Why they differ, on %s: %s.", why_key, why_compile);
@@ -254,7 +254,6 @@ static void write_derived(report *r) {
 }
 
 static void write_model(report *r) {
-  heading(r, "Model: time(k executions, s syncs) = initialisation + compile + first use + a s + b k");
   hsc_table *table = new_table(r, "model");
   if (!table) return;
   static const char *const columns[][2] = {
@@ -287,13 +286,12 @@ static void write_model(report *r) {
   hsc_table_note(table,
                  "from nothing: client, compile, transfer and executions in one go, against the sum; half: runs until "
                  "the compile is under half of the time");
-  print_table(r, table);
+  print_table(r, "Model: time(k executions, s syncs) = initialisation + compile + first use + a s + b k", table);
 }
 
 static void write_second_compile(report *r) {
   json_t *list = json_object_get(r->result, "second_compile"), *entry, *row;
   if (!json_array_size(list)) return;
-  heading(r, "The run that was to be cached");
   hsc_table *table = new_table(r, "second_compile");
   if (!table) return;
   static const char *const columns[][2] = {{"configuration", ""}, {"input", ""},  {"run 0", "s"},  {"run 1", "s"},
@@ -316,7 +314,7 @@ static void write_second_compile(report *r) {
     }
   }
   hsc_table_note(table, "medians of %d repeats, each in a new client; compiles: in run 0, 1, 2, 3", 3);
-  print_table(r, table);
+  print_table(r, "The run that was to be cached", table);
 }
 
 static bool is_expected_first(const json_t *row) {
@@ -326,7 +324,6 @@ static bool is_expected_first(const json_t *row) {
 
 static void write_slow(report *r) {
   enum { SHOWN = 12 };
-  heading(r, "Slow runs and their causes");
   hsc_table *table = new_table(r, "slow_runs");
   if (!table) return;
   static const char *const columns[][2] = {{"configuration", ""},    {"run", ""},  {"trial", ""}, {"took", "s"},
@@ -368,7 +365,7 @@ static void write_slow(report *r) {
                  "of %lld repeated runs %lld are outliers (none is dropped): %lld with a context switch, %lld with "
                  "page faults, %lld without a recorded cause",
                  all_runs, series_outliers, with_switch, with_faults, series_outliers - with_switch - with_faults);
-  print_table(r, table);
+  print_table(r, "Slow runs and their causes", table);
 }
 
 static void write_questions(report *r) {
@@ -390,7 +387,6 @@ static void write_failures(report *r) {
          *row;
   size_t i;
   if (json_array_size(failures)) {
-    heading(r, "What could not be measured");
     hsc_table *table = new_table(r, "failures");
     if (!table) return;
     hsc_table_column(table, "task", "");
@@ -402,10 +398,16 @@ static void write_failures(report *r) {
       hsc_table_text(table, text_of(row, "outcome"));
       hsc_table_text(table, text_of(row, "message"));
     }
+    const char *last_hint = "";
+    json_array_foreach (failures, i, row) {
+      if (*text_of(row, "hint") && strcmp(text_of(row, "hint"), last_hint) != 0)
+        hsc_table_note(table, "%s", text_of(row, "hint"));
+      last_hint = text_of(row, "hint");
+    }
     if (json_array_size(deaths))
       hsc_table_note(table, "%zu worker%s died and %s replaced; everything else was measured", json_array_size(deaths),
                      json_array_size(deaths) == 1 ? "" : "s", json_array_size(deaths) == 1 ? "was" : "were");
-    print_table(r, table);
+    print_table(r, "What could not be measured", table);
   }
 }
 

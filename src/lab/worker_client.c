@@ -148,6 +148,17 @@ static char *pick_last_words(const char *text) {
   return taken ? taken : hsc_strdup("");
 }
 
+// What messages call a device: its name, or the file name of its plugin without path and options.
+static const char *short_name(const hsc_lab_worker *worker, char out[256]) {
+  const char *text = worker->device.text, *slash = NULL;
+  size_t length = strcspn(text, "?");
+  for (size_t i = 0; i < length; i++)
+    if (text[i] == '/') slash = text + i;
+  const char *base = slash ? slash + 1 : text;
+  snprintf(out, 256, "%.*s", (int)(length - (size_t)(base - text)), base);
+  return out;
+}
+
 static void describe_death(hsc_lab_worker *worker, const char *doing, int64_t limit_ns, bool timed_out,
                            hsc_answer *answer) {
   hsc_status *status = hsc_child_wait(worker->child, 2 * HSC_SECOND_NS, &answer->exit);
@@ -158,7 +169,8 @@ static void describe_death(hsc_lab_worker *worker, const char *doing, int64_t li
     hsc_status_free(status);
   }
   answer->last_words = pick_last_words(hsc_child_stderr(worker->child));
-  const char *name = worker->device.text, *words = answer->last_words ? answer->last_words : "";
+  char name_room[256];
+  const char *name = short_name(worker, name_room), *words = answer->last_words ? answer->last_words : "";
   const char *colon = *words ? ": " : "";
   double peak_mib = (double)answer->exit.max_rss_bytes / 1048576;
   if (timed_out) {
