@@ -1,0 +1,37 @@
+// emit.h - kernels: from one instruction (a fusion, or any operation by itself) to a function in LLVM IR.
+//
+// A kernel is a nest of counted loops over the elements of its result. Inside, every fused instruction is a function of the index at which it
+// is wanted: operations that move data (broadcast, reshape, transpose, slice, pad, concatenate, gather ...) change the index, element-wise
+// operations compute, parameters load. The innermost loop is emitted over vectors where indices allow it.
+//
+// The same walk runs twice. First without code (analysis): it finds how the loops must be cut so that reshapes need no division, which loops
+// may be merged, and how each buffer is accessed. Then with code. No IR passes are needed afterwards: values are emitted at the outermost
+// loop at which they do not change, equal values once, and addresses are sums built along the loops.
+//
+// Functions have the form of hsc_cpu_kernel_function: (buffers, begin, end) over the outermost loop; see hsc_emit_kernel.
+#pragma once
+
+#include "cpu/affine.h"
+#include "cpu/isa.h"
+#include "hlo/hlo.h"
+
+typedef enum hsc_kernel_kind { HSC_KERNEL_LOOP, HSC_KERNEL_REDUCE } hsc_kernel_kind;
+
+enum { HSC_KERNEL_MAX_BUFFERS = 256 };
+
+// How a kernel is to be emitted and called; made by hsc_kernel_plan. Plain data.
+typedef struct hsc_kernel_plan {
+  hsc_kernel_kind kind;
+  int32_t input_count, output_count;
+  int64_t count;             // of the outermost loop: the function is called for [0, count), in pieces if wanted
+  int64_t piece;             // pieces begin at multiples of it
+  double cost_ns;            // of one run on one thread, estimated
+  int64_t partials;          // reductions over few results: > 0 = cut the reduced dimension into so many parts, each with results of its own
+} hsc_kernel_plan;
+
+typedef struct hsc_emitter hsc_emitter;
+
+// True when every operation and type of the instruction can be emitted.
+bool hsc_kernel_can_emit(const hsc_instr *instr);
+// Analyses `instr` for a machine. in_place[o] gets a bit for each input that output o may overwrite. Memory of the result: the arena.
+HSC_MUST_USE hsc_status *hsc_kernel_plan_make(const hsc_instr *instr, const hsc_cpu_isa *isa, hsc_arena *arena, hsc_kernel_plan *out_plan, uint64_t *in_place);
