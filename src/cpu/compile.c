@@ -3,6 +3,7 @@
 
 #include "cpu/cpu_internal.h"
 #include "cpu/plan_internal.h"
+#include "passes/passes.h"
 
 // ---- phases ---------------------------------------------------------------------------------------------------------------------
 
@@ -127,6 +128,13 @@ static hsc_status *build(hsc_cpu_compiler *compiler) {
   return NULL;
 }
 
+static hsc_status *run_passes(hsc_module *module, const hsc_cpu_compile_options *options) {
+  hsc_pass_options pass_options = {.disable = options->disable_hlo_passes, .enable_only = options->enable_hlo_passes_only, .dump_to = options->dump_to,
+                                   .dump_pass_re = options->dump_hlo_pass_re, .dump_module_metadata = options->dump_module_metadata,
+                                   .fuel = options->pass_fuel};
+  return hsc_passes_run(module, NULL, &pass_options, NULL);
+}
+
 hsc_status *hsc_cpu_compile(hsc_cpu_device *device, const hsc_module *module, const hsc_cpu_compile_options *options,
                             hsc_cpu_executable **out_executable) {
   *out_executable = NULL;
@@ -143,6 +151,7 @@ hsc_status *hsc_cpu_compile(hsc_cpu_device *device, const hsc_module *module, co
   HSC_GOTO(hsc_module_verify(module));
   start = end_phase(executable, "verify", start);
   HSC_GOTO(hsc_module_clone(module, &executable->module));
+  HSC_GOTO(run_passes(executable->module, compiler.options));
   HSC_GOTO(hsc_module_sort(executable->module));
   executable->name = executable->module->name;
   start = end_phase(executable, "passes", start);
