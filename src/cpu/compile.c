@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "cpu/cpu_internal.h"
+#include "cpu/jit.h"
 #include "cpu/plan_internal.h"
 #include "passes/passes.h"
 
@@ -19,7 +20,7 @@ static int64_t end_phase(hsc_cpu_executable *executable, const char *name, int64
 static void destroy(hsc_cpu_executable *executable) {
   if (!executable) return;
   free(executable->constants);
-  hsc_bytes_deinit(&executable->object);
+  for (int32_t u = 0; u < executable->unit_count; u++) hsc_cpu_unit_release(executable->units[u]);
   hsc_module_destroy(executable->module);
   hsc_arena_destroy(executable->arena);
   hsc_free(executable);
@@ -124,7 +125,11 @@ static hsc_status *build(hsc_cpu_compiler *compiler) {
   HSC_TRY(hsc__cpu_lower(compiler));
   HSC_TRY(take_arrays(compiler));
   HSC_TRY(lay_out_constants(executable, compiler->plan));
-  end_phase(executable, "buffer_assignment", start);
+  start = end_phase(executable, "buffer_assignment", start);
+  int64_t codegen_ns = 0, link_ns = 0;
+  HSC_TRY(hsc__cpu_compile_kernels(compiler, &codegen_ns, &link_ns));
+  end_phase(executable, "codegen", hsc_now_ns() - codegen_ns);
+  end_phase(executable, "link", hsc_now_ns() - link_ns);
   return NULL;
 }
 

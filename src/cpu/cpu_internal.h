@@ -34,7 +34,13 @@ typedef struct hsc_cpu_thunk {
   int64_t data_bytes;
 } hsc_cpu_thunk;
 
+// Generated code: does trips [begin, end) of its outermost loop; buffers are inputs, outputs, partial results. begin < end.
 typedef void (*hsc_cpu_kernel_function)(void *const *buffers, int64_t begin, int64_t end);
+typedef struct hsc_cpu_kernel {
+  hsc_cpu_kernel_function function;
+  hsc_cpu_kernel_function combine;   // folds partial results; NULL = none
+  hsc_hash128 key;
+} hsc_cpu_kernel;
 
 // ---- the executable -------------------------------------------------------------------------------------------------------------
 
@@ -61,10 +67,10 @@ struct hsc_cpu_executable {
   int64_t worker_scratch_bytes;      // per thread, multiple of 64; lies behind the temporaries
   int32_t base_count;
 
-  hsc_cpu_kernel_function *kernels;  // [kernel_count]
+  hsc_cpu_kernel *kernels;           // [kernel_count]
   int32_t kernel_count;
-  struct hsc_cpu_code *code;         // mapped machine code; NULL = none
-  hsc_bytes object;                  // the object file that `code` was linked from, for serialisation
+  struct hsc_cpu_unit **units;       // [unit_count] machine code that the kernels are in, one reference each
+  int32_t unit_count;
 
   int parameter_count, input_count, output_count;
   const hsc_shape *parameter_shapes;
@@ -122,7 +128,7 @@ struct hsc_cpu_device {
   pthread_mutex_t lock;              // of the idle blocks
   hsc_cpu_idle_block idle[HSC_CPU_MAX_IDLE_BLOCKS];
   int idle_count;
-  struct hsc_cpu_jit *jit;           // made at the first kernel that needs it, under jit_lock
+  struct hsc_cpu_jit *jits[4];       // by optimisation level, made at the first kernel that needs it, under jit_lock
   pthread_mutex_t jit_lock;
 };
 
@@ -130,8 +136,12 @@ struct hsc_cpu_device {
 HSC_MUST_USE hsc_status *hsc__cpu_block_acquire(hsc_cpu_device *device, size_t bytes, hsc_cpu_idle_block *out_block);
 void hsc__cpu_block_release(hsc_cpu_device *device, hsc_cpu_idle_block block);
 
+// The compiler of kernels, made at the first call.
+HSC_MUST_USE hsc_status *hsc__cpu_device_jit(hsc_cpu_device *device, int optimization_level, struct hsc_cpu_jit **out_jit);
+
 // ---- compiling ------------------------------------------------------------------------------------------------------------------
 
+typedef struct hsc_cpu_kernel_set hsc_cpu_kernel_set;
 typedef struct hsc_cpu_compiler {
   hsc_cpu_device *device;
   hsc_cpu_executable *executable;
@@ -139,7 +149,7 @@ typedef struct hsc_cpu_compiler {
   hsc_arena *arena;                  // dies with the compilation
   const hsc_cpu_compile_options *options;
   hsc_bytes thunks, slices, data;    // arrays under construction
-  struct hsc_cpu_kernel_set *kernels;
+  hsc_cpu_kernel_set *kernels;       // NULL = none chosen yet
 } hsc_cpu_compiler;
 
 // How a step is done: in step->choice between choosing and emitting.
@@ -152,5 +162,7 @@ typedef struct hsc_cpu_choice {
 
 // Decides how each step is done; sets in_place, scratch_bytes and choice.
 HSC_MUST_USE hsc_status *hsc__cpu_choose(hsc_cpu_compiler *compiler);
+// Compiles the kernels that were chosen, or finds them in the device's store.
+HSC_MUST_USE hsc_status *hsc__cpu_compile_kernels(hsc_cpu_compiler *compiler, int64_t *codegen_ns, int64_t *link_ns);
 // Makes the thunks, slices and payloads of a placed plan.
 HSC_MUST_USE hsc_status *hsc__cpu_lower(hsc_cpu_compiler *compiler);

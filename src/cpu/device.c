@@ -37,12 +37,22 @@ static void free_block(hsc_cpu_idle_block block) {
 void hsc_cpu_device_destroy(hsc_cpu_device *device) {
   if (!device) return;
   hsc_cpu_pool_destroy(device->pool);
-  hsc_cpu_jit_destroy(device->jit);
+  for (size_t i = 0; i < HSC_COUNT_OF(device->jits); i++) hsc_cpu_jit_destroy(device->jits[i]);
   for (int i = 0; i < device->idle_count; i++) free_block(device->idle[i]);
   hsc_free(device->cache_dir);
   pthread_mutex_destroy(&device->lock);
   pthread_mutex_destroy(&device->jit_lock);
   hsc_free(device);
+}
+
+hsc_status *hsc__cpu_device_jit(hsc_cpu_device *device, int optimization_level, hsc_cpu_jit **out_jit) {
+  int level = optimization_level < 0 ? 0 : optimization_level > 3 ? 3 : optimization_level;
+  hsc_status *status = NULL;
+  pthread_mutex_lock(&device->jit_lock);
+  if (!device->jits[level]) status = hsc_cpu_jit_create(&device->isa, level, &device->jits[level]);
+  *out_jit = device->jits[level];
+  pthread_mutex_unlock(&device->jit_lock);
+  return status;
 }
 
 int hsc_cpu_device_thread_count(const hsc_cpu_device *device) { return hsc_cpu_pool_thread_count(device->pool); }

@@ -26,12 +26,16 @@ typedef struct hsc_kernel_plan {
   int64_t count;             // of the outermost loop: the function is called for [0, count), in pieces if wanted
   int64_t piece;             // pieces begin at multiples of it
   double cost_ns;            // of one run on one thread, estimated
-  int64_t partials;          // reductions over few results: > 0 = cut the reduced dimension into so many parts, each with results of its own
+  int64_t partials;          // reductions to few results: > 0 = `count` is this number of parts, each with results of its own in scratch;
+                             //   afterwards <name>_combine is called once (with 0, 1)
+  double code_size;          // estimate, in operations
+  int64_t partial_elements;  // results of one part
+  int64_t scratch_bytes;     // of all parts' results
+  int64_t partial_offset[64];   // [output_count] where an output's parts lie in scratch: buffers behind the outputs
 } hsc_kernel_plan;
-
-typedef struct hsc_emitter hsc_emitter;
 
 // True when every operation and type of the instruction can be emitted.
 bool hsc_kernel_can_emit(const hsc_instr *instr);
-// Analyses `instr` for a machine. in_place[o] gets a bit for each input that output o may overwrite. Memory of the result: the arena.
-HSC_MUST_USE hsc_status *hsc_kernel_plan_make(const hsc_instr *instr, const hsc_cpu_isa *isa, hsc_arena *arena, hsc_kernel_plan *out_plan, uint64_t *in_place);
+// Analyses `instr` for a machine. in_place[o] ([outputs]) gets a bit for each of the first 64 inputs that output o may overwrite.
+// Errors: UNIMPLEMENTED for indices that are too intricate.
+HSC_MUST_USE hsc_status *hsc_kernel_plan_make(const hsc_instr *instr, const hsc_cpu_isa *isa, hsc_kernel_plan *out_plan, uint64_t *in_place);

@@ -97,8 +97,7 @@ bool hsc__emit_varies(const hsc_emitter *e, const hsc_affine *a) {
 
 void hsc__emit_note(hsc_emitter *e, int32_t buffer, const hsc_affine *linear, bool conditional, int element_bytes) {
   if (!e->analysing) return;
-  if (element_bytes > e->widest_bytes) e->widest_bytes = element_bytes;
-  if (conditional && element_bytes < 4) e->small_conditional = true;
+  if (conditional && buffer >= 0 && element_bytes < 4) e->small_conditional = true;
   if (e->access_count == e->access_capacity) {
     int32_t wanted = e->access_capacity ? e->access_capacity * 2 : 32;
     hsc_emit_access *larger = HSC_NEW_ARRAY(e->arena, hsc_emit_access, wanted);
@@ -108,6 +107,12 @@ void hsc__emit_note(hsc_emitter *e, int32_t buffer, const hsc_affine *linear, bo
     e->access_capacity = wanted;
   }
   e->accesses[e->access_count++] = (hsc_emit_access){.buffer = buffer, .linear = *linear, .conditional = conditional, .element_bytes = element_bytes};
+}
+
+void hsc__emit_note_width(hsc_emitter *e, hsc_type type) {
+  int bytes = (int)hsc_type_bytes(hsc_type_real_part(type));
+  if (hsc_type_is_float(type) && bytes < 4) bytes = 4;
+  if (bytes > e->widest_bytes) e->widest_bytes = bytes;
 }
 
 hsc_status *hsc__emit_divide(hsc_emitter *e, const hsc_affine *a, int64_t divisor, hsc_affine *out_quotient, hsc_affine *out_remainder) {
@@ -427,6 +432,17 @@ void hsc__emit_forget(hsc_emitter *e, int level) {
     if (e->symbols[s].value.level >= level) e->symbols[s].derived = 0;
 }
 
+void hsc__emit_forget_lanes(hsc_emitter *e) {
+  e->splat_count = 0;
+  for (int b = 0; b < HSC_EMIT_MEMO_BUCKETS; b++) {
+    int32_t *link = &e->memo_heads[b];
+    while (*link >= 0) {
+      if (e->memos[*link].value.vector) *link = e->memos[*link].next;
+      else link = &e->memos[*link].next;
+    }
+  }
+}
+
 hsc_emit_open_loop hsc__emit_open(hsc_emitter *e, int level, int loop, hsc_lv begin, hsc_lv end, int64_t step) {
   hsc_emit_open_loop open = {.level = level, .end = end, .step = hsc__emit_int(e, e->i64, step)};
   hsc__emit_at(e, level);
@@ -457,6 +473,24 @@ void hsc__emit_close(hsc_emitter *e, hsc_emit_open_loop *open, hsc_lv *phis, hsc
   e->tails[open->level] = exit;
   e->level = open->level;
   hsc__emit_forget(e, inner);
+}
+
+// Code that runs when `condition` (made at `level`) holds: it goes to level + 1, and what it computes is forgotten behind it.
+LLVMBasicBlockRef hsc__emit_open_if(hsc_emitter *e, int level, hsc_lv condition) {
+  LLVMBasicBlockRef inner = hsc_ll.AppendBasicBlockInContext(e->context, e->function, ""), join = hsc_ll.AppendBasicBlockInContext(e->context, e->function, "");
+  hsc__emit_at(e, level);
+  hsc_ll.BuildCondBr(e->builder, condition, inner, join);
+  e->tails[level + 1] = inner;
+  e->level = level + 1;
+  return join;
+}
+
+void hsc__emit_close_if(hsc_emitter *e, int level, LLVMBasicBlockRef join) {
+  hsc__emit_at(e, level + 1);
+  hsc_ll.BuildBr(e->builder, join);
+  e->tails[level] = join;
+  e->level = level;
+  hsc__emit_forget(e, level + 1);
 }
 
 // ---- functions ------------------------------------------------------------------------------------------------------------------

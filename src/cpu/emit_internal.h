@@ -15,6 +15,7 @@
 #include "cpu/llvm_api.h"
 
 typedef LLVMValueRef hsc_lv;
+typedef struct hsc_emitter hsc_emitter;
 
 enum { HSC_EMIT_MAX_SYMBOLS = 256, HSC_EMIT_MAX_LOOPS = 34, HSC_EMIT_MAX_LEVELS = HSC_EMIT_MAX_LOOPS + 1 };
 
@@ -35,14 +36,14 @@ typedef struct hsc_emit_symbol {
   hsc_affine of;
 } hsc_emit_symbol;
 
-typedef struct hsc_emit_iv { // one dimension of the iteration space, before loops are merged
+typedef struct hsc_emit_iv { // one part of a dimension of the iteration space, before loops are merged
   int64_t size;
-  bool reduced;
+  int32_t group, dim;
 } hsc_emit_iv;
 
 typedef struct hsc_emit_loop {
   int64_t size;
-  bool reduced;
+  int32_t group;
   int32_t first_iv, iv_count;        // symbols of the ivs that were merged into it: iv number = symbol number
   hsc_lv counter;                    // i64; in a vector loop the index of lane 0
 } hsc_emit_loop;
@@ -81,6 +82,7 @@ struct hsc_emitter {
   const hsc_cpu_isa *isa;
   hsc_arena *arena;                  // scratch
   int input_count, output_count;     // leaves
+  int root_count;
   const hsc_instr *roots[HSC_KERNEL_MAX_BUFFERS];
 
   // the iteration space
@@ -94,6 +96,7 @@ struct hsc_emitter {
 
   // analysis
   bool analysing;
+  bool conditional;                  // visiting under a condition
   int32_t split_symbol;              // wanted cut of an iv, -1 = none
   int64_t split_inner;
   hsc_emit_access *accesses;
@@ -112,7 +115,7 @@ struct hsc_emitter {
   int32_t level_of_loop[HSC_EMIT_MAX_LOOPS];   // where the counter lives
   int vector_loop;                   // merged loop whose counter runs over lanes, -1 = none
   LLVMBasicBlockRef tails[HSC_EMIT_MAX_LEVELS + 1];   // where code of each level goes
-  hsc_lv buffers[HSC_KERNEL_MAX_BUFFERS];
+  hsc_lv buffers[2 * HSC_KERNEL_MAX_BUFFERS];
   hsc_emit_memo *memos;
   int32_t memo_count, memo_capacity;
   int32_t memo_heads[HSC_EMIT_MEMO_BUCKETS];
@@ -146,6 +149,7 @@ HSC_MUST_USE hsc_status *hsc__emit_divide(hsc_emitter *e, const hsc_affine *a, i
 // The index as an integer of `type`, a vector when it differs between lanes.
 hsc_emit_value hsc__emit_index(hsc_emitter *e, const hsc_affine *a, LLVMTypeRef type);
 void hsc__emit_note(hsc_emitter *e, int32_t buffer, const hsc_affine *linear, bool conditional, int element_bytes);
+void hsc__emit_note_width(hsc_emitter *e, hsc_type type);                // a value of this type is in a register
 bool hsc__emit_varies(const hsc_emitter *e, const hsc_affine *a);       // between the lanes of the current loop
 hsc_status *hsc__emit_linear(const hsc_shape *shape, const hsc_affine *index, hsc_affine *out_linear);
 
@@ -162,6 +166,9 @@ typedef struct hsc_emit_open_loop {
 hsc_emit_open_loop hsc__emit_open(hsc_emitter *e, int level, int loop, hsc_lv begin, hsc_lv end, int64_t step);
 // carried phi's get their values of the next trip.
 void hsc__emit_close(hsc_emitter *e, hsc_emit_open_loop *open, hsc_lv *phis, hsc_lv *next, int count);
+LLVMBasicBlockRef hsc__emit_open_if(hsc_emitter *e, int level, hsc_lv condition);
+void hsc__emit_close_if(hsc_emitter *e, int level, LLVMBasicBlockRef join);
+void hsc__emit_forget_lanes(hsc_emitter *e);                            // drops vectors, when the number of lanes changes
 void hsc__emit_forget(hsc_emitter *e, int level);                       // drops what was remembered at this level and deeper
 
 HSC_MUST_USE hsc_status *hsc__emit_begin_function(hsc_emitter *e, const char *name, int parameter_count);
@@ -177,6 +184,7 @@ hsc_emit_value hsc__emit_literal(hsc_emitter *e, const hsc_literal *literal, int
 hsc_emit_value hsc__emit_from_memory(hsc_emitter *e, hsc_type type, hsc_lv raw, hsc_lv raw_im, int level, bool vector);
 void hsc__emit_to_memory(hsc_emitter *e, hsc_type type, hsc_emit_value value, hsc_lv *out_raw, hsc_lv *out_raw_im);
 hsc_emit_value hsc__emit_select(hsc_emitter *e, hsc_emit_value condition, hsc_emit_value on_true, hsc_emit_value on_false);
+hsc_emit_value hsc__emit_round(hsc_emitter *e, hsc_type type, hsc_emit_value value);   // a float to a narrower type
 bool hsc__emit_is_heavy(hsc_op op);   // costs tens of simple operations
 
 // ---- emit_walk.c ----------------------------------------------------------------------------------------------------------------
@@ -189,7 +197,39 @@ HSC_MUST_USE hsc_status *hsc__emit_called(hsc_emitter *e, const hsc_computation 
 bool hsc__emit_can_called(const hsc_computation *computation);
 bool hsc__emit_can_walk(const hsc_instr *instr);
 
+// ---- emit_analysis.c ------------------------------------------------------------------------------------------------------------
+
+enum { HSC_EMIT_MAX_PARTS = 8 };
+typedef struct hsc_emit_space {        // the iteration space: dimensions of a shape, each cut into parts where reshapes want it
+  int32_t rank;
+  int64_t dims[HSC_MAX_RANK];
+  int32_t group[HSC_MAX_RANK];         // dimensions of different groups are never merged: kept and reduced ones, rows and columns of a panel
+  int32_t part_count[HSC_MAX_RANK];
+  int64_t parts[HSC_MAX_RANK][HSC_EMIT_MAX_PARTS];
+} hsc_emit_space;
+
+typedef hsc_status *(*hsc_emit_body)(hsc_emitter *e, const hsc_emit_space *space);
+// Walks `body` without code until no dimension needs another cut, then makes e->loops.
+HSC_MUST_USE hsc_status *hsc__emit_analyse(hsc_emitter *e, hsc_emit_space *space, hsc_emit_body body);
+// The index of dimension `dim` of the space.
+hsc_affine hsc__emit_space_index(const hsc_emitter *e, const hsc_emit_space *space, int dim);
+int hsc__emit_choose_lanes(const hsc_emitter *e, int64_t size);   // for an innermost loop of that size
+// Estimated time of `elements` elements.
+double hsc__emit_cost_ns(const hsc_emitter *e, int64_t elements, int lanes);
+// Pointers of all buffers that are accessed, from the function's first parameter; `count` buffers.
+void hsc__emit_load_buffers(hsc_emitter *e, int count);
+
 // ---- emit_loop.c, emit_reduce.c -------------------------------------------------------------------------------------------------
 
-hsc_affine hsc__emit_iv_symbol(const hsc_emitter *e, int dim_first, int dim);
-HSC_MUST_USE hsc_status *hsc__emit_root_indices(hsc_emitter *e, const hsc_shape *shape, hsc_affine *out_index);
+typedef struct hsc_emit_job {          // what analysis found, kept for emission
+  hsc_emitter e;
+  hsc_emit_space space;
+  hsc_kernel_plan plan;
+  int lanes;
+} hsc_emit_job;
+HSC_MUST_USE hsc_status *hsc__emit_plan_loop(hsc_emit_job *job, uint64_t *in_place);
+HSC_MUST_USE hsc_status *hsc__emit_loop(hsc_emit_job *job, const char *name);
+HSC_MUST_USE hsc_status *hsc__emit_plan_reduce(hsc_emit_job *job);
+HSC_MUST_USE hsc_status *hsc__emit_reduce(hsc_emit_job *job, const char *name);
+// May this reduce be a root beside `first`: same operand dimensions, same reduced dimensions?
+bool hsc__emit_can_reduce(const hsc_instr *reduce, const hsc_instr *first);

@@ -134,6 +134,30 @@ static hsc_hash128 with_fingerprinter(const hsc_computation *computation) {
 
 hsc_hash128 hsc_computation_fingerprint(const hsc_computation *computation) { return with_fingerprinter(computation); }
 
+hsc_hash128 hsc_instr_fingerprint(const hsc_instr *instr) {
+  fingerprinter f = {0};
+  hsc__ptr_map operands = {0};
+  hsc_hash128 hash = {0, 0};
+  hsc_status *status = hsc_arena_create(&f.arena);
+  for (int i = 0; i < instr->operand_count && !status; i++) {
+    if (hsc__ptr_map_get(&operands, instr->operands[i])) continue;
+    hsc__hasher h = {{(uint64_t)i, 0x9e3779b9}};
+    hsc__hash_shape(&h, &instr->operands[i]->shape);
+    hsc__ptr_map_put(&operands, instr->operands[i], hsc_arena_copy(f.arena, &h.state, sizeof h.state));
+    status = hsc_arena_status(f.arena);
+  }
+  if (!status) {
+    hash = hash_instr(&f, &operands, instr, 0);
+    status = hsc_arena_status(f.arena);
+    if (status || f.computations.failed || operands.failed) hash = (hsc_hash128){0, 0};
+  }
+  hsc_status_free(status);
+  hsc__ptr_map_deinit(&operands);
+  hsc__ptr_map_deinit(&f.computations);
+  hsc_arena_destroy(f.arena);
+  return hash;
+}
+
 static void hash_aliases(hsc__hasher *h, const hsc_alias *aliases, int count) {
   hsc__hash_u64(h, (uint64_t)count);
   for (int i = 0; i < count; i++) {

@@ -348,6 +348,8 @@ hsc_computation *hsc_module_find(const hsc_module *module, const char *name);
 // Hash of meaning: structure, shapes, attributes, constants; not names, metadata, ids or the order of independent instructions' printing.
 hsc_hash128 hsc_module_fingerprint(const hsc_module *module);
 hsc_hash128 hsc_computation_fingerprint(const hsc_computation *computation);
+// Of one instruction by itself: what it does with which shapes, and which of its operands are the same value; not what computes them.
+hsc_hash128 hsc_instr_fingerprint(const hsc_instr *instr);
 
 // Safe while the body removes the current instruction.
 #define HSC_FOR_EACH_INSTR_IN(computation, instr) \

@@ -1,0 +1,139 @@
+// kernels.c - generated kernels as steps of a program: which instructions become kernels, collecting and compiling them, running them.
+//
+// Instructions of the same form (fingerprint) share one kernel, in a program and across the programs of a device.
+#include "cpu/kernels.h"
+
+#include "cpu/emit.h"
+#include "cpu/jit.h"
+#include "cpu/lower.h"
+
+// A kernel that takes less is run on the calling thread: waking another costs as much. Chunks are a part of it.
+static const double PARALLEL_NS = 25e3, CHUNK_NS = 8e3;
+enum { MAX_CHUNKS_PER_THREAD = 8 };
+
+struct hsc_cpu_kernel_set {
+  hsc_cpu_jit_kernel *kernels;
+  int32_t count, capacity;
+};
+
+// ---- choosing -------------------------------------------------------------------------------------------------------------------
+
+static hsc_status *add_kernel(hsc_cpu_compiler *compiler, const hsc_instr *instr, double size, int32_t *out_number) {
+  hsc_cpu_kernel_set *set = compiler->kernels;
+  if (!set) {
+    set = compiler->kernels = HSC_NEW(compiler->arena, hsc_cpu_kernel_set);
+    HSC_TRY(hsc_arena_status(compiler->arena));
+  }
+  hsc_hash128 key = hsc_instr_fingerprint(instr);
+  if (!key.low && !key.high) return hsc_status_out_of_memory();
+  for (int32_t k = 0; k < set->count; k++)
+    if (set->kernels[k].key.low == key.low && set->kernels[k].key.high == key.high) {
+      *out_number = k;
+      return NULL;
+    }
+  if (set->count == set->capacity) {
+    int32_t wanted = set->capacity ? set->capacity * 2 : 32;
+    hsc_cpu_jit_kernel *larger = HSC_NEW_ARRAY(compiler->arena, hsc_cpu_jit_kernel, wanted);
+    HSC_TRY(hsc_arena_status(compiler->arena));
+    if (set->count) memcpy(larger, set->kernels, sizeof *larger * (size_t)set->count);
+    set->kernels = larger;
+    set->capacity = wanted;
+  }
+  set->kernels[set->count] = (hsc_cpu_jit_kernel){.instr = instr, .key = key, .size = size};
+  *out_number = set->count++;
+  return NULL;
+}
+
+hsc_status *hsc__cpu_choose_kernel(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen) {
+  const hsc_instr *instr = step->instr;
+  *out_chosen = false;
+  if (!hsc_kernel_can_emit(instr)) return NULL;
+  hsc_kernel_plan plan = {0};
+  uint64_t *in_place = HSC_NEW_ARRAY(compiler->arena, uint64_t, step->output_count + 1);
+  HSC_TRY(hsc_arena_status(compiler->arena));
+  hsc_status *status = hsc_kernel_plan_make(instr, &compiler->device->isa, &plan, in_place);
+  if (hsc_status_code(status) == HSC_UNIMPLEMENTED) {
+    hsc_status_free(status);
+    return NULL;
+  }
+  HSC_TRY(status);
+  hsc_cpu_kernel_call *call = HSC_NEW(compiler->arena, hsc_cpu_kernel_call);
+  HSC_TRY(hsc_arena_status(compiler->arena));
+  *call = (hsc_cpu_kernel_call){.count = plan.count, .chunk = plan.count, .partials = plan.partials};
+  int threads = hsc_cpu_pool_thread_count(compiler->device->pool);
+  if (threads > 1 && plan.cost_ns > PARALLEL_NS && plan.count > plan.piece) {
+    int64_t chunks = (int64_t)(plan.cost_ns / CHUNK_NS);
+    if (chunks > (int64_t)threads * MAX_CHUNKS_PER_THREAD) chunks = (int64_t)threads * MAX_CHUNKS_PER_THREAD;
+    int64_t chunk = (plan.count + chunks - 1) / chunks;
+    call->chunk = (chunk + plan.piece - 1) / plan.piece * plan.piece;
+  }
+  for (int o = 0; o < plan.output_count && plan.partials; o++) call->partial_offset[o] = plan.partial_offset[o];
+  HSC_TRY(add_kernel(compiler, instr, plan.code_size, &choice->kernel));
+  choice->kind = HSC_CPU_THUNK_KERNEL;
+  choice->payload = call;
+  choice->payload_bytes = sizeof *call;
+  step->in_place = in_place;
+  step->scratch_bytes = plan.scratch_bytes;
+  *out_chosen = true;
+  return NULL;
+}
+
+// ---- compiling ------------------------------------------------------------------------------------------------------------------
+
+hsc_status *hsc__cpu_compile_kernels(hsc_cpu_compiler *compiler, int64_t *codegen_ns, int64_t *link_ns) {
+  hsc_cpu_executable *executable = compiler->executable;
+  hsc_cpu_kernel_set *set = compiler->kernels;
+  if (!set) return NULL;
+  executable->kernels = HSC_NEW_ARRAY(executable->arena, hsc_cpu_kernel, set->count);
+  executable->units = HSC_NEW_ARRAY(executable->arena, hsc_cpu_unit *, set->count);
+  HSC_TRY(hsc_arena_status(executable->arena));
+  hsc_cpu_jit *jit;
+  HSC_TRY(hsc__cpu_device_jit(compiler->device, compiler->options->backend_optimization_level, &jit));
+  HSC_TRY(hsc_cpu_jit_compile(jit, compiler->device->pool, set->kernels, set->count, codegen_ns, link_ns));
+  executable->kernel_count = set->count;
+  for (int32_t k = 0; k < set->count; k++) {
+    executable->kernels[k] = (hsc_cpu_kernel){.function = (hsc_cpu_kernel_function)set->kernels[k].function,
+                                              .combine = (hsc_cpu_kernel_function)set->kernels[k].combine, .key = set->kernels[k].key};
+    int32_t u = 0;
+    while (u < executable->unit_count && executable->units[u] != set->kernels[k].unit) u++;
+    if (u == executable->unit_count) executable->units[executable->unit_count++] = set->kernels[k].unit;
+    else hsc_cpu_unit_release(set->kernels[k].unit);   // one reference a unit is enough
+  }
+  for (int32_t u = 0; u < executable->unit_count; u++) executable->stats.code_bytes += hsc_cpu_code_bytes(executable->units[u]->code);
+  return NULL;
+}
+
+// ---- running --------------------------------------------------------------------------------------------------------------------
+
+typedef struct kernel_run {
+  hsc_cpu_kernel_function function;
+  void **buffers;
+  int64_t chunk, count;
+} kernel_run;
+
+static void run_chunk(void *context, int64_t chunk, int worker) {
+  const kernel_run *run = context;
+  int64_t begin = chunk * run->chunk, end = begin + run->chunk;
+  run->function(run->buffers, begin, end < run->count ? end : run->count);
+}
+
+hsc_status *hsc__cpu_run_KERNEL(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
+  const hsc_cpu_kernel_call *call = hsc__cpu_data(frame, thunk);
+  const hsc_cpu_kernel *kernel = &frame->executable->kernels[thunk->kernel];
+  const hsc_cpu_slice *slices = hsc__cpu_slices(frame, thunk);
+  void *buffers[2 * HSC_KERNEL_MAX_BUFFERS];
+  int count = thunk->input_count + thunk->output_count;
+  for (int b = 0; b < count; b++) buffers[b] = hsc__cpu_at(frame, &slices[b]);
+  if (call->partials) {
+    char *scratch = hsc__cpu_scratch(frame, thunk);
+    for (int o = 0; o < thunk->output_count; o++) buffers[count + o] = scratch + call->partial_offset[o];
+  }
+  if (call->chunk >= call->count) {
+    kernel->function(buffers, 0, call->count);
+  } else {
+    kernel_run run = {kernel->function, buffers, call->chunk, call->count};
+    hsc_cpu_pool_run(frame->pool, (call->count + call->chunk - 1) / call->chunk, run_chunk, &run);
+  }
+  if (call->partials) kernel->combine(buffers, 0, 1);
+  return NULL;
+}
