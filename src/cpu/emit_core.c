@@ -445,10 +445,9 @@ void hsc__emit_forget_lanes(hsc_emitter *e) {
 
 hsc_emit_open_loop hsc__emit_open(hsc_emitter *e, int level, int loop, hsc_lv begin, hsc_lv end, int64_t step) {
   hsc_emit_open_loop open = {.level = level, .end = end, .step = hsc__emit_int(e, e->i64, step)};
-  hsc__emit_at(e, level);
+  // The branch into the loop is made when it is closed: until then code that does not change in it can still be put before it.
   open.from = e->tails[level];
   open.head = hsc_ll.AppendBasicBlockInContext(e->context, e->function, "");
-  hsc_ll.BuildBr(e->builder, open.head);
   e->tails[level + 1] = open.head;
   hsc__emit_at(e, level + 1);
   open.counter = hsc_ll.BuildPhi(e->builder, e->i64, "");
@@ -470,27 +469,31 @@ void hsc__emit_close(hsc_emitter *e, hsc_emit_open_loop *open, hsc_lv *phis, hsc
   hsc_ll.BuildCondBr(e->builder, more, open->head, exit);
   hsc_ll.AddIncoming(open->counter, &following, &latch, 1);
   for (int i = 0; i < count; i++) hsc_ll.AddIncoming(phis[i], &next[i], &latch, 1);
+  hsc__emit_at(e, open->level);
+  hsc_ll.BuildBr(e->builder, open->head);
   e->tails[open->level] = exit;
   e->level = open->level;
   hsc__emit_forget(e, inner);
 }
 
 // Code that runs when `condition` (made at `level`) holds: it goes to level + 1, and what it computes is forgotten behind it.
-LLVMBasicBlockRef hsc__emit_open_if(hsc_emitter *e, int level, hsc_lv condition) {
-  LLVMBasicBlockRef inner = hsc_ll.AppendBasicBlockInContext(e->context, e->function, ""), join = hsc_ll.AppendBasicBlockInContext(e->context, e->function, "");
-  hsc__emit_at(e, level);
-  hsc_ll.BuildCondBr(e->builder, condition, inner, join);
-  e->tails[level + 1] = inner;
+hsc_emit_open_if hsc__emit_open_if(hsc_emitter *e, int level, hsc_lv condition) {
+  hsc_emit_open_if open = {.level = level, .condition = condition};
+  open.inner = hsc_ll.AppendBasicBlockInContext(e->context, e->function, "");
+  open.join = hsc_ll.AppendBasicBlockInContext(e->context, e->function, "");
+  e->tails[level + 1] = open.inner;
   e->level = level + 1;
-  return join;
+  return open;
 }
 
-void hsc__emit_close_if(hsc_emitter *e, int level, LLVMBasicBlockRef join) {
-  hsc__emit_at(e, level + 1);
-  hsc_ll.BuildBr(e->builder, join);
-  e->tails[level] = join;
-  e->level = level;
-  hsc__emit_forget(e, level + 1);
+void hsc__emit_close_if(hsc_emitter *e, const hsc_emit_open_if *open) {
+  hsc__emit_at(e, open->level);
+  hsc_ll.BuildCondBr(e->builder, open->condition, open->inner, open->join);
+  hsc__emit_at(e, open->level + 1);
+  hsc_ll.BuildBr(e->builder, open->join);
+  e->tails[open->level] = open->join;
+  e->level = open->level;
+  hsc__emit_forget(e, open->level + 1);
 }
 
 // ---- functions ------------------------------------------------------------------------------------------------------------------

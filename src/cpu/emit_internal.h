@@ -166,8 +166,13 @@ typedef struct hsc_emit_open_loop {
 hsc_emit_open_loop hsc__emit_open(hsc_emitter *e, int level, int loop, hsc_lv begin, hsc_lv end, int64_t step);
 // carried phi's get their values of the next trip.
 void hsc__emit_close(hsc_emitter *e, hsc_emit_open_loop *open, hsc_lv *phis, hsc_lv *next, int count);
-LLVMBasicBlockRef hsc__emit_open_if(hsc_emitter *e, int level, hsc_lv condition);
-void hsc__emit_close_if(hsc_emitter *e, int level, LLVMBasicBlockRef join);
+typedef struct hsc_emit_open_if {
+  LLVMBasicBlockRef inner, join;
+  hsc_lv condition;
+  int level;                         // outside
+} hsc_emit_open_if;
+hsc_emit_open_if hsc__emit_open_if(hsc_emitter *e, int level, hsc_lv condition);
+void hsc__emit_close_if(hsc_emitter *e, const hsc_emit_open_if *open);
 void hsc__emit_forget_lanes(hsc_emitter *e);                            // drops vectors, when the number of lanes changes
 void hsc__emit_forget(hsc_emitter *e, int level);                       // drops what was remembered at this level and deeper
 

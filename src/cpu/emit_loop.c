@@ -88,9 +88,9 @@ static hsc_status *inner_part(hsc_emit_job *job, int level, int loop, hsc_lv beg
 static hsc_status *guarded_part(hsc_emit_job *job, int level, int loop, hsc_lv begin, hsc_lv end, int lanes) {
   hsc_emitter *e = &job->e;
   hsc__emit_at(e, level);
-  LLVMBasicBlockRef join = hsc__emit_open_if(e, level, hsc_ll.BuildICmp(e->builder, LLVMIntSLT, begin, end, ""));
+  hsc_emit_open_if open = hsc__emit_open_if(e, level, hsc_ll.BuildICmp(e->builder, LLVMIntSLT, begin, end, ""));
   HSC_TRY(inner_part(job, level + 1, loop, begin, end, lanes));
-  hsc__emit_close_if(e, level, join);
+  hsc__emit_close_if(e, &open);
   return NULL;
 }
 

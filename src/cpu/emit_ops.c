@@ -71,12 +71,13 @@ bool hsc__emit_can_elementwise(const hsc_instr *instr) {
   switch (instr->op) {
     case HSC_OP_ABS: case HSC_OP_ADD: case HSC_OP_AND: case HSC_OP_CEIL: case HSC_OP_CLAMP: case HSC_OP_CLZ: case HSC_OP_COMPARE: case HSC_OP_COMPLEX:
     case HSC_OP_CONVERT: case HSC_OP_DIVIDE: case HSC_OP_FLOOR: case HSC_OP_IMAG: case HSC_OP_IS_FINITE: case HSC_OP_MAXIMUM: case HSC_OP_MINIMUM:
-    case HSC_OP_MULTIPLY: case HSC_OP_NEGATE: case HSC_OP_NOT: case HSC_OP_OR: case HSC_OP_POPCNT: case HSC_OP_REAL: case HSC_OP_REDUCE_PRECISION:
+    case HSC_OP_MULTIPLY: case HSC_OP_NEGATE: case HSC_OP_NOT: case HSC_OP_OR: case HSC_OP_POPCNT: case HSC_OP_REAL:
     case HSC_OP_ROUND_AFZ: case HSC_OP_ROUND_EVEN: case HSC_OP_RSQRT: case HSC_OP_SELECT: case HSC_OP_SHIFT_LEFT: case HSC_OP_SHIFT_RIGHT_ARITH:
     case HSC_OP_SHIFT_RIGHT_LOGICAL: case HSC_OP_SIGN: case HSC_OP_SQRT: case HSC_OP_SUBTRACT: case HSC_OP_XOR: case HSC_OP_REMAINDER: case HSC_OP_COPY:
       return true;
     case HSC_OP_BITCAST_CONVERT:
       return hsc_type_bits(instr->shape.type) == hsc_type_bits(instr->operands[0]->shape.type) && hsc_type_bits(instr->shape.type) >= 8;
+    case HSC_OP_REDUCE_PRECISION: return hsc_type_bits(instr->shape.type) >= 16;
     case HSC_OP_POWER: return hsc_type_is_float(instr->shape.type);
     default: return math_name(instr->op) != NULL;
   }
@@ -436,9 +437,12 @@ static hsc_lv round_away(hsc_emitter *e, hsc_type type, hsc_lv a, bool vector) {
 static hsc_lv reduce_precision(hsc_emitter *e, const hsc_instr *instr, hsc_lv a, bool vector) {
   // Rounds the mantissa to nearest even by adding below the last bit kept; then exponents that do not fit become infinity or zero.
   hsc_type type = instr->shape.type;
-  bool wide = type == HSC_TYPE_F64;
-  LLVMTypeRef lane = wide ? e->i64 : e->i32;
-  int mantissa = wide ? 52 : 23, exponent = wide ? 11 : 8, keep = instr->attr.precision.mantissa_bits, keep_exponent = instr->attr.precision.exponent_bits;
+  // In the bits of the type itself (bf16 is the upper half of an f32): f16's subnormal numbers have their last bit elsewhere than as an f32.
+  bool wide = type == HSC_TYPE_F64, half = type == HSC_TYPE_F16;
+  LLVMTypeRef lane = wide ? e->i64 : half ? e->i16 : e->i32, real = wide ? e->f64 : half ? e->f16 : e->f32;
+  hsc_lv operand = a;
+  if (half) a = hsc_ll.BuildFPTrunc(B, a, lanes_type(e, e->f16, vector), "");
+  int mantissa = wide ? 52 : half ? 10 : 23, exponent = wide ? 11 : half ? 5 : 8, keep = instr->attr.precision.mantissa_bits, keep_exponent = instr->attr.precision.exponent_bits;
   hsc_lv bits = hsc_ll.BuildBitCast(B, a, lanes_type(e, lane, vector), "");
   hsc_lv result = bits;
   if (keep < mantissa) {
@@ -450,7 +454,7 @@ static hsc_lv reduce_precision(hsc_emitter *e, const hsc_instr *instr, hsc_lv a,
   if (keep_exponent < exponent) {
     int64_t center = ((int64_t)1 << (exponent - 1)) - 1, reach = ((int64_t)1 << (keep_exponent - 1)) - 1;
     int64_t highest = center + reach, lowest = center - reach;
-    int64_t exponent_mask = (((int64_t)1 << exponent) - 1) << mantissa, sign_mask = (int64_t)1 << (wide ? 63 : 31);
+    int64_t exponent_mask = (((int64_t)1 << exponent) - 1) << mantissa, sign_mask = (int64_t)1 << (mantissa + exponent);
     hsc_lv field = hsc_ll.BuildAnd(B, result, hsc__emit_int_like(e, lane, exponent_mask, vector), "");
     hsc_lv sign = hsc_ll.BuildAnd(B, bits, hsc__emit_int_like(e, lane, sign_mask, vector), "");
     hsc_lv over = hsc_ll.BuildICmp(B, LLVMIntUGT, field, hsc__emit_int_like(e, lane, highest << mantissa, vector), "");
@@ -458,8 +462,9 @@ static hsc_lv reduce_precision(hsc_emitter *e, const hsc_instr *instr, hsc_lv a,
     result = hsc_ll.BuildSelect(B, over, hsc_ll.BuildOr(B, sign, hsc__emit_int_like(e, lane, exponent_mask, vector), ""), result, "");
     result = hsc_ll.BuildSelect(B, under, sign, result, "");
   }
-  hsc_lv rounded = hsc_ll.BuildBitCast(B, result, hsc_ll.TypeOf(a), "");
-  return hsc_ll.BuildSelect(B, hsc_ll.BuildFCmp(B, LLVMRealUNO, a, a, ""), a, rounded, "");
+  hsc_lv rounded = hsc_ll.BuildBitCast(B, result, lanes_type(e, real, vector), "");
+  if (half) rounded = hsc_ll.BuildFPExt(B, rounded, lanes_type(e, e->f32, vector), "");
+  return hsc_ll.BuildSelect(B, hsc_ll.BuildFCmp(B, LLVMRealUNO, operand, operand, ""), operand, rounded, "");
 }
 
 static hsc_lv real_op(hsc_emitter *e, const hsc_instr *instr, hsc_lv a, hsc_lv b, bool vector) {

@@ -417,10 +417,11 @@ static hsc_status *row_guarded(context *cx, int level, int loop, hsc_lv begin, h
   list_parts(cx, a, before);
   hsc__emit_at(e, level);
   hsc_lv any = hsc_ll.BuildICmp(e->builder, LLVMIntSLT, begin, end, "");
-  LLVMBasicBlockRef before_block = e->tails[level], join = hsc__emit_open_if(e, level, any);
+  LLVMBasicBlockRef before_block = e->tails[level];
+  hsc_emit_open_if open = hsc__emit_open_if(e, level, any);
   HSC_TRY(vectors ? row_vectors(cx, level + 1, loop, begin, end, a) : row_scalars(cx, level + 1, loop, begin, end, a));
   LLVMBasicBlockRef inner_block = e->tails[level + 1];
-  hsc__emit_close_if(e, level, join);
+  hsc__emit_close_if(e, &open);
   join_parts(cx, level, before_block, inner_block, before, a);
   return NULL;
 }
