@@ -23,6 +23,7 @@ static void destroy(hsc_cpu_executable *executable) {
   for (int32_t u = 0; u < executable->unit_count; u++) hsc_cpu_unit_release(executable->units[u]);
   hsc_module_destroy(executable->module);
   hsc_arena_destroy(executable->arena);
+  hsc_cpu_device_destroy(executable->device);
   hsc_free(executable);
 }
 
@@ -149,6 +150,7 @@ hsc_status *hsc_cpu_compile(hsc_cpu_device *device, const hsc_module *module, co
   if (!executable) return hsc_status_out_of_memory();
   atomic_init(&executable->reference_count, 1);
   executable->device = device;
+  hsc__cpu_device_retain(device);
   hsc_cpu_compiler compiler = {.device = device, .executable = executable, .options = options ? options : &defaults};
   int64_t start = hsc_now_ns();
   HSC_GOTO(hsc_arena_create(&executable->arena));

@@ -18,7 +18,7 @@ typedef struct hsc_cpu_device_options {
   const char *cache_dir;           // on-disk kernel and executable cache; NULL = none
 } hsc_cpu_device_options;
 HSC_MUST_USE hsc_status *hsc_cpu_device_create(const hsc_cpu_device_options *options, hsc_cpu_device **out_device);
-void hsc_cpu_device_destroy(hsc_cpu_device *device);   // all executables must be gone
+void hsc_cpu_device_destroy(hsc_cpu_device *device);   // executables keep what they need of it until they are gone
 int hsc_cpu_device_thread_count(const hsc_cpu_device *device);
 const char *hsc_cpu_device_description(const hsc_cpu_device *device);   // "x86-64 avx2 fma, 2 threads"; borrowed
 

@@ -121,6 +121,7 @@ typedef struct hsc_cpu_idle_block {
 } hsc_cpu_idle_block;
 
 struct hsc_cpu_device {
+  _Atomic int reference_count;       // the creator's and one per executable
   hsc_cpu_pool *pool;
   hsc_cpu_isa isa;
   char description[128];
@@ -136,6 +137,7 @@ struct hsc_cpu_device {
 HSC_MUST_USE hsc_status *hsc__cpu_block_acquire(hsc_cpu_device *device, size_t bytes, hsc_cpu_idle_block *out_block);
 void hsc__cpu_block_release(hsc_cpu_device *device, hsc_cpu_idle_block block);
 
+void hsc__cpu_device_retain(hsc_cpu_device *device);
 // The compiler of kernels, made at the first call.
 HSC_MUST_USE hsc_status *hsc__cpu_device_jit(hsc_cpu_device *device, int optimization_level, struct hsc_cpu_jit **out_jit);
 

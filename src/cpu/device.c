@@ -12,6 +12,7 @@ hsc_status *hsc_cpu_device_create(const hsc_cpu_device_options *options, hsc_cpu
   *out_device = NULL;
   hsc_cpu_device *device = hsc_alloc(sizeof *device);
   if (!device) return hsc_status_out_of_memory();
+  atomic_init(&device->reference_count, 1);
   pthread_mutex_init(&device->lock, NULL);
   pthread_mutex_init(&device->jit_lock, NULL);
   hsc_cpu_isa_detect(&device->isa);
@@ -34,8 +35,10 @@ static void free_block(hsc_cpu_idle_block block) {
   else free(block.memory);
 }
 
+void hsc__cpu_device_retain(hsc_cpu_device *device) { atomic_fetch_add_explicit(&device->reference_count, 1, memory_order_relaxed); }
+
 void hsc_cpu_device_destroy(hsc_cpu_device *device) {
-  if (!device) return;
+  if (!device || atomic_fetch_sub_explicit(&device->reference_count, 1, memory_order_acq_rel) > 1) return;
   hsc_cpu_pool_destroy(device->pool);
   for (size_t i = 0; i < HSC_COUNT_OF(device->jits); i++) hsc_cpu_jit_destroy(device->jits[i]);
   for (int i = 0; i < device->idle_count; i++) free_block(device->idle[i]);

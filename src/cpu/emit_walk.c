@@ -30,12 +30,20 @@ bool hsc__emit_can_called(const hsc_computation *computation) {
   return true;
 }
 
+// A constant that is one value everywhere; others are inputs of kernels, not part of them.
+static bool is_uniform_constant(const hsc_instr *instr) {
+  const hsc_literal *value = instr->attr.literal.value;
+  if (value->elided || hsc_shape_elements(&instr->shape) == 0) return false;
+  if (hsc_shape_is_scalar(&instr->shape)) return true;
+  return !hsc_type_is_complex(instr->shape.type) && hsc_literal_is_all(value, hsc_literal_get_double(value, 0));
+}
+
 bool hsc__emit_can_walk(const hsc_instr *instr) {
   if (!hsc_shape_is_array(&instr->shape) || !hsc__emit_can_type(instr->shape.type)) return false;
   for (int i = 0; i < instr->operand_count; i++)
     if (!hsc_shape_is_array(&instr->operands[i]->shape)) return false;
   switch (instr->op) {
-    case HSC_OP_CONSTANT: return !instr->attr.literal.value->elided && hsc_shape_elements(&instr->shape) > 0 && hsc_literal_is_all(instr->attr.literal.value, hsc_literal_get_double(instr->attr.literal.value, 0)) && (hsc_shape_is_scalar(&instr->shape) || !hsc_type_is_complex(instr->shape.type));
+    case HSC_OP_CONSTANT: return is_uniform_constant(instr);
     case HSC_OP_IOTA: return !hsc_type_is_complex(instr->shape.type) && instr->shape.type != HSC_TYPE_PRED;
     case HSC_OP_BROADCAST: case HSC_OP_RESHAPE: case HSC_OP_TRANSPOSE: case HSC_OP_SLICE: case HSC_OP_REVERSE: case HSC_OP_PAD:
     case HSC_OP_CONCATENATE: case HSC_OP_DYNAMIC_SLICE: case HSC_OP_DYNAMIC_UPDATE_SLICE: case HSC_OP_GATHER: case HSC_OP_OPT_BARRIER:
