@@ -206,6 +206,9 @@ hsc_status *hsc_contraction_plan(const hsc_instr *dot, const hsc_cpu_isa *isa, i
   if (lhs_batch.count > HSC_CONTRACTION_MAX_BATCH_DIMS) return HSC_ERR(UNIMPLEMENTED, "dot: not built yet: more than %d separate batch dimensions", HSC_CONTRACTION_MAX_BATCH_DIMS);
   c->batch_rank = lhs_batch.count;
   for (int i = 0; i < lhs_batch.count; i++) c->batch_size[i] = lhs_batch.v[i].size;
+  c->bias_input = -1;
+  c->lhs.input = 0;
+  c->rhs.input = 1;
   HSC_TRY(plan_operand(c, &c->lhs, lhs, &lhs_batch, &m, &lhs_k_folded, &lhs_batch));
   HSC_TRY(plan_operand(c, &c->rhs, rhs, &rhs_batch, &rhs_k_folded, &n, &rhs_batch));
   c->candidate = choose_candidate(c);

@@ -36,8 +36,14 @@ typedef struct hsc_cpu_thunk {
 
 // Generated code: does trips [begin, end) of its outermost loop; buffers are inputs, outputs, partial results. begin < end.
 typedef void (*hsc_cpu_kernel_function)(void *const *buffers, int64_t begin, int64_t end);
+// The epilogue of a product, on rows [row_begin, row_end) and columns [column_begin, column_end) of it; the product is behind the inputs.
+typedef void (*hsc_cpu_panel_function)(void *const *buffers, int64_t row_begin, int64_t row_end, int64_t column_begin, int64_t column_end);
 typedef struct hsc_cpu_kernel {
-  hsc_cpu_kernel_function function;
+  union {
+    hsc_cpu_kernel_function function;
+    hsc_cpu_panel_function panel;
+    void *address;
+  };
   hsc_cpu_kernel_function combine;   // folds partial results; NULL = none
   hsc_hash128 key;
 } hsc_cpu_kernel;

@@ -32,17 +32,30 @@ static bool can_root(const hsc_instr *root, const hsc_instr *first) {
   return !is_reduce(first) && hsc_shape_same_dims(&root->shape, &first->shape);
 }
 
+const hsc_instr *hsc_kernel_product(const hsc_instr *instr) {
+  const hsc_instr *product = NULL;
+  if (instr->op != HSC_OP_FUSION || instr->attr.fusion.kind != HSC_FUSION_OUTPUT || instr->called_count != 1) return NULL;
+  HSC_FOR_EACH_INSTR_IN(instr->called[0], inner) {
+    if (inner->op != HSC_OP_DOT && inner->op != HSC_OP_CONVOLUTION) continue;
+    if (product) return NULL;
+    product = inner;
+  }
+  return product;
+}
+
 bool hsc_kernel_can_emit(const hsc_instr *instr) {
   if (!fits_buffers(instr)) return false;
   const hsc_instr *roots[HSC_KERNEL_MAX_BUFFERS];
   if (instr->op == HSC_OP_FUSION) {
     if (instr->called_count != 1) return false;
+    const hsc_instr *product = hsc_kernel_product(instr);
+    if (instr->attr.fusion.kind == HSC_FUSION_OUTPUT && !product) return false;
     int count = roots_of(instr, roots, HSC_KERNEL_MAX_BUFFERS);
-    if (count == 0) return false;
+    if (count == 0 || (product && is_reduce(roots[0]))) return false;
     for (int i = 0; i < count; i++)
       if (!can_root(roots[i], roots[0])) return false;
     HSC_FOR_EACH_INSTR_IN(instr->called[0], inner) {
-      if (inner->op == HSC_OP_PARAMETER || (inner == instr->called[0]->root && inner->op == HSC_OP_TUPLE)) continue;
+      if (inner->op == HSC_OP_PARAMETER || inner == product || (inner == instr->called[0]->root && inner->op == HSC_OP_TUPLE)) continue;
       bool root = false;
       for (int i = 0; i < count; i++) root = root || roots[i] == inner;
       if (is_reduce(inner) && root) continue;
@@ -61,12 +74,14 @@ static hsc_status *begin_job(hsc_emit_job *job, const hsc_instr *instr, const hs
   e->body = instr->op == HSC_OP_FUSION ? instr->called[0] : NULL;
   e->isa = isa;
   e->arena = arena;
-  e->input_count = instr->operand_count;
+  e->product = hsc_kernel_product(instr);
+  e->input_count = instr->operand_count + (e->product ? 1 : 0);
   e->root_count = roots_of(instr, e->roots, HSC_KERNEL_MAX_BUFFERS);
   e->output_count = hsc_shape_leaf_count(&instr->shape);
   job->plan.input_count = e->input_count;
   job->plan.output_count = e->output_count;
-  HSC_TRY(is_reduce(e->roots[0]) ? hsc__emit_plan_reduce(job) : hsc__emit_plan_loop(job, in_place));
+  if (e->product) HSC_TRY(hsc__emit_plan_panel(job));
+  else HSC_TRY(is_reduce(e->roots[0]) ? hsc__emit_plan_reduce(job) : hsc__emit_plan_loop(job, in_place));
   job->plan.code_size = 20 + (double)e->simple_ops + 2 * (double)e->heavy_ops + (double)e->access_count;
   return NULL;
 }
@@ -98,7 +113,11 @@ hsc_status *hsc_kernel_emit(const hsc_instr *instr, const hsc_cpu_isa *isa, LLVM
   job->e.context = context;
   job->e.module = module;
   job->e.builder = builder;
-  HSC_GOTO(job->plan.kind == HSC_KERNEL_REDUCE ? hsc__emit_reduce(job, name) : hsc__emit_loop(job, name));
+  switch (job->plan.kind) {
+    case HSC_KERNEL_REDUCE: HSC_GOTO(hsc__emit_reduce(job, name)); break;
+    case HSC_KERNEL_PANEL: HSC_GOTO(hsc__emit_panel(job, name)); break;
+    default: HSC_GOTO(hsc__emit_loop(job, name)); break;
+  }
 done:
   hsc_free(job);
   hsc_arena_destroy(scratch);

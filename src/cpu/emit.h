@@ -15,7 +15,9 @@
 #include "cpu/isa.h"
 #include "hlo/hlo.h"
 
-typedef enum hsc_kernel_kind { HSC_KERNEL_LOOP, HSC_KERNEL_REDUCE } hsc_kernel_kind;
+// LOOP: a value per element. REDUCE: folded dimensions. PANEL: the epilogue of an output fusion, a function of (buffers, first row, end row,
+// first column, end column) of the product, whose value is one more buffer behind the inputs; EPILOGUE: the same as a LOOP kernel over all of it.
+typedef enum hsc_kernel_kind { HSC_KERNEL_LOOP, HSC_KERNEL_REDUCE, HSC_KERNEL_PANEL, HSC_KERNEL_EPILOGUE } hsc_kernel_kind;
 
 enum { HSC_KERNEL_MAX_BUFFERS = 256 };
 
@@ -34,7 +36,9 @@ typedef struct hsc_kernel_plan {
   int64_t partial_offset[64];   // [output_count] where an output's parts lie in scratch: buffers behind the outputs
 } hsc_kernel_plan;
 
-// True when every operation and type of the instruction can be emitted.
+// The dot or convolution of an output fusion; NULL when `instr` is not one with exactly one.
+const hsc_instr *hsc_kernel_product(const hsc_instr *instr);
+// True when every operation and type of the instruction can be emitted; of an output fusion, every one but the product.
 bool hsc_kernel_can_emit(const hsc_instr *instr);
 // Analyses `instr` for a machine. in_place[o] ([outputs]) gets a bit for each of the first 64 inputs that output o may overwrite.
 // Errors: UNIMPLEMENTED for indices that are too intricate.

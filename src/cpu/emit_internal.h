@@ -79,9 +79,10 @@ enum { HSC_EMIT_MEMO_BUCKETS = 256, HSC_EMIT_CACHE = 128 };
 struct hsc_emitter {
   const hsc_instr *instr;
   const hsc_computation *body;       // of a fusion, else NULL
+  const hsc_instr *product;          // of an output fusion: read from the buffer behind the inputs; else NULL
   const hsc_cpu_isa *isa;
   hsc_arena *arena;                  // scratch
-  int input_count, output_count;     // leaves
+  int input_count, output_count;     // buffers: the leaves, the product among the inputs
   int root_count;
   const hsc_instr *roots[HSC_KERNEL_MAX_BUFFERS];
 
@@ -234,6 +235,8 @@ typedef struct hsc_emit_job {          // what analysis found, kept for emission
 } hsc_emit_job;
 HSC_MUST_USE hsc_status *hsc__emit_plan_loop(hsc_emit_job *job, uint64_t *in_place);
 HSC_MUST_USE hsc_status *hsc__emit_loop(hsc_emit_job *job, const char *name);
+HSC_MUST_USE hsc_status *hsc__emit_plan_panel(hsc_emit_job *job);
+HSC_MUST_USE hsc_status *hsc__emit_panel(hsc_emit_job *job, const char *name);
 HSC_MUST_USE hsc_status *hsc__emit_plan_reduce(hsc_emit_job *job);
 HSC_MUST_USE hsc_status *hsc__emit_reduce(hsc_emit_job *job, const char *name);
 // May this reduce be a root beside `first`: same operand dimensions, same reduced dimensions?

@@ -134,3 +134,76 @@ hsc_status *hsc__emit_loop(hsc_emit_job *job, const char *name) {
   hsc__emit_end_function(e);
   return NULL;
 }
+
+// ---- panels ---------------------------------------------------------------------------------------------------------------------
+
+// Columns of the product: the last dimensions of a dot's result that come from its right side; the feature dimension of a convolution's
+// when that is the last one. -1 = not at the end.
+static int column_dims(const hsc_instr *product) {
+  if (product->op == HSC_OP_DOT) {
+    const hsc_dot_dims *dims = &product->attr.dot;
+    return product->operands[1]->shape.rank - dims->rhs_batch.count - dims->rhs_contracting.count;
+  }
+  return product->attr.conv.dims.output_feature == product->shape.rank - 1 ? 1 : -1;
+}
+
+hsc_status *hsc__emit_plan_panel(hsc_emit_job *job) {
+  hsc_emitter *e = &job->e;
+  const hsc_shape *shape = &e->roots[0]->shape;
+  int columns = column_dims(e->product), first_column = shape->rank - columns;
+  bool panel = columns >= 0 && e->root_count == 1 && hsc_shape_same_dims(shape, &e->product->shape);
+  for (int attempt = 0; attempt < 2; attempt++) {
+    job->space.rank = shape->rank;
+    for (int d = 0; d < shape->rank; d++) {
+      job->space.dims[d] = shape->dims[d];
+      job->space.group[d] = panel && d >= first_column;
+    }
+    HSC_TRY(hsc__emit_analyse(e, &job->space, analyse_body));
+    int rows = 0, runs = 0;
+    for (int l = 0; l < e->loop_count; l++) {
+      rows += e->loops[l].group == 0;
+      runs += e->loops[l].group == 1;
+    }
+    if (!panel || (rows <= 1 && runs <= 1)) break;
+    panel = false;   // rows or columns do not run on: the whole product first, then one loop over it
+  }
+  job->lanes = e->loop_count ? hsc__emit_choose_lanes(e, e->loops[e->loop_count - 1].size) : 1;
+  job->plan.kind = panel ? HSC_KERNEL_PANEL : HSC_KERNEL_EPILOGUE;
+  job->plan.count = e->loop_count ? e->loops[0].size : 1;
+  job->plan.piece = e->loop_count == 1 ? 64 : 1;
+  job->plan.cost_ns = hsc__emit_cost_ns(e, hsc_shape_elements(shape), job->lanes);
+  return NULL;
+}
+
+static hsc_status *panel_run(hsc_emit_job *job, int level, int loop, int first_parameter) {
+  hsc_emitter *e = &job->e;
+  hsc_lv begin = hsc_ll.GetParam(e->function, (unsigned)first_parameter), end = hsc_ll.GetParam(e->function, (unsigned)first_parameter + 1);
+  int lanes = job->lanes;
+  if (lanes == 1) return guarded_part(job, level, loop, begin, end, 1);
+  hsc__emit_at(e, level);
+  hsc_lv count = hsc_ll.BuildSub(e->builder, end, begin, "");
+  hsc_lv whole = hsc_ll.BuildAnd(e->builder, count, hsc__emit_int(e, e->i64, -(int64_t)lanes), "");
+  hsc_lv middle = hsc_ll.BuildAdd(e->builder, begin, whole, "");
+  HSC_TRY(guarded_part(job, level, loop, begin, middle, lanes));
+  // Columns of a task are whole panels of the product's kernels, which are whole vectors, except at the end; rows are any number.
+  if (first_parameter == 3 && e->loops[loop].size % lanes == 0) return NULL;
+  return guarded_part(job, level, loop, middle, end, 1);
+}
+
+hsc_status *hsc__emit_panel(hsc_emit_job *job, const char *name) {
+  hsc_emitter *e = &job->e;
+  HSC_TRY(hsc__emit_begin_function(e, name, 5));
+  hsc__emit_load_buffers(e, e->input_count + e->output_count);
+  if (e->loop_count == 0) {
+    e->level = 0;
+    HSC_TRY(store_roots(job));
+  } else if (e->loop_count == 1) {
+    HSC_TRY(panel_run(job, 0, 0, e->loops[0].group == 0 ? 1 : 3));
+  } else {
+    hsc_emit_open_loop open = hsc__emit_open(e, 0, 0, hsc_ll.GetParam(e->function, 1), hsc_ll.GetParam(e->function, 2), 1);
+    HSC_TRY(panel_run(job, 1, 1, 3));
+    hsc__emit_close(e, &open, NULL, NULL, 0);
+  }
+  hsc__emit_end_function(e);
+  return NULL;
+}

@@ -98,6 +98,10 @@ static hsc_status *remember(hsc_emitter *e, uint32_t bucket, const hsc_instr *in
 // ---- inputs ---------------------------------------------------------------------------------------------------------------------
 
 bool hsc__emit_is_input(const hsc_emitter *e, const hsc_instr *instr, int *out_buffer) {
+  if (e->product && instr == e->product) {
+    *out_buffer = e->input_count - 1;
+    return true;
+  }
   if (e->body) {
     if (instr->op != HSC_OP_PARAMETER || instr->parent != e->body) return false;
     *out_buffer = (int)instr->attr.index.value;

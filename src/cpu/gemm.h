@@ -10,9 +10,17 @@
 
 enum { HSC_GEMM_MAX_ROWS = 16, HSC_GEMM_MAX_VECTORS = 4 };
 
+// What is done to the result before it is stored: + bias (one value per column, NULL = none), then max(0, .) (NaN stays).
+typedef struct hsc_gemm_epilogue {
+  const void *bias;
+  bool relu;
+} hsc_gemm_epilogue;
+
 // acc[row_count][vectors] over k_count steps; row_count and vectors are fixed per kernel. Strides in elements.
-typedef void (*hsc_gemm_kernel_f32)(int64_t k_count, const float *a, int64_t a_row, int64_t a_k, const float *b, int64_t b_k, float *c, int64_t c_row, bool accumulate);
-typedef void (*hsc_gemm_kernel_f64)(int64_t k_count, const double *a, int64_t a_row, int64_t a_k, const double *b, int64_t b_k, double *c, int64_t c_row, bool accumulate);
+typedef void (*hsc_gemm_kernel_f32)(int64_t k_count, const float *a, int64_t a_row, int64_t a_k, const float *b, int64_t b_k, float *c, int64_t c_row, bool accumulate,
+                                    const float *bias, bool relu);
+typedef void (*hsc_gemm_kernel_f64)(int64_t k_count, const double *a, int64_t a_row, int64_t a_k, const double *b, int64_t b_k, double *c, int64_t c_row, bool accumulate,
+                                    const double *bias, bool relu);
 
 typedef struct hsc_gemm_kernels {
   int vector_f32, vector_f64;        // elements of a register
@@ -43,6 +51,8 @@ void hsc_gemm_plan(const hsc_cpu_isa *isa, int element_bytes, int64_t m, int64_t
 
 // scratch: blocking->scratch_bytes, aligned to 64 bytes. m, n, k may be smaller than what the blocking was made for. k = 0 stores zeros.
 void hsc_gemm_f32(const hsc_gemm_kernels *kernels, const hsc_gemm_blocking *blocking, int64_t m, int64_t n, int64_t k, const float *a, hsc_gemm_matrix a_strides,
-                  const float *b, hsc_gemm_matrix b_strides, float *c, int64_t c_row, bool accumulate, void *scratch);
+                  const float *b, hsc_gemm_matrix b_strides, float *c, int64_t c_row, bool accumulate, hsc_gemm_epilogue epilogue,
+                  void *scratch);
 void hsc_gemm_f64(const hsc_gemm_kernels *kernels, const hsc_gemm_blocking *blocking, int64_t m, int64_t n, int64_t k, const double *a, hsc_gemm_matrix a_strides,
-                  const double *b, hsc_gemm_matrix b_strides, double *c, int64_t c_row, bool accumulate, void *scratch);
+                  const double *b, hsc_gemm_matrix b_strides, double *c, int64_t c_row, bool accumulate, hsc_gemm_epilogue epilogue,
+                  void *scratch);

@@ -24,11 +24,17 @@ enum { MAX_1 = 6, MAX_2 = 6, MAX_4 = 3 };
 
 typedef float vector_f32 __attribute__((vector_size(HSC_ISA_BYTES), aligned(4), may_alias));
 typedef double vector_f64 __attribute__((vector_size(HSC_ISA_BYTES), aligned(8), may_alias));
+typedef int32_t bits_f32 __attribute__((vector_size(HSC_ISA_BYTES)));
+typedef int64_t bits_f64 __attribute__((vector_size(HSC_ISA_BYTES)));
 #define UNROLL _Pragma("GCC unroll 16")
+
+// Zero where x < 0: what is not smaller, NaN too, stays.
+static inline vector_f32 relu_f32(vector_f32 x) { return (vector_f32)((bits_f32)x & ~(bits_f32)(x < 0)); }
+static inline vector_f64 relu_f64(vector_f64 x) { return (vector_f64)((bits_f64)x & ~(bits_f64)(x < 0)); }
 
 #define KERNEL(TYPE, NAME, ROWS, VECTORS)                                                                                               \
   static void kernel_##NAME##_##ROWS##x##VECTORS(int64_t k_count, const TYPE *a, int64_t a_row, int64_t a_k, const TYPE *b, int64_t b_k, \
-                                                 TYPE *c, int64_t c_row, bool accumulate) {                                              \
+                                                 TYPE *c, int64_t c_row, bool accumulate, const TYPE *bias, bool relu) {                 \
     enum { WIDTH = HSC_ISA_BYTES / sizeof(TYPE) };                                                                                       \
     vector_##NAME acc[ROWS][VECTORS];                                                                                                    \
     UNROLL for (int i = 0; i < ROWS; i++) UNROLL for (int j = 0; j < VECTORS; j++) acc[i][j] = (vector_##NAME){0};                       \
@@ -44,6 +50,13 @@ typedef double vector_f64 __attribute__((vector_size(HSC_ISA_BYTES), aligned(8),
     }                                                                                                                                    \
     if (accumulate)                                                                                                                      \
       UNROLL for (int i = 0; i < ROWS; i++) UNROLL for (int j = 0; j < VECTORS; j++) acc[i][j] += *(vector_##NAME *)(c + i * c_row + j * WIDTH); \
+    if (bias)                                                                                                                            \
+      UNROLL for (int j = 0; j < VECTORS; j++) {                                                                                         \
+        vector_##NAME add = *(const vector_##NAME *)(bias + j * WIDTH);                                                                  \
+        UNROLL for (int i = 0; i < ROWS; i++) acc[i][j] += add;                                                                          \
+      }                                                                                                                                  \
+    if (relu)                                                                                                                            \
+      UNROLL for (int i = 0; i < ROWS; i++) UNROLL for (int j = 0; j < VECTORS; j++) acc[i][j] = relu_##NAME(acc[i][j]);                 \
     UNROLL for (int i = 0; i < ROWS; i++) UNROLL for (int j = 0; j < VECTORS; j++) *(vector_##NAME *)(c + i * c_row + j * WIDTH) = acc[i][j];     \
   }
 #define KERNELS(ROWS, VECTORS) KERNEL(float, f32, ROWS, VECTORS) KERNEL(double, f64, ROWS, VECTORS)

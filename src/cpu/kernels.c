@@ -3,7 +3,6 @@
 // Instructions of the same form (fingerprint) share one kernel, in a program and across the programs of a device.
 #include "cpu/kernels.h"
 
-#include "cpu/emit.h"
 #include "cpu/jit.h"
 #include "cpu/lower.h"
 
@@ -18,7 +17,7 @@ struct hsc_cpu_kernel_set {
 
 // ---- choosing -------------------------------------------------------------------------------------------------------------------
 
-static hsc_status *add_kernel(hsc_cpu_compiler *compiler, const hsc_instr *instr, double size, int32_t *out_number) {
+hsc_status *hsc__cpu_add_kernel(hsc_cpu_compiler *compiler, const hsc_instr *instr, double size, int32_t *out_number) {
   hsc_cpu_kernel_set *set = compiler->kernels;
   if (!set) {
     set = compiler->kernels = HSC_NEW(compiler->arena, hsc_cpu_kernel_set);
@@ -44,10 +43,19 @@ static hsc_status *add_kernel(hsc_cpu_compiler *compiler, const hsc_instr *instr
   return NULL;
 }
 
+int64_t hsc__cpu_chunk(const hsc_cpu_compiler *compiler, const hsc_kernel_plan *plan) {
+  int threads = hsc_cpu_pool_thread_count(compiler->device->pool);
+  if (threads < 2 || plan->cost_ns < PARALLEL_NS || plan->count <= plan->piece) return plan->count;
+  int64_t chunks = (int64_t)(plan->cost_ns / CHUNK_NS);
+  if (chunks > (int64_t)threads * MAX_CHUNKS_PER_THREAD) chunks = (int64_t)threads * MAX_CHUNKS_PER_THREAD;
+  int64_t chunk = (plan->count + chunks - 1) / chunks;
+  return (chunk + plan->piece - 1) / plan->piece * plan->piece;
+}
+
 hsc_status *hsc__cpu_choose_kernel(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen) {
   const hsc_instr *instr = step->instr;
   *out_chosen = false;
-  if (!hsc_kernel_can_emit(instr)) return NULL;
+  if (hsc_kernel_product(instr) || !hsc_kernel_can_emit(instr)) return NULL;
   hsc_kernel_plan plan = {0};
   uint64_t *in_place = HSC_NEW_ARRAY(compiler->arena, uint64_t, step->output_count + 1);
   HSC_TRY(hsc_arena_status(compiler->arena));
@@ -60,15 +68,9 @@ hsc_status *hsc__cpu_choose_kernel(hsc_cpu_compiler *compiler, hsc_cpu_step *ste
   hsc_cpu_kernel_call *call = HSC_NEW(compiler->arena, hsc_cpu_kernel_call);
   HSC_TRY(hsc_arena_status(compiler->arena));
   *call = (hsc_cpu_kernel_call){.count = plan.count, .chunk = plan.count, .partials = plan.partials};
-  int threads = hsc_cpu_pool_thread_count(compiler->device->pool);
-  if (threads > 1 && plan.cost_ns > PARALLEL_NS && plan.count > plan.piece) {
-    int64_t chunks = (int64_t)(plan.cost_ns / CHUNK_NS);
-    if (chunks > (int64_t)threads * MAX_CHUNKS_PER_THREAD) chunks = (int64_t)threads * MAX_CHUNKS_PER_THREAD;
-    int64_t chunk = (plan.count + chunks - 1) / chunks;
-    call->chunk = (chunk + plan.piece - 1) / plan.piece * plan.piece;
-  }
+  call->chunk = hsc__cpu_chunk(compiler, &plan);
   for (int o = 0; o < plan.output_count && plan.partials; o++) call->partial_offset[o] = plan.partial_offset[o];
-  HSC_TRY(add_kernel(compiler, instr, plan.code_size, &choice->kernel));
+  HSC_TRY(hsc__cpu_add_kernel(compiler, instr, plan.code_size, &choice->kernel));
   choice->kind = HSC_CPU_THUNK_KERNEL;
   choice->payload = call;
   choice->payload_bytes = sizeof *call;
@@ -92,7 +94,7 @@ hsc_status *hsc__cpu_compile_kernels(hsc_cpu_compiler *compiler, int64_t *codege
   HSC_TRY(hsc_cpu_jit_compile(jit, compiler->device->pool, set->kernels, set->count, codegen_ns, link_ns));
   executable->kernel_count = set->count;
   for (int32_t k = 0; k < set->count; k++) {
-    executable->kernels[k] = (hsc_cpu_kernel){.function = (hsc_cpu_kernel_function)set->kernels[k].function,
+    executable->kernels[k] = (hsc_cpu_kernel){.address = set->kernels[k].function,
                                               .combine = (hsc_cpu_kernel_function)set->kernels[k].combine, .key = set->kernels[k].key};
     int32_t u = 0;
     while (u < executable->unit_count && executable->units[u] != set->kernels[k].unit) u++;
@@ -117,6 +119,15 @@ static void run_chunk(void *context, int64_t chunk, int worker) {
   run->function(run->buffers, begin, end < run->count ? end : run->count);
 }
 
+void hsc__cpu_run_pieces(hsc_cpu_pool *pool, hsc_cpu_kernel_function function, void **buffers, int64_t count, int64_t chunk) {
+  if (chunk >= count) {
+    function(buffers, 0, count);
+    return;
+  }
+  kernel_run run = {function, buffers, chunk, count};
+  hsc_cpu_pool_run(pool, (count + chunk - 1) / chunk, run_chunk, &run);
+}
+
 hsc_status *hsc__cpu_run_KERNEL(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
   const hsc_cpu_kernel_call *call = hsc__cpu_data(frame, thunk);
   const hsc_cpu_kernel *kernel = &frame->executable->kernels[thunk->kernel];
@@ -128,12 +139,7 @@ hsc_status *hsc__cpu_run_KERNEL(const hsc_cpu_frame *frame, const hsc_cpu_thunk 
     char *scratch = hsc__cpu_scratch(frame, thunk);
     for (int o = 0; o < thunk->output_count; o++) buffers[count + o] = scratch + call->partial_offset[o];
   }
-  if (call->chunk >= call->count) {
-    kernel->function(buffers, 0, call->count);
-  } else {
-    kernel_run run = {kernel->function, buffers, call->chunk, call->count};
-    hsc_cpu_pool_run(frame->pool, (call->count + call->chunk - 1) / call->chunk, run_chunk, &run);
-  }
+  hsc__cpu_run_pieces(frame->pool, kernel->function, buffers, call->count, call->chunk);
   if (call->partials) kernel->combine(buffers, 0, 1);
   return NULL;
 }

@@ -1,7 +1,8 @@
-// kernels.h - the payload of KERNEL thunks.
+// kernels.h - the payload of KERNEL thunks, and what thunks with generated epilogues share with them.
 #pragma once
 
-#include "base/base.h"
+#include "cpu/cpu_internal.h"
+#include "cpu/emit.h"
 
 typedef struct hsc_cpu_kernel_call {
   int64_t count;                 // of the outermost loop
@@ -9,3 +10,9 @@ typedef struct hsc_cpu_kernel_call {
   int64_t partials;              // > 0: a reduction in parts; afterwards they are combined
   int64_t partial_offset[64];    // where each output's parts lie in scratch
 } hsc_cpu_kernel_call;
+
+// The kernel of an instruction in this compilation; the same number for the same form.
+HSC_MUST_USE hsc_status *hsc__cpu_add_kernel(hsc_cpu_compiler *compiler, const hsc_instr *instr, double size, int32_t *out_number);
+// Trips of the outermost loop per call, for the device's threads.
+int64_t hsc__cpu_chunk(const hsc_cpu_compiler *compiler, const hsc_kernel_plan *plan);
+void hsc__cpu_run_pieces(hsc_cpu_pool *pool, hsc_cpu_kernel_function function, void **buffers, int64_t count, int64_t chunk);
