@@ -135,7 +135,10 @@ static PJRT_Error *before(hsc_pjrt_function function, size_t struct_size, size_t
     fprintf(stderr, "F0000 00:00:00.000000 1 fake_plugin.c:1] Check failed: told to abort in %s\n", name);
     abort();
   }
-  if (setting_for("segv", name, NULL)) raise(SIGSEGV);
+  if (setting_for("segv", name, NULL)) {
+    signal(SIGSEGV, SIG_DFL);  // whatever a sanitizer makes of it
+    raise(SIGSEGV);
+  }
   if (setting_for("exit", name, rest)) _exit(atoi(rest));
   while (setting_for("hang", name, NULL)) usleep(100000);
   if (setting_for("fail", name, rest)) {
