@@ -105,7 +105,9 @@ bool hsc__dims_equal(hsc_dims a, hsc_dims b) {
 
 static bool texts_equal(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
 
-static bool numbers_equal(const int64_t *a, const int64_t *b, int count) { return a == b || count == 0 || memcmp(a, b, (size_t)count * sizeof *a) == 0; }
+static bool numbers_equal(const int64_t *a, const int64_t *b, int count) {
+  return a == b || count == 0 || memcmp(a, b, (size_t)count * sizeof *a) == 0;
+}
 
 static bool windows_equal(hsc_window a, hsc_window b) {
   if (a.rank != b.rank) return false;
@@ -131,7 +133,8 @@ static bool unions_equal(hsc_op op, const hsc_attr *a, const hsc_attr *b) {
   switch (hsc__op_attr_kind(op)) {
     case HSC__ATTR_none: return true;
     case HSC__ATTR_dims:
-      return hsc__dims_equal(a->dims.dims, b->dims.dims) && a->dims.is_stable == b->dims.is_stable && a->dims.is_reverse == b->dims.is_reverse;
+      return hsc__dims_equal(a->dims.dims, b->dims.dims) && a->dims.is_stable == b->dims.is_stable &&
+             a->dims.is_reverse == b->dims.is_reverse;
     case HSC__ATTR_index: return a->index.value == b->index.value;
     case HSC__ATTR_literal: return literals_equal(a->literal.value, b->literal.value);
     case HSC__ATTR_compare: return a->compare.direction == b->compare.direction && a->compare.type == b->compare.type;
@@ -139,25 +142,30 @@ static bool unions_equal(hsc_op op, const hsc_attr *a, const hsc_attr *b) {
       return hsc__dims_equal(a->slice.start, b->slice.start) && hsc__dims_equal(a->slice.limit, b->slice.limit) &&
              hsc__dims_equal(a->slice.stride, b->slice.stride);
     case HSC__ATTR_slice_sizes: return hsc__dims_equal(a->slice_sizes.sizes, b->slice_sizes.sizes);
-    case HSC__ATTR_pad: return a->pad.rank == b->pad.rank && (a->pad.rank == 0 || memcmp(a->pad.dims, b->pad.dims, (size_t)a->pad.rank * sizeof *a->pad.dims) == 0);
+    case HSC__ATTR_pad:
+      return a->pad.rank == b->pad.rank &&
+             (a->pad.rank == 0 || memcmp(a->pad.dims, b->pad.dims, (size_t)a->pad.rank * sizeof *a->pad.dims) == 0);
     case HSC__ATTR_window: return windows_equal(a->window.window, b->window.window);
     case HSC__ATTR_conv: {
       const hsc_conv_dims *x = &a->conv.dims, *y = &b->conv.dims;
       return windows_equal(a->conv.window, b->conv.window) && x->spatial_rank == y->spatial_rank && x->input_batch == y->input_batch &&
              x->input_feature == y->input_feature && x->kernel_input == y->kernel_input && x->kernel_output == y->kernel_output &&
              x->output_batch == y->output_batch && x->output_feature == y->output_feature &&
-             numbers_equal(x->input_spatial, y->input_spatial, x->spatial_rank) && numbers_equal(x->kernel_spatial, y->kernel_spatial, x->spatial_rank) &&
+             numbers_equal(x->input_spatial, y->input_spatial, x->spatial_rank) &&
+             numbers_equal(x->kernel_spatial, y->kernel_spatial, x->spatial_rank) &&
              numbers_equal(x->output_spatial, y->output_spatial, x->spatial_rank) && a->conv.feature_groups == b->conv.feature_groups &&
              a->conv.batch_groups == b->conv.batch_groups && hsc__dims_equal(a->conv.precision, b->conv.precision);
     }
     case HSC__ATTR_dot:
       return hsc__dims_equal(a->dot.lhs_batch, b->dot.lhs_batch) && hsc__dims_equal(a->dot.rhs_batch, b->dot.rhs_batch) &&
-             hsc__dims_equal(a->dot.lhs_contracting, b->dot.lhs_contracting) && hsc__dims_equal(a->dot.rhs_contracting, b->dot.rhs_contracting) &&
-             hsc__dims_equal(a->dot.precision, b->dot.precision) && a->dot.algorithm == b->dot.algorithm && texts_equal(a->dot.sparsity, b->dot.sparsity);
+             hsc__dims_equal(a->dot.lhs_contracting, b->dot.lhs_contracting) &&
+             hsc__dims_equal(a->dot.rhs_contracting, b->dot.rhs_contracting) && hsc__dims_equal(a->dot.precision, b->dot.precision) &&
+             a->dot.algorithm == b->dot.algorithm && texts_equal(a->dot.sparsity, b->dot.sparsity);
     case HSC__ATTR_gather: return gathers_equal(&a->gather, &b->gather);
     case HSC__ATTR_scatter: return gathers_equal(&a->scatter, &b->scatter);
     case HSC__ATTR_fft: return a->fft.type == b->fft.type && hsc__dims_equal(a->fft.length, b->fft.length);
-    case HSC__ATTR_batch_norm: return a->batch_norm.epsilon == b->batch_norm.epsilon && a->batch_norm.feature_index == b->batch_norm.feature_index;
+    case HSC__ATTR_batch_norm:
+      return a->batch_norm.epsilon == b->batch_norm.epsilon && a->batch_norm.feature_index == b->batch_norm.feature_index;
     case HSC__ATTR_cholesky: return a->cholesky.lower == b->cholesky.lower;
     case HSC__ATTR_triangular:
       return a->triangular.left_side == b->triangular.left_side && a->triangular.lower == b->triangular.lower &&
@@ -179,7 +187,8 @@ static bool unions_equal(hsc_op op, const hsc_attr *a, const hsc_attr *b) {
       return true;
     }
     case HSC__ATTR_collective:
-      return hsc__dims_equal(a->collective.dims, b->collective.dims) && texts_equal(a->collective.replica_groups, b->collective.replica_groups) &&
+      return hsc__dims_equal(a->collective.dims, b->collective.dims) &&
+             texts_equal(a->collective.replica_groups, b->collective.replica_groups) &&
              texts_equal(a->collective.pairs, b->collective.pairs) && a->collective.channel_id == b->collective.channel_id &&
              a->collective.use_global_device_ids == b->collective.use_global_device_ids &&
              a->collective.constrain_layout == b->collective.constrain_layout;
@@ -228,8 +237,7 @@ static void hash_literal(hsc__hasher *h, const hsc_literal *literal) {
   hsc__hash_shape(h, &literal->shape);
   if (literal->shape.type == HSC_TYPE_TUPLE)
     for (int i = 0; i < literal->shape.element_count; i++) hash_literal(h, &literal->elements[i]);
-  else if (literal->data)
-    hsc__hash_bytes(h, literal->data, (size_t)hsc_shape_bytes(&literal->shape));
+  else if (literal->data) hsc__hash_bytes(h, literal->data, (size_t)hsc_shape_bytes(&literal->shape));
 }
 
 void hsc__hash_attr(hsc__hasher *h, hsc_op op, const hsc_attr *a) {
@@ -255,7 +263,7 @@ void hsc__hash_attr(hsc__hasher *h, hsc_op op, const hsc_attr *a) {
     case HSC__ATTR_window: hash_window(h, a->window.window); break;
     case HSC__ATTR_conv: {
       const hsc_conv_dims *d = &a->conv.dims;
-      const int64_t fields[] = {d->spatial_rank, d->input_batch,  d->input_feature,  d->kernel_input,       d->kernel_output,
+      const int64_t fields[] = {d->spatial_rank, d->input_batch,    d->input_feature,       d->kernel_input,     d->kernel_output,
                                 d->output_batch, d->output_feature, a->conv.feature_groups, a->conv.batch_groups};
       hash_window(h, a->conv.window);
       hsc__hash_bytes(h, fields, sizeof fields);
@@ -288,10 +296,13 @@ void hsc__hash_attr(hsc__hasher *h, hsc_op op, const hsc_attr *a) {
       break;
     case HSC__ATTR_cholesky: hsc__hash_u64(h, a->cholesky.lower); break;
     case HSC__ATTR_triangular:
-      hsc__hash_u64(h, (uint64_t)a->triangular.transpose_a << 3 | a->triangular.left_side << 2 | a->triangular.lower << 1 | a->triangular.unit_diagonal);
+      hsc__hash_u64(h, (uint64_t)a->triangular.transpose_a << 3 | a->triangular.left_side << 2 | a->triangular.lower << 1 |
+                           a->triangular.unit_diagonal);
       break;
     case HSC__ATTR_rng: hsc__hash_u64(h, (uint64_t)a->rng.algorithm << 8 | a->rng.distribution); break;
-    case HSC__ATTR_precision: hsc__hash_u64(h, (uint64_t)(uint32_t)a->precision.exponent_bits << 32 | (uint32_t)a->precision.mantissa_bits); break;
+    case HSC__ATTR_precision:
+      hsc__hash_u64(h, (uint64_t)(uint32_t)a->precision.exponent_bits << 32 | (uint32_t)a->precision.mantissa_bits);
+      break;
     case HSC__ATTR_fusion: hsc__hash_u64(h, a->fusion.kind); break;
     case HSC__ATTR_topk: hsc__hash_u64(h, (uint64_t)a->topk.k << 1 | a->topk.largest); break;
     case HSC__ATTR_custom:
@@ -300,7 +311,8 @@ void hsc__hash_attr(hsc__hasher *h, hsc_op op, const hsc_attr *a) {
       hsc__hash_u64(h, (uint64_t)(uint32_t)a->custom.api_version << 2 | a->custom.has_side_effect << 1 | a->custom.is_host_transfer);
       hash_literal(h, a->custom.literal);
       hsc__hash_u64(h, (uint64_t)a->custom.operand_layout_count);
-      for (int i = 0; a->custom.operand_layouts && i < a->custom.operand_layout_count; i++) hsc__hash_shape(h, &a->custom.operand_layouts[i]);
+      for (int i = 0; a->custom.operand_layouts && i < a->custom.operand_layout_count; i++)
+        hsc__hash_shape(h, &a->custom.operand_layouts[i]);
       hsc__hash_text(h, a->custom.aliasing);
       hsc__hash_u64(h, (uint64_t)a->custom.channel_id);
       break;

@@ -29,7 +29,8 @@ hsc_status *hsc_builder_finish(hsc_builder *builder, hsc_instr *root, hsc_comput
 
 // What calls return after a failure: linked nowhere, and safe to look at as any kind of instruction.
 hsc_instr *hsc__build_dummy(hsc_op op, hsc_shape shape) {
-  static const int64_t ones[HSC_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  static const int64_t ones[HSC_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+                                             1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
   static _Thread_local hsc_instr dummy;
   static _Thread_local hsc_computation nowhere;
   if (shape.type == HSC_TYPE_INVALID) shape = hsc_shape_scalar(HSC_TYPE_F32);
@@ -47,7 +48,8 @@ void hsc__build_fail(hsc_builder *b, hsc_status *status) {
 static bool operands_are_good(hsc_builder *b, hsc_op op, int count, hsc_instr *const *operands) {
   int arity = hsc_op_arity(op);
   if (arity != VARIADIC_ARITY && arity != count) {
-    hsc__build_fail(b, HSC_ERR(INVALID_ARGUMENT, "%s: takes %d operand%s, was given %d", hsc_op_text(op), arity, arity == 1 ? "" : "s", count));
+    hsc__build_fail(
+        b, HSC_ERR(INVALID_ARGUMENT, "%s: takes %d operand%s, was given %d", hsc_op_text(op), arity, arity == 1 ? "" : "s", count));
     return false;
   }
   for (int i = 0; i < count; i++) {
@@ -56,7 +58,8 @@ static bool operands_are_good(hsc_builder *b, hsc_op op, int count, hsc_instr *c
       return false;
     }
     if (operands[i]->parent != b->computation) {
-      hsc__build_fail(b, HSC_ERR(INVALID_ARGUMENT, "%s: operand %d, %%%s, is not in computation %%%s", hsc_op_text(op), i, operands[i]->name, b->computation->name));
+      hsc__build_fail(b, HSC_ERR(INVALID_ARGUMENT, "%s: operand %d, %%%s, is not in computation %%%s", hsc_op_text(op), i,
+                                 operands[i]->name, b->computation->name));
       return false;
     }
   }
@@ -64,7 +67,8 @@ static bool operands_are_good(hsc_builder *b, hsc_op op, int count, hsc_instr *c
 }
 
 // Makes the instruction, with its name and links still to come; NULL after a failure.
-static hsc_instr *make(hsc_builder *b, hsc_op op, hsc_shape shape, int count, hsc_instr *const *operands, int called_count, hsc_computation *const *called) {
+static hsc_instr *make(hsc_builder *b, hsc_op op, hsc_shape shape, int count, hsc_instr *const *operands, int called_count,
+                       hsc_computation *const *called) {
   hsc_arena *arena = b->module->arena;
   hsc_instr *instr = HSC_NEW(arena, hsc_instr);
   hsc_instr **operand_copy = count > 0 ? hsc_arena_copy(arena, operands, (size_t)count * sizeof *operands) : NULL;
@@ -100,7 +104,8 @@ static bool link(hsc_builder *b, hsc_instr *instr, const char *name) {
   return !status;
 }
 
-hsc_instr *hsc_build_calls(hsc_builder *b, hsc_op op, hsc_shape shape, int operand_count, hsc_instr *const *operands, int called_count, hsc_computation *const *called) {
+hsc_instr *hsc_build_calls(hsc_builder *b, hsc_op op, hsc_shape shape, int operand_count, hsc_instr *const *operands, int called_count,
+                           hsc_computation *const *called) {
   if (b->status || !operands_are_good(b, op, operand_count, operands)) return hsc__build_dummy(op, shape);
   hsc_instr *instr = make(b, op, shape, operand_count, operands, called_count, called);
   return instr && link(b, instr, hsc_op_text(op)) ? instr : hsc__build_dummy(op, shape);
@@ -110,8 +115,8 @@ hsc_instr *hsc_build(hsc_builder *b, hsc_op op, hsc_shape shape, int operand_cou
   return hsc_build_calls(b, op, shape, operand_count, operands, 0, NULL);
 }
 
-hsc_instr *hsc__build_inferred(hsc_builder *b, hsc_op op, hsc_shape shape, const hsc_attr *attr, int operand_count, hsc_instr *const *operands, int called_count,
-                               hsc_computation *const *called) {
+hsc_instr *hsc__build_inferred(hsc_builder *b, hsc_op op, hsc_shape shape, const hsc_attr *attr, int operand_count,
+                               hsc_instr *const *operands, int called_count, hsc_computation *const *called) {
   if (b->status || !operands_are_good(b, op, operand_count, operands)) return hsc__build_dummy(op, shape);
   hsc_instr *instr = make(b, op, shape, operand_count, operands, called_count, called);
   if (!instr) return hsc__build_dummy(op, shape);
@@ -124,8 +129,8 @@ hsc_instr *hsc__build_inferred(hsc_builder *b, hsc_op op, hsc_shape shape, const
   return link(b, instr, hsc_op_text(op)) ? instr : hsc__build_dummy(op, shape);
 }
 
-hsc_instr *hsc_build_op(hsc_builder *b, hsc_op op, hsc_shape shape, const hsc_attr *attr, int operand_count, hsc_instr *const *operands, int called_count,
-                        hsc_computation *const *called) {
+hsc_instr *hsc_build_op(hsc_builder *b, hsc_op op, hsc_shape shape, const hsc_attr *attr, int operand_count, hsc_instr *const *operands,
+                        int called_count, hsc_computation *const *called) {
   hsc_attr copy = {0};
   if (attr && !b->status) hsc__attr_copy(b->module->arena, op, attr, &copy);
   return hsc__build_inferred(b, op, shape, &copy, operand_count, operands, called_count, called);
@@ -140,7 +145,8 @@ hsc_instr *hsc_build_parameter(hsc_builder *b, int64_t number, hsc_shape shape, 
     hsc_status *status = hsc_arena_status(b->module->arena);
     hsc__build_fail(b, status ? status
                               : HSC_ERR(INVALID_ARGUMENT, "parameter: computation %%%s %s parameter number %lld", b->computation->name,
-                                        number >= 0 && number < b->computation->parameter_count ? "already has a" : "cannot have a", (long long)number));
+                                        number >= 0 && number < b->computation->parameter_count ? "already has a" : "cannot have a",
+                                        (long long)number));
     return hsc__build_dummy(HSC_OP_PARAMETER, shape);
   }
   return link(b, instr, name && *name ? name : "parameter") ? instr : hsc__build_dummy(HSC_OP_PARAMETER, shape);
@@ -173,7 +179,8 @@ hsc_instr *hsc_build_clone(hsc_builder *b, const hsc_instr *from, hsc_instr *con
   instr->line = from->line;
   instr->column = from->column;
   if (from->op == HSC_OP_PARAMETER && !hsc__computation_add_parameter(b->computation, instr, from->attr.index.value)) {
-    hsc__build_fail(b, HSC_ERR(INVALID_ARGUMENT, "parameter: computation %%%s already has a parameter number %lld", b->computation->name, (long long)from->attr.index.value));
+    hsc__build_fail(b, HSC_ERR(INVALID_ARGUMENT, "parameter: computation %%%s already has a parameter number %lld", b->computation->name,
+                               (long long)from->attr.index.value));
     return hsc__build_dummy(from->op, from->shape);
   }
   return link(b, instr, from->name) ? instr : hsc__build_dummy(from->op, from->shape);

@@ -20,14 +20,17 @@ hsc_instr *hsc_build_scalar(hsc_builder *b, hsc_type type, double value) {
   hsc_shape shape = hsc_shape_scalar(type);
   hsc_literal *literal = NULL;
   if (b->status) return hsc__build_dummy(HSC_OP_CONSTANT, shape);
-  if (!hsc_shape_is_array(&shape)) return failed(b, HSC_OP_CONSTANT, HSC_ERR(INVALID_ARGUMENT, "constant: no scalar of type %s", hsc_type_text(type)));
+  if (!hsc_shape_is_array(&shape))
+    return failed(b, HSC_OP_CONSTANT, HSC_ERR(INVALID_ARGUMENT, "constant: no scalar of type %s", hsc_type_text(type)));
   hsc_status *status = hsc_literal_create(b->module->arena, &shape, &literal);
   if (status) return failed(b, HSC_OP_CONSTANT, status);
   hsc_literal_set_double(literal, 0, value);
   return hsc_build_constant(b, literal);
 }
 
-hsc_instr *hsc_build_unary(hsc_builder *b, hsc_op op, hsc_instr *x) { return hsc__build_inferred(b, op, (hsc_shape){0}, NULL, 1, &x, 0, NULL); }
+hsc_instr *hsc_build_unary(hsc_builder *b, hsc_op op, hsc_instr *x) {
+  return hsc__build_inferred(b, op, (hsc_shape){0}, NULL, 1, &x, 0, NULL);
+}
 
 hsc_instr *hsc_build_binary(hsc_builder *b, hsc_op op, hsc_instr *x, hsc_instr *y) {
   return hsc__build_inferred(b, op, (hsc_shape){0}, NULL, 2, (hsc_instr *[]){x, y}, 0, NULL);
@@ -77,7 +80,8 @@ hsc_instr *hsc_build_slice(hsc_builder *b, hsc_instr *x, hsc_dims start, hsc_dim
 }
 
 // Builds an op whose operands are `first` ones, then `count` more.
-static hsc_instr *build_joined(hsc_builder *b, hsc_op op, const hsc_attr *attr, int first_count, hsc_instr *const *first, int count, hsc_instr *const *more) {
+static hsc_instr *build_joined(hsc_builder *b, hsc_op op, const hsc_attr *attr, int first_count, hsc_instr *const *first, int count,
+                               hsc_instr *const *more) {
   if (b->status) return hsc__build_dummy(op, (hsc_shape){0});
   hsc_instr **operands = HSC_NEW_ARRAY(b->module->arena, hsc_instr *, first_count + count);
   if (!operands) return failed(b, op, hsc_status_out_of_memory());
@@ -137,7 +141,9 @@ hsc_computation *hsc_module_scalar_reducer(hsc_module *module, hsc_op op, hsc_ty
   char name[64];
   snprintf(name, sizeof name, "reducer_%s_%s", hsc_op_text(op), hsc_type_text(type));
   hsc_computation *found = hsc_module_find(module, name);
-  if (found && found->root && found->root->op == op && found->root->shape.type == type && found->parameter_count == 2 && found->instr_count == 3) return found;
+  if (found && found->root && found->root->op == op && found->root->shape.type == type && found->parameter_count == 2 &&
+      found->instr_count == 3)
+    return found;
   hsc_builder b;
   hsc_builder_init(&b, module, name);
   hsc_instr *x = hsc_build_parameter(&b, 0, hsc_shape_scalar(type), "x");

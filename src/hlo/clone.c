@@ -80,7 +80,8 @@ static hsc_status *clone_instr(cloner *c, const hsc_instr *from, hsc_computation
   instr->name = clone_name(c, from->name, instr);
   if (!instr->name) return hsc_status_out_of_memory();
   hsc__list_insert(into, instr, NULL);
-  if (from->op == HSC_OP_PARAMETER && from->attr.index.value < from->parent->parameter_count && from->parent->parameters[from->attr.index.value] == from)
+  if (from->op == HSC_OP_PARAMETER && from->attr.index.value < from->parent->parameter_count &&
+      from->parent->parameters[from->attr.index.value] == from)
     hsc__computation_add_parameter(into, instr, from->attr.index.value);
   *out_clone = instr;
   return hsc_arena_status(arena);
@@ -150,13 +151,14 @@ static void cloner_deinit(cloner *c) {
   hsc__ptr_map_deinit(&c->metadata);
 }
 
-hsc_status *hsc_computation_clone(hsc_module *to, const hsc_computation *computation, const char *suffix, bool deep, hsc_computation **out_clone) {
+hsc_status *hsc_computation_clone(hsc_module *to, const hsc_computation *computation, const char *suffix, bool deep,
+                                  hsc_computation **out_clone) {
   cloner c = {.to = to, .suffix = suffix, .same_module = computation->module == to, .deep = deep};
   if (!deep && !c.same_module)
     for (const hsc_instr *instr = computation->first; instr; instr = instr->next)
       if (instr->called_count > 0)
-        return HSC_ERR(FAILED_PRECONDITION, "computation %%%s: %s %%%s calls %%%s: only a deep clone goes into another module", computation->name,
-                       hsc_op_text(instr->op), instr->name, instr->called[0]->name);
+        return HSC_ERR(FAILED_PRECONDITION, "computation %%%s: %s %%%s calls %%%s: only a deep clone goes into another module",
+                       computation->name, hsc_op_text(instr->op), instr->name, instr->called[0]->name);
   hsc_status *status = clone_computation(&c, computation, 0, out_clone);
   cloner_deinit(&c);
   return status;
@@ -182,7 +184,8 @@ static const hsc_stack_index *copy_stack_index(hsc_arena *arena, const hsc_stack
   hsc_stack_index *copy = hsc_arena_copy(arena, from, sizeof *from);
   copy->file_names = copy_texts(arena, from->file_names, from->file_name_count);
   copy->function_names = copy_texts(arena, from->function_names, from->function_name_count);
-  if (from->location_count) copy->locations = hsc_arena_copy(arena, from->locations, (size_t)from->location_count * sizeof *from->locations);
+  if (from->location_count)
+    copy->locations = hsc_arena_copy(arena, from->locations, (size_t)from->location_count * sizeof *from->locations);
   if (from->frame_count) copy->frames = hsc_arena_copy(arena, from->frames, (size_t)from->frame_count * sizeof *from->frames);
   return copy;
 }

@@ -9,7 +9,7 @@
 enum { POINTER_BYTES = 8, FMA_FLOPS = 2, MAX_DEPTH = 2048 };
 
 typedef struct coster {
-  hsc__ptr_map computations;   // computation -> hsc_cost *
+  hsc__ptr_map computations;  // computation -> hsc_cost *
   hsc_arena *arena;
 } coster;
 
@@ -40,7 +40,9 @@ static double leaves_elements_of(const hsc_shape *shape) {
   return count;
 }
 
-static const hsc_shape *first_array(const hsc_shape *shape) { return shape->type == HSC_TYPE_TUPLE && shape->element_count > 0 ? &shape->elements[0] : shape; }
+static const hsc_shape *first_array(const hsc_shape *shape) {
+  return shape->type == HSC_TYPE_TUPLE && shape->element_count > 0 ? &shape->elements[0] : shape;
+}
 static const hsc_shape *operand_shape(const hsc_instr *instr, int operand) { return &instr->operands[operand]->shape; }
 
 // ---- computing ------------------------------------------------------------------------------------------------------------------------
@@ -120,7 +122,8 @@ static double convolution_flops(const hsc_instr *instr) {
   for (int i = 0; i < d->spatial_rank; i++)
     positions *= valid_positions(lhs->dims[d->input_spatial[i]], rhs->dims[d->kernel_spatial[i]], instr->shape.dims[d->output_spatial[i]],
                                  &instr->attr.conv.window.dims[i]);
-  int64_t features = lhs->dims[d->input_feature] / instr->attr.conv.feature_groups, batch = lhs->dims[d->input_batch] / instr->attr.conv.batch_groups;
+  int64_t features = lhs->dims[d->input_feature] / instr->attr.conv.feature_groups,
+          batch = lhs->dims[d->input_batch] / instr->attr.conv.batch_groups;
   return FMA_FLOPS * (double)features * (double)instr->shape.dims[d->output_feature] * (double)batch * positions;
 }
 
@@ -147,7 +150,9 @@ static bool transpose_is_bitcast(const hsc_instr *instr) {
 
 // ---- fusions --------------------------------------------------------------------------------------------------------------------------
 
-static int uses_as(const hsc_instr *user, const hsc_instr *value, int operand) { return operand < user->operand_count && user->operands[operand] == value; }
+static int uses_as(const hsc_instr *user, const hsc_instr *value, int operand) {
+  return operand < user->operand_count && user->operands[operand] == value;
+}
 
 // What a fusion reads of one of its parameters: slices as much as they take, other users the whole, together once.
 static double parameter_read_bytes(const hsc_instr *value, int depth) {
@@ -219,7 +224,8 @@ static void fusion_cost(coster *c, const hsc_instr *instr, int depth, hsc_cost *
   else cost->bytes_written = written_by(root, &instr->shape);
   for (const hsc_instr *inner = fused->first; inner; inner = inner->next)
     if (inner->op == HSC_OP_CONSTANT && hsc_shape_elements(&inner->shape) > 1) cost->bytes_read += size_of(&inner->shape);
-  for (int i = 0; i < fused->parameter_count; i++) cost->bytes_read += fused_parameter_bytes(fused->parameters[i], &fused->parameters[i]->shape);
+  for (int i = 0; i < fused->parameter_count; i++)
+    cost->bytes_read += fused_parameter_bytes(fused->parameters[i], &fused->parameters[i]->shape);
 }
 
 // ---- instructions ---------------------------------------------------------------------------------------------------------------------
@@ -324,9 +330,13 @@ static void instr_cost(coster *c, const hsc_instr *instr, int depth, hsc_cost *c
       cost->flops = FMA_FLOPS * (double)a->dims[a->rank - 1] * elements_of(operand_shape(instr, 1));
       break;
     }
-    case HSC_OP_SORT: cost->flops = elements_of(operand_shape(instr, 0)) * ceil_log2((uint64_t)hsc_shape_elements(operand_shape(instr, 0))); break;
+    case HSC_OP_SORT:
+      cost->flops = elements_of(operand_shape(instr, 0)) * ceil_log2((uint64_t)hsc_shape_elements(operand_shape(instr, 0)));
+      break;
     case HSC_OP_MAP: add_runs(c, instr, 0, elements_of(&instr->shape), depth, cost); break;
-    case HSC_OP_REDUCE: add_runs(c, instr, 0, elements_of(operand_shape(instr, 0)) - elements_of(first_array(&instr->shape)), depth, cost); break;
+    case HSC_OP_REDUCE:
+      add_runs(c, instr, 0, elements_of(operand_shape(instr, 0)) - elements_of(first_array(&instr->shape)), depth, cost);
+      break;
     case HSC_OP_REDUCE_WINDOW: add_runs(c, instr, 0, reduce_window_runs(instr), depth, cost); break;
     case HSC_OP_SELECT_AND_SCATTER: {
       double sources = elements_of(operand_shape(instr, 1));
@@ -334,7 +344,9 @@ static void instr_cost(coster *c, const hsc_instr *instr, int depth, hsc_cost *c
       add_runs(c, instr, 1, sources, depth, cost);
       break;
     }
-    case HSC_OP_SCATTER: add_runs(c, instr, 0, elements_of(operand_shape(instr, instr->operand_count - (instr->operand_count - 1) / 2)), depth, cost); break;
+    case HSC_OP_SCATTER:
+      add_runs(c, instr, 0, elements_of(operand_shape(instr, instr->operand_count - (instr->operand_count - 1) / 2)), depth, cost);
+      break;
     case HSC_OP_ALL_REDUCE:
     case HSC_OP_ALL_REDUCE_START: cost->flops = leaves_elements_of(&instr->shape); break;  // as if of two participants
     case HSC_OP_RNG:

@@ -74,12 +74,14 @@ hsc_status *hsc_instr_replace_uses(hsc_instr *instr, hsc_instr *by) {
     hsc_shape_print(&by->shape, false, &text);
     hsc_bytes_append_text(&text, " in place of ");
     hsc_shape_print(&instr->shape, false, &text);
-    hsc_status *status = HSC_ERR(INVALID_ARGUMENT, "%s %%%s: cannot replace %%%s: %s", hsc_op_text(by->op), by->name, instr->name, hsc_bytes_text(&text));
+    hsc_status *status =
+        HSC_ERR(INVALID_ARGUMENT, "%s %%%s: cannot replace %%%s: %s", hsc_op_text(by->op), by->name, instr->name, hsc_bytes_text(&text));
     hsc_bytes_deinit(&text);
     return status;
   }
   if (by->parent != instr->parent)
-    return HSC_ERR(INVALID_ARGUMENT, "%s %%%s: cannot replace %%%s: it is in another computation", hsc_op_text(by->op), by->name, instr->name);
+    return HSC_ERR(INVALID_ARGUMENT, "%s %%%s: cannot replace %%%s: it is in another computation", hsc_op_text(by->op), by->name,
+                   instr->name);
   // A replacement may use what it replaces, as in x -> f(x); that use stays.
   int kept = 0;
   const hsc_instr *last = NULL;
@@ -128,7 +130,8 @@ void hsc_instr_remove(hsc_instr *instr) {
   hsc_computation *computation = instr->parent;
   for (int i = 0; i < instr->operand_count; i++) hsc__user_remove(instr->operands[i], instr);
   hsc_instr_drop_control(instr);
-  if (instr->op == HSC_OP_PARAMETER && instr->attr.index.value < computation->parameter_count && computation->parameters[instr->attr.index.value] == instr) {
+  if (instr->op == HSC_OP_PARAMETER && instr->attr.index.value < computation->parameter_count &&
+      computation->parameters[instr->attr.index.value] == instr) {
     computation->parameters[instr->attr.index.value] = NULL;
     while (computation->parameter_count > 0 && !computation->parameters[computation->parameter_count - 1]) computation->parameter_count--;
   }

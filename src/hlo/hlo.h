@@ -1,5 +1,5 @@
-// hlo.h - the HLO intermediate representation, on one page: types, shapes, literals, instructions, computations, modules; building, checking,
-// printing, evaluating and costing them.
+// hlo.h - the HLO intermediate representation, on one page: types, shapes, literals, instructions, computations, modules; building,
+// checking, printing, evaluating and costing them.
 //
 // Memory: everything of a module lives in the module's arena and dies with it. Instructions that passes remove are unlinked, not freed.
 // Threads: a module belongs to one thread at a time; reading it from several threads is fine while nobody writes.
@@ -26,7 +26,14 @@ typedef enum hsc_type {
   HSC_TYPE_COUNT
 } hsc_type;
 
-typedef enum hsc_type_class { HSC_CLASS_OTHER, HSC_CLASS_PRED, HSC_CLASS_SIGNED, HSC_CLASS_UNSIGNED, HSC_CLASS_FLOAT, HSC_CLASS_COMPLEX } hsc_type_class;
+typedef enum hsc_type_class {
+  HSC_CLASS_OTHER,   // tuple, opaque, token: no elements
+  HSC_CLASS_PRED,
+  HSC_CLASS_SIGNED,
+  HSC_CLASS_UNSIGNED,
+  HSC_CLASS_FLOAT,
+  HSC_CLASS_COMPLEX,
+} hsc_type_class;
 
 const char *hsc_type_text(hsc_type type);            // "f32"
 bool hsc_type_parse(hsc_view text, hsc_type *out_type);
@@ -35,12 +42,16 @@ hsc_type hsc_type_from_proto(int number);            // HSC_TYPE_INVALID when un
 size_t hsc_type_bytes(hsc_type type);                // storage of one element; 0 for tuple, opaque, token
 int hsc_type_bits(hsc_type type);                    // value bits
 hsc_type_class hsc_type_class_of(hsc_type type);
-static inline bool hsc_type_is_integral(hsc_type t) { hsc_type_class c = hsc_type_class_of(t); return c == HSC_CLASS_SIGNED || c == HSC_CLASS_UNSIGNED; }
+static inline bool hsc_type_is_integral(hsc_type t) {   // pred is not
+  hsc_type_class c = hsc_type_class_of(t);
+  return c == HSC_CLASS_SIGNED || c == HSC_CLASS_UNSIGNED;
+}
 static inline bool hsc_type_is_float(hsc_type t) { return hsc_type_class_of(t) == HSC_CLASS_FLOAT; }
 static inline bool hsc_type_is_complex(hsc_type t) { return hsc_type_class_of(t) == HSC_CLASS_COMPLEX; }
 hsc_type hsc_type_real_part(hsc_type type);          // f32 of c64, f64 of c128, else the type itself
 
-// Conversions between a float of any width and its storage bits, rounding to nearest even, overflow as XLA defines for the type.
+// Conversions between a float of any width and its storage bits: exact one way, rounded once to nearest even the other. Overflow gives what
+// the type has: infinity, else NaN (f8e4m3fn, ...fnuz), else the largest value (f4e2m1fn), as in ml_dtypes, whose types XLA uses.
 double hsc_float_decode(hsc_type type, uint64_t bits);
 uint64_t hsc_float_encode(hsc_type type, double value);
 
@@ -55,7 +66,8 @@ enum {
 typedef struct hsc_layout {
   int32_t rank;
   const int64_t *minor_to_major;   // [rank]
-  const char *extra;               // what follows the colon inside the braces as XLA prints it (tiles "T(8,128)", "S(1)", "E(4)"), NULL = none
+  const char *extra;               // what follows the colon inside the braces, as XLA prints it: tiles "T(8,128)", memory space "S(1)",
+                                   //   element size "E(4)"; NULL = none
 } hsc_layout;
 
 // A small value; copied freely. Arrays it points to live in an arena and are never changed in place.
@@ -76,11 +88,13 @@ hsc_shape hsc_shape_token(void);
 hsc_shape hsc_shape_with_type(hsc_shape shape, hsc_type type);
 hsc_shape hsc_shape_without_layout(hsc_arena *arena, hsc_shape shape);                      // also in tuple elements
 hsc_shape hsc_shape_copy(hsc_arena *arena, hsc_shape shape);                                // deep copy into another arena
-static inline bool hsc_shape_is_array(const hsc_shape *s) { return s->type != HSC_TYPE_TUPLE && s->type != HSC_TYPE_TOKEN && s->type != HSC_TYPE_OPAQUE && s->type != HSC_TYPE_INVALID; }
+static inline bool hsc_shape_is_array(const hsc_shape *s) {
+  return s->type != HSC_TYPE_TUPLE && s->type != HSC_TYPE_TOKEN && s->type != HSC_TYPE_OPAQUE && s->type != HSC_TYPE_INVALID;
+}
 static inline bool hsc_shape_is_tuple(const hsc_shape *s) { return s->type == HSC_TYPE_TUPLE; }
 static inline bool hsc_shape_is_scalar(const hsc_shape *s) { return hsc_shape_is_array(s) && s->rank == 0; }
-int64_t hsc_shape_elements(const hsc_shape *shape);           // product of dimensions; 1 for scalars; 0 for non-arrays
-int64_t hsc_shape_bytes(const hsc_shape *shape);              // storage; tuples: sum of the elements (no table); tokens 0
+int64_t hsc_shape_elements(const hsc_shape *shape);           // product of dimensions; scalars 1; non-arrays 0; INT64_MAX on overflow
+int64_t hsc_shape_bytes(const hsc_shape *shape);              // storage; tuples: sum of the elements; tokens 0; INT64_MAX on overflow
 bool hsc_shape_same_dims(const hsc_shape *a, const hsc_shape *b);
 bool hsc_shape_equal(const hsc_shape *a, const hsc_shape *b);             // types and dimensions, not layouts
 bool hsc_shape_equal_layout(const hsc_shape *a, const hsc_shape *b);      // also layouts (NULL equals the default)
@@ -94,24 +108,26 @@ int hsc_shape_depth(const hsc_shape *shape);                           // nestin
 
 // ---- literals -------------------------------------------------------------------------------------------------------------------
 
-// A value. Arrays: `data` holds hsc_shape_bytes(shape) bytes, row-major. Tuples: `elements`. Memory is an arena's.
+// A value. Arrays: `data` holds hsc_shape_bytes(shape) bytes, row-major; integers narrower than a byte are kept extended to their byte.
+// Tuples: `elements`. Memory is an arena's.
 typedef struct hsc_literal {
   hsc_shape shape;
   void *data;                        // arrays; NULL when elided ("constant({...})") or zero-sized
   struct hsc_literal *elements;      // tuples: [shape.element_count]
   bool elided;                       // the text it came from left the values out: cannot be run
 } hsc_literal;
-HSC_MUST_USE hsc_status *hsc_literal_create(hsc_arena *arena, const hsc_shape *shape, hsc_literal **out_literal);  // zeroed, deep for tuples
+// Zeroed, deep for tuples. Errors: RESOURCE_EXHAUSTED for what no memory holds.
+HSC_MUST_USE hsc_status *hsc_literal_create(hsc_arena *arena, const hsc_shape *shape, hsc_literal **out_literal);
 HSC_MUST_USE hsc_status *hsc_literal_copy(hsc_arena *arena, const hsc_literal *literal, hsc_literal **out_literal);
 double hsc_literal_get_double(const hsc_literal *literal, int64_t index);           // any real type; complex: real part
 double hsc_literal_get_imag(const hsc_literal *literal, int64_t index);
-int64_t hsc_literal_get_int(const hsc_literal *literal, int64_t index);             // integers and pred exactly (u64 wraps); floats truncate
+int64_t hsc_literal_get_int(const hsc_literal *literal, int64_t index);             // integers, pred: exactly (u64 wraps); floats truncate
 void hsc_literal_set_double(hsc_literal *literal, int64_t index, double value);     // rounds to the type; integers saturate
 void hsc_literal_set_complex(hsc_literal *literal, int64_t index, double re, double im);
 void hsc_literal_set_int(hsc_literal *literal, int64_t index, int64_t value);       // wraps
 bool hsc_literal_equal(const hsc_literal *a, const hsc_literal *b);                 // bitwise, NaN equals NaN of the same bits
 bool hsc_literal_is_all(const hsc_literal *literal, double value);                  // every element equals value
-void hsc_literal_print(const hsc_literal *literal, hsc_bytes *out);                 // as inside constant(...): "{1, 2}" "{ { 1, 2 }, { 3, 4 } }"
+void hsc_literal_print(const hsc_literal *literal, hsc_bytes *out);                 // as inside constant(...): "{ { 1, 2 }, { 3, 4 } }"
 // Deterministic inputs for runs without data; the recipe is in models/README.md and is the same in Python.
 void hsc_literal_fill(hsc_literal *literal, uint64_t seed, uint32_t argument_index);
 
@@ -152,7 +168,13 @@ typedef struct hsc_dims {
 } hsc_dims;
 
 typedef enum hsc_direction { HSC_EQ, HSC_NE, HSC_LT, HSC_LE, HSC_GT, HSC_GE } hsc_direction;
-typedef enum hsc_compare_type { HSC_COMPARE_DEFAULT, HSC_COMPARE_FLOAT, HSC_COMPARE_TOTALORDER, HSC_COMPARE_SIGNED, HSC_COMPARE_UNSIGNED } hsc_compare_type;
+typedef enum hsc_compare_type {
+  HSC_COMPARE_DEFAULT,      // what the operands' type means
+  HSC_COMPARE_FLOAT,
+  HSC_COMPARE_TOTALORDER,   // -NaN < -inf < ... < -0 < 0 < ... < inf < NaN
+  HSC_COMPARE_SIGNED,
+  HSC_COMPARE_UNSIGNED,
+} hsc_compare_type;
 typedef enum hsc_fusion_kind { HSC_FUSION_LOOP, HSC_FUSION_INPUT, HSC_FUSION_OUTPUT, HSC_FUSION_CUSTOM } hsc_fusion_kind;
 typedef enum hsc_fft_type { HSC_FFT, HSC_IFFT, HSC_RFFT, HSC_IRFFT } hsc_fft_type;
 typedef enum hsc_rng_algorithm { HSC_RNG_DEFAULT, HSC_RNG_THREE_FRY, HSC_RNG_PHILOX } hsc_rng_algorithm;
@@ -197,7 +219,7 @@ typedef struct hsc_pad_dim { int64_t low, high, interior; } hsc_pad_dim;
 
 // The typed attributes of an instruction; ops.def says which member an op uses. Arrays live in the module's arena.
 typedef union hsc_attr {
-  struct { hsc_dims dims; bool is_stable; bool is_reverse; } dims;   // broadcast, transpose, reduce, concatenate, reverse, iota, sort, map, get-dimension-size ...
+  struct { hsc_dims dims; bool is_stable; bool is_reverse; } dims;   // broadcast, transpose, reduce, concatenate, iota, sort, map ...
   struct { int64_t value; } index;                                   // parameter number, tuple index, rng-get-and-update-state delta
   struct { hsc_literal *value; } literal;                            // constant
   struct { hsc_direction direction; hsc_compare_type type; } compare;
@@ -340,7 +362,8 @@ HSC_MUST_USE hsc_status *hsc_module_clone(const hsc_module *module, hsc_module *
 hsc_computation *hsc_module_add_computation(hsc_module *module, const char *name);   // NULL when out of memory
 // Copies a computation within or across modules; instructions keep their names plus ".suffix" (suffix NULL: made unique by a number).
 // deep: also what it calls, each called computation once. Not deep: the clone calls the same computations, so `to` must be its module.
-HSC_MUST_USE hsc_status *hsc_computation_clone(hsc_module *to, const hsc_computation *computation, const char *suffix, bool deep, hsc_computation **out_clone);
+HSC_MUST_USE hsc_status *hsc_computation_clone(hsc_module *to, const hsc_computation *computation, const char *suffix, bool deep,
+                                               hsc_computation **out_clone);
 // Puts computations in callee-before-caller order, drops unreachable ones. FAILED_PRECONDITION on recursion.
 HSC_MUST_USE hsc_status *hsc_module_sort(hsc_module *module);
 int64_t hsc_module_instr_count(const hsc_module *module);
@@ -372,24 +395,26 @@ typedef struct hsc_builder {
 } hsc_builder;
 void hsc_builder_init(hsc_builder *builder, hsc_module *module, const char *computation_name);            // a new computation
 void hsc_builder_at(hsc_builder *builder, hsc_computation *computation, hsc_instr *before);               // edit an existing one
-HSC_MUST_USE hsc_status *hsc_builder_finish(hsc_builder *builder, hsc_instr *root, hsc_computation **out_computation);  // root NULL keeps the root
+// Sets the root (NULL keeps the one that is there) and gives the first error that there was; it may be called again after more building.
+HSC_MUST_USE hsc_status *hsc_builder_finish(hsc_builder *builder, hsc_instr *root, hsc_computation **out_computation);
 
-// The general one: op, shape, operands and called computations; attributes set by the caller through instr->attr afterwards (or before infer).
+// The general ones: nothing is inferred or checked but the operands; the caller sets attributes through instr->attr. Not for parameters.
 hsc_instr *hsc_build(hsc_builder *b, hsc_op op, hsc_shape shape, int operand_count, hsc_instr *const *operands);
-hsc_instr *hsc_build_calls(hsc_builder *b, hsc_op op, hsc_shape shape, int operand_count, hsc_instr *const *operands, int called_count, hsc_computation *const *called);
-// Any op with its attributes (copied; NULL = all zero), shape inferred. Of `shape` counts what inference cannot know: the whole of it for rows
-// whose rule is `given`, the output's dimensions of a broadcast, a preferred element type of dot and convolution; else {0}.
+hsc_instr *hsc_build_calls(hsc_builder *b, hsc_op op, hsc_shape shape, int operand_count, hsc_instr *const *operands, int called_count,
+                           hsc_computation *const *called);
+// Any op but a parameter, with its attributes (copied; NULL = all zero), shape inferred. Of `shape` counts what inference cannot know: the whole
+// of it for rows whose rule is `given`, the output's dimensions of a broadcast, a preferred element type of dot and convolution; else {0}.
 hsc_instr *hsc_build_op(hsc_builder *b, hsc_op op, hsc_shape shape, const hsc_attr *attr, int operand_count, hsc_instr *const *operands,
                         int called_count, hsc_computation *const *called);
 hsc_instr *hsc_build_parameter(hsc_builder *b, int64_t number, hsc_shape shape, const char *name);
-hsc_instr *hsc_build_constant(hsc_builder *b, hsc_literal *literal);                                  // literal must live in the module's arena
+hsc_instr *hsc_build_constant(hsc_builder *b, hsc_literal *literal);                                  // lives in the module's arena
 hsc_instr *hsc_build_scalar(hsc_builder *b, hsc_type type, double value);
 hsc_instr *hsc_build_unary(hsc_builder *b, hsc_op op, hsc_instr *x);
 hsc_instr *hsc_build_binary(hsc_builder *b, hsc_op op, hsc_instr *x, hsc_instr *y);
 hsc_instr *hsc_build_compare(hsc_builder *b, hsc_direction direction, hsc_instr *x, hsc_instr *y);
 hsc_instr *hsc_build_select(hsc_builder *b, hsc_instr *pred, hsc_instr *on_true, hsc_instr *on_false);
 hsc_instr *hsc_build_convert(hsc_builder *b, hsc_type type, hsc_instr *x);
-hsc_instr *hsc_build_broadcast(hsc_builder *b, hsc_instr *x, hsc_shape shape, hsc_dims dims);         // shape gives the output dimensions
+hsc_instr *hsc_build_broadcast(hsc_builder *b, hsc_instr *x, hsc_shape shape, hsc_dims dims);         // of shape: the dimensions
 hsc_instr *hsc_build_reshape(hsc_builder *b, hsc_instr *x, int rank, const int64_t *dims);
 hsc_instr *hsc_build_transpose(hsc_builder *b, hsc_instr *x, hsc_dims permutation);
 hsc_instr *hsc_build_slice(hsc_builder *b, hsc_instr *x, hsc_dims start, hsc_dims limit, hsc_dims stride);
@@ -403,9 +428,10 @@ hsc_instr *hsc_build_tuple(hsc_builder *b, int count, hsc_instr *const *operands
 hsc_instr *hsc_build_get_tuple_element(hsc_builder *b, hsc_instr *tuple, int64_t index);
 hsc_instr *hsc_build_call(hsc_builder *b, hsc_computation *computation, int count, hsc_instr *const *operands);
 hsc_instr *hsc_build_while(hsc_builder *b, hsc_computation *condition, hsc_computation *body, hsc_instr *init);
-// A scalar computation "x op y" for reducers, shared per (module, op, type).
+// A scalar computation "x op y" for reducers, shared per (module, op, type). NULL when the op does not take the type, or out of memory.
 hsc_computation *hsc_module_scalar_reducer(hsc_module *module, hsc_op op, hsc_type type);
-// Copies op, shape, attributes, called, metadata and raw texts of `instr`, with new operands. Works across modules (deep copies attributes).
+// Copies op, shape, attributes, called computations, metadata and raw texts of `instr`, with new operands and a new name. From another module:
+// deep copies, of the called computations too.
 hsc_instr *hsc_build_clone(hsc_builder *b, const hsc_instr *instr, hsc_instr *const *operands);
 hsc_dims hsc_dims_copy(hsc_arena *arena, int count, const int64_t *v);
 #define HSC_DIMS(arena, ...) hsc_dims_copy((arena), (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
@@ -415,14 +441,14 @@ void hsc_instr_set_operands(hsc_instr *instr, int count, hsc_instr *const *value
 void hsc_instr_set_called(hsc_instr *instr, int count, hsc_computation *const *called);
 HSC_MUST_USE hsc_status *hsc_instr_set_name(hsc_instr *instr, const char *name);              // made unique with .N
 HSC_MUST_USE hsc_status *hsc_instr_replace_uses(hsc_instr *instr, hsc_instr *by);             // all uses and the root; shapes must be equal
-void hsc_instr_remove(hsc_instr *instr);                                                      // must have no users and not be the root; its name is free again
+void hsc_instr_remove(hsc_instr *instr);                   // must have no users and not be the root; its name is free again
 void hsc_instr_add_control_predecessor(hsc_instr *instr, hsc_instr *predecessor);             // once each; same computation
 void hsc_instr_drop_control(hsc_instr *instr);                                                // its edges from predecessors
 void hsc_instr_move_before(hsc_instr *instr, hsc_instr *before);
-bool hsc_instr_is_dead(const hsc_instr *instr);                                               // no users, not root, no control edges, no effect, not a parameter
+bool hsc_instr_is_dead(const hsc_instr *instr);            // no users, not root, no control edges, no effect, not a parameter
 bool hsc_instr_has_effect(const hsc_instr *instr);                                            // itself or something that it calls
 bool hsc_instr_is_scalar_constant(const hsc_instr *instr, double *out_value);                 // also through broadcast
-bool hsc_attr_equal(const hsc_instr *a, const hsc_instr *b);                                  // same op and same attributes
+bool hsc_attr_equal(const hsc_instr *a, const hsc_instr *b);   // op, attributes, raw texts but metadata, called computations (by meaning)
 
 // ---- checking, printing ---------------------------------------------------------------------------------------------------------
 
@@ -430,7 +456,8 @@ bool hsc_attr_equal(const hsc_instr *a, const hsc_instr *b);                    
 // Errors: INVALID_ARGUMENT with the op, what differs, and both values.
 HSC_MUST_USE hsc_status *hsc_infer_shape(hsc_arena *arena, const hsc_instr *instr, hsc_shape *out_shape);
 // Everything: links, order, users, parameters, shapes against inference, called computations' signatures, no recursion.
-// Errors point at the instruction (name, line:column of the module's source).
+// Errors point at the instruction (its text, line:column of the module's source, its computation): INVALID_ARGUMENT for what a program may
+// get wrong, INTERNAL for broken links, FAILED_PRECONDITION for recursion. Calls may nest 512 deep, so that others may walk them recursively.
 HSC_MUST_USE hsc_status *hsc_module_verify(const hsc_module *module);
 HSC_MUST_USE hsc_status *hsc_instr_verify(const hsc_instr *instr);
 
@@ -452,10 +479,13 @@ void hsc_instr_print(const hsc_instr *instr, const hsc_print_options *options, h
 // Runs the entry computation. Slow, obvious, complete: the oracle for everything else.
 // arguments[i] has the shape of parameter i. The result lives in `arena`.
 // Errors: UNIMPLEMENTED by op name, INVALID_ARGUMENT for argument shapes, RESOURCE_EXHAUSTED, FAILED_PRECONDITION for elided constants.
-HSC_MUST_USE hsc_status *hsc_evaluate(const hsc_module *module, int argument_count, hsc_literal *const *arguments, hsc_arena *arena, hsc_literal **out_result);
-HSC_MUST_USE hsc_status *hsc_evaluate_computation(const hsc_computation *computation, int argument_count, hsc_literal *const *arguments, hsc_arena *arena, hsc_literal **out_result);
+HSC_MUST_USE hsc_status *hsc_evaluate(const hsc_module *module, int argument_count, hsc_literal *const *arguments, hsc_arena *arena,
+                                      hsc_literal **out_result);
+HSC_MUST_USE hsc_status *hsc_evaluate_computation(const hsc_computation *computation, int argument_count, hsc_literal *const *arguments,
+                                                  hsc_arena *arena, hsc_literal **out_result);
 // One instruction with given operand values (constant folding, tests of single ops).
-HSC_MUST_USE hsc_status *hsc_evaluate_instr(const hsc_instr *instr, hsc_literal *const *operands, hsc_arena *arena, hsc_literal **out_result);
+HSC_MUST_USE hsc_status *hsc_evaluate_instr(const hsc_instr *instr, hsc_literal *const *operands, hsc_arena *arena,
+                                            hsc_literal **out_result);
 
 // How two results differ, leaf by leaf. ULP distance in the output's type; NaN against NaN is equal.
 typedef struct hsc_difference {

@@ -16,7 +16,8 @@ hsc_status *hsc_infer_shape(hsc_arena *arena, const hsc_instr *instr, hsc_shape 
     if (!instr->called[i] || !instr->called[i]->root) return hsc__infer_error(instr, "called computation %d is missing or has no root", i);
   hsc_shape shape = {0};
   HSC_TRY(rules[instr->op](arena, instr, &shape));
-  if (shape.rank > HSC_MAX_RANK) return hsc__infer_error(instr, "the result would have %d dimensions; %d are allowed", shape.rank, HSC_MAX_RANK);
+  if (shape.rank > HSC_MAX_RANK)
+    return hsc__infer_error(instr, "the result would have %d dimensions; %d are allowed", shape.rank, HSC_MAX_RANK);
   *out_shape = shape;
   return NULL;
 }
@@ -43,7 +44,8 @@ const char *hsc__shape_text(hsc_arena *arena, const hsc_shape *shape) {
 hsc_status *hsc__want_array(const hsc_instr *instr, int operand) {
   const hsc_shape *shape = hsc__operand_shape(instr, operand);
   if (hsc_shape_is_array(shape)) return NULL;
-  return hsc__infer_error(instr, "operand %d, %%%s, is a %s; it must be an array", operand, instr->operands[operand]->name, hsc_type_text(shape->type));
+  return hsc__infer_error(instr, "operand %d, %%%s, is a %s; it must be an array", operand, instr->operands[operand]->name,
+                          hsc_type_text(shape->type));
 }
 
 hsc_status *hsc__want_operands(const hsc_instr *instr, int at_least) {
@@ -71,7 +73,8 @@ hsc_status *hsc__want_distinct_dims(hsc_arena *arena, const hsc_instr *instr, co
 hsc_status *hsc__want_parameters(const hsc_instr *instr, int called, int count) {
   const hsc_computation *computation = instr->called[called];
   if (computation->parameter_count != count)
-    return hsc__infer_error(instr, "computation %%%s takes %d parameters; it is given %d", computation->name, computation->parameter_count, count);
+    return hsc__infer_error(instr, "computation %%%s takes %d parameters; it is given %d", computation->name, computation->parameter_count,
+                            count);
   for (int i = 0; i < count; i++)
     if (!computation->parameters[i]) return hsc__infer_error(instr, "computation %%%s has no parameter %d", computation->name, i);
   return NULL;
@@ -108,7 +111,13 @@ hsc_status *hsc__tuple_of_operands(hsc_arena *arena, const hsc_instr *instr, int
 
 // ---- element by element ---------------------------------------------------------------------------------------------------------------
 
-enum { P = 1 << HSC_CLASS_PRED, S = 1 << HSC_CLASS_SIGNED, U = 1 << HSC_CLASS_UNSIGNED, F = 1 << HSC_CLASS_FLOAT, C = 1 << HSC_CLASS_COMPLEX };
+enum {
+  P = 1 << HSC_CLASS_PRED,
+  S = 1 << HSC_CLASS_SIGNED,
+  U = 1 << HSC_CLASS_UNSIGNED,
+  F = 1 << HSC_CLASS_FLOAT,
+  C = 1 << HSC_CLASS_COMPLEX
+};
 
 // Classes of element types that an op takes.
 static unsigned classes_of(hsc_op op) {
@@ -166,9 +175,11 @@ static hsc_status *want_same(hsc_arena *arena, const hsc_instr *instr) {
     const hsc_shape *shape = hsc__operand_shape(instr, i);
     HSC_TRY(hsc__want_array(instr, i));
     if (!(classes >> hsc_type_class_of(shape->type) & 1))
-      return hsc__infer_error(instr, "takes %s; operand %d, %%%s, is %s", classes_text(classes), i, instr->operands[i]->name, hsc__shape_text(arena, shape));
+      return hsc__infer_error(instr, "takes %s; operand %d, %%%s, is %s", classes_text(classes), i, instr->operands[i]->name,
+                              hsc__shape_text(arena, shape));
     if (shape->type != first->type || !hsc_shape_same_dims(shape, first))
-      return hsc__infer_error(instr, "operands differ: operand 0 is %s, operand %d is %s", hsc__shape_text(arena, first), i, hsc__shape_text(arena, shape));
+      return hsc__infer_error(instr, "operands differ: operand 0 is %s, operand %d is %s", hsc__shape_text(arena, first), i,
+                              hsc__shape_text(arena, shape));
   }
   return NULL;
 }
@@ -224,7 +235,8 @@ RULE(pred) {
 RULE(complex) {
   HSC_TRY(want_same(arena, instr));
   hsc_type type = hsc__operand_shape(instr, 0)->type;
-  if (type != HSC_TYPE_F32 && type != HSC_TYPE_F64) return hsc__infer_error(instr, "takes f32 or f64; operand 0 is %s", hsc_type_text(type));
+  if (type != HSC_TYPE_F32 && type != HSC_TYPE_F64)
+    return hsc__infer_error(instr, "takes f32 or f64; operand 0 is %s", hsc_type_text(type));
   *out_shape = hsc_shape_with_type(merged_shape(arena, instr), type == HSC_TYPE_F32 ? HSC_TYPE_C64 : HSC_TYPE_C128);
   return NULL;
 }
@@ -237,9 +249,11 @@ RULE(compare) {
               (type == HSC_COMPARE_TOTALORDER && class != HSC_CLASS_COMPLEX) || (type == HSC_COMPARE_SIGNED && class == HSC_CLASS_SIGNED) ||
               (type == HSC_COMPARE_UNSIGNED && (class == HSC_CLASS_UNSIGNED || class == HSC_CLASS_PRED));
   if (!fits)
-    return hsc__infer_error(instr, "type=%s does not fit operands of type %s", hsc__compare_type_text(type), hsc_type_text(hsc__operand_shape(instr, 0)->type));
+    return hsc__infer_error(instr, "type=%s does not fit operands of type %s", hsc__compare_type_text(type),
+                            hsc_type_text(hsc__operand_shape(instr, 0)->type));
   if (class == HSC_CLASS_COMPLEX && instr->attr.compare.direction != HSC_EQ && instr->attr.compare.direction != HSC_NE)
-    return hsc__infer_error(instr, "complex numbers have no order: direction=%s; EQ and NE are allowed", hsc__direction_text(instr->attr.compare.direction));
+    return hsc__infer_error(instr, "complex numbers have no order: direction=%s; EQ and NE are allowed",
+                            hsc__direction_text(instr->attr.compare.direction));
   *out_shape = hsc_shape_with_type(merged_shape(arena, instr), HSC_TYPE_PRED);
   return NULL;
 }
@@ -249,10 +263,11 @@ RULE(select) {
   const hsc_shape *pred = hsc__operand_shape(instr, 0), *on_true = hsc__operand_shape(instr, 1), *on_false = hsc__operand_shape(instr, 2);
   if (pred->type != HSC_TYPE_PRED) return hsc__infer_error(instr, "operand 0 must be pred; it is %s", hsc__shape_text(arena, pred));
   if (on_true->type != on_false->type || !hsc_shape_same_dims(on_true, on_false))
-    return hsc__infer_error(instr, "operands differ: operand 1 is %s, operand 2 is %s", hsc__shape_text(arena, on_true), hsc__shape_text(arena, on_false));
+    return hsc__infer_error(instr, "operands differ: operand 1 is %s, operand 2 is %s", hsc__shape_text(arena, on_true),
+                            hsc__shape_text(arena, on_false));
   if (pred->rank != 0 && !hsc_shape_same_dims(pred, on_true))
-    return hsc__infer_error(instr, "operand 0 must be a scalar or have the dimensions of operand 1: %s against %s", hsc__shape_text(arena, pred),
-                            hsc__shape_text(arena, on_true));
+    return hsc__infer_error(instr, "operand 0 must be a scalar or have the dimensions of operand 1: %s against %s",
+                            hsc__shape_text(arena, pred), hsc__shape_text(arena, on_true));
   *out_shape = *on_true;
   if (on_false->dynamic && !out_shape->dynamic) out_shape->dynamic = on_false->dynamic;
   return NULL;
@@ -338,9 +353,11 @@ static hsc_status *check_convert(hsc_arena *arena, const hsc_instr *instr) {
   HSC_TRY(hsc__want_array(instr, 0));
   const hsc_shape *from = hsc__operand_shape(instr, 0), *to = &instr->shape;
   if (!hsc_shape_is_array(to) || !hsc_shape_same_dims(from, to))
-    return hsc__infer_error(instr, "changes the type, not the dimensions: %s from %s", hsc__shape_text(arena, to), hsc__shape_text(arena, from));
+    return hsc__infer_error(instr, "changes the type, not the dimensions: %s from %s", hsc__shape_text(arena, to),
+                            hsc__shape_text(arena, from));
   if (hsc_type_is_complex(from->type) && !hsc_type_is_complex(to->type))
-    return hsc__infer_error(instr, "a complex number has no %s value: %s from %s", hsc_type_text(to->type), hsc__shape_text(arena, to), hsc__shape_text(arena, from));
+    return hsc__infer_error(instr, "a complex number has no %s value: %s from %s", hsc_type_text(to->type), hsc__shape_text(arena, to),
+                            hsc__shape_text(arena, from));
   return NULL;
 }
 
@@ -348,7 +365,8 @@ static hsc_status *check_reshape(hsc_arena *arena, const hsc_instr *instr) {
   HSC_TRY(hsc__want_array(instr, 0));
   const hsc_shape *from = hsc__operand_shape(instr, 0), *to = &instr->shape;
   if (!hsc_shape_is_array(to) || from->type != to->type || hsc_shape_elements(from) != hsc_shape_elements(to))
-    return hsc__infer_error(instr, "must keep the type and the number of elements: %s from %s", hsc__shape_text(arena, to), hsc__shape_text(arena, from));
+    return hsc__infer_error(instr, "must keep the type and the number of elements: %s from %s", hsc__shape_text(arena, to),
+                            hsc__shape_text(arena, from));
   return NULL;
 }
 
@@ -364,7 +382,8 @@ static hsc_status *check_constant(hsc_arena *arena, const hsc_instr *instr) {
   const hsc_literal *literal = instr->attr.literal.value;
   if (!literal) return hsc__infer_error(instr, "has no literal");
   if (!hsc_shape_equal(&literal->shape, &instr->shape))
-    return hsc__infer_error(instr, "its literal is %s, its shape %s", hsc__shape_text(arena, &literal->shape), hsc__shape_text(arena, &instr->shape));
+    return hsc__infer_error(instr, "its literal is %s, its shape %s", hsc__shape_text(arena, &literal->shape),
+                            hsc__shape_text(arena, &instr->shape));
   if (literal->shape.type != HSC_TYPE_TUPLE && !literal->elided && !literal->data && hsc_shape_bytes(&literal->shape) > 0)
     return hsc__infer_error(instr, "its literal has no values");
   return NULL;
@@ -395,7 +414,8 @@ static hsc_status *check_rng_bit_generator(hsc_arena *arena, const hsc_instr *in
   const hsc_shape *state = hsc__operand_shape(instr, 0), *result = &instr->shape;
   if (!hsc_shape_is_tuple(result)) return NULL;  // the bits alone
   if (result->element_count != 2 || !hsc_shape_equal(&result->elements[0], state) || !hsc_shape_is_array(&result->elements[1]))
-    return hsc__infer_error(instr, "must give (state, bits) with the state of operand 0: %s from %s", hsc__shape_text(arena, result), hsc__shape_text(arena, state));
+    return hsc__infer_error(instr, "must give (state, bits) with the state of operand 0: %s from %s", hsc__shape_text(arena, result),
+                            hsc__shape_text(arena, state));
   return NULL;
 }
 
@@ -405,9 +425,11 @@ static hsc_status *check_set_dimension_size(hsc_arena *arena, const hsc_instr *i
   if (instr->attr.dims.dims.count != 1) return hsc__infer_error(instr, "needs one dimension; has %d", instr->attr.dims.dims.count);
   HSC_TRY(hsc__want_distinct_dims(arena, instr, "dimensions", instr->attr.dims.dims, hsc__operand_shape(instr, 0)->rank));
   const hsc_shape *size = hsc__operand_shape(instr, 1);
-  if (size->type != HSC_TYPE_S32 || size->rank != 0) return hsc__infer_error(instr, "the size must be s32[]; it is %s", hsc__shape_text(arena, size));
+  if (size->type != HSC_TYPE_S32 || size->rank != 0)
+    return hsc__infer_error(instr, "the size must be s32[]; it is %s", hsc__shape_text(arena, size));
   if (!hsc_shape_same_dims(&instr->shape, hsc__operand_shape(instr, 0)))
-    return hsc__infer_error(instr, "keeps the bounds: %s from %s", hsc__shape_text(arena, &instr->shape), hsc__shape_text(arena, hsc__operand_shape(instr, 0)));
+    return hsc__infer_error(instr, "keeps the bounds: %s from %s", hsc__shape_text(arena, &instr->shape),
+                            hsc__shape_text(arena, hsc__operand_shape(instr, 0)));
   return NULL;
 }
 
@@ -415,8 +437,10 @@ static hsc_status *check_stochastic_convert(hsc_arena *arena, const hsc_instr *i
   HSC_TRY(check_convert(arena, instr));
   HSC_TRY(hsc__want_array(instr, 1));
   const hsc_shape *x = hsc__operand_shape(instr, 0), *random = hsc__operand_shape(instr, 1);
-  if (hsc_type_class_of(random->type) != HSC_CLASS_UNSIGNED || hsc_type_bits(random->type) != hsc_type_bits(x->type) || !hsc_shape_same_dims(x, random))
-    return hsc__infer_error(instr, "the random bits must be unsigned and as wide as the operand: %s for %s", hsc__shape_text(arena, random), hsc__shape_text(arena, x));
+  if (hsc_type_class_of(random->type) != HSC_CLASS_UNSIGNED || hsc_type_bits(random->type) != hsc_type_bits(x->type) ||
+      !hsc_shape_same_dims(x, random))
+    return hsc__infer_error(instr, "the random bits must be unsigned and as wide as the operand: %s for %s", hsc__shape_text(arena, random),
+                            hsc__shape_text(arena, x));
   return NULL;
 }
 

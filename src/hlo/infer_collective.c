@@ -19,21 +19,23 @@ RULE(operands) {
 }
 
 // Operand i is `from`, result i is `to`; in dimension `dim` one is a multiple of the other (`grows`: the result), elsewhere they are equal.
-static hsc_status *want_scaled(hsc_arena *arena, const hsc_instr *instr, int i, const hsc_shape *from, const hsc_shape *to, int64_t dim, bool grows) {
+static hsc_status *want_scaled(hsc_arena *arena, const hsc_instr *instr, int i, const hsc_shape *from, const hsc_shape *to, int64_t dim,
+                               bool grows) {
   bool fits = hsc_shape_is_array(from) && hsc_shape_is_array(to) && from->type == to->type && from->rank == to->rank;
   for (int d = 0; fits && d < from->rank; d++) {
     int64_t small = grows ? from->dims[d] : to->dims[d], large = grows ? to->dims[d] : from->dims[d];
     fits = d == dim ? small == 0 ? large == 0 : large % small == 0 : small == large;
   }
   if (fits) return NULL;
-  return hsc__infer_error(instr, "operand %d, %s, cannot become %s: only dimension %lld may differ, by a whole factor", i, hsc__shape_text(arena, from),
-                          hsc__shape_text(arena, to), (long long)dim);
+  return hsc__infer_error(instr, "operand %d, %s, cannot become %s: only dimension %lld may differ, by a whole factor", i,
+                          hsc__shape_text(arena, from), hsc__shape_text(arena, to), (long long)dim);
 }
 
 static hsc_status *scaled(hsc_arena *arena, const hsc_instr *instr, bool grows, hsc_shape *out_shape) {
   HSC_TRY(hsc__want_operands(instr, 1));
   HSC_TRY(hsc__want_array(instr, 0));
-  if (instr->attr.collective.dims.count != 1) return hsc__infer_error(instr, "needs one dimension; has %d", instr->attr.collective.dims.count);
+  if (instr->attr.collective.dims.count != 1)
+    return hsc__infer_error(instr, "needs one dimension; has %d", instr->attr.collective.dims.count);
   HSC_TRY(hsc__want_distinct_dims(arena, instr, "dimensions", instr->attr.collective.dims, hsc__operand_shape(instr, 0)->rank));
   const hsc_shape *result = &instr->shape;
   if (result->type == HSC_TYPE_INVALID) return hsc__infer_error(instr, "its shape depends on the replica groups and must be given");
@@ -69,7 +71,8 @@ RULE(all_to_all) {
   for (int i = 0; i < instr->operand_count; i++) {
     elements[i] = *hsc__operand_shape(instr, i);
     if (!hsc_shape_equal(&elements[i], &elements[0]))
-      return hsc__infer_error(instr, "operands must have one shape: operand 0 is %s, operand %d is %s", hsc__shape_text(arena, &elements[0]), i, hsc__shape_text(arena, &elements[i]));
+      return hsc__infer_error(instr, "operands must have one shape: operand 0 is %s, operand %d is %s",
+                              hsc__shape_text(arena, &elements[0]), i, hsc__shape_text(arena, &elements[i]));
   }
   *out_shape = (hsc_shape){.type = HSC_TYPE_TUPLE, .element_count = instr->operand_count, .elements = elements};
   return NULL;

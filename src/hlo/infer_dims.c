@@ -6,12 +6,13 @@ RULE(broadcast) {
   const hsc_shape *x = hsc__operand_shape(instr, 0), *to = &instr->shape;
   hsc_dims dims = instr->attr.dims.dims;
   if (!hsc_shape_is_array(to)) return hsc__infer_error(instr, "the output's dimensions must be given");
-  if (dims.count != x->rank) return hsc__infer_error(instr, "dimensions has %d entries for an operand of %d dimensions", dims.count, x->rank);
+  if (dims.count != x->rank)
+    return hsc__infer_error(instr, "dimensions has %d entries for an operand of %d dimensions", dims.count, x->rank);
   HSC_TRY(hsc__want_distinct_dims(arena, instr, "dimensions", dims, to->rank));
   for (int i = 0; i < dims.count; i++)
     if (x->dims[i] != to->dims[dims.v[i]])
-      return hsc__infer_error(instr, "operand dimension %d of size %lld becomes output dimension %lld of size %lld", i, (long long)x->dims[i], (long long)dims.v[i],
-                              (long long)to->dims[dims.v[i]]);
+      return hsc__infer_error(instr, "operand dimension %d of size %lld becomes output dimension %lld of size %lld", i,
+                              (long long)x->dims[i], (long long)dims.v[i], (long long)to->dims[dims.v[i]]);
   *out_shape = hsc_shape_with_type(*to, x->type);
   return NULL;
 }
@@ -20,7 +21,8 @@ RULE(transpose) {
   HSC_TRY(hsc__want_array(instr, 0));
   const hsc_shape *x = hsc__operand_shape(instr, 0);
   hsc_dims permutation = instr->attr.dims.dims;
-  if (permutation.count != x->rank) return hsc__infer_error(instr, "dimensions has %d entries for an operand of %d dimensions", permutation.count, x->rank);
+  if (permutation.count != x->rank)
+    return hsc__infer_error(instr, "dimensions has %d entries for an operand of %d dimensions", permutation.count, x->rank);
   HSC_TRY(hsc__want_distinct_dims(arena, instr, "dimensions", permutation, x->rank));
   int64_t *dims = hsc__new_dims(arena, x->rank);
   if (!dims) return hsc_status_out_of_memory();
@@ -44,8 +46,10 @@ RULE(bitcast_convert) {
     return hsc__infer_error(instr, "complex and real types do not mix: %s to %s", hsc_type_text(x->type), hsc_type_text(to));
   int rank = x->rank + (from_bits > to_bits) - (from_bits < to_bits);
   if (from_bits < to_bits && (x->rank == 0 || x->dims[x->rank - 1] * from_bits != to_bits))
-    return hsc__infer_error(instr, "the last dimension of %s must hold the bits of one %s: %d", hsc__shape_text(arena, x), hsc_type_text(to), to_bits / from_bits);
-  if (from_bits > to_bits && from_bits % to_bits != 0) return hsc__infer_error(instr, "%s does not split into %s", hsc_type_text(x->type), hsc_type_text(to));
+    return hsc__infer_error(instr, "the last dimension of %s must hold the bits of one %s: %d", hsc__shape_text(arena, x),
+                            hsc_type_text(to), to_bits / from_bits);
+  if (from_bits > to_bits && from_bits % to_bits != 0)
+    return hsc__infer_error(instr, "%s does not split into %s", hsc_type_text(x->type), hsc_type_text(to));
   int64_t *dims = hsc__new_dims(arena, rank);
   if (!dims) return hsc_status_out_of_memory();
   for (int i = 0; i < rank && i < x->rank; i++) dims[i] = x->dims[i];
@@ -73,7 +77,8 @@ RULE(concatenate) {
     if (!fits)
       return hsc__infer_error(instr, "operands may differ in dimension %lld only: operand 0 is %s, operand %d is %s", (long long)dimension,
                               hsc__shape_text(arena, first), i, hsc__shape_text(arena, x));
-    if (__builtin_add_overflow(dims[dimension], x->dims[dimension], &dims[dimension])) return hsc__infer_error(instr, "the result is too large");
+    if (__builtin_add_overflow(dims[dimension], x->dims[dimension], &dims[dimension]))
+      return hsc__infer_error(instr, "the result is too large");
   }
   *out_shape = hsc__shape_of_dims(first->type, first->rank, dims);
   return NULL;
@@ -84,13 +89,14 @@ RULE(slice) {
   const hsc_shape *x = hsc__operand_shape(instr, 0);
   hsc_dims start = instr->attr.slice.start, limit = instr->attr.slice.limit, stride = instr->attr.slice.stride;
   if (start.count != x->rank || limit.count != x->rank || stride.count != x->rank)
-    return hsc__infer_error(instr, "%d starts, %d limits and %d strides for an operand of %d dimensions", start.count, limit.count, stride.count, x->rank);
+    return hsc__infer_error(instr, "%d starts, %d limits and %d strides for an operand of %d dimensions", start.count, limit.count,
+                            stride.count, x->rank);
   int64_t *dims = hsc__new_dims(arena, x->rank);
   if (!dims) return hsc_status_out_of_memory();
   for (int i = 0; i < x->rank; i++) {
     if (start.v[i] < 0 || limit.v[i] < start.v[i] || limit.v[i] > x->dims[i] || stride.v[i] < 1)
-      return hsc__infer_error(instr, "dimension %d of size %lld cannot be sliced by [%lld:%lld:%lld]", i, (long long)x->dims[i], (long long)start.v[i],
-                              (long long)limit.v[i], (long long)stride.v[i]);
+      return hsc__infer_error(instr, "dimension %d of size %lld cannot be sliced by [%lld:%lld:%lld]", i, (long long)x->dims[i],
+                              (long long)start.v[i], (long long)limit.v[i], (long long)stride.v[i]);
     int64_t span = limit.v[i] - start.v[i];
     dims[i] = span / stride.v[i] + (span % stride.v[i] != 0);
   }
@@ -103,14 +109,17 @@ RULE(pad) {
   HSC_TRY(hsc__want_array(instr, 1));
   const hsc_shape *x = hsc__operand_shape(instr, 0), *value = hsc__operand_shape(instr, 1);
   if (value->rank != 0 || value->type != x->type)
-    return hsc__infer_error(instr, "the padding value must be a scalar of the operand's type: %s for %s", hsc__shape_text(arena, value), hsc__shape_text(arena, x));
-  if (instr->attr.pad.rank != x->rank) return hsc__infer_error(instr, "padding has %d dimensions, the operand %d", instr->attr.pad.rank, x->rank);
+    return hsc__infer_error(instr, "the padding value must be a scalar of the operand's type: %s for %s", hsc__shape_text(arena, value),
+                            hsc__shape_text(arena, x));
+  if (instr->attr.pad.rank != x->rank)
+    return hsc__infer_error(instr, "padding has %d dimensions, the operand %d", instr->attr.pad.rank, x->rank);
   int64_t *dims = hsc__new_dims(arena, x->rank);
   if (!dims) return hsc_status_out_of_memory();
   for (int i = 0; i < x->rank; i++) {
     const hsc_pad_dim *pad = &instr->attr.pad.dims[i];
     int64_t inner = x->dims[i] > 1 ? x->dims[i] - 1 : 0;
-    if (pad->interior < 0) return hsc__infer_error(instr, "interior padding of dimension %d is negative: %lld", i, (long long)pad->interior);
+    if (pad->interior < 0)
+      return hsc__infer_error(instr, "interior padding of dimension %d is negative: %lld", i, (long long)pad->interior);
     if (__builtin_mul_overflow(inner, pad->interior, &inner) || __builtin_add_overflow(x->dims[i], inner, &dims[i]) ||
         __builtin_add_overflow(dims[i], pad->low, &dims[i]) || __builtin_add_overflow(dims[i], pad->high, &dims[i]))
       return hsc__infer_error(instr, "dimension %d becomes too large", i);
@@ -133,7 +142,8 @@ static hsc_status *want_indices(hsc_arena *arena, const hsc_instr *instr, int fi
   for (int i = first; i < instr->operand_count; i++) {
     const hsc_shape *index = hsc__operand_shape(instr, i);
     if (!hsc_shape_is_scalar(index) || !hsc_type_is_integral(index->type) || index->type != hsc__operand_shape(instr, first)->type)
-      return hsc__infer_error(instr, "start index %d must be an integer scalar of the type of the others; it is %s", i - first, hsc__shape_text(arena, index));
+      return hsc__infer_error(instr, "start index %d must be an integer scalar of the type of the others; it is %s", i - first,
+                              hsc__shape_text(arena, index));
   }
   return NULL;
 }
@@ -159,7 +169,9 @@ hsc_status *hsc__check_dynamic_update_slice(hsc_arena *arena, const hsc_instr *i
   const hsc_shape *x = hsc__operand_shape(instr, 0), *update = hsc__operand_shape(instr, 1);
   bool fits = x->type == update->type && x->rank == update->rank;
   for (int i = 0; fits && i < x->rank; i++) fits = update->dims[i] <= x->dims[i];
-  if (!fits) return hsc__infer_error(instr, "the update must fit into the operand: %s into %s", hsc__shape_text(arena, update), hsc__shape_text(arena, x));
+  if (!fits)
+    return hsc__infer_error(instr, "the update must fit into the operand: %s into %s", hsc__shape_text(arena, update),
+                            hsc__shape_text(arena, x));
   return want_indices(arena, instr, 2, x->rank);
 }
 

@@ -21,17 +21,20 @@ HSC_MUST_USE hsc_status *hsc__want_called(const hsc_instr *instr, int count);
 HSC_MUST_USE hsc_status *hsc__want_distinct_dims(hsc_arena *arena, const hsc_instr *instr, const char *what, hsc_dims dims, int rank);
 // The called computation takes `count` parameters, all there.
 HSC_MUST_USE hsc_status *hsc__want_parameters(const hsc_instr *instr, int called, int count);
-HSC_MUST_USE hsc_status *hsc__want_parameter_shape(hsc_arena *arena, const hsc_instr *instr, int called, int parameter, const hsc_shape *shape);
+HSC_MUST_USE hsc_status *hsc__want_parameter_shape(hsc_arena *arena, const hsc_instr *instr, int called, int parameter,
+                                                   const hsc_shape *shape);
 
 bool hsc__dims_contain(hsc_dims dims, int64_t value);
-hsc_shape hsc__shape_of_dims(hsc_type type, int rank, const int64_t *dims);   // dims live in an arena already
+hsc_shape hsc__shape_of_dims(hsc_type type, int rank, const int64_t *dims);  // dims live in an arena already
 int64_t *hsc__new_dims(hsc_arena *arena, int rank);
-HSC_MUST_USE hsc_status *hsc__tuple_of_operands(hsc_arena *arena, const hsc_instr *instr, int count, hsc_shape *out_shape);   // one operand: its shape
+HSC_MUST_USE hsc_status *hsc__tuple_of_operands(hsc_arena *arena, const hsc_instr *instr, int count,
+                                                hsc_shape *out_shape);  // one operand: its shape
 
 // infer_window.c: what a window makes of `dims` [window.rank]; used by convolution, reduce-window and select-and-scatter.
 HSC_MUST_USE hsc_status *hsc__window_output(const hsc_instr *instr, hsc_window window, const int64_t *dims, int64_t *out_dims);
 // infer_calls.c: a reducer over `count` values: 2*count scalar parameters, the accumulators first; gives the accumulators' shapes [count].
-HSC_MUST_USE hsc_status *hsc__reducer_shapes(hsc_arena *arena, const hsc_instr *instr, int called, int count, const hsc_shape **out_accumulators);
+HSC_MUST_USE hsc_status *hsc__reducer_shapes(hsc_arena *arena, const hsc_instr *instr, int called, int count,
+                                             const hsc_shape **out_accumulators);
 
 #define RULE(name) hsc_status *hsc__infer_##name(hsc_arena *arena, const hsc_instr *instr, hsc_shape *out_shape)
 RULE(abs);

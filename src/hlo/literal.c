@@ -86,7 +86,9 @@ static void store_bits(void *data, int64_t index, size_t bytes, uint64_t bits) {
   }
 }
 
-static int64_t sign_extend(uint64_t bits, int width) { return width >= 64 ? (int64_t)bits : (int64_t)(bits << (64 - width)) >> (64 - width); }
+static int64_t sign_extend(uint64_t bits, int width) {
+  return width >= 64 ? (int64_t)bits : (int64_t)(bits << (64 - width)) >> (64 - width);
+}
 static uint64_t zero_extend(uint64_t bits, int width) { return width >= 64 ? bits : bits & ((1ull << width) - 1); }
 
 double hsc_literal_get_double(const hsc_literal *literal, int64_t index) {

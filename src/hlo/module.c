@@ -167,7 +167,8 @@ static hsc_status *visit(sorter *s, hsc_computation *root) {
   while (s->depth > 0) {
     frame *top = &s->stack[s->depth - 1];
     if (!top->instr) {
-      if (s->count == s->limit) return HSC_ERR(INTERNAL, "computation %%%s: is called, but is not in the module's list", top->computation->name);
+      if (s->count == s->limit)
+        return HSC_ERR(INTERNAL, "computation %%%s: is called, but is not in the module's list", top->computation->name);
       hsc__ptr_map_put(&s->state, top->computation, &DONE);
       s->order[s->count++] = top->computation;
       s->depth--;
@@ -179,7 +180,8 @@ static hsc_status *visit(sorter *s, hsc_computation *root) {
       hsc_computation *callee = caller->called[top->called++];
       void *mark = callee ? hsc__ptr_map_get(&s->state, callee) : &DONE;
       if (mark == &OPEN)
-        return HSC_ERR(FAILED_PRECONDITION, "%s %%%s: calls %%%s, which calls it back: HLO has no recursion", hsc_op_text(caller->op), caller->name, callee->name);
+        return HSC_ERR(FAILED_PRECONDITION, "%s %%%s: calls %%%s, which calls it back: HLO has no recursion", hsc_op_text(caller->op),
+                       caller->name, callee->name);
       if (!mark) HSC_TRY(push(s, callee));
     }
   }

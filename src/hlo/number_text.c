@@ -43,8 +43,9 @@ int hsc__format_int(int64_t value, char *out) {
 _Static_assert(LDBL_MANT_DIG >= 64, "the margins below are those of 64 bits");
 enum { EXACT_POWERS = 28 };  // 10^27 is the largest power of ten that long double holds exactly
 
-static const long double powers[EXACT_POWERS] = {1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,  1e6L,  1e7L,  1e8L,  1e9L,  1e10L, 1e11L, 1e12L, 1e13L,
-                                                 1e14L, 1e15L, 1e16L, 1e17L, 1e18L, 1e19L, 1e20L, 1e21L, 1e22L, 1e23L, 1e24L, 1e25L, 1e26L, 1e27L};
+static const long double powers[EXACT_POWERS] = {1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,  1e6L,  1e7L,  1e8L,  1e9L,
+                                                 1e10L, 1e11L, 1e12L, 1e13L, 1e14L, 1e15L, 1e16L, 1e17L, 1e18L, 1e19L,
+                                                 1e20L, 1e21L, 1e22L, 1e23L, 1e24L, 1e25L, 1e26L, 1e27L};
 
 // x * 10^power. False when 10^|power| is not exact.
 static bool scale(long double x, int power, long double *out) {
@@ -113,7 +114,8 @@ static int write_g(bool negative, uint64_t number, int exponent, int digits, cha
 int hsc__format_g(double value, int digits, char *out) {
   uint64_t number;
   int exponent;
-  if (value == 0 || !isfinite(value) || !round_to_digits(fabs(value), digits, &number, &exponent)) return snprintf(out, 40, "%.*g", digits, value);
+  if (value == 0 || !isfinite(value) || !round_to_digits(fabs(value), digits, &number, &exponent))
+    return snprintf(out, 40, "%.*g", digits, value);
   return write_g(signbit(value), number, exponent, digits, out);
 }
 
@@ -123,7 +125,8 @@ static bool reads_back(double x, bool is_f32, uint64_t number, int exponent, int
   long double read;
   *out_known = scale((long double)number, exponent - digits + 1, &read);
   if (!*out_known) return false;
-  double below = is_f32 ? (double)nextafterf((float)x, 0) : nextafter(x, 0), above = is_f32 ? (double)nextafterf((float)x, INFINITY) : nextafter(x, INFINITY);
+  double below = is_f32 ? (double)nextafterf((float)x, 0) : nextafter(x, 0),
+         above = is_f32 ? (double)nextafterf((float)x, INFINITY) : nextafter(x, INFINITY);
   long double distance = read - (long double)x, room = distance < 0 ? ((long double)x - below) / 2 : ((long double)above - x) / 2;
   if (distance < 0) distance = -distance;
   *out_known = isfinite(above) && (distance < room * (1 - 0x1p-8L) || distance > room * (1 + 0x1p-8L));

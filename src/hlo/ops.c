@@ -20,7 +20,8 @@ enum {
   MOVES = HSC_TRAIT_MOVES,
 };
 static const op_row rows[HSC_OP_COUNT] = {
-#define OP(id, text, arity, traits, attr, rule, doc) [HSC_OP_##id] = {text, doc, #attr, #rule, arity, traits, HSC__ATTR_##attr, sizeof(text) - 1},
+#define OP(id, text, arity, traits, attr, rule, doc) \
+  [HSC_OP_##id] = {text, doc, #attr, #rule, arity, traits, HSC__ATTR_##attr, sizeof(text) - 1},
 #include "hlo/ops.def"
 #undef OP
 };
@@ -49,7 +50,9 @@ bool hsc_op_parse(hsc_view text, hsc_op *out_op) {
   return false;
 }
 
-hsc_status *hsc_op_not_built(hsc_op op, const char *where) { return HSC_ERR(UNIMPLEMENTED, "%s: not built yet: %s", hsc_op_text(op), where); }
+hsc_status *hsc_op_not_built(hsc_op op, const char *where) {
+  return HSC_ERR(UNIMPLEMENTED, "%s: not built yet: %s", hsc_op_text(op), where);
+}
 
 #define TEXT_OF(array, value) ((unsigned)(value) < HSC_COUNT_OF(array) ? (array)[value] : "unknown")
 
@@ -68,7 +71,8 @@ const char *hsc__compare_type_text(hsc_compare_type type) {
 }
 
 const char *hsc__fusion_kind_text(hsc_fusion_kind kind) {
-  static const char *const texts[] = {[HSC_FUSION_LOOP] = "kLoop", [HSC_FUSION_INPUT] = "kInput", [HSC_FUSION_OUTPUT] = "kOutput", [HSC_FUSION_CUSTOM] = "kCustom"};
+  static const char *const texts[] = {
+      [HSC_FUSION_LOOP] = "kLoop", [HSC_FUSION_INPUT] = "kInput", [HSC_FUSION_OUTPUT] = "kOutput", [HSC_FUSION_CUSTOM] = "kCustom"};
   return TEXT_OF(texts, kind);
 }
 
@@ -78,7 +82,8 @@ const char *hsc__fft_type_text(hsc_fft_type type) {
 }
 
 const char *hsc__rng_algorithm_text(hsc_rng_algorithm algorithm) {
-  static const char *const texts[] = {[HSC_RNG_DEFAULT] = "rng_default", [HSC_RNG_THREE_FRY] = "rng_three_fry", [HSC_RNG_PHILOX] = "rng_philox"};
+  static const char *const texts[] = {
+      [HSC_RNG_DEFAULT] = "rng_default", [HSC_RNG_THREE_FRY] = "rng_three_fry", [HSC_RNG_PHILOX] = "rng_philox"};
   return TEXT_OF(texts, algorithm);
 }
 
@@ -94,9 +99,10 @@ const char *hsc__transpose_text(hsc_transpose transpose) {
 
 // PrecisionConfig.Algorithm of xla_data.proto, by number.
 const char *hsc__dot_algorithm_text(int algorithm) {
-  static const char *const texts[] = {
-      "dot_unset",           "dot_any_f8_any_f8_f32", "dot_any_f8_any_f8_f32_fast_accum", "dot_f16_f16_f16",    "dot_f16_f16_f32",
-      "dot_bf16_bf16_bf16",  "dot_bf16_bf16_f32",     "dot_bf16_bf16_f32_x3",             "dot_bf16_bf16_f32_x6", "dot_tf32_tf32_f32",
-      "dot_tf32_tf32_f32_x3", "dot_f32_f32_f32",      "dot_f64_f64_f64",                  "dot_bf16_bf16_f32_x9"};
+  static const char *const texts[] = {"dot_unset",         "dot_any_f8_any_f8_f32", "dot_any_f8_any_f8_f32_fast_accum",
+                                      "dot_f16_f16_f16",   "dot_f16_f16_f32",       "dot_bf16_bf16_bf16",
+                                      "dot_bf16_bf16_f32", "dot_bf16_bf16_f32_x3",  "dot_bf16_bf16_f32_x6",
+                                      "dot_tf32_tf32_f32", "dot_tf32_tf32_f32_x3",  "dot_f32_f32_f32",
+                                      "dot_f64_f64_f64",   "dot_bf16_bf16_f32_x9"};
   return (unsigned)algorithm < HSC_COUNT_OF(texts) ? texts[algorithm] : NULL;
 }

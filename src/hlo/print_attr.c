@@ -7,7 +7,8 @@
 typedef enum piece_place { PLACE_FIRST, PLACE_OWN, PLACE_AFTER_CALLS, PLACE_LAST } piece_place;
 
 static piece_place place_of(hsc_op op, hsc_view key) {
-  static const char *const first[] = {"window", "dim_labels", "feature_group_count", "batch_group_count", "operand_precision", "padding_type"};
+  static const char *const first[] = {"window",      "dim_labels", "feature_group_count", "batch_group_count", "operand_precision",
+                                      "padding_type"};
   static const char *const last[] = {"statistics", "origin"};
   if (op == HSC_OP_CUSTOM_CALL)
     for (size_t i = 0; i < HSC_COUNT_OF(first); i++)
@@ -260,7 +261,8 @@ static void put_compare(const hsc_instr *instr, hsc_bytes *out) {
 }
 
 static void put_custom(const hsc_instr *instr, const hsc_print_options *options, hsc_bytes *out) {
-  static const char *const versions[] = {NULL, NULL, "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"};
+  static const char *const versions[] = {NULL, NULL, "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED",
+                                         "API_VERSION_TYPED_FFI"};
   const hsc_attr *a = &instr->attr;
   switch (instr->op) {
     case HSC_OP_INFEED:
@@ -303,7 +305,8 @@ static void put_custom(const hsc_instr *instr, const hsc_print_options *options,
   }
   if (a->custom.aliasing) put_text(out, "output_to_operand_aliasing", a->custom.aliasing);
   put_pieces(instr, PLACE_OWN, out);
-  if (a->custom.api_version > 1 && a->custom.api_version < (int)HSC_COUNT_OF(versions)) put_text(out, "api_version", versions[a->custom.api_version]);
+  if (a->custom.api_version > 1 && a->custom.api_version < (int)HSC_COUNT_OF(versions))
+    put_text(out, "api_version", versions[a->custom.api_version]);
 }
 
 static void put_collective(const hsc_instr *instr, hsc_bytes *out) {

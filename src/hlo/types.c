@@ -41,15 +41,13 @@ hsc_type hsc_type_from_proto(int number) {
   return HSC_TYPE_INVALID;
 }
 
-hsc_type hsc_type_real_part(hsc_type type) {
-  return type == HSC_TYPE_C64 ? HSC_TYPE_F32 : type == HSC_TYPE_C128 ? HSC_TYPE_F64 : type;
-}
+hsc_type hsc_type_real_part(hsc_type type) { return type == HSC_TYPE_C64 ? HSC_TYPE_F32 : type == HSC_TYPE_C128 ? HSC_TYPE_F64 : type; }
 
 // What the largest encodings mean.
 typedef enum top {
-  TOP_IEEE,      // exponent all ones: infinity and NaNs
-  TOP_FN,        // no infinity; all ones is NaN; overflow gives NaN
-  TOP_FNUZ,      // no infinity, no negative zero; its encoding is the NaN
+  TOP_IEEE,  // exponent all ones: infinity and NaNs
+  TOP_FN,  // no infinity; all ones is NaN; overflow gives NaN
+  TOP_FNUZ,  // no infinity, no negative zero; its encoding is the NaN
   TOP_SATURATE,  // neither infinity nor NaN; overflow gives the largest value
 } top;
 

@@ -11,16 +11,16 @@ static hsc_status *at_instr(hsc_status *status, const hsc_instr *instr) {
   if (!status) return NULL;
   const hsc_module *module = instr->parent && instr->parent->module ? instr->parent->module : NULL;
   hsc_bytes text = {0};
-  bool printable = instr->name && (unsigned)instr->op < HSC_OP_COUNT && instr->shape.rank <= HSC_MAX_RANK && (instr->shape.rank <= 0 || instr->shape.dims);
+  bool printable = instr->name && (unsigned)instr->op < HSC_OP_COUNT && instr->shape.rank <= HSC_MAX_RANK &&
+                   (instr->shape.rank <= 0 || instr->shape.dims);
   for (int i = 0; printable && i < instr->operand_count; i++) printable = instr->operands[i] && instr->operands[i]->name;
   for (int i = 0; printable && i < instr->called_count; i++) printable = instr->called[i] && instr->called[i]->name;
   if (printable) hsc_instr_print(instr, &(hsc_print_options){.elide_large_constants = true, .no_metadata = true}, &text);
   status = hsc_status_at(status, module ? module->source_path : NULL, instr->line, instr->column, printable ? hsc_bytes_text(&text) : NULL);
   hsc_bytes_deinit(&text);
-  return hsc_status_note(status, "in instruction %%%s of computation %%%s", instr->name ? instr->name : "?", instr->parent ? instr->parent->name : "?");
+  return hsc_status_note(status, "in instruction %%%s of computation %%%s", instr->name ? instr->name : "?",
+                         instr->parent ? instr->parent->name : "?");
 }
-
-
 
 // ---- shapes -----------------------------------------------------------------------------------------------------------------------------
 
@@ -31,7 +31,8 @@ static hsc_status *check_layout(const hsc_instr *instr, const hsc_shape *shape) 
   if (layout->rank != shape->rank) return hsc__infer_error(instr, "a layout of %d dimensions for a shape of %d", layout->rank, shape->rank);
   for (int i = 0; i < layout->rank; i++) {
     int64_t dim = layout->minor_to_major[i];
-    if (dim < 0 || dim >= shape->rank || seen >> dim & 1) return hsc__infer_error(instr, "the layout is not a permutation of %d dimensions", shape->rank);
+    if (dim < 0 || dim >= shape->rank || seen >> dim & 1)
+      return hsc__infer_error(instr, "the layout is not a permutation of %d dimensions", shape->rank);
     seen |= 1ull << dim;
   }
   return NULL;
@@ -85,7 +86,8 @@ static hsc_status *check_calls(const hsc_instr *instr) {
 }
 
 static hsc_status *check_alone(hsc_arena *scratch, const hsc_instr *instr) {
-  if ((unsigned)instr->op >= HSC_OP_COUNT) return HSC_ERR(INTERNAL, "instruction %%%s: unknown op %d", instr->name ? instr->name : "?", (int)instr->op);
+  if ((unsigned)instr->op >= HSC_OP_COUNT)
+    return HSC_ERR(INTERNAL, "instruction %%%s: unknown op %d", instr->name ? instr->name : "?", (int)instr->op);
   if (!instr->name || !*instr->name) return HSC_ERR(INTERNAL, "%s: has no name", hsc_op_text(instr->op));
   for (int i = 0; i < instr->operand_count; i++)
     if (!instr->operands[i]) return HSC_ERR(INTERNAL, "%s: operand %d is missing", hsc_op_text(instr->op), i);
@@ -111,10 +113,10 @@ typedef struct uses {
 
 typedef struct verifier {
   const hsc_module *module;
-  hsc_arena *scratch;        // reset after each instruction
-  hsc__ptr_map listed;       // computations of the module
-  hsc__ptr_map seen;         // instruction -> its uses; those before the current one
-  uses *uses;                // of the computation, in program order
+  hsc_arena *scratch;  // reset after each instruction
+  hsc__ptr_map listed;  // computations of the module
+  hsc__ptr_map seen;  // instruction -> its uses; those before the current one
+  uses *uses;  // of the computation, in program order
   int uses_capacity;
 } verifier;
 
@@ -131,7 +133,7 @@ static hsc_status *check_links(verifier *v, const hsc_instr *instr) {
     uses *of_operand = hsc__ptr_map_get(&v->seen, operand);
     if (!of_operand)
       return HSC_ERR(INTERNAL, "%s: operand %d, %%%s, %s", op, i, operand->name ? operand->name : "?",
-                    operand->parent != computation ? "is not in its computation" : "comes after it");
+                     operand->parent != computation ? "is not in its computation" : "comes after it");
     of_operand->count++;
     of_operand->sum += mix(instr);
   }
@@ -140,7 +142,7 @@ static hsc_status *check_links(verifier *v, const hsc_instr *instr) {
     uses *of_predecessor = predecessor ? hsc__ptr_map_get(&v->seen, predecessor) : NULL;
     if (!of_predecessor)
       return HSC_ERR(INTERNAL, "%s: control predecessor %d, %%%s, %s", op, i, predecessor ? predecessor->name : "?",
-                    !predecessor || predecessor->parent != computation ? "is not in its computation" : "comes after it");
+                     !predecessor || predecessor->parent != computation ? "is not in its computation" : "comes after it");
     of_predecessor->control_count++;
   }
   for (int i = 0; i < instr->called_count; i++)
@@ -151,7 +153,8 @@ static hsc_status *check_links(verifier *v, const hsc_instr *instr) {
     if (number < 0 || number >= computation->parameter_count || computation->parameters[number] != instr)
       return HSC_ERR(INTERNAL, "parameter: number %lld is not this instruction in the computation's list", (long long)number);
   }
-  if (hsc_map_get(v->module->names, hsc_view_of(instr->name)) != instr) return HSC_ERR(INTERNAL, "%s: its name is not registered in the module", op);
+  if (hsc_map_get(v->module->names, hsc_view_of(instr->name)) != instr)
+    return HSC_ERR(INTERNAL, "%s: its name is not registered in the module", op);
   return NULL;
 }
 
@@ -159,9 +162,11 @@ static hsc_status *check_users(const hsc_instr *instr, const uses *wanted) {
   uint64_t sum = 0;
   for (int i = 0; i < instr->user_count; i++) sum += mix(instr->users[i]);
   if (instr->user_count != wanted->count || sum != wanted->sum)
-    return HSC_ERR(INTERNAL, "%s: its list of %d users is not what the %d operands that name it say", hsc_op_text(instr->op), instr->user_count, wanted->count);
+    return HSC_ERR(INTERNAL, "%s: its list of %d users is not what the %d operands that name it say", hsc_op_text(instr->op),
+                   instr->user_count, wanted->count);
   if (instr->control_successor_count != wanted->control_count)
-    return HSC_ERR(INTERNAL, "%s: counts %d control successors, %d name it", hsc_op_text(instr->op), instr->control_successor_count, wanted->control_count);
+    return HSC_ERR(INTERNAL, "%s: counts %d control successors, %d name it", hsc_op_text(instr->op), instr->control_successor_count,
+                   wanted->control_count);
   return NULL;
 }
 
@@ -187,10 +192,14 @@ static hsc_status *check_list(const hsc_computation *computation) {
   const hsc_instr *last = NULL;
   for (const hsc_instr *instr = computation->first; instr; last = instr, instr = instr->next) {
     if (instr->prev != last || instr->parent != computation || ++count > computation->instr_count)
-      return in_computation(HSC_ERR(INTERNAL, "computation %%%s: its list of instructions is broken at %%%s", computation->name, instr->name ? instr->name : "?"), computation);
+      return in_computation(HSC_ERR(INTERNAL, "computation %%%s: its list of instructions is broken at %%%s", computation->name,
+                                    instr->name ? instr->name : "?"),
+                            computation);
   }
   if (last != computation->last || count != computation->instr_count)
-    return in_computation(HSC_ERR(INTERNAL, "computation %%%s: holds %d instructions, counts %d", computation->name, count, computation->instr_count), computation);
+    return in_computation(
+        HSC_ERR(INTERNAL, "computation %%%s: holds %d instructions, counts %d", computation->name, count, computation->instr_count),
+        computation);
   return NULL;
 }
 
@@ -208,13 +217,15 @@ static hsc_status *check_computation(verifier *v, const hsc_computation *computa
     if (hsc_arena_used_bytes(v->scratch) > 1 << 16) hsc_arena_reset(v->scratch);
   }
   at = 0;
-  for (const hsc_instr *instr = computation->first; instr; instr = instr->next) HSC_TRY(at_instr(check_users(instr, &v->uses[at++]), instr));
+  for (const hsc_instr *instr = computation->first; instr; instr = instr->next)
+    HSC_TRY(at_instr(check_users(instr, &v->uses[at++]), instr));
   for (int i = 0; i < computation->parameter_count; i++)
     if (!computation->parameters[i] || computation->parameters[i]->parent != computation)
       return in_computation(HSC_ERR(INVALID_ARGUMENT, "computation %%%s: parameter %d is missing", computation->name, i), computation);
   if (!computation->root) return in_computation(HSC_ERR(INVALID_ARGUMENT, "computation %%%s: has no root", computation->name), computation);
   if (!hsc__ptr_map_get(&v->seen, computation->root))
-    return in_computation(HSC_ERR(INTERNAL, "computation %%%s: its root %%%s is not in it", computation->name, computation->root->name), computation);
+    return in_computation(HSC_ERR(INTERNAL, "computation %%%s: its root %%%s is not in it", computation->name, computation->root->name),
+                          computation);
   return NULL;
 }
 
@@ -262,12 +273,14 @@ static hsc_status *check_aliases(const hsc_module *module) {
     int at = donor ? i - module->alias_count : i;
     const hsc_alias *alias = donor ? &module->donors[at] : &module->aliases[at];
     if (alias->parameter < 0 || alias->parameter >= entry->parameter_count)
-      return HSC_ERR(INVALID_ARGUMENT, "module %s: %s %d names parameter %lld of %d", module->name, what, at, (long long)alias->parameter, entry->parameter_count);
+      return HSC_ERR(INVALID_ARGUMENT, "module %s: %s %d names parameter %lld of %d", module->name, what, at, (long long)alias->parameter,
+                     entry->parameter_count);
     const hsc_shape *in = follow(&entry->parameters[alias->parameter]->shape, alias->parameter_index);
     const hsc_shape *out = donor ? in : follow(&entry->root->shape, alias->output_index);
     if (!in || !out) return HSC_ERR(INVALID_ARGUMENT, "module %s: %s %d names a part that is not there", module->name, what, at);
     if (!donor && hsc_shape_bytes(in) != hsc_shape_bytes(out))
-      return HSC_ERR(INVALID_ARGUMENT, "module %s: %s %d joins %lld bytes with %lld", module->name, what, at, (long long)hsc_shape_bytes(in), (long long)hsc_shape_bytes(out));
+      return HSC_ERR(INVALID_ARGUMENT, "module %s: %s %d joins %lld bytes with %lld", module->name, what, at,
+                     (long long)hsc_shape_bytes(in), (long long)hsc_shape_bytes(out));
   }
   return NULL;
 }
@@ -279,11 +292,13 @@ static hsc_status *check_module(verifier *v) {
     const hsc_computation *computation = module->computations[i];
     if (!computation || computation->module != module || !computation->name)
       return HSC_ERR(INTERNAL, "module %s: computation %d is not its own", module->name, i);
-    if (hsc__ptr_map_get(&v->listed, computation)) return HSC_ERR(INTERNAL, "module %s: lists computation %%%s twice", module->name, computation->name);
+    if (hsc__ptr_map_get(&v->listed, computation))
+      return HSC_ERR(INTERNAL, "module %s: lists computation %%%s twice", module->name, computation->name);
     hsc__ptr_map_put(&v->listed, computation, (void *)computation);
   }
   if (v->listed.failed) return hsc_status_out_of_memory();
-  if (!hsc__ptr_map_get(&v->listed, module->entry)) return HSC_ERR(INTERNAL, "module %s: its entry %%%s is not in its list", module->name, module->entry->name);
+  if (!hsc__ptr_map_get(&v->listed, module->entry))
+    return HSC_ERR(INTERNAL, "module %s: its entry %%%s is not in its list", module->name, module->entry->name);
   for (int i = 0; i < module->computation_count; i++) HSC_TRY(check_computation(v, module->computations[i]));
   HSC_TRY(check_call_depth(module));
   return check_aliases(module);

@@ -9,9 +9,9 @@ typedef struct grower {
   hsc_module *module;
   hsc_arena *arena;
   hsc_builder b;
-  hsc_instr *pool[MAX_POOL];   // arrays that later steps may use
+  hsc_instr *pool[MAX_POOL];  // arrays that later steps may use
   int pool_count;
-  int depth;                   // of called computations
+  int depth;  // of called computations
 } grower;
 
 static int below(grower *g, int bound) { return (int)hsc_random_below(g->random, (uint64_t)bound); }
@@ -36,7 +36,7 @@ static hsc_instr *keep(grower *g, hsc_instr *value) {
 
 static hsc_type random_type(grower *g) {
   static const hsc_type common[] = {HSC_TYPE_F32, HSC_TYPE_F32, HSC_TYPE_F32, HSC_TYPE_F32, HSC_TYPE_S32, HSC_TYPE_PRED};
-  static const hsc_type rare[] = {HSC_TYPE_S8,  HSC_TYPE_S16, HSC_TYPE_S64, HSC_TYPE_U8,  HSC_TYPE_U16, HSC_TYPE_U32,
+  static const hsc_type rare[] = {HSC_TYPE_S8,  HSC_TYPE_S16, HSC_TYPE_S64,  HSC_TYPE_U8,  HSC_TYPE_U16, HSC_TYPE_U32,
                                   HSC_TYPE_U64, HSC_TYPE_F16, HSC_TYPE_BF16, HSC_TYPE_F64, HSC_TYPE_C64};
   if (has(g, RANDOM_TYPES) && chance(g, 25)) {
     hsc_type type = rare[below(g, (int)HSC_COUNT_OF(rare))];
@@ -62,7 +62,8 @@ static hsc_shape shape_of(grower *g, hsc_type type, int rank, const int64_t *dim
 // ---- values -----------------------------------------------------------------------------------------------------------------------------
 
 static double random_number(grower *g, hsc_type type) {
-  if (hsc_type_is_float(type) || hsc_type_is_complex(type)) return g->options->unbounded && chance(g, 10) ? hsc_random_normal(g->random) * 1e6 : hsc_random_double(g->random) * 2 - 1;
+  if (hsc_type_is_float(type) || hsc_type_is_complex(type))
+    return g->options->unbounded && chance(g, 10) ? hsc_random_normal(g->random) * 1e6 : hsc_random_double(g->random) * 2 - 1;
   return hsc_type_class_of(type) == HSC_CLASS_SIGNED ? below(g, 15) - 7 : below(g, 8);
 }
 
@@ -95,17 +96,21 @@ static hsc_instr *reshaped(grower *g, hsc_instr *x, hsc_shape shape) {
 static hsc_instr *converted(grower *g, hsc_instr *x, hsc_type type) {
   if (x->shape.type == type) return x;
   // Nothing discrete is made from floats where results must be smooth.
-  if (g->options->smooth && in_classes(x->shape.type, FLOATS | COMPLEX) && !in_classes(type, FLOATS | COMPLEX)) return random_constant(g, hsc_shape_with_type(x->shape, type));
+  if (g->options->smooth && in_classes(x->shape.type, FLOATS | COMPLEX) && !in_classes(type, FLOATS | COMPLEX))
+    return random_constant(g, hsc_shape_with_type(x->shape, type));
   if (type == HSC_TYPE_PRED && !hsc_type_is_complex(x->shape.type)) return hsc_build_compare(&g->b, HSC_GT, x, splat(g, x->shape, 0));
   if (hsc_type_is_complex(x->shape.type) && !hsc_type_is_complex(type)) return converted(g, hsc_build_unary(&g->b, HSC_OP_REAL, x), type);
   // Floats of the pool are small, and integers are made so, or else conversions between them would overflow.
   if (hsc_type_is_integral(x->shape.type) && hsc_type_is_float(hsc_type_real_part(type))) {
     hsc_instr *low = hsc_build_binary(&g->b, HSC_OP_AND, x, splat(g, x->shape, 7));
-    return hsc_build_binary(&g->b, HSC_OP_MULTIPLY, hsc_build_convert(&g->b, type, low), splat(g, hsc_shape_with_type(x->shape, type), 0.125));
+    return hsc_build_binary(&g->b, HSC_OP_MULTIPLY, hsc_build_convert(&g->b, type, low),
+                            splat(g, hsc_shape_with_type(x->shape, type), 0.125));
   }
   if (g->options->unbounded && hsc_type_is_float(x->shape.type) && hsc_type_is_integral(type))
-    x = hsc_build_op(&g->b, HSC_OP_CLAMP, (hsc_shape){0}, NULL, 3, (hsc_instr *[]){scalar(g, x->shape.type, 0), x, scalar(g, x->shape.type, 4)}, 0, NULL);
-  if (!g->options->unbounded && hsc_type_is_float(x->shape.type) && hsc_type_class_of(type) == HSC_CLASS_UNSIGNED) x = hsc_build_unary(&g->b, HSC_OP_ABS, x);
+    x = hsc_build_op(&g->b, HSC_OP_CLAMP, (hsc_shape){0}, NULL, 3,
+                     (hsc_instr *[]){scalar(g, x->shape.type, 0), x, scalar(g, x->shape.type, 4)}, 0, NULL);
+  if (!g->options->unbounded && hsc_type_is_float(x->shape.type) && hsc_type_class_of(type) == HSC_CLASS_UNSIGNED)
+    x = hsc_build_unary(&g->b, HSC_OP_ABS, x);
   return hsc_build_convert(&g->b, type, x);
 }
 
@@ -151,22 +156,25 @@ static hsc_instr *scaled(grower *g, hsc_instr *x, double factor) {
 
 static hsc_instr *clamped(grower *g, hsc_instr *x, double low, double high) {
   if (g->options->unbounded || !hsc_type_is_float(x->shape.type)) return x;
-  return hsc_build_op(&g->b, HSC_OP_CLAMP, (hsc_shape){0}, NULL, 3, (hsc_instr *[]){scalar(g, x->shape.type, low), x, scalar(g, x->shape.type, high)}, 0, NULL);
+  return hsc_build_op(&g->b, HSC_OP_CLAMP, (hsc_shape){0}, NULL, 3,
+                      (hsc_instr *[]){scalar(g, x->shape.type, low), x, scalar(g, x->shape.type, high)}, 0, NULL);
 }
 
 // ---- element by element -------------------------------------------------------------------------------------------------------------------
 
 static void step_unary(grower *g) {
-  static const hsc_op tame[] = {HSC_OP_TANH, HSC_OP_LOGISTIC, HSC_OP_SINE, HSC_OP_COSINE, HSC_OP_NEGATE, HSC_OP_ABS, HSC_OP_ERF, HSC_OP_CBRT,  // from here on not smooth
-                                  HSC_OP_FLOOR, HSC_OP_CEIL,
-                                  HSC_OP_ROUND_EVEN, HSC_OP_ROUND_AFZ, HSC_OP_SIGN};
+  static const hsc_op tame[] = {HSC_OP_TANH,  HSC_OP_LOGISTIC, HSC_OP_SINE,       HSC_OP_COSINE,    HSC_OP_NEGATE,
+                                HSC_OP_ABS,   HSC_OP_ERF,      HSC_OP_CBRT,  // from here on not smooth
+                                HSC_OP_FLOOR, HSC_OP_CEIL,     HSC_OP_ROUND_EVEN, HSC_OP_ROUND_AFZ, HSC_OP_SIGN};
   static const hsc_op positive[] = {HSC_OP_LOG, HSC_OP_SQRT, HSC_OP_RSQRT, HSC_OP_LOG1P};
   static const hsc_op growing[] = {HSC_OP_EXP, HSC_OP_EXPM1, HSC_OP_TAN};
   static const hsc_op integral[] = {HSC_OP_NOT, HSC_OP_CLZ, HSC_OP_POPCNT, HSC_OP_NEGATE};
   switch (below(g, 6)) {
     case 0:
     case 1: keep(g, hsc_build_unary(&g->b, tame[below(g, g->options->smooth ? 7 : (int)HSC_COUNT_OF(tame))], pick(g, FLOATS, 0))); break;
-    case 2: keep(g, hsc_build_unary(&g->b, positive[below(g, (int)HSC_COUNT_OF(positive))], clamped(g, pick(g, FLOATS, 0), 0.25, 4))); break;
+    case 2:
+      keep(g, hsc_build_unary(&g->b, positive[below(g, (int)HSC_COUNT_OF(positive))], clamped(g, pick(g, FLOATS, 0), 0.25, 4)));
+      break;
     case 3: keep(g, hsc_build_unary(&g->b, growing[below(g, (int)HSC_COUNT_OF(growing))], clamped(g, pick(g, FLOATS, 0), -1, 1))); break;
     case 4: keep(g, hsc_build_unary(&g->b, integral[below(g, (int)HSC_COUNT_OF(integral))], pick(g, INTEGERS, 0))); break;
     default: keep(g, hsc_build_unary(&g->b, chance(g, 50) ? HSC_OP_IS_FINITE : HSC_OP_COPY, pick(g, FLOATS, 0))); break;
@@ -177,7 +185,8 @@ static void step_binary(grower *g) {
   hsc_instr *x = pick(g, ANY, 0), *y = pick_like(g, x->shape), *result = NULL;
   switch (hsc_type_class_of(x->shape.type)) {
     case HSC_CLASS_FLOAT: {
-      static const hsc_op ops[] = {HSC_OP_ADD, HSC_OP_SUBTRACT, HSC_OP_MULTIPLY, HSC_OP_MAXIMUM, HSC_OP_MINIMUM, HSC_OP_DIVIDE, HSC_OP_POWER, HSC_OP_ATAN2, HSC_OP_REMAINDER};
+      static const hsc_op ops[] = {HSC_OP_ADD,    HSC_OP_SUBTRACT, HSC_OP_MULTIPLY, HSC_OP_MAXIMUM,  HSC_OP_MINIMUM,
+                                   HSC_OP_DIVIDE, HSC_OP_POWER,    HSC_OP_ATAN2,    HSC_OP_REMAINDER};
       hsc_op op = ops[below(g, g->options->unbounded ? 9 : 7)];
       if (op == HSC_OP_DIVIDE) y = clamped(g, y, 0.5, 4);
       if (op == HSC_OP_POWER) {
@@ -185,13 +194,25 @@ static void step_binary(grower *g) {
         y = clamped(g, y, -2, 2);
       }
       result = hsc_build_binary(&g->b, op, x, y);
-      result = op == HSC_OP_MULTIPLY ? clamped(g, result, -4, 4) : scaled(g, result, op == HSC_OP_MAXIMUM || op == HSC_OP_MINIMUM || op == HSC_OP_POWER ? 1 : 0.5);
+      result = op == HSC_OP_MULTIPLY ? clamped(g, result, -4, 4)
+                                     : scaled(g, result, op == HSC_OP_MAXIMUM || op == HSC_OP_MINIMUM || op == HSC_OP_POWER ? 1 : 0.5);
       break;
     }
     case HSC_CLASS_SIGNED:
     case HSC_CLASS_UNSIGNED: {
-      static const hsc_op ops[] = {HSC_OP_ADD, HSC_OP_SUBTRACT, HSC_OP_MULTIPLY, HSC_OP_MAXIMUM, HSC_OP_MINIMUM, HSC_OP_DIVIDE, HSC_OP_REMAINDER, HSC_OP_AND, HSC_OP_OR, HSC_OP_XOR,
-                                   HSC_OP_SHIFT_LEFT, HSC_OP_SHIFT_RIGHT_ARITH, HSC_OP_SHIFT_RIGHT_LOGICAL};
+      static const hsc_op ops[] = {HSC_OP_ADD,
+                                   HSC_OP_SUBTRACT,
+                                   HSC_OP_MULTIPLY,
+                                   HSC_OP_MAXIMUM,
+                                   HSC_OP_MINIMUM,
+                                   HSC_OP_DIVIDE,
+                                   HSC_OP_REMAINDER,
+                                   HSC_OP_AND,
+                                   HSC_OP_OR,
+                                   HSC_OP_XOR,
+                                   HSC_OP_SHIFT_LEFT,
+                                   HSC_OP_SHIFT_RIGHT_ARITH,
+                                   HSC_OP_SHIFT_RIGHT_LOGICAL};
       result = hsc_build_binary(&g->b, ops[below(g, (int)HSC_COUNT_OF(ops))], x, y);
       break;
     }
@@ -265,7 +286,10 @@ static void step_move(grower *g) {
   int rank = x->shape.rank;
   int64_t a[HSC_MAX_RANK], b[HSC_MAX_RANK], c[HSC_MAX_RANK];
   switch (below(g, 8)) {
-    case 0: shuffled(g, rank, a); keep(g, hsc_build_transpose(&g->b, x, (hsc_dims){rank, a})); break;
+    case 0:
+      shuffled(g, rank, a);
+      keep(g, hsc_build_transpose(&g->b, x, (hsc_dims){rank, a}));
+      break;
     case 1: {  // add a dimension somewhere
       if (rank >= g->options->max_rank + 1) break;
       int at = below(g, rank + 1);
@@ -320,7 +344,9 @@ static void step_move(grower *g) {
 }
 
 // Places may lie outside: they are clamped (dynamic slices, gather) or skipped (scatter).
-static hsc_instr *random_index(grower *g) { return chance(g, 50) ? scalar(g, HSC_TYPE_S32, below(g, 10) - 2) : coerced(g, pick(g, INTEGERS, 0), hsc_shape_scalar(HSC_TYPE_S32)); }
+static hsc_instr *random_index(grower *g) {
+  return chance(g, 50) ? scalar(g, HSC_TYPE_S32, below(g, 10) - 2) : coerced(g, pick(g, INTEGERS, 0), hsc_shape_scalar(HSC_TYPE_S32));
+}
 
 static void step_index(grower *g) {
   hsc_instr *x = pick(g, ANY, 1), *indices[HSC_MAX_RANK];
@@ -338,7 +364,11 @@ static void step_index(grower *g) {
       hsc_instr *at = pick_like(g, shape_of(g, HSC_TYPE_S32, 2, rows));
       for (int i = 1; i < rank; i++) offset[i - 1] = i;
       sizes[0] = x->shape.dims[0] == 0 ? 0 : 1;
-      hsc_attr attr = {.gather = {.offset_dims = {rank - 1, offset}, .collapsed_slice_dims = {1, &zero}, .start_index_map = {1, &zero}, .index_vector_dim = 1, .slice_sizes = {rank, sizes}}};
+      hsc_attr attr = {.gather = {.offset_dims = {rank - 1, offset},
+                                  .collapsed_slice_dims = {1, &zero},
+                                  .start_index_map = {1, &zero},
+                                  .index_vector_dim = 1,
+                                  .slice_sizes = {rank, sizes}}};
       if (x->shape.dims[0] > 0) keep(g, hsc_build_op(&g->b, HSC_OP_GATHER, (hsc_shape){0}, &attr, 2, (hsc_instr *[]){x, at}, 0, NULL));
       break;
     }
@@ -353,7 +383,9 @@ static void step_index(grower *g) {
       }
       hsc_instr *updates = scaled(g, pick_like(g, shape_of(g, x->shape.type, rank, update)), 0.25);
       hsc_computation *combine = hsc_module_scalar_reducer(g->module, HSC_OP_ADD, x->shape.type);
-      hsc_attr attr = {.scatter = {.offset_dims = {rank - 1, offset}, .collapsed_slice_dims = {1, &zero}, .start_index_map = {1, &zero}, .index_vector_dim = 1}};
+      hsc_attr attr = {
+          .scatter = {
+              .offset_dims = {rank - 1, offset}, .collapsed_slice_dims = {1, &zero}, .start_index_map = {1, &zero}, .index_vector_dim = 1}};
       keep(g, scaled(g, hsc_build_op(&g->b, HSC_OP_SCATTER, (hsc_shape){0}, &attr, 3, (hsc_instr *[]){x, at, updates}, 1, &combine), 0.5));
       break;
     }
@@ -381,8 +413,9 @@ static hsc_computation *argmax_reducer(grower *g) {
   hsc_shape f32 = hsc_shape_scalar(HSC_TYPE_F32), s32 = hsc_shape_scalar(HSC_TYPE_S32);
   hsc_instr *x = hsc_build_parameter(&b, 0, f32, "x"), *i = hsc_build_parameter(&b, 1, s32, "i");
   hsc_instr *y = hsc_build_parameter(&b, 2, f32, "y"), *j = hsc_build_parameter(&b, 3, s32, "j");
-  hsc_instr *wins = hsc_build_binary(&b, HSC_OP_OR, hsc_build_compare(&b, HSC_GT, x, y),
-                                     hsc_build_binary(&b, HSC_OP_AND, hsc_build_compare(&b, HSC_EQ, x, y), hsc_build_compare(&b, HSC_LT, i, j)));
+  hsc_instr *wins =
+      hsc_build_binary(&b, HSC_OP_OR, hsc_build_compare(&b, HSC_GT, x, y),
+                       hsc_build_binary(&b, HSC_OP_AND, hsc_build_compare(&b, HSC_EQ, x, y), hsc_build_compare(&b, HSC_LT, i, j)));
   hsc_instr *best[2] = {hsc_build_select(&b, wins, x, y), hsc_build_select(&b, wins, i, j)};
   hsc_computation *computation = NULL;
   hsc_status *status = hsc_builder_finish(&b, hsc_build_tuple(&b, 2, best), &computation);
@@ -425,15 +458,18 @@ static void step_reduce(grower *g) {
       hsc_dims reduced = {1 + below(g, rank), dims};
       int64_t n = 1;
       for (int i = 0; i < reduced.count; i++) n *= x->shape.dims[dims[i]] ? x->shape.dims[dims[i]] : 1;
-      hsc_instr *sum = hsc_build_reduce(&g->b, x, scalar(g, x->shape.type, init), reduced, hsc_module_scalar_reducer(g->module, op, x->shape.type));
+      hsc_instr *sum =
+          hsc_build_reduce(&g->b, x, scalar(g, x->shape.type, init), reduced, hsc_module_scalar_reducer(g->module, op, x->shape.type));
       keep(g, scaled(g, sum, op == HSC_OP_ADD ? 1.0 / (double)n : 1));
       break;
     }
     case 2: {
       hsc_attr attr = {.window = {.window = {rank, window}}};
       hsc_computation *reducer = hsc_module_scalar_reducer(g->module, op, x->shape.type);
-      hsc_instr *folded = hsc_build_op(&g->b, HSC_OP_REDUCE_WINDOW, (hsc_shape){0}, &attr, 2, (hsc_instr *[]){x, scalar(g, x->shape.type, init)}, 1, &reducer);
-      if (has(g, RANDOM_EMPTY) || hsc_shape_elements(&folded->shape) > 0) keep(g, scaled(g, folded, op == HSC_OP_ADD ? 1.0 / (double)count : 1));
+      hsc_instr *folded = hsc_build_op(&g->b, HSC_OP_REDUCE_WINDOW, (hsc_shape){0}, &attr, 2,
+                                       (hsc_instr *[]){x, scalar(g, x->shape.type, init)}, 1, &reducer);
+      if (has(g, RANDOM_EMPTY) || hsc_shape_elements(&folded->shape) > 0)
+        keep(g, scaled(g, folded, op == HSC_OP_ADD ? 1.0 / (double)count : 1));
       break;
     }
     case 3: {
@@ -442,7 +478,8 @@ static void step_reduce(grower *g) {
       hsc_instr *at = hsc_build_iota(&g->b, hsc_shape_with_type(x->shape, HSC_TYPE_S32), dims[0]);
       hsc_attr attr = {.dims = {.dims = {1, dims}}};
       hsc_computation *reducer = argmax_reducer(g);
-      hsc_instr *pair = hsc_build_op(&g->b, HSC_OP_REDUCE, (hsc_shape){0}, &attr, 4, (hsc_instr *[]){x, at, scalar(g, HSC_TYPE_F32, -8), scalar(g, HSC_TYPE_S32, 0)}, 1, &reducer);
+      hsc_instr *pair = hsc_build_op(&g->b, HSC_OP_REDUCE, (hsc_shape){0}, &attr, 4,
+                                     (hsc_instr *[]){x, at, scalar(g, HSC_TYPE_F32, -8), scalar(g, HSC_TYPE_S32, 0)}, 1, &reducer);
       keep(g, hsc_build_get_tuple_element(&g->b, pair, 0));
       if (!g->options->smooth) keep(g, hsc_build_get_tuple_element(&g->b, pair, 1));
       break;
@@ -468,13 +505,15 @@ static void step_reduce(grower *g) {
       }
       hsc_builder b;
       hsc_builder_init(&b, g->module, "ge");
-      hsc_instr *p = hsc_build_parameter(&b, 0, hsc_shape_scalar(HSC_TYPE_F32), "x"), *q = hsc_build_parameter(&b, 1, hsc_shape_scalar(HSC_TYPE_F32), "y");
+      hsc_instr *p = hsc_build_parameter(&b, 0, hsc_shape_scalar(HSC_TYPE_F32), "x"),
+                *q = hsc_build_parameter(&b, 1, hsc_shape_scalar(HSC_TYPE_F32), "y");
       hsc_computation *called[2] = {NULL, hsc_module_scalar_reducer(g->module, HSC_OP_ADD, HSC_TYPE_F32)};
       hsc_status *status = hsc_builder_finish(&b, hsc_build_compare(&b, HSC_GE, p, q), &called[0]);
       if (status && !g->b.status) g->b.status = status;
       hsc_instr *source = pick_like(g, shape_of(g, HSC_TYPE_F32, rank, places));
       hsc_attr attr = {.window = {.window = {rank, window}}};
-      keep(g, hsc_build_op(&g->b, HSC_OP_SELECT_AND_SCATTER, (hsc_shape){0}, &attr, 3, (hsc_instr *[]){x, source, scalar(g, HSC_TYPE_F32, 0)}, 2, called));
+      keep(g, hsc_build_op(&g->b, HSC_OP_SELECT_AND_SCATTER, (hsc_shape){0}, &attr, 3,
+                           (hsc_instr *[]){x, source, scalar(g, HSC_TYPE_F32, 0)}, 2, called));
       break;
     }
   }
@@ -490,7 +529,8 @@ static void step_contract(grower *g) {
     bool swap = chance(g, 30);  // contract the first dimension of the right side or the last
     int64_t lhs[3] = {batch, m, k}, rhs_plain[3] = {batch, k, n}, rhs_swapped[3] = {batch, n, k};
     const int64_t *rhs = swap ? rhs_swapped : rhs_plain;
-    hsc_dot_dims dims = {.lhs_contracting = {1, batched ? &two : &one}, .rhs_contracting = {1, batched ? (swap ? &two : &one) : (swap ? &one : &zero)}};
+    hsc_dot_dims dims = {.lhs_contracting = {1, batched ? &two : &one},
+                         .rhs_contracting = {1, batched ? (swap ? &two : &one) : (swap ? &one : &zero)}};
     if (batched) dims.lhs_batch = dims.rhs_batch = (hsc_dims){1, &zero};
     hsc_instr *x = pick_like(g, shape_of(g, type, batched ? 3 : 2, batched ? lhs : lhs + 1));
     hsc_instr *y = pick_like(g, shape_of(g, type, batched ? 3 : 2, batched ? rhs : rhs + 1));
@@ -510,9 +550,18 @@ static void step_contract(grower *g) {
   kernel[spatial] = k / groups;
   kernel[spatial + 1] = groups * (1 + below(g, 3));
   hsc_attr attr = {.conv = {.window = {spatial, window}, .feature_groups = groups, .batch_groups = 1}};
-  attr.conv.dims = (hsc_conv_dims){.spatial_rank = spatial, .input_batch = 0, .input_feature = spatial + 1, .kernel_input = spatial, .kernel_output = spatial + 1,
-                                   .output_batch = 0, .output_feature = spatial + 1, .input_spatial = places, .kernel_spatial = of_kernel, .output_spatial = places};
-  hsc_instr *operands[2] = {pick_like(g, shape_of(g, HSC_TYPE_F32, spatial + 2, in)), pick_like(g, shape_of(g, HSC_TYPE_F32, spatial + 2, kernel))};
+  attr.conv.dims = (hsc_conv_dims){.spatial_rank = spatial,
+                                   .input_batch = 0,
+                                   .input_feature = spatial + 1,
+                                   .kernel_input = spatial,
+                                   .kernel_output = spatial + 1,
+                                   .output_batch = 0,
+                                   .output_feature = spatial + 1,
+                                   .input_spatial = places,
+                                   .kernel_spatial = of_kernel,
+                                   .output_spatial = places};
+  hsc_instr *operands[2] = {pick_like(g, shape_of(g, HSC_TYPE_F32, spatial + 2, in)),
+                            pick_like(g, shape_of(g, HSC_TYPE_F32, spatial + 2, kernel))};
   hsc_instr *result = hsc_build_op(&g->b, HSC_OP_CONVOLUTION, (hsc_shape){0}, &attr, 2, operands, 0, NULL);
   if (has(g, RANDOM_EMPTY) || hsc_shape_elements(&result->shape) > 0) keep(g, scaled(g, result, 0.25 / (double)(k / groups * 4)));
 }
@@ -533,7 +582,10 @@ static void step_algebra(grower *g) {
       hsc_instr *lower = hsc_build_compare(&g->b, HSC_GE, hsc_build_iota(&g->b, counts, 0), hsc_build_iota(&g->b, counts, 1));
       factor = hsc_build_select(&g->b, lower, factor, splat(g, a->shape, 0));
       hsc_attr solve = {.triangular = {.left_side = true, .lower = true}};
-      keep(g, scaled(g, hsc_build_op(&g->b, HSC_OP_TRIANGULAR_SOLVE, (hsc_shape){0}, &solve, 2, (hsc_instr *[]){factor, pick_like(g, a->shape)}, 0, NULL), 0.5));
+      keep(g, scaled(g,
+                     hsc_build_op(&g->b, HSC_OP_TRIANGULAR_SOLVE, (hsc_shape){0}, &solve, 2,
+                                  (hsc_instr *[]){factor, pick_like(g, a->shape)}, 0, NULL),
+                     0.5));
       keep(g, scaled(g, factor, 1.0 / (double)(4 * n)));
       break;
     }
@@ -550,7 +602,8 @@ static void step_algebra(grower *g) {
       hsc_instr *x = pick_like(g, shape_of(g, HSC_TYPE_F32, 3, dims));
       hsc_shape vector = shape_of(g, HSC_TYPE_F32, 1, &features);
       hsc_attr attr = {.batch_norm = {.epsilon = 0.125f, .feature_index = 2}};
-      hsc_instr *norm = hsc_build_op(&g->b, HSC_OP_BATCH_NORM_TRAINING, (hsc_shape){0}, &attr, 3, (hsc_instr *[]){x, pick_like(g, vector), pick_like(g, vector)}, 0, NULL);
+      hsc_instr *norm = hsc_build_op(&g->b, HSC_OP_BATCH_NORM_TRAINING, (hsc_shape){0}, &attr, 3,
+                                     (hsc_instr *[]){x, pick_like(g, vector), pick_like(g, vector)}, 0, NULL);
       for (int i = 0; i < 3; i++) keep(g, scaled(g, hsc_build_get_tuple_element(&g->b, norm, i), i == 0 ? 0.25 : 1));
       break;
     }
@@ -570,7 +623,8 @@ static void step_algebra(grower *g) {
 static void grow(grower *g, int steps);
 
 // A computation from parameters of the given shapes to `result`, grown like the entry. `elementwise` allows steps that keep scalars scalar.
-static hsc_computation *grown_computation(grower *g, const char *name, int parameter_count, const hsc_shape *parameters, hsc_shape result, int steps) {
+static hsc_computation *grown_computation(grower *g, const char *name, int parameter_count, const hsc_shape *parameters, hsc_shape result,
+                                          int steps) {
   grower *inner = hsc_alloc(sizeof *inner);
   hsc_computation *computation = NULL;
   if (!inner) return NULL;
@@ -617,7 +671,8 @@ static void step_call(grower *g) {
   hsc_computation *called = grown_computation(g, fusion ? "fused_computation" : "called", 2, shapes, result, 2 + below(g, 5));
   g->options = outer;
   hsc_attr attr = {.fusion = {.kind = HSC_FUSION_LOOP}};
-  if (called) keep(g, hsc_build_op(&g->b, fusion ? HSC_OP_FUSION : HSC_OP_CALL, (hsc_shape){0}, fusion ? &attr : NULL, 2, operands, 1, &called));
+  if (called)
+    keep(g, hsc_build_op(&g->b, fusion ? HSC_OP_FUSION : HSC_OP_CALL, (hsc_shape){0}, fusion ? &attr : NULL, 2, operands, 1, &called));
 }
 
 static void step_while(grower *g) {
@@ -676,11 +731,18 @@ static void step(grower *g) {
     bool nests;
     void (*step)(grower *);
   } steps[] = {
-      {0, 6, false, step_unary},       {0, 8, false, step_binary},           {0, 4, false, step_choice},
-      {0, 2, false, step_type},        {0, 6, false, step_move},             {RANDOM_INDEXING, 3, false, step_index},
-      {RANDOM_REDUCTIONS, 4, false, step_reduce},                            {RANDOM_CONTRACTIONS, 3, false, step_contract},
-      {RANDOM_ALGEBRA, 1, false, step_algebra},                              {RANDOM_CALLS, 3, true, step_call},
-      {RANDOM_LOOPS, 1, true, step_while},                                   {RANDOM_BRANCHES, 1, true, step_branch},
+      {0, 6, false, step_unary},
+      {0, 8, false, step_binary},
+      {0, 4, false, step_choice},
+      {0, 2, false, step_type},
+      {0, 6, false, step_move},
+      {RANDOM_INDEXING, 3, false, step_index},
+      {RANDOM_REDUCTIONS, 4, false, step_reduce},
+      {RANDOM_CONTRACTIONS, 3, false, step_contract},
+      {RANDOM_ALGEBRA, 1, false, step_algebra},
+      {RANDOM_CALLS, 3, true, step_call},
+      {RANDOM_LOOPS, 1, true, step_while},
+      {RANDOM_BRANCHES, 1, true, step_branch},
   };
   int total = 0;
   for (size_t i = 0; i < HSC_COUNT_OF(steps); i++)
@@ -702,7 +764,8 @@ static void grow(grower *g, int steps) {
 }
 
 random_module_options random_module_options_default(void) {
-  return (random_module_options){.features = RANDOM_ALL & ~RANDOM_EMPTY, .instruction_count = 30, .parameter_count = 3, .max_rank = 3, .max_dim = 6};
+  return (random_module_options){
+      .features = RANDOM_ALL & ~RANDOM_EMPTY, .instruction_count = 30, .parameter_count = 3, .max_rank = 3, .max_dim = 6};
 }
 
 hsc_status *random_module_create(uint64_t seed, const random_module_options *options, hsc_module **out_module) {
@@ -718,7 +781,8 @@ hsc_status *random_module_create(uint64_t seed, const random_module_options *opt
   }
   *g = (grower){.random = &random, .options = options ? options : &defaults, .module = module, .arena = module->arena};
   hsc_builder_init(&g->b, module, "main");
-  for (int i = 0; i < g->options->parameter_count; i++) keep(g, hsc_build_parameter(&g->b, i, random_shape(g, i == 0 ? HSC_TYPE_F32 : random_type(g), i == 0 ? 1 : 0), "p"));
+  for (int i = 0; i < g->options->parameter_count; i++)
+    keep(g, hsc_build_parameter(&g->b, i, random_shape(g, i == 0 ? HSC_TYPE_F32 : random_type(g), i == 0 ? 1 : 0), "p"));
   while (g->b.computation && g->b.computation->instr_count < g->options->instruction_count && !g->b.status) grow(g, 1);
 
   // The result: the youngest value, or a tuple of some (a tuple in it now and then).

@@ -84,7 +84,8 @@ static hsc_status *build_print_and_clone(void) {
   hsc_shape shape = hsc_shape_array(m->arena, HSC_TYPE_F32, 2, (int64_t[]){4, 8});
   hsc_instr *x = hsc_build_parameter(&builder, 0, shape, "x");
   for (int i = 0; i < 60; i++) x = hsc_build_binary(&builder, HSC_OP_ADD, x, x);
-  x = hsc_build_reduce(&builder, x, hsc_build_scalar(&builder, HSC_TYPE_F32, 0), HSC_DIMS(m->arena, 0), hsc_module_scalar_reducer(m, HSC_OP_ADD, HSC_TYPE_F32));
+  x = hsc_build_reduce(&builder, x, hsc_build_scalar(&builder, HSC_TYPE_F32, 0), HSC_DIMS(m->arena, 0),
+                       hsc_module_scalar_reducer(m, HSC_OP_ADD, HSC_TYPE_F32));
   HSC_GOTO(hsc_builder_finish(&builder, x, &m->entry));
   HSC_GOTO(hsc_module_sort(m));
   HSC_GOTO(hsc_module_verify(m));
@@ -120,10 +121,12 @@ static void names_are_made_legal_and_unique(void **state) {
   static const struct {
     const char *wanted, *given;
   } rows[] = {
-      {"x", "x"},           {"x", "x.1"},       {"x.1", "x.2"},  {"x.7", "x.7"}, {"x.7", "x.3"}, {"a b/c", "a_b_c"}, {"0x", "_0x"}, {"-", "_-"},
-      {"f32", "f32_"},      {"s4", "s4_"},      {"tuple", "tuple"}, {"f32.1", "f32.1"}, {".5", "_.5"}, {"", "parameter"}, {"x.y", "x.y"}, {"x.y", "x.y.1"},
+      {"x", "x"},    {"x", "x.1"},      {"x.1", "x.2"},  {"x.7", "x.7"},   {"x.7", "x.3"},     {"a b/c", "a_b_c"},
+      {"0x", "_0x"}, {"-", "_-"},       {"f32", "f32_"}, {"s4", "s4_"},    {"tuple", "tuple"}, {"f32.1", "f32.1"},
+      {".5", "_.5"}, {"", "parameter"}, {"x.y", "x.y"},  {"x.y", "x.y.1"},
   };
-  for (size_t i = 0; i < HSC_COUNT_OF(rows); i++) assert_string_equal(hsc_build_parameter(&b, (int64_t)i, f32_4, rows[i].wanted)->name, rows[i].given);
+  for (size_t i = 0; i < HSC_COUNT_OF(rows); i++)
+    assert_string_equal(hsc_build_parameter(&b, (int64_t)i, f32_4, rows[i].wanted)->name, rows[i].given);
   hsc_instr *first = b.computation->parameters[0], *last = b.computation->parameters[HSC_COUNT_OF(rows) - 1];
   EXPECT_OK(hsc_instr_set_name(last, "x"));
   assert_string_equal(last->name, "x.4");
@@ -222,7 +225,8 @@ static void many_users_come_and_go_quickly(void **state) {
 static void effects_and_control_edges_keep_instructions_alive(void **state) {
   hsc_instr *x = parameter(0), *dead = hsc_build_unary(&b, HSC_OP_NEGATE, x), *before = hsc_build_unary(&b, HSC_OP_SINE, x);
   hsc_instr *after = hsc_build_unary(&b, HSC_OP_COSINE, x), *zero = hsc_build_scalar(&b, HSC_TYPE_F32, 0);
-  hsc_instr *random = hsc_build_op(&b, HSC_OP_RNG, f32_4, &(hsc_attr){.rng = {.distribution = HSC_RNG_UNIFORM}}, 2, (hsc_instr *[]){zero, zero}, 0, NULL);
+  hsc_instr *random =
+      hsc_build_op(&b, HSC_OP_RNG, f32_4, &(hsc_attr){.rng = {.distribution = HSC_RNG_UNIFORM}}, 2, (hsc_instr *[]){zero, zero}, 0, NULL);
   hsc_instr *called = hsc_build(&b, HSC_OP_CUSTOM_CALL, f32_4, 1, &x);
   called->attr.custom.target = "t";
   hsc_instr_add_control_predecessor(after, before);
@@ -290,7 +294,8 @@ static void sorting_orders_and_drops(void **state) {
 static bool same(hsc_hash128 x, hsc_hash128 y) { return x.low == y.low && x.high == y.high; }
 
 static void fingerprints_see_meaning(void **state) {
-  hsc_computation *sine = unary_computation("sine", HSC_OP_SINE), *again = unary_computation("other_name", HSC_OP_SINE), *cosine = unary_computation("cosine", HSC_OP_COSINE);
+  hsc_computation *sine = unary_computation("sine", HSC_OP_SINE), *again = unary_computation("other_name", HSC_OP_SINE),
+                  *cosine = unary_computation("cosine", HSC_OP_COSINE);
   assert_true(same(hsc_computation_fingerprint(sine), hsc_computation_fingerprint(again)));
   assert_false(same(hsc_computation_fingerprint(sine), hsc_computation_fingerprint(cosine)));
   hsc_instr *x = parameter(0), *y = parameter(1);
@@ -333,18 +338,21 @@ static void fingerprints_see_meaning(void **state) {
 static void attributes_compare(void **state) {
   hsc_shape matrix = hsc_shape_array(module->arena, HSC_TYPE_F32, 2, (int64_t[]){4, 4});
   hsc_instr *x = hsc_build_parameter(&b, 0, matrix, "x");
-  hsc_instr *t1 = hsc_build_transpose(&b, x, HSC_DIMS(module->arena, 1, 0)), *t2 = hsc_build_transpose(&b, x, HSC_DIMS(module->arena, 1, 0));
+  hsc_instr *t1 = hsc_build_transpose(&b, x, HSC_DIMS(module->arena, 1, 0)),
+            *t2 = hsc_build_transpose(&b, x, HSC_DIMS(module->arena, 1, 0));
   hsc_instr *t3 = hsc_build_transpose(&b, x, HSC_DIMS(module->arena, 0, 1)), *n = hsc_build_unary(&b, HSC_OP_NEGATE, x);
   assert_true(hsc_attr_equal(t1, t2));
   assert_false(hsc_attr_equal(t1, t3) || hsc_attr_equal(t1, n));
   t2->backend_config = "{}";
   assert_false(hsc_attr_equal(t1, t2));
-  hsc_computation *add = hsc_module_scalar_reducer(module, HSC_OP_ADD, HSC_TYPE_F32), *mul = hsc_module_scalar_reducer(module, HSC_OP_MULTIPLY, HSC_TYPE_F32), *add_copy = NULL;
+  hsc_computation *add = hsc_module_scalar_reducer(module, HSC_OP_ADD, HSC_TYPE_F32),
+                  *mul = hsc_module_scalar_reducer(module, HSC_OP_MULTIPLY, HSC_TYPE_F32), *add_copy = NULL;
   assert_ptr_equal(add, hsc_module_scalar_reducer(module, HSC_OP_ADD, HSC_TYPE_F32));
   EXPECT_OK(hsc_computation_clone(module, add, "copy", true, &add_copy));
   assert_string_equal(add_copy->name, "reducer_add_f32.copy");
   hsc_instr *zero = hsc_build_scalar(&b, HSC_TYPE_F32, 0);
-  hsc_instr *r1 = hsc_build_reduce(&b, x, zero, HSC_DIMS(module->arena, 0), add), *r2 = hsc_build_reduce(&b, x, zero, HSC_DIMS(module->arena, 0), add_copy);
+  hsc_instr *r1 = hsc_build_reduce(&b, x, zero, HSC_DIMS(module->arena, 0), add),
+            *r2 = hsc_build_reduce(&b, x, zero, HSC_DIMS(module->arena, 0), add_copy);
   hsc_instr *r3 = hsc_build_reduce(&b, x, zero, HSC_DIMS(module->arena, 0), mul);
   assert_true(hsc_attr_equal(r1, r2));
   assert_false(hsc_attr_equal(r1, r3));

@@ -8,7 +8,8 @@
 static char *source_dir;
 
 static void every_op_counts_as_in_xla(void **state) {
-  char *prelude = read_conformance(source_dir, "prelude.hlo"), *rows = read_conformance(source_dir, "costs.txt"), *at = rows, *question, *answer;
+  char *prelude = read_conformance(source_dir, "prelude.hlo"), *rows = read_conformance(source_dir, "costs.txt"), *at = rows, *question,
+       *answer;
   int count = 0;
   for (; next_row(&at, &question, &answer); count++) {
     hsc_module *module = NULL;
@@ -17,10 +18,12 @@ static void every_op_counts_as_in_xla(void **state) {
     hsc_cost cost, root;
     hsc_module_cost(module, &cost);
     hsc_instr_cost(module->entry->root, &root);
-    double flops = strtod(answer, &answer), transcendentals = strtod(answer, &answer), bytes = strtod(answer, &answer), written = strtod(answer, &answer);
-    if (cost.flops != flops || cost.transcendentals != transcendentals || cost.bytes_read + cost.bytes_written != bytes || cost.bytes_written != written)
-      fail_msg("%s: %g flops, %g transcendentals, %g bytes, %g written; XLA counts %g, %g, %g, %g", question, cost.flops, cost.transcendentals,
-               cost.bytes_read + cost.bytes_written, cost.bytes_written, flops, transcendentals, bytes, written);
+    double flops = strtod(answer, &answer), transcendentals = strtod(answer, &answer), bytes = strtod(answer, &answer),
+           written = strtod(answer, &answer);
+    if (cost.flops != flops || cost.transcendentals != transcendentals || cost.bytes_read + cost.bytes_written != bytes ||
+        cost.bytes_written != written)
+      fail_msg("%s: %g flops, %g transcendentals, %g bytes, %g written; XLA counts %g, %g, %g, %g", question, cost.flops,
+               cost.transcendentals, cost.bytes_read + cost.bytes_written, cost.bytes_written, flops, transcendentals, bytes, written);
     // Parameters cost nothing, so the root is all of it.
     assert_true(root.flops == flops && root.transcendentals == transcendentals && root.bytes_read + root.bytes_written == bytes);
     hsc_module_destroy(module);

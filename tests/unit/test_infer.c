@@ -10,7 +10,8 @@ static char *shape_text(const hsc_shape *shape) {
 }
 
 static void shapes_and_refusals_are_those_of_xla(void **state) {
-  char *prelude = read_conformance(source_dir, "prelude.hlo"), *rows = read_conformance(source_dir, "shapes.txt"), *at = rows, *question, *answer;
+  char *prelude = read_conformance(source_dir, "prelude.hlo"), *rows = read_conformance(source_dir, "shapes.txt"), *at = rows, *question,
+       *answer;
   int accepted = 0, rejected = 0;
   while (next_row(&at, &question, &answer)) {
     hsc_module *module = NULL;
@@ -22,7 +23,8 @@ static void shapes_and_refusals_are_those_of_xla(void **state) {
       // The message starts with the op, or points at it (operand counts are the parser's).
       char op[64];
       snprintf(op, sizeof op, "%.*s:", (int)strcspn(question, "("), question);
-      if (!strstr(hsc_status_message(status), op)) fail_msg("%s: the message does not name the op: %s", question, hsc_status_message(status));
+      if (!strstr(hsc_status_message(status), op))
+        fail_msg("%s: the message does not name the op: %s", question, hsc_status_message(status));
       rejected++;
     } else {
       if (status) fail_msg("%s: %s; XLA infers %s", question, hsc_status_message(status), answer);
@@ -55,7 +57,8 @@ static void what_has_no_meaning_is_refused(void **state) {
       {"f32[4,8] shift-left(%a, %a)", {"shift-left", "integers", "f32[4,8]"}},
       {"c64[4,8] fft(%cx), fft_type=FFT, fft_length={4}", {"fft", "fft_length[0] = 4", "8"}},
       {"token[] after-all(%a)", {"after-all", "token", "f32[4,8]"}},
-      {"f32[5,3] gather(%a, %idx), offset_dims={1}, collapsed_slice_dims={}, start_index_map={1}, operand_batching_dims={0}, start_indices_batching_dims={0}, "
+      {"f32[5,3] gather(%a, %idx), offset_dims={1}, collapsed_slice_dims={}, start_index_map={1}, operand_batching_dims={0}, "
+       "start_indices_batching_dims={0}, "
        "index_vector_dim=1, slice_sizes={1,3}",
        {"gather", "operand[0] = 4", "indices[0] = 5"}},
       {"f32[5,8] slice(%a), slice={[0:5], [0:8]}", {"slice", "dimension 0", "[0:5:1]"}},

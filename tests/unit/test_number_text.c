@@ -59,7 +59,22 @@ static void round_numbers(void **state) {
     expect_g(ldexp(i, -8), 3);
     expect_g(-9.9999999 * i, 4);
   }
-  const double edges[] = {0, -0.0, INFINITY, -INFINITY, 0x1p-1074, 0x1p-149, 3.4028234663852886e38, 1.7976931348623157e308, 99999.5, 999999.5, 0.000099999995, 0.0001, 1e-5, 123456789, 1e15, 1e16};
+  const double edges[] = {0,
+                          -0.0,
+                          INFINITY,
+                          -INFINITY,
+                          0x1p-1074,
+                          0x1p-149,
+                          3.4028234663852886e38,
+                          1.7976931348623157e308,
+                          99999.5,
+                          999999.5,
+                          0.000099999995,
+                          0.0001,
+                          1e-5,
+                          123456789,
+                          1e15,
+                          1e16};
   for (size_t i = 0; i < HSC_COUNT_OF(edges); i++) {
     expect_round_trip(edges[i], false);
     expect_round_trip((float)edges[i], true);

@@ -8,7 +8,8 @@ static void assert_same_text(const char *name, const char *have, const char *wan
   while (have[at] && have[at] == want[at]) at++;
   if (!have[at] && !want[at]) return;
   for (line = at; line > 0 && want[line - 1] != '\n';) line--;
-  fail_msg("%s differs:\n  XLA:  %.*s\n  here: %.*s", name, (int)strcspn(want + line, "\n"), want + line, (int)strcspn(have + line, "\n"), have + line);
+  fail_msg("%s differs:\n  XLA:  %.*s\n  here: %.*s", name, (int)strcspn(want + line, "\n"), want + line, (int)strcspn(have + line, "\n"),
+           have + line);
 }
 
 static void expect_same_print(const char *name, const char *text, size_t size) {
@@ -32,8 +33,9 @@ static void every_op_and_literal_prints_as_xla_prints_it(void **state) {
 }
 
 static void models_print_as_xla_printed_them(void **state) {
-  static const char *const names[] = {"patterns/tiny_scan.hlo",  "patterns/mlp_natural.hlo", "patterns/multihead_vmap.hlo", "patterns/deep_scan.hlo",
-                                      "laplace_train.hlo.gz",    "resnet50_forward.hlo.gz",  "resnet50_train.hlo.gz",       "transformer_train.hlo.gz"};
+  static const char *const names[] = {"patterns/tiny_scan.hlo", "patterns/mlp_natural.hlo", "patterns/multihead_vmap.hlo",
+                                      "patterns/deep_scan.hlo", "laplace_train.hlo.gz",     "resnet50_forward.hlo.gz",
+                                      "resnet50_train.hlo.gz",  "transformer_train.hlo.gz"};
   for (size_t i = 0; i < HSC_COUNT_OF(names); i++) {
     char path[512];
     hsc_bytes packed = {0}, text = {0};
@@ -91,7 +93,8 @@ static void built_modules_print(void **state) {
   hsc_builder b;
   hsc_builder_init(&b, module, "main");
   hsc_instr *x = hsc_build_parameter(&b, 0, hsc_shape_array(module->arena, HSC_TYPE_F32, 2, (int64_t[]){4, 8}), "x");
-  hsc_instr *sum = hsc_build_reduce(&b, x, hsc_build_scalar(&b, HSC_TYPE_F32, 0), HSC_DIMS(module->arena, 1), hsc_module_scalar_reducer(module, HSC_OP_ADD, HSC_TYPE_F32));
+  hsc_instr *sum = hsc_build_reduce(&b, x, hsc_build_scalar(&b, HSC_TYPE_F32, 0), HSC_DIMS(module->arena, 1),
+                                    hsc_module_scalar_reducer(module, HSC_OP_ADD, HSC_TYPE_F32));
   EXPECT_OK(hsc_builder_finish(&b, sum, &module->entry));
   EXPECT_OK(hsc_module_sort(module));
   EXPECT_OK(hsc_module_verify(module));

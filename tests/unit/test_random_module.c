@@ -84,12 +84,12 @@ static void clones_are_whole_and_sorting_keeps_them(void **state) {
 static void edits_keep_links(void **state) {
   for (int seed = 0; seed < SEEDS; seed++) {
     hsc_module *module = make(seed);
-    HSC_FOR_EACH_COMPUTATION(module, computation) {
+    HSC_FOR_EACH_COMPUTATION (module, computation) {
       for (hsc_instr *instr = computation->last, *previous; instr; instr = previous) {
         previous = instr->prev;
         if (hsc_instr_is_dead(instr)) hsc_instr_remove(instr);
       }
-      HSC_FOR_EACH_INSTR_IN(computation, instr) {
+      HSC_FOR_EACH_INSTR_IN (computation, instr) {
         if (instr->op == HSC_OP_PARAMETER || seed % 2) continue;
         hsc_builder b;
         hsc_builder_at(&b, computation, instr);

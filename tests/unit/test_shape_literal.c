@@ -66,7 +66,8 @@ static void shapes_are_measured(void **state) {
   assert_int_equal(hsc_shape_bytes(&huge), INT64_MAX);
   assert_int_equal(hsc_shape_bytes(&nibbles), 7);
   hsc_shape inner = hsc_shape_tuple(arena, 2, (hsc_shape[]){matrix, hsc_shape_token()});
-  hsc_shape outer = hsc_shape_tuple(arena, 3, (hsc_shape[]){nibbles, inner, matrix}), with_huge = hsc_shape_tuple(arena, 2, (hsc_shape[]){huge, huge});
+  hsc_shape outer = hsc_shape_tuple(arena, 3, (hsc_shape[]){nibbles, inner, matrix}),
+            with_huge = hsc_shape_tuple(arena, 2, (hsc_shape[]){huge, huge});
   assert_int_equal(hsc_shape_bytes(&outer), 127);
   assert_int_equal(hsc_shape_bytes(&with_huge), INT64_MAX);
   assert_int_equal(hsc_shape_elements(&outer), 0);
@@ -86,7 +87,8 @@ static void layouts_count_only_where_asked(void **state) {
   tiled.layout = &(hsc_layout){.rank = 2, .minor_to_major = (int64_t[]){1, 0}, .extra = "S(1)"};
   assert_true(hsc_shape_equal(&plain, &other) && hsc_shape_equal_layout(&plain, &same));
   assert_false(hsc_shape_equal_layout(&plain, &other) || hsc_shape_equal_layout(&plain, &tiled));
-  assert_true(hsc_layout_is_default(&plain) && hsc_layout_is_default(&same) && !hsc_layout_is_default(&other) && !hsc_layout_is_default(&tiled));
+  assert_true(hsc_layout_is_default(&plain) && hsc_layout_is_default(&same) && !hsc_layout_is_default(&other) &&
+              !hsc_layout_is_default(&tiled));
   hsc_shape pair = hsc_shape_tuple(arena, 2, (hsc_shape[]){plain, other}), stripped = hsc_shape_without_layout(arena, pair);
   assert_true(hsc_shape_equal(&pair, &stripped) && !hsc_shape_equal_layout(&pair, &stripped));
   hsc_shape type = hsc_shape_with_type(plain, HSC_TYPE_S32), wider = array(HSC_TYPE_F32, 2, (int64_t[]){3, 6});
@@ -110,18 +112,36 @@ static void values_are_kept_in_their_type(void **state) {
     hsc_type type;
     double set, get;
   } rows[] = {
-      {HSC_TYPE_PRED, 2.5, 1},        {HSC_TYPE_S4, 7.9, 7},          {HSC_TYPE_S4, 100, 7},          {HSC_TYPE_S4, -100, -8},      {HSC_TYPE_U4, 100, 15},
-      {HSC_TYPE_U4, -1, 0},           {HSC_TYPE_S1, -5, -1},          {HSC_TYPE_U2, 9, 3},            {HSC_TYPE_S8, 200, 127},      {HSC_TYPE_U8, 200, 200},
-      {HSC_TYPE_S16, -40000, -32768}, {HSC_TYPE_S32, 3e9, 2147483647}, {HSC_TYPE_U32, 3e9, 3e9},       {HSC_TYPE_S64, 1e300, 0x1p63}, {HSC_TYPE_U64, 1e300, 0x1p64},
-      {HSC_TYPE_S32, -1.9, -1},       {HSC_TYPE_BF16, 0.333, 0.33203125}, {HSC_TYPE_F16, 1e9, INFINITY}, {HSC_TYPE_F8E4M3FN, 300, 288}, {HSC_TYPE_C64, 0.1, 0.1f},
+      {HSC_TYPE_PRED, 2.5, 1},
+      {HSC_TYPE_S4, 7.9, 7},
+      {HSC_TYPE_S4, 100, 7},
+      {HSC_TYPE_S4, -100, -8},
+      {HSC_TYPE_U4, 100, 15},
+      {HSC_TYPE_U4, -1, 0},
+      {HSC_TYPE_S1, -5, -1},
+      {HSC_TYPE_U2, 9, 3},
+      {HSC_TYPE_S8, 200, 127},
+      {HSC_TYPE_U8, 200, 200},
+      {HSC_TYPE_S16, -40000, -32768},
+      {HSC_TYPE_S32, 3e9, 2147483647},
+      {HSC_TYPE_U32, 3e9, 3e9},
+      {HSC_TYPE_S64, 1e300, 0x1p63},
+      {HSC_TYPE_U64, 1e300, 0x1p64},
+      {HSC_TYPE_S32, -1.9, -1},
+      {HSC_TYPE_BF16, 0.333, 0.33203125},
+      {HSC_TYPE_F16, 1e9, INFINITY},
+      {HSC_TYPE_F8E4M3FN, 300, 288},
+      {HSC_TYPE_C64, 0.1, 0.1f},
   };
   for (size_t i = 0; i < HSC_COUNT_OF(rows); i++) {
     hsc_literal *literal = literal_of(rows[i].type, 3);
     hsc_literal_set_double(literal, 1, rows[i].set);
-    if (hsc_literal_get_double(literal, 1) != rows[i].get) fail_msg("%s: %g is %g", hsc_type_text(rows[i].type), rows[i].set, hsc_literal_get_double(literal, 1));
+    if (hsc_literal_get_double(literal, 1) != rows[i].get)
+      fail_msg("%s: %g is %g", hsc_type_text(rows[i].type), rows[i].set, hsc_literal_get_double(literal, 1));
     assert_true(hsc_literal_get_double(literal, 0) == 0 && hsc_literal_get_double(literal, 2) == 0);
   }
-  hsc_literal *s32 = literal_of(HSC_TYPE_S32, 1), *u64 = literal_of(HSC_TYPE_U64, 1), *s4 = literal_of(HSC_TYPE_S4, 1), *c128 = literal_of(HSC_TYPE_C128, 2);
+  hsc_literal *s32 = literal_of(HSC_TYPE_S32, 1), *u64 = literal_of(HSC_TYPE_U64, 1), *s4 = literal_of(HSC_TYPE_S4, 1),
+              *c128 = literal_of(HSC_TYPE_C128, 2);
   hsc_literal_set_double(s32, 0, NAN);
   assert_int_equal(hsc_literal_get_int(s32, 0), 0);
   hsc_literal_set_int(u64, 0, -1);
@@ -134,7 +154,8 @@ static void values_are_kept_in_their_type(void **state) {
 }
 
 static void literals_compare_bit_by_bit(void **state) {
-  hsc_literal *zero = literal_of(HSC_TYPE_F32, 4), *minus_zero = literal_of(HSC_TYPE_F32, 4), *nan = literal_of(HSC_TYPE_F32, 4), *copy = NULL;
+  hsc_literal *zero = literal_of(HSC_TYPE_F32, 4), *minus_zero = literal_of(HSC_TYPE_F32, 4), *nan = literal_of(HSC_TYPE_F32, 4),
+              *copy = NULL;
   for (int i = 0; i < 4; i++) {
     hsc_literal_set_double(minus_zero, i, -0.0);
     hsc_literal_set_double(nan, i, NAN);
@@ -159,7 +180,8 @@ static void literals_compare_bit_by_bit(void **state) {
 }
 
 static void literals_larger_than_memory_are_refused(void **state) {
-  hsc_shape huge = array(HSC_TYPE_F64, 2, (int64_t[]){INT64_C(1) << 40, INT64_C(1) << 40}), large = array(HSC_TYPE_F64, 1, (int64_t[]){INT64_C(1) << 58});
+  hsc_shape huge = array(HSC_TYPE_F64, 2, (int64_t[]){INT64_C(1) << 40, INT64_C(1) << 40}),
+            large = array(HSC_TYPE_F64, 1, (int64_t[]){INT64_C(1) << 58});
   hsc_literal *literal = NULL;
   EXPECT_CODE(RESOURCE_EXHAUSTED, hsc_literal_create(arena, &huge, &literal));
   hsc_arena *scratch = NULL;
@@ -170,8 +192,9 @@ static void literals_larger_than_memory_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(shapes_print_as_in_xla),       cmocka_unit_test(shapes_are_measured),        cmocka_unit_test(layouts_count_only_where_asked),
-      cmocka_unit_test(values_are_kept_in_their_type), cmocka_unit_test(literals_compare_bit_by_bit), cmocka_unit_test(literals_larger_than_memory_are_refused),
+      cmocka_unit_test(shapes_print_as_in_xla),         cmocka_unit_test(shapes_are_measured),
+      cmocka_unit_test(layouts_count_only_where_asked), cmocka_unit_test(values_are_kept_in_their_type),
+      cmocka_unit_test(literals_compare_bit_by_bit),    cmocka_unit_test(literals_larger_than_memory_are_refused),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -35,10 +35,14 @@ static void narrow_floats_are_those_of_ml_dtypes(void **state) {
     int patterns;
     uint64_t encoded, decoded;
   } rows[] = {
-      {HSC_TYPE_F4E2M1FN, 16, 0x93e60c1ef55ccd25u, 0xb7a536e39150e235u},   {HSC_TYPE_F8E3M4, 256, 0xde849e1ad9c55e25u, 0xa1fd8618ba1c9b25u},
-      {HSC_TYPE_F8E4M3, 256, 0xf9e31c9f19fb6325u, 0x05ffd42c04f15f25u},    {HSC_TYPE_F8E4M3B11FNUZ, 256, 0xdbf58453dd7ed9a5u, 0x27a50ab4faba8a9du},
-      {HSC_TYPE_F8E4M3FN, 256, 0xbd571fcbcd351aa5u, 0xea498f85ce605f09u},  {HSC_TYPE_F8E4M3FNUZ, 256, 0x5baaf26b4d46d9a5u, 0xbcad08644f5fedcdu},
-      {HSC_TYPE_F8E5M2, 256, 0xbd846ad273634325u, 0x701604e6ba552e45u},    {HSC_TYPE_F8E5M2FNUZ, 256, 0xf336d4e1e12edda5u, 0x92f2f3daabea651du},
+      {HSC_TYPE_F4E2M1FN, 16, 0x93e60c1ef55ccd25u, 0xb7a536e39150e235u},
+      {HSC_TYPE_F8E3M4, 256, 0xde849e1ad9c55e25u, 0xa1fd8618ba1c9b25u},
+      {HSC_TYPE_F8E4M3, 256, 0xf9e31c9f19fb6325u, 0x05ffd42c04f15f25u},
+      {HSC_TYPE_F8E4M3B11FNUZ, 256, 0xdbf58453dd7ed9a5u, 0x27a50ab4faba8a9du},
+      {HSC_TYPE_F8E4M3FN, 256, 0xbd571fcbcd351aa5u, 0xea498f85ce605f09u},
+      {HSC_TYPE_F8E4M3FNUZ, 256, 0x5baaf26b4d46d9a5u, 0xbcad08644f5fedcdu},
+      {HSC_TYPE_F8E5M2, 256, 0xbd846ad273634325u, 0x701604e6ba552e45u},
+      {HSC_TYPE_F8E5M2FNUZ, 256, 0xf336d4e1e12edda5u, 0x92f2f3daabea651du},
       {HSC_TYPE_F8E8M0FNU, 256, 0xf66e04a493e77b06u, 0xa9cafead2f905368u},
   };
   for (size_t i = 0; i < HSC_COUNT_OF(rows); i++) {
@@ -73,7 +77,8 @@ static void halves_are_those_of_the_compiler(void **state) {
   for (int i = 0; i < 300000; i++) {
     // Over the whole range and beyond, and doubles close to the middle between two halves.
     double value = ldexp(hsc_random_double(&random) - 0.5, (int)hsc_random_below(&random, 48) - 30);
-    if (i % 2) value = (value_of_f16((uint16_t)hsc_random_below(&random, 0x7bff)) + value_of_f16((uint16_t)hsc_random_below(&random, 0x7bff))) / 2;
+    if (i % 2)
+      value = (value_of_f16((uint16_t)hsc_random_below(&random, 0x7bff)) + value_of_f16((uint16_t)hsc_random_below(&random, 0x7bff))) / 2;
     if (i % 4 == 1) value = nextafter(value, i % 8 == 1 ? INFINITY : 0);
     _Float16 want = (_Float16)value;
     uint16_t want_bits;
@@ -117,9 +122,15 @@ static void overflow_is_what_the_type_has(void **state) {
     hsc_type type;
     uint64_t of_large, of_minus_infinity, of_nan;
   } rows[] = {
-      {HSC_TYPE_F32, 0x7f800000, 0xff800000, 0x7fc00000}, {HSC_TYPE_F16, 0x7c00, 0xfc00, 0x7e00},   {HSC_TYPE_BF16, 0x7f80, 0xff80, 0x7fc0},
-      {HSC_TYPE_F8E5M2, 0x7c, 0xfc, 0x7e},                {HSC_TYPE_F8E4M3, 0x78, 0xf8, 0x7c},      {HSC_TYPE_F8E4M3FN, 0x7f, 0xff, 0x7f},
-      {HSC_TYPE_F8E4M3FNUZ, 0x80, 0x80, 0x80},            {HSC_TYPE_F8E5M2FNUZ, 0x80, 0x80, 0x80},  {HSC_TYPE_F4E2M1FN, 0x7, 0xf, 0x8},
+      {HSC_TYPE_F32, 0x7f800000, 0xff800000, 0x7fc00000},
+      {HSC_TYPE_F16, 0x7c00, 0xfc00, 0x7e00},
+      {HSC_TYPE_BF16, 0x7f80, 0xff80, 0x7fc0},
+      {HSC_TYPE_F8E5M2, 0x7c, 0xfc, 0x7e},
+      {HSC_TYPE_F8E4M3, 0x78, 0xf8, 0x7c},
+      {HSC_TYPE_F8E4M3FN, 0x7f, 0xff, 0x7f},
+      {HSC_TYPE_F8E4M3FNUZ, 0x80, 0x80, 0x80},
+      {HSC_TYPE_F8E5M2FNUZ, 0x80, 0x80, 0x80},
+      {HSC_TYPE_F4E2M1FN, 0x7, 0xf, 0x8},
       {HSC_TYPE_F8E8M0FNU, 0xff, 0xff, 0xff},
   };
   for (size_t i = 0; i < HSC_COUNT_OF(rows); i++) {
@@ -145,7 +156,8 @@ static void names_and_numbers_go_both_ways(void **state) {
   assert_int_equal(hsc_type_real_part(HSC_TYPE_C64), HSC_TYPE_F32);
   assert_int_equal(hsc_type_real_part(HSC_TYPE_C128), HSC_TYPE_F64);
   assert_int_equal(hsc_type_real_part(HSC_TYPE_S8), HSC_TYPE_S8);
-  assert_true(hsc_type_is_integral(HSC_TYPE_U4) && !hsc_type_is_integral(HSC_TYPE_PRED) && hsc_type_is_float(HSC_TYPE_BF16) && hsc_type_is_complex(HSC_TYPE_C64));
+  assert_true(hsc_type_is_integral(HSC_TYPE_U4) && !hsc_type_is_integral(HSC_TYPE_PRED) && hsc_type_is_float(HSC_TYPE_BF16) &&
+              hsc_type_is_complex(HSC_TYPE_C64));
 }
 
 int main(void) {

@@ -251,8 +251,20 @@ static void large_modules_are_quick(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
-      TEST(operands), TEST(users), TEST(control_edges), TEST(names),   TEST(lists),  TEST(parameters), TEST(missing_parameters),
-      TEST(roots),    TEST(calls), TEST(modules),       TEST(shapes),  TEST(aliases), TEST(depth),     TEST(one_instruction_is_checked_alone),
+      TEST(operands),
+      TEST(users),
+      TEST(control_edges),
+      TEST(names),
+      TEST(lists),
+      TEST(parameters),
+      TEST(missing_parameters),
+      TEST(roots),
+      TEST(calls),
+      TEST(modules),
+      TEST(shapes),
+      TEST(aliases),
+      TEST(depth),
+      TEST(one_instruction_is_checked_alone),
       TEST(large_modules_are_quick),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
