@@ -80,6 +80,23 @@ hsc_status *hsc_map_put(hsc_map *map, hsc_view key, void *value) {
   return NULL;
 }
 
+hsc_status *hsc_map_add(hsc_map *map, hsc_view key, void *value, bool *out_added) {
+  *out_added = false;
+  if (map->count == map->capacity) HSC_TRY(grow(map));
+  uint64_t hash = hsc_hash64(key.data, key.size, 0);
+  size_t at = find_slot(map, key, hash);
+  if (map->slots[at]) {
+    entry *it = &map->entries[map->slots[at] - 1];
+    if (it->value) return NULL;
+    it->value = value;
+  } else {
+    map->entries[map->count++] = (entry){key, hash, value};
+    map->slots[at] = (uint32_t)map->count;
+  }
+  *out_added = true;
+  return NULL;
+}
+
 size_t hsc_map_count(const hsc_map *map) { return map->count; }
 
 void *hsc_map_at(const hsc_map *map, size_t index, hsc_view *out_key) {

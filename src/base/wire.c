@@ -87,7 +87,8 @@ static bool skip_group(hsc_wire *wire, uint32_t number) {
   return true;
 }
 
-bool hsc_wire_next(hsc_wire *wire, hsc_wire_field *out_field) {
+// The long way, for what is cut off, malformed, a group, or has a number over 2047.
+static bool next_slow(hsc_wire *wire, hsc_wire_field *out_field) {
   while (wire->p < wire->end && !wire->error) {
     const uint8_t *start = wire->p;
     out_field->value = 0;
@@ -103,6 +104,41 @@ bool hsc_wire_next(hsc_wire *wire, hsc_wire_field *out_field) {
     return false;
   }
   return false;
+}
+
+bool hsc_wire_next(hsc_wire *wire, hsc_wire_field *out_field) {
+  const uint8_t *p = wire->p;
+  if (wire->end - p < 16 || wire->error) return next_slow(wire, out_field);
+  uint32_t tag = *p++;   // there is room for a tag of two bytes and the longest varint
+  if (tag >= 0x80) {
+    uint32_t high = *p++;
+    if (high >= 0x80) return next_slow(wire, out_field);
+    tag = (tag & 0x7f) | high << 7;
+  }
+  out_field->number = tag >> 3;
+  out_field->type = (hsc_wire_type)(tag & 7);
+  if (tag < 8 || (out_field->type != HSC_WIRE_VARINT && out_field->type != HSC_WIRE_BYTES)) return next_slow(wire, out_field);
+  uint64_t value = *p++;
+  if (value >= 0x80) {
+    value &= 0x7f;
+    for (int shift = 7;; shift += 7) {
+      uint64_t byte = *p++;
+      value |= (byte & 0x7f) << shift;
+      if (byte < 0x80) break;
+      if (shift >= 56) return next_slow(wire, out_field);
+    }
+  }
+  if (out_field->type == HSC_WIRE_VARINT) {
+    out_field->value = value;
+    out_field->bytes = (hsc_view){0};
+    wire->p = p;
+    return true;
+  }
+  if (value > (uint64_t)(wire->end - p)) return next_slow(wire, out_field);
+  out_field->value = 0;
+  out_field->bytes = (hsc_view){(const char *)p, (size_t)value};
+  wire->p = p + value;
+  return true;
 }
 
 hsc_status *hsc_wire_status(const hsc_wire *wire, const char *message_name) {

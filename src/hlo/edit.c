@@ -60,7 +60,7 @@ void hsc_instr_set_called(hsc_instr *instr, int count, hsc_computation *const *c
 hsc_status *hsc_instr_set_name(hsc_instr *instr, const char *name) {
   if (strcmp(instr->name, name) == 0) return NULL;
   hsc_module *module = instr->parent->module;
-  hsc__name_release(module->names, instr->name, instr);
+  if (*instr->name) hsc__name_release(module->names, instr->name, instr);
   const char *unique = hsc__unique_name(module, module->names, name, instr);
   if (!unique) return hsc_status_out_of_memory();
   instr->name = unique;

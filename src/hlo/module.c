@@ -33,7 +33,8 @@ void hsc_module_destroy(hsc_module *module) {
 // ---- names --------------------------------------------------------------------------------------------------------------------------
 
 static bool is_name_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+  static const bool legal[256] = {['a' ... 'z'] = true, ['A' ... 'Z'] = true, ['0' ... '9'] = true, ['_'] = true, ['.'] = true, ['-'] = true};
+  return legal[(unsigned char)c];
 }
 
 // "add.12" is "add" with the number 12. Returns the size of what stands before the dot, the whole size when there is no number.
@@ -53,11 +54,15 @@ const char *hsc__unique_name(hsc_module *module, hsc_map *names, const char *wan
   size_t at = 0;
   hsc_type type;
   if (!legal_start) name[at++] = '_';
-  for (size_t i = 0; i < size; i++) name[at++] = is_name_char(wanted[i]) ? wanted[i] : '_';
+  memcpy(name + at, wanted, size);
+  for (size_t end = at + size; at < end; at++)
+    if (!is_name_char(name[at])) name[at] = '_';
   // XLA does not read "%s32": a name that is a type gets an underscore, as its own printer does it.
-  if (at <= 13 && hsc_type_parse((hsc_view){name, at}, &type) && type != HSC_TYPE_TUPLE) name[at++] = '_';
+  if (at <= 13 && !memchr(name, '.', at) && hsc_type_parse((hsc_view){name, at}, &type) && type != HSC_TYPE_TUPLE) name[at++] = '_';
   size = at;
-  if (hsc_map_get(names, (hsc_view){name, size})) {
+  bool added = false;
+  hsc_status *status = hsc_map_add(names, (hsc_view){name, size}, object, &added);
+  if (!status && !added) {
     hsc_view root = {name, root_size(name, size)};
     uintptr_t number = (uintptr_t)hsc_map_get(module->name_counts, root);
     char *numbered = hsc_arena_alloc(arena, root.size + 22);
@@ -69,14 +74,10 @@ const char *hsc__unique_name(hsc_module *module, hsc_map *names, const char *wan
       size = root.size + 1 + (size_t)hsc__format_uint(number, numbered + root.size + 1);
       numbered[size] = 0;
     } while (hsc_map_get(names, (hsc_view){numbered, size}));
-    hsc_status *status = hsc_map_put(module->name_counts, root, (void *)number);
-    if (status) {
-      hsc_status_free(status);
-      return NULL;
-    }
+    status = hsc_map_put(module->name_counts, root, (void *)number);
     name = numbered;
+    if (!status) status = hsc_map_put(names, (hsc_view){name, size}, object);
   }
-  hsc_status *status = hsc_map_put(names, (hsc_view){name, size}, object);
   if (!status) status = hsc_arena_status(arena);
   hsc_status_free(status);
   return status ? NULL : name;

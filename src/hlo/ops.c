@@ -1,6 +1,8 @@
 // ops.c - the op table, and names of attribute enumerators.
 #include "hlo/hlo_internal.h"
 
+#include <pthread.h>
+
 typedef struct op_row {
   const char *text, *doc, *attr_text, *rule_text;
   int16_t arity;
@@ -40,9 +42,31 @@ hsc__attr_kind hsc__op_attr_kind(hsc_op op) { return (hsc__attr_kind)row_of(op)-
 const char *hsc__op_attr_text(hsc_op op) { return row_of(op)->attr_text; }
 const char *hsc__op_rule_text(hsc_op op) { return row_of(op)->rule_text; }
 
-// Sizes differ so much that few rows are compared.
-bool hsc_op_parse(hsc_view text, hsc_op *out_op) {
+// Texts to rows: open addressing, filled once; readers of programs ask for every instruction.
+enum { SLOT_COUNT = 512 };
+static struct {
+  pthread_once_t once;
+  uint16_t slots[SLOT_COUNT];   // row + 1, 0 = free
+} by_text = {.once = PTHREAD_ONCE_INIT};
+
+static size_t slot_of(const char *text, size_t size) {
+  unsigned char first = (unsigned char)text[0], middle = (unsigned char)text[size / 2], last = (unsigned char)text[size - 1];
+  return (first * 7u + middle * 57u + last * 133u + size * 31u) % SLOT_COUNT;
+}
+
+static void fill_by_text(void) {
   for (int op = 0; op < HSC_OP_COUNT; op++) {
+    size_t at = slot_of(rows[op].text, rows[op].text_size);
+    while (by_text.slots[at]) at = (at + 1) % SLOT_COUNT;
+    by_text.slots[at] = (uint16_t)(op + 1);
+  }
+}
+
+bool hsc_op_parse(hsc_view text, hsc_op *out_op) {
+  pthread_once(&by_text.once, fill_by_text);
+  if (text.size == 0) return false;
+  for (size_t at = slot_of(text.data, text.size); by_text.slots[at]; at = (at + 1) % SLOT_COUNT) {
+    int op = by_text.slots[at] - 1;
     if (rows[op].text_size != text.size || memcmp(rows[op].text, text.data, text.size) != 0) continue;
     *out_op = (hsc_op)op;
     return true;
