@@ -38,6 +38,10 @@ typedef struct reader {
   called_fixup *called;
   size_t called_count, called_capacity;
   hsc_bytes text, name;
+  struct {
+    uint8_t count;      // 0 = not made yet
+    uint8_t rows[31];   // of hsc__proto_rows
+  } rows[HSC_OP_COUNT];
   hsc__proto_cache cache;
 } reader;
 
@@ -48,19 +52,22 @@ static uint64_t mix(uint64_t x) {
   return x ^ (x >> 32);
 }
 
+// Ids of a computation are mostly 0, 1, 2, ...: the slot is the id itself. One that is taken goes where its hash says.
+static size_t id_slot_of(const reader *r, int64_t id) {
+  size_t mask = r->id_capacity - 1, at = (size_t)id & mask;
+  if (!r->ids[at].instr || r->ids[at].id == id) return at;
+  for (at = mix((uint64_t)id) & mask; r->ids[at].instr && r->ids[at].id != id; at = (at + 1) & mask) {}
+  return at;
+}
+
 static hsc_status *id_put(reader *r, int64_t id, hsc_instr *instr) {
-  size_t at = mix((uint64_t)id) & (r->id_capacity - 1);
-  for (; r->ids[at].instr; at = (at + 1) & (r->id_capacity - 1))
-    if (r->ids[at].id == id) return HSC_ERR(DATA_LOSS, "'%s' and '%s' have the same id %" PRId64, r->ids[at].instr->name, instr->name, id);
-  r->ids[at] = (id_slot){id, instr};
+  id_slot *slot = &r->ids[id_slot_of(r, id)];
+  if (slot->instr) return HSC_ERR(DATA_LOSS, "'%s' and '%s' have the same id %" PRId64, slot->instr->name, instr->name, id);
+  *slot = (id_slot){id, instr};
   return NULL;
 }
 
-static hsc_instr *id_get(const reader *r, int64_t id) {
-  for (size_t at = mix((uint64_t)id) & (r->id_capacity - 1); r->ids[at].instr; at = (at + 1) & (r->id_capacity - 1))
-    if (r->ids[at].id == id) return r->ids[at].instr;
-  return NULL;
-}
+static hsc_instr *id_get(const reader *r, int64_t id) { return r->ids[id_slot_of(r, id)].instr; }
 
 static hsc_status *ids_reset(reader *r, size_t count) {
   size_t capacity = 64;
@@ -175,20 +182,28 @@ static hsc_status *read_backend_config(reader *r, hsc_instr *instr, hsc_view val
   return hsc_bytes_status(&r->text);
 }
 
+static hsc_status *unknown_id(const hsc_instr *instr, bool control, int64_t id) {
+  return HSC_ERR(DATA_LOSS, "'%s': %s with the id %" PRId64 ", which no instruction before it has", instr->name, control ? "a control predecessor" : "an operand", id);
+}
+
 static hsc_status *read_operands(reader *r, hsc_instr *instr, const hsc_wire_field *field, bool control) {
-  hsc_dims ids = {0};
-  HSC_TRY(hsc__proto_read_dims(r->arena, field, &ids));
-  hsc_instr **operands = control ? NULL : HSC_NEW_ARRAY(r->arena, hsc_instr *, (size_t)instr->operand_count + (size_t)ids.count);
   if (!control) {
+    size_t count = hsc_wire_int_count(field);
+    hsc_instr **operands = HSC_NEW_ARRAY(r->arena, hsc_instr *, (size_t)instr->operand_count + count);
     if (!operands) return hsc_status_out_of_memory();
-    if (instr->operand_count) memcpy(operands, instr->operands, sizeof *operands * (size_t)instr->operand_count);
+    if (instr->operand_count) memcpy(operands, instr->operands, sizeof(hsc_instr *) * (size_t)instr->operand_count);
     instr->operands = operands;
   }
-  for (int i = 0; i < ids.count; i++) {
-    hsc_instr *from = id_get(r, ids.v[i]);
-    if (!from) return HSC_ERR(DATA_LOSS, "'%s': %s %d has the id %" PRId64 ", which no instruction before it has", instr->name, control ? "control predecessor" : "operand", i, ids.v[i]);
+  hsc_wire packed = hsc_wire_of(field->bytes);
+  bool single = field->type == HSC_WIRE_VARINT;
+  while (single || packed.p < packed.end) {
+    uint64_t id = field->value;
+    if (!single && !hsc_wire_varint(&packed, &id)) return HSC_ERR(DATA_LOSS, "'%s': malformed operands", instr->name);
+    hsc_instr *from = id_get(r, (int64_t)id);
+    if (!from) return unknown_id(instr, control, (int64_t)id);
     if (control) hsc_instr_add_control_predecessor(instr, from);
-    else operands[instr->operand_count++] = from;
+    else instr->operands[instr->operand_count++] = from;
+    if (single) break;
   }
   return NULL;
 }
@@ -256,14 +271,20 @@ static hsc_status *read_ragged(reader *r, hsc_instr *instr, hsc_view bytes, hsc_
   return hsc_wire_status(&in, "RaggedDotDimensionNumbers");
 }
 
+static void make_rows(reader *r, hsc_op op) {
+  for (int k = 0; k < hsc__proto_row_count; k++)
+    if (hsc__proto_row_is_of(&hsc__proto_rows[k], op) && r->rows[op].count < sizeof r->rows[op].rows) r->rows[op].rows[r->rows[op].count++] = (uint8_t)k;
+}
+
 // The fields that depend on the op, in the order of the table, so that the text that is kept has the order in which XLA prints it.
 static hsc_status *read_op_fields(reader *r, hsc_instr *instr, const hsc_wire_field *fields, int count) {
+  if (count == 0) return NULL;
   bool used[MAX_FIELDS] = {false};
   hsc_bytes text = {0}, hex = {0};
   hsc_status *status = NULL;
-  for (int k = 0; k < hsc__proto_row_count && count > 0; k++) {
-    const hsc__proto_row *row = &hsc__proto_rows[k];
-    if (!hsc__proto_row_is_of(row, instr->op)) continue;
+  if (r->rows[instr->op].count == 0) make_rows(r, instr->op);
+  for (int k = 0; k < r->rows[instr->op].count; k++) {
+    const hsc__proto_row *row = &hsc__proto_rows[r->rows[instr->op].rows[k]];
     for (int i = 0; i < count; i++) {
       if (fields[i].number != row->number || used[i]) continue;
       used[i] = true;
@@ -603,10 +624,12 @@ static hsc_status *read_module(reader *r, hsc_view bytes) {
     }
     at++;
   }
+  bool ordered = true;   // callees before callers, as XLA writes them
   for (size_t i = 0; i < r->called_count; i++) {
     hsc_instr *instr = r->called[i].instr;
     if (r->called[i].index >= instr->called_count) continue;   // dropped
     hsc_computation *to = *computation_slot(r, r->called[i].id);
+    ordered = ordered && to && to->index < instr->parent->index;
     if (!to) {
       status = HSC_ERR(DATA_LOSS, "'%s' calls a computation with the id %" PRId64 ", which is unknown", instr->name, r->called[i].id);
       goto done;
@@ -624,7 +647,7 @@ static hsc_status *read_module(reader *r, hsc_view bytes) {
     goto done;
   }
   if (schedule.data) HSC_GOTO(read_schedule(r, bytes, schedule));
-  HSC_GOTO(hsc__module_order(module));
+  if (!ordered) HSC_GOTO(hsc__module_order(module));
   status = hsc_arena_status(r->arena);
 done:
   hsc_bytes_deinit(&hex);

@@ -236,6 +236,7 @@ static bool wrap_async(hsc__hlo_parser *p, hsc_instr *start, hsc_op wrapped_op, 
   for (int i = 0; i < start->operand_count; i++)
     if (!start->operands[i]) return hsc__hlo_error(p, at, "%s-start: an operand is defined later", hsc_op_text(wrapped_op));
   hsc_computation *wrapper = hsc_module_add_computation(p->module, "async_wrapped"), *outer = p->computation;
+  p->has_inline = true;
   if (!wrapper) return hsc__hlo_out_of_memory(p);
   p->computation = wrapper;
   hsc_instr *wrapped = new_instr(p, wrapped_op);
@@ -470,6 +471,7 @@ static bool parse_body(hsc__hlo_parser *p, hsc_computation *computation) {
 
 bool hsc__hlo_inline_computation(hsc__hlo_parser *p, const hsc_instr *caller, hsc_computation **out_computation) {
   char name[96];
+  p->has_inline = true;
   snprintf(name, sizeof name, "%s_computation", hsc_op_text(caller->op));
   hsc_computation *computation = hsc_module_add_computation(p->module, name);
   if (!computation) return hsc__hlo_out_of_memory(p);
@@ -536,7 +538,9 @@ static bool parse_text(hsc__hlo_parser *p) {
   } while (p->p < p->end);
   hsc_computation *last = hsc_map_at(p->computations, hsc_map_count(p->computations) - 1, NULL);
   p->module->entry = p->entry ? p->entry : last;
-  if (!resolve_called(p) || !hsc__hlo_take_status(p, p->end, hsc__module_order(p->module))) return false;
+  if (!resolve_called(p)) return false;
+  // A computation that is called before it is defined, or that stands in an instruction, may be out of order.
+  if ((p->called_fixups.count || p->has_inline) && !hsc__hlo_take_status(p, p->end, hsc__module_order(p->module))) return false;
   return hsc__hlo_take_status(p, NULL, hsc_arena_status(p->arena));
 }
 

@@ -72,6 +72,7 @@ typedef struct hsc__hlo_parser {
   bool order_broken;                  // an operand of this computation is defined after its use
   hsc_map *computations;              // name in the text -> hsc_computation
   hsc_computation *entry;
+  bool has_inline;                    // computations that stand in instructions
 
   hsc_instr **scratch_instrs;         // operands while an instruction is read; a stack
   size_t scratch_count, scratch_capacity;
