@@ -68,8 +68,7 @@ static hsc_status *find_out(const char *text, device_state *device, hsc_arena *a
     bool unknown = hsc_status_code(status) == HSC_INVALID_ARGUMENT && asked_for;
     if (unknown) return status;  // a name that nobody knows is the user's mistake, not a device that is missing
     device->reason = hsc_arena_strdup(arena, hsc_status_message(status));
-    if (hsc_status_hint_text(status) && !device->install)
-      device->install = hsc_arena_strdup(arena, hsc_status_hint_text(status));
+    if (hsc_status_hint_text(status)) device->install = hsc_arena_strdup(arena, hsc_status_hint_text(status));
     hsc_status_free(status);
     return NULL;
   }

@@ -101,6 +101,7 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
   add_number(table, "run (median)", "s", devices, "run", "median", true);
   add_number(table, "  low", "s", devices, "run", "low", false);
   add_number(table, "  high", "s", devices, "run", "high", false);
+  add_number(table, "  of it the call itself", "s", devices, "call_overhead", NULL, false);
   for (size_t k = 0; k < HSC_COUNT_OF(counts); k++)
     add_number(table, counts[k][0], counts[k][2], devices, counts[k][1], NULL, false);
   json_t *output;
@@ -231,5 +232,6 @@ const hsc_command_body hsc_command_run = {
         "device fails or a comparison finds different numbers.",
     .examples =
         "hloscope run model.hlo\nhloscope run model.hlo --compare reference\nhloscope run model.hlo --device "
+        "cpu --compare xla-cpu\nhloscope run model.hlo --device "
         "cpu,./libvendor_pjrt.so --format=json",
 };

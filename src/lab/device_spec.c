@@ -131,6 +131,10 @@ hsc_status *hsc_device_spec_parse(const char *text, hsc_arena *arena, hsc_device
   if (row->source == HSC_DEVICE_NOT_HERE)
     return hsc_status_hint(HSC_ERR(UNIMPLEMENTED, "%s: %s: %s", text, row->about, row->reason), "%s", row->install);
   if (row->source == HSC_DEVICE_BUILT_IN) HSC_TRY(hsc_builtin_plugin_path(arena, &spec.plugin_path));
+  if (row->source == HSC_DEVICE_PYTHON) {
+    HSC_TRY(hsc_python_package_dir(arena, &spec.python_dir));
+    HSC_TRY(hsc_jaxlib_python(arena, &spec.plugin_path));
+  }
   spec.source = row->source;
   *out_spec = spec;
   return NULL;

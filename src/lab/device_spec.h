@@ -2,6 +2,7 @@
 //
 //   cpu                                          the built-in device
 //   reference                                    the reference evaluator
+//   xla-cpu                                      XLA:CPU of a jaxlib
 //   /opt/vendor/libpjrt.so                       any PJRT plugin
 //   ./libpjrt.so?threads=2&name=x&fast=true      with options for the creation of its client: whole numbers,
 //   true/false, decimal numbers, else text;
@@ -14,6 +15,7 @@
 typedef enum hsc_device_source {
   HSC_DEVICE_BUILT_IN,
   HSC_DEVICE_EVALUATOR,
+  HSC_DEVICE_PYTHON,
   HSC_DEVICE_NOT_HERE,
   HSC_DEVICE_PATH
 } hsc_device_source;
@@ -41,7 +43,8 @@ typedef struct hsc_device_option {
 typedef struct hsc_device_spec {
   const char *text;          // as the user wrote it; names results
   hsc_device_source source;  // not NOT_HERE
-  const char *plugin_path;   // NULL for the evaluator
+  const char *plugin_path;   // NULL for the evaluator; of PYTHON the interpreter
+  const char *python_dir;    // of PYTHON: where the package hloscope is; else NULL
   hsc_device_option *options;
   size_t option_count;
 } hsc_device_spec;
@@ -53,3 +56,8 @@ const char *hsc_default_device(void);  // $HLOSCOPE_DEVICE, else "cpu"
 // Where the built-in plugin is: $HLOSCOPE_CPU_PLUGIN, else beside the executable, else in ../lib/hloscope or ../lib.
 // NOT_FOUND lists the places.
 HSC_MUST_USE hsc_status *hsc_builtin_plugin_path(hsc_arena *arena, const char **out_path);
+// A Python that has jaxlib: the first of $HLOSCOPE_PYTHON, $VIRTUAL_ENV/bin/python, python3 on PATH, and <cache
+// directory>/venv/bin/python. Starts each until one has it. NOT_FOUND lists them, with the command that makes the last.
+HSC_MUST_USE hsc_status *hsc_jaxlib_python(hsc_arena *arena, const char **out_path);
+// Where the Python package hloscope is: ../python or ../share/hloscope/python beside the executable.
+HSC_MUST_USE hsc_status *hsc_python_package_dir(hsc_arena *arena, const char **out_path);

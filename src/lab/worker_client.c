@@ -39,6 +39,7 @@ static hsc_status *copy_device(hsc_arena *arena, const hsc_device_spec *from, hs
   *to = *from;
   to->text = hsc_arena_strdup(arena, from->text);
   to->plugin_path = from->plugin_path ? hsc_arena_strdup(arena, from->plugin_path) : NULL;
+  to->python_dir = from->python_dir ? hsc_arena_strdup(arena, from->python_dir) : NULL;
   to->options = HSC_NEW_ARRAY(arena, hsc_device_option, from->option_count + 1);
   HSC_TRY(hsc_arena_status(arena));
   for (size_t i = 0; i < from->option_count; i++) {
@@ -281,17 +282,27 @@ static json_t *load_request(const hsc_lab_worker *worker) {
                                                          : json_string(o->text);
     json_object_set_new(options, o->name, value);
   }
-  return json_pack("{s:s, s:s?, s:o, s:s?, s:b}", "job", "load", "plugin", worker->device.plugin_path, "options",
-                   options, "cache_dir", worker->cache_dir, "create_client", !worker->without_client);
+  return json_pack("{s:s, s:s?, s:o, s:s?, s:b, s:s}", "job", "load", "plugin", worker->device.plugin_path, "options",
+                   options, "cache_dir", worker->cache_dir, "create_client", !worker->without_client, "hloscope",
+                   worker->executable);
 }
 
 static hsc_status *start_process(hsc_lab_worker *worker) {
-  const char *const argv[] = {worker->executable, "worker", NULL};
+  const char *const own[] = {worker->executable, "worker", NULL}, *const python[] = {worker->device.plugin_path, "-m",
+                                                                                     "hloscope.worker", NULL};
+  bool in_python = worker->device.source == HSC_DEVICE_PYTHON;
+  const char *before = getenv("PYTHONPATH");
+  const char *path = in_python ? hsc_arena_printf(worker->arena, "PYTHONPATH=%s%s%s", worker->device.python_dir,
+                                                  before && *before ? ":" : "", before ? before : "")
+                               : NULL;
+  HSC_TRY(hsc_arena_status(worker->arena));
+  const char *const environment[] = {path, NULL};
   worker->oom_kills = oom_kill_count();
-  HSC_TRY(hsc_child_start(
-      &(hsc_child_options){
-          .argv = argv, .memory_limit_bytes = worker->memory_limit_bytes, .echo_stderr = worker->echo_stderr},
-      &worker->child));
+  HSC_TRY(hsc_child_start(&(hsc_child_options){.argv = in_python ? python : own,
+                                               .extra_env = environment,
+                                               .memory_limit_bytes = worker->memory_limit_bytes,
+                                               .echo_stderr = worker->echo_stderr},
+                          &worker->child));
   worker->start_count++;
   worker->next_id = 0;
   return NULL;

@@ -272,3 +272,28 @@ hsc_status *hsc__job_describe(hsc_worker *worker, json_t *request, hsc_json *ans
   write_memory(executable->executable, answer);
   return NULL;
 }
+
+// Workers in other languages get their programs here, so that every device runs the same one.
+hsc_status *hsc__job_write(hsc_worker *worker, json_t *request, hsc_json *answer) {
+  worker_program *program = NULL;
+  const char *to = NULL;
+  hsc_bytes text = {0};
+  HSC_TRY(hsc__request_text(request, "to", true, &to));
+  HSC_TRY(hsc__worker_program(worker, request, &program));
+  worker->step = "writing the program";
+  int64_t start = hsc_now_ns();
+  hsc_status *status = hsc_program_write(program->module, HSC_FORMAT_HLO_TEXT, &text);
+  if (!status) status = hsc_file_write_atomic(to, text.data, text.size);
+  hsc_bytes_deinit(&text);
+  HSC_TRY(status);
+  worker->step = NULL;
+  hsc_json_kv_int(answer, "read_ns", program->read_ns);
+  hsc_json_kv_int(answer, "parse_ns", program->parse_ns);
+  hsc_json_kv_int(answer, "transform_ns", program->transform_ns);
+  hsc_json_kv_int(answer, "write_ns", hsc_now_ns() - start);
+  hsc_json_kv_string(answer, "name", program->module->name);
+  hsc_json_kv_string(answer, "fingerprint", program->fingerprint);
+  hsc_json_kv_int(answer, "program_instructions", hsc_module_instr_count(program->module));
+  write_parameters(program, answer);
+  return NULL;
+}
