@@ -644,6 +644,29 @@ static hsc_computation *grown_computation(grower *g, const char *name, int param
   return computation;
 }
 
+// A fused computation holds nothing that is not used (XLA's verifier insists): dead instructions go, and parameters nobody reads, with their
+// operands. Returns how many operands are left.
+static int drop_unused(hsc_computation *computation, int operand_count, hsc_instr **operands) {
+  for (hsc_instr *instr = computation->last, *previous; instr; instr = previous) {
+    previous = instr->prev;
+    if (hsc_instr_is_dead(instr)) hsc_instr_remove(instr);
+  }
+  int kept = 0;
+  for (int i = 0; i < operand_count; i++) {
+    hsc_instr *parameter = computation->parameters[i];
+    if (parameter->user_count == 0 && computation->root != parameter) {
+      hsc_instr_remove(parameter);
+      continue;
+    }
+    computation->parameters[i] = NULL;
+    computation->parameters[kept] = parameter;
+    parameter->attr.index.value = kept;
+    operands[kept++] = operands[i];
+  }
+  computation->parameter_count = kept;
+  return kept;
+}
+
 static void step_call(grower *g) {
   hsc_instr *operands[2] = {pick(g, ANY, 0), pick(g, ANY, 0)};
   hsc_shape shapes[2] = {operands[0]->shape, operands[1]->shape};
@@ -671,8 +694,9 @@ static void step_call(grower *g) {
   hsc_computation *called = grown_computation(g, fusion ? "fused_computation" : "called", 2, shapes, result, 2 + below(g, 5));
   g->options = outer;
   hsc_attr attr = {.fusion = {.kind = HSC_FUSION_LOOP}};
-  if (called)
-    keep(g, hsc_build_op(&g->b, fusion ? HSC_OP_FUSION : HSC_OP_CALL, (hsc_shape){0}, fusion ? &attr : NULL, 2, operands, 1, &called));
+  if (!called) return;
+  int count = fusion ? drop_unused(called, 2, operands) : 2;
+  keep(g, hsc_build_op(&g->b, fusion ? HSC_OP_FUSION : HSC_OP_CALL, (hsc_shape){0}, fusion ? &attr : NULL, count, operands, 1, &called));
 }
 
 static void step_while(grower *g) {
