@@ -6,6 +6,7 @@
 // Source: the StableHLO specification; XLA's own translation is xla/hlo/translate/mhlo_to_hlo.
 #include <stdlib.h>
 
+#include "formats/formats_internal.h"
 #include "formats/stablehlo_internal.h"
 
 enum { MAX_DEPTH = 200 };
@@ -392,6 +393,16 @@ static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op
   return hsc__import_error(status, im, op);
 }
 
+// Names in HLO text are letters, digits, _ . and -; others become _.
+static char *hlo_name(hsc_arena *arena, hsc_view name, const char *missing) {
+  char *text = name.size ? hsc_arena_strndup(arena, name.data, name.size < 200 ? name.size : 200) : hsc_arena_strdup(arena, missing);
+  for (char *c = text; c && *c; c++) {
+    bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || *c == '_', digit = *c >= '0' && *c <= '9';
+    if (!letter && (c == text || (!digit && *c != '.' && *c != '-'))) *c = '_';
+  }
+  return text;
+}
+
 // ---- functions and the module ---------------------------------------------------------------------------------------------------
 
 static hsc_status *import_function(hsc__importer *im, function *f) {
@@ -401,7 +412,7 @@ static hsc_status *import_function(hsc__importer *im, function *f) {
   if (!block) return HSC_OP_ERR(UNIMPLEMENTED, im, f->op, "a function without a body");
   f->busy = true;
   hsc_view name = hsc__import_text(f->op, "sym_name");
-  const char *text = hsc_arena_strndup(im->arena, name.data, name.size);
+  const char *text = hlo_name(im->arena, name, "function");
   hsc_builder b;
   hsc_builder_init(&b, im->module, text ? text : "function");
   for (int i = 0; i < block->argument_count; i++) {
@@ -474,18 +485,19 @@ static hsc_status *import_module(hsc__importer *im) {
   im->module->num_partitions = (int32_t)hsc__import_int(im->top, "mhlo.num_partitions", 1);
   im->module->replica_count = (int32_t)hsc__import_int(im->top, "mhlo.num_replicas", 1);
   HSC_TRY(import_argument_attrs(im, entry->op));
-  return hsc_module_sort(im->module);
+  HSC_TRY(hsc_module_sort(im->module));
+  HSC_FOR_EACH_COMPUTATION(im->module, computation)
+    for (hsc_instr *instr = computation->first; instr; instr = instr->next) hsc__instr_normalize(im->module->arena, instr);
+  return NULL;
 }
 
 hsc_status *hsc__stablehlo_import(hsc__mlir_op *top, const char *path, hsc_module **out_module) {
   hsc__importer im = {.top = top, .path = path};
   hsc_status *status = NULL;
   *out_module = NULL;
-  hsc_view name = hsc__import_text(top, "sym_name");
-  char text[256];
-  snprintf(text, sizeof text, "%.*s", name.size ? (int)(name.size < 200 ? name.size : 200) : 4, name.size ? name.data : "main");
-  HSC_GOTO(hsc_module_create(text, &im.module));
   HSC_GOTO(hsc_arena_create(&im.arena));
+  const char *text = hlo_name(im.arena, hsc__import_text(top, "sym_name"), "main");
+  HSC_GOTO(hsc_module_create(text ? text : "main", &im.module));
   HSC_GOTO(hsc_map_create(&im.functions));
   HSC_GOTO(hsc_map_create(&im.metadata));
   HSC_GOTO(import_module(&im));
