@@ -150,6 +150,9 @@ hsc_status *hsc_store_open(const char *path, hsc_store **out_store) {
       sqlite3_open_v2(store->path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
   if (rc != SQLITE_OK) HSC_GOTO(sql_error(store, rc, "open"));
   sqlite3_busy_timeout(store->db, 10000);
+  // The last connection to close would copy the log into the file and wait for the disk: a short command would spend most of its time there. The
+  // log is copied when it has grown (every 1000 pages), and read at the next opening.
+  sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
   HSC_GOTO(sql_run(store, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON"));
   HSC_GOTO(migrate(store));
   *out_store = store;
