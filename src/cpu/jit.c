@@ -141,9 +141,9 @@ done:
 
 // ---- generating code ------------------------------------------------------------------------------------------------------------
 
-static LLVMCodeGenOptLevel codegen_level(int level) {
-  return level <= 0 ? LLVMCodeGenLevelNone : level == 1 ? LLVMCodeGenLevelLess : level == 2 ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelAggressive;
-}
+// Up to level 2 instructions are selected one by one, with the optimising register allocator (llvm_api.c): three to five times as fast as the
+// next level, and the kernels, whose loops are vectors already, run as fast (docs/BENCHMARKS.md).
+static LLVMCodeGenOptLevel codegen_level(int level) { return level <= 2 ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault; }
 
 static hsc_status *start_compiler(const hsc_cpu_jit *jit, compiler *c) {
   static const char *const cpus[] = {"x86-64", "haswell", "skylake-avx512"};
