@@ -151,8 +151,8 @@ HSC_ENTRY(PJRT_Executable_Serialize) {
 }
 
 // ---- the optimized program ------------------------------------------------------------------------------------------------------
-// Hosts want HloModuleProtoWithConfig { hlo_module 1, config 2 { entry_computation_layout 1 } }, where the layout is the ProgramShapeProto that the
-// module proto has as host_program_shape (field 4); without it PyTorch/XLA ends the process.
+// Hosts want HloModuleProtoWithConfig { hlo_module 1, config 2 { entry_computation_layout 1, replica_count 4, num_partitions 5 } }, where the layout is the
+// ProgramShapeProto that the module proto has as host_program_shape (field 4); without it PyTorch/XLA ends the process.
 
 static void put_varint(hsc_bytes *out, uint64_t value) {
   for (; value >= 0x80; value >>= 7) hsc_bytes_append_char(out, (char)(value | 0x80));
@@ -190,6 +190,7 @@ static hsc_status *write_optimized(const hsc__program *program, hsc_bytes *out_b
     put_varint(&config, 1 << 3 | 2);
     put_varint(&config, shape.size);
     hsc_bytes_append(&config, shape.data, shape.size);
+    hsc_bytes_append(&config, "\x20\x01\x28\x01", 4);
     put_varint(out_bytes, 1 << 3 | 2);
     put_varint(out_bytes, module.size);
     hsc_bytes_append(out_bytes, module.data, module.size);

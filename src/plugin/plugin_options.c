@@ -1,7 +1,8 @@
 // plugin_options.c - reads CompileOptionsProto: replicas, partitions, device, and the XLA options that have a meaning here.
 //
 // An option can come from XLA_FLAGS, from executable_build_options.debug_options and from env_option_overrides; the later in this list wins, as in
-// XLA. Options of debug_options that mean nothing here are passed over: JAX sends all of them. An override that nobody knows is refused by name.
+// XLA. Options of debug_options that mean nothing here are passed over: JAX sends all of them. An override that XLA does not know, or of a value that
+// the option does not take, is refused in XLA's words.
 // Field numbers: pjrt/pjrt_options.c, and xla/xla.proto for DebugOptions.
 #include "plugin/plugin_internal.h"
 
@@ -25,6 +26,17 @@ static const struct {
     {"xla_dump_module_metadata", 144, OPTION_BOOL, offsetof(hsc_cpu_compile_options, dump_module_metadata), 0, 0},
     {"xla_backend_optimization_level", 31, OPTION_INT, offsetof(hsc_cpu_compile_options, backend_optimization_level), 0, 3},
     {"hloscope_pass_fuel", 0, OPTION_INT, offsetof(hsc_cpu_compile_options, pass_fuel), -1, INT64_MAX},
+};
+
+// All of XLA's options, to tell a mistake from an option that means nothing here.
+enum known_type { KNOWN_BOOL, KNOWN_INT, KNOWN_REAL, KNOWN_TEXT, KNOWN_ENUM, KNOWN_LIST, KNOWN_MESSAGE };
+static const struct {
+  const char *name;
+  enum known_type type;
+} known[] = {
+#define OPTION(name, number, type) {#name, KNOWN_##type},
+#include "plugin/debug_options.def"
+#undef OPTION
 };
 
 // ---- wire format ----------------------------------------------------------------------------------------------------------------
@@ -122,6 +134,10 @@ static hsc_status *set_number(hsc__compile_settings *settings, int option, int64
   return NULL;
 }
 
+static hsc_status *wrong_value(const char *name, hsc_view text, const char *type) {
+  return HSC_ERR(INVALID_ARGUMENT, "While setting option %s, '%.*s' is not a valid %s value.", name, (int)text.size, text.data, type);
+}
+
 // Text for any type, as XLA takes it: "True", "3", "a,b".
 static hsc_status *set_from_text(hsc__compile_settings *settings, int option, hsc_view text) {
   char number[32] = {0}, *end;
@@ -131,11 +147,11 @@ static hsc_status *set_from_text(hsc__compile_settings *settings, int option, hs
     case OPTION_BOOL:
       if (hsc_view_equals_text(text, "True")) return set_number(settings, option, 1);
       if (hsc_view_equals_text(text, "False")) return set_number(settings, option, 0);
-      return HSC_ERR(INVALID_ARGUMENT, "option %s: True or False is expected, not '%.*s'", options[option].name, (int)text.size, text.data);
+      return wrong_value(options[option].name, text, "bool");
     case OPTION_INT:
       memcpy(number, text.data, text.size < sizeof number - 1 ? text.size : sizeof number - 1);
       long long value = strtoll(number, &end, 10);
-      if (end == number || *end) return HSC_ERR(INVALID_ARGUMENT, "option %s: a whole number is expected, not '%s'", options[option].name, number);
+      if (end == number || *end) return wrong_value(options[option].name, text, "int");
       return set_number(settings, option, value);
   }
   return NULL;
@@ -195,6 +211,43 @@ static hsc_status *read_build_options(hsc__compile_settings *settings, hsc_view 
   return NULL;
 }
 
+static hsc_status *unknown_option(hsc_view name) {
+  const char *names[HSC_COUNT_OF(known) + HSC_COUNT_OF(options)], *near;
+  char text[128];
+  size_t count = 0;
+  for (size_t i = 0; i < HSC_COUNT_OF(known); i++) names[count++] = known[i].name;
+  for (size_t i = 0; i < HSC_COUNT_OF(options); i++) names[count++] = options[i].name;
+  snprintf(text, sizeof text, "%.*s", (int)name.size, name.data ? name.data : "");
+  hsc_status *status = HSC_ERR(INVALID_ARGUMENT, "No such compile option: '%s'", text);
+  near = hsc_did_you_mean(text, names, count);
+  return near ? hsc_status_hint(status, "did you mean %s?", near) : status;
+}
+
+static bool is_number(hsc_view text) {
+  char number[64] = {0}, *end;
+  if (text.size == 0 || text.size >= sizeof number) return false;
+  memcpy(number, text.data, text.size);
+  strtod(number, &end);
+  return *end == '\0';
+}
+
+// An option that means nothing here: its value must still be one that XLA takes.
+static hsc_status *check_known(hsc_view name, hsc_view message) {
+  size_t i = 0;
+  while (i < HSC_COUNT_OF(known) && !hsc_view_equals_text(name, known[i].name)) i++;
+  if (i == HSC_COUNT_OF(known)) return unknown_option(name);
+  field f;
+  for (reader r = reader_of(message); r.at < r.end;) {
+    HSC_TRY(next_field(&r, &f));
+    if (f.number != 1 || f.wire != LENGTH) continue;
+    bool truth = hsc_view_equals_text(f.bytes, "True") || hsc_view_equals_text(f.bytes, "False");
+    if (known[i].type == KNOWN_BOOL && !truth) return wrong_value(known[i].name, f.bytes, "bool");
+    if ((known[i].type == KNOWN_INT || known[i].type == KNOWN_REAL) && !is_number(f.bytes))
+      return wrong_value(known[i].name, f.bytes, known[i].type == KNOWN_INT ? "int" : "float");
+  }
+  return NULL;
+}
+
 static hsc_status *read_override(hsc__compile_settings *settings, hsc_view bytes) {
   field f;
   hsc_view name = {0}, message = {0};
@@ -204,9 +257,7 @@ static hsc_status *read_override(hsc__compile_settings *settings, hsc_view bytes
     if (f.number == 2 && f.wire == LENGTH) message = f.bytes;
   }
   int option = find_option(name);
-  // XLA has some hundred options more: that they mean nothing here is no fault of the caller. Anything else is a mistake.
-  if (option < 0 && name.size > 4 && memcmp(name.data, "xla_", 4) == 0) return NULL;
-  if (option < 0) return HSC_ERR(INVALID_ARGUMENT, "No such compile option: '%.*s'", (int)name.size, name.data ? name.data : "");
+  if (option < 0) return check_known(name, message);
   bool text = options[option].type == OPTION_TEXT || options[option].type == OPTION_LIST;
   for (reader r = reader_of(message); r.at < r.end;) {
     HSC_TRY(next_field(&r, &f));

@@ -349,15 +349,18 @@ static void bad_programs_and_options_are_refused_with_words(void **state) {
     hsc_override override;
     const char *words;   // NULL = accepted
   } cases[] = {
-      {{.name = "xla_backend_optimization_level", .type = HSC_OVERRIDE_TEXT, .text = "seven"}, "whole number"},
+      {{.name = "xla_backend_optimization_level", .type = HSC_OVERRIDE_TEXT, .text = "seven"}, "While setting option xla_backend_optimization_level, 'seven' is not a valid int value."},
       {{.name = "xla_backend_optimization_level", .type = HSC_OVERRIDE_INT, .integer = 9}, "0 to 3"},
       {{.name = "xla_backend_optimization_level", .type = HSC_OVERRIDE_INT, .integer = 1}, NULL},
       {{.name = "xla_backend_optimization_level", .type = HSC_OVERRIDE_TEXT, .text = "1"}, NULL},
-      {{.name = "xla_dump_module_metadata", .type = HSC_OVERRIDE_TEXT, .text = "1"}, "True or False"},
+      {{.name = "xla_dump_module_metadata", .type = HSC_OVERRIDE_TEXT, .text = "1"}, "is not a valid bool value."},
       {{.name = "xla_dump_module_metadata", .type = HSC_OVERRIDE_DOUBLE, .real = 1}, "another type"},
       {{.name = "xla_disable_hlo_passes", .type = HSC_OVERRIDE_INT, .integer = 1}, "another type"},
       {{.name = "xla_disable_hlo_passes", .type = HSC_OVERRIDE_TEXT, .text = "cse,dce"}, NULL},
       {{.name = "xla_gpu_autotune_level", .type = HSC_OVERRIDE_INT, .integer = 4}, NULL},
+      {{.name = "xla_embed_ir_in_executable", .type = HSC_OVERRIDE_TEXT, .text = "invalid_value"}, "While setting option xla_embed_ir_in_executable, 'invalid_value' is not a valid bool value."},
+      {{.name = "xla_embed_ir_in_executable", .type = HSC_OVERRIDE_BOOL, .boolean = true}, NULL},
+      {{.name = "xla_disable_hlo_pases", .type = HSC_OVERRIDE_TEXT, .text = "cse"}, "did you mean xla_disable_hlo_passes?"},
       {{.name = "no_such_thing", .type = HSC_OVERRIDE_BOOL}, "No such compile option: 'no_such_thing'"},
   };
   for (size_t i = 0; i < HSC_COUNT_OF(cases); i++) {
@@ -547,6 +550,7 @@ static void the_optimized_program_is_what_hosts_read(void **state) {
   assert_int_equal(config[0], 0x12);
   assert_int_equal(config[2], 0x0a);   // entry_computation_layout
   assert_true(config[3] > 10);         // two parameters and a result
+  assert_memory_equal(config + 4 + config[3], "\x20\x01\x28\x01", 4);  // one replica, one partition
   status = hsc_client_compile(client, hsc_bytes_view(&program), format, (hsc_view){0}, &again);
   if (status) fail_with(status);
   hsc_buffer *x = put(1, 2, 3, 4), *y = put(5, 6, 7, 8);
