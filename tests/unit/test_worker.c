@@ -7,12 +7,6 @@
 #include "lab/worker_client.h"
 #include "unit.h"
 
-#ifdef __SANITIZE_ADDRESS__   // its handler tells, and exits
-#define SEGV_WORDS "SEGV on unknown address"
-#else
-#define SEGV_WORDS "signal 11"
-#endif
-
 static hsc_arena *arena;
 static char hloscope[4096], fake[4096], dir[64], program[128];
 static const char *source_root = ".";
@@ -236,7 +230,7 @@ static void deaths_have_their_words(void **state) {
     const char *words;
   } cases[] = {
       {"abort=Client_Compile", HSC_OUTCOME_ABORT, HSC_ABORTED, "signal 6"},
-      {"segv=LoadedExecutable_Execute", HSC_OUTCOME_ABORT, HSC_ABORTED, SEGV_WORDS},
+      {"segv=LoadedExecutable_Execute", HSC_OUTCOME_ABORT, HSC_ABORTED, "signal 11"},
       {"exit=Client_Compile:3", HSC_OUTCOME_ABORT, HSC_ABORTED, "exit code 3"},
       {"hang=Client_Compile", HSC_OUTCOME_TIMEOUT, HSC_DEADLINE_EXCEEDED, "no answer within"},
       {"fail=Client_Compile:8:no room", HSC_OUTCOME_OUT_OF_MEMORY, HSC_RESOURCE_EXHAUSTED, "no room"},
