@@ -116,7 +116,7 @@ class HloscopeSide:
     def job(self, row, records, series):
         """`dependent`: as often as the pattern says, each run fed with the last one's result, a sync after each."""
         runs = row["runs"]
-        feed = len(row["arguments"]) - 1 if runs > 1 else -1
+        feed = [[0, len(row["arguments"]) - 1]] if runs > 1 else []   # pairs of output leaf, input leaf
         return {"job": "run", "program": str(ROOT / "models" / row["hlo"]), "executions": runs, "syncs": runs, "feed": feed, "records": records, "series": series,
                 "fetch": False, "inputs": "keep" if series else "first", "cache": ["memory"]}
 
