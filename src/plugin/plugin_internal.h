@@ -195,6 +195,9 @@ bool hsc__strides_are_dense(const int64_t *strides, const int64_t *dims, int ran
 void hsc__host_copy_strided(void *to, const int64_t *to_strides, const void *from, const int64_t *from_strides, const int64_t *dims, int rank,
                        size_t element_bytes);
 
+// Runs a job on a thread with a deep stack and waits for it (plugin_stack.c).
+void hsc__on_deep_stack(void (*job)(void *), void *argument);
+
 // ---- programs (plugin_program.c, plugin_options.c) -------------------------------------------------------------------------------------
 
 typedef struct hsc__compile_settings {

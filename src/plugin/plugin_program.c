@@ -173,7 +173,7 @@ static hsc_status *check_settings(const hsc__compile_settings *settings, int dev
   return NULL;
 }
 
-hsc_status *hsc__program_compile(hsc_cpu_device *device, const PJRT_Program *code, hsc_view options, int device_count, hsc__program **out_program) {
+static hsc_status *compile(hsc_cpu_device *device, const PJRT_Program *code, hsc_view options, int device_count, hsc__program **out_program) {
   hsc_status *status = NULL;
   hsc__compile_settings settings;
   hsc_module *module = NULL;
@@ -203,6 +203,27 @@ done:
   if (module) hsc_module_destroy(module);
   hsc__compile_settings_deinit(&settings);
   return status;
+}
+
+typedef struct compile_job {
+  hsc_cpu_device *device;
+  const PJRT_Program *code;
+  hsc_view options;
+  int device_count;
+  hsc__program **out_program;
+  hsc_status *status;
+} compile_job;
+
+static void run_compile_job(void *argument) {
+  compile_job *job = argument;
+  job->status = compile(job->device, job->code, job->options, job->device_count, job->out_program);
+}
+
+// Readers, passes and the emitter walk programs recursively.
+hsc_status *hsc__program_compile(hsc_cpu_device *device, const PJRT_Program *code, hsc_view options, int device_count, hsc__program **out_program) {
+  compile_job job = {device, code, options, device_count, out_program, NULL};
+  hsc__on_deep_stack(run_compile_job, &job);
+  return job.status;
 }
 
 hsc_status *hsc__program_serialize(const hsc__program *p, hsc_bytes *out_bytes) {

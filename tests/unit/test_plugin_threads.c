@@ -154,10 +154,36 @@ static void deletion_meets_readers(void **state) {
   }
 }
 
+// A host's thread with the smallest stack compiles a program of a long chain: our own threads have the depth for it.
+static void *compile_chain(void *argument) {
+  hsc_bytes text = {0};
+  hsc_executable *executable = NULL;
+  hsc_bytes_append_text(&text, "HloModule chain\nENTRY main {\n  v0 = f32[64] parameter(0)\n");
+  for (int i = 1; i <= 400; i++) hsc_bytes_printf(&text, "  v%d = f32[64] %s(v%d, v%d)\n", i, i % 2 ? "add" : "multiply", i - 1, i > 1 ? i - 2 : 0);
+  hsc_bytes_append_text(&text, "  ROOT r = f32[64] negate(v400)\n}\n");
+  *(hsc_status **)argument = hsc_client_compile(client, hsc_bytes_view(&text), "hlo", (hsc_view){0}, &executable);
+  hsc_executable_destroy(executable);
+  hsc_bytes_deinit(&text);
+  return NULL;
+}
+
+static void small_stacks_of_hosts_are_enough(void **state) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  hsc_status *status = NULL;
+  pthread_attr_init(&attributes);
+  assert_int_equal(pthread_attr_setstacksize(&attributes, 256 << 10), 0);
+  assert_int_equal(pthread_create(&thread, &attributes, compile_chain, &status), 0);
+  pthread_join(thread, NULL);
+  pthread_attr_destroy(&attributes);
+  if (status) fail_msg("%s", hsc_status_message(status));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(threads_share_a_client_a_program_and_a_buffer),
       cmocka_unit_test(deletion_meets_readers),
+      cmocka_unit_test(small_stacks_of_hosts_are_enough),
   };
   return cmocka_run_group_tests(tests, open_device, close_device);
 }
