@@ -129,7 +129,7 @@ static void start_workers(hsc_cpu_pool *pool) {
     pthread_attr_t attr;
     if (pthread_attr_init(&attr)) return;
     // Chunks run generated code and library kernels: no deep recursion.
-    pthread_attr_setstacksize(&attr, 1 << 20);
+    pthread_attr_setstacksize(&attr, 64 << 20);   // kernels are compiled here too, and their walk nests as deeply as a fusion; untouched pages cost nothing
     int error = pthread_create(&w->thread, &attr, worker_main, w);
     pthread_attr_destroy(&attr);
     if (error) return;

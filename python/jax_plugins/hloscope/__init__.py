@@ -14,3 +14,15 @@ def initialize():
     if any(entry.split(":")[0] == "hloscope" for entry in names.split(",") if entry):
         return  # registered by that variable already
     xla_bridge.register_plugin("hloscope", priority=PRIORITY, library_path=hloscope.library_path(), options=None)
+    _allow_donation()
+
+
+def _allow_donation():
+    """JAX keeps a list of the platforms that can reuse donated arguments; ours can."""
+    try:
+        from jax._src.interpreters import mlir
+
+        if "hloscope" not in mlir._platforms_with_donation:
+            mlir._platforms_with_donation.append("hloscope")
+    except (ImportError, AttributeError):  # a JAX that keeps it elsewhere: donated arguments are copied
+        pass
