@@ -102,11 +102,11 @@ bool hsc_format_detect(hsc_view bytes, const char *path, hsc_format *out_format)
   return path && detect_by_path(path, out_format);
 }
 
-static hsc_status *read_mlir_bytecode(hsc_view bytes, const char *path, hsc_module **out_module) {
+static hsc_status *read_mlir(bool is_text, hsc_view bytes, const char *path, hsc_module **out_module) {
   hsc_arena *arena = NULL;
   hsc__mlir_op *top = NULL;
   HSC_TRY(hsc_arena_create(&arena));
-  hsc_status *status = hsc__mlir_bytecode_read(bytes, path, arena, &top);
+  hsc_status *status = is_text ? hsc__mlir_text_read(bytes, path, arena, &top) : hsc__mlir_bytecode_read(bytes, path, arena, &top);
   if (!status) status = hsc__stablehlo_import(top, path, out_module);
   hsc_arena_destroy(arena);
   return status;
@@ -116,8 +116,8 @@ static hsc_status *read_unpacked(hsc_format format, hsc_view bytes, const char *
   switch (format) {
     case HSC_FORMAT_HLO_TEXT: return hsc_hlo_text_parse(bytes, path, out_module);
     case HSC_FORMAT_HLO_PROTO: return hsc_hlo_proto_read(bytes, path, out_module);
-    case HSC_FORMAT_MLIR_BYTECODE: return read_mlir_bytecode(bytes, path, out_module);
-    case HSC_FORMAT_MLIR_TEXT:
+    case HSC_FORMAT_MLIR_BYTECODE: return read_mlir(false, bytes, path, out_module);
+    case HSC_FORMAT_MLIR_TEXT: return read_mlir(true, bytes, path, out_module);
     case HSC_FORMAT_COUNT: break;
   }
   return hsc_status_at(HSC_ERR(UNIMPLEMENTED, "%s: not built yet: reading this format", hsc_format_text(format)), path, 0, 0, NULL);

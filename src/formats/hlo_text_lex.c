@@ -17,23 +17,10 @@ static inline int class_of(char c) { return classes[(unsigned char)c]; }
 bool hsc__hlo_is_name_char(char c) { return (class_of(c) & NAME) != 0; }
 
 bool hsc__hlo_error(hsc__hlo_parser *p, const char *at, const char *format, ...) {
-  if (p->status) return false;
   va_list args;
   va_start(args, format);
-  hsc_status *status = hsc_status_make_v(HSC_INVALID_ARGUMENT, __FILE__, __LINE__, format, args);
+  hsc__text_error(&p->status, p->path, p->begin, p->end, at, format, args);
   va_end(args);
-  int line = 1;
-  const char *line_start = p->begin;
-  for (const char *newline; line_start < at && (newline = memchr(line_start, '\n', (size_t)(at - line_start))) != NULL; line_start = newline + 1) line++;
-  const char *line_end = memchr(line_start, '\n', (size_t)(p->end - line_start));
-  if (!line_end) line_end = p->end;
-  // A line of megabytes is cut to what surrounds the place.
-  const char *from = at - line_start > 160 ? at - 120 : line_start;
-  size_t length = (size_t)(line_end - from) > 240 ? 240 : (size_t)(line_end - from);
-  char *source_line = hsc_alloc(length + 1);
-  if (source_line) memcpy(source_line, from, length);
-  p->status = hsc_status_at(status, p->path, line, (int)(at - line_start) + 1, source_line);
-  hsc_free(source_line);
   return false;
 }
 

@@ -94,5 +94,7 @@ const hsc__mlir_attr *hsc__mlir_attr_get(const hsc__mlir_op *op, const char *nam
 
 // Bytecode to a tree; *out_top is the module operation. The arena keeps it; `bytes` must outlive it.
 HSC_MUST_USE hsc_status *hsc__mlir_bytecode_read(hsc_view bytes, const char *path, hsc_arena *arena, hsc__mlir_op **out_top);
+// The same from text. What the tree points to is in the arena; `text` need not outlive it.
+HSC_MUST_USE hsc_status *hsc__mlir_text_read(hsc_view text, const char *path, hsc_arena *arena, hsc__mlir_op **out_top);
 // The module operation to an HLO module. Consumes the values' scratch fields.
 HSC_MUST_USE hsc_status *hsc__stablehlo_import(hsc__mlir_op *top, const char *path, hsc_module **out_module);

@@ -28,6 +28,9 @@ void hsc__import_set_results(hsc_builder *b, hsc__mlir_op *op, hsc_instr *value)
 // An operation of stablehlo_ops.def. NOT_FOUND when it is not there.
 HSC_MUST_USE hsc_status *hsc__import_plain_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op);
 
+// The same for CHLO; *out_done false when it is none of it.
+HSC_MUST_USE hsc_status *hsc__import_chlo_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, bool *out_done);
+
 // Attributes as numbers: dense tensors and arrays of integers. A missing one gives count 0.
 HSC_MUST_USE hsc_status *hsc__import_dims(const hsc__importer *im, const hsc__mlir_op *op, const char *name, hsc_dims *out_dims);
 int64_t hsc__import_int(const hsc__mlir_op *op, const char *name, int64_t missing);

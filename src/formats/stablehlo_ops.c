@@ -487,7 +487,11 @@ static int compare_names(const void *key, const void *row) { return strcmp(key, 
 
 hsc_status *hsc__import_plain_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) {
   const void *found = bsearch(op->name, rows, HSC_COUNT_OF(rows), sizeof rows[0], compare_names);
-  if (!found) return HSC_OP_ERR(UNIMPLEMENTED, im, op, "not built yet: importing this operation");
+  if (!found) {
+    bool done;
+    HSC_TRY(hsc__import_chlo_op(im, b, op, &done));
+    return done ? NULL : HSC_OP_ERR(UNIMPLEMENTED, im, op, "not built yet: importing this operation");
+  }
   size_t row = (size_t)((const char *)found - (const char *)rows) / sizeof rows[0];
   frame f = {.im = im, .b = b, .op = op, .hlo = rows[row].hlo};
   HSC_TRY(hsc__import_result_shape(im, op, &f.shape));

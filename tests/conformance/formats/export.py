@@ -6,6 +6,8 @@
 xla_cpu_*.hlo       modules after XLA:CPU's optimisation, as its printer gives them (layouts, fusions, schedules, backend configurations)
 attributes.hlo      one instruction for each attribute that the HLO parser knows, as XLA prints it after reading it
 *.pb                the same modules as HloModuleProto (hlo.proto), serialised by XLA
+stablehlo_*         the programs before compilation: .mlir (pretty, with locations), .generic.mlir, .mlirbc (VHLO, where it can say the program), .hlo
+                    (what XLA makes of it)
 models are taken from models/: resnet50_train after optimisation is the large one.
 """
 import gzip
@@ -31,7 +33,7 @@ def control_flow(x, y):
 
     carry, sums = lax.scan(body, x, jnp.arange(3, dtype=jnp.float32))
     picked = lax.switch(jnp.int32(sums[0]) % 3, [jnp.tanh, jnp.exp, lambda v: v * 2], carry)
-    return jnp.where(picked > 0, picked, jnp.nan), lax.while_loop(lambda v: (v < 100).any(), lambda v: v * 2, sums)
+    return jnp.where(picked > 0, picked, jnp.nan), lax.while_loop(lambda v: (v < 100).any(), lambda v: v * 2, jnp.abs(sums) + 1)
 
 
 def linear_algebra(x):
@@ -246,10 +248,28 @@ def write(name, text, packed=False):
     print(name, len(text))
 
 
+def write_stablehlo(name, function, arguments):
+    from jaxlib.mlir.dialects import stablehlo
+
+    lowered = jax.jit(function).lower(*arguments)
+    module = lowered.compiler_ir("stablehlo")
+    pretty = module.operation.get_asm(enable_debug_info=True)
+    (HERE / f"stablehlo_{name}.mlir").write_text(re.sub(r'"[^"\n]*/([^"/\n]*\.py)"', r'"\1"', pretty))
+    (HERE / f"stablehlo_{name}.generic.mlir").write_text(module.operation.get_asm(print_generic_op_form=True))
+    (HERE / f"stablehlo_{name}.hlo").write_text(re.sub(r'^(\d+) "[^"]*/([^"/]*)"$', r'\1 "\2"', lowered.as_text("hlo"), flags=re.M))
+    try:   # it changes the module, so this one is not used again
+        bytecode = stablehlo.serialize_portable_artifact(module, stablehlo.get_current_version())
+        (HERE / f"stablehlo_{name}.mlirbc").write_bytes(bytecode)
+    except ValueError:   # CHLO and discardable attributes have no portable form
+        pass
+
+
 def main():
     jax.config.update("jax_include_full_tracebacks_in_locations", False)
     write("attributes", definitions_first(ATTRIBUTES))
     for name, (function, arguments) in PROGRAMS.items():
+        write_stablehlo(name, function, arguments)
+        jax.clear_caches()
         text = re.sub(r'^(\d+) "[^"]*/([^"/]*)"$', r'\1 "\2"', jax.jit(function).lower(*arguments).compile().runtime_executable().hlo_modules()[0].to_string(OPTIONS), flags=re.M)
         write("xla_cpu_" + name, text)
     client = xla_client.make_cpu_client()
