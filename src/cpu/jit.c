@@ -142,7 +142,7 @@ done:
 // ---- generating code ------------------------------------------------------------------------------------------------------------
 
 // Up to level 2 instructions are selected one by one, with the optimising register allocator (llvm_api.c): three to five times as fast as the
-// next level, and the kernels, whose loops are vectors already, run as fast (docs/BENCHMARKS.md).
+// next level in llc on four of the pattern programs, whose kernels, vectors already, ran as fast.
 static LLVMCodeGenOptLevel codegen_level(int level) { return level <= 2 ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault; }
 
 static hsc_status *start_compiler(const hsc_cpu_jit *jit, compiler *c) {

@@ -2,7 +2,8 @@
 //
 // Their operands are vectors of the machine's width in registers, so they are not called from C; generated code finds them by name through the
 // table here. They are compiled once per instruction set (vmath.c).
-// Accuracy in f32, against the exact value: exp, expm1, log, log1p, tanh, logistic, sin, cos, tan, erf within 2 ULP (tests/unit/test_cpu_vmath.c);
+// Accuracy in f32, against the exact value: exp, expm1, log, log1p, tanh, logistic, sin, cos, tan, erf are meant to stay within 2 ULP (the op corpus of
+// tests/conformance bounds them by its own limits);
 // the rest by way of f64, within 1. In f64 they are the C library's.
 #pragma once
 
