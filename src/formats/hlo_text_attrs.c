@@ -370,7 +370,7 @@ static bool parse_metadata(hsc__hlo_parser *p, const hsc_metadata **out_metadata
       }
       if (ok) hsc_bytes_printf(&extra, "%s%.*s=%.*s", extra.size ? " " : "", (int)word.size, word.data, (int)value.size, value.data);
     } else if (fields[i].number) {
-      ok = hsc__hlo_uint32(p, (int32_t *)((char *)metadata + fields[i].place));
+      ok = hsc__hlo_int32(p, (int32_t *)((char *)metadata + fields[i].place));
     } else {
       ok = hsc__hlo_string(p, (const char **)((char *)metadata + fields[i].place));
     }
@@ -433,7 +433,7 @@ static bool parse_typed(hsc__hlo_parser *p, hsc_instr *instr, const row *it) {
   int number = 0;
   switch ((hsc__value_kind)it->kind) {
     case VALUE_INT64: return hsc__hlo_int(p, place);
-    case VALUE_INT32: return hsc__hlo_uint32(p, place);
+    case VALUE_INT32: return hsc__hlo_int32(p, place);
     case VALUE_BOOL: return hsc__hlo_bool(p, place);
     case VALUE_FLOAT: {
       double value;

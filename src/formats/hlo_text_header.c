@@ -101,6 +101,14 @@ static bool parse_entry_layout(hsc__hlo_parser *p) {
   return p->module->layout_text ? true : hsc__hlo_out_of_memory(p);
 }
 
+// Zero is what XLA writes for "not set".
+static bool count_of_devices(hsc__hlo_parser *p, int32_t *out_count) {
+  hsc__hlo_skip_space(p);
+  const char *at = p->p;
+  if (!hsc__hlo_int32(p, out_count)) return false;
+  return *out_count >= 0 || hsc__hlo_error(p, at, "a count of devices cannot be negative");
+}
+
 static bool parse_attribute(hsc__hlo_parser *p) {
   hsc_module *module = p->module;
   hsc_view name;
@@ -109,8 +117,8 @@ static bool parse_attribute(hsc__hlo_parser *p) {
   if (hsc_view_equals_text(name, "entry_computation_layout")) return parse_entry_layout(p);
   if (hsc_view_equals_text(name, "input_output_alias")) return parse_aliases(p, false, &module->aliases, &module->alias_count);
   if (hsc_view_equals_text(name, "buffer_donor")) return parse_aliases(p, true, &module->donors, &module->donor_count);
-  if (hsc_view_equals_text(name, "num_partitions")) return hsc__hlo_uint32(p, &module->num_partitions);
-  if (hsc_view_equals_text(name, "replica_count")) return hsc__hlo_uint32(p, &module->replica_count);
+  if (hsc_view_equals_text(name, "num_partitions")) return count_of_devices(p, &module->num_partitions);
+  if (hsc_view_equals_text(name, "replica_count")) return count_of_devices(p, &module->replica_count);
   hsc_view raw;
   if (!hsc__hlo_raw_value(p, &raw)) return false;
   const char *before = module->extra_attributes;
@@ -152,7 +160,7 @@ static bool parse_fields(hsc__hlo_parser *p, const char *const *names, size_t co
     size_t i = 0;
     while (i < count && !hsc_view_equals_text(word, names[i])) i++;
     if (i == count) return hsc__hlo_error(p, word.data, "unknown field '%.*s'; the first of those that may stand here is '%s'", (int)word.size, word.data, names[0]);
-    if (!hsc__hlo_uint32(p, &fields[i])) return false;
+    if (!hsc__hlo_int32(p, &fields[i])) return false;
     hsc__hlo_accept(p, ',');
   }
   return true;

@@ -95,7 +95,7 @@ bool hsc__hlo_accept_word(hsc__hlo_parser *p, const char *word); // whole identi
 bool hsc__hlo_name(hsc__hlo_parser *p, const char *what, hsc_view *out_name);   // with or without %
 bool hsc__hlo_word(hsc__hlo_parser *p, const char *what, hsc_view *out_word);   // letters, digits, _ - .
 bool hsc__hlo_int(hsc__hlo_parser *p, int64_t *out_value);
-bool hsc__hlo_uint32(hsc__hlo_parser *p, int32_t *out_value);
+bool hsc__hlo_int32(hsc__hlo_parser *p, int32_t *out_value);
 bool hsc__hlo_bool(hsc__hlo_parser *p, bool *out_value);
 bool hsc__hlo_string(hsc__hlo_parser *p, const char **out_text);               // decoded, arena
 bool hsc__hlo_string_to(hsc__hlo_parser *p, hsc_bytes *out_bytes);             // decoded, may hold NULs

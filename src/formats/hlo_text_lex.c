@@ -118,7 +118,7 @@ bool hsc__hlo_int(hsc__hlo_parser *p, int64_t *out_value) {
   return true;
 }
 
-bool hsc__hlo_uint32(hsc__hlo_parser *p, int32_t *out_value) {
+bool hsc__hlo_int32(hsc__hlo_parser *p, int32_t *out_value) {
   int64_t value;
   hsc__hlo_skip_space(p);
   const char *at = p->p;

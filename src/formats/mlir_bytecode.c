@@ -58,6 +58,7 @@ typedef struct reader {
   size_t attr_count, type_count;
   hsc_view *properties;
   size_t property_count;
+  size_t values_announced;     // by all regions; each value takes a byte, so the file bounds them
   int nesting;
   hsc_status *status;          // first failure, sticky
 } reader;
@@ -136,9 +137,11 @@ static cursor section(reader *r, cursor *c, int *out_id) {
   return cursor_of(take(r, c, length));
 }
 
+// NULL once something failed: counts are checked before, and a failed check says nothing about the count.
 static void *make(reader *r, size_t size, size_t count) {
+  if (r->status) return NULL;
   void *memory = hsc_arena_alloc_array(r->arena, size, count ? count : 1);
-  if (!memory && !r->status) r->status = hsc_status_out_of_memory();
+  if (!memory) r->status = hsc_status_out_of_memory();
   return memory;
 }
 
@@ -166,7 +169,7 @@ static void read_strings(reader *r) {
   for (size_t i = count; i-- > 0;) {   // sizes come in reverse order, each with its terminating zero
     uint64_t size = varint(r, c);
     if (r->status) return;
-    if (size == 0 || size > (uint64_t)(end - c->at)) return fail(r, c, "a string is longer than its section");
+    if (size == 0 || end < c->at || size > (uint64_t)(end - c->at)) return fail(r, c, "a string is longer than its section");
     end -= size;
     r->strings[i] = (hsc_view){(const char *)end, (size_t)size - 1};
   }
@@ -686,7 +689,8 @@ static hsc__mlir_value **place(reader *r, const cursor *c, scope *values, uint64
 static bool grow(reader *r, const cursor *c, scope *values, uint64_t count) {
   // Each value is a result or an argument, which takes at least a byte.
   if (r->status) return false;
-  if (count > left(c) + 1) return fail(r, c, "more values than the region can hold"), false;
+  if (count > left(c) + 1 || count > r->whole.size - r->values_announced) return fail(r, c, "more values than the region can hold"), false;
+  r->values_announced += (size_t)count;
   if (values->count + count > values->capacity) {
     size_t capacity = values->capacity ? values->capacity : 64;
     while (capacity < values->count + count) capacity *= 2;
@@ -696,7 +700,7 @@ static bool grow(reader *r, const cursor *c, scope *values, uint64_t count) {
     values->values = list;
     values->capacity = capacity;
   }
-  memset(values->values + values->count, 0, (size_t)count * sizeof *values->values);
+  if (count) memset(values->values + values->count, 0, (size_t)count * sizeof *values->values);
   values->count += (size_t)count;
   return true;
 }

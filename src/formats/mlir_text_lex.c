@@ -87,9 +87,9 @@ bool hsc__mlir_ident(hsc__mlir_parser *p, const char *what, hsc_view *out) {
 bool hsc__mlir_suffix(hsc__mlir_parser *p, const char *what, hsc_view *out) {
   const char *c = p->p;
   while (is_ident_char(*c) || *c == '-') c++;
-  if (c == p->p) return hsc__mlir_expected(p, what);
   // "-" is a part of the name, "->" is not.
-  if (c[-1] == '-' && *c == '>') c--;
+  if (c > p->p && c[-1] == '-' && *c == '>') c--;
+  if (c == p->p) return hsc__mlir_expected(p, what);
   *out = (hsc_view){p->p, (size_t)(c - p->p)};
   p->p = c;
   return true;

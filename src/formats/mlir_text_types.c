@@ -129,10 +129,11 @@ static bool type_list(hsc__mlir_parser *p, const char *close, int *count) {
 }
 
 static bool take_types(hsc__mlir_parser *p, hsc__mlir_type *type, size_t start, int count) {
+  static const hsc__mlir_type *no_types[1];
   type->element_count = count;
-  type->elements = count ? hsc_arena_copy(p->arena, p->stack.data + start, (size_t)count * sizeof *type->elements) : NULL;
+  type->elements = count ? hsc_arena_copy(p->arena, p->stack.data + start, (size_t)count * sizeof *type->elements) : no_types;
   p->stack.size = start;
-  return !count || type->elements ? true : hsc__mlir_out_of_memory(p);
+  return type->elements ? true : hsc__mlir_out_of_memory(p);
 }
 
 bool hsc__mlir_function_type(hsc__mlir_parser *p, const hsc__mlir_type **out) {

@@ -482,8 +482,11 @@ static hsc_status *import_module(hsc__importer *im) {
   if (!entry) return HSC_OP_ERR(INVALID_ARGUMENT, im, im->top, "the module has no function @main");
   HSC_TRY(import_function(im, entry));
   im->module->entry = entry->computation;
-  im->module->num_partitions = (int32_t)hsc__import_int(im->top, "mhlo.num_partitions", 1);
-  im->module->replica_count = (int32_t)hsc__import_int(im->top, "mhlo.num_replicas", 1);
+  int64_t partitions = hsc__import_int(im->top, "mhlo.num_partitions", 1), replicas = hsc__import_int(im->top, "mhlo.num_replicas", 1);
+  if (partitions < 1 || partitions > INT32_MAX || replicas < 1 || replicas > INT32_MAX)
+    return HSC_OP_ERR(INVALID_ARGUMENT, im, im->top, "mhlo.num_partitions is %lld and mhlo.num_replicas is %lld: both are 1 or more", (long long)partitions, (long long)replicas);
+  im->module->num_partitions = (int32_t)partitions;
+  im->module->replica_count = (int32_t)replicas;
   HSC_TRY(import_argument_attrs(im, entry->op));
   HSC_TRY(hsc_module_sort(im->module));
   HSC_FOR_EACH_COMPUTATION(im->module, computation)

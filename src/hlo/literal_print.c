@@ -52,7 +52,7 @@ static void put_float(hsc_bytes *out, hsc_type type, uint64_t bits) {
     return;
   }
   // Most constants are small whole numbers; all types but the narrowest print those as integers.
-  if (value == (double)(int64_t)value && fabs(value) < 100 && (value != 0 || !signbit(value)) &&
+  if (fabs(value) < 100 && value == (double)(int64_t)value && (value != 0 || !signbit(value)) &&
       (fabs(value) < 10 || max_digits(type) > 2)) {
     hsc__put_int(out, (int64_t)value);
     return;
