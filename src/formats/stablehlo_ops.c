@@ -1,6 +1,7 @@
 // stablehlo_ops.c - StableHLO operations one by one: attributes to HLO's.
 #include <stdlib.h>
 
+#include "formats/hlo_proto_internal.h"
 #include "formats/stablehlo_internal.h"
 
 typedef struct frame {
@@ -447,6 +448,20 @@ static void dict_text(const hsc__mlir_attr *attr, hsc_bytes *out, int depth) {
   }
 }
 
+// What the target gets, and the same as HLO text shows it: an object as it stands, anything else in quotes.
+static hsc_status *set_backend_config(frame *f, hsc_view text) {
+  if (text.size == 0) return NULL;
+  hsc_bytes quoted = {0};
+  bool object = text.data[0] == '{' && text.data[text.size - 1] == '}';
+  f->instr->attr.custom.opaque = hsc_arena_strndup(arena_of(f), text.data, text.size);
+  if (!object) hsc__append_quoted(&quoted, text);
+  hsc_view shown = object ? text : hsc_bytes_view(&quoted);
+  hsc_status *status = hsc_bytes_status(&quoted);
+  if (!status) f->instr->backend_config = hsc_arena_strndup(arena_of(f), shown.data, shown.size);
+  hsc_bytes_deinit(&quoted);
+  return status;
+}
+
 static hsc_status *import_custom_call(frame *f) {
   hsc_view target = hsc__import_text(f->op, "call_target_name");
   const hsc__mlir_attr *config = hsc__mlir_attr_get(f->op, "backend_config");
@@ -463,12 +478,14 @@ static hsc_status *import_custom_call(frame *f) {
   build(f)->attr.custom.target = hsc_arena_strndup(arena_of(f), target.data, target.size);
   f->instr->attr.custom.has_side_effect = integer(f, "has_side_effect", 0) != 0;
   f->instr->attr.custom.api_version = (int32_t)integer(f, "api_version", 1);
-  if (config && config->kind == HSC_MLIR_STRING) f->instr->attr.custom.opaque = hsc_arena_strndup(arena_of(f), config->text.data, config->text.size);
+  if (config && config->kind == HSC_MLIR_STRING) return set_backend_config(f, config->text);
   if (config && config->kind == HSC_MLIR_DICT) {
     hsc_bytes text = {0};
     dict_text(config, &text, 0);
-    f->instr->attr.custom.opaque = hsc_arena_strdup(arena_of(f), hsc_bytes_text(&text));
+    hsc_status *status = hsc_bytes_status(&text);
+    if (!status) status = set_backend_config(f, hsc_bytes_view(&text));
     hsc_bytes_deinit(&text);
+    return status;
   }
   return NULL;
 }
