@@ -378,6 +378,19 @@ static hsc_status *find_depths(hsc_capture *capture) {
   return NULL;
 }
 
+// Work that was timed before the first ring was opened (a span completed with older ticks) makes the capture begin earlier: no event stands before 0.
+static void move_to_first_event(hsc_capture *capture) {
+  hsc_event *events = (hsc_event *)capture->events.data;
+  size_t count = hsc_capture_event_count(capture);
+  const int64_t longest = (int64_t)1 << 60;   // 36 years; beyond it the file is damaged
+  if (!count || events[0].start_ns >= 0 || events[0].start_ns < -longest) return;
+  int64_t shift = -events[0].start_ns;
+  for (size_t i = 0; i < count; i++)
+    if (events[i].start_ns < longest) events[i].start_ns += shift;
+  for (int i = 0; i < capture->ring_count; i++) capture->processes[i].start_ns += shift, capture->processes[i].end_ns += shift;
+  capture->base_wall_ns -= shift;
+}
+
 static hsc_status *read_all(hsc_capture *capture) {
   capture->processes = HSC_NEW_ARRAY(capture->arena, hsc_capture_process, capture->ring_count);
   if (!capture->processes) return hsc_status_out_of_memory();
@@ -393,8 +406,8 @@ static hsc_status *read_all(hsc_capture *capture) {
   for (int i = 0; i < capture->ring_count; i++) {
     ring *r = &capture->rings[i];
     hsc_ring_header *h = &r->header;
-    h->label[sizeof h->label - 1] = h->command[sizeof h->command - 1] = 0;
-    capture->processes[i] = (hsc_capture_process){.label = h->label, .command = h->command, .pid = h->pid, .parent_pid = h->parent_pid, .trace_id_high = h->trace_id_high,
+    h->label[sizeof h->label - 1] = h->command[sizeof h->command - 1] = h->host[sizeof h->host - 1] = 0;
+    capture->processes[i] = (hsc_capture_process){.label = h->label, .command = h->command, .host = h->host, .pid = h->pid, .parent_pid = h->parent_pid, .trace_id_high = h->trace_id_high,
         .trace_id_low = h->trace_id_low, .lost_events = h->lost_events, .lost_attrs = h->lost_attrs, .closed = h->closed == 1, .start_ns = h->first_raw_ns - capture->base_raw_ns};
     HSC_TRY(read_strings(capture, r));
     size_t first = hsc_capture_event_count(capture);
@@ -410,6 +423,7 @@ static hsc_status *read_all(hsc_capture *capture) {
   }
   if (capture->backward) hsc_bytes_printf(&capture->notes, "%llu spans ended before they began: the clock went back; their duration is given as 0\n", (unsigned long long)capture->backward);
   if (capture->events.size) qsort(capture->events.data, hsc_capture_event_count(capture), sizeof(hsc_event), compare_events);
+  move_to_first_event(capture);
   return find_depths(capture);
 }
 

@@ -32,6 +32,7 @@ typedef struct hsc_event {
 
 typedef struct hsc_capture_process {
   const char *label, *command;
+  const char *host;              // "" when unknown
   int64_t pid, parent_pid;
   uint64_t trace_id_high, trace_id_low;
   int64_t start_ns, end_ns;      // of the ring, on the capture's time line

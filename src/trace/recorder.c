@@ -359,6 +359,7 @@ static hsc_status *map_ring(hsc_recorder *recorder) {
   header->first_raw_ns = header->last_raw_ns = hsc_now_ns();
   header->first_ticks = header->last_ticks = ticks_of(recorder->clock);
   read_command(header->command, sizeof header->command);
+  if (gethostname(header->host, sizeof header->host - 1)) header->host[0] = 0;
   snprintf(header->label, sizeof header->label, "%s", options->label ? options->label : "");
   header->magic = HSC_RING_MAGIC;   // last: a file without it is not a ring yet
   return NULL;

@@ -36,6 +36,7 @@ typedef struct hsc_ring_header {
   uint32_t reserved;
   char label[128];
   char command[512];                     // arguments joined by spaces, cut
+  char host[64];                         // node name, cut; "" in captures of older versions
 } hsc_ring_header;
 
 typedef enum hsc_chunk_kind { HSC_CHUNK_FREE = 0, HSC_CHUNK_EVENTS = 1, HSC_CHUNK_STRINGS = 2 } hsc_chunk_kind;

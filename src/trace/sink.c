@@ -1,4 +1,6 @@
 // sink.c - the table of sinks, and their stream.
+#include <inttypes.h>
+
 #include "trace/sink_internal.h"
 
 static const struct {
@@ -23,6 +25,43 @@ bool hsc_sink_of_name(const char *name, hsc_sink_id *out_sink) {
   return false;
 }
 
+const char *hsc__kind_text(const hsc_event *e) {
+  switch (e->kind) {
+    case HSC_RECORD_BEGIN: return e->open ? "open" : "span";
+    case HSC_RECORD_COMPLETE: return "span";
+    case HSC_RECORD_INSTANT: return "instant";
+    case HSC_RECORD_COUNTER: return "counter";
+    case HSC_RECORD_FLOW_BEGIN: return "flow-begin";
+    case HSC_RECORD_FLOW_END: return "flow-end";
+    default: return "?";
+  }
+}
+
+double hsc__counter_value(const hsc_event *e) {
+  double value;
+  memcpy(&value, &e->value, sizeof value);
+  return value;
+}
+
+void hsc__trace_id_hex(const hsc_capture_process *process, char out_text[33]) {
+  snprintf(out_text, 33, "%016" PRIx64 "%016" PRIx64, process->trace_id_high, process->trace_id_low);
+}
+
+void hsc__attributes_json(const hsc_capture *capture, const hsc_event *e, hsc_bytes *out) {
+  hsc_json json;
+  hsc_json_init(&json, out, 0);
+  hsc_json_begin_object(&json);
+  for (int i = 0; i < e->attr_count + e->end_attr_count; i++) {
+    const hsc_trace_attr *a = i < e->attr_count ? &e->attrs[i] : &e->end_attrs[i - e->attr_count];
+    hsc_json_key(&json, hsc_capture_string(capture, e->process, a->key));
+    if (a->type == HSC_ATTR_STRING) hsc_json_string(&json, hsc_capture_string(capture, e->process, a->value.string));
+    else if (a->type == HSC_ATTR_DOUBLE) hsc_json_double(&json, a->value.d);
+    else if (a->type == HSC_ATTR_UINT) hsc_json_uint(&json, a->value.u);
+    else hsc_json_int(&json, a->value.i);
+  }
+  hsc_json_end_object(&json);
+}
+
 hsc_status *hsc__sink_flush(hsc__sink_stream *stream, bool all) {
   enum { PIECE_BYTES = 256 << 10 };
   if (!all && stream->buffer.size < PIECE_BYTES) return NULL;
@@ -38,4 +77,10 @@ hsc_status *hsc_capture_export(const hsc_capture *capture, hsc_sink_id sink, hsc
   if (!status) status = hsc__sink_flush(&stream, true);
   hsc_bytes_deinit(&stream.buffer);
   return status;
+}
+
+const char *hsc__shown_name(const hsc_capture *capture, const hsc_event *e) {
+  const hsc_trace_attr *executable = e->category == HSC_CATEGORY_EXECUTE ? hsc_event_attr(capture, e, "executable") : NULL;
+  const char *name = executable && executable->type == HSC_ATTR_STRING ? hsc_capture_string(capture, e->process, executable->value.string) : "";
+  return *name ? name : e->name;
 }

@@ -6,39 +6,9 @@
 #include <inttypes.h>
 
 #include "trace/sink_internal.h"
+#include "trace/sink_lanes.h"
 
-enum { MAX_LANES = 64, MAX_NESTING = 256 };
-
-// Open spans of one lane, as a stack of end times.
-typedef struct lane {
-  int64_t ends[MAX_NESTING];
-  int depth;
-} lane;
-
-typedef struct lanes {
-  lane *list[MAX_LANES];
-  int count;
-} lanes;
-
-// The first lane in which [start, end) nests or follows; -1 when memory ran out.
-static int choose_lane(lanes *of_thread, int64_t start, int64_t end) {
-  for (int i = 0; i < MAX_LANES; i++) {
-    if (i == of_thread->count) {
-      of_thread->list[i] = hsc_alloc(sizeof(lane));
-      if (!of_thread->list[i]) return -1;
-      of_thread->count++;
-    }
-    lane *l = of_thread->list[i];
-    while (l->depth > 0 && l->ends[l->depth - 1] <= start) l->depth--;
-    bool nests = l->depth == 0 || end <= l->ends[l->depth - 1];
-    if (!nests || l->depth == MAX_NESTING) continue;
-    l->ends[l->depth++] = end;
-    return i;
-  }
-  return MAX_LANES - 1;
-}
-
-static int thread_number(int thread, int lane_number) { return thread * MAX_LANES + lane_number + 1; }
+static int thread_number(int thread, int lane_number) { return thread * HSC__MAX_LANES + lane_number + 1; }
 
 static void time_us(hsc_bytes *out, int64_t ns) {
   if (ns < 0) hsc_bytes_append_char(out, '-'), ns = -ns;
@@ -68,13 +38,6 @@ static void args(const hsc_capture *capture, const hsc_event *e, hsc_bytes *out)
   hsc_bytes_append_char(out, '}');
 }
 
-// Names of what was executed and compiled say more than "execute" and "compile".
-static const char *shown_name(const hsc_capture *capture, const hsc_event *e) {
-  const hsc_trace_attr *executable = e->category == HSC_CATEGORY_EXECUTE ? hsc_event_attr(capture, e, "executable") : NULL;
-  const char *name = executable && executable->type == HSC_ATTR_STRING ? hsc_capture_string(capture, e->process, executable->value.string) : "";
-  return *name ? name : e->name;
-}
-
 static void head(hsc_bytes *out, const char *phase, int pid, int tid, const hsc_event *e, const char *name) {
   hsc_bytes_printf(out, "{\"ph\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":", phase, pid, tid);
   time_us(out, e->start_ns);
@@ -86,7 +49,7 @@ static void head(hsc_bytes *out, const char *phase, int pid, int tid, const hsc_
 
 static void event(hsc__sink_stream *stream, const hsc_event *e, int pid, int tid) {
   hsc_bytes *out = &stream->buffer;
-  const char *name = shown_name(stream->capture, e);
+  const char *name = hsc__shown_name(stream->capture, e);
   switch (e->kind) {
     case HSC_RECORD_BEGIN: case HSC_RECORD_COMPLETE:
       head(out, "X", pid, tid, e, name);
@@ -95,9 +58,8 @@ static void event(hsc__sink_stream *stream, const hsc_event *e, int pid, int tid
       args(stream->capture, e, out);
       break;
     case HSC_RECORD_COUNTER: {
-      double value;
+      double value = hsc__counter_value(e);
       char number[32];
-      memcpy(&value, &e->value, sizeof value);
       hsc_format_double(value, number);
       head(out, "C", pid, tid, e, name);
       hsc_bytes_printf(out, ",\"args\":{\"value\":%s}", value - value == 0 ? number : "0");
@@ -121,7 +83,7 @@ static void metadata(hsc_bytes *out, const char *what, int pid, int tid, const c
   hsc_bytes_append_text(out, "}},\n");
 }
 
-static void name_tracks(hsc__sink_stream *stream, const lanes *of_threads) {
+static void name_tracks(hsc__sink_stream *stream, const hsc__lanes *of_threads) {
   hsc_bytes *out = &stream->buffer;
   for (int p = 0; p < hsc_capture_process_count(stream->capture); p++) {
     const hsc_capture_process *process = hsc_capture_process_at(stream->capture, p);
@@ -134,19 +96,17 @@ static void name_tracks(hsc__sink_stream *stream, const lanes *of_threads) {
     const hsc_capture_thread *thread = hsc_capture_thread_at(stream->capture, t);
     for (int l = 0; l < (of_threads[t].count ? of_threads[t].count : 1); l++) {
       char name[192];
-      int length = *thread->name ? snprintf(name, sizeof name, "%.150s", thread->name) : snprintf(name, sizeof name, "thread %lld", (long long)thread->tid);
-      if (l) snprintf(name + length, sizeof name - (size_t)length, " (%d)", l + 1);
+      hsc__lane_name(thread, l, name);
       metadata(out, "thread_name", thread->process + 1, thread_number(t, l), name);
       hsc_bytes_printf(out, "{\"ph\":\"M\",\"ts\":0,\"pid\":%d,\"tid\":%d,\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%d}},\n", thread->process + 1,
-                       thread_number(t, l), t * MAX_LANES + l + (thread->tid ? 0 : 1000000));
+                       thread_number(t, l), t * HSC__MAX_LANES + l + (thread->tid ? 0 : 1000000));
     }
   }
 }
 
 hsc_status *hsc__sink_chrome(hsc__sink_stream *stream) {
   const hsc_capture *capture = stream->capture;
-  int threads = hsc_capture_thread_count(capture);
-  lanes *of_threads = hsc_alloc(((size_t)threads + 1) * sizeof *of_threads);
+  hsc__lanes *of_threads = hsc__lanes_create(capture);
   if (!of_threads) return hsc_status_out_of_memory();
   hsc_status *status = NULL;
   hsc_bytes_append_text(&stream->buffer, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
@@ -155,7 +115,7 @@ hsc_status *hsc__sink_chrome(hsc__sink_stream *stream) {
     const hsc_event *e = &events[i];
     int lane_number = 0;
     if (e->kind == HSC_RECORD_BEGIN || e->kind == HSC_RECORD_COMPLETE) {
-      lane_number = choose_lane(&of_threads[e->thread], e->start_ns, e->start_ns + e->duration_ns);
+      lane_number = hsc__lanes_choose(&of_threads[e->thread], e->start_ns, e->start_ns + e->duration_ns);
       if (lane_number < 0) HSC_GOTO(hsc_status_out_of_memory());
     }
     event(stream, e, e->process + 1, thread_number(e->thread, lane_number));
@@ -166,8 +126,6 @@ hsc_status *hsc__sink_chrome(hsc__sink_stream *stream) {
   hsc_bytes_printf(&stream->buffer, "{\"ph\":\"M\",\"ts\":0,\"pid\":1,\"tid\":0,\"name\":\"hloscope\",\"args\":{\"version\":\"%s\",\"start_wall_ns\":\"%lld\"}}\n]}\n", HSC_VERSION,
                    (long long)hsc_capture_start_wall_ns(capture));
 done:
-  for (int t = 0; t < threads; t++)
-    for (int l = 0; l < of_threads[t].count; l++) hsc_free(of_threads[t].list[l]);
-  hsc_free(of_threads);
+  hsc__lanes_destroy(of_threads, capture);
   return status;
 }

@@ -3,19 +3,7 @@
 
 #include "trace/sink_internal.h"
 
-static const char *kind_text(const hsc_event *e) {
-  switch (e->kind) {
-    case HSC_RECORD_BEGIN: return e->open ? "open" : "span";
-    case HSC_RECORD_COMPLETE: return "span";
-    case HSC_RECORD_INSTANT: return "instant";
-    case HSC_RECORD_COUNTER: return "counter";
-    case HSC_RECORD_FLOW_BEGIN: return "flow-begin";
-    case HSC_RECORD_FLOW_END: return "flow-end";
-    default: return "?";
-  }
-}
-
-static void attributes(const hsc_capture *capture, const hsc_event *e, hsc_bytes *out) {
+void hsc__attributes_text(const hsc_capture *capture, const hsc_event *e, hsc_bytes *out) {
   for (int i = 0; i < e->attr_count + e->end_attr_count; i++) {
     const hsc_trace_attr *a = i < e->attr_count ? &e->attrs[i] : &e->end_attrs[i - e->attr_count];
     hsc_bytes_printf(out, "%s%s=", i ? " " : "", hsc_capture_string(capture, e->process, a->key));
@@ -26,10 +14,8 @@ static void attributes(const hsc_capture *capture, const hsc_event *e, hsc_bytes
     else hsc_bytes_printf(out, "%" PRId64, a->value.i);
   }
   if (e->kind == HSC_RECORD_COUNTER) {
-    double value;
     char number[32];
-    memcpy(&value, &e->value, sizeof value);
-    hsc_format_double(value, number);
+    hsc_format_double(hsc__counter_value(e), number);
     hsc_bytes_printf(out, "%svalue=%s", e->attr_count ? " " : "", number);
   }
 }
@@ -43,8 +29,8 @@ hsc_status *hsc__sink_raw(hsc__sink_stream *stream) {
     const hsc_capture_thread *thread = hsc_capture_thread_at(capture, e->thread);
     hsc_bytes_printf(out, "%14" PRId64 " %12" PRId64 " %lld/%s", e->start_ns, e->duration_ns, (long long)hsc_capture_process_at(capture, e->process)->pid, thread->name);
     if (!*thread->name) hsc_bytes_printf(out, "%lld", (long long)thread->tid);
-    hsc_bytes_printf(out, " %-8s %-8s %*s%s ", kind_text(e), hsc_category_text(e->category), 2 * (e->depth < 20 ? e->depth : 20), "", e->name);
-    attributes(capture, e, out);
+    hsc_bytes_printf(out, " %-8s %-8s %*s%s ", hsc__kind_text(e), hsc_category_text(e->category), 2 * (e->depth < 20 ? e->depth : 20), "", e->name);
+    hsc__attributes_text(capture, e, out);
     hsc_bytes_append_char(out, '\n');
     HSC_TRY(hsc__sink_flush(stream, false));
   }
@@ -76,11 +62,11 @@ hsc_status *hsc__sink_csv(hsc__sink_stream *stream) {
     const hsc_capture_thread *thread = hsc_capture_thread_at(capture, e->thread);
     hsc_bytes_printf(out, "%" PRId64 ",%" PRId64 ",%lld,%lld,", e->start_ns, e->duration_ns, (long long)hsc_capture_process_at(capture, e->process)->pid, (long long)thread->tid);
     field(out, thread->name);
-    hsc_bytes_printf(out, ",%s,%s,", kind_text(e), hsc_category_text(e->category));
+    hsc_bytes_printf(out, ",%s,%s,", hsc__kind_text(e), hsc_category_text(e->category));
     field(out, e->name);
     hsc_bytes_printf(out, ",%" PRIu64 ",%" PRIu64 ",%d,", e->span, e->parent, e->depth);
     hsc_bytes_reset(&attrs);
-    attributes(capture, e, &attrs);
+    hsc__attributes_text(capture, e, &attrs);
     field(out, hsc_bytes_text(&attrs));
     hsc_bytes_append_text(out, "\r\n");
     status = hsc__sink_flush(stream, false);

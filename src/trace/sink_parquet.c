@@ -1,0 +1,89 @@
+// sink_parquet.c - every event as a row of a Parquet file. Attributes are one JSON text; those that tables are made from have columns of their own.
+#include "base/parquet.h"
+#include "trace/sink_internal.h"
+
+// Columns by their order. C(id, type, doc)
+#define COLUMNS(C) \
+  C(time, TIMESTAMP_US) C(start_ns, INT64) C(duration_ns, INT64) C(host, TEXT) C(run, TEXT) C(pid, INT64) C(tid, INT64) C(thread, TEXT) C(kind, TEXT) \
+  C(category, TEXT) C(name, TEXT) C(span_id, UINT64) C(parent_id, UINT64) C(depth, INT64) C(value, DOUBLE) C(executable, TEXT) C(device, INT64) C(bytes, INT64) \
+  C(attributes, TEXT)
+
+static const hsc_parquet_column columns[] = {
+#define C(id, type) {#id, HSC_PARQUET_##type},
+    COLUMNS(C)
+#undef C
+};
+
+static void put_text(hsc_parquet *file, const char *text) { hsc_parquet_text(file, hsc_view_of(text)); }
+
+static void put_text_attr(hsc_parquet *file, const hsc_capture *capture, const hsc_event *e, const char *key) {
+  const hsc_trace_attr *a = hsc_event_attr(capture, e, key);
+  if (a && a->type == HSC_ATTR_STRING) put_text(file, hsc_capture_string(capture, e->process, a->value.string));
+  else hsc_parquet_null(file);
+}
+
+static void put_int_attr(hsc_parquet *file, const hsc_capture *capture, const hsc_event *e, const char *key) {
+  const hsc_trace_attr *a = hsc_event_attr(capture, e, key);
+  if (a && (a->type == HSC_ATTR_INT || a->type == HSC_ATTR_UINT)) hsc_parquet_int(file, a->value.i);
+  else hsc_parquet_null(file);
+}
+
+static void put_attributes(hsc_parquet *file, const hsc_capture *capture, const hsc_event *e, hsc_bytes *scratch) {
+  if (!(e->attr_count + e->end_attr_count)) {
+    hsc_parquet_null(file);
+    return;
+  }
+  hsc_bytes_reset(scratch);
+  hsc__attributes_json(capture, e, scratch);
+  hsc_parquet_text(file, hsc_bytes_view(scratch));
+}
+
+static void put_event(hsc_parquet *file, const hsc_capture *capture, const hsc_event *e, const char *run, hsc_bytes *scratch) {
+  const hsc_capture_process *process = hsc_capture_process_at(capture, e->process);
+  const hsc_capture_thread *thread = hsc_capture_thread_at(capture, e->thread);
+  bool span = e->kind == HSC_RECORD_BEGIN || e->kind == HSC_RECORD_COMPLETE;
+  hsc_parquet_int(file, (hsc_capture_start_wall_ns(capture) + e->start_ns) / 1000);
+  hsc_parquet_int(file, e->start_ns);
+  if (span) hsc_parquet_int(file, e->duration_ns);
+  else hsc_parquet_null(file);
+  put_text(file, process->host);
+  put_text(file, run);
+  hsc_parquet_int(file, process->pid);
+  hsc_parquet_int(file, thread->tid);
+  put_text(file, thread->name);
+  put_text(file, hsc__kind_text(e));
+  put_text(file, hsc_category_text(e->category));
+  put_text(file, e->name);
+  hsc_parquet_int(file, (int64_t)e->span);
+  hsc_parquet_int(file, (int64_t)e->parent);
+  hsc_parquet_int(file, e->depth);
+  if (e->kind == HSC_RECORD_COUNTER) hsc_parquet_double(file, hsc__counter_value(e));
+  else hsc_parquet_null(file);
+  put_text_attr(file, capture, e, "executable");
+  put_int_attr(file, capture, e, "device");
+  put_int_attr(file, capture, e, "bytes");
+  put_attributes(file, capture, e, scratch);
+}
+
+static hsc_status *write_piece(void *user, hsc_view bytes) {
+  hsc__sink_stream *stream = user;
+  return stream->write(stream->user, bytes);
+}
+
+hsc_status *hsc__sink_parquet(hsc__sink_stream *stream) {
+  const hsc_capture *capture = stream->capture;
+  hsc_parquet *file = NULL;
+  HSC_TRY(hsc_parquet_create(columns, HSC_COUNT_OF(columns), write_piece, stream, &file));
+  char run[33] = "";
+  if (hsc_capture_process_count(capture)) hsc__trace_id_hex(hsc_capture_process_at(capture, 0), run);
+  hsc_parquet_metadata(file, "hloscope.capture", hsc_capture_path(capture));
+  hsc_parquet_metadata(file, "hloscope.notes", hsc_capture_notes(capture));
+  hsc_bytes scratch = {0};
+  const hsc_event *events = hsc_capture_events(capture);
+  for (size_t i = 0; i < hsc_capture_event_count(capture); i++) put_event(file, capture, &events[i], run, &scratch);
+  hsc_status *status = hsc_bytes_status(&scratch);
+  hsc_bytes_deinit(&scratch);
+  if (!status) return hsc_parquet_finish(file);
+  hsc_parquet_abandon(file);
+  return status;
+}
