@@ -13,7 +13,7 @@ typedef struct export_args {
 static const hsc_option options[] = {
     HSC_POSITIONAL(export_args, capture, "CAPTURE", HSC_REQUIRED, "a directory or ring file that was recorded"),
     HSC_OPTION_LIST(export_args, to, "to", "FORMS", "chrome", "chrome, perfetto, speedscope, csv, parquet, otlp, raw; several separated by commas"),
-    HSC_OPTION_STRING(export_args, output, "output|o", "FILE", NULL, "where to; - is standard output; DIR/ is a directory, partitioned by run and host; default CAPTURE's name with the form's extension"),
+    HSC_OPTION_STRING(export_args, output, "output|o", "FILE", NULL, "where to; - is standard output; DIR/ is partitioned by run and host; default CAPTURE's name with the form's extension"),
     HSC_OPTION_END,
 };
 
@@ -92,6 +92,6 @@ const hsc_command_body hsc_command_export = {
     .args_bytes = sizeof(export_args),
     .run = run,
     .description = "Chrome traces open in chrome://tracing, ui.perfetto.dev and speedscope. The same capture always gives the same bytes.\n"
-                   "Many captures become one data set: export each to the same DIR/, which is partitioned as DIR/run=ID/host=NAME/, then read DIR/*/*/*.parquet.",
+                   "Many captures become one data set: export each to the same DIR/, partitioned as DIR/run=ID/host=NAME/, and read DIR/*/*/*.parquet.",
     .examples = "hloscope export run.hsc\nhloscope export run.hsc --to=chrome,csv\nhloscope export run.hsc --to=raw -o - | less\nhloscope export run.hsc --to=parquet -o captures/",
 };
