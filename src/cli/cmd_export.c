@@ -72,7 +72,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   for (size_t i = 0; i < args->to.count; i++)
     if (!hsc_sink_of_name(args->to.items[i], &sinks[i])) return unknown_form(cli, args->to.items[i]);
   bool partitioned = args->output && hsc_ends_with(args->output, "/");
-  if (args->output && !partitioned && args->to.count > 1) return hsc_cli_usage(cli, "--output names one file, but --to asks for %zu forms; a directory (with / at its end) takes several", args->to.count);
+  if (args->output && !partitioned && args->to.count > 1) return hsc_cli_usage(cli, "--output names one file, but --to asks for %zu forms; DIR/ takes several", args->to.count);
   hsc_capture *capture = NULL;
   HSC_TRY(hsc_capture_open(args->capture, &capture));
   hsc_status *status = NULL;
