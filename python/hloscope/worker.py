@@ -175,6 +175,7 @@ class Device:
         self.load_ns = now() - start
         self.client = None
         self.executables = {}
+        self.overrides = {}  # of every compile, before those of a job
         self.overhead_ns = None
 
     def open(self):
@@ -206,9 +207,23 @@ class Device:
     def device_list(self):
         return self.x.DeviceList((self.device,))
 
+    def compile_only(self, code, overrides):
+        """What jaxlib makes of StableHLO in the current client."""
+        return self.client.compile_and_load(code, self.device_list(), self.options({**self.overrides, **overrides}))
+
     def compile(self, code, overrides):
-        """An executable of the current client from StableHLO."""
-        return Executable(self, self.client.compile_and_load(code, self.device_list(), self.options(overrides)))
+        return Executable(self, self.compile_only(code, overrides))
+
+    def serialized(self, loaded):
+        """The bytes of an executable; older jaxlib has the method on the client."""
+        return bytes(self.client.serialize_executable(loaded) if hasattr(self.client, "serialize_executable") else loaded.serialize())
+
+    def profiler(self):
+        """A running profiler session; its stop() gives XSpace bytes."""
+        from jaxlib import _profiler
+        options = _profiler.ProfileOptions()
+        options.host_tracer_level, options.python_tracer_level = 2, 0
+        return _profiler.ProfilerSession(options)
 
     def call_overhead(self):
         """Median time of executing and awaiting a program that does next to nothing, as `execute` does it."""
@@ -219,6 +234,17 @@ class Device:
             times = sorted(sum(e.execute(1, 1, [])) for _ in range(501))
             self.overhead_ns = times[len(times) // 2]
         return self.overhead_ns
+
+
+# Names of the protocol, and of jaxlib's CompiledMemoryStats.
+MEMORY = (("code_bytes", "generated_code_size_in_bytes"), ("argument_bytes", "argument_size_in_bytes"), ("output_bytes", "output_size_in_bytes"),
+          ("alias_bytes", "alias_size_in_bytes"), ("temp_bytes", "temp_size_in_bytes"), ("peak_bytes", "peak_memory_in_bytes"))
+
+
+def cost_of(loaded):
+    """{property: number} of the compiler's own cost analysis."""
+    cost = loaded.cost_analysis()
+    return dict(cost[0] if isinstance(cost, list) else cost)
 
 
 class Executable:
@@ -421,6 +447,7 @@ class Worker:
         self.hloscope = member(request, "hloscope", str)
         self.cache_dir = member(request, "cache_dir", str)
         self.device = Device()
+        self.device.overrides = member(request, "overrides", dict, {})
         version = [int(n) for n in self.device.x.mlir.get_current_version().split(".")] if hasattr(self.device.x.mlir, "get_current_version") else None
         self.step = "creating the client"
         create_ns = self.device.open()
@@ -453,17 +480,59 @@ class Worker:
 
     def describe(self, request):
         program = self.program(request)
-        e, _ = self.compiled(request, program)
+        e, how = self.compiled(request, program)
+        overhead = {"call_overhead_ns": self.device.call_overhead()}
+        return {**self.known(program, e), **self.times_of(program), **{k: how[k] for k in ("compile", "lookup_ns", "compile_ns")}, **overhead}
+
+    def compile(self, request):
+        """One compile with options of its own, not kept; what it leaves behind goes into files."""
+        program = self.program(request)
+        optimized_to, xspace_to, serialized_to = (member(request, key, str) for key in ("optimized_to", "xspace_to", "serialized_to"))
+        session = self.device.profiler() if xspace_to else None
+        self.step = "compiling"
+        start = now()
+        try:
+            loaded = self.device.compile_only(program.code, member(request, "overrides", dict, {}))
+            compile_ns = now() - start
+        finally:
+            xspace = session.stop() if session else None
+        self.step = "reading what the compiler made"
+        e = Executable(self.device, loaded)
+        fingerprint = loaded.fingerprint
+        memory = loaded.get_compiled_memory_stats()
+        answer = {"compile_ns": compile_ns, **self.known(program, e), **self.times_of(program), "cost": cost_of(loaded),
+                  "memory": {key: getattr(memory, name, None) for key, name in MEMORY},
+                  "executable_fingerprint": fingerprint.decode("ascii", "backslashreplace") if fingerprint else None}
+        for key, to, data in (("optimized", optimized_to, e.proto), ("xspace", xspace_to, xspace)):
+            if to:
+                with open(to, "wb") as file:
+                    file.write(data)
+                answer[key] = to
+        if optimized_to:
+            answer["optimized_format"] = "hlo"
+        if serialized_to:
+            data = self.device.serialized(loaded)
+            with open(serialized_to, "wb") as file:
+                file.write(data)
+            answer["serialized_bytes"] = len(data)
+        return answer
+
+    def times_of(self, program):
+        if program.reported:
+            return {}
+        program.reported = True
+        return {"program": program.times}
+
+    def known(self, program, e):
         instructions, fusions = count_instructions(e.proto)
-        cost = e.loaded.cost_analysis()
-        cost = cost[0] if isinstance(cost, list) else cost
+        cost = cost_of(e.loaded)
         memory = e.loaded.get_compiled_memory_stats()
         inputs = [{"name": f"parameter {i}", "shape": self.shape_text(s), "bytes": self.device.np.dtype(s.numpy_dtype()).itemsize * int(self.device.np.prod(s.dimensions()))}
                   for i, s in enumerate(e.input_shapes)]
         return {"name": self.facts_of(program, "name", e.module.name), "fingerprint": program.fingerprint, "program_instructions": program.facts.get("program_instructions"),
                 "inputs": program.facts.get("inputs") or inputs, "outputs": [self.shape_text(s) for s in e.output_shapes], "instructions": instructions, "fusions": fusions,
                 "flops": cost.get("flops"), "bytes": cost.get("bytes accessed"), "cost_from": "device", "code_bytes": memory.generated_code_size_in_bytes or None,
-                "temp_bytes": memory.temp_size_in_bytes, "peak_bytes": getattr(memory, "peak_memory_in_bytes", None), "call_overhead_ns": self.device.call_overhead()}
+                "temp_bytes": memory.temp_size_in_bytes, "peak_bytes": getattr(memory, "peak_memory_in_bytes", None)}
 
     def facts_of(self, program, key, otherwise):
         return program.facts.get(key, otherwise)
@@ -476,10 +545,7 @@ class Worker:
         seed, inputs = whole(request, "seed", 0, 2**63 - 1, 0), member(request, "inputs", str, "first")
         if inputs not in ("first", "each", "keep"):
             raise JobError("INVALID_ARGUMENT", '"inputs" is neither "first", "each" nor "keep"')
-        answer, e = {"records": []}, None
-        if not program.reported:
-            program.reported = True
-            answer["program"] = program.times
+        answer, e = {"records": [], **self.times_of(program)}, None
         for i in range(records):
             e, how = self.compiled(request, program)
             feed = self.feed(request, e)
@@ -614,7 +680,7 @@ class Worker:
     def evaluate(self, request):
         raise JobError("UNIMPLEMENTED", "the reference evaluator is in hloscope worker, not in this one")
 
-    JOBS = {"hello": hello, "load": load, "reinit": reinit, "drop": drop, "sync": sync, "describe": describe, "run": run, "model": model, "cold": cold,
+    JOBS = {"hello": hello, "load": load, "reinit": reinit, "drop": drop, "sync": sync, "describe": describe, "compile": compile, "run": run, "model": model, "cold": cold,
             "evaluate": evaluate, "quit": quit_}
 
     # -- answers

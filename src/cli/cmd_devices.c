@@ -61,7 +61,7 @@ static hsc_status *find_out(const char *text, device_state *device, hsc_arena *a
     const hsc_device_row *row = hsc_device_row_at(i);
     size_t length = strlen(row->name);
     if (!strncmp(text, row->name, length) && (!text[length] || text[length] == ':'))
-      device->about = row->about, device->install = row->install;
+      device->about = row->about;
   }
   hsc_status *status = hsc_device_spec_parse(text, arena, &spec);
   if (status) {

@@ -67,12 +67,41 @@ static void add_text(hsc_table *table, const char *name, json_t *devices, const 
   json_array_foreach (devices, i, device) hsc_table_text(table, json_string_value(json_object_get(device, key)));
 }
 
+// The time of a run, or that there is none to be had.
+static void add_run(hsc_table *table, json_t *devices) {
+  json_t *device;
+  size_t i;
+  hsc_table_row(table);
+  hsc_table_text(table, "run (median)");
+  json_array_foreach (devices, i, device) {
+    char text[32];
+    double value = at(device, "run", "median");
+    if (value == value) hsc_format_quantity(value, "s", false, text);
+    if (value == value)
+      hsc_table_text(table, text);
+    else if (json_object_get(device, "cannot_run"))
+      hsc_table_text(table, "cannot run here");
+    else
+      hsc_table_missing(table);
+  }
+}
+
+// The first device that gave outputs tells how many there are and what shapes they have.
+static json_t *outputs_of(json_t *devices) {
+  json_t *device, *outputs = NULL;
+  size_t i;
+  json_array_foreach (devices, i, device)
+    if (json_array_size(outputs) == 0) outputs = json_object_get(device, "outputs");
+  return outputs;
+}
+
 // One column a device.
 static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
   static const char *const phases[][2] = {{"process start", "process_start"},
                                           {"plugin load", "plugin_load"},
                                           {"plugin initialise", "plugin_initialize"},
                                           {"client create", "client_create"},
+                                          {"topology create", "topology_create"},
                                           {"program read", "program_read"},
                                           {"program parse", "program_parse"},
                                           {"compile", "compile"},
@@ -98,7 +127,7 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
   add_text(table, "compiled program was", devices, "compile");
   for (size_t k = 0; k < HSC_COUNT_OF(phases); k++)
     add_number(table, phases[k][0], "s", devices, "phases", phases[k][1], false);
-  add_number(table, "run (median)", "s", devices, "run", "median", true);
+  add_run(table, devices);
   add_number(table, "  low", "s", devices, "run", "low", false);
   add_number(table, "  high", "s", devices, "run", "high", false);
   add_number(table, "  of it the call itself", "s", devices, "call_overhead", NULL, false);
@@ -106,10 +135,9 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
     add_number(table, counts[k][0], counts[k][2], devices, counts[k][1], NULL, false);
   json_t *output;
   size_t o;
-  json_array_foreach (json_object_get(json_array_get(devices, 0), "outputs"), o, output) {
+  json_array_foreach (outputs_of(devices), o, output) {
     if (o == 8) {
-      hsc_table_note(table, "%zu more outputs are in --format=json",
-                     json_array_size(json_object_get(json_array_get(devices, 0), "outputs")) - o);
+      hsc_table_note(table, "%zu more outputs are in --format=json", json_array_size(outputs_of(devices)) - o);
       break;
     }
     hsc_table_row(table);
@@ -121,6 +149,9 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
               ? json_string_value(json_object_get(json_array_get(json_object_get(device, "outputs"), o), "digest"))
               : "-");
   }
+  bool ahead = false;
+  json_array_foreach (devices, i, device) ahead |= json_object_get(device, "cannot_run") != NULL;
+  if (ahead) hsc_table_note(table, "cannot run here: no device; these compilers work ahead of time");
   hsc_table_note(table, "low and high: 95 %% bootstrap interval of the median; outputs: digests");
   return hsc_cli_table(cli, table);
 }
@@ -179,8 +210,18 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
   json_t *device;
   size_t i;
   json_array_foreach (json_object_get(result, "devices"), i, device) {
-    const char *message = json_string_value(json_object_get(device, "message"));
-    if (message) hsc_cli_say(cli, "%s", message);
+    const char *message = json_string_value(json_object_get(device, "message")),
+               *hint = json_string_value(json_object_get(device, "hint")),
+               *notes = json_string_value(json_object_get(device, "notes"));
+    if (!message) continue;
+    const char *name = json_string_value(json_object_get(device, "device"));
+    if (hsc_starts_with(message, name))
+      hsc_cli_say(cli, "%s", message);
+    else
+      hsc_cli_say(cli, "%s: %s", name, message);
+    for (const char *note = notes; note && *note; note += strcspn(note, "\n"), note += *note == '\n')
+      hsc_cli_say(cli, "  %.*s", (int)strcspn(note, "\n"), note);
+    if (hint) hsc_cli_say(cli, "  hint: %s", hint);
   }
   return NULL;
 }
@@ -191,13 +232,13 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   size_t first = args->devices.count;
   if (first == 0) wanted = &by_default, first = 1;
   size_t count = first + args->compare.count;
-  hsc_device_spec *devices = HSC_NEW_ARRAY(cli->arena, hsc_device_spec, count + 1);
+  const char **devices = HSC_NEW_ARRAY(cli->arena, const char *, count + 1);
   HSC_TRY(hsc_arena_status(cli->arena));
   if (!(args->limit_s > 0)) return hsc_cli_usage(cli, "--limit must be above 0 s");
   if (!strcmp(args->program, "-"))
     return hsc_cli_usage(cli, "workers read programs themselves, so a file is needed, not standard input");
   for (size_t i = 0; i < count; i++)
-    HSC_TRY(hsc_device_spec_parse(i < first ? wanted[i] : args->compare.items[i - first], cli->arena, &devices[i]));
+    devices[i] = i < first ? wanted[i] : args->compare.items[i - first];
   hsc_store *store = NULL;
   json_t *result = NULL;
   if (!args->no_store) HSC_TRY(hsc_store_open(args->store, &store));

@@ -5,13 +5,8 @@
 #include <stdlib.h>
 
 static const hsc_device_row ROWS[] = {
-#define DEVICE(device_name, device_variants, kind, device_about, why, how) \
-  {.name = device_name,                                                    \
-   .variants = device_variants,                                            \
-   .about = device_about,                                                  \
-   .reason = why,                                                          \
-   .install = how,                                                         \
-   .source = HSC_DEVICE_##kind},
+#define DEVICE(device_name, device_variants, kind, device_about) \
+  {.name = device_name, .variants = device_variants, .about = device_about, .source = HSC_DEVICE_##kind},
 #include "lab/devices.def"
 #undef DEVICE
 };
@@ -93,7 +88,12 @@ static hsc_status *parse_path(const char *text, hsc_arena *arena, hsc_device_spe
     for (char *pair = mark; pair;) {
       char *next = strchr(pair, '&');
       if (next) *next++ = 0;
-      HSC_TRY(parse_option(text, pair, &spec->options[spec->option_count++]));
+      hsc_device_option option;
+      HSC_TRY(parse_option(text, pair, &option));
+      if (!strcmp(option.name, "ahead-of-time"))
+        spec->topology = option.text;
+      else
+        spec->options[spec->option_count++] = option;
       pair = next;
     }
   }
@@ -103,22 +103,91 @@ static hsc_status *parse_path(const char *text, hsc_arena *arena, hsc_device_spe
   return NULL;
 }
 
+// ---- vendors' compilers ---------------------------------------------------------------------------------------------
+
+static hsc_device_option text_option(const char *name, const char *text) {
+  return (hsc_device_option){.name = name, .text = text, .type = HSC_DEVICE_OPTION_TEXT};
+}
+
+// The libdevice and ptxas that XLA:GPU needs: beside the plugin's package, where it looks by itself, else of an installed
+// toolkit, which it must be told of.
+static hsc_status *find_cuda_data(hsc_arena *arena, hsc_device_spec *spec) {
+  const char *slash = strrchr(spec->plugin_path, '/'), *home = getenv("CUDA_HOME");
+  const char *dir = slash ? hsc_arena_strndup(arena, spec->plugin_path, (size_t)(slash - spec->plugin_path)) : ".";
+  const char *const beside[] = {hsc_arena_printf(arena, "%s/../nvidia/cuda_nvcc", dir),
+                                hsc_arena_printf(arena, "%s/../../nvidia/cuda_nvcc", dir),
+                                hsc_arena_printf(arena, "%s/../../nvidia/cu13", dir)};
+  const char *const toolkits[] = {home, "/usr/local/cuda", "/opt/cuda"};
+  HSC_TRY(hsc_arena_status(arena));
+  for (size_t i = 0; i < HSC_COUNT_OF(beside); i++)
+    if (hsc_file_exists(beside[i])) return NULL;
+  for (size_t i = 0; i < HSC_COUNT_OF(toolkits); i++) {
+    if (!toolkits[i] || !hsc_file_exists(hsc_arena_printf(arena, "%s/nvvm/libdevice", toolkits[i]))) continue;
+    spec->compile_options = HSC_NEW_ARRAY(arena, hsc_device_option, 1);
+    HSC_TRY(hsc_arena_status(arena));
+    spec->compile_options[spec->compile_option_count++] =
+        text_option("xla_gpu_cuda_data_dir", hsc_arena_strdup(arena, toolkits[i]));
+    return hsc_arena_status(arena);
+  }
+  return NULL;  // the compiler says what it misses when a program needs it
+}
+
+// cuda:TARGET: the plugin ignores the topology's name; the target's text and the shape say it all.
+static hsc_status *cuda_ahead(const char *variant, hsc_arena *arena, hsc_device_spec *spec) {
+  const char *text;
+  HSC_TRY(hsc_target_read("gpu", variant, arena, &text));
+  spec->topology = "";
+  spec->options = HSC_NEW_ARRAY(arena, hsc_device_option, 2);
+  HSC_TRY(hsc_arena_status(arena));
+  spec->options[spec->option_count++] = text_option("target_config", text);
+  spec->options[spec->option_count++] = text_option("topology", "1x1x1");
+  return NULL;
+}
+
+// tpu:GENERATION[:SHAPE]. The number of dimensions of a shape is the generation's; what sizes there are, the plugin knows.
+static hsc_status *tpu_ahead(const char *variant, hsc_arena *arena, hsc_device_spec *spec) {
+  const char *colon = strchr(variant, ':'), *text;
+  const char *generation = colon ? hsc_arena_strndup(arena, variant, (size_t)(colon - variant)) : variant;
+  HSC_TRY(hsc_target_read("tpu", generation, arena, &text));
+  const char *name = hsc_target_value(text, "platform_type_name", arena), *single = hsc_target_value(text, "topology", arena);
+  if (!name || !single) return HSC_ERR(DATA_LOSS, "%s: the target names no platform_type_name or no topology", spec->text);
+  const char *shape = colon ? colon + 1 : single;
+  size_t wanted = 1, given = 1, letters = strspn(shape, "0123456789x");
+  for (const char *c = single; *c; c++) wanted += *c == 'x';
+  for (const char *c = shape; *c; c++) given += *c == 'x';
+  const char *rest = shape + letters;
+  if (!*shape || (*rest && strcmp(rest, "_twisted") != 0 && strcmp(rest, "_untwisted") != 0) || given != wanted)
+    return hsc_status_hint(HSC_ERR(INVALID_ARGUMENT, "%s: '%s' is not the shape of a topology: %s has %zu dimensions",
+                                   spec->text, shape, generation, wanted),
+                           "tpu:%s:%s is one chip, tpu:%s:%s are four", generation, single, generation,
+                           wanted == 2 ? "2x2" : "2x2x1");
+  spec->topology = hsc_arena_printf(arena, "%s:%s", name, shape);
+  return hsc_arena_status(arena);
+}
+
+static hsc_status *parse_vendor(const hsc_device_row *row, const char *variant, hsc_arena *arena, hsc_device_spec *spec) {
+  const hsc_vendor *vendor = hsc_vendor_get(row->name);
+  bool is_cuda = !strcmp(row->name, "cuda");
+  if (variant) HSC_TRY(is_cuda ? cuda_ahead(variant, arena, spec) : tpu_ahead(variant, arena, spec));
+  HSC_TRY(hsc_vendor_plugin_path(vendor, arena, &spec->plugin_path));
+  HSC_TRY(hsc_vendor_environment(vendor, variant != NULL, arena, &spec->environment));
+  return is_cuda ? find_cuda_data(arena, spec) : NULL;
+}
+
 hsc_status *hsc_device_spec_parse(const char *text, hsc_arena *arena, hsc_device_spec *out_spec) {
   hsc_device_spec spec = {.text = hsc_arena_strdup(arena, text)};
   HSC_TRY(hsc_arena_status(arena));
-  size_t length = strcspn(text, "?");
-  bool is_path = memchr(text, '/', length) || (length > 3 && !strncmp(text + length - 3, ".so", 3));
-  if (is_path) {
-    HSC_TRY(parse_path(text, arena, &spec));
-    *out_spec = spec;
-    return NULL;
-  }
-  size_t name_length = strcspn(text, ":");
+  size_t name_length = strcspn(text, ":"), length = strcspn(text, "?");
   const hsc_device_row *row = NULL;
   const char *names[HSC_COUNT_OF(ROWS)];
   for (size_t i = 0; i < HSC_COUNT_OF(ROWS); i++) {
     names[i] = ROWS[i].name;
     if (strlen(ROWS[i].name) == name_length && !strncmp(ROWS[i].name, text, name_length)) row = &ROWS[i];
+  }
+  if (!row && (memchr(text, '/', length) || (length > 3 && !strncmp(text + length - 3, ".so", 3)))) {
+    HSC_TRY(parse_path(text, arena, &spec));
+    *out_spec = spec;
+    return NULL;
   }
   if (!row) {
     const char *near = hsc_did_you_mean(text, names, HSC_COUNT_OF(ROWS));
@@ -126,16 +195,16 @@ hsc_status *hsc_device_spec_parse(const char *text, hsc_arena *arena, hsc_device
                               : HSC_ERR(INVALID_ARGUMENT, "unknown device '%s'", text);
     return hsc_status_hint(status, "hloscope devices lists them; a plugin is given by its path: ./plugin.so");
   }
-  if (text[name_length] == ':' && !*row->variants)
+  const char *variant = text[name_length] == ':' ? spec.text + name_length + 1 : NULL;
+  if (variant && !*row->variants)
     return HSC_ERR(INVALID_ARGUMENT, "device '%s' has no variants, so '%s' means nothing", row->name, text);
-  if (row->source == HSC_DEVICE_NOT_HERE)
-    return hsc_status_hint(HSC_ERR(UNIMPLEMENTED, "%s: %s: %s", text, row->about, row->reason), "%s", row->install);
+  spec.source = row->source;
+  if (row->source == HSC_DEVICE_VENDOR) HSC_TRY(parse_vendor(row, variant, arena, &spec));
   if (row->source == HSC_DEVICE_BUILT_IN) HSC_TRY(hsc_builtin_plugin_path(arena, &spec.plugin_path));
   if (row->source == HSC_DEVICE_PYTHON) {
     HSC_TRY(hsc_python_package_dir(arena, &spec.python_dir));
     HSC_TRY(hsc_jaxlib_python(arena, &spec.plugin_path));
   }
-  spec.source = row->source;
   *out_spec = spec;
   return NULL;
 }

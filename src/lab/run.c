@@ -16,7 +16,8 @@ static const double SERIES_BUDGET_NS = 0.2e9;
 enum { SERIES_LEAST = 3, SERIES_MOST = 100 };
 
 typedef struct device_run {
-  const hsc_device_spec *spec;
+  const char *text;       // as the user wrote it
+  hsc_device_spec *spec;  // NULL: there is no such device here, status says why
   json_t *facts, *first, *series, *describe;  // answers: load, the first run, the timed ones, what is known
   hsc_outcome outcome;
   hsc_status *status;
@@ -51,6 +52,20 @@ static hsc_status *do_job(const hsc_run_options *o, hsc_lab_worker *worker, json
   return NULL;
 }
 
+// What the user wrote, as a device. One that is not here is the device's own failure.
+static hsc_status *find_device(hsc_arena *arena, const char *text, device_run *device) {
+  hsc_device_spec *spec = HSC_NEW(arena, hsc_device_spec);
+  if (!spec) return hsc_status_out_of_memory();
+  device->text = text;
+  device->status = hsc_device_spec_parse(text, arena, spec);
+  if (!device->status)
+    device->spec = spec;
+  else
+    device->outcome =
+        hsc_status_code(device->status) == HSC_UNIMPLEMENTED ? HSC_OUTCOME_UNSUPPORTED : HSC_OUTCOME_ERROR;
+  return NULL;
+}
+
 static hsc_status *run_device(const hsc_run_options *o, const char *save_dir, device_run *device) {
   hsc_lab_worker *worker = NULL;
   hsc_answer start;
@@ -69,6 +84,10 @@ static hsc_status *run_device(const hsc_run_options *o, const char *save_dir, de
   device->facts = json_incref(start.body);
   hsc_answer_deinit(&start);
   bool evaluator = device->spec->source == HSC_DEVICE_EVALUATOR;
+  if (device->spec->topology) {
+    HSC_GOTO(do_job(o, worker, request_of(o, "describe"), device, &device->describe, &done));
+    goto done;
+  }
   json_t *request = request_of(o, evaluator ? "evaluate" : "run");
   if (save_dir) json_object_set_new(request, "save_to", json_string(save_dir));
   HSC_GOTO(do_job(o, worker, request, device, &device->first, &done));
@@ -106,7 +125,8 @@ static json_t *phases_json(const device_run *device) {
   static const char *const start[][2] = {{"process_start", "start_ns"},
                                          {"plugin_load", "plugin_load_ns"},
                                          {"plugin_initialize", "plugin_initialize_ns"},
-                                         {"client_create", "client_create_ns"}};
+                                         {"client_create", "client_create_ns"},
+                                         {"topology_create", "topology_create_ns"}};
   static const char *const program[][2] = {
       {"program_read", "read_ns"}, {"program_parse", "parse_ns"}, {"program_transform", "transform_ns"}};
   static const char *const record[][2] = {{"compile_lookup", "lookup_ns"}, {"compile_disk_read", "disk_ns"},
@@ -114,10 +134,12 @@ static json_t *phases_json(const device_run *device) {
                                           {"setup", "setup_ns"},           {"transfer_in", "transfer_in_ns"},
                                           {"first_execute", "enqueue_ns"}, {"first_sync", "wait_ns"}};
   json_t *phases = json_object(), *first = json_array_get(json_object_get(device->first, "records"), 0);
+  json_t *compiled = first ? first : device->describe;  // ahead of time, nothing but describe was done
+  json_t *read = json_object_get(device->first ? device->first : device->describe, "program");
   for (size_t i = 0; i < HSC_COUNT_OF(start); i++) add_seconds(phases, start[i][0], device->facts, start[i][1]);
   for (size_t i = 0; i < HSC_COUNT_OF(program); i++)
-    add_seconds(phases, program[i][0], json_object_get(device->first, "program"), program[i][1]);
-  for (size_t i = 0; i < HSC_COUNT_OF(record); i++) add_seconds(phases, record[i][0], first, record[i][1]);
+    add_seconds(phases, program[i][0], read, program[i][1]);
+  for (size_t i = 0; i < HSC_COUNT_OF(record); i++) add_seconds(phases, record[i][0], compiled, record[i][1]);
   if (first) {
     double once =
         hsc_json_number(json_object_get(first, "enqueue_ns")) + hsc_json_number(json_object_get(first, "wait_ns"));
@@ -156,13 +178,20 @@ static json_t *device_json(const hsc_run_options *o, const device_run *device) {
       "fingerprint", "program_instructions", "instructions", "fusions",    "flops", "bytes",
       "cost_from",   "code_bytes",           "temp_bytes",   "peak_bytes", "inputs"};
   json_t *out = json_object(), *first = json_array_get(json_object_get(device->first, "records"), 0);
-  json_object_set_new(out, "device", json_string(device->spec->text));
+  json_object_set_new(out, "device", json_string(device->text));
   json_object_set_new(out, "status", json_string(hsc_outcome_text(device->outcome)));
   json_object_set_new(out, "message", device->status ? json_string(hsc_status_message(device->status)) : json_null());
+  if (device->status && hsc_status_hint_text(device->status))
+    json_object_set_new(out, "hint", json_string(hsc_status_hint_text(device->status)));
+  if (device->status && *hsc_status_notes(device->status))
+    json_object_set_new(out, "notes", json_string(hsc_status_notes(device->status)));
+  if (device->spec && device->spec->topology)
+    json_object_set_new(out, "cannot_run", json_string("cannot run here: no device, compiled ahead of time"));
   for (size_t i = 0; i < HSC_COUNT_OF(facts); i++)
     if (json_object_get(device->facts, facts[i]))
       json_object_set(out, facts[i], json_object_get(device->facts, facts[i]));
-  if (first) json_object_set(out, "compile", json_object_get(first, "compile"));
+  json_t *come_by = json_object_get(first ? first : device->describe, "compile");
+  if (come_by) json_object_set(out, "compile", come_by);
   json_object_set_new(out, "phases", phases_json(device));
   json_object_set_new(out, "run", samples_json(o, device));
   for (size_t i = 0; i < HSC_COUNT_OF(known); i++) {
@@ -254,8 +283,8 @@ static hsc_status *compare_outputs(const device_run *left, const device_run *rig
            close = d.nan_mismatches == 0 && d.max_abs <= tolerance * scale;
       json_array_append_new(
           out_rows,
-          json_pack("{s:s, s:s, s:I, s:O, s:o, s:o, s:I, s:I, s:f, s:f, s:s}", "device", right->spec->text, "against",
-                    left->spec->text, "output", (json_int_t)i, "shape", json_object_get(json_array_get(a, i), "shape"),
+          json_pack("{s:s, s:s, s:I, s:O, s:o, s:o, s:I, s:I, s:f, s:f, s:s}", "device", right->text, "against",
+                    left->text, "output", (json_int_t)i, "shape", json_object_get(json_array_get(a, i), "shape"),
                     "max_abs", hsc_json_real(d.max_abs), "max_rel", hsc_json_real(d.max_rel), "max_ulp",
                     (json_int_t)(d.max_ulp > INT64_MAX ? INT64_MAX : d.max_ulp), "nan_mismatches",
                     (json_int_t)d.nan_mismatches, "largest_value", scale, "tolerance", tolerance, "verdict",
@@ -278,7 +307,7 @@ static hsc_status *keep(const hsc_run_options *o, device_run *devices, int64_t s
   int64_t id = 0;
   hsc_status *status = hsc_environment_capture(false, &environment);
   hsc_bytes names = {0};
-  for (size_t i = 0; i < o->device_count; i++) hsc_bytes_printf(&names, "%s%s", i ? "," : "", devices[i].spec->text);
+  for (size_t i = 0; i < o->device_count; i++) hsc_bytes_printf(&names, "%s%s", i ? "," : "", devices[i].text);
   if (!status)
     status = hsc_store_begin(o->store,
                              &(hsc_experiment){.kind = "run",
@@ -299,7 +328,7 @@ static hsc_status *keep(const hsc_run_options *o, device_run *devices, int64_t s
       bool last = k + 1 == HSC_COUNT_OF(jobs) || !answers[k + 1];
       if (!answers[k] && !(k == 0 && devices[i].outcome != HSC_OUTCOME_OK)) continue;
       hsc_bytes key = {0};
-      hsc_bytes_printf(&key, "%s/%s", devices[i].spec->text, jobs[k]);
+      hsc_bytes_printf(&key, "%s/%s", devices[i].text, jobs[k]);
       bool bad = last && devices[i].outcome != HSC_OUTCOME_OK;
       status = hsc_store_put_task(o->store, id,
                                   &(hsc_task){.key = hsc_bytes_text(&key),
@@ -350,9 +379,12 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
   int64_t started_ns = hsc_wall_ns();
   device_run *devices = hsc_alloc(o->device_count * sizeof(*devices) + 1);
   json_t *result = NULL, *list = json_array(), *compare = json_array();
+  hsc_arena *arena = NULL;
   *out_result = NULL;
-  if (!devices) return hsc_status_out_of_memory();
+  scratch[0] = 0;
   hsc_status *status = NULL;
+  if (!devices) HSC_GOTO(hsc_status_out_of_memory());
+  HSC_GOTO(hsc_arena_create(&arena));
   HSC_GOTO(make_scratch(o, scratch, sizeof scratch));
   for (size_t i = 0; i < o->device_count; i++) {
     hsc_bytes dir = {0};
@@ -361,8 +393,8 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
       hsc_bytes_append_text(&dir, base);
     else if (base)
       hsc_bytes_printf(&dir, "%s/%zu", base, i);
-    devices[i].spec = &o->devices[i];
-    status = run_device(o, base ? hsc_bytes_text(&dir) : NULL, &devices[i]);
+    status = find_device(arena, o->devices[i], &devices[i]);
+    if (!status && devices[i].spec) status = run_device(o, base ? hsc_bytes_text(&dir) : NULL, &devices[i]);
     hsc_bytes_deinit(&dir);
     if (status) goto done;
     json_array_append_new(list, device_json(o, &devices[i]));
@@ -378,13 +410,14 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
     devices[0].status = NULL;
   }
 done:
-  remove_scratch(scratch, devices, o->device_count);
-  for (size_t i = 0; i < o->device_count; i++) {
+  if (devices) remove_scratch(scratch, devices, o->device_count);
+  for (size_t i = 0; devices && i < o->device_count; i++) {
     json_t *const answers[] = {devices[i].facts, devices[i].first, devices[i].series, devices[i].describe};
     for (size_t k = 0; k < HSC_COUNT_OF(answers); k++) json_decref(answers[k]);
     hsc_status_free(devices[i].status);
   }
   hsc_free(devices);
+  hsc_arena_destroy(arena);
   json_decref(list);
   json_decref(compare);
   if (status)

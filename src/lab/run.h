@@ -11,7 +11,7 @@ typedef struct hsc_run_options {
   const char *program;  // path, "-" is not possible: workers read it themselves
   const char *const *transforms;
   size_t transform_count;
-  const hsc_device_spec *devices;  // [device_count]
+  const char *const *devices;  // [device_count] as --device takes them; one that cannot be had is a result like others
   size_t device_count;
   bool compare;            // outputs of every further device against those of the first
   uint64_t seed;           // of the inputs

@@ -35,18 +35,32 @@ static int64_t oom_kill_count(void) {
   return count;
 }
 
+static hsc_status *copy_options(hsc_arena *arena, const hsc_device_option *from, size_t count, hsc_device_option **out) {
+  hsc_device_option *to = HSC_NEW_ARRAY(arena, hsc_device_option, count + 1);
+  HSC_TRY(hsc_arena_status(arena));
+  for (size_t i = 0; i < count; i++) {
+    to[i] = from[i];
+    to[i].name = hsc_arena_strdup(arena, from[i].name);
+    to[i].text = hsc_arena_strdup(arena, from[i].text);
+  }
+  *out = to;
+  return hsc_arena_status(arena);
+}
+
 static hsc_status *copy_device(hsc_arena *arena, const hsc_device_spec *from, hsc_device_spec *to) {
   *to = *from;
   to->text = hsc_arena_strdup(arena, from->text);
   to->plugin_path = from->plugin_path ? hsc_arena_strdup(arena, from->plugin_path) : NULL;
   to->python_dir = from->python_dir ? hsc_arena_strdup(arena, from->python_dir) : NULL;
-  to->options = HSC_NEW_ARRAY(arena, hsc_device_option, from->option_count + 1);
+  to->topology = from->topology ? hsc_arena_strdup(arena, from->topology) : NULL;
+  HSC_TRY(copy_options(arena, from->options, from->option_count, &to->options));
+  HSC_TRY(copy_options(arena, from->compile_options, from->compile_option_count, &to->compile_options));
+  size_t count = 0;
+  while (from->environment && from->environment[count]) count++;
+  const char **environment = HSC_NEW_ARRAY(arena, const char *, count + 1);
   HSC_TRY(hsc_arena_status(arena));
-  for (size_t i = 0; i < from->option_count; i++) {
-    to->options[i] = from->options[i];
-    to->options[i].name = hsc_arena_strdup(arena, from->options[i].name);
-    to->options[i].text = hsc_arena_strdup(arena, from->options[i].text);
-  }
+  for (size_t i = 0; i < count; i++) environment[i] = hsc_arena_strdup(arena, from->environment[i]);
+  to->environment = environment;
   return hsc_arena_status(arena);
 }
 
@@ -272,19 +286,25 @@ static hsc_status *exchange(hsc_lab_worker *worker, json_t *request, int64_t tim
   return NULL;
 }
 
-static json_t *load_request(const hsc_lab_worker *worker) {
+static json_t *options_json(const hsc_device_option *list, size_t count) {
   json_t *options = json_object();
-  for (size_t i = 0; i < worker->device.option_count; i++) {
-    const hsc_device_option *o = &worker->device.options[i];
+  for (size_t i = 0; i < count; i++) {
+    const hsc_device_option *o = &list[i];
     json_t *value = o->type == HSC_DEVICE_OPTION_BOOL    ? json_boolean(o->boolean)
                     : o->type == HSC_DEVICE_OPTION_INT   ? json_integer(o->integer)
                     : o->type == HSC_DEVICE_OPTION_FLOAT ? json_real(o->real)
                                                          : json_string(o->text);
     json_object_set_new(options, o->name, value);
   }
-  return json_pack("{s:s, s:s?, s:o, s:s?, s:b, s:s}", "job", "load", "plugin", worker->device.plugin_path, "options",
-                   options, "cache_dir", worker->cache_dir, "create_client", !worker->without_client, "hloscope",
-                   worker->executable);
+  return options;
+}
+
+static json_t *load_request(const hsc_lab_worker *worker) {
+  const hsc_device_spec *d = &worker->device;
+  return json_pack("{s:s, s:s?, s:o, s:o, s:s*, s:s?, s:b, s:s}", "job", "load", "plugin", d->plugin_path, "options",
+                   options_json(d->options, d->option_count), "overrides",
+                   options_json(d->compile_options, d->compile_option_count), "topology", d->topology, "cache_dir",
+                   worker->cache_dir, "create_client", !worker->without_client, "hloscope", worker->executable);
 }
 
 static hsc_status *start_process(hsc_lab_worker *worker) {
@@ -296,7 +316,10 @@ static hsc_status *start_process(hsc_lab_worker *worker) {
                                                   before && *before ? ":" : "", before ? before : "")
                                : NULL;
   HSC_TRY(hsc_arena_status(worker->arena));
-  const char *const environment[] = {path, NULL};
+  const char *environment[32] = {path};
+  size_t count = path != NULL;
+  for (size_t i = 0; worker->device.environment && worker->device.environment[i] && count + 1 < HSC_COUNT_OF(environment); i++)
+    environment[count++] = worker->device.environment[i];
   worker->oom_kills = oom_kill_count();
   HSC_TRY(hsc_child_start(&(hsc_child_options){.argv = in_python ? python : own,
                                                .extra_env = environment,

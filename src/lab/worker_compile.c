@@ -1,5 +1,4 @@
-// worker_compile.c - compiled programs of a worker: looked up in memory, then on disk, then compiled; and what is known
-// about one.
+// worker_compile.c - compiled programs of a worker: looked up in memory, then on disk, then compiled.
 #include <stdlib.h>
 
 #include "lab/compile_cache.h"
@@ -24,22 +23,18 @@ hsc_status *hsc__request_cache(const hsc_worker *worker, json_t *request, int *o
     else
       return HSC_ERR(INVALID_ARGUMENT, "\"cache\" holds something that is neither \"memory\" nor \"disk\"");
   }
-  if (!worker->cache_dir) cache &= ~CACHE_DISK;
+  if (!worker->cache_dir || worker->topology) cache &= ~CACHE_DISK;  // loading needs a client
   *out_cache = cache;
   return NULL;
 }
 
-// "overrides": {"xla_disable_hlo_passes": "a,b", "xla_flag": true, ...}
-hsc_status *hsc__request_options(json_t *request, hsc_bytes *out_options) {
-  json_t *overrides = json_object_get(request, "overrides"), *value;
-  if (overrides && !json_is_object(overrides)) return HSC_ERR(INVALID_ARGUMENT, "\"overrides\" is not an object");
-  size_t count = json_object_size(overrides), i = 0;
-  hsc_override *list = hsc_alloc((count + 1) * sizeof(*list));
-  if (!list) return hsc_status_out_of_memory();
-  hsc_status *status = NULL;
+// {"xla_disable_hlo_passes": "a,b", "xla_flag": true, ...}
+static hsc_status *read_overrides(json_t *overrides, hsc_override *list, size_t *count) {
   const char *name;
+  json_t *value;
+  if (overrides && !json_is_object(overrides)) return HSC_ERR(INVALID_ARGUMENT, "\"overrides\" is not an object");
   json_object_foreach (overrides, name, value) {
-    hsc_override *o = &list[i++];
+    hsc_override *o = &list[(*count)++];
     o->name = name;
     if (json_is_string(value))
       o->type = HSC_OVERRIDE_TEXT, o->text = json_string_value(value);
@@ -50,11 +45,21 @@ hsc_status *hsc__request_options(json_t *request, hsc_bytes *out_options) {
     else if (json_is_real(value))
       o->type = HSC_OVERRIDE_DOUBLE, o->real = json_real_value(value);
     else
-      HSC_GOTO(HSC_ERR(INVALID_ARGUMENT, "override \"%s\" is neither text, number, true nor false", name));
+      return HSC_ERR(INVALID_ARGUMENT, "override \"%s\" is neither text, number, true nor false", name);
   }
+  return NULL;
+}
+
+hsc_status *hsc__request_options(const hsc_worker *worker, json_t *request, hsc_bytes *out_options) {
+  json_t *overrides = json_object_get(request, "overrides");
+  size_t count = json_object_size(worker->overrides) + json_object_size(overrides);
+  hsc_override *list = hsc_alloc((count + 1) * sizeof(*list));
+  if (!list) return hsc_status_out_of_memory();
   hsc_compile_options options = hsc_compile_options_default();
+  hsc_status *status = NULL;
   options.overrides = list;
-  options.override_count = count;
+  HSC_GOTO(read_overrides(worker->overrides, list, &options.override_count));
+  HSC_GOTO(read_overrides(overrides, list, &options.override_count));
   HSC_GOTO(hsc_compile_options_write(&options, out_options));
 done:
   hsc_free(list);
@@ -116,9 +121,9 @@ hsc_status *hsc__worker_compile(hsc_worker *worker, worker_program *program, jso
   worker->step = "compiling";
 
   int64_t start = hsc_now_ns();
-  HSC_GOTO(hsc__request_options(request, &options));
+  HSC_GOTO(hsc__request_options(worker, request, &options));
   hsc_compile_key key = {program->fingerprint, hsc_bytes_view(&options), worker->plugin_path,
-                         hsc_client_platform_version(worker->client), hsc_plugin_minor(worker->plugin)};
+                         hsc__worker_platform_version(worker), hsc_plugin_minor(worker->plugin)};
   hsc_bytes memory_key = {0};
   hsc_bytes_append_text(&memory_key, program->fingerprint);
   hsc_bytes_append(&memory_key, options.data, options.size);
@@ -146,8 +151,11 @@ hsc_status *hsc__worker_compile(hsc_worker *worker, worker_program *program, jso
     HSC_GOTO(hsc__worker_code(worker, program));
     worker->step = "compiling";
     start = hsc_now_ns();
-    HSC_GOTO(hsc_client_compile(worker->client, hsc_bytes_view(&program->code), program->code_format,
-                                hsc_bytes_view(&options), &made->executable));
+    hsc_view code = hsc_bytes_view(&program->code), compile_options = hsc_bytes_view(&options);
+    if (worker->topology)
+      HSC_GOTO(hsc_topology_compile(worker->topology, code, program->code_format, compile_options, &made->executable));
+    else
+      HSC_GOTO(hsc_client_compile(worker->client, code, program->code_format, compile_options, &made->executable));
     how.compile_ns = hsc_now_ns() - start;
     if (cache & CACHE_DISK) keep_on_disk(worker, name, hsc_bytes_view(&key_text), made->executable);
   }
@@ -164,136 +172,4 @@ done:
   hsc_bytes_deinit(&options);
   hsc_bytes_deinit(&key_text);
   return status;
-}
-
-// ---- describe -------------------------------------------------------------------------------------------------------
-
-static void write_shape(hsc_json *answer, const hsc_shape *shape) {
-  hsc_bytes text = {0};
-  hsc_shape_print(shape, false, &text);
-  hsc_json_string(answer, hsc_bytes_text(&text));
-  hsc_bytes_deinit(&text);
-}
-
-static void write_parameters(worker_program *program, hsc_json *answer) {
-  hsc_computation *entry = program->module->entry;
-  hsc_json_key(answer, "inputs");
-  hsc_json_begin_array(answer);
-  for (int p = 0; p < entry->parameter_count; p++) {
-    hsc_json_begin_object(answer);
-    hsc_json_kv_string(answer, "name", entry->parameters[p]->name);
-    hsc_json_key(answer, "shape");
-    write_shape(answer, &entry->parameters[p]->shape);
-    hsc_json_kv_int(answer, "bytes", hsc_shape_bytes(&entry->parameters[p]->shape));
-    hsc_json_end_object(answer);
-  }
-  hsc_json_end_array(answer);
-  hsc_json_key(answer, "outputs");
-  hsc_json_begin_array(answer);
-  for (int i = 0; i < program->output_count; i++) write_shape(answer, hsc_shape_leaf(&entry->root->shape, i));
-  hsc_json_end_array(answer);
-}
-
-static void write_count_or_null(hsc_json *answer, const char *key, int64_t value) {
-  hsc_json_key(answer, key);
-  if (value < 0)
-    hsc_json_null(answer);
-  else
-    hsc_json_int(answer, value);
-}
-
-// Instructions and fusions after the compiler's passes; null when the plugin does not give its program in a form that
-// we read.
-static void write_optimized(hsc_executable *executable, hsc_json *answer) {
-  hsc_bytes code = {0};
-  const char *format = NULL;
-  hsc_module *module = NULL;
-  int64_t instructions = -1, fusions = -1;
-  hsc_status *status = hsc_executable_optimized_program(executable, &code, &format);
-  if (!status) status = hsc_program_read(hsc_bytes_view(&code), NULL, &module);
-  if (!status) {
-    instructions = hsc_module_instr_count(module);
-    fusions = 0;
-    HSC_FOR_EACH_COMPUTATION (module, computation)
-      HSC_FOR_EACH_INSTR_IN (computation, instr) fusions += instr->op == HSC_OP_FUSION;
-    hsc_module_destroy(module);
-  }
-  hsc_status_free(status);
-  hsc_bytes_deinit(&code);
-  write_count_or_null(answer, "instructions", instructions);
-  write_count_or_null(answer, "fusions", fusions);
-}
-
-// What the device says; where it says nothing (many plugins leave cost analysis out), what our cost model counts before
-// optimisation.
-static void write_cost(worker_program *program, hsc_executable *executable, hsc_json *answer) {
-  const hsc_named_value *values = NULL;
-  size_t count = 0;
-  hsc_status *status = hsc_executable_cost_analysis(executable, &values, &count);
-  const hsc_named_value *flops = status ? NULL : hsc_named_value_find(values, count, "flops");
-  const hsc_named_value *bytes = status ? NULL : hsc_named_value_find(values, count, "bytes accessed");
-  bool from_device = flops && bytes && flops->type == PJRT_NamedValue_kFloat && bytes->type == PJRT_NamedValue_kFloat;
-  hsc_cost cost = {0};
-  if (!from_device) hsc_module_cost(program->module, &cost);
-  hsc_json_kv_double(answer, "flops", from_device ? flops->real : cost.flops);
-  hsc_json_kv_double(answer, "bytes", from_device ? bytes->real : cost.bytes_read + cost.bytes_written);
-  hsc_json_kv_string(answer, "cost_from", from_device ? "device" : "cost model, before optimisation");
-  hsc_status_free(status);
-}
-
-static void write_memory(hsc_executable *executable, hsc_json *answer) {
-  hsc_compiled_memory memory = {.code = -1, .temporaries = -1, .peak = -1};
-  hsc_status *status = hsc_executable_memory(executable, &memory);
-  hsc_status_free(status);
-  int64_t code_bytes = -1;
-  status = hsc_executable_code_bytes(executable, &code_bytes);
-  if (status) code_bytes = memory.code;
-  hsc_status_free(status);
-  write_count_or_null(answer, "code_bytes", code_bytes);
-  write_count_or_null(answer, "temp_bytes", memory.temporaries);
-  write_count_or_null(answer, "peak_bytes", memory.peak);
-}
-
-hsc_status *hsc__job_describe(hsc_worker *worker, json_t *request, hsc_json *answer) {
-  worker_program *program = NULL;
-  worker_executable *executable = NULL;
-  worker_compile how;
-  int cache = 0;
-  HSC_TRY(hsc__worker_need_client(worker));
-  HSC_TRY(hsc__request_cache(worker, request, &cache));
-  HSC_TRY(hsc__worker_program(worker, request, &program));
-  HSC_TRY(hsc__worker_compile(worker, program, request, cache, &executable, &how));
-  hsc_json_kv_string(answer, "name", program->module->name);
-  hsc_json_kv_string(answer, "fingerprint", program->fingerprint);
-  hsc_json_kv_int(answer, "program_instructions", hsc_module_instr_count(program->module));
-  write_parameters(program, answer);
-  write_optimized(executable->executable, answer);
-  write_cost(program, executable->executable, answer);
-  write_memory(executable->executable, answer);
-  return NULL;
-}
-
-// Workers in other languages get their programs here, so that every device runs the same one.
-hsc_status *hsc__job_write(hsc_worker *worker, json_t *request, hsc_json *answer) {
-  worker_program *program = NULL;
-  const char *to = NULL;
-  hsc_bytes text = {0};
-  HSC_TRY(hsc__request_text(request, "to", true, &to));
-  HSC_TRY(hsc__worker_program(worker, request, &program));
-  worker->step = "writing the program";
-  int64_t start = hsc_now_ns();
-  hsc_status *status = hsc_program_write(program->module, HSC_FORMAT_HLO_TEXT, &text);
-  if (!status) status = hsc_file_write_atomic(to, text.data, text.size);
-  hsc_bytes_deinit(&text);
-  HSC_TRY(status);
-  worker->step = NULL;
-  hsc_json_kv_int(answer, "read_ns", program->read_ns);
-  hsc_json_kv_int(answer, "parse_ns", program->parse_ns);
-  hsc_json_kv_int(answer, "transform_ns", program->transform_ns);
-  hsc_json_kv_int(answer, "write_ns", hsc_now_ns() - start);
-  hsc_json_kv_string(answer, "name", program->module->name);
-  hsc_json_kv_string(answer, "fingerprint", program->fingerprint);
-  hsc_json_kv_int(answer, "program_instructions", hsc_module_instr_count(program->module));
-  write_parameters(program, answer);
-  return NULL;
 }

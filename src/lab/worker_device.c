@@ -3,7 +3,17 @@
 
 hsc_status *hsc__worker_need_client(const hsc_worker *worker) {
   if (worker->client) return NULL;
+  if (worker->topology)
+    return HSC_ERR(FAILED_PRECONDITION, "cannot run here: no device, programs are only compiled ahead of time");
   return HSC_ERR(FAILED_PRECONDITION, "no device yet: send a \"load\" job first");
+}
+
+hsc_status *hsc__worker_need_compiler(const hsc_worker *worker) {
+  return worker->topology ? NULL : hsc__worker_need_client(worker);
+}
+
+const char *hsc__worker_platform_version(const hsc_worker *worker) {
+  return worker->client ? hsc_client_platform_version(worker->client) : hsc_topology_platform_version(worker->topology);
 }
 
 void hsc__worker_drop_executables(hsc_worker *worker) {
@@ -20,12 +30,15 @@ static void drop_client(hsc_worker *worker) {
   worker->sync_buffer = NULL;
   hsc_client_destroy(worker->client);
   worker->client = NULL;
+  hsc_topology_destroy(worker->topology);
+  worker->topology = NULL;
 }
 
 void hsc__worker_close(hsc_worker *worker) {
   drop_client(worker);
   hsc__worker_programs_destroy(worker);
   hsc_plugin_close(worker->plugin);
+  json_decref(worker->overrides);
   hsc_arena_destroy(worker->load_arena);
   *worker = (hsc_worker){0};
 }
@@ -68,6 +81,15 @@ static hsc_status *create_client(hsc_worker *worker, int64_t *out_ns) {
   worker->step = "creating the client";
   int64_t start = hsc_now_ns();
   HSC_TRY(hsc_client_create(worker->plugin, worker->client_options, worker->client_option_count, &worker->client));
+  *out_ns = hsc_now_ns() - start;
+  worker->step = NULL;
+  return NULL;
+}
+
+static hsc_status *create_topology(hsc_worker *worker, const char *name, int64_t *out_ns) {
+  worker->step = "creating the topology";
+  int64_t start = hsc_now_ns();
+  HSC_TRY(hsc_topology_create(worker->plugin, name, worker->client_options, worker->client_option_count, &worker->topology));
   *out_ns = hsc_now_ns() - start;
   worker->step = NULL;
   return NULL;
@@ -137,12 +159,32 @@ static void write_client(hsc_worker *worker, hsc_json *answer) {
   hsc_json_end_array(answer);
 }
 
+static void write_topology(hsc_worker *worker, hsc_json *answer) {
+  hsc_json_kv_string(answer, "platform", hsc_topology_platform_name(worker->topology));
+  hsc_json_kv_string(answer, "platform_version", hsc_topology_platform_version(worker->topology));
+  const hsc_device_info *devices = NULL;
+  size_t count = 0;
+  hsc_status *status = hsc_topology_devices(worker->topology, &devices, &count);
+  hsc_json_key(answer, "devices");
+  hsc_json_begin_array(answer);
+  for (size_t i = 0; !status && i < count; i++) {
+    hsc_json_begin_object(answer);
+    hsc_json_kv_int(answer, "id", devices[i].id);
+    hsc_json_kv_string(answer, "kind", devices[i].kind);
+    hsc_json_kv_string(answer, "text", devices[i].text);
+    hsc_json_end_object(answer);
+  }
+  hsc_json_end_array(answer);
+  hsc_status_free(status);  // the descriptions are a courtesy; compiling does not need them
+}
+
 hsc_status *hsc__job_load(hsc_worker *worker, json_t *request, hsc_json *answer) {
-  const char *path = NULL, *cache_dir = NULL;
+  const char *path = NULL, *cache_dir = NULL, *topology = NULL;
   bool with_client = true;
   HSC_TRY(hsc__request_text(request, "plugin", true, &path));
   HSC_TRY(hsc__request_text(request, "cache_dir", false, &cache_dir));
   HSC_TRY(hsc__request_bool(request, "create_client", &with_client));
+  HSC_TRY(hsc__request_text(request, "topology", false, &topology));
   if (worker->plugin)
     return HSC_ERR(FAILED_PRECONDITION, "%s is loaded already; a worker serves one plugin",
                    hsc_plugin_path(worker->plugin));
@@ -150,6 +192,8 @@ hsc_status *hsc__job_load(hsc_worker *worker, json_t *request, hsc_json *answer)
   worker->cache_dir = cache_dir ? hsc_arena_strdup(worker->load_arena, cache_dir) : NULL;
   worker->plugin_path = hsc_arena_strdup(worker->load_arena, path);
   worker->client_option_count = 0;
+  json_decref(worker->overrides);
+  worker->overrides = json_incref(json_object_get(request, "overrides"));
   HSC_TRY(read_client_options(worker, json_object_get(request, "options")));
 
   worker->step = "loading the plugin";
@@ -159,7 +203,9 @@ hsc_status *hsc__job_load(hsc_worker *worker, json_t *request, hsc_json *answer)
   worker->step = "initialising the plugin";
   hsc_status *status = hsc_plugin_initialize(worker->plugin);
   int64_t initialized = hsc_now_ns(), create_ns = 0;
+  if (topology) with_client = false;
   if (!status && with_client) status = create_client(worker, &create_ns);
+  if (!status && topology) status = create_topology(worker, topology, &create_ns);
   if (status) {
     hsc_plugin_close(worker->plugin);
     worker->plugin = NULL;
@@ -173,6 +219,10 @@ hsc_status *hsc__job_load(hsc_worker *worker, json_t *request, hsc_json *answer)
     hsc_json_kv_int(answer, "client_create_ns", create_ns);
     write_client(worker, answer);
     worker->own_device = !strcmp(hsc_client_platform_name(worker->client), "hloscope");
+  }
+  if (topology) {
+    hsc_json_kv_int(answer, "topology_create_ns", create_ns);
+    write_topology(worker, answer);
   }
   return NULL;
 }

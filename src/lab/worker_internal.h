@@ -42,7 +42,9 @@ typedef enum worker_outcome { OUTCOME_MISS, OUTCOME_MEMORY, OUTCOME_DISK } worke
 typedef struct hsc_worker {
   hsc_plugin *plugin;
   hsc_client *client;
+  hsc_topology *topology;  // ahead of time, in place of a client
   char *plugin_path;
+  json_t *overrides;  // of every compile, before those of a job; NULL = none
   bool own_device;  // takes HLO text
   hsc_named_value *client_options;
   size_t client_option_count;
@@ -70,6 +72,8 @@ HSC_MUST_USE hsc_status *hsc__request_bool(json_t *request, const char *name, bo
 // ---- device (worker_device.c) ---------------------------------------------------------------------------------------
 
 HSC_MUST_USE hsc_status *hsc__worker_need_client(const hsc_worker *worker);
+HSC_MUST_USE hsc_status *hsc__worker_need_compiler(const hsc_worker *worker);  // a client or a topology
+const char *hsc__worker_platform_version(const hsc_worker *worker);
 void hsc__worker_drop_executables(hsc_worker *worker);
 void hsc__worker_close(hsc_worker *worker);
 
@@ -103,7 +107,8 @@ HSC_MUST_USE hsc_status *hsc__worker_compile(hsc_worker *worker, worker_program 
                                              worker_executable **out_executable, worker_compile *out_how);
 // The job's "cache": ["memory", "disk"]; default both.
 HSC_MUST_USE hsc_status *hsc__request_cache(const hsc_worker *worker, json_t *request, int *out_cache);
-HSC_MUST_USE hsc_status *hsc__request_options(json_t *request, hsc_bytes *out_options);  // CompileOptionsProto
+// CompileOptionsProto: the worker's overrides, then the job's.
+HSC_MUST_USE hsc_status *hsc__request_options(const hsc_worker *worker, json_t *request, hsc_bytes *out_options);
 void hsc__worker_executable_destroy(worker_executable *executable);
 const char *hsc__outcome_text(worker_outcome outcome);
 

@@ -1,6 +1,6 @@
 // fake_plugin.c - a PJRT plugin that behaves as badly as it is told to: for tests of the client and of the workers.
 //
-// It is told by HLOSCOPE_FAKE, and by the client create option "fake" (text), both comma lists of key=value:
+// It is told by HLOSCOPE_FAKE, and by the option "fake" (text) for its client or topology, both comma lists of key=value:
 //   major=N minor=N table_bytes=N     what the table claims
 //   null=F                            slot F is NULL
 //   fail=F:CODE[:TEXT]                F answers an error
@@ -256,13 +256,17 @@ IMPL(PJRT_Event_OnReady) {
 
 // ---- client, device, memory, topology -------------------------------------------------------------------------------------------
 
-IMPL(PJRT_Client_Create) {
-  for (size_t i = 0; i < args->num_options; i++) {
-    const PJRT_NamedValue *option = &args->create_options[i];
+static void add_settings(const PJRT_NamedValue *options, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const PJRT_NamedValue *option = &options[i];
     if (option->name_size != 4 || memcmp(option->name, "fake", 4) != 0 || option->type != PJRT_NamedValue_kString) continue;
     size_t used = strlen(settings);
     snprintf(settings + used, sizeof settings - used, "%s%.*s", used ? "," : "", (int)option->value_size, option->string_value);
   }
+}
+
+IMPL(PJRT_Client_Create) {
+  add_settings(args->create_options, args->num_options);
   PJRT_Error *error = before(HSC_FN_PJRT_Client_Create, args->struct_size, PJRT_Client_Create_Args_STRUCT_SIZE);  // again, with the new settings
   args->client = &the_client;
   return error;
@@ -314,6 +318,7 @@ IMPL(PJRT_Device_MemoryStats) {
 }
 TEXT(PJRT_Memory_Kind, kind, "device")
 IMPL(PJRT_TopologyDescription_Create) {
+  add_settings(args->create_options, args->num_options);
   if (args->topology_name_size != 8 || memcmp(args->topology_name, "fake:1x1", 8) != 0) return make_error(PJRT_Error_Code_INVALID_ARGUMENT, "no such topology");
   args->topology = &the_topology;
   return NULL;

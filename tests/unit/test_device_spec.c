@@ -9,6 +9,7 @@
 
 static hsc_arena *arena;
 static char file[64];
+static const char *source_root = ".";
 
 static int set_up(void **state) {
   strcpy(file, "/tmp/hloscope-plugin-XXXXXX");
@@ -59,7 +60,7 @@ static void names_come_from_the_table(void **state) {
   assert_string_equal(message_of("cpuu", HSC_INVALID_ARGUMENT), "unknown device 'cpuu'; did you mean 'cpu'?");
   assert_non_null(strstr(message_of("abacus", HSC_INVALID_ARGUMENT), "unknown device 'abacus'"));
   assert_non_null(strstr(message_of("cpu:7", HSC_INVALID_ARGUMENT), "no variants"));
-  assert_non_null(strstr(message_of("tpu:v5e", HSC_UNIMPLEMENTED), "tpu:v5e"));
+  assert_non_null(strstr(message_of("rocm:mi300", HSC_INVALID_ARGUMENT), "no variants"));
   setenv("HLOSCOPE_CPU_PLUGIN", file, 1);
   hsc_device_spec spec;
   EXPECT_OK(hsc_device_spec_parse("cpu", arena, &spec));
@@ -70,6 +71,87 @@ static void names_come_from_the_table(void **state) {
   unsetenv("HLOSCOPE_CPU_PLUGIN");
   EXPECT_OK(hsc_device_spec_parse("reference", arena, &spec));
   assert_true(spec.source == HSC_DEVICE_EVALUATOR && !spec.plugin_path);
+}
+
+// The plugins of vendors as files of their names: a spec looks for them and reads nothing of them.
+static void vendors_compile_ahead_of_time(void **state) {
+  static const char *const files[] = {"libtpu.so", "xla_cuda_plugin.so"};
+  char dir[] = "/tmp/hloscope-vendors-XXXXXX", path[128];
+  hsc_device_spec spec;
+  assert_non_null(mkdtemp(dir));
+  for (size_t i = 0; i < HSC_COUNT_OF(files); i++) {
+    snprintf(path, sizeof path, "%s/%s", dir, files[i]);
+    EXPECT_OK(hsc_file_write_atomic(path, "", 0));
+  }
+  setenv("HLOSCOPE_PLUGIN_PATH", dir, 1);
+  setenv("HLOSCOPE_TARGETS", hsc_arena_printf(arena, "%s/targets", source_root), 1);
+  EXPECT_OK(hsc_device_spec_parse("tpu:v5e", arena, &spec));
+  assert_string_equal(spec.topology, "v5e:1x1");
+  assert_string_equal(spec.environment[0], "TPU_SKIP_MDS_QUERY=1");
+  EXPECT_OK(hsc_device_spec_parse("tpu:v4:2x2x1", arena, &spec));
+  assert_string_equal(spec.topology, "v4:2x2x1");
+  EXPECT_OK(hsc_device_spec_parse("tpu", arena, &spec));
+  assert_null(spec.topology);
+  EXPECT_OK(hsc_device_spec_parse("cuda:h100", arena, &spec));
+  assert_string_equal(spec.topology, "");
+  assert_int_equal(spec.option_count, 2);
+  assert_string_equal(spec.options[0].name, "target_config");
+  assert_non_null(strstr(spec.options[0].text, "core_count: 132"));
+  EXPECT_OK(hsc_device_spec_parse(hsc_arena_printf(arena, "cuda:%s/targets/gpu/l4.pbtxt", source_root), arena, &spec));
+  assert_non_null(strstr(spec.options[0].text, "core_count: 58"));
+  assert_string_equal(message_of("cuda:h1000", HSC_INVALID_ARGUMENT), "unknown gpu target 'h1000'; did you mean 'h100'?");
+  assert_non_null(strstr(message_of("tpu:v5e:2x2x2", HSC_INVALID_ARGUMENT), "v5e has 2 dimensions"));
+  assert_non_null(strstr(message_of("tpu:v4:2x2", HSC_INVALID_ARGUMENT), "v4 has 3 dimensions"));
+  message_of("tpu:v5e:two", HSC_INVALID_ARGUMENT);
+  message_of("tpu:", HSC_INVALID_ARGUMENT);
+  for (size_t i = 0; i < HSC_COUNT_OF(files); i++) {
+    snprintf(path, sizeof path, "%s/%s", dir, files[i]);
+    unlink(path);
+  }
+  setenv("HLOSCOPE_PYTHON", "/nowhere/bin/python", 1);
+  setenv("PATH", dir, 1);
+  unsetenv("VIRTUAL_ENV");
+  assert_non_null(strstr(message_of("tpu:v5e", HSC_NOT_FOUND), "libtpu.so is not on this machine"));
+  assert_non_null(strstr(message_of("neuron", HSC_NOT_FOUND), "libneuronpjrt.so"));
+  unsetenv("HLOSCOPE_PLUGIN_PATH");
+  unsetenv("HLOSCOPE_PYTHON");
+  unsetenv("HLOSCOPE_TARGETS");
+  rmdir(dir);
+}
+
+static void a_path_may_name_a_topology(void **state) {
+  char text[256];
+  hsc_device_spec spec;
+  snprintf(text, sizeof text, "%s?ahead-of-time=fake:1x1&threads=2", file);
+  EXPECT_OK(hsc_device_spec_parse(text, arena, &spec));
+  assert_string_equal(spec.topology, "fake:1x1");
+  assert_int_equal(spec.option_count, 1);
+  assert_string_equal(spec.options[0].name, "threads");
+}
+
+// Every description that is shipped has what the compilers and the specs need.
+static void targets_are_whole(void **state) {
+  static const char *const gpu[] = {"core_count", "memory_bandwidth", "shared_memory_per_block_optin", "cuda_compute_capability {",
+                                    "fpus_per_core", "clock_rate_ghz", "l2_cache_size", "device_memory_size"};
+  static const char *const tpu[] = {"platform_type_name", "topology", "devices_per_chip", "memory_bytes", "memory_bandwidth"};
+  const char *const *names, *text;
+  setenv("HLOSCOPE_TARGETS", hsc_arena_printf(arena, "%s/targets", source_root), 1);
+  EXPECT_OK(hsc_target_names("gpu", arena, &names));
+  assert_string_equal(names[0], "a10");
+  for (; *names; names++) {
+    EXPECT_OK(hsc_target_read("gpu", *names, arena, &text));
+    for (size_t i = 0; i < HSC_COUNT_OF(gpu); i++)
+      if (!strstr(text, gpu[i])) fail_msg("%s: no %s", *names, gpu[i]);
+    assert_string_equal(hsc_target_value(text, "platform_name", arena), "CUDA");
+  }
+  EXPECT_OK(hsc_target_names("tpu", arena, &names));
+  for (; *names; names++) {
+    EXPECT_OK(hsc_target_read("tpu", *names, arena, &text));
+    assert_string_equal(hsc_target_value(text, "platform_type_name", arena), *names);
+    for (size_t i = 0; i < HSC_COUNT_OF(tpu); i++)
+      if (!hsc_target_value(text, tpu[i], arena)) fail_msg("%s: no %s", *names, tpu[i]);
+  }
+  unsetenv("HLOSCOPE_TARGETS");
 }
 
 static void the_machine_is_described(void **state) {
@@ -125,10 +207,14 @@ static void the_cache_never_gives_what_is_not_whole(void **state) {
   hsc_bytes_deinit(&whole);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  if (argc > 1) source_root = argv[1];
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(paths_take_options_of_every_type),
       cmocka_unit_test(names_come_from_the_table),
+      cmocka_unit_test(a_path_may_name_a_topology),
+      cmocka_unit_test(targets_are_whole),
+      cmocka_unit_test(vendors_compile_ahead_of_time),
       cmocka_unit_test(the_machine_is_described),
       cmocka_unit_test(the_cache_never_gives_what_is_not_whole),
   };

@@ -1,0 +1,155 @@
+// test_lab_compile.c - compiles with options of their own, in workers that die as told; many over several workers.
+#include "lab/lab_compile.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+static hsc_arena *arena;
+static char hloscope[4096], fake[4096], dir[64], program[128];
+
+static int set_up(void **state) {
+  char *here = NULL;
+  if (hsc_arena_create(&arena) || hsc_self_dir((const void *)(uintptr_t)&set_up, &here)) return -1;
+  snprintf(hloscope, sizeof hloscope, "%s/../../hloscope", here);
+  snprintf(fake, sizeof fake, "%s/../fake_plugin/libhloscope_fake_pjrt.so", here);
+  char own[4096];
+  snprintf(own, sizeof own, "%s/../../libhloscope_cpu_pjrt.so", here);
+  setenv("HLOSCOPE_CPU_PLUGIN", own, 1);
+  hsc_free(here);
+  strcpy(dir, "/tmp/hloscope-compile-test-XXXXXX");
+  if (!mkdtemp(dir)) return -1;
+  setenv("HLOSCOPE_CACHE_DIR", dir, 1);
+  setenv("TMPDIR", dir, 1);
+  snprintf(program, sizeof program, "%s/p.hlo", dir);
+  static const char text[] =
+      "HloModule p\nENTRY main {\n  x = f32[4,4] parameter(0)\n  ROOT r = f32[4,4] add(x, x)\n}\n";
+  return hsc_file_write_atomic(program, text, sizeof text - 1) ? -1 : 0;
+}
+
+static int tear_down(void **state) {
+  char command[128];
+  hsc_arena_destroy(arena);
+  snprintf(command, sizeof command, "rm -rf '%s'", dir);
+  return system(command);
+}
+
+static hsc_device_spec spec_of(const char *text) {
+  hsc_device_spec spec;
+  EXPECT_OK(hsc_device_spec_parse(text, arena, &spec));
+  return spec;
+}
+
+static const char *fake_device(const char *settings) {
+  return hsc_arena_printf(arena, "%s?ahead-of-time=fake:1x1&fake=s:%s", fake, settings);
+}
+
+static hsc_compiled compile_on(const char *device, const hsc_compile_request *request) {
+  hsc_device_spec spec = spec_of(device);
+  hsc_lab_worker *worker = NULL;
+  hsc_compiled compiled;
+  EXPECT_OK(hsc_lab_worker_create(
+      &(hsc_lab_worker_options){.device = &spec, .executable = hloscope, .no_disk_cache = true}, &worker));
+  EXPECT_OK(hsc_lab_compile(worker, request, &compiled));
+  hsc_lab_worker_destroy(worker);
+  return compiled;
+}
+
+static void the_built_in_device_gives_all(void **state) {
+  hsc_override off = {.name = "xla_disable_hlo_passes", .type = HSC_OVERRIDE_TEXT, .text = "algsimp"};
+  hsc_compiled c = compile_on("cpu", &(hsc_compile_request){.program = program, .want_optimized = true, .overrides = &off, .override_count = 1});
+  if (c.status) fail_msg("%s", hsc_status_message(c.status));
+  assert_int_equal(c.outcome, HSC_OUTCOME_OK);
+  assert_true(c.started && c.start && c.compile_ns > 0 && c.call_ns > c.compile_ns);
+  assert_true(c.optimized.size > 0 && c.instructions > 0 && c.fusions >= 0);
+  assert_true(c.flops == 16);
+  assert_non_null(c.fingerprint);
+  assert_non_null(json_object_get(c.body, "memory"));
+  hsc_compiled_deinit(&c);
+  hsc_override unknown = {.name = "xla_no_such_option", .type = HSC_OVERRIDE_BOOL, .boolean = true};
+  c = compile_on("cpu", &(hsc_compile_request){.program = program, .overrides = &unknown, .override_count = 1});
+  assert_int_equal(c.outcome, HSC_OUTCOME_ERROR);
+  assert_non_null(strstr(hsc_status_message(c.status), "xla_no_such_option"));
+  assert_true(c.compile_ns == -1 && isnan(c.flops));
+  hsc_compiled_deinit(&c);
+}
+
+static void ahead_of_time_needs_no_client(void **state) {
+  hsc_compiled c = compile_on(fake_device("fail=Client_Create:13:there is no card"), &(hsc_compile_request){.program = program});
+  if (c.status) fail_msg("%s", hsc_status_message(c.status));
+  assert_int_equal(c.outcome, HSC_OUTCOME_OK);
+  hsc_compiled_deinit(&c);
+  c = compile_on(hsc_arena_printf(arena, "%s?ahead-of-time=fake:9x9", fake), &(hsc_compile_request){.program = program});
+  assert_int_equal(c.outcome, HSC_OUTCOME_ERROR);
+  assert_non_null(strstr(hsc_status_message(c.status), "no such topology"));
+  assert_non_null(strstr(hsc_status_notes(c.status), "creating the topology"));
+  hsc_compiled_deinit(&c);
+}
+
+static void a_dying_compiler_is_a_result(void **state) {
+  hsc_compiled c = compile_on(fake_device("abort=Compile"), &(hsc_compile_request){.program = program, .want_optimized = true});
+  assert_int_equal(c.outcome, HSC_OUTCOME_ABORT);
+  assert_int_equal(c.exit.signal, 6);
+  assert_non_null(strstr(c.last_words, "fake_plugin.c:1] Check failed: told to abort in Compile"));
+  hsc_compiled_deinit(&c);
+  c = compile_on(fake_device("hang=Compile"), &(hsc_compile_request){.program = program, .limit_ns = 500000000});
+  assert_int_equal(c.outcome, HSC_OUTCOME_TIMEOUT);
+  hsc_compiled_deinit(&c);
+}
+
+typedef struct tally {
+  int outcomes[8], calls;
+  bool seen[32];
+  int fail_at;
+} tally;
+
+static hsc_status *count_one(void *user, size_t index, hsc_compiled *compiled) {
+  tally *t = user;
+  assert_false(t->seen[index]);
+  t->seen[index] = true;
+  t->outcomes[compiled->outcome]++;
+  return ++t->calls == t->fail_at ? HSC_ERR(CANCELLED, "enough") : NULL;
+}
+
+static void many_are_shared_out(void **state) {
+  hsc_device_spec spec = spec_of(fake_device("slow=Compile:5"));
+  hsc_lab_worker_options options = {.device = &spec, .executable = hloscope, .no_disk_cache = true};
+  hsc_compile_request requests[20];
+  for (size_t i = 0; i < HSC_COUNT_OF(requests); i++)
+    requests[i] = (hsc_compile_request){.program = i % 5 == 4 ? "/nowhere/p.hlo" : program};
+  tally all = {0};
+  EXPECT_OK(hsc_compile_many(&options, 3, requests, HSC_COUNT_OF(requests), NULL, count_one, &all));
+  assert_int_equal(all.calls, 20);
+  assert_int_equal(all.outcomes[HSC_OUTCOME_OK], 16);
+  assert_int_equal(all.outcomes[HSC_OUTCOME_ERROR], 4);
+  tally some = {.fail_at = 3};
+  hsc_status *status = hsc_compile_many(&options, 1, requests, HSC_COUNT_OF(requests), NULL, count_one, &some);
+  assert_int_equal(hsc_status_code(status), HSC_CANCELLED);
+  hsc_status_free(status);
+  assert_int_equal(some.calls, 3);
+  static const volatile int stop = 1;
+  tally none = {0};
+  EXPECT_OK(hsc_compile_many(&options, 2, requests, HSC_COUNT_OF(requests), &stop, count_one, &none));
+  assert_int_equal(none.calls, 0);
+}
+
+static void every_abort_costs_one_worker(void **state) {
+  hsc_device_spec spec = spec_of(fake_device("abort=Compile"));
+  hsc_lab_worker_options options = {.device = &spec, .executable = hloscope, .no_disk_cache = true};
+  hsc_compile_request requests[4];
+  for (size_t i = 0; i < HSC_COUNT_OF(requests); i++) requests[i] = (hsc_compile_request){.program = program};
+  tally all = {0};
+  EXPECT_OK(hsc_compile_many(&options, 2, requests, HSC_COUNT_OF(requests), NULL, count_one, &all));
+  assert_int_equal(all.outcomes[HSC_OUTCOME_ABORT], 4);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_built_in_device_gives_all), cmocka_unit_test(ahead_of_time_needs_no_client),
+      cmocka_unit_test(a_dying_compiler_is_a_result),  cmocka_unit_test(many_are_shared_out),
+      cmocka_unit_test(every_abort_costs_one_worker),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
