@@ -241,6 +241,9 @@ bool hsc_file_exists(const char *path);
 HSC_MUST_USE hsc_status *hsc_cache_dir(char **out_path);
 // The directory of the running executable or shared object that contains `address` (dladdr), heap string.
 HSC_MUST_USE hsc_status *hsc_self_dir(const void *address, char **out_path);
+// Which build of hloscope runs: the linker's build id of the program or library that this is part of, in hex (any change of the code changes it);
+// the version where it has none. Static. What a build writes for itself alone carries it.
+const char *hsc_build_id(void);
 // Reads gzip, zstd or plain bytes, by magic number. Errors: DATA_LOSS for corrupt data, RESOURCE_EXHAUSTED over `limit_bytes`.
 HSC_MUST_USE hsc_status *hsc_decompress(hsc_view data, size_t limit_bytes, hsc_bytes *out_bytes);
 
