@@ -19,7 +19,7 @@ MAY_USE = {
     "transform": ["hlo"],
     "passes": ["hlo"],
     "trace": ["base"],
-    "cpu": ["passes", "trace"],
+    "cpu": ["formats", "passes", "trace"],
     "pjrt": ["base", "trace"],
     "plugin": ["cpu", "formats", "trace"],  # and the facts of pjrt, see ONLY
     "views": ["trace", "hlo", "formats", "report"],

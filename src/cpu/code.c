@@ -215,3 +215,4 @@ void hsc_cpu_code_destroy(hsc_cpu_code *code) {
 
 void *hsc_cpu_code_find(const hsc_cpu_code *code, const char *name) { return hsc_map_get(code->functions, hsc_view_of(name)); }
 int64_t hsc_cpu_code_bytes(const hsc_cpu_code *code) { return (int64_t)code->image_bytes; }
+bool hsc_cpu_code_holds(const hsc_cpu_code *code, const void *address) { return (uintptr_t)address - (uintptr_t)code->image < code->image_bytes; }

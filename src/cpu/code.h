@@ -19,4 +19,6 @@ HSC_MUST_USE hsc_status *hsc_cpu_code_link(hsc_view object, const hsc_cpu_symbol
 void hsc_cpu_code_destroy(hsc_cpu_code *code);
 // The function of that name; NULL when there is none.
 void *hsc_cpu_code_find(const hsc_cpu_code *code, const char *name);
+// Whether an address lies in it.
+bool hsc_cpu_code_holds(const hsc_cpu_code *code, const void *address);
 int64_t hsc_cpu_code_bytes(const hsc_cpu_code *code);

@@ -22,6 +22,7 @@ static void destroy(hsc_cpu_executable *executable) {
   free(executable->constants);
   for (int32_t u = 0; u < executable->unit_count; u++) hsc_cpu_unit_release(executable->units[u]);
   hsc_module_destroy(executable->module);
+  pthread_mutex_destroy(&executable->module_lock);
   hsc_arena_destroy(executable->arena);
   hsc_cpu_device_destroy(executable->device);
   hsc_free(executable);
@@ -33,8 +34,33 @@ void hsc_cpu_executable_release(hsc_cpu_executable *executable) {
   if (executable && atomic_fetch_sub_explicit(&executable->reference_count, 1, memory_order_acq_rel) == 1) destroy(executable);
 }
 
-// Numbers the instructions of the module in order; thunks name them by number.
-static hsc_status *number_instrs(hsc_cpu_executable *executable) {
+hsc_status *hsc__cpu_executable_create(hsc_cpu_device *device, hsc_cpu_executable **out_executable) {
+  hsc_cpu_executable *executable = *out_executable = hsc_alloc(sizeof *executable);
+  if (!executable) return hsc_status_out_of_memory();
+  atomic_init(&executable->reference_count, 1);
+  pthread_mutex_init(&executable->module_lock, NULL);
+  executable->device = device;
+  hsc__cpu_device_retain(device);
+  hsc_status *status = hsc_arena_create(&executable->arena);
+  if (status) {
+    destroy(executable);
+    *out_executable = NULL;
+  }
+  return status;
+}
+
+void hsc__cpu_executable_add_kernel(hsc_cpu_executable *executable, int32_t number, const hsc_cpu_jit_kernel *found) {
+  executable->kernels[number] = (hsc_cpu_kernel){.address = found->function, .combine = (hsc_cpu_kernel_function)found->combine, .key = found->key};
+  for (int32_t u = 0; u < executable->unit_count; u++)
+    if (executable->units[u] == found->unit) {
+      hsc_cpu_unit_release(found->unit);   // one reference a unit is enough
+      return;
+    }
+  executable->units[executable->unit_count++] = found->unit;
+  executable->stats.code_bytes += hsc_cpu_code_bytes(found->unit->code);
+}
+
+hsc_status *hsc__cpu_executable_number_instrs(hsc_cpu_executable *executable) {
   const hsc_module *module = executable->module;
   executable->instr_count = (int32_t)hsc_module_instr_count(module);
   executable->instrs = HSC_NEW_ARRAY(executable->arena, const hsc_instr *, executable->instr_count + 1);
@@ -96,7 +122,7 @@ static hsc_status *lay_out_constants(hsc_cpu_executable *executable, const hsc_c
   return NULL;
 }
 
-static void count(hsc_cpu_executable *executable) {
+void hsc__cpu_executable_count(hsc_cpu_executable *executable) {
   hsc_cpu_stats *stats = &executable->stats;
   for (int i = 0; i < executable->input_count; i++) stats->argument_bytes += hsc_shape_bytes(executable->input_shapes[i]);
   for (int o = 0; o < executable->output_count; o++) {
@@ -106,8 +132,6 @@ static void count(hsc_cpu_executable *executable) {
   stats->temp_bytes = executable->temp_bytes;
   stats->constant_bytes = executable->constant_bytes;
   stats->peak_bytes = stats->argument_bytes + stats->output_bytes - stats->alias_bytes + stats->temp_bytes + stats->constant_bytes;
-  stats->instruction_count = executable->instr_count;
-  for (int32_t i = 0; i < executable->instr_count; i++) stats->fusion_count += executable->instrs[i]->op == HSC_OP_FUSION;
   stats->thunk_count = executable->thunk_count;
   stats->kernel_count = executable->kernel_count;
   stats->phases = executable->phases;
@@ -117,7 +141,7 @@ static hsc_status *build(hsc_cpu_compiler *compiler) {
   hsc_cpu_executable *executable = compiler->executable;
   int64_t start = hsc_now_ns();
   HSC_TRY(hsc_cpu_plan_build(executable->module, compiler->arena, &compiler->plan));
-  HSC_TRY(number_instrs(executable));
+  HSC_TRY(hsc__cpu_executable_number_instrs(executable));
   HSC_TRY(hsc__cpu_choose(compiler));
   start = end_phase(executable, "emit", start);
   HSC_TRY(hsc_cpu_plan_place(compiler->plan));
@@ -146,14 +170,10 @@ hsc_status *hsc_cpu_compile(hsc_cpu_device *device, const hsc_module *module, co
   *out_executable = NULL;
   hsc_status *status = NULL;
   hsc_cpu_compile_options defaults = hsc_cpu_compile_options_default();
-  hsc_cpu_executable *executable = hsc_alloc(sizeof *executable);
-  if (!executable) return hsc_status_out_of_memory();
-  atomic_init(&executable->reference_count, 1);
-  executable->device = device;
-  hsc__cpu_device_retain(device);
+  hsc_cpu_executable *executable = NULL;
+  HSC_TRY(hsc__cpu_executable_create(device, &executable));
   hsc_cpu_compiler compiler = {.device = device, .executable = executable, .options = options ? options : &defaults};
   int64_t start = hsc_now_ns();
-  HSC_GOTO(hsc_arena_create(&executable->arena));
   HSC_GOTO(hsc_arena_create(&compiler.arena));
   HSC_GOTO(hsc_module_verify(module));
   start = end_phase(executable, "verify", start);
@@ -161,11 +181,14 @@ hsc_status *hsc_cpu_compile(hsc_cpu_device *device, const hsc_module *module, co
   HSC_GOTO(run_passes(executable->module, compiler.options));
   HSC_GOTO(hsc_module_sort(executable->module));
   executable->name = executable->module->name;
+  executable->optimization_level = compiler.options->backend_optimization_level;
   start = end_phase(executable, "passes", start);
   HSC_GOTO(build(&compiler));
   executable->fingerprint = hsc_module_fingerprint(executable->module);
   hsc_module_cost(executable->module, &executable->cost);
-  count(executable);
+  executable->stats.instruction_count = executable->instr_count;
+  for (int32_t i = 0; i < executable->instr_count; i++) executable->stats.fusion_count += executable->instrs[i]->op == HSC_OP_FUSION;
+  hsc__cpu_executable_count(executable);
   *out_executable = executable;
   executable = NULL;
 done:
@@ -188,7 +211,6 @@ const hsc_shape *hsc_cpu_executable_result_shape(const hsc_cpu_executable *execu
 int hsc_cpu_executable_output_count(const hsc_cpu_executable *executable) { return executable->output_count; }
 const hsc_shape *hsc_cpu_executable_output_shape(const hsc_cpu_executable *executable, int output) { return executable->output_shapes[output]; }
 int hsc_cpu_executable_output_alias(const hsc_cpu_executable *executable, int output) { return executable->output_alias[output]; }
-const hsc_module *hsc_cpu_executable_module(const hsc_cpu_executable *executable) { return executable->module; }
 const hsc_cpu_stats *hsc_cpu_executable_stats(const hsc_cpu_executable *executable) { return &executable->stats; }
 const hsc_cost *hsc_cpu_executable_cost(const hsc_cpu_executable *executable) { return &executable->cost; }
 hsc_hash128 hsc_cpu_executable_fingerprint(const hsc_cpu_executable *executable) { return executable->fingerprint; }

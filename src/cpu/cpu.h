@@ -15,7 +15,6 @@ enum { HSC_CPU_ALIGNMENT = 64 };   // of every buffer, bytes; inputs that are le
 
 typedef struct hsc_cpu_device_options {
   int thread_count;                // 0 = the cores that this process may use (affinity and cgroup), 1 = the caller's thread only
-  const char *cache_dir;           // on-disk kernel and executable cache; NULL = none
 } hsc_cpu_device_options;
 HSC_MUST_USE hsc_status *hsc_cpu_device_create(const hsc_cpu_device_options *options, hsc_cpu_device **out_device);
 void hsc_cpu_device_destroy(hsc_cpu_device *device);   // executables keep what they need of it until they are gone
@@ -65,7 +64,8 @@ const hsc_shape *hsc_cpu_executable_result_shape(const hsc_cpu_executable *execu
 int hsc_cpu_executable_output_count(const hsc_cpu_executable *executable);                             // leaves of the result
 const hsc_shape *hsc_cpu_executable_output_shape(const hsc_cpu_executable *executable, int output);
 int hsc_cpu_executable_output_alias(const hsc_cpu_executable *executable, int output);                 // input that the output must or may share, -1 = none
-const hsc_module *hsc_cpu_executable_module(const hsc_cpu_executable *executable);                     // optimised, borrowed
+// Optimised, borrowed. A loaded executable reads it at the first call (thread-safe); NULL when there is no memory for it.
+const hsc_module *hsc_cpu_executable_module(const hsc_cpu_executable *executable);
 const hsc_cpu_stats *hsc_cpu_executable_stats(const hsc_cpu_executable *executable);
 const hsc_cost *hsc_cpu_executable_cost(const hsc_cpu_executable *executable);
 hsc_hash128 hsc_cpu_executable_fingerprint(const hsc_cpu_executable *executable);
@@ -75,7 +75,21 @@ hsc_hash128 hsc_cpu_executable_fingerprint(const hsc_cpu_executable *executable)
 // Errors: what the program itself can raise (a custom call's failure), RESOURCE_EXHAUSTED for temporaries.
 HSC_MUST_USE hsc_status *hsc_cpu_execute(hsc_cpu_executable *executable, const void *const *inputs, void *const *outputs);
 
-// Machine code, constants, plan: loads again without compiling on the same kind of machine.
-// Errors of deserialise: DATA_LOSS (corrupt), FAILED_PRECONDITION (another hloscope version or CPU), and the bytes are never trusted for sizes.
+// Machine code, constants, plan, optimised module: loads again without compiling, by the same build on the same kind of processor.
+// Appends. Errors: UNIMPLEMENTED for modules that HloModuleProto has no fields for.
 HSC_MUST_USE hsc_status *hsc_cpu_executable_serialize(hsc_cpu_executable *executable, hsc_bytes *out_bytes);
+// Errors: INVALID_ARGUMENT (something else), DATA_LOSS (cut off or damaged), FAILED_PRECONDITION (another build of hloscope, a processor with less,
+// another version of the format); the bytes are never trusted for sizes (cpu/serial_format.h). `bytes` may lie anywhere and are not kept.
 HSC_MUST_USE hsc_status *hsc_cpu_executable_deserialize(hsc_cpu_device *device, hsc_view bytes, hsc_cpu_executable **out_executable);
+
+// What serialized bytes say about themselves, checked but not loaded.
+typedef struct hsc_cpu_serialized_info {
+  char name[128];                  // of the module; cut when longer
+  char build[48];                  // hsc_build_id of the writer
+  hsc_hash128 fingerprint;
+  int64_t compile_ns;              // what compiling took
+  int64_t instruction_count, code_bytes, constant_bytes;
+  hsc_status *machine;             // NULL = this build can load it here; else why not (FAILED_PRECONDITION); the caller frees it
+} hsc_cpu_serialized_info;
+// Errors as deserialise's, but for another build or processor: that is out_info->machine.
+HSC_MUST_USE hsc_status *hsc_cpu_serialized_info_read(hsc_view bytes, hsc_cpu_serialized_info *out_info);

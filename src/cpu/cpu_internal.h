@@ -56,9 +56,11 @@ struct hsc_cpu_executable {
   _Atomic int reference_count;
   hsc_cpu_device *device;
   hsc_arena *arena;                  // owns what follows unless said otherwise
-  hsc_module *module;                // optimised; destroyed with the executable
+  hsc_module *module;                // optimised; destroyed with the executable; NULL in a loaded one until hsc_cpu_executable_module asks
+  hsc_view module_bytes;             // of a loaded one: what the module is read from
+  pthread_mutex_t module_lock;       // of the reading
   const char *name;
-  const hsc_instr **instrs;          // [instr_count] by number, in module order
+  const hsc_instr **instrs;          // [instr_count] by number, in module order; there when the module is
   int32_t instr_count;
 
   hsc_cpu_thunk *thunks;             // [thunk_count]
@@ -77,6 +79,8 @@ struct hsc_cpu_executable {
   int32_t kernel_count;
   struct hsc_cpu_unit **units;       // [unit_count] machine code that the kernels are in, one reference each
   int32_t unit_count;
+  int32_t optimization_level;        // of the kernels' code, 0..3
+  int64_t compile_ns;                // of a loaded one: what compiling took
 
   int parameter_count, input_count, output_count;
   const hsc_shape *parameter_shapes;
@@ -131,7 +135,6 @@ struct hsc_cpu_device {
   hsc_cpu_pool *pool;
   hsc_cpu_isa isa;
   char description[128];
-  char *cache_dir;                   // NULL = none
   pthread_mutex_t lock;              // of the idle blocks
   hsc_cpu_idle_block idle[HSC_CPU_MAX_IDLE_BLOCKS];
   int idle_count;
@@ -146,6 +149,18 @@ void hsc__cpu_block_release(hsc_cpu_device *device, hsc_cpu_idle_block block);
 void hsc__cpu_device_retain(hsc_cpu_device *device);
 // The compiler of kernels, made at the first call.
 HSC_MUST_USE hsc_status *hsc__cpu_device_jit(hsc_cpu_device *device, int optimization_level, struct hsc_cpu_jit **out_jit);
+
+// ---- making executables ---------------------------------------------------------------------------------------------------------
+
+// An empty one with its arena and a reference to the device; hsc_cpu_executable_release takes it apart at any stage.
+HSC_MUST_USE hsc_status *hsc__cpu_executable_create(hsc_cpu_device *device, hsc_cpu_executable **out_executable);
+// Numbers the instructions of the module in order; thunks name them by number.
+HSC_MUST_USE hsc_status *hsc__cpu_executable_number_instrs(hsc_cpu_executable *executable);
+// Fills the statistics that follow from the interface, sizes and thunks.
+void hsc__cpu_executable_count(hsc_cpu_executable *executable);
+struct hsc_cpu_jit_kernel;
+// Makes `found` the executable's kernel of that number; takes its reference to the unit. kernels and units have room for kernel_count.
+void hsc__cpu_executable_add_kernel(hsc_cpu_executable *executable, int32_t number, const struct hsc_cpu_jit_kernel *found);
 
 // ---- compiling ------------------------------------------------------------------------------------------------------------------
 

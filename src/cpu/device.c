@@ -19,10 +19,6 @@ hsc_status *hsc_cpu_device_create(const hsc_cpu_device_options *options, hsc_cpu
   int threads = options && options->thread_count > 0 ? options->thread_count : hsc_cpu_usable_cores();
   HSC_GOTO(hsc_cpu_pool_create(threads, &device->pool));
   snprintf(device->description, sizeof device->description, "%s, %d thread%s", device->isa.name, threads, threads == 1 ? "" : "s");
-  if (options && options->cache_dir) {
-    device->cache_dir = hsc_strdup(options->cache_dir);
-    if (!device->cache_dir) HSC_GOTO(hsc_status_out_of_memory());
-  }
   *out_device = device;
   return NULL;
 done:
@@ -42,7 +38,6 @@ void hsc_cpu_device_destroy(hsc_cpu_device *device) {
   hsc_cpu_pool_destroy(device->pool);
   for (size_t i = 0; i < HSC_COUNT_OF(device->jits); i++) hsc_cpu_jit_destroy(device->jits[i]);
   for (int i = 0; i < device->idle_count; i++) free_block(device->idle[i]);
-  hsc_free(device->cache_dir);
   pthread_mutex_destroy(&device->lock);
   pthread_mutex_destroy(&device->jit_lock);
   hsc_free(device);

@@ -4,6 +4,9 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 static hsc_cpu_isa_level detect_level(void) {
 #if defined(__x86_64__)
@@ -39,6 +42,17 @@ void hsc_cpu_isa_detect(hsc_cpu_isa *out_isa) {
   snprintf(out_isa->name, sizeof out_isa->name, "aarch64 neon");
 #else
   snprintf(out_isa->name, sizeof out_isa->name, "generic");
+#endif
+}
+
+void hsc_cpu_features(uint32_t out_words[HSC_CPU_FEATURE_WORDS]) {
+  memset(out_words, 0, sizeof(uint32_t) * HSC_CPU_FEATURE_WORDS);
+#if defined(__x86_64__)
+  unsigned a, b, c, d;
+  if (__get_cpuid(1, &a, &b, &c, &d)) out_words[0] = c, out_words[1] = d;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) out_words[2] = b, out_words[3] = c, out_words[4] = d;
+  if (__get_cpuid_count(7, 1, &a, &b, &c, &d)) out_words[5] = a;
+  if (__get_cpuid(0x80000001, &a, &b, &c, &d)) out_words[6] = c, out_words[7] = d;
 #endif
 }
 

@@ -14,5 +14,9 @@ typedef struct hsc_cpu_isa {
 
 // Detects once per call (cheap). HLOSCOPE_CPU_ISA=baseline|avx2|avx512 lowers it, for tests.
 void hsc_cpu_isa_detect(hsc_cpu_isa *out_isa);
+// What the processor can do, as bits: code that was made for a processor runs on those that have all of its bits. CPUID leaves 1, 7 and 0x80000001;
+// zeros on other architectures.
+enum { HSC_CPU_FEATURE_WORDS = 8 };
+void hsc_cpu_features(uint32_t out_words[HSC_CPU_FEATURE_WORDS]);
 // Cores that this process may use: affinity mask, then the cgroup's CPU quota rounded up; at least 1.
 int hsc_cpu_usable_cores(void);

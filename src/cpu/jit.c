@@ -68,7 +68,7 @@ struct hsc_cpu_stored {              // one kernel of a unit
 
 static hsc_cpu_stored **bucket_of(hsc_cpu_jit *jit, hsc_hash128 key) { return &jit->store[key.low % STORE_BUCKETS]; }
 
-static bool find_stored(hsc_cpu_jit *jit, hsc_cpu_jit_kernel *kernel) {
+bool hsc_cpu_jit_find(hsc_cpu_jit *jit, hsc_cpu_jit_kernel *kernel) {
   pthread_mutex_lock(&jit->store_lock);
   hsc_cpu_stored *at = *bucket_of(jit, kernel->key);
   while (at && (at->key.low != kernel->key.low || at->key.high != kernel->key.high)) at = at->next;
@@ -278,7 +278,7 @@ static hsc_status *compile_missing(hsc_cpu_jit *jit, hsc_cpu_pool *pool, hsc_cpu
     status = hsc_cpu_unit_link(jit, hsc_bytes_view(&c.shares[s].object), keys, c.shares[s].count, &unit);
     if (status) continue;
     for (int k = 0; k < c.shares[s].count && !status; k++)
-      if (!find_stored(jit, c.shares[s].kernels[k])) status = HSC_ERR(INTERNAL, "the compiled object lacks a kernel for %s", c.shares[s].kernels[k]->instr->name);
+      if (!hsc_cpu_jit_find(jit, c.shares[s].kernels[k])) status = HSC_ERR(INTERNAL, "the compiled object lacks a kernel for %s", c.shares[s].kernels[k]->instr->name);
     hsc_cpu_unit_release(unit);
   }
   *link_ns += hsc_now_ns() - start;
@@ -296,7 +296,7 @@ hsc_status *hsc_cpu_jit_compile(hsc_cpu_jit *jit, hsc_cpu_pool *pool, hsc_cpu_ji
   int missing_count = 0;
   for (int i = 0; i < count; i++) {
     kernels[i].unit = NULL;
-    if (!find_stored(jit, &kernels[i])) missing[missing_count++] = &kernels[i];
+    if (!hsc_cpu_jit_find(jit, &kernels[i])) missing[missing_count++] = &kernels[i];
   }
   if (missing_count) status = compile_missing(jit, pool, missing, missing_count, codegen_ns, link_ns);
   pthread_mutex_unlock(&jit->compile_lock);

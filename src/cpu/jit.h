@@ -35,6 +35,8 @@ HSC_MUST_USE hsc_status *hsc_cpu_jit_create(const hsc_cpu_isa *isa, int optimiza
 void hsc_cpu_jit_destroy(hsc_cpu_jit *jit);   // NULL is fine; all units must be gone
 // Finds or compiles each kernel. codegen_ns and link_ns are added to. Thread-safe. Errors leave no references behind.
 HSC_MUST_USE hsc_status *hsc_cpu_jit_compile(hsc_cpu_jit *jit, hsc_cpu_pool *pool, hsc_cpu_jit_kernel *kernels, int count, int64_t *codegen_ns, int64_t *link_ns);
+// Looks a kernel up by its key alone: fills unit (a reference), function, combine. False when no executable holds it.
+bool hsc_cpu_jit_find(hsc_cpu_jit *jit, hsc_cpu_jit_kernel *kernel);
 // A unit from an object that was compiled before (same machine, same version); `keys` are its kernels. Errors: DATA_LOSS when one is not in it.
 HSC_MUST_USE hsc_status *hsc_cpu_unit_link(hsc_cpu_jit *jit, hsc_view object, const hsc_hash128 *keys, int key_count, hsc_cpu_unit **out_unit);
 void hsc_cpu_unit_release(hsc_cpu_unit *unit);

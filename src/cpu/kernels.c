@@ -93,15 +93,7 @@ hsc_status *hsc__cpu_compile_kernels(hsc_cpu_compiler *compiler, int64_t *codege
   HSC_TRY(hsc__cpu_device_jit(compiler->device, compiler->options->backend_optimization_level, &jit));
   HSC_TRY(hsc_cpu_jit_compile(jit, compiler->device->pool, set->kernels, set->count, codegen_ns, link_ns));
   executable->kernel_count = set->count;
-  for (int32_t k = 0; k < set->count; k++) {
-    executable->kernels[k] = (hsc_cpu_kernel){.address = set->kernels[k].function,
-                                              .combine = (hsc_cpu_kernel_function)set->kernels[k].combine, .key = set->kernels[k].key};
-    int32_t u = 0;
-    while (u < executable->unit_count && executable->units[u] != set->kernels[k].unit) u++;
-    if (u == executable->unit_count) executable->units[executable->unit_count++] = set->kernels[k].unit;
-    else hsc_cpu_unit_release(set->kernels[k].unit);   // one reference a unit is enough
-  }
-  for (int32_t u = 0; u < executable->unit_count; u++) executable->stats.code_bytes += hsc_cpu_code_bytes(executable->units[u]->code);
+  for (int32_t k = 0; k < set->count; k++) hsc__cpu_executable_add_kernel(executable, k, &set->kernels[k]);
   return NULL;
 }
 

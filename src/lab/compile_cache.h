@@ -1,17 +1,11 @@
-// compile_cache.h - compiled programs on disk, by what went into them.
+// compile_cache.h - what a compiled program in the worker's cache is keyed by (base/disk_cache.h keeps the entries).
 //
-// A key is a hash of: the program's fingerprint (its meaning, not its names), the compile options, the plugin (file
-// name, size, time of change, version text, API version). Whatever changes, changes the key, so nothing is ever stale;
-// entries are only ever added, and replaced whole. File: <dir>/<key>.hsx = header "HSCX", version, size of the key
-// text, size and hash of the payload; key text; payload (what the plugin's PJRT_Executable_Serialize gave). A file that
-// is cut short or changed is a miss, never an error.
-//
-//   hsc_bytes payload = {0};
-//   bool found;
-//   HSC_TRY(hsc_compile_cache_get(dir, key, &payload, &found));
+// A key is made of: the program's fingerprint (its meaning, not its names), the compile options, the plugin (file name, size, time of change,
+// version text, API version), the processor. Whatever changes, changes the key, so nothing is ever stale. The payload is what the plugin's
+// PJRT_Executable_Serialize gave.
 #pragma once
 
-#include "base/base.h"
+#include "base/disk_cache.h"
 
 typedef struct hsc_compile_key {
   const char *fingerprint;  // of the program
@@ -20,11 +14,7 @@ typedef struct hsc_compile_key {
   const char *platform_version;
   int api_minor;
 } hsc_compile_key;
-// 32 hexadecimal digits, and the text that they are the hash of (appended, for people and for telling collisions).
-HSC_MUST_USE hsc_status *hsc_compile_key_text(const hsc_compile_key *key, hsc_bytes *out_text, char out_name[33]);
-
-// Appends the payload when there is an entry whose key text is equal. Errors: RESOURCE_EXHAUSTED only.
-HSC_MUST_USE hsc_status *hsc_compile_cache_get(const char *dir, const char *name, hsc_view key_text,
-                                               hsc_bytes *out_payload, bool *out_found);
-// Makes `dir` when missing; replaces an entry atomically.
-HSC_MUST_USE hsc_status *hsc_compile_cache_put(const char *dir, const char *name, hsc_view key_text, hsc_view payload);
+// Appends the key text.
+HSC_MUST_USE hsc_status *hsc_compile_key_text(const hsc_compile_key *key, hsc_bytes *out_text);
+// Appends the information lines of an entry: the program's name and what compiling took.
+HSC_MUST_USE hsc_status *hsc_compile_information(const char *program_name, int64_t compile_ns, hsc_bytes *out_text);

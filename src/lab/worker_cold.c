@@ -53,9 +53,8 @@ static hsc_status *time_disk(hsc_worker *worker, hsc_client *client, worker_prog
                              hsc_executable *executable, cold_times *t) {
   t->serialize_ns = t->disk_read_ns = t->disk_load_ns = -1;
   if (!worker->cache_dir) return NULL;
-  hsc_bytes payload = {0}, key_text = {0};
+  hsc_bytes payload = {0}, key_text = {0}, information = {0};
   hsc_executable *loaded = NULL;
-  char name[33];
   bool found = false;
   int64_t start = hsc_now_ns();
   hsc_status *status = hsc_executable_serialize(executable, &payload);
@@ -69,11 +68,12 @@ static hsc_status *time_disk(hsc_worker *worker, hsc_client *client, worker_prog
   if (status) goto done;
   hsc_compile_key key = {program->fingerprint, options, worker->plugin_path, hsc_client_platform_version(client),
                          hsc_plugin_minor(worker->plugin)};
-  HSC_GOTO(hsc_compile_key_text(&key, &key_text, name));
-  HSC_GOTO(hsc_compile_cache_put(worker->cache_dir, name, hsc_bytes_view(&key_text), hsc_bytes_view(&payload)));
+  HSC_GOTO(hsc_compile_key_text(&key, &key_text));
+  HSC_GOTO(hsc_compile_information(program->module->name, t->compile_ns, &information));
+  HSC_GOTO(hsc_disk_cache_put(worker->cache_dir, hsc_bytes_view(&key_text), hsc_bytes_view(&information), hsc_bytes_view(&payload)));
   hsc_bytes_reset(&payload);
   start = hsc_now_ns();
-  HSC_GOTO(hsc_compile_cache_get(worker->cache_dir, name, hsc_bytes_view(&key_text), &payload, &found));
+  HSC_GOTO(hsc_disk_cache_get(worker->cache_dir, hsc_bytes_view(&key_text), &payload, &found));
   int64_t read = hsc_now_ns();
   if (!found) goto done;  // another process removed it
   HSC_GOTO(hsc_client_load(client, hsc_bytes_view(&payload), options, &loaded));
@@ -83,6 +83,7 @@ done:
   hsc_executable_destroy(loaded);
   hsc_bytes_deinit(&payload);
   hsc_bytes_deinit(&key_text);
+  hsc_bytes_deinit(&information);
   return status;
 }
 

@@ -76,20 +76,20 @@ void hsc__worker_executable_destroy(worker_executable *executable) {
   hsc_free(executable);
 }
 
-static hsc_status *from_disk(hsc_worker *worker, const char *name, hsc_view key_text, hsc_view options,
-                             worker_compile *how, hsc_executable **out) {
+static hsc_status *from_disk(hsc_worker *worker, hsc_view key_text, hsc_view options, worker_compile *how,
+                             hsc_executable **out) {
   hsc_bytes payload = {0};
   bool found = false;
   worker->step = "loading from the compile cache";
   int64_t start = hsc_now_ns();
-  hsc_status *status = hsc_compile_cache_get(worker->cache_dir, name, key_text, &payload, &found);
+  hsc_status *status = hsc_disk_cache_get(worker->cache_dir, key_text, &payload, &found);
   int64_t read = hsc_now_ns();
   how->disk_ns = read - start;
   if (!status && found) {
     status = hsc_client_load(worker->client, hsc_bytes_view(&payload), options, out);
     how->load_ns = hsc_now_ns() - read;
     if (status) {  // made by something that this plugin does not take any more: compile again
-      hsc_log("worker", 1, "cache entry %s was refused: %s", name, hsc_status_message(status));
+      hsc_log("worker", 1, "an entry of the compile cache was refused: %s", hsc_status_message(status));
       hsc_status_free(status);
       status = NULL;
     }
@@ -98,15 +98,19 @@ static hsc_status *from_disk(hsc_worker *worker, const char *name, hsc_view key_
   return status;
 }
 
-static void keep_on_disk(hsc_worker *worker, const char *name, hsc_view key_text, hsc_executable *executable) {
-  hsc_bytes payload = {0};
-  hsc_status *status = hsc_executable_serialize(executable, &payload);
-  if (!status) status = hsc_compile_cache_put(worker->cache_dir, name, key_text, hsc_bytes_view(&payload));
+static void keep_on_disk(hsc_worker *worker, hsc_view key_text, const char *program_name, int64_t compile_ns,
+                         hsc_executable *executable) {
+  hsc_bytes payload = {0}, information = {0};
+  hsc_status *status = hsc_compile_information(program_name, compile_ns, &information);
+  if (!status) status = hsc_executable_serialize(executable, &payload);
+  if (!status)
+    status = hsc_disk_cache_put(worker->cache_dir, key_text, hsc_bytes_view(&information), hsc_bytes_view(&payload));
   if (status)
     hsc_log("worker", 1, "not kept in the compile cache: %s",
             hsc_status_message(status));  // a cache that cannot be written costs time, not results
   hsc_status_free(status);
   hsc_bytes_deinit(&payload);
+  hsc_bytes_deinit(&information);
 }
 
 hsc_status *hsc__worker_compile(hsc_worker *worker, worker_program *program, json_t *request, int cache,
@@ -142,8 +146,8 @@ hsc_status *hsc__worker_compile(hsc_worker *worker, worker_program *program, jso
   made = hsc_alloc(sizeof(*made));
   if (!made || !(made->key = hsc_strdup(name))) HSC_GOTO(hsc_status_out_of_memory());
   if (cache & CACHE_DISK) {
-    HSC_GOTO(hsc_compile_key_text(&key, &key_text, name));
-    HSC_GOTO(from_disk(worker, name, hsc_bytes_view(&key_text), hsc_bytes_view(&options), &how, &made->executable));
+    HSC_GOTO(hsc_compile_key_text(&key, &key_text));
+    HSC_GOTO(from_disk(worker, hsc_bytes_view(&key_text), hsc_bytes_view(&options), &how, &made->executable));
     if (made->executable) how.outcome = OUTCOME_DISK;
   }
   if (!made->executable) {
@@ -157,7 +161,8 @@ hsc_status *hsc__worker_compile(hsc_worker *worker, worker_program *program, jso
     else
       HSC_GOTO(hsc_client_compile(worker->client, code, program->code_format, compile_options, &made->executable));
     how.compile_ns = hsc_now_ns() - start;
-    if (cache & CACHE_DISK) keep_on_disk(worker, name, hsc_bytes_view(&key_text), made->executable);
+    if (cache & CACHE_DISK)
+      keep_on_disk(worker, hsc_bytes_view(&key_text), program->module->name, how.compile_ns, made->executable);
   }
   made->next = worker->executables;
   worker->executables = *out_executable = made;

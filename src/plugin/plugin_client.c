@@ -79,7 +79,7 @@ static hsc_status *create(const PJRT_NamedValue *values, size_t count, PJRT_Clie
   HSC_GOTO(hsc__topology_init(&client->topology, client->device_count));
   client->topology.of_client = true;
   init_devices(client);
-  hsc_cpu_device_options device_options = {.thread_count = (int)options.thread_count, .cache_dir = options.cache_dir};
+  hsc_cpu_device_options device_options = {.thread_count = (int)options.thread_count};
   HSC_GOTO(hsc_cpu_device_create(&device_options, &client->device));
   *out_client = client;
   client = NULL;

@@ -1,12 +1,12 @@
 // plugin_program.c - a compiled program and all that is asked about it, computed once. Immutable, counted, shared by its handles.
 //
-// Serialized: "hscpjrt1", then the size of the compile options and the number of inputs as 64-bit little-endian numbers, the options, one byte per
-// input (1 = donated), and the executable's own bytes to the end.
+// Serialized: "hscpjrt2", a hash of what stands before the executable's own bytes, the size of the compile options and the number of inputs as 64-bit
+// little-endian numbers, the options, one byte per input (1 = donated), and the executable's own bytes, which have a checksum of theirs, to the end.
 #include "plugin/plugin_internal.h"
 
 #include "formats/formats.h"
 
-static const char magic[8] = {'h', 's', 'c', 'p', 'j', 'r', 't', '1'};
+static const char magic[8] = {'h', 's', 'c', 'p', 'j', 'r', 't', '2'};
 
 void hsc__program_retain(hsc__program *program) { atomic_fetch_add_explicit(&program->references, 1, memory_order_relaxed); }
 
@@ -228,10 +228,16 @@ hsc_status *hsc__program_compile(hsc_cpu_device *device, const PJRT_Program *cod
 
 hsc_status *hsc__program_serialize(const hsc__program *p, hsc_bytes *out_bytes) {
   uint64_t sizes[2] = {p->options_size, (uint64_t)p->input_count};
+  size_t start = out_bytes->size, hashed = start + sizeof magic + sizeof(hsc_hash128);
+  hsc_hash128 hash = {0, 0};
   hsc_bytes_append(out_bytes, magic, sizeof magic);
+  hsc_bytes_append(out_bytes, &hash, sizeof hash);
   hsc_bytes_append(out_bytes, sizes, sizeof sizes);
   hsc_bytes_append(out_bytes, p->options, p->options_size);
   for (int i = 0; i < p->input_count; i++) hsc_bytes_append_char(out_bytes, (char)p->donated[i]);
+  HSC_TRY(hsc_bytes_status(out_bytes));
+  hash = hsc_hash128_of(out_bytes->data + hashed, out_bytes->size - hashed, 0);
+  memcpy(out_bytes->data + start + sizeof magic, &hash, sizeof hash);
   HSC_TRY(hsc_cpu_executable_serialize(p->executable, out_bytes));
   return hsc_bytes_status(out_bytes);
 }
@@ -241,13 +247,17 @@ hsc_status *hsc__program_load(hsc_cpu_device *device, hsc_view serialized, hsc_v
   hsc__compile_settings settings;
   hsc__program *p = NULL;
   uint64_t sizes[2];
-  size_t header = sizeof magic + sizeof sizes;
+  hsc_hash128 hash, right;
+  size_t header = sizeof magic + sizeof hash + sizeof sizes;
   *out_program = NULL;
   if (serialized.size < header || memcmp(serialized.data, magic, sizeof magic) != 0)
     return HSC_ERR(INVALID_ARGUMENT, "the bytes are no executable that hloscope has serialized");
-  memcpy(sizes, serialized.data + sizeof magic, sizeof sizes);
+  memcpy(&hash, serialized.data + sizeof magic, sizeof hash);
+  memcpy(sizes, serialized.data + sizeof magic + sizeof hash, sizeof sizes);
   size_t rest = serialized.size - header;
   if (sizes[0] > rest || sizes[1] > rest - sizes[0]) return HSC_ERR(DATA_LOSS, "the serialized executable is cut off");
+  right = hsc_hash128_of(serialized.data + sizeof magic + sizeof hash, sizeof sizes + (size_t)(sizes[0] + sizes[1]), 0);
+  if (hash.low != right.low || hash.high != right.high) return HSC_ERR(DATA_LOSS, "the serialized executable's options or flags were changed");
   if (options.size == 0) options = (hsc_view){serialized.data + header, (size_t)sizes[0]};
   const char *flags = serialized.data + header + sizes[0];
   HSC_TRY(hsc__compile_settings_read(options, &settings));

@@ -1,0 +1,101 @@
+// serial_check.c - a loaded executable's numbers against what they count, so that running it reads and writes its own places only.
+//
+// Payloads are checked as far as their kind tells how; what machine code does with its buffers is beyond a check.
+#include "cpu/contraction.h"
+#include "cpu/kernels.h"
+#include "cpu/moves.h"
+#include "cpu/serial_format.h"
+#include "cpu/thunk_payloads.h"
+
+static hsc_status *lost(const char *what, int32_t number) { return HSC_ERR(DATA_LOSS, "serialized executable: %s %d does not fit", what, number); }
+
+static int64_t base_bytes(const hsc_cpu_executable *e, int32_t base) {
+  if (base == HSC_CPU_BASE_TEMP) return e->temp_bytes;
+  if (base == HSC_CPU_BASE_CONSTANTS) return e->constant_bytes;
+  base -= HSC_CPU_BASE_FIRST_INPUT;
+  return hsc_shape_bytes(base < e->input_count ? e->input_shapes[base] : e->output_shapes[base - e->input_count]);
+}
+
+static hsc_status *check_slices(const hsc_cpu_executable *e) {
+  for (int32_t s = 0; s < e->slice_count; s++) {
+    const hsc_cpu_slice *slice = &e->slices[s];
+    if (slice->base < 0 || slice->base >= e->base_count || slice->offset < 0 || slice->bytes < 0) return lost("place", s);
+    int64_t room = base_bytes(e, slice->base);
+    if (slice->bytes > 0 && (slice->offset > room || slice->bytes > room - slice->offset)) return lost("place", s);
+  }
+  return NULL;
+}
+
+static bool payload_fits(const hsc_cpu_executable *e, const hsc_cpu_thunk *thunk, int32_t block_thunks) {
+  const void *data = e->data + thunk->data;
+  size_t bytes = (size_t)thunk->data_bytes;
+  const hsc_cpu_slice *slices = e->slices + thunk->slice_first;
+  switch ((hsc_cpu_thunk_kind)thunk->kind) {
+    case HSC_CPU_THUNK_COPY: return thunk->input_count == 1 && thunk->output_count == 1 && slices[0].bytes >= slices[1].bytes;
+    case HSC_CPU_THUNK_WHILE: {
+      const hsc_cpu_while *loop = data;
+      return bytes == sizeof *loop && thunk->input_count == 1 && slices[0].bytes >= 1 && loop->condition_count >= 0 && loop->body_count >= 0 &&
+             loop->condition_count <= block_thunks && loop->body_count <= block_thunks - loop->condition_count;
+    }
+    case HSC_CPU_THUNK_CONDITIONAL: {
+      const hsc_cpu_conditional *c = data;
+      if (bytes < sizeof *c || c->branch_count < 1 || (size_t)c->branch_count > (bytes - sizeof *c) / sizeof(int32_t) || thunk->input_count != 1 ||
+          slices[0].bytes < (c->is_predicate ? 1 : 4))
+        return false;
+      int32_t left = block_thunks;
+      for (int32_t b = 0; b < c->branch_count; b++) {
+        if (c->thunk_counts[b] < 0 || c->thunk_counts[b] > left) return false;
+        left -= c->thunk_counts[b];
+      }
+      return true;
+    }
+    case HSC_CPU_THUNK_MOVES: {
+      const hsc_cpu_moves *m = data;
+      if (bytes < sizeof *m || m->move_count < 0 || (size_t)m->move_count > (bytes - sizeof *m) / sizeof(hsc_cpu_move) || thunk->output_count < 1) return false;
+      if (m->element_bytes < 1 || m->element_bytes > 16 || m->fill_input >= thunk->input_count || m->base_input >= thunk->input_count || m->index_count < 0 ||
+          m->index_count > HSC_STRIDED_MAX_RANK || m->index_input < 0 || m->index_input > thunk->input_count - m->index_count)
+        return false;
+      for (int32_t i = 0; i < m->move_count; i++)
+        if (m->moves[i].input < 0 || m->moves[i].input >= thunk->input_count || m->moves[i].copy.rank < 0 || m->moves[i].copy.rank > HSC_STRIDED_MAX_RANK) return false;
+      return true;
+    }
+    case HSC_CPU_THUNK_CONTRACTION: {
+      const hsc_contraction *c = data;
+      if (bytes != sizeof *c || thunk->output_count < 1 || c->lhs.input < 0 || c->lhs.input >= thunk->input_count || c->rhs.input < 0 ||
+          c->rhs.input >= thunk->input_count || c->bias_input >= thunk->input_count || c->candidate < 0 || c->candidate >= HSC_CONTRACTION_COUNT)
+        return false;
+      bool generated = c->epilogue == HSC_EPILOGUE_PANEL || c->epilogue == HSC_EPILOGUE_WHOLE;
+      if (c->batch == 0 || c->m == 0 || c->n == 0) return true;   // nothing to do
+      return (!generated || thunk->kernel >= 0) && c->m_task > 0 && c->n_task > 0 && c->batch_task > 0;
+    }
+    case HSC_CPU_THUNK_KERNEL: {
+      const hsc_cpu_kernel_call *call = data;
+      if (bytes != sizeof *call || thunk->kernel < 0 || thunk->input_count + thunk->output_count > HSC_KERNEL_MAX_BUFFERS || call->count < 0 || (call->chunk < 1 && call->count > 0)) return false;
+      return !call->partials || (thunk->has_scratch && e->kernels[thunk->kernel].combine != NULL && thunk->output_count <= (int32_t)HSC_COUNT_OF(call->partial_offset));
+    }
+    case HSC_CPU_THUNK_EVALUATOR: return thunk->instr >= 0;
+    default: return true;
+  }
+}
+
+static hsc_status *check_thunks(const hsc_cpu_executable *e) {
+  for (int32_t t = 0; t < e->thunk_count; t++) {
+    const hsc_cpu_thunk *thunk = &e->thunks[t];
+    if (thunk->kind < 0 || thunk->kind >= HSC_CPU_THUNK_COUNT || thunk->next <= t || thunk->next > e->thunk_count) return lost("step", t);
+    if (thunk->input_count < 0 || thunk->output_count < 0 || thunk->has_scratch < 0 || thunk->has_scratch > 1 || thunk->slice_first < 0) return lost("step", t);
+    if ((int64_t)thunk->slice_first + thunk->input_count + thunk->output_count + thunk->has_scratch > e->slice_count) return lost("step", t);
+    if (thunk->instr < -1 || thunk->instr >= e->stats.instruction_count || thunk->kernel < -1 || thunk->kernel >= e->kernel_count) return lost("step", t);
+    if (thunk->data < 0 || thunk->data_bytes < 0 || thunk->data > e->data_bytes || thunk->data_bytes > e->data_bytes - thunk->data || thunk->data % 8) return lost("step", t);
+    if (!payload_fits(e, thunk, thunk->next - t - 1)) return lost("the payload of step", t);
+  }
+  return NULL;
+}
+
+hsc_status *hsc__serial_check(const hsc_cpu_executable *e) {
+  if (e->temp_bytes < 0 || e->worker_scratch_bytes < 0 || e->worker_scratch_bytes % HSC_CPU_ALIGNMENT || e->temp_bytes % HSC_CPU_ALIGNMENT ||
+      e->temp_bytes > INT64_MAX / 4 || e->worker_scratch_bytes > (int64_t)1 << 40)
+    return HSC_ERR(DATA_LOSS, "serialized executable: sizes of temporaries");
+  if (e->stats.instruction_count < 0 || e->stats.instruction_count > INT32_MAX) return HSC_ERR(DATA_LOSS, "serialized executable: number of instructions");
+  HSC_TRY(check_slices(e));
+  return check_thunks(e);
+}
