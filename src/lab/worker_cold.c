@@ -48,16 +48,17 @@ static hsc_status *transfer_out(worker_executable *e, int64_t *out_ns) {
   return status;
 }
 
-// Serialises, writes to the cache, reads and loads again: what a hit on disk costs. -1 where the plugin cannot.
+// Serialises, writes to the cache, reads and loads again: what a hit on disk costs. -1 where the plugin cannot. The
+// compiled program is destroyed in between: a device that shares code between programs must not find it there.
 static hsc_status *time_disk(hsc_worker *worker, hsc_client *client, worker_program *program, hsc_view options,
-                             hsc_executable *executable, cold_times *t) {
+                             worker_executable *e, cold_times *t) {
   t->serialize_ns = t->disk_read_ns = t->disk_load_ns = -1;
   if (!worker->cache_dir) return NULL;
   hsc_bytes payload = {0}, key_text = {0}, information = {0};
   hsc_executable *loaded = NULL;
   bool found = false;
   int64_t start = hsc_now_ns();
-  hsc_status *status = hsc_executable_serialize(executable, &payload);
+  hsc_status *status = hsc_executable_serialize(e->executable, &payload);
   t->serialize_ns = hsc_now_ns() - start;
   if (hsc_status_code(status) == HSC_UNIMPLEMENTED) {
     hsc_status_free(status);
@@ -72,6 +73,10 @@ static hsc_status *time_disk(hsc_worker *worker, hsc_client *client, worker_prog
   HSC_GOTO(hsc_compile_information(program->module->name, t->compile_ns, &information));
   HSC_GOTO(hsc_disk_cache_put(worker->cache_dir, hsc_bytes_view(&key_text), hsc_bytes_view(&information), hsc_bytes_view(&payload)));
   hsc_bytes_reset(&payload);
+  hsc_execution_destroy(e->execution);
+  hsc_executable_destroy(e->executable);
+  e->execution = NULL;
+  e->executable = NULL;
   start = hsc_now_ns();
   HSC_GOTO(hsc_disk_cache_get(worker->cache_dir, hsc_bytes_view(&key_text), &payload, &found));
   int64_t read = hsc_now_ns();
@@ -129,7 +134,7 @@ static hsc_status *one_round(hsc_worker *worker, json_t *request, worker_program
       t->client_create_ns + t->compile_ns + t->setup_ns + t->transfer_in_ns + t->first_execution_ns + t->rest_ns;
   HSC_GOTO(transfer_out(e, &t->transfer_out_ns));
   worker->step = "timing the compile cache";
-  HSC_GOTO(time_disk(worker, client, program, options, e->executable, t));
+  HSC_GOTO(time_disk(worker, client, program, options, e, t));
   worker_executable *kept = NULL;
   worker_compile how;
   HSC_GOTO(hsc__worker_compile(worker, program, request, CACHE_MEMORY, &kept,
