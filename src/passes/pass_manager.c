@@ -77,6 +77,14 @@ void hsc_pass_log_deinit(hsc_pass_log *log) {
 
 // ---- one walk over the pipelines ------------------------------------------------------------------------------------------------
 
+// One entry of the module metadata, as XLA writes them: every run of a pass, every start of a pipeline, in the order of their starts.
+typedef struct metadata_entry {
+  const char *pass, *pipeline;
+  bool changed;
+  int64_t start_ns, end_ns, rewrites;
+  int32_t instructions, fusions;  // behind it
+} metadata_entry;
+
 typedef struct manager {
   hsc_module *module;
   const hsc_pass_options *options;
@@ -85,6 +93,9 @@ typedef struct manager {
   regex_t dump_re;
   bool has_dump_re;
   int dump_count;
+  metadata_entry *entries;  // [entry_count]; heap
+  size_t entry_count, entry_capacity;
+  bool entries_failed;      // no memory: no metadata is written
 } manager;
 
 static bool list_has(const char *list, const char *name) {
@@ -154,6 +165,58 @@ static hsc_status *dump(manager *m, const char *pipeline, const char *after) {
   return hsc_status_note(status, "while: dumping the module after pass %s", after);
 }
 
+// ---- the metadata file: HloModuleMetadataProto (xla/service/metrics.proto, hlo.proto) as text ----------------------------------
+
+// The number of the new entry; the entry's end is filled when the pass is through.
+static size_t begin_entry(manager *m, const char *pass, const char *pipeline) {
+  if (!m->options->dump_module_metadata || !m->options->dump_to) return 0;
+  if (m->entry_count == m->entry_capacity) {
+    size_t capacity = m->entry_capacity ? 2 * m->entry_capacity : 64;
+    metadata_entry *entries = hsc_realloc(m->entries, capacity * sizeof *entries);
+    m->entries_failed |= !entries;
+    if (!entries) return 0;
+    m->entries = entries;
+    m->entry_capacity = capacity;
+  }
+  m->entries[m->entry_count] = (metadata_entry){.pass = pass, .pipeline = pipeline, .start_ns = hsc_wall_ns()};
+  return m->entry_count++;
+}
+
+static void end_entry(manager *m, size_t number, bool changed, int64_t rewrites) {
+  if (number >= m->entry_count) return;
+  metadata_entry *e = &m->entries[number];
+  e->end_ns = hsc_wall_ns();
+  e->changed = changed;
+  e->rewrites = rewrites;
+  count(m->module, &e->instructions, &e->fusions);
+}
+
+// module_0000.metadata.textproto. Times are microseconds, as in XLA's; kv_metrics hold what has no field there.
+static hsc_status *write_metadata(manager *m) {
+  if (m->entry_count == 0 || m->entries_failed) return NULL;
+  hsc_bytes path = {0}, text = {0};
+  hsc_bytes_printf(&path, "%s/module_0000.metadata.textproto", m->options->dump_to);
+  for (size_t i = 0; i < m->entry_count; i++) {
+    const metadata_entry *e = &m->entries[i];
+    hsc_bytes_printf(&text, "pass_metadata {\n  pass_id: %zu\n  pass_name: \"%s\"\n  pipeline_name: \"%s\"\n", i + 1, e->pass, e->pipeline);
+    if (e->changed) hsc_bytes_printf(&text, "  module_changed: true\n");
+    hsc_bytes_printf(&text, "  start_timestamp_usec: %lld\n  end_timestamp_usec: %lld\n", (long long)(e->start_ns / 1000), (long long)(e->end_ns / 1000));
+    const struct {
+      const char *key;
+      long long value;
+    } metrics[] = {{"duration_ns", e->end_ns - e->start_ns}, {"rewrites", e->rewrites}, {"instructions", e->instructions}, {"fusions", e->fusions}};
+    for (size_t k = 0; k < HSC_COUNT_OF(metrics); k++)
+      hsc_bytes_printf(&text, "  kv_metrics {\n    key: \"%s\"\n    value: %lld\n  }\n", metrics[k].key, metrics[k].value);
+    hsc_bytes_append_text(&text, "}\n");
+  }
+  hsc_status *status = hsc_bytes_status(&text);
+  if (!status) status = hsc_bytes_status(&path);
+  if (!status) status = hsc_file_write_atomic(path.data, text.data, text.size);
+  hsc_bytes_deinit(&path);
+  hsc_bytes_deinit(&text);
+  return status;
+}
+
 static hsc_status *run_pass(manager *m, hsc_pass_id pass, const char *pipeline, int depth, bool *changed) {
   const pass_row *row = &passes[pass];
   if (!switched_on(m, row->text)) return NULL;
@@ -163,9 +226,12 @@ static hsc_status *run_pass(manager *m, hsc_pass_id pass, const char *pipeline, 
   if (counting) count(m->module, &instructions, &fusions);
   m->cx.changed = false;
   m->cx.rewrites = 0;
+  size_t entry = begin_entry(m, row->text, pipeline);
+  hsc_log("passes", 1, "pipeline %s: pass %s", pipeline, row->text);
   int64_t start_ns = m->log ? hsc_now_ns() : 0;
   HSC_TRY_NOTE(row->run(m->module, &m->cx), "while: pass %s in pipeline %s", row->text, pipeline);
   int64_t end_ns = m->log ? hsc_now_ns() : 0;
+  end_entry(m, entry, m->cx.changed, m->cx.rewrites);
   hsc_arena_reset(m->cx.scratch);
   *changed |= m->cx.changed;
   hsc_pass_run *run = log_run(m, pipeline, row->text, depth);
@@ -199,11 +265,17 @@ static hsc_status *run_pipeline(manager *m, int id, int depth, bool *changed) {
   const step *head = find_pipeline(id);
   if (!switched_on(m, head->text)) return NULL;
   HSC_TRY(dump(m, head->text, "pipeline-start"));
+  end_entry(m, begin_entry(m, "pipeline-start", head->text), false, 0);
   for (int round = 0; round < MAX_ROUNDS; round++) {
     bool round_changed = false;
     for (const step *s = head + 1; s->kind != STEP_END; s++) {
       if (s->kind == STEP_RUN) HSC_TRY(run_pass(m, (hsc_pass_id)s->id, head->text, depth, &round_changed));
-      if (s->kind == STEP_SUB) HSC_TRY(run_pipeline(m, s->id, depth + 1, &round_changed));
+      if (s->kind != STEP_SUB || !switched_on(m, find_pipeline(s->id)->text)) continue;
+      bool sub_changed = false;
+      size_t entry = begin_entry(m, find_pipeline(s->id)->text, head->text);
+      HSC_TRY(run_pipeline(m, s->id, depth + 1, &sub_changed));
+      end_entry(m, entry, sub_changed, 0);
+      round_changed |= sub_changed;
     }
     *changed |= round_changed;
     if (!round_changed || head->repeat == ONCE) break;
@@ -246,6 +318,8 @@ hsc_status *hsc_passes_run(hsc_module *module, const char *pipeline, const hsc_p
   HSC_GOTO(head ? run_pipeline(&m, head->id, 0, &changed) : unknown_name(pipeline));
 done:
   if (!status) status = hsc_arena_status(module->arena);
+  if (!status) status = write_metadata(&m);
+  hsc_free(m.entries);
   if (m.has_dump_re) regfree(&m.dump_re);
   hsc_arena_destroy(m.cx.scratch);
   return status;

@@ -33,7 +33,7 @@ typedef struct hsc_pass_options {
   const char *enable_only;   // comma list; NULL = all
   const char *dump_to;       // directory for before/after HLO; NULL = none
   const char *dump_pass_re;  // POSIX extended regex on pass names; NULL = none
-  bool dump_module_metadata;
+  bool dump_module_metadata; // with dump_to: also <dump_to>/module_0000.metadata.textproto, an entry for every run and its times
   bool verify;               // run the verifier after each pass that changed something
   int64_t fuel;              // rewrites allowed in all; < 0 = no limit
   bool record_counts;        // fill instruction and fusion counts of the runs (costs a walk a run)

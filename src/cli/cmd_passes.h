@@ -1,0 +1,30 @@
+// cmd_passes.h - what the verbs of `hloscope passes` share: their arguments.
+#pragma once
+
+#include <jansson.h>
+
+#include "cli/command.h"
+#include "lab/passes_list.h"
+
+typedef struct passes_args {
+  int verb;
+  const char *program, *device, *disable, *output, *pattern, *pipeline, *store;
+  hsc_list transforms, only, settings;
+  int64_t fuel, placebos, jobs, processes, blocks, seed, pair_most;
+  double limit_s, budget_s, margin_percent;
+  bool changed_only, no_timing, resume, pairs, with_pipelines;
+} passes_args;
+
+// The device of --device ($HLOSCOPE_DEVICE, else cpu); not the evaluator.
+HSC_MUST_USE hsc_status *hsc__passes_device(const passes_args *args, hsc_cli *cli, hsc_device_spec *out_device);
+// --option NAME=VALUE, and --disable, as an object of compile options.
+HSC_MUST_USE hsc_status *hsc__passes_overrides(const passes_args *args, hsc_cli *cli, bool with_disable, json_t **out_overrides);
+// A document on stdout, indented.
+HSC_MUST_USE hsc_status *hsc__passes_print_json(hsc_cli *cli, const json_t *document);
+// 1 after the first Ctrl-C; the second one ends the process.
+extern volatile int hsc__passes_stop;
+void hsc__passes_catch_interrupt(void);
+
+HSC_MUST_USE hsc_status *hsc__passes_list(const passes_args *args, hsc_cli *cli);    // cmd_passes_list.c
+HSC_MUST_USE hsc_status *hsc__passes_dump(const passes_args *args, hsc_cli *cli);
+HSC_MUST_USE hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli);  // cmd_passes_ablate.c

@@ -1,0 +1,156 @@
+// cmd_passes_ablate.c - hloscope passes ablate: the sweep, its progress, its table.
+#include <math.h>
+
+#include "cli/cmd_passes.h"
+#include "lab/ablate.h"
+#include "lab/json_tree.h"
+
+static void show_progress(void *user, int64_t done, int64_t total, double seconds_left, const char *text) {
+  hsc_cli *cli = user;
+  if (!cli->talk_is_terminal && done % 25 != 0) return;
+  if (seconds_left >= 0)
+    hsc_cli_progress(cli, "%s: %lld of %lld, about %.0f s left", text, (long long)done, (long long)total, seconds_left);
+  else
+    hsc_cli_progress(cli, "%s: %lld of %lld", text, (long long)done, (long long)total);
+}
+
+static const char *text_at(const json_t *row, const char *key) { return json_string_value(json_object_get(row, key)); }
+
+static void add_delta(hsc_table *table, json_t *row, const char *key) {
+  json_t *value = hsc_json_path(row, "delta", key, NULL);
+  if (!json_is_number(value))
+    hsc_table_missing(table);
+  else if (json_number_value(value) == 0)
+    hsc_table_text(table, "0");
+  else
+    hsc_table_printf(table, "%+.6g", json_number_value(value));
+}
+
+static void add_time(hsc_table *table, json_t *time) {
+  double ratio = hsc_json_number(json_object_get(time, "ratio"));
+  if (isnan(ratio))
+    hsc_table_missing(table);
+  else
+    hsc_table_printf(table, "%.3f [%.3f, %.3f]", ratio, hsc_json_number(json_object_get(time, "low")), hsc_json_number(json_object_get(time, "high")));
+}
+
+static void add_row(hsc_table *table, json_t *row, bool timed) {
+  const char *why = text_at(row, "where"), *same_as = text_at(row, "same_as"), *numbers = json_string_value(hsc_json_path(row, "numbers", "verdict", NULL));
+  json_t *highlight = json_object_get(row, "highlight");
+  hsc_table_row(table);
+  hsc_table_text(table, text_at(row, "pass"));
+  hsc_table_text(table, text_at(row, "outcome"));
+  add_delta(table, row, "instructions");
+  add_delta(table, row, "fusions");
+  add_delta(table, row, "kernels");
+  add_delta(table, row, "temp_bytes");
+  hsc_table_text(table, numbers);
+  if (timed) {
+    add_time(table, json_object_get(row, "total_time"));
+    hsc_table_text(table, text_at(row, "verdict"));
+    if (json_is_integer(highlight))
+      hsc_table_printf(table, "%d %%", (int)json_integer_value(highlight));
+    else
+      hsc_table_missing(table);
+  }
+  if (why)
+    hsc_table_text(table, why);
+  else if (same_as && strcmp(same_as, "baseline") != 0)
+    hsc_table_printf(table, "as without %s", same_as);
+  else
+    hsc_table_missing(table);
+}
+
+static hsc_status *print_result(hsc_cli *cli, json_t *result, bool changed_only) {
+  hsc_table *table = NULL;
+  json_t *row;
+  size_t i;
+  bool timed = json_is_object(json_object_get(result, "timing"));
+  HSC_TRY(hsc_table_create("ablation", &table));
+  static const char *const columns[] = {"off", "outcome", "instructions", "fusions", "kernels", "temp bytes", "numbers"};
+  for (size_t c = 0; c < HSC_COUNT_OF(columns); c++) hsc_table_column(table, columns[c], "");
+  if (timed) {
+    hsc_table_column(table, "total time", "");
+    hsc_table_column(table, "verdict", "");
+    hsc_table_column(table, "highlight", "");
+  }
+  hsc_table_column(table, "where", "");
+  json_array_foreach (json_object_get(result, "placebos"), i, row)
+    if (!changed_only || timed) add_row(table, row, timed);
+  json_array_foreach (json_object_get(result, "variants"), i, row)
+    if (!changed_only || strcmp(text_at(row, "outcome"), "same") != 0) add_row(table, row, timed);
+  json_t *outcomes = hsc_json_path(result, "totals", "outcomes", NULL), *count;
+  const char *name;
+  hsc_bytes counts = {0};
+  json_object_foreach (outcomes, name, count) hsc_bytes_printf(&counts, "%s%lld %s", counts.size ? ", " : "", (long long)json_integer_value(count), name);
+  hsc_table_note(table, "%lld switched off: %s", (long long)json_integer_value(hsc_json_path(result, "totals", "variants", NULL)), hsc_bytes_text(&counts));
+  hsc_bytes_deinit(&counts);
+  json_t *baseline = json_object_get(result, "baseline");
+  hsc_table_note(table, "with every pass on: %.0f instructions, %.0f fusions, %.0f kernels, compiled in %.3f s", hsc_json_number(json_object_get(baseline, "instructions")),
+                 hsc_json_number(json_object_get(baseline, "fusions")), hsc_json_number(json_object_get(baseline, "kernels")),
+                 hsc_json_number(json_object_get(baseline, "compile_seconds")));
+  return hsc_cli_table(cli, table);
+}
+
+static hsc_status *write_file(const char *path, json_t *result) {
+  hsc_bytes text = {0};
+  hsc_json json;
+  hsc_json_init(&json, &text, 1);
+  hsc_json_tree(&json, result);
+  hsc_bytes_append_char(&text, '\n');
+  hsc_status *status = hsc_bytes_status(&text);
+  if (!status) status = hsc_file_write_atomic(path, text.data, text.size);
+  hsc_bytes_deinit(&text);
+  return status;
+}
+
+hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli) {
+  hsc_device_spec device;
+  hsc_store *store = NULL;
+  json_t *result = NULL, *overrides = NULL;
+  hsc_status *status = NULL;
+  if (!strcmp(args->program, "-")) return hsc_cli_usage(cli, "workers read programs themselves, so a file is needed, not standard input");
+  HSC_TRY(hsc__passes_device(args, cli, &device));
+  HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
+  HSC_GOTO(hsc_store_open(args->store, &store));
+  hsc__passes_catch_interrupt();
+  hsc_ablate_options o = {.program = args->program,
+                          .transforms = args->transforms.items,
+                          .transform_count = args->transforms.count,
+                          .device = &device,
+                          .names = args->only.items,
+                          .name_count = args->only.count,
+                          .pattern = args->pattern,
+                          .pipeline = args->pipeline,
+                          .with_pipelines = args->with_pipelines,
+                          .overrides = overrides,
+                          .placebo_count = (int)args->placebos,
+                          .jobs = (int)args->jobs,
+                          .timing = !args->no_timing,
+                          .process_count = (int)args->processes,
+                          .block_count = (int)args->blocks,
+                          .budget_s = args->budget_s,
+                          .pairs = args->pairs,
+                          .pair_most = (int)args->pair_most,
+                          .margin = args->margin_percent / 100,
+                          .seed = (uint64_t)args->seed,
+                          .limit_ns = (int64_t)(args->limit_s * 1e9),
+                          .command = cli->command_line,
+                          .store = store,
+                          .resume = args->resume,
+                          .progress = show_progress,
+                          .user = cli,
+                          .stop = &hsc__passes_stop};
+  HSC_GOTO(hsc_ablate(&o, &result));
+  if (args->output) HSC_GOTO(write_file(args->output, result));
+  HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc__passes_print_json(cli, result) : print_result(cli, result, args->changed_only));
+  if (!strcmp(text_at(result, "status"), "interrupted")) {
+    hsc_cli_say(cli, "interrupted; the same command with --resume goes on with it");
+    cli->exit_code = 1;
+  }
+done:
+  json_decref(result);
+  json_decref(overrides);
+  hsc_store_close(store);
+  return status;
+}

@@ -1,0 +1,149 @@
+// cmd_passes_list.c - hloscope passes list / dump: the passes that ran, in call order.
+#include <math.h>
+
+#include "cli/cmd_passes.h"
+#include "formats/formats.h"
+#include "lab/scratch.h"
+#include "passes/passes.h"
+
+// A switched-off pass that does not exist would be accepted in silence, and nothing would be off.
+static hsc_status *check_names(const char *list, hsc_cli *cli) {
+  while (list && *list) {
+    const char *end = strchrnul(list, ',');
+    const char *name = hsc_arena_strndup(cli->arena, list, (size_t)(end - list));
+    hsc_pass_id pass;
+    if (!hsc_pass_parse(hsc_view_of(name), &pass) && !hsc_pipeline_exists(name)) {
+      const char *names[HSC_PASS_COUNT];
+      for (int i = 0; i < HSC_PASS_COUNT; i++) names[i] = hsc_pass_text((hsc_pass_id)i);
+      const char *near = hsc_did_you_mean(name, names, HSC_PASS_COUNT);
+      return hsc_cli_usage(cli, near ? "unknown pass '%s' on cpu; did you mean '%s'?" : "unknown pass '%s' on cpu; hloscope passes list PROGRAM shows them", name, near);
+    }
+    list = *end ? end + 1 : end;
+  }
+  return NULL;
+}
+
+// The built-in compiler's passes need no device: they run here, where fuel and standard input can be had.
+static hsc_status *run_built_in(const passes_args *args, hsc_cli *cli, const char *directory, const char *pattern, hsc_pass_list *list) {
+  hsc_module *module = NULL;
+  HSC_TRY(check_names(args->disable, cli));
+  HSC_TRY(hsc_program_read_file(args->program, &module));
+  hsc_pass_options options = {.disable = args->disable, .fuel = args->fuel, .dump_to = directory, .dump_pass_re = pattern, .dump_module_metadata = true};
+  list->module = hsc_arena_strdup(list->arena, module->name);
+  hsc_status *status = hsc_passes_run(module, NULL, &options, NULL);
+  hsc_module_destroy(module);
+  if (status) return status;
+  hsc_bytes text = {0};
+  const char *path = hsc_arena_printf(list->arena, "%s/module_0000.metadata.textproto", directory);
+  status = hsc_arena_status(list->arena);
+  if (!status) status = hsc_file_read(path, &text);
+  if (!status) status = hsc_pass_list_read_metadata(hsc_bytes_view(&text), path, list);
+  list->from = "module metadata";
+  hsc_bytes_deinit(&text);
+  return status;
+}
+
+static hsc_status *collect(const passes_args *args, hsc_cli *cli, const hsc_device_spec *device, const char *directory, const char *pattern, hsc_pass_list *list) {
+  json_t *overrides = NULL;
+  hsc_lab_worker *worker = NULL;
+  hsc_status *status = NULL;
+  if (!strcmp(args->program, "-")) return hsc_cli_usage(cli, "workers read programs themselves, so a file is needed, not standard input");
+  HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
+  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = device, .no_disk_cache = true}, &worker));
+  hsc_passes_collect_options o = {.program = args->program,
+                                  .transforms = args->transforms.items,
+                                  .transform_count = args->transforms.count,
+                                  .overrides = overrides,
+                                  .scratch = directory,
+                                  .dumps = true,
+                                  .pass_re = pattern,
+                                  .limit_ns = (int64_t)(args->limit_s * 1e9)};
+  hsc_cli_progress(cli, "compiling on %s", device->text);
+  HSC_GOTO(hsc_passes_collect(worker, &o, list));
+done:
+  hsc_lab_worker_destroy(worker);
+  json_decref(overrides);
+  return status;
+}
+
+static void add_count(hsc_table *table, int64_t value) {
+  if (value < 0)
+    hsc_table_missing(table);
+  else
+    hsc_table_int(table, value);
+}
+
+static hsc_status *print_table(const hsc_pass_list *list, bool changed_only, hsc_cli *cli) {
+  hsc_table *table = NULL;
+  HSC_TRY(hsc_table_create("passes", &table));
+  static const char *const columns[][2] = {{"run", "count"},          {"pipeline", ""},      {"pass", ""},           {"changed", ""},           {"time", "s"},
+                                           {"instructions", "count"}, {"after", "count"},    {"fusions", "count"},   {"fusions after", "count"}};
+  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i][0], columns[i][1]);
+  for (size_t i = 0; i < list->row_count; i++) {
+    const hsc_pass_row *r = &list->rows[i];
+    if (changed_only && r->changed == 0) continue;
+    hsc_table_row(table);
+    hsc_table_int(table, (int64_t)i);
+    hsc_table_printf(table, "%*s%s", 2 * r->depth, "", r->pipeline);
+    hsc_table_printf(table, r->nested ? "[%s]" : "%s", r->pass);
+    if (r->changed < 0)
+      hsc_table_missing(table);
+    else
+      hsc_table_bool(table, r->changed);
+    hsc_table_double(table, r->duration_ns < 0 ? NAN : (double)r->duration_ns * 1e-9);
+    add_count(table, r->instructions_before);
+    add_count(table, r->instructions_after);
+    add_count(table, r->fusions_before);
+    add_count(table, r->fusions_after);
+  }
+  hsc_pass_totals t = hsc_pass_list_totals(list);
+  hsc_table_note(table, "%d pipelines, %d distinct passes, %d runs, %d changed something; %.3f ms in passes", t.pipelines, t.passes, t.runs, t.changed, t.seconds * 1e3);
+  if (t.nested) hsc_table_note(table, "[name]: a pipeline inside another one; its time is that of the passes in it, and is counted once");
+  if (list->compile_ns >= 0) hsc_table_note(table, "the whole compile took %.3f ms", (double)list->compile_ns * 1e-6);
+  return hsc_cli_table(cli, table);
+}
+
+hsc_status *hsc__passes_list(const passes_args *args, hsc_cli *cli) {
+  hsc_device_spec device;
+  hsc_pass_list list = {0};
+  char *scratch = NULL;
+  json_t *document = NULL;
+  hsc_status *status = NULL;
+  HSC_TRY(hsc__passes_device(args, cli, &device));
+  HSC_GOTO(hsc_pass_list_init(&list));
+  HSC_GOTO(hsc_scratch_create(&scratch));
+  if (device.source == HSC_DEVICE_BUILT_IN && args->transforms.count == 0)
+    HSC_GOTO(run_built_in(args, cli, scratch, NULL, &list));
+  else
+    HSC_GOTO(collect(args, cli, &device, scratch, ".*", &list));
+  if (cli->format == HSC_FORMAT_JSON) {
+    HSC_GOTO(hsc_pass_list_json(&list, args->program, device.text, &document));
+    HSC_GOTO(hsc__passes_print_json(cli, document));
+  } else {
+    HSC_GOTO(print_table(&list, args->changed_only, cli));
+  }
+done:
+  json_decref(document);
+  hsc_scratch_destroy(scratch);
+  hsc_pass_list_deinit(&list);
+  return status;
+}
+
+hsc_status *hsc__passes_dump(const passes_args *args, hsc_cli *cli) {
+  hsc_device_spec device;
+  hsc_pass_list list = {0};
+  hsc_status *status = NULL;
+  const char *pattern = args->pattern ? args->pattern : ".*";
+  if (!args->output) return hsc_cli_usage(cli, "passes dump: where to? --output DIR");
+  HSC_TRY(hsc__passes_device(args, cli, &device));
+  HSC_GOTO(hsc_pass_list_init(&list));
+  if (device.source == HSC_DEVICE_BUILT_IN && args->transforms.count == 0)
+    HSC_GOTO(run_built_in(args, cli, args->output, pattern, &list));
+  else
+    HSC_GOTO(collect(args, cli, &device, args->output, pattern, &list));
+  HSC_GOTO(print_table(&list, true, cli));
+  hsc_cli_say(cli, "the HLO after each of them is in %s", args->output);
+done:
+  hsc_pass_list_deinit(&list);
+  return status;
+}

@@ -1,0 +1,226 @@
+// passes_list.c - the list of passes that ran: rows, nesting, totals, the document; and how it is collected from a device.
+#include "lab/passes_list_internal.h"
+
+#include <math.h>
+
+#include "lab/json_tree.h"
+
+hsc_status *hsc_pass_list_init(hsc_pass_list *list) {
+  *list = (hsc_pass_list){.compile_ns = -1};
+  return hsc_arena_create(&list->arena);
+}
+
+void hsc_pass_list_deinit(hsc_pass_list *list) {
+  hsc_free(list->rows);
+  hsc_arena_destroy(list->arena);
+  *list = (hsc_pass_list){0};
+}
+
+hsc_pass_row *hsc_pass_list_add(hsc_pass_list *list, const char *pipeline, const char *pass) {
+  if (list->row_count == list->row_capacity) {
+    size_t capacity = list->row_capacity ? 2 * list->row_capacity : 128;
+    hsc_pass_row *rows = hsc_realloc(list->rows, capacity * sizeof *rows);
+    if (!rows) return NULL;
+    list->rows = rows;
+    list->row_capacity = capacity;
+  }
+  hsc_pass_row *row = &list->rows[list->row_count++];
+  *row = (hsc_pass_row){.pipeline = hsc_arena_strdup(list->arena, pipeline),
+                        .pass = hsc_arena_strdup(list->arena, pass),
+                        .changed = -1,
+                        .duration_ns = -1,
+                        .instructions_before = -1,
+                        .instructions_after = -1,
+                        .fusions_before = -1,
+                        .fusions_after = -1,
+                        .rewrites = -1};
+  return row;
+}
+
+// A pipeline inside another one is in the list twice: as a pass of the outer one, whose row comes first, and by the rows inside it, which begin with
+// "pipeline-start". The stack holds the pipelines that are open.
+void hsc_pass_list_nest(hsc_pass_list *list) {
+  enum { DEEPEST = 32 };
+  const char *open[DEEPEST];
+  int run_of[DEEPEST], depth = -1, runs = 0;
+  size_t kept = 0;
+  for (size_t i = 0; i < list->row_count; i++) {
+    hsc_pass_row row = list->rows[i];
+    bool start = !strcmp(row.pass, "pipeline-start");
+    if (start) {
+      // Starts inside the pipeline whose nested row came just before it; else beside or above what is open.
+      const hsc_pass_row *before = kept ? &list->rows[kept - 1] : NULL;
+      bool inside = before && before->nested && before->depth == depth && !strcmp(before->pass, row.pipeline);
+      while (!inside && depth >= 0) {
+        bool again = !strcmp(open[depth], row.pipeline);  // a fixed point's next round
+        depth--;
+        if (again) break;
+      }
+      if (depth + 1 < DEEPEST) depth++;
+      open[depth] = row.pipeline;
+      run_of[depth] = runs++;
+      continue;
+    }
+    while (depth > 0 && strcmp(open[depth], row.pipeline) != 0) depth--;
+    if (depth < 0 || strcmp(open[depth], row.pipeline) != 0) {  // its start was not told
+      depth = 0;
+      open[0] = row.pipeline;
+      run_of[0] = runs++;
+    }
+    row.depth = depth;
+    row.pipeline_run = run_of[depth];
+    const hsc_pass_row *next = i + 1 < list->row_count ? &list->rows[i + 1] : NULL;
+    row.nested = row.nested || (next && !strcmp(next->pass, "pipeline-start") && !strcmp(next->pipeline, row.pass));
+    list->rows[kept++] = row;
+  }
+  list->row_count = kept;
+}
+
+static bool seen_before(const hsc_pass_list *list, size_t row, bool pipeline) {
+  for (size_t i = 0; i < row; i++) {
+    if (!pipeline && list->rows[i].nested) continue;
+    if (!strcmp(pipeline ? list->rows[i].pipeline : list->rows[i].pass, pipeline ? list->rows[row].pipeline : list->rows[row].pass)) return true;
+  }
+  return false;
+}
+
+hsc_pass_totals hsc_pass_list_totals(const hsc_pass_list *list) {
+  hsc_pass_totals t = {0};
+  double known = 0;
+  for (size_t i = 0; i < list->row_count; i++) {
+    const hsc_pass_row *row = &list->rows[i];
+    t.pipelines += !seen_before(list, i, true);
+    if (row->nested) {
+      t.nested++;
+      continue;
+    }
+    t.runs++;
+    t.passes += !seen_before(list, i, false);
+    t.changed += row->changed == 1;
+    if (row->duration_ns >= 0) known += 1, t.seconds += (double)row->duration_ns * 1e-9;
+  }
+  if (known == 0) t.seconds = NAN;
+  return t;
+}
+
+hsc_status *hsc_pass_list_names(hsc_pass_list *list, bool pipelines, const char ***out_names, size_t *out_count) {
+  const char **names = HSC_NEW_ARRAY(list->arena, const char *, 2 * list->row_count + 1);
+  size_t count = 0;
+  HSC_TRY(hsc_arena_status(list->arena));
+  for (size_t i = 0; i < list->row_count; i++)
+    for (int which = 0; which < 2; which++) {
+      const char *name = which ? list->rows[i].pass : list->rows[i].pipeline;
+      if (!pipelines && (!which || list->rows[i].nested)) continue;
+      bool known = false;
+      for (size_t k = 0; k < count && !known; k++) known = !strcmp(names[k], name);
+      if (!known) names[count++] = name;
+    }
+  *out_names = names;
+  *out_count = count;
+  return NULL;
+}
+
+// ---- the document ---------------------------------------------------------------------------------------------------
+
+static json_t *number_or_null(int64_t value) { return value < 0 ? json_null() : json_integer((json_int_t)value); }
+
+static json_t *row_json(const hsc_pass_row *row, size_t number) {
+  json_t *out = json_object();
+  json_object_set_new(out, "name", json_string(row->pass));
+  json_object_set_new(out, "run", json_integer((json_int_t)number));
+  json_object_set_new(out, "changed", row->changed < 0 ? json_null() : json_boolean(row->changed));
+  json_object_set_new(out, "seconds", row->duration_ns < 0 ? json_null() : json_real((double)row->duration_ns * 1e-9));
+  if (row->nested) json_object_set_new(out, "pipeline", json_true());
+  if (row->rewrites >= 0) json_object_set_new(out, "rewrites", json_integer((json_int_t)row->rewrites));
+  json_object_set_new(out, "instructions_before", number_or_null(row->instructions_before));
+  json_object_set_new(out, "instructions_after", number_or_null(row->instructions_after));
+  json_object_set_new(out, "fusions_before", number_or_null(row->fusions_before));
+  json_object_set_new(out, "fusions_after", number_or_null(row->fusions_after));
+  return out;
+}
+
+// One object a start of a pipeline. The rows of a pipeline that goes on behind a nested one are in one object with those before it.
+hsc_status *hsc_pass_list_json(const hsc_pass_list *list, const char *program, const char *device, json_t **out_document) {
+  json_t *pipelines = json_array();
+  hsc_pass_totals t = hsc_pass_list_totals(list);
+  int runs = 0;
+  for (size_t i = 0; i < list->row_count; i++) runs = list->rows[i].pipeline_run >= runs ? list->rows[i].pipeline_run + 1 : runs;
+  for (int run = 0; run < runs; run++) {
+    json_t *passes = json_array();
+    const hsc_pass_row *first = NULL;
+    for (size_t i = 0; i < list->row_count; i++) {
+      if (list->rows[i].pipeline_run != run) continue;
+      if (!first) first = &list->rows[i];
+      json_array_append_new(passes, row_json(&list->rows[i], i));
+    }
+    if (first)
+      json_array_append_new(pipelines, json_pack("{s:s, s:i, s:o}", "name", first->pipeline, "depth", first->depth, "passes", passes));
+    else
+      json_decref(passes);
+  }
+  json_t *totals = json_pack("{s:i, s:i, s:i, s:i, s:o}", "pipelines", t.pipelines, "passes", t.passes, "runs", t.runs, "changed", t.changed, "seconds",
+                             hsc_json_real(t.seconds));
+  *out_document = json_pack("{s:s, s:s, s:s?, s:s?, s:o, s:o, s:o}", "program", program, "device", device, "module", list->module, "from", list->from,
+                            "compile_seconds", list->compile_ns < 0 ? json_null() : json_real((double)list->compile_ns * 1e-9), "pipelines", pipelines,
+                            "totals", totals);
+  return *out_document ? NULL : hsc_status_out_of_memory();
+}
+
+// ---- from a device --------------------------------------------------------------------------------------------------
+
+static hsc_status *read_source(const char *path, bool profile, hsc_pass_list *list) {
+  hsc_bytes bytes = {0};
+  hsc_status *status = hsc_file_read(path, &bytes);
+  if (!status) status = profile ? hsc_pass_list_read_xspace(hsc_bytes_view(&bytes), list) : hsc_pass_list_read_metadata(hsc_bytes_view(&bytes), path, list);
+  hsc_bytes_deinit(&bytes);
+  return status;
+}
+
+hsc_status *hsc_passes_collect(hsc_lab_worker *worker, const hsc_passes_collect_options *o, hsc_pass_list *list) {
+  const hsc_device_spec *device = hsc_lab_worker_spec(worker);
+  bool profile = device->source == HSC_DEVICE_PYTHON;
+  hsc_answer answer = {0};
+  if (device->source == HSC_DEVICE_EVALUATOR) return HSC_ERR(UNIMPLEMENTED, "passes: the reference evaluator does not compile, so it has no passes");
+  const char *profile_path = hsc_arena_printf(list->arena, "%s/compile.xspace", o->scratch),
+             *optimized = hsc_arena_printf(list->arena, "%s/optimized.pb", o->scratch);
+  HSC_TRY(hsc_arena_status(list->arena));
+  HSC_TRY(hsc_dir_make(o->scratch));
+  json_t *overrides = o->overrides ? json_copy(o->overrides) : json_object(),
+         *request = json_pack("{s:s, s:s, s:s}", "job", "compile", "program", o->program, "optimized_to", optimized),
+         *transforms = json_array();
+  if (!request || !overrides || !transforms) return hsc_status_out_of_memory();
+  for (size_t i = 0; i < o->transform_count; i++) json_array_append_new(transforms, json_string(o->transforms[i]));
+  json_object_set_new(request, "transforms", transforms);
+  if (profile) json_object_set_new(request, "xspace_to", json_string(profile_path));
+  if (!profile || o->dumps) json_object_set_new(overrides, "xla_dump_to", json_string(o->scratch));
+  if (!profile) json_object_set_new(overrides, "xla_dump_module_metadata", json_true());
+  if (o->dumps) json_object_set_new(overrides, "xla_dump_hlo_pass_re", json_string(o->pass_re ? o->pass_re : ".*"));
+  // Without a word about the form, XLA writes text of the first and last module even where only metadata is wanted.
+  if (!profile || o->dumps) json_object_set_new(overrides, "xla_dump_hlo_as_text", json_boolean(o->dumps && !o->as_proto));
+  if (o->dumps && o->as_proto) json_object_set_new(overrides, "xla_dump_hlo_as_proto", json_true());
+  json_object_set_new(request, "overrides", overrides);
+  hsc_status *status = hsc_lab_worker_call(worker, request, o->limit_ns, &answer);
+  json_decref(request);
+  if (status) return status;
+  if (answer.outcome != HSC_OUTCOME_OK) {
+    status = hsc_answer_take_status(&answer);
+    hsc_answer_deinit(&answer);
+    return status;
+  }
+  list->compile_ns = json_integer_value(json_object_get(answer.body, "compile_ns"));
+  hsc_answer_deinit(&answer);
+  if (profile) {
+    HSC_TRY(read_source(profile_path, true, list));
+    list->from = "profile";
+  } else {
+    const char *metadata = NULL;
+    HSC_TRY(hsc__metadata_file(o->scratch, list->arena, &metadata));
+    if (metadata) HSC_TRY(read_source(metadata, false, list));
+    list->from = metadata ? "module metadata" : "dumps";
+  }
+  if (o->dumps) HSC_TRY(hsc_pass_list_read_dumps(o->scratch, list));
+  if (list->row_count == 0)
+    return hsc_status_hint(HSC_ERR(UNIMPLEMENTED, "passes: %s wrote no module metadata and no dumps, so its passes cannot be seen", device->text),
+                           "the device must honour xla_dump_to and xla_dump_module_metadata");
+  return hsc_arena_status(list->arena);
+}

@@ -1,0 +1,70 @@
+// passes_list.h - which passes of a compiler ran on a program, in call order, what they changed and how long they took.
+//
+// Three sources, whichever the device has: the module metadata file of XLA's compilers (and ours), an XSpace of the compile, and the numbered
+// dumps of the HLO after each pass that changed it. They are told by hsc_passes_collect; each reader is a function of its own, so that files of
+// other people can be read too. Everything lies in the list's arena.
+#pragma once
+
+#include <jansson.h>
+
+#include "lab/worker_client.h"
+
+typedef struct hsc_pass_row {
+  const char *pipeline, *pass;
+  int depth;                 // of the pipeline, 0 = the outermost
+  int pipeline_run;          // which start of a pipeline this belongs to, from 0
+  bool nested;               // a pipeline run as a pass: its time is that of the rows inside
+  int changed;               // 1, 0; -1 = not known
+  int64_t start_ns;          // any origin
+  int64_t duration_ns;       // -1 = not known
+  int64_t instructions_before, instructions_after, fusions_before, fusions_after, rewrites;  // -1 = not known
+  const char *dump;          // file with the HLO behind it; NULL = none
+} hsc_pass_row;
+
+typedef struct hsc_pass_list {
+  hsc_arena *arena;
+  hsc_pass_row *rows;        // [row_count], in order of their starts
+  size_t row_count, row_capacity;
+  const char *module;        // name of the module; NULL = not known
+  const char *first_dump;    // HLO before the first pass; NULL = none
+  int64_t compile_ns;        // of the compile that was watched; -1 = not known
+  const char *from;          // what told: "module metadata", "profile", "pass log"
+} hsc_pass_list;
+HSC_MUST_USE hsc_status *hsc_pass_list_init(hsc_pass_list *list);
+void hsc_pass_list_deinit(hsc_pass_list *list);
+// Appends a row, texts copied. NULL = no memory (sticky in the arena).
+hsc_pass_row *hsc_pass_list_add(hsc_pass_list *list, const char *pipeline, const char *pass);
+// Fills depth, pipeline_run and nested of rows that were added in order of their starts, from names and "pipeline-start" rows, which are removed.
+void hsc_pass_list_nest(hsc_pass_list *list);
+
+// HloModuleMetadataProto as text ("module_0000.metadata.textproto"). Malformed text: DATA_LOSS with the line.
+HSC_MUST_USE hsc_status *hsc_pass_list_read_metadata(hsc_view text, const char *path, hsc_pass_list *list);
+// An XSpace of a compile: events of HLO pass pipelines (stat _src names hlo_pass_pipeline.cc) and their children. DATA_LOSS for malformed bytes.
+HSC_MUST_USE hsc_status *hsc_pass_list_read_xspace(hsc_view bytes, hsc_pass_list *list);
+// The dumps of a directory, put beside the rows: counts, changed where it is not known, files. Without rows: makes them, of what was dumped.
+HSC_MUST_USE hsc_status *hsc_pass_list_read_dumps(const char *directory, hsc_pass_list *list);
+
+typedef struct hsc_pass_totals {
+  int pipelines, passes, runs, changed, nested;  // distinct pipelines, distinct passes, runs that are no nested pipelines, of them changed
+  double seconds;                                // in passes, nested pipelines not counted twice; NaN = not known
+} hsc_pass_totals;
+hsc_pass_totals hsc_pass_list_totals(const hsc_pass_list *list);
+// Distinct names that can be switched off, in order of their first run: passes, and with `pipelines` those of pipelines. In the list's arena.
+HSC_MUST_USE hsc_status *hsc_pass_list_names(hsc_pass_list *list, bool pipelines, const char ***out_names, size_t *out_count);
+
+typedef struct hsc_passes_collect_options {
+  const char *program;
+  const char *const *transforms;
+  size_t transform_count;
+  json_t *overrides;         // further compile options, an object; NULL = none. Borrowed.
+  const char *scratch;       // a directory for the dumps, which stay there
+  bool dumps;                // HLO after each pass: counts, and `changed` where only dumps tell
+  bool as_proto;             // dumps with all constants (HloProto) instead of text
+  const char *pass_re;       // with dumps: only behind passes that match; NULL = all
+  int64_t limit_ns;
+} hsc_passes_collect_options;
+// Compiles once in the worker and reads what it left. Errors: what the compile came to; UNIMPLEMENTED for devices that tell nothing.
+HSC_MUST_USE hsc_status *hsc_passes_collect(hsc_lab_worker *worker, const hsc_passes_collect_options *options, hsc_pass_list *list);
+
+// The document of `passes list` (docs/schemas/passes.json).
+HSC_MUST_USE hsc_status *hsc_pass_list_json(const hsc_pass_list *list, const char *program, const char *device, json_t **out_document);
