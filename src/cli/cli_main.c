@@ -76,6 +76,8 @@ static hsc_status *run_command(const hsc_command *command, int argc, char *const
   if (!(command->formats & cli->format))
     return HSC_ERR(INVALID_ARGUMENT, "%s: --format=%s is not among %s", command->name, hsc_output_format_name(cli->format), formats_text(command, cli->arena));
   cli->is_usage_error = false;
+  for (int i = 0; i < argc && !cli->after_dashes; i++)
+    if (!strcmp(argv[i], "--")) cli->after_dashes = (size_t)(argc - i - 1);
   cli->quiet = common.quiet;
   cli->out_style = hsc_terminal_style(STDOUT_FILENO, (hsc_color_choice)common.color);
   cli->talk_style = hsc_terminal_style(STDERR_FILENO, (hsc_color_choice)common.color);

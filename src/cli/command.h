@@ -28,6 +28,7 @@ typedef struct hsc_cli {
   bool quiet;                 // --quiet: no progress
   bool progress_shown;        // a progress line stands unfinished on the terminal
   bool is_usage_error;        // set by hsc_cli_usage
+  size_t after_dashes;        // arguments after `--`; 0 = there was none
   int exit_code;              // a command that did its work but found bad news sets 1 (default 0)
   hsc_arena *arena;           // lives as long as the command
 } hsc_cli;

@@ -4,36 +4,6 @@
 static const char *bold(const hsc_text_style *style) { return style->color ? "\x1b[1m" : ""; }
 static const char *plain(const hsc_text_style *style) { return style->color ? "\x1b[0m" : ""; }
 
-// Words broken into lines of at most `width`, each led by `indent` blanks; the first line goes on where the cursor is.
-static void write_wrapped(const char *text, int indent, int width, hsc_bytes *out) {
-  int at = indent;
-  bool first = true;
-  while (*text) {
-    if (*text == '\n') {
-      hsc_bytes_append_char(out, '\n');
-      for (int i = 0; i < indent && text[1] != '\n'; i++) hsc_bytes_append_char(out, ' ');
-      at = indent;
-      first = true;
-      text++;
-      continue;
-    }
-    size_t blanks = strspn(text, " "), length = strcspn(text + blanks, " \n");
-    int word = hsc_text_width(text + blanks, length);
-    if (!first && at + 1 + word > width) {
-      hsc_bytes_append_char(out, '\n');
-      for (int i = 0; i < indent; i++) hsc_bytes_append_char(out, ' ');
-      at = indent;
-      first = true;
-    }
-    if (!first) hsc_bytes_append_char(out, ' '), at++;
-    hsc_bytes_append(out, text + blanks, length);
-    at += word;
-    first = false;
-    text += blanks + length;
-  }
-  hsc_bytes_append_char(out, '\n');
-}
-
 static int width_of(const hsc_text_style *style) { return style->width > 40 ? (style->width < 110 ? style->width : 110) : 100; }
 
 void hsc_help_overview(const hsc_text_style *style, hsc_bytes *out) {
@@ -49,7 +19,7 @@ void hsc_help_overview(const hsc_text_style *style, hsc_bytes *out) {
       if (!any) hsc_bytes_printf(out, "\n%s%s%s\n", bold(style), hsc_command_group_title(command->group), plain(style));
       any = true;
       hsc_bytes_printf(out, "  %-*s  ", (int)longest, command->name);
-      write_wrapped(command->summary, (int)longest + 4, width_of(style), out);
+      hsc_text_wrap(command->summary, (int)longest + 4, width_of(style), out);
     }
   }
   hsc_bytes_append_text(out,
@@ -72,7 +42,7 @@ void hsc_help_environment(const hsc_text_style *style, hsc_bytes *out) {
     if (strlen(variables[i].name) > longest) longest = strlen(variables[i].name);
   for (size_t i = 0; i < HSC_COUNT_OF(variables); i++) {
     hsc_bytes_printf(out, "  %-*s  ", (int)longest, variables[i].name);
-    write_wrapped(variables[i].text, (int)longest + 4, width_of(style), out);
+    hsc_text_wrap(variables[i].text, (int)longest + 4, width_of(style), out);
   }
 }
 
@@ -130,7 +100,7 @@ static void write_rows(const hsc_command *command, const hsc_option *options, bo
     hsc_bytes_printf(out, "  %-*s", LEFT - 4, hsc_bytes_text(&left));
     if (left.size > LEFT - 4) hsc_bytes_printf(out, "\n%*s", LEFT, "");
     else hsc_bytes_append_text(out, "  ");
-    write_wrapped(hsc_bytes_text(&right), LEFT, width_of(style), out);
+    hsc_text_wrap(hsc_bytes_text(&right), LEFT, width_of(style), out);
     hsc_bytes_deinit(&left);
     hsc_bytes_deinit(&right);
     hsc_bytes_deinit(&default_text);
@@ -156,10 +126,10 @@ void hsc_help_command(const hsc_command *command, const hsc_text_style *style, h
   hsc_bytes_append_text(out, "Usage: ");
   write_synopsis(command, out);
   hsc_bytes_printf(out, "\n\n");
-  write_wrapped(command->summary, 0, width_of(style), out);
+  hsc_text_wrap(command->summary, 0, width_of(style), out);
   if (command->body->description) {
     hsc_bytes_append_char(out, '\n');
-    write_wrapped(command->body->description, 0, width_of(style), out);
+    hsc_text_wrap(command->body->description, 0, width_of(style), out);
   }
   if (has_positionals(command)) {
     hsc_bytes_printf(out, "\n%sArguments%s\n", bold(style), plain(style));

@@ -68,3 +68,7 @@ int hsc_format_quantity(double value, const char *unit, bool unicode, char out_t
 
 // Columns that a terminal needs for this UTF-8 text (wide East Asian characters take two, combining marks none).
 int hsc_text_width(const char *text, size_t size);
+
+// Words broken into lines of at most `width` columns, each led by `indent` blanks; the first goes on where the cursor is (at column `indent`).
+// Line breaks in the text stay. Ends with a newline.
+void hsc_text_wrap(const char *text, int indent, int width, hsc_bytes *out);

@@ -34,3 +34,32 @@ int hsc_text_width(const char *text, size_t size) {
   }
   return width;
 }
+
+void hsc_text_wrap(const char *text, int indent, int width, hsc_bytes *out) {
+  int at = indent;
+  bool first = true;
+  while (*text) {
+    if (*text == '\n') {
+      hsc_bytes_append_char(out, '\n');
+      for (int i = 0; i < indent && text[1] != '\n'; i++) hsc_bytes_append_char(out, ' ');
+      at = indent;
+      first = true;
+      text++;
+      continue;
+    }
+    size_t blanks = strspn(text, " "), length = strcspn(text + blanks, " \n");
+    int word = hsc_text_width(text + blanks, length);
+    if (!first && at + 1 + word > width) {
+      hsc_bytes_append_char(out, '\n');
+      for (int i = 0; i < indent; i++) hsc_bytes_append_char(out, ' ');
+      at = indent;
+      first = true;
+    }
+    if (!first) hsc_bytes_append_char(out, ' '), at++;
+    hsc_bytes_append(out, text + blanks, length);
+    at += word;
+    first = false;
+    text += blanks + length;
+  }
+  hsc_bytes_append_char(out, '\n');
+}

@@ -1,0 +1,237 @@
+// cmd_knowledge.c - hloscope knowledge: the knowledge base itself: list, show, search, add, check.
+#include <ctype.h>
+#include <strings.h>
+
+#include "cli/command.h"
+#include "doctor/explain.h"
+#include "doctor/proof.h"
+
+enum { VERB_LIST, VERB_SHOW, VERB_SEARCH, VERB_ADD, VERB_CHECK };
+static const char *const verbs[] = {"list", "show", "search", "add", "check", NULL};
+
+typedef struct knowledge_args {
+  int verb;
+  hsc_list words;
+  const char *system, *directory, *message;
+} knowledge_args;
+
+static const hsc_option options[] = {
+    HSC_POSITIONAL_CHOICE(knowledge_args, verb, "VERB", verbs, HSC_OPTIONAL, VERB_LIST, "list, show ID, search WORDS, add ID, check [ID]"),
+    HSC_POSITIONAL_REST(knowledge_args, words, "ARG", HSC_OPTIONAL, "the ids or words of the verb"),
+    HSC_OPTION_STRING(knowledge_args, system, "system", "NAME", NULL, "list and search: only entries of this system (neuron, jax, torch-xla, ...)"),
+    HSC_OPTION_STRING(knowledge_args, message, "message|m", "TEXT", NULL, "add: the line that the entry is to recognise"),
+    HSC_OPTION_STRING(knowledge_args, directory, "knowledge", "DIR", NULL, "entries to use in place of the installed ones"),
+    HSC_OPTION_END,
+};
+
+static bool has_system(const hsc_entry *entry, const char *system) {
+  if (!system) return true;
+  for (size_t i = 0; entry->systems[i]; i++)
+    if (!strcasecmp(entry->systems[i], system)) return true;
+  return false;
+}
+
+static bool holds_word(const hsc_entry *entry, const char *word) {
+  const char *const texts[] = {entry->id, entry->title, entry->meaning, entry->matters, entry->cause, entry->workaround, entry->before, entry->after, entry->next};
+  for (size_t i = 0; i < HSC_COUNT_OF(texts); i++)
+    if (texts[i] && strcasestr(texts[i], word)) return true;
+  for (size_t i = 0; entry->systems[i]; i++)
+    if (strcasestr(entry->systems[i], word)) return true;
+  size_t length = strlen(word);
+  for (size_t m = 0; m < entry->match_count; m++)
+    for (size_t i = 0; i < entry->matches[m].literal_count; i++) {
+      hsc_view literal = entry->matches[m].literals[i];
+      for (size_t k = 0; k + length <= literal.size; k++)
+        if (!strncasecmp(literal.data + k, word, length)) return true;
+    }
+  for (size_t i = 0; i < entry->log_count; i++) {
+    char *at = entry->logs[i].text.size ? strcasestr(entry->logs[i].text.data, word) : NULL;
+    if (at) return true;
+  }
+  return false;
+}
+
+static hsc_status *list(const knowledge_args *args, const hsc_knowledge *kb, hsc_cli *cli) {
+  hsc_table *table = NULL;
+  HSC_TRY(hsc_table_create("knowledge", &table));
+  hsc_table_column(table, "entry", "");
+  hsc_table_column(table, "severity", "");
+  hsc_table_column(table, "systems", "");
+  hsc_table_column(table, "title", "");
+  bool search = args->verb == VERB_SEARCH;
+  for (size_t i = 0; i < hsc_knowledge_count(kb); i++) {
+    const hsc_entry *entry = hsc_knowledge_at(kb, i);
+    bool shown = has_system(entry, args->system);
+    for (size_t w = 0; w < args->words.count && shown; w++) shown = holds_word(entry, args->words.items[w]);
+    if (!shown) continue;
+    char systems[128] = "";
+    for (size_t s = 0; entry->systems[s]; s++) {
+      size_t used = strlen(systems);
+      snprintf(systems + used, sizeof systems - used, "%s%s", s ? " " : "", entry->systems[s]);
+    }
+    hsc_table_row(table);
+    hsc_table_text(table, entry->id);
+    hsc_table_text(table, hsc_severity_name(entry->severity));
+    hsc_table_text(table, systems);
+    hsc_table_text(table, entry->title);
+  }
+  size_t shown = hsc_table_row_count(table);
+  if (search && !shown) {
+    hsc_table_destroy(table);
+    return hsc_status_hint(HSC_ERR(NOT_FOUND, "no entry holds %s", args->words.count == 1 ? "this word" : "all these words"), "fewer or shorter words; hloscope knowledge list shows all %zu",
+                           hsc_knowledge_count(kb));
+  }
+  hsc_table_note(table, "%zu of %zu entries; hloscope knowledge show ENTRY tells what is known", shown, hsc_knowledge_count(kb));
+  return hsc_cli_table(cli, table);
+}
+
+static hsc_status *no_entry(const hsc_knowledge *kb, const char *id) {
+  const char *near = hsc_knowledge_near(kb, id);
+  hsc_status *status = near ? HSC_ERR(NOT_FOUND, "there is no entry '%s'; did you mean '%s'?", id, near) : HSC_ERR(NOT_FOUND, "there is no entry '%s'", id);
+  return hsc_status_hint(status, "hloscope knowledge list shows all, hloscope knowledge search WORDS those that hold words");
+}
+
+static hsc_status *show(const knowledge_args *args, const hsc_knowledge *kb, hsc_cli *cli) {
+  if (!args->words.count) return hsc_cli_usage(cli, "show needs the id of an entry; hloscope knowledge list shows them");
+  hsc_bytes out = {0};
+  hsc_json json;
+  hsc_json_init(&json, &out, 2);
+  bool as_json = cli->format == HSC_FORMAT_JSON;
+  if (as_json) hsc_json_begin_object(&json), hsc_json_key(&json, "entries"), hsc_json_begin_array(&json);
+  for (size_t i = 0; i < args->words.count; i++) {
+    const hsc_entry *entry = hsc_knowledge_find(kb, args->words.items[i]);
+    if (!entry) {
+      hsc_bytes_deinit(&out);
+      return no_entry(kb, args->words.items[i]);
+    }
+    if (as_json) hsc_entry_json(entry, &json);
+    else hsc_entry_text(entry, &cli->out_style, &out);
+  }
+  if (as_json) hsc_json_end_array(&json), hsc_json_end_object(&json), hsc_bytes_append_char(&out, '\n');
+  hsc_status *status = hsc_bytes_status(&out);
+  if (!status) hsc_cli_write(cli, hsc_bytes_view(&out));
+  hsc_bytes_deinit(&out);
+  return status;
+}
+
+static hsc_status *check(const knowledge_args *args, const hsc_knowledge *kb, hsc_cli *cli) {
+  hsc_proof_result result;
+  size_t malformed = 0;
+  const hsc_knowledge_problem *problems = hsc_knowledge_problems(kb, &malformed);
+  hsc_status *status = hsc_knowledge_prove(kb, args->words.count ? args->words.items[0] : NULL, cli->arena, &result);
+  if (hsc_status_code(status) == HSC_NOT_FOUND) {
+    hsc_status_free(status);
+    return no_entry(kb, args->words.items[0]);
+  }
+  if (status) return status;
+  hsc_table *table = NULL;
+  HSC_TRY(hsc_table_create("knowledge-check", &table));
+  hsc_table_column(table, "file", "");
+  hsc_table_column(table, "line", "");
+  hsc_table_column(table, "problem", "");
+  for (size_t i = 0; i < malformed + result.problem_count; i++) {
+    const hsc_knowledge_problem *p = i < malformed ? &problems[i] : &result.problems[i - malformed];
+    hsc_table_row(table);
+    hsc_table_text(table, p->path);
+    hsc_table_int(table, p->line);
+    hsc_table_text(table, p->message);
+  }
+  if (malformed + result.problem_count) cli->exit_code = 1;
+  hsc_table_note(table, "%zu entries, %zu logs checked: %zu problem%s", result.entry_count, result.log_count, malformed + result.problem_count, malformed + result.problem_count == 1 ? "" : "s");
+  return hsc_cli_table(cli, table);
+}
+
+static const char entry_text[] =
+    "id: %s\n"
+    "title: %s\n"
+    "severity: error\n"
+    "systems: any\n"
+    "== match\n"
+    "literal: %s\n"
+    "== meaning\n"
+    "Say in a sentence or two what this message means.\n"
+    "== matters\n"
+    "Yes or no, and when.\n"
+    "== cause\n"
+    "What leads to it.\n"
+    "== workaround\n"
+    "What to do, in one line that can be followed.\n"
+    "== references\n"
+    "== proof log\n"
+    "%s\n";
+
+// The part of a message that stays the same from one time to the next: its longest run without digits, paths and quotes.
+static const char *steady_part(const char *message, hsc_arena *arena) {
+  size_t best = 0, best_at = 0, at = 0;
+  while (message[at]) {
+    size_t length = strcspn(message + at, "0123456789/'\"");
+    if (length > best) best = length, best_at = at;
+    at += length + (message[at + length] != 0);
+  }
+  while (best && isspace((unsigned char)message[best_at])) best_at++, best--;
+  while (best && isspace((unsigned char)message[best_at + best - 1])) best--;
+  if (best < HSC_ANCHOR_BYTES) best_at = 0, best = strlen(message);
+  return hsc_arena_strndup(arena, message + best_at, best);
+}
+
+static hsc_status *add(const knowledge_args *args, const hsc_knowledge *kb, hsc_cli *cli) {
+  if (args->words.count != 1) return hsc_cli_usage(cli, "add needs one new id: hloscope knowledge add my-error --message='the line that shows it'");
+  const char *id = args->words.items[0], *directory = args->directory ? args->directory : hsc_knowledge_user_dir(cli->arena);
+  for (const char *c = id; *c; c++)
+    if (!islower((unsigned char)*c) && !isdigit((unsigned char)*c) && *c != '-') return hsc_cli_usage(cli, "an id has the characters a-z, 0-9 and -");
+  if (hsc_knowledge_find(kb, id)) return hsc_status_hint(HSC_ERR(ALREADY_EXISTS, "there is an entry '%s'", id), "hloscope knowledge show %s prints it", id);
+  if (!args->message || strlen(args->message) < HSC_ANCHOR_BYTES) return hsc_cli_usage(cli, "add needs --message, the line that the entry is to recognise, of at least %d bytes", HSC_ANCHOR_BYTES);
+  if (!directory) return HSC_ERR(FAILED_PRECONDITION, "there is no home directory to keep the entry in; --knowledge=DIR names one");
+  HSC_TRY(hsc_dir_make(directory));
+  char *message = hsc_arena_strdup(cli->arena, args->message);
+  for (char *c = message; message && *c; c++)
+    if (*c == '\n' || *c == '\r') *c = ' ';
+  const char *path = hsc_arena_printf(cli->arena, "%s/%s.entry", directory, id);
+  const char *text = hsc_arena_printf(cli->arena, entry_text, id, message, steady_part(message, cli->arena), message);
+  HSC_TRY(hsc_arena_status(cli->arena));
+  if (hsc_file_exists(path)) return HSC_ERR(ALREADY_EXISTS, "%s is there already", path);
+  hsc_entry parsed;
+  HSC_TRY_NOTE(hsc_entry_parse(hsc_view_of(text), path, cli->arena, &parsed), "while: making an entry of this message");
+  HSC_TRY(hsc_file_write_atomic(path, text, strlen(text)));
+  hsc_cli_print(cli, "%s\n", path);
+  hsc_cli_say(cli, "fill in what it means and what to do; then: hloscope knowledge check %s", id);
+  return NULL;
+}
+
+static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
+  const knowledge_args *args = args_of_command;
+  hsc_knowledge *kb = NULL;
+  hsc_status *status = hsc_knowledge_load(args->directory, &kb);
+  if (args->verb == VERB_ADD && hsc_status_code(status) == HSC_NOT_FOUND && args->directory) {  // the first entry of a new directory
+    hsc_status_free(status);
+    status = hsc_dir_make(args->directory);
+    if (!status) status = hsc_knowledge_load(args->directory, &kb);
+  }
+  if (status) return status;
+  size_t count = 0;
+  const hsc_knowledge_problem *problems = hsc_knowledge_problems(kb, &count);
+  for (size_t i = 0; i < count && args->verb != VERB_CHECK; i++)
+    hsc_cli_say(cli, "warning: this entry is left out: %s:%d: %s", problems[i].path, problems[i].line, problems[i].message);
+  switch (args->verb) {
+    case VERB_SHOW: status = show(args, kb, cli); break;
+    case VERB_CHECK: status = check(args, kb, cli); break;
+    case VERB_ADD: status = add(args, kb, cli); break;
+    case VERB_SEARCH:
+      status = args->words.count ? list(args, kb, cli) : hsc_cli_usage(cli, "search needs words");
+      break;
+    default: status = list(args, kb, cli); break;
+  }
+  hsc_knowledge_destroy(kb);
+  return status;
+}
+
+const hsc_command_body hsc_command_knowledge = {
+    .options = options,
+    .args_bytes = sizeof(knowledge_args),
+    .run = run,
+    .description = "What hloscope knows about messages of compilers, runtimes and frameworks; hloscope explain uses it. An entry is one text file\n"
+                   "(docs/formats/knowledge.md); `add` begins one of your own, which is kept in your home and comes before the installed ones.\n"
+                   "`check` reads every entry's proof and reports entries that do not recognise it, or that recognise the proof of another.",
+    .examples = "hloscope knowledge list --system=neuron\nhloscope knowledge show neuron-ten404-sunda-size-tiling\nhloscope knowledge search view operator\n"
+                "hloscope knowledge add my-error --message='MyError: the tile 17 is crooked'\nhloscope knowledge check",
+};

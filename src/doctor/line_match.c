@@ -1,0 +1,222 @@
+// line_match.c - many literals at once, then one line at a time.
+//
+// Each match gives one window of `window` bytes out of its longest literal: the one whose bytes are rarest in logs. shift[h] says how far the
+// search may go on when the last three bytes of its window hash to h: 0 where a window of some match ends with them, else the least distance
+// from such bytes to the end of a window, at most window - 2. A chain of candidates hangs on each hash with shift 0.
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include "doctor/line_match.h"
+
+enum { HASH_BITS = 14, HASH_SIZE = 1 << HASH_BITS, MAX_REGEX_LINE = 16384, MATCH_LIMIT = 100000 };
+
+typedef struct anchor {
+  const hsc_match *match;
+  uint32_t entry;
+  uint32_t window_at;  // offset of the window in the literal
+  hsc_view literal;
+  int next;  // in the chain of its hash, -1 = last
+  pcre2_code *code;
+  bool tried_jit;
+  int group_module, group_seconds, group_subject;  // numbers, 0 = none
+} anchor;
+
+struct hsc_matcher {
+  hsc_arena *arena;
+  uint8_t shift[HASH_SIZE];
+  int first[HASH_SIZE];  // chain of anchors, -1 = none
+  anchor *anchors;
+  size_t count;
+  size_t window;
+  pcre2_match_data *data;
+  pcre2_match_context *context;
+  hsc_knowledge_problem *problems;
+  size_t problem_count;
+};
+
+static inline uint32_t hash3(const char *at) {
+  uint32_t word;
+  memcpy(&word, at, 4);
+  return ((word & 0xffffffu) * 0x9E3779B1u) >> (32 - HASH_BITS);
+}
+
+// How much a byte says: common letters, digits and blanks of logs say little.
+static int rarity(unsigned char c) {
+  static const char common[] = " etaoinsrldcupmhf0123456789./_-:,";
+  const char *place = c ? strchr(common, c) : NULL;
+  if (place) return place - common < 16 ? 1 : 2;
+  return c >= 'a' && c <= 'z' ? 4 : 6;
+}
+
+static uint32_t best_window(hsc_view literal, size_t window) {
+  int best = -1;
+  uint32_t at = 0;
+  for (size_t i = 0; i + window <= literal.size; i++) {
+    int sum = 0;
+    for (size_t k = 0; k < window; k++) sum += rarity((unsigned char)literal.data[i + k]);
+    if (sum > best) best = sum, at = (uint32_t)i;
+  }
+  return at;
+}
+
+static hsc_view longest_literal(const hsc_match *match) {
+  hsc_view longest = match->literals[0];
+  for (size_t i = 1; i < match->literal_count; i++)
+    if (match->literals[i].size > longest.size) longest = match->literals[i];
+  return longest;
+}
+
+static void add_problem(hsc_matcher *m, const hsc_entry *entry, int line, const char *message) {
+  m->problems[m->problem_count++] = (hsc_knowledge_problem){.path = entry->path ? entry->path : entry->id, .message = message, .line = line};
+}
+
+static int group_number(const pcre2_code *code, const char *name) {
+  int number = pcre2_substring_number_from_name(code, (PCRE2_SPTR)name);
+  return number > 0 ? number : 0;
+}
+
+// False when the expression is malformed (noted).
+static bool compile(hsc_matcher *m, anchor *a, const hsc_entry *entry) {
+  if (!a->match->regex) return true;
+  int error = 0;
+  PCRE2_SIZE offset = 0;
+  a->code = pcre2_compile((PCRE2_SPTR)a->match->regex, PCRE2_ZERO_TERMINATED, PCRE2_NEVER_BACKSLASH_C, &error, &offset, NULL);
+  if (!a->code) {
+    PCRE2_UCHAR text[128];
+    pcre2_get_error_message(error, text, sizeof text);
+    add_problem(m, entry, a->match->line, hsc_arena_printf(m->arena, "the regex is malformed at byte %zu: %s", (size_t)offset, (const char *)text));
+    return false;
+  }
+  a->group_module = group_number(a->code, "module");
+  a->group_seconds = group_number(a->code, "seconds");
+  a->group_subject = group_number(a->code, "subject");
+  return true;
+}
+
+static void put_in_tables(hsc_matcher *m) {
+  size_t most = m->window - 2;
+  memset(m->shift, most > 255 ? 255 : (int)most, sizeof m->shift);
+  for (size_t i = 0; i < HASH_SIZE; i++) m->first[i] = -1;
+  for (size_t i = 0; i < m->count; i++) {
+    const char *window = m->anchors[i].literal.data + m->anchors[i].window_at;
+    for (size_t end = 2; end < m->window; end++) {
+      char four[4] = {window[end - 2], window[end - 1], window[end], 0};
+      uint32_t h = hash3(four);
+      uint8_t distance = (uint8_t)(m->window - 1 - end);
+      if (distance < m->shift[h]) m->shift[h] = distance;
+      if (distance) continue;
+      m->anchors[i].next = m->first[h];
+      m->first[h] = (int)i;
+    }
+  }
+}
+
+hsc_status *hsc_matcher_create(const hsc_knowledge *knowledge, hsc_matcher **out_matcher) {
+  hsc_status *status = NULL;
+  hsc_matcher *m = hsc_alloc(sizeof *m);
+  if (!m) return hsc_status_out_of_memory();
+  HSC_GOTO(hsc_arena_create(&m->arena));
+  size_t total = 0;
+  m->window = 12;
+  for (size_t e = 0; e < hsc_knowledge_count(knowledge); e++) total += hsc_knowledge_at(knowledge, e)->match_count;
+  m->anchors = HSC_NEW_ARRAY(m->arena, anchor, total + 1);
+  m->problems = HSC_NEW_ARRAY(m->arena, hsc_knowledge_problem, total + 1);
+  m->data = pcre2_match_data_create(8, NULL);
+  m->context = pcre2_match_context_create(NULL);
+  if (!m->anchors || !m->problems || !m->data || !m->context) {
+    status = hsc_status_out_of_memory();
+    goto done;
+  }
+  pcre2_set_match_limit(m->context, MATCH_LIMIT);
+  for (size_t e = 0; e < hsc_knowledge_count(knowledge); e++) {
+    const hsc_entry *entry = hsc_knowledge_at(knowledge, e);
+    for (size_t i = 0; i < entry->match_count; i++) {
+      anchor *a = &m->anchors[m->count];
+      *a = (anchor){.match = &entry->matches[i], .entry = (uint32_t)e, .literal = longest_literal(&entry->matches[i]), .next = -1};
+      if (!compile(m, a, entry)) continue;
+      if (a->literal.size < m->window) m->window = a->literal.size;
+      m->count++;
+    }
+  }
+  for (size_t i = 0; i < m->count; i++) m->anchors[i].window_at = best_window(m->anchors[i].literal, m->window);
+  put_in_tables(m);
+  HSC_GOTO(hsc_arena_status(m->arena));
+  *out_matcher = m;
+  return NULL;
+done:
+  hsc_matcher_destroy(m);
+  return status;
+}
+
+void hsc_matcher_destroy(hsc_matcher *m) {
+  if (!m) return;
+  for (size_t i = 0; i < m->count; i++) pcre2_code_free(m->anchors[i].code);
+  pcre2_match_data_free(m->data);
+  pcre2_match_context_free(m->context);
+  hsc_arena_destroy(m->arena);
+  hsc_free(m);
+}
+
+const hsc_knowledge_problem *hsc_matcher_problems(const hsc_matcher *m, size_t *out_count) {
+  *out_count = m->problem_count;
+  return m->problems;
+}
+
+size_t hsc_matcher_entry_of(const hsc_matcher *m, int index) { return m->anchors[index].entry; }
+
+// *io_anchor continues the chain at the place *io_at where the last call left off; -1 begins at *io_at.
+bool hsc_matcher_next(const hsc_matcher *m, const char *text, size_t size, size_t *io_at, int *io_anchor) {
+  if (m->count == 0 || size < m->window) return false;
+  const uint8_t *shift = m->shift;
+  const char *end = text + size, *p = text + *io_at + m->window - 3;  // the last three bytes of the window begin at p
+  int candidate = *io_anchor >= 0 ? m->anchors[*io_anchor].next : -1;
+  if (*io_anchor >= 0 && candidate < 0) p++;
+  const char *last = end - 3;
+  while (p <= last) {
+    if (candidate < 0) {
+      uint32_t h = hash3(p), step;
+      while ((step = shift[h]) != 0) {
+        p += step;
+        if (p > last) return false;
+        h = hash3(p);
+      }
+      candidate = m->first[h];
+    }
+    const char *window = p + 3 - m->window;
+    for (; candidate >= 0; candidate = m->anchors[candidate].next) {
+      const anchor *a = &m->anchors[candidate];
+      if (memcmp(window, a->literal.data + a->window_at, m->window) != 0) continue;
+      *io_at = (size_t)(window - text);
+      *io_anchor = candidate;
+      return true;
+    }
+    p++;
+  }
+  return false;
+}
+
+static bool holds(hsc_view line, hsc_view literal) { return memmem(line.data, line.size, literal.data, literal.size) != NULL; }
+
+static hsc_view group_text(const hsc_matcher *m, hsc_view line, int number) {
+  if (!number) return (hsc_view){NULL, 0};
+  const PCRE2_SIZE *range = pcre2_get_ovector_pointer(m->data) + 2 * number;
+  if ((uint32_t)number >= pcre2_get_ovector_count(m->data) || range[0] == PCRE2_UNSET || range[1] < range[0]) return (hsc_view){NULL, 0};
+  return (hsc_view){line.data + range[0], range[1] - range[0]};
+}
+
+bool hsc_matcher_try(hsc_matcher *m, int index, hsc_view line, hsc_capture_groups *out_groups) {
+  anchor *a = &m->anchors[index];
+  *out_groups = (hsc_capture_groups){0};
+  for (size_t i = 0; i < a->match->literal_count; i++)
+    if (!holds(line, a->match->literals[i])) return false;
+  for (size_t i = 0; i < a->match->absent_count; i++)
+    if (holds(line, a->match->absent[i])) return false;
+  if (!a->code) return true;
+  if (!a->tried_jit) a->tried_jit = true, pcre2_jit_compile(a->code, PCRE2_JIT_COMPLETE);  // without JIT it still matches
+  if (line.size > MAX_REGEX_LINE) line.size = MAX_REGEX_LINE;
+  if (pcre2_match(a->code, (PCRE2_SPTR)line.data, line.size, 0, 0, m->data, m->context) < 0) return false;
+  out_groups->module = group_text(m, line, a->group_module);
+  out_groups->seconds = group_text(m, line, a->group_seconds);
+  out_groups->subject = group_text(m, line, a->group_subject);
+  return true;
+}

@@ -1,0 +1,50 @@
+// line_time.c - the time stamp that a line of a log begins with.
+#include "doctor/log_reader.h"
+
+static bool digits(const char *at, int count, int64_t *out_value) {
+  int64_t value = 0;
+  for (int i = 0; i < count; i++) {
+    if (at[i] < '0' || at[i] > '9') return false;
+    value = value * 10 + (at[i] - '0');
+  }
+  *out_value = value;
+  return true;
+}
+
+// Days from 1970-01-01 to a date of the Gregorian calendar (Howard Hinnant, "chrono-compatible low-level date algorithms").
+static int64_t days_of(int64_t year, int64_t month, int64_t day) {
+  year -= month <= 2;
+  int64_t era = year / 400, of_era = year - era * 400, of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+  return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+}
+
+// ".000296" gives nanoseconds. The wrapper of neuronx-cc pads milliseconds to six digits.
+static int64_t fraction_ns(const char *at, const char *end, bool is_neuron) {
+  if (at >= end || (*at != '.' && *at != ',')) return 0;
+  int64_t value = 0, scale = 1000000000;
+  const char *start = ++at;
+  for (; at < end && *at >= '0' && *at <= '9' && scale > 1; at++) value = value * 10 + (*at - '0'), scale /= 10;
+  if (is_neuron && at - start == 6 && !memcmp(start, "000", 3)) return value * 1000000;
+  return value * scale;
+}
+
+static int64_t calendar_ns(hsc_view line) {
+  const char *at = line.data, *end = line.data + line.size;
+  int64_t year, month, day, hour, minute, second;
+  if (!digits(at, 4, &year) || at[4] != '-' || !digits(at + 5, 2, &month) || at[7] != '-' || !digits(at + 8, 2, &day)) return 0;
+  if ((at[10] != ' ' && at[10] != 'T') || !digits(at + 11, 2, &hour) || at[13] != ':' || !digits(at + 14, 2, &minute) || at[16] != ':') return 0;
+  if (!digits(at + 17, 2, &second) || month < 1 || month > 12 || day < 1 || day > 31 || year < 1970) return 0;
+  bool is_neuron = line.size > 30 && memmem(line.data, line.size < 100 ? line.size : 100, "||NEURON", 8) != NULL;
+  return ((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60 * 1000000000 + second * 1000000000 + fraction_ns(at + 19, end, is_neuron);
+}
+
+int64_t hsc_line_time_ns(hsc_view line) {
+  while (line.size && (line.data[0] == ' ' || line.data[0] == '[')) line.data++, line.size--;
+  if (line.size < 19) return 0;
+  int64_t ns = calendar_ns(line);
+  if (ns) return ns;
+  int64_t seconds;  // I0000 00:00:1731234567.123456 as Abseil's early log lines have it
+  if (line.size >= 32 && !memcmp(line.data + 5, " 00:00:", 7) && digits(line.data + 12, 10, &seconds))
+    return seconds * 1000000000 + fraction_ns(line.data + 22, line.data + line.size, false);
+  return 0;
+}

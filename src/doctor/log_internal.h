@@ -1,0 +1,29 @@
+// log_internal.h - what the parts of the log reader share.
+#pragma once
+
+#include "doctor/log_reader.h"
+#include "doctor/line_match.h"
+
+// Findings and counts, filled line by line.
+typedef struct hsc__tally {
+  hsc_arena *arena;
+  const hsc_knowledge *knowledge;
+  hsc_log_options options;
+  hsc_finding **by_entry;  // of entries that are not told apart by text
+  hsc_map *by_text;        // normalised text -> finding
+  hsc_map *modules;        // name -> module
+  hsc_finding **findings;
+  size_t count, capacity;
+  hsc_log_module *last_open;  // the compilation that began last
+  hsc_log_module unnamed;
+  int64_t first_ns, last_ns;
+  uint64_t long_line;  // number of a line that is looked at in pieces: what is found again in it is not counted again; 0 = none
+  hsc_log_report report;
+  hsc_log_module **module_list;
+} hsc__tally;
+
+HSC_MUST_USE hsc_status *hsc__tally_init(hsc__tally *tally, hsc_arena *arena, const hsc_knowledge *knowledge, const hsc_log_options *options);
+void hsc__tally_deinit(hsc__tally *tally);
+// One recognised line. `now_ns`: its time stamp or that of a line nearby or of its arrival; 0 = unknown.
+HSC_MUST_USE hsc_status *hsc__tally_line(hsc__tally *tally, size_t entry, hsc_view line, uint64_t line_number, const hsc_capture_groups *groups, int64_t now_ns);
+HSC_MUST_USE hsc_status *hsc__tally_finish(hsc__tally *tally, uint64_t lines, uint64_t bytes);

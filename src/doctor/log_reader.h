@@ -1,0 +1,73 @@
+// log_reader.h - reads a log of any size and says what is in it: what was recognised, how often, where first, and a summary of compilations.
+//
+//   hsc_log_reader *reader = NULL;
+//   HSC_TRY(hsc_log_reader_create(kb, NULL, &reader));
+//   while (more) HSC_TRY(hsc_log_reader_feed(reader, bytes, size));   // pieces of any size
+//   HSC_TRY(hsc_log_reader_finish(reader));
+//   const hsc_log_report *report = hsc_log_reader_report(reader);     // lives as long as the reader
+//
+// A line ends with a newline; a carriage return (progress bars) ends a part of a line that is looked at by itself. ANSI escapes are taken out.
+// Any bytes are allowed. A line longer than HSC_LOG_SEGMENT_BYTES is looked at in overlapping pieces. Memory does not grow with the log beyond
+// the distinct findings and modules (both bounded). Thread-compatible.
+#pragma once
+
+#include "doctor/knowledge.h"
+
+enum { HSC_LOG_SEGMENT_BYTES = 1 << 20, HSC_LOG_MODULES_MAX = 20000, HSC_LOG_TEXTS_MAX = 100, HSC_LOG_SUBJECTS_MAX = 4 };
+
+typedef struct hsc_log_subject {
+  const char *text;  // what the expression's group `subject` held
+  uint64_t count;
+} hsc_log_subject;
+
+typedef struct hsc_finding {
+  const hsc_entry *entry;
+  uint64_t count;
+  uint64_t first_line, last_line;  // from 1
+  const char *text;                // the first such line, printable, shortened
+  hsc_log_subject subjects[HSC_LOG_SUBJECTS_MAX];
+  size_t subject_count;
+  bool more_subjects;
+} hsc_finding;
+
+typedef struct hsc_log_module {
+  const char *name;
+  uint64_t compiles, cache_hits, failures;
+  double seconds;     // sum of what is known; negative = unknown
+  int64_t open_ns;    // of a compilation that began and has not ended; 0 = none
+} hsc_log_module;
+
+typedef struct hsc_log_report {
+  uint64_t lines, bytes;
+  const hsc_finding *const *findings;  // by severity, rank, first line
+  size_t finding_count;
+  uint64_t events[HSC_EVENT_COUNT];
+  uint64_t compiles;                   // begun, or ended where the log does not say that they began
+  double compile_seconds;              // sum over modules; negative = the log does not tell
+  hsc_log_module *const *modules;      // those that took longest first
+  size_t module_count;
+  double span_seconds;                 // between the first and the last time stamp of recognised lines; negative = none
+  const char *next;                    // the next thing to do; "" = nothing
+} hsc_log_report;
+
+typedef struct hsc_log_options {
+  bool live;  // the log is being written now: times are those of arrival where a line has none
+  // Called when a finding is seen for the first time (live shows) and for every recognised line (rules); either may be NULL.
+  void (*on_first)(void *user, const hsc_finding *finding);
+  void (*on_line)(void *user, const hsc_entry *entry, hsc_view line, uint64_t line_number, const hsc_log_module *module, double seconds);
+  void *user;
+} hsc_log_options;
+
+typedef struct hsc_log_reader hsc_log_reader;
+// `options` may be NULL. The base must outlive the reader.
+HSC_MUST_USE hsc_status *hsc_log_reader_create(const hsc_knowledge *knowledge, const hsc_log_options *options, hsc_log_reader **out_reader);
+void hsc_log_reader_destroy(hsc_log_reader *reader);
+HSC_MUST_USE hsc_status *hsc_log_reader_feed(hsc_log_reader *reader, const void *bytes, size_t size);
+HSC_MUST_USE hsc_status *hsc_log_reader_finish(hsc_log_reader *reader);
+const hsc_log_report *hsc_log_reader_report(const hsc_log_reader *reader);
+// Malformed expressions of the base, found when the reader was made.
+const hsc_knowledge_problem *hsc_log_reader_problems(const hsc_log_reader *reader, size_t *out_count);
+
+// The time stamp at the start of a line, nanoseconds since the epoch; 0 = none. Reads 2024-04-12 07:13:06.000296, 2025-10-31T07:17:12Z and
+// I0000 00:00:1731234567.123456.
+int64_t hsc_line_time_ns(hsc_view line);
