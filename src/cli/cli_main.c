@@ -50,7 +50,7 @@ static int close_stdout(int code) {
 
 static const char *formats_text(const hsc_command *command, hsc_arena *arena) {
   const char *text = "";
-  for (unsigned bit = 1; bit <= HSC_FORMAT_CSV; bit <<= 1)
+  for (unsigned bit = 1; bit <= HSC_FORMAT_PARQUET; bit <<= 1)
     if (command->formats & bit) text = hsc_arena_printf(arena, "%s%s%s", text, *text ? ", " : "", hsc_output_format_name((hsc_output_format)bit));
   return text;
 }

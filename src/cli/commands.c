@@ -10,6 +10,7 @@ enum {
   JSON = HSC_FORMAT_JSON,
   JSONL = HSC_FORMAT_JSONL,
   MARKDOWN = HSC_FORMAT_MARKDOWN,
+  PARQUET = HSC_FORMAT_PARQUET,
   CSV = HSC_FORMAT_CSV,
 };
 
@@ -47,7 +48,7 @@ const char *hsc_command_group_title(hsc_command_group group) {
 }
 
 static const char *const color_names[] = {"auto", "always", "never", NULL};
-static const char *const format_choices[] = {"text", "json", "jsonl", "markdown", "csv", NULL};
+static const char *const format_choices[] = {"text", "json", "jsonl", "markdown", "csv", "parquet", NULL};
 
 const hsc_option hsc_common_options[] = {
     HSC_OPTION_CHOICE(hsc_common_args, format, "format", format_choices, -1, "how to print"),

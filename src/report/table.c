@@ -7,7 +7,8 @@ static const struct {
   hsc_output_format format;
   const char *name;
 } format_names[] = {
-    {HSC_FORMAT_TEXT, "text"}, {HSC_FORMAT_JSON, "json"}, {HSC_FORMAT_JSONL, "jsonl"}, {HSC_FORMAT_MARKDOWN, "markdown"}, {HSC_FORMAT_CSV, "csv"}};
+    {HSC_FORMAT_TEXT, "text"}, {HSC_FORMAT_JSON, "json"}, {HSC_FORMAT_JSONL, "jsonl"}, {HSC_FORMAT_MARKDOWN, "markdown"}, {HSC_FORMAT_CSV, "csv"},
+    {HSC_FORMAT_PARQUET, "parquet"}};
 
 const char *hsc_output_format_name(hsc_output_format format) {
   for (size_t i = 0; i < HSC_COUNT_OF(format_names); i++)
@@ -46,14 +47,28 @@ void hsc_table_destroy(hsc_table *table) {
   hsc_arena_destroy(table->arena);
 }
 
-size_t hsc_table__column_count(const hsc_table *table) { return table->columns.size / sizeof(hsc_column); }
+size_t hsc_table_column_count(const hsc_table *table) { return table->columns.size / sizeof(hsc_column); }
 
 const hsc_column *hsc_table__column(const hsc_table *table, size_t column) { return (const hsc_column *)(const void *)table->columns.data + column; }
 
 size_t hsc_table_row_count(const hsc_table *table) { return table->row_count; }
+const char *hsc_table_column_name(const hsc_table *table, size_t column) { return hsc_table__column(table, column)->name; }
+const char *hsc_table_column_unit(const hsc_table *table, size_t column) { return hsc_table__column(table, column)->unit; }
 
-const hsc_cell *hsc_table__cell(const hsc_table *table, size_t row, size_t column) {
-  return (const hsc_cell *)(const void *)table->cells.data + row * hsc_table__column_count(table) + column;
+hsc_cell_kind hsc_table_column_kind(const hsc_table *table, size_t column) {
+  hsc_cell_kind kind = HSC_CELL_MISSING;
+  for (size_t r = 0; r < table->row_count; r++) {
+    hsc_cell_kind of = hsc_table_cell(table, r, column)->kind;
+    if (of == HSC_CELL_MISSING || of == kind) continue;
+    bool numbers = (of == HSC_CELL_INT || of == HSC_CELL_DOUBLE) && (kind == HSC_CELL_INT || kind == HSC_CELL_DOUBLE);
+    kind = kind == HSC_CELL_MISSING ? of : numbers ? HSC_CELL_DOUBLE : HSC_CELL_TEXT;
+    if (kind == HSC_CELL_TEXT) break;
+  }
+  return kind;
+}
+
+const hsc_cell *hsc_table_cell(const hsc_table *table, size_t row, size_t column) {
+  return (const hsc_cell *)(const void *)table->cells.data + row * hsc_table_column_count(table) + column;
 }
 
 void hsc_table_column(hsc_table *table, const char *name, const char *unit) {
@@ -66,7 +81,7 @@ void hsc_table_column(hsc_table *table, const char *name, const char *unit) {
 }
 
 void hsc_table_row(hsc_table *table) {
-  size_t size = hsc_table__column_count(table) * sizeof(hsc_cell);
+  size_t size = hsc_table_column_count(table) * sizeof(hsc_cell);
   void *cells = hsc_bytes_extend(&table->cells, size);
   if (!cells) return;
   memset(cells, 0, size);
@@ -76,15 +91,19 @@ void hsc_table_row(hsc_table *table) {
 
 static void add_cell(hsc_table *table, hsc_cell cell) {
   if (table->cells.failed) return;
-  if (table->row_count == 0 || table->next_cell >= hsc_table__column_count(table)) {
+  if (table->row_count == 0 || table->next_cell >= hsc_table_column_count(table)) {
     table->misused = true;
     return;
   }
-  size_t at = (table->row_count - 1) * hsc_table__column_count(table) + table->next_cell++;
+  size_t at = (table->row_count - 1) * hsc_table_column_count(table) + table->next_cell++;
   ((hsc_cell *)(void *)table->cells.data)[at] = cell;
 }
 
 void hsc_table_missing(hsc_table *table) { add_cell(table, (hsc_cell){.kind = HSC_CELL_MISSING}); }
+
+void hsc_table_needs(hsc_table *table, int64_t samples) {
+  add_cell(table, (hsc_cell){.kind = HSC_CELL_MISSING, .text = hsc_arena_printf(table->arena, "%lld", (long long)samples)});
+}
 
 void hsc_table_text(hsc_table *table, const char *text) {
   if (!text)
@@ -128,9 +147,9 @@ void hsc_table_note(hsc_table *table, const char *format, ...) {
   hsc_bytes_append(&table->notes, &note, sizeof note);
 }
 
-size_t hsc_table__note_count(const hsc_table *table) { return table->notes.size / sizeof(const char *); }
+size_t hsc_table_note_count(const hsc_table *table) { return table->notes.size / sizeof(const char *); }
 
-const char *hsc_table__note(const hsc_table *table, size_t note) { return ((const char *const *)(const void *)table->notes.data)[note]; }
+const char *hsc_table_note_text(const hsc_table *table, size_t note) { return ((const char *const *)(const void *)table->notes.data)[note]; }
 
 static void write_cell_json(const hsc_cell *cell, hsc_json *json) {
   switch (cell->kind) {
@@ -144,9 +163,9 @@ static void write_cell_json(const hsc_cell *cell, hsc_json *json) {
 
 static void write_row_json(const hsc_table *table, size_t row, hsc_json *json) {
   hsc_json_begin_object(json);
-  for (size_t c = 0; c < hsc_table__column_count(table); c++) {
+  for (size_t c = 0; c < hsc_table_column_count(table); c++) {
     hsc_json_key(json, hsc_table__column(table, c)->name);
-    write_cell_json(hsc_table__cell(table, row, c), json);
+    write_cell_json(hsc_table_cell(table, row, c), json);
   }
   hsc_json_end_object(json);
 }
@@ -156,7 +175,7 @@ void hsc_table_json(const hsc_table *table, hsc_json *json) {
   hsc_json_kv_string(json, "view", table->view);
   hsc_json_key(json, "columns");
   hsc_json_begin_array(json);
-  for (size_t c = 0; c < hsc_table__column_count(table); c++) {
+  for (size_t c = 0; c < hsc_table_column_count(table); c++) {
     hsc_json_begin_object(json);
     hsc_json_kv_string(json, "name", hsc_table__column(table, c)->name);
     hsc_json_kv_string(json, "unit", hsc_table__column(table, c)->unit);
@@ -169,7 +188,7 @@ void hsc_table_json(const hsc_table *table, hsc_json *json) {
   hsc_json_end_array(json);
   hsc_json_key(json, "notes");
   hsc_json_begin_array(json);
-  for (size_t n = 0; n < hsc_table__note_count(table); n++) hsc_json_string(json, hsc_table__note(table, n));
+  for (size_t n = 0; n < hsc_table_note_count(table); n++) hsc_json_string(json, hsc_table_note_text(table, n));
   hsc_json_end_array(json);
   hsc_json_end_object(json);
 }
@@ -188,7 +207,7 @@ static void write_csv_text(const char *text, hsc_bytes *out) {
 }
 
 static void write_csv(const hsc_table *table, hsc_bytes *out) {
-  size_t columns = hsc_table__column_count(table);
+  size_t columns = hsc_table_column_count(table);
   char number[32];
   for (size_t c = 0; c < columns; c++) {
     if (c) hsc_bytes_append_char(out, ',');
@@ -197,7 +216,7 @@ static void write_csv(const hsc_table *table, hsc_bytes *out) {
   hsc_bytes_append_text(out, "\r\n");
   for (size_t r = 0; r < table->row_count; r++) {
     for (size_t c = 0; c < columns; c++) {
-      const hsc_cell *cell = hsc_table__cell(table, r, c);
+      const hsc_cell *cell = hsc_table_cell(table, r, c);
       if (c) hsc_bytes_append_char(out, ',');
       switch (cell->kind) {
         case HSC_CELL_MISSING: break;
@@ -223,6 +242,7 @@ hsc_status *hsc_table_print(const hsc_table *table, hsc_output_format format, co
     case HSC_FORMAT_TEXT: HSC_TRY(hsc_table__print_text(table, style ? style : &plain, out)); break;
     case HSC_FORMAT_MARKDOWN: hsc_table__print_markdown(table, out); break;
     case HSC_FORMAT_CSV: write_csv(table, out); break;
+    case HSC_FORMAT_PARQUET: HSC_TRY(hsc_table__print_parquet(table, out)); break;
     case HSC_FORMAT_JSON:
       hsc_json_init(&json, out, 2);
       hsc_table_json(table, &json);

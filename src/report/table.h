@@ -1,4 +1,4 @@
-// table.h - one table, printed as text, JSON, JSON lines, Markdown or CSV.
+// table.h - one table, printed as text, JSON, JSON lines, Markdown, CSV or Parquet.
 //
 //   hsc_table *table = NULL;
 //   HSC_TRY(hsc_table_create("devices", &table));
@@ -24,6 +24,7 @@ typedef enum hsc_output_format {
   HSC_FORMAT_JSONL = 4,      // one JSON object a row
   HSC_FORMAT_MARKDOWN = 8,   // for reports and pull requests
   HSC_FORMAT_CSV = 16,       // RFC 4180, header first, full precision
+  HSC_FORMAT_PARQUET = 32,   // Apache Parquet; bytes, not text
 } hsc_output_format;
 const char *hsc_output_format_name(hsc_output_format format);                    // "text"; "" for what is not one format
 bool hsc_output_format_of_name(const char *name, hsc_output_format *out_format);  // false = unknown
@@ -53,10 +54,32 @@ void hsc_table_int(hsc_table *table, int64_t value);
 void hsc_table_double(hsc_table *table, double value);    // NaN = missing
 void hsc_table_bool(hsc_table *table, bool value);        // text shows yes or no
 void hsc_table_missing(hsc_table *table);
+// Missing, because this many samples would be needed: people read "n/a (needs >= 299)", programs null.
+void hsc_table_needs(hsc_table *table, int64_t samples);
 // A line under the table.
 void hsc_table_note(hsc_table *table, const char *format, ...) HSC_PRINTF(2, 3);
 
+// ---- reading ----
+
+typedef enum hsc_cell_kind { HSC_CELL_MISSING, HSC_CELL_TEXT, HSC_CELL_INT, HSC_CELL_DOUBLE, HSC_CELL_BOOL } hsc_cell_kind;
+typedef struct hsc_cell {
+  hsc_cell_kind kind;
+  union {
+    const char *text;  // in the table's arena; of a missing cell the samples that it needs, or NULL
+    int64_t integer;   // also the bool
+    double number;
+  };
+} hsc_cell;
+
 size_t hsc_table_row_count(const hsc_table *table);
+size_t hsc_table_column_count(const hsc_table *table);
+const char *hsc_table_column_name(const hsc_table *table, size_t column);
+const char *hsc_table_column_unit(const hsc_table *table, size_t column);
+// The kind that holds all cells of the column: MISSING when it has none, INT for whole numbers only, DOUBLE when some are not, TEXT when kinds mix.
+hsc_cell_kind hsc_table_column_kind(const hsc_table *table, size_t column);
+const hsc_cell *hsc_table_cell(const hsc_table *table, size_t row, size_t column);
+size_t hsc_table_note_count(const hsc_table *table);
+const char *hsc_table_note_text(const hsc_table *table, size_t note);
 
 // Appends to `out`. `style` may be NULL (no limit, ASCII, no colour) and matters only for text.
 HSC_MUST_USE hsc_status *hsc_table_print(const hsc_table *table, hsc_output_format format, const hsc_text_style *style, hsc_bytes *out);

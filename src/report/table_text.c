@@ -12,7 +12,10 @@ enum { GAP = 2, MIN_TEXT_WIDTH = 8 };
 static void write_cell(const hsc_cell *cell, const char *unit, bool unicode, hsc_bytes *out) {
   char number[32];
   switch (cell->kind) {
-    case HSC_CELL_MISSING: hsc_bytes_append_text(out, unicode ? "\xe2\x80\x93" : "-"); break;
+    case HSC_CELL_MISSING:
+      if (!cell->text) hsc_bytes_append_text(out, unicode ? "\xe2\x80\x93" : "-");
+      else hsc_bytes_printf(out, "n/a (needs %s %s)", unicode ? "\xe2\x89\xa5" : ">=", cell->text);
+      break;
     case HSC_CELL_TEXT:
       for (const char *at = cell->text; *at; at++) hsc_bytes_append_char(out, (unsigned char)*at < 0x20 ? ' ' : *at);
       break;
@@ -43,7 +46,7 @@ static void write_heading(const hsc_column *column, hsc_bytes *out) {
 static bool is_numeric(const hsc_table *table, size_t column) {
   bool any = false;
   for (size_t r = 0; r < table->row_count; r++) {
-    hsc_cell_kind kind = hsc_table__cell(table, r, column)->kind;
+    hsc_cell_kind kind = hsc_table_cell(table, r, column)->kind;
     if (kind == HSC_CELL_TEXT || kind == HSC_CELL_BOOL) return false;
     any = any || kind != HSC_CELL_MISSING;
   }
@@ -67,7 +70,7 @@ static void lay_out(const hsc_table *table, const hsc_text_style *style, column_
     columns[c].numeric = is_numeric(table, c);
     for (size_t r = 0; r < table->row_count; r++) {
       hsc_bytes_reset(&text);
-      write_cell(hsc_table__cell(table, r, c), column->unit, style->unicode, &text);
+      write_cell(hsc_table_cell(table, r, c), column->unit, style->unicode, &text);
       int width = hsc_text_width(hsc_bytes_text(&text), text.size);
       if (width > columns[c].width) columns[c].width = width;
     }
@@ -106,7 +109,7 @@ static void write_padded(const char *text, size_t size, int width, bool right, b
 }
 
 hsc_status *hsc_table__print_text(const hsc_table *table, const hsc_text_style *style, hsc_bytes *out) {
-  size_t count = hsc_table__column_count(table);
+  size_t count = hsc_table_column_count(table);
   column_layout *columns = hsc_alloc((count + 1) * sizeof *columns);
   if (!columns) return hsc_status_out_of_memory();
   hsc_bytes text = {0};
@@ -127,7 +130,7 @@ hsc_status *hsc_table__print_text(const hsc_table *table, const hsc_text_style *
   if (count) hsc_bytes_append_char(out, '\n');
   for (size_t r = 0; r < table->row_count; r++) {
     for (size_t c = 0; c < count; c++) {
-      const hsc_cell *cell = hsc_table__cell(table, r, c);
+      const hsc_cell *cell = hsc_table_cell(table, r, c);
       hsc_bytes_reset(&text);
       write_cell(cell, hsc_table__column(table, c)->unit, style->unicode, &text);
       if (c) hsc_bytes_append_text(out, "  ");
@@ -135,9 +138,9 @@ hsc_status *hsc_table__print_text(const hsc_table *table, const hsc_text_style *
     }
     hsc_bytes_append_char(out, '\n');
   }
-  for (size_t n = 0; n < hsc_table__note_count(table); n++) {
+  for (size_t n = 0; n < hsc_table_note_count(table); n++) {
     if (n == 0) hsc_bytes_append_char(out, '\n');
-    hsc_bytes_append_text(out, hsc_table__note(table, n));
+    hsc_bytes_append_text(out, hsc_table_note_text(table, n));
     hsc_bytes_append_char(out, '\n');
   }
   bool failed = text.failed;
@@ -154,7 +157,7 @@ static void write_markdown_text(const char *text, hsc_bytes *out) {
 }
 
 void hsc_table__print_markdown(const hsc_table *table, hsc_bytes *out) {
-  size_t count = hsc_table__column_count(table);
+  size_t count = hsc_table_column_count(table);
   hsc_bytes text = {0};
   for (size_t c = 0; c < count; c++) {
     hsc_bytes_reset(&text);
@@ -169,16 +172,16 @@ void hsc_table__print_markdown(const hsc_table *table, hsc_bytes *out) {
   for (size_t r = 0; r < table->row_count; r++) {
     for (size_t c = 0; c < count; c++) {
       hsc_bytes_reset(&text);
-      write_cell(hsc_table__cell(table, r, c), hsc_table__column(table, c)->unit, true, &text);
+      write_cell(hsc_table_cell(table, r, c), hsc_table__column(table, c)->unit, true, &text);
       hsc_bytes_append_text(out, "| ");
       write_markdown_text(hsc_bytes_text(&text), out);
       hsc_bytes_append_char(out, ' ');
     }
     hsc_bytes_append_text(out, "|\n");
   }
-  for (size_t n = 0; n < hsc_table__note_count(table); n++) {
+  for (size_t n = 0; n < hsc_table_note_count(table); n++) {
     hsc_bytes_append_text(out, n == 0 ? "\n" : "");
-    hsc_bytes_printf(out, "%s  \n", hsc_table__note(table, n));
+    hsc_bytes_printf(out, "%s  \n", hsc_table_note_text(table, n));
   }
   if (text.failed) out->failed = true;
   hsc_bytes_deinit(&text);

@@ -48,7 +48,6 @@ hsc_status *hsc__view_summary(hsc__view_context *cx) {
   hsc_table_column(cx->table, "mean", "ns");
   hsc_table_column(cx->table, "median", "ns");
   for (size_t p = 0; p < HSC_COUNT_OF(percentiles); p++) hsc_table_column(cx->table, percentile_names[p], "ns");
-  size_t refused = 0;
   for (size_t i = 0; i < set.count && hsc__room(cx); i++) {
     hsc__series *s = set.list[i];
     qsort(s->values, s->count, sizeof *s->values, compare_doubles);
@@ -62,18 +61,10 @@ hsc_status *hsc__view_summary(hsc__view_context *cx) {
     hsc_table_double(cx->table, s->total / (double)s->count);
     hsc_table_double(cx->table, quantile(s->values, s->count, 0.5));
     for (size_t p = 0; p < HSC_COUNT_OF(percentiles); p++) {
-      bool enough = (int64_t)s->count >= hsc_quantile_min_samples(percentiles[p]);
-      if (enough) hsc_table_double(cx->table, quantile(s->values, s->count, percentiles[p]));
-      else hsc_table_missing(cx->table);
-      refused += !enough;
+      int64_t needed = hsc_quantile_min_samples(percentiles[p]);
+      if ((int64_t)s->count >= needed) hsc_table_double(cx->table, quantile(s->values, s->count, percentiles[p]));
+      else hsc_table_needs(cx->table, needed);
     }
-  }
-  if (refused) {
-    hsc_bytes text = {0};
-    for (size_t p = 0; p < HSC_COUNT_OF(percentiles); p++)
-      hsc_bytes_printf(&text, "%s%s needs >= %lld", p ? ", " : "", percentile_names[p], (long long)hsc_quantile_min_samples(percentiles[p]));
-    hsc_table_note(cx->table, "percentiles that are missing are n/a, for too few samples: %s", hsc_bytes_text(&text));
-    hsc_bytes_deinit(&text);
   }
 done:
   hsc__series_set_deinit(&set);
