@@ -6,7 +6,7 @@
 // ---- choosing -------------------------------------------------------------------------------------------------------------------
 
 // Asked in this order; what none of them takes runs through the evaluator.
-static const hsc_cpu_chooser choosers[] = {hsc__cpu_choose_tiny, hsc__cpu_choose_contraction, hsc__cpu_choose_moves, hsc__cpu_choose_kernel};
+static const hsc_cpu_chooser choosers[] = {hsc__cpu_choose_tiny, hsc__cpu_choose_contraction, hsc__cpu_choose_convolution, hsc__cpu_choose_moves, hsc__cpu_choose_kernel};
 
 static hsc_status *choose_op(hsc_cpu_compiler *compiler, hsc_cpu_step *step) {
   hsc_cpu_choice *choice = HSC_NEW(compiler->arena, hsc_cpu_choice);

@@ -1,0 +1,171 @@
+// test_convolution.c - convolutions on the built-in device against the reference evaluator: random dimension orders, windows, groups, types.
+#include "kernel_case.h"
+
+static int64_t between(kernel_case *c, int64_t low, int64_t high) { return low + kernel_case_below(c, high - low + 1); }
+
+static void shuffle(kernel_case *c, int64_t *v, int count) {
+  for (int i = count - 1; i > 0; i--) {
+    int64_t j = kernel_case_below(c, i + 1), keep = v[i];
+    v[i] = v[j];
+    v[j] = keep;
+  }
+}
+
+typedef struct form {
+  int spatial_least, spatial_most;
+  int64_t batch, features, columns, position, window;   // largest
+  bool grouped, depthwise, dense_last, epilogue, narrow;
+} form;
+
+static void check_convolution(uint64_t seed, const form *f) {
+  kernel_case c;
+  kernel_case_begin(&c, seed);
+  hsc_arena *arena = c.module->arena;
+  int spatial = (int)between(&c, f->spatial_least, f->spatial_most), rank = spatial + 2;
+  int64_t in_at[HSC_MAX_RANK], kernel_at[HSC_MAX_RANK], out_at[HSC_MAX_RANK];   // batch, feature, spatial...: their dimension numbers
+  for (int i = 0; i < rank; i++) in_at[i] = kernel_at[i] = out_at[i] = i;
+  shuffle(&c, in_at, rank);
+  shuffle(&c, kernel_at, rank);
+  shuffle(&c, out_at, rank);
+  if (f->dense_last || kernel_case_below(&c, 2)) {
+    // [batch, spatial..., feature], [spatial..., input, output]
+    for (int i = 0; i < spatial; i++) {
+      in_at[2 + i] = out_at[2 + i] = 1 + i;
+      kernel_at[2 + i] = i;
+    }
+    in_at[0] = out_at[0] = 0;
+    in_at[1] = out_at[1] = rank - 1;
+    kernel_at[0] = rank - 2;
+    kernel_at[1] = rank - 1;
+  }
+  int64_t groups = f->depthwise ? between(&c, 4, 70) : f->grouped ? between(&c, 2, 4) : 1;
+  bool batch_groups = f->grouped && kernel_case_below(&c, 2);
+  int64_t features = f->depthwise ? 1 : between(&c, kernel_case_below(&c, 12) ? 1 : 0, f->features), columns = f->depthwise ? 1 : between(&c, 1, f->columns);
+  int64_t batch = between(&c, kernel_case_below(&c, 12) ? 1 : 0, f->batch);
+  int64_t in_dims[HSC_MAX_RANK], kernel_dims[HSC_MAX_RANK];
+  in_dims[in_at[0]] = batch * (batch_groups ? groups : 1);
+  in_dims[in_at[1]] = features * (batch_groups ? 1 : groups);
+  kernel_dims[kernel_at[0]] = features;
+  kernel_dims[kernel_at[1]] = columns * groups;
+  hsc_window_dim window[HSC_MAX_RANK];
+  int64_t in_spatial[HSC_MAX_RANK], kernel_spatial[HSC_MAX_RANK], out_spatial[HSC_MAX_RANK];
+  for (int i = 0; i < spatial; i++) {
+    in_spatial[i] = in_at[2 + i];
+    kernel_spatial[i] = kernel_at[2 + i];
+    out_spatial[i] = out_at[2 + i];
+    in_dims[in_at[2 + i]] = between(&c, 1, f->position);
+    int64_t size = kernel_dims[kernel_at[2 + i]] = between(&c, 1, f->window);
+    bool plain = kernel_case_below(&c, 2);
+    window[i] = (hsc_window_dim){.size = size, .stride = plain ? 1 : between(&c, 1, 3), .window_dilation = plain ? 1 : between(&c, 1, 3),
+                                 .base_dilation = plain ? 1 : between(&c, 1, 3), .reversal = kernel_case_below(&c, 4) == 0};
+    window[i].pad_low = plain ? size / 2 : between(&c, -2, 4);
+    window[i].pad_high = plain ? size / 2 : between(&c, -2, 4);
+    int64_t base = (in_dims[in_at[2 + i]] - 1) * window[i].base_dilation + 1;
+    if (base + window[i].pad_low + window[i].pad_high < 0) window[i].pad_low = window[i].pad_high = 0;
+  }
+  static const hsc_type types[] = {HSC_TYPE_F32, HSC_TYPE_F64, HSC_TYPE_BF16, HSC_TYPE_F16};
+  hsc_type type = types[f->narrow ? 2 + kernel_case_below(&c, 2) : kernel_case_below(&c, 5) == 0];
+  hsc_instr *x = kernel_case_input(&c, type, rank, in_dims, 3), *k = kernel_case_input(&c, type, rank, kernel_dims, 2);
+  hsc_window_dim *window_copy = hsc_arena_copy(arena, window, sizeof window[0] * (size_t)(spatial + 1));
+  hsc_attr attr = {.conv = {.window = {spatial, window_copy},
+                            .dims = {.spatial_rank = spatial, .input_batch = in_at[0], .input_feature = in_at[1], .kernel_input = kernel_at[0], .kernel_output = kernel_at[1],
+                                     .output_batch = out_at[0], .output_feature = out_at[1],
+                                     .input_spatial = hsc_dims_copy(arena, spatial, in_spatial).v, .kernel_spatial = hsc_dims_copy(arena, spatial, kernel_spatial).v,
+                                     .output_spatial = hsc_dims_copy(arena, spatial, out_spatial).v},
+                            .feature_groups = batch_groups ? 1 : groups, .batch_groups = batch_groups ? groups : 1}};
+  hsc_instr *root = hsc_build_op(&c.b, HSC_OP_CONVOLUTION, (hsc_shape){0}, &attr, 2, (hsc_instr *[]){x, k}, 0, NULL);
+  if (f->epilogue && !c.b.status) {
+    int64_t all = columns * groups, what = kernel_case_below(&c, 4);
+    hsc_instr *bias = kernel_case_input(&c, type, 1, &all, 3);
+    hsc_dims at = HSC_DIMS(arena, attr.conv.dims.output_feature);
+    hsc_instr *spread = hsc_build_broadcast(&c.b, bias, root->shape, at);
+    if (what != 1) root = hsc_build_binary(&c.b, HSC_OP_ADD, root, spread);
+    if (what == 2) root = hsc_build_binary(&c.b, HSC_OP_MULTIPLY, root, hsc_build_broadcast(&c.b, hsc_build_scalar(&c.b, type, 2), root->shape, (hsc_dims){0}));
+    if (what == 3) root = hsc_build_binary(&c.b, HSC_OP_SUBTRACT, root, kernel_case_input(&c, type, root->shape.rank, root->shape.dims, 3));
+    if (what != 0) root = hsc_build_binary(&c.b, HSC_OP_MAXIMUM, root, hsc_build_broadcast(&c.b, hsc_build_scalar(&c.b, type, 0), root->shape, (hsc_dims){0}));
+  }
+  kernel_case_check(&c, root, f->narrow ? 1 : 0);
+}
+
+static void run_form(uint64_t first, int count, const form *f) {
+  for (int i = 0; i < count; i++) check_convolution(first + (uint64_t)i, f);
+}
+
+static void any_order_and_window(void **state) {
+  run_form(1, 250, &(form){.spatial_least = 0, .spatial_most = 3, .batch = 3, .features = 5, .columns = 20, .position = 6, .window = 4});
+}
+static void groups(void **state) {
+  run_form(1000, 150, &(form){.spatial_least = 1, .spatial_most = 2, .batch = 3, .features = 5, .columns = 5, .position = 6, .window = 3, .grouped = true});
+}
+static void one_feature_per_group(void **state) {
+  run_form(2000, 60, &(form){.spatial_least = 1, .spatial_most = 2, .batch = 3, .features = 1, .columns = 1, .position = 9, .window = 4, .depthwise = true, .dense_last = true});
+}
+static void followed_by_bias_and_more(void **state) {
+  run_form(3000, 80, &(form){.spatial_least = 1, .spatial_most = 2, .batch = 3, .features = 6, .columns = 20, .position = 6, .window = 3, .epilogue = true});
+}
+static void narrow_floats(void **state) {
+  run_form(4000, 40, &(form){.spatial_least = 1, .spatial_most = 2, .batch = 2, .features = 5, .columns = 20, .position = 5, .window = 3, .narrow = true, .epilogue = true});
+}
+// Long enough for several blocks of the sum, tasks for several threads, parts of the sum.
+static void larger_ones(void **state) {
+  run_form(5000, 25, &(form){.spatial_least = 2, .spatial_most = 2, .batch = 20, .features = 150, .columns = 40, .position = 12, .window = 3});
+  run_form(5100, 15, &(form){.spatial_least = 2, .spatial_most = 2, .batch = 40, .features = 9, .columns = 40, .position = 30, .window = 25});
+  run_form(5200, 15, &(form){.spatial_least = 1, .spatial_most = 1, .batch = 2, .features = 3, .columns = 40, .position = 90, .window = 60, .dense_last = true});
+}
+
+// The three forms that a layer and its gradients have, as JAX writes them, one step each of ResNet's kinds.
+static void check_layer(uint64_t seed, int64_t size, int64_t from, int64_t to, int64_t window, int64_t stride) {
+  int64_t batch = 3, out = (size + stride - 1) / stride, total = (out - 1) * stride + window - size, low = (total > 0 ? total : 0) / 2, high = (total > 0 ? total : 0) - low;
+  for (int which = 0; which < 3; which++) {
+    kernel_case c;
+    kernel_case_begin(&c, seed + (uint64_t)which);
+    hsc_arena *arena = c.module->arena;
+    hsc_window_dim w = {.size = window, .stride = stride, .pad_low = low, .pad_high = high, .window_dilation = 1, .base_dilation = 1};
+    hsc_conv_dims dims = {.spatial_rank = 2, .input_batch = 0, .input_feature = 3, .kernel_input = 2, .kernel_output = 3, .output_batch = 0, .output_feature = 3,
+                          .input_spatial = HSC_DIMS(arena, 1, 2).v, .kernel_spatial = HSC_DIMS(arena, 0, 1).v, .output_spatial = HSC_DIMS(arena, 1, 2).v};
+    hsc_instr *x, *k;
+    if (which == 0) {   // forward
+      x = kernel_case_input(&c, HSC_TYPE_F32, 4, (int64_t[]){batch, size, size, from}, 2);
+      k = kernel_case_input(&c, HSC_TYPE_F32, 4, (int64_t[]){window, window, from, to}, 2);
+    } else if (which == 1) {   // backward data: b01f_01oi->b01f
+      x = kernel_case_input(&c, HSC_TYPE_F32, 4, (int64_t[]){batch, out, out, to}, 2);
+      k = kernel_case_input(&c, HSC_TYPE_F32, 4, (int64_t[]){window, window, from, to}, 2);
+      dims.kernel_input = 3;
+      dims.kernel_output = 2;
+      w = (hsc_window_dim){.size = window, .stride = 1, .pad_low = window - 1 - low, .window_dilation = 1, .base_dilation = stride, .reversal = true};
+      w.pad_high = size + window - 1 - ((out - 1) * stride + 1) - w.pad_low;
+    } else {   // backward filter: f01b_i01o->01bf
+      x = kernel_case_input(&c, HSC_TYPE_F32, 4, (int64_t[]){batch, size, size, from}, 2);
+      k = kernel_case_input(&c, HSC_TYPE_F32, 4, (int64_t[]){batch, out, out, to}, 2);
+      dims = (hsc_conv_dims){.spatial_rank = 2, .input_batch = 3, .input_feature = 0, .kernel_input = 0, .kernel_output = 3, .output_batch = 2, .output_feature = 3,
+                             .input_spatial = HSC_DIMS(arena, 1, 2).v, .kernel_spatial = HSC_DIMS(arena, 1, 2).v, .output_spatial = HSC_DIMS(arena, 0, 1).v};
+      w = (hsc_window_dim){.size = out, .stride = 1, .pad_low = low, .window_dilation = stride, .base_dilation = 1};
+      w.pad_high = window - 1 + (out - 1) * stride + 1 - size - low;
+    }
+    hsc_window_dim both[2] = {w, w};
+    hsc_attr attr = {.conv = {.window = {2, hsc_arena_copy(arena, both, sizeof both)}, .dims = dims, .feature_groups = 1, .batch_groups = 1}};
+    kernel_case_check(&c, hsc_build_op(&c.b, HSC_OP_CONVOLUTION, (hsc_shape){0}, &attr, 2, (hsc_instr *[]){x, k}, 0, NULL), 0);
+  }
+}
+
+static void layers_and_their_gradients(void **state) {
+  check_layer(6000, 23, 3, 20, 7, 2);
+  check_layer(6010, 14, 17, 40, 3, 1);
+  check_layer(6020, 14, 32, 33, 3, 2);
+  check_layer(6030, 14, 70, 16, 1, 1);
+  check_layer(6040, 15, 30, 70, 1, 2);
+  check_layer(6050, 40, 64, 64, 1, 1);
+}
+
+static int end_all(void **state) {
+  kernel_case_end_all();
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(any_order_and_window), cmocka_unit_test(groups),        cmocka_unit_test(one_feature_per_group), cmocka_unit_test(followed_by_bias_and_more),
+      cmocka_unit_test(narrow_floats),        cmocka_unit_test(larger_ones),   cmocka_unit_test(layers_and_their_gradients),
+  };
+  return cmocka_run_group_tests(tests, NULL, end_all);
+}
