@@ -1,10 +1,11 @@
 // device_python.c - finds a Python that has jaxlib, and our package beside the executable.
+#include <glob.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "lab/device_spec.h"
 
 enum { PYTHON_LIMIT_S = 20 };
-#define JAXLIB_VERSION "0.10.2"
 
 hsc_status *hsc_python_package_dir(hsc_arena *arena, const char **out_path) {
   char *directory = NULL;
@@ -19,6 +20,21 @@ hsc_status *hsc_python_package_dir(hsc_arena *arena, const char **out_path) {
     return hsc_arena_status(arena);
   }
   return HSC_ERR(NOT_FOUND, "the Python package of hloscope is neither in %s nor in %s", places[0], places[1]);
+}
+
+// A virtual environment has one place for its packages, so a look there answers without starting its Python.
+static bool venv_has_jaxlib(const char *python, hsc_arena *arena) {
+  const char *slash = strrchr(python, '/');
+  const char *root = slash ? hsc_arena_printf(arena, "%.*s/..", (int)(slash - python), python) : NULL;
+  if (!root || !hsc_file_exists(hsc_arena_printf(arena, "%s/pyvenv.cfg", root)) || access(python, X_OK) != 0) return false;
+  glob_t found = {0};
+  const char *const wanted[] = {"jaxlib/__init__.py", "numpy/__init__.py"};
+  bool all = true;
+  for (size_t i = 0; i < HSC_COUNT_OF(wanted) && all; i++) {
+    all = glob(hsc_arena_printf(arena, "%s/lib/python3*/site-packages/%s", root, wanted[i]), 0, NULL, &found) == 0;
+    globfree(&found);
+  }
+  return all;
 }
 
 // Whether this interpreter starts and finds jaxlib; it is looked for, not imported.
@@ -57,7 +73,8 @@ hsc_status *hsc_jaxlib_python(hsc_arena *arena, const char **out_path) {
   hsc_bytes looked = {0};
   for (size_t i = 0; i < count; i++) {
     bool has = false;
-    hsc_status *status = has_jaxlib(candidates[i], &has);
+    hsc_status *status = NULL;
+    if (!(has = venv_has_jaxlib(candidates[i], arena))) status = has_jaxlib(candidates[i], &has);
     if (status || has) {
       hsc_bytes_deinit(&looked);
       *out_path = candidates[i];
@@ -67,6 +84,7 @@ hsc_status *hsc_jaxlib_python(hsc_arena *arena, const char **out_path) {
   }
   hsc_status *status = HSC_ERR(NOT_FOUND, "no Python with jaxlib; looked at %s", hsc_bytes_text(&looked));
   hsc_bytes_deinit(&looked);
-  if (only_named) return hsc_status_hint(status, "%s -m pip install jaxlib==" JAXLIB_VERSION, candidates[0]);
-  return hsc_status_hint(status, "python3 -m venv %s && %s/bin/pip install jaxlib==" JAXLIB_VERSION, own, own);
+  if (only_named)
+    return hsc_status_hint(status, "%s -m pip install %s", candidates[0], hsc_vendor_get("xla-cpu")->packages);
+  return hsc_status_hint(status, "hloscope devices --install xla-cpu");
 }

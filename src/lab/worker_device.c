@@ -136,6 +136,8 @@ static void write_plugin(hsc_worker *worker, hsc_json *answer) {
   snprintf(version, sizeof version, "0.%d", hsc_plugin_minor(worker->plugin));
   hsc_json_string(answer, version);
   write_attributes(worker, answer);
+  hsc_json_kv_bool(answer, "ahead_of_time", hsc_plugin_has(worker->plugin, HSC_FN_PJRT_TopologyDescription_Create) &&
+                                                hsc_plugin_has(worker->plugin, HSC_FN_PJRT_Compile));
   hsc_json_key(answer, "extensions");
   hsc_json_begin_array(answer);
   for (size_t i = 0; i < hsc_plugin_extension_count(worker->plugin); i++)

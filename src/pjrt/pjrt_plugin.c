@@ -120,6 +120,11 @@ hsc_status *hsc_plugin_open(const char *path, hsc_plugin **out_plugin) {
   void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
   if (!library) {
     const char *reason = dlerror();
+    const char *lacks = reason ? strstr(reason, ": cannot open shared object file") : NULL;
+    if (lacks && strncmp(reason, path, (size_t)(lacks - reason)) != 0)  // a library that it needs, not the plugin itself
+      return hsc_status_hint(HSC_ERR(FAILED_PRECONDITION, "%s: the library does not load: it needs %.*s, which is not on this machine", path,
+                                     (int)(lacks - reason), reason),
+                             "install the vendor's package that brings %.*s, or name its directory in LD_LIBRARY_PATH", (int)(lacks - reason), reason);
     return HSC_ERR(FAILED_PRECONDITION, "%s: the library does not load: %s", path, reason ? reason : "no reason given");
   }
   GetPjrtApi_Fn *get_api;
