@@ -23,6 +23,7 @@ TABLES = {
     "passes.md": ("src/passes/passes.def", "PASS", "Passes", "Passes of the built-in device; the names are XLA's where XLA has the pass.",
                   ["pass", "needs", "does"], [1, 2, 3]),
     "views.md": ("src/views/views.def", "VIEW", "Views", "What `hloscope tables CAPTURE VIEW` shows.", ["view", "shows"], [1, 2]),
+    "profile_views.md": ("src/views/profile_views.def", "PROFILE_VIEW", "Views of profiles", "What `hloscope tables PROFILE VIEW` shows of an XSpace.", ["view", "shows"], [1, 2]),
     "sinks.md": ("src/trace/sinks.def", "SINK", "Export forms", "What `hloscope export CAPTURE --to=FORM` writes.", ["form", "file names", "for"], [1, 2, 3]),
     "pjrt.md": ("src/pjrt/functions.def", "FN", "Functions of the PJRT C API",
                 "What the interface has, in the order of its table; `REQUIRED` is what JAX or PyTorch/XLA stop without. The minor version is the first one "

@@ -1,0 +1,472 @@
+// profile_ops.c - one walk over the events: operators are summed up, steps and runs noted, host work kept as intervals.
+//
+// The walk allocates nothing per event. A line's events become records of 24 bytes (start, duration, operator), are put in order when they are not
+// (some writers sort by end), and give self time by a stack of the open ones. Which operator an event is, is looked up by small numbers: the position
+// of its metadata on a device's line of operators, or of the text that its stat hlo_op refers to.
+#include <math.h>
+#include <stdlib.h>
+
+#include "views/profile_internal.h"
+
+typedef struct record {
+  int64_t start, duration;
+  int32_t op;          // index of the operator; -1 = none
+  int32_t activity;    // of what is no operator
+} record;
+
+typedef enum name_class { NAME_UNKNOWN = 0, NAME_PLAIN, NAME_CLASSED } name_class;
+
+typedef struct walk {
+  hsc_profile *profile;
+  hsc_xspace *space;
+  const hsc_xplane *plane;
+  int32_t device;                 // index; -1 until the first operator
+  bool is_device_plane;
+  int32_t *first_op;              // [handle_count] by metadata position, then by position of the stat's metadata; -1 = none
+  uint8_t *name_class, *name_activity, *name_section;   // [event_meta_count]
+  int64_t id_hlo_op, id_program_id, id_hlo_module, id_run_id, id_step_num, id_ordinal, id_bytes;
+  HSC__LIST(record) records;
+  bool sorted;                    // the records so far
+  HSC__LIST(hsc__interval) busy;  // of operators, outermost ones
+  HSC__LIST(int64_t) stack_end;
+  HSC__LIST(int32_t) stack_op;
+  hsc_map *texts;                 // names of operators that are given as text, not by number
+  hsc_map *runs;                  // (run id, module) -> index of the run
+  int32_t last_run;
+} walk;
+
+// ---- devices --------------------------------------------------------------------------------------------------------------------
+
+static double plane_number(const hsc_xplane *plane, const char *name) {
+  hsc_xstat stat;
+  return hsc_xstat_find(plane->message, HSC_XPLANE_STATS, hsc_xplane_stat_id(plane, name), &stat) ? hsc_xstat_number(&stat) : NAN;
+}
+
+static bool add_device(walk *w) {
+  if (w->device >= 0) return true;
+  hsc_profile *profile = w->profile;
+  hsc_view name = w->plane->name;
+  if (name.size > 8 && !memcmp(name.data, "/device:", 8)) name.data += 8, name.size -= 8;
+  else if (name.size > 6 && !memcmp(name.data, "/host:", 6)) name.data += 6, name.size -= 6;
+  const char *text = hsc_arena_strndup(profile->arena, name.data, name.size);
+  if (profile->spaces.count > 1 && w->space->hostname_count)
+    text = hsc_arena_printf(profile->arena, "%.*s/%s", (int)w->space->hostnames[0].size, w->space->hostnames[0].data, text);
+  hsc_xstat stat;
+  const char *type = "";
+  if (hsc_xstat_find(w->plane->message, HSC_XPLANE_STATS, hsc_xplane_stat_id(w->plane, "device_type_string"), &stat)) {
+    hsc_view value = hsc_xstat_text(w->plane, &stat);
+    type = hsc_arena_strndup(profile->arena, value.data, value.size);
+  }
+  hsc_profile_device device = {.plane = w->plane, .space = w->space, .name = text, .type = type, .first_ps = INT64_MAX, .last_ps = 0,
+                               .peak_flops = plane_number(w->plane, "peak_teraflops_per_second") * 1e12,
+                               .peak_bytes = plane_number(w->plane, "peak_hbm_bw_gigabytes_per_second") * 1e9};
+  w->device = (int32_t)profile->devices.count;
+  return text && type && HSC__ADD(&profile->devices, device);
+}
+
+// ---- operators ------------------------------------------------------------------------------------------------------------------
+
+static hsc_profile_op blank_op(const walk *w, int32_t module) {
+  return (hsc_profile_op){.device = w->device, .module = module, .flops = NAN, .bytes = NAN, .min_ps = INT64_MAX, .next = -1};
+}
+
+// Of a device's line of operators: everything is told by the event's metadata.
+static int32_t op_of_metadata(walk *w, int32_t position) {
+  const hsc_xevent_meta *meta = &w->plane->event_metas[position];
+  int64_t program_id = 0;
+  hsc_profile_op op = blank_op(w, -1);
+  hsc_view short_name = meta->display_name.size ? meta->display_name : meta->name;
+  op.name = short_name;
+  if (meta->display_name.size || (meta->name.size && meta->name.data[0] == '%')) op.text = meta->name;
+  if (op.name.size && op.name.data[0] == '%') {   // the whole instruction: its name is the first word
+    size_t end = 1;
+    while (end < op.name.size && op.name.data[end] != ' ') end++;
+    op.name = (hsc_view){op.name.data + 1, end - 1};
+  }
+  hsc_view module_name = {0};
+  bool has_program = false;
+  hsc_xstat_cursor at = hsc_xstats_of(meta->message, HSC_XEVENT_META_STATS);
+  for (hsc_xstat stat; hsc_xstat_next(&at, &stat);) {
+    const hsc_xstat_meta *what = hsc_xplane_stat_meta(w->plane, stat.metadata_id);
+    if (!what) continue;
+    if (hsc_view_equals_text(what->name, "program_id")) program_id = hsc_xstat_int(&stat), has_program = true;
+    else if (hsc_view_equals_text(what->name, "hlo_category")) op.category = hsc_xstat_text(w->plane, &stat);
+    else if (hsc_view_equals_text(what->name, "flops")) op.flops = hsc_xstat_number(&stat);
+    else if (hsc_view_equals_text(what->name, "bytes_accessed")) op.bytes = hsc_xstat_number(&stat);
+    else if (hsc_view_equals_text(what->name, "tf_op")) op.op_name = hsc_xstat_text(w->plane, &stat);
+    else if (hsc_view_equals_text(what->name, "source")) op.source = hsc_xstat_text(w->plane, &stat);
+    else if (hsc_view_equals_text(what->name, "hlo_module")) module_name = hsc_xstat_text(w->plane, &stat);
+  }
+  if (has_program || module_name.size) op.module = hsc__profile_module_of(w->profile, w->space, program_id, module_name);
+  op.activity = hsc__activity_of_category(op.category.size ? op.category : op.name);
+  if (!HSC__ADD(&w->profile->ops, op)) return -1;
+  return (int32_t)w->profile->ops.count - 1;
+}
+
+// Of an event with a stat hlo_op: by the operator's name and the program's number.
+static int32_t op_of_stats(walk *w, hsc_view name, hsc_view module_name, int64_t program_id, bool has_program, int32_t *first) {
+  hsc_profile *profile = w->profile;
+  for (int32_t i = *first; i >= 0; i = profile->ops.items[i].next) {
+    const hsc_profile_op *op = &profile->ops.items[i];
+    const hsc_profile_module *module = op->module >= 0 ? &profile->modules.items[op->module] : NULL;
+    if (!module ? !has_program && !module_name.size : has_program ? module->program_id == program_id : hsc_view_equals(module->name, module_name)) return i;
+  }
+  hsc_profile_op op = blank_op(w, -1);
+  op.name = name;
+  if (has_program || module_name.size) op.module = hsc__profile_module_of(profile, w->space, program_id, module_name);
+  op.activity = hsc__activity_of_category(name);
+  op.next = *first;
+  if (!HSC__ADD(&profile->ops, op)) return -1;
+  return *first = (int32_t)profile->ops.count - 1;
+}
+
+// Threads of a device work on a run at the same time: it lasts from the first of its operators to the end of the last.
+static bool add_run(walk *w, int64_t id, int32_t module, int64_t start, int64_t end) {
+  hsc_profile *profile = w->profile;
+  if (w->last_run < 0 || profile->runs.items[w->last_run].id != id || profile->runs.items[w->last_run].module != module) {
+    int64_t key[2] = {id, module};
+    int32_t *at = hsc_map_get(w->runs, (hsc_view){(const char *)key, sizeof key});
+    if (!at) {
+      at = HSC_NEW(profile->arena, int32_t);
+      const char *kept = hsc_arena_copy(profile->arena, key, sizeof key);
+      if (!at || !kept || !HSC__ADD(&profile->runs, (hsc__run){w->device, module, id, start, end})) return false;
+      *at = (int32_t)profile->runs.count - 1;
+      hsc_status *status = hsc_map_put(w->runs, (hsc_view){kept, sizeof key}, at);
+      if (status) return hsc_status_free(status), false;
+    }
+    w->last_run = *at;
+  }
+  hsc__run *run = &profile->runs.items[w->last_run];
+  if (start < run->start_ps) run->start_ps = start;
+  if (end > run->end_ps) run->end_ps = end;
+  return true;
+}
+
+// ---- lines ----------------------------------------------------------------------------------------------------------------------
+
+static int compare_records(const void *a, const void *b) {
+  const record *x = a, *y = b;
+  if (x->start != y->start) return x->start < y->start ? -1 : 1;
+  return x->duration > y->duration ? -1 : x->duration < y->duration;   // what encloses stands before what it encloses
+}
+
+// Self times and outermost intervals of the records of one line, which are all operators or all host work.
+static bool fold_line(walk *w, hsc_profile_lane *lane) {
+  record *records = w->records.items;
+  size_t count = w->records.count;
+  if (!w->sorted) qsort(records, count, sizeof *records, compare_records);
+  hsc_profile_op *ops = w->profile->ops.items;
+  w->stack_end.count = w->stack_op.count = 0;
+  int64_t last_end = INT64_MIN;
+  for (size_t i = 0; i < count; i++) {
+    int64_t start = records[i].start, duration = records[i].duration, end = hsc__sat_add(start, duration);
+    if (i == 0) lane->first_ps = start;
+    if (last_end != INT64_MIN && start > last_end && start - last_end > lane->gap_ps) lane->gap_ps = start - last_end, lane->gap_start_ps = last_end;
+    if (last_end == INT64_MIN || end > last_end) {
+      lane->busy_ps = hsc__sat_add(lane->busy_ps, last_end == INT64_MIN || start > last_end ? duration : end - last_end);
+      last_end = end;
+    }
+    if (records[i].op < 0) {
+      if (records[i].activity == HSC_ACTIVITY_IDLE) continue;
+      if (!HSC__ADD(&w->profile->host, (hsc__interval){start, end, records[i].activity, -1})) return false;
+      continue;
+    }
+    hsc_profile_op *op = &ops[records[i].op];
+    op->count++;
+    op->total_ps = hsc__sat_add(op->total_ps, duration);
+    op->self_ps = hsc__sat_add(op->self_ps, duration);
+    if (duration < op->min_ps) op->min_ps = duration;
+    if (duration > op->max_ps) op->max_ps = duration;
+    while (w->stack_end.count && w->stack_end.items[w->stack_end.count - 1] <= start) w->stack_end.count--, w->stack_op.count--;
+    if (w->stack_end.count) {
+      int64_t outer_end = w->stack_end.items[w->stack_end.count - 1];
+      hsc_profile_op *outer = &ops[w->stack_op.items[w->stack_op.count - 1]];
+      int64_t inside = end < outer_end ? duration : outer_end - start;
+      outer->self_ps = outer->self_ps > inside ? outer->self_ps - inside : 0;
+    } else if (!w->busy.count || w->busy.items[w->busy.count - 1].activity != (int32_t)op->activity || w->busy.items[w->busy.count - 1].end != start) {
+      if (!HSC__ADD(&w->busy, (hsc__interval){start, end, (int32_t)op->activity, -1})) return false;
+    } else {
+      w->busy.items[w->busy.count - 1].end = end;   // one after the other without a gap
+    }
+    if (duration > 0 && (!HSC__ADD(&w->stack_end, end) || !HSC__ADD(&w->stack_op, records[i].op))) return false;
+  }
+  lane->last_ps = last_end == INT64_MIN ? 0 : last_end;
+  if (lane->last_ps > w->profile->span_ps) w->profile->span_ps = lane->last_ps;
+  return true;
+}
+
+static bool add_record(walk *w, const hsc_xline *line, const hsc_xevent *event, int32_t op, int32_t activity) {
+  record r = {hsc__profile_time(w->profile, line, event->offset_ps), event->duration_ps > 0 ? event->duration_ps : 0, op, activity};
+  w->sorted &= !w->records.count || compare_records(&w->records.items[w->records.count - 1], &r) <= 0;
+  return HSC__ADD(&w->records, r);
+}
+
+// "XLA Ops": every event is an operator.
+static bool read_ops_line(walk *w, const hsc_xline *line, hsc_profile_lane *lane) {
+  hsc_xevent_cursor at = hsc_xline_events(line);
+  for (hsc_xevent event; hsc_xevent_next(&at, &event);) {
+    const hsc_xevent_meta *meta = hsc_xplane_event_meta(w->plane, event.metadata_id);
+    int32_t op;
+    if (meta) {
+      int32_t position = (int32_t)(meta - w->plane->event_metas);
+      op = w->first_op[position];
+      if (op < 0) op = w->first_op[position] = op_of_metadata(w, position);
+    } else {   // a file that was cut: its metadata are gone
+      const char *name = hsc_arena_printf(w->profile->arena, "event %lld", (long long)event.metadata_id);
+      int32_t *slot = hsc_map_get(w->texts, hsc_view_of(name));
+      if (!slot) {
+        slot = HSC_NEW(w->profile->arena, int32_t);
+        if (!slot || !name) return false;
+        *slot = -1;
+        hsc_status *status = hsc_map_put(w->texts, hsc_view_of(name), slot);
+        if (status) return hsc_status_free(status), false;
+      }
+      op = op_of_stats(w, hsc_view_of(name), (hsc_view){0}, 0, false, slot);
+    }
+    lane->events++;
+    if (op < 0 || !add_record(w, line, &event, op, HSC_ACTIVITY_COMPUTE)) return false;
+  }
+  return true;
+}
+
+static bool read_steps_line(walk *w, const hsc_xline *line, hsc_profile_lane *lane) {
+  hsc_xevent_cursor at = hsc_xline_events(line);
+  for (hsc_xevent event; hsc_xevent_next(&at, &event);) {
+    const hsc_xevent_meta *meta = hsc_xplane_event_meta(w->plane, event.metadata_id);
+    int64_t start = hsc__profile_time(w->profile, line, event.offset_ps), number = lane->events++;
+    char text[24];
+    size_t size = meta ? meta->name.size < sizeof text ? meta->name.size : sizeof text - 1 : 0;
+    if (size) {
+      memcpy(text, meta->name.data, size);
+      text[size] = 0;
+      char *end;
+      long long parsed = strtoll(text, &end, 10);
+      if (end != text && !*end) number = parsed;
+    }
+    hsc_profile_step step = {.device = w->device, .number = number, .start_ps = start, .end_ps = hsc__sat_add(start, event.duration_ps > 0 ? event.duration_ps : 0)};
+    if (!HSC__ADD(&w->profile->steps, step) || !add_record(w, line, &event, -1, HSC_ACTIVITY_IDLE)) return false;
+  }
+  return true;
+}
+
+static bool read_modules_line(walk *w, const hsc_xline *line, hsc_profile_lane *lane) {
+  hsc_xevent_cursor at = hsc_xline_events(line);
+  for (hsc_xevent event; hsc_xevent_next(&at, &event);) {
+    const hsc_xevent_meta *meta = hsc_xplane_event_meta(w->plane, event.metadata_id);
+    if (!add_record(w, line, &event, -1, HSC_ACTIVITY_IDLE)) return false;
+    lane->events++;
+    if (!meta) continue;
+    // "module(number)"
+    hsc_view name = meta->name;
+    int64_t id = 0;
+    size_t open = name.size;
+    while (open > 0 && name.data[open - 1] != '(') open--;
+    for (size_t i = open; open && i < name.size && name.data[i] >= '0' && name.data[i] <= '9'; i++) id = (int64_t)((uint64_t)id * 10 + (uint64_t)(name.data[i] - '0'));
+    int32_t module = hsc__profile_module_of(w->profile, w->space, id, open ? (hsc_view){name.data, open - 1} : name);
+    if (module < 0) return false;
+    hsc_profile_module *m = &w->profile->modules.items[module];
+    m->run_count++;
+    m->run_ps = hsc__sat_add(m->run_ps, event.duration_ps > 0 ? event.duration_ps : 0);
+    int64_t start = hsc__profile_time(w->profile, line, event.offset_ps);
+    if (!HSC__ADD(&w->profile->runs, (hsc__run){w->device, module, lane->events, start, hsc__sat_add(start, event.duration_ps > 0 ? event.duration_ps : 0)})) return false;
+  }
+  return true;
+}
+
+static void class_of_name(walk *w, int32_t position) {
+  static const struct {
+    const char *part;
+    uint8_t activity, section;
+  } rows[] = {
+#define HOST_EVENT(part, activity, section) {part, HSC_ACTIVITY_##activity, HSC__SECTION_##section},
+#include "views/host_events.def"
+#undef HOST_EVENT
+  };
+  hsc_view name = w->plane->event_metas[position].name;
+  w->name_class[position] = NAME_PLAIN;
+  w->name_activity[position] = HSC_ACTIVITY_HOST;
+  w->name_section[position] = HSC__SECTION_CONTROL;
+  for (size_t i = 0; i < HSC_COUNT_OF(rows); i++) {
+    if (!hsc__view_contains(name, rows[i].part)) continue;
+    w->name_class[position] = NAME_CLASSED;
+    w->name_activity[position] = rows[i].activity;
+    w->name_section[position] = rows[i].section;
+    return;
+  }
+}
+
+typedef struct event_stats {
+  hsc_xstat hlo_op, hlo_module;
+  int64_t program_id, run_id, step_num, bytes;
+  bool has_program, has_run, has_step;
+} event_stats;
+
+static void read_stats(const walk *w, const hsc_xevent *event, event_stats *out) {
+  *out = (event_stats){0};
+  hsc_xstat_cursor at = hsc_xstats_of(event->message, HSC_XEVENT_STATS);
+  for (hsc_xstat stat; hsc_xstat_next(&at, &stat);) {
+    int64_t id = stat.metadata_id;
+    if (id == w->id_hlo_op && !out->hlo_op.kind) out->hlo_op = stat;
+    else if (id == w->id_program_id && !out->has_program) out->program_id = hsc_xstat_int(&stat), out->has_program = true;
+    else if (id == w->id_hlo_module && !out->hlo_module.kind) out->hlo_module = stat;
+    else if (id == w->id_run_id && !out->has_run) out->run_id = hsc_xstat_int(&stat), out->has_run = true;
+    else if (id == w->id_step_num && !out->has_step) out->step_num = hsc_xstat_int(&stat), out->has_step = true;
+    else if (id == w->id_bytes && !out->bytes) out->bytes = hsc_xstat_int(&stat);
+  }
+}
+
+static int32_t op_of_event(walk *w, const event_stats *stats) {
+  if (!add_device(w)) return -1;
+  hsc_view module_name = stats->hlo_module.kind ? hsc_xstat_text(w->plane, &stats->hlo_module) : (hsc_view){0};
+  if (stats->hlo_op.kind == HSC_XSTAT_REF) {
+    const hsc_xstat_meta *name = hsc_xplane_stat_meta(w->plane, (int64_t)stats->hlo_op.u);
+    if (name)
+      return op_of_stats(w, name->name, module_name, stats->program_id, stats->has_program, &w->first_op[w->plane->event_meta_count + (name - w->plane->stat_metas)]);
+  }
+  hsc_view text = hsc_xstat_text(w->plane, &stats->hlo_op);
+  int32_t *slot = hsc_map_get(w->texts, text);
+  if (!slot) {
+    slot = HSC_NEW(w->profile->arena, int32_t);
+    if (!slot) return -1;
+    *slot = -1;
+    hsc_status *status = hsc_map_put(w->texts, text, slot);
+    if (status) return hsc_status_free(status), -1;
+  }
+  return op_of_stats(w, text, module_name, stats->program_id, stats->has_program, slot);
+}
+
+// Any other line: operators where a stat says so, steps where a stat counts them, host work by name. A line that has operators is one of execution,
+// and its other events (waiting, scheduling) are left out of its sums.
+static bool read_mixed_line(walk *w, const hsc_xline *line, hsc_profile_lane *lane) {
+  bool may_have_ops = w->id_hlo_op >= 0, may_have_steps = w->id_step_num >= 0;
+  size_t transfers = 0, ops = 0;
+  w->last_run = -1;
+  hsc_xevent_cursor at = hsc_xline_events(line);
+  for (hsc_xevent event; hsc_xevent_next(&at, &event);) {
+    const hsc_xevent_meta *meta = hsc_xplane_event_meta(w->plane, event.metadata_id);
+    int32_t position = meta ? (int32_t)(meta - w->plane->event_metas) : -1;
+    if (position >= 0 && w->name_class[position] == NAME_UNKNOWN) class_of_name(w, position);
+    bool classed = position >= 0 && w->name_class[position] == NAME_CLASSED;
+    event_stats stats = {0};
+    lane->events++;
+    if (event.has_stats && (may_have_ops || may_have_steps || w->id_bytes >= 0) && !(classed && w->name_activity[position] == HSC_ACTIVITY_IDLE)) read_stats(w, &event, &stats);
+    if (stats.hlo_op.kind) {
+      int32_t op = op_of_event(w, &stats);
+      if (op < 0 || !add_record(w, line, &event, op, HSC_ACTIVITY_COMPUTE)) return false;
+      ops++;
+      if (stats.has_run) {
+        const record *r = &w->records.items[w->records.count - 1];
+        if (!add_run(w, stats.run_id, w->profile->ops.items[op].module, r->start, hsc__sat_add(r->start, r->duration))) return false;
+      }
+      continue;
+    }
+    if (stats.has_step) {
+      int64_t start = hsc__profile_time(w->profile, line, event.offset_ps);
+      hsc_profile_step step = {.device = -1, .number = stats.step_num, .start_ps = start, .end_ps = hsc__sat_add(start, event.duration_ps > 0 ? event.duration_ps : 0)};
+      if (!HSC__ADD(&w->profile->host_steps, step)) return false;
+    }
+    int32_t activity = position >= 0 ? w->name_activity[position] : HSC_ACTIVITY_HOST;
+    if (activity == HSC_ACTIVITY_TRANSFER) transfers++, lane->bytes = hsc__sat_add(lane->bytes, stats.bytes);
+    if (!add_record(w, line, &event, -1, activity)) return false;
+  }
+  if (ops) {   // what is no operator on this line is the runtime's own bookkeeping
+    size_t kept = 0;
+    for (size_t i = 0; i < w->records.count; i++)
+      if (w->records.items[i].op >= 0 || w->records.items[i].activity == HSC_ACTIVITY_TRANSFER || w->records.items[i].activity == HSC_ACTIVITY_COMPILE)
+        w->records.items[kept++] = w->records.items[i];
+    w->records.count = kept;
+  }
+  lane->section = ops ? HSC__SECTION_EXECUTION : 2 * transfers > (size_t)lane->events ? HSC__SECTION_TRANSFER : HSC__SECTION_CONTROL;
+  return true;
+}
+
+static bool is_derived(hsc_view name) {   // made by viewers from other lines
+  return hsc_view_equals_text(name, "Framework Name Scope") || hsc_view_equals_text(name, "Framework Ops") || hsc_view_equals_text(name, "Source code") ||
+         hsc_view_equals_text(name, "TensorFlow Name Scope") || hsc_view_equals_text(name, "TensorFlow Ops");
+}
+
+static bool read_line(walk *w, const hsc_xline *line) {
+  hsc_profile_lane lane = {.space = w->space, .plane = w->plane, .line = line, .section = HSC__SECTION_EXECUTION};
+  hsc_view name = line->display_name.size ? line->display_name : line->name;
+  if (is_derived(name)) return true;
+  w->records.count = 0;
+  w->sorted = true;
+  bool ok;
+  hsc_xspace_need(w->space, line->message);
+  if (w->is_device_plane && hsc_view_equals_text(line->name, "XLA Ops")) {
+    ok = add_device(w) && read_ops_line(w, line, &lane);
+  } else if (w->is_device_plane && hsc_view_equals_text(line->name, "Steps")) {
+    lane.section = HSC__SECTION_PROCESS;
+    ok = add_device(w) && read_steps_line(w, line, &lane);
+  } else if (w->is_device_plane && hsc_view_equals_text(line->name, "XLA Modules")) {
+    lane.section = HSC__SECTION_PROCESS;
+    ok = add_device(w) && read_modules_line(w, line, &lane);
+  } else {
+    ok = read_mixed_line(w, line, &lane);
+    if (w->is_device_plane && lane.section == HSC__SECTION_CONTROL)
+      lane.section = hsc__view_contains(line->name, "Async") || hsc__view_contains(line->name, "DMA") ? HSC__SECTION_TRANSFER : HSC__SECTION_EXECUTION;
+    if (w->is_device_plane)   // lines of a device that are no operators (engines, asynchronous copies) are lanes, not work of the host
+      for (size_t i = 0; i < w->records.count; i++)
+        if (w->records.items[i].op < 0) w->records.items[i].activity = HSC_ACTIVITY_IDLE;
+  }
+  ok = ok && fold_line(w, &lane);
+  lane.name = hsc_arena_strndup(w->profile->arena, name.data ? name.data : "", name.size);
+  lane.device = hsc_arena_strndup(w->profile->arena, w->plane->name.data ? w->plane->name.data : "", w->plane->name.size);
+  if (ok && lane.events) ok = HSC__ADD(&w->profile->lanes, lane);
+  hsc_xspace_done_with(w->space, line->message);
+  return ok;
+}
+
+// `kept` holds the lists of the planes before: their memory is used again.
+static hsc_status *read_plane(hsc_profile *profile, hsc_xspace *space, const hsc_xplane *plane, walk *kept) {
+  if (!plane->line_count) return NULL;
+  walk w = {.profile = profile, .space = space, .plane = plane, .device = -1, .last_run = -1,
+            .is_device_plane = plane->name.size > 8 && !memcmp(plane->name.data, "/device:", 8)};
+  w.records.items = kept->records.items, w.records.capacity = kept->records.capacity;
+  w.busy.items = kept->busy.items, w.busy.capacity = kept->busy.capacity;
+  size_t handles = (size_t)plane->event_meta_count + (size_t)plane->stat_meta_count, names = (size_t)plane->event_meta_count;
+  hsc_status *status = NULL;
+  size_t first_step = profile->steps.count;
+  w.id_hlo_op = hsc_xplane_stat_id(plane, "hlo_op");
+  w.id_program_id = hsc_xplane_stat_id(plane, "program_id");
+  w.id_hlo_module = hsc_xplane_stat_id(plane, "hlo_module");
+  w.id_run_id = hsc_xplane_stat_id(plane, "run_id");
+  w.id_step_num = hsc_xplane_stat_id(plane, "step_num");
+  w.id_bytes = hsc_xplane_stat_id(plane, "bytes");
+  w.first_op = hsc_alloc((handles + 1) * sizeof *w.first_op);
+  w.name_class = hsc_alloc(3 * names + 1);
+  w.name_activity = w.name_class ? w.name_class + names : NULL;
+  w.name_section = w.name_class ? w.name_class + 2 * names : NULL;
+  if (!w.first_op || !w.name_class) HSC_GOTO(hsc_status_out_of_memory());
+  memset(w.first_op, 0xff, (handles + 1) * sizeof *w.first_op);
+  HSC_GOTO(hsc_map_create(&w.texts));
+  HSC_GOTO(hsc_map_create(&w.runs));
+  for (int32_t l = 0; l < plane->line_count; l++)
+    if (!read_line(&w, &plane->lines[l])) HSC_GOTO(hsc_status_out_of_memory());
+  if (w.device >= 0) HSC_GOTO(hsc__profile_account(profile, w.device, w.busy.items, w.busy.count, first_step));
+done:
+  hsc_free(w.first_op);
+  hsc_free(w.name_class);
+  kept->records.items = w.records.items, kept->records.capacity = w.records.capacity;
+  kept->busy.items = w.busy.items, kept->busy.capacity = w.busy.capacity;
+  hsc_free(w.stack_end.items);
+  hsc_free(w.stack_op.items);
+  hsc_map_destroy(w.texts);
+  hsc_map_destroy(w.runs);
+  return status;
+}
+
+// Host planes come first: their steps stand in for those that devices do not have, and what the host did fills the devices' idle time.
+hsc_status *hsc__profile_read_space(hsc_profile *profile, hsc_xspace *space) {
+  walk kept = {0};
+  hsc_status *status = NULL;
+  for (int32_t pass = 0; pass < 2 && !status; pass++)
+    for (int32_t p = 0; p < space->plane_count && !status; p++) {
+      const hsc_xplane *plane = &space->planes[p];
+      bool is_device = plane->name.size > 8 && !memcmp(plane->name.data, "/device:", 8);
+      if (is_device == (pass == 1)) status = read_plane(profile, space, plane, &kept);
+    }
+  hsc_free(kept.records.items);
+  hsc_free(kept.busy.items);
+  return status;
+}

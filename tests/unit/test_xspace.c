@@ -1,0 +1,278 @@
+// Profiles as XLA writes them: what is written is read, what is cut gives what is left, sums are those that protobuf's own reader gives.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+#include "base/wire.h"
+#include "trace/xspace.h"
+#include "unit.h"
+#include "views/profile.h"
+
+static const char *source_root = ".";
+
+static hsc_xspace *space_of(const hsc_bytes *bytes) {
+  hsc_xspace *space = NULL;
+  EXPECT_OK(hsc_xspace_of(hsc_bytes_view(bytes), "test", &space));
+  return space;
+}
+
+// Two steps on one device: a loop of 60 us that holds two operators, and a collective after it.
+static void write_device(hsc_bytes *out) {
+  hsc_xwriter w;
+  EXPECT_OK(hsc_xwriter_init(&w, out));
+  hsc_xwriter_begin_plane(&w, 3, "/device:TPU:0");
+  hsc_xwriter_stat_double(&w, "peak_teraflops_per_second", 2);
+  hsc_xwriter_stat_double(&w, "peak_hbm_bw_gigabytes_per_second", 100);
+  static const struct {
+    const char *text, *name, *category, *framework;
+    uint64_t flops, bytes;
+  } ops[] = {{"%while.1 = s32[] while(%x)", "while.1", "while", "jit(f)/while:", 0, 0},
+             {"%dot.1 = f32[4]{0} dot(%x)", "dot.1", "dot", "jit(f)/layer/dot_general:", 10000000, 1000},
+             {"%add.1 = f32[4]{0} add(%x)", "add.1", "loop fusion", "jit(f)/layer/add:", 10, 1000000},
+             {"%all-reduce.1 = f32[4]{0} all-reduce(%x)", "all-reduce.1", "all-reduce", "", 0, 4}};
+  int64_t ids[4];
+  for (int i = 0; i < 4; i++) {
+    ids[i] = hsc_xwriter_begin_event_meta(&w, i == 3 ? -77 : 0, ops[i].text, ops[i].name);
+    hsc_xwriter_stat_uint(&w, "program_id", 9);
+    hsc_xwriter_stat_ref(&w, "hlo_category", hsc_view_of(ops[i].category));
+    hsc_xwriter_stat_uint(&w, "flops", ops[i].flops);
+    hsc_xwriter_stat_uint(&w, "bytes_accessed", ops[i].bytes);
+    if (*ops[i].framework) hsc_xwriter_stat_text(&w, "tf_op", hsc_view_of(ops[i].framework));
+    hsc_xwriter_end_event_meta(&w);
+  }
+  int64_t steps[2];
+  for (int s = 0; s < 2; s++) {
+    steps[s] = hsc_xwriter_begin_event_meta(&w, 0, s ? "41" : "40", NULL);
+    hsc_xwriter_end_event_meta(&w);
+  }
+  hsc_xwriter_begin_line(&w, -5, "XLA Ops", 1000);
+  for (int s = 0; s < 2; s++) {
+    int64_t at = 100000000 * (int64_t)s;
+    hsc_xwriter_begin_event(&w, ids[0], at, 60000000), hsc_xwriter_end_event(&w);
+    hsc_xwriter_begin_event(&w, ids[1], at + 10000000, 20000000), hsc_xwriter_end_event(&w);
+    hsc_xwriter_begin_event(&w, ids[2], at + 30000000, 25000000), hsc_xwriter_end_event(&w);
+    hsc_xwriter_begin_event(&w, ids[3], at + 70000000, 10000000), hsc_xwriter_end_event(&w);
+  }
+  hsc_xwriter_end_line(&w);
+  hsc_xwriter_begin_line(&w, 1, "Steps", 1000);
+  for (int s = 0; s < 2; s++) {
+    hsc_xwriter_begin_event(&w, steps[s], 100000000 * (int64_t)s, 90000000);
+    hsc_xwriter_stat_int(&w, "group_id", s);
+    hsc_xwriter_stat_int(&w, "group_id", 99);   // twice, as real files have it
+    hsc_xwriter_end_event(&w);
+  }
+  hsc_xwriter_end_line(&w);
+  hsc_xwriter_end_plane(&w);
+  hsc_xwriter_hostname(&w, "here");
+  EXPECT_OK(hsc_bytes_status(out));
+  hsc_xwriter_deinit(&w);
+}
+
+static void test_what_is_written_is_read(void **state) {
+  hsc_bytes bytes = {0};
+  write_device(&bytes);
+  hsc_xspace *space = space_of(&bytes);
+  assert_null(space->damage);
+  assert_int_equal(space->plane_count, 1);
+  assert_int_equal(space->hostname_count, 1);
+  const hsc_xplane *plane = hsc_xspace_plane(space, "/device:TPU:0");
+  assert_non_null(plane);
+  assert_int_equal(plane->id, 3);
+  assert_int_equal(plane->line_count, 2);
+  assert_int_equal(plane->lines[0].id, -5);
+  assert_int_equal(plane->lines[0].timestamp_ns, 1000);
+  const hsc_xevent_meta *negative = hsc_xplane_event_meta(plane, -77);
+  assert_non_null(negative);
+  assert_true(hsc_view_equals_text(negative->display_name, "all-reduce.1"));
+  assert_null(hsc_xplane_event_meta(plane, 12345));
+  hsc_xstat stat;
+  assert_true(hsc_xstat_find(negative->message, HSC_XEVENT_META_STATS, hsc_xplane_stat_id(plane, "hlo_category"), &stat));
+  assert_int_equal(stat.kind, HSC_XSTAT_REF);
+  assert_true(hsc_view_equals_text(hsc_xstat_text(plane, &stat), "all-reduce"));
+  hsc_xevent_cursor at = hsc_xline_events(&plane->lines[1]);
+  hsc_xevent event;
+  assert_true(hsc_xevent_next(&at, &event));
+  assert_true(hsc_xevent_next(&at, &event));
+  assert_int_equal(event.offset_ps, 100000000);
+  assert_true(hsc_xstat_find(event.message, HSC_XEVENT_STATS, hsc_xplane_stat_id(plane, "group_id"), &stat));
+  assert_int_equal(stat.i, 1);   // the first of the two
+  assert_false(hsc_xevent_next(&at, &event));
+  hsc_xspace_close(space);
+  hsc_bytes_deinit(&bytes);
+}
+
+static void test_numbers_of_any_length_are_decoded(void **state) {
+  static const int64_t values[] = {0, 1, 127, 128, 16383, 16384, 1 << 21, (1 << 28) - 1, (int64_t)1 << 35, ((int64_t)1 << 56) - 1, (int64_t)1 << 56, INT64_MAX, -1, INT64_MIN};
+  for (size_t i = 0; i < HSC_COUNT_OF(values); i++) {
+    hsc_bytes bytes = {0};
+    hsc_xwriter w;
+    EXPECT_OK(hsc_xwriter_init(&w, &bytes));
+    hsc_xwriter_begin_plane(&w, 0, "p");
+    hsc_xwriter_begin_line(&w, 0, "l", 0);
+    hsc_xwriter_begin_event(&w, values[i], values[i], values[HSC_COUNT_OF(values) - 1 - i]), hsc_xwriter_end_event(&w);
+    for (int k = 0; k < 4; k++) hsc_xwriter_begin_event(&w, k, k, k), hsc_xwriter_end_event(&w);   // room for the fast way
+    hsc_xwriter_end_line(&w);
+    hsc_xwriter_stat_text(&w, "padding", HSC_VIEW("0123456789012345678901234567890123456789012345678901234567890123"));
+    hsc_xwriter_end_plane(&w);
+    hsc_xwriter_deinit(&w);
+    hsc_xspace *space = space_of(&bytes);
+    hsc_xevent_cursor at = hsc_xline_events(&space->planes[0].lines[0]);
+    hsc_xevent e;
+    assert_true(hsc_xevent_next(&at, &e));
+    assert_true(e.metadata_id == values[i] && e.offset_ps == values[i] && e.duration_ps == values[HSC_COUNT_OF(values) - 1 - i]);
+    hsc_xspace_close(space);
+    hsc_bytes_deinit(&bytes);
+  }
+}
+
+static void test_unknown_fields_survive_a_rewrite(void **state) {
+  hsc_bytes bytes = {0}, copy = {0};
+  write_device(&bytes);
+  hsc_wire_put_text(&bytes, 33, "a field of a later version");
+  size_t plane = hsc_wire_begin(&bytes, 1);
+  hsc_wire_put_text(&bytes, 2, "odd");
+  hsc_wire_put_varint(&bytes, 44, 7);
+  hsc_wire_end(&bytes, plane);
+  hsc_xspace *space = space_of(&bytes);
+  hsc_xwriter w;
+  EXPECT_OK(hsc_xwriter_init(&w, &copy));
+  for (int32_t i = 0; i < space->plane_count; i++) hsc_xwriter_copy_plane(&w, &space->planes[i], NULL, NULL);
+  hsc_xwriter_copy_rest(&w, space);
+  hsc_xwriter_deinit(&w);
+  assert_int_equal(copy.size, bytes.size);
+  hsc_xspace *again = space_of(&copy);
+  assert_int_equal(again->plane_count, 2);
+  assert_true(hsc_view_equals(again->planes[0].message, space->planes[0].message));
+  assert_true(hsc_view_equals(again->planes[1].message, space->planes[1].message));
+  assert_non_null(memmem(copy.data, copy.size, "a field of a later version", 26));
+  hsc_xspace_close(again);
+  hsc_xspace_close(space);
+  hsc_bytes_deinit(&copy);
+  hsc_bytes_deinit(&bytes);
+}
+
+static void test_what_is_cut_gives_what_is_left_and_says_so(void **state) {
+  hsc_bytes bytes = {0};
+  write_device(&bytes);
+  size_t whole = bytes.size, last_events = 0;
+  for (size_t size = 20; size < whole - 6; size++) {   // the last field is the host's name: cutting before it leaves a whole file
+    hsc_xspace *space = NULL;
+    char *copy = malloc(size);
+    memcpy(copy, bytes.data, size);
+    EXPECT_OK(hsc_xspace_of((hsc_view){copy, size}, "cut", &space));
+    assert_non_null(space->damage);
+    size_t events = 0;
+    for (int32_t l = 0; l < space->planes[0].line_count; l++) {
+      hsc_xevent_cursor at = hsc_xline_events(&space->planes[0].lines[l]);
+      for (hsc_xevent e; hsc_xevent_next(&at, &e);) events++;
+    }
+    assert_true(events >= last_events);
+    last_events = events;
+    hsc_profile *profile = NULL;
+    EXPECT_OK(hsc_profile_of(space, &profile));
+    assert_non_null(strstr(hsc_profile_notes(profile), "was read"));
+    hsc_profile_close(profile);
+    free(copy);
+  }
+  assert_int_equal(last_events, 10);
+  hsc_bytes_deinit(&bytes);
+}
+
+static void test_nested_operators_have_self_time_and_steps_add_up(void **state) {
+  hsc_bytes bytes = {0};
+  write_device(&bytes);
+  hsc_profile *profile = NULL;
+  EXPECT_OK(hsc_profile_of(space_of(&bytes), &profile));
+  assert_int_equal(hsc_profile_op_count(profile), 4);
+  const hsc_profile_op *ops = hsc_profile_ops(profile);
+  assert_true(hsc_view_equals_text(ops[0].name, "while.1"));
+  assert_int_equal(ops[0].total_ps, 120000000);
+  assert_int_equal(ops[0].self_ps, 30000000);
+  assert_int_equal(ops[1].self_ps, 40000000);
+  assert_int_equal(ops[2].self_ps, 50000000);
+  assert_int_equal(ops[3].activity, HSC_ACTIVITY_COLLECTIVE);
+  assert_int_equal(hsc_profile_step_count(profile), 2);
+  const hsc_profile_step *step = &hsc_profile_steps(profile)[1];
+  assert_int_equal(step->number, 41);
+  assert_int_equal(step->activity_ps[HSC_ACTIVITY_COMPUTE], 60000000);
+  assert_int_equal(step->activity_ps[HSC_ACTIVITY_COLLECTIVE], 10000000);
+  assert_int_equal(step->activity_ps[HSC_ACTIVITY_IDLE], 20000000);
+  // The roofline: dot.1 takes 20 us and could do its flops in 5 us; add.1 takes 25 us and could move its bytes in 10 us.
+  hsc_table *table = NULL;
+  hsc_bytes csv = {0};
+  EXPECT_OK(hsc_profile_table(profile, HSC_PROFILE_VIEW_hlo_operators, NULL, &table));
+  EXPECT_OK(hsc_table_print(table, HSC_FORMAT_CSV, NULL, &csv));
+  assert_non_null(strstr(hsc_bytes_text(&csv), "compute,0.25"));
+  assert_non_null(strstr(hsc_bytes_text(&csv), "memory,0.4"));
+  hsc_table_destroy(table);
+  hsc_bytes_deinit(&csv);
+  hsc_profile_close(profile);
+  hsc_bytes_deinit(&bytes);
+}
+
+// The sums that Google's protobuf reader gives for the same file (XLA:CPU, five steps of a small network).
+static void test_a_profile_of_xla_cpu_sums_up_as_protobuf_reads_it(void **state) {
+  static const struct {
+    const char *name;
+    int64_t program, count, total_ps, max_ps;
+  } expected[] = {{"dot.1", 38, 5, 2940820000, 958518000}, {"ynn_fusion.4", 38, 5, 2106606000, 832992000}, {"ynn_fusion.8", 38, 5, 1767803000, 574019000}};
+  char path[512];
+  snprintf(path, sizeof path, "%s/tests/conformance/profiles/xla_cpu_mlp.xplane.pb.gz", source_root);
+  hsc_profile *profile = NULL;
+  EXPECT_OK(hsc_profile_open(path, &profile));
+  assert_int_equal(hsc_profile_op_count(profile), 36);
+  int64_t events = 0, total = 0, found = 0;
+  for (int i = 0; i < hsc_profile_op_count(profile); i++) {
+    const hsc_profile_op *op = &hsc_profile_ops(profile)[i];
+    events += op->count;
+    total += op->total_ps;
+    for (size_t k = 0; k < HSC_COUNT_OF(expected); k++) {
+      if (!hsc_view_equals_text(op->name, expected[k].name) || hsc_profile_modules(profile)[op->module].program_id != expected[k].program) continue;
+      assert_int_equal(op->count, expected[k].count);
+      assert_int_equal(op->total_ps, expected[k].total_ps);
+      assert_int_equal(op->max_ps, expected[k].max_ps);
+      found++;
+    }
+  }
+  assert_int_equal(found, 3);
+  assert_int_equal(events, 630);
+  assert_int_equal(total, 12917874000);
+  assert_int_equal(hsc_profile_step_count(profile), 5);
+  hsc_table *table = NULL;
+  EXPECT_OK(hsc_profile_table(profile, HSC_PROFILE_VIEW_hlo_operators, NULL, &table));
+  hsc_table_destroy(table);
+  for (int i = 0; i < hsc_profile_op_count(profile); i++) {   // every operator was found in the program's HLO
+    assert_non_null(hsc_profile_ops(profile)[i].instr);
+    assert_true(hsc_profile_ops(profile)[i].category.size > 0);
+  }
+  hsc_profile_close(profile);
+}
+
+static void test_what_is_no_profile_says_what_it_is(void **state) {
+  static const char *const texts[] = {"", "{\"traceEvents\": []}", "HloModule m\n", "\xff\xff\xff\xff"};
+  for (size_t i = 0; i < HSC_COUNT_OF(texts); i++) {
+    hsc_xspace *space = NULL;
+    EXPECT_CODE(DATA_LOSS, hsc_xspace_of(hsc_view_of(texts[i]), "x", &space));
+    assert_null(space);
+  }
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1) source_root = argv[1];
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_what_is_written_is_read),
+      cmocka_unit_test(test_numbers_of_any_length_are_decoded),
+      cmocka_unit_test(test_unknown_fields_survive_a_rewrite),
+      cmocka_unit_test(test_what_is_cut_gives_what_is_left_and_says_so),
+      cmocka_unit_test(test_nested_operators_have_self_time_and_steps_add_up),
+      cmocka_unit_test(test_a_profile_of_xla_cpu_sums_up_as_protobuf_reads_it),
+      cmocka_unit_test(test_what_is_no_profile_says_what_it_is),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
