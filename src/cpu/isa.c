@@ -1,6 +1,7 @@
 // isa.c - see isa.h.
 #include "cpu/isa.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -45,15 +46,23 @@ void hsc_cpu_isa_detect(hsc_cpu_isa *out_isa) {
 #endif
 }
 
-void hsc_cpu_features(uint32_t out_words[HSC_CPU_FEATURE_WORDS]) {
-  memset(out_words, 0, sizeof(uint32_t) * HSC_CPU_FEATURE_WORDS);
+// CPUID leaves a virtual machine, for 10 us each: once is enough.
+static pthread_once_t features_once = PTHREAD_ONCE_INIT;
+static uint32_t feature_words[HSC_CPU_FEATURE_WORDS];
+
+static void read_features(void) {
 #if defined(__x86_64__)
   unsigned a, b, c, d;
-  if (__get_cpuid(1, &a, &b, &c, &d)) out_words[0] = c, out_words[1] = d;
-  if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) out_words[2] = b, out_words[3] = c, out_words[4] = d;
-  if (__get_cpuid_count(7, 1, &a, &b, &c, &d)) out_words[5] = a;
-  if (__get_cpuid(0x80000001, &a, &b, &c, &d)) out_words[6] = c, out_words[7] = d;
+  if (__get_cpuid(1, &a, &b, &c, &d)) feature_words[0] = c, feature_words[1] = d;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) feature_words[2] = b, feature_words[3] = c, feature_words[4] = d;
+  if (__get_cpuid_count(7, 1, &a, &b, &c, &d)) feature_words[5] = a;
+  if (__get_cpuid(0x80000001, &a, &b, &c, &d)) feature_words[6] = c, feature_words[7] = d;
 #endif
+}
+
+void hsc_cpu_features(uint32_t out_words[HSC_CPU_FEATURE_WORDS]) {
+  pthread_once(&features_once, read_features);
+  memcpy(out_words, feature_words, sizeof feature_words);
 }
 
 // cgroup v2 "cpu.max": "quota period" or "max period".

@@ -198,6 +198,9 @@ hsc_status *hsc__job_load(hsc_worker *worker, json_t *request, hsc_json *answer)
   worker->overrides = json_incref(json_object_get(request, "overrides"));
   HSC_TRY(read_client_options(worker, json_object_get(request, "options")));
 
+  // The worker looks into the cache itself and says so; a device that does it on its own would make misses look like
+  // hits. Nothing else in this process reads the variable, and no other thread runs yet.
+  unsetenv("HLOSCOPE_CACHE_DIR");
   worker->step = "loading the plugin";
   int64_t start = hsc_now_ns();
   HSC_TRY(hsc_plugin_open(path, &worker->plugin));

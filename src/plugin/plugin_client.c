@@ -1,7 +1,7 @@
 // plugin_client.c - the client: its devices, its memory, its options.
 //
 // Create options: device_count (int, also HLOSCOPE_DEVICE_COUNT), thread_count (int, also HLOSCOPE_THREADS; 0 = the cores of this process),
-// cache_dir (text: compiled programs and kernels on disk). Unknown ones are refused by name.
+// cache_dir (text: compiled programs are kept there; "" = nowhere; else $HLOSCOPE_CACHE_DIR/executables when that is set). Unknown ones are refused by name.
 #include "plugin/plugin_internal.h"
 
 #include <stdlib.h>
@@ -29,6 +29,13 @@ static bool is_named(const PJRT_NamedValue *value, const char *name) {
 static hsc_status *read_options(const PJRT_NamedValue *values, size_t count, client_options *out) {
   HSC_TRY(number_from_environment("HLOSCOPE_DEVICE_COUNT", &out->device_count));
   HSC_TRY(number_from_environment("HLOSCOPE_THREADS", &out->thread_count));
+  const char *cache = getenv("HLOSCOPE_CACHE_DIR");
+  if (cache && *cache) {
+    hsc_bytes path = {0};
+    hsc_bytes_printf(&path, "%s/executables", cache);
+    out->cache_dir = hsc_bytes_take(&path);
+    if (!out->cache_dir) return hsc_status_out_of_memory();
+  }
   for (size_t i = 0; i < count; i++) {
     const PJRT_NamedValue *value = &values[i];
     int64_t *number = is_named(value, "device_count") ? &out->device_count : is_named(value, "thread_count") ? &out->thread_count : NULL;
@@ -81,6 +88,10 @@ static hsc_status *create(const PJRT_NamedValue *values, size_t count, PJRT_Clie
   init_devices(client);
   hsc_cpu_device_options device_options = {.thread_count = (int)options.thread_count};
   HSC_GOTO(hsc_cpu_device_create(&device_options, &client->device));
+  if (options.cache_dir && *options.cache_dir) {
+    client->cache_dir = options.cache_dir;
+    options.cache_dir = NULL;
+  }
   *out_client = client;
   client = NULL;
 done:
@@ -100,6 +111,7 @@ void hsc__client_release(PJRT_Client *client) {
   for (int i = 0; i < client->device_count; i++) hsc__memory_deinit(&client->memories[i]);
   hsc__block_pool_deinit(&client->pool);
   hsc_cpu_device_destroy(client->device);
+  hsc_free(client->cache_dir);
   pthread_mutex_destroy(&client->topology.lock);
   pthread_mutex_destroy(&client->lock);
   hsc_free(client);

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 #include "cpu/cpu.h"
+#include "cpu/isa.h"
 #include "pjrt/abi.h"
 
 // ---- errors (plugin_error.c) -----------------------------------------------------------------------------------------------------------
@@ -137,6 +138,7 @@ struct PJRT_Client {
   PJRT_Memory *memory_list[HSC_PLUGIN_MAX_DEVICES];
   struct PJRT_TopologyDescription topology;
   int64_t memory_limit_bytes;
+  char *cache_dir;                 // of compiled programs, heap; NULL = none
   pthread_mutex_t lock;
   hsc__block_pool pool;
   PJRT_Buffer *free_buffers;       // recycled objects
@@ -238,6 +240,8 @@ typedef struct hsc__program {
 } hsc__program;
 hsc_status *hsc__program_compile(hsc_cpu_device *device, const PJRT_Program *program, hsc_view options, int device_count, hsc__program **out_program);
 hsc_status *hsc__program_load(hsc_cpu_device *device, hsc_view serialized, hsc_view options, int device_count, hsc__program **out_program);
+// From the client's cache on disk, else compiled and kept there.
+hsc_status *hsc__program_get(PJRT_Client *client, const PJRT_Program *program, hsc_view options, hsc__program **out_program);
 hsc_status *hsc__program_serialize(const hsc__program *program, hsc_bytes *out_bytes);
 void hsc__program_retain(hsc__program *program);
 void hsc__program_release(hsc__program *program);

@@ -23,7 +23,7 @@ HSC_ENTRY(PJRT_Client_Compile) {
   HSC_CHECK_ARGS(PJRT_Client_Compile, executable);
   hsc__program *program = NULL;
   hsc_view options = {args->compile_options, args->compile_options ? args->compile_options_size : 0};
-  HSC_PJRT_TRY(hsc__program_compile(args->client->device, args->program, options, args->client->device_count, &program));
+  HSC_PJRT_TRY(hsc__program_get(args->client, args->program, options, &program));
   return hsc__error_of(hsc__loaded_create(args->client, program, &args->executable));
 }
 

@@ -10,6 +10,9 @@ PRIORITY = -100
 def initialize():
     from jax._src import xla_bridge
 
+    from . import cache
+
+    cache.allow()
     names = os.environ.get("PJRT_NAMES_AND_LIBRARY_PATHS", "")
     if any(entry.split(":")[0] == "hloscope" for entry in names.split(",") if entry):
         return  # registered by that variable already
