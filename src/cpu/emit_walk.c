@@ -230,6 +230,10 @@ static hsc_status *visit_piece(hsc_emitter *e, const hsc_instr *source, piece *p
 static hsc_status *visit_reshape(hsc_emitter *e, const hsc_instr *instr, const hsc_affine *index, hsc_lv mask, hsc_emit_value *out_value) {
   const hsc_shape *from = &instr->operands[0]->shape, *to = &instr->shape;
   hsc_affine inner[HSC_MAX_RANK];
+  if (hsc_shape_elements(from) == 0) {   // never read
+    for (int d = 0; d < from->rank; d++) inner[d] = hsc_affine_constant(0);
+    return hsc__emit_visit(e, instr->operands[0], inner, mask, out_value);
+  }
   // Runs of dimensions with the same number of elements are reshaped apart from each other.
   int i = from->rank - 1, j = to->rank - 1;
   while (i >= 0 || j >= 0) {

@@ -31,6 +31,20 @@ hsc_status *hsc__cpu_run_COPY(const hsc_cpu_frame *frame, const hsc_cpu_thunk *t
   return NULL;
 }
 
+hsc_status *hsc__cpu_run_SWAP(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
+  const hsc_cpu_slice *slices = hsc__cpu_slices(frame, thunk);
+  unsigned char *a = hsc__cpu_at(frame, &slices[0]), *b = hsc__cpu_at(frame, &slices[1]), piece[4096];
+  size_t left = a == b ? 0 : (size_t)slices[0].bytes;
+  while (left > 0) {
+    size_t size = left < sizeof piece ? left : sizeof piece;
+    memcpy(piece, a, size);
+    memcpy(a, b, size);
+    memcpy(b, piece, size);
+    a += size, b += size, left -= size;
+  }
+  return NULL;
+}
+
 hsc_status *hsc__cpu_run_WHILE(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
   const hsc_cpu_while *loop = hsc__cpu_data(frame, thunk);
   int32_t self = (int32_t)(thunk - frame->executable->thunks);

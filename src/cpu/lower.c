@@ -8,7 +8,11 @@
 // Asked in this order; what none of them takes runs through the evaluator.
 static const hsc_cpu_chooser choosers[] = {hsc__cpu_choose_tiny, hsc__cpu_choose_contraction, hsc__cpu_choose_convolution, hsc__cpu_choose_moves, hsc__cpu_choose_kernel};
 
+// Nothing to write: no thunk. Custom calls may be made for their effect.
+static bool is_empty(const hsc_instr *instr) { return instr->op != HSC_OP_CUSTOM_CALL && !hsc_instr_has_effect(instr) && hsc_shape_bytes(&instr->shape) == 0; }
+
 static hsc_status *choose_op(hsc_cpu_compiler *compiler, hsc_cpu_step *step) {
+  if (is_empty(step->instr)) return NULL;
   hsc_cpu_choice *choice = HSC_NEW(compiler->arena, hsc_cpu_choice);
   HSC_TRY(hsc_arena_status(compiler->arena));
   // Buffers have the bounds' sizes, and nothing carries the size at run time: a wrong result otherwise.
@@ -91,6 +95,63 @@ static hsc_status *copy_unless_shared(hsc_cpu_compiler *compiler, int32_t from, 
   return add_copy_thunk(compiler, hsc_cpu_plan_slice(compiler->plan, from), hsc_cpu_plan_slice(compiler->plan, to), instr);
 }
 
+// ---- moves that happen at once --------------------------------------------------------------------------------------------------
+
+// Where control flow meets, values move to their places as if at once: a place may be written only when nothing there is still to be moved away. What
+// is left then are circles, whose places are exchanged.
+typedef struct move {
+  int32_t from, to;
+} move;
+
+static bool overlap(const hsc_cpu_plan *plan, int32_t a, int32_t b) {
+  hsc_cpu_slice x = hsc_cpu_plan_slice(plan, a), y = hsc_cpu_plan_slice(plan, b);
+  return x.bytes > 0 && y.bytes > 0 && x.base == y.base && x.offset < y.offset + y.bytes && y.offset < x.offset + x.bytes;
+}
+
+static hsc_status *add_swap_thunk(hsc_cpu_compiler *compiler, int32_t a, int32_t b, const hsc_instr *instr) {
+  int32_t number = begin_thunk(compiler, HSC_CPU_THUNK_SWAP, instr);
+  add_slice(compiler, a);
+  add_slice(compiler, b);
+  if (!compiler->thunks.failed) thunk_at(compiler, number)->output_count = 2;
+  return finish_thunk(compiler, number);
+}
+
+static hsc_status *move_at_once(hsc_cpu_compiler *compiler, move *moves, int count, const hsc_instr *instr) {
+  const hsc_cpu_plan *plan = compiler->plan;
+  int kept = 0;
+  for (int i = 0; i < count; i++)
+    if (!same_place(plan, moves[i].from, moves[i].to)) moves[kept++] = moves[i];
+  while (kept > 0) {
+    int free_one = -1;
+    for (int i = 0; i < kept && free_one < 0; i++) {
+      bool wanted = false;
+      for (int j = 0; j < kept && !wanted; j++) wanted = j != i && overlap(plan, moves[i].to, moves[j].from);
+      if (!wanted) free_one = i;
+    }
+    if (free_one >= 0) {
+      HSC_TRY(copy_unless_shared(compiler, moves[free_one].from, moves[free_one].to, instr));
+      memmove(&moves[free_one], &moves[free_one + 1], sizeof *moves * (size_t)(kept - 1 - free_one));
+      kept--;
+      continue;
+    }
+    // After the exchange moves[0] is done, and who wanted what lay there finds it where moves[0] came from.
+    move first = moves[0];
+    if (hsc_cpu_plan_slice(plan, first.from).bytes != hsc_cpu_plan_slice(plan, first.to).bytes)
+      return HSC_ERR(INTERNAL, "%s: values of different sizes change places", instr->name);
+    HSC_TRY(add_swap_thunk(compiler, first.from, first.to, instr));
+    memmove(moves, moves + 1, sizeof *moves * (size_t)--kept);
+    for (int i = 0; i < kept; i++) {
+      if (same_place(plan, moves[i].from, first.to)) moves[i].from = first.from;
+      else if (same_place(plan, moves[i].from, first.from)) moves[i].from = first.to;
+    }
+    int left = 0;
+    for (int i = 0; i < kept; i++)
+      if (!same_place(plan, moves[i].from, moves[i].to)) moves[left++] = moves[i];
+    kept = left;
+  }
+  return NULL;
+}
+
 static hsc_status *lower_block(hsc_cpu_compiler *compiler, const hsc_cpu_block *block);
 
 static hsc_status *lower_op(hsc_cpu_compiler *compiler, const hsc_cpu_step *step) {
@@ -119,8 +180,12 @@ static const hsc_cpu_loop *loop_of(const hsc_cpu_plan *plan, const hsc_cpu_step 
 
 static hsc_status *lower_while(hsc_cpu_compiler *compiler, const hsc_cpu_step *step) {
   const hsc_cpu_loop *loop = loop_of(compiler->plan, step);
+  move *moves = HSC_NEW_ARRAY(compiler->arena, move, loop->leaf_count + 1);
+  HSC_TRY(hsc_arena_status(compiler->arena));
+  int move_count = 0;
   for (int32_t l = 0; l < loop->leaf_count; l++)
-    if (!loop->leaves[l].invariant) HSC_TRY(copy_unless_shared(compiler, step->inputs[l], loop->leaves[l].in_body, step->instr));
+    if (!loop->leaves[l].invariant) moves[move_count++] = (move){step->inputs[l], loop->leaves[l].in_body};
+  HSC_TRY(move_at_once(compiler, moves, move_count, step->instr));
   int32_t number = begin_thunk(compiler, HSC_CPU_THUNK_WHILE, step->instr);
   add_slice(compiler, step->condition);
   hsc_cpu_while payload = {.trip_count = step->trip_count};
@@ -129,8 +194,10 @@ static hsc_status *lower_while(hsc_cpu_compiler *compiler, const hsc_cpu_step *s
   if (step->trip_count < 0) HSC_TRY(lower_block(compiler, &step->blocks[0]));
   payload.condition_count = thunk_count(compiler) - number - 1;
   HSC_TRY(lower_block(compiler, &step->blocks[1]));
+  move_count = 0;
   for (int32_t l = 0; l < loop->leaf_count; l++)
-    if (!loop->leaves[l].invariant) HSC_TRY(copy_unless_shared(compiler, loop->leaves[l].next, loop->leaves[l].in_body, step->instr));
+    if (!loop->leaves[l].invariant) moves[move_count++] = (move){loop->leaves[l].next, loop->leaves[l].in_body};
+  HSC_TRY(move_at_once(compiler, moves, move_count, step->instr));
   payload.body_count = thunk_count(compiler) - number - 1 - payload.condition_count;
   HSC_TRY(finish_thunk(compiler, number));
   hsc_cpu_thunk *thunk = thunk_at(compiler, number);
@@ -152,7 +219,10 @@ static hsc_status *lower_conditional(hsc_cpu_compiler *compiler, const hsc_cpu_s
   for (int32_t b = 0; b < step->block_count; b++) {
     int32_t first = thunk_count(compiler);
     HSC_TRY(lower_block(compiler, &step->blocks[b]));
-    for (int32_t o = 0; o < step->output_count; o++) HSC_TRY(copy_unless_shared(compiler, branches->roots[b][o], step->outputs[o], step->instr));
+    move *moves = HSC_NEW_ARRAY(compiler->arena, move, step->output_count + 1);
+    HSC_TRY(hsc_arena_status(compiler->arena));
+    for (int32_t o = 0; o < step->output_count; o++) moves[o] = (move){branches->roots[b][o], step->outputs[o]};
+    HSC_TRY(move_at_once(compiler, moves, step->output_count, step->instr));
     payload->thunk_counts[b] = thunk_count(compiler) - first;
   }
   int64_t data = add_data(compiler, payload, bytes);
@@ -167,7 +237,9 @@ static hsc_status *lower_conditional(hsc_cpu_compiler *compiler, const hsc_cpu_s
 static hsc_status *lower_block(hsc_cpu_compiler *compiler, const hsc_cpu_block *block) {
   for (const hsc_cpu_step *step = block->first; step; step = step->next) {
     switch (step->kind) {
-      case HSC_CPU_STEP_OP: HSC_TRY(lower_op(compiler, step)); break;
+      case HSC_CPU_STEP_OP:
+        if (step->choice) HSC_TRY(lower_op(compiler, step));
+        break;
       case HSC_CPU_STEP_COPY: HSC_TRY(copy_unless_shared(compiler, step->inputs[0], step->outputs[0], NULL)); break;
       case HSC_CPU_STEP_WHILE: HSC_TRY(lower_while(compiler, step)); break;
       case HSC_CPU_STEP_CONDITIONAL: HSC_TRY(lower_conditional(compiler, step)); break;

@@ -1,0 +1,136 @@
+// test_cpu_control.c - the built-in device where control flow meets: what branches and loops hand on must arrive as if all of it moved at once,
+// wherever the plan put it. Against the evaluator.
+#include "unit.h"
+
+#include <stdlib.h>
+
+#include "cpu/cpu.h"
+#include "formats/formats.h"
+
+static hsc_cpu_device *device;
+
+static int open_device(void **state) {
+  hsc_cpu_device_options options = {.thread_count = 1};
+  EXPECT_OK(hsc_cpu_device_create(&options, &device));
+  return 0;
+}
+
+static int close_device(void **state) {
+  hsc_cpu_device_destroy(device);
+  return 0;
+}
+
+enum { MAX_ARRAYS = 8 };
+
+// Parameters: s32[] choice, then f32 arrays. Results: f32 arrays.
+static void expect_as_evaluated(const char *text, int choice) {
+  hsc_module *module = NULL;
+  hsc_arena *arena = NULL;
+  hsc_literal *arguments[MAX_ARRAYS], *result = NULL;
+  hsc_cpu_executable *executable = NULL;
+  void *buffers[2 * MAX_ARRAYS];
+  EXPECT_OK(hsc_arena_create(&arena));
+  EXPECT_OK(hsc_hlo_text_parse(hsc_view_of(text), "test.hlo", &module));
+  EXPECT_OK(hsc_module_verify(module));
+  int inputs = module->entry->parameter_count;
+  for (int i = 0; i < inputs; i++) {
+    EXPECT_OK(hsc_literal_create(arena, &module->entry->parameters[i]->shape, &arguments[i]));
+    for (int64_t e = 0; e < hsc_shape_elements(&arguments[i]->shape); e++) hsc_literal_set_double(arguments[i], e, i == 0 ? choice : i + 0.25 * (double)e);
+  }
+  EXPECT_OK(hsc_evaluate(module, inputs, arguments, arena, &result));
+  EXPECT_OK(hsc_cpu_compile(device, module, NULL, &executable));
+  int outputs = hsc_cpu_executable_output_count(executable);
+  assert_int_equal(outputs, result->shape.element_count);
+  for (int i = 0; i < inputs + outputs; i++) {
+    buffers[i] = aligned_alloc(HSC_CPU_ALIGNMENT, HSC_CPU_ALIGNMENT);
+    memset(buffers[i], 0xA5, HSC_CPU_ALIGNMENT);
+    if (i < inputs) memcpy(buffers[i], arguments[i]->data, (size_t)hsc_shape_bytes(&arguments[i]->shape));
+  }
+  EXPECT_OK(hsc_cpu_execute(executable, (const void *const *)buffers, buffers + inputs));
+  for (int o = 0; o < outputs; o++) {
+    const hsc_literal *expected = &result->elements[o];
+    const float *got = buffers[inputs + o];
+    for (int64_t e = 0; e < hsc_shape_elements(&expected->shape); e++)
+      if ((double)got[e] != hsc_literal_get_double(expected, e)) fail_msg("choice %d, output %d: %g, not %g", choice, o, (double)got[e], hsc_literal_get_double(expected, e));
+  }
+  for (int i = 0; i < inputs + outputs; i++) free(buffers[i]);
+  hsc_cpu_executable_release(executable);
+  hsc_module_destroy(module);
+  hsc_arena_destroy(arena);
+}
+
+// A branch computes one result from a value that it also hands on, and in another branch that value is the first result.
+static void a_branch_hands_on_what_it_computes_with(void **state) {
+  static const char text[] =
+      "HloModule hands_on\n"
+      "b0 {\n  p = (f32[3], f32[3]) parameter(0)\n  a = f32[3] get-tuple-element(p), index=0\n  b = f32[3] get-tuple-element(p), index=1\n  ROOT t = (f32[3], f32[3]) tuple(a, b)\n}\n"
+      "b1 {\n  p = (f32[3], f32[3]) parameter(0)\n  a = f32[3] get-tuple-element(p), index=0\n  b = f32[3] get-tuple-element(p), index=1\n  m = f32[3] multiply(a, b)\n"
+      "  ROOT t = (f32[3], f32[3]) tuple(m, a)\n}\n"
+      "ENTRY main {\n  i = s32[] parameter(0)\n  x = f32[3] parameter(1)\n  y = f32[3] add(x, x)\n  z = f32[3] multiply(x, x)\n  t = (f32[3], f32[3]) tuple(y, z)\n"
+      "  ROOT r = (f32[3], f32[3]) conditional(i, t, t), branch_computations={b0, b1}\n}\n";
+  for (int choice = 0; choice < 2; choice++) expect_as_evaluated(text, choice);
+}
+
+// Three values in a circle, in one of four branches.
+static void a_branch_turns_values_around(void **state) {
+  static const char text[] =
+      "HloModule turns\n"
+      "b0 {\n  p = (f32[3], f32[3], f32[3]) parameter(0)\n  a = f32[3] get-tuple-element(p), index=0\n  b = f32[3] get-tuple-element(p), index=1\n"
+      "  c = f32[3] get-tuple-element(p), index=2\n  ROOT t = (f32[3], f32[3], f32[3]) tuple(a, b, c)\n}\n"
+      "b1 {\n  p = (f32[3], f32[3], f32[3]) parameter(0)\n  a = f32[3] get-tuple-element(p), index=0\n  b = f32[3] get-tuple-element(p), index=1\n"
+      "  c = f32[3] get-tuple-element(p), index=2\n  ROOT t = (f32[3], f32[3], f32[3]) tuple(c, a, b)\n}\n"
+      "b2 {\n  p = (f32[3], f32[3], f32[3]) parameter(0)\n  a = f32[3] get-tuple-element(p), index=0\n  b = f32[3] get-tuple-element(p), index=1\n"
+      "  c = f32[3] get-tuple-element(p), index=2\n  n = f32[3] multiply(a, b)\n  ROOT t = (f32[3], f32[3], f32[3]) tuple(n, c, b)\n}\n"
+      "b3 {\n  p = (f32[3], f32[3], f32[3]) parameter(0)\n  a = f32[3] get-tuple-element(p), index=0\n  b = f32[3] get-tuple-element(p), index=1\n"
+      "  c = f32[3] get-tuple-element(p), index=2\n  ROOT t = (f32[3], f32[3], f32[3]) tuple(b, a, a)\n}\n"
+      "ENTRY main {\n  i = s32[] parameter(0)\n  x = f32[3] parameter(1)\n  y = f32[3] add(x, x)\n  z = f32[3] multiply(x, x)\n  w = f32[3] negate(x)\n"
+      "  t = (f32[3], f32[3], f32[3]) tuple(y, z, w)\n"
+      "  ROOT r = (f32[3], f32[3], f32[3]) conditional(i, t, t, t, t), branch_computations={b0, b1, b2, b3}\n}\n";
+  for (int choice = 0; choice < 4; choice++) expect_as_evaluated(text, choice);
+}
+
+// A branch inside a loop: the carried value is the first result of one branch and saved by the other (a scan that keeps residuals).
+static void a_loop_carries_what_a_branch_saves(void **state) {
+  static const char text[] =
+      "HloModule saves\n"
+      "b0 {\n  p = (f32[2], f32[2]) parameter(0)\n  a = f32[2] get-tuple-element(p), index=0\n  b = f32[2] get-tuple-element(p), index=1\n  ROOT t = (f32[2], f32[2]) tuple(a, b)\n}\n"
+      "b1 {\n  p = (f32[2], f32[2]) parameter(0)\n  a = f32[2] get-tuple-element(p), index=0\n  b = f32[2] get-tuple-element(p), index=1\n  m = f32[2] multiply(a, a)\n"
+      "  ROOT t = (f32[2], f32[2]) tuple(m, a)\n}\n"
+      "body {\n  p = (s32[], s32[], f32[2], f32[2]) parameter(0)\n  k = s32[] get-tuple-element(p), index=0\n  i = s32[] get-tuple-element(p), index=1\n"
+      "  v = f32[2] get-tuple-element(p), index=2\n  w = f32[2] get-tuple-element(p), index=3\n  one = s32[] constant(1)\n  k1 = s32[] add(k, one)\n"
+      "  t = (f32[2], f32[2]) tuple(v, w)\n  c = (f32[2], f32[2]) conditional(i, t, t), branch_computations={b0, b1}\n"
+      "  c0 = f32[2] get-tuple-element(c), index=0\n  c1 = f32[2] get-tuple-element(c), index=1\n  ROOT r = (s32[], s32[], f32[2], f32[2]) tuple(k1, i, c0, c1)\n}\n"
+      "cond {\n  p = (s32[], s32[], f32[2], f32[2]) parameter(0)\n  k = s32[] get-tuple-element(p), index=0\n  n = s32[] constant(3)\n  ROOT l = pred[] compare(k, n), direction=LT\n}\n"
+      "ENTRY main {\n  i = s32[] parameter(0)\n  x = f32[2] parameter(1)\n  y = f32[2] parameter(2)\n  zero = s32[] constant(0)\n  a = f32[2] add(x, y)\n  b = f32[2] subtract(x, y)\n"
+      "  s = (s32[], s32[], f32[2], f32[2]) tuple(zero, i, a, b)\n  l = (s32[], s32[], f32[2], f32[2]) while(s), condition=cond, body=body\n"
+      "  u = f32[2] get-tuple-element(l), index=2\n  v = f32[2] get-tuple-element(l), index=3\n  ROOT r = (f32[2], f32[2]) tuple(u, v)\n}\n";
+  for (int choice = 0; choice < 2; choice++) expect_as_evaluated(text, choice);
+}
+
+// Loops in loops that begin and go on with their values exchanged.
+static void loops_exchange_values(void **state) {
+  static const char text[] =
+      "HloModule exchange\n"
+      "inner {\n  p = (s32[], f32[2], f32[2]) parameter(0)\n  k = s32[] get-tuple-element(p), index=0\n  a = f32[2] get-tuple-element(p), index=1\n  b = f32[2] get-tuple-element(p), index=2\n"
+      "  one = s32[] constant(1)\n  k1 = s32[] add(k, one)\n  c = f32[2] add(a, b)\n  ROOT r = (s32[], f32[2], f32[2]) tuple(k1, b, c)\n}\n"
+      "less2 {\n  p = (s32[], f32[2], f32[2]) parameter(0)\n  k = s32[] get-tuple-element(p), index=0\n  n = s32[] constant(2)\n  ROOT l = pred[] compare(k, n), direction=LT\n}\n"
+      "outer {\n  p = (s32[], f32[2], f32[2]) parameter(0)\n  k = s32[] get-tuple-element(p), index=0\n  a = f32[2] get-tuple-element(p), index=1\n  b = f32[2] get-tuple-element(p), index=2\n"
+      "  one = s32[] constant(1)\n  k1 = s32[] add(k, one)\n  zero = s32[] constant(0)\n  s = (s32[], f32[2], f32[2]) tuple(zero, b, a)\n"
+      "  l = (s32[], f32[2], f32[2]) while(s), condition=less2, body=inner\n  u = f32[2] get-tuple-element(l), index=1\n  v = f32[2] get-tuple-element(l), index=2\n"
+      "  ROOT r = (s32[], f32[2], f32[2]) tuple(k1, v, u)\n}\n"
+      "less5 {\n  p = (s32[], f32[2], f32[2]) parameter(0)\n  k = s32[] get-tuple-element(p), index=0\n  n = s32[] constant(5)\n  ROOT l = pred[] compare(k, n), direction=LT\n}\n"
+      "ENTRY main {\n  i = s32[] parameter(0)\n  x = f32[2] parameter(1)\n  y = f32[2] parameter(2)\n  s = (s32[], f32[2], f32[2]) tuple(i, y, x)\n"
+      "  l = (s32[], f32[2], f32[2]) while(s), condition=less5, body=outer\n  u = f32[2] get-tuple-element(l), index=1\n  v = f32[2] get-tuple-element(l), index=2\n"
+      "  ROOT r = (f32[2], f32[2]) tuple(u, v)\n}\n";
+  for (int choice = 0; choice < 6; choice++) expect_as_evaluated(text, choice);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_branch_hands_on_what_it_computes_with),
+      cmocka_unit_test(a_branch_turns_values_around),
+      cmocka_unit_test(a_loop_carries_what_a_branch_saves),
+      cmocka_unit_test(loops_exchange_values),
+  };
+  return cmocka_run_group_tests(tests, open_device, close_device);
+}
