@@ -422,15 +422,60 @@ static hsc_status *import_collective(frame *f) {
   return NULL;
 }
 
+// MLIR's name of an element type: i32 for signed ones, as signless integers come.
+static void append_type(hsc_type type, hsc_bytes *out) {
+  switch (hsc_type_class_of(type)) {
+    case HSC_CLASS_PRED: hsc_bytes_append_text(out, "i1"); break;
+    case HSC_CLASS_SIGNED: hsc_bytes_printf(out, "i%d", hsc_type_bits(type)); break;
+    case HSC_CLASS_UNSIGNED: hsc_bytes_printf(out, "ui%d", hsc_type_bits(type)); break;
+    default: hsc_bytes_append_text(out, hsc_type_text(type));
+  }
+}
+
+static void scalar_type(const hsc__mlir_type *type, hsc_bytes *out) {
+  if (!type || (type->kind != HSC_MLIR_ELEMENT && type->kind != HSC_MLIR_INDEX)) return;
+  hsc_bytes_append_text(out, " : ");
+  append_type(type->kind == HSC_MLIR_INDEX ? HSC_TYPE_S64 : type->shape.type, out);
+}
+
+// array<i64: 1, 2>
+static void dense_text(const hsc__mlir_attr *attr, hsc_bytes *out) {
+  hsc_literal literal = {.shape = attr->type->shape, .data = (void *)(uintptr_t)attr->data.data};
+  int64_t count = hsc_shape_elements(&literal.shape);
+  size_t bytes = hsc_type_bytes(literal.shape.type);
+  bool splat = attr->data.size == bytes;
+  char number[32];
+  hsc_bytes_append_text(out, "array<");
+  append_type(literal.shape.type, out);
+  for (int64_t i = 0; i < count && (splat || (size_t)(i + 1) * bytes <= attr->data.size); i++) {
+    hsc_bytes_append_text(out, i ? ", " : ": ");
+    int64_t at = splat ? 0 : i;
+    if (literal.shape.type == HSC_TYPE_PRED) hsc_bytes_append_text(out, hsc_literal_get_int(&literal, at) ? "true" : "false");
+    else if (hsc_type_is_float(literal.shape.type)) hsc_format_double(hsc_literal_get_double(&literal, at), number), hsc_bytes_append_text(out, number);
+    else hsc_bytes_printf(out, "%lld", (long long)hsc_literal_get_int(&literal, at));
+  }
+  hsc_bytes_append_char(out, '>');
+}
+
 // A dictionary as the text that typed calls get: {key = value, ...} in MLIR's spelling of simple values.
 static void dict_text(const hsc__mlir_attr *attr, hsc_bytes *out, int depth) {
   char number[32];
   if (depth > 8) return;
   switch (attr->kind) {
     case HSC_MLIR_BOOL: hsc_bytes_append_text(out, attr->integer ? "true" : "false"); break;
-    case HSC_MLIR_INT: hsc_bytes_printf(out, "%lld", (long long)attr->integer); break;
-    case HSC_MLIR_FLOAT: hsc_format_double(attr->number, number), hsc_bytes_append_text(out, number); break;
-    case HSC_MLIR_STRING: hsc_bytes_printf(out, "\"%.*s\"", (int)attr->text.size, attr->text.data); break;
+    case HSC_MLIR_INT: hsc_bytes_printf(out, "%lld", (long long)attr->integer), scalar_type(attr->type, out); break;
+    case HSC_MLIR_FLOAT: hsc_format_double(attr->number, number), hsc_bytes_append_text(out, number), scalar_type(attr->type, out); break;
+    case HSC_MLIR_STRING:
+      hsc_bytes_append_char(out, '"');
+      for (size_t i = 0; i < attr->text.size; i++) {
+        unsigned char c = (unsigned char)attr->text.data[i];
+        if (c == '"' || c == '\\' || c < 32 || c > 126) hsc_bytes_printf(out, "\\%02X", c);
+        else hsc_bytes_append_char(out, (char)c);
+      }
+      hsc_bytes_append_char(out, '"');
+      break;
+    case HSC_MLIR_UNIT: hsc_bytes_append_text(out, "true"); break;
+    case HSC_MLIR_DENSE: dense_text(attr, out); break;
     case HSC_MLIR_ARRAY:
       hsc_bytes_append_char(out, '[');
       for (int i = 0; i < attr->count; i++) hsc_bytes_append_text(out, i ? ", " : ""), dict_text(attr->elements[i], out, depth + 1);
@@ -464,7 +509,8 @@ static hsc_status *set_backend_config(frame *f, hsc_view text) {
 
 static hsc_status *import_custom_call(frame *f) {
   hsc_view target = hsc__import_text(f->op, "call_target_name");
-  const hsc__mlir_attr *config = hsc__mlir_attr_get(f->op, "backend_config");
+  const hsc__mlir_attr *config = hsc__mlir_attr_get(f->op, "backend_config"), *typed = hsc__mlir_attr_get(f->op, "mhlo.backend_config");
+  if (typed && typed->kind == HSC_MLIR_DICT) config = typed;
   const hsc__mlir_attr *called = hsc__mlir_attr_get(f->op, "called_computations");
   if (called && called->count) return HSC_OP_ERR(UNIMPLEMENTED, f->im, f->op, "custom-call %.*s: not built yet: called computations of custom calls", (int)target.size, target.data);
   // Marks of sharding that say nothing for one device.

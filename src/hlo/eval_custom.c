@@ -1,4 +1,8 @@
-// eval_custom.c - custom calls that mean something without a device: a table by target name. All others are refused by name.
+// eval_custom.c - custom calls: those that mean something without a device, by a table of names; LAPACK's; those that were registered. All others are
+// refused by name.
+#include <pthread.h>
+
+#include "hlo/custom.h"
 #include "hlo/eval_internal.h"
 
 static hsc_status *identity(hsc__eval *cx, const hsc_instr *instr, hsc__value **operands, hsc__value **out_value) {
@@ -35,6 +39,9 @@ static const struct {
   const char *doc;
 } targets[] = {
     {"TopK", top_k, "the largest k of the last dimension"},
+    {"Qr", hsc__eval_qr, "QR by Householder reflectors"},
+    {"ProductOfElementaryHouseholderReflectors", hsc__eval_householder_product, "Q of such a QR"},
+    {"tridiagonal_solve_perturbed_ffi", hsc__eval_tridiagonal_perturbed, "a tridiagonal system whose pivots are kept from zero"},
     {"Sharding", identity, "a sharding annotation"},
     {"SPMDFullToShardShape", identity, "one device: the shard is the whole"},
     {"SPMDShardToFullShape", identity, "one device: the shard is the whole"},
@@ -48,9 +55,101 @@ static const struct {
     {"AllocateBuffer", zeros, "memory whose contents nobody promised"},
 };
 
+// ---- registered targets ---------------------------------------------------------------------------------------------------------
+
+typedef struct registered {
+  hsc_custom_fn function;
+  void *user;
+} registered;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static hsc_map *registry;   // never freed: the functions live as long as the process
+
+hsc_status *hsc_custom_register(const char *target, hsc_custom_fn function, void *user) {
+  registered *entry = hsc_alloc(sizeof *entry);
+  if (!entry) return hsc_status_out_of_memory();
+  *entry = (registered){function, user};
+  pthread_mutex_lock(&lock);
+  hsc_status *status = registry ? NULL : hsc_map_create(&registry);
+  registered *before = status ? NULL : hsc_map_get(registry, hsc_view_of(target));
+  if (!status && before) *before = *entry;
+  if (!status && !before) {
+    char *name = hsc_alloc(strlen(target) + 1);
+    if (name) memcpy(name, target, strlen(target) + 1);
+    status = name ? hsc_map_put(registry, hsc_view_of(name), entry) : hsc_status_out_of_memory();
+  }
+  pthread_mutex_unlock(&lock);
+  if (status || before) hsc_free(entry);
+  return status;
+}
+
+static bool find_registered(const char *target, registered *out_entry) {
+  pthread_mutex_lock(&lock);
+  registered *entry = registry ? hsc_map_get(registry, hsc_view_of(target)) : NULL;
+  if (entry) *out_entry = *entry;
+  pthread_mutex_unlock(&lock);
+  return entry != NULL;
+}
+
+static int find_target(const char *target) {
+  for (size_t i = 0; i < HSC_COUNT_OF(targets); i++)
+    if (strcmp(targets[i].target, target) == 0) return (int)i;
+  return -1;
+}
+
+bool hsc_custom_is_known(const char *target) {
+  registered entry;
+  return find_target(target) >= 0 || hsc__lapack_is_target(target) || find_registered(target, &entry);
+}
+
+static int count_leaves(const hsc__value *value) {
+  if (!hsc_shape_is_tuple(&value->shape)) return 1;
+  int count = 0;
+  for (int i = 0; i < value->shape.element_count; i++) count += count_leaves(value->elements[i]);
+  return count;
+}
+
+static hsc_literal *flatten(const hsc__value *value, hsc_literal *at) {
+  if (!hsc_shape_is_tuple(&value->shape)) {
+    *at = (hsc_literal){.shape = value->shape, .data = value->data};
+    return at + 1;
+  }
+  for (int i = 0; i < value->shape.element_count; i++) at = flatten(value->elements[i], at);
+  return at;
+}
+
+static hsc_status *run_on_arrays(hsc_custom_fn function, void *user, const hsc_instr *instr, hsc__value **operands, hsc__value **out_value) {
+  hsc_status *status = NULL;
+  hsc_arena *arena = NULL;
+  hsc__value *result = NULL;
+  hsc_custom_call call = {.target = instr->attr.custom.target, .instr = instr};
+  call.config = instr->attr.custom.opaque ? instr->attr.custom.opaque : instr->backend_config;
+  HSC_GOTO(hsc_arena_create(&arena));
+  HSC_GOTO(hsc__value_zeros(&instr->shape, &result));
+  for (int i = 0; i < instr->operand_count; i++) call.operand_count += count_leaves(operands[i]);
+  call.result_count = count_leaves(result);
+  hsc_literal *in = HSC_NEW_ARRAY(arena, hsc_literal, call.operand_count + 1), *out = HSC_NEW_ARRAY(arena, hsc_literal, call.result_count + 1);
+  HSC_GOTO(hsc_arena_status(arena));
+  call.operands = in;
+  call.results = out;
+  for (int i = 0; i < instr->operand_count; i++) in = flatten(operands[i], in);
+  flatten(result, out);
+  HSC_GOTO(function(user, &call));
+  *out_value = result;
+  result = NULL;
+done:
+  hsc__value_release(result);
+  hsc_arena_destroy(arena);
+  return status;
+}
+
 hsc_status *hsc__eval_custom_call(hsc__eval *cx, const hsc_instr *instr, hsc__value **operands, hsc__value **out_value) {
   const char *target = instr->attr.custom.target ? instr->attr.custom.target : "";
-  for (size_t i = 0; i < HSC_COUNT_OF(targets); i++)
-    if (strcmp(targets[i].target, target) == 0) return targets[i].run(cx, instr, operands, out_value);
+  registered entry;
+  int row = find_target(target);
+  if (row >= 0) return targets[row].run(cx, instr, operands, out_value);
+  // What was registered comes before LAPACK: a host may bring its own.
+  if (find_registered(target, &entry)) return run_on_arrays(entry.function, entry.user, instr, operands, out_value);
+  if (hsc__lapack_is_target(target)) return run_on_arrays(hsc__lapack_run, NULL, instr, operands, out_value);
   return HSC_ERR(UNIMPLEMENTED, "custom-call: not built yet: target '%s' in the reference evaluator", target);
 }

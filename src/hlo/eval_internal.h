@@ -182,6 +182,9 @@ HSC__EVAL(fft);
 // eval_linalg.c
 HSC__EVAL(cholesky);
 HSC__EVAL(triangular_solve);
+HSC__EVAL(qr);
+HSC__EVAL(householder_product);
+HSC__EVAL(tridiagonal_perturbed);
 // eval_random.c
 HSC__EVAL(rng);
 HSC__EVAL(rng_bit_generator);
@@ -202,6 +205,10 @@ HSC__EVAL(collective_start);
 HSC__EVAL(device_id);
 // eval_custom.c
 HSC__EVAL(custom_call);
+// lapack.c: "lapack_sgesdd_ffi" and the like.
+struct hsc_custom_call;
+bool hsc__lapack_is_target(const char *target);
+HSC_MUST_USE hsc_status *hsc__lapack_run(void *user, const struct hsc_custom_call *call);
 
 // Inner loops that are worth a version for wider vectors, picked at load time. Never with fused multiply-add: results must not depend on the CPU.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

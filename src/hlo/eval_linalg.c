@@ -1,4 +1,4 @@
-// eval_linalg.c - cholesky and triangular-solve of the last two dimensions, batched over the others, computed in double complex.
+// eval_linalg.c - cholesky, triangular-solve and QR of the last two dimensions, batched over the others, computed in double complex.
 #include <complex.h>
 #include <math.h>
 
@@ -122,5 +122,172 @@ hsc_status *hsc__eval_triangular_solve(hsc__eval *cx, const hsc_instr *instr, hs
 done:
   hsc_free(a);
   hsc_free(b);
+  return status;
+}
+
+// ---- QR -------------------------------------------------------------------------------------------------------------------------
+
+// R above the diagonal, reflectors v (v[0] = 1 left out) below, Q = H0 H1 ... with H = I - tau v v^H: LAPACK's convention (xGEQR2, xLARFG), which
+// XLA's Qr shares.
+static void reflect(z128 *a, int64_t m, int64_t n, int64_t j, z128 *out_tau) {
+  double below = 0;
+  z128 alpha = a[j * n + j];
+  for (int64_t i = j + 1; i < m; i++) below += creal(a[i * n + j] * conj(a[i * n + j]));
+  *out_tau = 0;
+  if (below == 0 && cimag(alpha) == 0) return;
+  double beta = -copysign(sqrt(creal(alpha * conj(alpha)) + below), creal(alpha));
+  z128 tau = (beta - alpha) / beta;
+  for (int64_t i = j + 1; i < m; i++) a[i * n + j] /= alpha - beta;
+  a[j * n + j] = beta;
+  for (int64_t c = j + 1; c < n; c++) {
+    z128 sum = a[j * n + c];
+    for (int64_t i = j + 1; i < m; i++) sum += conj(a[i * n + j]) * a[i * n + c];
+    sum *= conj(tau);
+    a[j * n + c] -= sum;
+    for (int64_t i = j + 1; i < m; i++) a[i * n + c] -= a[i * n + j] * sum;
+  }
+  *out_tau = tau;
+}
+
+// Custom call Qr(a) = (a with R and reflectors, tau).
+hsc_status *hsc__eval_qr(hsc__eval *cx, const hsc_instr *instr, hsc__value **operands, hsc__value **out_value) {
+  (void)cx;
+  const hsc_shape *from = &operands[0]->shape, *shape = &instr->shape;
+  bool good = instr->operand_count == 1 && from->rank >= 2 && hsc_shape_is_tuple(shape) && shape->element_count == 2 && hsc_shape_equal(&shape->elements[0], from) &&
+              shape->elements[1].rank == from->rank - 1 && shape->elements[1].type == from->type;
+  int64_t m = good ? from->dims[from->rank - 2] : 0, n = good ? from->dims[from->rank - 1] : 0, k = m < n ? m : n;
+  int64_t batches = m > 0 && n > 0 ? hsc_shape_elements(from) / (m * n) : 0;
+  if (!good || hsc_shape_elements(&shape->elements[1]) != batches * k)
+    return HSC_ERR(INVALID_ARGUMENT, "custom-call %s: its shape is not (matrices, tau) of its operand", instr->attr.custom.target);
+  z128 *a = NULL, *tau = NULL;
+  hsc__value *parts[2] = {NULL, NULL};
+  hsc_status *status = NULL;
+  HSC_GOTO(widen(operands[0], &a));
+  tau = hsc_alloc(((size_t)(batches * k) + 1) * sizeof *tau);
+  if (!tau) HSC_GOTO(hsc_status_out_of_memory());
+  for (int64_t b = 0; b < batches; b++)
+    for (int64_t j = 0; j < k; j++) reflect(a + b * m * n, m, n, j, &tau[b * k + j]);
+  HSC_GOTO(narrow(a, &shape->elements[0], &parts[0]));
+  HSC_GOTO(narrow(tau, &shape->elements[1], &parts[1]));
+  HSC_GOTO(hsc__value_tuple(shape, parts, out_value));
+done:
+  hsc__value_release(parts[0]);
+  hsc__value_release(parts[1]);
+  hsc_free(a);
+  hsc_free(tau);
+  return status;
+}
+
+// Custom call ProductOfElementaryHouseholderReflectors(a, tau): the first columns of Q.
+hsc_status *hsc__eval_householder_product(hsc__eval *cx, const hsc_instr *instr, hsc__value **operands, hsc__value **out_value) {
+  (void)cx;
+  const hsc_shape *from = &operands[0]->shape, *taus = instr->operand_count == 2 ? &operands[1]->shape : NULL;
+  bool good = taus && from->rank >= 2 && hsc_shape_equal(&instr->shape, from) && taus->rank == from->rank - 1 && taus->type == from->type;
+  int64_t m = good ? from->dims[from->rank - 2] : 0, n = good ? from->dims[from->rank - 1] : 0, k = good ? taus->dims[taus->rank - 1] : 0;
+  int64_t batches = m > 0 && n > 0 ? hsc_shape_elements(from) / (m * n) : 0;
+  size_t elements = (size_t)(batches * m * n) + 1;
+  if (!good || k > n || k > m || hsc_shape_elements(taus) != batches * k)
+    return HSC_ERR(INVALID_ARGUMENT, "custom-call %s: its operands are not (matrices, tau)", instr->attr.custom.target);
+  z128 *a = NULL, *tau = NULL, *q = NULL;
+  hsc_status *status = NULL;
+  HSC_GOTO(widen(operands[0], &a));
+  HSC_GOTO(widen(operands[1], &tau));
+  q = hsc_alloc(elements * sizeof *q);
+  if (!q) HSC_GOTO(hsc_status_out_of_memory());
+  memset(q, 0, elements * sizeof *q);
+  for (int64_t b = 0; b < batches; b++) {
+    const z128 *v = a + b * m * n;
+    z128 *out = q + b * m * n;
+    for (int64_t i = 0; i < m && i < n; i++) out[i * n + i] = 1;
+    for (int64_t j = k - 1; j >= 0; j--) {
+      for (int64_t c = j; c < n; c++) {
+        z128 sum = out[j * n + c];
+        for (int64_t i = j + 1; i < m; i++) sum += conj(v[i * n + j]) * out[i * n + c];
+        sum *= tau[b * k + j];
+        out[j * n + c] -= sum;
+        for (int64_t i = j + 1; i < m; i++) out[i * n + c] -= v[i * n + j] * sum;
+      }
+    }
+  }
+  HSC_GOTO(narrow(q, &instr->shape, out_value));
+done:
+  hsc_free(a);
+  hsc_free(tau);
+  hsc_free(q);
+  return status;
+}
+
+// ---- tridiagonal systems --------------------------------------------------------------------------------------------------------
+
+static z128 away_from_zero(z128 pivot, double least) {
+  double size = cabs(pivot);
+  if (size >= least) return pivot;
+  return size > 0 ? pivot / size * least : least;
+}
+
+// Gaussian elimination with row exchanges on the rows (dl, d, du), which it destroys: two diagonals above the pivot. Pivots nearer to zero than `least`
+// are moved to it, so that a singular matrix gives a large, finite answer.
+static void solve_tridiagonal(z128 *dl, z128 *d, z128 *du, z128 *second, z128 *b, int64_t n, int64_t columns, double least) {
+  for (int64_t i = 0; i + 1 < n; i++) {
+    second[i] = 0;
+    if (cabs(dl[i + 1]) > cabs(d[i])) {   // the next row leads
+      z128 factor = d[i] / dl[i + 1], above = du[i];
+      d[i] = dl[i + 1];
+      du[i] = d[i + 1];
+      second[i] = i + 2 < n ? du[i + 1] : 0;
+      d[i + 1] = above - factor * du[i];
+      if (i + 2 < n) du[i + 1] = -factor * second[i];
+      for (int64_t c = 0; c < columns; c++) {
+        z128 upper = b[i * columns + c];
+        b[i * columns + c] = b[(i + 1) * columns + c];
+        b[(i + 1) * columns + c] = upper - factor * b[i * columns + c];
+      }
+    } else {
+      d[i] = away_from_zero(d[i], least);
+      z128 factor = dl[i + 1] / d[i];
+      d[i + 1] -= factor * du[i];
+      for (int64_t c = 0; c < columns; c++) b[(i + 1) * columns + c] -= factor * b[i * columns + c];
+    }
+  }
+  d[n - 1] = away_from_zero(d[n - 1], least);
+  for (int64_t i = n - 1; i >= 0; i--)
+    for (int64_t c = 0; c < columns; c++) {
+      z128 sum = b[i * columns + c];
+      if (i + 1 < n) sum -= du[i] * b[(i + 1) * columns + c];
+      if (i + 2 < n) sum -= second[i] * b[(i + 2) * columns + c];
+      b[i * columns + c] = sum / d[i];
+    }
+}
+
+// Custom call tridiagonal_solve_perturbed_ffi(dl, d, du, b): pivots are kept at eps times the largest entry at least (jax.lax.linalg.tridiagonal_solve
+// with perturb_singular).
+hsc_status *hsc__eval_tridiagonal_perturbed(hsc__eval *cx, const hsc_instr *instr, hsc__value **operands, hsc__value **out_value) {
+  (void)cx;
+  bool good = instr->operand_count == 4 && operands[3]->shape.rank >= 2 && hsc_shape_equal(&instr->shape, &operands[3]->shape);
+  const hsc_shape *right = good ? &operands[3]->shape : NULL;
+  int64_t n = good ? right->dims[right->rank - 2] : 0, columns = good ? right->dims[right->rank - 1] : 0, batches = n > 0 && columns > 0 ? hsc_shape_elements(right) / (n * columns) : 0;
+  for (int i = 0; good && i < 3; i++)
+    good = operands[i]->shape.type == right->type && operands[i]->shape.rank == right->rank - 1 && (batches == 0 || hsc_shape_elements(&operands[i]->shape) == batches * n);
+  if (!good) return HSC_ERR(INVALID_ARGUMENT, "custom-call %s: its operands are not (lower, diagonal, upper, right sides)", instr->attr.custom.target);
+  bool is_double = right->type == HSC_TYPE_F64 || right->type == HSC_TYPE_C128;
+  z128 *parts[4] = {NULL}, *second = NULL;
+  hsc_status *status = NULL;
+  for (int i = 0; i < 4; i++) HSC_GOTO(widen(operands[i], &parts[i]));
+  second = hsc_alloc(((size_t)n + 1) * sizeof *second);
+  if (!second) HSC_GOTO(hsc_status_out_of_memory());
+  for (int64_t batch = 0; batch < batches; batch++) {
+    double largest = 0;
+    for (int64_t i = 0; i < n; i++) {
+      largest = fmax(largest, cabs(parts[1][batch * n + i]));
+      if (i > 0) largest = fmax(largest, cabs(parts[0][batch * n + i]));
+      if (i + 1 < n) largest = fmax(largest, cabs(parts[2][batch * n + i]));
+    }
+    double least = (is_double ? 0x1p-52 : 0x1p-23) * (largest > 0 ? largest : 1);
+    solve_tridiagonal(parts[0] + batch * n, parts[1] + batch * n, parts[2] + batch * n, second, parts[3] + batch * n * columns, n, columns, least);
+  }
+  HSC_GOTO(narrow(parts[3], &instr->shape, out_value));
+done:
+  for (int i = 0; i < 4; i++) hsc_free(parts[i]);
+  hsc_free(second);
   return status;
 }
