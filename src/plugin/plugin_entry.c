@@ -1,5 +1,12 @@
-// plugin_entry.c - the shared library's one exported symbol; the table itself is in plugin_table.c.
+// plugin_entry.c - the shared library's exported symbols: PJRT's one, whose table is in plugin_table.c, and those for the Python package.
+#include "plugin/plugin_host.h"
 #include "plugin/plugin_internal.h"
 
 HSC_EXPORT const PJRT_Api *GetPjrtApi(void);
 const PJRT_Api *GetPjrtApi(void) { return hsc__plugin_table(); }
+
+HSC_EXPORT int32_t hloscope_set_host_function(hloscope_host_function function);
+int32_t hloscope_set_host_function(hloscope_host_function function) { return hsc__host_set_function(function); }
+
+HSC_EXPORT int32_t hloscope_provide_lapack(const char *name, void *function);
+int32_t hloscope_provide_lapack(const char *name, void *function) { return hsc__host_provide_lapack(name, function); }

@@ -13,11 +13,23 @@ def initialize():
     from . import cache
 
     cache.allow()
-    names = os.environ.get("PJRT_NAMES_AND_LIBRARY_PATHS", "")
-    if any(entry.split(":")[0] == "hloscope" for entry in names.split(",") if entry):
-        return  # registered by that variable already
-    xla_bridge.register_plugin("hloscope", priority=PRIORITY, library_path=hloscope.library_path(), options=None)
+    path = _named_by_variable()
+    if path is None:
+        path = hloscope.library_path()
+        xla_bridge.register_plugin("hloscope", priority=PRIORITY, library_path=path, options=None)
     _allow_donation()
+    from . import lowering
+
+    lowering.register(path)
+
+
+def _named_by_variable():
+    """The library that PJRT_NAMES_AND_LIBRARY_PATHS registers under our name, if it does."""
+    for entry in os.environ.get("PJRT_NAMES_AND_LIBRARY_PATHS", "").split(","):
+        name, _, path = entry.partition(":")
+        if name == "hloscope" and path:
+            return path
+    return None
 
 
 def _allow_donation():

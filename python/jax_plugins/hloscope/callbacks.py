@@ -1,0 +1,167 @@
+"""Functions of Python that a program on the device calls back: debug_print, debug_callback, pure_callback, io_callback.
+
+JAX emits callbacks in one function, for the platforms that it knows. Here it learns of one more: the program gets a custom call with the number of the
+function, and the device calls `_dispatch`, on the thread that executes the program (JAX has let go of Python's lock there).
+"""
+import ctypes
+import itertools
+import traceback
+import weakref
+
+from . import lowering
+
+_functions = {}
+_numbers = itertools.count(1)
+_dispatch_pointer = None  # kept alive
+
+
+class _Array(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int32), ("rank", ctypes.c_int32), ("dims", ctypes.POINTER(ctypes.c_int64)), ("data", ctypes.c_void_p)]
+
+
+_Function = ctypes.CFUNCTYPE(
+    ctypes.c_int32, ctypes.c_uint64, ctypes.c_int32, ctypes.POINTER(_Array), ctypes.c_int32, ctypes.POINTER(_Array), ctypes.c_void_p, ctypes.c_size_t
+)
+
+
+class _Entry:
+    """One function of one program. Its number is given up when the program is gone."""
+
+    def __init__(self, function, operand_avals, result_avals):
+        self.function = function
+        self.operands = [(tuple(a.shape), a.dtype) for a in operand_avals]
+        self.results = [(tuple(a.shape), a.dtype) for a in result_avals]
+
+
+class _Keep:
+    """What the executable holds; weak references to it work."""
+
+    def __init__(self, entry):
+        self.entry = entry
+
+
+def _memory(array, shape, dtype):
+    import numpy as np
+
+    count = 1
+    for size in shape:
+        count *= size
+    if count == 0:
+        return np.empty(shape, dtype)
+    dtype = np.dtype(dtype)
+    raw = (ctypes.c_char * (count * dtype.itemsize)).from_address(array.data)
+    return np.frombuffer(raw, dtype=dtype).reshape(shape)
+
+
+def _dispatch(number, operand_count, operands, result_count, results, message, message_bytes):
+    try:
+        entry = _functions.get(number)
+        if entry is None:
+            raise RuntimeError(f"function {number} of this process is gone, or the program was compiled in another process")
+        arguments = [_memory(operands[i], *entry.operands[i]).copy() for i in range(operand_count)]
+        values = entry.function(*arguments)
+        for i in range(result_count):
+            to = _memory(results[i], *entry.results[i])
+            if to.size:
+                to[...] = values[i]
+        return 0
+    except BaseException:
+        text = ("error calling back into Python: " + traceback.format_exc()).encode("utf-8", "replace")
+        size = min(len(text), message_bytes - 1)
+        ctypes.memmove(message, text[len(text) - size :], size)
+        ctypes.memset(message + size, 0, 1)
+        return 13
+
+
+def install(library):
+    global _dispatch_pointer
+    from jax._src import callback as jax_callback
+
+    _dispatch_pointer = _Function(_dispatch)
+    library.hloscope_set_host_function(_dispatch_pointer)
+    if getattr(jax_callback.emit_python_callback, "hloscope", False):
+        return
+    original = jax_callback.emit_python_callback
+
+    def emit_python_callback(ctx, callback, token, operands, operand_avals, result_avals, **options):
+        if lowering.PLATFORM not in ctx.module_context.platforms:
+            return original(ctx, callback, token, operands, operand_avals, result_avals, **options)
+        return _emit(ctx, callback, token, operands, operand_avals, result_avals, **options)
+
+    emit_python_callback.hloscope = True
+    jax_callback.emit_python_callback = emit_python_callback
+
+
+def _checked(callback, result_avals):
+    """Says what is wrong with what the function returned, in JAX's words."""
+    import numpy as np
+    from jax._src import dtypes
+
+    def call(*args):
+        values = callback(*args)
+        if len(values) != len(result_avals):
+            raise RuntimeError(f"Mismatched number of outputs from callback. Expected: {len(result_avals)}, Actual: {len(values)}")
+        canonical = getattr(dtypes, "canonicalize_value", None) or (lambda a: a)
+        values = [np.asarray(canonical(np.asarray(v))) for v in values]
+        for i, (value, aval) in enumerate(zip(values, result_avals)):
+            if value.shape != tuple(aval.shape):
+                raise RuntimeError(f"Incorrect output shape for return value #{i}: Expected: {aval.shape}, Actual: {value.shape}")
+            if value.dtype != aval.dtype:
+                raise RuntimeError(f"Incorrect output dtype for return value #{i}: Expected: {aval.dtype}, Actual: {value.dtype}")
+        return values
+
+    return call
+
+
+def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect, returns_token=True, partitioned=False, sharding=None):
+    del returns_token
+    from jax._src.interpreters import mlir
+    from jax._src.lib.mlir import ir
+    from jax._src.lib.mlir.dialects import hlo
+
+    if len(ctx.module_context.platforms) > 1:
+        raise NotImplementedError("multi-platform lowering for python_callback")
+    if partitioned and result_avals:
+        raise ValueError("Partitioned callback not supported with return values.")
+    entry = _Entry(_checked(callback, result_avals), operand_avals, result_avals)
+    number = next(_numbers)
+    _functions[number] = entry
+    keep = _Keep(entry)
+    weakref.finalize(keep, _functions.pop, number, None)
+    ctx.module_context.add_keepalive(keep)
+
+    result_types = [mlir.aval_to_ir_type(aval) if not _wants_context(mlir) else mlir.aval_to_ir_type(ctx.module_context, aval) for aval in result_avals]
+    operands = list(operands)
+    if token is not None:
+        operands = [token, *operands]
+        result_types = [hlo.TokenType.get(), *result_types]
+    op = ir.Operation.create(
+        "stablehlo.custom_call",
+        results=result_types,
+        operands=operands,
+        attributes={
+            "call_target_name": ir.StringAttr.get("hloscope_host_callback"),
+            "has_side_effect": ir.BoolAttr.get(bool(has_side_effect)),
+            "api_version": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 2),
+            "backend_config": ir.StringAttr.get(f"{{id = {number}}}"),
+        },
+    )
+    if sharding is not None:
+        mlir.set_sharding(ctx.module_context, op, sharding) if _wants_context(mlir) else mlir.set_sharding(op, sharding)
+    results = list(op.results)
+    if token is not None:
+        token, *results = results
+    return results, token, None
+
+
+def _wants_context(mlir):
+    """JAX 0.10 passes the module's context first; earlier ones do not."""
+    import inspect
+
+    global _context_first
+    if _context_first is None:
+        _context_first = len(inspect.signature(mlir.aval_to_ir_type).parameters) > 1
+    return _context_first
+
+
+_context_first = None

@@ -1,0 +1,128 @@
+"""Lowering rules for primitives that JAX has no default rule for on a new platform.
+
+Linear algebra is lowered as JAX does on CPUs, to custom calls named lapack_<routine>_ffi: the device runs them with OpenBLAS or LAPACK, and where
+neither is installed with the routines that SciPy brings (JAX needs SciPy, so they are there). Callbacks are lowered to a custom call of our own.
+
+Everything here is looked up by name when it is needed: what another version of JAX does not have is left out, and JAX then names the primitive.
+"""
+import ctypes
+
+PLATFORM = "hloscope"
+
+# Primitives whose rule for CPUs is ours as well; jax._src.lax.linalg, jax._src.debugging.
+LINALG = (
+    "cholesky", "eig", "eigh", "geqp3", "geqrf", "hessenberg", "householder_product", "lu", "ormqr", "schur", "svd", "triangular_solve",
+    "tridiagonal", "tridiagonal_solve",
+)  # fmt: skip
+CALLBACKS = ("debug_callback", "debug_print")
+# Rules for CPUs that are quicker than the default and use nothing but plain operations.
+PLAIN = ("threefry2x32", "random_gamma", "select_and_scatter_add")
+
+_library = None
+
+
+def register(path):
+    """Adds the rules; `path` is the plugin's library. A second call does nothing."""
+    global _library
+    if _library is not None:
+        return
+    _library = ctypes.CDLL(path)
+    from jax._src.interpreters import mlir
+
+    rules = mlir._platform_specific_lowerings
+    ours = rules.setdefault(PLATFORM, {}) if not hasattr(rules, "default_factory") or rules.default_factory is None else rules[PLATFORM]
+    for primitive, rule in list(rules.get("cpu", {}).items()):
+        if primitive in ours:
+            continue
+        if primitive.name in LINALG:
+            ours[primitive] = _with_lapack(rule)
+        elif primitive.name in CALLBACKS or primitive.name in PLAIN:
+            ours[primitive] = rule
+    _choose_cpu_branches(mlir, ours)
+    from . import callbacks
+
+    callbacks.install(_library)
+
+
+def _choose_cpu_branches(mlir, ours):
+    """jax.lax.platform_dependent: what is written for CPUs is ours too, unless the program names us."""
+    try:
+        from jax._src.lax.control_flow import conditionals
+
+        index, cond = conditionals.platform_index_p, conditionals.cond_p
+        index_rule, cond_rule = mlir._lowerings[index], mlir._lowerings[cond]
+    except (ImportError, AttributeError, KeyError):
+        return
+
+    def with_us(platforms):
+        if platforms is None or any(p is not None and PLATFORM in p for p in platforms):
+            return platforms
+        return tuple(p if p is None or "cpu" not in p else (*p, PLATFORM) for p in platforms)
+
+    def change(name):
+        return lambda params: {**params, name: with_us(params[name])} if params.get(name) is not None else params
+
+    ours[index] = _wrapped(index_rule, change("platforms"))
+    ours[cond] = _wrapped(cond_rule, change("branches_platforms"))
+
+
+def _function(rule):
+    return rule.rule if hasattr(rule, "rule") else rule
+
+
+def _wrapped(rule, change, before=lambda: None):
+    """The rule with other parameters; `before` runs first."""
+    import dataclasses
+
+    def lower(ctx, *args, **params):
+        before()
+        return _function(rule)(ctx, *args, **change(params))
+
+    return dataclasses.replace(rule, rule=lower) if dataclasses.is_dataclass(rule) else lower
+
+
+def _with_lapack(rule):
+    """The rule, which sees to it that LAPACK's routines are there by the time that the program runs."""
+    return _wrapped(rule, lambda params: params, _provide_lapack)
+
+
+_provided = False
+_ROUTINES = (
+    "potrf getrf geqrf geqp3 geev gesdd gesvd gees gehrd gtsv".split(),
+    "orgqr ormqr syevd sytrd".split(),
+    "ungqr unmqr heevd hetrd".split(),
+)
+
+
+def _provide_lapack():
+    global _provided
+    if _provided:
+        return
+    _provided = True
+    try:
+        ctypes.CDLL("libopenblas.so.0")
+        return  # the device finds it by itself
+    except OSError:
+        pass
+    try:
+        from scipy.linalg import cython_blas, cython_lapack
+    except ImportError:
+        return  # the device names the routine that it misses
+    both, real, complex_ = _ROUTINES
+    for letter in "sdcz":
+        for name in both + (real if letter in "sd" else complex_):
+            _provide(cython_lapack, letter + name)
+        _provide(cython_blas, letter + "trsm")
+
+
+def _provide(module, name):
+    capsule = module.__pyx_capi__.get(name)
+    if capsule is None:
+        return
+    api = ctypes.pythonapi
+    api.PyCapsule_GetName.restype = ctypes.c_char_p
+    api.PyCapsule_GetName.argtypes = [ctypes.py_object]
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    pointer = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
+    _library.hloscope_provide_lapack(name.encode(), ctypes.c_void_p(pointer))

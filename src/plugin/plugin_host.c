@@ -1,0 +1,46 @@
+// plugin_host.c - see plugin_host.h.
+#include "hlo/custom.h"
+#include "plugin/plugin_host.h"
+#include "plugin/plugin_internal.h"
+
+enum { MESSAGE_BYTES = 4096 };
+
+static int32_t code_of(hsc_status *status) {
+  int32_t code = status ? (int32_t)hsc_status_code(status) : 0;
+  hsc_status_free(status);
+  return code;
+}
+
+static int copy_arrays(const hsc_literal *from, int count, hloscope_host_array *to) {
+  int kept = 0;
+  for (int i = 0; i < count; i++) {
+    if (from[i].shape.type == HSC_TYPE_TOKEN) continue;
+    to[kept++] = (hloscope_host_array){(int32_t)hsc__type_to_pjrt(from[i].shape.type), from[i].shape.rank, from[i].shape.dims, from[i].data};
+  }
+  return kept;
+}
+
+static hsc_status *call_host(void *user, const hsc_custom_call *call) {
+  hloscope_host_function function = (hloscope_host_function)user;
+  hsc_status *status = NULL;
+  hsc_arena *arena = NULL;
+  const hsc_config *config;
+  HSC_GOTO(hsc_arena_create(&arena));
+  HSC_GOTO(hsc_config_parse(call->config, arena, &config));
+  if (!hsc_config_get(config, "id")) HSC_GOTO(HSC_ERR(INVALID_ARGUMENT, "custom-call %s: its backend_config has no id", call->target));
+  hloscope_host_array *operands = HSC_NEW_ARRAY(arena, hloscope_host_array, call->operand_count + 1);
+  hloscope_host_array *results = HSC_NEW_ARRAY(arena, hloscope_host_array, call->result_count + 1);
+  char *message = hsc_arena_alloc(arena, MESSAGE_BYTES);
+  HSC_GOTO(hsc_arena_status(arena));
+  int operand_count = copy_arrays(call->operands, call->operand_count, operands), result_count = copy_arrays(call->results, call->result_count, results);
+  int32_t code = function((uint64_t)hsc_config_int(config, "id", 0), operand_count, operands, result_count, results, message, MESSAGE_BYTES);
+  message[MESSAGE_BYTES - 1] = '\0';
+  if (code) HSC_GOTO(HSC_ERR(INTERNAL, "%s", message));
+done:
+  hsc_arena_destroy(arena);
+  return status;
+}
+
+int32_t hsc__host_set_function(hloscope_host_function function) { return code_of(hsc_custom_register("hloscope_host_callback", call_host, (void *)function)); }
+
+int32_t hsc__host_provide_lapack(const char *name, void *function) { return code_of(hsc_lapack_provide(name, function)); }
