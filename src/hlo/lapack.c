@@ -429,7 +429,7 @@ bool hsc__lapack_is_target(const char *target) {
   return find_row(target, &letter_of_type) >= 0;
 }
 
-static hsc_status *wrong_shapes(const hsc_custom_call *call) { return HSC_ERR(INVALID_ARGUMENT, "custom-call %s: its operands or results have other shapes than LAPACK's routine wants", call->target); }
+static hsc_status *wrong_shapes(const hsc_custom_call *call) { return HSC_ERR(INVALID_ARGUMENT, "custom-call %s: operands or results of other shapes than LAPACK's routine wants", call->target); }
 
 // All arrays share the batch; matrices have sides that an int holds. What else a routine wants of sides is checked by row.
 static hsc_status *check(const hsc_custom_call *call, int row, hsc_type type, int64_t *out_batches) {
