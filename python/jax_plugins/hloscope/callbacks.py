@@ -5,13 +5,15 @@ function, and the device calls `_dispatch`, on the thread that executes the prog
 """
 import ctypes
 import itertools
+import os
 import traceback
 import weakref
 
 from . import lowering
 
 _functions = {}
-_numbers = itertools.count(1)
+# Numbers of this process alone: a program from a cache of compiled programs must not find another's function.
+_numbers = itertools.count(int.from_bytes(os.urandom(7), "little") << 6)
 _dispatch_pointer = None  # kept alive
 
 
