@@ -727,6 +727,11 @@ def main():
         return
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
+        with open("/proc/self/oom_score_adj", "w") as file:  # when memory runs out, the kernel takes the worker and not who waits for it
+            file.write("1000")
+    except OSError:
+        pass
+    try:
         out = os.fdopen(3, "w")
     except OSError:
         out = os.fdopen(os.dup(1), "w")

@@ -62,7 +62,8 @@ static hsc_status *look_at(const hsc_device_spec *spec, device_state *device) {
     HSC_TRY(status);
     if (!device->facts) continue;
     device->can_run = !without_client && !spec->topology;
-    device->can_compile = !without_client || json_is_true(json_object_get(device->facts, "ahead_of_time"));
+    bool ahead = json_is_true(json_object_get(device->facts, "ahead_of_time"));
+    device->can_compile = !without_client || (ahead && !spec->topology);
   }
   device->found = device->facts != NULL;
   return NULL;
@@ -199,7 +200,7 @@ static hsc_status *print_table(hsc_cli *cli, const device_state *devices, size_t
     if (!d->found)
       hsc_table_printf(table, "%s", d->reason ? d->reason : "");
     else if (d->reason)
-      hsc_table_printf(table, "cannot run here: %s", d->reason);
+      hsc_table_printf(table, d->can_compile ? "cannot run here: %s" : "cannot compile: %s", d->reason);
     else if (d->about)
       hsc_table_text(table, d->about);
     else

@@ -4,13 +4,14 @@
 #include <unistd.h>
 
 #include "lab/json_tree.h"
+#include "lab/lab_compile.h"
 #include "lab/run.h"
 #include "lab/worker_client.h"
 
 typedef struct run_args {
   const char *program, *store, *save;
-  hsc_list devices, compare, transforms;
-  int64_t seed, runs;
+  hsc_list devices, compare, transforms, options;
+  int64_t seed, runs, jobs, memory_mib;
   double limit_s;
   bool no_cache, no_store;
 } run_args;
@@ -25,8 +26,13 @@ static const hsc_option options[] = {
     HSC_OPTION_INT(run_args, runs, "runs", "N", 0, "timed runs; 0: as many as fit in 0.2 s, from 3 to 100"),
     HSC_OPTION_LIST(run_args, transforms, "transform", "T", NULL,
                     "repeat:N, vmap:N, scan:N or constant:I=V before compiling; may be given several times"),
+    HSC_OPTION_LIST(run_args, options, "option", "NAME=VALUE", NULL,
+                    "a compile option by XLA's name, for these compiles only; may be given several times"),
+    HSC_OPTION_INT_FROM(run_args, jobs, "jobs|j", "N", 1, 1, "devices that only compile, so many at a time"),
     HSC_OPTION_STRING(run_args, save, "save-outputs", "DIR", NULL, "write the outputs as files there"),
     HSC_OPTION_DOUBLE(run_args, limit_s, "limit", "S", 600, "seconds that a device gets for a step"),
+    HSC_OPTION_INT(run_args, memory_mib, "memory-limit", "MIB", 0,
+                   "memory that a worker gets; 0: nine tenths of the machine's"),
     HSC_OPTION_FLAG(run_args, no_cache, "no-cache", "compile, whatever the cache of compiled programs holds"),
     HSC_OPTION_STRING(run_args, store, "store", "FILE", NULL,
                       "the result store; default: results.sqlite in the cache directory"),
@@ -240,13 +246,17 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   for (size_t i = 0; i < count; i++)
     devices[i] = i < first ? wanted[i] : args->compare.items[i - first];
   hsc_store *store = NULL;
-  json_t *result = NULL;
-  if (!args->no_store) HSC_TRY(hsc_store_open(args->store, &store));
+  json_t *result = NULL, *overrides = NULL;
+  hsc_status *status = hsc_overrides_parse(args->options.items, args->options.count, &overrides);
+  if (!status && !args->no_store) status = hsc_store_open(args->store, &store);
   hsc_run_options run_options = {.program = args->program,
                                  .transforms = args->transforms.items,
                                  .transform_count = args->transforms.count,
                                  .devices = devices,
                                  .device_count = count,
+                                 .overrides = json_object_size(overrides) ? overrides : NULL,
+                                 .memory_limit_bytes = (size_t)args->memory_mib << 20,
+                                 .job_count = (int)(args->jobs < 64 ? args->jobs : 64),
                                  .compare = args->compare.count > 0,
                                  .seed = (uint64_t)args->seed,
                                  .run_count = args->runs,
@@ -255,10 +265,11 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                                  .limit_ns = (int64_t)(args->limit_s * 1e9),
                                  .command = cli->command_line,
                                  .store = store};
-  hsc_status *status = hsc_run_program(&run_options, &result);
+  if (!status) status = hsc_run_program(&run_options, &result);
   if (!status) status = print_result(cli, result);
   if (!status && any_bad(result)) cli->exit_code = 1;
   json_decref(result);
+  json_decref(overrides);
   hsc_store_close(store);
   return status;
 }

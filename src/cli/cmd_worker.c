@@ -9,6 +9,14 @@
 
 #include "lab/worker.h"
 
+// When memory runs out, the kernel takes the worker and not who waits for it.
+static void be_first_for_the_kernel(void) {
+  int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  ssize_t ignored = fd >= 0 ? write(fd, "1000", 4) : 0;
+  (void)ignored;
+  if (fd >= 0) close(fd);
+}
+
 static hsc_status *run(const void *args, hsc_cli *cli) {
   // A compiler that aborts must not leave gigabytes of core behind; an interrupt of the terminal is the lab's business;
   // without a lab, no worker.
@@ -16,6 +24,7 @@ static hsc_status *run(const void *args, hsc_cli *cli) {
   signal(SIGINT, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  be_first_for_the_kernel();
   int fd = fcntl(HSC_WORKER_ANSWER_FD, F_GETFD) >= 0 ? HSC_WORKER_ANSWER_FD : STDOUT_FILENO;
   return hsc_worker_serve(stdin, fd);
 }

@@ -6,6 +6,7 @@
 #include "lab/device_spec.h"
 
 enum { MOST_SITES = 32, MOST_PLUGINS = 64 };
+static const int64_t ASK_LIMIT_NS = INT64_C(5) * 1000000000;
 
 static const hsc_vendor VENDORS[] = {
 #define VENDOR(name, library, sites, places, pip, env) \
@@ -72,6 +73,20 @@ static const char *prefix_on_path(const char *name, hsc_arena *arena) {
   return NULL;
 }
 
+// A python3 that is a script which starts another one (pyenv, asdf) has no lib beside it: it is asked.
+static void add_asked(hsc_arena *arena, const char **sites, size_t *count) {
+  static const char question[] = "import os, sysconfig; os.write(3, (sysconfig.get_path('purelib') + '\\n').encode())";
+  const char *const argv[] = {"python3", "-S", "-c", question, NULL};
+  hsc_child *child = NULL;
+  hsc_bytes line = {0};
+  hsc_status *status = hsc_child_start(&(hsc_child_options){.argv = argv}, &child);
+  if (!status) status = hsc_child_read_line(child, ASK_LIMIT_NS, &line);
+  if (!status) add_site(hsc_arena_strdup(arena, hsc_bytes_text(&line)), sites, count);
+  hsc_status_free(status);  // a Python that does not answer has nothing for us
+  hsc_bytes_deinit(&line);
+  hsc_child_destroy(child);
+}
+
 hsc_status *hsc_python_sites(hsc_arena *arena, const char *const **out_sites) {
   const char *named = getenv("HLOSCOPE_PYTHON"), *active = getenv("VIRTUAL_ENV"), *home = getenv("HOME");
   const char **sites = HSC_NEW_ARRAY(arena, const char *, MOST_SITES);
@@ -89,7 +104,9 @@ hsc_status *hsc_python_sites(hsc_arena *arena, const char *const **out_sites) {
   if (active && *active) add_prefix(active, arena, sites, &count);
   const char *system = prefix_on_path("python3", arena);
   if (system) {
+    size_t before = count;
     add_prefix(system, arena, sites, &count);
+    if (count == before) add_asked(arena, sites, &count);
     if (home) add_prefix(hsc_arena_printf(arena, "%s/.local", home), arena, sites, &count);
   }
   add_prefix(own, arena, sites, &count);

@@ -154,6 +154,50 @@ done:
   return status;
 }
 
+// ---- options as people write them -----------------------------------------------------------------------------------
+
+static json_t *value_of(const char *text) {
+  char *end = NULL;
+  if (!strcmp(text, "true") || !strcmp(text, "false")) return json_boolean(text[0] == 't');
+  if (strchr("0123456789-+.", *text) && *text) {
+    long long whole = strtoll(text, &end, 10);
+    if (*end == 0) return json_integer(whole);
+    double real = strtod(text, &end);
+    if (*end == 0 && isfinite(real)) return json_real(real);
+  }
+  return json_string(text);
+}
+
+hsc_status *hsc_overrides_parse(const char *const *items, size_t count, json_t **out_overrides) {
+  json_t *overrides = json_object();
+  hsc_bytes name = {0}, text = {0};
+  hsc_status *status = NULL;
+  for (size_t i = 0; i < count && overrides; i++) {
+    const char *equals = strchr(items[i], '=');
+    if (equals == items[i] || (!equals && name.size == 0))
+      HSC_GOTO(HSC_ERR(INVALID_ARGUMENT, "compile option '%s' is not NAME=VALUE", items[i]));
+    if (equals) {
+      hsc_bytes_reset(&name);
+      hsc_bytes_reset(&text);
+      hsc_bytes_append(&name, items[i], (size_t)(equals - items[i]));
+      hsc_bytes_append_text(&text, equals + 1);
+    } else {
+      hsc_bytes_printf(&text, ",%s", items[i]);
+    }
+    HSC_GOTO(hsc_bytes_status(&text));
+    json_object_set_new(overrides, hsc_bytes_text(&name), value_of(hsc_bytes_text(&text)));
+  }
+done:
+  hsc_bytes_deinit(&name);
+  hsc_bytes_deinit(&text);
+  if (status) {
+    json_decref(overrides);
+    overrides = NULL;
+  }
+  *out_overrides = overrides;
+  return status || overrides ? status : hsc_status_out_of_memory();
+}
+
 // ---- many -----------------------------------------------------------------------------------------------------------
 
 typedef struct compile_many {

@@ -67,6 +67,11 @@ void hsc_compiled_deinit(hsc_compiled *compiled);
 HSC_MUST_USE hsc_status *hsc_lab_compile(hsc_lab_worker *worker, const hsc_compile_request *request,
                                          hsc_compiled *out_compiled);
 
+// Compile options as people write them: "NAME=VALUE", true and false as such, whole and decimal numbers, else text. An item
+// without "=" goes on with the value of the one before (lists are written with commas: xla_disable_hlo_passes=a,b).
+// *out_overrides: {name: value}, as jobs take it. Errors: INVALID_ARGUMENT.
+HSC_MUST_USE hsc_status *hsc_overrides_parse(const char *const *items, size_t count, json_t **out_overrides);
+
 // Called once a request, by one thread at a time, in the order in which they end. `compiled` may be emptied by taking its
 // members; what is left is freed after the call. An error stops the whole (after what is running).
 typedef hsc_status *(*hsc_compile_done)(void *user, size_t index, hsc_compiled *compiled);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -20,7 +21,8 @@ typedef struct device_run {
   hsc_device_spec *spec;  // NULL: there is no such device here, status says why
   json_t *facts, *first, *series, *describe;  // answers: load, the first run, the timed ones, what is known
   hsc_outcome outcome;
-  hsc_status *status;
+  hsc_status *status;   // what the device could not do
+  hsc_status *failure;  // what we could not do
 } device_run;
 
 static json_t *request_of(const hsc_run_options *o, const char *job) {
@@ -28,6 +30,7 @@ static json_t *request_of(const hsc_run_options *o, const char *job) {
          *transforms = json_array();
   for (size_t i = 0; i < o->transform_count; i++) json_array_append_new(transforms, json_string(o->transforms[i]));
   json_object_set_new(request, "transforms", transforms);
+  if (o->overrides) json_object_set(request, "overrides", o->overrides);
   if (!o->use_cache) json_object_set_new(request, "cache", json_pack("[s]", "memory"));
   return request;
 }
@@ -71,7 +74,10 @@ static hsc_status *run_device(const hsc_run_options *o, const char *save_dir, de
   hsc_answer start;
   bool done = false;
   HSC_TRY(hsc_lab_worker_create(
-      &(hsc_lab_worker_options){.device = device->spec, .executable = o->executable, .no_disk_cache = !o->use_cache},
+      &(hsc_lab_worker_options){.device = device->spec,
+                                .executable = o->executable,
+                                .no_disk_cache = !o->use_cache,
+                                .memory_limit_bytes = o->memory_limit_bytes},
       &worker));
   hsc_status *status = hsc_lab_worker_start(worker, &start);
   if (status) goto done;
@@ -110,6 +116,42 @@ static hsc_status *run_device(const hsc_run_options *o, const char *save_dir, de
   if (done) HSC_GOTO(do_job(o, worker, request_of(o, "describe"), device, &device->describe, &done));
 done:
   hsc_lab_worker_destroy(worker);
+  return status;
+}
+
+// Devices that only compile, by as many threads as the user allows: each takes the next one that is left.
+typedef struct compile_queue {
+  const hsc_run_options *options;
+  device_run *devices;
+  size_t next;  // atomic
+} compile_queue;
+
+static void *compile_thread(void *user) {
+  compile_queue *queue = user;
+  const hsc_run_options *o = queue->options;
+  for (size_t i; (i = __atomic_fetch_add(&queue->next, 1, __ATOMIC_RELAXED)) < o->device_count;) {
+    device_run *device = &queue->devices[i];
+    if (device->spec && device->spec->topology) device->failure = run_device(o, NULL, device);
+  }
+  return NULL;
+}
+
+static hsc_status *compile_only(const hsc_run_options *o, device_run *devices) {
+  compile_queue queue = {.options = o, .devices = devices};
+  pthread_t threads[64];
+  int started = 0;
+  hsc_status *status = NULL;
+  while (started + 1 < o->job_count && started < (int)HSC_COUNT_OF(threads) &&
+         pthread_create(&threads[started], NULL, compile_thread, &queue) == 0)
+    started++;
+  compile_thread(&queue);
+  for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
+  for (size_t i = 0; i < o->device_count; i++) {
+    if (!status)
+      status = devices[i].failure;
+    else
+      hsc_status_free(devices[i].failure);
+  }
   return status;
 }
 
@@ -386,6 +428,8 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
   if (!devices) HSC_GOTO(hsc_status_out_of_memory());
   HSC_GOTO(hsc_arena_create(&arena));
   HSC_GOTO(make_scratch(o, scratch, sizeof scratch));
+  for (size_t i = 0; i < o->device_count; i++) HSC_GOTO(find_device(arena, o->devices[i], &devices[i]));
+  HSC_GOTO(compile_only(o, devices));
   for (size_t i = 0; i < o->device_count; i++) {
     hsc_bytes dir = {0};
     const char *base = o->save_dir ? o->save_dir : scratch[0] ? scratch : NULL;
@@ -393,12 +437,12 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
       hsc_bytes_append_text(&dir, base);
     else if (base)
       hsc_bytes_printf(&dir, "%s/%zu", base, i);
-    status = find_device(arena, o->devices[i], &devices[i]);
-    if (!status && devices[i].spec) status = run_device(o, base ? hsc_bytes_text(&dir) : NULL, &devices[i]);
+    if (devices[i].spec && !devices[i].spec->topology)
+      status = run_device(o, base ? hsc_bytes_text(&dir) : NULL, &devices[i]);
     hsc_bytes_deinit(&dir);
     if (status) goto done;
-    json_array_append_new(list, device_json(o, &devices[i]));
   }
+  for (size_t i = 0; i < o->device_count; i++) json_array_append_new(list, device_json(o, &devices[i]));
   for (size_t i = 1; i < o->device_count && o->compare; i++)
     if (devices[0].outcome == HSC_OUTCOME_OK && devices[i].outcome == HSC_OUTCOME_OK)
       HSC_GOTO(compare_outputs(&devices[0], &devices[i], compare));

@@ -18,7 +18,10 @@ typedef struct hsc_run_options {
   int64_t run_count;       // timed runs; 0 = as many as fit in 0.2 s, 3 to 100
   bool use_cache;          // of compiled programs
   const char *save_dir;    // outputs as files there; NULL = not kept
+  json_t *overrides;       // of every compile, by XLA's names (hsc_overrides_parse); NULL = none
   int64_t limit_ns;        // per device and job
+  size_t memory_limit_bytes;  // of a worker; 0 = nine tenths of the machine
+  int job_count;           // devices that only compile, so many at a time; 0 is 1. Devices that run have the machine alone
   const char *command;     // for the store
   const char *executable;  // to start workers with; NULL = the running one
   hsc_store *store;        // NULL = results are not kept

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+static const int64_t LOOK_NS = 50000000;  // between looks at a worker's memory
+
 struct hsc_lab_worker {
   hsc_arena *arena;
   hsc_device_spec device;
@@ -33,6 +35,16 @@ static int64_t oom_kill_count(void) {
     if (sscanf(line, "oom_kill %lld", &count) == 1) break;
   if (file) fclose(file);
   return count;
+}
+
+// Nine tenths of the machine's memory, or of our control group's when that is less.
+static size_t default_memory_limit(void) {
+  size_t bytes = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+  FILE *file = fopen("/sys/fs/cgroup/memory.max", "r");
+  unsigned long long most = 0;
+  if (file && fscanf(file, "%llu", &most) == 1 && most > 0 && most < bytes) bytes = (size_t)most;
+  if (file) fclose(file);
+  return bytes / 10 * 9;
 }
 
 static hsc_status *copy_options(hsc_arena *arena, const hsc_device_option *from, size_t count, hsc_device_option **out) {
@@ -80,7 +92,7 @@ hsc_status *hsc_lab_worker_create(const hsc_lab_worker_options *options, hsc_lab
   hsc_status *status = NULL;
   HSC_GOTO(hsc_arena_create(&worker->arena));
   HSC_GOTO(copy_device(worker->arena, options->device, &worker->device));
-  worker->memory_limit_bytes = options->memory_limit_bytes;
+  worker->memory_limit_bytes = options->memory_limit_bytes ? options->memory_limit_bytes : default_memory_limit();
   worker->echo_stderr = options->echo_stderr;
   worker->without_client = options->without_client;
   if (options->executable)
@@ -141,22 +153,35 @@ hsc_status *hsc_answer_take_status(hsc_answer *answer) {
 
 // ---- how a worker died ----------------------------------------------------------------------------------------------
 
-// The line of stderr that says why, else the last one that is not blank.
+// A fatal line of Google's logging, "F1121 12:00:00.000000 4711 file.cc:12] text", as "text (file.cc:12)". False: not one.
+static bool read_fatal(const char *line, size_t length, hsc_bytes *out) {
+  const char *end = line + length, *bracket = memchr(line, ']', length), *file = bracket;
+  if (length < 8 || line[0] != 'F' || strspn(line + 1, "0123456789") < 4 || !bracket || bracket + 2 > end) return false;
+  while (file > line && file[-1] != ' ') file--;
+  if (!memchr(file, ':', (size_t)(bracket - file))) return false;
+  const char *text = bracket + 1 + (bracket[1] == ' ');
+  size_t size = (size_t)(end - text);
+  hsc_bytes_printf(out, "%.*s (%.*s)", (int)(size > 500 ? 500 : size), text, (int)(bracket - file), file);
+  return true;
+}
+
+// What of stderr says why: a fatal line, another one that looks like it, else the last one that is not blank.
 static char *pick_last_words(const char *text) {
   static const char *const marks[] = {
       "Check failed", "Assertion", "terminate called", "what():", "ERROR: AddressSanitizer", "runtime error:",
       "LLVM ERROR",   "FATAL",     "fatal error",      "Fatal"};
   const char *best = NULL, *last = "";
+  hsc_bytes words = {0};
   for (const char *line = text; *line;) {
     size_t length = strcspn(line, "\n");
     if (strspn(line, " \t\r") < length) last = line;
+    if (read_fatal(line, length, &words)) return hsc_bytes_take(&words);
     for (size_t i = 0; i < HSC_COUNT_OF(marks) && !best; i++)
       if (memmem(line, length, marks[i], strlen(marks[i]))) best = line;
     line += length;
     if (*line) line++;
   }
   if (!best) best = last;
-  hsc_bytes words = {0};
   size_t length = strcspn(best, "\n");
   hsc_bytes_append(&words, best, length > 500 ? 500 : length);
   char *taken = hsc_bytes_take(&words);
@@ -174,7 +199,9 @@ static const char *short_name(const hsc_lab_worker *worker, char out[256]) {
   return out;
 }
 
-static void describe_death(hsc_lab_worker *worker, const char *doing, int64_t limit_ns, bool timed_out,
+typedef enum why_killed { NOT_KILLED, FOR_TIME, FOR_MEMORY } why_killed;
+
+static void describe_death(hsc_lab_worker *worker, const char *doing, int64_t limit_ns, why_killed why,
                            hsc_answer *answer) {
   hsc_status *status = hsc_child_wait(worker->child, 2 * HSC_SECOND_NS, &answer->exit);
   hsc_status_free(status);
@@ -188,7 +215,12 @@ static void describe_death(hsc_lab_worker *worker, const char *doing, int64_t li
   const char *name = short_name(worker, name_room), *words = answer->last_words ? answer->last_words : "";
   const char *colon = *words ? ": " : "";
   double peak_mib = (double)answer->exit.max_rss_bytes / 1048576;
-  if (timed_out) {
+  answer->exit.timed_out = why == FOR_TIME;
+  if (why == FOR_MEMORY) {
+    answer->outcome = HSC_OUTCOME_OUT_OF_MEMORY;
+    answer->status = HSC_ERR(RESOURCE_EXHAUSTED, "%s: the worker had %.0f MiB, over its limit of %.0f MiB, and was killed%s%s",
+                             name, peak_mib, (double)worker->memory_limit_bytes / 1048576, colon, words);
+  } else if (why == FOR_TIME) {
     answer->outcome = HSC_OUTCOME_TIMEOUT;
     answer->status = HSC_ERR(DEADLINE_EXCEEDED, "%s: no answer within %.1f s; the worker was killed%s%s", name,
                              (double)limit_ns * 1e-9, colon, words);
@@ -249,6 +281,35 @@ static void read_error(json_t *error, hsc_answer *answer) {
                                                      : HSC_OUTCOME_ERROR;
 }
 
+// Resident memory of a process; 0 when the kernel does not tell.
+static size_t resident_bytes(int pid) {
+  char path[64];
+  long long total = 0, resident = 0;
+  snprintf(path, sizeof path, "/proc/%d/statm", pid);
+  FILE *file = fopen(path, "r");
+  if (!file) return 0;
+  if (fscanf(file, "%lld %lld", &total, &resident) != 2) resident = 0;
+  fclose(file);
+  return (size_t)resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+// Waits for the answer, with an eye on the clock and on the memory.
+static hsc_status *read_answer(hsc_lab_worker *worker, int64_t timeout_ns, hsc_bytes *out_line, why_killed *out_why) {
+  int64_t start = hsc_now_ns();
+  for (;;) {
+    int64_t left = timeout_ns < 0 ? LOOK_NS : timeout_ns - (hsc_now_ns() - start);
+    if (left < 0) left = 0;
+    hsc_status *status = hsc_child_read_line(worker->child, left < LOOK_NS ? left : LOOK_NS, out_line);
+    if (hsc_status_code(status) != HSC_DEADLINE_EXCEEDED) return status;
+    if (timeout_ns >= 0 && hsc_now_ns() - start >= timeout_ns)
+      *out_why = FOR_TIME;
+    else if (resident_bytes(hsc_child_pid(worker->child)) > worker->memory_limit_bytes)
+      *out_why = FOR_MEMORY;
+    if (*out_why != NOT_KILLED) return status;
+    hsc_status_free(status);
+  }
+}
+
 // One request, one answer, on a child that runs.
 static hsc_status *exchange(hsc_lab_worker *worker, json_t *request, int64_t timeout_ns, hsc_answer *answer) {
   const char *job = text_of(request, "job"), *program = text_of(request, "program");
@@ -260,15 +321,15 @@ static hsc_status *exchange(hsc_lab_worker *worker, json_t *request, int64_t tim
   hsc_status *status = hsc_child_send_line(worker->child, hsc_view_of(text));
   free(text);
   hsc_bytes line = {0};
-  if (!status) status = hsc_child_read_line(worker->child, timeout_ns, &line);
+  why_killed why = NOT_KILLED;
+  if (!status) status = read_answer(worker, timeout_ns, &line, &why);
   if (status) {
-    bool timed_out = hsc_status_code(status) == HSC_DEADLINE_EXCEEDED,
-         dead = hsc_status_code(status) == HSC_UNAVAILABLE;
-    if (timed_out || dead) {
+    bool dead = hsc_status_code(status) == HSC_UNAVAILABLE;
+    if (why != NOT_KILLED || dead) {
       hsc_status_free(status);
       status = NULL;
-      if (timed_out) hsc_child_kill(worker->child);
-      describe_death(worker, doing, timeout_ns, timed_out, answer);
+      if (why != NOT_KILLED) hsc_child_kill(worker->child);
+      describe_death(worker, doing, timeout_ns, why, answer);
     }
     hsc_bytes_deinit(&line);
     return status;
@@ -278,7 +339,7 @@ static hsc_status *exchange(hsc_lab_worker *worker, json_t *request, int64_t tim
   hsc_bytes_deinit(&line);
   if (!json_is_object(answer->body) || json_integer_value(json_object_get(answer->body, "id")) != worker->next_id) {
     hsc_child_kill(worker->child);
-    describe_death(worker, doing, timeout_ns, false, answer);
+    describe_death(worker, doing, timeout_ns, NOT_KILLED, answer);
     answer->status = hsc_status_note(answer->status, "its answer was not one to this job");
     return NULL;
   }
@@ -303,7 +364,7 @@ static json_t *load_request(const hsc_lab_worker *worker) {
   const hsc_device_spec *d = &worker->device;
   return json_pack("{s:s, s:s?, s:o, s:o, s:s*, s:s?, s:b, s:s}", "job", "load", "plugin", d->plugin_path, "options",
                    options_json(d->options, d->option_count), "overrides",
-                   options_json(d->compile_options, d->compile_option_count), "topology", d->topology, "cache_dir",
+                   options_json(d->compile_options, d->compile_option_count), "topology", worker->without_client ? NULL : d->topology, "cache_dir",
                    worker->cache_dir, "create_client", !worker->without_client, "hloscope", worker->executable);
 }
 
@@ -323,7 +384,6 @@ static hsc_status *start_process(hsc_lab_worker *worker) {
   worker->oom_kills = oom_kill_count();
   HSC_TRY(hsc_child_start(&(hsc_child_options){.argv = in_python ? python : own,
                                                .extra_env = environment,
-                                               .memory_limit_bytes = worker->memory_limit_bytes,
                                                .echo_stderr = worker->echo_stderr},
                           &worker->child));
   worker->start_count++;

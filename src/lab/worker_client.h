@@ -25,7 +25,9 @@ typedef struct hsc_lab_worker_options {
   const char *executable;         // the hloscope to start; NULL = the running one
   const char *cache_dir;          // of compiled programs; NULL = <cache directory>/executables
   bool no_disk_cache;
-  size_t memory_limit_bytes;  // address space of the process; 0 = none
+  // Of memory in use by the process (resident, looked at every 50 ms of a job): a worker above it is killed, which is
+  // HSC_OUTCOME_OUT_OF_MEMORY. 0 = nine tenths of what the machine or our control group has; SIZE_MAX = none.
+  size_t memory_limit_bytes;
   bool without_client;        // load the plugin only: to ask what it is
   bool echo_stderr;           // what it says also goes to our stderr
 } hsc_lab_worker_options;
@@ -37,7 +39,7 @@ typedef enum hsc_outcome {
   HSC_OUTCOME_OK,
   HSC_OUTCOME_ERROR,          // the job was refused: the plugin's or our error
   HSC_OUTCOME_UNSUPPORTED,    // refused because it is not there: UNIMPLEMENTED
-  HSC_OUTCOME_OUT_OF_MEMORY,  // RESOURCE_EXHAUSTED, or killed by the kernel for memory
+  HSC_OUTCOME_OUT_OF_MEMORY,  // RESOURCE_EXHAUSTED, or killed for memory, by us or by the kernel
   HSC_OUTCOME_ABORT,          // the worker died
   HSC_OUTCOME_TIMEOUT,        // and was killed for it
 } hsc_outcome;
@@ -49,7 +51,7 @@ typedef struct hsc_answer {
   hsc_status *status;   // NULL when ok; else what happened, pointing into the user's program where it is known
   bool started;         // this call (re)started the process
   hsc_child_exit exit;  // when it died
-  char *last_words;     // when it died: the line that says why, else the last one; "" = it said nothing
+  char *last_words;     // when it died: what says why ("Check failed: ... (file.cc:12)"), else the last line; "" = silence
 } hsc_answer;
 void hsc_answer_deinit(hsc_answer *answer);
 // Takes the status out of an answer, noted with the device.

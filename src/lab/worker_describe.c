@@ -88,6 +88,7 @@ static void write_memory(hsc_executable *executable, hsc_json *answer) {
   status = hsc_executable_code_bytes(executable, &code_bytes);
   if (status) code_bytes = memory.code;
   hsc_status_free(status);
+  if (code_bytes == 0) code_bytes = -1;  // no program has none: the plugin does not count it
   write_count_or_null(answer, "code_bytes", code_bytes);
   write_count_or_null(answer, "temp_bytes", memory.temporaries);
   write_count_or_null(answer, "peak_bytes", memory.peak);

@@ -92,11 +92,43 @@ static void a_dying_compiler_is_a_result(void **state) {
   hsc_compiled c = compile_on(fake_device("abort=Compile"), &(hsc_compile_request){.program = program, .want_optimized = true});
   assert_int_equal(c.outcome, HSC_OUTCOME_ABORT);
   assert_int_equal(c.exit.signal, 6);
-  assert_non_null(strstr(c.last_words, "fake_plugin.c:1] Check failed: told to abort in Compile"));
+  assert_non_null(strstr(c.last_words, "Check failed: told to abort in Compile (fake_plugin.c:1)"));
   hsc_compiled_deinit(&c);
   c = compile_on(fake_device("hang=Compile"), &(hsc_compile_request){.program = program, .limit_ns = 500000000});
   assert_int_equal(c.outcome, HSC_OUTCOME_TIMEOUT);
   hsc_compiled_deinit(&c);
+}
+
+static void memory_has_a_limit(void **state) {
+  hsc_device_spec spec = spec_of(fake_device("eat=1"));
+  hsc_lab_worker *worker = NULL;
+  hsc_compiled c;
+  EXPECT_OK(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = &spec, .executable = hloscope, .no_disk_cache = true,
+                                                            .memory_limit_bytes = (size_t)200 << 20}, &worker));
+  for (int i = 0; i < 2; i++) {  // and again, in a new process
+    EXPECT_OK(hsc_lab_compile(worker, &(hsc_compile_request){.program = program, .limit_ns = 60 * HSC_SECOND_NS}, &c));
+    assert_int_equal(c.outcome, HSC_OUTCOME_OUT_OF_MEMORY);
+    assert_int_equal(c.exit.signal, 9);
+    assert_false(c.exit.timed_out);
+    assert_non_null(strstr(hsc_status_message(c.status), "over its limit of 200 MiB"));
+    hsc_compiled_deinit(&c);
+  }
+  hsc_lab_worker_destroy(worker);
+}
+
+static void options_are_read_as_people_write_them(void **state) {
+  static const char *const items[] = {"xla_disable_hlo_passes=algsimp", "fusion", "xla_a=true", "xla_b=4", "xla_c=0.5", "xla_d=4x", "xla_e="};
+  json_t *overrides = NULL;
+  EXPECT_OK(hsc_overrides_parse(items, HSC_COUNT_OF(items), &overrides));
+  json_t *wanted = json_pack("{s:s, s:b, s:i, s:f, s:s, s:s}", "xla_disable_hlo_passes", "algsimp,fusion", "xla_a", 1, "xla_b", 4, "xla_c", 0.5,
+                             "xla_d", "4x", "xla_e", "");
+  assert_true(json_equal(overrides, wanted));
+  json_decref(wanted);
+  json_decref(overrides);
+  static const char *const bad[] = {"fusion"};
+  hsc_status *status = hsc_overrides_parse(bad, 1, &overrides);
+  assert_int_equal(hsc_status_code(status), HSC_INVALID_ARGUMENT);
+  hsc_status_free(status);
 }
 
 typedef struct tally {
@@ -149,7 +181,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_built_in_device_gives_all), cmocka_unit_test(ahead_of_time_needs_no_client),
       cmocka_unit_test(a_dying_compiler_is_a_result),  cmocka_unit_test(many_are_shared_out),
-      cmocka_unit_test(every_abort_costs_one_worker),
+      cmocka_unit_test(every_abort_costs_one_worker),  cmocka_unit_test(memory_has_a_limit),
+      cmocka_unit_test(options_are_read_as_people_write_them),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
