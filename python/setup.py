@@ -7,7 +7,7 @@ from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
 
 HERE = pathlib.Path(__file__).resolve().parent
-LIBRARIES = ("libhloscope_cpu_pjrt.so", "libhloscope_pjrt_tracer.so")
+LIBRARIES = ("libhloscope_cpu_pjrt.so", "libhloscope_pjrt_tracer.so", "libhloscope.so")
 
 
 def find_or_build(name):

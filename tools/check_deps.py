@@ -23,6 +23,7 @@ MAY_USE = {
     "pjrt": ["base", "trace"],
     "plugin": ["cpu", "formats", "trace"],  # and the facts of pjrt, see ONLY
     "views": ["trace", "hlo", "formats", "report"],
+    "api": ["views", "trace", "report"],
     "lab": ["pjrt", "views", "formats", "transform", "report"],
     "doctor": ["base", "pjrt", "report"],
     "cli": ["lab", "doctor", "report", "passes", "cpu", "plugin", "views", "pjrt", "transform", "formats"],

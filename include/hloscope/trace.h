@@ -19,6 +19,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// What this header declares is exported by libhloscope.so.
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
+
 typedef struct hsc_status hsc_status;
 typedef struct hsc_recorder hsc_recorder;
 
@@ -57,7 +62,7 @@ typedef struct hsc_recorder_options {
   const char *label;           // what this ring is of ("cpu device", "pjrt tracer"); NULL = the program's name
 } hsc_recorder_options;
 
-// Errors: PERMISSION_DENIED, RESOURCE_EXHAUSTED (disk, address space), INVALID_ARGUMENT. The status is freed with hsc_status_free.
+// Errors: PERMISSION_DENIED, RESOURCE_EXHAUSTED (disk, address space), INVALID_ARGUMENT. The status is told and freed by hsc_api_status_text and hsc_api_status_free (capture.h).
 __attribute__((warn_unused_result)) hsc_status *hsc_recorder_open(const hsc_recorder_options *options, hsc_recorder **out_recorder);
 void hsc_recorder_close(hsc_recorder *recorder);     // other threads must have stopped recording; NULL is fine
 
@@ -88,3 +93,7 @@ void hsc_trace_flow_end(hsc_recorder *recorder, uint32_t name, uint64_t id);
 
 uint64_t hsc_trace_ticks(void);                                   // the recorder's clock, raw
 uint64_t hsc_recorder_lost_count(const hsc_recorder *recorder);   // events lost so far
+
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif

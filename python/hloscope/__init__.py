@@ -7,11 +7,12 @@ __version__ = "0.1.0"
 
 def _find(name):
     here = pathlib.Path(__file__).resolve().parent
-    candidates = [here / "lib" / name, here.parent.parent / "build" / name]
+    chosen = os.environ.get("HLOSCOPE_LIBRARY_DIR")
+    candidates = [pathlib.Path(chosen) / name] if chosen else [here / "lib" / name, here.parent.parent / "build" / name]
     for path in candidates:
         if path.exists():
             return str(path)
-    raise FileNotFoundError(f"{name} is neither in this package nor in a build beside it; looked at: " + ", ".join(map(str, candidates)))
+    raise FileNotFoundError(f"{name} is not where this package looks for it: " + ", ".join(map(str, candidates)))
 
 
 def library_path():
@@ -22,3 +23,19 @@ def library_path():
 def tracer_path():
     """The PJRT tracer: LD_PRELOAD it, with HLOSCOPE_OUTPUT_PATH naming the capture; `hloscope trace` does both."""
     return _find("libhloscope_pjrt_tracer.so")
+
+
+# Recording and captures (tracing.py); read when first used, so that importing the package for its plugin stays cheap.
+_TRACING = ("profile", "record", "instant", "counter", "paused", "open_capture", "Capture", "Table", "Error", "CATEGORIES")
+
+
+def __getattr__(name):
+    if name in _TRACING:
+        from . import tracing
+
+        return getattr(tracing, name)
+    raise AttributeError(f"module 'hloscope' has no attribute '{name}'")
+
+
+def __dir__():
+    return sorted([*globals(), *_TRACING])

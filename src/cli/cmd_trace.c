@@ -7,20 +7,24 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "trace/control.h"
 #include "views/views.h"
 
 typedef struct trace_args {
   const char *output;
-  int64_t max_mib;
-  bool no_summary;
+  int64_t max_mib, pid;
+  bool no_summary, pause, resume;
   hsc_list command;
 } trace_args;
 
 static const hsc_option options[] = {
-    HSC_POSITIONAL_REST(trace_args, command, "COMMAND", HSC_REQUIRED, "the program and its arguments, after --"),
+    HSC_POSITIONAL_REST(trace_args, command, "COMMAND", HSC_OPTIONAL, "the program and its arguments, after --"),
     HSC_OPTION_STRING(trace_args, output, "output|o", "DIR", "trace.hsc", "the capture; what is there of an earlier run stays beside it"),
     HSC_OPTION_INT_FROM(trace_args, max_mib, "max-size", "MIB", 1, 256, "room for each process's recording; when full the oldest part goes"),
     HSC_OPTION_FLAG(trace_args, no_summary, "no-summary", "do not print the summary at the end"),
+    HSC_OPTION_INT_FROM(trace_args, pid, "pid", "PID", 0, 0, "a process that is being traced, to be paused or resumed"),
+    HSC_OPTION_FLAG(trace_args, pause, "pause", "with --pid: record nothing from now on"),
+    HSC_OPTION_FLAG(trace_args, resume, "resume", "with --pid: record again"),
     HSC_OPTION_END,
 };
 
@@ -116,8 +120,20 @@ static hsc_status *summarise(const char *output, hsc_cli *cli) {
   return status;
 }
 
+static hsc_status *control(const trace_args *args, hsc_cli *cli) {
+  int rings = 0;
+  HSC_TRY(hsc_trace_set_paused(args->pid, args->pause, &rings));
+  hsc_cli_say(cli, "%d recording%s of process %lld %s", rings, rings == 1 ? "" : "s", (long long)args->pid, args->pause ? "paused" : "resumed");
+  return NULL;
+}
+
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const trace_args *args = args_of_command;
+  if (args->pause && args->resume) return hsc_cli_usage(cli, "--pause and --resume exclude each other");
+  if ((args->pid != 0) != (args->pause || args->resume)) return hsc_cli_usage(cli, "--pid goes with --pause or --resume");
+  if (args->pid && args->command.count) return hsc_cli_usage(cli, "--pid names a process that runs already; no COMMAND beside it");
+  if (args->pid) return control(args, cli);
+  if (!args->command.count) return hsc_cli_usage(cli, "COMMAND is missing: the program and its arguments, after --");
   const char *library = NULL;
   HSC_TRY(tracer_library(cli, &library));
   HSC_TRY_NOTE(hsc_dir_make(args->output), "while: making the capture's directory");
@@ -145,5 +161,5 @@ const hsc_command_body hsc_command_trace = {
     .run = run,
     .description = "Records every compilation, execution, transfer and wait that goes through the PJRT C API, whatever the plugin: JAX, PyTorch/XLA or plain PJRT, unchanged.\n"
                    "The exit code is the program's. XLA:CPU inside jaxlib is no plugin and is not seen.",
-    .examples = "hloscope trace -- python train.py\nhloscope trace -o step.hsc --max-size=1024 -- python train.py --steps 10",
+    .examples = "hloscope trace -- python train.py\nhloscope trace -o step.hsc --max-size=1024 -- python train.py --steps 10\nhloscope trace --pid=4711 --pause",
 };

@@ -108,3 +108,13 @@ HSC_EXPORT const PJRT_Api *GetPjrtApi(void) {
   memcpy(&get_api, &found, sizeof found);
   return found ? hsc_tracer_wrap(get_api, path) : NULL;
 }
+
+// For programs that load plugins themselves (the Python package): the table of the library at `path`, wrapped. NULL when it cannot be loaded or is
+// no plugin; dlerror says why.
+HSC_EXPORT const PJRT_Api *hsc_tracer_wrap_library(const char *path) {
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  void *found = library ? hsc__real_dlsym(library, "GetPjrtApi") : NULL;
+  GetPjrtApi_Fn *get_api;
+  memcpy(&get_api, &found, sizeof found);
+  return found ? hsc_tracer_wrap(get_api, path) : NULL;
+}

@@ -37,8 +37,8 @@ struct hsc_recorder {
   hsc_ring_header *header;
   size_t mapped_bytes;
   uint64_t instance;
-  _Atomic uint32_t categories;  // 0 while paused
-  uint32_t wanted;
+  _Atomic uint32_t categories;  // 0 after the end
+  _Atomic uint32_t *paused;     // in the header, where other processes set it too
   uint32_t clock;
   int file;
   pid_t pid;
@@ -57,6 +57,7 @@ struct hsc_recorder {
 };
 
 static _Thread_local thread_state tls;
+static _Atomic uint32_t no_ring = 1;   // `paused` of a recorder without one
 static _Atomic uint64_t instances;
 static hsc_recorder *all_recorders;   // under all_lock
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -172,7 +173,8 @@ static inline void commit(uint32_t size) {
 // ---- events ---------------------------------------------------------------------------------------------------------------------
 
 static inline bool wants(const hsc_recorder *recorder, hsc_category category) {
-  return recorder && (atomic_load_explicit(&recorder->categories, memory_order_relaxed) & (uint32_t)category);
+  return recorder && (atomic_load_explicit(&recorder->categories, memory_order_relaxed) & (uint32_t)category) &&
+         !atomic_load_explicit(recorder->paused, memory_order_relaxed);
 }
 
 bool hsc_recorder_wants(const hsc_recorder *recorder, hsc_category category) { return wants(recorder, category); }
@@ -328,12 +330,17 @@ static hsc_status *map_ring(hsc_recorder *recorder) {
   uint64_t capacity = max_bytes / chunk_bytes;
   if (capacity < 2) capacity = 2;   // one for strings, one for events
   if (capacity > UINT32_MAX) return HSC_ERR(INVALID_ARGUMENT, "trace: %llu bytes are too many for one ring", (unsigned long long)max_bytes);
-  hsc_bytes path = {0};
-  hsc_bytes_printf(&path, "%s/%ld-%llu.ring", options->path, (long)getpid(), (unsigned long long)recorder->instance);
-  HSC_TRY(hsc_bytes_status(&path));
-  hsc_free(recorder->path);
-  recorder->path = hsc_bytes_take(&path);
-  recorder->file = open(recorder->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  // Several libraries of one process may record, each with a count of its own: the first free number is taken.
+  enum { MAX_RINGS = 10000 };
+  for (int number = 1; number <= MAX_RINGS; number++) {
+    hsc_bytes path = {0};
+    hsc_bytes_printf(&path, "%s/%ld-%d.ring", options->path, (long)getpid(), number);
+    HSC_TRY(hsc_bytes_status(&path));
+    hsc_free(recorder->path);
+    recorder->path = hsc_bytes_take(&path);
+    recorder->file = open(recorder->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (recorder->file >= 0 || errno != EEXIST) break;
+  }
   if (recorder->file < 0)
     return hsc_status_make(errno == EACCES || errno == EROFS ? HSC_PERMISSION_DENIED : HSC_RESOURCE_EXHAUSTED, __FILE__, __LINE__, "trace: cannot create %s: %s",
                            recorder->path, strerror(errno));
@@ -344,6 +351,7 @@ static hsc_status *map_ring(hsc_recorder *recorder) {
   void *memory = mmap(NULL, recorder->mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, recorder->file, 0);
   if (memory == MAP_FAILED) return HSC_ERR(RESOURCE_EXHAUSTED, "trace: cannot map %zu bytes of %s: %s", recorder->mapped_bytes, recorder->path, strerror(errno));
   hsc_ring_header *header = recorder->header = memory;
+  recorder->paused = &header->paused;
   header->version = HSC_RING_VERSION;
   header->header_bytes = HSC_RING_HEADER_BYTES;
   header->chunk_bytes = chunk_bytes;
@@ -371,9 +379,11 @@ static void after_fork(void) {
   pthread_mutex_init(&all_lock, NULL);
   for (hsc_recorder *recorder = all_recorders; recorder; recorder = recorder->next) {
     pthread_mutex_init(&recorder->lock, NULL);   // its holder may not exist here
+    bool was_paused = atomic_load_explicit(recorder->paused, memory_order_relaxed);
     munmap(recorder->header, recorder->mapped_bytes);
     close(recorder->file);
     recorder->header = NULL;
+    recorder->paused = &no_ring;
     recorder->string_chunk = NULL;
     recorder->sequence = 0;
     recorder->pid = getpid();
@@ -384,6 +394,7 @@ static void after_fork(void) {
       hsc_status_free(status);
       continue;
     }
+    if (was_paused) hsc_recorder_pause(recorder);
     for (size_t i = 0; i < hsc_map_count(recorder->strings); i++) {
       hsc_view text;
       uint32_t number = (uint32_t)(uintptr_t)hsc_map_at(recorder->strings, i, &text);
@@ -405,6 +416,7 @@ hsc_status *hsc_recorder_open(const hsc_recorder_options *options, hsc_recorder 
   if (!recorder) return hsc_status_out_of_memory();
   hsc_status *status = NULL;
   recorder->file = -1;
+  recorder->paused = &no_ring;
   recorder->clock = clock_kind;
   recorder->pid = getpid();
   recorder->instance = atomic_fetch_add(&instances, 1) + 1;
@@ -420,8 +432,7 @@ hsc_status *hsc_recorder_open(const hsc_recorder_options *options, hsc_recorder 
   HSC_GOTO(hsc_map_create(&recorder->strings));
   HSC_GOTO(hsc_arena_create(&recorder->string_arena));
   HSC_GOTO(map_ring(recorder));
-  recorder->wanted = options->categories ? options->categories : HSC_CATEGORY_ALL;
-  atomic_store(&recorder->categories, recorder->wanted);
+  atomic_store(&recorder->categories, options->categories ? options->categories : HSC_CATEGORY_ALL);
   pthread_mutex_lock(&all_lock);
   recorder->next = all_recorders;
   all_recorders = recorder;
@@ -470,11 +481,11 @@ void hsc_recorder_close(hsc_recorder *recorder) {
 }
 
 void hsc_recorder_pause(hsc_recorder *recorder) {
-  if (recorder) atomic_store_explicit(&recorder->categories, 0, memory_order_relaxed);
+  if (recorder) atomic_store_explicit(recorder->paused, 1, memory_order_relaxed);
 }
 
 void hsc_recorder_resume(hsc_recorder *recorder) {
-  if (recorder) atomic_store_explicit(&recorder->categories, recorder->wanted, memory_order_relaxed);
+  if (recorder) atomic_store_explicit(recorder->paused, 0, memory_order_relaxed);
 }
 
 uint64_t hsc_recorder_lost_count(const hsc_recorder *recorder) {

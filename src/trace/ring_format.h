@@ -33,7 +33,7 @@ typedef struct hsc_ring_header {
   _Atomic uint64_t lost_events;          // for want of room, all threads
   _Atomic uint64_t lost_attrs;
   _Atomic uint32_t closed;               // 1 after an orderly close
-  uint32_t reserved;
+  _Atomic uint32_t paused;               // 1 = nothing is taken; set by the program or from outside (trace/control.h)
   char label[128];
   char command[512];                     // arguments joined by spaces, cut
   char host[64];                         // node name, cut; "" in captures of older versions
