@@ -225,6 +225,22 @@ class Device:
         options.host_tracer_level, options.python_tracer_level = 2, 0
         return _profiler.ProfilerSession(options)
 
+    def kernel_ns(self, executable):
+        """Sum of the durations of the thunks of one run, as the profiler has them: events with the stat hlo_op on the lines of the executing threads."""
+        from jaxlib import _profile_data
+        session = self.profiler()
+        executable.execute(1, 1, [])
+        total, data = 0, _profile_data.ProfileData.from_serialized_xspace(session.stop())
+        for plane in data.planes:
+            for line in plane.lines:
+                end = 0  # an event inside another one (a loop's body) is counted with it
+                for event in sorted(line.events, key=lambda e: (e.start_ns, -e.duration_ns)):
+                    if event.duration_ns <= 0 or event.start_ns < end or not any(key == "hlo_op" for key, _ in event.stats):
+                        continue
+                    total += event.duration_ns
+                    end = event.start_ns + event.duration_ns
+        return int(total)
+
     def call_overhead(self):
         """Median time of executing and awaiting a program that does next to nothing, as `execute` does it."""
         if self.overhead_ns is None:
@@ -619,6 +635,49 @@ class Worker:
         times = [sum(e.execute(k, s, feed)) for k, s in order]
         return {"series": {"time_ns": times, "executions_count": [k for k, _ in order], "syncs_count": [s for _, s in order]}}
 
+    def interleave(self, request):
+        import random
+        program = self.program(request)
+        variants = member(request, "variants", list, [])
+        blocks, iterations, warmups = whole(request, "blocks", 1, 1000000, 8), whole(request, "iterations", 1, 1000000, 1), whole(request, "warmups", 0, 1000000, 1)
+        kernels = member(request, "kernels", bool, False)
+        if not variants or not all(isinstance(v, dict) for v in variants):
+            raise JobError("INVALID_ARGUMENT", '"variants" is not a list of 1 to 4096 objects of compile options')
+        if len(variants) * blocks * iterations > 10000000:
+            raise JobError("INVALID_ARGUMENT", "more than 10000000 measurements in one job")
+        self.step = "compiling"
+        executables, compile_ns = [], []
+        for overrides in variants:
+            start = now()
+            e = self.device.compile(program.code, overrides)
+            compile_ns.append(now() - start)
+            if not executables:
+                e.set_inputs(e.fill(whole(request, "seed", 0, 2**63 - 1, 0)))
+            else:
+                e.inputs = executables[0].inputs
+            e.execute(1, 1, [])
+            executables.append(e)
+        self.step = "running"
+        shuffle, order = random.Random(whole(request, "shuffle_seed", 0, 2**63 - 1, 1)), list(range(len(variants)))
+        rows, kernel_rows = [], []
+        for block in range(blocks):
+            shuffle.shuffle(order)
+            for v in order:
+                e = executables[v]
+                for _ in range(warmups):
+                    e.execute(1, 1, [])
+                for _ in range(iterations):
+                    rows.append((sum(e.execute(1, 1, [])), v, block))
+            if kernels:  # apart from the timed turns: a profiler costs time
+                for v in order:
+                    kernel_rows.append((self.device.kernel_ns(executables[v]), v, block))
+        names = ("run_ns", "variant_count", "block_count")
+        series = {name: list(column) for name, column in zip(names, zip(*rows))}
+        series["compile_ns"] = compile_ns
+        if kernels:
+            series.update({"kernel_" + name.replace("run_", ""): list(column) for name, column in zip(names, zip(*kernel_rows))})
+        return {"series": series}
+
     def cold(self, request):
         program = self.program(request)
         count, executions = whole(request, "count", 1, 100000, 1), whole(request, "executions", 1, 1000000, 1)
@@ -680,7 +739,7 @@ class Worker:
     def evaluate(self, request):
         raise JobError("UNIMPLEMENTED", "the reference evaluator is in hloscope worker, not in this one")
 
-    JOBS = {"hello": hello, "load": load, "reinit": reinit, "drop": drop, "sync": sync, "describe": describe, "compile": compile, "run": run, "model": model, "cold": cold,
+    JOBS = {"hello": hello, "load": load, "reinit": reinit, "drop": drop, "sync": sync, "describe": describe, "compile": compile, "run": run, "model": model, "interleave": interleave, "cold": cold,
             "evaluate": evaluate, "quit": quit_}
 
     # -- answers

@@ -220,13 +220,22 @@ static hsc_status *baseline_status(const ablate_variant *v) {
 }
 
 static hsc_status *measure(ablate_run *run) {
+  const hsc_ablate_options *o = run->options;
   HSC_TRY(find_passes(run));
   HSC_TRY(plan_variants(run));
   if (hsc__ablate_stopped(run)) return NULL;
   HSC_TRY(hsc__ablate_compile_all(run, 0, run->variant_count));
   if (run->interrupted) return NULL;
   if (!run->variants[0].answer) return baseline_status(&run->variants[0]);
-  return NULL;
+  int singles = run->variant_count;
+  bool runs = o->timing && !o->device->topology;  // ahead of time there is nothing to run on
+  if (runs) HSC_TRY(hsc__ablate_numbers(run, 0, singles));
+  if (o->pairs && !run->interrupted) {
+    // Which passes mattered is known by structure, before anything is timed; pairs are then timed with the rest.
+    HSC_TRY(hsc__ablate_pairs(run));
+    if (runs && !run->interrupted) HSC_TRY(hsc__ablate_numbers(run, singles, run->variant_count));
+  }
+  return runs && !run->interrupted ? hsc__ablate_time(run) : NULL;
 }
 
 static void release(ablate_run *run) {
@@ -238,7 +247,7 @@ static void release(ablate_run *run) {
     hsc_free(v->where);
   }
   hsc_free(run->variants);
-  json_t *const values[] = {run->environment, run->device, run->timing, run->pairs};
+  json_t *const values[] = {run->environment, run->device, run->timing};
   for (size_t k = 0; k < HSC_COUNT_OF(values); k++) json_decref(values[k]);
   hsc_pass_list_deinit(&run->passes);
   hsc_scratch_destroy(run->scratch);

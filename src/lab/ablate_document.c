@@ -72,6 +72,34 @@ static json_t *variant_json(const ablate_run *run, const ablate_variant *v) {
   return out;
 }
 
+// What two passes off do together beyond what each does alone: a difference of counts, a ratio of ratios.
+static json_t *interaction(const ablate_run *run, const ablate_variant *v) {
+  static const char *const counts[] = {"instructions", "fusions", "kernels", "temp_bytes"};
+  const ablate_variant *base = &run->variants[0], *a = &run->variants[v->first], *b = &run->variants[v->second];
+  json_t *out = json_object();
+  for (size_t i = 0; i < HSC_COUNT_OF(counts); i++) {
+    double alone = metric(a, counts[i]) + metric(b, counts[i]) - 2 * metric(base, counts[i]);
+    json_object_set_new(out, counts[i], v->answer ? number(metric(v, counts[i]) - metric(base, counts[i]) - alone) : json_null());
+  }
+  double both = hsc_json_number(json_object_get(v->total_time, "ratio")), first = hsc_json_number(json_object_get(a->total_time, "ratio")),
+         second = hsc_json_number(json_object_get(b->total_time, "ratio"));
+  json_object_set_new(out, "total_time_ratio", hsc_json_real(both / (first * second)));
+  return out;
+}
+
+static json_t *pairs_json(const ablate_run *run) {
+  json_t *out = json_array();
+  for (int i = 0; i < run->variant_count; i++) {
+    const ablate_variant *v = &run->variants[i];
+    if (v->kind != VARIANT_PAIR) continue;
+    json_t *row = variant_json(run, v);
+    json_object_set_new(row, "passes", json_pack("[s, s]", run->variants[v->first].name, run->variants[v->second].name));
+    json_object_set_new(row, "interaction", interaction(run, v));
+    json_array_append_new(out, row);
+  }
+  return out;
+}
+
 static json_t *baseline_json(const ablate_run *run) {
   const ablate_variant *v = &run->variants[0];
   json_t *out = metrics_json(v);
@@ -106,7 +134,7 @@ hsc_status *hsc__ablate_document(ablate_run *run, json_t **out_result) {
   json_object_set_new(result, "placebos", placebos);
   json_object_set_new(result, "variants", variants);
   json_object_set_new(result, "timing", run->timing ? json_incref(run->timing) : json_null());
-  json_object_set_new(result, "pairs", run->pairs ? json_incref(run->pairs) : json_null());
+  json_object_set_new(result, "pairs", o->pairs ? pairs_json(run) : json_null());
   json_object_set_new(result, "totals", json_pack("{s:i, s:o, s:f, s:f}", "variants", (int)json_array_size(variants), "outcomes", counts, "compile_seconds",
                                                   compile_s, "wall_seconds", (double)(hsc_wall_ns() - run->started_ns) * 1e-9));
   *out_result = result;

@@ -24,7 +24,8 @@ typedef struct ablate_variant {
   // numbers
   hsc_outcome run_outcome;
   bool ran;               // its outputs are known
-  json_t *outputs;        // of the run job
+  double run_s;           // of its second run
+  json_t *outputs;        // of the run job; the baseline's only
   json_t *numbers;        // {"verdict", "max_ulp", "max_abs", "outputs_different"}; NULL = not compared
   // times
   json_t *total_time, *kernel_time;
@@ -41,7 +42,7 @@ typedef struct ablate_run {
   int variant_count, variant_capacity;
   int64_t experiment;
   bool resumed, interrupted;
-  json_t *environment, *device, *timing, *pairs;
+  json_t *environment, *device, *timing;
   int64_t started_ns, work_started_ns;
   // tasks of the running phase, dealt to the slots
   pthread_mutex_t lock;       // of everything below, the store and progress
@@ -60,6 +61,7 @@ HSC_MUST_USE hsc_status *hsc__ablate_deal(ablate_run *run, int count, const char
 bool hsc__ablate_stopped(ablate_run *run);
 // "tree_reduction_rewriter.cc:94" out of a message; NULL = none. Heap.
 char *hsc__ablate_where(const char *text);
+hsc_outcome hsc__ablate_outcome(const char *text);  // of hsc_outcome_text
 
 HSC_MUST_USE hsc_status *hsc__ablate_compile_all(ablate_run *run, int from, int to);  // ablate_structure.c
 HSC_MUST_USE hsc_status *hsc__ablate_numbers(ablate_run *run, int from, int to);      // ablate_numbers.c

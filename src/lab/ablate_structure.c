@@ -102,7 +102,7 @@ char *hsc__ablate_where(const char *text) {
   return hsc_bytes_take(&out);
 }
 
-static hsc_outcome outcome_of(const char *text) {
+hsc_outcome hsc__ablate_outcome(const char *text) {
   for (int i = HSC_OUTCOME_OK; i <= HSC_OUTCOME_TIMEOUT; i++)
     if (text && !strcmp(hsc_outcome_text((hsc_outcome)i), text)) return (hsc_outcome)i;
   return HSC_OUTCOME_ERROR;
@@ -185,7 +185,7 @@ static hsc_status *compile_task(ablate_run *run, hsc_lab_worker **worker, int nu
   pthread_mutex_lock(&run->lock);
   status = hsc__ablate_stored(run, hsc_bytes_text(&key), &stored_status, &stored_message, &stored);
   if (!status && stored)
-    take_answer(v, outcome_of(stored_status), stored_message, stored);
+    take_answer(v, hsc__ablate_outcome(stored_status), stored_message, stored);
   else
     run->fresh_count++;
   pthread_mutex_unlock(&run->lock);

@@ -10,6 +10,7 @@
 #include "hlo/hlo.h"
 #include "lab/environment.h"
 #include "lab/json_tree.h"
+#include "lab/outputs.h"
 #include "lab/stats.h"
 #include "lab/worker_client.h"
 
@@ -255,91 +256,6 @@ static json_t *device_json(const hsc_run_options *o, const device_run *device) {
   return out;
 }
 
-// ---- numbers against numbers ----------------------------------------------------------------------------------------
-
-// "f32[32,64]" with the bytes of a file.
-static hsc_status *read_output(json_t *output, hsc_arena *arena, hsc_literal **out_literal) {
-  const char *text = json_string_value(json_object_get(output, "shape")),
-             *path = json_string_value(json_object_get(output, "file"));
-  if (!text || !path) return HSC_ERR(INTERNAL, "an output without shape or file");
-  size_t name = strcspn(text, "[");
-  hsc_type type;
-  int64_t dims[HSC_MAX_RANK];
-  int rank = 0;
-  if (!hsc_type_parse((hsc_view){text, name}, &type)) return HSC_ERR(INTERNAL, "an output of unknown type: %s", text);
-  for (const char *at = text + name + (text[name] == '['); *at && *at != ']' && rank < HSC_MAX_RANK;) {
-    char *end;
-    dims[rank++] = strtoll(at, &end, 10);
-    at = *end == ',' ? end + 1 : end;
-  }
-  hsc_shape shape = hsc_shape_array(arena, type, rank, dims);
-  hsc_bytes data = {0};
-  HSC_TRY(hsc_literal_create(arena, &shape, out_literal));
-  hsc_status *status = hsc_file_read(path, &data);
-  if (!status && data.size != (size_t)hsc_shape_bytes(&shape))
-    status = HSC_ERR(INTERNAL, "%s has %zu bytes, not those of %s", path, data.size, text);
-  if (!status && data.size) memcpy((*out_literal)->data, data.data, data.size);
-  hsc_bytes_deinit(&data);
-  return status;
-}
-
-// How far apart two results may lie and still be the same computation in another order: a multiple of the type's
-// precision, of the largest value.
-static double tolerance_of(const hsc_literal *literal, double *out_scale) {
-  *out_scale = 0;
-  int64_t n = hsc_shape_elements(&literal->shape);
-  for (int64_t i = 0; i < n; i++) {
-    double value = fabs(hsc_literal_get_double(literal, i));
-    if (isfinite(value) && value > *out_scale) *out_scale = value;
-  }
-  switch (literal->shape.type) {
-    case HSC_TYPE_F64:
-    case HSC_TYPE_C128:
-      return 1e-12;
-    case HSC_TYPE_F32:
-    case HSC_TYPE_C64:
-      return 1e-5;
-    case HSC_TYPE_F16:
-      return 5e-3;
-    case HSC_TYPE_BF16:
-      return 3e-2;
-    default:
-      return hsc_type_is_float(literal->shape.type) ? 0.25 : 0;
-  }
-}
-
-static hsc_status *compare_outputs(const device_run *left, const device_run *right, json_t *out_rows) {
-  json_t *a = json_object_get(left->first, "outputs"), *b = json_object_get(right->first, "outputs");
-  size_t count = json_array_size(a) < json_array_size(b) ? json_array_size(a) : json_array_size(b);
-  for (size_t i = 0; i < count; i++) {
-    hsc_arena *arena = NULL;
-    hsc_literal *x = NULL, *y = NULL;
-    hsc_difference d = {0};
-    HSC_TRY(hsc_arena_create(&arena));
-    hsc_status *status = read_output(json_array_get(a, i), arena, &x);
-    if (!status) status = read_output(json_array_get(b, i), arena, &y);
-    if (!status) status = hsc_literal_compare(x, y, &d);
-    if (!status) {
-      double scale, tolerance = tolerance_of(x, &scale);
-      bool equal = d.max_ulp == 0 && d.nan_mismatches == 0 && d.max_abs == 0,
-           close = d.nan_mismatches == 0 && d.max_abs <= tolerance * scale;
-      json_array_append_new(
-          out_rows,
-          json_pack("{s:s, s:s, s:I, s:O, s:o, s:o, s:I, s:I, s:f, s:f, s:s}", "device", right->text, "against",
-                    left->text, "output", (json_int_t)i, "shape", json_object_get(json_array_get(a, i), "shape"),
-                    "max_abs", hsc_json_real(d.max_abs), "max_rel", hsc_json_real(d.max_rel), "max_ulp",
-                    (json_int_t)(d.max_ulp > INT64_MAX ? INT64_MAX : d.max_ulp), "nan_mismatches",
-                    (json_int_t)d.nan_mismatches, "largest_value", scale, "tolerance", tolerance, "verdict",
-                    equal   ? "equal"
-                    : close ? "close"
-                            : "different"));
-    }
-    hsc_arena_destroy(arena);
-    HSC_TRY(status);
-  }
-  return NULL;
-}
-
 // ---- the whole ------------------------------------------------------------------------------------------------------
 
 static hsc_status *keep(const hsc_run_options *o, device_run *devices, int64_t started_ns, json_t *result) {
@@ -445,7 +361,7 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
   for (size_t i = 0; i < o->device_count; i++) json_array_append_new(list, device_json(o, &devices[i]));
   for (size_t i = 1; i < o->device_count && o->compare; i++)
     if (devices[0].outcome == HSC_OUTCOME_OK && devices[i].outcome == HSC_OUTCOME_OK)
-      HSC_GOTO(compare_outputs(&devices[0], &devices[i], compare));
+      HSC_GOTO(hsc_compare_outputs(json_object_get((&devices[0])->first, "outputs"), json_object_get((&devices[i])->first, "outputs"), (&devices[0])->text, (&devices[i])->text, compare));
   result = json_pack("{s:s, s:I, s:O, s:O}", "program", o->program, "inputs_seed", (json_int_t)o->seed, "devices", list,
                      "compare", compare);
   if (o->store) HSC_GOTO(keep(o, devices, started_ns, result));

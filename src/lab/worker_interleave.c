@@ -1,0 +1,126 @@
+// worker_interleave.c - several compiles of one program timed against each other, in blocks of random order.
+//
+// What drifts (clocks, other processes, memory) hits all variants of a block alike, so the ratio within a block is what
+// is left of the compilers' difference. Each turn of a variant runs `warmups` times before it is timed: the variant
+// before it left its own data in the caches.
+#include "lab/worker_internal.h"
+
+enum { MOST_VARIANTS = 4096 };
+
+typedef struct interleave {
+  worker_executable **executables;  // [variant_count]
+  int64_t *compile_ns;              // [variant_count]
+  size_t *order;                    // [variant_count]
+  size_t variant_count;
+  int64_t blocks, iterations, warmups;
+  worker_feed feed;
+} interleave;
+
+static hsc_status *read_interleave(json_t *request, interleave *out, int64_t *out_seed, int64_t *out_shuffle_seed) {
+  json_t *variants = json_object_get(request, "variants");
+  *out = (interleave){.variant_count = json_array_size(variants), .blocks = 8, .iterations = 1, .warmups = 1};
+  if (out->variant_count < 1 || out->variant_count > MOST_VARIANTS)
+    return HSC_ERR(INVALID_ARGUMENT, "\"variants\" is not a list of 1 to %d objects of compile options", MOST_VARIANTS);
+  *out_seed = 0, *out_shuffle_seed = 1;
+  HSC_TRY(hsc__request_int(request, "blocks", 1, 1000000, &out->blocks));
+  HSC_TRY(hsc__request_int(request, "iterations", 1, 1000000, &out->iterations));
+  HSC_TRY(hsc__request_int(request, "warmups", 0, 1000000, &out->warmups));
+  HSC_TRY(hsc__request_int(request, "seed", 0, INT64_MAX, out_seed));
+  HSC_TRY(hsc__request_int(request, "shuffle_seed", 0, INT64_MAX, out_shuffle_seed));
+  if ((double)out->variant_count * (double)out->blocks * (double)out->iterations > 1e7)
+    return HSC_ERR(INVALID_ARGUMENT, "more than 10000000 measurements in one job");
+  return NULL;
+}
+
+// All of them, and once through each: the first run of an executable pays for what is done once. The inputs are transferred once for all.
+static hsc_status *compile_variants(hsc_worker *worker, json_t *request, worker_program *program, interleave *in) {
+  json_t *overrides;
+  size_t i;
+  json_array_foreach (json_object_get(request, "variants"), i, overrides) {
+    json_t *one = json_pack("{s:O}", "overrides", overrides);
+    worker_compile how;
+    if (!one) return HSC_ERR(INVALID_ARGUMENT, "variant %zu is not an object of compile options", i);
+    hsc_status *status = hsc__worker_compile(worker, program, one, CACHE_MEMORY, &in->executables[i], &how);
+    json_decref(one);
+    if (status) return hsc_status_note(status, "while: compiling variant %zu", i);
+    in->compile_ns[i] = how.compile_ns;
+    worker_executable *e = in->executables[i];
+    HSC_TRY(hsc__worker_prepare(e, program->input_count));
+    worker->step = "transferring the inputs";
+    if (i == 0) HSC_TRY(hsc__worker_transfer_in(worker->client, program, e));
+    for (int k = 0; k < program->input_count && i > 0; k++)
+      hsc_execution_set_argument(e->execution, (size_t)k, in->executables[0]->inputs[k]);
+    worker->step = "running";
+    int64_t enqueue_ns, wait_ns;
+    HSC_TRY(hsc__worker_execute(e, 1, 1, &(worker_feed){0}, &enqueue_ns, &wait_ns));
+  }
+  return NULL;
+}
+
+static void write_series(hsc_json *answer, const char *key, const int64_t *values, int64_t count) {
+  hsc_json_key(answer, key);
+  hsc_json_begin_array(answer);
+  for (int64_t i = 0; i < count; i++) hsc_json_int(answer, values[i]);
+  hsc_json_end_array(answer);
+}
+
+static hsc_status *measure_blocks(interleave *in, int64_t shuffle_seed, hsc_json *answer) {
+  static const worker_feed no_feed = {0};
+  int64_t total = in->blocks * in->iterations * (int64_t)in->variant_count, at = 0;
+  int64_t *rows = hsc_alloc((size_t)(3 * total + 1) * sizeof(*rows));
+  if (!rows) return hsc_status_out_of_memory();
+  hsc_random random;
+  hsc_random_init(&random, (uint64_t)shuffle_seed);
+  hsc_status *status = NULL;
+  for (size_t i = 0; i < in->variant_count; i++) in->order[i] = i;
+  for (int64_t block = 0; block < in->blocks; block++) {
+    for (size_t i = in->variant_count; i > 1; i--) {  // Fisher and Yates
+      size_t k = (size_t)hsc_random_below(&random, i), t = in->order[i - 1];
+      in->order[i - 1] = in->order[k], in->order[k] = t;
+    }
+    for (size_t i = 0; i < in->variant_count; i++) {
+      worker_executable *e = in->executables[in->order[i]];
+      for (int64_t k = -in->warmups; k < in->iterations; k++) {
+        int64_t enqueue_ns = 0, wait_ns = 0;
+        HSC_GOTO(hsc__worker_execute(e, 1, 1, &no_feed, &enqueue_ns, &wait_ns));
+        if (k < 0) continue;
+        rows[at] = enqueue_ns + wait_ns;
+        rows[total + at] = (int64_t)in->order[i];
+        rows[2 * total + at++] = block;
+      }
+    }
+  }
+  hsc_json_key(answer, "series");
+  hsc_json_begin_object(answer);
+  write_series(answer, "run_ns", rows, total);
+  write_series(answer, "variant_count", rows + total, total);
+  write_series(answer, "block_count", rows + 2 * total, total);
+  write_series(answer, "compile_ns", in->compile_ns, (int64_t)in->variant_count);
+  hsc_json_end_object(answer);
+done:
+  hsc_free(rows);
+  return status;
+}
+
+hsc_status *hsc__job_interleave(hsc_worker *worker, json_t *request, hsc_json *answer) {
+  worker_program *program = NULL;
+  interleave in;
+  int64_t seed, shuffle_seed;
+  HSC_TRY(hsc__worker_need_client(worker));
+  HSC_TRY(read_interleave(request, &in, &seed, &shuffle_seed));
+  HSC_TRY(hsc__worker_program(worker, request, &program));
+  HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)seed));
+  in.executables = hsc_alloc(in.variant_count * sizeof(*in.executables));
+  in.compile_ns = hsc_alloc(in.variant_count * sizeof(*in.compile_ns));
+  in.order = hsc_alloc(in.variant_count * sizeof(*in.order));
+  hsc_status *status = in.executables && in.compile_ns && in.order ? NULL : hsc_status_out_of_memory();
+  if (!status) status = compile_variants(worker, request, program, &in);
+  if (!status) status = measure_blocks(&in, shuffle_seed, answer);
+  if (!status) worker->step = NULL;
+  // Their arguments are the first one's buffers: none is of use alone.
+  hsc__worker_drop_executables(worker);
+  hsc_free(in.executables);
+  hsc_free(in.compile_ns);
+  hsc_free(in.order);
+  return status;
+}
