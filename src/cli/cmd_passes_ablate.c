@@ -34,7 +34,7 @@ static void add_time(hsc_table *table, json_t *time) {
     hsc_table_printf(table, "%.3f [%.3f, %.3f]", ratio, hsc_json_number(json_object_get(time, "low")), hsc_json_number(json_object_get(time, "high")));
 }
 
-static void add_row(hsc_table *table, json_t *row, bool timed) {
+static void add_row(hsc_table *table, json_t *row, bool timed, bool kernels) {
   const char *why = text_at(row, "where"), *same_as = text_at(row, "same_as"), *numbers = json_string_value(hsc_json_path(row, "numbers", "verdict", NULL));
   json_t *highlight = json_object_get(row, "highlight");
   hsc_table_row(table);
@@ -47,6 +47,7 @@ static void add_row(hsc_table *table, json_t *row, bool timed) {
   hsc_table_text(table, numbers);
   if (timed) {
     add_time(table, json_object_get(row, "total_time"));
+    if (kernels) add_time(table, json_object_get(row, "kernel_time"));
     hsc_table_text(table, text_at(row, "verdict"));
     if (json_is_integer(highlight))
       hsc_table_printf(table, "%d %%", (int)json_integer_value(highlight));
@@ -61,35 +62,94 @@ static void add_row(hsc_table *table, json_t *row, bool timed) {
     hsc_table_missing(table);
 }
 
+// How it was timed, and what the placebos, which are the same program, showed.
+static void note_timing(hsc_table *table, json_t *result) {
+  json_t *timing = json_object_get(result, "timing"), *placebo;
+  double low = INFINITY, high = -INFINITY;
+  size_t i;
+  json_array_foreach (json_object_get(result, "placebos"), i, placebo) {
+    double ratio = hsc_json_number(hsc_json_path(placebo, "total_time", "ratio", NULL));
+    low = fmin(low, ratio);
+    high = fmax(high, ratio);
+  }
+  hsc_table_note(table, "time without the pass over time with it, [95 %% interval]; %.0f processes x %.0f blocks x %.0f iterations, interleaved; ended by %s",
+                 hsc_json_number(json_object_get(timing, "processes")), hsc_json_number(json_object_get(timing, "blocks")),
+                 hsc_json_number(json_object_get(timing, "iterations")), json_string_value(json_object_get(timing, "ended_by")));
+  if (isfinite(low)) hsc_table_note(table, "placebos, which are the same program: %.3f to %.3f", low, high);
+  const char *grade = json_string_value(hsc_json_path(result, "environment", "grade", NULL));
+  if (grade && (*grade == 'C' || *grade == 'D')) hsc_table_note(table, "the machine has grade %s: small effects cannot be told on it", grade);
+}
+
+static hsc_status *print_pairs(hsc_cli *cli, json_t *pairs, bool timed) {
+  static const char *const counts[] = {"instructions", "fusions", "kernels"};
+  hsc_table *table = NULL;
+  json_t *row;
+  size_t i;
+  if (json_array_size(pairs) == 0) return NULL;
+  hsc_cli_print(cli, "\n");
+  HSC_TRY(hsc_table_create("pairs", &table));
+  hsc_table_column(table, "off together", "");
+  hsc_table_column(table, "outcome", "");
+  for (size_t k = 0; k < HSC_COUNT_OF(counts); k++) hsc_table_column(table, counts[k], "");
+  if (timed) {
+    hsc_table_column(table, "total time", "");
+    hsc_table_column(table, "beyond both", "");
+  }
+  json_array_foreach (pairs, i, row) {
+    hsc_table_row(table);
+    hsc_table_text(table, text_at(row, "pass"));
+    hsc_table_text(table, text_at(row, "outcome"));
+    for (size_t k = 0; k < HSC_COUNT_OF(counts); k++) {
+      double beyond = hsc_json_number(hsc_json_path(row, "interaction", counts[k], NULL));
+      if (isnan(beyond))
+        hsc_table_missing(table);
+      else
+        hsc_table_printf(table, "%+.0f", beyond);
+    }
+    if (!timed) continue;
+    add_time(table, json_object_get(row, "total_time"));
+    double beyond = hsc_json_number(hsc_json_path(row, "interaction", "total_time_ratio", NULL));
+    if (isnan(beyond))
+      hsc_table_missing(table);
+    else
+      hsc_table_printf(table, "%.3f", beyond);
+  }
+  hsc_table_note(table, "counts: beyond the sum of what each does alone; beyond both: total time over the product of both alone");
+  return hsc_cli_table(cli, table);
+}
+
 static hsc_status *print_result(hsc_cli *cli, json_t *result, bool changed_only) {
   hsc_table *table = NULL;
   json_t *row;
   size_t i;
-  bool timed = json_is_object(json_object_get(result, "timing"));
+  bool timed = json_is_object(json_object_get(result, "timing")), kernels = json_is_object(hsc_json_path(result, "baseline", "kernel_time", NULL));
   HSC_TRY(hsc_table_create("ablation", &table));
   static const char *const columns[] = {"off", "outcome", "instructions", "fusions", "kernels", "temp bytes", "numbers"};
   for (size_t c = 0; c < HSC_COUNT_OF(columns); c++) hsc_table_column(table, columns[c], "");
   if (timed) {
     hsc_table_column(table, "total time", "");
+    if (kernels) hsc_table_column(table, "kernel time", "");
     hsc_table_column(table, "verdict", "");
     hsc_table_column(table, "highlight", "");
   }
   hsc_table_column(table, "where", "");
   json_array_foreach (json_object_get(result, "placebos"), i, row)
-    if (!changed_only || timed) add_row(table, row, timed);
+    if (!changed_only || timed) add_row(table, row, timed, kernels);
   json_array_foreach (json_object_get(result, "variants"), i, row)
-    if (!changed_only || strcmp(text_at(row, "outcome"), "same") != 0) add_row(table, row, timed);
+    if (!changed_only || strcmp(text_at(row, "outcome"), "same") != 0) add_row(table, row, timed, kernels);
   json_t *outcomes = hsc_json_path(result, "totals", "outcomes", NULL), *count;
   const char *name;
   hsc_bytes counts = {0};
   json_object_foreach (outcomes, name, count) hsc_bytes_printf(&counts, "%s%lld %s", counts.size ? ", " : "", (long long)json_integer_value(count), name);
   hsc_table_note(table, "%lld switched off: %s", (long long)json_integer_value(hsc_json_path(result, "totals", "variants", NULL)), hsc_bytes_text(&counts));
   hsc_bytes_deinit(&counts);
+  if (timed) note_timing(table, result);
   json_t *baseline = json_object_get(result, "baseline");
   hsc_table_note(table, "with every pass on: %.0f instructions, %.0f fusions, %.0f kernels, compiled in %.3f s", hsc_json_number(json_object_get(baseline, "instructions")),
                  hsc_json_number(json_object_get(baseline, "fusions")), hsc_json_number(json_object_get(baseline, "kernels")),
                  hsc_json_number(json_object_get(baseline, "compile_seconds")));
-  return hsc_cli_table(cli, table);
+  HSC_TRY(hsc_cli_table(cli, table));
+  return print_pairs(cli, json_object_get(result, "pairs"), timed);
 }
 
 static hsc_status *write_file(const char *path, json_t *result) {

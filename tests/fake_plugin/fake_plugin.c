@@ -14,6 +14,9 @@
 //   event=CODE  async=MS              completion events fail; become ready that much later on another thread
 //   mute=1                            errors have no text
 //   platform=NAME                     what the client says it is; "fake" without
+//   passes=1                          a compiler with passes, named by what comes of it when xla_disable_hlo_passes has them: same-pass,
+//                                     twin-pass-a and -b (equal programs), slow-pass, fast-pass (5 % of 2 ms), numbers-pass, last-bit-pass,
+//                                     error-pass, abort-pass, hang-pass, run-abort-pass; writes the module metadata where xla_dump_to says
 // F is a function name without PJRT_. A key may be given several times.
 //
 // Programs: any bytes. "outputs=N" in them sets the number of outputs (1 without). Output i is f32 and a copy of argument i modulo the arguments, plus
@@ -49,6 +52,7 @@ struct PJRT_Executable {
   PJRT_Buffer_Type types[16];
   size_t ranks[16];
   int64_t dims[16];
+  unsigned off;  // with passes=1: bit i = the pass fake_passes[i] is off
 };
 struct PJRT_LoadedExecutable {
   struct PJRT_Executable executable;
@@ -351,10 +355,80 @@ static void misuse_memory(void) {
   }
 }
 
+// ---- passes=1 ----
+
+enum { SAME, TWIN_A, TWIN_B, SLOW, FAST, NUMBERS, LAST_BIT, REFUSE, ABORT, HANG, RUN_ABORT, FAKE_PASSES };
+static const char *const fake_passes[FAKE_PASSES] = {"same-pass", "twin-pass-a", "twin-pass-b", "slow-pass", "fast-pass", "numbers-pass",
+                                                     "last-bit-pass", "error-pass", "abort-pass", "hang-pass", "run-abort-pass"};
+
+// The text of an env_option_overrides entry: name, 12 LEN, 0a LEN, text (facts of CompileOptionsProto).
+static size_t option_text(const char *options, size_t size, const char *name, char out[4096]) {
+  const char *found = size ? memmem(options, size, name, strlen(name)) : NULL;
+  out[0] = 0;
+  if (!found) return 0;
+  const char *end = options + size, *p = found + strlen(name);
+  for (int level = 0; level < 2; level++) {
+    size_t length = 0;
+    if (p >= end || (*p != 0x12 && *p != 0x0a)) return 0;
+    p++;
+    for (int shift = 0; p < end; shift += 7) {
+      length |= (size_t)(*p & 127) << shift;
+      if (!(*p++ & 128)) break;
+    }
+    if (length > (size_t)(end - p)) return 0;
+    end = p + length;
+  }
+  size_t length = (size_t)(end - p) < 4095 ? (size_t)(end - p) : 4095;
+  memcpy(out, p, length);
+  out[length] = 0;
+  return length;
+}
+
+static void write_fake_metadata(const char *directory) {
+  char path[4200];
+  snprintf(path, sizeof path, "%s/module_0000.metadata.textproto", directory);
+  FILE *file = fopen(path, "w");
+  if (!file) return;
+  fprintf(file, "canonical_module_id: 0\npass_metadata { pass_id: 1 pass_name: \"pipeline-start\" pipeline_name: \"fake-pipeline\" }\n");
+  for (int i = 0; i < FAKE_PASSES; i++)
+    fprintf(file, "pass_metadata {\n  pass_id: %d\n  pass_name: \"%s\"\n  pipeline_name: \"fake-pipeline\"\n%s  start_timestamp_usec: %d\n  end_timestamp_usec: %d\n}\n",
+            i + 2, fake_passes[i], i == SAME ? "" : "  module_changed: true\n", 1000 + 10 * i, 1010 + 10 * i);
+  fclose(file);
+}
+
+static PJRT_Error *run_fake_passes(const char *options, size_t size, struct PJRT_Executable *executable) {
+  char text[4096];
+  int64_t on;
+  if (!setting_number("passes", &on)) return NULL;
+  if (option_text(options, size, "xla_dump_to", text)) write_fake_metadata(text);
+  option_text(options, size, "xla_disable_hlo_passes", text);
+  char *rest = NULL;
+  for (char *name = strtok_r(text, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
+    for (int i = 0; i < FAKE_PASSES; i++)
+      if (!strcmp(fake_passes[i], name)) executable->off |= 1u << i;
+  if (executable->off & 1u << REFUSE) return make_error(PJRT_Error_Code_INTERNAL, "RET_CHECK failure (xla/fake/emitter.cc:1571) operand != nullptr");
+  if (executable->off & 1u << ABORT) {
+    fprintf(stderr, "F0000 00:00:00.000000 1 fake_rewriter.cc:94] Check failed: rank == 2 (3 vs. 2)\n");
+    abort();
+  }
+  if (executable->off & 1u << HANG) pause();
+  return NULL;
+}
+
+static void spin_ms(double duration_ms) {
+  int64_t end = hsc_now_ns() + (int64_t)(duration_ms * 1e6);
+  while (hsc_now_ns() < end) continue;
+}
+
 IMPL(PJRT_Client_Compile) {
   misuse_memory();
   PJRT_LoadedExecutable *loaded = calloc(1, sizeof *loaded);
   describe(args->program->code, args->program->code_size, &loaded->executable);
+  PJRT_Error *error = run_fake_passes(args->compile_options, args->compile_options_size, &loaded->executable);
+  if (error) {
+    free(loaded);
+    return error;
+  }
   hsc_fake_live_loaded++;
   args->executable = loaded;
   return NULL;
@@ -409,11 +483,16 @@ IMPL(PJRT_Executable_OutputDimensions) {
   return NULL;
 }
 IMPL(PJRT_Executable_OptimizedProgram) {
-  static const char text[] = "optimized!";
+  char text[512] = "optimized!";
+  int64_t passes;
+  unsigned off = args->executable->off & ~(1u << SAME);
+  if (off & 1u << TWIN_B) off = (off & ~(1u << TWIN_B)) | 1u << TWIN_A;  // makes the same program
+  if (setting_number("passes", &passes))
+    snprintf(text, sizeof text, "HloModule fake\nENTRY main {\n  p = f32[4] parameter(0)\n  c = f32[4] constant({1, 2, 3, %u})\n  ROOT r = f32[4] add(p, c)\n}\n", off);
   args->program->format = "hlo";
   args->program->format_size = 3;
-  if (args->program->code) memcpy(args->program->code, text, sizeof text - 1);
-  args->program->code_size = sizeof text - 1;
+  if (args->program->code) memcpy(args->program->code, text, strlen(text));
+  args->program->code_size = strlen(text);
   return NULL;
 }
 IMPL(PJRT_Executable_GetCostAnalysis) {
@@ -497,10 +576,22 @@ IMPL(PJRT_Buffer_ToHostBuffer) {
 }
 IMPL(PJRT_LoadedExecutable_Execute) {
   static const int64_t four[1] = {4};
+  int64_t passes;
+  float add = 1.0f;
+  unsigned off = args->executable->executable.off;
+  if (setting_number("passes", &passes)) {
+    if (off & 1u << RUN_ABORT) {
+      fprintf(stderr, "F0000 00:00:00.000000 1 fake_thunk.cc:7] Check failed: buffer\n");
+      abort();
+    }
+    spin_ms(off & 1u << SLOW ? 2.1 : off & 1u << FAST ? 1.9 : 2);
+    if (off & 1u << NUMBERS) add = 1.5f;
+    if (off & 1u << LAST_BIT) add = 1.0f + 0x1p-22f;
+  }
   for (size_t i = 0; i < args->executable->executable.outputs; i++) {
     PJRT_Buffer *from = args->num_args ? args->argument_lists[0][i % args->num_args] : NULL;
     PJRT_Buffer *to = from ? make_buffer(from->type, from->rank, from->dims) : make_buffer(PJRT_Buffer_Type_F32, 1, four);
-    for (size_t k = 0; k < to->bytes / sizeof(float); k++) ((float *)to->data)[k] = (from ? ((float *)from->data)[k] : 0.0f) + 1.0f;
+    for (size_t k = 0; k < to->bytes / sizeof(float); k++) ((float *)to->data)[k] = (from ? ((float *)from->data)[k] : 0.0f) + add;
     args->output_lists[0][i] = to;
   }
   if (args->device_complete_events) args->device_complete_events[0] = make_event(true);
