@@ -195,6 +195,7 @@ done:
   hsc_bytes_deinit(&compiler.thunks);
   hsc_bytes_deinit(&compiler.slices);
   hsc_bytes_deinit(&compiler.data);
+  hsc_module_destroy(compiler.helpers);
   hsc_arena_destroy(compiler.arena);
   destroy(executable);
   return hsc_status_note(status, "while: compiling module %s", module->name);

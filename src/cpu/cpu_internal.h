@@ -173,6 +173,7 @@ typedef struct hsc_cpu_compiler {
   const hsc_cpu_compile_options *options;
   hsc_bytes thunks, slices, data;    // arrays under construction
   hsc_cpu_kernel_set *kernels;       // NULL = none chosen yet
+  hsc_module *helpers;               // computations that kernels are made from beside the program's own; NULL = none; dies with the compilation
 } hsc_cpu_compiler;
 
 // How a step is done: in step->choice between choosing and emitting.
