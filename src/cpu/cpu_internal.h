@@ -101,6 +101,8 @@ typedef struct hsc_cpu_frame {
   hsc_cpu_pool *pool;
   uint8_t *const *bases;             // [base_count] temporary block, constants, inputs, outputs
   uint8_t *worker_scratch;           // [thread count][executable->worker_scratch_bytes]
+  struct hsc_cpu_recording *recording;   // NULL: nothing is recorded
+  int32_t depth;                     // of the range that runs, while recording
 } hsc_cpu_frame;
 
 static inline const hsc_cpu_slice *hsc__cpu_slices(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) { return frame->executable->slices + thunk->slice_first; }

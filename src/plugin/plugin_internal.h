@@ -270,3 +270,4 @@ const PJRT_Api *hsc__plugin_table(void);
 void hsc__stubs_fill(PJRT_Api *table);                                    // every slot answers UNIMPLEMENTED with its name
 bool hsc__is_stub(const void *slot);
 extern PJRT_Layouts_Extension hsc__layouts_extension;
+extern PJRT_Profiler_Extension hsc__profiler_extension;
