@@ -2,6 +2,7 @@
 //
 // Serialized: "hscpjrt2", a hash of what stands before the executable's own bytes, the size of the compile options and the number of inputs as 64-bit
 // little-endian numbers, the options, one byte per input (1 = donated), and the executable's own bytes, which have a checksum of theirs, to the end.
+#include "cpu/records.h"
 #include "plugin/plugin_internal.h"
 
 #include "formats/formats.h"
@@ -190,7 +191,9 @@ static hsc_status *compile(hsc_cpu_device *device, const PJRT_Program *code, hsc
   HSC_GOTO(hsc_program_read((hsc_view){code->code, code->code_size}, NULL, &module));
   HSC_GOTO(create(options, &p));
   p->device = settings.device < 0 ? 0 : settings.device;
+  uint64_t begin = hsc_cpu_span_begin();
   HSC_GOTO(hsc_cpu_compile(device, module, &settings.cpu, &p->executable));
+  hsc_cpu_span_end(HSC_CPU_SPAN_COMPILE, begin, 0);
   int inputs = hsc_cpu_executable_input_count(p->executable);
   donated = HSC_NEW_ARRAY(p->arena, bool, inputs + 1);
   HSC_GOTO(hsc_arena_status(p->arena));

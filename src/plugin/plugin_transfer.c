@@ -2,6 +2,7 @@
 //
 // A host array is used in place when the host allows it (zero copy), it is dense row-major and its address is a multiple of 64; else it is copied
 // before the call returns. The event for the host memory is then ready at once, or when the block is given back.
+#include "cpu/records.h"
 #include "plugin/plugin_internal.h"
 
 // ---- layouts --------------------------------------------------------------------------------------------------------------------
@@ -206,7 +207,9 @@ HSC_ENTRY(PJRT_Client_BufferFromHostBuffer) {
   HSC_PJRT_TRY(hsc__check_device_layout(args->device_layout, args->num_dims));
   PJRT_Buffer *buffer = hsc__buffer_new(args->client);
   if (!buffer) return hsc__error_of(hsc_status_out_of_memory());
+  uint64_t begin = hsc_cpu_span_begin();
   hsc_status *status = from_host(args, device, buffer);
+  hsc_cpu_span_end(HSC_CPU_SPAN_TO_DEVICE, begin, (int64_t)buffer->size_bytes);
   if (status) {
     hsc__buffer_free(buffer);
     return hsc__error_of(status);
@@ -285,12 +288,14 @@ HSC_ENTRY(PJRT_Buffer_ToHostBuffer) {
   hsc__block *block = NULL;
   PJRT_Error *error = hsc__buffer_pin(buffer, &block);
   if (error) return error;
+  uint64_t begin = hsc_cpu_span_begin();
   if (hsc__strides_are_dense(host, buffer->dims, buffer->rank, element_bytes)) {
     memcpy(args->dst, block->data, buffer->size_bytes);
   } else {
     row_major_strides(buffer->dims, buffer->rank, element_bytes, own);
     hsc__host_copy_strided(args->dst, host, block->data, own, buffer->dims, buffer->rank, element_bytes);
   }
+  hsc_cpu_span_end(HSC_CPU_SPAN_TO_HOST, begin, (int64_t)buffer->size_bytes);
   hsc__block_release(buffer->client, block);
   args->event = hsc__event_ready();
   return NULL;
@@ -308,7 +313,9 @@ HSC_ENTRY(PJRT_Buffer_CopyRawToHost) {
   HSC_PJRT_TRY(check_range(args->buffer, args->offset, args->transfer_size));
   PJRT_Error *error = hsc__buffer_pin(args->buffer, &block);
   if (error) return error;
+  uint64_t begin = hsc_cpu_span_begin();
   memcpy(args->dst, block->data + args->offset, (size_t)args->transfer_size);
+  hsc_cpu_span_end(HSC_CPU_SPAN_TO_HOST, begin, args->transfer_size);
   hsc__block_release(args->buffer->client, block);
   args->event = hsc__event_ready();
   return NULL;

@@ -417,11 +417,16 @@ static bool read_line(walk *w, const hsc_xline *line) {
   return ok;
 }
 
+// Custom planes are what a runtime says about itself: its threads count as the host's.
+static bool is_device(const hsc_xplane *plane) {
+  return plane->name.size > 8 && !memcmp(plane->name.data, "/device:", 8) && !(plane->name.size > 15 && !memcmp(plane->name.data, "/device:CUSTOM:", 15));
+}
+
 // `kept` holds the lists of the planes before: their memory is used again.
 static hsc_status *read_plane(hsc_profile *profile, hsc_xspace *space, const hsc_xplane *plane, walk *kept) {
   if (!plane->line_count) return NULL;
   walk w = {.profile = profile, .space = space, .plane = plane, .device = -1, .last_run = -1,
-            .is_device_plane = plane->name.size > 8 && !memcmp(plane->name.data, "/device:", 8)};
+            .is_device_plane = is_device(plane)};
   w.records.items = kept->records.items, w.records.capacity = kept->records.capacity;
   w.busy.items = kept->busy.items, w.busy.capacity = kept->busy.capacity;
   size_t handles = (size_t)plane->event_meta_count + (size_t)plane->stat_meta_count, names = (size_t)plane->event_meta_count;
@@ -463,8 +468,7 @@ hsc_status *hsc__profile_read_space(hsc_profile *profile, hsc_xspace *space) {
   for (int32_t pass = 0; pass < 2 && !status; pass++)
     for (int32_t p = 0; p < space->plane_count && !status; p++) {
       const hsc_xplane *plane = &space->planes[p];
-      bool is_device = plane->name.size > 8 && !memcmp(plane->name.data, "/device:", 8);
-      if (is_device == (pass == 1)) status = read_plane(profile, space, plane, &kept);
+      if (is_device(plane) == (pass == 1)) status = read_plane(profile, space, plane, &kept);
     }
   hsc_free(kept.records.items);
   hsc_free(kept.busy.items);

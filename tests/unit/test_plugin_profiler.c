@@ -1,0 +1,164 @@
+// test_plugin_profiler.c - the profiler extension of our device: every run and every thunk, as often and as nested as they ran, with cost and HLO.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "pjrt/client.h"
+#include "plugin/plugin_internal.h"
+#include "unit.h"
+#include "views/profile.h"
+
+static hsc_plugin *plugin;
+static hsc_client *client;
+
+// A loop of 7 trips around a product, then a reduction.
+static const char looped[] =
+    "HloModule looped\n"
+    "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\n"
+    "body { t = (s32[], f32[64,64]) parameter(0)\n"
+    "  i = s32[] get-tuple-element(t), index=0\n x = f32[64,64] get-tuple-element(t), index=1\n"
+    "  one = s32[] constant(1)\n j = s32[] add(i, one)\n"
+    "  d = f32[64,64] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name=\"jit(f)/while/body/dot_general\"}\n"
+    "  y = f32[64,64] tanh(d), metadata={op_name=\"jit(f)/while/body/tanh\"}\n"
+    "  ROOT r = (s32[], f32[64,64]) tuple(j, y) }\n"
+    "condition { t = (s32[], f32[64,64]) parameter(0)\n i = s32[] get-tuple-element(t), index=0\n n = s32[] constant(7)\n ROOT c = pred[] compare(i, n), direction=LT }\n"
+    "ENTRY main { p = f32[64,64] parameter(0)\n zero = s32[] constant(0)\n z = f32[] constant(0)\n"
+    "  t = (s32[], f32[64,64]) tuple(zero, p)\n w = (s32[], f32[64,64]) while(t), condition=condition, body=body\n"
+    "  y = f32[64,64] get-tuple-element(w), index=1\n ROOT s = f32[64] reduce(y, z), dimensions={1}, to_apply=add }\n";
+
+static int open_device(void **state) {
+  EXPECT_OK(hsc_plugin_open_table(hsc__plugin_table(), "built-in", &plugin));
+  EXPECT_OK(hsc_plugin_initialize(plugin));
+  EXPECT_OK(hsc_client_create(plugin, NULL, 0, &client));
+  return 0;
+}
+
+static int close_device(void **state) {
+  hsc_client_destroy(client);
+  hsc_plugin_close(plugin);
+  return 0;
+}
+
+static hsc_profiler *start(void) {
+  hsc_profiler *profiler = NULL;
+  EXPECT_OK(hsc_profiler_create(plugin, (hsc_view){0}, &profiler));
+  EXPECT_OK(hsc_profiler_start(profiler));
+  return profiler;
+}
+
+static hsc_profile *finish(hsc_profiler *profiler, hsc_bytes *bytes) {
+  hsc_xspace *space = NULL;
+  hsc_profile *profile = NULL;
+  EXPECT_OK(hsc_profiler_stop(profiler));
+  EXPECT_OK(hsc_profiler_collect(profiler, bytes));
+  hsc_profiler_destroy(profiler);
+  EXPECT_OK(hsc_xspace_of(hsc_bytes_view(bytes), "test", &space));
+  assert_null(space->damage);
+  EXPECT_OK(hsc_profile_of(space, &profile));
+  return profile;
+}
+
+static void run(int times) {
+  hsc_executable *executable = NULL;
+  hsc_execution *execution = NULL;
+  hsc_buffer *input = NULL;
+  static float data[64 * 64];
+  hsc_host_array array = {PJRT_Buffer_Type_F32, 2, (int64_t[]){64, 64}, data};
+  EXPECT_OK(hsc_client_compile(client, hsc_view_of(looped), "hlo_text", (hsc_view){0}, &executable));
+  EXPECT_OK(hsc_buffer_from_host(client, 0, &array, HSC_HOST_COPY, NULL, &input));
+  EXPECT_OK(hsc_execution_create(executable, 1, &execution));
+  hsc_execution_set_argument(execution, 0, input);
+  for (int i = 0; i < times; i++) {
+    EXPECT_OK(hsc_execution_run(execution));
+    EXPECT_OK(hsc_execution_await(execution));
+  }
+  hsc_execution_destroy(execution);
+  hsc_buffer_destroy(input);
+  hsc_executable_destroy(executable);
+}
+
+static void every_thunk_is_recorded_with_its_cost(void **state) {
+  hsc_bytes bytes = {0};
+  hsc_profiler *profiler = start();
+  run(3);
+  hsc_profile *profile = finish(profiler, &bytes);
+  assert_int_equal(hsc_profile_device_count(profile), 1);
+  assert_int_equal(hsc_profile_step_count(profile), 3);
+  hsc_table *table = NULL;
+  EXPECT_OK(hsc_profile_table(profile, HSC_PROFILE_VIEW_hlo_operators, NULL, &table));
+  hsc_table_destroy(table);
+  int64_t products = 0, loops = 0, inside = 0, loop_total = 0, loop_self = 0;
+  for (int i = 0; i < hsc_profile_op_count(profile); i++) {
+    const hsc_profile_op *op = &hsc_profile_ops(profile)[i];
+    assert_true(op->total_ps >= op->self_ps && op->self_ps >= 0);
+    if (hsc_view_equals_text(op->category, "while")) {
+      loops += op->count;
+      loop_total += op->total_ps;
+      loop_self += op->self_ps;
+    } else if (op->op_name.size && memmem(op->op_name.data, op->op_name.size, "while/body", 10)) {
+      inside += op->total_ps;
+      if (op->flops >= 2.0 * 64 * 64 * 64) products += op->count;   // the product, whatever was fused to it
+    }
+  }
+  assert_int_equal(loops, 3);
+  assert_int_equal(products, 3 * 7);
+  assert_true(loop_total - loop_self >= inside && inside > 0);
+  const hsc_profile_module *module = hsc_profile_modules(profile);
+  assert_int_equal(hsc_profile_module_count(profile), 1);
+  assert_true(hsc_view_equals_text(module->name, "looped"));
+  assert_int_equal(module->run_count, 3);
+  assert_true(module->hlo.size > 0);
+  EXPECT_OK(hsc_profile_table(profile, HSC_PROFILE_VIEW_timeline, NULL, &table));
+  hsc_bytes text = {0};
+  EXPECT_OK(hsc_table_print(table, HSC_FORMAT_CSV, NULL, &text));
+  assert_non_null(strstr(hsc_bytes_text(&text), "data transfer"));
+  assert_non_null(strstr(hsc_bytes_text(&text), "16384"));   // bytes of the one argument
+  hsc_bytes_deinit(&text);
+  hsc_table_destroy(table);
+  hsc_profile_close(profile);
+  hsc_bytes_deinit(&bytes);
+}
+
+static void one_session_records_at_a_time(void **state) {
+  hsc_bytes bytes = {0};
+  hsc_profiler *first = start(), *second = NULL;
+  EXPECT_OK(hsc_profiler_create(plugin, (hsc_view){0}, &second));
+  EXPECT_CODE(FAILED_PRECONDITION, hsc_profiler_start(second));
+  hsc_profiler_destroy(second);
+  run(1);
+  hsc_profile *profile = finish(first, &bytes);
+  assert_int_equal(hsc_profile_modules(profile)[0].run_count, 1);
+  hsc_profile_close(profile);
+  hsc_bytes_reset(&bytes);
+  first = start();   // and the next one starts from nothing
+  run(2);
+  profile = finish(first, &bytes);
+  assert_int_equal(hsc_profile_modules(profile)[0].run_count, 2);
+  hsc_profile_close(profile);
+  hsc_bytes_deinit(&bytes);
+}
+
+static void without_device_level_nothing_is_recorded(void **state) {
+  static const char options[] = {0x28, 1, 0x10, 2, 0x18, 0};
+  hsc_profiler *profiler = NULL;
+  hsc_bytes bytes = {0};
+  EXPECT_OK(hsc_profiler_create(plugin, (hsc_view){options, sizeof options}, &profiler));
+  EXPECT_OK(hsc_profiler_start(profiler));
+  run(1);
+  EXPECT_OK(hsc_profiler_stop(profiler));
+  EXPECT_OK(hsc_profiler_collect(profiler, &bytes));
+  assert_int_equal(bytes.size, 0);
+  hsc_profiler_destroy(profiler);
+  hsc_bytes_deinit(&bytes);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_thunk_is_recorded_with_its_cost),
+      cmocka_unit_test(one_session_records_at_a_time),
+      cmocka_unit_test(without_device_level_nothing_is_recorded),
+  };
+  return cmocka_run_group_tests(tests, open_device, close_device);
+}
