@@ -7,19 +7,24 @@
 #include "lab/program_spec.h"
 
 typedef struct convert_args {
-  const char *program, *output, *to, *vmap_parameters;
+  const char *program, *output, *to, *vmap_parameters, *stablehlo_version;
   int64_t repeat, vmap, scan;
   int randomness;
+  bool generic, locations;
   hsc_list constants;
 } convert_args;
 
 static const char *const randomness_names[] = {"error", "same", "different", NULL};
 static const hsc_option options[] = {
     HSC_POSITIONAL(convert_args, program, "PROGRAM", HSC_REQUIRED,
-                   "HLO text, plain or compressed; - reads standard input"),
+                   "HLO text, HLO proto, MLIR text or MLIR bytecode, plain or compressed; - reads standard input"),
     HSC_OPTION_STRING(convert_args, output, "output|o", "FILE", NULL, "where to; without, standard output"),
     HSC_OPTION_STRING(convert_args, to, "to", "FORMAT", NULL,
                       "hlo, hlo-proto, mlir or mlirbc; without, by the name of the output, else hlo"),
+    HSC_OPTION_STRING(convert_args, stablehlo_version, "stablehlo-version", "X.Y.Z", NULL,
+                      "mlirbc: the version of StableHLO that the artifact is for, 0.9.0 to 1.20.0; without, the newest"),
+    HSC_OPTION_FLAG(convert_args, generic, "generic", "mlir: the generic form of operations, with all their attributes"),
+    HSC_OPTION_FLAG(convert_args, locations, "locations", "mlir: with the places in the source that operations come from"),
     HSC_OPTION_INT(convert_args, repeat, "repeat", "N", 0,
                    "apply the program N times, each on the result of the one before"),
     HSC_OPTION_INT(convert_args, vmap, "vmap", "N", 0,
@@ -72,21 +77,43 @@ static hsc_status *transform(const convert_args *args, hsc_cli *cli, hsc_module 
   return NULL;
 }
 
+// What the format has no place for: one line of talk.
+static void tell_notes(hsc_cli *cli, hsc_format format, hsc_bytes *notes) {
+  if (!notes->size) return;
+  notes->data[notes->size - 1] = 0;
+  for (char *newline; (newline = strchr(notes->data, '\n'));) *newline = ';';
+  hsc_cli_say(cli, "%s has no place for, and leaves out: %s\n", hsc_format_text(format), notes->data);
+}
+
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const convert_args *args = args_of_command;
   hsc_format format;
   hsc_module *module = NULL;
-  hsc_bytes out = {0};
+  hsc_bytes out = {0}, notes = {0};
+  hsc_write_options write = {.generic = args->generic, .locations = args->locations};
   HSC_TRY(choose_format(args, cli, &format));
+  if (args->stablehlo_version) {
+    hsc_status *known = hsc_stablehlo_version_parse(hsc_view_of(args->stablehlo_version), &write.stablehlo_version);
+    if (known) {
+      const char *message = hsc_arena_strdup(cli->arena, hsc_status_message(known));
+      hsc_status_free(known);
+      return hsc_cli_usage(cli, "%s", message ? message : "--stablehlo-version");
+    }
+    if (format != HSC_FORMAT_MLIR_BYTECODE) return hsc_cli_usage(cli, "--stablehlo-version is for MLIR bytecode (--to mlirbc), and this writes %s", hsc_format_text(format));
+  }
+  if ((args->generic || args->locations) && format != HSC_FORMAT_MLIR_TEXT)
+    return hsc_cli_usage(cli, "--%s is for MLIR text (--to mlir), and this writes %s", args->generic ? "generic" : "locations", hsc_format_text(format));
   if (args->vmap_parameters && !args->vmap)
     return hsc_cli_usage(cli, "--vmap-parameters says which parameters --vmap N batches, and there is no --vmap");
   HSC_TRY(hsc_program_read_file(args->program, &module));
   hsc_status *status = transform(args, cli, &module);
-  if (!status) status = hsc_program_write(module, format, &out);
+  if (!status) status = hsc_program_write_with(module, format, &write, &notes, &out);
   if (!status && args->output)
     status = hsc_file_write_atomic(args->output, out.data, out.size);
   else if (!status)
     hsc_cli_write(cli, hsc_bytes_view(&out));
+  if (!status) tell_notes(cli, format, &notes);
+  hsc_bytes_deinit(&notes);
   hsc_bytes_deinit(&out);
   hsc_module_destroy(module);
   return status;
@@ -100,6 +127,7 @@ const hsc_command_body hsc_command_convert = {
         "Reads a program, transforms it when asked to (constants first, then repeat, vmap, scan, in this order), "
         "checks it, and writes it.",
     .examples =
+        "hloscope convert model.hlo -o model.mlir\nhloscope convert model.hlo -o model.mlirbc --stablehlo-version 1.9.0\n"
         "hloscope convert model.hlo --vmap 8 -o batched.hlo\nhloscope convert model.hlo.gz\nhloscope convert model.hlo "
         "--constant 2=1 --repeat 3 -o three.hlo",
 };

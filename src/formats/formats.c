@@ -174,15 +174,50 @@ hsc_status *hsc_program_read_file(const char *path, hsc_module **out_module) {
   return status;
 }
 
-hsc_status *hsc_program_write(const hsc_module *module, hsc_format format, hsc_bytes *out_bytes) {
+static hsc_status *write_mlir(const hsc_module *module, bool is_text, const hsc_write_options *options, hsc_bytes *notes, hsc_bytes *out) {
+  hsc_arena *arena = NULL;
+  hsc__mlir_op *top = NULL;
+  hsc__mlir_print_options print = {.generic = options->generic, .locations = options->locations};
+  bool newest = options->stablehlo_version.major == 0 && options->stablehlo_version.minor == 0;
+  HSC_TRY(hsc_arena_create(&arena));
+  hsc_status *status = hsc__stablehlo_export(module, is_text, arena, notes, &top);
+  if (!status) status = is_text ? hsc__mlir_text_write(top, &print, out) : hsc__mlir_bytecode_write(top, newest ? HSC_STABLEHLO_NEWEST : options->stablehlo_version, out);
+  hsc_arena_destroy(arena);
+  return status;
+}
+
+hsc_status *hsc_program_write_with(const hsc_module *module, hsc_format format, const hsc_write_options *options, hsc_bytes *notes, hsc_bytes *out_bytes) {
+  static const hsc_write_options none;
   switch (format) {
     case HSC_FORMAT_HLO_TEXT:
       hsc_module_print(module, NULL, out_bytes);
       return hsc_bytes_status(out_bytes);
     case HSC_FORMAT_HLO_PROTO: return hsc_hlo_proto_write(module, out_bytes);
     case HSC_FORMAT_MLIR_TEXT:
-    case HSC_FORMAT_MLIR_BYTECODE:
+    case HSC_FORMAT_MLIR_BYTECODE: return write_mlir(module, format == HSC_FORMAT_MLIR_TEXT, options ? options : &none, notes, out_bytes);
     case HSC_FORMAT_COUNT: break;
   }
   return HSC_ERR(UNIMPLEMENTED, "%s: not built yet: writing this format", hsc_format_text(format));
+}
+
+hsc_status *hsc_program_write(const hsc_module *module, hsc_format format, hsc_bytes *out_bytes) {
+  return hsc_program_write_with(module, format, NULL, NULL, out_bytes);
+}
+
+static int64_t version_rank(hsc_stablehlo_version v) { return ((int64_t)v.major << 40) + ((int64_t)v.minor << 20) + v.patch; }
+
+hsc_status *hsc_stablehlo_version_parse(hsc_view text, hsc_stablehlo_version *out_version) {
+  hsc_stablehlo_version v = {0};
+  char copy[32];
+  int used = 0;
+  snprintf(copy, sizeof copy, "%.*s", (int)(text.size < 31 ? text.size : 31), text.data);
+  if (sscanf(copy, "%3d.%3d.%3d%n", &v.major, &v.minor, &v.patch, &used) != 3 || (size_t)used != text.size || v.major < 0 || v.minor < 0 || v.patch < 0)
+    return HSC_ERR(INVALID_ARGUMENT, "'%.*s' is no version of StableHLO; expected three numbers like 1.9.0", (int)text.size, text.data);
+  hsc_stablehlo_version newest = HSC_STABLEHLO_NEWEST;
+  newest.patch = 999;
+  if (version_rank(v) < version_rank(HSC_STABLEHLO_OLDEST) || version_rank(v) > version_rank(newest))
+    return HSC_ERR(INVALID_ARGUMENT, "StableHLO %.*s: versions from %d.%d.%d to %d.%d.%d can be written", (int)text.size, text.data, HSC_STABLEHLO_OLDEST.major,
+                   HSC_STABLEHLO_OLDEST.minor, HSC_STABLEHLO_OLDEST.patch, HSC_STABLEHLO_NEWEST.major, HSC_STABLEHLO_NEWEST.minor, HSC_STABLEHLO_NEWEST.patch);
+  *out_version = v;
+  return NULL;
 }

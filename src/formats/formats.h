@@ -15,12 +15,31 @@ bool hsc_format_parse(hsc_view text, hsc_format *out_format);
 // Guesses from the first bytes (magic numbers, "HloModule", "module"/"func", protobuf tags) and, when they do not tell, from the extension.
 bool hsc_format_detect(hsc_view bytes, const char *path, hsc_format *out_format);
 
+// A version of StableHLO, for portable artifacts.
+typedef struct hsc_stablehlo_version {
+  int32_t major, minor, patch;
+} hsc_stablehlo_version;
+#define HSC_STABLEHLO_OLDEST ((hsc_stablehlo_version){0, 9, 0})
+#define HSC_STABLEHLO_NEWEST ((hsc_stablehlo_version){1, 20, 0})
+// "1.9.0". INVALID_ARGUMENT for other text and for versions outside of the oldest to the newest.
+HSC_MUST_USE hsc_status *hsc_stablehlo_version_parse(hsc_view text, hsc_stablehlo_version *out_version);
+
+typedef struct hsc_write_options {
+  hsc_stablehlo_version stablehlo_version;   // of MLIR bytecode; all zero = HSC_STABLEHLO_NEWEST
+  bool generic;                              // MLIR text: the generic form
+  bool locations;                            // MLIR text: with locations
+} hsc_write_options;
+
 // Reads a program. `path` (may be NULL) is for messages only. gzip and zstd are unpacked first. The module is verified.
 // Errors: INVALID_ARGUMENT pointing at path:line:column with what was expected; UNIMPLEMENTED for a format or op that is not built yet.
 HSC_MUST_USE hsc_status *hsc_program_read(hsc_view bytes, const char *path, hsc_module **out_module);
 HSC_MUST_USE hsc_status *hsc_program_read_as(hsc_format format, hsc_view bytes, const char *path, hsc_module **out_module);
 HSC_MUST_USE hsc_status *hsc_program_read_file(const char *path, hsc_module **out_module);   // "-" reads standard input
 HSC_MUST_USE hsc_status *hsc_program_write(const hsc_module *module, hsc_format format, hsc_bytes *out_bytes);
+// The same with options (NULL = all zero). What the format has no place for and what only helps a compiler (layouts, control dependencies ...) is
+// left out, and said in *notes (may be NULL), a line each. Errors: UNIMPLEMENTED at the instruction for what the format cannot say.
+HSC_MUST_USE hsc_status *hsc_program_write_with(const hsc_module *module, hsc_format format, const hsc_write_options *options, hsc_bytes *notes,
+                                                hsc_bytes *out_bytes);
 
 // The readers themselves.
 HSC_MUST_USE hsc_status *hsc_hlo_text_parse(hsc_view text, const char *path, hsc_module **out_module);

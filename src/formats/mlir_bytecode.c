@@ -68,7 +68,7 @@ static const struct {
   int version;
   const char *attrs;
 } vhlo_ops[] = {
-#define VHLO(name, version, attrs) {name, version, attrs},
+#define VHLO(name, version, major, minor, attrs) {name, version, attrs},
 #include "formats/vhlo_ops.def"
 #undef VHLO
 };
@@ -299,10 +299,9 @@ static void read_tensor(reader *r, cursor *c, hsc__mlir_type *type, bool encodin
 }
 
 static const hsc_type vhlo_elements[] = {
-    [0] = HSC_TYPE_PRED, [2] = HSC_TYPE_BF16, [3] = HSC_TYPE_F16, [4] = HSC_TYPE_F32, [5] = HSC_TYPE_F64, [6] = HSC_TYPE_F8E4M3FN, [7] = HSC_TYPE_F8E5M2,
-    [10] = HSC_TYPE_S4, [11] = HSC_TYPE_S8, [12] = HSC_TYPE_S16, [13] = HSC_TYPE_S32, [14] = HSC_TYPE_S64, [15] = HSC_TYPE_U4, [16] = HSC_TYPE_U8,
-    [17] = HSC_TYPE_U16, [18] = HSC_TYPE_U32, [19] = HSC_TYPE_U64, [27] = HSC_TYPE_F8E4M3FNUZ, [28] = HSC_TYPE_F8E5M2FNUZ, [29] = HSC_TYPE_F8E4M3B11FNUZ,
-    [31] = HSC_TYPE_S2, [32] = HSC_TYPE_U2, [35] = HSC_TYPE_F8E4M3, [36] = HSC_TYPE_F8E3M4, [37] = HSC_TYPE_F4E2M1FN, [40] = HSC_TYPE_F8E8M0FNU,
+#define VHLO_TYPE(number, type, major, minor) [number] = HSC_TYPE_##type,
+#include "formats/vhlo_types.def"
+#undef VHLO_TYPE
 };
 
 static void read_complex(reader *r, cursor *c, hsc__mlir_type *type) {

@@ -6,7 +6,7 @@
 // Memory: everything lives in one arena, which the caller of a reader owns; strings and tensor data may point into the input's bytes.
 #pragma once
 
-#include "hlo/hlo.h"
+#include "formats/formats.h"
 
 typedef enum hsc__mlir_type_kind {
   HSC_MLIR_ELEMENT,    // a scalar type by itself: shape.type
@@ -31,9 +31,10 @@ typedef struct hsc__mlir_type {
 typedef enum hsc__mlir_attr_kind {
   HSC_MLIR_UNIT, HSC_MLIR_BOOL, HSC_MLIR_INT, HSC_MLIR_FLOAT, HSC_MLIR_STRING, HSC_MLIR_SYMBOL, HSC_MLIR_TYPE, HSC_MLIR_ARRAY, HSC_MLIR_DICT,
   HSC_MLIR_DENSE,      // type (a tensor) and data: one element (a splat) or all, little-endian; pred one byte each
-  HSC_MLIR_ENUM,       // a StableHLO enum: `integer` is VHLO's number for the case
+  HSC_MLIR_ENUM,       // a StableHLO enum: `integer` is VHLO's number for the case; in an export `text` names the enumeration
+  HSC_MLIR_ACCURACY,   // of a result: elements = absolute and relative tolerance (floats), ulps (an integer), mode (an enum)
   HSC_MLIR_LOCATION,   // `text` = operation name or file, integer = line, column; elements = children
-  HSC_MLIR_ALIAS,      // output_operand_alias: text as XLA prints it
+  HSC_MLIR_ALIAS,      // output_operand_alias: text as XLA prints it; in an export elements = output indices, operand, operand indices
   HSC_MLIR_UNKNOWN,    // kept as `text`, an error only where it is needed
 } hsc__mlir_attr_kind;
 
@@ -96,5 +97,24 @@ const hsc__mlir_attr *hsc__mlir_attr_get(const hsc__mlir_op *op, const char *nam
 HSC_MUST_USE hsc_status *hsc__mlir_bytecode_read(hsc_view bytes, const char *path, hsc_arena *arena, hsc__mlir_op **out_top);
 // The same from text. What the tree points to is in the arena; `text` need not outlive it.
 HSC_MUST_USE hsc_status *hsc__mlir_text_read(hsc_view text, const char *path, hsc_arena *arena, hsc__mlir_op **out_top);
+// An HLO module as a tree in the arena; strings point into the module. Not everything of HLO has a place: what only helps a compiler is said in
+// *notes (may be NULL), a line each. `chlo` lets operations of CHLO stand as such. Errors: UNIMPLEMENTED at an instruction that StableHLO has no form
+// for, FAILED_PRECONDITION for constants without their values.
+HSC_MUST_USE hsc_status *hsc__stablehlo_export(const hsc_module *module, bool chlo, hsc_arena *arena, hsc_bytes *notes, hsc__mlir_op **out_top);
+// The tree of an export as text, and as a portable artifact of a version of StableHLO.
+typedef struct hsc__mlir_print_options {
+  bool generic;     // operations in quotes with all their attributes, instead of the form for people
+  bool locations;
+} hsc__mlir_print_options;
+HSC_MUST_USE hsc_status *hsc__mlir_text_write(hsc__mlir_op *top, const hsc__mlir_print_options *options, hsc_bytes *out);
+HSC_MUST_USE hsc_status *hsc__mlir_bytecode_write(hsc__mlir_op *top, hsc_stablehlo_version version, hsc_bytes *out);
+
 // The module operation to an HLO module. Consumes the values' scratch fields.
 HSC_MUST_USE hsc_status *hsc__stablehlo_import(hsc__mlir_op *top, const char *path, hsc_module **out_module);
+
+// "f32", "i8", "ui4", "bf16", "f8E4M3FN" <-> element types; complex ones are not among them (NULL).
+bool hsc__mlir_element_type(hsc_view word, hsc_type *out);
+const char *hsc__mlir_element_text(hsc_type type);
+// "EQ" of a StableHLO enumeration ("comparison_direction"); NULL when there is no such number. And back.
+const char *hsc__mlir_enum_text(hsc_view enumeration, int64_t number);
+bool hsc__mlir_enum_number(hsc_view enumeration, hsc_view name, int64_t *out);

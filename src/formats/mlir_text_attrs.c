@@ -75,6 +75,12 @@ bool hsc__mlir_enum_number(hsc_view enumeration, hsc_view name, int64_t *out) {
   return false;
 }
 
+const char *hsc__mlir_enum_text(hsc_view enumeration, int64_t number) {
+  for (size_t i = 0; i < HSC_COUNT_OF(enum_cases); i++)
+    if (enum_cases[i].number == number && hsc_view_equals_text(enumeration, enum_cases[i].enumeration)) return enum_cases[i].name;
+  return NULL;
+}
+
 static bool enum_case(hsc__mlir_parser *p, hsc_view enumeration, const hsc__mlir_attr **out) {
   hsc_view name;
   hsc__mlir_attr *attr = hsc__mlir_make_attr(p, HSC_MLIR_ENUM);

@@ -64,7 +64,6 @@ void hsc__mlir_locate(hsc__mlir_parser *p, const char *at, int32_t *out_line, in
 bool hsc__mlir_type_parse(hsc__mlir_parser *p, const hsc__mlir_type **out);
 bool hsc__mlir_function_type(hsc__mlir_parser *p, const hsc__mlir_type **out);   // (a, b) -> c | (c, d)
 bool hsc__mlir_looks_like_type(hsc__mlir_parser *p);
-bool hsc__mlir_element_type(hsc_view word, hsc_type *out);                   // f32, i8, ui4, bf16, f8E4M3FN
 
 // ---- mlir_text_attrs.c ----
 bool hsc__mlir_attribute(hsc__mlir_parser *p, const hsc__mlir_attr **out);
@@ -77,8 +76,6 @@ const hsc__mlir_attr *hsc__mlir_make_int(hsc__mlir_parser *p, int64_t value);
 const hsc__mlir_attr *hsc__mlir_make_ints(hsc__mlir_parser *p, const int64_t *values, size_t count);
 bool hsc__mlir_conv_dims(hsc__mlir_parser *p, hsc__mlir_op *op);             // [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]
 bool hsc__mlir_int_list(hsc__mlir_parser *p, const hsc__mlir_attr **out);    // [1, 2] or array<i64: 1, 2>
-// The number of a case of a StableHLO enumeration ("comparison_direction", "EQ").
-bool hsc__mlir_enum_number(hsc_view enumeration, hsc_view name, int64_t *out);
 bool hsc__mlir_attr_alias(hsc__mlir_parser *p, hsc_view name, hsc__mlir_attr **out);
 
 // ---- mlir_text_dense.c ----

@@ -3,11 +3,10 @@
 // Tensor types are kept by their text: programs name few types many times.
 #include "formats/mlir_text_internal.h"
 
-bool hsc__mlir_element_type(hsc_view word, hsc_type *out) {
-  static const struct {
-    const char *text;
-    hsc_type type;
-  } types[] = {
+static const struct {
+  const char *text;
+  hsc_type type;
+} types[] = {
       {"f32", HSC_TYPE_F32},           {"f64", HSC_TYPE_F64},           {"bf16", HSC_TYPE_BF16},         {"f16", HSC_TYPE_F16},       {"i1", HSC_TYPE_PRED},
       {"i32", HSC_TYPE_S32},           {"i64", HSC_TYPE_S64},           {"i8", HSC_TYPE_S8},             {"i16", HSC_TYPE_S16},       {"i4", HSC_TYPE_S4},
       {"i2", HSC_TYPE_S2},             {"ui8", HSC_TYPE_U8},            {"ui16", HSC_TYPE_U16},          {"ui32", HSC_TYPE_U32},      {"ui64", HSC_TYPE_U64},
@@ -15,7 +14,16 @@ bool hsc__mlir_element_type(hsc_view word, hsc_type *out) {
       {"si64", HSC_TYPE_S64},          {"f8E4M3FN", HSC_TYPE_F8E4M3FN}, {"f8E5M2", HSC_TYPE_F8E5M2},     {"f8E4M3", HSC_TYPE_F8E4M3}, {"f8E3M4", HSC_TYPE_F8E3M4},
       {"f8E4M3FNUZ", HSC_TYPE_F8E4M3FNUZ}, {"f8E5M2FNUZ", HSC_TYPE_F8E5M2FNUZ}, {"f8E4M3B11FNUZ", HSC_TYPE_F8E4M3B11FNUZ}, {"f4E2M1FN", HSC_TYPE_F4E2M1FN},
       {"f8E8M0FNU", HSC_TYPE_F8E8M0FNU}, {"ui1", HSC_TYPE_U1},
-  };
+};
+
+// The first spelling is the one that is written.
+const char *hsc__mlir_element_text(hsc_type type) {
+  for (size_t i = 0; i < HSC_COUNT_OF(types); i++)
+    if (types[i].type == type) return types[i].text;
+  return NULL;
+}
+
+bool hsc__mlir_element_type(hsc_view word, hsc_type *out) {
   for (size_t i = 0; i < HSC_COUNT_OF(types); i++) {
     if (!hsc_view_equals_text(word, types[i].text)) continue;
     *out = types[i].type;

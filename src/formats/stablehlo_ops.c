@@ -142,6 +142,7 @@ static hsc_status *import_slice(frame *f) {
   HSC_TRY(dims(f, "start_indices", &start));
   HSC_TRY(dims(f, "limit_indices", &limit));
   HSC_TRY(dims(f, "strides", &stride));
+  if (start.count != limit.count || start.count != stride.count) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "its start_indices, limit_indices and strides differ in length");
   build(f)->attr.slice.start = start;
   f->instr->attr.slice.limit = limit;
   f->instr->attr.slice.stride = stride;
@@ -541,7 +542,7 @@ static const struct {
   hsc_op hlo;
   hsc_status *(*import)(frame *f);
 } rows[] = {
-#define SHLO(name, hlo, import) {name, HSC_OP_##hlo, import_##import},
+#define SHLO(name, hlo, import, export) {name, HSC_OP_##hlo, import_##import},
 #include "formats/stablehlo_ops.def"
 #undef SHLO
 };
