@@ -287,13 +287,17 @@ static void read_tensor(reader *r, cursor *c, hsc__mlir_type *type, bool encodin
   }
   const hsc__mlir_type *of = type_at(r, c, varint(r, c));
   if (r->status) return;
-  if (of->kind != HSC_MLIR_ELEMENT) {
+  if (of->kind == HSC_MLIR_INDEX && !any) {   // layouts
+    type->shape = (hsc_shape){.type = HSC_TYPE_S64, .rank = (int32_t)rank, .dims = dims};
+    type->text = "index";
+  } else if (of->kind == HSC_MLIR_ELEMENT) {
+    type->shape = (hsc_shape){.type = of->shape.type, .rank = (int32_t)rank, .dims = dims, .dynamic = any ? dynamic : NULL};
+  } else {
     type->kind = HSC_MLIR_OTHER;
     type->text = "a tensor of something that is no element type";
     return;
   }
-  type->shape = (hsc_shape){.type = of->shape.type, .rank = (int32_t)rank, .dims = dims, .dynamic = any ? dynamic : NULL};
-  size_t bytes = hsc_type_bytes(of->shape.type);
+  size_t bytes = hsc_type_bytes(type->shape.type);
   for (size_t i = 0; i < rank; i++)
     if (!hsc_mul_size(bytes, (size_t)dims[i] ? (size_t)dims[i] : 1, &bytes) || bytes > (size_t)INT64_MAX) return fail(r, c, "a tensor is larger than memory can be");
 }
@@ -334,6 +338,7 @@ static void decode_vhlo_type(reader *r, cursor *c, hsc__mlir_type *type) {
       break;
     case 25: type->kind = HSC_MLIR_UNRANKED; break;
     case 33: type->kind = HSC_MLIR_NONE; break;
+    case 34: type->kind = HSC_MLIR_OTHER, type->text = "tf32"; break;
     default:
       type->kind = HSC_MLIR_OTHER;
       type->text = code == 24 || code == 30 ? "a quantised type" : code == 26 ? "a witness" : "a VHLO type that this version does not know";
@@ -573,6 +578,18 @@ static void decode_vhlo_attr(reader *r, cursor *c, hsc__mlir_attr *attr) {
       attr->kind = HSC_MLIR_TYPE;
       attr->type = type_at(r, c, varint(r, c));
       break;
+    case 20: {   // accuracy of a result: tolerances as bits of f64, ulps, mode
+      hsc__mlir_attr *parts = make(r, sizeof *parts, 3);
+      attr->elements = make(r, sizeof *attr->elements, 4);
+      if (r->status) return;
+      for (int i = 0; i < 2; i++) parts[i] = (hsc__mlir_attr){.kind = HSC_MLIR_FLOAT, .number = hsc_float_decode(HSC_TYPE_F64, (uint64_t)svarint(r, c))};
+      parts[2] = (hsc__mlir_attr){.kind = HSC_MLIR_INT, .integer = svarint(r, c)};
+      for (int i = 0; i < 3; i++) attr->elements[i] = &parts[i];
+      attr->elements[3] = attr_at(r, c, varint(r, c));
+      attr->count = 4;
+      attr->kind = HSC_MLIR_ACCURACY;
+      break;
+    }
     case 18: {   // bounds of dynamic dimensions
       size_t count = count_of(r, c, 1);
       attr->kind = HSC_MLIR_ARRAY;
@@ -587,7 +604,7 @@ static void decode_vhlo_attr(reader *r, cursor *c, hsc__mlir_attr *attr) {
       attr->count = (int32_t)count;
       break;
     }
-    default: attr->kind = HSC_MLIR_UNKNOWN;   // result accuracy, meshes: an error only where they are needed
+    default: attr->kind = HSC_MLIR_UNKNOWN;   // meshes: an error only where they are needed
   }
 }
 

@@ -97,6 +97,8 @@ const hsc__mlir_attr *hsc__mlir_attr_get(const hsc__mlir_op *op, const char *nam
 HSC_MUST_USE hsc_status *hsc__mlir_bytecode_read(hsc_view bytes, const char *path, hsc_arena *arena, hsc__mlir_op **out_top);
 // The same from text. What the tree points to is in the arena; `text` need not outlive it.
 HSC_MUST_USE hsc_status *hsc__mlir_text_read(hsc_view text, const char *path, hsc_arena *arena, hsc__mlir_op **out_top);
+// On the module: the one result of @main is a tuple of it in HLO. Several results are a tuple anyway.
+#define HSC__TUPLE_RESULT "mhlo.tuple_result"
 // An HLO module as a tree in the arena; strings point into the module. Not everything of HLO has a place: what only helps a compiler is said in
 // *notes (may be NULL), a line each. `chlo` lets operations of CHLO stand as such. Errors: UNIMPLEMENTED at an instruction that StableHLO has no form
 // for, FAILED_PRECONDITION for constants without their values.

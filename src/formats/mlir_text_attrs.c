@@ -332,9 +332,25 @@ static bool channel_names(hsc__mlir_parser *p, hsc__mlir_attr *attr) {
   return true;
 }
 
+// Tolerances, ulps and mode in their order; what is not there is zero.
+static bool accuracy(hsc__mlir_parser *p, hsc__mlir_attr *attr) {
+  static const char *const names[] = {"atol", "rtol", "ulps", "mode"};
+  static const hsc__mlir_attr missing;
+  const hsc__mlir_attr **parts = HSC_NEW_ARRAY(p->arena, const hsc__mlir_attr *, 4);
+  if (!parts) return hsc__mlir_out_of_memory(p);
+  for (int i = 0; i < 4; i++) {
+    parts[i] = entry_of(attr, names[i]);
+    if (!parts[i]) parts[i] = &missing;
+  }
+  attr->kind = HSC_MLIR_ACCURACY;
+  attr->elements = parts;
+  attr->count = 4;
+  return true;
+}
+
 // #stablehlo.NAME<...> after the '<'.
 static bool stablehlo_attr(hsc__mlir_parser *p, hsc_view name, const hsc__mlir_attr **out) {
-  static const char *const structs[] = {"gather", "scatter", "dot", "dot_algorithm", "channel_handle", "output_operand_alias", "ragged_dot"};
+  static const char *const structs[] = {"gather", "scatter", "dot", "dot_algorithm", "channel_handle", "output_operand_alias", "ragged_dot", "result_accuracy"};
   hsc__mlir_attr *attr = hsc__mlir_make_attr(p, HSC_MLIR_UNKNOWN);
   *out = attr;
   if (!attr) return false;
@@ -342,6 +358,7 @@ static bool stablehlo_attr(hsc__mlir_parser *p, hsc_view name, const hsc__mlir_a
     if (!hsc_view_equals_text(name, structs[i])) continue;
     if (!dictionary(p, '>', attr)) return false;
     if (i == 4) return channel_names(p, attr);
+    if (i == 7) return accuracy(p, attr);
     return i == 5 ? alias_text(p, attr) : true;
   }
   if (hsc_view_equals_text(name, "conv")) {

@@ -166,7 +166,7 @@ bool hsc__mlir_function_type(hsc__mlir_parser *p, const hsc__mlir_type **out) {
 bool hsc__mlir_looks_like_type(hsc__mlir_parser *p) {
   hsc__mlir_skip(p);
   if (*p->p == '!' || *p->p == '(') return true;
-  static const char *const words[] = {"tensor", "tuple", "complex", "index", "none", "vector", "memref"};
+  static const char *const words[] = {"tensor", "tuple", "complex", "index", "none", "vector", "memref", "tf32"};
   const char *saved = p->p;
   hsc_view word;
   hsc_type type;
@@ -235,6 +235,12 @@ bool hsc__mlir_type_parse(hsc__mlir_parser *p, const hsc__mlir_type **out) {
   }
   if (hsc_view_equals_text(word, "index") || hsc_view_equals_text(word, "none")) {
     if (!make_type(p, word.data[0] == 'i' ? HSC_MLIR_INDEX : HSC_MLIR_NONE, &type)) return false;
+    *out = type;
+    return true;
+  }
+  if (hsc_view_equals_text(word, "tf32")) {   // only in algorithms of dots
+    if (!make_type(p, HSC_MLIR_OTHER, &type)) return false;
+    type->text = "tf32";
     *out = type;
     return true;
   }

@@ -1,6 +1,6 @@
 // stablehlo_export.c - HLO modules to StableHLO: functions, regions, tuples, control flow, metadata.
 //
-// The entry becomes @main, whose results are the elements of the root's tuple (a tuple of one stays a tuple, so that it reads back). Fusions,
+// The entry becomes @main, whose results are the elements of the root's tuple (an attribute of the module remembers a tuple of one). Fusions,
 // asynchronous pairs and calls of computations that are called once are inlined; other called computations are functions. Tuples are lists of values
 // until something needs them as one. Copies and tuples are nothing at all. What has no form in StableHLO is refused by its name and place.
 // Source: the StableHLO specification; XLA's own translation is xla/hlo/translate/hlo_to_mhlo.
@@ -601,7 +601,7 @@ static hsc_status *export_function(hsc__exporter *x, hsc__export_block *module_b
   if (!values) return hsc_status_out_of_memory();
   if (!is_entry) {
     leaves_of(root, values, &count);
-  } else if (root->is_tuple && root->count != 1) {
+  } else if (root->is_tuple) {
     for (int i = 0; i < root->count; i++) HSC_TRY(hsc__export_value(x, &root->elements[i], &result->elements[i], &values[count++]));
   } else {
     HSC_TRY(hsc__export_value(x, root, result, &values[count++]));
@@ -657,6 +657,8 @@ static hsc_status *export_module(hsc__exporter *x, hsc__mlir_op **out_top) {
   hsc__export_put(&op, "sym_name", hsc__export_text(x, hsc_view_of(m->name)));
   hsc__export_put(&op, "mhlo.num_partitions", hsc__export_int(x, HSC_TYPE_S32, m->num_partitions < 1 ? 1 : m->num_partitions));
   hsc__export_put(&op, "mhlo.num_replicas", hsc__export_int(x, HSC_TYPE_S32, m->replica_count < 1 ? 1 : m->replica_count));
+  const hsc_shape *result = &m->entry->root->shape;
+  if (hsc_shape_is_tuple(result) && result->element_count == 1) hsc__export_put(&op, HSC__TUPLE_RESULT, hsc__export_bool(x, true));
   if (m->extra_attributes) hsc__export_note(x, NOTE_HEADER, "attributes of the module's header");
   if (m->is_scheduled) hsc__export_note(x, NOTE_SCHEDULE, "the schedule");
   HSC_TRY(add_region(&op, body));

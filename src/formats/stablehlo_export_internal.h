@@ -88,7 +88,3 @@ void hsc__export_note(hsc__exporter *x, int bit, const char *text);
 
 // An instruction that is in the tables of operations; *out_done false when it is not.
 HSC_MUST_USE hsc_status *hsc__export_plain(hsc__exporter *x, const hsc_instr *instr, bool *out_done);
-
-// What stablehlo.custom_call @mhlo.NAME means: elementwise operations of XLA that StableHLO has not, and topk. HSC_OP_COUNT for others.
-hsc_op hsc__mhlo_op(hsc_view name);
-const char *hsc__mhlo_name(hsc_op op);   // NULL for operations that are none of them

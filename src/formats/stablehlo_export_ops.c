@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "formats/hlo_proto_internal.h"
+#include "formats/stablehlo_internal.h"
 
 typedef hsc__export_op frame;
 

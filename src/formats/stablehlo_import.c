@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "formats/formats_internal.h"
+#include "formats/hlo_proto_internal.h"
 #include "formats/stablehlo_internal.h"
 
 enum { MAX_DEPTH = 200 };
@@ -309,7 +310,9 @@ static hsc_status *import_conditional(hsc__importer *im, hsc_builder *b, hsc__ml
   hsc_shape shape;
   HSC_TRY(hsc__import_result_shape(im, op, &shape));
   // `if` gives its first region for true; so does HLO's conditional by a predicate.
-  hsc__import_set_results(b, op, hsc_build_calls(b, HSC_OP_CONDITIONAL, shape, op->region_count + 1, operands, op->region_count, branches));
+  hsc_instr *conditional = hsc_build_calls(b, HSC_OP_CONDITIONAL, shape, op->region_count + 1, operands, op->region_count, branches);
+  HSC_TRY(hsc__import_attributes(im, op, conditional));
+  hsc__import_set_results(b, op, conditional);
   return NULL;
 }
 
@@ -348,21 +351,55 @@ static hsc_status *import_while(hsc__importer *im, hsc_builder *b, hsc__mlir_op 
   hsc_computation *called[2];
   for (int i = 0; i < 2; i++) HSC_TRY(import_loop_region(im, op, i, &captures, init->shape, &called[i]));
   hsc_instr *loop = hsc_build_calls(b, HSC_OP_WHILE, init->shape, 1, &init, 2, called);
+  HSC_TRY(hsc__import_attributes(im, op, loop));
   for (int i = 0; i < op->result_count; i++) op->results[i].instr = hsc_build_get_tuple_element(b, loop, i);
   return NULL;
 }
 
+
 static hsc_status *import_function(hsc__importer *im, function *f);
 
-static hsc_status *import_call(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, const char *attribute) {
-  hsc_view name = hsc__import_text(op, attribute);
+// A composite is a call that says so, as XLA writes it.
+static hsc_status *composite_attributes(hsc__importer *im, const hsc__mlir_op *op, hsc_instr *call) {
+  hsc_view name = hsc__import_text(op, "name");
+  hsc_arena *arena = im->module->arena;
+  const char *before = call->frontend_attributes;
+  int inner = before ? (int)strlen(before) - 2 : 0;
+  hsc_bytes dict = {0}, text = {0};
+  hsc__import_dict_text(hsc__mlir_attr_get(op, "composite_attributes"), &dict);
+  hsc_bytes_append_text(&text, "{composite.attributes=");
+  hsc__append_quoted(&text, dict.size ? hsc_bytes_view(&dict) : HSC_VIEW("{}"));
+  hsc_bytes_append_text(&text, ",composite.name=");
+  hsc__append_quoted(&text, name);
+  hsc_bytes_printf(&text, ",composite.version=\"%lld\"", (long long)hsc__import_int(op, "version", 0));
+  if (inner > 0) hsc_bytes_printf(&text, ",%.*s", inner, before + 1);
+  hsc_bytes_append_char(&text, '}');
+  call->frontend_attributes = hsc_arena_strndup(arena, hsc_bytes_text(&text), text.size);
+  call->extra_attributes = call->extra_attributes ? hsc_arena_printf(arena, "%s, is_composite=true", call->extra_attributes) : "is_composite=true";
+  hsc_status *status = hsc_bytes_status(&dict);
+  if (!status) status = hsc_bytes_status(&text);
+  hsc_bytes_deinit(&dict);
+  hsc_bytes_deinit(&text);
+  return status ? status : hsc_arena_status(arena);
+}
+
+hsc_status *hsc__import_function_by_name(hsc__importer *im, const hsc__mlir_op *op, hsc_view name, hsc_computation **out_computation) {
   function *f = hsc_map_get(im->functions, name);
   if (!f) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "there is no function @%.*s", (int)name.size, name.data);
   HSC_TRY(import_function(im, f));
+  *out_computation = f->computation;
+  return NULL;
+}
+
+static hsc_status *import_call(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, const char *attribute) {
+  hsc_computation *computation;
+  HSC_TRY(hsc__import_function_by_name(im, op, hsc__import_text(op, attribute), &computation));
   hsc_instr **operands = HSC_NEW_ARRAY(im->arena, hsc_instr *, op->operand_count + 1);
   if (!operands) return hsc_status_out_of_memory();
   for (int i = 0; i < op->operand_count; i++) operands[i] = op->operands[i]->instr;
-  hsc_instr *call = hsc_build_call(b, f->computation, op->operand_count, operands);
+  hsc_instr *call = hsc_build_call(b, computation, op->operand_count, operands);
+  HSC_TRY(hsc__import_attributes(im, op, call));
+  if (!strcmp(op->name, "composite")) HSC_TRY(composite_attributes(im, op, call));
   hsc__import_set_results(b, op, call);
   return NULL;
 }
@@ -424,7 +461,8 @@ static hsc_status *import_function(hsc__importer *im, function *f) {
   }
   hsc__mlir_op *terminator;
   hsc_status *status = import_block(im, &b, block, &terminator);
-  hsc_instr *root = status ? NULL : join(im, &b, terminator, false, NULL, 0);
+  bool tuple = hsc_view_equals_text(name, "main") && hsc__import_int(im->top, HSC__TUPLE_RESULT, 0);
+  hsc_instr *root = status ? NULL : join(im, &b, terminator, tuple, NULL, 0);
   hsc_status *built = hsc_builder_finish(&b, root, &f->computation);
   f->busy = false;
   if (status) return hsc_status_free(built), status;

@@ -22,6 +22,14 @@ HSC_MUST_USE hsc_status *hsc__import_shape(const hsc__importer *im, const hsc__m
 HSC_MUST_USE hsc_status *hsc__import_result_shape(const hsc__importer *im, const hsc__mlir_op *op, hsc_shape *out_shape);
 // A region without captures (but of constants) as a computation: reducers, comparators.
 HSC_MUST_USE hsc_status *hsc__import_region(hsc__importer *im, const hsc__mlir_op *op, int region, const char *name, hsc_computation **out_computation);
+// A function by its symbol, as a computation.
+HSC_MUST_USE hsc_status *hsc__import_function_by_name(hsc__importer *im, const hsc__mlir_op *op, hsc_view name, hsc_computation **out_computation);
+// What is not StableHLO's own: sharding, frontend attributes, configuration, accuracy; attributes of other dialects become frontend attributes.
+HSC_MUST_USE hsc_status *hsc__import_attributes(hsc__importer *im, const hsc__mlir_op *op, hsc_instr *instr);
+void hsc__import_dict_text(const hsc__mlir_attr *attr, hsc_bytes *out);   // {key = value} in MLIR's spelling; nothing for NULL
+// What stablehlo.custom_call @mhlo.NAME means: elementwise operations of XLA that StableHLO has not, and topk. HSC_OP_COUNT for others.
+hsc_op hsc__mhlo_op(hsc_view name);
+const char *hsc__mhlo_name(hsc_op op);   // NULL for operations that are none of them
 // The results of `op` are the elements of `value`, or `value` itself when there is one.
 void hsc__import_set_results(hsc_builder *b, hsc__mlir_op *op, hsc_instr *value);
 

@@ -181,6 +181,38 @@ static hsc_status *precision(frame *f, hsc_dims *out) {
   return NULL;
 }
 
+static bool is_type(const hsc__mlir_attr *attr, const char *text) {
+  if (!attr || attr->kind != HSC_MLIR_TYPE) return false;
+  const hsc__mlir_type *type = attr->type;
+  const char *name = type->kind == HSC_MLIR_ELEMENT ? hsc__mlir_element_text(type->shape.type) : type->text;
+  if (!name) return false;
+  return !strcmp(name, text) || (!strncmp(text, "f8", 2) && !strncmp(name, "f8", 2));   // any of the types of that width
+}
+
+// The number that XLA gives the algorithm; 0 without one.
+static hsc_status *algorithm(frame *f, int32_t *out_number) {
+  static const struct {
+    int number;
+    const char *operand, *accumulation;
+    int operations;
+    bool imprecise;
+  } known[] = {
+#define DOT_ALGORITHM(number, operand, accumulation, operations, imprecise) {number, operand, accumulation, operations, imprecise},
+#include "formats/dot_algorithms.def"
+#undef DOT_ALGORITHM
+  };
+  const hsc__mlir_attr *lhs = hsc__mlir_attr_get(f->op, "lhs_precision_type"), *rhs = hsc__mlir_attr_get(f->op, "rhs_precision_type");
+  const hsc__mlir_attr *accumulation = hsc__mlir_attr_get(f->op, "accumulation_type");
+  *out_number = 0;
+  if (!lhs) return NULL;
+  for (size_t i = 0; i < HSC_COUNT_OF(known); i++)
+    if (is_type(lhs, known[i].operand) && is_type(rhs, known[i].operand) && is_type(accumulation, known[i].accumulation) &&
+        integer(f, "num_primitive_operations", 1) == known[i].operations && integer(f, "allow_imprecise_accumulation", 0) == known[i].imprecise &&
+        integer(f, "lhs_component_count", 1) == 1 && integer(f, "rhs_component_count", 1) == 1)
+      *out_number = known[i].number;
+  return *out_number ? NULL : HSC_OP_ERR(UNIMPLEMENTED, f->im, f->op, "%s: HLO has no such algorithm", f->op->written_name);
+}
+
 static hsc_status *import_dot_general(frame *f) {
   hsc_dot_dims d = {0};
   HSC_TRY(dims(f, "lhs_batching_dimensions", &d.lhs_batch));
@@ -188,6 +220,7 @@ static hsc_status *import_dot_general(frame *f) {
   HSC_TRY(dims(f, "lhs_contracting_dimensions", &d.lhs_contracting));
   HSC_TRY(dims(f, "rhs_contracting_dimensions", &d.rhs_contracting));
   HSC_TRY(precision(f, &d.precision));
+  HSC_TRY(algorithm(f, &d.algorithm));
   build(f)->attr.dot = d;
   return NULL;
 }
@@ -477,6 +510,7 @@ static void dict_text(const hsc__mlir_attr *attr, hsc_bytes *out, int depth) {
       break;
     case HSC_MLIR_UNIT: hsc_bytes_append_text(out, "true"); break;
     case HSC_MLIR_DENSE: dense_text(attr, out); break;
+    case HSC_MLIR_UNKNOWN: hsc_bytes_append(out, attr->text.data, attr->text.size); break;
     case HSC_MLIR_ARRAY:
       hsc_bytes_append_char(out, '[');
       for (int i = 0; i < attr->count; i++) hsc_bytes_append_text(out, i ? ", " : ""), dict_text(attr->elements[i], out, depth + 1);
@@ -494,6 +528,10 @@ static void dict_text(const hsc__mlir_attr *attr, hsc_bytes *out, int depth) {
   }
 }
 
+void hsc__import_dict_text(const hsc__mlir_attr *attr, hsc_bytes *out) {
+  if (attr) dict_text(attr, out, 0);
+}
+
 // What the target gets, and the same as HLO text shows it: an object as it stands, anything else in quotes.
 static hsc_status *set_backend_config(frame *f, hsc_view text) {
   if (text.size == 0) return NULL;
@@ -508,12 +546,89 @@ static hsc_status *set_backend_config(frame *f, hsc_view text) {
   return status;
 }
 
+// A layout [1, 0] as the order of the dimensions of `shape`, minor to major.
+static hsc_status *give_layout(frame *f, const hsc__mlir_attr *order, hsc_shape *shape) {
+  if (!hsc_shape_is_array(shape)) return NULL;
+  bool dense = order->kind == HSC_MLIR_DENSE && order->type->shape.type == HSC_TYPE_S64 && order->type->shape.rank == 1;
+  if (!dense || order->type->shape.dims[0] != shape->rank || order->data.size != (size_t)shape->rank * 8)
+    return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "a layout does not name the dimensions of its operand or result");
+  int64_t *dims = HSC_NEW_ARRAY(arena_of(f), int64_t, shape->rank + 1);
+  hsc_layout *layout = HSC_NEW(arena_of(f), hsc_layout);
+  if (!dims || !layout) return hsc_status_out_of_memory();
+  memcpy(dims, order->data.data, order->data.size);
+  uint32_t seen = 0;
+  for (int i = 0; i < shape->rank; i++) {
+    if (dims[i] < 0 || dims[i] >= shape->rank || (seen >> dims[i] & 1)) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "a layout is no order of the dimensions");
+    seen |= 1u << dims[i];
+  }
+  *layout = (hsc_layout){.rank = shape->rank, .minor_to_major = dims};
+  shape->layout = layout;
+  if (hsc_layout_is_default(shape)) shape->layout = NULL;
+  return NULL;
+}
+
+static hsc_status *custom_layouts(frame *f, const hsc__mlir_attr *operands, const hsc__mlir_attr *results) {
+  int count = f->op->operand_count;
+  if (operands->kind != HSC_MLIR_ARRAY || (operands->count != count && operands->count) || !results || results->kind != HSC_MLIR_ARRAY) return NULL;
+  if (!operands->count && !results->count) return NULL;
+  hsc_shape *shapes = HSC_NEW_ARRAY(arena_of(f), hsc_shape, count + 1);
+  if (!shapes) return hsc_status_out_of_memory();
+  for (int i = 0; i < count; i++) {
+    shapes[i] = f->operands[i]->shape;
+    shapes[i].layout = NULL;
+    if (i < operands->count) HSC_TRY(give_layout(f, operands->elements[i], &shapes[i]));
+  }
+  f->instr->attr.custom.operand_layouts = shapes;
+  f->instr->attr.custom.operand_layout_count = count;
+  bool tuple = hsc_shape_is_tuple(&f->shape) && f->op->result_count != 1;
+  if (results->count != (tuple ? f->shape.element_count : 1)) return NULL;
+  hsc_shape *elements = tuple ? hsc_arena_copy(arena_of(f), f->shape.elements, (size_t)f->shape.element_count * sizeof *elements) : &f->instr->shape;
+  if (!elements) return hsc_status_out_of_memory();
+  for (int i = 0; i < results->count; i++) HSC_TRY(give_layout(f, results->elements[i], &elements[i]));
+  if (tuple) f->instr->shape.elements = elements;
+  return NULL;
+}
+
+static hsc_status *custom_aliases(frame *f, const hsc__mlir_attr *list) {
+  if (!list || list->kind != HSC_MLIR_ARRAY || !list->count) return NULL;
+  hsc_bytes text = {0};
+  for (int i = 0; i < list->count; i++) hsc_bytes_printf(&text, "%s%.*s", i ? ", " : "{", (int)list->elements[i]->text.size, list->elements[i]->text.data);
+  hsc_bytes_append_char(&text, '}');
+  f->instr->attr.custom.aliasing = hsc_arena_strndup(arena_of(f), hsc_bytes_text(&text), text.size);
+  hsc_status *status = hsc_bytes_status(&text);
+  hsc_bytes_deinit(&text);
+  return status;
+}
+
+static const hsc__mlir_attr *entry_of(const hsc__mlir_attr *dict, const char *name) {
+  for (int i = 0; dict && dict->kind == HSC_MLIR_DICT && i < dict->count; i++)
+    if (hsc_view_equals_text(dict->entries[i].name, name)) return dict->entries[i].value;
+  return NULL;
+}
+
+// @mhlo.erf and the like: operations of XLA that StableHLO has no name for. *out_done false for other targets.
+static hsc_status *import_mhlo(frame *f, hsc_view target, bool *out_done) {
+  hsc_op op = hsc__mhlo_op(target);
+  *out_done = op != HSC_OP_COUNT;
+  if (!*out_done) return NULL;
+  if (f->op->operand_count != hsc_op_arity(op)) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "%.*s takes one operand", (int)target.size, target.data);
+  f->hlo = op;
+  build(f);
+  if (op != HSC_OP_TOPK) return NULL;
+  const hsc__mlir_attr *attributes = hsc__mlir_attr_get(f->op, "mhlo.attributes"), *k = entry_of(attributes, "k"), *largest = entry_of(attributes, "largest");
+  if (!k || k->kind != HSC_MLIR_INT) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "mhlo.topk needs mhlo.attributes with an integer k");
+  f->instr->attr.topk.k = k->integer;
+  f->instr->attr.topk.largest = !largest || largest->integer;
+  return NULL;
+}
+
 static hsc_status *import_custom_call(frame *f) {
   hsc_view target = hsc__import_text(f->op, "call_target_name");
   const hsc__mlir_attr *config = hsc__mlir_attr_get(f->op, "backend_config"), *typed = hsc__mlir_attr_get(f->op, "mhlo.backend_config");
   if (typed && typed->kind == HSC_MLIR_DICT) config = typed;
   const hsc__mlir_attr *called = hsc__mlir_attr_get(f->op, "called_computations");
-  if (called && called->count) return HSC_OP_ERR(UNIMPLEMENTED, f->im, f->op, "custom-call %.*s: not built yet: called computations of custom calls", (int)target.size, target.data);
+  const hsc__mlir_attr *layouts = hsc__mlir_attr_get(f->op, "operand_layouts");
+  bool done;
   // Marks of sharding that say nothing for one device.
   if (hsc_view_equals_text(target, "Sharding") || hsc_view_equals_text(target, "SPMDFullToShardShape") || hsc_view_equals_text(target, "SPMDShardToFullShape") ||
       hsc_view_equals_text(target, "LayoutConstraint") || hsc_view_equals_text(target, "annotate_device_placement")) {
@@ -522,9 +637,21 @@ static hsc_status *import_custom_call(frame *f) {
       return NULL;
     }
   }
-  build(f)->attr.custom.target = hsc_arena_strndup(arena_of(f), target.data, target.size);
+  HSC_TRY(import_mhlo(f, target, &done));
+  if (done) return NULL;
+  if (called && called->kind == HSC_MLIR_ARRAY && called->count) {
+    hsc_computation **list = HSC_NEW_ARRAY(arena_of(f), hsc_computation *, called->count);
+    if (!list) return hsc_status_out_of_memory();
+    for (int i = 0; i < called->count; i++) HSC_TRY(hsc__import_function_by_name(f->im, f->op, called->elements[i]->text, &list[i]));
+    f->instr = hsc_build_calls(f->b, f->hlo, f->shape, f->op->operand_count, f->operands, called->count, list);
+  } else {
+    build(f);
+  }
+  f->instr->attr.custom.target = hsc_arena_strndup(arena_of(f), target.data, target.size);
   f->instr->attr.custom.has_side_effect = integer(f, "has_side_effect", 0) != 0;
   f->instr->attr.custom.api_version = (int32_t)integer(f, "api_version", 1);
+  if (layouts) HSC_TRY(custom_layouts(f, layouts, hsc__mlir_attr_get(f->op, "result_layouts")));
+  HSC_TRY(custom_aliases(f, hsc__mlir_attr_get(f->op, "output_operand_aliases")));
   if (config && config->kind == HSC_MLIR_STRING) return set_backend_config(f, config->text);
   if (config && config->kind == HSC_MLIR_DICT) {
     hsc_bytes text = {0};
@@ -535,6 +662,89 @@ static hsc_status *import_custom_call(frame *f) {
     return status;
   }
   return NULL;
+}
+
+// ---- attributes of other dialects ---------------------------------------------------------------------------------------------------
+
+static void append_piece(hsc_bytes *out, const char *text) {
+  if (out->size) hsc_bytes_append_text(out, ", ");
+  hsc_bytes_append_text(out, text);
+}
+
+// The value of a frontend attribute: a string as it stands, others as MLIR writes them.
+static void append_frontend(hsc_bytes *out, hsc_view name, const hsc__mlir_attr *value) {
+  hsc_bytes text = {0};
+  if (value->kind == HSC_MLIR_STRING) hsc_bytes_append(&text, value->text.data, value->text.size);
+  else if (value->kind == HSC_MLIR_UNKNOWN) hsc_bytes_append(&text, value->text.data, value->text.size);
+  else if (value->kind == HSC_MLIR_SYMBOL) hsc_bytes_printf(&text, "@%.*s", (int)value->text.size, value->text.data);
+  else if (value->kind == HSC_MLIR_UNIT) hsc_bytes_append_text(&text, "unit");
+  else dict_text(value, &text, 0);
+  hsc_bytes_printf(out, "%s%.*s=", out->size ? "," : "", (int)name.size, name.data);
+  hsc__append_quoted(out, hsc_bytes_view(&text));
+  hsc_bytes_deinit(&text);
+}
+
+static void append_accuracy(hsc_bytes *out, const hsc__mlir_attr *accuracy) {
+  char atol[40], rtol[40];
+  int64_t mode = accuracy->elements[3]->integer;
+  if (mode == 0) return;
+  hsc_format_double(accuracy->elements[0]->number, atol);
+  hsc_format_double(accuracy->elements[1]->number, rtol);
+  if (out->size) hsc_bytes_append_text(out, ", ");
+  if (mode == 1) hsc_bytes_append_text(out, "result_accuracy={mode=highest}");
+  else hsc_bytes_printf(out, "result_accuracy={tolerance={atol=%s,rtol=%s,ulps=%lld}}", atol, rtol, (long long)accuracy->elements[2]->integer);
+}
+
+static bool is_xla_name(hsc_view name) {
+  for (size_t i = 0; i < name.size; i++) {
+    char c = name.data[i];
+    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-')) return false;
+  }
+  return name.size > 0;
+}
+
+hsc_status *hsc__import_attributes(hsc__importer *im, const hsc__mlir_op *op, hsc_instr *instr) {
+  hsc_bytes frontend = {0}, extra = {0}, config = {0};
+  hsc_arena *arena = im->module->arena;
+  const hsc__mlir_attr *accuracy = hsc__mlir_attr_get(op, "result_accuracy");
+  if (accuracy && accuracy->kind == HSC_MLIR_ACCURACY) append_accuracy(&extra, accuracy);
+  for (int i = 0; i < op->attr_count; i++) {
+    hsc_view name = op->attrs[i].name;
+    const hsc__mlir_attr *value = op->attrs[i].value;
+    if (!memchr(name.data, '.', name.size)) continue;
+    bool text = value->kind == HSC_MLIR_STRING;
+    if (hsc_view_equals_text(name, "mhlo.sharding") && text) {
+      instr->sharding = hsc_arena_strndup(arena, value->text.data, value->text.size);
+    } else if (hsc_view_equals_text(name, "mhlo.frontend_attributes") && value->kind == HSC_MLIR_DICT) {
+      for (int k = 0; k < value->count; k++)
+        if (is_xla_name(value->entries[k].name)) append_frontend(&frontend, value->entries[k].name, value->entries[k].value);
+    } else if (hsc_view_equals_text(name, "mhlo.frontend_attributes_text") && text) {
+      instr->frontend_attributes = hsc_arena_strndup(arena, value->text.data, value->text.size);
+    } else if (hsc_view_equals_text(name, "mhlo.backend_config") && text && value->text.size) {
+      hsc_bytes_reset(&config);
+      bool object = value->text.data[0] == '{' || value->text.data[0] == '"';
+      if (object) hsc_bytes_append(&config, value->text.data, value->text.size);
+      else hsc__append_quoted(&config, value->text);
+      if (instr->op != HSC_OP_CUSTOM_CALL) instr->backend_config = hsc_arena_strndup(arena, hsc_bytes_text(&config), config.size);
+    } else if (hsc_view_equals_text(name, "mhlo.extra_attributes") && text) {
+      char *copy = hsc_arena_strndup(arena, value->text.data, value->text.size);
+      if (copy) append_piece(&extra, copy);
+    } else if (!hsc_view_equals_text(name, "mhlo.attributes") && !hsc_view_equals_text(name, "mhlo.version") && is_xla_name(name)) {
+      append_frontend(&frontend, name, value);
+    }
+  }
+  if (frontend.size) {
+    const char *inner = hsc_bytes_text(&frontend);
+    instr->frontend_attributes = hsc_arena_printf(arena, "{%s}", inner);
+  }
+  if (extra.size) instr->extra_attributes = hsc_arena_strndup(arena, hsc_bytes_text(&extra), extra.size);
+  hsc_status *status = hsc_bytes_status(&frontend);
+  if (!status) status = hsc_bytes_status(&extra);
+  if (!status) status = hsc_bytes_status(&config);
+  hsc_bytes_deinit(&frontend);
+  hsc_bytes_deinit(&extra);
+  hsc_bytes_deinit(&config);
+  return status ? status : hsc_arena_status(arena);
 }
 
 static const struct {
@@ -567,6 +777,9 @@ hsc_status *hsc__import_plain_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op
   }
   // Several results, and operations whose one result HLO gives as a tuple, are tuples.
   HSC_TRY(rows[row].import(&f));
+  bool own = true;   // the operand itself, when the operation is nothing
+  for (int i = 0; i < op->operand_count; i++) own &= f.instr != op->operands[i]->instr;
+  if (own) HSC_TRY(hsc__import_attributes(im, op, f.instr));
   hsc__import_set_results(b, op, f.instr);
   return NULL;
 }
