@@ -82,7 +82,7 @@ static void tell_notes(hsc_cli *cli, hsc_format format, hsc_bytes *notes) {
   if (!notes->size) return;
   notes->data[notes->size - 1] = 0;
   for (char *newline; (newline = strchr(notes->data, '\n'));) *newline = ';';
-  hsc_cli_say(cli, "%s has no place for, and leaves out: %s\n", hsc_format_text(format), notes->data);
+  hsc_cli_say(cli, "%s has no place for, and leaves out: %s", hsc_format_text(format), notes->data);
 }
 
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {

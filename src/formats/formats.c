@@ -181,7 +181,8 @@ static hsc_status *write_mlir(const hsc_module *module, bool is_text, const hsc_
   bool newest = options->stablehlo_version.major == 0 && options->stablehlo_version.minor == 0;
   HSC_TRY(hsc_arena_create(&arena));
   hsc_status *status = hsc__stablehlo_export(module, is_text, arena, notes, &top);
-  if (!status) status = is_text ? hsc__mlir_text_write(top, &print, out) : hsc__mlir_bytecode_write(top, newest ? HSC_STABLEHLO_NEWEST : options->stablehlo_version, out);
+  if (!status && is_text) status = hsc__mlir_text_write(top, &print, out);
+  else if (!status) status = hsc__mlir_bytecode_write(top, newest ? HSC_STABLEHLO_NEWEST : options->stablehlo_version, module->source_path, out);
   hsc_arena_destroy(arena);
   return status;
 }

@@ -34,6 +34,7 @@ typedef struct writer {
   uint64_t op_name_group, op_name_total;
   hsc_bytes op_group;
   int op_dialect;
+  const char *path;           // of the program
   const hsc__mlir_op *op;     // being written, for messages
   hsc_status *status;         // sticky
 } writer;
@@ -62,7 +63,7 @@ static const struct {
 
 static void keep(writer *w, hsc_status *status) {
   if (w->status) hsc_status_free(status);
-  else w->status = status;
+  else w->status = status && w->op && w->op->line ? hsc_status_at(status, w->path, w->op->line, w->op->column, NULL) : status;
 }
 
 static bool has(const writer *w, int major, int minor) { return w->version.major > major || (w->version.major == major && w->version.minor >= minor); }
@@ -278,6 +279,24 @@ static void put_indices(hsc_bytes *e, const hsc__mlir_attr *list) {
   }
 }
 
+static const hsc__mlir_type type_i64 = {.kind = HSC_MLIR_ELEMENT, .shape = {.type = HSC_TYPE_S64}}, type_f64 = {.kind = HSC_MLIR_ELEMENT, .shape = {.type = HSC_TYPE_F64}};
+
+// array<i64: 1, 2> as a tensor.
+static uint64_t typed_array(writer *w, const hsc__mlir_attr *attr) {
+  hsc_type element = attr->type->shape.type;
+  size_t one = hsc_type_bytes(element);
+  int64_t count = attr->count;
+  char *data = hsc_arena_alloc_array(w->arena, one, (size_t)count + 1);
+  if (!data) return keep(w, hsc_status_out_of_memory()), 0;
+  for (int i = 0; i < attr->count; i++) {
+    const hsc__mlir_attr *value = attr->elements[i];
+    uint64_t bits = value->kind == HSC_MLIR_FLOAT ? hsc_float_encode(element, value->number) : (uint64_t)value->integer;
+    memcpy(data + (size_t)i * one, &bits, one);
+  }
+  hsc__mlir_type tensor = {.kind = HSC_MLIR_TENSOR, .shape = {.type = element, .rank = 1, .dims = &count}};
+  return attr_number(w, &(hsc__mlir_attr){.kind = HSC_MLIR_DENSE, .type = &tensor, .data = {data, (size_t)count * one}});
+}
+
 static uint64_t attr_number(writer *w, const hsc__mlir_attr *attr) {
   hsc_bytes e = {0};
   if (w->status) return 0;
@@ -287,6 +306,7 @@ static uint64_t attr_number(writer *w, const hsc__mlir_attr *attr) {
       varint(&e, attr->kind == HSC_MLIR_UNIT || attr->integer);
       break;
     case HSC_MLIR_INT: {
+      if (!attr->type) return attr_number(w, &(hsc__mlir_attr){.kind = HSC_MLIR_INT, .integer = attr->integer, .type = &type_i64});
       uint64_t type = type_number(w, attr->type);
       varint(&e, VHLO_INTEGER);
       varint(&e, type);
@@ -294,6 +314,7 @@ static uint64_t attr_number(writer *w, const hsc__mlir_attr *attr) {
       break;
     }
     case HSC_MLIR_FLOAT: {
+      if (!attr->type) return attr_number(w, &(hsc__mlir_attr){.kind = HSC_MLIR_FLOAT, .number = attr->number, .type = &type_f64});
       uint64_t type = type_number(w, attr->type);
       varint(&e, VHLO_FLOAT);
       varint(&e, type);
@@ -307,6 +328,7 @@ static uint64_t attr_number(writer *w, const hsc__mlir_attr *attr) {
       varint(&e, (uint64_t)attr->integer);
       break;
     case HSC_MLIR_ARRAY:
+      if (attr->type) return typed_array(w, attr);
       varint(&e, VHLO_ARRAY);
       varint(&e, (uint64_t)attr->count);
       for (int i = 0; i < attr->count; i++) varint(&e, attr_number(w, attr->elements[i]));
@@ -532,6 +554,11 @@ static int put_attrs(writer *w, const hsc__mlir_op *op, int row, uint64_t *out_d
   for (int i = 0; i < op->attr_count; i++) {
     hsc_view name = op->attrs[i].name;
     bool own = !memchr(name.data, '.', name.size);
+    // Before 1.3.0 a configuration is a string; frameworks gave the dictionary beside it then.
+    if (!module && hsc_view_equals_text(name, "backend_config") && op->attrs[i].value->kind == HSC_MLIR_DICT && !has(w, 1, 3)) {
+      put_entry(w, &entries, &count, HSC_VIEW("mhlo.backend_config"), attr_number(w, op->attrs[i].value));
+      continue;
+    }
     if (!own || (module && !native)) put_entry(w, &entries, &count, name, module ? builtin_attr(w, op->attrs[i].value) : attr_number(w, op->attrs[i].value));
     else if (!module && !listed(vhlo_ops[row].attrs, name)) refuse_attr(w, op, name);
   }
@@ -545,6 +572,7 @@ static int put_attrs(writer *w, const hsc__mlir_op *op, int row, uint64_t *out_d
     const hsc__mlir_attr *value = NULL;
     for (int i = 0; i < op->attr_count && !value; i++)
       if (op->attrs[i].name.size == name.size && !memcmp(op->attrs[i].name.data, name.data, name.size)) value = op->attrs[i].value;
+    if (value && value->kind == HSC_MLIR_DICT && hsc_view_equals_text(name, "backend_config") && !has(w, 1, 3)) value = NULL;
     uint64_t number = value ? attr_number(w, value) : default_attr(w, name);
     if (native) varint(&properties, number);
     else put_entry(w, &entries, &count, name, number);
@@ -697,8 +725,8 @@ static int container_of(hsc_stablehlo_version v) {
   return v.minor >= 14 ? 4 : v.minor >= 12 ? 3 : v.minor >= 10 ? 1 : 0;
 }
 
-hsc_status *hsc__mlir_bytecode_write(hsc__mlir_op *top, hsc_stablehlo_version version, hsc_bytes *out) {
-  writer w = {.version = version, .container = container_of(version)};
+hsc_status *hsc__mlir_bytecode_write(hsc__mlir_op *top, hsc_stablehlo_version version, const char *path, hsc_bytes *out) {
+  writer w = {.path = path, .version = version, .container = container_of(version)};
   hsc_status *status = NULL;
   hsc_bytes ir = {0};
   hsc_map **maps[] = {&w.attrs.map, &w.types.map, &w.strings, &w.op_names, &w.properties, &w.type_numbers, &w.location_numbers};
@@ -711,7 +739,8 @@ hsc_status *hsc__mlir_bytecode_write(hsc__mlir_op *top, hsc_stablehlo_version ve
   if (!status) status = hsc_bytes_status(&ir);
 done:
   for (size_t i = 0; i < HSC_COUNT_OF(maps); i++) hsc_map_destroy(*maps[i]);
-  hsc_bytes *buffers[] = {&ir, &w.string_data, &w.op_name_data, &w.property_data, &w.string_sizes, &w.op_group, &w.attrs.data, &w.attrs.sizes, &w.attrs.group, &w.types.data, &w.types.sizes, &w.types.group};
+  hsc_bytes *buffers[] = {&ir,           &w.string_data,  &w.op_name_data, &w.property_data, &w.string_sizes, &w.op_group,
+                          &w.attrs.data, &w.attrs.sizes, &w.attrs.group, &w.types.data, &w.types.sizes, &w.types.group};
   for (size_t i = 0; i < HSC_COUNT_OF(buffers); i++) hsc_bytes_deinit(buffers[i]);
   hsc_arena_destroy(w.arena);
   return status;

@@ -50,7 +50,7 @@ struct hsc__mlir_attr {
   int64_t column;
   double number;                 // FLOAT
   hsc_view text;
-  const hsc__mlir_type *type;
+  const hsc__mlir_type *type;    // of values that have one; of the elements of array<i64: 1>; NULL = not said
   hsc_view data;                 // DENSE
   const hsc__mlir_attr **elements;   // ARRAY, LOCATION: [count]
   const hsc__mlir_named *entries;    // DICT: [count]
@@ -87,7 +87,7 @@ struct hsc__mlir_op {
   int32_t attr_count;
   const hsc__mlir_attr *location;   // NULL = unknown
   hsc__mlir_block *block;           // that it is in
-  int32_t line, column;             // in text; 0 = unknown
+  int32_t line, column;             // in text; of an export, in the text of the HLO module; 0 = unknown
 };
 
 // The attribute by name; NULL when it is missing, or when it is VHLO's "none" (a type attribute of none).
@@ -97,6 +97,8 @@ const hsc__mlir_attr *hsc__mlir_attr_get(const hsc__mlir_op *op, const char *nam
 HSC_MUST_USE hsc_status *hsc__mlir_bytecode_read(hsc_view bytes, const char *path, hsc_arena *arena, hsc__mlir_op **out_top);
 // The same from text. What the tree points to is in the arena; `text` need not outlive it.
 HSC_MUST_USE hsc_status *hsc__mlir_text_read(hsc_view text, const char *path, hsc_arena *arena, hsc__mlir_op **out_top);
+// One attribute, "{a = 1 : i64}". A list array<i64: 1> is an ARRAY whose `type` is that of its elements.
+HSC_MUST_USE hsc_status *hsc__mlir_text_read_attr(hsc_view text, hsc_arena *arena, const hsc__mlir_attr **out_attr);
 // On the module: the one result of @main is a tuple of it in HLO. Several results are a tuple anyway.
 #define HSC__TUPLE_RESULT "mhlo.tuple_result"
 // An HLO module as a tree in the arena; strings point into the module. Not everything of HLO has a place: what only helps a compiler is said in
@@ -109,7 +111,7 @@ typedef struct hsc__mlir_print_options {
   bool locations;
 } hsc__mlir_print_options;
 HSC_MUST_USE hsc_status *hsc__mlir_text_write(hsc__mlir_op *top, const hsc__mlir_print_options *options, hsc_bytes *out);
-HSC_MUST_USE hsc_status *hsc__mlir_bytecode_write(hsc__mlir_op *top, hsc_stablehlo_version version, hsc_bytes *out);
+HSC_MUST_USE hsc_status *hsc__mlir_bytecode_write(hsc__mlir_op *top, hsc_stablehlo_version version, const char *path, hsc_bytes *out);
 
 // The module operation to an HLO module. Consumes the values' scratch fields.
 HSC_MUST_USE hsc_status *hsc__stablehlo_import(hsc__mlir_op *top, const char *path, hsc_module **out_module);

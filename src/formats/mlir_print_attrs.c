@@ -203,23 +203,39 @@ static void put_entry(hsc_bytes *out, hsc_view name, const hsc__mlir_attr *value
   hsc_bytes_append_char(out, '>');
 }
 
+static void put_colon_type(hsc_bytes *out, const hsc__mlir_type *type) {
+  hsc_bytes_append_text(out, " : ");
+  hsc__mlir_print_type(out, type);
+}
+
 void hsc__mlir_print_attr(hsc_bytes *out, const hsc__mlir_attr *attr) {
   switch (attr->kind) {
     case HSC_MLIR_UNIT: hsc_bytes_append_text(out, "unit"); break;
     case HSC_MLIR_BOOL: hsc_bytes_append_text(out, attr->integer ? "true" : "false"); break;
     case HSC_MLIR_INT:
-      hsc_bytes_printf(out, "%" PRId64 " : ", attr->integer);
-      hsc__mlir_print_type(out, attr->type);
+      hsc_bytes_printf(out, "%" PRId64, attr->integer);
+      if (attr->type) put_colon_type(out, attr->type);
       break;
-    case HSC_MLIR_FLOAT:
-      put_float(out, attr->type->shape.type, hsc_float_encode(attr->type->shape.type, attr->number));
-      hsc_bytes_append_text(out, " : ");
-      hsc__mlir_print_type(out, attr->type);
+    case HSC_MLIR_FLOAT: {
+      hsc_type type = attr->type ? attr->type->shape.type : HSC_TYPE_F64;
+      put_float(out, type, hsc_float_encode(type, attr->number));
+      if (attr->type) put_colon_type(out, attr->type);
       break;
+    }
     case HSC_MLIR_STRING: put_string(out, attr->text); break;
     case HSC_MLIR_SYMBOL: hsc__mlir_print_symbol(out, attr->text); break;
     case HSC_MLIR_TYPE: hsc__mlir_print_type(out, attr->type); break;
     case HSC_MLIR_ARRAY:
+      if (attr->type) {
+        hsc_bytes_append_text(out, "array<");
+        hsc__mlir_print_type(out, attr->type);
+        for (int i = 0; i < attr->count; i++) {
+          hsc_bytes_append_text(out, i ? ", " : ": ");
+          hsc__mlir_print_attr(out, attr->elements[i]);
+        }
+        hsc_bytes_append_char(out, '>');
+        break;
+      }
       hsc_bytes_append_char(out, '[');
       for (int i = 0; i < attr->count; i++) {
         if (i) hsc_bytes_append(out, ", ", 2);
@@ -236,7 +252,10 @@ void hsc__mlir_print_attr(hsc_bytes *out, const hsc__mlir_attr *attr) {
       hsc_bytes_append_char(out, '}');
       break;
     case HSC_MLIR_DENSE: put_dense(out, attr); break;
-    case HSC_MLIR_ENUM: hsc_bytes_printf(out, "#stablehlo<%.*s %s>", (int)attr->text.size, attr->text.data, hsc__mlir_enum_text(attr->text, attr->integer)); break;
+    case HSC_MLIR_ENUM:
+      if (hsc_view_equals_text(attr->text, "custom_call_api_version")) hsc_bytes_printf(out, "%" PRId64 " : i32", attr->integer);   // StableHLO's is a number
+      else hsc_bytes_printf(out, "#stablehlo<%.*s %s>", (int)attr->text.size, attr->text.data, hsc__mlir_enum_text(attr->text, attr->integer));
+      break;
     case HSC_MLIR_ACCURACY:
       hsc_bytes_append_text(out, "#stablehlo.result_accuracy<atol = ");
       put_float(out, HSC_TYPE_F64, hsc_float_encode(HSC_TYPE_F64, attr->elements[0]->number));

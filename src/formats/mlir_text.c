@@ -539,7 +539,8 @@ static bool parse_file(hsc__mlir_parser *p, hsc__mlir_op **out_top) {
   return true;
 }
 
-hsc_status *hsc__mlir_text_read(hsc_view text, const char *path, hsc_arena *arena, hsc__mlir_op **out_top) {
+// The whole text as a file, or as one attribute.
+static hsc_status *read_text(hsc_view text, const char *path, hsc_arena *arena, hsc__mlir_op **out_top, const hsc__mlir_attr **out_attr) {
   if (text.size > INT32_MAX) return HSC_ERR(INVALID_ARGUMENT, "the text has %zu bytes; MLIR text is read up to 2 GiB", text.size);
   char *copy = hsc_arena_strndup(arena, text.data, text.size);
   hsc__mlir_parser parser = {.begin = copy, .p = copy, .end = copy + text.size, .path = path, .arena = arena, .line_start = copy, .line = 1};
@@ -550,7 +551,8 @@ hsc_status *hsc__mlir_text_read(hsc_view text, const char *path, hsc_arena *aren
   HSC_GOTO(hsc_map_create(&p->type_aliases));
   HSC_GOTO(hsc_map_create(&p->types));
   HSC_GOTO(hsc_map_create(&p->resources));
-  if (!parse_file(p, out_top) && !p->status) p->status = HSC_ERR(INTERNAL, "the MLIR text parser stopped without an error");
+  bool ok = out_top ? parse_file(p, out_top) : hsc__mlir_attribute(p, out_attr) && (hsc__mlir_skip(p), p->p == p->end || hsc__mlir_expected(p, "the end of the attribute"));
+  if (!ok && !p->status) p->status = HSC_ERR(INTERNAL, "the MLIR text parser stopped without an error");
   status = p->status ? p->status : hsc_arena_status(arena);
 done:
   hsc_map_destroy(p->attr_aliases);
@@ -563,3 +565,7 @@ done:
   hsc_bytes_deinit(&p->text);
   return status;
 }
+
+hsc_status *hsc__mlir_text_read(hsc_view text, const char *path, hsc_arena *arena, hsc__mlir_op **out_top) { return read_text(text, path, arena, out_top, NULL); }
+
+hsc_status *hsc__mlir_text_read_attr(hsc_view text, hsc_arena *arena, const hsc__mlir_attr **out_attr) { return read_text(text, NULL, arena, NULL, out_attr); }

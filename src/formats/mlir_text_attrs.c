@@ -200,6 +200,10 @@ static bool typed_array(hsc__mlir_parser *p, hsc__mlir_attr *attr) {
   attr->kind = HSC_MLIR_ARRAY;
   if (!hsc__mlir_expect(p, "<") || !hsc__mlir_ident(p, "an element type", &type)) return false;
   if (!hsc__mlir_element_type(type, &element_type)) return hsc__mlir_error(p, type.data, "unknown element type '%.*s'", (int)type.size, type.data);
+  hsc__mlir_type *of = HSC_NEW(p->arena, hsc__mlir_type);
+  if (!of) return hsc__mlir_out_of_memory(p);
+  *of = (hsc__mlir_type){.kind = HSC_MLIR_ELEMENT, .shape = hsc_shape_scalar(element_type)};
+  attr->type = of;
   if (hsc__mlir_accept(p, ':') && !hsc__mlir_peek(p, '>')) {
     do {
       hsc__mlir_attr *element = hsc__mlir_make_attr(p, hsc_type_is_float(element_type) ? HSC_MLIR_FLOAT : element_type == HSC_TYPE_PRED ? HSC_MLIR_BOOL : HSC_MLIR_INT);

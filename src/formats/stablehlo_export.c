@@ -178,6 +178,7 @@ hsc_status *hsc__export_emit(hsc__export_op *op, int result_count, const hsc__ml
   *made = (hsc__mlir_op){.written_name = op->name, .name = dot ? dot + 1 : op->name, .operands = op->operands, .operand_count = op->operand_count,
                          .regions = op->regions, .region_count = op->region_count, .attr_count = op->attr_count, .result_count = result_count,
                          .location = x->location, .block = at->block};
+  if (x->instr) made->line = x->instr->line, made->column = x->instr->column;
   made->attrs = op->attr_count ? hsc_arena_copy(x->arena, op->attrs, (size_t)op->attr_count * sizeof *op->attrs) : NULL;
   made->results = HSC_NEW_ARRAY(x->arena, hsc__mlir_value, result_count + 1);
   if (!made->results || (op->attr_count && !made->attrs)) return hsc_status_out_of_memory();

@@ -622,12 +622,25 @@ static hsc_status *put_aliases(frame *f, const char *text) {
   return NULL;
 }
 
+// Typed calls take a dictionary, others a string.
+static hsc_status *put_config(frame *f, const char *text) {
+  const hsc__mlir_attr *dict = NULL;
+  if (f->instr->attr.custom.api_version == 4 && text[0] == '{') {
+    hsc_status *status = hsc__mlir_text_read_attr(hsc_view_of(text), f->x->arena, &dict);
+    if (status || dict->kind != HSC_MLIR_DICT) dict = NULL;
+    hsc_status_free(status);
+    if (!dict) return REFUSE(f, "custom-call %s: its configuration is no dictionary in MLIR's spelling, which typed calls need", f->instr->attr.custom.target);
+  }
+  put(f, "backend_config", dict ? dict : hsc__export_text(f->x, hsc_view_of(text)));
+  return NULL;
+}
+
 static hsc_status *export_custom_call(frame *f) {
   const hsc_attr *a = &f->instr->attr;
   if (a->custom.literal) return REFUSE(f, "custom-call %s: a literal has no form in StableHLO", a->custom.target);
   put(f, "call_target_name", hsc__export_text(f->x, hsc_view_of(a->custom.target ? a->custom.target : "")));
   put_true(f, "has_side_effect", a->custom.has_side_effect);
-  if (a->custom.opaque && *a->custom.opaque) put(f, "backend_config", hsc__export_text(f->x, hsc_view_of(a->custom.opaque)));
+  if (a->custom.opaque && *a->custom.opaque) HSC_TRY(put_config(f, a->custom.opaque));
   if (a->custom.api_version > 1) put(f, "api_version", hsc__export_enum(f->x, "custom_call_api_version", a->custom.api_version));
   if (f->instr->called_count) {
     const hsc__mlir_attr **called = HSC_NEW_ARRAY(f->x->arena, const hsc__mlir_attr *, f->instr->called_count);

@@ -512,6 +512,16 @@ static void dict_text(const hsc__mlir_attr *attr, hsc_bytes *out, int depth) {
     case HSC_MLIR_DENSE: dense_text(attr, out); break;
     case HSC_MLIR_UNKNOWN: hsc_bytes_append(out, attr->text.data, attr->text.size); break;
     case HSC_MLIR_ARRAY:
+      if (attr->type) {   // array<i64: 1, 2>, whose numbers carry no type
+        hsc_bytes_append_text(out, "array<");
+        append_type(attr->type->shape.type, out);
+        for (int i = 0; i < attr->count; i++) {
+          hsc_bytes_append_text(out, i ? ", " : ": ");
+          dict_text(attr->elements[i], out, depth + 1);
+        }
+        hsc_bytes_append_char(out, '>');
+        break;
+      }
       hsc_bytes_append_char(out, '[');
       for (int i = 0; i < attr->count; i++) hsc_bytes_append_text(out, i ? ", " : ""), dict_text(attr->elements[i], out, depth + 1);
       hsc_bytes_append_char(out, ']');

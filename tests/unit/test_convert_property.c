@@ -140,7 +140,8 @@ static const char everything[] =
     "  cp = f32[8,4] collective-permute(g), source_target_pairs={{0,1},{1,0}}\n"
     "  c = f32[8,4] call(cp), to_apply=twice, sharding={replicated}\n"
     "  cc = (f32[8,4]{0,1}, s32[2]{0}) custom-call(c, x), custom_call_target=\"some.target\", operand_layout_constraints={f32[8,4]{0,1}, f32[8,4]{1,0}},"
-    " custom_call_has_side_effect=true, output_to_operand_aliasing={{0}: (1, {})}, api_version=API_VERSION_TYPED_FFI, backend_config=\"k = 3 : \\\"i\\\"\"\n"
+    " custom_call_has_side_effect=true, output_to_operand_aliasing={{0}: (1, {})}, backend_config=\"k = 3 : \\\"i\\\"\"\n"
+    "  tc = f32[8,4] custom-call(x), custom_call_target=\"typed\", api_version=API_VERSION_TYPED_FFI, backend_config={a = 1 : i32, b = [1.5 : f32, \"t\"], c = array<i64: 1, 2>, d = true}\n"
     "  v = f32[8,4]{0,1} get-tuple-element(cc), index=0\n"
     "  k = (f32[8,2], s32[8,2]) topk(x), k=2, largest=false\n"
     "  kv = f32[8,2] get-tuple-element(k), index=0\n"
@@ -163,7 +164,8 @@ static void what_hlo_says_besides_is_kept(void **state) {
                                         "replica_groups={{0,1},{2,3}}", "use_global_device_ids=true", "replica_groups={{0,2},{1,3}}", "source_target_pairs={{0,1},{1,0}}",
                                         "to_apply=%twice", "sharding={replicated}", "(f32[8,4]{0,1}, s32[2]{0}) custom-call", "custom_call_target=\"some.target\"",
                                         "operand_layout_constraints={f32[8,4]{0,1}, f32[8,4]{1,0}}", "custom_call_has_side_effect=true", "output_to_operand_aliasing={{0}: (1, {})}",
-                                        "api_version=API_VERSION_TYPED_FFI", "backend_config=\"k = 3 : \\\"i\\\"\"", "k=2, largest=false", "type=TOTALORDER"};
+                                        "api_version=API_VERSION_TYPED_FFI", "backend_config={a = 1 : i32, b = [1.5 : f32, \"t\"], c = array<i64: 1, 2>, d = true}",
+                                        "backend_config=\"k = 3 : \\\"i\\\"\"", "k=2, largest=false", "type=TOTALORDER"};
   hsc_module *module = parse(everything);
   count_attributes(module, needles, HSC_COUNT_OF(needles), "itself");
   for (int i = 0; i < 5; i++) {   // all of it needs a new StableHLO
