@@ -7,8 +7,8 @@
 #include "lab/json_tree.h"
 #include "passes/passes.h"
 
-enum { LIST, DUMP, ABLATE, EXPLAIN };
-static const char *const verbs[] = {"list", "dump", "ablate", "explain", NULL};
+enum { LIST, DUMP, DIFF, ABLATE, EXPLAIN };
+static const char *const verbs[] = {"list", "dump", "diff", "ablate", "explain", NULL};
 
 static const hsc_option options[] = {
     HSC_POSITIONAL_CHOICE(passes_args, verb, "VERB", verbs, HSC_REQUIRED, 0, "what to do"),
@@ -17,10 +17,15 @@ static const hsc_option options[] = {
     HSC_OPTION_STRING(passes_args, disable, "disable", "NAMES", NULL, "passes and pipelines to leave out, separated by commas"),
     HSC_OPTION_LIST(passes_args, transforms, "transform", "T", NULL, "repeat:N, vmap:N, scan:N or constant:I=V before compiling"),
     HSC_OPTION_LIST(passes_args, settings, "option", "NAME=VALUE", NULL, "a compile option of the device by XLA's name; may be given several times"),
-    HSC_OPTION_STRING(passes_args, output, "output|o", "DIR", NULL, "dump: where the HLO after each pass goes; ablate: a file for the result as JSON"),
+    HSC_OPTION_STRING(passes_args, output, "output|o", "DIR", NULL, "dump: where the HLO after each pass goes; ablate: a file for the result as JSON; diff: a page (HTML)"),
+    HSC_OPTION_STRING(passes_args, pass, "pass", "NAME", NULL, "diff: before and after this pass, the first time it changed something"),
+    HSC_OPTION_STRING(passes_args, from, "from", "STAGE", NULL, "diff: behind a pass or a run's number, input or output; default: input"),
+    HSC_OPTION_STRING(passes_args, to, "to", "STAGE", NULL, "diff: likewise; default: output"),
+    HSC_OPTION_STRING(passes_args, against, "against", "FILE", NULL, "diff: PROGRAM and this file as they are; nothing is compiled"),
     HSC_OPTION_STRING(passes_args, pattern, "passes", "REGEX", NULL, "dump, ablate: only passes whose name matches"),
     HSC_OPTION_LIST(passes_args, only, "only", "NAMES", NULL, "ablate: only these passes or pipelines, by their exact names"),
     HSC_OPTION_STRING(passes_args, pipeline, "pipeline", "NAME", NULL, "ablate: only passes that ran in this pipeline"),
+    HSC_OPTION_FLAG(passes_args, that_changed, "that-changed", "ablate: only passes that changed the program when they ran; the others cannot matter"),
     HSC_OPTION_FLAG(passes_args, with_pipelines, "pipelines", "ablate: also switch off whole pipelines"),
     HSC_OPTION_INT_FROM(passes_args, fuel, "fuel", "N", -1, -1, "list, dump on cpu: stop after N rewrites; -1 is no limit. Halving N finds the rewrite that matters"),
     HSC_OPTION_FLAG(passes_args, changed_only, "changed", "list: only runs that changed the program; ablate: only passes whose absence did"),
@@ -113,6 +118,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   switch (args->verb) {
     case DUMP:
       return hsc__passes_dump(args, cli);
+    case DIFF:
+      return hsc__passes_diff(args, cli);
     case ABLATE:
       return hsc__passes_ablate(args, cli);
     default:
@@ -126,9 +133,11 @@ const hsc_command_body hsc_command_passes = {
     .run = run,
     .description = "list: every run of every pass in call order, with what it changed and what it cost.\n"
                    "dump: the program's HLO at each pipeline's start and after each pass that changed it, named as XLA names dumps.\n"
+                   "diff: two stages of a compile, or with --device D1,D2 two compilers' programs, aligned instruction by instruction.\n"
                    "ablate: every pass switched off, one by one: what becomes of the program, its numbers and its time.\n"
                    "explain: what a pass does.",
     .examples = "hloscope passes list models/patterns/mlp_scan.hlo --changed\nhloscope passes list model.hlo --disable=fusion,cse --format=json\n"
-                "hloscope passes dump model.hlo -o dumps\nhloscope passes ablate model.hlo --device xla-cpu --jobs 4 -o ablation.json\n"
+                "hloscope passes dump model.hlo -o dumps\nhloscope passes diff model.hlo --device xla-cpu --pass fusion -o fusion.html\n"
+                "hloscope passes diff model.hlo --device cpu,xla-cpu\nhloscope passes ablate model.hlo --device xla-cpu --jobs 4 -o ablation.json\n"
                 "hloscope passes ablate model.hlo --only fusion,cse --pairs\nhloscope passes explain algsimp",
 };

@@ -8,11 +8,11 @@
 
 typedef struct passes_args {
   int verb;
-  const char *program, *device, *disable, *output, *pattern, *pipeline, *store;
+  const char *program, *device, *disable, *output, *pattern, *pipeline, *store, *pass, *from, *to, *against;
   hsc_list transforms, only, settings;
   int64_t fuel, placebos, jobs, processes, blocks, seed, pair_most;
   double limit_s, budget_s, margin_percent;
-  bool changed_only, no_timing, resume, pairs, with_pipelines;
+  bool changed_only, that_changed, no_timing, resume, pairs, with_pipelines;
 } passes_args;
 
 // The device of --device ($HLOSCOPE_DEVICE, else cpu); not the evaluator.
@@ -28,3 +28,4 @@ void hsc__passes_catch_interrupt(void);
 HSC_MUST_USE hsc_status *hsc__passes_list(const passes_args *args, hsc_cli *cli);    // cmd_passes_list.c
 HSC_MUST_USE hsc_status *hsc__passes_dump(const passes_args *args, hsc_cli *cli);
 HSC_MUST_USE hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli);  // cmd_passes_ablate.c
+HSC_MUST_USE hsc_status *hsc__passes_diff(const passes_args *args, hsc_cli *cli);    // cmd_passes_diff.c

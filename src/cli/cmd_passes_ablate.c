@@ -182,6 +182,7 @@ hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli) {
                           .name_count = args->only.count,
                           .pattern = args->pattern,
                           .pipeline = args->pipeline,
+                          .that_changed = args->that_changed,
                           .with_pipelines = args->with_pipelines,
                           .overrides = overrides,
                           .placebo_count = (int)args->placebos,

@@ -55,6 +55,12 @@ static bool ran_in(const hsc_pass_list *list, const char *pass, const char *pipe
   return false;
 }
 
+static bool changed_something(const hsc_pass_list *list, const char *name) {
+  for (size_t i = 0; i < list->row_count; i++)
+    if (list->rows[i].changed != 0 && (!strcmp(list->rows[i].pass, name) || !strcmp(list->rows[i].pipeline, name))) return true;
+  return false;
+}
+
 static bool is_pipeline(const hsc_pass_list *list, const char *name) {
   for (size_t i = 0; i < list->row_count; i++)
     if (!strcmp(list->rows[i].pipeline, name)) return true;
@@ -88,6 +94,7 @@ static hsc_status *choose_passes(ablate_run *run) {
   int before = run->variant_count;
   for (size_t i = 0; i < known_count && !status; i++) {
     if (o->pattern && regexec(&pattern, known[i], 0, NULL, 0)) continue;
+    if (o->that_changed && !changed_something(&run->passes, known[i])) continue;
     if (o->pipeline && !ran_in(&run->passes, known[i], o->pipeline)) continue;
     status = hsc__ablate_add(run, is_pass(&run->passes, known[i]) ? VARIANT_PASS : VARIANT_PIPELINE, known[i], known[i], NULL);
   }
@@ -151,6 +158,7 @@ static hsc_status *find_passes(ablate_run *run) {
                                         .transform_count = o->transform_count,
                                         .overrides = o->overrides,
                                         .scratch = run->scratch,
+                                        .dumps = o->that_changed && o->device->source == HSC_DEVICE_PYTHON,
                                         .limit_ns = o->limit_ns};
   HSC_GOTO(hsc_passes_collect(worker, &collect, &run->passes));
   hsc_scratch_empty(run->scratch);
@@ -175,6 +183,7 @@ static hsc_status *plan_hash(const hsc_ablate_options *o, char out_hash[33]) {
   hsc_status *status = hsc_file_read(o->program, &text);
   hsc_bytes_printf(&text, "|ablate 1|%s|%s|%d|%llu|%d|%d|%d|%d|%s|%s|%d", o->program, o->device->text, o->placebo_count, (unsigned long long)o->seed, o->timing,
                    o->process_count, o->block_count, o->pairs, o->pattern ? o->pattern : "", o->pipeline ? o->pipeline : "", o->with_pipelines);
+  if (o->that_changed) hsc_bytes_append_text(&text, "|that changed");
   for (size_t i = 0; i < o->transform_count; i++) hsc_bytes_printf(&text, "|t %s", o->transforms[i]);
   for (size_t i = 0; i < o->name_count; i++) hsc_bytes_printf(&text, "|n %s", o->names[i]);
   char *overrides = o->overrides ? json_dumps(o->overrides, JSON_COMPACT | JSON_SORT_KEYS) : NULL;

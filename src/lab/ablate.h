@@ -21,6 +21,7 @@ typedef struct hsc_ablate_options {
   size_t name_count;
   const char *pattern;           // of them only those that match (POSIX extended); NULL = all
   const char *pipeline;          // only passes that ran in this pipeline; NULL = all
+  bool that_changed;             // only passes of which a run changed the program: switching off another one cannot matter
   bool with_pipelines;           // whole pipelines are switched off too
   json_t *overrides;             // compile options of every compile, an object; NULL = none. Borrowed
   int placebo_count;             // names that do not exist, 0 or more
