@@ -244,7 +244,9 @@ HSC_MUST_USE hsc_status *hsc_self_dir(const void *address, char **out_path);
 // Which build of hloscope runs: the linker's build id of the program or library that this is part of, in hex (any change of the code changes it);
 // the version where it has none. Static. What a build writes for itself alone carries it.
 const char *hsc_build_id(void);
-// Reads gzip, zstd or plain bytes, by magic number. Errors: DATA_LOSS for corrupt data, RESOURCE_EXHAUSTED over `limit_bytes`.
+// The same of an ELF file, NUL-terminated; "" where there is none, or no such file.
+void hsc_build_id_of_file(const char *path, char out_text[41]);
+// Reads gzip, zlib, zstd or plain bytes, by magic number. Errors: DATA_LOSS for corrupt data, RESOURCE_EXHAUSTED over `limit_bytes`.
 HSC_MUST_USE hsc_status *hsc_decompress(hsc_view data, size_t limit_bytes, hsc_bytes *out_bytes);
 
 // ---- child processes ------------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// decompress.c - gzip (RFC 1952), zstd (RFC 8878) or plain bytes, told apart by their magic numbers; a limit guards against bombs.
+// decompress.c - gzip (RFC 1952), zlib (RFC 1950), zstd (RFC 8878) or plain bytes, told apart by their magic numbers; a limit guards against bombs.
 #include "base/base.h"
 
 #include <zlib.h>
@@ -23,11 +23,11 @@ static void cut(hsc_bytes *out, size_t size) {
   if (out->data) out->data[size] = 0;
 }
 
-static hsc_status *gunzip(hsc_view data, size_t limit_bytes, hsc_bytes *out) {
+static hsc_status *inflate_all(const char *format, hsc_view data, size_t limit_bytes, hsc_bytes *out) {
   hsc_status *status = NULL;
   size_t start = out->size, at = 0;
   z_stream stream = {0};
-  if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK) return hsc_status_out_of_memory();
+  if (inflateInit2(&stream, 32 + MAX_WBITS) != Z_OK) return hsc_status_out_of_memory();
   for (;;) {
     size_t room_bytes;
     void *room = next_chunk(out, limit_bytes, start, &room_bytes);
@@ -49,20 +49,20 @@ static hsc_status *gunzip(hsc_view data, size_t limit_bytes, hsc_bytes *out) {
     at += consumed;
     cut(out, out->size - room_bytes + produced);
     if (out->size - start > limit_bytes) {
-      status = over_limit("gzip", limit_bytes);
+      status = over_limit(format, limit_bytes);
       goto done;
     }
     if (result == Z_STREAM_END) {
       if (at == data.size) goto done;
       if (inflateReset(&stream) != Z_OK) {  // files of several members are legal
-        status = HSC_ERR(INTERNAL, "gzip: the decoder cannot be reset");
+        status = HSC_ERR(INTERNAL, "%s: the decoder cannot be reset", format);
         goto done;
       }
     } else if (result == Z_MEM_ERROR) {
       status = hsc_status_out_of_memory();
       goto done;
     } else if (result != Z_OK || (produced == 0 && consumed == 0)) {
-      status = HSC_ERR(DATA_LOSS, "gzip: %s at byte %zu of %zu",
+      status = HSC_ERR(DATA_LOSS, "%s: %s at byte %zu of %zu", format,
                        result == Z_OK || result == Z_BUF_ERROR ? "the data end too early" : stream.msg ? stream.msg : "corrupt data", at, data.size);
       goto done;
     }
@@ -109,7 +109,9 @@ done:
 
 hsc_status *hsc_decompress(hsc_view data, size_t limit_bytes, hsc_bytes *out_bytes) {
   if (limit_bytes > SIZE_MAX / 2) limit_bytes = SIZE_MAX / 2;
-  if (data.size >= 2 && memcmp(data.data, "\x1f\x8b", 2) == 0) return gunzip(data, limit_bytes, out_bytes);
+  if (data.size >= 2 && memcmp(data.data, "\x1f\x8b", 2) == 0) return inflate_all("gzip", data, limit_bytes, out_bytes);
+  // The header of zlib is a check of itself; no program begins with these.
+  if (data.size >= 2 && data.data[0] == 0x78 && (0x7800 + (unsigned char)data.data[1]) % 31 == 0) return inflate_all("zlib", data, limit_bytes, out_bytes);
   if (data.size >= 4 && memcmp(data.data, "\x28\xb5\x2f\xfd", 4) == 0) return unzstd(data, limit_bytes, out_bytes);
   if (data.size > limit_bytes) return HSC_ERR(RESOURCE_EXHAUSTED, "more than %zu bytes", limit_bytes);
   hsc_bytes_append(out_bytes, data.data, data.size);

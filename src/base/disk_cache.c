@@ -230,7 +230,8 @@ hsc_status *hsc_disk_cache_prune(const char *dir, const hsc_disk_prune *how, hsc
   for (int i = 0; i < count; i++) {
     int64_t age = now - entries[i].used_ns;
     if (entries[i].state == HSC_DISK_ENTRY_UNFINISHED) gone[i] = age > LEFT_BEHIND_NS;   // a younger one is still being written
-    else gone[i] = (how->max_age_ns >= 0 && age > how->max_age_ns) || (how->damaged && entries[i].state == HSC_DISK_ENTRY_DAMAGED);
+    else gone[i] = (how->max_age_ns >= 0 && age > how->max_age_ns) || (how->damaged && entries[i].state == HSC_DISK_ENTRY_DAMAGED) ||
+                   (how->drop && entries[i].state == HSC_DISK_ENTRY_WHOLE && how->drop(&entries[i], how->user));
     if (!gone[i]) total += entries[i].bytes;
   }
   for (int i = 0; i < count && how->max_bytes >= 0 && total > how->max_bytes; i++) {

@@ -42,6 +42,8 @@ typedef struct hsc_disk_prune {
   int64_t max_age_ns;              // entries that were not used for longer go; < 0 = no limit
   int64_t max_bytes;               // then the least recently used go until the rest fits; < 0 = no limit
   bool damaged;                    // damaged entries go
+  bool (*drop)(const hsc_disk_entry *entry, void *user);   // whole entries that go for another reason; NULL = none
+  void *user;
   bool dry;                        // only count
 } hsc_disk_prune;
 typedef struct hsc_disk_pruned {
