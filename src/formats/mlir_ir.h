@@ -99,8 +99,9 @@ HSC_MUST_USE hsc_status *hsc__mlir_bytecode_read(hsc_view bytes, const char *pat
 HSC_MUST_USE hsc_status *hsc__mlir_text_read(hsc_view text, const char *path, hsc_arena *arena, hsc__mlir_op **out_top);
 // One attribute, "{a = 1 : i64}". A list array<i64: 1> is an ARRAY whose `type` is that of its elements.
 HSC_MUST_USE hsc_status *hsc__mlir_text_read_attr(hsc_view text, hsc_arena *arena, const hsc__mlir_attr **out_attr);
-// On the module: the one result of @main is a tuple of it in HLO. Several results are a tuple anyway.
-#define HSC__TUPLE_RESULT "mhlo.tuple_result"
+// On the module: shapes of the entry computation in HLO, "{(f32[2], (s32[], f32[]))->(f32[2])}", when @main's arguments and results are the leaves of
+// tuples in another way than that several results are one tuple.
+#define HSC__ENTRY_SHAPES "mhlo.entry_shapes"
 // An HLO module as a tree in the arena; strings point into the module. Not everything of HLO has a place: what only helps a compiler is said in
 // *notes (may be NULL), a line each. `chlo` lets operations of CHLO stand as such. Errors: UNIMPLEMENTED at an instruction that StableHLO has no form
 // for, FAILED_PRECONDITION for constants without their values.

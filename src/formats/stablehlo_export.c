@@ -1,6 +1,6 @@
 // stablehlo_export.c - HLO modules to StableHLO: functions, regions, tuples, control flow, metadata.
 //
-// The entry becomes @main, whose results are the elements of the root's tuple (an attribute of the module remembers a tuple of one). Fusions,
+// The entry becomes @main; arguments and results are the leaves of its tuples (an attribute of the module remembers nested ones). Fusions,
 // asynchronous pairs and calls of computations that are called once are inlined; other called computations are functions. Tuples are lists of values
 // until something needs them as one. Copies and tuples are nothing at all. What has no form in StableHLO is refused by its name and place.
 // Source: the StableHLO specification; XLA's own translation is xla/hlo/translate/hlo_to_mhlo.
@@ -350,29 +350,23 @@ static hsc_status *emit_return(hsc__exporter *x, const char *name, int count, hs
 }
 
 // A new block with the leaves of `shapes` as arguments; the nodes of the shapes are given.
-static hsc_status *open_block(hsc__exporter *x, int count, const hsc_shape *const *shapes, bool flat, hsc__export_block *out_block, hsc__export_node ***out_nodes) {
+static hsc_status *open_block(hsc__exporter *x, int count, const hsc_shape *const *shapes, hsc__export_block *out_block, hsc__export_node ***out_nodes) {
   int leaves = 0, next = 0;
   hsc__mlir_block *block = HSC_NEW(x->arena, hsc__mlir_block);
   hsc__export_node **nodes = HSC_NEW_ARRAY(x->arena, hsc__export_node *, count + 1);
-  for (int i = 0; i < count; i++) leaves += flat ? count_leaves(shapes[i]) : 1;
+  for (int i = 0; i < count; i++) leaves += count_leaves(shapes[i]);
   const hsc__mlir_type **types = HSC_NEW_ARRAY(x->arena, const hsc__mlir_type *, leaves + 1);
   if (!block || !nodes || !types) return hsc_status_out_of_memory();
   block->arguments = HSC_NEW_ARRAY(x->arena, hsc__mlir_value, leaves + 1);
   if (!block->arguments) return hsc_status_out_of_memory();
   int typed = 0;
-  for (int i = 0; i < count; i++) {
-    if (flat) types_of_leaves(x, shapes[i], types, &typed);
-    else types[typed++] = hsc__export_type(x, shapes[i]);
-  }
+  for (int i = 0; i < count; i++) types_of_leaves(x, shapes[i], types, &typed);
   for (int i = 0; i < leaves; i++) block->arguments[i] = (hsc__mlir_value){.type = types[i], .block = block};
   block->argument_count = leaves;
   *out_block = (hsc__export_block){.block = block};
   *out_nodes = nodes;
   x->at = out_block;
-  for (int i = 0; i < count; i++) {
-    if (flat) HSC_TRY(node_of_leaves(x, shapes[i], block->arguments, &next, &nodes[i]));
-    else HSC_TRY(node_of_value(x, shapes[i], &block->arguments[i], &nodes[i]));
-  }
+  for (int i = 0; i < count; i++) HSC_TRY(node_of_leaves(x, shapes[i], block->arguments, &next, &nodes[i]));
   return NULL;
 }
 
@@ -393,7 +387,7 @@ static hsc_status *export_region(hsc__export_op *op, const hsc_computation *comp
   const hsc_shape **shapes = HSC_NEW_ARRAY(x->arena, const hsc_shape *, computation->parameter_count + 1);
   if (!shapes) return hsc_status_out_of_memory();
   for (int i = 0; i < computation->parameter_count; i++) shapes[i] = &computation->parameters[i]->shape;
-  HSC_TRY(open_block(x, outside ? 0 : computation->parameter_count, shapes, true, &block, &nodes));
+  HSC_TRY(open_block(x, outside ? 0 : computation->parameter_count, shapes, &block, &nodes));
   HSC_TRY(export_body(x, computation, outside ? outside : nodes, &root));
   hsc__mlir_value **values = HSC_NEW_ARRAY(x->arena, hsc__mlir_value *, count_leaves(&computation->root->shape) + 1);
   int count = 0;
@@ -555,36 +549,60 @@ static hsc_status *export_instr(hsc__exporter *x, const hsc_instr *instr) {
 
 // ---- functions and the module ---------------------------------------------------------------------------------------------------
 
+// The place of a leaf among the leaves of several shapes; -1 when the path ends at a tuple.
+static int leaf_of(const hsc_shape *shape, hsc_dims path) {
+  int leaf = 0;
+  for (int i = 0; i < path.count; i++) {
+    if (!hsc_shape_is_tuple(shape) || path.v[i] < 0 || path.v[i] >= shape->element_count) return -1;
+    for (int k = 0; k < path.v[i]; k++) leaf += count_leaves(&shape->elements[k]);
+    shape = &shape->elements[path.v[i]];
+  }
+  return hsc_shape_is_tuple(shape) ? -1 : leaf;
+}
+
+typedef struct leaf_attrs {
+  hsc__mlir_named entries[3];
+  int count;
+} leaf_attrs;
+
+static void add_leaf_attr(leaf_attrs *leaf, const char *name, const hsc__mlir_attr *value) {
+  if (leaf->count < 3) leaf->entries[leaf->count++] = (hsc__mlir_named){hsc_view_of(name), value};
+}
+
+// Aliasing, donation and shardings of the entry's arguments.
 static hsc_status *argument_attrs(hsc__exporter *x, const hsc_computation *entry, hsc__export_op *op) {
   const hsc_module *m = x->module;
-  const hsc__mlir_attr **list = HSC_NEW_ARRAY(x->arena, const hsc__mlir_attr *, entry->parameter_count + 1);
+  int total = 0, at = 0;
+  for (int i = 0; i < entry->parameter_count; i++) total += count_leaves(&entry->parameters[i]->shape);
+  const hsc__mlir_attr **list = HSC_NEW_ARRAY(x->arena, const hsc__mlir_attr *, total + 1);
+  leaf_attrs *attrs = HSC_NEW_ARRAY(x->arena, leaf_attrs, total + 1);
   bool any = false;
-  if (!list) return hsc_status_out_of_memory();
+  if (!list || !attrs) return hsc_status_out_of_memory();
   for (int i = 0; i < entry->parameter_count; i++) {
-    hsc__mlir_named entries[4];
-    int count = 0;
-    for (int k = 0; k < m->donor_count; k++)
-      if (m->donors[k].parameter == i && !m->donors[k].parameter_index.count) {
-        entries[count++] = (hsc__mlir_named){hsc_view_of("jax.buffer_donor"), hsc__export_bool(x, true)};
-        break;
-      }
-    const char *sharding = entry->parameters[i]->sharding;
-    if (sharding) entries[count++] = (hsc__mlir_named){hsc_view_of("mhlo.sharding"), hsc__export_text(x, hsc_view_of(sharding))};
+    const hsc_instr *parameter = entry->parameters[i];
+    int leaves = count_leaves(&parameter->shape);
+    for (int k = 0; k < m->donor_count; k++) {
+      int leaf = m->donors[k].parameter == i ? leaf_of(&parameter->shape, m->donors[k].parameter_index) : -1;
+      if (leaf >= 0 && !attrs[at + leaf].count) add_leaf_attr(&attrs[at + leaf], "jax.buffer_donor", hsc__export_bool(x, true));
+    }
+    bool shard = parameter->sharding && leaves == 1;
+    if (shard) add_leaf_attr(&attrs[at], "mhlo.sharding", hsc__export_text(x, hsc_view_of(parameter->sharding)));
+    else if (parameter->sharding) hsc__export_note(x, NOTE_GONE, "attributes of copies, fusions and the like, which are no operations of their own in StableHLO");
     for (int k = 0; k < m->alias_count; k++) {
       const hsc_alias *alias = &m->aliases[k];
-      if (alias->parameter != i || alias->parameter_index.count || alias->output_index.count > 1) continue;
-      entries[count++] = (hsc__mlir_named){hsc_view_of("tf.aliasing_output"), hsc__export_int(x, HSC_TYPE_S32, alias->output_index.count ? alias->output_index.v[0] : 0)};
-      break;
+      if (alias->parameter != i) continue;
+      int leaf = leaf_of(&parameter->shape, alias->parameter_index), output = leaf_of(&entry->root->shape, alias->output_index);
+      if (leaf < 0 || output < 0 || attrs[at + leaf].count == 3) hsc__export_note(x, NOTE_ALIAS, "aliases of whole tuples");
+      else add_leaf_attr(&attrs[at + leaf], "tf.aliasing_output", hsc__export_int(x, HSC_TYPE_S32, output));
+      if (alias->must_alias) hsc__export_note(x, NOTE_MUST_ALIAS, "must-alias (the alias itself is kept)");
     }
-    any |= count > 0;
-    list[i] = hsc__export_dict(x, count, entries);
+    at += leaves;
   }
-  for (int k = 0; k < m->alias_count + m->donor_count; k++) {
-    const hsc_alias *alias = k < m->alias_count ? &m->aliases[k] : &m->donors[k - m->alias_count];
-    if (alias->parameter_index.count || alias->output_index.count > 1) hsc__export_note(x, NOTE_ALIAS, "aliases within tuples");
-    if (alias->must_alias) hsc__export_note(x, NOTE_MUST_ALIAS, "must-alias (the alias itself is kept)");
+  for (int i = 0; i < total; i++) {
+    any |= attrs[i].count > 0;
+    list[i] = hsc__export_dict(x, attrs[i].count, attrs[i].entries);
   }
-  if (any) hsc__export_put(op, "arg_attrs", hsc__export_array(x, entry->parameter_count, list));
+  if (any) hsc__export_put(op, "arg_attrs", hsc__export_array(x, total, list));
   return NULL;
 }
 
@@ -595,18 +613,12 @@ static hsc_status *export_function(hsc__exporter *x, hsc__export_block *module_b
   if (!shapes) return hsc_status_out_of_memory();
   x->location = NULL;
   for (int i = 0; i < computation->parameter_count; i++) shapes[i] = &computation->parameters[i]->shape;
-  HSC_TRY(open_block(x, computation->parameter_count, shapes, !is_entry, &block, &nodes));
+  HSC_TRY(open_block(x, computation->parameter_count, shapes, &block, &nodes));
   HSC_TRY(export_body(x, computation, nodes, &root));
   int count = 0;
   hsc__mlir_value **values = HSC_NEW_ARRAY(x->arena, hsc__mlir_value *, count_leaves(result) + result->element_count + 1);
   if (!values) return hsc_status_out_of_memory();
-  if (!is_entry) {
-    leaves_of(root, values, &count);
-  } else if (root->is_tuple) {
-    for (int i = 0; i < root->count; i++) HSC_TRY(hsc__export_value(x, &root->elements[i], &result->elements[i], &values[count++]));
-  } else {
-    HSC_TRY(hsc__export_value(x, root, result, &values[count++]));
-  }
+  leaves_of(root, values, &count);
   HSC_TRY(emit_return(x, "func.return", count, values));
   hsc__mlir_type *type = HSC_NEW(x->arena, hsc__mlir_type);
   if (!type) return hsc_status_out_of_memory();
@@ -639,6 +651,28 @@ static hsc_status *count_callers(hsc__exporter *x) {
   return NULL;
 }
 
+static hsc_status *put_entry_shapes(hsc__exporter *x, hsc__export_op *op) {
+  const hsc_computation *entry = x->module->entry;
+  const hsc_shape *result = &entry->root->shape;
+  bool plain = !hsc_shape_is_tuple(result) || result->element_count != 1;
+  for (int i = 0; i < result->element_count; i++) plain &= !hsc_shape_is_tuple(&result->elements[i]);
+  for (int i = 0; i < entry->parameter_count; i++) plain &= !hsc_shape_is_tuple(&entry->parameters[i]->shape);
+  if (plain) return NULL;
+  hsc_bytes text = {0};
+  hsc_bytes_append_text(&text, "{(");
+  for (int i = 0; i < entry->parameter_count; i++) {
+    if (i) hsc_bytes_append_text(&text, ", ");
+    hsc_shape_print(&entry->parameters[i]->shape, false, &text);
+  }
+  hsc_bytes_append_text(&text, ")->");
+  hsc_shape_print(result, false, &text);
+  hsc_bytes_append_char(&text, '}');
+  hsc_status *status = hsc_bytes_status(&text);
+  if (!status) hsc__export_put(op, HSC__ENTRY_SHAPES, hsc__export_text(x, hsc_bytes_view(&text)));
+  hsc_bytes_deinit(&text);
+  return status;
+}
+
 static hsc_status *export_module(hsc__exporter *x, hsc__mlir_op **out_top) {
   const hsc_module *m = x->module;
   hsc__mlir_block *body = HSC_NEW(x->arena, hsc__mlir_block), *outer = HSC_NEW(x->arena, hsc__mlir_block);
@@ -658,8 +692,7 @@ static hsc_status *export_module(hsc__exporter *x, hsc__mlir_op **out_top) {
   hsc__export_put(&op, "sym_name", hsc__export_text(x, hsc_view_of(m->name)));
   hsc__export_put(&op, "mhlo.num_partitions", hsc__export_int(x, HSC_TYPE_S32, m->num_partitions < 1 ? 1 : m->num_partitions));
   hsc__export_put(&op, "mhlo.num_replicas", hsc__export_int(x, HSC_TYPE_S32, m->replica_count < 1 ? 1 : m->replica_count));
-  const hsc_shape *result = &m->entry->root->shape;
-  if (hsc_shape_is_tuple(result) && result->element_count == 1) hsc__export_put(&op, HSC__TUPLE_RESULT, hsc__export_bool(x, true));
+  HSC_TRY(put_entry_shapes(x, &op));
   if (m->extra_attributes) hsc__export_note(x, NOTE_HEADER, "attributes of the module's header");
   if (m->is_scheduled) hsc__export_note(x, NOTE_SCHEDULE, "the schedule");
   HSC_TRY(add_region(&op, body));

@@ -442,6 +442,39 @@ static char *hlo_name(hsc_arena *arena, hsc_view name, const char *missing) {
 
 // ---- functions and the module ---------------------------------------------------------------------------------------------------
 
+// The next values of a list as a value of this shape, and the other way: a parameter's leaves.
+static hsc_instr *gather_leaves(hsc_builder *b, hsc__importer *im, const hsc_shape *shape, hsc_instr *const *values, int count, int *next) {
+  if (!hsc_shape_is_tuple(shape)) return *next < count ? values[(*next)++] : NULL;
+  hsc_instr **elements = HSC_NEW_ARRAY(im->arena, hsc_instr *, shape->element_count + 1);
+  for (int i = 0; elements && i < shape->element_count; i++)
+    if (!(elements[i] = gather_leaves(b, im, &shape->elements[i], values, count, next))) return NULL;
+  return elements ? hsc_build_tuple(b, shape->element_count, elements) : NULL;
+}
+
+static void scatter_leaves(hsc_builder *b, hsc_instr *value, hsc__mlir_block *block, int *next) {
+  if (!hsc_shape_is_tuple(&value->shape)) {
+    if (*next < block->argument_count) block->arguments[*next].instr = value;
+    ++*next;
+    return;
+  }
+  for (int i = 0; i < value->shape.element_count; i++) scatter_leaves(b, hsc_build_get_tuple_element(b, value, i), block, next);
+}
+
+// The entry's shapes in HLO, when an attribute of the module says them; *out_result stays INVALID without.
+static hsc_status *entry_shapes(hsc__importer *im, hsc_view name, int *out_count, hsc_shape **out_parameters, hsc_shape *out_result) {
+  hsc_view text = hsc__import_text(im->top, HSC__ENTRY_SHAPES);
+  *out_result = (hsc_shape){.type = HSC_TYPE_INVALID};
+  if (!text.size || !hsc_view_equals_text(name, "main")) return NULL;
+  return hsc_hlo_text_parse_entry_layout(im->module->arena, text, out_count, out_parameters, out_result);
+}
+
+static hsc_status *check_leaves(const hsc__importer *im, const function *f, const hsc_instr *given, const hsc__mlir_value *argument) {
+  hsc_shape shape;
+  HSC_TRY(hsc__import_shape(im, f->op, argument->type, &shape));
+  if (given && hsc_shape_equal(&given->shape, &shape)) return NULL;
+  return HSC_OP_ERR(INVALID_ARGUMENT, im, f->op, "the arguments are not the leaves of " HSC__ENTRY_SHAPES);
+}
+
 static hsc_status *import_function(hsc__importer *im, function *f) {
   if (f->computation) return NULL;
   hsc__mlir_block *block = f->op->region_count ? f->op->regions[0] : NULL;
@@ -451,19 +484,39 @@ static hsc_status *import_function(hsc__importer *im, function *f) {
   hsc_view name = hsc__import_text(f->op, "sym_name");
   const char *text = hlo_name(im->arena, name, "function");
   hsc_builder b;
+  hsc_shape result, *shapes = NULL;
+  int shape_count = 0, next = 0;
+  HSC_TRY(entry_shapes(im, name, &shape_count, &shapes, &result));
+  bool shaped = result.type != HSC_TYPE_INVALID;
   hsc_builder_init(&b, im->module, text ? text : "function");
-  for (int i = 0; i < block->argument_count; i++) {
+  for (int i = 0; i < (shaped ? shape_count : block->argument_count); i++) {
     hsc_shape shape;
     char argument[32];
-    HSC_TRY(hsc__import_shape(im, f->op, block->arguments[i].type, &shape));
+    if (shaped) shape = shapes[i];
+    else HSC_TRY(hsc__import_shape(im, f->op, block->arguments[i].type, &shape));
     snprintf(argument, sizeof argument, "Arg_%d", i);
-    block->arguments[i].instr = hsc_build_parameter(&b, i, shape, argument);
+    hsc_instr *parameter = hsc_build_parameter(&b, i, shape, argument);
+    if (!shaped) block->arguments[i].instr = parameter;
+  }
+  if (shaped) {
+    for (int i = 0; i < b.computation->parameter_count; i++) scatter_leaves(&b, b.computation->parameters[i], block, &next);
+    if (next != block->argument_count) return HSC_OP_ERR(INVALID_ARGUMENT, im, f->op, "the arguments are not the leaves of " HSC__ENTRY_SHAPES);
+    for (int i = 0; i < next; i++) HSC_TRY(check_leaves(im, f, block->arguments[i].instr, &block->arguments[i]));
   }
   hsc__mlir_op *terminator;
   hsc_status *status = import_block(im, &b, block, &terminator);
-  bool tuple = hsc_view_equals_text(name, "main") && hsc__import_int(im->top, HSC__TUPLE_RESULT, 0);
-  hsc_instr *root = status ? NULL : join(im, &b, terminator, tuple, NULL, 0);
-  hsc_status *built = hsc_builder_finish(&b, root, &f->computation);
+  hsc_instr *root = NULL;
+  if (!status && shaped) {
+    int count = terminator ? terminator->operand_count : 0;
+    hsc_instr **values = HSC_NEW_ARRAY(im->arena, hsc_instr *, count + 1);
+    for (int i = 0; values && i < count; i++) values[i] = terminator->operands[i]->instr;
+    next = 0;
+    root = values ? gather_leaves(&b, im, &result, values, count, &next) : NULL;
+    if (!root || next != count || !hsc_shape_equal(&root->shape, &result)) status = HSC_OP_ERR(INVALID_ARGUMENT, im, f->op, "the results are not the leaves of " HSC__ENTRY_SHAPES);
+  } else if (!status) {
+    root = join(im, &b, terminator, false, NULL, 0);
+  }
+  hsc_status *built = hsc_builder_finish(&b, status ? NULL : root, &f->computation);
   f->busy = false;
   if (status) return hsc_status_free(built), status;
   return built ? hsc__import_error(built, im, f->op) : NULL;
@@ -475,6 +528,28 @@ static const hsc__mlir_attr *entry_of(const hsc__mlir_attr *dict, const char *na
   return NULL;
 }
 
+static int count_leaves(const hsc_shape *shape) {
+  int count = hsc_shape_is_tuple(shape) ? 0 : 1;
+  for (int i = 0; i < shape->element_count; i++) count += count_leaves(&shape->elements[i]);
+  return count;
+}
+
+// Where a leaf is in a shape: {1,0}; {} for an array.
+static hsc_status *path_of_leaf(const hsc__importer *im, const hsc_shape *shape, int leaf, hsc_dims *out_path) {
+  int64_t path[HSC_MAX_TUPLE_DEPTH];
+  int depth = 0;
+  while (hsc_shape_is_tuple(shape) && depth < HSC_MAX_TUPLE_DEPTH) {
+    int i = 0, leaves;
+    for (; i < shape->element_count && leaf >= (leaves = count_leaves(&shape->elements[i])); i++) leaf -= leaves;
+    if (i == shape->element_count) return HSC_OP_ERR(INVALID_ARGUMENT, im, im->top, "tf.aliasing_output names a result that is not there");
+    path[depth++] = i;
+    shape = &shape->elements[i];
+  }
+  if (leaf != 0) return HSC_OP_ERR(INVALID_ARGUMENT, im, im->top, "tf.aliasing_output names a result that is not there");
+  *out_path = hsc_dims_copy(im->module->arena, depth, path);
+  return NULL;
+}
+
 // Aliasing, donation and shardings of the entry's arguments.
 static hsc_status *import_argument_attrs(hsc__importer *im, const hsc__mlir_op *main_op) {
   const hsc__mlir_attr *list = hsc__mlir_attr_get(main_op, "arg_attrs");
@@ -482,16 +557,23 @@ static hsc_status *import_argument_attrs(hsc__importer *im, const hsc__mlir_op *
   hsc_module *m = im->module;
   hsc_alias *aliases = HSC_NEW_ARRAY(m->arena, hsc_alias, list->count + 1), *donors = HSC_NEW_ARRAY(m->arena, hsc_alias, list->count + 1);
   if (!aliases || !donors) return hsc_status_out_of_memory();
-  bool tuple = hsc_shape_is_tuple(&m->entry->root->shape);
-  for (int i = 0; i < list->count && i < m->entry->parameter_count; i++) {
-    const hsc__mlir_attr *output = entry_of(list->elements[i], "tf.aliasing_output"), *donor = entry_of(list->elements[i], "jax.buffer_donor");
-    const hsc__mlir_attr *sharding = entry_of(list->elements[i], "mhlo.sharding");
-    if (output) {
-      aliases[m->alias_count++] = (hsc_alias){.output_index = tuple ? HSC_DIMS(m->arena, output->integer) : (hsc_dims){0}, .parameter = i, .must_alias = false};
-    } else if (donor && donor->integer) {
-      donors[m->donor_count++] = (hsc_alias){.parameter = i};
+  int at = 0;
+  for (int i = 0; i < m->entry->parameter_count; i++) {
+    hsc_instr *parameter = m->entry->parameters[i];
+    int leaves = hsc_shape_is_tuple(&parameter->shape) ? count_leaves(&parameter->shape) : 1;
+    for (int leaf = 0; leaf < leaves && at < list->count; leaf++, at++) {
+      const hsc__mlir_attr *dict = list->elements[at], *output = entry_of(dict, "tf.aliasing_output"), *donor = entry_of(dict, "jax.buffer_donor");
+      const hsc__mlir_attr *sharding = entry_of(dict, "mhlo.sharding");
+      hsc_dims in, out;
+      HSC_TRY(path_of_leaf(im, &parameter->shape, leaf, &in));
+      if (output) {
+        HSC_TRY(path_of_leaf(im, &m->entry->root->shape, (int)output->integer, &out));
+        aliases[m->alias_count++] = (hsc_alias){.output_index = out, .parameter = i, .parameter_index = in, .must_alias = false};
+      } else if (donor && donor->integer) {
+        donors[m->donor_count++] = (hsc_alias){.parameter = i, .parameter_index = in};
+      }
+      if (sharding && sharding->kind == HSC_MLIR_STRING && leaves == 1) parameter->sharding = hsc_arena_strndup(m->arena, sharding->text.data, sharding->text.size);
     }
-    if (sharding && sharding->kind == HSC_MLIR_STRING) m->entry->parameters[i]->sharding = hsc_arena_strndup(m->arena, sharding->text.data, sharding->text.size);
   }
   m->aliases = aliases;
   m->donors = donors;

@@ -176,14 +176,31 @@ static void what_hlo_says_besides_is_kept(void **state) {
   hsc_module_destroy(module);
 }
 
-static void a_tuple_of_one_stays_a_tuple(void **state) {
-  hsc_module *module = parse("HloModule one\nENTRY e {\n  x = f32[2] parameter(0)\n  n = f32[2] negate(x)\n  ROOT t = (f32[2]) tuple(n)\n}\n");
-  for (int i = 2; i < WAYS; i++) {
-    hsc_module *again = through(module, &ways[i]);
-    assert_true(hsc_shape_equal(&again->entry->root->shape, &module->entry->root->shape));
-    hsc_module_destroy(again);
+static void tuples_of_the_entry_are_remembered(void **state) {
+  static const char *const bodies[] = {
+      "x = f32[2] parameter(0)\n  n = f32[2] negate(x)\n  ROOT t = (f32[2]) tuple(n)",
+      "x = f32[2] parameter(0)\n  ROOT t = () tuple()",
+      "p = (f32[2], (s32[], f32[])) parameter(0)\n  q = s32[] parameter(1)\n  a = f32[2] get-tuple-element(p), index=0\n  b = (s32[], f32[]) get-tuple-element(p), index=1\n"
+      "  c = s32[] get-tuple-element(b), index=0\n  d = s32[] add(c, q)\n  e = () tuple()\n  ROOT t = ((s32[], f32[]), s32[], f32[2], ()) tuple(b, d, a, e)",
+  };
+  for (size_t k = 0; k < HSC_COUNT_OF(bodies); k++) {
+    char text[600];
+    snprintf(text, sizeof text, "HloModule m%s\nENTRY e {\n  %s\n}\n", k == 2 ? ", input_output_alias={ {2}: (0, {0}, may-alias), {0,0}: (0, {1,0}, may-alias) }" : "", bodies[k]);
+    hsc_module *module = parse(text);
+    for (int i = 2; i < WAYS; i++) {
+      hsc_module *again = through(module, &ways[i]);
+      assert_true(hsc_shape_equal(&again->entry->root->shape, &module->entry->root->shape));
+      assert_int_equal(again->entry->parameter_count, module->entry->parameter_count);
+      for (int p = 0; p < module->entry->parameter_count; p++) assert_true(hsc_shape_equal(&again->entry->parameters[p]->shape, &module->entry->parameters[p]->shape));
+      assert_int_equal(again->alias_count, module->alias_count);
+      hsc_arena *arena = NULL;
+      EXPECT_OK(hsc_arena_create(&arena));
+      expect_same_numbers(evaluate(module, i, arena), again, i, arena, ways[i].name, bodies[k]);
+      hsc_arena_destroy(arena);
+      hsc_module_destroy(again);
+    }
+    hsc_module_destroy(module);
   }
-  hsc_module_destroy(module);
 }
 
 static void what_a_version_lacks_is_named(void **state) {
@@ -268,7 +285,7 @@ int main(void) {
       cmocka_unit_test(any_pair_of_formats_keeps_the_numbers),
       cmocka_unit_test(what_is_read_is_written_the_same),
       cmocka_unit_test(what_hlo_says_besides_is_kept),
-      cmocka_unit_test(a_tuple_of_one_stays_a_tuple),
+      cmocka_unit_test(tuples_of_the_entry_are_remembered),
       cmocka_unit_test(what_a_version_lacks_is_named),
       cmocka_unit_test(what_is_left_out_is_said),
       cmocka_unit_test(bitcasts_keep_their_bytes),
