@@ -126,7 +126,7 @@ static void the_base_proves_itself(void **state) {
   const hsc_knowledge_problem *problems = hsc_knowledge_problems(kb, &count);
   for (size_t i = 0; i < count; i++) print_message("%s:%d: %s\n", problems[i].path, problems[i].line, problems[i].message);
   assert_int_equal(count, 0);
-  assert_true(hsc_knowledge_count(kb) >= 20);
+  assert_true(hsc_knowledge_count(kb) >= 100);
   hsc_proof_result result;
   EXPECT_OK(hsc_knowledge_prove(kb, NULL, arena, &result));
   for (size_t i = 0; i < result.problem_count; i++) print_message("%s:%d: %s\n", result.problems[i].path, result.problems[i].line, result.problems[i].message);
