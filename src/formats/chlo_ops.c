@@ -82,6 +82,17 @@ static const struct {
             {"square", 1, make_square},
             {"top_k", 1, make_top_k}};
 
+// Composites that say "chlo.<op>" bring a decomposition. For complex cosh and sinh it is exp(z + log 1/2) +- exp(-z + log 1/2), which keeps an infinity
+// where XLA, which has these ops, gives NaN.
+bool hsc__import_chlo_composite(hsc_builder *b, hsc__mlir_op *op) {
+  hsc_view name = hsc__import_text(op, "name");
+  bool is_cosh = hsc_view_equals_text(name, "chlo.cosh"), is_sinh = hsc_view_equals_text(name, "chlo.sinh");
+  if ((!is_cosh && !is_sinh) || op->operand_count != 1 || op->result_count != 1 || !hsc_type_is_complex(op->operands[0]->instr->shape.type)) return false;
+  hsc_instr *operand = op->operands[0]->instr;
+  hsc__import_set_results(b, op, hsc_build(b, is_cosh ? HSC_OP_COSH : HSC_OP_SINH, operand->shape, 1, &operand));
+  return true;
+}
+
 hsc_status *hsc__import_chlo_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, bool *out_done) {
   *out_done = true;
   chlo c = {.im = im, .b = b, .op = op};

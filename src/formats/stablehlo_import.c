@@ -415,7 +415,7 @@ static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op
   if (++im->depth > MAX_DEPTH) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "operations are nested too deeply");
   hsc_status *status;
   if (!strcmp(op->name, "call")) status = import_call(im, b, op, "callee");
-  else if (!strcmp(op->name, "composite")) status = import_call(im, b, op, "decomposition");
+  else if (!strcmp(op->name, "composite")) status = hsc__import_chlo_composite(b, op) ? NULL : import_call(im, b, op, "decomposition");
   else if (!strcmp(op->name, "if") || !strcmp(op->name, "case")) status = import_conditional(im, b, op);
   else if (!strcmp(op->name, "while")) status = import_while(im, b, op);
   else if (is_identity(op)) {

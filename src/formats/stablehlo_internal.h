@@ -38,6 +38,8 @@ HSC_MUST_USE hsc_status *hsc__import_plain_op(hsc__importer *im, hsc_builder *b,
 
 // The same for CHLO; *out_done false when it is none of it.
 HSC_MUST_USE hsc_status *hsc__import_chlo_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, bool *out_done);
+// True when a composite was replaced by an op of HLO.
+bool hsc__import_chlo_composite(hsc_builder *b, hsc__mlir_op *op);
 
 // Attributes as numbers: dense tensors and arrays of integers. A missing one gives count 0.
 HSC_MUST_USE hsc_status *hsc__import_dims(const hsc__importer *im, const hsc__mlir_op *op, const char *name, hsc_dims *out_dims);

@@ -48,8 +48,11 @@ static z128 quotient(z128 p, z128 q) {
 static z128 expm1_complex(z128 z) {
   // e^x cos y - 1 = expm1(x) cos y - 2 sin^2(y/2)
   double x = creal(z), y = cimag(z), half = sin(y / 2);
-  return make(expm1(x) * cos(y) - 2 * half * half, exp(x) * sin(y));
+  return make(expm1(x) * cos(y) - 2 * half * half, y == 0 ? y : exp(x) * sin(y));   // without 0 * infinity
 }
+
+// Annex G gives what is known of a result at infinity; XLA's formulas give NaN for both parts where one is lost.
+static z128 lost_at_infinity(bool lost, z128 value) { return lost ? make(NAN, NAN) : value; }
 
 static z128 log1p_complex(z128 z) {
   double x = creal(z), y = cimag(z);
@@ -86,12 +89,12 @@ static z128 function(hsc_op op, z128 z, z128 w) {
     case HSC_OP_LOG: return clog(z);
     case HSC_OP_LOG1P: return log1p_complex(z);
     case HSC_OP_LOGISTIC: return quotient(1, 1 + cexp(-z));
-    case HSC_OP_TANH: return ctanh(z);
+    case HSC_OP_TANH: return lost_at_infinity(creal(z) == 0 && !isfinite(cimag(z)), ctanh(z));
     case HSC_OP_SINE: return csin(z);
     case HSC_OP_COSINE: return ccos(z);
-    case HSC_OP_TAN: return ctan(z);
-    case HSC_OP_SINH: return csinh(z);
-    case HSC_OP_COSH: return ccosh(z);
+    case HSC_OP_TAN: return lost_at_infinity(!isfinite(creal(z)) && isfinite(cimag(z)), ctan(z));
+    case HSC_OP_SINH: return lost_at_infinity(!isfinite(cimag(z)), csinh(z));
+    case HSC_OP_COSH: return lost_at_infinity(!isfinite(cimag(z)), ccosh(z));
     case HSC_OP_ASIN: return casin(z);
     case HSC_OP_ACOS: return cacos(z);
     case HSC_OP_ASINH: return casinh(z);
@@ -129,8 +132,9 @@ static z128 function(hsc_op op, z128 z, z128 w) {
         for (int64_t i = 0; i < 2 * count; i += 2) {                                                                           \
           T re = x[i], im = x[i + 1], r = re < 0 ? -re : re, m = im < 0 ? -im : im, larger = r > m ? r : m, smaller = r > m ? m : r; \
           T ratio = smaller / larger, magnitude = larger * (T)sqrt((double)((T)1 + ratio * ratio));                            \
-          d[i] = larger == 0 ? 0 : re / magnitude;                                                                             \
-          d[i + 1] = larger == 0 ? 0 : im / magnitude;                                                                         \
+          bool zero = re == 0 && im == 0;   /* NaN + 0i is not */                                                              \
+          d[i] = zero ? 0 : re / magnitude;                                                                                    \
+          d[i + 1] = zero ? 0 : im / magnitude;                                                                                \
         }                                                                                                                      \
         return;                                                                                                                \
       default:                                                                                                                 \

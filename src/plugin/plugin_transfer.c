@@ -169,6 +169,16 @@ static hsc_status *borrow(PJRT_Client_BufferFromHostBuffer_Args *args, PJRT_Buff
   return NULL;
 }
 
+// Integers of a few bits come one in a byte, whose other bits hosts leave as they like; ours are extended to the byte.
+static void extend_narrow(hsc_type type, unsigned char *data, size_t count) {
+  unsigned unused = 8u - (unsigned)hsc_type_bits(type);
+  bool is_signed = hsc_type_class_of(type) == HSC_CLASS_SIGNED;
+  for (size_t i = 0; i < count; i++) {
+    unsigned char bits = (unsigned char)(data[i] << unused);
+    data[i] = is_signed ? (unsigned char)((int8_t)bits >> unused) : (unsigned char)(bits >> unused);
+  }
+}
+
 static hsc_status *from_host(PJRT_Client_BufferFromHostBuffer_Args *args, PJRT_Device *device, PJRT_Buffer *buffer) {
   size_t bytes = 0;
   int64_t host[HSC_MAX_RANK];
@@ -186,7 +196,8 @@ static hsc_status *from_host(PJRT_Client_BufferFromHostBuffer_Args *args, PJRT_D
   buffer->device = device;
   if (!hsc__buffer_set_shape(buffer, type, rank, args->dims, bytes)) return hsc_status_out_of_memory();
   bool dense = hsc__strides_are_dense(host, args->dims, rank, element_bytes);
-  if (bytes > 0 && may_borrow(args, dense)) return borrow(args, buffer);
+  bool narrow = hsc_type_is_integral(type) && type != HSC_TYPE_PRED && hsc_type_bits(type) < 8;
+  if (bytes > 0 && !narrow && may_borrow(args, dense)) return borrow(args, buffer);
   buffer->block = hsc__block_take(args->client, bytes);
   if (!buffer->block) return HSC_ERR(RESOURCE_EXHAUSTED, "no memory for an array of %zu bytes", bytes);
   if (dense && bytes > 0) {
@@ -196,6 +207,7 @@ static hsc_status *from_host(PJRT_Client_BufferFromHostBuffer_Args *args, PJRT_D
     row_major_strides(args->dims, rank, element_bytes, own);
     hsc__host_copy_strided(buffer->block->data, own, args->data, host, args->dims, rank, element_bytes);
   }
+  if (narrow) extend_narrow(type, buffer->block->data, bytes);
   args->done_with_host_buffer = hsc__event_ready();
   return NULL;
 }

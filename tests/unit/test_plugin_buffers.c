@@ -98,6 +98,17 @@ static void get(PJRT_Buffer *buffer, void *out_data, size_t size) {
 
 // ---- copies ---------------------------------------------------------------------------------------------------------------------
 
+// Integers of a few bits come with anything in their byte's other bits; the device extends them.
+static void extend(PJRT_Buffer_Type type, unsigned char *data, size_t bytes) {
+  int bits = type == PJRT_Buffer_Type_S4 || type == PJRT_Buffer_Type_U4 ? 4 : type == PJRT_Buffer_Type_S2 || type == PJRT_Buffer_Type_U2 ? 2
+             : type == PJRT_Buffer_Type_S1 || type == PJRT_Buffer_Type_U1                                                          ? 1 : 8;
+  bool is_signed = type == PJRT_Buffer_Type_S4 || type == PJRT_Buffer_Type_S2 || type == PJRT_Buffer_Type_S1;
+  for (size_t i = 0; bits < 8 && i < bytes; i++) {
+    data[i] &= (unsigned char)((1 << bits) - 1);
+    if (is_signed && data[i] >> (bits - 1)) data[i] |= (unsigned char)(0xff << bits);
+  }
+}
+
 static void every_type_goes_there_and_back(void **state) {
   unsigned char data[16 * 6], back[16 * 6];
   static const int64_t dims[2] = {2, 3};
@@ -117,7 +128,10 @@ static void every_type_goes_there_and_back(void **state) {
     assert_int_equal(bytes, 6 * hsc_pjrt_type_bytes((PJRT_Buffer_Type)t));
     memset(back, 0, sizeof back);
     assert_null(hsc_buffer_to_host(buffer, back, bytes));
-    assert_memory_equal(back, data, bytes);
+    unsigned char expected[sizeof data];
+    memcpy(expected, data, sizeof data);
+    extend((PJRT_Buffer_Type)t, expected, bytes);
+    assert_memory_equal(back, expected, bytes);
     expect_status(hsc_buffer_to_host(buffer, back, bytes - 1), HSC_INVALID_ARGUMENT, "are needed");
     hsc_buffer_destroy(buffer);
   }
