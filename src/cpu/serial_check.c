@@ -2,10 +2,12 @@
 //
 // Payloads are checked as far as their kind tells how; what machine code does with its buffers is beyond a check.
 #include "cpu/contraction.h"
+#include "cpu/convolution.h"
 #include "cpu/kernels.h"
 #include "cpu/moves.h"
 #include "cpu/serial_format.h"
 #include "cpu/thunk_payloads.h"
+#include "cpu/windows.h"
 
 static hsc_status *lost(const char *what, int32_t number) { return HSC_ERR(DATA_LOSS, "serialized executable: %s %d does not fit", what, number); }
 
@@ -67,6 +69,23 @@ static bool payload_fits(const hsc_cpu_executable *e, const hsc_cpu_thunk *thunk
       bool generated = c->epilogue == HSC_EPILOGUE_PANEL || c->epilogue == HSC_EPILOGUE_WHOLE;
       if (c->batch == 0 || c->m == 0 || c->n == 0) return true;   // nothing to do
       return (!generated || thunk->kernel >= 0) && c->m_task > 0 && c->n_task > 0 && c->batch_task > 0;
+    }
+    case HSC_CPU_THUNK_CONVOLUTION: {
+      const hsc_convolution *c = data;
+      if (bytes != sizeof *c || thunk->output_count < 1 || c->lhs.input < 0 || c->lhs.input >= thunk->input_count || c->rhs.input < 0 ||
+          c->rhs.input >= thunk->input_count || c->bias_input >= thunk->input_count || c->candidate < 0 || c->candidate >= HSC_CONV_COUNT)
+        return false;
+      if (c->rows == 0 || c->columns == 0 || c->groups == 0) return true;   // nothing to do
+      bool generated = c->epilogue == HSC_EPILOGUE_PANEL || c->epilogue == HSC_EPILOGUE_WHOLE;
+      return (!generated || thunk->kernel >= 0) && c->m_task > 0 && c->n_task > 0 && c->k_block > 0 && c->m_block > 0 && c->m_parts > 0 && c->n_parts > 0 &&
+             c->k_parts > 0 && c->phase_count > 0 && c->axis_count >= 0 && c->axis_count <= HSC_CONV_MAX_AXES && c->worker_scratch_bytes <= e->worker_scratch_bytes &&
+             (c->scratch_bytes == 0 || (thunk->has_scratch && slices[thunk->input_count + thunk->output_count].bytes >= c->scratch_bytes));
+    }
+    case HSC_CPU_THUNK_WINDOWS: {
+      const hsc_windows *w = data;
+      if (bytes != sizeof *w || thunk->output_count != 1 || thunk->input_count != (w->is_scatter ? 3 : 2) || w->kernel < 0 || w->kernel >= e->kernel_count) return false;
+      if (w->is_scatter && (w->select_kernel < 0 || w->select_kernel >= e->kernel_count)) return false;
+      return w->outer_count >= 0 && w->outer_count <= HSC_WINDOWS_MAX_DIMS && w->free_count >= 0 && w->free_count <= w->outer_count && w->run_chunk > 0 && w->running < w->outer_count;
     }
     case HSC_CPU_THUNK_KERNEL: {
       const hsc_cpu_kernel_call *call = data;
