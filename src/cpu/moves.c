@@ -148,7 +148,7 @@ hsc_status *hsc__cpu_choose_moves(hsc_cpu_compiler *compiler, hsc_cpu_step *step
   return NULL;
 }
 
-static int64_t read_index(int32_t type, const void *at) {
+int64_t hsc__cpu_read_index(int32_t type, const void *at) {
   switch ((hsc_type)type) {
     case HSC_TYPE_S8: return *(const int8_t *)at;
     case HSC_TYPE_S16: return *(const int16_t *)at;
@@ -198,7 +198,7 @@ hsc_status *hsc__cpu_run_MOVES(const hsc_cpu_frame *frame, const hsc_cpu_thunk *
   int64_t dynamic = 0;
   for (int i = 0; i < moves->index_count; i++) {
     const hsc_cpu_move_index *index = &moves->indices[i];
-    int64_t value = read_index(index->type, hsc__cpu_input(frame, thunk, moves->index_input + i));
+    int64_t value = hsc__cpu_read_index(index->type, hsc__cpu_input(frame, thunk, moves->index_input + i));
     value = value > index->limit ? index->limit : value;
     dynamic += (value < 0 ? 0 : value) * index->stride;
   }

@@ -29,5 +29,7 @@ typedef struct hsc_cpu_moves {
   hsc_cpu_move moves[];                // [move_count]
 } hsc_cpu_moves;
 
+// An element of an integer type as a 64-bit number; a u64 above its range is INT64_MAX.
+int64_t hsc__cpu_read_index(int32_t type, const void *at);
 // Copies with the device's threads when the block is large.
 void hsc__cpu_parallel_copy(hsc_cpu_pool *pool, const hsc_strided *copy, const void *from, void *to);

@@ -5,7 +5,9 @@
 #include "cpu/convolution.h"
 #include "cpu/kernels.h"
 #include "cpu/moves.h"
+#include "cpu/scatter.h"
 #include "cpu/serial_format.h"
+#include "cpu/sort.h"
 #include "cpu/thunk_payloads.h"
 #include "cpu/windows.h"
 
@@ -86,6 +88,20 @@ static bool payload_fits(const hsc_cpu_executable *e, const hsc_cpu_thunk *thunk
       if (bytes != sizeof *w || thunk->output_count != 1 || thunk->input_count != (w->is_scatter ? 3 : 2) || w->kernel < 0 || w->kernel >= e->kernel_count) return false;
       if (w->is_scatter && (w->select_kernel < 0 || w->select_kernel >= e->kernel_count)) return false;
       return w->outer_count >= 0 && w->outer_count <= HSC_WINDOWS_MAX_DIMS && w->free_count >= 0 && w->free_count <= w->outer_count && w->run_chunk > 0 && w->running < w->outer_count;
+    }
+    case HSC_CPU_THUNK_SCATTER: {
+      const hsc_scatter *s = data;
+      return bytes == sizeof *s && thunk->input_count == 3 && thunk->output_count == 1 && s->kernel >= -1 && s->kernel < e->kernel_count && s->element_bytes > 0 &&
+             s->batch_rank >= 0 && s->batch_rank <= HSC_SCATTER_MAX_DIMS && s->window_rank >= 0 && s->window_rank <= HSC_SCATTER_MAX_DIMS && s->vector_count >= 0 &&
+             s->vector_count <= HSC_SCATTER_MAX_DIMS && s->run >= 0 && s->run_chunk > 0;
+    }
+    case HSC_CPU_THUNK_SORT: {
+      const hsc_sort *s = data;
+      if (bytes != sizeof *s || s->operand_count < 1 || s->operand_count > HSC_SORT_MAX_OPERANDS || thunk->input_count != s->operand_count ||
+          thunk->output_count != (s->is_topk ? 2 : s->operand_count) || s->length < 0 || s->rows < 0 || s->step < 1 || s->k < 0 || s->k > s->length)
+        return false;
+      return s->by_key ? s->key.operand >= 0 && s->key.operand < s->operand_count && s->key.kernel >= -1 && s->key.kernel < e->kernel_count
+                       : s->comparator >= 0 && s->comparator < e->kernel_count;
     }
     case HSC_CPU_THUNK_KERNEL: {
       const hsc_cpu_kernel_call *call = data;
