@@ -7,8 +7,8 @@
 #include "lab/json_tree.h"
 #include "passes/passes.h"
 
-enum { LIST, DUMP, DIFF, ABLATE, EXPLAIN };
-static const char *const verbs[] = {"list", "dump", "diff", "ablate", "explain", NULL};
+enum { LIST, DUMP, DIFF, ABLATE, VALIDATE, EXPLAIN };
+static const char *const verbs[] = {"list", "dump", "diff", "ablate", "validate", "explain", NULL};
 
 static const hsc_option options[] = {
     HSC_POSITIONAL_CHOICE(passes_args, verb, "VERB", verbs, HSC_REQUIRED, 0, "what to do"),
@@ -38,7 +38,9 @@ static const hsc_option options[] = {
     HSC_OPTION_DOUBLE(passes_args, margin_percent, "margin", "PERCENT", 1, "ablate: effects surely below this count as none"),
     HSC_OPTION_FLAG(passes_args, pairs, "pairs", "ablate: also two at a time, of the passes that mattered"),
     HSC_OPTION_INT_FROM(passes_args, pair_most, "pairs-of", "N", 2, 8, "ablate: pairs of at most so many passes, those with the largest effects"),
-    HSC_OPTION_INT(passes_args, seed, "seed", "N", 0, "ablate: of the inputs, the order and the intervals"),
+    HSC_OPTION_STRING(passes_args, runner, "runner", "DEVICE", "cpu", "validate: what runs the stages; reference is slow, and right by definition"),
+    HSC_OPTION_DOUBLE(passes_args, tolerance, "tolerance", "X", 1, "validate: times what the output's type allows"),
+    HSC_OPTION_INT(passes_args, seed, "seed", "N", 0, "of the inputs; ablate: also of the order and the intervals"),
     HSC_OPTION_DOUBLE(passes_args, limit_s, "limit", "S", 600, "seconds that a worker gets for one job"),
     HSC_OPTION_FLAG(passes_args, resume, "resume", "ablate: go on with the last unfinished sweep of the same options"),
     HSC_OPTION_STRING(passes_args, store, "store", "FILE", NULL, "the result store; default: results.sqlite in the cache directory"),
@@ -120,6 +122,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
       return hsc__passes_dump(args, cli);
     case DIFF:
       return hsc__passes_diff(args, cli);
+    case VALIDATE:
+      return hsc__passes_validate(args, cli);
     case ABLATE:
       return hsc__passes_ablate(args, cli);
     default:
@@ -135,9 +139,10 @@ const hsc_command_body hsc_command_passes = {
                    "dump: the program's HLO at each pipeline's start and after each pass that changed it, named as XLA names dumps.\n"
                    "diff: two stages of a compile, or with --device D1,D2 two compilers' programs, aligned instruction by instruction.\n"
                    "ablate: every pass switched off, one by one: what becomes of the program, its numbers and its time.\n"
+                   "validate: each stage of the compile run elsewhere on the same inputs: the first pass after which the numbers are others. Exit code 1 when there is one.\n"
                    "explain: what a pass does.",
     .examples = "hloscope passes list models/patterns/mlp_scan.hlo --changed\nhloscope passes list model.hlo --disable=fusion,cse --format=json\n"
                 "hloscope passes dump model.hlo -o dumps\nhloscope passes diff model.hlo --device xla-cpu --pass fusion -o fusion.html\n"
                 "hloscope passes diff model.hlo --device cpu,xla-cpu\nhloscope passes ablate model.hlo --device xla-cpu --jobs 4 -o ablation.json\n"
-                "hloscope passes ablate model.hlo --only fusion,cse --pairs\nhloscope passes explain algsimp",
+                "hloscope passes ablate model.hlo --only fusion,cse --pairs\nhloscope passes validate model.hlo --device cuda:h100\nhloscope passes explain algsimp",
 };

@@ -8,10 +8,10 @@
 
 typedef struct passes_args {
   int verb;
-  const char *program, *device, *disable, *output, *pattern, *pipeline, *store, *pass, *from, *to, *against;
+  const char *program, *device, *disable, *output, *pattern, *pipeline, *store, *pass, *from, *to, *against, *runner;
   hsc_list transforms, only, settings;
   int64_t fuel, placebos, jobs, processes, blocks, seed, pair_most;
-  double limit_s, budget_s, margin_percent;
+  double limit_s, budget_s, margin_percent, tolerance;
   bool changed_only, that_changed, no_timing, resume, pairs, with_pipelines;
 } passes_args;
 
@@ -29,3 +29,4 @@ HSC_MUST_USE hsc_status *hsc__passes_list(const passes_args *args, hsc_cli *cli)
 HSC_MUST_USE hsc_status *hsc__passes_dump(const passes_args *args, hsc_cli *cli);
 HSC_MUST_USE hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli);  // cmd_passes_ablate.c
 HSC_MUST_USE hsc_status *hsc__passes_diff(const passes_args *args, hsc_cli *cli);    // cmd_passes_diff.c
+HSC_MUST_USE hsc_status *hsc__passes_validate(const passes_args *args, hsc_cli *cli);  // cmd_passes_validate.c

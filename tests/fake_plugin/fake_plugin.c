@@ -396,11 +396,35 @@ static void write_fake_metadata(const char *directory) {
   fclose(file);
 }
 
+// Three stages: slow-pass keeps the numbers (a bridged gemm), numbers-pass doubles by 2.5, last-bit-pass has a custom call that nobody knows.
+static void write_fake_stages(const char *directory) {
+  static const char *const after[] = {"pipeline-start", "slow-pass", "numbers-pass", "last-bit-pass"};
+  static const char *const body[] = {
+      "  d = f32[4] multiply(x, x)\n  two = f32[] constant(2)\n  twos = f32[4] broadcast(two), dimensions={}\n  e = f32[4] multiply(d, twos)\n  ROOT r = f32[4] negate(e)\n",
+      "  d = f32[4] multiply(x, x)\n  two = f32[] constant(2)\n  twos = f32[4,1] broadcast(two), dimensions={}\n  row = f32[4,1] reshape(d)\n  one = f32[1,1] constant({{2}})\n"
+      "  g = (f32[4,1], s8[8]) custom-call(row, one), custom_call_target=\"__cublas$gemm\", backend_config={\"gemm_backend_config\":{\"alpha_real\":1,\"alpha_imag\":0,\"beta\":0,"
+      "\"dot_dimension_numbers\":{\"lhs_contracting_dimensions\":[\"1\"],\"rhs_contracting_dimensions\":[\"0\"],\"lhs_batch_dimensions\":[],\"rhs_batch_dimensions\":[]},"
+      "\"epilogue\":\"DEFAULT\"}}\n  h = f32[4,1] get-tuple-element(g), index=0\n  e = f32[4] reshape(h)\n  ROOT r = f32[4] negate(e)\n",
+      "  d = f32[4] multiply(x, x)\n  two = f32[] constant(2.5)\n  twos = f32[4] broadcast(two), dimensions={}\n  e = f32[4] multiply(d, twos)\n  ROOT r = f32[4] negate(e)\n",
+      "  ROOT r = f32[4] custom-call(x), custom_call_target=\"__vendor$secret\"\n"};
+  for (size_t i = 0; i < sizeof after / sizeof after[0]; i++) {
+    char path[4300];
+    snprintf(path, sizeof path, "%s/module_0000.fake.%04zu.fake-pipeline.after_%s.txt", directory, i, after[i]);
+    FILE *file = fopen(path, "w");
+    if (!file) return;
+    fprintf(file, "HloModule fake\nENTRY main {\n  x = f32[4] parameter(0)\n%s}\n", body[i]);
+    fclose(file);
+  }
+}
+
 static PJRT_Error *run_fake_passes(const char *options, size_t size, struct PJRT_Executable *executable) {
   char text[4096];
   int64_t on;
   if (!setting_number("passes", &on)) return NULL;
-  if (option_text(options, size, "xla_dump_to", text)) write_fake_metadata(text);
+  if (option_text(options, size, "xla_dump_to", text)) {
+    write_fake_metadata(text);
+    if (size && memmem(options, size, "xla_dump_hlo_pass_re", 20)) write_fake_stages(text);
+  }
   option_text(options, size, "xla_disable_hlo_passes", text);
   char *rest = NULL;
   for (char *name = strtok_r(text, ",", &rest); name; name = strtok_r(NULL, ",", &rest))

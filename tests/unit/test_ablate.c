@@ -4,7 +4,10 @@
 #include <unistd.h>
 
 #include "lab/ablate.h"
+#include "formats/formats.h"
+#include "lab/bridge.h"
 #include "lab/json_tree.h"
+#include "lab/validate.h"
 #include "unit.h"
 
 static hsc_arena *arena;
@@ -182,6 +185,74 @@ static void test_pairs(void **state) {
   hsc_store_close(store);
 }
 
+// ---- validate -------------------------------------------------------------------------------------------------------
+
+static void test_the_pass_that_changes_numbers_is_named(void **state) {
+  hsc_device_spec device, runner;
+  json_t *r = NULL;
+  EXPECT_OK(hsc_device_spec_parse(fake, arena, &device));
+  EXPECT_OK(hsc_device_spec_parse("reference", arena, &runner));
+  hsc_validate_options o = {.program = program, .device = &device, .runner = &runner, .tolerance = 1, .limit_ns = 20 * HSC_SECOND_NS, .executable = hloscope};
+  EXPECT_OK(hsc_validate(&o, &r));
+  json_t *stages = json_object_get(r, "stages"), *first = json_object_get(r, "first");
+  assert_int_equal(json_array_size(stages), 4);
+  assert_string_equal(text_of(r, "verdict"), "different");
+  assert_string_equal(text_of(json_array_get(stages, 1), "verdict"), "equal");  // the gemm was bridged
+  assert_int_equal(json_integer_value(json_object_get(json_array_get(stages, 1), "bridged")), 1);
+  assert_string_equal(text_of(first, "pass"), "numbers-pass");
+  assert_string_equal(text_of(json_object_get(first, "instruction"), "name"), "two");  // the constant that became 2.5
+  assert_non_null(strstr(text_of(json_array_get(stages, 3), "skipped"), "__vendor$secret"));
+  json_decref(r);
+}
+
+// What is bridged has the numbers of the plain ops that it stands for.
+static void test_bridges(void **state) {
+  static const char *const pairs[][2] = {
+      {"  ROOT r = f32[2,3] custom-call(a, b), custom_call_target=\"__onednn$matmul\", backend_config={\"onednn_matmul_config\":{\"fusions\":{}}}\n",
+       "  ROOT r = f32[2,3] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"},
+      {"  m = (f32[2,3], s8[16]) custom-call(a, b, c), custom_call_target=\"__cublas$lt$matmul\", backend_config={\"gemm_backend_config\":{\"alpha_real\":0.5,\"beta\":0,"
+       "\"dot_dimension_numbers\":{\"lhs_contracting_dimensions\":[\"1\"],\"rhs_contracting_dimensions\":[\"0\"]},\"epilogue\":\"BIAS_RELU\"}}\n"
+       "  ROOT r = f32[2,3] get-tuple-element(m), index=0\n",
+       "  d = f32[2,3] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n  h = f32[] constant(0.5)\n  hs = f32[2,3] broadcast(h), dimensions={}\n"
+       "  s = f32[2,3] multiply(d, hs)\n  cs = f32[2,3] broadcast(c), dimensions={1}\n  t = f32[2,3] add(s, cs)\n  z = f32[] constant(0)\n"
+       "  zs = f32[2,3] broadcast(z), dimensions={}\n  ROOT r = f32[2,3] maximum(t, zs)\n"},
+      {"  d = f32[2,3] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n  ROOT r = f32[2,3] custom-call(d), custom_call_target=\"__onednn$softmax\"\n",
+       "  d = f32[2,3] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n  e = f32[2,3] exponential(d)\n  z = f32[] constant(0)\n"
+       "  s = f32[2] reduce(e, z), dimensions={1}, to_apply=plus\n  ss = f32[2,3] broadcast(s), dimensions={0}\n  ROOT r = f32[2,3] divide(e, ss)\n"},
+      {"  i = f32[1,2,2,1] reshape(a)\n  k = f32[1,2,1,3] reshape(b)\n  v = (f32[1,2,1,3], u8[4]) custom-call(i, k), custom_call_target=\"__cudnn$convForward\", "
+       "window={size=1x2}, dim_labels=b01f_01io->b01f, backend_config={\"conv_result_scale\":2}\n  g = f32[1,2,1,3] get-tuple-element(v), index=0\n  ROOT r = f32[2,3] reshape(g)\n",
+       "  i = f32[1,2,2,1] reshape(a)\n  k = f32[1,2,1,3] reshape(b)\n  v = f32[1,2,1,3] convolution(i, k), window={size=1x2}, dim_labels=b01f_01io->b01f\n"
+       "  w = f32[1,2,1,3] add(v, v)\n  ROOT r = f32[2,3] reshape(w)\n"}};
+  for (size_t i = 0; i < HSC_COUNT_OF(pairs); i++) {
+    hsc_literal *inputs[3], *results[2];
+    for (int side = 0; side < 2; side++) {
+      hsc_module *module = NULL;
+      hsc_bridged bridged = {0};
+      const char *text = hsc_arena_printf(arena, "HloModule m\nplus {\n  p = f32[] parameter(0)\n  q = f32[] parameter(1)\n  ROOT s0 = f32[] add(p, q)\n}\nENTRY main {\n  a = f32[2,2] "
+                                                 "parameter(0)\n  b = f32[2,3] parameter(1)\n  c = f32[3] parameter(2)\n%s}\n", pairs[i][side]);
+      EXPECT_OK(hsc_hlo_text_parse(hsc_view_of(text), NULL, &module));
+      EXPECT_OK(hsc_bridge_custom_calls(module, &bridged));
+      assert_int_equal(bridged.bridged, side == 0);
+      assert_int_equal(bridged.unknown.size, 0);
+      hsc_module_destroy(module);
+      EXPECT_OK(hsc_program_read(hsc_bytes_view(&bridged.text), NULL, &module));
+      for (int p = 0; p < 3; p++) {
+        EXPECT_OK(hsc_literal_create(arena, &module->entry->parameters[p]->shape, &inputs[p]));
+        hsc_literal_fill(inputs[p], 3, (uint32_t)p);
+      }
+      EXPECT_OK(hsc_evaluate(module, 3, inputs, arena, &results[side]));
+      hsc_literal *copy = NULL;
+      EXPECT_OK(hsc_literal_copy(arena, results[side], &copy));
+      results[side] = copy;
+      hsc_module_destroy(module);
+      hsc_bridged_deinit(&bridged);
+    }
+    hsc_difference d;
+    EXPECT_OK(hsc_literal_compare(results[0], results[1], &d));
+    if (d.max_abs > 1e-6) fail_msg("pair %zu: %g against %g", i, d.left, d.right);
+  }
+}
+
 // ---- readers --------------------------------------------------------------------------------------------------------
 
 static void test_metadata_nests(void **state) {
@@ -226,7 +297,8 @@ static void test_malformed_metadata_points_at_the_line(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_outcome), cmocka_unit_test(test_unknown_names_are_refused), cmocka_unit_test(test_resume),
-                                     cmocka_unit_test(test_pairs),         cmocka_unit_test(test_metadata_nests),
+                                     cmocka_unit_test(test_pairs),         cmocka_unit_test(test_the_pass_that_changes_numbers_is_named), cmocka_unit_test(test_bridges),
+                                     cmocka_unit_test(test_metadata_nests),
                                      cmocka_unit_test(test_malformed_metadata_points_at_the_line)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

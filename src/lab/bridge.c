@@ -1,0 +1,290 @@
+// bridge.c - custom calls of vendors as plain HLO.
+#include "lab/bridge.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+void hsc_bridged_deinit(hsc_bridged *bridged) {
+  hsc_bytes_deinit(&bridged->text);
+  hsc_bytes_deinit(&bridged->unknown);
+  *bridged = (hsc_bridged){0};
+}
+
+// What one call needs while it is rewritten. Lines of HLO text are appended to `out`.
+typedef struct rewrite {
+  const hsc_instr *call;
+  json_t *config;         // backend_config as an object; NULL = none
+  hsc_bytes *out;
+  char result[512];       // the instruction that holds the value so far
+  char shape[512];        // of the value
+  int steps;
+} rewrite;
+
+static void shape_text(const hsc_shape *shape, char out[512]) {
+  hsc_bytes text = {0};
+  hsc_shape_print(shape, true, &text);
+  snprintf(out, 512, "%s", hsc_bytes_text(&text));
+  hsc_bytes_deinit(&text);
+}
+
+static void begin_step(rewrite *r, const char *name) {
+  snprintf(r->result, sizeof r->result, "%s.%s%d", r->call->name, name, r->steps++);
+  hsc_bytes_printf(r->out, "  %%%s = %s ", r->result, r->shape);
+}
+
+// value op scalar, the scalar broadcast.
+static void scalar_step(rewrite *r, const char *op, double scalar) {
+  char value[512], type[64], number[64];
+  const hsc_shape *shape = hsc_shape_is_tuple(&r->call->shape) ? hsc_shape_leaf(&r->call->shape, 0) : &r->call->shape;
+  snprintf(value, sizeof value, "%s", r->result);
+  snprintf(type, sizeof type, "%s", hsc_type_text(shape->type));
+  hsc_format_double(scalar, number);
+  hsc_bytes_printf(r->out, "  %%%s.scalar%d = %s[] constant(%s)\n", r->call->name, r->steps, type, number);
+  hsc_bytes_printf(r->out, "  %%%s.all%d = %s broadcast(%%%s.scalar%d), dimensions={}\n", r->call->name, r->steps, r->shape, r->call->name, r->steps);
+  int with = r->steps;
+  begin_step(r, op);
+  hsc_bytes_printf(r->out, "%s(%%%s, %%%s.all%d)\n", op, value, r->call->name, with);
+}
+
+static void bias_step(rewrite *r, const hsc_instr *bias, int dimension) {
+  char value[512];
+  snprintf(value, sizeof value, "%s", r->result);
+  hsc_bytes_printf(r->out, "  %%%s.bias = %s broadcast(%%%s), dimensions={%d}\n", r->call->name, r->shape, bias->name, dimension);
+  begin_step(r, "add");
+  hsc_bytes_printf(r->out, "add(%%%s, %%%s.bias)\n", value, r->call->name);
+}
+
+static json_t *member(json_t *object, const char *name) { return json_object_get(object, name); }
+static const char *text_of(json_t *object, const char *name) {
+  const char *text = json_string_value(member(object, name));
+  return text ? text : "";
+}
+static double number_of(json_t *object, const char *name, double otherwise) {
+  json_t *value = member(object, name);
+  return json_is_number(value) ? json_number_value(value) : otherwise;
+}
+
+// protobuf's JSON writes 64-bit numbers as texts.
+static void dims_text(json_t *list, char out[128]) {
+  json_t *item;
+  size_t i, at = 0;
+  out[0] = 0;
+  json_array_foreach (list, i, item) {
+    long long value = json_is_string(item) ? strtoll(json_string_value(item), NULL, 10) : (long long)json_integer_value(item);
+    int n = snprintf(out + at, 128 - at, "%s%lld", i ? "," : "", value);
+    if (n > 0 && at + (size_t)n < 128) at += (size_t)n;
+  }
+}
+
+static void put_dot(rewrite *r, const char *lhs_contract, const char *rhs_contract, const char *lhs_batch, const char *rhs_batch) {
+  begin_step(r, "dot");
+  hsc_bytes_printf(r->out, "dot(%%%s, %%%s), lhs_contracting_dims={%s}, rhs_contracting_dims={%s}", r->call->operands[0]->name, r->call->operands[1]->name,
+                   lhs_contract, rhs_contract);
+  if (*lhs_batch) hsc_bytes_printf(r->out, ", lhs_batch_dims={%s}, rhs_batch_dims={%s}", lhs_batch, rhs_batch);
+  hsc_bytes_append_char(r->out, '\n');
+}
+
+static bool bridge_gemm(rewrite *r) {
+  json_t *config = member(r->config, "gemm_backend_config"), *dims = member(config ? config : r->config, "dot_dimension_numbers");
+  char sets[4][128];
+  static const char *const names[] = {"lhs_contracting_dimensions", "rhs_contracting_dimensions", "lhs_batch_dimensions", "rhs_batch_dimensions"};
+  if (!config) config = r->config;
+  const char *epilogue = text_of(config, "epilogue");
+  bool relu = !strcmp(epilogue, "RELU") || !strcmp(epilogue, "BIAS_RELU"), bias = !strncmp(epilogue, "BIAS", 4);
+  if (!dims || r->call->operand_count < 2 || (*epilogue && strcmp(epilogue, "DEFAULT") && strcmp(epilogue, "BIAS") && !relu)) return false;
+  double alpha = number_of(config, "alpha_real", 1), beta = number_of(config, "beta", 0);
+  if (number_of(config, "alpha_imag", 0) != 0 || (beta != 0 && (beta != 1 || r->call->operand_count < 3))) return false;
+  for (int i = 0; i < 4; i++) dims_text(member(dims, names[i]), sets[i]);
+  put_dot(r, sets[0], sets[1], sets[2], sets[3]);
+  if (alpha != 1) scalar_step(r, "multiply", alpha);
+  int next = 2;
+  if (beta != 0) {
+    char value[512];
+    snprintf(value, sizeof value, "%s", r->result);
+    begin_step(r, "add");
+    hsc_bytes_printf(r->out, "add(%%%s, %%%s)\n", value, r->call->operands[next++]->name);
+  }
+  if (bias) {
+    if (next >= r->call->operand_count) return false;
+    const hsc_shape *shape = hsc_shape_is_tuple(&r->call->shape) ? hsc_shape_leaf(&r->call->shape, 0) : &r->call->shape;
+    bias_step(r, r->call->operands[next], shape->rank - 1);
+  }
+  if (relu) scalar_step(r, "maximum", 0);
+  return true;
+}
+
+// The attribute of a custom call that is no custom call's own, "window={...}".
+static bool raw_attribute(const hsc_instr *call, const char *name, char out[512]) {
+  const char *found = call->extra_attributes ? strstr(call->extra_attributes, name) : NULL;
+  size_t size = 0;
+  if (!found) return false;
+  for (int depth = 0; found[size] && (depth > 0 || found[size] != ','); size++) depth += found[size] == '{', depth -= found[size] == '}';
+  if (size >= 512) return false;
+  memcpy(out, found, size);
+  out[size] = 0;
+  return true;
+}
+
+static bool put_convolution(rewrite *r) {
+  char window[512], labels[512], groups[512] = "";
+  if (r->call->operand_count < 2 || !raw_attribute(r->call, "dim_labels=", labels)) return false;
+  bool has_window = raw_attribute(r->call, "window=", window), has_groups = raw_attribute(r->call, "feature_group_count=", groups);
+  begin_step(r, "conv");
+  hsc_bytes_printf(r->out, "convolution(%%%s, %%%s)%s%s, %s%s%s\n", r->call->operands[0]->name, r->call->operands[1]->name, has_window ? ", " : "", has_window ? window : "",
+                   labels, has_groups ? ", " : "", groups);
+  return true;
+}
+
+static json_t *conv_config(rewrite *r) {
+  json_t *config = member(r->config, "cudnn_conv_backend_config");
+  return config ? config : r->config;
+}
+
+static bool bridge_conv(rewrite *r) {
+  double scale = number_of(conv_config(r), "conv_result_scale", 1);
+  if (!put_convolution(r)) return false;
+  if (scale != 1) scalar_step(r, "multiply", scale);
+  return true;
+}
+
+static bool bridge_conv_bias(rewrite *r) {
+  char labels[512];
+  const char *activation = text_of(conv_config(r), "activation_mode"), *output;
+  bool relu = !strcmp(activation, "kRelu");
+  if (r->call->operand_count != 3 || (!relu && strcmp(activation, "kNone") && *activation) || !bridge_conv(r)) return false;
+  if (!raw_attribute(r->call, "dim_labels=", labels) || !(output = strstr(labels, "->")) || !strchr(output, 'f')) return false;
+  bias_step(r, r->call->operands[2], (int)(strchr(output, 'f') - output - 2));
+  if (relu) scalar_step(r, "maximum", 0);
+  return true;
+}
+
+static bool bridge_onednn_matmul(rewrite *r) {
+  json_t *config = member(r->config, "onednn_matmul_config"), *fusions = member(config, "fusions");
+  int rank = r->call->operand_count >= 2 ? r->call->operands[0]->shape.rank : 0;
+  char batch[128] = "", lhs[16], rhs[16];
+  if (rank < 2 || r->call->operands[1]->shape.rank != rank || json_array_size(member(fusions, "ops")) > 0) return false;
+  for (int i = 0, at = 0; i < rank - 2; i++) at += snprintf(batch + at, sizeof batch - (size_t)at, "%s%d", i ? "," : "", i);
+  snprintf(lhs, sizeof lhs, "%d", rank - (json_is_true(member(config, "transpose_a")) ? 2 : 1));
+  snprintf(rhs, sizeof rhs, "%d", rank - (json_is_true(member(config, "transpose_b")) ? 1 : 2));
+  put_dot(r, lhs, rhs, batch, batch);
+  return true;
+}
+
+// exp(x - max) over its sum, along the last dimension; reducers are the two computations at the head of the text.
+static bool bridge_softmax(rewrite *r) {
+  const hsc_shape *shape = &r->call->shape;
+  if (r->call->operand_count != 1 || hsc_shape_is_tuple(shape) || shape->type != HSC_TYPE_F32 || shape->rank < 1) return false;
+  char reduced[512], dims[128] = "";
+  const char *name = r->call->name, *x = r->call->operands[0]->name;
+  int at = snprintf(reduced, sizeof reduced, "f32[");
+  for (int i = 0, d = 0; i + 1 < shape->rank; i++) {
+    at += snprintf(reduced + at, sizeof reduced - (size_t)at, "%s%lld", i ? "," : "", (long long)shape->dims[i]);
+    d += snprintf(dims + d, sizeof dims - (size_t)d, "%s%d", i ? "," : "", i);
+  }
+  snprintf(reduced + at, sizeof reduced - (size_t)at, "]");
+  hsc_bytes_printf(r->out,
+                   "  %%%s.low = f32[] constant(-inf)\n  %%%s.max = %s reduce(%%%s, %%%s.low), dimensions={%d}, to_apply=%%hloscope_maximum\n"
+                   "  %%%s.maxes = %s broadcast(%%%s.max), dimensions={%s}\n  %%%s.less = %s subtract(%%%s, %%%s.maxes)\n  %%%s.exp = %s exponential(%%%s.less)\n"
+                   "  %%%s.zero = f32[] constant(0)\n  %%%s.sum = %s reduce(%%%s.exp, %%%s.zero), dimensions={%d}, to_apply=%%hloscope_add\n"
+                   "  %%%s.sums = %s broadcast(%%%s.sum), dimensions={%s}\n",
+                   name, name, reduced, x, name, shape->rank - 1, name, r->shape, name, dims, name, r->shape, x, name, name, r->shape, name, name, name, reduced, name,
+                   name, shape->rank - 1, name, r->shape, name, dims);
+  begin_step(r, "softmax");
+  hsc_bytes_printf(r->out, "divide(%%%s.exp, %%%s.sums)\n", name, name);
+  return true;
+}
+
+static const struct {
+  const char *target;
+  bool (*bridge)(rewrite *r);
+} meanings[] = {{"__cublas$gemm", bridge_gemm},
+                {"__cublas$lt$matmul", bridge_gemm},
+                {"__cudnn$convForward", bridge_conv},
+                {"__cudnn$convBiasActivationForward", bridge_conv_bias},
+                {"__onednn$matmul", bridge_onednn_matmul},
+                {"__onednn$softmax", bridge_softmax}};
+
+// The call's own name gets the value; of a tuple, the first element, and zeros for the rest (workspaces).
+static void put_result(rewrite *r, bool is_root) {
+  const hsc_instr *call = r->call;
+  const char *root = is_root ? "ROOT " : "";
+  if (!hsc_shape_is_tuple(&call->shape)) {
+    hsc_bytes_printf(r->out, "  %s%%%s = %s copy(%%%s)\n", root, call->name, r->shape, r->result);
+    return;
+  }
+  char whole[512];
+  int leaves = hsc_shape_leaf_count(&call->shape);
+  for (int i = 1; i < leaves; i++) {
+    const hsc_shape *leaf = hsc_shape_leaf(&call->shape, i);
+    char text[512];
+    shape_text(leaf, text);
+    hsc_bytes_printf(r->out, "  %%%s.zero%d = %s[] constant(0)\n  %%%s.space%d = %s broadcast(%%%s.zero%d), dimensions={}\n", call->name, i, hsc_type_text(leaf->type),
+                     call->name, i, text, call->name, i);
+  }
+  shape_text(&call->shape, whole);
+  hsc_bytes_printf(r->out, "  %s%%%s = %s tuple(%%%s", root, call->name, whole, r->result);
+  for (int i = 1; i < leaves; i++) hsc_bytes_printf(r->out, ", %%%s.space%d", call->name, i);
+  hsc_bytes_append_text(r->out, ")\n");
+}
+
+static bool rewrite_call(const hsc_instr *call, bool is_root, hsc_bytes *out) {
+  hsc_bytes lines = {0};
+  rewrite r = {.call = call, .out = &lines, .config = call->backend_config ? json_loads(call->backend_config, 0, NULL) : NULL};
+  bool done = false;
+  if (!hsc_shape_is_tuple(&call->shape) || (hsc_shape_leaf_count(&call->shape) > 0 && call->shape.type == HSC_TYPE_TUPLE)) {
+    shape_text(hsc_shape_is_tuple(&call->shape) ? hsc_shape_leaf(&call->shape, 0) : &call->shape, r.shape);
+    for (size_t i = 0; i < HSC_COUNT_OF(meanings) && !done; i++)
+      if (call->attr.custom.target && !strcmp(call->attr.custom.target, meanings[i].target)) done = meanings[i].bridge(&r);
+  }
+  if (done) {
+    put_result(&r, is_root);
+    hsc_bytes_append(out, lines.data, lines.size);
+  }
+  hsc_bytes_deinit(&lines);
+  json_decref(r.config);
+  return done;
+}
+
+static void add_unknown(hsc_bytes *unknown, const char *target) {
+  if (unknown->size && strstr(hsc_bytes_text(unknown), target)) return;
+  hsc_bytes_printf(unknown, "%s%s", unknown->size ? ", " : "", target);
+}
+
+hsc_status *hsc_bridge_custom_calls(const hsc_module *module, hsc_bridged *out) {
+  static const char reducers[] =
+      "%hloscope_maximum (a: f32[], b: f32[]) -> f32[] {\n  %a.hloscope_maximum = f32[] parameter(0)\n  %b.hloscope_maximum = f32[] parameter(1)\n"
+      "  ROOT %r.hloscope_maximum = f32[] maximum(%a.hloscope_maximum, %b.hloscope_maximum)\n}\n\n"
+      "%hloscope_add (a: f32[], b: f32[]) -> f32[] {\n  %a.hloscope_add = f32[] parameter(0)\n  %b.hloscope_add = f32[] parameter(1)\n"
+      "  ROOT %r.hloscope_add = f32[] add(%a.hloscope_add, %b.hloscope_add)\n}\n\n";
+  hsc_bytes text = {0};
+  *out = (hsc_bridged){0};
+  hsc_module_print(module, NULL, &text);
+  bool softmax = strstr(hsc_bytes_text(&text), "__onednn$softmax") != NULL;
+  for (const char *line = hsc_bytes_text(&text); *line;) {
+    size_t size = strcspn(line, "\n");
+    if (softmax && (*line == '%' || hsc_starts_with(line, "ENTRY "))) {  // before the first computation
+      hsc_bytes_append_text(&out->text, reducers);
+      softmax = false;
+    }
+    const char *call = memmem(line, size, " custom-call(", 13), *name = memchr(line, '%', size);
+    const hsc_instr *instr = NULL;
+    if (call && name && module->names) {
+      size_t name_size = strcspn(name + 1, " ");
+      instr = hsc_map_get(module->names, (hsc_view){name + 1, name_size});
+    }
+    bool custom = instr && instr->op == HSC_OP_CUSTOM_CALL;
+    if (custom && rewrite_call(instr, instr == instr->parent->root, &out->text)) {
+      out->bridged++;
+    } else {
+      if (custom && instr->attr.custom.target) add_unknown(&out->unknown, instr->attr.custom.target);
+      hsc_bytes_append(&out->text, line, size);
+      hsc_bytes_append_char(&out->text, '\n');
+    }
+    line += size;
+    if (*line) line++;
+  }
+  hsc_status *status = hsc_bytes_status(&out->text);
+  hsc_bytes_deinit(&text);
+  if (status) hsc_bridged_deinit(out);
+  return status;
+}
