@@ -3,6 +3,7 @@
 One JSON object a line comes in on standard input, one answer a line goes out on descriptor 3 (standard output where that is not open). Times are taken here,
 around the calls of jaxlib, so no pipe and no JSON is in them; what such a call costs by itself is measured too (`call_overhead_ns` of `describe`).
 """
+import contextlib
 import ctypes
 import json
 import os
@@ -224,6 +225,11 @@ class Device:
         options = _profiler.ProfileOptions()
         options.host_tracer_level, options.python_tracer_level = 2, 0
         return _profiler.ProfilerSession(options)
+
+    def step_mark(self, number):
+        """A span that profiles take for a step."""
+        from jaxlib import _profiler
+        return _profiler.TraceMe("step", _r=1, step_num=number)
 
     def kernel_ns(self, executable):
         """Sum of the durations of the thunks of one run, as the profiler has them: events with the stat hlo_op on the lines of the executing threads."""
@@ -586,13 +592,23 @@ class Worker:
             if e.inputs is None or inputs != "keep":
                 e.set_inputs(e.fill(seed))
         self.step = "running"
+        xspace_to = member(request, "xspace_to", str)
         if series:
-            rows, last = [], usage()
-            for _ in range(series):
-                enqueue, wait = e.execute(executions, syncs, feed)
-                after = usage()
-                rows.append((enqueue + wait, enqueue, wait, after[0] - last[0], after[3] - last[3]))
-                last = after
+            session = self.device.profiler() if xspace_to else None
+            try:
+                rows, last = [], usage()
+                for number in range(series):
+                    with self.device.step_mark(number) if session else contextlib.nullcontext():
+                        enqueue, wait = e.execute(executions, syncs, feed)
+                    after = usage()
+                    rows.append((enqueue + wait, enqueue, wait, after[0] - last[0], after[3] - last[3]))
+                    last = after
+            finally:
+                xspace = session.stop() if session else None
+            if xspace:
+                with open(xspace_to, "wb") as file:
+                    file.write(xspace)
+                answer.update(xspace=xspace_to, xspace_bytes=len(xspace))
             names = ("run_ns", "enqueue_ns", "wait_ns", "page_faults_count", "involuntary_switches_count")
             answer["series"] = {name: list(column) for name, column in zip(names, zip(*rows))}
         if member(request, "fetch", bool, True) and records + series:

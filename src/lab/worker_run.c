@@ -102,6 +102,7 @@ typedef struct run_request {
   int cache;
   bool fetch;           // copy the outputs back, give digests
   const char *save_to;  // also write them as files there
+  const char *xspace_to;  // profile the series into this file
 } run_request;
 
 static hsc_status *read_run_request(const hsc_worker *worker, json_t *request, run_request *out) {
@@ -116,6 +117,7 @@ static hsc_status *read_run_request(const hsc_worker *worker, json_t *request, r
   HSC_TRY(hsc__request_text(request, "inputs", false, &inputs));
   HSC_TRY(hsc__request_bool(request, "fetch", &r.fetch));
   HSC_TRY(hsc__request_text(request, "save_to", false, &r.save_to));
+  HSC_TRY(hsc__request_text(request, "xspace_to", false, &r.xspace_to));
   HSC_TRY(hsc__request_cache(worker, request, &r.cache));
   r.inputs_each = !strcmp(inputs, "each");
   r.inputs_keep = !strcmp(inputs, "keep");
@@ -225,6 +227,28 @@ static hsc_status *measure_series(const run_request *r, worker_executable *execu
   return status;
 }
 
+// The same under the plugin's profiler; what it recorded goes into a file as it is.
+static hsc_status *profile_series(hsc_worker *worker, const run_request *r, worker_executable *executable, hsc_json *answer) {
+  hsc_profiler *profiler = NULL;
+  hsc_bytes xspace = {0};
+  hsc_status *status = NULL;
+  worker->step = "starting the plugin's profiler";
+  HSC_GOTO(hsc_profiler_create(worker->plugin, (hsc_view){0}, &profiler));
+  HSC_GOTO(hsc_profiler_start(profiler));
+  worker->step = "running";
+  HSC_GOTO(measure_series(r, executable, answer));
+  worker->step = "collecting the profile";
+  HSC_GOTO(hsc_profiler_stop(profiler));
+  HSC_GOTO(hsc_profiler_collect(profiler, &xspace));
+  HSC_GOTO(hsc_file_write_atomic(r->xspace_to, xspace.data ? xspace.data : "", xspace.size));
+  hsc_json_kv_string(answer, "xspace", r->xspace_to);
+  hsc_json_kv_int(answer, "xspace_bytes", (int64_t)xspace.size);
+done:
+  hsc_profiler_destroy(profiler);
+  hsc_bytes_deinit(&xspace);
+  return status;
+}
+
 void hsc__write_output(hsc_json *answer, const char *shape, const void *data, size_t size, const char *file) {
   char digest[33];
   hsc_hash128_hex(hsc_hash128_of(data ? data : "", size, 0), digest);
@@ -313,7 +337,7 @@ hsc_status *hsc__job_run(hsc_worker *worker, json_t *request, hsc_json *answer) 
       HSC_TRY(hsc__worker_transfer_in(worker->client, program, executable));
   }
   worker->step = "running";
-  if (r.series > 0) HSC_TRY(measure_series(&r, executable, answer));
+  if (r.series > 0) HSC_TRY(r.xspace_to ? profile_series(worker, &r, executable, answer) : measure_series(&r, executable, answer));
   if (r.fetch && r.records + r.series > 0) HSC_TRY(fetch_outputs(worker, &r, executable, answer));
   worker->step = NULL;
   return NULL;
