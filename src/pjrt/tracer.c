@@ -444,14 +444,14 @@ static tracer *find(GetPjrtApi_Fn *get_api, const char *path) {
 const PJRT_Api *hsc_tracer_wrap(GetPjrtApi_Fn *get_api, const char *path) {
   pthread_mutex_lock(&lock);
   tracer *t = find(get_api, path);
-  const PJRT_Api *table = t ? wrap(t) : get_api();
+  const PJRT_Api *table = t ? hsc_tracer_profile(wrap(t), (int)(t - tracers)) : get_api();
   pthread_mutex_unlock(&lock);
   return table;
 }
 
 static const PJRT_Api *get_instance(int instance) {
   pthread_mutex_lock(&lock);
-  const PJRT_Api *table = wrap(&tracers[instance]);
+  const PJRT_Api *table = hsc_tracer_profile(wrap(&tracers[instance]), instance);
   pthread_mutex_unlock(&lock);
   return table;
 }

@@ -16,3 +16,6 @@ enum { HSC_TRACER_INSTANCES = 4 };
 const PJRT_Api *hsc_tracer_wrap(GetPjrtApi_Fn *get_api, const char *path);
 // An entry point that returns that table: what dlsym answers with. NULL when all instances are taken.
 GetPjrtApi_Fn *hsc_tracer_entry(GetPjrtApi_Fn *get_api, const char *path);
+
+// tracer_profile.c: under `hloscope profile -- COMMAND`, `table` with a creation of clients that starts the plugin's own profiler; else `table`.
+const PJRT_Api *hsc_tracer_profile(const PJRT_Api *table, int instance);

@@ -28,7 +28,8 @@ static void find_hlo(const hsc_xspace *space, hsc_profile_module *module) {
       const hsc_xevent_meta *meta = &plane->event_metas[i];
       int64_t id;
       hsc_view name = split_name(meta->name, &id);
-      if (module->program_id ? meta->id != module->program_id && id != module->program_id : !hsc_view_equals(name, module->name)) continue;
+      // The number in the name counts: writers that put profiles together number metadata anew.
+      if (module->program_id ? (id >= 0 ? id : meta->id) != module->program_id : !hsc_view_equals(name, module->name)) continue;
       hsc_xstat stat;
       if (!hsc_xstat_find(meta->message, HSC_XEVENT_META_STATS, hlo_id, &stat) || stat.kind != HSC_XSTAT_BYTES) continue;
       module->hlo = stat.bytes;

@@ -335,8 +335,7 @@ static int32_t op_of_event(walk *w, const event_stats *stats) {
   return op_of_stats(w, text, module_name, stats->program_id, stats->has_program, slot);
 }
 
-// Any other line: operators where a stat says so, steps where a stat counts them, host work by name. A line that has operators is one of execution,
-// and its other events (waiting, scheduling) are left out of its sums.
+// Any other line: operators where a stat says so, steps where a stat counts them, host work by name. A line that has operators is one of execution.
 static bool read_mixed_line(walk *w, const hsc_xline *line, hsc_profile_lane *lane) {
   bool may_have_ops = w->id_hlo_op >= 0, may_have_steps = w->id_step_num >= 0;
   size_t transfers = 0, ops = 0;
@@ -368,13 +367,6 @@ static bool read_mixed_line(walk *w, const hsc_xline *line, hsc_profile_lane *la
     int32_t activity = position >= 0 ? w->name_activity[position] : HSC_ACTIVITY_HOST;
     if (activity == HSC_ACTIVITY_TRANSFER) transfers++, lane->bytes = hsc__sat_add(lane->bytes, stats.bytes);
     if (!add_record(w, line, &event, -1, activity)) return false;
-  }
-  if (ops) {   // what is no operator on this line is the runtime's own bookkeeping
-    size_t kept = 0;
-    for (size_t i = 0; i < w->records.count; i++)
-      if (w->records.items[i].op >= 0 || w->records.items[i].activity == HSC_ACTIVITY_TRANSFER || w->records.items[i].activity == HSC_ACTIVITY_COMPILE)
-        w->records.items[kept++] = w->records.items[i];
-    w->records.count = kept;
   }
   lane->section = ops ? HSC__SECTION_EXECUTION : 2 * transfers > (size_t)lane->events ? HSC__SECTION_TRANSFER : HSC__SECTION_CONTROL;
   return true;
@@ -468,6 +460,7 @@ hsc_status *hsc__profile_read_space(hsc_profile *profile, hsc_xspace *space) {
   for (int32_t pass = 0; pass < 2 && !status; pass++)
     for (int32_t p = 0; p < space->plane_count && !status; p++) {
       const hsc_xplane *plane = &space->planes[p];
+      if (hsc_xplane_stat_id(plane, "hloscope_thread") >= 0) continue;   // made from other planes of this file, for TensorBoard
       if (is_device(plane) == (pass == 1)) status = read_plane(profile, space, plane, &kept);
     }
   hsc_free(kept.records.items);

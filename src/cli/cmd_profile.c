@@ -1,0 +1,159 @@
+// cmd_profile.c - hloscope profile: operators of a program on a device, or of an unmodified program that somebody wrote.
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/child_program.h"
+#include "lab/device_spec.h"
+#include "lab/profile_run.h"
+#include "views/profile_tensorboard.h"
+
+typedef struct profile_args {
+  hsc_list what, transforms;
+  const char *device, *output;
+  int64_t steps, duration_ms, seed, limit;
+  double limit_s;
+  int type;
+  bool traced_only;
+} profile_args;
+
+enum { TYPE_OPERATOR, TYPE_TRACE };
+static const char *const types[] = {"operator", "trace", NULL};
+
+static const hsc_option options[] = {
+    HSC_POSITIONAL_REST(profile_args, what, "PROGRAM", HSC_REQUIRED, "a program that hloscope reads, or, after --, a command with its arguments"),
+    HSC_OPTION_STRING(profile_args, device, "device|d", "DEVICE", NULL, "of PROGRAM: cpu, xla-cpu or any plugin with a profiler; default $HLOSCOPE_DEVICE, else cpu"),
+    HSC_OPTION_CHOICE(profile_args, type, "type", types, TYPE_OPERATOR, "what is shown: operators, or the lanes of the timeline"),
+    HSC_OPTION_INT(profile_args, steps, "steps", "N", 0, "steps that are recorded; 0: of PROGRAM as many as fit in the duration, of a command all"),
+    HSC_OPTION_INT(profile_args, duration_ms, "duration-ms", "MS", 0, "time that is recorded; 0: 200 ms of PROGRAM, a command to its end"),
+    HSC_OPTION_FLAG(profile_args, traced_only, "traced-only", "leave out input transfers and what the framework does on the host"),
+    HSC_OPTION_STRING(profile_args, output, "output|o", "LOGDIR", "profile", "log directory for TensorBoard; earlier runs in it stay"),
+    HSC_OPTION_LIST(profile_args, transforms, "transform", "T", NULL, "repeat:N, vmap:N, scan:N or constant:I=V before compiling; may be given several times"),
+    HSC_OPTION_INT(profile_args, seed, "seed", "N", 0, "of the inputs"),
+    HSC_OPTION_INT(profile_args, limit, "limit", "N", 20, "rows that are shown; 0 is all"),
+    HSC_OPTION_DOUBLE(profile_args, limit_s, "time-limit", "S", 600, "seconds that the device gets for a step"),
+    HSC_OPTION_END,
+};
+
+// A directory for what devices and programs write, beside where the profile goes.
+static hsc_status *raw_directory(const profile_args *args, hsc_cli *cli, const char **out_path) {
+  HSC_TRY_NOTE(hsc_dir_make(args->output), "while: making the log directory");
+  char *pattern = hsc_arena_printf(cli->arena, "%s/.hloscope-XXXXXX", args->output);
+  if (!pattern || !mkdtemp(pattern)) return hsc_status_errno(errno, "cannot make a directory in it", args->output);
+  *out_path = realpath(pattern, NULL);
+  if (!*out_path) return hsc_status_errno(errno, "cannot be resolved", pattern);
+  const char *kept = hsc_arena_strdup(cli->arena, *out_path);
+  free((void *)(uintptr_t)*out_path);
+  *out_path = kept;
+  return hsc_arena_status(cli->arena);
+}
+
+static void remove_directory(const char *path, hsc_arena *arena) {
+  DIR *directory = opendir(path);
+  if (!directory) return;
+  for (struct dirent *entry; (entry = readdir(directory));)
+    if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) unlink(hsc_arena_printf(arena, "%s/%s", path, entry->d_name));
+  closedir(directory);
+  rmdir(path);
+}
+
+// The raw profiles become a run of the log directory, and the table is printed.
+static hsc_status *show(const profile_args *args, const char *raw, hsc_cli *cli) {
+  hsc_profile *profile = NULL;
+  hsc_table *table = NULL;
+  char *directory = NULL;
+  hsc_status *status = NULL;
+  HSC_GOTO(hsc_profile_open(raw, &profile));
+  HSC_GOTO(hsc_profile_write_logdir(profile, args->output, NULL, &directory));
+  hsc_profile_options view = {.limit = args->limit, .traced_only = args->traced_only};
+  HSC_GOTO(hsc_profile_table(profile, args->type == TYPE_TRACE ? HSC_PROFILE_VIEW_timeline : HSC_PROFILE_VIEW_hlo_operators, &view, &table));
+  HSC_GOTO(hsc_cli_table(cli, table));
+  hsc_cli_say(cli, "%s", directory);
+  hsc_cli_say(cli, "hloscope tables %s framework-operators steps timeline gaps;  tensorboard --logdir %s", args->output, args->output);
+done:
+  hsc_free(directory);
+  hsc_profile_close(profile);
+  return status;
+}
+
+static hsc_status *profile_program(const profile_args *args, hsc_cli *cli) {
+  if (args->what.count != 1) return hsc_cli_usage(cli, "one PROGRAM at a time; a command stands after --: hloscope profile -- %s ...", args->what.items[0]);
+  if (!strcmp(args->what.items[0], "-")) return hsc_cli_usage(cli, "workers read programs themselves, so a file is needed, not standard input");
+  if (!(args->limit_s > 0)) return hsc_cli_usage(cli, "--time-limit must be above 0 s");
+  const char *raw = NULL, *device = args->device ? args->device : hsc_default_device();
+  HSC_TRY(raw_directory(args, cli, &raw));
+  hsc_profile_run_options run_options = {.program = args->what.items[0], .transforms = args->transforms.items, .transform_count = args->transforms.count, .device = device,
+                                         .steps = args->steps, .duration_ns = args->duration_ms * 1000000, .seed = (uint64_t)args->seed,
+                                         .limit_ns = (int64_t)(args->limit_s * 1e9), .xspace_path = hsc_arena_printf(cli->arena, "%s/%s.xplane.pb", raw, "device")};
+  hsc_profile_run made;
+  hsc_cli_progress(cli, "profiling %s on %s", args->what.items[0], device);
+  hsc_status *status = hsc_profile_program(&run_options, &made);
+  if (!status) {
+    char first[32], each[32];
+    hsc_format_quantity(made.warm_up_s, "s", false, first);
+    hsc_format_quantity(made.step_s, "s", false, each);
+    hsc_cli_say(cli, "%lld steps on %s: median %s a step (the first one before took %s)", (long long)made.steps, device, each, first);
+    status = show(args, raw, cli);
+  }
+  remove_directory(raw, cli->arena);
+  return status;
+}
+
+static bool is_empty(const char *path) {
+  DIR *directory = opendir(path);
+  bool empty = true;
+  for (struct dirent *entry; directory && (entry = readdir(directory));) empty &= !hsc_ends_with(entry->d_name, ".xplane.pb");
+  if (directory) closedir(directory);
+  return empty;
+}
+
+static hsc_status *profile_command(const profile_args *args, hsc_cli *cli) {
+  if (args->device) return hsc_cli_usage(cli, "--device is for PROGRAM; a command chooses its own devices (JAX_PLATFORMS, PJRT_DEVICE)");
+  const char *raw = NULL, *python = NULL, *path = getenv("PYTHONPATH");
+  HSC_TRY(raw_directory(args, cli, &raw));
+  hsc_status *status = hsc_python_package_dir(cli->arena, &python);
+  if (status) {   // programs in other languages need no Python package
+    hsc_status_free(status);
+    status = NULL;
+  }
+  const char *set[8];
+  size_t count = 0;
+  set[count++] = hsc_arena_printf(cli->arena, "HLOSCOPE_PROFILE_PATH=%s", raw);
+  if (args->duration_ms) set[count++] = hsc_arena_printf(cli->arena, "HLOSCOPE_PROFILE_MS=%lld", (long long)args->duration_ms);
+  if (args->steps) set[count++] = hsc_arena_printf(cli->arena, "HLOSCOPE_PROFILE_STEPS=%lld", (long long)args->steps);
+  if (args->traced_only) set[count++] = "HLOSCOPE_PROFILE_TRACED_ONLY=1";
+  if (python) set[count++] = hsc_arena_printf(cli->arena, "PYTHONPATH=%s/hloscope/site%s%s", python, path && *path ? ":" : "", path ? path : "");
+  int waited = 0;
+  HSC_GOTO(hsc_arena_status(cli->arena));
+  HSC_GOTO(hsc_cli_run_program(cli, &args->what, set, count, &waited));
+  hsc_cli_program_ended(cli, waited, args->output);
+  if (is_empty(raw)) {
+    hsc_cli_say(cli, "nothing was recorded: the program used neither JAX nor a PJRT plugin with a profiler, or it was killed before its end");
+    if (!cli->exit_code) cli->exit_code = 1;
+  } else {
+    HSC_GOTO(show(args, raw, cli));
+  }
+done:
+  remove_directory(raw, cli->arena);
+  return status;
+}
+
+static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
+  const profile_args *args = args_of_command;
+  bool is_command = strstr(cli->command_line, " -- ") != NULL;
+  return is_command ? profile_command(args, cli) : profile_program(args, cli);
+}
+
+const hsc_command_body hsc_command_profile = {
+    .options = options,
+    .args_bytes = sizeof(profile_args),
+    .run = run,
+    .description = "PROGRAM is compiled, run until it is warm, and then recorded for N steps by the device's own profiler. A command is run unchanged: JAX programs are\n"
+                   "profiled by JAX's profiler, on XLA:CPU and on any plugin; PyTorch/XLA and others by the profiler of the plugin that they load. The profile goes to\n"
+                   "LOGDIR/plugins/profile/RUN as TensorBoard's profile plugin wants it, with HLO, costs and steps; `hloscope tables LOGDIR VIEW` reads it back.\n"
+                   "The exit code of a command is the command's.",
+    .examples = "hloscope profile model.hlo\nhloscope profile model.mlir --device xla-cpu --steps 20 --output logs\n"
+                "hloscope profile --duration-ms 10000 -- python train.py\nhloscope tables profile framework-operators steps",
+};

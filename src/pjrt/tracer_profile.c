@@ -1,0 +1,144 @@
+// tracer_profile.c - asks a plugin's own profiler, for hosts that do not: PyTorch/XLA and plain PJRT programs under `hloscope profile -- COMMAND`.
+//
+// With HLOSCOPE_PROFILE_PATH set, a session of the plugin's profiler extension begins when its first client is there, and ends at the end of the process or
+// after HLOSCOPE_PROFILE_MS milliseconds; the XSpace goes to HLOSCOPE_PROFILE_PATH/PID.xplane.pb. Where JAX profiles by itself (HLOSCOPE_PROFILE_BY is
+// set) this does nothing: a plugin has one session.
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "pjrt/tracer.h"
+
+typedef struct profiled {
+  const PJRT_Api *under;   // what the host would have got
+  PJRT_Api *table;         // with our client creation in it
+  PLUGIN_Profiler_Api *api;
+  PLUGIN_Profiler *profiler;
+} profiled;
+
+static profiled all[HSC_TRACER_INSTANCES];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool at_exit_set;
+
+// A preloaded library has nobody else to tell.
+static void complain(const char *what) {
+  ssize_t written = write(STDERR_FILENO, "hloscope: ", 10);
+  written += write(STDERR_FILENO, what, strlen(what));
+  written += write(STDERR_FILENO, "\n", 1);
+  (void)written;
+}
+
+// True when the plugin said no; says why.
+static bool failed(const profiled *p, PLUGIN_Profiler_Error *error, const char *step) {
+  if (!error) return false;
+  PLUGIN_Profiler_Error_Message_Args message = {.struct_size = PLUGIN_Profiler_Error_Message_Args_STRUCT_SIZE, .error = error};
+  PLUGIN_Profiler_Error_Destroy_Args destroy = {.struct_size = PLUGIN_Profiler_Error_Destroy_Args_STRUCT_SIZE, .error = error};
+  p->api->error_message(&message);
+  char text[512];
+  snprintf(text, sizeof text, "the plugin's profiler did not %s: %.*s", step, (int)(message.message_size < 400 ? message.message_size : 400), message.message ? message.message : "");
+  complain(text);
+  p->api->error_destroy(&destroy);
+  return true;
+}
+
+static void write_file(const uint8_t *data, size_t size, int instance) {
+  if (size > 0 && data[size - 1] == 0) size--;   // counted by XLA's plugins
+  hsc_bytes path = {0};
+  hsc_bytes_printf(&path, instance ? "%s/%d_%d.xplane.pb" : "%s/%d.xplane.pb", getenv("HLOSCOPE_PROFILE_PATH"), (int)getpid(), instance);
+  hsc_status *status = hsc_bytes_status(&path);
+  if (!status) status = hsc_file_write_atomic(path.data, data, size);
+  if (status) complain(hsc_status_message(status));
+  hsc_status_free(status);
+  hsc_bytes_deinit(&path);
+}
+
+static void finish(void) {
+  pthread_mutex_lock(&lock);
+  for (int i = 0; i < HSC_TRACER_INSTANCES; i++) {
+    profiled *p = &all[i];
+    if (!p->profiler) continue;
+    PLUGIN_Profiler_Args args = {PLUGIN_Profiler_Args_STRUCT_SIZE, p->profiler};
+    PLUGIN_Profiler_CollectData_Args data = {.struct_size = PLUGIN_Profiler_CollectData_Args_STRUCT_SIZE, .profiler = p->profiler};
+    if (!failed(p, p->api->stop(&args), "stop") && !failed(p, p->api->collect_data(&data), "give its data")) {
+      uint8_t *own = NULL;
+      if (!data.buffer && data.buffer_size_in_bytes && (own = malloc(data.buffer_size_in_bytes))) {
+        data.buffer = own;
+        if (failed(p, p->api->collect_data(&data), "give its data")) data.buffer = NULL;
+      }
+      if (data.buffer) write_file(data.buffer, data.buffer_size_in_bytes, i);
+      free(own);
+    }
+    (void)failed(p, p->api->destroy(&args), "end");
+    p->profiler = NULL;
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+static void *finish_later(void *milliseconds) {
+  hsc_sleep_ns((int64_t)(intptr_t)milliseconds * 1000000);
+  finish();
+  return NULL;
+}
+
+static void begin(profiled *p) {
+  if (p->profiler || getenv("HLOSCOPE_PROFILE_BY")) return;
+  PLUGIN_Profiler_Create_Args create = {.struct_size = PLUGIN_Profiler_Create_Args_STRUCT_SIZE};
+  static const char options[] = {0x28, 1, 0x10, 2, 0x18, 1};   // ProfileOptions: version 1, host level 2, device level 1
+  create.options = options;
+  create.options_size = sizeof options;
+  if (failed(p, p->api->create(&create), "begin")) return;
+  PLUGIN_Profiler_Args args = {PLUGIN_Profiler_Args_STRUCT_SIZE, create.profiler};
+  if (failed(p, p->api->start(&args), "start")) {
+    (void)failed(p, p->api->destroy(&args), "end");
+    return;
+  }
+  p->profiler = create.profiler;
+  if (!at_exit_set) atexit(finish);
+  at_exit_set = true;
+  const char *text = getenv("HLOSCOPE_PROFILE_MS");
+  long milliseconds = text ? strtol(text, NULL, 10) : 0;
+  pthread_t thread;
+  if (milliseconds > 0 && !pthread_create(&thread, NULL, finish_later, (void *)(intptr_t)milliseconds)) pthread_detach(thread);
+}
+
+static PJRT_Error *client_created(profiled *p, PJRT_Client_Create_Args *args) {
+  PJRT_Error *error = p->under->PJRT_Client_Create(args);
+  pthread_mutex_lock(&lock);
+  if (!error) begin(p);
+  pthread_mutex_unlock(&lock);
+  return error;
+}
+static PJRT_Error *create0(PJRT_Client_Create_Args *args) { return client_created(&all[0], args); }
+static PJRT_Error *create1(PJRT_Client_Create_Args *args) { return client_created(&all[1], args); }
+static PJRT_Error *create2(PJRT_Client_Create_Args *args) { return client_created(&all[2], args); }
+static PJRT_Error *create3(PJRT_Client_Create_Args *args) { return client_created(&all[3], args); }
+
+const PJRT_Api *hsc_tracer_profile(const PJRT_Api *table, int instance) {
+  static PJRT_Error *(*const creators[HSC_TRACER_INSTANCES])(PJRT_Client_Create_Args *) = {create0, create1, create2, create3};
+  const char *directory = getenv("HLOSCOPE_PROFILE_PATH");
+  if (!directory || !*directory || !table || instance < 0 || instance >= HSC_TRACER_INSTANCES) return table;
+  if (table->struct_size < HSC_PJRT_SIZE_TO(PJRT_Api, PJRT_Client_Create) || !table->PJRT_Client_Create) return table;
+  profiled *p = &all[instance];
+  pthread_mutex_lock(&lock);
+  if (p->under != table) {
+    const PJRT_Extension_Base *e = table->extension_start;
+    while (e && e->type != PJRT_Extension_Type_Profiler) e = e->next;
+    const PJRT_Profiler_Extension *extension = (const PJRT_Profiler_Extension *)e;
+    bool usable = e && e->struct_size >= HSC_PJRT_SIZE_TO(PJRT_Profiler_Extension, profiler_api) && extension->profiler_api &&
+                  extension->profiler_api->struct_size >= PLUGIN_Profiler_Api_STRUCT_SIZE;
+    if (!usable && !getenv("HLOSCOPE_PROFILE_BY")) complain("the plugin has no profiler; hloscope trace shows what is called of it");
+    PJRT_Api *copy = usable ? malloc(table->struct_size) : NULL;
+    if (copy) {
+      memcpy(copy, table, table->struct_size);
+      copy->PJRT_Client_Create = creators[instance];
+      p->api = extension->profiler_api;
+      p->table = copy;   // tables that were given before stay: calls through them may be under way
+      p->under = table;
+    }
+  }
+  const PJRT_Api *result = p->under == table && p->table ? p->table : table;
+  pthread_mutex_unlock(&lock);
+  return result;
+}
