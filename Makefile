@@ -10,7 +10,7 @@ CLANG ?= clang-19
 FORMAT ?= clang-format-19
 TIME ?= 60
 .DEFAULT_GOAL := build
-.PHONY: build demo test check bench asan ubsan tsan clang fuzz fuzz-replay format lint docs golden-update clean help
+.PHONY: build demo test test-real test-gpu check bench asan ubsan tsan clang fuzz fuzz-replay format lint docs golden-update clean help
 
 build: ## build everything into build/, after installing what is missing
 	@scripts/bootstrap
@@ -22,6 +22,14 @@ demo: build ## the pattern analysis on the built-in device
 
 test: build ## all tests; ends with the number that passed
 	@python3 tools/run_tests.py $(BUILD) $(TEST_OPTIONS)
+
+test-real: build ## install the real compilers (1.7 GB, once) and check them
+	@$(BUILD)/hloscope devices --install xla-cpu,cuda,tpu || echo "not installed (above); what is missing is skipped by name"
+	@python3 tools/run_tests.py $(BUILD) --suite real $(TEST_OPTIONS)
+
+test-gpu: build ## the 32 programs and the four models on a GPU
+	@$(BUILD)/hloscope devices --install cuda || echo "not installed (above)"
+	@python3 tools/run_tests.py $(BUILD) --suite gpu $(TEST_OPTIONS)
 
 check: build ## the quick tests only (under a minute)
 	@python3 tools/run_tests.py $(BUILD) --suite quick $(TEST_OPTIONS)

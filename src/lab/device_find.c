@@ -9,8 +9,14 @@ enum { MOST_SITES = 32, MOST_PLUGINS = 64 };
 static const int64_t ASK_LIMIT_NS = INT64_C(5) * 1000000000;
 
 static const hsc_vendor VENDORS[] = {
-#define VENDOR(name, library, sites, places, pip, env) \
-  {.device = name, .file = library, .in_python = sites, .elsewhere = places, .packages = pip, .environment = env},
+#define VENDOR(name, library, sites, places, pip, hardware, env) \
+  {.device = name,                                                \
+   .file = library,                                               \
+   .in_python = sites,                                            \
+   .elsewhere = places,                                           \
+   .packages = pip,                                               \
+   .on_hardware = hardware,                                       \
+   .environment = env},
 #include "lab/vendors.def"
 #undef VENDOR
 };

@@ -41,9 +41,10 @@ static hsc_status *split_packages(const char *text, hsc_arena *arena, const char
 
 // pip leaves <name with underscores>-<version>.dist-info in site-packages.
 static bool has_package(hsc_arena *arena, const char *venv, const char *package) {
-  char *name = hsc_arena_strdup(arena, package), *equals = name ? strstr(name, "==") : NULL;
+  char *name = hsc_arena_strdup(arena, package), *equals = name ? strstr(name, "==") : NULL, *extras;
   if (!equals) return false;
   *equals = 0;
+  if ((extras = strchr(name, '['))) *extras = 0;
   for (char *c = name; *c; c++)
     if (*c == '-') *c = '_';
   const char *lib = hsc_arena_printf(arena, "%s/lib", venv);
@@ -80,9 +81,15 @@ static hsc_status *vendor_of(const char *device, const hsc_vendor **out_vendor) 
   return status;
 }
 
+// What this machine needs of a vendor: on one with the hardware, also what running takes.
+static const char *packages_of(const hsc_vendor *vendor, hsc_arena *arena) {
+  bool on_hardware = !strcmp(vendor->device, "cuda") && hsc_file_exists("/dev/nvidiactl");
+  return on_hardware ? hsc_arena_printf(arena, "%s %s", vendor->packages, vendor->on_hardware) : vendor->packages;
+}
+
 static bool installed(hsc_arena *arena, const char *venv, const hsc_vendor *vendor) {
   const char *packages[MOST_PACKAGES];
-  hsc_status *status = split_packages(vendor->packages, arena, packages);
+  hsc_status *status = split_packages(packages_of(vendor, arena), arena, packages);
   bool all = !status;
   for (size_t i = 0; all && packages[i]; i++) all = has_package(arena, venv, packages[i]);
   hsc_status_free(status);
@@ -216,7 +223,7 @@ static hsc_status *install_one(installer *in, const hsc_vendor *vendor) {
     return NULL;
   }
   HSC_TRY(make_venv(in));
-  HSC_TRY(split_packages(vendor->packages, in->arena, &argv[7]));
+  HSC_TRY(split_packages(packages_of(vendor, in->arena), in->arena, &argv[7]));
   return run_program(in, "pip", argv);
 }
 

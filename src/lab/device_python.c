@@ -11,6 +11,7 @@ hsc_status *hsc_python_package_dir(hsc_arena *arena, const char **out_path) {
   char *directory = NULL;
   HSC_TRY(hsc_self_dir((const void *)(uintptr_t)&hsc_python_package_dir, &directory));
   const char *const places[] = {hsc_arena_printf(arena, "%s/../python", directory),
+                                hsc_arena_printf(arena, "%s/../../python", directory),  // of a test or a benchmark
                                 hsc_arena_printf(arena, "%s/../share/hloscope/python", directory)};
   hsc_free(directory);
   HSC_TRY(hsc_arena_status(arena));
@@ -19,7 +20,7 @@ hsc_status *hsc_python_package_dir(hsc_arena *arena, const char **out_path) {
     *out_path = places[i];
     return hsc_arena_status(arena);
   }
-  return HSC_ERR(NOT_FOUND, "the Python package of hloscope is neither in %s nor in %s", places[0], places[1]);
+  return HSC_ERR(NOT_FOUND, "the Python package of hloscope is neither in %s nor in %s", places[0], places[2]);
 }
 
 // A virtual environment has one place for its packages, so a look there answers without starting its Python.

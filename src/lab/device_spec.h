@@ -70,7 +70,7 @@ HSC_MUST_USE hsc_status *hsc_jaxlib_python(hsc_arena *arena, const char **out_pa
 // ---- finding (device_find.c) ----------------------------------------------------------------------------------------
 
 typedef struct hsc_vendor {
-  const char *device, *file, *in_python, *elsewhere, *packages, *environment;  // columns of vendors.def
+  const char *device, *file, *in_python, *elsewhere, *packages, *on_hardware, *environment;  // columns of vendors.def
 } hsc_vendor;
 const hsc_vendor *hsc_vendor_get(const char *device);  // NULL when there is no such row
 // Where the vendor's plugin is: a directory or file of $HLOSCOPE_PLUGIN_PATH, its name in $PJRT_NAMES_AND_LIBRARY_PATHS
