@@ -172,11 +172,17 @@ static hsc_status *guard(hsc_emitter *e, hsc_emit_value condition, int64_t size,
 
 // A dimension of a piece of the result: where index - offset is in [0, size), it is the piece's index.
 typedef struct piece {
-  hsc_affine index[HSC_MAX_RANK];    // relative to the piece
+  hsc_affine *index;                 // [rank] relative to the piece
   hsc_emit_value condition;          // v NULL = always
   bool never;
   bool bounded[HSC_MAX_RANK];        // that dimension took part in the condition
 } piece;
+
+// Arrays of indices live in the arena: visits nest as deep as a fusion does, and thirty-two of them are 9 KiB.
+static hsc_status *new_index(hsc_emitter *e, int rank, hsc_affine **out_index) {
+  *out_index = HSC_NEW_ARRAY(e->arena, hsc_affine, rank + 1);
+  return hsc_arena_status(e->arena);
+}
 
 static void bound(hsc_emitter *e, piece *p, int dim, int64_t low, int64_t high) {
   hsc_emit_value condition = {0};
@@ -229,7 +235,8 @@ static hsc_status *visit_piece(hsc_emitter *e, const hsc_instr *source, piece *p
 
 static hsc_status *visit_reshape(hsc_emitter *e, const hsc_instr *instr, const hsc_affine *index, hsc_lv mask, hsc_emit_value *out_value) {
   const hsc_shape *from = &instr->operands[0]->shape, *to = &instr->shape;
-  hsc_affine inner[HSC_MAX_RANK];
+  hsc_affine *inner;
+  HSC_TRY(new_index(e, from->rank, &inner));
   if (hsc_shape_elements(from) == 0) {   // never read
     for (int d = 0; d < from->rank; d++) inner[d] = hsc_affine_constant(0);
     return hsc__emit_visit(e, instr->operands[0], inner, mask, out_value);
@@ -270,7 +277,8 @@ static hsc_status *visit_reshape(hsc_emitter *e, const hsc_instr *instr, const h
 }
 
 static hsc_status *visit_slice(hsc_emitter *e, const hsc_instr *instr, const hsc_affine *index, hsc_lv mask, hsc_emit_value *out_value) {
-  hsc_affine inner[HSC_MAX_RANK];
+  hsc_affine *inner;
+  HSC_TRY(new_index(e, instr->shape.rank, &inner));
   for (int i = 0; i < instr->shape.rank; i++) {
     inner[i] = hsc_affine_scale(&index[i], instr->attr.slice.stride.count ? instr->attr.slice.stride.v[i] : 1);
     inner[i].constant += instr->attr.slice.start.v[i];
@@ -279,7 +287,8 @@ static hsc_status *visit_slice(hsc_emitter *e, const hsc_instr *instr, const hsc
 }
 
 static hsc_status *visit_reverse(hsc_emitter *e, const hsc_instr *instr, const hsc_affine *index, hsc_lv mask, hsc_emit_value *out_value) {
-  hsc_affine inner[HSC_MAX_RANK];
+  hsc_affine *inner;
+  HSC_TRY(new_index(e, instr->shape.rank, &inner));
   memcpy(inner, index, sizeof *index * (size_t)instr->shape.rank);
   for (int i = 0; i < instr->attr.dims.dims.count; i++) {
     int64_t dim = instr->attr.dims.dims.v[i];
@@ -293,6 +302,7 @@ static hsc_status *visit_pad(hsc_emitter *e, const hsc_instr *instr, const hsc_a
   const hsc_shape *from = &instr->operands[0]->shape;
   piece p = {0};
   hsc_emit_value padding;
+  HSC_TRY(new_index(e, instr->shape.rank, &p.index));
   HSC_TRY(hsc__emit_visit(e, instr->operands[1], NULL, mask, &padding));
   for (int i = 0; i < instr->shape.rank; i++) {
     const hsc_pad_dim *pad = &instr->attr.pad.dims[i];
@@ -330,6 +340,7 @@ static hsc_status *visit_concatenate(hsc_emitter *e, const hsc_instr *instr, con
     offset -= size;
     if (size == 0) continue;
     piece p = {0};
+    HSC_TRY(new_index(e, instr->shape.rank, &p.index));
     memcpy(p.index, index, sizeof *index * (size_t)instr->shape.rank);
     p.index[dim].constant -= offset;
     bound(e, &p, (int)dim, 0, size);
@@ -386,7 +397,8 @@ static hsc_status *add_index(hsc_affine *to, const hsc_affine *by, int64_t facto
 
 static hsc_status *visit_dynamic_slice(hsc_emitter *e, const hsc_instr *instr, const hsc_affine *index, hsc_lv mask, hsc_emit_value *out_value) {
   const hsc_shape *from = &instr->operands[0]->shape;
-  hsc_affine inner[HSC_MAX_RANK];
+  hsc_affine *inner;
+  HSC_TRY(new_index(e, instr->shape.rank, &inner));
   for (int i = 0; i < instr->shape.rank; i++) {
     hsc_affine start;
     HSC_TRY(clamped_start(e, instr->operands[1 + i], NULL, mask, from->dims[i] - instr->shape.dims[i], &start));
@@ -399,6 +411,7 @@ static hsc_status *visit_dynamic_slice(hsc_emitter *e, const hsc_instr *instr, c
 static hsc_status *visit_dynamic_update_slice(hsc_emitter *e, const hsc_instr *instr, const hsc_affine *index, hsc_lv mask, hsc_emit_value *out_value) {
   const hsc_shape *update = &instr->operands[1]->shape;
   piece p = {0};
+  HSC_TRY(new_index(e, instr->shape.rank, &p.index));
   for (int i = 0; i < instr->shape.rank; i++) {
     hsc_affine start;
     HSC_TRY(clamped_start(e, instr->operands[2 + i], NULL, mask, instr->shape.dims[i] - update->dims[i], &start));
@@ -424,7 +437,10 @@ static hsc_status *visit_gather(hsc_emitter *e, const hsc_instr *instr, const hs
   const hsc_gather_dims *g = &instr->attr.gather;
   const hsc_shape *from = &instr->operands[0]->shape, *indices = &instr->operands[1]->shape;
   // The result's dimensions that are not offsets index the start indices (without the dimension that holds the vector).
-  hsc_affine batch[HSC_MAX_RANK], offsets[HSC_MAX_RANK], inner[HSC_MAX_RANK];
+  hsc_affine *batch, *offsets, *inner;
+  HSC_TRY(new_index(e, instr->shape.rank, &batch));
+  HSC_TRY(new_index(e, instr->shape.rank, &offsets));
+  HSC_TRY(new_index(e, from->rank, &inner));
   int batch_count = 0, offset_count = 0;
   for (int i = 0; i < instr->shape.rank; i++) {
     if (listed(g->offset_dims, i, NULL)) offsets[offset_count++] = index[i];
@@ -441,7 +457,8 @@ static hsc_status *visit_gather(hsc_emitter *e, const hsc_instr *instr, const hs
       inner[d] = batch[dim > g->index_vector_dim ? dim - 1 : dim];
     }
     if (!listed(g->start_index_map, d, &at)) continue;
-    hsc_affine where_start[HSC_MAX_RANK];
+    hsc_affine *where_start;
+    HSC_TRY(new_index(e, indices->rank, &where_start));
     int b = 0;
     for (int i = 0; i < indices->rank; i++) where_start[i] = i == g->index_vector_dim ? hsc_affine_constant(at) : batch[b++];
     hsc_affine start;
@@ -523,19 +540,24 @@ static hsc_status *visit_elementwise(hsc_emitter *e, const hsc_instr *instr, con
   return NULL;
 }
 
+static hsc_status *visit_permuted(hsc_emitter *e, const hsc_instr *instr, const hsc_affine *index, hsc_lv mask, hsc_emit_value *out_value) {
+  hsc_affine *inner;
+  HSC_TRY(new_index(e, instr->operands[0]->shape.rank, &inner));
+  if (instr->op == HSC_OP_BROADCAST)
+    for (int i = 0; i < instr->operands[0]->shape.rank; i++) inner[i] = index[instr->attr.dims.dims.v[i]];
+  else
+    for (int i = 0; i < instr->shape.rank; i++) inner[instr->attr.dims.dims.v[i]] = index[i];
+  return hsc__emit_visit(e, instr->operands[0], inner, mask, out_value);
+}
+
 static hsc_status *visit_op(hsc_emitter *e, const hsc_instr *instr, const hsc_affine *index, hsc_lv mask, hsc_emit_value *out_value) {
-  hsc_affine inner[HSC_MAX_RANK];
   switch (instr->op) {
     case HSC_OP_CONSTANT:
       if (!e->analysing) *out_value = hsc__emit_literal(e, instr->attr.literal.value, 0);
       return NULL;
     case HSC_OP_IOTA: *out_value = iota(e, instr, index); return NULL;
     case HSC_OP_BROADCAST:
-      for (int i = 0; i < instr->operands[0]->shape.rank; i++) inner[i] = index[instr->attr.dims.dims.v[i]];
-      return hsc__emit_visit(e, instr->operands[0], inner, mask, out_value);
-    case HSC_OP_TRANSPOSE:
-      for (int i = 0; i < instr->shape.rank; i++) inner[instr->attr.dims.dims.v[i]] = index[i];
-      return hsc__emit_visit(e, instr->operands[0], inner, mask, out_value);
+    case HSC_OP_TRANSPOSE: return visit_permuted(e, instr, index, mask, out_value);
     case HSC_OP_RESHAPE:
     case HSC_OP_BITCAST: return visit_reshape(e, instr, index, mask, out_value);
     case HSC_OP_SLICE: return visit_slice(e, instr, index, mask, out_value);
