@@ -4,6 +4,8 @@
 
 #include "cli/command.h"
 #include "trace/sink.h"
+#include "views/profile_chrome.h"
+#include "views/profile_tensorboard.h"
 
 typedef struct export_args {
   const char *capture, *output;
@@ -11,8 +13,8 @@ typedef struct export_args {
 } export_args;
 
 static const hsc_option options[] = {
-    HSC_POSITIONAL(export_args, capture, "CAPTURE", HSC_REQUIRED, "a directory or ring file that was recorded"),
-    HSC_OPTION_LIST(export_args, to, "to", "FORMS", "chrome", "chrome, perfetto, speedscope, csv, parquet, otlp, raw; several separated by commas"),
+    HSC_POSITIONAL(export_args, capture, "CAPTURE", HSC_REQUIRED, "a directory or ring file that was recorded, or a profile (HOST.xplane.pb, or a directory that holds one)"),
+    HSC_OPTION_LIST(export_args, to, "to", "FORMS", "chrome", "chrome, perfetto, speedscope, csv, parquet, otlp, raw; of a profile tensorboard, chrome; several separated by commas"),
     HSC_OPTION_STRING(export_args, output, "output|o", "FILE", NULL, "where to; - is standard output; DIR/ is partitioned by run and host; default CAPTURE's name with the form's extension"),
     HSC_OPTION_END,
 };
@@ -65,8 +67,87 @@ static hsc_status *export_file(const hsc_capture *capture, hsc_sink_id sink, con
   return status;
 }
 
+typedef enum profile_form {
+#define PROFILE_FORM(id, text, doc) FORM_##id,
+#include "views/profile_forms.def"
+#undef PROFILE_FORM
+  FORM_COUNT
+} profile_form;
+static const char *const form_names[] = {
+#define PROFILE_FORM(id, text, doc) text,
+#include "views/profile_forms.def"
+#undef PROFILE_FORM
+};
+
+static hsc_status *profile_form_of(hsc_cli *cli, const char *name, profile_form *out_form) {
+  for (int i = 0; i < FORM_COUNT; i++)
+    if (!strcmp(name, form_names[i])) return *out_form = (profile_form)i, NULL;
+  hsc_sink_id sink;
+  if (!hsc_sink_of_name(name, &sink)) {
+    const char *near = hsc_did_you_mean(name, form_names, FORM_COUNT);
+    return near ? hsc_cli_usage(cli, "there is no form '%s'; did you mean '%s'?", name, near) : hsc_cli_usage(cli, "there is no form '%s' of a profile; there are tensorboard, chrome", name);
+  }
+  return hsc_status_hint(HSC_ERR(UNIMPLEMENTED, "%s: not supported: a profile is exported to tensorboard or chrome", name),
+                         "hloscope tables PROFILE VIEW --format=csv or parquet writes its tables");
+}
+
+static hsc_status *export_chrome(hsc_profile *profile, const char *path, hsc_cli *cli) {
+  if (!strcmp(path, "-")) return hsc_profile_write_chrome(profile, write_stdout, cli);
+  const char *part = hsc_arena_printf(cli->arena, "%s.part", path);
+  FILE *file = fopen(part, "wb");
+  if (!file) return HSC_ERR(PERMISSION_DENIED, "cannot create %s: %s", part, strerror(errno));
+  hsc_status *status = hsc_profile_write_chrome(profile, write_file, file);
+  if (fclose(file) && !status) status = HSC_ERR(RESOURCE_EXHAUSTED, "cannot write %s: %s", part, strerror(errno));
+  if (!status && rename(part, path)) status = HSC_ERR(PERMISSION_DENIED, "cannot put %s in place: %s", path, strerror(errno));
+  if (status) remove(part);
+  else hsc_cli_say(cli, "%s", path);
+  return status;
+}
+
+// The name without the extensions of profiles, or the directory's.
+static const char *profile_stem(hsc_cli *cli, const char *path) {
+  size_t length = strlen(path);
+  while (length > 1 && path[length - 1] == '/') length--;
+  static const char *const extensions[] = {".gz", ".zst", ".pb", ".xplane"};
+  for (size_t i = 0; i < HSC_COUNT_OF(extensions); i++) {
+    size_t size = strlen(extensions[i]);
+    if (length > size && !memcmp(path + length - size, extensions[i], size)) length -= size;
+  }
+  return hsc_arena_strndup(cli->arena, path, length);
+}
+
+static hsc_status *export_profile(const export_args *args, hsc_cli *cli) {
+  profile_form forms[8];
+  if (args->to.count > HSC_COUNT_OF(forms)) return hsc_cli_usage(cli, "--to: %zu forms are too many", args->to.count);
+  for (size_t i = 0; i < args->to.count; i++) HSC_TRY(profile_form_of(cli, args->to.items[i], &forms[i]));
+  if (args->output && args->to.count > 1) return hsc_cli_usage(cli, "--output names one place, but --to asks for %zu forms", args->to.count);
+  hsc_profile *profile = NULL;
+  HSC_TRY(hsc_profile_open(args->capture, &profile));
+  hsc_status *status = NULL;
+  for (size_t i = 0; i < args->to.count && !status; i++) {
+    const char *stem = profile_stem(cli, args->capture);
+    if (forms[i] == FORM_chrome) {
+      status = export_chrome(profile, args->output ? args->output : hsc_arena_printf(cli->arena, "%s.chrome.json", stem), cli);
+      continue;
+    }
+    const char *logdir = args->output ? args->output : hsc_arena_printf(cli->arena, "%s.tensorboard", stem);
+    if (!strcmp(logdir, "-")) status = hsc_cli_usage(cli, "--to=tensorboard makes a log directory; name one with --output");
+    char *run = NULL;
+    if (!status) status = hsc_profile_write_logdir(profile, logdir, NULL, &run);
+    if (!status) hsc_cli_say(cli, "%s;  tensorboard --logdir %s", run, logdir);
+    hsc_free(run);
+  }
+  if (!status && *hsc_profile_notes(profile)) hsc_cli_say(cli, "%s", hsc_profile_notes(profile));
+  hsc_profile_close(profile);
+  return status;
+}
+
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const export_args *args = args_of_command;
+  if (hsc_xspace_is_at(args->capture)) return export_profile(args, cli);
+  for (size_t i = 0; i < args->to.count; i++)
+    if (!strcmp(args->to.items[i], "tensorboard"))
+      return hsc_status_hint(HSC_ERR(UNIMPLEMENTED, "tensorboard: not supported: captures hold calls, no operators"), "hloscope profile records operators and writes a log directory");
   hsc_sink_id sinks[HSC_SINK_COUNT * 2];
   if (args->to.count > HSC_COUNT_OF(sinks)) return hsc_cli_usage(cli, "--to: %zu forms are too many", args->to.count);
   for (size_t i = 0; i < args->to.count; i++)
@@ -92,6 +173,8 @@ const hsc_command_body hsc_command_export = {
     .args_bytes = sizeof(export_args),
     .run = run,
     .description = "Chrome traces open in chrome://tracing, ui.perfetto.dev and speedscope. The same capture always gives the same bytes.\n"
+                   "A profile goes to TensorBoard as a log directory in which every page has rows, also for XLA:CPU.\n"
                    "Many captures become one data set: export each to the same DIR/, partitioned as DIR/run=ID/host=NAME/, and read DIR/*/*/*.parquet.",
-    .examples = "hloscope export run.hsc\nhloscope export run.hsc --to=chrome,csv\nhloscope export run.hsc --to=raw -o - | less\nhloscope export run.hsc --to=parquet -o captures/",
+    .examples = "hloscope export run.hsc\nhloscope export run.hsc --to=chrome,csv\nhloscope export run.hsc --to=raw -o - | less\nhloscope export run.hsc --to=parquet -o captures/\n"
+                "hloscope export host.xplane.pb --to=tensorboard -o logs\nhloscope export logs --to=chrome -o trace.json",
 };
