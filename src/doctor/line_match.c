@@ -204,11 +204,13 @@ static hsc_view group_text(const hsc_matcher *m, hsc_view line, int number) {
   return (hsc_view){line.data + range[0], range[1] - range[0]};
 }
 
-bool hsc_matcher_try(hsc_matcher *m, int index, hsc_view line, hsc_capture_groups *out_groups) {
+bool hsc_matcher_try(hsc_matcher *m, int index, hsc_view line, const char *place, hsc_capture_groups *out_groups) {
   anchor *a = &m->anchors[index];
   *out_groups = (hsc_capture_groups){0};
+  size_t before = (size_t)(place - line.data), length = a->literal.size;
+  if (before < a->window_at || before - a->window_at + length > line.size || memcmp(place - a->window_at, a->literal.data, length) != 0) return false;
   for (size_t i = 0; i < a->match->literal_count; i++)
-    if (!holds(line, a->match->literals[i])) return false;
+    if (a->match->literals[i].data != a->literal.data && !holds(line, a->match->literals[i])) return false;
   for (size_t i = 0; i < a->match->absent_count; i++)
     if (holds(line, a->match->absent[i])) return false;
   if (!a->code) return true;

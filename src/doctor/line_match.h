@@ -21,6 +21,6 @@ typedef struct hsc_capture_groups {
 // The next place at or after *io_at where a literal that leads a match stands (its window of rare bytes), and which one. Begin with *io_anchor = -1;
 // give both back as they are to go on. False = there is none. `size` bytes at `text` and 4 more must be readable.
 bool hsc_matcher_next(const hsc_matcher *matcher, const char *text, size_t size, size_t *io_at, int *io_anchor);
-// Whether the match of this anchor holds for the whole line. *out_groups is written in any case.
-bool hsc_matcher_try(hsc_matcher *matcher, int anchor, hsc_view line, hsc_capture_groups *out_groups);
+// Whether the match of this anchor holds for the whole line, in which its literal was found at `place`. *out_groups is written in any case.
+bool hsc_matcher_try(hsc_matcher *matcher, int anchor, hsc_view line, const char *place, hsc_capture_groups *out_groups);
 size_t hsc_matcher_entry_of(const hsc_matcher *matcher, int anchor);  // index in the base

@@ -141,12 +141,12 @@ static hsc_status *commit_line(hsc_log_reader *reader, hsc_view text, hsc_view l
   return NULL;
 }
 
-static void try_line(hsc_log_reader *reader, int anchor, hsc_view line) {
+static void try_line(hsc_log_reader *reader, int anchor, hsc_view line, const char *place) {
   size_t entry = hsc_matcher_entry_of(reader->matcher, anchor);
   for (size_t i = 0; i < reader->pending_count; i++)
     if (reader->pending[i].entry == entry) return;
   hsc_capture_groups groups;
-  if (reader->pending_count == PENDING_MAX || !hsc_matcher_try(reader->matcher, anchor, line, &groups)) return;
+  if (reader->pending_count == PENDING_MAX || !hsc_matcher_try(reader->matcher, anchor, line, place, &groups)) return;
   reader->pending[reader->pending_count++] = (pending){entry, groups};
 }
 
@@ -173,7 +173,7 @@ static hsc_status *look_at(hsc_log_reader *reader, hsc_view text) {
       counted = at;
       line_number = reader->lines + 1;
     }
-    try_line(reader, anchor, line);
+    try_line(reader, anchor, line, place);
   }
   if (reader->pending_count) HSC_TRY(commit_line(reader, text, line, line_number));
   reader->lines += count_newlines(text.data + counted, text.size - counted);
