@@ -170,19 +170,26 @@ static hsc_module *read_program(hsc__view_context *cx, const char *program) {
   return module;
 }
 
-static void explain(hsc__view_context *cx, ledger *l, const char *program, bool known, hsc_bytes *out) {
+// PyTorch/XLA numbers its graphs ("SyncTensorsGraph.41"): the name without that is what was compiled again.
+static const char *plain_name(hsc__view_context *cx, const char *name) {
+  size_t size = strlen(name), end = size;
+  while (end > 0 && name[end - 1] >= '0' && name[end - 1] <= '9') end--;
+  return end > 1 && end < size && name[end - 1] == '.' ? hsc_arena_strndup(cx->arena, name, end - 1) : name;
+}
+
+static void explain(hsc__view_context *cx, ledger *l, const char *program, bool known, bool first_of_name, hsc_bytes *out) {
   hsc_bytes_reset(out);
   if (known) {
     hsc_bytes_append_text(out, "compiled again: the same program; the caller kept no executable, or gave other options");
     return;
   }
   hsc_module *module = l->count < MAX_LEDGER_PROGRAMS ? read_program(cx, program) : NULL;
-  if (module) hsc__recompile_cause(l->modules, l->count, module, out);
+  if (module && !first_of_name) hsc__recompile_cause(l->modules, l->count, module, out);
   if (l->count < MAX_LEDGER_PROGRAMS) {
     l->programs[l->count] = program;
     l->modules[l->count++] = module;
   }
-  if (!out->size) hsc_bytes_append_text(out, l->count > 1 ? "another program" : "first");
+  if (!out->size) hsc_bytes_append_text(out, first_of_name ? "first" : "another program");
 }
 
 // Every compilation: which program, the how many-eth of its executable's name, why again, and the time that repeats cost.
@@ -209,9 +216,9 @@ hsc_status *hsc__view_recompiles(hsc__view_context *cx) {
     const char *program = e->category == HSC_CATEGORY_COMPILE && hsc__is_span(e) ? hsc__attr_text(cx, e, "program") : "";
     if (!*program) continue;
     const char *name = hsc__attr_text(cx, e, "executable"), *error = hsc__attr_text(cx, e, "error");
-    hsc__series *by_name = hsc__series_get(&names, 0, *name ? name : "(failed)"), *by_program = hsc__series_get(&programs, 0, program);
+    hsc__series *by_name = hsc__series_get(&names, 0, *name ? plain_name(cx, name) : "(failed)"), *by_program = hsc__series_get(&programs, 0, program);
     if (!by_name || !by_program || !hsc__series_add(by_name, (double)e->duration_ns) || !hsc__series_add(by_program, 0)) HSC_GOTO(hsc_status_out_of_memory());
-    explain(cx, &l, program, by_program->count > 1, &why);
+    explain(cx, &l, program, by_program->count > 1, by_name->count == 1, &why);
     if (by_name->count > 1) again++, lost += (double)e->duration_ns;
     if (!hsc__room(cx)) continue;
     hsc_table_row(cx->table);

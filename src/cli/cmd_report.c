@@ -1,0 +1,199 @@
+// cmd_report.c - hloscope report: results, captures and profiles as one HTML page.
+#include <jansson.h>
+
+#include "cli/command.h"
+#include "report/page.h"
+#include "views/timeline_page.h"
+#include "views/views.h"
+
+typedef struct report_args {
+  hsc_list files;
+  const char *output, *title;
+  int64_t limit;
+} report_args;
+
+static const hsc_option options[] = {
+    HSC_POSITIONAL_REST(report_args, files, "FILE", HSC_REQUIRED, "what was made: JSON of patterns, passes, run, doctor, explain, any table; captures; profiles (*.xplane.pb or a directory)"),
+    HSC_OPTION_STRING(report_args, output, "output|o", "FILE", "report.html", "the page; - is standard output"),
+    HSC_OPTION_STRING(report_args, title, "title", "TEXT", NULL, "the page's title; default what the files are of"),
+    HSC_OPTION_INT(report_args, limit, "limit", "N", 2000, "rows of each table of a capture or profile at most; 0 is all"),
+    HSC_OPTION_END,
+};
+
+// What a document is, by the keys that its schema demands; the first row that fits.
+static const struct {
+  const char *kind, *keys[3];
+} kinds[] = {
+    {"patterns", {"patterns", "compilation_dominance", NULL}}, {"passes_ablate", {"variants", "baseline", NULL}}, {"passes_list", {"pipelines", "totals", NULL}},
+    {"run", {"devices", "inputs_seed", NULL}},                 {"explain", {"findings", "next", NULL}},          {"doctor", {"checks", NULL}},
+};
+
+static const char *kind_of(const json_t *document) {
+  for (size_t i = 0; i < HSC_COUNT_OF(kinds); i++) {
+    bool fits = true;
+    for (int k = 0; kinds[i].keys[k]; k++) fits = fits && json_object_get(document, kinds[i].keys[k]);
+    if (fits) return kinds[i].kind;
+  }
+  return "other";
+}
+
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash && slash[1] ? slash + 1 : path;
+}
+
+// The command that makes such a document again, as far as the document tells.
+static const char *command_of(hsc_cli *cli, const char *kind, const json_t *document) {
+  const json_t *configuration = json_object_get(document, "configuration");
+  const char *program = json_string_value(json_object_get(document, "program")), *device = json_string_value(json_object_get(document, "device"));
+  if (!device) device = json_string_value(json_object_get(configuration, "device"));
+  if (!program) program = json_string_value(json_object_get(configuration, "program"));
+  const char *of = program ? program : "";
+  if (!strcmp(kind, "patterns"))
+    return hsc_arena_printf(cli->arena, "hloscope patterns %s%s--device %s --warmup %lld --trials %lld --output p.json", of, *of ? " " : "", device ? device : "cpu",
+                            (long long)json_integer_value(json_object_get(configuration, "warmup_iterations")), (long long)json_integer_value(json_object_get(configuration, "measurement_trials")));
+  if (!strcmp(kind, "passes_ablate")) return hsc_arena_printf(cli->arena, "hloscope passes ablate %s --device %s --format=json", of, device ? device : "cpu");
+  if (!strcmp(kind, "passes_list")) return hsc_arena_printf(cli->arena, "hloscope passes list %s --device %s --format=json", of, device ? device : "cpu");
+  if (!strcmp(kind, "run")) {
+    const char *list = "";
+    size_t i;
+    json_t *row;
+    json_array_foreach(json_object_get(document, "devices"), i, row) list = hsc_arena_printf(cli->arena, "%s%s%s", list, i ? "," : "", json_string_value(json_object_get(row, "device")));
+    return hsc_arena_printf(cli->arena, "hloscope run %s --device %s --format=json", of, list);
+  }
+  return "";
+}
+
+static hsc_status *add_document(hsc_page *page, const char *path, hsc_view text, hsc_cli *cli) {
+  json_error_t error;
+  json_t *document = json_loadb(text.data, text.size, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
+  if (!document) {
+    hsc_status *status = hsc_status_at(HSC_ERR(INVALID_ARGUMENT, "this is no JSON: %s", error.text), path, error.line, error.column, NULL);
+    return hsc_status_hint(status, "report takes what hloscope writes with --format=json or --output, captures, and profiles");
+  }
+  const char *kind = kind_of(document), *program = json_string_value(json_object_get(document, "program"));
+  const char *label = program ? hsc_arena_printf(cli->arena, "%s: %s", base_name(path), base_name(program)) : base_name(path);
+  hsc_page_part(page, kind, label, command_of(cli, kind, document), text);
+  json_decref(document);
+  return NULL;
+}
+
+static hsc_status *add_table(hsc_json *json, hsc_status *status, hsc_table *table) {
+  HSC_TRY(status);
+  hsc_table_json(table, json);
+  hsc_table_destroy(table);
+  return NULL;
+}
+
+static hsc_status *finish_part(hsc_page *page, const char *kind, const char *path, const char *command, hsc_bytes *text, hsc_status *status) {
+  if (!status) status = hsc_bytes_status(text);
+  if (!status) hsc_page_part(page, kind, base_name(path), command, hsc_bytes_view(text));
+  hsc_bytes_deinit(text);
+  return status;
+}
+
+static hsc_status *add_capture(hsc_page *page, const char *path, int64_t limit, hsc_cli *cli) {
+  hsc_capture *capture = NULL;
+  HSC_TRY(hsc_capture_open(path, &capture));
+  hsc_bytes text = {0};
+  hsc_json json;
+  hsc_bytes_append_text(&text, "{\"timeline\":");
+  hsc_status *status = hsc_timeline_of_capture(capture, &text);
+  hsc_bytes_append_text(&text, ",\"tables\":");
+  hsc_json_init(&json, &text, 0);
+  hsc_json_begin_array(&json);
+  for (int v = 0; v < HSC_VIEW_COUNT && !status; v++) {
+    if (v == HSC_VIEW_events) continue;   // the timeline has them
+    hsc_table *table = NULL;
+    status = hsc_view_table(capture, (hsc_view_id)v, &(hsc_view_options){.limit = limit}, &table);
+    if (!status && !hsc_table_row_count(table)) hsc_table_destroy(table);
+    else status = add_table(&json, status, table);
+  }
+  hsc_json_end_array(&json);
+  hsc_bytes_append_char(&text, '}');
+  hsc_capture_close(capture);
+  return finish_part(page, "capture", path, hsc_arena_printf(cli->arena, "hloscope tables %s summary", path), &text, status);
+}
+
+static hsc_status *add_profile(hsc_page *page, const char *path, int64_t limit, hsc_cli *cli) {
+  hsc_profile *profile = NULL;
+  HSC_TRY(hsc_profile_open(path, &profile));
+  hsc_bytes text = {0};
+  hsc_json json;
+  hsc_bytes_append_text(&text, "{\"timeline\":");
+  hsc_status *status = hsc_timeline_of_profile(profile, &text);
+  hsc_bytes_append_text(&text, ",\"tables\":");
+  hsc_json_init(&json, &text, 0);
+  hsc_json_begin_array(&json);
+  for (int v = 0; v < HSC_PROFILE_VIEW_COUNT && !status; v++) {
+    hsc_table *table = NULL;
+    status = hsc_profile_table(profile, (hsc_profile_view_id)v, &(hsc_profile_options){.limit = limit, .open_fusions = v == HSC_PROFILE_VIEW_hlo_operators}, &table);
+    if (!status && !hsc_table_row_count(table)) hsc_table_destroy(table);
+    else status = add_table(&json, status, table);
+  }
+  hsc_json_end_array(&json);
+  hsc_bytes_append_char(&text, '}');
+  hsc_profile_close(profile);
+  return finish_part(page, "profile", path, hsc_arena_printf(cli->arena, "hloscope tables %s hlo-operators", path), &text, status);
+}
+
+static bool looks_like_json(hsc_view text) {
+  size_t i = 0;
+  while (i < text.size && strchr(" \t\r\n", text.data[i])) i++;
+  return i < text.size && (text.data[i] == '{' || text.data[i] == '[');
+}
+
+static hsc_status *add_file(hsc_page *page, const char *path, int64_t limit, hsc_cli *cli) {
+  if (hsc_ends_with(path, ".json")) {
+    hsc_bytes text = {0};
+    hsc_status *status = hsc_file_read(path, &text);
+    if (!status) status = add_document(page, path, hsc_bytes_view(&text), cli);
+    hsc_bytes_deinit(&text);
+    return status;
+  }
+  if (hsc_xspace_is_at(path)) return add_profile(page, path, limit, cli);
+  if (!hsc_ends_with(path, ".ring") && !hsc_ends_with(path, ".hsc") && hsc_file_exists(path)) {
+    hsc_bytes text = {0};
+    hsc_status *status = hsc_file_read(path, &text);
+    bool json = !status && looks_like_json(hsc_bytes_view(&text));
+    if (json) status = add_document(page, path, hsc_bytes_view(&text), cli);
+    hsc_bytes_deinit(&text);
+    if (json || status) {
+      if (json) return status;
+      hsc_status_free(status);   // a directory
+    }
+  }
+  return add_capture(page, path, limit, cli);
+}
+
+static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
+  const report_args *args = args_of_command;
+  if (!args->files.count) return hsc_cli_usage(cli, "FILE is missing: what shall the report be of?");
+  const char *title = args->title;
+  if (!title) title = args->files.count == 1 ? hsc_arena_printf(cli->arena, "hloscope: %s", base_name(args->files.items[0]))
+                                             : hsc_arena_printf(cli->arena, "hloscope: %s and %zu more", base_name(args->files.items[0]), args->files.count - 1);
+  hsc_bytes out = {0};
+  hsc_page page;
+  hsc_page_begin(&page, title, &out);
+  hsc_status *status = NULL;
+  for (size_t i = 0; i < args->files.count && !status; i++) status = add_file(&page, args->files.items[i], args->limit, cli);
+  hsc_page_end(&page);
+  if (!status) status = hsc_bytes_status(&out);
+  if (!status && !strcmp(args->output, "-")) {
+    hsc_cli_write(cli, hsc_bytes_view(&out));
+  } else if (!status) {
+    status = hsc_file_write_atomic(args->output, out.data, out.size);
+    if (!status) hsc_cli_say(cli, "%s", args->output);
+  }
+  hsc_bytes_deinit(&out);
+  return status;
+}
+
+const hsc_command_body hsc_command_report = {
+    .options = options,
+    .args_bytes = sizeof(report_args),
+    .run = run,
+    .description = "The page works from a file and asks nothing of any server. Its first screen says the answer; below are charts with their data as CSV, tables that are\n"
+                   "sorted and filtered, and a timeline. Several files are parts of one page, in the order given. Nothing in the data is ever taken as markup.",
+    .examples = "hloscope patterns --output p.json && hloscope report p.json\nhloscope report trace.hsc -o trace.html\nhloscope report logdir ablation.json -o both.html --title=\"laplace on cpu\"",
+};

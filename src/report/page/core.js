@@ -1,0 +1,145 @@
+// @ts-check
+// core.js - what every part of the page uses: elements made from text alone (nothing in the data is ever taken as markup), numbers with units,
+// sections with links, charts with their data as CSV.
+
+/** @typedef {{name: string, unit: string}} Column */
+/** @typedef {{view: string, columns: Column[], rows: Object<string, any>[], notes: string[]}} TableData */
+/** @typedef {{kind: string, label: string, command: string, json: any}} Part */
+
+/** Makes an element. Attributes that begin with "on" are listeners; children are elements or texts.
+ * @param {string} tag @param {Object<string, any>} [attributes] @param {...(Node|string|number|null|undefined|false)} children @returns {HTMLElement} */
+function h(tag, attributes, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value != null) element.setAttribute(name, String(value));
+  }
+  for (const child of children)
+    if (child != null && child !== false) element.append(child instanceof Node ? child : String(child));
+  return element;
+}
+
+/** @param {number} value @param {[number, string][]} scales */
+function scaled(value, scales) {
+  const size = Math.abs(value);
+  for (const [scale, name] of scales) if (size >= scale) return three(value / scale) + " " + name;
+  const last = scales[scales.length - 1];
+  return three(value / last[0]) + " " + last[1];
+}
+
+/** Three digits, no exponent. @param {number} value */
+function three(value) {
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  return size >= 100 ? value.toFixed(0) : size >= 10 ? value.toFixed(1) : size >= 0.01 ? value.toFixed(2) : value.toPrecision(2);
+}
+
+/** @param {number|null|undefined} s */
+function seconds(s) {
+  return s == null || !isFinite(s) ? "–" : scaled(s, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]]);
+}
+
+const SI = /** @type {[number, string][]} */ ([[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]]);
+const BINARY = /** @type {[number, string][]} */ ([[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]]);
+
+/** A value of a column as people read it. @param {any} value @param {string} unit @returns {string} */
+function shown(value, unit) {
+  if (value == null) return "–";
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value !== "number") return typeof value === "object" ? JSON.stringify(value) : String(value);
+  if (!isFinite(value)) return String(value);
+  switch (unit) {
+    case "s": return seconds(value);
+    case "ns": return seconds(value * 1e-9);
+    case "us": return seconds(value * 1e-6);
+    case "bytes": return scaled(value, BINARY);
+    case "bytes/s": return scaled(value, BINARY) + "/s";
+    case "flops": return scaled(value, SI).trim();
+    case "flop/s": return scaled(value, SI) + "flop/s";
+    case "ratio": return three(value) + "×";
+    case "fraction": return three(100 * value) + " %";
+    case "percent": return three(value) + " %";
+    default: return Number.isInteger(value) ? String(value) : three(value);
+  }
+}
+
+/** The unit that a key's name says, where no column does. @param {string} key */
+function unitOfKey(key) {
+  if (/_ns$/.test(key)) return "ns";
+  if (/bytes$/.test(key)) return "bytes";
+  if (/flops$/.test(key)) return "flops";
+  if (/(seconds|_time|^median$|^low$|^high$|^mean$|^min$|^max$)$/.test(key)) return "s";
+  if (/(ratio|fraction|share)$/.test(key)) return "fraction";
+  return "";
+}
+
+/** @param {string} name @param {(string|number|null)[][]} rows */
+function saveCsv(name, rows) {
+  const field = (/** @type {any} */ v) => (v == null ? "" : /[",\r\n]/.test(String(v)) ? '"' + String(v).replace(/"/g, '""') + '"' : String(v));
+  const text = rows.map((row) => row.map(field).join(",")).join("\r\n") + "\r\n";
+  const link = h("a", { href: URL.createObjectURL(new Blob([text], { type: "text/csv" })), download: name + ".csv" });
+  document.body.append(link);
+  link.click();
+  link.remove();
+}
+
+let sectionNumber = 0;
+/** A section with a heading that can be linked to, listed in the contents. @param {string} title @param {number} level @param {string} [id] */
+function section(title, level, id) {
+  const name = id || "s" + ++sectionNumber;
+  const heading = h("h" + level, { id: name }, title, " ", h("a", { href: "#" + name, class: "dim", "aria-label": "Link to " + title }, "#"));
+  const box = h("section", { "aria-labelledby": name }, heading);
+  const contents = document.getElementById("contents");
+  if (contents) contents.append(h("a", { href: "#" + name, class: level > 2 ? "sub" : "" }, title));
+  return box;
+}
+
+/** @param {{value: string, label: string, class?: string}[]} list */
+function cards(list) {
+  return h("div", { class: "cards" }, ...list.map((c) => h("div", { class: "card" }, h("b", { class: c.class || "" }, c.value), h("span", {}, c.label))));
+}
+
+/** @type {{chart: any, option: () => any}[]} */
+const charts = [];
+
+function isDark() {
+  return document.documentElement.dataset.theme === "dark";
+}
+
+/** A chart with its data. `option` is called again when the theme changes.
+ * @param {{title: string, height?: number, option: () => any, csv: () => (string|number|null)[][], describe: string, onclick?: (p: any) => void}} spec */
+function chart(spec) {
+  const box = h("div", { class: "chart", role: "img", "aria-label": spec.title + ". " + spec.describe, tabindex: "0", style: spec.height ? `height:${spec.height}px` : "" });
+  const block = h("figure", { style: "margin:0" }, box,
+    h("figcaption", { class: "tools" }, h("span", {}, spec.describe), h("button", { onclick: () => saveCsv(spec.title.replace(/\W+/g, "-"), spec.csv()) }, "CSV")));
+  // Drawn when it comes into view: a report of many charts opens at once.
+  const draw = () => {
+    const instance = /** @type {any} */ (globalThis).echarts.init(box, isDark() ? "dark" : null, { renderer: "canvas" });
+    const base = { backgroundColor: "transparent", animation: false, aria: { enabled: true }, textStyle: { fontFamily: "system-ui, sans-serif" } };
+    const set = () => instance.setOption({ ...base, ...spec.option() }, true);
+    set();
+    if (spec.onclick) instance.on("click", spec.onclick);
+    charts.push({ chart: instance, option: set });
+    new ResizeObserver(() => instance.resize()).observe(box);
+  };
+  const watcher = new IntersectionObserver((entries) => {
+    if (!entries.some((e) => e.isIntersecting)) return;
+    watcher.disconnect();
+    draw();
+  }, { rootMargin: "300px" });
+  watcher.observe(box);
+  return block;
+}
+
+/** A tooltip that is drawn as text on the canvas, never as markup. @param {string} trigger @param {(p: any) => string} formatter */
+function tip(trigger, formatter) {
+  return { trigger, renderMode: "richText", confine: true, axisPointer: { type: trigger === "axis" ? "shadow" : "none" }, formatter };
+}
+
+/** The machine's grade and why. @param {any} environment */
+function gradeCard(environment) {
+  if (!environment || !environment.grade) return [];
+  const reasons = (environment.grade_reasons || []).join("; ");
+  return [{ value: environment.grade, label: "grade of the machine" + (reasons ? ": " + reasons : ""), class: /[AB]/.test(environment.grade) ? "good" : "warn" }];
+}

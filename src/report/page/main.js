@@ -1,0 +1,48 @@
+// @ts-check
+// main.js - builds the page from the data element: a part for each file that was given.
+
+/** @type {Object<string, (json: any, part: Part, main: HTMLElement) => void>} */
+const RENDERERS = { patterns: patternsPart, passes_list: passListPart, passes_ablate: ablatePart, run: runPart, capture: capturePart, profile: capturePart, doctor: doctorPart, explain: explainPart, other: genericPart };
+
+function build() {
+  const element = document.getElementById("data"), data = JSON.parse((element && element.textContent) || "{}"), main = /** @type {HTMLElement} */ (document.getElementById("content"));
+  document.title = data.title || "hloscope report";
+  const prefersDark = matchMedia("(prefers-color-scheme: dark)").matches;
+  document.documentElement.dataset.theme = prefersDark ? "dark" : "light";
+  const header = /** @type {HTMLElement} */ (document.getElementById("top"));
+  header.append(h("h1", {}, data.title || "hloscope report"), h("span", { class: "dim grow" }, data.made || ""), h("button", { onclick: () => rebuild(isDark() ? "light" : "dark") }, "light / dark"), h("button", { onclick: () => print() }, "print"));
+  render(data, main);
+  const foot = /** @type {HTMLElement} */ (document.getElementById("foot"));
+  foot.append(`hloscope ${data.version || ""}. This page holds its data and asks nothing of any server.`);
+}
+
+/** @param {any} data @param {HTMLElement} main */
+function render(data, main) {
+  main.replaceChildren();
+  /** @type {HTMLElement} */ (document.getElementById("contents")).replaceChildren();
+  sectionNumber = 0;
+  charts.length = 0;
+  for (const part of data.parts || []) {
+    const place = h("div");
+    main.append(place);
+    try {
+      (RENDERERS[part.kind] || genericPart)(part.json, part, place);
+    } catch (error) {   // one part that is not as expected must not take the others with it
+      console.error(error);
+      place.append(h("p", { class: "bad" }, `${part.label} could not be drawn: ${error}`));
+      genericPart(part.json, part, place);
+    }
+    if (part.command) place.append(h("p", { class: "dim" }, "To repeat it: ", h("code", {}, part.command)));
+  }
+  if (!(data.parts || []).length) main.append(h("p", {}, "There is nothing in this report."));
+}
+
+/** Charts take their colours when they are made, so a change of theme draws the page again. @param {string} theme */
+function rebuild(theme) {
+  document.documentElement.dataset.theme = theme;
+  const element = document.getElementById("data"), at = scrollY;
+  render(JSON.parse((element && element.textContent) || "{}"), /** @type {HTMLElement} */ (document.getElementById("content")));
+  scrollTo(0, at);
+}
+
+build();

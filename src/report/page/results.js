@@ -1,0 +1,83 @@
+// @ts-check
+// results.js - runs on devices, captures and profiles, the doctor, explained logs, and anything that is a table.
+
+/** @param {any} json @param {Part} part @param {HTMLElement} main */
+function runPart(json, part, main) {
+  const top = section(part.label || "Run", 2), devices = json.devices || [], ok = devices.filter((/** @type {any} */ d) => d.status === "ok" && d.run);
+  const best = ok.slice().sort((/** @type {any} */ a, /** @type {any} */ b) => a.run.median - b.run.median)[0];
+  top.append(h("p", { class: "answer" }, best ? `${json.program} runs fastest on ${best.device}: ${seconds(best.run.median)} (${seconds(best.run.low)} to ${seconds(best.run.high)}).` : `${json.program}: ${devices.map((/** @type {any} */ d) => d.device + " " + d.status).join(", ")}.`));
+  top.append(cards([...(best ? [{ value: seconds(best.run.median), label: "run on " + best.device }, { value: seconds(best.phases.compile ?? best.phases.executable_load), label: best.phases.compile != null ? "compile" : "load from the cache" }, { value: shown(best.run.median > 0 ? best.flops / best.run.median : null, "flop/s"), label: "achieved" }] : []), ...gradeCard(json.environment)]));
+  top.append(tableOf("devices", devices.map((/** @type {any} */ d) => ({ device: d.device, status: d.status, compile: d.phases && (d.phases.compile ?? d.phases.executable_load), run: d.run && d.run.median, low: d.run && d.run.low, high: d.run && d.run.high, instructions: d.instructions, fusions: d.fusions, flops: d.flops, bytes: d.bytes, temp_bytes: d.temp_bytes, code_bytes: d.code_bytes, message: d.message })),
+    { device: "", status: "", compile: "s", run: "s", low: "s", high: "s", instructions: "", fusions: "", flops: "flops", bytes: "bytes", temp_bytes: "bytes", code_bytes: "bytes", message: "" }));
+  main.append(top);
+  if (ok.length) {
+    const box = section("Samples", 3);
+    box.append(chart({ title: "Samples of each device", describe: "every timed run, in order", csv: () => [["device", "sample", "seconds"], ...ok.flatMap((/** @type {any} */ d) => d.run.samples.map((/** @type {number} */ s, /** @type {number} */ i) => [d.device, i + 1, s]))],
+      option: () => ({ legend: {}, grid: { left: 70, right: 20, top: 30, bottom: 30 }, xAxis: { type: "value" }, yAxis: { type: "log", axisLabel: { formatter: seconds } }, tooltip: tip("item", (p) => `${p.seriesName} ${p.data[0]}: ${seconds(p.data[1])}`),
+        series: ok.map((/** @type {any} */ d) => ({ name: d.device, type: "scatter", symbolSize: 4, data: d.run.samples.map((/** @type {number} */ s, /** @type {number} */ i) => [i + 1, s]) })) }) }));
+    main.append(box);
+  }
+  if ((json.compare || []).length) {
+    const box = section("Do the numbers agree?", 3);
+    box.append(tableView({ view: "compare", notes: [], rows: json.compare, columns: Object.keys(json.compare[0]).map((name) => ({ name, unit: "" })) }));
+    main.append(box);
+  }
+}
+
+/** What a capture or profile says. @param {any} json @param {Part} part @param {HTMLElement} main */
+function capturePart(json, part, main) {
+  const top = section(part.label || "Capture", 2), tables = /** @type {TableData[]} */ (json.tables || []);
+  const byView = new Map(tables.map((t) => [t.view, t]));
+  const summary = byView.get("summary"), hlo = byView.get("hlo-operators"), again = byView.get("recompiles");
+  if (summary && summary.rows.length) {
+    const sum = (/** @type {string} */ c) => summary.rows.filter((r) => r.category === c).reduce((t, r) => t + r.total, 0), lost = again ? again.rows.filter((r) => r.times > 1) : [];
+    top.append(h("p", { class: "answer" }, lost.length ? `${lost.length} compilations were repeats and cost ${seconds(lost.reduce((t, r) => t + r.compile, 0) * 1e-9)}. The dearest: ${lost.slice().sort((a, b) => b.compile - a.compile)[0].executable}, ${lost.slice().sort((a, b) => b.compile - a.compile)[0].why}.` : `${summary.rows.reduce((t, r) => t + r.count, 0)} events were recorded; nothing was compiled twice.`));
+    top.append(cards([{ value: seconds(sum("compile") * 1e-9), label: "compiling" }, { value: seconds(sum("execute") * 1e-9), label: "executing" }, { value: seconds(sum("transfer") * 1e-9), label: "transferring" }]));
+  } else if (hlo && hlo.rows.length) {
+    const time = hlo.columns.map((c) => c.name).find((n) => /^(total_)?self/.test(n)) || "time", first = hlo.rows.slice().sort((a, b) => (b[time] || 0) - (a[time] || 0))[0], total = hlo.rows.reduce((t, r) => t + (r[time] || 0), 0);
+    top.append(h("p", { class: "answer" }, `${first.name || first.operator || first.hlo || "The first operator"} takes the most: ${shown(total ? first[time] / total : null, "fraction")} of the operators' time.`));
+    top.append(cards([{ value: String(hlo.rows.length), label: "HLO operators" }, { value: seconds(total * 1e-9), label: "in operators" }]));
+  }
+  main.append(top);
+  if (json.timeline && json.timeline.lanes.length) {
+    const box = section("Timeline", 3);
+    box.append(timelineView(json.timeline, part.label));
+    if (json.timeline.note) box.append(h("p", { class: "dim" }, json.timeline.note));
+    main.append(box);
+  }
+  for (const t of tables) {
+    const box = section(t.view.replace(/-/g, " "), 3), numbers = t.columns.filter((c) => c.unit === "ns" || c.unit === "s").map((c) => c.name);
+    const value = numbers.find((n) => /self/.test(n)) || numbers.find((n) => /total/.test(n)), label = (t.columns.find((c) => /^(name|operator|executable|framework operator)$/.test(c.name)) || t.columns[0] || { name: "" }).name;
+    if (value && /operators|executables|summary/.test(t.view) && t.rows.length > 1) box.append(shares(t.view, t, label, value));
+    box.append(tableView(t, { bar: value }));
+    main.append(box);
+  }
+}
+
+/** @param {any} json @param {Part} part @param {HTMLElement} main */
+function doctorPart(json, part, main) {
+  const top = section(part.label || "Doctor", 2), checks = json.checks || [], count = (/** @type {string} */ v) => checks.filter((/** @type {any} */ c) => c.verdict === v).length;
+  top.append(h("p", { class: "answer" }, count("error") ? `${count("error")} checks failed. First: ${checks.find((/** @type {any} */ c) => c.verdict === "error").evidence}` : count("warning") ? `Nothing fails; ${count("warning")} checks warn.` : "Everything that was checked is in order."));
+  top.append(cards([{ value: String(count("ok")), label: "ok", class: "good" }, { value: String(count("warning")), label: "warnings", class: "warn" }, { value: String(count("error")), label: "errors", class: "bad" }]));
+  top.append(tableOf("checks", checks, { id: "", verdict: "", evidence: "", fix: "" }));
+  main.append(top);
+}
+
+/** @param {any} json @param {Part} part @param {HTMLElement} main */
+function explainPart(json, part, main) {
+  const top = section(part.label || "Explained log", 2);
+  top.append(h("p", { class: "answer" }, json.next || "Nothing in it is known to be wrong."));
+  for (const f of json.findings || [])
+    top.append(h("details", {}, h("summary", {}, h("span", { class: "chip " + (f.severity === "error" ? "bad" : f.severity === "warning" ? "warn" : "dim") }, f.severity), h("b", {}, f.entry), ` ${f.count}×, line ${f.first_line}`),
+      h("p", {}, f.meaning), f.does_it_matter && h("p", {}, f.does_it_matter), f.text && h("pre", {}, f.text), f.workaround && h("p", {}, h("b", {}, "What to do: "), f.workaround),
+      ...(f.references || []).map((/** @type {string} */ r) => h("p", { class: "dim" }, r))));
+  main.append(top);
+}
+
+/** Anything else: its tables as tables, its values as text. @param {any} json @param {Part} part @param {HTMLElement} main */
+function genericPart(json, part, main) {
+  const top = section(part.label || "Result", 2);
+  main.append(top);
+  if (json && json.view && Array.isArray(json.rows)) top.append(tableView(json));
+  else top.append(h("pre", {}, JSON.stringify(json, null, 2).slice(0, 200000)));
+}
