@@ -125,7 +125,11 @@ static inline vf tanh_f32(vf x) {
   return pick(x != x, x, result);
 }
 
-static inline vf logistic_f32(vf x) { return 1.0f / (1.0f + exp_f32(-x)); }
+// By the exponential that cannot overflow, so that far negative arguments keep their small, at last subnormal, results.
+static inline vf logistic_f32(vf x) {
+  vf e = exp_f32(-absolute(x));
+  return pick(x < 0, e, all(1.0f)) / (1.0f + e);
+}
 
 static inline vf erf_f32(vf x) {
   vf t = absolute(x), s = x * x;
