@@ -12,7 +12,7 @@
 // XLA: xla/service/instruction_fusion.h, xla/service/cpu/cpu_instruction_fusion.cc
 #include "passes/passes_internal.h"
 
-enum { MAX_FUSED_INSTRUCTIONS = 256, MAX_FUSED_OPERANDS = 48 };
+enum { MAX_FUSED_INSTRUCTIONS = 256, MAX_FUSED_OPERANDS = 48, LARGE_ELEMENTS = 1 << 14, MAX_DUPLICATES = 8 };
 
 static bool moves_minor_dimension(const hsc_instr *transpose) {
   int rank = transpose->shape.rank;
@@ -100,10 +100,28 @@ static bool used_only_by(const hsc_instr *producer, const hsc_instr *consumer) {
   return true;
 }
 
+static int fused_size(const hsc_instr *instr) { return is_fusion(instr) ? instr->called[0]->instr_count : 1 + instr->operand_count; }
+
+// Large, light, made from one large value, and wanted only by those who can take it in: each of them reads that value instead of this one and
+// computes it again, so that it never reaches memory. (x - mean) * scale of a batch normalisation, which its sums and its gradients all use.
+static bool vanishes_when_duplicated(const hsc_instr *producer) {
+  if (!(hsc_op_traits(producer->op) & HSC_TRAIT_ELEMENTWISE) || transcendental_or_division(producer->op) || producer->op == HSC_OP_SQRT || producer->op == HSC_OP_RSQRT) return false;
+  if (hsc_shape_elements(&producer->shape) < LARGE_ELEMENTS || producer->parent->root == producer || producer->user_count > MAX_DUPLICATES) return false;
+  int large = 0;
+  for (int i = 0; i < producer->operand_count; i++) large += !free_to_duplicate(producer->operands[i], 0);
+  if (large != 1) return false;
+  for (int i = 0; i < producer->user_count; i++) {
+    const hsc_instr *user = producer->users[i];
+    if (!can_consume(user) || reused_by(user, producer) || (user->op == HSC_OP_REDUCE && user->operand_count != 2)) return false;
+    if (is_fusion(user) && fused_size(user) > MAX_FUSED_INSTRUCTIONS / 2) return false;
+  }
+  return true;
+}
+
 static bool should_fuse(const hsc_instr *consumer, const hsc_instr *producer) {
   if (is_fusion(producer) || !fusible(producer)) return false;
   bool cheap = free_to_duplicate(producer, 0);
-  if (!used_only_by(producer, consumer) && !cheap) return false;
+  if (!used_only_by(producer, consumer) && !cheap && !vanishes_when_duplicated(producer)) return false;
   if (consumer->op == HSC_OP_REDUCE && producer->op == HSC_OP_CONSTANT) return false;   // the initial value stays an operand
   // A fusion of nothing but constants around one op is that op: counters of loops stay readable.
   bool lone = !is_fusion(consumer) && (consumer->shape.rank == 0 || consumer->op == HSC_OP_BROADCAST);
@@ -118,8 +136,6 @@ static bool should_fuse(const hsc_instr *consumer, const hsc_instr *producer) {
   if (!reused_by(consumer, producer)) return true;
   return hsc_shape_elements(&producer->shape) == 1 && !transcendental_or_division(producer->op);
 }
-
-static int fused_size(const hsc_instr *instr) { return is_fusion(instr) ? instr->called[0]->instr_count : 1 + instr->operand_count; }
 
 // The operand to take in next, NULL when there is none.
 static hsc_instr *next_producer(const hsc_instr *consumer) {
