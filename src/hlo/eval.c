@@ -118,7 +118,7 @@ static bool shape_is_a_claim(hsc_op op) {
 
 static bool fits(const hsc_shape *shape, const hsc__value *value) {
   if (!hsc_shape_is_tuple(shape)) return hsc_shape_equal(shape, &value->shape);
-  if (!value->elements || value->shape.element_count != shape->element_count) return false;
+  if (!hsc_shape_is_tuple(&value->shape) || value->shape.element_count != shape->element_count) return false;
   for (int32_t i = 0; i < shape->element_count; i++)
     if (!fits(&shape->elements[i], value->elements[i])) return false;
   return true;

@@ -6,6 +6,7 @@
 
 #include "cpu/cpu.h"
 #include "formats/formats.h"
+#include "hlo/custom.h"
 
 static hsc_cpu_device *device;
 
@@ -125,12 +126,32 @@ static void loops_exchange_values(void **state) {
   for (int choice = 0; choice < 6; choice++) expect_as_evaluated(text, choice);
 }
 
+static hsc_status *count_call(void *user, const hsc_custom_call *call) {
+  ++*(int *)user;
+  memcpy(call->results[0].data, call->operands[0].data, (size_t)hsc_shape_bytes(&call->operands[0].shape));
+  return NULL;
+}
+
+// A called computation is inlined: what it does must not be done a second time by the call.
+static void effects_of_a_called_computation_happen_once(void **state) {
+  static const char text[] =
+      "HloModule effects\n"
+      "f {\n  p = f32[2] parameter(0)\n  ROOT c = f32[2] custom-call(p), custom_call_target=\"test_count\", custom_call_has_side_effect=true\n}\n"
+      "ENTRY main {\n  i = s32[] parameter(0)\n  x = f32[2] parameter(1)\n  a = f32[2] call(x), to_apply=f\n  b = f32[2] call(a), to_apply=f\n"
+      "  ROOT r = (f32[2], f32[2]) tuple(a, b)\n}\n";
+  static int calls;
+  EXPECT_OK(hsc_custom_register("test_count", count_call, &calls));
+  expect_as_evaluated(text, 0);
+  assert_int_equal(calls, 4);   // twice by the evaluator, twice by the device
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_branch_hands_on_what_it_computes_with),
       cmocka_unit_test(a_branch_turns_values_around),
       cmocka_unit_test(a_loop_carries_what_a_branch_saves),
       cmocka_unit_test(loops_exchange_values),
+      cmocka_unit_test(effects_of_a_called_computation_happen_once),
   };
   return cmocka_run_group_tests(tests, open_device, close_device);
 }

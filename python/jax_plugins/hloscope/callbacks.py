@@ -137,6 +137,7 @@ def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_si
     if token is not None:
         operands = [token, *operands]
         result_types = [hlo.TokenType.get(), *result_types]
+        sharding = _with_token(sharding, len(ctx.avals_out))
     op = ir.Operation.create(
         "stablehlo.custom_call",
         results=result_types,
@@ -154,6 +155,17 @@ def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_si
     if token is not None:
         token, *results = results
     return results, token, None
+
+
+def _with_token(sharding, result_count):
+    """Shardy wants one sharding for each result, and one where there is none: the token's comes first."""
+    from jax._src import sharding_impls
+
+    shardings = getattr(sharding, "shardings", None)
+    if not shardings or result_count == 0:
+        return sharding
+    token = sharding_impls.SdyArray(mesh_shape=(), dim_shardings=(), logical_device_ids=shardings[0].logical_device_ids)
+    return sharding_impls.SdyArrayList((token, *shardings))
 
 
 def _wants_context(mlir):
