@@ -7,10 +7,16 @@ typedef struct entry {
   void *value;
 } entry;
 
+// A part of the hash stands beside the index, so that most entries that are passed by are not looked at.
+typedef struct slot {
+  uint32_t index;     // of the entry plus 1, 0 = free
+  uint32_t tag;       // the upper half of its hash
+} slot;
+
 struct hsc_map {
   entry *entries;
   size_t count, capacity;
-  uint32_t *slots;    // index of the entry plus 1, 0 = free
+  slot *slots;
   size_t slot_count;  // a power of two, at least twice the capacity
 };
 
@@ -31,10 +37,10 @@ void hsc_map_destroy(hsc_map *map) {
 // The slot that holds `key`, or the free slot where it belongs. The table is never full.
 static size_t find_slot(const hsc_map *map, hsc_view key, uint64_t hash) {
   size_t mask = map->slot_count - 1, at = hash & mask;
-  while (map->slots[at]) {
-    const entry *it = &map->entries[map->slots[at] - 1];
+  for (; map->slots[at].index; at = (at + 1) & mask) {
+    if (map->slots[at].tag != (uint32_t)(hash >> 32)) continue;
+    const entry *it = &map->entries[map->slots[at].index - 1];
     if (it->hash == hash && hsc_view_equals(it->key, key)) break;
-    at = (at + 1) & mask;
   }
   return at;
 }
@@ -42,7 +48,7 @@ static size_t find_slot(const hsc_map *map, hsc_view key, uint64_t hash) {
 static hsc_status *grow(hsc_map *map) {
   size_t capacity = map->capacity ? map->capacity * 2 : 8;
   if (capacity >= UINT32_MAX) return HSC_ERR(RESOURCE_EXHAUSTED, "map: more than %zu entries", map->capacity);
-  uint32_t *slots = hsc_alloc(capacity * 2 * sizeof *slots);
+  slot *slots = hsc_alloc(capacity * 2 * sizeof *slots);
   entry *entries = slots ? hsc_realloc(map->entries, capacity * sizeof *entries) : NULL;
   if (!entries) {
     hsc_free(slots);
@@ -55,8 +61,8 @@ static hsc_status *grow(hsc_map *map) {
   map->capacity = capacity;
   for (size_t i = 0; i < map->count; i++) {
     size_t at = entries[i].hash & (map->slot_count - 1);
-    while (slots[at]) at = (at + 1) & (map->slot_count - 1);
-    slots[at] = (uint32_t)i + 1;
+    while (slots[at].index) at = (at + 1) & (map->slot_count - 1);
+    slots[at] = (slot){(uint32_t)i + 1, (uint32_t)(entries[i].hash >> 32)};
   }
   return NULL;
 }
@@ -64,19 +70,19 @@ static hsc_status *grow(hsc_map *map) {
 void *hsc_map_get(const hsc_map *map, hsc_view key) {
   if (map->count == 0) return NULL;
   size_t at = find_slot(map, key, hsc_hash64(key.data, key.size, 0));
-  return map->slots[at] ? map->entries[map->slots[at] - 1].value : NULL;
+  return map->slots[at].index ? map->entries[map->slots[at].index - 1].value : NULL;
 }
 
 hsc_status *hsc_map_put(hsc_map *map, hsc_view key, void *value) {
   if (map->count == map->capacity) HSC_TRY(grow(map));
   uint64_t hash = hsc_hash64(key.data, key.size, 0);
   size_t at = find_slot(map, key, hash);
-  if (map->slots[at]) {
-    map->entries[map->slots[at] - 1].value = value;
+  if (map->slots[at].index) {
+    map->entries[map->slots[at].index - 1].value = value;
     return NULL;
   }
   map->entries[map->count++] = (entry){key, hash, value};
-  map->slots[at] = (uint32_t)map->count;
+  map->slots[at] = (slot){(uint32_t)map->count, (uint32_t)(hash >> 32)};
   return NULL;
 }
 
@@ -85,13 +91,13 @@ hsc_status *hsc_map_add(hsc_map *map, hsc_view key, void *value, bool *out_added
   if (map->count == map->capacity) HSC_TRY(grow(map));
   uint64_t hash = hsc_hash64(key.data, key.size, 0);
   size_t at = find_slot(map, key, hash);
-  if (map->slots[at]) {
-    entry *it = &map->entries[map->slots[at] - 1];
+  if (map->slots[at].index) {
+    entry *it = &map->entries[map->slots[at].index - 1];
     if (it->value) return NULL;
     it->value = value;
   } else {
     map->entries[map->count++] = (entry){key, hash, value};
-    map->slots[at] = (uint32_t)map->count;
+    map->slots[at] = (slot){(uint32_t)map->count, (uint32_t)(hash >> 32)};
   }
   *out_added = true;
   return NULL;

@@ -31,6 +31,7 @@ typedef struct entry {
 typedef struct op_name {
   const char *dialect, *name;
   char *base;                  // without "_v1"
+  const char *written;         // with its dialect
   int version;                 // of the VHLO operation; 0 = none
   const char *attrs;           // its properties in order; NULL = no table for it
   bool registered;
@@ -178,7 +179,8 @@ static void read_strings(reader *r) {
 static void name_op(reader *r, op_name *name, hsc_view text) {
   name->name = text_of(r, text);
   name->base = hsc_arena_strndup(r->arena, text.data, text.size);
-  if (!name->base) return;
+  name->written = hsc_arena_printf(r->arena, "%s.%s", name->dialect, name->name);
+  if (!name->base || !name->written) return;
   char *suffix = strrchr(name->base, '_');
   if (!strcmp(name->dialect, "vhlo") && suffix && suffix[1] == 'v' && suffix[2] >= '0' && suffix[2] <= '9') {
     name->version = atoi(suffix + 2);
@@ -789,7 +791,7 @@ static hsc__mlir_op *read_op(reader *r, cursor *c, hsc__mlir_block *block, scope
   if (r->status) return NULL;
   const op_name *name = &r->op_names[name_index];
   op->name = name->base;
-  op->written_name = hsc_arena_printf(r->arena, "%s.%s", name->dialect, name->name);
+  op->written_name = name->written;
   op->block = block;
   op->location = attr_at(r, c, varint(r, c));
   if (mask & OP_ATTRS) read_dict_into(r, attr_at(r, c, varint(r, c)), op);

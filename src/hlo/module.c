@@ -69,14 +69,14 @@ const char *hsc__unique_name(hsc_module *module, hsc_map *names, const char *wan
     if (!numbered) return NULL;
     memcpy(numbered, root.data, root.size);
     numbered[root.size] = '.';
-    do {
+    while (!status && !added) {
       number++;
       size = root.size + 1 + (size_t)hsc__format_uint(number, numbered + root.size + 1);
       numbered[size] = 0;
-    } while (hsc_map_get(names, (hsc_view){numbered, size}));
-    status = hsc_map_put(module->name_counts, root, (void *)number);
+      status = hsc_map_add(names, (hsc_view){numbered, size}, object, &added);
+    }
     name = numbered;
-    if (!status) status = hsc_map_put(names, (hsc_view){name, size}, object);
+    if (!status) status = hsc_map_put(module->name_counts, root, (void *)number);
   }
   if (!status) status = hsc_arena_status(arena);
   hsc_status_free(status);
@@ -144,6 +144,7 @@ typedef struct sorter {
   size_t depth, capacity;
   hsc_computation **order;  // [limit]
   int count, limit;
+  bool numbered, disordered;  // with numbers in `index`: something is called that stands behind its caller
 } sorter;
 
 static char OPEN, DONE;  // addresses as marks
@@ -179,6 +180,7 @@ static hsc_status *visit(sorter *s, hsc_computation *root) {
     } else {
       hsc_instr *caller = top->instr;
       hsc_computation *callee = caller->called[top->called++];
+      s->disordered |= s->numbered && callee && callee->index > top->computation->index;
       void *mark = callee ? hsc__ptr_map_get(&s->state, callee) : &DONE;
       if (mark == &OPEN)
         return HSC_ERR(FAILED_PRECONDITION, "%s %%%s: calls %%%s, which calls it back: HLO has no recursion", hsc_op_text(caller->op),
@@ -216,7 +218,10 @@ hsc_status *hsc_module_sort(hsc_module *module) {
   s.order = buffer + count + 1;
 
   // First what the entry reaches, then those in the order in which they stand, each after what it calls: a sorted module stays as it is.
+  for (int i = 0; i < count; i++) module->computations[i]->index = i;
+  reach.numbered = true;
   HSC_GOTO(visit(&reach, module->entry));
+  if (!reach.disordered && reach.count == count && count && module->computations[count - 1] == module->entry) goto done;   // it is sorted
   for (int i = 0; i < count; i++) {
     hsc_computation *computation = module->computations[i];
     if (computation != module->entry && hsc__ptr_map_get(&reach.state, computation)) HSC_GOTO(visit(&s, computation));
