@@ -1,14 +1,15 @@
 // bench_formats.c - how fast programs are read and written: each model in each format, repeated to tens of megabytes, on one thread.
 //
 // usage: bench_formats [--rounds N] PROGRAM...     A program's text is repeated as functions of one module, so that what is parsed is one large
-// program; formats take turns in each round. One table on stdout: format, bytes, the median of the rounds in MB/s, and the goal.
-#include <inttypes.h>
+// program; formats take turns in each round. One table on stdout: bytes, and medians of the rounds: reading (bytes to a module; of MLIR also the part
+// that is bytes to a tree), checking what was read, writing. Time is the processor's time of the thread.
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "formats/formats.h"
+#include "formats/mlir_ir.h"
 
 enum { MAX_ROUNDS = 64, WANTED_BYTES = 24 << 20, FORMATS = HSC_FORMAT_COUNT };
 
@@ -50,49 +51,84 @@ static hsc_status *repeat(const hsc_module *program, int count, hsc_module **out
   return NULL;
 }
 
+typedef struct times {
+  double tree, read, verify, write;   // seconds; tree is a part of read, 0 where there is none
+} times;
+
+static hsc_status *read_mlir(bool is_text, hsc_view bytes, double start, times *t, hsc_module **out_module) {
+  hsc_arena *arena = NULL;
+  hsc__mlir_op *top;
+  HSC_TRY(hsc_arena_create(&arena));
+  hsc_status *status = is_text ? hsc__mlir_text_read(bytes, "bench", arena, &top) : hsc__mlir_bytecode_read(bytes, "bench", arena, &top);
+  t->tree = now() - start;
+  if (!status) status = hsc__stablehlo_import(top, "bench", out_module);
+  hsc_arena_destroy(arena);
+  return status;
+}
+
+static hsc_status *measure(const hsc_module *module, hsc_format format, hsc_bytes *file, times *t) {
+  hsc_module *again;
+  hsc_bytes_reset(file);
+  double start = now();
+  HSC_TRY(hsc_program_write(module, format, file));
+  t->write = now() - start;
+  hsc_view bytes = hsc_bytes_view(file);
+  start = now();
+  switch (format) {
+    case HSC_FORMAT_HLO_TEXT: HSC_TRY(hsc_hlo_text_parse(bytes, "bench", &again)); break;
+    case HSC_FORMAT_HLO_PROTO: HSC_TRY(hsc_hlo_proto_read(bytes, "bench", &again)); break;
+    default: HSC_TRY(read_mlir(format == HSC_FORMAT_MLIR_TEXT, bytes, start, t, &again));
+  }
+  t->read = now() - start;
+  start = now();
+  hsc_status *status = hsc_module_verify(again);
+  t->verify = now() - start;
+  hsc_module_destroy(again);
+  return status;
+}
+
+static double median(const times *rounds, int count, size_t place) {
+  double values[MAX_ROUNDS];
+  for (int i = 0; i < count; i++) memcpy(&values[i], (const char *)&rounds[i] + place, sizeof(double));
+  qsort(values, (size_t)count, sizeof(double), compare);
+  return values[count / 2];
+}
+
+static hsc_status *bench_program(const char *path, int rounds) {
+  static const char *const goals[FORMATS] = {[HSC_FORMAT_HLO_TEXT] = "50", [HSC_FORMAT_HLO_PROTO] = "200", [HSC_FORMAT_MLIR_TEXT] = "", [HSC_FORMAT_MLIR_BYTECODE] = "100"};
+  static times all[FORMATS][MAX_ROUNDS];
+  hsc_module *program, *module;
+  hsc_bytes files[FORMATS] = {0};
+  HSC_TRY(hsc_program_read_file(path, &program));
+  HSC_TRY(hsc_program_write(program, HSC_FORMAT_HLO_TEXT, &files[0]));
+  int count = (int)(WANTED_BYTES / (files[0].size + 1)) + 1;
+  HSC_TRY(repeat(program, count, &module));
+  for (int round = 0; round < rounds; round++)
+    for (int f = 0; f < FORMATS; f++) HSC_TRY(measure(module, (hsc_format)f, &files[f], &all[f][round]));
+  const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+  double instructions = (double)hsc_module_instr_count(module);
+  for (int f = 0; f < FORMATS; f++) {
+    double mb = (double)files[f].size * 1e-6, tree = median(all[f], rounds, offsetof(times, tree)), read = median(all[f], rounds, offsetof(times, read));
+    char of_tree[32] = "";
+    if (tree > 0) snprintf(of_tree, sizeof of_tree, "%.0f", mb / tree);
+    printf("| %.*s x %d | %s | %.1f | %.0f | %s | %.0f | %s | %.2f | %.2f | %.0f |\n", (int)strcspn(name, "."), name, count, hsc_format_text((hsc_format)f), mb, mb * 1e6 / instructions, of_tree,
+           mb / read, goals[f], read * 1e6 / instructions, median(all[f], rounds, offsetof(times, verify)) * 1e6 / instructions, mb / median(all[f], rounds, offsetof(times, write)));
+    hsc_bytes_deinit(&files[f]);
+  }
+  hsc_module_destroy(module);
+  hsc_module_destroy(program);
+  return NULL;
+}
+
 int main(int argc, char **argv) {
-  static const double goals[FORMATS] = {[HSC_FORMAT_HLO_TEXT] = 50, [HSC_FORMAT_HLO_PROTO] = 200, [HSC_FORMAT_MLIR_BYTECODE] = 100};
   int rounds = 5, first = 1;
   if (argc > 2 && !strcmp(argv[1], "--rounds")) rounds = atoi(argv[2]), first = 3;
   if (rounds < 1 || rounds > MAX_ROUNDS || first >= argc) return fprintf(stderr, "usage: bench_formats [--rounds N] PROGRAM...\n"), 2;
-  printf("| program | format | MB | instructions | reading, MB/s | writing, MB/s | goal of reading |\n|---|---|---|---|---|---|---|\n");
+  puts("| program | format | MB | bytes an instruction | to a tree, MB/s | reading, MB/s | goal | reading, us an instruction | checking, us | writing, MB/s |");
+  puts("|---|---|---|---|---|---|---|---|---|---|");
   for (int p = first; p < argc; p++) {
-    hsc_module *program, *module;
-    hsc_status *status = hsc_program_read_file(argv[p], &program);
+    hsc_status *status = bench_program(argv[p], rounds);
     if (status) return fail(status);
-    hsc_bytes files[FORMATS] = {0};
-    status = hsc_program_write(program, HSC_FORMAT_HLO_TEXT, &files[0]);
-    if (status) return fail(status);
-    int count = (int)(WANTED_BYTES / (files[0].size + 1)) + 1;
-    hsc_bytes_deinit(&files[0]);
-    if ((status = repeat(program, count, &module))) return fail(status);
-    double read[FORMATS][MAX_ROUNDS], write[FORMATS][MAX_ROUNDS];
-    for (int round = 0; round < rounds; round++) {
-      for (int f = 0; f < FORMATS; f++) {
-        hsc_bytes_reset(&files[f]);
-        double start = now();
-        if ((status = hsc_program_write(module, (hsc_format)f, &files[f]))) return fail(status);
-        double written = now();
-        hsc_module *again;
-        if ((status = hsc_program_read_as((hsc_format)f, hsc_bytes_view(&files[f]), argv[p], &again))) return fail(status);
-        double end = now();
-        hsc_module_destroy(again);
-        write[f][round] = (double)files[f].size * 1e-6 / (written - start);
-        read[f][round] = (double)files[f].size * 1e-6 / (end - written);
-      }
-    }
-    const char *name = strrchr(argv[p], '/') ? strrchr(argv[p], '/') + 1 : argv[p];
-    for (int f = 0; f < FORMATS; f++) {
-      qsort(read[f], (size_t)rounds, sizeof(double), compare);
-      qsort(write[f], (size_t)rounds, sizeof(double), compare);
-      printf("| %.*s x %d | %s | %.1f | %" PRId64 " | %.0f | %.0f |", (int)strcspn(name, "."), name, count, hsc_format_text((hsc_format)f), (double)files[f].size * 1e-6,
-             hsc_module_instr_count(module), read[f][rounds / 2], write[f][rounds / 2]);
-      if (goals[f] > 0) printf(" %.0f |\n", goals[f]);
-      else printf(" |\n");
-      hsc_bytes_deinit(&files[f]);
-    }
-    hsc_module_destroy(module);
-    hsc_module_destroy(program);
   }
   return 0;
 }
