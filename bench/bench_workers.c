@@ -7,7 +7,7 @@
 
 #include "lab/lab_compile.h"
 
-enum { COLD = 9, WARM = 40, MANY = 100, ROUNDS = 5 };
+enum { COLD = 9, WARM = 40, MANY = 100, ROUNDS = 3 };
 
 static const char *hloscope;
 

@@ -23,6 +23,8 @@
 #define HSC_MUST_USE __attribute__((warn_unused_result))
 #define HSC_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define HSC_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+#define HSC_STRINGIFY_(x) #x
+#define HSC_STRINGIFY(x) HSC_STRINGIFY_(x)
 #define HSC_EXPORT __attribute__((visibility("default")))
 
 // ---- status ---------------------------------------------------------------------------------------------------------------------
@@ -275,6 +277,12 @@ HSC_MUST_USE hsc_status *hsc_child_send_line(hsc_child *child, hsc_view line);  
 // Errors: DEADLINE_EXCEEDED (the child is left running), UNAVAILABLE (it closed or died; hsc_child_wait tells how).
 HSC_MUST_USE hsc_status *hsc_child_read_line(hsc_child *child, int64_t timeout_ns, hsc_bytes *out_line);
 const char *hsc_child_stderr(hsc_child *child);                                      // the last words so far; borrowed until the next call
+// The child also gets HSC_CHILD_NOTE_BYTES of memory shared with us, as a file at descriptor HSC_CHILD_NOTE_FD: what it last wrote there, as text.
+// It costs the child no system call and is there after any death. "" when it wrote nothing. Borrowed until the next call.
+#define HSC_CHILD_NOTE_FD 4
+#define HSC_CHILD_NOTE_BYTES 256
+#define HSC_CHILD_NOTE_NAME "hloscope-note"
+const char *hsc_child_note(hsc_child *child);
 int hsc_child_pid(const hsc_child *child);
 void hsc_child_close_input(hsc_child *child);                                        // end of file for the child; later sends are UNAVAILABLE
 void hsc_child_kill(hsc_child *child);                                               // SIGKILL

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -32,6 +33,8 @@ struct hsc_child {
   bool echo;
   bool read_timed_out;    // a time limit passed before hsc_child_kill
   bool killed_for_time;
+  char *note;             // shared with it, HSC_CHILD_NOTE_BYTES; NULL when there is no such memory
+  char note_text[HSC_CHILD_NOTE_BYTES];
   hsc_child_exit exit;
 };
 
@@ -57,6 +60,19 @@ static hsc_status *make_pipe(int ends[2]) {
   return NULL;
 }
 
+// Memory that the child and we see, as a file above the child's descriptors; -1 and NULL when the kernel has none (then there are no notes).
+static int make_note(char **out_note) {
+  *out_note = NULL;
+  int low = memfd_create(HSC_CHILD_NOTE_NAME, MFD_CLOEXEC);
+  if (low < 0) return -1;
+  int fd = fcntl(low, F_DUPFD_CLOEXEC, 10);
+  close(low);
+  void *at = fd >= 0 && ftruncate(fd, HSC_CHILD_NOTE_BYTES) == 0 ? mmap(NULL, HSC_CHILD_NOTE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+  if (at != MAP_FAILED) *out_note = at;
+  if (at == MAP_FAILED) close_fd(&fd);
+  return fd;
+}
+
 static bool same_name(const char *a, const char *b) {
   size_t length = strcspn(a, "=");
   return strncmp(a, b, length) == 0 && b[length] == '=';
@@ -79,7 +95,7 @@ static char **merge_environment(const char *const *extra) {
 }
 
 // Returns 0 or an errno. The child starts with default SIGPIPE and SIGINT handling and an empty signal mask, whatever ours are.
-static int spawn(const hsc_child_options *options, char **env, int request_fd, int answer_fd, int words_fd, pid_t *out_pid) {
+static int spawn(const hsc_child_options *options, char **env, int request_fd, int answer_fd, int words_fd, int note_fd, pid_t *out_pid) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   sigset_t none, defaults;
@@ -101,6 +117,7 @@ static int spawn(const hsc_child_options *options, char **env, int request_fd, i
   if (!error) error = posix_spawn_file_actions_adddup2(&actions, words_fd, STDOUT_FILENO);
   if (!error) error = posix_spawn_file_actions_adddup2(&actions, words_fd, STDERR_FILENO);
   if (!error) error = posix_spawn_file_actions_adddup2(&actions, answer_fd, ANSWER_FD);
+  if (!error && note_fd >= 0) error = posix_spawn_file_actions_adddup2(&actions, note_fd, HSC_CHILD_NOTE_FD);
   if (!error)
     error = posix_spawnp(out_pid, options->argv[0], &actions, &attributes, (char *const *)(uintptr_t)options->argv, env);
   posix_spawnattr_destroy(&attributes);
@@ -112,6 +129,7 @@ hsc_status *hsc_child_start(const hsc_child_options *options, hsc_child **out_ch
   hsc_status *status = NULL;
   int request[2] = {-1, -1}, answer[2] = {-1, -1}, words[2] = {-1, -1};
   char **env = NULL;
+  int note_fd = -1;
   hsc_child *child = hsc_alloc(sizeof *child);
   if (!child) return hsc_status_out_of_memory();
   child->pid_fd = child->request_fd = child->answer_fd = child->words_fd = -1;
@@ -123,7 +141,8 @@ hsc_status *hsc_child_start(const hsc_child_options *options, hsc_child **out_ch
     status = hsc_status_out_of_memory();
     goto done;
   }
-  int error = spawn(options, env, request[0], answer[1], words[1], &child->pid);
+  note_fd = make_note(&child->note);
+  int error = spawn(options, env, request[0], answer[1], words[1], note_fd, &child->pid);
   if (error) {
     status = hsc_status_errno(error, "cannot be started", options->argv[0]);
     goto done;
@@ -151,7 +170,9 @@ done:
     close_fd(&answer[i]);
     close_fd(&words[i]);
   }
+  close_fd(&note_fd);
   hsc_free(env);
+  if (child && child->note) munmap(child->note, HSC_CHILD_NOTE_BYTES);
   hsc_free(child);
   return status;
 }
@@ -311,6 +332,11 @@ const char *hsc_child_stderr(hsc_child *child) {
   return hsc_bytes_text(&child->words) + (size > child->words_keep ? size - child->words_keep : 0);
 }
 
+const char *hsc_child_note(hsc_child *child) {
+  if (child->note) memcpy(child->note_text, child->note, HSC_CHILD_NOTE_BYTES - 1);  // it may be writing: the last byte here stays 0
+  return child->note_text;
+}
+
 int hsc_child_pid(const hsc_child *child) { return (int)child->pid; }
 
 void hsc_child_kill(hsc_child *child) {
@@ -350,5 +376,6 @@ void hsc_child_destroy(hsc_child *child) {
   close_fd(&child->pid_fd);
   hsc_bytes_deinit(&child->answer);
   hsc_bytes_deinit(&child->words);
+  if (child->note) munmap(child->note, HSC_CHILD_NOTE_BYTES);
   hsc_free(child);
 }

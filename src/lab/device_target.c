@@ -16,6 +16,7 @@ static hsc_status *targets_dir(hsc_arena *arena, const char **out_path) {
   }
   HSC_TRY(hsc_self_dir((const void *)(uintptr_t)&hsc_target_read, &directory));
   const char *const places[] = {hsc_arena_printf(arena, "%s/../targets", directory),
+                                hsc_arena_printf(arena, "%s/../../targets", directory),  // of a test or a benchmark
                                 hsc_arena_printf(arena, "%s/../share/hloscope/targets", directory)};
   hsc_free(directory);
   HSC_TRY(hsc_arena_status(arena));
@@ -24,7 +25,7 @@ static hsc_status *targets_dir(hsc_arena *arena, const char **out_path) {
     *out_path = places[i];
     return NULL;
   }
-  return hsc_status_hint(HSC_ERR(NOT_FOUND, "no targets: neither %s nor %s is there", places[0], places[1]),
+  return hsc_status_hint(HSC_ERR(NOT_FOUND, "no targets: neither %s nor %s is there", places[0], places[2]),
                          "say where they are with HLOSCOPE_TARGETS=DIRECTORY");
 }
 

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct {
@@ -13,6 +15,29 @@ static const struct {
 #include "lab/worker_jobs.def"
 #undef JOB
 };
+
+// ---- what a job is at -----------------------------------------------------------------------------------------------
+
+// The note that hsc_child shares with its parent; NULL when there is none (a worker started by hand).
+static char *parent_note(void) {
+  static char *note;
+  static bool looked;
+  struct stat info;
+  if (looked) return note;
+  looked = true;
+  char name[64] = "";
+  if (readlink("/proc/self/fd/" HSC_STRINGIFY(HSC_CHILD_NOTE_FD), name, sizeof name - 1) < 0 || !strstr(name, HSC_CHILD_NOTE_NAME)) return NULL;
+  if (fstat(HSC_CHILD_NOTE_FD, &info) != 0 || info.st_size < HSC_CHILD_NOTE_BYTES) return NULL;
+  void *at = mmap(NULL, HSC_CHILD_NOTE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, HSC_CHILD_NOTE_FD, 0);
+  if (at != MAP_FAILED) note = at;
+  return note;
+}
+
+void hsc__worker_at(hsc_worker *worker, const char *step) {
+  char *note = parent_note();
+  worker->step = step;
+  if (note) snprintf(note, HSC_CHILD_NOTE_BYTES, "%s", step ? step : "");
+}
 
 // ---- request members ------------------------------------------------------------------------------------------------
 
@@ -108,7 +133,7 @@ static void answer_line(hsc_worker *worker, const char *text, size_t size, hsc_b
   json_t *request = json_loadb(text, size, 0, &parse_error);
   char *id = json_is_object(request) ? id_text(request) : NULL;
   hsc_status *status;
-  worker->step = NULL;
+  hsc__worker_at(worker, NULL);
   begin_answer(&answer, line, id);
   if (!json_is_object(request)) {
     status = request ? HSC_ERR(INVALID_ARGUMENT, "a job must be a JSON object")

@@ -237,7 +237,8 @@ static void describe_death(hsc_lab_worker *worker, const char *doing, int64_t li
     answer->status = HSC_ERR(ABORTED, "%s: the worker ended with exit code %d, peak %.0f MiB%s%s", name,
                              answer->exit.exit_code, peak_mib, colon, words);
   }
-  answer->status = hsc_status_note(answer->status, "while: %s", doing);
+  const char *step = hsc_child_note(worker->child);
+  answer->status = *step ? hsc_status_note(answer->status, "while: %s (%s)", step, doing) : hsc_status_note(answer->status, "while: %s", doing);
   hsc_lab_worker_stop(worker);
 }
 

@@ -101,24 +101,24 @@ static hsc_status *one_round(hsc_worker *worker, json_t *request, worker_program
   hsc_usage before;
   int64_t enqueue_ns = 0, wait_ns = 0;
 
-  worker->step = "creating the client";
+  hsc__worker_at(worker, "creating the client");
   int64_t start = hsc_now_ns();
   if (fresh) HSC_GOTO(hsc_client_create(worker->plugin, worker->client_options, worker->client_option_count, &client));
   t->client_create_ns = hsc_now_ns() - start;
-  worker->step = "compiling";
+  hsc__worker_at(worker, "compiling");
   hsc_usage_get(&before);
   start = hsc_now_ns();
   HSC_GOTO(hsc_client_compile(client, hsc_bytes_view(&program->code), program->code_format, options, &e->executable));
   t->compile_ns = hsc_now_ns() - start;
   t->compile_faults = hsc__usage_since(&before).minor_faults;
-  worker->step = "transferring the inputs";
+  hsc__worker_at(worker, "transferring the inputs");
   start = hsc_now_ns();
   HSC_GOTO(hsc__worker_prepare(e, program->input_count));
   int64_t prepared = hsc_now_ns();
   HSC_GOTO(hsc__worker_transfer_in(client, program, e));
   t->setup_ns = prepared - start;
   t->transfer_in_ns = hsc_now_ns() - prepared;
-  worker->step = "running";
+  hsc__worker_at(worker, "running");
   hsc_usage_get(&before);
   // The first execution apart from the rest, so that both can be seen; together they are k executions with s waits when
   // s = k or s = 1.
@@ -133,7 +133,7 @@ static hsc_status *one_round(hsc_worker *worker, json_t *request, worker_program
   t->total_ns =
       t->client_create_ns + t->compile_ns + t->setup_ns + t->transfer_in_ns + t->first_execution_ns + t->rest_ns;
   HSC_GOTO(transfer_out(e, &t->transfer_out_ns));
-  worker->step = "timing the compile cache";
+  hsc__worker_at(worker, "timing the compile cache");
   HSC_GOTO(time_disk(worker, client, program, options, e, t));
   worker_executable *kept = NULL;
   worker_compile how;
@@ -172,7 +172,7 @@ hsc_status *hsc__job_cold(hsc_worker *worker, json_t *request, hsc_json *answer)
   for (int64_t i = 0; i < count; i++)
     HSC_GOTO(
         one_round(worker, request, program, hsc_bytes_view(&options), fresh, executions, syncs, &feed, &rounds[i]));
-  worker->step = NULL;
+  hsc__worker_at(worker, NULL);
   hsc_json_kv_bool(answer, "fresh_client", fresh);
   hsc_json_kv_int(answer, "executions", executions);
   hsc_json_kv_int(answer, "syncs", syncs > 1 || executions == 1 ? syncs : 2);

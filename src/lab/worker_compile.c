@@ -80,7 +80,7 @@ static hsc_status *from_disk(hsc_worker *worker, hsc_view key_text, hsc_view opt
                              hsc_executable **out) {
   hsc_bytes payload = {0};
   bool found = false;
-  worker->step = "loading from the compile cache";
+  hsc__worker_at(worker, "loading from the compile cache");
   int64_t start = hsc_now_ns();
   hsc_status *status = hsc_disk_cache_get(worker->cache_dir, key_text, &payload, &found);
   int64_t read = hsc_now_ns();
@@ -122,7 +122,7 @@ hsc_status *hsc__worker_compile(hsc_worker *worker, worker_program *program, jso
   hsc_usage before;
   hsc_usage_get(&before);
   hsc_status *status = NULL;
-  worker->step = "compiling";
+  hsc__worker_at(worker, "compiling");
 
   int64_t start = hsc_now_ns();
   HSC_GOTO(hsc__request_options(worker, request, &options));
@@ -151,9 +151,9 @@ hsc_status *hsc__worker_compile(hsc_worker *worker, worker_program *program, jso
     if (made->executable) how.outcome = OUTCOME_DISK;
   }
   if (!made->executable) {
-    worker->step = "writing the program for the device";
+    hsc__worker_at(worker, "writing the program for the device");
     HSC_GOTO(hsc__worker_code(worker, program));
-    worker->step = "compiling";
+    hsc__worker_at(worker, "compiling");
     start = hsc_now_ns();
     hsc_view code = hsc_bytes_view(&program->code), compile_options = hsc_bytes_view(&options);
     if (worker->topology)
@@ -171,7 +171,7 @@ done:
   if (!status) {
     how.usage = hsc__usage_since(&before);
     *out_how = how;
-    worker->step = NULL;
+    hsc__worker_at(worker, NULL);
   }
   hsc__worker_executable_destroy(made);
   hsc_bytes_deinit(&options);

@@ -189,13 +189,13 @@ hsc_status *hsc__job_compile(hsc_worker *worker, json_t *request, hsc_json *answ
   HSC_TRY(hsc__worker_program(worker, request, &program));
   hsc_status *status = NULL;
   if (xspace_to) {
-    worker->step = "starting the profiler";
+    hsc__worker_at(worker, "starting the profiler");
     HSC_TRY(hsc_profiler_create(worker->plugin, (hsc_view){profile_options, sizeof profile_options}, &profiler));
     HSC_GOTO(hsc_profiler_start(profiler));
   }
   HSC_GOTO(hsc__worker_compile(worker, program, request, 0, &executable, &how));
   worker->executables = executable->next;  // nobody asks for it again: it ends with this job
-  worker->step = "reading what the compiler made";
+  hsc__worker_at(worker, "reading what the compiler made");
   if (profiler) HSC_GOTO(stop_profile(profiler, xspace_to, answer));
   hsc_json_kv_string(answer, "name", program->module->name);
   hsc_json_kv_string(answer, "fingerprint", program->fingerprint);
@@ -216,7 +216,7 @@ hsc_status *hsc__job_compile(hsc_worker *worker, json_t *request, hsc_json *answ
     hsc_bytes_deinit(&bytes);
     HSC_GOTO(status);
   }
-  worker->step = NULL;
+  hsc__worker_at(worker, NULL);
 done:
   hsc_profiler_destroy(profiler);
   if (executable) hsc__worker_executable_destroy(executable);
@@ -232,13 +232,13 @@ hsc_status *hsc__job_write(hsc_worker *worker, json_t *request, hsc_json *answer
   hsc_bytes text = {0};
   HSC_TRY(hsc__request_text(request, "to", true, &to));
   HSC_TRY(hsc__worker_program(worker, request, &program));
-  worker->step = "writing the program";
+  hsc__worker_at(worker, "writing the program");
   int64_t start = hsc_now_ns();
   hsc_status *status = hsc_program_write(program->module, HSC_FORMAT_HLO_TEXT, &text);
   if (!status) status = hsc_file_write_atomic(to, text.data, text.size);
   hsc_bytes_deinit(&text);
   HSC_TRY(status);
-  worker->step = NULL;
+  hsc__worker_at(worker, NULL);
   hsc_json_kv_int(answer, "read_ns", program->read_ns);
   hsc_json_kv_int(answer, "parse_ns", program->parse_ns);
   hsc_json_kv_int(answer, "transform_ns", program->transform_ns);

@@ -78,20 +78,20 @@ static hsc_status *read_client_options(hsc_worker *worker, json_t *options) {
 }
 
 static hsc_status *create_client(hsc_worker *worker, int64_t *out_ns) {
-  worker->step = "creating the client";
+  hsc__worker_at(worker, "creating the client");
   int64_t start = hsc_now_ns();
   HSC_TRY(hsc_client_create(worker->plugin, worker->client_options, worker->client_option_count, &worker->client));
   *out_ns = hsc_now_ns() - start;
-  worker->step = NULL;
+  hsc__worker_at(worker, NULL);
   return NULL;
 }
 
 static hsc_status *create_topology(hsc_worker *worker, const char *name, int64_t *out_ns) {
-  worker->step = "creating the topology";
+  hsc__worker_at(worker, "creating the topology");
   int64_t start = hsc_now_ns();
   HSC_TRY(hsc_topology_create(worker->plugin, name, worker->client_options, worker->client_option_count, &worker->topology));
   *out_ns = hsc_now_ns() - start;
-  worker->step = NULL;
+  hsc__worker_at(worker, NULL);
   return NULL;
 }
 
@@ -201,11 +201,11 @@ hsc_status *hsc__job_load(hsc_worker *worker, json_t *request, hsc_json *answer)
   // The worker looks into the cache itself and says so; a device that does it on its own would make misses look like
   // hits. Nothing else in this process reads the variable, and no other thread runs yet.
   unsetenv("HLOSCOPE_CACHE_DIR");
-  worker->step = "loading the plugin";
+  hsc__worker_at(worker, "loading the plugin");
   int64_t start = hsc_now_ns();
   HSC_TRY(hsc_plugin_open(path, &worker->plugin));
   int64_t opened = hsc_now_ns();
-  worker->step = "initialising the plugin";
+  hsc__worker_at(worker, "initialising the plugin");
   hsc_status *status = hsc_plugin_initialize(worker->plugin);
   int64_t initialized = hsc_now_ns(), create_ns = 0;
   if (topology) with_client = false;
@@ -216,7 +216,7 @@ hsc_status *hsc__job_load(hsc_worker *worker, json_t *request, hsc_json *answer)
     worker->plugin = NULL;
     return status;
   }
-  worker->step = NULL;
+  hsc__worker_at(worker, NULL);
   hsc_json_kv_int(answer, "plugin_load_ns", opened - start);
   hsc_json_kv_int(answer, "plugin_initialize_ns", initialized - opened);
   write_plugin(worker, answer);

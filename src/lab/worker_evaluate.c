@@ -36,11 +36,11 @@ static hsc_status *evaluate(hsc_worker *worker, worker_program *program, const c
     HSC_TRY(gather(arena, &entry->parameters[p]->shape, program, &leaf, &values[p]));
     arguments[p] = &values[p];
   }
-  worker->step = "evaluating";
+  hsc__worker_at(worker, "evaluating");
   int64_t start = hsc_now_ns();
   HSC_TRY(hsc_evaluate(program->module, entry->parameter_count, arguments, arena, &result));
   int64_t evaluate_ns = hsc_now_ns() - start;
-  worker->step = NULL;
+  hsc__worker_at(worker, NULL);
   hsc_bytes shape = {0}, path = {0};
   hsc_status *status = NULL;
   if (save_to) HSC_GOTO(hsc_dir_make(save_to));

@@ -46,11 +46,11 @@ static hsc_status *compile_variants(hsc_worker *worker, json_t *request, worker_
     in->compile_ns[i] = how.compile_ns;
     worker_executable *e = in->executables[i];
     HSC_TRY(hsc__worker_prepare(e, program->input_count));
-    worker->step = "transferring the inputs";
+    hsc__worker_at(worker, "transferring the inputs");
     if (i == 0) HSC_TRY(hsc__worker_transfer_in(worker->client, program, e));
     for (int k = 0; k < program->input_count && i > 0; k++)
       hsc_execution_set_argument(e->execution, (size_t)k, in->executables[0]->inputs[k]);
-    worker->step = "running";
+    hsc__worker_at(worker, "running");
     int64_t enqueue_ns, wait_ns;
     HSC_TRY(hsc__worker_execute(e, 1, 1, &(worker_feed){0}, &enqueue_ns, &wait_ns));
   }
@@ -116,7 +116,7 @@ hsc_status *hsc__job_interleave(hsc_worker *worker, json_t *request, hsc_json *a
   hsc_status *status = in.executables && in.compile_ns && in.order ? NULL : hsc_status_out_of_memory();
   if (!status) status = compile_variants(worker, request, program, &in);
   if (!status) status = measure_blocks(&in, shuffle_seed, answer);
-  if (!status) worker->step = NULL;
+  if (!status) hsc__worker_at(worker, NULL);
   // Their arguments are the first one's buffers: none is of use alone.
   hsc__worker_drop_executables(worker);
   hsc_free(in.executables);

@@ -57,6 +57,9 @@ typedef struct hsc_worker {
   bool quit;
 } hsc_worker;
 
+// Says what the running job is at (a literal; NULL = between steps): for errors, and on the child's note for who finds it dead.
+void hsc__worker_at(hsc_worker *worker, const char *step);
+
 typedef hsc_status *(*worker_job)(hsc_worker *worker, json_t *request, hsc_json *answer);
 #define JOB(name, function, doc) hsc_status *hsc__job_##function(hsc_worker *worker, json_t *request, hsc_json *answer);
 #include "lab/worker_jobs.def"

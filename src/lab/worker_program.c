@@ -90,14 +90,14 @@ static hsc_status *open_program(hsc_worker *worker, const char *path, const char
                                 worker_program *program) {
   hsc_bytes file = {0};
   hsc_status *status = NULL;
-  worker->step = "reading the program";
+  hsc__worker_at(worker, "reading the program");
   int64_t start = hsc_now_ns();
   HSC_GOTO(hsc_file_read(path, &file));
   HSC_GOTO(hsc_decompress(hsc_bytes_view(&file), (size_t)1 << 32, &program->code));
   int64_t read = hsc_now_ns();
   HSC_GOTO(hsc_program_read(hsc_bytes_view(&program->code), path, &program->module));
   int64_t parsed = hsc_now_ns();
-  worker->step = "transforming the program";
+  hsc__worker_at(worker, "transforming the program");
   for (size_t i = 0; i < count; i++) HSC_GOTO(hsc_program_transform(transforms[i], &program->module));
   if (count > 0) hsc_bytes_reset(&program->code);  // it is another program now
   program->transform_ns = hsc_now_ns() - parsed;
@@ -105,7 +105,7 @@ static hsc_status *open_program(hsc_worker *worker, const char *path, const char
   program->parse_ns = parsed - read;
   hsc_hash128_hex(hsc_module_fingerprint(program->module), program->fingerprint);
   HSC_GOTO(collect_shapes(program));
-  worker->step = NULL;
+  hsc__worker_at(worker, NULL);
 done:
   hsc_bytes_deinit(&file);
   return status;

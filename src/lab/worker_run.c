@@ -152,13 +152,13 @@ static hsc_status *record_run(hsc_worker *worker, json_t *request, const run_req
   hsc_usage_get(&before_transfer);
   bool moved = transfer || (program->input_count > 0 && !executable->inputs[0]);
   if (moved) {
-    worker->step = "transferring the inputs";
+    hsc__worker_at(worker, "transferring the inputs");
     int64_t start = hsc_now_ns();
     HSC_TRY(hsc__worker_transfer_in(worker->client, program, executable));
     transfer_ns = hsc_now_ns() - start;
     transfer_usage = hsc__usage_since(&before_transfer);
   }
-  worker->step = "running";
+  hsc__worker_at(worker, "running");
   hsc_usage_get(&before_run);
   HSC_TRY(hsc__worker_execute(executable, r->executions, r->syncs, &r->feed, &enqueue_ns, &wait_ns));
   run_usage = hsc__usage_since(&before_run);
@@ -232,12 +232,12 @@ static hsc_status *profile_series(hsc_worker *worker, const run_request *r, work
   hsc_profiler *profiler = NULL;
   hsc_bytes xspace = {0};
   hsc_status *status = NULL;
-  worker->step = "starting the plugin's profiler";
+  hsc__worker_at(worker, "starting the plugin's profiler");
   HSC_GOTO(hsc_profiler_create(worker->plugin, (hsc_view){0}, &profiler));
   HSC_GOTO(hsc_profiler_start(profiler));
-  worker->step = "running";
+  hsc__worker_at(worker, "running");
   HSC_GOTO(measure_series(r, executable, answer));
-  worker->step = "collecting the profile";
+  hsc__worker_at(worker, "collecting the profile");
   HSC_GOTO(hsc_profiler_stop(profiler));
   HSC_GOTO(hsc_profiler_collect(profiler, &xspace));
   HSC_GOTO(hsc_file_write_atomic(r->xspace_to, xspace.data ? xspace.data : "", xspace.size));
@@ -279,7 +279,7 @@ static hsc_status *fetch_outputs(hsc_worker *worker, const run_request *r, worke
   const hsc_array_spec *specs = NULL;
   size_t count = hsc_executable_output_count(executable->executable);
   HSC_TRY(hsc_executable_outputs(executable->executable, &specs));
-  worker->step = "transferring the outputs";
+  hsc__worker_at(worker, "transferring the outputs");
   hsc_bytes data = {0}, path = {0}, shape = {0};
   int64_t transfer_ns = 0, all_bytes = 0;
   hsc_status *status = NULL;
@@ -306,7 +306,7 @@ static hsc_status *fetch_outputs(hsc_worker *worker, const run_request *r, worke
   hsc_json_end_array(answer);
   hsc_json_kv_int(answer, "transfer_out_ns", transfer_ns);
   hsc_json_kv_int(answer, "transfer_out_bytes", all_bytes);
-  worker->step = NULL;
+  hsc__worker_at(worker, NULL);
 done:
   hsc_bytes_deinit(&data);
   hsc_bytes_deinit(&path);
@@ -336,10 +336,10 @@ hsc_status *hsc__job_run(hsc_worker *worker, json_t *request, hsc_json *answer) 
     if (program->input_count > 0 && (!executable->inputs[0] || !r.inputs_keep))
       HSC_TRY(hsc__worker_transfer_in(worker->client, program, executable));
   }
-  worker->step = "running";
+  hsc__worker_at(worker, "running");
   if (r.series > 0) HSC_TRY(r.xspace_to ? profile_series(worker, &r, executable, answer) : measure_series(&r, executable, answer));
   if (r.fetch && r.records + r.series > 0) HSC_TRY(fetch_outputs(worker, &r, executable, answer));
-  worker->step = NULL;
+  hsc__worker_at(worker, NULL);
   return NULL;
 }
 
@@ -389,7 +389,7 @@ hsc_status *hsc__job_model(hsc_worker *worker, json_t *request, hsc_json *answer
     order[i] = order[j];
     order[j] = swap;
   }
-  worker->step = "running";
+  hsc__worker_at(worker, "running");
   for (size_t i = 0; i < n && !status; i++) {
     json_t *point = json_array_get(points, (size_t)order[i]);
     int64_t enqueue_ns = 0, wait_ns = 0;
@@ -405,7 +405,7 @@ hsc_status *hsc__job_model(hsc_worker *worker, json_t *request, hsc_json *answer
     write_ints(answer, "executions_count", k, (int64_t)n);
     write_ints(answer, "syncs_count", s, (int64_t)n);
     hsc_json_end_object(answer);
-    worker->step = NULL;
+    hsc__worker_at(worker, NULL);
   }
   hsc_free(block);
   return status;

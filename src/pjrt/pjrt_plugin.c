@@ -34,11 +34,14 @@ hsc_status *hsc__pjrt_error(hsc_plugin *plugin, hsc_pjrt_function function, PJRT
   }
   if (size > 1 << 20) size = 1 << 20;
   while (size > 0 && (text[size - 1] == '\n' || text[size - 1] == '\0')) size--;
-  hsc_status *status = hsc_status_make((hsc_code)code, __FILE__, __LINE__, "%s: %.*s", plugin->name, (int)size, text);
-  status = hsc_status_note(status, "in %s", hsc_pjrt_function_get(function)->name);
   // Plugins that insist on their own struct sizes say so in words like these; then the versions are what the user must know.
-  if (memmem(text, size, "struct_size", 11) || memmem(text, size, "Unexpected PJRT_", 16))
-    status = hsc_status_hint(status, "%s speaks PJRT API 0.%d, hloscope 0.%d", plugin->name, plugin->minor, PJRT_API_MINOR);
+  bool strict = memmem(text, size, "struct_size", 11) || memmem(text, size, "Unexpected PJRT_", 16);
+  hsc_status *status =
+      strict ? hsc_status_make((hsc_code)code, __FILE__, __LINE__, "%s speaks PJRT API 0.%d, takes no other version, and hloscope speaks 0.%d: %.*s",
+                               plugin->name, plugin->minor, PJRT_API_MINOR, (int)size, text)
+             : hsc_status_make((hsc_code)code, __FILE__, __LINE__, "%s: %.*s", plugin->name, (int)size, text);
+  status = hsc_status_note(status, "in %s", hsc_pjrt_function_get(function)->name);
+  if (strict) status = hsc_status_hint(status, "a plugin of API 0.%d, from a newer release of the vendor, will do", PJRT_API_MINOR);
   PJRT_Error_Destroy_Args destroy = HSC_PJRT_ARGS(PJRT_Error_Destroy, .error = error);
   if (plugin->table.PJRT_Error_Destroy) plugin->table.PJRT_Error_Destroy(&destroy);
   return status;

@@ -7,7 +7,7 @@
 //   abort=F  segv=F  exit=F:CODE      F ends the process
 //   hang=F  slow=F:MS                 F never returns, or late
 //   stdout=F  stderr=F                F prints a line there
-//   strict=1                          refuses every struct_size but its own, as some vendors do
+//   strict=N                          refuses every struct_size but its own, as some vendors do; N = 2: its own have one more member
 //   old_memory=1                      GetCompiledMemoryStats knows no field after host_temp
 //   loop=1  extensions=N              the chain of extensions loops; has N elements
 //   leak=BYTES  eat=1                 each compile leaks that much; takes memory until it is killed
@@ -149,7 +149,8 @@ static PJRT_Error *before(hsc_pjrt_function function, size_t struct_size, size_t
     const char *text = strchr(rest, ':');
     return make_error(atoi(rest), text ? text + 1 : "told to fail");
   }
-  if (setting_number("strict", &number) && struct_size != expected) {
+  if (setting_number("strict", &number) && struct_size != expected + (size_t)(number - 1) * sizeof(void *)) {
+    expected += (size_t)(number - 1) * sizeof(void *);
     char text[200];
     snprintf(text, sizeof text, "Unexpected PJRT_%s_Args size: expected %zu, got %zu", name, expected, struct_size);
     return make_error(PJRT_Error_Code_INVALID_ARGUMENT, text);
