@@ -7,8 +7,8 @@
 #include "lab/json_tree.h"
 #include "passes/passes.h"
 
-enum { LIST, DUMP, DIFF, ABLATE, VALIDATE, EXPLAIN };
-static const char *const verbs[] = {"list", "dump", "diff", "ablate", "validate", "explain", NULL};
+enum { LIST, DUMP, DIFF, TIME, ABLATE, VALIDATE, EXPLAIN };
+static const char *const verbs[] = {"list", "dump", "diff", "time", "ablate", "validate", "explain", NULL};
 
 static const hsc_option options[] = {
     HSC_POSITIONAL_CHOICE(passes_args, verb, "VERB", verbs, HSC_REQUIRED, 0, "what to do"),
@@ -17,7 +17,7 @@ static const hsc_option options[] = {
     HSC_OPTION_STRING(passes_args, disable, "disable", "NAMES", NULL, "passes and pipelines to leave out, separated by commas"),
     HSC_OPTION_LIST(passes_args, transforms, "transform", "T", NULL, "repeat:N, vmap:N, scan:N or constant:I=V before compiling"),
     HSC_OPTION_LIST(passes_args, settings, "option", "NAME=VALUE", NULL, "a compile option of the device by XLA's name; may be given several times"),
-    HSC_OPTION_STRING(passes_args, output, "output|o", "DIR", NULL, "dump: where the HLO after each pass goes; ablate: a file for the result as JSON; diff: a page (HTML)"),
+    HSC_OPTION_STRING(passes_args, output, "output|o", "DIR", NULL, "dump: where the HLO after each pass goes; ablate: a file for the result as JSON; diff: a page (HTML); time: stacks for a flame graph"),
     HSC_OPTION_STRING(passes_args, pass, "pass", "NAME", NULL, "diff: before and after this pass, the first time it changed something"),
     HSC_OPTION_STRING(passes_args, from, "from", "STAGE", NULL, "diff: behind a pass or a run's number, input or output; default: input"),
     HSC_OPTION_STRING(passes_args, to, "to", "STAGE", NULL, "diff: likewise; default: output"),
@@ -38,6 +38,7 @@ static const hsc_option options[] = {
     HSC_OPTION_DOUBLE(passes_args, margin_percent, "margin", "PERCENT", 1, "ablate: effects surely below this count as none"),
     HSC_OPTION_FLAG(passes_args, pairs, "pairs", "ablate: also two at a time, of the passes that mattered"),
     HSC_OPTION_INT_FROM(passes_args, pair_most, "pairs-of", "N", 2, 8, "ablate: pairs of at most so many passes, those with the largest effects"),
+    HSC_OPTION_INT_FROM(passes_args, repeats, "repeats", "N", 1, 5, "time: compiles that count, behind a first one"),
     HSC_OPTION_STRING(passes_args, runner, "runner", "DEVICE", "cpu", "validate: what runs the stages; reference is slow, and right by definition"),
     HSC_OPTION_DOUBLE(passes_args, tolerance, "tolerance", "X", 1, "validate: times what the output's type allows"),
     HSC_OPTION_INT(passes_args, seed, "seed", "N", 0, "of the inputs; ablate: also of the order and the intervals"),
@@ -124,6 +125,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
       return hsc__passes_diff(args, cli);
     case VALIDATE:
       return hsc__passes_validate(args, cli);
+    case TIME:
+      return hsc__passes_time(args, cli);
     case ABLATE:
       return hsc__passes_ablate(args, cli);
     default:
@@ -138,6 +141,7 @@ const hsc_command_body hsc_command_passes = {
     .description = "list: every run of every pass in call order, with what it changed and what it cost.\n"
                    "dump: the program's HLO at each pipeline's start and after each pass that changed it, named as XLA names dumps.\n"
                    "diff: two stages of a compile, or with --device D1,D2 two compilers' programs, aligned instruction by instruction.\n"
+                   "time: where compile time goes: phases, pipelines, passes, over repeated compiles; names the pass that a compile hangs in.\n"
                    "ablate: every pass switched off, one by one: what becomes of the program, its numbers and its time.\n"
                    "validate: each stage of the compile run elsewhere on the same inputs: the first pass after which the numbers are others. Exit code 1 when there is one.\n"
                    "explain: what a pass does.",

@@ -10,7 +10,7 @@ typedef struct passes_args {
   int verb;
   const char *program, *device, *disable, *output, *pattern, *pipeline, *store, *pass, *from, *to, *against, *runner;
   hsc_list transforms, only, settings;
-  int64_t fuel, placebos, jobs, processes, blocks, seed, pair_most;
+  int64_t fuel, placebos, jobs, processes, blocks, seed, pair_most, repeats;
   double limit_s, budget_s, margin_percent, tolerance;
   bool changed_only, that_changed, no_timing, resume, pairs, with_pipelines;
 } passes_args;
@@ -30,3 +30,4 @@ HSC_MUST_USE hsc_status *hsc__passes_dump(const passes_args *args, hsc_cli *cli)
 HSC_MUST_USE hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli);  // cmd_passes_ablate.c
 HSC_MUST_USE hsc_status *hsc__passes_diff(const passes_args *args, hsc_cli *cli);    // cmd_passes_diff.c
 HSC_MUST_USE hsc_status *hsc__passes_validate(const passes_args *args, hsc_cli *cli);  // cmd_passes_validate.c
+HSC_MUST_USE hsc_status *hsc__passes_time(const passes_args *args, hsc_cli *cli);    // cmd_passes_time.c

@@ -165,6 +165,21 @@ static hsc_status *run_passes(hsc_module *module, const hsc_cpu_compile_options 
   return hsc_passes_run(module, NULL, &pass_options, NULL);
 }
 
+// Beside the module metadata: where compile time went, "name nanoseconds" a line.
+static hsc_status *write_phases(const hsc_cpu_executable *executable, const hsc_cpu_compile_options *options) {
+  if (!options->dump_to || !options->dump_module_metadata) return NULL;
+  hsc_bytes path = {0}, text = {0};
+  hsc_bytes_printf(&path, "%s/module_0000.compile_phases.txt", options->dump_to);
+  for (int i = 0; i < executable->stats.phase_count; i++)
+    hsc_bytes_printf(&text, "%s %lld\n", executable->phases[i].name, (long long)executable->phases[i].duration_ns);
+  hsc_status *status = hsc_bytes_status(&path);
+  if (!status) status = hsc_bytes_status(&text);
+  if (!status) status = hsc_file_write_atomic(path.data, hsc_bytes_text(&text), text.size);
+  hsc_bytes_deinit(&path);
+  hsc_bytes_deinit(&text);
+  return status;
+}
+
 hsc_status *hsc_cpu_compile(hsc_cpu_device *device, const hsc_module *module, const hsc_cpu_compile_options *options,
                             hsc_cpu_executable **out_executable) {
   *out_executable = NULL;
@@ -184,6 +199,7 @@ hsc_status *hsc_cpu_compile(hsc_cpu_device *device, const hsc_module *module, co
   executable->optimization_level = compiler.options->backend_optimization_level;
   start = end_phase(executable, "passes", start);
   HSC_GOTO(build(&compiler));
+  HSC_GOTO(write_phases(executable, compiler.options));
   executable->fingerprint = hsc_module_fingerprint(executable->module);
   hsc_module_cost(executable->module, &executable->cost);
   executable->stats.instruction_count = executable->instr_count;

@@ -10,7 +10,21 @@ hsc_status *hsc_pass_list_init(hsc_pass_list *list) {
   return hsc_arena_create(&list->arena);
 }
 
+hsc_status *hsc_pass_list_want_flame(hsc_pass_list *list) {
+  list->flame = HSC_NEW(list->arena, hsc_compile_flame);
+  HSC_TRY(hsc_arena_status(list->arena));
+  HSC_TRY(hsc_map_create(&list->flame->stacks));
+  HSC_TRY(hsc_map_create(&list->flame->phases));
+  return hsc_map_create(&list->flame->threads);
+}
+
 void hsc_pass_list_deinit(hsc_pass_list *list) {
+  if (list->flame) {
+    hsc_map_destroy(list->flame->stacks);
+    hsc_map_destroy(list->flame->phases);
+    hsc_map_destroy(list->flame->threads);
+  }
+  json_decref(list->phases);
   hsc_free(list->rows);
   hsc_arena_destroy(list->arena);
   *list = (hsc_pass_list){0};
@@ -176,9 +190,27 @@ static hsc_status *read_source(const char *path, bool profile, hsc_pass_list *li
   return status;
 }
 
+// What the built-in compiler writes beside its module metadata: "name nanoseconds" a line.
+static hsc_status *read_phases(const char *directory, hsc_pass_list *list) {
+  const char *path = hsc_arena_printf(list->arena, "%s/module_0000.compile_phases.txt", directory);
+  hsc_bytes text = {0};
+  HSC_TRY(hsc_arena_status(list->arena));
+  if (!hsc_file_exists(path)) return NULL;
+  hsc_status *status = hsc_file_read(path, &text);
+  for (const char *line = hsc_bytes_text(&text); !status && *line;) {
+    char name[64];
+    long long ns;
+    if (sscanf(line, "%63s %lld", name, &ns) == 2) json_object_set_new(list->phases, name, json_integer(ns));
+    line += strcspn(line, "\n");
+    if (*line) line++;
+  }
+  hsc_bytes_deinit(&text);
+  return status;
+}
+
 hsc_status *hsc_passes_collect(hsc_lab_worker *worker, const hsc_passes_collect_options *o, hsc_pass_list *list) {
   const hsc_device_spec *device = hsc_lab_worker_spec(worker);
-  bool profile = device->source == HSC_DEVICE_PYTHON;
+  bool profile = device->source == HSC_DEVICE_PYTHON || (o->profile && device->source != HSC_DEVICE_BUILT_IN);
   hsc_answer answer = {0};
   if (device->source == HSC_DEVICE_EVALUATOR) return HSC_ERR(UNIMPLEMENTED, "passes: the reference evaluator does not compile, so it has no passes");
   const char *profile_path = hsc_arena_printf(list->arena, "%s/compile.xspace", o->scratch),
@@ -192,11 +224,12 @@ hsc_status *hsc_passes_collect(hsc_lab_worker *worker, const hsc_passes_collect_
   for (size_t i = 0; i < o->transform_count; i++) json_array_append_new(transforms, json_string(o->transforms[i]));
   json_object_set_new(request, "transforms", transforms);
   if (profile) json_object_set_new(request, "xspace_to", json_string(profile_path));
-  if (!profile || o->dumps) json_object_set_new(overrides, "xla_dump_to", json_string(o->scratch));
-  if (!profile) json_object_set_new(overrides, "xla_dump_module_metadata", json_true());
+  bool metadata_too = device->source != HSC_DEVICE_PYTHON;
+  if (metadata_too || o->dumps) json_object_set_new(overrides, "xla_dump_to", json_string(o->scratch));
+  if (metadata_too) json_object_set_new(overrides, "xla_dump_module_metadata", json_true());
   if (o->dumps) json_object_set_new(overrides, "xla_dump_hlo_pass_re", json_string(o->pass_re ? o->pass_re : ".*"));
   // Without a word about the form, XLA writes text of the first and last module even where only metadata is wanted.
-  if (!profile || o->dumps) json_object_set_new(overrides, "xla_dump_hlo_as_text", json_boolean(o->dumps && !o->as_proto));
+  if (metadata_too || o->dumps) json_object_set_new(overrides, "xla_dump_hlo_as_text", json_boolean(o->dumps && !o->as_proto));
   if (o->dumps && o->as_proto) json_object_set_new(overrides, "xla_dump_hlo_as_proto", json_true());
   json_object_set_new(request, "overrides", overrides);
   hsc_status *status = hsc_lab_worker_call(worker, request, o->limit_ns, &answer);
@@ -208,7 +241,10 @@ hsc_status *hsc_passes_collect(hsc_lab_worker *worker, const hsc_passes_collect_
     return status;
   }
   list->compile_ns = json_integer_value(json_object_get(answer.body, "compile_ns"));
+  list->phases = json_object();
+  json_object_update(list->phases, json_object_get(answer.body, "program"));
   hsc_answer_deinit(&answer);
+  if (device->source == HSC_DEVICE_BUILT_IN) HSC_TRY(read_phases(o->scratch, list));
   if (profile) {
     HSC_TRY(read_source(profile_path, true, list));
     list->from = "profile";

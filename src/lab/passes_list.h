@@ -21,19 +21,30 @@ typedef struct hsc_pass_row {
   const char *dump;          // file with the HLO behind it; NULL = none
 } hsc_pass_row;
 
+// Where the time of a compile went, by a profile of it: a flame graph, and its top as phases. In the list's arena.
+typedef struct hsc_compile_flame {
+  hsc_map *stacks;           // "thread;event;event" -> int64_t *, nanoseconds of its own
+  hsc_map *phases;           // what stands at the top of the thread that ran the passes -> int64_t *, nanoseconds; pipelines are one, "HLO passes"
+  hsc_map *threads;          // other threads -> int64_t *, nanoseconds at work beside it
+} hsc_compile_flame;
+
 typedef struct hsc_pass_list {
   hsc_arena *arena;
+  hsc_compile_flame *flame;  // filled from profiles; NULL = not asked for
   hsc_pass_row *rows;        // [row_count], in order of their starts
   size_t row_count, row_capacity;
   const char *module;        // name of the module; NULL = not known
   const char *first_dump;    // HLO before the first pass; NULL = none
   int64_t compile_ns;        // of the compile that was watched; -1 = not known
+  json_t *phases;            // {name: nanoseconds} of the built-in compiler and of reading the program; NULL = none
   const char *from;          // what told: "module metadata", "profile", "pass log"
 } hsc_pass_list;
 HSC_MUST_USE hsc_status *hsc_pass_list_init(hsc_pass_list *list);
 void hsc_pass_list_deinit(hsc_pass_list *list);
 // Appends a row, texts copied. NULL = no memory (sticky in the arena).
 hsc_pass_row *hsc_pass_list_add(hsc_pass_list *list, const char *pipeline, const char *pass);
+// An empty flame in the list's arena; hsc_pass_list_deinit frees it.
+HSC_MUST_USE hsc_status *hsc_pass_list_want_flame(hsc_pass_list *list);
 // Fills depth, pipeline_run and nested of rows that were added in order of their starts, from names and "pipeline-start" rows, which are removed.
 void hsc_pass_list_nest(hsc_pass_list *list);
 
@@ -58,6 +69,7 @@ typedef struct hsc_passes_collect_options {
   size_t transform_count;
   json_t *overrides;         // further compile options, an object; NULL = none. Borrowed.
   const char *scratch;       // a directory for the dumps, which stay there
+  bool profile;              // also on devices that have module metadata: what is behind the passes is in a profile only
   bool dumps;                // HLO after each pass: counts, and `changed` where only dumps tell
   bool as_proto;             // dumps with all constants (HloProto) instead of text
   const char *pass_re;       // with dumps: only behind passes that match; NULL = all

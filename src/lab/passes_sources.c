@@ -297,11 +297,103 @@ static hsc_status *add_line(const compile_event *events, size_t count, hsc_pass_
   return NULL;
 }
 
+// ---- the flame of a compile ----
+
+static hsc_status *add_time(hsc_map *map, const char *key, int64_t ns, hsc_arena *arena) {
+  int64_t *sum = hsc_map_get(map, hsc_view_of(key));
+  if (!sum) {
+    sum = HSC_NEW(arena, int64_t);
+    const char *kept = hsc_arena_strdup(arena, key);
+    HSC_TRY(hsc_arena_status(arena));
+    HSC_TRY(hsc_map_put(map, hsc_view_of(kept), sum));
+  }
+  *sum += ns;
+  return NULL;
+}
+
+// Names in folded stacks: no separators, no module names.
+static void append_name(hsc_bytes *out, hsc_view name, bool pipeline) {
+  size_t cut = name.size;
+  for (size_t i = 2; pipeline && i < name.size; i++)
+    if (name.data[i - 1] == '(' && name.data[i - 2] == ' ') cut = i - 2;
+  for (size_t i = 0; i < cut && i < 120; i++) hsc_bytes_append_char(out, strchr("; \n\t", name.data[i]) ? '_' : name.data[i]);
+}
+
+// The root of the main thread (a client's Compile) is no phase: what stands in it is.
+static hsc_status *add_phases(const compile_event *events, size_t count, hsc_pass_list *list) {
+  for (size_t i = 0; i < count;) {
+    const compile_event *root = &events[i];
+    int64_t root_end = root->start_ps + root->duration_ps, at = root->start_ps, inside = 0;
+    size_t next = i + 1;
+    bool has_pipeline = root->pipeline;
+    for (; next < count && events[next].start_ps < root_end; next++) has_pipeline |= events[next].pipeline;
+    bool open = has_pipeline && !root->pipeline;
+    for (size_t k = i; k < next; k++) {
+      const compile_event *e = &events[k];
+      if (open ? k == i || e->start_ps < at : k != i) continue;
+      char name[160];
+      snprintf(name, sizeof name, "%.*s", (int)(e->name.size < 120 ? e->name.size : 120), e->name.data);
+      HSC_TRY(add_time(list->flame->phases, e->pipeline ? "HLO passes" : name, e->duration_ps / 1000, list->arena));
+      at = e->start_ps + e->duration_ps;
+      inside += e->duration_ps;
+    }
+    if (open) HSC_TRY(add_time(list->flame->phases, "between them", (root->duration_ps - inside) / 1000, list->arena));
+    i = next;
+  }
+  return NULL;
+}
+
+static hsc_status *add_flame(const compile_event *events, size_t count, hsc_view line_name, bool main_thread, hsc_pass_list *list) {
+  enum { DEEPEST = 64 };
+  struct {
+    const compile_event *event;
+    size_t path;       // size of the stack's text before it
+    int64_t inside;    // of its children
+  } open[DEEPEST];
+  int depth = 0;
+  hsc_bytes path = {0};
+  hsc_status *status = NULL;
+  const char *slash = memchr(line_name.data, '/', line_name.size);
+  hsc_view thread = {line_name.data, slash ? (size_t)(slash - line_name.data) : line_name.size};
+  append_name(&path, thread.size ? thread : HSC_VIEW("thread"), false);
+  char name[160];
+  snprintf(name, sizeof name, "%s", hsc_bytes_text(&path));
+  int64_t busy = 0;
+  for (size_t i = 0; i <= count && !status; i++) {
+    const compile_event *e = i < count ? &events[i] : NULL;
+    while (depth > 0 && (!e || e->start_ps >= open[depth - 1].event->start_ps + open[depth - 1].event->duration_ps)) {
+      depth--;
+      int64_t own = open[depth].event->duration_ps - open[depth].inside;
+      if (own > 0 && !status) status = add_time(list->flame->stacks, hsc_bytes_text(&path), own / 1000, list->arena);
+      path.size = open[depth].path;
+      if (path.data) path.data[path.size] = 0;
+    }
+    if (!e || depth == DEEPEST) continue;
+    if (depth > 0)
+      open[depth - 1].inside += e->duration_ps;
+    else
+      busy += e->duration_ps;
+    open[depth].event = e;
+    open[depth].path = path.size;
+    open[depth++].inside = 0;
+    hsc_bytes_append_char(&path, ';');
+    append_name(&path, e->name, e->pipeline);
+  }
+  if (!status && !main_thread) status = add_time(list->flame->threads, name, busy / 1000, list->arena);
+  if (!status && main_thread) status = add_phases(events, count, list);
+  hsc_bytes_deinit(&path);
+  return status;
+}
+
 static hsc_status *read_line(hsc_view line, const name_table *events, const name_table *stats, hsc_pass_list *list) {
   hsc_wire in = hsc_wire_of(line);
   hsc_wire_field f;
   size_t count = 0, pipelines = 0, at = 0;
-  while (hsc_wire_next(&in, &f)) count += f.number == 4 && f.type == HSC_WIRE_BYTES;
+  hsc_view line_name = {"", 0};
+  while (hsc_wire_next(&in, &f)) {
+    count += f.number == 4 && f.type == HSC_WIRE_BYTES;
+    if (f.number == 2 && f.type == HSC_WIRE_BYTES) line_name = f.bytes;
+  }
   HSC_TRY(hsc_wire_status(&in, "XLine"));
   if (count == 0) return NULL;
   compile_event *all = hsc_alloc(count * sizeof *all);
@@ -314,10 +406,9 @@ static hsc_status *read_line(hsc_view line, const name_table *events, const name
     pipelines += all[at].pipeline;
     at += all[at].duration_ps > 0;
   }
-  if (!status && pipelines) {
-    qsort(all, at, sizeof *all, by_start);
-    status = add_line(all, at, list);
-  }
+  if (!status && (pipelines || list->flame)) qsort(all, at, sizeof *all, by_start);
+  if (!status && pipelines) status = add_line(all, at, list);
+  if (!status && list->flame && at) status = add_flame(all, at, line_name, pipelines > 0, list);
   hsc_free(all);
   return status;
 }

@@ -1,4 +1,6 @@
 // plugin_table.c - the table that GetPjrtApi gives, and what the plugin says about itself.
+#include <stdlib.h>
+
 #include "plugin/plugin_internal.h"
 
 // StableHLO versions that the readers take; hosts send programs in a version between these two.
@@ -13,8 +15,12 @@ static const PJRT_NamedValue attributes[] = {
      .int64_array_value = stablehlo_minimum, .value_size = 3},
 };
 
+// Only when it was asked for: a library does not write to its program's standard error by itself.
+static void log_to_stderr(void *user, const char *domain, int level, const char *text) { fprintf(stderr, "hloscope %s: %s\n", domain, text); }
+
 HSC_ENTRY(PJRT_Plugin_Initialize) {
   HSC_CHECK_ARGS(PJRT_Plugin_Initialize, extension_start);
+  if (getenv("HLOSCOPE_LOG")) hsc_log_set_sink(log_to_stderr, NULL);
   return NULL;
 }
 

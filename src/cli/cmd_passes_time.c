@@ -1,0 +1,82 @@
+// cmd_passes_time.c - hloscope passes time: where the time of a compile goes.
+#include "cli/cmd_passes.h"
+#include "lab/json_tree.h"
+#include "lab/passes_time.h"
+
+enum { MOST_PASSES = 15 };
+
+static void show_progress(void *user, int64_t done, int64_t total, const char *text) {
+  hsc_cli *cli = user;
+  if (cli->talk_is_terminal || done == 0) hsc_cli_progress(cli, "%s: %lld of %lld", text, (long long)done, (long long)total);
+}
+
+static void add_rows(hsc_table *table, const char *kind, json_t *rows, size_t most) {
+  json_t *row;
+  size_t i;
+  json_array_foreach (rows, i, row) {
+    if (i >= most) break;
+    hsc_table_row(table);
+    hsc_table_text(table, kind);
+    hsc_table_text(table, json_string_value(json_object_get(row, "name")));
+    hsc_table_double(table, hsc_json_number(json_object_get(row, "median")));
+    hsc_table_double(table, hsc_json_number(json_object_get(row, "low")));
+    hsc_table_double(table, hsc_json_number(json_object_get(row, "high")));
+    hsc_table_double(table, hsc_json_number(json_object_get(row, "share")));
+    hsc_table_int(table, json_integer_value(json_object_get(row, "runs")));
+  }
+}
+
+static hsc_status *print_result(hsc_cli *cli, json_t *result) {
+  hsc_table *table = NULL;
+  json_t *whole = json_object_get(result, "compile"), *passes = json_object_get(result, "passes");
+  HSC_TRY(hsc_table_create("compile time", &table));
+  static const char *const columns[][2] = {{"kind", ""}, {"name", ""}, {"time", "s"}, {"low", "s"}, {"high", "s"}, {"share", "fraction"}, {"runs", "count"}};
+  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i][0], columns[i][1]);
+  add_rows(table, "phase", json_object_get(result, "phases"), 20);
+  add_rows(table, "pipeline", json_object_get(result, "pipelines"), 20);
+  add_rows(table, "pass", passes, MOST_PASSES);
+  add_rows(table, "beside, in threads", json_object_get(result, "threads"), 5);
+  char text[3][32];
+  hsc_format_quantity(hsc_json_number(json_object_get(whole, "median")), "s", cli->out_style.unicode, text[0]);
+  hsc_format_quantity(hsc_json_number(json_object_get(whole, "low")), "s", cli->out_style.unicode, text[1]);
+  hsc_format_quantity(hsc_json_number(json_object_get(whole, "high")), "s", cli->out_style.unicode, text[2]);
+  hsc_table_note(table, "a whole compile takes %s [%s, %s], over %lld of them; the first one of the process took %.3f s", text[0], text[1], text[2],
+                 (long long)json_integer_value(json_object_get(result, "repeats")), hsc_json_number(json_object_get(result, "first_compile")));
+  if (json_array_size(passes) > MOST_PASSES) hsc_table_note(table, "%zu more passes are in --format=json", json_array_size(passes) - MOST_PASSES);
+  hsc_table_note(table, "low and high: 95 %% bootstrap interval of the median");
+  return hsc_cli_table(cli, table);
+}
+
+hsc_status *hsc__passes_time(const passes_args *args, hsc_cli *cli) {
+  hsc_device_spec device;
+  json_t *overrides = NULL, *result = NULL;
+  hsc_bytes folded = {0};
+  hsc_status *status = NULL;
+  if (!strcmp(args->program, "-")) return hsc_cli_usage(cli, "workers read programs themselves, so a file is needed, not standard input");
+  HSC_TRY(hsc__passes_device(args, cli, &device));
+  HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
+  hsc__passes_catch_interrupt();
+  hsc_passes_time_options o = {.program = args->program,
+                               .transforms = args->transforms.items,
+                               .transform_count = args->transforms.count,
+                               .device = &device,
+                               .overrides = overrides,
+                               .repeats = (int)args->repeats,
+                               .seed = (uint64_t)args->seed,
+                               .limit_ns = (int64_t)(args->limit_s * 1e9),
+                               .progress = show_progress,
+                               .user = cli,
+                               .stop = &hsc__passes_stop};
+  HSC_GOTO(hsc_passes_time(&o, &result, &folded));
+  if (args->output) {
+    HSC_GOTO(hsc_bytes_status(&folded));
+    HSC_GOTO(hsc_file_write_atomic(args->output, hsc_bytes_text(&folded), folded.size));
+  }
+  HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc__passes_print_json(cli, result) : print_result(cli, result));
+  if (args->output && cli->format == HSC_FORMAT_TEXT) hsc_cli_say(cli, "stacks for a flame graph (flamegraph.pl, speedscope): %s", args->output);
+done:
+  hsc_bytes_deinit(&folded);
+  json_decref(overrides);
+  json_decref(result);
+  return status;
+}
