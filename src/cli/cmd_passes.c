@@ -5,10 +5,9 @@
 #include <stdlib.h>
 
 #include "lab/json_tree.h"
-#include "passes/passes.h"
 
-enum { LIST, DUMP, DIFF, TIME, ABLATE, VALIDATE, EXPLAIN };
-static const char *const verbs[] = {"list", "dump", "diff", "time", "ablate", "validate", "explain", NULL};
+enum { LIST, DUMP, DIFF, TIME, ABLATE, VALIDATE, REPORT, EXPLAIN };
+static const char *const verbs[] = {"list", "dump", "diff", "time", "ablate", "validate", "report", "explain", NULL};
 
 static const hsc_option options[] = {
     HSC_POSITIONAL_CHOICE(passes_args, verb, "VERB", verbs, HSC_REQUIRED, 0, "what to do"),
@@ -17,7 +16,8 @@ static const hsc_option options[] = {
     HSC_OPTION_STRING(passes_args, disable, "disable", "NAMES", NULL, "passes and pipelines to leave out, separated by commas"),
     HSC_OPTION_LIST(passes_args, transforms, "transform", "T", NULL, "repeat:N, vmap:N, scan:N or constant:I=V before compiling"),
     HSC_OPTION_LIST(passes_args, settings, "option", "NAME=VALUE", NULL, "a compile option of the device by XLA's name; may be given several times"),
-    HSC_OPTION_STRING(passes_args, output, "output|o", "DIR", NULL, "dump: where the HLO after each pass goes; ablate: a file for the result as JSON; diff: a page (HTML); time: stacks for a flame graph"),
+    HSC_OPTION_STRING(passes_args, output, "output|o", "DIR", NULL, "dump, report: a directory; ablate: a file for the result as JSON; diff: a page (HTML); time: stacks for a flame graph"),
+    HSC_OPTION_LIST(passes_args, results, "results", "FILES", NULL, "report: documents of list and ablate, as JSON"),
     HSC_OPTION_STRING(passes_args, pass, "pass", "NAME", NULL, "diff: before and after this pass, the first time it changed something"),
     HSC_OPTION_STRING(passes_args, from, "from", "STAGE", NULL, "diff: behind a pass or a run's number, input or output; default: input"),
     HSC_OPTION_STRING(passes_args, to, "to", "STAGE", NULL, "diff: likewise; default: output"),
@@ -98,24 +98,9 @@ hsc_status *hsc__passes_print_json(hsc_cli *cli, const json_t *document) {
   return status;
 }
 
-// ---- explain --------------------------------------------------------------------------------------------------------
-
-static hsc_status *explain(const char *name, hsc_cli *cli) {
-  hsc_pass_id pass;
-  if (!name) return hsc_cli_usage(cli, "passes explain: which pass?");
-  if (!hsc_pass_parse(hsc_view_of(name), &pass)) {
-    const char *names[HSC_PASS_COUNT];
-    for (int i = 0; i < HSC_PASS_COUNT; i++) names[i] = hsc_pass_text((hsc_pass_id)i);
-    const char *near = hsc_did_you_mean(name, names, HSC_PASS_COUNT);
-    return hsc_cli_usage(cli, near ? "unknown pass '%s' on cpu; did you mean '%s'?" : "unknown pass '%s' on cpu; hloscope passes list PROGRAM shows them", name, near);
-  }
-  hsc_cli_print(cli, "%s (cpu)\n\n%s\n", hsc_pass_text(pass), hsc_pass_doc(pass));
-  return NULL;
-}
-
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const passes_args *args = args_of_command;
-  if (args->verb == EXPLAIN) return explain(args->program, cli);
+  if (args->verb == EXPLAIN) return hsc__passes_explain(args->program, cli);
   if (!args->program) return hsc_cli_usage(cli, "passes %s: which program?", verbs[args->verb]);
   if (!(args->limit_s > 0)) return hsc_cli_usage(cli, "--limit must be above 0 s");
   switch (args->verb) {
@@ -123,6 +108,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
       return hsc__passes_dump(args, cli);
     case DIFF:
       return hsc__passes_diff(args, cli);
+    case REPORT:
+      return hsc__passes_report(args, cli);
     case VALIDATE:
       return hsc__passes_validate(args, cli);
     case TIME:
@@ -143,10 +130,13 @@ const hsc_command_body hsc_command_passes = {
                    "diff: two stages of a compile, or with --device D1,D2 two compilers' programs, aligned instruction by instruction.\n"
                    "time: where compile time goes: phases, pipelines, passes, over repeated compiles; names the pass that a compile hangs in.\n"
                    "ablate: every pass switched off, one by one: what becomes of the program, its numbers and its time.\n"
-                   "validate: each stage of the compile run elsewhere on the same inputs: the first pass after which the numbers are others. Exit code 1 when there is one.\n"
-                   "explain: what a pass does.",
+                   "validate: each stage of the compile run elsewhere on the same inputs: the first pass after which the numbers are others. Exit code 1 when there is\n"
+                   "one.\n"
+                   "report: pictures (SVG) of call order, call counts and ablations, and compilers side by side.\n"
+                   "explain: what a pass does, its names, what was found about it, and an example.",
     .examples = "hloscope passes list models/patterns/mlp_scan.hlo --changed\nhloscope passes list model.hlo --disable=fusion,cse --format=json\n"
                 "hloscope passes dump model.hlo -o dumps\nhloscope passes diff model.hlo --device xla-cpu --pass fusion -o fusion.html\n"
                 "hloscope passes diff model.hlo --device cpu,xla-cpu\nhloscope passes ablate model.hlo --device xla-cpu --jobs 4 -o ablation.json\n"
-                "hloscope passes ablate model.hlo --only fusion,cse --pairs\nhloscope passes validate model.hlo --device cuda:h100\nhloscope passes explain algsimp",
+                "hloscope passes ablate model.hlo --only fusion,cse --pairs\nhloscope passes validate model.hlo --device cuda:h100\n"
+                "hloscope passes report model.hlo --device cpu,xla-cpu --results ablation.json -o report\nhloscope passes explain algsimp",
 };

@@ -9,7 +9,7 @@
 typedef struct passes_args {
   int verb;
   const char *program, *device, *disable, *output, *pattern, *pipeline, *store, *pass, *from, *to, *against, *runner;
-  hsc_list transforms, only, settings;
+  hsc_list transforms, only, settings, results;
   int64_t fuel, placebos, jobs, processes, blocks, seed, pair_most, repeats;
   double limit_s, budget_s, margin_percent, tolerance;
   bool changed_only, that_changed, no_timing, resume, pairs, with_pipelines;
@@ -31,3 +31,5 @@ HSC_MUST_USE hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cl
 HSC_MUST_USE hsc_status *hsc__passes_diff(const passes_args *args, hsc_cli *cli);    // cmd_passes_diff.c
 HSC_MUST_USE hsc_status *hsc__passes_validate(const passes_args *args, hsc_cli *cli);  // cmd_passes_validate.c
 HSC_MUST_USE hsc_status *hsc__passes_time(const passes_args *args, hsc_cli *cli);    // cmd_passes_time.c
+HSC_MUST_USE hsc_status *hsc__passes_explain(const char *name, hsc_cli *cli);        // cmd_passes_explain.c
+HSC_MUST_USE hsc_status *hsc__passes_report(const passes_args *args, hsc_cli *cli);  // cmd_passes_report.c

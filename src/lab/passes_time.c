@@ -78,7 +78,11 @@ char *hsc_passes_running(const char *log) {
   return hsc_bytes_take(&out);
 }
 
+// The last line of the log says either that a pass began, or that it ended: then what follows the passes was running.
 static hsc_status *name_running_pass(hsc_status *status) {
+  const char *ended = strstr(hsc_status_message(status), "HLO pass: ");
+  if (ended && !strstr(ended, "HLO pass "))
+    return hsc_status_note(status, "the compiler was past pass %.*s: between passes, or in code generation", (int)strcspn(ended + 10, " \n"), ended + 10);
   char *pass = hsc_passes_running(hsc_status_message(status));
   if (pass) status = hsc_status_hint(hsc_status_note(status, "the compiler was in pass %s", pass), "hloscope passes list PROGRAM --disable %s shows whether it is that pass alone", pass);
   hsc_free(pass);

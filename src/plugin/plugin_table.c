@@ -1,5 +1,6 @@
 // plugin_table.c - the table that GetPjrtApi gives, and what the plugin says about itself.
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "plugin/plugin_internal.h"
 
@@ -15,8 +16,8 @@ static const PJRT_NamedValue attributes[] = {
      .int64_array_value = stablehlo_minimum, .value_size = 3},
 };
 
-// Only when it was asked for: a library does not write to its program's standard error by itself.
-static void log_to_stderr(void *user, const char *domain, int level, const char *text) { fprintf(stderr, "hloscope %s: %s\n", domain, text); }
+// The sink of hsc_log in a process that is not hloscope's own; set only where HLOSCOPE_LOG asks for it.
+static void log_to_stderr(void *user, const char *domain, int level, const char *text) { dprintf(STDERR_FILENO, "hloscope %s: %s\n", domain, text); }
 
 HSC_ENTRY(PJRT_Plugin_Initialize) {
   HSC_CHECK_ARGS(PJRT_Plugin_Initialize, extension_start);

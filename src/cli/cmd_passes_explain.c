@@ -1,0 +1,171 @@
+// cmd_passes_explain.c - hloscope passes explain: what a pass does, its names, an example made by our own pass, what was found about it.
+#include "cli/cmd_passes.h"
+#include "formats/formats.h"
+#include "lab/hlo_diff.h"
+#include "passes/passes.h"
+
+typedef struct pass_note {
+  const char *name, *others, *devices, *what, *found, *more, *example;
+} pass_note;
+static const pass_note notes[] = {
+#define NOTE(name, others, devices, what, found, more, example) {name, others, devices, what, found, more, example},
+#include "cli/pass_notes.def"
+#undef NOTE
+};
+
+typedef struct algsimp_rule {
+  const char *op, *what, *example;
+} algsimp_rule;
+static const algsimp_rule rules[] = {
+#define RULE(op, what, example) {op, what, example},
+#include "cli/algsimp_rules.def"
+#undef RULE
+};
+
+static bool list_has(const char *list, const char *name) {
+  size_t length = strlen(name);
+  for (const char *at = list; *at;) {
+    size_t size = strcspn(at, ",");
+    if (size == length && !strncasecmp(at, name, size)) return true;
+    at += size;
+    if (*at) at++;
+  }
+  return false;
+}
+
+static const pass_note *find_note(const char *name) {
+  for (size_t i = 0; i < HSC_COUNT_OF(notes); i++)
+    if (!strcasecmp(notes[i].name, name)) return &notes[i];
+  for (size_t i = 0; i < HSC_COUNT_OF(notes); i++)
+    if (list_has(notes[i].others, name)) return &notes[i];
+  return NULL;
+}
+
+static hsc_status *parse_body(const char *body, hsc_cli *cli, hsc_module **out_module) {
+  const char *text = hsc_arena_printf(cli->arena,
+                                      "HloModule example\nplus {\n p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT s = f32[] add(p, q)\n}\n"
+                                      "less {\n lp = f32[] parameter(0)\n lq = f32[] parameter(1)\n ROOT lr = pred[] compare(lp, lq), direction=LT\n}\nENTRY example {\n %s\n}\n",
+                                      body);
+  HSC_TRY(hsc_arena_status(cli->arena));
+  return hsc_hlo_text_parse(hsc_view_of(text), NULL, out_module);
+}
+
+// Whether our pass changes the example, and both sides as text.
+static hsc_status *try_example(const char *pass, const char *body, hsc_cli *cli, hsc_bytes *before, hsc_bytes *after, bool *out_changed) {
+  static const hsc_print_options form = {.no_metadata = true, .no_layouts = true, .no_percent = true, .no_backend_config = true};
+  hsc_module *module = NULL;
+  hsc_pass_log log = {0};
+  HSC_TRY(parse_body(body, cli, &module));
+  if (before) hsc_computation_print(module->entry, &form, before);
+  hsc_status *status = hsc_passes_run(module, pass, &(hsc_pass_options){.fuel = -1}, &log);
+  for (int i = 0; i < log.run_count; i++) *out_changed |= log.runs[i].changed;
+  if (!status && after) {
+    status = hsc_passes_run(module, "dce", &(hsc_pass_options){.fuel = -1}, NULL);
+    HSC_FOR_EACH_COMPUTATION (module, computation)
+      if (!status && strcmp(computation->name, "plus") && strcmp(computation->name, "less")) hsc_computation_print(computation, &form, after);
+  }
+  hsc_pass_log_deinit(&log);
+  hsc_module_destroy(module);
+  return status;
+}
+
+static void indent(hsc_cli *cli, const char *text) {
+  for (const char *line = text; *line;) {
+    size_t size = strcspn(line, "\n");
+    if (size) hsc_cli_print(cli, "    %.*s\n", (int)size, line);
+    line += size;
+    if (*line) line++;
+  }
+}
+
+static hsc_status *print_example(const char *pass, const char *body, hsc_cli *cli) {
+  hsc_bytes before = {0}, after = {0};
+  bool changed = false;
+  hsc_status *status = try_example(pass, body, cli, &before, &after, &changed);
+  if (!status) {
+    hsc_cli_print(cli, "\nBefore, and behind hloscope's own pass:\n\n");
+    indent(cli, hsc_bytes_text(&before));
+    hsc_cli_print(cli, "\n");
+    indent(cli, hsc_bytes_text(&after));
+  }
+  hsc_bytes_deinit(&before);
+  hsc_bytes_deinit(&after);
+  return status;
+}
+
+static hsc_status *print_rules(hsc_cli *cli) {
+  hsc_table *table = NULL;
+  int own = 0;
+  hsc_cli_print(cli, "\nThe %zu kinds of instructions that it handles:\n\n", HSC_COUNT_OF(rules));
+  HSC_TRY(hsc_table_create("rules", &table));
+  hsc_table_column(table, "op", "");
+  hsc_table_column(table, "here", "");
+  hsc_table_column(table, "what XLA's does", "");
+  for (size_t i = 0; i < HSC_COUNT_OF(rules); i++) {
+    bool changed = false;
+    hsc_status *status = try_example("algsimp", rules[i].example, cli, NULL, NULL, &changed);
+    if (status) {
+      hsc_table_destroy(table);
+      return hsc_status_note(status, "while: the example of %s", rules[i].op);
+    }
+    own += changed;
+    hsc_table_row(table);
+    hsc_table_text(table, rules[i].op);
+    hsc_table_text(table, changed ? "yes" : "-");
+    hsc_table_text(table, rules[i].what);
+  }
+  hsc_table_note(table, "here: hloscope's own pass rewrites the row's example, %d of %zu; tried just now", own, HSC_COUNT_OF(rules));
+  return hsc_cli_table(cli, table);
+}
+
+static void explain_json(const pass_note *note, const char *name, const char *doc, hsc_json *json) {
+  hsc_json_begin_object(json);
+  hsc_json_kv_string(json, "pass", note ? note->name : name);
+  hsc_json_kv_string(json, "other_names", note ? note->others : "");
+  hsc_json_kv_string(json, "devices", note ? note->devices : "cpu");
+  hsc_json_kv_string(json, "what", note ? note->what : doc);
+  hsc_json_kv_string(json, "built_in", doc);
+  hsc_json_kv_string(json, "found_2021", note ? note->found : NULL);
+  hsc_json_kv_string(json, "more", note && *note->more ? note->more : NULL);
+  hsc_json_end_object(json);
+}
+
+static hsc_status *unknown(const char *name, hsc_cli *cli) {
+  const char *names[HSC_PASS_COUNT + HSC_COUNT_OF(notes)];
+  for (int i = 0; i < HSC_PASS_COUNT; i++) names[i] = hsc_pass_text((hsc_pass_id)i);
+  for (size_t i = 0; i < HSC_COUNT_OF(notes); i++) names[HSC_PASS_COUNT + i] = notes[i].name;
+  const char *near = hsc_did_you_mean(name, names, HSC_COUNT_OF(names));
+  if (near) return hsc_cli_usage(cli, "nothing is known of a pass '%s'; did you mean '%s'?", name, near);
+  return hsc_cli_usage(cli, "nothing is known of a pass '%s'; passes diff PROGRAM --device D --pass %s shows what it does", name, name);
+}
+
+hsc_status *hsc__passes_explain(const char *name, hsc_cli *cli) {
+  hsc_pass_id pass;
+  if (!name) return hsc_cli_usage(cli, "passes explain: which pass?");
+  const pass_note *note = find_note(name);
+  const char *own = note ? note->name : name;
+  bool built_in = hsc_pass_parse(hsc_view_of(own), &pass);
+  if (!note && !built_in) return unknown(name, cli);
+  const char *doc = built_in ? hsc_pass_doc(pass) : NULL;
+  if (cli->format == HSC_FORMAT_JSON) {
+    hsc_bytes text = {0};
+    hsc_json json;
+    hsc_json_init(&json, &text, 2);
+    explain_json(note, own, doc, &json);
+    hsc_bytes_append_char(&text, '\n');
+    hsc_cli_write(cli, hsc_bytes_view(&text));
+    hsc_status *status = hsc_bytes_status(&text);
+    hsc_bytes_deinit(&text);
+    return status;
+  }
+  hsc_cli_print(cli, "%s\n\n%s\n", own, note ? note->what : doc);
+  if (note && doc && strcmp(note->what, doc) != 0) hsc_cli_print(cli, "\nOn cpu: %s\n", doc);
+  if (!note) {
+    hsc_cli_print(cli, "\nIts names: cpu: %s\n", own);
+    return NULL;
+  }
+  hsc_cli_print(cli, "\nIts names: %s\nAlso called: %s\n\nFound in 2021 on an A100: %s\n", note->devices, note->others, note->found);
+  if (*note->more) hsc_cli_print(cli, "\n%s\n", note->more);
+  if (*note->example && built_in) HSC_TRY(print_example(own, note->example, cli));
+  return strcmp(own, "algsimp") ? NULL : print_rules(cli);
+}
