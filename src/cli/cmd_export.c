@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "cli/command.h"
+#include "cli/profile_peaks.h"
 #include "trace/sink.h"
 #include "views/profile_chrome.h"
 #include "views/profile_tensorboard.h"
@@ -123,6 +124,7 @@ static hsc_status *export_profile(const export_args *args, hsc_cli *cli) {
   if (args->output && args->to.count > 1) return hsc_cli_usage(cli, "--output names one place, but --to asks for %zu forms", args->to.count);
   hsc_profile *profile = NULL;
   HSC_TRY(hsc_profile_open(args->capture, &profile));
+  hsc_cli_profile_peaks(profile);
   hsc_status *status = NULL;
   for (size_t i = 0; i < args->to.count && !status; i++) {
     const char *stem = profile_stem(cli, args->capture);

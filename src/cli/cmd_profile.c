@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/child_program.h"
+#include "cli/profile_peaks.h"
 #include "lab/device_spec.h"
 #include "lab/profile_run.h"
 #include "views/profile_tensorboard.h"
@@ -66,6 +67,7 @@ static hsc_status *show(const profile_args *args, const char *raw, hsc_cli *cli)
   char *directory = NULL;
   hsc_status *status = NULL;
   HSC_GOTO(hsc_profile_open(raw, &profile));
+  hsc_cli_profile_peaks(profile);
   HSC_GOTO(hsc_profile_write_logdir(profile, args->output, NULL, &directory));
   hsc_profile_options view = {.limit = args->limit, .traced_only = args->traced_only};
   HSC_GOTO(hsc_profile_table(profile, args->type == TYPE_TRACE ? HSC_PROFILE_VIEW_timeline : HSC_PROFILE_VIEW_hlo_operators, &view, &table));

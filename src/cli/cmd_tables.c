@@ -1,5 +1,6 @@
 // cmd_tables.c - hloscope tables: what a capture or a profile says, as tables.
 #include "cli/command.h"
+#include "cli/profile_peaks.h"
 #include "views/profile.h"
 #include "views/sql.h"
 
@@ -54,6 +55,7 @@ static hsc_status *profile_tables(const tables_args *args, hsc_cli *cli) {
   if (args->sql || args->where || args->sort) return hsc_cli_usage(cli, "--sql, --where and --sort are for captures; --name chooses rows of a profile");
   hsc_profile *profile = NULL;
   HSC_TRY(hsc_profile_open(args->capture, &profile));
+  hsc_cli_profile_peaks(profile);
   if (cli->format == HSC_FORMAT_CSV || cli->format == HSC_FORMAT_JSONL)   // these have no place for notes
     for (int i = 0; i < hsc_profile_space_count(profile); i++)
       if (hsc_profile_space(profile, i)->damage) hsc_cli_say(cli, "warning: %s: %s", hsc_profile_space(profile, i)->path, hsc_profile_space(profile, i)->damage);

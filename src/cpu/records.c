@@ -167,7 +167,7 @@ hsc_cpu_recording *hsc__cpu_recording_begin(hsc_cpu_executable *executable) {
   if (__builtin_expect(!session, 1)) return NULL;
   stream *s = my_stream(session);
   int32_t program = s ? program_number(session, executable) : 0;
-  if (!program || !grow((void **)&s->runs, &s->run_capacity, s->run_count, sizeof *s->runs)) {
+  if (!program || !hsc_cpu_executable_module(executable) || !grow((void **)&s->runs, &s->run_capacity, s->run_count, sizeof *s->runs)) {
     atomic_fetch_add(&session->lost_runs, 1);
     leave();
     return NULL;
@@ -249,6 +249,7 @@ int64_t hsc_cpu_session_ps(const hsc_cpu_session *session, uint64_t ticks) {
 }
 
 const hsc_instr *hsc_cpu_executable_instr(const hsc_cpu_executable *executable, int32_t number) {
+  if (!hsc_cpu_executable_module(executable)) return NULL;   // reads it, where the executable was loaded from a file
   return number >= 0 && number < executable->instr_count ? executable->instrs[number] : NULL;
 }
 

@@ -158,7 +158,8 @@ const char *hsc_profile_notes(const hsc_profile *profile) { return hsc_bytes_tex
 void hsc_profile_set_peaks(hsc_profile *profile, double flops, double bytes, const char *source) {
   for (size_t i = 0; i < profile->devices.count; i++) {
     hsc_profile_device *device = &profile->devices.items[i];
-    if (!isnan(device->peak_flops) || !isnan(device->peak_bytes)) continue;
+    bool is_cpu = strstr(device->name, "CPU") || !strncmp(device->type, "hloscope cpu", 12);
+    if (!is_cpu || !isnan(device->peak_flops) || !isnan(device->peak_bytes)) continue;
     device->peak_flops = flops;
     device->peak_bytes = bytes;
     profile->peak_source = hsc_arena_strdup(profile->arena, source);

@@ -100,7 +100,7 @@ int hsc_profile_module_count(const hsc_profile *profile);
 const hsc_profile_module *hsc_profile_modules(const hsc_profile *profile);
 int64_t hsc_profile_span_ps(const hsc_profile *profile);                     // from the first event to the end of the last
 const char *hsc_profile_notes(const hsc_profile *profile);                   // newline-separated; "" = none
-// Peaks for devices of which the profile tells none: flops and bytes per second.
+// Peaks for CPUs of which the profile tells none: flops and bytes per second. `source` says where they come from, for a note.
 void hsc_profile_set_peaks(hsc_profile *profile, double flops, double bytes, const char *source);
 
 typedef enum hsc_profile_view_id {
