@@ -8,6 +8,7 @@
 #include "cli/child_program.h"
 #include "cli/profile_peaks.h"
 #include "lab/device_spec.h"
+#include "lab/profile_diff.h"
 #include "lab/profile_run.h"
 #include "views/profile_tensorboard.h"
 
@@ -24,7 +25,7 @@ enum { TYPE_OPERATOR, TYPE_TRACE };
 static const char *const types[] = {"operator", "trace", NULL};
 
 static const hsc_option options[] = {
-    HSC_POSITIONAL_REST(profile_args, what, "PROGRAM", HSC_REQUIRED, "a program that hloscope reads, or, after --, a command with its arguments"),
+    HSC_POSITIONAL_REST(profile_args, what, "PROGRAM", HSC_REQUIRED, "a program that hloscope reads; or, after --, a command with its arguments; or diff A B, two profiles to compare"),
     HSC_OPTION_STRING(profile_args, device, "device|d", "DEVICE", NULL, "of PROGRAM: cpu, xla-cpu or any plugin with a profiler; default $HLOSCOPE_DEVICE, else cpu"),
     HSC_OPTION_CHOICE(profile_args, type, "type", types, TYPE_OPERATOR, "what is shown: operators, or the lanes of the timeline"),
     HSC_OPTION_INT(profile_args, steps, "steps", "N", 0, "steps that are recorded; 0: of PROGRAM as many as fit in the duration, of a command all"),
@@ -142,9 +143,23 @@ done:
   return status;
 }
 
+static hsc_status *diff(const profile_args *args, hsc_cli *cli) {
+  if (args->what.count != 3) return hsc_cli_usage(cli, "diff takes two profiles: hloscope profile diff A B");
+  hsc_profile *a = NULL, *b = NULL;
+  hsc_table *table = NULL;
+  hsc_status *status = hsc_profile_open_detailed(args->what.items[1], &a);
+  if (!status) status = hsc_profile_open_detailed(args->what.items[2], &b);
+  if (!status) status = hsc_profile_diff(a, b, args->limit, &table);
+  if (!status) status = hsc_cli_table(cli, table);
+  hsc_profile_close(a);
+  hsc_profile_close(b);
+  return status;
+}
+
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const profile_args *args = args_of_command;
   bool is_command = strstr(cli->command_line, " -- ") != NULL;
+  if (!is_command && args->what.count && !strcmp(args->what.items[0], "diff") && !hsc_file_exists("diff")) return diff(args, cli);
   return is_command ? profile_command(args, cli) : profile_program(args, cli);
 }
 
@@ -155,7 +170,8 @@ const hsc_command_body hsc_command_profile = {
     .description = "PROGRAM is compiled, run until it is warm, and then recorded for N steps by the device's own profiler. A command is run unchanged: JAX programs are\n"
                    "profiled by JAX's profiler, on XLA:CPU and on any plugin; PyTorch/XLA and others by the profiler of the plugin that they load. The profile goes to\n"
                    "LOGDIR/plugins/profile/RUN as TensorBoard's profile plugin wants it, with HLO, costs and steps; `hloscope tables LOGDIR VIEW` reads it back.\n"
-                   "The exit code of a command is the command's.",
+                   "The exit code of a command is the command's.\n"
+                   "diff compares two profiles operator by operator, matched by name, then by framework name, then by structure, with intervals where both have steps.",
     .examples = "hloscope profile model.hlo\nhloscope profile model.mlir --device xla-cpu --steps 20 --output logs\n"
-                "hloscope profile --duration-ms 10000 -- python train.py\nhloscope tables profile framework-operators steps",
+                "hloscope profile --duration-ms 10000 -- python train.py\nhloscope tables profile framework-operators steps\nhloscope profile diff before after",
 };

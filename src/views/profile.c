@@ -85,12 +85,13 @@ static hsc_status *create(hsc_profile **out_profile) {
   return NULL;
 }
 
-hsc_status *hsc_profile_open(const char *path, hsc_profile **out_profile) {
+static hsc_status *open_profile(const char *path, bool keep_events, hsc_profile **out_profile) {
   hsc_profile *profile = NULL;
   hsc_xspace_files files;
   hsc_status *status = NULL;
   *out_profile = NULL;
   HSC_TRY(create(&profile));
+  profile->keep_events = keep_events;
   HSC_GOTO(hsc_xspace_find(path, profile->arena, &files));
   if (files.note) hsc__profile_note(profile, "%s", files.note);
   for (int32_t i = 0; i < files.count; i++) {
@@ -108,6 +109,9 @@ done:
   hsc_profile_close(profile);
   return status;
 }
+
+hsc_status *hsc_profile_open(const char *path, hsc_profile **out_profile) { return open_profile(path, false, out_profile); }
+hsc_status *hsc_profile_open_detailed(const char *path, hsc_profile **out_profile) { return open_profile(path, true, out_profile); }
 
 hsc_status *hsc_profile_of(hsc_xspace *space, hsc_profile **out_profile) {
   hsc_profile *profile = NULL;
@@ -137,6 +141,7 @@ void hsc_profile_close(hsc_profile *profile) {
   hsc_free(profile->lanes.items);
   hsc_free(profile->runs.items);
   hsc_free(profile->host.items);
+  hsc_free(profile->events.items);
   hsc_bytes_deinit(&profile->notes);
   hsc_arena_destroy(profile->arena);
   hsc_free(profile);

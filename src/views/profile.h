@@ -84,6 +84,8 @@ typedef struct hsc_profile_lane {
 
 // `path` as hsc_xspace_find takes it. Errors: those of hsc_xspace_find and hsc_xspace_open.
 HSC_MUST_USE hsc_status *hsc_profile_open(const char *path, hsc_profile **out_profile);
+// The same, keeping every operator's event for hsc_profile_step_samples: 24 bytes each.
+HSC_MUST_USE hsc_status *hsc_profile_open_detailed(const char *path, hsc_profile **out_profile);
 // Of an opened space, which the profile then owns.
 HSC_MUST_USE hsc_status *hsc_profile_of(hsc_xspace *space, hsc_profile **out_profile);
 void hsc_profile_close(hsc_profile *profile);
@@ -102,6 +104,17 @@ int64_t hsc_profile_span_ps(const hsc_profile *profile);                     // 
 const char *hsc_profile_notes(const hsc_profile *profile);                   // newline-separated; "" = none
 // Peaks for CPUs of which the profile tells none: flops and bytes per second. `source` says where they come from, for a note.
 void hsc_profile_set_peaks(hsc_profile *profile, double flops, double bytes, const char *source);
+
+// An operator with its devices added up, and what it took in each step.
+typedef struct hsc_profile_sample {
+  const hsc_profile_op *op;      // of the first device; sums are in the fields below
+  const char *program;           // its name; "" = not known
+  int64_t count, self_ps;
+  double *step_ns;               // [step_count] self time; all devices together
+} hsc_profile_sample;
+// Of a profile that was opened detailed. Operators outside of steps count in self_ps only. Everything lies in `arena`. Steps with the same number on
+// several devices are one.
+HSC_MUST_USE hsc_status *hsc_profile_step_samples(hsc_profile *profile, hsc_arena *arena, hsc_profile_sample **out_samples, size_t *out_count, size_t *out_step_count);
 
 typedef enum hsc_profile_view_id {
 #define PROFILE_VIEW(id, text, doc) HSC_PROFILE_VIEW_##id,

@@ -31,7 +31,14 @@ typedef struct hsc__run {   // one run of a program on a device
   int64_t id, start_ps, end_ps;
 } hsc__run;
 
+typedef struct hsc__op_event {   // kept for samples by step
+  int64_t start_ps, self_ps;
+  int32_t op;
+} hsc__op_event;
+
 struct hsc_profile {
+  bool keep_events;
+  HSC__LIST(hsc__op_event) events;
   hsc_arena *arena;
   hsc_bytes notes;
   HSC__LIST(hsc_xspace *) spaces;

@@ -30,6 +30,7 @@ typedef struct walk {
   HSC__LIST(hsc__interval) busy;  // of operators, outermost ones
   HSC__LIST(int64_t) stack_end;
   HSC__LIST(int32_t) stack_op;
+  HSC__LIST(size_t) stack_event;  // in profile->events, where those are kept
   hsc_map *texts;                 // names of operators that are given as text, not by number
   hsc_map *runs;                  // (run id, module) -> index of the run
   int32_t last_run;
@@ -156,7 +157,7 @@ static bool fold_line(walk *w, hsc_profile_lane *lane) {
   size_t count = w->records.count;
   if (!w->sorted) qsort(records, count, sizeof *records, compare_records);
   hsc_profile_op *ops = w->profile->ops.items;
-  w->stack_end.count = w->stack_op.count = 0;
+  w->stack_end.count = w->stack_op.count = w->stack_event.count = 0;
   int64_t last_end = INT64_MIN;
   for (size_t i = 0; i < count; i++) {
     int64_t start = records[i].start, duration = records[i].duration, end = hsc__sat_add(start, duration);
@@ -177,18 +178,22 @@ static bool fold_line(walk *w, hsc_profile_lane *lane) {
     op->self_ps = hsc__sat_add(op->self_ps, duration);
     if (duration < op->min_ps) op->min_ps = duration;
     if (duration > op->max_ps) op->max_ps = duration;
-    while (w->stack_end.count && w->stack_end.items[w->stack_end.count - 1] <= start) w->stack_end.count--, w->stack_op.count--;
+    bool keep = w->profile->keep_events;
+    if (keep && !HSC__ADD(&w->profile->events, (hsc__op_event){start, duration, records[i].op})) return false;
+    while (w->stack_end.count && w->stack_end.items[w->stack_end.count - 1] <= start) w->stack_end.count--, w->stack_op.count--, w->stack_event.count -= keep;
     if (w->stack_end.count) {
       int64_t outer_end = w->stack_end.items[w->stack_end.count - 1];
       hsc_profile_op *outer = &ops[w->stack_op.items[w->stack_op.count - 1]];
       int64_t inside = end < outer_end ? duration : outer_end - start;
       outer->self_ps = outer->self_ps > inside ? outer->self_ps - inside : 0;
+      if (keep) w->profile->events.items[w->stack_event.items[w->stack_event.count - 1]].self_ps -= inside;
     } else if (!w->busy.count || w->busy.items[w->busy.count - 1].activity != (int32_t)op->activity || w->busy.items[w->busy.count - 1].end != start) {
       if (!HSC__ADD(&w->busy, (hsc__interval){start, end, (int32_t)op->activity, -1})) return false;
     } else {
       w->busy.items[w->busy.count - 1].end = end;   // one after the other without a gap
     }
     if (duration > 0 && (!HSC__ADD(&w->stack_end, end) || !HSC__ADD(&w->stack_op, records[i].op))) return false;
+    if (duration > 0 && keep && !HSC__ADD(&w->stack_event, w->profile->events.count - 1)) return false;
   }
   lane->last_ps = last_end == INT64_MIN ? 0 : last_end;
   if (lane->last_ps > w->profile->span_ps) w->profile->span_ps = lane->last_ps;
@@ -448,6 +453,7 @@ done:
   kept->busy.items = w.busy.items, kept->busy.capacity = w.busy.capacity;
   hsc_free(w.stack_end.items);
   hsc_free(w.stack_op.items);
+  hsc_free(w.stack_event.items);
   hsc_map_destroy(w.texts);
   hsc_map_destroy(w.runs);
   return status;
