@@ -48,6 +48,7 @@ void hsc_log_reader_destroy(hsc_log_reader *reader) {
 }
 
 const hsc_log_report *hsc_log_reader_report(const hsc_log_reader *reader) { return &reader->tally.report; }
+uint64_t hsc_log_reader_bytes(const hsc_log_reader *reader) { return reader->bytes; }
 const hsc_knowledge_problem *hsc_log_reader_problems(const hsc_log_reader *reader, size_t *out_count) { return hsc_matcher_problems(reader->matcher, out_count); }
 
 // Newlines in a run of bytes; memchr of the C library is the fastest thing at hand for lines of usual length.

@@ -65,6 +65,7 @@ void hsc_log_reader_destroy(hsc_log_reader *reader);
 HSC_MUST_USE hsc_status *hsc_log_reader_feed(hsc_log_reader *reader, const void *bytes, size_t size);
 HSC_MUST_USE hsc_status *hsc_log_reader_finish(hsc_log_reader *reader);
 const hsc_log_report *hsc_log_reader_report(const hsc_log_reader *reader);
+uint64_t hsc_log_reader_bytes(const hsc_log_reader *reader);  // that were fed so far
 // Malformed expressions of the base, found when the reader was made.
 const hsc_knowledge_problem *hsc_log_reader_problems(const hsc_log_reader *reader, size_t *out_count);
 
