@@ -201,10 +201,10 @@ def text_ratio(triple):
     return f"{text_number(triple[0])} ({text_number(triple[1])}–{text_number(triple[2])})"
 
 
-def put_into_page(path, text):
+def put_into_page(path, text, name="vs_xla"):
     """Replaces what is between the page's markers."""
     page = pathlib.Path(path)
-    begin, end = "<!-- vs_xla: begin -->\n", "<!-- vs_xla: end -->"
+    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
     old = page.read_text()
     if begin not in old or end not in old:
         raise SystemExit(f"{path}: no markers {begin.strip()} and {end}")
