@@ -84,6 +84,14 @@ EACH_ROWS(KERNELS, 2)
 CHANNELS_FUNCTION(float, f32)
 CHANNELS_FUNCTION(double, f64)
 
+static void keep_4(int64_t count, const uint8_t *stays, uint32_t *restrict values, const uint32_t *restrict next, int32_t *restrict which, int32_t number) {
+  for (int64_t i = 0; i < count; i++) {
+    int32_t keeps = -(int32_t)(stays[i] != 0) & ~(which[i] >> 31);
+    values[i] = (values[i] & (uint32_t)keeps) | (next[i] & ~(uint32_t)keeps);
+    which[i] = (which[i] & keeps) | (number & ~keeps);
+  }
+}
+
 // Short runs of steps, so that both sides stay in the first cache; the compiler turns the constant inner counts into shuffles.
 #define TRANSPOSE_FUNCTION(TYPE, NAME)                                                                                                      \
   static void transpose_##NAME(int64_t steps, int64_t columns, int64_t width, const TYPE *from, int64_t column_stride, TYPE *to) {          \
@@ -115,6 +123,7 @@ const hsc_conv_kernels CONCAT(hsc_conv_kernels_, HSC_ISA) = {
     EACH_ROWS(ENTRY_F64, 1) EACH_ROWS(ENTRY_F64, 2)
     .channels_f32 = channels_f32,
     .channels_f64 = channels_f64,
+    .keep_4 = keep_4,
     .transpose_f32 = transpose_f32,
     .transpose_f64 = transpose_f64,
 };

@@ -20,6 +20,8 @@ typedef struct hsc_conv_kernels {
   // out[g] = sum over taps of a[tap][g] * b[tap][g], g in [0, count)
   void (*channels_f32)(int64_t count, int64_t taps, const float *const *a, const float *const *b, float *out);
   void (*channels_f64)(int64_t count, int64_t taps, const double *const *a, const double *const *b, double *out);
+  // Where stays[i] is 0 or which[i] is negative: values[i] = next[i], which[i] = number. For elements of 4 bytes.
+  void (*keep_4)(int64_t count, const uint8_t *stays, uint32_t *values, const uint32_t *next, int32_t *which, int32_t number);
   // to[step * width + column] = from[step + column * column_stride], columns >= `columns` are zero; width is one or two registers
   void (*transpose_f32)(int64_t steps, int64_t columns, int64_t width, const float *from, int64_t column_stride, float *to);
   void (*transpose_f64)(int64_t steps, int64_t columns, int64_t width, const double *from, int64_t column_stride, double *to);

@@ -1,6 +1,7 @@
 // conv_tasks.c - does one task of a planned convolution on one thread (see convolution.h). The blocking is written once in conv_blocked.inc
 // and made for float and double here; what does not depend on the type is here.
 #include "cpu/convolution.h"
+#include "cpu/copy_rows.h"
 
 extern const hsc_conv_kernels hsc_conv_kernels_baseline;
 #if defined(__x86_64__)

@@ -49,7 +49,7 @@ static void read_axes(const hsc_instr *instr, hsc_convolution *c) {
     hsc_conv_axis axis = {.out_size = out->dims[d->output_spatial[i]], .window = rhs->dims[d->kernel_spatial[i]], .in_size = lhs->dims[d->input_spatial[i]],
                           .stride = window->stride, .dilation = window->window_dilation, .base_dilation = window->base_dilation, .pad_low = window->pad_low,
                           .lhs_stride = stride_of(lhs, d->input_spatial[i]), .rhs_stride = stride_of(rhs, d->kernel_spatial[i]),
-                          .out_stride = stride_of(out, d->output_spatial[i])};
+                          .out_stride = stride_of(out, d->output_spatial[i]), .lhs_dim = (int32_t)d->input_spatial[i]};
     if (window->reversal) {
       c->rhs_offset += (axis.window - 1) * axis.rhs_stride;
       axis.rhs_stride = -axis.rhs_stride;
@@ -66,14 +66,12 @@ static void read_axes(const hsc_instr *instr, hsc_convolution *c) {
 }
 
 // Dense strides of a copy of lhs as [batch][axes...][groups, features].
-static void copy_lhs(const hsc_instr *instr, hsc_convolution *c, const int64_t *padded) {
+static void copy_lhs(const hsc_instr *instr, hsc_convolution *c) {
   const hsc_conv_dims *d = &instr->attr.conv.dims;
   const hsc_shape *lhs = &instr->operands[0]->shape;
   int64_t all_features = lhs->dims[d->input_feature], all_batch = lhs->dims[d->input_batch], to = 1, bytes = (int64_t)hsc_type_bytes(lhs->type);
   hsc_conv_operand *operand = &c->lhs;
   operand->copied = 1;
-  operand->fill = padded != NULL;
-  operand->inside = 0;
   operand->copy = (hsc_strided){.element_bytes = (int32_t)bytes};
   int at = 0;
   operand->copy.size[at] = all_features;
@@ -88,12 +86,6 @@ static void copy_lhs(const hsc_instr *instr, hsc_convolution *c, const int64_t *
     operand->copy.from_stride[at] = axis->lhs_stride * bytes;
     operand->copy.to_stride[at++] = to * bytes;
     axis->lhs_stride = to;
-    if (padded && padded[a]) {
-      operand->inside += axis->pad_low * to * bytes;
-      axis->in_size = padded[a];
-      axis->pad_low = 0;
-      axis->checked = 0;
-    }
     to *= axis->in_size;
   }
   operand->copy.size[at] = all_batch;
@@ -103,6 +95,46 @@ static void copy_lhs(const hsc_instr *instr, hsc_convolution *c, const int64_t *
   if (c->groups > 1 && instr->attr.conv.batch_groups > 1) c->lhs_group_stride = c->batch * to;
   operand->copy.rank = at;
   operand->scratch_elements = to * all_batch;
+}
+
+// A copy of lhs in the order in which it is stored, with one axis padded to `size` positions, so that none of them is outside.
+static void copy_padded(const hsc_instr *instr, hsc_convolution *c, int padded, int64_t size) {
+  const hsc_conv_dims *d = &instr->attr.conv.dims;
+  const hsc_shape *lhs = &instr->operands[0]->shape;
+  int64_t bytes = (int64_t)hsc_type_bytes(lhs->type), to = bytes, elements = 1;
+  hsc_conv_operand *operand = &c->lhs;
+  operand->copied = operand->fill = 1;
+  operand->copy = (hsc_strided){.rank = lhs->rank, .element_bytes = (int32_t)bytes};
+  int64_t stored[HSC_MAX_RANK];
+  for (int dim = lhs->rank - 1, at = 0; dim >= 0; dim--, at++) {
+    int64_t here = lhs->dims[dim];
+    stored[dim] = stride_of(lhs, dim);
+    operand->copy.size[at] = here;
+    operand->copy.from_stride[at] = stored[dim] * bytes;
+    operand->copy.to_stride[at] = to;
+    if (dim == d->input_batch) c->lhs_batch_stride = to / bytes;
+    if (dim == d->input_feature) c->lhs_feature_stride = to / bytes;
+    for (int a = 0; a < c->axis_count; a++) {
+      if (c->axes[a].lhs_dim != dim) continue;
+      c->axes[a].lhs_stride = to / bytes;
+      if (a != padded) continue;
+      operand->inside = c->axes[a].pad_low * to;
+      c->axes[a].in_size = here = size;
+      c->axes[a].pad_low = 0;
+      c->axes[a].checked = 0;
+    }
+    to *= here;
+    elements *= here;
+  }
+  operand->scratch_elements = elements;
+}
+
+// Positions along an axis with all its padding; 0 = too many, or it cannot be padded.
+static int64_t padded_size(const hsc_conv_axis *axis) {
+  int64_t reach = (axis->out_size - 1) * axis->stride + (axis->window - 1) * axis->dilation + 1, size = axis->pad_low + axis->in_size;
+  if (axis->pad_low < 0 || axis->base_dilation != 1) return 0;
+  if (reach > size) size = reach;
+  return size > 2 * axis->in_size + 64 ? 0 : size;
 }
 
 static void copy_rhs(const hsc_instr *instr, hsc_convolution *c) {
@@ -139,19 +171,24 @@ static void merge_features(const hsc_instr *instr, hsc_convolution *c) {
     bool runs_on = axis->window > 1 && axis->base_dilation == 1 && axis->dilation * axis->lhs_stride == c->features && axis->rhs_stride == c->features * c->rhs_feature_stride;
     if (!runs_on) continue;
     if (axis->checked) {
-      // Padding on both sides of what is stored; positions behind it that no window reaches stay.
-      int64_t reach = (axis->out_size - 1) * axis->stride + (axis->window - 1) * axis->dilation + 1;
-      if (axis->pad_low < 0 || c->lhs.copied) return;
-      int64_t padded[HSC_CONV_MAX_AXES] = {0};
-      padded[a] = reach > axis->pad_low + axis->in_size ? reach : axis->pad_low + axis->in_size;
-      if (padded[a] > 2 * axis->in_size + 64) return;
-      int64_t dense = c->features * (instr->attr.conv.feature_groups > 1 ? c->groups : 1);
-      for (int later = c->axis_count - 1; later > a; later--) dense *= c->axes[later].in_size;
-      if (axis->dilation * dense != c->features) return;   // would not run on in the copy
-      copy_lhs(instr, c, padded);
+      int64_t size = padded_size(axis);
+      if (size == 0 || c->lhs.copied || c->groups > 1) return;
+      copy_padded(instr, c, a, size);
     }
     c->features *= axis->window;
     axis->window = 1;
+    return;
+  }
+}
+
+// PACKED with a short run of batches: an axis whose output positions follow each other in memory makes it longer once nothing is outside.
+static void merge_batches(const hsc_instr *instr, hsc_convolution *c) {
+  if (c->lhs_batch_stride != 1 || c->batch >= SHORT_RUN || c->lhs.copied || c->groups > 1) return;
+  for (int a = 0; a < c->axis_count; a++) {
+    hsc_conv_axis *axis = &c->axes[a];
+    if (!axis->checked || axis->out_size < 2 || axis->stride * axis->lhs_stride != c->batch) continue;
+    int64_t size = padded_size(axis);
+    if (size) copy_padded(instr, c, a, size);
     return;
   }
 }
@@ -329,12 +366,13 @@ hsc_status *hsc_convolution_plan(const hsc_instr *instr, const hsc_cpu_isa *isa,
   c->candidate = (int32_t)choose_candidate(c);
   bool features_run = c->lhs_feature_stride == 1 || c->features == 1;
   if (c->lhs.type != c->compute_type || (c->candidate == HSC_CONV_ROWS && !features_run)) {
-    copy_lhs(instr, c, NULL);
+    copy_lhs(instr, c);
     c->candidate = (int32_t)choose_candidate(c);
   }
   if (c->features == 1) c->lhs_feature_stride = 1;
   if (c->rhs.type != c->compute_type) copy_rhs(instr, c);
   if (c->candidate == HSC_CONV_ROWS) merge_features(instr, c);
+  else if (c->candidate == HSC_CONV_PACKED) merge_batches(instr, c);
   if (c->candidate == HSC_CONV_PACKED) c->phase_count = 1;
   c->taps = 1;
   c->rows = c->batch;

@@ -36,6 +36,7 @@ typedef struct hsc_conv_axis {
   int64_t stride, dilation, base_dilation, pad_low;
   int64_t lhs_stride, rhs_stride, out_stride;
   int64_t phases;                      // base_dilation / gcd(stride, base_dilation)
+  int32_t lhs_dim;                     // dimension number of the stored lhs
   int32_t checked;                     // 1: some positions fall into padding or between dilated elements
 } hsc_conv_axis;
 

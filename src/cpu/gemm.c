@@ -1,6 +1,8 @@
 // gemm.c - see gemm.h. The blocking is written once in gemm_blocked.inc and made for float and double here.
 #include "cpu/gemm.h"
 
+#include "cpu/copy_rows.h"
+
 #define TYPE float
 #define NAME f32
 #include "cpu/gemm_blocked.inc"

@@ -1,6 +1,7 @@
 // thunk_windows.c - reduce-window and select-and-scatter of one operand with any reducer (see windows.h). Windows are walked in ascending order
 // of their positions, and sources in ascending order of theirs, as the reference evaluator does, so results are the same bit for bit, except
 // that a fold which runs from the end (a reversed cumulative sum) adds in the opposite order.
+#include "cpu/conv_kernels.h"
 #include "cpu/lanes.h"
 #include "cpu/lower.h"
 #include "cpu/strided_copy.h"
@@ -92,6 +93,15 @@ hsc_status *hsc__cpu_choose_windows(hsc_cpu_compiler *compiler, hsc_cpu_step *st
   HSC_TRY(hsc_arena_status(compiler->arena));
   *w = (hsc_windows){.is_scatter = scatter, .element_bytes = (int32_t)hsc_type_bytes(type), .select_kernel = -1};
   if (!plan_windows(&instr->attr.window.window, &instr->operands[0]->shape, scatter ? &instr->operands[1]->shape : &instr->shape, w)) return NULL;
+  if (scatter) {
+    int64_t positions = 1;
+    for (int i = 0; i < instr->attr.window.window.rank && positions <= HSC_WINDOWS_MAX_POSITIONS; i++) {
+      const hsc_window_dim *d = &instr->attr.window.window.dims[i];
+      if (d->base_dilation != 1) return NULL;   // HLO has none here
+      positions *= d->size;
+    }
+    if (positions > HSC_WINDOWS_MAX_POSITIONS) return NULL;
+  }
   HSC_TRY(hsc__cpu_add_lanes(compiler, reducer, &w->kernel));
   if (w->kernel < 0) return NULL;
   if (scatter) {
@@ -108,8 +118,8 @@ hsc_status *hsc__cpu_choose_windows(hsc_cpu_compiler *compiler, hsc_cpu_step *st
   choice->kind = HSC_CPU_THUNK_WINDOWS;
   choice->payload = w;
   choice->payload_bytes = sizeof *w;
-  // Values, kept values, their places, the comparator's answers.
-  hsc__cpu_need_worker_scratch(compiler, HSC_LANES * (3 * (int64_t)w->element_bytes + 8 + 1) + 64);
+  // Offsets of window positions; kept values, values, their positions, the comparator's answers.
+  hsc__cpu_need_worker_scratch(compiler, HSC_WINDOWS_MAX_POSITIONS * 8 + HSC_LANES * (3 * (int64_t)w->element_bytes + 4 + 1) + 64);
   *out_chosen = true;
   return NULL;
 }
@@ -122,6 +132,7 @@ typedef struct windows_run {
   hsc_cpu_kernel_function select, combine;
   const char *in, *source, *init;
   char *out;
+  void (*keep_4)(int64_t count, const uint8_t *stays, uint32_t *values, const uint32_t *next, int32_t *which, int32_t number);
   int64_t runs;            // pieces of the run
   int64_t per_task;        // free positions
 } windows_run;
@@ -272,51 +283,69 @@ static void reduce_free_position(const windows_run *r, int64_t position, int64_t
 
 typedef struct kept {      // by lane
   char *values;
-  int64_t *places;         // offset in the operand, -1 = nothing yet
+  int32_t *which;          // number of the window position that the value was read at, -1 = nothing yet
   uint8_t *stays;
   char *next, *combined;
+  int64_t *offsets;        // by window position: of lane 0 in the operand, not direct: of position 0 of `last`
 } kept;
 
-#define KEEP(BYTES)                                                                                   \
-  case BYTES:                                                                                         \
-    for (int64_t i = 0; i < count; i++)                                                               \
-      if (!stays[i] || places[i] < 0) {                                                               \
-        memcpy(values + i * BYTES, next + i * BYTES, BYTES);                                          \
-        places[i] = offset + i / run * step + i % run;                                                \
-      }                                                                                               \
+#define KEEP(BYTES)                                          \
+  case BYTES:                                                \
+    for (int64_t i = 0; i < count; i++)                      \
+      if (!stays[i] || which[i] < 0) {                       \
+        memcpy(values + i * BYTES, next + i * BYTES, BYTES); \
+        which[i] = number;                                   \
+      }                                                      \
     break;
-// Lanes [lane, lane + count): what the comparator does not keep is replaced by the next value, whose place is `offset` and so on.
-static void select_lanes(const windows_run *r, const kept *k, int64_t lane, int64_t count, const char *next, int64_t offset, int64_t run, int64_t step) {
-  int64_t bytes = r->w->element_bytes, *places = k->places + lane;
+// Lanes [lane, lane + count): what the comparator does not keep is replaced by the next value, read at window position `number`.
+static void select_lanes(const windows_run *r, const kept *k, int64_t lane, int64_t count, const char *next, int32_t number) {
+  int64_t bytes = r->w->element_bytes;
+  int32_t *which = k->which + lane;
   uint8_t *stays = k->stays + lane;
   char *values = k->values + lane * bytes;
   void *buffers[3] = {values, (char *)(uintptr_t)next, stays};
   r->select(buffers, 0, count);
   switch (bytes) {
-    KEEP(1) KEEP(2) KEEP(4) KEEP(8)
+    KEEP(1) KEEP(2) KEEP(8)
+    case 4: r->keep_4(count, stays, (uint32_t *)(void *)values, (const uint32_t *)(const void *)next, which, number); break;
     default: break;
   }
 }
 #undef KEEP
 
+// Where the kept element of a lane stands in the operand.
+static inline int64_t place_of(const hsc_windows *w, const kept *k, int64_t lane) {
+  int64_t offset = k->offsets[k->which[lane]];
+  return w->direct ? offset + lane : offset + lane / w->run * w->last.stride * w->last.in_stride + lane % w->run;
+}
+
 // Lanes' sources are combined into the result where the kept elements stand. Lanes of one call stand at different places, or go one by one.
 static void scatter_lanes(const windows_run *r, const kept *k, int64_t count, const char *source, bool distinct) {
-  int64_t bytes = r->w->element_bytes;
+  const hsc_windows *w = r->w;
+  int64_t bytes = w->element_bytes;
   if (!distinct) {
     for (int64_t i = 0; i < count; i++) {
-      if (k->places[i] < 0) continue;
-      char *to = r->out + k->places[i] * bytes;
+      if (k->which[i] < 0) continue;
+      char *to = r->out + place_of(w, k, i) * bytes;
       void *buffers[3] = {(char *)(uintptr_t)source + i * bytes, to, to};
       r->combine(buffers, 0, 1);
     }
     return;
   }
   // What no window position reached takes part in the arithmetic, not in the result.
-  for (int64_t i = 0; i < count; i++) memcpy(k->next + i * bytes, k->places[i] < 0 ? r->init : r->out + k->places[i] * bytes, (size_t)bytes);
+  if (bytes == 4)
+    for (int64_t i = 0; i < count; i++) memcpy(k->next + i * 4, k->which[i] < 0 ? r->init : r->out + place_of(w, k, i) * 4, 4);
+  else
+    for (int64_t i = 0; i < count; i++) memcpy(k->next + i * bytes, k->which[i] < 0 ? r->init : r->out + place_of(w, k, i) * bytes, (size_t)bytes);
   void *buffers[3] = {(char *)(uintptr_t)source, k->next, k->combined};
   r->combine(buffers, 0, count);
-  for (int64_t i = 0; i < count; i++)
-    if (k->places[i] >= 0) memcpy(r->out + k->places[i] * bytes, k->combined + i * bytes, (size_t)bytes);
+  if (bytes == 4) {
+    for (int64_t i = 0; i < count; i++)
+      if (k->which[i] >= 0) memcpy(r->out + place_of(w, k, i) * 4, k->combined + i * 4, 4);
+  } else {
+    for (int64_t i = 0; i < count; i++)
+      if (k->which[i] >= 0) memcpy(r->out + place_of(w, k, i) * bytes, k->combined + i * bytes, (size_t)bytes);
+  }
 }
 
 // Sources [begin, end) of lanes at one outer position.
@@ -324,21 +353,28 @@ static void scatter_position(const windows_run *r, const int64_t *o, int64_t fir
   const hsc_windows *w = r->w;
   int64_t bytes = w->element_bytes, source = first, k[HSC_WINDOWS_MAX_DIMS] = {0};
   for (int i = 0; i < w->outer_count; i++) source += o[i] * w->axes[i].out_stride;
-  for (int64_t i = 0; i < count; i++) keep->places[i] = -1;
+  for (int64_t i = 0; i < count; i++) keep->which[i] = -1;
   memset(keep->values, 0, (size_t)(count * bytes));
   int64_t begin = first / w->run, end = begin + count / w->run;   // not direct: positions of `last`
+  int32_t number = -1;
   do {
     int64_t offset = outer_offset(w, o, k);
-    if (offset < 0) continue;
     if (w->direct) {
-      select_lanes(r, keep, 0, count, r->in + (offset + first) * bytes, offset + first, count, 0);
+      number++;
+      if (offset < 0) continue;
+      keep->offsets[number] = offset + first;
+      select_lanes(r, keep, 0, count, r->in + (offset + first) * bytes, number);
       continue;
     }
     for (int64_t kl = 0; kl < w->last.size; kl++) {
+      number++;
+      if (offset < 0) continue;
+      // The input of position o of `last` is o * stride + shift; lane 0 is position `begin`.
+      int64_t shift = (w->last.reversal ? w->last.size - 1 - kl : kl) * w->last.dilation - w->last.pad_low;
+      keep->offsets[number] = offset + (begin * w->last.stride + shift) * w->last.in_stride;
       EACH_STRETCH(&w->last, kl, begin, end, lo, hi, {
         gather(w, r->in + offset * bytes, kl, lo, hi, keep->next);
-        select_lanes(r, keep, (lo - begin) * w->run, (hi - lo) * w->run, keep->next, offset + position_of(&w->last, lo, kl) * w->last.in_stride, w->run,
-                     w->last.stride * w->last.in_stride);
+        select_lanes(r, keep, (lo - begin) * w->run, (hi - lo) * w->run, keep->next, number);
       })
     }
   } while (next_index(w->axes, 0, w->outer_count, true, k));
@@ -348,8 +384,9 @@ static void scatter_position(const windows_run *r, const int64_t *o, int64_t fir
 static void scatter_free_position(const windows_run *r, int64_t position, int64_t first, int64_t count, char *scratch) {
   const hsc_windows *w = r->w;
   int64_t o[HSC_WINDOWS_MAX_DIMS] = {0}, bytes = w->element_bytes;
-  kept k = {.places = (int64_t *)scratch};
-  k.values = scratch + HSC_LANES * 8;
+  kept k = {.offsets = (int64_t *)(void *)scratch};
+  k.which = (int32_t *)(void *)(scratch + HSC_WINDOWS_MAX_POSITIONS * 8);
+  k.values = scratch + HSC_WINDOWS_MAX_POSITIONS * 8 + HSC_LANES * 4;
   k.next = k.values + HSC_LANES * bytes;
   k.combined = k.next + HSC_LANES * bytes;
   k.stays = (uint8_t *)(k.combined + HSC_LANES * bytes);
@@ -384,6 +421,7 @@ hsc_status *hsc__cpu_run_WINDOWS(const hsc_cpu_frame *frame, const hsc_cpu_thunk
   r.init = hsc__cpu_input(frame, thunk, w->is_scatter ? 2 : 1);
   if (w->is_scatter) {
     r.select = kernels[w->select_kernel].function;
+    r.keep_4 = hsc_conv_kernels_for(frame->executable->device->isa.level)->keep_4;
     r.source = hsc__cpu_input(frame, thunk, 1);
     hsc_fill(r.out, r.init, w->element_bytes, w->in_elements);
   }

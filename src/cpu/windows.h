@@ -7,7 +7,7 @@
 
 #include "cpu/cpu_internal.h"
 
-enum { HSC_WINDOWS_MAX_DIMS = 8, HSC_WINDOWS_LONG_RUN = 16 };
+enum { HSC_WINDOWS_MAX_DIMS = 8, HSC_WINDOWS_LONG_RUN = 16, HSC_WINDOWS_MAX_POSITIONS = 4096 };   // positions: of select-and-scatter
 
 typedef struct hsc_windows {
   int32_t is_scatter;                  // select-and-scatter
