@@ -121,7 +121,8 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
                                           {"flops", "flops", "flops"},
                                           {"bytes accessed", "bytes", "bytes"},
                                           {"code", "code_bytes", "bytes"},
-                                          {"temporaries", "temp_bytes", "bytes"}};
+                                          {"temporaries", "temp_bytes", "bytes"},
+                                          {"peak memory", "peak_bytes", "bytes"}};
   json_t *devices = json_object_get(result, "devices"), *device;
   size_t i;
   hsc_table *table = NULL;
@@ -137,6 +138,7 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
   add_number(table, "  low", "s", devices, "run", "low", false);
   add_number(table, "  high", "s", devices, "run", "high", false);
   add_number(table, "  of it the call itself", "s", devices, "call_overhead", NULL, false);
+  add_number(table, "  without the call", "s", devices, "run", "median_without_call", false);
   for (size_t k = 0; k < HSC_COUNT_OF(counts); k++)
     add_number(table, counts[k][0], counts[k][2], devices, counts[k][1], NULL, false);
   json_t *output;

@@ -249,9 +249,13 @@ static json_t *device_json(const hsc_run_options *o, const device_run *device) {
     json_array_append_new(outputs, copy);
   }
   json_object_set_new(out, "outputs", outputs);
-  if (json_object_get(device->describe, "call_overhead_ns"))
-    json_object_set_new(out, "call_overhead",
-                        hsc_json_real(hsc_json_number(json_object_get(device->describe, "call_overhead_ns")) / 1e9));
+  if (json_object_get(device->describe, "call_overhead_ns")) {
+    double call = hsc_json_number(json_object_get(device->describe, "call_overhead_ns")) / 1e9,
+           median = hsc_json_number(hsc_json_path(out, "run", "median", NULL));
+    json_object_set_new(out, "call_overhead", hsc_json_real(call));
+    if (isfinite(median))
+      json_object_set_new(json_object_get(out, "run"), "median_without_call", json_real(fmax(0, median - call)));
+  }
   if (first) json_object_set(out, "page_faults", json_object_get(first, "page_faults"));
   return out;
 }

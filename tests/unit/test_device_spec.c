@@ -109,14 +109,67 @@ static void vendors_compile_ahead_of_time(void **state) {
     unlink(path);
   }
   setenv("HLOSCOPE_PYTHON", "/nowhere/bin/python", 1);
+  char *path_before = hsc_arena_strdup(arena, getenv("PATH"));
   setenv("PATH", dir, 1);
+  setenv("HLOSCOPE_CACHE_DIR", dir, 1);
   unsetenv("VIRTUAL_ENV");
   assert_non_null(strstr(message_of("tpu:v5e", HSC_NOT_FOUND), "libtpu.so is not on this machine"));
   assert_non_null(strstr(message_of("neuron", HSC_NOT_FOUND), "libneuronpjrt.so"));
   unsetenv("HLOSCOPE_PLUGIN_PATH");
   unsetenv("HLOSCOPE_PYTHON");
   unsetenv("HLOSCOPE_TARGETS");
+  setenv("PATH", path_before, 1);
   rmdir(dir);
+}
+
+static void make_file(const char *path) {
+  char *slash = strrchr(hsc_arena_strdup(arena, path), '/'), *parent = hsc_arena_strdup(arena, path);
+  parent[strlen(path) - strlen(slash)] = 0;
+  EXPECT_OK(hsc_dir_make(parent));
+  EXPECT_OK(hsc_file_write_atomic(path, "", 0));
+}
+
+// What no row of the table names: from variables, from directories, from the packages that vendors make for JAX; each once.
+static void other_plugins_are_found(void **state) {
+  char dir[] = "/tmp/hloscope-find-XXXXXX", command[64];
+  assert_non_null(mkdtemp(dir));
+  const char *const files[] = {"own/libone.so", "own/libtpu.so", "two.so", "venv/lib/python3.11/site-packages/jax_plugins/acme/libacme.so",
+                               "venv/lib/python3.11/site-packages/jax_plugins/xla_cuda12/xla_cuda_plugin.so",
+                               "venv/lib/python3.11/site-packages/libtpu/libtpu.so"};
+  for (size_t i = 0; i < HSC_COUNT_OF(files); i++) make_file(hsc_arena_printf(arena, "%s/%s", dir, files[i]));
+  char *path_before = hsc_arena_strdup(arena, getenv("PATH"));
+  setenv("PATH", dir, 1);
+  setenv("VIRTUAL_ENV", hsc_arena_printf(arena, "%s/venv", dir), 1);
+  setenv("HLOSCOPE_CACHE_DIR", hsc_arena_printf(arena, "%s/cache", dir), 1);
+  setenv("HLOSCOPE_PLUGIN_PATH", hsc_arena_printf(arena, "%s/own:/nowhere", dir), 1);
+  setenv("PJRT_NAMES_AND_LIBRARY_PATHS", hsc_arena_printf(arena, "two:%s/two.so,one:%s/own/libone.so,gone:/nowhere/gone.so", dir, dir), 1);
+  hsc_found_plugin *plugins;
+  size_t count;
+  EXPECT_OK(hsc_plugins_find(arena, &plugins, &count));
+  assert_int_equal(count, 3);
+  assert_string_equal(plugins[0].name, "libone.so");
+  assert_string_equal(plugins[0].where, "HLOSCOPE_PLUGIN_PATH");
+  assert_string_equal(plugins[1].name, "two");
+  assert_string_equal(plugins[2].name, "acme");
+  assert_string_equal(plugins[2].where, "jax_plugins");
+  const char *found;
+  EXPECT_OK(hsc_vendor_plugin_path(hsc_vendor_get("cuda"), arena, &found));
+  assert_non_null(strstr(found, "jax_plugins/xla_cuda12/xla_cuda_plugin.so"));
+  EXPECT_OK(hsc_vendor_plugin_path(hsc_vendor_get("tpu"), arena, &found));
+  assert_non_null(strstr(found, "/own/libtpu.so"));  // the user's own place before the environment's
+  unsetenv("HLOSCOPE_PLUGIN_PATH");
+  setenv("PJRT_NAMES_AND_LIBRARY_PATHS", hsc_arena_printf(arena, "tpu:%s/two.so", dir), 1);
+  EXPECT_OK(hsc_vendor_plugin_path(hsc_vendor_get("tpu"), arena, &found));
+  assert_non_null(strstr(found, "/two.so"));
+  unsetenv("PJRT_NAMES_AND_LIBRARY_PATHS");
+  setenv("TPU_LIBRARY_PATH", file, 1);
+  EXPECT_OK(hsc_vendor_plugin_path(hsc_vendor_get("tpu"), arena, &found));
+  assert_string_equal(found, file);
+  unsetenv("TPU_LIBRARY_PATH");
+  unsetenv("VIRTUAL_ENV");
+  setenv("PATH", path_before, 1);
+  snprintf(command, sizeof command, "rm -rf '%s'", dir);
+  assert_int_equal(system(command), 0);
 }
 
 static void a_path_may_name_a_topology(void **state) {
@@ -190,6 +243,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(paths_take_options_of_every_type),
       cmocka_unit_test(names_come_from_the_table),
       cmocka_unit_test(a_path_may_name_a_topology),
+      cmocka_unit_test(other_plugins_are_found),
       cmocka_unit_test(targets_are_whole),
       cmocka_unit_test(vendors_compile_ahead_of_time),
       cmocka_unit_test(the_machine_is_described),

@@ -116,6 +116,21 @@ static void memory_has_a_limit(void **state) {
   hsc_lab_worker_destroy(worker);
 }
 
+// As libneuronpjrt.so does without the vendor's runtime.
+static void a_library_that_the_loader_lacks_is_named(void **state) {
+  char from[4096], to[128];
+  hsc_bytes bytes = {0};
+  snprintf(from, sizeof from, "%.*s/libhloscope_needy_pjrt.so", (int)(strrchr(fake, '/') - fake), fake);
+  snprintf(to, sizeof to, "%s/libvendor_pjrt.so", dir);
+  EXPECT_OK(hsc_file_read(from, &bytes));
+  EXPECT_OK(hsc_file_write_atomic(to, bytes.data, bytes.size));  // away from what it needs
+  hsc_bytes_deinit(&bytes);
+  hsc_compiled c = compile_on(to, &(hsc_compile_request){.program = program});
+  assert_int_equal(c.outcome, HSC_OUTCOME_ERROR);
+  assert_non_null(strstr(hsc_status_message(c.status), "libvendor_pjrt.so: the library does not load: it needs libhloscope_fake_needed.so"));
+  hsc_compiled_deinit(&c);
+}
+
 static void options_are_read_as_people_write_them(void **state) {
   static const char *const items[] = {"xla_disable_hlo_passes=algsimp", "fusion", "xla_a=true", "xla_b=4", "xla_c=0.5", "xla_d=4x", "xla_e="};
   json_t *overrides = NULL;
@@ -182,6 +197,7 @@ int main(void) {
       cmocka_unit_test(the_built_in_device_gives_all), cmocka_unit_test(ahead_of_time_needs_no_client),
       cmocka_unit_test(a_dying_compiler_is_a_result),  cmocka_unit_test(many_are_shared_out),
       cmocka_unit_test(every_abort_costs_one_worker),  cmocka_unit_test(memory_has_a_limit),
+      cmocka_unit_test(a_library_that_the_loader_lacks_is_named),
       cmocka_unit_test(options_are_read_as_people_write_them),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
