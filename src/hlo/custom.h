@@ -23,6 +23,10 @@ typedef hsc_status *(*hsc_custom_fn)(void *user, const hsc_custom_call *call);
 HSC_MUST_USE hsc_status *hsc_custom_register(const char *target, hsc_custom_fn function, void *user);
 bool hsc_custom_is_known(const char *target);
 
+// Copies a row-major array to bytes in the order of dimensions that `layout` names, and back.
+void hsc_custom_to_layout(const hsc_literal *from, const hsc_layout *layout, void *to);
+void hsc_custom_from_layout(hsc_literal *to, const hsc_layout *layout, const void *from);
+
 // ---- attributes -----------------------------------------------------------------------------------------------------------------
 
 typedef enum hsc_config_kind { HSC_CONFIG_BOOL, HSC_CONFIG_INT, HSC_CONFIG_FLOAT, HSC_CONFIG_STRING, HSC_CONFIG_ARRAY, HSC_CONFIG_DICT } hsc_config_kind;

@@ -102,6 +102,30 @@ bool hsc_custom_is_known(const char *target) {
   return find_target(target) >= 0 || hsc__lapack_is_target(target) || find_registered(target, &entry);
 }
 
+// Strides in elements of the arrangement that `layout` names, by dimension.
+static void layout_strides(const hsc_shape *shape, const hsc_layout *layout, int64_t *out_strides) {
+  int64_t stride = 1;
+  for (int i = 0; i < shape->rank; i++) {
+    int64_t dim = layout->minor_to_major[i];
+    out_strides[dim] = stride;
+    stride *= shape->dims[dim];
+  }
+}
+
+void hsc_custom_to_layout(const hsc_literal *from, const hsc_layout *layout, void *to) {
+  int64_t own[HSC_MAX_RANK], other[HSC_MAX_RANK];
+  hsc__strides(&from->shape, own);
+  layout_strides(&from->shape, layout, other);
+  hsc__copy_strided(from->shape.rank, from->shape.dims, hsc_type_bytes(from->shape.type), to, other, from->data, own);
+}
+
+void hsc_custom_from_layout(hsc_literal *to, const hsc_layout *layout, const void *from) {
+  int64_t own[HSC_MAX_RANK], other[HSC_MAX_RANK];
+  hsc__strides(&to->shape, own);
+  layout_strides(&to->shape, layout, other);
+  hsc__copy_strided(to->shape.rank, to->shape.dims, hsc_type_bytes(to->shape.type), to->data, own, from, other);
+}
+
 static int count_leaves(const hsc__value *value) {
   if (!hsc_shape_is_tuple(&value->shape)) return 1;
   int count = 0;

@@ -19,6 +19,10 @@ typedef struct hloscope_host_array {
 typedef int32_t (*hloscope_host_function)(uint64_t id, int32_t operand_count, const hloscope_host_array *operands, int32_t result_count,
                                           const hloscope_host_array *results, char *message, size_t message_bytes);
 
-// Both return 0 or an error code of PJRT. A second function replaces the first.
+// All return 0 or an error code of PJRT. A second function replaces the first.
 int32_t hsc__host_set_function(hloscope_host_function function);
+// A handler of XLA's FFI (plugin_ffi.c) under a custom call's target; stages that it does not have are NULL, execute must be there.
+int32_t hsc__host_register_ffi(const char *target, void *instantiate, void *prepare, void *initialize, void *execute);
+// A type that handlers keep their state in: *type_id is 0 and is set, or is what it must be. `type_info`: XLA_FFI_TypeInfo or NULL.
+int32_t hsc__host_register_ffi_type(const char *name, int64_t *type_id, const void *type_info);
 int32_t hsc__host_provide_lapack(const char *name, void *function);   // see hsc_lapack_provide in hlo/custom.h

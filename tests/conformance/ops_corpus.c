@@ -205,3 +205,28 @@ bool ops_case_judge(const ops_case *one, int leaf, const hsc_literal *result, hs
   }
   return false;
 }
+
+void ops_case_measure(const ops_case *one, int leaf, const hsc_literal *result, uint64_t *out_ulp, double *out_part) {
+  const hsc_literal *want = one->results[leaf];
+  const ops_agree *how = &one->agree[leaf];
+  bool is_complex = hsc_type_is_complex(want->shape.type);
+  hsc_type part = is_complex ? hsc_type_real_part(want->shape.type) : want->shape.type;
+  double largest = 0, farthest = 0;
+  *out_ulp = 0;
+  *out_part = 0;
+  if (!hsc_type_is_float(part)) return;
+  int64_t count = hsc_shape_elements(&want->shape);
+  for (int64_t i = 0; i < count; i++) {
+    for (int k = 0; k <= (is_complex ? 1 : 0); k++) {
+      double a = k ? hsc_literal_get_imag(result, i) : hsc_literal_get_double(result, i), b = k ? hsc_literal_get_imag(want, i) : hsc_literal_get_double(want, i);
+      if (!isfinite(a) || !isfinite(b)) continue;
+      largest = fmax(largest, fabs(b));
+      farthest = fmax(farthest, fabs(a - b));
+      if (how->abs >= 0 && fabs(a - b) <= how->abs) continue;
+      int64_t at = is_complex ? 2 * i + k : i;
+      uint64_t apart = distance(position(part, result->data, at), position(part, want->data, at));
+      if (apart > *out_ulp) *out_ulp = apart;
+    }
+  }
+  if (largest > 0) *out_part = farthest / largest;
+}

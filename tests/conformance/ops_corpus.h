@@ -30,3 +30,6 @@ typedef hsc_status *(*ops_case_fn)(void *user, const ops_case *one);
 HSC_MUST_USE hsc_status *ops_corpus_each(const char *path, ops_case_fn run, void *user);
 // True when the leaf `result` agrees with results[leaf]; else out_why (appended) tells shape, first wrong element and both values.
 bool ops_case_judge(const ops_case *one, int leaf, const hsc_literal *result, hsc_bytes *out_why);
+// How far a leaf of floats is from results[leaf]: the most representable numbers apart, among elements that are farther apart than the case's `abs`, and
+// the largest difference as a part of the largest finite element. Zero for other types, NaN and infinities left out.
+void ops_case_measure(const ops_case *one, int leaf, const hsc_literal *result, uint64_t *out_ulp, double *out_part);

@@ -39,9 +39,10 @@ def register(path):
         elif primitive.name in CALLBACKS or primitive.name in PLAIN:
             ours[primitive] = rule
     _choose_cpu_branches(mlir, ours)
-    from . import callbacks
+    from . import callbacks, ffi
 
     callbacks.install(_library)
+    ffi.install(_library)
 
 
 def _choose_cpu_branches(mlir, ours):
@@ -119,10 +120,6 @@ def _provide(module, name):
     capsule = module.__pyx_capi__.get(name)
     if capsule is None:
         return
-    api = ctypes.pythonapi
-    api.PyCapsule_GetName.restype = ctypes.c_char_p
-    api.PyCapsule_GetName.argtypes = [ctypes.py_object]
-    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
-    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    pointer = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
-    _library.hloscope_provide_lapack(name.encode(), ctypes.c_void_p(pointer))
+    from . import ffi
+
+    _library.hloscope_provide_lapack(name.encode(), ctypes.c_void_p(ffi.pointer_of(capsule)))
