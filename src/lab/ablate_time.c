@@ -274,7 +274,7 @@ static json_t *own_time(const timing *t, int which) {
 
 hsc_status *hsc__ablate_time(ablate_run *run) {
   const hsc_ablate_options *o = run->options;
-  timing t = {.run = run, .kernels = o->device->source == HSC_DEVICE_PYTHON};
+  timing t = {.run = run, .kernels = true};
   hsc_status *status = NULL;
   int open = 0;
   if (!run->variants[0].ran) return NULL;

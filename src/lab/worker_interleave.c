@@ -3,7 +3,10 @@
 // What drifts (clocks, other processes, memory) hits all variants of a block alike, so the ratio within a block is what
 // is left of the compilers' difference. Each turn of a variant runs `warmups` times before it is timed: the variant
 // before it left its own data in the caches.
+#include <stdlib.h>
+
 #include "lab/worker_internal.h"
+#include "trace/xspace.h"
 
 enum { MOST_VARIANTS = 4096 };
 
@@ -13,8 +16,85 @@ typedef struct interleave {
   size_t *order;                    // [variant_count]
   size_t variant_count;
   int64_t blocks, iterations, warmups;
-  worker_feed feed;
+  bool kernels;
 } interleave;
+
+// ---- kernels --------------------------------------------------------------------------------------------------------
+
+typedef struct kernel_span {
+  int64_t start_ps, duration_ps;
+} kernel_span;
+
+static int by_start(const void *a, const void *b) {
+  const kernel_span *x = a, *y = b;
+  if (x->start_ps != y->start_ps) return x->start_ps < y->start_ps ? -1 : 1;
+  return (x->duration_ps < y->duration_ps) - (x->duration_ps > y->duration_ps);
+}
+
+// Events of a line that belong to an operator (or all of it, where the line is one of operators); one inside another one (a loop's body) is counted with it.
+static hsc_status *add_line(const hsc_xplane *plane, const hsc_xline *line, bool all, int64_t *io_ps) {
+  int64_t hlo_op = hsc_xplane_stat_id(plane, "hlo_op"), end = 0;
+  size_t count = 0, capacity = 0;
+  kernel_span *spans = NULL;
+  hsc_xevent_cursor at = hsc_xline_events(line);
+  for (hsc_xevent e; (all || hlo_op >= 0) && hsc_xevent_next(&at, &e);) {
+    hsc_xstat stat;
+    if (e.duration_ps <= 0 || (!all && (!e.has_stats || !hsc_xstat_find(e.message, HSC_XEVENT_STATS, hlo_op, &stat)))) continue;
+    if (count == capacity) {
+      capacity = capacity ? 2 * capacity : 256;
+      kernel_span *more = hsc_realloc(spans, capacity * sizeof(*more));
+      if (!more) {
+        hsc_free(spans);
+        return hsc_status_out_of_memory();
+      }
+      spans = more;
+    }
+    spans[count++] = (kernel_span){e.offset_ps, e.duration_ps};
+  }
+  if (count) qsort(spans, count, sizeof(*spans), by_start);
+  for (size_t i = 0; i < count; i++) {
+    if (spans[i].start_ps < end) continue;
+    *io_ps += spans[i].duration_ps;
+    end = spans[i].start_ps + spans[i].duration_ps;
+  }
+  hsc_free(spans);
+  return NULL;
+}
+
+// One run inside a profile: what the device's own events took. A device's plane has a line "XLA Ops" (TPU, ours) or lines of streams (GPU); its other
+// lines tell the same again. Host threads are looked at where they execute operators themselves (XLA:CPU).
+static hsc_status *kernel_time(hsc_worker *worker, worker_executable *e, int64_t *out_ns) {
+  static const char options[] = {0x28, 1, 0x10, 2, 0x20, 1};  // tensorflow.ProfileOptions: version 5, host_tracer_level 2, device_tracer_level 4
+  hsc_profiler *profiler = NULL;
+  hsc_bytes bytes = {0};
+  hsc_xspace *space = NULL;
+  int64_t enqueue_ns, wait_ns, ps = 0;
+  HSC_TRY(hsc_profiler_create(worker->plugin, (hsc_view){options, sizeof options}, &profiler));
+  hsc_status *status = NULL;
+  HSC_GOTO(hsc_profiler_start(profiler));
+  HSC_GOTO(hsc__worker_execute(e, 1, 1, &(worker_feed){0}, &enqueue_ns, &wait_ns));
+  HSC_GOTO(hsc_profiler_stop(profiler));
+  HSC_GOTO(hsc_profiler_collect(profiler, &bytes));
+  HSC_GOTO(hsc_xspace_of(hsc_bytes_view(&bytes), NULL, &space));
+  for (int i = 0; i < space->plane_count; i++) {
+    const hsc_xplane *plane = &space->planes[i];
+    bool device = plane->name.size > 8 && !memcmp(plane->name.data, "/device:", 8);
+    for (int k = 0; k < plane->line_count; k++) {
+      hsc_view name = plane->lines[k].name;
+      bool ops = device && hsc_view_equals_text(name, "XLA Ops");
+      if (device && !ops && (name.size < 6 || memcmp(name.data, "Stream", 6) != 0)) continue;
+      HSC_GOTO(add_line(plane, &plane->lines[k], ops, &ps));
+    }
+  }
+  *out_ns = ps / 1000;
+done:
+  hsc_xspace_close(space);
+  hsc_bytes_deinit(&bytes);
+  hsc_profiler_destroy(profiler);
+  return status;
+}
+
+// ---- blocks ---------------------------------------------------------------------------------------------------------
 
 static hsc_status *read_interleave(json_t *request, interleave *out, int64_t *out_seed, int64_t *out_shuffle_seed) {
   json_t *variants = json_object_get(request, "variants");
@@ -25,6 +105,7 @@ static hsc_status *read_interleave(json_t *request, interleave *out, int64_t *ou
   HSC_TRY(hsc__request_int(request, "blocks", 1, 1000000, &out->blocks));
   HSC_TRY(hsc__request_int(request, "iterations", 1, 1000000, &out->iterations));
   HSC_TRY(hsc__request_int(request, "warmups", 0, 1000000, &out->warmups));
+  HSC_TRY(hsc__request_bool(request, "kernels", &out->kernels));
   HSC_TRY(hsc__request_int(request, "seed", 0, INT64_MAX, out_seed));
   HSC_TRY(hsc__request_int(request, "shuffle_seed", 0, INT64_MAX, out_shuffle_seed));
   if ((double)out->variant_count * (double)out->blocks * (double)out->iterations > 1e7)
@@ -64,10 +145,11 @@ static void write_series(hsc_json *answer, const char *key, const int64_t *value
   hsc_json_end_array(answer);
 }
 
-static hsc_status *measure_blocks(interleave *in, int64_t shuffle_seed, hsc_json *answer) {
+static hsc_status *measure_blocks(hsc_worker *worker, interleave *in, int64_t shuffle_seed, hsc_json *answer) {
   static const worker_feed no_feed = {0};
-  int64_t total = in->blocks * in->iterations * (int64_t)in->variant_count, at = 0;
-  int64_t *rows = hsc_alloc((size_t)(3 * total + 1) * sizeof(*rows));
+  int64_t total = in->blocks * in->iterations * (int64_t)in->variant_count, at = 0, kernel_at = 0;
+  int64_t most = in->kernels ? in->blocks * (int64_t)in->variant_count : 0;
+  int64_t *rows = hsc_alloc((size_t)(3 * (total + most) + 1) * sizeof(*rows)), *kernels = rows + 3 * total;
   if (!rows) return hsc_status_out_of_memory();
   hsc_random random;
   hsc_random_init(&random, (uint64_t)shuffle_seed);
@@ -89,6 +171,11 @@ static hsc_status *measure_blocks(interleave *in, int64_t shuffle_seed, hsc_json
         rows[2 * total + at++] = block;
       }
     }
+    for (size_t i = 0; in->kernels && i < in->variant_count; i++) {  // apart from the timed turns: a profiler costs time
+      HSC_GOTO(kernel_time(worker, in->executables[in->order[i]], &kernels[kernel_at]));
+      kernels[most + kernel_at] = (int64_t)in->order[i];
+      kernels[2 * most + kernel_at++] = block;
+    }
   }
   hsc_json_key(answer, "series");
   hsc_json_begin_object(answer);
@@ -96,6 +183,11 @@ static hsc_status *measure_blocks(interleave *in, int64_t shuffle_seed, hsc_json
   write_series(answer, "variant_count", rows + total, total);
   write_series(answer, "block_count", rows + 2 * total, total);
   write_series(answer, "compile_ns", in->compile_ns, (int64_t)in->variant_count);
+  if (kernel_at) {
+    write_series(answer, "kernel_ns", kernels, kernel_at);
+    write_series(answer, "kernel_variant_count", kernels + most, kernel_at);
+    write_series(answer, "kernel_block_count", kernels + 2 * most, kernel_at);
+  }
   hsc_json_end_object(answer);
 done:
   hsc_free(rows);
@@ -115,7 +207,8 @@ hsc_status *hsc__job_interleave(hsc_worker *worker, json_t *request, hsc_json *a
   in.order = hsc_alloc(in.variant_count * sizeof(*in.order));
   hsc_status *status = in.executables && in.compile_ns && in.order ? NULL : hsc_status_out_of_memory();
   if (!status) status = compile_variants(worker, request, program, &in);
-  if (!status) status = measure_blocks(&in, shuffle_seed, answer);
+  if (!status && in.kernels && !hsc_plugin_extension(worker->plugin, PJRT_Extension_Type_Profiler)) in.kernels = false;
+  if (!status) status = measure_blocks(worker, &in, shuffle_seed, answer);
   if (!status) hsc__worker_at(worker, NULL);
   // Their arguments are the first one's buffers: none is of use alone.
   hsc__worker_drop_executables(worker);
