@@ -526,7 +526,8 @@ static void put_pretty(hsc__mlir_printer *p, hsc__mlir_op *op) {
   if (!form && !is_bare(op)) { put_generic(p, op); return; }
   if (!form) form = chlo ? "o* A :arrow" : "o* A :same";
   const char *shown = op->written_name;
-  if (!strcmp(shown, "func.call") || !strcmp(shown, "func.return")) shown += 5;
+  // The dialect goes without saying directly in a function, and nowhere else.
+  if (!strncmp(shown, "func.", 5) && op->block->parent && !strcmp(op->block->parent->name, "func")) shown += 5;
   hsc_bytes_append_text(p->out, shown);
   run_form(p, op, form);
 }

@@ -35,7 +35,7 @@ static bool number(hsc__mlir_parser *p, hsc_type type, char *data, size_t index)
   if (type == HSC_TYPE_PRED && value != 0) value = 1;
   bool is_signed = hsc_type_class_of(type) == HSC_CLASS_SIGNED;
   if (bits < 64 && type != HSC_TYPE_PRED) {
-    int64_t low = is_signed && !hex ? -(INT64_C(1) << (bits - 1)) : 0, high = is_signed && !hex ? (INT64_C(1) << (bits - 1)) - 1 : (INT64_C(1) << bits) - 1;
+    int64_t low = is_signed && !hex ? -(INT64_C(1) << (bits - 1)) : 0, high = (INT64_C(1) << bits) - 1;   // signless: 255 is -1 of i8
     if (value < low || value > high) return hsc__mlir_error(p, at, "the value does not fit in %s", hsc_type_text(type));
     if (is_signed) value = (int64_t)((uint64_t)value << (64 - bits)) >> (64 - bits);
   }

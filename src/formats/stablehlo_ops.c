@@ -10,14 +10,15 @@ typedef struct frame {
   hsc__mlir_op *op;
   hsc_op hlo;
   hsc_shape shape;           // of the result
-  hsc_instr **operands;      // [op->operand_count]
+  hsc_instr **operands;      // [count], at first op->operand_count
+  int count;
   hsc_instr *instr;          // what was built
 } frame;
 
 static hsc_arena *arena_of(const frame *f) { return f->im->module->arena; }
 
 static hsc_instr *build(frame *f) {
-  f->instr = hsc_build(f->b, f->hlo, f->shape, f->op->operand_count, f->operands);
+  f->instr = hsc_build(f->b, f->hlo, f->shape, f->count, f->operands);
   return f->instr;
 }
 
@@ -30,11 +31,28 @@ static hsc_dims filled(frame *f, int count, int64_t value) {
   return hsc_dims_copy(arena_of(f), count < HSC_MAX_RANK ? count : HSC_MAX_RANK, values);
 }
 
+// StableHLO lets a reducer compute in a wider type than the operands have; HLO wants them converted before.
+static void promote(frame *f, const hsc_computation *reducer) {
+  static const hsc_op ops[] = {HSC_OP_REDUCE, HSC_OP_REDUCE_WINDOW, HSC_OP_SCATTER, HSC_OP_ALL_REDUCE, HSC_OP_REDUCE_SCATTER};
+  bool known = false;
+  for (size_t i = 0; i < HSC_COUNT_OF(ops); i++) known |= f->hlo == ops[i];
+  int of_each = reducer->parameter_count / 2;
+  if (!known || of_each < 1) return;
+  for (int i = 0; i < f->count; i++) {
+    int k = f->hlo == HSC_OP_SCATTER && i > of_each ? i - of_each - 1 : i % of_each;
+    bool index = f->hlo == HSC_OP_SCATTER && i == of_each;
+    hsc_type type = k < reducer->parameter_count ? reducer->parameters[k]->shape.type : HSC_TYPE_INVALID;
+    if (index || !hsc_shape_is_array(&f->operands[i]->shape) || f->operands[i]->shape.type == type || hsc_type_class_of(type) == HSC_CLASS_OTHER) continue;
+    f->operands[i] = hsc_build_convert(f->b, type, f->operands[i]);
+  }
+}
+
 // Builds an instruction that calls the computations of all regions.
 static hsc_status *build_calls(frame *f) {
   hsc_computation **called = HSC_NEW_ARRAY(arena_of(f), hsc_computation *, f->op->region_count + 1);
   if (!called) return hsc_status_out_of_memory();
   for (int i = 0; i < f->op->region_count; i++) HSC_TRY(hsc__import_region(f->im, f->op, i, f->op->name, &called[i]));
+  promote(f, called[0]);
   f->instr = hsc_build_calls(f->b, f->hlo, f->shape, f->op->operand_count, f->operands, f->op->region_count, called);
   return NULL;
 }
@@ -65,7 +83,19 @@ static hsc_status *import_dimension(frame *f) {
   return NULL;
 }
 
+// A size that is known in the end: the operand that says it is not needed.
+static void drop_last_operand(frame *f, int kept) {
+  if (f->op->operand_count > kept) f->count = kept;
+}
+
+static hsc_status *import_dynamic_reshape(frame *f) {
+  drop_last_operand(f, 1);
+  build(f);
+  return NULL;
+}
+
 static hsc_status *import_iota(frame *f) {
+  drop_last_operand(f, 0);
   build(f)->attr.dims.dims = HSC_DIMS(arena_of(f), integer(f, "iota_dimension", 0));
   return NULL;
 }
@@ -456,6 +486,34 @@ static hsc_status *import_collective(frame *f) {
   return NULL;
 }
 
+// HLO's splits and concatenates one dimension. The pieces that arrive, one after the other along the split dimension, go to the other.
+static hsc_status *import_all_to_all(frame *f) {
+  int64_t split = integer(f, "split_dimension", 0), concat = integer(f, "concat_dimension", 0), count = integer(f, "split_count", 1);
+  if (split == concat) return import_collective(f);
+  if (f->count != 1 || split < 0 || concat < 0 || count < 1 || split >= f->shape.rank || concat >= f->shape.rank || f->shape.rank + 1 > HSC_MAX_RANK)
+    return HSC_OP_ERR(UNIMPLEMENTED, f->im, f->op, "%s: not built yet: several operands that are split and concatenated along different dimensions", f->op->written_name);
+  hsc_shape result = f->shape;
+  const hsc_shape *in = &f->operands[0]->shape;
+  int rank = in->rank;
+  if (!hsc_shape_is_array(in) || rank != result.rank || in->dims[split] % count) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "its operand cannot be split into %lld parts", (long long)count);
+  int64_t dims[HSC_MAX_RANK], permutation[HSC_MAX_RANK];
+  f->shape = *in;
+  HSC_TRY(import_collective(f));
+  for (int i = 0, at = 0; i < rank; i++) {
+    if (i == split) dims[at++] = count;
+    dims[at++] = i == split ? in->dims[i] / count : in->dims[i];
+  }
+  hsc_instr *pieces = hsc_build_reshape(f->b, f->instr, rank + 1, dims);
+  for (int i = 0, at = 0; i < rank; i++) {   // the dimension of pieces, at `split` now, goes before `concat`
+    if (i == concat) permutation[at++] = split;
+    permutation[at++] = i < split ? i : i + 1;
+  }
+  pieces = hsc_build_transpose(f->b, pieces, hsc_dims_copy(arena_of(f), rank + 1, permutation));
+  f->instr = hsc_build_reshape(f->b, pieces, rank, result.dims);
+  f->shape = result;
+  return NULL;
+}
+
 // MLIR's name of an element type: i32 for signed ones, as signless integers come.
 static void append_type(hsc_type type, hsc_bytes *out) {
   switch (hsc_type_class_of(type)) {
@@ -781,6 +839,7 @@ hsc_status *hsc__import_plain_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op
   HSC_TRY(hsc__import_result_shape(im, op, &f.shape));
   f.operands = HSC_NEW_ARRAY(im->arena, hsc_instr *, op->operand_count + 1);
   if (!f.operands) return hsc_status_out_of_memory();
+  f.count = op->operand_count;
   for (int i = 0; i < op->operand_count; i++) {
     f.operands[i] = op->operands[i]->instr;
     if (!f.operands[i]) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "operand %d is not visible here", i);

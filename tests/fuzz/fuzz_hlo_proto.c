@@ -1,26 +1,16 @@
 // fuzz_hlo_proto.c - any bytes: a module that prints and reads again with the same meaning, or an error; never a crash or a read outside.
-#include <stdlib.h>
-
-#include "formats/formats.h"
+#include "same_again.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  hsc_module *module = NULL, *again = NULL;
+  hsc_module *module = NULL;
   hsc_status *status = hsc_hlo_proto_read((hsc_view){(const char *)data, size}, "fuzz", &module);
   if (!status) {
     hsc_status *verified = hsc_module_verify(module);
     if (!verified) {
-      hsc_bytes out = {0};
-      status = hsc_program_write(module, HSC_FORMAT_HLO_PROTO, &out);
-      if (!status) {
-        status = hsc_program_read_as(HSC_FORMAT_HLO_PROTO, hsc_bytes_view(&out), "again", &again);
-        if (status) abort();
-        hsc_hash128 first = hsc_module_fingerprint(module), second = hsc_module_fingerprint(again);
-        if (first.low != second.low || first.high != second.high) abort();
-        hsc_module_destroy(again);
-      }
-      hsc_bytes_deinit(&out);
+      fuzz_same_again(module, HSC_FORMAT_HLO_PROTO);
+      fuzz_through_mlir(module);
     }
     hsc_status_free(verified);
     hsc_module_destroy(module);

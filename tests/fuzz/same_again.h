@@ -25,3 +25,21 @@ static inline void fuzz_same_again(const hsc_module *module, hsc_format format) 
   hsc_status_free(status);
   hsc_bytes_deinit(&out);
 }
+
+// To StableHLO and back: what one writer accepts the reader takes, if only to refuse it with a reason.
+static inline void fuzz_through_mlir(const hsc_module *module) {
+  static const struct {
+    hsc_format format;
+    hsc_write_options options;
+  } ways[] = {{HSC_FORMAT_MLIR_TEXT, {{0}, false, true}}, {HSC_FORMAT_MLIR_TEXT, {{0}, true, false}}, {HSC_FORMAT_MLIR_BYTECODE, {{1, 20, 0}, false, false}}, {HSC_FORMAT_MLIR_BYTECODE, {{0, 12, 0}, false, false}}};
+  for (size_t i = 0; i < HSC_COUNT_OF(ways); i++) {
+    hsc_module *again = NULL;
+    hsc_bytes out = {0}, notes = {0};
+    hsc_status *status = hsc_program_write_with(module, ways[i].format, &ways[i].options, &notes, &out);
+    if (!status) status = hsc_program_read_as(ways[i].format, hsc_bytes_view(&out), "again", &again);
+    if (!status) hsc_module_destroy(again);
+    hsc_status_free(status);
+    hsc_bytes_deinit(&out);
+    hsc_bytes_deinit(&notes);
+  }
+}
