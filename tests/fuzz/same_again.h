@@ -31,7 +31,8 @@ static inline void fuzz_through_mlir(const hsc_module *module) {
   static const struct {
     hsc_format format;
     hsc_write_options options;
-  } ways[] = {{HSC_FORMAT_MLIR_TEXT, {{0}, false, true}}, {HSC_FORMAT_MLIR_TEXT, {{0}, true, false}}, {HSC_FORMAT_MLIR_BYTECODE, {{1, 20, 0}, false, false}}, {HSC_FORMAT_MLIR_BYTECODE, {{0, 12, 0}, false, false}}};
+  } ways[] = {{HSC_FORMAT_MLIR_TEXT, {{0}, false, true}}, {HSC_FORMAT_MLIR_TEXT, {{0}, true, false}},
+              {HSC_FORMAT_MLIR_BYTECODE, {{1, 20, 0}, false, false}}, {HSC_FORMAT_MLIR_BYTECODE, {{0, 12, 0}, false, false}}};
   for (size_t i = 0; i < HSC_COUNT_OF(ways); i++) {
     hsc_module *again = NULL;
     hsc_bytes out = {0}, notes = {0};
