@@ -11,6 +11,8 @@ HSC_MUST_USE hsc_status *hsc__cpu_choose_convolution(hsc_cpu_compiler *compiler,
 HSC_MUST_USE hsc_status *hsc__cpu_choose_windows(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen);
 HSC_MUST_USE hsc_status *hsc__cpu_choose_scatter(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen);
 HSC_MUST_USE hsc_status *hsc__cpu_choose_sort(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen);
+HSC_MUST_USE hsc_status *hsc__cpu_choose_fft(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen);
+HSC_MUST_USE hsc_status *hsc__cpu_choose_linalg(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen);
 HSC_MUST_USE hsc_status *hsc__cpu_choose_kernel(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen);
 HSC_MUST_USE hsc_status *hsc__cpu_choose_tiny(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen);
 // Says that a thunk wants this much memory per thread while it runs.

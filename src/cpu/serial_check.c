@@ -3,7 +3,9 @@
 // Payloads are checked as far as their kind tells how; what machine code does with its buffers is beyond a check.
 #include "cpu/contraction.h"
 #include "cpu/convolution.h"
+#include "cpu/fft.h"
 #include "cpu/kernels.h"
+#include "cpu/linalg.h"
 #include "cpu/moves.h"
 #include "cpu/scatter.h"
 #include "cpu/serial_format.h"
@@ -102,6 +104,22 @@ static bool payload_fits(const hsc_cpu_executable *e, const hsc_cpu_thunk *thunk
         return false;
       return s->by_key ? s->key.operand >= 0 && s->key.operand < s->operand_count && s->key.kernel >= -1 && s->key.kernel < e->kernel_count
                        : s->comparator >= 0 && s->comparator < e->kernel_count;
+    }
+    case HSC_CPU_THUNK_FFT: {
+      const hsc_fft *f = data;
+      if (bytes != sizeof *f || thunk->input_count != 1 || thunk->output_count != 1 || !thunk->has_scratch || f->pass_count < 1 || f->pass_count > HSC_FFT_MAX_DIMS) return false;
+      for (int32_t i = 0; i < f->pass_count; i++) {
+        const hsc_fft_pass *pass = &f->passes[i];
+        if (pass->n < 0 || pass->inner < 1 || pass->outer < 0 || pass->factor_count < 0 || pass->factor_count > HSC_FFT_MAX_FACTORS || pass->in_length > pass->n || pass->out_length > pass->n ||
+            pass->roots_offset < 0 || pass->roots_offset + pass->n * 16 > slices[2].bytes)
+          return false;
+      }
+      return f->work_offset >= 0 && f->work_offset <= slices[2].bytes;
+    }
+    case HSC_CPU_THUNK_LINALG: {
+      const hsc_linalg *l = data;
+      if (bytes != sizeof *l || thunk->input_count != (l->is_solve ? 2 : 1) || thunk->output_count != 1 || l->batches < 0 || l->n < 0 || l->right_sides < 0) return false;
+      return !l->is_solve || thunk->has_scratch || l->n == 0 || l->right_sides == 0 || l->batches == 0;
     }
     case HSC_CPU_THUNK_KERNEL: {
       const hsc_cpu_kernel_call *call = data;

@@ -19,6 +19,7 @@ typedef struct kernel_case {
   int input_count;
   hsc_literal *inputs[KERNEL_CASE_INPUTS];
   bool may_use_evaluator;      // else a thunk of that kind fails the test
+  double max_abs;              // a difference of at most this is none, whatever its ULP
 } kernel_case;
 
 void kernel_case_begin(kernel_case *c, uint64_t seed);
