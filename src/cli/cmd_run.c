@@ -1,5 +1,6 @@
 // cmd_run.c - hloscope run: compile, run, time, compare.
 #include "cli/command.h"
+#include "cli/run_fallback.h"
 
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 
 typedef struct run_args {
   const char *program, *store, *save;
+  hsc_list fallback;
   hsc_list devices, compare, transforms, options;
   int64_t seed, runs, jobs, memory_mib;
   double limit_s;
@@ -20,6 +22,8 @@ static const hsc_option options[] = {
     HSC_POSITIONAL(run_args, program, "PROGRAM", HSC_REQUIRED, "HLO text, plain or compressed"),
     HSC_OPTION_LIST(run_args, devices, "device|d", "DEVICES", NULL,
                     "where: names or plugins by their path, separated by commas; default: $HLOSCOPE_DEVICE, else cpu"),
+    HSC_OPTION_LIST(run_args, fallback, "fallback", "DEVICES", NULL,
+                    "where to go when the device fails, one after the other, with the remedies that are known for its error"),
     HSC_OPTION_LIST(run_args, compare, "compare|c", "DEVICES", NULL,
                     "run there too, on the same inputs, and compare the numbers"),
     HSC_OPTION_INT(run_args, seed, "seed", "N", 0, "of the inputs"),
@@ -247,6 +251,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     return hsc_cli_usage(cli, "workers read programs themselves, so a file is needed, not standard input");
   for (size_t i = 0; i < count; i++)
     devices[i] = i < first ? wanted[i] : args->compare.items[i - first];
+  if (args->fallback.count && count != 1) return hsc_cli_usage(cli, "--fallback goes with one --device and no --compare");
   hsc_store *store = NULL;
   json_t *result = NULL, *overrides = NULL;
   hsc_status *status = hsc_overrides_parse(args->options.items, args->options.count, &overrides);
@@ -267,7 +272,9 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                                  .limit_ns = (int64_t)(args->limit_s * 1e9),
                                  .command = cli->command_line,
                                  .store = store};
-  if (!status) status = hsc_run_program(&run_options, &result);
+  if (!status)
+    status = args->fallback.count ? hsc_run_with_fallback(&run_options, &args->fallback, cli, &result)
+                                  : hsc_run_program(&run_options, &result);
   if (!status) status = print_result(cli, result);
   if (!status && any_bad(result)) cli->exit_code = 1;
   json_decref(result);
