@@ -122,6 +122,13 @@ static void join(hsc_profile *profile, hsc_profile_op *op) {
   op->cost_from_model = true;
 }
 
+const hsc_instr *hsc__profile_instr(hsc_profile *profile, const hsc_profile_op *op) {
+  if (op->instr || op->module < 0) return op->instr;
+  hsc_profile_module *module = &profile->modules.items[op->module];
+  if (!module->tried) read_module(profile, module);
+  return module->module ? hsc_map_get(module->module->names, op->name) : NULL;
+}
+
 hsc_status *hsc__profile_join(hsc_profile *profile) {
   if (profile->joined) return NULL;
   profile->joined = true;

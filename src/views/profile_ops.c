@@ -71,6 +71,12 @@ static hsc_profile_op blank_op(const walk *w, int32_t module) {
   return (hsc_profile_op){.device = w->device, .module = module, .flops = NAN, .bytes = NAN, .min_ps = INT64_MAX, .next = -1};
 }
 
+// "scope/name:" of XLA's writers: the type that would follow is the name's last part anyway.
+static hsc_view without_colon(hsc_view name) {
+  if (name.size && name.data[name.size - 1] == ':') name.size--;
+  return name;
+}
+
 // Of a device's line of operators: everything is told by the event's metadata.
 static int32_t op_of_metadata(walk *w, int32_t position) {
   const hsc_xevent_meta *meta = &w->plane->event_metas[position];
@@ -94,7 +100,7 @@ static int32_t op_of_metadata(walk *w, int32_t position) {
     else if (hsc_view_equals_text(what->name, "hlo_category")) op.category = hsc_xstat_text(w->plane, &stat);
     else if (hsc_view_equals_text(what->name, "flops")) op.flops = hsc_xstat_number(&stat);
     else if (hsc_view_equals_text(what->name, "bytes_accessed")) op.bytes = hsc_xstat_number(&stat);
-    else if (hsc_view_equals_text(what->name, "tf_op")) op.op_name = hsc_xstat_text(w->plane, &stat);
+    else if (hsc_view_equals_text(what->name, "tf_op")) op.op_name = without_colon(hsc_xstat_text(w->plane, &stat));
     else if (hsc_view_equals_text(what->name, "source")) op.source = hsc_xstat_text(w->plane, &stat);
     else if (hsc_view_equals_text(what->name, "hlo_module")) module_name = hsc_xstat_text(w->plane, &stat);
   }

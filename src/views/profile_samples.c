@@ -37,7 +37,8 @@ hsc_status *hsc_profile_step_samples(hsc_profile *profile, hsc_arena *arena, hsc
   HSC_TRY(hsc_map_create(&by_key));
   hsc_status *status = NULL;
   for (size_t i = 0; i < profile->ops.count; i++) {
-    const hsc_profile_op *op = &profile->ops.items[i];
+    hsc_profile_op *op = &profile->ops.items[i];
+    op->instr = hsc__profile_instr(profile, op);
     hsc_view program = op->module >= 0 ? profile->modules.items[op->module].name : (hsc_view){0};
     const char *program_text = hsc_arena_strndup(arena, program.data ? program.data : "", program.size);
     char *key = hsc_arena_printf(arena, "%lld/%s/%.*s", (long long)(op->module >= 0 ? profile->modules.items[op->module].program_id : -1), program_text ? program_text : "",

@@ -36,7 +36,7 @@ static double member_weight(const hsc__op_group *g, const hsc_instr *instr) {
 }
 
 static void member_rows(hsc__profile_view *cx, const hsc__op_group *g, const char *module_text, double all) {
-  const hsc_instr *fusion = g->op.instr;
+  const hsc_instr *fusion = hsc__profile_instr(cx->profile, &g->op);
   if (!fusion || fusion->op != HSC_OP_FUSION || fusion->called_count != 1) return;
   double sum = 0;
   HSC_FOR_EACH_INSTR_IN(fusion->called[0], instr) sum += member_weight(g, instr);
