@@ -1,7 +1,8 @@
 // bench_workers.c - what workers cost: from nothing to the first compiled program, our share of a warm compile, and what a
 // second worker brings.
 //
-//   bench_workers HLOSCOPE PROGRAM DEVICE...      devices that are not here are named and left out
+//   bench_workers [--quick] HLOSCOPE PROGRAM DEVICE...      devices that are not here are named and left out
+//   --quick: fewer samples, and the scaling once (half a minute a device becomes a quarter).
 // Prints a Markdown table: medians, with the 10th and 90th percentile in brackets.
 #include <stdlib.h>
 
@@ -10,6 +11,7 @@
 enum { COLD = 9, WARM = 40, MANY = 100, ROUNDS = 3 };
 
 static const char *hloscope;
+static int cold_count = COLD, warm_count = WARM, round_count = ROUNDS;
 
 static int by_value(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
@@ -39,7 +41,7 @@ static hsc_status *compile_once(hsc_lab_worker *worker, const char *program, dou
 // A worker that does not run yet: start, load, compile.
 static hsc_status *cold(const hsc_device_spec *spec, const char *program) {
   double total[COLD], compile[COLD];
-  for (int i = 0; i < COLD; i++) {
+  for (int i = 0; i < cold_count; i++) {
     hsc_lab_worker_options options = options_of(spec);
     hsc_lab_worker *worker = NULL;
     HSC_TRY(hsc_lab_worker_create(&options, &worker));
@@ -47,8 +49,8 @@ static hsc_status *cold(const hsc_device_spec *spec, const char *program) {
     hsc_lab_worker_destroy(worker);
     HSC_TRY(status);
   }
-  print_figure(total, COLD, "s");
-  print_figure(compile, COLD, "s");
+  print_figure(total, cold_count, "s");
+  print_figure(compile, cold_count, "s");
   return NULL;
 }
 
@@ -58,7 +60,7 @@ static hsc_status *warm(const hsc_device_spec *spec, const char *program) {
   hsc_lab_worker *worker = NULL;
   HSC_TRY(hsc_lab_worker_create(&options, &worker));
   hsc_status *status = compile_once(worker, program, &first, &ignored);
-  for (int i = 0; i < WARM && !status; i++) {
+  for (int i = 0; i < warm_count && !status; i++) {
     double call;
     status = compile_once(worker, program, &call, &compile[i]);
     ours[i] = (call - compile[i]) * 1e3;
@@ -66,8 +68,8 @@ static hsc_status *warm(const hsc_device_spec *spec, const char *program) {
   }
   hsc_lab_worker_destroy(worker);
   HSC_TRY(status);
-  print_figure(compile, WARM, "ms");
-  print_figure(ours, WARM, "ms");
+  print_figure(compile, warm_count, "ms");
+  print_figure(ours, warm_count, "ms");
   return NULL;
 }
 
@@ -83,7 +85,7 @@ static hsc_status *scaling(const hsc_device_spec *spec, const char *program) {
   double ratios[ROUNDS], one[ROUNDS];
   hsc_lab_worker_options options = options_of(spec);
   for (int i = 0; i < MANY; i++) requests[i] = (hsc_compile_request){.program = program};
-  for (int i = 0; i < ROUNDS; i++) {
+  for (int i = 0; i < round_count; i++) {
     double seconds[2];
     for (int jobs = 1; jobs <= 2; jobs++) {
       int64_t start = hsc_now_ns();
@@ -93,8 +95,8 @@ static hsc_status *scaling(const hsc_device_spec *spec, const char *program) {
     one[i] = seconds[0];
     ratios[i] = seconds[0] / seconds[1];
   }
-  print_figure(one, ROUNDS, "s");
-  print_figure(ratios, ROUNDS, "x");
+  print_figure(one, round_count, "s");
+  print_figure(ratios, round_count, "x");
   return NULL;
 }
 
@@ -112,11 +114,16 @@ static hsc_status *measure(hsc_arena *arena, const char *device, const char *pro
 
 int main(int argc, char **argv) {
   hsc_arena *arena = NULL;
+  if (argc > 1 && !strcmp(argv[1], "--quick")) {
+    cold_count = 5, warm_count = 20, round_count = 1;
+    argc--, argv++;
+  }
   if (argc < 4 || hsc_arena_create(&arena)) {
-    fprintf(stderr, "usage: bench_workers HLOSCOPE PROGRAM DEVICE...\n");
+    fprintf(stderr, "usage: bench_workers [--quick] HLOSCOPE PROGRAM DEVICE...\n");
     return 2;
   }
   hloscope = argv[1];
+  setvbuf(stdout, NULL, _IOLBF, 0);
   printf("| device | start to first compiled program | of it the compile | warm compile | our share | 100 compiles, one worker | two workers |\n"
          "|---|---|---|---|---|---|---|\n");
   for (int i = 3; i < argc; i++) {
