@@ -610,6 +610,48 @@ static void decode_vhlo_attr(reader *r, cursor *c, hsc__mlir_attr *attr) {
   }
 }
 
+// Shardy's own encoding (shardy/dialect/sdy/ir/bytecode.td); how it is kept: sdy_internal.h.
+static void decode_sdy_attr(reader *r, cursor *c, hsc__mlir_attr *attr) {
+  uint64_t code = varint(r, c);
+  attr->kind = HSC_MLIR_ARRAY;
+  attr->column = (int64_t)code;
+  switch (code) {
+    case 0: case 7: case 11: case 12: read_attr_list(r, c, attr); break;
+    case 16: read_attr_list(r, c, attr), attr->column = 7; break;
+    case 1:   // an axis of a mesh
+      attr->kind = HSC_MLIR_STRING;
+      attr->text = string_at(r, c, varint(r, c));
+      attr->integer = svarint(r, c);
+      break;
+    case 2: {
+      read_attr_list(r, c, attr);
+      size_t count = count_of(r, c, 1);
+      int64_t *ids = make(r, sizeof *ids, count);
+      for (size_t i = 0; i < count && !r->status; i++) ids[i] = svarint(r, c);
+      if (!r->status) attr->data = (hsc_view){(const char *)ids, count * sizeof *ids};
+      break;
+    }
+    case 4: {   // an axis, or a part of one
+      attr->kind = HSC_MLIR_STRING;
+      attr->text = string_at(r, c, varint(r, c));
+      attr->count = (int32_t)(varint(r, c) & 1);
+      break;
+    }
+    case 5: read_attr_list(r, c, attr); break;   // then whether it is closed, and a priority
+    case 6: case 15: case 17: {
+      const hsc__mlir_attr *mesh = attr_at(r, c, varint(r, c)), ignored = {0};
+      hsc__mlir_attr replicated = ignored, unreduced = ignored;
+      if (mesh->kind == HSC_MLIR_SYMBOL) attr->text = mesh->text;
+      read_attr_list(r, c, attr);
+      read_attr_list(r, c, &replicated);
+      if (code != 6) read_attr_list(r, c, &unreduced);
+      attr->integer = unreduced.count;
+      break;
+    }
+    default: attr->kind = HSC_MLIR_UNKNOWN;
+  }
+}
+
 static void decode_location(reader *r, cursor *c, hsc__mlir_attr *attr, uint64_t code) {
   attr->kind = HSC_MLIR_LOCATION;
   switch (code) {
@@ -686,6 +728,7 @@ static const hsc__mlir_attr *attr_at(reader *r, const cursor *c, uint64_t index)
   if (!e->custom) attr->text = e->data;
   else if (!strcmp(e->dialect, "vhlo")) decode_vhlo_attr(r, &data, attr);
   else if (!strcmp(e->dialect, "builtin")) decode_builtin_attr(r, &data, attr);
+  else if (!strcmp(e->dialect, "sdy")) decode_sdy_attr(r, &data, attr);
   r->nesting--;
   e->busy = false;
   e->decoded = attr;
@@ -762,7 +805,19 @@ static void read_op_properties(reader *r, cursor *c, const op_name *name, hsc__m
   // The module's: its name and visibility, both optional.
   bool optional = !strcmp(name->dialect, "builtin") && !strcmp(name->name, "module");
   const char *attrs = optional ? "sym_name sym_visibility" : name->attrs;
-  if (!attrs && strcmp(name->dialect, "vhlo")) return;   // Shardy's: the import passes such operations on or refuses them by name
+  if (!strcmp(name->dialect, "sdy")) {   // a list of attributes; they are told apart by what they are
+    hsc__mlir_named list[8];
+    int count = 0;
+    while (data.at < data.end && count < (int)HSC_COUNT_OF(list) && !r->status) list[count++] = (hsc__mlir_named){HSC_VIEW("sdy"), attr_at(r, &data, varint(r, &data))};
+    hsc__mlir_named *all = make(r, sizeof *all, (size_t)(op->attr_count + count));
+    if (r->status) return;
+    if (op->attr_count) memcpy(all, op->attrs, sizeof *all * (size_t)op->attr_count);
+    if (count) memcpy(all + op->attr_count, list, sizeof *all * (size_t)count);
+    op->attrs = all;
+    op->attr_count += count;
+    return;
+  }
+  if (!attrs && strcmp(name->dialect, "vhlo")) return;   // another dialect's: the import refuses such operations by name
   if (!attrs) {
     char what[256];
     snprintf(what, sizeof what, "%.40s.%.80s has properties, and this version does not know them", name->dialect, name->name);

@@ -8,7 +8,7 @@
 
 #include "formats/formats_internal.h"
 #include "formats/hlo_proto_internal.h"
-#include "formats/stablehlo_internal.h"
+#include "formats/sdy_internal.h"
 
 enum { MAX_DEPTH = 200 };
 
@@ -189,7 +189,7 @@ static hsc_status *find_captures(hsc__importer *im, const hsc__mlir_block *block
 static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op);
 
 // All operations but the terminator, whose operands are the results.
-static hsc_status *import_block(hsc__importer *im, hsc_builder *b, hsc__mlir_block *block, hsc__mlir_op **out_terminator) {
+hsc_status *hsc__import_block(hsc__importer *im, hsc_builder *b, hsc__mlir_block *block, hsc__mlir_op **out_terminator) {
   *out_terminator = NULL;
   for (int i = 0; i < block->op_count; i++) {
     hsc__mlir_op *op = block->ops[i];
@@ -261,7 +261,7 @@ hsc_status *hsc__import_region(hsc__importer *im, const hsc__mlir_op *op, int re
     captures.values[i]->instr = hsc_build_clone(&b, outer, NULL);
   }
   hsc__mlir_op *terminator;
-  hsc_status *status = import_block(im, &b, block, &terminator);
+  hsc_status *status = hsc__import_block(im, &b, block, &terminator);
   hsc_instr *root = status ? NULL : join(im, &b, terminator, false, NULL, 0);
   hsc_status *built = hsc_builder_finish(&b, root, out_computation);
   restore(&captures, &outside);
@@ -283,7 +283,7 @@ static hsc_status *import_branch(hsc__importer *im, hsc__mlir_op *op, int region
   hsc_instr *parameter = hsc_build_parameter(&b, 0, shape, "captured");
   for (int i = 0; i < captures->count; i++) captures->values[i]->instr = hsc_build_get_tuple_element(&b, parameter, i);
   hsc__mlir_op *terminator;
-  hsc_status *status = import_block(im, &b, block, &terminator);
+  hsc_status *status = hsc__import_block(im, &b, block, &terminator);
   hsc_instr *root = status ? NULL : join(im, &b, terminator, false, NULL, 0);
   hsc_status *built = hsc_builder_finish(&b, root, out_computation);
   restore(captures, &outside);
@@ -329,7 +329,7 @@ static hsc_status *import_loop_region(hsc__importer *im, hsc__mlir_op *op, int r
   if (!passed) return hsc_status_out_of_memory();
   for (int i = 0; i < captures->count; i++) passed[i] = captures->values[i]->instr = hsc_build_get_tuple_element(&b, parameter, op->operand_count + i);
   hsc__mlir_op *terminator;
-  hsc_status *status = import_block(im, &b, block, &terminator);
+  hsc_status *status = hsc__import_block(im, &b, block, &terminator);
   hsc_instr *root = status ? NULL : region == 0 ? join(im, &b, terminator, false, NULL, 0) : join(im, &b, terminator, true, passed, captures->count);
   hsc_status *built = hsc_builder_finish(&b, root, out_computation);
   restore(captures, &outside);
@@ -406,7 +406,8 @@ static hsc_status *import_call(hsc__importer *im, hsc_builder *b, hsc__mlir_op *
 
 // Casts between spellings of one type, and Shardy's marks: one device holds everything.
 static bool is_identity(const hsc__mlir_op *op) {
-  return op->operand_count == op->result_count && (!strcmp(op->name, "unrealized_conversion_cast") || !strcmp(op->name, "sharding_constraint"));
+  return op->operand_count == op->result_count && (!strcmp(op->name, "unrealized_conversion_cast") || !strcmp(op->name, "sharding_constraint") || !strcmp(op->name, "reshard") ||
+          !strcmp(op->name, "propagation_barrier") || !strcmp(op->name, "sharding_group"));
 }
 
 static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) {
@@ -418,6 +419,7 @@ static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op
   else if (!strcmp(op->name, "composite")) status = hsc__import_chlo_composite(b, op) ? NULL : import_call(im, b, op, "decomposition");
   else if (!strcmp(op->name, "if") || !strcmp(op->name, "case")) status = import_conditional(im, b, op);
   else if (!strcmp(op->name, "while")) status = import_while(im, b, op);
+  else if (!strcmp(op->name, "manual_computation")) status = hsc__sdy_manual_computation(im, b, op);
   else if (is_identity(op)) {
     for (int i = 0; i < op->result_count; i++) op->results[i].instr = op->operands[i]->instr;
     status = NULL;
@@ -475,6 +477,32 @@ static hsc_status *check_leaves(const hsc__importer *im, const function *f, cons
   return HSC_OP_ERR(INVALID_ARGUMENT, im, f->op, "the arguments are not the leaves of " HSC__ENTRY_SHAPES);
 }
 
+// The results of the entry of a program for several partitions: what one partition gives, and XLA's text of how the whole is cut.
+static hsc_status *cut_results(hsc__importer *im, hsc_builder *b, const function *f, hsc__mlir_op *terminator, const char **out_sharding) {
+  hsc_bytes text = {0};
+  int count = terminator ? terminator->operand_count : 0;
+  hsc_status *status = NULL;
+  if (count != 1) hsc_bytes_append_char(&text, '{');
+  for (int i = 0; i < count && !status; i++) {
+    const char *one = NULL;
+    // A value that is given twice is cut twice: each result has a value of its own.
+    hsc__mlir_value *value = HSC_NEW(im->arena, hsc__mlir_value);
+    if (!value) {
+      status = hsc_status_out_of_memory();
+      break;
+    }
+    *value = *terminator->operands[i];
+    terminator->operands[i] = value;
+    status = hsc__sdy_result(im, b, f->op, i, &value->instr, &one);
+    hsc_bytes_printf(&text, "%s%s", i ? ", " : "", one ? one : "{replicated}");
+  }
+  if (count != 1) hsc_bytes_append_char(&text, '}');
+  if (!status) status = hsc_bytes_status(&text);
+  if (!status) *out_sharding = hsc_arena_strdup(im->module->arena, text.data);
+  hsc_bytes_deinit(&text);
+  return status;
+}
+
 static hsc_status *import_function(hsc__importer *im, function *f) {
   if (f->computation) return NULL;
   hsc__mlir_block *block = f->op->region_count ? f->op->regions[0] : NULL;
@@ -487,7 +515,7 @@ static hsc_status *import_function(hsc__importer *im, function *f) {
   hsc_shape result, *shapes = NULL;
   int shape_count = 0, next = 0;
   HSC_TRY(entry_shapes(im, name, &shape_count, &shapes, &result));
-  bool shaped = result.type != HSC_TYPE_INVALID;
+  bool shaped = result.type != HSC_TYPE_INVALID, parted = im->partition_count > 1 && hsc_view_equals_text(name, "main");
   hsc_builder_init(&b, im->module, text ? text : "function");
   for (int i = 0; i < (shaped ? shape_count : block->argument_count); i++) {
     hsc_shape shape;
@@ -495,6 +523,10 @@ static hsc_status *import_function(hsc__importer *im, function *f) {
     if (shaped) shape = shapes[i];
     else HSC_TRY(hsc__import_shape(im, f->op, block->arguments[i].type, &shape));
     snprintf(argument, sizeof argument, "Arg_%d", i);
+    if (parted && !shaped) {
+      HSC_TRY(hsc__sdy_argument(im, &b, f->op, i, shape, argument, &block->arguments[i].instr));
+      continue;
+    }
     hsc_instr *parameter = hsc_build_parameter(&b, i, shape, argument);
     if (!shaped) block->arguments[i].instr = parameter;
   }
@@ -504,7 +536,7 @@ static hsc_status *import_function(hsc__importer *im, function *f) {
     for (int i = 0; i < next; i++) HSC_TRY(check_leaves(im, f, block->arguments[i].instr, &block->arguments[i]));
   }
   hsc__mlir_op *terminator;
-  hsc_status *status = import_block(im, &b, block, &terminator);
+  hsc_status *status = hsc__import_block(im, &b, block, &terminator);
   hsc_instr *root = NULL;
   if (!status && shaped) {
     int count = terminator ? terminator->operand_count : 0;
@@ -514,7 +546,10 @@ static hsc_status *import_function(hsc__importer *im, function *f) {
     root = values ? gather_leaves(&b, im, &result, values, count, &next) : NULL;
     if (!root || next != count || !hsc_shape_equal(&root->shape, &result)) status = HSC_OP_ERR(INVALID_ARGUMENT, im, f->op, "the results are not the leaves of " HSC__ENTRY_SHAPES);
   } else if (!status) {
-    root = join(im, &b, terminator, false, NULL, 0);
+    const char *sharding = NULL;
+    if (parted) status = cut_results(im, &b, f, terminator, &sharding);
+    if (!status) root = join(im, &b, terminator, false, NULL, 0);
+    if (root && parted && root->op != HSC_OP_PARAMETER) root->sharding = sharding;
   }
   hsc_status *built = hsc_builder_finish(&b, status ? NULL : root, &f->computation);
   f->busy = false;
@@ -584,10 +619,17 @@ static hsc_status *import_module(hsc__importer *im) {
   if (im->top->region_count != 1 || !im->top->regions[0]) return HSC_OP_ERR(INVALID_ARGUMENT, im, im->top, "the module is empty");
   hsc__mlir_block *body = im->top->regions[0];
   function *entry = NULL, *last = NULL;
+  int64_t partitions = hsc__import_int(im->top, "mhlo.num_partitions", 1), replicas = hsc__import_int(im->top, "mhlo.num_replicas", 1);
+  if (partitions < 1 || partitions > INT32_MAX || replicas < 1 || replicas > INT32_MAX)
+    return HSC_OP_ERR(INVALID_ARGUMENT, im, im->top, "mhlo.num_partitions is %lld and mhlo.num_replicas is %lld: both are 1 or more", (long long)partitions, (long long)replicas);
+  im->partition_count = (int)partitions;
   for (int i = 0; i < body->op_count; i++) {
     hsc__mlir_op *op = body->ops[i];
     if (strcmp(op->name, "func")) {
-      if (!strcmp(op->name, "mesh")) continue;   // Shardy's meshes say nothing for one device
+      if (!strcmp(op->name, "mesh")) {   // it says nothing for one device
+        if (im->partition_count > 1) HSC_TRY(hsc__sdy_mesh(im, op));
+        continue;
+      }
       return HSC_OP_ERR(UNIMPLEMENTED, im, op, "%s: not built yet: anything but functions in a module", op->written_name);
     }
     function *f = HSC_NEW(im->arena, function);
@@ -602,12 +644,10 @@ static hsc_status *import_module(hsc__importer *im) {
   if (!entry) return HSC_OP_ERR(INVALID_ARGUMENT, im, im->top, "the module has no function @main");
   HSC_TRY(import_function(im, entry));
   im->module->entry = entry->computation;
-  int64_t partitions = hsc__import_int(im->top, "mhlo.num_partitions", 1), replicas = hsc__import_int(im->top, "mhlo.num_replicas", 1);
-  if (partitions < 1 || partitions > INT32_MAX || replicas < 1 || replicas > INT32_MAX)
-    return HSC_OP_ERR(INVALID_ARGUMENT, im, im->top, "mhlo.num_partitions is %lld and mhlo.num_replicas is %lld: both are 1 or more", (long long)partitions, (long long)replicas);
   im->module->num_partitions = (int32_t)partitions;
   im->module->replica_count = (int32_t)replicas;
   HSC_TRY(import_argument_attrs(im, entry->op));
+  hsc__sdy_clean(im);
   HSC_TRY(hsc_module_sort(im->module));
   HSC_FOR_EACH_COMPUTATION(im->module, computation)
     for (hsc_instr *instr = computation->first; instr; instr = instr->next) hsc__instr_normalize(im->module->arena, instr);

@@ -11,6 +11,8 @@ typedef struct hsc__importer {
   hsc_map *functions;        // name -> function record
   hsc_map *metadata;         // location address -> hsc_metadata
   int depth;
+  int partition_count;       // mhlo.num_partitions
+  struct hsc__sdy *sdy;      // meshes and parts of arrays (sdy_import.c); NULL = nothing of that yet
 } hsc__importer;
 
 // INVALID_ARGUMENT or UNIMPLEMENTED at the operation: "stablehlo.dot_general: ... (jit(f)/dot_general)".
@@ -22,6 +24,8 @@ HSC_MUST_USE hsc_status *hsc__import_shape(const hsc__importer *im, const hsc__m
 HSC_MUST_USE hsc_status *hsc__import_result_shape(const hsc__importer *im, const hsc__mlir_op *op, hsc_shape *out_shape);
 // A region without captures (but of constants) as a computation: reducers, comparators.
 HSC_MUST_USE hsc_status *hsc__import_region(hsc__importer *im, const hsc__mlir_op *op, int region, const char *name, hsc_computation **out_computation);
+// Appends the operations of a block to the builder's computation; *out_terminator NULL when it has none.
+HSC_MUST_USE hsc_status *hsc__import_block(hsc__importer *im, hsc_builder *b, hsc__mlir_block *block, hsc__mlir_op **out_terminator);
 // A function by its symbol, as a computation.
 HSC_MUST_USE hsc_status *hsc__import_function_by_name(hsc__importer *im, const hsc__mlir_op *op, hsc_view name, hsc_computation **out_computation);
 // What is not StableHLO's own: sharding, frontend attributes, configuration, accuracy; attributes of other dialects become frontend attributes.

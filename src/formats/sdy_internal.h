@@ -1,0 +1,16 @@
+// sdy_internal.h - Shardy's operations in the import: see sdy_import.c.
+#pragma once
+
+#include "formats/stablehlo_internal.h"
+
+// Attributes of Shardy's own encoding are arrays whose `column` is the number of the encoding. Axes: STRING (`integer` = size in a mesh; an element = only
+// a part of the axis). Mesh: axes; `data` = device ids as int64. Dimension: axes. Sharding: dimensions; `text` = mesh, `integer` = unreduced axes.
+enum { HSC__SDY_MANUAL_AXES = 0, HSC__SDY_PER_VALUE = 7 };
+
+HSC_MUST_USE hsc_status *hsc__sdy_mesh(hsc__importer *im, const hsc__mlir_op *op);
+HSC_MUST_USE hsc_status *hsc__sdy_manual_computation(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op);
+// A parameter of the entry of a module for several partitions: the partition's part; *out is the whole.
+HSC_MUST_USE hsc_status *hsc__sdy_argument(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *function, int index, hsc_shape whole, const char *name, hsc_instr **out);
+// A result of it: the whole becomes what the partition gives; *out_sharding is XLA's text.
+HSC_MUST_USE hsc_status *hsc__sdy_result(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *function, int index, hsc_instr **in_out_value, const char **out_sharding);
+void hsc__sdy_clean(hsc__importer *im);
