@@ -74,6 +74,9 @@ hsc_hash128 hsc_cpu_executable_fingerprint(const hsc_cpu_executable *executable)
 // An output pointer may equal an input pointer only where hsc_cpu_executable_output_alias allows it.
 // Errors: what the program itself can raise (a custom call's failure), RESOURCE_EXHAUSTED for temporaries.
 HSC_MUST_USE hsc_status *hsc_cpu_execute(hsc_cpu_executable *executable, const void *const *inputs, void *const *outputs);
+// The same as one of several devices: rank in [0, the party's count), each on a thread of its own (cpu/party.h). A rank that fails must end the party.
+struct hsc_cpu_party;
+HSC_MUST_USE hsc_status *hsc_cpu_execute_rank(hsc_cpu_executable *executable, struct hsc_cpu_party *party, int rank, const void *const *inputs, void *const *outputs);
 
 // Machine code, constants, plan, optimised module: loads again without compiling, by the same build on the same kind of processor.
 // Appends. Errors: UNIMPLEMENTED for modules that HloModuleProto has no fields for.

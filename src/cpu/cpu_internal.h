@@ -100,6 +100,8 @@ typedef struct hsc_cpu_frame {
   const hsc_cpu_executable *executable;
   hsc_cpu_pool *pool;
   uint8_t *const *bases;             // [base_count] temporary block, constants, inputs, outputs
+  struct hsc_cpu_party *party;       // of a program of several devices; NULL = alone
+  int rank;                          // in it
   uint8_t *worker_scratch;           // [thread count][executable->worker_scratch_bytes]
   struct hsc_cpu_recording *recording;   // NULL: nothing is recorded
   int32_t depth;                     // of the range that runs, while recording
@@ -117,6 +119,8 @@ static inline void *hsc__cpu_scratch(const hsc_cpu_frame *frame, const hsc_cpu_t
 static inline void *hsc__cpu_worker_scratch(const hsc_cpu_frame *frame, int worker) { return frame->worker_scratch + worker * frame->executable->worker_scratch_bytes; }
 static inline const void *hsc__cpu_data(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) { return frame->executable->data + thunk->data; }
 
+// Whether the payload of a COLLECTIVE is sound (serial_check.c).
+bool hsc__cpu_collective_fits(const void *payload, size_t bytes, int32_t input_count, int32_t output_count);
 #define THUNK(id, text, doc) HSC_MUST_USE hsc_status *hsc__cpu_run_##id(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk);
 #include "cpu/thunks.def"
 #undef THUNK

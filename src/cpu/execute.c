@@ -1,5 +1,6 @@
 // execute.c - runs a compiled program: borrows a block for the temporaries, fills the table of bases, goes straight through the thunks.
 #include "cpu/cpu_internal.h"
+#include "cpu/party.h"
 #include "cpu/records_internal.h"
 #include "cpu/thunk_payloads.h"
 #include "hloscope/trace.h"
@@ -107,6 +108,10 @@ static hsc_status *check_pointer(const void *pointer, const hsc_shape *shape, co
 }
 
 hsc_status *hsc_cpu_execute(hsc_cpu_executable *executable, const void *const *inputs, void *const *outputs) {
+  return hsc_cpu_execute_rank(executable, NULL, 0, inputs, outputs);
+}
+
+hsc_status *hsc_cpu_execute_rank(hsc_cpu_executable *executable, hsc_cpu_party *party, int rank, const void *const *inputs, void *const *outputs) {
   for (int i = 0; i < executable->input_count; i++) HSC_TRY(check_pointer(inputs[i], executable->input_shapes[i], "input", i));
   for (int o = 0; o < executable->output_count; o++) HSC_TRY(check_pointer(outputs[o], executable->output_shapes[o], "output", o));
   size_t worker_bytes = (size_t)executable->worker_scratch_bytes * (size_t)hsc_cpu_pool_thread_count(executable->device->pool);
@@ -121,7 +126,7 @@ hsc_status *hsc_cpu_execute(hsc_cpu_executable *executable, const void *const *i
   uint8_t **at = bases + HSC_CPU_BASE_FIRST_INPUT;
   for (int i = 0; i < executable->input_count; i++) *at++ = (uint8_t *)(uintptr_t)inputs[i];
   for (int o = 0; o < executable->output_count; o++) *at++ = outputs[o];
-  hsc_cpu_frame frame = {.executable = executable, .pool = executable->device->pool, .bases = bases, .worker_scratch = scratch};
+  hsc_cpu_frame frame = {.executable = executable, .pool = executable->device->pool, .bases = bases, .worker_scratch = scratch, .party = party, .rank = rank};
   frame.recording = hsc__cpu_recording_begin(executable);
   hsc_status *status = hsc__cpu_run_range(&frame, 0, executable->thunk_count);
   if (frame.recording) hsc__cpu_recording_end(frame.recording, !status);

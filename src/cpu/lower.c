@@ -6,7 +6,7 @@
 // ---- choosing -------------------------------------------------------------------------------------------------------------------
 
 // Asked in this order; what none of them takes runs through the evaluator.
-static const hsc_cpu_chooser choosers[] = {hsc__cpu_choose_tiny, hsc__cpu_choose_contraction,
+static const hsc_cpu_chooser choosers[] = {hsc__cpu_choose_collective, hsc__cpu_choose_tiny, hsc__cpu_choose_contraction,
                                            hsc__cpu_choose_convolution, hsc__cpu_choose_windows, hsc__cpu_choose_scatter, hsc__cpu_choose_sort, hsc__cpu_choose_fft, hsc__cpu_choose_linalg,
                                            hsc__cpu_choose_moves, hsc__cpu_choose_kernel};
 

@@ -165,7 +165,8 @@ static int32_t program_number(hsc_cpu_session *session, hsc_cpu_executable *exec
 hsc_cpu_recording *hsc__cpu_recording_begin(hsc_cpu_executable *executable) {
   hsc_cpu_session *session = enter();
   if (__builtin_expect(!session, 1)) return NULL;
-  stream *s = my_stream(session);
+  // A loaded program's records name its instructions: they must be there.
+  stream *s = hsc_cpu_executable_module(executable) ? my_stream(session) : NULL;
   int32_t program = s ? program_number(session, executable) : 0;
   if (!program || !hsc_cpu_executable_module(executable) || !grow((void **)&s->runs, &s->run_capacity, s->run_count, sizeof *s->runs)) {
     atomic_fetch_add(&session->lost_runs, 1);

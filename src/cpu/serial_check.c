@@ -126,6 +126,7 @@ static bool payload_fits(const hsc_cpu_executable *e, const hsc_cpu_thunk *thunk
       if (bytes != sizeof *call || thunk->kernel < 0 || thunk->input_count + thunk->output_count > HSC_KERNEL_MAX_BUFFERS || call->count < 0 || (call->chunk < 1 && call->count > 0)) return false;
       return !call->partials || (thunk->has_scratch && e->kernels[thunk->kernel].combine != NULL && thunk->output_count <= (int32_t)HSC_COUNT_OF(call->partial_offset));
     }
+    case HSC_CPU_THUNK_COLLECTIVE: return hsc__cpu_collective_fits(data, bytes, thunk->input_count, thunk->output_count);
     case HSC_CPU_THUNK_EVALUATOR: return thunk->instr >= 0;
     default: return true;
   }

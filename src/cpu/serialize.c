@@ -310,7 +310,8 @@ static hsc_status *take_sections(hsc_cpu_executable *e, hsc_view bytes, const hs
 static bool runs_without_module(int32_t kind) {
   switch ((hsc_cpu_thunk_kind)kind) {
     case HSC_CPU_THUNK_COPY: case HSC_CPU_THUNK_WHILE: case HSC_CPU_THUNK_CONDITIONAL: case HSC_CPU_THUNK_MOVES: case HSC_CPU_THUNK_CONTRACTION:
-    case HSC_CPU_THUNK_KERNEL: case HSC_CPU_THUNK_TINY:
+    case HSC_CPU_THUNK_KERNEL: case HSC_CPU_THUNK_TINY: case HSC_CPU_THUNK_SWAP: case HSC_CPU_THUNK_CONVOLUTION: case HSC_CPU_THUNK_WINDOWS: case HSC_CPU_THUNK_SCATTER:
+    case HSC_CPU_THUNK_SORT: case HSC_CPU_THUNK_COLLECTIVE:
       return true;
     default: return false;
   }

@@ -51,6 +51,9 @@ HSC_MUST_USE hsc_status *hsc_hlo_proto_read(hsc_view bytes, const char *path, hs
 // Appends a HloModuleProto (xla/service/hlo.proto). UNIMPLEMENTED for layouts and shardings that have no field; FAILED_PRECONDITION for constants
 // that were read without their values.
 HSC_MUST_USE hsc_status *hsc_hlo_proto_write(const hsc_module *module, hsc_bytes *out_bytes);
+// Appends an OpSharding (xla/xla_data.proto) as a field of a message, from XLA's text ("{replicated}", "{devices=[2,1]0,1}", "{{...}, {...}}"); false when
+// the text is none.
+bool hsc_hlo_sharding_write(hsc_view text, hsc_bytes *out, uint32_t field);
 // Appends a HloModuleProtoWithConfig (xla/xla.proto) whose configuration holds the entry layout and the numbers of replicas and partitions: what
 // PJRT_Executable_OptimizedProgram gives as "hlo_with_config".
 HSC_MUST_USE hsc_status *hsc_hlo_proto_write_with_config(const hsc_module *module, hsc_bytes *out_bytes);

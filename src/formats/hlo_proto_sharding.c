@@ -408,3 +408,5 @@ bool hsc__proto_sharding_write(hsc_view text, hsc_bytes *out, uint32_t field) {
   hsc__scan scan = hsc__scan_of(text);
   return write_one(&scan, out, field, 0) && hsc__scan_done(&scan);
 }
+
+bool hsc_hlo_sharding_write(hsc_view text, hsc_bytes *out, uint32_t field) { return hsc__proto_sharding_write(text, out, field); }

@@ -607,6 +607,8 @@ static hsc_status *import_argument_attrs(hsc__importer *im, const hsc__mlir_op *
       } else if (donor && donor->integer) {
         donors[m->donor_count++] = (hsc_alias){.parameter = i, .parameter_index = in};
       }
+      if (sharding && sharding->kind == HSC_MLIR_STRING && im->partition_count > 1 && memmem(sharding->text.data, sharding->text.size, "devices=", 8))
+        return HSC_OP_ERR(UNIMPLEMENTED, im, main_op, "automatic partitioning: not built yet: argument %d has the sharding %.*s", at, (int)sharding->text.size, sharding->text.data);
       if (sharding && sharding->kind == HSC_MLIR_STRING && leaves == 1) parameter->sharding = hsc_arena_strndup(m->arena, sharding->text.data, sharding->text.size);
     }
   }

@@ -30,13 +30,13 @@ HSC_ENTRY(PJRT_Executable_Name) {
 
 HSC_ENTRY(PJRT_Executable_NumReplicas) {
   HSC_CHECK_ARGS(PJRT_Executable_NumReplicas, num_replicas);
-  args->num_replicas = 1;
+  args->num_replicas = (size_t)args->executable->program->replica_count;
   return NULL;
 }
 
 HSC_ENTRY(PJRT_Executable_NumPartitions) {
   HSC_CHECK_ARGS(PJRT_Executable_NumPartitions, num_partitions);
-  args->num_partitions = 1;
+  args->num_partitions = (size_t)args->executable->program->partition_count;
   return NULL;
 }
 
@@ -182,6 +182,15 @@ static hsc_view find_field(hsc_view message, unsigned number) {
   return (hsc_view){0};
 }
 
+// HloModuleProto.spmd_parameters_shardings (14) and spmd_output_sharding (12): hosts read from them how the whole arrays are cut.
+static void put_shardings(const hsc__program *program, hsc_bytes *module) {
+  for (const char *line = program->shardings, *end; *line; line = end + 1) {
+    end = line + strcspn(line, "\n");
+    if (!*end) return;
+    hsc_hlo_sharding_write((hsc_view){line, (size_t)(end - line)}, module, end[1] ? 14 : 12);
+  }
+}
+
 static hsc_status *write_optimized(const hsc__program *program, hsc_bytes *out_bytes) {
   hsc_bytes module = {0}, config = {0};
   hsc_status *status = hsc_program_write(hsc_cpu_executable_module(program->executable), HSC_FORMAT_HLO_PROTO, &module);
@@ -190,7 +199,11 @@ static hsc_status *write_optimized(const hsc__program *program, hsc_bytes *out_b
     put_varint(&config, 1 << 3 | 2);
     put_varint(&config, shape.size);
     hsc_bytes_append(&config, shape.data, shape.size);
-    hsc_bytes_append(&config, "\x20\x01\x28\x01", 4);
+    put_varint(&config, 4 << 3);
+    put_varint(&config, (uint64_t)program->replica_count);
+    put_varint(&config, 5 << 3);
+    put_varint(&config, (uint64_t)program->partition_count);
+    put_shardings(program, &module);
     put_varint(out_bytes, 1 << 3 | 2);
     put_varint(out_bytes, module.size);
     hsc_bytes_append(out_bytes, module.data, module.size);

@@ -206,7 +206,9 @@ typedef struct hsc__compile_settings {
   hsc_arena *arena;
   hsc_cpu_compile_options cpu;     // texts live in the arena
   int replica_count, partition_count;
-  int device;                      // id from the device assignment, -1 = not given
+  int device;                      // id of the first of the device assignment, -1 = not given
+  int devices[HSC_PLUGIN_MAX_DEVICES];   // [listed_count] ids in the order of partitions, or of replicas
+  int listed_count;
 } hsc__compile_settings;
 // Reads CompileOptionsProto bytes on top of XLA_FLAGS. INVALID_ARGUMENT for malformed bytes and unknown overrides, by name.
 hsc_status *hsc__compile_settings_read(hsc_view bytes, hsc__compile_settings *out_settings);
@@ -219,7 +221,10 @@ typedef struct hsc__program {
   hsc_arena *arena;
   char *options;                   // CompileOptionsProto as given
   size_t options_size;
-  int device;                      // index of the device it runs on
+  int replica_count, partition_count;
+  int device_count;                // of the two the one that is not 1
+  int devices[HSC_PLUGIN_MAX_DEVICES];   // [device_count] indices of the devices it runs on
+  const char *shardings;           // of several partitions: a line for each parameter, then one for the result, in XLA's text; "" = none
   int input_count, output_count;
   const hsc_shape *inputs;         // [input_count], leaves
   const hsc_shape *outputs;        // [output_count]
@@ -253,10 +258,9 @@ struct PJRT_Executable {
 struct PJRT_LoadedExecutable {
   hsc__program *program;
   PJRT_Client *client;             // held
-  PJRT_Device *device;
   _Atomic bool deleted;
-  PJRT_Device *device_list[1];
-  PJRT_LogicalDeviceIds logical_ids[1];
+  PJRT_Device *device_list[HSC_PLUGIN_MAX_DEVICES];           // [program->device_count]
+  PJRT_LogicalDeviceIds logical_ids[HSC_PLUGIN_MAX_DEVICES];
 };
 hsc_status *hsc__loaded_create(PJRT_Client *client, hsc__program *program, PJRT_LoadedExecutable **out_loaded);   // takes the program
 

@@ -4,6 +4,8 @@
 // the steady state allocates nothing: objects and blocks of outputs come from the client's free lists, the completion event is the ready event.
 #include "plugin/plugin_internal.h"
 
+#include "cpu/party.h"
+
 hsc_status *hsc__loaded_create(PJRT_Client *client, hsc__program *program, PJRT_LoadedExecutable **out_loaded) {
   PJRT_LoadedExecutable *loaded = hsc_alloc(sizeof *loaded);
   if (!loaded) {
@@ -13,8 +15,10 @@ hsc_status *hsc__loaded_create(PJRT_Client *client, hsc__program *program, PJRT_
   hsc__client_retain(client);
   loaded->client = client;
   loaded->program = program;
-  loaded->device = client->device_list[program->device];
-  loaded->device_list[0] = loaded->device;
+  for (int i = 0; i < program->device_count; i++) {
+    loaded->device_list[i] = client->device_list[program->devices[i]];
+    loaded->logical_ids[i] = (PJRT_LogicalDeviceIds){.replica = program->replica_count > 1 ? i : 0, .partition = program->partition_count > 1 ? i : 0};
+  }
   *out_loaded = loaded;
   return NULL;
 }
@@ -60,29 +64,33 @@ HSC_ENTRY(PJRT_LoadedExecutable_GetExecutable) {
 HSC_ENTRY(PJRT_LoadedExecutable_AddressableDevices) {
   HSC_CHECK_ARGS(PJRT_LoadedExecutable_AddressableDevices, num_addressable_devices);
   args->addressable_devices = args->executable->device_list;
-  args->num_addressable_devices = 1;
+  args->num_addressable_devices = (size_t)args->executable->program->device_count;
   return NULL;
 }
 
 HSC_ENTRY(PJRT_LoadedExecutable_AddressableDeviceLogicalIds) {
   HSC_CHECK_ARGS(PJRT_LoadedExecutable_AddressableDeviceLogicalIds, num_addressable_device_logical_ids);
   args->addressable_device_logical_ids = args->executable->logical_ids;
-  args->num_addressable_device_logical_ids = 1;
+  args->num_addressable_device_logical_ids = (size_t)args->executable->program->device_count;
   return NULL;
 }
 
 static void delete_assignment(PJRT_DeviceAssignmentSerialized *assignment) { hsc_free(assignment); }
 
-// DeviceAssignmentProto { replica_count 1, computation_count 1, computation_devices { replica_device_ids: [device] } }
+// DeviceAssignmentProto { replica_count, computation_count, computation_devices { replica_device_ids: [devices] } of each partition }
 HSC_ENTRY(PJRT_LoadedExecutable_GetDeviceAssignment) {
   HSC_CHECK_ARGS(PJRT_LoadedExecutable_GetDeviceAssignment, serialized_device_assignment_deleter);
-  unsigned char *bytes = hsc_alloc(16);
+  const hsc__program *p = args->executable->program;
+  unsigned char *bytes = hsc_alloc(4 + 5 * HSC_PLUGIN_MAX_DEVICES), *at = bytes;
   if (!bytes) return hsc__error_of(hsc_status_out_of_memory());
-  const unsigned char assignment[] = {0x08, 1, 0x10, 1, 0x1a, 3, 0x0a, 1, (unsigned char)args->executable->device->index};
-  _Static_assert(HSC_PLUGIN_MAX_DEVICES < 128, "a device number is one byte");
-  memcpy(bytes, assignment, sizeof assignment);
+  _Static_assert(HSC_PLUGIN_MAX_DEVICES < 126, "numbers and lengths are one byte");
+  *at++ = 0x08, *at++ = (unsigned char)p->replica_count, *at++ = 0x10, *at++ = (unsigned char)p->partition_count;
+  for (int partition = 0; partition < p->partition_count; partition++) {
+    *at++ = 0x1a, *at++ = (unsigned char)(2 + p->replica_count), *at++ = 0x0a, *at++ = (unsigned char)p->replica_count;
+    for (int replica = 0; replica < p->replica_count; replica++) *at++ = (unsigned char)p->devices[partition + replica];
+  }
   args->serialized_bytes = (const char *)bytes;
-  args->serialized_bytes_size = sizeof assignment;
+  args->serialized_bytes_size = (size_t)(at - bytes);
   args->serialized_device_assignment = (PJRT_DeviceAssignmentSerialized *)bytes;
   args->serialized_device_assignment_deleter = delete_assignment;
   return NULL;
@@ -133,9 +141,9 @@ enum { KEPT = 0, TAKEN = 1, REUSED = 2 };
 
 // One execution's working state; arrays are on the stack up to INLINE_COUNT inputs and outputs.
 typedef struct run {
-  PJRT_LoadedExecutable *loaded;
   hsc__program *program;
   PJRT_Client *client;
+  PJRT_Device *device;
   PJRT_Buffer *const *arguments;
   hsc__block **pinned;            // [input_count] referenced while running
   const void **inputs;            // [input_count]
@@ -266,7 +274,7 @@ static hsc_status *complete_results(run *r) {
     if (!buffer->block) buffer->block = hsc__block_take(r->client, p->output_bytes[i]);
     if (!buffer->block) return HSC_ERR(RESOURCE_EXHAUSTED, "no memory for output %d of %zu bytes", i, p->output_bytes[i]);
     if (!hsc__buffer_set_shape(buffer, shape->type, shape->rank, shape->dims, p->output_bytes[i])) return hsc_status_out_of_memory();
-    buffer->device = r->loaded->device;
+    buffer->device = r->device;
     r->outputs[i] = buffer->block->data;
   }
   return NULL;
@@ -286,20 +294,28 @@ static void unpin(run *r, bool failed) {
   if (free_blocks.first) hsc__blocks_finish(r->client, &free_blocks);
 }
 
-static PJRT_Error *run_prepared(run *r) {
+static hsc_status *prepare(run *r) {
   hsc_status *status = NULL;
   pthread_mutex_lock(&r->client->lock);
   if (r->program->donates) status = check_donations_locked(r);
   if (!status) status = pin_locked(r);
   if (!status) make_results_locked(r);
   pthread_mutex_unlock(&r->client->lock);
-  if (!status) status = complete_results(r);
-  if (!status) status = hsc_cpu_execute(r->program->executable, r->inputs, r->outputs);
-  unpin(r, status != NULL);
-  for (int i = 0; status && i < r->result_count; i++) {
+  return status ? status : complete_results(r);
+}
+
+static void finish(run *r, bool failed) {
+  unpin(r, failed);
+  for (int i = 0; failed && i < r->result_count; i++) {
     hsc__buffer_free(r->results[i]);
     r->results[i] = NULL;
   }
+}
+
+static PJRT_Error *run_prepared(run *r) {
+  hsc_status *status = prepare(r);
+  if (!status) status = hsc_cpu_execute(r->program->executable, r->inputs, r->outputs);
+  finish(r, status != NULL);
   return hsc__error_of(status);
 }
 
@@ -310,12 +326,96 @@ static PJRT_Error *execute(PJRT_LoadedExecutable_Execute_Args *args, run *r) {
   return run_prepared(r);
 }
 
+// ---- several devices --------------------------------------------------------------------------------------------------------------
+
+typedef struct rank_run {
+  run run;
+  hsc_cpu_party *party;
+  int rank;
+  hsc_status *status;
+  pthread_t thread;
+  bool started;
+} rank_run;
+
+static void *run_rank(void *argument) {
+  rank_run *r = argument;
+  r->status = hsc_cpu_execute_rank(r->run.program->executable, r->party, r->rank, r->run.inputs, r->run.outputs);
+  if (r->status) hsc_cpu_party_fail(r->party);
+  return NULL;
+}
+
+// The error of a rank that failed of itself; the others' say only that another failed.
+static hsc_status *take_status(rank_run *ranks, int count) {
+  hsc_status *status = NULL;
+  for (int pass = 0; pass < 2 && !status; pass++)
+    for (int d = 0; d < count && !status; d++) {
+      if (!ranks[d].status || (pass == 0 && hsc_status_code(ranks[d].status) == HSC_ABORTED)) continue;
+      status = hsc_status_note(ranks[d].status, "while: running on device %d", ranks[d].run.device->index);
+      ranks[d].status = NULL;
+    }
+  for (int d = 0; d < count; d++) hsc_status_free(ranks[d].status);
+  return status;
+}
+
+static hsc_status *run_ranks(rank_run *ranks, int count) {
+  hsc_cpu_party *party = NULL;
+  HSC_TRY(hsc_cpu_party_create(count, &party));
+  hsc_status *status = NULL;
+  for (int d = 0; d < count; d++) ranks[d].party = party, ranks[d].rank = d;
+  for (int d = 1; d < count && !status; d++) {
+    int error = pthread_create(&ranks[d].thread, NULL, run_rank, &ranks[d]);
+    ranks[d].started = error == 0;
+    if (error) status = hsc_status_errno(error, "cannot start a thread for a device", "pthread_create");
+  }
+  if (status) hsc_cpu_party_fail(party);
+  else run_rank(&ranks[0]);
+  for (int d = 1; d < count; d++)
+    if (ranks[d].started) pthread_join(ranks[d].thread, NULL);
+  hsc_status *ran = take_status(ranks, count);
+  hsc_cpu_party_destroy(party);
+  if (!status) return ran;
+  hsc_status_free(ran);
+  return status;
+}
+
+// Each device's run is prepared as a single one is; then all run at the same time, each on a thread of its own.
+static PJRT_Error *execute_on_devices(PJRT_LoadedExecutable_Execute_Args *args) {
+  hsc__program *p = args->executable->program;
+  size_t ins = (size_t)p->input_count, outs = (size_t)p->output_count, count = (size_t)p->device_count, prepared = 0;
+  size_t each = sizeof(rank_run) + ins * (sizeof(hsc__block *) + sizeof(void *) + 8) + outs * sizeof(void *);
+  char *room = hsc_alloc(count * each);
+  if (!room) return hsc__error_of(hsc_status_out_of_memory());
+  rank_run *ranks = (rank_run *)(void *)room;
+  char *at = room + count * sizeof *ranks;
+  PJRT_Error *error = NULL;
+  hsc_status *status = NULL;
+  for (size_t d = 0; d < count; d++) {
+    run *r = &ranks[d].run;
+    *r = (run){.program = p, .client = args->executable->client, .device = args->executable->device_list[d], .arguments = args->argument_lists[d], .results = args->output_lists[d]};
+    r->pinned = (hsc__block **)(void *)at, at += ins * sizeof(hsc__block *);
+    r->inputs = (const void **)(void *)at, at += ins * sizeof(void *);
+    r->outputs = (void **)(void *)at, at += outs * sizeof(void *);
+    r->take = (unsigned char *)at, at += ins * 8;
+  }
+  for (size_t d = 0; d < count && !error; d++) {
+    error = check_arguments(&ranks[d].run);
+    if (!error && p->donates) find_donations(&ranks[d].run, args->options);
+  }
+  while (prepared < count && !error && !status) status = prepare(&ranks[prepared++].run);
+  if (!error && !status) status = run_ranks(ranks, (int)count);
+  for (size_t d = 0; d < prepared; d++) finish(&ranks[d].run, status != NULL);
+  hsc_free(room);
+  if (!error) error = hsc__error_of(status);
+  for (size_t d = 0; d < count && !error && args->device_complete_events; d++) args->device_complete_events[d] = hsc__event_ready();
+  return error;
+}
+
 static hsc_status *check_call(const PJRT_LoadedExecutable_Execute_Args *args) {
   const hsc__program *p = args->executable->program;
   const PJRT_ExecuteOptions *options = args->options;
   const char *name = hsc_cpu_executable_name(p->executable);
   if (atomic_load_explicit(&args->executable->deleted, memory_order_relaxed)) return HSC_ERR(FAILED_PRECONDITION, "%s has been deleted", name);
-  if (args->num_devices != 1) return HSC_ERR(INVALID_ARGUMENT, "%s: arguments for %zu devices; it runs on 1", name, args->num_devices);
+  if (args->num_devices != (size_t)p->device_count) return HSC_ERR(INVALID_ARGUMENT, "%s: arguments for %zu devices; it runs on %d", name, args->num_devices, p->device_count);
   if (args->num_args != (size_t)p->input_count)
     return HSC_ERR(INVALID_ARGUMENT, "%s: %zu arguments; it has %d", name, args->num_args, p->input_count);
   if (args->execute_device && args->execute_device->client != args->executable->client)
@@ -330,12 +430,13 @@ HSC_ENTRY(PJRT_LoadedExecutable_Execute) {
   hsc_status *status = check_call(args);
   if (__builtin_expect(status != NULL, 0)) return hsc__error_of(status);
   hsc__program *p = args->executable->program;
+  if (p->device_count > 1) return execute_on_devices(args);
   size_t ins = (size_t)p->input_count, outs = (size_t)p->output_count;
   hsc__block *pinned[INLINE_COUNT];
   const void *inputs[INLINE_COUNT];
   void *outputs[INLINE_COUNT];
   unsigned char take[INLINE_COUNT];
-  run r = {.loaded = args->executable, .program = p, .client = args->executable->client, .arguments = args->argument_lists[0],
+  run r = {.program = p, .client = args->executable->client, .device = args->executable->device_list[0], .arguments = args->argument_lists[0],
            .pinned = pinned, .inputs = inputs, .outputs = outputs, .take = take, .results = args->output_lists[0]};
   char *room = NULL;
   if (ins > INLINE_COUNT || outs > INLINE_COUNT) {

@@ -176,7 +176,7 @@ static hsc_status *read_debug_options(hsc__compile_settings *settings, hsc_view 
   return NULL;
 }
 
-// One device for one replica and partition; the id of the first is what matters.
+// For each partition the ids of its replicas.
 static hsc_status *read_device_assignment(hsc__compile_settings *settings, hsc_view bytes) {
   field f, inner;
   uint64_t id = 0;
@@ -186,14 +186,15 @@ static hsc_status *read_device_assignment(hsc__compile_settings *settings, hsc_v
     for (reader devices = reader_of(f.bytes); devices.at < devices.end;) {
       HSC_TRY(next_field(&devices, &inner));
       if (inner.number != 1) continue;
-      if (inner.wire == LENGTH) {
-        reader ids = reader_of(inner.bytes);
-        if (ids.at == ids.end) continue;
-        if (!read_varint(&ids, &id)) return malformed();
-      } else {
-        id = inner.value;
+      reader ids = reader_of(inner.bytes);
+      bool more = inner.wire != LENGTH || ids.at < ids.end;
+      for (id = inner.value; more; more = inner.wire == LENGTH && ids.at < ids.end) {
+        if (inner.wire == LENGTH && !read_varint(&ids, &id)) return malformed();
+        if ((int64_t)id < 0) continue;
+        int number = id > INT32_MAX ? INT32_MAX : (int)id;
+        if (settings->listed_count == 0) settings->device = number;
+        if (settings->listed_count < HSC_PLUGIN_MAX_DEVICES) settings->devices[settings->listed_count++] = number;
       }
-      if (settings->device < 0 && (int64_t)id >= 0) settings->device = id > INT32_MAX ? INT32_MAX : (int)id;
     }
   }
   return NULL;

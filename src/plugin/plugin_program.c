@@ -1,13 +1,14 @@
 // plugin_program.c - a compiled program and all that is asked about it, computed once. Immutable, counted, shared by its handles.
 //
-// Serialized: "hscpjrt2", a hash of what stands before the executable's own bytes, the size of the compile options and the number of inputs as 64-bit
-// little-endian numbers, the options, one byte per input (1 = donated), and the executable's own bytes, which have a checksum of theirs, to the end.
+// Serialized: "hscpjrt3", a hash of what stands before the executable's own bytes, the sizes of the compile options and of the text of shardings and the
+// number of inputs as 64-bit little-endian numbers, the options, the shardings, one byte per input (1 = donated), and the executable's own bytes, which
+// have a checksum of theirs, to the end.
 #include "cpu/records.h"
 #include "plugin/plugin_internal.h"
 
 #include "formats/formats.h"
 
-static const char magic[8] = {'h', 's', 'c', 'p', 'j', 'r', 't', '2'};
+static const char magic[8] = {'h', 's', 'c', 'p', 'j', 'r', 't', '3'};
 
 void hsc__program_retain(hsc__program *program) { atomic_fetch_add_explicit(&program->references, 1, memory_order_relaxed); }
 
@@ -166,12 +167,55 @@ static hsc_status *create(hsc_view options, hsc__program **out_program) {
 }
 
 static hsc_status *check_settings(const hsc__compile_settings *settings, int device_count) {
-  if (settings->replica_count != 1 || settings->partition_count != 1)
-    return HSC_ERR(UNIMPLEMENTED, "programs for several devices: not built yet: %d replicas, %d partitions", settings->replica_count,
-                   settings->partition_count);
-  if (settings->device >= device_count)
-    return HSC_ERR(INVALID_ARGUMENT, "the program is assigned to device %d; there are %d", settings->device, device_count);
+  int replicas = settings->replica_count, partitions = settings->partition_count;
+  if (replicas < 1 || partitions < 1) return HSC_ERR(INVALID_ARGUMENT, "%d replicas of %d partitions", replicas, partitions);
+  if (replicas > 1 && partitions > 1)
+    return HSC_ERR(UNIMPLEMENTED, "programs of several replicas of several partitions: not built yet: %d replicas, %d partitions", replicas, partitions);
+  int needed = replicas > partitions ? replicas : partitions;
+  if (needed > device_count)
+    return hsc_status_hint(HSC_ERR(INVALID_ARGUMENT, "the program is for %d devices; there %s %d", needed, device_count == 1 ? "is" : "are", device_count),
+                           "HLOSCOPE_DEVICE_COUNT=%d makes so many", needed);
+  if (settings->listed_count && settings->listed_count < needed) return HSC_ERR(INVALID_ARGUMENT, "the program is for %d devices and is assigned to %d", needed, settings->listed_count);
+  for (int i = 0; i < needed && settings->listed_count; i++) {
+    if (settings->devices[i] >= device_count) return HSC_ERR(INVALID_ARGUMENT, "the program is assigned to device %d; there are %d", settings->devices[i], device_count);
+    for (int k = 0; k < i; k++)
+      if (settings->devices[k] == settings->devices[i]) return HSC_ERR(INVALID_ARGUMENT, "the program is assigned to device %d twice", settings->devices[i]);
+  }
   return NULL;
+}
+
+static void place(hsc__program *p, const hsc__compile_settings *settings) {
+  p->replica_count = settings->replica_count;
+  p->partition_count = settings->partition_count;
+  p->device_count = p->replica_count > p->partition_count ? p->replica_count : p->partition_count;
+  for (int i = 0; i < p->device_count; i++) p->devices[i] = settings->listed_count ? settings->devices[i] : i;
+}
+
+// A module of several partitions must be one partition's program by now: what has shardings to be partitioned by would need XLA's partitioner.
+static hsc_status *check_partitioned(const hsc_module *module) {
+  HSC_FOR_EACH_COMPUTATION(module, computation)
+    HSC_FOR_EACH_INSTR_IN(computation, instr)
+      if (instr->sharding && strstr(instr->sharding, "devices="))
+        return HSC_ERR(UNIMPLEMENTED, "automatic partitioning: not built yet: %s has the sharding %s", instr->name, instr->sharding);
+  return NULL;
+}
+
+static hsc_status *keep_shardings(hsc__program *p, const hsc_module *module) {
+  hsc_bytes text = {0};
+  const hsc_computation *entry = module->entry;
+  bool known = entry->root->sharding != NULL;
+  for (int i = 0; i < entry->parameter_count; i++) {
+    known &= entry->parameters[i]->sharding != NULL;
+    hsc_bytes_printf(&text, "%s\n", entry->parameters[i]->sharding ? entry->parameters[i]->sharding : "");
+  }
+  hsc_bytes_printf(&text, "%s\n", entry->root->sharding ? entry->root->sharding : "");
+  hsc_status *status = hsc_bytes_status(&text);
+  if (!status) {
+    p->shardings = known && p->partition_count > 1 ? hsc_arena_strdup(p->arena, text.data) : "";
+    status = hsc_arena_status(p->arena);
+  }
+  hsc_bytes_deinit(&text);
+  return status;
 }
 
 static hsc_status *compile(hsc_cpu_device *device, const PJRT_Program *code, hsc_view options, int device_count, hsc__program **out_program) {
@@ -190,7 +234,13 @@ static hsc_status *compile(hsc_cpu_device *device, const PJRT_Program *code, hsc
   HSC_GOTO(check_settings(&settings, device_count));
   HSC_GOTO(hsc_program_read((hsc_view){code->code, code->code_size}, NULL, &module));
   HSC_GOTO(create(options, &p));
-  p->device = settings.device < 0 ? 0 : settings.device;
+  place(p, &settings);
+  if (p->device_count > 1) {
+    module->num_partitions = p->partition_count;
+    module->replica_count = p->replica_count;
+    if (p->partition_count > 1 && !hsc_view_equals_text(format, "mlir")) HSC_GOTO(check_partitioned(module));
+  }
+  HSC_GOTO(keep_shardings(p, module));
   uint64_t begin = hsc_cpu_span_begin();
   HSC_GOTO(hsc_cpu_compile(device, module, &settings.cpu, &p->executable));
   hsc_cpu_span_end(HSC_CPU_SPAN_COMPILE, begin, 0);
@@ -230,13 +280,14 @@ hsc_status *hsc__program_compile(hsc_cpu_device *device, const PJRT_Program *cod
 }
 
 hsc_status *hsc__program_serialize(const hsc__program *p, hsc_bytes *out_bytes) {
-  uint64_t sizes[2] = {p->options_size, (uint64_t)p->input_count};
+  uint64_t sizes[3] = {p->options_size, strlen(p->shardings), (uint64_t)p->input_count};
   size_t start = out_bytes->size, hashed = start + sizeof magic + sizeof(hsc_hash128);
   hsc_hash128 hash = {0, 0};
   hsc_bytes_append(out_bytes, magic, sizeof magic);
   hsc_bytes_append(out_bytes, &hash, sizeof hash);
   hsc_bytes_append(out_bytes, sizes, sizeof sizes);
   hsc_bytes_append(out_bytes, p->options, p->options_size);
+  hsc_bytes_append_text(out_bytes, p->shardings);
   for (int i = 0; i < p->input_count; i++) hsc_bytes_append_char(out_bytes, (char)p->donated[i]);
   HSC_TRY(hsc_bytes_status(out_bytes));
   hash = hsc_hash128_of(out_bytes->data + hashed, out_bytes->size - hashed, 0);
@@ -249,7 +300,7 @@ hsc_status *hsc__program_load(hsc_cpu_device *device, hsc_view serialized, hsc_v
   hsc_status *status = NULL;
   hsc__compile_settings settings;
   hsc__program *p = NULL;
-  uint64_t sizes[2];
+  uint64_t sizes[3];
   hsc_hash128 hash, right;
   size_t header = sizeof magic + sizeof hash + sizeof sizes;
   *out_program = NULL;
@@ -258,22 +309,23 @@ hsc_status *hsc__program_load(hsc_cpu_device *device, hsc_view serialized, hsc_v
   memcpy(&hash, serialized.data + sizeof magic, sizeof hash);
   memcpy(sizes, serialized.data + sizeof magic + sizeof hash, sizeof sizes);
   size_t rest = serialized.size - header;
-  if (sizes[0] > rest || sizes[1] > rest - sizes[0]) return HSC_ERR(DATA_LOSS, "the serialized executable is cut off");
-  right = hsc_hash128_of(serialized.data + sizeof magic + sizeof hash, sizeof sizes + (size_t)(sizes[0] + sizes[1]), 0);
+  if (sizes[0] > rest || sizes[1] > rest - sizes[0] || sizes[2] > rest - sizes[0] - sizes[1]) return HSC_ERR(DATA_LOSS, "the serialized executable is cut off");
+  right = hsc_hash128_of(serialized.data + sizeof magic + sizeof hash, sizeof sizes + (size_t)(sizes[0] + sizes[1] + sizes[2]), 0);
   if (hash.low != right.low || hash.high != right.high) return HSC_ERR(DATA_LOSS, "the serialized executable's options or flags were changed");
   if (options.size == 0) options = (hsc_view){serialized.data + header, (size_t)sizes[0]};
-  const char *flags = serialized.data + header + sizes[0];
+  const char *shardings = serialized.data + header + sizes[0], *flags = shardings + sizes[1];
   HSC_TRY(hsc__compile_settings_read(options, &settings));
   HSC_GOTO(check_settings(&settings, device_count));
   HSC_GOTO(create(options, &p));
-  p->device = settings.device < 0 ? 0 : settings.device;
-  HSC_GOTO(hsc_cpu_executable_deserialize(device, (hsc_view){flags + sizes[1], rest - sizes[0] - sizes[1]}, &p->executable));
-  if (hsc_cpu_executable_input_count(p->executable) != (int64_t)sizes[1])
+  place(p, &settings);
+  p->shardings = hsc_arena_strndup(p->arena, shardings, (size_t)sizes[1]);
+  HSC_GOTO(hsc_cpu_executable_deserialize(device, (hsc_view){flags + sizes[2], rest - sizes[0] - sizes[1] - sizes[2]}, &p->executable));
+  if (hsc_cpu_executable_input_count(p->executable) != (int64_t)sizes[2])
     HSC_GOTO(HSC_ERR(DATA_LOSS, "the serialized executable has %d inputs, its header says %llu", hsc_cpu_executable_input_count(p->executable),
-                     (unsigned long long)sizes[1]));
-  bool *donated = HSC_NEW_ARRAY(p->arena, bool, sizes[1] + 1);
+                     (unsigned long long)sizes[2]));
+  bool *donated = HSC_NEW_ARRAY(p->arena, bool, sizes[2] + 1);
   HSC_GOTO(hsc_arena_status(p->arena));
-  for (uint64_t i = 0; i < sizes[1]; i++) donated[i] = flags[i] != 0;
+  for (uint64_t i = 0; i < sizes[2]; i++) donated[i] = flags[i] != 0;
   HSC_GOTO(describe(p, donated));
   *out_program = p;
   p = NULL;
