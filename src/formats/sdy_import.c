@@ -123,7 +123,9 @@ static hsc_status *local_shape(hsc__importer *im, const hsc__mlir_op *op, const 
   int64_t dims[HSC_MAX_RANK];
   for (int d = 0; d < whole->rank; d++) {
     int64_t count = l->is_cut ? pieces(l, d) : 1;
-    if (whole->dims[d] % count) return HSC_OP_ERR(UNIMPLEMENTED, im, op, "%s: not built yet: dimension %d of size %lld in %lld unequal parts", op->written_name, d, (long long)whole->dims[d], (long long)count);
+    if (whole->dims[d] % count)
+      return HSC_OP_ERR(UNIMPLEMENTED, im, op, "%s: not built yet: dimension %d of size %lld in %lld unequal parts", op->written_name, d,
+                        (long long)whole->dims[d], (long long)count);
     dims[d] = whole->dims[d] / count;
   }
   *out = hsc_shape_array(im->module->arena, whole->type, whole->rank, dims);

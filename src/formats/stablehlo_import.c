@@ -515,7 +515,7 @@ static hsc_status *import_function(hsc__importer *im, function *f) {
   hsc_shape result, *shapes = NULL;
   int shape_count = 0, next = 0;
   HSC_TRY(entry_shapes(im, name, &shape_count, &shapes, &result));
-  bool shaped = result.type != HSC_TYPE_INVALID, parted = im->partition_count > 1 && hsc_view_equals_text(name, "main");
+  bool shaped = result.type != HSC_TYPE_INVALID, parted = im->sdy && hsc_view_equals_text(name, "main");
   hsc_builder_init(&b, im->module, text ? text : "function");
   for (int i = 0; i < (shaped ? shape_count : block->argument_count); i++) {
     hsc_shape shape;
@@ -607,8 +607,6 @@ static hsc_status *import_argument_attrs(hsc__importer *im, const hsc__mlir_op *
       } else if (donor && donor->integer) {
         donors[m->donor_count++] = (hsc_alias){.parameter = i, .parameter_index = in};
       }
-      if (sharding && sharding->kind == HSC_MLIR_STRING && im->partition_count > 1 && memmem(sharding->text.data, sharding->text.size, "devices=", 8))
-        return HSC_OP_ERR(UNIMPLEMENTED, im, main_op, "automatic partitioning: not built yet: argument %d has the sharding %.*s", at, (int)sharding->text.size, sharding->text.data);
       if (sharding && sharding->kind == HSC_MLIR_STRING && leaves == 1) parameter->sharding = hsc_arena_strndup(m->arena, sharding->text.data, sharding->text.size);
     }
   }

@@ -12,7 +12,7 @@ typedef struct hsc__importer {
   hsc_map *metadata;         // location address -> hsc_metadata
   int depth;
   int partition_count;       // mhlo.num_partitions
-  struct hsc__sdy *sdy;      // meshes and parts of arrays (sdy_import.c); NULL = nothing of that yet
+  struct hsc__sdy *sdy;      // meshes and parts of arrays (sdy_import.c); NULL = the program has no mesh
 } hsc__importer;
 
 // INVALID_ARGUMENT or UNIMPLEMENTED at the operation: "stablehlo.dot_general: ... (jit(f)/dot_general)".

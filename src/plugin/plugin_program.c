@@ -238,7 +238,9 @@ static hsc_status *compile(hsc_cpu_device *device, const PJRT_Program *code, hsc
   if (p->device_count > 1) {
     module->num_partitions = p->partition_count;
     module->replica_count = p->replica_count;
-    if (p->partition_count > 1 && !hsc_view_equals_text(format, "mlir")) HSC_GOTO(check_partitioned(module));
+    // In MLIR, Shardy's shardings are done by now; those in XLA's text are strings of the program.
+    bool texts = !hsc_view_equals_text(format, "mlir") || memmem(code->code, code->code_size, "{devices=[", 10);
+    if (p->partition_count > 1 && texts) HSC_GOTO(check_partitioned(module));
   }
   HSC_GOTO(keep_shardings(p, module));
   uint64_t begin = hsc_cpu_span_begin();

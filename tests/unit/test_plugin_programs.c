@@ -381,7 +381,7 @@ static void bad_programs_and_options_are_refused_with_words(void **state) {
   options = hsc_compile_options_default();
   options.partition_count = 2;
   assert_null(hsc_compile_options_write(&options, &bytes));
-  expect_status(hsc_client_compile(client, code, "hlo", hsc_bytes_view(&bytes), &executable), HSC_UNIMPLEMENTED, "several devices");
+  expect_status(hsc_client_compile(client, code, "hlo", hsc_bytes_view(&bytes), &executable), HSC_INVALID_ARGUMENT, "for 2 devices; there is 1");
   hsc_bytes_deinit(&bytes);
 }
 
