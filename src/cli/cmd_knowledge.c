@@ -1,6 +1,8 @@
 // cmd_knowledge.c - hloscope knowledge: the knowledge base itself: list, show, search, add, check.
 #include <ctype.h>
+#include <stdlib.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "doctor/explain.h"
@@ -13,6 +15,7 @@ typedef struct knowledge_args {
   int verb;
   hsc_list words;
   const char *system, *directory, *message;
+  bool programs;
 } knowledge_args;
 
 static const hsc_option options[] = {
@@ -20,6 +23,7 @@ static const hsc_option options[] = {
     HSC_POSITIONAL_REST(knowledge_args, words, "ARG", HSC_OPTIONAL, "the ids or words of the verb"),
     HSC_OPTION_STRING(knowledge_args, system, "system", "NAME", NULL, "list and search: only entries of this system (neuron, jax, torch-xla, ...)"),
     HSC_OPTION_STRING(knowledge_args, message, "message|m", "TEXT", NULL, "add: the line that the entry is to recognise"),
+    HSC_OPTION_FLAG(knowledge_args, programs, "programs", "check: also run the proofs that are programs, on the devices they name"),
     HSC_OPTION_STRING(knowledge_args, directory, "knowledge", "DIR", NULL, "entries to use in place of the installed ones"),
     HSC_OPTION_END,
 };
@@ -114,6 +118,54 @@ static hsc_status *show(const knowledge_args *args, const hsc_knowledge *kb, hsc
   return status;
 }
 
+// Runs `hloscope run` on a proof's program and looks for the entry in what it says. *out_shown: it was there.
+static hsc_status *run_program(const hsc_knowledge *kb, const hsc_entry *entry, const hsc_proof_program *proof, hsc_cli *cli, bool *out_shown) {
+  enum { ARGUMENTS_MAX = 32 };
+  char path[] = "/tmp/hloscope-proof-XXXXXX.hlo";
+  int fd = mkstemps(path, 4);
+  if (fd < 0) return HSC_ERR(PERMISSION_DENIED, "no temporary file can be made in /tmp");
+  close(fd);
+  hsc_bytes said = {0};
+  const char *argv[ARGUMENTS_MAX + 1] = {"/proc/self/exe", "run", path, "--no-store", "--device", proof->device};
+  size_t count = 6;
+  for (const char *at = proof->options; *at && count < ARGUMENTS_MAX;) {
+    size_t length = strcspn(at, " ");
+    argv[count++] = hsc_arena_strndup(cli->arena, at, length);
+    at += length + strspn(at + length, " ");
+  }
+  hsc_child *child = NULL;
+  hsc_child_exit end = {0};
+  hsc_status *status = hsc_file_write_atomic(path, proof->text.data, proof->text.size);
+  if (!status) status = hsc_child_start(&(hsc_child_options){.argv = argv}, &child);
+  if (!status) status = hsc_child_wait(child, INT64_C(120000000000), &end);
+  if (!status) hsc_bytes_append_text(&said, hsc_child_stderr(child));
+  if (!status) status = hsc_entry_found_in(kb, entry, hsc_bytes_view(&said), out_shown);
+  hsc_child_destroy(child);
+  hsc_bytes_deinit(&said);
+  unlink(path);
+  return status;
+}
+
+static hsc_status *check_programs(const knowledge_args *args, const hsc_knowledge *kb, hsc_table *table, size_t *out_bad, size_t *out_run, hsc_cli *cli) {
+  for (size_t i = 0; i < hsc_knowledge_count(kb); i++) {
+    const hsc_entry *entry = hsc_knowledge_at(kb, i);
+    if (args->words.count && strcmp(entry->id, args->words.items[0]) != 0) continue;
+    for (size_t p = 0; p < entry->program_count; p++) {
+      bool shown = false;
+      hsc_cli_progress(cli, "%s on %s", entry->id, entry->programs[p].device);
+      HSC_TRY(run_program(kb, entry, &entry->programs[p], cli, &shown));
+      ++*out_run;
+      if (shown) continue;
+      ++*out_bad;
+      hsc_table_row(table);
+      hsc_table_text(table, entry->path);
+      hsc_table_int(table, entry->programs[p].line);
+      hsc_table_printf(table, "the program does not show it on %s any more", entry->programs[p].device);
+    }
+  }
+  return NULL;
+}
+
 static hsc_status *check(const knowledge_args *args, const hsc_knowledge *kb, hsc_cli *cli) {
   hsc_proof_result result;
   size_t malformed = 0;
@@ -136,8 +188,14 @@ static hsc_status *check(const knowledge_args *args, const hsc_knowledge *kb, hs
     hsc_table_int(table, p->line);
     hsc_table_text(table, p->message);
   }
-  if (malformed + result.problem_count) cli->exit_code = 1;
-  hsc_table_note(table, "%zu entries, %zu logs checked: %zu problem%s", result.entry_count, result.log_count, malformed + result.problem_count, malformed + result.problem_count == 1 ? "" : "s");
+  size_t bad = malformed + result.problem_count, run_count = 0;
+  if (args->programs) status = check_programs(args, kb, table, &bad, &run_count, cli);
+  if (status) {
+    hsc_table_destroy(table);
+    return status;
+  }
+  if (bad) cli->exit_code = 1;
+  hsc_table_note(table, "%zu entries, %zu logs checked, %zu of %zu programs run: %zu problem%s", result.entry_count, result.log_count, run_count, result.program_count, bad, bad == 1 ? "" : "s");
   return hsc_cli_table(cli, table);
 }
 

@@ -123,12 +123,6 @@ void hsc_watch_destroy(hsc_watch *w) {
 uint64_t hsc_watch_alert_count(const hsc_watch *w) { return w->alerts; }
 const hsc_entry *hsc_watch_transient(const hsc_watch *w) { return w->worst && w->worst->transient ? w->worst : NULL; }
 
-bool hsc_watch_needs_memory(const hsc_watch *w) {
-  for (size_t i = 0; i < w->rule_count; i++)
-    if (w->rules[i].kind == RULE_MEMORY_OVER) return true;
-  return false;
-}
-
 static void raise_alert(hsc_watch *w, rule *r, hsc_alert alert) {
   if (r->alerts++ >= ALERTS_MAX) return;
   w->alerts++;

@@ -34,7 +34,6 @@ void hsc_watch_signal(hsc_watch *watch, int signal_number);
 uint64_t hsc_watch_alert_count(const hsc_watch *watch);
 // The error that names the cause most directly, when it is one that may go away; NULL = it is not, or there was none: trying again is of no use.
 const hsc_entry *hsc_watch_transient(const hsc_watch *watch);
-bool hsc_watch_needs_memory(const hsc_watch *watch);
 
 // Counters for the text-file collector of Prometheus' node exporter; `job` labels them.
 void hsc_watch_prometheus(const hsc_watch *watch, const hsc_log_report *report, const char *job, int64_t memory_bytes, hsc_bytes *out);
