@@ -53,7 +53,7 @@ hsc_status *hsc__cpu_choose_sort(hsc_cpu_compiler *compiler, hsc_cpu_step *step,
   choice->payload = s;
   choice->payload_bytes = sizeof *s;
   // Two arrays of items, a gathered row of each operand, keys.
-  int64_t row = 8 + 64;
+  int64_t row = 8;
   for (int i = 0; i < s->operand_count; i++) row += s->element_bytes[i];
   hsc__cpu_need_worker_scratch(compiler, s->length * (2 * (int64_t)sizeof(item) + row) + 64 * (s->operand_count + 4));
   *out_chosen = true;
