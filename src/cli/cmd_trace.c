@@ -8,7 +8,7 @@
 
 typedef struct trace_args {
   const char *output;
-  int64_t max_mib, pid;
+  int64_t max_mib, max_compiles, pid;
   bool no_summary, pause, resume;
   hsc_list command;
 } trace_args;
@@ -17,6 +17,7 @@ static const hsc_option options[] = {
     HSC_POSITIONAL_REST(trace_args, command, "COMMAND", HSC_OPTIONAL, "the program and its arguments, after --"),
     HSC_OPTION_STRING(trace_args, output, "output|o", "DIR", "trace.hsc", "the capture; what is there of an earlier run stays beside it"),
     HSC_OPTION_INT_FROM(trace_args, max_mib, "max-size", "MIB", 1, 256, "room for each process's recording; when full the oldest part goes"),
+    HSC_OPTION_INT_FROM(trace_args, max_compiles, "max-compiles", "N", 0, 0, "a program that compiles more often ends there; exit code 1 and the reasons"),
     HSC_OPTION_FLAG(trace_args, no_summary, "no-summary", "do not print the summary at the end"),
     HSC_OPTION_INT_FROM(trace_args, pid, "pid", "PID", 0, 0, "a process that is being traced, to be paused or resumed"),
     HSC_OPTION_FLAG(trace_args, pause, "pause", "with --pid: record nothing from now on"),
@@ -24,7 +25,16 @@ static const hsc_option options[] = {
     HSC_OPTION_END,
 };
 
-static hsc_status *summarise(const char *output, hsc_cli *cli) {
+// Compilations that the limit did not allow: why each was made is then the answer.
+static bool over_limit(const hsc_capture *capture, int64_t max_compiles) {
+  int64_t count = 0;
+  const hsc_event *events = hsc_capture_events(capture);
+  for (size_t i = 0; i < hsc_capture_event_count(capture); i++)
+    count += events[i].category == HSC_CATEGORY_COMPILE && events[i].kind == HSC_RECORD_BEGIN && hsc_event_attr(capture, &events[i], "program");
+  return max_compiles && count > max_compiles;
+}
+
+static hsc_status *summarise(const char *output, int64_t max_compiles, hsc_cli *cli) {
   hsc_capture *capture = NULL;
   hsc_status *status = hsc_capture_open(output, &capture);
   if (hsc_status_code(status) == HSC_NOT_FOUND) {
@@ -34,7 +44,12 @@ static hsc_status *summarise(const char *output, hsc_cli *cli) {
     return NULL;
   }
   hsc_table *table = NULL;
-  if (!status) status = hsc_view_table(capture, HSC_VIEW_summary, NULL, &table);
+  bool over = !status && over_limit(capture, max_compiles);
+  if (over) {
+    hsc_cli_say(cli, "the program compiled more often than %lld times (--max-compiles)", (long long)max_compiles);
+    cli->exit_code = 1;
+  }
+  if (!status) status = hsc_view_table(capture, over ? HSC_VIEW_recompiles : HSC_VIEW_summary, NULL, &table);
   if (!status) status = hsc_cli_table(cli, table);
   hsc_capture_close(capture);
   return status;
@@ -58,12 +73,16 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   char *output = realpath(args->output, NULL);
   if (!output) return HSC_ERR(NOT_FOUND, "%s: %s", args->output, strerror(errno));
   int waited = 0;
-  const char *set[] = {hsc_arena_printf(cli->arena, "HLOSCOPE_OUTPUT_PATH=%s", output), hsc_arena_printf(cli->arena, "HLOSCOPE_TRACE_MAX_BYTES=%lld", (long long)args->max_mib << 20)};
+  const char *set[] = {
+      hsc_arena_printf(cli->arena, "HLOSCOPE_OUTPUT_PATH=%s", output),
+      hsc_arena_printf(cli->arena, "HLOSCOPE_TRACE_MAX_BYTES=%lld", (long long)args->max_mib << 20),
+      hsc_arena_printf(cli->arena, "HLOSCOPE_TRACE_MAX_COMPILES=%lld", (long long)args->max_compiles),
+  };
   free(output);
   HSC_TRY(hsc_cli_run_program(cli, &args->command, set, HSC_COUNT_OF(set), &waited));
   hsc_cli_program_ended(cli, waited, args->output);
   if (args->no_summary) return NULL;
-  HSC_TRY(summarise(args->output, cli));
+  HSC_TRY(summarise(args->output, args->max_compiles, cli));
   hsc_cli_say(cli, "hloscope tables %s VIEW, hloscope export %s --to=chrome", args->output, args->output);
   return NULL;
 }
@@ -74,5 +93,6 @@ const hsc_command_body hsc_command_trace = {
     .run = run,
     .description = "Records every compilation, execution, transfer and wait that goes through the PJRT C API, whatever the plugin: JAX, PyTorch/XLA or plain PJRT, unchanged.\n"
                    "The exit code is the program's. XLA:CPU inside jaxlib is no plugin and is not seen.",
-    .examples = "hloscope trace -- python train.py\nhloscope trace -o step.hsc --max-size=1024 -- python train.py --steps 10\nhloscope trace --pid=4711 --pause",
+    .examples = "hloscope trace -- python train.py\nhloscope trace -o step.hsc --max-size=1024 -- python train.py --steps 10\nhloscope trace --pid=4711 --pause\n"
+                "hloscope trace --max-compiles=3 -- python train.py",
 };

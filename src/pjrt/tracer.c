@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -40,6 +41,7 @@ static int tracer_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static hsc_recorder *recorder;
 static const char *output_path;
+static int64_t max_compiles;   // 0 = any number
 static names known;
 static pointer_map executable_names, buffer_bytes;
 static _Atomic int64_t device_bytes, live_buffers, run_ids;
@@ -140,11 +142,24 @@ static uint32_t loaded_name(const tracer *t, PJRT_LoadedExecutable *loaded) {
   return name;
 }
 
+// More compilations than HLOSCOPE_TRACE_MAX_COMPILES allows: the program is told to end, with what was recorded.
+static void count_compile(void) {
+  static _Atomic int64_t compiles;
+  if (!max_compiles || atomic_fetch_add(&compiles, 1) < max_compiles) return;
+  char text[160];
+  snprintf(text, sizeof text, "hloscope: compilation %lld, and %lld are allowed: the program ends here\n", (long long)max_compiles + 1, (long long)max_compiles);
+  ssize_t written = write(STDERR_FILENO, text, strlen(text));
+  (void)written;
+  kill(getpid(), SIGTERM);
+}
+
 static uint64_t begin_compile(uint32_t call, const PJRT_Program *program, size_t options_bytes) {
   if (!hsc_recorder_wants(recorder, HSC_CATEGORY_COMPILE) || !program) return 0;
   hsc_trace_attr attrs[] = {attr_string(known.program, keep_program(program)), attr_string(known.format, intern_n(program->format, program->format_size)),
                             attr_int(known.program_bytes, (int64_t)program->code_size), attr_int(known.options_bytes, (int64_t)options_bytes)};
-  return hsc_span_begin(recorder, HSC_CATEGORY_COMPILE, call, attrs, 4);
+  uint64_t span = hsc_span_begin(recorder, HSC_CATEGORY_COMPILE, call, attrs, 4);
+  count_compile();
+  return span;
 }
 
 static PJRT_Error *trace_PJRT_Client_Compile(tracer *t, PJRT_Client_Compile_Args *args) {
@@ -385,7 +400,8 @@ static bool open_recorder(void) {
   tried = true;
   output_path = getenv("HLOSCOPE_OUTPUT_PATH");
   if (!output_path || !*output_path) return false;
-  const char *limit = getenv("HLOSCOPE_TRACE_MAX_BYTES");
+  const char *limit = getenv("HLOSCOPE_TRACE_MAX_BYTES"), *compiles = getenv("HLOSCOPE_TRACE_MAX_COMPILES");
+  max_compiles = compiles ? strtoll(compiles, NULL, 10) : 0;
   hsc_status *status = hsc_recorder_open(&(hsc_recorder_options){.path = output_path, .label = "pjrt tracer", .max_bytes = limit ? strtoull(limit, NULL, 10) : 0}, &recorder);
   if (status) {
     complain(hsc_status_message(status));

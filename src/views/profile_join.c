@@ -132,12 +132,11 @@ const hsc_instr *hsc__profile_instr(hsc_profile *profile, const hsc_profile_op *
 hsc_status *hsc__profile_join(hsc_profile *profile) {
   if (profile->joined) return NULL;
   profile->joined = true;
-  size_t without_hlo = 0, not_found = 0, asked = 0;
+  size_t without_hlo = 0, not_found = 0;
   for (size_t i = 0; i < profile->ops.count; i++) {
     hsc_profile_op *op = &profile->ops.items[i];
     bool complete = op->category.size && op->op_name.size && !isnan(op->flops) && !isnan(op->bytes);
     if (complete) continue;
-    asked++;
     if (op->module >= 0) join(profile, op);
     if (op->instr) continue;
     if (op->module < 0 || !profile->modules.items[op->module].module) without_hlo++;

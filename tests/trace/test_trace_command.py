@@ -63,6 +63,11 @@ with tempfile.TemporaryDirectory() as directory:
     programs = os.listdir(os.path.join(capture, "programs"))
     check("each program is kept once", len(programs) == len(set(programs)) and programs)
 
+    once = json.loads(run("top", capture, "--format=jsonl").stdout.split("\n")[0] or "{}")
+    check("top names what ran last", once.get("executable"), once)
+    limited = run("trace", "--max-compiles=1", "-o", os.path.join(directory, "limited.hsc"), "--", *program)
+    check("more compilations than are allowed end the program", limited.returncode == 1 and "2, and 1 are allowed" in limited.stderr and "--max-compiles" in limited.stderr, limited.stderr)
+
     chrome = os.path.join(directory, "client.chrome.json")
     exported = run("export", capture, "--to=chrome,csv,raw")
     check("exports land beside the capture", exported.returncode == 0 and os.path.exists(chrome) and os.path.exists(os.path.join(directory, "client.csv")), exported.stderr)
