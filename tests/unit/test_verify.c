@@ -243,9 +243,9 @@ static void large_modules_are_quick(void **state) {
   hsc_instr *value = x;
   for (int i = 0; i < 20000; i++) value = hsc_build_binary(&b, HSC_OP_ADD, value, x);
   EXPECT_OK(hsc_builder_finish(&b, NULL, NULL));
-  int64_t start_ns = hsc_now_ns();
+  int64_t start_ns = cpu_ns();
   EXPECT_OK(hsc_module_verify(m));
-  assert_true(hsc_now_ns() - start_ns < 1000000000);
+  assert_true(cpu_ns() - start_ns < 1000000000);
 }
 
 int main(void) {
