@@ -310,6 +310,21 @@ static hsc_status *keep(const hsc_run_options *o, device_run *devices, int64_t s
   return status;
 }
 
+// Numbers are compared where there are numbers: the first device must run, and one of the others.
+static hsc_status *check_comparable(const hsc_run_options *o, const device_run *devices) {
+  const device_run *blind = NULL;
+  bool any = !o->compare;
+  for (size_t i = 0; i < o->device_count; i++) {
+    bool runs = !devices[i].spec || !devices[i].spec->topology;
+    if (i > 0) any |= runs;
+    if (!runs && (!blind || i + 1 == o->device_count)) blind = &devices[i];
+    if (!runs && i == 0) break;
+  }
+  if (!o->compare || !blind || (any && blind != &devices[0])) return NULL;
+  return hsc_status_hint(HSC_ERR(INVALID_ARGUMENT, "%s: compiled ahead of time, so there are no numbers to compare", blind->text),
+                         "--device shows it beside the others; --compare wants devices that run");
+}
+
 // Files that comparisons need, when the user does not want them.
 static hsc_status *make_scratch(const hsc_run_options *o, char *out_dir, size_t size) {
   const char *base = getenv("TMPDIR");
@@ -349,6 +364,7 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
   HSC_GOTO(hsc_arena_create(&arena));
   HSC_GOTO(make_scratch(o, scratch, sizeof scratch));
   for (size_t i = 0; i < o->device_count; i++) HSC_GOTO(find_device(arena, o->devices[i], &devices[i]));
+  HSC_GOTO(check_comparable(o, devices));
   HSC_GOTO(compile_only(o, devices));
   for (size_t i = 0; i < o->device_count; i++) {
     hsc_bytes dir = {0};
