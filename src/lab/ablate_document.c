@@ -105,7 +105,8 @@ static json_t *baseline_json(const ablate_run *run) {
   json_t *out = metrics_json(v);
   json_object_set_new(out, "fingerprint", json_string(v->fingerprint));
   json_object_set_new(out, "program_fingerprint", json_incref(json_object_get(v->answer, "fingerprint")));
-  json_object_set_new(out, "cost_from", json_incref(json_object_get(v->answer, "cost_from")));
+  const char *from = json_string_value(json_object_get(v->answer, "cost_from"));
+  json_object_set_new(out, "cost_from", json_string(from && !strcmp(from, "device") ? from : "cost model, of the optimised program"));
   if (v->total_time) json_object_set(out, "total_time", v->total_time);
   if (v->kernel_time) json_object_set(out, "kernel_time", v->kernel_time);
   return out;

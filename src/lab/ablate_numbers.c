@@ -107,6 +107,7 @@ static hsc_status *numbers_task(ablate_run *run, hsc_lab_worker **worker, int nu
   pthread_mutex_unlock(&run->lock);
   if (status || stored) goto done;
   HSC_GOTO(run_once(run, worker, v, hsc_bytes_text(&directory), &answer));
+  if (answer.outcome == HSC_OUTCOME_ABORT && hsc__ablate_stopped(run)) goto done;  // of the interrupt
   if (answer.outcome == HSC_OUTCOME_OK) {
     HSC_GOTO(compare(run, json_object_get(answer.body, "outputs"), v->name, &numbers));
     json_object_set(answer.body, "numbers", numbers);

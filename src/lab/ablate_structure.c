@@ -198,6 +198,8 @@ static hsc_status *compile_task(ablate_run *run, hsc_lab_worker **worker, int nu
   HSC_GOTO(hsc_lab_worker_call(*worker, request, run->options->limit_ns, &answer));
   if (answer.outcome == HSC_OUTCOME_OK) count_into(hsc_bytes_text(&path), answer.body);
   unlink(hsc_bytes_text(&path));
+  // Ctrl-C reaches the worker as well: that it died of it says nothing about the pass.
+  if (answer.outcome == HSC_OUTCOME_ABORT && hsc__ablate_stopped(run)) goto done;
   pthread_mutex_lock(&run->lock);
   take_answer(v, answer.outcome, answer.status ? hsc_status_message(answer.status) : NULL, answer.body);
   status = keep_answer(run, hsc_bytes_text(&key), &answer);

@@ -144,6 +144,7 @@ static hsc_status *measure_group(timing *t, int process, int number, bool *out_d
     int64_t limit = run->options->limit_ns, needed = (int64_t)(2e9 * t->budget_s);
     HSC_GOTO(hsc_lab_worker_call(worker, request, isfinite(t->budget_s) && needed > limit ? needed : limit, &answer));
     const char *message = answer.status ? hsc_status_message(answer.status) : NULL;
+    if (answer.outcome == HSC_OUTCOME_ABORT && hsc__ablate_stopped(run)) goto done;  // of the interrupt
     HSC_GOTO(hsc_store_put_task(run->options->store, run->experiment,
                                 &(hsc_task){.key = key, .status = hsc_outcome_text(answer.outcome), .message = message, .answer = answer.body}));
     if (answer.outcome != HSC_OUTCOME_OK) {

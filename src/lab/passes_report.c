@@ -114,7 +114,9 @@ static void ablation_rows(report *r, json_t *rows, bool timed, bool same_too) {
     const char *verdict = text_at(json_object_get(row, "numbers"), "verdict"), *where = text_at(row, "where"), *same_as = text_at(row, "same_as");
     double ulp = hsc_json_number(hsc_json_path(row, "numbers", "max_ulp", NULL));
     snprintf(numbers, sizeof numbers, ulp > 0 ? "%s, %.0f ulp" : "%s", verdict, ulp);
-    const char *note = *where ? where : *same_as && strcmp(same_as, "baseline") ? same_as : "";
+    char message[128];
+    snprintf(message, sizeof message, "%.*s", (int)strcspn(text_at(row, "message"), "\n"), text_at(row, "message"));
+    const char *note = *where ? where : *same_as && strcmp(same_as, "baseline") ? same_as : message;
     const char *outcome = text_at(row, "outcome");
     if (timed)
       row_of(r, "td", (const char *const[]){text_at(row, "pass"), outcome, counts[0], counts[1], counts[2], counts[3], numbers, total, kernel, note, NULL});

@@ -1,4 +1,5 @@
 // pass_manager.c - runs pipelines: order, timing, switches, dumps, fuel, verification.
+#include <errno.h>
 #include <regex.h>
 #include <stdlib.h>
 
@@ -145,6 +146,15 @@ static hsc_pass_run *log_run(manager *m, const char *pipeline, const char *pass,
   return run;
 }
 
+// A dump that is cut short is a dump of a compile that was cut short: no copy aside, no wait for the disk.
+static hsc_status *write_file(const char *path, const hsc_bytes *text) {
+  FILE *file = fopen(path, "we");
+  if (!file) return hsc_status_errno(errno, "cannot write the dump", path);
+  bool good = fwrite(text->data ? text->data : "", 1, text->size, file) == text->size;
+  good = fclose(file) == 0 && good;
+  return good ? NULL : hsc_status_errno(errno, "cannot write the dump", path);
+}
+
 // XLA's names: module_0000.<module>.<number>.<pipeline>.after_<pass>.txt, spaces as underscores.
 static hsc_status *dump(manager *m, const char *pipeline, const char *after) {
   if (!m->options->dump_to || (m->has_dump_re && regexec(&m->dump_re, after, 0, NULL, 0))) return NULL;
@@ -158,7 +168,7 @@ static hsc_status *dump(manager *m, const char *pipeline, const char *after) {
   hsc_module_print(m->module, NULL, &text);
   hsc_status *status = hsc_bytes_status(&text);
   if (!status) status = hsc_bytes_status(&full);
-  if (!status) status = hsc_file_write_atomic(full.data, text.data, text.size);
+  if (!status) status = write_file(full.data, &text);
   hsc_bytes_deinit(&path);
   hsc_bytes_deinit(&full);
   hsc_bytes_deinit(&text);
@@ -211,7 +221,7 @@ static hsc_status *write_metadata(manager *m) {
   }
   hsc_status *status = hsc_bytes_status(&text);
   if (!status) status = hsc_bytes_status(&path);
-  if (!status) status = hsc_file_write_atomic(path.data, text.data, text.size);
+  if (!status) status = write_file(path.data, &text);
   hsc_bytes_deinit(&path);
   hsc_bytes_deinit(&text);
   return status;
