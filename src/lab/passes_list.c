@@ -233,6 +233,12 @@ hsc_status *hsc_passes_collect(hsc_lab_worker *worker, const hsc_passes_collect_
   if (o->dumps && o->as_proto) json_object_set_new(overrides, "xla_dump_hlo_as_proto", json_true());
   json_object_set_new(request, "overrides", overrides);
   hsc_status *status = hsc_lab_worker_call(worker, request, o->limit_ns, &answer);
+  if (!status && profile && metadata_too && answer.outcome == HSC_OUTCOME_UNSUPPORTED) {  // no profiler: the metadata must do
+    hsc_answer_deinit(&answer);
+    json_object_del(request, "xspace_to");
+    profile = false;
+    status = hsc_lab_worker_call(worker, request, o->limit_ns, &answer);
+  }
   json_decref(request);
   if (status) return status;
   if (answer.outcome != HSC_OUTCOME_OK) {

@@ -7,6 +7,7 @@
 #include "formats/formats.h"
 #include "lab/bridge.h"
 #include "lab/json_tree.h"
+#include "lab/passes_time.h"
 #include "lab/validate.h"
 #include "unit.h"
 
@@ -295,9 +296,40 @@ static void test_malformed_metadata_points_at_the_line(void **state) {
   }
 }
 
+// The last pass that a log says began; pipelines are none.
+static void test_the_running_pass_is_read_from_logs(void **state) {
+  static const char *const logs[][2] = {
+      {"I hlo_pass_pipeline.cc:303] Running HLO pass pipeline on module m: fusion\nI hlo_pass_pipeline.cc:181]   HLO pass priority-fusion", "priority-fusion"},
+      {"hloscope passes: pipeline simplification: pass cse\nhloscope passes: pipeline simplification: pass dce\n", "dce"}};
+  for (size_t i = 0; i < HSC_COUNT_OF(logs); i++) {
+    char *pass = hsc_passes_running(logs[i][0]);
+    assert_string_equal(pass, logs[i][1]);
+    hsc_free(pass);
+  }
+  assert_null(hsc_passes_running("Running HLO pass pipeline on module m: fusion"));
+  assert_null(hsc_passes_running(NULL));
+}
+
+// A compile that never ends is killed, and said to have run out of time.
+static void test_time_of_a_compile_that_hangs(void **state) {
+  hsc_device_spec device;
+  json_t *r = NULL, *overrides = json_pack("{s:s}", "xla_disable_hlo_passes", "hang-pass");
+  EXPECT_OK(hsc_device_spec_parse(fake, arena, &device));
+  hsc_passes_time_options o = {.program = program, .device = &device, .overrides = overrides, .repeats = 2, .limit_ns = HSC_SECOND_NS, .executable = hloscope};
+  EXPECT_CODE(DEADLINE_EXCEEDED, hsc_passes_time(&o, &r, NULL));
+  o.overrides = NULL, o.limit_ns = 20 * HSC_SECOND_NS;
+  EXPECT_OK(hsc_passes_time(&o, &r, NULL));
+  assert_int_equal(json_integer_value(json_object_get(r, "repeats")), 2);
+  assert_int_equal(json_array_size(json_object_get(r, "pipelines")), 1);
+  assert_int_equal(json_array_size(json_object_get(r, "passes")), 11);
+  json_decref(r);
+  json_decref(overrides);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_outcome), cmocka_unit_test(test_unknown_names_are_refused), cmocka_unit_test(test_resume),
                                      cmocka_unit_test(test_pairs),         cmocka_unit_test(test_the_pass_that_changes_numbers_is_named), cmocka_unit_test(test_bridges),
+                                     cmocka_unit_test(test_the_running_pass_is_read_from_logs), cmocka_unit_test(test_time_of_a_compile_that_hangs),
                                      cmocka_unit_test(test_metadata_nests),
                                      cmocka_unit_test(test_malformed_metadata_points_at_the_line)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
