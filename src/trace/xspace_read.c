@@ -214,7 +214,7 @@ static hsc_status *read_plane(reader *r, hsc_xplane *plane) {
       if (f.type != WIRE_BYTES) continue;
       if (f.number == 2) plane->name = f.bytes;
       if (f.number == 3) {
-        if (pass) plane->lines[lines] = line_of(f.bytes);
+        if (pass) plane->lines[lines] = line_of(f.bytes), hsc_xspace_done_with(r->space, f.bytes);
         lines++;
       } else if (f.number == 4 || f.number == 5) {
         int64_t key;
