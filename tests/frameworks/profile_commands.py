@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""`hloscope profile -- COMMAND` on unmodified programs: operators, steps, transfers and HLO are there, for JAX on the built-in device and on XLA:CPU, and for PyTorch/XLA.
+
+    profile_commands.py HLOSCOPE jax|torch        speaks TAP; run it with a Python that has the framework
+"""
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+hloscope, framework = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2]
+if importlib.util.find_spec({"jax": "jax", "torch": "torch_xla"}[framework]) is None:
+    print(f"1..0 # SKIP {framework} is not installed for this Python")
+    sys.exit(0)
+
+CASES = {"jax": [("JAX on the built-in device", {"JAX_PLATFORMS": "hloscope"}, 5), ("JAX on XLA:CPU", {"JAX_PLATFORMS": "cpu"}, 5)],
+         "torch": [("PyTorch/XLA on the built-in device", {"PJRT_DEVICE": "HLOSCOPE"}, 5)]}[framework]
+PROGRAM = ROOT / "python" / "examples" / f"operator_profile_{framework}.py"
+
+
+def rows(logdir, view):
+    done = subprocess.run([hloscope, "tables", logdir, view, "--format=json"], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)["rows"]
+
+
+def check(variables, steps, logdir):
+    paths = [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in paths if p), HLOSCOPE_LIBRARY_DIR=os.path.dirname(hloscope), **variables)
+    made = subprocess.run([hloscope, "profile", "--output", logdir, "--", sys.executable, str(PROGRAM)], capture_output=True, text=True, env=environment)
+    if made.returncode:
+        return [made.stderr[-600:]]
+    bad, operators = [], rows(logdir, "hlo-operators")
+    if "largest difference" not in made.stdout:
+        bad.append("the program's own output is gone")
+    busiest = max(rows(logdir, "programs"), key=lambda p: p["occurrences"])
+    if not busiest["hlo"] or busiest["runs"] != steps:
+        bad.append(f"the program ran {steps} times and has HLO; the profile says {busiest}")
+    of_it = [o for o in operators if o["program"] and o["program"].split("(")[0] == busiest["program"]]
+    if not of_it or any(o["occurrences"] % steps for o in of_it) or not any(o["flops"] for o in of_it):
+        bad.append(f"operators without cost or not once a step: {of_it}")
+    if len(rows(logdir, "steps")) != steps:
+        bad.append(f"{len(rows(logdir, 'steps'))} steps, {steps} were run")
+    if not any("tanh" in (r["path"] or "") for r in rows(logdir, "framework-operators")):
+        bad.append("the framework's tanh is in no name")
+    if {r["section"] for r in rows(logdir, "timeline")} < {"execution", "control"}:
+        bad.append("the timeline lacks a section")
+    return bad
+
+
+print(f"1..{len(CASES)}")
+failed = 0
+with tempfile.TemporaryDirectory(prefix="hloscope-profile-") as scratch:
+    for number, (name, variables, steps) in enumerate(CASES, 1):
+        problems = check(variables, steps, os.path.join(scratch, str(number)))
+        print(f"{'not ok' if problems else 'ok'} {number} - {name}")
+        for problem in problems:
+            print("# " + problem.replace("\n", "\n# "))
+        failed += bool(problems)
+sys.exit(1 if failed else 0)
