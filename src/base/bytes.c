@@ -43,7 +43,7 @@ void *hsc_bytes_extend(hsc_bytes *bytes, size_t size) {
 
 void hsc_bytes_append(hsc_bytes *bytes, const void *data, size_t size) {
   if (size < bytes->capacity - bytes->size && !bytes->failed) {  // the common case, kept short
-    memcpy(bytes->data + bytes->size, data, size);
+    if (size) memcpy(bytes->data + bytes->size, data, size);  // of nothing, data may be NULL
     bytes->size += size;
     bytes->data[bytes->size] = 0;
     return;

@@ -779,7 +779,7 @@ hsc_status *hsc__import_attributes(hsc__importer *im, const hsc__mlir_op *op, hs
   for (int i = 0; i < op->attr_count; i++) {
     hsc_view name = op->attrs[i].name;
     const hsc__mlir_attr *value = op->attrs[i].value;
-    if (!memchr(name.data, '.', name.size)) continue;
+    if (!name.size || !memchr(name.data, '.', name.size)) continue;
     bool text = value->kind == HSC_MLIR_STRING;
     if (hsc_view_equals_text(name, "mhlo.sharding") && text) {
       instr->sharding = hsc_arena_strndup(arena, value->text.data, value->text.size);

@@ -3,7 +3,7 @@
 // An instruction hashes its op, shape, attributes, texts that a compiler may act on (sharding, frontend attributes, backend config), and the
 // hashes of its operands, control predecessors and called computations. A computation hashes its root and the sum over all its instructions,
 // so that neither names nor the order of independent instructions matter, while a second copy of the same instruction does.
-#include "hlo/hlo_internal.h"
+#include "hlo/print_internal.h"
 
 static uint64_t fold(uint64_t a, uint64_t b) {
   unsigned __int128 product = (unsigned __int128)a * b;
@@ -47,6 +47,19 @@ void hsc__hash_shape(hsc__hasher *h, const hsc_shape *shape) {
   hsc__hash_text(h, shape->layout->extra);
 }
 
+// Raw "key=value" pieces are a set: the printer puts some in places of their own.
+static void hash_pieces(hsc__hasher *h, const char *text) {
+  hsc_hash128 sum = {0, 0};
+  hsc__piece piece;
+  for (const char *at = text; at && hsc__next_piece(&at, &piece);) {
+    hsc_hash128 hash = hsc_hash128_of(piece.text.data, piece.text.size, 0);
+    sum.low += hash.low;
+    sum.high += hash.high;
+  }
+  hsc__hash_u64(h, sum.low);
+  hsc__hash_u64(h, sum.high);
+}
+
 typedef struct fingerprinter {
   hsc__ptr_map computations;  // computation -> hsc_hash128 *
   hsc_arena *arena;
@@ -64,7 +77,7 @@ static hsc_hash128 hash_instr(fingerprinter *f, const hsc__ptr_map *hashes, cons
     hsc__hash_text(&h, instr->sharding);
     hsc__hash_text(&h, instr->frontend_attributes);
     hsc__hash_text(&h, instr->backend_config);
-    hsc__hash_text(&h, instr->extra_attributes);
+    hash_pieces(&h, instr->extra_attributes);
   }
   hsc__hash_u64(&h, (uint64_t)instr->operand_count << 32 | (uint32_t)instr->called_count);
   for (int i = 0; i < instr->operand_count; i++) {
@@ -174,7 +187,7 @@ hsc_hash128 hsc_module_fingerprint(const hsc_module *module) {
   hash_aliases(&h, module->aliases, module->alias_count);
   hash_aliases(&h, module->donors, module->donor_count);
   hsc__hash_u64(&h, (uint64_t)module->num_partitions << 32 | (uint32_t)module->replica_count);
-  hsc__hash_text(&h, module->extra_attributes);
+  hash_pieces(&h, module->extra_attributes);
   // The entry's layout as printed, so that a module that was built and one that was read from its text agree.
   hsc_bytes layout = {0};
   hsc__print_entry_layout(module, &layout);

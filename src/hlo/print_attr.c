@@ -327,8 +327,7 @@ static void put_own(const hsc_instr *instr, const hsc_print_options *options, hs
     case HSC__ATTR_literal: break;
     case HSC__ATTR_dims:
       if (instr->op == HSC_OP_IOTA) put_int(out, "iota_dimension", a->dims.dims.count > 0 ? a->dims.dims.v[0] : 0);
-      else if (instr->op != HSC_OP_SCAN) put_dims(out, "dimensions", a->dims.dims);
-      else if (!has_piece(instr, "scan_dimension") && a->dims.dims.count > 0) put_int(out, "scan_dimension", a->dims.dims.v[0]);
+      else put_dims(out, "dimensions", a->dims.dims);
       put_true(out, "is_stable", a->dims.is_stable);
       put_true(out, "is_reverse", a->dims.is_reverse);
       break;
