@@ -206,7 +206,10 @@ static hsc_status *precision(frame *f, hsc_dims *out) {
   if (!config || config->kind != HSC_MLIR_ARRAY || config->count == 0 || config->count > 4) return NULL;
   int64_t values[4];
   bool any = false;
-  for (int i = 0; i < config->count; i++) any |= (values[i] = config->elements[i]->integer) != 0;
+  for (int i = 0; i < config->count; i++) {
+    any |= (values[i] = config->elements[i]->integer) != 0;
+    if (values[i] < 0 || values[i] > 2) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "an unknown precision");
+  }
   if (any) *out = hsc_dims_copy(arena_of(f), config->count, values);
   return NULL;
 }

@@ -2,6 +2,8 @@
 //
 // Raw pieces of extra_attributes go where XLA prints their like: what describes a convolution before a custom call's target, fields that any
 // op may have (statistics, origin) after the control predecessors, the others between the op's own attributes and its called computations.
+#include <stdlib.h>
+
 #include "hlo/print_internal.h"
 
 typedef enum piece_place { PLACE_FIRST, PLACE_OWN, PLACE_AFTER_CALLS, PLACE_LAST } piece_place;
@@ -350,7 +352,8 @@ static void put_own(const hsc_instr *instr, const hsc_print_options *options, hs
       break;
     case HSC__ATTR_batch_norm: {
       char number[40];
-      snprintf(number, sizeof number, "%g", (double)a->batch_norm.epsilon);
+      snprintf(number, sizeof number, "%g", (double)a->batch_norm.epsilon);   // as XLA, unless digits would be lost
+      if (strtof(number, NULL) != a->batch_norm.epsilon) snprintf(number, sizeof number, "%.9g", (double)a->batch_norm.epsilon);
       put_text(out, "epsilon", number);
       put_int(out, "feature_index", a->batch_norm.feature_index);
       break;
