@@ -51,7 +51,9 @@ void hsc__hash_shape(hsc__hasher *h, const hsc_shape *shape) {
 static void hash_pieces(hsc__hasher *h, const char *text) {
   hsc_hash128 sum = {0, 0};
   hsc__piece piece;
-  for (const char *at = text; at && hsc__next_piece(&at, &piece);) {
+  hsc__hash_u64(h, text != NULL);
+  if (!text) return;
+  for (const char *at = text; hsc__next_piece(&at, &piece);) {
     hsc_hash128 hash = hsc_hash128_of(piece.text.data, piece.text.size, 0);
     sum.low += hash.low;
     sum.high += hash.high;
