@@ -341,10 +341,34 @@ static const char *xla_text(hsc__importer *im, const layout *l) {
   return copy;
 }
 
+// An argument without a sharding of its own that only goes into manual computations, in the same parts everywhere, comes in those parts.
+static hsc_status *layout_of_uses(hsc__importer *im, const hsc__mlir_op *function, int index, const hsc_shape *whole, layout *out) {
+  const hsc__mlir_block *block = function->regions[0];
+  bool found = false;
+  *out = (layout){.rank = whole->rank};
+  for (int i = 0; i < block->op_count; i++)
+    for (int o = 0; o < block->ops[i]->operand_count; o++) {
+      const hsc__mlir_op *op = block->ops[i];
+      if (op->operands[o] != &block->arguments[index]) continue;
+      const hsc__mlir_attr *in = attr_of_code(op, HSC__SDY_PER_VALUE, 0), *manual = attr_of_code(op, HSC__SDY_MANUAL_AXES, 0);
+      layout l = {.rank = whole->rank};
+      if (!strcmp(op->name, "manual_computation") && in && manual && o < in->count) HSC_TRY(read_layout(im, op, in->elements[o], manual, whole, &l));
+      if (!l.is_cut || (found && !same_layout(&l, out))) {
+        *out = (layout){.rank = whole->rank};
+        return NULL;
+      }
+      *out = l;
+      found = true;
+    }
+  return NULL;
+}
+
 hsc_status *hsc__sdy_argument(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *function, int index, hsc_shape whole, const char *name, hsc_instr **out) {
   layout l;
   hsc_shape local;
-  HSC_TRY(read_layout(im, function, sharding_in(function, "arg_attrs", index), NULL, &whole, &l));
+  const hsc__mlir_attr *sharding = sharding_in(function, "arg_attrs", index);
+  if (sharding) HSC_TRY(read_layout(im, function, sharding, NULL, &whole, &l));
+  else HSC_TRY(layout_of_uses(im, function, index, &whole, &l));
   if (!l.is_cut) {
     *out = hsc_build_parameter(b, index, whole, name);
     (*out)->sharding = "{replicated}";
