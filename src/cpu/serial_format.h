@@ -8,6 +8,7 @@
 //
 // What is checked on loading: every size and number before it is used, the checksum over all bytes (torn and damaged files), the build and the
 // processor (FAILED_PRECONDITION). Machine code itself can only be trusted: a cache directory is as private as a directory of programs.
+// Programs that call functions of the host's process are not written: the functions have numbers there and nowhere else.
 // The module is only read when somebody asks for it: running does not need it, unless the evaluator has a part.
 #pragma once
 

@@ -232,11 +232,21 @@ static void sealed_nonsense_never_crashes(void **state) {
   hsc_bytes_deinit(&bytes);
 }
 
+// A function of this process has a number here that means another one elsewhere.
+static void programs_with_host_functions_are_not_written(void **state) {
+  hsc_cpu_executable *executable = compile_text("HloModule calls\nENTRY main { x = f32[4] parameter(0) ROOT y = f32[4] custom-call(x), custom_call_target=\"hloscope_host_callback\" }\n");
+  hsc_bytes bytes = {0};
+  EXPECT_CODE(UNIMPLEMENTED, hsc_cpu_executable_serialize(executable, &bytes));
+  hsc_bytes_deinit(&bytes);
+  hsc_cpu_executable_release(executable);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_loaded_runs_as_what_was_compiled),
       cmocka_unit_test(a_loaded_one_outlives_all_else),
       cmocka_unit_test(random_programs_load),
+      cmocka_unit_test(programs_with_host_functions_are_not_written),
       cmocka_unit_test(what_is_not_whole_or_not_ours_is_refused),
       cmocka_unit_test(sealed_nonsense_never_crashes),
   };
