@@ -106,7 +106,7 @@ def compiles_are_their_own(kind, device, plugin, load):
     prints = {}
     for name in "stablehlo_network.mlir", "stablehlo_network.generic.mlir", "stablehlo_network.mlirbc":
         answer = worker.compile(ROOT / "tests" / "conformance" / "formats" / name)
-        prints[name] = (answer.get("instructions"), answer.get("fusions"), answer.get("error"))
+        prints[name] = (answer["ok"], answer.get("instructions"), answer.get("fusions"), answer.get("code_bytes"), answer.get("temp_bytes"), str(answer.get("error")))
     check(f"{kind}: MLIR text, pretty and generic, and bytecode give one program", len(set(prints.values())) == 1 and prints["stablehlo_network.mlir"][0], prints)
     call("convert", TINY, "--to", "hlo-proto", "-o", scratch / "tiny.pb")
     proto = worker.compile(scratch / "tiny.pb")
