@@ -104,14 +104,12 @@ static hsc_status *evaluate_all(const char *path, uint64_t seed, values *out) {
   HSC_TRY(hsc_map_create(&out->by_name));
   HSC_TRY(hsc_program_read_file(path, &out->module));
   hsc_computation *entry = out->module->entry;
-  uint32_t input = 0;
   for (hsc_instr *instr = entry->first; instr; instr = instr->next) {
     hsc_literal *value = NULL, *operands[64];
     if (instr->op == HSC_OP_PARAMETER) {
       if (hsc_shape_is_tuple(&instr->shape)) return HSC_ERR(UNIMPLEMENTED, "parameter %s is a tuple", instr->name);
       HSC_TRY(hsc_literal_create(out->arena, &instr->shape, &value));
       hsc_literal_fill(value, seed, (uint32_t)instr->attr.index.value);
-      input++;
     } else {
       hsc_literal **all = instr->operand_count <= 64 ? operands : HSC_NEW_ARRAY(out->arena, hsc_literal *, instr->operand_count);
       HSC_TRY(hsc_arena_status(out->arena));

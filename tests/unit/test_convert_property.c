@@ -180,8 +180,8 @@ static void tuples_of_the_entry_are_remembered(void **state) {
   static const char *const bodies[] = {
       "x = f32[2] parameter(0)\n  n = f32[2] negate(x)\n  ROOT t = (f32[2]) tuple(n)",
       "x = f32[2] parameter(0)\n  ROOT t = () tuple()",
-      "p = (f32[2], (s32[], f32[])) parameter(0)\n  q = s32[] parameter(1)\n  a = f32[2] get-tuple-element(p), index=0\n  b = (s32[], f32[]) get-tuple-element(p), index=1\n"
-      "  c = s32[] get-tuple-element(b), index=0\n  d = s32[] add(c, q)\n  e = () tuple()\n  ROOT t = ((s32[], f32[]), s32[], f32[2], ()) tuple(b, d, a, e)",
+      ("p = (f32[2], (s32[], f32[])) parameter(0)\n  q = s32[] parameter(1)\n  a = f32[2] get-tuple-element(p), index=0\n  b = (s32[], f32[]) get-tuple-element(p), index=1\n"
+      "  c = s32[] get-tuple-element(b), index=0\n  d = s32[] add(c, q)\n  e = () tuple()\n  ROOT t = ((s32[], f32[]), s32[], f32[2], ()) tuple(b, d, a, e)"),
   };
   for (size_t k = 0; k < HSC_COUNT_OF(bodies); k++) {
     char text[600];
