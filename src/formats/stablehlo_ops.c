@@ -49,6 +49,7 @@ static void promote(frame *f, const hsc_computation *reducer) {
 
 // Builds an instruction that calls the computations of all regions.
 static hsc_status *build_calls(frame *f) {
+  if (!f->op->region_count) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "it has no region, and computes nothing without one");
   hsc_computation **called = HSC_NEW_ARRAY(arena_of(f), hsc_computation *, f->op->region_count + 1);
   if (!called) return hsc_status_out_of_memory();
   for (int i = 0; i < f->op->region_count; i++) HSC_TRY(hsc__import_region(f->im, f->op, i, f->op->name, &called[i]));

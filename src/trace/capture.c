@@ -89,8 +89,11 @@ static double measured_ns_per_tick(void) {
 }
 
 static int64_t to_ns(const hsc_capture *capture, const ring *r, uint64_t ticks) {
-  double since = (double)(int64_t)(ticks - r->header.first_ticks) * r->ns_per_tick;
-  return r->header.first_raw_ns - capture->base_raw_ns + (int64_t)since;
+  // A damaged ring may hold any number: times stay within 36 years, so that sums of them do not overflow.
+  const double longest = (double)((int64_t)1 << 60);
+  double since = (double)(int64_t)(ticks - r->header.first_ticks) * r->ns_per_tick + ((double)r->header.first_raw_ns - (double)capture->base_raw_ns);
+  if (!(since > -longest)) return -((int64_t)1 << 60);
+  return since < longest ? (int64_t)since : (int64_t)1 << 60;
 }
 
 // ---- records --------------------------------------------------------------------------------------------------------------------
@@ -408,7 +411,7 @@ static hsc_status *read_all(hsc_capture *capture) {
     hsc_ring_header *h = &r->header;
     h->label[sizeof h->label - 1] = h->command[sizeof h->command - 1] = h->host[sizeof h->host - 1] = 0;
     capture->processes[i] = (hsc_capture_process){.label = h->label, .command = h->command, .host = h->host, .pid = h->pid, .parent_pid = h->parent_pid, .trace_id_high = h->trace_id_high,
-        .trace_id_low = h->trace_id_low, .lost_events = h->lost_events, .lost_attrs = h->lost_attrs, .closed = h->closed == 1, .start_ns = h->first_raw_ns - capture->base_raw_ns};
+        .trace_id_low = h->trace_id_low, .lost_events = h->lost_events, .lost_attrs = h->lost_attrs, .closed = h->closed == 1, .start_ns = to_ns(capture, r, h->first_ticks)};
     HSC_TRY(read_strings(capture, r));
     size_t first = hsc_capture_event_count(capture);
     HSC_TRY(read_events(capture, i));

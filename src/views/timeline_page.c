@@ -127,6 +127,8 @@ static void details(const builder *b, hsc_bytes *out) {
   hsc_bytes_deinit(&text);
 }
 
+static uint32_t ticks_of(double ticks) { return ticks > 4294967040.0 ? 4294967040u : ticks > 0 ? (uint32_t)ticks : 0; }
+
 static hsc_status *write(builder *b, hsc_bytes *out) {
   HSC_TRY(drop_shortest(b));
   size_t count = b->items.count;
@@ -149,8 +151,8 @@ static hsc_status *write(builder *b, hsc_bytes *out) {
     for (size_t l = 0; l < b->lanes.count; l++) find_depths(b, &b->lanes.items[l], depth);
     for (size_t i = 0; i < count; i++) {
       const item *it = &b->items.items[i];
-      start[i] = (uint32_t)(((double)it->start - (double)first) / tick);
-      duration[i] = (uint32_t)((double)it->duration / tick);
+      start[i] = ticks_of(((double)it->start - (double)first) / tick);
+      duration[i] = ticks_of((double)it->duration / tick);
       name[i] = it->name;
     }
     hsc_json json;
@@ -197,6 +199,12 @@ static hsc_status *write(builder *b, hsc_bytes *out) {
   return status;
 }
 
+// Times of a damaged capture may be of any size.
+static int64_t ps(int64_t ns) {
+  int64_t value;
+  return __builtin_mul_overflow(ns, 1000, &value) ? (ns > 0 ? INT64_MAX : INT64_MIN) : value;
+}
+
 static hsc__section section_of(const hsc_event *e) {
   switch (e->category) {
     case HSC_CATEGORY_EXECUTE: return e->kind == HSC_RECORD_COMPLETE ? HSC__SECTION_EXECUTION : HSC__SECTION_CONTROL;
@@ -230,7 +238,7 @@ hsc_status *hsc_timeline_of_capture(const hsc_capture *capture, hsc_bytes *out_j
     uint32_t number = 0;
     HSC_GOTO(name_number(&b, hsc_view_of(*name ? name : e->name), &number));
     uint32_t at = (uint32_t)e->thread * HSC__SECTION_COUNT + (uint32_t)section_of(e);
-    if (!HSC__ADD(&b.items, (item){e->start_ns * 1000, e->duration_ns * 1000, number, at, (uint32_t)i})) HSC_GOTO(hsc_status_out_of_memory());
+    if (!HSC__ADD(&b.items, (item){ps(e->start_ns), ps(e->duration_ns), number, at, (uint32_t)i})) HSC_GOTO(hsc_status_out_of_memory());
   }
   HSC_GOTO(write(&b, out_json));
 done:
