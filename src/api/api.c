@@ -1,6 +1,4 @@
 // api.c - the functions of libhloscope.so that are not the recorder's: captures by path, for C programs and for the Python package.
-#include <errno.h>
-
 #include "hloscope/capture.h"
 #include "report/arrow.h"
 #include "trace/control.h"
@@ -48,19 +46,12 @@ hsc_status *hsc_capture_view_arrow(const char *path, const char *view, const cha
   return status;
 }
 
-static hsc_status *write_file(void *user, hsc_view bytes) {
-  return fwrite(bytes.data, 1, bytes.size, user) == bytes.size ? NULL : HSC_ERR(RESOURCE_EXHAUSTED, "cannot write: %s", strerror(errno));
-}
-
 hsc_status *hsc_capture_export_file(const char *path, const char *form, const char *output) {
   hsc_sink_id sink;
   if (!hsc_sink_of_name(form, &sink)) return unknown("form", form, sink_name_at, HSC_SINK_COUNT);
   hsc_capture *capture = NULL;
   HSC_TRY(hsc_capture_open(path, &capture));
-  FILE *file = fopen(output, "wbe");
-  hsc_status *status = file ? hsc_capture_export(capture, sink, write_file, file) : hsc_status_errno(errno, "cannot create", output);
-  if (file && fclose(file) && !status) status = hsc_status_errno(errno, "cannot write", output);
-  if (file && status) remove(output);
+  hsc_status *status = hsc_capture_export_file_to(capture, sink, output);
   hsc_capture_close(capture);
   return status;
 }

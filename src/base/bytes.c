@@ -52,6 +52,18 @@ void hsc_bytes_append(hsc_bytes *bytes, const void *data, size_t size) {
   if (room && size) memcpy(room, data, size);
 }
 
+void hsc_bytes_append_markup(hsc_bytes *bytes, const char *text) {
+  for (; *text; text++) {
+    switch (*text) {
+      case '&': hsc_bytes_append_text(bytes, "&amp;"); break;
+      case '<': hsc_bytes_append_text(bytes, "&lt;"); break;
+      case '>': hsc_bytes_append_text(bytes, "&gt;"); break;
+      case '"': hsc_bytes_append_text(bytes, "&quot;"); break;
+      default: hsc_bytes_append_char(bytes, *text);
+    }
+  }
+}
+
 void hsc_bytes_append_text(hsc_bytes *bytes, const char *text) { hsc_bytes_append(bytes, text, strlen(text)); }
 
 void hsc_bytes_append_char(hsc_bytes *bytes, char c) {

@@ -57,15 +57,9 @@ static hsc_status *partition_path(hsc_cli *cli, const hsc_capture *capture, cons
 }
 
 static hsc_status *export_file(const hsc_capture *capture, hsc_sink_id sink, const char *path, hsc_cli *cli) {
-  const char *part = hsc_arena_printf(cli->arena, "%s.part", path);
-  FILE *file = fopen(part, "wb");
-  if (!file) return HSC_ERR(PERMISSION_DENIED, "cannot create %s: %s", part, strerror(errno));
-  hsc_status *status = hsc_capture_export(capture, sink, write_file, file);
-  if (fclose(file) && !status) status = HSC_ERR(RESOURCE_EXHAUSTED, "cannot write %s: %s", part, strerror(errno));
-  if (!status && rename(part, path)) status = HSC_ERR(PERMISSION_DENIED, "cannot put %s in place: %s", path, strerror(errno));
-  if (status) remove(part);
-  else hsc_cli_say(cli, "%s", path);
-  return status;
+  HSC_TRY(hsc_capture_export_file_to(capture, sink, path));
+  hsc_cli_say(cli, "%s", path);
+  return NULL;
 }
 
 typedef enum profile_form {

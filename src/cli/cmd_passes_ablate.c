@@ -155,18 +155,6 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result, bool changed_only)
   return print_pairs(cli, json_object_get(result, "pairs"), timed);
 }
 
-static hsc_status *write_file(const char *path, json_t *result) {
-  hsc_bytes text = {0};
-  hsc_json json;
-  hsc_json_init(&json, &text, 1);
-  hsc_json_tree(&json, result);
-  hsc_bytes_append_char(&text, '\n');
-  hsc_status *status = hsc_bytes_status(&text);
-  if (!status) status = hsc_file_write_atomic(path, text.data, text.size);
-  hsc_bytes_deinit(&text);
-  return status;
-}
-
 hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli) {
   hsc_device_spec device;
   hsc_store *store = NULL;
@@ -206,7 +194,7 @@ hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli) {
                           .user = cli,
                           .stop = &hsc__passes_stop};
   HSC_GOTO(hsc_ablate(&o, &result));
-  if (args->output) HSC_GOTO(write_file(args->output, result));
+  if (args->output) HSC_GOTO(hsc_json_tree_save(args->output, result));
   HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc__passes_print_json(cli, result) : print_result(cli, result, args->changed_only));
   if (!strcmp(text_at(result, "status"), "interrupted")) {
     hsc_cli_say(cli, "interrupted; the same command with --resume goes on with it");

@@ -79,18 +79,6 @@ static void show_progress(void *user, int64_t done, int64_t total, const char *t
   hsc_cli_progress(cli, "%3lld %%  %s", (long long)(total ? 100 * done / total : 0), text);
 }
 
-static hsc_status *write_result(const char *path, json_t *result) {
-  hsc_bytes text = {0};
-  hsc_json json;
-  hsc_json_init(&json, &text, 1);
-  hsc_json_tree(&json, result);
-  hsc_bytes_append_char(&text, '\n');
-  hsc_status *status = hsc_bytes_status(&text);
-  if (!status) status = hsc_file_write_atomic(path, text.data, text.size);
-  hsc_bytes_deinit(&text);
-  return status;
-}
-
 static hsc_status *print_result(hsc_cli *cli, json_t *result) {
   hsc_bytes text = {0};
   hsc_status *status = NULL;
@@ -149,7 +137,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                             .user = cli,
                             .stop = &stop};
   hsc_status *status = hsc_patterns_run(&o, &result);
-  if (!status) status = write_result(args->output, result);
+  if (!status) status = hsc_json_tree_save(args->output, result);
   if (!status) status = print_result(cli, result);
   if (!status) {
     const char *how = json_string_value(json_object_get(result, "status"));

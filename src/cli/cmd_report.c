@@ -78,63 +78,64 @@ static hsc_status *add_document(hsc_page *page, const char *path, hsc_view text,
   return NULL;
 }
 
-static hsc_status *add_table(hsc_json *json, hsc_status *status, hsc_table *table) {
-  HSC_TRY(status);
-  hsc_table_json(table, json);
-  hsc_table_destroy(table);
-  return NULL;
+// {"timeline": ..., "tables": [...]}: what captures and profiles have in common on the page.
+typedef struct recording {
+  hsc_status *(*timeline)(const void *source, hsc_bytes *out_json);
+  hsc_status *(*table)(void *source, int view, int64_t limit, hsc_table **out_table);   // NULL table: left out
+  int view_count;
+} recording;
+
+static hsc_status *capture_timeline(const void *source, hsc_bytes *out) { return hsc_timeline_of_capture(source, out); }
+static hsc_status *profile_timeline(const void *source, hsc_bytes *out) { return hsc_timeline_of_profile(source, out); }
+
+static hsc_status *capture_table(void *source, int view, int64_t limit, hsc_table **out_table) {
+  if (view == HSC_VIEW_events) return NULL;   // the timeline has them
+  return hsc_view_table(source, (hsc_view_id)view, &(hsc_view_options){.limit = limit}, out_table);
 }
 
-static hsc_status *finish_part(hsc_page *page, const char *kind, const char *path, const char *command, hsc_bytes *text, hsc_status *status) {
-  if (!status) status = hsc_bytes_status(text);
-  if (!status) hsc_page_part(page, kind, base_name(path), command, hsc_bytes_view(text));
-  hsc_bytes_deinit(text);
+static hsc_status *profile_table(void *source, int view, int64_t limit, hsc_table **out_table) {
+  hsc_profile_options view_options = {.limit = limit, .open_fusions = view == HSC_PROFILE_VIEW_hlo_operators};
+  return hsc_profile_table(source, (hsc_profile_view_id)view, &view_options, out_table);
+}
+
+static const recording captures = {capture_timeline, capture_table, HSC_VIEW_COUNT}, profiles = {profile_timeline, profile_table, HSC_PROFILE_VIEW_COUNT};
+
+static hsc_status *add_recording(hsc_page *page, const recording *r, void *source, const char *kind, const char *path, const char *command, int64_t limit) {
+  hsc_bytes text = {0};
+  hsc_json json;
+  hsc_bytes_append_text(&text, "{\"timeline\":");
+  hsc_status *status = r->timeline(source, &text);
+  hsc_bytes_append_text(&text, ",\"tables\":");
+  hsc_json_init(&json, &text, 0);
+  hsc_json_begin_array(&json);
+  for (int v = 0; v < r->view_count && !status; v++) {
+    hsc_table *table = NULL;
+    status = r->table(source, v, limit, &table);
+    if (!status && table && hsc_table_row_count(table)) hsc_table_json(table, &json);
+    hsc_table_destroy(table);
+  }
+  hsc_json_end_array(&json);
+  hsc_bytes_append_char(&text, '}');
+  if (!status) status = hsc_bytes_status(&text);
+  if (!status) hsc_page_part(page, kind, base_name(path), command, hsc_bytes_view(&text));
+  hsc_bytes_deinit(&text);
   return status;
 }
 
 static hsc_status *add_capture(hsc_page *page, const char *path, int64_t limit, hsc_cli *cli) {
   hsc_capture *capture = NULL;
   HSC_TRY(hsc_capture_open(path, &capture));
-  hsc_bytes text = {0};
-  hsc_json json;
-  hsc_bytes_append_text(&text, "{\"timeline\":");
-  hsc_status *status = hsc_timeline_of_capture(capture, &text);
-  hsc_bytes_append_text(&text, ",\"tables\":");
-  hsc_json_init(&json, &text, 0);
-  hsc_json_begin_array(&json);
-  for (int v = 0; v < HSC_VIEW_COUNT && !status; v++) {
-    if (v == HSC_VIEW_events) continue;   // the timeline has them
-    hsc_table *table = NULL;
-    status = hsc_view_table(capture, (hsc_view_id)v, &(hsc_view_options){.limit = limit}, &table);
-    if (!status && !hsc_table_row_count(table)) hsc_table_destroy(table);
-    else status = add_table(&json, status, table);
-  }
-  hsc_json_end_array(&json);
-  hsc_bytes_append_char(&text, '}');
+  hsc_status *status = add_recording(page, &captures, capture, "capture", path, hsc_arena_printf(cli->arena, "hloscope tables %s summary", path), limit);
   hsc_capture_close(capture);
-  return finish_part(page, "capture", path, hsc_arena_printf(cli->arena, "hloscope tables %s summary", path), &text, status);
+  return status;
 }
 
 static hsc_status *add_profile(hsc_page *page, const char *path, int64_t limit, hsc_cli *cli) {
   hsc_profile *profile = NULL;
   HSC_TRY(hsc_profile_open(path, &profile));
-  hsc_bytes text = {0};
-  hsc_json json;
-  hsc_bytes_append_text(&text, "{\"timeline\":");
-  hsc_status *status = hsc_timeline_of_profile(profile, &text);
-  hsc_bytes_append_text(&text, ",\"tables\":");
-  hsc_json_init(&json, &text, 0);
-  hsc_json_begin_array(&json);
-  for (int v = 0; v < HSC_PROFILE_VIEW_COUNT && !status; v++) {
-    hsc_table *table = NULL;
-    status = hsc_profile_table(profile, (hsc_profile_view_id)v, &(hsc_profile_options){.limit = limit, .open_fusions = v == HSC_PROFILE_VIEW_hlo_operators}, &table);
-    if (!status && !hsc_table_row_count(table)) hsc_table_destroy(table);
-    else status = add_table(&json, status, table);
-  }
-  hsc_json_end_array(&json);
-  hsc_bytes_append_char(&text, '}');
+  hsc_status *status = add_recording(page, &profiles, profile, "profile", path, hsc_arena_printf(cli->arena, "hloscope tables %s hlo-operators", path), limit);
   hsc_profile_close(profile);
-  return finish_part(page, "profile", path, hsc_arena_printf(cli->arena, "hloscope tables %s hlo-operators", path), &text, status);
+  return status;
 }
 
 static bool looks_like_json(hsc_view text) {

@@ -3,9 +3,7 @@
 // the window, so that a convolution reads its input where it lies ("indirect convolution", Dukhan, arXiv:1907.02129), padding included: a row
 // that falls outside points to zeros.
 #include "cpu/conv_kernels.h"
-
-#define CONCAT_(a, b) a##b
-#define CONCAT(a, b) CONCAT_(a, b)
+#include "cpu/kernel_vectors.h"
 
 #if HSC_ISA_BYTES == 64
 #define EACH_ROWS(X, V) X(1, V) X(2, V) X(3, V) X(4, V) X(5, V) X(6, V) X(7, V) X(8, V) X(9, V) X(10, V) X(11, V) X(12, V)
@@ -14,16 +12,6 @@ enum { MAX_ROWS = 12 };
 #define EACH_ROWS(X, V) X(1, V) X(2, V) X(3, V) X(4, V) X(5, V) X(6, V)
 enum { MAX_ROWS = 6 };
 #endif
-
-typedef float vector_f32 __attribute__((vector_size(HSC_ISA_BYTES), aligned(4), may_alias));
-typedef double vector_f64 __attribute__((vector_size(HSC_ISA_BYTES), aligned(8), may_alias));
-typedef int32_t bits_f32 __attribute__((vector_size(HSC_ISA_BYTES)));
-typedef int64_t bits_f64 __attribute__((vector_size(HSC_ISA_BYTES)));
-#define UNROLL _Pragma("GCC unroll 16")
-
-// Zero where x < 0: what is not smaller, NaN too, stays.
-static inline vector_f32 relu_f32(vector_f32 x) { return (vector_f32)((bits_f32)x & ~(bits_f32)(x < 0)); }
-static inline vector_f64 relu_f64(vector_f64 x) { return (vector_f64)((bits_f64)x & ~(bits_f64)(x < 0)); }
 
 #define KERNEL(TYPE, NAME, ROWS, VECTORS)                                                                                                  \
   static void kernel_##NAME##_##ROWS##x##VECTORS(int64_t taps, int64_t run, const TYPE *const *a, int64_t a_k, const TYPE *b, TYPE *const *c, \

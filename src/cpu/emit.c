@@ -101,6 +101,16 @@ done:
   return status;
 }
 
+hsc_status *hsc_kernel_plan_try(const hsc_instr *instr, const hsc_cpu_isa *isa, hsc_kernel_plan *out_plan, uint64_t *in_place, bool *out_fits) {
+  *out_fits = hsc_kernel_can_emit(instr);
+  if (!*out_fits) return NULL;
+  hsc_status *status = hsc_kernel_plan_make(instr, isa, out_plan, in_place);
+  if (hsc_status_code(status) != HSC_UNIMPLEMENTED) return status;
+  hsc_status_free(status);
+  *out_fits = false;
+  return NULL;
+}
+
 hsc_status *hsc_kernel_emit(const hsc_instr *instr, const hsc_cpu_isa *isa, LLVMContextRef context, LLVMModuleRef module, LLVMBuilderRef builder, const char *name) {
   hsc_status *status = NULL;
   hsc_arena *scratch = NULL;

@@ -6,9 +6,7 @@
 // without fused multiply-add: 6 x 2. Kernels of fewer rows take the remainder of M: 32 rows are 5 + 5 + 5 + 5 + 6 + 6, never 5 x 6 + 2, since
 // fewer than 8 accumulators cannot hide the latency of a multiply-add.
 #include "cpu/gemm.h"
-
-#define CONCAT_(a, b) a##b
-#define CONCAT(a, b) CONCAT_(a, b)
+#include "cpu/kernel_vectors.h"
 
 #if HSC_ISA_BYTES == 64
 #define EACH_ROWS_2(X) X(1, 2) X(2, 2) X(3, 2) X(4, 2) X(5, 2) X(6, 2) X(7, 2) X(8, 2) X(9, 2) X(10, 2) X(11, 2) X(12, 2)
@@ -21,16 +19,6 @@ enum { MAX_1 = 12, MAX_2 = 12, MAX_4 = 6 };
 #define EACH_ROWS_4(X) X(1, 4) X(2, 4) X(3, 4)
 enum { MAX_1 = 6, MAX_2 = 6, MAX_4 = 3 };
 #endif
-
-typedef float vector_f32 __attribute__((vector_size(HSC_ISA_BYTES), aligned(4), may_alias));
-typedef double vector_f64 __attribute__((vector_size(HSC_ISA_BYTES), aligned(8), may_alias));
-typedef int32_t bits_f32 __attribute__((vector_size(HSC_ISA_BYTES)));
-typedef int64_t bits_f64 __attribute__((vector_size(HSC_ISA_BYTES)));
-#define UNROLL _Pragma("GCC unroll 16")
-
-// Zero where x < 0: what is not smaller, NaN too, stays.
-static inline vector_f32 relu_f32(vector_f32 x) { return (vector_f32)((bits_f32)x & ~(bits_f32)(x < 0)); }
-static inline vector_f64 relu_f64(vector_f64 x) { return (vector_f64)((bits_f64)x & ~(bits_f64)(x < 0)); }
 
 #define KERNEL(TYPE, NAME, ROWS, VECTORS)                                                                                               \
   static void kernel_##NAME##_##ROWS##x##VECTORS(int64_t k_count, const TYPE *a, int64_t a_row, int64_t a_k, const TYPE *b, int64_t b_k, \

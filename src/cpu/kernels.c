@@ -55,16 +55,13 @@ int64_t hsc__cpu_chunk(const hsc_cpu_compiler *compiler, const hsc_kernel_plan *
 hsc_status *hsc__cpu_choose_kernel(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen) {
   const hsc_instr *instr = step->instr;
   *out_chosen = false;
-  if (hsc_kernel_product(instr) || !hsc_kernel_can_emit(instr)) return NULL;
+  if (hsc_kernel_product(instr)) return NULL;
   hsc_kernel_plan plan = {0};
   uint64_t *in_place = HSC_NEW_ARRAY(compiler->arena, uint64_t, step->output_count + 1);
   HSC_TRY(hsc_arena_status(compiler->arena));
-  hsc_status *status = hsc_kernel_plan_make(instr, &compiler->device->isa, &plan, in_place);
-  if (hsc_status_code(status) == HSC_UNIMPLEMENTED) {
-    hsc_status_free(status);
-    return NULL;
-  }
-  HSC_TRY(status);
+  bool fits = false;
+  HSC_TRY(hsc_kernel_plan_try(instr, &compiler->device->isa, &plan, in_place, &fits));
+  if (!fits) return NULL;
   hsc_cpu_kernel_call *call = HSC_NEW(compiler->arena, hsc_cpu_kernel_call);
   HSC_TRY(hsc_arena_status(compiler->arena));
   *call = (hsc_cpu_kernel_call){.count = plan.count, .chunk = plan.count, .partials = plan.partials};

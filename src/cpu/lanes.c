@@ -29,15 +29,11 @@ hsc_status *hsc__cpu_add_lanes(hsc_cpu_compiler *compiler, const hsc_computation
   map->attr.dims.dims = HSC_DIMS(module->arena, 0);
   hsc_computation *done = NULL;
   HSC_TRY(hsc_builder_finish(&b, map, &done));
-  if (!hsc_kernel_can_emit(map)) return NULL;
   hsc_kernel_plan plan = {0};
   uint64_t in_place[1];
-  hsc_status *status = hsc_kernel_plan_make(map, &compiler->device->isa, &plan, in_place);
-  if (hsc_status_code(status) == HSC_UNIMPLEMENTED) {
-    hsc_status_free(status);
-    return NULL;
-  }
-  HSC_TRY(status);
+  bool fits = false;
+  HSC_TRY(hsc_kernel_plan_try(map, &compiler->device->isa, &plan, in_place, &fits));
+  if (!fits) return NULL;
   return hsc__cpu_add_kernel(compiler, map, plan.code_size, out_kernel);
 }
 

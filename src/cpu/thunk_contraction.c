@@ -195,13 +195,9 @@ static hsc_status *choose_epilogue(hsc_cpu_compiler *compiler, const hsc_instr *
   c->bias_input = -1;
   uint64_t in_place[HSC_KERNEL_MAX_BUFFERS];
   hsc_kernel_plan plan = {0};
-  if (!hsc_kernel_can_emit(fusion)) return NULL;
-  hsc_status *status = hsc_kernel_plan_make(fusion, &compiler->device->isa, &plan, in_place);
-  if (hsc_status_code(status) == HSC_UNIMPLEMENTED) {
-    hsc_status_free(status);
-    return NULL;
-  }
-  HSC_TRY(status);
+  bool fits = false;
+  HSC_TRY(hsc_kernel_plan_try(fusion, &compiler->device->isa, &plan, in_place, &fits));
+  if (!fits) return NULL;
   // A product that is converted first goes to the epilogue as a whole; one that is not of the result's type has a place of its own.
   c->epilogue = plan.kind == HSC_KERNEL_PANEL ? HSC_EPILOGUE_PANEL : HSC_EPILOGUE_WHOLE;
   if (c->convert_out) {

@@ -275,12 +275,7 @@ hsc_status *hsc_ablate(const hsc_ablate_options *options, json_t **out_result) {
   HSC_GOTO(begin(&run));
   status = measure(&run);
   if (!status) status = hsc__ablate_document(&run, out_result);
-  const char *end = status ? "failed" : run.interrupted ? "interrupted" : "done";
-  hsc_status *finish = hsc_store_finish(options->store, run.experiment, end, *out_result);
-  if (status)
-    hsc_status_free(finish);
-  else
-    status = finish;
+  status = hsc_store_end(options->store, run.experiment, status, run.interrupted, *out_result);
 done:
   release(&run);
   return status;

@@ -72,25 +72,6 @@ hsc_status *hsc_diff_json(const hsc_diff *diff, json_t **out_document) {
 
 // ---- a page ---------------------------------------------------------------------------------------------------------
 
-static void append_escaped(hsc_bytes *out, const char *text) {
-  for (; *text; text++) switch (*text) {
-      case '&':
-        hsc_bytes_append_text(out, "&amp;");
-        break;
-      case '<':
-        hsc_bytes_append_text(out, "&lt;");
-        break;
-      case '>':
-        hsc_bytes_append_text(out, "&gt;");
-        break;
-      case '"':
-        hsc_bytes_append_text(out, "&quot;");
-        break;
-      default:
-        hsc_bytes_append_char(out, *text);
-    }
-}
-
 static const char page_style[] =
     ":root{color-scheme:light dark}body{font:14px system-ui,sans-serif;margin:0}header{position:sticky;top:0;background:Canvas;border-bottom:1px solid #8888;padding:.5em 1em}"
     "h1{font-size:1.1em;margin:0 0 .3em}label{margin-right:1em}table{width:100%;border-collapse:collapse;table-layout:fixed}"
@@ -109,12 +90,12 @@ static const char page_script[] =
 static void append_row(const hsc_diff_row *row, hsc_bytes *room, hsc_bytes *out) {
   const char *state = hsc_diff_state_text(row->state);
   hsc_bytes_printf(out, "<tr class=\"%s%s\" title=\"%s%s%s\"><td>", state, row->state == HSC_DIFF_KEPT ? "" : " d", state, *row->what ? ": " : "", row->what);
-  append_escaped(out, instr_text(row->left, room));
+  hsc_bytes_append_markup(out, instr_text(row->left, room));
   hsc_bytes_append_text(out, "</td><td>");
-  append_escaped(out, instr_text(row->right, room));
+  hsc_bytes_append_markup(out, instr_text(row->right, room));
   if (row->into) {
     hsc_bytes_append_text(out, " <small>fused into ");
-    append_escaped(out, row->into->name);
+    hsc_bytes_append_markup(out, row->into->name);
     hsc_bytes_append_text(out, "</small>");
   }
   hsc_bytes_append_text(out, "</td></tr>\n");
@@ -125,23 +106,23 @@ void hsc_diff_html(const hsc_diff *diff, const char *title, const char *left_tit
   hsc_bytes room = {0};
   hsc_bytes_append_text(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                              "style-src 'unsafe-inline'; script-src 'unsafe-inline'\"><title>");
-  append_escaped(out, title);
+  hsc_bytes_append_markup(out, title);
   hsc_bytes_printf(out, "</title><style>%s</style></head><body class=\"hide\"><header><h1>", page_style);
-  append_escaped(out, title);
+  hsc_bytes_append_markup(out, title);
   hsc_bytes_append_text(out, "</h1>");
   for (int s = 0; s < HSC_DIFF_STATES; s++)
     hsc_bytes_printf(out, "%s%lld %s", s ? ", " : "", (long long)diff->counts[s], hsc_diff_state_text((hsc_diff_state)s));
   hsc_bytes_append_text(out, "<br><label><input type=\"checkbox\" id=\"hide\" checked> hide kept instructions</label><label>search <input type=\"search\" id=\"find\"></label>"
                              "<small>j, k: next and previous difference; /: search</small></header><table><thead><tr><th>");
-  append_escaped(out, left_title);
+  hsc_bytes_append_markup(out, left_title);
   hsc_bytes_append_text(out, "</th><th>");
-  append_escaped(out, right_title);
+  hsc_bytes_append_markup(out, right_title);
   hsc_bytes_append_text(out, "</th></tr></thead><tbody>\n");
   for (size_t i = 0; i < diff->row_count; i++) {
     if (place_of(&diff->rows[i]) != in) {
       in = place_of(&diff->rows[i]);
       hsc_bytes_append_text(out, "<tr class=\"c\"><td colspan=\"2\">");
-      append_escaped(out, in->name);
+      hsc_bytes_append_markup(out, in->name);
       hsc_bytes_append_text(out, "</td></tr>\n");
     }
     append_row(&diff->rows[i], &room, out);

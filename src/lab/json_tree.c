@@ -71,3 +71,15 @@ double *hsc_json_doubles(const json_t *array, size_t *out_count) {
 }
 
 json_t *hsc_json_real(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+hsc_status *hsc_json_tree_save(const char *path, const json_t *value) {
+  hsc_bytes text = {0};
+  hsc_json json;
+  hsc_json_init(&json, &text, 1);
+  hsc_json_tree(&json, value);
+  hsc_bytes_append_char(&text, '\n');
+  hsc_status *status = hsc_bytes_status(&text);
+  if (!status) status = hsc_file_write_atomic(path, text.data, text.size);
+  hsc_bytes_deinit(&text);
+  return status;
+}

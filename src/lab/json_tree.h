@@ -7,6 +7,8 @@
 #include "base/base.h"
 
 void hsc_json_tree(hsc_json *json, const json_t *value);  // NULL writes null
+// Replaces the file in one go, indented by one space, with a newline at its end.
+HSC_MUST_USE hsc_status *hsc_json_tree_save(const char *path, const json_t *value);
 // {"a": {"b": ...}}: hsc_json_path(tree, "a", "b", NULL). NULL when a step is not there. Borrowed.
 json_t *hsc_json_path(const json_t *tree, const char *key, ...) __attribute__((sentinel));
 double hsc_json_number(const json_t *value);  // NaN for what is no number

@@ -10,23 +10,11 @@ static const char *text_at(const json_t *object, const char *key) {
   return text ? text : "";
 }
 
+// At most `most` bytes of the text.
 static void escaped(hsc_bytes *out, const char *text, size_t most) {
-  for (size_t i = 0; text[i] && i < most; i++) switch (text[i]) {
-      case '&':
-        hsc_bytes_append_text(out, "&amp;");
-        break;
-      case '<':
-        hsc_bytes_append_text(out, "&lt;");
-        break;
-      case '>':
-        hsc_bytes_append_text(out, "&gt;");
-        break;
-      case '"':
-        hsc_bytes_append_text(out, "&quot;");
-        break;
-      default:
-        hsc_bytes_append_char(out, text[i]);
-    }
+  char cut[256];
+  snprintf(cut, sizeof cut, "%.*s", (int)most, text);
+  hsc_bytes_append_markup(out, cut);
 }
 
 static void begin_svg(hsc_bytes *out, int width, int height, const char *title) {

@@ -18,21 +18,10 @@ typedef struct report {
   hsc_bytes md, html;
 } report;
 
-static void escaped(hsc_bytes *out, const char *text) {
-  for (; *text; text++) {
-    if (*text == '&')
-      hsc_bytes_append_text(out, "&amp;");
-    else if (*text == '<')
-      hsc_bytes_append_text(out, "&lt;");
-    else
-      hsc_bytes_append_char(out, *text);
-  }
-}
-
 static void heading(report *r, int level, const char *text) {
   hsc_bytes_printf(&r->md, "%s%.*s %s\n\n", r->md.size ? "\n" : "", level, "####", text);
   hsc_bytes_printf(&r->html, "<h%d>", level);
-  escaped(&r->html, text);
+  hsc_bytes_append_markup(&r->html, text);
   hsc_bytes_printf(&r->html, "</h%d>\n", level);
 }
 
@@ -64,7 +53,7 @@ static void row_of(report *r, const char *tag, const char *const *cells) {
     for (const char *p = cells[i]; *p; p++) hsc_bytes_append_text(&r->md, *p == '|' ? "\\|" : *p == '\n' ? " " : (char[2]){*p, 0});
     hsc_bytes_append_text(&r->md, " |");
     hsc_bytes_printf(&r->html, "<%s>", tag);
-    escaped(&r->html, cells[i]);
+    hsc_bytes_append_markup(&r->html, cells[i]);
     hsc_bytes_printf(&r->html, "</%s>", tag);
   }
   hsc_bytes_append_char(&r->md, '\n');
@@ -147,7 +136,7 @@ static hsc_status *ablation_part(report *r, const json_t *d) {
   }
   hsc_bytes_printf(&r->md, "%s\n\n", hsc_bytes_text(&line));
   hsc_bytes_append_text(&r->html, "<p>");
-  escaped(&r->html, hsc_bytes_text(&line));
+  hsc_bytes_append_markup(&r->html, hsc_bytes_text(&line));
   hsc_bytes_append_text(&r->html, "</p>\n");
   hsc_bytes_deinit(&line);
   for (size_t k = 0; k < HSC_COUNT_OF(keys); k++) {

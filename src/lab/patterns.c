@@ -147,13 +147,7 @@ hsc_status *hsc_patterns_run(const hsc_patterns_options *options, json_t **out_r
   HSC_GOTO(begin(&run));
   status = hsc__patterns_measure(&run);
   if (!status) status = make_result(&run, out_result);
-  // The store says how it ended whatever happened; the error that ended it comes first.
-  const char *end = status ? "failed" : run.interrupted ? "interrupted" : "done";
-  hsc_status *finish = hsc_store_finish(options->store, run.experiment, end, *out_result);
-  if (status)
-    hsc_status_free(finish);
-  else
-    status = finish;
+  status = hsc_store_end(options->store, run.experiment, status, run.interrupted, *out_result);
 done:
   release(&run);
   return status;

@@ -208,6 +208,13 @@ done:
   return status;
 }
 
+hsc_status *hsc_store_end(hsc_store *store, int64_t experiment, hsc_status *status, bool interrupted, json_t *result) {
+  hsc_status *finish = hsc_store_finish(store, experiment, status ? "failed" : interrupted ? "interrupted" : "done", result);
+  if (!status) return finish;
+  hsc_status_free(finish);
+  return status;
+}
+
 hsc_status *hsc_store_reopen(hsc_store *store, int64_t experiment) {
   sqlite3_stmt *statement = NULL;
   HSC_TRY(sql_prepare(store, "UPDATE experiment SET status = 'running', finished_ns = NULL WHERE id = ?", &statement));

@@ -39,6 +39,8 @@ typedef struct hsc_experiment {
 HSC_MUST_USE hsc_status *hsc_store_begin(hsc_store *store, const hsc_experiment *experiment, int64_t *out_id);
 // status: "done", "failed" or "interrupted". result may be NULL.
 HSC_MUST_USE hsc_status *hsc_store_finish(hsc_store *store, int64_t experiment, const char *status, json_t *result);
+// Says how it ended whatever happened, and gives `status` back: the error that ended it comes before one of the store.
+HSC_MUST_USE hsc_status *hsc_store_end(hsc_store *store, int64_t experiment, hsc_status *status, bool interrupted, json_t *result);
 // Makes an unfinished experiment "running" again.
 HSC_MUST_USE hsc_status *hsc_store_reopen(hsc_store *store, int64_t experiment);
 

@@ -375,7 +375,7 @@ static hsc_status *find_depths(hsc_capture *capture) {
     int *depth = &depths[event->thread];
     while (*depth > 0 && open[*depth - 1] <= event->start_ns) (*depth)--;
     event->depth = *depth;
-    bool span = event->kind == HSC_RECORD_BEGIN || event->kind == HSC_RECORD_COMPLETE;
+    bool span = hsc_event_is_span(event);
     if (span && *depth < MAX_OPEN) open[(*depth)++] = event->start_ns + event->duration_ns;
   }
   return NULL;
@@ -486,4 +486,22 @@ const hsc_trace_attr *hsc_event_attr(const hsc_capture *capture, const hsc_event
   for (int i = 0; i < event->attr_count; i++)
     if (!strcmp(hsc_capture_string(capture, event->process, event->attrs[i].key), key)) return &event->attrs[i];
   return NULL;
+}
+
+const char *hsc_event_shown_name(const hsc_capture *capture, const hsc_event *e) {
+  const hsc_trace_attr *executable = e->category == HSC_CATEGORY_EXECUTE ? hsc_event_attr(capture, e, "executable") : NULL;
+  const char *name = executable && executable->type == HSC_ATTR_STRING ? hsc_capture_string(capture, e->process, executable->value.string) : "";
+  return *name ? name : e->name;
+}
+
+void hsc_event_attrs_text(const hsc_capture *capture, const hsc_event *e, hsc_bytes *out) {
+  for (int i = 0; i < e->attr_count + e->end_attr_count; i++) {
+    const hsc_trace_attr *a = i < e->attr_count ? &e->attrs[i] : &e->end_attrs[i - e->attr_count];
+    hsc_bytes_printf(out, "%s%s=", i ? " " : "", hsc_capture_string(capture, e->process, a->key));
+    char number[32];
+    if (a->type == HSC_ATTR_STRING) hsc_bytes_append_text(out, hsc_capture_string(capture, e->process, a->value.string));
+    else if (a->type == HSC_ATTR_DOUBLE) hsc_format_double(a->value.d, number), hsc_bytes_append_text(out, number);
+    else if (a->type == HSC_ATTR_UINT) hsc_bytes_printf(out, "%llu", (unsigned long long)a->value.u);
+    else hsc_bytes_printf(out, "%lld", (long long)a->value.i);
+  }
 }

@@ -58,6 +58,11 @@ int hsc_capture_thread_count(const hsc_capture *capture);
 const hsc_capture_thread *hsc_capture_thread_at(const hsc_capture *capture, int thread);
 int64_t hsc_capture_start_wall_ns(const hsc_capture *capture);     // since the epoch, of the first moment
 const char *hsc_capture_string(const hsc_capture *capture, int32_t process, uint64_t number);   // "" when unknown
+static inline bool hsc_event_is_span(const hsc_event *event) { return event->kind == HSC_RECORD_BEGIN || event->kind == HSC_RECORD_COMPLETE; }
+// Names of what was executed say more than "execute": the executable's, where the event has one.
+const char *hsc_event_shown_name(const hsc_capture *capture, const hsc_event *event);
+// "bytes=12 name=x", in the order of recording.
+void hsc_event_attrs_text(const hsc_capture *capture, const hsc_event *event, hsc_bytes *out);
 // The attribute named `key` of the event, looked for at the end first; NULL = none.
 const hsc_trace_attr *hsc_event_attr(const hsc_capture *capture, const hsc_event *event, const char *key);
 const char *hsc_capture_path(const hsc_capture *capture);           // as it was opened

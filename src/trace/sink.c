@@ -1,4 +1,5 @@
 // sink.c - the table of sinks, and their stream.
+#include <errno.h>
 #include <inttypes.h>
 
 #include "trace/sink_internal.h"
@@ -43,6 +44,12 @@ double hsc__counter_value(const hsc_event *e) {
   return value;
 }
 
+void hsc__json_text(hsc_bytes *out, const char *text) {
+  hsc_json json;
+  hsc_json_init(&json, out, 0);
+  hsc_json_string(&json, text);
+}
+
 void hsc__trace_id_hex(const hsc_capture_process *process, char out_text[33]) {
   snprintf(out_text, 33, "%016" PRIx64 "%016" PRIx64, process->trace_id_high, process->trace_id_low);
 }
@@ -79,8 +86,19 @@ hsc_status *hsc_capture_export(const hsc_capture *capture, hsc_sink_id sink, hsc
   return status;
 }
 
-const char *hsc__shown_name(const hsc_capture *capture, const hsc_event *e) {
-  const hsc_trace_attr *executable = e->category == HSC_CATEGORY_EXECUTE ? hsc_event_attr(capture, e, "executable") : NULL;
-  const char *name = executable && executable->type == HSC_ATTR_STRING ? hsc_capture_string(capture, e->process, executable->value.string) : "";
-  return *name ? name : e->name;
+static hsc_status *write_file(void *user, hsc_view bytes) {
+  return fwrite(bytes.data, 1, bytes.size, user) == bytes.size ? NULL : HSC_ERR(RESOURCE_EXHAUSTED, "cannot write: %s", strerror(errno));
+}
+
+hsc_status *hsc_capture_export_file_to(const hsc_capture *capture, hsc_sink_id sink, const char *path) {
+  hsc_bytes part = {0};
+  hsc_bytes_printf(&part, "%s.part", path);
+  HSC_TRY(hsc_bytes_status(&part));
+  FILE *file = fopen(part.data, "wbe");
+  hsc_status *status = file ? hsc_capture_export(capture, sink, write_file, file) : HSC_ERR(PERMISSION_DENIED, "cannot create %s: %s", part.data, strerror(errno));
+  if (file && fclose(file) && !status) status = HSC_ERR(RESOURCE_EXHAUSTED, "cannot write %s: %s", part.data, strerror(errno));
+  if (!status && rename(part.data, path)) status = HSC_ERR(PERMISSION_DENIED, "cannot put %s in place: %s", path, strerror(errno));
+  if (file && status) remove(part.data);
+  hsc_bytes_deinit(&part);
+  return status;
 }

@@ -17,3 +17,5 @@ bool hsc_sink_of_name(const char *name, hsc_sink_id *out_sink);
 // Where the bytes go. Called with pieces of up to a few hundred kilobytes, in order.
 typedef hsc_status *(*hsc_sink_write)(void *user, hsc_view bytes);
 HSC_MUST_USE hsc_status *hsc_capture_export(const hsc_capture *capture, hsc_sink_id sink, hsc_sink_write write, void *user);
+// The same into a file, which is put in place when it is whole.
+HSC_MUST_USE hsc_status *hsc_capture_export_file_to(const hsc_capture *capture, hsc_sink_id sink, const char *path);

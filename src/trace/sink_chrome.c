@@ -15,21 +15,15 @@ static void time_us(hsc_bytes *out, int64_t ns) {
   hsc_bytes_printf(out, "%" PRId64 ".%03" PRId64, ns / 1000, ns % 1000);
 }
 
-static void text(hsc_bytes *out, const char *string) {
-  hsc_json json;
-  hsc_json_init(&json, out, 0);
-  hsc_json_string(&json, string);
-}
-
 static void args(const hsc_capture *capture, const hsc_event *e, hsc_bytes *out) {
   hsc_bytes_append_text(out, ",\"args\":{");
   for (int i = 0; i < e->attr_count + e->end_attr_count; i++) {
     const hsc_trace_attr *a = i < e->attr_count ? &e->attrs[i] : &e->end_attrs[i - e->attr_count];
     if (i) hsc_bytes_append_char(out, ',');
-    text(out, hsc_capture_string(capture, e->process, a->key));
+    hsc__json_text(out, hsc_capture_string(capture, e->process, a->key));
     hsc_bytes_append_char(out, ':');
     char number[32];
-    if (a->type == HSC_ATTR_STRING) text(out, hsc_capture_string(capture, e->process, a->value.string));
+    if (a->type == HSC_ATTR_STRING) hsc__json_text(out, hsc_capture_string(capture, e->process, a->value.string));
     else if (a->type == HSC_ATTR_DOUBLE) hsc_format_double(a->value.d, number), hsc_bytes_append_text(out, a->value.d - a->value.d == 0 ? number : "null");
     else if (a->type == HSC_ATTR_UINT) hsc_bytes_printf(out, "%" PRIu64, a->value.u);
     else hsc_bytes_printf(out, "%" PRId64, a->value.i);
@@ -42,14 +36,14 @@ static void head(hsc_bytes *out, const char *phase, int pid, int tid, const hsc_
   hsc_bytes_printf(out, "{\"ph\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":", phase, pid, tid);
   time_us(out, e->start_ns);
   hsc_bytes_append_text(out, ",\"name\":");
-  text(out, name);
+  hsc__json_text(out, name);
   const char *category = hsc_category_text(e->category);
   if (*category) hsc_bytes_printf(out, ",\"cat\":\"%s\"", category);
 }
 
 static void event(hsc__sink_stream *stream, const hsc_event *e, int pid, int tid) {
   hsc_bytes *out = &stream->buffer;
-  const char *name = hsc__shown_name(stream->capture, e);
+  const char *name = hsc_event_shown_name(stream->capture, e);
   switch (e->kind) {
     case HSC_RECORD_BEGIN: case HSC_RECORD_COMPLETE:
       head(out, "X", pid, tid, e, name);
@@ -79,7 +73,7 @@ static void event(hsc__sink_stream *stream, const hsc_event *e, int pid, int tid
 
 static void metadata(hsc_bytes *out, const char *what, int pid, int tid, const char *name) {
   hsc_bytes_printf(out, "{\"ph\":\"M\",\"ts\":0,\"pid\":%d,\"tid\":%d,\"name\":\"%s\",\"args\":{\"name\":", pid, tid, what);
-  text(out, name);
+  hsc__json_text(out, name);
   hsc_bytes_append_text(out, "}},\n");
 }
 
@@ -114,7 +108,7 @@ hsc_status *hsc__sink_chrome(hsc__sink_stream *stream) {
   for (size_t i = 0; i < hsc_capture_event_count(capture); i++) {
     const hsc_event *e = &events[i];
     int lane_number = 0;
-    if (e->kind == HSC_RECORD_BEGIN || e->kind == HSC_RECORD_COMPLETE) {
+    if (hsc_event_is_span(e)) {
       lane_number = hsc__lanes_choose(&of_threads[e->thread], e->start_ns, e->start_ns + e->duration_ns);
       if (lane_number < 0) HSC_GOTO(hsc_status_out_of_memory());
     }

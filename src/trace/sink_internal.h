@@ -15,11 +15,10 @@ HSC_MUST_USE hsc_status *hsc__sink_flush(hsc__sink_stream *stream, bool all);
 
 const char *hsc__kind_text(const hsc_event *event);      // "span", "open", "instant", "counter", ...
 double hsc__counter_value(const hsc_event *event);
-// Names of what was executed say more than "execute": the executable's, where the event has one.
-const char *hsc__shown_name(const hsc_capture *capture, const hsc_event *event);
 // "bytes=12 name=x", the value of a counter included.
 void hsc__attributes_text(const hsc_capture *capture, const hsc_event *event, hsc_bytes *out);
 
+void hsc__json_text(hsc_bytes *out, const char *text);   // as a JSON string
 // {"bytes":12,"name":"x"}; numbers that JSON has not are null.
 void hsc__attributes_json(const hsc_capture *capture, const hsc_event *event, hsc_bytes *out);
 void hsc__trace_id_hex(const hsc_capture_process *process, char out_text[33]);

@@ -7,17 +7,11 @@
 
 enum { SPANS_A_LINE = 500, KIND_INTERNAL = 1, STATUS_ERROR = 2 };
 
-static void string(hsc_bytes *out, const char *text) {
-  hsc_json json;
-  hsc_json_init(&json, out, 0);
-  hsc_json_string(&json, text);
-}
-
 static void text_attribute(hsc_bytes *out, const char *key, const char *value) {
   hsc_bytes_append_text(out, "{\"key\":");
-  string(out, key);
+  hsc__json_text(out, key);
   hsc_bytes_append_text(out, ",\"value\":{\"stringValue\":");
-  string(out, value);
+  hsc__json_text(out, value);
   hsc_bytes_append_text(out, "}}");
 }
 
@@ -29,7 +23,7 @@ static void attribute(hsc_bytes *out, const hsc_capture *capture, const hsc_even
     return;
   }
   hsc_bytes_append_text(out, "{\"key\":");
-  string(out, key);
+  hsc__json_text(out, key);
   hsc_bytes_append_text(out, ",\"value\":{");
   bool finite = a->value.d - a->value.d == 0;
   if (a->type == HSC_ATTR_DOUBLE && finite) hsc_format_double(a->value.d, number), hsc_bytes_printf(out, "\"doubleValue\":%s", number);
@@ -63,14 +57,14 @@ static void span(hsc_bytes *out, const hsc_capture *capture, const hsc_event *e,
   hsc_bytes_printf(out, "{\"traceId\":\"%s\",\"spanId\":\"%016" PRIx64 "\"", trace_id, e->span ? e->span : (uint64_t)1 << 63 | index);
   if (e->parent) hsc_bytes_printf(out, ",\"parentSpanId\":\"%016" PRIx64 "\"", e->parent);
   hsc_bytes_append_text(out, ",\"name\":");
-  string(out, hsc__shown_name(capture, e));
+  hsc__json_text(out, hsc_event_shown_name(capture, e));
   hsc_bytes_printf(out, ",\"kind\":%d", KIND_INTERNAL);
   time_field(out, "startTimeUnixNano", start);
   time_field(out, "endTimeUnixNano", start + e->duration_ns);
   hsc_bytes_printf(out, ",\"attributes\":[{\"key\":\"thread.id\",\"value\":{\"intValue\":\"%lld\"}}", (long long)thread->tid);
   if (*thread->name) hsc_bytes_append_char(out, ','), text_attribute(out, "thread.name", thread->name);
   if (*hsc_category_text(e->category)) hsc_bytes_append_char(out, ','), text_attribute(out, "hloscope.category", hsc_category_text(e->category));
-  if (e->kind != HSC_RECORD_BEGIN && e->kind != HSC_RECORD_COMPLETE) hsc_bytes_append_char(out, ','), text_attribute(out, "hloscope.kind", hsc__kind_text(e));
+  if (!hsc_event_is_span(e)) hsc_bytes_append_char(out, ','), text_attribute(out, "hloscope.kind", hsc__kind_text(e));
   for (int i = 0; i < e->attr_count + e->end_attr_count; i++) {
     hsc_bytes_append_char(out, ',');
     attribute(out, capture, e, i < e->attr_count ? &e->attrs[i] : &e->end_attrs[i - e->attr_count]);
@@ -79,7 +73,7 @@ static void span(hsc_bytes *out, const hsc_capture *capture, const hsc_event *e,
   const hsc_trace_attr *error = hsc_event_attr(capture, e, "error");
   if (error && error->type == HSC_ATTR_STRING) {
     hsc_bytes_printf(out, ",\"status\":{\"code\":%d,\"message\":", STATUS_ERROR);
-    string(out, hsc_capture_string(capture, e->process, error->value.string));
+    hsc__json_text(out, hsc_capture_string(capture, e->process, error->value.string));
     hsc_bytes_append_char(out, '}');
   } else if (e->open) {
     hsc_bytes_printf(out, ",\"status\":{\"code\":%d,\"message\":\"the span had not ended when the capture did\"}", STATUS_ERROR);
@@ -88,7 +82,7 @@ static void span(hsc_bytes *out, const hsc_capture *capture, const hsc_event *e,
 }
 
 static bool is_counter(const hsc_event *e) { return e->kind == HSC_RECORD_COUNTER; }
-static bool is_span(const hsc_event *e) { return e->kind == HSC_RECORD_BEGIN || e->kind == HSC_RECORD_COMPLETE || e->kind == HSC_RECORD_INSTANT; }
+static bool is_span(const hsc_event *e) { return hsc_event_is_span(e) || e->kind == HSC_RECORD_INSTANT; }
 
 // Metrics are grouped by name, as points of one gauge; consecutive points of a counter share it.
 static void counter(hsc_bytes *out, const hsc_capture *capture, const hsc_event *e, bool same_name) {
@@ -97,7 +91,7 @@ static void counter(hsc_bytes *out, const hsc_capture *capture, const hsc_event 
   hsc_format_double(value, number);
   if (!same_name) {
     hsc_bytes_append_text(out, "{\"name\":");
-    string(out, e->name);
+    hsc__json_text(out, e->name);
     hsc_bytes_append_text(out, ",\"gauge\":{\"dataPoints\":[");
   }
   hsc_bytes_printf(out, "%s{\"timeUnixNano\":\"%" PRId64 "\",\"asDouble\":", same_name ? "," : "", hsc_capture_start_wall_ns(capture) + e->start_ns);

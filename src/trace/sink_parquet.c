@@ -41,7 +41,7 @@ static void put_attributes(hsc_parquet *file, const hsc_capture *capture, const 
 static void put_event(hsc_parquet *file, const hsc_capture *capture, const hsc_event *e, const char *run, hsc_bytes *scratch) {
   const hsc_capture_process *process = hsc_capture_process_at(capture, e->process);
   const hsc_capture_thread *thread = hsc_capture_thread_at(capture, e->thread);
-  bool span = e->kind == HSC_RECORD_BEGIN || e->kind == HSC_RECORD_COMPLETE;
+  bool span = hsc_event_is_span(e);
   hsc_parquet_int(file, (hsc_capture_start_wall_ns(capture) + e->start_ns) / 1000);
   hsc_parquet_int(file, e->start_ns);
   if (span) hsc_parquet_int(file, e->duration_ns);

@@ -116,7 +116,7 @@ static hsc_status *put_event(writer *w, const hsc_event *e, int type, uint64_t t
     put_fixed64(&w->batch, EVENT_COUNTER_DOUBLE, bits);
   } else {
     uint64_t iid;
-    HSC_TRY(intern(w, w->names, INTERNED_NAMES, hsc__shown_name(w->stream->capture, e), &iid));
+    HSC_TRY(intern(w, w->names, INTERNED_NAMES, hsc_event_shown_name(w->stream->capture, e), &iid));
     hsc_wire_put_varint(&w->batch, EVENT_NAME_IID, iid);
     hsc_wire_put_text(&w->batch, EVENT_CATEGORIES, hsc_category_text(e->category));
     if (e->kind == HSC_RECORD_FLOW_BEGIN) put_fixed64(&w->batch, EVENT_FLOW_IDS, e->value);
@@ -234,7 +234,7 @@ static hsc_status *put(writer *w, const hsc_event *e, hsc__lanes *of_threads) {
     return put_event(w, e, TYPE_COUNTER, track);
   }
   hsc__lanes *lanes = &of_threads[e->thread];
-  bool span = e->kind == HSC_RECORD_BEGIN || e->kind == HSC_RECORD_COMPLETE;
+  bool span = hsc_event_is_span(e);
   int lane = span ? hsc__lanes_choose(lanes, e->start_ns, e->start_ns + e->duration_ns) : 0;
   if (lane < 0) return hsc_status_out_of_memory();
   for (; w->described[e->thread] <= lane; w->described[e->thread]++) {

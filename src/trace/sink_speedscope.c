@@ -16,12 +16,6 @@ typedef struct profile {     // of one lane
   bool any;
 } profile;
 
-static void string(hsc_bytes *out, const char *text) {
-  hsc_json json;
-  hsc_json_init(&json, out, 0);
-  hsc_json_string(&json, text);
-}
-
 static void put(hsc_bytes *out, profile *p, char type, size_t frame, int64_t at) {
   hsc_bytes_printf(out, "%s{\"type\":\"%c\",\"frame\":%zu,\"at\":%" PRId64 "}", p->any ? ",\n" : "", type, frame, at);
   p->any = true;
@@ -33,8 +27,6 @@ static void close_until(hsc_bytes *out, profile *p, int64_t until) {
     put(out, p, 'C', p->stack[p->depth].frame, p->stack[p->depth].end);
   }
 }
-
-static bool is_span(const hsc_event *e) { return e->kind == HSC_RECORD_BEGIN || e->kind == HSC_RECORD_COMPLETE; }
 
 // One pass over the events of one lane; `lane_of` says where each event was put.
 static hsc_status *put_lane(hsc__sink_stream *stream, int thread, int lane, const uint8_t *lane_of, const hsc_map *frames, bool first) {
@@ -48,22 +40,22 @@ static hsc_status *put_lane(hsc__sink_stream *stream, int thread, int lane, cons
   snprintf(full, sizeof full, "%s %lld: %s", *process->label ? process->label : "process", (long long)process->pid, name);
   int64_t end = 0;
   for (size_t i = 0; i < hsc_capture_event_count(capture); i++)
-    if (events[i].thread == thread && is_span(&events[i]) && lane_of[i] == lane && events[i].start_ns + events[i].duration_ns > end) end = events[i].start_ns + events[i].duration_ns;
+    if (events[i].thread == thread && hsc_event_is_span(&events[i]) && lane_of[i] == lane && events[i].start_ns + events[i].duration_ns > end) end = events[i].start_ns + events[i].duration_ns;
   hsc_bytes_printf(out, "%s{\"type\":\"evented\",\"name\":", first ? "" : ",\n");
-  string(out, full);
+  hsc__json_text(out, full);
   hsc_bytes_printf(out, ",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":%" PRId64 ",\"events\":[\n", end);
   profile *p = hsc_alloc(sizeof *p);
   if (!p) return hsc_status_out_of_memory();
   hsc_status *status = NULL;
   for (size_t i = 0; i < hsc_capture_event_count(capture) && !status; i++) {
     const hsc_event *e = &events[i];
-    if (e->thread != thread || !is_span(e) || lane_of[i] != lane) continue;
+    if (e->thread != thread || !hsc_event_is_span(e) || lane_of[i] != lane) continue;
     close_until(out, p, e->start_ns);
     if (p->depth == HSC__MAX_NESTING) continue;
     // What overlaps on the last lane (more than 64 at once) is cut at its parent's end, so that the file stays well formed.
     int64_t until = e->start_ns + e->duration_ns;
     if (p->depth && until > p->stack[p->depth - 1].end) until = p->stack[p->depth - 1].end;
-    size_t frame = (size_t)(uintptr_t)hsc_map_get(frames, hsc_view_of(hsc__shown_name(capture, e))) - 1;
+    size_t frame = (size_t)(uintptr_t)hsc_map_get(frames, hsc_view_of(hsc_event_shown_name(capture, e))) - 1;
     put(out, p, 'O', frame, e->start_ns);
     p->stack[p->depth++] = (open_span){until, frame};
     status = hsc__sink_flush(stream, false);
@@ -86,20 +78,20 @@ hsc_status *hsc__sink_speedscope(hsc__sink_stream *stream) {
   if (!lanes || !lane_of) HSC_GOTO(hsc_status_out_of_memory());
   HSC_GOTO(hsc_map_create(&frames));
   hsc_bytes_append_text(out, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"hloscope " HSC_VERSION "\",\"name\":");
-  string(out, hsc_capture_path(capture));
+  hsc__json_text(out, hsc_capture_path(capture));
   hsc_bytes_append_text(out, ",\"activeProfileIndex\":0,\"shared\":{\"frames\":[");
   for (size_t i = 0; i < count; i++) {
     const hsc_event *e = &events[i];
-    if (!is_span(e)) continue;
+    if (!hsc_event_is_span(e)) continue;
     int lane = hsc__lanes_choose(&lanes[e->thread], e->start_ns, e->start_ns + e->duration_ns);
     if (lane < 0) HSC_GOTO(hsc_status_out_of_memory());
     lane_of[i] = (uint8_t)lane;
-    const char *name = hsc__shown_name(capture, e);
+    const char *name = hsc_event_shown_name(capture, e);
     bool added = false;
     HSC_GOTO(hsc_map_add(frames, hsc_view_of(name), (void *)(uintptr_t)(hsc_map_count(frames) + 1), &added));
     if (!added) continue;
     hsc_bytes_append_text(out, hsc_map_count(frames) > 1 ? ",\n{\"name\":" : "\n{\"name\":");
-    string(out, name);
+    hsc__json_text(out, name);
     hsc_bytes_append_char(out, '}');
     HSC_GOTO(hsc__sink_flush(stream, false));
   }

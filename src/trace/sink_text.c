@@ -4,15 +4,7 @@
 #include "trace/sink_internal.h"
 
 void hsc__attributes_text(const hsc_capture *capture, const hsc_event *e, hsc_bytes *out) {
-  for (int i = 0; i < e->attr_count + e->end_attr_count; i++) {
-    const hsc_trace_attr *a = i < e->attr_count ? &e->attrs[i] : &e->end_attrs[i - e->attr_count];
-    hsc_bytes_printf(out, "%s%s=", i ? " " : "", hsc_capture_string(capture, e->process, a->key));
-    char number[32];
-    if (a->type == HSC_ATTR_STRING) hsc_bytes_append_text(out, hsc_capture_string(capture, e->process, a->value.string));
-    else if (a->type == HSC_ATTR_DOUBLE) hsc_format_double(a->value.d, number), hsc_bytes_append_text(out, number);
-    else if (a->type == HSC_ATTR_UINT) hsc_bytes_printf(out, "%" PRIu64, a->value.u);
-    else hsc_bytes_printf(out, "%" PRId64, a->value.i);
-  }
+  hsc_event_attrs_text(capture, e, out);
   if (e->kind == HSC_RECORD_COUNTER) {
     char number[32];
     hsc_format_double(hsc__counter_value(e), number);

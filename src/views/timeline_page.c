@@ -114,13 +114,7 @@ static void details(const builder *b, hsc_bytes *out) {
   for (size_t i = 0; i < b->items.count; i++) {
     const hsc_event *e = &events[b->items.items[i].source];
     hsc_bytes_reset(&text);
-    for (int a = 0; a < e->attr_count + e->end_attr_count; a++) {
-      const hsc_trace_attr *attr = a < e->attr_count ? &e->attrs[a] : &e->end_attrs[a - e->attr_count];
-      hsc_bytes_printf(&text, "%s%s=", text.size ? "  " : "", hsc_capture_string(b->capture, e->process, attr->key));
-      if (attr->type == HSC_ATTR_STRING) hsc_bytes_append_text(&text, hsc_capture_string(b->capture, e->process, attr->value.string));
-      else if (attr->type == HSC_ATTR_DOUBLE) hsc_bytes_printf(&text, "%g", attr->value.d);
-      else hsc_bytes_printf(&text, "%lld", (long long)attr->value.i);
-    }
+    hsc_event_attrs_text(b->capture, e, &text);
     hsc_json_string(&json, hsc_bytes_text(&text));
   }
   hsc_json_end_array(&json);
@@ -232,11 +226,10 @@ hsc_status *hsc_timeline_of_capture(const hsc_capture *capture, hsc_bytes *out_j
   const hsc_event *events = hsc_capture_events(capture);
   for (size_t i = 0; i < hsc_capture_event_count(capture); i++) {
     const hsc_event *e = &events[i];
-    if (e->kind != HSC_RECORD_BEGIN && e->kind != HSC_RECORD_COMPLETE) continue;
-    const hsc_trace_attr *executable = e->category == HSC_CATEGORY_EXECUTE ? hsc_event_attr(capture, e, "executable") : NULL;
-    const char *name = executable && executable->type == HSC_ATTR_STRING ? hsc_capture_string(capture, e->process, executable->value.string) : e->name;
+    if (!hsc_event_is_span(e)) continue;
+    const char *name = hsc_event_shown_name(capture, e);
     uint32_t number = 0;
-    HSC_GOTO(name_number(&b, hsc_view_of(*name ? name : e->name), &number));
+    HSC_GOTO(name_number(&b, hsc_view_of(name), &number));
     uint32_t at = (uint32_t)e->thread * HSC__SECTION_COUNT + (uint32_t)section_of(e);
     if (!HSC__ADD(&b.items, (item){ps(e->start_ns), ps(e->duration_ns), number, at, (uint32_t)i})) HSC_GOTO(hsc_status_out_of_memory());
   }

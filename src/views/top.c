@@ -62,7 +62,7 @@ hsc_status *hsc_top_table(const hsc_capture *capture, int64_t window_ns, hsc_tab
   for (size_t i = 0; i < count; i++) {
     const hsc_event *e = &events[i];
     bool is_recent = e->start_ns + e->duration_ns >= from;
-    if (e->category == HSC_CATEGORY_COMPILE && hsc__is_span(e)) {
+    if (e->category == HSC_CATEGORY_COMPILE && hsc_event_is_span(e)) {
       t.compiles++;
       t.compile_ns += (double)e->duration_ns;
       if (e->open) t.compiling++, t.compiling_since = e->duration_ns;

@@ -20,7 +20,7 @@ hsc_status *hsc__view_inferences(hsc__view_context *cx) {
   for (size_t i = 0; i < hsc_capture_event_count(cx->capture) && hsc__room(cx); i++) {
     const hsc_event *e = &events[i];
     // An inference is what the user labelled, or, without labels, a call that runs an executable.
-    bool labelled = e->category == HSC_CATEGORY_USER && hsc__is_span(e) && e->depth == 0;
+    bool labelled = e->category == HSC_CATEGORY_USER && hsc_event_is_span(e) && e->depth == 0;
     if ((!labelled && !(is_call(e) && e->depth == 0)) || !hsc__wanted(cx, e)) continue;
     const hsc_capture_process *process = hsc_capture_process_at(cx->capture, e->process);
     hsc_table_row(cx->table);
@@ -116,7 +116,7 @@ hsc_status *hsc__view_executables(hsc__view_context *cx) {
   double all = 0;
   for (size_t i = 0; i < hsc_capture_event_count(cx->capture); i++) {
     const hsc_event *e = &events[i];
-    bool compile = e->category == HSC_CATEGORY_COMPILE && hsc__is_span(e) && !e->open;
+    bool compile = e->category == HSC_CATEGORY_COMPILE && hsc_event_is_span(e) && !e->open;
     if (!compile && !is_device_run(e)) continue;
     const char *name = hsc__attr_text(cx, e, "executable");
     hsc__series *series = hsc__series_get(compile ? &compiles : &runs, 0, name);
@@ -213,7 +213,7 @@ hsc_status *hsc__view_recompiles(hsc__view_context *cx) {
   int64_t again = 0;
   for (size_t i = 0; i < hsc_capture_event_count(cx->capture); i++) {
     const hsc_event *e = &events[i];
-    const char *program = e->category == HSC_CATEGORY_COMPILE && hsc__is_span(e) ? hsc__attr_text(cx, e, "program") : "";
+    const char *program = e->category == HSC_CATEGORY_COMPILE && hsc_event_is_span(e) ? hsc__attr_text(cx, e, "program") : "";
     if (!*program) continue;
     const char *name = hsc__attr_text(cx, e, "executable"), *error = hsc__attr_text(cx, e, "error");
     hsc__series *by_name = hsc__series_get(&names, 0, *name ? plain_name(cx, name) : "(failed)"), *by_program = hsc__series_get(&programs, 0, program);
@@ -273,18 +273,6 @@ hsc_status *hsc__view_memory(hsc__view_context *cx) {
   return NULL;
 }
 
-static void print_attrs(hsc__view_context *cx, const hsc_event *e, hsc_bytes *out) {
-  for (int i = 0; i < e->attr_count + e->end_attr_count; i++) {
-    const hsc_trace_attr *a = i < e->attr_count ? &e->attrs[i] : &e->end_attrs[i - e->attr_count];
-    char number[32];
-    hsc_bytes_printf(out, "%s%s=", out->size ? " " : "", hsc_capture_string(cx->capture, e->process, a->key));
-    if (a->type == HSC_ATTR_STRING) hsc_bytes_append_text(out, hsc_capture_string(cx->capture, e->process, a->value.string));
-    else if (a->type == HSC_ATTR_DOUBLE) hsc_format_double(a->value.d, number), hsc_bytes_append_text(out, number);
-    else if (a->type == HSC_ATTR_UINT) hsc_bytes_printf(out, "%llu", (unsigned long long)a->value.u);
-    else hsc_bytes_printf(out, "%lld", (long long)a->value.i);
-  }
-}
-
 hsc_status *hsc__view_events(hsc__view_context *cx) {
   static const char *const kinds[] = {[HSC_RECORD_BEGIN] = "span", [HSC_RECORD_COMPLETE] = "span", [HSC_RECORD_INSTANT] = "instant", [HSC_RECORD_COUNTER] = "counter",
                                       [HSC_RECORD_FLOW_BEGIN] = "flow begin", [HSC_RECORD_FLOW_END] = "flow end"};
@@ -305,10 +293,10 @@ hsc_status *hsc__view_events(hsc__view_context *cx) {
     if (!hsc__wanted(cx, e)) continue;
     const hsc_capture_thread *thread = hsc_capture_thread_at(cx->capture, e->thread);
     hsc_bytes_reset(&attrs);
-    print_attrs(cx, e, &attrs);
+    hsc_event_attrs_text(cx->capture, e, &attrs);
     hsc_table_row(cx->table);
     hsc_table_int(cx->table, e->start_ns);
-    if (hsc__is_span(e)) hsc_table_int(cx->table, e->duration_ns);
+    if (hsc_event_is_span(e)) hsc_table_int(cx->table, e->duration_ns);
     else hsc_table_missing(cx->table);
     hsc_table_int(cx->table, hsc_capture_process_at(cx->capture, e->process)->pid);
     if (*thread->name) hsc_table_text(cx->table, thread->name);

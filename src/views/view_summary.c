@@ -25,7 +25,7 @@ static hsc_status *collect(hsc__view_context *cx, hsc__series_set *set, uint32_t
   size_t count = hsc_capture_event_count(cx->capture);
   for (size_t i = 0; i < count; i++) {
     const hsc_event *e = &events[i];
-    if (!hsc__is_span(e) || e->open || !(e->category & categories) || !hsc__wanted(cx, e)) continue;
+    if (!hsc_event_is_span(e) || e->open || !(e->category & categories) || !hsc__wanted(cx, e)) continue;
     if (on_tracks_only && hsc_capture_thread_at(cx->capture, e->thread)->tid) continue;
     hsc__series *series = hsc__series_get(set, e->category, e->name);
     if (!series || !hsc__series_add(series, (double)e->duration_ns)) return hsc_status_out_of_memory();
@@ -79,7 +79,7 @@ static hsc_status *by_name(hsc__view_context *cx, uint32_t categories, bool byte
   double all = 0;
   for (size_t i = 0; i < hsc_capture_event_count(cx->capture); i++) {
     const hsc_event *e = &events[i];
-    if (!hsc__is_span(e) || e->open || !(e->category & categories) || !hsc__wanted(cx, e)) continue;
+    if (!hsc_event_is_span(e) || e->open || !(e->category & categories) || !hsc__wanted(cx, e)) continue;
     hsc__series *series = hsc__series_get(&set, e->category, e->name);
     if (!series || !hsc__series_add(series, (double)e->duration_ns)) HSC_GOTO(hsc_status_out_of_memory());
     if (bytes) series->extra += hsc__attr_int(cx, e, "bytes", 0);
@@ -127,7 +127,7 @@ hsc_status *hsc__view_threads(hsc__view_context *cx) {
     int t = e->thread;
     if (!sums[t].events++) sums[t].first_ns = e->start_ns;
     if (e->start_ns + e->duration_ns > sums[t].last_ns) sums[t].last_ns = e->start_ns + e->duration_ns;
-    if (hsc__is_span(e) && e->depth == 0) sums[t].busy_ns += e->duration_ns;
+    if (hsc_event_is_span(e) && e->depth == 0) sums[t].busy_ns += e->duration_ns;
   }
   hsc_table_column(cx->table, "process", "");
   hsc_table_column(cx->table, "thread", "");

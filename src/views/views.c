@@ -112,8 +112,6 @@ void hsc__series_sort_by_total(hsc__series_set *set) {
   if (set->count) qsort(set->list, set->count, sizeof *set->list, compare_totals);
 }
 
-bool hsc__is_span(const hsc_event *event) { return event->kind == HSC_RECORD_BEGIN || event->kind == HSC_RECORD_COMPLETE; }
-
 bool hsc__wanted(const hsc__view_context *cx, const hsc_event *event) { return !cx->options->where || strstr(event->name, cx->options->where); }
 
 bool hsc__room(const hsc__view_context *cx) { return !cx->options->limit || (int64_t)hsc_table_row_count(cx->table) < cx->options->limit; }

@@ -37,7 +37,6 @@ hsc__series *hsc__series_get(hsc__series_set *set, uint32_t category, const char
 bool hsc__series_add(hsc__series *series, double value);
 void hsc__series_sort_by_total(hsc__series_set *set);
 
-bool hsc__is_span(const hsc_event *event);
 bool hsc__wanted(const hsc__view_context *cx, const hsc_event *event);   // passes --where
 int64_t hsc__attr_int(const hsc__view_context *cx, const hsc_event *event, const char *key, int64_t missing);
 const char *hsc__attr_text(const hsc__view_context *cx, const hsc_event *event, const char *key);   // "" when missing
