@@ -20,8 +20,9 @@ TABLES = {
                  ["type", "number in xla_data.proto", "bytes", "class", "value bits"], [1, 2, 3, 4, 5]),
     "formats.md": ("src/formats/formats.def", "FORMAT", "Program formats", "Formats that programs are read from and written to.",
                    ["format", "file names", "is"], [1, 2, 3]),
-    "passes.md": ("src/passes/passes.def", "PASS", "Passes", "Passes of the built-in device; the names are XLA's where XLA has the pass.",
-                  ["pass", "needs", "does"], [1, 2, 3]),
+    "passes.md": ("src/passes/passes.def", "PASS", "Passes", "Passes of the built-in device; the names are XLA's where XLA has the pass. `on request`: the device's own kernel is "
+                  "faster than what the pass makes, so it runs only when `xla_enable_hlo_passes_only` or `hloscope_enable_hlo_passes` names it.",
+                  ["pass", "needs", "runs in", "does"], [1, 2, 0, 3]),
     "views.md": ("src/views/views.def", "VIEW", "Views", "What `hloscope tables CAPTURE VIEW` shows.", ["view", "shows"], [1, 2]),
     "profile_views.md": ("src/views/profile_views.def", "PROFILE_VIEW", "Views of profiles", "What `hloscope tables PROFILE VIEW` shows of an XSpace.", ["view", "shows"], [1, 2]),
     "sinks.md": ("src/trace/sinks.def", "SINK", "Export forms", "What `hloscope export CAPTURE --to=FORM` writes.", ["form", "file names", "for"], [1, 2, 3]),
@@ -57,6 +58,21 @@ def fields(row: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
+def pipelines_of_passes() -> dict[str, str]:
+    """By a pass's id: the pipelines that run it, and whether only on request."""
+    runs: dict[str, list[str]] = {}
+    name = ""
+    for kind, row in re.findall(r"^\s*(PIPELINE|RUN|ON_REQUEST)\((.*)\)\s*$", (ROOT / "src/passes/pipelines.def").read_text(encoding="utf-8"), re.MULTILINE):
+        parts = fields(row)
+        if kind == "PIPELINE":
+            name = parts[1]
+            continue
+        note = f"{name}, on request" if kind == "ON_REQUEST" else name
+        if note not in runs.setdefault(parts[0], []):
+            runs[parts[0]].append(note)
+    return {key: "; ".join(notes) for key, notes in runs.items()}
+
+
 def page(table: str, macro: str, title: str, introduction: str, heading: list[str], columns: list[int]) -> str:
     text = (ROOT / table).read_text(encoding="utf-8")
     rows = [fields(match) for match in re.findall(rf"^{macro}\((.*)\)\s*$", text, re.MULTILINE)]
@@ -72,6 +88,8 @@ def page(table: str, macro: str, title: str, introduction: str, heading: list[st
                 cell = "" if cell == "0" else ", ".join(trait.strip().lower() for trait in row[column].split("|"))
             elif name in ("operands", "needs", "class"):
                 cell = {"VARIADIC": "any", "NONE": ""}.get(cell, cell.lower())
+            elif name == "runs in":
+                cell = pipelines_of_passes().get(cell, "by its name only")
             elif name in CODE_COLUMNS and cell:
                 cell = f"`{cell}`"
             cells.append(cell)

@@ -5,10 +5,10 @@
 #include "passes/passes.h"
 
 typedef struct pass_note {
-  const char *name, *others, *devices, *what, *found, *more, *example;
+  const char *name, *others, *devices, *what, *found, *more;
 } pass_note;
 static const pass_note notes[] = {
-#define NOTE(name, others, devices, what, found, more, example) {name, others, devices, what, found, more, example},
+#define NOTE(name, others, devices, what, found, more) {name, others, devices, what, found, more},
 #include "cli/pass_notes.def"
 #undef NOTE
 };
@@ -41,32 +41,42 @@ static const pass_note *find_note(const char *name) {
   return NULL;
 }
 
-static hsc_status *parse_body(const char *body, hsc_cli *cli, hsc_module **out_module) {
-  const char *text = hsc_arena_printf(cli->arena,
-                                      "HloModule example\nplus {\n p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT s = f32[] add(p, q)\n}\n"
-                                      "less {\n lp = f32[] parameter(0)\n lq = f32[] parameter(1)\n ROOT lr = pred[] compare(lp, lq), direction=LT\n}\nENTRY example {\n %s\n}\n",
-                                      body);
-  HSC_TRY(hsc_arena_status(cli->arena));
-  return hsc_hlo_text_parse(hsc_view_of(text), NULL, out_module);
-}
-
-// Whether our pass changes the example, and both sides as text.
-static hsc_status *try_example(const char *pass, const char *body, hsc_cli *cli, hsc_bytes *before, hsc_bytes *after, bool *out_changed) {
-  static const hsc_print_options form = {.no_metadata = true, .no_layouts = true, .no_percent = true, .no_backend_config = true};
+// Runs our pass on a module given as text. out_changed: whether it changes it; before, after (NULL: not wanted): both sides as text.
+static hsc_status *try_example(const char *pass, const char *text, hsc_bytes *before, hsc_bytes *after, bool *out_changed) {
+  static const hsc_print_options form = {.no_metadata = true, .no_layouts = true, .no_percent = true};
   hsc_module *module = NULL;
   hsc_pass_log log = {0};
-  HSC_TRY(parse_body(body, cli, &module));
-  if (before) hsc_computation_print(module->entry, &form, before);
-  hsc_status *status = hsc_passes_run(module, pass, &(hsc_pass_options){.fuel = -1}, &log);
-  for (int i = 0; i < log.run_count; i++) *out_changed |= log.runs[i].changed;
-  if (!status && after) {
-    status = hsc_passes_run(module, "dce", &(hsc_pass_options){.fuel = -1}, NULL);
-    HSC_FOR_EACH_COMPUTATION (module, computation)
-      if (!status && strcmp(computation->name, "plus") && strcmp(computation->name, "less")) hsc_computation_print(computation, &form, after);
+  HSC_TRY(hsc_hlo_text_parse(hsc_view_of(text), NULL, &module));
+  for (int side = 0; side < 2; side++) {
+    hsc_bytes *out = side ? after : before;
+    hsc_status *status = NULL;
+    if (side) status = hsc_passes_run(module, pass, &(hsc_pass_options){.fuel = -1}, &log);
+    for (int i = 0; i < log.run_count; i++) *out_changed |= log.runs[i].changed;
+    if (!status && side) status = hsc_passes_run(module, "dce", &(hsc_pass_options){.fuel = -1}, NULL);
+    if (status) {
+      hsc_pass_log_deinit(&log);
+      hsc_module_destroy(module);
+      return status;
+    }
+    if (!out) continue;
+    // Sums and comparisons are clear from their names.
+    HSC_FOR_EACH_COMPUTATION (module, computation) {
+      if (!strcmp(computation->name, "plus") || !strcmp(computation->name, "less")) continue;
+      hsc_computation_print(computation, &form, out);
+      if (computation != module->entry) hsc_bytes_append_char(out, '\n');
+    }
   }
   hsc_pass_log_deinit(&log);
   hsc_module_destroy(module);
-  return status;
+  return NULL;
+}
+
+// A module around the body of an entry computation, with a sum and a comparison at hand.
+static const char *module_of(const char *body, hsc_arena *arena) {
+  return hsc_arena_printf(arena,
+                          "HloModule example\nplus {\n p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT s = f32[] add(p, q)\n}\n"
+                          "less {\n lp = f32[] parameter(0)\n lq = f32[] parameter(1)\n ROOT lr = pred[] compare(lp, lq), direction=LT\n}\nENTRY example {\n %s\n}\n",
+                          body);
 }
 
 static void indent(hsc_cli *cli, const char *text) {
@@ -78,10 +88,10 @@ static void indent(hsc_cli *cli, const char *text) {
   }
 }
 
-static hsc_status *print_example(const char *pass, const char *body, hsc_cli *cli) {
+static hsc_status *print_example(hsc_pass_id pass, hsc_cli *cli) {
   hsc_bytes before = {0}, after = {0};
   bool changed = false;
-  hsc_status *status = try_example(pass, body, cli, &before, &after, &changed);
+  hsc_status *status = try_example(hsc_pass_text(pass), hsc_pass_example(pass), &before, &after, &changed);
   if (!status) {
     hsc_cli_print(cli, "\nBefore, and behind hloscope's own pass:\n\n");
     indent(cli, hsc_bytes_text(&before));
@@ -103,7 +113,9 @@ static hsc_status *print_rules(hsc_cli *cli) {
   hsc_table_column(table, "what XLA's does", "");
   for (size_t i = 0; i < HSC_COUNT_OF(rules); i++) {
     bool changed = false;
-    hsc_status *status = try_example("algsimp", rules[i].example, cli, NULL, NULL, &changed);
+    hsc_status *status = hsc_arena_status(cli->arena);
+    const char *text = module_of(rules[i].example, cli->arena);
+    if (!status) status = try_example("algsimp", text, NULL, NULL, &changed);
     if (status) {
       hsc_table_destroy(table);
       return hsc_status_note(status, "while: the example of %s", rules[i].op);
@@ -118,16 +130,27 @@ static hsc_status *print_rules(hsc_cli *cli) {
   return hsc_cli_table(cli, table);
 }
 
-static void explain_json(const pass_note *note, const char *name, const char *doc, hsc_json *json) {
+// pass: our own of that name; NULL = there is none.
+static hsc_status *explain_json(const pass_note *note, const char *name, const hsc_pass_id *pass, hsc_json *json) {
+  const char *doc = pass ? hsc_pass_doc(*pass) : NULL;
+  hsc_bytes before = {0}, after = {0};
+  bool changed = false;
+  hsc_status *status = pass ? try_example(name, hsc_pass_example(*pass), &before, &after, &changed) : NULL;
   hsc_json_begin_object(json);
-  hsc_json_kv_string(json, "pass", note ? note->name : name);
+  hsc_json_kv_string(json, "pass", name);
   hsc_json_kv_string(json, "other_names", note ? note->others : "");
   hsc_json_kv_string(json, "devices", note ? note->devices : "cpu");
   hsc_json_kv_string(json, "what", note ? note->what : doc);
   hsc_json_kv_string(json, "built_in", doc);
   hsc_json_kv_string(json, "found_2021", note ? note->found : NULL);
   hsc_json_kv_string(json, "more", note && *note->more ? note->more : NULL);
+  hsc_json_kv_bool(json, "on_request", pass && hsc_pass_is_on_request(*pass));
+  hsc_json_kv_string(json, "before", pass ? hsc_bytes_text(&before) : NULL);
+  hsc_json_kv_string(json, "after", pass ? hsc_bytes_text(&after) : NULL);
   hsc_json_end_object(json);
+  hsc_bytes_deinit(&before);
+  hsc_bytes_deinit(&after);
+  return status;
 }
 
 static hsc_status *unknown(const char *name, hsc_cli *cli) {
@@ -143,29 +166,27 @@ hsc_status *hsc__passes_explain(const char *name, hsc_cli *cli) {
   hsc_pass_id pass;
   if (!name) return hsc_cli_usage(cli, "passes explain: which pass?");
   const pass_note *note = find_note(name);
-  const char *own = note ? note->name : name;
-  bool built_in = hsc_pass_parse(hsc_view_of(own), &pass);
+  bool built_in = hsc_pass_parse(hsc_view_of(note ? note->name : name), &pass);
   if (!note && !built_in) return unknown(name, cli);
-  const char *doc = built_in ? hsc_pass_doc(pass) : NULL;
+  const char *own = note ? note->name : hsc_pass_text(pass), *doc = built_in ? hsc_pass_doc(pass) : NULL;
   if (cli->format == HSC_FORMAT_JSON) {
     hsc_bytes text = {0};
     hsc_json json;
     hsc_json_init(&json, &text, 2);
-    explain_json(note, own, doc, &json);
+    hsc_status *status = explain_json(note, own, built_in ? &pass : NULL, &json);
     hsc_bytes_append_char(&text, '\n');
-    hsc_cli_write(cli, hsc_bytes_view(&text));
-    hsc_status *status = hsc_bytes_status(&text);
+    if (!status) hsc_cli_write(cli, hsc_bytes_view(&text));
+    if (!status) status = hsc_bytes_status(&text);
     hsc_bytes_deinit(&text);
     return status;
   }
   hsc_cli_print(cli, "%s\n\n%s\n", own, note ? note->what : doc);
   if (note && doc && strcmp(note->what, doc) != 0) hsc_cli_print(cli, "\nOn cpu: %s\n", doc);
-  if (!note) {
-    hsc_cli_print(cli, "\nIts names: cpu: %s\n", own);
-    return NULL;
-  }
-  hsc_cli_print(cli, "\nIts names: %s\nAlso called: %s\n\nFound in 2021 on an A100: %s\n", note->devices, note->others, note->found);
-  if (*note->more) hsc_cli_print(cli, "\n%s\n", note->more);
-  if (*note->example && built_in) HSC_TRY(print_example(own, note->example, cli));
+  if (built_in && hsc_pass_is_on_request(pass))
+    hsc_cli_print(cli, "\nOn cpu it runs on request only (xla_enable_hlo_passes_only, hloscope_enable_hlo_passes): the device's own kernel is faster than what it makes.\n");
+  if (note) hsc_cli_print(cli, "\nIts names: %s\nAlso called: %s\n\nFound in 2021 on an A100: %s\n", note->devices, note->others, note->found);
+  else hsc_cli_print(cli, "\nIts names: cpu: %s\n", own);
+  if (note && *note->more) hsc_cli_print(cli, "\n%s\n", note->more);
+  if (built_in) HSC_TRY(print_example(pass, cli));
   return strcmp(own, "algsimp") ? NULL : print_rules(cli);
 }

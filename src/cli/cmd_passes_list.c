@@ -27,8 +27,10 @@ static hsc_status *check_names(const char *list, hsc_cli *cli) {
 static hsc_status *run_built_in(const passes_args *args, hsc_cli *cli, const char *directory, const char *pattern, hsc_pass_list *list) {
   hsc_module *module = NULL;
   HSC_TRY(check_names(args->disable, cli));
+  HSC_TRY(check_names(args->enable, cli));
   HSC_TRY(hsc_program_read_file(args->program, &module));
-  hsc_pass_options options = {.disable = args->disable, .fuel = args->fuel, .dump_to = directory, .dump_pass_re = pattern, .dump_module_metadata = true};
+  hsc_pass_options options = {.disable = args->disable, .enable = args->enable, .fuel = args->fuel, .pass_fuel = args->pass_fuel, .dump_to = directory,
+                              .dump_pass_re = pattern, .dump_module_metadata = true};
   list->module = hsc_arena_strdup(list->arena, module->name);
   hsc_status *status = hsc_passes_run(module, NULL, &options, NULL);
   hsc_module_destroy(module);

@@ -93,7 +93,9 @@ hsc_status *hsc__computation_link(hsc_computation *computation) {
   }
   hsc_instr **users = HSC_NEW_ARRAY(arena, hsc_instr *, uses);
   computation->parameter_count = (int32_t)parameters;
-  computation->parameters = HSC_NEW_ARRAY(arena, hsc_instr *, parameters);
+  int64_t room = 4;   // as hsc__computation_add_parameter counts on
+  while (room < parameters) room *= 2;
+  computation->parameters = HSC_NEW_ARRAY(arena, hsc_instr *, room);
   if ((uses && !users) || (parameters && !computation->parameters)) return hsc_status_out_of_memory();
   for (hsc_instr *it = computation->first; it; it = it->next) {
     it->users = users;

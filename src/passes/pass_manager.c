@@ -8,27 +8,29 @@
 typedef hsc_status *(*pass_function)(hsc_module *module, hsc_pass_context *cx);
 
 typedef struct pass_row {
-  const char *text, *doc;
+  const char *text, *id, *doc;
   pass_function run;
 } pass_row;
 
 static const pass_row passes[] = {
-#define PASS(id, text, need, doc) {text, doc, hsc__pass_##id},
+#define PASS(id, text, need, doc) {text, #id, doc, hsc__pass_##id},
 #include "passes/passes.def"
 #undef PASS
 };
 
-enum { STEP_PIPELINE, STEP_RUN, STEP_SUB, STEP_END };
+enum { STEP_PIPELINE, STEP_RUN, STEP_ON_REQUEST, STEP_SUB, STEP_END };
 enum { ONCE, FIXED_POINT, MAX_ROUNDS = 25 };
 
 typedef enum pipeline_id {
 #define PIPELINE(id, text, repeat, doc) PIPELINE_##id,
 #define RUN(id)
+#define ON_REQUEST(id)
 #define SUB(id)
 #define END
 #include "passes/pipelines.def"
 #undef PIPELINE
 #undef RUN
+#undef ON_REQUEST
 #undef SUB
 #undef END
   PIPELINE_COUNT
@@ -44,11 +46,13 @@ typedef struct step {
 static const step steps[] = {
 #define PIPELINE(id, text, repeat, doc) {STEP_PIPELINE, PIPELINE_##id, text, repeat},
 #define RUN(id) {STEP_RUN, HSC_PASS_##id, NULL, 0},
+#define ON_REQUEST(id) {STEP_ON_REQUEST, HSC_PASS_##id, NULL, 0},
 #define SUB(id) {STEP_SUB, PIPELINE_##id, NULL, 0},
 #define END {STEP_END, 0, NULL, 0},
 #include "passes/pipelines.def"
 #undef PIPELINE
 #undef RUN
+#undef ON_REQUEST
 #undef SUB
 #undef END
 };
@@ -58,12 +62,20 @@ const char *hsc_pass_doc(hsc_pass_id pass) { return passes[pass].doc; }
 
 bool hsc_pass_parse(hsc_view text, hsc_pass_id *out_pass) {
   for (int i = 0; i < HSC_PASS_COUNT; i++) {
-    if (!hsc_view_equals_text(text, passes[i].text)) continue;
+    if (!hsc_view_equals_text(text, passes[i].text) && !hsc_view_equals_text(text, passes[i].id)) continue;
     *out_pass = (hsc_pass_id)i;
     return true;
   }
   return false;
 }
+
+bool hsc_pass_is_on_request(hsc_pass_id pass) {
+  for (size_t i = 0; i < HSC_COUNT_OF(steps); i++)
+    if (steps[i].kind == STEP_RUN && steps[i].id == (int)pass) return false;
+  return true;
+}
+
+const char *hsc_pass_example(hsc_pass_id pass) { return hsc__pass_examples[pass]; }
 
 bool hsc_pipeline_exists(const char *name) {
   for (size_t i = 0; i < HSC_COUNT_OF(steps); i++)
@@ -97,6 +109,9 @@ typedef struct manager {
   metadata_entry *entries;  // [entry_count]; heap
   size_t entry_count, entry_capacity;
   bool entries_failed;      // no memory: no metadata is written
+  int64_t fuel_of[HSC_PASS_COUNT];     // rewrites left by pass; < 0 = no limit
+  uint64_t version;                    // of the module: counts the runs that changed it
+  uint64_t clean_at[HSC_PASS_COUNT];   // the version, plus one, at which the pass last found nothing to do; 0 = never
 } manager;
 
 static bool list_has(const char *list, const char *name) {
@@ -113,9 +128,33 @@ static bool switched_on(const manager *m, const char *name) {
   return !list_has(m->options->disable, name);
 }
 
+static hsc_status *unknown_name(const char *name);
+
+// "algsimp=17,cse=0"
+static hsc_status *read_pass_fuel(manager *m) {
+  for (int i = 0; i < HSC_PASS_COUNT; i++) m->fuel_of[i] = -1;
+  for (const char *at = m->options->pass_fuel; at && *at;) {
+    const char *end = strchrnul(at, ','), *equals = memchr(at, '=', (size_t)(end - at));
+    char name[64], *stop = NULL;
+    size_t length = (size_t)((equals ? equals : end) - at);
+    if (length >= sizeof name) length = sizeof name - 1;
+    memcpy(name, at, length);
+    name[length] = 0;
+    hsc_pass_id pass;
+    if (!hsc_pass_parse(hsc_view_of(name), &pass)) return unknown_name(name);
+    long long limit = equals ? strtoll(equals + 1, &stop, 10) : 0;
+    if (!equals || stop != end || stop == equals + 1 || limit < 0)
+      return HSC_ERR(INVALID_ARGUMENT, "pass fuel: expected %s=N with a whole number, found '%.*s'", name, (int)(end - at), at);
+    m->fuel_of[pass] = limit;
+    at = *end ? end + 1 : end;
+  }
+  return NULL;
+}
+
 bool hsc__pass_spend(hsc_pass_context *cx) {
-  if (cx->fuel == 0) return false;
+  if (cx->fuel == 0 || cx->pass_fuel == 0) return false;
   if (cx->fuel > 0) cx->fuel--;
+  if (cx->pass_fuel > 0) cx->pass_fuel--;
   cx->rewrites++;
   cx->changed = true;
   return true;
@@ -227,15 +266,17 @@ static hsc_status *write_metadata(manager *m) {
   return status;
 }
 
+// A pass that found nothing to do need not look again at the same module: that is what keeps rounds of a fixed point cheap.
 static hsc_status *run_pass(manager *m, hsc_pass_id pass, const char *pipeline, int depth, bool *changed) {
   const pass_row *row = &passes[pass];
-  if (!switched_on(m, row->text)) return NULL;
+  if (!switched_on(m, row->text) || !switched_on(m, row->id) || m->clean_at[pass] == m->version + 1) return NULL;
   if (m->options->enable_only && !list_has(m->options->enable_only, row->text)) return NULL;
   bool counting = m->log && m->options->record_counts;
   int32_t instructions = 0, fusions = 0;
   if (counting) count(m->module, &instructions, &fusions);
   m->cx.changed = false;
   m->cx.rewrites = 0;
+  m->cx.pass_fuel = m->fuel_of[pass];
   size_t entry = begin_entry(m, row->text, pipeline);
   hsc_log("passes", 1, "pipeline %s: pass %s", pipeline, row->text);
   int64_t start_ns = m->log ? hsc_now_ns() : 0;
@@ -243,7 +284,10 @@ static hsc_status *run_pass(manager *m, hsc_pass_id pass, const char *pipeline, 
   int64_t end_ns = m->log ? hsc_now_ns() : 0;
   end_entry(m, entry, m->cx.changed, m->cx.rewrites);
   hsc_arena_reset(m->cx.scratch);
+  m->fuel_of[pass] = m->cx.pass_fuel;
   *changed |= m->cx.changed;
+  if (m->cx.changed) m->version++;
+  else m->clean_at[pass] = m->version + 1;
   hsc_pass_run *run = log_run(m, pipeline, row->text, depth);
   if (run) {
     run->changed = m->cx.changed;
@@ -271,6 +315,10 @@ static const step *find_pipeline(int id) {
   return NULL;
 }
 
+static bool requested(const manager *m, const char *name) {
+  return list_has(m->options->enable, name) || list_has(m->options->enable_only, name);
+}
+
 static hsc_status *run_pipeline(manager *m, int id, int depth, bool *changed) {
   const step *head = find_pipeline(id);
   if (!switched_on(m, head->text)) return NULL;
@@ -279,7 +327,7 @@ static hsc_status *run_pipeline(manager *m, int id, int depth, bool *changed) {
   for (int round = 0; round < MAX_ROUNDS; round++) {
     bool round_changed = false;
     for (const step *s = head + 1; s->kind != STEP_END; s++) {
-      if (s->kind == STEP_RUN) HSC_TRY(run_pass(m, (hsc_pass_id)s->id, head->text, depth, &round_changed));
+      if (s->kind == STEP_RUN || (s->kind == STEP_ON_REQUEST && requested(m, passes[s->id].text))) HSC_TRY(run_pass(m, (hsc_pass_id)s->id, head->text, depth, &round_changed));
       if (s->kind != STEP_SUB || !switched_on(m, find_pipeline(s->id)->text)) continue;
       bool sub_changed = false;
       size_t entry = begin_entry(m, find_pipeline(s->id)->text, head->text);
@@ -308,6 +356,7 @@ hsc_status *hsc_passes_run(hsc_module *module, const char *pipeline, const hsc_p
   static const hsc_pass_options defaults = {.fuel = -1};
   manager m = {.module = module, .options = options ? options : &defaults, .log = log};
   m.cx.fuel = m.options->fuel;
+  HSC_TRY(read_pass_fuel(&m));
   hsc_status *status = NULL;
   if (m.options->dump_pass_re) {
     if (regcomp(&m.dump_re, m.options->dump_pass_re, REG_EXTENDED | REG_NOSUB))

@@ -14,7 +14,12 @@ typedef enum hsc_pass_id {
 } hsc_pass_id;
 const char *hsc_pass_text(hsc_pass_id pass);
 const char *hsc_pass_doc(hsc_pass_id pass);
+// By its name, or by its row's (file's) name: "simplify-sorts", "sort_simplifier".
 bool hsc_pass_parse(hsc_view text, hsc_pass_id *out_pass);
+// Whether no pipeline runs it unless hsc_pass_options.enable or .enable_only names it: expanders whose result is slower than the device's kernel.
+bool hsc_pass_is_on_request(hsc_pass_id pass);
+// A module, as HLO text, that the pass changes: src/passes/examples/<id>.hlo.
+const char *hsc_pass_example(hsc_pass_id pass);
 bool hsc_pipeline_exists(const char *name);
 
 // One run of one pass, as `passes list` shows it.
@@ -30,7 +35,9 @@ typedef struct hsc_pass_run {
 
 typedef struct hsc_pass_options {
   const char *disable;       // comma list of pass or pipeline names; NULL = none
-  const char *enable_only;   // comma list; NULL = all
+  const char *enable_only;   // comma list; NULL = all; also brings in passes that run on request
+  const char *enable;        // comma list of passes that run on request, beside the others; NULL = none
+  const char *pass_fuel;     // rewrites allowed by pass, "algsimp=17,cse=0"; NULL = no limits
   const char *dump_to;       // directory for before/after HLO; NULL = none
   const char *dump_pass_re;  // POSIX extended regex on pass names; NULL = none
   bool dump_module_metadata; // with dump_to: also <dump_to>/module_0000.metadata.textproto, an entry for every run and its times
@@ -47,5 +54,6 @@ typedef struct hsc_pass_log {
 void hsc_pass_log_deinit(hsc_pass_log *log);
 
 // Runs the whole pipeline of the built-in device, or one named pipeline or pass ("cse"). log may be NULL.
-// Errors: NOT_FOUND (unknown name, with did-you-mean), what a pass reports, and in verify mode INTERNAL naming the pass that broke the module.
+// A run of a pass is left out (of the log, too) when the module is still the one in which it last found nothing to do.
+// Errors: NOT_FOUND (unknown name, with did-you-mean), INVALID_ARGUMENT (pass_fuel, dump_pass_re), what a pass reports, and in verify mode INTERNAL naming the pass that broke the module.
 HSC_MUST_USE hsc_status *hsc_passes_run(hsc_module *module, const char *pipeline, const hsc_pass_options *options, hsc_pass_log *log);

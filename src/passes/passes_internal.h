@@ -6,6 +6,7 @@
 typedef struct hsc_pass_context {
   bool changed;                // the pass sets it when it changed the module
   int64_t fuel;                // rewrites left; < 0 = no limit
+  int64_t pass_fuel;           // rewrites left to this pass; < 0 = no limit
   int64_t rewrites;            // done by this run
   hsc_arena *scratch;          // reset after each pass
 } hsc_pass_context;
@@ -16,6 +17,9 @@ bool hsc__pass_spend(hsc_pass_context *cx);
 #define PASS(id, text, need, doc) HSC_MUST_USE hsc_status *hsc__pass_##id(hsc_module *module, hsc_pass_context *cx);
 #include "passes/passes.def"
 #undef PASS
+
+// [HSC_PASS_COUNT] the text of examples/<id>.hlo; made by the build.
+extern const char *const hsc__pass_examples[];
 
 // Replaces all uses of `instr` by `by` (same dimensions and type), moves the name of a root along, and removes `instr` when nothing holds it.
 HSC_MUST_USE hsc_status *hsc__replace(hsc_instr *instr, hsc_instr *by);

@@ -29,6 +29,8 @@ static hsc_status *key_text(PJRT_Client *client, const PJRT_Program *code, const
                    cpu->backend_optimization_level, (long long)cpu->pass_fuel);
   if (cpu->disable_hlo_passes) hsc_bytes_printf(out, "xla_disable_hlo_passes %s\n", cpu->disable_hlo_passes);
   if (cpu->enable_hlo_passes_only) hsc_bytes_printf(out, "xla_enable_hlo_passes_only %s\n", cpu->enable_hlo_passes_only);
+  if (cpu->enable_hlo_passes) hsc_bytes_printf(out, "hloscope_enable_hlo_passes %s\n", cpu->enable_hlo_passes);
+  if (cpu->fuel_of_passes) hsc_bytes_printf(out, "xla_fuel %s\n", cpu->fuel_of_passes);
   return hsc_bytes_status(out);
 }
 

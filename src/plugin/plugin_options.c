@@ -25,6 +25,8 @@ static const struct {
     {"xla_dump_hlo_pass_re", 111, OPTION_TEXT, offsetof(hsc_cpu_compile_options, dump_hlo_pass_re), 0, 0},
     {"xla_dump_module_metadata", 144, OPTION_BOOL, offsetof(hsc_cpu_compile_options, dump_module_metadata), 0, 0},
     {"xla_backend_optimization_level", 31, OPTION_INT, offsetof(hsc_cpu_compile_options, backend_optimization_level), 0, 3},
+    {"xla_fuel", 0, OPTION_LIST, offsetof(hsc_cpu_compile_options, fuel_of_passes), 0, 0},
+    {"hloscope_enable_hlo_passes", 0, OPTION_LIST, offsetof(hsc_cpu_compile_options, enable_hlo_passes), 0, 0},
     {"hloscope_pass_fuel", 0, OPTION_INT, offsetof(hsc_cpu_compile_options, pass_fuel), -1, INT64_MAX},
 };
 
