@@ -2,6 +2,7 @@
 #include "cpu/lower.h"
 #include "cpu/plan_internal.h"
 #include "cpu/thunk_payloads.h"
+#include "hlo/custom.h"
 
 // ---- choosing -------------------------------------------------------------------------------------------------------------------
 
@@ -19,6 +20,7 @@ static hsc_status *choose_op(hsc_cpu_compiler *compiler, hsc_cpu_step *step) {
   HSC_TRY(hsc_arena_status(compiler->arena));
   // Buffers have the bounds' sizes, and nothing carries the size at run time: a wrong result otherwise.
   if (step->instr->op == HSC_OP_SET_DIMENSION_SIZE || step->instr->op == HSC_OP_DYNAMIC_RESHAPE) return hsc_op_not_built(step->instr->op, "sizes at run time on the built-in device");
+  if (step->instr->op == HSC_OP_CUSTOM_CALL) HSC_TRY(hsc_custom_check(step->instr->attr.custom.target ? step->instr->attr.custom.target : ""));
   step->choice = choice;
   for (size_t i = 0; i < HSC_COUNT_OF(choosers); i++) {
     *choice = (hsc_cpu_choice){.kernel = -1};

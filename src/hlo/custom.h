@@ -22,6 +22,8 @@ typedef hsc_status *(*hsc_custom_fn)(void *user, const hsc_custom_call *call);
 // `function` and `user` must live as long as the process. A second registration of a name replaces the first. Errors: RESOURCE_EXHAUSTED.
 HSC_MUST_USE hsc_status *hsc_custom_register(const char *target, hsc_custom_fn function, void *user);
 bool hsc_custom_is_known(const char *target);
+// UNIMPLEMENTED for an unknown target, with the known name that is nearest to it; NULL for a known one.
+HSC_MUST_USE hsc_status *hsc_custom_check(const char *target);
 
 // Copies a row-major array to bytes in the order of dimensions that `layout` names, and back.
 void hsc_custom_to_layout(const hsc_literal *from, const hsc_layout *layout, void *to);

@@ -39,6 +39,7 @@ static const struct {
   const char *doc;
 } targets[] = {
     {"TopK", top_k, "the largest k of the last dimension"},
+    {"ApproxTopK", hsc__eval_approx_top_k, "the first k in the order of a comparator"},
     {"Qr", hsc__eval_qr, "QR by Householder reflectors"},
     {"ProductOfElementaryHouseholderReflectors", hsc__eval_householder_product, "Q of such a QR"},
     {"tridiagonal_solve_perturbed_ffi", hsc__eval_tridiagonal_perturbed, "a tridiagonal system whose pivots are kept from zero"},
@@ -100,6 +101,24 @@ static int find_target(const char *target) {
 bool hsc_custom_is_known(const char *target) {
   registered entry;
   return find_target(target) >= 0 || hsc__lapack_is_target(target) || find_registered(target, &entry);
+}
+
+hsc_status *hsc_custom_check(const char *target) {
+  if (hsc_custom_is_known(target)) return NULL;
+  const char *names[HSC_COUNT_OF(targets) + 256];
+  size_t count = 0;
+  for (size_t i = 0; i < HSC_COUNT_OF(targets); i++) names[count++] = targets[i].target;
+  pthread_mutex_lock(&lock);
+  for (size_t i = 0; registry && i < hsc_map_count(registry) && count < HSC_COUNT_OF(names); i++) {
+    hsc_view name;
+    hsc_map_at(registry, i, &name);
+    names[count++] = name.data;   // ends with NUL: see hsc_custom_register
+  }
+  pthread_mutex_unlock(&lock);
+  const char *near = hsc_did_you_mean(target, names, count);
+  hsc_status *status = HSC_ERR(UNIMPLEMENTED, "custom-call: no implementation of target '%s' is known", target);
+  if (near) return hsc_status_hint(status, "did you mean %s?", near);
+  return hsc_status_hint(status, "from JAX, jax.ffi.register_ffi_target(\"%s\", handler, platform=\"hloscope\") brings one", target);
 }
 
 // Strides in elements of the arrangement that `layout` names, by dimension.
@@ -175,5 +194,5 @@ hsc_status *hsc__eval_custom_call(hsc__eval *cx, const hsc_instr *instr, hsc__va
   // What was registered comes before LAPACK: a host may bring its own.
   if (find_registered(target, &entry)) return run_on_arrays(entry.function, entry.user, instr, operands, out_value);
   if (hsc__lapack_is_target(target)) return run_on_arrays(hsc__lapack_run, NULL, instr, operands, out_value);
-  return HSC_ERR(UNIMPLEMENTED, "custom-call: not built yet: target '%s' in the reference evaluator", target);
+  return hsc_custom_check(target);
 }

@@ -164,6 +164,7 @@ HSC__EVAL(select_and_scatter);
 // eval_sort.c
 HSC__EVAL(sort);
 HSC__EVAL(topk);
+HSC__EVAL(approx_top_k);
 // The k largest (or smallest) of each row of the last dimension, in order, ties by position; indices (s32) may be NULL.
 HSC_MUST_USE hsc_status *hsc__top_k(const hsc__value *operand, int64_t k, bool largest, hsc__value *values, hsc__value *indices);
 // eval_contract.c

@@ -1,6 +1,7 @@
 // eval_sort.c - sort (always stable, any comparator over any number of operands) and topk.
 #include <stdlib.h>
 
+#include "hlo/custom.h"
 #include "hlo/eval_internal.h"
 
 typedef struct sorter {
@@ -113,6 +114,52 @@ done:
   hsc_free(s.answer);
   hsc_free(orders);
   hsc__value_release(result);
+  return status;
+}
+
+// ---- ApproxTopK -----------------------------------------------------------------------------------------------------------------
+
+// ApproxTopK(x..., init...): the first of each row of x... in the order of its comparator, as many as the result has: exact, so that every recall is met.
+hsc_status *hsc__eval_approx_top_k(hsc__eval *cx, const hsc_instr *instr, hsc__value **operands, hsc__value **out_value) {
+  int count = instr->operand_count / 2;
+  const hsc_config *config = NULL;
+  hsc_arena *arena = NULL;
+  hsc_status *status = NULL;
+  hsc__value *sorted = NULL, *result = NULL;
+  const hsc_shape *from = count ? &operands[0]->shape : NULL, *results = hsc_shape_is_tuple(&instr->shape) ? instr->shape.elements : &instr->shape;
+  HSC_TRY(hsc_arena_create(&arena));
+  HSC_GOTO(hsc_config_parse(instr->backend_config ? instr->backend_config : "{}", arena, &config));
+  int64_t dim = hsc_config_int(config, "reduction_dim", from ? from->rank - 1 : 0);
+  bool good = from && instr->operand_count == 2 * count && instr->called_count == 1 && dim >= 0 && dim < from->rank &&
+              count == (hsc_shape_is_tuple(&instr->shape) ? instr->shape.element_count : 1);
+  for (int i = 0; good && i < count; i++) {
+    good = hsc_shape_same_dims(&operands[i]->shape, from) && results[i].rank == from->rank && results[i].type == operands[i]->shape.type;
+    for (int d = 0; good && d < from->rank; d++) good = d == dim ? results[i].dims[d] <= from->dims[d] : results[i].dims[d] == from->dims[d];
+  }
+  if (!good) HSC_GOTO(HSC_ERR(INVALID_ARGUMENT, "custom-call ApproxTopK: its operands, comparator and result do not fit each other"));
+  hsc_shape *shapes = HSC_NEW_ARRAY(arena, hsc_shape, count);
+  HSC_GOTO(hsc_arena_status(arena));
+  for (int i = 0; i < count; i++) shapes[i] = operands[i]->shape;
+  hsc_instr sort = *instr;
+  sort.op = HSC_OP_SORT;
+  sort.operand_count = count;
+  sort.shape = count == 1 ? shapes[0] : (hsc_shape){.type = HSC_TYPE_TUPLE, .element_count = count, .elements = shapes};
+  sort.attr = (hsc_attr){.dims = {.dims = {1, &dim}}};
+  HSC_GOTO(hsc__eval_sort(cx, &sort, operands, &sorted));
+  HSC_GOTO(hsc__value_zeros(&instr->shape, &result));
+  for (int i = 0; i < count; i++) {
+    int64_t own[HSC_MAX_RANK], other[HSC_MAX_RANK];
+    hsc__strides(&results[i], own);
+    hsc__strides(from, other);
+    hsc__copy_strided(from->rank, results[i].dims, hsc_type_bytes(results[i].type), (result->elements ? result->elements[i] : result)->data, own,
+                      (sorted->elements ? sorted->elements[i] : sorted)->data, other);
+  }
+  *out_value = result;
+  result = NULL;
+done:
+  hsc__value_release(result);
+  hsc__value_release(sorted);
+  hsc_arena_destroy(arena);
   return status;
 }
 

@@ -68,6 +68,50 @@ def factorisations_multiply_out():
 
 
 @test
+def arrays_go_out_by_dlpack_without_a_copy():
+    x = jnp.arange(12.0).reshape(3, 4)
+    y = np.from_dlpack(x)
+    assert y.__array_interface__["data"][0] == x.unsafe_buffer_pointer()
+    np.testing.assert_array_equal(y, np.arange(12.0, dtype=np.float32).reshape(3, 4))
+    del x
+    assert y[2, 3] == 11.0
+
+
+@test
+def approximate_top_k_is_exact():
+    x = matrices(np.float32, 3, 50)
+    values, indices = map(np.asarray, jax.lax.approx_max_k(x, 4))
+    order = np.argsort(-x, axis=-1)[:, :4]
+    np.testing.assert_array_equal(indices, order)
+    np.testing.assert_array_equal(values, np.take_along_axis(x, order, -1))
+    values, _ = map(np.asarray, jax.lax.approx_min_k(x.T, 2, reduction_dimension=0))
+    np.testing.assert_array_equal(values, np.sort(x.T, axis=0)[:2])
+
+
+@test
+def unknown_custom_calls_are_refused_when_compiled():
+    lowered = jax.jit(lambda x: jax.ffi.ffi_call("TopK2", jax.ShapeDtypeStruct((3,), np.float32))(x)).lower(jnp.ones(3))
+    try:
+        lowered.compile()
+    except jax.errors.JaxRuntimeError as error:
+        assert "TopK2" in str(error) and "did you mean TopK?" in str(error), error
+    else:
+        raise AssertionError("compiled")
+
+
+@test
+def rules_that_a_program_has_for_cpus_are_ours():
+    from jax.extend.core import Primitive
+    from jax.interpreters import mlir
+
+    twice = Primitive("twice_for_cpus")
+    twice.def_abstract_eval(lambda x: x)
+    twice.def_impl(lambda x: jax.jit(twice.bind)(x))
+    mlir.register_lowering(twice, mlir.lower_fun(lambda x: 2 * x, multiple_results=False), platform="cpu")
+    assert float(jax.jit(twice.bind)(jnp.float32(21))) == 42
+
+
+@test
 def gradients_of_linear_algebra_agree_with_the_cpu():
     def f(a):
         return jnp.sum(jnp.linalg.eigh(a + a.T)[0] ** 2) + jnp.linalg.slogdet(a)[1] + jnp.sum(jnp.linalg.svd(a, compute_uv=False))

@@ -30,7 +30,7 @@ def register(path):
     from jax._src.interpreters import mlir
 
     rules = mlir._platform_specific_lowerings
-    ours = rules.setdefault(PLATFORM, {}) if not hasattr(rules, "default_factory") or rules.default_factory is None else rules[PLATFORM]
+    ours = rules[PLATFORM] = _Rules(rules.setdefault("cpu", {}), rules.get(PLATFORM, {}))
     for primitive, rule in list(rules.get("cpu", {}).items()):
         if primitive in ours:
             continue
@@ -39,10 +39,33 @@ def register(path):
         elif primitive.name in CALLBACKS or primitive.name in PLAIN:
             ours[primitive] = rule
     _choose_cpu_branches(mlir, ours)
-    from . import callbacks, ffi
+    from . import arrays, callbacks, ffi
 
     callbacks.install(_library)
     ffi.install(_library)
+    arrays.install(PLATFORM)
+
+
+class _Rules(dict):
+    """Our rules; of the rules for CPUs those, too, that a program adds later: what is written for CPUs is ours, unless the program names us.
+
+    JAX's own rules for CPUs that are not named above stay theirs: the rules for all platforms give programs that are compiled better here.
+    """
+
+    def __init__(self, cpu, known):
+        super().__init__(known)
+        self._cpu, self._theirs = cpu, set(cpu)
+
+    def __missing__(self, primitive):
+        if primitive in self._theirs:
+            raise KeyError(primitive)
+        return self._cpu[primitive]
+
+    def __contains__(self, primitive):
+        return super().__contains__(primitive) or (primitive in self._cpu and primitive not in self._theirs)
+
+    def get(self, primitive, default=None):
+        return self[primitive] if primitive in self else default
 
 
 def _choose_cpu_branches(mlir, ours):
