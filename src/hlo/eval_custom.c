@@ -53,6 +53,7 @@ static const struct {
     {"PinToHost", identity, "a placement annotation"},
     {"PinToDevice", identity, "a placement annotation"},
     {"xla.sdy.FuncResultSharding", identity, "a sharding annotation"},
+    {"control_dep", zeros, "an order between two values: every run is in the order of the program"},
     {"AllocateBuffer", zeros, "memory whose contents nobody promised"},
 };
 
