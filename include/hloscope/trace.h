@@ -37,8 +37,12 @@ typedef enum hsc_category {
   HSC_CATEGORY_WAIT = 1 << 5,       // waiting for events
   HSC_CATEGORY_MEMORY = 1 << 6,     // buffers and their sizes
   HSC_CATEGORY_RUNTIME = 1 << 7,    // plugin load, client creation, everything else of the runtime
-  HSC_CATEGORY_ALL = (1 << 8) - 1,
+  HSC_CATEGORY_PASS = 1 << 8,       // passes of a compiler and its code generation
+  HSC_CATEGORY_FRAMEWORK = 1 << 9,  // what JAX or PyTorch/XLA do by themselves: tracing, dispatch, input staging
+  HSC_CATEGORY_COLLECTIVE = 1 << 10,// talk between devices
+  HSC_CATEGORY_ALL = 0x7fffffff,    // those of the program as well (hsc_recorder_category)
 } hsc_category;
+enum { HSC_USER_CATEGORY_BIT = 16, HSC_USER_CATEGORIES = 15 };   // bits 16 to 30 are the program's own
 
 typedef enum hsc_attr_type { HSC_ATTR_INT = 1, HSC_ATTR_DOUBLE = 2, HSC_ATTR_STRING = 3, HSC_ATTR_UINT = 4 } hsc_attr_type;
 typedef struct hsc_trace_attr {
@@ -72,6 +76,10 @@ void hsc_recorder_finish(hsc_recorder *recorder);
 void hsc_recorder_pause(hsc_recorder *recorder);     // begins are ignored from now on; spans that are open still end
 void hsc_recorder_resume(hsc_recorder *recorder);
 bool hsc_recorder_wants(const hsc_recorder *recorder, hsc_category category);   // NULL recorder: false. The way to skip costly attributes.
+
+// A category of the program's own ("data loading"): the same one for the same name, at most HSC_USER_CATEGORIES of them in a recorder, names of up to 31
+// bytes. Slow path (a lock). HSC_CATEGORY_USER when all are taken. It can be left out by the options' mask once it is known.
+hsc_category hsc_recorder_category(hsc_recorder *recorder, const char *name);
 
 // The number of a string in this capture ring. Slow path (a lock); do it once. 0 when there is no room, which reads as "".
 uint32_t hsc_recorder_intern(hsc_recorder *recorder, const char *text);

@@ -26,7 +26,7 @@ def tracer_path():
 
 
 # Recording and captures (tracing.py); read when first used, so that importing the package for its plugin stays cheap.
-_TRACING = ("profile", "record", "instant", "counter", "paused", "open_capture", "Capture", "Table", "Error", "CATEGORIES")
+_TRACING = ("profile", "record", "instant", "counter", "category", "paused", "open_capture", "Capture", "Table", "Error", "CATEGORIES")
 
 
 def __getattr__(name):

@@ -28,7 +28,8 @@ import sys
 import threading
 import warnings
 
-CATEGORIES = {"user": 1, "compile": 2, "transfer": 4, "execute": 8, "operator": 16, "wait": 32, "memory": 64, "runtime": 128}
+CATEGORIES = {"user": 1, "compile": 2, "transfer": 4, "execute": 8, "operator": 16, "wait": 32, "memory": 64, "runtime": 128, "pass": 256, "framework": 512, "collective": 1024}
+_OWN, _FIRST_OWN, _MOST_OWN = [], 16, 15   # names of the program's own categories, in the order of their bits
 _INT, _DOUBLE, _STRING = 1, 2, 3
 
 
@@ -60,6 +61,7 @@ def _library():
         "hsc_recorder_pause": (None, [ctypes.c_void_p]),
         "hsc_recorder_resume": (None, [ctypes.c_void_p]),
         "hsc_recorder_intern": (ctypes.c_uint32, [ctypes.c_void_p, ctypes.c_char_p]),
+        "hsc_recorder_category": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_char_p]),
         "hsc_recorder_lost_count": (ctypes.c_uint64, [ctypes.c_void_p]),
         "hsc_span_begin": (ctypes.c_uint64, [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.POINTER(_Attr), ctypes.c_int]),
         "hsc_span_end": (None, [ctypes.c_void_p, ctypes.c_uint64, ctypes.POINTER(_Attr), ctypes.c_int]),
@@ -90,6 +92,23 @@ def _check(status):
 # ---- recording ----------------------------------------------------------------------------------------------------------------------
 
 
+def category(name):
+    """Makes a category of the program's own, at most 15: hloscope.category("data loading"), then record("read", category="data loading")."""
+    if name in CATEGORIES:
+        return name
+    if not name or len(name.encode()) > 31:
+        raise ValueError("a category's name has 1 to 31 bytes")
+    with _lock:
+        if name not in CATEGORIES:
+            if len(_OWN) == _MOST_OWN:
+                raise ValueError(f"there are {_MOST_OWN} own categories already: {', '.join(_OWN)}")
+            _OWN.append(name)
+            CATEGORIES[name] = 1 << (_FIRST_OWN + len(_OWN) - 1)
+            for recorder in _recorders:
+                recorder.lib.hsc_recorder_category(recorder.handle, name.encode())
+    return name
+
+
 def _mask(categories):
     if categories is None:
         return 0
@@ -110,6 +129,10 @@ class _Recorder:
         options = _Options(os.fsencode(path), max_bytes, 0, _mask(categories), label.encode())
         _check(self.lib.hsc_recorder_open(ctypes.byref(options), ctypes.byref(self.handle)))
         self.names = {}
+        with _lock:
+            for name in _OWN:   # in their order, so that every ring gives them the same bits
+                self.lib.hsc_recorder_category(self.handle, name.encode())
+            _recorders.append(self)
 
     def number(self, text):
         found = self.names.get(text)
@@ -164,7 +187,8 @@ class _Span:
 
 _active = []          # open profiles, innermost last
 _inherited = None     # the recorder of a process that `hloscope trace` started
-_lock = threading.Lock()
+_lock = threading.RLock()
+_recorders = []       # of this process
 
 
 def _current():

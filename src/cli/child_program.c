@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lab/device_spec.h"
+
 extern char **environ;
 
 static hsc_status *tracer_library(hsc_cli *cli, const char **out_path) {
@@ -83,6 +85,13 @@ hsc_status *hsc_cli_run_program(hsc_cli *cli, const hsc_list *command, const cha
   sigaction(SIGINT, &old_int, NULL);
   sigaction(SIGQUIT, &old_quit, NULL);
   return status;
+}
+
+const char *hsc_cli_python_hook(hsc_cli *cli) {
+  const char *python = NULL, *path = getenv("PYTHONPATH");
+  hsc_status *status = hsc_python_package_dir(cli->arena, &python);
+  hsc_status_free(status);   // programs in other languages need no Python package
+  return status ? NULL : hsc_arena_printf(cli->arena, "PYTHONPATH=%s/hloscope/site%s%s", python, path && *path ? ":" : "", path ? path : "");
 }
 
 void hsc_cli_program_ended(hsc_cli *cli, int waited, const char *kept) {

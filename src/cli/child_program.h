@@ -8,3 +8,6 @@
 HSC_MUST_USE hsc_status *hsc_cli_run_program(hsc_cli *cli, const hsc_list *command, const char *const *set, size_t set_count, int *out_wait);
 // Makes the exit code of hloscope that of the program, and says so when a signal ended it. `kept` names what is left of the recording.
 void hsc_cli_program_ended(hsc_cli *cli, int waited, const char *kept);
+
+// "PYTHONPATH=..." with the folder of our Python hook first (python/hloscope/site); NULL where the Python package is not beside hloscope.
+const char *hsc_cli_python_hook(hsc_cli *cli);

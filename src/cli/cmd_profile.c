@@ -114,20 +114,16 @@ static bool is_empty(const char *path) {
 
 static hsc_status *profile_command(const profile_args *args, hsc_cli *cli) {
   if (args->device) return hsc_cli_usage(cli, "--device is for PROGRAM; a command chooses its own devices (JAX_PLATFORMS, PJRT_DEVICE)");
-  const char *raw = NULL, *python = NULL, *path = getenv("PYTHONPATH");
+  const char *raw = NULL, *python = hsc_cli_python_hook(cli);
   HSC_TRY(raw_directory(args, cli, &raw));
-  hsc_status *status = hsc_python_package_dir(cli->arena, &python);
-  if (status) {   // programs in other languages need no Python package
-    hsc_status_free(status);
-    status = NULL;
-  }
+  hsc_status *status = NULL;
   const char *set[8];
   size_t count = 0;
   set[count++] = hsc_arena_printf(cli->arena, "HLOSCOPE_PROFILE_PATH=%s", raw);
   if (args->duration_ms) set[count++] = hsc_arena_printf(cli->arena, "HLOSCOPE_PROFILE_MS=%lld", (long long)args->duration_ms);
   if (args->steps) set[count++] = hsc_arena_printf(cli->arena, "HLOSCOPE_PROFILE_STEPS=%lld", (long long)args->steps);
   if (args->traced_only) set[count++] = "HLOSCOPE_PROFILE_TRACED_ONLY=1";
-  if (python) set[count++] = hsc_arena_printf(cli->arena, "PYTHONPATH=%s/hloscope/site%s%s", python, path && *path ? ":" : "", path ? path : "");
+  if (python) set[count++] = python;
   int waited = 0;
   HSC_GOTO(hsc_arena_status(cli->arena));
   HSC_GOTO(hsc_cli_run_program(cli, &args->what, set, count, &waited));

@@ -13,7 +13,8 @@ typedef struct tables_args {
 
 static const hsc_option options[] = {
     HSC_POSITIONAL(tables_args, capture, "CAPTURE", HSC_REQUIRED, "what was recorded: a directory or ring file of hloscope, or a profile (HOST.xplane.pb, or a directory that holds one)"),
-    HSC_POSITIONAL_REST(tables_args, views, "VIEW", HSC_OPTIONAL, "captures: summary, inferences, executions, executables, operators, host-operators, recompiles, memory, threads, events; "
+    HSC_POSITIONAL_REST(tables_args, views, "VIEW", HSC_OPTIONAL, "captures: summary, inferences, executions, executables, operators, host-operators, passes, framework, recompiles, memory, "
+                   "threads, events; "
                    "profiles: hlo-operators, framework-operators, steps, timeline, gaps, memory, memory-timeline, programs, planes"),
     HSC_OPTION_STRING(tables_args, name, "name", "TEXT", NULL, "only events whose name contains this"),
     HSC_OPTION_STRING(tables_args, where, "where", "CONDITION", NULL, "only rows for which this SQL condition over the columns holds"),

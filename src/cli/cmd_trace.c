@@ -8,7 +8,8 @@
 
 typedef struct trace_args {
   const char *output;
-  int64_t max_mib, max_compiles, pid;
+  int64_t max_mib, max_compiles, pid, xla_cpu_calls;
+  double xla_cpu_seconds;
   bool no_summary, pause, resume;
   hsc_list command;
 } trace_args;
@@ -18,6 +19,8 @@ static const hsc_option options[] = {
     HSC_OPTION_STRING(trace_args, output, "output|o", "DIR", "trace.hsc", "the capture; what is there of an earlier run stays beside it"),
     HSC_OPTION_INT_FROM(trace_args, max_mib, "max-size", "MIB", 1, 256, "room for each process's recording; when full the oldest part goes"),
     HSC_OPTION_INT_FROM(trace_args, max_compiles, "max-compiles", "N", 0, 0, "a program that compiles more often ends there; exit code 1 and the reasons"),
+    HSC_OPTION_INT_FROM(trace_args, xla_cpu_calls, "xla-cpu-calls", "N", 0, 2000, "JAX on XLA:CPU: operators of so many calls are recorded, of the rest the calls; 0: of compilations only"),
+    HSC_OPTION_DOUBLE(trace_args, xla_cpu_seconds, "xla-cpu-seconds", "S", 60, "and of so many seconds"),
     HSC_OPTION_FLAG(trace_args, no_summary, "no-summary", "do not print the summary at the end"),
     HSC_OPTION_INT_FROM(trace_args, pid, "pid", "PID", 0, 0, "a process that is being traced, to be paused or resumed"),
     HSC_OPTION_FLAG(trace_args, pause, "pause", "with --pid: record nothing from now on"),
@@ -39,7 +42,7 @@ static hsc_status *summarise(const char *output, int64_t max_compiles, hsc_cli *
   hsc_status *status = hsc_capture_open(output, &capture);
   if (hsc_status_code(status) == HSC_NOT_FOUND) {
     hsc_status_free(status);
-    hsc_cli_say(cli, "nothing was recorded: the program loaded no PJRT plugin (a static program, one that clears LD_PRELOAD, or XLA:CPU inside jaxlib, which is no plugin)");
+    hsc_cli_say(cli, "nothing was recorded: the program loaded no PJRT plugin and no JAX (a static program, one that clears LD_PRELOAD or PYTHONPATH, or Python with -I, -E or -S)");
     cli->exit_code = cli->exit_code ? cli->exit_code : 1;
     return NULL;
   }
@@ -69,17 +72,22 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   if (args->pid && args->command.count) return hsc_cli_usage(cli, "--pid names a process that runs already; no COMMAND beside it");
   if (args->pid) return control(args, cli);
   if (!args->command.count) return hsc_cli_usage(cli, "COMMAND is missing: the program and its arguments, after --");
+  if (!(args->xla_cpu_seconds > 0)) return hsc_cli_usage(cli, "--xla-cpu-seconds is above 0");
   HSC_TRY_NOTE(hsc_dir_make(args->output), "while: making the capture's directory");
   char *output = realpath(args->output, NULL);
   if (!output) return HSC_ERR(NOT_FOUND, "%s: %s", args->output, strerror(errno));
   int waited = 0;
+  const char *python = hsc_cli_python_hook(cli);
   const char *set[] = {
       hsc_arena_printf(cli->arena, "HLOSCOPE_OUTPUT_PATH=%s", output),
       hsc_arena_printf(cli->arena, "HLOSCOPE_TRACE_MAX_BYTES=%lld", (long long)args->max_mib << 20),
       hsc_arena_printf(cli->arena, "HLOSCOPE_TRACE_MAX_COMPILES=%lld", (long long)args->max_compiles),
+      hsc_arena_printf(cli->arena, "HLOSCOPE_XLA_CPU_CALLS=%lld", (long long)args->xla_cpu_calls),
+      hsc_arena_printf(cli->arena, "HLOSCOPE_XLA_CPU_SECONDS=%g", args->xla_cpu_seconds),
+      python,
   };
   free(output);
-  HSC_TRY(hsc_cli_run_program(cli, &args->command, set, HSC_COUNT_OF(set), &waited));
+  HSC_TRY(hsc_cli_run_program(cli, &args->command, set, HSC_COUNT_OF(set) - !python, &waited));
   hsc_cli_program_ended(cli, waited, args->output);
   if (args->no_summary) return NULL;
   HSC_TRY(summarise(args->output, args->max_compiles, cli));
@@ -92,7 +100,8 @@ const hsc_command_body hsc_command_trace = {
     .args_bytes = sizeof(trace_args),
     .run = run,
     .description = "Records every compilation, execution, transfer and wait that goes through the PJRT C API, whatever the plugin: JAX, PyTorch/XLA or plain PJRT, unchanged.\n"
-                   "The exit code is the program's. XLA:CPU inside jaxlib is no plugin and is not seen.",
+                   "XLA:CPU inside jaxlib is no plugin: there jaxlib's profiler records compilations and the operators of the first calls, and calls are timed from outside.\n"
+                   "The exit code is the program's.",
     .examples = "hloscope trace -- python train.py\nhloscope trace -o step.hsc --max-size=1024 -- python train.py --steps 10\nhloscope trace --pid=4711 --pause\n"
                 "hloscope trace --max-compiles=3 -- python train.py",
 };

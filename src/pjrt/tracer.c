@@ -396,7 +396,7 @@ static void name_everything(void) {
 // Under the lock.
 static bool open_recorder(void) {
   static bool tried;
-  if (recorder || tried) return recorder != NULL;
+  if (recorder || tried) return recorder != NULL;   // the one that this process has
   tried = true;
   output_path = getenv("HLOSCOPE_OUTPUT_PATH");
   if (!output_path || !*output_path) return false;
@@ -414,6 +414,23 @@ static bool open_recorder(void) {
 
 __attribute__((destructor)) static void close_recorder(void) {
   hsc_recorder_finish(recorder);   // executions may still be running on the plugin's threads
+}
+
+hsc_recorder *hsc_tracer_recorder(void) {
+  pthread_mutex_lock(&lock);
+  hsc_recorder *open = open_recorder() ? recorder : NULL;
+  pthread_mutex_unlock(&lock);
+  return open;
+}
+
+uint64_t hsc_tracer_compile_begin(const char *format, const void *code, size_t code_bytes) {
+  PJRT_Program program = {.struct_size = PJRT_Program_STRUCT_SIZE, .code = (char *)(uintptr_t)code, .code_size = code_bytes, .format = format, .format_size = strlen(format)};
+  return begin_compile(known.PJRT_Client_Compile, &program, 0);
+}
+
+void hsc_tracer_note_profile(const char *file, int64_t wall_ns) {
+  hsc_trace_attr attrs[] = {attr_string(hsc_recorder_intern(recorder, "profile"), hsc_recorder_intern(recorder, file)), attr_int(hsc_recorder_intern(recorder, "wall_ns"), wall_ns)};
+  hsc_trace_instant(recorder, HSC_CATEGORY_RUNTIME, hsc_recorder_intern(recorder, "profiler session"), attrs, 2);
 }
 
 static const PJRT_Api *wrap(tracer *t) {

@@ -8,6 +8,7 @@
 // on stderr (it is a preloaded library: there is nobody else to tell) and stands aside.
 #pragma once
 
+#include "hloscope/trace.h"
 #include "pjrt/abi.h"
 
 enum { HSC_TRACER_INSTANCES = 4 };
@@ -16,6 +17,13 @@ enum { HSC_TRACER_INSTANCES = 4 };
 const PJRT_Api *hsc_tracer_wrap(GetPjrtApi_Fn *get_api, const char *path);
 // An entry point that returns that table: what dlsym answers with. NULL when all instances are taken.
 GetPjrtApi_Fn *hsc_tracer_entry(GetPjrtApi_Fn *get_api, const char *path);
+
+// The process's recorder, opened at the first call; NULL when nothing is recorded.
+hsc_recorder *hsc_tracer_recorder(void);
+// A compilation that goes through no plugin: keeps the program, counts it against --max-compiles. 0 = not recorded.
+uint64_t hsc_tracer_compile_begin(const char *format, const void *code, size_t code_bytes);
+// A profile that will lie in the capture's folder profiles/ as `file`; `wall_ns` is the wall clock of now, which joins the clocks of both.
+void hsc_tracer_note_profile(const char *file, int64_t wall_ns);
 
 // tracer_profile.c: under `hloscope profile -- COMMAND`, `table` with a creation of clients that starts the plugin's own profiler; else `table`.
 const PJRT_Api *hsc_tracer_profile(const PJRT_Api *table, int instance);

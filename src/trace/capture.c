@@ -7,29 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trace/capture.h"
-
-typedef struct ring {
-  const uint8_t *bytes;
-  size_t size;
-  hsc_ring_header header;         // a copy: the file may be written to while we read
-  const char **strings;           // [string_count]
-  uint32_t string_count;
-  double ns_per_tick;
-} ring;
-
-struct hsc_capture {
-  hsc_arena *arena;
-  hsc_bytes events;               // of hsc_event
-  hsc_bytes threads;              // of hsc_capture_thread
-  hsc_bytes notes;
-  ring *rings;
-  hsc_capture_process *processes;
-  int ring_count, ring_capacity;
-  int64_t base_raw_ns, base_wall_ns;
-  const char *path;
-  uint64_t backward;              // spans whose clock went back
-};
+#include "trace/capture_internal.h"
 
 typedef struct chunk_ref {
   const hsc_ring_chunk *chunk;
@@ -37,17 +15,34 @@ typedef struct chunk_ref {
   int64_t thread;
 } chunk_ref;
 
-static const char *const category_names[] = {"user", "compile", "transfer", "execute", "operator", "wait", "memory", "runtime"};
+static const char *const category_names[] = {"user", "compile", "transfer", "execute", "operator", "wait", "memory", "runtime", "pass", "framework", "collective"};
+_Static_assert(1 << HSC_COUNT_OF(category_names) == HSC_CATEGORY_COLLECTIVE << 1, "every category has a name");
 
-const char *hsc_category_text(uint32_t category) {
+const char *hsc_capture_category_text(const hsc_capture *capture, uint32_t category) {
   for (size_t i = 0; i < HSC_COUNT_OF(category_names); i++)
     if (category == 1u << i) return category_names[i];
+  for (int i = 0; i < HSC_USER_CATEGORIES; i++)
+    if (category == 1u << (HSC_USER_CATEGORY_BIT + i)) return capture->user_categories[i] ? capture->user_categories[i] : "";
   return "";
+}
+
+// The programs of a capture give numbers to their own categories each by itself; here a name has one number in all of them.
+static uint32_t shared_category(hsc_capture *capture, const hsc__ring *r, uint32_t category) {
+  for (int i = 0; i < HSC_USER_CATEGORIES; i++) {
+    if (category != 1u << (HSC_USER_CATEGORY_BIT + i)) continue;
+    const char *name = r->header.user_categories[i];
+    for (int k = 0; *name && k < HSC_USER_CATEGORIES; k++) {
+      if (!capture->user_categories[k]) capture->user_categories[k] = hsc_arena_strdup(capture->arena, name);
+      if (capture->user_categories[k] && !strcmp(capture->user_categories[k], name)) return 1u << (HSC_USER_CATEGORY_BIT + k);
+    }
+    return 0;   // more names than there is room for, or none
+  }
+  return category;
 }
 
 // ---- opening a ring -------------------------------------------------------------------------------------------------------------
 
-static hsc_status *map_file(const char *path, ring *out) {
+static hsc_status *map_file(const char *path, hsc__ring *out) {
   int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return HSC_ERR(NOT_FOUND, "cannot open %s: %s", path, strerror(errno));
   struct stat info;
@@ -64,7 +59,7 @@ static hsc_status *map_file(const char *path, ring *out) {
   return status;
 }
 
-static hsc_status *check_header(const char *path, ring *r) {
+static hsc_status *check_header(const char *path, hsc__ring *r) {
   memcpy(&r->header, r->bytes, sizeof r->header);
   const hsc_ring_header *h = &r->header;
   if (h->magic != HSC_RING_MAGIC) return HSC_ERR(DATA_LOSS, "%s is no ring file", path);
@@ -88,7 +83,7 @@ static double measured_ns_per_tick(void) {
   return d > 0 ? (double)(hsc_now_ns() - ns) / d : 1;
 }
 
-static int64_t to_ns(const hsc_capture *capture, const ring *r, uint64_t ticks) {
+static int64_t to_ns(const hsc_capture *capture, const hsc__ring *r, uint64_t ticks) {
   // A damaged ring may hold any number: times stay within 36 years, so that sums of them do not overflow.
   const double longest = (double)((int64_t)1 << 60);
   double since = (double)(int64_t)(ticks - r->header.first_ticks) * r->ns_per_tick + ((double)r->header.first_raw_ns - (double)capture->base_raw_ns);
@@ -117,16 +112,16 @@ static const hsc_record *record_at(const uint8_t *records, uint32_t at, uint32_t
   return need <= record->size_bytes ? record : NULL;
 }
 
-static const hsc_ring_chunk *chunk_at(const ring *r, uint32_t index) {
+static const hsc_ring_chunk *chunk_at(const hsc__ring *r, uint32_t index) {
   return (const hsc_ring_chunk *)(r->bytes + HSC_RING_HEADER_BYTES + (size_t)index * r->header.chunk_bytes);
 }
 
-static uint32_t chunk_used(const ring *r, const hsc_ring_chunk *chunk) {
+static uint32_t chunk_used(const hsc__ring *r, const hsc_ring_chunk *chunk) {
   uint32_t used = atomic_load_explicit((_Atomic uint32_t *)&chunk->used_bytes, memory_order_acquire), room = r->header.chunk_bytes - HSC_RING_CHUNK_HEADER_BYTES;
   return used > room ? room : used;
 }
 
-static hsc_status *read_strings(hsc_capture *capture, ring *r) {
+static hsc_status *read_strings(hsc_capture *capture, hsc__ring *r) {
   for (int pass = 0; pass < 2; pass++) {
     uint32_t highest = 0;
     for (uint32_t i = 0; i < r->header.chunk_count; i++) {
@@ -159,7 +154,7 @@ static int compare_chunks(const void *a, const void *b) {
   return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
 }
 
-static int find_thread(hsc_capture *capture, int process, int64_t tid, const char *name) {
+int hsc__capture_thread(hsc_capture *capture, int process, int64_t tid, const char *name) {
   hsc_capture_thread *threads = (hsc_capture_thread *)capture->threads.data;
   int count = (int)(capture->threads.size / sizeof *threads);
   for (int i = count - 1; i >= 0; i--) {
@@ -217,7 +212,7 @@ static hsc_event *table_find(const span_table *t, uint64_t span, hsc_event *even
   return t->spans[slot] ? events + t->events[slot] : NULL;
 }
 
-static const char *string_of(const ring *r, uint64_t number) {
+const char *hsc__ring_string(const hsc__ring *r, uint64_t number) {
   return number < r->string_count && r->strings[number] ? r->strings[number] : "";
 }
 
@@ -227,7 +222,7 @@ typedef struct end_ref {
 
 // Spans may end on another thread than they began on, so ends are matched after all begins of the ring are known.
 static hsc_status *read_events(hsc_capture *capture, int index) {
-  ring *r = &capture->rings[index];
+  hsc__ring *r = &capture->rings[index];
   hsc_capture_process *process = &capture->processes[index];
   chunk_ref *chunks = HSC_NEW_ARRAY(capture->arena, chunk_ref, r->header.chunk_count + 1);
   if (!chunks) return hsc_status_out_of_memory();
@@ -243,7 +238,7 @@ static hsc_status *read_events(hsc_capture *capture, int index) {
   for (size_t c = 0; c < count; c++) {
     uint32_t used = chunk_used(r, chunks[c].chunk);
     const uint8_t *records = (const uint8_t *)chunks[c].chunk + HSC_RING_CHUNK_HEADER_BYTES;
-    int thread = find_thread(capture, index, chunks[c].thread, string_of(r, chunks[c].chunk->thread_name));
+    int thread = hsc__capture_thread(capture, index, chunks[c].thread, hsc__ring_string(r, chunks[c].chunk->thread_name));
     for (uint32_t at = 0; at < used;) {
       const hsc_record *record = record_at(records, at, used);
       if (!record) {
@@ -259,8 +254,9 @@ static hsc_status *read_events(hsc_capture *capture, int index) {
       }
       if (record->kind < HSC_RECORD_BEGIN || record->kind > HSC_RECORD_FLOW_END) continue;   // a kind of a later minor version
       hsc_event event = {.kind = record->kind, .attr_count = record->attr_count, .category = record->category, .process = index, .thread = thread,
-                         .name = string_of(r, record->name), .start_ns = to_ns(capture, r, record->ticks),
+                         .name = hsc__ring_string(r, record->name), .start_ns = to_ns(capture, r, record->ticks),
                          .attrs = (const hsc_trace_attr *)(payload + payload_words(record->kind))};
+      if (event.category >> HSC_USER_CATEGORY_BIT) event.category = shared_category(capture, r, event.category);
       if (record->kind == HSC_RECORD_BEGIN || record->kind == HSC_RECORD_COMPLETE) {
         event.span = payload[0];
         event.parent = payload[1];
@@ -272,7 +268,7 @@ static hsc_status *read_events(hsc_capture *capture, int index) {
       if (record->kind == HSC_RECORD_COMPLETE) {
         event.duration_ns = to_ns(capture, r, payload[2]) - event.start_ns;
         if (event.duration_ns < 0) capture->backward++, event.duration_ns = 0;
-        if (payload[3]) event.thread = find_thread(capture, index, 0, string_of(r, payload[3]));
+        if (payload[3]) event.thread = hsc__capture_thread(capture, index, 0, hsc__ring_string(r, payload[3]));
       }
       if (record->kind == HSC_RECORD_COUNTER || record->kind >= HSC_RECORD_FLOW_BEGIN) event.value = payload[0];
       hsc_bytes_append(&capture->events, &event, sizeof event);
@@ -301,7 +297,7 @@ done:
 // ---- the whole capture ----------------------------------------------------------------------------------------------------------
 
 static hsc_status *add_ring(hsc_capture *capture, const char *path) {
-  ring r = {0};
+  hsc__ring r = {0};
   hsc_status *status = map_file(path, &r);
   if (!status) status = check_header(path, &r);
   if (status) {
@@ -310,7 +306,7 @@ static hsc_status *add_ring(hsc_capture *capture, const char *path) {
   }
   if (capture->ring_count == capture->ring_capacity) {
     int capacity = capture->ring_capacity ? 2 * capture->ring_capacity : 8;
-    ring *rings = hsc_realloc(capture->rings, (size_t)capacity * sizeof *rings);
+    hsc__ring *rings = hsc_realloc(capture->rings, (size_t)capacity * sizeof *rings);
     if (!rings) {
       munmap((void *)r.bytes, r.size);
       return hsc_status_out_of_memory();
@@ -399,7 +395,7 @@ static hsc_status *read_all(hsc_capture *capture) {
   if (!capture->processes) return hsc_status_out_of_memory();
   double fallback = 0;
   for (int i = 0; i < capture->ring_count; i++) {
-    ring *r = &capture->rings[i];
+    hsc__ring *r = &capture->rings[i];
     if (r->ns_per_tick == 0) r->ns_per_tick = fallback ? fallback : (fallback = measured_ns_per_tick());
     if (i == 0 || r->header.first_raw_ns < capture->base_raw_ns) {
       capture->base_raw_ns = r->header.first_raw_ns;
@@ -407,8 +403,9 @@ static hsc_status *read_all(hsc_capture *capture) {
     }
   }
   for (int i = 0; i < capture->ring_count; i++) {
-    ring *r = &capture->rings[i];
+    hsc__ring *r = &capture->rings[i];
     hsc_ring_header *h = &r->header;
+    for (int k = 0; k < HSC_USER_CATEGORIES; k++) h->user_categories[k][sizeof h->user_categories[k] - 1] = 0;
     h->label[sizeof h->label - 1] = h->command[sizeof h->command - 1] = h->host[sizeof h->host - 1] = 0;
     capture->processes[i] = (hsc_capture_process){.label = h->label, .command = h->command, .host = h->host, .pid = h->pid, .parent_pid = h->parent_pid, .trace_id_high = h->trace_id_high,
         .trace_id_low = h->trace_id_low, .lost_events = h->lost_events, .lost_attrs = h->lost_attrs, .closed = h->closed == 1, .start_ns = to_ns(capture, r, h->first_ticks)};
@@ -424,6 +421,7 @@ static hsc_status *read_all(hsc_capture *capture) {
       if (events[e].open) events[e].duration_ns = p->end_ns - events[e].start_ns;
     note_process(capture, p);
   }
+  HSC_TRY(hsc__capture_merge_profiles(capture));
   if (capture->backward) hsc_bytes_printf(&capture->notes, "%llu spans ended before they began: the clock went back; their duration is given as 0\n", (unsigned long long)capture->backward);
   if (capture->events.size) qsort(capture->events.data, hsc_capture_event_count(capture), sizeof(hsc_event), compare_events);
   move_to_first_event(capture);
@@ -477,7 +475,7 @@ const char *hsc_capture_path(const hsc_capture *capture) { return capture->path 
 const char *hsc_capture_notes(const hsc_capture *capture) { return hsc_bytes_text(&capture->notes); }
 
 const char *hsc_capture_string(const hsc_capture *capture, int32_t process, uint64_t number) {
-  return process >= 0 && process < capture->ring_count ? string_of(&capture->rings[process], number) : "";
+  return process >= 0 && process < capture->ring_count ? hsc__ring_string(&capture->rings[process], number) : "";
 }
 
 const hsc_trace_attr *hsc_event_attr(const hsc_capture *capture, const hsc_event *event, const char *key) {

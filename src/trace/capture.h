@@ -16,7 +16,7 @@ typedef struct hsc_event {
   uint8_t kind;            // HSC_RECORD_BEGIN (a span, whether it ended or not), COMPLETE, INSTANT, COUNTER, FLOW_BEGIN, FLOW_END
   uint8_t attr_count;
   bool open;               // a span that had not ended
-  uint16_t category;       // hsc_category bit; 0 = none
+  uint32_t category;       // hsc_category bit, or one of the capture's own (hsc_capture_category_text); 0 = none
   int32_t process;         // index into hsc_capture_process
   int32_t thread;          // index into hsc_capture_thread: the line it is shown on
   int32_t depth;           // nesting on its thread, 0 = outermost
@@ -67,4 +67,4 @@ void hsc_event_attrs_text(const hsc_capture *capture, const hsc_event *event, hs
 const hsc_trace_attr *hsc_event_attr(const hsc_capture *capture, const hsc_event *event, const char *key);
 const char *hsc_capture_path(const hsc_capture *capture);           // as it was opened
 const char *hsc_capture_notes(const hsc_capture *capture);         // newline-separated: losses, damage, unclosed rings; "" = none
-const char *hsc_category_text(uint32_t category);                  // "execute"; "" when it is none
+const char *hsc_capture_category_text(const hsc_capture *capture, uint32_t category);   // "execute", or what the program called it; "" when it is none

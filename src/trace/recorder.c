@@ -189,7 +189,7 @@ static inline bool put(hsc_recorder *recorder, hsc_record_kind kind, hsc_categor
   uint32_t size = (uint32_t)sizeof(hsc_record) + 8 * words + (uint32_t)sizeof(hsc_trace_attr) * (uint32_t)attr_count;
   hsc_record *record = reserve(recorder, size);
   if (!record) return false;
-  *record = (hsc_record){.size_bytes = (uint16_t)size, .kind = (uint8_t)kind, .attr_count = (uint8_t)attr_count, .category = (uint16_t)category,
+  *record = (hsc_record){.size_bytes = (uint16_t)size, .kind = (uint8_t)kind, .attr_count = (uint8_t)attr_count, .category = (uint32_t)category,
                          .name = name, .ticks = ticks};
   uint64_t *at = (uint64_t *)(record + 1);
   for (uint32_t i = 0; i < words; i++) at[i] = payload[i];
@@ -303,6 +303,22 @@ done:
   return number;
 }
 
+hsc_category hsc_recorder_category(hsc_recorder *recorder, const char *name) {
+  if (!recorder || !name || !*name) return HSC_CATEGORY_USER;
+  hsc_category found = HSC_CATEGORY_USER;
+  pthread_mutex_lock(&recorder->lock);
+  for (int i = 0; recorder->header && i < HSC_USER_CATEGORIES; i++) {
+    char *slot = recorder->header->user_categories[i];
+    size_t room = sizeof recorder->header->user_categories[i];
+    if (*slot && strncmp(slot, name, room - 1)) continue;
+    if (!*slot) snprintf(slot, room, "%s", name);
+    found = (hsc_category)(1u << (HSC_USER_CATEGORY_BIT + i));
+    break;
+  }
+  pthread_mutex_unlock(&recorder->lock);
+  return found;
+}
+
 void hsc_recorder_name_thread(hsc_recorder *recorder, const char *name) {
   if (!recorder) return;
   uint32_t number = hsc_recorder_intern(recorder, name);
@@ -380,7 +396,9 @@ static void after_fork(void) {
   for (hsc_recorder *recorder = all_recorders; recorder; recorder = recorder->next) {
     pthread_mutex_init(&recorder->lock, NULL);   // its holder may not exist here
     bool was_paused = atomic_load_explicit(recorder->paused, memory_order_relaxed);
-    munmap(recorder->header, recorder->mapped_bytes);
+    char categories[HSC_USER_CATEGORIES][sizeof recorder->header->user_categories[0]] = {{0}};
+    if (recorder->header) memcpy(categories, recorder->header->user_categories, sizeof categories);
+    if (recorder->header) munmap(recorder->header, recorder->mapped_bytes);
     close(recorder->file);
     recorder->header = NULL;
     recorder->paused = &no_ring;
@@ -394,6 +412,7 @@ static void after_fork(void) {
       hsc_status_free(status);
       continue;
     }
+    memcpy(recorder->header->user_categories, categories, sizeof categories);
     if (was_paused) hsc_recorder_pause(recorder);
     for (size_t i = 0; i < hsc_map_count(recorder->strings); i++) {
       hsc_view text;

@@ -12,6 +12,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "hloscope/trace.h"
+
 #define HSC_RING_MAGIC 0x31474e4952435348ull   // "HSCRING1"
 enum { HSC_RING_VERSION = 1, HSC_RING_HEADER_BYTES = 4096, HSC_RING_CHUNK_HEADER_BYTES = 64 };
 
@@ -37,6 +39,7 @@ typedef struct hsc_ring_header {
   char label[128];
   char command[512];                     // arguments joined by spaces, cut
   char host[64];                         // node name, cut; "" in captures of older versions
+  char user_categories[HSC_USER_CATEGORIES][32];   // names of the bits from HSC_USER_CATEGORY_BIT on; "" = not given
 } hsc_ring_header;
 
 typedef enum hsc_chunk_kind { HSC_CHUNK_FREE = 0, HSC_CHUNK_EVENTS = 1, HSC_CHUNK_STRINGS = 2 } hsc_chunk_kind;
@@ -69,8 +72,7 @@ typedef struct hsc_record {
   uint16_t size_bytes;        // with this header, payload and attributes; a multiple of 8
   uint8_t kind;               // hsc_record_kind
   uint8_t attr_count;
-  uint16_t category;
-  uint16_t reserved;
+  uint32_t category;
   uint32_t name;              // string number
   uint32_t reserved2;
   uint64_t ticks;

@@ -32,13 +32,13 @@ static void args(const hsc_capture *capture, const hsc_event *e, hsc_bytes *out)
   hsc_bytes_append_char(out, '}');
 }
 
-static void head(hsc_bytes *out, const char *phase, int pid, int tid, const hsc_event *e, const char *name) {
+static void head(const hsc_capture *capture, hsc_bytes *out, const char *phase, int pid, int tid, const hsc_event *e, const char *name) {
   hsc_bytes_printf(out, "{\"ph\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":", phase, pid, tid);
   time_us(out, e->start_ns);
   hsc_bytes_append_text(out, ",\"name\":");
   hsc__json_text(out, name);
-  const char *category = hsc_category_text(e->category);
-  if (*category) hsc_bytes_printf(out, ",\"cat\":\"%s\"", category);
+  const char *category = hsc_capture_category_text(capture, e->category);
+  if (*category) hsc_bytes_append_text(out, ",\"cat\":"), hsc__json_text(out, category);
 }
 
 static void event(hsc__sink_stream *stream, const hsc_event *e, int pid, int tid) {
@@ -46,7 +46,7 @@ static void event(hsc__sink_stream *stream, const hsc_event *e, int pid, int tid
   const char *name = hsc_event_shown_name(stream->capture, e);
   switch (e->kind) {
     case HSC_RECORD_BEGIN: case HSC_RECORD_COMPLETE:
-      head(out, "X", pid, tid, e, name);
+      head(stream->capture, out, "X", pid, tid, e, name);
       hsc_bytes_append_text(out, ",\"dur\":");
       time_us(out, e->duration_ns);
       args(stream->capture, e, out);
@@ -55,16 +55,16 @@ static void event(hsc__sink_stream *stream, const hsc_event *e, int pid, int tid
       double value = hsc__counter_value(e);
       char number[32];
       hsc_format_double(value, number);
-      head(out, "C", pid, tid, e, name);
+      head(stream->capture, out, "C", pid, tid, e, name);
       hsc_bytes_printf(out, ",\"args\":{\"value\":%s}", value - value == 0 ? number : "0");
       break;
     }
     case HSC_RECORD_FLOW_BEGIN: case HSC_RECORD_FLOW_END:
-      head(out, e->kind == HSC_RECORD_FLOW_BEGIN ? "s" : "f", pid, tid, e, name);
+      head(stream->capture, out, e->kind == HSC_RECORD_FLOW_BEGIN ? "s" : "f", pid, tid, e, name);
       hsc_bytes_printf(out, ",\"cat\":\"flow\",\"id\":%" PRIu64 "%s", e->value, e->kind == HSC_RECORD_FLOW_END ? ",\"bp\":\"e\"" : "");
       break;
     default:
-      head(out, "i", pid, tid, e, name);
+      head(stream->capture, out, "i", pid, tid, e, name);
       hsc_bytes_append_text(out, ",\"s\":\"t\"");
       args(stream->capture, e, out);
   }

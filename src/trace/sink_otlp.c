@@ -63,7 +63,7 @@ static void span(hsc_bytes *out, const hsc_capture *capture, const hsc_event *e,
   time_field(out, "endTimeUnixNano", start + e->duration_ns);
   hsc_bytes_printf(out, ",\"attributes\":[{\"key\":\"thread.id\",\"value\":{\"intValue\":\"%lld\"}}", (long long)thread->tid);
   if (*thread->name) hsc_bytes_append_char(out, ','), text_attribute(out, "thread.name", thread->name);
-  if (*hsc_category_text(e->category)) hsc_bytes_append_char(out, ','), text_attribute(out, "hloscope.category", hsc_category_text(e->category));
+  if (*hsc_capture_category_text(capture, e->category)) hsc_bytes_append_char(out, ','), text_attribute(out, "hloscope.category", hsc_capture_category_text(capture, e->category));
   if (!hsc_event_is_span(e)) hsc_bytes_append_char(out, ','), text_attribute(out, "hloscope.kind", hsc__kind_text(e));
   for (int i = 0; i < e->attr_count + e->end_attr_count; i++) {
     hsc_bytes_append_char(out, ',');

@@ -52,7 +52,7 @@ static void put_event(hsc_parquet *file, const hsc_capture *capture, const hsc_e
   hsc_parquet_int(file, thread->tid);
   put_text(file, thread->name);
   put_text(file, hsc__kind_text(e));
-  put_text(file, hsc_category_text(e->category));
+  put_text(file, hsc_capture_category_text(capture, e->category));
   put_text(file, e->name);
   hsc_parquet_int(file, (int64_t)e->span);
   hsc_parquet_int(file, (int64_t)e->parent);

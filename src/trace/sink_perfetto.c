@@ -118,7 +118,7 @@ static hsc_status *put_event(writer *w, const hsc_event *e, int type, uint64_t t
     uint64_t iid;
     HSC_TRY(intern(w, w->names, INTERNED_NAMES, hsc_event_shown_name(w->stream->capture, e), &iid));
     hsc_wire_put_varint(&w->batch, EVENT_NAME_IID, iid);
-    hsc_wire_put_text(&w->batch, EVENT_CATEGORIES, hsc_category_text(e->category));
+    hsc_wire_put_text(&w->batch, EVENT_CATEGORIES, hsc_capture_category_text(w->stream->capture, e->category));
     if (e->kind == HSC_RECORD_FLOW_BEGIN) put_fixed64(&w->batch, EVENT_FLOW_IDS, e->value);
     if (e->kind == HSC_RECORD_FLOW_END) put_fixed64(&w->batch, EVENT_FLOW_END_IDS, e->value);
     for (int i = 0; i < e->attr_count + e->end_attr_count; i++) HSC_TRY(put_attribute(w, e, i < e->attr_count ? &e->attrs[i] : &e->end_attrs[i - e->attr_count]));

@@ -21,7 +21,7 @@ hsc_status *hsc__sink_raw(hsc__sink_stream *stream) {
     const hsc_capture_thread *thread = hsc_capture_thread_at(capture, e->thread);
     hsc_bytes_printf(out, "%14" PRId64 " %12" PRId64 " %lld/%s", e->start_ns, e->duration_ns, (long long)hsc_capture_process_at(capture, e->process)->pid, thread->name);
     if (!*thread->name) hsc_bytes_printf(out, "%lld", (long long)thread->tid);
-    hsc_bytes_printf(out, " %-8s %-8s %*s%s ", hsc__kind_text(e), hsc_category_text(e->category), 2 * (e->depth < 20 ? e->depth : 20), "", e->name);
+    hsc_bytes_printf(out, " %-8s %-8s %*s%s ", hsc__kind_text(e), hsc_capture_category_text(capture, e->category), 2 * (e->depth < 20 ? e->depth : 20), "", e->name);
     hsc__attributes_text(capture, e, out);
     hsc_bytes_append_char(out, '\n');
     HSC_TRY(hsc__sink_flush(stream, false));
@@ -54,7 +54,7 @@ hsc_status *hsc__sink_csv(hsc__sink_stream *stream) {
     const hsc_capture_thread *thread = hsc_capture_thread_at(capture, e->thread);
     hsc_bytes_printf(out, "%" PRId64 ",%" PRId64 ",%lld,%lld,", e->start_ns, e->duration_ns, (long long)hsc_capture_process_at(capture, e->process)->pid, (long long)thread->tid);
     field(out, thread->name);
-    hsc_bytes_printf(out, ",%s,%s,", hsc__kind_text(e), hsc_category_text(e->category));
+    hsc_bytes_printf(out, ",%s,%s,", hsc__kind_text(e), hsc_capture_category_text(capture, e->category));
     field(out, e->name);
     hsc_bytes_printf(out, ",%" PRIu64 ",%" PRIu64 ",%d,", e->span, e->parent, e->depth);
     hsc_bytes_reset(&attrs);

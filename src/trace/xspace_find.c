@@ -41,7 +41,8 @@ static int compare_texts(const void *a, const void *b) { return strcmp(*(const c
 
 typedef struct seen {
   list runs;          // directories that hold profiles
-  bool has_rings;     // captures of hloscope lie here
+  bool has_rings;     // captures of hloscope lie here or below
+  bool is_capture;    // the directory itself is one; profiles in it belong to it
 } seen;
 
 // Every directory below `path` that holds profiles.
@@ -52,7 +53,7 @@ static void walk(const char *path, int depth, seen *out) {
   for (struct dirent *entry; (entry = readdir(directory));) {
     if (entry->d_name[0] == '.') continue;
     if (is_profile_name(entry->d_name)) is_run = true;
-    else if (hsc_ends_with(entry->d_name, ".ring")) out->has_rings = true;
+    else if (hsc_ends_with(entry->d_name, ".ring")) out->has_rings = true, out->is_capture |= depth == 0;
     else if (depth < MAX_DEPTH) {
       const char *child = hsc_arena_printf(out->runs.arena, "%s/%s", path, entry->d_name);
       if (child && is_directory(child)) walk(child, depth + 1, out);
@@ -150,7 +151,7 @@ bool hsc_xspace_is_at(const char *path) {
   if (!arena) return false;
   seen found = {.runs = {.arena = arena}};
   walk(path, 0, &found);
-  bool is = found.runs.count > 0 || !found.has_rings;
+  bool is = !found.is_capture && (found.runs.count > 0 || !found.has_rings);
   hsc_arena_destroy(arena);
   return is;
 }

@@ -290,7 +290,7 @@ static void class_of_name(walk *w, int32_t position) {
     uint8_t activity, section;
   } rows[] = {
 #define HOST_EVENT(part, activity, section) {part, HSC_ACTIVITY_##activity, HSC__SECTION_##section},
-#include "views/host_events.def"
+#include "trace/host_events.def"
 #undef HOST_EVENT
   };
   hsc_view name = w->plane->event_metas[position].name;

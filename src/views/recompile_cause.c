@@ -92,6 +92,34 @@ static int likeness(const hsc_module *a, const hsc_module *b) {
   return 100 * same - (int)(difference < 0 ? -difference : difference);
 }
 
+// The instructions' operations in order, as one number: what a function does, whatever the shapes.
+static uint64_t outline(const hsc_module *module) {
+  uint64_t hash = 0;
+  for (const hsc_instr *i = module->entry->first; i; i = i->next)
+    if (i->op != HSC_OP_CONSTANT && i->op != HSC_OP_PARAMETER && i->op != HSC_OP_BROADCAST && i->op != HSC_OP_RESHAPE) hash = hsc_hash64(&i->op, sizeof i->op, hash);
+  return hash;
+}
+
+// Where a frontend says the program's root was written; NULL = nowhere.
+static const char *source_of(const hsc_module *module) {
+  const hsc_instr *root = module->entry->root;
+  for (const hsc_instr *i = root; i; i = i->operand_count ? i->operands[0] : NULL)
+    if (i->metadata && i->metadata->source_file) return i->metadata->source_file;
+  return NULL;
+}
+
+bool hsc__recompile_same_function(hsc_module *const *earlier, int earlier_count, const hsc_module *now) {
+  const char *source = source_of(now);
+  for (int i = 0; i < earlier_count; i++) {
+    if (outline(earlier[i]) == outline(now)) return true;
+    const char *other = source_of(earlier[i]);
+    // A function may take another path for other arguments; it is still written where it was.
+    if (source && other && !strcmp(source, other)) return true;
+    if (!source && !other) return true;   // nothing tells them apart but the name
+  }
+  return false;
+}
+
 void hsc__recompile_cause(hsc_module *const *earlier, int earlier_count, const hsc_module *now, hsc_bytes *out) {
   const hsc_module *nearest = NULL;
   for (int i = 0; i < earlier_count; i++)

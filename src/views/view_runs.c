@@ -37,6 +37,7 @@ hsc_status *hsc__view_inferences(hsc__view_context *cx) {
 // Call and device run of one execution, joined by their run id.
 typedef struct execution {
   const hsc_event *call, *run;
+  bool told;   // by the device itself
 } execution;
 
 static hsc_status *join_runs(hsc__view_context *cx, execution **out_list, size_t *out_count) {
@@ -83,15 +84,23 @@ hsc_status *hsc__view_executions(hsc__view_context *cx) {
   hsc_table_column(cx->table, "total", "ns");
   hsc_table_column(cx->table, "run", "ns");
   hsc_table_column(cx->table, "wait", "ns");
-  int64_t negative = 0;
+  hsc_table_column(cx->table, "measured", "");
+  int64_t negative = 0, inside = 0, outside = 0;
   for (size_t i = 0; i < count && hsc__room(cx); i++) {
     const hsc_event *call = list[i].call, *run = list[i].run;
     const char *name = hsc__attr_text(cx, call, "executable");
     if (cx->options->where && !strstr(name, cx->options->where)) continue;
     // total: from the call to the device's end. run: the part in which the call itself worked, or the device when it went on behind it. wait:
     // what is left; signed, because two clocks may disagree.
+    // A device that tells its own times (attributes total, run and wait, in ns) is believed; one that subtracts unsigned numbers is read as it meant.
     int64_t end = run ? run->start_ns + run->duration_ns : call->start_ns + call->duration_ns, total = end - call->start_ns;
     int64_t working = run ? run->duration_ns : call->duration_ns, wait = total - working;
+    if (hsc_event_attr(cx->capture, call, "wait")) {
+      total = hsc__attr_int(cx, call, "total", total);
+      working = hsc__attr_int(cx, call, "run", working);
+      wait = hsc__attr_int(cx, call, "wait", wait);
+      list[i].told = true;
+    }
     negative += wait < 0;
     hsc_table_row(cx->table);
     hsc_table_printf(cx->table, "%016llx", (unsigned long long)call->span);
@@ -102,7 +111,10 @@ hsc_status *hsc__view_executions(hsc__view_context *cx) {
     hsc_table_int(cx->table, total);
     hsc_table_int(cx->table, working);
     hsc_table_int(cx->table, wait);
+    hsc_table_text(cx->table, run || list[i].told ? "device" : "call");
   }
+  for (size_t i = 0; i < count; i++) inside += list[i].run || list[i].told, outside += !list[i].run && !list[i].told;
+  if (outside) hsc_table_note(cx->table, "%lld executions were measured on the device, %lld from outside, by the time of their call alone", (long long)inside, (long long)outside);
   if (negative) hsc_table_note(cx->table, "%lld executions have a negative wait: the device's clock and the host's disagree by that much", (long long)negative);
   return NULL;
 }
@@ -151,7 +163,7 @@ done:
 
 // Programs that were compiled so far, as the tracer kept them.
 typedef struct ledger {
-  const char **programs;     // [count] names in the capture
+  const char **programs, **names;   // [count] files in the capture, and what was compiled from them
   hsc_module **modules;      // [count]; NULL = not readable here
   int count;
 } ledger;
@@ -177,19 +189,52 @@ static const char *plain_name(hsc__view_context *cx, const char *name) {
   return end > 1 && end < size && name[end - 1] == '.' ? hsc_arena_strndup(cx->arena, name, end - 1) : name;
 }
 
-static void explain(hsc__view_context *cx, ledger *l, const char *program, bool known, bool first_of_name, hsc_bytes *out) {
+// What a compilation is to those before it.
+typedef enum compile_kind { COMPILE_FIRST, COMPILE_AGAIN, COMPILE_CHANGED, COMPILE_NAMESAKE, COMPILE_EAGER, COMPILE_KINDS } compile_kind;
+static const char *const compile_kinds[COMPILE_KINDS] = {"first", "again", "changed", "namesake", "eager"};
+
+// JAX runs an operation outside of jit as a program of its own, named by the operation: jit(broadcast_in_dim)/broadcast_in_dim. Every shape is another program.
+static bool is_eager(const hsc_module *module) {
+  const hsc_instr *root = module->entry->root;
+  const char *op_name = root->metadata ? root->metadata->op_name : NULL;
+  if (!op_name || strncmp(op_name, "jit(", 4)) return false;
+  size_t size = strcspn(op_name + 4, ")");
+  return op_name[4 + size] == ')' && op_name[5 + size] == '/' && !strncmp(op_name + 6 + size, op_name + 4, size) && !op_name[6 + 2 * size];
+}
+
+static compile_kind explain(hsc__view_context *cx, ledger *l, const char *program, const char *name, bool known, bool first_of_name, hsc_bytes *out) {
   hsc_bytes_reset(out);
   if (known) {
     hsc_bytes_append_text(out, "compiled again: the same program; the caller kept no executable, or gave other options");
-    return;
+    return COMPILE_AGAIN;
   }
   hsc_module *module = l->count < MAX_LEDGER_PROGRAMS ? read_program(cx, program) : NULL;
-  if (module && !first_of_name) hsc__recompile_cause(l->modules, l->count, module, out);
+  compile_kind kind = first_of_name ? COMPILE_FIRST : COMPILE_CHANGED;
+  if (module && !first_of_name) {
+    // Only programs of the same name are asked: what looks alike under another name is no earlier form of this one.
+    hsc_module *namesakes[MAX_LEDGER_PROGRAMS];
+    int count = 0;
+    for (int i = 0; i < l->count; i++)
+      if (l->modules[i] && !strcmp(l->names[i], name)) namesakes[count++] = l->modules[i];
+    hsc__recompile_cause(namesakes, count, module, out);
+    if (is_eager(module)) kind = COMPILE_EAGER;
+    else if (count && !hsc__recompile_same_function(namesakes, count, module)) kind = COMPILE_NAMESAKE;
+  }
   if (l->count < MAX_LEDGER_PROGRAMS) {
     l->programs[l->count] = program;
+    l->names[l->count] = name;
     l->modules[l->count++] = module;
   }
+  if (kind == COMPILE_NAMESAKE || kind == COMPILE_EAGER) {
+    hsc_bytes cause = *out;
+    *out = (hsc_bytes){0};
+    hsc_bytes_append_text(out, kind == COMPILE_EAGER ? "an operation outside of jit, compiled for these shapes" : "another function of the same name");
+    const char *what = hsc_bytes_text(&cause);
+    if (kind == COMPILE_EAGER && !strncmp(what, "compiled again: argument", 24)) hsc_bytes_printf(out, ":%s", what + 15);
+    hsc_bytes_deinit(&cause);
+  }
   if (!out->size) hsc_bytes_append_text(out, first_of_name ? "first" : "another program");
+  return kind;
 }
 
 // Every compilation: which program, the how many-eth of its executable's name, why again, and the time that repeats cost.
@@ -198,9 +243,10 @@ hsc_status *hsc__view_recompiles(hsc__view_context *cx) {
   HSC_TRY(hsc__series_set_init(&names, cx->arena));
   hsc_status *status = hsc__series_set_init(&programs, cx->arena);
   if (status) return hsc__series_set_deinit(&names), status;
-  ledger l = {.programs = HSC_NEW_ARRAY(cx->arena, const char *, MAX_LEDGER_PROGRAMS), .modules = HSC_NEW_ARRAY(cx->arena, hsc_module *, MAX_LEDGER_PROGRAMS)};
+  ledger l = {.programs = HSC_NEW_ARRAY(cx->arena, const char *, MAX_LEDGER_PROGRAMS), .names = HSC_NEW_ARRAY(cx->arena, const char *, MAX_LEDGER_PROGRAMS),
+              .modules = HSC_NEW_ARRAY(cx->arena, hsc_module *, MAX_LEDGER_PROGRAMS)};
   hsc_bytes why = {0};
-  if (!l.programs || !l.modules) HSC_GOTO(hsc_status_out_of_memory());
+  if (!l.programs || !l.names || !l.modules) HSC_GOTO(hsc_status_out_of_memory());
   hsc_table_column(cx->table, "start", "ns");
   hsc_table_column(cx->table, "executable", "");
   hsc_table_column(cx->table, "compile", "ns");
@@ -208,18 +254,21 @@ hsc_status *hsc__view_recompiles(hsc__view_context *cx) {
   hsc_table_column(cx->table, "why", "");
   hsc_table_column(cx->table, "program", "");
   hsc_table_column(cx->table, "program_bytes", "bytes");
+  hsc_table_column(cx->table, "kind", "");
   const hsc_event *events = hsc_capture_events(cx->capture);
-  double lost = 0;
-  int64_t again = 0;
+  double lost[COMPILE_KINDS] = {0};
+  int64_t counts[COMPILE_KINDS] = {0};
   for (size_t i = 0; i < hsc_capture_event_count(cx->capture); i++) {
     const hsc_event *e = &events[i];
     const char *program = e->category == HSC_CATEGORY_COMPILE && hsc_event_is_span(e) ? hsc__attr_text(cx, e, "program") : "";
     if (!*program) continue;
     const char *name = hsc__attr_text(cx, e, "executable"), *error = hsc__attr_text(cx, e, "error");
-    hsc__series *by_name = hsc__series_get(&names, 0, *name ? plain_name(cx, name) : "(failed)"), *by_program = hsc__series_get(&programs, 0, program);
+    const char *plain = *name ? plain_name(cx, name) : "(failed)";
+    hsc__series *by_name = hsc__series_get(&names, 0, plain), *by_program = hsc__series_get(&programs, 0, program);
     if (!by_name || !by_program || !hsc__series_add(by_name, (double)e->duration_ns) || !hsc__series_add(by_program, 0)) HSC_GOTO(hsc_status_out_of_memory());
-    explain(cx, &l, program, by_program->count > 1, by_name->count == 1, &why);
-    if (by_name->count > 1) again++, lost += (double)e->duration_ns;
+    compile_kind kind = explain(cx, &l, program, plain, by_program->count > 1, by_name->count == 1, &why);
+    counts[kind]++;
+    lost[kind] += (double)e->duration_ns;
     if (!hsc__room(cx)) continue;
     hsc_table_row(cx->table);
     hsc_table_int(cx->table, e->start_ns);
@@ -229,10 +278,15 @@ hsc_status *hsc__view_recompiles(hsc__view_context *cx) {
     hsc_table_text(cx->table, e->open ? "was still compiling at the end" : *error ? error : hsc_bytes_text(&why));
     hsc_table_text(cx->table, program);
     hsc_table_int(cx->table, hsc__attr_int(cx, e, "program_bytes", 0));
+    hsc_table_text(cx->table, compile_kinds[kind]);
   }
-  char text[32];
-  hsc_format_quantity(lost, "ns", false, text);
-  hsc_table_note(cx->table, "%lld of the compilations were repeats of a name; they cost %s", (long long)again, text);
+  static const char *const told[COMPILE_KINDS] = {NULL, "again: the same program once more", "changed: a function that was compiled before, for other shapes, constants or options",
+                                                  "namesake: another function of a name that was there", "eager: an operation outside of jit, for other shapes"};
+  for (int k = 0; k < COMPILE_KINDS; k++) {
+    char text[32];
+    hsc_format_quantity(lost[k], "ns", false, text);
+    if (told[k] && counts[k]) hsc_table_note(cx->table, "%lld compilations cost %s (%s)", (long long)counts[k], text, told[k]);
+  }
 done:
   for (int i = 0; i < l.count; i++) hsc_module_destroy(l.modules[i]);
   hsc_bytes_deinit(&why);
@@ -302,7 +356,7 @@ hsc_status *hsc__view_events(hsc__view_context *cx) {
     if (*thread->name) hsc_table_text(cx->table, thread->name);
     else hsc_table_int(cx->table, thread->tid);
     hsc_table_text(cx->table, e->open ? "open span" : kinds[e->kind]);
-    hsc_table_text(cx->table, hsc_category_text(e->category));
+    hsc_table_text(cx->table, hsc_capture_category_text(cx->capture, e->category));
     hsc_table_text(cx->table, e->name);
     hsc_table_int(cx->table, (int64_t)e->span);
     hsc_table_int(cx->table, (int64_t)e->parent);

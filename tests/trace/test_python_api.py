@@ -69,6 +69,14 @@ def main():
         check("an unknown category is refused", False)
     except ValueError as error:
         check("an unknown category is refused", "operator" in str(error))
+    hloscope.category("data loading")
+    with hloscope.profile(os.path.join(directory, "own.hsc"), categories=["data loading"], pjrt=False) as own:
+        hloscope.category("evaluation")
+        with own.record("read", category="data loading"):
+            pass
+        with own.record("unseen", category="evaluation"):
+            pass
+    check("a program's own categories", [(row["name"], row["category"]) for row in own.table("events").rows] == [("read", "data loading")], own.table("events").rows)
     chrome = json.load(open(p.export("chrome", os.path.join(directory, "a.json"))))
     check("export", sum(e["ph"] == "X" for e in chrome["traceEvents"]) == 3)
     for _ in range(50):

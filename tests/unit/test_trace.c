@@ -64,7 +64,7 @@ static void test_spans_nest_and_keep_attributes(void **state) {
   assert_int_equal(hsc_event_attr(c, &e[1], "bytes")->value.i, -7);
   assert_string_equal(hsc_capture_string(c, 0, hsc_event_attr(c, &e[1], "note")->value.string), "outer");
   assert_null(hsc_event_attr(c, &e[1], "nothing"));
-  assert_string_equal(hsc_category_text(e[1].category), "execute");
+  assert_string_equal(hsc_capture_category_text(c, e[1].category), "execute");
   assert_string_equal(hsc_capture_thread_at(c, e[0].thread)->name, "main");
   double value;
   memcpy(&value, &e[2].value, sizeof value);

@@ -1,0 +1,80 @@
+"""What the hooks of `hloscope profile -- COMMAND` and `hloscope trace -- COMMAND` share: finding modules as they are imported, and never stopping the program."""
+import importlib.machinery
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def complain(what):
+    sys.stderr.write(f"hloscope: {what}\n")
+
+
+def guarded(function):
+    """Nothing here may stop the program: what fails is told on stderr and left."""
+
+    def call(*args, **keywords):
+        try:
+            return function(*args, **keywords)
+        except Exception as error:
+            complain(f"the profile was lost: {type(error).__name__}: {error}")
+            return None
+
+    return call
+
+
+class Finder:
+    """Lets the modules be found as ever, and looks at them when they are there."""
+
+    def __init__(self, watched):
+        self.watched = watched
+
+    def find_spec(self, name, path=None, target=None):
+        watch = self.watched.pop(name, None)
+        if watch is None:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is None or spec.loader is None:
+            return spec
+        run = spec.loader.exec_module
+
+        def exec_module(module):
+            run(module)
+            guarded(watch)(module)
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+def watch_backends(module, made):
+    """Calls `made(backends)` when JAX has made its backends, so that the program's own configuration stands."""
+    original = module.backends
+
+    def backends(*args, **keywords):
+        found = original(*args, **keywords)
+        guarded(made)(found)
+        return found
+
+    backends.__wrapped__ = original
+    if hasattr(original, "cache_clear"):
+        backends.cache_clear = original.cache_clear
+    module.backends = backends
+
+
+def write_whole(path, data):
+    """A file that is there is whole."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path + ".part", "wb") as file:
+        file.write(data)
+    os.replace(path + ".part", path)
+
+
+def chain():
+    """The sitecustomize that would have run without us."""
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != HERE]
+    own = sys.modules.pop("sitecustomize", None)
+    try:
+        import sitecustomize  # noqa: F401
+    except ImportError:
+        if own is not None:
+            sys.modules["sitecustomize"] = own

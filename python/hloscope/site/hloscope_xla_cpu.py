@@ -1,0 +1,273 @@
+"""XLA:CPU inside jaxlib is no plugin: what `hloscope trace` records of it is taken here, in an unmodified program.
+
+Calls of jitted functions: their vectorcall pointers go through the tracer's library, which notes the time (src/pjrt/tracer_host.c). Compilations: the
+function that compiles is wrapped; the program is kept as for plugins. Operators: a session of jaxlib's profiler from the making of the backends on, for
+HLOSCOPE_XLA_CPU_CALLS calls or HLOSCOPE_XLA_CPU_SECONDS seconds; after it only compilations get one. The program's own profiles have the right of way.
+"""
+import atexit
+import ctypes
+import io
+import os
+import signal
+import sys
+import threading
+import time
+
+from hloscope_inject import Finder, complain, guarded, watch_backends, write_whole
+
+EXECUTES = "call_impl_cache_miss"  # the name of what JAX calls when an operation is executed by itself
+
+
+def library():
+    """The preloaded tracer; None where LD_PRELOAD was cleared on the way."""
+    lib = ctypes.CDLL(None)
+    if not hasattr(lib, "hsc_tracer_host_open"):
+        return None
+    lib.hsc_tracer_host_open.restype = ctypes.c_bool
+    lib.hsc_tracer_host_open.argtypes = [ctypes.c_int64, ctypes.c_void_p]
+    lib.hsc_tracer_host_watch.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_bool]
+    lib.hsc_tracer_host_watch.restype = lib.hsc_tracer_host_no_limit.restype = lib.hsc_tracer_host_session.restype = lib.hsc_tracer_host_compile_end.restype = None
+    lib.hsc_tracer_host_compile_begin.restype = ctypes.c_uint64
+    lib.hsc_tracer_host_compile_begin.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
+    lib.hsc_tracer_host_compile_end.argtypes = [ctypes.c_uint64, ctypes.c_char_p, ctypes.c_char_p]
+    lib.hsc_tracer_host_session.argtypes = [ctypes.c_char_p, ctypes.c_int64]
+    return lib
+
+
+def vectorcall_place(function_type):
+    """Where objects of the type keep their vectorcall pointer (tp_vectorcall_offset); 0 = not known for this Python."""
+    head = object.__basicsize__ + 8  # PyVarObject
+    word = lambda at: ctypes.c_ssize_t.from_address(id(function_type) + at).value  # noqa: E731
+    if word(head + 8) != function_type.__basicsize__:  # tp_basicsize is not where it should be: another layout
+        return 0
+    place = word(head + 32)
+    return place if head - 8 <= place <= function_type.__basicsize__ - 8 else 0
+
+
+class Profiler:
+    """Sessions of jaxlib's profiler, one after the other; each is a file in the capture."""
+
+    def __init__(self, lib, directory):
+        self.lib, self.directory, self.lock = lib, directory, threading.RLock()
+        self.session, self.pid, self.files, self.real, self.told, self.yielded = None, os.getpid(), 0, None, False, False
+
+    def start(self):
+        with self.lock:
+            if self.session is not None or self.yielded or self.pid != os.getpid():
+                return False
+            from jaxlib import _profiler
+
+            options = _profiler.ProfileOptions()
+            options.python_tracer_level, options.host_tracer_level = 0, 2
+            try:
+                self.session = (self.real or _profiler.ProfilerSession)(options)
+            except Exception as error:  # somebody else's session is open
+                if not self.told:
+                    complain(f"operators are not recorded: {error}")
+                self.told = True
+                return False
+            self.files += 1
+            self.file = f"{self.pid}-{self.files}.xplane.pb"
+            self.lib.hsc_tracer_host_session(self.file.encode(), time.time_ns())
+            return True
+
+    def stop(self):
+        with self.lock:
+            session, self.session = self.session, None
+            if session is not None and self.pid == os.getpid():
+                write_whole(os.path.join(self.directory, "profiles", self.file), session.stop())
+
+    def forget(self):
+        """In the child of a fork: the session is the parent's, and ending it here would wait for threads that are not there."""
+        if self.session is not None:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.session))
+        self.session, self.lock = None, threading.RLock()
+
+
+class Watch:
+    def __init__(self, lib, directory):
+        self.lib, self.profiler = lib, Profiler(lib, directory)
+        self.calls = int(os.environ["HLOSCOPE_XLA_CPU_CALLS"])
+        self.seconds = float(os.environ.get("HLOSCOPE_XLA_CPU_SECONDS") or 0)
+        self.place, self.cpu, self.runs_profiled, self.ended = None, None, False, False
+        self.limit = ctypes.CFUNCTYPE(None)(guarded(self.end_of_runs))
+
+    # ---- calls ----
+
+    def watch_functions(self, extension, module):
+        make = extension.pjit
+        watch_function, place_of = self.lib.hsc_tracer_host_watch, vectorcall_place
+
+        def pjit(name, function, cache_miss, *rest, **keywords):
+            made = make(name, function, cache_miss, *rest, **keywords)
+            try:
+                if self.place is None:
+                    self.place = place_of(type(made))
+                    if not self.place:
+                        complain("calls of jitted functions are not timed: this Python keeps functions otherwise")
+                if self.place:
+                    executes = getattr(cache_miss, "__name__", "") == EXECUTES
+                    watch_function(id(made), id(made) + self.place, module_name(name).encode(), executes)
+            except Exception as error:
+                complain(f"a function is not watched: {error}")
+            return made
+
+        extension.pjit = pjit
+
+    # ---- the time of the profile ----
+
+    def backends_made(self, backends):
+        if self.cpu is not None or "cpu" not in backends:
+            return
+        import jax._src.xla_bridge as bridge
+
+        default = bridge._default_backend
+        if default is not None and default is not backends["cpu"]:
+            self.cpu = False  # a plugin's calls are recorded at its table; XLA:CPU beside it would be counted twice
+            return
+        self.cpu = backends["cpu"]
+        if not self.lib.hsc_tracer_host_open(self.calls, ctypes.cast(self.limit, ctypes.c_void_p)):
+            return
+        atexit.register(guarded(self.end))  # runs before what was registered earlier: JAX's own end
+        os.register_at_fork(after_in_child=self.profiler.forget)
+        self.end_with_signals()
+        if self.calls and self.profiler.start():
+            self.runs_profiled = True
+            if self.seconds:
+                timer = threading.Timer(self.seconds, guarded(self.end_of_runs))
+                timer.daemon = True
+                timer.start()
+
+    def end_of_runs(self):
+        self.runs_profiled = False
+        self.lib.hsc_tracer_host_no_limit()
+        self.profiler.stop()
+
+    def end(self):
+        self.ended = True
+        self.end_of_runs()
+
+    def end_with_signals(self):
+        """SIGTERM and os._exit end a program without Python's end."""
+        leave = os._exit
+
+        def _exit(code):
+            guarded(self.end)()
+            leave(code)
+
+        os._exit = _exit
+        if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+            return
+
+        def terminated(number, frame):
+            guarded(self.end)()
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+        signal.signal(signal.SIGTERM, terminated)
+
+    # ---- compilations ----
+
+    def watch_compiler(self, module):
+        compile_and_load = module.backend_compile_and_load
+
+        def backend_compile_and_load(backend, program, *rest, **keywords):
+            if self.cpu is None or backend is not self.cpu or self.ended:
+                return compile_and_load(backend, program, *rest, **keywords)
+            name, own = "", False
+            span = 0
+            try:
+                name = str(program.operation.attributes["sym_name"]).strip('"')
+                code = program_bytes(program)
+                own = not self.runs_profiled and self.profiler.start()
+                span = self.lib.hsc_tracer_host_compile_begin(b"mlir", code, len(code))
+            except Exception as error:
+                complain(f"a compilation is not recorded: {type(error).__name__}: {error}")
+            failure = None
+            try:
+                return compile_and_load(backend, program, *rest, **keywords)
+            except BaseException as error:
+                failure = str(error)[:400] or type(error).__name__
+                raise
+            finally:
+                if span:
+                    self.lib.hsc_tracer_host_compile_end(span, name.encode(), failure.encode() if failure else None)
+                if own:
+                    guarded(self.profiler.stop)()
+
+        module.backend_compile_and_load = backend_compile_and_load
+
+    # ---- the program's own profiles ----
+
+    def yield_to_others(self, module):
+        watch, real = self, module.ProfilerSession
+        self.profiler.real = real
+
+        class ProfilerSession:
+            """The program's own session: ours ends before it and goes on after it."""
+
+            def __init__(self, *args, **keywords):
+                guarded(watch.profiler.stop)()
+                watch.profiler.yielded = True
+                try:
+                    self._session = real(*args, **keywords)
+                except BaseException:
+                    watch.profiler.yielded = False
+                    raise
+
+            def stop(self, *args, **keywords):
+                try:
+                    return self._session.stop(*args, **keywords)
+                finally:
+                    self._resume()
+
+            def stop_and_export(self, *args, **keywords):
+                try:
+                    return self._session.stop_and_export(*args, **keywords)
+                finally:
+                    self._resume()
+
+            def _resume(self):
+                watch.profiler.yielded = False
+                if watch.runs_profiled:
+                    guarded(watch.profiler.start)()
+
+            def __getattr__(self, name):
+                return getattr(self._session, name)
+
+        module.ProfilerSession = ProfilerSession
+
+
+def module_name(name):
+    """As JAX names the module of a function."""
+    return "jit_" + "".join(c if c.isalnum() or c in "_.-" else "_" for c in str(name))
+
+
+def program_bytes(module):
+    """The program as plugins get it: a portable artifact, or text where a dialect has no portable form."""
+    try:
+        from jaxlib.mlir.dialects import stablehlo
+
+        copy = io.BytesIO()
+        module.operation.write_bytecode(copy)  # a copy, because the making of an artifact changes its module
+        return stablehlo.serialize_portable_artifact_str(copy.getvalue(), stablehlo.get_current_version())
+    except Exception:
+        return str(module).encode()
+
+
+def install():
+    directory = os.environ.get("HLOSCOPE_OUTPUT_PATH")
+    lib = library() if directory else None
+    if lib is None:
+        return
+    watch = Watch(lib, directory)
+
+    def functions(module):
+        watch.watch_functions(module._jax, module)
+
+    sys.meta_path.insert(0, Finder({
+        "jax._src.lib": functions,
+        "jax._src.xla_bridge": lambda module: watch_backends(module, watch.backends_made),
+        "jax._src.compiler": watch.watch_compiler,
+        "jaxlib._profiler": watch.yield_to_others,
+    }))

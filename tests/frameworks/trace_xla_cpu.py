@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""`hloscope trace -- python x.py` for JAX on XLA:CPU, which is no plugin: calls, compilations and operators of unmodified programs, however they end.
+
+    trace_xla_cpu.py HLOSCOPE        speaks TAP; run it with a Python that has JAX
+"""
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+hloscope = os.path.abspath(sys.argv[1])
+if importlib.util.find_spec("jax") is None:
+    print("1..0 # SKIP jax is not installed for this Python")
+    sys.exit(0)
+results = []
+
+PROGRAM = """
+import jax, jax.numpy as jnp, sys, os
+@jax.jit
+def f(x, w):
+    return jnp.tanh(x @ w).sum()
+x = jnp.ones((64, 64)); w = jnp.ones((64, 64))
+for i in range({calls}):
+    y = f(x, w).block_until_ready()
+f(jnp.ones((32, 64)), w).block_until_ready()
+print("done", float(y))
+"""
+
+
+def check(name, condition, detail=""):
+    results.append(bool(condition))
+    print(f"{'ok' if condition else 'not ok'} {len(results)} - {name}", flush=True)
+    if not condition:
+        print("\n".join("# " + line for line in str(detail).splitlines()[:20]))
+
+
+def trace(scratch, name, program, *options, calls=20):
+    capture = os.path.join(scratch, name + ".hsc")
+    environment = dict(os.environ, JAX_PLATFORMS="cpu")
+    made = subprocess.run([hloscope, "trace", "-o", capture, "--no-summary", *options, "--", sys.executable, "-c", PROGRAM.replace("{calls}", str(calls)) + program],
+                          capture_output=True, text=True, env=environment, timeout=240, cwd=scratch)
+    return capture, made
+
+
+def table(capture, view, *options):
+    done = subprocess.run([hloscope, "tables", capture, view, "--format=json", *options], capture_output=True, text=True, timeout=100)
+    return json.loads(done.stdout) if done.returncode == 0 else {"rows": [], "notes": [done.stderr]}
+
+
+with tempfile.TemporaryDirectory(prefix="hloscope-xla-cpu-") as scratch:
+    capture, made = trace(scratch, "all", "")
+    check("the program runs as ever", made.returncode == 0 and "done" in made.stdout, made.stderr)
+    runs = [r for r in table(capture, "executions")["rows"] if r["executable"] == "jit_f"]
+    check("every call is there, joined with its run on the device", len(runs) == 21 and all(r["measured"] == "device" and 0 < r["run"] < r["total"] for r in runs), runs)
+    check("calls and runs are in the same order", all(a["start"] < b["start"] for a, b in zip(runs, runs[1:])), runs)
+    operators = {r["name"]: r for r in table(capture, "operators")["rows"]}
+    check("operators", sum(r["count"] for r in operators.values()) >= 21, operators)
+    ledger = table(capture, "recompiles")["rows"]
+    again = [r for r in ledger if r["executable"] == "jit_f"]
+    check("the second compilation names the shape", len(again) == 2 and "was f32[64,64], now f32[32,64]" in again[1]["why"], ledger)
+    passes = table(capture, "passes")["rows"]
+    check("passes of the compiler were recorded", len(passes) > 20 and any(r["name"] == "layout-assignment" for r in passes), passes[:3])
+    chrome = subprocess.run([hloscope, "export", capture, "--to=chrome", "-o", "-"], capture_output=True, text=True)
+    slices = [e for e in json.loads(chrome.stdout)["traceEvents"] if e["ph"] == "X"]
+    inside = [e for e in slices if e["name"] == "PjitFunction(f)"]
+    near = min((abs(e["ts"] - runs[5]["start"] / 1000) for e in inside), default=1e9)
+    check("the profile's clock and the tracer's agree within 200 us", near < 200, near)
+
+    capture, made = trace(scratch, "many", "", "--xla-cpu-calls=50", calls=400)
+    table_ = table(capture, "executions")
+    of_f = [r for r in table_["rows"] if r["executable"] == "jit_f"]
+    inside = [r for r in of_f if r["measured"] == "device"]
+    check("after the limit calls are timed from outside", len(of_f) == 401 and 30 <= len(inside) <= 51 and any("from outside" in n for n in table_["notes"]), (len(of_f), len(inside), table_["notes"]))
+    check("compilations after the limit are profiled as well", len(os.listdir(os.path.join(capture, "profiles"))) == 3, os.listdir(os.path.join(capture, "profiles")))
+
+    for name, ending, code in [("exit", "sys.exit(3)", 3), ("os._exit", "os._exit(4)", 4), ("an exception", "1/0", 1), ("SIGTERM", "os.kill(os.getpid(), 15); import time; time.sleep(5)", 143)]:
+        capture, made = trace(scratch, "end-" + name.replace(" ", ""), ending)
+        runs = [r for r in table(capture, "executions")["rows"] if r["executable"] == "jit_f"]
+        check(f"{name}: the exit code stays, operators are there", made.returncode == code and len(runs) == 21 and all(r["measured"] == "device" for r in runs), (made.returncode, made.stderr[-300:], len(runs)))
+    capture, made = trace(scratch, "killed", "os.kill(os.getpid(), 9)")
+    rows = [r for r in table(capture, "executions")["rows"] if r["executable"] == "jit_f"]
+    check("kill -9: calls and compilations are there, operators are not", made.returncode == 137 and len(rows) == 21 and len(table(capture, "recompiles")["rows"]) >= 4 and not table(capture, "operators")["rows"], made.stderr)
+
+    own = os.path.join(scratch, "own")
+    capture, made = trace(scratch, "own-profile", f"""
+with jax.profiler.trace({own!r}):
+    for i in range(5): f(x, w).block_until_ready()
+for i in range(5): f(x, w).block_until_ready()
+""")
+    rows = [r for r in table(capture, "executions")["rows"] if r["executable"] == "jit_f"]
+    check("the program's own profile has the right of way", made.returncode == 0 and [r["measured"] for r in rows] == ["device"] * 21 + ["call"] * 5 + ["device"] * 5 and
+          any(f.endswith(".xplane.pb") for _, _, files in os.walk(own) for f in files), (made.stderr[-300:], [r["measured"] for r in rows]))
+    capture, made = trace(scratch, "transformed", """
+for i in range(3): jax.grad(f)(x, w)
+jax.make_jaxpr(f)(x, w); f.lower(x, w).compile()(x, w); f.eval_shape(x, w)
+import pickle, copy, inspect
+assert inspect.signature(f) and type(f) is type(jax.jit(lambda: 0)) and hash(f) and copy.copy
+class C:
+    @jax.jit
+    def method(self): return jnp.float32(1)
+    @classmethod
+    def __init_subclass__(cls): pass
+try: f(object(), w)
+except TypeError: print("refused")
+""")
+    check("jitted functions stay what they are", made.returncode == 0 and "refused" in made.stdout, made.stderr[-600:])
+
+print(f"1..{len(results)}")
+sys.exit(0 if all(results) else 1)
