@@ -6,8 +6,8 @@
 
 #include "lab/json_tree.h"
 
-enum { LIST, DUMP, DIFF, TIME, ABLATE, VALIDATE, REPORT, EXPLAIN };
-static const char *const verbs[] = {"list", "dump", "diff", "time", "ablate", "validate", "report", "explain", NULL};
+enum { LIST, DUMP, DIFF, TIME, ABLATE, VALIDATE, REPORT, EXPLAIN, AUTOTUNE };
+static const char *const verbs[] = {"list", "dump", "diff", "time", "ablate", "validate", "report", "explain", "autotune", NULL};
 
 static const hsc_option options[] = {
     HSC_POSITIONAL_CHOICE(passes_args, verb, "VERB", verbs, HSC_REQUIRED, 0, "what to do"),
@@ -44,6 +44,11 @@ static const hsc_option options[] = {
     HSC_OPTION_STRING(passes_args, runner, "runner", "DEVICE", "cpu", "validate: what runs the stages; reference is slow, and right by definition"),
     HSC_OPTION_DOUBLE(passes_args, tolerance, "tolerance", "X", 1, "validate: times what the output's type allows"),
     HSC_OPTION_INT(passes_args, seed, "seed", "N", 0, "of the inputs; ablate: also of the order and the intervals"),
+    HSC_OPTION_INT(passes_args, level, "level", "N", 4, "autotune: 0 only what is imported, 1 times, 2 on random inputs, 3 fresh outputs, 4 checks red zones and results"),
+    HSC_OPTION_STRING(passes_args, export_to, "export", "FILE", NULL, "autotune: the chosen algorithms, as XLA's AutotuneResults in text"),
+    HSC_OPTION_STRING(passes_args, import_from, "import", "FILE", NULL, "autotune: such a file; what it has is not measured"),
+    HSC_OPTION_STRING(passes_args, denylist, "denylist", "FILE", NULL, "autotune: XLA's AlgorithmDenylist in text: algorithms that must not be used"),
+    HSC_OPTION_FLAG(passes_args, fresh, "fresh", "autotune: measure also what the cache directory knows"),
     HSC_OPTION_DOUBLE(passes_args, limit_s, "limit", "S", 600, "seconds that a worker gets for one job"),
     HSC_OPTION_FLAG(passes_args, resume, "resume", "ablate: go on with the last unfinished sweep of the same options"),
     HSC_OPTION_STRING(passes_args, store, "store", "FILE", NULL, "the result store; default: results.sqlite in the cache directory"),
@@ -116,6 +121,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
       return hsc__passes_validate(args, cli);
     case TIME:
       return hsc__passes_time(args, cli);
+    case AUTOTUNE:
+      return hsc__passes_autotune(args, cli);
     case ABLATE:
       return hsc__passes_ablate(args, cli);
     default:
@@ -135,10 +142,12 @@ const hsc_command_body hsc_command_passes = {
                    "validate: each stage of the compile run elsewhere on the same inputs: the first pass after which the numbers are others. Exit code 1 when there is\n"
                    "one.\n"
                    "report: pictures (SVG) of call order, call counts and ablations, and compilers side by side.\n"
+                   "autotune: every algorithm of each dot and convolution, timed on this machine, and which was chosen; what was found is kept.\n"
                    "explain: what a pass does, its names, what was found about it, and an example.",
     .examples = "hloscope passes list models/patterns/mlp_scan.hlo --changed\nhloscope passes list model.hlo --disable=fusion,cse --format=json\n"
                 "hloscope passes dump model.hlo -o dumps\nhloscope passes diff model.hlo --device xla-cpu --pass fusion -o fusion.html\n"
                 "hloscope passes diff model.hlo --device cpu,xla-cpu\nhloscope passes ablate model.hlo --device xla-cpu --jobs 4 -o ablation.json\n"
                 "hloscope passes ablate model.hlo --only fusion,cse --pairs\nhloscope passes validate model.hlo --device cuda:h100\n"
-                "hloscope passes report model.hlo --device cpu,xla-cpu --results ablation.json -o report\nhloscope passes explain algsimp",
+                "hloscope passes report model.hlo --device cpu,xla-cpu --results ablation.json -o report\n"
+                "hloscope passes autotune models/laplace_train.hlo.gz --export laplace.textproto\nhloscope passes explain algsimp",
 };

@@ -12,6 +12,9 @@ typedef struct passes_args {
   hsc_list transforms, only, settings, results;
   int64_t fuel, placebos, jobs, processes, blocks, seed, pair_most, repeats;
   double limit_s, budget_s, margin_percent, tolerance;
+  int64_t level;
+  const char *export_to, *import_from, *denylist;
+  bool fresh;
   bool changed_only, that_changed, no_timing, resume, pairs, with_pipelines;
 } passes_args;
 
@@ -31,5 +34,6 @@ HSC_MUST_USE hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cl
 HSC_MUST_USE hsc_status *hsc__passes_diff(const passes_args *args, hsc_cli *cli);    // cmd_passes_diff.c
 HSC_MUST_USE hsc_status *hsc__passes_validate(const passes_args *args, hsc_cli *cli);  // cmd_passes_validate.c
 HSC_MUST_USE hsc_status *hsc__passes_time(const passes_args *args, hsc_cli *cli);    // cmd_passes_time.c
+HSC_MUST_USE hsc_status *hsc__passes_autotune(const passes_args *args, hsc_cli *cli);  // cmd_passes_autotune.c
 HSC_MUST_USE hsc_status *hsc__passes_explain(const char *name, hsc_cli *cli);        // cmd_passes_explain.c
 HSC_MUST_USE hsc_status *hsc__passes_report(const passes_args *args, hsc_cli *cli);  // cmd_passes_report.c

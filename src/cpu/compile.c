@@ -4,6 +4,7 @@
 #include "cpu/cpu_internal.h"
 #include "cpu/jit.h"
 #include "cpu/plan_internal.h"
+#include "cpu/tuner.h"
 #include "passes/passes.h"
 
 // ---- phases ---------------------------------------------------------------------------------------------------------------------
@@ -158,12 +159,26 @@ static hsc_status *build(hsc_cpu_compiler *compiler) {
   return NULL;
 }
 
-static hsc_status *run_passes(hsc_module *module, const hsc_cpu_compile_options *options) {
+static hsc_status *run_passes_with(hsc_module *module, const hsc_cpu_compile_options *options, const hsc_pass_target *target) {
   hsc_pass_options pass_options = {.disable = options->disable_hlo_passes, .enable_only = options->enable_hlo_passes_only,
                                    .enable = options->enable_hlo_passes, .pass_fuel = options->fuel_of_passes, .dump_to = options->dump_to,
                                    .dump_pass_re = options->dump_hlo_pass_re, .dump_module_metadata = options->dump_module_metadata,
-                                   .fuel = options->pass_fuel};
+                                   .fuel = options->pass_fuel, .target = target};
   return hsc_passes_run(module, NULL, &pass_options, NULL);
+}
+
+static hsc_status *run_passes(hsc_cpu_device *device, hsc_module *module, const hsc_cpu_compile_options *options) {
+  bool tunes = options->autotune_level > 0 || options->load_autotune_results_from || options->dump_autotune_results_to || options->dump_autotune_logs_to;
+  if (!tunes) return run_passes_with(module, options, NULL);
+  hsc_cpu_tuner *tuner = NULL;
+  HSC_TRY(hsc__cpu_tuner_create(device, options, &tuner));
+  hsc_status *status = run_passes_with(module, options, &(hsc_pass_target){.context = tuner, .pick_algorithm = hsc__cpu_tuner_pick});
+  // What was found is written also when the compilation ends here: it says why.
+  hsc_status *unwritten = hsc__cpu_tuner_finish(tuner);
+  if (!status) status = unwritten;
+  else hsc_status_free(unwritten);
+  hsc__cpu_tuner_destroy(tuner);
+  return status;
 }
 
 // Beside the module metadata: where compile time went, "name nanoseconds" a line.
@@ -194,7 +209,7 @@ hsc_status *hsc_cpu_compile(hsc_cpu_device *device, const hsc_module *module, co
   HSC_GOTO(hsc_module_verify(module));
   start = end_phase(executable, "verify", start);
   HSC_GOTO(hsc_module_clone(module, &executable->module));
-  HSC_GOTO(run_passes(executable->module, compiler.options));
+  HSC_GOTO(run_passes(device, executable->module, compiler.options));
   HSC_GOTO(hsc_module_sort(executable->module));
   executable->name = executable->module->name;
   executable->optimization_level = compiler.options->backend_optimization_level;

@@ -3,7 +3,7 @@
 
 #include "cpu/cpu.h"
 
-hsc_cpu_compile_options hsc_cpu_compile_options_default(void) { return (hsc_cpu_compile_options){.backend_optimization_level = 2, .pass_fuel = -1}; }
+hsc_cpu_compile_options hsc_cpu_compile_options_default(void) { return (hsc_cpu_compile_options){.backend_optimization_level = 2, .pass_fuel = -1, .strict_conv_algorithm_picker = true}; }
 
 static hsc_status *read_bool(const char *name, const char *value, bool *out_value) {
   if (!value || !strcmp(value, "true") || !strcmp(value, "1")) *out_value = true;
@@ -35,6 +35,23 @@ static hsc_status *read_flag(char *flag, hsc_cpu_compile_options *options) {
   else if (!strcmp(flag, "xla_backend_optimization_level")) {
     HSC_TRY(read_int(flag, value, 0, 3, &number));
     options->backend_optimization_level = (int)number;
+  } else if (!strcmp(flag, "xla_gpu_autotune_level")) {
+    HSC_TRY(read_int(flag, value, 0, INT32_MAX, &number));
+    options->autotune_level = (int)number;
+  } else if (!strcmp(flag, "xla_gpu_strict_conv_algorithm_picker")) {
+    return read_bool(flag, value, &options->strict_conv_algorithm_picker);
+  } else if (!strcmp(flag, "xla_gpu_crash_on_verification_failures")) {
+    return read_bool(flag, value, &options->crash_on_verification_failures);
+  } else if (!strcmp(flag, "xla_gpu_algorithm_denylist_path")) {
+    options->algorithm_denylist_path = value;
+  } else if (!strcmp(flag, "xla_gpu_load_autotune_results_from")) {
+    options->load_autotune_results_from = value;
+  } else if (!strcmp(flag, "xla_gpu_dump_autotune_results_to")) {
+    options->dump_autotune_results_to = value;
+  } else if (!strcmp(flag, "xla_gpu_dump_autotune_logs_to")) {
+    options->dump_autotune_logs_to = value;
+  } else if (!strcmp(flag, "xla_gpu_experimental_autotuner_cache_dir")) {
+    options->autotune_cache_dir = value;
   } else if (!strcmp(flag, "hloscope_pass_fuel")) {
     HSC_TRY(read_int(flag, value, -1, INT64_MAX, &number));
     options->pass_fuel = number;

@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+#include "cpu/openblas.h"
+#include "cpu/written_algorithm.h"
+
 static const char *const candidate_texts[] = {
 #define CANDIDATE(id, text, doc) text,
 #include "cpu/contraction_candidates.def"
@@ -143,6 +146,8 @@ static void plan_tasks(hsc_contraction *c, const hsc_cpu_isa *isa, int threads) 
   if (threads < 2 || work < PARALLEL_MULTIPLY_ADDS) return;
   int64_t wanted = (int64_t)(work / TASK_MULTIPLY_ADDS);
   if (wanted > (int64_t)threads * MAX_TASKS_PER_THREAD) wanted = (int64_t)threads * MAX_TASKS_PER_THREAD;
+  if (c->candidate == HSC_CONTRACTION_OWN_COARSE) wanted = threads;
+  if (c->candidate == HSC_CONTRACTION_OWN_FINE) wanted *= 3;
   if (c->batch >= wanted) {
     c->batch_task = divide_up(c->batch, wanted);
     return;
@@ -165,8 +170,20 @@ static void plan_tasks(hsc_contraction *c, const hsc_cpu_isa *isa, int threads) 
   if (m_parts > 1) c->m_task = divide_up(c->m_task, 6) * 6;
 }
 
+static bool is_float(const hsc_contraction *c) { return c->compute_type == HSC_TYPE_F32 || c->compute_type == HSC_TYPE_F64; }
+
+// Why the candidate cannot; NULL when it can.
+static const char *refusal(const hsc_contraction *c, hsc_contraction_candidate candidate) {
+  if (candidate == HSC_CONTRACTION_PLAIN) return is_float(c) ? "the plain loops are for integers and complex numbers" : NULL;
+  if (!is_float(c)) return "made for f32 and f64";
+  if (candidate != HSC_CONTRACTION_OPENBLAS) return NULL;
+  if (!hsc_openblas_there()) return "OpenBLAS is not on this machine";
+  bool lhs = c->lhs.strides.row == 1 || c->lhs.strides.column == 1, rhs = c->rhs.strides.row == 1 || c->rhs.strides.column == 1;
+  return lhs && rhs && c->k > 0 ? NULL : "OpenBLAS wants rows or columns side by side";
+}
+
 static hsc_contraction_candidate choose_candidate(const hsc_contraction *c) {
-  if (c->compute_type != HSC_TYPE_F32 && c->compute_type != HSC_TYPE_F64) return HSC_CONTRACTION_PLAIN;
+  if (!is_float(c)) return HSC_CONTRACTION_PLAIN;
   const char *wanted = getenv("HLOSCOPE_CPU_DOT");
   if (wanted)
     for (int i = 0; i < HSC_CONTRACTION_COUNT; i++)
@@ -174,7 +191,16 @@ static hsc_contraction_candidate choose_candidate(const hsc_contraction *c) {
   return HSC_CONTRACTION_OWN;
 }
 
-hsc_status *hsc_contraction_plan(const hsc_instr *dot, const hsc_cpu_isa *isa, int threads, hsc_contraction *out_contraction) {
+// The blocks of one task, changed as the candidate says.
+static void plan_blocks(hsc_contraction *c, const hsc_cpu_isa *isa) {
+  hsc_gemm_wish wish = {.k_factor = c->candidate == HSC_CONTRACTION_OWN_DEEP ? 4 : 1,
+                        .pack = c->candidate == HSC_CONTRACTION_OWN_PACKED ? 1 : c->candidate == HSC_CONTRACTION_OWN_DIRECT ? -1 : 0};
+  hsc_gemm_plan(isa, (int)hsc_type_bytes((hsc_type)c->compute_type), c->m_task, c->n_task, c->k, c->lhs.strides, c->rhs.strides, &wish, &c->blocking);
+  c->worker_scratch_bytes = c->blocking.scratch_bytes;
+}
+
+// candidate < 0: the one that is written down or, where none is or it cannot, the default.
+static hsc_status *plan(const hsc_instr *dot, const hsc_cpu_isa *isa, int threads, int64_t candidate, hsc_contraction *out_contraction) {
   const hsc_dot_dims *dims = &dot->attr.dot;
   const hsc_shape *lhs = &dot->operands[0]->shape, *rhs = &dot->operands[1]->shape;
   if (dims->sparsity) return HSC_ERR(UNIMPLEMENTED, "dot: not built yet: sparse operands");
@@ -211,16 +237,30 @@ hsc_status *hsc_contraction_plan(const hsc_instr *dot, const hsc_cpu_isa *isa, i
   c->rhs.input = 1;
   HSC_TRY(plan_operand(c, &c->lhs, lhs, &lhs_batch, &m, &lhs_k_folded, &lhs_batch));
   HSC_TRY(plan_operand(c, &c->rhs, rhs, &rhs_batch, &rhs_k_folded, &n, &rhs_batch));
-  c->candidate = choose_candidate(c);
+  if (candidate >= 0) {
+    const char *why = refusal(c, (hsc_contraction_candidate)candidate);
+    if (why) return HSC_ERR(FAILED_PRECONDITION, "%s: %s", candidate_texts[candidate], why);
+    c->candidate = (int32_t)candidate;
+  } else {
+    int64_t written = hsc__cpu_written_algorithm(dot);
+    bool usable = written >= 0 && written < HSC_CONTRACTION_COUNT && !refusal(c, (hsc_contraction_candidate)written);
+    c->candidate = usable ? (int32_t)written : (int32_t)choose_candidate(c);
+  }
   c->convert_out = c->compute_type != c->out_type;
   if (c->convert_out) {
     c->out_scratch_offset = c->scratch_bytes;
     c->scratch_bytes += (c->batch * c->m * c->n * (int64_t)hsc_type_bytes((hsc_type)c->compute_type) + 63) / 64 * 64;
   }
   plan_tasks(c, isa, threads);
-  if (c->candidate == HSC_CONTRACTION_OWN) {
-    hsc_gemm_plan(isa, (int)hsc_type_bytes((hsc_type)c->compute_type), c->m_task, c->n_task, c->k, c->lhs.strides, c->rhs.strides, &c->blocking);
-    c->worker_scratch_bytes = c->blocking.scratch_bytes;
-  }
+  // OpenBLAS may still refuse when it is called: our kernels then do it, so their blocks are planned for it too.
+  if (is_float(c)) plan_blocks(c, isa);
   return NULL;
+}
+
+hsc_status *hsc_contraction_plan(const hsc_instr *dot, const hsc_cpu_isa *isa, int threads, hsc_contraction *out_contraction) {
+  return plan(dot, isa, threads, -1, out_contraction);
+}
+
+hsc_status *hsc_contraction_plan_as(const hsc_instr *dot, const hsc_cpu_isa *isa, int threads, hsc_contraction_candidate candidate, hsc_contraction *out_contraction) {
+  return plan(dot, isa, threads, candidate, out_contraction);
 }

@@ -30,7 +30,7 @@ typedef struct hsc_contraction_operand {
 } hsc_contraction_operand;
 
 typedef struct hsc_contraction {
-  int32_t candidate;
+  int32_t candidate;                   // hsc_contraction_candidate
   int32_t compute_type;                // f32, f64, s32, s64, c64, c128 (pred computes in s32)
   int32_t out_type;
   int32_t convert_out;                 // 1: computed into scratch, then converted to the result
@@ -56,5 +56,9 @@ typedef struct hsc_contraction {
 typedef enum hsc_contraction_epilogue { HSC_EPILOGUE_NONE, HSC_EPILOGUE_BIAS, HSC_EPILOGUE_PANEL, HSC_EPILOGUE_WHOLE } hsc_contraction_epilogue;
 
 // Plans a dot for a machine with `threads` threads. UNIMPLEMENTED for what no candidate does (sub-byte and exotic types are done by conversion).
+// By the algorithm that gemm_algorithm_picker wrote into its backend config, where one is there and can do it, else by rule.
 HSC_MUST_USE hsc_status *hsc_contraction_plan(const hsc_instr *dot, const hsc_cpu_isa *isa, int threads, hsc_contraction *out_contraction);
+// By this candidate. FAILED_PRECONDITION with the reason when it cannot.
+HSC_MUST_USE hsc_status *hsc_contraction_plan_as(const hsc_instr *dot, const hsc_cpu_isa *isa, int threads, hsc_contraction_candidate candidate,
+                                                 hsc_contraction *out_contraction);
 const char *hsc_contraction_candidate_text(hsc_contraction_candidate candidate);

@@ -4,8 +4,15 @@
 
 #include <stdlib.h>
 
+#include "cpu/written_algorithm.h"
+
 static const char *const candidate_texts[] = {
-#define CANDIDATE(id, text, doc) text,
+#define CANDIDATE(id, text, kernel, doc) text,
+#include "cpu/conv_candidates.def"
+#undef CANDIDATE
+};
+static const int32_t candidate_kernels[] = {
+#define CANDIDATE(id, text, kernel, doc) HSC_CONV_##kernel,
 #include "cpu/conv_candidates.def"
 #undef CANDIDATE
 };
@@ -261,8 +268,9 @@ static void plan_tasks(hsc_convolution *c, const hsc_cpu_isa *isa, int threads) 
   int64_t tallest = hsc_conv_kernels_for(isa->level)->max_rows;
   int64_t wanted = threads < 2 || work < PARALLEL_MULTIPLY_ADDS ? 1 : (int64_t)(work / TASK_MULTIPLY_ADDS);
   if (wanted > (int64_t)threads * TASKS_PER_THREAD) wanted = (int64_t)threads * TASKS_PER_THREAD;
+  if (c->algorithm == HSC_CONV_ROWS_COARSE) wanted = divide_up(wanted, 3);
   int64_t have = c->candidate == HSC_CONV_CHANNELS ? 1 : c->groups * c->phase_count;
-  if (c->candidate == HSC_CONV_PACKED && have < wanted) {
+  if (c->candidate == HSC_CONV_PACKED && have < wanted && c->algorithm != HSC_CONV_PACKED_WHOLE) {
     // The sum is the long side: parts of it share no packing, but each has a product of its own.
     int64_t product = c->groups * c->rows * c->columns * bytes, parts = divide_up(wanted, have);
     if (parts > MAX_PARTIAL_BYTES / product) parts = MAX_PARTIAL_BYTES / product;
@@ -343,16 +351,20 @@ static hsc_status *canonical(const hsc_instr *instr, hsc_convolution *c) {
   return NULL;
 }
 
-static hsc_conv_candidate choose_candidate(hsc_convolution *c) {
-  bool depthwise = c->features == 1 && c->columns == 1 && c->groups >= 4 && c->lhs_group_stride == 1 && c->rhs_group_stride == 1 && c->phase_count == 1;
-  if (depthwise) return HSC_CONV_CHANNELS;
+static bool is_depthwise(const hsc_convolution *c) {
+  return c->features == 1 && c->columns == 1 && c->groups >= 4 && c->lhs_group_stride == 1 && c->rhs_group_stride == 1 && c->phase_count == 1;
+}
+
+static hsc_conv_candidate choose_candidate(const hsc_convolution *c) {
+  if (is_depthwise(c)) return HSC_CONV_CHANNELS;
   bool features_run = c->lhs_feature_stride == 1 || c->features == 1, batches_run = c->lhs_batch_stride == 1 && c->batch > 1;
   // Few features and a long window: rows of one step each would be slow where batches run.
   if (batches_run && (!features_run || c->features < 4)) return HSC_CONV_PACKED;
   return HSC_CONV_ROWS;
 }
 
-hsc_status *hsc_convolution_plan(const hsc_instr *instr, const hsc_cpu_isa *isa, int threads, hsc_convolution *out_convolution) {
+// algorithm < 0: by rule.
+static hsc_status *plan(const hsc_instr *instr, const hsc_cpu_isa *isa, int threads, int64_t algorithm, hsc_convolution *out_convolution) {
   hsc_convolution *c = out_convolution;
   *c = (hsc_convolution){.out_type = (int32_t)instr->shape.type, .phase_count = 1, .bias_input = -1};
   if (!hsc_type_is_float(instr->shape.type) || !hsc_type_is_float(instr->operands[0]->shape.type) || !hsc_type_is_float(instr->operands[1]->shape.type))
@@ -363,11 +375,14 @@ hsc_status *hsc_convolution_plan(const hsc_instr *instr, const hsc_cpu_isa *isa,
   c->rhs.input = 1;
   for (int a = 0; a < c->axis_count; a++) c->phase_count *= c->axes[a].phases;
   if (!lays_out_result(instr, c) || c->out_type != c->compute_type) copy_out(instr, c);
-  c->candidate = (int32_t)choose_candidate(c);
+  if (algorithm >= 0 && candidate_kernels[algorithm] == HSC_CONV_CHANNELS && !is_depthwise(c))
+    return HSC_ERR(FAILED_PRECONDITION, "%s: not a depthwise convolution", candidate_texts[algorithm]);
+  c->candidate = algorithm < 0 ? (int32_t)choose_candidate(c) : candidate_kernels[algorithm];
+  c->algorithm = algorithm < 0 ? c->candidate : (int32_t)algorithm;
   bool features_run = c->lhs_feature_stride == 1 || c->features == 1;
   if (c->lhs.type != c->compute_type || (c->candidate == HSC_CONV_ROWS && !features_run)) {
     copy_lhs(instr, c);
-    c->candidate = (int32_t)choose_candidate(c);
+    if (algorithm < 0) c->candidate = c->algorithm = (int32_t)choose_candidate(c);
   }
   if (c->features == 1) c->lhs_feature_stride = 1;
   if (c->rhs.type != c->compute_type) copy_rhs(instr, c);
@@ -391,6 +406,8 @@ hsc_status *hsc_convolution_plan(const hsc_instr *instr, const hsc_cpu_isa *isa,
   // A panel of the right side (k_block x two registers) takes half of the first cache.
   int64_t bytes = (int64_t)hsc_type_bytes((hsc_type)c->compute_type);
   c->k_block = isa->l1_bytes / 2 / (isa->vector_bytes * 2);
+  if (c->algorithm == HSC_CONV_ROWS_DEEP || c->algorithm == HSC_CONV_PACKED_DEEP) c->k_block *= 2;
+  if (c->algorithm == HSC_CONV_ROWS_SHALLOW) c->k_block /= 2;
   if (c->k_block < 64) c->k_block = 64;
   if (c->k_block > c->taps * c->features) c->k_block = c->taps * c->features > 0 ? c->taps * c->features : 1;
   c->m_block = isa->l2_bytes / 2 / (c->k_block * bytes);
@@ -401,4 +418,17 @@ hsc_status *hsc_convolution_plan(const hsc_instr *instr, const hsc_cpu_isa *isa,
   if (c->m_block > c->m_task) c->m_block = c->m_task;
   size_worker_scratch(c, isa);
   return NULL;
+}
+
+hsc_status *hsc_convolution_plan(const hsc_instr *instr, const hsc_cpu_isa *isa, int threads, hsc_convolution *out_convolution) {
+  int64_t written = hsc__cpu_written_algorithm(instr);
+  if (written < 0 || written >= HSC_CONV_COUNT) return plan(instr, isa, threads, -1, out_convolution);
+  hsc_status *status = plan(instr, isa, threads, written, out_convolution);
+  if (hsc_status_code(status) != HSC_FAILED_PRECONDITION) return status;
+  hsc_status_free(status);
+  return plan(instr, isa, threads, -1, out_convolution);
+}
+
+hsc_status *hsc_convolution_plan_as(const hsc_instr *instr, const hsc_cpu_isa *isa, int threads, hsc_conv_candidate candidate, hsc_convolution *out_convolution) {
+  return plan(instr, isa, threads, candidate, out_convolution);
 }

@@ -22,7 +22,7 @@
 #include "hlo/hlo.h"
 
 typedef enum hsc_conv_candidate {
-#define CANDIDATE(id, text, doc) HSC_CONV_##id,
+#define CANDIDATE(id, text, kernel, doc) HSC_CONV_##id,
 #include "cpu/conv_candidates.def"
 #undef CANDIDATE
   HSC_CONV_COUNT
@@ -53,7 +53,8 @@ typedef struct hsc_conv_operand {
 } hsc_conv_operand;
 
 typedef struct hsc_convolution {
-  int32_t candidate;
+  int32_t candidate;                   // whose code runs: ROWS, PACKED or CHANNELS
+  int32_t algorithm;                   // hsc_conv_candidate: the row whose sizes were planned
   int32_t compute_type;                // f32 or f64
   int32_t out_type;
   int32_t out_copied;                  // 1: computed in scratch, dense as [b, o...][g][n], then copied (and converted) to the result
@@ -88,7 +89,11 @@ typedef struct hsc_convolution {
 } hsc_convolution;
 
 // Plans a convolution for a machine with `threads` threads. UNIMPLEMENTED for what no candidate does (integers, complex numbers).
+// By the algorithm that conv_algorithm_picker wrote into its backend config, where one is there and can do it, else by rule.
 HSC_MUST_USE hsc_status *hsc_convolution_plan(const hsc_instr *instr, const hsc_cpu_isa *isa, int threads, hsc_convolution *out_convolution);
+// By this candidate. FAILED_PRECONDITION with the reason when it cannot.
+HSC_MUST_USE hsc_status *hsc_convolution_plan_as(const hsc_instr *instr, const hsc_cpu_isa *isa, int threads, hsc_conv_candidate candidate,
+                                                 hsc_convolution *out_convolution);
 const char *hsc_conv_candidate_text(hsc_conv_candidate candidate);
 
 // One task of the plan, on one thread. `out` is where the product lies (see out_copied, product_bytes), partials likewise.

@@ -32,6 +32,13 @@ typedef struct hsc_cpu_compile_options {
   bool dump_module_metadata;
   int backend_optimization_level;        // 0..3; default 2 (hsc_cpu_compile_options_default)
   int64_t pass_fuel;                     // rewrites allowed in all; < 0 = no limit
+  // The autotuner (tuner.h), under the names that XLA's GPU compiler gives them: xla_gpu_...
+  int autotune_level;                    // 0 (default) nothing is measured: by rule, and the same every time; 1..4 as autotune.h says
+  bool strict_conv_algorithm_picker;     // default true: a convolution that no algorithm works for is an error, not a warning
+  bool crash_on_verification_failures;   // a red zone or result that is wrong is an error of the compilation
+  const char *algorithm_denylist_path;   // AlgorithmDenylist as text; NULL = none
+  const char *load_autotune_results_from, *dump_autotune_results_to, *dump_autotune_logs_to;   // files as text; NULL = none
+  const char *autotune_cache_dir;        // where results stay; NULL = autotune/ in the cache directory
 } hsc_cpu_compile_options;
 hsc_cpu_compile_options hsc_cpu_compile_options_default(void);
 // Reads the flags that are known from text like XLA_FLAGS ("--xla_disable_hlo_passes=a,b --xla_dump_to=/d"); unknown ones are ignored here.

@@ -141,9 +141,12 @@ struct hsc_cpu_device {
   hsc_cpu_pool *pool;
   hsc_cpu_isa isa;
   char description[128];
-  pthread_mutex_t lock;              // of the idle blocks
+  pthread_mutex_t lock;              // of the idle blocks and of what the autotuner found
   hsc_cpu_idle_block idle[HSC_CPU_MAX_IDLE_BLOCKS];
   int idle_count;
+  struct hsc_cpu_tuned *tuned;       // what the autotuner found; NULL = nothing yet
+  const struct hsc_tune_candidate *extra_candidates;   // [extra_candidate_count] of tests: are measured for every product, and never run a program
+  int extra_candidate_count;
   struct hsc_cpu_jit *jits[4];       // by optimisation level, made at the first kernel that needs it, under jit_lock
   pthread_mutex_t jit_lock;
 };

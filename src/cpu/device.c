@@ -4,6 +4,7 @@
 
 #include "cpu/cpu_internal.h"
 #include "cpu/jit.h"
+#include "cpu/tuner.h"
 
 enum { HUGE_PAGE_BYTES = 2 << 20 };
 
@@ -37,6 +38,7 @@ void hsc_cpu_device_destroy(hsc_cpu_device *device) {
   if (!device || atomic_fetch_sub_explicit(&device->reference_count, 1, memory_order_acq_rel) > 1) return;
   hsc_cpu_pool_destroy(device->pool);
   for (size_t i = 0; i < HSC_COUNT_OF(device->jits); i++) hsc_cpu_jit_destroy(device->jits[i]);
+  hsc__cpu_tuned_destroy(device->tuned);
   for (int i = 0; i < device->idle_count; i++) free_block(device->idle[i]);
   pthread_mutex_destroy(&device->lock);
   pthread_mutex_destroy(&device->jit_lock);

@@ -31,7 +31,8 @@ static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
 // A panel of B (k_block x width) should take half of the first cache, a block of A half of the second, the packed block of B the other half.
-void hsc_gemm_plan(const hsc_cpu_isa *isa, int element_bytes, int64_t m, int64_t n, int64_t k, hsc_gemm_matrix a, hsc_gemm_matrix b, hsc_gemm_blocking *out_blocking) {
+void hsc_gemm_plan(const hsc_cpu_isa *isa, int element_bytes, int64_t m, int64_t n, int64_t k, hsc_gemm_matrix a, hsc_gemm_matrix b, const hsc_gemm_wish *wish,
+                   hsc_gemm_blocking *out_blocking) {
   const hsc_gemm_kernels *kernels = hsc_gemm_kernels_for(isa->level);
   int64_t vector = isa->vector_bytes / element_bytes;
   hsc_gemm_blocking blocking = {.vectors = m <= kernels->max_rows[4] && n >= 4 * vector ? 4 : n > vector ? 2 : 1};
@@ -39,6 +40,7 @@ void hsc_gemm_plan(const hsc_cpu_isa *isa, int element_bytes, int64_t m, int64_t
   int64_t k_wanted = isa->l1_bytes / 2 / (width * element_bytes);
   // Few rows use a panel few times: longer blocks of k then save passes over C.
   if (m <= 2 * tallest) k_wanted *= 4;
+  if (wish) k_wanted *= wish->k_factor;
   int64_t k_blocks = (k + k_wanted - 1) / (k_wanted ? k_wanted : 1);
   blocking.k_block = k_blocks <= 1 ? (k > 0 ? k : 1) : (k + k_blocks - 1) / k_blocks;
   blocking.n_block = smaller(round_up(n, width), round_up(isa->l2_bytes / 2 / (blocking.k_block * element_bytes), width));
@@ -50,6 +52,10 @@ void hsc_gemm_plan(const hsc_cpu_isa *isa, int element_bytes, int64_t m, int64_t
   bool many_rows = m > 2 * tallest;
   blocking.pack_b = b.column != 1 || (many_rows && (collides || m > 8 * tallest));
   blocking.pack_a = n > 4 * width && m > tallest && (a.column != 1 || (a.row * element_bytes % 4096 == 0 && m > 8 * tallest));
+  if (wish && wish->pack) {
+    blocking.pack_b = wish->pack > 0 || b.column != 1;
+    blocking.pack_a = wish->pack > 0;
+  }
   int64_t b_elements = blocking.pack_b ? blocking.k_block * round_up(blocking.n_block, width) : blocking.k_block * width;
   // The place of packed A is computed from n_block, so the room for B is always that of a whole block when A is packed.
   if (blocking.pack_a) b_elements = blocking.k_block * round_up(blocking.n_block, width);

@@ -46,8 +46,14 @@ typedef struct hsc_gemm_blocking {
   int64_t scratch_bytes;             // per thread
 } hsc_gemm_blocking;
 
-// Blocks for a product (or a task of one) of m x n x k elements of `element_bytes` (4 or 8).
-void hsc_gemm_plan(const hsc_cpu_isa *isa, int element_bytes, int64_t m, int64_t n, int64_t k, hsc_gemm_matrix a, hsc_gemm_matrix b, hsc_gemm_blocking *out_blocking);
+// What an algorithm wants other than the rule.
+typedef struct hsc_gemm_wish {
+  int k_factor;                      // times the rule's length of a block of k; 1 = as it is
+  int pack;                          // 1: always; -1: only where it must be; 0: by rule
+} hsc_gemm_wish;
+// Blocks for a product (or a task of one) of m x n x k elements of `element_bytes` (4 or 8). wish NULL = by rule.
+void hsc_gemm_plan(const hsc_cpu_isa *isa, int element_bytes, int64_t m, int64_t n, int64_t k, hsc_gemm_matrix a, hsc_gemm_matrix b, const hsc_gemm_wish *wish,
+                   hsc_gemm_blocking *out_blocking);
 
 // scratch: blocking->scratch_bytes, aligned to 64 bytes. m, n, k may be smaller than what the blocking was made for. k = 0 stores zeros.
 void hsc_gemm_f32(const hsc_gemm_kernels *kernels, const hsc_gemm_blocking *blocking, int64_t m, int64_t n, int64_t k, const float *a, hsc_gemm_matrix a_strides,

@@ -34,6 +34,11 @@ static bool leading(hsc_gemm_matrix strides, int64_t rows, int64_t columns, int 
   return true;
 }
 
+bool hsc_openblas_there(void) {
+  pthread_once(&once, load);
+  return sgemm && dgemm;
+}
+
 bool hsc_openblas_product(hsc_type type, int64_t m, int64_t n, int64_t k, const void *a, hsc_gemm_matrix a_strides, const void *b, hsc_gemm_matrix b_strides, void *c, int64_t c_row) {
   pthread_once(&once, load);
   int transpose_a, lda, transpose_b, ldb;

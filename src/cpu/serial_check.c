@@ -77,7 +77,7 @@ static bool payload_fits(const hsc_cpu_executable *e, const hsc_cpu_thunk *thunk
     case HSC_CPU_THUNK_CONVOLUTION: {
       const hsc_convolution *c = data;
       if (bytes != sizeof *c || thunk->output_count < 1 || c->lhs.input < 0 || c->lhs.input >= thunk->input_count || c->rhs.input < 0 ||
-          c->rhs.input >= thunk->input_count || c->bias_input >= thunk->input_count || c->candidate < 0 || c->candidate >= HSC_CONV_COUNT)
+          c->rhs.input >= thunk->input_count || c->bias_input >= thunk->input_count || c->candidate < 0 || c->candidate > HSC_CONV_CHANNELS)
         return false;
       if (c->rows == 0 || c->columns == 0 || c->groups == 0) return true;   // nothing to do
       bool generated = c->epilogue == HSC_EPILOGUE_PANEL || c->epilogue == HSC_EPILOGUE_WHOLE;

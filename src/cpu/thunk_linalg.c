@@ -67,9 +67,9 @@ hsc_status *hsc__cpu_choose_linalg(hsc_cpu_compiler *compiler, hsc_cpu_step *ste
     plan_solve(instr, l);
     l->x_offset = (l->batches * n * n * bytes + 63) / 64 * 64;
     step->scratch_bytes = l->x_offset + l->batches * n * l->right_sides * bytes;
-    hsc_gemm_plan(&compiler->device->isa, (int)bytes, HSC_LINALG_BLOCK, MAX_COLUMNS, n, (hsc_gemm_matrix){n, 1}, (hsc_gemm_matrix){l->right_sides, 1}, &l->blocking);
+    hsc_gemm_plan(&compiler->device->isa, (int)bytes, HSC_LINALG_BLOCK, MAX_COLUMNS, n, (hsc_gemm_matrix){n, 1}, (hsc_gemm_matrix){l->right_sides, 1}, NULL, &l->blocking);
   } else {
-    hsc_gemm_plan(&compiler->device->isa, (int)bytes, HSC_LINALG_ROWS, HSC_LINALG_BLOCK, n, (hsc_gemm_matrix){n, 1}, (hsc_gemm_matrix){1, n}, &l->blocking);
+    hsc_gemm_plan(&compiler->device->isa, (int)bytes, HSC_LINALG_ROWS, HSC_LINALG_BLOCK, n, (hsc_gemm_matrix){n, 1}, (hsc_gemm_matrix){1, n}, NULL, &l->blocking);
   }
   hsc__cpu_need_worker_scratch(compiler, PRODUCT_BYTES + l->blocking.scratch_bytes);
   choice->kind = HSC_CPU_THUNK_LINALG;

@@ -356,6 +356,7 @@ hsc_status *hsc_passes_run(hsc_module *module, const char *pipeline, const hsc_p
   static const hsc_pass_options defaults = {.fuel = -1};
   manager m = {.module = module, .options = options ? options : &defaults, .log = log};
   m.cx.fuel = m.options->fuel;
+  m.cx.target = m.options->target;
   HSC_TRY(read_pass_fuel(&m));
   hsc_status *status = NULL;
   if (m.options->dump_pass_re) {

@@ -33,6 +33,15 @@ typedef struct hsc_pass_run {
   int64_t rewrites;          // fuel spent
 } hsc_pass_run;
 
+// What passes may ask of the device that the program is compiled for.
+typedef struct hsc_pass_target {
+  void *context;
+  // The algorithm by which the device should do a dot or convolution, and its name (static); -1 = as it likes.
+  hsc_status *(*pick_algorithm)(void *context, const hsc_instr *instr, int64_t *out_algorithm, const char **out_name);
+} hsc_pass_target;
+// The target of examples: a device on which algorithm 0 always wins.
+extern const hsc_pass_target hsc_pass_example_target;
+
 typedef struct hsc_pass_options {
   const char *disable;       // comma list of pass or pipeline names; NULL = none
   const char *enable_only;   // comma list; NULL = all; also brings in passes that run on request
@@ -43,6 +52,7 @@ typedef struct hsc_pass_options {
   bool dump_module_metadata; // with dump_to: also <dump_to>/module_0000.metadata.textproto, an entry for every run and its times
   bool verify;               // run the verifier after each pass that changed something
   int64_t fuel;              // rewrites allowed in all; < 0 = no limit
+  const hsc_pass_target *target;   // NULL = none: passes that ask it do nothing
   bool record_counts;        // fill instruction and fusion counts of the runs (costs a walk a run)
 } hsc_pass_options;
 

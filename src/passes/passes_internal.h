@@ -9,6 +9,7 @@ typedef struct hsc_pass_context {
   int64_t pass_fuel;           // rewrites left to this pass; < 0 = no limit
   int64_t rewrites;            // done by this run
   hsc_arena *scratch;          // reset after each pass
+  const hsc_pass_target *target;   // NULL = none
 } hsc_pass_context;
 
 // To be asked before each rewrite: false when the fuel is spent. Counts the rewrite and marks the module as changed.
@@ -20,6 +21,8 @@ bool hsc__pass_spend(hsc_pass_context *cx);
 
 // [HSC_PASS_COUNT] the text of examples/<id>.hlo; made by the build.
 extern const char *const hsc__pass_examples[];
+// Asks the target for the algorithm of every instruction with that op outside of fusions, and writes it into the backend config (algorithm_picker.c).
+HSC_MUST_USE hsc_status *hsc__pick_algorithms(hsc_module *module, hsc_pass_context *cx, hsc_op op);
 
 // Replaces all uses of `instr` by `by` (same dimensions and type), moves the name of a root along, and removes `instr` when nothing holds it.
 HSC_MUST_USE hsc_status *hsc__replace(hsc_instr *instr, hsc_instr *by);

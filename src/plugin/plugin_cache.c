@@ -27,6 +27,7 @@ static hsc_status *key_text(PJRT_Client *client, const PJRT_Program *code, const
   const hsc_cpu_compile_options *cpu = &settings->cpu;
   hsc_bytes_printf(out, "options replicas=%d partitions=%d device=%d level=%d fuel=%lld\n", settings->replica_count, settings->partition_count, settings->device,
                    cpu->backend_optimization_level, (long long)cpu->pass_fuel);
+  if (cpu->autotune_level > 0) hsc_bytes_printf(out, "xla_gpu_autotune_level %d\n", cpu->autotune_level);
   if (cpu->disable_hlo_passes) hsc_bytes_printf(out, "xla_disable_hlo_passes %s\n", cpu->disable_hlo_passes);
   if (cpu->enable_hlo_passes_only) hsc_bytes_printf(out, "xla_enable_hlo_passes_only %s\n", cpu->enable_hlo_passes_only);
   if (cpu->enable_hlo_passes) hsc_bytes_printf(out, "hloscope_enable_hlo_passes %s\n", cpu->enable_hlo_passes);
@@ -62,7 +63,10 @@ static bool make_key(PJRT_Client *client, const PJRT_Program *code, hsc_view opt
   hsc__compile_settings settings;
   if (!client->cache_dir) return false;
   hsc_status *status = hsc__compile_settings_read(options, &settings);
-  bool cached = !status && !settings.cpu.dump_to && !settings.cpu.dump_module_metadata;
+  // What files say about algorithms is not in the key.
+  const hsc_cpu_compile_options *cpu = &settings.cpu;
+  bool files = !status && (cpu->algorithm_denylist_path || cpu->load_autotune_results_from || cpu->dump_autotune_results_to || cpu->dump_autotune_logs_to);
+  bool cached = !status && !cpu->dump_to && !cpu->dump_module_metadata && !files;
   if (!status) {
     if (cached) status = key_text(client, code, &settings, out_key);
     hsc__compile_settings_deinit(&settings);

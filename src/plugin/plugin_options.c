@@ -27,6 +27,15 @@ static const struct {
     {"xla_backend_optimization_level", 31, OPTION_INT, offsetof(hsc_cpu_compile_options, backend_optimization_level), 0, 3},
     {"xla_fuel", 0, OPTION_LIST, offsetof(hsc_cpu_compile_options, fuel_of_passes), 0, 0},
     {"hloscope_enable_hlo_passes", 0, OPTION_LIST, offsetof(hsc_cpu_compile_options, enable_hlo_passes), 0, 0},
+    // Not read from debug_options (field 0): hosts send all of them, with the levels that XLA's GPU compiler has by default.
+    {"xla_gpu_autotune_level", 0, OPTION_INT, offsetof(hsc_cpu_compile_options, autotune_level), 0, INT32_MAX},
+    {"xla_gpu_strict_conv_algorithm_picker", 0, OPTION_BOOL, offsetof(hsc_cpu_compile_options, strict_conv_algorithm_picker), 0, 0},
+    {"xla_gpu_crash_on_verification_failures", 0, OPTION_BOOL, offsetof(hsc_cpu_compile_options, crash_on_verification_failures), 0, 0},
+    {"xla_gpu_algorithm_denylist_path", 0, OPTION_TEXT, offsetof(hsc_cpu_compile_options, algorithm_denylist_path), 0, 0},
+    {"xla_gpu_load_autotune_results_from", 0, OPTION_TEXT, offsetof(hsc_cpu_compile_options, load_autotune_results_from), 0, 0},
+    {"xla_gpu_dump_autotune_results_to", 0, OPTION_TEXT, offsetof(hsc_cpu_compile_options, dump_autotune_results_to), 0, 0},
+    {"xla_gpu_dump_autotune_logs_to", 0, OPTION_TEXT, offsetof(hsc_cpu_compile_options, dump_autotune_logs_to), 0, 0},
+    {"xla_gpu_experimental_autotuner_cache_dir", 0, OPTION_TEXT, offsetof(hsc_cpu_compile_options, autotune_cache_dir), 0, 0},
     {"hloscope_pass_fuel", 0, OPTION_INT, offsetof(hsc_cpu_compile_options, pass_fuel), -1, INT64_MAX},
 };
 

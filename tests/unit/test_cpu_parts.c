@@ -29,11 +29,11 @@ static void check_product(const hsc_cpu_isa *isa, int64_t m, int64_t n, int64_t 
   hsc_gemm_matrix as = a_transposed ? (hsc_gemm_matrix){1, m} : (hsc_gemm_matrix){k, 1}, bs = b_transposed ? (hsc_gemm_matrix){1, k} : (hsc_gemm_matrix){n, 1};
   hsc_gemm_blocking blocking;
   void *scratch = NULL;
-  hsc_gemm_plan(isa, 4, m, n, k, as, bs, &blocking);
+  hsc_gemm_plan(isa, 4, m, n, k, as, bs, NULL, &blocking);
   assert_int_equal(posix_memalign(&scratch, 64, (size_t)blocking.scratch_bytes + 64), 0);
   hsc_gemm_f32(kernels, &blocking, m, n, k, a, as, b, bs, c, n, false, (hsc_gemm_epilogue){bias ? add : NULL, relu}, scratch);
   free(scratch);
-  hsc_gemm_plan(isa, 8, m, n, k, as, bs, &blocking);
+  hsc_gemm_plan(isa, 8, m, n, k, as, bs, NULL, &blocking);
   assert_int_equal(posix_memalign(&scratch, 64, (size_t)blocking.scratch_bytes + 64), 0);
   hsc_gemm_f64(kernels, &blocking, m, n, k, a64, as, b64, bs, c64, n, false, (hsc_gemm_epilogue){bias ? add64 : NULL, relu}, scratch);
   free(scratch);
