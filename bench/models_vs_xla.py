@@ -2,11 +2,15 @@
 
   python bench/models_vs_xla.py                                     all four, five rounds
   python bench/models_vs_xla.py resnet50_train --rounds 9
-  python bench/models_vs_xla.py --page docs/BENCHMARKS.md           also puts the table into the page
+  python bench/models_vs_xla.py --page docs/BENCHMARKS.md           also puts the tables into the page
+  python bench/models_vs_xla.py --torch-python venv/bin/python      also PyTorch's own kernels, for the models in torch_worker.py
 
 A round is, for each side in random order, one run (and in the first --compiles rounds one cold compilation before it). The sides sit in workers of
 their own, as in vs_xla.py, which has what is common. Beside the time on the clock stands the processor time of the worker's threads: on a machine
 that others use too it says more. Peak memory is what a worker's resident set grew to during its first run, from before the program was read.
+
+The second table is the roofline: what the machine can do is measured before and after (`hloscope devices --calibrate`, the better of the two), and how much of
+it a run of ours reaches follows from the flops and the least bytes (arguments and results once) of the program.
 """
 import argparse
 import json
@@ -19,7 +23,7 @@ import sys
 import time
 
 import vs_xla
-from vs_xla import ROOT, HloscopeSide, WorkerError, XlaSide, machine, median_interval, text_ratio, text_seconds, version
+from vs_xla import ROOT, HloscopeSide, PythonSide, WorkerError, XlaSide, machine, median_interval, text_ratio, text_seconds, version
 
 MODELS = ["resnet50_forward", "resnet50_train", "laplace_train", "transformer_train"]
 TICK = os.sysconf("SC_CLK_TCK")
@@ -60,7 +64,7 @@ def measure(make_sides, rows, options):
     shuffle, results = random.Random(options.seed), {}
     for row in rows:
         # Workers of its own for each model, so that no memory is there from the one before.
-        sides, rounds, failed = make_sides(), [], {}
+        sides, rounds, failed = [side for side in make_sides() if row["name"] in side.about.get("programs", [row["name"]])], [], {}
         for number in range(options.rounds):
             turn = {}
             for side in shuffle.sample(sides, len(sides)):
@@ -85,20 +89,56 @@ def series(rounds, side, kind):
     return [one[side][kind] for one in rounds if side in one and kind in one[side]]
 
 
+def ratios(rounds, side):
+    """hloscope's run time over a side's, one value a round."""
+    return [one["hloscope"]["run"] / one[side]["run"] for one in rounds if side in one and "hloscope" in one]
+
+
 def table(results, draw):
-    lines = ["| program | XLA:CPU run | hloscope run | run ratio | processor time | ratio | compile | ratio | peak memory | ratio |", "|" + "---|" * 10]
+    lines = ["| program | XLA:CPU run | hloscope run | run ratio | PyTorch run | ratio to PyTorch | processor time | ratio | compile | ratio | peak memory | ratio |", "|" + "---|" * 12]
     for name, result in results.items():
         rounds = result["rounds"]
         if result["failed"]:
             lines.append(f"| {name} | " + "; ".join(f"{side}: {text.splitlines()[0][:160]}" for side, text in result["failed"].items()) + " |")
             continue
         cells = [name, text_seconds(statistics.median(series(rounds, "xla", "run"))), text_seconds(statistics.median(series(rounds, "hloscope", "run")))]
-        cells.append(text_ratio(median_interval([one["hloscope"]["run"] / one["xla"]["run"] for one in rounds], draw)))
+        cells.append(text_ratio(median_interval(ratios(rounds, "xla"), draw)))
+        peer = ratios(rounds, "torch")
+        cells += [text_seconds(statistics.median(series(rounds, "torch", "run"))), text_ratio(median_interval(peer, draw))] if peer else ["", ""]
         for kind, show in (("processor", text_seconds), ("compile", text_seconds), ("memory", lambda value: f"{value / 1e6:.0f} MB")):
             theirs, ours = statistics.median(series(rounds, "xla", kind)), statistics.median(series(rounds, "hloscope", kind))
             cells += [f"{show(theirs)} / {show(ours)}", f"{ours / theirs:.2f}" if theirs > 0 else ""]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def calibrate(program):
+    """(flop/s, bytes/s) of the machine with all cores, measured now."""
+    answer = subprocess.run([program, "devices", "--calibrate", "--format=json"], capture_output=True, text=True, check=True)
+    row = json.loads(answer.stdout)["rows"][0]
+    return row["flop_rate"], row["byte_rate"]
+
+
+def leaf_bytes(leaf):
+    size = {"bool": 1, "int8": 1, "uint8": 1, "bfloat16": 2, "float16": 2, "int64": 8, "uint64": 8, "float64": 8}.get(leaf["dtype"], 4)
+    for extent in leaf["shape"]:
+        size *= extent
+    return size
+
+
+def roofline(results, rows, peaks):
+    """The share of the machine's peak that each model reaches, and the time below which it cannot come."""
+    flop_rate, byte_rate = peaks
+    lines = ["| program | GFLOP | least bytes | limit | run | GFLOP/s | share of peak | run / limit |", "|" + "---|" * 8]
+    for row in rows:
+        runs = series(results[row["name"]]["rounds"], "hloscope", "run")
+        if not runs:
+            continue
+        run, moved = statistics.median(runs), sum(leaf_bytes(leaf) for leaf in row["arguments"] + row["outputs"])
+        limit = max(row["flops"] / flop_rate, moved / byte_rate)
+        lines.append(f"| {row['name']} | {row['flops'] / 1e9:.1f} | {moved / 1e6:.0f} MB | {text_seconds(limit)} | {text_seconds(run)} | {row['flops'] / run / 1e9:.0f} "
+                     f"| {row['flops'] / run / flop_rate:.0%} | {run / limit:.1f} |")
+    return "\n".join(lines) + f"\n\nPeaks measured beside it, all cores: {flop_rate / 1e9:.0f} GFLOP/s in f32 products, {byte_rate / 1e9:.1f} GB/s in a sum over 288 MiB."
 
 
 def main():
@@ -111,6 +151,7 @@ def main():
     parser.add_argument("--plugin", default=str(ROOT / "build" / "libhloscope_cpu_pjrt.so"), help="its device")
     parser.add_argument("--page", help="a Markdown page with the markers models_vs_xla: begin and models_vs_xla: end")
     parser.add_argument("--xla-python", help="a Python with JAX")
+    parser.add_argument("--torch-python", help="a Python with PyTorch; its kernels run beside, for the models of torch_worker.py")
     parser.add_argument("--output", default="models_vs_xla.json", help="all samples, as JSON")
     options = parser.parse_args()
 
@@ -122,9 +163,16 @@ def main():
     python = options.xla_python or (str(venv) if venv.exists() else sys.executable)
     if subprocess.run([python, "-c", "import jax"], stderr=subprocess.DEVNULL).returncode:
         sys.exit(f"{python} has no JAX: python3 -m venv .venv && .venv/bin/pip install -r models/requirements.txt")
-    before, start = machine(), time.time()
-    results = measure(lambda: [XlaSide(python), HloscopeSide(options.hloscope, options.plugin)], [rows[name] for name in names], options)
-    text = table(results, random.Random(0))
+    chosen = [rows[name] for name in names]
+    before, start, first_peaks = machine(), time.time(), calibrate(options.hloscope)
+
+    def sides():
+        peers = [PythonSide("torch", options.torch_python)] if options.torch_python else []
+        return [XlaSide(python), HloscopeSide(options.hloscope, options.plugin), *peers]
+
+    results = measure(sides, chosen, options)
+    peaks = [max(pair) for pair in zip(first_peaks, calibrate(options.hloscope))]
+    text = table(results, random.Random(0)) + "\n\n" + roofline(results, chosen, peaks)
     text += (f"\n\n{before.get('cpu', 'unknown CPU')}, {before['cores']} cores, load {before['load_average'][0]:.2f} before and {os.getloadavg()[0]:.2f} after; "
              f"{options.rounds} rounds in {time.time() - start:.0f} s; {version()}.")
     if before["load_average"][0] > vs_xla.BUSY_LOAD * before["cores"]:

@@ -64,11 +64,12 @@ class Worker:
         self.process.wait()
 
 
-class XlaSide:
-    name = "xla"
+class PythonSide:
+    """A worker in Python: XLA:CPU (xla_worker.py) or PyTorch (torch_worker.py)."""
 
-    def __init__(self, python):
-        self.worker = Worker([python, str(ROOT / "bench" / "xla_worker.py")])
+    def __init__(self, name, python):
+        self.name = name
+        self.worker = Worker([python, str(ROOT / "bench" / f"{name}_worker.py")])
         self.about = self.ask({"do": "hello"})
 
     def ask(self, job):
@@ -83,11 +84,16 @@ class XlaSide:
     def run(self, row, count):
         return self.ask({"do": "run", "program": row["name"], "count": count})["seconds"]
 
-    def run_direct(self, row, count):
-        return self.ask({"do": "run", "program": row["name"], "count": count, "direct": True})["seconds"]
-
     def forget(self, row):
         self.ask({"do": "forget", "program": row["name"]})
+
+
+class XlaSide(PythonSide):
+    def __init__(self, python):
+        super().__init__("xla", python)
+
+    def run_direct(self, row, count):
+        return self.ask({"do": "run", "program": row["name"], "count": count, "direct": True})["seconds"]
 
 
 class HloscopeSide:

@@ -8,7 +8,6 @@
 A sample is one execution of the program's pattern with a sync at its end (after each of the three for `dependent`, which feeds each
 run with the last one's result). The timed loops are here, not in the process that asks.
 """
-import json
 import pathlib
 import sys
 import time
@@ -22,6 +21,7 @@ sys.path.insert(0, str(ROOT / "models"))
 
 import export
 import inputs
+import worker_loop
 
 SEED = 0
 
@@ -94,12 +94,7 @@ def main():
             return {"seconds": held[name].run_direct(job["count"]) if direct else held[name].run(job["count"]), "through": "jaxlib" if direct else "jax"}
         raise ValueError(f"unknown job {job['do']}")
 
-    for line in sys.stdin:
-        try:
-            reply = {"ok": True, **answer(json.loads(line))}
-        except Exception as error:    # the asker decides what a failed program means
-            reply = {"ok": False, "message": f"{type(error).__name__}: {error}"[:2000]}
-        print(json.dumps(reply), flush=True)
+    worker_loop.serve(answer)
 
 
 if __name__ == "__main__":
