@@ -9,31 +9,12 @@
 #include "lab/json_tree.h"
 #include "lab/passes_time.h"
 #include "lab/validate.h"
-#include "unit.h"
-
-static hsc_arena *arena;
-static char hloscope[4096], fake[4200], dir[64], program[128];
+#include "lab_case.h"
 
 static int set_up(void **state) {
-  char *here = NULL;
-  if (hsc_arena_create(&arena) || hsc_self_dir((const void *)(uintptr_t)&set_up, &here)) return -1;
-  snprintf(hloscope, sizeof hloscope, "%s/../../hloscope", here);
-  snprintf(fake, sizeof fake, "%s/../fake_plugin/libhloscope_fake_pjrt.so?fake=passes=1", here);
-  hsc_free(here);
-  strcpy(dir, "/tmp/hloscope-ablate-XXXXXX");
-  if (!mkdtemp(dir)) return -1;
-  setenv("HLOSCOPE_CACHE_DIR", dir, 1);
-  setenv("HLOSCOPE_FAKE", "passes=1", 1);
-  snprintf(program, sizeof program, "%s/p.hlo", dir);
-  static const char text[] = "HloModule p\nENTRY main {\n  x = f32[4] parameter(0)\n  ROOT r = f32[4] add(x, x)\n}\n";
-  return hsc_file_write_atomic(program, text, sizeof text - 1) ? -1 : 0;
-}
-
-static int tear_down(void **state) {
-  char command[128];
-  hsc_arena_destroy(arena);
-  snprintf(command, sizeof command, "rm -rf '%s'", dir);
-  return system(command);
+  if (lab_case_set_up("ablate", "HloModule p\nENTRY main {\n  x = f32[4] parameter(0)\n  ROOT r = f32[4] add(x, x)\n}\n")) return -1;
+  strcat(fake, "?fake=passes=1");
+  return setenv("HLOSCOPE_FAKE", "passes=1", 1);
 }
 
 static hsc_ablate_options usual(hsc_store *store, hsc_device_spec *device) {
@@ -332,5 +313,5 @@ int main(void) {
                                      cmocka_unit_test(test_the_running_pass_is_read_from_logs), cmocka_unit_test(test_time_of_a_compile_that_hangs),
                                      cmocka_unit_test(test_metadata_nests),
                                      cmocka_unit_test(test_malformed_metadata_points_at_the_line)};
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  return cmocka_run_group_tests(tests, set_up, lab_case_tear_down);
 }

@@ -5,35 +5,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "unit.h"
-
-static hsc_arena *arena;
-static char hloscope[4096], fake[4096], dir[64], program[128];
+#include "lab_case.h"
 
 static int set_up(void **state) {
-  char *here = NULL;
-  if (hsc_arena_create(&arena) || hsc_self_dir((const void *)(uintptr_t)&set_up, &here)) return -1;
-  snprintf(hloscope, sizeof hloscope, "%s/../../hloscope", here);
-  snprintf(fake, sizeof fake, "%s/../fake_plugin/libhloscope_fake_pjrt.so", here);
-  char own[4096];
+  if (lab_case_set_up("compile-test", "HloModule p\nENTRY main {\n  x = f32[4,4] parameter(0)\n  ROOT r = f32[4,4] add(x, x)\n}\n")) return -1;
+  char *here = NULL, own[4096];
+  if (hsc_self_dir((const void *)(uintptr_t)&set_up, &here)) return -1;
   snprintf(own, sizeof own, "%s/../../libhloscope_cpu_pjrt.so", here);
-  setenv("HLOSCOPE_CPU_PLUGIN", own, 1);
   hsc_free(here);
-  strcpy(dir, "/tmp/hloscope-compile-test-XXXXXX");
-  if (!mkdtemp(dir)) return -1;
-  setenv("HLOSCOPE_CACHE_DIR", dir, 1);
-  setenv("TMPDIR", dir, 1);
-  snprintf(program, sizeof program, "%s/p.hlo", dir);
-  static const char text[] =
-      "HloModule p\nENTRY main {\n  x = f32[4,4] parameter(0)\n  ROOT r = f32[4,4] add(x, x)\n}\n";
-  return hsc_file_write_atomic(program, text, sizeof text - 1) ? -1 : 0;
-}
-
-static int tear_down(void **state) {
-  char command[128];
-  hsc_arena_destroy(arena);
-  snprintf(command, sizeof command, "rm -rf '%s'", dir);
-  return system(command);
+  return setenv("HLOSCOPE_CPU_PLUGIN", own, 1) || setenv("TMPDIR", dir, 1);
 }
 
 static hsc_device_spec spec_of(const char *text) {
@@ -200,5 +180,5 @@ int main(void) {
       cmocka_unit_test(a_library_that_the_loader_lacks_is_named),
       cmocka_unit_test(options_are_read_as_people_write_them),
   };
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  return cmocka_run_group_tests(tests, set_up, lab_case_tear_down);
 }

@@ -7,32 +7,10 @@
 
 #include "lab/json_tree.h"
 #include "lab/patterns.h"
-#include "unit.h"
-
-static hsc_arena *arena;
-static char hloscope[4096], fake[4096], dir[64], program[128];
+#include "lab_case.h"
 
 static int set_up(void **state) {
-  char *here = NULL;
-  if (hsc_arena_create(&arena) || hsc_self_dir((const void *)(uintptr_t)&set_up, &here)) return -1;
-  snprintf(hloscope, sizeof hloscope, "%s/../../hloscope", here);
-  snprintf(fake, sizeof fake, "%s/../fake_plugin/libhloscope_fake_pjrt.so", here);
-  hsc_free(here);
-  strcpy(dir, "/tmp/hloscope-patterns-XXXXXX");
-  if (!mkdtemp(dir)) return -1;
-  setenv("HLOSCOPE_CACHE_DIR", dir, 1);
-  snprintf(program, sizeof program, "%s/p.hlo", dir);
-  static const char text[] =
-      "HloModule p\nENTRY main {\n  w = f32[8] parameter(0)\n  x = f32[8] parameter(1)\n  ROOT r = f32[8] multiply(x, "
-      "w)\n}\n";
-  return hsc_file_write_atomic(program, text, sizeof text - 1) ? -1 : 0;
-}
-
-static int tear_down(void **state) {
-  char command[128];
-  hsc_arena_destroy(arena);
-  snprintf(command, sizeof command, "rm -rf '%s'", dir);
-  return system(command);
+  return lab_case_set_up("patterns", "HloModule p\nENTRY main {\n  w = f32[8] parameter(0)\n  x = f32[8] parameter(1)\n  ROOT r = f32[8] multiply(x, w)\n}\n");
 }
 
 // What the progress callback does, and what it saw.
@@ -279,5 +257,5 @@ int main(void) {
       cmocka_unit_test(a_compiler_that_aborts_leaves_a_result),
       cmocka_unit_test(wrong_names_are_refused_before_anything_runs),
   };
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  return cmocka_run_group_tests(tests, set_up, lab_case_tear_down);
 }

@@ -5,33 +5,12 @@
 #include <unistd.h>
 
 #include "lab/worker_client.h"
-#include "unit.h"
+#include "lab_case.h"
 
-static hsc_arena *arena;
-static char hloscope[4096], fake[4096], dir[64], program[128];
 static const char *source_root = ".";
 
 static int set_up(void **state) {
-  char *here = NULL;
-  if (hsc_arena_create(&arena) || hsc_self_dir((const void *)(uintptr_t)&set_up, &here)) return -1;
-  snprintf(hloscope, sizeof hloscope, "%s/../../hloscope", here);
-  snprintf(fake, sizeof fake, "%s/../fake_plugin/libhloscope_fake_pjrt.so", here);
-  hsc_free(here);
-  strcpy(dir, "/tmp/hloscope-worker-XXXXXX");
-  if (!mkdtemp(dir)) return -1;
-  setenv("HLOSCOPE_CACHE_DIR", dir, 1);
-  snprintf(program, sizeof program, "%s/p.hlo", dir);
-  static const char text[] =
-      "HloModule p\nENTRY main {\n  x = f32[4] parameter(0)\n  y = f32[2,3] parameter(1)\n  ROOT r = f32[4] add(x, "
-      "x)\n}\n";
-  return hsc_file_write_atomic(program, text, sizeof text - 1) ? -1 : 0;
-}
-
-static int tear_down(void **state) {
-  char command[128];
-  hsc_arena_destroy(arena);
-  snprintf(command, sizeof command, "rm -rf '%s'", dir);
-  return system(command);
+  return lab_case_set_up("worker", "HloModule p\nENTRY main {\n  x = f32[4] parameter(0)\n  y = f32[2,3] parameter(1)\n  ROOT r = f32[4] add(x, x)\n}\n");
 }
 
 // A worker on the fake plugin, told what to do by its client option. It claims the built-in device's name, so that it
@@ -318,5 +297,5 @@ int main(int argc, char **argv) {
       cmocka_unit_test(noise_on_stdout_is_no_answer),
       cmocka_unit_test(the_page_lists_every_job),
   };
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  return cmocka_run_group_tests(tests, set_up, lab_case_tear_down);
 }
