@@ -27,6 +27,11 @@ void *hsc_realloc(void *memory, size_t size_bytes) {
   return realloc(memory, size_bytes ? size_bytes : 1);
 }
 
+void *hsc_alloc_pages(size_t size_bytes, size_t alignment) {
+  if (injected_failure()) return NULL;
+  return aligned_alloc(alignment, size_bytes);
+}
+
 void hsc_free(void *memory) { free(memory); }
 
 char *hsc_strdup(const char *text) {

@@ -111,6 +111,7 @@ void *hsc_arena_alloc_array(hsc_arena *arena, size_t element_bytes, size_t count
 // Heap allocation for objects outside of arenas; zeroed; NULL when there is none. Goes through a hook so that tests can fail the n-th one.
 void *hsc_alloc(size_t size_bytes);
 void *hsc_realloc(void *memory, size_t size_bytes);
+void *hsc_alloc_pages(size_t size_bytes, size_t alignment);   // not zeroed; a power of two that divides the size
 void hsc_free(void *memory);
 char *hsc_strdup(const char *text);
 // Fault injection: the n-th allocation from now (1 = the next) fails, and all after it until reset with 0. Not thread-safe; tests only.

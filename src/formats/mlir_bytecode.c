@@ -34,8 +34,17 @@ typedef struct op_name {
   const char *written;         // with its dialect
   int version;                 // of the VHLO operation; 0 = none
   const char *attrs;           // its properties in order; NULL = no table for it
+  const hsc_view *attr_names;  // [attr_count], the words of attrs
+  size_t attr_count;
   bool registered;
 } op_name;
+
+typedef struct property_set {  // properties of operations; many have the same
+  hsc_view data;
+  const op_name *of;           // whose they were read as; NULL = not read
+  hsc__mlir_named *attrs;
+  int32_t count;
+} property_set;
 
 typedef struct scope {         // values of one isolated region
   hsc__mlir_value **values;
@@ -57,7 +66,7 @@ typedef struct reader {
   size_t op_name_count;
   entry *attrs, *types;
   size_t attr_count, type_count;
-  hsc_view *properties;
+  property_set *properties;
   size_t property_count;
   size_t values_announced;     // by all regions; each value takes a byte, so the file bounds them
   int nesting;
@@ -90,7 +99,10 @@ static uint8_t byte(reader *r, cursor *c) {
   return *c->at++;
 }
 
-static uint64_t varint(reader *r, cursor *c) {
+static uint64_t long_varint(reader *r, cursor *c);
+static inline uint64_t varint(reader *r, cursor *c) { return c->at < c->end && *c->at & 1 && !r->status ? *c->at++ >> 1 : long_varint(r, c); }
+
+static uint64_t long_varint(reader *r, cursor *c) {
   uint8_t first = byte(r, c);
   if (first & 1) return first >> 1;
   int count = first ? __builtin_ctz(first) : 8;   // bytes that follow
@@ -188,6 +200,18 @@ static void name_op(reader *r, op_name *name, hsc_view text) {
     for (size_t i = 0; i < HSC_COUNT_OF(vhlo_ops); i++)
       if (vhlo_ops[i].version == name->version && !strcmp(vhlo_ops[i].name, name->base)) name->attrs = vhlo_ops[i].attrs;
   }
+  const char *attrs = name->attrs;
+  if (!attrs || !*attrs) return;
+  size_t count = 1;
+  for (const char *at = attrs; *at; at++) count += *at == ' ';
+  hsc_view *words = make(r, sizeof *words, count);
+  if (r->status) return;
+  for (const char *at = attrs; *at; at += *at == ' ') {
+    size_t length = strcspn(at, " ");
+    words[name->attr_count++] = (hsc_view){at, length};
+    at += length;
+  }
+  name->attr_names = words;
 }
 
 static void read_dialects(reader *r) {
@@ -250,7 +274,7 @@ static void read_properties(reader *r) {
   size_t count = count_of(r, c, 1);
   r->properties = make(r, sizeof *r->properties, count);
   if (r->status) return;
-  for (; r->property_count < count && !r->status; r->property_count++) r->properties[r->property_count] = take(r, c, varint(r, c));
+  for (; r->property_count < count && !r->status; r->property_count++) r->properties[r->property_count].data = take(r, c, varint(r, c));
 }
 
 // ---- types ----------------------------------------------------------------------------------------------------------------------
@@ -801,7 +825,13 @@ static void read_op_properties(reader *r, cursor *c, const op_name *name, hsc__m
   uint64_t index = varint(r, c);
   if (r->status) return;
   if (index >= r->property_count) return fail(r, c, "there are no such properties");
-  cursor data = cursor_of(r->properties[index]);
+  property_set *set = &r->properties[index];
+  if (set->of == name && !op->attr_count) {
+    op->attrs = set->attrs;
+    op->attr_count = set->count;
+    return;
+  }
+  cursor data = cursor_of(set->data);
   // The module's: its name and visibility, both optional.
   bool optional = !strcmp(name->dialect, "builtin") && !strcmp(name->name, "module");
   const char *attrs = optional ? "sym_name sym_visibility" : name->attrs;
@@ -823,19 +853,19 @@ static void read_op_properties(reader *r, cursor *c, const op_name *name, hsc__m
     snprintf(what, sizeof what, "%.40s.%.80s has properties, and this version does not know them", name->dialect, name->name);
     return fail(r, c, what);
   }
-  size_t count = 0;
-  for (const char *at = attrs; *at; at++) count += at == attrs || at[-1] == ' ';
+  static const hsc_view module_attrs[] = {{"sym_name", 8}, {"sym_visibility", 14}};
+  const hsc_view *names = optional ? module_attrs : name->attr_names;
+  size_t count = optional ? HSC_COUNT_OF(module_attrs) : name->attr_count;
+  bool alone = !op->attr_count;
   hsc__mlir_named *list = make(r, sizeof *list, (size_t)op->attr_count + count);
   if (r->status) return;
   if (op->attr_count) memcpy(list, op->attrs, (size_t)op->attr_count * sizeof *list);
   op->attrs = list;
-  for (const char *at = attrs; *at && !r->status;) {
-    size_t length = strcspn(at, " ");
+  for (size_t i = 0; i < count && !r->status; i++) {
     uint64_t number = varint(r, &data);
-    if (!optional || (number & 1)) list[op->attr_count++] = (hsc__mlir_named){{at, length}, attr_at(r, &data, optional ? number >> 1 : number)};
-    at += length;
-    while (*at == ' ') at++;
+    if (!optional || (number & 1)) list[op->attr_count++] = (hsc__mlir_named){names[i], attr_at(r, &data, optional ? number >> 1 : number)};
   }
+  if (alone && !r->status) *set = (property_set){.data = set->data, .of = name, .attrs = list, .count = op->attr_count};
 }
 
 static hsc__mlir_op *read_op(reader *r, cursor *c, hsc__mlir_block *block, scope *values, uint64_t *next, uint64_t limit) {
@@ -849,6 +879,7 @@ static hsc__mlir_op *read_op(reader *r, cursor *c, hsc__mlir_block *block, scope
   op->written_name = name->written;
   op->block = block;
   op->location = attr_at(r, c, varint(r, c));
+  op->has_foreign = mask & OP_ATTRS || !name->attrs;
   if (mask & OP_ATTRS) read_dict_into(r, attr_at(r, c, varint(r, c)), op);
   if (mask & OP_PROPERTIES) read_op_properties(r, c, name, op);
   if (mask & OP_RESULTS) {

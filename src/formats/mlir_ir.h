@@ -26,6 +26,8 @@ typedef struct hsc__mlir_type {
   const struct hsc__mlir_type **elements;   // [element_count]
   int32_t element_count, input_count;
   const char *text;
+  hsc_shape imported;            // for the import, when is_imported: the shape in the module's arena
+  bool is_imported;
 } hsc__mlir_type;
 
 typedef enum hsc__mlir_attr_kind {
@@ -55,6 +57,11 @@ struct hsc__mlir_attr {
   const hsc__mlir_attr **elements;   // ARRAY, LOCATION: [count]
   const hsc__mlir_named *entries;    // DICT: [count]
   int32_t count;
+  bool is_imported;              // for the import: the next are known
+  union {                        // in the module's arena
+    hsc_dims dims;               // of a list of integers
+    const hsc_metadata *metadata;   // of a location; NULL = it says nothing
+  } imported;
 };
 
 typedef struct hsc__mlir_op hsc__mlir_op;
@@ -85,6 +92,7 @@ struct hsc__mlir_op {
   int32_t region_count;
   hsc__mlir_named *attrs;        // [attr_count]
   int32_t attr_count;
+  bool has_foreign;              // attributes of other dialects may be among them ("mhlo.sharding")
   const hsc__mlir_attr *location;   // NULL = unknown
   hsc__mlir_block *block;           // that it is in
   int32_t line, column;             // in text; of an export, in the text of the HLO module; 0 = unknown

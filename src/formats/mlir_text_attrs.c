@@ -43,6 +43,7 @@ bool hsc__mlir_add_attr(hsc__mlir_parser *p, hsc__mlir_op *op, const char *name,
   hsc__mlir_named *attrs = HSC_NEW_ARRAY(p->arena, hsc__mlir_named, op->attr_count + 1);
   if (!attrs || !value) return hsc__mlir_out_of_memory(p);
   if (op->attr_count) memcpy(attrs, op->attrs, (size_t)op->attr_count * sizeof *attrs);
+  op->has_foreign |= strchr(name, '.') != NULL;
   attrs[op->attr_count++] = (hsc__mlir_named){hsc_view_of(name), value};
   op->attrs = attrs;
   return true;
@@ -151,6 +152,7 @@ bool hsc__mlir_attr_entries(hsc__mlir_parser *p, hsc__mlir_op *op, char close) {
   if (count) memcpy(attrs + op->attr_count, p->stack.data + start, (size_t)count * sizeof *attrs);
   p->stack.size = start;
   op->attrs = attrs;
+  op->has_foreign = true;
   op->attr_count += count;
   return true;
 }

@@ -43,10 +43,16 @@ hsc_status *hsc__import_error(hsc_status *status, const hsc__importer *im, const
 
 hsc_status *hsc__import_shape(const hsc__importer *im, const hsc__mlir_op *op, const hsc__mlir_type *type, hsc_shape *out_shape) {
   hsc_arena *arena = im->module->arena;
+  if (type->is_imported) {
+    *out_shape = type->imported;
+    return NULL;
+  }
   switch (type->kind) {
     case HSC_MLIR_TENSOR:
       if (type->shape.dynamic) return HSC_OP_ERR(UNIMPLEMENTED, im, op, "%s: not built yet: dynamic shapes", op->written_name);
       *out_shape = hsc_shape_array(arena, type->shape.type, type->shape.rank, type->shape.dims);
+      ((hsc__mlir_type *)type)->imported = *out_shape;   // readers make types that may be written to
+      ((hsc__mlir_type *)type)->is_imported = true;
       return NULL;
     case HSC_MLIR_TOKEN: *out_shape = hsc_shape_token(); return NULL;
     case HSC_MLIR_TUPLE: {
@@ -83,6 +89,10 @@ hsc_status *hsc__import_dims(const hsc__importer *im, const hsc__mlir_op *op, co
   const hsc__mlir_attr *attr = hsc__mlir_attr_get(op, name);
   *out_dims = (hsc_dims){0};
   if (!attr) return NULL;
+  if (attr->is_imported) {
+    *out_dims = attr->imported.dims;
+    return NULL;
+  }
   bool is_array = attr->kind == HSC_MLIR_ARRAY, is_dense = attr->kind == HSC_MLIR_DENSE;
   hsc_type_class class = is_dense ? hsc_type_class_of(attr->type->shape.type) : HSC_CLASS_SIGNED;
   if (!is_array && !(is_dense && (class == HSC_CLASS_SIGNED || class == HSC_CLASS_UNSIGNED || class == HSC_CLASS_PRED)))
@@ -93,6 +103,8 @@ hsc_status *hsc__import_dims(const hsc__importer *im, const hsc__mlir_op *op, co
   if (count && !values) return hsc_status_out_of_memory();
   for (int64_t i = 0; i < count; i++) values[i] = is_array ? attr->elements[i]->integer : dense_int(attr, i);
   *out_dims = (hsc_dims){.count = (int32_t)count, .v = values};
+  ((hsc__mlir_attr *)attr)->imported.dims = *out_dims;
+  ((hsc__mlir_attr *)attr)->is_imported = true;
   return NULL;
 }
 
@@ -115,27 +127,23 @@ hsc_view hsc__import_text(const hsc__mlir_op *op, const char *name) {
 // The innermost file of a location and the outermost name, once per location.
 static const hsc_metadata *metadata_of(hsc__importer *im, const hsc__mlir_attr *location) {
   if (!location || location->kind != HSC_MLIR_LOCATION) return NULL;
-  hsc_view key = {(const char *)&location, sizeof location};
-  hsc_metadata *known = hsc_map_get(im->metadata, key);
-  if (known) return known;
-  hsc_metadata *made = HSC_NEW(im->module->arena, hsc_metadata);
-  const hsc__mlir_attr **stable_key = HSC_NEW(im->arena, const hsc__mlir_attr *);
-  if (!made || !stable_key) return NULL;
+  if (location->is_imported) return location->imported.metadata;
+  hsc__mlir_attr *known = (hsc__mlir_attr *)location;
+  hsc_metadata made = {0};
   hsc_view name = location_name(location);
-  if (name.size) made->op_name = hsc_arena_strndup(im->module->arena, name.data, name.size);
+  if (name.size) made.op_name = hsc_arena_strndup(im->module->arena, name.data, name.size);
   for (int depth = 0; location && location->kind == HSC_MLIR_LOCATION && depth < 64; depth++) {
     if (location->column >= 0 && location->text.size) {
-      made->source_file = hsc_arena_strndup(im->module->arena, location->text.data, location->text.size);
-      made->source_line = (int32_t)location->integer;
+      made.source_file = hsc_arena_strndup(im->module->arena, location->text.data, location->text.size);
+      made.source_line = (int32_t)location->integer;
       break;
     }
     if (!location->count) break;
     location = location->elements[0];
   }
-  if (!made->op_name && !made->source_file) return NULL;
-  memcpy(stable_key, key.data, sizeof *stable_key);
-  hsc_status_free(hsc_map_put(im->metadata, (hsc_view){(const char *)stable_key, sizeof *stable_key}, made));
-  return made;
+  known->is_imported = true;
+  known->imported.metadata = made.op_name || made.source_file ? hsc_arena_copy(im->module->arena, &made, sizeof made) : NULL;
+  return known->imported.metadata;
 }
 
 void hsc__import_set_results(hsc_builder *b, hsc__mlir_op *op, hsc_instr *value) {
@@ -186,19 +194,24 @@ static hsc_status *find_captures(hsc__importer *im, const hsc__mlir_block *block
 
 // ---- blocks ---------------------------------------------------------------------------------------------------------------------
 
-static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op);
+// What is neither an operation of stablehlo_ops.def nor of CHLO.
+enum { KIND_OTHER = -1, KIND_CALL = -2, KIND_COMPOSITE = -3, KIND_CONDITIONAL = -4, KIND_WHILE = -5, KIND_MANUAL = -6, KIND_IDENTITY = -7, KIND_RETURN = -8 };
+
+static int kind_of(hsc__importer *im, const hsc__mlir_op *op);
+static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int kind);
 
 // All operations but the terminator, whose operands are the results.
 hsc_status *hsc__import_block(hsc__importer *im, hsc_builder *b, hsc__mlir_block *block, hsc__mlir_op **out_terminator) {
   *out_terminator = NULL;
   for (int i = 0; i < block->op_count; i++) {
     hsc__mlir_op *op = block->ops[i];
-    if (!strcmp(op->name, "return")) {
+    int kind = kind_of(im, op);
+    if (kind == KIND_RETURN) {
       *out_terminator = op;
       break;
     }
     b->metadata = metadata_of(im, op->location);
-    HSC_TRY(import_op(im, b, op));
+    HSC_TRY(import_op(im, b, op, kind));
   }
   b->metadata = NULL;
   if (*out_terminator) {
@@ -404,27 +417,48 @@ static hsc_status *import_call(hsc__importer *im, hsc_builder *b, hsc__mlir_op *
   return NULL;
 }
 
-// Casts between spellings of one type, and Shardy's marks: one device holds everything.
-static bool is_identity(const hsc__mlir_op *op) {
-  return op->operand_count == op->result_count && (!strcmp(op->name, "unrealized_conversion_cast") || !strcmp(op->name, "sharding_constraint") || !strcmp(op->name, "reshard") ||
-          !strcmp(op->name, "propagation_barrier") || !strcmp(op->name, "sharding_group"));
+static int kind_of_name(const char *name) {
+  static const struct {
+    const char *name;
+    int kind;
+  } kinds[] = {
+      {"call", KIND_CALL}, {"case", KIND_CONDITIONAL}, {"composite", KIND_COMPOSITE}, {"if", KIND_CONDITIONAL}, {"manual_computation", KIND_MANUAL}, {"return", KIND_RETURN},
+      {"while", KIND_WHILE},
+      // Casts between spellings of one type, and Shardy's marks: one device holds everything.
+      {"propagation_barrier", KIND_IDENTITY}, {"reshard", KIND_IDENTITY}, {"sharding_constraint", KIND_IDENTITY}, {"sharding_group", KIND_IDENTITY},
+      {"unrealized_conversion_cast", KIND_IDENTITY},
+  };
+  for (size_t i = 0; i < HSC_COUNT_OF(kinds); i++)
+    if (!strcmp(name, kinds[i].name)) return kinds[i].kind;
+  return hsc__import_row(name);
 }
 
-static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) {
+static int kind_of(hsc__importer *im, const hsc__mlir_op *op) {
+  size_t place = ((uintptr_t)op->name >> 4) % HSC__KNOWN_NAMES;
+  if (im->known[place].name != op->name) {
+    im->known[place].name = op->name;
+    im->known[place].kind = kind_of_name(op->name);
+  }
+  return im->known[place].kind;
+}
+
+static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int kind) {
   for (int i = 0; i < op->operand_count; i++)
     if (!op->operands[i]->instr) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "operand %d is not visible here", i);
   if (++im->depth > MAX_DEPTH) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "operations are nested too deeply");
-  hsc_status *status;
-  if (!strcmp(op->name, "call")) status = import_call(im, b, op, "callee");
-  else if (!strcmp(op->name, "composite")) status = hsc__import_chlo_composite(b, op) ? NULL : import_call(im, b, op, "decomposition");
-  else if (!strcmp(op->name, "if") || !strcmp(op->name, "case")) status = import_conditional(im, b, op);
-  else if (!strcmp(op->name, "while")) status = import_while(im, b, op);
-  else if (!strcmp(op->name, "manual_computation")) status = hsc__sdy_manual_computation(im, b, op);
-  else if (is_identity(op)) {
-    for (int i = 0; i < op->result_count; i++) op->results[i].instr = op->operands[i]->instr;
-    status = NULL;
+  hsc_status *status = NULL;
+  switch (kind) {
+    case KIND_CALL: status = import_call(im, b, op, "callee"); break;
+    case KIND_COMPOSITE: status = hsc__import_chlo_composite(b, op) ? NULL : import_call(im, b, op, "decomposition"); break;
+    case KIND_CONDITIONAL: status = import_conditional(im, b, op); break;
+    case KIND_WHILE: status = import_while(im, b, op); break;
+    case KIND_MANUAL: status = hsc__sdy_manual_computation(im, b, op); break;
+    case KIND_IDENTITY:
+      if (op->operand_count != op->result_count) status = hsc__import_plain_op(im, b, op, KIND_OTHER);
+      else for (int i = 0; i < op->result_count; i++) op->results[i].instr = op->operands[i]->instr;
+      break;
+    default: status = hsc__import_plain_op(im, b, op, kind);
   }
-  else status = hsc__import_plain_op(im, b, op);
   im->depth--;
   if (status || !b->status) return status;
   status = b->status;   // the builder refused a shape: it is this operation's fault
@@ -662,7 +696,6 @@ hsc_status *hsc__stablehlo_import(hsc__mlir_op *top, const char *path, hsc_modul
   const char *text = hlo_name(im.arena, hsc__import_text(top, "sym_name"), "main");
   HSC_GOTO(hsc_module_create(text ? text : "main", &im.module));
   HSC_GOTO(hsc_map_create(&im.functions));
-  HSC_GOTO(hsc_map_create(&im.metadata));
   HSC_GOTO(import_module(&im));
   HSC_GOTO(hsc_arena_status(im.module->arena));
   *out_module = im.module;
@@ -670,7 +703,6 @@ hsc_status *hsc__stablehlo_import(hsc__mlir_op *top, const char *path, hsc_modul
 done:
   hsc_module_destroy(im.module);
   hsc_map_destroy(im.functions);
-  hsc_map_destroy(im.metadata);
   hsc_arena_destroy(im.arena);
   return status;
 }

@@ -3,13 +3,18 @@
 
 #include "formats/mlir_ir.h"
 
+enum { HSC__KNOWN_NAMES = 256 };
+
 typedef struct hsc__importer {
   hsc_module *module;
   hsc__mlir_op *top;
   const char *path;
   hsc_arena *arena;          // dies with the import
   hsc_map *functions;        // name -> function record
-  hsc_map *metadata;         // location address -> hsc_metadata
+  struct {
+    const char *name;        // by its address: readers keep one copy of each name, as a rule
+    int kind;
+  } known[HSC__KNOWN_NAMES]; // what operation names were found to be (stablehlo_import.c)
   int depth;
   int partition_count;       // mhlo.num_partitions
   struct hsc__sdy *sdy;      // meshes and parts of arrays (sdy_import.c); NULL = the program has no mesh
@@ -37,8 +42,9 @@ const char *hsc__mhlo_name(hsc_op op);   // NULL for operations that are none of
 // The results of `op` are the elements of `value`, or `value` itself when there is one.
 void hsc__import_set_results(hsc_builder *b, hsc__mlir_op *op, hsc_instr *value);
 
-// An operation of stablehlo_ops.def. NOT_FOUND when it is not there.
-HSC_MUST_USE hsc_status *hsc__import_plain_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op);
+// The row of an operation in stablehlo_ops.def; -1 when it is not there.
+int hsc__import_row(const char *name);
+HSC_MUST_USE hsc_status *hsc__import_plain_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int row);
 
 // The same for CHLO; *out_done false when it is none of it.
 HSC_MUST_USE hsc_status *hsc__import_chlo_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, bool *out_done);

@@ -780,6 +780,7 @@ hsc_status *hsc__import_attributes(hsc__importer *im, const hsc__mlir_op *op, hs
   hsc_arena *arena = im->module->arena;
   const hsc__mlir_attr *accuracy = hsc__mlir_attr_get(op, "result_accuracy");
   if (accuracy && accuracy->kind == HSC_MLIR_ACCURACY) append_accuracy(&extra, accuracy);
+  else if (!op->has_foreign) return NULL;
   for (int i = 0; i < op->attr_count; i++) {
     hsc_view name = op->attrs[i].name;
     const hsc__mlir_attr *value = op->attrs[i].value;
@@ -831,17 +832,21 @@ static const struct {
 
 static int compare_names(const void *key, const void *row) { return strcmp(key, *(const char *const *)row); }
 
-hsc_status *hsc__import_plain_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) {
-  const void *found = bsearch(op->name, rows, HSC_COUNT_OF(rows), sizeof rows[0], compare_names);
-  if (!found) {
+int hsc__import_row(const char *name) {
+  const void *found = bsearch(name, rows, HSC_COUNT_OF(rows), sizeof rows[0], compare_names);
+  return found ? (int)((size_t)((const char *)found - (const char *)rows) / sizeof rows[0]) : -1;
+}
+
+hsc_status *hsc__import_plain_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int row) {
+  if (row < 0) {
     bool done;
     HSC_TRY(hsc__import_chlo_op(im, b, op, &done));
     return done ? NULL : HSC_OP_ERR(UNIMPLEMENTED, im, op, "not built yet: importing this operation");
   }
-  size_t row = (size_t)((const char *)found - (const char *)rows) / sizeof rows[0];
   frame f = {.im = im, .b = b, .op = op, .hlo = rows[row].hlo};
   HSC_TRY(hsc__import_result_shape(im, op, &f.shape));
-  f.operands = HSC_NEW_ARRAY(im->arena, hsc_instr *, op->operand_count + 1);
+  hsc_instr *few[8] = {NULL};
+  f.operands = op->operand_count < (int)HSC_COUNT_OF(few) ? few : HSC_NEW_ARRAY(im->arena, hsc_instr *, op->operand_count + 1);
   if (!f.operands) return hsc_status_out_of_memory();
   f.count = op->operand_count;
   for (int i = 0; i < op->operand_count; i++) {
@@ -852,7 +857,7 @@ hsc_status *hsc__import_plain_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op
   HSC_TRY(rows[row].import(&f));
   bool own = true;   // the operand itself, when the operation is nothing
   for (int i = 0; i < op->operand_count; i++) own &= f.instr != op->operands[i]->instr;
-  if (own) HSC_TRY(hsc__import_attributes(im, op, f.instr));
+  if (own && op->attr_count) HSC_TRY(hsc__import_attributes(im, op, f.instr));
   hsc__import_set_results(b, op, f.instr);
   return NULL;
 }

@@ -90,8 +90,8 @@ static hsc_instr *make(hsc_builder *b, hsc_op op, hsc_shape shape, int count, hs
 }
 
 // Gives it a name, and puts it into the computation. False after a failure.
-static bool link(hsc_builder *b, hsc_instr *instr, const char *name) {
-  instr->name = hsc__unique_name(b->module, b->module->names, name, instr);
+static bool link(hsc_builder *b, hsc_instr *instr, const char *name) {   // name NULL: after its op
+  instr->name = name ? hsc__unique_name(b->module, b->module->names, name, instr) : hsc__op_name(b->module, instr);
   if (!instr->name) {
     hsc__build_fail(b, hsc_status_out_of_memory());
     return false;
@@ -108,7 +108,7 @@ hsc_instr *hsc_build_calls(hsc_builder *b, hsc_op op, hsc_shape shape, int opera
                            hsc_computation *const *called) {
   if (b->status || !operands_are_good(b, op, operand_count, operands)) return hsc__build_dummy(op, shape);
   hsc_instr *instr = make(b, op, shape, operand_count, operands, called_count, called);
-  return instr && link(b, instr, hsc_op_text(op)) ? instr : hsc__build_dummy(op, shape);
+  return instr && link(b, instr, NULL) ? instr : hsc__build_dummy(op, shape);
 }
 
 hsc_instr *hsc_build(hsc_builder *b, hsc_op op, hsc_shape shape, int operand_count, hsc_instr *const *operands) {
@@ -126,7 +126,7 @@ hsc_instr *hsc__build_inferred(hsc_builder *b, hsc_op op, hsc_shape shape, const
     hsc__build_fail(b, status);
     return hsc__build_dummy(op, shape);
   }
-  return link(b, instr, hsc_op_text(op)) ? instr : hsc__build_dummy(op, shape);
+  return link(b, instr, NULL) ? instr : hsc__build_dummy(op, shape);
 }
 
 hsc_instr *hsc_build_op(hsc_builder *b, hsc_op op, hsc_shape shape, const hsc_attr *attr, int operand_count, hsc_instr *const *operands,
@@ -149,7 +149,7 @@ hsc_instr *hsc_build_parameter(hsc_builder *b, int64_t number, hsc_shape shape, 
                                         (long long)number));
     return hsc__build_dummy(HSC_OP_PARAMETER, shape);
   }
-  return link(b, instr, name && *name ? name : "parameter") ? instr : hsc__build_dummy(HSC_OP_PARAMETER, shape);
+  return link(b, instr, name && *name ? name : NULL) ? instr : hsc__build_dummy(HSC_OP_PARAMETER, shape);
 }
 
 hsc_instr *hsc_build_clone(hsc_builder *b, const hsc_instr *from, hsc_instr *const *operands) {

@@ -37,6 +37,7 @@ static const char *name_with_suffix(cloner *c, const char *name) {
 // Registers the clone's name; NULL when out of memory.
 static const char *clone_name(cloner *c, const char *name, hsc_instr *clone) {
   if (!c->whole_module) return hsc__unique_name(c->to, c->to->names, name_with_suffix(c, name), clone);
+  if (!hsc__names_list(c->to)) return NULL;
   size_t size = strlen(name);
   const char *copy = hsc_arena_strndup(c->to->arena, name, size);
   hsc_status *status = copy ? hsc_map_put(c->to->names, (hsc_view){copy, size}, clone) : hsc_status_out_of_memory();

@@ -60,6 +60,7 @@ void hsc_instr_set_called(hsc_instr *instr, int count, hsc_computation *const *c
 hsc_status *hsc_instr_set_name(hsc_instr *instr, const char *name) {
   if (strcmp(instr->name, name) == 0) return NULL;
   hsc_module *module = instr->parent->module;
+  if (!hsc__names_list(module)) return hsc_status_out_of_memory();
   if (*instr->name) hsc__name_release(module->names, instr->name, instr);
   const char *unique = hsc__unique_name(module, module->names, name, instr);
   if (!unique) return hsc_status_out_of_memory();
@@ -135,7 +136,7 @@ void hsc_instr_remove(hsc_instr *instr) {
     computation->parameters[instr->attr.index.value] = NULL;
     while (computation->parameter_count > 0 && !computation->parameters[computation->parameter_count - 1]) computation->parameter_count--;
   }
-  hsc__name_release(computation->module->names, instr->name, instr);
+  if (!computation->module->names_counted) hsc__name_release(computation->module->names, instr->name, instr);
   list_remove(instr);
   instr->parent = NULL;
   instr->operand_count = 0;

@@ -350,9 +350,10 @@ struct hsc_module {
   const char *extra_attributes;      // header attributes that are kept as raw text: "frontend_attributes={...}, ..."; NULL = none
   const char *source_path;           // file it came from, for messages; NULL = none
   const hsc_stack_index *stack_index;      // NULL = none
-  hsc_map *names;                    // instruction name -> hsc_instr; owned by the module
+  hsc_map *names;                    // instruction name -> hsc_instr, when names_counted is NULL; owned by the module
   hsc_map *computation_names;        // computation name -> hsc_computation; owned by the module
   hsc_map *name_counts;              // name without its number -> last number given; owned by the module
+  uint32_t *names_counted;           // while all names were made by counting: how many of each op and of each Arg_N; names is empty then
 };
 
 HSC_MUST_USE hsc_status *hsc_module_create(const char *name, hsc_module **out_module);
@@ -368,6 +369,7 @@ HSC_MUST_USE hsc_status *hsc_computation_clone(hsc_module *to, const hsc_computa
 HSC_MUST_USE hsc_status *hsc_module_sort(hsc_module *module);
 int64_t hsc_module_instr_count(const hsc_module *module);
 hsc_computation *hsc_module_find(const hsc_module *module, const char *name);
+hsc_instr *hsc_module_find_instr(hsc_module *module, hsc_view name);   // by its name without %; NULL when there is none
 // Hash of meaning: structure, shapes, attributes, constants; not names, metadata, ids or the order of independent instructions' printing.
 hsc_hash128 hsc_module_fingerprint(const hsc_module *module);
 hsc_hash128 hsc_computation_fingerprint(const hsc_computation *computation);

@@ -50,8 +50,14 @@ void hsc__hash_shape(hsc__hasher *hasher, const hsc_shape *shape);
 void hsc__hash_attr(hsc__hasher *hasher, hsc_op op, const hsc_attr *attr);
 
 // module.c: makes `wanted` a legal name that is new in `names`, registers it for `object`, gives the arena's copy; NULL when out of memory.
+// Names of instructions are put into the map when one is looked up or comes from outside: what a reader of MLIR or a builder makes of operations' own
+// texts ("add.7", "Arg_0.3") is unique by counting.
 const char *hsc__unique_name(hsc_module *module, hsc_map *names, const char *wanted, void *object);
+// The name of an instruction called after its op.
+const char *hsc__op_name(hsc_module *module, hsc_instr *instr);
 void hsc__name_release(hsc_map *names, const char *name, const void *object);
+// Lists the names that were counted; after that names_counted is NULL. False when out of memory.
+bool hsc__names_list(hsc_module *module);
 
 // All computations of the module, called ones before their callers; out_order has room for computation_count. FAILED_PRECONDITION on recursion,
 // INTERNAL when they call one that is not in the module's list.

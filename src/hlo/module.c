@@ -1,6 +1,10 @@
 // module.c - modules and computations: creating, naming, finding, ordering.
 #include "hlo/hlo_internal.h"
 
+// Names that are counted as operations are: Arg_0 to Arg_63, and what the import of StableHLO calls tuples of arguments.
+static const char *const counted_words[] = {"arg_tuple", "captured"};
+enum { COUNTED_ARGUMENTS = 64, COUNTED = HSC_OP_COUNT + COUNTED_ARGUMENTS + HSC_COUNT_OF(counted_words) };
+
 hsc_status *hsc_module_create(const char *name, hsc_module **out_module) {
   hsc_arena *arena = NULL;
   HSC_TRY(hsc_arena_create(&arena));
@@ -13,6 +17,7 @@ hsc_status *hsc_module_create(const char *name, hsc_module **out_module) {
   HSC_GOTO(hsc_map_create(&module->names));
   HSC_GOTO(hsc_map_create(&module->computation_names));
   HSC_GOTO(hsc_map_create(&module->name_counts));
+  module->names_counted = HSC_NEW_ARRAY(arena, uint32_t, COUNTED);
   HSC_GOTO(hsc_arena_status(arena));
   *out_module = module;
   return NULL;
@@ -44,8 +49,66 @@ static size_t root_size(const char *name, size_t size) {
   return at == size || at < 2 || name[at - 1] != '.' ? size : at - 1;
 }
 
+// "root" for the first, "root.N" for the Nth after it.
+static const char *counted_name(hsc_module *module, const char *root, uint32_t *count) {
+  uint32_t number = (*count)++;
+  if (number == 0) return root;
+  size_t size = strlen(root);
+  char *name = hsc_arena_alloc(module->arena, size + 12);
+  if (!name) return NULL;
+  memcpy(name, root, size);
+  name[size] = '.';
+  hsc__format_uint(number, name + size + 1);
+  return name;
+}
+
+// The place of a name among those that are counted; -1 when it is none.
+static int counted_place(const char *name) {
+  for (size_t i = 0; i < HSC_COUNT_OF(counted_words); i++)
+    if (!strcmp(name, counted_words[i])) return HSC_OP_COUNT + COUNTED_ARGUMENTS + (int)i;
+  if (strncmp(name, "Arg_", 4) || name[4] < '0' || name[4] > '9') return -1;
+  int number = name[4] - '0';
+  if (name[5] == 0) return HSC_OP_COUNT + number;
+  if (number == 0 || name[5] < '0' || name[5] > '9' || name[6]) return -1;
+  number = number * 10 + name[5] - '0';
+  return number < COUNTED_ARGUMENTS ? HSC_OP_COUNT + number : -1;
+}
+
+const char *hsc__op_name(hsc_module *module, hsc_instr *instr) {
+  const char *root = hsc_op_text(instr->op);
+  if (module->names_counted) return counted_name(module, root, &module->names_counted[instr->op]);
+  return hsc__unique_name(module, module->names, root, instr);
+}
+
+bool hsc__names_list(hsc_module *module) {
+  uint32_t *counted = module->names_counted;
+  module->names_counted = NULL;
+  if (!counted) return true;
+  hsc_status *status = NULL;
+  for (int i = 0; i < module->computation_count && !status; i++)
+    for (hsc_instr *instr = module->computations[i]->first; instr && !status; instr = instr->next) status = hsc_map_put(module->names, hsc_view_of(instr->name), instr);
+  for (int i = 0; i < (int)COUNTED && !status; i++) {
+    if (counted[i] < 2) continue;
+    int argument = i - HSC_OP_COUNT;
+    const char *root = argument < 0 ? hsc_op_text((hsc_op)i) : argument < COUNTED_ARGUMENTS ? hsc_arena_printf(module->arena, "Arg_%d", argument) : counted_words[argument - COUNTED_ARGUMENTS];
+    status = root ? hsc_map_put(module->name_counts, hsc_view_of(root), (void *)(uintptr_t)(counted[i] - 1)) : hsc_status_out_of_memory();
+  }
+  hsc_status_free(status);
+  return !status;
+}
+
+hsc_instr *hsc_module_find_instr(hsc_module *module, hsc_view name) { return hsc__names_list(module) ? hsc_map_get(module->names, name) : NULL; }
+
 const char *hsc__unique_name(hsc_module *module, hsc_map *names, const char *wanted, void *object) {
   hsc_arena *arena = module->arena;
+  if (names == module->names && module->names_counted) {
+    int place = wanted ? counted_place(wanted) : -1;
+    if (place >= 0) {
+      uint32_t *count = &module->names_counted[place];
+      return counted_name(module, *count ? wanted : hsc_arena_strdup(arena, wanted), count);
+    }
+    if (!hsc__names_list(module)) return NULL;
+  }
   if (!wanted || !*wanted) wanted = "name";
   size_t size = strlen(wanted);
   bool legal_start = is_name_char(wanted[0]) && !(wanted[0] >= '0' && wanted[0] <= '9') && wanted[0] != '.' && wanted[0] != '-';

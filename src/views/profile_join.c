@@ -104,7 +104,7 @@ static void join(hsc_profile *profile, hsc_profile_op *op) {
   hsc_profile_module *module = &profile->modules.items[op->module];
   if (!module->tried) read_module(profile, module);
   if (!module->module) return;
-  op->instr = hsc_map_get(module->module->names, op->name);
+  op->instr = hsc_module_find_instr(module->module, op->name);
   if (!op->instr) return;
   const hsc_instr *instr = op->instr;
   op->is_container = instr->op == HSC_OP_WHILE || instr->op == HSC_OP_CALL || instr->op == HSC_OP_CONDITIONAL;
@@ -126,7 +126,7 @@ const hsc_instr *hsc__profile_instr(hsc_profile *profile, const hsc_profile_op *
   if (op->instr || op->module < 0) return op->instr;
   hsc_profile_module *module = &profile->modules.items[op->module];
   if (!module->tried) read_module(profile, module);
-  return module->module ? hsc_map_get(module->module->names, op->name) : NULL;
+  return module->module ? hsc_module_find_instr(module->module, op->name) : NULL;
 }
 
 hsc_status *hsc__profile_join(hsc_profile *profile) {
