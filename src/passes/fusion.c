@@ -10,7 +10,7 @@
 //   after    ROOT f = f32[64] fusion(x, y), kind=kLoop, calls={ e = exponential(p0); ROOT a = add(e, p1) }
 //
 // XLA: xla/service/instruction_fusion.h, xla/service/cpu/cpu_instruction_fusion.cc
-#include "passes/passes_internal.h"
+#include "passes/fusion_util.h"
 
 enum { MAX_FUSED_INSTRUCTIONS = 256, MAX_FUSED_OPERANDS = 48, LARGE_ELEMENTS = 1 << 14, MAX_DUPLICATES = 8 };
 
@@ -47,7 +47,7 @@ static bool can_consume(const hsc_instr *instr) {
   return fusible(instr);
 }
 
-static bool transcendental_or_division(hsc_op op) {
+bool hsc__is_costly_op(hsc_op op) {
   return (hsc_op_traits(op) & HSC_TRAIT_TRANSCENDENTAL) || op == HSC_OP_DIVIDE || op == HSC_OP_REMAINDER;
 }
 
@@ -69,8 +69,7 @@ static bool free_to_duplicate(const hsc_instr *instr, int depth) {
   }
 }
 
-// Whether the consumer reads elements of its operand more than once.
-static bool reused_by(const hsc_instr *consumer, const hsc_instr *producer) {
+bool hsc__fusion_reuses(const hsc_instr *consumer, const hsc_instr *producer) {
   int64_t elements = hsc_shape_elements(&producer->shape);
   if (consumer->op == HSC_OP_BROADCAST) return hsc_shape_elements(&consumer->shape) > elements;
   if (!is_fusion(consumer)) return false;
@@ -105,14 +104,14 @@ static int fused_size(const hsc_instr *instr) { return is_fusion(instr) ? instr-
 // Large, light, made from one large value, and wanted only by those who can take it in: each of them reads that value instead of this one and
 // computes it again, so that it never reaches memory. (x - mean) * scale of a batch normalisation, which its sums and its gradients all use.
 static bool vanishes_when_duplicated(const hsc_instr *producer) {
-  if (!(hsc_op_traits(producer->op) & HSC_TRAIT_ELEMENTWISE) || transcendental_or_division(producer->op) || producer->op == HSC_OP_SQRT || producer->op == HSC_OP_RSQRT) return false;
+  if (!(hsc_op_traits(producer->op) & HSC_TRAIT_ELEMENTWISE) || hsc__is_costly_op(producer->op) || producer->op == HSC_OP_SQRT || producer->op == HSC_OP_RSQRT) return false;
   if (hsc_shape_elements(&producer->shape) < LARGE_ELEMENTS || producer->parent->root == producer || producer->user_count > MAX_DUPLICATES) return false;
   int large = 0;
   for (int i = 0; i < producer->operand_count; i++) large += !free_to_duplicate(producer->operands[i], 0);
   if (large != 1) return false;
   for (int i = 0; i < producer->user_count; i++) {
     const hsc_instr *user = producer->users[i];
-    if (!can_consume(user) || reused_by(user, producer) || (user->op == HSC_OP_REDUCE && user->operand_count != 2)) return false;
+    if (!can_consume(user) || hsc__fusion_reuses(user, producer) || (user->op == HSC_OP_REDUCE && user->operand_count != 2)) return false;
     if (is_fusion(user) && fused_size(user) > MAX_FUSED_INSTRUCTIONS / 2) return false;
   }
   return true;
@@ -133,8 +132,8 @@ static bool should_fuse(const hsc_instr *consumer, const hsc_instr *producer) {
   }
   if (producer->op == HSC_OP_RESHAPE && cheap && producer->operands[0]->op == HSC_OP_PARAMETER) return false;
   if (cheap) return true;
-  if (!reused_by(consumer, producer)) return true;
-  return hsc_shape_elements(&producer->shape) == 1 && !transcendental_or_division(producer->op);
+  if (!hsc__fusion_reuses(consumer, producer)) return true;
+  return hsc_shape_elements(&producer->shape) == 1 && !hsc__is_costly_op(producer->op);
 }
 
 // The operand to take in next, NULL when there is none.
