@@ -24,7 +24,7 @@ static hsc_status *read_file(const char *path, hsc_log_reader *reader) {
   bool is_input = !strcmp(path, "-");
   int fd = is_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return hsc_status_errno(errno, "cannot open", path);
-  enum { CHUNK = 1 << 18 };
+  enum { CHUNK = 1 << 16 };  // the bytes, their copy and what is left of it without escapes stay in the cache
   char *chunk = hsc_alloc(CHUNK);
   hsc_status *status = chunk ? NULL : hsc_status_out_of_memory();
   while (!status) {

@@ -1,23 +1,25 @@
 // line_match.c - many literals at once, then one line at a time.
 //
 // Each match gives one window of `window` bytes out of its longest literal: the one whose bytes are rarest in logs. shift[h] says how far the
-// search may go on when the last three bytes of its window hash to h: 0 where a window of some match ends with them, else the least distance
-// from such bytes to the end of a window, at most window - 2. A chain of candidates hangs on each hash with shift 0.
+// search may go on when the last four bytes of its window hash to h: 0 where a window of some match ends with them, else the least distance
+// from such bytes to the end of a window, FAR where no window holds them: then it may go on by window - 3. A chain of candidates hangs on each hash with shift 0.
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
 #include "doctor/line_match.h"
 
-enum { HASH_BITS = 14, HASH_SIZE = 1 << HASH_BITS, MAX_REGEX_LINE = 16384, MATCH_LIMIT = 100000 };
+enum { HASH_BITS = 14, HASH_SIZE = 1 << HASH_BITS, MAX_REGEX_LINE = 16384, MATCH_LIMIT = 100000, FAR = 128, GRAM = 4 };
 
 typedef struct anchor {
   const hsc_match *match;
   uint32_t entry;
   uint32_t window_at;  // offset of the window in the literal
   hsc_view literal;
-  int next;  // in the chain of its hash, -1 = last
+  uint64_t head;  // the window's first bytes, as many as fit, under head_mask
+  int next;       // in the chain of its hash, -1 = last
   pcre2_code *code;
-  bool tried_jit;
+  bool tried_jit, has_jit;
+  bool leads;  // the expression begins with the literal, so it can begin only where the literal does
   int group_module, group_seconds, group_subject;  // numbers, 0 = none
 } anchor;
 
@@ -28,16 +30,23 @@ struct hsc_matcher {
   anchor *anchors;
   size_t count;
   size_t window;
+  uint64_t head_mask;
   pcre2_match_data *data;
   pcre2_match_context *context;
   hsc_knowledge_problem *problems;
   size_t problem_count;
 };
 
-static inline uint32_t hash3(const char *at) {
+static inline uint32_t hash4(const char *at) {
   uint32_t word;
-  memcpy(&word, at, 4);
-  return ((word & 0xffffffu) * 0x9E3779B1u) >> (32 - HASH_BITS);
+  memcpy(&word, at, GRAM);
+  return (word * 0x9E3779B1u) >> (32 - HASH_BITS);
+}
+
+static inline uint64_t head_of(const char *at) {
+  uint64_t word;
+  memcpy(&word, at, 8);
+  return word;
 }
 
 // How much a byte says: common letters, digits and blanks of logs say little.
@@ -75,6 +84,15 @@ static int group_number(const pcre2_code *code, const char *name) {
   return number > 0 ? number : 0;
 }
 
+// Whether every match of the expression begins with the literal: it stands there as written, with nothing behind it that could take its last byte
+// back, and there are no alternatives to it.
+static bool leads(const char *regex, hsc_view literal) {
+  if (strncmp(regex, literal.data, literal.size) != 0 || strchr("?*+{", regex[literal.size]) || strchr(regex, '|')) return false;
+  for (size_t i = 0; i < literal.size; i++)
+    if (strchr("\\^$.[]()?*+{}", literal.data[i])) return false;
+  return true;
+}
+
 // False when the expression is malformed (noted).
 static bool compile(hsc_matcher *m, anchor *a, const hsc_entry *entry) {
   if (!a->match->regex) return true;
@@ -87,6 +105,7 @@ static bool compile(hsc_matcher *m, anchor *a, const hsc_entry *entry) {
     add_problem(m, entry, a->match->line, hsc_arena_printf(m->arena, "the regex is malformed at byte %zu: %s", (size_t)offset, (const char *)text));
     return false;
   }
+  a->leads = leads(a->match->regex, a->literal);
   a->group_module = group_number(a->code, "module");
   a->group_seconds = group_number(a->code, "seconds");
   a->group_subject = group_number(a->code, "subject");
@@ -94,15 +113,13 @@ static bool compile(hsc_matcher *m, anchor *a, const hsc_entry *entry) {
 }
 
 static void put_in_tables(hsc_matcher *m) {
-  size_t most = m->window - 2;
-  memset(m->shift, most > 255 ? 255 : (int)most, sizeof m->shift);
+  memset(m->shift, FAR, sizeof m->shift);
   for (size_t i = 0; i < HASH_SIZE; i++) m->first[i] = -1;
   for (size_t i = 0; i < m->count; i++) {
     const char *window = m->anchors[i].literal.data + m->anchors[i].window_at;
-    for (size_t end = 2; end < m->window; end++) {
-      char four[4] = {window[end - 2], window[end - 1], window[end], 0};
-      uint32_t h = hash3(four);
-      uint8_t distance = (uint8_t)(m->window - 1 - end);
+    for (size_t at = 0; at + GRAM <= m->window; at++) {
+      uint32_t h = hash4(window + at);
+      uint8_t distance = (uint8_t)(m->window - GRAM - at);
       if (distance < m->shift[h]) m->shift[h] = distance;
       if (distance) continue;
       m->anchors[i].next = m->first[h];
@@ -138,7 +155,14 @@ hsc_status *hsc_matcher_create(const hsc_knowledge *knowledge, hsc_matcher **out
       m->count++;
     }
   }
-  for (size_t i = 0; i < m->count; i++) m->anchors[i].window_at = best_window(m->anchors[i].literal, m->window);
+  m->head_mask = m->window >= 8 ? UINT64_MAX : (UINT64_C(1) << 8 * m->window) - 1;
+  for (size_t i = 0; i < m->count; i++) {
+    anchor *a = &m->anchors[i];
+    char bytes[8] = {0};
+    a->window_at = best_window(a->literal, m->window);
+    memcpy(bytes, a->literal.data + a->window_at, m->window < 8 ? m->window : 8);
+    a->head = head_of(bytes);
+  }
   put_in_tables(m);
   HSC_GOTO(hsc_arena_status(m->arena));
   *out_matcher = m;
@@ -168,24 +192,32 @@ size_t hsc_matcher_entry_of(const hsc_matcher *m, int index) { return m->anchors
 bool hsc_matcher_next(const hsc_matcher *m, const char *text, size_t size, size_t *io_at, int *io_anchor) {
   if (m->count == 0 || size < m->window) return false;
   const uint8_t *shift = m->shift;
-  const char *end = text + size, *p = text + *io_at + m->window - 3;  // the last three bytes of the window begin at p
+  const size_t most = m->window + 1 - GRAM;
+  const char *end = text + size, *p = text + *io_at + m->window - GRAM;  // the last bytes of the window, GRAM of them, begin at p
   int candidate = *io_anchor >= 0 ? m->anchors[*io_anchor].next : -1;
   if (*io_anchor >= 0 && candidate < 0) p++;
-  const char *last = end - 3;
+  const char *last = end - GRAM;
   while (p <= last) {
     if (candidate < 0) {
-      uint32_t h = hash3(p), step;
+      // Four places at once while nothing is near: their look-ups do not wait for each other, as those of the loop below do.
+      while (last - p > 4 * (ptrdiff_t)most) {
+        uint32_t far = shift[hash4(p)] & shift[hash4(p + most)] & shift[hash4(p + 2 * most)] & shift[hash4(p + 3 * most)];
+        if (far < FAR) break;
+        p += 4 * most;
+      }
+      uint32_t h = hash4(p), step;
       while ((step = shift[h]) != 0) {
-        p += step;
+        p += step < FAR ? step : most;
         if (p > last) return false;
-        h = hash3(p);
+        h = hash4(p);
       }
       candidate = m->first[h];
     }
-    const char *window = p + 3 - m->window;
+    const char *window = p + GRAM - m->window;
+    uint64_t head = head_of(window) & m->head_mask;
     for (; candidate >= 0; candidate = m->anchors[candidate].next) {
       const anchor *a = &m->anchors[candidate];
-      if (memcmp(window, a->literal.data + a->window_at, m->window) != 0) continue;
+      if (head != a->head || memcmp(window, a->literal.data + a->window_at, m->window) != 0) continue;
       *io_at = (size_t)(window - text);
       *io_anchor = candidate;
       return true;
@@ -195,7 +227,20 @@ bool hsc_matcher_next(const hsc_matcher *m, const char *text, size_t size, size_
   return false;
 }
 
-static bool holds(hsc_view line, hsc_view literal) { return memmem(line.data, line.size, literal.data, literal.size) != NULL; }
+// By the literal's rarest byte: memchr looks at 32 bytes at once, the C library's memmem at one.
+static bool holds(hsc_view line, hsc_view literal) {
+  size_t rare = 0;
+  int best = 0;
+  for (size_t i = 0; i < literal.size && best < 6; i++)
+    if (rarity((unsigned char)literal.data[i]) > best) best = rarity((unsigned char)literal.data[i]), rare = i;
+  if (!literal.size || literal.size > line.size) return literal.size == 0;
+  const char *at = line.data + rare, *end = line.data + line.size - literal.size + rare + 1;
+  while (at < end && (at = memchr(at, literal.data[rare], (size_t)(end - at)))) {
+    if (!memcmp(at - rare, literal.data, literal.size)) return true;
+    at++;
+  }
+  return false;
+}
 
 static hsc_view group_text(const hsc_matcher *m, hsc_view line, int number) {
   if (!number) return (hsc_view){NULL, 0};
@@ -214,9 +259,12 @@ bool hsc_matcher_try(hsc_matcher *m, int index, hsc_view line, const char *place
   for (size_t i = 0; i < a->match->absent_count; i++)
     if (holds(line, a->match->absent[i])) return false;
   if (!a->code) return true;
-  if (!a->tried_jit) a->tried_jit = true, pcre2_jit_compile(a->code, PCRE2_JIT_COMPLETE);  // without JIT it still matches
-  if (line.size > MAX_REGEX_LINE) line.size = MAX_REGEX_LINE;
-  if (pcre2_match(a->code, (PCRE2_SPTR)line.data, line.size, 0, 0, m->data, m->context) < 0) return false;
+  if (!a->tried_jit) a->tried_jit = true, a->has_jit = pcre2_jit_compile(a->code, PCRE2_JIT_COMPLETE) == 0;  // without JIT it still matches
+  size_t start = a->leads ? before - a->window_at : 0;
+  if (line.size > MAX_REGEX_LINE) line.size = start < MAX_REGEX_LINE ? MAX_REGEX_LINE : start + length;
+  PCRE2_SPTR text = (PCRE2_SPTR)line.data;
+  int found = a->has_jit ? pcre2_jit_match(a->code, text, line.size, start, 0, m->data, m->context) : pcre2_match(a->code, text, line.size, start, 0, m->data, m->context);
+  if (found < 0) return false;
   out_groups->module = group_text(m, line, a->group_module);
   out_groups->seconds = group_text(m, line, a->group_seconds);
   out_groups->subject = group_text(m, line, a->group_subject);

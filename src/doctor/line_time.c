@@ -34,7 +34,8 @@ static int64_t calendar_ns(hsc_view line) {
   if (!digits(at, 4, &year) || at[4] != '-' || !digits(at + 5, 2, &month) || at[7] != '-' || !digits(at + 8, 2, &day)) return 0;
   if ((at[10] != ' ' && at[10] != 'T') || !digits(at + 11, 2, &hour) || at[13] != ':' || !digits(at + 14, 2, &minute) || at[16] != ':') return 0;
   if (!digits(at + 17, 2, &second) || month < 1 || month > 12 || day < 1 || day > 31 || year < 1970) return 0;
-  bool is_neuron = line.size > 30 && memmem(line.data, line.size < 100 ? line.size : 100, "||NEURON", 8) != NULL;
+  const char *bar = line.size > 30 ? memchr(at + 19, '|', (line.size < 100 ? line.size : 100) - 19) : NULL;
+  bool is_neuron = bar && end - bar > 8 && !memcmp(bar, "||NEURON", 8);
   return ((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60 * 1000000000 + second * 1000000000 + fraction_ns(at + 19, end, is_neuron);
 }
 
