@@ -1,4 +1,4 @@
-"""Puts the built-in device's shared library into the wheel; builds it first where it is missing."""
+"""Puts the built-in device's shared libraries and the program into the wheel, with the data that it reads; builds them first where they are missing."""
 import pathlib
 import shutil
 import subprocess
@@ -7,7 +7,8 @@ from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
 
 HERE = pathlib.Path(__file__).resolve().parent
-LIBRARIES = ("libhloscope_cpu_pjrt.so", "libhloscope_pjrt_tracer.so", "libhloscope.so")
+LIBRARIES = ("libhloscope_cpu_pjrt.so", "libhloscope_pjrt_tracer.so", "libhloscope.so", "hloscope")
+DATA = ("knowledge", "targets")  # where the program looks for them: ../NAME beside it
 
 
 def find_or_build(name):
@@ -26,6 +27,8 @@ class BuildWithLibraries(build_py):
         target.mkdir(parents=True, exist_ok=True)
         for name in LIBRARIES:
             shutil.copy2(find_or_build(name), target / name)
+        for name in DATA:
+            shutil.copytree(HERE.parent / name, target.parent / name, dirs_exist_ok=True)
 
 
 class PlatformDistribution(Distribution):
@@ -37,7 +40,7 @@ class PlatformDistribution(Distribution):
 
 setup(
     packages=["hloscope", "jax_plugins.hloscope"],
-    package_data={"hloscope": ["lib/*.so"]},
+    package_data={"hloscope": ["lib/*", *(f"{name}/*/*" for name in DATA)]},
     cmdclass={"build_py": BuildWithLibraries},
     distclass=PlatformDistribution,
 )

@@ -25,17 +25,18 @@ def tracer_path():
     return _find("libhloscope_pjrt_tracer.so")
 
 
-# Recording and captures (tracing.py); read when first used, so that importing the package for its plugin stays cheap.
-_TRACING = ("profile", "record", "instant", "counter", "category", "paused", "open_capture", "Capture", "Table", "Error", "CATEGORIES")
+# name: the module that has it. Read when first used, so that importing the package for its plugin stays cheap.
+_LAZY = {name: "tracing" for name in ("profile", "record", "instant", "counter", "category", "paused", "open_capture", "Capture", "Table", "Error", "CATEGORIES")}
+_LAZY |= {name: "running" for name in ("run", "Run", "FallbackWarning")}
 
 
 def __getattr__(name):
-    if name in _TRACING:
-        from . import tracing
+    if name in _LAZY:
+        import importlib
 
-        return getattr(tracing, name)
+        return getattr(importlib.import_module("." + _LAZY[name], __name__), name)
     raise AttributeError(f"module 'hloscope' has no attribute '{name}'")
 
 
 def __dir__():
-    return sorted([*globals(), *_TRACING])
+    return sorted([*globals(), *_LAZY])

@@ -1,6 +1,8 @@
 // cli_output.c - what commands print with: data to stdout, talk and progress to stderr.
 #include "cli/command.h"
 
+#include <sys/stat.h>
+
 #include <unistd.h>
 
 void hsc_cli_print(hsc_cli *cli, const char *format, ...) {
@@ -54,6 +56,14 @@ void hsc_cli_progress(hsc_cli *cli, const char *format, ...) {
   }
   fflush(stderr);
   hsc_bytes_deinit(&line);
+}
+
+hsc_status *hsc_cli_program_file(hsc_cli *cli, const char *path) {
+  struct stat found;
+  if (!path) return NULL;
+  bool stream = !strcmp(path, "-") || (stat(path, &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode));
+  if (stream) return hsc_cli_usage(cli, "workers read programs themselves, so a file is needed, not %s", strcmp(path, "-") ? path : "standard input");
+  return NULL;
 }
 
 hsc_status *hsc_cli_usage(hsc_cli *cli, const char *format, ...) {

@@ -160,7 +160,7 @@ hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli) {
   hsc_store *store = NULL;
   json_t *result = NULL, *overrides = NULL;
   hsc_status *status = NULL;
-  if (!strcmp(args->program, "-")) return hsc_cli_usage(cli, "workers read programs themselves, so a file is needed, not standard input");
+  HSC_TRY(hsc_cli_program_file(cli, args->program));
   HSC_TRY(hsc__passes_device(args, cli, &device));
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
   HSC_GOTO(hsc_store_open(args->store, &store));

@@ -70,7 +70,7 @@ static hsc_status *compile_on(const passes_args *args, hsc_cli *cli, const char 
   hsc_lab_worker *worker = NULL;
   json_t *overrides = NULL;
   hsc_status *status = NULL;
-  if (!strcmp(args->program, "-")) return hsc_cli_usage(cli, "workers read programs themselves, so a file is needed, not standard input");
+  HSC_TRY(hsc_cli_program_file(cli, args->program));
   HSC_TRY(hsc_device_spec_parse(device_name, cli->arena, &device));
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
   HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = &device, .no_disk_cache = true}, &worker));

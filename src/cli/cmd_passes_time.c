@@ -52,7 +52,7 @@ hsc_status *hsc__passes_time(const passes_args *args, hsc_cli *cli) {
   json_t *overrides = NULL, *result = NULL;
   hsc_bytes folded = {0};
   hsc_status *status = NULL;
-  if (!strcmp(args->program, "-")) return hsc_cli_usage(cli, "workers read programs themselves, so a file is needed, not standard input");
+  HSC_TRY(hsc_cli_program_file(cli, args->program));
   HSC_TRY(hsc__passes_device(args, cli, &device));
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
   hsc__passes_catch_interrupt();

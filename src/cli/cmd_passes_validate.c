@@ -64,7 +64,7 @@ hsc_status *hsc__passes_validate(const passes_args *args, hsc_cli *cli) {
   hsc_device_spec device, runner;
   json_t *overrides = NULL, *result = NULL;
   hsc_status *status = NULL;
-  if (!strcmp(args->program, "-")) return hsc_cli_usage(cli, "workers read programs themselves, so a file is needed, not standard input");
+  HSC_TRY(hsc_cli_program_file(cli, args->program));
   if (!(args->tolerance > 0)) return hsc_cli_usage(cli, "--tolerance must be above 0");
   HSC_TRY(hsc__passes_device(args, cli, &device));
   HSC_TRY(hsc_device_spec_parse(args->runner, cli->arena, &runner));

@@ -105,8 +105,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   hsc_store *store = NULL;
   json_t *result = NULL;
   if (!(args->limit_s > 0)) return hsc_cli_usage(cli, "--limit must be above 0 s");
-  if (args->program && !strcmp(args->program, "-"))
-    return hsc_cli_usage(cli, "workers read programs themselves, so a file is needed, not standard input");
+  HSC_TRY(hsc_cli_program_file(cli, args->program));
   HSC_TRY(hsc_device_spec_parse(args->device ? args->device : hsc_default_device(), cli->arena, &device));
   if (device.source == HSC_DEVICE_EVALUATOR)
     return hsc_status_hint(

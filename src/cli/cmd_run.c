@@ -247,8 +247,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const char **devices = HSC_NEW_ARRAY(cli->arena, const char *, count + 1);
   HSC_TRY(hsc_arena_status(cli->arena));
   if (!(args->limit_s > 0)) return hsc_cli_usage(cli, "--limit must be above 0 s");
-  if (!strcmp(args->program, "-"))
-    return hsc_cli_usage(cli, "workers read programs themselves, so a file is needed, not standard input");
+  HSC_TRY(hsc_cli_program_file(cli, args->program));
   for (size_t i = 0; i < count; i++)
     devices[i] = i < first ? wanted[i] : args->compare.items[i - first];
   if (args->fallback.count && count != 1) return hsc_cli_usage(cli, "--fallback goes with one --device and no --compare");

@@ -91,6 +91,8 @@ void hsc_cli_say(hsc_cli *cli, const char *format, ...) HSC_PRINTF(2, 3);
 // What is going on: replaces itself on a terminal, one line each elsewhere; nothing with --quiet.
 void hsc_cli_progress(hsc_cli *cli, const char *format, ...) HSC_PRINTF(2, 3);
 // The user wrote something that cannot be: exit code 2.
+// A program that workers will read, NULL = none was given: a usage error when it is standard input, a pipe or a device, which they could not read.
+HSC_MUST_USE hsc_status *hsc_cli_program_file(hsc_cli *cli, const char *path);
 HSC_MUST_USE hsc_status *hsc_cli_usage(hsc_cli *cli, const char *format, ...) HSC_PRINTF(2, 3);
 
 // ---- help, made from the tables (help_text.c, completion.c) ----
