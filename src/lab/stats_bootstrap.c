@@ -1,10 +1,12 @@
 // stats_bootstrap.c - intervals by resampling.
 //
-// The median has its own path: over sorted samples a resample is a vector of counts, and its median is where the
-// running count passes the middle. That is n random draws and one walk instead of n draws and a sort.
+// The median has its own path: which of the sorted samples a resample's median is follows a known distribution, so one draw gives it and no
+// resample is made.
 #include "lab/stats_internal.h"
 
 #include <math.h>
+
+enum { FEW_BLOCKS = 12 };
 
 hsc_status *hsc__interval_options(const hsc_interval_options *options, hsc_interval_options *out_filled) {
   hsc_interval_options filled = options ? *options : (hsc_interval_options){0};
@@ -16,24 +18,32 @@ hsc_status *hsc__interval_options(const hsc_interval_options *options, hsc_inter
   return NULL;
 }
 
-// Median of a resample given by counts over sorted[]; total draws = n.
-static double median_of_counts(const double *sorted, const uint32_t *counts, size_t n) {
-  size_t low_rank = (n - 1) / 2, high_rank = n / 2, seen = 0, i = 0;
-  while (seen + counts[i] <= low_rank) seen += counts[i++];
-  double low = sorted[i];
-  while (seen + counts[i] <= high_rank) seen += counts[i++];
-  return low_rank == high_rank ? low : 0.5 * (low + sorted[i]);
+// One draw of Gamma(shape, 1), shape >= 1: Marsaglia & Tsang (2000).
+static double random_gamma(hsc_random *random, double shape) {
+  double d = shape - 1.0 / 3, c = 1 / sqrt(9 * d);
+  for (;;) {
+    double z = hsc_random_normal(random), v = 1 + c * z;
+    if (v <= 0) continue;
+    v = v * v * v;
+    if (log(1 - hsc_random_double(random)) < 0.5 * z * z + d - d * v + d * log(v)) return d * v;
+  }
 }
 
-static void resample_medians(const double *sorted, size_t n, hsc_random *random, double *out, size_t count,
-                             uint32_t *counts) {
+// A resample of sorted[] is sorted[floor(n U)] for n uniform draws U, so its k-th smallest is sorted[floor(n U_k)] with U_k the k-th smallest of n
+// uniforms, which is Beta(k, n + 1 - k); and given U_k the next one is the least of the n - k others, spread over (U_k, 1). Exact, and the time
+// of a resample does not depend on n (David & Nagaraja 2003, section 2.5).
+static void resample_medians(const double *sorted, size_t n, hsc_random *random, double *out, size_t count) {
+  size_t low_rank = (n + 1) / 2;
   for (size_t r = 0; r < count; r++) {
-    memset(counts, 0, n * sizeof(*counts));
-    for (size_t i = 0; i < n; i++) {
-      // Multiply-shift instead of a rejection loop: the bias is below n / 2^64.
-      counts[(size_t)(((unsigned __int128)hsc_random_u64(random) * n) >> 64)]++;
+    double g = random_gamma(random, (double)low_rank), u = g / (g + random_gamma(random, (double)(n + 1 - low_rank)));
+    size_t low = (size_t)(u * (double)n);
+    if (low >= n) low = n - 1;
+    out[r] = sorted[low];
+    if (n % 2 == 0) {
+      double next = u + (1 - u) * -expm1(log(1 - hsc_random_double(random)) / (double)(n - low_rank));
+      size_t high = (size_t)(next * (double)n);
+      out[r] = 0.5 * (out[r] + sorted[high < n ? high : n - 1]);
     }
-    out[r] = median_of_counts(sorted, counts, n);
   }
 }
 
@@ -46,6 +56,16 @@ static void resample_generic(hsc_statistic statistic, const double *x, size_t n,
 }
 
 // Jackknife acceleration: sum of cubes over the 1.5th power of the sum of squares of (mean - leave-one-out value).
+static double skew_of_left_out(const double *left_out, size_t n) {
+  double mean = hsc_stats_mean(left_out, n), squares = 0, cubes = 0;
+  for (size_t i = 0; i < n; i++) {
+    double d = mean - left_out[i];
+    squares += d * d;
+    cubes += d * d * d;
+  }
+  return squares > 0 ? cubes / (6 * pow(squares, 1.5)) : 0;
+}
+
 static double acceleration(hsc_statistic statistic, const double *x, size_t n, double *scratch, double *left_out) {
   if (statistic == hsc_stats_median) {
     // x is sorted here: leaving one out of the lower or upper half moves the median in one of three ways.
@@ -64,13 +84,28 @@ static double acceleration(hsc_statistic statistic, const double *x, size_t n, d
       left_out[i] = statistic(scratch, n - 1);
     }
   }
-  double mean = hsc_stats_mean(left_out, n), squares = 0, cubes = 0;
-  for (size_t i = 0; i < n; i++) {
-    double d = mean - left_out[i];
-    squares += d * d;
-    cubes += d * d * d;
+  return skew_of_left_out(left_out, n);
+}
+
+// Normal quantile of the lower tail, widened for n units: resampling shows (n - 1) / n of the variance, and a variance from n units is Student's.
+static double wide_tail(double confidence, size_t n) { return sqrt((double)n / (double)(n - 1)) * hsc_stats_t_quantile(0.5 - 0.5 * confidence, (double)(n - 1)); }
+
+// The ends of a BCa interval from the resampled values, which are sorted here. `z_tail` is the normal quantile of the lower tail. No spread: a point.
+static void bca_ends(double *values, size_t count, double estimate, double a, double z_tail, hsc_interval *out) {
+  double below = 0;
+  for (size_t r = 0; r < count; r++) below += values[r] < estimate ? 1 : values[r] == estimate ? 0.5 : 0;
+  hsc__sort_doubles(values, count);
+  if (values[0] == values[count - 1]) {
+    out->low = out->high = values[0];
+    return;
   }
-  return squares > 0 ? cubes / (6 * pow(squares, 1.5)) : 0;
+  // Kept off 0 and 1: with no resample on one side the bias is unbounded.
+  double share = fmin(fmax(below / (double)count, 0.5 / (double)count), 1 - 0.5 / (double)count);
+  double z0 = hsc_stats_normal_quantile(share);
+  for (int side = 0; side < 2; side++) {
+    double z = z0 + (side ? -z_tail : z_tail), level = hsc_stats_normal_cdf(z0 + z / fmax(1 - a * z, 1e-3));
+    *(side ? &out->high : &out->low) = hsc__quantile_sorted(values, count, level);
+  }
 }
 
 hsc_status *hsc_stats_bootstrap(hsc_statistic statistic, const double *x, size_t n, const hsc_interval_options *options,
@@ -86,46 +121,25 @@ hsc_status *hsc_stats_bootstrap(hsc_statistic statistic, const double *x, size_t
   double *sample = is_median ? hsc__sorted_copy(x, n) : hsc_alloc(n * sizeof(double));
   double *left_out = hsc_alloc(n * sizeof(double));
   double *values = hsc_alloc(count * sizeof(double));
-  uint32_t *counts = hsc_alloc(n * sizeof(uint32_t));
   hsc_status *status = NULL;
-  if (!sample || !left_out || !values || !counts) {
+  if (!sample || !left_out || !values) {
     status = hsc_status_out_of_memory();
     goto done;
   }
   hsc_random random;
   hsc_random_init(&random, o.seed);
   if (is_median)
-    resample_medians(sample, n, &random, values, count, counts);
+    resample_medians(sample, n, &random, values, count);
   else
     resample_generic(statistic, x, n, &random, values, count, sample);
 
-  double below = 0;
-  for (size_t r = 0; r < count; r++) below += values[r] < estimate ? 1 : values[r] == estimate ? 0.5 : 0;
-  hsc__sort_doubles(values, count);
-  if (values[0] == values[count - 1]) {  // no spread: a point
-    out_interval->low = out_interval->high = values[0];
-    goto done;
-  }
-  // Kept off 0 and 1: with no resample on one side the bias is unbounded.
-  double share = fmin(fmax(below / (double)count, 0.5 / (double)count), 1 - 0.5 / (double)count);
-  double z0 = hsc_stats_normal_quantile(share);
   double a = acceleration(statistic, is_median ? sample : x, n, sample, left_out);
-  double tail = 0.5 * (1 - o.confidence);
-  for (int side = 0; side < 2; side++) {
-    double z = hsc_stats_normal_quantile(side ? 1 - tail : tail);
-    double level = hsc_stats_normal_cdf(z0 + (z0 + z) / (1 - a * (z0 + z)));
-    double value = hsc__quantile_sorted(values, count, level);
-    if (side)
-      out_interval->high = value;
-    else
-      out_interval->low = value;
-  }
+  bca_ends(values, count, estimate, a, o.widen_small ? wide_tail(o.confidence, n) : hsc_stats_normal_quantile(0.5 - 0.5 * o.confidence), out_interval);
 
 done:
   hsc_free(sample);
   hsc_free(left_out);
   hsc_free(values);
-  hsc_free(counts);
   return status;
 }
 
@@ -147,12 +161,13 @@ hsc_status *hsc_stats_bootstrap_blocks(hsc_statistic statistic, const double *x,
 
   size_t *starts = hsc_alloc(block_count * sizeof(size_t));
   double *sample = hsc_alloc(block_count * largest * sizeof(double));
-  double *values = hsc_alloc(o.resample_count * sizeof(double));
+  double *values = hsc_alloc(o.resample_count * sizeof(double)), *left_out = hsc_alloc(block_count * sizeof(double));
   hsc_status *status = NULL;
-  if (!starts || !sample || !values) {
+  if (!starts || !sample || !values || !left_out) {
     status = hsc_status_out_of_memory();
     goto done;
   }
+  starts[0] = 0;
   for (size_t b = 1; b < block_count; b++) starts[b] = starts[b - 1] + block_sizes[b - 1];
   hsc_random random;
   hsc_random_init(&random, o.seed);
@@ -160,55 +175,73 @@ hsc_status *hsc_stats_bootstrap_blocks(hsc_statistic statistic, const double *x,
     size_t m = 0;
     for (size_t b = 0; b < block_count; b++) {
       size_t block = hsc_random_below(&random, block_count);
-      for (size_t i = 0; i < block_sizes[block]; i++)
-        sample[m++] = x[starts[block] + hsc_random_below(&random, block_sizes[block])];
+      memcpy(sample + m, x + starts[block], block_sizes[block] * sizeof(double));
+      m += block_sizes[block];
     }
     values[r] = statistic(sample, m);
   }
-  hsc__sort_doubles(values, o.resample_count);
-  double tail = 0.5 * (1 - o.confidence);
-  out_interval->low = hsc__quantile_sorted(values, o.resample_count, tail);
-  out_interval->high = hsc__quantile_sorted(values, o.resample_count, 1 - tail);
+  for (size_t b = 0; b < block_count; b++) {
+    size_t after = starts[b] + block_sizes[b];
+    memcpy(sample, x, starts[b] * sizeof(double));
+    memcpy(sample + starts[b], x + after, (n - after) * sizeof(double));
+    left_out[b] = statistic(sample, n - block_sizes[b]);
+  }
+  double wider = wide_tail(o.confidence, block_count);
+  if (block_count < FEW_BLOCKS) {
+    double reach = -wider * hsc_stats_sd(values, o.resample_count);
+    *out_interval = (hsc_interval){estimate, estimate - reach, estimate + reach};
+  } else {
+    bca_ends(values, o.resample_count, estimate, skew_of_left_out(left_out, block_count), wider, out_interval);
+  }
 
 done:
   hsc_free(starts);
   hsc_free(sample);
   hsc_free(values);
+  hsc_free(left_out);
   return status;
 }
 
 hsc_status *hsc_stats_ratio_of_medians(const double *x, size_t nx, const double *y, size_t ny,
                                        const hsc_interval_options *options, hsc_interval *out_ratio) {
+  double ignored;
+  return hsc__ratio_of_medians(x, nx, y, ny, options, 0.01, out_ratio, &ignored);
+}
+
+hsc_status *hsc__ratio_of_medians(const double *x, size_t nx, const double *y, size_t ny, const hsc_interval_options *options, double margin,
+                                  hsc_interval *out_ratio, double *out_outside) {
+  *out_outside = NAN;
   hsc_interval_options o;
   HSC_TRY(hsc__interval_options(options, &o));
   double estimate = hsc_stats_median(x, nx) / hsc_stats_median(y, ny);
   if (!isfinite(estimate)) estimate = NAN;
   *out_ratio = (hsc_interval){estimate, estimate, estimate};
   if (isnan(estimate)) return NULL;
-  size_t count = o.resample_count, most = nx > ny ? nx : ny;
+  size_t count = o.resample_count;
   double *sx = hsc__sorted_copy(x, nx), *sy = hsc__sorted_copy(y, ny);
   double *values = hsc_alloc(count * sizeof(double)), *divisors = hsc_alloc(count * sizeof(double));
-  uint32_t *counts = hsc_alloc(most * sizeof(uint32_t));
   hsc_status *status = NULL;
-  if (!sx || !sy || !values || !divisors || !counts) {
+  if (!sx || !sy || !values || !divisors) {
     status = hsc_status_out_of_memory();
     goto done;
   }
   hsc_random random;
   hsc_random_init(&random, o.seed);
-  resample_medians(sx, nx, &random, values, count, counts);
-  resample_medians(sy, ny, &random, divisors, count, counts);
+  resample_medians(sx, nx, &random, values, count);
+  resample_medians(sy, ny, &random, divisors, count);
   for (size_t r = 0; r < count; r++) values[r] /= divisors[r];
   hsc__sort_doubles(values, count);
   double tail = 0.5 * (1 - o.confidence);
   out_ratio->low = hsc__quantile_sorted(values, count, tail);
   out_ratio->high = hsc__quantile_sorted(values, count, 1 - tail);
+  size_t below = 0, above = 0;
+  for (size_t r = 0; r < count; r++) below += values[r] <= 1 / (1 + margin), above += values[r] >= 1 + margin;
+  *out_outside = (double)((below > above ? below : above) + 1) / (double)(count + 1);
 
 done:
   hsc_free(sx);
   hsc_free(sy);
   hsc_free(values);
   hsc_free(divisors);
-  hsc_free(counts);
   return status;
 }

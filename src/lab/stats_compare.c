@@ -4,9 +4,41 @@
 #include <math.h>
 #include <stdlib.h>
 
+// How many differences sx[i] - sy[j] are at most `limit`, sides sorted: as x rises, so does the first y that fits.
+static double count_at_most(const double *sx, size_t nx, const double *sy, size_t ny, double limit) {
+  double count = 0;
+  size_t j = 0;
+  for (size_t i = 0; i < nx; i++) {
+    while (j < ny && sx[i] - sy[j] > limit) j++;
+    count += (double)(ny - j);
+  }
+  return count;
+}
+
+// The k-th smallest difference (from 0): bisection over the doubles between the least and the greatest, whose bits are ordered like they are.
+static double nth_difference(const double *sx, size_t nx, const double *sy, size_t ny, double k) {
+  int64_t low = hsc__double_rank(sx[0] - sy[ny - 1]), high = hsc__double_rank(sx[nx - 1] - sy[0]);
+  while (low < high) {
+    int64_t middle = low + (int64_t)(((uint64_t)high - (uint64_t)low) / 2);
+    if (count_at_most(sx, nx, sy, ny, hsc__double_of_rank(middle)) >= k + 1) high = middle;
+    else low = middle + 1;
+  }
+  return hsc__double_of_rank(low);
+}
+
 double hsc_stats_hodges_lehmann(const double *x, size_t nx, const double *y, size_t ny) {
   size_t count;
   if (nx == 0 || ny == 0 || hsc__has_nan(x, nx) || hsc__has_nan(y, ny) || !hsc_mul_size(nx, ny, &count)) return NAN;
+  if (count > 1000000) {
+    double *sx = hsc__sorted_copy(x, nx), *sy = hsc__sorted_copy(y, ny), median = NAN;
+    if (sx && sy) {
+      median = nth_difference(sx, nx, sy, ny, (double)((count - 1) / 2));
+      if (count % 2 == 0) median = 0.5 * (median + nth_difference(sx, nx, sy, ny, (double)(count / 2)));
+    }
+    hsc_free(sx);
+    hsc_free(sy);
+    return median;
+  }
   double *difference = hsc_alloc(count * sizeof(double));
   if (!difference) return NAN;
   for (size_t i = 0; i < nx; i++)
@@ -85,6 +117,42 @@ double hsc_stats_mann_whitney(const double *x, size_t nx, const double *y, size_
   return p;
 }
 
+// Sum and variance of the placements of one side: how many of the other lie below each sample, ties half.
+static void placements(const double *sx, size_t nx, const double *sy, size_t ny, double *out_mean, double *out_variance) {
+  double mean = 0, squares = 0;
+  size_t below = 0, at_most = 0;
+  for (size_t i = 0; i < nx; i++) {
+    while (below < ny && sy[below] < sx[i]) below++;
+    while (at_most < ny && sy[at_most] <= sx[i]) at_most++;
+    double value = (double)below + 0.5 * (double)(at_most - below), delta = value - mean;
+    mean += delta / (double)(i + 1);
+    squares += delta * (value - mean);
+  }
+  *out_mean = mean;
+  *out_variance = squares / (double)(nx - 1);
+}
+
+double hsc_stats_brunner_munzel(const double *x, size_t nx, const double *y, size_t ny, double *out_p_greater) {
+  if (out_p_greater) *out_p_greater = NAN;
+  if (nx < 2 || ny < 2 || hsc__has_nan(x, nx) || hsc__has_nan(y, ny)) return NAN;
+  double *sx = hsc__sorted_copy(x, nx), *sy = hsc__sorted_copy(y, ny), p = NAN;
+  if (sx && sy) {
+    double mean_x, variance_x, mean_y, variance_y, m = (double)nx, n = (double)ny;
+    placements(sx, nx, sy, ny, &mean_x, &variance_x);
+    placements(sy, ny, sx, nx, &mean_y, &variance_y);
+    if (out_p_greater) *out_p_greater = mean_x / n;
+    double a = m * variance_x, b = n * variance_y;
+    if (a + b > 0) {
+      double w = m * n * ((mean_y + (n + 1) / 2) - (mean_x + (m + 1) / 2)) / ((m + n) * sqrt(a + b));
+      double degrees = (a + b) * (a + b) / (a * a / (m - 1) + b * b / (n - 1));
+      p = fmin(1, 2 * hsc_stats_t_cdf(-fabs(w), degrees));
+    }
+  }
+  hsc_free(sx);
+  hsc_free(sy);
+  return p;
+}
+
 double hsc_stats_cliffs_delta(const double *x, size_t nx, const double *y, size_t ny) {
   if (nx == 0 || ny == 0 || hsc__has_nan(x, nx) || hsc__has_nan(y, ny)) return NAN;
   double *sx = hsc__sorted_copy(x, nx), *sy = hsc__sorted_copy(y, ny);
@@ -105,14 +173,25 @@ const char *hsc_verdict_text(hsc_verdict verdict) {
   return text[verdict];
 }
 
+// An effect inside the margin needs an interval that stays inside it, one outside an interval that leaves out 1.
+static double more_runs(const hsc_comparison *c, size_t n) {
+  double effect = fabs(log(c->ratio.estimate)), reach = log1p(c->margin), half = 0.5 * (log(c->ratio.high) - log(c->ratio.low));
+  if (!(half > 0) || !isfinite(effect)) return NAN;
+  double wanted = effect > reach ? effect : reach - effect, times = (half / wanted) * (half / wanted);
+  if (!(wanted > 0)) return INFINITY;
+  return fmax(1, ceil((double)n * times) - (double)n);
+}
+
 hsc_status *hsc_stats_compare(const double *x, size_t nx, const double *y, size_t ny, double margin,
                               const hsc_interval_options *options, hsc_comparison *out_comparison) {
   hsc_comparison c = {.verdict = HSC_VERDICT_CANNOT_TELL};
   if (margin == 0) margin = 0.01;
   if (!(margin > 0)) return HSC_ERR(INVALID_ARGUMENT, "the margin of a comparison must be positive, got %g", margin);
-  HSC_TRY(hsc_stats_ratio_of_medians(x, nx, y, ny, options, &c.ratio));
+  c.margin = margin;
+  HSC_TRY(hsc__ratio_of_medians(x, nx, y, ny, options, margin, &c.ratio, &c.equivalence));
   c.shift = hsc_stats_hodges_lehmann(x, nx, y, ny);
   c.p_value = hsc_stats_mann_whitney(x, nx, y, ny, &c.u);
+  c.brunner_munzel = hsc_stats_brunner_munzel(x, nx, y, ny, NULL);
   c.delta = hsc_stats_cliffs_delta(x, nx, y, ny);
   // One sample a side has no interval, so it can claim nothing.
   if (nx >= 2 && ny >= 2 && !isnan(c.ratio.estimate)) {
@@ -123,6 +202,7 @@ hsc_status *hsc_stats_compare(const double *x, size_t nx, const double *y, size_
     else if (c.ratio.low > 1 && c.ratio.estimate > 1 + margin)
       c.verdict = HSC_VERDICT_SLOWER;
   }
+  if (c.verdict == HSC_VERDICT_CANNOT_TELL) c.more_runs = more_runs(&c, nx < ny ? nx : ny);
   *out_comparison = c;
   return NULL;
 }

@@ -131,3 +131,43 @@ hsc_interval hsc_fit_predict(const hsc_fit *fit, const double *row, double weigh
       hsc_stats_t_quantile(0.5 + 0.5 * fit->confidence, (double)(fit->sample_count - fit->term_count)) * sqrt(variance);
   return (hsc_interval){value, value - reach, value + reach};
 }
+
+// Sum of t (t - 1) (2 t + 5) over groups of t equal values.
+static double kendall_ties(const double *values, size_t n) {
+  double *sorted = hsc__sorted_copy(values, n), sum = 0;
+  for (size_t i = 0; sorted && i < n;) {
+    size_t from = i;
+    while (i < n && sorted[i] == sorted[from]) i++;
+    double t = (double)(i - from);
+    sum += t * (t - 1) * (2 * t + 5);
+  }
+  hsc_free(sorted);
+  return sum;
+}
+
+hsc_status *hsc_stats_theil_sen(const double *x, const double *y, size_t n, double confidence, hsc_interval *out_slope, double *out_intercept) {
+  if (confidence == 0) confidence = 0.95;
+  if (!(confidence > 0.5 && confidence < 1)) return HSC_ERR(INVALID_ARGUMENT, "confidence must be above 0.5 and below 1, got %g", confidence);
+  if (n < 2 || n > 20000) return HSC_ERR(INVALID_ARGUMENT, "a slope by Theil and Sen takes 2 to 20000 samples, got %zu", n);
+  for (size_t i = 0; i < n; i++)
+    if (!isfinite(x[i]) || !isfinite(y[i])) return HSC_ERR(INVALID_ARGUMENT, "sample %zu is not finite", i);
+  double *slopes = hsc_alloc(n * (n - 1) / 2 * sizeof(double));
+  if (!slopes) return hsc_status_out_of_memory();
+  size_t count = 0;
+  for (size_t i = 0; i < n; i++)
+    for (size_t j = i + 1; j < n; j++)
+      if (x[i] != x[j]) slopes[count++] = (y[j] - y[i]) / (x[j] - x[i]);
+  if (count == 0) {
+    hsc_free(slopes);
+    return HSC_ERR(INVALID_ARGUMENT, "all %zu samples have the same x: there is no slope", n);
+  }
+  hsc__sort_doubles(slopes, count);
+  double m = (double)n, variance = (m * (m - 1) * (2 * m + 5) - kendall_ties(x, n) - kendall_ties(y, n)) / 18;
+  double reach = -hsc_stats_normal_quantile(0.5 - 0.5 * confidence) * sqrt(fmax(0, variance));
+  double low = fmax(nearbyint(((double)count - reach) / 2) - 1, 0), high = fmin(nearbyint(((double)count + reach) / 2), (double)count - 1);
+  double slope = hsc__median_sorted(slopes, count);
+  *out_slope = (hsc_interval){slope, slopes[(size_t)low], slopes[(size_t)fmax(0, high)]};
+  if (out_intercept) *out_intercept = hsc_stats_median(y, n) - slope * hsc_stats_median(x, n);
+  hsc_free(slopes);
+  return NULL;
+}

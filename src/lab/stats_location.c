@@ -15,7 +15,65 @@ static int compare_doubles(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-void hsc__sort_doubles(double *x, size_t n) { qsort(x, n, sizeof(double), compare_doubles); }
+// Doubles as unsigned numbers of the same order: negative ones with all bits turned, others with the sign bit set.
+static uint64_t ordered_bits(double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
+}
+
+int64_t hsc__double_rank(double value) {
+  int64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits < 0 ? INT64_MIN - bits : bits;
+}
+
+double hsc__double_of_rank(int64_t rank) {
+  double value;
+  if (rank < 0) rank = INT64_MIN - rank;
+  memcpy(&value, &rank, sizeof value);
+  return value;
+}
+
+// Radix sort by 11 bits at a time from the lowest; a digit that all keys share is passed over. False when there is no memory.
+static bool radix_sort(double *x, size_t n) {
+  enum { BITS = 11, DIGITS = 6, SIZE = 1 << BITS };
+  uint64_t *keys = hsc_alloc(2 * n * sizeof(uint64_t));
+  size_t(*counts)[SIZE] = hsc_alloc(sizeof(size_t[DIGITS][SIZE]));
+  bool sorted = keys && counts;
+  if (sorted) {
+    uint64_t *from = keys, *to = keys + n;
+    memset(counts, 0, sizeof(size_t[DIGITS][SIZE]));
+    for (size_t i = 0; i < n; i++) {
+      from[i] = ordered_bits(x[i]);
+      for (int d = 0; d < DIGITS; d++) counts[d][from[i] >> (d * BITS) & (SIZE - 1)]++;
+    }
+    for (int d = 0; d < DIGITS; d++) {
+      if (counts[d][from[0] >> (d * BITS) & (SIZE - 1)] == n) continue;
+      size_t at = 0;
+      for (int v = 0; v < SIZE; v++) {
+        size_t count = counts[d][v];
+        counts[d][v] = at;
+        at += count;
+      }
+      for (size_t i = 0; i < n; i++) to[counts[d][from[i] >> (d * BITS) & (SIZE - 1)]++] = from[i];
+      uint64_t *other = from;
+      from = to;
+      to = other;
+    }
+    for (size_t i = 0; i < n; i++) {
+      uint64_t bits = from[i] >> 63 ? from[i] & ~((uint64_t)1 << 63) : ~from[i];
+      memcpy(&x[i], &bits, sizeof bits);
+    }
+  }
+  hsc_free(keys);
+  hsc_free(counts);
+  return sorted;
+}
+
+void hsc__sort_doubles(double *x, size_t n) {
+  if (n < 4096 || !radix_sort(x, n)) qsort(x, n, sizeof(double), compare_doubles);
+}
 
 double *hsc__sorted_copy(const double *x, size_t n) {
   double *copy = hsc_alloc(n * sizeof(double) + 1);
@@ -144,7 +202,8 @@ hsc_status *hsc_stats_summarize(const double *x, size_t n, const hsc_interval_op
     s.sd = hsc_stats_sd(finite, s.count);
     s.mad = hsc_stats_mad(finite, s.count);
     hsc_interval interval;
-    hsc_status *status = hsc_stats_bootstrap(hsc_stats_median, finite, s.count, options, &interval);
+    filled.widen_small = true;
+    hsc_status *status = hsc_stats_bootstrap(hsc_stats_median, finite, s.count, &filled, &interval);
     if (status) {
       hsc_free(finite);
       return status;

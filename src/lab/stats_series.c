@@ -21,6 +21,8 @@ size_t hsc_stats_outliers(const double *x, size_t n, size_t *out_indices) {
 
 // ---- change points --------------------------------------------------------------------------------------------------
 
+enum { LONGEST_SEARCH = 20000 };  // PELT is quadratic where nothing changes
+
 typedef struct cost_tables {
   double *sum, *squares;  // prefix sums of the series, shifted by its mean
   double noise;           // variance of the noise (mean cost), or the variance floor (mean and variance cost)
@@ -50,8 +52,21 @@ static double noise_variance(const double *x, size_t n, hsc_change_cost kind, hs
   return fmax(sd * sd, floor);
 }
 
+// The search over means of neighbours, so that a series of any length takes a bounded time.
+static hsc_status *coarse_change_points(const double *x, size_t n, const hsc_change_options *options, size_t *out_starts, size_t *out_count) {
+  size_t group = (n + LONGEST_SEARCH - 1) / LONGEST_SEARCH, count = n / group;
+  double *means = hsc_alloc(count * sizeof(double));
+  if (!means) return hsc_status_out_of_memory();
+  for (size_t i = 0; i < count; i++) means[i] = hsc_stats_mean(x + i * group, group);
+  hsc_status *status = hsc_stats_change_points(means, count, options, out_starts, out_count);
+  for (size_t i = 0; i < *out_count; i++) out_starts[i] *= group;
+  hsc_free(means);
+  return status;
+}
+
 hsc_status *hsc_stats_change_points(const double *x, size_t n, const hsc_change_options *options, size_t *out_starts,
                                     size_t *out_count) {
+  if (n > LONGEST_SEARCH) return coarse_change_points(x, n, options, out_starts, out_count);
   hsc_change_options o = options ? *options : (hsc_change_options){0};
   if (o.min_segment == 0) o.min_segment = o.cost == HSC_CHANGE_MEAN ? 1 : 3;
   if (o.penalty == 0) o.penalty = (o.cost == HSC_CHANGE_MEAN ? 3 : 15) * log((double)(n > 1 ? n : 2));
@@ -123,7 +138,7 @@ done:
 // ---- classes --------------------------------------------------------------------------------------------------------
 
 const char *hsc_series_class_text(hsc_series_class series_class) {
-  static const char *const text[] = {"too short", "flat", "warm-up", "slow-down", "no steady state"};
+  static const char *const text[] = {"too short", "flat", "warm-up", "slow-down", "no steady state", "inconsistent"};
   return text[series_class];
 }
 
@@ -191,5 +206,33 @@ hsc_status *hsc_stats_classify(const double *x, size_t n, hsc_series *out_series
 done:
   hsc_free(clean);
   hsc_free(starts);
+  return status;
+}
+
+hsc_status *hsc_stats_classify_processes(const double *x, const size_t *sizes, size_t process_count, hsc_series *out_series, hsc_series *out_each) {
+  hsc_series all = {.series_class = HSC_SERIES_TOO_SHORT, .steady_median = NAN};
+  double *medians = hsc_alloc((process_count + 1) * sizeof(double));
+  hsc_status *status = medians ? NULL : hsc_status_out_of_memory();
+  bool warm = false;
+  for (size_t p = 0, at = 0; p < process_count && !status; at += sizes[p], p++) {
+    hsc_series s = {0};
+    status = hsc_stats_classify(x + at, sizes[p], &s);
+    medians[p] = s.steady_median;
+    if (out_each) out_each[p] = s;
+    hsc_series_class seen = s.series_class;
+    warm = warm || seen == HSC_SERIES_WARM_UP;
+    if (seen == HSC_SERIES_WARM_UP) seen = HSC_SERIES_FLAT;
+    if (p == 0) all.series_class = seen;
+    else if (all.series_class != seen) all.series_class = HSC_SERIES_INCONSISTENT;
+    if (s.steady_start > all.steady_start) all.steady_start = s.steady_start;
+    all.change_count += s.change_count;
+    all.outlier_count += s.outlier_count;
+  }
+  if (!status) {
+    all.steady_median = hsc_stats_median(medians, process_count);
+    if (all.series_class == HSC_SERIES_FLAT && warm) all.series_class = HSC_SERIES_WARM_UP;
+    *out_series = all;
+  }
+  hsc_free(medians);
   return status;
 }

@@ -327,8 +327,180 @@ static void test_outliers_are_named(void **state) {
   assert_int_equal(hsc_stats_outliers(none, 4, index), 0);
 }
 
+static void test_brunner_munzel_matches_scipy(void **state) {
+  double p[] = {1, 2, 2, 3, 4, 5, 5, 5, 6, 7}, q[] = {2, 3, 5, 5, 6, 8, 8, 9, 10, 11, 12}, greater;
+  ASSERT_NEAR(hsc_stats_brunner_munzel(A, N(A), B, N(B), NULL), 0.003280490812133595, 1e-9);
+  ASSERT_NEAR(hsc_stats_brunner_munzel(p, N(p), q, N(q), &greater), 0.010868705227840376, 1e-9);
+  ASSERT_NEAR(greater, (1 - 0.5818181818181818) / 2, 1e-12);  // Vargha & Delaney's A is (delta + 1) / 2
+  double low[] = {1, 2, 3}, high[] = {4, 5, 6};
+  assert_true(isnan(hsc_stats_brunner_munzel(low, 3, high, 3, &greater)) && greater == 0);  // no overlap, no variance
+  assert_true(isnan(hsc_stats_brunner_munzel(low, 1, high, 3, NULL)));
+}
+
+static void test_quantile_intervals_match_scipy(void **state) {
+  double sorted[20], ramp[400];
+  memcpy(sorted, E, sizeof E);
+  for (int i = 0; i < 20; i++)
+    for (int j = i; j > 0 && sorted[j] < sorted[j - 1]; j--) {
+      double other = sorted[j];
+      sorted[j] = sorted[j - 1], sorted[j - 1] = other;
+    }
+  for (int i = 0; i < 400; i++) ramp[i] = i;
+  static const double e[][3] = {{0.5, 0.3, 1.3}, {0.25, 0.1, 0.6}, {0.75, 0.7, 3.0}}, r[][3] = {{0.5, 179, 220}, {0.9, 347, 371}, {0.99, 391, 399}};
+  for (int i = 0; i < 3; i++) {
+    hsc_interval x = hsc_stats_quantile_interval(sorted, 20, e[i][0], 0.95), y = hsc_stats_quantile_interval(ramp, 400, r[i][0], 0.95);
+    assert_true(x.low == e[i][1] && x.high == e[i][2]);
+    assert_true(y.low == r[i][1] && y.high == r[i][2]);
+  }
+  assert_int_equal(hsc_stats_quantile_needs(0.5, 0.95), 6);
+  assert_int_equal(hsc_stats_quantile_needs(0.95, 0.95), 59);
+  assert_int_equal(hsc_stats_quantile_needs(0.99, 0.95), 299);
+  assert_int_equal(hsc_stats_quantile_needs(0.999, 0.95), 2995);
+  assert_true(isnan(hsc_stats_quantile_interval(ramp, 4, 0.999, 0.95).high));   // a 99.9 percentile of four inferences is refused
+  assert_true(isfinite(hsc_stats_quantile_interval(ramp, 299, 0.99, 0.95).high) && isnan(hsc_stats_quantile_interval(ramp, 298, 0.99, 0.95).high));
+  assert_true(hsc_stats_quantile_needs(1, 0.95) == SIZE_MAX && isnan(hsc_stats_quantile_interval(ramp, 0, 0.5, 0.95).estimate));
+}
+
+static void test_theil_sen_matches_scipy(void **state) {
+  static const double k[] = {1, 1, 2, 2, 4, 4, 8, 8, 3, 6}, y[] = {10.4, 10.6, 13.2, 13.9, 19.3, 21.1, 31.6, 35.4, 17.1, 26.0};
+  double at[20], intercept;
+  hsc_interval slope;
+  assert_ok(hsc_stats_theil_sen(k, y, 10, 0.95, &slope, &intercept));
+  ASSERT_NEAR(slope.estimate, 3.2, 1e-12);
+  ASSERT_NEAR(slope.low, 2.95, 1e-12);
+  ASSERT_NEAR(slope.high, 3.575, 1e-12);
+  ASSERT_NEAR(intercept, 7, 1e-12);
+  for (int i = 0; i < 20; i++) at[i] = i;
+  assert_ok(hsc_stats_theil_sen(at, E, 20, 0.95, &slope, &intercept));
+  ASSERT_NEAR(slope.estimate, -0.008114035087719303, 1e-10);
+  ASSERT_NEAR(slope.low, -0.095, 1e-10);
+  ASSERT_NEAR(slope.high, 0.07142857142857142, 1e-10);
+  ASSERT_NEAR(intercept, 0.7270833333333333, 1e-10);
+  double same[] = {1, 1, 1};
+  hsc_status *status = hsc_stats_theil_sen(same, E, 3, 0, &slope, NULL);
+  assert_int_equal(hsc_status_code(status), HSC_INVALID_ARGUMENT);
+  hsc_status_free(status);
+}
+
+static void test_modes(void **state) {
+  hsc_random random;
+  hsc_random_init(&random, 21);
+  static double x[2000];
+  hsc_mode modes[8];
+  size_t count;
+  // What placebo passes showed before runs were interleaved: one program, four levels.
+  static const double levels[] = {70, 81, 97, 123};
+  for (int i = 0; i < 400; i++) x[i] = levels[i % 4] * (1 + 0.012 * hsc_random_normal(&random));
+  assert_ok(hsc_stats_modes(x, 400, modes, 8, &count));
+  assert_int_equal(count, 4);
+  for (int i = 0; i < 4; i++) ASSERT_NEAR(modes[i].median, levels[i], 0.01);
+  assert_int_equal(modes[0].count + modes[1].count + modes[2].count + modes[3].count, 400);
+  // One mode, however long its tail.
+  int several = 0;
+  for (int round = 0; round < 60; round++) {
+    size_t n = round % 3 == 0 ? 30 : round % 3 == 1 ? 200 : 2000;
+    for (size_t i = 0; i < n; i++) x[i] = round % 2 ? exp(0.3 * hsc_random_normal(&random)) : 100 + hsc_random_normal(&random);
+    assert_ok(hsc_stats_modes(x, n, modes, 8, &count));
+    several += count != 1;
+  }
+  assert_in_range(several, 0, 2);
+  // A clock that ticks in steps of 40 ns is not thirty modes.
+  for (int i = 0; i < 2000; i++) x[i] = 40 * floor((5000 + 300 * hsc_random_normal(&random)) / 40);
+  assert_ok(hsc_stats_modes(x, 2000, modes, 8, &count));
+  assert_int_equal(count, 1);
+  double odd[] = {NAN, 3, INFINITY}, equal[40];
+  assert_ok(hsc_stats_modes(odd, 3, modes, 8, &count));
+  assert_true(count == 1 && modes[0].median == 3 && modes[0].count == 1);
+  for (int i = 0; i < 40; i++) equal[i] = 5;
+  assert_ok(hsc_stats_modes(equal, 40, modes, 8, &count));
+  assert_true(count == 1 && modes[0].share == 1);
+  assert_ok(hsc_stats_modes(NULL, 0, modes, 8, &count));
+  assert_int_equal(count, 0);
+}
+
+static void test_long_series(void **state) {
+  // The counting ways agree with the plain ones.
+  hsc_random random;
+  hsc_random_init(&random, 31);
+  static double x[6000], y[5001], sorted[6000];
+  for (int i = 0; i < 6000; i++) x[i] = hsc_random_normal(&random) * (i % 7 ? 1 : 1000);
+  for (int i = 0; i < 5001; i++) y[i] = floor(10 * hsc_random_normal(&random)) / 10;
+  memcpy(sorted, x, sizeof x);
+  static double differences[1200 * 1001];
+  for (int i = 0; i < 1200; i++)
+    for (int j = 0; j < 1001; j++) differences[i * 1001 + j] = x[i] - y[j];
+  ASSERT_NEAR(hsc_stats_hodges_lehmann(x, 1200, y, 1001), hsc_stats_median(differences, N(differences)), 1e-15);
+  double median = hsc_stats_median(x, 6000);   // radix sort
+  size_t below = 0, above = 0;
+  for (int i = 0; i < 6000; i++) below += x[i] < median, above += x[i] > median;
+  assert_true(below == 3000 && above == 3000);
+  assert_memory_equal(sorted, x, sizeof x);    // the input is never changed
+  // Change points of 100,000 samples, to the width of a group.
+  double *series = hsc_alloc(100000 * sizeof(double));
+  size_t *starts = hsc_alloc(100000 * sizeof(size_t)), count;
+  for (int i = 0; i < 100000; i++) series[i] = (i < 40000 ? 12 : 10) + hsc_random_normal(&random);
+  assert_ok(hsc_stats_change_points(series, 100000, NULL, starts, &count));
+  assert_int_equal(count, 1);
+  assert_in_range(starts[0], 39900, 40100);
+  hsc_free(series);
+  hsc_free(starts);
+}
+
+static void test_correlated_series_are_worth_less(void **state) {
+  hsc_random random;
+  hsc_random_init(&random, 41);
+  static double white[4000], red[4000];
+  for (int i = 0; i < 4000; i++) {
+    white[i] = hsc_random_normal(&random);
+    red[i] = (i ? 0.8 * red[i - 1] : 0) + hsc_random_normal(&random);
+  }
+  assert_true(hsc_stats_effective_count(white, 4000) > 3000);
+  double worth = hsc_stats_effective_count(red, 4000);   // n (1 - 0.8) / (1 + 0.8) = 444
+  assert_true(worth > 330 && worth < 580);
+  assert_true(hsc_stats_effective_count(A, 3) == 3 && isnan(hsc_stats_effective_count(A, 0)));
+}
+
+static void test_verdicts_say_how_many_more_runs(void **state) {
+  hsc_random random;
+  hsc_random_init(&random, 51);
+  double x[40], y[40];
+  for (int i = 0; i < 40; i++) x[i] = 103 + 10 * hsc_random_normal(&random), y[i] = 100 + 10 * hsc_random_normal(&random);
+  hsc_comparison c;
+  assert_ok(hsc_stats_compare(x, 40, y, 40, 0.01, NULL, &c));
+  assert_int_equal(c.verdict, HSC_VERDICT_CANNOT_TELL);
+  assert_true(c.more_runs >= 1 && c.margin == 0.01 && c.equivalence > 0.05);
+  for (int i = 0; i < 40; i++) x[i] = y[i];
+  assert_ok(hsc_stats_compare(x, 40, y, 40, 0.5, NULL, &c));
+  assert_true(c.verdict == HSC_VERDICT_SAME && c.equivalence < 0.001 && c.more_runs == 0);
+}
+
+static void test_processes_that_differ_are_inconsistent(void **state) {
+  double x[90];
+  size_t sizes[] = {30, 30, 30};
+  for (int i = 0; i < 90; i++) x[i] = 5 + 0.01 * (i % 3);
+  for (int i = 30; i < 35; i++) x[i] = 9;
+  hsc_series s, each[3];
+  assert_ok(hsc_stats_classify_processes(x, sizes, 3, &s, each));
+  assert_int_equal(s.series_class, HSC_SERIES_WARM_UP);
+  assert_int_equal(each[1].steady_start, 5);
+  assert_int_equal(s.steady_start, 5);
+  for (int i = 80; i < 90; i++) x[i] = 9;
+  assert_ok(hsc_stats_classify_processes(x, sizes, 3, &s, NULL));
+  assert_int_equal(s.series_class, HSC_SERIES_INCONSISTENT);
+  assert_ok(hsc_stats_classify_processes(x, sizes, 0, &s, NULL));
+  assert_int_equal(s.series_class, HSC_SERIES_TOO_SHORT);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_brunner_munzel_matches_scipy),
+      cmocka_unit_test(test_quantile_intervals_match_scipy),
+      cmocka_unit_test(test_theil_sen_matches_scipy),
+      cmocka_unit_test(test_modes),
+      cmocka_unit_test(test_long_series),
+      cmocka_unit_test(test_correlated_series_are_worth_less),
+      cmocka_unit_test(test_verdicts_say_how_many_more_runs),
+      cmocka_unit_test(test_processes_that_differ_are_inconsistent),
       cmocka_unit_test(test_location_matches_numpy),
       cmocka_unit_test(test_bad_input_gives_nan),
       cmocka_unit_test(test_distributions_match_scipy),
