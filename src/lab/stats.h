@@ -49,7 +49,8 @@ size_t hsc_stats_quantile_needs(double q, double confidence);
 hsc_interval hsc_stats_quantile_interval(const double *sorted, size_t n, double q, double confidence);
 
 // How many independent samples a correlated series is worth: n / (1 + 2 sum of autocorrelations), summed in pairs of lags up to
-// the first pair that is not positive (Geyer 1992, initial positive sequence); 1 to n. Fewer than 4 samples or no spread: n.
+// the first pair that is not positive (Geyer 1992, initial positive sequence); 1 to n. Fewer than 4 samples, no spread, or a first pair that
+// chance makes of independent samples (1 %): n.
 // Lags are cut so that 2e8 products are enough. NaN among them: NaN.
 double hsc_stats_effective_count(const double *x, size_t n);
 
@@ -155,6 +156,9 @@ typedef struct hsc_comparison {
 // RESOURCE_EXHAUSTED. Runs that follow each other share what the machine did meanwhile: the intervals hold for interleaved runs.
 HSC_MUST_USE hsc_status *hsc_stats_compare(const double *x, size_t nx, const double *y, size_t ny, double margin,
                                            const hsc_interval_options *options, hsc_comparison *out_comparison);
+
+// The verdict and more_runs of a comparison whose ratio is known (and may have been widened since), with n samples on the smaller side.
+void hsc_stats_decide(hsc_comparison *comparison, double margin, size_t n);
 
 // ---- fits -----------------------------------------------------------------------------------------------------------
 

@@ -182,27 +182,30 @@ static double more_runs(const hsc_comparison *c, size_t n) {
   return fmax(1, ceil((double)n * times) - (double)n);
 }
 
+void hsc_stats_decide(hsc_comparison *c, double margin, size_t n) {
+  hsc_interval r = c->ratio;
+  c->margin = margin;
+  c->verdict = HSC_VERDICT_CANNOT_TELL;
+  // One sample a side has no interval, so it can claim nothing.
+  if (n >= 2 && !isnan(r.estimate)) {
+    if (r.low >= 1 / (1 + margin) && r.high <= 1 + margin) c->verdict = HSC_VERDICT_SAME;
+    else if (r.high < 1 && r.estimate < 1 / (1 + margin)) c->verdict = HSC_VERDICT_FASTER;
+    else if (r.low > 1 && r.estimate > 1 + margin) c->verdict = HSC_VERDICT_SLOWER;
+  }
+  c->more_runs = c->verdict == HSC_VERDICT_CANNOT_TELL ? more_runs(c, n) : 0;
+}
+
 hsc_status *hsc_stats_compare(const double *x, size_t nx, const double *y, size_t ny, double margin,
                               const hsc_interval_options *options, hsc_comparison *out_comparison) {
   hsc_comparison c = {.verdict = HSC_VERDICT_CANNOT_TELL};
   if (margin == 0) margin = 0.01;
   if (!(margin > 0)) return HSC_ERR(INVALID_ARGUMENT, "the margin of a comparison must be positive, got %g", margin);
-  c.margin = margin;
   HSC_TRY(hsc__ratio_of_medians(x, nx, y, ny, options, margin, &c.ratio, &c.equivalence));
   c.shift = hsc_stats_hodges_lehmann(x, nx, y, ny);
   c.p_value = hsc_stats_mann_whitney(x, nx, y, ny, &c.u);
   c.brunner_munzel = hsc_stats_brunner_munzel(x, nx, y, ny, NULL);
   c.delta = hsc_stats_cliffs_delta(x, nx, y, ny);
-  // One sample a side has no interval, so it can claim nothing.
-  if (nx >= 2 && ny >= 2 && !isnan(c.ratio.estimate)) {
-    if (c.ratio.low >= 1 / (1 + margin) && c.ratio.high <= 1 + margin)
-      c.verdict = HSC_VERDICT_SAME;
-    else if (c.ratio.high < 1 && c.ratio.estimate < 1 / (1 + margin))
-      c.verdict = HSC_VERDICT_FASTER;
-    else if (c.ratio.low > 1 && c.ratio.estimate > 1 + margin)
-      c.verdict = HSC_VERDICT_SLOWER;
-  }
-  if (c.verdict == HSC_VERDICT_CANNOT_TELL) c.more_runs = more_runs(&c, nx < ny ? nx : ny);
+  hsc_stats_decide(&c, margin, nx < ny ? nx : ny);
   *out_comparison = c;
   return NULL;
 }

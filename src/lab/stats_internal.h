@@ -16,3 +16,5 @@ HSC_MUST_USE hsc_status *hsc__ratio_of_medians(const double *x, size_t nx, const
 // Doubles as whole numbers of the same order, and back. -0 and 0 are one.
 int64_t hsc__double_rank(double value);
 double hsc__double_of_rank(int64_t rank);
+// The change points that hsc_stats_classify goes by: isolated outliers set aside into `clean` [n]; starts has room for n.
+HSC_MUST_USE hsc_status *hsc__level_changes(const double *x, size_t n, double *clean, size_t *starts, size_t *out_count, size_t *out_set_aside);

@@ -60,6 +60,7 @@ double hsc_stats_effective_count(const double *x, size_t n) {
     for (size_t k = lag; k <= lag + 1; k++)
       for (size_t i = 0; i + k < n; i++) pair += (x[i] - mean) * (x[i + k] - mean);
     pair /= variance;
+    if (lag == 1 && pair < 2.58 * sqrt(2 / (double)n)) return (double)n;   // chance (1 %) makes as much of independent samples
     if (pair <= 0) break;
     sum += 2 * pair;
   }

@@ -159,6 +159,14 @@ static size_t set_outliers_aside(double *x, size_t n, size_t *indices) {
   return replaced;
 }
 
+hsc_status *hsc__level_changes(const double *x, size_t n, double *clean, size_t *starts, size_t *out_count, size_t *out_set_aside) {
+  memcpy(clean, x, n * sizeof(double));
+  *out_set_aside = set_outliers_aside(clean, n, starts);
+  // Long series have enough samples a segment to tell variances; short ones only levels.
+  hsc_change_options options = {.cost = n >= 60 ? HSC_CHANGE_MEAN_VARIANCE : HSC_CHANGE_MEAN};
+  return hsc_stats_change_points(clean, n, &options, starts, out_count);
+}
+
 hsc_status *hsc_stats_classify(const double *x, size_t n, hsc_series *out_series) {
   hsc_series s = {.series_class = HSC_SERIES_TOO_SHORT, .steady_start = n, .steady_median = hsc_stats_median(x, n)};
   *out_series = s;
@@ -170,11 +178,7 @@ hsc_status *hsc_stats_classify(const double *x, size_t n, hsc_series *out_series
     status = hsc_status_out_of_memory();
     goto done;
   }
-  memcpy(clean, x, n * sizeof(double));
-  s.outlier_count = set_outliers_aside(clean, n, starts);
-  // Long series have enough samples a segment to tell variances; short ones only levels.
-  hsc_change_options options = {.cost = n >= 60 ? HSC_CHANGE_MEAN_VARIANCE : HSC_CHANGE_MEAN};
-  status = hsc_stats_change_points(clean, n, &options, starts, &count);
+  status = hsc__level_changes(x, n, clean, starts, &count, &s.outlier_count);
   if (status) goto done;
   s.change_count = count;
 
