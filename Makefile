@@ -40,6 +40,9 @@ check: build ## the quick tests only (under a minute)
 bench: build ## measured comparisons (minutes; wants a quiet machine)
 	@meson test -C $(BUILD) --no-rebuild --benchmark --verbose
 
+statistics: build ## the long self-test of the statistics; writes its figures into docs/statistics.md (minutes)
+	@$(BUILD)/tests/statistics/statistics_self_test --page docs/statistics.md
+
 # Sanitizers run everything but the large models and the how-tos, with ten times the time.
 SANITIZED = TEST_OPTIONS="--no-suite conformance --no-suite howto --slow 10"
 

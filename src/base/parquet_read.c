@@ -337,7 +337,8 @@ static hsc_status *inflate(hsc_parquet_file *file, int codec, hsc_view in, size_
       break;
     case CODEC_GZIP: case CODEC_ZSTD: HSC_TRY(hsc_decompress(in, size, to)); break;
     default:
-      return HSC_ERR(UNIMPLEMENTED, "the Parquet file is compressed with %s, which is not read here; uncompressed, Snappy, gzip and zstd are", codec > 0 && codec < (int)HSC_COUNT_OF(names) ? names[codec] : "an unknown codec");
+      return HSC_ERR(UNIMPLEMENTED, "the Parquet file is compressed with %s, which is not read here; uncompressed, Snappy, gzip and zstd are",
+                     codec > 0 && codec < (int)HSC_COUNT_OF(names) ? names[codec] : "an unknown codec");
   }
   HSC_TRY(hsc_bytes_status(to));
   return to->size >= size ? NULL : damaged(file, in.data, "a page shorter than it says");
@@ -503,7 +504,8 @@ static hsc_status *read_values(hsc_parquet_file *file, const parquet_column *c, 
     }
   } else {
     static const char *const names[] = {"", "", "", "", "bit-packed", "delta binary packed", "delta length byte array", "delta byte array", "", "byte stream split"};
-    status = HSC_ERR(UNIMPLEMENTED, "column '%s' is encoded as %s, which is not read here; plain and dictionary are", c->name, p->encoding > 3 && p->encoding < 10 ? names[p->encoding] : "something unknown");
+    status = HSC_ERR(UNIMPLEMENTED, "column '%s' is encoded as %s, which is not read here; plain and dictionary are", c->name,
+                     p->encoding > 3 && p->encoding < 10 ? names[p->encoding] : "something unknown");
   }
   hsc_free(codes);
   return status;

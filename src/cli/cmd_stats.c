@@ -186,7 +186,8 @@ static hsc_status *print_text(hsc_cli *cli, const hsc_samples *samples, const js
   const json_t *list = json_object_get(document, "series");
   HSC_TRY(print_series(cli, samples, list));
   if (json_array_size(list) == 1) {
-    static const char *const modes[] = {"median", "low", "high", "count", "share", NULL}, *const changes[] = {"sample", "before", "after", NULL}, *const outliers[] = {"sample", "value", "deviations", "cause", NULL};
+    static const char *const modes[] = {"median", "low", "high", "count", "share", NULL}, *const changes[] =
+                              {"sample", "before", "after", NULL}, *const outliers[] = {"sample", "value", "deviations", "cause", NULL};
     const json_t *s = json_array_get(list, 0);
     hsc_cli_print(cli, "\n");
     HSC_TRY(print_quantiles(cli, s));
@@ -214,7 +215,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   hsc_samples_options read = {.column = args->column, .by = args->by, .blocks = args->blocks, .unit = args->unit};
   hsc_status *status = NULL;
   for (size_t i = 0; i < args->files.count && !status; i++) status = hsc_samples_read(samples, args->files.items[i], &read);
-  hsc_stats_options o = {.confidence = args->confidence / 100, .margin = args->margin / 100, .resample_count = (uint32_t)args->resamples, .seed = (uint64_t)args->seed, .baseline = args->baseline, .grade = args->grade};
+  hsc_stats_options o = {.confidence = args->confidence / 100, .margin = args->margin / 100,
+                         .resample_count = (uint32_t)args->resamples, .seed = (uint64_t)args->seed, .baseline = args->baseline, .grade = args->grade};
   if (!status) status = hsc_stats_document(samples, &o, &document);
   if (!status && cli->format == HSC_FORMAT_JSON) {
     char *text = json_dumps(document, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
@@ -238,5 +240,6 @@ const hsc_command_body hsc_command_stats = {
                    "first; two series of one file likewise; --baseline chooses what all are compared with. A verdict is faster, slower, same, or cannot tell with the\n"
                    "number of runs that would tell.",
     .examples = "hloscope run model.hlo --format=json > run.json && hloscope stats run.json\nhloscope stats before.json after.json\n"
-                "hloscope stats times.csv --column time_us --by variant --baseline main\nhloscope export trace.hsc --to parquet -o events.parquet && hloscope stats events.parquet --column duration_ns --by name",
+                "hloscope stats times.csv --column time_us --by variant --baseline main\n"
+                "hloscope export trace.hsc --to parquet -o events.parquet && hloscope stats events.parquet --column duration_ns --by name",
 };

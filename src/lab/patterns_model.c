@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "lab/patterns_internal.h"
+#include "lab/stats_design.h"
 
 typedef struct model_point {
   double executions, syncs, median_ns;
@@ -109,9 +110,9 @@ static json_t *check_points(const hsc_fit *fit, const model_point *points, size_
 
 // The first n at which compile / (compile + n run) falls below `share`.
 static json_t *runs_until(hsc_interval compile, hsc_interval run_time, double share) {
-  double odds = (1 - share) / share;  // compile = share (compile + n run)  <=>  n = odds compile / run
-  return interval_json(ceil(odds * compile.estimate / run_time.estimate), ceil(odds * compile.low / run_time.high),
-                       ceil(odds * compile.high / fmax(run_time.low, 1)));
+  run_time.low = fmax(run_time.low, 1);  // ns: a run takes some time
+  hsc_interval n = hsc_stats_break_even(compile, run_time, share);
+  return interval_json(n.estimate, n.low, n.high);
 }
 
 static json_t *whole_way(const patterns_run *run, const pattern_config *config, double constant_ns, double a,
@@ -246,13 +247,14 @@ static void crossings(const patterns_run *run, const hsc_interval *compile, cons
       if (strcmp(run->configs[i].graph, run->configs[j].graph) != 0 || isnan(compile[i].estimate) ||
           isnan(compile[j].estimate))
         continue;
-      double n = (compile[j].estimate - compile[i].estimate) / (per_run[i].estimate - per_run[j].estimate);
-      bool cross = isfinite(n) && n > 0;
+      hsc_interval n = hsc_stats_crossing(compile[i], per_run[i], compile[j], per_run[j], 1);
+      bool cross = !isnan(n.estimate), known = cross && !isnan(n.low);
       size_t early = compile[i].estimate < compile[j].estimate ? i : j, late = early == i ? j : i;
-      json_array_append_new(out, json_pack("{s:s, s:s, s:s, s:o}", "graph", run->configs[i].graph, "ahead_at_first",
+      json_array_append_new(out, json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "graph", run->configs[i].graph, "ahead_at_first",
                                            run->configs[early].pattern->key, "ahead_later",
                                            run->configs[cross ? late : early].pattern->key, "after_runs",
-                                           cross ? json_real(ceil(n)) : json_null()));
+                                           cross ? json_real(ceil(n.estimate)) : json_null(), "low", known ? json_real(ceil(n.low)) : json_null(), "high",
+                                           known ? json_real(ceil(n.high)) : json_null()));
     }
   }
 }

@@ -128,7 +128,8 @@ hsc_status *hsc_samples_read(hsc_samples *set, const char *path, const hsc_sampl
   if (text.size >= 4 && !memcmp(text.data, "PAR1", 4)) status = hsc__samples_parquet(set, path, text, options);
   else if (at < text.size && (text.data[at] == '{' || text.data[at] == '[')) status = hsc__samples_json(set, path, text, options);
   else if (memchr(text.data ? text.data : "", 0, text.size < 4096 ? text.size : 4096))
-    status = hsc_status_hint(hsc_status_at(HSC_ERR(INVALID_ARGUMENT, "this is neither text nor Parquet"), path, 0, 0, NULL), "stats takes JSON, CSV, bare numbers and Parquet; `hloscope tables CAPTURE events --format=csv` makes such of a capture");
+    status = hsc_status_hint(hsc_status_at(HSC_ERR(INVALID_ARGUMENT, "this is neither text nor Parquet"), path, 0, 0, NULL),
+                             "stats takes JSON, CSV, bare numbers and Parquet; `hloscope tables CAPTURE events --format=csv` makes such of a capture");
   else status = hsc__samples_text(set, path, text, options);
   hsc_bytes_deinit(&bytes);
   if (!status && set->count == before) {

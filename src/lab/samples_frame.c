@@ -149,7 +149,8 @@ hsc_status *hsc__frame_series(hsc_samples *set, hsc__frame *frame, const char *p
   }
   if (named != SIZE_MAX) numbers = 1, only = named;
   if (by == SIZE_MAX && texts == 1 && numbers == 1) by = only_text;
-  if (by != SIZE_MAX && numbers != 1) return hsc_status_hint(hsc_status_at(HSC_ERR(INVALID_ARGUMENT, "%zu columns hold numbers; which one are the samples?", numbers), path, 1, 0, NULL), "--column NAME chooses it");
+  if (by != SIZE_MAX && numbers != 1)
+    return hsc_status_hint(hsc_status_at(HSC_ERR(INVALID_ARGUMENT, "%zu columns hold numbers; which one are the samples?", numbers), path, 1, 0, NULL), "--column NAME chooses it");
   if (by != SIZE_MAX && !frame->columns[by].is_text) {   // numbers as names
     hsc__frame_column *c = &frame->columns[by];
     double *values = c->numbers;

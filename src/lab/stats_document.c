@@ -71,7 +71,8 @@ static hsc_status *mode_rows(const clean *c, json_t *out) {
   size_t count = 0;
   HSC_TRY(hsc_stats_modes(c->x, c->n, modes, MODES_SHOWN, &count));
   for (size_t i = 0; i < count; i++)
-    json_array_append_new(out, json_pack("{s:f, s:f, s:f, s:I, s:f}", "median", modes[i].median, "low", modes[i].low, "high", modes[i].high, "count", (json_int_t)modes[i].count, "share", modes[i].share));
+    json_array_append_new(out, json_pack("{s:f, s:f, s:f, s:I, s:f}", "median", modes[i].median, "low", modes[i].low, "high", modes[i].high,
+                                         "count", (json_int_t)modes[i].count, "share", modes[i].share));
   return NULL;
 }
 
@@ -291,7 +292,8 @@ hsc_status *hsc_stats_document(const hsc_samples *samples, const hsc_stats_optio
   }
   if (!status) status = compare_all(samples, all, &o, margin, comparisons);
   if (!status && json_array_size(comparisons)) {
-    json_array_append_new(notes, json_sprintf("a ratio above 1 is slower; \"same\" and every claim take %.3g %%%s%s", 100 * margin, grade ? "; the machine has grade " : "; the machine's grade is not known", grade ? grade : ""));
+    json_array_append_new(notes, json_sprintf("a ratio above 1 is slower; \"same\" and every claim take %.3g %%%s%s",
+                                                100 * margin, grade ? "; the machine has grade " : "; the machine's grade is not known", grade ? grade : ""));
     if (grade && *grade != 'A') json_array_append_new(notes, json_string("a finer claim needs a quieter machine, whatever the number of runs"));
     json_array_append_new(notes, json_string("intervals hold for runs that were interleaved; runs made one set after the other also differ by what the machine did meanwhile"));
   }
