@@ -38,6 +38,31 @@ hsc_status *hsc__array_bytes(PJRT_Buffer_Type pjrt_type, const int64_t *dims, si
   return NULL;
 }
 
+// Integers of a few bits come one in a byte, whose other bits hosts leave as they like; ours are extended to the byte.
+void hsc__extend_narrow(hsc_type type, unsigned char *data, size_t count) {
+  unsigned unused = 8u - (unsigned)hsc_type_bits(type);
+  bool is_signed = hsc_type_class_of(type) == HSC_CLASS_SIGNED;
+  for (size_t i = 0; i < count; i++) {
+    unsigned char bits = (unsigned char)(data[i] << unused);
+    data[i] = is_signed ? (unsigned char)((int8_t)bits >> unused) : (unsigned char)(bits >> unused);
+  }
+}
+
+// How many bits of a byte of this type's storage say something.
+static unsigned bits_in_byte(hsc_type type) {
+  return hsc_type_bytes(type) == 1 ? (unsigned)hsc_type_bits(type) : 8;
+}
+
+// The same bits in a row, lowest first, where one of the types has less than a byte for each value.
+static void repack(hsc_type from_type, const unsigned char *from, size_t from_count, hsc_type to_type, unsigned char *to, size_t to_count) {
+  unsigned in = bits_in_byte(from_type), out = bits_in_byte(to_type), held = 0, bits = 0;
+  for (size_t i = 0, done = 0; i < from_count; i++) {
+    bits |= (from[i] & ((1u << in) - 1)) << held;
+    for (held += in; held >= out && done < to_count; held -= out, bits >>= out) to[done++] = (unsigned char)(bits & ((1u << out) - 1));
+  }
+  if (out < 8) hsc__extend_narrow(to_type, to, to_count);
+}
+
 // ---- objects --------------------------------------------------------------------------------------------------------------------
 
 PJRT_Buffer *hsc__buffer_pop_locked(PJRT_Client *client) {
@@ -333,10 +358,21 @@ HSC_ENTRY(PJRT_Buffer_Bitcast) {
   size_t bytes = 0;
   HSC_PJRT_TRY(hsc__check_device_layout(args->device_layout, args->num_dims));
   HSC_PJRT_TRY(hsc__array_bytes(args->element_type, args->dims, args->num_dims, &bytes));
-  if (bytes != from->size_bytes)
-    return hsc__error_of(HSC_ERR(INVALID_ARGUMENT, "PJRT_Buffer_Bitcast: %zu bytes cannot be seen as an array of %zu", from->size_bytes, bytes));
-  HSC_PJRT_TRY(share(from, from->device, hsc__type_of_pjrt(args->element_type), (int)args->num_dims, args->dims, &args->out_buffer));
-  return NULL;
+  hsc_type type = hsc__type_of_pjrt(args->element_type);
+  unsigned from_bits = bits_in_byte(from->type), to_bits = bits_in_byte(type);
+  if (from->size_bytes * from_bits != bytes * to_bits)
+    return hsc__error_of(HSC_ERR(INVALID_ARGUMENT, "PJRT_Buffer_Bitcast: %zu bits cannot be seen as an array of %zu", from->size_bytes * from_bits, bytes * to_bits));
+  if (from_bits == to_bits) {
+    HSC_PJRT_TRY(share(from, from->device, type, (int)args->num_dims, args->dims, &args->out_buffer));
+    return NULL;
+  }
+  hsc__block *block = NULL;
+  PJRT_Error *error = hsc__buffer_pin(from, &block);
+  if (error) return error;
+  hsc_status *status = hsc__buffer_create(from->client, from->device, args->element_type, args->dims, args->num_dims, &args->out_buffer);
+  if (!status) repack(from->type, block->data, from->size_bytes, type, args->out_buffer->block->data, bytes);
+  hsc__block_release(from->client, block);
+  return hsc__error_of(status);
 }
 
 HSC_ENTRY(PJRT_Client_CreateUninitializedBuffer) {

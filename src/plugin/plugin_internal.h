@@ -176,6 +176,7 @@ PJRT_Buffer_Type hsc__type_to_pjrt(hsc_type type);
 hsc_type hsc__type_of_pjrt(PJRT_Buffer_Type type);                        // HSC_TYPE_INVALID when unknown
 const int64_t *hsc__row_major(int rank);                                  // minor_to_major {rank-1, ..., 0}; static
 // Bytes of an array; INVALID_ARGUMENT for bad types, negative extents, overflow, rank over HSC_MAX_RANK.
+void hsc__extend_narrow(hsc_type type, unsigned char *data, size_t count);   // values of a few bits, one in a byte: fills its other bits as the type says
 hsc_status *hsc__array_bytes(PJRT_Buffer_Type type, const int64_t *dims, size_t rank, size_t *out_bytes);
 PJRT_Buffer *hsc__buffer_pop_locked(PJRT_Client *client);                 // a recycled object or NULL
 PJRT_Buffer *hsc__buffer_new(PJRT_Client *client);                        // recycled or new, locks by itself; NULL = no memory. Holds the client.

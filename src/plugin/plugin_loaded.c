@@ -166,13 +166,20 @@ static hsc_status *wrong_argument(const run *r, int i) {
   return status;
 }
 
-// A token is passed as whatever empty array the host has for it.
-static bool fits(const PJRT_Buffer *buffer, const hsc_shape *shape) {
-  if (shape->type == HSC_TYPE_TOKEN) return buffer->size_bytes == 0;
-  if (buffer->type != shape->type || buffer->rank != shape->rank) return false;
-  for (int i = 0; i < buffer->rank; i++)
-    if (buffer->dims[i] != shape->dims[i]) return false;
-  return true;
+// As on XLA's devices the elements count, not the dimensions that a host gives them: hosts pass f32[1] for f32[]. A token is passed as whatever empty
+// array the host has for it.
+static bool fits(const PJRT_Buffer *buffer, const hsc__program *p, int i) {
+  hsc_type wanted = p->inputs[i].type;
+  return wanted == HSC_TYPE_TOKEN ? buffer->size_bytes == 0 : buffer->type == wanted && buffer->size_bytes == p->input_bytes[i];
+}
+
+// The lists of a device. A host may leave out a list that would be empty.
+static PJRT_Buffer *const *arguments_of(const PJRT_LoadedExecutable_Execute_Args *args, size_t device) {
+  return args->num_args > 0 ? args->argument_lists[device] : NULL;
+}
+
+static PJRT_Buffer **results_of(const PJRT_LoadedExecutable_Execute_Args *args, size_t device) {
+  return args->executable->program->output_count > 0 ? args->output_lists[device] : NULL;
 }
 
 // Contents that are still to come are waited for before the lock is taken.
@@ -180,7 +187,7 @@ static PJRT_Error *check_arguments(run *r) {
   for (int i = 0; i < r->program->input_count; i++) {
     PJRT_Buffer *buffer = r->arguments[i];
     if (buffer->client != r->client) return hsc__error_of(HSC_ERR(INVALID_ARGUMENT, "argument %d belongs to another client", i));
-    if (!fits(buffer, &r->program->inputs[i])) return hsc__error_of(wrong_argument(r, i));
+    if (!fits(buffer, r->program, i)) return hsc__error_of(wrong_argument(r, i));
     if (buffer->ready) {
       PJRT_Error *error = hsc__event_wait(buffer->ready);
       if (error) return error;
@@ -391,7 +398,7 @@ static PJRT_Error *execute_on_devices(PJRT_LoadedExecutable_Execute_Args *args) 
   hsc_status *status = NULL;
   for (size_t d = 0; d < count; d++) {
     run *r = &ranks[d].run;
-    *r = (run){.program = p, .client = args->executable->client, .device = args->executable->device_list[d], .arguments = args->argument_lists[d], .results = args->output_lists[d]};
+    *r = (run){.program = p, .client = args->executable->client, .device = args->executable->device_list[d], .arguments = arguments_of(args, d), .results = results_of(args, d)};
     r->pinned = (hsc__block **)(void *)at, at += ins * sizeof(hsc__block *);
     r->inputs = (const void **)(void *)at, at += ins * sizeof(void *);
     r->outputs = (void **)(void *)at, at += outs * sizeof(void *);
@@ -417,7 +424,7 @@ static hsc_status *check_call(const PJRT_LoadedExecutable_Execute_Args *args) {
   if (atomic_load_explicit(&args->executable->deleted, memory_order_relaxed)) return HSC_ERR(FAILED_PRECONDITION, "%s has been deleted", name);
   if (args->num_devices != (size_t)p->device_count) return HSC_ERR(INVALID_ARGUMENT, "%s: arguments for %zu devices; it runs on %d", name, args->num_devices, p->device_count);
   if (args->num_args != (size_t)p->input_count)
-    return HSC_ERR(INVALID_ARGUMENT, "%s: %zu arguments; it has %d", name, args->num_args, p->input_count);
+    return HSC_ERR(INVALID_ARGUMENT, "%s: Execution supplied %zu buffers but compiled program expected %d buffers", name, args->num_args, p->input_count);
   if (args->execute_device && args->execute_device->client != args->executable->client)
     return HSC_ERR(INVALID_ARGUMENT, "%s: the device belongs to another client", name);
   if (options && (options->num_send_ops > 0 || options->num_recv_ops > 0))
@@ -436,8 +443,8 @@ HSC_ENTRY(PJRT_LoadedExecutable_Execute) {
   const void *inputs[INLINE_COUNT];
   void *outputs[INLINE_COUNT];
   unsigned char take[INLINE_COUNT];
-  run r = {.program = p, .client = args->executable->client, .device = args->executable->device_list[0], .arguments = args->argument_lists[0],
-           .pinned = pinned, .inputs = inputs, .outputs = outputs, .take = take, .results = args->output_lists[0]};
+  run r = {.program = p, .client = args->executable->client, .device = args->executable->device_list[0], .arguments = arguments_of(args, 0),
+           .pinned = pinned, .inputs = inputs, .outputs = outputs, .take = take, .results = results_of(args, 0)};
   char *room = NULL;
   if (ins > INLINE_COUNT || outs > INLINE_COUNT) {
     room = hsc_alloc(ins * (sizeof *pinned + sizeof *inputs + sizeof *take) + outs * sizeof *outputs);

@@ -169,16 +169,6 @@ static hsc_status *borrow(PJRT_Client_BufferFromHostBuffer_Args *args, PJRT_Buff
   return NULL;
 }
 
-// Integers of a few bits come one in a byte, whose other bits hosts leave as they like; ours are extended to the byte.
-static void extend_narrow(hsc_type type, unsigned char *data, size_t count) {
-  unsigned unused = 8u - (unsigned)hsc_type_bits(type);
-  bool is_signed = hsc_type_class_of(type) == HSC_CLASS_SIGNED;
-  for (size_t i = 0; i < count; i++) {
-    unsigned char bits = (unsigned char)(data[i] << unused);
-    data[i] = is_signed ? (unsigned char)((int8_t)bits >> unused) : (unsigned char)(bits >> unused);
-  }
-}
-
 static hsc_status *from_host(PJRT_Client_BufferFromHostBuffer_Args *args, PJRT_Device *device, PJRT_Buffer *buffer) {
   size_t bytes = 0;
   int64_t host[HSC_MAX_RANK];
@@ -207,7 +197,7 @@ static hsc_status *from_host(PJRT_Client_BufferFromHostBuffer_Args *args, PJRT_D
     row_major_strides(args->dims, rank, element_bytes, own);
     hsc__host_copy_strided(buffer->block->data, own, args->data, host, args->dims, rank, element_bytes);
   }
-  if (narrow) extend_narrow(type, buffer->block->data, bytes);
+  if (narrow) hsc__extend_narrow(type, buffer->block->data, bytes);
   args->done_with_host_buffer = hsc__event_ready();
   return NULL;
 }

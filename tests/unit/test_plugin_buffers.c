@@ -390,6 +390,27 @@ static void bitcasts_see_the_same_bytes(void **state) {
   drop_buffer(args.buffer);
 }
 
+// A byte holds two values of four bits, the first one in its low half; on the device each has a byte of its own.
+static void bitcasts_take_narrow_values_apart_and_together(void **state) {
+  static const int64_t pair[1] = {2}, none[1] = {0};
+  unsigned char data = 0xd7, back[2] = {0};
+  PJRT_Buffer *b = put(&data, PJRT_Buffer_Type_U8, 0, none, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, NULL);
+  PJRT_Buffer_Bitcast_Args args = ARGS_OF(PJRT_Buffer_Bitcast, .buffer = b, .element_type = PJRT_Buffer_Type_S4, .dims = pair, .num_dims = 1);
+  assert_null(api->PJRT_Buffer_Bitcast(&args));
+  drop_buffer(b);
+  get(args.out_buffer, back, 2);
+  assert_int_equal((signed char)back[0], 7);
+  assert_int_equal((signed char)back[1], -3);
+  args.buffer = args.out_buffer;
+  args.element_type = PJRT_Buffer_Type_U8;
+  args.num_dims = 0;
+  assert_null(api->PJRT_Buffer_Bitcast(&args));
+  drop_buffer(args.buffer);
+  get(args.out_buffer, back, 1);
+  assert_int_equal(back[0], 0xd7);
+  drop_buffer(args.out_buffer);
+}
+
 static void raw_copies_check_their_range(void **state) {
   static const int64_t dims[1] = {8};
   unsigned char data[8] = {0, 1, 2, 3, 4, 5, 6, 7}, back[8] = {0};
@@ -651,6 +672,7 @@ int main(void) {
       cmocka_unit_test(memory_is_recycled_and_counted),
       cmocka_unit_test(views_call_their_owner_once),
       cmocka_unit_test(bitcasts_see_the_same_bytes),
+      cmocka_unit_test(bitcasts_take_narrow_values_apart_and_together),
       cmocka_unit_test(raw_copies_check_their_range),
       cmocka_unit_test(transfer_managers_fill_their_buffers),
       cmocka_unit_test(aliases_wait_for_their_contents),
