@@ -49,3 +49,19 @@ def fill(shape, dtype, argument_index, seed=0):
     if name == "f8e8m0fnu":
         value = np.abs(value)
     return value.astype(dtype).reshape(shape)
+
+
+PRECISION = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}
+
+
+def nudge(array, share, argument_index):
+    """Every float moved by `share` of itself, at least by its type's precision, up or down as a hash of its place says; the worker in C does the same."""
+    name = HLO_NAMES.get(array.dtype)
+    if name not in PRECISION or not share:
+        return array
+    with np.errstate(over="ignore"):
+        h = (np.arange(1, array.size + 1, dtype=np.uint64) + (np.uint64(argument_index) << np.uint64(32))) * GOLDEN
+        h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    share = max(share, PRECISION[name])
+    factors = np.where(h >> np.uint64(63), 1 + share, 1 - share).reshape(array.shape)
+    return (array.astype(np.float64) * factors).astype(array.dtype)

@@ -281,10 +281,10 @@ class Executable:
         if any(s.is_tuple() for s in self.input_shapes + self.output_shapes):
             raise JobError("UNIMPLEMENTED", "the program takes or gives a tuple inside a tuple; this worker feeds arrays only")
 
-    def fill(self, seed):
-        """Host values of all inputs."""
-        fill = self.device.inputs_module.fill
-        return [fill(s.dimensions(), s.numpy_dtype(), i, seed) for i, s in enumerate(self.input_shapes)]
+    def fill(self, seed, nudge=0):
+        """Host values of all inputs; with `nudge`, their floats moved by that share of themselves, at least by their type's precision."""
+        make = self.device.inputs_module
+        return [make.nudge(make.fill(s.dimensions(), s.numpy_dtype(), i, seed), nudge, i) for i, s in enumerate(self.input_shapes)]
 
     def set_inputs(self, arrays):
         self.inputs = [self.device.put(a) for a in arrays]
@@ -591,13 +591,16 @@ class Worker:
         syncs = whole(request, "syncs", 1, executions, 1)
         records, series = whole(request, "records", 0, 100000, 1), whole(request, "series", 0, 10000000, 0)
         seed, inputs = whole(request, "seed", 0, 2**63 - 1, 0), member(request, "inputs", str, "first")
+        nudge = member(request, "nudge", (int, float), 0, "not a number from 0 to 1")
+        if not 0 <= nudge <= 1:
+            raise JobError("INVALID_ARGUMENT", '"nudge" is not a number from 0 to 1')
         if inputs not in ("first", "each", "keep"):
             raise JobError("INVALID_ARGUMENT", '"inputs" is neither "first", "each" nor "keep"')
         answer, e = {"records": [], **self.times_of(program)}, None
         for i in range(records):
             e, how = self.compiled(request, program)
             feed = self.feed(request, e)
-            host = e.fill(seed) if inputs == "each" or (i == 0 and inputs != "keep") or e.inputs is None else None
+            host = e.fill(seed, nudge) if inputs == "each" or (i == 0 and inputs != "keep") or e.inputs is None else None
             record = {**how, "fingerprint": program.fingerprint, "setup_ns": 0, "transfer_in_ns": 0, "transfer_in_bytes": 0}
             before = usage()
             if host is not None:
@@ -616,7 +619,7 @@ class Worker:
             e, _ = self.compiled(request, program)
             feed = self.feed(request, e)
             if e.inputs is None or inputs != "keep":
-                e.set_inputs(e.fill(seed))
+                e.set_inputs(e.fill(seed, nudge))
         self.step = "running"
         xspace_to = member(request, "xspace_to", str)
         if series:

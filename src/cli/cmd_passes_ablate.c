@@ -151,6 +151,11 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result, bool changed_only)
   hsc_table_note(table, "with every pass on: %.0f instructions, %.0f fusions, %.0f kernels, compiled in %.3f s", hsc_json_number(json_object_get(baseline, "instructions")),
                  hsc_json_number(json_object_get(baseline, "fusions")), hsc_json_number(json_object_get(baseline, "kernels")),
                  hsc_json_number(json_object_get(baseline, "compile_seconds")));
+  json_t *rounding = json_object_get(result, "rounding");
+  if (json_integer_value(json_object_get(rounding, "outputs_beyond_tolerance")) > 0)
+    hsc_table_note(table, "a last place of the inputs moves the outputs by up to %.2g, %lld of %lld beyond what their types allow: such differences are rounding and say nothing of a pass",
+                   hsc_json_number(json_object_get(rounding, "max_abs")), (long long)json_integer_value(json_object_get(rounding, "outputs_beyond_tolerance")),
+                   (long long)json_integer_value(json_object_get(rounding, "outputs")));
   HSC_TRY(hsc_cli_table(cli, table));
   return print_pairs(cli, json_object_get(result, "pairs"), timed);
 }

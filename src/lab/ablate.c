@@ -256,7 +256,7 @@ static void release(ablate_run *run) {
     hsc_free(v->where);
   }
   hsc_free(run->variants);
-  json_t *const values[] = {run->environment, run->device, run->timing};
+  json_t *const values[] = {run->environment, run->device, run->timing, run->rounding};
   for (size_t k = 0; k < HSC_COUNT_OF(values); k++) json_decref(values[k]);
   hsc_pass_list_deinit(&run->passes);
   hsc_scratch_destroy(run->scratch);

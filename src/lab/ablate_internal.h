@@ -26,7 +26,7 @@ typedef struct ablate_variant {
   bool ran;               // its outputs are known
   double run_s;           // of its second run
   json_t *outputs;        // of the run job; the baseline's only
-  json_t *numbers;        // {"verdict", "max_ulp", "max_abs", "outputs_different"}; NULL = not compared
+  json_t *numbers;        // {"verdict": "equal", "close", "rounding" or "different", "max_ulp", "max_abs", "outputs_different"}; NULL = not compared
   // times
   json_t *total_time, *kernel_time;
   const char *verdict;    // "faster", "slower", "same", "cannot tell"; NULL = not timed
@@ -43,6 +43,7 @@ typedef struct ablate_run {
   int64_t experiment;
   bool resumed, interrupted;
   json_t *environment, *device, *timing;
+  json_t *rounding;           // rows of hsc_compare_outputs: the baseline on inputs moved by their last place, against the baseline; NULL = not run
   int64_t started_ns, work_started_ns;
   // tasks of the running phase, dealt to the slots
   pthread_mutex_t lock;       // of everything below, the store and progress

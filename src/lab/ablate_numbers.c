@@ -1,21 +1,53 @@
 // ablate_numbers.c - runs every program that is not the baseline's, in workers, and compares its outputs with the baseline's.
 #include "lab/ablate_internal.h"
+
+#include <math.h>
+
 #include "lab/json_tree.h"
 #include "lab/outputs.h"
 #include "lab/scratch.h"
 
+// Times what a last place of the inputs does to an output, up to which a difference of it may be rounding alone.
+enum { ROUNDING_FACTOR = 4 };
+
+// The largest share of an output's size that a last place of the inputs moved it by. Where rounding decides (a maximum, the side of a ReLU), it is
+// chance which outputs it hits, so a share that one of them moved by is nothing to wonder at in another.
+static double worst_share(const ablate_run *run) {
+  double worst = 0;
+  json_t *row;
+  size_t i;
+  json_array_foreach (run->rounding, i, row) {
+    double size = hsc_json_number(json_object_get(row, "largest_value"));
+    if (size > 0 && !strcmp(json_string_value(json_object_get(row, "verdict")), "different")) worst = fmax(worst, hsc_json_number(json_object_get(row, "max_abs")) / size);
+  }
+  return fmin(worst, 1);
+}
+
+// "equal", "close", "rounding", "different": the worse, the further back.
+static int badness(const char *verdict) { return !strcmp(verdict, "different") ? 3 : !strcmp(verdict, "rounding") ? 2 : !strcmp(verdict, "close"); }
+
+// An output that differs by more than its type allows, and by no more than the program makes of the last places of its inputs.
+static const char *verdict_of(const ablate_run *run, json_t *row, size_t output, double share) {
+  const char *verdict = json_string_value(json_object_get(row, "verdict"));
+  json_t *moved = json_array_get(run->rounding, output);
+  bool nan = json_integer_value(json_object_get(row, "nan_mismatches")) > 0;
+  if (strcmp(verdict, "different") != 0 || nan || !moved) return verdict;
+  double limit = fmax(ROUNDING_FACTOR * hsc_json_number(json_object_get(moved, "max_abs")), share * hsc_json_number(json_object_get(row, "largest_value")));
+  return hsc_json_number(json_object_get(row, "max_abs")) <= limit ? "rounding" : verdict;
+}
+
 // The worst verdict over all outputs, and the largest differences.
-static json_t *summarize(json_t *rows) {
+static json_t *summarize(const ablate_run *run, json_t *rows) {
   const char *worst = "equal";
-  double max_abs = 0, max_ulp = 0;
+  double max_abs = 0, max_ulp = 0, share = worst_share(run);
   int different = 0;
   json_t *row;
   size_t i;
   json_array_foreach (rows, i, row) {
-    const char *verdict = json_string_value(json_object_get(row, "verdict"));
+    const char *verdict = verdict_of(run, row, i, share);
     if (!strcmp(verdict, "equal")) continue;
     different++;
-    if (strcmp(worst, "different") != 0) worst = verdict;
+    if (badness(verdict) > badness(worst)) worst = verdict;
     double ulp = hsc_json_number(json_object_get(row, "max_ulp")), distance = hsc_json_number(json_object_get(row, "max_abs"));
     if (ulp > max_ulp) max_ulp = ulp;
     if (distance > max_abs) max_abs = distance;
@@ -31,8 +63,8 @@ static bool same_digests(json_t *a, json_t *b) {
   return true;
 }
 
-// Runs once, with its outputs as files in `directory`.
-static hsc_status *run_once(ablate_run *run, hsc_lab_worker **worker, const ablate_variant *v, const char *directory, hsc_answer *answer) {
+// Runs once, with its outputs as files in `directory`; `nudged`: on inputs whose floats are moved by their last place.
+static hsc_status *run_once(ablate_run *run, hsc_lab_worker **worker, const ablate_variant *v, bool nudged, const char *directory, hsc_answer *answer) {
   if (!*worker)
     HSC_TRY(hsc_lab_worker_create(
         &(hsc_lab_worker_options){.device = run->options->device, .executable = run->options->executable, .no_disk_cache = true}, worker));
@@ -40,6 +72,7 @@ static hsc_status *run_once(ablate_run *run, hsc_lab_worker **worker, const abla
   if (!request || !drop) return hsc_status_out_of_memory();
   json_object_set_new(request, "records", json_integer(2));
   json_object_set_new(request, "save_to", json_string(directory));
+  if (nudged) json_object_set_new(request, "nudge", json_real(1e-30));  // the least that moves anything
   hsc_status *status = hsc_lab_worker_call(*worker, request, run->options->limit_ns, answer);
   // What it holds on the device would be there beside the next one.
   if (!status && answer->outcome == HSC_OUTCOME_OK) {
@@ -77,7 +110,7 @@ static hsc_status *compare(ablate_run *run, json_t *outputs, const char *name, j
                              (int)json_array_size(outputs));
   } else {
     status = hsc_compare_outputs(baseline, outputs, "baseline", name, rows);
-    if (!status) *out_numbers = summarize(rows);
+    if (!status) *out_numbers = summarize(run, rows);
   }
   json_decref(rows);
   return status;
@@ -106,7 +139,7 @@ static hsc_status *numbers_task(ablate_run *run, hsc_lab_worker **worker, int nu
     run->fresh_count++;
   pthread_mutex_unlock(&run->lock);
   if (status || stored) goto done;
-  HSC_GOTO(run_once(run, worker, v, hsc_bytes_text(&directory), &answer));
+  HSC_GOTO(run_once(run, worker, v, false, hsc_bytes_text(&directory), &answer));
   if (answer.outcome == HSC_OUTCOME_ABORT && hsc__ablate_stopped(run)) goto done;  // of the interrupt
   if (answer.outcome == HSC_OUTCOME_OK) {
     HSC_GOTO(compare(run, json_object_get(answer.body, "outputs"), v->name, &numbers));
@@ -131,6 +164,24 @@ done:
   return status;
 }
 
+// What the program itself makes of the last places of its inputs: differences up to that size say nothing about a pass.
+static hsc_status *measure_rounding(ablate_run *run, hsc_lab_worker **worker) {
+  hsc_bytes directory = {0};
+  hsc_answer answer = {0};
+  json_t *rows = json_array();
+  hsc_bytes_printf(&directory, "%s/run_nudged", run->scratch);
+  hsc_status *status = hsc_bytes_status(&directory);
+  if (!status) status = run_once(run, worker, &run->variants[0], true, hsc_bytes_text(&directory), &answer);
+  if (!status && answer.outcome == HSC_OUTCOME_OK)
+    status = hsc_compare_outputs(run->variants[0].outputs, json_object_get(answer.body, "outputs"), "baseline", "baseline on inputs moved by a last place", rows);
+  if (!status && answer.outcome == HSC_OUTCOME_OK) run->rounding = json_incref(rows);
+  hsc_scratch_empty(hsc_bytes_text(&directory));
+  hsc_answer_deinit(&answer);
+  hsc_bytes_deinit(&directory);
+  json_decref(rows);
+  return status;
+}
+
 hsc_status *hsc__ablate_numbers(ablate_run *run, int from, int to) {
   ablate_variant *baseline = &run->variants[0];
   if (!baseline->outputs) {
@@ -140,11 +191,12 @@ hsc_status *hsc__ablate_numbers(ablate_run *run, int from, int to) {
     hsc_bytes_printf(&directory, "%s/run_0", run->scratch);
     hsc_status *status = hsc_bytes_status(&directory);
     if (!status && run->options->progress) run->options->progress(run->options->user, 0, to - from, -1, "running the baseline");
-    if (!status) status = run_once(run, &worker, baseline, hsc_bytes_text(&directory), &answer);
+    if (!status) status = run_once(run, &worker, baseline, false, hsc_bytes_text(&directory), &answer);
     if (!status) {
       take_run(baseline, answer.outcome, answer.status ? hsc_status_message(answer.status) : NULL, answer.body);
       if (baseline->ran) baseline->outputs = json_incref(json_object_get(answer.body, "outputs"));
     }
+    if (!status && baseline->ran) status = measure_rounding(run, &worker);
     hsc_answer_deinit(&answer);
     hsc_bytes_deinit(&directory);
     hsc_lab_worker_destroy(worker);

@@ -76,7 +76,7 @@ hsc_status *hsc__job_evaluate(hsc_worker *worker, json_t *request, hsc_json *ans
   HSC_TRY(hsc__request_int(request, "seed", 0, INT64_MAX, &seed));
   HSC_TRY(hsc__request_text(request, "save_to", false, &save_to));
   HSC_TRY(hsc__worker_program(worker, request, &program));
-  HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)seed));
+  HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)seed, 0));
   hsc__write_program_times(program, answer);
   hsc_arena *arena = NULL;
   HSC_TRY(hsc_arena_create(&arena));

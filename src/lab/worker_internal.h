@@ -22,6 +22,7 @@ typedef struct worker_program {
   const hsc_shape **input_shapes;  // [input_count], in the module's arena
   hsc_literal **inputs;            // [input_count], filled with `seed` when asked for; NULL before
   uint64_t seed;
+  double nudge;                    // by which share its floats were moved
   int64_t input_bytes;
   int64_t read_ns, parse_ns, transform_ns, write_ns;
   bool reported;  // its times went into an answer
@@ -86,8 +87,8 @@ void hsc__worker_close(hsc_worker *worker);
 HSC_MUST_USE hsc_status *hsc__worker_program(hsc_worker *worker, json_t *request, worker_program **out_program);
 // Makes program->code what the device of this worker takes.
 HSC_MUST_USE hsc_status *hsc__worker_code(const hsc_worker *worker, worker_program *program);
-// Host values of all inputs, from the job's "seed" (0).
-HSC_MUST_USE hsc_status *hsc__worker_fill_inputs(worker_program *program, uint64_t seed);
+// Host values of all inputs, from the job's "seed" (0). nudge > 0: floats are moved by that share of themselves, at least by their type's precision.
+HSC_MUST_USE hsc_status *hsc__worker_fill_inputs(worker_program *program, uint64_t seed, double nudge);
 void hsc__worker_programs_destroy(hsc_worker *worker);
 // The element type on the other side; PJRT_Buffer_Type_INVALID for what has none.
 PJRT_Buffer_Type hsc__buffer_type(hsc_type type);

@@ -136,8 +136,22 @@ done:
   return status;
 }
 
-hsc_status *hsc__worker_fill_inputs(worker_program *program, uint64_t seed) {
-  if (program->inputs && program->seed == seed) return NULL;
+// Moves every float by the share `nudge` of itself, at least by its type's precision, up or down as a hash of its place says.
+static void nudge_floats(hsc_literal *literal, double nudge, uint64_t key) {
+  hsc_type type = literal->shape.type;
+  double precision = type == HSC_TYPE_F64 ? 0x1p-52 : type == HSC_TYPE_F32 ? 0x1p-23 : type == HSC_TYPE_F16 ? 0x1p-10 : 0x1p-7;
+  bool moves = type == HSC_TYPE_F64 || type == HSC_TYPE_F32 || type == HSC_TYPE_F16 || type == HSC_TYPE_BF16;
+  int64_t count = moves ? hsc_shape_elements(&literal->shape) : 0;
+  double share = nudge > precision ? nudge : precision;
+  for (int64_t i = 0; i < count; i++) {
+    uint64_t h = (key + (uint64_t)i + 1) * 0x9E3779B97F4A7C15u;
+    h = (h ^ h >> 30) * 0xBF58476D1CE4E5B9u;
+    hsc_literal_set_double(literal, i, hsc_literal_get_double(literal, i) * (h >> 63 ? 1 + share : 1 - share));
+  }
+}
+
+hsc_status *hsc__worker_fill_inputs(worker_program *program, uint64_t seed, double nudge) {
+  if (program->inputs && program->seed == seed && program->nudge == nudge) return NULL;
   if (!program->inputs) {
     hsc_literal **inputs = HSC_NEW_ARRAY(program->module->arena, hsc_literal *, program->input_count + 1);
     HSC_TRY(hsc_arena_status(program->module->arena));
@@ -145,8 +159,12 @@ hsc_status *hsc__worker_fill_inputs(worker_program *program, uint64_t seed) {
       HSC_TRY(hsc_literal_create(program->module->arena, program->input_shapes[i], &inputs[i]));
     program->inputs = inputs;
   }
-  for (int i = 0; i < program->input_count; i++) hsc_literal_fill(program->inputs[i], seed, (uint32_t)i);
+  for (int i = 0; i < program->input_count; i++) {
+    hsc_literal_fill(program->inputs[i], seed, (uint32_t)i);
+    if (nudge > 0) nudge_floats(program->inputs[i], nudge, (uint64_t)i << 32);
+  }
   program->seed = seed;
+  program->nudge = nudge;
   return NULL;
 }
 

@@ -71,6 +71,20 @@ def test_inputs_and_digests_are_the_same_bytes():
     check(f"inputs of {len(TYPES)} types and digests are the same bytes", len(digests) == 2 and len(digests[0]) == len(TYPES) and not differ, result.stderr + str(differ) + str(run)[:500])
 
 
+def test_nudged_inputs_are_the_same_bytes(python):
+    path = pathlib.Path(scratch.name) / "identity.hlo"
+    path.write_text(IDENTITY)
+    plugin = str(pathlib.Path(hloscope).parent / "libhloscope_cpu_pjrt.so")
+    jobs = [{"id": 1, "job": "load", "plugin": plugin}, {"id": 2, "job": "run", "program": str(path), "nudge": 1e-30}, {"id": 3, "job": "run", "program": str(path), "nudge": 0.001}, {"id": 4, "job": "quit"}]
+    text = "\n".join(map(json.dumps, jobs)) + "\n"
+    # Answers of the worker in C come on descriptor 3.
+    commands = [[python, "-m", "hloscope.worker"], ["bash", "-c", 'exec "$0" worker 3>&1 1>&2', hloscope]]
+    answers = [[json.loads(line) for line in subprocess.run(command, input=text, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=dict(environment, PYTHONPATH=str(ROOT / "python")),
+                                                            text=True, timeout=300).stdout.splitlines()] for command in commands]
+    digests = [[{o["shape"]: o["digest"] for o in a.get("outputs", [])} for a in row[1:3]] for row in answers]
+    check("moved inputs are the same bytes in both workers", digests[0] == digests[1] and all(digests[0]) and digests[0][0] != digests[0][1], str(answers)[:1500])
+
+
 def test_formats_and_transforms():
     result, run = call("run", PATTERNS / "tiny_natural.hlo", "--device", "xla-cpu", "--compare", "cpu", "--transform", "vmap:3", "--no-store", "--format=json")
     rows = run.get("compare", [])
@@ -115,6 +129,7 @@ def main():
     test_formats_and_transforms()
     test_mistakes_are_answers()
     test_protocol(row["plugin"])
+    test_nudged_inputs_are_the_same_bytes(row["plugin"])
     print(f"1..{done}")
 
 

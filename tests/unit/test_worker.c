@@ -89,10 +89,11 @@ static void a_run_has_every_phase(void **state) {
 }
 
 static void outputs_depend_on_the_seed_alone(void **state) {
-  char digests[3][40];
-  for (int i = 0; i < 3; i++) {
+  static const char *const requests[] = {"", "", ",\"seed\":9", ",\"nudge\":1e-4", ",\"nudge\":1e-3"};
+  char digests[HSC_COUNT_OF(requests)][40];
+  for (size_t i = 0; i < HSC_COUNT_OF(requests); i++) {
     hsc_lab_worker *worker = worker_on("", false);
-    hsc_answer answer = call(worker, 20, run_request(i == 2 ? ",\"seed\":9" : ""));
+    hsc_answer answer = call(worker, 20, run_request(requests[i]));
     const char *digest =
         json_string_value(json_object_get(json_array_get(json_object_get(answer.body, "outputs"), 0), "digest"));
     assert_non_null(digest);
@@ -102,6 +103,8 @@ static void outputs_depend_on_the_seed_alone(void **state) {
   }
   assert_string_equal(digests[0], digests[1]);
   assert_string_not_equal(digests[0], digests[2]);
+  assert_string_not_equal(digests[0], digests[3]);
+  assert_string_not_equal(digests[3], digests[4]);
 }
 
 static void model_and_cold_measure_what_they_are_told(void **state) {
@@ -161,6 +164,7 @@ static void bad_jobs_are_answered(void **state) {
       {"{\"job\":\"run\",\"program\":\"P\",\"feed\":[[0,5]]}", "1 outputs and 2 inputs"},
       {"{\"job\":\"run\",\"program\":\"P\",\"transforms\":[\"vmapp:3\"]}", "did you mean 'vmap:'?"},
       {"{\"job\":\"run\",\"program\":\"P\",\"transforms\":[\"constant:7=1\"]}", "the program has 2 parameters"},
+      {"{\"job\":\"run\",\"program\":\"P\",\"nudge\":-1}", "\"nudge\" is not a number from 0 to 1"},
       {"{\"job\":\"run\",\"program\":\"P\",\"cache\":[\"tape\"]}", "neither \"memory\" nor \"disk\""},
   };
   hsc_lab_worker *worker = worker_on("", false);
