@@ -54,6 +54,31 @@ static void bias_step(rewrite *r, const hsc_instr *bias, int dimension) {
   hsc_bytes_printf(r->out, "add(%%%s, %%%s.bias)\n", value, r->call->name);
 }
 
+static void binary_step(rewrite *r, const char *op, const char *a, const char *b) {
+  begin_step(r, op);
+  hsc_bytes_printf(r->out, "%s(%%%s, %%%s)\n", op, a, b);
+}
+
+// cuBLASLt's GELU is the approximation by tanh: x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
+static void gelu_step(rewrite *r) {
+  char x[512], value[512];
+  snprintf(x, sizeof x, "%s", r->result);
+  binary_step(r, "multiply", x, x);
+  snprintf(value, sizeof value, "%s", r->result);
+  binary_step(r, "multiply", value, x);
+  scalar_step(r, "multiply", 0.044715);
+  snprintf(value, sizeof value, "%s", r->result);
+  binary_step(r, "add", value, x);
+  scalar_step(r, "multiply", 0.79788456080286535588);
+  snprintf(value, sizeof value, "%s", r->result);
+  begin_step(r, "tanh");
+  hsc_bytes_printf(r->out, "tanh(%%%s)\n", value);
+  scalar_step(r, "add", 1);
+  snprintf(value, sizeof value, "%s", r->result);
+  binary_step(r, "multiply", value, x);
+  scalar_step(r, "multiply", 0.5);
+}
+
 static json_t *member(json_t *object, const char *name) { return json_object_get(object, name); }
 static const char *text_of(json_t *object, const char *name) {
   const char *text = json_string_value(member(object, name));
@@ -90,8 +115,9 @@ static bool bridge_gemm(rewrite *r) {
   static const char *const names[] = {"lhs_contracting_dimensions", "rhs_contracting_dimensions", "lhs_batch_dimensions", "rhs_batch_dimensions"};
   if (!config) config = r->config;
   const char *epilogue = text_of(config, "epilogue");
-  bool relu = !strcmp(epilogue, "RELU") || !strcmp(epilogue, "BIAS_RELU"), bias = !strncmp(epilogue, "BIAS", 4);
-  if (!dims || r->call->operand_count < 2 || (*epilogue && strcmp(epilogue, "DEFAULT") && strcmp(epilogue, "BIAS") && !relu)) return false;
+  bool relu = !strcmp(epilogue, "RELU") || !strcmp(epilogue, "BIAS_RELU"), gelu = !strcmp(epilogue, "GELU") || !strcmp(epilogue, "BIAS_GELU"),
+       bias = !strncmp(epilogue, "BIAS", 4);
+  if (!dims || r->call->operand_count < 2 || (*epilogue && strcmp(epilogue, "DEFAULT") && strcmp(epilogue, "BIAS") && !relu && !gelu)) return false;
   double alpha = number_of(config, "alpha_real", 1), beta = number_of(config, "beta", 0);
   if (number_of(config, "alpha_imag", 0) != 0 || (beta != 0 && (beta != 1 || r->call->operand_count < 3))) return false;
   for (int i = 0; i < 4; i++) dims_text(member(dims, names[i]), sets[i]);
@@ -110,6 +136,7 @@ static bool bridge_gemm(rewrite *r) {
     bias_step(r, r->call->operands[next], shape->rank - 1);
   }
   if (relu) scalar_step(r, "maximum", 0);
+  if (gelu) gelu_step(r);
   return true;
 }
 
@@ -147,14 +174,153 @@ static bool bridge_conv(rewrite *r) {
   return true;
 }
 
+// ---- gradients of convolutions --------------------------------------------------------------------------------------
+//
+// Their calls carry the window and the dim_labels of the forward convolution y = conv(x, w); a gradient is a convolution of its own (XLA's
+// conv_rewriter.cc reads it in the other direction).
+
+enum { CONV_DIMS = 4 };
+typedef struct conv_window {
+  int64_t size[CONV_DIMS], stride[CONV_DIMS], low[CONV_DIMS], high[CONV_DIMS], base[CONV_DIMS], dilate[CONV_DIMS], reversed[CONV_DIMS];
+  char input[16], kernel[16], output[16];  // dim_labels
+  int rank;                                // of the space
+} conv_window;
+
+// "2x3" or "1_2x3_4" of a field into one or two lists; what is not written keeps its value.
+static void window_field(const char *window, const char *field, int64_t *first, int64_t *second) {
+  const char *at = strstr(window, field);
+  if (!at || (at > window && at[-1] != '{' && at[-1] != ' ')) return;
+  at += strlen(field);
+  for (int i = 0; i < CONV_DIMS; i++) {
+    char *end = NULL;
+    first[i] = strtoll(at, &end, 10);
+    if (second && *end == '_') second[i] = strtoll(end + 1, &end, 10);
+    if (*end != 'x') return;
+    at = end + 1;
+  }
+}
+
+static bool read_window(rewrite *r, conv_window *out) {
+  char window[512] = "", labels[512], groups[512];
+  conv_window w = {0};
+  if (r->call->operand_count < 2 || !raw_attribute(r->call, "dim_labels=", labels)) return false;
+  if (raw_attribute(r->call, "feature_group_count=", groups) || raw_attribute(r->call, "batch_group_count=", groups)) return false;
+  raw_attribute(r->call, "window=", window);
+  if (sscanf(labels, "dim_labels=%15[^_]_%15[^-]->%15s", w.input, w.kernel, w.output) != 3) return false;
+  w.rank = (int)strlen(w.input) - 2;
+  if (w.rank < 0 || w.rank > CONV_DIMS || strlen(w.kernel) != strlen(w.input) || strlen(w.output) != strlen(w.input)) return false;
+  for (int i = 0; i < CONV_DIMS; i++) w.size[i] = w.stride[i] = w.base[i] = w.dilate[i] = 1;
+  window_field(window, "size=", w.size, NULL);
+  window_field(window, "stride=", w.stride, NULL);
+  window_field(window, "pad=", w.low, w.high);
+  window_field(window, "lhs_dilate=", w.base, NULL);
+  window_field(window, "rhs_dilate=", w.dilate, NULL);
+  window_field(window, "rhs_reversal=", w.reversed, NULL);
+  for (int i = 0; i < w.rank; i++)
+    if (w.base[i] != 1) return false;
+  *out = w;
+  return true;
+}
+
+static int64_t extent(const hsc_shape *shape, const char *labels, int space) {
+  const char *at = strchr(labels, '0' + space);
+  return at && at - labels < shape->rank ? shape->dims[at - labels] : 0;
+}
+
+static void put_list(hsc_bytes *out, const char *name, const int64_t *values, int rank) {
+  hsc_bytes_printf(out, " %s=", name);
+  for (int i = 0; i < rank; i++) hsc_bytes_printf(out, "%s%lld", i ? "x" : "", (long long)values[i]);
+}
+
+// The labels with each `from` in place of `to` and the other way round.
+static const char *swapped(const char *labels, char a, char b, char as_a, char as_b, char out[16]) {
+  size_t i = 0;
+  for (; labels[i]; i++) out[i] = labels[i] == a ? as_a : labels[i] == b ? as_b : labels[i];
+  out[i] = 0;
+  return out;
+}
+
+static void put_gradient(rewrite *r, const conv_window *g, const char *lhs, const char *rhs, const char *result) {
+  begin_step(r, "conv");
+  hsc_bytes_printf(r->out, "convolution(%%%s, %%%s), window={", r->call->operands[0]->name, r->call->operands[1]->name);
+  if (g->rank) {
+    hsc_bytes at = {0};
+    put_list(&at, "size", g->size, g->rank);
+    put_list(&at, "stride", g->stride, g->rank);
+    hsc_bytes_append_text(&at, " pad=");
+    for (int i = 0; i < g->rank; i++) hsc_bytes_printf(&at, "%s%lld_%lld", i ? "x" : "", (long long)g->low[i], (long long)g->high[i]);
+    put_list(&at, "lhs_dilate", g->base, g->rank);
+    put_list(&at, "rhs_dilate", g->dilate, g->rank);
+    put_list(&at, "rhs_reversal", g->reversed, g->rank);
+    hsc_bytes_append_text(r->out, hsc_bytes_text(&at) + 1);
+    hsc_bytes_deinit(&at);
+  }
+  hsc_bytes_printf(r->out, "}, dim_labels=%s_%s->%s\n", lhs, rhs, result);
+}
+
+static bool scale_gradient(rewrite *r) {
+  double scale = number_of(conv_config(r), "conv_result_scale", 1);
+  if (scale != 1) scalar_step(r, "multiply", scale);
+  return true;
+}
+
+// dx[i] = sum of dy[o] w[k] over i = o stride + k dilate - low: dy with stride - 1 zeros between, against the mirrored kernel, its features exchanged.
+static bool bridge_conv_input(rewrite *r) {
+  conv_window w, g;
+  char kernel[16];
+  if (!read_window(r, &w)) return false;
+  const hsc_shape *dx = hsc_shape_is_tuple(&r->call->shape) ? hsc_shape_leaf(&r->call->shape, 0) : &r->call->shape;
+  g = w;
+  for (int i = 0; i < w.rank; i++) {
+    int64_t reach = (w.size[i] - 1) * w.dilate[i], spread = (extent(&r->call->operands[0]->shape, w.output, i) - 1) * w.stride[i] + 1;
+    g.stride[i] = 1;
+    g.base[i] = w.stride[i];
+    g.low[i] = reach - w.low[i];
+    g.high[i] = extent(dx, w.input, i) + reach - spread - g.low[i];
+    g.reversed[i] = !w.reversed[i];
+  }
+  put_gradient(r, &g, w.output, swapped(w.kernel, 'i', 'o', 'o', 'i', kernel), w.input);
+  return scale_gradient(r);
+}
+
+// dw[k] = sum of x[i] dy[o] over the same i: x against dy as the kernel, its steps apart by the stride; the batch is what is summed over.
+static bool bridge_conv_filter(rewrite *r) {
+  conv_window w, g;
+  char input[16], output[16], kernel[16];
+  if (!read_window(r, &w)) return false;
+  g = w;
+  for (int i = 0; i < w.rank; i++) {
+    int64_t steps = extent(&r->call->operands[1]->shape, w.output, i);
+    if (w.reversed[i]) return false;
+    g.size[i] = steps;
+    g.stride[i] = w.dilate[i];
+    g.dilate[i] = w.stride[i];
+    g.high[i] = (w.size[i] - 1) * w.dilate[i] + (steps - 1) * w.stride[i] + 1 - extent(&r->call->operands[0]->shape, w.input, i) - w.low[i];
+  }
+  put_gradient(r, &g, swapped(w.input, 'b', 'f', 'f', 'b', input), swapped(w.output, 'b', 'f', 'i', 'o', output), swapped(w.kernel, 'i', 'o', 'b', 'f', kernel));
+  return scale_gradient(r);
+}
+
 static bool bridge_conv_bias(rewrite *r) {
   char labels[512];
   const char *activation = text_of(conv_config(r), "activation_mode"), *output;
-  bool relu = !strcmp(activation, "kRelu");
-  if (r->call->operand_count != 3 || (!relu && strcmp(activation, "kNone") && *activation) || !bridge_conv(r)) return false;
+  bool relu = !strcmp(activation, "kRelu"), relu6 = !strcmp(activation, "kRelu6");
+  double side = r->call->operand_count == 4 ? number_of(conv_config(r), "side_input_scale", 0) : 0;
+  if (r->call->operand_count < 3 || r->call->operand_count > 4 || (!relu && !relu6 && strcmp(activation, "kNone") && *activation) || !bridge_conv(r)) return false;
+  if (side != 0) {
+    char value[512];
+    snprintf(value, sizeof value, "%s", r->result);
+    snprintf(r->result, sizeof r->result, "%s", r->call->operands[3]->name);
+    if (side != 1) scalar_step(r, "multiply", side);
+    char scaled[512];
+    snprintf(scaled, sizeof scaled, "%s", r->result);
+    begin_step(r, "add");
+    hsc_bytes_printf(r->out, "add(%%%s, %%%s)\n", value, scaled);
+  }
   if (!raw_attribute(r->call, "dim_labels=", labels) || !(output = strstr(labels, "->")) || !strchr(output, 'f')) return false;
   bias_step(r, r->call->operands[2], (int)(strchr(output, 'f') - output - 2));
-  if (relu) scalar_step(r, "maximum", 0);
+  if (relu || relu6) scalar_step(r, "maximum", 0);
+  if (relu6) scalar_step(r, "minimum", 6);
   return true;
 }
 
@@ -200,6 +366,8 @@ static const struct {
 } meanings[] = {{"__cublas$gemm", bridge_gemm},
                 {"__cublas$lt$matmul", bridge_gemm},
                 {"__cudnn$convForward", bridge_conv},
+                {"__cudnn$convBackwardInput", bridge_conv_input},
+                {"__cudnn$convBackwardFilter", bridge_conv_filter},
                 {"__cudnn$convBiasActivationForward", bridge_conv_bias},
                 {"__onednn$matmul", bridge_onednn_matmul},
                 {"__onednn$softmax", bridge_softmax}};

@@ -1,7 +1,8 @@
 // bridge.h - vendors' custom calls written as the HLO that they mean, so that a stage of a vendor's compile can be run elsewhere.
 //
 // Known meanings (rows of bridge.c): __cublas$gemm and __cublas$lt$matmul (GemmBackendConfig: dimensions, alpha, beta, epilogue DEFAULT, BIAS, RELU,
-// BIAS_RELU), __cudnn$convForward and __cudnn$convBiasActivationForward without side input (CudnnConvBackendConfig; window and dim_labels stand on the call),
+// GELU, BIAS_RELU, BIAS_GELU), __cudnn$convForward, __cudnn$convBackwardInput, __cudnn$convBackwardFilter (without groups) and
+// __cudnn$convBiasActivationForward with or without side input (CudnnConvBackendConfig; window and dim_labels stand on the call),
 // __onednn$matmul without fused operations, __onednn$softmax over the last dimension. Sources: xla/service/gpu/backend_configs.proto, xla/service/cpu/
 // onednn_config.proto, cublas_cudnn.h.
 #pragma once

@@ -126,6 +126,11 @@ def cuda(plugin, targets):
     check("cuda: a malformed target is an error of that device alone", got[f"cuda:{bad}"]["status"] == "error" and got["cuda:l4"]["status"] == "ok", got)
     got, said = run(["cuda:h100"], program=ROOT / "models" / "laplace_train.hlo.gz")
     check("cuda: a training step with second derivatives compiles", got.get("cuda:h100", {}).get("status") == "ok", said)
+    # Forward and backward convolutions are calls of cuDNN from conv-rewriter on; each stage is run by the built-in device all the same.
+    result, validated = call("passes", "validate", ROOT / "tests" / "real" / "conv_gradients.mlir", "--device", "cuda:h100", "--format=json")
+    stages = validated.get("stages", [])
+    check("cuda: every stage of a network's gradients has the numbers of the first, cuDNN's convolutions bridged",
+          validated.get("verdict") in ("equal", "close") and max((s["bridged"] for s in stages), default=0) >= 4 and not [s for s in stages if s["skipped"]], str(validated)[:3000] + result.stderr)
 
 
 def tpu(plugin, targets):

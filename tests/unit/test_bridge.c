@@ -1,0 +1,168 @@
+// Gradients of convolutions as vendors call them, against loops that accumulate them from the definition of the forward convolution.
+#include "unit.h"
+
+#include <math.h>
+
+#include "formats/formats.h"
+#include "lab/bridge.h"
+
+typedef struct conv_case {
+  int batch, height, width, in, out, kh, kw;      // sizes
+  int sh, sw, ph0, ph1, pw0, pw1, dh, dw;          // stride, padding, dilation
+  const char *labels;                              // of the forward convolution
+  double scale;
+} conv_case;
+
+static const conv_case cases[] = {
+    {2, 5, 6, 3, 4, 3, 2, 1, 1, 1, 1, 0, 0, 1, 1, "b01f_01io->b01f", 1},
+    {2, 8, 7, 3, 4, 3, 2, 2, 1, 1, 0, 2, 1, 1, 2, "bf01_oi01->bf01", 1},
+    {1, 9, 9, 2, 3, 3, 3, 2, 2, 0, 1, 1, 1, 2, 1, "b01f_o01i->b01f", 0.5},
+    {3, 7, 7, 2, 5, 1, 1, 2, 2, 0, 0, 0, 0, 1, 1, "b01f_01io->b01f", 1},
+};
+
+static int steps_h(const conv_case *c) { return (c->height + c->ph0 + c->ph1 - (c->kh - 1) * c->dh - 1) / c->sh + 1; }
+static int steps_w(const conv_case *c) { return (c->width + c->pw0 + c->pw1 - (c->kw - 1) * c->dw - 1) / c->sw + 1; }
+
+// The shape of "b01f" and the like: sizes by label, and the place of an element.
+static void shape_of(const char *labels, const int sizes[128], char out[64]) {
+  int at = snprintf(out, 64, "f32[");
+  for (int i = 0; i < 4; i++) at += snprintf(out + at, 64 - (size_t)at, "%s%d", i ? "," : "", sizes[(int)labels[i]]);
+  snprintf(out + at, 64 - (size_t)at, "]");
+}
+
+static int64_t place(const char *labels, const int sizes[128], int first, int second, int h, int w, const char names[2]) {
+  int64_t at = 0;
+  for (int i = 0; i < 4; i++) {
+    int value = labels[i] == '0' ? h : labels[i] == '1' ? w : labels[i] == names[0] ? first : second;
+    at = at * sizes[(int)labels[i]] + value;
+  }
+  return at;
+}
+
+static hsc_literal *evaluate_bridged(hsc_arena *arena, const char *text, hsc_literal *inputs[2]) {
+  hsc_module *module = NULL;
+  hsc_bridged bridged = {0};
+  hsc_literal *result = NULL, *copy = NULL;
+  EXPECT_OK(hsc_hlo_text_parse(hsc_view_of(text), NULL, &module));
+  EXPECT_OK(hsc_bridge_custom_calls(module, &bridged));
+  hsc_module_destroy(module);
+  if (bridged.bridged != 1) fail_msg("not bridged: %s", text);
+  EXPECT_OK(hsc_program_read(hsc_bytes_view(&bridged.text), NULL, &module));
+  for (int p = 0; p < 2; p++) {
+    EXPECT_OK(hsc_literal_create(arena, &module->entry->parameters[p]->shape, &inputs[p]));
+    hsc_literal_fill(inputs[p], 5, (uint32_t)p);
+  }
+  EXPECT_OK(hsc_evaluate(module, 2, inputs, arena, &result));
+  EXPECT_OK(hsc_literal_copy(arena, result, &copy));
+  hsc_module_destroy(module);
+  hsc_bridged_deinit(&bridged);
+  return copy;
+}
+
+static void check_gradient(const conv_case *c, bool of_filter) {
+  hsc_arena *arena = NULL;
+  hsc_literal *inputs[2];
+  char x_labels[5], w_labels[5], y_labels[5], x[64], w[64], y[64];
+  assert_int_equal(sscanf(c->labels, "%4[^_]_%4[^-]->%4s", x_labels, w_labels, y_labels), 3);
+  int oh = steps_h(c), ow = steps_w(c);
+  int xs[128] = {['b'] = c->batch, ['0'] = c->height, ['1'] = c->width, ['f'] = c->in}, ws[128] = {['i'] = c->in, ['o'] = c->out, ['0'] = c->kh, ['1'] = c->kw},
+      ys[128] = {['b'] = c->batch, ['0'] = oh, ['1'] = ow, ['f'] = c->out};
+  EXPECT_OK(hsc_arena_create(&arena));
+  shape_of(x_labels, xs, x), shape_of(w_labels, ws, w), shape_of(y_labels, ys, y);
+  const char *left = of_filter ? x : y, *right = of_filter ? y : w, *made = of_filter ? w : x;
+  const char *text = hsc_arena_printf(
+      arena,
+      "HloModule m\nENTRY main {\n  a = %s parameter(0)\n  b = %s parameter(1)\n  c = (%s, u8[16]) custom-call(a, b), custom_call_target=\"__cudnn$convBackward%s\", "
+      "window={size=%dx%d stride=%dx%d pad=%d_%dx%d_%d rhs_dilate=%dx%d}, dim_labels=%s, backend_config={\"cudnn_conv_backend_config\":{\"conv_result_scale\":%g}}\n"
+      "  ROOT r = %s get-tuple-element(c), index=0\n}\n",
+      left, right, made, of_filter ? "Filter" : "Input", c->kh, c->kw, c->sh, c->sw, c->ph0, c->ph1, c->pw0, c->pw1, c->dh, c->dw, c->labels, c->scale, made);
+  hsc_literal *result = evaluate_bridged(arena, text, inputs);
+  int64_t count = hsc_shape_elements(&result->shape);
+  double *sum = HSC_NEW_ARRAY(arena, double, count);
+  for (int n = 0; n < c->batch; n++)
+    for (int p = 0; p < oh; p++)
+      for (int q = 0; q < ow; q++)
+        for (int kh = 0; kh < c->kh; kh++)
+          for (int kw = 0; kw < c->kw; kw++)
+            for (int i = 0; i < c->in; i++)
+              for (int o = 0; o < c->out; o++) {
+                int h = p * c->sh + kh * c->dh - c->ph0, v = q * c->sw + kw * c->dw - c->pw0;
+                if (h < 0 || v < 0 || h >= c->height || v >= c->width) continue;
+                int64_t at_x = place(x_labels, xs, n, i, h, v, "bf"), at_w = place(w_labels, ws, i, o, kh, kw, "io"), at_y = place(y_labels, ys, n, o, p, q, "bf");
+                if (of_filter) sum[at_w] += hsc_literal_get_double(inputs[0], at_x) * hsc_literal_get_double(inputs[1], at_y);
+                else sum[at_x] += hsc_literal_get_double(inputs[0], at_y) * hsc_literal_get_double(inputs[1], at_w);
+              }
+  for (int64_t k = 0; k < count; k++)
+    if (fabs(hsc_literal_get_double(result, k) - c->scale * sum[k]) > 1e-5)
+      fail_msg("%s of %s: element %lld is %g, not %g", of_filter ? "filter" : "input", c->labels, (long long)k, hsc_literal_get_double(result, k), c->scale * sum[k]);
+  hsc_arena_destroy(arena);
+}
+
+static void gradients_of_inputs_are_those_of_the_definition(void **state) {
+  for (size_t i = 0; i < HSC_COUNT_OF(cases); i++) check_gradient(&cases[i], false);
+}
+
+static void gradients_of_filters_are_those_of_the_definition(void **state) {
+  for (size_t i = 0; i < HSC_COUNT_OF(cases); i++) check_gradient(&cases[i], true);
+}
+
+// Text of one call -> how many were bridged; what stays is named.
+static void what_has_no_known_meaning_is_named(void **state) {
+  static const char *const calls[] = {
+      "window={size=3x3}, dim_labels=b01f_01io->b01f, feature_group_count=2, custom_call_target=\"__cudnn$convBackwardInput\"",
+      "window={size=3x3 lhs_dilate=2x2}, dim_labels=b01f_01io->b01f, custom_call_target=\"__cudnn$convBackwardFilter\"",
+      "custom_call_target=\"__cudnn$convBackwardFilter\"",
+      "window={size=3x3}, dim_labels=b01f_01io->b01f, custom_call_target=\"__cudnn$convForwardGraph\"",
+  };
+  for (size_t i = 0; i < HSC_COUNT_OF(calls); i++) {
+    hsc_module *module = NULL;
+    hsc_bridged bridged = {0};
+    char text[600];
+    snprintf(text, sizeof text, "HloModule m\nENTRY main {\n  a = f32[1,4,4,2] parameter(0)\n  b = f32[3,3,2,2] parameter(1)\n  ROOT c = f32[1,4,4,2] custom-call(a, b), %s\n}\n", calls[i]);
+    EXPECT_OK(hsc_hlo_text_parse(hsc_view_of(text), NULL, &module));
+    EXPECT_OK(hsc_bridge_custom_calls(module, &bridged));
+    assert_int_equal(bridged.bridged, 0);
+    assert_non_null(strstr(hsc_bytes_text(&bridged.unknown), "__cudnn$conv"));
+    hsc_bridged_deinit(&bridged);
+    hsc_module_destroy(module);
+  }
+}
+
+// relu6(conv(a, k) + 0.5 side + bias) and gelu(dot) against the plain ops' numbers by the C library.
+static void epilogues_have_their_numbers(void **state) {
+  static const char *const texts[] = {
+      "HloModule m\nENTRY main {\n  a = f32[1,2,2,1] parameter(0)\n  s = f32[1,2,2,1] parameter(1)\n  k = f32[1,1,1,1] constant({{{{-100}}}})\n  b = f32[1] constant({3})\n"
+      "  c = (f32[1,2,2,1], u8[4]) custom-call(a, k, b, s), custom_call_target=\"__cudnn$convBiasActivationForward\", window={size=1x1}, dim_labels=b01f_01io->b01f, "
+      "backend_config={\"cudnn_conv_backend_config\":{\"activation_mode\":\"kRelu6\",\"conv_result_scale\":1,\"side_input_scale\":0.5}}\n"
+      "  ROOT r = f32[1,2,2,1] get-tuple-element(c), index=0\n}\n",
+      "HloModule m\nENTRY main {\n  a = f32[2,3] parameter(0)\n  b = f32[3,2] parameter(1)\n  c = (f32[2,2], s8[4]) custom-call(a, b), custom_call_target=\"__cublas$lt$matmul\", "
+      "backend_config={\"gemm_backend_config\":{\"alpha_real\":100,\"beta\":0,\"dot_dimension_numbers\":{\"lhs_contracting_dimensions\":[\"1\"],\"rhs_contracting_dimensions\":[\"0\"]},"
+      "\"epilogue\":\"GELU\"}}\n  ROOT r = f32[2,2] get-tuple-element(c), index=0\n}\n"};
+  for (int t = 0; t < 2; t++) {
+    hsc_arena *arena = NULL;
+    hsc_literal *inputs[2];
+    EXPECT_OK(hsc_arena_create(&arena));
+    hsc_literal *result = evaluate_bridged(arena, texts[t], inputs);
+    for (int k = 0; k < 4; k++) {
+      double expected = 0;
+      if (t == 0) {
+        expected = fmin(6, fmax(0, -100 * hsc_literal_get_double(inputs[0], k) + 0.5 * hsc_literal_get_double(inputs[1], k) + 3));
+      } else {
+        for (int i = 0; i < 3; i++) expected += 100 * hsc_literal_get_double(inputs[0], k / 2 * 3 + i) * hsc_literal_get_double(inputs[1], i * 2 + k % 2);
+        expected = 0.5 * expected * (1 + tanh(sqrt(2 / M_PI) * (expected + 0.044715 * pow(expected, 3))));
+      }
+      if (fabs(hsc_literal_get_double(result, k) - expected) > 1e-5) fail_msg("text %d, element %d: %g, not %g", t, k, hsc_literal_get_double(result, k), expected);
+    }
+    hsc_arena_destroy(arena);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(gradients_of_inputs_are_those_of_the_definition),
+      cmocka_unit_test(gradients_of_filters_are_those_of_the_definition),
+      cmocka_unit_test(what_has_no_known_meaning_is_named),
+      cmocka_unit_test(epilogues_have_their_numbers),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
