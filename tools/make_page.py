@@ -7,7 +7,7 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SCRIPTS = ["core.js", "tables.js", "patterns.js", "passes.js", "timeline.js", "results.js", "main.js"]
+SCRIPTS = ["core.js", "tables.js", "patterns.js", "passes.js", "hlo.js", "timeline.js", "profile.js", "compare.js", "results.js", "main.js"]
 
 
 def script(text):

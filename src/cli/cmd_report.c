@@ -1,7 +1,12 @@
 // cmd_report.c - hloscope report: results, captures and profiles as one HTML page.
 #include <jansson.h>
+#include <stdlib.h>
 
 #include "cli/command.h"
+#include "cli/profile_peaks.h"
+#include "lab/samples.h"
+#include "lab/stats_document.h"
+#include "report/hlo_stages.h"
 #include "report/page.h"
 #include "views/timeline_page.h"
 #include "views/views.h"
@@ -13,7 +18,8 @@ typedef struct report_args {
 } report_args;
 
 static const hsc_option options[] = {
-    HSC_POSITIONAL_REST(report_args, files, "FILE", HSC_REQUIRED, "what was made: JSON of patterns, passes, run, doctor, explain, any table; captures; profiles (*.xplane.pb or a directory)"),
+    HSC_POSITIONAL_REST(report_args, files, "FILE", HSC_REQUIRED, "what was made: JSON of patterns, passes, run, stats, doctor, explain, any table; "
+                           "captures; profiles (*.xplane.pb or a directory); directories of dumps of a compile"),
     HSC_OPTION_STRING(report_args, output, "output|o", "FILE", "report.html", "the page; - is standard output"),
     HSC_OPTION_STRING(report_args, title, "title", "TEXT", NULL, "the page's title; default what the files are of"),
     HSC_OPTION_INT(report_args, limit, "limit", "N", 2000, "rows of each table of a capture or profile at most; 0 is all"),
@@ -22,16 +28,18 @@ static const hsc_option options[] = {
 
 // What a document is, by the keys that its schema demands; the first row that fits.
 static const struct {
-  const char *kind, *keys[3];
+  const char *kind, *keys[3];  // all must be there
 } kinds[] = {
     {"patterns", {"patterns", "compilation_dominance", NULL}}, {"passes_ablate", {"variants", "baseline", NULL}}, {"passes_list", {"pipelines", "totals", NULL}},
+    {"passes_validate", {"stages", "runner", "verdict"}},      {"passes_time", {"front_end", "phases", NULL}},   {"stats", {"series", "comparisons", "settings"}},
+    {"passes_diff", {"from", "to", "instructions"}},
     {"run", {"devices", "inputs_seed", NULL}},                 {"explain", {"findings", "next", NULL}},          {"doctor", {"checks", NULL}},
 };
 
 static const char *kind_of(const json_t *document) {
   for (size_t i = 0; i < HSC_COUNT_OF(kinds); i++) {
     bool fits = true;
-    for (int k = 0; kinds[i].keys[k]; k++) fits = fits && json_object_get(document, kinds[i].keys[k]);
+    for (int k = 0; k < 3 && kinds[i].keys[k]; k++) fits = fits && json_object_get(document, kinds[i].keys[k]);
     if (fits) return kinds[i].kind;
   }
   return "other";
@@ -54,6 +62,7 @@ static const char *command_of(hsc_cli *cli, const char *kind, const json_t *docu
                             (long long)json_integer_value(json_object_get(configuration, "warmup_iterations")), (long long)json_integer_value(json_object_get(configuration, "measurement_trials")));
   if (!strcmp(kind, "passes_ablate")) return hsc_arena_printf(cli->arena, "hloscope passes ablate %s --device %s --format=json", of, device ? device : "cpu");
   if (!strcmp(kind, "passes_list")) return hsc_arena_printf(cli->arena, "hloscope passes list %s --device %s --format=json", of, device ? device : "cpu");
+  if (!strcmp(kind, "passes_time") || !strcmp(kind, "passes_validate")) return hsc_arena_printf(cli->arena, "hloscope passes %s %s --device %s --format=json", kind + 7, of, device ? device : "cpu");
   if (!strcmp(kind, "run")) {
     const char *list = "";
     size_t i;
@@ -133,8 +142,58 @@ static hsc_status *add_capture(hsc_page *page, const char *path, int64_t limit, 
 static hsc_status *add_profile(hsc_page *page, const char *path, int64_t limit, hsc_cli *cli) {
   hsc_profile *profile = NULL;
   HSC_TRY(hsc_profile_open(path, &profile));
+  hsc_cli_profile_peaks(profile);
   hsc_status *status = add_recording(page, &profiles, profile, "profile", path, hsc_arena_printf(cli->arena, "hloscope tables %s hlo-operators", path), limit);
   hsc_profile_close(profile);
+  return status;
+}
+
+typedef struct stage_pages {
+  hsc_page *page;
+  const char *path;
+  hsc_cli *cli;
+} stage_pages;
+
+static hsc_status *add_stages(void *user, const char *module, hsc_view json) {
+  stage_pages *to = user;
+  hsc_page_part(to->page, "hlo_stages", hsc_arena_printf(to->cli->arena, "%s: %s, stage by stage", base_name(to->path), module),
+                hsc_arena_printf(to->cli->arena, "hloscope passes dump PROGRAM --output %s && hloscope report %s", to->path, to->path), json);
+  return NULL;
+}
+
+static hsc_status *add_dumps(hsc_page *page, const char *path, hsc_cli *cli) {
+  size_t left_out = 0;
+  HSC_TRY(hsc_hlo_stages_read(path, add_stages, &(stage_pages){page, path, cli}, &left_out));
+  if (left_out) hsc_cli_say(cli, "%s: %zu more modules are not in the page, which takes the 8 with the most stages", path, left_out);
+  return NULL;
+}
+
+// Several files with samples are compared, as `hloscope stats` does, before the parts of each.
+static hsc_status *add_comparison(hsc_page *page, const hsc_list *files, hsc_cli *cli) {
+  hsc_samples *samples = NULL;
+  json_t *document = NULL;
+  hsc_bytes command = {0};
+  size_t with_samples = 0;
+  HSC_TRY(hsc_samples_create(&samples));
+  hsc_bytes_append_text(&command, "hloscope stats");
+  for (size_t i = 0; i < files->count; i++) {
+    if (!hsc_ends_with(files->items[i], ".json")) continue;
+    size_t before = hsc_samples_count(samples);
+    hsc_status_free(hsc_samples_read(samples, files->items[i], &(hsc_samples_options){0}));   // what is wrong with a file is said where it is drawn
+    with_samples += hsc_samples_count(samples) > before;
+    if (hsc_samples_count(samples) > before) hsc_bytes_printf(&command, " %s", files->items[i]);
+  }
+  hsc_status *status = NULL;
+  if (with_samples > 1) status = hsc_stats_document(samples, &(hsc_stats_options){.seed = 1, .resample_count = 2000}, &document);
+  if (!status && json_array_size(json_object_get(document, "comparisons"))) {
+    char *text = json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    if (text) hsc_page_part(page, "stats", "Comparison", hsc_bytes_text(&command), hsc_view_of(text));
+    else status = hsc_status_out_of_memory();
+    free(text);
+  }
+  json_decref(document);
+  hsc_bytes_deinit(&command);
+  hsc_samples_destroy(samples);
   return status;
 }
 
@@ -152,6 +211,7 @@ static hsc_status *add_file(hsc_page *page, const char *path, int64_t limit, hsc
     hsc_bytes_deinit(&text);
     return status;
   }
+  if (hsc_hlo_stages_is_at(path)) return add_dumps(page, path, cli);
   if (hsc_xspace_is_at(path)) return add_profile(page, path, limit, cli);
   if (!hsc_ends_with(path, ".ring") && !hsc_ends_with(path, ".hsc") && hsc_file_exists(path)) {
     hsc_bytes text = {0};
@@ -176,7 +236,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   hsc_bytes out = {0};
   hsc_page page;
   hsc_page_begin(&page, title, &out);
-  hsc_status *status = NULL;
+  hsc_status *status = args->files.count > 1 ? add_comparison(&page, &args->files, cli) : NULL;
   for (size_t i = 0; i < args->files.count && !status; i++) status = add_file(&page, args->files.items[i], args->limit, cli);
   hsc_page_end(&page);
   if (!status) status = hsc_bytes_status(&out);
@@ -195,6 +255,8 @@ const hsc_command_body hsc_command_report = {
     .args_bytes = sizeof(report_args),
     .run = run,
     .description = "The page works from a file and asks nothing of any server. Its first screen says the answer; below are charts with their data as CSV, tables that are\n"
-                   "sorted and filtered, and a timeline. Several files are parts of one page, in the order given. Nothing in the data is ever taken as markup.",
-    .examples = "hloscope patterns --output p.json && hloscope report p.json\nhloscope report trace.hsc -o trace.html\nhloscope report logdir ablation.json -o both.html --title=\"laplace on cpu\"",
+                   "sorted and filtered, and a timeline. Several files are parts of one page, in the order given; runs in several files are compared first. Dumps of a\n"
+                   "compile (hloscope passes dump, or XLA's own) become the program side by side before and after each pass. Nothing in the data is ever taken as markup.",
+    .examples = "hloscope patterns --output p.json && hloscope report p.json\nhloscope report trace.hsc -o trace.html\n"
+                "hloscope passes dump model.hlo -o dumps && hloscope report dumps -o passes.html\nhloscope report logdir ablation.json -o both.html --title=\"laplace on cpu\"",
 };

@@ -80,6 +80,21 @@ def hostile_documents(directory):
     yield "run", write(f"{directory}/run.json", {"program": HOSTILE, "inputs_seed": 0, "compare": [{"output": 0, "verdict": HOSTILE}], "devices": [
         {"device": "a", "status": "ok", "phases": {"compile": 1e-3}, "run": dict(stats, samples=[1e-3, 1e-3]), "flops": 5}, {"device": HOSTILE, "status": "error", "message": HOSTILE},
         {"device": "one", "status": "ok", "phases": {}, "run": dict(stats, samples=[1e-3]), "flops": None}]})
+    timed = [{"name": HOSTILE, "median": 1e-3, "low": 1e-3, "high": 2e-3, "share": 0.5, "runs": 1}]
+    yield "time", write(f"{directory}/time.json", {"program": HOSTILE, "device": HOSTILE, "from": None, "repeats": 1, "first_compile": None, "front_end": {}, "compile": timed[0], "phases": timed, "pipelines": timed, "passes": timed, "threads": []})
+    yield "validate", write(f"{directory}/validate.json", {"program": HOSTILE, "device": "cpu", "runner": "cpu", "seed": 0, "verdict": "different", "stages": [
+        {"run": 1, "pipeline": HOSTILE, "pass": HOSTILE, "verdict": "different", "max_abs": 1, "max_ulp": None, "skipped": HOSTILE, "bridged": 0}], "first": {"run": 1, "pipeline": HOSTILE, "pass": HOSTILE, "instruction": None}})
+    yield "diff", write(f"{directory}/diff.json", {"program": HOSTILE, "from": HOSTILE, "to": HOSTILE, "summary": {"changed": 1}, "instructions": [
+        {"state": "changed", "what": "", "name": HOSTILE, "computation": HOSTILE, "left": HOSTILE, "right": HOSTILE, "into": None}]})
+    described = dict(stats, name=HOSTILE, source=HOSTILE, unit="s", count=3, modes=[{"median": 1e-3}, {"median": 2e-3}], quantiles=[{"quantile": 0.5, "value": 1e-3}], outlier_count=0, **{"class": "flat"})
+    yield "stats", write(f"{directory}/stats.json", {"series": [described, described], "machine": {"grade": "D", "margin": 0.05}, "settings": {}, "notes": [HOSTILE], "comparisons": [
+        {"series": HOSTILE, "source": HOSTILE, "against": HOSTILE, "against_source": HOSTILE, "ratio": 1.1, "low": 1, "high": 1.2, "verdict": "slower", "effect": "large", "q_value": 0.01, "more_runs": None}]})
+    os.mkdir(f"{directory}/dumps")
+    for run, name, text in [(0, "hlo.after_pipeline-start.before_algsimp", "HloModule m\n\nENTRY e {\n  a = f32[] parameter(0)\n  ROOT b = f32[] add(a, a)\n}\n"), (1, "hlo.after_algsimp.before_dce", "HloModule m\n\nENTRY e {\n  a = f32[] parameter(0)\n  ROOT b = f32[] multiply(a, a)\n  // " + HOSTILE + "\n}\n"),
+                            (2, "hlo.after_dce", "HloModule m\n")]:
+        with open(f"{directory}/dumps/module_0001.jit_f.x.{run:04d}.{name}.txt", "w") as f:
+            f.write(text)
+    yield "dumps", f"{directory}/dumps"
     yield "doctor", write(f"{directory}/doctor.json", {"checks": [{"id": HOSTILE, "verdict": "error", "evidence": HOSTILE, "fix": HOSTILE}]})
     yield "explain", write(f"{directory}/explain.json", {"next": HOSTILE, "findings": [{"entry": HOSTILE, "severity": "error", "count": 1, "first_line": 1, "meaning": HOSTILE, "text": HOSTILE, "references": [HOSTILE]}]})
     yield "table", write(f"{directory}/table.json", {"view": HOSTILE, "columns": [{"name": HOSTILE, "unit": "ns"}], "rows": [{HOSTILE: HOSTILE}, {HOSTILE: None}, {HOSTILE: 5}], "notes": [HOSTILE]})
@@ -163,10 +178,10 @@ def main():
     report("it asks nothing of a server", not any(a.get("src") or (tag == "link") for tag, a in elements.found) and not re.search(r"@import|url\(http", open(page, encoding="utf-8").read()))
     data = json.loads(elements.text["data"])
     report("the data are JSON as they came", data["title"] == HOSTILE and [p["kind"] for p in data["parts"]] ==
-           ["patterns", "passes_ablate", "passes_list", "run", "doctor", "explain", "other", "other", "other", "capture", "capture"], [p["kind"] for p in data["parts"]])
+           ["patterns", "passes_ablate", "passes_list", "run", "passes_time", "passes_validate", "passes_diff", "stats", "hlo_stages", "doctor", "explain", "other", "other", "other", "capture", "capture"], [p["kind"] for p in data["parts"]])
     template = os.path.getsize(page) - len(elements.text["data"].encode())
     report("the page without data is under 3 MB", template < 3000000, template)
-    timeline = data["parts"][9]["json"]["timeline"]
+    timeline = next(p for p in data["parts"] if p["kind"] == "capture")["json"]["timeline"]
     import base64
     starts = struct.unpack(f"<{len(base64.b64decode(timeline['start'])) // 4}I", base64.b64decode(timeline["start"]))
     ordered = all(list(starts[l["first"]:l["first"] + l["count"]]) == sorted(starts[l["first"]:l["first"] + l["count"]]) for l in timeline["lanes"])

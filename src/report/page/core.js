@@ -74,6 +74,11 @@ function unitOfKey(key) {
   return "";
 }
 
+/** The last part of a path, for sentences. @param {any} path */
+function short(path) {
+  return String(path || "the program").split("/").pop() || String(path);
+}
+
 /** @param {string} name @param {(string|number|null)[][]} rows */
 function saveCsv(name, rows) {
   const field = (/** @type {any} */ v) => (v == null ? "" : /[",\r\n]/.test(String(v)) ? '"' + String(v).replace(/"/g, '""') + '"' : String(v));
@@ -85,6 +90,21 @@ function saveCsv(name, rows) {
 }
 
 let sectionNumber = 0;
+/** The command that repeats the part that is being drawn. */
+let currentCommand = "";
+
+/** What the address says of a section: "#s3&stage=5". @param {string} id @param {string} key @returns {string|null} */
+function linked(id, key) {
+  const [target, ...rest] = decodeURIComponent(location.hash.slice(1)).split("&");
+  const found = target === id && rest.map((r) => r.split("=")).find(([k]) => k === key);
+  return found ? found.slice(1).join("=") : null;
+}
+
+/** Puts a state into the address, so that it can be sent. @param {string} id @param {string} key @param {string} value */
+function setLinked(id, key, value) {
+  try { history.replaceState(null, "", "#" + encodeURIComponent(id) + "&" + key + "=" + encodeURIComponent(value)); } catch { /* some viewers forbid it */ }
+}
+
 /** A section with a heading that can be linked to, listed in the contents. @param {string} title @param {number} level @param {string} [id] */
 function section(title, level, id) {
   const name = id || "s" + ++sectionNumber;
@@ -100,6 +120,8 @@ function cards(list) {
   return h("div", { class: "cards" }, ...list.map((c) => h("div", { class: "card" }, h("b", { class: c.class || "" }, c.value), h("span", {}, c.label))));
 }
 
+// Eight colours that keep apart in both schemes and for the commonest colour blindness (after Okabe & Ito).
+const PALETTE = ["#2f6fb5", "#e08a1e", "#3a9467", "#c0504d", "#7e63b8", "#35a3b8", "#b0702f", "#7d8793"], PALETTE_DARK = ["#6aa9ec", "#f0ab4d", "#61c595", "#ef8682", "#ab93e6", "#62cadd", "#d59d62", "#a4aeba"];
 /** @type {{chart: any, option: () => any}[]} */
 const charts = [];
 
@@ -110,13 +132,15 @@ function isDark() {
 /** A chart with its data. `option` is called again when the theme changes.
  * @param {{title: string, height?: number, option: () => any, csv: () => (string|number|null)[][], describe: string, onclick?: (p: any) => void}} spec */
 function chart(spec) {
+  const command = currentCommand, how = h("code", { class: "how", hidden: true }, command);
   const box = h("div", { class: "chart", role: "img", "aria-label": spec.title + ". " + spec.describe, tabindex: "0", style: spec.height ? `height:${spec.height}px` : "" });
   const block = h("figure", { style: "margin:0" }, box,
-    h("figcaption", { class: "tools" }, h("span", {}, spec.describe), h("button", { onclick: () => saveCsv(spec.title.replace(/\W+/g, "-"), spec.csv()) }, "CSV")));
+    h("figcaption", { class: "tools" }, h("span", {}, spec.describe), h("button", { onclick: () => saveCsv(spec.title.replace(/\W+/g, "-"), spec.csv()), "aria-label": "Data of " + spec.title + " as CSV" }, "CSV"),
+      command && h("button", { "aria-expanded": "false", onclick: (/** @type {Event} */ e) => { how.hidden = !how.hidden; /** @type {HTMLElement} */ (e.currentTarget).setAttribute("aria-expanded", String(!how.hidden)); } }, "command"), how));
   // Drawn when it comes into view: a report of many charts opens at once.
   const draw = () => {
     const instance = /** @type {any} */ (globalThis).echarts.init(box, isDark() ? "dark" : null, { renderer: "canvas" });
-    const base = { backgroundColor: "transparent", animation: false, aria: { enabled: true }, textStyle: { fontFamily: "system-ui, sans-serif" } };
+    const base = { backgroundColor: "transparent", animation: false, aria: { enabled: true }, color: isDark() ? PALETTE_DARK : PALETTE, textStyle: { fontFamily: "system-ui, sans-serif" } };
     const set = () => instance.setOption({ ...base, ...spec.option() }, true);
     set();
     if (spec.onclick) instance.on("click", spec.onclick);

@@ -2,7 +2,7 @@
 // main.js - builds the page from the data element: a part for each file that was given.
 
 /** @type {Object<string, (json: any, part: Part, main: HTMLElement) => void>} */
-const RENDERERS = { patterns: patternsPart, passes_list: passListPart, passes_ablate: ablatePart, run: runPart, capture: capturePart, profile: capturePart, doctor: doctorPart, explain: explainPart, other: genericPart };
+const RENDERERS = { patterns: patternsPart, passes_list: passListPart, passes_time: passTimePart, passes_validate: validatePart, passes_diff: diffPart, hlo_stages: hloPart, passes_ablate: ablatePart, stats: statsPart, run: runPart, capture: capturePart, profile: capturePart, doctor: doctorPart, explain: explainPart, other: genericPart };
 
 function build() {
   const element = document.getElementById("data"), data = JSON.parse((element && element.textContent) || "{}"), main = /** @type {HTMLElement} */ (document.getElementById("content"));
@@ -12,6 +12,8 @@ function build() {
   const header = /** @type {HTMLElement} */ (document.getElementById("top"));
   header.append(h("h1", {}, data.title || "hloscope report"), h("span", { class: "dim grow" }, data.made || ""), h("button", { onclick: () => rebuild(isDark() ? "light" : "dark") }, "light / dark"), h("button", { onclick: () => print() }, "print"));
   render(data, main);
+  const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)).split("&")[0]);
+  if (target) target.scrollIntoView();
   const foot = /** @type {HTMLElement} */ (document.getElementById("foot"));
   foot.append(`hloscope ${data.version || ""}. This page holds its data and asks nothing of any server.`);
 }
@@ -21,10 +23,12 @@ function render(data, main) {
   main.replaceChildren();
   /** @type {HTMLElement} */ (document.getElementById("contents")).replaceChildren();
   sectionNumber = 0;
-  charts.length = 0;
+  charts.length = stageShowers.length = 0;
+  gatherStates(data.parts || []);
   for (const part of data.parts || []) {
     const place = h("div");
     main.append(place);
+    currentCommand = part.command || "";
     try {
       (RENDERERS[part.kind] || genericPart)(part.json, part, place);
     } catch (error) {   // one part that is not as expected must not take the others with it
@@ -32,9 +36,9 @@ function render(data, main) {
       place.append(h("p", { class: "bad" }, `${part.label} could not be drawn: ${error}`));
       genericPart(part.json, part, place);
     }
-    if (part.command) place.append(h("p", { class: "dim" }, "To repeat it: ", h("code", {}, part.command)));
+    if (part.command) place.append(h("p", { class: "dim repeat" }, "To repeat it: ", h("code", {}, part.command), " ", h("button", { onclick: () => navigator.clipboard && navigator.clipboard.writeText(part.command) }, "copy")));
   }
-  if (!(data.parts || []).length) main.append(h("p", {}, "There is nothing in this report."));
+  if (!(data.parts || []).length) main.append(h("p", { class: "empty" }, "There is nothing in this report."));
 }
 
 /** Charts take their colours when they are made, so a change of theme draws the page again. @param {string} theme */

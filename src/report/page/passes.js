@@ -1,22 +1,127 @@
 // @ts-check
 // passes.js - the pass laboratory: the tree of pipelines, what each pass is worth, where compile time goes.
 
+/** What other parts of the page know of passes: runs whose numbers differ, passes without which the compile breaks. */
+const passStates = { differ: /** @type {Map<string, string>} */ (new Map()), broken: /** @type {Map<string, string>} */ (new Map()) };
+
+/** @param {Part[]} parts */
+function gatherStates(parts) {
+  passStates.differ.clear();
+  passStates.broken.clear();
+  for (const part of parts) {
+    const json = part.json || {};
+    if (part.kind === "passes_validate") for (const s of json.stages || []) if (s.verdict === "different") passStates.differ.set(`${json.program}:${s.run}`, `numbers differ by ${three(s.max_abs)}`);
+    if (part.kind === "passes_ablate") for (const v of json.variants || []) if (/error|abort|timeout/.test(v.outcome)) passStates.broken.set(`${json.program}:${v.pass}`, `without it the compile ends with ${v.outcome}`);
+  }
+}
+
+/** The state of a run of a pass: mark, class and word. @param {any} json @param {any} q @returns {[string, string, string]} */
+function passState(json, q) {
+  const differ = passStates.differ.get(`${json.program}:${q.run}`), broken = passStates.broken.get(`${json.program}:${q.name}`);
+  if (q.crashed) return ["✗", "bad", "crashed"];
+  if (differ) return ["≠", "warn", differ];
+  if (q.changed == null) return ["?", "dim", "the device does not tell"];
+  return q.changed ? ["●", "good", "changed" + (broken ? "; " + broken : "")] : ["○", "dim", "no-op" + (broken ? "; " + broken : "")];
+}
+
+/** Nested time: pipelines and their passes in call order, as rows of boxes; a click or Enter takes a box for the whole width.
+ * @param {string} title @param {{name: string, value: number, children?: any[]}} root @param {(v: number) => string} text */
+function flameView(title, root, text) {
+  const place = h("div", { class: "flame", role: "group", "aria-label": title }), path = h("div", { class: "tools", "aria-live": "polite" });
+  const csv = /** @type {(string|number)[][]} */ ([["path", "value"]]);
+  const collect = (/** @type {any} */ n, /** @type {string} */ at) => { csv.push([at + n.name, n.value]); for (const c of n.children || []) collect(c, at + n.name + ";"); };
+  collect(root, "");
+  const depthOf = (/** @type {any} */ n) => /** @type {number} */ (1 + Math.max(0, ...(n.children || []).map(depthOf)));
+  const hash = (/** @type {string} */ s) => { let x = 7; for (let i = 0; i < s.length; i++) x = (x * 31 + s.charCodeAt(i)) >>> 0; return x; };
+  /** @param {any[]} trail */
+  function draw(trail) {
+    const top = trail[trail.length - 1], boxes = /** @type {HTMLElement[]} */ ([]), colours = isDark() ? PALETTE_DARK : PALETTE;
+    const place1 = (/** @type {any} */ n, /** @type {number} */ left, /** @type {number} */ width, /** @type {number} */ row, /** @type {any[]} */ way) => {
+      if (width < 0.0008 || boxes.length > 3000) return;
+      const share = root.value > 0 ? three((100 * n.value) / root.value) + " %" : "";
+      boxes.push(h("button", { class: "frame", style: `left:${100 * left}%;width:calc(${100 * width}% - 1px);top:${row * 22}px;background:${row ? colours[hash(n.name) % 7] : "var(--line)"}`, title: `${n.name}: ${text(n.value)} (${share})`, "aria-label": `${n.name}, ${text(n.value)}, ${share}`, onclick: () => draw([...trail, ...way]) }, width > 0.03 ? `${n.name} ${text(n.value)}` : ""));
+      let at = left;
+      for (const c of n.children || []) {
+        const w = n.value > 0 ? (width * c.value) / n.value : 0;
+        place1(c, at, w, row + 1, [...way, c]);
+        at += w;
+      }
+    };
+    place1(top, 0, 1, 0, []);
+    place.style.height = depthOf(top) * 22 + "px";
+    place.replaceChildren(...boxes);
+    path.replaceChildren(...trail.map((n, i) => h("button", { onclick: () => draw(trail.slice(0, i + 1)) }, n.name)), h("span", {}, text(top.value)), h("button", { onclick: () => saveCsv(title.replace(/\W+/g, "-"), csv) }, "CSV"));
+  }
+  draw([root]);
+  return h("div", {}, place, path);
+}
+
+/** The tree of pipelines from the flat list: a pipeline's depth says under which one it stands. @param {any} json */
+function compileTree(json) {
+  const root = { name: "HLO passes", value: 0, children: /** @type {any[]} */ ([]) }, stack = [root];
+  for (const p of json.pipelines || []) {
+    const node = { name: p.name, value: 0, children: p.passes.filter((/** @type {any} */ q) => !q.pipeline && q.seconds > 0).map((/** @type {any} */ q) => ({ name: q.name, value: q.seconds })) };
+    stack.length = Math.min(stack.length, (p.depth || 0) + 1);
+    stack[stack.length - 1].children.push(node);
+    stack.push(node);
+  }
+  const sum = (/** @type {any} */ n) => (n.children ? (n.value = n.children.reduce((/** @type {number} */ t, /** @type {any} */ c) => t + sum(c), 0)) : n.value);
+  sum(root);
+  return root;
+}
+
+/** @param {any} json @param {Part} part @param {HTMLElement} main */
+function passTimePart(json, part, main) {
+  const top = section(part.label || "Compile time", 2), compile = json.compile || {}, first = (json.phases || []).slice().sort((/** @type {any} */ a, /** @type {any} */ b) => b.median - a.median)[0];
+  const dear = (json.passes || []).slice().sort((/** @type {any} */ a, /** @type {any} */ b) => b.median - a.median)[0];
+  top.append(h("p", { class: "answer" }, `Compiling ${short(json.program)} on ${json.device} takes ${seconds(compile.median)} (${seconds(compile.low)} to ${seconds(compile.high)})` + (first ? `, most of it in ${first.name}: ${shown(first.share, "fraction")}` : "") + (dear ? `; the dearest pass is ${dear.name} with ${seconds(dear.median)}.` : ".")));
+  top.append(cards([{ value: seconds(compile.median), label: "a compile, median" }, { value: seconds(json.first_compile), label: "the first of the process" }, { value: String((json.passes || []).length), label: "passes timed" }, ...gradeCard(json.environment)]));
+  main.append(top);
+  const flame = section("Compile-time flame graph", 3), leaf = (/** @type {any} */ x) => ({ name: x.name, value: x.median });
+  const passes = { name: "HLO passes", value: 0, children: (json.pipelines || []).map(leaf) }, phases = (json.phases || []).map((/** @type {any} */ p) => (/^HLO passes/.test(p.name) && json.passes ? { ...leaf(p), children: json.passes.map(leaf) } : leaf(p)));
+  const inside = phases.reduce((/** @type {number} */ t, /** @type {any} */ p) => t + p.value, 0);
+  flame.append(flameView("compile time", { name: "compile", value: Math.max(compile.median || 0, inside), children: phases.length ? phases : [passes] }, seconds));
+  main.append(flame);
+  for (const [name, rows] of [["phases", json.phases], ["pipelines", json.pipelines], ["passes", json.passes]]) {
+    if (!(rows || []).length) continue;
+    const box = section("Time of " + name, 3);
+    box.append(tableView({ view: name, notes: [], rows, columns: [{ name: "name", unit: "" }, { name: "median", unit: "s" }, { name: "low", unit: "s" }, { name: "high", unit: "s" }, { name: "share", unit: "fraction" }, { name: "runs", unit: "count" }] }, { bar: "median" }));
+    main.append(box);
+  }
+}
+
+/** @param {any} json @param {Part} part @param {HTMLElement} main */
+function validatePart(json, part, main) {
+  const top = section(part.label || "Numbers of each stage", 2), stages = json.stages || [], bad = stages.filter((/** @type {any} */ s) => s.verdict === "different"), first = json.first;
+  top.append(h("p", { class: "answer" }, first ? `The numbers of ${short(json.program)} change first after ${first.pass} in ${first.pipeline}` + (first.instruction ? `, at ${first.instruction.name}: ${first.instruction.value_before} became ${first.instruction.value_after}.` : ".") : `No pass changes the numbers of ${short(json.program)}: ${stages.length} stages are ${json.verdict}.`));
+  top.append(cards([{ value: String(stages.length), label: "stages run" }, { value: String(bad.length), label: "with other numbers", class: bad.length ? "bad" : "good" }, { value: json.verdict || "–", label: "over all", class: json.verdict === "different" ? "bad" : "" }]));
+  top.append(tableOf("stages", stages, { run: "", pipeline: "", pass: "", verdict: "", max_abs: "", max_ulp: "", skipped: "" }));
+  main.append(top);
+}
+
 /** @param {any} json @param {Part} part @param {HTMLElement} main */
 function passListPart(json, part, main) {
   const top = section(part.label || "Passes", 2), totals = json.totals || {};
   const runs = (json.pipelines || []).flatMap((/** @type {any} */ p) => p.passes.map((/** @type {any} */ q) => ({ ...q, inside: p.name })));
-  top.append(h("p", { class: "answer" }, `${totals.pipelines ?? (json.pipelines || []).length} pipelines, ${totals.passes ?? "?"} distinct passes, ${totals.runs ?? runs.length} runs, ${totals.changed ?? "?"} changed the program ${json.program || ""} on ${json.device || "?"}.`));
+  top.append(h("p", { class: "answer" }, `${totals.pipelines ?? (json.pipelines || []).length} pipelines, ${totals.passes ?? "?"} distinct passes, ${totals.runs ?? runs.length} runs, ${totals.changed ?? "?"} changed ${short(json.program)} on ${json.device || "?"}.`));
   top.append(cards([{ value: String(totals.runs ?? runs.length), label: "pass runs" }, { value: String(totals.changed ?? "–"), label: "changed something" }, { value: seconds(totals.seconds ?? json.compile_seconds), label: "in passes" }, ...gradeCard(json.environment)]));
   main.append(top);
 
+  const nested = compileTree(json);
+  if (nested.value > 0) {
+    const flame = section("Compile-time flame graph", 3);
+    flame.append(h("p", { class: "dim" }, "Pipelines and their passes in call order; the width is time."), flameView("passes", nested, seconds));
+    main.append(flame);
+  }
   const tree = section("Pipelines in order", 3, undefined), list = h("div", { class: "scroll", style: "padding:8px" });
   const hide = h("input", { type: "checkbox", id: "hide" + sectionNumber, onchange: () => list.classList.toggle("hide-noop", /** @type {HTMLInputElement} */ (hide).checked) });
-  tree.append(h("div", { class: "tools" }, h("label", {}, hide, " hide passes that changed nothing")), list);
+  tree.append(h("div", { class: "tools" }, h("label", {}, hide, " hide passes that changed nothing"),
+    h("span", { class: "legend" }, h("span", { class: "good" }, "●"), " changed ", h("span", { class: "dim" }, "○"), " no-op ", h("span", { class: "warn" }, "≠"), " numbers differ ", h("span", { class: "bad" }, "✗"), " crashed")), list);
   for (const p of json.pipelines || []) {
     const changed = p.passes.some((/** @type {any} */ q) => q.changed);
     list.append(h("details", { open: changed, class: changed ? "" : "noop", style: `margin-left:${18 * (p.depth || 0)}px` }, h("summary", {}, h("b", {}, p.name), h("span", { class: "dim" }, ` ${p.passes.length} runs`)),
-      ...p.passes.map((/** @type {any} */ q) => h("div", { class: "tree" + (q.changed ? "" : " noop") },
-        h("span", { class: q.crashed ? "bad" : q.changed ? "good" : "dim" }, q.crashed ? "✗ " : q.changed ? "● " : "○ "), q.name, " ",
+      ...p.passes.map((/** @type {any} */ q) => h("div", { class: "tree" + (q.changed || q.crashed || passState(json, q)[0] === "≠" ? "" : " noop") },
+        h("span", { class: passState(json, q)[1], title: passState(json, q)[2], role: "img", "aria-label": passState(json, q)[2] }, passState(json, q)[0]), " ", h("button", { class: "link", onclick: () => stageShowers.some((show) => show(q.run)) }, q.name), " ",
         h("span", { class: "dim" }, q.changed ? `${q.instructions_before ?? "?"} → ${q.instructions_after ?? "?"} instructions, ${q.fusions_before ?? "?"} → ${q.fusions_after ?? "?"} fusions ` : "", q.seconds == null ? "" : seconds(q.seconds))))));
   }
   main.append(tree);
@@ -53,7 +158,7 @@ function ablatePart(json, part, main) {
   const top = section(part.label || "What each pass is worth", 2), variants = json.variants || [], outcomes = (json.totals && json.totals.outcomes) || {};
   const timed = variants.filter((/** @type {any} */ v) => v.total_time), worst = timed.slice().sort((/** @type {any} */ a, /** @type {any} */ b) => b.total_time.ratio - a.total_time.ratio)[0];
   const broken = variants.filter((/** @type {any} */ v) => /error|abort|timeout/.test(v.outcome));
-  top.append(h("p", { class: "answer" }, `${variants.length} passes of ${json.device || "?"} were switched off one by one on ${json.program || "the program"}: ` +
+  top.append(h("p", { class: "answer" }, `${variants.length} passes of ${json.device || "?"} were switched off one by one on ${short(json.program)}: ` +
     Object.entries(outcomes).map(([k, n]) => `${n} ${k}`).join(", ") + "." + (worst && worst.total_time.low > 1 ? ` Most is lost without ${worst.pass}: ${three(worst.total_time.ratio)}× the time.` : "")));
   top.append(cards([{ value: String(outcomes.same ?? 0), label: "make no difference to the program" }, { value: String(variants.length - (outcomes.same ?? 0) - broken.length), label: "change it" }, { value: String(broken.length), label: "break the compile", class: broken.length ? "bad" : "" }, ...gradeCard(json.environment)]));
   main.append(top);

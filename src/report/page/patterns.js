@@ -118,9 +118,11 @@ function modelSection(json, names, main) {
     option: () => ({
       grid: { left: 60, right: 20, top: 20, bottom: 40 }, xAxis: { type: "log", name: "runs" }, yAxis: { type: "value", max: 1, axisLabel: { formatter: (/** @type {number} */ v) => 100 * v + " %" } },
       tooltip: tip("item", (q) => `${q.seriesName}\n${q.data[0]} runs: ${three(100 * q.data[1])} %`),
-      series: models.map((x) => ({ name: x.name, type: "line", data: (x.model.compile_share || []).map((/** @type {any} */ s) => [s.runs, s.compile_share]), markLine: x === models[0] ? { silent: true, symbol: "none", data: [{ yAxis: 0.5 }] } : undefined })),
+      series: models.map((x) => ({ name: x.name, type: "line", data: (x.model.compile_share || []).map((/** @type {any} */ s) => [s.runs, s.compile_share]), markLine: x === models[0] ? { silent: true, symbol: "none", data: [{ yAxis: 0.5 }, { yAxis: 0.1 }], label: { formatter: (/** @type {any} */ q) => 100 * q.value + " %" } } : undefined })),
     }),
   }));
+  const crossings = ((json.compilation_dominance || {}).crossings || json.crossings || []).filter((/** @type {any} */ c) => c.after_runs != null);
+  if (crossings.length) box.append(h("p", {}, "Where one pattern overtakes another, compile and runs together:"), tableOf("crossings", crossings, { graph: "", ahead_at_first: "", ahead_later: "", after_runs: "count", low: "count", high: "count" }));
   box.append(tableOf("model", models.map((x) => ({ configuration: x.name, initialisation: x.model.initialisation.estimate, compile: x.model.compile.estimate, first_use: x.model.first_use.estimate, a_sync: x.model.a_sync.estimate, b_execution: x.model.b_execution.estimate, held_out_worst: x.model.held_out_worst_relative_error, half: x.model.runs_until_compile_under_half && x.model.runs_until_compile_under_half.estimate })),
     { configuration: "", initialisation: "s", compile: "s", first_use: "s", a_sync: "s", b_execution: "s", held_out_worst: "fraction", half: "count" }));
   main.append(box);

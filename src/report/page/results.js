@@ -5,7 +5,7 @@
 function runPart(json, part, main) {
   const top = section(part.label || "Run", 2), devices = json.devices || [], ok = devices.filter((/** @type {any} */ d) => d.status === "ok" && d.run);
   const best = ok.slice().sort((/** @type {any} */ a, /** @type {any} */ b) => a.run.median - b.run.median)[0];
-  top.append(h("p", { class: "answer" }, best ? `${json.program} runs fastest on ${best.device}: ${seconds(best.run.median)} (${seconds(best.run.low)} to ${seconds(best.run.high)}).` : `${json.program}: ${devices.map((/** @type {any} */ d) => d.device + " " + d.status).join(", ")}.`));
+  top.append(h("p", { class: "answer" }, best ? `${short(json.program)} runs fastest on ${best.device}: ${seconds(best.run.median)} (${seconds(best.run.low)} to ${seconds(best.run.high)}).` : `${short(json.program)}: ${devices.map((/** @type {any} */ d) => d.device + " " + d.status).join(", ")}.`));
   top.append(cards([...(best ? [{ value: seconds(best.run.median), label: "run on " + best.device }, { value: seconds(best.phases.compile ?? best.phases.executable_load), label: best.phases.compile != null ? "compile" : "load from the cache" }, { value: shown(best.run.median > 0 ? best.flops / best.run.median : null, "flop/s"), label: "achieved" }] : []), ...gradeCard(json.environment)]));
   top.append(tableOf("devices", devices.map((/** @type {any} */ d) => ({ device: d.device, status: d.status, compile: d.phases && (d.phases.compile ?? d.phases.executable_load), run: d.run && d.run.median, low: d.run && d.run.low, high: d.run && d.run.high, instructions: d.instructions, fusions: d.fusions, flops: d.flops, bytes: d.bytes, temp_bytes: d.temp_bytes, code_bytes: d.code_bytes, message: d.message })),
     { device: "", status: "", compile: "s", run: "s", low: "s", high: "s", instructions: "", fusions: "", flops: "flops", bytes: "bytes", temp_bytes: "bytes", code_bytes: "bytes", message: "" }));
@@ -38,18 +38,31 @@ function capturePart(json, part, main) {
     top.append(h("p", { class: "answer" }, `${first.name || first.operator || first.hlo || "The first operator"} takes the most: ${shown(total ? first[time] / total : null, "fraction")} of the operators' time.`));
     top.append(cards([{ value: String(hlo.rows.length), label: "HLO operators" }, { value: seconds(total * 1e-9), label: "in operators" }]));
   }
+  if (!tables.length && !(json.timeline && json.timeline.lanes.length)) top.append(h("p", { class: "empty" }, "Nothing was recorded: there is no event in it."));
   main.append(top);
   if (json.timeline && json.timeline.lanes.length) {
     const box = section("Timeline", 3);
-    box.append(timelineView(json.timeline, part.label));
+    box.append(timelineView(json.timeline, part.label, (name) => openByName(hlo, name)));
     if (json.timeline.note) box.append(h("p", { class: "dim" }, json.timeline.note));
+    main.append(box);
+  }
+  const roof = hlo && rooflineChart(hlo);
+  if (roof) {
+    const box = section("Roofline", 3);
+    box.append(roof);
     main.append(box);
   }
   for (const t of tables) {
     const box = section(t.view.replace(/-/g, " "), 3), numbers = t.columns.filter((c) => c.unit === "ns" || c.unit === "s").map((c) => c.name);
     const value = numbers.find((n) => /self/.test(n)) || numbers.find((n) => /total/.test(n)), label = (t.columns.find((c) => /^(name|operator|executable|framework operator)$/.test(c.name)) || t.columns[0] || { name: "" }).name;
     if (value && /operators|executables|summary/.test(t.view) && t.rows.length > 1) box.append(shares(t.view, t, label, value));
-    box.append(tableView(t, { bar: value }));
+    if (t.view === "steps" && t.rows.length) box.append(stepChart(t));
+    if (t.view === "memory-timeline" && t.rows.length) box.append(memoryChart(t));
+    if (t === hlo) {
+      // Members of fusions are estimates and open by a click on their fusion.
+      const own = { ...t, columns: t.columns.filter((c) => c.name !== "fusion"), rows: t.rows.filter((r) => !r.fusion) };
+      box.append(h("p", { class: "dim" }, "A click on a row, or Enter, opens its members and source line."), tableView(own, { bar: value, onrow: (row) => openOperator(row, t) }));
+    } else box.append(tableView(t, { bar: value }));
     main.append(box);
   }
 }

@@ -28,7 +28,7 @@ function tableView(data, options) {
   function fill() {
     const wanted = filter ? rows.filter((r) => data.columns.some((c) => r[c.name] != null && String(r[c.name]).toLowerCase().includes(filter))) : rows;
     body.replaceChildren(...wanted.slice(0, visible).map((row) =>
-      h("tr", options && options.onrow ? { tabindex: "0", onclick: () => options.onrow && options.onrow(row) } : {},
+      h("tr", options && options.onrow ? { tabindex: "0", class: "opens", onclick: () => options.onrow && options.onrow(row), onkeydown: (/** @type {KeyboardEvent} */ e) => e.key === "Enter" && options.onrow && options.onrow(row) } : {},
         ...data.columns.map((c) => {
           const cell = h("td", { class: (numeric.get(c.name) ? "n" : "") + (c.name === bar ? " bar" : "") }, shown(row[c.name], c.unit || unitOfKey(c.name)));
           if (c.name === bar && most > 0) cell.style.setProperty("--w", (100 * (row[c.name] || 0)) / most + "%");
@@ -42,7 +42,7 @@ function tableView(data, options) {
   const search = h("input", { type: "search", placeholder: "filter", "aria-label": "Filter the rows of " + data.view, oninput: (/** @type {Event} */ e) => ((filter = /** @type {HTMLInputElement} */ (e.target).value.toLowerCase()), (visible = PIECE), fill()) });
   const csv = () => saveCsv(data.view, [data.columns.map((c) => c.name), ...data.rows.map((r) => data.columns.map((c) => (typeof r[c.name] === "object" && r[c.name] ? JSON.stringify(r[c.name]) : r[c.name])))]);
   return h("div", {},
-    h("div", { class: "tools" }, data.rows.length > 8 && search, count, h("button", { onclick: csv }, "CSV"), more),
+    h("div", { class: "tools" }, data.rows.length > 8 && search, count, h("button", { onclick: csv, "aria-label": "Rows of " + data.view + " as CSV" }, "CSV"), more),
     h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ...heads)), body)),
     ...(data.notes || []).map((n) => h("p", { class: "dim" }, n)));
 }

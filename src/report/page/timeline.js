@@ -9,8 +9,8 @@ function unpack(text, Type) {
   return new Type(bytes.buffer);
 }
 
-/** @param {any} data @param {string} title */
-function timelineView(data, title) {
+/** @param {any} data @param {string} title @param {(name: string) => boolean} [open] opens what a name stands for, when it is known */
+function timelineView(data, title, open) {
   const start = unpack(data.start, Uint32Array), duration = unpack(data.duration, Uint32Array), name = unpack(data.name, Uint32Array), depth = unpack(data.depth, Uint8Array), tick = data.tick_ns;
   const ROW = 15, HEAD = 17, AXIS = 22, MAX_DEPTH = 8;
   // Rows: of each lane one for each depth, as lists of event numbers.
@@ -106,11 +106,12 @@ function timelineView(data, title) {
     return -1;
   }
 
-  function select(/** @type {number} */ e) {
+  function select(/** @type {number} */ e, byClick = false) {
     selected = e;
     if (e < 0) return redraw();
     const lane = data.lanes.find((/** @type {any} */ l) => e >= l.first && e < l.first + l.count);
     pick.textContent = `${data.names[name[e]]}\nstart ${shown(start[e] * tick, "ns")}, takes ${shown(duration[e] * tick, "ns")}, on ${lane ? lane.name : "?"}` + (data.details ? "\n" + data.details[e] : "");
+    if (open && byClick) open(data.names[name[e]]);
     redraw();
   }
 
@@ -142,7 +143,7 @@ function timelineView(data, title) {
     scroll = Math.min(Math.max(drag.scroll - dy, 0), Math.max(y - height, 0));
     redraw();
   });
-  canvas.addEventListener("pointerup", (e) => { if (drag && !drag.moved) select(at(e.offsetX, e.offsetY)); drag = null; });
+  canvas.addEventListener("pointerup", (e) => { if (drag && !drag.moved) select(at(e.offsetX, e.offsetY), true); drag = null; });
   canvas.addEventListener("keydown", (e) => {
     const middle = (from + to) / 2, action = /** @type {Object<string, () => void>} */ ({ w: () => zoom(0.7, middle), s: () => zoom(1.4, middle), a: () => move(-0.2), d: () => move(0.2), ArrowUp: () => zoom(0.7, middle), ArrowDown: () => zoom(1.4, middle), ArrowLeft: () => move(-0.2), ArrowRight: () => move(0.2), "0": () => ((from = 0), (to = whole), redraw()), Enter: () => select(nearest(middle)) })[e.key];
     if (!action) return;
