@@ -109,12 +109,13 @@ function hloPart(json, part, main) {
   const changed = stages.filter((/** @type {any} */ s, /** @type {number} */ i) => i && !s.same), first = stages[0], last = stages[stages.length - 1];
   top.append(h("p", { class: "answer" }, stages.length > 1 ? `${changed.length} of ${stages.length - 1} stages changed ${json.module}: ${first.code.length} lines of HLO became ${last.code.length}.` : `${json.module} was written at one stage only.`));
   top.append(cards([{ value: String(stages.length), label: "stages" }, { value: String(changed.length), label: "changed the program" }, { value: String(last.code.length - first.code.length), label: "lines more at the end" }]));
-  let at = Math.max(0, stages.findIndex((/** @type {any} */ s, /** @type {number} */ i) => i > 0 && !s.same)), folded = true, hide = false, query = "", found = -1;
+  let at = Math.max(0, stages.findIndex((/** @type {any} */ s, /** @type {number} */ i) => i > 0 && !s.same)), folded = true, hide = false, bare = true, query = "", found = -1;
   /** @type {{rows: (DiffRow|number)[], same: (r: DiffRow) => boolean}} */
   let view = { rows: [], same: () => true };
   const list = h("div", { class: "stages", role: "listbox", tabindex: "0", "aria-label": "Stages; j and k move" }), heads = h("div", { class: "diff-heads" }), space = h("div"), pane = h("div", { class: "diff", tabindex: "0", "aria-label": "Program before and after the stage" }, space);
   const status = h("span", { "aria-live": "polite" });
 
+  const withoutMetadata = (/** @type {string|null} */ line) => (line && bare ? line.replace(/, metadata=\{[^}]*\}/, "") : line);
   const lineText = (/** @type {boolean} */ left, /** @type {number} */ i) => json.lines[left ? stages[at - 1].code[i] : stages[at].code[i]];
   function compare() {
     const before = at ? stages[at - 1].code : new Uint32Array(0), after = stages[at].code;
@@ -159,9 +160,9 @@ function hloPart(json, part, main) {
     space.replaceChildren(...view.rows.slice(from, to).map((r, k) => {
       const style = `top:${(from + k) * ROW}px`;
       if (typeof r === "number") return h("div", { class: "diff-row fold", style }, `⋯ ${r} equal lines`);
-      const left = r[0] >= 0 && at ? lineText(true, r[0]) : null, right = r[1] >= 0 ? lineText(false, r[1]) : null, equal = !at || view.same(r);
+      const left = withoutMetadata(r[0] >= 0 && at ? lineText(true, r[0]) : null), right = withoutMetadata(r[1] >= 0 ? lineText(false, r[1]) : null), equal = !at || view.same(r);
       const hit = query && ((left || "").toLowerCase().includes(query) || (right || "").toLowerCase().includes(query)) ? (from + k === found ? " hit now" : " hit") : "";
-      return h("div", { class: "diff-row" + hit, style }, h("code", { class: equal ? "" : left == null ? "none" : "gone" }, ...(left == null ? [""] : marked(left, equal ? null : right))), h("code", { class: equal ? "" : right == null ? "none" : "come" }, ...(right == null ? [""] : marked(right, equal ? null : left))));
+      return h("div", { class: "diff-row" + hit, style }, h("code", { title: left && left.length > 50 ? left.trim() : null, class: equal ? "" : left == null ? "none" : "gone" }, ...(left == null ? [""] : marked(left, equal ? null : right))), h("code", { title: right && right.length > 50 ? right.trim() : null, class: equal ? "" : right == null ? "none" : "come" }, ...(right == null ? [""] : marked(right, equal ? null : left))));
     }));
   }
 
@@ -207,7 +208,7 @@ function hloPart(json, part, main) {
   const search = h("input", { type: "search", placeholder: "find in the program", "aria-label": "Find in the program; Enter goes on", oninput: () => ((query = /** @type {HTMLInputElement} */ (search).value.toLowerCase()), (found = -1), paint()), onkeydown: (/** @type {KeyboardEvent} */ e) => e.key === "Enter" && find() });
   const check = (/** @type {string} */ text, /** @type {boolean} */ on, /** @type {(on: boolean) => void} */ set) => { const input = h("input", { type: "checkbox", onchange: () => set(/** @type {HTMLInputElement} */ (input).checked) }); if (on) input.setAttribute("checked", ""); return h("label", {}, input, " " + text); };
   const side = h("div", { class: "diff-side" }, heads, pane);
-  box.append(h("div", { class: "tools" }, search, check("hide stages that changed nothing", false, (on) => ((hide = on), fillList())), check("only what differs", true, (on) => ((folded = on), compare())), h("span", { class: "dim" }, "j / k: next, previous stage"), status),
+  box.append(h("div", { class: "tools" }, search, check("hide stages that changed nothing", false, (on) => ((hide = on), fillList())), check("only what differs", true, (on) => ((folded = on), compare())), check("metadata", false, (on) => ((bare = !on), paint())), h("span", { class: "dim" }, "j / k: next, previous stage"), status),
     h("div", { class: "hlo" }, list, side));
   pane.addEventListener("scroll", () => requestAnimationFrame(paint), { passive: true });
   new ResizeObserver(paint).observe(pane);

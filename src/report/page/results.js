@@ -28,7 +28,9 @@ function runPart(json, part, main) {
 function capturePart(json, part, main) {
   const top = section(part.label || "Capture", 2), tables = /** @type {TableData[]} */ (json.tables || []);
   const byView = new Map(tables.map((t) => [t.view, t]));
-  const summary = byView.get("summary"), hlo = byView.get("hlo-operators"), again = byView.get("recompiles");
+  // Members of fusions are estimates of shares of their fusion: they are not counted again.
+  const full = byView.get("hlo-operators"), hlo = full && { ...full, rows: full.rows.filter((r) => !r.fusion), columns: full.columns.filter((c) => c.name !== "fusion") };
+  const summary = byView.get("summary"), again = byView.get("recompiles");
   if (summary && summary.rows.length) {
     const sum = (/** @type {string} */ c) => summary.rows.filter((r) => r.category === c).reduce((t, r) => t + r.total, 0), lost = again ? again.rows.filter((r) => r.times > 1) : [];
     top.append(h("p", { class: "answer" }, lost.length ? `${lost.length} compilations were repeats and cost ${seconds(lost.reduce((t, r) => t + r.compile, 0) * 1e-9)}. The dearest: ${lost.slice().sort((a, b) => b.compile - a.compile)[0].executable}, ${lost.slice().sort((a, b) => b.compile - a.compile)[0].why}.` : `${summary.rows.reduce((t, r) => t + r.count, 0)} events were recorded; nothing was compiled twice.`));
@@ -36,32 +38,31 @@ function capturePart(json, part, main) {
   } else if (hlo && hlo.rows.length) {
     const time = hlo.columns.map((c) => c.name).find((n) => /^(total_)?self/.test(n)) || "time", first = hlo.rows.slice().sort((a, b) => (b[time] || 0) - (a[time] || 0))[0], total = hlo.rows.reduce((t, r) => t + (r[time] || 0), 0);
     top.append(h("p", { class: "answer" }, `${first.name || first.operator || first.hlo || "The first operator"} takes the most: ${shown(total ? first[time] / total : null, "fraction")} of the operators' time.`));
-    top.append(cards([{ value: String(hlo.rows.length), label: "HLO operators" }, { value: seconds(total * 1e-9), label: "in operators" }]));
+    top.append(cards([{ value: String(hlo.rows.length), label: "HLO operators" }, { value: seconds(total * 1e-9), label: "in operators" }, { value: (byView.get("steps") || { rows: [] }).rows.length ? String((byView.get("steps") || { rows: [] }).rows.length) : "–", label: "steps" }, ...gradeCard(json.environment)]));
   }
   if (!tables.length && !(json.timeline && json.timeline.lanes.length)) top.append(h("p", { class: "empty" }, "Nothing was recorded: there is no event in it."));
   main.append(top);
   if (json.timeline && json.timeline.lanes.length) {
     const box = section("Timeline", 3);
-    box.append(timelineView(json.timeline, part.label, (name) => openByName(hlo, name)));
+    box.append(timelineView(json.timeline, part.label, (name) => openByName(full, name)));
     if (json.timeline.note) box.append(h("p", { class: "dim" }, json.timeline.note));
     main.append(box);
   }
-  const roof = hlo && rooflineChart(hlo);
+  const roof = full && rooflineChart(full);
   if (roof) {
     const box = section("Roofline", 3);
     box.append(roof);
     main.append(box);
   }
-  for (const t of tables) {
+  for (const one of tables) {
+    const t = one === full && hlo ? hlo : one;
     const box = section(t.view.replace(/-/g, " "), 3), numbers = t.columns.filter((c) => c.unit === "ns" || c.unit === "s").map((c) => c.name);
     const value = numbers.find((n) => /self/.test(n)) || numbers.find((n) => /total/.test(n)), label = (t.columns.find((c) => /^(name|operator|executable|framework operator)$/.test(c.name)) || t.columns[0] || { name: "" }).name;
     if (value && /operators|executables|summary/.test(t.view) && t.rows.length > 1) box.append(shares(t.view, t, label, value));
     if (t.view === "steps" && t.rows.length) box.append(stepChart(t));
     if (t.view === "memory-timeline" && t.rows.length) box.append(memoryChart(t));
-    if (t === hlo) {
-      // Members of fusions are estimates and open by a click on their fusion.
-      const own = { ...t, columns: t.columns.filter((c) => c.name !== "fusion"), rows: t.rows.filter((r) => !r.fusion) };
-      box.append(h("p", { class: "dim" }, "A click on a row, or Enter, opens its members and source line."), tableView(own, { bar: value, onrow: (row) => openOperator(row, t) }));
+    if (full && t === hlo) {
+      box.append(h("p", { class: "dim" }, "A click on a row, or Enter, opens its members and source line."), tableView(t, { bar: value, onrow: (row) => openOperator(row, full) }));
     } else box.append(tableView(t, { bar: value }));
     main.append(box);
   }

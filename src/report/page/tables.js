@@ -31,6 +31,7 @@ function tableView(data, options) {
       h("tr", options && options.onrow ? { tabindex: "0", class: "opens", onclick: () => options.onrow && options.onrow(row), onkeydown: (/** @type {KeyboardEvent} */ e) => e.key === "Enter" && options.onrow && options.onrow(row) } : {},
         ...data.columns.map((c) => {
           const cell = h("td", { class: (numeric.get(c.name) ? "n" : "") + (c.name === bar ? " bar" : "") }, shown(row[c.name], c.unit || unitOfKey(c.name)));
+          if (data.columns.length > 8 && cell.textContent && cell.textContent.length > 24) cell.title = cell.textContent;
           if (c.name === bar && most > 0) cell.style.setProperty("--w", (100 * (row[c.name] || 0)) / most + "%");
           return cell;
         }))));
@@ -43,7 +44,7 @@ function tableView(data, options) {
   const csv = () => saveCsv(data.view, [data.columns.map((c) => c.name), ...data.rows.map((r) => data.columns.map((c) => (typeof r[c.name] === "object" && r[c.name] ? JSON.stringify(r[c.name]) : r[c.name])))]);
   return h("div", {},
     h("div", { class: "tools" }, data.rows.length > 8 && search, count, h("button", { onclick: csv, "aria-label": "Rows of " + data.view + " as CSV" }, "CSV"), more),
-    h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ...heads)), body)),
+    h("div", { class: "scroll" }, h("table", { class: data.columns.length > 8 ? "wide" : "" }, h("thead", {}, h("tr", {}, ...heads)), body)),
     ...(data.notes || []).map((n) => h("p", { class: "dim" }, n)));
 }
 
