@@ -3,8 +3,7 @@
 
 #include "hlo/eval_internal.h"
 
-// The largest group that the text of replica_groups names: "{{0,1},{2,3}}" has 2, "[2,4]<=[8]" has 4, "{}" and NULL mean everybody.
-static int64_t group_size(const hsc_instr *instr) {
+int64_t hsc_collective_group_size(const hsc_instr *instr) {
   const hsc_module *module = instr->parent ? instr->parent->module : NULL;
   int64_t everybody = module ? (int64_t)(module->replica_count > 1 ? module->replica_count : 1) * (module->num_partitions > 1 ? module->num_partitions : 1) : 1;
   const char *text = instr->attr.collective.replica_groups;
@@ -29,7 +28,7 @@ static int64_t group_size(const hsc_instr *instr) {
 }
 
 static hsc_status *check_alone(const hsc_instr *instr) {
-  int64_t participants = group_size(instr);
+  int64_t participants = hsc_collective_group_size(instr);
   if (participants > 1)
     return HSC_ERR(UNIMPLEMENTED, "%s: not built yet: %lld participants in the reference evaluator, which is one device", hsc_op_text(instr->op), (long long)participants);
   return NULL;

@@ -452,6 +452,10 @@ bool hsc_instr_has_effect(const hsc_instr *instr);                              
 bool hsc_instr_is_scalar_constant(const hsc_instr *instr, double *out_value);                 // also through broadcast
 bool hsc_attr_equal(const hsc_instr *a, const hsc_instr *b);   // op, attributes, raw texts but metadata, called computations (by meaning)
 
+// The participants of the largest group of a collective: replica_groups "{{0,1},{2,3}}" has 2, "[2,4]<=[8]" has 4; "{}" and NULL mean everybody
+// (the module's replicas times partitions).
+int64_t hsc_collective_group_size(const hsc_instr *instr);
+
 // ---- checking, printing ---------------------------------------------------------------------------------------------------------
 
 // Infers the shape from operands, attributes and called computations. For rows whose rule is `given`, checks instr->shape and returns it.

@@ -10,11 +10,3 @@ typedef hsc_instr *(*hsc__rule)(hsc_builder *b, hsc_instr *instr);
 
 hsc__rule hsc__algsimp_arithmetic_rule(hsc_op op);   // NULL = none
 hsc__rule hsc__algsimp_movement_rule(hsc_op op);
-
-// All elements equal `value`: a constant, or a broadcast of one.
-bool hsc__is_all(const hsc_instr *instr, double value);
-// The scalar behind a broadcast or scalar constant, NULL when there is none.
-hsc_instr *hsc__uniform_value(hsc_instr *instr);
-// `value` (a scalar) widened to the dimensions of `like`.
-hsc_instr *hsc__widen(hsc_builder *b, hsc_instr *value, const hsc_instr *like);
-hsc_instr *hsc__uniform_constant(hsc_builder *b, double value, const hsc_instr *like);

@@ -242,21 +242,13 @@ static hsc_instr *rule_dynamic_update_slice(hsc_builder *b, hsc_instr *instr) {
   return NULL;
 }
 
-static bool is_simple_reducer(const hsc_computation *computation, hsc_op *out_op) {
-  const hsc_instr *root = computation->root;
-  if (computation->parameter_count != 2 || root->operand_count != 2 || root->operands[0] == root->operands[1]) return false;
-  if (root->operands[0]->op != HSC_OP_PARAMETER || root->operands[1]->op != HSC_OP_PARAMETER) return false;
-  *out_op = root->op;
-  return true;
-}
-
 static hsc_instr *rule_reduce(hsc_builder *b, hsc_instr *instr) {
   if (instr->operand_count != 2) return NULL;
   hsc_instr *x = instr->operands[0], *init = instr->operands[1];
   hsc_dims dims = instr->attr.dims.dims;
   if (dims.count == 0 && same_shape(x, instr)) {
     hsc_op op;
-    if (is_simple_reducer(instr->called[0], &op) && op == HSC_OP_ADD && hsc__is_all(init, 0)) return x;
+    if (hsc__is_simple_reducer(instr->called[0], &op) && op == HSC_OP_ADD && hsc__is_all(init, 0)) return x;
     return NULL;
   }
   if (hsc_shape_elements(&x->shape) == 0) return hsc__widen(b, init, instr);
@@ -264,16 +256,16 @@ static hsc_instr *rule_reduce(hsc_builder *b, hsc_instr *instr) {
   bool degenerate = true;
   for (int i = 0; i < dims.count; i++) degenerate &= x->shape.dims[dims.v[i]] == 1;
   hsc_op op;
-  if (degenerate && is_simple_reducer(instr->called[0], &op)) {
+  if (degenerate && hsc__is_simple_reducer(instr->called[0], &op)) {
     hsc_instr *value = hsc_build_reshape(b, x, instr->shape.rank, instr->shape.dims);
     if (op == HSC_OP_ADD && hsc__is_all(init, 0)) return value;
     return hsc_build_binary(b, op, value, hsc__widen(b, init, instr));
   }
   // reduce(reduce(x)) with the same reducer and a neutral outer initial value: one reduce over both sets of dimensions.
-  if (x->op == HSC_OP_REDUCE && x->operand_count == 2 && x->user_count == 1 && is_simple_reducer(instr->called[0], &op)) {
+  if (x->op == HSC_OP_REDUCE && x->operand_count == 2 && x->user_count == 1 && hsc__is_simple_reducer(instr->called[0], &op)) {
     hsc_op inner_op;
     bool neutral = op == HSC_OP_ADD && hsc__is_all(init, 0);
-    if (!neutral || !is_simple_reducer(x->called[0], &inner_op) || inner_op != op) return NULL;
+    if (!neutral || !hsc__is_simple_reducer(x->called[0], &inner_op) || inner_op != op) return NULL;
     int64_t free_dims[HSC_MAX_RANK], all[HSC_MAX_RANK];
     bool reduced[HSC_MAX_RANK] = {false};
     int free_count = 0, count = 0;

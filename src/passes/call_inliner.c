@@ -16,10 +16,7 @@ hsc_status *hsc__pass_call_inliner(hsc_module *module, hsc_pass_context *cx) {
       if (!hsc__pass_spend(cx)) return NULL;
       hsc_instr *root = NULL;
       HSC_TRY(hsc__inline(instr->called[0], instr, instr->operands, &root));
-      // Its effects have moved: it must not stay for their sake, or they would happen twice.
-      bool has_effect = hsc_instr_has_effect(instr);
-      HSC_TRY(hsc__replace(instr, root));
-      if (has_effect && instr->user_count == 0 && instr->parent->root != instr) hsc_instr_remove(instr);
+      HSC_TRY(hsc__replace_effects_too(instr, root));
     }
   }
   return NULL;

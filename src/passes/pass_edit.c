@@ -9,14 +9,12 @@ hsc_status *hsc__replace(hsc_instr *instr, hsc_instr *by) {
   return NULL;
 }
 
-hsc_status *hsc__inline(hsc_computation *computation, hsc_instr *before, hsc_instr *const *arguments, hsc_instr **out_root) {
-  hsc_builder b;
-  hsc_builder_at(&b, before->parent, before);
-  hsc_arena *arena = before->parent->module->arena;
+hsc_instr *hsc__build_body(hsc_builder *b, hsc_computation *computation, hsc_instr *const *arguments) {
+  hsc_arena *arena = b->module->arena;
   int32_t index = 0;
   for (hsc_instr *instr = computation->first; instr; instr = instr->next) instr->index = index++;
   hsc_instr **clones = HSC_NEW_ARRAY(arena, hsc_instr *, index);
-  if (index && !clones) return hsc_status_out_of_memory();
+  if (!clones) return arguments[0];   // the builder gives the arena's error in the end
   hsc_instr **operands = NULL;
   int32_t capacity = 0;
   for (hsc_instr *instr = computation->first; instr; instr = instr->next) {
@@ -27,13 +25,42 @@ hsc_status *hsc__inline(hsc_computation *computation, hsc_instr *before, hsc_ins
     if (instr->operand_count > capacity) {
       capacity = 2 * instr->operand_count;
       operands = HSC_NEW_ARRAY(arena, hsc_instr *, capacity);
-      if (!operands) return hsc_status_out_of_memory();
+      if (!operands) return arguments[0];
     }
     for (int i = 0; i < instr->operand_count; i++) operands[i] = clones[instr->operands[i]->index];
-    clones[instr->index] = hsc_build_clone(&b, instr, operands);
+    clones[instr->index] = hsc_build_clone(b, instr, operands);
   }
-  *out_root = clones[computation->root->index];
+  return clones[computation->root->index];
+}
+
+hsc_status *hsc__inline(hsc_computation *computation, hsc_instr *before, hsc_instr *const *arguments, hsc_instr **out_root) {
+  hsc_builder b;
+  hsc_builder_at(&b, before->parent, before);
+  *out_root = hsc__build_body(&b, computation, arguments);
   return hsc_builder_finish(&b, NULL, NULL);
+}
+
+hsc_status *hsc__replace_effects_too(hsc_instr *instr, hsc_instr *by) {
+  bool has_effect = hsc_instr_has_effect(instr);
+  HSC_TRY(hsc__replace(instr, by));
+  if (has_effect && instr->user_count == 0 && instr->parent->root != instr) hsc_instr_remove(instr);
+  return NULL;
+}
+
+hsc_status *hsc__rewrite_each(hsc_module *module, hsc_pass_context *cx, bool (*matches)(const hsc_instr *instr), hsc_instr *(*rewrite)(hsc_builder *b, hsc_instr *instr)) {
+  HSC_FOR_EACH_COMPUTATION(module, computation) {
+    HSC_FOR_EACH_INSTR_IN(computation, instr) {
+      if (instr->control_count || instr->control_successor_count || !matches(instr)) continue;
+      if (!hsc__pass_spend(cx)) return NULL;
+      hsc_builder b;
+      hsc_builder_at(&b, computation, instr);
+      b.metadata = instr->metadata;
+      hsc_instr *by = rewrite(&b, instr);
+      HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
+      HSC_TRY(hsc__replace(instr, by));
+    }
+  }
+  return NULL;
 }
 
 hsc_status *hsc__wrap_in_fusion(hsc_instr *instr, hsc_fusion_kind kind, hsc_instr **out_fusion) {

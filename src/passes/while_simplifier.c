@@ -9,16 +9,6 @@
 // XLA: xla/hlo/transforms/simplifiers/while_loop_simplifier.h
 #include "passes/while_util.h"
 
-// All readers of the tuple are get-tuple-elements. `live` (may be NULL) gets a mark per element that is read.
-static bool only_elements_read(const hsc_instr *tuple, bool *live) {
-  if (tuple->parent->root == tuple) return false;
-  for (int i = 0; i < tuple->user_count; i++) {
-    if (tuple->users[i]->op != HSC_OP_GET_TUPLE_ELEMENT) return false;
-    if (live) live[tuple->users[i]->attr.index.value] = true;
-  }
-  return true;
-}
-
 // Whether the body uses element `index` only to put it at its own place in the root.
 static bool passed_on_only(const hsc_computation *body, int64_t index) {
   const hsc_instr *parameter = body->parameters[0];
@@ -84,14 +74,6 @@ static hsc_status *shrink(hsc_instr *loop, const bool *keep, int kept) {
   return NULL;
 }
 
-static int callers(const hsc_module *module, const hsc_computation *callee) {
-  int count = 0;
-  HSC_FOR_EACH_COMPUTATION(module, computation)
-    for (const hsc_instr *instr = computation->first; instr; instr = instr->next)
-      for (int i = 0; i < instr->called_count; i++) count += instr->called[i] == callee;
-  return count;
-}
-
 static hsc_status *remove_dead_state(hsc_instr *loop, hsc_pass_context *cx) {
   hsc_module *module = loop->parent->module;
   hsc_computation *condition = loop->called[0], *body = loop->called[1];
@@ -99,13 +81,13 @@ static hsc_status *remove_dead_state(hsc_instr *loop, hsc_pass_context *cx) {
   if (loop->operands[0]->op != HSC_OP_TUPLE || body->root->op != HSC_OP_TUPLE) return NULL;
   bool *keep = HSC_NEW_ARRAY(cx->scratch, bool, count);
   if (!keep) return hsc_status_out_of_memory();
-  if (!only_elements_read(loop, keep) || !only_elements_read(condition->parameters[0], keep) || !only_elements_read(body->parameters[0], NULL)) return NULL;
+  if (!hsc__only_elements_read(loop, keep) || !hsc__only_elements_read(condition->parameters[0], keep) || !hsc__only_elements_read(body->parameters[0], NULL)) return NULL;
   int kept = 0;
   for (int i = 0; i < count; i++) {
     if (!passed_on_only(body, i)) keep[i] = true;
     kept += keep[i];
   }
-  if (kept == count || kept == 0 || callers(module, body) != 1 || callers(module, condition) != 1) return NULL;
+  if (kept == count || kept == 0 || hsc__callers(module, body) != 1 || hsc__callers(module, condition) != 1) return NULL;
   return hsc__pass_spend(cx) ? shrink(loop, keep, kept) : NULL;
 }
 

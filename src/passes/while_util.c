@@ -67,3 +67,67 @@ bool hsc__loop_analyse(const hsc_instr *loop, hsc__loop *out_loop) {
   if (hsc_type_class_of(update->shape.type) == HSC_CLASS_UNSIGNED && (out_loop->init < 0 || out_loop->bound < 0)) return false;
   return trip_count(direction, out_loop->init, out_loop->step, out_loop->bound, &out_loop->trip_count);
 }
+
+bool hsc__only_elements_read(const hsc_instr *tuple, bool *live) {
+  if (tuple->parent->root == tuple) return false;
+  for (int i = 0; i < tuple->user_count; i++) {
+    if (tuple->users[i]->op != HSC_OP_GET_TUPLE_ELEMENT) return false;
+    if (live) live[tuple->users[i]->attr.index.value] = true;
+  }
+  return true;
+}
+
+bool hsc__loop_is_own(const hsc_instr *loop) {
+  if (loop->op != HSC_OP_WHILE || !hsc_shape_is_tuple(&loop->shape) || loop->control_count || loop->control_successor_count) return false;
+  const hsc_computation *condition = loop->called[0], *body = loop->called[1];
+  if (condition == body || body->root->op != HSC_OP_TUPLE || body->root->user_count) return false;
+  if (!hsc__only_elements_read(loop, NULL) || !hsc__only_elements_read(condition->parameters[0], NULL) || !hsc__only_elements_read(body->parameters[0], NULL)) return false;
+  const hsc_module *module = loop->parent->module;
+  return hsc__callers(module, body) == 1 && hsc__callers(module, condition) == 1;
+}
+
+bool hsc__loop_keeps(const hsc_instr *loop, int64_t index) {
+  const hsc_instr *next = loop->called[1]->root->operands[index];
+  return next->op == HSC_OP_GET_TUPLE_ELEMENT && next->attr.index.value == index && next->operands[0] == loop->called[1]->parameters[0];
+}
+
+// `tuple` with `extra` behind its elements; the old one goes when nothing reads it any more.
+static hsc_status *longer_tuple(hsc_instr *tuple, int count, hsc_instr *const *extra, hsc_shape shape, hsc_instr *before, bool is_root, hsc_instr **out_tuple) {
+  hsc_computation *computation = tuple->parent;
+  int old = tuple->shape.element_count;
+  hsc_instr **parts = HSC_NEW_ARRAY(computation->module->arena, hsc_instr *, old + count);
+  if (!parts) return hsc_status_out_of_memory();
+  hsc_builder b;
+  hsc_builder_at(&b, computation, before);
+  b.metadata = tuple->metadata;
+  for (int i = 0; i < old; i++) parts[i] = tuple->op == HSC_OP_TUPLE ? tuple->operands[i] : hsc_build_get_tuple_element(&b, tuple, i);
+  memcpy(parts + old, extra, (size_t)count * sizeof *extra);
+  *out_tuple = hsc_build_tuple(&b, old + count, parts);
+  HSC_TRY(hsc_builder_finish(&b, is_root ? *out_tuple : NULL, NULL));
+  (*out_tuple)->shape = shape;
+  return NULL;
+}
+
+hsc_status *hsc__loop_add_invariants(hsc_instr *loop, int count, hsc_instr *const *values, hsc_instr **inside) {
+  hsc_arena *arena = loop->parent->module->arena;
+  hsc_computation *condition = loop->called[0], *body = loop->called[1];
+  int old = loop->shape.element_count;
+  hsc_shape *elements = HSC_NEW_ARRAY(arena, hsc_shape, old + count);
+  if (!elements) return hsc_status_out_of_memory();
+  memcpy(elements, loop->shape.elements, (size_t)old * sizeof *elements);
+  for (int i = 0; i < count; i++) elements[old + i] = values[i]->shape;
+  hsc_shape shape = hsc_shape_tuple(arena, old + count, elements);
+  hsc_instr *old_init = loop->operands[0], *old_root = body->root, *init = NULL, *root = NULL, *state = body->parameters[0];
+  HSC_TRY(longer_tuple(old_init, count, values, shape, loop, false, &init));
+  state->shape = condition->parameters[0]->shape = loop->shape = shape;
+  // Right behind the parameter, so that everything in the body may read them.
+  hsc_builder b;
+  hsc_builder_at(&b, body, state->next);
+  for (int i = 0; i < count; i++) inside[i] = hsc_build_get_tuple_element(&b, state, old + i);
+  HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
+  HSC_TRY(longer_tuple(old_root, count, inside, shape, NULL, true, &root));
+  hsc_instr_remove(old_root);
+  hsc_instr_set_operand(loop, 0, init);
+  if (hsc_instr_is_dead(old_init)) hsc_instr_remove(old_init);
+  return NULL;
+}

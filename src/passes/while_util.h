@@ -12,3 +12,14 @@ typedef struct hsc__loop {
 // Recognises loops whose condition is state[i] < constant (also <=, >, >=, !=, either side), whose body adds a constant to state[i], and whose
 // initial state[i] is a constant. False when it is not such a loop.
 bool hsc__loop_analyse(const hsc_instr *loop, hsc__loop *out_loop);
+
+// All readers of the tuple are get-tuple-elements, and it is no root. `live` (may be NULL) gets a mark per element that is read.
+bool hsc__only_elements_read(const hsc_instr *tuple, bool *live);
+// Whether a pass may change condition and body for this loop: tuple state that is read and made element by element, and no other caller.
+// The initial state need not be a tuple instruction.
+bool hsc__loop_is_own(const hsc_instr *loop);
+// Whether the body of such a loop passes element `index` on as it came.
+bool hsc__loop_keeps(const hsc_instr *loop, int64_t index);
+// Adds `count` values of the loop's computation to its state, which the body passes on unchanged. inside[i] is value i in the body.
+// The loop must be one of hsc__loop_is_own.
+HSC_MUST_USE hsc_status *hsc__loop_add_invariants(hsc_instr *loop, int count, hsc_instr *const *values, hsc_instr **inside);

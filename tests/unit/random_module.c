@@ -701,8 +701,10 @@ static void step_call(grower *g) {
 
 static void step_while(grower *g) {
   hsc_instr *x = pick(g, ANY, 0), *y = pick(g, FLOATS, 0);
-  hsc_instr *state[3] = {scalar(g, HSC_TYPE_S32, 0), x, y};
-  hsc_shape state_shape = hsc_shape_tuple(g->arena, 3, (hsc_shape[]){state[0]->shape, x->shape, y->shape});
+  // The last one never changes: what is made from it alone can move before the loop, and a constant into it.
+  hsc_instr *kept = chance(g, 40) ? scalar(g, HSC_TYPE_F32, random_number(g, HSC_TYPE_F32)) : pick(g, FLOATS, 0);
+  hsc_instr *state[4] = {scalar(g, HSC_TYPE_S32, 0), x, y, kept};
+  hsc_shape state_shape = hsc_shape_tuple(g->arena, 4, (hsc_shape[]){state[0]->shape, x->shape, y->shape, kept->shape});
   hsc_computation *called[2] = {0};
   hsc_builder b;
   hsc_builder_init(&b, g->module, "condition");
@@ -713,22 +715,49 @@ static void step_while(grower *g) {
   else hsc_status_free(status);
 
   // The body's work is a computation of its own, called; the loop's frame stays simple.
-  hsc_shape parts[3] = {state[0]->shape, x->shape, y->shape};
-  hsc_computation *of_x = grown_computation(g, "step_x", 3, parts, x->shape, 2 + below(g, 4));
-  hsc_computation *of_y = grown_computation(g, "step_y", 3, parts, y->shape, 2 + below(g, 4));
+  hsc_shape parts[4] = {state[0]->shape, x->shape, y->shape, kept->shape};
+  hsc_computation *of_x = grown_computation(g, "step_x", 4, parts, x->shape, 2 + below(g, 4));
+  hsc_computation *of_y = grown_computation(g, "step_y", 4, parts, y->shape, 2 + below(g, 4));
   hsc_builder_init(&b, g->module, "body");
   p = hsc_build_parameter(&b, 0, state_shape, "state");
-  hsc_instr *now[3], *next[3];
-  for (int i = 0; i < 3; i++) now[i] = hsc_build_get_tuple_element(&b, p, i);
+  hsc_instr *now[4], *next[4];
+  for (int i = 0; i < 4; i++) now[i] = hsc_build_get_tuple_element(&b, p, i);
   next[0] = hsc_build_binary(&b, HSC_OP_ADD, now[0], hsc_build_scalar(&b, HSC_TYPE_S32, 1));
-  next[1] = of_x ? hsc_build_call(&b, of_x, 3, now) : now[1];
-  next[2] = of_y ? hsc_build_call(&b, of_y, 3, now) : now[2];
-  status = hsc_builder_finish(&b, hsc_build_tuple(&b, 3, next), &called[1]);
+  next[1] = of_x ? hsc_build_call(&b, of_x, 4, now) : now[1];
+  next[2] = of_y ? hsc_build_call(&b, of_y, 4, now) : now[2];
+  next[3] = now[3];
+  status = hsc_builder_finish(&b, hsc_build_tuple(&b, 4, next), &called[1]);
   if (status && !g->b.status) g->b.status = status;
   else hsc_status_free(status);
   if (!called[0] || !called[1]) return;
-  hsc_instr *loop = hsc_build_while(&g->b, called[0], called[1], hsc_build_tuple(&g->b, 3, state));
-  for (int i = 0; i < 3; i++) keep(g, hsc_build_get_tuple_element(&g->b, loop, i));
+  hsc_instr *loop = hsc_build_while(&g->b, called[0], called[1], hsc_build_tuple(&g->b, 4, state));
+  for (int i = 0; i < 4; i++) keep(g, hsc_build_get_tuple_element(&g->b, loop, i));
+}
+
+// What passes take away from programs of one device: operations between devices with one participant, marks of sharding, barriers.
+static void step_alone(grower *g) {
+  hsc_instr *x = pick(g, ANY, 1);
+  hsc_attr attr = {.collective = {.replica_groups = chance(g, 50) ? "{{0}}" : "{}"}};
+  int choice = below(g, 5);
+  if (choice == 0) {
+    hsc_computation *sum = hsc_module_scalar_reducer(g->module, x->shape.type == HSC_TYPE_PRED ? HSC_OP_OR : HSC_OP_ADD, x->shape.type);
+    if (sum) keep(g, hsc_build_op(&g->b, HSC_OP_ALL_REDUCE, (hsc_shape){0}, &attr, 1, &x, 1, &sum));
+  } else if (choice == 1) {
+    attr.collective.dims = hsc_dims_copy(g->arena, 1, (int64_t[]){0});
+    hsc_instr *all = hsc_build(&g->b, HSC_OP_ALL_GATHER, x->shape, 1, &x);
+    all->attr = attr;
+    keep(g, all);
+  } else if (choice == 2) {
+    hsc_instr *permuted = hsc_build(&g->b, HSC_OP_COLLECTIVE_PERMUTE, x->shape, 1, &x);
+    permuted->attr.collective.pairs = chance(g, 70) ? "{{0,0}}" : "{}";
+    keep(g, permuted);
+  } else if (choice == 3) {
+    hsc_instr *marked = hsc_build(&g->b, HSC_OP_CUSTOM_CALL, x->shape, 1, &x);
+    marked->attr.custom.target = "Sharding";
+    keep(g, marked);
+  } else {
+    keep(g, hsc_build(&g->b, HSC_OP_OPT_BARRIER, x->shape, 1, &x));
+  }
 }
 
 static void step_branch(grower *g) {
@@ -767,6 +796,7 @@ static void step(grower *g) {
       {RANDOM_CALLS, 3, true, step_call},
       {RANDOM_LOOPS, 1, true, step_while},
       {RANDOM_BRANCHES, 1, true, step_branch},
+      {RANDOM_ALONE, 2, false, step_alone},
   };
   int total = 0;
   for (size_t i = 0; i < HSC_COUNT_OF(steps); i++)
@@ -789,7 +819,7 @@ static void grow(grower *g, int steps) {
 
 random_module_options random_module_options_default(void) {
   return (random_module_options){
-      .features = RANDOM_ALL & ~RANDOM_EMPTY, .instruction_count = 30, .parameter_count = 3, .max_rank = 3, .max_dim = 6};
+      .features = RANDOM_ALL & ~(RANDOM_EMPTY | RANDOM_ALONE), .instruction_count = 30, .parameter_count = 3, .max_rank = 3, .max_dim = 6};
 }
 
 hsc_status *random_module_create(uint64_t seed, const random_module_options *options, hsc_module **out_module) {

@@ -20,7 +20,8 @@ typedef enum random_feature {
   RANDOM_TYPES = 1 << 6,       // beyond f32, s32 and pred: u8 to u64, s8 to s64, f16, bf16, f64, c64
   RANDOM_ALGEBRA = 1 << 7,     // batch-norm, cholesky, triangular-solve, fft
   RANDOM_EMPTY = 1 << 8,       // dimensions of size 0
-  RANDOM_ALL = (1 << 9) - 1,
+  RANDOM_ALONE = 1 << 9,       // operations between devices with one participant, marks of sharding, optimization barriers
+  RANDOM_ALL = (1 << 10) - 1,
 } random_feature;
 
 typedef struct random_module_options {
@@ -31,6 +32,6 @@ typedef struct random_module_options {
   bool unbounded;           // floats of any size
   bool smooth;              // no cliffs; see above
 } random_module_options;
-random_module_options random_module_options_default(void);   // all features but RANDOM_EMPTY, 30 instructions, 3 parameters, rank 3, dimensions to 6
+random_module_options random_module_options_default(void);   // all features but RANDOM_EMPTY and RANDOM_ALONE, 30 instructions, 3 parameters, rank 3, dimensions to 6
 
 HSC_MUST_USE hsc_status *random_module_create(uint64_t seed, const random_module_options *options, hsc_module **out_module);

@@ -96,6 +96,7 @@ static hsc_module *random_module(uint64_t seed) {
   random_module_options options = random_module_options_default();
   options.smooth = true;
   if (seed % 4 == 3) options.features |= RANDOM_EMPTY;
+  if (seed % 4 >= 2) options.features |= RANDOM_ALONE;
   hsc_module *module = NULL;
   hsc_status *status = random_module_create(seed, &options, &module);
   if (status) fail_msg("seed %llu: %s", (unsigned long long)seed, hsc_status_message(status));
