@@ -295,6 +295,13 @@ static void step_move(grower *g) {
       int at = below(g, rank + 1);
       for (int i = 0; i <= rank; i++) b[i] = i == at ? random_dim(g) : x->shape.dims[i - (i > at)];
       for (int i = 0; i < rank; i++) a[i] = i + (i >= at);
+      if (rank > 1 && chance(g, 25)) {   // and two of its dimensions the other way round
+        int64_t swap = a[0];
+        a[0] = a[rank - 1];
+        a[rank - 1] = swap;
+        b[a[0]] = x->shape.dims[0];
+        b[a[rank - 1]] = x->shape.dims[rank - 1];
+      }
       keep(g, hsc_build_broadcast(&g->b, x, shape_of(g, x->shape.type, rank + 1, b), (hsc_dims){rank, a}));
       break;
     }
@@ -343,6 +350,120 @@ static void step_move(grower *g) {
   }
 }
 
+// A gather of any form: any subset of dimensions indexed, in any order, any collapsed, any place for the index vector and the window.
+static void any_gather(grower *g, hsc_instr *x) {
+  int rank = x->shape.rank, k = 1 + below(g, rank), batch = below(g, 3);
+  int64_t order[HSC_MAX_RANK], sizes[HSC_MAX_RANK], collapsed[HSC_MAX_RANK], offsets[HSC_MAX_RANK], dims[HSC_MAX_RANK];
+  int collapsed_count = 0, offset_count = 0, dim_count = 0;
+  for (int i = 0; i < rank; i++) {
+    if (x->shape.dims[i] == 0) return;
+    bool gone = chance(g, 40);
+    sizes[i] = gone ? 1 : 1 + below(g, (int)x->shape.dims[i]);
+    if (gone) collapsed[collapsed_count++] = i;
+  }
+  shuffled(g, rank, order);
+  int windows = rank - collapsed_count, vector_dim = k == 1 && chance(g, 40) ? batch : below(g, batch + 1);
+  bool has_vector = !(k == 1 && vector_dim == batch && chance(g, 50));
+  for (int i = 0; i < batch + (has_vector ? 1 : 0); i++) dims[dim_count++] = has_vector && i == vector_dim ? k : 1 + below(g, 3);
+  // Which dimensions of the result are the window's: a random choice, in order.
+  for (int i = 0, left = windows, all = windows + batch; i < windows + batch; i++, all--)
+    if (left && below(g, all) < left) offsets[offset_count++] = i, left--;
+  hsc_attr attr = {.gather = {.offset_dims = {offset_count, offsets},
+                              .collapsed_slice_dims = {collapsed_count, collapsed},
+                              .start_index_map = {k, order},
+                              .index_vector_dim = vector_dim,
+                              .slice_sizes = {rank, sizes}}};
+  hsc_instr *operands[2] = {x, pick_like(g, shape_of(g, HSC_TYPE_S32, dim_count, dims))};
+  keep(g, hsc_build_op(&g->b, HSC_OP_GATHER, (hsc_shape){0}, &attr, 2, operands, 0, NULL));
+}
+
+static void step_bits(grower *g) {
+  if (chance(g, 50)) {  // random bits: discrete, from a discrete state
+    static const hsc_type types[] = {HSC_TYPE_U32, HSC_TYPE_U64, HSC_TYPE_U16, HSC_TYPE_S32, HSC_TYPE_U8};
+    bool three_fry = chance(g, 50);
+    int64_t words = three_fry ? 2 : 2 + below(g, 2);
+    hsc_shape state = shape_of(g, HSC_TYPE_U64, 1, &words), bits = random_shape(g, types[below(g, (int)HSC_COUNT_OF(types))], 0);
+    if (hsc_shape_elements(&bits) == 0) return;
+    hsc_instr *seed = random_constant(g, state);
+    hsc_attr attr = {.rng = {.algorithm = three_fry ? HSC_RNG_THREE_FRY : HSC_RNG_PHILOX}};
+    hsc_instr *result = hsc_build(&g->b, HSC_OP_RNG_BIT_GENERATOR, hsc_shape_tuple(g->arena, 2, (hsc_shape[]){state, bits}), 1, &seed);
+    if (g->b.status) return;
+    result->attr = attr;
+    for (int i = 0; i < 2; i++) keep(g, hsc_build_get_tuple_element(&g->b, result, i));
+    return;
+  }
+  static const hsc_type narrow[] = {HSC_TYPE_U8, HSC_TYPE_S8, HSC_TYPE_U16, HSC_TYPE_S32, HSC_TYPE_U32};
+  static const hsc_type wide[] = {HSC_TYPE_U64, HSC_TYPE_S64, HSC_TYPE_U32, HSC_TYPE_S32, HSC_TYPE_U16};
+  hsc_type from = narrow[below(g, 5)], to = wide[below(g, 5)];
+  if (hsc_type_bits(from) == hsc_type_bits(to) || chance(g, 10)) return;
+  if (hsc_type_bits(from) > hsc_type_bits(to) || chance(g, 50)) {
+    hsc_type swap = from;
+    from = to;
+    to = swap;
+  }
+  hsc_instr *x = random_constant(g, random_shape(g, from, 1));
+  int64_t dims[HSC_MAX_RANK], ratio;
+  int rank = x->shape.rank;
+  memcpy(dims, x->shape.dims, sizeof(int64_t) * (size_t)rank);
+  if (hsc_type_bits(from) > hsc_type_bits(to)) {
+    dims[rank] = hsc_type_bits(from) / hsc_type_bits(to);
+    keep(g, hsc_build_op(&g->b, HSC_OP_BITCAST_CONVERT, shape_of(g, to, rank + 1, dims), NULL, 1, &x, 0, NULL));
+    return;
+  }
+  ratio = hsc_type_bits(to) / hsc_type_bits(from);
+  dims[rank] = ratio;
+  x = pick_like(g, shape_of(g, from, rank + 1, dims));
+  keep(g, hsc_build_op(&g->b, HSC_OP_BITCAST_CONVERT, shape_of(g, to, rank, dims), NULL, 1, &x, 0, NULL));
+}
+
+// Forms that programs have by habit and random steps do not come upon.
+static void step_idiom(grower *g) {
+  hsc_instr *x = converted(g, pick(g, FLOATS, 1), HSC_TYPE_F32);
+  int64_t n = hsc_shape_elements(&x->shape), zero = 0, one = 1;
+  hsc_shape flat = shape_of(g, HSC_TYPE_F32, 1, &n);
+  x = reshaped(g, x, flat);
+  switch (below(g, 6)) {
+    case 0: {  // an array worked on in parts
+      int64_t middle = below(g, (int)n + 1);
+      hsc_instr *y = pick_like(g, flat), *parts[2];
+      for (int i = 0; i < 2; i++) {
+        int64_t start = i ? middle : 0, limit = i ? n : middle;
+        hsc_instr *a = hsc_build_slice(&g->b, x, (hsc_dims){1, &start}, (hsc_dims){1, &limit}, (hsc_dims){1, &one});
+        hsc_instr *c = hsc_build_slice(&g->b, y, (hsc_dims){1, &start}, (hsc_dims){1, &limit}, (hsc_dims){1, &one});
+        parts[i] = scaled(g, hsc_build_binary(&g->b, HSC_OP_SUBTRACT, a, c), 0.5);
+      }
+      keep(g, hsc_build_concatenate(&g->b, 2, parts, 0));
+      break;
+    }
+    case 1: {  // x w^T
+      int64_t m = 1 + below(g, 4), dims[2] = {m, n}, back[2] = {1, 0};
+      hsc_instr *w = hsc_build_transpose(&g->b, pick_like(g, shape_of(g, HSC_TYPE_F32, 2, dims)), (hsc_dims){2, back});
+      hsc_instr *y = hsc_build_dot(&g->b, x, w, (hsc_dot_dims){.lhs_contracting = {1, &zero}, .rhs_contracting = {1, &zero}});
+      keep(g, scaled(g, y, 0.25 / (double)(n ? n : 1)));
+      break;
+    }
+    case 2: {  // a tuple that is taken apart
+      hsc_instr *tuple = hsc_build_tuple(&g->b, 2, (hsc_instr *[]){x, pick_like(g, flat)});
+      keep(g, hsc_build_get_tuple_element(&g->b, tuple, below(g, 2)));
+      break;
+    }
+    case 3: keep(g, hsc_build_convert(&g->b, HSC_TYPE_F32, hsc_build_convert(&g->b, chance(g, 50) ? HSC_TYPE_F64 : HSC_TYPE_F32, x))); break;
+    case 4: {  // a long sum
+      int64_t dims[2] = {n, 40};
+      hsc_instr *wide = hsc_build_broadcast(&g->b, x, shape_of(g, HSC_TYPE_F32, 2, dims), (hsc_dims){1, &zero});
+      hsc_instr *sum = hsc_build_reduce(&g->b, wide, scalar(g, HSC_TYPE_F32, 0), (hsc_dims){1, &one}, hsc_module_scalar_reducer(g->module, HSC_OP_ADD, HSC_TYPE_F32));
+      keep(g, scaled(g, sum, 1.0 / 40));
+      break;
+    }
+    default: {  // in total order, constants so that nothing hangs on a rounding
+      hsc_instr *less = hsc_build_compare(&g->b, (hsc_direction)below(g, 6), random_constant(g, flat), random_constant(g, flat));
+      if (!g->b.status) less->attr.compare.type = HSC_COMPARE_TOTALORDER;
+      keep(g, less);
+      break;
+    }
+  }
+}
+
 // Places may lie outside: they are clamped (dynamic slices, gather) or skipped (scatter).
 static hsc_instr *random_index(grower *g) {
   return chance(g, 50) ? scalar(g, HSC_TYPE_S32, below(g, 10) - 2) : coerced(g, pick(g, INTEGERS, 0), hsc_shape_scalar(HSC_TYPE_S32));
@@ -356,7 +477,8 @@ static void step_index(grower *g) {
     sizes[i] = x->shape.dims[i] == 0 ? 0 : 1 + below(g, (int)x->shape.dims[i]);
     indices[i] = random_index(g);
   }
-  switch (below(g, 4)) {
+  switch (below(g, 5)) {
+    case 4: any_gather(g, x); break;
     case 0: keep(g, hsc_build_dynamic_slice(&g->b, x, rank, indices, (hsc_dims){rank, sizes})); break;
     case 1: keep(g, hsc_build_dynamic_update_slice(&g->b, x, pick_like(g, shape_of(g, x->shape.type, rank, sizes)), rank, indices)); break;
     case 2: {  // rows of dimension 0
@@ -535,6 +657,13 @@ static void step_contract(grower *g) {
     hsc_instr *x = pick_like(g, shape_of(g, type, batched ? 3 : 2, batched ? lhs : lhs + 1));
     hsc_instr *y = pick_like(g, shape_of(g, type, batched ? 3 : 2, batched ? rhs : rhs + 1));
     keep(g, scaled(g, hsc_build_dot(&g->b, x, y, dims), 0.25 / (double)(k ? k : 1)));
+    return;
+  }
+  if (chance(g, 25)) {  // two contracting dimensions, and free ones on both sides of them
+    int64_t lhs[4] = {n, k, m, 2}, rhs[4] = {m, 3, batch, k}, of_lhs[2] = {1, 2}, of_rhs[2] = {3, 0};
+    hsc_instr *x = pick_like(g, shape_of(g, HSC_TYPE_F32, 4, lhs)), *y = pick_like(g, shape_of(g, HSC_TYPE_F32, 4, rhs));
+    hsc_instr *product = hsc_build_dot(&g->b, x, y, (hsc_dot_dims){.lhs_contracting = {2, of_lhs}, .rhs_contracting = {2, of_rhs}});
+    keep(g, scaled(g, product, 0.25 / (double)(k > 0 && m > 0 ? k * m : 1)));
     return;
   }
   int spatial = 1 + below(g, 2);
@@ -797,6 +926,8 @@ static void step(grower *g) {
       {RANDOM_LOOPS, 1, true, step_while},
       {RANDOM_BRANCHES, 1, true, step_branch},
       {RANDOM_ALONE, 2, false, step_alone},
+      {RANDOM_BITS, 2, false, step_bits},
+      {RANDOM_IDIOMS, 3, false, step_idiom},
   };
   int total = 0;
   for (size_t i = 0; i < HSC_COUNT_OF(steps); i++)
@@ -819,7 +950,7 @@ static void grow(grower *g, int steps) {
 
 random_module_options random_module_options_default(void) {
   return (random_module_options){
-      .features = RANDOM_ALL & ~(RANDOM_EMPTY | RANDOM_ALONE), .instruction_count = 30, .parameter_count = 3, .max_rank = 3, .max_dim = 6};
+      .features = RANDOM_ALL & ~(RANDOM_EMPTY | RANDOM_ALONE | RANDOM_BITS | RANDOM_IDIOMS), .instruction_count = 30, .parameter_count = 3, .max_rank = 3, .max_dim = 6};
 }
 
 hsc_status *random_module_create(uint64_t seed, const random_module_options *options, hsc_module **out_module) {

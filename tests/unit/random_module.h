@@ -21,7 +21,9 @@ typedef enum random_feature {
   RANDOM_ALGEBRA = 1 << 7,     // batch-norm, cholesky, triangular-solve, fft
   RANDOM_EMPTY = 1 << 8,       // dimensions of size 0
   RANDOM_ALONE = 1 << 9,       // operations between devices with one participant, marks of sharding, optimization barriers
-  RANDOM_ALL = (1 << 10) - 1,
+  RANDOM_BITS = 1 << 10,       // random bits, bitcast-convert to other widths
+  RANDOM_IDIOMS = 1 << 11,     // parts of arrays worked on alike, transposed weights, tuples taken apart, long sums, total order
+  RANDOM_ALL = (1 << 12) - 1,
 } random_feature;
 
 typedef struct random_module_options {
@@ -32,6 +34,6 @@ typedef struct random_module_options {
   bool unbounded;           // floats of any size
   bool smooth;              // no cliffs; see above
 } random_module_options;
-random_module_options random_module_options_default(void);   // all features but RANDOM_EMPTY and RANDOM_ALONE, 30 instructions, 3 parameters, rank 3, dimensions to 6
+random_module_options random_module_options_default(void);   // 30 instructions, 3 parameters, rank 3, dimensions to 6; all features but EMPTY, ALONE, BITS, IDIOMS
 
 HSC_MUST_USE hsc_status *random_module_create(uint64_t seed, const random_module_options *options, hsc_module **out_module);

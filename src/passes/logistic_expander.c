@@ -1,0 +1,19 @@
+// logistic_expander.c - logistic(x) as 1 / (1 + exp(-x)).
+//
+// Legal always, to the last bits. The device has a kernel for the whole, so it runs on request. One walk.
+//
+//   before   ROOT y = f32[64] logistic(x)
+//   after    ROOT y = f32[64] divide(1, add(1, exponential(negate(x))))
+//
+// XLA: xla/hlo/transforms/expanders/logistic_expander.h
+#include "passes/passes_internal.h"
+
+static bool matches(const hsc_instr *instr) { return instr->op == HSC_OP_LOGISTIC; }
+
+static hsc_instr *rewrite(hsc_builder *b, hsc_instr *instr) {
+  hsc_instr *one = hsc__uniform_constant(b, 1, instr);
+  hsc_instr *e = hsc_build_unary(b, HSC_OP_EXP, hsc_build_unary(b, HSC_OP_NEGATE, instr->operands[0]));
+  return hsc_build_binary(b, HSC_OP_DIVIDE, one, hsc_build_binary(b, HSC_OP_ADD, one, e));
+}
+
+hsc_status *hsc__pass_logistic_expander(hsc_module *module, hsc_pass_context *cx) { return hsc__rewrite_each(module, cx, matches, rewrite); }
