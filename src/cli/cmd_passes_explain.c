@@ -105,12 +105,13 @@ static hsc_status *print_example(hsc_pass_id pass, hsc_cli *cli) {
 
 static hsc_status *print_rules(hsc_cli *cli) {
   hsc_table *table = NULL;
-  int own = 0;
-  hsc_cli_print(cli, "\nThe %zu kinds of instructions that it handles:\n\n", HSC_COUNT_OF(rules));
+  int own = 0, kinds = 0;
+  for (size_t i = 0; i < HSC_COUNT_OF(rules); i++) kinds += i == 0 || strcmp(rules[i].op, rules[i - 1].op) != 0;
+  hsc_cli_print(cli, "\nThe %d kinds of instructions that it handles:\n\n", kinds);
   HSC_TRY(hsc_table_create("rules", &table));
   hsc_table_column(table, "op", "");
   hsc_table_column(table, "here", "");
-  hsc_table_column(table, "what XLA's does", "");
+  hsc_table_column(table, "rule", "");
   for (size_t i = 0; i < HSC_COUNT_OF(rules); i++) {
     bool changed = false;
     hsc_status *status = hsc_arena_status(cli->arena);
@@ -126,7 +127,7 @@ static hsc_status *print_rules(hsc_cli *cli) {
     hsc_table_text(table, changed ? "yes" : "-");
     hsc_table_text(table, rules[i].what);
   }
-  hsc_table_note(table, "here: hloscope's own pass rewrites the row's example, %d of %zu; tried just now", own, HSC_COUNT_OF(rules));
+  hsc_table_note(table, "here: hloscope's own pass rewrites an example of the rule, %d of %zu; tried just now", own, HSC_COUNT_OF(rules));
   return hsc_cli_table(cli, table);
 }
 

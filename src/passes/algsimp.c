@@ -1,4 +1,4 @@
-// algsimp.c - the algebraic simplifier: applies the rule books of algsimp_arithmetic.c and algsimp_movement.c to every instruction.
+// algsimp.c - the algebraic simplifier: applies the rule books of algsimp_arithmetic.c, algsimp_movement.c and algsimp_windows.c to every instruction.
 //
 // One walk in program order; a replacement is looked at again in the next round of the simplification pipeline. A rule keeps shape and type
 // and the value up to what its comment says.
@@ -16,6 +16,7 @@ hsc_status *hsc__pass_algsimp(hsc_module *module, hsc_pass_context *cx) {
       if (instr->control_count) continue;
       hsc__rule rule = hsc__algsimp_arithmetic_rule(instr->op);
       if (!rule) rule = hsc__algsimp_movement_rule(instr->op);
+      if (!rule) rule = hsc__algsimp_window_rule(instr->op);
       if (!rule || cx->fuel == 0) continue;
       hsc_builder b;
       hsc_builder_at(&b, computation, instr);

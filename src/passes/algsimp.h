@@ -1,4 +1,4 @@
-// algsimp.h - the algebraic simplifier's two rule books and what they share.
+// algsimp.h - the algebraic simplifier's three rule books and what they share.
 //
 // A rule looks at one instruction and, when it applies, builds a replacement before it. It returns NULL when no rule applies. Rules are
 // XLA's (xla/hlo/transforms/simplifiers/algebraic_simplifier.cc); ones that change the rounding of floats are those that XLA does by default.
@@ -10,3 +10,4 @@ typedef hsc_instr *(*hsc__rule)(hsc_builder *b, hsc_instr *instr);
 
 hsc__rule hsc__algsimp_arithmetic_rule(hsc_op op);   // NULL = none
 hsc__rule hsc__algsimp_movement_rule(hsc_op op);
+hsc__rule hsc__algsimp_window_rule(hsc_op op);

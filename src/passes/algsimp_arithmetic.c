@@ -12,6 +12,29 @@ static bool is_uniform_constant(hsc_instr *instr) {
   return value && value->op == HSC_OP_CONSTANT && !value->attr.literal.value->elided;
 }
 
+// Cannot be below zero, whatever the inputs (NaN is not below zero).
+static bool is_never_negative(hsc_instr *x, int depth) {
+  if (depth > 6 || hsc_type_is_complex(x->shape.type)) return false;
+  if (hsc_type_class_of(x->shape.type) == HSC_CLASS_UNSIGNED || is_pred(x)) return true;
+  switch (x->op) {
+    case HSC_OP_ABS: return is_float(x);
+    case HSC_OP_EXP: case HSC_OP_LOGISTIC: return true;
+    case HSC_OP_IOTA: return is_float(x) || hsc_type_bits(x->shape.type) >= 32;   // a narrow one may wrap
+    case HSC_OP_SQRT: return is_float(x);   // of a negative number: NaN; of -0: -0, which is not below zero
+    case HSC_OP_MULTIPLY: return is_float(x) && x->operands[0] == x->operands[1];
+    case HSC_OP_BROADCAST: case HSC_OP_RESHAPE: case HSC_OP_TRANSPOSE: case HSC_OP_SLICE: return is_never_negative(x->operands[0], depth + 1);
+    case HSC_OP_MAXIMUM: return is_never_negative(x->operands[0], depth + 1) || is_never_negative(x->operands[1], depth + 1);
+    case HSC_OP_ADD: return is_float(x) && is_never_negative(x->operands[0], depth + 1) && is_never_negative(x->operands[1], depth + 1);
+    case HSC_OP_CONSTANT: {
+      const hsc_literal *literal = x->attr.literal.value;
+      return !literal->elided && hsc_shape_is_scalar(&x->shape) && !hsc_type_is_complex(x->shape.type) && hsc_literal_get_double(literal, 0) >= 0;
+    }
+    default: return false;
+  }
+}
+
+static bool lone(const hsc_instr *x) { return x->user_count == 1 && x->parent->root != x; }
+
 // Constants go to the right of commutative ops, so that the other rules look at one side only.
 static hsc_instr *constant_to_right(hsc_builder *b, hsc_instr *instr) {
   if (!is_uniform_constant(instr->operands[0]) || is_uniform_constant(instr->operands[1])) return NULL;
@@ -33,6 +56,14 @@ static hsc_instr *rule_add(hsc_builder *b, hsc_instr *instr) {
   if (hsc__is_all(y, 0)) return x;
   if (hsc__is_all(x, 0)) return y;
   if (y->op == HSC_OP_NEGATE && y->user_count == 1) return hsc_build_binary(b, HSC_OP_SUBTRACT, x, y->operands[0]);
+  // A * C + B * C => (A + B) * C, exact for integers.
+  if (is_int(instr) && x->op == HSC_OP_MULTIPLY && y->op == HSC_OP_MULTIPLY && x != y && lone(x) && lone(y)) {
+    for (int i = 0; i < 4; i++) {
+      hsc_instr *common = x->operands[i & 1];
+      if (common != y->operands[i >> 1]) continue;
+      return hsc_build_binary(b, HSC_OP_MULTIPLY, hsc_build_binary(b, HSC_OP_ADD, x->operands[!(i & 1)], y->operands[!(i >> 1)]), common);
+    }
+  }
   hsc_instr *by = constant_to_right(b, instr);
   return by ? by : merge_constants(b, instr);
 }
@@ -42,6 +73,8 @@ static hsc_instr *rule_subtract(hsc_builder *b, hsc_instr *instr) {
   if (hsc__is_all(y, 0)) return x;
   if (x == y && is_int(instr)) return hsc__uniform_constant(b, 0, instr);
   if (y->op == HSC_OP_NEGATE && y->user_count == 1) return hsc_build_binary(b, HSC_OP_ADD, x, y->operands[0]);
+  // A - C => A + (-C), so that constants meet; folding makes -C one.
+  if (is_int(instr) && is_uniform_constant(y) && !is_uniform_constant(x)) return hsc_build_binary(b, HSC_OP_ADD, x, hsc_build_unary(b, HSC_OP_NEGATE, y));
   return NULL;
 }
 
@@ -54,13 +87,27 @@ static hsc_instr *rule_multiply(hsc_builder *b, hsc_instr *instr) {
   if (is_int(instr) && hsc__is_all(x, 0)) return x;
   if (hsc__is_all(y, -1)) return hsc_build_unary(b, HSC_OP_NEGATE, x);
   if (x->op == HSC_OP_NEGATE && y->op == HSC_OP_NEGATE) return hsc_build_binary(b, HSC_OP_MULTIPLY, x->operands[0], y->operands[0]);
+  // |A| * |A| => A * A;  exp(A) * exp(B) => exp(A + B)
+  if (x == y && x->op == HSC_OP_ABS && (is_float(x) || is_int(x)) && !hsc_type_is_complex(x->operands[0]->shape.type)) return hsc_build_binary(b, HSC_OP_MULTIPLY, x->operands[0], x->operands[0]);
+  if (x != y && is_float(instr) && x->op == HSC_OP_EXP && y->op == HSC_OP_EXP && lone(x) && lone(y))
+    return hsc_build_unary(b, HSC_OP_EXP, hsc_build_binary(b, HSC_OP_ADD, x->operands[0], y->operands[0]));
   hsc_instr *by = constant_to_right(b, instr);
   return by ? by : merge_constants(b, instr);
+}
+
+// log2 of a uniform constant that is a positive power of two, -1 when it is none.
+static int power_of_two(hsc_instr *instr) {
+  hsc_instr *value = hsc__uniform_value(instr);
+  if (!value || value->op != HSC_OP_CONSTANT || value->attr.literal.value->elided || !is_int(value)) return -1;
+  uint64_t n = (uint64_t)hsc_literal_get_int(value->attr.literal.value, 0);
+  if (hsc_type_class_of(value->shape.type) == HSC_CLASS_SIGNED && (int64_t)n <= 0) return -1;
+  return n && !(n & (n - 1)) ? __builtin_ctzll(n) : -1;
 }
 
 static hsc_instr *rule_divide(hsc_builder *b, hsc_instr *instr) {
   hsc_instr *x = instr->operands[0], *y = instr->operands[1];
   if (hsc__is_all(y, 1)) return x;
+  if (is_int(instr) && power_of_two(y) > 0 && is_never_negative(x, 0)) return hsc_build_binary(b, HSC_OP_SHIFT_RIGHT_LOGICAL, x, hsc__uniform_constant(b, power_of_two(y), instr));
   if (!is_float(instr)) return NULL;
   // A / sqrt(B) => A * rsqrt(B);  A / exp(B) => A * exp(-B): as XLA by default.
   if (y->op == HSC_OP_EXP && y->user_count == 1)
@@ -121,8 +168,46 @@ static hsc_instr *rule_or(hsc_builder *b, hsc_instr *instr) {
   return constant_to_right(b, instr);
 }
 
+// The uniform constant as a number; false when it is none, or not a real one.
+static bool uniform_number(hsc_instr *instr, double *out_value) {
+  hsc_instr *value = hsc__uniform_value(instr);
+  if (!value || value->op != HSC_OP_CONSTANT || value->attr.literal.value->elided || hsc_type_is_complex(value->shape.type)) return false;
+  if (hsc_type_bits(value->shape.type) > 53 && is_int(value)) {
+    int64_t n = hsc_literal_get_int(value->attr.literal.value, 0);
+    if (n > 1ll << 53 || n < -(1ll << 53)) return false;
+  }
+  *out_value = hsc_literal_get_double(value->attr.literal.value, 0);
+  return true;
+}
+
+// Whether no value of the type is below (or above) the uniform constant.
+static bool is_extreme(hsc_instr *instr, bool lowest) {
+  hsc_type type = instr->shape.type;
+  if (is_float(instr)) return hsc__is_all(instr, lowest ? -INFINITY : INFINITY);
+  if (!is_int(instr)) return false;
+  hsc_instr *value = hsc__uniform_value(instr);
+  if (!value || value->op != HSC_OP_CONSTANT || value->attr.literal.value->elided) return false;
+  uint64_t n = (uint64_t)hsc_literal_get_int(value->attr.literal.value, 0), all = hsc_type_bits(type) >= 64 ? UINT64_MAX : (1ull << hsc_type_bits(type)) - 1;
+  uint64_t low = hsc_type_class_of(type) == HSC_CLASS_UNSIGNED ? 0 : (all >> 1) + 1;
+  return (n & all) == (lowest ? low : (low - 1) & all);
+}
+
 static hsc_instr *rule_maximum(hsc_builder *b, hsc_instr *instr) {
-  if (instr->operands[0] == instr->operands[1]) return instr->operands[0];
+  hsc_instr *x = instr->operands[0], *y = instr->operands[1];
+  bool is_max = instr->op == HSC_OP_MAXIMUM;
+  if (x == y) return x;
+  if (is_extreme(y, is_max)) return x;
+  if (is_extreme(x, is_max)) return y;
+  if (is_int(instr) && is_extreme(y, !is_max)) return y;
+  // max(max(A, C1), C2) => max(A, max(C1, C2));  max(min(A, C2), C1) => clamp(C1, A, C2)
+  hsc_op opposite = is_max ? HSC_OP_MINIMUM : HSC_OP_MAXIMUM;
+  double outer, inner;
+  if (lone(x) && (x->op == instr->op || x->op == opposite) && uniform_number(y, &outer) && uniform_number(x->operands[1], &inner) && outer == outer && inner == inner) {
+    if (x->op == instr->op) return hsc_build_binary(b, instr->op, x->operands[0], (is_max ? inner > outer : inner < outer) ? x->operands[1] : y);
+    double low = is_max ? outer : inner, high = is_max ? inner : outer;
+    hsc_instr *bounds[2] = {hsc__uniform_value(is_max ? y : x->operands[1]), hsc__uniform_value(is_max ? x->operands[1] : y)};
+    if (low <= high) return hsc_build_op(b, HSC_OP_CLAMP, (hsc_shape){0}, NULL, 3, (hsc_instr *[]){bounds[0], x->operands[0], bounds[1]}, 0, NULL);
+  }
   return constant_to_right(b, instr);
 }
 
@@ -132,6 +217,8 @@ static hsc_instr *rule_power(hsc_builder *b, hsc_instr *instr) {
   if (hsc__is_all(y, 0)) return hsc__uniform_constant(b, 1, instr);
   if (hsc__is_all(y, 2)) return hsc_build_binary(b, HSC_OP_MULTIPLY, x, x);
   if (hsc__is_all(y, 3)) return hsc_build_binary(b, HSC_OP_MULTIPLY, x, hsc_build_binary(b, HSC_OP_MULTIPLY, x, x));
+  if (is_float(instr) && hsc__is_all(y, 0.5) && is_never_negative(x, 0)) return hsc_build_unary(b, HSC_OP_SQRT, x);
+  if (is_float(instr) && x->op == HSC_OP_EXP && lone(x)) return hsc_build_unary(b, HSC_OP_EXP, hsc_build_binary(b, HSC_OP_MULTIPLY, x->operands[0], y));
   if (is_float(instr) && hsc__is_all(y, -1)) return hsc_build_binary(b, HSC_OP_DIVIDE, hsc__uniform_constant(b, 1, instr), x);
   return NULL;
 }
@@ -143,6 +230,13 @@ static hsc_instr *rule_compare(hsc_builder *b, hsc_instr *instr) {
     return hsc__uniform_constant(b, d == HSC_EQ || d == HSC_LE || d == HSC_GE, instr);
   if (is_pred(x) && d == HSC_EQ && hsc__is_all(y, 1)) return x;
   if (is_pred(x) && d == HSC_NE && hsc__is_all(y, 0)) return x;
+  // A constant goes to the right, the direction turning round.
+  if (is_uniform_constant(x) && !is_uniform_constant(y)) {
+    static const hsc_direction mirrored[] = {[HSC_EQ] = HSC_EQ, [HSC_NE] = HSC_NE, [HSC_LT] = HSC_GT, [HSC_LE] = HSC_GE, [HSC_GT] = HSC_LT, [HSC_GE] = HSC_LE};
+    hsc_instr *by = hsc_build_compare(b, mirrored[d], y, x);
+    by->attr.compare.type = instr->attr.compare.type;
+    return by;
+  }
   bool is_unsigned = hsc_type_class_of(x->shape.type) == HSC_CLASS_UNSIGNED;
   if (is_unsigned && d == HSC_LT && hsc__is_all(y, 0)) return hsc__uniform_constant(b, 0, instr);
   if (is_unsigned && d == HSC_GE && hsc__is_all(y, 0)) return hsc__uniform_constant(b, 1, instr);
@@ -154,6 +248,10 @@ static hsc_instr *rule_select(hsc_builder *b, hsc_instr *instr) {
   if (x == y) return x;
   if (hsc__is_all(which, 1)) return x;
   if (hsc__is_all(which, 0)) return y;
+  // select(P, select(P, A, B), C) => select(P, A, C), and on the other side.
+  if (x->op == HSC_OP_SELECT && x->operands[0] == which) return hsc_build_select(b, which, x->operands[1], y);
+  if (y->op == HSC_OP_SELECT && y->operands[0] == which) return hsc_build_select(b, which, x, y->operands[2]);
+  if (is_pred(instr) && hsc__is_all(x, 0) && hsc__is_all(y, 1) && hsc_shape_same_dims(&which->shape, &instr->shape)) return hsc_build_unary(b, HSC_OP_NOT, which);
   if (which->op == HSC_OP_NOT && which->user_count == 1) return hsc_build_select(b, which->operands[0], y, x);
   if (is_pred(instr) && hsc__is_all(x, 1) && hsc__is_all(y, 0) && hsc_shape_same_dims(&which->shape, &instr->shape)) return which;
   return NULL;
@@ -182,9 +280,35 @@ static hsc_instr *rule_idempotent(hsc_builder *b, hsc_instr *instr) {
   return x->op == instr->op ? x : NULL;
 }
 
-static hsc_instr *rule_log(hsc_builder *b, hsc_instr *instr) {
+static hsc_instr *rule_abs(hsc_builder *b, hsc_instr *instr) {
   (void)b;
-  return instr->operands[0]->op == HSC_OP_EXP && is_float(instr) ? instr->operands[0]->operands[0] : NULL;
+  hsc_instr *x = instr->operands[0];
+  if (hsc_type_is_complex(x->shape.type)) return NULL;
+  // sqrt and iota may be -0 or of the lowest integer's type: |A| is A for what is above; a product of floats by itself cannot be -0.
+  return x->op == HSC_OP_ABS || (x->op != HSC_OP_SQRT && is_never_negative(x, 0)) ? x : NULL;
+}
+
+static hsc_instr *rule_log(hsc_builder *b, hsc_instr *instr) {
+  hsc_instr *x = instr->operands[0];
+  if (!is_float(instr)) return NULL;
+  if (x->op == HSC_OP_EXP) return x->operands[0];
+  // log(A^B) => B * log(A), where A cannot be negative
+  if (x->op == HSC_OP_POWER && lone(x) && is_never_negative(x->operands[0], 0))
+    return hsc_build_binary(b, HSC_OP_MULTIPLY, x->operands[1], hsc_build_unary(b, HSC_OP_LOG, x->operands[0]));
+  return NULL;
+}
+
+static hsc_instr *rule_sqrt(hsc_builder *b, hsc_instr *instr) {
+  hsc_instr *x = instr->operands[0];
+  return is_float(instr) && x->op == HSC_OP_MULTIPLY && x->operands[0] == x->operands[1] ? hsc_build_unary(b, HSC_OP_ABS, x->operands[0]) : NULL;
+}
+
+static hsc_instr *rule_rsqrt(hsc_builder *b, hsc_instr *instr) {
+  hsc_instr *x = instr->operands[0];
+  if (!is_float(instr)) return NULL;
+  if (x->op == HSC_OP_POWER && hsc__is_all(x->operands[1], -2)) return hsc_build_unary(b, HSC_OP_ABS, x->operands[0]);
+  if (x->op == HSC_OP_DIVIDE && hsc__is_all(x->operands[0], 1)) return hsc_build_unary(b, HSC_OP_SQRT, x->operands[1]);
+  return NULL;
 }
 
 static hsc_instr *rule_real(hsc_builder *b, hsc_instr *instr) {
@@ -202,6 +326,13 @@ static hsc_instr *rule_complex(hsc_builder *b, hsc_instr *instr) {
 }
 
 static hsc_instr *rule_remainder(hsc_builder *b, hsc_instr *instr) {
+  hsc_instr *x = instr->operands[0];
+  double divisor;
+  if (is_int(instr) && x->op == HSC_OP_IOTA && uniform_number(instr->operands[1], &divisor) && divisor >= (double)x->shape.dims[x->attr.dims.dims.v[0]]) return x;
+  if (is_int(instr) && power_of_two(instr->operands[1]) >= 0 && is_never_negative(x, 0)) {
+    int64_t mask = ((int64_t)1 << power_of_two(instr->operands[1])) - 1;
+    if (mask < 1ll << 53) return hsc_build_binary(b, HSC_OP_AND, x, hsc__uniform_constant(b, (double)mask, instr));
+  }
   if (is_int(instr) && hsc__is_all(instr->operands[1], 1)) return hsc__uniform_constant(b, 0, instr);
   return NULL;
 }
@@ -226,7 +357,10 @@ hsc__rule hsc__algsimp_arithmetic_rule(hsc_op op) {
     case HSC_OP_COMPARE: return rule_compare;
     case HSC_OP_SELECT: return rule_select;
     case HSC_OP_CONVERT: return rule_convert;
-    case HSC_OP_ABS: case HSC_OP_FLOOR: case HSC_OP_CEIL: case HSC_OP_ROUND_AFZ: case HSC_OP_ROUND_EVEN: return rule_idempotent;
+    case HSC_OP_ABS: return rule_abs;
+    case HSC_OP_SQRT: return rule_sqrt;
+    case HSC_OP_RSQRT: return rule_rsqrt;
+    case HSC_OP_FLOOR: case HSC_OP_CEIL: case HSC_OP_ROUND_AFZ: case HSC_OP_ROUND_EVEN: return rule_idempotent;
     case HSC_OP_LOG: return rule_log;
     case HSC_OP_REAL: case HSC_OP_IMAG: return rule_real;
     case HSC_OP_COMPLEX: return rule_complex;
