@@ -136,7 +136,7 @@ static hsc_instr *rule_gather(hsc_builder *b, hsc_instr *instr) {
 static hsc_instr *rule_scatter(hsc_builder *b, hsc_instr *instr) {
   (void)b;
   if (instr->operand_count != 3) return NULL;
-  return is_empty(instr->operands[2]) || is_empty(instr->operands[1]) ? instr->operands[0] : NULL;
+  return is_empty(instr->operands[2]) ? instr->operands[0] : NULL;   // no indices may still be updates: index vectors of no elements
 }
 
 hsc__rule hsc__algsimp_window_rule(hsc_op op) {
