@@ -10,7 +10,7 @@ CLANG ?= clang-19
 FORMAT ?= clang-format-19
 TIME ?= 60
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-real test-gpu test-passes check bench asan ubsan tsan clang fuzz fuzz-replay format lint docs golden-update clean help
+.PHONY: build demo test test-real test-kill test-gpu test-passes check bench asan ubsan tsan clang fuzz fuzz-replay format lint docs golden-update clean help
 
 build: ## build everything into build/, after installing what is missing
 	@scripts/bootstrap
@@ -29,6 +29,9 @@ test-real: build ## install the real compilers (1.7 GB, once) and check them
 
 test-passes: build ## every pass on a thousand random modules and, with all numbers, on the 32 programs (minutes)
 	@HSC_PROPERTY_COUNT=$(or $(COUNT),1000) $(BUILD)/tests/unit/test_passes_property .
+
+test-kill: build ## 200 recordings killed at random moments: all that was closed before is there
+	@$(BUILD)/tests/unit/test_trace kill 200
 
 test-gpu: build ## the 32 programs and the four models on a GPU
 	@$(BUILD)/hloscope devices --install cuda || echo "not installed (above)"

@@ -99,6 +99,26 @@ void hsc_trace_counter(hsc_recorder *recorder, hsc_category category, uint32_t n
 void hsc_trace_flow_begin(hsc_recorder *recorder, uint32_t name, uint64_t id);
 void hsc_trace_flow_end(hsc_recorder *recorder, uint32_t name, uint64_t id);
 
+// What every recorder begins with: asked in place, so that a span costs a nanosecond where nothing is recorded.
+typedef struct hsc_recorder_switch {
+  uint32_t categories;          // 0 after the end
+  const uint32_t *paused;
+} hsc_recorder_switch;
+#if defined(__GNUC__)
+static inline bool hsc_recorder_takes(const hsc_recorder *recorder, uint32_t category) {
+  const hsc_recorder_switch *s = (const hsc_recorder_switch *)recorder;
+  return recorder && (__atomic_load_n(&s->categories, __ATOMIC_RELAXED) & category) && !__atomic_load_n(s->paused, __ATOMIC_RELAXED);
+}
+static inline uint64_t hsc_span_begin_if(hsc_recorder *recorder, hsc_category category, uint32_t name, const hsc_trace_attr *attrs, int attr_count) {
+  return __builtin_expect(hsc_recorder_takes(recorder, (uint32_t)category), 1) ? hsc_span_begin(recorder, category, name, attrs, attr_count) : 0;
+}
+static inline void hsc_span_end_if(hsc_recorder *recorder, uint64_t span, const hsc_trace_attr *attrs, int attr_count) {
+  if (span) hsc_span_end(recorder, span, attrs, attr_count);
+}
+#define hsc_span_begin(...) hsc_span_begin_if(__VA_ARGS__)
+#define hsc_span_end(...) hsc_span_end_if(__VA_ARGS__)
+#endif
+
 uint64_t hsc_trace_ticks(void);                                   // the recorder's clock, raw
 uint64_t hsc_recorder_lost_count(const hsc_recorder *recorder);   // events lost so far
 

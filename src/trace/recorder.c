@@ -19,31 +19,33 @@
 
 enum { MAX_DEPTH = 128, MAX_STRING_BYTES = 32768 };
 
-// What a thread holds for the recorder that it wrote to last.
+// What a thread holds for a recorder. A thread has one for each recorder that it writes to, the last one first.
 typedef struct thread_state {
-  hsc_recorder *recorder;
   uint64_t instance;          // of the recorder: a closed one's address may come again
   hsc_ring_chunk *chunk;
   uint8_t *records;
   uint32_t used, capacity;
+  uint64_t event_count;       // of the chunk
   uint64_t next_span;         // span ids are handed out in blocks
   uint32_t spans_left;
   int32_t depth;
   uint32_t name;
+  struct thread_state *next;
   uint64_t open[MAX_DEPTH];
 } thread_state;
 
 struct hsc_recorder {
-  hsc_ring_header *header;
-  size_t mapped_bytes;
-  uint64_t instance;
-  _Atomic uint32_t categories;  // 0 after the end
+  _Atomic uint32_t categories;  // these two are hsc_recorder_switch
   _Atomic uint32_t *paused;     // in the header, where other processes set it too
+  hsc_ring_header *header;
+  uint64_t instance;
   uint32_t clock;
   int file;
+  size_t mapped_bytes;
   pid_t pid;
   char *path;
-  pthread_mutex_t lock;         // of chunks and strings
+  // What changes while threads record lies on other cache lines than what they read.
+  _Alignas(64) pthread_mutex_t lock;   // of chunks and strings
   uint64_t sequence;
   _Atomic uint64_t span_block;
   hsc_map *strings;             // text -> number
@@ -56,7 +58,12 @@ struct hsc_recorder {
   hsc_recorder *next;           // of all open recorders, for fork
 };
 
-static _Thread_local thread_state tls;
+_Static_assert(offsetof(struct hsc_recorder, categories) == offsetof(hsc_recorder_switch, categories) && offsetof(struct hsc_recorder, paused) == offsetof(hsc_recorder_switch, paused),
+               "the switch is asked by the header's inline functions");
+
+// A pointer only, so that it has a place among the first libraries' thread data and is read by one instruction, in libraries that are loaded late as well.
+static _Thread_local thread_state *tls __attribute__((tls_model("initial-exec")));
+static pthread_key_t thread_key;       // its destructor is told of the thread's end
 static _Atomic uint32_t no_ring = 1;   // `paused` of a recorder without one
 static _Atomic uint64_t instances;
 static hsc_recorder *all_recorders;   // under all_lock
@@ -94,7 +101,8 @@ static hsc_ring_chunk *chunk_at(const hsc_recorder *recorder, uint32_t index) {
 // The oldest event chunk that no thread writes to; its events are lost from now on.
 static hsc_ring_chunk *recycle(hsc_recorder *recorder) {
   hsc_ring_chunk *oldest = NULL;
-  for (uint32_t i = 0; i < recorder->header->chunk_capacity; i++) {
+  uint32_t count = atomic_load_explicit(&recorder->header->chunk_count, memory_order_relaxed);   // beyond it the file has no blocks: even reading there can fail
+  for (uint32_t i = 0; i < count; i++) {
     hsc_ring_chunk *chunk = chunk_at(recorder, i);
     if (chunk->kind != HSC_CHUNK_EVENTS || chunk->owner) continue;
     if (!oldest || chunk->sequence < oldest->sequence) oldest = chunk;
@@ -136,38 +144,72 @@ static void count_lost(hsc_recorder *recorder) {
   if (recorder->header) atomic_fetch_add_explicit(&recorder->header->lost_events, 1, memory_order_relaxed);
 }
 
-// Slow path: the thread's first event, or its chunk is full.
-static bool next_chunk(hsc_recorder *recorder) {
+// The recorder of this number, while it is open. Under all_lock.
+static hsc_recorder *open_of(uint64_t instance) {
+  for (hsc_recorder *r = all_recorders; r; r = r->next)
+    if (r->instance == instance) return r;
+  return NULL;
+}
+
+// A thread that ends gives its chunks back: when the ring is full they can go round.
+static void thread_ended(void *states) {
+  tls = NULL;
+  pthread_mutex_lock(&all_lock);
+  for (thread_state *t = states, *next; t; t = next) {
+    next = t->next;
+    hsc_recorder *recorder = t->chunk ? open_of(t->instance) : NULL;
+    if (recorder) {
+      t->chunk->event_count = t->event_count;
+      atomic_store_explicit(&t->chunk->owner, 0, memory_order_release);
+    }
+    hsc_free(t);
+  }
+  pthread_mutex_unlock(&all_lock);
+}
+
+// Slow path: the thread's first event in this recorder, or the last one went to another.
+static __attribute__((noinline)) thread_state *find_state(hsc_recorder *recorder) {
+  for (thread_state **at = &tls; *at; at = &(*at)->next) {
+    thread_state *t = *at;
+    if (t->instance != recorder->instance) continue;
+    *at = t->next;
+    t->next = tls;
+    tls = t;
+    pthread_setspecific(thread_key, tls);
+    return t;
+  }
+  thread_state *t = hsc_alloc(sizeof *t);
+  if (!t) return NULL;
+  t->instance = recorder->instance;
+  t->next = tls;
+  tls = t;
+  pthread_setspecific(thread_key, tls);
+  return t;
+}
+
+static inline thread_state *state_of(hsc_recorder *recorder) {
+  thread_state *t = tls;
+  return __builtin_expect(t && t->instance == recorder->instance, 1) ? t : find_state(recorder);
+}
+
+// Slow path: the thread has no chunk yet, or it is full.
+static __attribute__((noinline)) bool next_chunk(hsc_recorder *recorder, thread_state *t) {
   if (!recorder->header) return false;   // a child of fork that got no ring of its own
-  if (tls.recorder != recorder || tls.instance != recorder->instance) tls = (thread_state){.recorder = recorder, .instance = recorder->instance};
   pthread_mutex_lock(&recorder->lock);
-  if (tls.chunk) atomic_store_explicit(&tls.chunk->owner, 0, memory_order_release);
-  tls.chunk = take_chunk(recorder, HSC_CHUNK_EVENTS);
+  if (t->chunk) {
+    t->chunk->event_count = t->event_count;
+    atomic_store_explicit(&t->chunk->owner, 0, memory_order_release);
+  }
+  t->chunk = take_chunk(recorder, HSC_CHUNK_EVENTS);
   pthread_mutex_unlock(&recorder->lock);
-  tls.used = 0;
-  if (!tls.chunk) {
-    tls.capacity = 0;
-    return false;
-  }
-  tls.chunk->thread_name = tls.name;
-  tls.records = (uint8_t *)tls.chunk + HSC_RING_CHUNK_HEADER_BYTES;
-  tls.capacity = recorder->header->chunk_bytes - HSC_RING_CHUNK_HEADER_BYTES;
+  t->used = 0;
+  t->event_count = 0;
+  t->capacity = 0;
+  if (!t->chunk) return false;
+  t->chunk->thread_name = t->name;
+  t->records = (uint8_t *)t->chunk + HSC_RING_CHUNK_HEADER_BYTES;
+  t->capacity = recorder->header->chunk_bytes - HSC_RING_CHUNK_HEADER_BYTES;
   return true;
-}
-
-static inline hsc_record *reserve(hsc_recorder *recorder, uint32_t size) {
-  bool mine = tls.recorder == recorder && tls.instance == recorder->instance;
-  if (__builtin_expect(!mine || tls.used + size > tls.capacity, 0) && !next_chunk(recorder)) {
-    count_lost(recorder);
-    return NULL;
-  }
-  return (hsc_record *)(tls.records + tls.used);
-}
-
-static inline void commit(uint32_t size) {
-  tls.used += size;
-  tls.chunk->event_count++;
-  atomic_store_explicit(&tls.chunk->used_bytes, tls.used, memory_order_release);
 }
 
 // ---- events ---------------------------------------------------------------------------------------------------------------------
@@ -179,86 +221,105 @@ static inline bool wants(const hsc_recorder *recorder, hsc_category category) {
 
 bool hsc_recorder_wants(const hsc_recorder *recorder, hsc_category category) { return wants(recorder, category); }
 
-// Writes one record with `words` of payload. False when it was lost.
-static inline bool put(hsc_recorder *recorder, hsc_record_kind kind, hsc_category category, uint32_t name, uint64_t ticks, const uint64_t *payload,
-                       uint32_t words, const hsc_trace_attr *attrs, int attr_count) {
+// Writes one record with `words` of payload, first and second, and what is at `more` behind them. False when it was lost.
+static inline __attribute__((always_inline)) bool put(hsc_recorder *recorder, thread_state *t, hsc_record_kind kind, hsc_category category, uint32_t name, uint64_t ticks, uint32_t words,
+                                                      uint64_t first, uint64_t second, const uint64_t *more, const hsc_trace_attr *attrs, int attr_count) {
   if (__builtin_expect(attr_count > HSC_MAX_ATTRS, 0)) {
     atomic_fetch_add_explicit(&recorder->header->lost_attrs, (uint64_t)(attr_count - HSC_MAX_ATTRS), memory_order_relaxed);
     attr_count = HSC_MAX_ATTRS;
   }
   uint32_t size = (uint32_t)sizeof(hsc_record) + 8 * words + (uint32_t)sizeof(hsc_trace_attr) * (uint32_t)attr_count;
-  hsc_record *record = reserve(recorder, size);
-  if (!record) return false;
-  *record = (hsc_record){.size_bytes = (uint16_t)size, .kind = (uint8_t)kind, .attr_count = (uint8_t)attr_count, .category = (uint32_t)category,
-                         .name = name, .ticks = ticks};
+  if (__builtin_expect(t->used + size > t->capacity, 0) && !next_chunk(recorder, t)) {
+    count_lost(recorder);
+    return false;
+  }
+  hsc_record *record = (hsc_record *)(t->records + t->used);
+  *record = (hsc_record){.size_bytes = (uint16_t)size, .kind = (uint8_t)kind, .attr_count = (uint8_t)attr_count, .category = (uint32_t)category, .name = name, .ticks = ticks};
   uint64_t *at = (uint64_t *)(record + 1);
-  for (uint32_t i = 0; i < words; i++) at[i] = payload[i];
+  if (words > 0) at[0] = first;
+  if (words > 1) at[1] = second;
+  for (uint32_t i = 2; i < words; i++) at[i] = more[i - 2];
   for (int i = 0; i < attr_count; i++) memcpy(at + words + 2 * i, &attrs[i], sizeof attrs[i]);
-  commit(size);
+  t->used += size;
+  t->event_count++;
+  atomic_store_explicit(&t->chunk->used_bytes, t->used, memory_order_release);
   return true;
 }
 
-static inline uint64_t new_span(hsc_recorder *recorder) {
+static inline uint64_t new_span(hsc_recorder *recorder, thread_state *t) {
   enum { BLOCK = 4096 };
-  if (__builtin_expect(tls.spans_left == 0, 0)) {
-    tls.next_span = atomic_fetch_add_explicit(&recorder->span_block, BLOCK, memory_order_relaxed);
-    tls.spans_left = BLOCK;
+  if (__builtin_expect(t->spans_left == 0, 0)) {
+    t->next_span = atomic_fetch_add_explicit(&recorder->span_block, BLOCK, memory_order_relaxed);
+    t->spans_left = BLOCK;
   }
-  tls.spans_left--;
-  return tls.next_span++;
+  t->spans_left--;
+  return t->next_span++;
 }
 
-static inline uint64_t parent_span(void) { return tls.depth > 0 && tls.depth <= MAX_DEPTH ? tls.open[tls.depth - 1] : 0; }
+static inline uint64_t parent_span(const thread_state *t) { return t->depth > 0 && t->depth <= MAX_DEPTH ? t->open[t->depth - 1] : 0; }
 
-uint64_t hsc_span_begin(hsc_recorder *recorder, hsc_category category, uint32_t name, const hsc_trace_attr *attrs, int attr_count) {
+uint64_t(hsc_span_begin)(hsc_recorder *recorder, hsc_category category, uint32_t name, const hsc_trace_attr *attrs, int attr_count) {
   if (!wants(recorder, category)) return 0;
-  if ((tls.recorder != recorder || tls.instance != recorder->instance) && !next_chunk(recorder)) return count_lost(recorder), 0;
-  uint64_t payload[2] = {new_span(recorder), parent_span()};
-  if (!put(recorder, HSC_RECORD_BEGIN, category, name, ticks_of(recorder->clock), payload, 2, attrs, attr_count)) return 0;
-  if (tls.depth < MAX_DEPTH) tls.open[tls.depth] = payload[0];
-  tls.depth++;
-  return payload[0];
+  thread_state *t = state_of(recorder);
+  if (!t) return count_lost(recorder), 0;
+  uint64_t span = new_span(recorder, t);
+  if (!put(recorder, t, HSC_RECORD_BEGIN, category, name, ticks_of(recorder->clock), 2, span, parent_span(t), NULL, attrs, attr_count)) return 0;
+  if (t->depth < MAX_DEPTH) t->open[t->depth] = span;
+  t->depth++;
+  return span;
 }
 
-void hsc_span_end(hsc_recorder *recorder, uint64_t span, const hsc_trace_attr *attrs, int attr_count) {
+void(hsc_span_end)(hsc_recorder *recorder, uint64_t span, const hsc_trace_attr *attrs, int attr_count) {
   if (!span || !recorder) return;
   uint64_t ticks = ticks_of(recorder->clock);
-  put(recorder, HSC_RECORD_END, 0, 0, ticks, &span, 1, attrs, attr_count);
-  // Spans end in the order of a stack on their own thread; one that ends elsewhere leaves the stack of its thread as it is.
-  if (tls.recorder != recorder) return;
-  for (int depth = tls.depth < MAX_DEPTH ? tls.depth : MAX_DEPTH; depth > 0; depth--) {
-    if (tls.open[depth - 1] != span) continue;
-    tls.depth = depth - 1;
+  thread_state *t = state_of(recorder);
+  if (!t) {
+    count_lost(recorder);
     return;
   }
-  if (tls.depth > MAX_DEPTH) tls.depth--;
+  put(recorder, t, HSC_RECORD_END, 0, 0, ticks, 1, span, 0, NULL, attrs, attr_count);
+  // Spans end in the order of a stack on their own thread; one that ends elsewhere leaves the stack of its thread as it is.
+  for (int depth = t->depth < MAX_DEPTH ? t->depth : MAX_DEPTH; depth > 0; depth--) {
+    if (t->open[depth - 1] != span) continue;
+    t->depth = depth - 1;
+    return;
+  }
+  if (t->depth > MAX_DEPTH) t->depth--;
+}
+
+// Of the events that are one record: the rest of the way.
+static bool put_event(hsc_recorder *recorder, hsc_record_kind kind, hsc_category category, uint32_t name, uint32_t words, uint64_t first, const hsc_trace_attr *attrs, int attr_count) {
+  thread_state *t = state_of(recorder);
+  if (!t) return count_lost(recorder), false;
+  return put(recorder, t, kind, category, name, ticks_of(recorder->clock), words, first, 0, NULL, attrs, attr_count);
 }
 
 uint64_t hsc_span_complete(hsc_recorder *recorder, hsc_category category, uint32_t name, uint32_t track, uint64_t begin_ticks, uint64_t end_ticks,
                            const hsc_trace_attr *attrs, int attr_count) {
   if (!wants(recorder, category)) return 0;
-  if ((tls.recorder != recorder || tls.instance != recorder->instance) && !next_chunk(recorder)) return count_lost(recorder), 0;
-  uint64_t payload[4] = {new_span(recorder), parent_span(), end_ticks, track};
-  return put(recorder, HSC_RECORD_COMPLETE, category, name, begin_ticks, payload, 4, attrs, attr_count) ? payload[0] : 0;
+  thread_state *t = state_of(recorder);
+  if (!t) return count_lost(recorder), 0;
+  uint64_t span = new_span(recorder, t), more[2] = {end_ticks, track};
+  return put(recorder, t, HSC_RECORD_COMPLETE, category, name, begin_ticks, 4, span, parent_span(t), more, attrs, attr_count) ? span : 0;
 }
 
 void hsc_trace_instant(hsc_recorder *recorder, hsc_category category, uint32_t name, const hsc_trace_attr *attrs, int attr_count) {
-  if (wants(recorder, category)) put(recorder, HSC_RECORD_INSTANT, category, name, ticks_of(recorder->clock), NULL, 0, attrs, attr_count);
+  if (wants(recorder, category)) put_event(recorder, HSC_RECORD_INSTANT, category, name, 0, 0, attrs, attr_count);
 }
 
 void hsc_trace_counter(hsc_recorder *recorder, hsc_category category, uint32_t name, double value) {
   if (!wants(recorder, category)) return;
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
-  put(recorder, HSC_RECORD_COUNTER, category, name, ticks_of(recorder->clock), &bits, 1, NULL, 0);
+  put_event(recorder, HSC_RECORD_COUNTER, category, name, 1, bits, NULL, 0);
 }
 
 void hsc_trace_flow_begin(hsc_recorder *recorder, uint32_t name, uint64_t id) {
-  if (wants(recorder, HSC_CATEGORY_ALL)) put(recorder, HSC_RECORD_FLOW_BEGIN, 0, name, ticks_of(recorder->clock), &id, 1, NULL, 0);
+  if (wants(recorder, HSC_CATEGORY_ALL)) put_event(recorder, HSC_RECORD_FLOW_BEGIN, 0, name, 1, id, NULL, 0);
 }
 
 void hsc_trace_flow_end(hsc_recorder *recorder, uint32_t name, uint64_t id) {
-  if (wants(recorder, HSC_CATEGORY_ALL)) put(recorder, HSC_RECORD_FLOW_END, 0, name, ticks_of(recorder->clock), &id, 1, NULL, 0);
+  if (wants(recorder, HSC_CATEGORY_ALL)) put_event(recorder, HSC_RECORD_FLOW_END, 0, name, 1, id, NULL, 0);
 }
 
 // ---- strings --------------------------------------------------------------------------------------------------------------------
@@ -322,9 +383,10 @@ hsc_category hsc_recorder_category(hsc_recorder *recorder, const char *name) {
 void hsc_recorder_name_thread(hsc_recorder *recorder, const char *name) {
   if (!recorder) return;
   uint32_t number = hsc_recorder_intern(recorder, name);
-  if ((tls.recorder != recorder || tls.instance != recorder->instance) && !next_chunk(recorder)) return;
-  tls.name = number;
-  tls.chunk->thread_name = number;
+  thread_state *t = state_of(recorder);
+  if (!t || (!t->chunk && !next_chunk(recorder, t))) return;
+  t->name = number;
+  t->chunk->thread_name = number;
 }
 
 // ---- opening and closing --------------------------------------------------------------------------------------------------------
@@ -391,7 +453,9 @@ static hsc_status *map_ring(hsc_recorder *recorder) {
 
 // In the child of a fork: every recorder goes on in a ring of its own, with the strings that are known so far under their old numbers.
 static void after_fork(void) {
-  tls = (thread_state){0};
+  for (thread_state *t = tls, *next; t; t = next) next = t->next, hsc_free(t);   // their chunks are the parent's
+  tls = NULL;
+  pthread_setspecific(thread_key, NULL);
   pthread_mutex_init(&all_lock, NULL);
   for (hsc_recorder *recorder = all_recorders; recorder; recorder = recorder->next) {
     pthread_mutex_init(&recorder->lock, NULL);   // its holder may not exist here
@@ -424,6 +488,7 @@ static void after_fork(void) {
 
 static void choose_clock_and_watch_forks(void) {
   choose_clock();
+  pthread_key_create(&thread_key, thread_ended);
   pthread_atfork(NULL, NULL, after_fork);
 }
 
@@ -431,8 +496,9 @@ hsc_status *hsc_recorder_open(const hsc_recorder_options *options, hsc_recorder 
   *out_recorder = NULL;
   if (!options->path || !*options->path) return HSC_ERR(INVALID_ARGUMENT, "trace: no path was given");
   pthread_once(&open_once, choose_clock_and_watch_forks);
-  hsc_recorder *recorder = hsc_alloc(sizeof *recorder);
+  hsc_recorder *recorder = aligned_alloc(_Alignof(hsc_recorder), sizeof *recorder);
   if (!recorder) return hsc_status_out_of_memory();
+  memset(recorder, 0, sizeof *recorder);
   hsc_status *status = NULL;
   recorder->file = -1;
   recorder->paused = &no_ring;
@@ -489,14 +555,23 @@ void hsc_recorder_close(hsc_recorder *recorder) {
   }
   if (header) munmap(header, recorder->mapped_bytes);
   if (recorder->file >= 0) close(recorder->file);
-  if (tls.recorder == recorder) tls = (thread_state){0};
+  for (thread_state **at = &tls; *at;) {   // other threads' states find no recorder at their end
+    thread_state *t = *at;
+    if (t->instance != recorder->instance) {
+      at = &t->next;
+      continue;
+    }
+    *at = t->next;
+    hsc_free(t);
+  }
+  pthread_setspecific(thread_key, tls);
   hsc_map_destroy(recorder->strings);
   hsc_arena_destroy(recorder->string_arena);
   pthread_mutex_destroy(&recorder->lock);
   hsc_free(recorder->path);
   hsc_free(recorder->directory);
   hsc_free(recorder->label);
-  hsc_free(recorder);
+  free(recorder);
 }
 
 void hsc_recorder_pause(hsc_recorder *recorder) {

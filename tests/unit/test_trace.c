@@ -5,9 +5,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -147,40 +151,218 @@ static void test_fork_goes_on_in_its_own_ring(void **state) {
   hsc_capture_close(c);
 }
 
+// ---- the end of a process at any moment ---------------------------------------------------------------------------------------------
+
+enum { KILLED_THREADS = 3, KILLED_SPANS = 40000 };
+
+typedef struct killed_thread {
+  hsc_recorder *recorder;
+  _Atomic uint64_t *closed;   // spans that this thread had closed, in memory that outlives the process
+} killed_thread;
+
+static void *record_until_killed(void *argument) {
+  killed_thread *t = argument;
+  uint32_t outer = hsc_recorder_intern(t->recorder, "outer"), inner = hsc_recorder_intern(t->recorder, "inner"), key = hsc_recorder_intern(t->recorder, "i");
+  for (uint64_t i = 1; i <= KILLED_SPANS; i++) {
+    uint64_t a = hsc_span_begin(t->recorder, HSC_CATEGORY_USER, outer, &(hsc_trace_attr){.key = key, .type = HSC_ATTR_UINT, .value.u = i}, 1);
+    hsc_span_end(t->recorder, hsc_span_begin(t->recorder, HSC_CATEGORY_OPERATOR, inner, NULL, 0), NULL, 0);
+    hsc_span_end(t->recorder, a, NULL, 0);
+    atomic_store_explicit(t->closed, i, memory_order_release);
+  }
+  pause();
+  return NULL;
+}
+
+static void child_that_is_killed(_Atomic uint64_t *closed) {
+  hsc_recorder *r = NULL;
+  if (hsc_recorder_open(&(hsc_recorder_options){.path = directory, .chunk_bytes = 8192}, &r)) _exit(1);
+  static killed_thread threads[KILLED_THREADS];
+  for (int i = 0; i < KILLED_THREADS; i++) {
+    threads[i] = (killed_thread){r, &closed[i]};
+    pthread_t thread;
+    if (i + 1 < KILLED_THREADS && pthread_create(&thread, NULL, record_until_killed, &threads[i])) _exit(1);
+  }
+  record_until_killed(&threads[KILLED_THREADS - 1]);
+}
+
+// All that was closed before is there, closed and in order; what was open is there as open or not at all.
+static void check_what_a_kill_left(const _Atomic uint64_t *closed) {
+  hsc_capture *c = NULL;
+  hsc_status *status = hsc_capture_open(directory, &c);
+  if (status) {   // before the ring was one
+    uint64_t any = 0;
+    for (int i = 0; i < KILLED_THREADS; i++) any += closed[i];
+    if (any) fail_msg("%llu spans were closed, and %s", (unsigned long long)any, hsc_status_message(status));
+    hsc_status_free(status);
+    return;
+  }
+  uint64_t seen[16] = {0}, open[16] = {0};
+  assert_true(hsc_capture_thread_count(c) <= KILLED_THREADS);
+  for (size_t i = 0; i < hsc_capture_event_count(c); i++) {
+    const hsc_event *e = &hsc_capture_events(c)[i];
+    if (strcmp(e->name, "outer")) continue;
+    if (e->open) open[e->thread]++;
+    else assert_int_equal(hsc_event_attr(c, e, "i")->value.u, ++seen[e->thread]);
+  }
+  uint64_t total = 0, expected = 0;
+  for (int i = 0; i < KILLED_THREADS; i++) {
+    assert_true(open[i] <= 1);
+    total += seen[i];
+    expected += closed[i];
+  }
+  assert_true(total >= expected && total <= expected + KILLED_THREADS);
+  hsc_capture_close(c);
+}
+
+static int kill_rounds = 20;
+
 static void test_kill_leaves_every_closed_span(void **state) {
-  for (int round = 0; round < 20; round++) {
-    int ready[2];
-    assert_int_equal(pipe(ready), 0);
+  _Atomic uint64_t *closed = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  assert_true(closed != MAP_FAILED);
+  hsc_random random;
+  hsc_random_init(&random, (uint64_t)kill_rounds);
+  for (int round = 0; round < kill_rounds; round++) {
+    for (int i = 0; i < KILLED_THREADS; i++) closed[i] = 0;
     pid_t child = fork();
-    if (child == 0) {
-      hsc_recorder *r = NULL;
-      if (hsc_recorder_open(&(hsc_recorder_options){.path = directory, .chunk_bytes = 8192}, &r)) _exit(1);
-      uint32_t name = hsc_recorder_intern(r, "span"), key = hsc_recorder_intern(r, "i");
-      for (uint64_t i = 1;; i++) {
-        hsc_span_end(r, hsc_span_begin(r, HSC_CATEGORY_USER, name, &(hsc_trace_attr){.key = key, .type = HSC_ATTR_UINT, .value.u = i}, 1), NULL, 0);
-        if (i % 64 == 0 && write(ready[1], &i, sizeof i) != sizeof i) _exit(1);
-        if (i == 100000) pause();
-      }
-    }
-    close(ready[1]);
-    uint64_t done = 0, next;
-    for (int k = 0; k <= round && read(ready[0], &next, sizeof next) == sizeof next; k++) done = next;
+    if (child == 0) child_that_is_killed(closed);
+    // Random moments, from before the recorder is open to some milliseconds on.
+    hsc_sleep_ns((int64_t)hsc_random_below(&random, round % 4 ? 20000000 : 1000000));
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    while (read(ready[0], &next, sizeof next) == sizeof next) done = next;
-    close(ready[0]);
-    hsc_capture *c = open_capture();
-    uint64_t closed = 0;
-    for (size_t i = 0; i < hsc_capture_event_count(c); i++) {
-      const hsc_event *e = &hsc_capture_events(c)[i];
-      if (!e->open) closed++;
-      if (!e->open) assert_int_equal(hsc_event_attr(c, e, "i")->value.u, closed);
-    }
-    assert_true(closed >= done);
-    hsc_capture_close(c);
+    check_what_a_kill_left(closed);
     remove_directory(NULL);
     make_directory(NULL);
   }
+  munmap((void *)(uintptr_t)closed, 4096);
+}
+
+// ---- what can go wrong --------------------------------------------------------------------------------------------------------------
+
+static void *record_one(void *argument) {
+  hsc_trace_instant(argument, HSC_CATEGORY_USER, hsc_recorder_intern(argument, "one"), NULL, 0);
+  return NULL;
+}
+
+// Threads that end give their chunks back; when more live at once than there are chunks, their events are counted as lost.
+static void test_more_threads_than_chunks(void **state) {
+  hsc_recorder *r = open_recorder((hsc_recorder_options){.chunk_bytes = 4096, .max_bytes = 4 * 4096});
+  enum { ONE_AFTER_THE_OTHER = 50, AT_ONCE = 12 };
+  for (int i = 0; i < ONE_AFTER_THE_OTHER; i++) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, record_one, r);
+    pthread_join(thread, NULL);
+  }
+  assert_int_equal(hsc_recorder_lost_count(r), ONE_AFTER_THE_OTHER - 3);   // three chunks hold events, each the one of the thread that had it last
+  pthread_t threads[AT_ONCE];
+  for (int i = 0; i < AT_ONCE; i++) pthread_create(&threads[i], NULL, record_many, r);
+  for (int i = 0; i < AT_ONCE; i++) pthread_join(threads[i], NULL);
+  uint64_t lost = hsc_recorder_lost_count(r);
+  assert_true(lost > 0);
+  hsc_recorder_close(r);
+  hsc_capture *c = open_capture();
+  assert_true(hsc_capture_event_count(c) > 0);
+  assert_non_null(strstr(hsc_capture_notes(c), "lost for want of room"));
+  hsc_capture_close(c);
+}
+
+static void test_two_recorders_of_one_thread(void **state) {
+  hsc_recorder *a = open_recorder((hsc_recorder_options){.label = "a", .max_bytes = 64 << 10, .chunk_bytes = 4096});
+  hsc_recorder *b = open_recorder((hsc_recorder_options){.label = "b", .max_bytes = 64 << 10, .chunk_bytes = 4096});
+  uint32_t name_a = hsc_recorder_intern(a, "x"), name_b = hsc_recorder_intern(b, "y");
+  for (int i = 0; i < 100; i++) {   // each keeps its chunk and its stack
+    uint64_t outer = hsc_span_begin(a, HSC_CATEGORY_USER, name_a, NULL, 0);
+    uint64_t other = hsc_span_begin(b, HSC_CATEGORY_USER, name_b, NULL, 0);
+    hsc_span_end(a, hsc_span_begin(a, HSC_CATEGORY_USER, name_a, NULL, 0), NULL, 0);
+    hsc_span_end(b, other, NULL, 0);
+    hsc_span_end(a, outer, NULL, 0);
+  }
+  assert_int_equal(hsc_recorder_lost_count(a) + hsc_recorder_lost_count(b), 0);
+  hsc_recorder_close(a);
+  hsc_recorder_close(b);
+  hsc_capture *c = open_capture();
+  assert_int_equal(hsc_capture_event_count(c), 300);
+  int nested = 0;
+  for (size_t i = 0; i < 300; i++) nested += hsc_capture_events(c)[i].parent != 0;
+  assert_int_equal(nested, 100);
+  hsc_capture_close(c);
+}
+
+// The only ring, with `size` bytes of it changed.
+static void change_ring(size_t offset, const void *bytes, size_t size) {
+  char path[128];
+  snprintf(path, sizeof path, "%s/%ld-1.ring", directory, (long)getpid());
+  int file = open(path, O_RDWR);
+  assert_true(file >= 0 && pwrite(file, bytes, size, (off_t)offset) == (ssize_t)size);
+  close(file);
+}
+
+static void test_a_newer_capture_is_refused(void **state) {
+  hsc_recorder_close(open_recorder((hsc_recorder_options){0}));
+  uint32_t version = 99;
+  change_ring(offsetof(hsc_ring_header, version), &version, sizeof version);
+  hsc_capture *c = NULL;
+  hsc_status *status = hsc_capture_open(directory, &c);
+  assert_int_equal(hsc_status_code(status), HSC_FAILED_PRECONDITION);
+  assert_non_null(strstr(hsc_status_message(status), "newer hloscope: ring version 99"));
+  hsc_status_free(status);
+}
+
+static void test_a_clock_that_goes_back(void **state) {
+  hsc_recorder *r = open_recorder((hsc_recorder_options){0});
+  uint64_t now = hsc_trace_ticks();
+  hsc_span_complete(r, HSC_CATEGORY_EXECUTE, hsc_recorder_intern(r, "back"), 0, now, now - 5000000, NULL, 0);
+  hsc_span_complete(r, HSC_CATEGORY_EXECUTE, hsc_recorder_intern(r, "forth"), 0, now, now + 5000000, NULL, 0);
+  hsc_recorder_close(r);
+  hsc_capture *c = open_capture();
+  for (size_t i = 0; i < 2; i++) assert_true(hsc_capture_events(c)[i].duration_ns >= 0);
+  assert_non_null(strstr(hsc_capture_notes(c), "1 spans ended before they began: the clock went back"));
+  hsc_capture_close(c);
+}
+
+// A small file system of our own, where the machine allows one: `work` runs on it in a child. False when there is none to be had.
+static bool on_small_disk(const char *options, unsigned long flags, int (*work)(void), int *out_code) {
+  pid_t child = fork();
+  if (child == 0) {
+    if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) || mount("none", directory, "tmpfs", flags, options)) _exit(99);
+    _exit(work());
+  }
+  int code = 0;
+  waitpid(child, &code, 0);
+  *out_code = WIFEXITED(code) ? WEXITSTATUS(code) : 128;
+  return *out_code != 99;
+}
+
+static int record_on_a_full_disk(void) {
+  hsc_recorder *r = NULL;
+  if (hsc_recorder_open(&(hsc_recorder_options){.path = directory, .chunk_bytes = 16 << 10}, &r)) return 2;
+  record_many(r);
+  for (int i = 0; i < 20; i++) record_many(r);
+  uint64_t lost = hsc_recorder_lost_count(r);
+  hsc_recorder_close(r);
+  hsc_capture *c = NULL;
+  if (hsc_capture_open(directory, &c)) return 3;
+  size_t kept = hsc_capture_event_count(c);
+  bool told = strstr(hsc_capture_notes(c), "lost for want of room") != NULL;
+  hsc_capture_close(c);
+  return lost > 0 && kept > 1000 && told ? 0 : 4;
+}
+
+static int record_on_a_read_only_disk(void) {
+  hsc_recorder *r = NULL;
+  hsc_status *status = hsc_recorder_open(&(hsc_recorder_options){.path = directory}, &r);
+  return !r && hsc_status_code(status) == HSC_PERMISSION_DENIED ? 0 : 5;
+}
+
+static void test_a_full_disk(void **state) {
+  int code = 0;
+  if (!on_small_disk("size=600k", 0, record_on_a_full_disk, &code)) skip();
+  assert_int_equal(code, 0);
+}
+
+static void test_a_read_only_directory(void **state) {
+  int code = 0;
+  if (!on_small_disk("size=600k", MS_RDONLY, record_on_a_read_only_disk, &code)) skip();
+  assert_int_equal(code, 0);
 }
 
 static void test_damage_is_no_crash(void **state) {
@@ -215,7 +397,12 @@ static void test_damage_is_no_crash(void **state) {
   hsc_status_free(status);
 }
 
-int main(void) {
+// test_trace kill N: only the kills, so many (make test-kill).
+int main(int argc, char **argv) {
+  if (argc > 2 && !strcmp(argv[1], "kill")) {
+    kill_rounds = atoi(argv[2]);
+    cmocka_set_test_filter("test_kill*");
+  }
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_spans_nest_and_keep_attributes, make_directory, remove_directory),
       cmocka_unit_test_setup_teardown(test_pause_and_categories, make_directory, remove_directory),
@@ -224,6 +411,12 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_fork_goes_on_in_its_own_ring, make_directory, remove_directory),
       cmocka_unit_test_setup_teardown(test_kill_leaves_every_closed_span, make_directory, remove_directory),
       cmocka_unit_test_setup_teardown(test_damage_is_no_crash, make_directory, remove_directory),
+      cmocka_unit_test_setup_teardown(test_more_threads_than_chunks, make_directory, remove_directory),
+      cmocka_unit_test_setup_teardown(test_two_recorders_of_one_thread, make_directory, remove_directory),
+      cmocka_unit_test_setup_teardown(test_a_newer_capture_is_refused, make_directory, remove_directory),
+      cmocka_unit_test_setup_teardown(test_a_clock_that_goes_back, make_directory, remove_directory),
+      cmocka_unit_test_setup_teardown(test_a_full_disk, make_directory, remove_directory),
+      cmocka_unit_test_setup_teardown(test_a_read_only_directory, make_directory, remove_directory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
