@@ -5,7 +5,7 @@
 
 #include "base/thrift.h"
 
-enum { GROUP_ROWS = 128 << 10, DICTIONARY_LIMIT = 32 << 10, ZSTD_LEVEL = 1 };
+enum { GROUP_ROWS = 128 << 10, DICTIONARY_LIMIT = 32 << 10, DICTIONARY_TRIAL = 2048, ZSTD_LEVEL = 1 };
 
 // Of parquet.thrift.
 enum { TYPE_BOOLEAN = 0, TYPE_INT64 = 2, TYPE_DOUBLE = 5, TYPE_BYTE_ARRAY = 6 };
@@ -16,10 +16,16 @@ typedef struct column {
   const char *name;
   hsc_parquet_type type;
   hsc_bytes values;        // PLAIN values of what is not null; uint32_t codes while a dictionary is in use; a byte each for bools
-  hsc_bytes present;       // a byte a row: 1 = has a value
+  hsc_bytes present;       // a byte a row: 1 = has a value; empty until the first null of a row group
+  size_t row_count;
   size_t value_count;
   hsc_arena *texts;        // of the dictionary
   hsc_map *codes;          // text -> code + 1
+  struct {                 // the last texts, which mostly come again; views into the dictionary's own copies
+    hsc_view text;
+    uint32_t code;
+  } recent[4];
+  unsigned recent_count, recent_next;
   hsc_bytes dictionary;    // PLAIN
   bool plain_text;         // this row group has too many different texts for a dictionary
   int64_t low, high;       // of integers
@@ -223,7 +229,8 @@ static void end_group(hsc_parquet *file) {
       if (status && !file->status) file->status = status;
       else hsc_status_free(status);
     }
-    c->value_count = 0;
+    c->value_count = c->row_count = 0;
+    c->recent_count = c->recent_next = 0;
     c->has_range = c->has_nan = c->plain_text = false;
   }
   file->rows += file->group_rows;
@@ -238,7 +245,12 @@ static column *take(hsc_parquet *file, bool fits_int, bool fits_double, bool fit
   bool fits = c->type == HSC_PARQUET_DOUBLE ? fits_double : c->type == HSC_PARQUET_BOOL ? fits_bool : c->type == HSC_PARQUET_TEXT ? fits_text : fits_int;
   if (!fits && !file->status) file->status = HSC_ERR(INTERNAL, "parquet: a value of another type for column %s", c->name);
   if (file->status) return NULL;
-  hsc_bytes_append_char(&c->present, present);
+  if (!present && !c->present.size && c->row_count) {
+    void *room = hsc_bytes_extend(&c->present, c->row_count);
+    if (room) memset(room, 1, c->row_count);
+  }
+  if (!present || c->present.size) hsc_bytes_append_char(&c->present, present);
+  c->row_count++;
   c->value_count += present;
   return c;
 }
@@ -302,21 +314,35 @@ static void leave_dictionary(column *c) {
 void hsc_parquet_text(hsc_parquet *file, hsc_view value) {
   column *c = take(file, false, false, false, true, true);
   if (!c) return;
-  if (!c->plain_text && hsc_map_count(c->codes) >= DICTIONARY_LIMIT) leave_dictionary(c);
+  // A dictionary is worth its while when texts come again: at most one new in two.
+  size_t different = c->plain_text ? 0 : hsc_map_count(c->codes);
+  if (different >= DICTIONARY_LIMIT || (different >= DICTIONARY_TRIAL && 2 * different > c->value_count)) leave_dictionary(c);
   if (c->plain_text) {
     plain_text(&c->values, value);
     advance(file);
     return;
   }
+  for (unsigned i = 0; i < c->recent_count; i++) {
+    if (c->recent[i].text.size != value.size || memcmp(c->recent[i].text.data, value.data, value.size)) continue;
+    hsc_bytes_append(&c->values, &c->recent[i].code, sizeof c->recent[i].code);
+    advance(file);
+    return;
+  }
   uintptr_t code = (uintptr_t)hsc_map_get(c->codes, value);
   if (!code) {
-    char *copy = value.size ? hsc_arena_copy(c->texts, value.data, value.size) : "";
+    const char *copy = value.size ? hsc_arena_copy(c->texts, value.data, value.size) : "";
     code = hsc_map_count(c->codes) + 1;
     file->status = copy ? hsc_map_put(c->codes, (hsc_view){copy, value.size}, (void *)code) : hsc_status_out_of_memory();
     if (file->status) return;
     plain_text(&c->dictionary, value);
   }
   uint32_t number = (uint32_t)code - 1;
+  hsc_view kept;
+  hsc_map_at(c->codes, number, &kept);
+  c->recent[c->recent_next].text = kept;
+  c->recent[c->recent_next].code = number;
+  c->recent_next = (c->recent_next + 1) % HSC_COUNT_OF(c->recent);
+  if (c->recent_count < HSC_COUNT_OF(c->recent)) c->recent_count++;
   hsc_bytes_append(&c->values, &number, sizeof number);
   advance(file);
 }

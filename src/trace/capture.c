@@ -13,6 +13,7 @@ typedef struct chunk_ref {
   const hsc_ring_chunk *chunk;
   uint64_t sequence;
   int64_t thread;
+  uint32_t used;   // bytes, as of the first look: the program may go on
 } chunk_ref;
 
 static const char *const category_names[] = {"user", "compile", "transfer", "execute", "operator", "wait", "memory", "runtime", "pass", "framework", "collective"};
@@ -168,77 +169,120 @@ int hsc__capture_thread(hsc_capture *capture, int process, int64_t tid, const ch
   return count;
 }
 
-// Open spans of a ring by their number: an open-addressing table of (span, event index + 1).
+// Which event a span's begin became. Numbers of spans are handed out in blocks, so they lie close together: a table by number from the lowest one on, or,
+// where a damaged ring has numbers far apart, an open-addressing table. Entries are event + 1.
 typedef struct span_table {
-  uint64_t *spans;
-  size_t *events;
-  size_t capacity, count;
+  uint64_t lowest, highest;
+  uint32_t *events;        // [capacity]
+  uint64_t *spans;         // [capacity]; NULL: by number
+  size_t capacity;
 } span_table;
 
-static bool table_grow(span_table *t) {
-  size_t capacity = t->capacity ? 2 * t->capacity : 1024;
-  uint64_t *spans = hsc_alloc(capacity * sizeof *spans);
-  size_t *events = hsc_alloc(capacity * sizeof *events);
-  if (!spans || !events) return hsc_free(spans), hsc_free(events), false;
-  for (size_t i = 0; i < t->capacity; i++) {
-    if (!t->spans[i]) continue;
-    size_t slot = t->spans[i] * 0x9E3779B97F4A7C15ull >> 20 & (capacity - 1);
-    while (spans[slot]) slot = (slot + 1) & (capacity - 1);
-    spans[slot] = t->spans[i];
-    events[slot] = t->events[i];
-  }
-  hsc_free(t->spans);
-  hsc_free(t->events);
-  t->spans = spans;
-  t->events = events;
-  t->capacity = capacity;
-  return true;
+static hsc_status *table_init(span_table *t, uint64_t lowest, uint64_t highest, size_t begins) {
+  t->lowest = lowest;
+  t->highest = highest;
+  if (!begins) return NULL;
+  bool dense = highest - lowest < 16 * (uint64_t)begins + 65536;
+  t->capacity = dense ? (size_t)(highest - lowest) + 1 : 1024;
+  while (!dense && t->capacity < 2 * begins + 2) t->capacity *= 2;
+  t->events = hsc_alloc(t->capacity * sizeof *t->events);
+  t->spans = dense ? NULL : hsc_alloc(t->capacity * sizeof *t->spans);
+  return t->events && (dense || t->spans) ? NULL : hsc_status_out_of_memory();
 }
 
-static bool table_put(span_table *t, uint64_t span, size_t event) {
-  if (2 * (t->count + 1) > t->capacity && !table_grow(t)) return false;
-  size_t slot = span * 0x9E3779B97F4A7C15ull >> 20 & (t->capacity - 1);
-  while (t->spans[slot] && t->spans[slot] != span) slot = (slot + 1) & (t->capacity - 1);
-  t->count += !t->spans[slot];
-  t->spans[slot] = span;
-  t->events[slot] = event;
-  return true;
-}
-
-static hsc_event *table_find(const span_table *t, uint64_t span, hsc_event *events) {
+// The place of a span; NULL when it is none of the table's.
+static uint32_t *table_at(span_table *t, uint64_t span) {
   if (!t->capacity) return NULL;
+  if (!t->spans) return span >= t->lowest && span <= t->highest ? &t->events[span - t->lowest] : NULL;
   size_t slot = span * 0x9E3779B97F4A7C15ull >> 20 & (t->capacity - 1);
-  while (t->spans[slot] && t->spans[slot] != span) slot = (slot + 1) & (t->capacity - 1);
-  return t->spans[slot] ? events + t->events[slot] : NULL;
+  while (t->events[slot] && t->spans[slot] != span) slot = (slot + 1) & (t->capacity - 1);
+  t->spans[slot] = span;
+  return &t->events[slot];
 }
 
 const char *hsc__ring_string(const hsc__ring *r, uint64_t number) {
   return number < r->string_count && r->strings[number] ? r->strings[number] : "";
 }
 
-typedef struct end_ref {
-  const hsc_record *record;
-} end_ref;
+// Chunks of events by thread, and what is in them.
+typedef struct contents {
+  chunk_ref *chunks;
+  size_t chunk_count, events, begins;
+  uint64_t lowest, highest;   // spans that begin
+} contents;
 
-// Spans may end on another thread than they began on, so ends are matched after all begins of the ring are known.
+static hsc_status *survey(hsc_capture *capture, const hsc__ring *r, contents *out) {
+  *out = (contents){.lowest = UINT64_MAX};
+  out->chunks = HSC_NEW_ARRAY(capture->arena, chunk_ref, r->header.chunk_count + 1);
+  if (!out->chunks) return hsc_status_out_of_memory();
+  for (uint32_t i = 0; i < r->header.chunk_count; i++) {
+    const hsc_ring_chunk *chunk = chunk_at(r, i);
+    if (chunk->kind != HSC_CHUNK_EVENTS) continue;
+    uint32_t used = chunk_used(r, chunk);
+    out->chunks[out->chunk_count++] = (chunk_ref){chunk, chunk->sequence, chunk->thread, used};
+    const uint8_t *records = (const uint8_t *)chunk + HSC_RING_CHUNK_HEADER_BYTES;
+    const hsc_record *record;
+    for (uint32_t at = 0; at < used && (record = record_at(records, at, used)); at += record->size_bytes) {
+      out->events += record->kind != HSC_RECORD_END;
+      if (record->kind != HSC_RECORD_BEGIN) continue;
+      uint64_t span = *(const uint64_t *)(record + 1);
+      out->begins++;
+      if (span < out->lowest) out->lowest = span;
+      if (span > out->highest) out->highest = span;
+    }
+  }
+  if (out->chunk_count) qsort(out->chunks, out->chunk_count, sizeof *out->chunks, compare_chunks);
+  return out->events < UINT32_MAX - 1 ? NULL : HSC_ERR(RESOURCE_EXHAUSTED, "a ring of %zu events is too large", out->events);
+}
+
+static void end_span(hsc_capture *capture, const hsc__ring *r, hsc_event *event, const hsc_record *record) {
+  event->open = false;
+  event->duration_ns = to_ns(capture, r, record->ticks) - event->start_ns;
+  if (event->duration_ns < 0) capture->backward++, event->duration_ns = 0;
+  event->end_attrs = (const hsc_trace_attr *)((const uint64_t *)(record + 1) + 1);
+  event->end_attr_count = record->attr_count;
+}
+
+// The event of a record that is no end.
+static hsc_event event_of(hsc_capture *capture, const hsc__ring *r, int process, int thread, const hsc_record *record) {
+  const uint64_t *payload = (const uint64_t *)(record + 1);
+  hsc_event event = {.kind = record->kind, .attr_count = record->attr_count, .category = record->category, .process = process, .thread = thread, .name = hsc__ring_string(r, record->name),
+                     .start_ns = to_ns(capture, r, record->ticks), .attrs = (const hsc_trace_attr *)(payload + payload_words(record->kind))};
+  if (event.category >> HSC_USER_CATEGORY_BIT) event.category = shared_category(capture, r, event.category);
+  if (record->kind == HSC_RECORD_BEGIN) {
+    event.span = payload[0];
+    event.parent = payload[1];
+    event.open = true;
+  } else if (record->kind == HSC_RECORD_COMPLETE) {
+    event.span = payload[0];
+    event.parent = payload[1];
+    event.duration_ns = to_ns(capture, r, payload[2]) - event.start_ns;
+    if (event.duration_ns < 0) capture->backward++, event.duration_ns = 0;
+    if (payload[3]) event.thread = hsc__capture_thread(capture, process, 0, hsc__ring_string(r, payload[3]));
+  } else if (payload_words(record->kind)) {
+    event.value = payload[0];
+  }
+  return event;
+}
+
+// Spans mostly end on the thread that they began on, behind their begin; ends that come before theirs wait until all begins are known.
 static hsc_status *read_events(hsc_capture *capture, int index) {
   hsc__ring *r = &capture->rings[index];
   hsc_capture_process *process = &capture->processes[index];
-  chunk_ref *chunks = HSC_NEW_ARRAY(capture->arena, chunk_ref, r->header.chunk_count + 1);
-  if (!chunks) return hsc_status_out_of_memory();
-  size_t count = 0;
-  for (uint32_t i = 0; i < r->header.chunk_count; i++) {
-    const hsc_ring_chunk *chunk = chunk_at(r, i);
-    if (chunk->kind == HSC_CHUNK_EVENTS) chunks[count++] = (chunk_ref){chunk, chunk->sequence, chunk->thread};
-  }
-  qsort(chunks, count, sizeof *chunks, compare_chunks);
+  contents held;
+  HSC_TRY(survey(capture, r, &held));
   span_table table = {0};
-  hsc_bytes ends = {0};
+  hsc_bytes late = {0};   // of const hsc_record *
+  size_t first = capture->events.size / sizeof(hsc_event), count = 0;
+  hsc_event *events = NULL;
   hsc_status *status = NULL;
-  for (size_t c = 0; c < count; c++) {
-    uint32_t used = chunk_used(r, chunks[c].chunk);
-    const uint8_t *records = (const uint8_t *)chunks[c].chunk + HSC_RING_CHUNK_HEADER_BYTES;
-    int thread = hsc__capture_thread(capture, index, chunks[c].thread, hsc__ring_string(r, chunks[c].chunk->thread_name));
+  HSC_GOTO(table_init(&table, held.lowest, held.highest, held.begins));
+  if (held.events && !hsc_bytes_extend(&capture->events, held.events * sizeof *events)) HSC_GOTO(hsc_status_out_of_memory());
+  events = (hsc_event *)capture->events.data + first;
+  for (size_t c = 0; c < held.chunk_count; c++) {
+    uint32_t used = held.chunks[c].used;
+    const uint8_t *records = (const uint8_t *)held.chunks[c].chunk + HSC_RING_CHUNK_HEADER_BYTES;
+    int thread = hsc__capture_thread(capture, index, held.chunks[c].thread, hsc__ring_string(r, held.chunks[c].chunk->thread_name));
     for (uint32_t at = 0; at < used;) {
       const hsc_record *record = record_at(records, at, used);
       if (!record) {
@@ -246,51 +290,29 @@ static hsc_status *read_events(hsc_capture *capture, int index) {
         break;
       }
       at += record->size_bytes;
-      const uint64_t *payload = (const uint64_t *)(record + 1);
       if (record->kind == HSC_RECORD_END) {
-        end_ref end = {record};
-        hsc_bytes_append(&ends, &end, sizeof end);
+        uint32_t *begin = table_at(&table, *(const uint64_t *)(record + 1));
+        if (begin && *begin) end_span(capture, r, &events[*begin - 1], record);
+        else if (begin) hsc_bytes_append(&late, &record, sizeof record);
         continue;
       }
-      if (record->kind < HSC_RECORD_BEGIN || record->kind > HSC_RECORD_FLOW_END) continue;   // a kind of a later minor version
-      hsc_event event = {.kind = record->kind, .attr_count = record->attr_count, .category = record->category, .process = index, .thread = thread,
-                         .name = hsc__ring_string(r, record->name), .start_ns = to_ns(capture, r, record->ticks),
-                         .attrs = (const hsc_trace_attr *)(payload + payload_words(record->kind))};
-      if (event.category >> HSC_USER_CATEGORY_BIT) event.category = shared_category(capture, r, event.category);
-      if (record->kind == HSC_RECORD_BEGIN || record->kind == HSC_RECORD_COMPLETE) {
-        event.span = payload[0];
-        event.parent = payload[1];
-      }
-      if (record->kind == HSC_RECORD_BEGIN) {
-        event.open = true;
-        if (!table_put(&table, event.span, capture->events.size / sizeof event)) HSC_GOTO(hsc_status_out_of_memory());
-      }
-      if (record->kind == HSC_RECORD_COMPLETE) {
-        event.duration_ns = to_ns(capture, r, payload[2]) - event.start_ns;
-        if (event.duration_ns < 0) capture->backward++, event.duration_ns = 0;
-        if (payload[3]) event.thread = hsc__capture_thread(capture, index, 0, hsc__ring_string(r, payload[3]));
-      }
-      if (record->kind == HSC_RECORD_COUNTER || record->kind >= HSC_RECORD_FLOW_BEGIN) event.value = payload[0];
-      hsc_bytes_append(&capture->events, &event, sizeof event);
+      if (record->kind < HSC_RECORD_BEGIN || record->kind > HSC_RECORD_FLOW_END || count == held.events) continue;   // a kind of a later minor version
+      events[count++] = event_of(capture, r, index, thread, record);
+      uint32_t *begin = record->kind == HSC_RECORD_BEGIN ? table_at(&table, events[count - 1].span) : NULL;
+      if (begin) *begin = (uint32_t)count;
     }
   }
-  HSC_GOTO(hsc_bytes_status(&capture->events));
-  HSC_GOTO(hsc_bytes_status(&ends));
-  const end_ref *end = (const end_ref *)ends.data;
-  for (size_t i = 0; i < ends.size / sizeof *end; i++) {
-    const uint64_t *payload = (const uint64_t *)(end[i].record + 1);
-    hsc_event *event = table_find(&table, payload[0], (hsc_event *)capture->events.data);
-    if (!event) continue;   // its begin was in a chunk that was given away
-    event->open = false;
-    event->duration_ns = to_ns(capture, r, end[i].record->ticks) - event->start_ns;
-    if (event->duration_ns < 0) capture->backward++, event->duration_ns = 0;
-    event->end_attrs = (const hsc_trace_attr *)(payload + 1);
-    event->end_attr_count = end[i].record->attr_count;
+  HSC_GOTO(hsc_bytes_status(&late));
+  for (size_t i = 0; i < late.size / sizeof(hsc_record *); i++) {
+    const hsc_record *record = ((const hsc_record *const *)late.data)[i];
+    uint32_t *begin = table_at(&table, *(const uint64_t *)(record + 1));
+    if (begin && *begin) end_span(capture, r, &events[*begin - 1], record);   // else its begin was in a chunk that was given away
   }
 done:
+  if (events) capture->events.size = (first + count) * sizeof *events;
   hsc_free(table.spans);
   hsc_free(table.events);
-  hsc_bytes_deinit(&ends);
+  hsc_bytes_deinit(&late);
   return status;
 }
 
@@ -343,11 +365,72 @@ static hsc_status *add_directory(hsc_capture *capture, const char *path, DIR *di
   return last;
 }
 
-static int compare_events(const void *a, const void *b) {
-  const hsc_event *x = a, *y = b;
-  if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
-  if (x->duration_ns != y->duration_ns) return x->duration_ns > y->duration_ns ? -1 : 1;
-  return x->span < y->span ? -1 : x->span > y->span;
+// What events are ordered by: start, the longer one first, number. Threads are in order by themselves, so the keys are a few sorted runs, which are
+// merged pairwise; the events are then put in place once.
+typedef struct order_key {
+  int64_t start_ns, duration_ns;
+  uint64_t span;
+  uint32_t index;
+} order_key;
+
+static inline bool in_order(const order_key *x, const order_key *y) {
+  if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns;
+  if (x->duration_ns != y->duration_ns) return x->duration_ns > y->duration_ns;
+  return x->span != y->span ? x->span < y->span : x->index < y->index;
+}
+
+static size_t run_end(const order_key *keys, size_t at, size_t count) {
+  do at++;
+  while (at < count && in_order(&keys[at - 1], &keys[at]));
+  return at;
+}
+
+static void merge_runs(order_key **keys, order_key **spare, size_t count) {
+  for (bool merged = true; merged;) {
+    merged = false;
+    order_key *from = *keys, *to = *spare;
+    for (size_t at = 0; at < count;) {
+      size_t middle = run_end(from, at, count), end = middle < count ? run_end(from, middle, count) : middle;
+      size_t a = at, b = middle;
+      while (a < middle && b < end) *to++ = in_order(&from[a], &from[b]) ? from[a++] : from[b++];
+      while (a < middle) *to++ = from[a++];
+      while (b < end) *to++ = from[b++];
+      merged |= middle < count;
+      at = end;
+    }
+    *spare = from;
+    *keys = to - count;
+  }
+}
+
+static hsc_status *sort_events(hsc_event *events, size_t count) {
+  bool sorted = true;
+  for (size_t i = 1; i < count && sorted; i++) {
+    const hsc_event *x = &events[i - 1], *y = &events[i];
+    sorted = x->start_ns < y->start_ns || (x->start_ns == y->start_ns && (x->duration_ns > y->duration_ns || (x->duration_ns == y->duration_ns && x->span <= y->span)));
+  }
+  if (sorted) return NULL;
+  order_key *keys = hsc_alloc(count * sizeof *keys), *spare = hsc_alloc(count * sizeof *spare);
+  hsc_status *status = keys && spare ? NULL : hsc_status_out_of_memory();
+  for (size_t i = 0; i < count && !status; i++) keys[i] = (order_key){events[i].start_ns, events[i].duration_ns, events[i].span, (uint32_t)i};
+  if (!status) merge_runs(&keys, &spare, count);
+  // Cycle by cycle: every event moves once.
+  for (size_t i = 0; i < count && !status; i++) {
+    if (keys[i].index == i) continue;
+    hsc_event moved = events[i];
+    size_t at = i;
+    while (keys[at].index != i) {
+      size_t from = keys[at].index;
+      events[at] = events[from];
+      keys[at].index = (uint32_t)at;
+      at = from;
+    }
+    events[at] = moved;
+    keys[at].index = (uint32_t)at;
+  }
+  hsc_free(keys);
+  hsc_free(spare);
+  return status;
 }
 
 static void note_process(hsc_capture *capture, const hsc_capture_process *p) {
@@ -423,7 +506,8 @@ static hsc_status *read_all(hsc_capture *capture) {
   }
   HSC_TRY(hsc__capture_merge_profiles(capture));
   if (capture->backward) hsc_bytes_printf(&capture->notes, "%llu spans ended before they began: the clock went back; their duration is given as 0\n", (unsigned long long)capture->backward);
-  if (capture->events.size) qsort(capture->events.data, hsc_capture_event_count(capture), sizeof(hsc_event), compare_events);
+  if (hsc_capture_event_count(capture) >= UINT32_MAX) return HSC_ERR(RESOURCE_EXHAUSTED, "%s: more than four thousand million events", capture->path);
+  HSC_TRY(sort_events((hsc_event *)capture->events.data, hsc_capture_event_count(capture)));
   move_to_first_event(capture);
   return find_depths(capture);
 }

@@ -16,6 +16,7 @@ typedef struct hsc_event {
   uint8_t kind;            // HSC_RECORD_BEGIN (a span, whether it ended or not), COMPLETE, INSTANT, COUNTER, FLOW_BEGIN, FLOW_END
   uint8_t attr_count;
   bool open;               // a span that had not ended
+  uint8_t end_attr_count;
   uint32_t category;       // hsc_category bit, or one of the capture's own (hsc_capture_category_text); 0 = none
   int32_t process;         // index into hsc_capture_process
   int32_t thread;          // index into hsc_capture_thread: the line it is shown on
@@ -27,7 +28,6 @@ typedef struct hsc_event {
   uint64_t value;          // COUNTER: the double's bits; FLOW: its id
   const hsc_trace_attr *attrs;        // [attr_count], those of the begin; string numbers are resolved by hsc_capture_string
   const hsc_trace_attr *end_attrs;    // [end_attr_count], those of the end
-  uint8_t end_attr_count;
 } hsc_event;
 
 typedef struct hsc_capture_process {

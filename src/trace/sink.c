@@ -44,7 +44,29 @@ double hsc__counter_value(const hsc_event *e) {
   return value;
 }
 
+void hsc__put_uint(hsc_bytes *out, uint64_t value) {
+  char digits[20], *at = digits + sizeof digits;
+  do *--at = (char)('0' + value % 10);
+  while (value /= 10);
+  hsc_bytes_append(out, at, (size_t)(digits + sizeof digits - at));
+}
+
+void hsc__put_int(hsc_bytes *out, int64_t value) {
+  if (value < 0) hsc_bytes_append_char(out, '-');
+  hsc__put_uint(out, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+}
+
 void hsc__json_text(hsc_bytes *out, const char *text) {
+  // Plain texts, nearly all, are taken as they are.
+  size_t size = 0;
+  while ((uint8_t)text[size] >= 0x20 && (uint8_t)text[size] < 0x7f && text[size] != '"' && text[size] != '\\' && size < 256) size++;
+  if (!text[size]) {
+    char *room = hsc_bytes_extend(out, size + 2);
+    if (!room) return;
+    *room = room[size + 1] = '"';
+    memcpy(room + 1, text, size);
+    return;
+  }
   hsc_json json;
   hsc_json_init(&json, out, 0);
   hsc_json_string(&json, text);
@@ -55,18 +77,19 @@ void hsc__trace_id_hex(const hsc_capture_process *process, char out_text[33]) {
 }
 
 void hsc__attributes_json(const hsc_capture *capture, const hsc_event *e, hsc_bytes *out) {
-  hsc_json json;
-  hsc_json_init(&json, out, 0);
-  hsc_json_begin_object(&json);
+  hsc_bytes_append_char(out, '{');
   for (int i = 0; i < e->attr_count + e->end_attr_count; i++) {
     const hsc_trace_attr *a = i < e->attr_count ? &e->attrs[i] : &e->end_attrs[i - e->attr_count];
-    hsc_json_key(&json, hsc_capture_string(capture, e->process, a->key));
-    if (a->type == HSC_ATTR_STRING) hsc_json_string(&json, hsc_capture_string(capture, e->process, a->value.string));
-    else if (a->type == HSC_ATTR_DOUBLE) hsc_json_double(&json, a->value.d);
-    else if (a->type == HSC_ATTR_UINT) hsc_json_uint(&json, a->value.u);
-    else hsc_json_int(&json, a->value.i);
+    if (i) hsc_bytes_append_char(out, ',');
+    hsc__json_text(out, hsc_capture_string(capture, e->process, a->key));
+    hsc_bytes_append_char(out, ':');
+    char number[32];
+    if (a->type == HSC_ATTR_STRING) hsc__json_text(out, hsc_capture_string(capture, e->process, a->value.string));
+    else if (a->type == HSC_ATTR_DOUBLE) hsc_format_double(a->value.d, number), hsc_bytes_append_text(out, a->value.d - a->value.d == 0 ? number : "null");
+    else if (a->type == HSC_ATTR_UINT) hsc__put_uint(out, a->value.u);
+    else hsc__put_int(out, a->value.i);
   }
-  hsc_json_end_object(&json);
+  hsc_bytes_append_char(out, '}');
 }
 
 hsc_status *hsc__sink_flush(hsc__sink_stream *stream, bool all) {

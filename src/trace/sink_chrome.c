@@ -12,33 +12,35 @@ static int thread_number(int thread, int lane_number) { return thread * HSC__MAX
 
 static void time_us(hsc_bytes *out, int64_t ns) {
   if (ns < 0) hsc_bytes_append_char(out, '-'), ns = -ns;
-  hsc_bytes_printf(out, "%" PRId64 ".%03" PRId64, ns / 1000, ns % 1000);
+  hsc__put_uint(out, (uint64_t)ns / 1000);
+  unsigned rest = (unsigned)((uint64_t)ns % 1000);
+  const char part[4] = {'.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10), (char)('0' + rest % 10)};
+  hsc_bytes_append(out, part, sizeof part);
 }
 
 static void args(const hsc_capture *capture, const hsc_event *e, hsc_bytes *out) {
-  hsc_bytes_append_text(out, ",\"args\":{");
-  for (int i = 0; i < e->attr_count + e->end_attr_count; i++) {
-    const hsc_trace_attr *a = i < e->attr_count ? &e->attrs[i] : &e->end_attrs[i - e->attr_count];
-    if (i) hsc_bytes_append_char(out, ',');
-    hsc__json_text(out, hsc_capture_string(capture, e->process, a->key));
-    hsc_bytes_append_char(out, ':');
-    char number[32];
-    if (a->type == HSC_ATTR_STRING) hsc__json_text(out, hsc_capture_string(capture, e->process, a->value.string));
-    else if (a->type == HSC_ATTR_DOUBLE) hsc_format_double(a->value.d, number), hsc_bytes_append_text(out, a->value.d - a->value.d == 0 ? number : "null");
-    else if (a->type == HSC_ATTR_UINT) hsc_bytes_printf(out, "%" PRIu64, a->value.u);
-    else hsc_bytes_printf(out, "%" PRId64, a->value.i);
-  }
-  if (e->open) hsc_bytes_printf(out, "%s\"unfinished\":true", e->attr_count + e->end_attr_count ? "," : "");
-  hsc_bytes_append_char(out, '}');
+  HSC__PUT(out, ",\"args\":");
+  hsc__attributes_json(capture, e, out);
+  if (!e->open || out->failed) return;
+  out->size--;   // the brace
+  hsc_bytes_printf(out, "%s\"unfinished\":true}", e->attr_count + e->end_attr_count ? "," : "");
 }
 
 static void head(const hsc_capture *capture, hsc_bytes *out, const char *phase, int pid, int tid, const hsc_event *e, const char *name) {
-  hsc_bytes_printf(out, "{\"ph\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":", phase, pid, tid);
+  HSC__PUT(out, "{\"ph\":\"");
+  hsc_bytes_append_char(out, *phase);
+  HSC__PUT(out, "\",\"pid\":");
+  hsc__put_int(out, pid);
+  HSC__PUT(out, ",\"tid\":");
+  hsc__put_int(out, tid);
+  HSC__PUT(out, ",\"ts\":");
   time_us(out, e->start_ns);
-  hsc_bytes_append_text(out, ",\"name\":");
+  HSC__PUT(out, ",\"name\":");
   hsc__json_text(out, name);
   const char *category = hsc_capture_category_text(capture, e->category);
-  if (*category) hsc_bytes_append_text(out, ",\"cat\":"), hsc__json_text(out, category);
+  if (!*category) return;
+  HSC__PUT(out, ",\"cat\":");
+  hsc__json_text(out, category);
 }
 
 static void event(hsc__sink_stream *stream, const hsc_event *e, int pid, int tid) {
@@ -47,7 +49,7 @@ static void event(hsc__sink_stream *stream, const hsc_event *e, int pid, int tid
   switch (e->kind) {
     case HSC_RECORD_BEGIN: case HSC_RECORD_COMPLETE:
       head(stream->capture, out, "X", pid, tid, e, name);
-      hsc_bytes_append_text(out, ",\"dur\":");
+      HSC__PUT(out, ",\"dur\":");
       time_us(out, e->duration_ns);
       args(stream->capture, e, out);
       break;
@@ -65,10 +67,10 @@ static void event(hsc__sink_stream *stream, const hsc_event *e, int pid, int tid
       break;
     default:
       head(stream->capture, out, "i", pid, tid, e, name);
-      hsc_bytes_append_text(out, ",\"s\":\"t\"");
+      HSC__PUT(out, ",\"s\":\"t\"");
       args(stream->capture, e, out);
   }
-  hsc_bytes_append_text(out, "},\n");
+  HSC__PUT(out, "},\n");
 }
 
 static void metadata(hsc_bytes *out, const char *what, int pid, int tid, const char *name) {

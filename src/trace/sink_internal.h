@@ -19,6 +19,9 @@ double hsc__counter_value(const hsc_event *event);
 void hsc__attributes_text(const hsc_capture *capture, const hsc_event *event, hsc_bytes *out);
 
 void hsc__json_text(hsc_bytes *out, const char *text);   // as a JSON string
+void hsc__put_uint(hsc_bytes *out, uint64_t value);       // in decimal digits
+void hsc__put_int(hsc_bytes *out, int64_t value);
+#define HSC__PUT(out, literal) hsc_bytes_append((out), "" literal, sizeof(literal) - 1)
 // {"bytes":12,"name":"x"}; numbers that JSON has not are null.
 void hsc__attributes_json(const hsc_capture *capture, const hsc_event *event, hsc_bytes *out);
 void hsc__trace_id_hex(const hsc_capture_process *process, char out_text[33]);

@@ -6,10 +6,6 @@
 
 #include "views/views_internal.h"
 
-static int compare_doubles(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return x < y ? -1 : x > y;
-}
 
 static void percentile(hsc_table *table, const hsc__series *s, double q) {
   int64_t needed = hsc_quantile_min_samples(q);
@@ -94,7 +90,7 @@ hsc_status *hsc_top_table(const hsc_capture *capture, int64_t window_ns, hsc_tab
   hsc_table_column(cx.table, "runs", "count");
   for (size_t i = 0; i < recent.count; i++) {
     hsc__series *s = recent.list[i], *of_all = hsc__series_get(&all, 0, s->name);
-    qsort(s->values, s->count, sizeof *s->values, compare_doubles);
+    hsc__series_sort_values(s);
     hsc_table_row(cx.table);
     hsc_table_text(cx.table, s->name);
     hsc_table_double(cx.table, (double)s->count / seconds);

@@ -4,11 +4,6 @@
 
 #include "views/views_internal.h"
 
-static int compare_doubles(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return x < y ? -1 : x > y;
-}
-
 // Linear interpolation between order statistics (Hyndman & Fan 1996, type 7), as NumPy's default. `sorted` ascending, n > 0.
 static double quantile(const double *sorted, size_t n, double q) {
   double at = q * (double)(n - 1);
@@ -51,7 +46,7 @@ hsc_status *hsc__view_summary(hsc__view_context *cx) {
   for (size_t p = 0; p < HSC_COUNT_OF(percentiles); p++) hsc_table_column(cx->table, percentile_names[p], "ns");
   for (size_t i = 0; i < set.count && hsc__room(cx); i++) {
     hsc__series *s = set.list[i];
-    qsort(s->values, s->count, sizeof *s->values, compare_doubles);
+    hsc__series_sort_values(s);
     hsc_table_row(cx->table);
     hsc_table_text(cx->table, hsc_capture_category_text(cx->capture, s->category));
     hsc_table_text(cx->table, s->name);

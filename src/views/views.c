@@ -66,7 +66,7 @@ void hsc__series_set_deinit(hsc__series_set *set) {
   *set = (hsc__series_set){0};
 }
 
-hsc__series *hsc__series_get(hsc__series_set *set, uint32_t category, const char *name) {
+static hsc__series *find_or_make(hsc__series_set *set, uint32_t category, const char *name) {
   char buffer[256];
   int length = snprintf(buffer, sizeof buffer, "%u/%s", category, name);
   if (length >= (int)sizeof buffer) length = sizeof buffer - 1;
@@ -88,6 +88,52 @@ hsc__series *hsc__series_get(hsc__series_set *set, uint32_t category, const char
   series->name = name;
   series->category = category;
   return set->list[set->count++] = series;
+}
+
+hsc__series *hsc__series_get(hsc__series_set *set, uint32_t category, const char *name) {
+  size_t slot = ((uintptr_t)name >> 3 ^ category) % HSC_COUNT_OF(set->recent);
+  if (set->recent[slot].name == name && set->recent[slot].category == category) return set->recent[slot].series;
+  hsc__series *series = find_or_make(set, category, name);
+  if (series) set->recent[slot].name = name, set->recent[slot].category = category, set->recent[slot].series = series;
+  return series;
+}
+
+static int compare_doubles(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
+void hsc__series_sort_values(hsc__series *series) {
+  enum { BITS = 11, DIGITS = 1 << BITS, FEW = 2000 };
+  double highest = 0;
+  bool whole = series->count > FEW;
+  for (size_t i = 0; i < series->count && whole; i++) {
+    double v = series->values[i];
+    whole = v >= 0 && v < 9e15 && (double)(int64_t)v == v;
+    if (v > highest) highest = v;
+  }
+  double *spare = whole ? hsc_alloc(series->count * sizeof *spare) : NULL;
+  if (!spare) {
+    if (series->count) qsort(series->values, series->count, sizeof *series->values, compare_doubles);
+    return;
+  }
+  double *from = series->values, *to = spare;
+  for (int shift = 0; shift == 0 || (uint64_t)highest >> shift; shift += BITS) {
+    size_t starts[DIGITS] = {0};
+    for (size_t i = 0; i < series->count; i++) starts[(uint64_t)from[i] >> shift & (DIGITS - 1)]++;
+    size_t sum = 0;
+    for (int d = 0; d < DIGITS; d++) {
+      size_t n = starts[d];
+      starts[d] = sum;
+      sum += n;
+    }
+    for (size_t i = 0; i < series->count; i++) to[starts[(uint64_t)from[i] >> shift & (DIGITS - 1)]++] = from[i];
+    double *swap = from;
+    from = to;
+    to = swap;
+  }
+  if (from != series->values) memcpy(series->values, from, series->count * sizeof *from);
+  hsc_free(spare);
 }
 
 bool hsc__series_add(hsc__series *series, double value) {

@@ -29,12 +29,19 @@ typedef struct hsc__series_set {
   hsc__series **list;      // [count] in order of first appearance
   size_t count, capacity;
   hsc_arena *arena;
+  struct {
+    const char *name;
+    uint32_t category;
+    hsc__series *series;
+  } recent[64];            // by the name's address: strings of a ring are one each
 } hsc__series_set;
 HSC_MUST_USE hsc_status *hsc__series_set_init(hsc__series_set *set, hsc_arena *arena);
 void hsc__series_set_deinit(hsc__series_set *set);
 // The series of (category, name), made when missing; NULL when memory ran out.
 hsc__series *hsc__series_get(hsc__series_set *set, uint32_t category, const char *name);
 bool hsc__series_add(hsc__series *series, double value);
+// Ascending. Whole numbers from 0 on (nanoseconds) are sorted by their digits, others by comparing.
+void hsc__series_sort_values(hsc__series *series);
 void hsc__series_sort_by_total(hsc__series_set *set);
 
 bool hsc__wanted(const hsc__view_context *cx, const hsc_event *event);   // passes --where
