@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""What recording costs: the recorder beside LTTng-UST and a clock loop, the tracer in front of a plugin, exports of a large capture.
+
+    bench/trace_costs.py BUILD [--jax PYTHON] [--spans 1000000] [--rounds 5]      prints Markdown
+
+BUILD holds hloscope, the plugin, the tracer, bench/. LTTng-UST is measured where bench_lttng was built (Debian's liblttng-ust-dev) and lttng-tools are
+installed; a call and `tiny` under JAX where PYTHON has JAX. Everything that is compared takes turns; times are processor time unless said.
+"""
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+FIGURE = re.compile(r"^(.*?)\s+([\d.]+)\s+\(([\d.]+) \.\. ([\d.]+)\) (\w+)$")
+
+
+def figures(text):
+    return {m[1].strip(): (float(m[2]), float(m[3]), float(m[4]), m[5]) for m in map(FIGURE.match, text.splitlines()) if m}
+
+
+def run(command, **options):
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, check=True, **options).stdout
+
+
+# ---- the recorder -------------------------------------------------------------------------------------------------------------------
+
+
+class Lttng:
+    """A session that has the events of bench_lttng on; None where it cannot be made."""
+
+    def __init__(self, program, scratch):
+        self.program, self.daemon = program, None
+        self.environment = dict(os.environ, LTTNG_HOME=str(scratch), HOME=str(scratch))
+        if subprocess.run(["lttng", "list"], capture_output=True, env=self.environment).returncode:
+            self.daemon = subprocess.Popen(["lttng-sessiond"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment)
+            time.sleep(2)
+        for command in (["create", "hloscope-bench", f"--output={scratch}/lttng"], ["enable-channel", "-u", "big", "--num-subbuf=4", "--subbuf-size=16M"],
+                        ["enable-event", "-u", "-c", "big", "hloscope_bench:*"], ["start"]):
+            run(["lttng", *command], env=self.environment)
+
+    def measure(self):
+        return figures(run([self.program], env=self.environment))
+
+    def close(self):
+        subprocess.run(["lttng", "destroy", "hloscope-bench"], capture_output=True, env=self.environment)
+        if self.daemon:
+            self.daemon.terminate()
+            self.daemon.wait()
+
+
+def recorder(build, rounds, scratch):
+    print("### The recorder\n\n| what | median ns | least batch median | most |\n|---|---|---|---|")
+    lttng, samples = None, {}
+    if (build / "bench/bench_lttng").exists() and shutil.which("lttng-sessiond"):
+        try:
+            lttng = Lttng(build / "bench/bench_lttng", scratch)
+        except (subprocess.CalledProcessError, OSError) as error:
+            print(f"LTTng-UST: no session: {getattr(error, 'stderr', error)}", file=sys.stderr)
+    for _ in range(rounds):
+        for name, row in figures(run([build / "bench/bench_trace", "record"])).items():
+            samples.setdefault(name, []).append(row[0])
+        for name, row in (lttng.measure() if lttng else {}).items():
+            samples.setdefault(name, []).append(row[0])
+    if lttng:
+        lttng.close()
+    for name, medians in samples.items():
+        print(f"| {name} | {statistics.median(medians):.1f} | {min(medians):.1f} | {max(medians):.1f} |")
+    if not lttng:
+        print("\nLTTng-UST was not there.")
+
+
+# ---- the tracer ---------------------------------------------------------------------------------------------------------------------
+
+
+def tracer(build, rounds, scratch):
+    print("\n### A PJRT call through the tracer\n\n| call | alone ns | traced ns | added ns |\n|---|---|---|---|")
+    plain, traced = {}, {}
+    for i in range(rounds):
+        for into, environment in ((plain, {}), (traced, {"LD_PRELOAD": str(build / "libhloscope_pjrt_tracer.so"), "HLOSCOPE_OUTPUT_PATH": f"{scratch}/call-{i}.hsc"})):
+            program = ""
+            for line in run([build / "bench/bench_pjrt_call", build / "libhloscope_cpu_pjrt.so"], env=dict(os.environ, **environment)).splitlines():
+                match = FIGURE.match(line)
+                if not match:
+                    program = line.strip()
+                elif match[5] == "ns":
+                    into.setdefault(f"{program}: {match[1].strip()}", []).append(float(match[2]))
+        shutil.rmtree(f"{scratch}/call-{i}.hsc", ignore_errors=True)
+    for name, values in plain.items():
+        a, b = statistics.median(values), statistics.median(traced[name])
+        print(f"| {name} | {a:.0f} | {b:.0f} | {b - a:.0f} |")
+
+
+TINY = """
+import time, jax
+import jax.numpy as jnp
+@jax.jit
+def tiny(x, w, b):
+    return jnp.maximum(x @ w + b, 0)
+x, w, b = jnp.ones((8, 16)), jnp.ones((16, 16)), jnp.ones(16)
+tiny(x, w, b).block_until_ready()
+best = []
+for _ in range(40):
+    start = time.process_time()
+    for _ in range(500): y = tiny(x, w, b)
+    y.block_until_ready()
+    best.append((time.process_time() - start) / 500 * 1e6)
+print(sorted(best)[len(best) // 2])
+"""
+
+
+def jax(build, python, rounds, scratch):
+    print("\n### A jitted function of a few microseconds under JAX on the built-in device\n\n| | µs a call |\n|---|---|")
+    root = pathlib.Path(__file__).resolve().parent.parent / "python"
+    environment = dict(os.environ, PYTHONPATH=str(root), HLOSCOPE_LIBRARY_DIR=str(build), JAX_PLATFORMS="hloscope")
+    ways = {"alone": [], "under hloscope trace": [build / "hloscope", "trace", "--no-summary", "-o", f"{scratch}/tiny.hsc", "--"]}
+    samples = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, front in ways.items():
+            samples[name].append(float(run([*front, python, "-c", TINY], env=environment).split()[-1]))
+    for name, values in samples.items():
+        print(f"| {name} | {statistics.median(values):.2f} ({min(values):.2f} .. {max(values):.2f}) |")
+    print(f"\nThe tracer adds {100 * (statistics.median(samples['under hloscope trace']) / statistics.median(samples['alone']) - 1):.1f} %.")
+
+
+# ---- exports ------------------------------------------------------------------------------------------------------------------------
+
+
+def measured(command):
+    start = time.monotonic()
+    child = subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        raise SystemExit(f"{command}: exit code {child.returncode}")
+    return time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def exports(build, spans, rounds, scratch):
+    capture = scratch / "big.hsc"
+    run([build / "bench/bench_trace", "make", capture, spans])
+    size = sum(f.stat().st_blocks * 512 for f in capture.iterdir()) / 1e6
+    print(f"\n### A capture of {spans:,} spans ({size:.0f} MB)\n\n| what | CPU s | wall s, best | peak MiB | of the capture |\n|---|---|---|---|---|")
+    cases = {f"export --to={form}": [build / "hloscope", "export", capture, f"--to={form}", "-o", scratch / f"big.{form}"] for form in ("chrome", "parquet", "perfetto", "csv")}
+    cases |= {f"tables {view}": [build / "hloscope", "tables", capture, view, "--format=json"] for view in ("summary", "executions", "operators")}
+    samples = {name: [] for name in cases}
+    for _ in range(rounds):
+        for name, command in cases.items():
+            samples[name].append(measured(command))
+    for name, rows in samples.items():
+        peak = max(r[2] for r in rows)
+        print(f"| {name} | {min(r[1] for r in rows):.2f} | {min(r[0] for r in rows):.2f} | {peak:.0f} | {peak * 1.048576 / size:.1f}x |")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--jax", default=os.environ.get("HLOSCOPE_PYTHON"))
+    parser.add_argument("--spans", type=int, default=1000000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="recorder,tracer,jax,exports")
+    options = parser.parse_args()
+    build, only = options.build.resolve(), options.only.split(",")
+    print(f"load {os.getloadavg()[0]:.1f} at the start, {os.cpu_count()} cores, {options.rounds} rounds\n")
+    with tempfile.TemporaryDirectory(prefix="hloscope-bench-") as directory:
+        scratch = pathlib.Path(directory)
+        if "recorder" in only:
+            recorder(build, options.rounds, scratch)
+        if "tracer" in only:
+            tracer(build, options.rounds, scratch)
+        if "jax" in only and options.jax:
+            jax(build, options.jax, options.rounds, scratch)
+        if "exports" in only:
+            exports(build, options.spans, options.rounds, scratch)
+
+
+main()
