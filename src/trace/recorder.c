@@ -61,8 +61,7 @@ struct hsc_recorder {
 _Static_assert(offsetof(struct hsc_recorder, categories) == offsetof(hsc_recorder_switch, categories) && offsetof(struct hsc_recorder, paused) == offsetof(hsc_recorder_switch, paused),
                "the switch is asked by the header's inline functions");
 
-// A pointer only, so that it has a place among the first libraries' thread data and is read by one instruction, in libraries that are loaded late as well.
-static _Thread_local thread_state *tls __attribute__((tls_model("initial-exec")));
+static _Thread_local thread_state *tls;   // a pointer, read once per event: in a shared library that is a call
 static pthread_key_t thread_key;       // its destructor is told of the thread's end
 static _Atomic uint32_t no_ring = 1;   // `paused` of a recorder without one
 static _Atomic uint64_t instances;
