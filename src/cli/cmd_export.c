@@ -15,7 +15,7 @@ typedef struct export_args {
 
 static const hsc_option options[] = {
     HSC_POSITIONAL(export_args, capture, "CAPTURE", HSC_REQUIRED, "a directory or ring file that was recorded, or a profile (HOST.xplane.pb, or a directory that holds one)"),
-    HSC_OPTION_LIST(export_args, to, "to", "FORMS", "chrome", "chrome, perfetto, speedscope, csv, parquet, otlp, raw; of a profile tensorboard, chrome; several separated by commas"),
+    HSC_OPTION_LIST(export_args, to, "to", "FORMS", "chrome", "chrome, perfetto, speedscope, csv, parquet, otlp, raw; of a profile also tensorboard; several separated by commas"),
     HSC_OPTION_STRING(export_args, output, "output|o", "FILE", NULL, "where to; - is standard output; DIR/ is partitioned by run and host; default CAPTURE's name with the form's extension"),
     HSC_OPTION_END,
 };
@@ -74,16 +74,17 @@ static const char *const form_names[] = {
 #undef PROFILE_FORM
 };
 
-static hsc_status *profile_form_of(hsc_cli *cli, const char *name, profile_form *out_form) {
+// A form of profiles alone, or a sink's, which takes the profile as a capture: FORM_COUNT + its number.
+static hsc_status *profile_form_of(hsc_cli *cli, const char *name, int *out_form) {
   for (int i = 0; i < FORM_COUNT; i++)
-    if (!strcmp(name, form_names[i])) return *out_form = (profile_form)i, NULL;
+    if (!strcmp(name, form_names[i])) return *out_form = i, NULL;
   hsc_sink_id sink;
-  if (!hsc_sink_of_name(name, &sink)) {
-    const char *near = hsc_did_you_mean(name, form_names, FORM_COUNT);
-    return near ? hsc_cli_usage(cli, "there is no form '%s'; did you mean '%s'?", name, near) : hsc_cli_usage(cli, "there is no form '%s' of a profile; there are tensorboard, chrome", name);
-  }
-  return hsc_status_hint(HSC_ERR(UNIMPLEMENTED, "%s: not supported: a profile is exported to tensorboard or chrome", name),
-                         "hloscope tables PROFILE VIEW --format=csv or parquet writes its tables");
+  if (hsc_sink_of_name(name, &sink)) return *out_form = FORM_COUNT + (int)sink, NULL;
+  const char *names[FORM_COUNT + HSC_SINK_COUNT];
+  for (int i = 0; i < FORM_COUNT; i++) names[i] = form_names[i];
+  for (int i = 0; i < HSC_SINK_COUNT; i++) names[FORM_COUNT + i] = hsc_sink_name((hsc_sink_id)i);
+  const char *near = hsc_did_you_mean(name, names, FORM_COUNT + HSC_SINK_COUNT);
+  return near ? hsc_cli_usage(cli, "there is no form '%s'; did you mean '%s'?", name, near) : hsc_cli_usage(cli, "there is no form '%s'", name);
 }
 
 static hsc_status *export_chrome(hsc_profile *profile, const char *path, hsc_cli *cli) {
@@ -111,8 +112,17 @@ static const char *profile_stem(hsc_cli *cli, const char *path) {
   return hsc_arena_strndup(cli->arena, path, length);
 }
 
+static hsc_status *export_by_sink(const export_args *args, hsc_sink_id sink, const char *stem, hsc_cli *cli) {
+  hsc_capture *capture = NULL;
+  HSC_TRY(hsc_capture_of_profile(args->capture, &capture));
+  const char *path = args->output ? args->output : hsc_arena_printf(cli->arena, "%s.%s%s", stem, hsc_sink_name(sink), hsc_sink_extension(sink));
+  hsc_status *status = !strcmp(path, "-") ? hsc_capture_export(capture, sink, write_stdout, cli) : export_file(capture, sink, path, cli);
+  hsc_capture_close(capture);
+  return status;
+}
+
 static hsc_status *export_profile(const export_args *args, hsc_cli *cli) {
-  profile_form forms[8];
+  int forms[16];
   if (args->to.count > HSC_COUNT_OF(forms)) return hsc_cli_usage(cli, "--to: %zu forms are too many", args->to.count);
   for (size_t i = 0; i < args->to.count; i++) HSC_TRY(profile_form_of(cli, args->to.items[i], &forms[i]));
   if (args->output && args->to.count > 1) return hsc_cli_usage(cli, "--output names one place, but --to asks for %zu forms", args->to.count);
@@ -122,6 +132,10 @@ static hsc_status *export_profile(const export_args *args, hsc_cli *cli) {
   hsc_status *status = NULL;
   for (size_t i = 0; i < args->to.count && !status; i++) {
     const char *stem = profile_stem(cli, args->capture);
+    if (forms[i] >= FORM_COUNT) {
+      status = export_by_sink(args, (hsc_sink_id)(forms[i] - FORM_COUNT), stem, cli);
+      continue;
+    }
     if (forms[i] == FORM_chrome) {
       status = export_chrome(profile, args->output ? args->output : hsc_arena_printf(cli->arena, "%s.chrome.json", stem), cli);
       continue;
@@ -172,5 +186,5 @@ const hsc_command_body hsc_command_export = {
                    "A profile goes to TensorBoard as a log directory in which every page has rows, also for XLA:CPU.\n"
                    "Many captures become one data set: export each to the same DIR/, partitioned as DIR/run=ID/host=NAME/, and read DIR/*/*/*.parquet.",
     .examples = "hloscope export run.hsc\nhloscope export run.hsc --to=chrome,csv\nhloscope export run.hsc --to=raw -o - | less\nhloscope export run.hsc --to=parquet -o captures/\n"
-                "hloscope export host.xplane.pb --to=tensorboard -o logs\nhloscope export logs --to=chrome -o trace.json",
+                "hloscope export host.xplane.pb --to=tensorboard -o logs\nhloscope export host.xplane.pb --to=perfetto,parquet\nhloscope export logs --to=chrome -o trace.json",
 };

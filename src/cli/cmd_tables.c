@@ -53,7 +53,6 @@ static hsc_status *profile_tables(const tables_args *args, hsc_cli *cli) {
   hsc_profile_view_id view = HSC_PROFILE_VIEW_hlo_operators;
   for (size_t i = 0; i < args->views.count; i++)
     if (!hsc_profile_view_of_name(args->views.items[i], &view)) return unknown_view(cli, args->views.items[i], true);
-  if (args->sql || args->where || args->sort) return hsc_cli_usage(cli, "--sql, --where and --sort are for captures; --name chooses rows of a profile");
   hsc_profile *profile = NULL;
   HSC_TRY(hsc_profile_open(args->capture, &profile));
   hsc_cli_profile_peaks(profile);
@@ -66,7 +65,9 @@ static hsc_status *profile_tables(const tables_args *args, hsc_cli *cli) {
   for (size_t i = 0; !status && (i == 0 || i < args->views.count); i++) {
     hsc_table *table = NULL;
     if (args->views.count) (void)hsc_profile_view_of_name(args->views.items[i], &view);
-    status = hsc_profile_table(profile, view, &view_options, &table);
+    if (args->sql) status = hsc_profile_sql(profile, args->sql, &view_options, &table);
+    else if (args->where || args->sort) status = hsc_profile_select(profile, view, args->where, args->sort, args->limit, &view_options, &table);
+    else status = hsc_profile_table(profile, view, &view_options, &table);
     if (!status && i) hsc_cli_print(cli, "\n");
     if (!status) status = hsc_cli_table(cli, table);
   }
@@ -78,7 +79,6 @@ static hsc_status *capture_tables(const tables_args *args, hsc_cli *cli) {
   hsc_view_id view = HSC_VIEW_summary;
   for (size_t i = 0; i < args->views.count; i++)
     if (!hsc_view_of_name(args->views.items[i], &view)) return unknown_view(cli, args->views.items[i], false);
-  if (args->sql && (args->views.count || args->where || args->sort || args->limit)) return hsc_cli_usage(cli, "--sql says it all: no VIEW, --where, --sort or --limit beside it");
   hsc_capture *capture = NULL;
   HSC_TRY(hsc_capture_open(args->capture, &capture));
   hsc_status *status = NULL;
@@ -103,6 +103,7 @@ static hsc_status *capture_tables(const tables_args *args, hsc_cli *cli) {
 
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const tables_args *args = args_of_command;
+  if (args->sql && (args->views.count || args->where || args->sort || args->limit)) return hsc_cli_usage(cli, "--sql says it all: no VIEW, --where, --sort or --limit beside it");
   return hsc_xspace_is_at(args->capture) ? profile_tables(args, cli) : capture_tables(args, cli);
 }
 
@@ -118,5 +119,6 @@ const hsc_command_body hsc_command_tables = {
                 "hloscope tables run.hsc executions --where=\"total > 1000000\" --sort=\"total desc\"\n"
                 "hloscope tables run.hsc --sql=\"select executable, count(*), max(total) as slowest_ns from executions group by 1\"\n"
                 "hloscope tables run.hsc operators --format=parquet > operators.parquet\n"
-                "hloscope tables logdir hlo-operators --limit=10\nhloscope tables host.xplane.pb framework-operators steps",
+                "hloscope tables logdir hlo-operators --limit=10\n"
+                "hloscope tables logdir --sql=\"select category, sum(self_time) as self_ns from hlo_operators group by 1 order by 2 desc\"\nhloscope tables host.xplane.pb framework-operators steps",
 };

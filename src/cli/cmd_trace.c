@@ -8,7 +8,7 @@
 
 typedef struct trace_args {
   const char *output;
-  int64_t max_mib, max_compiles, pid, xla_cpu_calls;
+  int64_t max_mib, max_compiles, pid, xla_cpu_calls, profile_calls;
   double xla_cpu_seconds;
   bool no_summary, pause, resume;
   hsc_list command;
@@ -20,6 +20,7 @@ static const hsc_option options[] = {
     HSC_OPTION_INT_FROM(trace_args, max_mib, "max-size", "MIB", 1, 256, "room for each process's recording; when full the oldest part goes"),
     HSC_OPTION_INT_FROM(trace_args, max_compiles, "max-compiles", "N", 0, 0, "a program that compiles more often ends there; exit code 1 and the reasons"),
     HSC_OPTION_INT_FROM(trace_args, xla_cpu_calls, "xla-cpu-calls", "N", 0, 2000, "JAX on XLA:CPU: operators of so many calls are recorded, of the rest the calls; 0: of compilations only"),
+    HSC_OPTION_INT_FROM(trace_args, profile_calls, "profile-calls", "N", 0, 2000, "plugins with a profiler: operators of so many executions are recorded by it; 0: none"),
     HSC_OPTION_DOUBLE(trace_args, xla_cpu_seconds, "xla-cpu-seconds", "S", 60, "and of so many seconds"),
     HSC_OPTION_FLAG(trace_args, no_summary, "no-summary", "do not print the summary at the end"),
     HSC_OPTION_INT_FROM(trace_args, pid, "pid", "PID", 0, 0, "a process that is being traced, to be paused or resumed"),
@@ -84,6 +85,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
       hsc_arena_printf(cli->arena, "HLOSCOPE_TRACE_MAX_COMPILES=%lld", (long long)args->max_compiles),
       hsc_arena_printf(cli->arena, "HLOSCOPE_XLA_CPU_CALLS=%lld", (long long)args->xla_cpu_calls),
       hsc_arena_printf(cli->arena, "HLOSCOPE_XLA_CPU_SECONDS=%g", args->xla_cpu_seconds),
+      hsc_arena_printf(cli->arena, "HLOSCOPE_TRACE_PROFILE_CALLS=%lld", (long long)args->profile_calls),
       python,
   };
   free(output);
@@ -100,6 +102,7 @@ const hsc_command_body hsc_command_trace = {
     .args_bytes = sizeof(trace_args),
     .run = run,
     .description = "Records every compilation, execution, transfer and wait that goes through the PJRT C API, whatever the plugin: JAX, PyTorch/XLA or plain PJRT, unchanged.\n"
+                   "Operators come from the plugin's own profiler, for the first executions.\n"
                    "XLA:CPU inside jaxlib is no plugin: there jaxlib's profiler records compilations and the operators of the first calls, and calls are timed from outside.\n"
                    "The exit code is the program's.",
     .examples = "hloscope trace -- python train.py\nhloscope trace -o step.hsc --max-size=1024 -- python train.py --steps 10\nhloscope trace --pid=4711 --pause\n"

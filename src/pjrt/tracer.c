@@ -243,6 +243,7 @@ static size_t output_count(const tracer *t, PJRT_LoadedExecutable *loaded) {
 
 static PJRT_Error *trace_PJRT_LoadedExecutable_Execute(tracer *t, PJRT_LoadedExecutable_Execute_Args *args) {
   if (!hsc_recorder_wants(recorder, HSC_CATEGORY_EXECUTE)) return t->real->PJRT_LoadedExecutable_Execute(args);
+  hsc_tracer_profile_count();
   uint32_t name = (uint32_t)map_take(&executable_names, args->executable, false);
   if (!name) name = loaded_name(t, args->executable);
   int64_t run_id = atomic_fetch_add_explicit(&run_ids, 1, memory_order_relaxed) + 1;

@@ -27,3 +27,7 @@ void hsc_tracer_note_profile(const char *file, int64_t wall_ns);
 
 // tracer_profile.c: under `hloscope profile -- COMMAND`, `table` with a creation of clients that starts the plugin's own profiler; else `table`.
 const PJRT_Api *hsc_tracer_profile(const PJRT_Api *table, int instance);
+// An execution begins: the profile of a trace ends after so many.
+void hsc_tracer_profile_count(void);
+// Ends the sessions now and writes what they hold: the program wants one of its own.
+void hsc_tracer_profile_end(void);

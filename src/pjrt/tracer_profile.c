@@ -3,7 +3,9 @@
 // With HLOSCOPE_PROFILE_PATH set, a session of the plugin's profiler extension begins when its first client is there, and ends at the end of the process or
 // after HLOSCOPE_PROFILE_MS milliseconds; the XSpace goes to HLOSCOPE_PROFILE_PATH/PID.xplane.pb. Where JAX profiles by itself (HLOSCOPE_PROFILE_BY is
 // set) this does nothing: a plugin has one session.
+// Under `hloscope trace` HLOSCOPE_TRACE_PROFILE_CALLS says for how many executions; the XSpace then lies in the capture, which merges it.
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,7 +22,21 @@ typedef struct profiled {
 
 static profiled all[HSC_TRACER_INSTANCES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+enum { MOST_EXTENSIONS = 256 };
 static bool at_exit_set;
+static _Atomic int64_t calls_left;   // of a trace's profile; 0 = not counted
+
+// Where profiles of this process go; NULL = nobody asked for one.
+static const char *profile_directory(void) {
+  const char *directory = getenv("HLOSCOPE_PROFILE_PATH");
+  return directory && *directory ? directory : NULL;
+}
+
+// Executions that a trace has profiled; 0 = none.
+static int64_t trace_calls(void) {
+  const char *calls = getenv("HLOSCOPE_TRACE_PROFILE_CALLS"), *output = getenv("HLOSCOPE_OUTPUT_PATH");
+  return calls && output && *output && !profile_directory() ? strtoll(calls, NULL, 10) : 0;
+}
 
 // A preloaded library has nobody else to tell.
 static void complain(const char *what) {
@@ -46,8 +62,15 @@ static bool failed(const profiled *p, PLUGIN_Profiler_Error *error, const char *
 static void write_file(const uint8_t *data, size_t size, int instance) {
   if (size > 0 && data[size - 1] == 0) size--;   // counted by XLA's plugins
   hsc_bytes path = {0};
-  hsc_bytes_printf(&path, instance ? "%s/%d_%d.xplane.pb" : "%s/%d.xplane.pb", getenv("HLOSCOPE_PROFILE_PATH"), (int)getpid(), instance);
-  hsc_status *status = hsc_bytes_status(&path);
+  hsc_status *status = NULL;
+  if (profile_directory()) {
+    hsc_bytes_printf(&path, instance ? "%s/%d_%d.xplane.pb" : "%s/%d.xplane.pb", profile_directory(), (int)getpid(), instance);
+  } else {
+    hsc_bytes_printf(&path, "%s/profiles", getenv("HLOSCOPE_OUTPUT_PATH"));
+    status = hsc_dir_make(hsc_bytes_text(&path));
+    hsc_bytes_printf(&path, "/%d-device%d.xplane.pb", (int)getpid(), instance);
+  }
+  if (!status) status = hsc_bytes_status(&path);
   if (!status) status = hsc_file_write_atomic(path.data, data, size);
   if (status) complain(hsc_status_message(status));
   hsc_status_free(status);
@@ -76,6 +99,20 @@ static void finish(void) {
   pthread_mutex_unlock(&lock);
 }
 
+HSC_EXPORT void hsc_tracer_profile_end(void) { finish(); }
+
+static void *finish_now(void *unused) {
+  finish();
+  return NULL;
+}
+
+// On a thread of its own: the plugin may wait for the execution that is about to begin.
+void hsc_tracer_profile_count(void) {
+  if (atomic_load_explicit(&calls_left, memory_order_relaxed) <= 0 || atomic_fetch_sub_explicit(&calls_left, 1, memory_order_relaxed) != 1) return;
+  pthread_t thread;
+  if (!pthread_create(&thread, NULL, finish_now, NULL)) pthread_detach(thread);
+}
+
 static void *finish_later(void *milliseconds) {
   hsc_sleep_ns((int64_t)(intptr_t)milliseconds * 1000000);
   finish();
@@ -97,6 +134,13 @@ static void begin(profiled *p) {
   p->profiler = create.profiler;
   if (!at_exit_set) atexit(finish);
   at_exit_set = true;
+  int64_t calls = trace_calls();
+  if (calls) {
+    char file[64];
+    snprintf(file, sizeof file, "%d-device%d.xplane.pb", (int)getpid(), (int)(p - all));
+    hsc_tracer_note_profile(file, hsc_wall_ns());
+    atomic_store(&calls_left, calls);
+  }
   const char *text = getenv("HLOSCOPE_PROFILE_MS");
   long milliseconds = text ? strtol(text, NULL, 10) : 0;
   pthread_t thread;
@@ -117,18 +161,18 @@ static PJRT_Error *create3(PJRT_Client_Create_Args *args) { return client_create
 
 const PJRT_Api *hsc_tracer_profile(const PJRT_Api *table, int instance) {
   static PJRT_Error *(*const creators[HSC_TRACER_INSTANCES])(PJRT_Client_Create_Args *) = {create0, create1, create2, create3};
-  const char *directory = getenv("HLOSCOPE_PROFILE_PATH");
-  if (!directory || !*directory || !table || instance < 0 || instance >= HSC_TRACER_INSTANCES) return table;
+  bool of_trace = trace_calls() > 0;
+  if ((!profile_directory() && !of_trace) || !table || instance < 0 || instance >= HSC_TRACER_INSTANCES) return table;
   if (table->struct_size < HSC_PJRT_SIZE_TO(PJRT_Api, PJRT_Client_Create) || !table->PJRT_Client_Create) return table;
   profiled *p = &all[instance];
   pthread_mutex_lock(&lock);
   if (p->under != table) {
     const PJRT_Extension_Base *e = table->extension_start;
-    while (e && e->type != PJRT_Extension_Type_Profiler) e = e->next;
+    for (int n = 0; e && e->type != PJRT_Extension_Type_Profiler; n++) e = n < MOST_EXTENSIONS ? e->next : NULL;   // a damaged chain may go round
     const PJRT_Profiler_Extension *extension = (const PJRT_Profiler_Extension *)e;
     bool usable = e && e->struct_size >= HSC_PJRT_SIZE_TO(PJRT_Profiler_Extension, profiler_api) && extension->profiler_api &&
                   extension->profiler_api->struct_size >= PLUGIN_Profiler_Api_STRUCT_SIZE;
-    if (!usable && !getenv("HLOSCOPE_PROFILE_BY")) complain("the plugin has no profiler; hloscope trace shows what is called of it");
+    if (!usable && !of_trace && !getenv("HLOSCOPE_PROFILE_BY")) complain("the plugin has no profiler; hloscope trace shows what is called of it");
     PJRT_Api *copy = usable ? malloc(table->struct_size) : NULL;
     if (copy) {
       memcpy(copy, table, table->struct_size);

@@ -473,6 +473,13 @@ static void move_to_first_event(hsc_capture *capture) {
   capture->base_wall_ns -= shift;
 }
 
+hsc_status *hsc__capture_put_in_order(hsc_capture *capture) {
+  if (hsc_capture_event_count(capture) >= UINT32_MAX) return HSC_ERR(RESOURCE_EXHAUSTED, "%s: more than four thousand million events", capture->path);
+  HSC_TRY(sort_events((hsc_event *)capture->events.data, hsc_capture_event_count(capture)));
+  move_to_first_event(capture);
+  return find_depths(capture);
+}
+
 static hsc_status *read_all(hsc_capture *capture) {
   capture->processes = HSC_NEW_ARRAY(capture->arena, hsc_capture_process, capture->ring_count);
   if (!capture->processes) return hsc_status_out_of_memory();
@@ -506,10 +513,7 @@ static hsc_status *read_all(hsc_capture *capture) {
   }
   HSC_TRY(hsc__capture_merge_profiles(capture));
   if (capture->backward) hsc_bytes_printf(&capture->notes, "%llu spans ended before they began: the clock went back; their duration is given as 0\n", (unsigned long long)capture->backward);
-  if (hsc_capture_event_count(capture) >= UINT32_MAX) return HSC_ERR(RESOURCE_EXHAUSTED, "%s: more than four thousand million events", capture->path);
-  HSC_TRY(sort_events((hsc_event *)capture->events.data, hsc_capture_event_count(capture)));
-  move_to_first_event(capture);
-  return find_depths(capture);
+  return hsc__capture_put_in_order(capture);
 }
 
 hsc_status *hsc_capture_open(const char *path, hsc_capture **out_capture) {
@@ -539,7 +543,8 @@ done:
 
 void hsc_capture_close(hsc_capture *capture) {
   if (!capture) return;
-  for (int i = 0; i < capture->ring_count; i++) munmap((void *)capture->rings[i].bytes, capture->rings[i].size);
+  for (int i = 0; i < capture->ring_count; i++)
+    if (capture->rings[i].bytes) munmap((void *)capture->rings[i].bytes, capture->rings[i].size);
   hsc_free(capture->rings);
   hsc_bytes_deinit(&capture->events);
   hsc_bytes_deinit(&capture->threads);

@@ -48,6 +48,9 @@ typedef struct hsc_capture_thread {
 
 // Errors: NOT_FOUND, DATA_LOSS (no ring could be read), FAILED_PRECONDITION (written by a newer hloscope; says both versions).
 HSC_MUST_USE hsc_status *hsc_capture_open(const char *path, hsc_capture **out_capture);
+// A profile (XSpace, as hsc_xspace_find takes it) as a capture, for the sinks: planes are processes, lines are threads, stats are attributes.
+// Errors: those of hsc_xspace_find and hsc_xspace_open.
+HSC_MUST_USE hsc_status *hsc_capture_of_profile(const char *path, hsc_capture **out_capture);
 void hsc_capture_close(hsc_capture *capture);
 
 size_t hsc_capture_event_count(const hsc_capture *capture);

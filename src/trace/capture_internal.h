@@ -31,4 +31,9 @@ struct hsc_capture {
 HSC_MUST_USE hsc_status *hsc__capture_merge_profiles(hsc_capture *capture);
 // The thread or track (tid 0) of this name, found or made; sticky errors are in capture->threads.
 int hsc__capture_thread(hsc_capture *capture, int process, int64_t tid, const char *name);
+// Sorts the events, makes the first one the beginning of time, and finds how they nest.
+HSC_MUST_USE hsc_status *hsc__capture_put_in_order(hsc_capture *capture);
+// What an event of a host thread is, by its name (host_events.def); 0 = a mark that only closes others.
+uint32_t hsc__host_event_category(hsc_view name);
+hsc_view hsc__short_op_name(hsc_view name);   // "%fusion.1 = f32[] fusion(...)" is called fusion.1
 const char *hsc__ring_string(const hsc__ring *ring, uint64_t number);   // "" when unknown

@@ -23,7 +23,8 @@ typedef struct merge {
   int process;
   hsc__ring *ring;
   hsc_xspace *space;
-  int64_t origin_ns;            // add to a profile's time
+  int64_t start_ns, zero_ns;    // of the profile's time and of the capture's, since the epoch
+  int64_t session_ns;           // when the session began, on the capture's time line; INT64_MIN = not told
   bool wants_runs;
   hsc_map *runs;                // run id and program -> index + 1
   hsc_bytes run_list;           // of pending_run
@@ -61,28 +62,23 @@ static void add_event(merge *m, hsc_category category, int thread, const char *n
 
 // ---- what an event's name says ------------------------------------------------------------------------------------------------------
 
-typedef enum host_class { CLASS_PASS, CLASS_TRANSFER, CLASS_WAIT, CLASS_FRAMEWORK, CLASS_MARK } host_class;
-
-// The classes of host_events.def by the activity that its rows name.
-enum { ACT_TRANSFER = CLASS_TRANSFER, ACT_COMPILE = CLASS_PASS, ACT_IDLE = CLASS_WAIT };
-
-static host_class class_of(hsc_view name) {
+uint32_t hsc__host_event_category(hsc_view name) {
+  enum { ACT_TRANSFER = HSC_CATEGORY_TRANSFER, ACT_COMPILE = HSC_CATEGORY_PASS, ACT_IDLE = HSC_CATEGORY_WAIT };
   enum { SECTION_NONE, SECTION_CONTROL, SECTION_TRANSFER };
   static const struct {
     const char *part;
-    uint8_t class, section;
+    uint32_t category, section;
   } rows[] = {
 #define HOST_EVENT(part, activity, section) {part, ACT_##activity, SECTION_##section},
 #include "trace/host_events.def"
 #undef HOST_EVENT
   };
   for (size_t i = 0; i < HSC_COUNT_OF(rows); i++)
-    if (memmem(name.data, name.size, rows[i].part, strlen(rows[i].part))) return rows[i].section == SECTION_NONE ? CLASS_MARK : (host_class)rows[i].class;
-  return CLASS_FRAMEWORK;
+    if (memmem(name.data, name.size, rows[i].part, strlen(rows[i].part))) return rows[i].section == SECTION_NONE ? 0 : rows[i].category;
+  return HSC_CATEGORY_FRAMEWORK;
 }
 
-// "%fusion.1 = f32[] fusion(...)" is called fusion.1.
-static hsc_view short_name(hsc_view name) {
+hsc_view hsc__short_op_name(hsc_view name) {
   if (!name.size || name.data[0] != '%') return name;
   size_t end = 1;
   while (end < name.size && name.data[end] != ' ') end++;
@@ -104,18 +100,20 @@ typedef struct op_of_program {
 typedef struct op_key {
   const char *name;
   op_of_program *programs;
-  uint8_t class;
+  uint32_t category;   // where it is no operator
 } op_key;
 
 // A damaged profile may hold any number: times stay within 18 years of the capture, so that sums do not overflow.
-static int64_t bounded(int64_t a, int64_t b) {
+static int64_t bounded(int64_t ns) {
   const int64_t limit = (int64_t)1 << 59;
-  int64_t sum;
-  if (__builtin_add_overflow(a, b, &sum)) return a < 0 ? -limit : limit;
-  return sum > limit ? limit : sum < -limit ? -limit : sum;
+  return ns > limit ? limit : ns;
 }
 
-static int64_t time_of(const merge *m, const hsc_xline *line, int64_t offset_ps) { return bounded(m->origin_ns, bounded(line->timestamp_ns, offset_ps / 1000)); }
+static int64_t time_of(const merge *m, const hsc_xline *line, int64_t offset_ps) {
+  const __int128 limit = (__int128)1 << 59;
+  __int128 ns = (__int128)m->start_ns + line->timestamp_ns + offset_ps / 1000 - m->zero_ns;
+  return (int64_t)(ns > limit ? limit : ns < -limit ? -limit : ns);
+}
 
 static void note_run(merge *m, int64_t id, const char *program, int64_t device, int64_t start_ns, int64_t end_ns) {
   char text[192];
@@ -158,12 +156,22 @@ static op_stats read_stats(const hsc_xplane *plane, const stat_ids *ids, hsc_vie
   return out;
 }
 
+// The name of a program, from the profile's list of them ("jit_f(38)").
+static hsc_view module_of_program(const merge *m, int64_t program_id) {
+  const hsc_xplane *programs = hsc_xspace_plane(m->space, "/host:metadata");
+  const hsc_xevent_meta *meta = programs ? hsc_xplane_event_meta(programs, program_id) : NULL;
+  hsc_view name = meta ? meta->name : (hsc_view){0};
+  size_t open = name.size;
+  while (open > 0 && name.data[open - 1] != '(') open--;
+  return open > 1 ? (hsc_view){name.data, open - 1} : name;
+}
+
 // Attributes are shared by all events of one operator of a program. NULL when memory ran out.
 static const op_of_program *op_of(merge *m, op_key *op, const op_stats *stats) {
   for (op_of_program *p = op->programs; p; p = p->next)
     if (p->attrs[1].value.i == stats->program_id && hsc_view_equals_text(stats->module, p->program)) return p;
   op_of_program *made = HSC_NEW(m->capture->arena, op_of_program);
-  const char *program = keep(m, stats->module);
+  const char *program = keep(m, stats->module.size ? stats->module : module_of_program(m, stats->program_id));
   if (!made || !program) return NULL;
   made->program = program;
   made->attrs[0] = text_attr(m->key_executable, add_string(m, program));
@@ -187,16 +195,16 @@ static hsc_status *add_line(merge *m, const hsc_xplane *plane, const hsc_xline *
     bool is_op = all_ops || stats.op.size;
     if (!op->name) {
       hsc_view name = meta->display_name.size ? meta->display_name : meta->name;
-      op->name = keep(m, short_name(name));
-      op->class = (uint8_t)(compiler ? CLASS_PASS : class_of(name));
+      op->name = keep(m, hsc__short_op_name(name));
+      op->category = compiler ? HSC_CATEGORY_PASS : hsc__host_event_category(name);
       if (!op->name) return hsc_status_out_of_memory();
     }
-    if (!is_op && op->class == CLASS_MARK) continue;
+    if (!is_op && !op->category) continue;
     if (thread < 0) {
       hsc_view of = is_device ? plane->name : line_name;
       thread = hsc__capture_thread(m->capture, m->process, 0, hsc_arena_printf(m->capture->arena, "%s%.*s", is_device ? "" : "profile: ", (int)of.size, of.data));
     }
-    int64_t start = time_of(m, line, e.offset_ps), duration = bounded(e.duration_ps / 1000, 0);
+    int64_t start = time_of(m, line, e.offset_ps), duration = bounded(e.duration_ps / 1000);
     if (is_op) {
       if (!stats.op.size && !op->programs) {   // a device's line: what it is, is told once
         op_stats told = read_stats(plane, ids, meta->message, HSC_XEVENT_META_STATS);
@@ -208,8 +216,7 @@ static hsc_status *add_line(merge *m, const hsc_xplane *plane, const hsc_xline *
       if (m->wants_runs && stats.has_run) note_run(m, stats.run_id, of->program, stats.ordinal, start, start + duration);
       continue;
     }
-    static const hsc_category categories[] = {[CLASS_PASS] = HSC_CATEGORY_PASS, [CLASS_TRANSFER] = HSC_CATEGORY_TRANSFER, [CLASS_WAIT] = HSC_CATEGORY_WAIT, [CLASS_FRAMEWORK] = HSC_CATEGORY_FRAMEWORK};
-    add_event(m, categories[op->class], thread, op->name, start, duration, NULL, 0);
+    add_event(m, (hsc_category)op->category, thread, op->name, start, duration, NULL, 0);
   }
   return hsc_bytes_status(&m->capture->events);
 }
@@ -281,6 +288,7 @@ static hsc_status *add_runs(merge *m) {
   if (!calls) return hsc_status_out_of_memory();
   for (size_t i = 0; i < count; i++) {
     if (events[i].process != m->process || events[i].category != HSC_CATEGORY_EXECUTE || events[i].kind != HSC_RECORD_BEGIN) continue;
+    if (!events[i].open && events[i].start_ns + events[i].duration_ns < m->session_ns) continue;   // belongs to an earlier session, or to none
     const hsc_trace_attr *name = attr_of(m->capture, &events[i], "executable");
     calls[call_count++] = (call_ref){&events[i], name && name->type == HSC_ATTR_STRING ? hsc__ring_string(m->ring, name->value.string) : "", false};
   }
@@ -310,7 +318,7 @@ static bool plane_uint(const hsc_xplane *plane, const char *name, int64_t *out) 
 
 // Where the profile's time 0 lies on the capture's time line.
 static void find_origin(merge *m, const char *file) {
-  const int64_t a_year = (int64_t)365 * 24 * 3600 * 1000000000, limit = (int64_t)1 << 59;
+  const int64_t a_year = (int64_t)365 * 24 * 3600 * 1000000000;
   bool absolute = false;
   for (int32_t p = 0; p < m->space->plane_count; p++)
     for (int32_t l = 0; l < m->space->planes[p].line_count; l++) absolute |= m->space->planes[p].lines[l].timestamp_ns > a_year;
@@ -322,9 +330,10 @@ static void find_origin(merge *m, const char *file) {
     const hsc_trace_attr *name = attr_of(m->capture, &events[i], "profile"), *wall = attr_of(m->capture, &events[i], "wall_ns");
     if (!name || !wall || name->type != HSC_ATTR_STRING || strcmp(hsc__ring_string(m->ring, name->value.string), file)) continue;
     wall_at_zero = (int64_t)((uint64_t)wall->value.i - (uint64_t)events[i].start_ns);
+    m->session_ns = events[i].start_ns;
   }
-  int64_t origin = (int64_t)((uint64_t)start - (uint64_t)wall_at_zero);
-  m->origin_ns = origin > -limit && origin < limit ? origin : 0;
+  m->start_ns = start;
+  m->zero_ns = wall_at_zero;
 }
 
 static int process_of(const hsc_capture *capture, const char *file) {
@@ -386,7 +395,7 @@ hsc_status *hsc__capture_merge_profiles(hsc_capture *capture) {
       hsc_bytes_printf(&capture->notes, "%s/%s belongs to no process that was traced; hloscope tables reads it by itself\n", directory_path, name);
       continue;
     }
-    merge m = {.capture = capture, .process = process, .wants_runs = runs_wanted[process]};
+    merge m = {.capture = capture, .process = process, .session_ns = INT64_MIN, .wants_runs = runs_wanted[process]};
     status = merge_file(&m, path, name);
     if (!status || hsc_status_code(status) == HSC_RESOURCE_EXHAUSTED) continue;
     hsc_bytes_printf(&capture->notes, "%s: %s\n", path, hsc_status_message(status));

@@ -4,16 +4,52 @@
 #include <sqlite3.h>
 #include <strings.h>
 
-typedef struct database {
+enum { MAX_TABLES = 32 };
+_Static_assert((int)HSC_VIEW_COUNT <= MAX_TABLES && (int)HSC_PROFILE_VIEW_COUNT <= MAX_TABLES, "every view has a place");
+
+// What the tables are of: a capture or a profile.
+typedef struct source {
+  int count;
+  const char *(*name)(int view);
+  hsc_status *(*make)(const struct source *s, int view, int64_t limit, hsc_table **out_table);
   const hsc_capture *capture;
-  const hsc_view_options *options;
-  hsc_table *tables[HSC_VIEW_COUNT];
+  const hsc_view_options *capture_options;
+  hsc_profile *profile;
+  const hsc_profile_options *profile_options;
+} source;
+
+static const char *capture_view_name(int view) { return hsc_view_name((hsc_view_id)view); }
+static const char *profile_view_name(int view) { return hsc_profile_view_name((hsc_profile_view_id)view); }
+
+static hsc_status *make_capture_view(const source *s, int view, int64_t limit, hsc_table **out_table) {
+  hsc_view_options options = s->capture_options ? *s->capture_options : (hsc_view_options){0};
+  options.limit = limit;
+  return hsc_view_table(s->capture, (hsc_view_id)view, &options, out_table);
+}
+
+static hsc_status *make_profile_view(const source *s, int view, int64_t limit, hsc_table **out_table) {
+  hsc_profile_options options = s->profile_options ? *s->profile_options : (hsc_profile_options){0};
+  options.limit = limit;
+  return hsc_profile_table(s->profile, (hsc_profile_view_id)view, &options, out_table);
+}
+
+static source source_of_capture(const hsc_capture *capture, const hsc_view_options *options) {
+  return (source){.count = HSC_VIEW_COUNT, .name = capture_view_name, .make = make_capture_view, .capture = capture, .capture_options = options};
+}
+
+static source source_of_profile(hsc_profile *profile, const hsc_profile_options *options) {
+  return (source){.count = HSC_PROFILE_VIEW_COUNT, .name = profile_view_name, .make = make_profile_view, .profile = profile, .profile_options = options};
+}
+
+typedef struct database {
+  const source *of;
+  hsc_table *tables[MAX_TABLES];
   hsc_status *status;           // what went wrong in a view, which SQLite can only say in general words
 } database;
 
 typedef struct module {         // what a virtual table is told apart by
   database *db;
-  hsc_view_id view;
+  int view;
 } module;
 
 typedef struct vtab {
@@ -38,7 +74,7 @@ static void identifier(hsc_bytes *out, const char *name) {
 static int connect_table(sqlite3 *connection, void *user, int argc, const char *const *argv, sqlite3_vtab **out_vtab, char **error) {
   const module *m = user;
   hsc_table **table = &m->db->tables[m->view];
-  if (!*table && !m->db->status) m->db->status = hsc_view_table(m->db->capture, m->view, m->db->options, table);
+  if (!*table && !m->db->status) m->db->status = m->db->of->make(m->db->of, m->view, 0, table);
   if (!*table) return SQLITE_ERROR;
   hsc_bytes sql = {0};
   hsc_bytes_append_text(&sql, "CREATE TABLE x(");
@@ -112,8 +148,8 @@ static int row_id(sqlite3_vtab_cursor *c, sqlite3_int64 *out_id) {
 static const sqlite3_module virtual_table = {.xConnect = connect_table, .xBestIndex = best_index, .xDisconnect = disconnect_table, .xDestroy = disconnect_table,
     .xOpen = open_cursor, .xClose = close_cursor, .xFilter = filter, .xNext = next, .xEof = at_end, .xColumn = column, .xRowid = row_id};
 
-static void table_name(hsc_view_id view, char out_name[64]) {
-  snprintf(out_name, 64, "%s", hsc_view_name(view));
+static void table_name(const source *of, int view, char out_name[64]) {
+  snprintf(out_name, 64, "%s", of->name(view));
   for (char *c = out_name; *c; c++)
     if (*c == '-') *c = '_';
 }
@@ -121,7 +157,7 @@ static void table_name(hsc_view_id view, char out_name[64]) {
 // The unit of a result: that of the one column of a table in use with its name; else what the name's end says.
 static const char *unit_of(const database *db, const char *name) {
   const char *unit = NULL;
-  for (int v = 0; v < HSC_VIEW_COUNT; v++) {
+  for (int v = 0; v < db->of->count; v++) {
     for (size_t c = 0; db->tables[v] && c < hsc_table_column_count(db->tables[v]); c++) {
       if (strcmp(hsc_table_column_name(db->tables[v], c), name)) continue;
       const char *found = hsc_table_column_unit(db->tables[v], c);
@@ -139,9 +175,9 @@ static hsc_status *sql_error(sqlite3 *connection, database *db, const char *quer
     return status;
   }
   hsc_bytes names = {0};
-  for (int v = 0; v < HSC_VIEW_COUNT; v++) {
+  for (int v = 0; v < db->of->count; v++) {
     char name[64];
-    table_name((hsc_view_id)v, name);
+    table_name(db->of, v, name);
     hsc_bytes_printf(&names, "%s%s", v ? ", " : "", name);
   }
   hsc_status *status = HSC_ERR(INVALID_ARGUMENT, "SQL: %s, in: %s", sqlite3_errmsg(connection), query);
@@ -186,7 +222,7 @@ done:
 
 // What the views that were used have to say, each note once.
 static void copy_notes(const database *db, hsc_table *table) {
-  for (int v = 0; v < HSC_VIEW_COUNT; v++) {
+  for (int v = 0; v < db->of->count; v++) {
     for (size_t n = 0; db->tables[v] && n < hsc_table_note_count(db->tables[v]); n++) {
       const char *note = hsc_table_note_text(db->tables[v], n);
       bool told = false;
@@ -196,31 +232,37 @@ static void copy_notes(const database *db, hsc_table *table) {
   }
 }
 
-static hsc_status *with_database(const hsc_capture *capture, const char *name, const char *query, const hsc_view_options *options, hsc_table **out_table) {
-  database db = {.capture = capture, .options = options};
-  module modules[HSC_VIEW_COUNT];
+static hsc_status *with_database(const source *of, const char *name, const char *query, hsc_table **out_table) {
+  database database_of_query = {.of = of}, *db = &database_of_query;
+  module modules[MAX_TABLES];
   sqlite3 *connection = NULL;
   hsc_status *status = NULL;
   *out_table = NULL;
   if (sqlite3_open_v2(":memory:", &connection, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) HSC_GOTO(hsc_status_out_of_memory());
-  sqlite3_limit(connection, SQLITE_LIMIT_ATTACHED, 0);   // a query reads the capture and nothing else
-  for (int v = 0; v < HSC_VIEW_COUNT; v++) {
+  sqlite3_limit(connection, SQLITE_LIMIT_ATTACHED, 0);   // a query reads the recording and nothing else
+  for (int v = 0; v < of->count; v++) {
     char text[64];
-    table_name((hsc_view_id)v, text);
-    modules[v] = (module){&db, (hsc_view_id)v};
-    if (sqlite3_create_module(connection, text, &virtual_table, &modules[v]) != SQLITE_OK) HSC_GOTO(sql_error(connection, &db, query));
+    table_name(of, v, text);
+    modules[v] = (module){db, v};
+    if (sqlite3_create_module(connection, text, &virtual_table, &modules[v]) != SQLITE_OK) HSC_GOTO(sql_error(connection, db, query));
   }
-  HSC_GOTO(run_query(connection, &db, name, query, out_table));
-  copy_notes(&db, *out_table);
+  HSC_GOTO(run_query(connection, db, name, query, out_table));
+  copy_notes(db, *out_table);
 done:
   sqlite3_close(connection);
-  for (int v = 0; v < HSC_VIEW_COUNT; v++) hsc_table_destroy(db.tables[v]);
-  hsc_status_free(db.status);
+  for (int v = 0; v < of->count; v++) hsc_table_destroy(db->tables[v]);
+  hsc_status_free(db->status);
   return status;
 }
 
 hsc_status *hsc_view_sql(const hsc_capture *capture, const char *query, const hsc_view_options *options, hsc_table **out_table) {
-  return with_database(capture, "sql", query, options, out_table);
+  source of = source_of_capture(capture, options);
+  return with_database(&of, "sql", query, out_table);
+}
+
+hsc_status *hsc_profile_sql(hsc_profile *profile, const char *query, const hsc_profile_options *options, hsc_table **out_table) {
+  source of = source_of_profile(profile, options);
+  return with_database(&of, "sql", query, out_table);
 }
 
 // Takes the next of "total desc, name" off `order`; false at its end.
@@ -266,17 +308,16 @@ static hsc_status *check_order(const hsc_table *table, const char *order) {
   return NULL;
 }
 
-hsc_status *hsc_view_select(const hsc_capture *capture, hsc_view_id view, const char *where, const char *order, int64_t limit, const hsc_view_options *options,
-                            hsc_table **out_table) {
+static hsc_status *select_rows(const source *of, int view, const char *where, const char *order, int64_t limit, hsc_table **out_table) {
   char name[64];
-  table_name(view, name);
+  table_name(of, view, name);
   hsc_bytes sql = {0};
   hsc_status *status = NULL;
   hsc_bytes_printf(&sql, "SELECT * FROM %s", name);
   if (where) hsc_bytes_printf(&sql, " WHERE (%s\n)", where);
   if (order) {
     hsc_table *table = NULL;
-    HSC_GOTO(hsc_view_table(capture, view, &(hsc_view_options){.limit = 1}, &table));
+    HSC_GOTO(of->make(of, view, 1, &table));
     status = check_order(table, order);
     hsc_table_destroy(table);
     if (status) goto done;
@@ -284,8 +325,20 @@ hsc_status *hsc_view_select(const hsc_capture *capture, hsc_view_id view, const 
   }
   if (limit) hsc_bytes_printf(&sql, " LIMIT %lld", (long long)limit);
   HSC_GOTO(hsc_bytes_status(&sql));
-  HSC_GOTO(with_database(capture, hsc_view_name(view), hsc_bytes_text(&sql), options, out_table));
+  HSC_GOTO(with_database(of, of->name(view), hsc_bytes_text(&sql), out_table));
 done:
   hsc_bytes_deinit(&sql);
   return status;
+}
+
+hsc_status *hsc_view_select(const hsc_capture *capture, hsc_view_id view, const char *where, const char *order, int64_t limit, const hsc_view_options *options,
+                            hsc_table **out_table) {
+  source of = source_of_capture(capture, options);
+  return select_rows(&of, (int)view, where, order, limit, out_table);
+}
+
+hsc_status *hsc_profile_select(hsc_profile *profile, hsc_profile_view_id view, const char *where, const char *order, int64_t limit, const hsc_profile_options *options,
+                               hsc_table **out_table) {
+  source of = source_of_profile(profile, options);
+  return select_rows(&of, (int)view, where, order, limit, out_table);
 }

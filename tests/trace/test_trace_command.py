@@ -63,6 +63,16 @@ with tempfile.TemporaryDirectory() as directory:
     programs = os.listdir(os.path.join(capture, "programs"))
     check("each program is kept once", len(programs) == len(set(programs)) and programs)
 
+    own = os.path.join(directory, "own.hsc")
+    small = os.path.join(sys.argv[-1], "bench", "small.hlo")
+    made = run("trace", "-o", own, "--no-summary", "--", hloscope, "run", small, "--device=cpu", env=dict(os.environ, HLOSCOPE_CACHE_DIR=directory))
+    operators = json.loads(run("tables", own, "operators", "--format=json").stdout)["rows"]
+    check("the plugin's own profiler is started and its operators are merged", made.returncode == 0 and operators and sum(r["count"] for r in operators) > 10, made.stderr + str(operators))
+    of_program = json.loads(run("tables", own, "--sql=select count(*) as n from events where category = 'operator' and attributes like 'executable=_%'", "--format=json").stdout)["rows"]
+    check("operators name their program", of_program[0]["n"] > 10, of_program)
+    made = run("trace", "-o", os.path.join(directory, "none-of.hsc"), "--profile-calls=0", "--no-summary", "--", hloscope, "run", small, "--device=cpu")
+    check("--profile-calls=0 starts none", made.returncode == 0 and not os.path.exists(os.path.join(directory, "none-of.hsc", "profiles")))
+
     once = json.loads(run("top", capture, "--format=jsonl").stdout.split("\n")[0] or "{}")
     check("top names what ran last", once.get("executable"), once)
     limited = run("trace", "--max-compiles=1", "-o", os.path.join(directory, "limited.hsc"), "--", *program)

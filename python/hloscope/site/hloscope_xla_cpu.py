@@ -208,6 +208,7 @@ class Watch:
 
             def __init__(self, *args, **keywords):
                 guarded(watch.profiler.stop)()
+                watch.lib.hsc_tracer_profile_end()  # a plugin's
                 watch.profiler.yielded = True
                 try:
                     self._session = real(*args, **keywords)
