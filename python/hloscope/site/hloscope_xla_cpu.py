@@ -57,6 +57,8 @@ class Profiler:
                 return False
             from jaxlib import _profiler
 
+            if tpu_without_client():
+                return False
             options = _profiler.ProfileOptions()
             options.python_tracer_level, options.host_tracer_level = 0, 2
             try:
@@ -237,6 +239,17 @@ class Watch:
                 return getattr(self._session, name)
 
         module.ProfilerSession = ProfilerSession
+
+
+def tpu_without_client():
+    """libtpu's profiler, which every session starts as well once libtpu is loaded, ends the process where no TPU was opened (compiling ahead of time)."""
+    try:
+        from jax._src import xla_bridge
+        from jax._src.lib import _jax
+
+        return _jax.pjrt_plugin_loaded("tpu") and "tpu" not in xla_bridge._backends
+    except (ImportError, AttributeError):
+        return False
 
 
 def module_name(name):
