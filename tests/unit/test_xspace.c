@@ -7,9 +7,11 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "base/wire.h"
+#include "trace/capture.h"
 #include "trace/xspace.h"
 #include "unit.h"
 #include "views/profile.h"
@@ -254,6 +256,80 @@ static void test_a_profile_of_xla_cpu_sums_up_as_protobuf_reads_it(void **state)
   hsc_profile_close(profile);
 }
 
+// XLA:CPU's operators without the program's HLO: their times are there, their costs are not known and are not invented.
+static void test_operators_without_hlo_have_times_and_no_costs(void **state) {
+  hsc_bytes bytes = {0};
+  hsc_xwriter w;
+  EXPECT_OK(hsc_xwriter_init(&w, &bytes));
+  hsc_xwriter_begin_plane(&w, 1, "/host:CPU");
+  int64_t op = hsc_xwriter_begin_event_meta(&w, 0, "fusion.9", NULL);
+  hsc_xwriter_end_event_meta(&w);
+  hsc_xwriter_begin_line(&w, -4055143547809863458, "tf_XLAEigen/-4055143547809863458", 1795271510387343420);   // since the epoch, as some writers have it
+  for (int i = 0; i < 3; i++) {
+    hsc_xwriter_begin_event(&w, op, 10000000 * i, 2000000);
+    hsc_xwriter_stat_ref(&w, "hlo_op", HSC_VIEW("fusion.9"));
+    hsc_xwriter_stat_ref(&w, "hlo_module", HSC_VIEW("jit_lost"));
+    hsc_xwriter_stat_int(&w, "program_id", 4711);
+    hsc_xwriter_stat_ref(&w, "hlo_op", HSC_VIEW("again"));   // a stat that stands twice: the first counts
+    hsc_xwriter_end_event(&w);
+  }
+  hsc_xwriter_end_line(&w);
+  hsc_xwriter_end_plane(&w);
+  hsc_xwriter_deinit(&w);
+  hsc_profile *profile = NULL;
+  EXPECT_OK(hsc_profile_of(space_of(&bytes), &profile));
+  assert_int_equal(hsc_profile_op_count(profile), 1);
+  hsc_table *table = NULL;
+  EXPECT_OK(hsc_profile_table(profile, HSC_PROFILE_VIEW_hlo_operators, NULL, &table));
+  const hsc_profile_op *o = &hsc_profile_ops(profile)[0];
+  assert_true(hsc_view_equals_text(o->name, "fusion.9"));
+  assert_int_equal(o->count, 3);
+  assert_int_equal(o->self_ps, 6000000);
+  assert_true(isnan(o->flops) && isnan(o->bytes) && !o->instr);
+  hsc_table_destroy(table);
+  EXPECT_OK(hsc_profile_table(profile, HSC_PROFILE_VIEW_programs, NULL, &table));
+  hsc_bytes csv = {0};
+  EXPECT_OK(hsc_table_print(table, HSC_FORMAT_CSV, NULL, &csv));
+  assert_non_null(strstr(hsc_bytes_text(&csv), "jit_lost,4711"));
+  hsc_bytes_deinit(&csv);
+  hsc_table_destroy(table);
+  hsc_profile_close(profile);
+  hsc_bytes_deinit(&bytes);
+}
+
+// As a capture, for the sinks: every event, its metadata's stats and its own, nesting and times kept.
+static void test_a_profile_as_a_capture_has_every_event(void **state) {
+  char path[] = "/tmp/hsc-xspace-XXXXXX.xplane.pb";
+  int file = mkstemps(path, 10);
+  assert_true(file >= 0);
+  close(file);
+  hsc_bytes bytes = {0};
+  write_device(&bytes);
+  EXPECT_OK(hsc_file_write_atomic(path, bytes.data, bytes.size));
+  hsc_capture *c = NULL;
+  EXPECT_OK(hsc_capture_of_profile(path, &c));
+  assert_int_equal(hsc_capture_event_count(c), 10);
+  assert_int_equal(hsc_capture_process_count(c), 1);
+  assert_string_equal(hsc_capture_process_at(c, 0)->label, "/device:TPU:0");
+  assert_string_equal(hsc_capture_process_at(c, 0)->host, "here");
+  assert_int_equal(hsc_capture_thread_count(c), 2);
+  int64_t operators_ns = 0;
+  for (size_t i = 0; i < 10; i++) {
+    const hsc_event *e = &hsc_capture_events(c)[i];
+    if (e->category != HSC_CATEGORY_OPERATOR) continue;
+    operators_ns += e->duration_ns;
+    if (strcmp(e->name, "dot.1")) continue;
+    assert_int_equal(e->depth, 1);
+    assert_int_equal(hsc_event_attr(c, e, "flops")->value.u, 10000000);
+    assert_string_equal(hsc_capture_string(c, e->process, hsc_event_attr(c, e, "hlo_category")->value.string), "dot");
+    assert_string_equal(hsc_capture_string(c, e->process, hsc_event_attr(c, e, "tf_op")->value.string), "jit(f)/layer/dot_general:");
+  }
+  assert_int_equal(operators_ns, 2 * (60000 + 20000 + 25000 + 10000));
+  hsc_capture_close(c);
+  unlink(path);
+  hsc_bytes_deinit(&bytes);
+}
+
 static void test_what_is_no_profile_says_what_it_is(void **state) {
   static const char *const texts[] = {"", "{\"traceEvents\": []}", "HloModule m\n", "\xff\xff\xff\xff"};
   for (size_t i = 0; i < HSC_COUNT_OF(texts); i++) {
@@ -272,6 +348,8 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_what_is_cut_gives_what_is_left_and_says_so),
       cmocka_unit_test(test_nested_operators_have_self_time_and_steps_add_up),
       cmocka_unit_test(test_a_profile_of_xla_cpu_sums_up_as_protobuf_reads_it),
+      cmocka_unit_test(test_operators_without_hlo_have_times_and_no_costs),
+      cmocka_unit_test(test_a_profile_as_a_capture_has_every_event),
       cmocka_unit_test(test_what_is_no_profile_says_what_it_is),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
