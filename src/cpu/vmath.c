@@ -316,12 +316,26 @@ NARROW(f4e2m1fn, F4E2M1FN)
 #include "cpu/vmath.def"
 #undef VMATH
 
+// What LLVM calls where the instruction set lacks an operation (rounding before SSE4.1, fma, conversions of f16): names and calling convention of libm
+// and of the compilers' runtime libraries.
+#define LIBM(name) {#name, (void *)name}, {#name "f", (void *)name##f},
+#if defined(__FLT16_MAX__)
+static float extend_half(_Float16 x) { return (float)x; }
+static _Float16 truncate_float(float x) { return (_Float16)x; }
+static _Float16 truncate_double(double x) { return (_Float16)x; }
+#define HALF_ROWS {"__extendhfsf2", (void *)extend_half}, {"__truncsfhf2", (void *)truncate_float}, {"__truncdfhf2", (void *)truncate_double},
+#else
+#define HALF_ROWS
+#endif
+
 #define ROW_F32(name) {"hsc_vm_" #name "_f32", (void *)call_##name##_f32},
 #define ROW_F32_F64(name) ROW_F32(name) {"hsc_vm_" #name "_f64", (void *)call_##name##_f64},
 static const hsc_cpu_symbol symbols[] = {
 #define VMATH(name, operands, types, op) ROW_##types(name)
 #include "cpu/vmath.def"
 #undef VMATH
+    LIBM(ceil) LIBM(floor) LIBM(trunc) LIBM(rint) LIBM(nearbyint) LIBM(round) LIBM(fma) LIBM(fmod)
+    HALF_ROWS
 };
 
 const hsc_cpu_symbol *CONCAT3(hsc_vmath_symbols_, HSC_ISA, )(size_t *out_count);
