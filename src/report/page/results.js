@@ -68,6 +68,20 @@ function capturePart(json, part, main) {
   }
 }
 
+/** What a served directory holds. @param {any} json @param {Part} part @param {HTMLElement} main */
+function listingPart(json, part, main) {
+  const top = section(part.label || "Results", 2), entries = json.entries || [], kinds = [...new Set(entries.map((/** @type {any} */ e) => e.kind))];
+  const words = /** @type {Object<string, string>} */ ({ json: "results", capture: "captures", profile: "profiles", dumps: "dumps of compiles" });
+  const ago = (/** @type {number} */ s) => (s < 90 ? "now" : s < 5400 ? `${Math.round(s / 60)} min ago` : s < 172800 ? `${Math.round(s / 3600)} h ago` : `${Math.round(s / 86400)} days ago`);
+  const href = (/** @type {string} */ verb, /** @type {string} */ name) => verb + "/" + name.split("/").map(encodeURIComponent).join("/");
+  top.append(h("p", { class: "answer" }, entries.length ? `${json.directory} holds ${kinds.map((k) => `${entries.filter((/** @type {any} */ e) => e.kind === k).length} ${words[k] || k}`).join(", ")}.` : `${json.directory} holds nothing that can be shown.`));
+  if (!entries.length) top.append(h("p", { class: "empty" }, "Results are JSON files, captures *.hsc, profiles *.xplane.pb, dumps directories of after_PASS files. ", h("code", {}, "hloscope patterns --output results.json"), " makes a first one."));
+  else top.append(h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "name"), h("th", { scope: "col" }, "kind"), h("th", { class: "n", scope: "col" }, "size"), h("th", { class: "n", scope: "col" }, "written"), h("th", { scope: "col" }, ""))),
+    h("tbody", {}, ...entries.map((/** @type {any} */ e) => h("tr", {}, h("td", {}, h("a", { href: href("view", e.name) }, e.name)), h("td", {}, e.kind), h("td", { class: "n" }, shown(e.bytes, "bytes")), h("td", { class: "n" }, ago(e.age)), h("td", {}, /json|profile/.test(e.kind) && h("a", { href: href("file", e.name), download: true }, "download"))))))));
+  if (json.cut) top.append(h("p", { class: "dim" }, "There is more than is listed; serve a smaller directory."));
+  main.append(top);
+}
+
 /** @param {any} json @param {Part} part @param {HTMLElement} main */
 function doctorPart(json, part, main) {
   const top = section(part.label || "Doctor", 2), checks = json.checks || [], count = (/** @type {string} */ v) => checks.filter((/** @type {any} */ c) => c.verdict === v).length;

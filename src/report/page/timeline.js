@@ -11,31 +11,44 @@ function unpack(text, Type) {
 
 /** @param {any} data @param {string} title @param {(name: string) => boolean} [open] opens what a name stands for, when it is known */
 function timelineView(data, title, open) {
-  const start = unpack(data.start, Uint32Array), duration = unpack(data.duration, Uint32Array), name = unpack(data.name, Uint32Array), depth = unpack(data.depth, Uint8Array), tick = data.tick_ns;
-  const ROW = 15, HEAD = 17, AXIS = 22, MAX_DEPTH = 8;
+  let start = new Uint32Array(0), duration = start, name = start, depth = new Uint8Array(0);
+  const tick = data.tick_ns, ROW = 15, HEAD = 17, AXIS = 22, MAX_DEPTH = 8;
   // Rows: of each lane one for each depth, as lists of event numbers.
   /** @type {{lane: number, label: string, section: string, y: number, list: Uint32Array}[]} */
-  const rows = [];
-  let y = AXIS, sectionName = "";
+  let rows = [];
+  let y = AXIS, piece = data, hash = /** @type {number[]} */ ([]);
   /** @type {{text: string, y: number}[]} */
-  const headings = [];
-  data.lanes.forEach((/** @type {any} */ lane, /** @type {number} */ l) => {
-    if (lane.section !== sectionName) headings.push({ text: (sectionName = lane.section), y }), (y += HEAD);
-    const counts = new Uint32Array(MAX_DEPTH);
-    for (let i = lane.first; i < lane.first + lane.count; i++) counts[Math.min(depth[i], MAX_DEPTH - 1)]++;
-    const lists = Array.from(counts, (n) => new Uint32Array(n)), at = new Uint32Array(MAX_DEPTH);
-    for (let i = lane.first; i < lane.first + lane.count; i++) { const d = Math.min(depth[i], MAX_DEPTH - 1); lists[d][at[d]++] = i; }
-    lists.forEach((list, d) => { if (list.length) rows.push({ lane: l, label: d === 0 || !counts[0] ? lane.name : "", section: lane.section, y, list }), (y += ROW); });
-    y += 3;
-  });
+  let headings = [];
+  const colours = ["#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2", "#9d755d", "#ff9da6", "#79706e", "#d67195"];
+
+  /** Takes events for drawing: all of them, or of a served page those of a range. @param {any} next */
+  function load(next) {
+    let sectionName = "";
+    piece = next;
+    start = unpack(next.start, Uint32Array);
+    duration = unpack(next.duration, Uint32Array);
+    name = unpack(next.name, Uint32Array);
+    depth = unpack(next.depth, Uint8Array);
+    hash = next.names.map((/** @type {string} */ n) => { let x = 7; for (let i = 0; i < n.length && i < 40; i++) x = (x * 31 + n.charCodeAt(i)) >>> 0; return x % colours.length; });
+    rows = [];
+    headings = [];
+    y = AXIS;
+    next.lanes.forEach((/** @type {any} */ lane, /** @type {number} */ l) => {
+      if (lane.section !== sectionName) headings.push({ text: (sectionName = lane.section), y }), (y += HEAD);
+      const counts = new Uint32Array(MAX_DEPTH);
+      for (let i = lane.first; i < lane.first + lane.count; i++) counts[Math.min(depth[i], MAX_DEPTH - 1)]++;
+      const lists = Array.from(counts, (n) => new Uint32Array(n)), at = new Uint32Array(MAX_DEPTH), deep = lane.depths || counts.reduce((m, n, d) => (n ? d + 1 : m), 0);
+      for (let i = lane.first; i < lane.first + lane.count; i++) { const d = Math.min(depth[i], MAX_DEPTH - 1); lists[d][at[d]++] = i; }
+      lists.slice(0, deep).forEach((list, d) => { rows.push({ lane: l, label: d === 0 ? lane.name : "", section: lane.section, y, list }), (y += ROW); });
+      y += 3;
+    });
+  }
+  load(data);
   const LABEL = 190, height = Math.min(y + 8, 620), whole = data.end_ticks || 1;
   let from = 0, to = whole, scroll = 0, selected = -1, drag = /** @type {{x: number, y: number, from: number, to: number, scroll: number, moved: boolean} | null} */ (null), query = "";
   let matches = /** @type {Uint8Array | null} */ (null);
-  const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { tabindex: "0", role: "application", "aria-label": `${title}: timeline of ${start.length} events. Arrow keys move and zoom, Enter reads the event in the middle.`, style: `height:${height}px` }));
+  const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { tabindex: "0", role: "application", "aria-label": `${title}: timeline of ${data.events ?? start.length} events. Arrow keys move and zoom, Enter reads the event in the middle.`, style: `height:${height}px` }));
   const pick = h("div", { class: "pick", "aria-live": "polite" }, "Wheel or w/s: zoom. Drag or a/d: move. Click: details.");
-  const colours = ["#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2", "#9d755d", "#ff9da6", "#79706e", "#d67195"];
-  const hash = data.names.map((/** @type {string} */ n) => { let x = 7; for (let i = 0; i < n.length && i < 40; i++) x = (x * 31 + n.charCodeAt(i)) >>> 0; return x % colours.length; });
-
   /** The first position in `list` whose event ends after tick t. Ends rise within a row, for events of one depth do not overlap. */
   const seek = (/** @type {Uint32Array} */ list, /** @type {number} */ t, /** @type {number} */ low) => {
     let high = list.length;
@@ -44,7 +57,33 @@ function timelineView(data, title, open) {
   };
 
   let queued = false;
+  // A served page has a piece three times as wide as what is seen; nearer to its end, or when it is too coarse, the next one is asked for.
+  let asked = 0, waiting = /** @type {any} */ (0);
+  function askForMore() {
+    if (!data.remote) return;
+    const size = to - from, coarse = (piece.to - piece.from) / size > 4.5, out = (from < piece.from && piece.from > 0) || (to > piece.to && piece.to < whole);
+    if (!coarse && !out) return;
+    clearTimeout(waiting);
+    waiting = setTimeout(async () => {
+      const number = ++asked, low = Math.max(0, Math.floor(from - size)), high = Math.min(whole, Math.ceil(to + size));
+      try {
+        const answer = await fetch(`${data.remote}?from=${low}&to=${high}&pixels=${Math.round(((high - low) / size) * (canvas.clientWidth || 800))}`);
+        if (!answer.ok) throw new Error((await answer.text()).slice(0, 200));
+        const next = await answer.json();
+        if (number !== asked) return;
+        selected = -1;
+        load(next);
+        if (query) matches = Uint8Array.from(piece.names, (/** @type {string} */ n) => (n.toLowerCase().includes(query) ? 1 : 0));
+        paint();
+        /** @type {any} */ (canvas).hscPieces = number;
+      } catch (error) {
+        pick.textContent = `The server does not answer: ${error}`;
+      }
+    }, 60);
+  }
+
   function redraw() {
+    askForMore();
     if (queued) return;
     queued = true;
     requestAnimationFrame(() => { queued = false; paint(); });
@@ -74,7 +113,7 @@ function timelineView(data, title, open) {
         if (x2 - x1 > 30) {
           g.fillStyle = "#fff";
           const room = Math.floor((x2 - x1 - 4) / 6);
-          g.fillText(data.names[name[e]].slice(0, room), x1 + 3, top + ROW / 2 - 1);
+          g.fillText(piece.names[name[e]].slice(0, room), x1 + 3, top + ROW / 2 - 1);
         }
         edge = x2;
         // Everything that ends before the next pixel is behind this rectangle.
@@ -109,9 +148,9 @@ function timelineView(data, title, open) {
   function select(/** @type {number} */ e, byClick = false) {
     selected = e;
     if (e < 0) return redraw();
-    const lane = data.lanes.find((/** @type {any} */ l) => e >= l.first && e < l.first + l.count);
-    pick.textContent = `${data.names[name[e]]}\nstart ${shown(start[e] * tick, "ns")}, takes ${shown(duration[e] * tick, "ns")}, on ${lane ? lane.name : "?"}` + (data.details ? "\n" + data.details[e] : "");
-    if (open && byClick) open(data.names[name[e]]);
+    const lane = piece.lanes.find((/** @type {any} */ l) => e >= l.first && e < l.first + l.count);
+    pick.textContent = `${piece.names[name[e]]}\nstart ${shown(start[e] * tick, "ns")}, takes ${shown(duration[e] * tick, "ns")}, on ${lane ? lane.name : "?"}` + (data.details ? "\n" + data.details[e] : "");
+    if (open && byClick) open(piece.names[name[e]]);
     redraw();
   }
 
@@ -158,11 +197,11 @@ function timelineView(data, title, open) {
 
   const search = h("input", { type: "search", placeholder: "find a name", "aria-label": "Highlight events by name", oninput: (/** @type {Event} */ e) => {
     query = /** @type {HTMLInputElement} */ (e.target).value.toLowerCase();
-    matches = query ? Uint8Array.from(data.names, (/** @type {string} */ n) => (n.toLowerCase().includes(query) ? 1 : 0)) : null;
+    matches = query ? Uint8Array.from(piece.names, (/** @type {string} */ n) => (n.toLowerCase().includes(query) ? 1 : 0)) : null;
     redraw();
   } });
-  const box = h("div", {}, h("div", { class: "tools" }, search, h("button", { onclick: () => ((from = 0), (to = whole), redraw()) }, "whole"), h("button", { onclick: () => openInPerfetto(data, { start, duration, name }, title) }, "open in Perfetto"),
-    h("span", {}, `${start.length} events`)), h("div", { class: "timeline" }, canvas), pick);
+  const box = h("div", {}, h("div", { class: "tools" }, search, h("button", { onclick: () => ((from = 0), (to = whole), redraw()) }, "whole"), !data.remote && h("button", { onclick: () => openInPerfetto(data, { start, duration, name }, title) }, "open in Perfetto"),
+    h("span", {}, `${data.events ?? start.length} events`)), h("div", { class: "timeline" }, canvas), pick);
   new ResizeObserver(redraw).observe(canvas);
   charts.push({ chart: null, option: redraw });
   // For the browser test, which measures a frame.
