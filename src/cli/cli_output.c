@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <math.h>
 #include <unistd.h>
 
 void hsc_cli_print(hsc_cli *cli, const char *format, ...) {
@@ -64,6 +65,20 @@ hsc_status *hsc_cli_program_file(hsc_cli *cli, const char *path) {
   bool stream = !strcmp(path, "-") || (stat(path, &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode));
   if (stream) return hsc_cli_usage(cli, "workers read programs themselves, so a file is needed, not %s", strcmp(path, "-") ? path : "standard input");
   return NULL;
+}
+
+void hsc_cli_progress_of(hsc_cli *cli, int64_t done, int64_t total, const char *text) {
+  int64_t now = hsc_now_ns();
+  if (done <= cli->progress_from || !cli->progress_since_ns) cli->progress_since_ns = now, cli->progress_from = done;
+  double spent = (double)(now - cli->progress_since_ns) / 1e9, rate = spent > 0 ? (double)(done - cli->progress_from) / spent : 0;
+  // A rate is worth saying after a second and three steps.
+  if (!cli->talk_is_terminal || spent < 1 || done - cli->progress_from < 3) {
+    hsc_cli_progress(cli, "%s: %lld of %lld", text, (long long)done, (long long)total);
+    return;
+  }
+  char left[32];
+  hsc_format_quantity(total > done ? ceil((double)(total - done) / rate) : 0, "s", cli->talk_style.unicode, left);
+  hsc_cli_progress(cli, "%s: %lld of %lld, %.3g/s, about %s left", text, (long long)done, (long long)total, rate, left);
 }
 
 hsc_status *hsc_cli_usage(hsc_cli *cli, const char *format, ...) {

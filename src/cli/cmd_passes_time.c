@@ -7,7 +7,7 @@ enum { MOST_PASSES = 15 };
 
 static void show_progress(void *user, int64_t done, int64_t total, const char *text) {
   hsc_cli *cli = user;
-  if (cli->talk_is_terminal || done == 0) hsc_cli_progress(cli, "%s: %lld of %lld", text, (long long)done, (long long)total);
+  if (cli->talk_is_terminal || done == 0) hsc_cli_progress_of(cli, done, total, text);
 }
 
 static void add_rows(hsc_table *table, const char *kind, json_t *rows, size_t most) {

@@ -7,7 +7,7 @@
 
 static void show_progress(void *user, int64_t done, int64_t total, const char *text) {
   hsc_cli *cli = user;
-  if (cli->talk_is_terminal || done == 0) hsc_cli_progress(cli, "stage %lld of %lld: %s", (long long)done, (long long)total, text);
+  if (cli->talk_is_terminal || done == 0) hsc_cli_progress_of(cli, done, total, hsc_arena_printf(cli->arena, "stages, now %s", text));
 }
 
 static const char *text_at(const json_t *object, const char *key) { return json_string_value(json_object_get(object, key)); }

@@ -76,7 +76,8 @@ static void show_progress(void *user, int64_t done, int64_t total, const char *t
   hsc_cli *cli = user;
   // A line per task is for a terminal; a log gets one per fiftieth.
   if (!cli->talk_is_terminal && done % 50 != 1) return;
-  hsc_cli_progress(cli, "%3lld %%  %s", (long long)(total ? 100 * done / total : 0), text);
+  if (cli->talk_is_terminal) hsc_cli_progress_of(cli, done, total, text);
+  else hsc_cli_progress(cli, "%3lld %%  %s", (long long)(total ? 100 * done / total : 0), text);
 }
 
 static hsc_status *print_result(hsc_cli *cli, json_t *result) {

@@ -7,6 +7,7 @@
 #include "lab/json_tree.h"
 #include "lab/lab_compile.h"
 #include "lab/run.h"
+#include "report/sparkline.h"
 #include "lab/worker_client.h"
 
 typedef struct run_args {
@@ -96,6 +97,23 @@ static void add_run(hsc_table *table, json_t *devices) {
   }
 }
 
+// The runs in order, for eyes.
+static void add_sparkline(hsc_table *table, json_t *devices, bool unicode) {
+  json_t *device;
+  size_t i;
+  hsc_table_row(table);
+  hsc_table_text(table, "runs, in order");
+  json_array_foreach (devices, i, device) {
+    size_t n = 0;
+    double *samples = hsc_json_doubles(hsc_json_path(device, "run", "samples", NULL), &n);
+    hsc_bytes line = {0};
+    hsc_sparkline(samples, n, 24, unicode, &line);
+    hsc_table_text(table, n ? hsc_bytes_text(&line) : NULL);
+    hsc_bytes_deinit(&line);
+    hsc_free(samples);
+  }
+}
+
 // The first device that gave outputs tells how many there are and what shapes they have.
 static json_t *outputs_of(json_t *devices) {
   json_t *device, *outputs = NULL;
@@ -139,6 +157,7 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
   for (size_t k = 0; k < HSC_COUNT_OF(phases); k++)
     add_number(table, phases[k][0], "s", devices, "phases", phases[k][1], false);
   add_run(table, devices);
+  if (cli->out_style.width) add_sparkline(table, devices, cli->out_style.unicode);
   add_number(table, "  low", "s", devices, "run", "low", false);
   add_number(table, "  high", "s", devices, "run", "high", false);
   add_number(table, "  of it the call itself", "s", devices, "call_overhead", NULL, false);

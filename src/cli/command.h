@@ -27,6 +27,7 @@ typedef struct hsc_cli {
   bool talk_is_terminal;
   bool quiet;                 // --quiet: no progress
   bool progress_shown;        // a progress line stands unfinished on the terminal
+  int64_t progress_since_ns, progress_from;  // hsc_cli_progress_of: when this run of counts began, and at which
   bool is_usage_error;        // set by hsc_cli_usage
   size_t after_dashes;        // arguments after `--`; 0 = there was none
   int exit_code;              // a command that did its work but found bad news sets 1 (default 0)
@@ -90,6 +91,9 @@ HSC_MUST_USE hsc_status *hsc_cli_table(hsc_cli *cli, hsc_table *table);
 void hsc_cli_say(hsc_cli *cli, const char *format, ...) HSC_PRINTF(2, 3);
 // What is going on: replaces itself on a terminal, one line each elsewhere; nothing with --quiet.
 void hsc_cli_progress(hsc_cli *cli, const char *format, ...) HSC_PRINTF(2, 3);
+// The same for so many of so many, with the rate and the time left on a terminal: "compiling: 12 of 80, 3.1/s, about 22 s left". Counts that do not go
+// on from the ones before begin anew.
+void hsc_cli_progress_of(hsc_cli *cli, int64_t done, int64_t total, const char *text);
 // The user wrote something that cannot be: exit code 2.
 // A program that workers will read, NULL = none was given: a usage error when it is standard input, a pipe or a device, which they could not read.
 HSC_MUST_USE hsc_status *hsc_cli_program_file(hsc_cli *cli, const char *path);
