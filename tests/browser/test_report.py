@@ -142,6 +142,29 @@ window.addEventListener('load', () => setTimeout(() => {
   if (document.title !== 'executed') document.title = JSON.stringify({figures: heights, bad, rows: document.querySelectorAll('tr').length, images: document.querySelectorAll('img').length});
 }, 300));
 """
+# What each section looks like, as numbers; what overflows; what has no name for a screen reader; in both schemes the contrast of what is seen.
+LAYOUT = """
+window.addEventListener('load', () => setTimeout(() => {
+  const sections = [...document.querySelectorAll('main section')].map((s) => ({title: s.querySelector('h2, h3').textContent.replace(/#$/, '').trim().slice(0, 40), level: s.querySelector('h2') ? 2 : 3,
+    figures: s.querySelectorAll('figure').length, tables: s.querySelectorAll('table').length, rows: s.querySelectorAll('tbody tr').length, cards: s.querySelectorAll('.card').length,
+    height: Math.round(s.getBoundingClientRect().height), width: Math.round(s.getBoundingClientRect().width)}));
+  const named = (e) => (e.textContent || e.getAttribute('aria-label') || e.title || (e.labels && e.labels.length && e.labels[0].textContent) || '').trim();
+  const unnamed = [...document.querySelectorAll('button, input, select, canvas[role], [role=img], a')].filter((e) => !named(e) && !e.closest('.chart')).map((e) => e.outerHTML.slice(0, 120));
+  const light = (c) => { const unit = c.startsWith('color(') ? 1 : 255, [r, g, b] = c.match(/[0-9.]+/g).map(Number).map((v) => (v /= unit) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const faint = [];
+  for (const theme of ['light', 'dark']) {
+    document.documentElement.dataset.theme = theme;
+    for (const e of document.querySelectorAll('.dim, .good, .bad, .warn, .card span, .card b, nav a, td, th, p, h2, h3, button:not(.frame)')) {
+      if (!e.firstChild || !e.getClientRects().length) continue;
+      let back = e;
+      while (back && /rgba\\(0, 0, 0, 0\\)|transparent/.test(getComputedStyle(back).backgroundColor)) back = back.parentElement;
+      const a = light(getComputedStyle(e).color), b = light(getComputedStyle(back || document.body).backgroundColor), ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+      if (ratio < 4.5 && getComputedStyle(e).opacity === '1') faint.push(theme + ' ' + ratio.toFixed(2) + ' ' + e.className + ' ' + e.textContent.slice(0, 30));
+    }
+  }
+  document.title = JSON.stringify({sections, unnamed, faint: faint.slice(0, 5), wide: document.documentElement.scrollWidth - innerWidth});
+}, 300));
+"""
 # Zooms and moves a timeline through 90 frames and measures each, drawn to the last pixel.
 SMOOTH = """
 {
@@ -157,6 +180,38 @@ SMOOTH = """
   document.title = JSON.stringify({median: times[45], worst: times[85]});
 }
 """
+
+
+def views(run, inputs, directory, root):
+    """Every view against the numbers of tests/browser/layout.json: sections in order, what each holds, heights within a quarter (fonts differ). --update writes them."""
+    page, reference = f"{directory}/views.html", os.path.join(root, "tests/browser/layout.json")
+    run(*[path for path in inputs if not path.endswith(".hsc")], "-o", page, "--title", "views")
+    seen = chromium(page, LAYOUT, waits=True)
+    names = ("each view looks as it did", "nothing is wider than the page", "what can be used has a name", "texts stand out in both schemes")
+    if seen is None:
+        for name in names:
+            skip(name, "no Chromium here")
+        return
+    import html as html_module
+    title = html_module.unescape(seen[0])
+    found = json.loads(title) if title.startswith("{") else {"sections": [], "unnamed": [title], "faint": [title], "wide": 1}
+    if "--update" in sys.argv:
+        with open(reference, "w") as f:
+            f.write("[\n" + ",\n".join(json.dumps(s, ensure_ascii=False) for s in found["sections"]) + "\n]\n")
+    with open(reference) as f:
+        wanted = json.load(f)
+    differences = [f"{len(found['sections'])} sections, {len(wanted)} before"] if len(wanted) != len(found["sections"]) else []
+    for now, before in zip(found["sections"], wanted):
+        for key in ("title", "level", "figures", "tables", "rows", "cards"):
+            if now[key] != before[key]:
+                differences.append(f"{before['title']}: {key} is {now[key]}, was {before[key]}")
+        for key in ("height", "width"):
+            if abs(now[key] - before[key]) > 40 + 0.25 * before[key]:
+                differences.append(f"{before['title']}: {key} is {now[key]}, was {before[key]}")
+    report(names[0], not differences, "\n".join(differences))
+    report(names[1], found["wide"] <= 0, found["wide"])
+    report(names[2], not found["unnamed"], found["unnamed"])
+    report(names[3], not found["faint"], found["faint"])
 
 
 def main():
@@ -215,6 +270,7 @@ def main():
         except ValueError:
             frames = {"median": 1e9}
         report("the timeline moves at 30 frames a second", frames["median"] < 1000 / 30, frames)
+    views(run, inputs, directory, root)
     tsc = shutil.which("tsc")
     if tsc:
         checked = subprocess.run([tsc, "-p", os.path.join(root, "src/report/page")], capture_output=True, text=True)
