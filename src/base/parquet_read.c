@@ -282,7 +282,7 @@ const char *hsc_parquet_get_metadata(const hsc_parquet_file *file, const char *k
 
 hsc_parquet_kind hsc_parquet_column_kind(const hsc_parquet_file *file, size_t c) {
   const parquet_column *of = &file->columns[c];
-  if (of->nested || of->type < 0 || of->type == TYPE_INT96 || of->type == TYPE_FIXED) return HSC_PARQUET_KIND_OTHER;
+  if (of->nested || of->type < 0 || of->type == TYPE_INT96 || of->type > TYPE_BYTE_ARRAY) return HSC_PARQUET_KIND_OTHER;
   return of->type == TYPE_BYTE_ARRAY ? HSC_PARQUET_KIND_TEXT : HSC_PARQUET_KIND_NUMBER;
 }
 
