@@ -97,15 +97,19 @@ static bool looks_at(size_t n, size_t least) {
   return at == n;
 }
 
+static bool is_narrow(const double *x, size_t n, double half_width) {
+  if (n == 0 || hsc__has_nan(x, n)) return false;
+  double *sorted = hsc__sorted_copy(x, n);
+  hsc_interval i = {NAN, NAN, NAN};
+  if (sorted) i = hsc_stats_quantile_interval(sorted, n, 0.5, 0.95);
+  hsc_free(sorted);
+  return i.high - i.low <= 2 * half_width * fabs(i.estimate);
+}
+
 hsc_stop hsc_stats_stop(const hsc_stopping *s, const double *x, size_t n, double seconds_so_far) {
   size_t least = s->least ? s->least : 10;
-  if (s->half_width > 0 && n >= least && looks_at(n, least) && !hsc__has_nan(x, n)) {
-    double *sorted = hsc__sorted_copy(x, n);
-    hsc_interval i = {NAN, NAN, NAN};
-    if (sorted) i = hsc_stats_quantile_interval(sorted, n, 0.5, 0.95);
-    hsc_free(sorted);
-    if (i.high - i.low <= 2 * s->half_width * fabs(i.estimate)) return HSC_STOP_WIDTH;
-  }
+  bool looks = s->half_width > 0 && n >= least && looks_at(n, least);
+  if (looks && is_narrow(x, n, s->half_width) && is_narrow(x, n - n / 3, s->half_width)) return HSC_STOP_WIDTH;
   if (s->budget_seconds > 0 && seconds_so_far >= s->budget_seconds) return HSC_STOP_BUDGET;
   return s->most && n >= s->most ? HSC_STOP_MOST : HSC_STOP_GO_ON;
 }

@@ -64,11 +64,13 @@ static void test_stopping_names_what_ended_it(void **state) {
   hsc_stopping rule = {.half_width = 0.01, .budget_seconds = 5, .most = 150};
   assert_int_equal(hsc_stats_stop(&rule, quiet, 9, 0), HSC_STOP_GO_ON);    // fewer than the least
   assert_int_equal(hsc_stats_stop(&rule, quiet, 10, 0), HSC_STOP_WIDTH);
-  assert_int_equal(hsc_stats_stop(&rule, wild, 10, 1), HSC_STOP_GO_ON);
+  double late[11] = {1, 100, 1, 100, 1, 100, 100, 100, 100, 100, 100};
+  assert_int_equal(hsc_stats_stop(&rule, late, 11, 0), HSC_STOP_GO_ON);    // its first two thirds were not narrow
+  assert_int_equal(hsc_stats_stop(&rule, wild, 11, 1), HSC_STOP_GO_ON);
   assert_int_equal(hsc_stats_stop(&rule, wild, 90, 5.1), HSC_STOP_BUDGET);
   assert_int_equal(hsc_stats_stop(&rule, wild, 150, 1), HSC_STOP_MOST);
   wild[4] = NAN;
-  assert_int_equal(hsc_stats_stop(&rule, wild, 10, 1), HSC_STOP_GO_ON);
+  assert_int_equal(hsc_stats_stop(&rule, wild, 11, 1), HSC_STOP_GO_ON);
   assert_string_equal(hsc_stop_text(HSC_STOP_BUDGET), "the time budget is spent");
 }
 
