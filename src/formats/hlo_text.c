@@ -198,7 +198,8 @@ static bool infer_missing_shape(hsc__hlo_parser *p, hsc_instr *instr, const char
   for (int i = 0; i < instr->called_count; i++)
     if (!instr->called[i] || !instr->called[i]->root) return hsc__hlo_error(p, at, "%s: the shape must be given because a called computation is defined later", hsc_op_text(instr->op));
   int arity = hsc_op_arity(instr->op);
-  if (arity != VARIADIC_ARITY && instr->operand_count != arity)
+  bool is_sparse = instr->op == HSC_OP_DOT && instr->attr.dot.sparsity;   // told by the shape's rule
+  if (arity != VARIADIC_ARITY && instr->operand_count != arity && !is_sparse)
     return hsc__hlo_error(p, at, "%s: expected %d operand%s, found %d", hsc_op_text(instr->op), arity, arity == 1 ? "" : "s", instr->operand_count);
   hsc_shape shape = {0};
   if (!hsc__hlo_take_status(p, at, hsc_infer_shape(p->arena, instr, &shape))) return false;
@@ -530,8 +531,24 @@ static bool resolve_called(hsc__hlo_parser *p) {
   return true;
 }
 
+// XLA also takes one instruction without anything around it, and makes parameters of its operands.
+static bool refuse_lone_instruction(hsc__hlo_parser *p) {
+  const char *start = p->p, *c = start;
+  while (c < p->end && (hsc__hlo_is_name_char(*c) || *c == '%')) c++;
+  while (c < p->end && *c == ' ') c++;
+  if (c == start || c == p->end || (*c != '=' && *c != '[')) return false;
+  hsc__hlo_error(p, start, "a module is needed around the instruction");
+  if (p->status) {
+    hsc_status_free(p->status);
+    p->status = HSC_ERR(UNIMPLEMENTED, "not built yet: HLO text of one instruction without a module and a computation around it");
+  }
+  return true;
+}
+
 static bool parse_text(hsc__hlo_parser *p) {
   if (!hsc__hlo_header(p)) return false;
+  hsc__hlo_skip_space(p);
+  if (refuse_lone_instruction(p)) return false;
   do {
     if (!parse_computation(p)) return false;
     hsc__hlo_skip_space(p);

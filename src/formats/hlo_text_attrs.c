@@ -501,10 +501,7 @@ static bool parse_typed(hsc__hlo_parser *p, hsc_instr *instr, const row *it) {
       instr->attr.custom.api_version = number;
       return true;
     case VALUE_SHAPES: return parse_shapes(p, &instr->attr);
-    case VALUE_LITERAL: {
-      hsc_shape shape;
-      return hsc__hlo_shape(p, &shape) && hsc__hlo_literal(p, &shape, place);
-    }
+    case VALUE_LITERAL: return hsc__hlo_shaped_literal(p, place);
     case VALUE_CALLED:
     case VALUE_KEEP: break;
   }

@@ -112,6 +112,8 @@ bool hsc__hlo_shape(hsc__hlo_parser *p, hsc_shape *out_shape);
 
 // ---- hlo_text_literal.c ----
 bool hsc__hlo_literal(hsc__hlo_parser *p, const hsc_shape *shape, hsc_literal **out_literal);
+// With its shape before it: s32[2]{0} {1, 2}; of a tuple each value has its own: ( s32[2]{0} {1, 2}, pred[] true ).
+bool hsc__hlo_shaped_literal(hsc__hlo_parser *p, hsc_literal **out_literal);
 
 // ---- hlo_text_attrs.c ----
 // Reads ", name=value" until there is no more; called computations go to called_fixups. `outer` is NULL, or the async-start that wraps `instr`:

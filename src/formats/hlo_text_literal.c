@@ -48,6 +48,7 @@ static bool parse_special(hsc__hlo_parser *p, hsc_type type, uint64_t *out_bits,
     if (mantissa_bits == 0 || payload >> mantissa_bits || payload == 0)
       return hsc__hlo_error(p, p->p, "the NaN payload 0x%llx does not fit the type %s", (unsigned long long)payload, hsc_type_text(type));
     bits = (bits & ~((UINT64_C(1) << mantissa_bits) - 1)) | payload;
+    if (!isnan(hsc_float_decode(type, bits))) return hsc__hlo_error(p, p->p, "the payload 0x%llx is no NaN of the type %s", (unsigned long long)payload, hsc_type_text(type));
     c = d + 1;
   }
   *out_bits = bits;
@@ -79,7 +80,9 @@ static bool parse_float(hsc__hlo_parser *p, hsc_type type, void *data, int64_t i
       ((double *)data)[index] = value;
       if (isinf(value)) return hsc__hlo_error(p, start, "the value is out of the range of f64");
     } else {
-      store_bits(data, index, hsc_type_bytes(type), hsc_float_encode(type, value));
+      uint64_t bits = hsc_float_encode(type, value);
+      store_bits(data, index, hsc_type_bytes(type), bits);
+      if (!isfinite(hsc_float_decode(type, bits))) return hsc__hlo_error(p, start, "the value is out of the range of %s", hsc_type_text(type));
     }
     return true;
   }
@@ -119,10 +122,10 @@ static bool parse_integer(hsc__hlo_parser *p, hsc_type type, void *data, int64_t
   int bits = hsc_type_bits(type);
   bool is_signed = hsc_type_class_of(type) == HSC_CLASS_SIGNED;
   uint64_t max = type == HSC_TYPE_PRED ? 1 : is_signed ? (UINT64_C(1) << (bits - 1)) - 1 : bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
-  if (value > (negative ? (is_signed ? max + 1 : type == HSC_TYPE_PRED ? 0 : max) : max))
+  // As in XLA, -1 is the largest of the unsigned types of a byte and more.
+  if (value > (negative ? (is_signed ? max + 1 : bits < 8 ? 0 : max) : max))
     return hsc__hlo_error(p, start, "%s%llu does not fit in %s", negative ? "-" : "", (unsigned long long)value, hsc_type_text(type));
   if (negative) value = 0 - value;
-  if (!is_signed && bits < 8) value &= max;
   store_bits(data, index, hsc_type_bytes(type), value);
   p->p = c;
   return true;
@@ -145,17 +148,25 @@ static bool parse_array(hsc__hlo_parser *p, hsc_literal *literal) {
   hsc_type_class class = hsc_type_class_of(shape->type);
   hsc__hlo_skip_space(p);
   const char *start = p->p;
-  int depth = 0;
+  int depth = 0, long_dims = 0;   // dimensions whose braces cannot be left out
+  for (int i = 0; i < shape->rank; i++) long_dims += shape->dims[i] > 1;
+  int64_t opened[HSC_MAX_RANK + 1] = {0}, inside[HSC_MAX_RANK + 2] = {0};   // by depth: values before its brace, values between its braces
+  int deepest = 0;
+  inside[shape->rank + 1] = 1;
+  for (int i = shape->rank; i > 0; i--) inside[i] = inside[i + 1] * shape->dims[i - 1];
   for (;;) {
     hsc__hlo_skip_space(p);
     char c = *p->p;
     if (c == '{') {
       if (++depth > (shape->rank > 0 ? shape->rank : 1)) return hsc__hlo_error(p, p->p, "the braces are nested deeper than the %d dimensions of the shape", shape->rank);
       p->p++;
+      opened[depth] = count;
       continue;
     }
     if (c == '}') {
       if (depth == 0) break;
+      if (deepest == shape->rank && total > 0 && count - opened[depth] != inside[depth])
+        return hsc__hlo_error(p, p->p, "%lld values in these braces, the shape has %lld there", (long long)(count - opened[depth]), (long long)inside[depth]);
       p->p++;
       if (--depth == 0) break;
       hsc__hlo_accept(p, ',');
@@ -166,12 +177,14 @@ static bool parse_array(hsc__hlo_parser *p, hsc_literal *literal) {
       if (total == 1 && count == 0) {}   // XLA reads a bare value for a shape with one element
       else return total == 0 && c == ')' ? true : hsc__hlo_expected(p, "'{'");
     }
+    if (depth > 0 && depth < long_dims) return hsc__hlo_error(p, p->p, "the braces are nested %d deep, the shape has %d dimensions", depth, shape->rank);
     if (count == total) return hsc__hlo_error(p, p->p, "more than the %lld values of the shape", (long long)total);
     bool ok = class == HSC_CLASS_FLOAT ? parse_float(p, shape->type, literal->data, count)
             : class == HSC_CLASS_COMPLEX ? parse_complex(p, shape->type, literal->data, count)
                                          : parse_integer(p, shape->type, literal->data, count);
     if (!ok) return false;
     count++;
+    if (depth > deepest) deepest = depth;
     if (depth == 0) break;
     if (!hsc__hlo_accept(p, ',') && !hsc__hlo_peek(p, '}')) return hsc__hlo_expected(p, "',' or '}'");
   }
@@ -225,4 +238,46 @@ bool hsc__hlo_literal(hsc__hlo_parser *p, const hsc_shape *shape, hsc_literal **
   }
   *out_literal = literal;
   return parse_array(p, literal);
+}
+
+// The rest of a tuple whose shape stands alone, "(s32[2], pred[]) ({1, 2}, true)", rather than beside each value: something follows it.
+static bool shape_stands_alone(const hsc__hlo_parser *p) {
+  const char *c = p->p;
+  int depth = 0;
+  do {
+    if (c == p->end) return false;
+    depth += (*c == '(') - (*c == ')');
+    c++;
+  } while (depth > 0);
+  while (c < p->end && *c == ' ') c++;
+  return c < p->end && *c == '(';
+}
+
+bool hsc__hlo_shaped_literal(hsc__hlo_parser *p, hsc_literal **out_literal) {
+  hsc_shape shape;
+  if (!hsc__hlo_peek(p, '(') || shape_stands_alone(p)) return hsc__hlo_shape(p, &shape) && hsc__hlo_literal(p, &shape, out_literal);
+  hsc_literal *elements = NULL;
+  int count = 0, capacity = 0;
+  if (!hsc__hlo_enter(p) || !hsc__hlo_expect(p, '(', "before the values of the tuple")) return false;
+  while (!hsc__hlo_accept(p, ')')) {
+    hsc_literal *element;
+    if (count > 0 && !hsc__hlo_expect(p, ',', "between the values of the tuple")) return false;
+    if (!hsc__hlo_shaped_literal(p, &element)) return false;
+    if (count == capacity) {
+      capacity = capacity ? 2 * capacity : 4;
+      hsc_literal *grown = HSC_NEW_ARRAY(p->arena, hsc_literal, capacity);
+      if (!grown) return hsc__hlo_out_of_memory(p);
+      if (count) memcpy(grown, elements, (size_t)count * sizeof *grown);
+      elements = grown;
+    }
+    elements[count++] = *element;
+  }
+  hsc__hlo_leave(p);
+  hsc_literal *literal = HSC_NEW(p->arena, hsc_literal);
+  hsc_shape *shapes = HSC_NEW_ARRAY(p->arena, hsc_shape, count);
+  if (!literal || (count && !shapes)) return hsc__hlo_out_of_memory(p);
+  for (int i = 0; i < count; i++) shapes[i] = elements[i].shape;
+  *literal = (hsc_literal){.shape = hsc_shape_tuple(p->arena, count, shapes), .elements = elements};
+  *out_literal = literal;
+  return true;
 }

@@ -9,6 +9,7 @@ static const hsc__infer_rule rules[HSC_OP_COUNT] = {
 
 hsc_status *hsc_infer_shape(hsc_arena *arena, const hsc_instr *instr, hsc_shape *out_shape) {
   if ((unsigned)instr->op >= HSC_OP_COUNT) return HSC_ERR(INVALID_ARGUMENT, "instruction: unknown op %d", (int)instr->op);
+  if (instr->op == HSC_OP_DOT && instr->attr.dot.sparsity) return hsc_op_not_built(instr->op, "sparse operands");
   int arity = hsc_op_arity(instr->op);
   if (arity != VARIADIC_ARITY && instr->operand_count != arity)
     return hsc__infer_error(instr, "takes %d operand%s, has %d", arity, arity == 1 ? "" : "s", instr->operand_count);
@@ -310,11 +311,8 @@ RULE(tuple_element) {
   return NULL;
 }
 
+// XLA lets any value stand for the moment when it is there.
 RULE(token) {
-  if (instr->op == HSC_OP_AFTER_ALL)
-    for (int i = 0; i < instr->operand_count; i++)
-      if (hsc__operand_shape(instr, i)->type != HSC_TYPE_TOKEN)
-        return hsc__infer_error(instr, "operand %d must be a token; it is %s", i, hsc__shape_text(arena, hsc__operand_shape(instr, i)));
   *out_shape = hsc_shape_token();
   return NULL;
 }
@@ -444,6 +442,34 @@ static hsc_status *check_stochastic_convert(hsc_arena *arena, const hsc_instr *i
   return NULL;
 }
 
+// ((operands), results, ...) of the start and of every step after it.
+static hsc_status *check_async(hsc_arena *arena, const hsc_instr *instr) {
+  bool is_done = instr->op == HSC_OP_ASYNC_DONE;
+  const hsc_shape *shape = is_done ? hsc__operand_shape(instr, 0) : &instr->shape;
+  if (!hsc_shape_is_tuple(shape) || shape->element_count < 2 || !hsc_shape_is_tuple(&shape->elements[0]))
+    return hsc__infer_error(instr, "%s must be ((operands), results, ...); it is %s", is_done ? "the operand's shape" : "the shape", hsc__shape_text(arena, shape));
+  if (is_done && !hsc_shape_equal(&instr->shape, &shape->elements[1]))
+    return hsc__infer_error(instr, "its shape is %s, what was started gives %s", hsc__shape_text(arena, &instr->shape), hsc__shape_text(arena, &shape->elements[1]));
+  return NULL;
+}
+
+static hsc_status *check_custom_call(hsc_arena *arena, const hsc_instr *instr) {
+  const hsc_shape *wanted = instr->attr.custom.operand_layouts;
+  if (!wanted) return NULL;
+  if (instr->attr.custom.operand_layout_count != instr->operand_count)
+    return hsc__infer_error(instr, "%d operand_layout_constraints for %d operands", instr->attr.custom.operand_layout_count, instr->operand_count);
+  for (int i = 0; i < instr->operand_count; i++)
+    if (!hsc_shape_equal(&wanted[i], hsc__operand_shape(instr, i)))
+      return hsc__infer_error(instr, "operand_layout_constraints say %s for operand %d, which is %s", hsc__shape_text(arena, &wanted[i]), i, hsc__shape_text(arena, hsc__operand_shape(instr, i)));
+  return NULL;
+}
+
+static hsc_status *check_infeed(hsc_arena *arena, const hsc_instr *instr) {
+  const hsc_shape *shape = &instr->shape;
+  if (hsc_shape_is_tuple(shape) && shape->element_count == 2 && shape->elements[1].type == HSC_TYPE_TOKEN) return NULL;
+  return hsc__infer_error(instr, "the shape must be (data, token[]); it is %s", hsc__shape_text(arena, shape));
+}
+
 RULE(given) {
   if (instr->shape.type == HSC_TYPE_INVALID) return hsc__infer_error(instr, "its shape cannot be inferred and must be given");
   switch (instr->op) {
@@ -456,6 +482,11 @@ RULE(given) {
     case HSC_OP_RNG_BIT_GENERATOR: HSC_TRY(check_rng_bit_generator(arena, instr)); break;
     case HSC_OP_SET_DIMENSION_SIZE: HSC_TRY(check_set_dimension_size(arena, instr)); break;
     case HSC_OP_STOCHASTIC_CONVERT: HSC_TRY(check_stochastic_convert(arena, instr)); break;
+    case HSC_OP_ASYNC_DONE:
+    case HSC_OP_ASYNC_START:
+    case HSC_OP_ASYNC_UPDATE: HSC_TRY(check_async(arena, instr)); break;
+    case HSC_OP_CUSTOM_CALL: HSC_TRY(check_custom_call(arena, instr)); break;
+    case HSC_OP_INFEED: HSC_TRY(check_infeed(arena, instr)); break;
     case HSC_OP_PARAMETER:
       if (instr->attr.index.value < 0) return hsc__infer_error(instr, "number %lld is negative", (long long)instr->attr.index.value);
       break;

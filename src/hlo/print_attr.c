@@ -262,6 +262,22 @@ static void put_compare(const hsc_instr *instr, hsc_bytes *out) {
   if (type != HSC_COMPARE_DEFAULT && type != implied) put_text(out, "type", hsc__compare_type_text(type));
 }
 
+// Each array with its shape before it.
+static void put_shaped_literal(const hsc_literal *literal, const hsc_print_options *options, hsc_bytes *out) {
+  if (hsc_shape_is_tuple(&literal->shape)) {
+    PUT(out, "( ");
+    for (int i = 0; i < literal->shape.element_count; i++) {
+      if (i > 0) PUT(out, ", ");
+      put_shaped_literal(&literal->elements[i], options, out);
+    }
+    PUT(out, " )");
+    return;
+  }
+  hsc_shape_print(&literal->shape, !options->no_layouts, out);
+  hsc_bytes_append_char(out, ' ');
+  hsc_literal_print(literal, out);
+}
+
 static void put_custom(const hsc_instr *instr, const hsc_print_options *options, hsc_bytes *out) {
   static const char *const versions[] = {NULL, NULL, "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED",
                                          "API_VERSION_TYPED_FFI"};
@@ -301,9 +317,7 @@ static void put_custom(const hsc_instr *instr, const hsc_print_options *options,
   put_true(out, "custom_call_has_side_effect", a->custom.has_side_effect);
   if (a->custom.literal) {
     PUT(out, ", literal=");
-    hsc_shape_print(&a->custom.literal->shape, !options->no_layouts, out);
-    hsc_bytes_append_char(out, ' ');
-    hsc_literal_print(a->custom.literal, out);
+    put_shaped_literal(a->custom.literal, options, out);
   }
   if (a->custom.aliasing) put_text(out, "output_to_operand_aliasing", a->custom.aliasing);
   put_pieces(instr, PLACE_OWN, out);
