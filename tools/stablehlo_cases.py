@@ -20,7 +20,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-FUNCTION = re.compile(r'(func\.func|"func\.func"|"vhlo\.func_v1"|vhlo\.func_v1)(\s+(?:public|private|nested))?\s+@("[^"]*"|[\w$.-]+)')
+FUNCTION = re.compile(r'(?m)^[ \t]*(func\.func|"func\.func"|"vhlo\.func_v1"|vhlo\.func_v1)(\s+(?:public|private|nested))?\s+@("[^"]*"|[\w$.-]+)')
 
 
 TOKEN = re.compile(r'//[^\n]*|"(?:[^"\\\\]|\\\\.)*"|[{}()]')

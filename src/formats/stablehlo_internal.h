@@ -48,6 +48,8 @@ HSC_MUST_USE hsc_status *hsc__import_plain_op(hsc__importer *im, hsc_builder *b,
 
 // The same for CHLO; *out_done false when it is none of it.
 HSC_MUST_USE hsc_status *hsc__import_chlo_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, bool *out_done);
+// A comparison of operands that are brought to one shape already.
+HSC_MUST_USE hsc_status *hsc__import_compare(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, hsc_instr **operands);
 // True when a composite was replaced by an op of HLO.
 bool hsc__import_chlo_composite(hsc_builder *b, hsc__mlir_op *op);
 

@@ -160,6 +160,14 @@ static hsc_status *import_compare(frame *f) {
   return NULL;
 }
 
+hsc_status *hsc__import_compare(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, hsc_instr **operands) {
+  frame f = {.im = im, .b = b, .op = op, .hlo = HSC_OP_COMPARE, .operands = operands, .count = 2};
+  HSC_TRY(hsc__import_result_shape(im, op, &f.shape));
+  HSC_TRY(import_compare(&f));
+  hsc__import_set_results(b, op, f.instr);
+  return NULL;
+}
+
 // The predicate may be a scalar; HLO wants the result's dimensions.
 static hsc_status *import_select(frame *f) {
   if (f->operands[0]->shape.rank == 0 && f->shape.rank > 0)
