@@ -28,6 +28,8 @@ void hsc__instr_defaults(hsc_instr *instr);
 // ---- text_error.c ----
 // Makes *slot an INVALID_ARGUMENT at `at` within the text [begin, end), with its line, column and source line. The first error stays.
 void hsc__text_error(hsc_status **slot, const char *path, const char *begin, const char *end, const char *at, const char *format, va_list args);
+// The same error as UNIMPLEMENTED.
+HSC_MUST_USE hsc_status *hsc__text_unsupported(hsc_status *status);
 
 // ---- number_parse.c ----
 // A decimal or hexadecimal number at `text` (NUL-terminated somewhere): correctly rounded. Returns the end, or NULL when there is no number.

@@ -537,11 +537,8 @@ static bool refuse_lone_instruction(hsc__hlo_parser *p) {
   while (c < p->end && (hsc__hlo_is_name_char(*c) || *c == '%')) c++;
   while (c < p->end && *c == ' ') c++;
   if (c == start || c == p->end || (*c != '=' && *c != '[')) return false;
-  hsc__hlo_error(p, start, "a module is needed around the instruction");
-  if (p->status) {
-    hsc_status_free(p->status);
-    p->status = HSC_ERR(UNIMPLEMENTED, "not built yet: HLO text of one instruction without a module and a computation around it");
-  }
+  hsc__hlo_error(p, start, "not built yet: HLO text of one instruction without a module and a computation around it");
+  p->status = hsc__text_unsupported(p->status);
   return true;
 }
 

@@ -137,7 +137,7 @@ static bool entries(hsc__mlir_parser *p, char close, bool flatten, int *count) {
       if (!hsc__mlir_push(p, &entry, sizeof entry)) return false;
       ++*count;
     }
-  } while (hsc__mlir_accept(p, ','));
+  } while (hsc__mlir_accept(p, ',') && !hsc__mlir_peek(p, close));
   char text[2] = {close, 0};
   return hsc__mlir_expect(p, text);
 }

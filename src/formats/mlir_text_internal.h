@@ -42,6 +42,7 @@ typedef struct hsc__mlir_parser {
 
 // ---- mlir_text_lex.c ----
 bool hsc__mlir_error(hsc__mlir_parser *p, const char *at, const char *format, ...) HSC_PRINTF(3, 4);
+bool hsc__mlir_unsupported(hsc__mlir_parser *p, const char *at, const char *what);   // UNIMPLEMENTED instead; `what` NULL = out of memory
 bool hsc__mlir_expected(hsc__mlir_parser *p, const char *what);
 bool hsc__mlir_out_of_memory(hsc__mlir_parser *p);
 void hsc__mlir_skip(hsc__mlir_parser *p);                                    // spaces and // comments

@@ -9,6 +9,13 @@ bool hsc__mlir_error(hsc__mlir_parser *p, const char *at, const char *format, ..
   return false;
 }
 
+bool hsc__mlir_unsupported(hsc__mlir_parser *p, const char *at, const char *what) {
+  if (!what) return hsc__mlir_out_of_memory(p);
+  hsc__mlir_error(p, at, "%s", what);
+  p->status = hsc__text_unsupported(p->status);
+  return false;
+}
+
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 static bool is_ident_char(char c) { return is_letter(c) || is_digit(c) || c == '$' || c == '.'; }

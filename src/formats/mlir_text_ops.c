@@ -453,7 +453,7 @@ bool hsc__mlir_custom_op(hsc__mlir_parser *p, hsc__mlir_op *op, hsc_view written
   for (size_t i = 0; i < HSC_COUNT_OF(rows); i++)
     if (strcmp(op->name, rows[i].name) == 0) return run_form(p, op, rows[i].form);
   if (!hsc__mlir_peek(p, '%'))
-    return hsc__mlir_error(p, written_name.data, "the custom form of '%.*s' is not known; write it in the generic form, \"%.*s\"(...)", (int)written_name.size, written_name.data,
-                           (int)written_name.size, written_name.data);
+    return hsc__mlir_unsupported(p, written_name.data, hsc_arena_printf(p->arena, "not built yet: the custom form of '%.*s'; write it in the generic form, \"%.*s\"(...)",
+                                                                        (int)written_name.size, written_name.data, (int)written_name.size, written_name.data));
   return run_form(p, op, "o* A :same");
 }

@@ -66,7 +66,10 @@ static bool element(hsc__mlir_parser *p, hsc_type *out, bool *out_known) {
   }
   if (hsc__mlir_element_type(word, out)) return true;
   static const char *const names[] = {"f32", "f64", "bf16", "f16", "i1", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64", "complex", "index"};
+  static const char *const foreign[] = {"f6E2M3FN", "f6E3M2FN", "tf32", "f80", "f128"};
   char text[40];
+  for (size_t i = 0; i < HSC_COUNT_OF(foreign); i++)
+    if (hsc_view_equals_text(word, foreign[i])) return hsc__mlir_unsupported(p, at, hsc_arena_printf(p->arena, "a type that HLO does not have: %s", foreign[i]));
   snprintf(text, sizeof text, "%.*s", (int)(word.size < 36 ? word.size : 36), word.data);
   const char *near = hsc_did_you_mean(text, names, HSC_COUNT_OF(names));
   return near ? hsc__mlir_error(p, at, "unknown element type '%s'; did you mean '%s'?", text, near) : hsc__mlir_error(p, at, "unknown element type '%s'", text);

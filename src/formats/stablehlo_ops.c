@@ -1,4 +1,5 @@
 // stablehlo_ops.c - StableHLO operations one by one: attributes to HLO's.
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "formats/hlo_proto_internal.h"
@@ -13,6 +14,7 @@ typedef struct frame {
   hsc_instr **operands;      // [count], at first op->operand_count
   int count;
   hsc_instr *instr;          // what was built
+  bool results_set;          // op->results have their instructions already
 } frame;
 
 static hsc_arena *arena_of(const frame *f) { return f->im->module->arena; }
@@ -276,6 +278,27 @@ static hsc_status *import_dot(frame *f) {
   return NULL;
 }
 
+static const char *dims_attribute(frame *f, const char *text, const char *name, hsc_dims d) {
+  hsc_bytes out = {0};
+  if (text) hsc_bytes_printf(&out, "%s, ", text);
+  hsc_bytes_printf(&out, "%s={", name);
+  for (int i = 0; i < d.count; i++) hsc_bytes_printf(&out, "%s%" PRId64, i ? "," : "", d.v[i]);
+  hsc_bytes_append_char(&out, '}');
+  const char *kept = hsc_arena_strndup(arena_of(f), hsc_bytes_text(&out), out.size);
+  hsc_bytes_deinit(&out);
+  return kept;
+}
+
+static hsc_status *import_ragged_dot(frame *f) {
+  hsc_dims ragged, group;
+  HSC_TRY(import_dot_general(f));
+  HSC_TRY(dims(f, "lhs_ragged_dimensions", &ragged));
+  HSC_TRY(dims(f, "rhs_group_dimensions", &group));
+  const char *text = dims_attribute(f, NULL, "lhs_ragged_dims", ragged);
+  f->instr->extra_attributes = group.count && text ? dims_attribute(f, text, "rhs_group_dims", group) : text;
+  return NULL;
+}
+
 static hsc_status *import_batch_norm(frame *f) {
   const hsc__mlir_attr *epsilon = hsc__mlir_attr_get(f->op, "epsilon");
   build(f)->attr.batch_norm.epsilon = epsilon ? (float)epsilon->number : 0;
@@ -483,7 +506,93 @@ static const char *groups_text(frame *f, const char *name) {
   return copy;
 }
 
+// ---- host and other devices -------------------------------------------------------------------------------------------------------------
+
+// Of the first `count` results or operands: one as it is, several (or none) as a tuple.
+static hsc_status *joined_shape(frame *f, int count, hsc_shape *out) {
+  if (count == 1) return hsc__import_shape(f->im, f->op, f->op->results[0].type, out);
+  hsc_shape *elements = HSC_NEW_ARRAY(f->im->arena, hsc_shape, count + 1);
+  if (!elements) return hsc_status_out_of_memory();
+  for (int i = 0; i < count; i++) HSC_TRY(hsc__import_shape(f->im, f->op, f->op->results[i].type, &elements[i]));
+  *out = hsc_shape_tuple(arena_of(f), count, elements);
+  return NULL;
+}
+
+static hsc_instr *joined_operands(frame *f, int count) { return count == 1 ? f->operands[0] : hsc_build_tuple(f->b, count, f->operands); }
+
+// (data, token) of HLO as StableHLO's results: the data one by one, then the token.
+static void take_apart(frame *f, hsc_instr *pair) {
+  int count = f->op->result_count - 1;
+  hsc_instr *token = hsc_build_get_tuple_element(f->b, pair, 1), *data = count == 0 ? NULL : hsc_build_get_tuple_element(f->b, pair, 0);
+  for (int i = 0; i < count; i++) f->op->results[i].instr = count == 1 ? data : hsc_build_get_tuple_element(f->b, data, i);
+  f->op->results[count].instr = token;
+  f->results_set = true;
+}
+
+static const char *text_attribute(frame *f, const char *name) {
+  hsc_view text = hsc__import_text(f->op, name);
+  return text.size ? hsc_arena_strndup(arena_of(f), text.data, text.size) : NULL;
+}
+
+static bool ends_with_token(const frame *f, bool operands) {
+  int count = operands ? f->count : f->op->result_count;
+  if (count < 1) return false;
+  return operands ? f->operands[count - 1]->shape.type == HSC_TYPE_TOKEN : f->op->results[count - 1].type->kind == HSC_MLIR_TOKEN;
+}
+
+static hsc_status *import_infeed(frame *f) {
+  hsc_shape parts[2] = {{0}, hsc_shape_token()};
+  if (f->count != 1 || !ends_with_token(f, true) || !ends_with_token(f, false)) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "it takes a token, and its last result is one");
+  HSC_TRY(joined_shape(f, f->op->result_count - 1, &parts[0]));
+  f->shape = hsc_shape_tuple(arena_of(f), 2, parts);
+  build(f)->attr.custom.target = text_attribute(f, "infeed_config");
+  take_apart(f, f->instr);
+  return NULL;
+}
+
+static hsc_status *import_outfeed(frame *f) {
+  if (!ends_with_token(f, true)) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "its last operand is no token");
+  hsc_instr *operands[2] = {joined_operands(f, f->count - 1), f->operands[f->count - 1]};
+  f->instr = hsc_build(f->b, HSC_OP_OUTFEED, hsc_shape_token(), 2, operands);
+  f->instr->attr.custom.target = text_attribute(f, "outfeed_config");
+  return NULL;
+}
+
+// send and recv start, their -done ends: both carry the channel.
+static const char *channel_text(frame *f) {
+  bool host = integer(f, "is_host_transfer", 0) != 0;
+  const hsc__mlir_attr *pairs = hsc__mlir_attr_get(f->op, "source_target_pairs");
+  const char *text = hsc_arena_printf(arena_of(f), "channel_id=%" PRId64 "%s", integer(f, "channel_id", 0), host ? ", is_host_transfer=true" : "");
+  if (!pairs || pairs->kind != HSC_MLIR_DENSE || hsc_shape_elements(&pairs->type->shape) == 0) return text;
+  return hsc_arena_printf(arena_of(f), "%s, source_target_pairs=%s", text, groups_text(f, "source_target_pairs"));
+}
+
+static hsc_status *import_send(frame *f) {
+  if (!ends_with_token(f, true)) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "its last operand is no token");
+  hsc_instr *operands[2] = {joined_operands(f, f->count - 1), f->operands[f->count - 1]};
+  hsc_shape parts[3] = {operands[0]->shape, hsc_shape_scalar(HSC_TYPE_U32), hsc_shape_token()};
+  hsc_instr *start = hsc_build(f->b, HSC_OP_SEND, hsc_shape_tuple(arena_of(f), 3, parts), 2, operands);
+  f->instr = hsc_build(f->b, HSC_OP_SEND_DONE, hsc_shape_token(), 1, &start);
+  start->extra_attributes = f->instr->extra_attributes = channel_text(f);
+  return NULL;
+}
+
+static hsc_status *import_recv(frame *f) {
+  hsc_shape parts[3] = {{0}, hsc_shape_scalar(HSC_TYPE_U32), hsc_shape_token()};
+  if (f->count != 1 || !ends_with_token(f, true) || !ends_with_token(f, false)) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "it takes a token, and its last result is one");
+  HSC_TRY(joined_shape(f, f->op->result_count - 1, &parts[0]));
+  hsc_instr *start = hsc_build(f->b, HSC_OP_RECV, hsc_shape_tuple(arena_of(f), 3, parts), 1, f->operands);
+  parts[1] = parts[2];
+  f->instr = hsc_build(f->b, HSC_OP_RECV_DONE, hsc_shape_tuple(arena_of(f), 2, parts), 1, &start);
+  start->extra_attributes = f->instr->extra_attributes = channel_text(f);
+  take_apart(f, f->instr);
+  return NULL;
+}
+
+// The root may be an operand: HLO's is the first of each group.
 static hsc_status *import_collective(frame *f) {
+  if (f->hlo == HSC_OP_COLLECTIVE_BROADCAST && f->count > f->op->result_count)
+    return HSC_OP_ERR(UNIMPLEMENTED, f->im, f->op, "%s: not built yet: a root that is known at run time only", f->op->written_name);
   static const char *const dimension_names[] = {"all_gather_dim", "scatter_dimension", "split_dimension"};
   if (f->op->region_count) HSC_TRY(build_calls(f));
   else build(f);
@@ -866,6 +975,6 @@ hsc_status *hsc__import_plain_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op
   bool own = true;   // the operand itself, when the operation is nothing
   for (int i = 0; i < op->operand_count; i++) own &= f.instr != op->operands[i]->instr;
   if (own && op->attr_count) HSC_TRY(hsc__import_attributes(im, op, f.instr));
-  hsc__import_set_results(b, op, f.instr);
+  if (!f.results_set) hsc__import_set_results(b, op, f.instr);
   return NULL;
 }

@@ -17,3 +17,11 @@ void hsc__text_error(hsc_status **slot, const char *path, const char *begin, con
   *slot = hsc_status_at(status, path, line, (int)(at - line_start) + 1, source_line);
   hsc_free(source_line);
 }
+
+hsc_status *hsc__text_unsupported(hsc_status *status) {
+  if (!status || hsc_status_code(status) != HSC_INVALID_ARGUMENT) return status;
+  hsc_status *fresh = HSC_ERR(UNIMPLEMENTED, "%s", hsc_status_message(status));
+  fresh = hsc_status_at(fresh, hsc_status_path(status), hsc_status_line(status), hsc_status_column(status), hsc_status_source_line(status));
+  hsc_status_free(status);
+  return fresh;
+}
