@@ -165,7 +165,7 @@ static bool parse_array(hsc__hlo_parser *p, hsc_literal *literal) {
     }
     if (c == '}') {
       if (depth == 0) break;
-      if (deepest == shape->rank && total > 0 && count - opened[depth] != inside[depth])
+      if (shape->rank > 1 && deepest == shape->rank && total > 0 && count - opened[depth] != inside[depth])
         return hsc__hlo_error(p, p->p, "%lld values in these braces, the shape has %lld there", (long long)(count - opened[depth]), (long long)inside[depth]);
       p->p++;
       if (--depth == 0) break;

@@ -83,6 +83,14 @@ static const struct {
 #undef VHLO
 };
 
+static const struct {
+  const char *name, *attrs;
+} native_props[] = {
+#define NATIVE(name, attrs) {name, attrs},
+#include "formats/native_props.def"
+#undef NATIVE
+};
+
 // ---- primitives -----------------------------------------------------------------------------------------------------------------
 
 static void fail(reader *r, const cursor *c, const char *what) {
@@ -566,6 +574,31 @@ static void print_indices(reader *r, cursor *c, hsc_bytes *out) {
   hsc_bytes_append_char(out, '}');
 }
 
+// {output}: (operand, {operand indices})
+static void read_alias(reader *r, cursor *c, hsc__mlir_attr *attr) {
+  hsc_bytes text = {0};
+  print_indices(r, c, &text);
+  hsc_bytes_printf(&text, ": (%lld, ", (long long)svarint(r, c));
+  print_indices(r, c, &text);
+  hsc_bytes_append_char(&text, ')');
+  attr->kind = HSC_MLIR_ALIAS;
+  attr->text = hsc_view_of(text_of(r, hsc_bytes_view(&text)));
+  hsc_bytes_deinit(&text);
+}
+
+static void read_int_list(reader *r, cursor *c, hsc__mlir_attr *attr) {
+  size_t count = count_of(r, c, 1);
+  attr->kind = HSC_MLIR_ARRAY;
+  attr->elements = make(r, sizeof *attr->elements, count);
+  hsc__mlir_attr *numbers = make(r, sizeof *numbers, count);
+  if (r->status) return;
+  for (size_t i = 0; i < count && !r->status; i++) {
+    numbers[i] = (hsc__mlir_attr){.kind = HSC_MLIR_INT, .integer = svarint(r, c)};
+    attr->elements[i] = &numbers[i];
+  }
+  attr->count = (int32_t)count;
+}
+
 static void decode_vhlo_attr(reader *r, cursor *c, hsc__mlir_attr *attr) {
   uint64_t code = varint(r, c);
   switch (code) {
@@ -584,17 +617,7 @@ static void decode_vhlo_attr(reader *r, cursor *c, hsc__mlir_attr *attr) {
     case 6: read_dict(r, c, attr); break;
     case 8: read_float(r, c, attr); break;
     case 9: read_integer(r, c, attr); break;
-    case 10: {   // {output}: (operand, {operand indices})
-      hsc_bytes text = {0};
-      print_indices(r, c, &text);
-      hsc_bytes_printf(&text, ": (%lld, ", (long long)svarint(r, c));
-      print_indices(r, c, &text);
-      hsc_bytes_append_char(&text, ')');
-      attr->kind = HSC_MLIR_ALIAS;
-      attr->text = hsc_view_of(text_of(r, hsc_bytes_view(&text)));
-      hsc_bytes_deinit(&text);
-      break;
-    }
+    case 10: read_alias(r, c, attr); break;
     case 14:
       attr->kind = HSC_MLIR_STRING;
       attr->text = string_at(r, c, varint(r, c));
@@ -616,22 +639,72 @@ static void decode_vhlo_attr(reader *r, cursor *c, hsc__mlir_attr *attr) {
       attr->kind = HSC_MLIR_ACCURACY;
       break;
     }
-    case 18: {   // bounds of dynamic dimensions
-      size_t count = count_of(r, c, 1);
-      attr->kind = HSC_MLIR_ARRAY;
-      attr->elements = make(r, sizeof *attr->elements, count);
-      for (size_t i = 0; i < count && !r->status; i++) {
-        hsc__mlir_attr *bound = make(r, sizeof *bound, 1);
-        if (!bound) return;
-        bound->kind = HSC_MLIR_INT;
-        bound->integer = svarint(r, c);
-        attr->elements[i] = bound;
-      }
-      attr->count = (int32_t)count;
-      break;
-    }
+    case 18: read_int_list(r, c, attr); break;   // bounds of dynamic dimensions
     default: attr->kind = HSC_MLIR_UNKNOWN;   // meshes: an error only where they are needed
   }
+}
+
+// What StableHLO's enumerations and structures are outside of portable artifacts; structures with VHLO's names for their parts. Where a part is one
+// number and not a list, its name starts with '='; '!' is a type.
+static void read_parts(reader *r, cursor *c, hsc__mlir_attr *attr, const char *const *names, int count) {
+  hsc__mlir_named *entries = make(r, sizeof *entries, (size_t)count);
+  attr->kind = HSC_MLIR_DICT;
+  attr->entries = entries;
+  for (int i = 0; i < count && !r->status; i++) {
+    hsc__mlir_attr *part = make(r, sizeof *part, 1);
+    if (r->status) return;
+    const char *name = names[i];
+    if (*name == '=') {
+      name++;
+      part->kind = HSC_MLIR_INT;
+      part->integer = svarint(r, c);
+    } else if (*name == '!') {
+      name++;
+      part->kind = HSC_MLIR_TYPE;
+      part->type = type_at(r, c, varint(r, c));
+    } else {
+      read_int_list(r, c, part);
+    }
+    entries[attr->count++] = (hsc__mlir_named){hsc_view_of(name), part};
+  }
+}
+
+static void decode_native_attr(reader *r, cursor *c, hsc__mlir_attr *attr) {
+  static const char *const channel[] = {"=channel_id", "=channel_type"};
+  static const char *const conv[] = {"=input_batch_dimension", "=input_feature_dimension", "input_spatial_dimensions", "=kernel_input_feature_dimension", "=kernel_output_feature_dimension",
+                                     "kernel_spatial_dimensions", "=output_batch_dimension", "=output_feature_dimension", "output_spatial_dimensions"};
+  static const char *const dot[] = {"lhs_batching_dimensions", "rhs_batching_dimensions", "lhs_contracting_dimensions", "rhs_contracting_dimensions"};
+  static const char *const gather[] = {"offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims", "start_index_map", "=index_vector_dim"};
+  static const char *const scatter[] = {"update_window_dims", "inserted_window_dims", "input_batching_dims", "scatter_indices_batching_dims", "scatter_dims_to_operand_dims", "=index_vector_dim"};
+  static const char *const algorithm[] = {"!lhs_precision_type", "!rhs_precision_type", "!accumulation_type", "=lhs_component_count", "=rhs_component_count", "=num_primitive_operations"};
+#define PARTS(names) read_parts(r, c, attr, names, (int)HSC_COUNT_OF(names))
+  uint64_t code = varint(r, c);
+  switch (code) {
+    case 1: PARTS(channel); break;
+    case 2: case 3: case 6: case 8: case 9: case 10: case 12: case 16:
+      attr->kind = HSC_MLIR_ENUM;
+      attr->integer = (int64_t)varint(r, c);
+      break;
+    case 4: PARTS(conv); break;
+    case 5: PARTS(dot); break;
+    case 7: PARTS(gather); break;
+    case 11: PARTS(scatter); break;
+    case 13: read_int_list(r, c, attr); break;
+    case 14: read_alias(r, c, attr); break;
+    case 15: {
+      PARTS(algorithm);
+      hsc__mlir_named *entries = make(r, sizeof *entries, (size_t)attr->count + 1);
+      hsc__mlir_attr *imprecise = make(r, sizeof *imprecise, 1);
+      if (r->status) return;
+      memcpy(entries, attr->entries, (size_t)attr->count * sizeof *entries);
+      *imprecise = (hsc__mlir_attr){.kind = HSC_MLIR_BOOL, .integer = byte(r, c) != 0};
+      entries[attr->count++] = (hsc__mlir_named){hsc_view_of("allow_imprecise_accumulation"), imprecise};
+      attr->entries = entries;
+      break;
+    }
+    default: attr->kind = HSC_MLIR_UNKNOWN;   // accuracies and meshes: an error only where they are needed
+  }
+#undef PARTS
 }
 
 // Shardy's own encoding (shardy/dialect/sdy/ir/bytecode.td); how it is kept: sdy_internal.h.
@@ -753,9 +826,19 @@ static const hsc__mlir_attr *attr_at(reader *r, const cursor *c, uint64_t index)
   else if (!strcmp(e->dialect, "vhlo")) decode_vhlo_attr(r, &data, attr);
   else if (!strcmp(e->dialect, "builtin")) decode_builtin_attr(r, &data, attr);
   else if (!strcmp(e->dialect, "sdy")) decode_sdy_attr(r, &data, attr);
+  else if (!strcmp(e->dialect, "stablehlo")) decode_native_attr(r, &data, attr);
+  else if (!strcmp(e->dialect, "chlo")) {   // comparison direction and type
+    attr->kind = HSC_MLIR_ENUM;
+    varint(r, &data);
+    attr->integer = (int64_t)varint(r, &data);
+  }
   r->nesting--;
   e->busy = false;
   e->decoded = attr;
+  if (attr->kind == HSC_MLIR_UNKNOWN && !attr->text.size && !r->status) {   // named where it is kept as text
+    const char *name = hsc_arena_printf(r->arena, "#%s<...>", e->dialect);
+    attr->text = name ? hsc_view_of(name) : attr->text;
+  }
   return attr;
 }
 
@@ -817,6 +900,63 @@ static void read_dict_into(reader *r, const hsc__mlir_attr *dict, hsc__mlir_op *
   op->attr_count += dict->count;
 }
 
+// Nested in StableHLO, flat in VHLO.
+static bool is_nested(hsc_view name) {
+  static const char *const names[] = {"algorithm", "channel_handle", "dimension_numbers", "dot_dimension_numbers", "scatter_dimension_numbers"};
+  for (size_t i = 0; i < HSC_COUNT_OF(names); i++)
+    if (hsc_view_equals_text(name, names[i])) return true;
+  return false;
+}
+
+// The row whose attributes are as many as the numbers in `data`, or fewer when those that are missing at the end are optional.
+static const char *native_row(reader *r, const op_name *name, cursor data) {
+  size_t numbers = 0, best = SIZE_MAX;
+  const char *found = NULL;
+  for (; left(&data) && !r->status; numbers++) varint(r, &data);
+  for (size_t i = 0; i < HSC_COUNT_OF(native_props); i++) {
+    if (strcmp(native_props[i].name, name->name)) continue;
+    size_t words = 0, needed = 0;
+    for (const char *at = native_props[i].attrs; *at; at += strcspn(at, " "), at += *at == ' ') {
+      words++;
+      if (*at != '?') needed = words;
+    }
+    if (numbers > words || numbers < needed || words - numbers >= best) continue;
+    best = words - numbers;
+    found = native_props[i].attrs;
+  }
+  return found;
+}
+
+static void read_native_properties(reader *r, cursor *c, const op_name *name, hsc__mlir_op *op, cursor data) {
+  if (!left(&data)) return;
+  hsc__mlir_named list[32];
+  int count = 0;
+  const char *at = native_row(r, name, data);
+  if (!at && !r->status) {
+    char what[256];
+    snprintf(what, sizeof what, "%.40s.%.80s has properties, and this version does not know them", name->dialect, name->name);
+    return fail(r, c, what);
+  }
+  while (at && *at && left(&data) && !r->status) {
+    bool optional = *at == '?';
+    at += optional;
+    size_t length = strcspn(at, " ");
+    uint64_t number = varint(r, &data);
+    hsc_view attr_name = {at, length};
+    at += length;
+    at += *at == ' ';
+    if (optional && !(number & 1)) continue;
+    const hsc__mlir_attr *value = attr_at(r, &data, optional ? number >> 1 : number);
+    bool nested = value->kind == HSC_MLIR_DICT && is_nested(attr_name);
+    for (int i = 0; i < (nested ? value->count : 1); i++) {
+      if (count == (int)HSC_COUNT_OF(list)) return fail(r, c, "an operation has too many properties");
+      list[count++] = nested ? value->entries[i] : (hsc__mlir_named){attr_name, value};
+    }
+  }
+  hsc__mlir_attr all = {.kind = HSC_MLIR_DICT, .entries = list, .count = count};
+  if (!r->status) read_dict_into(r, &all, op);
+}
+
 static void read_op_properties(reader *r, cursor *c, const op_name *name, hsc__mlir_op *op) {
   if (!name->registered) {
     read_dict_into(r, attr_at(r, c, varint(r, c)), op);
@@ -845,6 +985,11 @@ static void read_op_properties(reader *r, cursor *c, const op_name *name, hsc__m
     if (count) memcpy(all + op->attr_count, list, sizeof *all * (size_t)count);
     op->attrs = all;
     op->attr_count += count;
+    return;
+  }
+  bool native = !strcmp(name->dialect, "stablehlo") || !strcmp(name->dialect, "chlo") || !strcmp(name->dialect, "func");
+  if (!attrs && native) {
+    read_native_properties(r, c, name, op, data);
     return;
   }
   if (!attrs && strcmp(name->dialect, "vhlo")) return;   // another dialect's: the import refuses such operations by name

@@ -86,6 +86,18 @@ static void test_all_of_the_corpus_reads(void **state) {
   }
 }
 
+// Bytecode as MLIR itself writes it, with StableHLO's operations and properties, and the text of the same module: both by jaxlib 0.10.2.
+static void test_bytecode_without_vhlo(void **state) {
+  char path[1024];
+  hsc_module *text = NULL, *bytecode = read_artifact("native");
+  snprintf(path, sizeof path, "%s/tests/fuzz/corpus/mlir_text/native.mlir", source_root);
+  assert_null(hsc_program_read_file(path, &text));
+  hsc_hash128 a = hsc_module_fingerprint(bytecode), b = hsc_module_fingerprint(text);
+  assert_true(a.low == b.low && a.high == b.high);
+  hsc_module_destroy(text);
+  hsc_module_destroy(bytecode);
+}
+
 static void test_lengths_are_not_believed(void **state) {
   // A string section that claims 2^60 strings.
   static const char huge[] = "ML\xefR\x0dx\0\0\x15\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
@@ -101,6 +113,7 @@ static void test_lengths_are_not_believed(void **state) {
 int main(int argc, char **argv) {
   source_root = argc > 1 ? argv[1] : ".";
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_versions_mean_the_same), cmocka_unit_test(test_loops_and_branches),
-                                     cmocka_unit_test(test_all_of_the_corpus_reads), cmocka_unit_test(test_lengths_are_not_believed)};
+                                     cmocka_unit_test(test_all_of_the_corpus_reads), cmocka_unit_test(test_bytecode_without_vhlo),
+                                     cmocka_unit_test(test_lengths_are_not_believed)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
