@@ -222,7 +222,7 @@ static void mistakes_are_told_where_they_stand(void **state) {
       {IN_MAIN("  %0 = stablehlo.slice %a [0:2 : (tensor<4xf32>) -> tensor<2xf32>"), 2, 34, "expected an integer, found '('"},
       {IN_MAIN("  %0 = call @g(%a) : (tensor<4xf32>) -> tensor<4xf32>\n  return %0 : tensor<4xf32>"), 2, 3, "there is no function @g"},
       {IN_MAIN("  %0 = foo.bar %a : tensor<4xf32>\n  return %0 : tensor<4xf32>"), 2, 3, "foo.bar: not built yet: importing this operation"},
-      {IN_MAIN("  cf.br ^bb1\n^bb1:\n  return %a : tensor<4xf32>"), 2, 3, "the custom form of 'cf.br' is not known; write it in the generic form, \"cf.br\"(...)"},
+      {IN_MAIN("  cf.br ^bb1\n^bb1:\n  return %a : tensor<4xf32>"), 2, 3, "not built yet: the custom form of 'cf.br'; write it in the generic form, \"cf.br\"(...)"},
   };
   for (size_t i = 0; i < HSC_COUNT_OF(cases); i++) {
     hsc_module *module = NULL;
