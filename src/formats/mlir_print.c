@@ -451,7 +451,7 @@ static void put_dict_of(hsc__mlir_printer *p, const hsc__mlir_attr *attrs, int i
 
 static void put_func(hsc__mlir_printer *p, hsc__mlir_op *op) {
   const hsc__mlir_type *type = take(p, op, "function_type")->type;
-  const hsc__mlir_attr *visibility = take(p, op, "sym_visibility"), *arguments = take(p, op, "arg_attrs");
+  const hsc__mlir_attr *visibility = take(p, op, "sym_visibility"), *arguments = take(p, op, "arg_attrs"), *result_attrs = take(p, op, "res_attrs");
   hsc__mlir_block *block = op->regions[0];
   hsc_bytes_printf(p->out, "func.func %.*s ", (int)visibility->text.size, visibility->text.data);
   hsc__mlir_print_symbol(p->out, take(p, op, "sym_name")->text);
@@ -471,6 +471,7 @@ static void put_func(hsc__mlir_printer *p, hsc__mlir_op *op) {
   for (int i = 0; i < results; i++) {
     if (i) PUT(p, ", ");
     put_type(p, type->elements[type->input_count + i]);
+    put_dict_of(p, result_attrs, i);
   }
   if (results) PUT(p, ")");
   PUT(p, " {\n");

@@ -606,6 +606,31 @@ static hsc_status *argument_attrs(hsc__exporter *x, const hsc_computation *entry
   return NULL;
 }
 
+// The shardings of a result that is a tuple, "{{replicated}, {devices=[2,1]<=[2]}}", one for each result of the function.
+static void result_attrs(hsc__exporter *x, const hsc_instr *root, int count, hsc__export_op *op) {
+  const char *at = root->sharding;
+  if (!at || !hsc_shape_is_tuple(&root->shape) || at[0] != '{' || at[1] != '{' || count < 1) return;
+  const hsc__mlir_attr **list = HSC_NEW_ARRAY(x->arena, const hsc__mlir_attr *, count + 1);
+  int found = 0;
+  for (at++; list && *at == '{' && found < count; found++) {
+    const char *start = at;
+    int depth = 0;
+    for (; *at; at++) {
+      depth += (*at == '{') - (*at == '}');
+      if (depth == 0) break;
+    }
+    if (!*at) break;
+    at++;
+    hsc__mlir_named *entry = HSC_NEW(x->arena, hsc__mlir_named);
+    if (!entry) return;
+    *entry = (hsc__mlir_named){hsc_view_of("mhlo.sharding"), hsc__export_text(x, (hsc_view){start, (size_t)(at - start)})};
+    list[found] = hsc__export_dict(x, 1, entry);
+    while (*at == ',' || *at == ' ') at++;
+  }
+  if (list && found == count) hsc__export_put(op, "res_attrs", hsc__export_array(x, count, list));
+  else hsc__export_note(x, NOTE_GONE, "the sharding of a tuple that is no list of the results'");
+}
+
 static hsc_status *export_function(hsc__exporter *x, hsc__export_block *module_block, const hsc_computation *computation, const char *symbol, bool is_entry) {
   hsc__export_block block;
   hsc__export_node **nodes, *root;
@@ -633,6 +658,7 @@ static hsc_status *export_function(hsc__exporter *x, hsc__export_block *module_b
   x->location = NULL;
   hsc__export_op op = {.x = x, .name = "func.func"};
   if (is_entry) HSC_TRY(argument_attrs(x, computation, &op));
+  if (is_entry) result_attrs(x, computation->root, count, &op);
   hsc__export_put(&op, "function_type", hsc__export_type_attr(x, type));
   hsc__export_put(&op, "sym_name", hsc__export_text(x, hsc_view_of(symbol)));
   hsc__export_put(&op, "sym_visibility", hsc__export_text(x, hsc_view_of(is_entry ? "public" : "private")));

@@ -619,9 +619,50 @@ static hsc_status *path_of_leaf(const hsc__importer *im, const hsc_shape *shape,
   return NULL;
 }
 
+// What an argument or a result of the entry says besides what is known by name: kept as frontend attributes of the instruction.
+static hsc_status *keep_unknown(hsc__importer *im, const hsc__mlir_attr *dict, hsc_instr *instr) {
+  static const char *const known[] = {"tf.aliasing_output", "jax.buffer_donor", "jax.result_info", "mhlo.sharding", "mhlo.layout_mode", "mhlo.memory_kind", "sdy.sharding"};
+  if (!dict || dict->kind != HSC_MLIR_DICT || !dict->count) return NULL;
+  hsc__mlir_named *rest = HSC_NEW_ARRAY(im->arena, hsc__mlir_named, dict->count);
+  if (!rest) return hsc_status_out_of_memory();
+  hsc__mlir_op holder = {.name = "func", .written_name = "func.func", .attrs = rest, .has_foreign = true};
+  for (int i = 0; i < dict->count; i++) {
+    bool is_known = false;
+    for (size_t k = 0; k < HSC_COUNT_OF(known); k++) is_known |= hsc_view_equals_text(dict->entries[i].name, known[k]);
+    if (!is_known) rest[holder.attr_count++] = dict->entries[i];
+  }
+  return holder.attr_count && !instr->frontend_attributes ? hsc__import_attributes(im, &holder, instr) : NULL;
+}
+
+// Shardings of the entry's results: of the tuple that they are in HLO, one after the other; those that say nothing are replicated, as XLA has it.
+static hsc_status *import_result_attrs(hsc__importer *im, const hsc__mlir_op *main_op) {
+  const hsc__mlir_attr *list = hsc__mlir_attr_get(main_op, "res_attrs");
+  hsc_instr *root = im->module->entry->root;
+  if (!list || list->kind != HSC_MLIR_ARRAY) return NULL;
+  hsc_bytes text = {0};
+  bool any = false, is_tuple = list->count != 1 || root->op == HSC_OP_TUPLE;
+  if (is_tuple) hsc_bytes_append_char(&text, '{');
+  for (int i = 0; i < list->count; i++) {
+    const hsc__mlir_attr *sharding = entry_of(list->elements[i], "mhlo.sharding");
+    bool said = sharding && sharding->kind == HSC_MLIR_STRING;
+    any |= said;
+    if (i) hsc_bytes_append_text(&text, ", ");
+    if (said) hsc_bytes_append(&text, sharding->text.data, sharding->text.size);
+    else hsc_bytes_append_text(&text, "{replicated}");
+  }
+  if (is_tuple) hsc_bytes_append_char(&text, '}');
+  hsc_status *status = hsc_bytes_status(&text);
+  // A parameter that is the result keeps its own.
+  if (!status && any && !root->sharding && root->op != HSC_OP_PARAMETER) root->sharding = hsc_arena_strndup(im->module->arena, hsc_bytes_text(&text), text.size);
+  hsc_bytes_deinit(&text);
+  for (int i = 0; i < list->count && !status; i++) status = keep_unknown(im, list->elements[i], root);
+  return status;
+}
+
 // Aliasing, donation and shardings of the entry's arguments.
 static hsc_status *import_argument_attrs(hsc__importer *im, const hsc__mlir_op *main_op) {
   const hsc__mlir_attr *list = hsc__mlir_attr_get(main_op, "arg_attrs");
+  HSC_TRY(import_result_attrs(im, main_op));
   if (!list || list->kind != HSC_MLIR_ARRAY) return NULL;
   hsc_module *m = im->module;
   hsc_alias *aliases = HSC_NEW_ARRAY(m->arena, hsc_alias, list->count + 1), *donors = HSC_NEW_ARRAY(m->arena, hsc_alias, list->count + 1);
@@ -642,6 +683,7 @@ static hsc_status *import_argument_attrs(hsc__importer *im, const hsc__mlir_op *
         donors[m->donor_count++] = (hsc_alias){.parameter = i, .parameter_index = in};
       }
       if (sharding && sharding->kind == HSC_MLIR_STRING && leaves == 1) parameter->sharding = hsc_arena_strndup(m->arena, sharding->text.data, sharding->text.size);
+      HSC_TRY(keep_unknown(im, dict, parameter));
     }
   }
   m->aliases = aliases;
