@@ -71,7 +71,8 @@ static void one_function(const char *name, const char *type, double bound, int o
   }
   printf("# chlo.%s %s: %.1f of %.0f\n", name, type, farthest, bound);
   if (!(farthest <= bound))
-    fail_msg("chlo.%s %s: at %.17g, %.17g it gives %.17g instead of %.17g: %.1f units, %.0f allowed", name, type, x[at], operands == 2 ? y[at] : 0, hsc_literal_get_double(result, at), want[at], farthest, bound);
+    fail_msg("chlo.%s %s: at %.17g, %.17g it gives %.17g instead of %.17g: %.1f units, %.0f allowed",
+             name, type, x[at], operands == 2 ? y[at] : 0, hsc_literal_get_double(result, at), want[at], farthest, bound);
   hsc_arena_destroy(arena);
 }
 
@@ -110,7 +111,8 @@ static void upper_halves_of_products(void **state) {
 static void next_floats(void **state) {
   (void)state;
 #define NEXT(type, ints, a, b) "func.func @main() -> tensor<6x" ints "> {\n  %a = stablehlo.constant dense<" a "> : tensor<6x" type ">\n  %b = stablehlo.constant dense<" b "> : tensor<6x" type \
-    ">\n  %n = chlo.next_after %a, %b : tensor<6x" type ">, tensor<6x" type "> -> tensor<6x" type ">\n  %r = stablehlo.bitcast_convert %n : (tensor<6x" type ">) -> tensor<6x" ints ">\n  return %r : tensor<6x" ints ">\n}\n"
+    ">\n  %n = chlo.next_after %a, %b : tensor<6x" type ">, tensor<6x" type "> -> tensor<6x" type ">\n" \
+    "  %r = stablehlo.bitcast_convert %n : (tensor<6x" type ">) -> tensor<6x" ints ">\n  return %r : tensor<6x" ints ">\n}\n"
   EXPECT_NUMBERS(NEXT("f32", "i32", "[1.0, 1.0, -1.0, 0.0, 0.0, -0.0]", "[2.0, 0.0, 0.0, 1.0, -1.0, 0.0]"), 0x3f800001, 0x3f7fffff, (int32_t)0xbf7fffff, 1, (int32_t)0x80000001, 0);
   EXPECT_NUMBERS(NEXT("f16", "i16", "[1.0, 1.0, -1.0, 0.0, 0.0, 65504.0]", "[2.0, 0.0, 0.0, 1.0, -1.0, 0x7C00]"), 0x3c01, 0x3bff, (int16_t)0xbbff, 1, (int16_t)0x8001, 0x7c00);
   EXPECT_NUMBERS(NEXT("f64", "i64", "[1.0, 1.0, -1.0, 0.0, 0.0, -0.0]", "[2.0, 0.0, 0.0, 1.0, -1.0, 0.0]"), 0x3ff0000000000001, 0x3fefffffffffffff, (int64_t)0xbfefffffffffffff, 1,
@@ -119,21 +121,27 @@ static void next_floats(void **state) {
 
 static void operands_are_broadcast(void **state) {
   (void)state;
-#define TWO "  %a = stablehlo.constant dense<[[1, 2, 3], [4, 5, 6]]> : tensor<2x3xi32>\n  %b = stablehlo.constant dense<[10, 20, 30]> : tensor<3xi32>\n  %c = stablehlo.constant dense<[[7], [8]]> : tensor<2x1xi32>\n  %d = stablehlo.constant dense<[100, 200]> : tensor<2xi32>\n  %s = stablehlo.constant dense<5> : tensor<i32>\n"
-#define SUM(operands, dims, types) "func.func @main() -> tensor<2x3xi32> {\n" TWO "  %r = chlo.broadcast_add " operands dims " : (" types ") -> tensor<2x3xi32>\n  return %r : tensor<2x3xi32>\n}\n"
+#define TWO "  %a = stablehlo.constant dense<[[1, 2, 3], [4, 5, 6]]> : tensor<2x3xi32>\n  %b = stablehlo.constant dense<[10, 20, 30]> : tensor<3xi32>\n" \
+    "  %c = stablehlo.constant dense<[[7], [8]]> : tensor<2x1xi32>\n  %d = stablehlo.constant dense<[100, 200]> : tensor<2xi32>\n  %s = stablehlo.constant dense<5> : tensor<i32>\n"
+#define SUM(operands, dims, types) "func.func @main() -> tensor<2x3xi32> {\n" TWO "  %r = chlo.broadcast_add " operands dims " : (" types ") -> tensor<2x3xi32>\n" \
+    "  return %r : tensor<2x3xi32>\n}\n"
   EXPECT_NUMBERS(SUM("%a, %b", "", "tensor<2x3xi32>, tensor<3xi32>"), 11, 22, 33, 14, 25, 36);
   EXPECT_NUMBERS(SUM("%b, %c", "", "tensor<3xi32>, tensor<2x1xi32>"), 17, 27, 37, 18, 28, 38);
   EXPECT_NUMBERS(SUM("%a, %s", "", "tensor<2x3xi32>, tensor<i32>"), 6, 7, 8, 9, 10, 11);
   EXPECT_NUMBERS(SUM("%d, %a", " {broadcast_dimensions = array<i64: 0>}", "tensor<2xi32>, tensor<2x3xi32>"), 101, 102, 103, 204, 205, 206);
-  EXPECT_NUMBERS("func.func @main() -> tensor<2x3xi1> {\n" TWO "  %r = chlo.broadcast_compare %a, %s {comparison_direction = #chlo<comparison_direction GT>} : (tensor<2x3xi32>, tensor<i32>) -> tensor<2x3xi1>\n  return %r : tensor<2x3xi1>\n}\n",
+  EXPECT_NUMBERS("func.func @main() -> tensor<2x3xi1> {\n"
+    TWO "  %r = chlo.broadcast_compare %a, %s {comparison_direction = #chlo<comparison_direction GT>} : (tensor<2x3xi32>, tensor<i32>) -> tensor<2x3xi1>\n"
+    "  return %r : tensor<2x3xi1>\n}\n",
                  0, 0, 0, 0, 0, 1);
-  EXPECT_NUMBERS("func.func @main() -> tensor<2x3xi32> {\n" TWO "  %p = stablehlo.constant dense<true> : tensor<i1>\n  %r = chlo.broadcast_select %p, %c, %b : (tensor<i1>, tensor<2x1xi32>, tensor<3xi32>) -> tensor<2x3xi32>\n  return %r : tensor<2x3xi32>\n}\n",
+  EXPECT_NUMBERS("func.func @main() -> tensor<2x3xi32> {\n" TWO "  %p = stablehlo.constant dense<true> : tensor<i1>\n"
+    "  %r = chlo.broadcast_select %p, %c, %b : (tensor<i1>, tensor<2x1xi32>, tensor<3xi32>) -> tensor<2x3xi32>\n  return %r : tensor<2x3xi32>\n}\n",
                  7, 7, 7, 8, 8, 8);
 }
 
 static void what_has_no_form_is_named(void **state) {
   (void)state;
-  static const char text[] = "func.func @main(%a: tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>> {\n  %r = \"chlo._asin_acos_kernel\"(%a) : (tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>>\n  return %r : tensor<2xcomplex<f32>>\n}\n";
+  static const char text[] = "func.func @main(%a: tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>> {\n"
+    "  %r = \"chlo._asin_acos_kernel\"(%a) : (tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>>\n  return %r : tensor<2xcomplex<f32>>\n}\n";
   hsc_module *module;
   hsc_status *status = hsc_program_read_as(HSC_FORMAT_MLIR_TEXT, hsc_view_of(text), "test", &module);
   assert_int_equal(hsc_status_code(status), HSC_UNIMPLEMENTED);
