@@ -96,6 +96,8 @@ bool hsc__proto_groups_write(hsc_view text, hsc_bytes *out);                    
 void hsc__proto_pair_text(hsc_view bytes, hsc_bytes *text);                                        // one SourceTarget: "{0,1}"
 bool hsc__proto_pairs_write(hsc_view text, hsc_bytes *out, uint32_t field);
 void hsc__append_quoted(hsc_bytes *out, hsc_view text);                                            // C escapes, as absl::CEscape writes them
+// The value of a frontend attribute as XLA prints it: an object as it is, anything else in quotes.
+void hsc__append_frontend_value(hsc_bytes *text, hsc_view value);
 
 // ---- hlo_proto_sharding.c ----
 HSC_MUST_USE hsc_status *hsc__proto_sharding_text(hsc_view bytes, int depth, hsc_bytes *text);
@@ -109,6 +111,7 @@ static inline hsc__scan hsc__scan_of(hsc_view text) { return (hsc__scan){text.da
 bool hsc__scan_char(hsc__scan *scan, char c);                    // skips space; takes c when it is next
 bool hsc__scan_peek(hsc__scan *scan, char c);
 bool hsc__scan_word(hsc__scan *scan, const char *word);
+bool hsc__scan_braces(hsc__scan *scan, hsc_view *out_text);   // past a balanced {...}
 bool hsc__scan_int(hsc__scan *scan, int64_t *out_value);
 hsc_view hsc__scan_ident(hsc__scan *scan);                       // letters, digits, _ . -; may be empty
 bool hsc__scan_string(hsc__scan *scan, hsc_bytes *out_text);     // decoded

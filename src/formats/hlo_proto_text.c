@@ -36,6 +36,11 @@ static bool is_json_object(hsc_view value) {
   return false;
 }
 
+void hsc__append_frontend_value(hsc_bytes *text, hsc_view value) {
+  if (is_json_object(value)) hsc_bytes_append(text, value.data, value.size);
+  else hsc__append_quoted(text, value);
+}
+
 void hsc__proto_frontend_text(hsc_view bytes, hsc_bytes *text) {
   enum { MAX_PAIRS = 256 };
   pair pairs[MAX_PAIRS];
@@ -58,14 +63,13 @@ void hsc__proto_frontend_text(hsc_view bytes, hsc_bytes *text) {
     hsc_bytes_append_char(text, i == 0 ? '{' : ',');
     hsc_bytes_append(text, pairs[i].key.data, pairs[i].key.size);
     hsc_bytes_append_char(text, '=');
-    if (is_json_object(pairs[i].value)) hsc_bytes_append(text, pairs[i].value.data, pairs[i].value.size);
-    else hsc__append_quoted(text, pairs[i].value);
+    hsc__append_frontend_value(text, pairs[i].value);
   }
   hsc_bytes_append_char(text, '}');
 }
 
 // Past a balanced {...}.
-static bool scan_braces(hsc__scan *scan, hsc_view *out_text) {
+bool hsc__scan_braces(hsc__scan *scan, hsc_view *out_text) {
   if (!hsc__scan_peek(scan, '{')) return false;
   const char *start = scan->p;
   int depth = 0;
@@ -97,7 +101,7 @@ bool hsc__proto_frontend_write(hsc_view text, hsc_bytes *out, uint32_t field) {
     size_t entry = hsc_wire_begin(out, 1);
     hsc_wire_put_bytes(out, 1, key.data, key.size);
     if (hsc__scan_peek(&scan, '{')) {
-      ok = scan_braces(&scan, &json);
+      ok = hsc__scan_braces(&scan, &json);
       if (ok) hsc_wire_put_bytes(out, 2, json.data, json.size);
     } else {
       ok = hsc__scan_string(&scan, &value);

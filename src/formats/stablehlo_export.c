@@ -453,8 +453,59 @@ static bool has_attributes(const hsc_instr *instr) {
   return instr->sharding || instr->frontend_attributes || instr->backend_config || instr->extra_attributes;
 }
 
+// A call that is marked as one, with its name, attributes and version, as the import and XLA write it. *out_done false when it is none, or when what it
+// says cannot be read: it is a call then.
+static hsc_status *export_composite(hsc__exporter *x, const hsc_instr *instr, bool *out_done) {
+  *out_done = false;
+  if (instr->op != HSC_OP_CALL || !instr->extra_attributes || strcmp(instr->extra_attributes, "is_composite=true") || !instr->frontend_attributes) return NULL;
+  const hsc__mlir_attr *dict = hsc__export_frontend(x, instr->frontend_attributes), *name = NULL, *attributes = NULL;
+  if (!dict) return NULL;
+  int64_t version = 0;
+  hsc__mlir_named *rest = HSC_NEW_ARRAY(x->arena, hsc__mlir_named, dict->count);
+  int rest_count = 0;
+  if (!rest) return hsc_status_out_of_memory();
+  for (int i = 0; i < dict->count; i++) {
+    const hsc__mlir_named *entry = &dict->entries[i];
+    if (hsc_view_equals_text(entry->name, "composite.name")) {
+      name = entry->value;
+    } else if (hsc_view_equals_text(entry->name, "composite.version")) {
+      hsc_view text = entry->value->text;
+      if (text.size < 1 || text.size > 9) return NULL;
+      for (size_t k = 0; k < text.size; k++) {
+        if (text.data[k] < '0' || text.data[k] > '9') return NULL;
+        version = 10 * version + (text.data[k] - '0');
+      }
+    } else if (hsc_view_equals_text(entry->name, "composite.attributes")) {
+      hsc_status *status = hsc__mlir_text_read_attr(entry->value->text, x->arena, &attributes);
+      bool read = !status && attributes->kind == HSC_MLIR_DICT;
+      hsc_status_free(status);
+      if (!read) return NULL;
+    } else {
+      rest[rest_count++] = *entry;
+    }
+  }
+  if (!name) return NULL;
+  hsc_instr plain = *instr;   // without the marks
+  plain.extra_attributes = plain.frontend_attributes = NULL;
+  hsc__export_op op = {.x = x, .instr = instr, .name = "stablehlo.composite"};
+  const char *symbol;
+  HSC_TRY(hsc__export_function(x, instr->called[0], &symbol));
+  if (attributes && attributes->count) hsc__export_put(&op, "composite_attributes", attributes);
+  hsc__export_put(&op, "decomposition", hsc__export_symbol(x, symbol));
+  hsc__export_put(&op, "name", name);
+  hsc__export_put(&op, "version", hsc__export_int(x, HSC_TYPE_S32, version));
+  if (rest_count) hsc__export_put(&op, "mhlo.frontend_attributes", hsc__export_dict(x, rest_count, rest));
+  HSC_TRY(flat_operands(&op, instr, 0));
+  HSC_TRY(hsc__export_discardable(&op, &plain));
+  *out_done = true;
+  return emit_leaves(&op, instr);
+}
+
 static hsc_status *export_call(hsc__exporter *x, const hsc_instr *instr) {
   const hsc_computation *computation = instr->called[0];
+  bool composite;
+  HSC_TRY(export_composite(x, instr, &composite));
+  if (composite) return NULL;
   bool fusion = instr->op == HSC_OP_FUSION;
   if (fusion && has_attributes(instr)) hsc__export_note(x, NOTE_GONE, "attributes of copies, fusions and the like, which are no operations of their own in StableHLO");
   if (called_once(x, computation) && (fusion || !has_attributes(instr))) return inline_call(x, instr, computation, instr, &x->nodes[instr->id]);
@@ -561,12 +612,12 @@ static int leaf_of(const hsc_shape *shape, hsc_dims path) {
 }
 
 typedef struct leaf_attrs {
-  hsc__mlir_named entries[3];
+  hsc__mlir_named entries[5];
   int count;
 } leaf_attrs;
 
 static void add_leaf_attr(leaf_attrs *leaf, const char *name, const hsc__mlir_attr *value) {
-  if (leaf->count < 3) leaf->entries[leaf->count++] = (hsc__mlir_named){hsc_view_of(name), value};
+  if (leaf->count < (int)HSC_COUNT_OF(leaf->entries)) leaf->entries[leaf->count++] = (hsc__mlir_named){hsc_view_of(name), value};
 }
 
 // Aliasing, donation and shardings of the entry's arguments.
@@ -587,12 +638,15 @@ static hsc_status *argument_attrs(hsc__exporter *x, const hsc_computation *entry
     }
     bool shard = parameter->sharding && leaves == 1;
     if (shard) add_leaf_attr(&attrs[at], "mhlo.sharding", hsc__export_text(x, hsc_view_of(parameter->sharding)));
-    else if (parameter->sharding) hsc__export_note(x, NOTE_GONE, "attributes of copies, fusions and the like, which are no operations of their own in StableHLO");
+    const hsc__mlir_attr *frontend = parameter->frontend_attributes && leaves == 1 ? hsc__export_frontend(x, parameter->frontend_attributes) : NULL;
+    if (frontend) add_leaf_attr(&attrs[at], "mhlo.frontend_attributes", frontend);
+    if (!shard && parameter->sharding) hsc__export_note(x, NOTE_GONE, "attributes of copies, fusions and the like, which are no operations of their own in StableHLO");
+    if (!frontend && parameter->frontend_attributes) hsc__export_note(x, NOTE_GONE, "attributes of copies, fusions and the like, which are no operations of their own in StableHLO");
     for (int k = 0; k < m->alias_count; k++) {
       const hsc_alias *alias = &m->aliases[k];
       if (alias->parameter != i) continue;
       int leaf = leaf_of(&parameter->shape, alias->parameter_index), output = leaf_of(&entry->root->shape, alias->output_index);
-      if (leaf < 0 || output < 0 || attrs[at + leaf].count == 3) hsc__export_note(x, NOTE_ALIAS, "aliases of whole tuples");
+      if (leaf < 0 || output < 0 || attrs[at + leaf].count == (int)HSC_COUNT_OF(attrs[0].entries)) hsc__export_note(x, NOTE_ALIAS, "aliases of whole tuples");
       else add_leaf_attr(&attrs[at + leaf], "tf.aliasing_output", hsc__export_int(x, HSC_TYPE_S32, output));
       if (alias->must_alias) hsc__export_note(x, NOTE_MUST_ALIAS, "must-alias (the alias itself is kept)");
     }

@@ -83,6 +83,8 @@ HSC_MUST_USE hsc_status *hsc__export_region(hsc__export_op *op, const hsc_comput
 // The symbol of a function for the computation, which is written later.
 HSC_MUST_USE hsc_status *hsc__export_function(hsc__exporter *x, const hsc_computation *computation, const char **out_symbol);
 // Sharding, frontend attributes, backend configuration and what else HLO gives an instruction, as attributes of the dialect mhlo.
+// {key="value",other="value"} as a dictionary; NULL when it is something else.
+const hsc__mlir_attr *hsc__export_frontend(hsc__exporter *x, const char *text);
 HSC_MUST_USE hsc_status *hsc__export_discardable(hsc__export_op *op, const hsc_instr *instr);
 void hsc__export_note(hsc__exporter *x, int bit, const char *text);
 

@@ -27,8 +27,7 @@ static hsc_status *regions(frame *f) {
 
 // ---- attributes that HLO has and StableHLO keeps under the name of mhlo -----------------------------------------------------------
 
-// {key="value",other="value"} as a dictionary; NULL when it is something else.
-static const hsc__mlir_attr *frontend_dict(hsc__exporter *x, const char *text) {
+const hsc__mlir_attr *hsc__export_frontend(hsc__exporter *x, const char *text) {
   hsc__mlir_named entries[64];
   int count = 0;
   hsc__scan scan = hsc__scan_of(hsc_view_of(text));
@@ -49,7 +48,9 @@ static const hsc__mlir_attr *frontend_dict(hsc__exporter *x, const char *text) {
       ok = hsc__scan_string(&scan, &value);
       if (ok) entries[count++] = (hsc__mlir_named){name, hsc__export_text(x, hsc_bytes_view(&value))};
     } else {
-      ok = false;
+      hsc_view object;
+      ok = ok && hsc__scan_braces(&scan, &object);
+      if (ok) entries[count++] = (hsc__mlir_named){name, hsc__export_text(x, object)};
     }
     hsc__scan_char(&scan, ',');
   }
@@ -108,7 +109,7 @@ hsc_status *hsc__export_discardable(hsc__export_op *op, const hsc_instr *instr) 
   hsc__exporter *x = op->x;
   if (instr->sharding) put(op, "mhlo.sharding", hsc__export_text(x, hsc_view_of(instr->sharding)));
   if (instr->frontend_attributes) {
-    const hsc__mlir_attr *dict = frontend_dict(x, instr->frontend_attributes);
+    const hsc__mlir_attr *dict = hsc__export_frontend(x, instr->frontend_attributes);
     put(op, dict ? "mhlo.frontend_attributes" : "mhlo.frontend_attributes_text", dict ? dict : hsc__export_text(x, hsc_view_of(instr->frontend_attributes)));
   }
   if (instr->backend_config && instr->op != HSC_OP_CUSTOM_CALL) put(op, "mhlo.backend_config", hsc__export_text(x, hsc_view_of(instr->backend_config)));

@@ -35,9 +35,40 @@ static hsc_view location_name(const hsc__mlir_attr *location) {
   return (hsc_view){"", 0};
 }
 
+// The innermost place in a source file; NULL when the location names none.
+static const hsc__mlir_attr *location_file(const hsc__mlir_attr *location) {
+  for (int depth = 0; location && location->kind == HSC_MLIR_LOCATION && depth < 64; depth++) {
+    if (location->column >= 0 && location->text.size) return location;
+    if (!location->count) break;
+    location = location->elements[0];
+  }
+  return NULL;
+}
+
+// Text of the input for people: what cannot be printed as \xNN, the rest of what is very long left out.
+static void append_printable(hsc_bytes *out, hsc_view text) {
+  enum { SHOWN = 200 };
+  for (size_t i = 0; i < text.size && i < SHOWN; i++) {
+    unsigned char c = (unsigned char)text.data[i];
+    if (c < 32 || c == 127) hsc_bytes_printf(out, "\\x%02x", c);
+    else hsc_bytes_append_char(out, (char)c);
+  }
+  if (text.size > SHOWN) hsc_bytes_append_text(out, "...");
+}
+
 hsc_status *hsc__import_error(hsc_status *status, const hsc__importer *im, const hsc__mlir_op *op) {
   hsc_view name = location_name(op->location);
-  status = hsc_status_note(status, "while: importing %s%s%.*s", op->written_name, name.size ? " at " : "", (int)name.size, name.data);
+  const hsc__mlir_attr *file = location_file(op->location);
+  hsc_bytes where = {0};
+  if (name.size) hsc_bytes_append_text(&where, " at ");
+  append_printable(&where, name);
+  if (file) {
+    hsc_bytes_append_text(&where, " (");
+    append_printable(&where, file->text);
+    hsc_bytes_printf(&where, ":%lld:%lld)", (long long)file->integer, (long long)file->column);
+  }
+  status = hsc_status_note(status, "while: importing %s%s", op->written_name, hsc_bytes_text(&where));
+  hsc_bytes_deinit(&where);
   return hsc_status_at(status, im->path, op->line, op->column, NULL);
 }
 
@@ -132,14 +163,10 @@ static const hsc_metadata *metadata_of(hsc__importer *im, const hsc__mlir_attr *
   hsc_metadata made = {0};
   hsc_view name = location_name(location);
   if (name.size) made.op_name = hsc_arena_strndup(im->module->arena, name.data, name.size);
-  for (int depth = 0; location && location->kind == HSC_MLIR_LOCATION && depth < 64; depth++) {
-    if (location->column >= 0 && location->text.size) {
-      made.source_file = hsc_arena_strndup(im->module->arena, location->text.data, location->text.size);
-      made.source_line = (int32_t)location->integer;
-      break;
-    }
-    if (!location->count) break;
-    location = location->elements[0];
+  const hsc__mlir_attr *file = location_file(location);
+  if (file) {
+    made.source_file = hsc_arena_strndup(im->module->arena, file->text.data, file->text.size);
+    made.source_line = (int32_t)file->integer;
   }
   known->is_imported = true;
   known->imported.metadata = made.op_name || made.source_file ? hsc_arena_copy(im->module->arena, &made, sizeof made) : NULL;
@@ -381,7 +408,7 @@ static hsc_status *composite_attributes(hsc__importer *im, const hsc__mlir_op *o
   hsc_bytes dict = {0}, text = {0};
   hsc__import_dict_text(hsc__mlir_attr_get(op, "composite_attributes"), &dict);
   hsc_bytes_append_text(&text, "{composite.attributes=");
-  hsc__append_quoted(&text, dict.size ? hsc_bytes_view(&dict) : HSC_VIEW("{}"));
+  hsc__append_frontend_value(&text, dict.size ? hsc_bytes_view(&dict) : HSC_VIEW("{}"));
   hsc_bytes_append_text(&text, ",composite.name=");
   hsc__append_quoted(&text, name);
   hsc_bytes_printf(&text, ",composite.version=\"%lld\"", (long long)hsc__import_int(op, "version", 0));

@@ -888,7 +888,7 @@ static void append_frontend(hsc_bytes *out, hsc_view name, const hsc__mlir_attr 
   else if (value->kind == HSC_MLIR_UNIT) hsc_bytes_append_text(&text, "unit");
   else dict_text(value, &text, 0);
   hsc_bytes_printf(out, "%s%.*s=", out->size ? "," : "", (int)name.size, name.data);
-  hsc__append_quoted(out, hsc_bytes_view(&text));
+  hsc__append_frontend_value(out, hsc_bytes_view(&text));
   hsc_bytes_deinit(&text);
 }
 

@@ -280,8 +280,70 @@ static void bitcasts_keep_their_bytes(void **state) {
   }
 }
 
+// A composite stays one in every form that has them, with its attributes; in HLO it is a call that says so.
+static void composites_stay_composites(void **state) {
+  (void)state;
+  static const char text[] =
+      "module @m {\n"
+      "  func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n"
+      "    %0 = stablehlo.composite \"my.op\" %a {composite_attributes = {n = 3 : i64, s = \"x\"}, decomposition = @impl, version = 2 : i32, mhlo.frontend_attributes = {z = \"1\"}} : "
+      "(tensor<4xf32>) -> tensor<4xf32>\n"
+      "    return %0 : tensor<4xf32>\n"
+      "  }\n"
+      "  func.func private @impl(%a: tensor<4xf32>) -> tensor<4xf32> {\n"
+      "    %0 = stablehlo.add %a, %a : tensor<4xf32>\n"
+      "    return %0 : tensor<4xf32>\n"
+      "  }\n"
+      "}\n";
+  hsc_module *module, *again;
+  EXPECT_OK(hsc_program_read(hsc_view_of(text), "composite", &module));
+  hsc_hash128 before = hsc_module_fingerprint(module);
+  hsc_bytes out = {0};
+  EXPECT_OK(hsc_program_write(module, HSC_FORMAT_MLIR_TEXT, &out));
+  assert_non_null(strstr(hsc_bytes_text(&out), "stablehlo.composite \"my.op\" %arg0 {composite_attributes = {n = 3 : i64, s = \"x\"}, decomposition = @impl, version = 2 : i32, "
+                                               "mhlo.frontend_attributes = {z = \"1\"}}"));
+  hsc_bytes_deinit(&out);
+  for (int i = 0; i < 6; i++) {   // the first versions have no composites
+    again = through(module, &ways[i]);
+    hsc_hash128 after = hsc_module_fingerprint(again);
+    if (before.low != after.low || before.high != after.high) fail_msg("%s: it is another program", ways[i].name);
+    hsc_module_destroy(again);
+  }
+  hsc_module_destroy(module);
+}
+
+// Whatever an operation says besides its own attributes comes out again, under its name, from every format.
+static void unknown_attributes_are_kept(void **state) {
+  (void)state;
+  static const char *const values[] = {"1 : i64", "-7 : i32", "2.5 : f32", "true", "\"text\"", "unit", "[1, 2]", "{a = 1 : i64}", "@symbol", "array<i64: 1, 2>", "dense<3> : tensor<2xi32>", "f32", "#x.y<z>"};
+  static const char *const ops[] = {"stablehlo.add %a, %a", "stablehlo.exponential %a", "stablehlo.negate %a"};
+  for (size_t v = 0; v < HSC_COUNT_OF(values); v++)
+    for (size_t o = 0; o < HSC_COUNT_OF(ops); o++) {
+      char text[600], wanted[64];
+      hsc_module *module;
+      snprintf(text, sizeof text, "func.func @main(%%a: tensor<4xf32> {own.arg%zu = %s}) -> tensor<4xf32> {\n  %%0 = %s {own.key%zu = %s} : tensor<4xf32>\n  return %%0 : tensor<4xf32>\n}\n", v,
+               values[v], ops[o], v, values[v]);
+      hsc_status *status = hsc_program_read_as(HSC_FORMAT_MLIR_TEXT, hsc_view_of(text), "unknown", &module);
+      if (status) fail_msg("%s\n%s", hsc_status_message(status), text);
+      for (size_t i = 0; i < WAYS; i++) {
+        hsc_bytes out = {0};
+        hsc_module *again = through(module, &ways[i]);
+        EXPECT_OK(hsc_program_write(again, HSC_FORMAT_HLO_TEXT, &out));
+        for (int k = 0; k < 2; k++) {
+          snprintf(wanted, sizeof wanted, "own.%s%zu=", k ? "arg" : "key", v);
+          if (!strstr(hsc_bytes_text(&out), wanted)) fail_msg("%s: %s is gone from\n%s", ways[i].name, wanted, hsc_bytes_text(&out));
+        }
+        hsc_bytes_deinit(&out);
+        hsc_module_destroy(again);
+      }
+      hsc_module_destroy(module);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(composites_stay_composites),
+      cmocka_unit_test(unknown_attributes_are_kept),
       cmocka_unit_test(any_pair_of_formats_keeps_the_numbers),
       cmocka_unit_test(what_is_read_is_written_the_same),
       cmocka_unit_test(what_hlo_says_besides_is_kept),
