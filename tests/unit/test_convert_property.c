@@ -315,7 +315,8 @@ static void composites_stay_composites(void **state) {
 // Whatever an operation says besides its own attributes comes out again, under its name, from every format.
 static void unknown_attributes_are_kept(void **state) {
   (void)state;
-  static const char *const values[] = {"1 : i64", "-7 : i32", "2.5 : f32", "true", "\"text\"", "unit", "[1, 2]", "{a = 1 : i64}", "@symbol", "array<i64: 1, 2>", "dense<3> : tensor<2xi32>", "f32", "#x.y<z>"};
+  static const char *const values[] = {"1 : i64", "-7 : i32", "2.5 : f32", "true", "\"text\"", "unit", "[1, 2]", "{a = 1 : i64}",
+                                       "@symbol", "array<i64: 1, 2>", "dense<3> : tensor<2xi32>", "f32", "#x.y<z>"};
   static const char *const ops[] = {"stablehlo.add %a, %a", "stablehlo.exponential %a", "stablehlo.negate %a"};
   for (size_t v = 0; v < HSC_COUNT_OF(values); v++)
     for (size_t o = 0; o < HSC_COUNT_OF(ops); o++) {
