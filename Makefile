@@ -10,7 +10,7 @@ CLANG ?= clang-19
 FORMAT ?= clang-format-19
 TIME ?= 60
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-real test-kill test-gpu test-passes check bench asan ubsan tsan clang fuzz fuzz-replay format lint docs golden-update clean help
+.PHONY: build demo test test-real test-kill test-gpu test-passes check bench asan ubsan tsan clang convert-long fuzz fuzz-replay format lint docs golden-update clean help
 
 build: ## build everything into build/, after installing what is missing
 	@scripts/bootstrap
@@ -61,6 +61,9 @@ tsan: ## the quick tests under the thread sanitizer
 clang: ## build and test with clang
 	@scripts/bootstrap --dev
 	@$(MAKE) --no-print-directory test BUILD=build-clang MESON_SETUP="env CC=$(CLANG) meson setup"
+
+convert-long: build ## random programs through every pair of formats, the evaluator being the judge: make convert-long SEEDS=3000
+	@$(BUILD)/tests/unit/test_convert_property . $(or $(SEEDS),3000)
 
 fuzz: ## fuzz one parser: make fuzz TARGET=hlo_text TIME=60 (seconds); findings land in build-fuzz/
 	@test -n "$(TARGET)" || { echo "which one? make fuzz TARGET=NAME, of: $$(ls tests/fuzz/fuzz_*.c | sed 's,.*/fuzz_,,; s,\.c$$,,' | tr '\n' ' ')" >&2; exit 2; }

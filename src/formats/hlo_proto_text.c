@@ -1,4 +1,6 @@
 // hlo_proto_text.c - messages that the IR keeps as text, both ways: what XLA's printer makes of them, and back.
+#include <stdlib.h>
+
 #include "formats/hlo_proto_internal.h"
 #include "formats/hlo_text_internal.h"
 
@@ -41,31 +43,33 @@ void hsc__append_frontend_value(hsc_bytes *text, hsc_view value) {
   else hsc__append_quoted(text, value);
 }
 
+static int compare_pairs(const void *a, const void *b) { return compare_keys(a, b); }
+
 void hsc__proto_frontend_text(hsc_view bytes, hsc_bytes *text) {
-  enum { MAX_PAIRS = 256 };
-  pair pairs[MAX_PAIRS];
-  size_t count = 0;
+  hsc_bytes pairs = {0};
   hsc_wire in = hsc_wire_of(bytes);
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
-    if (f.number != 1 || count == MAX_PAIRS) continue;
+    if (f.number != 1) continue;
     pair it = {{"", 0}, {"", 0}};
     hsc_wire entry = hsc_wire_of(f.bytes);
     for (hsc_wire_field e; hsc_wire_next(&entry, &e);) {
       if (e.number == 1) it.key = e.bytes;
       else if (e.number == 2) it.value = e.bytes;
     }
-    size_t at = count++;
-    for (; at > 0 && compare_keys(&it, &pairs[at - 1]) < 0; at--) pairs[at] = pairs[at - 1];
-    pairs[at] = it;
+    hsc_bytes_append(&pairs, &it, sizeof it);
   }
-  if (count == 0) return;
+  if (pairs.failed) text->failed = true;
+  size_t count = pairs.failed ? 0 : pairs.size / sizeof(pair);
+  pair *list = (pair *)(void *)pairs.data;
+  if (count > 1) qsort(list, count, sizeof *list, compare_pairs);
   for (size_t i = 0; i < count; i++) {
     hsc_bytes_append_char(text, i == 0 ? '{' : ',');
-    hsc_bytes_append(text, pairs[i].key.data, pairs[i].key.size);
+    hsc_bytes_append(text, list[i].key.data, list[i].key.size);
     hsc_bytes_append_char(text, '=');
-    hsc__append_frontend_value(text, pairs[i].value);
+    hsc__append_frontend_value(text, list[i].value);
   }
-  hsc_bytes_append_char(text, '}');
+  if (count) hsc_bytes_append_char(text, '}');
+  hsc_bytes_deinit(&pairs);
 }
 
 // Past a balanced {...}.

@@ -2,10 +2,12 @@
 // before, to the bit; what HLO says besides is kept, or its place is named in an error.
 #include "unit.h"
 
+#include <stdlib.h>
+
 #include "formats/formats.h"
 #include "random_module.h"
 
-enum { SEEDS = 120 };
+static int seeds = 120;   // random modules; more by the second argument
 
 typedef struct way {
   const char *name;
@@ -73,7 +75,7 @@ static void expect_same_numbers(const hsc_literal *want, const hsc_module *modul
 
 static void any_pair_of_formats_keeps_the_numbers(void **state) {
   int converted = 0;
-  for (int seed = 0; seed < SEEDS; seed++) {
+  for (int seed = 0; seed < seeds; seed++) {
     hsc_arena *arena = NULL;
     EXPECT_OK(hsc_arena_create(&arena));
     hsc_module *module = random_one(seed);
@@ -92,12 +94,12 @@ static void any_pair_of_formats_keeps_the_numbers(void **state) {
     hsc_module_destroy(module);
     hsc_arena_destroy(arena);
   }
-  assert_true(converted > SEEDS * WAYS * 3 / 4);
+  assert_true(converted > seeds * (int)WAYS * 3 / 4);
 }
 
 // The first conversion may inline and take tuples apart; from then on nothing changes.
 static void what_is_read_is_written_the_same(void **state) {
-  for (int seed = 0; seed < SEEDS; seed++) {
+  for (int seed = 0; seed < seeds; seed++) {
     hsc_module *module = random_one(seed);
     for (int i = 2; i < WAYS; i++) {
       hsc_module *once = through(module, &ways[i]), *twice = once ? through(once, &ways[i]) : NULL;
@@ -341,7 +343,8 @@ static void unknown_attributes_are_kept(void **state) {
     }
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  if (argc > 2 && atoi(argv[2]) > 0) seeds = atoi(argv[2]);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(composites_stay_composites),
       cmocka_unit_test(unknown_attributes_are_kept),
