@@ -23,7 +23,7 @@ from pathlib import Path
 FUNCTION = re.compile(r'(?m)^[ \t]*(func\.func|"func\.func"|"vhlo\.func_v1"|vhlo\.func_v1)(\s+(?:public|private|nested))?\s+@("[^"]*"|[\w$.-]+)')
 
 
-CHECK = re.compile(r'^[ \t]*"?check\.[^\n]*(?:\n[ \t]*[\[\](\-0-9.,xA-F)e]+[^\n%]*)*\n', re.M)
+CHECK = re.compile(r'^[ \t]*"?check\.(?:[^:]|:(?!\s*(?:tensor|\()))*:[^\n]*\n', re.M)
 TOKEN = re.compile(r'//[^\n]*|"(?:[^"\\\\]|\\\\.)*"|[{}()]')
 
 
@@ -50,7 +50,12 @@ def functions_of(piece):
         at = end_of_function(piece, m.start())
         found.append((m.group(3), m.start(), at, m))
     outside = ''.join(piece[a:b] + '\n' for a, b in zip([0] + [f[2] for f in found], [f[1] for f in found] + [len(piece)]))
-    return found, '\n'.join(line for line in outside.split('\n') if re.match(r'[#!]\w', line))
+    aliases, is_open = [], False
+    for line in outside.split('\n'):
+        if is_open or re.match(r'[#!]\w', line):
+            aliases.append(line)
+            is_open = '\n'.join(aliases).count('<{') > '\n'.join(aliases).count('}>')
+    return found, '\n'.join(aliases)
 
 
 def module_of(functions, aliases, piece, index):

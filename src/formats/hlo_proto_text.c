@@ -675,9 +675,12 @@ static hsc_status *value_of(const hsc__proto_row *row, const hsc_wire_field *fie
         return NULL;
       }
       int64_t index[HSC_MAX_TUPLE_DEPTH];
+      size_t before = text->size;
       hsc_bytes_append_char(text, '{');
       origin_tree(field->bytes, &instr->shape, index, 0, text);
       hsc_bytes_append_char(text, '}');
+      bool says = text->size > before && memchr(text->data + before, '"', text->size - before);
+      if (!says && !text->failed) text->data[text->size = before] = 0;   // of no leaf: it would be written as nothing
       return NULL;
     }
     default: break;

@@ -455,5 +455,12 @@ bool hsc__mlir_custom_op(hsc__mlir_parser *p, hsc__mlir_op *op, hsc_view written
   if (!hsc__mlir_peek(p, '%'))
     return hsc__mlir_unsupported(p, written_name.data, hsc_arena_printf(p->arena, "not built yet: the custom form of '%.*s'; write it in the generic form, \"%.*s\"(...)",
                                                                         (int)written_name.size, written_name.data, (int)written_name.size, written_name.data));
-  return run_form(p, op, "o* A :same");
+  if (run_form(p, op, "o* A :same")) return true;
+  static const char *const own[] = {"stablehlo.", "chlo.", "mhlo.", "vhlo.", "func.", "sdy.", "builtin."};
+  for (size_t i = 0; i < HSC_COUNT_OF(own); i++)
+    if (written_name.size > strlen(own[i]) && !memcmp(written_name.data, own[i], strlen(own[i]))) return false;
+  if (hsc_status_code(p->status) != HSC_INVALID_ARGUMENT || !memchr(written_name.data, '.', written_name.size)) return false;
+  hsc_status_free(p->status);   // another dialect's form, which may be anything
+  p->status = NULL;
+  return hsc__mlir_unsupported(p, written_name.data, hsc_arena_printf(p->arena, "not built yet: the custom form of '%.*s', of another dialect", (int)written_name.size, written_name.data));
 }

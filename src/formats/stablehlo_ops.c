@@ -93,6 +93,15 @@ static hsc_status *import_convert(frame *f) {
   return NULL;
 }
 
+// A bit of StableHLO's i1 is a bit; HLO's pred is a byte.
+static hsc_status *import_bitcast_convert(frame *f) {
+  hsc_type from = f->count == 1 ? f->operands[0]->shape.type : f->shape.type;
+  if (from != f->shape.type && (from == HSC_TYPE_PRED || f->shape.type == HSC_TYPE_PRED))
+    return HSC_OP_ERR(UNIMPLEMENTED, f->im, f->op, "%s: not built yet: between i1 and other types", f->op->written_name);
+  build(f);
+  return NULL;
+}
+
 static hsc_status *import_permutation(frame *f) {
   hsc_dims d;
   HSC_TRY(dims(f, "permutation", &d));
