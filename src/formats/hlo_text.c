@@ -158,6 +158,11 @@ static bool unknown_op(hsc__hlo_parser *p, hsc_view word) {
   char text[64];
   snprintf(text, sizeof text, "%.*s", (int)(word.size < 60 ? word.size : 60), word.data);
   const char *near = hsc_did_you_mean(text, candidates, HSC_OP_COUNT);
+  if (!strcmp(text, "b") && hsc__hlo_peek(p, '(')) {   // b(f32[4]), a buffer by itself
+    hsc__hlo_error(p, word.data, "not built yet: buffers as values, b(...)");
+    p->status = hsc__text_unsupported(p->status);
+    return false;
+  }
   return near ? hsc__hlo_error(p, word.data, "unknown operation '%s'; did you mean '%s'?", text, near)
               : hsc__hlo_error(p, word.data, "unknown operation '%s'", text);
 }
