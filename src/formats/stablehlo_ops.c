@@ -15,6 +15,8 @@ typedef struct frame {
   int count;
   hsc_instr *instr;          // what was built
   bool results_set;          // op->results have their instructions already
+  const char *const *late;   // attributes that come as operands, from number late_from on; NULL = none
+  int late_from, late_count;
 } frame;
 
 static hsc_arena *arena_of(const frame *f) { return f->im->module->arena; }
@@ -24,7 +26,26 @@ static hsc_instr *build(frame *f) {
   return f->instr;
 }
 
-static hsc_status *dims(frame *f, const char *name, hsc_dims *out) { return hsc__import_dims(f->im, f->op, name, out); }
+// A list of integers that is an operand: sizes that are known at run time only have no place in HLO, but most are constants.
+static hsc_status *constant_dims(frame *f, const char *name, const hsc_instr *operand, hsc_dims *out) {
+  const hsc_literal *literal = operand->op == HSC_OP_CONSTANT ? operand->attr.literal.value : NULL;
+  bool splat = operand->op == HSC_OP_BROADCAST && operand->operands[0]->op == HSC_OP_CONSTANT;   // a constant of equal numbers
+  if (splat) literal = operand->operands[0]->attr.literal.value;
+  if (!literal || literal->elided || !hsc_type_is_integral(literal->shape.type))
+    return HSC_OP_ERR(UNIMPLEMENTED, f->im, f->op, "%s: not built yet: dynamic shapes (%s is no constant)", f->op->written_name, name);
+  int64_t count = hsc_shape_elements(&operand->shape);
+  if (count > 2 * HSC_MAX_RANK) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "%s: %s has %lld elements", f->op->written_name, name, (long long)count);
+  int64_t values[2 * HSC_MAX_RANK];
+  for (int64_t i = 0; i < count; i++) values[i] = hsc_literal_get_int(literal, splat ? 0 : i);
+  *out = hsc_dims_copy(arena_of(f), (int)count, values);
+  return NULL;
+}
+
+static hsc_status *dims(frame *f, const char *name, hsc_dims *out) {
+  for (int i = 0; i < f->late_count; i++)
+    if (!strcmp(f->late[i], name)) return constant_dims(f, name, f->operands[f->late_from + i], out);
+  return hsc__import_dims(f->im, f->op, name, out);
+}
 static int64_t integer(frame *f, const char *name, int64_t missing) { return hsc__import_int(f->op, name, missing); }
 
 static hsc_dims filled(frame *f, int count, int64_t value) {
@@ -532,6 +553,37 @@ static const char *groups_text(frame *f, const char *name) {
   const char *copy = hsc_arena_strdup(arena_of(f), hsc_bytes_text(&text));
   hsc_bytes_deinit(&text);
   return copy;
+}
+
+// ---- the same with sizes as operands -----------------------------------------------------------------------------------------------------
+
+#define LATE(f, from, names, import) late_operands(f, from, names, (int)HSC_COUNT_OF(names), import)
+static hsc_status *late_operands(frame *f, int from, const char *const *names, int count, hsc_status *(*import)(frame *)) {
+  if (f->count != from + count) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "%s: %d operands instead of %d", f->op->written_name, f->count, from + count);
+  f->late = names;
+  f->late_from = f->count = from;
+  f->late_count = count;
+  return import(f);
+}
+
+static hsc_status *import_dynamic_gather(frame *f) {
+  static const char *const names[] = {"slice_sizes"};
+  return LATE(f, 2, names, import_gather);
+}
+
+static hsc_status *import_dynamic_conv(frame *f) {
+  static const char *const names[] = {"padding"};
+  return LATE(f, 2, names, import_convolution);
+}
+
+static hsc_status *import_dynamic_pad(frame *f) {
+  static const char *const names[] = {"edge_padding_low", "edge_padding_high", "interior_padding"};
+  return LATE(f, 2, names, import_pad);
+}
+
+static hsc_status *import_real_dynamic_slice(frame *f) {
+  static const char *const names[] = {"start_indices", "limit_indices", "strides"};
+  return LATE(f, 1, names, import_slice);
 }
 
 // ---- host and other devices -------------------------------------------------------------------------------------------------------------
