@@ -36,7 +36,7 @@ def end_of_function(text, at):
         if token in '{}':
             depth += 1 if token == '{' else -1
             # The attributes in "attributes {...} {" and of arguments are braces before the body's.
-            if depth == 0 and parens == 0 and not re.match(r'\s*\{', text[m.end():]):
+            if depth == 0 and parens == 0 and not re.match(r'\s*[{>,]', text[m.end():]):
                 return m.end()
     return len(text)
 

@@ -369,8 +369,7 @@ static bool stablehlo_attr(hsc__mlir_parser *p, hsc_view name, const hsc__mlir_a
   }
   if (hsc_view_equals_text(name, "conv")) {
     hsc__mlir_op holder = {0};
-    bool raw = hsc__mlir_accept_word(p, "raw");
-    if (raw) return hsc__mlir_error(p, name.data, "#stablehlo.conv<raw ...>: not built yet: reading it");
+    if (hsc__mlir_accept_word(p, "raw")) return dictionary(p, '>', attr);   // the dimensions by name
     if (!hsc__mlir_conv_dims(p, &holder) || !hsc__mlir_expect(p, ">")) return false;
     attr->kind = HSC_MLIR_DICT;
     attr->entries = holder.attrs;

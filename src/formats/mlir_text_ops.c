@@ -455,12 +455,16 @@ bool hsc__mlir_custom_op(hsc__mlir_parser *p, hsc__mlir_op *op, hsc_view written
   if (!hsc__mlir_peek(p, '%'))
     return hsc__mlir_unsupported(p, written_name.data, hsc_arena_printf(p->arena, "not built yet: the custom form of '%.*s'; write it in the generic form, \"%.*s\"(...)",
                                                                         (int)written_name.size, written_name.data, (int)written_name.size, written_name.data));
-  if (run_form(p, op, "o* A :same")) return true;
+  bool read = run_form(p, op, "o* A :same");
   static const char *const own[] = {"stablehlo.", "chlo.", "mhlo.", "vhlo.", "func.", "sdy.", "builtin."};
   for (size_t i = 0; i < HSC_COUNT_OF(own); i++)
-    if (written_name.size > strlen(own[i]) && !memcmp(written_name.data, own[i], strlen(own[i]))) return false;
-  if (hsc_status_code(p->status) != HSC_INVALID_ARGUMENT || !memchr(written_name.data, '.', written_name.size)) return false;
-  hsc_status_free(p->status);   // another dialect's form, which may be anything
+    if (written_name.size > strlen(own[i]) && !memcmp(written_name.data, own[i], strlen(own[i]))) return read;
+  // Another dialect's form may be anything; when it was read to its end, nothing but a location or a comment follows on the line.
+  const char *rest = p->p;
+  while (*rest == ' ' || *rest == '\t' || *rest == '\r') rest++;
+  if (read && (*rest == '\n' || *rest == 0 || *rest == '/' || *rest == '}' || !strncmp(rest, "loc(", 4))) return true;
+  if ((!read && hsc_status_code(p->status) != HSC_INVALID_ARGUMENT) || !memchr(written_name.data, '.', written_name.size)) return read;
+  hsc_status_free(p->status);
   p->status = NULL;
   return hsc__mlir_unsupported(p, written_name.data, hsc_arena_printf(p->arena, "not built yet: the custom form of '%.*s', of another dialect", (int)written_name.size, written_name.data));
 }

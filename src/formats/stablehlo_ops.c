@@ -642,9 +642,15 @@ static hsc_status *import_outfeed(frame *f) {
 static const char *channel_text(frame *f) {
   bool host = integer(f, "is_host_transfer", 0) != 0;
   const hsc__mlir_attr *pairs = hsc__mlir_attr_get(f->op, "source_target_pairs");
-  const char *text = hsc_arena_printf(arena_of(f), "channel_id=%" PRId64 "%s", integer(f, "channel_id", 0), host ? ", is_host_transfer=true" : "");
-  if (!pairs || pairs->kind != HSC_MLIR_DENSE || hsc_shape_elements(&pairs->type->shape) == 0) return text;
-  return hsc_arena_printf(arena_of(f), "%s, source_target_pairs=%s", text, groups_text(f, "source_target_pairs"));
+  int64_t channel = integer(f, "channel_id", 0);   // 0 = none
+  hsc_bytes text = {0};
+  if (channel > 0) hsc_bytes_printf(&text, "channel_id=%" PRId64, channel);
+  if (host) hsc_bytes_printf(&text, "%sis_host_transfer=true", text.size ? ", " : "");
+  if (pairs && pairs->kind == HSC_MLIR_DENSE && hsc_shape_elements(&pairs->type->shape) > 0)
+    hsc_bytes_printf(&text, "%ssource_target_pairs=%s", text.size ? ", " : "", groups_text(f, "source_target_pairs"));
+  const char *kept = text.size ? hsc_arena_strndup(arena_of(f), hsc_bytes_text(&text), text.size) : NULL;
+  hsc_bytes_deinit(&text);
+  return kept;
 }
 
 static hsc_status *import_send(frame *f) {
