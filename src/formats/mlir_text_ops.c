@@ -461,6 +461,7 @@ bool hsc__mlir_custom_op(hsc__mlir_parser *p, hsc__mlir_op *op, hsc_view written
     if (written_name.size > strlen(own[i]) && !memcmp(written_name.data, own[i], strlen(own[i]))) return read;
   // Another dialect's form may be anything; when it was read to its end, nothing but a location or a comment follows on the line.
   const char *rest = p->p;
+  while (rest > p->begin && (rest[-1] == ' ' || rest[-1] == '\t' || rest[-1] == '\r' || rest[-1] == '\n')) rest--;
   while (*rest == ' ' || *rest == '\t' || *rest == '\r') rest++;
   if (read && (*rest == '\n' || *rest == 0 || *rest == '/' || *rest == '}' || !strncmp(rest, "loc(", 4))) return true;
   if ((!read && hsc_status_code(p->status) != HSC_INVALID_ARGUMENT) || !memchr(written_name.data, '.', written_name.size)) return read;
