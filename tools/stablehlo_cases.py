@@ -134,8 +134,9 @@ def main():
                 continue
             result = convert(options.hloscope, path, folder / 'out')
             read = result.returncode == 0 or 'no function @main' in result.stderr
-            counts['container' if read else 'CONTAINER'] += 1
-            if not read:
+            bad = 'invalid' in path.name
+            counts['container' if read else 'refused' if bad and result.returncode > 0 else 'CONTAINER'] += 1
+            if not read and not bad:
                 print(f'CONTAINER   {path.relative_to(tests)}: {" ".join(result.stderr.split())[:300]}', flush=True)
     for reason, count in reasons.most_common(40):
         print(f'{count:6}  {reason}')
