@@ -660,8 +660,17 @@ done:
 static bool looks_like_module(hsc_view bytes) {
   hsc_wire in = hsc_wire_of(bytes);
   bool computations = false;
-  for (hsc_wire_field f; hsc_wire_next(&in, &f);)
-    if (f.number == HSC__MODULE_COMPUTATIONS && f.type == HSC_WIRE_BYTES) computations = true;
+  for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
+    if (f.number != HSC__MODULE_COMPUTATIONS || f.type != HSC_WIRE_BYTES) continue;
+    bool name = false, instructions = false;
+    hsc_wire computation = hsc_wire_of(f.bytes);
+    for (hsc_wire_field c; hsc_wire_next(&computation, &c);) {
+      name |= c.number == 1 && c.type == HSC_WIRE_BYTES;
+      instructions |= c.number == 2 && c.type == HSC_WIRE_BYTES;
+    }
+    computations = name && instructions && !computation.error;
+    if (!computations) return false;
+  }
   return computations && !in.error;
 }
 
