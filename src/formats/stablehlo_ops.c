@@ -95,15 +95,10 @@ static hsc_status *import_dimensions(frame *f) {
   return NULL;
 }
 
-// Of a complex number its real part, and whether it is not zero.
+// Of a complex number its real part.
 static hsc_status *import_convert(frame *f) {
   hsc_instr *x = f->operands[0];
   if (f->count == 1 && hsc_type_is_complex(x->shape.type) && !hsc_type_is_complex(f->shape.type)) {
-    if (f->shape.type == HSC_TYPE_PRED) {
-      hsc_instr *zero = hsc_build_convert(f->b, x->shape.type, hsc_build_scalar(f->b, hsc_type_real_part(x->shape.type), 0));
-      f->instr = hsc_build_compare(f->b, HSC_NE, x, hsc_build_broadcast(f->b, zero, x->shape, (hsc_dims){0}));
-      return NULL;
-    }
     f->operands[0] = hsc_build_unary(f->b, HSC_OP_REAL, x);
     if (f->operands[0]->shape.type == f->shape.type) {
       f->instr = f->operands[0];

@@ -56,7 +56,6 @@ static void what_has_no_meaning_is_refused(void **state) {
       {"f32[4,8] add(%a, %d)", {"add", "f32[4,8]", "f64[4,8]"}},
       {"f32[4,8] shift-left(%a, %a)", {"shift-left", "integers", "f32[4,8]"}},
       {"c64[4,8] fft(%cx), fft_type=FFT, fft_length={4}", {"fft", "fft_length[0] = 4", "8"}},
-      {"token[] after-all(%a)", {"after-all", "token", "f32[4,8]"}},
       {"f32[5,3] gather(%a, %idx), offset_dims={1}, collapsed_slice_dims={}, start_index_map={1}, operand_batching_dims={0}, "
        "start_indices_batching_dims={0}, "
        "index_vector_dim=1, slice_sizes={1,3}",
