@@ -55,7 +55,10 @@ static void *aligned_buffer(const hsc_shape *shape) {
 static hsc_status *run_on_device(hsc_cpu_device *device, const hsc_module *module, int input_count, hsc_literal **inputs, int output_count, hsc_literal **outputs,
                                  int64_t *out_ns) {
   hsc_cpu_executable *executable = NULL;
-  HSC_TRY(hsc_cpu_compile(device, module, NULL, &executable));
+  // XLA_FLAGS says which passes run: tools/check_passes.py switches them one by one.
+  hsc_cpu_compile_options options = hsc_cpu_compile_options_default();
+  HSC_TRY(hsc_cpu_compile_options_parse_flags(getenv("XLA_FLAGS"), module->arena, &options));
+  HSC_TRY(hsc_cpu_compile(device, module, &options, &executable));
   hsc_status *status = NULL;
   void **buffers = hsc_alloc((size_t)(input_count + output_count + 1) * sizeof *buffers);
   if (!buffers) {
