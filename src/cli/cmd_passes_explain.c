@@ -50,7 +50,7 @@ static hsc_status *try_example(const char *pass, const char *text, hsc_bytes *be
   for (int side = 0; side < 2; side++) {
     hsc_bytes *out = side ? after : before;
     hsc_status *status = NULL;
-    if (side) status = hsc_passes_run(module, pass, &(hsc_pass_options){.fuel = -1, .target = &hsc_pass_example_target}, &log);
+    if (side) status = hsc_passes_run(module, pass, &(hsc_pass_options){.fuel = -1, .target = &hsc_pass_example_target, .memory_limit_bytes = 1000}, &log);
     for (int i = 0; i < log.run_count; i++) *out_changed |= log.runs[i].changed;
     if (!status && side) status = hsc_passes_run(module, "dce", &(hsc_pass_options){.fuel = -1}, NULL);
     if (status) {

@@ -52,6 +52,9 @@ static hsc_status *read_flag(char *flag, hsc_cpu_compile_options *options) {
     options->dump_autotune_logs_to = value;
   } else if (!strcmp(flag, "xla_gpu_experimental_autotuner_cache_dir")) {
     options->autotune_cache_dir = value;
+  } else if (!strcmp(flag, "hloscope_memory_limit_bytes")) {
+    HSC_TRY(read_int(flag, value, 0, INT64_MAX, &number));
+    options->memory_limit_bytes = number;
   } else if (!strcmp(flag, "hloscope_pass_fuel")) {
     HSC_TRY(read_int(flag, value, -1, INT64_MAX, &number));
     options->pass_fuel = number;

@@ -32,6 +32,7 @@ typedef struct hsc_cpu_compile_options {
   bool dump_module_metadata;
   int backend_optimization_level;        // 0..3; default 2 (hsc_cpu_compile_options_default)
   int64_t pass_fuel;                     // rewrites allowed in all; < 0 = no limit
+  int64_t memory_limit_bytes;            // of the program's own values: rematerialization; <= 0 = no limit
   // The autotuner (tuner.h), under the names that XLA's GPU compiler gives them: xla_gpu_...
   int autotune_level;                    // 0 (default) nothing is measured: by rule, and the same every time; 1..4 as autotune.h says
   bool strict_conv_algorithm_picker;     // default true: a convolution that no algorithm works for is an error, not a warning

@@ -26,7 +26,7 @@ int hsc__fused_outputs(const hsc_instr *instr);
 // Asked for two instructions of one computation, `first` before `second`: may they run at once, where `second` stands? Not when second needs first by a
 // way around; first may be an operand of second only when `producer`. Looks at up to HSC_FUSED_REACH instructions between the two.
 // Uses the computation's index fields: hsc__fused_begin clears them once a pass and computation.
-enum { HSC_FUSED_REACH = 4000 };
+enum { HSC_FUSED_REACH = 300 };
 void hsc__fused_begin(hsc_computation *computation);
 // A walk from the first to the last instruction marks what it has passed: only that stands before what the walk is at.
 void hsc__fused_pass(hsc_instr *instr);

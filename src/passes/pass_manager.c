@@ -357,6 +357,7 @@ hsc_status *hsc_passes_run(hsc_module *module, const char *pipeline, const hsc_p
   manager m = {.module = module, .options = options ? options : &defaults, .log = log};
   m.cx.fuel = m.options->fuel;
   m.cx.target = m.options->target;
+  m.cx.memory_limit_bytes = m.options->memory_limit_bytes;
   HSC_TRY(read_pass_fuel(&m));
   hsc_status *status = NULL;
   if (m.options->dump_pass_re) {

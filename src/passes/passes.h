@@ -52,6 +52,7 @@ typedef struct hsc_pass_options {
   bool dump_module_metadata; // with dump_to: also <dump_to>/module_0000.metadata.textproto, an entry for every run and its times
   bool verify;               // run the verifier after each pass that changed something
   int64_t fuel;              // rewrites allowed in all; < 0 = no limit
+  int64_t memory_limit_bytes;      // rematerialization makes cheap values again until a computation needs no more at once; <= 0 = no limit
   const hsc_pass_target *target;   // NULL = none: passes that ask it do nothing
   bool record_counts;        // fill instruction and fusion counts of the runs (costs a walk a run)
 } hsc_pass_options;

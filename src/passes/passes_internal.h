@@ -10,6 +10,7 @@ typedef struct hsc_pass_context {
   int64_t rewrites;            // done by this run
   hsc_arena *scratch;          // reset after each pass
   const hsc_pass_target *target;   // NULL = none
+  int64_t memory_limit_bytes;  // for the values of a computation; <= 0 = no limit
 } hsc_pass_context;
 
 // To be asked before each rewrite: false when the fuel is spent. Counts the rewrite and marks the module as changed.

@@ -27,6 +27,7 @@ static hsc_status *key_text(PJRT_Client *client, const PJRT_Program *code, const
   const hsc_cpu_compile_options *cpu = &settings->cpu;
   hsc_bytes_printf(out, "options replicas=%d partitions=%d device=%d level=%d fuel=%lld\n", settings->replica_count, settings->partition_count, settings->device,
                    cpu->backend_optimization_level, (long long)cpu->pass_fuel);
+  if (cpu->memory_limit_bytes > 0) hsc_bytes_printf(out, "hloscope_memory_limit_bytes %lld\n", (long long)cpu->memory_limit_bytes);
   if (cpu->autotune_level > 0) hsc_bytes_printf(out, "xla_gpu_autotune_level %d\n", cpu->autotune_level);
   if (cpu->disable_hlo_passes) hsc_bytes_printf(out, "xla_disable_hlo_passes %s\n", cpu->disable_hlo_passes);
   if (cpu->enable_hlo_passes_only) hsc_bytes_printf(out, "xla_enable_hlo_passes_only %s\n", cpu->enable_hlo_passes_only);

@@ -33,6 +33,7 @@ static bool run(hsc_module *module, hsc_pass_id pass, hsc_pass_options options) 
   hsc_pass_log log = {0};
   options.verify = true;
   options.target = &hsc_pass_example_target;
+  options.memory_limit_bytes = 1000;
   hsc_status *status = hsc_passes_run(module, hsc_pass_text(pass), &options, &log);
   if (status) fail_msg("%s: %s", hsc_pass_text(pass), hsc_status_message(status));
   bool changed = log.run_count == 1 && log.runs[0].changed;
