@@ -165,16 +165,17 @@ static void cut_evenly(hsc_contraction *c, int64_t width, int64_t per_product) {
 
 static void plan_blocks(hsc_contraction *c, const hsc_cpu_isa *isa);
 
-// What all tasks take, in ns: tasks that share rows of A or columns of B each copy them into panels, so fewer and squarer tasks copy less; more tasks leave
-// less to wait for at the end. Rates are those of one core: two fused multiply-adds a cycle, an element copied in a nanosecond.
+// What all tasks take, in ns: tasks that share rows of A or columns of B each read them or copy them into panels, so fewer and squarer tasks move less; more
+// tasks leave less to wait for at the end. Rates are those of one core: two fused multiply-adds a cycle; an element copied in a nanosecond; rows of B
+// that are not copied are read across pages.
 static double estimate(hsc_contraction *c, const hsc_cpu_isa *isa, int threads, int64_t width, int64_t m_parts, int64_t n_parts) {
-  static const double ELEMENT_NS = 1, START_NS = 400, TAIL = 0.35;
+  static const double COPY_NS = 1, READ_A_NS = 0.3, READ_B_NS = 0.6, START_NS = 400, TAIL = 0.35;
   cut(c, width, m_parts, n_parts);
   plan_blocks(c, isa);
   double per_ns = 2.5 * (double)width;
   double task = (double)c->m_task * (double)c->n_task * (double)c->k / per_ns + START_NS;
-  if (c->blocking.pack_a) task += ELEMENT_NS * (double)c->m_task * (double)c->k;
-  if (c->blocking.pack_b) task += ELEMENT_NS * (double)c->n_task * (double)c->k;
+  task += (c->blocking.pack_a ? COPY_NS : READ_A_NS) * (double)c->m_task * (double)c->k;
+  task += (c->blocking.pack_b ? COPY_NS : READ_B_NS) * (double)c->n_task * (double)c->k;
   double tasks = (double)(c->batch * divide_up(c->m, c->m_task) * divide_up(c->n, c->n_task));
   double turns = tasks <= threads ? 1 : tasks / threads;
   return task * (turns + TAIL);
