@@ -734,7 +734,7 @@ static void decode_sdy_attr(reader *r, cursor *c, hsc__mlir_attr *attr) {
       attr->count = (int32_t)(varint(r, c) & 1);
       break;
     }
-    case 5: read_attr_list(r, c, attr); break;   // then whether it is closed, and a priority
+    case 5: read_attr_list(r, c, attr), attr->integer = byte(r, c); break;   // then a priority
     case 6: case 15: case 17: {
       const hsc__mlir_attr *mesh = attr_at(r, c, varint(r, c)), ignored = {0};
       hsc__mlir_attr replicated = ignored, unreduced = ignored;

@@ -4,7 +4,7 @@
 #include "formats/stablehlo_internal.h"
 
 // Attributes of Shardy's own encoding are arrays whose `column` is the number of the encoding. Axes: STRING (`integer` = size in a mesh; an element = only
-// a part of the axis). Mesh: axes; `data` = device ids as int64. Dimension: axes. Sharding: dimensions; `text` = mesh, `integer` = unreduced axes.
+// a part of the axis). Mesh: axes; `data` = device ids as int64. Dimension: axes; `integer` = closed. Sharding: dimensions; `text` = mesh, `integer` = unreduced axes.
 enum { HSC__SDY_MANUAL_AXES = 0, HSC__SDY_PER_VALUE = 7 };
 
 HSC_MUST_USE hsc_status *hsc__sdy_mesh(hsc__importer *im, const hsc__mlir_op *op);
@@ -13,4 +13,7 @@ HSC_MUST_USE hsc_status *hsc__sdy_manual_computation(hsc__importer *im, hsc_buil
 HSC_MUST_USE hsc_status *hsc__sdy_argument(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *function, int index, hsc_shape whole, const char *name, hsc_instr **out);
 // A result of it: the whole becomes what the partition gives; *out_sharding is XLA's text.
 HSC_MUST_USE hsc_status *hsc__sdy_result(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *function, int index, hsc_instr **in_out_value, const char **out_sharding);
-void hsc__sdy_clean(hsc__importer *im);
+void hsc__sdy_begin_entry(hsc__importer *im, const hsc_builder *b);
+HSC_MUST_USE hsc_status *hsc__sdy_constraint(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op);   // also sdy.reshard
+HSC_MUST_USE hsc_status *hsc__sdy_group(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op);
+HSC_MUST_USE hsc_status *hsc__sdy_clean(hsc__importer *im);

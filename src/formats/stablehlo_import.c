@@ -222,7 +222,8 @@ static hsc_status *find_captures(hsc__importer *im, const hsc__mlir_block *block
 // ---- blocks ---------------------------------------------------------------------------------------------------------------------
 
 // What is neither an operation of stablehlo_ops.def nor of CHLO.
-enum { KIND_OTHER = -1, KIND_CALL = -2, KIND_COMPOSITE = -3, KIND_CONDITIONAL = -4, KIND_WHILE = -5, KIND_MANUAL = -6, KIND_IDENTITY = -7, KIND_RETURN = -8 };
+enum { KIND_OTHER = -1, KIND_CALL = -2, KIND_COMPOSITE = -3, KIND_CONDITIONAL = -4, KIND_WHILE = -5, KIND_MANUAL = -6, KIND_IDENTITY = -7, KIND_RETURN = -8,
+       KIND_CONSTRAINT = -9, KIND_GROUP = -10 };
 
 static int kind_of(hsc__importer *im, const hsc__mlir_op *op);
 static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int kind);
@@ -431,7 +432,24 @@ hsc_status *hsc__import_function_by_name(hsc__importer *im, const hsc__mlir_op *
   return NULL;
 }
 
+// In a program for several partitions calls stand in line, so that what is known of parts goes through them.
+static hsc_status *import_inline(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, hsc_view name) {
+  function *f = hsc_map_get(im->functions, name);
+  hsc__mlir_block *block = f && f->op->region_count ? f->op->regions[0] : NULL;
+  if (!block || block->argument_count != op->operand_count) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "there is no function @%.*s of %d arguments", (int)name.size, name.data, op->operand_count);
+  if (f->busy) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "a function calls itself");
+  f->busy = true;
+  for (int i = 0; i < op->operand_count; i++) block->arguments[i].instr = op->operands[i]->instr;
+  hsc__mlir_op *terminator;
+  HSC_TRY(hsc__import_block(im, b, block, &terminator));
+  f->busy = false;
+  if (!terminator || terminator->operand_count != op->result_count) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "@%.*s gives other results", (int)name.size, name.data);
+  for (int i = 0; i < op->result_count; i++) op->results[i].instr = terminator->operands[i]->instr;
+  return NULL;
+}
+
 static hsc_status *import_call(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, const char *attribute) {
+  if (im->sdy) return import_inline(im, b, op, hsc__import_text(op, attribute));
   hsc_computation *computation;
   HSC_TRY(hsc__import_function_by_name(im, op, hsc__import_text(op, attribute), &computation));
   hsc_instr **operands = HSC_NEW_ARRAY(im->arena, hsc_instr *, op->operand_count + 1);
@@ -451,8 +469,8 @@ static int kind_of_name(const char *name) {
   } kinds[] = {
       {"call", KIND_CALL}, {"case", KIND_CONDITIONAL}, {"composite", KIND_COMPOSITE}, {"if", KIND_CONDITIONAL}, {"manual_computation", KIND_MANUAL}, {"return", KIND_RETURN},
       {"while", KIND_WHILE},
-      // Casts between spellings of one type, and Shardy's marks: one device holds everything.
-      {"propagation_barrier", KIND_IDENTITY}, {"reshard", KIND_IDENTITY}, {"sharding_constraint", KIND_IDENTITY}, {"sharding_group", KIND_IDENTITY},
+      // Casts between spellings of one type.
+      {"propagation_barrier", KIND_IDENTITY}, {"reshard", KIND_CONSTRAINT}, {"sharding_constraint", KIND_CONSTRAINT}, {"sharding_group", KIND_GROUP},
       {"unrealized_conversion_cast", KIND_IDENTITY},
   };
   for (size_t i = 0; i < HSC_COUNT_OF(kinds); i++)
@@ -480,6 +498,11 @@ static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op
     case KIND_CONDITIONAL: status = import_conditional(im, b, op); break;
     case KIND_WHILE: status = import_while(im, b, op); break;
     case KIND_MANUAL: status = hsc__sdy_manual_computation(im, b, op); break;
+    case KIND_CONSTRAINT:
+      if (op->operand_count != 1 || op->result_count != 1) status = hsc__import_plain_op(im, b, op, KIND_OTHER);
+      else status = hsc__sdy_constraint(im, b, op);
+      break;
+    case KIND_GROUP: status = hsc__sdy_group(im, b, op); break;
     case KIND_IDENTITY:
       if (op->operand_count != op->result_count) status = hsc__import_plain_op(im, b, op, KIND_OTHER);
       else for (int i = 0; i < op->result_count; i++) op->results[i].instr = op->operands[i]->instr;
@@ -578,6 +601,7 @@ static hsc_status *import_function(hsc__importer *im, function *f) {
   HSC_TRY(entry_shapes(im, name, &shape_count, &shapes, &result));
   bool shaped = result.type != HSC_TYPE_INVALID, parted = im->sdy && hsc_view_equals_text(name, "main");
   hsc_builder_init(&b, im->module, text ? text : "function");
+  if (parted) hsc__sdy_begin_entry(im, &b);
   for (int i = 0; i < (shaped ? shape_count : block->argument_count); i++) {
     hsc_shape shape;
     char argument[32];
@@ -750,7 +774,7 @@ static hsc_status *import_module(hsc__importer *im) {
   im->module->num_partitions = (int32_t)partitions;
   im->module->replica_count = (int32_t)replicas;
   HSC_TRY(import_argument_attrs(im, entry->op));
-  hsc__sdy_clean(im);
+  HSC_TRY(hsc__sdy_clean(im));
   HSC_TRY(hsc_module_sort(im->module));
   HSC_FOR_EACH_COMPUTATION(im->module, computation)
     for (hsc_instr *instr = computation->first; instr; instr = instr->next) hsc__instr_normalize(im->module->arena, instr);

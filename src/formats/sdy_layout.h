@@ -1,0 +1,79 @@
+// sdy_layout.h - how whole arrays are cut among the partitions of a program: what the files sdy_*.c share.
+#pragma once
+
+#include "formats/stablehlo_internal.h"
+
+enum { HSC__MOST_AXES = 8, HSC__MOST_MESHES = 64 };
+
+typedef struct hsc__mesh {
+  hsc_view name;
+  int axis_count;
+  hsc_view axis_names[HSC__MOST_AXES];
+  int64_t axis_sizes[HSC__MOST_AXES];
+  int64_t device_count;
+  const int64_t *device_ids;   // [device_count]: partition at each place of the mesh; NULL = in order
+} hsc__mesh;
+
+// For each dimension the axes that cut it, the slowest first.
+typedef struct hsc__layout {
+  const hsc__mesh *mesh;
+  int rank;
+  int8_t counts[HSC_MAX_RANK];
+  int8_t axes[HSC_MAX_RANK][HSC__MOST_AXES];
+  bool is_cut;
+  bool open[HSC_MAX_RANK];     // of a sharding as it was read: more axes may be added
+} hsc__layout;
+
+bool hsc__layout_same(const hsc__layout *a, const hsc__layout *b);
+int64_t hsc__layout_pieces(const hsc__layout *layout, int dim);
+// Adds the axes of `from`'s dimension to `to`'s, which has none, as far as they are not used by another dimension and cut `size` in equal parts.
+void hsc__layout_take(hsc__layout *to, int dim, int64_t size, const hsc__layout *from, int from_dim);
+
+// ---- what is known of the values of the entry: hsc_instr.scratch ----------------------------------------------------------------------------
+
+typedef struct hsc__part {     // a partition's part of a whole array
+  hsc__layout layout;
+  hsc_instr *local;
+  struct hsc__part *next;
+} hsc__part;
+
+typedef struct hsc__whole {
+  hsc__layout *layouts;        // [leaves] as it comes: from arguments, manual computations, constraints, else by propagation; NULL = not known yet
+  hsc__part *parts;
+  bool is_fixed;               // the layout is said, not propagated
+  int group;                   // of values that are cut alike; -1 = none
+} hsc__whole;
+
+HSC_MUST_USE hsc_status *hsc__whole_of(hsc__importer *im, hsc_instr *instr, hsc__whole **out);
+HSC_MUST_USE hsc_status *hsc__whole_fix(hsc__importer *im, hsc_instr *instr, const hsc__layout *layout);
+HSC_MUST_USE hsc_status *hsc__whole_add_part(hsc__importer *im, hsc_instr *instr, const hsc__layout *layout, hsc_instr *local);
+
+// ---- rules (sdy_rules.c) --------------------------------------------------------------------------------------------------------------------
+
+// Which dimensions of operands and result go together: an operation on parts that are cut along them gives the part of its result.
+typedef struct hsc__sdy_rule {
+  bool known;
+  bool splits[HSC_MAX_RANK];          // the result may be cut along this dimension
+  int8_t (*links)[HSC_MAX_RANK];      // [operand][dimension]: dimension of the result, -1 = the operand must be whole there
+} hsc__sdy_rule;
+HSC_MUST_USE hsc_status *hsc__sdy_rule_of(hsc_arena *arena, const hsc_instr *instr, hsc__sdy_rule *out);
+
+// ---- propagation (sdy_propagate.c) --------------------------------------------------------------------------------------------------------
+
+// The layout of a value of the computation, by what is known of those before it. Computed for all at the first call.
+HSC_MUST_USE hsc_status *hsc__sdy_layout_of(hsc__importer *im, hsc_instr *instr, hsc__layout *out);
+
+HSC_MUST_USE hsc_status *hsc__sdy_propagate(hsc__importer *im, hsc_computation *computation);
+bool hsc__sdy_has_groups(const hsc__importer *im);
+void hsc__sdy_settle_groups(hsc__importer *im);
+const hsc__layout *hsc__sdy_group_layout(const hsc__importer *im, int group);   // of the first member that is cut; NULL before groups are settled
+
+// ---- parts (sdy_local.c) ------------------------------------------------------------------------------------------------------------------
+
+// The partition's part of a whole array, computed from parts where the operation allows it, else cut out of the whole.
+HSC_MUST_USE hsc_status *hsc__sdy_local(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *op, const hsc__layout *layout, hsc_instr *whole, hsc_instr **out);
+HSC_MUST_USE hsc_status *hsc__sdy_local_shape(hsc__importer *im, const hsc__mlir_op *op, const hsc__layout *layout, const hsc_shape *whole, hsc_shape *out);
+void hsc__mesh_coordinates(const hsc__mesh *mesh, int64_t place, int64_t out[HSC__MOST_AXES]);
+int64_t hsc__mesh_partition(const hsc__mesh *mesh, int64_t place);
+int64_t hsc__layout_piece_of(const hsc__layout *layout, int dim, const int64_t at[HSC__MOST_AXES]);
+HSC_MUST_USE hsc_status *hsc__sdy_made(hsc__importer *im, hsc_instr *instr);   // may turn out to be unneeded
