@@ -743,6 +743,14 @@ static void decode_sdy_attr(reader *r, cursor *c, hsc__mlir_attr *attr) {
       read_attr_list(r, c, &replicated);
       if (code != 6) read_attr_list(r, c, &unreduced);
       attr->integer = unreduced.count;
+      if (unreduced.count && !r->status) {   // behind the dimensions, where `count` does not reach
+        hsc__mlir_attr **list = make(r, sizeof *list, (size_t)attr->count + 1), *last = make(r, sizeof *last, 1);
+        if (r->status) return;
+        for (int i = 0; i < attr->count; i++) list[i] = (hsc__mlir_attr *)(uintptr_t)attr->elements[i];
+        *last = unreduced;
+        list[attr->count] = last;
+        attr->elements = (const hsc__mlir_attr **)(uintptr_t)list;
+      }
       break;
     }
     default: attr->kind = HSC_MLIR_UNKNOWN;

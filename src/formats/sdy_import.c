@@ -67,7 +67,6 @@ static int axis_number(const hsc__mesh *m, hsc_view name) {
 static hsc_status *read_layout(hsc__importer *im, const hsc__mlir_op *op, const hsc__mlir_attr *sharding, const hsc__mlir_attr *manual, const hsc_shape *whole, hsc__layout *out) {
   *out = (hsc__layout){.rank = whole->rank};
   if (!sharding || sharding->kind != HSC_MLIR_ARRAY) return NULL;
-  if (sharding->integer) return HSC_OP_ERR(UNIMPLEMENTED, im, op, "%s: not built yet: unreduced axes", op->written_name);
   for (int i = 0; im->sdy && i < im->sdy->mesh_count && !out->mesh; i++)
     if (hsc_view_equals(im->sdy->meshes[i].name, sharding->text)) out->mesh = &im->sdy->meshes[i];
   for (int d = 0; d < sharding->count && d < whole->rank; d++) out->open[d] = sharding->elements[d]->integer == 0;
@@ -86,13 +85,25 @@ static hsc_status *read_layout(hsc__importer *im, const hsc__mlir_op *op, const 
       out->is_cut = true;
     }
   }
+  const hsc__mlir_attr *unreduced = sharding->integer ? sharding->elements[sharding->count] : NULL;
+  for (int i = 0; unreduced && i < unreduced->count; i++) {
+    int axis = axis_number(out->mesh, unreduced->elements[i]->text);
+    bool counts = !manual;
+    for (int k = 0; manual && k < manual->count; k++) counts |= hsc_view_equals(manual->elements[k]->text, unreduced->elements[i]->text);
+    if (!counts) continue;
+    if (axis < 0) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: an axis that its mesh does not have", op->written_name);
+    if (unreduced->elements[i]->count) return HSC_OP_ERR(UNIMPLEMENTED, im, op, "%s: not built yet: parts of an axis", op->written_name);
+    if (out->mesh->axis_sizes[axis] == 1) continue;
+    out->unreduced |= 1u << axis;
+    out->is_cut = true;
+  }
   return NULL;
 }
 
 bool hsc__layout_same(const hsc__layout *a, const hsc__layout *b) {
   if (a->is_cut != b->is_cut) return false;
   if (!a->is_cut) return true;
-  if (a->mesh != b->mesh || a->rank != b->rank) return false;
+  if (a->mesh != b->mesh || a->rank != b->rank || a->unreduced != b->unreduced) return false;
   for (int d = 0; d < a->rank; d++)
     if (a->counts[d] != b->counts[d] || memcmp(a->axes[d], b->axes[d], (size_t)a->counts[d]) != 0) return false;
   return true;
@@ -105,6 +116,7 @@ int64_t hsc__layout_pieces(const hsc__layout *l, int dim) {
 }
 
 static bool uses_axis(const hsc__layout *l, int axis) {
+  if (l->unreduced >> axis & 1) return true;
   for (int d = 0; d < l->rank; d++)
     for (int a = 0; a < l->counts[d]; a++)
       if (l->axes[d][a] == axis) return true;
@@ -171,8 +183,23 @@ static const char *groups_text(hsc__importer *im, const hsc__layout *l, int dim)
   return copy;
 }
 
-static hsc_status *gather(hsc__importer *im, hsc_builder *b, const hsc__layout *l, hsc_instr *local, hsc_instr **out_whole) {
+static hsc_status *sum(hsc__importer *im, hsc_builder *b, const hsc__layout *l, hsc_instr *addend, hsc_instr **out) {
+  hsc__layout group = {.mesh = l->mesh, .rank = 1};
+  hsc_computation *adder = hsc_module_scalar_reducer(im->module, HSC_OP_ADD, addend->shape.type);
+  for (int a = 0; a < l->mesh->axis_count; a++)
+    if (l->unreduced >> a & 1) group.axes[0][group.counts[0]++] = (int8_t)a;
+  if (!adder) return hsc_status_out_of_memory();
+  *out = hsc_build_calls(b, HSC_OP_ALL_REDUCE, addend->shape, 1, &addend, 1, &adder);
+  (*out)->attr.collective.replica_groups = groups_text(im, &group, 0);
+  (*out)->attr.collective.channel_id = 1;
+  (*out)->attr.collective.use_global_device_ids = true;
+  if (!(*out)->attr.collective.replica_groups) return hsc_status_out_of_memory();
+  return hsc__sdy_made(im, *out);
+}
+
+hsc_status *hsc__sdy_gather(hsc__importer *im, hsc_builder *b, const hsc__layout *l, hsc_instr *local, hsc_instr **out_whole) {
   hsc_instr *at = local;
+  if (l->unreduced) HSC_TRY(sum(im, b, l, local, &at));
   int64_t dims[HSC_MAX_RANK];
   for (int d = 0; d < local->shape.rank; d++) dims[d] = local->shape.dims[d];
   for (int d = 0; d < local->shape.rank; d++) {
@@ -312,7 +339,7 @@ hsc_status *hsc__sdy_manual_computation(hsc__importer *im, hsc_builder *b, hsc__
     if (!l.is_cut) continue;
     HSC_TRY(hsc__sdy_local_shape(im, op, &l, &whole, &local));
     if (!hsc_shape_same_dims(&local, &value->shape)) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: result %d is no part of its type", op->written_name, i);
-    HSC_TRY(gather(im, b, &l, value, &op->results[i].instr));
+    HSC_TRY(hsc__sdy_gather(im, b, &l, value, &op->results[i].instr));
   }
   return NULL;
 }
@@ -336,17 +363,23 @@ static const char *xla_text(hsc__importer *im, const hsc__layout *l) {
     hsc_bytes_printf(&text, "%s%lld", d ? "," : "", (long long)hsc__layout_pieces(l, d));
     total *= hsc__layout_pieces(l, d);
   }
-  int64_t copies = m->device_count / total;
+  int64_t copies = m->device_count / total, addends = 1;
+  for (int a = 0; a < m->axis_count; a++) addends *= l->unreduced >> a & 1 ? m->axis_sizes[a] : 1;
+  copies /= addends;
+  if (addends > 1) hsc_bytes_printf(&text, ",%lld", (long long)addends);
   if (copies > 1) hsc_bytes_printf(&text, ",%lld", (long long)copies);
   hsc_bytes_append_char(&text, ']');
-  for (int64_t tile = 0; tile < total; tile++)
+  for (int64_t tile = 0; tile < total * addends; tile++)
     for (int64_t place = 0; place < m->device_count; place++) {
       int64_t at[HSC__MOST_AXES], number = 0;
       hsc__mesh_coordinates(m, place, at);
       for (int d = 0; d < l->rank; d++) number = number * hsc__layout_pieces(l, d) + hsc__layout_piece_of(l, d, at);
+      for (int a = 0; a < m->axis_count; a++)
+        if (l->unreduced >> a & 1) number = number * m->axis_sizes[a] + at[a];
       if (number == tile) hsc_bytes_printf(&text, "%s%lld", text.data[text.size - 1] == ']' ? "" : ",", (long long)hsc__mesh_partition(m, place));
     }
-  if (copies > 1) hsc_bytes_append_text(&text, " last_tile_dim_replicate");
+  if (addends > 1) hsc_bytes_append_text(&text, copies > 1 ? " last_tile_dims={unreduced, replicated}" : " last_tile_dims={unreduced}");
+  else if (copies > 1) hsc_bytes_append_text(&text, " last_tile_dim_replicate");
   hsc_bytes_append_char(&text, '}');
   const char *copy = hsc_bytes_status(&text) ? NULL : hsc_arena_strdup(im->module->arena, text.data);
   hsc_bytes_deinit(&text);
@@ -389,7 +422,7 @@ hsc_status *hsc__sdy_argument(hsc__importer *im, hsc_builder *b, const hsc__mlir
   HSC_TRY(hsc__sdy_local_shape(im, function, &l, &whole, &local));
   hsc_instr *parameter = hsc_build_parameter(b, index, local, name);
   parameter->sharding = xla_text(im, &l);
-  return gather(im, b, &l, parameter, out);
+  return hsc__sdy_gather(im, b, &l, parameter, out);
 }
 
 hsc_status *hsc__sdy_result(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *function, int index, hsc_instr **in_out_value, const char **out_sharding) {
@@ -407,15 +440,21 @@ hsc_status *hsc__sdy_result(hsc__importer *im, hsc_builder *b, const hsc__mlir_o
   return hsc__sdy_local(im, b, function, &l, value, in_out_value);
 }
 
-// What nobody needs any more goes, the last first: wholes of which only parts are wanted, parts that stayed as they came.
+// The last first: wholes of which only parts are wanted, parts that stayed as they came.
+void hsc__sdy_sweep(hsc__importer *im, hsc_computation *computation) {
+  for (hsc_instr *instr = computation->last, *before; instr; instr = before) {
+    before = instr->prev;
+    if (instr->user_count > 0 || instr == computation->root || instr->op == HSC_OP_PARAMETER) continue;
+    bool ours = false;
+    if (instr->op == HSC_OP_ALL_GATHER || instr->op == HSC_OP_ALL_REDUCE)
+      for (int i = im->sdy->made_count - 1; i >= 0 && !ours; i--) ours = im->sdy->made[i] == instr;
+    if (ours || !hsc_instr_has_effect(instr)) hsc_instr_remove(instr);
+  }
+}
+
 hsc_status *hsc__sdy_clean(hsc__importer *im) {
   if (!im->sdy) return NULL;
-  for (hsc_instr *instr = im->module->entry->last, *before; instr; instr = before) {
-    before = instr->prev;
-    bool ours = instr->op == HSC_OP_ALL_GATHER && instr->scratch && ((hsc__whole *)instr->scratch)->is_fixed;
-    for (int i = im->sdy->made_count - 1; i >= 0 && !ours && instr->op == HSC_OP_ALL_GATHER; i--) ours = im->sdy->made[i] == instr;
-    if (instr->user_count == 0 && instr != im->module->entry->root && instr->op != HSC_OP_PARAMETER && (ours || !hsc_instr_has_effect(instr))) hsc_instr_remove(instr);
-  }
+  hsc__sdy_sweep(im, im->module->entry);
   for (int i = 0; i < im->sdy->constraint_count; i++) {
     hsc_instr *copy = im->sdy->constraints[i];
     if (!copy->parent) continue;   // went as unneeded

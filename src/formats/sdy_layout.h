@@ -20,7 +20,8 @@ typedef struct hsc__layout {
   int rank;
   int8_t counts[HSC_MAX_RANK];
   int8_t axes[HSC_MAX_RANK][HSC__MOST_AXES];
-  bool is_cut;
+  unsigned unreduced;          // axes, a bit each, along which the devices hold addends of the array
+  bool is_cut;                 // or unreduced
   bool open[HSC_MAX_RANK];     // of a sharding as it was read: more axes may be added
 } hsc__layout;
 
@@ -40,6 +41,7 @@ typedef struct hsc__part {     // a partition's part of a whole array
 typedef struct hsc__whole {
   hsc__layout *layouts;        // [leaves] as it comes: from arguments, manual computations, constraints, else by propagation; NULL = not known yet
   hsc__part *parts;
+  hsc_instr *divided;          // of a loop: the one over parts
   bool is_fixed;               // the layout is said, not propagated
   int group;                   // of values that are cut alike; -1 = none
 } hsc__whole;
@@ -72,6 +74,9 @@ const hsc__layout *hsc__sdy_group_layout(const hsc__importer *im, int group);   
 
 // The partition's part of a whole array, computed from parts where the operation allows it, else cut out of the whole.
 HSC_MUST_USE hsc_status *hsc__sdy_local(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *op, const hsc__layout *layout, hsc_instr *whole, hsc_instr **out);
+// The whole array of what every partition has a part of.
+HSC_MUST_USE hsc_status *hsc__sdy_gather(hsc__importer *im, hsc_builder *b, const hsc__layout *layout, hsc_instr *local, hsc_instr **out_whole);
+void hsc__sdy_sweep(hsc__importer *im, hsc_computation *computation);   // takes out what nobody needs
 HSC_MUST_USE hsc_status *hsc__sdy_local_shape(hsc__importer *im, const hsc__mlir_op *op, const hsc__layout *layout, const hsc_shape *whole, hsc_shape *out);
 void hsc__mesh_coordinates(const hsc__mesh *mesh, int64_t place, int64_t out[HSC__MOST_AXES]);
 int64_t hsc__mesh_partition(const hsc__mesh *mesh, int64_t place);

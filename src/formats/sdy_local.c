@@ -38,23 +38,51 @@ hsc_status *hsc__sdy_local_shape(hsc__importer *im, const hsc__mlir_op *op, cons
   return hsc_arena_status(im->module->arena);
 }
 
-// Where this partition's part begins in a dimension: from a table by partition.
-static hsc_status *start_of(hsc__importer *im, hsc_builder *b, const hsc__layout *layout, int dim, int64_t part_size, hsc_instr **in_out_pid, hsc_instr **out) {
-  const hsc__mesh *m = layout->mesh;
-  hsc_shape table_shape = hsc_shape_array(im->module->arena, HSC_TYPE_S32, 1, &m->device_count);
-  hsc_literal *table;
-  HSC_TRY(hsc_literal_create(im->module->arena, &table_shape, &table));
-  for (int64_t place = 0; place < m->device_count; place++) {
-    int64_t at[HSC__MOST_AXES];
-    hsc__mesh_coordinates(m, place, at);
-    hsc_literal_set_int(table, hsc__mesh_partition(m, place), hsc__layout_piece_of(layout, dim, at) * part_size);
-  }
+// This partition's number in a table.
+static hsc_status *look_up(hsc__importer *im, hsc_builder *b, hsc_literal *table, hsc_instr **in_out_pid, hsc_instr **out) {
   if (!*in_out_pid) HSC_TRY(hsc__sdy_made(im, *in_out_pid = hsc_build(b, HSC_OP_PARTITION_ID, hsc_shape_scalar(HSC_TYPE_U32), 0, NULL)));
   hsc_instr *constant = hsc_build_constant(b, table), *one = hsc_build_dynamic_slice(b, constant, 1, in_out_pid, HSC_DIMS(im->module->arena, 1));
   *out = hsc_build_reshape(b, one, 0, NULL);
   HSC_TRY(hsc__sdy_made(im, constant));
   HSC_TRY(hsc__sdy_made(im, one));
   return hsc__sdy_made(im, *out);
+}
+
+static hsc_status *new_table(hsc__importer *im, const hsc__mesh *mesh, hsc_type type, hsc_literal **out) {
+  hsc_shape shape = hsc_shape_array(im->module->arena, type, 1, &mesh->device_count);
+  return hsc_literal_create(im->module->arena, &shape, out);
+}
+
+// Where this partition's part begins in a dimension.
+static hsc_status *start_of(hsc__importer *im, hsc_builder *b, const hsc__layout *layout, int dim, int64_t part_size, hsc_instr **in_out_pid, hsc_instr **out) {
+  hsc_literal *table;
+  HSC_TRY(new_table(im, layout->mesh, HSC_TYPE_S32, &table));
+  for (int64_t place = 0; place < layout->mesh->device_count; place++) {
+    int64_t at[HSC__MOST_AXES];
+    hsc__mesh_coordinates(layout->mesh, place, at);
+    hsc_literal_set_int(table, hsc__mesh_partition(layout->mesh, place), hsc__layout_piece_of(layout, dim, at) * part_size);
+  }
+  return look_up(im, b, table, in_out_pid, out);
+}
+
+// An addend of an array that is there whole: the first device along the unreduced axes has all of it, the others zeros.
+static hsc_status *addend_of(hsc__importer *im, hsc_builder *b, const hsc__layout *layout, hsc_instr *value, hsc_instr **out) {
+  hsc_literal *table;
+  hsc_instr *pid = NULL, *first;
+  HSC_TRY(new_table(im, layout->mesh, HSC_TYPE_PRED, &table));
+  for (int64_t place = 0; place < layout->mesh->device_count; place++) {
+    int64_t at[HSC__MOST_AXES];
+    bool is_first = true;
+    hsc__mesh_coordinates(layout->mesh, place, at);
+    for (int a = 0; a < layout->mesh->axis_count; a++)
+      if (layout->unreduced >> a & 1) is_first &= at[a] == 0;
+    hsc_literal_set_int(table, hsc__mesh_partition(layout->mesh, place), is_first);
+  }
+  HSC_TRY(look_up(im, b, table, &pid, &first));
+  hsc_instr *zeros = hsc_build_broadcast(b, hsc_build_scalar(b, value->shape.type, 0), value->shape, (hsc_dims){0, NULL});
+  hsc_shape pred = hsc_shape_array(im->module->arena, HSC_TYPE_PRED, value->shape.rank, value->shape.dims);
+  *out = hsc_build_select(b, hsc_build_broadcast(b, first, pred, (hsc_dims){0, NULL}), value, zeros);
+  return NULL;
 }
 
 static hsc_status *cut(hsc__importer *im, hsc_builder *b, const hsc__layout *layout, hsc_instr *whole, const hsc_shape *local, hsc_instr **out) {
@@ -163,12 +191,119 @@ static hsc_status *on_parts(hsc__importer *im, hsc_builder *b, const hsc__mlir_o
   return NULL;
 }
 
+// ---- loops --------------------------------------------------------------------------------------------------------------------------------
+
+// A computation over parts: its parameter has the shapes of the parts, its root (of the body) gives such parts again.
+static hsc_status *divide_computation(hsc__importer *im, const hsc__mlir_op *op, const hsc_computation *from, const hsc__layout *layouts, const hsc_shape *parts, bool is_body,
+                                      bool *out_gathers, hsc_computation **out) {
+  hsc_builder b;
+  hsc_status *status = NULL;
+  int count = parts->element_count, number = 0;
+  hsc_instr **made = HSC_NEW_ARRAY(im->arena, hsc_instr *, from->instr_count + 1), **elements = HSC_NEW_ARRAY(im->arena, hsc_instr *, count + 1);
+  hsc_instr **wholes = HSC_NEW_ARRAY(im->arena, hsc_instr *, count + 1), *root = NULL;
+  if (!made || !elements || !wholes) return hsc_status_out_of_memory();
+  hsc_builder_init(&b, im->module, from->name);
+  hsc_instr *parameter = hsc_build_parameter(&b, 0, *parts, "parts");
+  for (int i = 0; i < count; i++) {
+    elements[i] = wholes[i] = hsc_build_get_tuple_element(&b, parameter, i);
+    if (layouts[i].is_cut) HSC_GOTO(hsc__sdy_gather(im, &b, &layouts[i], elements[i], &wholes[i]));
+  }
+  HSC_FOR_EACH_INSTR_IN(from, instr) instr->index = number++;
+  HSC_FOR_EACH_INSTR_IN(from, instr) {
+    hsc_instr **operands = HSC_NEW_ARRAY(im->arena, hsc_instr *, instr->operand_count + 1);
+    if (!operands) HSC_GOTO(hsc_status_out_of_memory());
+    for (int i = 0; i < instr->operand_count; i++) operands[i] = made[instr->operands[i]->index];
+    bool of_parameter = instr->op == HSC_OP_GET_TUPLE_ELEMENT && instr->operands[0]->op == HSC_OP_PARAMETER;
+    if (instr->op == HSC_OP_PARAMETER) continue;
+    if (of_parameter) made[instr->index] = wholes[instr->attr.index.value];
+    else if (instr->op == HSC_OP_TUPLE && instr == from->root) break;
+    else made[instr->index] = hsc_build_clone(&b, instr, operands);
+    hsc__whole *known = instr->scratch, *whole;
+    if (!made[instr->index]) HSC_GOTO(hsc_builder_finish(&b, NULL, out));
+    if (!known || of_parameter) continue;
+    HSC_GOTO(hsc__whole_of(im, made[instr->index], &whole));
+    whole->layouts = known->layouts;
+  }
+  if (is_body) {
+    for (int i = 0; i < count; i++) HSC_GOTO(hsc__sdy_local(im, &b, op, &layouts[i], made[from->root->operands[i]->index], &elements[i]));
+    root = hsc_build_tuple(&b, count, elements);
+  } else {
+    root = made[from->root->index];
+  }
+done:
+  if (status) {
+    hsc_status_free(hsc_builder_finish(&b, NULL, out));
+    return status;
+  }
+  HSC_TRY(hsc_builder_finish(&b, root, out));
+  hsc__sdy_sweep(im, *out);
+  *out_gathers = false;
+  for (int i = 0; i < count; i++) *out_gathers |= layouts[i].is_cut && wholes[i]->parent == *out;
+  for (int i = 0; i < count; i++) wholes[i] = wholes[i]->parent == *out ? wholes[i] : NULL;
+  if (*out_gathers)   // what the loop needs whole is better whole from the start
+    for (int i = 0; i < count; i++)
+      if (layouts[i].is_cut && wholes[i]) ((hsc__layout *)(uintptr_t)layouts)[i] = (hsc__layout){.rank = layouts[i].rank};
+  return NULL;
+}
+
+static bool plain_loop(const hsc_instr *loop) {
+  const hsc_shape *shape = &loop->shape;
+  const hsc_computation *body = loop->called[1];
+  if (!hsc_shape_is_tuple(shape) || loop->operands[0]->op != HSC_OP_TUPLE || body->root->op != HSC_OP_TUPLE || loop->called[0]->root->op == HSC_OP_PARAMETER) return false;
+  for (int i = 0; i < shape->element_count; i++)
+    if (!hsc_shape_is_array(&shape->elements[i])) return false;
+  for (int c = 0; c < 2; c++)
+    HSC_FOR_EACH_INSTR_IN(loop->called[c], instr) {
+      if (hsc_instr_has_effect(instr)) return false;
+      for (int i = 0; i < instr->operand_count; i++)
+        if (instr->operands[i]->op == HSC_OP_PARAMETER && instr->op != HSC_OP_GET_TUPLE_ELEMENT) return false;
+    }
+  return true;
+}
+
+// The loop over parts of its values, cut as they are found to be; NULL where some must be whole inside it, or nothing is cut.
+static hsc_status *divide_loop(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *op, hsc_instr *loop, int depth, hsc_instr **out) {
+  hsc__whole *known = loop->scratch;
+  int count = loop->shape.element_count;
+  *out = NULL;
+  if (!known || !known->layouts || !plain_loop(loop)) return NULL;
+  hsc__layout *layouts = hsc_arena_copy(im->arena, known->layouts, sizeof *layouts * (size_t)count);
+  hsc_shape *shapes = HSC_NEW_ARRAY(im->module->arena, hsc_shape, count + 1);
+  hsc_instr **begin = HSC_NEW_ARRAY(im->arena, hsc_instr *, count + 1);
+  hsc_computation *body = NULL, *condition = NULL;
+  if (!layouts || !shapes || !begin) return hsc_status_out_of_memory();
+  for (int round = 0; round < 4; round++) {
+    bool any = false, body_gathers = false, condition_gathers = false;
+    for (int i = 0; i < count; i++) {
+      any |= layouts[i].is_cut;
+      HSC_TRY(hsc__sdy_local_shape(im, op, &layouts[i], &loop->shape.elements[i], &shapes[i]));
+    }
+    if (!any) return NULL;
+    hsc_shape parts = hsc_shape_tuple(im->module->arena, count, shapes);
+    HSC_TRY(divide_computation(im, op, loop->called[0], layouts, &parts, false, &condition_gathers, &condition));
+    HSC_TRY(divide_computation(im, op, loop->called[1], layouts, &parts, true, &body_gathers, &body));
+    if (condition_gathers || body_gathers) continue;
+    for (int i = 0; i < count; i++) HSC_TRY(local_of(im, b, op, &layouts[i], loop->operands[0]->operands[i], depth + 1, &begin[i]));
+    *out = hsc_build_while(b, condition, body, hsc_build_tuple(b, count, begin));
+    known->layouts = layouts;
+    return NULL;
+  }
+  return NULL;
+}
+
 // An element of what gives several.
 static hsc_status *element_on_parts(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *op, const hsc__layout *layout, hsc_instr *element, int depth, hsc_instr **out) {
   hsc_instr *from = element->operands[0];
   int64_t index = element->attr.index.value;
   if ((from->op == HSC_OP_OPT_BARRIER || from->op == HSC_OP_TUPLE) && from->operand_count > index && hsc_shape_equal(&from->operands[index]->shape, &element->shape))
     return local_of(im, b, op, layout, from->operands[index], depth + 1, out);
+  if (from->op == HSC_OP_WHILE) {
+    hsc__whole *loop = NULL;
+    HSC_TRY(hsc__whole_of(im, from, &loop));
+    if (!loop->divided) HSC_TRY(divide_loop(im, b, op, from, depth, &loop->divided));
+    if (loop->divided && hsc__layout_same(&loop->layouts[index], layout)) *out = hsc_build_get_tuple_element(b, loop->divided, index);
+    return NULL;
+  }
   hsc__layout common = *layout;
   while (common.rank > 0 && !common.counts[common.rank - 1]) common.rank--;
   hsc_instr *all = part_of(from, &common);
@@ -193,6 +328,15 @@ static hsc_status *local_of(hsc__importer *im, hsc_builder *b, const hsc__mlir_o
     return NULL;
   }
   hsc_instr *made = NULL;
+  if (layout->unreduced) {
+    hsc__layout reduced = *layout;
+    reduced.unreduced = 0;
+    reduced.is_cut = false;
+    for (int d = 0; d < layout->rank; d++) reduced.is_cut |= layout->counts[d] > 0;
+    HSC_TRY(local_of(im, b, op, &reduced, whole, depth, &made));
+    HSC_TRY(addend_of(im, b, layout, made, out));
+    return whole->parent == b->computation ? hsc__whole_add_part(im, whole, layout, *out) : NULL;
+  }
   if (whole->parent == b->computation && depth < DEEPEST && divides(layout, &whole->shape)) {
     if (whole->op == HSC_OP_GET_TUPLE_ELEMENT) HSC_TRY(element_on_parts(im, b, op, layout, whole, depth, &made));
     else if (hsc_shape_is_array(&whole->shape)) HSC_TRY(on_parts(im, b, op, layout, whole, depth, &made));

@@ -182,7 +182,11 @@ hsc_status *hsc__sdy_rule_of(hsc_arena *arena, const hsc_instr *instr, hsc__sdy_
     case HSC_OP_SLICE: case HSC_OP_DYNAMIC_SLICE: slice(&r); break;
     case HSC_OP_DYNAMIC_UPDATE_SLICE: update(&r); break;
     case HSC_OP_PAD: pad(&r); break;
-    case HSC_OP_CONCATENATE: case HSC_OP_REVERSE: case HSC_OP_SORT: all_but(&r, instr->attr.dims.dims); break;
+    case HSC_OP_CONCATENATE: case HSC_OP_SORT: all_but(&r, instr->attr.dims.dims); break;
+    case HSC_OP_REVERSE:   // turned dimensions are cut as before, but of other pieces
+      same_dims(&r);
+      for (int i = 0; i < instr->attr.dims.dims.count; i++) out->splits[instr->attr.dims.dims.v[i]] = false;
+      break;
     case HSC_OP_REDUCE: reduce(&r); break;
     case HSC_OP_REDUCE_WINDOW: windows(&r, &instr->attr.window.window, instr->operand_count / 2); break;
     case HSC_OP_SELECT_AND_SCATTER: windows(&r, &instr->attr.window.window, 2); break;
