@@ -29,6 +29,7 @@ FILES = (
 # A pytest plugin: one line for each finished case, written at once, so that a run that is cut off keeps what it has.
 RECORDER = '''
 import os
+import sys
 
 
 def _line(*columns):
@@ -58,6 +59,9 @@ def pytest_configure(config):
     from jax._src import test_util
 
     jax.config.update("jax_test_dut", "cpu")
+    # They capture what sys.stdout was when they were imported, which is not pytest's yet.
+    for name in ("stdout", "stderr"):
+        setattr(test_util, "capture_" + name, lambda name=name: test_util._capture_output(getattr(sys, name)))
 '''
 
 

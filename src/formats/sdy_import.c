@@ -9,6 +9,8 @@
 #include "formats/sdy_internal.h"
 #include "formats/sdy_layout.h"
 
+#include <stdlib.h>
+
 struct hsc__sdy {
   hsc__mesh meshes[HSC__MOST_MESHES];
   int mesh_count;
@@ -18,6 +20,8 @@ struct hsc__sdy {
   int grouped_count, grouped_capacity;
   hsc_instr **constraints;     // copies that stand for constrained values
   int constraint_count, constraint_capacity;
+  hsc_instr **divided;         // loops of which there is one over parts
+  int divided_count, divided_capacity;
   hsc_computation *entry;      // while it is built
   bool is_propagated, groups_are_settled;
 };
@@ -154,6 +158,10 @@ hsc_status *hsc__sdy_made(hsc__importer *im, hsc_instr *instr) {
   return append(im->arena, (void **)&im->sdy->made, &im->sdy->made_count, &im->sdy->made_capacity, sizeof instr, &instr);
 }
 
+hsc_status *hsc__sdy_divided(hsc__importer *im, hsc_instr *loop) {
+  return append(im->arena, (void **)&im->sdy->divided, &im->sdy->divided_count, &im->sdy->divided_capacity, sizeof loop, &loop);
+}
+
 // Groups of the devices that hold the pieces of one dimension, in the order of the pieces.
 static const char *groups_text(hsc__importer *im, const hsc__layout *l, int dim) {
   const hsc__mesh *m = l->mesh;
@@ -275,6 +283,40 @@ hsc_status *hsc__sdy_constraint(hsc__importer *im, hsc_builder *b, hsc__mlir_op 
   HSC_TRY(append(im->arena, (void **)&im->sdy->constraints, &im->sdy->constraint_count, &im->sdy->constraint_capacity, sizeof copy, &copy));
   op->results[0].instr = copy;
   return hsc__whole_fix(im, copy, &l);
+}
+
+static hsc_status *broadcast_from(hsc__importer *im, hsc_builder *b, int device, hsc_instr **in_out_value) {
+  hsc_bytes groups = {0};
+  if (!hsc_shape_is_array(&(*in_out_value)->shape)) return NULL;
+  hsc_bytes_printf(&groups, "{{%d", device);
+  for (int d = 0; d < im->partition_count; d++)
+    if (d != device) hsc_bytes_printf(&groups, ",%d", d);
+  hsc_bytes_append_text(&groups, "}}");
+  hsc_status *status = hsc_bytes_status(&groups);
+  if (!status) {
+    *in_out_value = hsc_build(b, HSC_OP_COLLECTIVE_BROADCAST, (*in_out_value)->shape, 1, in_out_value);
+    (*in_out_value)->attr.collective.replica_groups = hsc_arena_strdup(im->module->arena, groups.data);
+    (*in_out_value)->attr.collective.channel_id = 1;
+  }
+  hsc_bytes_deinit(&groups);
+  return status ? status : hsc_arena_status(im->module->arena);
+}
+
+hsc_status *hsc__sdy_send_results(hsc__importer *im, hsc_builder *b, hsc_instr **in_out_call) {
+  hsc_instr *call = *in_out_call;
+  const char *config = call->backend_config, *at = config ? strstr(config, "device = ") : NULL;
+  if (im->partition_count < 2 || !at || strcmp(call->attr.custom.target, "hloscope_host_callback") != 0) return NULL;
+  int device = atoi(at + sizeof "device = " - 1);
+  if (device < 0 || device >= im->partition_count) return HSC_ERR(INVALID_ARGUMENT, "%s: there is no device %d", call->attr.custom.target, device);
+  if (!hsc_shape_is_tuple(&call->shape)) return broadcast_from(im, b, device, in_out_call);
+  hsc_instr **elements = HSC_NEW_ARRAY(im->arena, hsc_instr *, call->shape.element_count + 1);
+  if (!elements) return hsc_status_out_of_memory();
+  for (int i = 0; i < call->shape.element_count; i++) {
+    elements[i] = hsc_build_get_tuple_element(b, call, i);
+    HSC_TRY(broadcast_from(im, b, device, &elements[i]));
+  }
+  *in_out_call = hsc_build_tuple(b, call->shape.element_count, elements);
+  return NULL;
 }
 
 hsc_status *hsc__sdy_group(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) {
@@ -452,9 +494,62 @@ void hsc__sdy_sweep(hsc__importer *im, hsc_computation *computation) {
   }
 }
 
+// Operands before users again; else the order stays.
+static void sort_entry(hsc_computation *computation) {
+  hsc_instr *first = NULL, *last = NULL, *todo = computation->first;
+  HSC_FOR_EACH_INSTR_IN(computation, instr) instr->index = 0;
+  while (todo) {
+    hsc_instr *instr = todo;
+    for (bool found = true; found;) {   // down to one whose operands have their places
+      found = false;
+      for (int i = 0; i < instr->operand_count && !found; i++)
+        if (!instr->operands[i]->index) instr = instr->operands[i], found = true;
+    }
+    if (instr == todo) todo = todo->next;
+    if (instr->prev) instr->prev->next = instr->next;
+    if (instr->next) instr->next->prev = instr->prev;
+    instr->index = 1;
+    instr->prev = last;
+    instr->next = NULL;
+    if (last) last->next = instr;
+    else first = instr;
+    last = instr;
+  }
+  computation->first = first;
+  computation->last = last;
+}
+
+// Who wants values of a loop of which there is one over parts takes them from that.
+static hsc_status *use_divided_loops(hsc__importer *im, bool *out_moved) {
+  for (int i = 0; i < im->sdy->divided_count; i++) {
+    hsc_instr *loop = im->sdy->divided[i];
+    hsc__whole *known = loop->scratch;
+    if (loop->parent != im->module->entry) continue;
+    for (int u = loop->user_count - 1; u >= 0; u--) {
+      hsc_instr *element = loop->users[u], *by = NULL;
+      if (element->op != HSC_OP_GET_TUPLE_ELEMENT || element->user_count == 0) continue;
+      hsc_builder b;
+      hsc_builder_at(&b, im->module->entry, NULL);
+      by = hsc_build_get_tuple_element(&b, known->divided, element->attr.index.value);
+      if (known->layouts[element->attr.index.value].is_cut) HSC_TRY(hsc__sdy_gather(im, &b, &known->layouts[element->attr.index.value], by, &by));
+      hsc_computation *same;
+      HSC_TRY(hsc_builder_finish(&b, NULL, &same));
+      HSC_TRY(hsc_instr_replace_uses(element, by));
+      *out_moved = true;
+    }
+  }
+  return NULL;
+}
+
 hsc_status *hsc__sdy_clean(hsc__importer *im) {
   if (!im->sdy) return NULL;
+  bool moved = false;
   hsc__sdy_sweep(im, im->module->entry);
+  HSC_TRY(use_divided_loops(im, &moved));
+  if (moved) {
+    sort_entry(im->module->entry);
+    hsc__sdy_sweep(im, im->module->entry);
+  }
   for (int i = 0; i < im->sdy->constraint_count; i++) {
     hsc_instr *copy = im->sdy->constraints[i];
     if (!copy->parent) continue;   // went as unneeded

@@ -41,7 +41,8 @@ typedef struct hsc__part {     // a partition's part of a whole array
 typedef struct hsc__whole {
   hsc__layout *layouts;        // [leaves] as it comes: from arguments, manual computations, constraints, else by propagation; NULL = not known yet
   hsc__part *parts;
-  hsc_instr *divided;          // of a loop: the one over parts
+  hsc_instr *divided;          // of a loop: the one over parts, whose values are cut as `layouts` says
+  bool was_tried;              // to divide it
   bool is_fixed;               // the layout is said, not propagated
   int group;                   // of values that are cut alike; -1 = none
 } hsc__whole;
@@ -66,6 +67,8 @@ HSC_MUST_USE hsc_status *hsc__sdy_rule_of(hsc_arena *arena, const hsc_instr *ins
 HSC_MUST_USE hsc_status *hsc__sdy_layout_of(hsc__importer *im, hsc_instr *instr, hsc__layout *out);
 
 HSC_MUST_USE hsc_status *hsc__sdy_propagate(hsc__importer *im, hsc_computation *computation);
+// How a loop's values are best cut when some of them are as `layouts` says: [elements], those that are whole may become cut.
+HSC_MUST_USE hsc_status *hsc__sdy_loop_layouts(hsc__importer *im, const hsc_instr *loop, hsc__layout *layouts);
 bool hsc__sdy_has_groups(const hsc__importer *im);
 void hsc__sdy_settle_groups(hsc__importer *im);
 const hsc__layout *hsc__sdy_group_layout(const hsc__importer *im, int group);   // of the first member that is cut; NULL before groups are settled
@@ -76,6 +79,7 @@ const hsc__layout *hsc__sdy_group_layout(const hsc__importer *im, int group);   
 HSC_MUST_USE hsc_status *hsc__sdy_local(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *op, const hsc__layout *layout, hsc_instr *whole, hsc_instr **out);
 // The whole array of what every partition has a part of.
 HSC_MUST_USE hsc_status *hsc__sdy_gather(hsc__importer *im, hsc_builder *b, const hsc__layout *layout, hsc_instr *local, hsc_instr **out_whole);
+HSC_MUST_USE hsc_status *hsc__sdy_divided(hsc__importer *im, hsc_instr *loop);   // at the end its users take the divided one's results
 void hsc__sdy_sweep(hsc__importer *im, hsc_computation *computation);   // takes out what nobody needs
 HSC_MUST_USE hsc_status *hsc__sdy_local_shape(hsc__importer *im, const hsc__mlir_op *op, const hsc__layout *layout, const hsc_shape *whole, hsc_shape *out);
 void hsc__mesh_coordinates(const hsc__mesh *mesh, int64_t place, int64_t out[HSC__MOST_AXES]);

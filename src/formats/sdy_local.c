@@ -261,17 +261,19 @@ static bool plain_loop(const hsc_instr *loop) {
   return true;
 }
 
-// The loop over parts of its values, cut as they are found to be; NULL where some must be whole inside it, or nothing is cut.
-static hsc_status *divide_loop(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *op, hsc_instr *loop, int depth, hsc_instr **out) {
+// The loop over parts of its values, one of them cut as is wanted, the others as goes with it; *out NULL where some must be whole inside it.
+static hsc_status *divide_loop(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *op, hsc_instr *loop, int64_t wanted, const hsc__layout *wanted_layout, int depth, hsc_instr **out) {
   hsc__whole *known = loop->scratch;
   int count = loop->shape.element_count;
   *out = NULL;
-  if (!known || !known->layouts || !plain_loop(loop)) return NULL;
+  if (!known->layouts || !plain_loop(loop)) return NULL;
   hsc__layout *layouts = hsc_arena_copy(im->arena, known->layouts, sizeof *layouts * (size_t)count);
   hsc_shape *shapes = HSC_NEW_ARRAY(im->module->arena, hsc_shape, count + 1);
   hsc_instr **begin = HSC_NEW_ARRAY(im->arena, hsc_instr *, count + 1);
   hsc_computation *body = NULL, *condition = NULL;
   if (!layouts || !shapes || !begin) return hsc_status_out_of_memory();
+  layouts[wanted] = *wanted_layout;
+  HSC_TRY(hsc__sdy_loop_layouts(im, loop, layouts));
   for (int round = 0; round < 4; round++) {
     bool any = false, body_gathers = false, condition_gathers = false;
     for (int i = 0; i < count; i++) {
@@ -286,7 +288,7 @@ static hsc_status *divide_loop(hsc__importer *im, hsc_builder *b, const hsc__mli
     for (int i = 0; i < count; i++) HSC_TRY(local_of(im, b, op, &layouts[i], loop->operands[0]->operands[i], depth + 1, &begin[i]));
     *out = hsc_build_while(b, condition, body, hsc_build_tuple(b, count, begin));
     known->layouts = layouts;
-    return NULL;
+    return hsc__sdy_divided(im, loop);
   }
   return NULL;
 }
@@ -300,7 +302,10 @@ static hsc_status *element_on_parts(hsc__importer *im, hsc_builder *b, const hsc
   if (from->op == HSC_OP_WHILE) {
     hsc__whole *loop = NULL;
     HSC_TRY(hsc__whole_of(im, from, &loop));
-    if (!loop->divided) HSC_TRY(divide_loop(im, b, op, from, depth, &loop->divided));
+    if (!loop->was_tried) {
+      loop->was_tried = true;
+      HSC_TRY(divide_loop(im, b, op, from, index, layout, depth, &loop->divided));
+    }
     if (loop->divided && hsc__layout_same(&loop->layouts[index], layout)) *out = hsc_build_get_tuple_element(b, loop->divided, index);
     return NULL;
   }

@@ -76,6 +76,23 @@ static hsc_status *loop(hsc__importer *im, const hsc_instr *instr, hsc__layout *
   return NULL;
 }
 
+hsc_status *hsc__sdy_loop_layouts(hsc__importer *im, const hsc_instr *loop, hsc__layout *layouts) {
+  const hsc__layout *parameters[1] = {layouts};
+  int count = leaf_count(&loop->shape);
+  bool changed = true;
+  for (int round = 0; round < 4 && changed; round++) {
+    changed = false;
+    HSC_TRY(propagate(im, loop->called[1], parameters, 1, false));
+    const hsc__layout *after = layouts_of(loop->called[1]->root);
+    for (int i = 0; after && i < count; i++) {
+      if (layouts[i].is_cut || !after[i].is_cut) continue;
+      layouts[i] = after[i];
+      changed = true;
+    }
+  }
+  return NULL;
+}
+
 static hsc_status *called(hsc__importer *im, const hsc_instr *instr, int which, int first_operand, hsc__layout *out, int depth) {
   hsc_computation *computation = instr->called[which];
   if (depth > 8) return NULL;

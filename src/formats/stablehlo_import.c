@@ -567,6 +567,7 @@ static hsc_status *cut_results(hsc__importer *im, hsc_builder *b, const function
   int count = terminator ? terminator->operand_count : 0;
   hsc_status *status = NULL;
   if (count != 1) hsc_bytes_append_char(&text, '{');
+  if (count == 0) hsc_bytes_append_text(&text, "{replicated}");   // XLA gives an empty tuple one
   for (int i = 0; i < count && !status; i++) {
     const char *one = NULL;
     // A value that is given twice is cut twice: each result has a value of its own.

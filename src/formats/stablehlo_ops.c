@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "formats/hlo_proto_internal.h"
+#include "formats/sdy_internal.h"
 #include "formats/stablehlo_internal.h"
 
 typedef struct frame {
@@ -922,7 +923,10 @@ static hsc_status *import_custom_call(frame *f) {
   f->instr->attr.custom.api_version = (int32_t)integer(f, "api_version", 1);
   if (layouts) HSC_TRY(custom_layouts(f, layouts, hsc__mlir_attr_get(f->op, "result_layouts")));
   HSC_TRY(custom_aliases(f, hsc__mlir_attr_get(f->op, "output_operand_aliases")));
-  if (config && config->kind == HSC_MLIR_STRING) return set_backend_config(f, config->text);
+  if (config && config->kind == HSC_MLIR_STRING) {
+    HSC_TRY(set_backend_config(f, config->text));
+    return hsc__sdy_send_results(f->im, f->b, &f->instr);
+  }
   if (config && config->kind == HSC_MLIR_DICT) {
     hsc_bytes text = {0};
     dict_text(config, &text, 0);

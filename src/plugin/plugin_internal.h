@@ -263,6 +263,7 @@ struct PJRT_LoadedExecutable {
   PJRT_Device *device_list[HSC_PLUGIN_MAX_DEVICES];           // [program->device_count]
   PJRT_LogicalDeviceIds logical_ids[HSC_PLUGIN_MAX_DEVICES];
 };
+extern _Thread_local int hsc__current_rank;   // of the device whose program this thread runs
 hsc_status *hsc__loaded_create(PJRT_Client *client, hsc__program *program, PJRT_LoadedExecutable **out_loaded);   // takes the program
 
 // ---- the table ------------------------------------------------------------------------------------------------------------------

@@ -344,9 +344,13 @@ typedef struct rank_run {
   bool started;
 } rank_run;
 
+_Thread_local int hsc__current_rank;
+
 static void *run_rank(void *argument) {
   rank_run *r = argument;
+  hsc__current_rank = r->rank;
   r->status = hsc_cpu_execute_rank(r->run.program->executable, r->party, r->rank, r->run.inputs, r->run.outputs);
+  hsc__current_rank = 0;
   if (r->status) hsc_cpu_party_fail(r->party);
   return NULL;
 }

@@ -39,14 +39,42 @@ static int leaf_of(const hsc_module *module, int64_t parameter, hsc_dims index) 
   return hsc_shape_is_tuple(shape) ? -1 : leaf;
 }
 
-// What a program says it takes: input_output_alias and buffer_donor.
+// Donors become aliases of outputs of their shape, as far as there are any: a buffer that no output can use is not taken from the host.
+static hsc_status *settle_donors(hsc_module *module) {
+  const hsc_shape *result = &module->entry->root->shape;
+  bool tuple = hsc_shape_is_tuple(result);
+  int outputs = tuple ? result->element_count : 1;
+  hsc_alias *aliases = HSC_NEW_ARRAY(module->arena, hsc_alias, module->alias_count + module->donor_count + 1);
+  bool *taken = HSC_NEW_ARRAY(module->arena, bool, outputs + 1);
+  HSC_TRY(hsc_arena_status(module->arena));
+  for (int i = 0; i < module->alias_count; i++) {
+    aliases[i] = module->aliases[i];
+    int64_t output = aliases[i].output_index.count ? aliases[i].output_index.v[0] : 0;
+    if (output >= 0 && output < outputs) taken[output] = true;
+  }
+  int count = module->alias_count;
+  for (int i = 0; i < module->donor_count; i++) {
+    const hsc_alias *donor = &module->donors[i];
+    if (donor->parameter_index.count || donor->parameter < 0 || donor->parameter >= module->entry->parameter_count) continue;
+    const hsc_shape *shape = &module->entry->parameters[donor->parameter]->shape;
+    for (int o = 0; o < outputs; o++) {
+      if (taken[o] || !hsc_shape_is_array(shape) || !hsc_shape_equal(shape, tuple ? &result->elements[o] : result)) continue;
+      taken[o] = true;
+      int64_t path = o;
+      aliases[count++] = (hsc_alias){.output_index = hsc_dims_copy(module->arena, tuple ? 1 : 0, &path), .parameter = donor->parameter, .parameter_index = donor->parameter_index};
+      break;
+    }
+  }
+  module->aliases = aliases;
+  module->alias_count = count;
+  module->donor_count = 0;
+  return hsc_arena_status(module->arena);
+}
+
+// What a program says it takes.
 static void mark_donated(const hsc_module *module, bool *donated, int input_count) {
   for (int i = 0; i < module->alias_count; i++) {
     int leaf = leaf_of(module, module->aliases[i].parameter, module->aliases[i].parameter_index);
-    if (leaf >= 0 && leaf < input_count) donated[leaf] = true;
-  }
-  for (int i = 0; i < module->donor_count; i++) {
-    int leaf = leaf_of(module, module->donors[i].parameter, module->donors[i].parameter_index);
     if (leaf >= 0 && leaf < input_count) donated[leaf] = true;
   }
 }
@@ -200,18 +228,23 @@ static hsc_status *check_partitioned(const hsc_module *module) {
   return NULL;
 }
 
+static void replicated(const hsc_shape *shape, hsc_bytes *text) {
+  int count = hsc_shape_is_tuple(shape) ? shape->element_count : 0;
+  hsc_bytes_append_text(text, hsc_shape_is_tuple(shape) ? "{{replicated}" : "{replicated}\n");
+  for (int i = 1; i < count; i++) hsc_bytes_append_text(text, ", {replicated}");
+  if (hsc_shape_is_tuple(shape)) hsc_bytes_append_text(text, "}\n");
+}
+
+// What nothing is said of is whole on every device.
 static hsc_status *keep_shardings(hsc__program *p, const hsc_module *module) {
   hsc_bytes text = {0};
   const hsc_computation *entry = module->entry;
-  bool known = entry->root->sharding != NULL;
-  for (int i = 0; i < entry->parameter_count; i++) {
-    known &= entry->parameters[i]->sharding != NULL;
-    hsc_bytes_printf(&text, "%s\n", entry->parameters[i]->sharding ? entry->parameters[i]->sharding : "");
-  }
-  hsc_bytes_printf(&text, "%s\n", entry->root->sharding ? entry->root->sharding : "");
+  for (int i = 0; i < entry->parameter_count; i++) hsc_bytes_printf(&text, "%s\n", entry->parameters[i]->sharding ? entry->parameters[i]->sharding : "{replicated}");
+  if (entry->root->sharding) hsc_bytes_printf(&text, "%s\n", entry->root->sharding);
+  else replicated(&entry->root->shape, &text);
   hsc_status *status = hsc_bytes_status(&text);
   if (!status) {
-    p->shardings = known && p->partition_count > 1 ? hsc_arena_strdup(p->arena, text.data) : "";
+    p->shardings = p->partition_count > 1 ? hsc_arena_strdup(p->arena, text.data) : "";
     status = hsc_arena_status(p->arena);
   }
   hsc_bytes_deinit(&text);
@@ -243,6 +276,7 @@ static hsc_status *compile(hsc_cpu_device *device, const PJRT_Program *code, hsc
     if (p->partition_count > 1 && texts) HSC_GOTO(check_partitioned(module));
   }
   HSC_GOTO(keep_shardings(p, module));
+  HSC_GOTO(settle_donors(module));
   uint64_t begin = hsc_cpu_span_begin();
   HSC_GOTO(hsc_cpu_compile(device, module, &settings.cpu, &p->executable));
   hsc_cpu_span_end(HSC_CPU_SPAN_COMPILE, begin, 0);

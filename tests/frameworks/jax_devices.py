@@ -160,6 +160,35 @@ def training_steps_agree_with_one_device():
 
 
 @test
+def callbacks_on_whole_arrays_are_called_once():
+    calls = []
+
+    def host(x):
+        calls.append(x.shape)
+        return x * 2
+
+    @jax.jit
+    def f(x):
+        y = jax.pure_callback(host, jax.ShapeDtypeStruct(x.shape, x.dtype), x + 1)
+        jax.debug.callback(lambda v: calls.append(float(v)), y.sum())
+        return jnp.tanh(y)
+
+    close(f(put(A, P("x", "y"))), np.tanh((A + 1) * 2))
+    jax.effects_barrier()
+    assert len(calls) == 2 and calls[0] == (16, 8), calls
+
+
+@test
+def addends_of_unreduced_arrays_sum_up():
+    mesh = jax.make_mesh((8,), ("x",), axis_types=(jax.sharding.AxisType.Explicit,))
+    with jax.set_mesh(mesh):
+        a, b = jax.device_put(A[:8], P(None, "x")), jax.device_put(B, P("x", None))
+        y = jax.jit(lambda a, b: jnp.einsum("ij,jk->ik", a, b, out_sharding=P(unreduced={"x"})))(a, b)
+        close(sum(np.asarray(s.data) for s in y.addressable_shards), A[:8] @ B)
+        close(jax.reshard(y, P("x")), A[:8] @ B)
+
+
+@test
 def values_of_a_group_are_cut_alike():
     from jax.experimental.shard_alike import shard_alike
 

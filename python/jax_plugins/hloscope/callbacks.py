@@ -132,6 +132,7 @@ def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_si
     weakref.finalize(keep, _functions.pop, number, None)
     ctx.module_context.add_keepalive(keep)
 
+    device = None if partitioned else _device_of(sharding)
     result_types = [mlir.aval_to_ir_type(aval) if not _wants_context(mlir) else mlir.aval_to_ir_type(ctx.module_context, aval) for aval in result_avals]
     operands = list(operands)
     if token is not None:
@@ -146,7 +147,7 @@ def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_si
             "call_target_name": ir.StringAttr.get("hloscope_host_callback"),
             "has_side_effect": ir.BoolAttr.get(bool(has_side_effect)),
             "api_version": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 2),
-            "backend_config": ir.StringAttr.get(f"{{id = {number}}}"),
+            "backend_config": ir.StringAttr.get(f"{{id = {number}}}" if device is None else f"{{id = {number}, device = {device}}}"),
         },
     )
     if sharding is not None:
@@ -155,6 +156,14 @@ def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_si
     if token is not None:
         token, *results = results
     return results, token, None
+
+
+def _device_of(sharding):
+    """The device that calls the function, of a program on several that has the whole arrays; None = each."""
+    shardings = getattr(sharding, "shardings", None)
+    if not shardings or getattr(shardings[0], "mesh_shape", None) != () or len(shardings[0].logical_device_ids) != 1:
+        return None
+    return shardings[0].logical_device_ids[0]
 
 
 def _with_token(sharding, result_count):
