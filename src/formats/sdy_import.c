@@ -22,6 +22,8 @@ struct hsc__sdy {
   int constraint_count, constraint_capacity;
   hsc_instr **divided;         // loops of which there is one over parts
   int divided_count, divided_capacity;
+  hsc_instr **replaced;        // pairs: an instruction, what its users take instead
+  int replaced_count, replaced_capacity;
   hsc_computation *entry;      // while it is built
   bool is_propagated, groups_are_settled;
 };
@@ -162,6 +164,11 @@ hsc_status *hsc__sdy_divided(hsc__importer *im, hsc_instr *loop) {
   return append(im->arena, (void **)&im->sdy->divided, &im->sdy->divided_count, &im->sdy->divided_capacity, sizeof loop, &loop);
 }
 
+hsc_status *hsc__sdy_replace(hsc__importer *im, hsc_instr *instr, hsc_instr *by) {
+  HSC_TRY(append(im->arena, (void **)&im->sdy->replaced, &im->sdy->replaced_count, &im->sdy->replaced_capacity, sizeof instr, &instr));
+  return append(im->arena, (void **)&im->sdy->replaced, &im->sdy->replaced_count, &im->sdy->replaced_capacity, sizeof by, &by);
+}
+
 // Groups of the devices that hold the pieces of one dimension, in the order of the pieces.
 static const char *groups_text(hsc__importer *im, const hsc__layout *l, int dim) {
   const hsc__mesh *m = l->mesh;
@@ -191,13 +198,12 @@ static const char *groups_text(hsc__importer *im, const hsc__layout *l, int dim)
   return copy;
 }
 
-static hsc_status *sum(hsc__importer *im, hsc_builder *b, const hsc__layout *l, hsc_instr *addend, hsc_instr **out) {
-  hsc__layout group = {.mesh = l->mesh, .rank = 1};
-  hsc_computation *adder = hsc_module_scalar_reducer(im->module, HSC_OP_ADD, addend->shape.type);
-  for (int a = 0; a < l->mesh->axis_count; a++)
-    if (l->unreduced >> a & 1) group.axes[0][group.counts[0]++] = (int8_t)a;
-  if (!adder) return hsc_status_out_of_memory();
-  *out = hsc_build_calls(b, HSC_OP_ALL_REDUCE, addend->shape, 1, &addend, 1, &adder);
+hsc_status *hsc__sdy_all_reduce(hsc__importer *im, hsc_builder *b, const hsc__mesh *mesh, unsigned axes, hsc_computation *reducer, hsc_instr *value, hsc_instr **out) {
+  hsc__layout group = {.mesh = mesh, .rank = 1};
+  for (int a = 0; a < mesh->axis_count; a++)
+    if (axes >> a & 1) group.axes[0][group.counts[0]++] = (int8_t)a;
+  if (!reducer) return hsc_status_out_of_memory();
+  *out = hsc_build_calls(b, HSC_OP_ALL_REDUCE, value->shape, 1, &value, 1, &reducer);
   (*out)->attr.collective.replica_groups = groups_text(im, &group, 0);
   (*out)->attr.collective.channel_id = 1;
   (*out)->attr.collective.use_global_device_ids = true;
@@ -207,7 +213,8 @@ static hsc_status *sum(hsc__importer *im, hsc_builder *b, const hsc__layout *l, 
 
 hsc_status *hsc__sdy_gather(hsc__importer *im, hsc_builder *b, const hsc__layout *l, hsc_instr *local, hsc_instr **out_whole) {
   hsc_instr *at = local;
-  if (l->unreduced) HSC_TRY(sum(im, b, l, local, &at));
+  hsc_computation *adder = l->unreduced ? hsc_module_scalar_reducer(im->module, HSC_OP_ADD, local->shape.type) : NULL;
+  if (l->unreduced) HSC_TRY(hsc__sdy_all_reduce(im, b, l->mesh, l->unreduced, adder, local, &at));
   int64_t dims[HSC_MAX_RANK];
   for (int d = 0; d < local->shape.rank; d++) dims[d] = local->shape.dims[d];
   for (int d = 0; d < local->shape.rank; d++) {
@@ -474,6 +481,10 @@ hsc_status *hsc__sdy_result(hsc__importer *im, hsc_builder *b, const hsc__mlir_o
   *out_sharding = "{replicated}";
   if (!hsc_shape_is_array(&value->shape)) return NULL;
   if (sharding) HSC_TRY(read_layout(im, function, sharding, NULL, &value->shape, &l));
+  if (!im->sdy->is_propagated) {
+    HSC_TRY(hsc__sdy_layout_of(im, value, &natural));
+    HSC_TRY(hsc__sdy_reductions(im, b, function));
+  }
   HSC_TRY(hsc__sdy_layout_of(im, value, &natural));
   if (!sharding) l = natural;
   for (int d = 0; sharding && d < l.rank; d++)
@@ -544,6 +555,12 @@ static hsc_status *use_divided_loops(hsc__importer *im, bool *out_moved) {
 hsc_status *hsc__sdy_clean(hsc__importer *im) {
   if (!im->sdy) return NULL;
   bool moved = false;
+  for (int i = 0; i < im->sdy->replaced_count; i += 2) {
+    hsc_instr *instr = im->sdy->replaced[i];
+    if (!instr->parent || instr->user_count == 0) continue;
+    HSC_TRY(hsc_instr_replace_uses(instr, im->sdy->replaced[i + 1]));
+    moved = true;
+  }
   hsc__sdy_sweep(im, im->module->entry);
   HSC_TRY(use_divided_loops(im, &moved));
   if (moved) {

@@ -79,6 +79,10 @@ const hsc__layout *hsc__sdy_group_layout(const hsc__importer *im, int group);   
 HSC_MUST_USE hsc_status *hsc__sdy_local(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *op, const hsc__layout *layout, hsc_instr *whole, hsc_instr **out);
 // The whole array of what every partition has a part of.
 HSC_MUST_USE hsc_status *hsc__sdy_gather(hsc__importer *im, hsc_builder *b, const hsc__layout *layout, hsc_instr *local, hsc_instr **out_whole);
+// Reductions along cut dimensions: each partition reduces its part, then all reduce. For all of the entry, once propagation is done.
+HSC_MUST_USE hsc_status *hsc__sdy_reductions(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *op);
+HSC_MUST_USE hsc_status *hsc__sdy_all_reduce(hsc__importer *im, hsc_builder *b, const hsc__mesh *mesh, unsigned axes, hsc_computation *reducer, hsc_instr *value, hsc_instr **out);
+HSC_MUST_USE hsc_status *hsc__sdy_replace(hsc__importer *im, hsc_instr *instr, hsc_instr *by);   // at the end, for all users
 HSC_MUST_USE hsc_status *hsc__sdy_divided(hsc__importer *im, hsc_instr *loop);   // at the end its users take the divided one's results
 void hsc__sdy_sweep(hsc__importer *im, hsc_computation *computation);   // takes out what nobody needs
 HSC_MUST_USE hsc_status *hsc__sdy_local_shape(hsc__importer *im, const hsc__mlir_op *op, const hsc__layout *layout, const hsc_shape *whole, hsc_shape *out);

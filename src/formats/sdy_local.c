@@ -333,6 +333,10 @@ static hsc_status *local_of(hsc__importer *im, hsc_builder *b, const hsc__mlir_o
     return NULL;
   }
   hsc_instr *made = NULL;
+  if (layout->unreduced && whole->op == HSC_OP_COPY && whole->parent == b->computation && (known = part_of(whole->operands[0], layout))) {
+    *out = known;   // addends as they come from a reduction
+    return hsc__whole_add_part(im, whole, layout, known);
+  }
   if (layout->unreduced) {
     hsc__layout reduced = *layout;
     reduced.unreduced = 0;
@@ -353,6 +357,108 @@ static hsc_status *local_of(hsc__importer *im, hsc_builder *b, const hsc__mlir_o
   }
   *out = made;
   return whole->parent == b->computation ? hsc__whole_add_part(im, whole, layout, made) : NULL;
+}
+
+// ---- reductions ---------------------------------------------------------------------------------------------------------------------------
+
+// Whether parts may be reduced apart with this initial value; the reducer of what they give.
+static hsc_computation *reducer_of(hsc__importer *im, const hsc_instr *instr) {
+  double init = 0;
+  if (instr->op == HSC_OP_DOT) return hsc_module_scalar_reducer(im->module, HSC_OP_ADD, instr->shape.type);
+  const hsc_instr *root = instr->called[0]->root;
+  bool plain = root->operand_count == 2 && root->operands[0]->op == HSC_OP_PARAMETER && root->operands[1]->op == HSC_OP_PARAMETER && root->operands[0] != root->operands[1];
+  bool is_scalar = hsc_instr_is_scalar_constant(instr->operands[1], &init);
+  switch (plain ? root->op : HSC_OP_COUNT) {
+    case HSC_OP_ADD: return is_scalar && init == 0 ? instr->called[0] : NULL;
+    case HSC_OP_MULTIPLY: return is_scalar && init == 1 ? instr->called[0] : NULL;
+    case HSC_OP_MAXIMUM: case HSC_OP_MINIMUM: case HSC_OP_AND: case HSC_OP_OR: return instr->called[0];
+    default: return NULL;
+  }
+}
+
+static void add_axes(unsigned *axes, const hsc__layout *layout, int dim) {
+  for (int a = 0; a < layout->counts[dim]; a++) *axes |= 1u << layout->axes[dim][a];
+}
+
+static void keep_axes(hsc__layout *to, int to_dim, const hsc__layout *from, int dim) {
+  to->mesh = from->mesh;
+  to->counts[to_dim] = from->counts[dim];
+  to->is_cut |= from->counts[dim] > 0;
+  memcpy(to->axes[to_dim], from->axes[dim], sizeof to->axes[to_dim]);
+}
+
+// What the operands of one reduction or dot are wanted as, and the axes that it reduces along; none where operands do not go together.
+static hsc_status *plan_reduction(hsc__importer *im, const hsc_instr *instr, const hsc__layout *result, hsc__layout *operands, unsigned *out_axes) {
+  hsc__sdy_rule rule;
+  int count = instr->op == HSC_OP_DOT ? 2 : 1;
+  unsigned used = 0;
+  *out_axes = 0;
+  HSC_TRY(hsc__sdy_rule_of(im->arena, instr, &rule));
+  for (int d = 0; d < result->rank; d++) add_axes(&used, result, d);
+  for (int i = 0; i < count; i++) {
+    operands[i] = (hsc__layout){.rank = instr->operands[i]->shape.rank};
+    for (int e = 0; e < operands[i].rank; e++)
+      if (rule.links[i][e] >= 0 && result->counts[rule.links[i][e]]) keep_axes(&operands[i], e, result, rule.links[i][e]);
+  }
+  hsc__layout first;
+  HSC_TRY(hsc__sdy_layout_of(im, instr->operands[0], &first));
+  if (!first.is_cut || first.unreduced || (result->is_cut && result->mesh != first.mesh)) return NULL;
+  for (int e = 0; e < first.rank; e++) {
+    unsigned axes = 0;
+    add_axes(&axes, &first, e);
+    if (rule.links[0][e] >= 0 || !axes || axes & used) continue;
+    if (instr->op == HSC_OP_DOT) {   // the other operand's dimension that goes with it
+      const hsc_dot_dims *dims = &instr->attr.dot;
+      int k = 0;
+      while (k < dims->lhs_contracting.count && dims->lhs_contracting.v[k] != e) k++;
+      if (k == dims->lhs_contracting.count) continue;
+      keep_axes(&operands[1], (int)dims->rhs_contracting.v[k], &first, e);
+    }
+    keep_axes(&operands[0], e, &first, e);
+    *out_axes |= axes;
+    used |= axes;
+  }
+  for (int i = 0; i < count; i++)
+    if (!divides(&operands[i], &instr->operands[i]->shape)) *out_axes = 0;
+  return NULL;
+}
+
+static hsc_status *reduce_parts(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *op, hsc_instr *instr) {
+  hsc__layout natural, wanted[2], addends;
+  hsc_instr *operands[2], *result;
+  hsc_shape shape;
+  unsigned axes;
+  HSC_TRY(hsc__sdy_layout_of(im, instr, &natural));
+  if (natural.unreduced || !divides(&natural, &instr->shape)) return NULL;
+  HSC_TRY(plan_reduction(im, instr, &natural, wanted, &axes));
+  hsc_computation *reducer = axes ? reducer_of(im, instr) : NULL;
+  if (!reducer) return NULL;
+  for (int i = 0; i < 2; i++) {
+    operands[i] = instr->operands[i];
+    if (i == 0 || instr->op == HSC_OP_DOT) HSC_TRY(local_of(im, b, op, &wanted[i], instr->operands[i], 0, &operands[i]));
+  }
+  HSC_TRY(hsc__sdy_local_shape(im, op, &natural, &instr->shape, &shape));
+  hsc_instr *part = hsc_build_op(b, instr->op, shape, &instr->attr, 2, operands, instr->called_count, instr->called);
+  part->metadata = instr->metadata;
+  addends = natural;
+  addends.mesh = wanted[0].mesh;
+  addends.unreduced = axes;
+  addends.is_cut = true;
+  bool is_sum = reducer->root->op == HSC_OP_ADD && instr->shape.type != HSC_TYPE_PRED;
+  if (is_sum) HSC_TRY(hsc__whole_add_part(im, instr, &addends, part));
+  HSC_TRY(hsc__sdy_all_reduce(im, b, addends.mesh, axes, reducer, part, &result));
+  if (natural.is_cut) return hsc__whole_add_part(im, instr, &natural, result);
+  return hsc__sdy_replace(im, instr, result);
+}
+
+hsc_status *hsc__sdy_reductions(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *op) {
+  const hsc_instr *last = b->computation->last;
+  for (hsc_instr *instr = b->computation->first; instr; instr = instr->next) {
+    bool is_reduce = instr->op == HSC_OP_REDUCE && instr->operand_count == 2 && hsc_shape_is_array(&instr->shape);
+    if (is_reduce || instr->op == HSC_OP_DOT) HSC_TRY(reduce_parts(im, b, op, instr));
+    if (instr == last) break;
+  }
+  return NULL;
 }
 
 hsc_status *hsc__sdy_local(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *op, const hsc__layout *layout, hsc_instr *whole, hsc_instr **out) {
