@@ -555,6 +555,7 @@ static hsc_status *use_divided_loops(hsc__importer *im, bool *out_moved) {
 hsc_status *hsc__sdy_clean(hsc__importer *im) {
   if (!im->sdy) return NULL;
   bool moved = false;
+  const char *result_sharding = im->module->entry->root->sharding;
   for (int i = 0; i < im->sdy->replaced_count; i += 2) {
     hsc_instr *instr = im->sdy->replaced[i];
     if (!instr->parent || instr->user_count == 0) continue;
@@ -573,6 +574,7 @@ hsc_status *hsc__sdy_clean(hsc__importer *im) {
     HSC_TRY(hsc_instr_replace_uses(copy, copy->operands[0]));
     hsc_instr_remove(copy);
   }
+  if (im->module->entry->root->op != HSC_OP_PARAMETER) im->module->entry->root->sharding = result_sharding;   // whatever stands there by now
   HSC_FOR_EACH_COMPUTATION(im->module, computation)
     HSC_FOR_EACH_INSTR_IN(computation, instr) instr->scratch = NULL;
   return NULL;

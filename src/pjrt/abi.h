@@ -616,6 +616,47 @@ typedef struct PJRT_Layouts_PJRT_Executable_GetParameterLayouts_Args {
 } PJRT_Layouts_PJRT_Executable_GetParameterLayouts_Args;
 HSC_PJRT_SIZED(PJRT_Layouts_PJRT_Executable_GetParameterLayouts_Args, layouts);
 
+// ---- FFI extension: custom calls with handlers of XLA's FFI ------------------------------------------------------------------------------------
+
+typedef struct PJRT_FFI_Type_Info {
+  void (*deleter)(void *object);
+  void *serialize, *deserialize;
+} PJRT_FFI_Type_Info;
+typedef struct PJRT_FFI_Type_Register_Args {
+  size_t struct_size;
+  PJRT_Extension_Base *extension_start;
+  const char *type_name;
+  size_t type_name_size;
+  int64_t type_id;  // in and out: 0 asks for a number
+  const PJRT_FFI_Type_Info *type_info;
+} PJRT_FFI_Type_Register_Args;
+typedef struct PJRT_FFI_UserData {
+  int64_t type_id;
+  void *data;
+} PJRT_FFI_UserData;
+typedef struct PJRT_FFI_UserData_Add_Args {
+  size_t struct_size;
+  PJRT_Extension_Base *extension_start;
+  PJRT_ExecuteContext *context;
+  PJRT_FFI_UserData user_data;
+} PJRT_FFI_UserData_Add_Args;
+typedef struct PJRT_FFI_Register_Handler_Args {
+  size_t struct_size;
+  const char *target_name;
+  size_t target_name_size;
+  void *handler;  // XLA_FFI_Handler
+  const char *platform_name;
+  size_t platform_name_size;
+  int traits;
+} PJRT_FFI_Register_Handler_Args;
+typedef struct PJRT_FFI_Extension {
+  PJRT_Extension_Base base;
+  PJRT_Error *(*type_register)(PJRT_FFI_Type_Register_Args *args);
+  PJRT_Error *(*user_data_add)(PJRT_FFI_UserData_Add_Args *args);
+  PJRT_Error *(*register_handler)(PJRT_FFI_Register_Handler_Args *args);
+} PJRT_FFI_Extension;
+HSC_PJRT_SIZED(PJRT_FFI_Extension, register_handler);
+
 typedef struct PJRT_Layouts_Extension {
   PJRT_Extension_Base base;
   PJRT_Error *(*PJRT_Layouts_MemoryLayout_Destroy)(PJRT_Layouts_MemoryLayout_Destroy_Args *args);

@@ -1,7 +1,7 @@
 // plugin_ffi.c - handlers of XLA's FFI as custom calls: what jax.ffi.register_ffi_target(name, handler, platform="hloscope") brings.
 //
-// A call builds a frame of buffers and attributes and gives it to the handler's stages in turn. A site has no instance that outlives a call: instantiate
-// runs each time, and its state is freed after the execution. Arrays are handed over in the layouts that the program names.
+// A call builds a frame of buffers and attributes and gives it to the handler's stages in turn. What instantiate makes lives as long as the program, what
+// the other stages make as long as the call. Arrays are handed over in the layouts that the program names.
 #include "plugin/ffi_abi.h"
 
 #include <stdlib.h>
@@ -57,39 +57,60 @@ static XLA_FFI_Error *Stream_Get(XLA_FFI_Stream_Get_Args *args) {
   return make_error(HSC_UNIMPLEMENTED, "the hloscope device is a CPU and has no stream");
 }
 
+// Types that handlers keep state in. Hosts that have numbers of their own for them (jaxlib has, from 1 on) keep those.
 enum { MAX_TYPES = 256 };
+static const int64_t first_type_id = 1 << 20;
 static pthread_mutex_t types_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
   char name[128];
+  int64_t id;
   void (*deleter)(void *object);
 } types[MAX_TYPES];
-static int type_count;   // type ids are positions, from 1
+static int type_count;
 
-static XLA_FFI_Error *Type_Register(XLA_FFI_Type_Register_Args *args) {
+static XLA_FFI_Error *register_type(XLA_FFI_ByteSpan name, int64_t *type_id, void (*deleter)(void *object)) {
   XLA_FFI_Error *error = NULL;
-  if (args->name.len >= sizeof types[0].name) return make_error(HSC_INVALID_ARGUMENT, "the name of a type is too long");
+  if (name.len >= sizeof types[0].name) return make_error(HSC_INVALID_ARGUMENT, "the name of a type is too long");
   pthread_mutex_lock(&types_lock);
   int at = 0;
-  while (at < type_count && (strlen(types[at].name) != args->name.len || memcmp(types[at].name, args->name.ptr, args->name.len) != 0)) at++;
+  while (at < type_count && (strlen(types[at].name) != name.len || memcmp(types[at].name, name.ptr, name.len) != 0)) at++;
   if (at == MAX_TYPES) {
     error = make_error(HSC_RESOURCE_EXHAUSTED, "too many types");
-  } else if (args->type_id->type_id != 0 && args->type_id->type_id != at + 1) {
+  } else if (at < type_count && *type_id != 0 && *type_id != types[at].id) {
     error = make_error(HSC_INVALID_ARGUMENT, "the type is known under another number");
   } else {
     if (at == type_count) {
-      memcpy(types[at].name, args->name.ptr, args->name.len);
+      memcpy(types[at].name, name.ptr, name.len);
+      types[at].id = *type_id ? *type_id : first_type_id + at;
       type_count++;
     }
-    if (args->type_info && args->type_info->struct_size >= XLA_FFI_SIZE_TO(XLA_FFI_TypeInfo, deleter)) types[at].deleter = args->type_info->deleter;
-    args->type_id->type_id = at + 1;
+    if (deleter) types[at].deleter = deleter;
+    *type_id = types[at].id;
   }
   pthread_mutex_unlock(&types_lock);
   return error;
 }
 
+static XLA_FFI_Error *Type_Register(XLA_FFI_Type_Register_Args *args) {
+  bool has_deleter = args->type_info && args->type_info->struct_size >= XLA_FFI_SIZE_TO(XLA_FFI_TypeInfo, deleter);
+  return register_type(args->name, &args->type_id->type_id, has_deleter ? args->type_info->deleter : NULL);
+}
+
+static void delete_state(int64_t type, void *state) {
+  void (*deleter)(void *) = NULL;
+  pthread_mutex_lock(&types_lock);
+  for (int t = 0; t < type_count; t++)
+    if (types[t].id == type) deleter = types[t].deleter;
+  pthread_mutex_unlock(&types_lock);
+  if (state && deleter) deleter(state);
+}
+
 static XLA_FFI_Error *ExecutionContext_Get(XLA_FFI_ExecutionContext_Get_Args *args) {
+  const PJRT_ExecuteContext *context = hsc__current.context;
   args->data = NULL;
-  return make_error(HSC_NOT_FOUND, "no data of this type was given to the execution");
+  for (int i = 0; context && i < context->count; i++)
+    if (context->values[i].type == args->type_id->type_id) args->data = context->values[i].data;
+  return args->data ? NULL : make_error(HSC_NOT_FOUND, "no data of this type was given to the execution");
 }
 
 static XLA_FFI_Error *State_Set(XLA_FFI_State_Args *args) {
@@ -169,12 +190,12 @@ static XLA_FFI_Error *wait_for(XLA_FFI_Future *future) {
 }
 
 static XLA_FFI_Error *RunId_Get(XLA_FFI_RunId_Get_Args *args) {
-  args->run_id = 0;
+  args->run_id = hsc__current.run_id;
   return NULL;
 }
 
 static XLA_FFI_Error *DeviceOrdinal_Get(XLA_FFI_DeviceOrdinal_Get_Args *args) {
-  args->device_ordinal = 0;
+  args->device_ordinal = hsc__current.device;
   return NULL;
 }
 
@@ -305,6 +326,45 @@ static hsc_status *taken(XLA_FFI_Error *error, const char *target) {
   return status;
 }
 
+typedef struct hsc__ffi_state {
+  const hsc_instr *instr;
+  int64_t type;
+  void *state;
+  struct hsc__ffi_state *next;
+} hsc__ffi_state;
+
+void hsc__ffi_states_free(hsc__ffi_state *states) {
+  for (hsc__ffi_state *s = states, *next; s; s = next) {
+    next = s->next;
+    delete_state(s->type, s->state);
+    hsc_free(s);
+  }
+}
+
+// The instance of the call in this program: made at its first execution, kept as long as the program.
+static hsc_status *instance_of(const handler *h, const hsc_custom_call *call, const XLA_FFI_CallFrame *frame) {
+  static pthread_mutex_t states_lock = PTHREAD_MUTEX_INITIALIZER;
+  hsc__program *program = hsc__current.program;
+  XLA_FFI_CallFrame stage = *frame;
+  stage.stage = XLA_FFI_INSTANTIATE;
+  stage.args.size = stage.rets.size = 0;   // there are no buffers yet
+  pthread_mutex_lock(&states_lock);
+  hsc__ffi_state *known = program ? program->ffi_states : NULL;
+  while (known && known->instr != call->instr) known = known->next;
+  hsc_status *status = known ? NULL : taken(h->stages[XLA_FFI_INSTANTIATE](&stage), call->target);
+  if (!status && !known && stage.future) status = taken(wait_for(stage.future), call->target);
+  if (!status && !known && program) {
+    known = hsc_alloc(sizeof *known);
+    if (!known) status = hsc_status_out_of_memory();
+    else *known = (hsc__ffi_state){call->instr, stage.ctx->types[XLA_FFI_INSTANTIATE], stage.ctx->states[XLA_FFI_INSTANTIATE], program->ffi_states}, program->ffi_states = known;
+  }
+  pthread_mutex_unlock(&states_lock);
+  if (status || !known) return status;
+  stage.ctx->types[XLA_FFI_INSTANTIATE] = known->type;
+  stage.ctx->states[XLA_FFI_INSTANTIATE] = known->state;
+  return NULL;
+}
+
 static hsc_status *call_handler(void *user, const hsc_custom_call *call) {
   const handler *h = user;
   hsc_status *status = NULL;
@@ -329,20 +389,17 @@ static hsc_status *call_handler(void *user, const hsc_custom_call *call) {
   HSC_GOTO(fill_buffers(arena, operands, call->operand_count, &frame.args.types, &frame.args.args));
   HSC_GOTO(fill_buffers(arena, results, call->result_count, &frame.rets.types, &frame.rets.rets));
   HSC_GOTO(fill_attributes(arena, config, &frame.attrs));
-  for (frame.stage = XLA_FFI_INSTANTIATE; frame.stage < XLA_FFI_STAGES; frame.stage++) {
+  if (h->stages[XLA_FFI_INSTANTIATE]) HSC_GOTO(instance_of(h, call, &frame));
+  for (frame.stage = XLA_FFI_INSTANTIATE + 1; frame.stage < XLA_FFI_STAGES; frame.stage++) {
     if (!h->stages[frame.stage]) continue;
     XLA_FFI_CallFrame stage = frame;
-    if (stage.stage == XLA_FFI_INSTANTIATE) stage.args.size = stage.rets.size = 0;   // there are no buffers yet
     HSC_GOTO(taken(h->stages[frame.stage](&stage), call->target));
     if (stage.future) HSC_GOTO(taken(wait_for(stage.future), call->target));
   }
   for (int i = 0; i < call->result_count; i++)
     if (results[i].data != call->results[i].data) hsc_custom_from_layout(&call->results[i], result_layouts[i].layout, results[i].data);
 done:
-  for (int s = 0; s < XLA_FFI_STAGES; s++) {
-    int64_t type = context.types[s];
-    if (context.states[s] && type > 0 && type <= MAX_TYPES && types[type - 1].deleter) types[type - 1].deleter(context.states[s]);
-  }
+  for (int s = hsc__current.program ? XLA_FFI_PREPARE : XLA_FFI_INSTANTIATE; s < XLA_FFI_STAGES; s++) delete_state(context.types[s], context.states[s]);
   hsc_arena_destroy(arena);
   return status;
 }
@@ -369,3 +426,49 @@ int32_t hsc__host_register_ffi_type(const char *name, int64_t *type_id, const vo
   if (!code) *type_id = id.type_id;
   return code;
 }
+
+// ---- the extension of the PJRT C API ------------------------------------------------------------------------------------------------
+
+static PJRT_Error *error_of(XLA_FFI_Error *error) {
+  hsc_status *status = error ? hsc_status_make(error->code > 0 && error->code <= 16 ? (hsc_code)error->code : HSC_INTERNAL, __FILE__, __LINE__, "%s", error->message) : NULL;
+  free(error);
+  return hsc__error_of(status);
+}
+
+static PJRT_Error *type_register(PJRT_FFI_Type_Register_Args *args) {
+  bool has_info = args->struct_size >= HSC_PJRT_SIZE_TO(PJRT_FFI_Type_Register_Args, type_info) && args->type_info;
+  return error_of(register_type((XLA_FFI_ByteSpan){args->type_name, args->type_name_size}, &args->type_id, has_info ? args->type_info->deleter : NULL));
+}
+
+static PJRT_Error *user_data_add(PJRT_FFI_UserData_Add_Args *args) {
+  PJRT_ExecuteContext *context = args->context;
+  if (!context) return hsc__error_of(HSC_ERR(INVALID_ARGUMENT, "user data for custom calls need an execute context"));
+  for (int i = 0; i < context->count; i++)
+    if (context->values[i].type == args->user_data.type_id)
+      return hsc__error_of(HSC_ERR(ALREADY_EXISTS, "the execute context has data of type %lld already", (long long)args->user_data.type_id));
+  if (context->count == context->capacity) {
+    int capacity = context->capacity ? 2 * context->capacity : 4;
+    void *larger = realloc(context->values, sizeof *context->values * (size_t)capacity);
+    if (!larger) return hsc__error_of(hsc_status_out_of_memory());
+    context->values = larger;
+    context->capacity = capacity;
+  }
+  context->values[context->count++] = (struct hsc__user_value){args->user_data.type_id, args->user_data.data};
+  return NULL;
+}
+
+static PJRT_Error *register_handler(PJRT_FFI_Register_Handler_Args *args) {
+  char name[256];
+  if (args->target_name_size >= sizeof name) return hsc__error_of(HSC_ERR(INVALID_ARGUMENT, "the name of a custom call has %zu bytes; %zu are possible", args->target_name_size, sizeof name - 1));
+  memcpy(name, args->target_name, args->target_name_size);
+  name[args->target_name_size] = '\0';
+  int32_t code = hsc__host_register_ffi(name, NULL, NULL, NULL, args->handler);
+  return code ? hsc__error_of(hsc_status_make((hsc_code)code, __FILE__, __LINE__, "custom call %s: the handler cannot be registered", name)) : NULL;
+}
+
+PJRT_FFI_Extension hsc__ffi_extension = {
+    .base = {.struct_size = PJRT_FFI_Extension_STRUCT_SIZE, .type = PJRT_Extension_Type_FFI},
+    .type_register = type_register,
+    .user_data_add = user_data_add,
+    .register_handler = register_handler,
+};

@@ -33,7 +33,7 @@ static hsc_status *call_host(void *user, const hsc_custom_call *call) {
   char *message = hsc_arena_alloc(arena, MESSAGE_BYTES);
   HSC_GOTO(hsc_arena_status(arena));
   // Called for the whole arrays of a program on several devices, it runs on the one that is named; the program sends the results around.
-  if (hsc_config_get(config, "device") && hsc_config_int(config, "device", 0) != hsc__current_rank) goto done;
+  if (hsc_config_get(config, "device") && hsc_config_int(config, "device", 0) != hsc__current.rank) goto done;
   int operand_count = copy_arrays(call->operands, call->operand_count, operands), result_count = copy_arrays(call->results, call->result_count, results);
   int32_t code = function((uint64_t)hsc_config_int(config, "id", 0), operand_count, operands, result_count, results, message, MESSAGE_BYTES);
   message[MESSAGE_BYTES - 1] = '\0';

@@ -243,7 +243,9 @@ typedef struct hsc__program {
   size_t cost_count;
   PJRT_Layouts_MemoryLayout **input_layouts, **output_layouts;  // heap; NULL until a host asks (plugin_layouts.c)
   PJRT_TopologyDescription *topology;  // held when compiled without a client
+  struct hsc__ffi_state *ffi_states;   // of custom calls' instances, which live as long (plugin_ffi.c)
 } hsc__program;
+void hsc__ffi_states_free(struct hsc__ffi_state *states);
 hsc_status *hsc__program_compile(hsc_cpu_device *device, const PJRT_Program *program, hsc_view options, int device_count, hsc__program **out_program);
 hsc_status *hsc__program_load(hsc_cpu_device *device, hsc_view serialized, hsc_view options, int device_count, hsc__program **out_program);
 // From the client's cache on disk, else compiled and kept there.
@@ -263,7 +265,25 @@ struct PJRT_LoadedExecutable {
   PJRT_Device *device_list[HSC_PLUGIN_MAX_DEVICES];           // [program->device_count]
   PJRT_LogicalDeviceIds logical_ids[HSC_PLUGIN_MAX_DEVICES];
 };
-extern _Thread_local int hsc__current_rank;   // of the device whose program this thread runs
+
+// What hosts give to custom calls with an execution, by the number of its type.
+struct PJRT_ExecuteContext {
+  int count, capacity;
+  struct hsc__user_value {
+    int64_t type;
+    void *data;
+  } *values;
+};
+
+// The execution that this thread is in, for custom calls; .program NULL outside.
+typedef struct hsc__execution {
+  hsc__program *program;
+  const PJRT_ExecuteContext *context;   // NULL = none
+  int64_t run_id;
+  int rank;                             // among the program's devices
+  int device;                           // its number
+} hsc__execution;
+extern _Thread_local hsc__execution hsc__current;
 hsc_status *hsc__loaded_create(PJRT_Client *client, hsc__program *program, PJRT_LoadedExecutable **out_loaded);   // takes the program
 
 // ---- the table ------------------------------------------------------------------------------------------------------------------
@@ -276,4 +296,5 @@ const PJRT_Api *hsc__plugin_table(void);
 void hsc__stubs_fill(PJRT_Api *table);                                    // every slot answers UNIMPLEMENTED with its name
 bool hsc__is_stub(const void *slot);
 extern PJRT_Layouts_Extension hsc__layouts_extension;
+extern PJRT_FFI_Extension hsc__ffi_extension;
 extern PJRT_Profiler_Extension hsc__profiler_extension;

@@ -115,10 +115,6 @@ HSC_ENTRY(PJRT_LoadedExecutable_Fingerprint) {
   return NULL;
 }
 
-struct PJRT_ExecuteContext {
-  int unused;
-};
-
 // Carries user data for custom calls; made and freed for hosts that pass one with each execution.
 HSC_ENTRY(PJRT_ExecuteContext_Create) {
   HSC_CHECK_ARGS(PJRT_ExecuteContext_Create, context);
@@ -128,6 +124,7 @@ HSC_ENTRY(PJRT_ExecuteContext_Create) {
 
 HSC_ENTRY(PJRT_ExecuteContext_Destroy) {
   HSC_CHECK_ARGS(PJRT_ExecuteContext_Destroy, context);
+  if (args->context) hsc_free(args->context->values);
   hsc_free(args->context);
   return NULL;
 }
@@ -319,9 +316,25 @@ static void finish(run *r, bool failed) {
   }
 }
 
-static PJRT_Error *run_prepared(run *r) {
+_Thread_local hsc__execution hsc__current;
+
+// As custom calls see it. Hosts that give launches a number mean it to be the run's.
+static hsc__execution execution_of(hsc__program *program, const PJRT_ExecuteOptions *options) {
+  static _Atomic int64_t runs;
+  hsc__execution e = {.program = program, .device = program->devices[0]};
+  if (options) e.run_id = options->launch_id;
+  if (!e.run_id) e.run_id = atomic_fetch_add_explicit(&runs, 1, memory_order_relaxed) + 1;
+  if (options && options->struct_size >= HSC_PJRT_SIZE_TO(PJRT_ExecuteOptions, context)) e.context = options->context;
+  return e;
+}
+
+static PJRT_Error *run_prepared(run *r, const PJRT_ExecuteOptions *options) {
   hsc_status *status = prepare(r);
+  hsc__execution before = hsc__current;   // a callback may run programs
+  hsc__current = execution_of(r->program, options);
+  hsc__current.device = r->device->index;
   if (!status) status = hsc_cpu_execute(r->program->executable, r->inputs, r->outputs);
+  hsc__current = before;
   finish(r, status != NULL);
   return hsc__error_of(status);
 }
@@ -330,7 +343,7 @@ static PJRT_Error *execute(PJRT_LoadedExecutable_Execute_Args *args, run *r) {
   PJRT_Error *error = check_arguments(r);
   if (error) return error;
   if (r->program->donates) find_donations(r, args->options);
-  return run_prepared(r);
+  return run_prepared(r, args->options);
 }
 
 // ---- several devices --------------------------------------------------------------------------------------------------------------
@@ -338,19 +351,21 @@ static PJRT_Error *execute(PJRT_LoadedExecutable_Execute_Args *args, run *r) {
 typedef struct rank_run {
   run run;
   hsc_cpu_party *party;
+  hsc__execution execution;
   int rank;
   hsc_status *status;
   pthread_t thread;
   bool started;
 } rank_run;
 
-_Thread_local int hsc__current_rank;
-
 static void *run_rank(void *argument) {
   rank_run *r = argument;
-  hsc__current_rank = r->rank;
+  hsc__execution before = hsc__current;
+  hsc__current = r->execution;
+  hsc__current.rank = r->rank;
+  hsc__current.device = r->run.device->index;
   r->status = hsc_cpu_execute_rank(r->run.program->executable, r->party, r->rank, r->run.inputs, r->run.outputs);
-  hsc__current_rank = 0;
+  hsc__current = before;
   if (r->status) hsc_cpu_party_fail(r->party);
   return NULL;
 }
@@ -373,14 +388,14 @@ static hsc_status *run_ranks(rank_run *ranks, int count) {
   HSC_TRY(hsc_cpu_party_create(count, &party));
   hsc_status *status = NULL;
   for (int d = 0; d < count; d++) ranks[d].party = party, ranks[d].rank = d;
-  for (int d = 1; d < count && !status; d++) {
+  // None on the caller's thread: functions of the host that a program calls must not find what that thread is in the middle of.
+  for (int d = 0; d < count && !status; d++) {
     int error = pthread_create(&ranks[d].thread, NULL, run_rank, &ranks[d]);
     ranks[d].started = error == 0;
     if (error) status = hsc_status_errno(error, "cannot start a thread for a device", "pthread_create");
   }
   if (status) hsc_cpu_party_fail(party);
-  else run_rank(&ranks[0]);
-  for (int d = 1; d < count; d++)
+  for (int d = 0; d < count; d++)
     if (ranks[d].started) pthread_join(ranks[d].thread, NULL);
   hsc_status *ran = take_status(ranks, count);
   hsc_cpu_party_destroy(party);
@@ -402,6 +417,7 @@ static PJRT_Error *execute_on_devices(PJRT_LoadedExecutable_Execute_Args *args) 
   hsc_status *status = NULL;
   for (size_t d = 0; d < count; d++) {
     run *r = &ranks[d].run;
+    ranks[d].execution = d ? ranks[0].execution : execution_of(p, args->options);
     *r = (run){.program = p, .client = args->executable->client, .device = args->executable->device_list[d], .arguments = arguments_of(args, d), .results = results_of(args, d)};
     r->pinned = (hsc__block **)(void *)at, at += ins * sizeof(hsc__block *);
     r->inputs = (const void **)(void *)at, at += ins * sizeof(void *);

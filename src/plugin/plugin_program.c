@@ -14,6 +14,7 @@ void hsc__program_retain(hsc__program *program) { atomic_fetch_add_explicit(&pro
 
 void hsc__program_release(hsc__program *program) {
   if (!program || atomic_fetch_sub_explicit(&program->references, 1, memory_order_acq_rel) > 1) return;
+  hsc__ffi_states_free(program->ffi_states);
   hsc_cpu_executable_release(program->executable);
   hsc__topology_release(program->topology);
   hsc_free(program->input_layouts);

@@ -42,6 +42,7 @@ static void fill_table(void) {
 #undef BIND
   table.struct_size = PJRT_Api_STRUCT_SIZE;
   hsc__layouts_extension.base.next = &hsc__profiler_extension.base;
+  hsc__profiler_extension.base.next = &hsc__ffi_extension.base;
   table.extension_start = &hsc__layouts_extension.base;
   table.pjrt_api_version =
       (PJRT_Api_Version){.struct_size = PJRT_Api_Version_STRUCT_SIZE, .major_version = PJRT_API_MAJOR, .minor_version = PJRT_API_MINOR};
