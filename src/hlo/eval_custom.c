@@ -54,6 +54,7 @@ static const struct {
     {"PinToDevice", identity, "a placement annotation"},
     {"xla.sdy.FuncResultSharding", identity, "a sharding annotation"},
     {"control_dep", zeros, "an order between two values: every run is in the order of the program"},
+    {"dce_sink", zeros, "keeps its operands alive"},
     {"AllocateBuffer", zeros, "memory whose contents nobody promised"},
 };
 

@@ -29,8 +29,9 @@ _Function = ctypes.CFUNCTYPE(
 class _Entry:
     """One function of one program. Its number is given up when the program is gone."""
 
-    def __init__(self, function, operand_avals, result_avals):
+    def __init__(self, function, operand_avals, result_avals, aliases=None):
         self.function = function
+        self.aliases = aliases  # of a function on buffers: {operand: result}
         self.operands = [(tuple(a.shape), a.dtype) for a in operand_avals]
         self.results = [(tuple(a.shape), a.dtype) for a in result_avals]
 
@@ -60,6 +61,9 @@ def _dispatch(number, operand_count, operands, result_count, results, message, m
         entry = _functions.get(number)
         if entry is None:
             raise RuntimeError(f"function {number} of this process is gone, or the program was compiled in another process")
+        if entry.aliases is not None:
+            _call_on_buffers(entry, operand_count, operands, result_count, results)
+            return 0
         arguments = [_memory(operands[i], *entry.operands[i]).copy() for i in range(operand_count)]
         values = entry.function(*arguments)
         for i in range(result_count):
@@ -83,6 +87,7 @@ def install(library):
     library.hloscope_set_host_function(_dispatch_pointer)
     if getattr(jax_callback.emit_python_callback, "hloscope", False):
         return
+    _install_buffer_callbacks()
     original = jax_callback.emit_python_callback
 
     def emit_python_callback(ctx, callback, token, operands, operand_avals, result_avals, **options):
@@ -92,6 +97,90 @@ def install(library):
 
     emit_python_callback.hloscope = True
     jax_callback.emit_python_callback = emit_python_callback
+
+
+# ---- jax.experimental.buffer_callback: functions that get the device's memory itself -------------------------------------------------
+
+
+class _Buffer:
+    """What such a function gets for an operand or a result."""
+
+    def __init__(self, array, writeable):
+        self._array = array
+        self.shape, self.dtype, self.ndim, self.writeable = array.shape, array.dtype, array.ndim, writeable
+
+    def __array__(self, dtype=None, copy=None):
+        array = self._array if self.writeable else self._read_only()
+        if dtype is not None and dtype != array.dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def _read_only(self):
+        view = self._array.view()
+        view.flags.writeable = False
+        return view
+
+    def unsafe_buffer_pointer(self):
+        return self._array.ctypes.data
+
+    def __dlpack__(self, **options):
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self._array.__dlpack_device__()
+
+
+class _Context:
+    """The execution, as such a function sees it."""
+
+    @property
+    def stage(self):
+        from jax.experimental import buffer_callback
+
+        return buffer_callback.ExecutionStage.EXECUTE
+
+    @property
+    def stream(self):
+        import jax
+
+        raise jax.errors.JaxRuntimeError("UNIMPLEMENTED: XLA FFI GPU context is not available")
+
+
+def _call_on_buffers(entry, operand_count, operands, result_count, results):
+    inputs = [_memory(operands[i], *entry.operands[i]) for i in range(operand_count)]
+    outputs = [_memory(results[i], *entry.results[i]) for i in range(result_count)]
+    for operand, result in entry.aliases.items():
+        outputs[result][...] = inputs[operand]
+        inputs[operand] = outputs[result]
+    entry.function(_Context(), *[_Buffer(a, False) for a in inputs], *[_Buffer(a, True) for a in outputs])
+
+
+def _install_buffer_callbacks():
+    try:
+        from jax._src import buffer_callback, core, tree_util, util
+        from jax._src.interpreters import mlir
+
+        primitive = buffer_callback.buffer_callback_p
+    except (ImportError, AttributeError):  # a JAX without them
+        return
+
+    def lower(ctx, *args, callback, in_tree, out_tree, has_side_effect, input_output_aliases, **_):
+        if len(ctx.module_context.platforms) > 1:
+            raise NotImplementedError("multi-platform lowering for buffer_callback")
+
+        def function(context, *buffers):
+            ins, outs = util.split_list(buffers, [in_tree.num_leaves])
+            positional, named = tree_util.tree_unflatten(in_tree, ins)
+            if callback(context, tree_util.tree_unflatten(out_tree, outs), *positional, **named) is not None:
+                raise ValueError("buffer_callback callback must not return any values.")
+
+        avals = [a for a in ctx.avals_in if a is not core.abstract_token]
+        entry = _Entry(function, avals, ctx.avals_out, dict(input_output_aliases))
+        return list(_custom_call(ctx, entry, args, ctx.avals_out, has_side_effect).results)
+
+    # Into JAX's table: the function that does it wants the platform to be known already.
+    entry = getattr(mlir, "LoweringRuleEntry", None)
+    mlir._platform_specific_lowerings[lowering.PLATFORM][primitive] = entry(lower, True) if entry else lower
 
 
 def _checked(callback, result_avals):
@@ -125,24 +214,35 @@ def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_si
         raise NotImplementedError("multi-platform lowering for python_callback")
     if partitioned and result_avals:
         raise ValueError("Partitioned callback not supported with return values.")
-    entry = _Entry(_checked(callback, result_avals), operand_avals, result_avals)
+    device = None if partitioned else _device_of(sharding)
+    if token is not None:
+        operands = [token, *operands]
+        sharding = _with_token(sharding, len(ctx.avals_out))
+    op = _custom_call(ctx, _Entry(_checked(callback, result_avals), operand_avals, result_avals), operands, result_avals, has_side_effect, device, token is not None)
+    if sharding is not None:
+        mlir.set_sharding(ctx.module_context, op, sharding) if _wants_context(mlir) else mlir.set_sharding(op, sharding)
+    results = list(op.results)
+    if token is not None:
+        token, *results = results
+    return results, token, None
+
+
+def _custom_call(ctx, entry, operands, result_avals, has_side_effect, device=None, gives_token=False):
+    """The call of the entry's function, which lives as long as the program."""
+    from jax._src.interpreters import mlir
+    from jax._src.lib.mlir import ir
+    from jax._src.lib.mlir.dialects import hlo
+
     number = next(_numbers)
     _functions[number] = entry
     keep = _Keep(entry)
     weakref.finalize(keep, _functions.pop, number, None)
     ctx.module_context.add_keepalive(keep)
-
-    device = None if partitioned else _device_of(sharding)
-    result_types = [mlir.aval_to_ir_type(aval) if not _wants_context(mlir) else mlir.aval_to_ir_type(ctx.module_context, aval) for aval in result_avals]
-    operands = list(operands)
-    if token is not None:
-        operands = [token, *operands]
-        result_types = [hlo.TokenType.get(), *result_types]
-        sharding = _with_token(sharding, len(ctx.avals_out))
-    op = ir.Operation.create(
+    types = [mlir.aval_to_ir_type(aval) if not _wants_context(mlir) else mlir.aval_to_ir_type(ctx.module_context, aval) for aval in result_avals]
+    return ir.Operation.create(
         "stablehlo.custom_call",
-        results=result_types,
-        operands=operands,
+        results=[hlo.TokenType.get(), *types] if gives_token else types,
+        operands=list(operands),
         attributes={
             "call_target_name": ir.StringAttr.get("hloscope_host_callback"),
             "has_side_effect": ir.BoolAttr.get(bool(has_side_effect)),
@@ -150,12 +250,6 @@ def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_si
             "backend_config": ir.StringAttr.get(f"{{id = {number}}}" if device is None else f"{{id = {number}, device = {device}}}"),
         },
     )
-    if sharding is not None:
-        mlir.set_sharding(ctx.module_context, op, sharding) if _wants_context(mlir) else mlir.set_sharding(op, sharding)
-    results = list(op.results)
-    if token is not None:
-        token, *results = results
-    return results, token, None
 
 
 def _device_of(sharding):

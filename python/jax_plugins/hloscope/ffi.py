@@ -1,7 +1,8 @@
 """Handlers of XLA's FFI on the device: jax.ffi.register_ffi_target(name, handler, platform="hloscope"), before or after the device is there.
 
 Handlers for platform="cpu" that are no more than an execute stage work here as they are, and are taken as well; one that is registered for "hloscope"
-goes before it. Those with state want their types registered for the device that keeps it, and LAPACK's are the device's own.
+goes before it. Those with state want their types registered for the device that keeps it; LAPACK's are the device's own, and jaxlib's own (xla_...) reach
+into XLA, which is not here.
 """
 import ctypes
 
@@ -53,7 +54,7 @@ def _take_from_cpu(xla_client, take):
     def consider(name, handler, api_version):
         name = name.decode() if isinstance(name, bytes) else name
         stages = handler if isinstance(handler, dict) else {"execute": handler}
-        if api_version == 1 and not name.startswith("lapack_") and [s for s in STAGES if stages.get(s) is not None] == ["execute"]:
+        if api_version == 1 and not name.startswith(("lapack_", "xla_", "dce_sink")) and [s for s in STAGES if stages.get(s) is not None] == ["execute"]:
             take(name, stages["execute"])
 
     def register_custom_call_target(name, fn, platform="cpu", api_version=0, *rest, **options):
