@@ -12,7 +12,10 @@ def _find(name):
     for path in candidates:
         if path.exists():
             return str(path)
-    raise FileNotFoundError(f"{name} is not where this package looks for it: " + ", ".join(map(str, candidates)))
+    raise FileNotFoundError(
+        f"{name} is not where this package looks for it: {', '.join(map(str, candidates))}. "
+        "Run make in the checkout, install the package with pip install ./python, or name the folder in HLOSCOPE_LIBRARY_DIR."
+    )
 
 
 def library_path():

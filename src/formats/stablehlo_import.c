@@ -223,7 +223,7 @@ static hsc_status *find_captures(hsc__importer *im, const hsc__mlir_block *block
 
 // What is neither an operation of stablehlo_ops.def nor of CHLO.
 enum { KIND_OTHER = -1, KIND_CALL = -2, KIND_COMPOSITE = -3, KIND_CONDITIONAL = -4, KIND_WHILE = -5, KIND_MANUAL = -6, KIND_IDENTITY = -7, KIND_RETURN = -8,
-       KIND_CONSTRAINT = -9, KIND_GROUP = -10 };
+       KIND_CONSTRAINT = -9, KIND_GROUP = -10, KIND_ASYNC_START = -11, KIND_ASYNC_DONE = -12 };
 
 static int kind_of(hsc__importer *im, const hsc__mlir_op *op);
 static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int kind);
@@ -462,12 +462,24 @@ static hsc_status *import_call(hsc__importer *im, hsc_builder *b, hsc__mlir_op *
   return NULL;
 }
 
+// What is started is done at once, and the future is its results.
+static hsc_status *import_async_start(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) {
+  hsc__mlir_block *block = op->region_count == 1 ? op->regions[0] : NULL;
+  if (!block || block->argument_count != op->operand_count || op->result_count != 1) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "its operands and region do not fit each other");
+  for (int i = 0; i < op->operand_count; i++) block->arguments[i].instr = op->operands[i]->instr;
+  hsc__mlir_op *terminator;
+  HSC_TRY(hsc__import_block(im, b, block, &terminator));
+  if (!terminator || !terminator->operand_count) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "its region gives nothing");
+  op->results[0].instr = join(im, b, terminator, false, NULL, 0);
+  return op->results[0].instr ? NULL : hsc_status_out_of_memory();
+}
+
 static int kind_of_name(const char *name) {
   static const struct {
     const char *name;
     int kind;
   } kinds[] = {
-      {"call", KIND_CALL}, {"case", KIND_CONDITIONAL}, {"composite", KIND_COMPOSITE}, {"if", KIND_CONDITIONAL}, {"manual_computation", KIND_MANUAL}, {"return", KIND_RETURN},
+      {"async_done", KIND_ASYNC_DONE}, {"async_start", KIND_ASYNC_START}, {"call", KIND_CALL}, {"case", KIND_CONDITIONAL}, {"composite", KIND_COMPOSITE}, {"if", KIND_CONDITIONAL}, {"manual_computation", KIND_MANUAL}, {"return", KIND_RETURN},
       {"while", KIND_WHILE},
       // Casts between spellings of one type.
       {"propagation_barrier", KIND_IDENTITY}, {"reshard", KIND_CONSTRAINT}, {"sharding_constraint", KIND_CONSTRAINT}, {"sharding_group", KIND_GROUP},
@@ -503,6 +515,11 @@ static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op
       else status = hsc__sdy_constraint(im, b, op);
       break;
     case KIND_GROUP: status = hsc__sdy_group(im, b, op); break;
+    case KIND_ASYNC_START: status = import_async_start(im, b, op); break;
+    case KIND_ASYNC_DONE:
+      if (op->operand_count != 1) status = HSC_OP_ERR(INVALID_ARGUMENT, im, op, "it has %d operands; 1 is expected", op->operand_count);
+      else hsc__import_set_results(b, op, op->operands[0]->instr);
+      break;
     case KIND_IDENTITY:
       if (op->operand_count != op->result_count) status = hsc__import_plain_op(im, b, op, KIND_OTHER);
       else for (int i = 0; i < op->result_count; i++) op->results[i].instr = op->operands[i]->instr;

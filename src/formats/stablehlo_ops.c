@@ -921,7 +921,8 @@ static hsc_status *import_custom_call(frame *f) {
   f->instr->attr.custom.target = hsc_arena_strndup(arena_of(f), target.data, target.size);
   f->instr->attr.custom.has_side_effect = integer(f, "has_side_effect", 0) != 0;
   f->instr->attr.custom.api_version = (int32_t)integer(f, "api_version", 1);
-  if (layouts) HSC_TRY(custom_layouts(f, layouts, hsc__mlir_attr_get(f->op, "result_layouts")));
+  bool order_only = hsc_view_equals_text(target, "control_dep");   // whose operands may be futures, with layouts of no array
+  if (layouts && !order_only) HSC_TRY(custom_layouts(f, layouts, hsc__mlir_attr_get(f->op, "result_layouts")));
   HSC_TRY(custom_aliases(f, hsc__mlir_attr_get(f->op, "output_operand_aliases")));
   if (config && config->kind == HSC_MLIR_STRING) {
     HSC_TRY(set_backend_config(f, config->text));

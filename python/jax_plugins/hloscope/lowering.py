@@ -39,6 +39,7 @@ def register(path):
         elif primitive.name in CALLBACKS or primitive.name in PLAIN:
             ours[primitive] = rule
     _choose_cpu_branches(mlir, ours)
+    _run_custom_partitioning_whole(mlir, ours)
     from . import arrays, callbacks, ffi
 
     callbacks.install(_library)
@@ -88,6 +89,21 @@ def _choose_cpu_branches(mlir, ours):
 
     ours[index] = _wrapped(index_rule, change("platforms"))
     ours[cond] = _wrapped(cond_rule, change("branches_platforms"))
+
+
+def _run_custom_partitioning_whole(mlir, ours):
+    """jax.experimental.custom_partitioning says how XLA's partitioner may cut a function; the function itself is always right, and runs here."""
+    try:
+        from jax._src import core
+        from jax._src.custom_partitioning import custom_partitioning_p as primitive
+    except (ImportError, AttributeError):
+        return
+
+    def lower(ctx, *values, call, **_):
+        return mlir.lower_fun(core.jaxpr_as_fun(call), multiple_results=True)(ctx, *values)
+
+    entry = getattr(mlir, "LoweringRuleEntry", None)
+    ours[primitive] = entry(lower, True) if entry else lower
 
 
 def _function(rule):
