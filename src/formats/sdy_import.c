@@ -73,6 +73,8 @@ static int axis_number(const hsc__mesh *m, hsc_view name) {
 static hsc_status *read_layout(hsc__importer *im, const hsc__mlir_op *op, const hsc__mlir_attr *sharding, const hsc__mlir_attr *manual, const hsc_shape *whole, hsc__layout *out) {
   *out = (hsc__layout){.rank = whole->rank};
   if (!sharding || sharding->kind != HSC_MLIR_ARRAY) return NULL;
+  bool may_be_unreduced = sharding->column == HSC__SDY_SHARDING_2 || sharding->column == HSC__SDY_SHARDING_3;
+  if (!may_be_unreduced && sharding->column != HSC__SDY_SHARDING) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: an attribute that is no sharding", op->written_name);
   for (int i = 0; im->sdy && i < im->sdy->mesh_count && !out->mesh; i++)
     if (hsc_view_equals(im->sdy->meshes[i].name, sharding->text)) out->mesh = &im->sdy->meshes[i];
   for (int d = 0; d < sharding->count && d < whole->rank; d++) out->open[d] = sharding->elements[d]->integer == 0;
@@ -91,7 +93,7 @@ static hsc_status *read_layout(hsc__importer *im, const hsc__mlir_op *op, const 
       out->is_cut = true;
     }
   }
-  const hsc__mlir_attr *unreduced = sharding->integer ? sharding->elements[sharding->count] : NULL;
+  const hsc__mlir_attr *unreduced = may_be_unreduced && sharding->integer ? sharding->elements[sharding->count] : NULL;
   for (int i = 0; unreduced && i < unreduced->count; i++) {
     int axis = axis_number(out->mesh, unreduced->elements[i]->text);
     bool counts = !manual;

@@ -438,6 +438,8 @@ static hsc_status *import_inline(hsc__importer *im, hsc_builder *b, hsc__mlir_op
   hsc__mlir_block *block = f && f->op->region_count ? f->op->regions[0] : NULL;
   if (!block || block->argument_count != op->operand_count) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "there is no function @%.*s of %d arguments", (int)name.size, name.data, op->operand_count);
   if (f->busy) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "a function calls itself");
+  im->inlined += block->op_count + 1;
+  if (im->inlined > 1 << 22) return HSC_OP_ERR(RESOURCE_EXHAUSTED, im, op, "more than %d operations in calls of a program for several partitions", 1 << 22);
   f->busy = true;
   for (int i = 0; i < op->operand_count; i++) block->arguments[i].instr = op->operands[i]->instr;
   hsc__mlir_op *terminator;

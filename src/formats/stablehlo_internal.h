@@ -17,6 +17,7 @@ typedef struct hsc__importer {
   } known[HSC__KNOWN_NAMES]; // what operation names were found to be (stablehlo_import.c)
   int depth;
   int partition_count;       // mhlo.num_partitions
+  int64_t inlined;           // operations of calls that stand in line
   struct hsc__sdy *sdy;      // meshes and parts of arrays (sdy_import.c); NULL = the program has no mesh
 } hsc__importer;
 
