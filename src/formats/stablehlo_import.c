@@ -481,7 +481,8 @@ static int kind_of_name(const char *name) {
     const char *name;
     int kind;
   } kinds[] = {
-      {"async_done", KIND_ASYNC_DONE}, {"async_start", KIND_ASYNC_START}, {"call", KIND_CALL}, {"case", KIND_CONDITIONAL}, {"composite", KIND_COMPOSITE}, {"if", KIND_CONDITIONAL}, {"manual_computation", KIND_MANUAL}, {"return", KIND_RETURN},
+      {"async_done", KIND_ASYNC_DONE}, {"async_start", KIND_ASYNC_START}, {"call", KIND_CALL},
+      {"case", KIND_CONDITIONAL}, {"composite", KIND_COMPOSITE}, {"if", KIND_CONDITIONAL}, {"manual_computation", KIND_MANUAL}, {"return", KIND_RETURN},
       {"while", KIND_WHILE},
       // Casts between spellings of one type.
       {"propagation_barrier", KIND_IDENTITY}, {"reshard", KIND_CONSTRAINT}, {"sharding_constraint", KIND_CONSTRAINT}, {"sharding_group", KIND_GROUP},

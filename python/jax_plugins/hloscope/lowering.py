@@ -47,15 +47,21 @@ def register(path):
     arrays.install(PLATFORM)
 
 
+def _is_of_jax(rule):
+    function = _function(rule)
+    function = getattr(function, "func", function)  # of a functools.partial
+    return (getattr(function, "__module__", None) or "").split(".")[0] in ("jax", "jaxlib")
+
+
 class _Rules(dict):
-    """Our rules; of the rules for CPUs those, too, that a program adds later: what is written for CPUs is ours, unless the program names us.
+    """Our rules; of the rules for CPUs those, too, that a program adds: what is written for CPUs is ours, unless the program names us.
 
     JAX's own rules for CPUs that are not named above stay theirs: the rules for all platforms give programs that are compiled better here.
     """
 
     def __init__(self, cpu, known):
         super().__init__(known)
-        self._cpu, self._theirs = cpu, set(cpu)
+        self._cpu, self._theirs = cpu, {p for p, rule in cpu.items() if _is_of_jax(rule)}
 
     def __missing__(self, primitive):
         if primitive in self._theirs:
