@@ -85,6 +85,7 @@ lint: build ## includes between folders, pages of commands, forbidden words and 
 	@python3 tools/command_pages.py $(BUILD)/hloscope --check
 	@python3 tools/reference_pages.py --check
 	@python3 tools/check_house.py
+	@python3 tools/check_knowledge.py
 
 docs: build ## rewrite the generated parts of docs/
 	@python3 tools/command_pages.py $(BUILD)/hloscope
