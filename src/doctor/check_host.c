@@ -50,7 +50,7 @@ void hsc__check_cores(hsc__check_context *cx) {
     hsc__say(cx, small ? HSC_VERDICT_WARNING : HSC_VERDICT_OK, "the control group allows the time of %.1f", cores);
     if (small) hsc__fix(cx, "thread pools see more cores than they get: set the container's cpuset, or OMP_NUM_THREADS and HLOSCOPE_THREADS to %.0f", cores < 1 ? 1 : cores);
   }
-  if (allowed == 1) {
+  if ((allowed ? allowed : online) == 1) {
     hsc__say(cx, HSC_VERDICT_WARNING, "only one core: compilers and the program share it");
     hsc__fix(cx, "give the process more cores (taskset, cpuset)");
   }
@@ -124,8 +124,7 @@ void hsc__check_limits(hsc__check_context *cx) {
   bool few = files >= 0 && files < 4096;
   hsc__say(cx, few ? HSC_VERDICT_WARNING : HSC_VERDICT_OK, "open files %.0f", files);
   if (few) hsc__fix(cx, "ulimit -n 65536: programs over many devices open many files");
-  const char *const fast_networks[] = {"/dev/infiniband"};
-  bool needs_locked = hsc__exists(hsc__path(cx, "%s", fast_networks[0]));
+  bool needs_locked = hsc__exists(hsc__path(cx, "/dev/infiniband")) || hsc__exists(hsc__path(cx, "/sys/class/infiniband"));
   if (locked >= 0) hsc__say(cx, needs_locked ? HSC_VERDICT_WARNING : HSC_VERDICT_OK, "locked memory %s", hsc__bytes_text(cx, locked));
   if (locked >= 0 && needs_locked) hsc__fix(cx, "ulimit -l unlimited: the fast network registers memory");
 }
