@@ -47,6 +47,15 @@ bench: build ## measured comparisons (minutes; wants a quiet machine)
 statistics: build ## the long self-test of the statistics; writes its figures into docs/statistics.md (minutes)
 	@$(BUILD)/tests/statistics/statistics_self_test --page docs/statistics.md
 
+.PHONY: studies studies-timed
+STUDY_SECONDS ?= 0
+studies: build ## the pass studies of docs/studies: structure; goes on where the last call stopped (STUDY_SECONDS=N)
+	@python3 tools/studies.py $(BUILD)/hloscope --seconds $(STUDY_SECONDS) $(STUDY_OPTIONS)
+
+studies-timed: build ## the same, timed where the device runs; hours, and wants a quiet machine
+	@$(BUILD)/hloscope doctor --quick --only=load,governor,clock || true
+	@python3 tools/studies.py $(BUILD)/hloscope --timed --seconds $(STUDY_SECONDS) $(STUDY_OPTIONS)
+
 # Sanitizers run everything but the large models and the how-tos, with ten times the time.
 SANITIZED = TEST_OPTIONS="--no-suite conformance --no-suite howto --slow 10"
 
