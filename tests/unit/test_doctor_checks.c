@@ -17,6 +17,10 @@ typedef struct machine {
 
 #define PCI(card, vendor, kind) "sys/bus/pci/devices/" card "/vendor=" vendor, "sys/bus/pci/devices/" card "/class=" kind
 #define NEURON_CARD PCI("0000:00:1e.0", "0x1d0f", "0x0c8000"), "sys/bus/pci/devices/0000:00:1e.0/device=0x7164"
+#define LIMITS(locked, files) \
+  "proc/self/limits=Limit                     Soft Limit           Hard Limit           Units     \n" \
+  "Max locked memory         " locked "                unlimited            bytes     \n" \
+  "Max open files            " files "                1048576              files     \n"
 #define ENVIRONMENT(text) "proc/self/environ=" text
 #define NONE HSC_VERDICT_NOT_APPLICABLE
 #define OK HSC_VERDICT_OK
@@ -35,10 +39,9 @@ static const machine machines[] = {
      "the control group allows 1.0 GiB", "no swap"},
     {"huge-pages", {"sys/kernel/mm/transparent_hugepage/enabled=always madvise [never]"}, WARN, "never", "madvise"},
     {"huge-pages", {"sys/kernel/mm/transparent_hugepage/enabled=always [madvise] never"}, OK, "madvise", NULL},
-    {"limits", {"proc/self/limits=Limit Soft Limit Hard Limit Units\nMax locked memory         65536                65536                bytes     \nMax open files            256                  4096                 files     \n"}, WARN,
-     "open files 256", "ulimit -n"},
-    {"limits", {"proc/self/limits=Max locked memory         65536                65536                bytes     \nMax open files            65536                65536                files     \n",
-                "sys/class/infiniband/efa_0/"}, WARN, "locked memory", "ulimit -l unlimited"},
+
+                  {"limits", {LIMITS("65536", "256")}, WARN, "open files 256", "ulimit -n"},
+    {"limits", {LIMITS("65536", "65536"), "sys/class/infiniband/efa_0/"}, WARN, "locked memory", "ulimit -l unlimited"},
     {"clock", {"sys/devices/system/clocksource/clocksource0/current_clocksource=hpet"}, WARN, "hpet", "tsc"},
     {"clock", {"sys/devices/system/clocksource/clocksource0/current_clocksource=tsc"}, OK, "tsc", NULL},
     {"load", {"proc/loadavg=9.50 8.00 7.00 3/500 1", "sys/devices/system/cpu/online=0-3"}, WARN, "load 9.50 on 4 cores", "idle"},
@@ -52,9 +55,11 @@ static const machine machines[] = {
     {"neuron-device", {"dev/null="}, NONE, NULL, NULL},
     {"nvidia-device", {PCI("0000:01:00.0", "0x10de", "0x030000"), "sys/module/nvidia/version=570.86.10", "dev/nvidia0=", "dev/nvidiactl=", "dev/nvidia-uvm="}, OK, "1 device nodes", NULL},
     {"nvidia-device", {PCI("0000:01:00.0", "0x10de", "0x030000")}, BAD, "the kernel module nvidia is not loaded", "nouveau"},
-    {"nvidia-device", {PCI("0000:01:00.0", "0x10de", "0x030000"), "sys/module/nvidia/version=570.86.10", "dev/nvidia0=", "dev/nvidiactl="}, WARN, "/dev/nvidia-uvm is missing", "nvidia-modprobe -u"},
+    {"nvidia-device", {PCI("0000:01:00.0", "0x10de", "0x030000"), "sys/module/nvidia/version=570.86.10", "dev/nvidia0=", "dev/nvidiactl="}, WARN, "/dev/nvidia-uvm is missing",
+     "nvidia-modprobe -u"},
     {"nvidia-device", {PCI("0000:01:00.0", "0x10de", "0x030000"), "sys/module/nvidia/version=570.86.10"}, BAD, "device nodes are missing", "--gpus=all"},
-    {"nvidia-device", {PCI("0000:01:00.0", "0x10de", "0x030000"), "sys/module/nvidia/version=470.57.02", "dev/nvidia0=", "dev/nvidiactl=", "dev/nvidia-uvm="}, WARN, "older than CUDA 12 needs", "update"},
+    {"nvidia-device", {PCI("0000:01:00.0", "0x10de", "0x030000"), "sys/module/nvidia/version=470.57.02", "dev/nvidia0=", "dev/nvidiactl=", "dev/nvidia-uvm="}, WARN,
+     "older than CUDA 12 needs", "update"},
     {"nvidia-device", {PCI("0000:01:00.0", "0x10de", "0x040300")}, NONE, NULL, NULL},  // its sound
     {"tpu-device", {PCI("0000:00:04.0", "0x1ae0", "0x120000"), "dev/accel0="}, OK, "1 Google cards", NULL},
     {"tpu-device", {PCI("0000:00:04.0", "0x1ae0", "0x120000"), "dev/vfio/vfio=", "dev/vfio/0="}, OK, "2 /dev/vfio groups", NULL},
@@ -76,7 +81,8 @@ static const machine machines[] = {
     {"jax-cache", {ENVIRONMENT("JAX_COMPILATION_CACHE_DIR=/cache"), "cache/jit_f-0123-cache=x"}, OK, "in 1 files", NULL},
     {"jax-cache", {ENVIRONMENT("JAX_COMPILATION_CACHE_DIR=/nowhere")}, WARN, "is not there yet", "writable"},
     {"jax-cache", {ENVIRONMENT("JAX_COMPILATION_CACHE_DIR=gs://bucket/cache")}, OK, "object store", NULL},
-    {"neuron-cache", {"var/tmp/neuron-compile-cache/neuronxcc-2.21.1/MODULE_1+a/model.done=", "var/tmp/neuron-compile-cache/neuronxcc-2.21.1/MODULE_1+a/model.log=failed"}, WARN, "remembered failures",
+    {"neuron-cache", {"var/tmp/neuron-compile-cache/neuronxcc-2.21.1/MODULE_1+a/model.done=", "var/tmp/neuron-compile-cache/neuronxcc-2.21.1/MODULE_1+a/model.log=failed"}, WARN,
+     "remembered failures",
      "--retry_failed_compilation"},
     {"hloscope-cache", {ENVIRONMENT("HOME=/root"), "root/.cache/hloscope/executables/x=12"}, OK, "hloscope's cache", NULL},
     {"hloscope-cache", {"dev/null="}, WARN, "no home directory", "HLOSCOPE_CACHE_DIR"},
