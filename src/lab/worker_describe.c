@@ -1,6 +1,8 @@
 // worker_describe.c - what is known about a compiled program, and what one compile with its own options leaves behind.
 #include "lab/worker_internal.h"
 
+#include "lab/device_code.h"
+
 static void write_shape(hsc_json *answer, const hsc_shape *shape) {
   hsc_bytes text = {0};
   hsc_shape_print(shape, false, &text);
@@ -84,6 +86,17 @@ static void write_cost(worker_program *program, hsc_executable *executable, hsc_
   hsc_status_free(status);
 }
 
+// Machine code in the serialised executable; -1 = none that is known.
+static int64_t counted_code(hsc_executable *executable) {
+  hsc_bytes bytes = {0};
+  int64_t code_bytes = -1;
+  hsc_status *status = hsc_executable_serialize(executable, &bytes);
+  if (status || !hsc_device_code_bytes(hsc_bytes_view(&bytes), &code_bytes)) code_bytes = -1;
+  hsc_status_free(status);
+  hsc_bytes_deinit(&bytes);
+  return code_bytes;
+}
+
 static void write_memory(hsc_executable *executable, hsc_json *answer) {
   hsc_compiled_memory memory = {.code = -1, .temporaries = -1, .peak = -1};
   hsc_status *status = hsc_executable_memory(executable, &memory);
@@ -92,7 +105,7 @@ static void write_memory(hsc_executable *executable, hsc_json *answer) {
   status = hsc_executable_code_bytes(executable, &code_bytes);
   if (status) code_bytes = memory.code;
   hsc_status_free(status);
-  if (code_bytes == 0) code_bytes = -1;  // no program has none: the plugin does not count it
+  if (code_bytes == 0) code_bytes = counted_code(executable);  // no program has none: the plugin does not count it
   write_count_or_null(answer, "code_bytes", code_bytes);
   write_count_or_null(answer, "temp_bytes", memory.temporaries);
   write_count_or_null(answer, "peak_bytes", memory.peak);
