@@ -1,0 +1,12 @@
+// fuzz_device_code.c - any bytes as a serialised executable: its code is counted or there is none, nothing outside is read, and memory stays bounded.
+#include <stdlib.h>
+
+#include "lab/device_code.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  int64_t code = 0;
+  if (hsc_device_code_bytes((hsc_view){(const char *)data, size}, &code) && code <= 0) abort();
+  return 0;
+}
