@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Every verb of `passes` on every real compiler that is installed, on a small program; names of passes that end the process are told with file and line.
+
+    tests/real/passes.py build/hloscope        speaks TAP; compilers that are not installed are skipped by name
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+PROGRAM = ROOT / "models" / "patterns" / "tiny_natural.hlo"
+DEVICES = ("xla-cpu", "cuda:h100", "tpu:v5e")
+# Passes whose absence the compiler does not survive, or refuses, on any program with a dot.
+KNOWN = {"cuda:h100": {"autotuner": "error", "convert_triton_gemm_config": "error"},
+         "tpu:v5e": {"dot_canonicalizer": "abort", "hlo-memory-scheduler-with-brkga-fallback": "abort"}, "xla-cpu": {}}
+hloscope = str(pathlib.Path(sys.argv[1]).resolve())
+scratch = tempfile.mkdtemp(prefix="hloscope-passes-")
+done = 0
+
+
+def check(name, good, why=""):
+    global done
+    done += 1
+    print(f"{'ok' if good else 'not ok'} {done} - {name}" + ("" if good else "\n" + "\n".join("# " + line for line in str(why).splitlines()[:40])), flush=True)
+
+
+def call(*arguments):
+    result = subprocess.run([hloscope, *map(str, arguments), "--format=json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=600)
+    try:
+        return json.loads(result.stdout), result.stderr
+    except ValueError:
+        return {}, result.stderr
+
+
+def verbs(device):
+    listed, said = call("passes", "list", PROGRAM, "-d", device)
+    totals = listed.get("totals", {})
+    check(f"{device}: list ({totals.get('pipelines')} pipelines, {totals.get('passes')} passes, {totals.get('runs')} runs, {totals.get('changed')} changed something)",
+          totals.get("pipelines", 0) > 5 and totals.get("passes", 0) > 50 and 0 < totals.get("changed", 0) < totals["runs"], said + str(listed)[:500])
+    dumped, said = call("passes", "dump", PROGRAM, "-d", device, "-o", os.path.join(scratch, device.replace(":", "-")))
+    files = list(pathlib.Path(scratch, device.replace(":", "-")).rglob("*"))
+    check(f"{device}: dump ({len(files)} files)", len(files) > 3, said + str(dumped)[:300])
+    diff, said = call("passes", "diff", PROGRAM, "-d", device)
+    check(f"{device}: diff from the input to the output", bool(diff) and "error" not in diff, said + str(diff)[:300])
+    timed, said = call("passes", "time", PROGRAM, "-d", device, "--repeats", 2)
+    check(f"{device}: time", bool(timed) and "error" not in timed, said + str(timed)[:300])
+    known = KNOWN[device]
+    ablated, said = call("passes", "ablate", PROGRAM, "-d", device, "--only", ",".join(["algsimp", *known]), "--no-timing", "--placebos", 1, "--store", os.path.join(scratch, "store.sqlite"), "-q")
+    outcomes = {row["pass"]: row for row in ablated.get("variants", [])}
+    check(f"{device}: ablate, a placebo is the same program", [row["outcome"] for row in ablated.get("placebos", [])] == ["same"] and "algsimp" in outcomes, said + str(ablated)[:500])
+    for name, outcome in known.items():
+        row = outcomes.get(name, {})
+        check(f"{device}: without {name}: {outcome}", row.get("outcome") == outcome and row.get("message"), row)
+    wrong, said = call("passes", "ablate", PROGRAM, "-d", device, "--only", "algsimpp", "--no-timing", "--store", os.path.join(scratch, "store.sqlite"))
+    check(f"{device}: a pass that does not exist is an error with the nearest name", "algsimp" in str(wrong.get("error", {})), str(wrong)[:300])
+    valid, said = call("passes", "validate", PROGRAM, "-d", device)
+    check(f"{device}: validate", valid.get("verdict") in ("equal", "close"), said + str(valid)[:800])
+
+
+def main():
+    global done
+    found, _ = call("devices", "xla-cpu", "cuda", "tpu")
+    rows = {row["device"]: row for row in found.get("devices", [])}
+    for device in DEVICES:
+        row = rows.get(device.split(":")[0], {})
+        if row.get("can_compile"):
+            verbs(device)
+        else:
+            done += 1
+            print(f"ok {done} - {device} # SKIP {row.get('reason')}; {row.get('install')}", flush=True)
+    print(f"1..{done}")
+
+
+main()
