@@ -57,7 +57,10 @@ def verbs(device):
     wrong, said = call("passes", "ablate", PROGRAM, "-d", device, "--only", "algsimpp", "--no-timing", "--store", os.path.join(scratch, "store.sqlite"))
     check(f"{device}: a pass that does not exist is an error with the nearest name", "algsimp" in str(wrong.get("error", {})), str(wrong)[:300])
     valid, said = call("passes", "validate", PROGRAM, "-d", device)
-    check(f"{device}: validate", valid.get("verdict") in ("equal", "close"), said + str(valid)[:800])
+    # The TPU's compiler rounds the operands of products to bf16 from float-type-correction on, and that is what is found.
+    first = (valid.get("first") or {}).get("pass")
+    check(f"{device}: validate ({valid.get('verdict')}{', first after ' + first if first else ''})",
+          valid.get("verdict") in ("equal", "close") or (device.startswith("tpu") and first == "float-type-correction"), said + str(valid)[:800])
 
 
 def main():
