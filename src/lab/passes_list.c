@@ -254,7 +254,8 @@ hsc_status *hsc_passes_collect(hsc_lab_worker *worker, const hsc_passes_collect_
   if (profile) {
     HSC_TRY(read_source(profile_path, true, list));
     list->from = "profile";
-  } else {
+  }
+  if (!profile || list->row_count == 0) {  // a profiler that says nothing of passes: what the dumps say
     const char *metadata = NULL;
     HSC_TRY(hsc__metadata_file(o->scratch, list->arena, &metadata));
     if (metadata) HSC_TRY(read_source(metadata, false, list));
