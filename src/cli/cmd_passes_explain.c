@@ -168,6 +168,7 @@ hsc_status *hsc__passes_explain(const char *name, hsc_cli *cli) {
   if (!name) return hsc_cli_usage(cli, "passes explain: which pass?");
   const pass_note *note = find_note(name);
   bool built_in = hsc_pass_parse(hsc_view_of(note ? note->name : name), &pass);
+  if (!note && !built_in) HSC_TRY(hsc_pass_refusal(name));
   if (!note && !built_in) return unknown(name, cli);
   const char *own = note ? note->name : hsc_pass_text(pass), *doc = built_in ? hsc_pass_doc(pass) : NULL;
   if (cli->format == HSC_FORMAT_JSON) {

@@ -12,6 +12,7 @@ static hsc_status *check_names(const char *list, hsc_cli *cli) {
     const char *end = strchrnul(list, ',');
     const char *name = hsc_arena_strndup(cli->arena, list, (size_t)(end - list));
     hsc_pass_id pass;
+    HSC_TRY(hsc_pass_refusal(name));
     if (!hsc_pass_parse(hsc_view_of(name), &pass) && !hsc_pipeline_exists(name)) {
       const char *names[HSC_PASS_COUNT];
       for (int i = 0; i < HSC_PASS_COUNT; i++) names[i] = hsc_pass_text((hsc_pass_id)i);

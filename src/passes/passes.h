@@ -20,6 +20,8 @@ bool hsc_pass_parse(hsc_view text, hsc_pass_id *out_pass);
 bool hsc_pass_is_on_request(hsc_pass_id pass);
 // A module, as HLO text, that the pass changes: src/passes/examples/<id>.hlo.
 const char *hsc_pass_example(hsc_pass_id pass);
+// UNIMPLEMENTED, with the reason, for a pass of XLA's that is known and not here (dynamic_padder); else NULL.
+HSC_MUST_USE hsc_status *hsc_pass_refusal(const char *name);
 bool hsc_pipeline_exists(const char *name);
 
 // One run of one pass, as `passes list` shows it.

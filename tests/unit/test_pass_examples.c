@@ -178,12 +178,20 @@ static void pass_fuel_says_what_is_wrong_with_it(void **state) {
   hsc_module_destroy(module);
 }
 
+static void passes_that_are_not_here_are_refused_by_name(void **state) {
+  hsc_module *module = example(HSC_PASS_algsimp);
+  EXPECT_CODE(UNIMPLEMENTED, hsc_passes_run(module, NULL, &(hsc_pass_options){.fuel = -1, .enable = "dynamic_padder"}, NULL));
+  EXPECT_CODE(UNIMPLEMENTED, hsc_passes_run(module, NULL, &(hsc_pass_options){.fuel = -1, .enable_only = "cse,dynamic_padder"}, NULL));
+  EXPECT_CODE(UNIMPLEMENTED, hsc_passes_run(module, "dynamic_padder", NULL, NULL));
+  hsc_module_destroy(module);
+}
+
 int main(int argc, char **argv) {
   source_root = argc > 1 ? argv[1] : ".";
   update = argc > 2 && !strcmp(argv[2], "--update");
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_example_is_rewritten_as_written_down), cmocka_unit_test(each_pass_comes_to_an_end), cmocka_unit_test(each_example_keeps_its_numbers),
-      cmocka_unit_test(each_pass_heeds_the_switches), cmocka_unit_test(each_pass_is_dumped), cmocka_unit_test(pass_fuel_says_what_is_wrong_with_it),
+      cmocka_unit_test(each_pass_heeds_the_switches), cmocka_unit_test(each_pass_is_dumped), cmocka_unit_test(pass_fuel_says_what_is_wrong_with_it), cmocka_unit_test(passes_that_are_not_here_are_refused_by_name),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
