@@ -191,7 +191,8 @@ int main(int argc, char **argv) {
   update = argc > 2 && !strcmp(argv[2], "--update");
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_example_is_rewritten_as_written_down), cmocka_unit_test(each_pass_comes_to_an_end), cmocka_unit_test(each_example_keeps_its_numbers),
-      cmocka_unit_test(each_pass_heeds_the_switches), cmocka_unit_test(each_pass_is_dumped), cmocka_unit_test(pass_fuel_says_what_is_wrong_with_it), cmocka_unit_test(passes_that_are_not_here_are_refused_by_name),
+      cmocka_unit_test(each_pass_heeds_the_switches), cmocka_unit_test(each_pass_is_dumped), cmocka_unit_test(pass_fuel_says_what_is_wrong_with_it),
+      cmocka_unit_test(passes_that_are_not_here_are_refused_by_name),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
