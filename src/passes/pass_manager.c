@@ -270,7 +270,7 @@ static hsc_status *write_metadata(manager *m) {
 static hsc_status *run_pass(manager *m, hsc_pass_id pass, const char *pipeline, int depth, bool *changed) {
   const pass_row *row = &passes[pass];
   if (!switched_on(m, row->text) || !switched_on(m, row->id) || m->clean_at[pass] == m->version + 1) return NULL;
-  if (m->options->enable_only && !list_has(m->options->enable_only, row->text)) return NULL;
+  if (m->options->enable_only && !list_has(m->options->enable_only, row->text) && !list_has(m->options->enable_only, row->id)) return NULL;
   bool counting = m->log && m->options->record_counts;
   int32_t instructions = 0, fusions = 0;
   if (counting) count(m->module, &instructions, &fusions);
@@ -315,8 +315,9 @@ static const step *find_pipeline(int id) {
   return NULL;
 }
 
-static bool requested(const manager *m, const char *name) {
-  return list_has(m->options->enable, name) || list_has(m->options->enable_only, name);
+static bool requested(const manager *m, const pass_row *row) {
+  return list_has(m->options->enable, row->text) || list_has(m->options->enable, row->id) || list_has(m->options->enable_only, row->text) ||
+         list_has(m->options->enable_only, row->id);
 }
 
 static hsc_status *run_pipeline(manager *m, int id, int depth, bool *changed) {
@@ -327,7 +328,7 @@ static hsc_status *run_pipeline(manager *m, int id, int depth, bool *changed) {
   for (int round = 0; round < MAX_ROUNDS; round++) {
     bool round_changed = false;
     for (const step *s = head + 1; s->kind != STEP_END; s++) {
-      if (s->kind == STEP_RUN || (s->kind == STEP_ON_REQUEST && requested(m, passes[s->id].text))) HSC_TRY(run_pass(m, (hsc_pass_id)s->id, head->text, depth, &round_changed));
+      if (s->kind == STEP_RUN || (s->kind == STEP_ON_REQUEST && requested(m, &passes[s->id]))) HSC_TRY(run_pass(m, (hsc_pass_id)s->id, head->text, depth, &round_changed));
       if (s->kind != STEP_SUB || !switched_on(m, find_pipeline(s->id)->text)) continue;
       bool sub_changed = false;
       size_t entry = begin_entry(m, find_pipeline(s->id)->text, head->text);

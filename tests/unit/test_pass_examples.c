@@ -119,6 +119,7 @@ static void each_pass_heeds_the_switches(void **state) {
         {"xla_disable_hlo_passes by the file's name", {.fuel = -1, .disable = ids[pass]}, false},
         {"xla_disable_hlo_passes of another pass", {.fuel = -1, .disable = "no-such-pass"}, true},
         {"xla_enable_hlo_passes_only", {.fuel = -1, .enable_only = text}, true},
+        {"xla_enable_hlo_passes_only by the file's name", {.fuel = -1, .enable_only = ids[pass]}, true},
         {"xla_enable_hlo_passes_only of another pass", {.fuel = -1, .enable_only = "no-such-pass"}, false},
         {"fuel for all", {.fuel = 0}, false},
         {"fuel for it", {.fuel = -1, .pass_fuel = none}, false},
