@@ -126,6 +126,15 @@ static hsc_attr local_attr(hsc__importer *im, const hsc_instr *instr, const hsc_
       }
       attr.gather.slice_sizes = hsc_dims_copy(arena, attr.gather.slice_sizes.count, values);
       break;
+    case HSC_OP_CUSTOM_CALL: {   // layouts of the parts
+      hsc_shape *layouts = HSC_NEW_ARRAY(arena, hsc_shape, attr.custom.operand_layout_count + 1);
+      for (int i = 0; layouts && i < attr.custom.operand_layout_count && i < instr->operand_count; i++) {
+        layouts[i] = operands[i]->shape;
+        layouts[i].layout = attr.custom.operand_layouts[i].layout;
+      }
+      if (layouts && attr.custom.operand_layouts) attr.custom.operand_layouts = layouts;
+      break;
+    }
     default: break;
   }
   return attr;
@@ -168,6 +177,7 @@ static hsc_status *on_parts(hsc__importer *im, hsc_builder *b, const hsc__mlir_o
     hsc__layout of_result = *layout;
     of_result.rank = shapes[i].rank;
     HSC_TRY(hsc__sdy_local_shape(im, op, &of_result, &shapes[i], &locals[i]));
+    if (instr->op == HSC_OP_CUSTOM_CALL) locals[i].layout = shapes[i].layout;
   }
   hsc_shape shape = several ? hsc_shape_tuple(im->module->arena, results, locals) : locals[0];
   if (instr->op == HSC_OP_COPY) {   // a constraint, which leaves nothing behind
