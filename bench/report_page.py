@@ -33,8 +33,10 @@ window.addEventListener('load', () => {
 
 
 def main():
+    if len(sys.argv) < 4:
+        sys.exit("usage: report_page.py HLOSCOPE SOURCE_ROOT BUILD [EVENTS]")
     hloscope, root, build = sys.argv[1:4]
-    events = int(sys.argv[5]) if len(sys.argv) > 5 else 1000000
+    events = int(sys.argv[4]) if len(sys.argv) > 4 else 1000000
     sys.path[:0] = [os.path.join(root, "python")]
     os.environ.setdefault("HLOSCOPE_LIBRARY_DIR", build)
     import hloscope as recorder

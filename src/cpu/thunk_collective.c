@@ -215,6 +215,19 @@ static void reduce_bits(int op, unsigned char *x, const unsigned char *y, int64_
   else for (int64_t i = 0; i < bytes; i++) x[i] ^= y[i];
 }
 
+// A sum or product of complex numbers, as pairs of TYPE.
+#define REDUCE_COMPLEX(TYPE)                                                                             \
+  {                                                                                                      \
+    TYPE *x = to;                                                                                        \
+    const TYPE *y = from;                                                                                \
+    for (int64_t i = 0; i < 2 * count; i += 2) {                                                         \
+      TYPE re = op == HSC_OP_ADD ? x[i] + y[i] : x[i] * y[i] - x[i + 1] * y[i + 1];                      \
+      TYPE im = op == HSC_OP_ADD ? x[i + 1] + y[i + 1] : x[i] * y[i + 1] + x[i + 1] * y[i];              \
+      x[i] = re, x[i + 1] = im;                                                                          \
+    }                                                                                                    \
+    return;                                                                                              \
+  }
+
 // to = to op from
 static void reduce(int op, hsc_type type, void *to, const void *from, int64_t count) {
   if (op == HSC_OP_AND || op == HSC_OP_OR || op == HSC_OP_XOR) {
@@ -233,24 +246,8 @@ static void reduce(int op, hsc_type type, void *to, const void *from, int64_t co
     case HSC_TYPE_U16: REDUCE(uint16_t, x[i] + y[i], (uint32_t)x[i] * y[i], LESS_WHOLE)
     case HSC_TYPE_U32: REDUCE(uint32_t, x[i] + y[i], x[i] * y[i], LESS_WHOLE)
     case HSC_TYPE_U64: REDUCE(uint64_t, x[i] + y[i], x[i] * y[i], LESS_WHOLE)
-    case HSC_TYPE_C64: {
-      float *x = to;
-      const float *y = from;
-      for (int64_t i = 0; i < 2 * count; i += 2) {
-        float re = op == HSC_OP_ADD ? x[i] + y[i] : x[i] * y[i] - x[i + 1] * y[i + 1], im = op == HSC_OP_ADD ? x[i + 1] + y[i + 1] : x[i] * y[i + 1] + x[i + 1] * y[i];
-        x[i] = re, x[i + 1] = im;
-      }
-      return;
-    }
-    case HSC_TYPE_C128: {
-      double *x = to;
-      const double *y = from;
-      for (int64_t i = 0; i < 2 * count; i += 2) {
-        double re = op == HSC_OP_ADD ? x[i] + y[i] : x[i] * y[i] - x[i + 1] * y[i + 1], im = op == HSC_OP_ADD ? x[i + 1] + y[i + 1] : x[i] * y[i + 1] + x[i + 1] * y[i];
-        x[i] = re, x[i + 1] = im;
-      }
-      return;
-    }
+    case HSC_TYPE_C64: REDUCE_COMPLEX(float)
+    case HSC_TYPE_C128: REDUCE_COMPLEX(double)
     default: break;
   }
   // Narrow floats by way of f32, a piece at a time.

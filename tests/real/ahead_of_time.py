@@ -119,7 +119,7 @@ def compiles_are_their_own(kind, device, plugin, load):
 def cuda(plugin, targets):
     rows = targets_are_accepted("cuda", targets)
     compiles_are_their_own("cuda", "cuda:h100", plugin, {"topology": "", "options": {"target_config": (ROOT / "targets/gpu/h100.pbtxt").read_text(), "topology": "1x1x1"}})
-    # The executables for the two oldest GPUs hold no machine code, and then no size is claimed.
+    # No cubin is found in the executables for the two oldest GPUs, and then no size is claimed.
     sizes = {target: row["code_bytes"] for target, row in rows.items() if row["status"] == "ok"}
     check("cuda: the size of its code is counted", all(size is None if target.endswith((":t4", ":v100")) else (size or 0) > 500 for target, size in sizes.items()), sizes)
     check("cuda: an old GPU gets other code than a new one", rows["cuda:v100"]["fusions"] != rows["cuda:h100"]["fusions"], rows["cuda:v100"])
