@@ -5,6 +5,8 @@ around the calls of jaxlib, so no pipe and no JSON is in them; what such a call 
 """
 import contextlib
 import ctypes
+import functools
+import gc
 import json
 import os
 import re
@@ -281,6 +283,14 @@ class Executable:
         if any(s.is_tuple() for s in self.input_shapes + self.output_shapes):
             raise JobError("UNIMPLEMENTED", "the program takes or gives a tuple inside a tuple; this worker feeds arrays only")
 
+    @functools.cached_property
+    def cost(self):
+        return cost_of(self.loaded)
+
+    @functools.cached_property
+    def memory(self):
+        return self.loaded.get_compiled_memory_stats()
+
     def fill(self, seed, nudge=0):
         """Host values of all inputs; with `nudge`, their floats moved by that share of themselves, at least by their type's precision."""
         make = self.device.inputs_module
@@ -410,6 +420,7 @@ def parent_note():
 
 class Worker:
     note = None
+    last = None  # what the job compiled and does not keep: let go when the answer is on its way
     _step = None
 
     @property
@@ -499,6 +510,7 @@ class Worker:
         version = [int(n) for n in self.device.x.mlir.get_current_version().split(".")] if hasattr(self.device.x.mlir, "get_current_version") else None
         self.step = "creating the client"
         create_ns = self.device.open()
+        gc.freeze()  # jaxlib's and numpy's objects stay: no collection walks them again
         attributes = {"stablehlo_current_version": version} if version else {}
         return {"plugin_load_ns": self.device.load_ns, "plugin_initialize_ns": 0, "client_create_ns": create_ns, "plugin": sys.executable, "pjrt_version": f"in jaxlib {self.device.version}",
                 "attributes": attributes, "extensions": [], "platform": "cpu", "platform_version": f"XLA:CPU of jaxlib {self.device.version}",
@@ -545,11 +557,10 @@ class Worker:
         finally:
             xspace = session.stop() if session else None
         self.step = "reading what the compiler made"
-        e = Executable(self.device, loaded)
+        e = self.last = Executable(self.device, loaded)
         fingerprint = loaded.fingerprint
-        memory = loaded.get_compiled_memory_stats()
-        answer = {"compile_ns": compile_ns, **self.known(program, e), **self.times_of(program), "cost": cost_of(loaded),
-                  "memory": {key: getattr(memory, name, None) for key, name in MEMORY},
+        answer = {"compile_ns": compile_ns, **self.known(program, e), **self.times_of(program), "cost": e.cost,
+                  "memory": {key: getattr(e.memory, name, None) for key, name in MEMORY},
                   "executable_fingerprint": fingerprint.decode("ascii", "backslashreplace") if fingerprint else None}
         for key, to, data in (("optimized", optimized_to, e.proto), ("xspace", xspace_to, xspace)):
             if to:
@@ -573,8 +584,7 @@ class Worker:
 
     def known(self, program, e):
         instructions, fusions = count_instructions(e.proto)
-        cost = cost_of(e.loaded)
-        memory = e.loaded.get_compiled_memory_stats()
+        cost, memory = e.cost, e.memory
         inputs = [{"name": f"parameter {i}", "shape": self.shape_text(s), "bytes": self.device.np.dtype(s.numpy_dtype()).itemsize * int(self.device.np.prod(s.dimensions()))}
                   for i, s in enumerate(e.input_shapes)]
         return {"name": self.facts_of(program, "name", e.module.name), "fingerprint": program.fingerprint, "program_instructions": program.facts.get("program_instructions"),
@@ -844,6 +854,7 @@ def main():
         if line.strip():
             out.write(json.dumps(worker.answer(line)) + "\n")
             out.flush()
+            worker.last = None
         if worker.quit:
             break
     out.flush()
