@@ -165,8 +165,8 @@ static bool read_fatal(const char *line, size_t length, hsc_bytes *out) {
   return true;
 }
 
-// What of stderr says why: a fatal line, another one that looks like it, else the last one that is not blank.
-static char *pick_last_words(const char *text) {
+// What of stderr says why: a fatal line, another one that looks like it; else, of a worker that ended by itself, the last one that is not blank.
+static char *pick_last_words(const char *text, bool by_itself) {
   static const char *const marks[] = {
       "Check failed", "Assertion", "terminate called", "what():", "ERROR: AddressSanitizer", "runtime error:",
       "LLVM ERROR",   "FATAL",     "fatal error",      "Fatal"};
@@ -181,7 +181,7 @@ static char *pick_last_words(const char *text) {
     line += length;
     if (*line) line++;
   }
-  if (!best) best = last;
+  if (!best) best = by_itself ? last : "";
   size_t length = strcspn(best, "\n");
   hsc_bytes_append(&words, best, length > 500 ? 500 : length);
   char *taken = hsc_bytes_take(&words);
@@ -210,7 +210,7 @@ static void describe_death(hsc_lab_worker *worker, const char *doing, int64_t li
     status = hsc_child_wait(worker->child, -1, &answer->exit);
     hsc_status_free(status);
   }
-  answer->last_words = pick_last_words(hsc_child_stderr(worker->child));
+  answer->last_words = pick_last_words(hsc_child_stderr(worker->child), why == NOT_KILLED);
   char name_room[256];
   const char *name = short_name(worker, name_room), *words = answer->last_words ? answer->last_words : "";
   const char *colon = *words ? ": " : "";

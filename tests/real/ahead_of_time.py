@@ -6,6 +6,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -153,7 +154,17 @@ def tpu(plugin, targets):
     check("tpu: and the next command its compiler", got["tpu:v5e"]["status"] == "ok", got)
 
 
+def memory_runs_out(devices):
+    """A compiler that takes more than its worker may have is killed; who, at which step and with how much is told, and the others report."""
+    got, _ = run([*devices, "cpu"], "--memory-limit", "90")
+    for device in devices:
+        row = got[device]
+        check(f"{device}: 90 MiB are too little, and the answer says so", row["status"] == "out_of_memory" and re.search(r"over its limit of 90 MiB, and was killed while: .* \(job \w+", row["message"]), row)
+    check("and the device that needs less has its numbers", got["cpu"]["status"] == "ok" and got["cpu"]["run"]["median"] > 0, got["cpu"])
+
+
 def main():
+    available = []
     _, found = call("devices", "cuda", "tpu", "--format=json")
     for name, tests in ("cuda", cuda), ("tpu", tpu):
         row = next((row for row in found.get("devices", []) if row["device"] == name), {})
@@ -163,6 +174,9 @@ def main():
         check(f"{name}: API {row['pjrt_version']}, {len(row['extensions'])} extensions, StableHLO {row['stablehlo_minimum_version']} to {row['stablehlo_version']}",
               row["found"] and row["extensions"] and row["stablehlo_version"] and row["targets"], row)
         tests(row["plugin"], row["targets"])
+        available.append(row["targets"][0])
+    if available:
+        memory_runs_out(available)
     print(f"1..{done}")
 
 
