@@ -88,7 +88,7 @@ def main():
     report("only a served page may ask its server", b"connect-src 'self'" in html, html[:600])
 
     ends = timeline["end_ticks"]
-    status, body, _ = get(f"{url}range/capture.hsc?from={ends * 0.5:.0f}&to={ends * 0.51:.0f}&pixels=1000")
+    status, body, _ = get(f"{url}range/capture.hsc?from={ends * 0.2:.0f}&to={ends * 0.8:.0f}&pixels=1000")
     piece = json.loads(body)
     start, duration = (struct.unpack(f"<{len(base64.b64decode(piece[k])) // 4}I", base64.b64decode(piece[k])) for k in ("start", "duration"))
     inside = all(s <= piece["to"] and s + d >= piece["from"] for s, d in zip(start, duration))
