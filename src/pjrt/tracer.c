@@ -1,79 +1,33 @@
 // tracer.c - handlers of the recorded PJRT calls, and the wrapped tables. What for is in tracer.h.
-#include "pjrt/tracer.h"
+#include "pjrt/tracer_internal.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/base.h"
 #include "hloscope/trace.h"
+#include "trace/recorder.h"
+#include "trace/ring_format.h"
 
-enum { NAME_SLOTS = 4096, MAX_DEVICES = 64 };
+enum { LARGE_BUFFER_BYTES = 64 << 10 };   // the end of a smaller one is told by the next event that tells the memory
 
-// Names, keys and tracks as numbers of the capture.
-typedef struct names {
-#define CALL(function, category, text) uint32_t function;
-#include "pjrt/tracer_calls.def"
-#undef CALL
-  uint32_t plugin, format, program, program_bytes, options_bytes, executable, fingerprint, error, error_code, bytes, shape, type, arguments, devices, launch,
-      run_id, run, device_bytes, live_buffers;
-  uint32_t tracks[MAX_DEVICES];
-} names;
-
-typedef struct tracer {
-  const PJRT_Api *real;
-  PJRT_Api *table;            // the wrapped copy; at least as large as the real one
-  void *seen;                 // the real table's bytes when it was wrapped
-  GetPjrtApi_Fn *get_api;
-  char path[512];
-} tracer;
-
-// Pointers of the plugin's objects -> numbers: executables to their names, buffers to their bytes. Open addressing, no removal but by value 0.
-typedef struct pointer_map {
-  _Atomic(uintptr_t) keys[NAME_SLOTS];
-  _Atomic uint64_t values[NAME_SLOTS];
-} pointer_map;
-
+typedef hsc__tracer tracer;
 static tracer tracers[HSC_TRACER_INSTANCES];
 static int tracer_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static hsc_recorder *recorder;
-static const char *output_path;
-static int64_t max_compiles;   // 0 = any number
-static names known;
-static pointer_map executable_names, buffer_bytes;
-static _Atomic int64_t device_bytes, live_buffers, run_ids;
+hsc_recorder *hsc__tracer_recorder;
+const char *hsc__tracer_output;
+hsc__tracer_names hsc__tracer_known;
+static _Atomic int64_t run_ids;
+#define recorder hsc__tracer_recorder
+#define known hsc__tracer_known
+#define attr_int hsc__attr_int
+#define attr_string hsc__attr_string
+#define drop_error hsc__tracer_drop
+#define HAS HSC__TRACED_HAS
 
-static uintptr_t slot_of(const void *pointer) { return (uintptr_t)pointer * 0x9E3779B97F4A7C15ull >> 40 & (NAME_SLOTS - 1); }
-
-// Full tables drop the entry: a name or a size less in the capture, nothing else.
-static void map_set(pointer_map *map, const void *pointer, uint64_t value) {
-  uintptr_t slot = slot_of(pointer);
-  for (int probe = 0; probe < 64; probe++, slot = (slot + 1) & (NAME_SLOTS - 1)) {
-    uintptr_t key = atomic_load_explicit(&map->keys[slot], memory_order_acquire);
-    if (key == (uintptr_t)pointer || ((key == 0 || atomic_load(&map->values[slot]) == 0) && atomic_compare_exchange_strong(&map->keys[slot], &key, (uintptr_t)pointer))) {
-      atomic_store_explicit(&map->values[slot], value, memory_order_release);
-      return;
-    }
-  }
-}
-
-static uint64_t map_take(pointer_map *map, const void *pointer, bool remove) {
-  uintptr_t slot = slot_of(pointer);
-  for (int probe = 0; probe < 64; probe++, slot = (slot + 1) & (NAME_SLOTS - 1)) {
-    uintptr_t key = atomic_load_explicit(&map->keys[slot], memory_order_acquire);
-    if (key == 0) return 0;
-    if (key == (uintptr_t)pointer) return remove ? atomic_exchange(&map->values[slot], 0) : atomic_load_explicit(&map->values[slot], memory_order_acquire);
-  }
-  return 0;
-}
-
-static hsc_trace_attr attr_int(uint32_t key, int64_t value) { return (hsc_trace_attr){.key = key, .type = HSC_ATTR_INT, .value.i = value}; }
-static hsc_trace_attr attr_string(uint32_t key, uint32_t string) { return (hsc_trace_attr){.key = key, .type = HSC_ATTR_STRING, .value.string = string}; }
-
-static uint32_t intern_n(const char *text, size_t size) {
+uint32_t hsc__tracer_intern(const char *text, size_t size) {
   char buffer[512];
   if (!text) return 0;
   if (size > sizeof buffer - 1) size = sizeof buffer - 1;
@@ -82,230 +36,298 @@ static uint32_t intern_n(const char *text, size_t size) {
   return hsc_recorder_intern(recorder, buffer);
 }
 
-// Ends a span, with the error's text and code when there is one; the error stays the caller's.
-static PJRT_Error *end(const tracer *t, uint64_t span, PJRT_Error *error, hsc_trace_attr *attrs, int count) {
-  if (span && error) {
-    PJRT_Error_Message_Args message = {.struct_size = PJRT_Error_Message_Args_STRUCT_SIZE, .error = error};
-    t->real->PJRT_Error_Message(&message);
-    PJRT_Error_GetCode_Args code = {.struct_size = PJRT_Error_GetCode_Args_STRUCT_SIZE, .error = error};
-    PJRT_Error *nested = t->real->PJRT_Error_GetCode(&code);
-    if (nested) t->real->PJRT_Error_Destroy(&(PJRT_Error_Destroy_Args){.struct_size = PJRT_Error_Destroy_Args_STRUCT_SIZE, .error = nested});
-    hsc_trace_attr failed[2] = {attr_string(known.error, intern_n(message.message, message.message_size)), attr_int(known.error_code, code.code)};
-    hsc_span_end(recorder, span, failed, 2);
-  } else {
-    hsc_span_end(recorder, span, attrs, count);
-  }
-  return error;
-}
-
-static void drop_error(const tracer *t, PJRT_Error *error) {
+void hsc__tracer_drop(const tracer *t, PJRT_Error *error) {
   if (error) t->real->PJRT_Error_Destroy(&(PJRT_Error_Destroy_Args){.struct_size = PJRT_Error_Destroy_Args_STRUCT_SIZE, .error = error});
 }
 
-static bool has_slot(const tracer *t, size_t end_offset) { return t->real->struct_size >= end_offset; }
-#define HAS(t, function) (has_slot((t), HSC_PJRT_SIZE_TO(PJRT_Api, function)) && (t)->real->function)
+void hsc__tracer_error_attrs(const tracer *t, PJRT_Error *error, hsc_trace_attr out[2]) {
+  PJRT_Error_Message_Args message = {.struct_size = PJRT_Error_Message_Args_STRUCT_SIZE, .error = error};
+  t->real->PJRT_Error_Message(&message);
+  PJRT_Error_GetCode_Args code = {.struct_size = PJRT_Error_GetCode_Args_STRUCT_SIZE, .error = error};
+  drop_error(t, t->real->PJRT_Error_GetCode(&code));
+  out[0] = attr_string(known.error, hsc__tracer_intern(message.message, message.message_size));
+  out[1] = attr_int(known.error_code, code.code);
+}
+
+// Ends a span, with the error's text and code when there is one; the error stays the caller's.
+static PJRT_Error *end(const tracer *t, uint64_t span, PJRT_Error *error, hsc_trace_attr *attrs, int count) {
+  hsc_trace_attr failed[2];
+  if (span && error) hsc__tracer_error_attrs(t, error, failed), attrs = failed, count = 2;
+  hsc_span_end(recorder, span, attrs, count);
+  return error;
+}
+
+static void destroy_event(const tracer *t, PJRT_Event *event) {
+  if (event) drop_error(t, t->real->PJRT_Event_Destroy(&(PJRT_Event_Destroy_Args){.struct_size = PJRT_Event_Destroy_Args_STRUCT_SIZE, .event = event}));
+}
 
 // ---- programs and executables ---------------------------------------------------------------------------------------------------
 
-// Keeps the program's bytes in the capture, once per content, for the recompile ledger and for `hloscope run`.
-static uint32_t keep_program(const PJRT_Program *program) {
-  hsc_hash128 hash = hsc_hash128_of(program->code, program->code_size, 0);
-  char hex[33], path[1024];
-  hsc_hash128_hex(hash, hex);
-  bool mlir = program->format_size == 4 && !memcmp(program->format, "mlir", 4);
-  bool bytecode = mlir && program->code_size >= 4 && !memcmp(program->code, "ML\xefR", 4);
-  char name[64];
-  snprintf(name, sizeof name, "%s%s", hex, bytecode ? ".mlirbc" : mlir ? ".mlir" : ".hlo.pb");
-  snprintf(path, sizeof path, "%s/programs", output_path);
-  hsc_status *status = hsc_dir_make(path);
-  snprintf(path, sizeof path, "%s/programs/%s", output_path, name);
-  if (!status && !hsc_file_exists(path)) status = hsc_file_write_atomic(path, program->code, program->code_size);
-  hsc_status_free(status);   // a full disk must not stop the traced program
-  return hsc_recorder_intern(recorder, name);
+static PJRT_Error *end_compile(const tracer *t, uint64_t span, PJRT_Error *error, PJRT_Executable *executable) {
+  if (!span || error) return end(t, span, error, NULL, 0);
+  hsc_trace_attr name = attr_string(known.executable, executable ? hsc__tracer_executable_name(t, executable) : 0);
+  hsc_span_end(recorder, span, &name, 1);
+  hsc__tracer_note_compiled(t, executable, (uint32_t)name.value.string);
+  return NULL;
 }
 
-static uint32_t executable_name(const tracer *t, PJRT_Executable *executable) {
-  PJRT_Executable_Name_Args args = {.struct_size = PJRT_Executable_Name_Args_STRUCT_SIZE, .executable = executable};
-  PJRT_Error *error = t->real->PJRT_Executable_Name(&args);
-  if (error) return drop_error(t, error), 0;
-  return intern_n(args.executable_name, args.executable_name_size);
-}
-
-static uint32_t loaded_name(const tracer *t, PJRT_LoadedExecutable *loaded) {
-  PJRT_LoadedExecutable_GetExecutable_Args get = {.struct_size = PJRT_LoadedExecutable_GetExecutable_Args_STRUCT_SIZE, .loaded_executable = loaded};
-  PJRT_Error *error = t->real->PJRT_LoadedExecutable_GetExecutable(&get);
-  if (error) return drop_error(t, error), 0;
-  uint32_t name = executable_name(t, get.executable);
-  PJRT_Executable_Destroy_Args destroy = {.struct_size = PJRT_Executable_Destroy_Args_STRUCT_SIZE, .executable = get.executable};
-  drop_error(t, t->real->PJRT_Executable_Destroy(&destroy));
-  map_set(&executable_names, loaded, name);
-  return name;
-}
-
-// More compilations than HLOSCOPE_TRACE_MAX_COMPILES allows: the program is told to end, with what was recorded.
-static void count_compile(void) {
-  static _Atomic int64_t compiles;
-  if (!max_compiles || atomic_fetch_add(&compiles, 1) < max_compiles) return;
-  char text[160];
-  snprintf(text, sizeof text, "hloscope: compilation %lld, and %lld are allowed: the program ends here\n", (long long)max_compiles + 1, (long long)max_compiles);
-  ssize_t written = write(STDERR_FILENO, text, strlen(text));
-  (void)written;
-  kill(getpid(), SIGTERM);
-}
-
-static uint64_t begin_compile(uint32_t call, const PJRT_Program *program, size_t options_bytes) {
-  if (!hsc_recorder_wants(recorder, HSC_CATEGORY_COMPILE) || !program) return 0;
-  hsc_trace_attr attrs[] = {attr_string(known.program, keep_program(program)), attr_string(known.format, intern_n(program->format, program->format_size)),
-                            attr_int(known.program_bytes, (int64_t)program->code_size), attr_int(known.options_bytes, (int64_t)options_bytes)};
-  uint64_t span = hsc_span_begin(recorder, HSC_CATEGORY_COMPILE, call, attrs, 4);
-  count_compile();
-  return span;
+static PJRT_Error *end_load(const tracer *t, uint64_t span, PJRT_Error *error, PJRT_LoadedExecutable *loaded) {
+  if (!span || error) return end_compile(t, span, error, NULL);
+  hsc__tracer_executable(t, loaded);
+  PJRT_Executable *plain = hsc__tracer_plain(t, loaded);
+  end_compile(t, span, NULL, plain);
+  PJRT_Executable_Destroy_Args destroy = {.struct_size = PJRT_Executable_Destroy_Args_STRUCT_SIZE, .executable = plain};
+  if (plain) drop_error(t, t->real->PJRT_Executable_Destroy(&destroy));
+  return NULL;
 }
 
 static PJRT_Error *trace_PJRT_Client_Compile(tracer *t, PJRT_Client_Compile_Args *args) {
-  uint64_t span = begin_compile(known.PJRT_Client_Compile, args->program, args->compile_options_size);
+  uint64_t span = hsc__tracer_begin_compile(known.PJRT_Client_Compile, args->program, args->compile_options, args->compile_options_size);
   PJRT_Error *error = t->real->PJRT_Client_Compile(args);
-  if (!span || error) return end(t, span, error, NULL, 0);
-  uint64_t done = span;
-  hsc_trace_attr attrs[] = {attr_string(known.executable, loaded_name(t, args->executable))};
-  return end(t, done, NULL, attrs, 1);
+  return end_load(t, span, error, args->executable);
 }
 
 static PJRT_Error *trace_PJRT_Compile(tracer *t, PJRT_Compile_Args *args) {
-  uint64_t span = begin_compile(known.PJRT_Compile, args->program, args->compile_options_size);
+  uint64_t span = hsc__tracer_begin_compile(known.PJRT_Compile, args->program, args->compile_options, args->compile_options_size);
   PJRT_Error *error = t->real->PJRT_Compile(args);
-  if (!span || error) return end(t, span, error, NULL, 0);
-  hsc_trace_attr attrs[] = {attr_string(known.executable, executable_name(t, args->executable))};
-  return end(t, span, NULL, attrs, 1);
+  return end_compile(t, span, error, args->executable);
 }
 
 static PJRT_Error *trace_PJRT_Executable_DeserializeAndLoad(tracer *t, PJRT_Executable_DeserializeAndLoad_Args *args) {
   hsc_trace_attr size = attr_int(known.bytes, (int64_t)args->serialized_executable_size);
   uint64_t span = hsc_span_begin(recorder, HSC_CATEGORY_COMPILE, known.PJRT_Executable_DeserializeAndLoad, &size, 1);
   PJRT_Error *error = t->real->PJRT_Executable_DeserializeAndLoad(args);
-  if (!span || error) return end(t, span, error, NULL, 0);
-  hsc_trace_attr attrs[] = {attr_string(known.executable, loaded_name(t, args->loaded_executable))};
-  return end(t, span, NULL, attrs, 1);
+  return end_load(t, span, error, args->loaded_executable);
 }
 
 static PJRT_Error *trace_PJRT_LoadedExecutable_Destroy(tracer *t, PJRT_LoadedExecutable_Destroy_Args *args) {
-  map_take(&executable_names, args->executable, true);
+  hsc__tracer_forget_executable(args->executable);
   return t->real->PJRT_LoadedExecutable_Destroy(args);
+}
+
+// ---- something that goes on behind its call: told by the event that it makes ready -----------------------------------------------
+
+typedef struct pending {
+  const tracer *t;
+  uint64_t begin_ticks;
+  hsc_category category;
+  uint32_t name, track;
+  hsc_trace_attr attrs[2];
+  int attr_count;
+  PJRT_Event_OnReadyCallback call;   // of the program, behind ours; NULL = none
+  void *user;
+} pending;
+
+static void pending_done(PJRT_Error *error, void *user) {
+  pending *p = user;
+  hsc_trace_attr attrs[4] = {p->attrs[0], p->attrs[1]};
+  int count = p->attr_count;
+  if (error) hsc__tracer_error_attrs(p->t, error, attrs + count), count += 2;
+  hsc_span_complete(recorder, p->category, p->name, p->track, p->begin_ticks, hsc_trace_ticks(), attrs, count);
+  if (p->call) p->call(error, p->user);   // the error is the callback's now
+  else drop_error(p->t, error);
+  free(p);
+}
+
+static bool is_ready(const tracer *t, PJRT_Event *event) {
+  PJRT_Event_IsReady_Args args = {.struct_size = PJRT_Event_IsReady_Args_STRUCT_SIZE, .event = event};
+  PJRT_Error *error = t->real->PJRT_Event_IsReady(&args);
+  if (!error) return args.is_ready;
+  drop_error(t, error);
+  return false;
+}
+
+// Records `what` when `event` becomes ready.
+static void follow(PJRT_Event *event, const pending *what) {
+  pending *p = malloc(sizeof *p);
+  if (!p) return;
+  *p = *what;
+  PJRT_Event_OnReady_Args args = {.struct_size = PJRT_Event_OnReady_Args_STRUCT_SIZE, .event = event, .callback = pending_done, .user_arg = p};
+  PJRT_Error *error = p->t->real->PJRT_Event_OnReady(&args);
+  if (error) drop_error(what->t, error), free(p);
+}
+
+// ---- memory ---------------------------------------------------------------------------------------------------------------------
+
+static int64_t size_on_device(const tracer *t, PJRT_Buffer *buffer) {
+  if (!buffer || !HAS(t, PJRT_Buffer_OnDeviceSizeInBytes)) return -1;
+  PJRT_Buffer_OnDeviceSizeInBytes_Args size = {.struct_size = PJRT_Buffer_OnDeviceSizeInBytes_Args_STRUCT_SIZE, .buffer = buffer};
+  PJRT_Error *error = t->real->PJRT_Buffer_OnDeviceSizeInBytes(&size);
+  drop_error(t, error);
+  return error ? -1 : (int64_t)size.on_device_size_in_bytes;
+}
+
+static void tell_memory(void) { hsc_trace_counter(recorder, HSC_CATEGORY_MEMORY, known.device_bytes, (double)hsc__tracer_device_bytes()); }
+
+// A buffer that is new by itself. Returns its bytes; -1 = unknown.
+static int64_t add_buffer(const tracer *t, PJRT_Buffer *buffer) {
+  if (!hsc_recorder_takes(recorder, HSC_CATEGORY_MEMORY)) return size_on_device(t, buffer);
+  int64_t bytes = size_on_device(t, buffer);
+  if (bytes >= 0 && hsc__tracer_buffer_lives(buffer, bytes)) tell_memory();
+  return bytes;
+}
+
+static void drop_buffer(PJRT_Buffer *buffer) {
+  if (hsc__tracer_buffer_dies(buffer) >= LARGE_BUFFER_BYTES) tell_memory();
+}
+
+static PJRT_Error *trace_PJRT_Buffer_Destroy(tracer *t, PJRT_Buffer_Destroy_Args *args) {
+  drop_buffer(args->buffer);
+  return t->real->PJRT_Buffer_Destroy(args);
+}
+
+static PJRT_Error *trace_PJRT_Buffer_Delete(tracer *t, PJRT_Buffer_Delete_Args *args) {
+  drop_buffer(args->buffer);
+  return t->real->PJRT_Buffer_Delete(args);
 }
 
 // ---- executions -----------------------------------------------------------------------------------------------------------------
 
-// What is known about a run until the device says that it is done.
-typedef struct running {
-  const tracer *t;
-  uint64_t begin_ticks;
-  uint32_t name, track;
-  int64_t run_id;
-} running;
-
-static void run_done(PJRT_Error *error, void *user) {
-  running *run = user;
-  hsc_trace_attr attrs[2] = {attr_string(known.executable, run->name), attr_int(known.run_id, run->run_id)};
-  hsc_span_complete(recorder, HSC_CATEGORY_EXECUTE, known.run, run->track, run->begin_ticks, hsc_trace_ticks(), attrs, 2);
-  drop_error(run->t, error);
-  free(run);
-}
-
-static void add_buffer(const tracer *t, PJRT_Buffer *buffer) {
-  if (!buffer || !HAS(t, PJRT_Buffer_OnDeviceSizeInBytes)) return;
-  PJRT_Buffer_OnDeviceSizeInBytes_Args size = {.struct_size = PJRT_Buffer_OnDeviceSizeInBytes_Args_STRUCT_SIZE, .buffer = buffer};
-  PJRT_Error *error = t->real->PJRT_Buffer_OnDeviceSizeInBytes(&size);
-  if (error) {
-    drop_error(t, error);
-    return;
-  }
-  map_set(&buffer_bytes, buffer, size.on_device_size_in_bytes + 1);
-  atomic_fetch_add_explicit(&live_buffers, 1, memory_order_relaxed);
-  int64_t total = atomic_fetch_add_explicit(&device_bytes, (int64_t)size.on_device_size_in_bytes, memory_order_relaxed) + (int64_t)size.on_device_size_in_bytes;
-  hsc_trace_counter(recorder, HSC_CATEGORY_MEMORY, known.device_bytes, (double)total);
-}
-
-static size_t output_count(const tracer *t, PJRT_LoadedExecutable *loaded) {
-  static pointer_map counts;   // value: count + 1
-  uint64_t value = map_take(&counts, loaded, false);
-  if (value) return (size_t)value - 1;
-  PJRT_LoadedExecutable_GetExecutable_Args get = {.struct_size = PJRT_LoadedExecutable_GetExecutable_Args_STRUCT_SIZE, .loaded_executable = loaded};
-  PJRT_Error *error = t->real->PJRT_LoadedExecutable_GetExecutable(&get);
-  if (error) return drop_error(t, error), 0;
-  PJRT_Executable_NumOutputs_Args outputs = {.struct_size = PJRT_Executable_NumOutputs_Args_STRUCT_SIZE, .executable = get.executable};
-  error = t->real->PJRT_Executable_NumOutputs(&outputs);
-  PJRT_Executable_Destroy_Args destroy = {.struct_size = PJRT_Executable_Destroy_Args_STRUCT_SIZE, .executable = get.executable};
-  drop_error(t, t->real->PJRT_Executable_Destroy(&destroy));
-  if (error) return drop_error(t, error), 0;
-  map_set(&counts, loaded, outputs.num_outputs + 1);
-  return outputs.num_outputs;
+// The outputs of a run, as live buffers; their sizes are asked for once per executable.
+static void add_outputs(const tracer *t, hsc__traced_executable *x, const PJRT_LoadedExecutable_Execute_Args *args) {
+  bool sized = atomic_load_explicit(&x->sized, memory_order_acquire), all = args->num_devices > 0;
+  for (size_t d = 0; d < args->num_devices; d++)
+    for (uint32_t o = 0; o < x->output_count; o++) {
+      PJRT_Buffer *buffer = args->output_lists[d][o];
+      int64_t bytes = sized ? x->output_bytes[o] : size_on_device(t, buffer);
+      if (bytes < 0) all = false;
+      else hsc__tracer_buffer_lives(buffer, bytes);
+      if (!sized && d == 0) x->output_bytes[o] = bytes;   // threads that do this at once write the same
+    }
+  if (!sized && all) atomic_store_explicit(&x->sized, true, memory_order_release);
 }
 
 static PJRT_Error *trace_PJRT_LoadedExecutable_Execute(tracer *t, PJRT_LoadedExecutable_Execute_Args *args) {
-  if (!hsc_recorder_wants(recorder, HSC_CATEGORY_EXECUTE)) return t->real->PJRT_LoadedExecutable_Execute(args);
+  hsc__traced_executable *x = hsc_recorder_takes(recorder, HSC_CATEGORY_EXECUTE) ? hsc__tracer_executable(t, args->executable) : NULL;
+  if (!x) return t->real->PJRT_LoadedExecutable_Execute(args);
   hsc_tracer_profile_count();
-  uint32_t name = (uint32_t)map_take(&executable_names, args->executable, false);
-  if (!name) name = loaded_name(t, args->executable);
+  size_t devices = args->num_devices;
   int64_t run_id = atomic_fetch_add_explicit(&run_ids, 1, memory_order_relaxed) + 1;
-  hsc_trace_attr attrs[] = {attr_string(known.executable, name), attr_int(known.run_id, run_id), attr_int(known.arguments, (int64_t)args->num_args),
-                            attr_int(known.devices, (int64_t)args->num_devices)};
+  hsc_trace_attr attrs[5] = {attr_string(known.executable, x->name), attr_int(known.run_id, run_id), attr_int(known.devices, (int64_t)devices)};
+  int count = devices == 1 ? 2 : 3;
   // Completion events tell when the device was done. A caller that wants none still gives us one for the time of the call.
-  PJRT_Event *own[MAX_DEVICES] = {0};
-  bool borrowed = !args->device_complete_events && args->num_devices <= MAX_DEVICES;
-  if (borrowed) args->device_complete_events = own;
-  uint64_t span = hsc_span_begin(recorder, HSC_CATEGORY_EXECUTE, known.PJRT_LoadedExecutable_Execute, attrs, 4), begin_ticks = hsc_trace_ticks();
-  PJRT_Error *error = t->real->PJRT_LoadedExecutable_Execute(args);
-  for (size_t d = 0; !error && args->device_complete_events && d < args->num_devices && d < MAX_DEVICES; d++) {
-    PJRT_Event *event = args->device_complete_events[d];
-    running *run = event ? malloc(sizeof *run) : NULL;
-    if (!run) continue;
-    *run = (running){t, begin_ticks, name, known.tracks[d], run_id};
-    PJRT_Event_OnReady_Args ready = {.struct_size = PJRT_Event_OnReady_Args_STRUCT_SIZE, .event = event, .callback = run_done, .user_arg = run};
-    PJRT_Error *failed = t->real->PJRT_Event_OnReady(&ready);
-    if (failed) free(run), drop_error(t, failed);
+  PJRT_Event *own[HSC__MOST_DEVICES], **asked = args->device_complete_events;
+  if (!asked && devices <= HSC__MOST_DEVICES) {
+    memset(own, 0, devices * sizeof *own);
+    args->device_complete_events = own;
   }
-  if (borrowed) {
-    for (size_t d = 0; !error && d < args->num_devices; d++)
-      if (own[d]) drop_error(t, t->real->PJRT_Event_Destroy(&(PJRT_Event_Destroy_Args){.struct_size = PJRT_Event_Destroy_Args_STRUCT_SIZE, .event = own[d]}));
+  hsc__run run = hsc__run_begin(recorder, x->name);
+  PJRT_Error *error = t->real->PJRT_LoadedExecutable_Execute(args);
+  uint64_t end_ticks = hsc__run_ticks(recorder);
+  bool done = false;
+  if (!error && run.span) {
+    for (size_t d = 0; args->device_complete_events && d < devices && d < HSC__MOST_DEVICES; d++) {
+      PJRT_Event *event = args->device_complete_events[d];
+      if (!event) continue;
+      done = devices == 1 && is_ready(t, event);
+      if (!done) follow(event, &(pending){t, run.begin_ticks, HSC_CATEGORY_EXECUTE, known.run, known.tracks[d], {attrs[0], attrs[1]}, 2, NULL, NULL});
+    }
+  }
+  if (!asked && args->device_complete_events) {
+    for (size_t d = 0; !error && d < devices; d++) destroy_event(t, own[d]);
     args->device_complete_events = NULL;
   }
-  if (!error && hsc_recorder_wants(recorder, HSC_CATEGORY_MEMORY)) {
-    size_t outputs = output_count(t, args->executable);
-    for (size_t d = 0; d < args->num_devices; d++)
-      for (size_t o = 0; o < outputs; o++) add_buffer(t, args->output_lists[d][o]);
-  }
-  return end(t, span, error, NULL, 0);
+  uint64_t device_bytes = UINT64_MAX;
+  if (!error && hsc_recorder_takes(recorder, HSC_CATEGORY_MEMORY)) add_outputs(t, x, args), device_bytes = (uint64_t)hsc__tracer_device_bytes();
+  if (error) hsc__tracer_error_attrs(t, error, attrs + count), count += 2;
+  if (run.span) hsc__run_end(recorder, &run, end_ticks, known.PJRT_LoadedExecutable_Execute, known.run, known.tracks[0], done, device_bytes, attrs, count);
+  return error;
 }
 
-// ---- transfers, waits, memory ---------------------------------------------------------------------------------------------------
+// ---- transfers and waits --------------------------------------------------------------------------------------------------------
+
+// "8,16", interned. Each thread remembers the last ones: programs send the same shapes again and again.
+static uint32_t shape_text(const int64_t *dims, size_t rank) {
+  enum { REMEMBERED = 16, MOST_RANK = 8 };
+  static _Thread_local struct {
+    int64_t dims[MOST_RANK];
+    size_t rank;
+    uint32_t text;
+  } last[REMEMBERED];
+  size_t slot = rank;
+  for (size_t i = 0; i < rank; i++) slot = slot * 31 + (size_t)dims[i];
+  slot = (slot ^ slot >> 7) % REMEMBERED;
+  if (last[slot].text && last[slot].rank == rank && !memcmp(last[slot].dims, dims, rank * sizeof *dims)) return last[slot].text;
+  char text[128];
+  int length = 0;
+  for (size_t i = 0; i < rank && length < (int)sizeof text - 24; i++) length += snprintf(text + length, sizeof text - (size_t)length, i ? ",%lld" : "%lld", (long long)dims[i]);
+  text[length] = 0;
+  uint32_t number = hsc_recorder_intern(recorder, text);
+  if (rank <= MOST_RANK && rank) {
+    memcpy(last[slot].dims, dims, rank * sizeof *dims);
+    last[slot].rank = rank;
+    last[slot].text = number;
+  }
+  return number;
+}
 
 static PJRT_Error *trace_PJRT_Client_BufferFromHostBuffer(tracer *t, PJRT_Client_BufferFromHostBuffer_Args *args) {
-  if (!hsc_recorder_wants(recorder, HSC_CATEGORY_TRANSFER)) return t->real->PJRT_Client_BufferFromHostBuffer(args);
-  char shape[128];
-  int length = 0;
-  for (size_t i = 0; i < args->num_dims && length < (int)sizeof shape - 24; i++) length += snprintf(shape + length, sizeof shape - (size_t)length, i ? ",%lld" : "%lld", (long long)args->dims[i]);
-  shape[length] = 0;
-  hsc_trace_attr attrs[] = {attr_int(known.type, args->type), attr_string(known.shape, hsc_recorder_intern(recorder, shape))};
+  if (!hsc_recorder_takes(recorder, HSC_CATEGORY_TRANSFER)) {
+    PJRT_Error *error = t->real->PJRT_Client_BufferFromHostBuffer(args);
+    if (!error) add_buffer(t, args->buffer);
+    return error;
+  }
+  hsc_trace_attr attrs[] = {attr_int(known.type, args->type), attr_string(known.shape, shape_text(args->dims, args->num_dims))};
   uint64_t span = hsc_span_begin(recorder, HSC_CATEGORY_TRANSFER, known.PJRT_Client_BufferFromHostBuffer, attrs, 2);
   PJRT_Error *error = t->real->PJRT_Client_BufferFromHostBuffer(args);
   if (error) return end(t, span, error, NULL, 0);
-  add_buffer(t, args->buffer);
-  hsc_trace_attr size = attr_int(known.bytes, (int64_t)map_take(&buffer_bytes, args->buffer, false) - 1);
+  hsc_trace_attr size = attr_int(known.bytes, add_buffer(t, args->buffer));
   return end(t, span, NULL, &size, size.value.i >= 0);
+}
+
+// A transfer of `bytes` was asked for at `begin_ticks`; `event` says when it is there.
+static void follow_transfer(const tracer *t, PJRT_Event *event, uint64_t begin_ticks, uint32_t name, int64_t bytes) {
+  if (!event || !hsc_recorder_takes(recorder, HSC_CATEGORY_TRANSFER) || is_ready(t, event)) return;   // there when the call returned: its span says all
+  follow(event, &(pending){t, begin_ticks, HSC_CATEGORY_TRANSFER, name, known.transfers, {attr_int(known.bytes, bytes)}, 1, NULL, NULL});
 }
 
 static PJRT_Error *trace_PJRT_Buffer_ToHostBuffer(tracer *t, PJRT_Buffer_ToHostBuffer_Args *args) {
   if (!args->dst) return t->real->PJRT_Buffer_ToHostBuffer(args);   // asks for the size only
   hsc_trace_attr size = attr_int(known.bytes, (int64_t)args->dst_size);
-  uint64_t span = hsc_span_begin(recorder, HSC_CATEGORY_TRANSFER, known.PJRT_Buffer_ToHostBuffer, &size, 1);
-  return end(t, span, t->real->PJRT_Buffer_ToHostBuffer(args), NULL, 0);
+  uint64_t begin_ticks = hsc_trace_ticks(), span = hsc_span_begin(recorder, HSC_CATEGORY_TRANSFER, known.PJRT_Buffer_ToHostBuffer, &size, 1);
+  PJRT_Error *error = end(t, span, t->real->PJRT_Buffer_ToHostBuffer(args), NULL, 0);
+  if (!error) follow_transfer(t, args->event, begin_ticks, known.to_host_done, (int64_t)args->dst_size);
+  return error;
+}
+
+static PJRT_Error *trace_PJRT_Buffer_CopyRawToHost(tracer *t, PJRT_Buffer_CopyRawToHost_Args *args) {
+  hsc_trace_attr size = attr_int(known.bytes, args->transfer_size);
+  uint64_t begin_ticks = hsc_trace_ticks(), span = hsc_span_begin(recorder, HSC_CATEGORY_TRANSFER, known.PJRT_Buffer_CopyRawToHost, &size, 1);
+  PJRT_Error *error = end(t, span, t->real->PJRT_Buffer_CopyRawToHost(args), NULL, 0);
+  if (!error) follow_transfer(t, args->event, begin_ticks, known.to_host_done, args->transfer_size);
+  return error;
+}
+
+static PJRT_Error *trace_PJRT_AsyncHostToDeviceTransferManager_TransferData(tracer *t, PJRT_AsyncHostToDeviceTransferManager_TransferData_Args *args) {
+  hsc_trace_attr size = attr_int(known.bytes, args->transfer_size);
+  uint64_t begin_ticks = hsc_trace_ticks(), span = hsc_span_begin(recorder, HSC_CATEGORY_TRANSFER, known.PJRT_AsyncHostToDeviceTransferManager_TransferData, &size, 1);
+  PJRT_Error *error = end(t, span, t->real->PJRT_AsyncHostToDeviceTransferManager_TransferData(args), NULL, 0);
+  if (!error) follow_transfer(t, args->done_with_h2d_transfer, begin_ticks, known.to_device_done, args->transfer_size);
+  return error;
+}
+
+static PJRT_Error *trace_PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer(tracer *t, PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer_Args *args) {
+  PJRT_Error *error = t->real->PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer(args);
+  if (!error) add_buffer(t, args->buffer_out);
+  return error;
+}
+
+static PJRT_Error *end_copy(const tracer *t, uint64_t span, PJRT_Error *error, PJRT_Buffer *copy) {
+  if (error) return end(t, span, error, NULL, 0);
+  hsc_trace_attr size = attr_int(known.bytes, add_buffer(t, copy));
+  return end(t, span, NULL, &size, size.value.i >= 0);
 }
 
 static PJRT_Error *trace_PJRT_Buffer_CopyToDevice(tracer *t, PJRT_Buffer_CopyToDevice_Args *args) {
   uint64_t span = hsc_span_begin(recorder, HSC_CATEGORY_TRANSFER, known.PJRT_Buffer_CopyToDevice, NULL, 0);
   PJRT_Error *error = t->real->PJRT_Buffer_CopyToDevice(args);
-  if (!error && hsc_recorder_wants(recorder, HSC_CATEGORY_MEMORY)) add_buffer(t, args->dst_buffer);
-  return end(t, span, error, NULL, 0);
+  return end_copy(t, span, error, args->dst_buffer);
+}
+
+static PJRT_Error *trace_PJRT_Buffer_CopyToMemory(tracer *t, PJRT_Buffer_CopyToMemory_Args *args) {
+  uint64_t span = hsc_span_begin(recorder, HSC_CATEGORY_TRANSFER, known.PJRT_Buffer_CopyToMemory, NULL, 0);
+  PJRT_Error *error = t->real->PJRT_Buffer_CopyToMemory(args);
+  return end_copy(t, span, error, args->dst_buffer);
 }
 
 static PJRT_Error *trace_PJRT_Event_Await(tracer *t, PJRT_Event_Await_Args *args) {
@@ -313,14 +335,16 @@ static PJRT_Error *trace_PJRT_Event_Await(tracer *t, PJRT_Event_Await_Args *args
   return end(t, span, t->real->PJRT_Event_Await(args), NULL, 0);
 }
 
-static PJRT_Error *trace_PJRT_Buffer_Destroy(tracer *t, PJRT_Buffer_Destroy_Args *args) {
-  uint64_t bytes = args->buffer ? map_take(&buffer_bytes, args->buffer, true) : 0;
-  if (bytes) {
-    atomic_fetch_sub_explicit(&live_buffers, 1, memory_order_relaxed);
-    int64_t total = atomic_fetch_sub_explicit(&device_bytes, (int64_t)bytes - 1, memory_order_relaxed) - ((int64_t)bytes - 1);
-    hsc_trace_counter(recorder, HSC_CATEGORY_MEMORY, known.device_bytes, (double)total);
-  }
-  return t->real->PJRT_Buffer_Destroy(args);
+// Frameworks that wait by a callback: from the call until the event is ready, and who asked. Nothing where it is ready already.
+static PJRT_Error *trace_PJRT_Event_OnReady(tracer *t, PJRT_Event_OnReady_Args *args) {
+  if (!hsc_recorder_takes(recorder, HSC_CATEGORY_WAIT) || is_ready(t, args->event)) return t->real->PJRT_Event_OnReady(args);
+  pending *p = malloc(sizeof *p);
+  if (!p) return t->real->PJRT_Event_OnReady(args);
+  *p = (pending){t, hsc_trace_ticks(), HSC_CATEGORY_WAIT, known.ready, known.waits, {attr_int(known.thread, (int64_t)syscall(SYS_gettid))}, 1, args->callback, args->user_arg};
+  PJRT_Event_OnReady_Args ours = {.struct_size = PJRT_Event_OnReady_Args_STRUCT_SIZE, .event = args->event, .callback = pending_done, .user_arg = p};
+  PJRT_Error *error = t->real->PJRT_Event_OnReady(&ours);
+  if (error) free(p);
+  return error;
 }
 
 // ---- plugin and client ----------------------------------------------------------------------------------------------------------
@@ -378,16 +402,10 @@ static void name_everything(void) {
 #define CALL(function, category, text) known.function = hsc_recorder_intern(recorder, text);
 #include "pjrt/tracer_calls.def"
 #undef CALL
-  static const struct {
-    uint32_t *number;
-    const char *text;
-  } keys[] = {{&known.plugin, "plugin"}, {&known.format, "format"}, {&known.program, "program"}, {&known.program_bytes, "program_bytes"},
-              {&known.options_bytes, "options_bytes"}, {&known.executable, "executable"}, {&known.fingerprint, "fingerprint"}, {&known.error, "error"},
-              {&known.error_code, "error_code"}, {&known.bytes, "bytes"}, {&known.shape, "shape"}, {&known.type, "type"}, {&known.arguments, "arguments"},
-              {&known.devices, "devices"}, {&known.launch, "launch"}, {&known.run_id, "run_id"}, {&known.run, "run"}, {&known.device_bytes, "device bytes"},
-              {&known.live_buffers, "live buffers"}};
-  for (size_t i = 0; i < HSC_COUNT_OF(keys); i++) *keys[i].number = hsc_recorder_intern(recorder, keys[i].text);
-  for (int d = 0; d < MAX_DEVICES; d++) {
+#define KEY(id, text) known.id = hsc_recorder_intern(recorder, text);
+  HSC__TRACER_KEYS(KEY)
+#undef KEY
+  for (int d = 0; d < HSC__MOST_DEVICES; d++) {
     char track[32];
     snprintf(track, sizeof track, "device %d", d);
     known.tracks[d] = hsc_recorder_intern(recorder, track);
@@ -399,11 +417,10 @@ static bool open_recorder(void) {
   static bool tried;
   if (recorder || tried) return recorder != NULL;   // the one that this process has
   tried = true;
-  output_path = getenv("HLOSCOPE_OUTPUT_PATH");
-  if (!output_path || !*output_path) return false;
-  const char *limit = getenv("HLOSCOPE_TRACE_MAX_BYTES"), *compiles = getenv("HLOSCOPE_TRACE_MAX_COMPILES");
-  max_compiles = compiles ? strtoll(compiles, NULL, 10) : 0;
-  hsc_status *status = hsc_recorder_open(&(hsc_recorder_options){.path = output_path, .label = "pjrt tracer", .max_bytes = limit ? strtoull(limit, NULL, 10) : 0}, &recorder);
+  hsc__tracer_output = getenv("HLOSCOPE_OUTPUT_PATH");
+  if (!hsc__tracer_output || !*hsc__tracer_output) return false;
+  const char *limit = getenv("HLOSCOPE_TRACE_MAX_BYTES");
+  hsc_status *status = hsc_recorder_open(&(hsc_recorder_options){.path = hsc__tracer_output, .label = "pjrt tracer", .max_bytes = limit ? strtoull(limit, NULL, 10) : 0}, &recorder);
   if (status) {
     complain(hsc_status_message(status));
     hsc_status_free(status);
@@ -414,6 +431,7 @@ static bool open_recorder(void) {
 }
 
 __attribute__((destructor)) static void close_recorder(void) {
+  if (recorder && hsc_recorder_takes(recorder, HSC_CATEGORY_MEMORY)) tell_memory();
   hsc_recorder_finish(recorder);   // executions may still be running on the plugin's threads
 }
 
@@ -426,7 +444,7 @@ hsc_recorder *hsc_tracer_recorder(void) {
 
 uint64_t hsc_tracer_compile_begin(const char *format, const void *code, size_t code_bytes) {
   PJRT_Program program = {.struct_size = PJRT_Program_STRUCT_SIZE, .code = (char *)(uintptr_t)code, .code_size = code_bytes, .format = format, .format_size = strlen(format)};
-  return begin_compile(known.PJRT_Client_Compile, &program, 0);
+  return hsc__tracer_begin_compile(known.PJRT_Client_Compile, &program, NULL, 0);
 }
 
 void hsc_tracer_note_profile(const char *file, int64_t wall_ns) {
@@ -445,7 +463,7 @@ static const PJRT_Api *wrap(tracer *t) {
   const tracer candidate = {.real = real};
   bool complete = HAS(&candidate, PJRT_Error_Destroy) && HAS(&candidate, PJRT_Error_Message) && HAS(&candidate, PJRT_Error_GetCode) && HAS(&candidate, PJRT_Executable_Name) &&
                   HAS(&candidate, PJRT_Executable_Destroy) && HAS(&candidate, PJRT_Executable_NumOutputs) && HAS(&candidate, PJRT_LoadedExecutable_GetExecutable) &&
-                  HAS(&candidate, PJRT_Event_OnReady) && HAS(&candidate, PJRT_Event_Destroy);
+                  HAS(&candidate, PJRT_Event_OnReady) && HAS(&candidate, PJRT_Event_IsReady) && HAS(&candidate, PJRT_Event_Destroy);
   if (!complete) {
     complain("the plugin's table lacks functions that every plugin has");
     return real;

@@ -98,6 +98,7 @@ static uint32_t payload_words(uint8_t kind) {
   switch (kind) {
     case HSC_RECORD_BEGIN: return 2;
     case HSC_RECORD_COMPLETE: return 4;
+    case HSC_RECORD_RUN: return sizeof(hsc_ring_run) / 8;
     case HSC_RECORD_END: case HSC_RECORD_COUNTER: case HSC_RECORD_FLOW_BEGIN: case HSC_RECORD_FLOW_END: return 1;
     default: return 0;
   }
@@ -209,7 +210,18 @@ typedef struct contents {
   chunk_ref *chunks;
   size_t chunk_count, events, begins;
   uint64_t lowest, highest;   // spans that begin
+  int64_t run_thread;         // that runs executables; -1 = several
 } contents;
+
+// What goes on from one RUN to the next.
+typedef struct run_names {
+  uint32_t track;
+  int thread;                 // the line of that track
+  uint64_t device_bytes;      // as last told
+  bool many_threads;          // what this one told last may be old by now
+  uint64_t last_ticks;        // begin of the chunk's last one
+  uint32_t executable_key;
+} run_names;
 
 static hsc_status *survey(hsc_capture *capture, const hsc__ring *r, contents *out) {
   *out = (contents){.lowest = UINT64_MAX};
@@ -219,11 +231,13 @@ static hsc_status *survey(hsc_capture *capture, const hsc__ring *r, contents *ou
     const hsc_ring_chunk *chunk = chunk_at(r, i);
     if (chunk->kind != HSC_CHUNK_EVENTS) continue;
     uint32_t used = chunk_used(r, chunk);
+    out->events += chunk->run_ticks != 0;
     out->chunks[out->chunk_count++] = (chunk_ref){chunk, chunk->sequence, chunk->thread, used};
     const uint8_t *records = (const uint8_t *)chunk + HSC_RING_CHUNK_HEADER_BYTES;
     const hsc_record *record;
     for (uint32_t at = 0; at < used && (record = record_at(records, at, used)); at += record->size_bytes) {
-      out->events += record->kind != HSC_RECORD_END;
+      if (record->kind == HSC_RECORD_RUN && out->run_thread != chunk->thread) out->run_thread = out->run_thread ? -1 : chunk->thread;
+      out->events += record->kind == HSC_RECORD_RUN ? 3 : record->kind != HSC_RECORD_END && record->kind != HSC_RECORD_END_OF;
       if (record->kind != HSC_RECORD_BEGIN) continue;
       uint64_t span = *(const uint64_t *)(record + 1);
       out->begins++;
@@ -239,7 +253,7 @@ static void end_span(hsc_capture *capture, const hsc__ring *r, hsc_event *event,
   event->open = false;
   event->duration_ns = to_ns(capture, r, record->ticks) - event->start_ns;
   if (event->duration_ns < 0) capture->backward++, event->duration_ns = 0;
-  event->end_attrs = (const hsc_trace_attr *)((const uint64_t *)(record + 1) + 1);
+  event->end_attrs = (const hsc_trace_attr *)((const uint64_t *)(record + 1) + payload_words(record->kind));
   event->end_attr_count = record->attr_count;
 }
 
@@ -265,6 +279,54 @@ static hsc_event event_of(hsc_capture *capture, const hsc__ring *r, int process,
   return event;
 }
 
+static uint64_t ended_span(const hsc_record *record) {
+  return record->kind == HSC_RECORD_END ? *(const uint64_t *)(record + 1) : (uint64_t)record->more << 32 | record->name;
+}
+
+// The events of a RUN: the call, the run on the device when it ended with the call, the device memory when it is another than before.
+static size_t events_of_run(hsc_capture *capture, const hsc__ring *r, int process, int thread, const hsc_record *record, run_names *names, hsc_event out[3]) {
+  const hsc_ring_run *run = (const hsc_ring_run *)(record + 1);
+  size_t count = 0;
+  hsc_event call = {.kind = HSC_RECORD_BEGIN, .attr_count = record->attr_count, .category = record->category, .process = process, .thread = thread, .name = hsc__ring_string(r, record->name),
+                    .start_ns = to_ns(capture, r, record->ticks), .span = run->span, .parent = run->parent, .attrs = (const hsc_trace_attr *)(run + 1)};
+  call.duration_ns = to_ns(capture, r, run->end_ticks) - call.start_ns;
+  if (call.duration_ns < 0) capture->backward++, call.duration_ns = 0;
+  out[count++] = call;
+  if (run->device_end_ticks) {
+    if (names->track != run->track) names->track = run->track, names->thread = hsc__capture_thread(capture, process, 0, hsc__ring_string(r, run->track));
+    hsc_event device = call;
+    device.kind = HSC_RECORD_COMPLETE;
+    device.thread = names->thread;
+    device.name = hsc__ring_string(r, run->device_run);
+    device.span = run->span + 1;
+    device.parent = run->span;
+    device.duration_ns = to_ns(capture, r, run->device_end_ticks) - call.start_ns;
+    if (device.duration_ns < 0) device.duration_ns = 0;
+    out[count++] = device;
+  }
+  if (run->device_bytes != UINT64_MAX && (run->device_bytes != names->device_bytes || names->many_threads)) {
+    names->device_bytes = run->device_bytes;
+    double bytes = (double)run->device_bytes;
+    hsc_event memory = {.kind = HSC_RECORD_COUNTER, .category = HSC_CATEGORY_MEMORY, .process = process, .thread = thread, .name = HSC_DEVICE_BYTES_NAME,
+                        .start_ns = call.start_ns + call.duration_ns};
+    memcpy(&memory.value, &bytes, sizeof bytes);
+    out[count++] = memory;
+  }
+  return count;
+}
+
+// A run that was under way when the ring was read or its program died: it has no record yet, only the mark in its thread's chunk.
+static bool open_run(hsc_capture *capture, const hsc__ring *r, int process, int thread, const hsc_ring_chunk *chunk, const run_names *names, hsc_event *out) {
+  uint64_t ticks = atomic_load_explicit((_Atomic uint64_t *)&chunk->run_ticks, memory_order_acquire);
+  if (!ticks || ticks == names->last_ticks || !names->executable_key) return false;   // the record was there, the mark not yet gone
+  hsc_trace_attr *attr = HSC_NEW(capture->arena, hsc_trace_attr);
+  if (!attr) return false;
+  *attr = (hsc_trace_attr){.key = names->executable_key, .type = HSC_ATTR_STRING, .value.string = chunk->run_executable};
+  *out = (hsc_event){.kind = HSC_RECORD_BEGIN, .attr_count = 1, .category = HSC_CATEGORY_EXECUTE, .process = process, .thread = thread, .name = "execute", .start_ns = to_ns(capture, r, ticks),
+                     .open = true, .attrs = attr};
+  return true;
+}
+
 // Spans mostly end on the thread that they began on, behind their begin; ends that come before theirs wait until all begins are known.
 static hsc_status *read_events(hsc_capture *capture, int index) {
   hsc__ring *r = &capture->rings[index];
@@ -272,6 +334,9 @@ static hsc_status *read_events(hsc_capture *capture, int index) {
   contents held;
   HSC_TRY(survey(capture, r, &held));
   span_table table = {0};
+  run_names names = {.device_bytes = UINT64_MAX, .many_threads = held.run_thread < 0};
+  for (uint32_t i = 0; i < r->string_count && !names.executable_key; i++)
+    if (r->strings[i] && !strcmp(r->strings[i], "executable")) names.executable_key = i;
   hsc_bytes late = {0};   // of const hsc_record *
   size_t first = capture->events.size / sizeof(hsc_event), count = 0;
   hsc_event *events = NULL;
@@ -290,10 +355,15 @@ static hsc_status *read_events(hsc_capture *capture, int index) {
         break;
       }
       at += record->size_bytes;
-      if (record->kind == HSC_RECORD_END) {
-        uint32_t *begin = table_at(&table, *(const uint64_t *)(record + 1));
+      if (record->kind == HSC_RECORD_END || record->kind == HSC_RECORD_END_OF) {
+        uint32_t *begin = table_at(&table, ended_span(record));
         if (begin && *begin) end_span(capture, r, &events[*begin - 1], record);
         else if (begin) hsc_bytes_append(&late, &record, sizeof record);
+        continue;
+      }
+      if (record->kind == HSC_RECORD_RUN) {
+        names.last_ticks = record->ticks;
+        if (count + 3 <= held.events) count += events_of_run(capture, r, index, thread, record, &names, events + count);
         continue;
       }
       if (record->kind < HSC_RECORD_BEGIN || record->kind > HSC_RECORD_FLOW_END || count == held.events) continue;   // a kind of a later minor version
@@ -301,11 +371,12 @@ static hsc_status *read_events(hsc_capture *capture, int index) {
       uint32_t *begin = record->kind == HSC_RECORD_BEGIN ? table_at(&table, events[count - 1].span) : NULL;
       if (begin) *begin = (uint32_t)count;
     }
+    if (count < held.events && open_run(capture, r, index, thread, held.chunks[c].chunk, &names, &events[count])) count++;
   }
   HSC_GOTO(hsc_bytes_status(&late));
   for (size_t i = 0; i < late.size / sizeof(hsc_record *); i++) {
     const hsc_record *record = ((const hsc_record *const *)late.data)[i];
-    uint32_t *begin = table_at(&table, *(const uint64_t *)(record + 1));
+    uint32_t *begin = table_at(&table, ended_span(record));
     if (begin && *begin) end_span(capture, r, &events[*begin - 1], record);   // else its begin was in a chunk that was given away
   }
 done:

@@ -15,9 +15,10 @@
 
 #include "base/base.h"
 #include "hloscope/trace.h"
+#include "trace/recorder.h"
 #include "trace/ring_format.h"
 
-enum { MAX_DEPTH = 128, MAX_STRING_BYTES = 32768 };
+enum { MAX_DEPTH = 128, MAX_STRING_BYTES = 32768, PREFETCH_BYTES = 512 };
 
 // What a thread holds for a recorder. A thread has one for each recorder that it writes to, the last one first.
 typedef struct thread_state {
@@ -28,7 +29,7 @@ typedef struct thread_state {
   uint64_t event_count;       // of the chunk
   uint64_t next_span;         // span ids are handed out in blocks
   uint32_t spans_left;
-  int32_t depth;
+  int32_t depth, run_depth;
   uint32_t name;
   struct thread_state *next;
   uint64_t open[MAX_DEPTH];
@@ -131,6 +132,7 @@ static hsc_ring_chunk *take_chunk(hsc_recorder *recorder, hsc_chunk_kind kind) {
   chunk->thread = (int64_t)syscall(SYS_gettid);
   chunk->thread_name = 0;
   chunk->event_count = 0;
+  chunk->run_ticks = 0;
   chunk->first_ticks = ticks_of(recorder->clock);
   atomic_store_explicit(&chunk->owner, 1, memory_order_relaxed);
   atomic_store_explicit(&chunk->kind, kind, memory_order_release);
@@ -194,12 +196,16 @@ static inline thread_state *state_of(hsc_recorder *recorder) {
 // Slow path: the thread has no chunk yet, or it is full.
 static __attribute__((noinline)) bool next_chunk(hsc_recorder *recorder, thread_state *t) {
   if (!recorder->header) return false;   // a child of fork that got no ring of its own
+  uint64_t run_ticks = t->chunk ? t->chunk->run_ticks : 0;
+  uint32_t run_executable = t->chunk ? t->chunk->run_executable : 0;
   pthread_mutex_lock(&recorder->lock);
   if (t->chunk) {
     t->chunk->event_count = t->event_count;
+    t->chunk->run_ticks = 0;
     atomic_store_explicit(&t->chunk->owner, 0, memory_order_release);
   }
   t->chunk = take_chunk(recorder, HSC_CHUNK_EVENTS);
+  if (t->chunk) t->chunk->run_executable = run_executable, t->chunk->run_ticks = run_ticks;
   pthread_mutex_unlock(&recorder->lock);
   t->used = 0;
   t->event_count = 0;
@@ -220,9 +226,9 @@ static inline bool wants(const hsc_recorder *recorder, hsc_category category) {
 
 bool hsc_recorder_wants(const hsc_recorder *recorder, hsc_category category) { return wants(recorder, category); }
 
-// Writes one record with `words` of payload, first and second, and what is at `more` behind them. False when it was lost.
-static inline __attribute__((always_inline)) bool put(hsc_recorder *recorder, thread_state *t, hsc_record_kind kind, hsc_category category, uint32_t name, uint64_t ticks, uint32_t words,
-                                                      uint64_t first, uint64_t second, const uint64_t *more, const hsc_trace_attr *attrs, int attr_count) {
+// Makes room for a record of `words` of payload and the attributes, and writes what all records begin with. NULL when it was lost.
+static inline __attribute__((always_inline)) hsc_record *reserve(hsc_recorder *recorder, thread_state *t, hsc_record_kind kind, uint32_t category, uint32_t name, uint32_t more, uint64_t ticks,
+                                                                 uint32_t words, const hsc_trace_attr *attrs, int attr_count) {
   if (__builtin_expect(attr_count > HSC_MAX_ATTRS, 0)) {
     atomic_fetch_add_explicit(&recorder->header->lost_attrs, (uint64_t)(attr_count - HSC_MAX_ATTRS), memory_order_relaxed);
     attr_count = HSC_MAX_ATTRS;
@@ -230,19 +236,21 @@ static inline __attribute__((always_inline)) bool put(hsc_recorder *recorder, th
   uint32_t size = (uint32_t)sizeof(hsc_record) + 8 * words + (uint32_t)sizeof(hsc_trace_attr) * (uint32_t)attr_count;
   if (__builtin_expect(t->used + size > t->capacity, 0) && !next_chunk(recorder, t)) {
     count_lost(recorder);
-    return false;
+    return NULL;
   }
   hsc_record *record = (hsc_record *)(t->records + t->used);
-  *record = (hsc_record){.size_bytes = (uint16_t)size, .kind = (uint8_t)kind, .attr_count = (uint8_t)attr_count, .category = (uint32_t)category, .name = name, .ticks = ticks};
-  uint64_t *at = (uint64_t *)(record + 1);
-  if (words > 0) at[0] = first;
-  if (words > 1) at[1] = second;
-  for (uint32_t i = 2; i < words; i++) at[i] = more[i - 2];
-  for (int i = 0; i < attr_count; i++) memcpy(at + words + 2 * i, &attrs[i], sizeof attrs[i]);
+  __builtin_prefetch((const char *)record + PREFETCH_BYTES, 1);   // the lines that the next records will be written to are fetched meanwhile
+  *record = (hsc_record){.size_bytes = (uint16_t)size, .kind = (uint8_t)kind, .attr_count = (uint8_t)attr_count, .category = category, .name = name, .more = more, .ticks = ticks};
+  hsc_trace_attr *at = (hsc_trace_attr *)((uint64_t *)(record + 1) + words);
+  for (int i = 0; i < attr_count; i++) at[i] = attrs[i];
   t->used += size;
+  return record;
+}
+
+// The record is whole: readers may see it.
+static inline void commit(thread_state *t) {
   t->event_count++;
   atomic_store_explicit(&t->chunk->used_bytes, t->used, memory_order_release);
-  return true;
 }
 
 static inline uint64_t new_span(hsc_recorder *recorder, thread_state *t) {
@@ -257,14 +265,36 @@ static inline uint64_t new_span(hsc_recorder *recorder, thread_state *t) {
 
 static inline uint64_t parent_span(const thread_state *t) { return t->depth > 0 && t->depth <= MAX_DEPTH ? t->open[t->depth - 1] : 0; }
 
+static inline void push_span(thread_state *t, uint64_t span) {
+  if (t->depth < MAX_DEPTH) t->open[t->depth] = span;
+  t->depth++;
+}
+
+// Spans end in the order of a stack on their own thread; one that ends elsewhere leaves the stack of its thread as it is.
+static inline void pop_span(thread_state *t, uint64_t span) {
+  if (__builtin_expect(t->depth > 0 && t->depth <= MAX_DEPTH && t->open[t->depth - 1] == span, 1)) {
+    t->depth--;
+    return;
+  }
+  for (int depth = t->depth < MAX_DEPTH ? t->depth : MAX_DEPTH; depth > 0; depth--) {
+    if (t->open[depth - 1] != span) continue;
+    t->depth = depth - 1;
+    return;
+  }
+  if (t->depth > MAX_DEPTH) t->depth--;
+}
+
 uint64_t(hsc_span_begin)(hsc_recorder *recorder, hsc_category category, uint32_t name, const hsc_trace_attr *attrs, int attr_count) {
   if (!wants(recorder, category)) return 0;
   thread_state *t = state_of(recorder);
   if (!t) return count_lost(recorder), 0;
-  uint64_t span = new_span(recorder, t);
-  if (!put(recorder, t, HSC_RECORD_BEGIN, category, name, ticks_of(recorder->clock), 2, span, parent_span(t), NULL, attrs, attr_count)) return 0;
-  if (t->depth < MAX_DEPTH) t->open[t->depth] = span;
-  t->depth++;
+  hsc_record *record = reserve(recorder, t, HSC_RECORD_BEGIN, (uint32_t)category, name, 0, ticks_of(recorder->clock), 2, attrs, attr_count);
+  if (!record) return 0;
+  uint64_t *payload = (uint64_t *)(record + 1), span = new_span(recorder, t);
+  payload[0] = span;
+  payload[1] = parent_span(t);
+  commit(t);
+  push_span(t, span);
   return span;
 }
 
@@ -276,21 +306,21 @@ void(hsc_span_end)(hsc_recorder *recorder, uint64_t span, const hsc_trace_attr *
     count_lost(recorder);
     return;
   }
-  put(recorder, t, HSC_RECORD_END, 0, 0, ticks, 1, span, 0, NULL, attrs, attr_count);
-  // Spans end in the order of a stack on their own thread; one that ends elsewhere leaves the stack of its thread as it is.
-  for (int depth = t->depth < MAX_DEPTH ? t->depth : MAX_DEPTH; depth > 0; depth--) {
-    if (t->open[depth - 1] != span) continue;
-    t->depth = depth - 1;
-    return;
-  }
-  if (t->depth > MAX_DEPTH) t->depth--;
+  if (reserve(recorder, t, HSC_RECORD_END_OF, 0, (uint32_t)span, (uint32_t)(span >> 32), ticks, 0, attrs, attr_count)) commit(t);
+  pop_span(t, span);
 }
 
 // Of the events that are one record: the rest of the way.
-static bool put_event(hsc_recorder *recorder, hsc_record_kind kind, hsc_category category, uint32_t name, uint32_t words, uint64_t first, const hsc_trace_attr *attrs, int attr_count) {
+static void put_event(hsc_recorder *recorder, hsc_record_kind kind, hsc_category category, uint32_t name, uint32_t words, uint64_t first, const hsc_trace_attr *attrs, int attr_count) {
   thread_state *t = state_of(recorder);
-  if (!t) return count_lost(recorder), false;
-  return put(recorder, t, kind, category, name, ticks_of(recorder->clock), words, first, 0, NULL, attrs, attr_count);
+  if (!t) {
+    count_lost(recorder);
+    return;
+  }
+  hsc_record *record = reserve(recorder, t, kind, (uint32_t)category, name, 0, ticks_of(recorder->clock), words, attrs, attr_count);
+  if (!record) return;
+  if (words) *(uint64_t *)(record + 1) = first;
+  commit(t);
 }
 
 uint64_t hsc_span_complete(hsc_recorder *recorder, hsc_category category, uint32_t name, uint32_t track, uint64_t begin_ticks, uint64_t end_ticks,
@@ -298,8 +328,51 @@ uint64_t hsc_span_complete(hsc_recorder *recorder, hsc_category category, uint32
   if (!wants(recorder, category)) return 0;
   thread_state *t = state_of(recorder);
   if (!t) return count_lost(recorder), 0;
-  uint64_t span = new_span(recorder, t), more[2] = {end_ticks, track};
-  return put(recorder, t, HSC_RECORD_COMPLETE, category, name, begin_ticks, 4, span, parent_span(t), more, attrs, attr_count) ? span : 0;
+  hsc_record *record = reserve(recorder, t, HSC_RECORD_COMPLETE, (uint32_t)category, name, 0, begin_ticks, 4, attrs, attr_count);
+  if (!record) return 0;
+  uint64_t *payload = (uint64_t *)(record + 1), span = new_span(recorder, t);
+  payload[0] = span;
+  payload[1] = parent_span(t);
+  payload[2] = end_ticks;
+  payload[3] = track;
+  commit(t);
+  return span;
+}
+
+// ---- runs -----------------------------------------------------------------------------------------------------------------------
+
+uint64_t hsc__run_ticks(const hsc_recorder *recorder) { return ticks_of(recorder->clock); }
+
+hsc__run hsc__run_begin(hsc_recorder *recorder, uint32_t executable) {
+  if (!wants(recorder, HSC_CATEGORY_EXECUTE)) return (hsc__run){0};
+  thread_state *t = state_of(recorder);
+  if (!t || (!t->chunk && !next_chunk(recorder, t))) return count_lost(recorder), (hsc__run){0};
+  if (t->spans_left < 2) t->spans_left = 0;   // the next number is the device's
+  hsc__run run = {.span = new_span(recorder, t), .parent = parent_span(t)};
+  (void)new_span(recorder, t);
+  push_span(t, run.span);
+  run.begin_ticks = ticks_of(recorder->clock);
+  if (t->run_depth++ == 0) {   // a run inside of a run (a program's callback to the host) waits for its record
+    t->chunk->run_executable = executable;
+    atomic_store_explicit(&t->chunk->run_ticks, run.begin_ticks, memory_order_release);
+  }
+  return run;
+}
+
+void hsc__run_end(hsc_recorder *recorder, const hsc__run *run, uint64_t end_ticks, uint32_t name, uint32_t device_run, uint32_t track, bool device_done, uint64_t device_bytes,
+                  const hsc_trace_attr *attrs, int attr_count) {
+  thread_state *t = state_of(recorder);
+  if (!t) {
+    count_lost(recorder);
+    return;
+  }
+  hsc_record *record = reserve(recorder, t, HSC_RECORD_RUN, HSC_CATEGORY_EXECUTE, name, 0, run->begin_ticks, sizeof(hsc_ring_run) / 8, attrs, attr_count);
+  if (record) {
+    *(hsc_ring_run *)(record + 1) = (hsc_ring_run){run->span, run->parent, end_ticks, device_done ? end_ticks : 0, device_bytes, track, device_run};
+    commit(t);
+  }
+  if (t->run_depth > 0 && --t->run_depth == 0 && t->chunk) atomic_store_explicit(&t->chunk->run_ticks, 0, memory_order_release);
+  pop_span(t, run->span);
 }
 
 void hsc_trace_instant(hsc_recorder *recorder, hsc_category category, uint32_t name, const hsc_trace_attr *attrs, int attr_count) {

@@ -15,7 +15,7 @@
 #include "hloscope/trace.h"
 
 #define HSC_RING_MAGIC 0x31474e4952435348ull   // "HSCRING1"
-enum { HSC_RING_VERSION = 1, HSC_RING_HEADER_BYTES = 4096, HSC_RING_CHUNK_HEADER_BYTES = 64 };
+enum { HSC_RING_VERSION = 2, HSC_RING_HEADER_BYTES = 4096, HSC_RING_CHUNK_HEADER_BYTES = 64 };
 
 typedef enum hsc_ring_clock { HSC_CLOCK_TSC = 1, HSC_CLOCK_MONOTONIC_RAW = 2 } hsc_ring_clock;
 
@@ -53,7 +53,8 @@ typedef struct hsc_ring_chunk {
   _Atomic uint32_t owner;                // 1 while a thread writes to it
   uint64_t event_count;
   uint64_t first_ticks;
-  uint64_t reserved[2];
+  _Atomic uint64_t run_ticks;            // begin of the RUN that is under way on this thread and has no record yet; 0 = none
+  uint32_t run_executable, reserved;     // its executable's string number; written before run_ticks
 } hsc_ring_chunk;
 _Static_assert(sizeof(hsc_ring_chunk) == HSC_RING_CHUNK_HEADER_BYTES, "chunk header is a cache line");
 
@@ -66,6 +67,9 @@ typedef enum hsc_record_kind {
   HSC_RECORD_COUNTER = 6,     // payload: double
   HSC_RECORD_FLOW_BEGIN = 7,  // payload: flow id
   HSC_RECORD_FLOW_END = 8,    // payload: flow id
+  // From version 2 on:
+  HSC_RECORD_END_OF = 9,      // an END without payload: the span id is in the header, low half in `name`, high half in `more`
+  HSC_RECORD_RUN = 10,        // a call of an executable that is over, and what it was on the device; payload is hsc_ring_run
 } hsc_record_kind;
 
 typedef struct hsc_record {
@@ -74,7 +78,18 @@ typedef struct hsc_record {
   uint8_t attr_count;
   uint32_t category;
   uint32_t name;              // string number
-  uint32_t reserved2;
+  uint32_t more;              // END_OF: high half of the span id; else 0
   uint64_t ticks;
   // payload, then attr_count times {uint32 key, uint32 type, uint64 value}
 } hsc_record;
+
+// A RUN is read as three events: the call (a span with the attributes), the run on the device's track where the device had ended with the call,
+// and the device memory behind it where that changed. One record, because this is what a traced program does most.
+#define HSC_DEVICE_BYTES_NAME "device bytes"
+typedef struct hsc_ring_run {
+  uint64_t span, parent;      // of the call; the run on the device is span + 1
+  uint64_t end_ticks;         // of the call
+  uint64_t device_end_ticks;  // 0 = the device went on: a COMPLETE tells when it was done
+  uint64_t device_bytes;      // live on the devices after the call; UINT64_MAX = not counted
+  uint32_t track, device_run; // string numbers: the device's line; the name of the run on it
+} hsc_ring_run;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "trace/capture.h"
+#include "trace/recorder.h"
 
 static char directory[64];
 
@@ -287,6 +288,80 @@ static void test_two_recorders_of_one_thread(void **state) {
   hsc_capture_close(c);
 }
 
+// A run is one record, and three events: the call, the device, the memory behind it where that changed.
+static void test_runs(void **state) {
+  hsc_recorder *r = open_recorder((hsc_recorder_options){0});
+  uint32_t execute = hsc_recorder_intern(r, "execute"), on_device = hsc_recorder_intern(r, "run"), track = hsc_recorder_intern(r, "device 0");
+  hsc_trace_attr attrs[2] = {{.key = hsc_recorder_intern(r, "executable"), .type = HSC_ATTR_STRING, .value.string = hsc_recorder_intern(r, "jit_f")},
+                             {.key = hsc_recorder_intern(r, "run_id"), .type = HSC_ATTR_INT}};
+  uint64_t step = hsc_span_begin(r, HSC_CATEGORY_USER, hsc_recorder_intern(r, "step"), NULL, 0);
+  for (int i = 1; i <= 3; i++) {
+    hsc__run run = hsc__run_begin(r, (uint32_t)attrs[0].value.string);
+    assert_true(run.span && run.parent == step);
+    attrs[1].value.i = i;
+    hsc__run_end(r, &run, hsc__run_ticks(r), execute, on_device, track, i < 3, i == 1 ? 100 : 200, attrs, 2);
+  }
+  hsc_span_end(r, step, NULL, 0);
+  hsc_recorder_close(r);
+  hsc_capture *c = open_capture();
+  int calls = 0, device = 0, memory = 0;
+  uint64_t last_call = 0;
+  for (size_t i = 0; i < hsc_capture_event_count(c); i++) {
+    const hsc_event *e = &hsc_capture_events(c)[i];
+    if (e->category == HSC_CATEGORY_EXECUTE) {
+      assert_string_equal(hsc_event_shown_name(c, e), "jit_f");
+      assert_false(e->open);
+    }
+    if (e->category == HSC_CATEGORY_EXECUTE && e->kind == HSC_RECORD_BEGIN) {
+      assert_int_equal(e->parent, step);
+      assert_int_equal(hsc_event_attr(c, e, "run_id")->value.i, ++calls);
+      last_call = e->span;
+    } else if (e->category == HSC_CATEGORY_EXECUTE) {
+      assert_int_equal(e->parent, last_call);
+      assert_string_equal(hsc_capture_thread_at(c, e->thread)->name, "device 0");
+      device++;
+    } else if (e->kind == HSC_RECORD_COUNTER) {
+      double bytes;
+      memcpy(&bytes, &e->value, sizeof bytes);
+      assert_true(bytes == (memory++ ? 200 : 100));
+    }
+  }
+  assert_true(calls == 3 && device == 2 && memory == 2);
+  hsc_capture_close(c);
+}
+
+// A program that dies within a run leaves the run as open, with its name, also when what it recorded there filled a chunk.
+static void die_within_a_run(int inside) {
+  pid_t child = fork();
+  if (child == 0) {
+    hsc_recorder *r = NULL;
+    if (hsc_recorder_open(&(hsc_recorder_options){.path = directory, .chunk_bytes = 4096}, &r)) _exit(1);
+    hsc_recorder_intern(r, "executable");
+    uint32_t name = hsc_recorder_intern(r, "jit_dies");
+    hsc__run run = hsc__run_begin(r, name);
+    for (int i = 0; i < inside && run.span; i++) hsc_span_end(r, hsc_span_begin(r, HSC_CATEGORY_USER, name, NULL, 0), NULL, 0);
+    kill(getpid(), SIGKILL);
+  }
+  int code = 0;
+  waitpid(child, &code, 0);
+  assert_true(WIFSIGNALED(code));
+  hsc_capture *c = open_capture();
+  int open = 0;
+  for (size_t i = 0; i < hsc_capture_event_count(c); i++) {
+    const hsc_event *e = &hsc_capture_events(c)[i];
+    if (e->category != HSC_CATEGORY_EXECUTE) continue;
+    open++;
+    assert_true(e->open);
+    assert_string_equal(hsc_event_shown_name(c, e), "jit_dies");
+  }
+  assert_int_equal(open, 1);
+  assert_int_equal(hsc_capture_event_count(c), inside + 1);
+  hsc_capture_close(c);
+}
+
+static void test_death_within_a_run(void **state) { die_within_a_run(0); }
+static void test_death_within_a_long_run(void **state) { die_within_a_run(200); }
+
 // The only ring, with `size` bytes of it changed.
 static void change_ring(size_t offset, const void *bytes, size_t size) {
   char path[128];
@@ -416,6 +491,9 @@ int main(int argc, char **argv) {
       cmocka_unit_test_setup_teardown(test_a_newer_capture_is_refused, make_directory, remove_directory),
       cmocka_unit_test_setup_teardown(test_a_clock_that_goes_back, make_directory, remove_directory),
       cmocka_unit_test_setup_teardown(test_a_full_disk, make_directory, remove_directory),
+      cmocka_unit_test_setup_teardown(test_runs, make_directory, remove_directory),
+      cmocka_unit_test_setup_teardown(test_death_within_a_run, make_directory, remove_directory),
+      cmocka_unit_test_setup_teardown(test_death_within_a_long_run, make_directory, remove_directory),
       cmocka_unit_test_setup_teardown(test_a_read_only_directory, make_directory, remove_directory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
