@@ -10,7 +10,7 @@
 static hsc_status *check_names(const char *list, hsc_cli *cli) {
   while (list && *list) {
     const char *end = strchrnul(list, ',');
-    const char *name = hsc_arena_strndup(cli->arena, list, (size_t)(end - list));
+    const char *name = hsc_arena_strndup(cli->arena, list, strcspn(list, "=,"));
     hsc_pass_id pass;
     HSC_TRY(hsc_pass_refusal(name));
     if (!hsc_pass_parse(hsc_view_of(name), &pass) && !hsc_pipeline_exists(name)) {
@@ -24,11 +24,9 @@ static hsc_status *check_names(const char *list, hsc_cli *cli) {
   return NULL;
 }
 
-// The built-in compiler's passes need no device: they run here, where fuel and standard input can be had.
-static hsc_status *run_built_in(const passes_args *args, hsc_cli *cli, const char *directory, const char *pattern, hsc_pass_list *list) {
+// The built-in compiler's passes need no device: they run here for what comes from standard input, and for programs that cannot be built.
+static hsc_status *run_passes_alone(const passes_args *args, const char *directory, const char *pattern, hsc_pass_list *list) {
   hsc_module *module = NULL;
-  HSC_TRY(check_names(args->disable, cli));
-  HSC_TRY(check_names(args->enable, cli));
   HSC_TRY(hsc_program_read_file(args->program, &module));
   hsc_pass_options options = {.disable = args->disable, .enable = args->enable, .fuel = args->fuel, .pass_fuel = args->pass_fuel, .dump_to = directory,
                               .dump_pass_re = pattern, .dump_module_metadata = true};
@@ -52,21 +50,36 @@ static hsc_status *collect(const passes_args *args, hsc_cli *cli, const hsc_devi
   hsc_status *status = NULL;
   HSC_TRY(hsc_cli_program_file(cli, args->program));
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
+  if (args->enable) json_object_set_new(overrides, "hloscope_enable_hlo_passes", json_string(args->enable));
+  if (args->pass_fuel) json_object_set_new(overrides, "xla_fuel", json_string(args->pass_fuel));
+  if (args->fuel >= 0) json_object_set_new(overrides, "hloscope_pass_fuel", json_integer(args->fuel));
   HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = device, .no_disk_cache = true}, &worker));
   hsc_passes_collect_options o = {.program = args->program,
                                   .transforms = args->transforms.items,
                                   .transform_count = args->transforms.count,
                                   .overrides = overrides,
                                   .scratch = directory,
-                                  .dumps = true,
+                                  .dumps = device->source != HSC_DEVICE_BUILT_IN || pattern,
                                   .pass_re = pattern,
                                   .limit_ns = (int64_t)(args->limit_s * 1e9)};
-  hsc_cli_progress(cli, "compiling on %s", device->text);
+  if (device->source != HSC_DEVICE_BUILT_IN) hsc_cli_progress(cli, "compiling on %s", device->text);
   HSC_GOTO(hsc_passes_collect(worker, &o, list));
 done:
   hsc_lab_worker_destroy(worker);
   json_decref(overrides);
   return status;
+}
+
+static hsc_status *run_built_in(const passes_args *args, hsc_cli *cli, const hsc_device_spec *device, const char *directory, const char *pattern, hsc_pass_list *list) {
+  HSC_TRY(check_names(args->disable, cli));
+  HSC_TRY(check_names(args->enable, cli));
+  HSC_TRY(check_names(args->pass_fuel, cli));
+  if (!strcmp(args->program, "-")) return run_passes_alone(args, directory, pattern, list);
+  hsc_status *status = collect(args, cli, device, directory, pattern, list);
+  // Constants that were left out of the text: nothing to run, and passes nevertheless.
+  if (!status || hsc_status_code(status) != HSC_FAILED_PRECONDITION || args->transforms.count > 0) return status;
+  hsc_status_free(status);
+  return run_passes_alone(args, directory, pattern, list);
 }
 
 static void add_count(hsc_table *table, int64_t value) {
@@ -102,6 +115,12 @@ static hsc_status *print_table(const hsc_pass_list *list, bool changed_only, hsc
   hsc_pass_totals t = hsc_pass_list_totals(list);
   hsc_table_note(table, "%d pipelines, %d distinct passes, %d runs, %d changed something; %.3f ms in passes", t.pipelines, t.passes, t.runs, t.changed, t.seconds * 1e3);
   if (t.nested) hsc_table_note(table, "[name]: a pipeline inside another one; its time is that of the passes in it, and is counted once");
+  for (size_t i = 0; i < list->row_count; i++) {
+    if (!list->rows[i].counts) continue;
+    char *counts = hsc_arena_strdup(list->arena, list->rows[i].counts);
+    for (char *c = counts; c && *c; c++) *c = *c == '_' ? ' ' : *c;
+    hsc_table_note(table, "%s: %s", list->rows[i].pass, counts ? counts : "");
+  }
   if (list->compile_ns >= 0) hsc_table_note(table, "the whole compile took %.3f ms", (double)list->compile_ns * 1e-6);
   return hsc_cli_table(cli, table);
 }
@@ -115,8 +134,8 @@ hsc_status *hsc__passes_list(const passes_args *args, hsc_cli *cli) {
   HSC_TRY(hsc__passes_device(args, cli, &device));
   HSC_GOTO(hsc_pass_list_init(&list));
   HSC_GOTO(hsc_scratch_create(&scratch));
-  if (device.source == HSC_DEVICE_BUILT_IN && args->transforms.count == 0)
-    HSC_GOTO(run_built_in(args, cli, scratch, NULL, &list));
+  if (device.source == HSC_DEVICE_BUILT_IN)
+    HSC_GOTO(run_built_in(args, cli, &device, scratch, NULL, &list));
   else
     HSC_GOTO(collect(args, cli, &device, scratch, ".*", &list));
   if (cli->format == HSC_FORMAT_JSON) {
@@ -140,8 +159,8 @@ hsc_status *hsc__passes_dump(const passes_args *args, hsc_cli *cli) {
   if (!args->output) return hsc_cli_usage(cli, "passes dump: where to? --output DIR");
   HSC_TRY(hsc__passes_device(args, cli, &device));
   HSC_GOTO(hsc_pass_list_init(&list));
-  if (device.source == HSC_DEVICE_BUILT_IN && args->transforms.count == 0)
-    HSC_GOTO(run_built_in(args, cli, args->output, pattern, &list));
+  if (device.source == HSC_DEVICE_BUILT_IN)
+    HSC_GOTO(run_built_in(args, cli, &device, args->output, pattern, &list));
   else
     HSC_GOTO(collect(args, cli, &device, args->output, pattern, &list));
   HSC_GOTO(print_table(&list, true, cli));

@@ -1,4 +1,5 @@
 // compile.c - from a module to an executable: verify, passes, plan, choose, place, lower, link. Also what can be asked of an executable.
+#include <errno.h>
 #include <stdlib.h>
 
 #include "cpu/cpu_internal.h"
@@ -181,11 +182,56 @@ static hsc_status *run_passes(hsc_cpu_device *device, hsc_module *module, const 
   return status;
 }
 
-// Beside the module metadata: where compile time went, "name nanoseconds" a line.
+// Behind the entries of the passes in the module metadata: what placement came to, as a pass of a pipeline of its own, with counts that passes do not have.
+static hsc_status *write_buffer_assignment(const hsc_cpu_compiler *compiler) {
+  const hsc_cpu_compile_options *options = compiler->options;
+  const hsc_cpu_executable *executable = compiler->executable;
+  const hsc_cpu_plan *plan = compiler->plan;
+  if (!options->dump_to || !options->dump_module_metadata) return NULL;
+  int64_t duration_ns = 0, allocations = 0, copies = 0, unwritten = 0, now_us = hsc_wall_ns() / 1000;
+  for (int i = 0; i < executable->stats.phase_count; i++)
+    if (!strcmp(executable->phases[i].name, "buffer_assignment")) duration_ns = executable->phases[i].duration_ns;
+  for (int32_t s = 0; s < plan->value_count; s++) allocations += plan->sets[s].first_value >= 0 && plan->sets[s].bytes > 0;
+  for (int32_t i = 0; i < executable->thunk_count; i++) {
+    const hsc_cpu_thunk *thunk = &executable->thunks[i];
+    if (thunk->kind != HSC_CPU_THUNK_COPY && thunk->kind != HSC_CPU_THUNK_SWAP) continue;
+    copies++;
+    unwritten += thunk->instr < 0 || executable->instrs[thunk->instr]->op != HSC_OP_COPY;
+  }
+  const struct {
+    const char *key;
+    int64_t value;
+  } metrics[] = {{"duration_ns", duration_ns}, {"values", plan->value_count}, {"allocations", allocations}, {"temporary_bytes", plan->temp_bytes},
+                 {"constant_bytes", plan->constant_bytes}, {"copies", copies}, {"copies_of_its_own", unwritten}};
+  hsc_bytes path = {0}, text = {0};
+  hsc_bytes_printf(&path, "%s/module_0000.metadata.textproto", options->dump_to);
+  hsc_status *status = hsc_bytes_status(&path);
+  FILE *file = status ? NULL : fopen(hsc_bytes_text(&path), "ae");
+  if (!status && !file) status = hsc_status_errno(errno, "cannot write the module metadata", hsc_bytes_text(&path));
+  for (int start = 1; start >= 0; start--) {
+    hsc_bytes_printf(&text, "pass_metadata {\n  pass_name: \"%s\"\n  pipeline_name: \"buffer-assignment\"\n  start_timestamp_usec: %lld\n  end_timestamp_usec: %lld\n",
+                     start ? "pipeline-start" : "buffer-assignment", (long long)(now_us - duration_ns / 1000), (long long)now_us);
+    for (size_t m = 0; m < HSC_COUNT_OF(metrics) && !start; m++)
+      hsc_bytes_printf(&text, "  kv_metrics {\n    key: \"%s\"\n    value: %lld\n  }\n", metrics[m].key, (long long)metrics[m].value);
+    hsc_bytes_append_text(&text, "}\n");
+  }
+  if (!status) status = hsc_bytes_status(&text);
+  if (file) {
+    bool good = !status && fwrite(text.data, 1, text.size, file) == text.size;
+    good = fclose(file) == 0 && good;
+    if (!good && !status) status = hsc_status_errno(errno, "cannot write the module metadata", hsc_bytes_text(&path));
+  }
+  hsc_bytes_deinit(&path);
+  hsc_bytes_deinit(&text);
+  return status;
+}
+
+// Beside the module metadata: "module NAME", and where compile time went, "name nanoseconds" a line.
 static hsc_status *write_phases(const hsc_cpu_executable *executable, const hsc_cpu_compile_options *options) {
   if (!options->dump_to || !options->dump_module_metadata) return NULL;
   hsc_bytes path = {0}, text = {0};
   hsc_bytes_printf(&path, "%s/module_0000.compile_phases.txt", options->dump_to);
+  hsc_bytes_printf(&text, "module %s\n", executable->name);
   for (int i = 0; i < executable->stats.phase_count; i++)
     hsc_bytes_printf(&text, "%s %lld\n", executable->phases[i].name, (long long)executable->phases[i].duration_ns);
   hsc_status *status = hsc_bytes_status(&path);
@@ -216,6 +262,7 @@ hsc_status *hsc_cpu_compile(hsc_cpu_device *device, const hsc_module *module, co
   start = end_phase(executable, "passes", start);
   HSC_GOTO(build(&compiler));
   HSC_GOTO(write_phases(executable, compiler.options));
+  HSC_GOTO(write_buffer_assignment(&compiler));
   executable->fingerprint = hsc_module_fingerprint(executable->module);
   hsc_module_cost(executable->module, &executable->cost);
   executable->stats.instruction_count = executable->instr_count;

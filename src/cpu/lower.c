@@ -244,7 +244,7 @@ static hsc_status *lower_block(hsc_cpu_compiler *compiler, const hsc_cpu_block *
       case HSC_CPU_STEP_OP:
         if (step->choice) HSC_TRY(lower_op(compiler, step));
         break;
-      case HSC_CPU_STEP_COPY: HSC_TRY(copy_unless_shared(compiler, step->inputs[0], step->outputs[0], NULL)); break;
+      case HSC_CPU_STEP_COPY: HSC_TRY(copy_unless_shared(compiler, step->inputs[0], step->outputs[0], step->instr)); break;
       case HSC_CPU_STEP_WHILE: HSC_TRY(lower_while(compiler, step)); break;
       case HSC_CPU_STEP_CONDITIONAL: HSC_TRY(lower_conditional(compiler, step)); break;
     }

@@ -100,7 +100,6 @@ static bool same_bytes_order(const hsc_instr *instr) {
 bool hsc_cpu_is_rename(const hsc_instr *instr) {
   switch (instr->op) {
     case HSC_OP_RESHAPE:
-    case HSC_OP_COPY:
     case HSC_OP_OPT_BARRIER:
     case HSC_OP_ADD_DEPENDENCY:
     case HSC_OP_DOMAIN:
@@ -227,14 +226,27 @@ static hsc_status *walk_op(hsc_cpu_plan *plan, instance *in, const hsc_instr *in
   return NULL;
 }
 
-static int32_t add_copy(hsc_cpu_plan *plan, instance *in, int32_t from) {
-  hsc_cpu_step *copy = add_step(plan, in, HSC_CPU_STEP_COPY, NULL, 1, 1);
+// The copy may have the place of what it copies: then it is none.
+static int32_t add_copy(hsc_cpu_plan *plan, instance *in, int32_t from, const hsc_instr *instr) {
+  hsc_cpu_step *copy = add_step(plan, in, HSC_CPU_STEP_COPY, instr, 1, 1);
+  if (instr) {
+    copy->in_place = HSC_NEW(plan->arena, uint64_t);
+    if (copy->in_place) *copy->in_place = 1;
+  }
   copy->inputs[0] = from;
   add_use(plan, from, copy->position, in->loop);
   int32_t to = hsc__cpu_plan_add_value(plan, HSC_CPU_VALUE_COMPUTED, plan->values[from].bytes, copy->position);
   plan->values[to].step = copy;
   copy->outputs[0] = to;
   return to;
+}
+
+static hsc_status *walk_copy(hsc_cpu_plan *plan, instance *in, const hsc_instr *instr) {
+  int32_t count;
+  int32_t *leaves = operand_leaves(plan, in, instr, 0, 1, &count);
+  for (int32_t l = 0; l < count; l++) leaves[l] = add_copy(plan, in, leaves[l], instr);
+  set_leaves(in, instr, leaves);
+  return NULL;
 }
 
 static hsc_status *walk_while(hsc_cpu_plan *plan, instance *in, const hsc_instr *instr) {
@@ -293,7 +305,7 @@ static hsc_status *walk_while(hsc_cpu_plan *plan, instance *in, const hsc_instr 
     // What the end of the body copies must not be overwritten by another copy there: another leaf's carried value goes through a place of its own.
     for (int other = 0; other < leaf_count; other++)
       if (other != l && !carried[other].invariant && root[l] == carried[other].in_body) {
-        carried[l].next = add_copy(plan, &body_in, root[l]);
+        carried[l].next = add_copy(plan, &body_in, root[l], NULL);
         break;
       }
   }
@@ -378,6 +390,7 @@ static hsc_status *walk_instr(hsc_cpu_plan *plan, instance *in, const hsc_instr 
       set_leaves(in, instr, leaves_of(in, instr->operands[0]) + skip);
       return NULL;
     }
+    case HSC_OP_COPY: return walk_copy(plan, in, instr);
     case HSC_OP_WHILE: return walk_while(plan, in, instr);
     case HSC_OP_CONDITIONAL: return walk_conditional(plan, in, instr);
     case HSC_OP_CALL: return walk_call(plan, in, instr);
@@ -424,7 +437,7 @@ static void save_returned_inputs(hsc_cpu_plan *plan, instance *in) {
     if (value->kind != HSC_CPU_VALUE_INPUT || plan->output_alias[o] == value->number) continue;
     for (int other = 0; other < plan->output_count; other++)
       if (plan->output_alias[other] == value->number) {
-        plan->output_values[o] = add_copy(plan, in, plan->output_values[o]);
+        plan->output_values[o] = add_copy(plan, in, plan->output_values[o], NULL);
         break;
       }
   }

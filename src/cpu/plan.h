@@ -2,7 +2,7 @@
 //
 //   hsc_cpu_plan_build     walks the entry computation and everything that it calls natively (while, conditional, call) once per call site;
 //                          makes one step per instruction that computes, one value per array leaf; instructions that only rename bytes
-//                          (tuple, get-tuple-element, reshape, bitcast, copy ...) make nothing
+//                          (tuple, get-tuple-element, reshape, bitcast ...) make nothing; a copy is a step that placement may find to be nothing
 //   (the caller chooses an implementation for each step: in-place operands and scratch bytes)
 //   hsc_cpu_plan_place     live intervals, storage sets (values that share memory), offsets in one temporary block
 //
@@ -49,7 +49,7 @@ typedef struct hsc_cpu_block {
 struct hsc_cpu_step {
   hsc_cpu_step_kind kind;
   int32_t position;
-  const hsc_instr *instr;            // NULL for copies
+  const hsc_instr *instr;            // NULL for copies that no instruction asks for
   int32_t input_count, output_count;
   int32_t *inputs, *outputs;         // values; the leaves of all operands in order, the leaves of the result
   uint64_t *in_place;                // [output_count] set by the caller: bit i = this output may overwrite input i; NULL = none

@@ -118,7 +118,7 @@ static hsc_status *plan_variants(ablate_run *run) {
 static json_t *names_json(const hsc_pass_list *list) {
   json_t *rows = json_array();
   for (size_t i = 0; i < list->row_count; i++)
-    json_array_append_new(rows, json_pack("{s:s, s:s, s:b, s:i}", "pipeline", list->rows[i].pipeline, "pass", list->rows[i].pass, "nested",
+    if (!list->rows[i].counts) json_array_append_new(rows, json_pack("{s:s, s:s, s:b, s:i}", "pipeline", list->rows[i].pipeline, "pass", list->rows[i].pass, "nested",
                                           list->rows[i].nested, "changed", list->rows[i].changed));
   return rows;
 }

@@ -92,7 +92,7 @@ void hsc_pass_list_nest(hsc_pass_list *list) {
 
 static bool seen_before(const hsc_pass_list *list, size_t row, bool pipeline) {
   for (size_t i = 0; i < row; i++) {
-    if (!pipeline && list->rows[i].nested) continue;
+    if ((!pipeline && list->rows[i].nested) || list->rows[i].counts) continue;
     if (!strcmp(pipeline ? list->rows[i].pipeline : list->rows[i].pass, pipeline ? list->rows[row].pipeline : list->rows[row].pass)) return true;
   }
   return false;
@@ -103,6 +103,7 @@ hsc_pass_totals hsc_pass_list_totals(const hsc_pass_list *list) {
   double known = 0;
   for (size_t i = 0; i < list->row_count; i++) {
     const hsc_pass_row *row = &list->rows[i];
+    if (row->counts) continue;
     t.pipelines += !seen_before(list, i, true);
     if (row->nested) {
       t.nested++;
@@ -124,7 +125,7 @@ hsc_status *hsc_pass_list_names(hsc_pass_list *list, bool pipelines, const char 
   for (size_t i = 0; i < list->row_count; i++)
     for (int which = 0; which < 2; which++) {
       const char *name = which ? list->rows[i].pass : list->rows[i].pipeline;
-      if (!pipelines && (!which || list->rows[i].nested)) continue;
+      if (list->rows[i].counts || (!pipelines && (!which || list->rows[i].nested))) continue;
       bool known = false;
       for (size_t k = 0; k < count && !known; k++) known = !strcmp(names[k], name);
       if (!known) names[count++] = name;
@@ -146,6 +147,19 @@ static json_t *row_json(const hsc_pass_row *row, size_t number) {
   json_object_set_new(out, "seconds", row->duration_ns < 0 ? json_null() : json_real((double)row->duration_ns * 1e-9));
   if (row->nested) json_object_set_new(out, "pipeline", json_true());
   if (row->rewrites >= 0) json_object_set_new(out, "rewrites", json_integer((json_int_t)row->rewrites));
+  if (row->counts) {
+    json_t *counts = json_object();
+    for (const char *at = row->counts; *at;) {
+      char key[64];
+      long long value = 0;
+      int used = 0;
+      if (sscanf(at, "%63s %lld%n", key, &value, &used) < 2) break;
+      json_object_set_new(counts, key, json_integer(value));
+      at += used;
+      at += strspn(at, ", ");
+    }
+    json_object_set_new(out, "counts", counts);
+  }
   json_object_set_new(out, "instructions_before", number_or_null(row->instructions_before));
   json_object_set_new(out, "instructions_after", number_or_null(row->instructions_after));
   json_object_set_new(out, "fusions_before", number_or_null(row->fusions_before));
@@ -200,7 +214,8 @@ static hsc_status *read_phases(const char *directory, hsc_pass_list *list) {
   for (const char *line = hsc_bytes_text(&text); !status && *line;) {
     char name[64];
     long long ns;
-    if (sscanf(line, "%63s %lld", name, &ns) == 2) json_object_set_new(list->phases, name, json_integer(ns));
+    if (!strncmp(line, "module ", 7)) list->module = hsc_arena_strndup(list->arena, line + 7, strcspn(line + 7, "\n"));
+    else if (sscanf(line, "%63s %lld", name, &ns) == 2) json_object_set_new(list->phases, name, json_integer(ns));
     line += strcspn(line, "\n");
     if (*line) line++;
   }

@@ -19,6 +19,7 @@ typedef struct hsc_pass_row {
   int64_t duration_ns;       // -1 = not known
   int64_t instructions_before, instructions_after, fusions_before, fusions_after, rewrites;  // -1 = not known
   const char *dump;          // file with the HLO behind it; NULL = none
+  const char *counts;        // of a phase that is no pass (buffer-assignment), "values 12, allocations 4": cannot be switched off; NULL = a pass
 } hsc_pass_row;
 
 // Where the time of a compile went, by a profile of it: a flame graph, and its top as phases. In the list's arena.
@@ -55,6 +56,7 @@ HSC_MUST_USE hsc_status *hsc_pass_list_read_xspace(hsc_view bytes, hsc_pass_list
 // The dumps of a directory, put beside the rows: counts, changed where it is not known, files. Without rows: makes them, of what was dumped.
 HSC_MUST_USE hsc_status *hsc_pass_list_read_dumps(const char *directory, hsc_pass_list *list);
 
+// Phases that are no passes are in no total.
 typedef struct hsc_pass_totals {
   int pipelines, passes, runs, changed, nested;  // distinct pipelines, distinct passes, runs that are no nested pipelines, of them changed
   double seconds;                                // in passes, nested pipelines not counted twice; NaN = not known

@@ -14,6 +14,7 @@ typedef struct metadata_block {
   char *pass, *pipeline;
   int64_t start_us, end_us, duration_ns, rewrites, instructions, fusions;
   bool changed;
+  hsc_bytes counts;          // metrics that passes do not have, "values 12, allocations 4"
 } metadata_block;
 
 typedef struct text_reader {
@@ -91,9 +92,10 @@ static hsc_status *read_metric(text_reader *r, metadata_block *block) {
     if (hsc_view_equals_text(name, "value")) value = v;
   }
   if (hsc_view_equals_text(key, "duration_ns")) block->duration_ns = view_int(value);
-  if (hsc_view_equals_text(key, "rewrites")) block->rewrites = view_int(value);
-  if (hsc_view_equals_text(key, "instructions")) block->instructions = view_int(value);
-  if (hsc_view_equals_text(key, "fusions")) block->fusions = view_int(value);
+  else if (hsc_view_equals_text(key, "rewrites")) block->rewrites = view_int(value);
+  else if (hsc_view_equals_text(key, "instructions")) block->instructions = view_int(value);
+  else if (hsc_view_equals_text(key, "fusions")) block->fusions = view_int(value);
+  else hsc_bytes_printf(&block->counts, "%s%.*s %lld", block->counts.size ? ", " : "", (int)key.size, key.data, (long long)view_int(value));
   return NULL;
 }
 
@@ -137,11 +139,17 @@ hsc_status *hsc_pass_list_read_metadata(hsc_view text, const char *path, hsc_pas
       continue;
     }
     metadata_block b = {.duration_ns = -1, .rewrites = -1, .instructions = -1, .fusions = -1};
-    HSC_TRY(read_block(&r, list->arena, &b));
+    hsc_status *status = read_block(&r, list->arena, &b);
+    // XLA's own passes may have metrics, too; a phase is what has its pipeline's name.
+    bool phase = !status && b.pass && b.pipeline && b.counts.size && !strcmp(b.pass, b.pipeline);
+    const char *counts = phase ? hsc_arena_strdup(list->arena, hsc_bytes_text(&b.counts)) : NULL;
+    hsc_bytes_deinit(&b.counts);
+    if (status) return status;
     if (!b.pass || !b.pipeline) continue;
     hsc_pass_row *row = hsc_pass_list_add(list, b.pipeline, b.pass);
     if (!row) return hsc_status_out_of_memory();
-    row->changed = b.changed;
+    row->changed = phase ? -1 : b.changed;
+    row->counts = counts;
     row->start_ns = b.start_us * 1000;
     row->duration_ns = b.duration_ns >= 0 ? b.duration_ns : b.end_us >= b.start_us ? (b.end_us - b.start_us) * 1000 : -1;
     row->rewrites = b.rewrites;

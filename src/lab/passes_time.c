@@ -105,7 +105,7 @@ static void write_folded(const hsc_pass_list *list, const char *device, hsc_byte
     if (strcmp(name, "passes") != 0 && json_integer_value(ns) >= 1000) hsc_bytes_printf(out, "%s;%s %lld\n", device, name, (long long)(json_integer_value(ns) / 1000));
   for (size_t i = 0; i < list->row_count; i++) {
     const hsc_pass_row *row = &list->rows[i];
-    if (row->nested || row->duration_ns < 1000) continue;
+    if (row->nested || row->counts || row->duration_ns < 1000) continue;
     hsc_bytes_printf(out, "%s;passes;", device);
     for (const char *p = row->pipeline; *p; p++) hsc_bytes_append_char(out, *p == ' ' || *p == ';' ? '_' : *p);
     hsc_bytes_append_char(out, ';');
@@ -132,7 +132,7 @@ static hsc_status *take_compile(taken *t, const hsc_pass_list *list, int repeat)
   double in_passes = 0;
   for (size_t i = 0; i < list->row_count; i++) {
     const hsc_pass_row *row = &list->rows[i];
-    if (row->nested || row->duration_ns < 0) continue;
+    if (row->nested || row->counts || row->duration_ns < 0) continue;
     HSC_TRY(add(&t->pipelines, row->pipeline, repeat, (double)row->duration_ns * 1e-9));
     HSC_TRY(add(&t->passes, row->pass, repeat, (double)row->duration_ns * 1e-9));
     in_passes += (double)row->duration_ns * 1e-9;

@@ -1,8 +1,10 @@
-// test_memory_passes.c - the scheduler lowers, and rematerialization keeps a limit of, the bytes alive at once; the device needs less for it.
+// test_memory_passes.c - the scheduler lowers, and rematerialization keeps a limit of, the bytes alive at once; the device needs less for it. Copies are
+// written where they are needed, and cost nothing.
 #include "cpu/cpu.h"
 #include "formats/formats.h"
 #include "passes/memory_order.h"
 #include "passes/passes.h"
+#include "random_module.h"
 #include "unit.h"
 
 static hsc_module *parse(const char *text) {
@@ -106,7 +108,103 @@ static void a_limit_is_kept(void **state) {
   hsc_module_destroy(module);
 }
 
+static hsc_cpu_stats stats_of(const hsc_module *module, const char *disable) {
+  hsc_cpu_device *device = NULL;
+  hsc_cpu_executable *executable = NULL;
+  hsc_cpu_compile_options options = hsc_cpu_compile_options_default();
+  options.disable_hlo_passes = disable;
+  EXPECT_OK(hsc_cpu_device_create(NULL, &device));
+  EXPECT_OK(hsc_cpu_compile(device, module, &options, &executable));
+  hsc_cpu_stats stats = *hsc_cpu_executable_stats(executable);
+  hsc_cpu_executable_release(executable);
+  hsc_cpu_device_destroy(device);
+  return stats;
+}
+
+static int copies_in(hsc_module *module) {
+  int copies = 0;
+  EXPECT_OK(hsc_passes_run(module, "copy-insertion", &(hsc_pass_options){.fuel = -1, .verify = true}, NULL));
+  HSC_FOR_EACH_COMPUTATION(module, computation) {
+    for (const hsc_instr *instr = computation->first; instr; instr = instr->next) copies += instr->op == HSC_OP_COPY;
+  }
+  return copies;
+}
+
+#define LOOP(STATE, TRIPS) "c { s = " STATE " parameter(0)\n i = s32[] get-tuple-element(s), index=0\n n = s32[] constant(" TRIPS ")\n ROOT m = pred[] compare(i, n), direction=LT }\n"
+
+// What must be copied is, and nothing else: by hand.
+static void copies_are_where_they_are_needed(void **state) {
+  static const struct {
+    const char *what, *text;
+    int copies;
+  } cases[] = {
+      {"an update in place of a value that is computed",
+       "HloModule t\n" LOOP("(s32[], f32[64,8])", "64")
+       "b { s = (s32[], f32[64,8]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n x = f32[64,8] get-tuple-element(s), index=1\n one = s32[] constant(1)\n"
+       " z = s32[] constant(0)\n f = f32[] constant(2)\n u = f32[1,8] broadcast(f), dimensions={}\n y = f32[64,8] dynamic-update-slice(x, u, i, z)\n j = s32[] add(i, one)\n"
+       " ROOT r = (s32[], f32[64,8]) tuple(j, y) }\n"
+       "ENTRY e { p = f32[64,8] parameter(0)\n q = f32[64,8] negate(p)\n i = s32[] parameter(1)\n j = s32[] negate(i)\n t = (s32[], f32[64,8]) tuple(j, q)\n"
+       " ROOT w = (s32[], f32[64,8]) while(t), condition=c, body=b }", 0},
+      {"an argument as the state that a loop changes",
+       "HloModule t\n" LOOP("(s32[], f32[8])", "9")
+       "b { s = (s32[], f32[8]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n x = f32[8] get-tuple-element(s), index=1\n one = s32[] constant(1)\n"
+       " y = f32[8] add(x, x)\n j = s32[] add(i, one)\n ROOT r = (s32[], f32[8]) tuple(j, y) }\n"
+       "ENTRY e { p = f32[8] parameter(0)\n i = s32[] constant(0)\n t = (s32[], f32[8]) tuple(i, p)\n w = (s32[], f32[8]) while(t), condition=c, body=b\n"
+       " ROOT o = f32[8] get-tuple-element(w), index=1 }", 2},
+      {"the same argument, given away",
+       "HloModule t, input_output_alias={ {}: (0, {}, may-alias) }\n" LOOP("(s32[], f32[8])", "9")
+       "b { s = (s32[], f32[8]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n x = f32[8] get-tuple-element(s), index=1\n one = s32[] constant(1)\n"
+       " y = f32[8] add(x, x)\n j = s32[] add(i, one)\n ROOT r = (s32[], f32[8]) tuple(j, y) }\n"
+       "ENTRY e { p = f32[8] parameter(0)\n i = s32[] constant(0)\n t = (s32[], f32[8]) tuple(i, p)\n w = (s32[], f32[8]) while(t), condition=c, body=b\n"
+       " ROOT o = f32[8] get-tuple-element(w), index=1 }", 1},
+      {"the old state is read behind the new one",
+       "HloModule t\n" LOOP("(s32[], f32[8], f32[8])", "9")
+       "b { s = (s32[], f32[8], f32[8]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n x = f32[8] get-tuple-element(s), index=1\n v = f32[8] get-tuple-element(s), index=2\n"
+       " one = s32[] constant(1)\n y = f32[8] sine(x)\n u = f32[8] subtract(y, x)\n w = f32[8] add(v, u)\n j = s32[] add(i, one)\n ROOT r = (s32[], f32[8], f32[8]) tuple(j, y, w) }\n"
+       "ENTRY e { p = f32[8] parameter(0)\n q = f32[8] negate(p)\n a = f32[8] negate(q)\n i = s32[] parameter(1)\n k = s32[] negate(i)\n t = (s32[], f32[8], f32[8]) tuple(k, q, a)\n"
+       " ROOT l = (s32[], f32[8], f32[8]) while(t), condition=c, body=b }", 1},
+      {"branches",
+       "HloModule t\nyes { x = f32[8] parameter(0)\n y = f32[8] reshape(x)\n ROOT r = f32[8] bitcast(y) }\nno { x = f32[8] parameter(0)\n ROOT r = f32[8] negate(x) }\n"
+       "ENTRY e { p = pred[] parameter(0)\n x = f32[8] parameter(1)\n v = f32[8] sine(x)\n c = f32[8] conditional(p, v, v), true_computation=yes, false_computation=no\n"
+       " ROOT r = f32[8] add(c, v) }", 1},
+      {"results: an argument, a constant, one value twice",
+       "HloModule t\nENTRY e { x = f32[8] parameter(0)\n k = f32[] constant(2)\n v = f32[8] sine(x)\n ROOT r = (f32[8], f32[], f32[8], f32[8]) tuple(x, k, v, v) }", 3},
+      {"results: arguments in each other's memory",
+       "HloModule t, input_output_alias={ {0}: (1, {}, may-alias), {1}: (0, {}, may-alias) }\n"
+       "ENTRY e { x = f32[8] parameter(0)\n y = f32[8] parameter(1)\n ROOT r = (f32[8], f32[8]) tuple(x, y) }", 2},
+      {"results: arguments in their own memory",
+       "HloModule t, input_output_alias={ {0}: (0, {}, may-alias), {1}: (1, {}, may-alias) }\n"
+       "ENTRY e { x = f32[8] parameter(0)\n y = f32[8] parameter(1)\n ROOT r = (f32[8], f32[8]) tuple(x, y) }", 0},
+  };
+  for (size_t i = 0; i < HSC_COUNT_OF(cases); i++) {
+    hsc_module *module = parse(cases[i].text);
+    hsc_cpu_stats with = stats_of(module, NULL), without = stats_of(module, "copy-insertion");
+    if (with.thunk_count > without.thunk_count || with.temp_bytes > without.temp_bytes)
+      fail_msg("%s: %d steps and %d temporary bytes with the pass, %d and %d without", cases[i].what, (int)with.thunk_count, (int)with.temp_bytes, (int)without.thunk_count, (int)without.temp_bytes);
+    int copies = copies_in(module);
+    if (copies != cases[i].copies) fail_msg("%s: %d copies", cases[i].what, copies);
+    hsc_module_destroy(module);
+  }
+}
+
+// Written or not, a program makes as many copies: what the pass writes is what placement would have done.
+static void copies_cost_nothing(void **state) {
+  int more = 0, programs = 0;
+  for (uint64_t seed = 5000; seed < 5120; seed++) {
+    random_module_options options = random_module_options_default();
+    hsc_module *module = NULL;
+    EXPECT_OK(random_module_create(seed, &options, &module));
+    hsc_cpu_stats with = stats_of(module, NULL), without = stats_of(module, "copy-insertion");
+    if (with.thunk_count > without.thunk_count) fail_msg("seed %d: %d steps with the pass, %d without", (int)seed, (int)with.thunk_count, (int)without.thunk_count);
+    if (with.temp_bytes > without.temp_bytes) more++;
+    programs++;
+    hsc_module_destroy(module);
+  }
+  if (more * 20 > programs) fail_msg("%d of %d programs need more memory", more, programs);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_scheduler_lowers_the_peak), cmocka_unit_test(a_limit_is_kept)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_scheduler_lowers_the_peak), cmocka_unit_test(a_limit_is_kept), cmocka_unit_test(copies_are_where_they_are_needed),
+                                     cmocka_unit_test(copies_cost_nothing)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
