@@ -17,7 +17,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAMS = {"laplace_train": "models/laplace_train.hlo.gz", "resnet50_train": "models/resnet50_train.hlo.gz", "mlp_scan": "models/patterns/mlp_scan.hlo"}
-TIMED = ["--processes", "5", "--blocks", "8", "--budget", "0", "--placebos", "4"]
+TIMED = ["--processes", "5", "--blocks", "8", "--time-budget", "0", "--placebos", "4"]
 STRUCTURE = ["--no-timing", "--placebos", "3"]
 # program, device, which passes, what else; those that run here are timed with --timed.
 STUDIES = [

@@ -67,6 +67,13 @@ hsc_status *hsc_cli_program_file(hsc_cli *cli, const char *path) {
   return NULL;
 }
 
+hsc_status *hsc_cli_check_sampling(hsc_cli *cli, double precision, double budget_s, bool exact) {
+  if (!(precision >= 0) || precision > 1000) return hsc_cli_usage(cli, "--precision must be from 0 to 1000 percent, got %g", precision);
+  if (!(budget_s >= 0) || budget_s > 1e7) return hsc_cli_usage(cli, "--time-budget must be from 0 to 1e7 s, got %g", budget_s);
+  if (!exact && precision == 0 && budget_s == 0) return hsc_cli_usage(cli, "neither --precision nor --time-budget would end it; one of them must be above 0");
+  return NULL;
+}
+
 void hsc_cli_progress_of(hsc_cli *cli, int64_t done, int64_t total, const char *text) {
   int64_t now = hsc_now_ns();
   if (done <= cli->progress_from || !cli->progress_since_ns) cli->progress_since_ns = now, cli->progress_from = done;

@@ -11,7 +11,7 @@ typedef struct passes_args {
   const char *program, *device, *disable, *enable, *pass_fuel, *output, *pattern, *pipeline, *store, *pass, *from, *to, *against, *runner;
   hsc_list transforms, only, settings, results;
   int64_t fuel, placebos, jobs, processes, blocks, seed, pair_most, repeats;
-  double limit_s, budget_s, margin_percent, tolerance;
+  double limit_s, budget_s, precision, margin_percent, tolerance;
   int64_t level;
   const char *export_to, *import_from, *denylist;
   bool fresh;

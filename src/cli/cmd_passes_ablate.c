@@ -34,6 +34,19 @@ static void add_time(hsc_table *table, json_t *time) {
     hsc_table_printf(table, "%.3f [%.3f, %.3f]", ratio, hsc_json_number(json_object_get(time, "low")), hsc_json_number(json_object_get(time, "high")));
 }
 
+static void add_verdict(hsc_table *table, json_t *row) {
+  double more = hsc_json_number(hsc_json_path(row, "total_time", "more_runs", NULL));
+  const char *verdict = text_at(row, "verdict");
+  char text[32];
+  if (!verdict || !(more > 0) || strcmp(verdict, "cannot tell")) {
+    hsc_table_text(table, verdict);
+    return;
+  }
+  double unit = more >= 100 ? pow(10, floor(log10(more)) - 1) : 1;
+  hsc_format_quantity(round(more / unit) * unit, "count", false, text);
+  hsc_table_printf(table, "cannot tell (about %s more runs needed)", text);
+}
+
 static void add_row(hsc_table *table, json_t *row, bool timed, bool kernels) {
   const char *why = text_at(row, "where"), *same_as = text_at(row, "same_as"), *numbers = json_string_value(hsc_json_path(row, "numbers", "verdict", NULL));
   json_t *highlight = json_object_get(row, "highlight");
@@ -48,7 +61,7 @@ static void add_row(hsc_table *table, json_t *row, bool timed, bool kernels) {
   if (timed) {
     add_time(table, json_object_get(row, "total_time"));
     if (kernels) add_time(table, json_object_get(row, "kernel_time"));
-    hsc_table_text(table, text_at(row, "verdict"));
+    add_verdict(table, row);
     if (json_is_integer(highlight))
       hsc_table_printf(table, "%d %%", (int)json_integer_value(highlight));
     else
@@ -75,12 +88,12 @@ static void note_timing(hsc_table *table, json_t *result) {
     low = fmin(low, ratio);
     high = fmax(high, ratio);
   }
-  hsc_table_note(table, "time without the pass over time with it, [95 %% interval]; %.0f processes x %.0f blocks x %.0f iterations, interleaved; ended by %s",
-                 hsc_json_number(json_object_get(timing, "processes")), hsc_json_number(json_object_get(timing, "blocks")),
-                 hsc_json_number(json_object_get(timing, "iterations")), json_string_value(json_object_get(timing, "ended_by")));
+  hsc_table_note(table, "time without the pass over time with it, [95 %% interval], interleaved: %s", json_string_value(hsc_json_path(timing, "sampling", "text", NULL)));
+  const char *class_text = text_at(timing, "baseline_class");
+  if (class_text && strcmp(class_text, "flat") && strcmp(class_text, "too short")) hsc_table_note(table, "the baseline over its blocks, process by process: %s", class_text);
   if (isfinite(low)) hsc_table_note(table, "placebos, which are the same program: %.3f to %.3f", low, high);
   const char *grade = json_string_value(hsc_json_path(result, "environment", "grade", NULL));
-  if (grade && (*grade == 'C' || *grade == 'D')) hsc_table_note(table, "the machine has grade %s: small effects cannot be told on it", grade);
+  if (grade && *grade != 'A') hsc_table_note(table, "the machine has grade %s: no effect below %.3g %% is claimed", grade, 100 * hsc_json_number(json_object_get(timing, "margin")));
 }
 
 static hsc_status *print_pairs(hsc_cli *cli, json_t *pairs, bool timed) {
@@ -166,6 +179,8 @@ hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli) {
   json_t *result = NULL, *overrides = NULL;
   hsc_status *status = NULL;
   HSC_TRY(hsc_cli_program_file(cli, args->program));
+  if (args->precision != -1 && !(args->precision >= 0)) return hsc_cli_usage(cli, "--precision must not be negative");
+  if (args->budget_s != -1 && !(args->budget_s >= 0)) return hsc_cli_usage(cli, "--time-budget must not be negative");
   HSC_TRY(hsc__passes_device(args, cli, &device));
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
   HSC_GOTO(hsc_store_open(args->store, &store));
@@ -186,7 +201,8 @@ hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli) {
                           .timing = !args->no_timing,
                           .process_count = (int)args->processes,
                           .block_count = (int)args->blocks,
-                          .budget_s = args->budget_s,
+                          .half_width = (args->precision == -1 ? args->margin_percent : args->precision) / 100,
+                          .budget_s = args->budget_s == -1 ? 300 : args->budget_s,
                           .pairs = args->pairs,
                           .pair_most = (int)args->pair_most,
                           .margin = args->margin_percent / 100,

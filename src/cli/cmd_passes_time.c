@@ -7,7 +7,9 @@ enum { MOST_PASSES = 15 };
 
 static void show_progress(void *user, int64_t done, int64_t total, const char *text) {
   hsc_cli *cli = user;
-  if (cli->talk_is_terminal || done == 0) hsc_cli_progress_of(cli, done, total, text);
+  if (!cli->talk_is_terminal && done != 0) return;
+  if (total) hsc_cli_progress_of(cli, done, total, text);
+  else hsc_cli_progress(cli, "%s: %lld so far", text, (long long)done + 1);
 }
 
 static void add_rows(hsc_table *table, const char *kind, json_t *rows, size_t most) {
@@ -40,10 +42,11 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
   hsc_format_quantity(hsc_json_number(json_object_get(whole, "median")), "s", cli->out_style.unicode, text[0]);
   hsc_format_quantity(hsc_json_number(json_object_get(whole, "low")), "s", cli->out_style.unicode, text[1]);
   hsc_format_quantity(hsc_json_number(json_object_get(whole, "high")), "s", cli->out_style.unicode, text[2]);
-  hsc_table_note(table, "a whole compile takes %s [%s, %s], over %lld of them; the first one of the process took %.3f s", text[0], text[1], text[2],
+  hsc_table_note(table, "a whole compile takes %s [%s, %s], over %lld of them; the first one of a process took %.3f s", text[0], text[1], text[2],
                  (long long)json_integer_value(json_object_get(result, "repeats")), hsc_json_number(json_object_get(result, "first_compile")));
+  hsc_table_note(table, "%s", json_string_value(hsc_json_path(result, "sampling", "text", NULL)));
   if (json_array_size(passes) > MOST_PASSES) hsc_table_note(table, "%zu more passes are in --format=json", json_array_size(passes) - MOST_PASSES);
-  hsc_table_note(table, "low and high: 95 %% bootstrap interval of the median");
+  hsc_table_note(table, "low and high: 95 %% interval of the median, by bootstrap of processes");
   return hsc_cli_table(cli, table);
 }
 
@@ -53,6 +56,8 @@ hsc_status *hsc__passes_time(const passes_args *args, hsc_cli *cli) {
   hsc_bytes folded = {0};
   hsc_status *status = NULL;
   HSC_TRY(hsc_cli_program_file(cli, args->program));
+  double precision = args->precision == -1 ? 2 : args->precision, budget_s = args->budget_s == -1 ? 10 : args->budget_s;
+  HSC_TRY(hsc_cli_check_sampling(cli, precision, budget_s, args->repeats > 0));
   HSC_TRY(hsc__passes_device(args, cli, &device));
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
   hsc__passes_catch_interrupt();
@@ -62,6 +67,8 @@ hsc_status *hsc__passes_time(const passes_args *args, hsc_cli *cli) {
                                .device = &device,
                                .overrides = overrides,
                                .repeats = (int)args->repeats,
+                               .half_width = precision / 100,
+                               .budget_s = budget_s,
                                .seed = (uint64_t)args->seed,
                                .limit_ns = (int64_t)(args->limit_s * 1e9),
                                .progress = show_progress,

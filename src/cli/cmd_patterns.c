@@ -15,7 +15,7 @@ typedef struct patterns_args {
   const char *program, *device, *output, *store;
   int64_t warmup_count, trial_count, seed;
   hsc_list graphs, patterns;
-  double limit_s;
+  double limit_s, precision, budget_s;
   bool keep_first, reinit, resume;
   int randomness;
 } patterns_args;
@@ -27,7 +27,11 @@ static const hsc_option options[] = {
     HSC_OPTION_STRING(patterns_args, device, "device|d", "DEVICE", NULL,
                       "where to measure: a name, or a plugin by its path; default: $HLOSCOPE_DEVICE, else cpu"),
     HSC_OPTION_INT(patterns_args, warmup_count, "warmup", "N", 5, "runs before measuring"),
-    HSC_OPTION_INT_FROM(patterns_args, trial_count, "trials", "N", 1, 10, "measured trials"),
+    HSC_OPTION_INT(patterns_args, trial_count, "trials", "N", 0,
+                   "measured trials of each configuration; 0: 10, and up to 40 while its interval is wider than --precision"),
+    HSC_OPTION_DOUBLE(patterns_args, precision, "precision", "PERCENT", 2,
+                      "half the width of the median run's interval that is wanted; 0: none, so 10 trials"),
+    HSC_OPTION_DOUBLE(patterns_args, budget_s, "time-budget", "S", 10, "seconds after which no trial beyond the tenth begins; 0: no limit"),
     HSC_OPTION_FLAG(patterns_args, keep_first, "no-exclude-first", "keep the first trial in the statistics"),
     HSC_OPTION_FLAG(patterns_args, reinit, "enable-reinit",
                     "tear the client down and create it again before every trial"),
@@ -106,6 +110,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   hsc_store *store = NULL;
   json_t *result = NULL;
   if (!(args->limit_s > 0)) return hsc_cli_usage(cli, "--limit must be above 0 s");
+  HSC_TRY(hsc_cli_check_sampling(cli, args->precision, args->budget_s, true));
   HSC_TRY(hsc_cli_program_file(cli, args->program));
   HSC_TRY(hsc_device_spec_parse(args->device ? args->device : hsc_default_device(), cli->arena, &device));
   if (device.source == HSC_DEVICE_EVALUATOR)
@@ -124,7 +129,9 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                             .patterns = args->patterns.items,
                             .pattern_count = args->patterns.count,
                             .warmup_iterations = args->warmup_count,
-                            .measurement_trials = args->trial_count,
+                            .measurement_trials = args->trial_count ? args->trial_count : args->precision > 0 ? 0 : 10,
+                            .half_width = args->precision / 100,
+                            .budget_s = args->budget_s,
                             .exclude_first_trial = !args->keep_first,
                             .randomness = args->randomness ? randomness_names[args->randomness] : NULL,
                             .enable_device_reinit = args->reinit,

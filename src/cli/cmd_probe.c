@@ -8,7 +8,7 @@
 typedef struct probe_args {
   const char *program, *device, *keep;
   hsc_list overrides;
-  double limit_s;
+  double limit_s, precision, budget_s;
   int64_t memory_mib;
   bool all;
 } probe_args;
@@ -18,6 +18,8 @@ static const hsc_option options[] = {
     HSC_OPTION_STRING(probe_args, device, "device|d", "DEVICE", NULL, "where; default: $HLOSCOPE_DEVICE, else cpu"),
     HSC_OPTION_LIST(probe_args, overrides, "option", "NAME=VALUE", NULL, "a compile option by XLA's name; may be given several times"),
     HSC_OPTION_DOUBLE(probe_args, limit_s, "limit", "S", 120, "seconds that a stage gets"),
+    HSC_OPTION_DOUBLE(probe_args, precision, "precision", "PERCENT", 2, "a stage's run is timed until the median's interval is this narrow, to either side; 0: never"),
+    HSC_OPTION_DOUBLE(probe_args, budget_s, "time-budget", "S", 0.1, "seconds that timing a stage's run may take; 0: no limit"),
     HSC_OPTION_INT(probe_args, memory_mib, "memory-limit", "MIB", 0, "memory that a stage gets; 0: no limit"),
     HSC_OPTION_FLAG(probe_args, all, "all|a", "go on after the first failure"),
     HSC_OPTION_STRING(probe_args, keep, "keep", "DIR", NULL, "write the stages' programs there"),
@@ -62,7 +64,7 @@ static void cut_text(json_t *cut, const char *key, const char *name, hsc_bytes *
 static hsc_status *print_text(json_t *result, hsc_bytes *advice, hsc_cli *cli) {
   hsc_table *table = NULL;
   HSC_TRY(hsc_table_create("probe", &table));
-  static const char *const columns[][2] = {{"stage", ""}, {"status", ""}, {"time", "s"}, {"compile", "s"}, {"peak memory", "bytes"}, {"CPU time", "s"},
+  static const char *const columns[][2] = {{"stage", ""}, {"status", ""}, {"time", "s"}, {"compile", "s"}, {"run", "s"}, {"low", "s"}, {"high", "s"}, {"peak memory", "bytes"}, {"CPU time", "s"},
                                          {"instructions", ""}, {"flops", "flops"}, {"cut", ""}};
   for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i][0], columns[i][1]);
   json_t *stage, *line, *list = json_object_get(result, "stages"), *failure = NULL;
@@ -77,13 +79,17 @@ static hsc_status *print_text(json_t *result, hsc_bytes *advice, hsc_cli *cli) {
     hsc_table_text(table, json_string_value(json_object_get(stage, "status")));
     hsc_table_double(table, hsc_json_number(json_object_get(stage, "seconds")));
     hsc_table_double(table, hsc_json_number(json_object_get(stage, "compile_seconds")));
+    hsc_table_double(table, hsc_json_number(hsc_json_path(stage, "run_seconds", "median", NULL)));
+    hsc_table_double(table, hsc_json_number(hsc_json_path(stage, "run_seconds", "low", NULL)));
+    hsc_table_double(table, hsc_json_number(hsc_json_path(stage, "run_seconds", "high", NULL)));
     hsc_table_double(table, hsc_json_number(json_object_get(stage, "peak_bytes")));
     hsc_table_double(table, hsc_json_number(json_object_get(stage, "cpu_seconds")));
     hsc_table_int(table, json_integer_value(hsc_json_path(stage, "program", "instructions", NULL)));
     hsc_table_double(table, hsc_json_number(hsc_json_path(stage, "program", "flops", NULL)));
     hsc_table_text(table, cut.size ? hsc_bytes_text(&cut) : "");
     hsc_bytes_deinit(&cut);
-    const char *refused = json_string_value(hsc_json_path(stage, "cut", "refused", NULL));
+    const char *refused = json_string_value(hsc_json_path(stage, "cut", "refused", NULL)), *timed = json_string_value(hsc_json_path(stage, "run_seconds", "sampling", "text", NULL));
+    if (timed) hsc_table_note(table, "%s: %s", json_string_value(json_object_get(stage, "stage")), timed);
     if (refused) hsc_table_note(table, "%s: the batch was not cut: %.200s", json_string_value(json_object_get(stage, "stage")), refused);
     if (!failure && strcmp(json_string_value(json_object_get(stage, "status")), "ok") != 0) failure = stage;
   }
@@ -98,12 +104,14 @@ static hsc_status *print_text(json_t *result, hsc_bytes *advice, hsc_cli *cli) {
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const probe_args *args = args_of_command;
   if (!(args->limit_s > 0)) return hsc_cli_usage(cli, "--limit must be above 0 s");
+  HSC_TRY(hsc_cli_check_sampling(cli, args->precision, args->budget_s, false));
   json_t *overrides = NULL, *result = NULL, *stage;
   hsc_knowledge *kb = NULL;
   hsc_bytes advice = {0}, out = {0};
   size_t i;
   HSC_TRY(hsc_overrides_parse(args->overrides.items, args->overrides.count, &overrides));
   hsc_probe_options probe = {.program = args->program, .device = args->device ? args->device : hsc_default_device(), .overrides = overrides, .limit_s = args->limit_s,
+                             .half_width = args->precision / 100, .budget_s = args->budget_s,
                              .memory_limit_bytes = (size_t)args->memory_mib << 20, .all = args->all, .keep_dir = args->keep, .on_stage = say_stage, .user = cli};
   hsc_status *status = hsc_probe(&probe, &result);
   if (!status) {

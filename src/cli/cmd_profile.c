@@ -16,7 +16,7 @@ typedef struct profile_args {
   hsc_list what, transforms;
   const char *device, *output;
   int64_t steps, duration_ms, seed, limit;
-  double limit_s;
+  double limit_s, precision, budget_s;
   int type;
   bool traced_only;
 } profile_args;
@@ -28,8 +28,10 @@ static const hsc_option options[] = {
     HSC_POSITIONAL_REST(profile_args, what, "PROGRAM", HSC_REQUIRED, "a program that hloscope reads; or, after --, a command with its arguments; or diff A B, two profiles to compare"),
     HSC_OPTION_STRING(profile_args, device, "device|d", "DEVICE", NULL, "of PROGRAM: cpu, xla-cpu or any plugin with a profiler; default $HLOSCOPE_DEVICE, else cpu"),
     HSC_OPTION_CHOICE(profile_args, type, "type", types, TYPE_OPERATOR, "what is shown: operators, or the lanes of the timeline"),
-    HSC_OPTION_INT(profile_args, steps, "steps", "N", 0, "steps that are recorded; 0: of PROGRAM as many as fit in the duration, of a command all"),
-    HSC_OPTION_INT(profile_args, duration_ms, "duration-ms", "MS", 0, "time that is recorded; 0: 200 ms of PROGRAM, a command to its end"),
+    HSC_OPTION_INT(profile_args, steps, "steps", "N", 0, "steps that are recorded; 0: of PROGRAM as many as a pilot chooses, of a command all"),
+    HSC_OPTION_DOUBLE(profile_args, precision, "precision", "PERCENT", 2, "of PROGRAM: recording ends when the median step's interval is this narrow, to either side; 0: never"),
+    HSC_OPTION_DOUBLE(profile_args, budget_s, "time-budget", "S", 0.2, "of PROGRAM: seconds that are recorded, unless --duration-ms says it"),
+    HSC_OPTION_INT(profile_args, duration_ms, "duration-ms", "MS", 0, "time that is recorded; 0: of PROGRAM the time budget, a command to its end"),
     HSC_OPTION_FLAG(profile_args, traced_only, "traced-only", "leave out input transfers and what the framework does on the host"),
     HSC_OPTION_STRING(profile_args, output, "output|o", "LOGDIR", "profile", "log directory for TensorBoard; earlier runs in it stay"),
     HSC_OPTION_LIST(profile_args, transforms, "transform", "T", NULL, "repeat:N, vmap:N, scan:N or constant:I=V before compiling; may be given several times"),
@@ -62,7 +64,7 @@ static void remove_directory(const char *path, hsc_arena *arena) {
 }
 
 // The raw profiles become a run of the log directory, and the table is printed.
-static hsc_status *show(const profile_args *args, const char *raw, hsc_cli *cli) {
+static hsc_status *show(const profile_args *args, const char *raw, const char *note, hsc_cli *cli) {
   hsc_profile *profile = NULL;
   hsc_table *table = NULL;
   char *directory = NULL;
@@ -72,6 +74,7 @@ static hsc_status *show(const profile_args *args, const char *raw, hsc_cli *cli)
   HSC_GOTO(hsc_profile_write_logdir(profile, args->output, NULL, &directory));
   hsc_profile_options view = {.limit = args->limit, .traced_only = args->traced_only};
   HSC_GOTO(hsc_profile_table(profile, args->type == TYPE_TRACE ? HSC_PROFILE_VIEW_timeline : HSC_PROFILE_VIEW_hlo_operators, &view, &table));
+  if (note) hsc_table_note(table, "%s", note);
   HSC_GOTO(hsc_cli_table(cli, table));
   hsc_cli_say(cli, "%s", directory);
   hsc_cli_say(cli, "hloscope tables %s framework-operators steps timeline gaps;  tensorboard --logdir %s", args->output, args->output);
@@ -85,12 +88,14 @@ static hsc_status *profile_program(const profile_args *args, hsc_cli *cli) {
   if (args->what.count != 1) return hsc_cli_usage(cli, "one PROGRAM at a time; a command stands after --: hloscope profile -- %s ...", args->what.items[0]);
   HSC_TRY(hsc_cli_program_file(cli, args->what.items[0]));
   if (!(args->limit_s > 0)) return hsc_cli_usage(cli, "--time-limit must be above 0 s");
+  HSC_TRY(hsc_cli_check_sampling(cli, args->precision, args->budget_s, args->steps > 0));
   const char *raw = NULL, *device = args->device ? args->device : hsc_default_device();
   HSC_TRY(raw_directory(args, cli, &raw));
   hsc_profile_run_options run_options = {.program = args->what.items[0], .transforms = args->transforms.items, .transform_count = args->transforms.count, .device = device,
-                                         .steps = args->steps, .duration_ns = args->duration_ms * 1000000, .seed = (uint64_t)args->seed,
+                                         .steps = args->steps, .duration_ns = args->duration_ms ? args->duration_ms * 1000000 : (int64_t)(args->budget_s * 1e9), .half_width = args->precision / 100,
+                                         .seed = (uint64_t)args->seed,
                                          .limit_ns = (int64_t)(args->limit_s * 1e9), .xspace_path = hsc_arena_printf(cli->arena, "%s/%s.xplane.pb", raw, "device")};
-  hsc_profile_run made;
+  hsc_profile_run made = {0};
   hsc_cli_progress(cli, "profiling %s on %s", args->what.items[0], device);
   hsc_status *status = hsc_profile_program(&run_options, &made);
   if (!status) {
@@ -98,8 +103,9 @@ static hsc_status *profile_program(const profile_args *args, hsc_cli *cli) {
     hsc_format_quantity(made.warm_up_s, "s", false, first);
     hsc_format_quantity(made.step_s, "s", false, each);
     hsc_cli_say(cli, "%lld steps on %s: median %s a step (the first one before took %s)", (long long)made.steps, device, each, first);
-    status = show(args, raw, cli);
+    status = show(args, raw, made.sampling, cli);
   }
+  hsc_free(made.sampling);
   remove_directory(raw, cli->arena);
   return status;
 }
@@ -132,7 +138,7 @@ static hsc_status *profile_command(const profile_args *args, hsc_cli *cli) {
     hsc_cli_say(cli, "nothing was recorded: the program used neither JAX nor a PJRT plugin with a profiler, or it was killed before its end");
     if (!cli->exit_code) cli->exit_code = 1;
   } else {
-    HSC_GOTO(show(args, raw, cli));
+    HSC_GOTO(show(args, raw, NULL, cli));
   }
 done:
   remove_directory(raw, cli->arena);

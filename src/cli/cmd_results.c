@@ -7,7 +7,8 @@
 
 #include "lab/json_tree.h"
 #include "lab/patterns.h"
-#include "lab/stats.h"
+#include "lab/stats_design.h"
+#include "lab/stats_interleaved.h"
 #include "lab/store.h"
 
 typedef struct results_args {
@@ -244,15 +245,35 @@ static hsc_status *read_groups(hsc_store *store, int64_t id, hsc_arena *arena, s
   return status;
 }
 
+typedef struct compared {
+  const series_group *a, *b;
+  hsc_comparison c;
+} compared;
+
+// In words. A claim must hold among all comparisons; two processes differ by themselves (addresses, pages, neighbours), and one of each side cannot tell
+// that from the programs.
+static void add_verdict(hsc_table *table, const compared *row, bool among_many) {
+  bool claims = row->c.verdict == HSC_VERDICT_FASTER || row->c.verdict == HSC_VERDICT_SLOWER;
+  if (row->a->one_task || (claims && among_many))
+    hsc_table_text(table, hsc_verdict_text(HSC_VERDICT_CANNOT_TELL));
+  else if (row->c.verdict == HSC_VERDICT_CANNOT_TELL && row->c.more_runs > 0 && row->c.more_runs < 1e6)
+    hsc_table_printf(table, "cannot tell (about %.0f more runs needed)", row->c.more_runs);
+  else
+    hsc_table_text(table, hsc_verdict_text(row->c.verdict));
+}
+
 static hsc_status *compare(const results_args *args, hsc_cli *cli, hsc_store *store) {
   int64_t ids[2];
   series_groups groups[2] = {{0}};
   hsc_table *table = NULL;
+  char worst[2] = "";  // grade of the two machines
   if (args->ids.count != 2) return hsc_cli_usage(cli, "compare needs the numbers of two experiments");
   for (int i = 0; i < 2; i++) {
     hsc_experiment_list found = {0};
     HSC_TRY(read_id(cli, args->ids.items[i], &ids[i]));
     hsc_status *status = hsc_store_get(store, ids[i], &found);  // NOT_FOUND in words
+    const char *grade = status ? NULL : json_string_value(json_object_get(found.items[0].environment, "grade"));
+    if (grade && (!worst[0] || grade[0] > worst[0])) worst[0] = grade[0];
     hsc_experiment_list_deinit(&found);
     HSC_TRY(status);
     HSC_TRY(read_groups(store, ids[i], cli->arena, &groups[i]));
@@ -262,35 +283,41 @@ static hsc_status *compare(const results_args *args, hsc_cli *cli, hsc_store *st
                                            {"ratio", "ratio"}, {"low", "ratio"}, {"high", "ratio"},
                                            {"p", ""},          {"effect", ""},   {"second is", ""}};
   for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i][0], columns[i][1]);
-  size_t only = 0;
+  size_t only = 0, n = 0;
   bool one_each = false;
-  for (size_t g = 0; g < groups[1].count; g++) {
+  double margin = hsc_stats_grade_margin(worst, 0.02);
+  compared *rows = HSC_NEW_ARRAY(cli->arena, compared, groups[1].count + 1);
+  double *p = HSC_NEW_ARRAY(cli->arena, double, 2 * groups[1].count + 2), *q = p + groups[1].count + 1;
+  hsc_status *failed = hsc_arena_status(cli->arena);
+  for (size_t g = 0; g < groups[1].count && !failed; g++) {
     const series_group *b = &groups[1].items[g], *a = NULL;
     for (size_t k = 0; k < groups[0].count && !a; k++)
       if (!strcmp(groups[0].items[k].name, b->name)) a = &groups[0].items[k];
-    if (!a) {
-      only++;
-      continue;
-    }
-    hsc_comparison c;
-    hsc_status *status = hsc_stats_compare(b->values, b->count, a->values, a->count, 0.02, NULL, &c);
-    if (status) {
-      hsc_table_destroy(table);
-      return status;
-    }
+    only += !a;
+    if (!a) continue;
+    rows[n] = (compared){.a = a, .b = b};
+    failed = hsc_stats_compare(b->values, b->count, a->values, a->count, margin, NULL, &rows[n].c);
+    p[n] = rows[n].c.p_value;
+    n++;
+  }
+  if (failed) {
+    hsc_table_destroy(table);
+    return failed;
+  }
+  hsc_stats_benjamini_hochberg(p, n, q);
+  for (size_t i = 0; i < n; i++) {
+    const compared *row = &rows[i];
     hsc_table_row(table);
-    hsc_table_text(table, b->name);
-    hsc_table_double(table, hsc_stats_median(a->values, a->count) / 1e9);
-    hsc_table_double(table, hsc_stats_median(b->values, b->count) / 1e9);
-    hsc_table_double(table, c.ratio.estimate);
-    hsc_table_double(table, c.ratio.low);
-    hsc_table_double(table, c.ratio.high);
-    hsc_table_printf(table, "%.2g", c.p_value);
-    hsc_table_text(table, hsc_stats_cliffs_word(c.delta));
-    // Two processes differ by themselves (addresses, pages, neighbours); one of each side cannot tell that from the
-    // programs.
-    one_each |= a->one_task;
-    hsc_table_text(table, a->one_task ? "cannot tell" : hsc_verdict_text(c.verdict));
+    hsc_table_text(table, row->b->name);
+    hsc_table_double(table, hsc_stats_median(row->a->values, row->a->count) / 1e9);
+    hsc_table_double(table, hsc_stats_median(row->b->values, row->b->count) / 1e9);
+    hsc_table_double(table, row->c.ratio.estimate);
+    hsc_table_double(table, row->c.ratio.low);
+    hsc_table_double(table, row->c.ratio.high);
+    hsc_table_printf(table, "%.2g", row->c.p_value);
+    hsc_table_text(table, hsc_stats_cliffs_word(row->c.delta));
+    one_each |= row->a->one_task;
+    add_verdict(table, row, n > 1 && !(q[i] <= 0.05));
   }
   if (one_each)
     hsc_table_note(
@@ -299,7 +326,7 @@ static hsc_status *compare(const results_args *args, hsc_cli *cli, hsc_store *st
   if (only) hsc_table_note(table, "%zu series are in experiment %lld only", only, (long long)ids[1]);
   hsc_table_note(table,
                  "medians of trials; ratio with its 95 %% bootstrap interval; Mann-Whitney p, Cliff's delta in words; "
-                 "verdict at a margin of 2 %%");
+                 "verdict at a margin of %.3g %%%s%s, false discoveries held to 5 %%", 100 * margin, worst[0] ? ": grade " : "", worst);
   return hsc_cli_table(cli, table);
 }
 

@@ -15,7 +15,7 @@ typedef struct run_args {
   hsc_list fallback;
   hsc_list devices, compare, transforms, options;
   int64_t seed, runs, jobs, memory_mib;
-  double limit_s;
+  double limit_s, precision, budget_s;
   bool no_cache, no_store;
 } run_args;
 
@@ -28,7 +28,9 @@ static const hsc_option options[] = {
     HSC_OPTION_LIST(run_args, compare, "compare|c", "DEVICES", NULL,
                     "run there too, on the same inputs, and compare the numbers"),
     HSC_OPTION_INT(run_args, seed, "seed", "N", 0, "of the inputs"),
-    HSC_OPTION_INT(run_args, runs, "runs", "N", 0, "timed runs; 0: as many as fit in 0.2 s, from 3 to 100"),
+    HSC_OPTION_INT(run_args, runs, "runs", "N", 0, "timed runs; 0: as many as a pilot chooses, until --precision or --time-budget ends it"),
+    HSC_OPTION_DOUBLE(run_args, precision, "precision", "PERCENT", 2, "timed runs end when the median's interval is this narrow, to either side; 0: never"),
+    HSC_OPTION_DOUBLE(run_args, budget_s, "time-budget", "S", 0.2, "seconds that the timed runs of a device may take; 0: no limit"),
     HSC_OPTION_LIST(run_args, transforms, "transform", "T", NULL,
                     "repeat:N, vmap:N, scan:N or constant:I=V before compiling; may be given several times"),
     HSC_OPTION_LIST(run_args, options, "option", "NAME=VALUE", NULL,
@@ -123,6 +125,37 @@ static json_t *outputs_of(json_t *devices) {
   return outputs;
 }
 
+// How many runs, who chose it and what ended it; what is odd about them; who is faster.
+static void note_sampling(hsc_table *table, json_t *devices) {
+  json_t *device;
+  size_t i;
+  json_array_foreach (devices, i, device) {
+    json_t *row = hsc_json_path(device, "run", "statistics", NULL), *mode;
+    const char *name = json_string_value(json_object_get(device, "device")), *text = json_string_value(hsc_json_path(device, "run", "sampling", "text", NULL)),
+               *class_text = json_string_value(json_object_get(row, "class"));
+    if (!text) continue;
+    hsc_table_note(table, "%s: %s", name, text);
+    double half = hsc_json_number(hsc_json_path(device, "compile_dominates_until", "half", "runs", NULL)),
+           tenth = hsc_json_number(hsc_json_path(device, "compile_dominates_until", "tenth", "runs", NULL));
+    if (half > 0) hsc_table_note(table, "%s: the compile is under half of all time from %.0f runs on, under a tenth from %.0f", name, half, tenth);
+    long long outliers = json_integer_value(json_object_get(row, "outlier_count"));
+    if (outliers)
+      hsc_table_note(table, "%s: %lld of %lld runs are outliers, %lld of them with a cause (--format=json); they are in the numbers", name, outliers,
+                     (long long)json_integer_value(json_object_get(row, "count")), (long long)json_integer_value(json_object_get(row, "outliers_with_cause")));
+    if (class_text && strcmp(class_text, "flat") && strcmp(class_text, "too short")) hsc_table_note(table, "%s: %s", name, class_text);
+    if (json_array_size(json_object_get(row, "modes")) < 2) continue;
+    hsc_bytes modes = {0};
+    size_t k;
+    json_array_foreach (json_object_get(row, "modes"), k, mode) {
+      char median[32];
+      hsc_format_quantity(at(mode, "median", NULL), "s", false, median);
+      hsc_bytes_printf(&modes, "%s%s (%.0f %%)", k ? ", " : "", median, 100 * at(mode, "share", NULL));
+    }
+    hsc_table_note(table, "%s: %zu modes, so no single number tells it: %s", name, json_array_size(json_object_get(row, "modes")), hsc_bytes_text(&modes));
+    hsc_bytes_deinit(&modes);
+  }
+}
+
 // One column a device.
 static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
   static const char *const phases[][2] = {{"process start", "process_start"},
@@ -183,7 +216,8 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
   bool ahead = false;
   json_array_foreach (devices, i, device) ahead |= json_object_get(device, "cannot_run") != NULL;
   if (ahead) hsc_table_note(table, "cannot run here: no device; these compilers work ahead of time");
-  hsc_table_note(table, "low and high: 95 %% bootstrap interval of the median; outputs: digests");
+  note_sampling(table, devices);
+  hsc_table_note(table, "low and high: 95 %% interval of the median, by bootstrap of blocks; outputs: digests");
   return hsc_cli_table(cli, table);
 }
 
@@ -214,6 +248,17 @@ static hsc_status *print_comparison(hsc_cli *cli, json_t *rows) {
   return hsc_cli_table(cli, table);
 }
 
+static void print_speed(hsc_cli *cli, json_t *result) {
+  json_t *row;
+  size_t i;
+  const char *grade = json_string_value(hsc_json_path(result, "environment", "grade", NULL));
+  json_array_foreach (json_object_get(result, "speed"), i, row)
+    hsc_cli_print(cli, "%s%s against %s: %s\n", i ? "" : "\n", json_string_value(json_object_get(row, "device")), json_string_value(json_object_get(row, "against")),
+                  json_string_value(json_object_get(row, "text")));
+  if (i && grade && *grade != 'A')
+    hsc_cli_print(cli, "the machine has grade %s: nothing finer than %.3g %% is claimed\n", grade, 100 * at(json_array_get(json_object_get(result, "speed"), 0), "margin", NULL));
+}
+
 static bool any_bad(json_t *result) {
   json_t *row;
   size_t i;
@@ -238,6 +283,7 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
   }
   HSC_TRY(print_devices(cli, result));
   HSC_TRY(print_comparison(cli, json_object_get(result, "compare")));
+  print_speed(cli, result);
   json_t *device;
   size_t i;
   json_array_foreach (json_object_get(result, "devices"), i, device) {
@@ -266,6 +312,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const char **devices = HSC_NEW_ARRAY(cli->arena, const char *, count + 1);
   HSC_TRY(hsc_arena_status(cli->arena));
   if (!(args->limit_s > 0)) return hsc_cli_usage(cli, "--limit must be above 0 s");
+  HSC_TRY(hsc_cli_check_sampling(cli, args->precision, args->budget_s, args->runs > 0));
   HSC_TRY(hsc_cli_program_file(cli, args->program));
   for (size_t i = 0; i < count; i++)
     devices[i] = i < first ? wanted[i] : args->compare.items[i - first];
@@ -285,6 +332,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                                  .compare = args->compare.count > 0,
                                  .seed = (uint64_t)args->seed,
                                  .run_count = args->runs,
+                                 .half_width = args->precision / 100,
+                                 .budget_s = args->budget_s,
                                  .use_cache = !args->no_cache,
                                  .save_dir = args->save,
                                  .limit_ns = (int64_t)(args->limit_s * 1e9),

@@ -94,6 +94,8 @@ void hsc_cli_progress(hsc_cli *cli, const char *format, ...) HSC_PRINTF(2, 3);
 // The same for so many of so many, with the rate and the time left on a terminal: "compiling: 12 of 80, 3.1/s, about 22 s left". Counts that do not go
 // on from the ones before begin anew.
 void hsc_cli_progress_of(hsc_cli *cli, int64_t done, int64_t total, const char *text);
+// --precision and --time-budget: neither may be negative, and without both (and without a number) nothing would ever end.
+HSC_MUST_USE hsc_status *hsc_cli_check_sampling(hsc_cli *cli, double precision, double budget_s, bool exact);
 // The user wrote something that cannot be: exit code 2.
 // A program that workers will read, NULL = none was given: a usage error when it is standard input, a pipe or a device, which they could not read.
 HSC_MUST_USE hsc_status *hsc_cli_program_file(hsc_cli *cli, const char *path);

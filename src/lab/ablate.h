@@ -27,8 +27,9 @@ typedef struct hsc_ablate_options {
   int placebo_count;             // names that do not exist, 0 or more
   int jobs;                      // compiles at the same time
   bool timing;                   // run and time, where the device can
-  int process_count;             // timing: fresh processes
-  int block_count;               // blocks in each of them
+  int process_count;             // timing: fresh processes; 0 = as many as a pilot chooses, 3 at least
+  int block_count;               // blocks in each of them; 0 = as many as a pilot chooses
+  double half_width;             // timing ends when no effect's interval is wider to either side; 0 = the pilot aims at the margin, nothing ends by it
   double budget_s;               // timing ends after this long; 0 = no limit
   bool pairs;                    // also two at a time, of those that mattered
   int pair_most;                 // of at most so many passes

@@ -64,6 +64,40 @@ bool hsc__ablate_stopped(ablate_run *run);
 char *hsc__ablate_where(const char *text);
 hsc_outcome hsc__ablate_outcome(const char *text);  // of hsc_outcome_text
 
+// ---- timing (ablate_time.c, ablate_plan.c) ----
+
+enum { ABLATE_MOST_PROCESSES = 64 };
+// Which variants share a process: the baseline and the placebos are in every group.
+typedef struct ablate_group {
+  int *members;  // [count] numbers of variants, 0 first
+  int count;
+} ablate_group;
+
+typedef struct ablate_timing {
+  ablate_run *run;
+  ablate_group *groups;
+  int group_count, placebo_count, timed_count;
+  int64_t blocks, iterations, warmups;
+  double *total[2];           // [0] run, [1] kernels: [variant][process][block] medians, ns; NaN = not measured
+  double *base[2];            // of the baseline in the same process and block: it runs with every group
+  int process_count;          // that were measured
+  int process_least;          // that are made whatever they show
+  double margin;              // of "same": what was asked for, or what the machine's grade allows
+  json_t *pilot;              // what the pilot saw and chose; NULL = there was none
+  const char *no_pilot;       // why
+  double budget_s, spent_s;
+  bool kernels;
+} ablate_timing;
+
+
+// Iterations, blocks and processes: as the options say, else as a pilot of baseline against placebo chooses. Sets t->pilot or t->no_pilot.
+HSC_MUST_USE hsc_status *hsc__ablate_plan_times(ablate_timing *timing);
+// "sampling" (docs/schemas/sampling.json) and "baseline_class" of run->timing.
+HSC_MUST_USE hsc_status *hsc__ablate_describe_times(ablate_timing *timing, const char *ended_by, double seconds);
+// A request of the job "interleave" for these compile options. NULL = no memory.
+json_t *hsc__ablate_interleave(const ablate_run *run, json_t *variants, int64_t blocks, int64_t iterations, int64_t warmups, uint64_t order);
+bool hsc__ablate_is_timed(const ablate_run *run, int number);
+
 HSC_MUST_USE hsc_status *hsc__ablate_compile_all(ablate_run *run, int from, int to);  // ablate_structure.c
 HSC_MUST_USE hsc_status *hsc__ablate_numbers(ablate_run *run, int from, int to);      // ablate_numbers.c
 HSC_MUST_USE hsc_status *hsc__ablate_time(ablate_run *run);                           // ablate_time.c

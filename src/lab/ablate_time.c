@@ -3,35 +3,17 @@
 
 #include "lab/ablate_internal.h"
 #include "lab/json_tree.h"
+#include "lab/stats_design.h"
 #include "lab/stats_interleaved.h"
 
-enum { MOST_PROCESSES = 64, MOST_ITERATIONS = 200 };
-static const double TURN_S = 0.01;          // what a variant runs in its turn
+enum { MOST_PROCESSES = ABLATE_MOST_PROCESSES };
 static const double MEMORY_SHARE = 0.4;     // of the machine's, for the variants of one process
 
-// Which variants share a process: the baseline and the placebos are in every group.
-typedef struct group {
-  int *members;  // [count] numbers of variants, 0 first
-  int count;
-} group;
+static int64_t place(const ablate_timing *t, int variant, int process, int64_t block) { return ((int64_t)variant * MOST_PROCESSES + process) * t->blocks + block; }
 
-typedef struct timing {
-  ablate_run *run;
-  group *groups;
-  int group_count, placebo_count, timed_count;
-  int64_t blocks, iterations, warmups;
-  double *total[2];           // [0] run, [1] kernels: [variant][process][block] medians, ns; NaN = not measured
-  double *base[2];            // of the baseline in the same process and block: it runs with every group
-  int process_count;          // that were measured
-  double budget_s, spent_s;
-  bool kernels;
-} timing;
+static double *cell(const ablate_timing *t, int which, int variant, int process, int64_t block) { return &t->total[which][place(t, variant, process, block)]; }
 
-static int64_t place(const timing *t, int variant, int process, int64_t block) { return ((int64_t)variant * MOST_PROCESSES + process) * t->blocks + block; }
-
-static double *cell(const timing *t, int which, int variant, int process, int64_t block) { return &t->total[which][place(t, variant, process, block)]; }
-
-static bool is_timed(const ablate_run *run, int number) {
+bool hsc__ablate_is_timed(const ablate_run *run, int number) {
   const ablate_variant *v = &run->variants[number];
   if (number == 0 || v->kind == VARIANT_PLACEBO) return v->answer != NULL;
   return v->answer && v->same_as == number && v->ran;
@@ -45,27 +27,27 @@ static double bytes_of(const ablate_variant *v) {
   return most + 16e6;
 }
 
-static hsc_status *plan_groups(timing *t) {
+static hsc_status *plan_groups(ablate_timing *t) {
   ablate_run *run = t->run;
   double memory = hsc_json_number(json_object_get(run->environment, "memory_bytes")), limit = (isnan(memory) ? 4e9 : memory) * MEMORY_SHARE, shared = 0;
-  t->groups = HSC_NEW_ARRAY(run->arena, group, run->variant_count + 1);
+  t->groups = HSC_NEW_ARRAY(run->arena, ablate_group, run->variant_count + 1);
   HSC_TRY(hsc_arena_status(run->arena));
   for (int i = 0; i < run->variant_count; i++) {
     bool everywhere = i == 0 || run->variants[i].kind == VARIANT_PLACEBO;
-    if (everywhere && is_timed(run, i)) shared += bytes_of(&run->variants[i]), t->placebo_count += i > 0;
+    if (everywhere && hsc__ablate_is_timed(run, i)) shared += bytes_of(&run->variants[i]), t->placebo_count += i > 0;
   }
   double used = limit;  // opens the first group
   for (int i = 1; i < run->variant_count; i++) {
-    if (!is_timed(run, i) || run->variants[i].kind == VARIANT_PLACEBO) continue;
+    if (!hsc__ablate_is_timed(run, i) || run->variants[i].kind == VARIANT_PLACEBO) continue;
     if (t->group_count == 0 || used + bytes_of(&run->variants[i]) > limit) {
-      group *g = &t->groups[t->group_count++];
+      ablate_group *g = &t->groups[t->group_count++];
       g->members = HSC_NEW_ARRAY(run->arena, int, run->variant_count);
       HSC_TRY(hsc_arena_status(run->arena));
       for (int k = 0; k < run->variant_count; k++)
-        if ((k == 0 || run->variants[k].kind == VARIANT_PLACEBO) && is_timed(run, k)) g->members[g->count++] = k;
+        if ((k == 0 || run->variants[k].kind == VARIANT_PLACEBO) && hsc__ablate_is_timed(run, k)) g->members[g->count++] = k;
       used = shared;
     }
-    group *g = &t->groups[t->group_count - 1];
+    ablate_group *g = &t->groups[t->group_count - 1];
     g->members[g->count++] = i;
     used += bytes_of(&run->variants[i]);
     t->timed_count++;
@@ -73,27 +55,9 @@ static hsc_status *plan_groups(timing *t) {
   return NULL;
 }
 
-// Iterations of a turn, by how long the baseline takes; blocks, by what the budget allows for the least number of processes.
-static void plan_blocks(timing *t) {
-  const hsc_ablate_options *o = t->run->options;
-  double once = fmax(t->run->variants[0].run_s, 1e-7), per_block = 0, fixed = 0;
-  t->iterations = once > TURN_S ? 1 : (int64_t)fmin(TURN_S / once, MOST_ITERATIONS);
-  t->warmups = once > 0.5 ? 0 : 1;
-  for (int g = 0; g < t->group_count; g++)
-    for (int i = 0; i < t->groups[g].count; i++) {
-      const ablate_variant *v = &t->run->variants[t->groups[g].members[i]];
-      per_block += fmax(v->run_s, once / 4) * (double)(t->iterations + t->warmups);
-      fixed += v->compile_s + once;
-    }
-  t->blocks = o->block_count;
-  t->budget_s = o->budget_s > 0 ? o->budget_s : INFINITY;
-  double fit = (t->budget_s / o->process_count - fixed) / per_block;
-  if (fit < (double)t->blocks) t->blocks = fit < 2 ? 2 : (int64_t)fit;
-}
-
 // ---- measuring ------------------------------------------------------------------------------------------------------
 
-static void take_cells(timing *t, const group *g, int process, int which, json_t *series, const char *names[3]) {
+static void take_cells(ablate_timing *t, const ablate_group *g, int process, int which, json_t *series, const char *names[3]) {
   size_t n, nv, nb;
   double *value = hsc_json_doubles(json_object_get(series, names[0]), &n), *variant = hsc_json_doubles(json_object_get(series, names[1]), &nv),
          *block = hsc_json_doubles(json_object_get(series, names[2]), &nb), *turn = hsc_alloc((n + 1) * sizeof(double));
@@ -112,10 +76,10 @@ static void take_cells(timing *t, const group *g, int process, int which, json_t
   hsc_free(turn);
 }
 
-static hsc_status *measure_group(timing *t, int process, int number, bool *out_done) {
+static hsc_status *measure_group(ablate_timing *t, int process, int number, bool *out_done) {
   static const char *run_names[] = {"run_ns", "variant_count", "block_count"}, *kernel_names[] = {"kernel_ns", "kernel_variant_count", "kernel_block_count"};
   ablate_run *run = t->run;
-  const group *g = &t->groups[number];
+  const ablate_group *g = &t->groups[number];
   char key[64], *stored_status = NULL, *stored_message = NULL;
   json_t *answer_body = NULL, *request = NULL, *variants = json_array();
   hsc_lab_worker *worker = NULL;
@@ -130,14 +94,8 @@ static hsc_status *measure_group(timing *t, int process, int number, bool *out_d
       json_array_append(variants, json_object_get(one, "overrides"));
       json_decref(one);
     }
-    request = hsc__ablate_request(run, "interleave", "");
+    request = hsc__ablate_interleave(run, variants, t->blocks, t->iterations, t->warmups, (uint64_t)process * 37 + (uint64_t)number + 1);
     if (!request) HSC_GOTO(hsc_status_out_of_memory());
-    json_object_del(request, "overrides");
-    json_object_set(request, "variants", variants);
-    json_object_set_new(request, "blocks", json_integer((json_int_t)t->blocks));
-    json_object_set_new(request, "iterations", json_integer((json_int_t)t->iterations));
-    json_object_set_new(request, "warmups", json_integer((json_int_t)t->warmups));
-    json_object_set_new(request, "shuffle_seed", json_integer((json_int_t)((run->options->seed & 0xffffff) * 1000 + (uint64_t)process * 37 + (uint64_t)number + 1)));
     json_object_set_new(request, "kernels", json_boolean(t->kernels));
     HSC_GOTO(hsc_lab_worker_create(
         &(hsc_lab_worker_options){.device = run->options->device, .executable = run->options->executable, .no_disk_cache = true}, &worker));
@@ -170,7 +128,7 @@ done:
 
 // ---- judging --------------------------------------------------------------------------------------------------------
 
-static hsc_status *effect_of(const timing *t, int which, int variant, hsc_effect *out, bool *out_there) {
+static hsc_status *effect_of(const ablate_timing *t, int which, int variant, hsc_effect *out, bool *out_there) {
   int64_t n = (int64_t)t->process_count * t->blocks;
   size_t sizes[MOST_PROCESSES];
   double *x = hsc_alloc((size_t)(2 * n + 1) * sizeof(double)), *y = x + n;
@@ -192,7 +150,7 @@ static hsc_status *effect_of(const timing *t, int which, int variant, hsc_effect
   return status;
 }
 
-static json_t *effect_json(const timing *t, int which, int variant, const hsc_effect *e) {
+static json_t *effect_json(const ablate_timing *t, int which, int variant, const hsc_effect *e) {
   double *x = hsc_alloc((size_t)(t->process_count * t->blocks + 1) * sizeof(double));
   size_t n = 0;
   for (int p = 0; x && p < t->process_count; p++)
@@ -202,19 +160,21 @@ static json_t *effect_json(const timing *t, int which, int variant, const hsc_ef
                           hsc_json_real(e->ratio.high), "median_seconds", hsc_json_real(n ? hsc_stats_median(x, n) : NAN), "p_value", hsc_json_real(e->p_value), "q_value",
                           hsc_json_real(e->q_value), "placebos_beaten", e->placebos_beaten, "verdict", hsc_verdict_text(e->verdict), "processes", (int)e->process_count,
                           "blocks", (int)e->block_count, "times_more_needed", hsc_json_real(e->verdict == HSC_VERDICT_CANNOT_TELL ? e->blocks_needed : NAN));
+  double more = ceil((e->blocks_needed - 1) * (double)e->block_count * (double)t->iterations);
+  json_object_set_new(out, "more_runs", hsc_json_real(e->verdict == HSC_VERDICT_CANNOT_TELL && more > 0 ? more : NAN));
   hsc_free(x);
   return out;
 }
 
 // All effects of one kind of time. *out_open: how many can still not be told.
-static hsc_status *judge(timing *t, int which, int *out_open) {
+static hsc_status *judge(ablate_timing *t, int which, int *out_open) {
   ablate_run *run = t->run;
   int placebos = 0, variants = 0, *numbers = HSC_NEW_ARRAY(run->arena, int, 2 * run->variant_count + 2), *placebo_numbers = numbers + run->variant_count;
   hsc_effect *effects = hsc_alloc((size_t)(2 * run->variant_count + 2) * sizeof(*effects)), *null = effects + run->variant_count + 1;
   hsc_status *status = effects ? hsc_arena_status(run->arena) : hsc_status_out_of_memory();
   for (int i = 1; i < run->variant_count && !status; i++) {
     bool there = false, placebo = run->variants[i].kind == VARIANT_PLACEBO;
-    if (!is_timed(run, i)) continue;
+    if (!hsc__ablate_is_timed(run, i)) continue;
     status = effect_of(t, which, i, placebo ? &null[placebos] : &effects[variants], &there);
     if (!there) continue;
     if (placebo)
@@ -224,7 +184,7 @@ static hsc_status *judge(timing *t, int which, int *out_open) {
   }
   *out_open = 0;
   if (!status) {
-    hsc_judge_options o = {.margin = run->options->margin};
+    hsc_judge_options o = {.margin = t->margin};
     hsc_stats_judge(effects, (size_t)variants, null, (size_t)placebos, &o);
     for (int k = 0; k < placebos; k++) {  // each against the others
       hsc_effect others[256];
@@ -254,6 +214,19 @@ static hsc_status *judge(timing *t, int which, int *out_open) {
   return status;
 }
 
+// No interval is wider than what was wanted.
+static bool all_narrow(const ablate_run *run, double half_width) {
+  bool any = false;
+  for (int i = 1; i < run->variant_count; i++) {
+    const json_t *time = run->variants[i].total_time;
+    double low = hsc_json_number(json_object_get(time, "low")), high = hsc_json_number(json_object_get(time, "high"));
+    if (!time || run->variants[i].kind == VARIANT_PLACEBO) continue;
+    any = true;
+    if (!((high - low) / 2 <= half_width)) return false;
+  }
+  return any && half_width > 0;
+}
+
 // What equal programs got goes to all of them.
 static void spread(ablate_run *run) {
   for (int i = 1; i < run->variant_count; i++) {
@@ -267,7 +240,7 @@ static void spread(ablate_run *run) {
   }
 }
 
-static json_t *own_time(const timing *t, int which) {
+static json_t *own_time(const ablate_timing *t, int which) {
   hsc_effect e = {.ratio = {1, 1, 1}, .p_value = NAN, .q_value = NAN, .verdict = HSC_VERDICT_SAME, .process_count = (size_t)t->process_count,
                   .block_count = (size_t)((int64_t)t->process_count * t->blocks)};
   return effect_json(t, which, 0, &e);
@@ -275,13 +248,15 @@ static json_t *own_time(const timing *t, int which) {
 
 hsc_status *hsc__ablate_time(ablate_run *run) {
   const hsc_ablate_options *o = run->options;
-  timing t = {.run = run, .kernels = true};
+  ablate_timing t = {.run = run, .kernels = true};
   hsc_status *status = NULL;
   int open = 0;
   if (!run->variants[0].ran) return NULL;
   HSC_TRY(plan_groups(&t));
   if (t.timed_count == 0) return NULL;
-  plan_blocks(&t);
+  t.margin = hsc_stats_grade_margin(json_string_value(json_object_get(run->environment, "grade")), o->margin);
+  run->timing = json_pack("{s:[]}", "failures");
+  HSC_GOTO(hsc__ablate_plan_times(&t));
   size_t cells = (size_t)run->variant_count * MOST_PROCESSES * (size_t)t.blocks;
   for (int k = 0; k < 2; k++) {
     t.total[k] = hsc_alloc((cells + 1) * sizeof(double));
@@ -289,8 +264,7 @@ hsc_status *hsc__ablate_time(ablate_run *run) {
     if (!t.total[k] || !t.base[k]) HSC_GOTO(hsc_status_out_of_memory());
     for (size_t i = 0; i < cells; i++) t.total[k][i] = t.base[k][i] = NAN;
   }
-  run->timing = json_pack("{s:[]}", "failures");
-  int64_t start = hsc_now_ns();
+  int64_t start = hsc_now_ns() - (int64_t)(t.spent_s * 1e9);
   const char *ended = "every effect was told";
   // At least the number of processes that was asked for; more while something cannot be told, up to four times as many, while the budget lasts.
   for (int process = 0; process < MOST_PROCESSES; process++) {
@@ -300,12 +274,16 @@ hsc_status *hsc__ablate_time(ablate_run *run) {
       ended = "the time budget";
       break;
     }
-    if (process >= o->process_count && open == 0) break;
-    if (process >= 4 * o->process_count) {
+    if (process >= t.process_least && open == 0) break;
+    if (process >= t.process_least && all_narrow(run, o->half_width)) {
+      ended = "every interval is narrow enough";
+      break;
+    }
+    if (process >= 4 * t.process_least) {
       ended = "four times the processes";
       break;
     }
-    if (o->progress) o->progress(o->user, process, o->process_count, process ? spent / process * (o->process_count - process) : -1, "timing");
+    if (o->progress) o->progress(o->user, process, t.process_least, process ? spent / process * (t.process_least - process) : -1, "timing");
     bool any = false;
     for (int g = 0; g < t.group_count && !hsc__ablate_stopped(run); g++) {
       bool done = false;
@@ -326,6 +304,7 @@ hsc_status *hsc__ablate_time(ablate_run *run) {
     run->variants[0].total_time = own_time(&t, 0);
     if (isfinite(*cell(&t, 1, 0, 0, 0))) run->variants[0].kernel_time = own_time(&t, 1);
   }
+  HSC_GOTO(hsc__ablate_describe_times(&t, run->interrupted ? "an interrupt" : ended, (double)(hsc_now_ns() - start) * 1e-9));
   json_object_set_new(run->timing, "processes", json_integer(t.process_count));
   json_object_set_new(run->timing, "blocks", json_integer((json_int_t)t.blocks));
   json_object_set_new(run->timing, "iterations", json_integer((json_int_t)t.iterations));
@@ -335,6 +314,7 @@ hsc_status *hsc__ablate_time(ablate_run *run) {
   json_object_set_new(run->timing, "ended_by", json_string(run->interrupted ? "an interrupt" : ended));
   json_object_set_new(run->timing, "seconds", json_real((double)(hsc_now_ns() - start) * 1e-9));
 done:
+  json_decref(t.pilot);
   for (int k = 0; k < 2; k++) {
     hsc_free(t.total[k]);
     hsc_free(t.base[k]);

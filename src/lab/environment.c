@@ -83,6 +83,34 @@ static json_t *clock_facts(void) {
                    (json_int_t)(resolution.tv_sec * 1000000000LL + resolution.tv_nsec), "read_ns", read_ns);
 }
 
+// Whether cores run above their rated clock at times; null = the kernel does not tell.
+static json_t *turbo(void) {
+  char line[16];
+  if (read_line("/sys/devices/system/cpu/intel_pstate/no_turbo", line, sizeof line)) return json_boolean(line[0] == '0');
+  if (read_line("/sys/devices/system/cpu/cpufreq/boost", line, sizeof line)) return json_boolean(line[0] != '0');
+  return json_null();
+}
+
+// Whether two threads share a core.
+static json_t *smt(void) {
+  char line[16];
+  return read_line("/sys/devices/system/cpu/smt/active", line, sizeof line) ? json_boolean(line[0] != '0') : json_null();
+}
+
+// Share of the time since the machine started that the hypervisor gave to others.
+static json_t *steal(void) {
+  char line[512];
+  double t[8], all = 0;
+  if (!read_line("/proc/stat", line, sizeof line) ||
+      sscanf(line, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7]) != 8)
+    return json_null();
+  for (size_t i = 0; i < HSC_COUNT_OF(t); i++) all += t[i];
+  return all > 0 ? json_real(t[7] / all) : json_null();
+}
+
+// Memory nodes: "0" or "0-1".
+static json_t *numa_nodes(void) { return line_or_null("/sys/devices/system/node/online"); }
+
 // The same work again and again: what exceeds the median was taken by somebody else (another process, an interrupt, a
 // clock change).
 static void calibrate(double *out_loop_ns, double *out_lost, double *out_longest_ns) {
@@ -143,6 +171,10 @@ hsc_status *hsc_environment_capture(bool with_calibration, json_t **out_environm
       load < 0 ? json_null() : json_real(load), "pressure_cpu_percent",
       pressure < 0 ? json_null() : json_real(pressure), "clock", clock_facts());
   if (!environment) return hsc_status_out_of_memory();
+  json_object_set_new(environment, "turbo", turbo());
+  json_object_set_new(environment, "smt", smt());
+  json_object_set_new(environment, "steal_fraction", steal());
+  json_object_set_new(environment, "numa_nodes", numa_nodes());
   if (with_calibration) {
     double loop_ns, lost, longest_ns;
     calibrate(&loop_ns, &lost, &longest_ns);

@@ -10,7 +10,8 @@
 #include "base/base.h"
 
 // JSON object: "hloscope", "compiler", "kernel", "cpu", "cores" {"online", "allowed", "quota"}, "memory_bytes",
-// "governor", "load_1m", "pressure_cpu_percent", "clock" {"source", "resolution_ns", "read_ns"}, and with `calibrate`
+// "governor", "load_1m", "pressure_cpu_percent", "clock" {"source", "resolution_ns", "read_ns"}, "turbo", "smt",
+// "steal_fraction" (of all time since the start), "numa_nodes" ("0-1"), and with `calibrate`
 // (takes about 20 ms of CPU time) also "noise"
 // {"loop_ns", "lost_fraction", "longest_ns"}, "grade", "grade_reasons" [text]. What the kernel does not tell is null.
 // Errors: RESOURCE_EXHAUSTED.

@@ -5,21 +5,32 @@
 #include <stdlib.h>
 
 #include "lab/json_tree.h"
+#include "lab/sampling_document.h"
 #include "lab/scratch.h"
-#include "lab/stats.h"
+#include "lab/worker_client.h"
 
 // One thing that took time in several compiles: samples in seconds, 0 where it did not occur.
 typedef struct item {
   const char *name;
-  double *samples;  // [repeats]
-  int runs;         // in the last compile
+  double *samples;  // [capacity]
+  int capacity;
+  int runs, last;   // in the last compile that had it, and which that was
 } item;
 typedef struct item_list {
   hsc_arena *arena;
   item *items;
   size_t count, capacity;
-  int repeats;
 } item_list;
+
+static hsc_status *reach(item_list *list, item *it, int count) {
+  if (count <= it->capacity) return NULL;
+  int capacity = count < 8 ? 8 : 2 * count;
+  double *samples = HSC_NEW_ARRAY(list->arena, double, capacity);
+  HSC_TRY(hsc_arena_status(list->arena));
+  if (it->capacity) memcpy(samples, it->samples, (size_t)it->capacity * sizeof(double));
+  it->samples = samples, it->capacity = capacity;
+  return NULL;
+}
 
 static hsc_status *add(item_list *list, const char *name, int repeat, double seconds) {
   item *found = NULL;
@@ -33,20 +44,32 @@ static hsc_status *add(item_list *list, const char *name, int repeat, double sec
       list->items = items;
     }
     found = &list->items[list->count++];
-    *found = (item){hsc_arena_strdup(list->arena, name), HSC_NEW_ARRAY(list->arena, double, list->repeats), 0};
+    *found = (item){.name = hsc_arena_strdup(list->arena, name), .last = -1};
     HSC_TRY(hsc_arena_status(list->arena));
   }
+  HSC_TRY(reach(list, found, repeat + 1));
   found->samples[repeat] += seconds;
-  found->runs += repeat + 1 == list->repeats;
+  if (found->last != repeat) found->runs = 0;
+  found->last = repeat;
+  found->runs++;
   return NULL;
 }
 
-static json_t *item_json(const item *it, size_t n, double whole, uint64_t seed) {
-  hsc_summary s = {0};
-  hsc_status *status = hsc_stats_summarize(it->samples, n, &(hsc_interval_options){.seed = seed}, &s);
+// Room for `count` samples, zero where it did not occur.
+static hsc_status *reach_all(item_list *list, int count) {
+  for (size_t i = 0; i < list->count; i++) HSC_TRY(reach(list, &list->items[i], count));
+  return NULL;
+}
+
+// Compiles of one process are alike: their processes are what is drawn.
+static json_t *item_json(const item *it, const hsc_sampling *compiles, double whole, uint64_t seed) {
+  hsc_interval i = {NAN, NAN, NAN};
+  hsc_interval_options o = {.seed = seed, .resample_count = 1000, .widen_small = true};
+  hsc_status *status = compiles->upper_count > 1 ? hsc_stats_bootstrap_blocks(hsc_stats_median, it->samples, compiles->sizes, compiles->upper_count, &o, &i)
+                                                 : hsc_stats_bootstrap(hsc_stats_median, it->samples, compiles->count, &o, &i);
   hsc_status_free(status);
-  return json_pack("{s:s, s:o, s:o, s:o, s:o, s:i}", "name", it->name, "median", hsc_json_real(s.median), "low", hsc_json_real(s.median_low), "high",
-                   hsc_json_real(s.median_high), "share", hsc_json_real(whole > 0 ? s.median / whole : NAN), "runs", it->runs);
+  return json_pack("{s:s, s:o, s:o, s:o, s:o, s:i}", "name", it->name, "median", hsc_json_real(i.estimate), "low", hsc_json_real(fmax(0, i.low)), "high",
+                   hsc_json_real(i.high), "share", hsc_json_real(whole > 0 ? i.estimate / whole : NAN), "runs", it->last + 1 == (int)compiles->count ? it->runs : 0);
 }
 
 static size_t sort_repeats;
@@ -55,11 +78,11 @@ static int by_median(const void *a, const void *b) {
   return (x < y) - (x > y);
 }
 
-static json_t *items_json(item_list *list, size_t n, double whole, uint64_t seed) {
+static json_t *items_json(item_list *list, const hsc_sampling *compiles, double whole, uint64_t seed) {
   json_t *out = json_array();
-  sort_repeats = n;  // one thread calls this; qsort has no argument for it
+  sort_repeats = compiles->count;  // one thread calls this; qsort has no argument for it
   if (list->count) qsort(list->items, list->count, sizeof *list->items, by_median);
-  for (size_t i = 0; i < list->count; i++) json_array_append_new(out, item_json(&list->items[i], n, whole, seed));
+  for (size_t i = 0; i < list->count; i++) json_array_append_new(out, item_json(&list->items[i], compiles, whole, seed));
   return out;
 }
 
@@ -151,72 +174,129 @@ static hsc_status *take_compile(taken *t, const hsc_pass_list *list, int repeat)
   return add(&t->phases, "all else", repeat, fmax(0, (double)list->compile_ns * 1e-9 - in_passes));
 }
 
-hsc_status *hsc_passes_time(const hsc_passes_time_options *o, json_t **out_result, hsc_bytes *out_folded) {
+typedef struct timing {
+  const hsc_passes_time_options *o;
+  taken t;
+  hsc_sampling compiles;     // levels: compile, process
+  hsc_arena *arena;
+  char *scratch;
+  double *firsts;            // [processes] the first compile of each, seconds
+  size_t first_count, first_capacity;
+  json_t *front;
+  const char *from;
+  hsc_bytes *folded;
+} timing;
+
+static bool stopped(const timing *m) { return m->o->stop && *m->o->stop; }
+
+static hsc_status *keep_first(timing *m, const hsc_pass_list *list) {
+  if (m->first_count == m->first_capacity) {
+    m->first_capacity = 2 * m->first_capacity + 16;
+    double *firsts = hsc_realloc(m->firsts, m->first_capacity * sizeof(double));
+    if (!firsts) return hsc_status_out_of_memory();
+    m->firsts = firsts;
+  }
+  m->firsts[m->first_count++] = (double)list->compile_ns * 1e-9;
+  if (!m->front) m->front = json_incref(list->phases);
+  return NULL;
+}
+
+// One compile; the first of a process pays for what is done once, and stands by itself.
+static hsc_status *compile_once(timing *m, hsc_lab_worker *worker, int number, bool first, double *out_s) {
+  const hsc_passes_time_options *o = m->o;
+  hsc_pass_list list;
+  HSC_TRY(hsc_pass_list_init(&list));
+  hsc_passes_collect_options collect = {.program = o->program,
+                                        .transforms = o->transforms,
+                                        .transform_count = o->transform_count,
+                                        .overrides = o->overrides,
+                                        .scratch = m->scratch,
+                                        .profile = true,
+                                        .limit_ns = o->limit_ns};
+  hsc_status *status = hsc_pass_list_want_flame(&list);
+  if (!status) status = hsc_passes_collect(worker, &collect, &list);
+  if (!status) status = first ? keep_first(m, &list) : take_compile(&m->t, &list, number);
+  if (!status && !first && m->folded) {
+    hsc_bytes_reset(m->folded);
+    write_folded(&list, o->device->text, m->folded);
+  }
+  if (!status) m->from = list.from, *out_s = (double)list.compile_ns * 1e-9;
+  hsc_pass_list_deinit(&list);
+  hsc_scratch_empty(m->scratch);
+  return status ? name_running_pass(status) : NULL;
+}
+
+// `count` compiles in a fresh process. An interrupted one is left out.
+static hsc_status *one_process(timing *m, size_t count) {
+  const hsc_passes_time_options *o = m->o;
   hsc_lab_worker *worker = NULL;
-  char *scratch = NULL;
-  hsc_arena *arena = NULL;
-  taken t = {0};
-  double first_s = NAN;
-  json_t *front = NULL;
-  const char *from = NULL;
-  int done = 0;
+  double *x = hsc_alloc((count + 1) * sizeof(double));
+  int64_t start_ns = hsc_now_ns();
+  size_t done = 0;
+  hsc_status *status = x ? NULL : hsc_status_out_of_memory();
+  if (!status) HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = o->device, .executable = o->executable, .no_disk_cache = true}, &worker));
+  for (size_t i = 0; i <= count && !status && !stopped(m); i++) {
+    double s = 0;
+    if (o->progress) o->progress(o->user, (int64_t)(m->compiles.count + i), (int64_t)(o->repeats ? o->repeats + 1 : 0), "compiling");
+    status = compile_once(m, worker, (int)(m->compiles.count + done), i == 0, &s);
+    if (!status && i > 0) x[done++] = s;
+    // A pilot takes half of the budget at most; a compiler that takes minutes is not asked again and again.
+    if (!o->repeats && o->budget_s > 0 && m->compiles.count == 0 && i == 0 && s * (double)count > o->budget_s / 4) count = (size_t)fmax(1, o->budget_s / 4 / s);
+  }
+  if (!status && done) status = hsc_sampling_add(&m->compiles, x, done, (double)(hsc_now_ns() - start_ns) / 1e9);
+done:
+  hsc_lab_worker_destroy(worker);
+  hsc_free(x);
+  return status;
+}
+
+static hsc_status *time_document(timing *m, json_t **out_result) {
+  const hsc_passes_time_options *o = m->o;
+  item_list *const lists[] = {&m->t.total, &m->t.phases, &m->t.pipelines, &m->t.passes, &m->t.threads};
+  static const char *const steps[] = {"read_ns", "parse_ns", "transform_ns", "write_ns"};
+  for (size_t i = 0; i < HSC_COUNT_OF(lists); i++) HSC_TRY(reach_all(lists[i], (int)m->compiles.count));
+  HSC_TRY(hsc_sampling_finish(&m->compiles, o->seed));
+  double whole = hsc_stats_median(m->compiles.samples, m->compiles.count);
+  json_t *program = json_object(), *statistics = NULL;
+  HSC_TRY(hsc_sampling_statistics(&m->compiles, "compile", NULL, false, o->seed, &statistics));
+  for (size_t i = 0; i < HSC_COUNT_OF(steps); i++) {
+    double ns = hsc_json_number(json_object_get(m->front, steps[i]));
+    if (!isnan(ns)) json_object_set_new(program, hsc_arena_strndup(m->arena, steps[i], strlen(steps[i]) - 3), json_real(ns * 1e-9));
+  }
+  *out_result = json_pack("{s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "program", o->program, "device", o->device->text, "from", m->from, "repeats",
+                          (int)m->compiles.count, "first_compile", hsc_json_real(hsc_stats_median(m->firsts, m->first_count)), "front_end", program, "compile",
+                          item_json(&m->t.total.items[0], &m->compiles, whole, o->seed), "phases", items_json(&m->t.phases, &m->compiles, whole, o->seed), "pipelines",
+                          items_json(&m->t.pipelines, &m->compiles, whole, o->seed), "passes", items_json(&m->t.passes, &m->compiles, whole, o->seed), "threads",
+                          items_json(&m->t.threads, &m->compiles, whole, o->seed), "sampling", hsc_sampling_json(&m->compiles), "statistics", statistics);
+  return *out_result ? NULL : hsc_status_out_of_memory();
+}
+
+hsc_status *hsc_passes_time(const hsc_passes_time_options *o, json_t **out_result, hsc_bytes *out_folded) {
+  timing m = {.o = o, .folded = out_folded};
+  item_list *const lists[] = {&m.t.total, &m.t.phases, &m.t.pipelines, &m.t.passes, &m.t.threads};
   hsc_status *status = NULL;
-  item_list *const lists[] = {&t.total, &t.phases, &t.pipelines, &t.passes, &t.threads};
   *out_result = NULL;
   // What a compiler is at stands in its log, which is kept: the last lines name the pass that it never came back from.
   setenv("TF_CPP_VMODULE", "hlo_pass_pipeline=1", 0);
   setenv("TF_CPP_MIN_LOG_LEVEL", "0", 0);
   setenv("HLOSCOPE_LOG", "passes=1", 0);
-  HSC_GOTO(hsc_arena_create(&arena));
-  for (size_t i = 0; i < HSC_COUNT_OF(lists); i++) *lists[i] = (item_list){.arena = arena, .repeats = o->repeats};
-  HSC_GOTO(hsc_scratch_create(&scratch));
-  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = o->device, .executable = o->executable, .no_disk_cache = true}, &worker));
-  for (int repeat = -1; repeat < o->repeats && !(o->stop && *o->stop); repeat++) {
-    hsc_pass_list list;
-    HSC_GOTO(hsc_pass_list_init(&list));
-    hsc_passes_collect_options collect = {.program = o->program,
-                                          .transforms = o->transforms,
-                                          .transform_count = o->transform_count,
-                                          .overrides = o->overrides,
-                                          .scratch = scratch,
-                                          .profile = true,
-                                          .limit_ns = o->limit_ns};
-    if (o->progress) o->progress(o->user, repeat + 1, o->repeats + 1, "compiling");
-    status = hsc_pass_list_want_flame(&list);
-    if (!status) status = hsc_passes_collect(worker, &collect, &list);
-    if (!status && repeat < 0) {
-      first_s = (double)list.compile_ns * 1e-9;
-      front = json_incref(list.phases);
-    }
-    if (!status && repeat >= 0) status = take_compile(&t, &list, repeat);
-    if (!status && repeat + 1 == o->repeats && out_folded) write_folded(&list, o->device->text, out_folded);
-    if (!status) from = list.from;
-    done += !status && repeat >= 0;
-    hsc_pass_list_deinit(&list);
-    hsc_scratch_empty(scratch);
-    if (status) {
-      status = name_running_pass(status);
-      goto done;
-    }
-  }
-  if (done == 0) HSC_GOTO(HSC_ERR(CANCELLED, "interrupted before a compile was through"));
-  double whole = hsc_stats_median(t.total.items[0].samples, (size_t)done);
-  json_t *program = json_object();
-  static const char *const steps[] = {"read_ns", "parse_ns", "transform_ns", "write_ns"};
-  for (size_t i = 0; i < HSC_COUNT_OF(steps); i++) {
-    double ns = hsc_json_number(json_object_get(front, steps[i]));
-    if (!isnan(ns)) json_object_set_new(program, hsc_arena_strndup(arena, steps[i], strlen(steps[i]) - 3), json_real(ns * 1e-9));
-  }
-  *out_result = json_pack("{s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "program", o->program, "device", o->device->text, "from", from, "repeats", done,
-                          "first_compile", hsc_json_real(first_s), "front_end", program, "compile", item_json(&t.total.items[0], (size_t)done, whole, o->seed), "phases",
-                          items_json(&t.phases, (size_t)done, whole, o->seed), "pipelines", items_json(&t.pipelines, (size_t)done, whole, o->seed), "passes",
-                          items_json(&t.passes, (size_t)done, whole, o->seed), "threads", items_json(&t.threads, (size_t)done, whole, o->seed));
-  if (!*out_result) status = hsc_status_out_of_memory();
+  HSC_GOTO(hsc_arena_create(&m.arena));
+  for (size_t i = 0; i < HSC_COUNT_OF(lists); i++) *lists[i] = (item_list){.arena = m.arena};
+  HSC_GOTO(hsc_scratch_create(&m.scratch));
+  hsc_sampling_init(&m.compiles, &(hsc_sampling_options){.lower = "compile", .upper = "process", .half_width = o->half_width, .budget_s = o->budget_s, .pilot_lower = 3, .pilot_upper = 2,
+                                                         .least_upper = 6, .most_upper = 30, .most_lower = 50}, NAN);
+  if (o->repeats) HSC_GOTO(one_process(&m, (size_t)o->repeats));
+  for (size_t n; !o->repeats && !stopped(&m) && (n = hsc_sampling_next(&m.compiles));) HSC_GOTO(one_process(&m, n));
+  if (m.compiles.count == 0) HSC_GOTO(HSC_ERR(CANCELLED, "interrupted before a compile was through"));
+  if (stopped(&m)) hsc_sampling_end(&m.compiles, "an interrupt");
+  else if (o->repeats) hsc_sampling_end(&m.compiles, "as many as were asked for");
+  HSC_GOTO(time_document(&m, out_result));
 done:
   for (size_t i = 0; i < HSC_COUNT_OF(lists); i++) hsc_free(lists[i]->items);
-  json_decref(front);
-  hsc_lab_worker_destroy(worker);
-  hsc_scratch_destroy(scratch);
-  hsc_arena_destroy(arena);
+  hsc_sampling_deinit(&m.compiles);
+  hsc_free(m.firsts);
+  json_decref(m.front);
+  hsc_scratch_destroy(m.scratch);
+  hsc_arena_destroy(m.arena);
   return status;
 }

@@ -11,7 +11,9 @@ typedef struct hsc_passes_time_options {
   size_t transform_count;
   const hsc_device_spec *device;
   json_t *overrides;        // NULL = none. Borrowed
-  int repeats;              // compiles that count; one more, the first of the process, stands by itself
+  int repeats;              // compiles that count, in one process; one more, its first, stands by itself. 0 = as many compiles and processes as a pilot chooses
+  double half_width;        // wanted of the median compile's interval, as a share of it; 0 = none
+  double budget_s;          // for all of it; 0 = none
   uint64_t seed;            // of the intervals
   int64_t limit_ns;         // for one compile
   const char *executable;   // NULL = the running one

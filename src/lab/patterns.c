@@ -124,7 +124,8 @@ static void release(patterns_run *run) {
     pattern_config *c = &run->configs[i];
     json_t *const answers[] = {c->manifest, c->feed, c->describe, c->warmup, c->model, c->holdout, c->cold_holdout};
     for (size_t k = 0; k < HSC_COUNT_OF(answers); k++) json_decref(answers[k]);
-    for (int64_t t = 0; t < run->options->measurement_trials; t++) {
+    hsc_sampling_deinit(&c->sampling);
+    for (int64_t t = 0; t < run->trials; t++) {
       json_decref(c->trials[t]);
       json_decref(c->colds[t]);
     }
@@ -136,7 +137,7 @@ static void release(patterns_run *run) {
 }
 
 hsc_status *hsc_patterns_run(const hsc_patterns_options *options, json_t **out_result) {
-  patterns_run run = {.options = options};
+  patterns_run run = {.options = options, .trials = options->measurement_trials ? options->measurement_trials : HSC_PATTERNS_TRIALS_MOST};
   hsc_status *status = NULL;
   *out_result = NULL;
   HSC_GOTO(hsc_arena_create(&run.arena));

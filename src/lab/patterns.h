@@ -25,7 +25,9 @@ typedef struct hsc_patterns_options {
   const char *const *patterns;  // names; pattern_count 0 = all
   size_t pattern_count;
   int64_t warmup_iterations;   // 5
-  int64_t measurement_trials;  // 10
+  int64_t measurement_trials;  // of each configuration; 0 = 10, and up to 40 where the interval of the run is wider than half_width
+  double half_width;           // wanted of the median run's interval, as a share of it; 0 = none
+  double budget_s;             // trials beyond the tenth end with it; 0 = no limit
   bool exclude_first_trial;    // true
   bool enable_device_reinit;   // a new client before every trial
   const char *randomness;      // what random operations give under vmap: "same", "different"; NULL = an error

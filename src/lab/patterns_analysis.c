@@ -42,7 +42,7 @@ static json_t *record_phases(json_t *record) {
 
 static json_t *detailed_timings(const patterns_run *run, const pattern_config *config) {
   json_t *list = json_array();
-  for (int64_t t = 0; t < run->options->measurement_trials; t++) {
+  for (int64_t t = 0; t < run->trials; t++) {
     json_t *answer = config->trials[t], *cold = json_object_get(config->colds[t], "series");
     if (!answer) continue;
     double first = ns_of(record_of(answer, 0), "total_ns"), cached = ns_of(record_of(answer, 1), "total_ns");
@@ -78,7 +78,7 @@ static json_t *phase_summaries(const patterns_run *run, const pattern_config *co
                                         {"client_destroy", "client_destroy_ns"}};
   json_t *phases = json_object();
   uint64_t seed = run->options->seed;
-  size_t n, trials = (size_t)run->options->measurement_trials;
+  size_t n, trials = (size_t)run->trials;
   for (size_t i = 0; i < HSC_COUNT_OF(cold); i++) {
     double *values = hsc__patterns_cold(run, config, cold[i][1], &n);
     if (n) json_object_set_new(phases, cold[i][0], hsc__summary_json(values, n, seed));
@@ -111,6 +111,19 @@ static json_t *phase_summaries(const patterns_run *run, const pattern_config *co
   return phases;
 }
 
+// Modes where there are several: then no single number tells the runs.
+static hsc_status *add_modes(const double *ns, size_t n, json_t *out_object) {
+  hsc_mode modes[8];
+  size_t count = 0;
+  json_t *rows = json_array();
+  json_object_set_new(out_object, "modes", rows);
+  HSC_TRY(hsc_stats_modes(ns, n, modes, HSC_COUNT_OF(modes), &count));
+  for (size_t i = 0; i < count; i++)
+    json_array_append_new(rows, json_pack("{s:f, s:f, s:f, s:I, s:f}", "median", hsc__seconds(modes[i].median), "low", hsc__seconds(modes[i].low), "high",
+                                          hsc__seconds(modes[i].high), "count", (json_int_t)modes[i].count, "share", modes[i].share));
+  return NULL;
+}
+
 // The steady runs: location and interval from the trials' medians (runs within a trial are not independent), behaviour
 // from all of them in order.
 static hsc_status *steady_runs(const patterns_run *run, const pattern_config *config, json_t *out_object) {
@@ -138,6 +151,8 @@ static hsc_status *steady_runs(const patterns_run *run, const pattern_config *co
     json_object_set_new(out_object, "class", json_string(hsc_series_class_text(series.series_class)));
     json_t *outliers = json_object();
     json_object_set_new(out_object, "outliers", outliers);
+    if (config->sampling.count) json_object_set_new(out_object, "sampling", hsc_sampling_json(&config->sampling));
+    HSC_GOTO(add_modes(runs, n, out_object));
     HSC_GOTO(hsc__patterns_series_outliers(run, config, outliers));
   }
 done:

@@ -86,7 +86,7 @@ static bool was_in_memory(json_t *record) {
 static size_t usual_records(const patterns_run *run, const pattern_config *config, int which, json_t **out_records) {
   for (int all = 0; all < 2; all++) {
     size_t n = 0;
-    for (int64_t t = 0; t < run->options->measurement_trials; t++) {
+    for (int64_t t = 0; t < run->trials; t++) {
       json_t *record = record_of(config->trials[t], which);
       if (record && (all || was_in_memory(record))) out_records[n++] = record;
     }
@@ -101,7 +101,7 @@ static double median_of(json_t *const *records, size_t n, const char *a, const c
 }
 
 static hsc_status *typical_of(const patterns_run *run, const pattern_config *config, int which, typical_run *out) {
-  size_t room = (size_t)run->options->measurement_trials + 1;
+  size_t room = (size_t)run->trials + 1;
   double *scratch = hsc_alloc(room * sizeof(double));
   json_t **records = hsc_alloc(room * sizeof(json_t *));
   hsc_status *status = scratch && records ? NULL : hsc_status_out_of_memory();
@@ -140,7 +140,7 @@ hsc_status *hsc__patterns_causes(const patterns_run *run, const pattern_config *
       add_cause(out_causes, "warmup", (int64_t)i + 1, record, &typical[1], "new program fingerprint");
   }
   const char *client = NULL;
-  for (int64_t t = 0; t < run->options->measurement_trials; t++) {
+  for (int64_t t = 0; t < run->trials; t++) {
     json_t *answer = config->trials[t];
     const char *now = json_string_value(json_object_get(answer, "client"));
     const char *fresh = !client ? "new program fingerprint in this client, which was created anew after the warm-up"

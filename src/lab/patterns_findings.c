@@ -3,6 +3,8 @@
 #include <math.h>
 
 #include "lab/patterns_internal.h"
+#include "lab/stats_design.h"
+#include "lab/stats_interleaved.h"
 
 static double at(json_t *tree, const char *a, const char *b, const char *c) {
   return hsc_json_number(hsc_json_path(tree, a, b, c, NULL));
@@ -45,7 +47,23 @@ static const pattern_config *find(const patterns_run *run, const char *graph, co
   return NULL;
 }
 
+// Many comparisons are many chances to be wrong: a claim must hold among all of them (Benjamini & Hochberg, 5 %).
+static void discover(json_t *rows, const double *p, double *q) {
+  json_t *row;
+  size_t i;
+  hsc_stats_benjamini_hochberg(p, json_array_size(rows), q);
+  json_array_foreach (rows, i, row) {
+    const char *verdict = json_string_value(json_object_get(row, "verdict"));
+    bool claims = !strcmp(verdict, "faster") || !strcmp(verdict, "slower");
+    json_object_set_new(row, "q_value", hsc_json_real(q[i]));
+    if (claims && json_array_size(rows) > 1 && !(q[i] <= 0.05)) json_object_set_new(row, "verdict", json_string("cannot tell"));
+  }
+}
+
 static hsc_status *compare_patterns(const patterns_run *run, json_t *out) {
+  double *p = HSC_NEW_ARRAY(run->arena, double, 2 * run->config_count + 2), *q = p + run->config_count + 1;
+  HSC_TRY(hsc_arena_status(run->arena));
+  double margin = hsc_stats_grade_margin(json_string_value(json_object_get(run->environment, "grade")), 0.05);
   for (size_t i = 0; i < run->config_count; i++) {
     const pattern_config *config = &run->configs[i], *natural = find(run, config->graph, "natural");
     if (!natural || natural == config) continue;
@@ -54,20 +72,23 @@ static hsc_status *compare_patterns(const patterns_run *run, json_t *out) {
     hsc_status *status = NULL;
     if (n && m) {
       hsc_comparison c;
-      status = hsc_stats_compare(x, n, y, m, 0.05, &(hsc_interval_options){.seed = run->options->seed}, &c);
+      status = hsc_stats_compare(x, n, y, m, margin, &(hsc_interval_options){.seed = run->options->seed}, &c);
+      if (!status) p[json_array_size(out)] = c.p_value;
       if (!status)
         json_array_append_new(
-            out, json_pack("{s:s, s:s, s:s, s:{s:o, s:o, s:o}, s:o, s:o, s:s, s:s, s:o}", "graph", config->graph,
+            out, json_pack("{s:s, s:s, s:s, s:{s:o, s:o, s:o}, s:o, s:o, s:s, s:s, s:o, s:o}", "graph", config->graph,
                            "pattern", config->pattern->key, "against", natural->pattern->key, "ratio", "estimate",
                            hsc_json_real(c.ratio.estimate), "low", hsc_json_real(c.ratio.low), "high",
                            hsc_json_real(c.ratio.high), "p_value", hsc_json_real(c.p_value), "cliffs_delta",
                            hsc_json_real(c.delta), "effect", hsc_stats_cliffs_word(c.delta), "verdict",
-                           hsc_verdict_text(c.verdict), "shift", hsc_json_real(hsc__seconds(c.shift))));
+                           hsc_verdict_text(c.verdict), "shift", hsc_json_real(hsc__seconds(c.shift)), "more_trials",
+                           c.verdict == HSC_VERDICT_CANNOT_TELL ? hsc_json_real(c.more_runs) : json_null()));
     }
     hsc_free(x);
     hsc_free(y);
     HSC_TRY(status);
   }
+  discover(out, p, q);
   return NULL;
 }
 

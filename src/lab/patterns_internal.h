@@ -3,8 +3,11 @@
 
 #include "lab/json_tree.h"
 #include "lab/patterns.h"
+#include "lab/sampling_document.h"
 #include "lab/stats.h"
 #include "lab/worker_client.h"
+
+enum { HSC_PATTERNS_TRIALS = 10, HSC_PATTERNS_TRIALS_MOST = 40 };  // where their number is not given
 
 typedef struct pattern_row {
   const char *name, *key, *transform, *about;
@@ -25,9 +28,10 @@ typedef struct pattern_config {
   const char *fed_note;   // what is odd about it; NULL = nothing
   json_t *manifest;       // its row; NULL for a user's program
   json_t *describe, *warmup, *model, *holdout, *cold_holdout;  // answers; NULL = not measured
-  json_t **trials, **colds;                                    // [measurement_trials]
+  json_t **trials, **colds;                                    // [run->trials]
+  hsc_sampling sampling;                                       // levels: run, trial
   double typical_ns;                                           // of one run, for planning
-  int64_t series_count;                                        // runs per trial behind the two recorded ones
+  int64_t series_count;                                        // runs behind the two recorded ones of the first trials, which are the pilot
   int failures;                  // tasks that failed so far
   const char *outcome, *message;                               // why it was given up; NULL = it was not
   json_t *result;                                              // of the analysis, borrowed from the result tree
@@ -47,6 +51,7 @@ typedef struct patterns_run {
   json_t *deaths, *failures;  // arrays
   json_t *environment;
   json_t *device;  // facts of the first start
+  int64_t trials;             // at most, while measuring; then those that were made
   int64_t task_count, task_total;
   bool interrupted;
   bool resumed;
@@ -79,7 +84,7 @@ HSC_MUST_USE hsc_status *hsc__patterns_series_outliers(const patterns_run *run, 
 // out_trials (may be NULL) tells which.
 double *hsc__patterns_totals(const patterns_run *run, const pattern_config *config, int which, size_t *out_count,
                              size_t *out_trials);
-// All runs behind the recorded ones, trial after trial; block_sizes [measurement_trials] may be NULL.
+// All runs behind the recorded ones, trial after trial; block_sizes [run->trials] may be NULL.
 double *hsc__patterns_runs(const patterns_run *run, const pattern_config *config, size_t *out_count,
                            size_t *block_sizes, size_t *out_blocks);
 // Median of each trial's runs.

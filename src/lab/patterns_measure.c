@@ -8,7 +8,8 @@
 enum {
   START_COUNT = 5,    // processes started for the phases of a start
   SYNC_COUNT = 200,   // synchronisations in the baseline
-  SERIES_MOST = 40,   // runs behind the two recorded ones of a trial, at most
+  SERIES_MOST = 40,   // runs behind the two recorded ones of a trial of the pilot, at most
+  PILOT_TRIALS = 3,
   MODEL_REPEATS = 7,  // at least, MODEL_REPEATS_MOST at most
   MODEL_REPEATS_MOST = 25,
   GIVE_UP_AFTER = 3,  // deaths of a worker that end a configuration
@@ -161,6 +162,34 @@ static void plan_series(pattern_config *config) {
   if (config->typical_ns > 0.3e9) config->series_count = 1;  // the recorded runs must do
 }
 
+// The first trials are the pilot; it chooses how many runs the others make, within what they may take. With a given number of trials all of them are made.
+static void plan_trials(const patterns_run *run, pattern_config *config) {
+  const hsc_patterns_options *o = run->options;
+  double room = 4 * SERIES_BUDGET_NS / config->typical_ns;
+  size_t trials = (size_t)(o->measurement_trials ? o->measurement_trials : HSC_PATTERNS_TRIALS);
+  hsc_sampling_init(&config->sampling, &(hsc_sampling_options){.lower = "run", .upper = "trial", .half_width = o->half_width, .pilot_lower = (size_t)config->series_count,
+                                                               .pilot_upper = PILOT_TRIALS, .least_upper = trials, .most_upper = (size_t)run->trials,
+                                                               .most_lower = room < 3 ? 3 : room > 400 ? 400 : (size_t)room}, config->typical_ns / 1e9);
+}
+
+// What the trial's runs were; what the trial cost beside them is what it recorded of itself.
+static hsc_status *take_trial(pattern_config *config, int64_t trial) {
+  size_t n = 0;
+  double *x = hsc_json_doubles(hsc_json_path(config->trials[trial], "series", "run_ns", NULL), &n), spent = 0;
+  json_t *record;
+  size_t i;
+  for (i = 0; x && i < n; i++) spent += x[i] /= 1e9;
+  json_array_foreach (json_object_get(config->trials[trial], "records"), i, record) spent += hsc_json_number(json_object_get(record, "total_ns")) / 1e9;
+  static const char *const cold[] = {"compile_ns", "client_create_ns", "client_destroy_ns", "first_execution_ns"};
+  for (i = 0; i < HSC_COUNT_OF(cold); i++) {
+    double ns = hsc_json_number(json_array_get(hsc_json_path(config->colds[trial], "series", cold[i], NULL), 0));
+    if (ns > 0) spent += ns / 1e9;
+  }
+  hsc_status *status = x && n ? hsc_sampling_add(&config->sampling, x, n, spent) : NULL;
+  hsc_free(x);
+  return status;
+}
+
 static hsc_status *measure_warmups(patterns_run *run) {
   for (size_t i = 0; i < run->config_count; i++) {
     pattern_config *config = &run->configs[i];
@@ -174,6 +203,7 @@ static hsc_status *measure_warmups(patterns_run *run) {
     json_object_set_new(request, "fetch", json_false());
     HSC_TRY(hsc__patterns_task(run, config, key, request, &config->warmup));
     if (config->warmup) plan_series(config);
+    if (config->warmup) plan_trials(run, config);
     snprintf(key, sizeof key, "%s/describe", config->key);
     request = hsc__patterns_request(config, "describe");
     json_object_set_new(request, "cache", json_pack("[s]", "memory"));
@@ -198,14 +228,22 @@ static hsc_status *measure_trial(patterns_run *run, pattern_config *config, int6
   snprintf(key, sizeof key, "%s/trial/%lld", config->key, (long long)trial + 1);
   json_t *request = hsc__patterns_request(config, "run");
   json_object_set_new(request, "records", json_integer(2));
-  json_object_set_new(request, "series", json_integer(config->series_count));
+  size_t series = hsc_sampling_next(&config->sampling);
+  json_object_set_new(request, "series", json_integer(series ? (json_int_t)series : (json_int_t)config->series_count));
   json_object_set_new(request, "cache", json_pack("[s]", "memory"));
   HSC_TRY(hsc__patterns_task(run, config, key, request, &config->trials[trial]));
   snprintf(key, sizeof key, "%s/cold/%lld", config->key, (long long)trial + 1);
   request = hsc__patterns_request(config, "cold");
   json_object_set_new(request, "executions", json_integer(1));
   json_object_set_new(request, "syncs", json_integer(1));
-  return hsc__patterns_task(run, config, key, request, &config->colds[trial]);
+  HSC_TRY(hsc__patterns_task(run, config, key, request, &config->colds[trial]));
+  return take_trial(config, trial);
+}
+
+// Whether another trial of it is wanted.
+static bool wants_trial(const patterns_run *run, const pattern_config *config, int64_t trial) {
+  if (run->options->measurement_trials) return true;
+  return !config->outcome && (trial < HSC_PATTERNS_TRIALS || hsc_sampling_next(&config->sampling) > 0);
 }
 
 static void shuffle(size_t *order, size_t n, hsc_random *random) {
@@ -224,9 +262,27 @@ static hsc_status *measure_trials(patterns_run *run) {
   hsc_random_init(&random, run->options->seed + 1);
   // What the warm-up compiled goes, so that trial 1 shows a first run in a warm process.
   HSC_TRY(reinit(run, "device/reinit"));
-  for (int64_t trial = 0; trial < run->options->measurement_trials; trial++) {
+  int64_t start_ns = hsc_now_ns(), made = 0;
+  for (bool any = true; any && made < run->trials && !run->interrupted; made += any) {
+    double spent_s = (double)(hsc_now_ns() - start_ns) / 1e9;
+    bool over = !run->options->measurement_trials && made >= HSC_PATTERNS_TRIALS && run->options->budget_s > 0 && spent_s >= run->options->budget_s;
     shuffle(order, run->config_count, &random);
-    for (size_t i = 0; i < run->config_count; i++) HSC_TRY(measure_trial(run, &run->configs[order[i]], trial));
+    any = false;
+    for (size_t i = 0; i < run->config_count; i++) {
+      pattern_config *config = &run->configs[order[i]];
+      if (!wants_trial(run, config, made)) continue;
+      if (over) hsc_sampling_end(&config->sampling, hsc_stop_text(HSC_STOP_BUDGET));
+      if (over) continue;
+      any = true;
+      HSC_TRY(measure_trial(run, config, made));
+    }
+    if (made + 1 >= HSC_PATTERNS_TRIALS && !run->options->measurement_trials) run->task_total += (int64_t)run->config_count;  // as far as can be known
+  }
+  for (size_t i = 0; i < run->config_count; i++) {
+    hsc_sampling *sampling = &run->configs[i].sampling;
+    if (run->interrupted && !sampling->ended) hsc_sampling_end(sampling, "an interrupt");
+    if (run->options->measurement_trials) hsc_sampling_end(sampling, "as many trials as were asked for");
+    if (sampling->count) HSC_TRY(hsc_sampling_finish(sampling, run->options->seed));
   }
   return NULL;
 }
@@ -280,7 +336,7 @@ hsc_status *hsc__patterns_measure(patterns_run *run) {
   run->starts = json_array();
   run->deaths = json_array();
   run->failures = json_array();
-  int64_t per_config = 2 + o->measurement_trials * (o->enable_device_reinit ? 3 : 2) + 3;
+  int64_t per_config = 2 + (o->measurement_trials ? o->measurement_trials : HSC_PATTERNS_TRIALS) * (o->enable_device_reinit ? 3 : 2) + 3;
   run->task_total = START_COUNT + 1 + 1 + (int64_t)run->config_count * per_config + 30;  // 30: the puzzle, at most
   HSC_TRY(measure_starts(run));
   HSC_TRY(measure_warmups(run));

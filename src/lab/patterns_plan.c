@@ -65,7 +65,7 @@ static hsc_status *check_names(const char *what, const char *const *names, size_
 
 static hsc_status *add_config(patterns_run *run, const pattern_row *row, const char *graph, const char *program,
                               pattern_config **out_config) {
-  size_t trials = (size_t)run->options->measurement_trials;
+  size_t trials = (size_t)run->trials;
   pattern_config *config = &run->configs[run->config_count++];
   *config = (pattern_config){.pattern = row};
   config->key = hsc_arena_printf(run->arena, "%s_%s", row->key, graph);
@@ -208,7 +208,7 @@ json_t *hsc__patterns_configuration(const patterns_run *run) {
   for (size_t i = 0; i < run->config_count; i++)
     json_array_append_new(configurations, json_string(run->configs[i].key));
   return json_pack("{s:I, s:I, s:b, s:b, s:s, s:s?, s:s?, s:I, s:o}", "warmup_iterations",
-                   (json_int_t)o->warmup_iterations, "measurement_trials", (json_int_t)o->measurement_trials,
+                   (json_int_t)o->warmup_iterations, "measurement_trials", (json_int_t)(o->measurement_trials ? o->measurement_trials : HSC_PATTERNS_TRIALS),
                    "exclude_first_trial", o->exclude_first_trial, "enable_device_reinit", o->enable_device_reinit,
                    "device", o->device->text, "program", o->program, "randomness", o->randomness, "seed",
                    (json_int_t)o->seed, "configurations", configurations);

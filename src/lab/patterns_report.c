@@ -3,6 +3,7 @@
 
 #include "lab/json_tree.h"
 #include "lab/patterns.h"
+#include "report/sparkline.h"
 
 typedef struct report {
   const json_t *result;
@@ -138,6 +139,45 @@ static bool any_has(const json_t *patterns, const char *phase) {
   return false;
 }
 
+// A series for eyes.
+static void add_sparkline(hsc_table *table, const json_t *series, bool unicode) {
+  size_t n = 0;
+  double *x = hsc_json_doubles(series, &n);
+  hsc_bytes line = {0};
+  hsc_sparkline(x, n, 16, unicode, &line);
+  hsc_table_text(table, n ? hsc_bytes_text(&line) : NULL);
+  hsc_bytes_deinit(&line);
+  hsc_free(x);
+}
+
+// How many trials there were, who chose the runs in them, and which configuration needs most more.
+static void note_sampling(hsc_table *table, const json_t *patterns) {
+  const char *key, *worst = NULL;
+  json_t *p;
+  size_t narrow = 0, all = 0, pilots = 0, least = SIZE_MAX, most = 0, manifold = 0;
+  double more = 0, seen;
+  json_object_foreach ((json_t *)(uintptr_t)patterns, key, p) {
+    json_t *sampling = hsc_json_path(p, "run", "sampling", NULL);
+    if (!sampling) continue;
+    size_t trials = (size_t)json_integer_value(hsc_json_path(sampling, "made", "trial", NULL));
+    all++;
+    pilots += json_is_object(json_object_get(sampling, "pilot"));
+    narrow += json_real_value(json_object_get(sampling, "half_width")) <= hsc_json_number(json_object_get(sampling, "wanted_half_width"));
+    manifold += json_array_size(hsc_json_path(p, "run", "modes", NULL)) > 1;
+    least = trials < least ? trials : least;
+    most = trials > most ? trials : most;
+    if ((seen = at(sampling, "more_needed", NULL, NULL)) > more) more = seen, worst = key;
+  }
+  if (!all) return;
+  hsc_table_note(table, "%zu to %zu trials; a pilot chose the runs in them for %zu of %zu configurations; %zu intervals are as narrow as was wanted", least, most, pilots, all, narrow);
+  if (worst) {
+    char text[32];
+    hsc_format_quantity(more >= 100 ? round(more / pow(10, floor(log10(more)) - 1)) * pow(10, floor(log10(more)) - 1) : more, "count", false, text);
+    hsc_table_note(table, "%s is the furthest from it: about %s more runs needed", worst, text);
+  }
+  if (manifold) hsc_table_note(table, "%zu configurations have several modes, so no single number tells their runs: \"modes\" in --format=json", manifold);
+}
+
 static void write_patterns(report *r) {
   static const char *const phases[][2] = {{"compile", "compile_miss"},
                                           {"from disk", "compile_disk"},
@@ -154,6 +194,8 @@ static void write_patterns(report *r) {
   hsc_table_column(table, "within", "percent");
   hsc_table_column(table, "sync", "s");
   hsc_table_column(table, "back", "s");
+  bool lines = r->style && r->style->width > 0;
+  if (lines) hsc_table_column(table, "trials, in order", "");
   const char *key;
   json_t *p;
   json_object_foreach ((json_t *)(uintptr_t)patterns, key, p) {
@@ -170,7 +212,9 @@ static void write_patterns(report *r) {
     hsc_table_double(table, 50 * (at(p, "run", "high", NULL) - at(p, "run", "low", NULL)) / median);
     hsc_table_double(table, at(p, "phases", "sync", "median"));
     hsc_table_double(table, at(p, "phases", "transfer_out", "median"));
+    if (lines) add_sparkline(table, json_object_get(p, "cached_run_times"), r->style->unicode);
   }
+  note_sampling(table, patterns);
   hsc_table_note(table,
                  "medians; compile, hits and first run: each in a new client; memory: a hit there; run: three "
                  "applications with their");
@@ -185,7 +229,9 @@ static void compared_cell(report *r, hsc_table *table, const char *graph, const 
   size_t i;
   json_array_foreach (json_object_get(r->result, "comparisons"), i, row) {
     if (strcmp(text_of(row, "graph"), graph) != 0 || strcmp(text_of(row, "pattern"), pattern) != 0) continue;
-    hsc_table_printf(table, "%.2fx %s", at(row, "ratio", "estimate", NULL), text_of(row, "verdict"));
+    double more = at(row, "more_trials", NULL, NULL);
+    if (more > 0 && more < 1e6) hsc_table_printf(table, "%.2fx %s (%.0f more trials)", at(row, "ratio", "estimate", NULL), text_of(row, "verdict"), more);
+    else hsc_table_printf(table, "%.2fx %s", at(row, "ratio", "estimate", NULL), text_of(row, "verdict"));
     return;
   }
   hsc_table_missing(table);
@@ -211,7 +257,7 @@ static void write_comparisons(report *r) {
   }
   hsc_table_note(
       table,
-      "ratio of the medians of trials; faster, slower or same at a margin of 5 %%, by the 95 %% interval of the ratio");
+      "ratio of the medians of trials; faster, slower or same at a margin of 5 %%, by the 95 %% interval of the ratio, false discoveries held to 5 %%");
   print_table(r, "The patterns against the natural loop", table);
 }
 

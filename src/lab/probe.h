@@ -16,6 +16,8 @@ typedef struct hsc_probe_options {
   const char *executable;  // to start workers with; NULL = the running one
   double limit_s;          // of time, each stage
   size_t memory_limit_bytes;  // of a worker; 0 = none
+  double half_width;       // wanted of a stage's run time, as a share of it; 0 = none
+  double budget_s;         // of the runs behind a stage's first, which time it; 0 and no half_width = they are not made
   bool all;                // go on after a failure
   const char *keep_dir;    // the stages' programs are written there; NULL = a scratch directory
   void (*on_stage)(void *user, const char *name, const char *text);  // before each stage; may be NULL

@@ -11,16 +11,17 @@
 #include "lab/environment.h"
 #include "lab/json_tree.h"
 #include "lab/outputs.h"
-#include "lab/stats.h"
+#include "lab/run_series.h"
+#include "lab/stats_design.h"
+#include "lab/stats_interleaved.h"
 #include "lab/worker_client.h"
-
-static const double SERIES_BUDGET_NS = 0.2e9;
-enum { SERIES_LEAST = 3, SERIES_MOST = 100 };
 
 typedef struct device_run {
   const char *text;       // as the user wrote it
   hsc_device_spec *spec;  // NULL: there is no such device here, status says why
   json_t *facts, *first, *series, *describe;  // answers: load, the first run, the timed ones, what is known
+  hsc_lab_worker *worker;  // from the first run to the last; NULL = over
+  hsc_run_series timed;
   hsc_outcome outcome;
   hsc_status *status;   // what the device could not do
   hsc_status *failure;  // what we could not do
@@ -70,16 +71,17 @@ static hsc_status *find_device(hsc_arena *arena, const char *text, device_run *d
   return NULL;
 }
 
-static hsc_status *run_device(const hsc_run_options *o, const char *save_dir, device_run *device) {
-  hsc_lab_worker *worker = NULL;
+// Starts the device and runs the program once. A device that only compiles, or failed, is then over: it has no worker.
+static hsc_status *start_device(const hsc_run_options *o, const char *save_dir, device_run *device) {
   hsc_answer start;
-  bool done = false;
+  bool done = false, goes_on = false;
   HSC_TRY(hsc_lab_worker_create(
       &(hsc_lab_worker_options){.device = device->spec,
                                 .executable = o->executable,
                                 .no_disk_cache = !o->use_cache,
                                 .memory_limit_bytes = o->memory_limit_bytes},
-      &worker));
+      &device->worker));
+  hsc_lab_worker *worker = device->worker;
   hsc_status *status = hsc_lab_worker_start(worker, &start);
   if (status) goto done;
   if (start.outcome != HSC_OUTCOME_OK) {
@@ -98,25 +100,68 @@ static hsc_status *run_device(const hsc_run_options *o, const char *save_dir, de
   json_t *request = request_of(o, evaluator ? "evaluate" : "run");
   if (save_dir) json_object_set_new(request, "save_to", json_string(save_dir));
   HSC_GOTO(do_job(o, worker, request, device, &device->first, &done));
-  if (!done || evaluator) goto done;
-
+  if (done && evaluator) hsc_run_series_take(&device->timed, device->first);
+  goes_on = done && !evaluator;
+  if (!goes_on) goto done;
   json_t *record = json_array_get(json_object_get(device->first, "records"), 0);
-  double once =
-      hsc_json_number(json_object_get(record, "enqueue_ns")) + hsc_json_number(json_object_get(record, "wait_ns"));
-  double fitting = SERIES_BUDGET_NS / fmax(once, 1);
-  int64_t count = o->run_count             ? o->run_count
-                  : fitting > SERIES_MOST  ? SERIES_MOST
-                  : fitting < SERIES_LEAST ? SERIES_LEAST
-                                           : (int64_t)fitting;
-  request = request_of(o, "run");
-  json_object_set_new(request, "records", json_integer(0));
-  json_object_set_new(request, "series", json_integer(count));
-  json_object_set_new(request, "inputs", json_string("keep"));
-  json_object_set_new(request, "fetch", json_false());
-  HSC_GOTO(do_job(o, worker, request, device, &device->series, &done));
-  if (done) HSC_GOTO(do_job(o, worker, request_of(o, "describe"), device, &device->describe, &done));
+  double once_s = (hsc_json_number(json_object_get(record, "enqueue_ns")) + hsc_json_number(json_object_get(record, "wait_ns"))) / 1e9;
+  hsc_run_series_init(&device->timed, &(hsc_sampling_options){.half_width = o->half_width, .budget_s = o->budget_s, .exact = (size_t)o->run_count}, once_s);
 done:
-  hsc_lab_worker_destroy(worker);
+  if (!goes_on) {
+    hsc_lab_worker_destroy(device->worker);
+    device->worker = NULL;
+  }
+  return status;
+}
+
+// The next block of a device's runs. What it could not do ends it.
+static hsc_status *run_block(const hsc_run_options *o, device_run *device, bool alone) {
+  if (!device->worker || hsc_sampling_next(&device->timed.sampling) == 0) return NULL;
+  json_t *request = request_of(o, "run");
+  hsc_answer answer = {0};
+  if (!request) return hsc_status_out_of_memory();
+  hsc_status *status = hsc_run_series_block(&device->timed, device->worker, request, o->limit_ns, !alone, &answer);
+  json_decref(request);
+  if (status) return status;
+  if (answer.outcome != HSC_OUTCOME_OK) {
+    device->outcome = answer.outcome;
+    device->status = hsc_answer_take_status(&answer);
+    hsc_lab_worker_destroy(device->worker);
+    device->worker = NULL;
+  }
+  hsc_answer_deinit(&answer);
+  return NULL;
+}
+
+// Blocks of all devices in random order, until each has what it wants: what the machine does meanwhile falls on all alike.
+static hsc_status *run_blocks(const hsc_run_options *o, device_run *devices, size_t count) {
+  size_t *order = hsc_alloc((count + 1) * sizeof *order), going = 0;
+  hsc_status *status = order ? NULL : hsc_status_out_of_memory();
+  for (size_t i = 0; i < count; i++) going += devices[i].worker != NULL;
+  bool alone = going == 1;
+  for (uint64_t round = 0; going && !status; round++) {
+    hsc_stats_interleave(count, 1, o->seed + 1 + round, order);
+    going = 0;
+    for (size_t i = 0; i < count && !status; i++) {
+      device_run *device = &devices[order[i]];
+      status = run_block(o, device, alone);
+      going += device->worker && hsc_sampling_next(&device->timed.sampling) > 0;
+    }
+  }
+  hsc_free(order);
+  return status;
+}
+
+static hsc_status *end_device(const hsc_run_options *o, device_run *device) {
+  bool done = false;
+  hsc_status *status = device->timed.sampling.count ? hsc_sampling_finish(&device->timed.sampling, o->seed) : NULL;
+  if (!status && device->worker && device->timed.sampling.count) {
+    device->series = hsc_run_series_answer(&device->timed);
+    if (!device->series) status = hsc_status_out_of_memory();
+  }
+  if (!status && device->worker) status = do_job(o, device->worker, request_of(o, "describe"), device, &device->describe, &done);
+  hsc_lab_worker_destroy(device->worker);
+  device->worker = NULL;
   return status;
 }
 
@@ -132,7 +177,7 @@ static void *compile_thread(void *user) {
   const hsc_run_options *o = queue->options;
   for (size_t i; (i = __atomic_fetch_add(&queue->next, 1, __ATOMIC_RELAXED)) < o->device_count;) {
     device_run *device = &queue->devices[i];
-    if (device->spec && device->spec->topology) device->failure = run_device(o, NULL, device);
+    if (device->spec && device->spec->topology) device->failure = start_device(o, NULL, device);
   }
   return NULL;
 }
@@ -192,30 +237,46 @@ static json_t *phases_json(const device_run *device) {
   return phases;
 }
 
-static json_t *samples_json(const hsc_run_options *o, const device_run *device) {
-  size_t n;
-  json_t *answer = device->series ? device->series : device->first, *run = json_object(), *samples = json_array();
-  double *ns = hsc_json_doubles(hsc_json_path(answer, "series", "run_ns", NULL), &n);
+static json_t *samples_json(const hsc_run_options *o, device_run *device) {
+  const hsc_sampling *timed = &device->timed.sampling;
+  json_t *run = json_object(), *samples = json_array(), *statistics = NULL;
   hsc_summary s = {0};
-  hsc_series series = {0};
-  hsc_status *status = hsc_stats_summarize(ns, n, &(hsc_interval_options){.seed = o->seed}, &s);
-  if (!status) status = hsc_stats_classify(ns, n, &series);
+  size_t n = timed->count;
+  hsc_status *status = hsc_stats_summarize(timed->samples, n, &(hsc_interval_options){.seed = o->seed, .resample_count = 200}, &s);
+  if (!status) status = hsc_run_series_statistics(&device->timed, device->text, o->seed, &statistics);
   hsc_status_free(status);
-  for (size_t i = 0; i < n; i++) json_array_append_new(samples, json_real(ns[i] / 1e9));
-  hsc_free(ns);
+  for (size_t i = 0; i < n; i++) json_array_append_new(samples, json_real(timed->samples[i]));
   json_object_set_new(run, "samples", samples);
   const struct {
     const char *key;
-    double ns;
-  } members[] = {{"median", s.median}, {"low", s.median_low}, {"high", s.median_high}, {"mean", s.mean}, {"min", s.min},
-                 {"max", s.max},       {"std", s.sd}};
+    double s;
+  } members[] = {{"median", s.median}, {"low", timed->interval.low}, {"high", timed->interval.high}, {"mean", s.mean}, {"min", s.min}, {"max", s.max}, {"std", s.sd}};
   for (size_t i = 0; i < HSC_COUNT_OF(members); i++)
-    json_object_set_new(run, members[i].key, n ? hsc_json_real(members[i].ns / 1e9) : json_null());
-  json_object_set_new(run, "class", json_string(hsc_series_class_text(series.series_class)));
+    json_object_set_new(run, members[i].key, n ? hsc_json_real(members[i].s) : json_null());
+  json_object_set_new(run, "class", statistics ? json_incref(json_object_get(statistics, "class")) : json_string(hsc_series_class_text(HSC_SERIES_TOO_SHORT)));
+  if (n && device->series) json_object_set_new(run, "sampling", hsc_sampling_json(timed));
+  if (statistics) json_object_set_new(run, "statistics", statistics);
   return run;
 }
 
-static json_t *device_json(const hsc_run_options *o, const device_run *device) {
+// From how many runs on the compile is less than half, and less than a tenth, of compiling once and running so often. Of a compile that was made.
+static json_t *dominance_json(const device_run *device, json_t *phases) {
+  double compile = hsc_json_number(json_object_get(phases, "compile"));
+  hsc_interval once = {compile, compile, compile}, run = device->timed.sampling.interval;
+  if (!(compile > 0) || !(run.estimate > 0)) return json_null();
+  json_t *out = json_object();
+  static const struct {
+    const char *key;
+    double share;
+  } rows[] = {{"half", 0.5}, {"tenth", 0.1}};
+  for (size_t i = 0; i < HSC_COUNT_OF(rows); i++) {
+    hsc_interval n = hsc_stats_break_even(once, run, rows[i].share);
+    json_object_set_new(out, rows[i].key, json_pack("{s:o, s:o, s:o}", "runs", hsc_json_real(n.estimate), "low", hsc_json_real(n.low), "high", hsc_json_real(n.high)));
+  }
+  return out;
+}
+
+static json_t *device_json(const hsc_run_options *o, device_run *device) {
   static const char *const facts[] = {"platform", "platform_version", "pjrt_version"};
   static const char *const known[] = {
       "fingerprint", "program_instructions", "instructions", "fusions",    "flops", "bytes",
@@ -237,6 +298,7 @@ static json_t *device_json(const hsc_run_options *o, const device_run *device) {
   if (come_by) json_object_set(out, "compile", come_by);
   json_object_set_new(out, "phases", phases_json(device));
   json_object_set_new(out, "run", samples_json(o, device));
+  json_object_set_new(out, "compile_dominates_until", dominance_json(device, json_object_get(out, "phases")));
   for (size_t i = 0; i < HSC_COUNT_OF(known); i++) {
     json_t *value = json_object_get(device->describe, known[i]);
     json_object_set_new(out, known[i], value ? json_incref(value) : json_null());
@@ -260,14 +322,48 @@ static json_t *device_json(const hsc_run_options *o, const device_run *device) {
   return out;
 }
 
+// ---- who is faster --------------------------------------------------------------------------------------------------
+
+// Every further device against the first that has times, by blocks that were interleaved with its; a bad machine forbids fine claims, and so do many comparisons.
+static hsc_status *compare_speed(const hsc_run_options *o, device_run *devices, json_t *result) {
+  json_t *environment = NULL, *rows = json_array();
+  const device_run *first = NULL;
+  size_t n = 0;
+  json_object_set_new(result, "speed", rows);
+  HSC_TRY(hsc_environment_capture(true, &environment));
+  json_object_set_new(result, "environment", environment);
+  const char *grade = json_string_value(json_object_get(environment, "grade"));
+  double margin = hsc_stats_grade_margin(grade, 0), *p = hsc_alloc((o->device_count + 1) * sizeof(double)), *q = hsc_alloc((o->device_count + 1) * sizeof(double));
+  hsc_status *status = p && q ? NULL : hsc_status_out_of_memory();
+  for (size_t i = 0; i < o->device_count && !status; i++) {
+    if (devices[i].outcome != HSC_OUTCOME_OK || !devices[i].series) continue;
+    if (!first) {
+      first = &devices[i];
+      continue;
+    }
+    json_t *row = NULL;
+    status = hsc_sampling_compare(&devices[i].timed.sampling, &first->timed.sampling, margin, o->seed, &row, &p[n]);
+    if (status) break;
+    n++;
+    json_object_set_new(row, "device", json_string(devices[i].text));
+    json_object_set_new(row, "against", json_string(first->text));
+    json_array_append_new(rows, row);
+  }
+  if (!status) hsc_stats_benjamini_hochberg(p, n, q);
+  for (size_t i = 0; i < n && !status; i++) hsc_sampling_discover(json_array_get(rows, i), q[i], n);
+  hsc_free(p);
+  hsc_free(q);
+  return status;
+}
+
 // ---- the whole ------------------------------------------------------------------------------------------------------
 
 static hsc_status *keep(const hsc_run_options *o, device_run *devices, int64_t started_ns, json_t *result) {
-  json_t *environment = NULL,
+  json_t *environment = json_incref(json_object_get(result, "environment")),
          *configuration = json_pack("{s:s, s:I, s:I, s:b}", "program", o->program, "seed", (json_int_t)o->seed, "runs",
                                     (json_int_t)o->run_count, "cache", o->use_cache);
   int64_t id = 0;
-  hsc_status *status = hsc_environment_capture(false, &environment);
+  hsc_status *status = NULL;
   hsc_bytes names = {0};
   for (size_t i = 0; i < o->device_count; i++) hsc_bytes_printf(&names, "%s%s", i ? "," : "", devices[i].text);
   if (!status)
@@ -374,16 +470,20 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
     else if (base)
       hsc_bytes_printf(&dir, "%s/%zu", base, i);
     if (devices[i].spec && !devices[i].spec->topology)
-      status = run_device(o, base ? hsc_bytes_text(&dir) : NULL, &devices[i]);
+      status = start_device(o, base ? hsc_bytes_text(&dir) : NULL, &devices[i]);
     hsc_bytes_deinit(&dir);
     if (status) goto done;
   }
+  HSC_GOTO(run_blocks(o, devices, o->device_count));
+  for (size_t i = 0; i < o->device_count; i++) HSC_GOTO(end_device(o, &devices[i]));
   for (size_t i = 0; i < o->device_count; i++) json_array_append_new(list, device_json(o, &devices[i]));
   for (size_t i = 1; i < o->device_count && o->compare; i++)
     if (devices[0].outcome == HSC_OUTCOME_OK && devices[i].outcome == HSC_OUTCOME_OK)
       HSC_GOTO(hsc_compare_outputs(json_object_get((&devices[0])->first, "outputs"), json_object_get((&devices[i])->first, "outputs"), (&devices[0])->text, (&devices[i])->text, compare));
   result = json_pack("{s:s, s:I, s:O, s:O}", "program", o->program, "inputs_seed", (json_int_t)o->seed, "devices", list,
                      "compare", compare);
+  if (!result) HSC_GOTO(hsc_status_out_of_memory());
+  HSC_GOTO(compare_speed(o, devices, result));
   if (o->store) HSC_GOTO(keep(o, devices, started_ns, result));
   if (o->device_count == 1 && devices[0].status) {
     status = devices[0].status;
@@ -394,6 +494,8 @@ done:
   for (size_t i = 0; devices && i < o->device_count; i++) {
     json_t *const answers[] = {devices[i].facts, devices[i].first, devices[i].series, devices[i].describe};
     for (size_t k = 0; k < HSC_COUNT_OF(answers); k++) json_decref(answers[k]);
+    hsc_lab_worker_destroy(devices[i].worker);
+    hsc_run_series_deinit(&devices[i].timed);
     hsc_status_free(devices[i].status);
   }
   hsc_free(devices);

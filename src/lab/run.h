@@ -15,7 +15,9 @@ typedef struct hsc_run_options {
   size_t device_count;
   bool compare;            // outputs of every further device against those of the first
   uint64_t seed;           // of the inputs
-  int64_t run_count;       // timed runs; 0 = as many as fit in 0.2 s, 3 to 100
+  int64_t run_count;       // timed runs; 0 = as many as a pilot chooses, until half_width or budget_s ends it
+  double half_width;       // wanted of the median's interval, as a share of it; 0 = none
+  double budget_s;         // of a device's timed runs; 0 = none
   bool use_cache;          // of compiled programs
   const char *save_dir;    // outputs as files there; NULL = not kept
   json_t *overrides;       // of every compile, by XLA's names (hsc_overrides_parse); NULL = none

@@ -24,6 +24,7 @@ typedef struct hsc_sample_series {
   size_t count;
   size_t *block_sizes;           // processes, in order; NULL = one
   size_t block_count;
+  bool one_process;              // the blocks are parts of one process: they widen the interval, and its behaviour is that of the whole series
   const char **causes;           // [count] why a sample is slow, NULL where nothing is known; NULL = nothing is known of any
 } hsc_sample_series;
 

@@ -16,6 +16,7 @@ typedef struct clean {
   double *x, *sorted;
   size_t n, *places;        // of each finite sample in the series
   size_t *sizes, block_count;
+  bool one_process;
   hsc_interval median;      // with blocks or correlation taken into account
 } clean;
 
@@ -37,6 +38,7 @@ static hsc_status *clean_of(const hsc_sample_series *s, clean *out) {
   *out = (clean){.x = hsc_alloc((s->count + 1) * sizeof(double)), .sorted = hsc_alloc((s->count + 1) * sizeof(double)), .places = hsc_alloc((s->count + 1) * sizeof(size_t)),
                  .sizes = hsc_alloc((s->block_count + 1) * sizeof(size_t))};
   if (!out->x || !out->sorted || !out->places || !out->sizes) return hsc_status_out_of_memory();
+  out->one_process = s->one_process;
   size_t blocks = s->block_count ? s->block_count : 1;
   for (size_t b = 0, at = 0; b < blocks; b++) {
     size_t size = s->block_count ? s->block_sizes[b] : s->count, before = out->n;
@@ -113,11 +115,12 @@ static hsc_status *outlier_rows(const hsc_sample_series *s, const clean *c, json
 
 static hsc_status *behaviour(const clean *c, json_t *out) {
   hsc_series series;
-  if (c->block_count > 1) HSC_TRY(hsc_stats_classify_processes(c->x, c->sizes, c->block_count, &series, NULL));
+  bool whole = c->block_count <= 1 || c->one_process;
+  if (!whole) HSC_TRY(hsc_stats_classify_processes(c->x, c->sizes, c->block_count, &series, NULL));
   else HSC_TRY(hsc_stats_classify(c->x, c->n, &series));
   bool steady = series.series_class == HSC_SERIES_FLAT || series.series_class == HSC_SERIES_WARM_UP || series.series_class == HSC_SERIES_SLOW_DOWN;
   json_object_set_new(out, "class", json_string(hsc_series_class_text(series.series_class)));
-  json_object_set_new(out, "steady_from", steady && c->block_count <= 1 ? json_integer((json_int_t)c->places[series.steady_start] + 1) : json_null());
+  json_object_set_new(out, "steady_from", steady && whole ? json_integer((json_int_t)c->places[series.steady_start] + 1) : json_null());
   json_object_set_new(out, "steady_median", number(steady ? series.steady_median : NAN));
   return NULL;
 }
@@ -137,7 +140,7 @@ static hsc_status *describe(const hsc_sample_series *s, clean *c, const hsc_stat
   if (c->block_count > 1) {
     interval.resample_count = c->n > 100000 ? 200 : interval.resample_count > 2000 ? 2000 : interval.resample_count;
     HSC_TRY(hsc_stats_bootstrap_blocks(hsc_stats_median, c->x, c->sizes, c->block_count, &interval, &c->median));
-    method = "bootstrap of processes";
+    method = c->one_process ? "bootstrap of blocks" : "bootstrap of processes";
   } else if (c->n >= 20 && worth < 0.8 * (double)c->n) {
     double wider = sqrt((double)c->n / worth);
     c->median.low = summary.median - wider * (summary.median - summary.median_low);
@@ -146,7 +149,7 @@ static hsc_status *describe(const hsc_sample_series *s, clean *c, const hsc_stat
   }
   json_object_set_new(out, "count", json_integer((json_int_t)c->n));
   json_object_set_new(out, "not_finite", json_integer((json_int_t)(s->count - c->n)));
-  json_object_set_new(out, "processes", json_integer((json_int_t)c->block_count));
+  json_object_set_new(out, "processes", json_integer(c->one_process ? 1 : (json_int_t)c->block_count));
   json_object_set_new(out, "worth", number(worth));
   json_object_set_new(out, "median", number(summary.median));
   set_interval(out, c->median);
@@ -169,6 +172,20 @@ static hsc_status *describe(const hsc_sample_series *s, clean *c, const hsc_stat
   json_object_set_new(out, "outlier_count", json_integer((json_int_t)count));
   json_object_set_new(out, "outliers_with_cause", json_integer((json_int_t)named));
   return NULL;
+}
+
+hsc_status *hsc_stats_series(const hsc_sample_series *series, const hsc_stats_options *options, json_t **out_row) {
+  hsc_stats_options o = *options;
+  clean c;
+  json_t *row = json_object();
+  if (o.confidence == 0) o.confidence = 0.95;
+  if (o.resample_count == 0) o.resample_count = 10000;
+  hsc_status *status = clean_of(series, &c);
+  if (!status) status = describe(series, &c, &o, row);
+  clean_free(&c);
+  if (status) json_decref(row);
+  else *out_row = row;
+  return status;
 }
 
 // ---- comparisons ----------------------------------------------------------------------------------------------------

@@ -22,3 +22,5 @@ typedef struct hsc_stats_options {
 // Compared are: with `baseline`, every other series with it; several files, series of the same name with the first file's (with one series a file, whatever
 // their names); two series of one file, the second with the first. Errors: INVALID_ARGUMENT (no such baseline, confidence), RESOURCE_EXHAUSTED.
 HSC_MUST_USE hsc_status *hsc_stats_document(const hsc_samples *samples, const hsc_stats_options *options, json_t **out_document);
+// One row of "series". The caller owns it. Errors: RESOURCE_EXHAUSTED.
+HSC_MUST_USE hsc_status *hsc_stats_series(const hsc_sample_series *series, const hsc_stats_options *options, json_t **out_row);

@@ -1,5 +1,7 @@
 // worker_run.c - timed runs: every phase of a few, the whole of many, and times of k executions with s
 // synchronisations.
+#include "lab/pressure.h"
+#include "lab/stats_design.h"
 #include "lab/worker_internal.h"
 
 hsc_usage hsc__usage_since(const hsc_usage *before) {
@@ -95,7 +97,8 @@ hsc_status *hsc__worker_execute(worker_executable *executable, int64_t execution
 typedef struct run_request {
   int64_t executions, syncs;
   worker_feed feed;
-  int64_t records, series;
+  int64_t records, series, warmups;  // warmups: runs before the series that are not in it
+  hsc_stopping stopping;  // what ends the series before it is full
   bool inputs_each;  // transfer before every record, else before the first
   bool inputs_keep;  // transfer only when there are none
   int64_t seed;
@@ -114,6 +117,9 @@ static hsc_status *read_run_request(const hsc_worker *worker, json_t *request, r
   HSC_TRY(hsc__request_int(request, "syncs", 1, r.executions, &r.syncs));
   HSC_TRY(hsc__request_int(request, "records", 0, 100000, &r.records));
   HSC_TRY(hsc__request_int(request, "series", 0, 10000000, &r.series));
+  HSC_TRY(hsc__request_int(request, "warmups", 0, 1000000, &r.warmups));
+  r.stopping = (hsc_stopping){.half_width = json_number_value(json_object_get(request, "half_width")), .budget_seconds = json_number_value(json_object_get(request, "budget_s"))};
+  if (!(r.stopping.half_width >= 0) || !(r.stopping.budget_seconds >= 0)) return HSC_ERR(INVALID_ARGUMENT, "\"half_width\" and \"budget_s\" must not be negative");
   HSC_TRY(hsc__request_int(request, "seed", 0, INT64_MAX, &r.seed));
   HSC_TRY(hsc__request_text(request, "inputs", false, &inputs));
   HSC_TRY(hsc__request_bool(request, "fetch", &r.fetch));
@@ -201,33 +207,50 @@ static void write_ints(hsc_json *answer, const char *key, const int64_t *values,
   hsc_json_end_array(answer);
 }
 
+enum { SERIES_LEAST = 3 };  // runs that are made whatever the time budget says
+
 static hsc_status *measure_series(const run_request *r, worker_executable *executable, hsc_json *answer) {
   int64_t n = r->series, *block = hsc_alloc((size_t)(5 * n) * sizeof(int64_t));
-  if (!block) return hsc_status_out_of_memory();
+  double *seconds = hsc_alloc((size_t)(n + 1) * sizeof(double));
   run_series s = {block, block + n, block + 2 * n, block + 3 * n, block + 4 * n, n};
-  hsc_status *status = NULL;
+  hsc_status *status = block && seconds ? NULL : hsc_status_out_of_memory();
+  hsc_stop stop = HSC_STOP_MOST;
   hsc_usage last;
+  hsc_pressure before, after;
+  int64_t enqueue_ns, wait_ns, i = 0;
+  for (int64_t k = 0; k < r->warmups && !status; k++) status = hsc__worker_execute(executable, r->executions, r->syncs, &r->feed, &enqueue_ns, &wait_ns);
+  hsc_pressure_get(&before);
   hsc_usage_get(&last);
-  for (int64_t i = 0; i < n && !status; i++) {
+  int64_t start_ns = hsc_now_ns();
+  while (i < n && !status) {
     status = hsc__worker_execute(executable, r->executions, r->syncs, &r->feed, &s.enqueue_ns[i], &s.wait_ns[i]);
     s.total_ns[i] = s.enqueue_ns[i] + s.wait_ns[i];
+    seconds[i] = (double)s.total_ns[i] / 1e9;
     hsc_usage now;
     hsc_usage_get(&now);
     s.faults[i] = now.minor_faults + now.major_faults - last.minor_faults - last.major_faults;
     s.switches[i] = now.involuntary_switches - last.involuntary_switches;
     last = now;
+    stop = hsc_stats_stop(&r->stopping, seconds, (size_t)++i, (double)(hsc_now_ns() - start_ns) / 1e9);
+    if (stop == HSC_STOP_WIDTH || (stop == HSC_STOP_BUDGET && i >= SERIES_LEAST)) break;
   }
+  hsc_pressure_get(&after);
   if (!status) {
+    if (i == n) stop = HSC_STOP_MOST;
+    hsc_json_kv_string(answer, "series_ended_by", hsc_stop_text(stop));
+    hsc_json_kv_int(answer, "throttled_ns", after.throttled_ns - before.throttled_ns);
+    hsc_json_kv_int(answer, "waited_ns", after.waited_ns - before.waited_ns);
     hsc_json_key(answer, "series");
     hsc_json_begin_object(answer);
-    write_ints(answer, "run_ns", s.total_ns, n);
-    write_ints(answer, "enqueue_ns", s.enqueue_ns, n);
-    write_ints(answer, "wait_ns", s.wait_ns, n);
-    write_ints(answer, "page_faults_count", s.faults, n);
-    write_ints(answer, "involuntary_switches_count", s.switches, n);
+    write_ints(answer, "run_ns", s.total_ns, i);
+    write_ints(answer, "enqueue_ns", s.enqueue_ns, i);
+    write_ints(answer, "wait_ns", s.wait_ns, i);
+    write_ints(answer, "page_faults_count", s.faults, i);
+    write_ints(answer, "involuntary_switches_count", s.switches, i);
     hsc_json_end_object(answer);
   }
   hsc_free(block);
+  hsc_free(seconds);
   return status;
 }
 

@@ -9,15 +9,33 @@
 
 enum { GAP = 2, MIN_TEXT_WIDTH = 8 };
 
+// What our own texts use beyond ASCII. Names out of programs stay as they are.
+static void write_plain(const char *text, bool unicode, hsc_bytes *out) {
+  static const char *const plain[][2] = {{"±", "+-"}, {"×", "x"}, {"µ", "u"}, {"–", "-"}, {"—", "-"}, {"→", "->"}, {"…", "..."}, {"≥", ">="}, {"≤", "<="}, {"·", "."}};
+  while (*text) {
+    size_t i = unicode ? HSC_COUNT_OF(plain) : 0;
+    while (i < HSC_COUNT_OF(plain) && !hsc_starts_with(text, plain[i][0])) i++;
+    if (i < HSC_COUNT_OF(plain)) {
+      hsc_bytes_append_text(out, plain[i][1]);
+      text += strlen(plain[i][0]);
+    } else {
+      hsc_bytes_append_char(out, *text++);
+    }
+  }
+}
+
 static void write_cell(const hsc_cell *cell, const char *unit, bool unicode, hsc_bytes *out) {
   char number[32];
+  size_t from = out->size;
   switch (cell->kind) {
     case HSC_CELL_MISSING:
       if (!cell->text) hsc_bytes_append_text(out, unicode ? "\xe2\x80\x93" : "-");
       else hsc_bytes_printf(out, "n/a (needs %s %s)", unicode ? "\xe2\x89\xa5" : ">=", cell->text);
       break;
     case HSC_CELL_TEXT:
-      for (const char *at = cell->text; *at; at++) hsc_bytes_append_char(out, (unsigned char)*at < 0x20 ? ' ' : *at);
+      write_plain(cell->text, unicode, out);
+      for (size_t i = from; i < out->size; i++)
+        if ((unsigned char)out->data[i] < 0x20) out->data[i] = ' ';
       break;
     case HSC_CELL_BOOL: hsc_bytes_append_text(out, cell->integer ? "yes" : "no"); break;
     case HSC_CELL_INT:
@@ -108,45 +126,78 @@ static void write_padded(const char *text, size_t size, int width, bool right, b
   if (!right && !last) for (int i = needed; i < width; i++) hsc_bytes_append_char(out, ' ');
 }
 
+// Columns from `from` on that stand in lines of the terminal's width beside the first one; at least one. Where they do not fit, a table goes on below itself.
+static size_t columns_that_fit(const column_layout *columns, size_t count, size_t from, int width) {
+  int total = columns[0].width + (from ? GAP + columns[from].width : 0);
+  size_t end = from + 1;
+  while (end < count && (width <= 0 || total + GAP + columns[end].width <= width)) total += GAP + columns[end++].width;
+  return end;
+}
+
+// The first column, and those of [from, end).
+static void print_part(const hsc_table *table, const hsc_text_style *style, const column_layout *columns, size_t from, size_t end, hsc_bytes *out) {
+  hsc_bytes text = {0};
+  if (style->color) hsc_bytes_append_text(out, "\x1b[1m");
+  for (size_t k = from ? from - 1 : 0; k < end; k++) {
+    size_t c = from && k + 1 == from ? 0 : k;
+    hsc_bytes_reset(&text);
+    write_heading(hsc_table__column(table, c), &text);
+    if (c) hsc_bytes_append_text(out, "  ");
+    write_padded(hsc_bytes_text(&text), text.size, columns[c].width, columns[c].numeric, k + 1 == end, style->unicode, out);
+  }
+  if (style->color) hsc_bytes_append_text(out, "\x1b[0m");
+  hsc_bytes_append_char(out, '\n');
+  for (size_t k = from ? from - 1 : 0; k < end; k++) {
+    size_t c = from && k + 1 == from ? 0 : k;
+    if (c) hsc_bytes_append_text(out, "  ");
+    for (int i = 0; i < columns[c].width; i++) hsc_bytes_append_text(out, style->unicode ? "\xe2\x94\x80" : "-");
+  }
+  hsc_bytes_append_char(out, '\n');
+  for (size_t r = 0; r < table->row_count; r++) {
+    for (size_t k = from ? from - 1 : 0; k < end; k++) {
+      size_t c = from && k + 1 == from ? 0 : k;
+      hsc_bytes_reset(&text);
+      write_cell(hsc_table_cell(table, r, c), hsc_table__column(table, c)->unit, style->unicode, &text);
+      if (c) hsc_bytes_append_text(out, "  ");
+      write_padded(hsc_bytes_text(&text), text.size, columns[c].width, columns[c].numeric, k + 1 == end, style->unicode, out);
+    }
+    hsc_bytes_append_char(out, '\n');
+  }
+  if (text.failed) out->failed = true;
+  hsc_bytes_deinit(&text);
+}
+
+static void print_notes(const hsc_table *table, const hsc_text_style *style, hsc_bytes *out) {
+  hsc_bytes text = {0};
+  for (size_t n = 0; n < hsc_table_note_count(table); n++) {
+    if (n == 0) hsc_bytes_append_char(out, '\n');
+    hsc_bytes_reset(&text);
+    write_plain(hsc_table_note_text(table, n), style->unicode, &text);
+    if (style->width > 0 && hsc_text_width(hsc_bytes_text(&text), text.size) > style->width) {
+      hsc_text_wrap(hsc_bytes_text(&text), 2, style->width - 2 > 10 ? style->width - 2 : 10, out);
+    } else {
+      hsc_bytes_append(out, hsc_bytes_text(&text), text.size);
+      hsc_bytes_append_char(out, '\n');
+    }
+  }
+  if (text.failed) out->failed = true;
+  hsc_bytes_deinit(&text);
+}
+
 hsc_status *hsc_table__print_text(const hsc_table *table, const hsc_text_style *style, hsc_bytes *out) {
   size_t count = hsc_table_column_count(table);
   column_layout *columns = hsc_alloc((count + 1) * sizeof *columns);
   if (!columns) return hsc_status_out_of_memory();
-  hsc_bytes text = {0};
   lay_out(table, style, columns, count);
-  if (style->color) hsc_bytes_append_text(out, "\x1b[1m");
-  for (size_t c = 0; c < count; c++) {
-    hsc_bytes_reset(&text);
-    write_heading(hsc_table__column(table, c), &text);
-    if (c) hsc_bytes_append_text(out, "  ");
-    write_padded(hsc_bytes_text(&text), text.size, columns[c].width, columns[c].numeric, c + 1 == count, style->unicode, out);
+  for (size_t from = 0; from < count;) {
+    size_t end = columns_that_fit(columns, count, from, style->width);
+    if (from) hsc_bytes_append_char(out, '\n');
+    print_part(table, style, columns, from, end, out);
+    from = end;
   }
-  if (style->color) hsc_bytes_append_text(out, "\x1b[0m");
-  if (count) hsc_bytes_append_char(out, '\n');
-  for (size_t c = 0; c < count; c++) {
-    if (c) hsc_bytes_append_text(out, "  ");
-    for (int i = 0; i < columns[c].width; i++) hsc_bytes_append_text(out, style->unicode ? "\xe2\x94\x80" : "-");
-  }
-  if (count) hsc_bytes_append_char(out, '\n');
-  for (size_t r = 0; r < table->row_count; r++) {
-    for (size_t c = 0; c < count; c++) {
-      const hsc_cell *cell = hsc_table_cell(table, r, c);
-      hsc_bytes_reset(&text);
-      write_cell(cell, hsc_table__column(table, c)->unit, style->unicode, &text);
-      if (c) hsc_bytes_append_text(out, "  ");
-      write_padded(hsc_bytes_text(&text), text.size, columns[c].width, columns[c].numeric, c + 1 == count, style->unicode, out);
-    }
-    hsc_bytes_append_char(out, '\n');
-  }
-  for (size_t n = 0; n < hsc_table_note_count(table); n++) {
-    if (n == 0) hsc_bytes_append_char(out, '\n');
-    hsc_bytes_append_text(out, hsc_table_note_text(table, n));
-    hsc_bytes_append_char(out, '\n');
-  }
-  bool failed = text.failed;
-  hsc_bytes_deinit(&text);
+  print_notes(table, style, out);
   hsc_free(columns);
-  return failed ? hsc_status_out_of_memory() : NULL;
+  return out->failed ? hsc_status_out_of_memory() : NULL;
 }
 
 static void write_markdown_text(const char *text, hsc_bytes *out) {

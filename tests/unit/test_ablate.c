@@ -53,6 +53,31 @@ static hsc_store *open_store(const char *name) {
   return store;
 }
 
+// Nothing is given: a pilot chooses, and the result says what.
+static void test_a_pilot_chooses(void **state) {
+  hsc_device_spec device;
+  hsc_store *store = open_store("pilot");
+  hsc_ablate_options o = usual(store, &device);
+  static const char *const names[] = {"slow-pass"};
+  o.process_count = o.block_count = 0;
+  o.half_width = 0.5;
+  o.names = names, o.name_count = 1;
+  json_t *r = NULL;
+  EXPECT_OK(hsc_ablate(&o, &r));
+  json_t *timing = json_object_get(r, "timing"), *sampling = json_object_get(timing, "sampling"), *pilot = json_object_get(sampling, "pilot");
+  assert_true(json_is_object(pilot));
+  assert_int_equal(json_integer_value(hsc_json_path(pilot, "made", "process", NULL)), 2);
+  assert_int_equal(json_integer_value(hsc_json_path(pilot, "made", "iteration", NULL)), 4);
+  assert_true(json_integer_value(hsc_json_path(pilot, "chose", "process", NULL)) >= 3);
+  assert_int_equal(json_integer_value(hsc_json_path(pilot, "chose", "block", NULL)), json_integer_value(json_object_get(timing, "blocks")));
+  assert_int_equal(json_integer_value(hsc_json_path(pilot, "chose", "iteration", NULL)), json_integer_value(json_object_get(timing, "iterations")));
+  assert_true(json_number_value(hsc_json_path(pilot, "cost_seconds", "process", NULL)) > 0);
+  assert_true(json_number_value(json_object_get(timing, "margin")) >= 0.01);
+  assert_non_null(strstr(text_of(sampling, "text"), "chosen by a pilot of 2 x 3 x 4"));
+  json_decref(r);
+  hsc_store_close(store);
+}
+
 // Every outcome, each for its reason.
 static void test_every_outcome(void **state) {
   hsc_device_spec device;
@@ -308,7 +333,7 @@ static void test_time_of_a_compile_that_hangs(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_outcome), cmocka_unit_test(test_unknown_names_are_refused), cmocka_unit_test(test_resume),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_pilot_chooses), cmocka_unit_test(test_every_outcome), cmocka_unit_test(test_unknown_names_are_refused), cmocka_unit_test(test_resume),
                                      cmocka_unit_test(test_pairs),         cmocka_unit_test(test_the_pass_that_changes_numbers_is_named), cmocka_unit_test(test_bridges),
                                      cmocka_unit_test(test_the_running_pass_is_read_from_logs), cmocka_unit_test(test_time_of_a_compile_that_hangs),
                                      cmocka_unit_test(test_metadata_nests),
