@@ -15,6 +15,12 @@ void hsc_cli_print(hsc_cli *cli, const char *format, ...) {
 
 void hsc_cli_write(hsc_cli *cli, hsc_view data) { fwrite(data.data, 1, data.size, stdout); }
 
+hsc_status *hsc_cli_write_to(hsc_cli *cli, const char *path, hsc_view data) {
+  if (path && strcmp(path, "-") != 0) return hsc_file_write_atomic(path, data.data, data.size);
+  hsc_cli_write(cli, data);
+  return NULL;
+}
+
 hsc_status *hsc_cli_table(hsc_cli *cli, hsc_table *table) {
   hsc_bytes out = {0};
   hsc_status *status = hsc_table_print(table, cli->format, &cli->out_style, &out);

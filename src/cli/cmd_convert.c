@@ -108,10 +108,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   HSC_TRY(hsc_program_read_file(args->program, &module));
   hsc_status *status = transform(args, cli, &module);
   if (!status) status = hsc_program_write_with(module, format, &write, &notes, &out);
-  if (!status && args->output)
-    status = hsc_file_write_atomic(args->output, out.data, out.size);
-  else if (!status)
-    hsc_cli_write(cli, hsc_bytes_view(&out));
+  if (!status) status = hsc_cli_write_to(cli, args->output, hsc_bytes_view(&out));
   if (!status) tell_notes(cli, format, &notes);
   hsc_bytes_deinit(&notes);
   hsc_bytes_deinit(&out);

@@ -105,9 +105,9 @@ static hsc_status *print_diff(const passes_args *args, hsc_cli *cli, const stage
     hsc_bytes page = {0};
     hsc_diff_html(&diff, hsc_arena_printf(cli->arena, "%s: %s, %s", args->program, stages[0].title, stages[1].title), stages[0].title, stages[1].title, &page);
     status = hsc_bytes_status(&page);
-    if (!status) status = hsc_file_write_atomic(args->output, page.data, page.size);
+    if (!status) status = hsc_cli_write_to(cli, args->output, hsc_bytes_view(&page));
     hsc_bytes_deinit(&page);
-    if (status) goto done;
+    if (status || !strcmp(args->output, "-")) goto done;
   }
   if (cli->format == HSC_FORMAT_JSON) {
     HSC_GOTO(hsc_diff_json(&diff, &document));

@@ -77,7 +77,8 @@ hsc_status *hsc__passes_time(const passes_args *args, hsc_cli *cli) {
   HSC_GOTO(hsc_passes_time(&o, &result, &folded));
   if (args->output) {
     HSC_GOTO(hsc_bytes_status(&folded));
-    HSC_GOTO(hsc_file_write_atomic(args->output, hsc_bytes_text(&folded), folded.size));
+    HSC_GOTO(hsc_cli_write_to(cli, args->output, hsc_bytes_view(&folded)));
+    if (!strcmp(args->output, "-")) goto done;
   }
   HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc__passes_print_json(cli, result) : print_result(cli, result));
   if (args->output && cli->format == HSC_FORMAT_TEXT) hsc_cli_say(cli, "stacks for a flame graph (flamegraph.pl, speedscope): %s", args->output);

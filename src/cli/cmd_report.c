@@ -28,12 +28,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   hsc_status *status = hsc_report_add_files(&page, &args->files, &(hsc_report_options){.limit = args->limit}, cli);
   hsc_page_end(&page);
   if (!status) status = hsc_bytes_status(&out);
-  if (!status && !strcmp(args->output, "-")) {
-    hsc_cli_write(cli, hsc_bytes_view(&out));
-  } else if (!status) {
-    status = hsc_file_write_atomic(args->output, out.data, out.size);
-    if (!status) hsc_cli_say(cli, "%s", args->output);
-  }
+  if (!status) status = hsc_cli_write_to(cli, args->output, hsc_bytes_view(&out));
+  if (!status && strcmp(args->output, "-") != 0) hsc_cli_say(cli, "%s", args->output);
   hsc_bytes_deinit(&out);
   return status;
 }

@@ -920,7 +920,8 @@ static hsc_status *import_custom_call(frame *f) {
   }
   f->instr->attr.custom.target = hsc_arena_strndup(arena_of(f), target.data, target.size);
   f->instr->attr.custom.has_side_effect = integer(f, "has_side_effect", 0) != 0;
-  f->instr->attr.custom.api_version = (int32_t)integer(f, "api_version", 1);
+  // A dictionary is for calls of the typed FFI (4), whatever JAX writes as the version.
+  f->instr->attr.custom.api_version = config && config->kind == HSC_MLIR_DICT ? 4 : (int32_t)integer(f, "api_version", 1);
   bool order_only = hsc_view_equals_text(target, "control_dep");   // whose operands may be futures, with layouts of no array
   if (layouts && !order_only) HSC_TRY(custom_layouts(f, layouts, hsc__mlir_attr_get(f->op, "result_layouts")));
   HSC_TRY(custom_aliases(f, hsc__mlir_attr_get(f->op, "output_operand_aliases")));
@@ -1005,7 +1006,7 @@ hsc_status *hsc__import_attributes(hsc__importer *im, const hsc__mlir_op *op, hs
     } else if (hsc_view_equals_text(name, "mhlo.extra_attributes") && text) {
       char *copy = hsc_arena_strndup(arena, value->text.data, value->text.size);
       if (copy) append_piece(&extra, copy);
-    } else if (!hsc_view_equals_text(name, "mhlo.attributes") && !hsc_view_equals_text(name, "mhlo.version") && is_xla_name(name)) {
+    } else if (!hsc_view_equals_text(name, "mhlo.attributes") && !hsc_view_equals_text(name, "mhlo.backend_config") && !hsc_view_equals_text(name, "mhlo.version") && is_xla_name(name)) {
       append_frontend(&frontend, name, value);
     }
   }

@@ -96,6 +96,12 @@ def test_formats_and_transforms():
     check("StableHLO gives what HLO gives", len(digests[0]) == 1 and digests[0] == digests[1], result.stderr + str(digests))
 
 
+def test_linear_algebra_of_jax():
+    result, run = call("run", ROOT / "tests" / "conformance" / "formats" / "stablehlo_linear_algebra.mlir", "--device", "xla-cpu", "--no-store", "--format=json")
+    rows = run.get("devices", [])
+    check("LAPACK, which JAX's programs call by name, is there", len(rows) == 1 and rows[0]["status"] == "ok" and rows[0]["outputs"], result.stderr)
+
+
 def test_mistakes_are_answers():
     path = pathlib.Path(scratch.name) / "bad.hlo"
     path.write_text("HloModule bad\nENTRY main {\n  ROOT p = f32[2] parameter(0\n}\n")
@@ -127,6 +133,7 @@ def main():
     test_numbers_agree()
     test_inputs_and_digests_are_the_same_bytes()
     test_formats_and_transforms()
+    test_linear_algebra_of_jax()
     test_mistakes_are_answers()
     test_protocol(row["plugin"])
     test_nudged_inputs_are_the_same_bytes(row["plugin"])

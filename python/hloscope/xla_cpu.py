@@ -1,0 +1,379 @@
+"""XLA:CPU as jaxlib brings it, without JAX: a client, executables, what they cost, how they run."""
+import functools
+import importlib
+import json
+import os
+import re
+import sys
+import time
+
+
+class JobError(Exception):
+    def __init__(self, code, message, **more):
+        super().__init__(message)
+        self.answer = {"code": code, "message": message, **more}
+
+
+def now():
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+
+
+# ---- digests: hsc_hash128_of of src/base/hash.c, byte for byte ----------------------------------------------------------
+
+MASK = 2**64 - 1
+K0, K1, K2, K3 = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93
+
+
+def _finish(x):
+    x ^= x >> 32
+    x = x * K3 & MASK
+    x ^= x >> 29
+    x = x * K0 & MASK
+    return x ^ x >> 32
+
+
+def digest(data):
+    size = len(data)
+    words = memoryview(data + b"\0" * (-size % 16)).cast("Q")
+    low, high = K0, K2
+    for i in range(0, len(words), 2):
+        a, b = words[i] * K1 & MASK, words[i + 1] * K3 & MASK
+        low ^= ((a << 31 | a >> 33) & MASK) * K3 & MASK
+        low = (((low << 27 | low >> 37) & MASK) + high) * 5 + 0x52DCE729 & MASK
+        high ^= ((b << 33 | b >> 31) & MASK) * K1 & MASK
+        high = (((high << 31 | high >> 33) & MASK) + low) * 5 + 0x38495AB5 & MASK
+    low ^= size
+    high ^= size
+    low = low + high & MASK
+    high = high + low & MASK
+    low, high = _finish(low), _finish(high)
+    low = low + high & MASK
+    high = high + low & MASK
+    return f"{high:016x}{low:016x}"
+
+
+# ---- HloModuleProto: as much of it as counting takes ---------------------------------------------------------------------
+
+
+def _fields(data):
+    """(field number, value) of one protobuf message; groups do not occur."""
+    at, end = 0, len(data)
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    while at < end:
+        key = varint()
+        kind = key & 7
+        if kind == 0:
+            yield key >> 3, varint()
+            continue
+        size = varint() if kind == 2 else 8 if kind == 1 else 4
+        yield key >> 3, data[at:at + size]
+        at += size
+
+
+def count_instructions(module_proto):
+    """(instructions, fusions) of all computations: HloModuleProto.computations = 3, .instructions = 2, .opcode = 2 (xla/service/hlo.proto)."""
+    instructions = fusions = 0
+    for number, computation in _fields(memoryview(module_proto)):
+        if number != 3:
+            continue
+        for part, instruction in _fields(computation):
+            if part != 2:
+                continue
+            instructions += 1
+            for name, value in _fields(instruction):
+                if name == 2:
+                    fusions += bytes(value) == b"fusion"
+                    break
+    return instructions, fusions
+
+
+# ---- the device ---------------------------------------------------------------------------------------------------------
+
+
+class Aval:
+    """What batched_device_put wants to know of an array."""
+    weak_type = False
+
+    def __init__(self, array):
+        self.shape, self.dtype, self.ndim = array.shape, array.dtype, array.ndim
+
+
+class Device:
+    """jaxlib, its client, and what was compiled in it."""
+
+    def __init__(self):
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # its start is not worth a line on stderr
+        sys.modules["jax"] = None  # jaxlib would import it, where it is installed, in the first call that makes an array: 1.6 s that are not the device's
+        start = now()
+        try:
+            import numpy
+            import jaxlib
+            from jaxlib import xla_client
+            from hloscope import inputs
+        except ImportError as error:
+            raise JobError("NOT_FOUND", f"{sys.executable}: {error}", hint="pip install jaxlib there, or name another Python in HLOSCOPE_PYTHON") from None
+        self.np, self.xc, self.x, self.inputs_module, self.version = numpy, xla_client, xla_client._xla, inputs, jaxlib.__version__
+
+        class OneDevice(xla_client.SingleDeviceSharding):
+            memory_kind = None  # the device's own
+
+            def _to_xla_hlo_sharding(self, rank):
+                return xla_client.HloSharding.replicate()
+
+        self.sharding_class = OneDevice
+        self.load_ns = now() - start
+        self.client = None
+        self.executables = {}
+        self.registered = set()  # modules of jaxlib whose custom calls are known
+        self.overrides = {}  # of every compile, before those of a job
+        self.overhead_ns = None
+
+    def open(self):
+        start = now()
+        self.client = self.xc.make_cpu_client()
+        self.device = self.client.devices()[0]
+        self.sharding = self.sharding_class(self.device)
+        return now() - start
+
+    def close(self):
+        start = now()
+        self.executables.clear()
+        self.client = self.device = self.sharding = None
+        return now() - start
+
+    def need(self):
+        if self.client is None:
+            raise JobError("FAILED_PRECONDITION", 'no device yet: send a "load" job first')
+
+    def put(self, array):
+        return self.x.batched_device_put(Aval(array), self.sharding, [array], [self.device], True, enable_x64=True)
+
+    def options(self, overrides):
+        options = self.xc.CompileOptions()
+        options.num_replicas = options.num_partitions = 1
+        options.env_option_overrides = list(overrides.items())
+        return options
+
+    def device_list(self):
+        return self.x.DeviceList((self.device,))
+
+    def register_calls(self, code):
+        """Makes known what JAX's programs call by name and jaxlib brings: LAPACK (SciPy's, 0.3 s to load, so only for who calls it) and sparse products."""
+        for module, mark in (("lapack", b"lapack_"), ("cpu_sparse", b"cpu_csr_sparse_")):
+            if mark not in code or module in self.registered:
+                continue
+            self.registered.add(module)
+            try:
+                library = importlib.import_module("jaxlib." + module)
+                targets = library.registrations()["cpu"]
+            except (ImportError, AttributeError, KeyError):
+                continue  # a jaxlib without it: XLA names the target that it lacks
+            for name, function, api_version in targets:
+                self.xc.register_custom_call_target(name, function, platform="cpu", api_version=api_version)
+            if module == "lapack":
+                library._lapack.initialize()
+
+    def compile_only(self, code, overrides):
+        """What jaxlib makes of StableHLO in the current client."""
+        self.register_calls(code if isinstance(code, bytes) else code.encode())
+        return self.client.compile_and_load(code, self.device_list(), self.options({**self.overrides, **overrides}))
+
+    def compile(self, code, overrides):
+        return Executable(self, self.compile_only(code, overrides))
+
+    def serialized(self, loaded):
+        """The bytes of an executable; older jaxlib has the method on the client."""
+        return bytes(self.client.serialize_executable(loaded) if hasattr(self.client, "serialize_executable") else loaded.serialize())
+
+    def profiler(self):
+        """A running profiler session; its stop() gives XSpace bytes."""
+        from jaxlib import _profiler
+        options = _profiler.ProfileOptions()
+        options.host_tracer_level, options.python_tracer_level = 2, 0
+        return _profiler.ProfilerSession(options)
+
+    def step_mark(self, number):
+        """A span that profiles take for a step."""
+        from jaxlib import _profiler
+        return _profiler.TraceMe("step", _r=1, step_num=number)
+
+    def kernel_ns(self, executable):
+        """Sum of the durations of the thunks of one run, as the profiler has them: events with the stat hlo_op on the lines of the executing threads."""
+        from jaxlib import _profile_data
+        session = self.profiler()
+        executable.execute(1, 1, [])
+        total, data = 0, _profile_data.ProfileData.from_serialized_xspace(session.stop())
+        for plane in data.planes:
+            for line in plane.lines:
+                end = 0  # an event inside another one (a loop's body) is counted with it
+                for event in sorted(line.events, key=lambda e: (e.start_ns, -e.duration_ns)):
+                    if event.duration_ns <= 0 or event.start_ns < end or not any(key == "hlo_op" for key, _ in event.stats):
+                        continue
+                    total += event.duration_ns
+                    end = event.start_ns + event.duration_ns
+        return int(total)
+
+    def call_overhead(self):
+        """Median time of executing and awaiting a program that does next to nothing, as `execute` does it."""
+        if self.overhead_ns is None:
+            code = b"module @nothing { func.func @main(%x: tensor<f32>) -> tensor<f32> { %y = stablehlo.negate %x : tensor<f32> return %y : tensor<f32> } }"
+            e = self.compile(code, {})
+            e.set_inputs([self.np.float32(1).reshape(())])
+            times = sorted(sum(e.execute(1, 1, [])) for _ in range(501))
+            self.overhead_ns = times[len(times) // 2]
+        return self.overhead_ns
+
+
+# Names of the protocol, and of jaxlib's CompiledMemoryStats.
+MEMORY = (("code_bytes", "generated_code_size_in_bytes"), ("argument_bytes", "argument_size_in_bytes"), ("output_bytes", "output_size_in_bytes"),
+          ("alias_bytes", "alias_size_in_bytes"), ("temp_bytes", "temp_size_in_bytes"), ("peak_bytes", "peak_memory_in_bytes"))
+
+
+def cost_of(loaded):
+    """{property: number} of the compiler's own cost analysis."""
+    cost = loaded.cost_analysis()
+    return dict(cost[0] if isinstance(cost, list) else cost)
+
+
+class Executable:
+    def __init__(self, device, loaded):
+        self.device, self.loaded, self.inputs, self.outputs = device, loaded, None, None
+        self.module = loaded.hlo_modules()[0]
+        self.proto = self.module.as_serialized_hlo_module_proto()
+        shape = device.xc.XlaComputation(self.proto).program_shape()
+        self.input_shapes = shape.parameter_shapes()
+        result = shape.result_shape()
+        self.output_shapes = list(result.tuple_shapes()) if result.is_tuple() else [result]
+        if any(s.is_tuple() for s in self.input_shapes + self.output_shapes):
+            raise JobError("UNIMPLEMENTED", "the program takes or gives a tuple inside a tuple; this worker feeds arrays only")
+
+    @functools.cached_property
+    def cost(self):
+        return cost_of(self.loaded)
+
+    @functools.cached_property
+    def memory(self):
+        return self.loaded.get_compiled_memory_stats()
+
+    def fill(self, seed, nudge=0):
+        """Host values of all inputs; with `nudge`, their floats moved by that share of themselves, at least by their type's precision."""
+        make = self.device.inputs_module
+        return [make.nudge(make.fill(s.dimensions(), s.numpy_dtype(), i, seed), nudge, i) for i, s in enumerate(self.input_shapes)]
+
+    def set_inputs(self, arrays):
+        self.inputs = [self.device.put(a) for a in arrays]
+        for buffer in self.inputs:
+            buffer.block_until_ready()
+
+    def execute(self, executions, syncs, feed):
+        """k executions with s waits, evenly spread, the last one behind the last; (enqueue_ns, wait_ns). All outputs of XLA:CPU are ready together, so one is awaited."""
+        arguments, run = list(self.inputs), self.loaded.execute_sharded
+        enqueue = wait = done = 0
+        last = now()
+        for i in range(executions):
+            outputs = run(arguments).disassemble_into_single_device_arrays()
+            for o, n in feed:
+                arguments[n] = outputs[o][0]
+            enqueued = now()
+            enqueue += enqueued - last
+            last = enqueued
+            due = (i + 1) * syncs // executions
+            if due == done:
+                continue
+            done = due
+            if outputs:
+                outputs[0][0].block_until_ready()
+            waited = now()
+            wait += waited - last
+            last = waited
+        self.outputs = outputs
+        return enqueue, wait
+
+    def fetch(self):
+        return [o[0]._single_device_array_to_np_array_did_copy()[0] for o in self.outputs]
+
+
+# ---- programs -----------------------------------------------------------------------------------------------------------
+
+
+def decompress(data, path):
+    if data[:2] == b"\x1f\x8b":
+        import gzip
+        return gzip.decompress(data)
+    if data[:4] == b"\x28\xb5\x2f\xfd":
+        raise JobError("UNIMPLEMENTED", f"{path}: zstd: this Python cannot read it", hint="load with \"hloscope\" naming the executable, which can")
+    return data
+
+
+class Program:
+    """A program as jobs name it. With the path of `hloscope` known, that reads, transforms and counts it (its "write" job), so that every device gets the same program."""
+
+    def __init__(self, path, transforms, hloscope, device):
+        self.facts, self.reported = {}, False
+        self.times = {"read_ns": 0, "parse_ns": 0, "transform_ns": 0, "write_ns": 0}
+        start = now()
+        data = self.write(path, transforms, hloscope) if hloscope else None
+        if data is None:
+            if transforms:
+                raise JobError("UNIMPLEMENTED", "transforms are done by hloscope", hint='load with "hloscope" naming the executable')
+            try:
+                with open(path, "rb") as file:
+                    data = decompress(file.read(), path)
+            except OSError as error:
+                raise JobError("NOT_FOUND", f"{path}: {error.strerror}") from None
+            self.times["read_ns"] = now() - start
+        start = now()
+        self.code = self.stablehlo(data, device)
+        self.times["parse_ns"] += now() - start
+        self.fingerprint = self.facts.get("fingerprint") or digest(data)
+
+    def write(self, path, transforms, hloscope):
+        import subprocess
+        import tempfile
+        with tempfile.TemporaryDirectory(prefix="hloscope-worker-") as scratch:
+            to = os.path.join(scratch, "program.hlo")
+            job = json.dumps({"job": "write", "program": path, "transforms": transforms, "to": to}) + "\n"
+            done = subprocess.run([hloscope, "worker"], input=job.encode(), stdout=subprocess.PIPE, close_fds=True)
+            try:
+                answer = json.loads(done.stdout)
+            except ValueError:
+                raise JobError("INTERNAL", f"{hloscope} worker gave no answer (exit code {done.returncode})") from None
+            if not answer["ok"]:
+                error = answer["error"]
+                if error["code"] == "UNIMPLEMENTED" and not transforms:
+                    return None  # a format or an op that hloscope does not know; XLA may
+                raise JobError(error.pop("code"), error.pop("message"), **error)
+            self.facts = answer
+            self.times.update({key: answer[key] for key in self.times})
+            with open(to, "rb") as file:
+                return file.read()
+
+    def stablehlo(self, data, device):
+        """What compile_and_load takes: MLIR as it is; HLO text and HloModuleProto converted."""
+        if data[:4] == b"ML\xefR":
+            return data
+        head = data[:65536].lstrip()
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            text = None
+        if text is not None and not head.startswith(b"HloModule") and ("func.func" in text or head.startswith((b"module", b"#loc"))):
+            return data
+        xc = device.xc
+        proto = data if text is None else xc.hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
+        code = device.x.mlir.xla_computation_to_mlir_module(xc.XlaComputation(proto))
+        # A donated input would be gone after the first of many runs; the numbers are the same without.
+        if isinstance(code, str):
+            code = code.encode()
+        return re.sub(rb"(tf\.aliasing_output = \d+ : i32|jax\.buffer_donor = true)(, )?", b"", code) if code[:4] != b"ML\xefR" else code
