@@ -1,16 +1,18 @@
 // arena.c - a bump allocator: a chain of blocks, newest first; everything is freed at once.
 //
 // Blocks grow from 4 KiB to 1 MiB, and to 4 MiB in huge pages once the arena holds 16 MiB: touching small pages for the first time costs more than
-// filling them. What is handed out is zeroed a little ahead, while it is in the cache. A request over a quarter of the next block gets a block of its
+// filling them, and the last few that come free are kept for the next arena for the same reason. What is handed out is zeroed a little ahead, while
+// it is in the cache. A request over a quarter of the next block gets a block of its
 // own, zeroed by hsc_alloc and put behind the current one, so that the room left in the current block stays in use.
 #include "base/base.h"
 
 #include <stdalign.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 enum { ALIGNMENT = 16, FIRST_BLOCK_BYTES = 4096, MAX_BLOCK_BYTES = 1 << 20, DUMMY_BYTES = 1024, CLEAN_AHEAD_BYTES = 4096 };
-enum { HUGE_PAGE_BYTES = 2 << 20, HUGE_BLOCK_BYTES = 4 << 20, HUGE_FROM_BYTES = 16 << 20 };
+enum { HUGE_PAGE_BYTES = 2 << 20, HUGE_BLOCK_BYTES = 4 << 20, HUGE_FROM_BYTES = 16 << 20, MOST_SPARE_BLOCKS = 16 };
 
 typedef struct block {
   struct block *next;
@@ -36,12 +38,29 @@ static block *new_block(size_t capacity, bool zeroed) {
   return fresh;
 }
 
+// Huge blocks of arenas that are gone; only arenas of large programs have any. Each slot is taken and filled with one exchange.
+static _Atomic(block *) spare_blocks[MOST_SPARE_BLOCKS];
+
 static block *new_huge_block(void) {
-  block *fresh = hsc_alloc_pages(HUGE_BLOCK_BYTES, HUGE_PAGE_BYTES);
-  if (!fresh) return NULL;
-  madvise(fresh, HUGE_BLOCK_BYTES, MADV_HUGEPAGE);   // where there are none, small ones do
+  block *fresh = NULL;
+  for (int i = 0; i < MOST_SPARE_BLOCKS && !fresh; i++)
+    if (atomic_load_explicit(&spare_blocks[i], memory_order_relaxed)) fresh = atomic_exchange(&spare_blocks[i], NULL);
+  if (!fresh) {
+    fresh = hsc_alloc_pages(HUGE_BLOCK_BYTES, HUGE_PAGE_BYTES);
+    if (!fresh) return NULL;
+    madvise(fresh, HUGE_BLOCK_BYTES, MADV_HUGEPAGE);   // where there are none, small ones do
+  }
   *fresh = (block){.capacity = HUGE_BLOCK_BYTES - sizeof(block)};
   return fresh;
+}
+
+static void free_block(block *old) {
+  bool is_huge = old->capacity == HUGE_BLOCK_BYTES - sizeof(block) && (uintptr_t)old % HUGE_PAGE_BYTES == 0;
+  for (int i = 0; i < MOST_SPARE_BLOCKS && is_huge; i++) {
+    block *none = NULL;
+    if (atomic_compare_exchange_strong(&spare_blocks[i], &none, old)) return;
+  }
+  hsc_free(old);
 }
 
 hsc_status *hsc_arena_create(hsc_arena **out_arena) {
@@ -61,7 +80,7 @@ hsc_status *hsc_arena_create(hsc_arena **out_arena) {
 static void free_blocks(hsc_arena *arena, const block *keep) {
   for (block *it = arena->head, *next; it; it = next) {
     next = it->next;
-    if (it != keep) hsc_free(it);
+    if (it != keep) free_block(it);
   }
 }
 

@@ -228,6 +228,11 @@ enum { KIND_OTHER = -1, KIND_CALL = -2, KIND_COMPOSITE = -3, KIND_CONDITIONAL = 
 static int kind_of(hsc__importer *im, const hsc__mlir_op *op);
 static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int kind);
 
+// Attributes in their one form, as every reader leaves them; while the instructions are in the cache.
+static void normalize_from(const hsc__importer *im, hsc_instr *first) {
+  for (hsc_instr *instr = first; instr; instr = instr->next) hsc__instr_normalize(im->module->arena, instr);
+}
+
 // All operations but the terminator, whose operands are the results.
 hsc_status *hsc__import_block(hsc__importer *im, hsc_builder *b, hsc__mlir_block *block, hsc__mlir_op **out_terminator) {
   *out_terminator = NULL;
@@ -239,7 +244,9 @@ hsc_status *hsc__import_block(hsc__importer *im, hsc_builder *b, hsc__mlir_block
       break;
     }
     b->metadata = metadata_of(im, op->location);
+    hsc_instr *last = b->computation->last;
     HSC_TRY(import_op(im, b, op, kind));
+    normalize_from(im, last ? last->next : b->computation->first);
   }
   b->metadata = NULL;
   if (*out_terminator) {
@@ -797,8 +804,8 @@ static hsc_status *import_module(hsc__importer *im) {
   HSC_TRY(import_argument_attrs(im, entry->op));
   HSC_TRY(hsc__sdy_clean(im));
   HSC_TRY(hsc_module_sort(im->module));
-  HSC_FOR_EACH_COMPUTATION(im->module, computation)
-    for (hsc_instr *instr = computation->first; instr; instr = instr->next) hsc__instr_normalize(im->module->arena, instr);
+  if (!im->sdy) return NULL;
+  HSC_FOR_EACH_COMPUTATION(im->module, computation) normalize_from(im, computation->first);   // what parts were made of, too
   return NULL;
 }
 
