@@ -167,7 +167,7 @@ def main():
     arguments.add_argument('checkout')
     arguments.add_argument('parts', nargs='*')
     arguments.add_argument('--run', action='store_true', help='compare the numbers of the interpreter\'s tests')
-    arguments.add_argument('--show', action='store_true', help='print each case that is WRONG or unsupported')
+    arguments.add_argument('--show', action='store_true', help='print each case that is WRONG, unsupported or lenient')
     options = arguments.parse_args()
     counts, reasons = collections.Counter(), collections.Counter()
     tests = Path(options.checkout) / 'stablehlo' / 'tests'
@@ -190,7 +190,10 @@ def main():
                         counts['equal' if numbers[0] else 'NUMBERS'] += 1
                         if not numbers[0]:
                             print(f'NUMBERS     {relative} @{name}: {numbers[1]}', flush=True)
-                    if verdict in ('WRONG', 'CRASH', 'unsupported'):
+                    if verdict == 'lenient':
+                        expected = re.search(r'expected-error[^{]*\{\{(.*?)\}\}', piece[begin:end] if 'expected-error' in piece[begin:end] else before)
+                        reason = expected.group(1) if expected else ''
+                    if verdict in ('WRONG', 'CRASH', 'unsupported', 'lenient'):
                         if options.show or verdict == 'CRASH':
                             print(f'{verdict:11} {relative} @{name}: {reason[:260]}', flush=True)
                         if verdict == 'unsupported':

@@ -271,6 +271,23 @@ static bool wrap_async(hsc__hlo_parser *p, hsc_instr *start, hsc_op wrapped_op, 
   return start->called ? hsc__hlo_take_status(p, at, hsc__computation_link(wrapper)) : hsc__hlo_out_of_memory(p);
 }
 
+// An async-update or -done goes on with what its operand started: the same op, computation and thread.
+static bool check_async(hsc__hlo_parser *p, const hsc_instr *instr, hsc_op wrapped, const char *at) {
+  static const char key[] = "async_execution_thread=";
+  const hsc_instr *start = instr->operand_count ? instr->operands[0] : NULL;
+  while (start && start->op == HSC_OP_ASYNC_UPDATE) start = start->operand_count ? start->operands[0] : NULL;
+  if (!start || start->op != HSC_OP_ASYNC_START || start->called_count != 1) return true;   // defined later, or the verifier says it
+  const hsc_computation *body = start->called[0];
+  if (wrapped != HSC_OP_COUNT && body->root && body->root->op != wrapped)
+    return hsc__hlo_error(p, at, "this goes on with '%s', and '%s' started '%s'", hsc_op_text(wrapped), start->name, hsc_op_text(body->root->op));
+  if (instr->called_count && instr->called[0] != body) return hsc__hlo_error(p, at, "this names another computation than '%s', which it goes on with", start->name);
+  const char *given = instr->extra_attributes ? strstr(instr->extra_attributes, key) : NULL, *thread = body->execution_thread ? body->execution_thread : "main";
+  size_t length = strlen(thread);
+  if (given && (given[sizeof key - 1] != '"' || strncmp(given + sizeof key, thread, length) || given[sizeof key + length] != '"'))
+    return hsc__hlo_error(p, at, "this names another thread than '%s', which '%s' started on", thread, start->name);
+  return true;
+}
+
 // [shape] op(operands), attributes. An instruction in the place of an operand has no name, and no attributes but the ones in its parentheses'
 // own right: it ends at the closing parenthesis.
 static bool parse_right_side(hsc__hlo_parser *p, hsc_view name, const char *at, hsc_instr **out_instr) {
@@ -306,6 +323,7 @@ static bool parse_right_side(hsc__hlo_parser *p, hsc_view name, const char *at, 
   } else if (!wrap_async(p, instr, wrapped, op_at)) {
     return false;
   }
+  if ((op == HSC_OP_ASYNC_UPDATE || op == HSC_OP_ASYNC_DONE) && !check_async(p, instr, wrapped, op_at)) return false;
   if (!has_shape && !infer_missing_shape(p, instr, op_at)) return false;
   char text[256];
   const char *own_name;

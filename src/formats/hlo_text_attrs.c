@@ -426,6 +426,33 @@ static bool keep_raw(hsc__hlo_parser *p, hsc_instr *instr, hsc_view name) {
   return instr->extra_attributes ? true : hsc__hlo_out_of_memory(p);
 }
 
+// {mode=highest} or {tolerance={atol=1e-3,rtol=0,ulps=2}}.
+static bool check_accuracy(hsc__hlo_parser *p, hsc_view raw) {
+  static const char *const modes[] = {"{mode=highest}", "{mode=default}"}, *const parts[] = {"atol=", "rtol=", "ulps="};
+  static const char tolerance[] = "{tolerance={";
+  size_t head = sizeof tolerance - 1;
+  for (size_t i = 0; i < HSC_COUNT_OF(modes); i++)
+    if (hsc_view_equals_text(raw, modes[i])) return true;
+  bool good = raw.size > head + 2 && !memcmp(raw.data, tolerance, head) && !memcmp(raw.data + raw.size - 2, "}}", 2);
+  for (size_t at = head; good && at < raw.size - 2;) {
+    while (raw.data[at] == ' ') at++;
+    bool known = false;
+    for (size_t i = 0; i < HSC_COUNT_OF(parts); i++) known |= !strncmp(raw.data + at, parts[i], strlen(parts[i]));
+    good = known;
+    const char *comma = memchr(raw.data + at, ',', raw.size - at);
+    at = comma ? (size_t)(comma - raw.data) + 1 : raw.size;
+  }
+  return good ? true : hsc__hlo_error(p, raw.data, "an accuracy is {mode=highest}, {mode=default} or {tolerance={atol=..., rtol=..., ulps=...}}");
+}
+
+// A reference to a computation is not kept as text: it would be lost with the computation.
+static bool names_computation(hsc_view name) {
+  static const char *const names[] = {"body", "branch_computations", "called_computations", "calls", "condition", "false_computation", "scatter", "select", "to_apply", "true_computation"};
+  for (size_t i = 0; i < HSC_COUNT_OF(names); i++)
+    if (hsc_view_equals_text(name, names[i])) return true;
+  return false;
+}
+
 // ---- one attribute ---------------------------------------------------------------------------------------------------------------
 
 static bool parse_typed(hsc__hlo_parser *p, hsc_instr *instr, const row *it) {
@@ -496,10 +523,14 @@ static bool parse_typed(hsc__hlo_parser *p, hsc_instr *instr, const row *it) {
       if (!parse_enum(p, "fusion kind", fusion_kind_text, &number)) return false;
       instr->attr.fusion.kind = (hsc_fusion_kind)number;
       return true;
-    case VALUE_API_VERSION:
+    case VALUE_API_VERSION: {
+      hsc__hlo_skip_space(p);
+      const char *version_at = p->p;
       if (!parse_enum(p, "custom-call API version", api_version_text, &number)) return false;
+      if (number == 0) return hsc__hlo_error(p, version_at, "a custom-call API version that says nothing");
       instr->attr.custom.api_version = number;
       return true;
+    }
     case VALUE_SHAPES: return parse_shapes(p, &instr->attr);
     case VALUE_LITERAL: return hsc__hlo_shaped_literal(p, place);
     case VALUE_CALLED:
@@ -552,7 +583,15 @@ static bool parse_one(hsc__hlo_parser *p, hsc_instr *instr, hsc_instr *outer, co
     if (it->length != name.size || memcmp(it->text, name.data, name.size) != 0) continue;
     if (*seen >> i & 1) return hsc__hlo_error(p, name.data, "the attribute '%s' is given twice", it->text);
     *seen |= UINT64_C(1) << i;
-    if (it->kind == VALUE_KEEP) return keep_raw(p, instr, name);
+    if (it->kind == VALUE_KEEP) {
+      const char *start = p->p;
+      hsc_view raw;
+      if (name.size == 15 && hsc_view_equals_text(name, "result_accuracy")) {
+        if (!hsc__hlo_raw_value(p, &raw) || !check_accuracy(p, raw)) return false;
+        p->p = start;
+      }
+      return keep_raw(p, instr, name);
+    }
     if (it->kind != VALUE_CALLED) return parse_typed(p, instr, it);
     return it->place == CALLED_LIST ? parse_called_list(p, instr, called) : parse_called(p, instr, called, it->place);
   }
@@ -563,6 +602,7 @@ static bool parse_one(hsc__hlo_parser *p, hsc_instr *instr, hsc_instr *outer, co
     p->p = value;
     return keep_raw(p, outer, name);
   }
+  if (names_computation(name)) return hsc__hlo_error(p, name.data, "%s: it has no attribute '%.*s'", hsc_op_text(instr->op), (int)name.size, name.data);
   return check_misspelling(p, instr, list, *seen, name) && keep_raw(p, instr, name);
 }
 

@@ -28,6 +28,22 @@ static bool looks_like_layout(const char *c) {
   return *c == ',' || *c == '}' || *c == ':';
 }
 
+// "D(D,C)": how each dimension is stored; where one is not dense the array is sparse, which has no tiles, and has a physical shape "P(...)".
+static bool check_levels(hsc__hlo_parser *p, const char *at, const char *extra, int rank) {
+  const char *levels = !strncmp(extra, "D(", 2) ? extra + 2 : NULL, *physical = strstr(extra, "P(");
+  int count = levels && *levels != ')';
+  bool sparse = false;
+  for (const char *c = levels; c && *c && *c != ')'; c++) {
+    count += *c == ',';
+    sparse |= *c != ',' && *c != 'D';
+    if (!strchr("DCSH,+~", *c)) return hsc__hlo_error(p, at, "'%c' is no way to store a dimension", *c);
+  }
+  if (levels && count != rank) return hsc__hlo_error(p, at, "the layout says of %d dimensions how they are stored, the shape has %d", count, rank);
+  if (sparse && strstr(extra, ")T(")) return hsc__hlo_error(p, at, "a sparse array has no tiles");
+  if (!sparse && physical && (physical == extra || physical[-1] == ')')) return hsc__hlo_error(p, at, "only a sparse array has a physical shape");
+  return true;
+}
+
 static bool parse_layout(hsc__hlo_parser *p, hsc_shape *shape) {
   const char *at = p->p;
   p->p++;   // {
@@ -61,6 +77,8 @@ static bool parse_layout(hsc__hlo_parser *p, hsc_shape *shape) {
     }
     if (*c != '}') return hsc__hlo_error(p, at, "the layout has no closing '}'");
     extra = hsc_arena_strndup(p->arena, start, (size_t)(c - start));
+    if (!extra) return hsc__hlo_out_of_memory(p);
+    if (!check_levels(p, at, extra, shape->rank)) return false;
     p->p = c;
   }
   if (!hsc__hlo_expect(p, '}', "at the end of the layout")) return false;

@@ -28,7 +28,7 @@ static bool operand_list(hsc__mlir_parser *p, bool trailing) {
   for (;;) {
     if (!push_operand(p)) return false;
     const char *saved = p->p;
-    if (!hsc__mlir_accept(p, ',')) return true;
+    if (!hsc__mlir_accept(p, ',')) return !trailing || hsc__mlir_expect(p, ",");
     if (hsc__mlir_peek(p, '%')) continue;
     if (!trailing) p->p = saved;
     return true;

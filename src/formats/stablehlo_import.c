@@ -225,8 +225,8 @@ static hsc_status *find_captures(hsc__importer *im, const hsc__mlir_block *block
 enum { KIND_OTHER = -1, KIND_CALL = -2, KIND_COMPOSITE = -3, KIND_CONDITIONAL = -4, KIND_WHILE = -5, KIND_MANUAL = -6, KIND_IDENTITY = -7, KIND_RETURN = -8,
        KIND_CONSTRAINT = -9, KIND_GROUP = -10, KIND_ASYNC_START = -11, KIND_ASYNC_DONE = -12 };
 
-static int kind_of(hsc__importer *im, const hsc__mlir_op *op);
-static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int kind);
+static int place_of(hsc__importer *im, const hsc__mlir_op *op);
+static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int place);
 
 // Attributes in their one form, as every reader leaves them; while the instructions are in the cache.
 static void normalize_from(const hsc__importer *im, hsc_instr *first) {
@@ -238,14 +238,14 @@ hsc_status *hsc__import_block(hsc__importer *im, hsc_builder *b, hsc__mlir_block
   *out_terminator = NULL;
   for (int i = 0; i < block->op_count; i++) {
     hsc__mlir_op *op = block->ops[i];
-    int kind = kind_of(im, op);
-    if (kind == KIND_RETURN) {
+    int place = place_of(im, op);
+    if (im->known[place].kind == KIND_RETURN) {
       *out_terminator = op;
       break;
     }
     b->metadata = metadata_of(im, op->location);
     hsc_instr *last = b->computation->last;
-    HSC_TRY(import_op(im, b, op, kind));
+    HSC_TRY(import_op(im, b, op, place));
     normalize_from(im, last ? last->next : b->computation->first);
   }
   b->metadata = NULL;
@@ -466,6 +466,9 @@ static hsc_status *import_call(hsc__importer *im, hsc_builder *b, hsc__mlir_op *
   for (int i = 0; i < op->operand_count; i++) operands[i] = op->operands[i]->instr;
   hsc_instr *call = hsc_build_call(b, computation, op->operand_count, operands);
   HSC_TRY(hsc__import_attributes(im, op, call));
+  hsc_shape results;
+  HSC_TRY(hsc__import_result_shape(im, op, &results));
+  if (!hsc_shape_equal(&results, &computation->root->shape)) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "its results are not those of the function that it calls");
   if (!strcmp(op->name, "composite")) HSC_TRY(composite_attributes(im, op, call));
   hsc__import_set_results(b, op, call);
   return NULL;
@@ -481,6 +484,14 @@ static hsc_status *import_async_start(hsc__importer *im, hsc_builder *b, hsc__ml
   if (!terminator || !terminator->operand_count) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "its region gives nothing");
   op->results[0].instr = join(im, b, terminator, false, NULL, 0);
   return op->results[0].instr ? NULL : hsc_status_out_of_memory();
+}
+
+static hsc_status *import_async_done(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) {
+  hsc_shape results;
+  HSC_TRY(hsc__import_result_shape(im, op, &results));
+  if (!hsc_shape_equal(&results, &op->operands[0]->instr->shape)) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "its results are not those of what was started");
+  hsc__import_set_results(b, op, op->operands[0]->instr);
+  return NULL;
 }
 
 static int kind_of_name(const char *name) {
@@ -500,20 +511,24 @@ static int kind_of_name(const char *name) {
   return hsc__import_row(name);
 }
 
-static int kind_of(hsc__importer *im, const hsc__mlir_op *op) {
-  size_t place = ((uintptr_t)op->name >> 4) % HSC__KNOWN_NAMES;
+// Where in im->known it stands what operations of this name are.
+static int place_of(hsc__importer *im, const hsc__mlir_op *op) {
+  int place = (int)(((uintptr_t)op->name >> 4) % HSC__KNOWN_NAMES);
   if (im->known[place].name != op->name) {
     im->known[place].name = op->name;
     im->known[place].kind = kind_of_name(op->name);
+    im->known[place].check = hsc__import_check_of(op->name);
   }
-  return im->known[place].kind;
+  return place;
 }
 
-static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int kind) {
+static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int place) {
+  int kind = im->known[place].kind, check = im->known[place].check;
   for (int i = 0; i < op->operand_count; i++)
     if (!op->operands[i]->instr) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "operand %d is not visible here", i);
   if (++im->depth > MAX_DEPTH) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "operations are nested too deeply");
   hsc_status *status = NULL;
+  if (check >= 0) HSC_TRY(hsc__import_check(im, op, check));
   switch (kind) {
     case KIND_CALL: status = import_call(im, b, op, "callee"); break;
     case KIND_COMPOSITE: status = hsc__import_chlo_composite(b, op) ? NULL : import_call(im, b, op, "decomposition"); break;
@@ -528,7 +543,7 @@ static hsc_status *import_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op
     case KIND_ASYNC_START: status = import_async_start(im, b, op); break;
     case KIND_ASYNC_DONE:
       if (op->operand_count != 1) status = HSC_OP_ERR(INVALID_ARGUMENT, im, op, "it has %d operands; 1 is expected", op->operand_count);
-      else hsc__import_set_results(b, op, op->operands[0]->instr);
+      else status = import_async_done(im, b, op);
       break;
     case KIND_IDENTITY:
       if (op->operand_count != op->result_count) status = hsc__import_plain_op(im, b, op, KIND_OTHER);

@@ -13,7 +13,7 @@ typedef struct hsc__importer {
   hsc_map *functions;        // name -> function record
   struct {
     const char *name;        // by its address: readers keep one copy of each name, as a rule
-    int kind;
+    int kind, check;
   } known[HSC__KNOWN_NAMES]; // what operation names were found to be (stablehlo_import.c)
   int depth;
   int partition_count;       // mhlo.num_partitions
@@ -42,6 +42,11 @@ hsc_op hsc__mhlo_op(hsc_view name);
 const char *hsc__mhlo_name(hsc_op op);   // NULL for operations that are none of them
 // The results of `op` are the elements of `value`, or `value` itself when there is one.
 void hsc__import_set_results(hsc_builder *b, hsc__mlir_op *op, hsc_instr *value);
+
+// What StableHLO asks of operations and HLO does not (stablehlo_check.c): the number of the check for operations of a name (-1 = none), and the check, whose
+// operands have their instructions.
+int hsc__import_check_of(const char *name);
+HSC_MUST_USE hsc_status *hsc__import_check(const hsc__importer *im, const hsc__mlir_op *op, int check);
 
 // The row of an operation in stablehlo_ops.def; -1 when it is not there.
 int hsc__import_row(const char *name);

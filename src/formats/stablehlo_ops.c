@@ -1057,6 +1057,7 @@ hsc_status *hsc__import_plain_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op
     f.operands[i] = op->operands[i]->instr;
     if (!f.operands[i]) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "operand %d is not visible here", i);
   }
+  if (f.hlo == HSC_OP_OPT_BARRIER && !op->operand_count && !op->result_count) return NULL;
   bool joined = f.hlo == HSC_OP_OUTFEED || f.hlo == HSC_OP_SEND;   // their data may be none or several
   int needed = joined ? 1 : hsc_op_arity(f.hlo) == VARIADIC_ARITY ? 0 : hsc_op_arity(f.hlo);
   if (op->operand_count < needed) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: %d operands, it needs %d", op->written_name, op->operand_count, needed);
