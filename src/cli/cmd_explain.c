@@ -11,12 +11,14 @@ typedef struct explain_args {
   hsc_list inputs;
   bool all;
   const char *knowledge;
+  hsc_list versions;
 } explain_args;
 
 static const hsc_option options[] = {
     HSC_POSITIONAL_REST(explain_args, inputs, "FILE", HSC_OPTIONAL, "a log, or - for standard input; or, after --, a command that is run"),
     HSC_OPTION_FLAG(explain_args, all, "all|a", "also what is expected and needs nothing done, in full"),
     HSC_OPTION_STRING(explain_args, knowledge, "knowledge", "DIR", NULL, "entries to use in place of the installed ones"),
+    HSC_OPTION_LIST(explain_args, versions, "versions", "NAMES", NULL, "what the log was made with: jax==0.4.30,neuronx-cc==2.15; what it shows itself is read from it"),
     HSC_OPTION_END,
 };
 
@@ -43,6 +45,12 @@ static void say_problems(hsc_cli *cli, const hsc_knowledge_problem *problems, si
   for (size_t i = 0; i < count; i++) hsc_cli_say(cli, "warning: this entry is left out: %s:%d: %s", problems[i].path, problems[i].line, problems[i].message);
 }
 
+// The command itself when it is a python with its path, in whose environment the program runs.
+static const char *python_of(const char *command) {
+  const char *slash = strrchr(command, '/');
+  return slash && hsc_starts_with(slash + 1, "python") ? command : NULL;
+}
+
 static void say_first(void *user, const hsc_finding *finding) {
   hsc_cli *cli = user;
   if (cli->quiet || finding->entry->severity == HSC_SEVERITY_INFO) return;
@@ -53,6 +61,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const explain_args *args = args_of_command;
   hsc_knowledge *kb = NULL;
   hsc_log_reader *reader = NULL;
+  hsc_versions *versions = NULL;
   hsc_bytes out = {0};
   hsc_status *status = NULL;
   bool is_command = cli->after_dashes > 0;
@@ -63,7 +72,10 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   size_t count = 0;
   const hsc_knowledge_problem *problems = hsc_knowledge_problems(kb, &count);
   say_problems(cli, problems, count);
-  hsc_log_options reader_options = {.live = is_command, .on_first = is_command ? say_first : NULL, .user = cli};
+  HSC_GOTO(hsc_versions_create(&versions));
+  for (size_t i = 0; i < args->versions.count; i++) HSC_GOTO(hsc_versions_add_text(versions, args->versions.items[i], HSC_VERSIONS_FROM_USER));
+  if (is_command) HSC_GOTO(hsc_versions_add_environment(versions, python_of(source)));
+  hsc_log_options reader_options = {.live = is_command, .on_first = is_command ? say_first : NULL, .user = cli, .versions = versions};
   HSC_GOTO(hsc_log_reader_create(kb, &reader_options, &reader));
   problems = hsc_log_reader_problems(reader, &count);
   say_problems(cli, problems, count);
@@ -85,6 +97,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
 done:
   hsc_bytes_deinit(&out);
   hsc_log_reader_destroy(reader);
+  hsc_versions_destroy(versions);
   hsc_knowledge_destroy(kb);
   return status;
 }

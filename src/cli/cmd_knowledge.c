@@ -204,6 +204,8 @@ static const char entry_text[] =
     "title: %s\n"
     "severity: error\n"
     "systems: any\n"
+    "since: unknown\n"
+    "until: unknown\n"
     "== match\n"
     "literal: %s\n"
     "== meaning\n"

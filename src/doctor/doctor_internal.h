@@ -8,6 +8,7 @@ typedef struct hsc__check_context {
   hsc_arena *arena;
   const char *environment;  // of a fake root: NAME=value, separated by NUL or newline; NULL = the process's own
   size_t environment_size;
+  const char *python;  // a python whose environment is meant; NULL = the one that python3 would run in
   hsc_verdict verdict;
   hsc_bytes evidence, fix;
 } hsc__check_context;

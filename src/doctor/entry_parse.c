@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "doctor/knowledge.h"
+#include "doctor/versions.h"
 
 typedef enum field_kind { FIELD_TEXT, FIELD_LIST, FIELD_FLAG, FIELD_SEVERITY, FIELD_EVENT, FIELD_RANK, FIELD_REMEDY } field_kind;
 
@@ -31,6 +31,7 @@ static const struct header_field {
     {"systems", FIELD_LIST, offsetof(hsc_entry, systems)},
     {"since", FIELD_LIST, offsetof(hsc_entry, since)},
     {"until", FIELD_LIST, offsetof(hsc_entry, until)},
+    {"seen", FIELD_LIST, offsetof(hsc_entry, seen)},
     {"also", FIELD_LIST, offsetof(hsc_entry, also)},
     {"remedy", FIELD_REMEDY, 0},
 };
@@ -140,6 +141,20 @@ static hsc_status *read_remedy(parser *p, hsc_view value) {
   return NULL;
 }
 
+// `since` and `until` hold versions, or one word that says why there is none; see docs/formats/knowledge.md.
+static hsc_status *check_versions(const parser *p, const char *key, const char *const *list) {
+  bool is_since = !strcmp(key, "since"), is_until = !strcmp(key, "until");
+  if ((!is_since && !is_until && strcmp(key, "seen")) || !list || !list[0]) return NULL;
+  for (size_t i = 0; list[i]; i++) {
+    if (hsc_is_package_version(list[i])) continue;
+    bool alone = i == 0 && !list[1], word = !strcmp(list[i], "any") || !strcmp(list[i], "unknown") || (is_until && !strcmp(list[i], "open"));
+    if (!alone || !word || (!is_since && !is_until))
+      return wrong(p, "'%s' is 'PACKAGE VERSION', or for since and until alone: any (no matter of versions), unknown (nobody says)%s; not '%s'", key,
+                   is_until ? ", open (the newest still shows it)" : "", list[i]);
+  }
+  return NULL;
+}
+
 static hsc_status *read_field(parser *p, const struct header_field *field, hsc_view value) {
   char *target = (char *)p->entry + field->offset;
   char *text = hsc_arena_strndup(p->arena, value.data, value.size);
@@ -149,7 +164,7 @@ static hsc_status *read_field(parser *p, const struct header_field *field, hsc_v
     case FIELD_LIST: {
       const char *const *list = split_list(p->arena, value);
       memcpy(target, &list, sizeof list);
-      return NULL;
+      return check_versions(p, field->key, list);
     }
     case FIELD_FLAG: {
       bool on = !strcmp(text, "yes");
@@ -348,7 +363,7 @@ static hsc_status *check_complete(parser *p) {
 
 hsc_status *hsc_entry_parse(hsc_view text, const char *path, hsc_arena *arena, hsc_entry *out_entry) {
   static const char *const none[] = {NULL};
-  *out_entry = (hsc_entry){.path = path ? hsc_arena_strdup(arena, path) : NULL, .rank = 50, .systems = none, .since = none, .until = none, .also = none,
+  *out_entry = (hsc_entry){.path = path ? hsc_arena_strdup(arena, path) : NULL, .rank = 50, .systems = none, .since = none, .until = none, .seen = none, .also = none,
                            .meaning = "", .matters = "", .cause = "", .workaround = "", .before = "", .after = "", .next = ""};
   parser p = {.text = text, .path = path, .arena = arena, .entry = out_entry};
   if (text.size && memchr(text.data, 0, text.size)) return wrong(&p, "the file holds a NUL byte");

@@ -53,6 +53,7 @@ void hsc_entry_text(const hsc_entry *entry, const hsc_text_style *style, hsc_byt
   list_row("systems", entry->systems, style, out);
   list_row("since", entry->since, style, out);
   list_row("until", entry->until, style, out);
+  list_row("seen", entry->seen, style, out);
   hsc_entry_advice(entry, style, out);
   for (size_t i = 0; i < entry->match_count; i++) {
     const hsc_match *match = &entry->matches[i];
@@ -143,6 +144,13 @@ void hsc_explain_text(const hsc_log_report *report, const char *source, double r
     }
     hsc_bytes_append_char(out, '\n');
   }
+  for (size_t i = 0; i < report->left_out_count; i++) {
+    const hsc_left_out *left = &report->left_out[i];
+    if (!i) hsc_bytes_printf(out, "%sLooks like something known, but the versions exclude it%s\n", bold(style), plain(style));
+    hsc_bytes_printf(out, "  line %-6llu %s\n", (unsigned long long)left->first_line, left->text);
+    hsc_bytes_printf(out, "  %6llu x  [%s] is known %s\n", (unsigned long long)left->count, left->entry->id, left->because);
+    if (i + 1 == report->left_out_count) hsc_bytes_append_char(out, '\n');
+  }
   summary_text(report, style, out);
   char size[32], seconds[32];
   hsc_format_quantity((double)report->bytes, "bytes", style->unicode, size);
@@ -151,7 +159,7 @@ void hsc_explain_text(const hsc_log_report *report, const char *source, double r
   if (*report->next) {
     hsc_bytes_printf(out, "%sNext%s ", bold(style), plain(style));
     hsc_text_wrap(report->next, 5, width_of(style), out);
-  } else if (!report->finding_count) {
+  } else if (!report->finding_count && !report->left_out_count) {
     hsc_bytes_printf(out, "Nothing in it is known here. hloscope knowledge search WORDS looks for words; hloscope knowledge add teaches it a message.\n");
   } else {
     hsc_bytes_printf(out, "Next nothing: no warning and no error was recognised.\n");
@@ -194,6 +202,7 @@ void hsc_entry_json(const hsc_entry *entry, hsc_json *json) {
   json_list(json, "systems", entry->systems);
   json_list(json, "since", entry->since);
   json_list(json, "until", entry->until);
+  json_list(json, "seen", entry->seen);
   json_advice(json, entry);
   hsc_json_key(json, "remedies");
   hsc_json_begin_array(json);
@@ -276,6 +285,19 @@ void hsc_explain_json(const hsc_log_report *report, hsc_bytes *out) {
   hsc_json_key(&json, "findings");
   hsc_json_begin_array(&json);
   for (size_t i = 0; i < report->finding_count; i++) json_finding(&json, report->findings[i]);
+  hsc_json_end_array(&json);
+  hsc_json_key(&json, "left_out");
+  hsc_json_begin_array(&json);
+  for (size_t i = 0; i < report->left_out_count; i++) {
+    const hsc_left_out *left = &report->left_out[i];
+    hsc_json_begin_object(&json);
+    hsc_json_kv_string(&json, "entry", left->entry->id);
+    hsc_json_kv_string(&json, "because", left->because);
+    hsc_json_kv_int(&json, "first_line", (int64_t)left->first_line);
+    hsc_json_kv_int(&json, "count", (int64_t)left->count);
+    hsc_json_kv_string(&json, "text", left->text);
+    hsc_json_end_object(&json);
+  }
   hsc_json_end_array(&json);
   hsc_json_key(&json, "summary");
   json_summary(&json, report);

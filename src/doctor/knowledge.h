@@ -71,8 +71,10 @@ typedef struct hsc_entry {
   bool transient;   // the same thing may work when tried again
   bool by_text;     // lines are told apart by their text (numbers aside), each a finding of its own
   const char *const *systems;  // "neuron", "jax", ...; NULL-terminated
-  const char *const *since;    // "neuronx-cc 2.15"; NULL-terminated
+  // "neuronx-cc 2.15": no earlier (later) version of this package shows it. Or alone "any", "unknown", of `until` "open". NULL-terminated.
+  const char *const *since;
   const char *const *until;
+  const char *const *seen;     // versions that showed it; they exclude nothing
   const char *const *also;     // entries that may recognise the proof as well
   const char *meaning, *matters, *cause, *workaround, *before, *after, *next;  // "" = not given; next and workaround are single paragraphs or lists
   const hsc_match *matches;

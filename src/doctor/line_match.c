@@ -20,7 +20,7 @@ typedef struct anchor {
   pcre2_code *code;
   bool tried_jit, has_jit;
   bool leads;  // the expression begins with the literal, so it can begin only where the literal does
-  int group_module, group_seconds, group_subject;  // numbers, 0 = none
+  int group_module, group_seconds, group_subject, group_package, group_version;  // numbers, 0 = none
 } anchor;
 
 struct hsc_matcher {
@@ -109,6 +109,8 @@ static bool compile(hsc_matcher *m, anchor *a, const hsc_entry *entry) {
   a->group_module = group_number(a->code, "module");
   a->group_seconds = group_number(a->code, "seconds");
   a->group_subject = group_number(a->code, "subject");
+  a->group_package = group_number(a->code, "package");
+  a->group_version = group_number(a->code, "version");
   return true;
 }
 
@@ -268,5 +270,7 @@ bool hsc_matcher_try(hsc_matcher *m, int index, hsc_view line, const char *place
   out_groups->module = group_text(m, line, a->group_module);
   out_groups->seconds = group_text(m, line, a->group_seconds);
   out_groups->subject = group_text(m, line, a->group_subject);
+  out_groups->package = group_text(m, line, a->group_package);
+  out_groups->version = group_text(m, line, a->group_version);
   return true;
 }

@@ -15,7 +15,7 @@ const hsc_knowledge_problem *hsc_matcher_problems(const hsc_matcher *matcher, si
 
 // What the expression's named groups held; empty views when there are none. They point into the line.
 typedef struct hsc_capture_groups {
-  hsc_view module, seconds, subject;
+  hsc_view module, seconds, subject, package, version;
 } hsc_capture_groups;
 
 // The next place at or after *io_at where a literal that leads a match stands (its window of rare bytes), and which one. Begin with *io_anchor = -1;

@@ -126,7 +126,17 @@ static hsc_status *commit_line(hsc_log_reader *reader, hsc_view text, hsc_view l
   const hsc_knowledge *kb = reader->tally.knowledge;
   int least_rank = -1;  // of generic entries that count
   for (size_t i = 0; i < reader->pending_count; i++) {
+    const hsc_capture_groups *groups = &reader->pending[i].groups;
+    if (groups->version.size) HSC_TRY(hsc_versions_add(reader->tally.versions, groups->package, groups->version, HSC_VERSIONS_FROM_LOG));
+  }
+  for (size_t i = 0; i < reader->pending_count;) {
     const hsc_entry *entry = hsc_knowledge_at(kb, reader->pending[i].entry);
+    if (hsc_versions_exclude(reader->tally.versions, entry, NULL)) {  // then another may speak
+      HSC_TRY(hsc__tally_leave_out(&reader->tally, reader->pending[i].entry, line, line_number));
+      reader->pending[i] = reader->pending[--reader->pending_count];
+      continue;
+    }
+    i++;
     int rank = entry->generic ? entry->rank : 101;
     if (rank > least_rank) least_rank = rank;
   }

@@ -11,7 +11,7 @@
 // the distinct findings and modules (both bounded). Thread-compatible.
 #pragma once
 
-#include "doctor/knowledge.h"
+#include "doctor/versions.h"
 
 enum { HSC_LOG_SEGMENT_BYTES = 1 << 20, HSC_LOG_MODULES_MAX = 20000, HSC_LOG_TEXTS_MAX = 100, HSC_LOG_SUBJECTS_MAX = 4 };
 
@@ -37,10 +37,20 @@ typedef struct hsc_log_module {
   int64_t open_ns;    // of a compilation that began and has not ended; 0 = none
 } hsc_log_module;
 
+// What a line of the log looks like, but cannot be because of the versions that are known.
+typedef struct hsc_left_out {
+  const hsc_entry *entry;
+  const char *because;  // "since jax 0.4.15, and jax is 0.4.1 here"
+  const char *text;     // the first such line
+  uint64_t first_line, count;
+} hsc_left_out;
+
 typedef struct hsc_log_report {
   uint64_t lines, bytes;
   const hsc_finding *const *findings;  // by severity, rank, first line
   size_t finding_count;
+  const hsc_left_out *left_out;  // not among the findings; in the order in which they were seen
+  size_t left_out_count;
   uint64_t events[HSC_EVENT_COUNT];
   uint64_t compiles;                   // begun, or ended where the log does not say that they began
   double compile_seconds;              // sum over modules; negative = the log does not tell
@@ -56,6 +66,7 @@ typedef struct hsc_log_options {
   void (*on_first)(void *user, const hsc_finding *finding);
   void (*on_line)(void *user, const hsc_entry *entry, hsc_view line, uint64_t line_number, const hsc_log_module *module, double seconds);
   void *user;
+  hsc_versions *versions;  // what is known of versions; what the log shows is added. NULL = only what the log shows
 } hsc_log_options;
 
 typedef struct hsc_log_reader hsc_log_reader;

@@ -44,7 +44,7 @@ static hsc_status *prove_log(prover *p, const hsc_entry *entry, const hsc_proof_
     for (size_t i = 0; i < report->finding_count && !status; i++) {
       const hsc_finding *finding = report->findings[i];
       if (finding->entry == entry) found = true;
-      else if (!is_named(entry->also, finding->entry->id))
+      else if (finding->entry->event != HSC_EVENT_VERSIONS && !is_named(entry->also, finding->entry->id))
         status = problem(p, entry, log->line,
                          hsc_arena_printf(p->arena, "its log is also recognised as '%s' (by \"%.120s\"); make one of them narrower, or name it under `also`", finding->entry->id, finding->text));
     }
@@ -59,6 +59,12 @@ static hsc_status *prove_entry(prover *p, const hsc_entry *entry) {
   hsc_status *status = NULL;
   p->result->entry_count++;
   p->result->program_count += entry->program_count;
+  static const char *const keys[] = {"since", "until"};
+  const char *const *lists[] = {entry->since, entry->until};
+  for (size_t i = 0; i < HSC_COUNT_OF(keys) && !status; i++)
+    if (!lists[i][0])
+      status = problem(p, entry, 1, hsc_arena_printf(p->arena, "`%s` is left out; it is PACKAGE VERSION, any (no matter of versions), unknown (nobody says)%s", keys[i],
+                                                     i ? " or open (the newest still shows it)" : ""));
   for (size_t i = 0; i < entry->log_count && !status; i++) status = prove_log(p, entry, &entry->logs[i]);
   for (size_t i = 0; entry->also[i] && !status; i++)
     if (!hsc_knowledge_find(p->knowledge, entry->also[i])) status = problem(p, entry, 1, hsc_arena_printf(p->arena, "`also` names '%s', which is not there", entry->also[i]));

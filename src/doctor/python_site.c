@@ -82,12 +82,12 @@ static const char *prefix_on_path(hsc__check_context *cx) {
 bool hsc__python_find(hsc__check_context *cx, hsc__python *out) {
   *out = (hsc__python){.packages = HSC_NEW_ARRAY(cx->arena, hsc__package, PACKAGES_MAX)};
   if (!out->packages) return false;
-  const char *named = hsc__env(cx, "HLOSCOPE_PYTHON"), *venv = hsc__env(cx, "VIRTUAL_ENV"), *conda = hsc__env(cx, "CONDA_PREFIX"), *extra = hsc__env(cx, "PYTHONPATH");
+  const char *named = cx->python ? cx->python : hsc__env(cx, "HLOSCOPE_PYTHON"), *venv = hsc__env(cx, "VIRTUAL_ENV"), *conda = hsc__env(cx, "CONDA_PREFIX"), *extra = hsc__env(cx, "PYTHONPATH");
   if (named && *named) {
     const char *slash = strrchr(named, '/');
     const char *bin = slash ? hsc_arena_strndup(cx->arena, named, (size_t)(slash - named)) : "";
     const char *up = strrchr(bin, '/');
-    out->prefix = up ? hsc_arena_strndup(cx->arena, bin, (size_t)(up - bin)) : "", out->how = "HLOSCOPE_PYTHON";
+    out->prefix = up ? hsc_arena_strndup(cx->arena, bin, (size_t)(up - bin)) : "", out->how = cx->python ? cx->python : "HLOSCOPE_PYTHON";
   } else if (venv && *venv) {
     out->prefix = venv, out->how = "VIRTUAL_ENV";
   } else if (conda && *conda) {

@@ -11,6 +11,11 @@ hsc_status *hsc__tally_init(hsc__tally *t, hsc_arena *arena, const hsc_knowledge
   t->unnamed = (hsc_log_module){.name = "", .seconds = -1};
   t->by_entry = HSC_NEW_ARRAY(arena, hsc_finding *, hsc_knowledge_count(knowledge) + 1);
   if (!t->by_entry) return hsc_status_out_of_memory();
+  t->versions = t->options.versions;
+  if (!t->versions) {
+    HSC_TRY(hsc_versions_create(&t->own_versions));
+    t->versions = t->own_versions;
+  }
   HSC_TRY(hsc_map_create(&t->by_text));
   return hsc_map_create(&t->modules);
 }
@@ -19,6 +24,8 @@ void hsc__tally_deinit(hsc__tally *t) {
   hsc_map_destroy(t->by_text);
   hsc_map_destroy(t->modules);
   hsc_free(t->findings);
+  hsc_free(t->left_out);
+  hsc_versions_destroy(t->own_versions);
 }
 
 // The line as it can be shown: no control characters, valid UTF-8 is left to the printer, the middle of a long one left out.
@@ -171,6 +178,50 @@ hsc_status *hsc__tally_line(hsc__tally *t, size_t index, hsc_view line, uint64_t
   return NULL;
 }
 
+static hsc_status *add_left_out(hsc__tally *t, const hsc_left_out *item) {
+  if (t->left_out_count == t->left_out_capacity) {
+    size_t capacity = t->left_out_capacity ? t->left_out_capacity * 2 : 8;
+    hsc_left_out *bigger = hsc_realloc(t->left_out, capacity * sizeof *bigger);
+    if (!bigger) return hsc_status_out_of_memory();
+    t->left_out = bigger, t->left_out_capacity = capacity;
+  }
+  t->left_out[t->left_out_count++] = *item;
+  return NULL;
+}
+
+hsc_status *hsc__tally_leave_out(hsc__tally *t, size_t index, hsc_view line, uint64_t line_number) {
+  const hsc_entry *entry = hsc_knowledge_at(t->knowledge, index);
+  for (size_t i = 0; i < t->left_out_count; i++)
+    if (t->left_out[i].entry == entry) return t->left_out[i].count++, NULL;
+  const char *because = hsc_versions_exclude(t->versions, entry, t->arena), *text = shown_text(t->arena, line);
+  HSC_TRY(hsc_arena_status(t->arena));
+  return add_left_out(t, &(hsc_left_out){.entry = entry, .because = because ? because : "", .text = text, .first_line = line_number, .count = 1});
+}
+
+// What was counted before the log showed the version that excludes it.
+static hsc_status *drop_excluded(hsc__tally *t) {
+  size_t kept = 0;
+  for (size_t i = 0; i < t->count; i++) {
+    hsc_finding *finding = t->findings[i];
+    const char *because = hsc_versions_exclude(t->versions, finding->entry, t->arena);
+    if (!because) {
+      t->findings[kept++] = finding;
+      continue;
+    }
+    t->report.events[finding->entry->event] -= finding->count;
+    hsc_left_out *earlier = NULL;
+    for (size_t k = 0; k < t->left_out_count; k++)
+      if (t->left_out[k].entry == finding->entry) earlier = &t->left_out[k];
+    if (earlier) {
+      earlier->count += finding->count, earlier->first_line = finding->first_line, earlier->text = finding->text;
+    } else {
+      HSC_TRY(add_left_out(t, &(hsc_left_out){.entry = finding->entry, .because = because, .text = finding->text, .first_line = finding->first_line, .count = finding->count}));
+    }
+  }
+  t->count = kept;
+  return hsc_arena_status(t->arena);
+}
+
 static int by_importance(const void *a, const void *b) {
   const hsc_finding *x = *(hsc_finding *const *)a, *y = *(hsc_finding *const *)b;
   if (x->entry->severity != y->entry->severity) return x->entry->severity > y->entry->severity ? -1 : 1;
@@ -197,6 +248,8 @@ static const char *next_step(const hsc__tally *t) {
 
 hsc_status *hsc__tally_finish(hsc__tally *t, uint64_t lines, uint64_t bytes) {
   hsc_log_report *report = &t->report;
+  HSC_TRY(drop_excluded(t));
+  report->left_out = t->left_out, report->left_out_count = t->left_out_count;
   if (t->count) qsort(t->findings, t->count, sizeof *t->findings, by_importance);
   report->lines = lines, report->bytes = bytes;
   report->findings = (const hsc_finding *const *)t->findings, report->finding_count = t->count;
