@@ -1,6 +1,12 @@
 // line_time.c - the time stamp that a line of a log begins with.
 #include "doctor/log_reader.h"
 
+static inline bool two(const char *at, int64_t *out_value) {
+  unsigned high = (unsigned)(at[0] - '0'), low = (unsigned)(at[1] - '0');
+  *out_value = (int64_t)(high * 10 + low);
+  return high <= 9 && low <= 9;
+}
+
 static bool digits(const char *at, int count, int64_t *out_value) {
   int64_t value = 0;
   for (int i = 0; i < count; i++) {
@@ -21,19 +27,22 @@ static int64_t days_of(int64_t year, int64_t month, int64_t day) {
 // ".000296" gives nanoseconds. The wrapper of neuronx-cc pads milliseconds to six digits.
 static int64_t fraction_ns(const char *at, const char *end, bool is_neuron) {
   if (at >= end || (*at != '.' && *at != ',')) return 0;
-  int64_t value = 0, scale = 1000000000;
+  static const int64_t scales[] = {1000000000, 100000000, 10000000, 1000000, 100000, 10000, 1000, 100, 10, 1};
+  int64_t value = 0;
   const char *start = ++at;
-  for (; at < end && *at >= '0' && *at <= '9' && scale > 1; at++) value = value * 10 + (*at - '0'), scale /= 10;
+  if (end > start + 9) end = start + 9;
+  for (; at < end && *at >= '0' && *at <= '9'; at++) value = value * 10 + (*at - '0');
   if (is_neuron && at - start == 6 && !memcmp(start, "000", 3)) return value * 1000000;
-  return value * scale;
+  return value * scales[at - start];
 }
 
 static int64_t calendar_ns(hsc_view line) {
   const char *at = line.data, *end = line.data + line.size;
-  int64_t year, month, day, hour, minute, second;
-  if (!digits(at, 4, &year) || at[4] != '-' || !digits(at + 5, 2, &month) || at[7] != '-' || !digits(at + 8, 2, &day)) return 0;
-  if ((at[10] != ' ' && at[10] != 'T') || !digits(at + 11, 2, &hour) || at[13] != ':' || !digits(at + 14, 2, &minute) || at[16] != ':') return 0;
-  if (!digits(at + 17, 2, &second) || month < 1 || month > 12 || day < 1 || day > 31 || year < 1970) return 0;
+  int64_t century, year, month, day, hour, minute, second;
+  if (at[4] != '-' || at[7] != '-' || (at[10] != ' ' && at[10] != 'T') || at[13] != ':' || at[16] != ':') return 0;
+  bool whole = two(at, &century) & two(at + 2, &year) & two(at + 5, &month) & two(at + 8, &day) & two(at + 11, &hour) & two(at + 14, &minute) & two(at + 17, &second);
+  year += century * 100;
+  if (!whole || month < 1 || month > 12 || day < 1 || day > 31 || year < 1970) return 0;
   const char *bar = line.size > 30 ? memchr(at + 19, '|', (line.size < 100 ? line.size : 100) - 19) : NULL;
   bool is_neuron = bar && end - bar > 8 && !memcmp(bar, "||NEURON", 8);
   return ((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60 * 1000000000 + second * 1000000000 + fraction_ns(at + 19, end, is_neuron);

@@ -21,6 +21,8 @@ typedef struct hsc__tally {
   hsc_log_report report;
   hsc_log_module **module_list;
   hsc_versions *versions, *own_versions;  // own: when none were given
+  uint8_t *excluded;                      // by entry, of the generation of versions below
+  uint64_t excluded_generation;
   hsc_left_out *left_out;
   size_t left_out_count, left_out_capacity;
 } hsc__tally;
@@ -29,6 +31,8 @@ HSC_MUST_USE hsc_status *hsc__tally_init(hsc__tally *tally, hsc_arena *arena, co
 void hsc__tally_deinit(hsc__tally *tally);
 // One recognised line. `now_ns`: its time stamp or that of a line nearby or of its arrival; 0 = unknown.
 HSC_MUST_USE hsc_status *hsc__tally_line(hsc__tally *tally, size_t entry, hsc_view line, uint64_t line_number, const hsc_capture_groups *groups, int64_t now_ns);
+// Whether the versions that are known exclude an entry.
+bool hsc__tally_excludes(hsc__tally *tally, size_t entry);
 // A line that an excluded entry would have recognised; counted apart.
 HSC_MUST_USE hsc_status *hsc__tally_leave_out(hsc__tally *tally, size_t entry, hsc_view line, uint64_t line_number);
 HSC_MUST_USE hsc_status *hsc__tally_finish(hsc__tally *tally, uint64_t lines, uint64_t bytes);

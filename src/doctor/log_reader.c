@@ -131,7 +131,7 @@ static hsc_status *commit_line(hsc_log_reader *reader, hsc_view text, hsc_view l
   }
   for (size_t i = 0; i < reader->pending_count;) {
     const hsc_entry *entry = hsc_knowledge_at(kb, reader->pending[i].entry);
-    if (hsc_versions_exclude(reader->tally.versions, entry, NULL)) {  // then another may speak
+    if (hsc__tally_excludes(&reader->tally, reader->pending[i].entry)) {  // then another may speak
       HSC_TRY(hsc__tally_leave_out(&reader->tally, reader->pending[i].entry, line, line_number));
       reader->pending[i] = reader->pending[--reader->pending_count];
       continue;

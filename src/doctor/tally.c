@@ -10,7 +10,9 @@ hsc_status *hsc__tally_init(hsc__tally *t, hsc_arena *arena, const hsc_knowledge
   if (options) t->options = *options;
   t->unnamed = (hsc_log_module){.name = "", .seconds = -1};
   t->by_entry = HSC_NEW_ARRAY(arena, hsc_finding *, hsc_knowledge_count(knowledge) + 1);
-  if (!t->by_entry) return hsc_status_out_of_memory();
+  t->excluded = HSC_NEW_ARRAY(arena, uint8_t, hsc_knowledge_count(knowledge) + 1);
+  t->excluded_generation = UINT64_MAX;
+  if (!t->by_entry || !t->excluded) return hsc_status_out_of_memory();
   t->versions = t->options.versions;
   if (!t->versions) {
     HSC_TRY(hsc_versions_create(&t->own_versions));
@@ -125,6 +127,18 @@ static hsc_status *module_of(hsc__tally *t, hsc_view name, hsc_log_module **out_
 }
 
 static double number_in(hsc_view text) {
+  static const double tenths[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
+  uint64_t digits = 0;
+  size_t at = 0, point = 0;
+  for (; at < text.size && at < 16; at++) {  // "12.345": exact in a double, and what nearly every log has
+    if (text.data[at] == '.' && !point && at) point = at + 1;
+    else if (text.data[at] >= '0' && text.data[at] <= '9') digits = digits * 10 + (uint64_t)(text.data[at] - '0');
+    else break;
+  }
+  if (at && at == text.size && (!point || at - point < HSC_COUNT_OF(tenths))) {
+    double value = (double)digits / tenths[point ? at - point : 0];
+    return value < 1e9 ? value : -1;
+  }
   char copy[40];
   if (!text.size || text.size >= sizeof copy) return -1;
   memcpy(copy, text.data, text.size);
@@ -176,6 +190,15 @@ hsc_status *hsc__tally_line(hsc__tally *t, size_t index, hsc_view line, uint64_t
   if (finding->count == 1 && t->options.on_first) t->options.on_first(t->options.user, finding);
   if (t->options.on_line) t->options.on_line(t->options.user, entry, line, line_number, module, seconds);
   return NULL;
+}
+
+bool hsc__tally_excludes(hsc__tally *t, size_t index) {
+  uint64_t now = hsc_versions_generation(t->versions);
+  if (now != t->excluded_generation) {
+    for (size_t i = 0; i < hsc_knowledge_count(t->knowledge); i++) t->excluded[i] = hsc_versions_exclude(t->versions, hsc_knowledge_at(t->knowledge, i), NULL) != NULL;
+    t->excluded_generation = now;
+  }
+  return t->excluded[index];
 }
 
 static hsc_status *add_left_out(hsc__tally *t, const hsc_left_out *item) {

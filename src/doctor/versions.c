@@ -17,6 +17,9 @@ typedef struct item {
 struct hsc_versions {
   item items[PACKAGES_MAX];
   size_t count;
+  uint64_t generation;
+  char last[NAME_BYTES + VERSION_BYTES];  // what was added last, package and version as they were given: logs say the same on every line
+  size_t last_package, last_version;
 };
 
 // Names of compilers and of import packages for what pip calls otherwise.
@@ -27,6 +30,7 @@ hsc_status *hsc_versions_create(hsc_versions **out_versions) {
   return *out_versions ? NULL : hsc_status_out_of_memory();
 }
 void hsc_versions_destroy(hsc_versions *versions) { hsc_free(versions); }
+uint64_t hsc_versions_generation(const hsc_versions *versions) { return versions->generation; }
 size_t hsc_versions_count(const hsc_versions *versions) { return versions->count; }
 
 static void normal_name(hsc_view package, char *out) {
@@ -48,12 +52,23 @@ static item *find(const hsc_versions *versions, const char *name) {
 
 hsc_status *hsc_versions_add(hsc_versions *versions, hsc_view package, hsc_view version, hsc_versions_source source) {
   char name[NAME_BYTES], text[VERSION_BYTES];
+  if (source == HSC_VERSIONS_FROM_LOG) {
+    if (package.size == versions->last_package && version.size == versions->last_version && !memcmp(versions->last, package.data, package.size) &&
+        !memcmp(versions->last + package.size, version.data, version.size))
+      return NULL;
+    if (package.size < NAME_BYTES && version.size < VERSION_BYTES) {
+      memcpy(versions->last, package.data, package.size);
+      memcpy(versions->last + package.size, version.data, version.size);
+      versions->last_package = package.size, versions->last_version = version.size;
+    }
+  }
   normal_name(package, name);
   while (version.size && !isalnum((unsigned char)version.data[version.size - 1])) version.size--;  // the sentence's full stop
   if (!*name || !version.size || version.size >= VERSION_BYTES || !isdigit((unsigned char)version.data[0])) return NULL;
   snprintf(text, sizeof text, "%.*s", (int)version.size, version.data);
   if (!strchr(text, '.')) return NULL;
   item *known = find(versions, name);
+  versions->generation++;
   if (!known) {
     if (versions->count == PACKAGES_MAX) return NULL;
     known = &versions->items[versions->count++];

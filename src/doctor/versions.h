@@ -25,6 +25,7 @@ HSC_MUST_USE hsc_status *hsc_versions_add(hsc_versions *versions, hsc_view packa
 HSC_MUST_USE hsc_status *hsc_versions_add_text(hsc_versions *versions, const char *text, hsc_versions_source source);
 // The packages of the Python environment that `program` runs in (a path of a python, else NULL: the one that python3 would run in). None = none.
 HSC_MUST_USE hsc_status *hsc_versions_add_environment(hsc_versions *versions, const char *program);
+uint64_t hsc_versions_generation(const hsc_versions *versions);  // another one when something may have changed
 size_t hsc_versions_count(const hsc_versions *versions);
 // NULL = unknown, or more than one.
 const char *hsc_versions_get(const hsc_versions *versions, const char *package);
