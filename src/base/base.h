@@ -145,6 +145,7 @@ void hsc_bytes_append_char(hsc_bytes *bytes, char c);
 void hsc_bytes_printf(hsc_bytes *bytes, const char *format, ...) HSC_PRINTF(2, 3);
 void hsc_bytes_printf_v(hsc_bytes *bytes, const char *format, va_list args) HSC_PRINTF(2, 0);
 void hsc_bytes_append_markup(hsc_bytes *bytes, const char *text);  // with & < > " as HTML and XML write them
+void hsc_bytes_reserve(hsc_bytes *bytes, size_t size);   // so many more bytes will come: exactly that room at once, where there is memory
 void *hsc_bytes_extend(hsc_bytes *bytes, size_t size);  // uninitialised room at the end; NULL on failure
 const char *hsc_bytes_text(const hsc_bytes *bytes);
 hsc_view hsc_bytes_view(const hsc_bytes *bytes);

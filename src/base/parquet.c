@@ -26,6 +26,10 @@ typedef struct column {
     uint32_t code;
   } recent[4];
   unsigned recent_count, recent_next;
+  struct {                 // lasting texts by their address, in this row group
+    const char *text;
+    uint32_t code;
+  } lasting[64];
   hsc_bytes dictionary;    // PLAIN
   bool plain_text;         // this row group has too many different texts for a dictionary
   int64_t low, high;       // of integers
@@ -231,6 +235,7 @@ static void end_group(hsc_parquet *file) {
     }
     c->value_count = c->row_count = 0;
     c->recent_count = c->recent_next = 0;
+    memset(c->lasting, 0, sizeof c->lasting);
     c->has_range = c->has_nan = c->plain_text = false;
   }
   file->rows += file->group_rows;
@@ -239,32 +244,57 @@ static void end_group(hsc_parquet *file) {
 
 // ---- cells ----------------------------------------------------------------------------------------------------------------------
 
-// The column of the next cell; NULL after a failure or when the type does not fit.
-static column *take(hsc_parquet *file, bool fits_int, bool fits_double, bool fits_bool, bool fits_text, bool present) {
-  column *c = &file->columns[file->next];
-  bool fits = c->type == HSC_PARQUET_DOUBLE ? fits_double : c->type == HSC_PARQUET_BOOL ? fits_bool : c->type == HSC_PARQUET_TEXT ? fits_text : fits_int;
-  if (!fits && !file->status) file->status = HSC_ERR(INTERNAL, "parquet: a value of another type for column %s", c->name);
-  if (file->status) return NULL;
+static void wrong_type(hsc_parquet *file, const column *c) {
+  if (!file->status) file->status = HSC_ERR(INTERNAL, "parquet: a value of another type for column %s", c->name);
+}
+
+// Presence of one more cell, where the row group has nulls or gets its first.
+static void note_presence(column *c, bool present) {
   if (!present && !c->present.size && c->row_count) {
     void *room = hsc_bytes_extend(&c->present, c->row_count);
     if (room) memset(room, 1, c->row_count);
   }
   if (!present || c->present.size) hsc_bytes_append_char(&c->present, present);
+}
+
+// The column of the next cell, which holds a value of one of these types (bits by hsc_parquet_type); NULL after a failure or when the type does not fit.
+static inline column *take(hsc_parquet *file, unsigned types) {
+  column *c = &file->columns[file->next];
+  if (__builtin_expect(!(types >> c->type & 1) || file->status, 0)) return wrong_type(file, c), NULL;
+  if (c->present.size) note_presence(c, true);
   c->row_count++;
-  c->value_count += present;
+  c->value_count++;
   return c;
 }
 
-static void advance(hsc_parquet *file) {
+static inline void append_word(hsc_bytes *bytes, const void *word) {
+  if (__builtin_expect(bytes->capacity - bytes->size > sizeof(uint64_t) && !bytes->failed, 1)) {
+    memcpy(bytes->data + bytes->size, word, sizeof(uint64_t));
+    bytes->size += sizeof(uint64_t);
+    return;
+  }
+  hsc_bytes_append(bytes, word, sizeof(uint64_t));
+}
+
+static inline void append_code(hsc_bytes *bytes, uint32_t code) {
+  if (__builtin_expect(bytes->capacity - bytes->size > sizeof code && !bytes->failed, 1)) {
+    memcpy(bytes->data + bytes->size, &code, sizeof code);
+    bytes->size += sizeof code;
+    return;
+  }
+  hsc_bytes_append(bytes, &code, sizeof code);
+}
+
+static inline void advance(hsc_parquet *file) {
   if (++file->next < file->column_count) return;
   file->next = 0;
   if (++file->group_rows == GROUP_ROWS) end_group(file);
 }
 
 void hsc_parquet_int(hsc_parquet *file, int64_t value) {
-  column *c = take(file, true, false, false, false, true);
+  column *c = take(file, 1u << HSC_PARQUET_INT64 | 1u << HSC_PARQUET_UINT64 | 1u << HSC_PARQUET_TIMESTAMP_US);
   if (!c) return;
-  hsc_bytes_append(&c->values, &value, sizeof value);
+  append_word(&c->values, &value);
   bool above = c->type == HSC_PARQUET_UINT64 ? (uint64_t)value > (uint64_t)c->high : value > c->high;
   bool below = c->type == HSC_PARQUET_UINT64 ? (uint64_t)value < (uint64_t)c->low : value < c->low;
   if (!c->has_range || above) c->high = value;
@@ -274,9 +304,9 @@ void hsc_parquet_int(hsc_parquet *file, int64_t value) {
 }
 
 void hsc_parquet_double(hsc_parquet *file, double value) {
-  column *c = take(file, false, true, false, false, true);
+  column *c = take(file, 1u << HSC_PARQUET_DOUBLE);
   if (!c) return;
-  hsc_bytes_append(&c->values, &value, sizeof value);
+  append_word(&c->values, &value);
   if (value != value) c->has_nan = true;
   if (!c->has_range || value > c->high_number) c->high_number = value;
   if (!c->has_range || value < c->low_number) c->low_number = value;
@@ -285,7 +315,7 @@ void hsc_parquet_double(hsc_parquet *file, double value) {
 }
 
 void hsc_parquet_bool(hsc_parquet *file, bool value) {
-  column *c = take(file, false, false, true, false, true);
+  column *c = take(file, 1u << HSC_PARQUET_BOOL);
   if (!c) return;
   hsc_bytes_append_char(&c->values, value);
   advance(file);
@@ -311,29 +341,20 @@ static void leave_dictionary(column *c) {
   c->plain_text = true;
 }
 
-void hsc_parquet_text(hsc_parquet *file, hsc_view value) {
-  column *c = take(file, false, false, false, true, true);
-  if (!c) return;
+// The code of a text in the column's dictionary; UINT32_MAX = none, it is written as it is.
+static uint32_t code_of(hsc_parquet *file, column *c, hsc_view value) {
   // A dictionary is worth its while when texts come again: at most one new in two.
   size_t different = c->plain_text ? 0 : hsc_map_count(c->codes);
   if (different >= DICTIONARY_LIMIT || (different >= DICTIONARY_TRIAL && 2 * different > c->value_count)) leave_dictionary(c);
-  if (c->plain_text) {
-    plain_text(&c->values, value);
-    advance(file);
-    return;
-  }
-  for (unsigned i = 0; i < c->recent_count; i++) {
-    if (c->recent[i].text.size != value.size || memcmp(c->recent[i].text.data, value.data, value.size)) continue;
-    hsc_bytes_append(&c->values, &c->recent[i].code, sizeof c->recent[i].code);
-    advance(file);
-    return;
-  }
+  if (c->plain_text) return UINT32_MAX;
+  for (unsigned i = 0; i < c->recent_count; i++)
+    if (c->recent[i].text.size == value.size && !memcmp(c->recent[i].text.data, value.data, value.size)) return c->recent[i].code;
   uintptr_t code = (uintptr_t)hsc_map_get(c->codes, value);
   if (!code) {
     const char *copy = value.size ? hsc_arena_copy(c->texts, value.data, value.size) : "";
     code = hsc_map_count(c->codes) + 1;
     file->status = copy ? hsc_map_put(c->codes, (hsc_view){copy, value.size}, (void *)code) : hsc_status_out_of_memory();
-    if (file->status) return;
+    if (file->status) return UINT32_MAX;
     plain_text(&c->dictionary, value);
   }
   uint32_t number = (uint32_t)code - 1;
@@ -343,12 +364,45 @@ void hsc_parquet_text(hsc_parquet *file, hsc_view value) {
   c->recent[c->recent_next].code = number;
   c->recent_next = (c->recent_next + 1) % HSC_COUNT_OF(c->recent);
   if (c->recent_count < HSC_COUNT_OF(c->recent)) c->recent_count++;
-  hsc_bytes_append(&c->values, &number, sizeof number);
+  return number;
+}
+
+void hsc_parquet_text(hsc_parquet *file, hsc_view value) {
+  column *c = take(file, 1u << HSC_PARQUET_TEXT);
+  if (!c) return;
+  uint32_t code = code_of(file, c, value);
+  if (code == UINT32_MAX) plain_text(&c->values, value);
+  else append_code(&c->values, code);
+  advance(file);
+}
+
+void hsc_parquet_lasting(hsc_parquet *file, const char *text) {
+  column *c = take(file, 1u << HSC_PARQUET_TEXT);
+  if (!c) return;
+  size_t slot = ((uintptr_t)text >> 3 ^ (uintptr_t)text >> 9) % HSC_COUNT_OF(c->lasting);
+  if (c->lasting[slot].text == text && !c->plain_text) {
+    append_code(&c->values, c->lasting[slot].code);
+    advance(file);
+    return;
+  }
+  hsc_view value = hsc_view_of(text);
+  uint32_t code = code_of(file, c, value);
+  if (code == UINT32_MAX) {
+    plain_text(&c->values, value);
+  } else {
+    append_code(&c->values, code);
+    c->lasting[slot].text = text;
+    c->lasting[slot].code = code;
+  }
   advance(file);
 }
 
 void hsc_parquet_null(hsc_parquet *file) {
-  if (take(file, true, true, true, true, false)) advance(file);
+  column *c = &file->columns[file->next];
+  if (file->status) return;
+  note_presence(c, false);
+  c->row_count++;
+  advance(file);
 }
 
 // ---- footer ---------------------------------------------------------------------------------------------------------------------

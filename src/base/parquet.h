@@ -38,6 +38,8 @@ void hsc_parquet_int(hsc_parquet *file, int64_t value);       // INT64, UINT64 (
 void hsc_parquet_double(hsc_parquet *file, double value);
 void hsc_parquet_bool(hsc_parquet *file, bool value);
 void hsc_parquet_text(hsc_parquet *file, hsc_view value);     // copied
+// The same for a text that stays where it is until finish: one that comes again is known by its address.
+void hsc_parquet_lasting(hsc_parquet *file, const char *text);
 void hsc_parquet_null(hsc_parquet *file);
 HSC_MUST_USE hsc_status *hsc_parquet_finish(hsc_parquet *file);
 // Frees a file that will not be finished. NULL is fine.

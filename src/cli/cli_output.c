@@ -21,11 +21,13 @@ hsc_status *hsc_cli_write_to(hsc_cli *cli, const char *path, hsc_view data) {
   return NULL;
 }
 
+static hsc_status *write_piece(void *cli, hsc_view bytes) {
+  hsc_cli_write(cli, bytes);
+  return NULL;   // what could not be written is told at the end of every command
+}
+
 hsc_status *hsc_cli_table(hsc_cli *cli, hsc_table *table) {
-  hsc_bytes out = {0};
-  hsc_status *status = hsc_table_print(table, cli->format, &cli->out_style, &out);
-  if (!status) hsc_cli_write(cli, hsc_bytes_view(&out));
-  hsc_bytes_deinit(&out);
+  hsc_status *status = hsc_table_write(table, cli->format, &cli->out_style, write_piece, cli);
   hsc_table_destroy(table);
   return status;
 }

@@ -80,6 +80,11 @@ void hsc_table_column(hsc_table *table, const char *name, const char *unit) {
   hsc_bytes_append(&table->columns, &column, sizeof column);
 }
 
+void hsc_table_expect(hsc_table *table, size_t rows) {
+  size_t size;
+  if (hsc_mul_size(rows, hsc_table_column_count(table) * sizeof(hsc_cell), &size)) hsc_bytes_reserve(&table->cells, size);
+}
+
 void hsc_table_row(hsc_table *table) {
   size_t size = hsc_table_column_count(table) * sizeof(hsc_cell);
   void *cells = hsc_bytes_extend(&table->cells, size);
@@ -106,10 +111,24 @@ void hsc_table_needs(hsc_table *table, int64_t samples) {
 }
 
 void hsc_table_text(hsc_table *table, const char *text) {
-  if (!text)
+  if (!text) {
     hsc_table_missing(table);
-  else
-    add_cell(table, (hsc_cell){.kind = HSC_CELL_TEXT, .text = hsc_arena_strdup(table->arena, text)});
+    return;
+  }
+  size_t slot = ((uintptr_t)text >> 3 ^ (uintptr_t)text >> 9) % HSC_COUNT_OF(table->recent);
+  const char *copy = table->recent[slot].given == text && !strcmp(table->recent[slot].copy, text) ? table->recent[slot].copy : NULL;
+  if (!copy) {
+    copy = hsc_arena_strdup(table->arena, text);
+    if (copy) table->recent[slot].given = text, table->recent[slot].copy = copy;
+  }
+  add_cell(table, (hsc_cell){.kind = HSC_CELL_TEXT, .text = copy});
+}
+
+void hsc_table_hex(hsc_table *table, uint64_t value) {
+  char *text = hsc_arena_alloc(table->arena, 17);
+  for (int i = 0; text && i < 16; i++) text[i] = "0123456789abcdef"[value >> (60 - 4 * i) & 15];
+  if (text) text[16] = 0;
+  add_cell(table, (hsc_cell){.kind = HSC_CELL_TEXT, .text = text});
 }
 
 static const char *copy_format(hsc_table *table, const char *format, va_list args) {
@@ -151,26 +170,7 @@ size_t hsc_table_note_count(const hsc_table *table) { return table->notes.size /
 
 const char *hsc_table_note_text(const hsc_table *table, size_t note) { return ((const char *const *)(const void *)table->notes.data)[note]; }
 
-static void write_cell_json(const hsc_cell *cell, hsc_json *json) {
-  switch (cell->kind) {
-    case HSC_CELL_MISSING: hsc_json_null(json); break;
-    case HSC_CELL_TEXT: hsc_json_string(json, cell->text); break;
-    case HSC_CELL_INT: hsc_json_int(json, cell->integer); break;
-    case HSC_CELL_DOUBLE: hsc_json_double(json, cell->number); break;
-    case HSC_CELL_BOOL: hsc_json_bool(json, cell->integer != 0); break;
-  }
-}
-
-static void write_row_json(const hsc_table *table, size_t row, hsc_json *json) {
-  hsc_json_begin_object(json);
-  for (size_t c = 0; c < hsc_table_column_count(table); c++) {
-    hsc_json_key(json, hsc_table__column(table, c)->name);
-    write_cell_json(hsc_table_cell(table, row, c), json);
-  }
-  hsc_json_end_object(json);
-}
-
-void hsc_table_json(const hsc_table *table, hsc_json *json) {
+static hsc_status *write_json(const hsc_table *table, hsc_json *json, hsc_table__stream *stream) {
   hsc_json_begin_object(json);
   hsc_json_kv_string(json, "view", table->view);
   hsc_json_key(json, "columns");
@@ -184,53 +184,24 @@ void hsc_table_json(const hsc_table *table, hsc_json *json) {
   hsc_json_end_array(json);
   hsc_json_key(json, "rows");
   hsc_json_begin_array(json);
-  for (size_t r = 0; r < table->row_count; r++) write_row_json(table, r, json);
+  hsc_status *status = hsc_table__rows_json(table, json->indent, json->depth, stream);
+  if (table->row_count) json->has_items[json->depth] = true;
   hsc_json_end_array(json);
   hsc_json_key(json, "notes");
   hsc_json_begin_array(json);
   for (size_t n = 0; n < hsc_table_note_count(table); n++) hsc_json_string(json, hsc_table_note_text(table, n));
   hsc_json_end_array(json);
   hsc_json_end_object(json);
+  return status;
 }
 
-static void write_csv_text(const char *text, hsc_bytes *out) {
-  if (!text[strcspn(text, ",\"\r\n")]) {
-    hsc_bytes_append_text(out, text);
-    return;
-  }
-  hsc_bytes_append_char(out, '"');
-  for (; *text; text++) {
-    if (*text == '"') hsc_bytes_append_char(out, '"');
-    hsc_bytes_append_char(out, *text);
-  }
-  hsc_bytes_append_char(out, '"');
+void hsc_table_json(const hsc_table *table, hsc_json *json) {
+  hsc_status *status = write_json(table, json, &(hsc_table__stream){.out = json->out});
+  if (status) json->out->failed = true;   // no memory
+  hsc_status_free(status);
 }
 
-static void write_csv(const hsc_table *table, hsc_bytes *out) {
-  size_t columns = hsc_table_column_count(table);
-  char number[32];
-  for (size_t c = 0; c < columns; c++) {
-    if (c) hsc_bytes_append_char(out, ',');
-    write_csv_text(hsc_table__column(table, c)->name, out);
-  }
-  hsc_bytes_append_text(out, "\r\n");
-  for (size_t r = 0; r < table->row_count; r++) {
-    for (size_t c = 0; c < columns; c++) {
-      const hsc_cell *cell = hsc_table_cell(table, r, c);
-      if (c) hsc_bytes_append_char(out, ',');
-      switch (cell->kind) {
-        case HSC_CELL_MISSING: break;
-        case HSC_CELL_TEXT: write_csv_text(cell->text, out); break;
-        case HSC_CELL_INT: hsc_bytes_printf(out, "%lld", (long long)cell->integer); break;
-        case HSC_CELL_DOUBLE: hsc_bytes_append(out, number, (size_t)hsc_format_double(cell->number, number)); break;
-        case HSC_CELL_BOOL: hsc_bytes_append_text(out, cell->integer ? "true" : "false"); break;
-      }
-    }
-    hsc_bytes_append_text(out, "\r\n");
-  }
-}
-
-hsc_status *hsc_table_print(const hsc_table *table, hsc_output_format format, const hsc_text_style *style, hsc_bytes *out) {
+static hsc_status *print(const hsc_table *table, hsc_output_format format, const hsc_text_style *style, hsc_table__stream *stream) {
   static const hsc_text_style plain = {0};
   HSC_TRY(hsc_arena_status(table->arena));
   HSC_TRY(hsc_bytes_status(&table->columns));
@@ -239,22 +210,28 @@ hsc_status *hsc_table_print(const hsc_table *table, hsc_output_format format, co
   if (table->misused) return HSC_ERR(INTERNAL, "table '%s': a row has more cells than there are columns, or a column came after a row", table->view);
   hsc_json json;
   switch (format) {
-    case HSC_FORMAT_TEXT: HSC_TRY(hsc_table__print_text(table, style ? style : &plain, out)); break;
-    case HSC_FORMAT_MARKDOWN: hsc_table__print_markdown(table, out); break;
-    case HSC_FORMAT_CSV: write_csv(table, out); break;
-    case HSC_FORMAT_PARQUET: HSC_TRY(hsc_table__print_parquet(table, out)); break;
+    case HSC_FORMAT_TEXT: HSC_TRY(hsc_table__print_text(table, style ? style : &plain, stream)); break;
+    case HSC_FORMAT_MARKDOWN: hsc_table__print_markdown(table, stream->out); break;
+    case HSC_FORMAT_CSV: HSC_TRY(hsc_table__csv(table, stream)); break;
+    case HSC_FORMAT_PARQUET: HSC_TRY(hsc_table__print_parquet(table, stream)); break;
     case HSC_FORMAT_JSON:
-      hsc_json_init(&json, out, 2);
-      hsc_table_json(table, &json);
-      hsc_bytes_append_char(out, '\n');
+      hsc_json_init(&json, stream->out, 2);
+      HSC_TRY(write_json(table, &json, stream));
+      hsc_bytes_append_char(stream->out, '\n');
       break;
-    case HSC_FORMAT_JSONL:
-      for (size_t r = 0; r < table->row_count; r++) {
-        hsc_json_init(&json, out, 0);
-        write_row_json(table, r, &json);
-        hsc_bytes_append_char(out, '\n');
-      }
-      break;
+    case HSC_FORMAT_JSONL: HSC_TRY(hsc_table__rows_jsonl(table, stream)); break;
   }
-  return hsc_bytes_status(out);
+  return hsc_bytes_status(stream->out);
+}
+
+hsc_status *hsc_table_print(const hsc_table *table, hsc_output_format format, const hsc_text_style *style, hsc_bytes *out) {
+  return print(table, format, style, &(hsc_table__stream){.out = out});
+}
+
+hsc_status *hsc_table_write(const hsc_table *table, hsc_output_format format, const hsc_text_style *style, hsc_status *(*write)(void *user, hsc_view bytes), void *user) {
+  hsc_bytes out = {0};
+  hsc_status *status = print(table, format, style, &(hsc_table__stream){&out, write, user});
+  if (!status && out.size) status = write(user, hsc_bytes_view(&out));
+  hsc_bytes_deinit(&out);
+  return status;
 }

@@ -46,10 +46,13 @@ void hsc_table_destroy(hsc_table *table);
 //   "" or "count"  as they are                            any other   as they are, named in the heading
 void hsc_table_column(hsc_table *table, const char *name, const char *unit);
 
+// So many rows will come, about: memory is taken once.
+void hsc_table_expect(hsc_table *table, size_t rows);
 // Starts a row; the cells follow in the order of the columns. Cells that are not given are missing.
 void hsc_table_row(hsc_table *table);
 void hsc_table_text(hsc_table *table, const char *text);  // NULL = missing
 void hsc_table_printf(hsc_table *table, const char *format, ...) HSC_PRINTF(2, 3);
+void hsc_table_hex(hsc_table *table, uint64_t value);     // text of 16 digits
 void hsc_table_int(hsc_table *table, int64_t value);
 void hsc_table_double(hsc_table *table, double value);    // NaN = missing
 void hsc_table_bool(hsc_table *table, bool value);        // text shows yes or no
@@ -83,6 +86,8 @@ const char *hsc_table_note_text(const hsc_table *table, size_t note);
 
 // Appends to `out`. `style` may be NULL (no limit, ASCII, no colour) and matters only for text.
 HSC_MUST_USE hsc_status *hsc_table_print(const hsc_table *table, hsc_output_format format, const hsc_text_style *style, hsc_bytes *out);
+// The same in pieces, handed to `write` as they are done: a large table is never in memory as text. What was written before an error stays written.
+HSC_MUST_USE hsc_status *hsc_table_write(const hsc_table *table, hsc_output_format format, const hsc_text_style *style, hsc_status *(*write)(void *user, hsc_view bytes), void *user);
 // The table as one value of a larger JSON document.
 void hsc_table_json(const hsc_table *table, hsc_json *json);
 

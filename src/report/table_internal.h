@@ -16,10 +16,27 @@ struct hsc_table {
   size_t row_count;
   size_t next_cell;  // column of the next cell in the last row
   bool misused;      // a programmer's error, told by print
+  struct {
+    const char *given, *copy;   // texts that came last, by the address they came from: mostly they come again
+  } recent[64];
 };
+
+// Where what is printed goes in pieces; without `write` it stays in `out`.
+typedef struct hsc_table__stream {
+  hsc_bytes *out;
+  hsc_status *(*write)(void *user, hsc_view bytes);
+  void *user;
+} hsc_table__stream;
+// Hands over what has gathered, once it is worth it.
+HSC_MUST_USE hsc_status *hsc_table__flush(hsc_table__stream *stream);
+
+// table_rows.c: all rows, fast. JSON as hsc_json would write them with this indentation as items of an array at `depth`.
+HSC_MUST_USE hsc_status *hsc_table__rows_json(const hsc_table *table, int indent, int depth, hsc_table__stream *stream);
+HSC_MUST_USE hsc_status *hsc_table__rows_jsonl(const hsc_table *table, hsc_table__stream *stream);
+HSC_MUST_USE hsc_status *hsc_table__csv(const hsc_table *table, hsc_table__stream *stream);
 
 const hsc_column *hsc_table__column(const hsc_table *table, size_t column);
 
-HSC_MUST_USE hsc_status *hsc_table__print_text(const hsc_table *table, const hsc_text_style *style, hsc_bytes *out);
-HSC_MUST_USE hsc_status *hsc_table__print_parquet(const hsc_table *table, hsc_bytes *out);
+HSC_MUST_USE hsc_status *hsc_table__print_text(const hsc_table *table, const hsc_text_style *style, hsc_table__stream *stream);
+HSC_MUST_USE hsc_status *hsc_table__print_parquet(const hsc_table *table, hsc_table__stream *stream);
 void hsc_table__print_markdown(const hsc_table *table, hsc_bytes *out);

@@ -3,8 +3,9 @@
 #include "report/table_internal.h"
 
 static hsc_status *append(void *user, hsc_view bytes) {
-  hsc_bytes_append(user, bytes.data, bytes.size);
-  return NULL;
+  hsc_table__stream *stream = user;
+  hsc_bytes_append(stream->out, bytes.data, bytes.size);
+  return hsc_table__flush(stream);
 }
 
 static hsc_parquet_type type_of(hsc_cell_kind kind) {
@@ -37,7 +38,7 @@ static void put_cell(hsc_parquet *file, hsc_parquet_type type, const hsc_cell *c
   else hsc_parquet_int(file, cell->integer);
 }
 
-hsc_status *hsc_table__print_parquet(const hsc_table *table, hsc_bytes *out) {
+hsc_status *hsc_table__print_parquet(const hsc_table *table, hsc_table__stream *stream) {
   size_t columns = hsc_table_column_count(table);
   if (!columns) return HSC_ERR(FAILED_PRECONDITION, "table '%s' has no columns, which Parquet cannot hold", table->view);
   hsc_arena *arena = NULL;
@@ -46,7 +47,7 @@ hsc_status *hsc_table__print_parquet(const hsc_table *table, hsc_bytes *out) {
   hsc_parquet *file = NULL;
   hsc_status *status = list ? NULL : hsc_status_out_of_memory();
   for (size_t c = 0; c < columns && !status; c++) list[c] = (hsc_parquet_column){hsc_table_column_name(table, c), type_of(hsc_table_column_kind(table, c))};
-  if (!status) status = hsc_parquet_create(list, columns, append, out, &file);
+  if (!status) status = hsc_parquet_create(list, columns, append, stream, &file);
   if (!status) {
     hsc_parquet_metadata(file, "hloscope.view", table->view);
     for (size_t c = 0; c < columns; c++) {

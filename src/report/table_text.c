@@ -135,7 +135,9 @@ static size_t columns_that_fit(const column_layout *columns, size_t count, size_
 }
 
 // The first column, and those of [from, end).
-static void print_part(const hsc_table *table, const hsc_text_style *style, const column_layout *columns, size_t from, size_t end, hsc_bytes *out) {
+static hsc_status *print_part(const hsc_table *table, const hsc_text_style *style, const column_layout *columns, size_t from, size_t end, hsc_table__stream *stream) {
+  hsc_bytes *out = stream->out;
+  hsc_status *status = NULL;
   hsc_bytes text = {0};
   if (style->color) hsc_bytes_append_text(out, "\x1b[1m");
   for (size_t k = from ? from - 1 : 0; k < end; k++) {
@@ -153,7 +155,7 @@ static void print_part(const hsc_table *table, const hsc_text_style *style, cons
     for (int i = 0; i < columns[c].width; i++) hsc_bytes_append_text(out, style->unicode ? "\xe2\x94\x80" : "-");
   }
   hsc_bytes_append_char(out, '\n');
-  for (size_t r = 0; r < table->row_count; r++) {
+  for (size_t r = 0; r < table->row_count && !status; r++) {
     for (size_t k = from ? from - 1 : 0; k < end; k++) {
       size_t c = from && k + 1 == from ? 0 : k;
       hsc_bytes_reset(&text);
@@ -162,9 +164,11 @@ static void print_part(const hsc_table *table, const hsc_text_style *style, cons
       write_padded(hsc_bytes_text(&text), text.size, columns[c].width, columns[c].numeric, k + 1 == end, style->unicode, out);
     }
     hsc_bytes_append_char(out, '\n');
+    status = hsc_table__flush(stream);
   }
   if (text.failed) out->failed = true;
   hsc_bytes_deinit(&text);
+  return status;
 }
 
 static void print_notes(const hsc_table *table, const hsc_text_style *style, hsc_bytes *out) {
@@ -184,20 +188,22 @@ static void print_notes(const hsc_table *table, const hsc_text_style *style, hsc
   hsc_bytes_deinit(&text);
 }
 
-hsc_status *hsc_table__print_text(const hsc_table *table, const hsc_text_style *style, hsc_bytes *out) {
+hsc_status *hsc_table__print_text(const hsc_table *table, const hsc_text_style *style, hsc_table__stream *stream) {
+  hsc_bytes *out = stream->out;
+  hsc_status *status = NULL;
   size_t count = hsc_table_column_count(table);
   column_layout *columns = hsc_alloc((count + 1) * sizeof *columns);
   if (!columns) return hsc_status_out_of_memory();
   lay_out(table, style, columns, count);
-  for (size_t from = 0; from < count;) {
+  for (size_t from = 0; from < count && !status;) {
     size_t end = columns_that_fit(columns, count, from, style->width);
     if (from) hsc_bytes_append_char(out, '\n');
-    print_part(table, style, columns, from, end, out);
+    status = print_part(table, style, columns, from, end, stream);
     from = end;
   }
   print_notes(table, style, out);
   hsc_free(columns);
-  return out->failed ? hsc_status_out_of_memory() : NULL;
+  return status ? status : out->failed ? hsc_status_out_of_memory() : NULL;
 }
 
 static void write_markdown_text(const char *text, hsc_bytes *out) {

@@ -335,13 +335,13 @@ static hsc_status *read_events(hsc_capture *capture, int index) {
   HSC_TRY(survey(capture, r, &held));
   span_table table = {0};
   run_names names = {.device_bytes = UINT64_MAX, .many_threads = held.run_thread < 0};
-  for (uint32_t i = 0; i < r->string_count && !names.executable_key; i++)
-    if (r->strings[i] && !strcmp(r->strings[i], "executable")) names.executable_key = i;
+  names.executable_key = hsc_capture_number(capture, index, "executable");
   hsc_bytes late = {0};   // of const hsc_record *
   size_t first = capture->events.size / sizeof(hsc_event), count = 0;
   hsc_event *events = NULL;
   hsc_status *status = NULL;
   HSC_GOTO(table_init(&table, held.lowest, held.highest, held.begins));
+  hsc_bytes_reserve(&capture->events, held.events * sizeof *events);
   if (held.events && !hsc_bytes_extend(&capture->events, held.events * sizeof *events)) HSC_GOTO(hsc_status_out_of_memory());
   events = (hsc_event *)capture->events.data + first;
   for (size_t c = 0; c < held.chunk_count; c++) {
@@ -636,6 +636,13 @@ const char *hsc_capture_notes(const hsc_capture *capture) { return hsc_bytes_tex
 
 const char *hsc_capture_string(const hsc_capture *capture, int32_t process, uint64_t number) {
   return process >= 0 && process < capture->ring_count ? hsc__ring_string(&capture->rings[process], number) : "";
+}
+
+uint32_t hsc_capture_number(const hsc_capture *capture, int32_t process, const char *text) {
+  const hsc__ring *r = process >= 0 && process < capture->ring_count ? &capture->rings[process] : NULL;
+  for (uint32_t i = 1; r && i < r->string_count; i++)
+    if (r->strings[i] && !strcmp(r->strings[i], text)) return i;
+  return 0;
 }
 
 const hsc_trace_attr *hsc_event_attr(const hsc_capture *capture, const hsc_event *event, const char *key) {

@@ -61,6 +61,8 @@ int hsc_capture_thread_count(const hsc_capture *capture);
 const hsc_capture_thread *hsc_capture_thread_at(const hsc_capture *capture, int thread);
 int64_t hsc_capture_start_wall_ns(const hsc_capture *capture);     // since the epoch, of the first moment
 const char *hsc_capture_string(const hsc_capture *capture, int32_t process, uint64_t number);   // "" when unknown
+// The number that this text has in the process; 0 = it has none. Looks at all of them.
+uint32_t hsc_capture_number(const hsc_capture *capture, int32_t process, const char *text);
 static inline bool hsc_event_is_span(const hsc_event *event) { return event->kind == HSC_RECORD_BEGIN || event->kind == HSC_RECORD_COMPLETE; }
 // Names of what was executed say more than "execute": the executable's, where the event has one.
 const char *hsc_event_shown_name(const hsc_capture *capture, const hsc_event *event);

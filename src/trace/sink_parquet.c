@@ -14,16 +14,33 @@ static const hsc_parquet_column columns[] = {
 #undef C
 };
 
-static void put_text(hsc_parquet *file, const char *text) { hsc_parquet_text(file, hsc_view_of(text)); }
+// The keys of the attributes that have columns of their own, as numbers of the process that events are of.
+typedef struct keys {
+  int32_t process;
+  uint32_t executable, device, bytes;
+} keys;
 
-static void put_text_attr(hsc_parquet *file, const hsc_capture *capture, const hsc_event *e, const char *key) {
-  const hsc_trace_attr *a = hsc_event_attr(capture, e, key);
-  if (a && a->type == HSC_ATTR_STRING) put_text(file, hsc_capture_string(capture, e->process, a->value.string));
+static void find_keys(const hsc_capture *capture, int32_t process, keys *out) {
+  if (out->process == process) return;
+  *out = (keys){process, hsc_capture_number(capture, process, "executable"), hsc_capture_number(capture, process, "device"), hsc_capture_number(capture, process, "bytes")};
+}
+
+static const hsc_trace_attr *attr_of(const hsc_event *e, uint32_t key) {
+  for (int i = 0; key && i < e->end_attr_count; i++)
+    if (e->end_attrs[i].key == key) return &e->end_attrs[i];
+  for (int i = 0; key && i < e->attr_count; i++)
+    if (e->attrs[i].key == key) return &e->attrs[i];
+  return NULL;
+}
+
+static void put_text_attr(hsc_parquet *file, const hsc_capture *capture, const hsc_event *e, uint32_t key) {
+  const hsc_trace_attr *a = attr_of(e, key);
+  if (a && a->type == HSC_ATTR_STRING) hsc_parquet_lasting(file, hsc_capture_string(capture, e->process, a->value.string));
   else hsc_parquet_null(file);
 }
 
-static void put_int_attr(hsc_parquet *file, const hsc_capture *capture, const hsc_event *e, const char *key) {
-  const hsc_trace_attr *a = hsc_event_attr(capture, e, key);
+static void put_int_attr(hsc_parquet *file, const hsc_event *e, uint32_t key) {
+  const hsc_trace_attr *a = attr_of(e, key);
   if (a && (a->type == HSC_ATTR_INT || a->type == HSC_ATTR_UINT)) hsc_parquet_int(file, a->value.i);
   else hsc_parquet_null(file);
 }
@@ -38,7 +55,8 @@ static void put_attributes(hsc_parquet *file, const hsc_capture *capture, const 
   hsc_parquet_text(file, hsc_bytes_view(scratch));
 }
 
-static void put_event(hsc_parquet *file, const hsc_capture *capture, const hsc_event *e, const char *run, hsc_bytes *scratch) {
+static void put_event(hsc_parquet *file, const hsc_capture *capture, const hsc_event *e, const char *run, keys *k, hsc_bytes *scratch) {
+  find_keys(capture, e->process, k);
   const hsc_capture_process *process = hsc_capture_process_at(capture, e->process);
   const hsc_capture_thread *thread = hsc_capture_thread_at(capture, e->thread);
   bool span = hsc_event_is_span(e);
@@ -46,22 +64,22 @@ static void put_event(hsc_parquet *file, const hsc_capture *capture, const hsc_e
   hsc_parquet_int(file, e->start_ns);
   if (span) hsc_parquet_int(file, e->duration_ns);
   else hsc_parquet_null(file);
-  put_text(file, process->host);
-  put_text(file, run);
+  hsc_parquet_lasting(file, process->host);
+  hsc_parquet_lasting(file, run);
   hsc_parquet_int(file, process->pid);
   hsc_parquet_int(file, thread->tid);
-  put_text(file, thread->name);
-  put_text(file, hsc__kind_text(e));
-  put_text(file, hsc_capture_category_text(capture, e->category));
-  put_text(file, e->name);
+  hsc_parquet_lasting(file, thread->name);
+  hsc_parquet_lasting(file, hsc__kind_text(e));
+  hsc_parquet_lasting(file, hsc_capture_category_text(capture, e->category));
+  hsc_parquet_lasting(file, e->name);
   hsc_parquet_int(file, (int64_t)e->span);
   hsc_parquet_int(file, (int64_t)e->parent);
   hsc_parquet_int(file, e->depth);
   if (e->kind == HSC_RECORD_COUNTER) hsc_parquet_double(file, hsc__counter_value(e));
   else hsc_parquet_null(file);
-  put_text_attr(file, capture, e, "executable");
-  put_int_attr(file, capture, e, "device");
-  put_int_attr(file, capture, e, "bytes");
+  put_text_attr(file, capture, e, k->executable);
+  put_int_attr(file, e, k->device);
+  put_int_attr(file, e, k->bytes);
   put_attributes(file, capture, e, scratch);
 }
 
@@ -79,8 +97,9 @@ hsc_status *hsc__sink_parquet(hsc__sink_stream *stream) {
   hsc_parquet_metadata(file, "hloscope.capture", hsc_capture_path(capture));
   hsc_parquet_metadata(file, "hloscope.notes", hsc_capture_notes(capture));
   hsc_bytes scratch = {0};
+  keys k = {.process = -1};
   const hsc_event *events = hsc_capture_events(capture);
-  for (size_t i = 0; i < hsc_capture_event_count(capture); i++) put_event(file, capture, &events[i], run, &scratch);
+  for (size_t i = 0; i < hsc_capture_event_count(capture); i++) put_event(file, capture, &events[i], run, &k, &scratch);
   hsc_status *status = hsc_bytes_status(&scratch);
   hsc_bytes_deinit(&scratch);
   if (!status) return hsc_parquet_finish(file);

@@ -25,7 +25,7 @@ hsc_status *hsc__view_inferences(hsc__view_context *cx) {
     const hsc_capture_process *process = hsc_capture_process_at(cx->capture, e->process);
     hsc_table_row(cx->table);
     hsc_table_printf(cx->table, "%016llx%016llx", (unsigned long long)process->trace_id_high, (unsigned long long)process->trace_id_low);
-    hsc_table_printf(cx->table, "%016llx", (unsigned long long)e->span);
+    hsc_table_hex(cx->table, e->span);
     hsc_table_int(cx->table, hsc_capture_thread_at(cx->capture, e->thread)->tid);
     hsc_table_text(cx->table, labelled ? e->name : hsc__attr_text(cx, e, "executable"));
     hsc_table_int(cx->table, e->duration_ns);
@@ -34,10 +34,9 @@ hsc_status *hsc__view_inferences(hsc__view_context *cx) {
   return NULL;
 }
 
-// Call and device run of one execution, joined by their run id.
+// Call and device run of one execution, joined by their run id: places in the capture's events.
 typedef struct execution {
-  const hsc_event *call, *run;
-  bool told;   // by the device itself
+  uint32_t call, run;   // run: UINT32_MAX = none
 } execution;
 
 static hsc_status *join_runs(hsc__view_context *cx, execution **out_list, size_t *out_count) {
@@ -52,20 +51,20 @@ static hsc_status *join_runs(hsc__view_context *cx, execution **out_list, size_t
   }
   if (highest > (int64_t)count * 64) highest = 0;   // numbers that cannot be: no joining
   execution *list = HSC_NEW_ARRAY(cx->arena, execution, calls + 1);
-  size_t *by_id = HSC_NEW_ARRAY(cx->arena, size_t, highest + 1);
+  uint32_t *by_id = HSC_NEW_ARRAY(cx->arena, uint32_t, highest + 1);
   if (!list || !by_id) return hsc_status_out_of_memory();
   for (size_t i = 0; i < count; i++) {
     if (!is_call(&events[i])) continue;
-    list[at++].call = &events[i];
+    list[at++] = (execution){(uint32_t)i, UINT32_MAX};
     int64_t id = hsc__attr_int(cx, &events[i], "run_id", 0);
-    if (id > 0 && id <= highest) by_id[id] = at;
+    if (id > 0 && id <= highest) by_id[id] = (uint32_t)at;
   }
   for (size_t i = 0; i < count; i++) {
     if (!is_device_run(&events[i])) continue;
     int64_t id = hsc__attr_int(cx, &events[i], "run_id", 0);
     if (id <= 0 || id > highest || !by_id[id]) continue;
     execution *x = &list[by_id[id] - 1];
-    if (x->call->process == events[i].process && !x->run) x->run = &events[i];
+    if (events[x->call].process == events[i].process && x->run == UINT32_MAX) x->run = (uint32_t)i;
   }
   *out_list = list;
   *out_count = at;
@@ -85,9 +84,14 @@ hsc_status *hsc__view_executions(hsc__view_context *cx) {
   hsc_table_column(cx->table, "run", "ns");
   hsc_table_column(cx->table, "wait", "ns");
   hsc_table_column(cx->table, "measured", "");
+  hsc_table_expect(cx->table, hsc__rows_expected(cx, count));
+  const hsc_event *events = hsc_capture_events(cx->capture);
   int64_t negative = 0, inside = 0, outside = 0;
-  for (size_t i = 0; i < count && hsc__room(cx); i++) {
-    const hsc_event *call = list[i].call, *run = list[i].run;
+  for (size_t i = 0; i < count; i++) {
+    const hsc_event *call = &events[list[i].call], *run = list[i].run == UINT32_MAX ? NULL : &events[list[i].run];
+    bool told = hsc_event_attr(cx->capture, call, "wait") != NULL;   // by the device itself
+    inside += run || told, outside += !run && !told;
+    if (!hsc__room(cx)) continue;
     const char *name = hsc__attr_text(cx, call, "executable");
     if (cx->options->where && !strstr(name, cx->options->where)) continue;
     // total: from the call to the device's end. run: the part in which the call itself worked, or the device when it went on behind it. wait:
@@ -95,15 +99,14 @@ hsc_status *hsc__view_executions(hsc__view_context *cx) {
     // A device that tells its own times (attributes total, run and wait, in ns) is believed; one that subtracts unsigned numbers is read as it meant.
     int64_t end = run ? run->start_ns + run->duration_ns : call->start_ns + call->duration_ns, total = end - call->start_ns;
     int64_t working = run ? run->duration_ns : call->duration_ns, wait = total - working;
-    if (hsc_event_attr(cx->capture, call, "wait")) {
+    if (told) {
       total = hsc__attr_int(cx, call, "total", total);
       working = hsc__attr_int(cx, call, "run", working);
       wait = hsc__attr_int(cx, call, "wait", wait);
-      list[i].told = true;
     }
     negative += wait < 0;
     hsc_table_row(cx->table);
-    hsc_table_printf(cx->table, "%016llx", (unsigned long long)call->span);
+    hsc_table_hex(cx->table, call->span);
     hsc_table_text(cx->table, run ? hsc_capture_thread_at(cx->capture, run->thread)->name : NULL);
     hsc_table_int(cx->table, hsc__attr_int(cx, call, "run_id", 0));
     hsc_table_text(cx->table, name);
@@ -111,9 +114,8 @@ hsc_status *hsc__view_executions(hsc__view_context *cx) {
     hsc_table_int(cx->table, total);
     hsc_table_int(cx->table, working);
     hsc_table_int(cx->table, wait);
-    hsc_table_text(cx->table, run || list[i].told ? "device" : "call");
+    hsc_table_text(cx->table, run || told ? "device" : "call");
   }
-  for (size_t i = 0; i < count; i++) inside += list[i].run || list[i].told, outside += !list[i].run && !list[i].told;
   if (outside) hsc_table_note(cx->table, "%lld executions were measured on the device, %lld from outside, by the time of their call alone", (long long)inside, (long long)outside);
   if (negative) hsc_table_note(cx->table, "%lld executions have a negative wait: the device's clock and the host's disagree by that much", (long long)negative);
   return NULL;

@@ -162,6 +162,11 @@ bool hsc__wanted(const hsc__view_context *cx, const hsc_event *event) { return !
 
 bool hsc__room(const hsc__view_context *cx) { return !cx->options->limit || (int64_t)hsc_table_row_count(cx->table) < cx->options->limit; }
 
+size_t hsc__rows_expected(const hsc__view_context *cx, size_t count) {
+  size_t limit = (size_t)cx->options->limit;
+  return cx->options->where ? 0 : limit && limit < count ? limit : count;
+}
+
 int64_t hsc__attr_int(const hsc__view_context *cx, const hsc_event *event, const char *key, int64_t missing) {
   const hsc_trace_attr *attr = hsc_event_attr(cx->capture, event, key);
   return attr && (attr->type == HSC_ATTR_INT || attr->type == HSC_ATTR_UINT) ? attr->value.i : missing;

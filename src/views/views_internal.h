@@ -49,3 +49,5 @@ int64_t hsc__attr_int(const hsc__view_context *cx, const hsc_event *event, const
 const char *hsc__attr_text(const hsc__view_context *cx, const hsc_event *event, const char *key);   // "" when missing
 // Rows that may still be added under --limit; counts what is cut.
 bool hsc__room(const hsc__view_context *cx);
+// Rows that a view of `count` things may have.
+size_t hsc__rows_expected(const hsc__view_context *cx, size_t count);
