@@ -15,8 +15,6 @@ typedef struct anchor {
   uint32_t entry;
   uint32_t window_at;  // offset of the window in the literal
   hsc_view literal;
-  uint64_t head;  // the window's first bytes, as many as fit, under head_mask
-  int next;       // in the chain of its hash, -1 = last
   pcre2_code *code;
   bool tried_jit, has_jit;
   bool leads;  // the expression begins with the literal, so it can begin only where the literal does
@@ -28,6 +26,10 @@ struct hsc_matcher {
   uint8_t shift[HASH_SIZE];
   int first[HASH_SIZE];  // chain of anchors, -1 = none
   anchor *anchors;
+  struct link {     // of each anchor, apart from it: the search reads nothing else
+    uint64_t head;  // the window's first bytes, as many as fit, under head_mask
+    int next;       // in the chain of its hash, -1 = last
+  } *links;
   size_t count;
   size_t window;
   uint64_t head_mask;
@@ -124,7 +126,7 @@ static void put_in_tables(hsc_matcher *m) {
       uint8_t distance = (uint8_t)(m->window - GRAM - at);
       if (distance < m->shift[h]) m->shift[h] = distance;
       if (distance) continue;
-      m->anchors[i].next = m->first[h];
+      m->links[i].next = m->first[h];
       m->first[h] = (int)i;
     }
   }
@@ -139,10 +141,11 @@ hsc_status *hsc_matcher_create(const hsc_knowledge *knowledge, hsc_matcher **out
   m->window = 12;
   for (size_t e = 0; e < hsc_knowledge_count(knowledge); e++) total += hsc_knowledge_at(knowledge, e)->match_count;
   m->anchors = HSC_NEW_ARRAY(m->arena, anchor, total + 1);
+  m->links = HSC_NEW_ARRAY(m->arena, struct link, total + 1);
   m->problems = HSC_NEW_ARRAY(m->arena, hsc_knowledge_problem, total + 1);
   m->data = pcre2_match_data_create(8, NULL);
   m->context = pcre2_match_context_create(NULL);
-  if (!m->anchors || !m->problems || !m->data || !m->context) {
+  if (!m->anchors || !m->links || !m->problems || !m->data || !m->context) {
     status = hsc_status_out_of_memory();
     goto done;
   }
@@ -151,7 +154,7 @@ hsc_status *hsc_matcher_create(const hsc_knowledge *knowledge, hsc_matcher **out
     const hsc_entry *entry = hsc_knowledge_at(knowledge, e);
     for (size_t i = 0; i < entry->match_count; i++) {
       anchor *a = &m->anchors[m->count];
-      *a = (anchor){.match = &entry->matches[i], .entry = (uint32_t)e, .literal = longest_literal(&entry->matches[i]), .next = -1};
+      *a = (anchor){.match = &entry->matches[i], .entry = (uint32_t)e, .literal = longest_literal(&entry->matches[i])};
       if (!compile(m, a, entry)) continue;
       if (a->literal.size < m->window) m->window = a->literal.size;
       m->count++;
@@ -163,7 +166,7 @@ hsc_status *hsc_matcher_create(const hsc_knowledge *knowledge, hsc_matcher **out
     char bytes[8] = {0};
     a->window_at = best_window(a->literal, m->window);
     memcpy(bytes, a->literal.data + a->window_at, m->window < 8 ? m->window : 8);
-    a->head = head_of(bytes);
+    m->links[i] = (struct link){head_of(bytes), -1};
   }
   put_in_tables(m);
   HSC_GOTO(hsc_arena_status(m->arena));
@@ -196,7 +199,9 @@ bool hsc_matcher_next(const hsc_matcher *m, const char *text, size_t size, size_
   const uint8_t *shift = m->shift;
   const size_t most = m->window + 1 - GRAM;
   const char *end = text + size, *p = text + *io_at + m->window - GRAM;  // the last bytes of the window, GRAM of them, begin at p
-  int candidate = *io_anchor >= 0 ? m->anchors[*io_anchor].next : -1;
+  const struct link *links = m->links;
+  const bool head_is_all = m->window <= 8;
+  int candidate = *io_anchor >= 0 ? links[*io_anchor].next : -1;
   if (*io_anchor >= 0 && candidate < 0) p++;
   const char *last = end - GRAM;
   while (p <= last) {
@@ -217,9 +222,10 @@ bool hsc_matcher_next(const hsc_matcher *m, const char *text, size_t size, size_
     }
     const char *window = p + GRAM - m->window;
     uint64_t head = head_of(window) & m->head_mask;
-    for (; candidate >= 0; candidate = m->anchors[candidate].next) {
+    for (; candidate >= 0; candidate = links[candidate].next) {
+      if (head != links[candidate].head) continue;
       const anchor *a = &m->anchors[candidate];
-      if (head != a->head || memcmp(window, a->literal.data + a->window_at, m->window) != 0) continue;
+      if (!head_is_all && memcmp(window, a->literal.data + a->window_at, m->window) != 0) continue;
       *io_at = (size_t)(window - text);
       *io_anchor = candidate;
       return true;
