@@ -1,5 +1,6 @@
 // check_environment.c - environment variables and compiler flags: misspelt, obsolete, contradicting, set too late.
 #include <ctype.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -116,20 +117,10 @@ typedef struct flag_list {
 } flag_list;
 
 // Every text of a library that is a flag's name and nothing else: xla_ and letters between two NUL bytes. The flag parser holds them so.
-static void flags_of_library(hsc__check_context *cx, const char *path, const char *prefix, flag_list *list) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  struct stat info;
-  if (fd < 0) return;
-  if (fstat(fd, &info) || info.st_size < 64) {
-    close(fd);
-    return;
-  }
-  size_t size = (size_t)info.st_size, length = strlen(prefix);
-  char *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-  close(fd);
-  if (data == MAP_FAILED) return;
-  madvise(data, size, MADV_SEQUENTIAL);
-  const char *at = data, *end = data + size;
+// Adds the names with the prefix that stand as strings of their own in a part of a library.
+static void flags_in(hsc__check_context *cx, hsc_view part, const char *prefix, flag_list *list) {
+  size_t length = strlen(prefix);
+  const char *at = part.data, *end = part.data + part.size;
   char with_nul[32] = {0};
   memcpy(with_nul + 1, prefix, length);
   while (list->count < FLAGS_MAX && (at = memmem(at, (size_t)(end - at), with_nul, length + 1))) {
@@ -137,6 +128,42 @@ static void flags_of_library(hsc__check_context *cx, const char *path, const cha
     while (at < end && (islower((unsigned char)*at) || isdigit((unsigned char)*at) || *at == '_')) at++;
     if (at < end && *at == 0 && at - name > 6 && at - name < 120) list->names[list->count++] = hsc_arena_strndup(cx->arena, name, (size_t)(at - name));
   }
+}
+
+// The next section of an ELF file that holds constants (neither code nor written to), a tenth of a library of hundreds of megabytes. False: no more.
+static bool next_constants(hsc_view file, size_t *io_index, hsc_view *out_part) {
+  const Elf64_Ehdr *head = (const void *)file.data;
+  if (memcmp(file.data, ELFMAG, SELFMAG) != 0 || head->e_ident[EI_CLASS] != ELFCLASS64 || head->e_shentsize != sizeof(Elf64_Shdr)) return false;
+  if (head->e_shoff % 8 || head->e_shoff > file.size || (file.size - head->e_shoff) / sizeof(Elf64_Shdr) < head->e_shnum) return false;
+  const Elf64_Shdr *sections = (const void *)(file.data + head->e_shoff);
+  for (; *io_index < head->e_shnum; ++*io_index) {
+    const Elf64_Shdr *section = &sections[*io_index];
+    if (section->sh_type != SHT_PROGBITS || !(section->sh_flags & SHF_ALLOC) || (section->sh_flags & (SHF_EXECINSTR | SHF_WRITE))) continue;
+    if (section->sh_offset > file.size || section->sh_size > file.size - section->sh_offset) continue;
+    *out_part = (hsc_view){file.data + section->sh_offset, section->sh_size};
+    ++*io_index;
+    return true;
+  }
+  return false;
+}
+
+// `beginnings`: of the names, NULL-terminated.
+static void flags_of_library(hsc__check_context *cx, const char *path, const char *const *beginnings, flag_list *list) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  struct stat info;
+  if (fd < 0) return;
+  if (fstat(fd, &info) || info.st_size < 64) {
+    close(fd);
+    return;
+  }
+  size_t size = (size_t)info.st_size, index = 0, parts = 0;
+  char *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+  close(fd);
+  if (data == MAP_FAILED) return;
+  hsc_view file = {data, size}, part;
+  for (; next_constants(file, &index, &part); parts++)
+    for (size_t i = 0; beginnings[i]; i++) flags_in(cx, part, beginnings[i], list);
+  for (size_t i = 0; !parts && beginnings[i]; i++) flags_in(cx, file, beginnings[i], list);  // no such sections: all of it
   munmap(data, size);
 }
 
@@ -173,7 +200,7 @@ static void check_flags(hsc__check_context *cx, const char *variable, const char
       continue;
     }
     const char *near = hsc_did_you_mean(start, list->names, list->count);
-    hsc__say(cx, HSC_VERDICT_ERROR, "%s: %s has no flag --%s%s%s; programs end at their first compile", variable, library, start, near ? ", did you mean --" : "", near ? near : "");
+    hsc__say(cx, HSC_VERDICT_ERROR, "%s: there is no flag --%s in %s%s%s; programs end at their first compile", variable, start, library, near ? ", did you mean --" : "", near ? near : "");
     if (near) hsc__fix(cx, "--%s", near);
     else hsc__fix(cx, "remove --%s", start);
   }
@@ -198,6 +225,7 @@ static const char *library_in(hsc__check_context *cx, const hsc__python *python,
 }
 
 void hsc__check_xla_flags(hsc__check_context *cx) {
+  static const char *const xla_prefix[] = {"xla_", NULL}, *const tpu_prefixes[] = {"xla_", "tpu_", "megascale_", NULL};
   const char *flags = hsc__env(cx, "XLA_FLAGS"), *tpu = hsc__env(cx, "LIBTPU_INIT_ARGS");
   if ((!flags || !*flags) && (!tpu || !*tpu)) {
     hsc__say(cx, HSC_VERDICT_NOT_APPLICABLE, "neither XLA_FLAGS nor LIBTPU_INIT_ARGS is set");
@@ -221,11 +249,11 @@ void hsc__check_xla_flags(hsc__check_context *cx) {
     for (size_t i = 0; has_python && flags && i < HSC_COUNT_OF(places); i++) {
       const char *path = library_in(cx, &python, places[i]);
       if (!path) continue;
-      flags_of_library(cx, path, "xla_", list);
+      flags_of_library(cx, path, xla_prefix, list);
       library = library ? "the installed XLA libraries" : strrchr(places[i], '/') + 1;
     }
     const char *torch = has_python && flags ? torch_library(cx, &python) : NULL;
-    if (torch) flags_of_library(cx, torch, "xla_", list), library = library ? "the installed XLA libraries" : strrchr(torch, '/') + 1;
+    if (torch) flags_of_library(cx, torch, xla_prefix, list), library = library ? "the installed XLA libraries" : strrchr(torch, '/') + 1;
     if (flags) check_flags(cx, "XLA_FLAGS", flags, list, library ? library : "XLA");
   }
   if (tpu && *tpu) {
@@ -235,7 +263,7 @@ void hsc__check_xla_flags(hsc__check_context *cx) {
       hsc__fix(cx, "give it in XLA_FLAGS or as a compile option");
     }
     list->count = 0;
-    if (path) flags_of_library(cx, path, "xla_", list), flags_of_library(cx, path, "tpu_", list), flags_of_library(cx, path, "megascale_", list);
+    if (path) flags_of_library(cx, path, tpu_prefixes, list);
     check_flags(cx, "LIBTPU_INIT_ARGS", tpu, list, "libtpu.so");
   }
 }
