@@ -157,17 +157,21 @@ static int compare_records(const void *a, const void *b) {
   return x->duration > y->duration ? -1 : x->duration < y->duration;   // what encloses stands before what it encloses
 }
 
-// Self times and outermost intervals of the records of one line, which are all operators or all host work.
-static bool fold_line(walk *w, hsc_profile_lane *lane) {
+static int section_of(const record *r) { return r->op >= 0 ? HSC__SECTION_EXECUTION : r->activity == HSC_ACTIVITY_TRANSFER ? HSC__SECTION_TRANSFER : HSC__SECTION_CONTROL; }
+
+// Self times and outermost intervals of the records of one line, all of them or those of one section.
+static bool fold_line(walk *w, hsc_profile_lane *lane, bool all) {
   record *records = w->records.items;
   size_t count = w->records.count;
   if (!w->sorted) qsort(records, count, sizeof *records, compare_records);
+  w->sorted = true;
   hsc_profile_op *ops = w->profile->ops.items;
   w->stack_end.count = w->stack_op.count = w->stack_event.count = 0;
   int64_t last_end = INT64_MIN;
   for (size_t i = 0; i < count; i++) {
+    if (!all && section_of(&records[i]) != lane->section) continue;
     int64_t start = records[i].start, duration = records[i].duration, end = hsc__sat_add(start, duration);
-    if (i == 0) lane->first_ps = start;
+    if (last_end == INT64_MIN) lane->first_ps = start;
     if (last_end != INT64_MIN && start > last_end && start - last_end > lane->gap_ps) lane->gap_ps = start - last_end, lane->gap_start_ps = last_end;
     if (last_end == INT64_MIN || end > last_end) {
       lane->busy_ps = hsc__sat_add(lane->busy_ps, last_end == INT64_MIN || start > last_end ? duration : end - last_end);
@@ -394,7 +398,7 @@ static bool read_line(walk *w, const hsc_xline *line) {
   if (is_derived(name)) return true;
   w->records.count = 0;
   w->sorted = true;
-  bool ok;
+  bool ok, is_mixed = false;
   hsc_xspace_need(w->space, line->message);
   if (w->is_device_plane && hsc_view_equals_text(line->name, "XLA Ops")) {
     ok = add_device(w) && read_ops_line(w, line, &lane);
@@ -406,16 +410,25 @@ static bool read_line(walk *w, const hsc_xline *line) {
     ok = add_device(w) && read_modules_line(w, line, &lane);
   } else {
     ok = read_mixed_line(w, line, &lane);
+    is_mixed = !w->is_device_plane;
     if (w->is_device_plane && lane.section == HSC__SECTION_CONTROL)
       lane.section = hsc__view_contains(line->name, "Async") || hsc__view_contains(line->name, "DMA") ? HSC__SECTION_TRANSFER : HSC__SECTION_EXECUTION;
     if (w->is_device_plane)   // lines of a device that are no operators (engines, asynchronous copies) are lanes, not work of the host
       for (size_t i = 0; i < w->records.count; i++)
         if (w->records.items[i].op < 0) w->records.items[i].activity = HSC_ACTIVITY_IDLE;
   }
-  ok = ok && fold_line(w, &lane);
   lane.name = hsc_arena_strndup(w->profile->arena, name.data ? name.data : "", name.size);
   lane.device = hsc_arena_strndup(w->profile->arena, w->plane->name.data ? w->plane->name.data : "", w->plane->name.size);
-  if (ok && lane.events) ok = HSC__ADD(&w->profile->lanes, lane);
+  int64_t parts[HSC__SECTION_COUNT] = {0};
+  for (size_t i = 0; is_mixed && i < w->records.count; i++) parts[section_of(&w->records.items[i])]++;
+  bool several = (parts[HSC__SECTION_CONTROL] > 0) + (parts[HSC__SECTION_EXECUTION] > 0) + (parts[HSC__SECTION_TRANSFER] > 0) > 1;
+  if (ok && !several) ok = fold_line(w, &lane, true) && (!lane.events || HSC__ADD(&w->profile->lanes, lane));
+  for (int section = 0; ok && several && section < HSC__SECTION_COUNT; section++) {   // a thread that called the runtime, copied and ran operators: a lane for each
+    if (!parts[section]) continue;
+    hsc_profile_lane part = lane;
+    part.section = section, part.events = parts[section], part.bytes = section == HSC__SECTION_TRANSFER ? lane.bytes : 0;
+    ok = fold_line(w, &part, false) && HSC__ADD(&w->profile->lanes, part);
+  }
   hsc_xspace_done_with(w->space, line->message);
   return ok;
 }

@@ -63,6 +63,54 @@ static int compare_lanes(const void *a, const void *b) {
   return order ? order : strcmp(x->name, y->name);
 }
 
+typedef struct span {
+  int64_t start, end;
+} span;
+
+static int compare_spans(const void *a, const void *b) {
+  const span *x = a, *y = b;
+  return x->start < y->start ? -1 : x->start > y->start;
+}
+
+// A lane of spans in the order of their starts.
+static hsc_profile_lane lane_of_spans(const char *device, const char *name, const span *spans, size_t count) {
+  hsc_profile_lane lane = {.device = device, .name = name, .section = HSC__SECTION_PROCESS, .events = (int64_t)count, .first_ps = spans[0].start, .last_ps = spans[0].start};
+  for (size_t i = 0; i < count; i++) {
+    int64_t start = spans[i].start, end = spans[i].end;
+    if (i && start - lane.last_ps > lane.gap_ps) lane.gap_ps = start - lane.last_ps, lane.gap_start_ps = lane.last_ps;
+    if (end <= lane.last_ps) continue;
+    lane.busy_ps += end - (start > lane.last_ps ? start : lane.last_ps);
+    lane.last_ps = end;
+  }
+  return lane;
+}
+
+// Steps and program runs of devices that have no lines of their own for them, as XLA:CPU's. Adds to `lanes` and counts them.
+static hsc_status *add_overview(hsc__profile_view *cx, const hsc_profile_lane **lanes, size_t *count) {
+  hsc_profile *profile = cx->profile;
+  span *spans = HSC_NEW_ARRAY(cx->arena, span, profile->steps.count + profile->runs.count + 1);
+  if (!spans) return hsc_status_out_of_memory();
+  for (size_t d = 0; d < profile->devices.count; d++) {
+    bool has_lines = false;
+    for (size_t l = 0; l < profile->lanes.count; l++) has_lines |= profile->lanes.items[l].section == HSC__SECTION_PROCESS && profile->lanes.items[l].plane == profile->devices.items[d].plane;
+    for (int runs = 0; runs < 2 && !has_lines; runs++) {
+      size_t n = 0;
+      for (size_t i = 0; i < (runs ? profile->runs.count : profile->steps.count); i++) {
+        int32_t device = runs ? profile->runs.items[i].device : profile->steps.items[i].device;
+        if (device != (int32_t)d) continue;
+        spans[n++] = runs ? (span){profile->runs.items[i].start_ps, profile->runs.items[i].end_ps} : (span){profile->steps.items[i].start_ps, profile->steps.items[i].end_ps};
+      }
+      if (!n) continue;
+      qsort(spans, n, sizeof *spans, compare_spans);
+      hsc_profile_lane *lane = HSC_NEW(cx->arena, hsc_profile_lane);
+      if (!lane) return hsc_status_out_of_memory();
+      *lane = lane_of_spans(profile->devices.items[d].name, runs ? "program runs" : "steps", spans, n);
+      lanes[(*count)++] = lane;
+    }
+  }
+  return NULL;
+}
+
 hsc_status *hsc__profile_view_timeline(hsc__profile_view *cx) {
   hsc_profile *profile = cx->profile;
   hsc_table_column(cx->table, "section", "");
@@ -76,11 +124,13 @@ hsc_status *hsc__profile_view_timeline(hsc__profile_view *cx) {
   hsc_table_column(cx->table, "bytes", "bytes");
   hsc_table_column(cx->table, "longest_gap", "ns");
   hsc_table_column(cx->table, "gap_start", "ns");
-  const hsc_profile_lane **lanes = HSC_NEW_ARRAY(cx->arena, const hsc_profile_lane *, profile->lanes.count + 1);
+  size_t count = profile->lanes.count;
+  const hsc_profile_lane **lanes = HSC_NEW_ARRAY(cx->arena, const hsc_profile_lane *, count + 2 * profile->devices.count + 1);
   if (!lanes) return hsc_status_out_of_memory();
-  for (size_t i = 0; i < profile->lanes.count; i++) lanes[i] = &profile->lanes.items[i];
-  if (profile->lanes.count) qsort(lanes, profile->lanes.count, sizeof *lanes, compare_lanes);
-  for (size_t i = 0; i < profile->lanes.count && hsc__profile_room(cx); i++) {
+  for (size_t i = 0; i < count; i++) lanes[i] = &profile->lanes.items[i];
+  HSC_TRY(add_overview(cx, lanes, &count));
+  if (count) qsort(lanes, count, sizeof *lanes, compare_lanes);
+  for (size_t i = 0; i < count && hsc__profile_room(cx); i++) {
     const hsc_profile_lane *l = lanes[i];
     if (cx->options->where && !strstr(l->name, cx->options->where)) continue;
     if (cx->options->traced_only && l->section == HSC__SECTION_TRANSFER) continue;
@@ -135,13 +185,11 @@ static void explain(const hsc_profile *profile, gap *g) {
   }
 }
 
-typedef struct span {
-  int64_t start, end;
-} span;
-
-static int compare_spans(const void *a, const void *b) {
-  const span *x = a, *y = b;
-  return x->start < y->start ? -1 : x->start > y->start;
+static bool has_stat(const hsc_xevent *event, int64_t id) {
+  hsc_xstat_cursor at = hsc_xstats_of(event->message, HSC_XEVENT_STATS);
+  for (hsc_xstat stat; event->has_stats && hsc_xstat_next(&at, &stat);)
+    if (stat.metadata_id == id) return true;
+  return false;
 }
 
 // Gaps of a device: where none of its operators ran, on any of its lines. Only lanes of execution are decoded again.
@@ -152,8 +200,11 @@ static hsc_status *find_gaps(hsc__profile_view *cx, int32_t device, gap *kept, s
   for (size_t l = 0; l < profile->lanes.count; l++) {
     const hsc_profile_lane *lane = &profile->lanes.items[l];
     if (lane->section != HSC__SECTION_EXECUTION || lane->plane != profile->devices.items[device].plane) continue;
+    bool all_ops = hsc_view_equals_text(lane->line->name, "XLA Ops");
+    int64_t hlo_op = all_ops ? -1 : hsc_xplane_stat_id(lane->plane, "hlo_op");
     hsc_xevent_cursor at = hsc_xline_events(lane->line);
     for (hsc_xevent e; hsc_xevent_next(&at, &e);) {
+      if (hlo_op >= 0 && !has_stat(&e, hlo_op)) continue;   // the thread of a host does other things too
       int64_t start = hsc__profile_time(profile, lane->line, e.offset_ps), end = hsc__sat_add(start, e.duration_ps > 0 ? e.duration_ps : 0);
       if (end <= start) continue;
       if (spans.count && spans.items[spans.count - 1].end >= start && spans.items[spans.count - 1].start <= start) {
