@@ -149,7 +149,11 @@ static hsc_status *look_at_program(patterns_run *run, json_t **out_feed) {
   int count = 0;
   HSC_TRY(hsc_program_open(path, NULL, 0, &module));
   hsc_status *status = hsc_program_feeds(module, run->arena, &pairs, &count);
-  if (!status && count > 0) status = hsc_transform_describe(module, NULL, &words);
+  if (!status) status = hsc_transform_describe(module, NULL, &words);
+  if (hsc_status_code(status) == HSC_INVALID_ARGUMENT && count == 0) {   // no argument at all: the patterns that need one say so
+    hsc_status_free(status);
+    status = NULL;
+  }
   if (!status) {
     json_t *feed = json_array();
     for (int i = 0; i < count; i++) json_array_append_new(feed, json_pack("[i, i]", pairs[2 * i], pairs[2 * i + 1]));
@@ -186,7 +190,7 @@ static hsc_status *plan_program(patterns_run *run) {
     if (row->feeds && json_array_size(feed))
       config->feed = json_incref(feed);
     else if (row->feeds)
-      config->fed_note = "no result has the shape of a parameter, so each of the three runs gets the same inputs";
+      config->fed_note = "no result has the shape of a parameter, so each of the three runs gets the same inputs; in the other patterns each application has data of its own";
   }
   json_decref(feed);
   return NULL;

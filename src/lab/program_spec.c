@@ -7,10 +7,10 @@
 
 hsc_status *hsc_program_feeds(const hsc_module *module, hsc_arena *arena, int32_t **out_pairs, int *out_count) {
   hsc_transform_options options = hsc_transform_options_default();
-  int32_t *parameter_of_result = NULL, result_count = 0;
+  int32_t *parameter_of_result = NULL, result_count = 0, data;
   *out_count = 0;
   *out_pairs = NULL;
-  hsc_status *status = hsc_transform_feedback(module, &options, arena, &parameter_of_result, &result_count);
+  hsc_status *status = hsc_transform_feedback(module, &options, arena, &parameter_of_result, &result_count, &data);
   if (status) {
     bool nothing = hsc_status_code(status) == HSC_INVALID_ARGUMENT;
     if (!nothing) return status;

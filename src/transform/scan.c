@@ -10,6 +10,7 @@ typedef struct scan {
   hsc_arena *arena;
   int result_count, parameter_count, leaf_count;     // leaves of the result; parameters; their leaves
   const int32_t *feeds;                              // [result_count]
+  int32_t data;                                      // the leaf of which every step gets a row because nothing is fed, -1 = none
   int32_t *result_of_leaf;                           // [leaf_count] which result feeds the leaf, -1 = none
   bool *per_step;                                    // [leaf_count]
   const hsc_shape **leaf_shapes;                     // [leaf_count]
@@ -51,6 +52,7 @@ static hsc_status *plan(scan *s, const hsc_transform_options *options) {
       return HSC_ERR(INVALID_ARGUMENT, "scan: argument %lld is fed by result %d, so it cannot have a row for every step", (long long)leaf, (int)s->result_of_leaf[leaf]);
     s->per_step[leaf] = true;
   }
+  if (s->data >= 0) s->per_step[s->data] = true;
   int32_t at = 1;  // after the step
   for (int k = 0; k < s->result_count; k++) s->state_at[k] = s->feeds[k] >= 0 ? at++ : -1;
   for (int k = 0; k < s->result_count; k++) s->history_at[k] = s->feeds[k] >= 0 && s->history ? at++ : -1;
@@ -103,33 +105,12 @@ static hsc_status *build_body(scan *s, const hsc_shape *state, hsc_computation *
   return hsc_builder_finish(&b, hsc_build_tuple(&b, s->tuple_count, next), out_body);
 }
 
-// The shape with the new dimension in the leaves of which a step reads a row.
-static hsc_shape with_rows(const scan *s, const hsc_shape *shape, int *at) {
-  hsc_arena *arena = s->r.module->arena;
-  if (!hsc_shape_is_tuple(shape)) return s->per_step[(*at)++] ? hsc__stacked_shape(arena, shape, s->count) : *shape;
-  hsc_shape *elements = HSC_NEW_ARRAY(arena, hsc_shape, shape->element_count + 1);
-  for (int i = 0; elements && i < shape->element_count; i++) elements[i] = with_rows(s, &shape->elements[i], at);
-  return hsc_shape_tuple(arena, elements ? shape->element_count : 0, elements);
-}
-
-static void build_parameters(scan *s, hsc_instr **leaves) {
-  for (int i = 0, at = 0; i < s->parameter_count; i++) {
-    const hsc_instr *old = s->r.from->parameters[i];
-    int count = hsc_shape_leaf_count(&old->shape), from = at;
-    bool changed = false;
-    for (int k = 0; k < count; k++) changed |= s->per_step[at + k];
-    hsc_instr *parameter = changed ? hsc_build_parameter(&s->r.b, i, with_rows(s, &old->shape, &from), old->name) : hsc_build_clone(&s->r.b, old, NULL);
-    hsc__unpack(&s->r.b, parameter, leaves + at);
-    at += count;
-  }
-}
-
 static hsc_status *build(scan *s, hsc_instr **out_root) {
   hsc_builder *b = &s->r.b;
   hsc_instr **leaves = HSC_NEW_ARRAY(s->arena, hsc_instr *, s->leaf_count + 1), **initial = HSC_NEW_ARRAY(s->arena, hsc_instr *, s->tuple_count);
   hsc_instr **results = HSC_NEW_ARRAY(s->arena, hsc_instr *, s->tuple_count + 1);
   HSC_TRY(hsc_arena_status(s->arena));
-  build_parameters(s, leaves);
+  hsc__rewrite_parameters_with_rows(&s->r, s->per_step, s->count, leaves);
   initial[0] = hsc_build_scalar(b, HSC_TYPE_S32, 0);
   for (int k = 0; k < s->result_count; k++) {
     hsc_shape stacked = hsc__stacked_shape(s->r.module->arena, hsc_shape_leaf(&s->r.from->root->shape, k), s->count);
@@ -162,7 +143,7 @@ hsc_status *hsc_transform_scan(const hsc_module *module, int64_t count, const hs
   hsc_instr *root = NULL;
   int32_t *feeds = NULL;
   HSC_TRY(hsc_arena_create(&s.arena));
-  hsc_status *status = hsc_transform_feedback(module, options, s.arena, &feeds, &s.result_count);
+  hsc_status *status = hsc_transform_feedback(module, options, s.arena, &feeds, &s.result_count, &s.data);
   s.feeds = feeds;
   if (!status) status = hsc__rewrite_begin(module, "_scan", &s.r);
   if (!status) {

@@ -120,7 +120,14 @@ static hsc_status *nothing_fits(const hsc_module *module, int result_count, int 
   return status;
 }
 
-hsc_status *hsc_transform_feedback(const hsc_module *module, const hsc_transform_options *options, hsc_arena *arena, int32_t **out_parameter_of_result, int32_t *out_result_count) {
+// The last array among the parameters' leaves: weights come first, the data last. -1: there is none.
+static int32_t data_argument(const hsc_module *module, int parameter_count) {
+  while (parameter_count > 0 && !hsc_shape_is_array(parameter_leaf(module, parameter_count - 1, NULL))) parameter_count--;
+  return parameter_count - 1;
+}
+
+hsc_status *hsc_transform_feedback(const hsc_module *module, const hsc_transform_options *options, hsc_arena *arena, int32_t **out_parameter_of_result, int32_t *out_result_count,
+                                   int32_t *out_data) {
   if (!module->entry || !module->entry->root) return HSC_ERR(INVALID_ARGUMENT, "%s has no entry computation", module->name);
   int result_count = hsc_shape_leaf_count(&module->entry->root->shape), parameter_count = parameter_leaf_count(module), fed_count = 0;
   int32_t *feeds = HSC_NEW_ARRAY(arena, int32_t, result_count + 1);
@@ -134,7 +141,8 @@ hsc_status *hsc_transform_feedback(const hsc_module *module, const hsc_transform
     feed_by_shape(module, result_count, parameter_count, feeds, fed);
   }
   for (int i = 0; i < result_count; i++) fed_count += feeds[i] >= 0;
-  if (fed_count == 0) return nothing_fits(module, result_count, parameter_count);
+  *out_data = fed_count == 0 && !(options && options->arguments) ? data_argument(module, parameter_count) : -1;
+  if (fed_count == 0 && *out_data < 0) return nothing_fits(module, result_count, parameter_count);
   *out_parameter_of_result = feeds;
   *out_result_count = result_count;
   return NULL;
@@ -142,11 +150,16 @@ hsc_status *hsc_transform_feedback(const hsc_module *module, const hsc_transform
 
 hsc_status *hsc_transform_describe(const hsc_module *module, const hsc_transform_options *options, hsc_bytes *out_text) {
   hsc_arena *arena = NULL;
-  int32_t *feeds = NULL, count = 0;
+  int32_t *feeds = NULL, count = 0, data = -1;
+  const hsc_instr *parameter = NULL;
   HSC_TRY(hsc_arena_create(&arena));
-  hsc_status *status = hsc_transform_feedback(module, options, arena, &feeds, &count);
+  hsc_status *status = hsc_transform_feedback(module, options, arena, &feeds, &count, &data);
+  if (!status && data >= 0) {
+    parameter_leaf(module, data, &parameter);
+    hsc_bytes_printf(out_text, "no result feeds a parameter: each application gets a parameter %d %%%s of its own\n", (int)data, parameter->name);
+    count = 0;
+  }
   for (int i = 0; i < count && !status; i++) {
-    const hsc_instr *parameter = NULL;
     hsc_bytes_printf(out_text, "result %d ", i);
     hsc_shape_print(hsc_shape_leaf(&module->entry->root->shape, i), false, out_text);
     if (feeds[i] < 0) {
@@ -221,4 +234,24 @@ hsc_status *hsc__rewrite_end(hsc__rewrite *rewrite, hsc_instr *root, bool same_s
 
 void hsc__rewrite_parameters(hsc__rewrite *rewrite, hsc_instr **out_parameters) {
   for (int i = 0; i < rewrite->from->parameter_count; i++) out_parameters[i] = hsc_build_clone(&rewrite->b, rewrite->from->parameters[i], NULL);
+}
+
+// The shape with the new dimension in the leaves that have rows.
+static hsc_shape with_rows(hsc_arena *arena, const hsc_shape *shape, const bool *rows, int64_t count, int *at) {
+  if (!hsc_shape_is_tuple(shape)) return rows[(*at)++] ? hsc__stacked_shape(arena, shape, count) : *shape;
+  hsc_shape *elements = HSC_NEW_ARRAY(arena, hsc_shape, shape->element_count + 1);
+  for (int i = 0; elements && i < shape->element_count; i++) elements[i] = with_rows(arena, &shape->elements[i], rows, count, at);
+  return hsc_shape_tuple(arena, elements ? shape->element_count : 0, elements);
+}
+
+void hsc__rewrite_parameters_with_rows(hsc__rewrite *rewrite, const bool *rows, int64_t count, hsc_instr **out_leaves) {
+  for (int i = 0, at = 0; i < rewrite->from->parameter_count; i++) {
+    const hsc_instr *old = rewrite->from->parameters[i];
+    int leaves = hsc_shape_leaf_count(&old->shape), from = at;
+    bool changed = false;
+    for (int k = 0; k < leaves; k++) changed |= rows[at + k];
+    hsc_instr *parameter = changed ? hsc_build_parameter(&rewrite->b, i, with_rows(rewrite->module->arena, &old->shape, rows, count, &from), old->name) : hsc_build_clone(&rewrite->b, old, NULL);
+    hsc__unpack(&rewrite->b, parameter, out_leaves + at);
+    at += leaves;
+  }
 }

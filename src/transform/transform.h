@@ -14,7 +14,8 @@
 //   2. a program with one result leaf: the last parameter of its shape (weights come first, the data last);
 //      with several (a training step): leaf i feeds the first parameter of its shape that nothing feeds yet. A leaf without one (the loss)
 //      feeds nothing.
-// At least one leaf must feed something.
+// Where nothing fits (an inference: logits in place of images) every application gets data of its own instead: the last array among the
+// parameters' leaves has a row for each of them, in all three transforms, and the result has the results of all.
 #pragma once
 
 #include "hlo/hlo.h"
@@ -40,14 +41,16 @@ hsc_transform_options hsc_transform_options_default(void);   // all by default, 
 bool hsc_randomness_parse(hsc_view text, hsc_randomness *out_randomness);   // "error", "same", "different"
 
 // The mapping that repeat and scan use: parameter_of_result[leaf of the result] = leaf of the parameters, or -1. It lives in `arena`.
-// Errors: INVALID_ARGUMENT when nothing feeds anything (with the shapes of results and parameters), or when the options name a wrong number.
+// *out_data: -1 when something feeds something, else the leaf of the parameters that is the data. Errors: INVALID_ARGUMENT when neither is
+// there (with the shapes of results and parameters), or when the options name a wrong number.
 HSC_MUST_USE hsc_status *hsc_transform_feedback(const hsc_module *module, const hsc_transform_options *options, hsc_arena *arena, int32_t **out_parameter_of_result,
-                                                int32_t *out_result_count);
+                                                int32_t *out_result_count, int32_t *out_data);
 // In words, for reports: "result 0 f32[32,64] feeds parameter 2 %x". Appends one line a leaf.
 HSC_MUST_USE hsc_status *hsc_transform_describe(const hsc_module *module, const hsc_transform_options *options, hsc_bytes *out_text);
 
 // f(f(f(x))): `count` >= 1 copies of the entry computation in a row, in one computation. Parameters and result are as before; a result leaf
-// that feeds nothing is the last copy's.
+// that feeds nothing is the last copy's. Where nothing is fed: the data has a leading dimension, and the result is a tuple of the leaves of
+// all copies, copy by copy.
 HSC_MUST_USE hsc_status *hsc_transform_repeat(const hsc_module *module, int64_t count, const hsc_transform_options *options, hsc_module **out_module);
 
 // A while loop of `count` >= 1 steps that carries what is fed. Parameters as before (per_step ones with a leading dimension).

@@ -19,6 +19,8 @@ HSC_MUST_USE hsc_status *hsc__rewrite_begin(const hsc_module *module, const char
 HSC_MUST_USE hsc_status *hsc__rewrite_end(hsc__rewrite *rewrite, hsc_instr *root, bool same_signature, hsc_status *status, hsc_module **out_module);
 // Same parameters as the old entry's, in the new one.
 void hsc__rewrite_parameters(hsc__rewrite *rewrite, hsc_instr **out_parameters);
+// The same, as leaves, those with rows[leaf] with a new leading dimension of `count`.
+void hsc__rewrite_parameters_with_rows(hsc__rewrite *rewrite, const bool *rows, int64_t count, hsc_instr **out_leaves);
 
 // Copies all instructions of `computation` (of the same module) into the builder's; arguments[i] stand for parameter i.
 HSC_MUST_USE hsc_status *hsc__transform_inline(hsc_builder *b, hsc_computation *computation, hsc_instr *const *arguments, hsc_instr **out_root);

@@ -252,8 +252,9 @@ static hsc_status *choose(const hsc_module *module, const hsc_transform_options 
       flags[leaf] = true;
     }
   } else {
-    int32_t *feeds = NULL, results = 0;
-    HSC_TRY(hsc_transform_feedback(module, NULL, arena, &feeds, &results));
+    int32_t *feeds = NULL, results = 0, data = -1;
+    HSC_TRY(hsc_transform_feedback(module, NULL, arena, &feeds, &results, &data));
+    if (data >= 0) flags[data] = true;
     for (int i = 0; i < results; i++)
       if (feeds[i] >= 0) flags[feeds[i]] = true;
   }
