@@ -86,7 +86,17 @@ static hsc_status *run_command(const hsc_command *command, int argc, char *const
 
 static const char *join_arguments(int argc, char *const *argv, hsc_arena *arena) {
   const char *text = "hloscope";
-  for (int i = 1; i < argc; i++) text = hsc_arena_printf(arena, strpbrk(argv[i], " '\"\\$*?;&|<>()") ? "%s '%s'" : "%s %s", text, argv[i]);
+  for (int i = 1; i < argc; i++) {
+    hsc_bytes word = {0};  // as a shell takes it
+    bool plain = *argv[i] && !strpbrk(argv[i], " \t\n'\"\\$`*?[]{}!;&|<>()#~");
+    if (!plain) hsc_bytes_append_char(&word, '\'');
+    for (const char *at = argv[i]; *at; at++)
+      if (*at == '\'') hsc_bytes_append_text(&word, "'\\''");
+      else hsc_bytes_append_char(&word, *at);
+    if (!plain) hsc_bytes_append_char(&word, '\'');
+    text = hsc_arena_printf(arena, "%s %s", text, hsc_bytes_text(&word));
+    hsc_bytes_deinit(&word);
+  }
   return text;
 }
 

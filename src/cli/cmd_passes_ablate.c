@@ -215,6 +215,7 @@ hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli) {
                           .user = cli,
                           .stop = &hsc__passes_stop};
   HSC_GOTO(hsc_ablate(&o, &result));
+  json_object_set_new(result, "command", json_string(cli->command_line));  // for reports: how to make it again
   if (args->output) HSC_GOTO(hsc_json_tree_save(args->output, result));
   HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc__passes_print_json(cli, result) : print_result(cli, result, args->changed_only));
   if (!strcmp(text_at(result, "status"), "interrupted")) {

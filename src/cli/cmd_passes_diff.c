@@ -114,6 +114,7 @@ static hsc_status *print_diff(const passes_args *args, hsc_cli *cli, const stage
     json_object_set_new(document, "program", json_string(args->program));
     json_object_set_new(document, "from", json_string(stages[0].title));
     json_object_set_new(document, "to", json_string(stages[1].title));
+    json_object_set_new(document, "command", json_string(cli->command_line));  // for reports: how to make it again
     HSC_GOTO(hsc__passes_print_json(cli, document));
     goto done;
   }

@@ -140,6 +140,7 @@ hsc_status *hsc__passes_list(const passes_args *args, hsc_cli *cli) {
     HSC_GOTO(collect(args, cli, &device, scratch, ".*", &list));
   if (cli->format == HSC_FORMAT_JSON) {
     HSC_GOTO(hsc_pass_list_json(&list, args->program, device.text, &document));
+    json_object_set_new(document, "command", json_string(cli->command_line));  // for reports: how to make it again
     HSC_GOTO(hsc__passes_print_json(cli, document));
   } else {
     HSC_GOTO(print_table(&list, args->changed_only, cli));

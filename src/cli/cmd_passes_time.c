@@ -80,6 +80,7 @@ hsc_status *hsc__passes_time(const passes_args *args, hsc_cli *cli) {
     HSC_GOTO(hsc_cli_write_to(cli, args->output, hsc_bytes_view(&folded)));
     if (!strcmp(args->output, "-")) goto done;
   }
+  json_object_set_new(result, "command", json_string(cli->command_line));  // for reports: how to make it again
   HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc__passes_print_json(cli, result) : print_result(cli, result));
   if (args->output && cli->format == HSC_FORMAT_TEXT) hsc_cli_say(cli, "stacks for a flame graph (flamegraph.pl, speedscope): %s", args->output);
 done:

@@ -85,6 +85,7 @@ hsc_status *hsc__passes_validate(const passes_args *args, hsc_cli *cli) {
                             .user = cli,
                             .stop = &hsc__passes_stop};
   HSC_GOTO(hsc_validate(&o, &result));
+  json_object_set_new(result, "command", json_string(cli->command_line));  // for reports: how to make it again
   HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc__passes_print_json(cli, result) : print_result(cli, result));
   if (json_is_object(json_object_get(result, "first"))) cli->exit_code = 1;
 done:

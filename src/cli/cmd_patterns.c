@@ -144,6 +144,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                             .user = cli,
                             .stop = &stop};
   hsc_status *status = hsc_patterns_run(&o, &result);
+  if (!status) json_object_set_new(result, "command", json_string(cli->command_line));  // for reports: how to make it again
   if (!status) status = hsc_json_tree_save(args->output, result);
   if (!status) status = print_result(cli, result);
   if (!status) {

@@ -123,6 +123,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   }
   if (!status && cli->format == HSC_FORMAT_JSON) {
     hsc_json json;
+    json_object_set_new(result, "command", json_string(cli->command_line));  // for reports: how to make it again
     hsc_json_init(&json, &out, 2);
     hsc_json_tree(&json, result);
     hsc_bytes_append_char(&out, '\n');

@@ -342,6 +342,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   if (!status)
     status = args->fallback.count ? hsc_run_with_fallback(&run_options, &args->fallback, cli, &result)
                                   : hsc_run_program(&run_options, &result);
+  if (!status) json_object_set_new(result, "command", json_string(cli->command_line));  // for reports: how to make it again
   if (!status) status = print_result(cli, result);
   if (!status && any_bad(result)) cli->exit_code = 1;
   json_decref(result);

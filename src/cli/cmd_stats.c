@@ -218,6 +218,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   hsc_stats_options o = {.confidence = args->confidence / 100, .margin = args->margin / 100,
                          .resample_count = (uint32_t)args->resamples, .seed = (uint64_t)args->seed, .baseline = args->baseline, .grade = args->grade};
   if (!status) status = hsc_stats_document(samples, &o, &document);
+  if (!status) json_object_set_new(document, "command", json_string(cli->command_line));  // for reports: how to make it again
   if (!status && cli->format == HSC_FORMAT_JSON) {
     char *text = json_dumps(document, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
     if (text) hsc_cli_print(cli, "%s\n", text);

@@ -41,7 +41,8 @@ static const char *command_of(hsc_cli *cli, const char *kind, const json_t *docu
   const char *program = json_string_value(json_object_get(document, "program")), *device = json_string_value(json_object_get(document, "device"));
   if (!device) device = json_string_value(json_object_get(configuration, "device"));
   if (!program) program = json_string_value(json_object_get(configuration, "program"));
-  const char *of = program ? program : "";
+  const char *of = program ? program : "", *typed = json_string_value(json_object_get(document, "command"));
+  if (typed && hsc_starts_with(typed, "hloscope ")) return hsc_arena_strdup(cli->arena, typed);  // as it was typed; below what documents without it tell
   if (!strcmp(kind, "patterns"))
     return hsc_arena_printf(cli->arena, "hloscope patterns %s%s--device %s --warmup %lld --trials %lld --output p.json", of, *of ? " " : "", device ? device : "cpu",
                             (long long)json_integer_value(json_object_get(configuration, "warmup_iterations")), (long long)json_integer_value(json_object_get(configuration, "measurement_trials")));

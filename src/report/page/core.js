@@ -60,6 +60,7 @@ function shown(value, unit) {
     case "ratio": return three(value) + "×";
     case "fraction": return three(100 * value) + " %";
     case "percent": return three(value) + " %";
+    case "p": return value >= 0.01 ? three(value) : value === 0 ? "0" : value.toExponential(1);
     default: return Number.isInteger(value) ? String(value) : three(value);
   }
 }
@@ -117,13 +118,20 @@ function section(title, level, id) {
 
 /** @param {{value: string, label: string, class?: string}[]} list */
 function cards(list) {
-  return h("div", { class: "cards" }, ...list.map((c) => h("div", { class: "card" }, h("b", { class: c.class || "" }, c.value), h("span", {}, c.label))));
+  return h("div", { class: "cards" }, ...list.map((c) => h("div", { class: "card" + (/grade/.test(c.class || "") ? " broad" : "") }, h("b", { class: c.class || "" }, c.value), h("span", {}, c.label))));
 }
 
 // Eight colours that keep apart in both schemes and for the commonest colour blindness (after Okabe & Ito).
 const PALETTE = ["#2f6fb5", "#e08a1e", "#3a9467", "#c0504d", "#7e63b8", "#35a3b8", "#b0702f", "#7d8793"], PALETTE_DARK = ["#6aa9ec", "#f0ab4d", "#61c595", "#ef8682", "#ab93e6", "#62cadd", "#d59d62", "#a4aeba"];
 /** @type {{chart: any, option: () => any}[]} */
 const charts = [];
+/** Charts that were not seen yet. @type {Set<() => void>} */
+const waiting = new Set();
+
+/** For paper, which has no scrolling. */
+function drawAll() {
+  for (const draw of [...waiting]) draw();
+}
 
 function isDark() {
   return document.documentElement.dataset.theme === "dark";
@@ -147,13 +155,24 @@ function chart(spec) {
     charts.push({ chart: instance, option: set });
     new ResizeObserver(() => instance.resize()).observe(box);
   };
-  const watcher = new IntersectionObserver((entries) => {
-    if (!entries.some((e) => e.isIntersecting)) return;
+  const watcher = new IntersectionObserver((entries) => entries.some((e) => e.isIntersecting) && once(), { rootMargin: "300px" });
+  const once = () => {
     watcher.disconnect();
-    draw();
-  }, { rootMargin: "300px" });
+    if (waiting.delete(once)) draw();
+  };
+  waiting.add(once);
   watcher.observe(box);
   return block;
+}
+
+/** Room for the labels of categories, less on narrow pages. @param {string[]} names */
+function labelRoom(names) {
+  return Math.min(20 + 6.2 * Math.max(4, ...names.map((n) => n.length)), Math.max(90, 0.4 * Math.min(innerWidth, 560)));
+}
+
+/** How many repetitions, who chose them and what ended it. @param {any} sampling */
+function samplingNote(sampling) {
+  return sampling && sampling.text ? h("p", { class: "dim" }, sampling.text) : null;
 }
 
 /** A tooltip that is drawn as text on the canvas, never as markup. @param {string} trigger @param {(p: any) => string} formatter */
@@ -165,5 +184,5 @@ function tip(trigger, formatter) {
 function gradeCard(environment) {
   if (!environment || !environment.grade) return [];
   const reasons = (environment.grade_reasons || []).join("; ");
-  return [{ value: environment.grade, label: "grade of the machine" + (reasons ? ": " + reasons : ""), class: /[AB]/.test(environment.grade) ? "good" : "warn" }];
+  return [{ value: environment.grade, label: "grade of the machine" + (reasons ? ": " + reasons : ""), class: (/[AB]/.test(environment.grade) ? "good" : "warn") + " grade" }];
 }

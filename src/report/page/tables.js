@@ -6,6 +6,8 @@ function tableView(data, options) {
   const PIECE = (options && options.limit) || 200;
   let rows = data.rows.slice(), sorted = "", down = true, visible = PIECE, filter = "";
   const numeric = new Map(data.columns.map((c) => [c.name, data.rows.some((r) => typeof r[c.name] === "number")]));
+  // Columns of short words are not broken.
+  const brief = new Set(data.columns.filter((c) => data.rows.every((r) => r[c.name] == null || String(r[c.name]).length <= 18)).map((c) => c.name));
   const bar = options && options.bar, most = bar ? Math.max(...data.rows.map((r) => (typeof r[bar] === "number" ? r[bar] : 0)), 0) : 0;
   const body = h("tbody"), more = h("button", { onclick: () => ((visible += 10 * PIECE), fill()) }, "more rows"), count = h("span");
   const heads = data.columns.map((c) =>
@@ -30,7 +32,7 @@ function tableView(data, options) {
     body.replaceChildren(...wanted.slice(0, visible).map((row) =>
       h("tr", options && options.onrow ? { tabindex: "0", class: "opens", onclick: () => options.onrow && options.onrow(row), onkeydown: (/** @type {KeyboardEvent} */ e) => e.key === "Enter" && options.onrow && options.onrow(row) } : {},
         ...data.columns.map((c) => {
-          const cell = h("td", { class: (numeric.get(c.name) ? "n" : "") + (c.name === bar ? " bar" : "") }, shown(row[c.name], c.unit || unitOfKey(c.name)));
+          const cell = h("td", { class: (numeric.get(c.name) ? "n" : brief.has(c.name) ? "short" : "") + (c.name === bar ? " bar" : "") }, shown(row[c.name], c.unit || unitOfKey(c.name)));
           if (data.columns.length > 8 && cell.textContent && cell.textContent.length > 24) cell.title = cell.textContent;
           if (c.name === bar && most > 0) cell.style.setProperty("--w", (100 * (row[c.name] || 0)) / most + "%");
           return cell;
