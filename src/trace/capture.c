@@ -432,7 +432,7 @@ static hsc_status *add_directory(hsc_capture *capture, const char *path, DIR *di
   }
   hsc_bytes_deinit(&names);
   if (capture->ring_count || !last) hsc_status_free(last), last = NULL;
-  if (!capture->ring_count && !last) return HSC_ERR(NOT_FOUND, "%s holds no ring files", path);
+  if (!capture->ring_count && !last) return HSC_ERR(NOT_FOUND, "%s holds no recording: no program that loaded a PJRT plugin was traced into it", path);
   return last;
 }
 

@@ -151,7 +151,7 @@ bool hsc_xspace_is_at(const char *path) {
   if (!arena) return false;
   seen found = {.runs = {.arena = arena}};
   walk(path, 0, &found);
-  bool is = !found.is_capture && (found.runs.count > 0 || !found.has_rings);
+  bool is = !found.is_capture && (found.runs.count > 0 || (!found.has_rings && !hsc_ends_with(path, ".hsc")));
   hsc_arena_destroy(arena);
   return is;
 }

@@ -122,6 +122,14 @@ bool hsc__recompile_same_function(hsc_module *const *earlier, int earlier_count,
 
 void hsc__recompile_cause(hsc_module *const *earlier, int earlier_count, const hsc_module *now, hsc_bytes *out) {
   const hsc_module *nearest = NULL;
+  const hsc_hash128 meaning = hsc_module_fingerprint(now);
+  for (int i = 0; i < earlier_count; i++) {
+    if (!earlier[i]) continue;
+    const hsc_hash128 other = hsc_module_fingerprint(earlier[i]);
+    if (memcmp(&other, &meaning, sizeof meaning)) continue;
+    hsc_bytes_append_text(out, "compiled again: the same program but for names and source lines (traced anew: its cache was cleared, or another place calls it)");
+    return;
+  }
   for (int i = 0; i < earlier_count; i++)
     if (earlier[i] && (!nearest || likeness(earlier[i], now) >= likeness(nearest, now))) nearest = earlier[i];
   if (!nearest) return;

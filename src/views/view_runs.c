@@ -121,6 +121,22 @@ hsc_status *hsc__view_executions(hsc__view_context *cx) {
   return NULL;
 }
 
+// Cost, memory and fingerprint of an executable as its plugin told them; missing where it did not.
+static void put_compiled(hsc__view_context *cx, const hsc_event *told) {
+  static const char *const sizes[] = {"flops", "bytes_accessed", "peak_bytes"};
+  for (size_t i = 0; i < HSC_COUNT_OF(sizes); i++) {
+    const hsc_trace_attr *a = told ? hsc_event_attr(cx->capture, told, sizes[i]) : NULL;
+    if (a && a->type == HSC_ATTR_INT) hsc_table_int(cx->table, a->value.i);
+    else if (a && a->type == HSC_ATTR_DOUBLE) hsc_table_double(cx->table, a->value.d);
+    else hsc_table_missing(cx->table);
+  }
+  static const char *const texts[] = {"fingerprint", "optimized"};
+  for (size_t i = 0; i < HSC_COUNT_OF(texts); i++) {
+    const char *text = told ? hsc__attr_text(cx, told, texts[i]) : "";
+    hsc_table_text(cx->table, *text ? text : NULL);
+  }
+}
+
 hsc_status *hsc__view_executables(hsc__view_context *cx) {
   hsc__series_set compiles, runs;
   HSC_TRY(hsc__series_set_init(&compiles, cx->arena));
@@ -131,6 +147,11 @@ hsc_status *hsc__view_executables(hsc__view_context *cx) {
   for (size_t i = 0; i < hsc_capture_event_count(cx->capture); i++) {
     const hsc_event *e = &events[i];
     bool compile = e->category == HSC_CATEGORY_COMPILE && hsc_event_is_span(e) && !e->open;
+    if (e->category == HSC_CATEGORY_COMPILE && e->kind == HSC_RECORD_INSTANT) {   // what the last compilation of it gave
+      hsc__series *of = hsc__series_get(&compiles, 0, hsc__attr_text(cx, e, "executable"));
+      if (!of) HSC_GOTO(hsc_status_out_of_memory());
+      of->extra = (int64_t)i + 1;
+    }
     if (!compile && !is_device_run(e)) continue;
     const char *name = hsc__attr_text(cx, e, "executable");
     hsc__series *series = hsc__series_get(compile ? &compiles : &runs, 0, name);
@@ -145,6 +166,11 @@ hsc_status *hsc__view_executables(hsc__view_context *cx) {
   hsc_table_column(cx->table, "run mean", "ns");
   hsc_table_column(cx->table, "run total", "ns");
   hsc_table_column(cx->table, "share", "fraction");
+  hsc_table_column(cx->table, "flops", "flops");
+  hsc_table_column(cx->table, "bytes accessed", "bytes");
+  hsc_table_column(cx->table, "peak memory", "bytes");
+  hsc_table_column(cx->table, "fingerprint", "");
+  hsc_table_column(cx->table, "optimized", "");
   for (size_t i = 0; i < compiles.count && hsc__room(cx); i++) {
     const hsc__series *c = compiles.list[i], *r = hsc__series_get(&runs, 0, c->name);
     if (!r) HSC_GOTO(hsc_status_out_of_memory());
@@ -156,6 +182,7 @@ hsc_status *hsc__view_executables(hsc__view_context *cx) {
     hsc_table_double(cx->table, r->count ? r->total / (double)r->count : NAN);
     hsc_table_double(cx->table, r->total);
     hsc_table_double(cx->table, all > 0 ? r->total / all : NAN);
+    put_compiled(cx, c->extra ? &events[c->extra - 1] : NULL);
   }
 done:
   hsc__series_set_deinit(&compiles);
@@ -165,8 +192,9 @@ done:
 
 // Programs that were compiled so far, as the tracer kept them.
 typedef struct ledger {
-  const char **programs, **names;   // [count] files in the capture, and what was compiled from them
-  hsc_module **modules;      // [count]; NULL = not readable here
+  const char **names;        // [count] what was compiled
+  int32_t *processes;        // [count] in which process
+  hsc_module **modules;      // [count] from what; NULL = not readable here
   int count;
 } ledger;
 
@@ -192,8 +220,8 @@ static const char *plain_name(hsc__view_context *cx, const char *name) {
 }
 
 // What a compilation is to those before it.
-typedef enum compile_kind { COMPILE_FIRST, COMPILE_AGAIN, COMPILE_CHANGED, COMPILE_NAMESAKE, COMPILE_EAGER, COMPILE_KINDS } compile_kind;
-static const char *const compile_kinds[COMPILE_KINDS] = {"first", "again", "changed", "namesake", "eager"};
+typedef enum compile_kind { COMPILE_FIRST, COMPILE_AGAIN, COMPILE_CHANGED, COMPILE_NAMESAKE, COMPILE_EAGER, COMPILE_PROCESS, COMPILE_KINDS } compile_kind;
+static const char *const compile_kinds[COMPILE_KINDS] = {"first", "again", "changed", "namesake", "eager", "process"};
 
 // JAX runs an operation outside of jit as a program of its own, named by the operation: jit(broadcast_in_dim)/broadcast_in_dim. Every shape is another program.
 static bool is_eager(const hsc_module *module) {
@@ -204,12 +232,28 @@ static bool is_eager(const hsc_module *module) {
   return op_name[4 + size] == ')' && op_name[5 + size] == '/' && !strncmp(op_name + 6 + size, op_name + 4, size) && !op_name[6 + 2 * size];
 }
 
-static compile_kind explain(hsc__view_context *cx, ledger *l, const char *program, const char *name, bool known, bool first_of_name, hsc_bytes *out) {
+// A compilation among those of its process; and what was there of the same program, in it and in earlier processes.
+typedef struct compilation {
+  const hsc_event *event;
+  const char *program, *name;      // file in the capture; what was compiled, without numbers
+  const char *options;             // file in the capture; "" = not kept
+  const char *options_before;      // of the last compilation of this program here; NULL = there was none
+  bool first_of_name, other_process;
+} compilation;
+
+static compile_kind explain_same(const compilation *c, hsc_bytes *out) {
+  bool known = *c->options && *c->options_before, same = known && !strcmp(c->options, c->options_before);
+  hsc_bytes_append_text(out, !known ? "compiled again: the same program; the caller kept no executable, or gave other options"
+                             : same ? "compiled again: the same program with the same options; the caller kept no executable"
+                                    : "compiled again: the same program with other compile options");
+  return COMPILE_AGAIN;
+}
+
+static compile_kind explain(hsc__view_context *cx, ledger *l, const compilation *c, hsc_bytes *out) {
+  const char *program = c->program, *name = c->name;
+  bool first_of_name = c->first_of_name;
   hsc_bytes_reset(out);
-  if (known) {
-    hsc_bytes_append_text(out, "compiled again: the same program; the caller kept no executable, or gave other options");
-    return COMPILE_AGAIN;
-  }
+  if (c->options_before) return explain_same(c, out);
   hsc_module *module = l->count < MAX_LEDGER_PROGRAMS ? read_program(cx, program) : NULL;
   compile_kind kind = first_of_name ? COMPILE_FIRST : COMPILE_CHANGED;
   if (module && !first_of_name) {
@@ -217,13 +261,13 @@ static compile_kind explain(hsc__view_context *cx, ledger *l, const char *progra
     hsc_module *namesakes[MAX_LEDGER_PROGRAMS];
     int count = 0;
     for (int i = 0; i < l->count; i++)
-      if (l->modules[i] && !strcmp(l->names[i], name)) namesakes[count++] = l->modules[i];
+      if (l->modules[i] && l->processes[i] == c->event->process && !strcmp(l->names[i], name)) namesakes[count++] = l->modules[i];
     hsc__recompile_cause(namesakes, count, module, out);
     if (is_eager(module)) kind = COMPILE_EAGER;
     else if (count && !hsc__recompile_same_function(namesakes, count, module)) kind = COMPILE_NAMESAKE;
   }
   if (l->count < MAX_LEDGER_PROGRAMS) {
-    l->programs[l->count] = program;
+    l->processes[l->count] = c->event->process;
     l->names[l->count] = name;
     l->modules[l->count++] = module;
   }
@@ -235,6 +279,10 @@ static compile_kind explain(hsc__view_context *cx, ledger *l, const char *progra
     if (kind == COMPILE_EAGER && !strncmp(what, "compiled again: argument", 24)) hsc_bytes_printf(out, ":%s", what + 15);
     hsc_bytes_deinit(&cause);
   }
+  if (kind == COMPILE_FIRST && c->other_process) {
+    hsc_bytes_append_text(out, "first here; an earlier process compiled the same program");
+    return COMPILE_PROCESS;
+  }
   if (!out->size) hsc_bytes_append_text(out, first_of_name ? "first" : "another program");
   return kind;
 }
@@ -245,10 +293,10 @@ hsc_status *hsc__view_recompiles(hsc__view_context *cx) {
   HSC_TRY(hsc__series_set_init(&names, cx->arena));
   hsc_status *status = hsc__series_set_init(&programs, cx->arena);
   if (status) return hsc__series_set_deinit(&names), status;
-  ledger l = {.programs = HSC_NEW_ARRAY(cx->arena, const char *, MAX_LEDGER_PROGRAMS), .names = HSC_NEW_ARRAY(cx->arena, const char *, MAX_LEDGER_PROGRAMS),
+  ledger l = {.processes = HSC_NEW_ARRAY(cx->arena, int32_t, MAX_LEDGER_PROGRAMS), .names = HSC_NEW_ARRAY(cx->arena, const char *, MAX_LEDGER_PROGRAMS),
               .modules = HSC_NEW_ARRAY(cx->arena, hsc_module *, MAX_LEDGER_PROGRAMS)};
   hsc_bytes why = {0};
-  if (!l.programs || !l.names || !l.modules) HSC_GOTO(hsc_status_out_of_memory());
+  if (!l.processes || !l.names || !l.modules) HSC_GOTO(hsc_status_out_of_memory());
   hsc_table_column(cx->table, "start", "ns");
   hsc_table_column(cx->table, "executable", "");
   hsc_table_column(cx->table, "compile", "ns");
@@ -266,9 +314,13 @@ hsc_status *hsc__view_recompiles(hsc__view_context *cx) {
     if (!*program) continue;
     const char *name = hsc__attr_text(cx, e, "executable"), *error = hsc__attr_text(cx, e, "error");
     const char *plain = *name ? plain_name(cx, name) : "(failed)";
-    hsc__series *by_name = hsc__series_get(&names, 0, plain), *by_program = hsc__series_get(&programs, 0, program);
-    if (!by_name || !by_program || !hsc__series_add(by_name, (double)e->duration_ns) || !hsc__series_add(by_program, 0)) HSC_GOTO(hsc_status_out_of_memory());
-    compile_kind kind = explain(cx, &l, program, plain, by_program->count > 1, by_name->count == 1, &why);
+    // Series of a process are those of the category that has its number; 0 are those of all.
+    hsc__series *by_name = hsc__series_get(&names, (uint32_t)e->process + 1, plain), *here = hsc__series_get(&programs, (uint32_t)e->process + 1, program),
+                *anywhere = hsc__series_get(&programs, 0, program);
+    if (!by_name || !here || !anywhere || !hsc__series_add(by_name, (double)e->duration_ns)) HSC_GOTO(hsc_status_out_of_memory());
+    compilation c = {e, program, plain, hsc__attr_text(cx, e, "options"), (const char *)(uintptr_t)here->extra, by_name->count == 1, anywhere->extra != 0};
+    here->extra = anywhere->extra = (int64_t)(uintptr_t)c.options;   // where the text stands: not NULL
+    compile_kind kind = explain(cx, &l, &c, &why);
     counts[kind]++;
     lost[kind] += (double)e->duration_ns;
     if (!hsc__room(cx)) continue;
@@ -283,7 +335,8 @@ hsc_status *hsc__view_recompiles(hsc__view_context *cx) {
     hsc_table_text(cx->table, compile_kinds[kind]);
   }
   static const char *const told[COMPILE_KINDS] = {NULL, "again: the same program once more", "changed: a function that was compiled before, for other shapes, constants or options",
-                                                  "namesake: another function of a name that was there", "eager: an operation outside of jit, for other shapes"};
+                                                  "namesake: another function of a name that was there", "eager: an operation outside of jit, for other shapes",
+                                                  "process: a program that an earlier process had compiled; a persistent compilation cache keeps it"};
   for (int k = 0; k < COMPILE_KINDS; k++) {
     char text[32];
     hsc_format_quantity(lost[k], "ns", false, text);

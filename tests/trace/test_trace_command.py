@@ -55,6 +55,20 @@ with tempfile.TemporaryDirectory() as directory:
     wrong = run("tables", capture, "--sql=attach 'x.db' as x")
     check("sql reads the capture alone", wrong.returncode == 1 and not os.path.exists("x.db"), wrong.stderr)
 
+    made = json.loads(run("tables", capture, "executables", "--format=json").stdout)["rows"]
+    check("what a compilation gave is kept", any(row["fingerprint"] and os.path.exists(os.path.join(capture, "programs", row["optimized"] or "-")) and row["peak memory"] for row in made), made)
+    options = json.loads(run("tables", capture, "--sql=select attributes from events where name = 'compile' and attributes like '%options=%'", "--format=json").stdout)["rows"]
+    check("compile options are kept", options and os.path.exists(os.path.join(capture, "programs", re.search(r"options=(\S+)", options[0]["attributes"])[1])), options[:1])
+    twice = os.path.join(directory, "twice.hsc")
+    for i in range(2):   # each with a cache of its own, so that both compile
+        run("trace", "--no-summary", "-o", twice, "--", hloscope, "run", os.path.join(program[-1], "bench/small.hlo"), env=dict(os.environ, HLOSCOPE_CACHE_DIR=f"{directory}/cache{i}"))
+    kinds = [row["kind"] for row in json.loads(run("tables", twice, "recompiles", "--format=json").stdout)["rows"]]
+    check("a program of an earlier process is told", "process" in kinds and "first" in kinds and "changed" not in kinds, kinds)
+    empty = os.path.join(directory, "empty.hsc")
+    os.mkdir(empty)
+    nothing = run("tables", empty)
+    check("an empty capture is told", nothing.returncode == 1 and "holds no recording" in nothing.stderr, nothing.stderr)
+
     executions = json.loads(run("tables", capture, "executions", "--format=json").stdout)["rows"]
     check("executions add up", executions and all(row["total"] == row["run"] + row["wait"] for row in executions))
     check("executions name their executable", any(row["executable"] for row in executions))
