@@ -785,6 +785,87 @@ static hsc_status *import_argument_attrs(hsc__importer *im, const hsc__mlir_op *
   return NULL;
 }
 
+// The operation that gives a result of the entry, behind marks of sharding; NULL for an argument.
+static const hsc__mlir_op *giver_of(const hsc__mlir_op *main_op, int result) {
+  const hsc__mlir_block *block = main_op->region_count ? main_op->regions[0] : NULL;
+  const hsc__mlir_op *end = block && block->op_count ? block->ops[block->op_count - 1] : NULL;
+  const hsc__mlir_op *op = end && result < end->operand_count ? end->operands[result]->owner : NULL;
+  for (int depth = 0; op && op->operand_count == 1 && depth < MAX_DEPTH; depth++) {
+    if (strcmp(op->name, "sharding_constraint") != 0 && strcmp(op->name, "reshard") != 0) break;
+    op = op->operands[0]->owner;
+  }
+  return op;
+}
+
+// An order of dimensions as "{0,1}": `dims` as they are, or (a permutation of a transpose) the order in which nothing moves.
+static void append_order(const hsc_dims *dims, bool is_permutation, hsc_bytes *text) {
+  for (int i = 0; i < dims->count; i++) {
+    int d = is_permutation ? 0 : (int)dims->v[i];
+    while (is_permutation && d < dims->count - 1 && dims->v[d] != dims->count - 1 - i) d++;
+    hsc_bytes_printf(text, "%c%d", i ? ',' : '{', d);
+  }
+  hsc_bytes_append_char(text, '}');
+}
+
+// "{0,1}" of mhlo.layout_mode; "default" is row-major, and so is "auto" but for a result (`giver`; NULL = an argument) that has a layout constraint, or
+// that is a transpose: its layout is that of what it transposes, so that nothing moves.
+static hsc_status *append_layout(const hsc__importer *im, const hsc__mlir_attr *dict, const hsc_shape *shape, const hsc__mlir_op *giver, hsc_bytes *text, bool *any) {
+  const hsc__mlir_attr *mode = entry_of(dict, "mhlo.layout_mode");
+  hsc_dims dims = {0};
+  hsc_shape_print(shape, false, text);
+  if (!mode || mode->kind != HSC_MLIR_STRING || !hsc_shape_is_array(shape) || shape->rank < 2) return NULL;
+  bool given = mode->text.size > 2 && mode->text.data[0] == '{';
+  *any |= given;
+  if (given) hsc_bytes_append(text, mode->text.data, mode->text.size);
+  if (!giver || !hsc_view_equals_text(mode->text, "auto")) return NULL;
+  bool transpose = !strcmp(giver->name, "transpose");
+  if (transpose) HSC_TRY(hsc__import_dims(im, giver, "permutation", &dims));
+  if (!strcmp(giver->name, "custom_call") && hsc_view_equals_text(hsc__import_text(giver, "call_target_name"), "LayoutConstraint")) {
+    const hsc__mlir_attr *list = hsc__mlir_attr_get(giver, "result_layouts");
+    hsc__mlir_named one = {HSC_VIEW("layout"), list && list->kind == HSC_MLIR_ARRAY && list->count == 1 ? list->elements[0] : NULL};
+    hsc__mlir_op holder = {.name = giver->name, .written_name = giver->written_name, .attrs = &one, .attr_count = one.value ? 1 : 0, .location = giver->location};
+    HSC_TRY(hsc__import_dims(im, &holder, "layout", &dims));
+  }
+  if (dims.count != shape->rank) return NULL;
+  append_order(&dims, transpose, text);
+  *any = true;
+  return NULL;
+}
+
+// The layouts that are asked for of the entry's arguments and results, as HLO says them.
+static hsc_status *import_layouts(hsc__importer *im, const hsc__mlir_op *main_op) {
+  const hsc__mlir_attr *in = hsc__mlir_attr_get(main_op, "arg_attrs"), *out = hsc__mlir_attr_get(main_op, "res_attrs");
+  const hsc_computation *entry = im->module->entry;
+  int in_count = in && in->kind == HSC_MLIR_ARRAY ? in->count : 0, out_count = out && out->kind == HSC_MLIR_ARRAY ? out->count : 0;
+  bool any = false, tuple = hsc_shape_is_tuple(&entry->root->shape);
+  int results = tuple ? entry->root->shape.element_count : 1;
+  if ((in_count && in_count != entry->parameter_count) || (out_count && out_count != results)) return NULL;
+  hsc_bytes text = {0};
+  hsc_status *status = NULL;
+  hsc_bytes_append_text(&text, "{(");
+  for (int i = 0; i < entry->parameter_count; i++) {
+    if (i) hsc_bytes_append_text(&text, ", ");
+    if (!status) status = append_layout(im, in_count ? in->elements[i] : NULL, &entry->parameters[i]->shape, NULL, &text, &any);
+  }
+  hsc_bytes_append_text(&text, tuple ? ")->(" : ")->");
+  for (int i = 0; i < results; i++) {
+    if (i) hsc_bytes_append_text(&text, ", ");
+    const hsc_shape *shape = tuple ? &entry->root->shape.elements[i] : &entry->root->shape;
+    if (!status) status = append_layout(im, out_count ? out->elements[i] : NULL, shape, giver_of(main_op, i), &text, &any);
+  }
+  hsc_bytes_append_text(&text, tuple ? ")}" : "}");
+  if (!status) status = hsc_bytes_status(&text);
+  if (!status && any) {
+    hsc_shape *shapes, result;
+    int count;
+    status = hsc_hlo_text_parse_entry_layout(im->arena, hsc_bytes_view(&text), &count, &shapes, &result);
+    if (status) status = hsc__import_error(status, im, main_op);
+    else im->module->layout_text = hsc_arena_strndup(im->module->arena, text.data, text.size);
+  }
+  hsc_bytes_deinit(&text);
+  return status ? status : hsc_arena_status(im->module->arena);
+}
+
 static hsc_status *import_module(hsc__importer *im) {
   if (im->top->region_count != 1 || !im->top->regions[0]) return HSC_OP_ERR(INVALID_ARGUMENT, im, im->top, "the module is empty");
   hsc__mlir_block *body = im->top->regions[0];
@@ -818,6 +899,7 @@ static hsc_status *import_module(hsc__importer *im) {
   im->module->replica_count = (int32_t)replicas;
   HSC_TRY(import_argument_attrs(im, entry->op));
   HSC_TRY(hsc__sdy_clean(im));
+  HSC_TRY(import_layouts(im, entry->op));
   HSC_TRY(hsc_module_sort(im->module));
   if (!im->sdy) return NULL;
   HSC_FOR_EACH_COMPUTATION(im->module, computation) normalize_from(im, computation->first);   // what parts were made of, too

@@ -95,6 +95,7 @@ bool hsc__buffer_set_shape(PJRT_Buffer *buffer, hsc_type type, int rank, const i
   buffer->type = type;
   buffer->rank = rank;
   buffer->dims = room;
+  buffer->layout = NULL;
   buffer->size_bytes = size_bytes;
   return true;
 }
@@ -158,7 +159,7 @@ void hsc__buffer_delete(PJRT_Buffer *buffer) {
 }
 
 // Another buffer over the same block: nobody writes a block that has two references.
-static hsc_status *share(PJRT_Buffer *from, PJRT_Device *device, hsc_type type, int rank, const int64_t *dims, PJRT_Buffer **out_buffer) {
+static hsc_status *share(PJRT_Buffer *from, PJRT_Device *device, hsc_type type, int rank, const int64_t *dims, const PJRT_Layouts_MemoryLayout *layout, PJRT_Buffer **out_buffer) {
   PJRT_Buffer *to = hsc__buffer_new(from->client);
   if (!to) return hsc_status_out_of_memory();
   to->device = device;
@@ -166,6 +167,7 @@ static hsc_status *share(PJRT_Buffer *from, PJRT_Device *device, hsc_type type, 
     hsc__buffer_free(to);
     return hsc_status_out_of_memory();
   }
+  to->layout = layout;
   pthread_mutex_lock(&from->client->lock);
   to->block = from->block;
   if (to->block) to->block->references++;
@@ -231,7 +233,8 @@ HSC_ENTRY(PJRT_Buffer_GetMemoryLayout) {
   args->layout = (PJRT_Buffer_MemoryLayout){
       .struct_size = PJRT_Buffer_MemoryLayout_STRUCT_SIZE,
       .type = PJRT_Buffer_MemoryLayout_Type_Tiled,
-      .tiled = {.struct_size = PJRT_Buffer_MemoryLayout_Tiled_STRUCT_SIZE, .minor_to_major = hsc__row_major(args->buffer->rank),
+      .tiled = {.struct_size = PJRT_Buffer_MemoryLayout_Tiled_STRUCT_SIZE,
+                .minor_to_major = args->buffer->layout ? args->buffer->layout->minor_to_major : hsc__row_major(args->buffer->rank),
                 .minor_to_major_size = (size_t)args->buffer->rank},
   };
   return NULL;
@@ -339,7 +342,7 @@ HSC_ENTRY(PJRT_Buffer_CopyToDevice) {
   PJRT_Buffer *from = args->buffer;
   PJRT_Device *device = NULL;
   HSC_PJRT_TRY(hsc__place(from->client, args->dst_device, NULL, &device));
-  HSC_PJRT_TRY(share(from, device, from->type, from->rank, from->dims, &args->dst_buffer));
+  HSC_PJRT_TRY(share(from, device, from->type, from->rank, from->dims, from->layout, &args->dst_buffer));
   return NULL;
 }
 
@@ -348,7 +351,7 @@ HSC_ENTRY(PJRT_Buffer_CopyToMemory) {
   PJRT_Buffer *from = args->buffer;
   PJRT_Device *device = NULL;
   HSC_PJRT_TRY(hsc__place(from->client, NULL, args->dst_memory, &device));
-  HSC_PJRT_TRY(share(from, device, from->type, from->rank, from->dims, &args->dst_buffer));
+  HSC_PJRT_TRY(share(from, device, from->type, from->rank, from->dims, from->layout, &args->dst_buffer));
   return NULL;
 }
 
@@ -356,14 +359,15 @@ HSC_ENTRY(PJRT_Buffer_Bitcast) {
   HSC_CHECK_ARGS(PJRT_Buffer_Bitcast, out_buffer);
   PJRT_Buffer *from = args->buffer;
   size_t bytes = 0;
-  HSC_PJRT_TRY(hsc__check_device_layout(args->device_layout, args->num_dims));
+  const PJRT_Layouts_MemoryLayout *layout;
   HSC_PJRT_TRY(hsc__array_bytes(args->element_type, args->dims, args->num_dims, &bytes));
   hsc_type type = hsc__type_of_pjrt(args->element_type);
+  HSC_PJRT_TRY(hsc__device_layout(args->device_layout, args->dims, args->num_dims, hsc_type_bytes(type), &layout));
   unsigned from_bits = bits_in_byte(from->type), to_bits = bits_in_byte(type);
   if (from->size_bytes * from_bits != bytes * to_bits)
     return hsc__error_of(HSC_ERR(INVALID_ARGUMENT, "PJRT_Buffer_Bitcast: %zu bits cannot be seen as an array of %zu", from->size_bytes * from_bits, bytes * to_bits));
   if (from_bits == to_bits) {
-    HSC_PJRT_TRY(share(from, from->device, type, (int)args->num_dims, args->dims, &args->out_buffer));
+    HSC_PJRT_TRY(share(from, from->device, type, (int)args->num_dims, args->dims, layout, &args->out_buffer));
     return NULL;
   }
   hsc__block *block = NULL;
@@ -371,6 +375,7 @@ HSC_ENTRY(PJRT_Buffer_Bitcast) {
   if (error) return error;
   hsc_status *status = hsc__buffer_create(from->client, from->device, args->element_type, args->dims, args->num_dims, &args->out_buffer);
   if (!status) repack(from->type, block->data, from->size_bytes, type, args->out_buffer->block->data, bytes);
+  if (!status) args->out_buffer->layout = layout;
   hsc__block_release(from->client, block);
   return hsc__error_of(status);
 }
@@ -378,8 +383,10 @@ HSC_ENTRY(PJRT_Buffer_Bitcast) {
 HSC_ENTRY(PJRT_Client_CreateUninitializedBuffer) {
   HSC_CHECK_ARGS(PJRT_Client_CreateUninitializedBuffer, buffer);
   PJRT_Device *device = NULL;
-  HSC_PJRT_TRY(hsc__check_device_layout(args->shape_layout, args->shape_num_dims));
+  const PJRT_Layouts_MemoryLayout *layout;
+  HSC_PJRT_TRY(hsc__device_layout(args->shape_layout, args->shape_dims, args->shape_num_dims, hsc_type_bytes(hsc__type_of_pjrt(args->shape_element_type)), &layout));
   HSC_PJRT_TRY(hsc__place(args->client, args->device, args->memory, &device));
   HSC_PJRT_TRY(hsc__buffer_create(args->client, device, args->shape_element_type, args->shape_dims, args->shape_num_dims, &args->buffer));
+  args->buffer->layout = layout;
   return NULL;
 }

@@ -155,7 +155,20 @@ const char *hsc__platform_version(void);
 
 enum { HSC_BUFFER_INLINE_RANK = 8 };
 
-// Dense row-major, whatever layouts the host speaks of. Recycled through client->free_buffers.
+// An order of dimensions in memory; there is one object for each, and none for row-major (NULL). Text as XLA prints layouts: "{0,1}".
+struct PJRT_Layouts_MemoryLayout {
+  int rank;
+  int64_t minor_to_major[HSC_MAX_RANK];
+  size_t size;                     // of the text
+  char text[4 * HSC_MAX_RANK + 8];
+  struct PJRT_Layouts_MemoryLayout *next;
+};
+// INVALID_ARGUMENT when it is no permutation. It lives for ever.
+hsc_status *hsc__layout_get(const int64_t *minor_to_major, int rank, const PJRT_Layouts_MemoryLayout **out_layout);
+bool hsc__layout_same_memory(const PJRT_Layouts_MemoryLayout *a, const PJRT_Layouts_MemoryLayout *b, const int64_t *dims, int rank);
+void hsc__layout_strides(const PJRT_Layouts_MemoryLayout *layout, const int64_t *dims, int rank, size_t element_bytes, int64_t *out_strides);
+
+// Dense, in the order of its layout. Recycled through client->free_buffers.
 struct PJRT_Buffer {
   PJRT_Client *client;
   PJRT_Device *device;
@@ -164,6 +177,7 @@ struct PJRT_Buffer {
   hsc_type type;
   int rank;
   const int64_t *dims;             // inline_dims, or heap for larger ranks
+  const PJRT_Layouts_MemoryLayout *layout;   // NULL = row-major
   PJRT_Event *ready;               // NULL = contents are there
   hsc__block *external_block;      // held for the host while external_count > 0
   int external_count;
@@ -180,7 +194,7 @@ void hsc__extend_narrow(hsc_type type, unsigned char *data, size_t count);   // 
 hsc_status *hsc__array_bytes(PJRT_Buffer_Type type, const int64_t *dims, size_t rank, size_t *out_bytes);
 PJRT_Buffer *hsc__buffer_pop_locked(PJRT_Client *client);                 // a recycled object or NULL
 PJRT_Buffer *hsc__buffer_new(PJRT_Client *client);                        // recycled or new, locks by itself; NULL = no memory. Holds the client.
-bool hsc__buffer_set_shape(PJRT_Buffer *buffer, hsc_type type, int rank, const int64_t *dims, size_t size_bytes);
+bool hsc__buffer_set_shape(PJRT_Buffer *buffer, hsc_type type, int rank, const int64_t *dims, size_t size_bytes);   // row-major
 void hsc__buffer_free(PJRT_Buffer *buffer);                               // drops what it holds
 // Buffer with memory of its own.
 hsc_status *hsc__buffer_create(PJRT_Client *client, PJRT_Device *device, PJRT_Buffer_Type type, const int64_t *dims, size_t rank, PJRT_Buffer **out_buffer);
@@ -189,8 +203,8 @@ PJRT_Error *hsc__buffer_pin(PJRT_Buffer *buffer, hsc__block **out_block);
 void hsc__buffer_delete(PJRT_Buffer *buffer);
 // Device and memory arguments of the interface: memory wins; both NULL = the first device. INVALID_ARGUMENT for foreign ones.
 hsc_status *hsc__place(PJRT_Client *client, PJRT_Device *device, PJRT_Memory *memory, PJRT_Device **out_device);
-// Layout arguments: NULL or the default; UNIMPLEMENTED by name otherwise.
-hsc_status *hsc__check_device_layout(const PJRT_Buffer_MemoryLayout *layout, size_t rank);
+// Layout arguments: NULL, an order of dimensions, or the strides of one. UNIMPLEMENTED by name for tiles and for strides with gaps.
+hsc_status *hsc__device_layout(const PJRT_Buffer_MemoryLayout *layout, const int64_t *dims, size_t rank, size_t element_bytes, const PJRT_Layouts_MemoryLayout **out_layout);
 // Byte strides of a host array for a layout argument (NULL = row-major). INVALID_ARGUMENT / UNIMPLEMENTED for tiles.
 hsc_status *hsc__host_strides(const PJRT_Buffer_MemoryLayout *layout, const int64_t *dims, int rank, size_t element_bytes, int64_t *out_strides);
 bool hsc__strides_are_dense(const int64_t *strides, const int64_t *dims, int rank, size_t element_bytes);
@@ -241,10 +255,17 @@ typedef struct hsc__program {
   const size_t *kind_sizes;
   const PJRT_NamedValue *costs;
   size_t cost_count;
+  const PJRT_Layouts_MemoryLayout **in_layouts, **out_layouts;  // [in_layout_count], [out_layout_count], leaves; NULL = all row-major
+  int in_layout_count, out_layout_count;
   PJRT_Layouts_MemoryLayout **input_layouts, **output_layouts;  // heap; NULL until a host asks (plugin_layouts.c)
   PJRT_TopologyDescription *topology;  // held when compiled without a client
   struct hsc__ffi_state *ffi_states;   // of custom calls' instances, which live as long (plugin_ffi.c)
 } hsc__program;
+// plugin_program_layouts.c: takes the layouts out of module->layout_text and puts transposes at the entry's edge; bytes of a serialized program.
+hsc_status *hsc__program_set_layouts(hsc__program *p, hsc_module *module);
+void hsc__program_save_layouts(const hsc__program *p, hsc_bytes *out);
+hsc_status *hsc__program_load_layouts(hsc__program *p, hsc_view text);   // once p->executable is there
+hsc_shape hsc__shape_from_memory(hsc_arena *arena, const hsc_shape *memory, const PJRT_Layouts_MemoryLayout *layout);
 void hsc__ffi_states_free(struct hsc__ffi_state *states);
 hsc_status *hsc__program_compile(hsc_cpu_device *device, const PJRT_Program *program, hsc_view options, int device_count, hsc__program **out_program);
 hsc_status *hsc__program_load(hsc_cpu_device *device, hsc_view serialized, hsc_view options, int device_count, hsc__program **out_program);

@@ -156,6 +156,11 @@ static hsc_status *wrong_argument(const run *r, int i) {
   hsc_shape shape = {.type = buffer->type, .rank = buffer->rank, .dims = buffer->dims};
   hsc_shape_print(&shape, false, &given);
   hsc_shape_print(&r->program->inputs[i], false, &wanted);
+  const PJRT_Layouts_MemoryLayout *layout = r->program->in_layouts ? r->program->in_layouts[i] : NULL;
+  if (buffer->layout || layout) {
+    hsc_bytes_append_text(&given, buffer->layout ? buffer->layout->text : " row-major");
+    hsc_bytes_append_text(&wanted, layout ? layout->text : " row-major");
+  }
   hsc_status *status = HSC_ERR(INVALID_ARGUMENT, "%s: argument %d is %s; the program wants %s", hsc_cpu_executable_name(r->program->executable), i,
                                hsc_bytes_text(&given), hsc_bytes_text(&wanted));
   hsc_bytes_deinit(&given);
@@ -167,6 +172,11 @@ static hsc_status *wrong_argument(const run *r, int i) {
 // array the host has for it.
 static bool fits(const PJRT_Buffer *buffer, const hsc__program *p, int i) {
   hsc_type wanted = p->inputs[i].type;
+  const PJRT_Layouts_MemoryLayout *layout = p->in_layouts ? p->in_layouts[i] : NULL;
+  if (buffer->layout != layout) {
+    const hsc_shape *shape = &p->inputs[i];
+    if (buffer->rank != shape->rank || !hsc__layout_same_memory(buffer->layout, layout, shape->dims, shape->rank)) return false;
+  }
   return wanted == HSC_TYPE_TOKEN ? buffer->size_bytes == 0 : buffer->type == wanted && buffer->size_bytes == p->input_bytes[i];
 }
 
@@ -279,6 +289,7 @@ static hsc_status *complete_results(run *r) {
     if (!buffer->block) return HSC_ERR(RESOURCE_EXHAUSTED, "no memory for output %d of %zu bytes", i, p->output_bytes[i]);
     if (!hsc__buffer_set_shape(buffer, shape->type, shape->rank, shape->dims, p->output_bytes[i])) return hsc_status_out_of_memory();
     buffer->device = r->device;
+    if (p->out_layouts) buffer->layout = p->out_layouts[i];
     r->outputs[i] = buffer->block->data;
   }
   return NULL;

@@ -23,6 +23,7 @@ typedef struct slot {
   hsc__block *block;     // referenced as long as bytes may come
   PJRT_Event *ready;     // referenced
   size_t size_bytes;
+  const PJRT_Layouts_MemoryLayout *layout;   // of the buffer
 } slot;
 
 struct PJRT_AsyncHostToDeviceTransferManager {
@@ -47,8 +48,10 @@ static void destroy_manager(PJRT_AsyncHostToDeviceTransferManager *manager) {
 }
 
 static hsc_status *fill_slot(PJRT_AsyncHostToDeviceTransferManager *manager, const PJRT_ShapeSpec *spec, const PJRT_Buffer_MemoryLayout *layout, slot *s) {
-  HSC_TRY(hsc__check_device_layout(layout, spec->num_dims));
+  const PJRT_Layouts_MemoryLayout *own;
+  HSC_TRY(hsc__device_layout(layout, spec->dims, spec->num_dims, hsc_type_bytes(hsc__type_of_pjrt(spec->element_type)), &own));
   HSC_TRY(create_pending(manager->client, manager->device, spec->element_type, spec->dims, spec->num_dims, &s->buffer));
+  s->buffer->layout = s->layout = own;
   pthread_mutex_lock(&manager->client->lock);
   s->block = s->buffer->block;
   s->block->references++;
@@ -128,7 +131,9 @@ HSC_ENTRY(PJRT_AsyncHostToDeviceTransferManager_TransferLiteral) {
   if (bytes != s->size_bytes) return hsc__error_of(HSC_ERR(INVALID_ARGUMENT, "a literal of %zu bytes for a buffer of %zu", bytes, s->size_bytes));
   size_t element_bytes = hsc_type_bytes(hsc__type_of_pjrt(args->shape_element_type));
   HSC_PJRT_TRY(hsc__host_strides(args->shape_layout, args->shape_dims, (int)args->shape_num_dims, element_bytes, from));
-  HSC_PJRT_TRY(hsc__host_strides(NULL, args->shape_dims, (int)args->shape_num_dims, element_bytes, to));
+  if (s->layout && (size_t)s->layout->rank != args->shape_num_dims)
+    return hsc__error_of(HSC_ERR(INVALID_ARGUMENT, "a literal of rank %zu for a buffer of layout %s", args->shape_num_dims, s->layout->text));
+  hsc__layout_strides(s->layout, args->shape_dims, (int)args->shape_num_dims, element_bytes, to);
   if (bytes > 0) hsc__host_copy_strided(s->block->data, to, args->data, from, args->shape_dims, (int)args->shape_num_dims, element_bytes);
   close_slot(args->transfer_manager, s, 0, NULL, 0);
   args->done_with_h2d_transfer = hsc__event_ready();
@@ -205,7 +210,8 @@ HSC_ENTRY(PJRT_Client_CreateAliasBuffer) {
   HSC_CHECK_ARGS(PJRT_Client_CreateAliasBuffer, fulfill_alias_buffer_cb);
   PJRT_Device *device = NULL;
   PJRT_Buffer *buffer;
-  HSC_PJRT_TRY(hsc__check_device_layout(args->shape_layout, args->shape_num_dims));
+  const PJRT_Layouts_MemoryLayout *layout;
+  HSC_PJRT_TRY(hsc__device_layout(args->shape_layout, args->shape_dims, args->shape_num_dims, hsc_type_bytes(hsc__type_of_pjrt(args->shape_element_type)), &layout));
   HSC_PJRT_TRY(hsc__place(args->client, NULL, args->memory, &device));
   PJRT_FulfillAliasBufferCallback *promise = hsc_alloc(sizeof *promise);
   if (!promise) return hsc__error_of(hsc_status_out_of_memory());
@@ -214,6 +220,7 @@ HSC_ENTRY(PJRT_Client_CreateAliasBuffer) {
     hsc_free(promise);
     return hsc__error_of(status);
   }
+  buffer->layout = layout;
   hsc__client_retain(args->client);
   pthread_mutex_lock(&args->client->lock);
   buffer->block->references++;
@@ -274,6 +281,7 @@ HSC_ENTRY(PJRT_Buffer_DonateWithControlDependency) {
     return hsc__error_of(hsc_status_out_of_memory());
   }
   to->device = from->device;
+  to->layout = from->layout;
   to->block = block;
   to->ready = event;
   hsc__buffer_delete(from);

@@ -1,14 +1,14 @@
 // plugin_program.c - a compiled program and all that is asked about it, computed once. Immutable, counted, shared by its handles.
 //
-// Serialized: "hscpjrt3", a hash of what stands before the executable's own bytes, the sizes of the compile options and of the text of shardings and the
-// number of inputs as 64-bit little-endian numbers, the options, the shardings, one byte per input (1 = donated), and the executable's own bytes, which
-// have a checksum of theirs, to the end.
+// Serialized: "hscpjrt4", a hash of what stands before the executable's own bytes, the sizes of the compile options and of the text of shardings, the
+// number of inputs and the size of the layouts as 64-bit little-endian numbers, the options, the shardings, one byte per input (1 = donated), the layouts
+// (none when all are row-major), and the executable's own bytes, which have a checksum of theirs, to the end.
 #include "cpu/records.h"
 #include "plugin/plugin_internal.h"
 
 #include "formats/formats.h"
 
-static const char magic[8] = {'h', 's', 'c', 'p', 'j', 'r', 't', '3'};
+static const char magic[8] = {'h', 's', 'c', 'p', 'j', 'r', 't', '4'};
 
 void hsc__program_retain(hsc__program *program) { atomic_fetch_add_explicit(&program->references, 1, memory_order_relaxed); }
 
@@ -91,14 +91,15 @@ static hsc_status *check_leaf(const hsc_shape *shape, const char *what, int numb
   return NULL;
 }
 
-static hsc_status *copy_leaves(hsc__program *p, int count, const hsc_shape *(*get)(const hsc_cpu_executable *, int), const char *what,
+static hsc_status *copy_leaves(hsc__program *p, int count, const hsc_shape *(*get)(const hsc_cpu_executable *, int), const PJRT_Layouts_MemoryLayout *const *layouts, const char *what,
                                const hsc_shape **out_shapes, const size_t **out_bytes) {
   hsc_shape *shapes = HSC_NEW_ARRAY(p->arena, hsc_shape, count + 1);
   size_t *bytes = HSC_NEW_ARRAY(p->arena, size_t, count + 1);
   if (!shapes || !bytes) return hsc_status_out_of_memory();
   for (int i = 0; i < count; i++) {
     HSC_TRY(check_leaf(get(p->executable, i), what, i));
-    shapes[i] = hsc_shape_copy(p->arena, *get(p->executable, i));
+    if (layouts && layouts[i] && layouts[i]->rank != get(p->executable, i)->rank) return HSC_ERR(DATA_LOSS, "%s %d has a layout of another rank", what, i);
+    shapes[i] = layouts && layouts[i] ? hsc__shape_from_memory(p->arena, get(p->executable, i), layouts[i]) : hsc_shape_copy(p->arena, *get(p->executable, i));
     bytes[i] = (size_t)hsc_shape_bytes(&shapes[i]);
   }
   *out_shapes = shapes;
@@ -159,8 +160,10 @@ static hsc_status *describe_costs(hsc__program *p) {
 static hsc_status *describe(hsc__program *p, const bool *donated) {
   p->input_count = hsc_cpu_executable_input_count(p->executable);
   p->output_count = hsc_cpu_executable_output_count(p->executable);
-  HSC_TRY(copy_leaves(p, p->input_count, hsc_cpu_executable_input_shape, "argument", &p->inputs, &p->input_bytes));
-  HSC_TRY(copy_leaves(p, p->output_count, hsc_cpu_executable_output_shape, "output", &p->outputs, &p->output_bytes));
+  if (p->in_layouts && (p->in_layout_count != p->input_count || p->out_layout_count != p->output_count))
+    return HSC_ERR(INTERNAL, "layouts of %d arguments and %d results for %d and %d", p->in_layout_count, p->out_layout_count, p->input_count, p->output_count);
+  HSC_TRY(copy_leaves(p, p->input_count, hsc_cpu_executable_input_shape, p->in_layouts, "argument", &p->inputs, &p->input_bytes));
+  HSC_TRY(copy_leaves(p, p->output_count, hsc_cpu_executable_output_shape, p->out_layouts, "output", &p->outputs, &p->output_bytes));
   int *alias = HSC_NEW_ARRAY(p->arena, int, p->output_count + 1);
   bool *flags = HSC_NEW_ARRAY(p->arena, bool, p->input_count + 1);
   HSC_TRY(hsc_arena_status(p->arena));
@@ -278,6 +281,7 @@ static hsc_status *compile(hsc_cpu_device *device, const PJRT_Program *code, hsc
   }
   HSC_GOTO(keep_shardings(p, module));
   HSC_GOTO(settle_donors(module));
+  if (hsc_view_equals_text(format, "mlir")) HSC_GOTO(hsc__program_set_layouts(p, module));
   uint64_t begin = hsc_cpu_span_begin();
   HSC_GOTO(hsc_cpu_compile(device, module, &settings.cpu, &p->executable));
   hsc_cpu_span_end(HSC_CPU_SPAN_COMPILE, begin, 0);
@@ -317,7 +321,9 @@ hsc_status *hsc__program_compile(hsc_cpu_device *device, const PJRT_Program *cod
 }
 
 hsc_status *hsc__program_serialize(const hsc__program *p, hsc_bytes *out_bytes) {
-  uint64_t sizes[3] = {p->options_size, strlen(p->shardings), (uint64_t)p->input_count};
+  hsc_bytes layouts = {0};
+  hsc__program_save_layouts(p, &layouts);
+  uint64_t sizes[4] = {p->options_size, strlen(p->shardings), (uint64_t)p->input_count, layouts.size};
   size_t start = out_bytes->size, hashed = start + sizeof magic + sizeof(hsc_hash128);
   hsc_hash128 hash = {0, 0};
   hsc_bytes_append(out_bytes, magic, sizeof magic);
@@ -326,7 +332,11 @@ hsc_status *hsc__program_serialize(const hsc__program *p, hsc_bytes *out_bytes) 
   hsc_bytes_append(out_bytes, p->options, p->options_size);
   hsc_bytes_append_text(out_bytes, p->shardings);
   for (int i = 0; i < p->input_count; i++) hsc_bytes_append_char(out_bytes, (char)p->donated[i]);
-  HSC_TRY(hsc_bytes_status(out_bytes));
+  hsc_bytes_append(out_bytes, hsc_bytes_text(&layouts), layouts.size);
+  hsc_status *status = hsc_bytes_status(&layouts);
+  hsc_bytes_deinit(&layouts);
+  if (!status) status = hsc_bytes_status(out_bytes);
+  if (status) return status;
   hash = hsc_hash128_of(out_bytes->data + hashed, out_bytes->size - hashed, 0);
   memcpy(out_bytes->data + start + sizeof magic, &hash, sizeof hash);
   HSC_TRY(hsc_cpu_executable_serialize(p->executable, out_bytes));
@@ -337,7 +347,7 @@ hsc_status *hsc__program_load(hsc_cpu_device *device, hsc_view serialized, hsc_v
   hsc_status *status = NULL;
   hsc__compile_settings settings;
   hsc__program *p = NULL;
-  uint64_t sizes[3];
+  uint64_t sizes[4];
   hsc_hash128 hash, right;
   size_t header = sizeof magic + sizeof hash + sizeof sizes;
   *out_program = NULL;
@@ -346,8 +356,9 @@ hsc_status *hsc__program_load(hsc_cpu_device *device, hsc_view serialized, hsc_v
   memcpy(&hash, serialized.data + sizeof magic, sizeof hash);
   memcpy(sizes, serialized.data + sizeof magic + sizeof hash, sizeof sizes);
   size_t rest = serialized.size - header;
-  if (sizes[0] > rest || sizes[1] > rest - sizes[0] || sizes[2] > rest - sizes[0] - sizes[1]) return HSC_ERR(DATA_LOSS, "the serialized executable is cut off");
-  right = hsc_hash128_of(serialized.data + sizeof magic + sizeof hash, sizeof sizes + (size_t)(sizes[0] + sizes[1] + sizes[2]), 0);
+  if (sizes[0] > rest || sizes[1] > rest - sizes[0] || sizes[2] > rest - sizes[0] - sizes[1] || sizes[3] > rest - sizes[0] - sizes[1] - sizes[2])
+    return HSC_ERR(DATA_LOSS, "the serialized executable is cut off");
+  right = hsc_hash128_of(serialized.data + sizeof magic + sizeof hash, sizeof sizes + (size_t)(sizes[0] + sizes[1] + sizes[2] + sizes[3]), 0);
   if (hash.low != right.low || hash.high != right.high) return HSC_ERR(DATA_LOSS, "the serialized executable's options or flags were changed");
   if (options.size == 0) options = (hsc_view){serialized.data + header, (size_t)sizes[0]};
   const char *shardings = serialized.data + header + sizes[0], *flags = shardings + sizes[1];
@@ -356,13 +367,14 @@ hsc_status *hsc__program_load(hsc_cpu_device *device, hsc_view serialized, hsc_v
   HSC_GOTO(create(options, &p));
   place(p, &settings);
   p->shardings = hsc_arena_strndup(p->arena, shardings, (size_t)sizes[1]);
-  HSC_GOTO(hsc_cpu_executable_deserialize(device, (hsc_view){flags + sizes[2], rest - sizes[0] - sizes[1] - sizes[2]}, &p->executable));
+  HSC_GOTO(hsc_cpu_executable_deserialize(device, (hsc_view){flags + sizes[2] + sizes[3], rest - sizes[0] - sizes[1] - sizes[2] - sizes[3]}, &p->executable));
   if (hsc_cpu_executable_input_count(p->executable) != (int64_t)sizes[2])
     HSC_GOTO(HSC_ERR(DATA_LOSS, "the serialized executable has %d inputs, its header says %llu", hsc_cpu_executable_input_count(p->executable),
                      (unsigned long long)sizes[2]));
   bool *donated = HSC_NEW_ARRAY(p->arena, bool, sizes[2] + 1);
   HSC_GOTO(hsc_arena_status(p->arena));
   for (uint64_t i = 0; i < sizes[2]; i++) donated[i] = flags[i] != 0;
+  HSC_GOTO(hsc__program_load_layouts(p, (hsc_view){flags + sizes[2], (size_t)sizes[3]}));
   HSC_GOTO(describe(p, donated));
   *out_program = p;
   p = NULL;

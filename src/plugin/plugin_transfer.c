@@ -7,19 +7,41 @@
 
 // ---- layouts --------------------------------------------------------------------------------------------------------------------
 
-hsc_status *hsc__check_device_layout(const PJRT_Buffer_MemoryLayout *layout, size_t rank) {
+// Byte strides of a dense array say its order; dimensions of one element may have any.
+static hsc_status *order_of_strides(const int64_t *strides, const int64_t *dims, size_t rank, size_t element_bytes, int64_t *out_order) {
+  int64_t stride = (int64_t)element_bytes;
+  uint64_t done = 0;
+  size_t count = 0;
+  for (size_t d = rank; d-- > 0;)
+    if (dims[d] == 1 || dims[d] == 0) out_order[count++] = (int64_t)d, done |= (uint64_t)1 << d;
+  for (bool found = true; found && count < rank;) {
+    found = false;
+    for (size_t d = rank; d-- > 0 && !found;) {
+      if (done >> d & 1 || strides[d] != stride) continue;
+      found = true;
+      done |= (uint64_t)1 << d;
+      out_order[count++] = (int64_t)d;
+      stride *= dims[d];
+    }
+  }
+  return count == rank ? NULL : HSC_ERR(UNIMPLEMENTED, "a device layout of byte strides with gaps: not supported: buffers are dense");
+}
+
+hsc_status *hsc__device_layout(const PJRT_Buffer_MemoryLayout *layout, const int64_t *dims, size_t rank, size_t element_bytes, const PJRT_Layouts_MemoryLayout **out_layout) {
+  int64_t order[HSC_MAX_RANK];
+  *out_layout = NULL;
   if (!layout) return NULL;
-  if (layout->type == PJRT_Buffer_MemoryLayout_Type_Strides)
-    return HSC_ERR(UNIMPLEMENTED, "a device layout of byte strides: not supported: buffers are dense row-major");
+  if (rank > HSC_MAX_RANK) return HSC_ERR(INVALID_ARGUMENT, "rank %zu; at most %d is possible", rank, HSC_MAX_RANK);
+  if (layout->type == PJRT_Buffer_MemoryLayout_Type_Strides) {
+    if (layout->strides.num_byte_strides != rank) return HSC_ERR(INVALID_ARGUMENT, "%zu byte strides for an array of rank %zu", layout->strides.num_byte_strides, rank);
+    if (hsc__strides_are_dense(layout->strides.byte_strides, dims, (int)rank, element_bytes)) return NULL;
+    HSC_TRY(order_of_strides(layout->strides.byte_strides, dims, rank, element_bytes, order));
+    return hsc__layout_get(order, (int)rank, out_layout);
+  }
   const PJRT_Buffer_MemoryLayout_Tiled *tiled = &layout->tiled;
-  if (tiled->num_tiles > 0) return HSC_ERR(UNIMPLEMENTED, "a tiled device layout: not supported: buffers are dense row-major");
-  if (tiled->minor_to_major_size != rank)
-    return HSC_ERR(INVALID_ARGUMENT, "the layout names %zu dimensions of an array of rank %zu", tiled->minor_to_major_size, rank);
-  for (size_t i = 0; i < rank; i++)
-    if (tiled->minor_to_major[i] != (int64_t)(rank - 1 - i))
-      return HSC_ERR(UNIMPLEMENTED, "a device layout other than row-major: not supported: dimension %lld is at place %zu of minor_to_major",
-                     (long long)tiled->minor_to_major[i], i);
-  return NULL;
+  if (tiled->num_tiles > 0) return HSC_ERR(UNIMPLEMENTED, "a tiled device layout: not supported: buffers are dense, without tiles");
+  if (tiled->minor_to_major_size != rank) return HSC_ERR(INVALID_ARGUMENT, "the layout names %zu dimensions of an array of rank %zu", tiled->minor_to_major_size, rank);
+  return hsc__layout_get(tiled->minor_to_major, (int)rank, out_layout);
 }
 
 static void row_major_strides(const int64_t *dims, int rank, size_t element_bytes, int64_t *out_strides) {
@@ -65,6 +87,15 @@ bool hsc__strides_are_dense(const int64_t *strides, const int64_t *dims, int ran
     if (dims[i] != 1 && strides[i] != stride) return false;
     stride *= dims[i];
   }
+  return true;
+}
+
+// Of arrays of the same dimensions: the same bytes at the same places.
+static bool strides_are_alike(const int64_t *a, const int64_t *b, const int64_t *dims, int rank) {
+  for (int i = 0; i < rank; i++)
+    if (dims[i] == 0) return true;
+  for (int i = 0; i < rank; i++)
+    if (dims[i] != 1 && a[i] != b[i]) return false;
   return true;
 }
 
@@ -171,8 +202,10 @@ static hsc_status *borrow(PJRT_Client_BufferFromHostBuffer_Args *args, PJRT_Buff
 
 static hsc_status *from_host(PJRT_Client_BufferFromHostBuffer_Args *args, PJRT_Device *device, PJRT_Buffer *buffer) {
   size_t bytes = 0;
-  int64_t host[HSC_MAX_RANK];
+  int64_t host[HSC_MAX_RANK], own[HSC_MAX_RANK];
+  const PJRT_Layouts_MemoryLayout *layout;
   HSC_TRY(hsc__array_bytes(args->type, args->dims, args->num_dims, &bytes));
+  HSC_TRY(hsc__device_layout(args->device_layout, args->dims, args->num_dims, hsc_type_bytes(hsc__type_of_pjrt(args->type)), &layout));
   int rank = (int)args->num_dims;
   hsc_type type = hsc__type_of_pjrt(args->type);
   size_t element_bytes = hsc_type_bytes(type);
@@ -185,7 +218,9 @@ static hsc_status *from_host(PJRT_Client_BufferFromHostBuffer_Args *args, PJRT_D
   if (bytes > 0 && !args->data) return HSC_ERR(INVALID_ARGUMENT, "no host memory is given for an array of %zu bytes", bytes);
   buffer->device = device;
   if (!hsc__buffer_set_shape(buffer, type, rank, args->dims, bytes)) return hsc_status_out_of_memory();
-  bool dense = hsc__strides_are_dense(host, args->dims, rank, element_bytes);
+  buffer->layout = layout;
+  hsc__layout_strides(layout, args->dims, rank, element_bytes, own);
+  bool dense = strides_are_alike(host, own, args->dims, rank);
   bool narrow = hsc_type_is_integral(type) && type != HSC_TYPE_PRED && hsc_type_bits(type) < 8;
   if (bytes > 0 && !narrow && may_borrow(args, dense)) return borrow(args, buffer);
   buffer->block = hsc__block_take(args->client, bytes);
@@ -193,8 +228,6 @@ static hsc_status *from_host(PJRT_Client_BufferFromHostBuffer_Args *args, PJRT_D
   if (dense && bytes > 0) {
     memcpy(buffer->block->data, args->data, bytes);
   } else if (bytes > 0) {
-    int64_t own[HSC_MAX_RANK];
-    row_major_strides(args->dims, rank, element_bytes, own);
     hsc__host_copy_strided(buffer->block->data, own, args->data, host, args->dims, rank, element_bytes);
   }
   if (narrow) hsc__extend_narrow(type, buffer->block->data, bytes);
@@ -206,7 +239,6 @@ HSC_ENTRY(PJRT_Client_BufferFromHostBuffer) {
   HSC_CHECK_ARGS(PJRT_Client_BufferFromHostBuffer, buffer);
   PJRT_Device *device = NULL;
   HSC_PJRT_TRY(hsc__place(args->client, args->device, args->memory, &device));
-  HSC_PJRT_TRY(hsc__check_device_layout(args->device_layout, args->num_dims));
   PJRT_Buffer *buffer = hsc__buffer_new(args->client);
   if (!buffer) return hsc__error_of(hsc_status_out_of_memory());
   uint64_t begin = hsc_cpu_span_begin();
@@ -223,9 +255,12 @@ HSC_ENTRY(PJRT_Client_BufferFromHostBuffer) {
 // A view of memory that somebody else owns; copied when it is not aligned well enough to be used in place.
 static hsc_status *view(PJRT_Client_CreateViewOfDeviceBuffer_Args *args, PJRT_Device *device, PJRT_Buffer *buffer, bool *out_borrowed) {
   size_t bytes = 0;
+  const PJRT_Layouts_MemoryLayout *layout;
   HSC_TRY(hsc__array_bytes(args->element_type, args->dims, args->num_dims, &bytes));
+  HSC_TRY(hsc__device_layout(args->layout, args->dims, args->num_dims, hsc_type_bytes(hsc__type_of_pjrt(args->element_type)), &layout));
   buffer->device = device;
   if (!hsc__buffer_set_shape(buffer, hsc__type_of_pjrt(args->element_type), (int)args->num_dims, args->dims, bytes)) return hsc_status_out_of_memory();
+  buffer->layout = layout;
   *out_borrowed = (uintptr_t)args->device_buffer_ptr % HSC_CPU_ALIGNMENT == 0 && bytes > 0;
   buffer->block = *out_borrowed ? hsc__block_borrow(args->client, args->device_buffer_ptr, bytes) : hsc__block_take(args->client, bytes);
   if (!buffer->block) return hsc_status_out_of_memory();
@@ -244,7 +279,6 @@ HSC_ENTRY(PJRT_Client_CreateViewOfDeviceBuffer) {
   PJRT_Device *device = NULL;
   bool borrowed = false;
   HSC_PJRT_TRY(hsc__place(args->client, args->device, HSC_ARGS_HAVE(PJRT_Client_CreateViewOfDeviceBuffer, memory) ? args->memory : NULL, &device));
-  HSC_PJRT_TRY(hsc__check_device_layout(args->layout, args->num_dims));
   PJRT_Buffer *buffer = hsc__buffer_new(args->client);
   if (!buffer) return hsc__error_of(hsc_status_out_of_memory());
   hsc_status *status = view(args, device, buffer, &borrowed);
@@ -278,8 +312,10 @@ HSC_ENTRY(PJRT_Buffer_ToHostBuffer) {
   HSC_CHECK_ARGS(PJRT_Buffer_ToHostBuffer, event);
   PJRT_Buffer *buffer = args->src;
   size_t element_bytes = hsc_type_bytes(buffer->type), span = 0;
-  int64_t host[HSC_MAX_RANK], own[HSC_MAX_RANK];
-  HSC_PJRT_TRY(hsc__host_strides(args->host_layout, buffer->dims, buffer->rank, element_bytes, host));
+  int64_t host[HSC_MAX_RANK] = {0}, own[HSC_MAX_RANK] = {0};
+  hsc__layout_strides(buffer->layout, buffer->dims, buffer->rank, element_bytes, own);
+  if (args->host_layout) HSC_PJRT_TRY(hsc__host_strides(args->host_layout, buffer->dims, buffer->rank, element_bytes, host));
+  else memcpy(host, own, sizeof host);   // as it is on the device
   HSC_PJRT_TRY(span_of(host, buffer->dims, buffer->rank, element_bytes, &span));
   if (!args->dst) {
     args->dst_size = span;
@@ -291,10 +327,9 @@ HSC_ENTRY(PJRT_Buffer_ToHostBuffer) {
   PJRT_Error *error = hsc__buffer_pin(buffer, &block);
   if (error) return error;
   uint64_t begin = hsc_cpu_span_begin();
-  if (hsc__strides_are_dense(host, buffer->dims, buffer->rank, element_bytes)) {
+  if (strides_are_alike(host, own, buffer->dims, buffer->rank)) {
     memcpy(args->dst, block->data, buffer->size_bytes);
   } else {
-    row_major_strides(buffer->dims, buffer->rank, element_bytes, own);
     hsc__host_copy_strided(args->dst, host, block->data, own, buffer->dims, buffer->rank, element_bytes);
   }
   hsc_cpu_span_end(HSC_CPU_SPAN_TO_HOST, begin, (int64_t)buffer->size_bytes);

@@ -177,7 +177,16 @@ static void any_arrangement_of_bytes_is_copied_right(void **state) {
     PJRT_Client_BufferFromHostBuffer_Args from =
         ARGS_OF(PJRT_Client_BufferFromHostBuffer, .client = client, .data = origin, .type = type, .dims = dims, .num_dims = rank, .byte_strides = strides,
                 .num_byte_strides = rank);
+    int64_t device_order[8];   // in two rounds of three the device keeps it in another order than row by row
+    for (size_t i = 0; i < rank; i++) device_order[i] = minor_to_major[round % 3 == 1 ? i : rank - 1 - i];
+    PJRT_Buffer_MemoryLayout device_layout = {.struct_size = PJRT_Buffer_MemoryLayout_STRUCT_SIZE, .type = PJRT_Buffer_MemoryLayout_Type_Tiled,
+                                              .tiled = {.struct_size = PJRT_Buffer_MemoryLayout_Tiled_STRUCT_SIZE, .minor_to_major = device_order,
+                                                        .minor_to_major_size = rank}};
+    if (round % 3) from.device_layout = &device_layout;
     assert_null(api->PJRT_Client_BufferFromHostBuffer(&from));
+    PJRT_Buffer_GetMemoryLayout_Args told = ARGS_OF(PJRT_Buffer_GetMemoryLayout, .buffer = from.buffer);
+    assert_null(api->PJRT_Buffer_GetMemoryLayout(&told));
+    if (round % 3) assert_memory_equal(told.layout.tiled.minor_to_major, device_order, rank * sizeof *device_order);
     drop_event(from.done_with_host_buffer);
     // Back with another permutation as host layout.
     int64_t layout_stride = (int64_t)element;
@@ -232,7 +241,11 @@ static void bad_host_arrays_are_refused(void **state) {
                                      .tiled = {.struct_size = PJRT_Buffer_MemoryLayout_Tiled_STRUCT_SIZE, .minor_to_major = column_major, .minor_to_major_size = 2}};
   PJRT_Client_BufferFromHostBuffer_Args args = ARGS_OF(PJRT_Client_BufferFromHostBuffer, .client = client, .data = data, .type = PJRT_Buffer_Type_F32,
                                                        .dims = two, .num_dims = 2, .device_layout = &layout);
+  int64_t tile[2] = {8, 128};
+  size_t tile_rank = 2;
+  layout.tiled.tile_dims = tile, layout.tiled.tile_dim_sizes = &tile_rank, layout.tiled.num_tiles = 1;
   assert_int_equal(drop_error(api->PJRT_Client_BufferFromHostBuffer(&args)), PJRT_Error_Code_UNIMPLEMENTED);
+  layout.tiled.num_tiles = 0;
   column_major[0] = 1, column_major[1] = 1;
   PJRT_Buffer *b = put(data, PJRT_Buffer_Type_F32, 2, two, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, NULL);
   PJRT_Buffer_ToHostBuffer_Args to = ARGS_OF(PJRT_Buffer_ToHostBuffer, .src = b, .host_layout = &layout, .dst = data, .dst_size = sizeof data);

@@ -52,4 +52,14 @@ def _view(array):
         return numpy.empty(array.shape, array.dtype)
     memory = (ctypes.c_char * array.nbytes).from_address(array.unsafe_buffer_pointer())
     memory.array = array
-    return numpy.frombuffer(memory, dtype=array.dtype).reshape(array.shape)
+    order = _slowest_first(array)
+    view = numpy.frombuffer(memory, dtype=array.dtype).reshape([array.shape[d] for d in order])
+    return view.transpose([order.index(d) for d in range(array.ndim)])
+
+
+def _slowest_first(array):
+    """The dimensions in the order in which they lie in memory."""
+    try:
+        return list(array.format.layout.major_to_minor)
+    except (AttributeError, TypeError):  # a JAX without layouts has none but row-major
+        return list(range(array.ndim))
