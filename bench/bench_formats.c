@@ -61,7 +61,7 @@ static hsc_status *read_mlir(bool is_text, hsc_view bytes, double start, times *
   HSC_TRY(hsc_arena_create(&arena));
   hsc_status *status = is_text ? hsc__mlir_text_read(bytes, "bench", arena, &top) : hsc__mlir_bytecode_read(bytes, "bench", arena, &top);
   t->tree = now() - start;
-  if (!status) status = hsc__stablehlo_import(top, "bench", out_module);
+  if (!status) status = hsc__stablehlo_import(top, "bench", 0, out_module);
   hsc_arena_destroy(arena);
   return status;
 }

@@ -102,30 +102,30 @@ bool hsc_format_detect(hsc_view bytes, const char *path, hsc_format *out_format)
   return path && detect_by_path(path, out_format);
 }
 
-static hsc_status *read_mlir(bool is_text, hsc_view bytes, const char *path, hsc_module **out_module) {
+static hsc_status *read_mlir(bool is_text, hsc_view bytes, const char *path, int partition_count, hsc_module **out_module) {
   hsc_arena *arena = NULL;
   hsc__mlir_op *top = NULL;
   HSC_TRY(hsc_arena_create(&arena));
   hsc_status *status = is_text ? hsc__mlir_text_read(bytes, path, arena, &top) : hsc__mlir_bytecode_read(bytes, path, arena, &top);
-  if (!status) status = hsc__stablehlo_import(top, path, out_module);
+  if (!status) status = hsc__stablehlo_import(top, path, partition_count, out_module);
   hsc_arena_destroy(arena);
   return status;
 }
 
-static hsc_status *read_unpacked(hsc_format format, hsc_view bytes, const char *path, hsc_module **out_module) {
+static hsc_status *read_unpacked(hsc_format format, hsc_view bytes, const char *path, int partition_count, hsc_module **out_module) {
   switch (format) {
     case HSC_FORMAT_HLO_TEXT: return hsc_hlo_text_parse(bytes, path, out_module);
     case HSC_FORMAT_HLO_PROTO: return hsc_hlo_proto_read(bytes, path, out_module);
-    case HSC_FORMAT_MLIR_BYTECODE: return read_mlir(false, bytes, path, out_module);
-    case HSC_FORMAT_MLIR_TEXT: return read_mlir(true, bytes, path, out_module);
+    case HSC_FORMAT_MLIR_BYTECODE: return read_mlir(false, bytes, path, partition_count, out_module);
+    case HSC_FORMAT_MLIR_TEXT: return read_mlir(true, bytes, path, partition_count, out_module);
     case HSC_FORMAT_COUNT: break;
   }
   return hsc_status_at(HSC_ERR(UNIMPLEMENTED, "%s: not built yet: reading this format", hsc_format_text(format)), path, 0, 0, NULL);
 }
 
-static hsc_status *read_verified(hsc_format format, hsc_view bytes, const char *path, hsc_module **out_module) {
+static hsc_status *read_verified(hsc_format format, hsc_view bytes, const char *path, int partition_count, hsc_module **out_module) {
   hsc_module *module;
-  HSC_TRY(read_unpacked(format, bytes, path, &module));
+  HSC_TRY(read_unpacked(format, bytes, path, partition_count, &module));
   hsc_status *status = hsc_module_verify(module);
   if (status) {
     hsc_module_destroy(module);
@@ -137,7 +137,7 @@ static hsc_status *read_verified(hsc_format format, hsc_view bytes, const char *
 
 static bool is_packed(hsc_view bytes) { return view_starts_with(bytes, "\x1f\x8b") || view_starts_with(bytes, "\x28\xb5\x2f\xfd"); }
 
-static hsc_status *read_any(const hsc_format *format, hsc_view bytes, const char *path, hsc_module **out_module) {
+static hsc_status *read_any(const hsc_format *format, hsc_view bytes, const char *path, int partition_count, hsc_module **out_module) {
   hsc_bytes unpacked = {0};
   hsc_status *status = NULL;
   if (is_packed(bytes)) {
@@ -153,17 +153,19 @@ static hsc_status *read_any(const hsc_format *format, hsc_view bytes, const char
     status = hsc_status_at(status, path, 0, 0, NULL);
     goto done;
   }
-  status = read_verified(found, bytes, path, out_module);
+  status = read_verified(found, bytes, path, partition_count, out_module);
 
 done:
   hsc_bytes_deinit(&unpacked);
   return status;
 }
 
-hsc_status *hsc_program_read(hsc_view bytes, const char *path, hsc_module **out_module) { return read_any(NULL, bytes, path, out_module); }
+hsc_status *hsc_program_read_for(hsc_view bytes, const char *path, int partition_count, hsc_module **out_module) { return read_any(NULL, bytes, path, partition_count, out_module); }
+
+hsc_status *hsc_program_read(hsc_view bytes, const char *path, hsc_module **out_module) { return read_any(NULL, bytes, path, 0, out_module); }
 
 hsc_status *hsc_program_read_as(hsc_format format, hsc_view bytes, const char *path, hsc_module **out_module) {
-  return read_any(&format, bytes, path, out_module);
+  return read_any(&format, bytes, path, 0, out_module);
 }
 
 hsc_status *hsc_program_read_file(const char *path, hsc_module **out_module) {

@@ -33,6 +33,8 @@ typedef struct hsc_write_options {
 // Reads a program. `path` (may be NULL) is for messages only. gzip and zstd are unpacked first. The module is verified.
 // Errors: INVALID_ARGUMENT pointing at path:line:column with what was expected; UNIMPLEMENTED for a format or op that is not built yet.
 HSC_MUST_USE hsc_status *hsc_program_read(hsc_view bytes, const char *path, hsc_module **out_module);
+// The same for so many partitions as who compiles it says (0 = as the program says): MLIR's shardings are brought to one partition's program by them.
+HSC_MUST_USE hsc_status *hsc_program_read_for(hsc_view bytes, const char *path, int partition_count, hsc_module **out_module);
 HSC_MUST_USE hsc_status *hsc_program_read_as(hsc_format format, hsc_view bytes, const char *path, hsc_module **out_module);
 HSC_MUST_USE hsc_status *hsc_program_read_file(const char *path, hsc_module **out_module);   // "-" reads standard input
 HSC_MUST_USE hsc_status *hsc_program_write(const hsc_module *module, hsc_format format, hsc_bytes *out_bytes);

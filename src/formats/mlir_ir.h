@@ -122,8 +122,8 @@ typedef struct hsc__mlir_print_options {
 HSC_MUST_USE hsc_status *hsc__mlir_text_write(hsc__mlir_op *top, const hsc__mlir_print_options *options, hsc_bytes *out);
 HSC_MUST_USE hsc_status *hsc__mlir_bytecode_write(hsc__mlir_op *top, hsc_stablehlo_version version, const char *path, hsc_bytes *out);
 
-// The module operation to an HLO module. Consumes the values' scratch fields.
-HSC_MUST_USE hsc_status *hsc__stablehlo_import(hsc__mlir_op *top, const char *path, hsc_module **out_module);
+// The module operation to an HLO module, for so many partitions (0 = what mhlo.num_partitions says). Consumes the values' scratch fields.
+HSC_MUST_USE hsc_status *hsc__stablehlo_import(hsc__mlir_op *top, const char *path, int partition_count, hsc_module **out_module);
 
 // "f32", "i8", "ui4", "bf16", "f8E4M3FN" <-> element types; complex ones are not among them (NULL).
 bool hsc__mlir_element_type(hsc_view word, hsc_type *out);

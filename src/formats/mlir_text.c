@@ -357,12 +357,6 @@ static bool module_op(hsc__mlir_parser *p, hsc__mlir_op *op) {
   return true;
 }
 
-// Operations of other dialects that stand beside functions: sdy.mesh @mesh = <["x"=2]>
-static bool mesh_op(hsc__mlir_parser *p, hsc__mlir_op *op) {
-  hsc_view name, text;
-  return hsc__mlir_symbol(p, &name) && add_text_attr(p, op, "sym_name", name) && hsc__mlir_expect(p, "=") && hsc__mlir_balanced(p, &text);
-}
-
 // #alias = attribute, !alias = type, {-# resources #-}
 static bool resources(hsc__mlir_parser *p);
 
@@ -427,7 +421,7 @@ static bool parse_op(hsc__mlir_parser *p, hsc__mlir_block *block) {
   if (generic) ok = generic_op(p, op);
   else if (hsc_view_equals_text(name, "func.func")) ok = func_op(p, op);
   else if (hsc_view_equals_text(name, "builtin.module")) ok = module_op(p, op);
-  else if (hsc_view_equals_text(name, "sdy.mesh")) ok = mesh_op(p, op);
+  else if (hsc_view_equals_text(name, "sdy.mesh")) ok = hsc__mlir_sdy_mesh(p, op);
   else ok = hsc__mlir_custom_op(p, op, name);
   if (!ok) return false;
   if (hsc__mlir_accept_word(p, "loc") && !hsc__mlir_location(p, &op->location)) return false;

@@ -415,6 +415,9 @@ static bool hash_attr(hsc__mlir_parser *p, const hsc__mlir_attr **out) {
     p->p++;
     return stablehlo_attr(p, (hsc_view){dot + 1, (size_t)(name.data + name.size - dot - 1)}, out);
   }
+  bool known;
+  if (!hsc__mlir_sdy_attr(p, name, out, &known)) return false;
+  if (known) return true;
   hsc__mlir_attr *attr = hsc__mlir_make_attr(p, HSC_MLIR_UNKNOWN);
   *out = attr;
   p->p = name.data - 1;

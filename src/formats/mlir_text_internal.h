@@ -82,6 +82,12 @@ bool hsc__mlir_attr_alias(hsc__mlir_parser *p, hsc_view name, hsc__mlir_attr **o
 // ---- mlir_text_dense.c ----
 bool hsc__mlir_dense(hsc__mlir_parser *p, const hsc__mlir_attr **out);       // after "dense"
 
+// ---- mlir_text_sdy.c ----
+// After the name of an attribute ("sdy.sharding") and of an operation; *out_known false for what is none of Shardy's, or is read otherwise.
+bool hsc__mlir_sdy_attr(hsc__mlir_parser *p, hsc_view name, const hsc__mlir_attr **out, bool *out_known);
+bool hsc__mlir_sdy_op(hsc__mlir_parser *p, hsc__mlir_op *op, hsc_view written_name, bool *out_known);
+bool hsc__mlir_sdy_mesh(hsc__mlir_parser *p, hsc__mlir_op *op);
+
 // ---- mlir_text_ops.c ----
 // The custom form of an operation, after its name. `op->name` is normalised already.
 bool hsc__mlir_custom_op(hsc__mlir_parser *p, hsc__mlir_op *op, hsc_view written_name);

@@ -450,6 +450,9 @@ bool hsc__mlir_custom_op(hsc__mlir_parser *p, hsc__mlir_op *op, hsc_view written
   if (strcmp(op->name, "constant") == 0) return constant(p, op);
   if (strcmp(op->name, "reduce") == 0) return reduce(p, op);
   if (strcmp(op->name, "while") == 0) return while_loop(p, op);
+  bool known;
+  if (!hsc__mlir_sdy_op(p, op, written_name, &known)) return false;
+  if (known) return true;
   for (size_t i = 0; i < HSC_COUNT_OF(rows); i++)
     if (strcmp(op->name, rows[i].name) == 0) return run_form(p, op, rows[i].form);
   if (!hsc__mlir_peek(p, '%'))

@@ -6,7 +6,7 @@
 // Attributes of Shardy's own encoding are arrays whose `column` is the number of the encoding. Axes: STRING (`integer` = size in a mesh; an element = only
 // a part of the axis). Mesh: axes; `data` = device ids as int64. Dimension: axes; `integer` = closed. Sharding: dimensions; `text` = mesh, `integer` = how many
 // axes are unreduced, which stand as one more element behind the dimensions.
-enum { HSC__SDY_MANUAL_AXES = 0, HSC__SDY_PER_VALUE = 7, HSC__SDY_SHARDING = 6, HSC__SDY_SHARDING_2 = 15, HSC__SDY_SHARDING_3 = 17 };
+enum { HSC__SDY_MANUAL_AXES = 0, HSC__SDY_MESH = 2, HSC__SDY_DIMENSION = 5, HSC__SDY_PER_VALUE = 7, HSC__SDY_SHARDING = 6, HSC__SDY_SHARDING_2 = 15, HSC__SDY_SHARDING_3 = 17 };
 
 HSC_MUST_USE hsc_status *hsc__sdy_mesh(hsc__importer *im, const hsc__mlir_op *op);
 HSC_MUST_USE hsc_status *hsc__sdy_manual_computation(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op);

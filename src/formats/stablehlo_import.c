@@ -871,6 +871,7 @@ static hsc_status *import_module(hsc__importer *im) {
   hsc__mlir_block *body = im->top->regions[0];
   function *entry = NULL, *last = NULL;
   int64_t partitions = hsc__import_int(im->top, "mhlo.num_partitions", 1), replicas = hsc__import_int(im->top, "mhlo.num_replicas", 1);
+  if (im->partition_count > 0) partitions = im->partition_count;
   if (partitions < 1 || partitions > INT32_MAX || replicas < 1 || replicas > INT32_MAX)
     return HSC_OP_ERR(INVALID_ARGUMENT, im, im->top, "mhlo.num_partitions is %lld and mhlo.num_replicas is %lld: both are 1 or more", (long long)partitions, (long long)replicas);
   im->partition_count = (int)partitions;
@@ -906,8 +907,8 @@ static hsc_status *import_module(hsc__importer *im) {
   return NULL;
 }
 
-hsc_status *hsc__stablehlo_import(hsc__mlir_op *top, const char *path, hsc_module **out_module) {
-  hsc__importer im = {.top = top, .path = path};
+hsc_status *hsc__stablehlo_import(hsc__mlir_op *top, const char *path, int partition_count, hsc_module **out_module) {
+  hsc__importer im = {.top = top, .path = path, .partition_count = partition_count};
   hsc_status *status = NULL;
   *out_module = NULL;
   HSC_GOTO(hsc_arena_create(&im.arena));

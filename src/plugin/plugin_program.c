@@ -269,7 +269,7 @@ static hsc_status *compile(hsc_cpu_device *device, const PJRT_Program *code, hsc
     return HSC_ERR(INVALID_ARGUMENT, "Unknown program format '%.*s'; hlo, hlo_text, hlo_with_config and mlir are known", (int)format.size, format.data);
   HSC_TRY(hsc__compile_settings_read(options, &settings));
   HSC_GOTO(check_settings(&settings, device_count));
-  HSC_GOTO(hsc_program_read((hsc_view){code->code, code->code_size}, NULL, &module));
+  HSC_GOTO(hsc_program_read_for((hsc_view){code->code, code->code_size}, NULL, settings.partition_count > 1 ? settings.partition_count : 0, &module));
   HSC_GOTO(create(options, &p));
   place(p, &settings);
   if (p->device_count > 1) {

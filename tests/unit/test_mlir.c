@@ -249,10 +249,25 @@ static void nesting_is_bounded(void **state) {
   }
 }
 
+// JAX's program for eight devices: a mesh, shardings of arguments and results, a constraint, a manual computation.
+static void programs_for_several_devices_read_alike(void **state) {
+  hsc_module *pretty = read_module("tests/conformance/formats", "stablehlo_devices.mlir"), *generic = read_module("tests/conformance/formats", "stablehlo_devices.generic.mlir");
+  hsc_module *bytecode = read_module("tests/conformance/formats", "stablehlo_devices.mlirbc");
+  assert_int_equal(pretty->num_partitions, 8);
+  assert_string_equal(pretty->entry->parameters[0]->sharding, "{devices=[2,4]0,1,2,3,4,5,6,7}");
+  assert_int_equal(pretty->entry->parameters[0]->shape.dims[0], 4);
+  expect_same_meaning(pretty, generic, "generic");
+  expect_same_meaning(pretty, bytecode, "bytecode");
+  hsc_module_destroy(pretty);
+  hsc_module_destroy(generic);
+  hsc_module_destroy(bytecode);
+}
+
 int main(int argc, char **argv) {
   source_dir = argv[1];
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_forms_of_a_program_mean_the_same),
+      cmocka_unit_test(programs_for_several_devices_read_alike),
       cmocka_unit_test(the_patterns_compute_what_their_hlo_computes),
       cmocka_unit_test(the_models_are_read),
       cmocka_unit_test(tensors_have_the_bits_that_the_text_says),
