@@ -1,6 +1,7 @@
 // cmd_explain.c - hloscope explain: what a log says, and what to do about it.
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "cli/command.h"
@@ -22,6 +23,10 @@ static const hsc_option options[] = {
     HSC_OPTION_END,
 };
 
+static volatile sig_atomic_t interrupted;
+static void note_interrupt(int signal) { interrupted = signal; }
+
+// Until the end, or until the user has seen enough: what was read by then is told.
 static hsc_status *read_file(const char *path, hsc_log_reader *reader) {
   bool is_input = !strcmp(path, "-");
   int fd = is_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
@@ -29,13 +34,17 @@ static hsc_status *read_file(const char *path, hsc_log_reader *reader) {
   enum { CHUNK = 1 << 16 };  // the bytes, their copy and what is left of it without escapes stay in the cache
   char *chunk = hsc_alloc(CHUNK);
   hsc_status *status = chunk ? NULL : hsc_status_out_of_memory();
-  while (!status) {
+  interrupted = 0;
+  struct sigaction note = {.sa_handler = note_interrupt}, old;
+  sigaction(SIGINT, &note, &old);
+  while (!status && !interrupted) {
     ssize_t got = read(fd, chunk, CHUNK);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) status = hsc_status_errno(errno, "cannot read", path);
     if (got <= 0) break;
     status = hsc_log_reader_feed(reader, chunk, (size_t)got);
   }
+  sigaction(SIGINT, &old, NULL);
   hsc_free(chunk);
   if (!is_input) close(fd);
   return status;
@@ -87,6 +96,10 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     if (end.signal) hsc_cli_say(cli, "the program was ended by signal %d (%s)", end.signal, strsignal(end.signal));
   } else {
     HSC_GOTO(read_file(source, reader));
+    if (interrupted) {
+      hsc_cli_say(cli, "interrupted: this is what was read until then");
+      cli->exit_code = 128 + interrupted;
+    }
   }
   HSC_GOTO(hsc_log_reader_finish(reader));
   double seconds = (double)(hsc_now_ns() - begin_ns) / 1e9;
@@ -108,6 +121,7 @@ const hsc_command_body hsc_command_explain = {
     .run = run,
     .description = "Reads the log of a compiler, a runtime or a framework and prints what it recognises: what each message means, whether it matters, what to do\n"
                    "and where it was discussed, the worst first, each once. Ends with a summary of compilations and the next thing to do.\n"
+                   "Ctrl-C ends the reading of a log and tells what was read until then.\n"
                    "After --, runs a command, passes its output through, says what is recognised as it appears, and exits with the command's exit code.",
     .examples = "hloscope explain train.log\ndmesg | hloscope explain -\nhloscope explain --format=json train.log\nhloscope explain -- python train.py",
 };
