@@ -118,8 +118,8 @@ static hsc_status *show(const knowledge_args *args, const hsc_knowledge *kb, hsc
   return status;
 }
 
-// Runs `hloscope run` on a proof's program and looks for the entry in what it says. *out_shown: it was there.
-static hsc_status *run_program(const hsc_knowledge *kb, const hsc_entry *entry, const hsc_proof_program *proof, hsc_cli *cli, bool *out_shown) {
+// Runs `hloscope run` on a proof's program and looks for the entry in what it says. *out_shown: it was there; *out_missing: the device is not installed.
+static hsc_status *run_program(const hsc_knowledge *kb, const hsc_entry *entry, const hsc_proof_program *proof, hsc_cli *cli, bool *out_shown, bool *out_missing) {
   enum { ARGUMENTS_MAX = 32 };
   char path[] = "/tmp/hloscope-proof-XXXXXX.hlo";
   int fd = mkstemps(path, 4);
@@ -140,6 +140,7 @@ static hsc_status *run_program(const hsc_knowledge *kb, const hsc_entry *entry, 
   if (!status) status = hsc_child_wait(child, INT64_C(120000000000), &end);
   if (!status) hsc_bytes_append_text(&said, hsc_child_stderr(child));
   if (!status) status = hsc_entry_found_in(kb, entry, hsc_bytes_view(&said), out_shown);
+  *out_missing = !*out_shown && (strstr(hsc_bytes_text(&said), "is not on this machine") || strstr(hsc_bytes_text(&said), "hloscope devices --install"));
   hsc_child_destroy(child);
   hsc_bytes_deinit(&said);
   unlink(path);
@@ -151,9 +152,13 @@ static hsc_status *check_programs(const knowledge_args *args, const hsc_knowledg
     const hsc_entry *entry = hsc_knowledge_at(kb, i);
     if (args->words.count && strcmp(entry->id, args->words.items[0]) != 0) continue;
     for (size_t p = 0; p < entry->program_count; p++) {
-      bool shown = false;
+      bool shown = false, missing = false;
       hsc_cli_progress(cli, "%s on %s", entry->id, entry->programs[p].device);
-      HSC_TRY(run_program(kb, entry, &entry->programs[p], cli, &shown));
+      HSC_TRY(run_program(kb, entry, &entry->programs[p], cli, &shown, &missing));
+      if (missing) {
+        hsc_cli_say(cli, "not run: %s, which needs %s: it is not installed here", entry->id, entry->programs[p].device);
+        continue;
+      }
       ++*out_run;
       if (shown) continue;
       ++*out_bad;
