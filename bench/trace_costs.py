@@ -79,38 +79,40 @@ def recorder(build, rounds, scratch):
 
 
 def tracer(build, rounds, scratch):
-    print("\n### A PJRT call through the tracer\n\n| call | alone ns | traced ns | added ns |\n|---|---|---|---|")
-    plain, traced = {}, {}
-    for i in range(rounds):
-        for into, environment in ((plain, {}), (traced, {"LD_PRELOAD": str(build / "libhloscope_pjrt_tracer.so"), "HLOSCOPE_OUTPUT_PATH": f"{scratch}/call-{i}.hsc"})):
-            program = ""
-            for line in run([build / "bench/bench_pjrt_call", build / "libhloscope_cpu_pjrt.so"], env=dict(os.environ, **environment)).splitlines():
-                match = FIGURE.match(line)
-                if not match:
-                    program = line.strip()
-                elif match[5] == "ns":
-                    into.setdefault(f"{program}: {match[1].strip()}", []).append(float(match[2]))
-        shutil.rmtree(f"{scratch}/call-{i}.hsc", ignore_errors=True)
-    for name, values in plain.items():
-        a, b = statistics.median(values), statistics.median(traced[name])
-        print(f"| {name} | {a:.0f} | {b:.0f} | {b - a:.0f} |")
+    print("\n### One PJRT call through the tracer\n\n| call | straight ns | traced ns | added ns | 10 to 90 % of the batches |\n|---|---|---|---|---|")
+    samples = {}
+    for _ in range(rounds):
+        for line in run([build / "bench/bench_tracer_calls", build / "libhloscope_cpu_pjrt.so", build / "libhloscope_pjrt_tracer.so"]).splitlines():
+            name, *numbers = re.match(r"^(.*?)\s+([\d.]+)\s+([\d.]+)\s+added\s+([-\d.]+)\s+\(([-\d.]+) \.\. ([-\d.]+)\) ns$", line).groups()
+            samples.setdefault(name, []).append([float(n) for n in numbers])
+    for name, rows in samples.items():
+        plain, traced, added, low, high = (statistics.median(column) for column in zip(*rows))
+        print(f"| {name} | {plain:.0f} | {traced:.0f} | {added:.0f} | {low:.0f} to {high:.0f} |")
 
 
+# A tiny jitted function. Traced, batches with recording on and off take turns in the same process: what differs is the tracer alone.
 TINY = """
-import time, jax
+import os, statistics, subprocess, sys, time, jax
 import jax.numpy as jnp
 @jax.jit
 def tiny(x, w, b):
     return jnp.maximum(x @ w + b, 0)
 x, w, b = jnp.ones((8, 16)), jnp.ones((16, 16)), jnp.ones(16)
-tiny(x, w, b).block_until_ready()
-best = []
-for _ in range(40):
+def batch(calls):
     start = time.process_time()
-    for _ in range(500): y = tiny(x, w, b)
+    for _ in range(calls): y = tiny(x, w, b)
     y.block_until_ready()
-    best.append((time.process_time() - start) / 500 * 1e6)
-print(sorted(best)[len(best) // 2])
+    return (time.process_time() - start) / calls * 1e6
+def switch(how):
+    if len(sys.argv) > 1: subprocess.run([sys.argv[1], "trace", f"--pid={os.getpid()}", how], check=True, stderr=subprocess.DEVNULL)
+batch(4000)   # the plugin's profiler has ended by then
+on, off = [], []
+for i in range(60):
+    for values, how in ((on, "--resume"), (off, "--pause"))[::1 if i % 2 else -1]:
+        switch(how)
+        batch(200)
+        values.append(batch(1500))
+print(statistics.median(on), statistics.median(off), statistics.median(a / b for a, b in zip(on, off)))
 """
 
 
@@ -118,14 +120,16 @@ def jax(build, python, rounds, scratch):
     print("\n### A jitted function of a few microseconds under JAX on the built-in device\n\n| | µs a call |\n|---|---|")
     root = pathlib.Path(__file__).resolve().parent.parent / "python"
     environment = dict(os.environ, PYTHONPATH=str(root), HLOSCOPE_LIBRARY_DIR=str(build), JAX_PLATFORMS="hloscope")
-    ways = {"alone": [], "under hloscope trace": [build / "hloscope", "trace", "--no-summary", "-o", f"{scratch}/tiny.hsc", "--"]}
-    samples = {name: [] for name in ways}
+    samples = {"alone": [], "traced": [], "traced, recording paused": [], "ratio": []}
     for _ in range(rounds):
-        for name, front in ways.items():
-            samples[name].append(float(run([*front, python, "-c", TINY], env=environment).split()[-1]))
+        samples["alone"].append(float(run([python, "-c", TINY], env=environment).split()[-3]))
+        on, off, ratio = run([build / "hloscope", "trace", "--no-summary", "-o", f"{scratch}/tiny.hsc", "--", python, "-c", TINY, build / "hloscope"], env=environment).split()[-3:]
+        for name, value in (("traced", on), ("traced, recording paused", off), ("ratio", ratio)):
+            samples[name].append(float(value))
+    ratios = samples.pop("ratio")
     for name, values in samples.items():
         print(f"| {name} | {statistics.median(values):.2f} ({min(values):.2f} .. {max(values):.2f}) |")
-    print(f"\nThe tracer adds {100 * (statistics.median(samples['under hloscope trace']) / statistics.median(samples['alone']) - 1):.1f} %.")
+    print(f"\nRecording adds {100 * (statistics.median(ratios) - 1):.1f} % ({100 * (min(ratios) - 1):.1f} to {100 * (max(ratios) - 1):.1f}): batches that take turns in one process.")
 
 
 # ---- exports ------------------------------------------------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ def trace(scratch, name, command, **variables):
     capture = os.path.join(scratch, name + ".hsc")
     made = subprocess.run([hloscope, "trace", "-o", capture, "--no-summary", "--", *command], capture_output=True, text=True, env=dict(os.environ, **variables), timeout=500)
     tables = {}
-    for view in ("recompiles", "executions", "operators"):
+    for view in ("recompiles", "executions", "operators", "executables"):
         read = subprocess.run([hloscope, "tables", capture, view, "--format=json"], capture_output=True, text=True)
         tables[view] = json.loads(read.stdout)["rows"] if read.returncode == 0 else []
     return made, tables
@@ -89,15 +89,18 @@ with tempfile.TemporaryDirectory(prefix="hloscope-trace-") as scratch:
         ledger = [r for r in tables["recompiles"] if r["executable"] == "jit_f"]
         report(name, made.returncode == 0 and made.stdout.count("compiled True") == 2 and [r["kind"] for r in ledger] == ["first", "changed"] and "was f32[64,64], now f32[128,128]" in ledger[1]["why"],
                (made.returncode, made.stdout[-200:], made.stderr[-800:], ledger))
+        made = [r for r in tables["executables"] if r["executable"] == "jit_f"]
+        kept = made and os.path.exists(os.path.join(scratch, kind + ".hsc", "programs", made[0]["optimized"] or "-"))
+        report(f"{kind}: fingerprint, memory and the optimized program are kept", kept and made[0]["fingerprint"] and made[0]["peak memory"], tables["executables"])
     name = "PyTorch/XLA on the built-in device"
     if not has(torch_python, "torch_xla"):
         skip(name, f"{torch_python} has no torch_xla")
     else:
-        made, tables = trace(scratch, "torch", [torch_python, str(ROOT / "python" / "examples" / "torch_mlp.py")], PJRT_DEVICE="HLOSCOPE", PYTHONPATH=str(ROOT / "python"),
+        made, tables = trace(scratch, "torch", [torch_python, str(ROOT / "python" / "examples" / "torch_mlp.py")], PJRT_DEVICE="HLOSCOPE", PYTHONPATH=os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]),
                              HLOSCOPE_LIBRARY_DIR=os.path.dirname(hloscope))
         report(name, made.returncode == 0 and tables["recompiles"] and tables["executions"] and tables["operators"], made.stderr[-800:])
         report("every execution of it has its run on the device", tables["executions"] and all(r["measured"] == "device" and r["run"] > 0 for r in tables["executions"]), tables["executions"][:3])
-        made, tables = trace(scratch, "constant", [torch_python, "-c", CONSTANT_FIRST], PJRT_DEVICE="HLOSCOPE", PYTHONPATH=str(ROOT / "python"), HLOSCOPE_LIBRARY_DIR=os.path.dirname(hloscope))
+        made, tables = trace(scratch, "constant", [torch_python, "-c", CONSTANT_FIRST], PJRT_DEVICE="HLOSCOPE", PYTHONPATH=os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]), HLOSCOPE_LIBRARY_DIR=os.path.dirname(hloscope))
         again = [r["why"] for r in tables["recompiles"] if r["kind"] == "changed"]
         report("the ledger finds the constant that became an argument", any("was a constant" in why and "now a parameter" in why for why in again), (made.stderr[-500:], tables["recompiles"]))
     print(f"1..{done}")
