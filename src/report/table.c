@@ -125,7 +125,9 @@ void hsc_table_text(hsc_table *table, const char *text) {
 }
 
 void hsc_table_hex(hsc_table *table, uint64_t value) {
-  char *text = hsc_arena_alloc(table->arena, 17);
+  enum { SIZE = 17, AT_ONCE = 256 };
+  if (!table->hex_left) table->hex_room = hsc_arena_alloc(table->arena, SIZE * AT_ONCE), table->hex_left = table->hex_room ? AT_ONCE : 0;
+  char *text = table->hex_left ? table->hex_room + SIZE * (AT_ONCE - table->hex_left--) : NULL;
   for (int i = 0; text && i < 16; i++) text[i] = "0123456789abcdef"[value >> (60 - 4 * i) & 15];
   if (text) text[16] = 0;
   add_cell(table, (hsc_cell){.kind = HSC_CELL_TEXT, .text = text});

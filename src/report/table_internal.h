@@ -16,6 +16,8 @@ struct hsc_table {
   size_t row_count;
   size_t next_cell;  // column of the next cell in the last row
   bool misused;      // a programmer's error, told by print
+  char *hex_room;    // texts of hsc_table_hex, many in one piece of the arena
+  int hex_left;      // that may still be written there
   struct {
     const char *given, *copy;   // texts that came last, by the address they came from: mostly they come again
   } recent[64];

@@ -513,7 +513,7 @@ static void note_process(hsc_capture *capture, const hsc_capture_process *p) {
 
 // Nesting depth on each thread, from the sorted events.
 static hsc_status *find_depths(hsc_capture *capture) {
-  enum { MAX_OPEN = 256 };
+  enum { MAX_OPEN = UINT8_MAX };
   int threads = hsc_capture_thread_count(capture);
   int64_t *ends = HSC_NEW_ARRAY(capture->arena, int64_t, (size_t)threads * MAX_OPEN);
   int *depths = HSC_NEW_ARRAY(capture->arena, int, threads);
@@ -524,7 +524,7 @@ static hsc_status *find_depths(hsc_capture *capture) {
     int64_t *open = ends + (size_t)event->thread * MAX_OPEN;
     int *depth = &depths[event->thread];
     while (*depth > 0 && open[*depth - 1] <= event->start_ns) (*depth)--;
-    event->depth = *depth;
+    event->depth = (uint8_t)*depth;
     bool span = hsc_event_is_span(event);
     if (span && *depth < MAX_OPEN) open[(*depth)++] = event->start_ns + event->duration_ns;
   }

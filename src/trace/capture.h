@@ -13,14 +13,13 @@
 typedef struct hsc_capture hsc_capture;
 
 typedef struct hsc_event {
-  uint8_t kind;            // HSC_RECORD_BEGIN (a span, whether it ended or not), COMPLETE, INSTANT, COUNTER, FLOW_BEGIN, FLOW_END
-  uint8_t attr_count;
-  bool open;               // a span that had not ended
-  uint8_t end_attr_count;
+  uint8_t kind : 7;        // HSC_RECORD_BEGIN (a span, whether it ended or not), COMPLETE, INSTANT, COUNTER, FLOW_BEGIN, FLOW_END
+  bool open : 1;           // a span that had not ended
+  uint8_t attr_count, end_attr_count;
+  uint8_t depth;           // nesting on its thread, 0 = outermost; 255 = that, or deeper
   uint32_t category;       // hsc_category bit, or one of the capture's own (hsc_capture_category_text); 0 = none
   int32_t process;         // index into hsc_capture_process
   int32_t thread;          // index into hsc_capture_thread: the line it is shown on
-  int32_t depth;           // nesting on its thread, 0 = outermost
   const char *name;
   int64_t start_ns;        // since the capture's first moment
   int64_t duration_ns;     // spans; 0 for the others. Never negative: a clock that went back is counted in the notes.
