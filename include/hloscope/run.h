@@ -53,6 +53,9 @@ typedef struct hsc_program_run {
 __attribute__((warn_unused_result)) hsc_status *hsc_program_run_start(const hsc_program_run_options *options, hsc_program_run **out_run);
 void hsc_program_run_free(hsc_program_run *run);   // NULL is fine
 
+// The digest of an output's `size` bytes (dense, row-major), as the documents of `hloscope run` have it: 32 hexadecimal digits and a zero.
+void hsc_api_digest(const void *data, size_t size, char out_text[33]);
+
 #if defined(__GNUC__)
 #pragma GCC visibility pop
 #endif

@@ -200,3 +200,5 @@ void hsc_program_run_free(hsc_program_run *run) {
   hsc_arena_destroy(r->arena);
   hsc_free(r);
 }
+
+void hsc_api_digest(const void *data, size_t size, char out_text[33]) { hsc_hash128_hex(hsc_hash128_of(data, size, 0), out_text); }

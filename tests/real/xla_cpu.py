@@ -68,6 +68,10 @@ def test_inputs_and_digests_are_the_same_bytes():
     result, run = call("run", path, "--device", "reference,xla-cpu", "--seed", 7, "--no-store", "--format=json")
     digests = [{o["shape"]: o["digest"] for o in d["outputs"]} for d in run.get("devices", [])]
     differ = [s for s in digests[0] if digests[0][s] != digests[1].get(s)] if len(digests) == 2 else "no answer"
+    large = pathlib.Path(scratch.name) / "large.hlo"   # digests of large outputs are made in C, those of small ones in Python
+    large.write_text("HloModule large\nENTRY main {\n  x = f32[40001] parameter(0)\n  ROOT y = f32[40001] negate(x)\n}\n")
+    _, wide = call("run", large, "--device", "cpu,xla-cpu", "--no-store", "--format=json")
+    check("and so are those of a large output", len({d["outputs"][0]["digest"] for d in wide.get("devices", [])}) == 1 and len(wide["devices"]) == 2, str(wide)[:500])
     check(f"inputs of {len(TYPES)} types and digests are the same bytes", len(digests) == 2 and len(digests[0]) == len(TYPES) and not differ, result.stderr + str(differ) + str(run)[:500])
 
 
