@@ -57,7 +57,8 @@ static bool is_shown_in_cells(const char *unit) {
 
 // "compile_seconds" reads "compile seconds"; units that the cells do not show stand in brackets.
 static void write_heading(const hsc_column *column, hsc_bytes *out) {
-  for (const char *at = column->name; *at; at++) hsc_bytes_append_char(out, *at == '_' ? ' ' : *at);
+  bool path = strchr(column->name, '/') != NULL;   // a column may be named after a plugin
+  for (const char *at = column->name; *at; at++) hsc_bytes_append_char(out, *at == '_' && !path ? ' ' : *at);
   if (!is_shown_in_cells(column->unit)) hsc_bytes_printf(out, " [%s]", column->unit);
 }
 
