@@ -13,6 +13,21 @@ void hsc_cli_print(hsc_cli *cli, const char *format, ...) {
   va_end(args);
 }
 
+void hsc_cli_paragraph(hsc_cli *cli, const char *format, ...) {
+  hsc_bytes text = {0}, out = {0};
+  va_list args;
+  va_start(args, format);
+  hsc_bytes_printf_v(&text, format, args);
+  va_end(args);
+  if (cli->out_style.width > 0) {
+    hsc_text_wrap(hsc_bytes_text(&text), 0, cli->out_style.width > 20 ? cli->out_style.width : 20, &out);
+    if (text.size && text.data[text.size - 1] == '\n' && out.size) out.size--;  // the text has its own end of line
+  }
+  hsc_cli_write(cli, hsc_bytes_view(cli->out_style.width > 0 ? &out : &text));
+  hsc_bytes_deinit(&text);
+  hsc_bytes_deinit(&out);
+}
+
 void hsc_cli_write(hsc_cli *cli, hsc_view data) { fwrite(data.data, 1, data.size, stdout); }
 
 hsc_status *hsc_cli_write_to(hsc_cli *cli, const char *path, hsc_view data) {

@@ -175,7 +175,7 @@ static void print_json(const running *all, size_t count, double seconds, hsc_byt
 
 static void print_text(const running *all, size_t count, bool with_all, const hsc_text_style *style, hsc_bytes *out) {
   static const char *const marks[] = {"  -  ", " ok  ", "warn ", "ERROR"}, *const colors[] = {"\x1b[2m", "\x1b[32m", "\x1b[33m", "\x1b[31m"};
-  int width = style->width > 60 ? (style->width < 140 ? style->width : 140) : 120;
+  int width = style->width > 40 ? (style->width < 140 ? style->width : 140) : 120;
   size_t hidden = 0, counts[4] = {0};
   const char *group = "";
   for (size_t i = 0; i < count; i++) {
@@ -196,9 +196,11 @@ static void print_text(const running *all, size_t count, bool with_all, const hs
       hsc_text_wrap(all[i].result.fix, 24, width, out);
     }
   }
-  hsc_bytes_printf(out, "%zu ok, %zu warnings, %zu errors", counts[HSC_VERDICT_OK], counts[HSC_VERDICT_WARNING], counts[HSC_VERDICT_ERROR]);
-  if (hidden) hsc_bytes_printf(out, "; %zu checks do not concern this machine (--all shows them)", hidden);
-  hsc_bytes_append_char(out, '\n');
+  hsc_bytes total = {0};
+  hsc_bytes_printf(&total, "%zu ok, %zu warnings, %zu errors", counts[HSC_VERDICT_OK], counts[HSC_VERDICT_WARNING], counts[HSC_VERDICT_ERROR]);
+  if (hidden) hsc_bytes_printf(&total, "; %zu checks do not concern this machine (--all shows them)", hidden);
+  hsc_text_wrap(hsc_bytes_text(&total), 0, width, out);
+  hsc_bytes_deinit(&total);
 }
 
 static hsc_status *choose(const doctor_args *args, running *all, hsc_cli *cli) {

@@ -123,7 +123,8 @@ hsc_status *hsc__passes_autotune(const passes_args *args, hsc_cli *cli) {
     goto done;
   }
   HSC_GOTO(hsc_file_read(logs, &text));
-  HSC_GOTO(hsc_autotune_read(hsc_bytes_view(&text), logs, cli->arena, &entries, &count));
+  if (text.size)  // a program without anything to choose leaves an empty log
+    HSC_GOTO(hsc_autotune_read(hsc_bytes_view(&text), logs, cli->arena, &entries, &count));
   whole = document(args, &compiled, entries, count);
   HSC_GOTO(whole ? NULL : hsc_status_out_of_memory());
   HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc__passes_print_json(cli, whole) : print_table(cli, whole));

@@ -182,13 +182,13 @@ hsc_status *hsc__passes_explain(const char *name, hsc_cli *cli) {
     hsc_bytes_deinit(&text);
     return status;
   }
-  hsc_cli_print(cli, "%s\n\n%s\n", own, note ? note->what : doc);
-  if (note && doc && strcmp(note->what, doc) != 0) hsc_cli_print(cli, "\nOn cpu: %s\n", doc);
+  hsc_cli_paragraph(cli, "%s\n\n%s\n", own, note ? note->what : doc);
+  if (note && doc && strcmp(note->what, doc) != 0) hsc_cli_paragraph(cli, "\nOn cpu: %s\n", doc);
   if (built_in && hsc_pass_is_on_request(pass))
-    hsc_cli_print(cli, "\nOn cpu it runs on request only (xla_enable_hlo_passes_only, hloscope_enable_hlo_passes): the device's own kernel is faster than what it makes.\n");
-  if (note) hsc_cli_print(cli, "\nIts names: %s\nAlso called: %s\n\nFound in 2021 on an A100: %s\n", note->devices, note->others, note->found);
-  else hsc_cli_print(cli, "\nIts names: cpu: %s\n", own);
-  if (note && *note->more) hsc_cli_print(cli, "\n%s\n", note->more);
+    hsc_cli_paragraph(cli, "\nOn cpu it runs on request only (xla_enable_hlo_passes_only, hloscope_enable_hlo_passes): the device's own kernel is faster than what it makes.\n");
+  if (note) hsc_cli_paragraph(cli, "\nIts names: %s\nAlso called: %s\n\nFound in 2021 on an A100: %s\n", note->devices, note->others, note->found);
+  else hsc_cli_paragraph(cli, "\nIts names: cpu: %s\n", own);
+  if (note && *note->more) hsc_cli_paragraph(cli, "\n%s\n", note->more);
   if (built_in) HSC_TRY(print_example(pass, cli));
   return strcmp(own, "algsimp") ? NULL : print_rules(cli);
 }

@@ -177,7 +177,7 @@ static hsc_status *show(const results_args *args, hsc_cli *cli, hsc_store *store
     json_decref(document);
   } else if (!status) {
     char started[32];
-    hsc_cli_print(cli, "experiment %lld  %s  %s  %s on %s  (%s)\n", (long long)e->id, time_text(e->started_ns, started),
+    hsc_cli_paragraph(cli, "experiment %lld  %s  %s  %s on %s  (%s)\n", (long long)e->id, time_text(e->started_ns, started),
                   e->status, e->kind, e->device, e->command);
     hsc_bytes text = {0};
     if (e->result && !strcmp(e->kind, "patterns")) {

@@ -85,6 +85,8 @@ extern const hsc_option hsc_common_options[];
 // Prints to stdout.
 void hsc_cli_print(hsc_cli *cli, const char *format, ...) HSC_PRINTF(2, 3);
 void hsc_cli_write(hsc_cli *cli, hsc_view data);
+// The same, words broken into lines of the terminal's width; as it is where stdout is none.
+void hsc_cli_paragraph(hsc_cli *cli, const char *format, ...) HSC_PRINTF(2, 3);
 // Where --output says: a file, written whole or not at all; stdout for "-" and for NULL.
 HSC_MUST_USE hsc_status *hsc_cli_write_to(hsc_cli *cli, const char *path, hsc_view data);
 // Prints a table in the chosen format and destroys it, also on failure.

@@ -22,9 +22,9 @@ void hsc_help_overview(const hsc_text_style *style, hsc_bytes *out) {
       hsc_text_wrap(command->summary, (int)longest + 4, width_of(style), out);
     }
   }
-  hsc_bytes_append_text(out,
-                        "\nhloscope help COMMAND (or hloscope COMMAND --help) shows its options. Exit codes: 0 done, 1 failed, 2 usage,\n"
-                        "3 not supported here. Data goes to stdout, talk and progress to stderr.\n");
+  hsc_bytes_append_char(out, '\n');
+  hsc_text_wrap("hloscope help COMMAND (or hloscope COMMAND --help) shows its options. Exit codes: 0 done, 1 failed, 2 usage, 3 not supported here. Data goes to stdout, talk and "
+                "progress to stderr.", 0, style->width > 40 ? width_of(style) : 110, out);
 }
 
 static const struct {

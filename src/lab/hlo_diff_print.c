@@ -40,11 +40,19 @@ void hsc_diff_text(const hsc_diff *diff, const hsc_text_style *style, hsc_bytes 
     if (row->state == HSC_DIFF_CHANGED) hsc_bytes_printf(out, "\n%s    %s; was: %s%s", color, row->what, instr_text(row->left, &old), end);
     hsc_bytes_append_char(out, '\n');
   }
-  hsc_bytes_printf(out, "%s~ changed   > fused or moved   + added   - removed", out->size ? "\n" : "");
-  if (hidden) hsc_bytes_printf(out, "; %lld parameters of fusions are left out", hidden);
-  hsc_bytes_printf(out, "\n%lld kept, %lld changed, %lld fused, %lld moved, %lld added, %lld removed\n", (long long)diff->counts[HSC_DIFF_KEPT],
+  hsc_bytes note = {0};
+  int width = style && style->width > 20 ? style->width : 200;
+  hsc_bytes_printf(&note, "~ changed   > fused or moved   + added   - removed");
+  if (hidden) hsc_bytes_printf(&note, "; %lld parameters of fusions are left out", hidden);
+  if (out->size) hsc_bytes_append_char(out, '\n');
+  if (hsc_text_width(hsc_bytes_text(&note), note.size) > width) hsc_text_wrap(hsc_bytes_text(&note), 0, width, out);
+  else hsc_bytes_printf(out, "%s\n", hsc_bytes_text(&note));
+  hsc_bytes_reset(&note);
+  hsc_bytes_printf(&note, "%lld kept, %lld changed, %lld fused, %lld moved, %lld added, %lld removed", (long long)diff->counts[HSC_DIFF_KEPT],
                    (long long)diff->counts[HSC_DIFF_CHANGED], (long long)diff->counts[HSC_DIFF_FUSED], (long long)diff->counts[HSC_DIFF_MOVED],
                    (long long)diff->counts[HSC_DIFF_ADDED], (long long)diff->counts[HSC_DIFF_REMOVED]);
+  hsc_text_wrap(hsc_bytes_text(&note), 0, width, out);
+  hsc_bytes_deinit(&note);
   hsc_bytes_deinit(&room);
   hsc_bytes_deinit(&old);
 }

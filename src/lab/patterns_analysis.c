@@ -144,6 +144,13 @@ static hsc_status *steady_runs(const patterns_run *run, const pattern_config *co
     const char *const taken[] = {"median", "low", "high"};
     for (size_t i = 0; i < HSC_COUNT_OF(taken); i++)
       json_object_set(out_object, taken[i], json_object_get(of_medians, taken[i]));
+    // With so few trials a bootstrap of their medians is too narrow; the trials' own interval is widened by what few blocks show.
+    hsc_interval i = config->sampling.interval;
+    if (config->sampling.upper_count > 1 && isfinite(i.low)) {
+      json_object_set_new(out_object, "median", hsc_json_real(i.estimate));
+      json_object_set_new(out_object, "low", hsc_json_real(fmax(0, i.low)));
+      json_object_set_new(out_object, "high", hsc_json_real(i.high));
+    }
     json_decref(summary);
     json_decref(of_medians);
     hsc_series series;

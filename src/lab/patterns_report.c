@@ -169,7 +169,10 @@ static void note_sampling(hsc_table *table, const json_t *patterns) {
     if ((seen = at(sampling, "more_needed", NULL, NULL)) > more) more = seen, worst = key;
   }
   if (!all) return;
-  hsc_table_note(table, "%zu to %zu trials; a pilot chose the runs in them for %zu of %zu configurations; %zu intervals are as narrow as was wanted", least, most, pilots, all, narrow);
+  char trials[64];
+  if (least == most) snprintf(trials, sizeof trials, "%zu trials", least);
+  else snprintf(trials, sizeof trials, "%zu to %zu trials", least, most);
+  hsc_table_note(table, "%s; a pilot chose the runs in them for %zu of %zu configurations; %zu intervals are as narrow as was wanted", trials, pilots, all, narrow);
   if (worst) {
     char text[32];
     hsc_format_quantity(more >= 100 ? round(more / pow(10, floor(log10(more)) - 1)) * pow(10, floor(log10(more)) - 1) : more, "count", false, text);
@@ -332,7 +335,8 @@ static void write_model(report *r) {
   hsc_table_note(table,
                  "from nothing: client, compile, transfer and executions in one go, against the sum; half: runs until "
                  "the compile is under half of the time");
-  print_table(r, "Model: time(k executions, s syncs) = initialisation + compile + first use + a s + b k", table);
+  hsc_table_note(table, "time(k executions, s syncs) = initialisation + compile + first use + a s + b k");
+  print_table(r, "The model of time", table);
 }
 
 static void write_second_compile(report *r) {

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lab/stats_internal.h"
+
 enum { DEFAULT_RESAMPLES = 2000 };
 
 typedef struct blocks {
@@ -90,19 +92,28 @@ done:
 }
 
 void hsc_stats_benjamini_hochberg(const double *p, size_t n, double *out_q) {
+  double *sorted = hsc_alloc((n + 1) * sizeof(double));
   size_t known = 0;
-  for (size_t i = 0; i < n; i++) known += !isnan(p[i]);
   for (size_t i = 0; i < n; i++) {
-    out_q[i] = isnan(p[i]) ? NAN : 1;
-    // n is the number of passes of a compiler: hundreds, so a quadratic walk needs no sorted copy.
-    for (size_t j = 0; j < n && !isnan(p[i]); j++) {
-      if (isnan(p[j]) || p[j] < p[i]) continue;
-      size_t rank = 0;
-      for (size_t k = 0; k < n; k++) rank += !isnan(p[k]) && p[k] <= p[j];
-      double q = p[j] * (double)known / (double)rank;
-      if (q < out_q[i]) out_q[i] = q;
-    }
+    out_q[i] = NAN;
+    if (sorted && !isnan(p[i])) sorted[known++] = p[i];
   }
+  if (!sorted) return;
+  hsc__sort_doubles(sorted, known);
+  double *least = hsc_alloc((known + 1) * sizeof(double)), q = 1;  // least[k]: over ranks from k on; of equal values the highest rank gives the least
+  for (size_t k = known; least && k-- > 0;) least[k] = q = fmin(q, sorted[k] * (double)known / (double)(k + 1));
+  for (size_t i = 0; least && i < n; i++) {
+    size_t low = 0, high = known;
+    if (isnan(p[i])) continue;
+    while (low < high) {
+      size_t mid = (low + high) / 2;
+      if (sorted[mid] < p[i]) low = mid + 1;
+      else high = mid;
+    }
+    out_q[i] = least[low];
+  }
+  hsc_free(sorted);
+  hsc_free(least);
 }
 
 static double two_sided(double t, double degrees) { return isfinite(t) ? 2 * (1 - hsc_stats_t_cdf(fabs(t), degrees)) : t != 0 && !isnan(t) ? 0 : NAN; }

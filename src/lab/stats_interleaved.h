@@ -38,7 +38,8 @@ typedef struct hsc_effect {
 // Errors: INVALID_ARGUMENT (no block that can be used, confidence), RESOURCE_EXHAUSTED.
 HSC_MUST_USE hsc_status *hsc_stats_paired_effect(const hsc_paired *paired, const hsc_interval_options *options, hsc_effect *out_effect);
 
-// Adjusted p values (Benjamini & Hochberg 1995): q[i] = min over ranks j >= rank(i) of p(j) n / j, at most 1. NaN stays NaN and is not counted.
+// Adjusted p values (Benjamini & Hochberg 1995): q[i] = min over ranks j >= rank(i) of p(j) n / j, at most 1. NaN stays NaN and is not counted. O(n log n);
+// without scratch memory all are NaN.
 void hsc_stats_benjamini_hochberg(const double *p, size_t n, double *out_q);
 
 typedef struct hsc_judge_options {

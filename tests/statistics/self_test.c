@@ -9,6 +9,7 @@
 #include "lab/stats.h"
 #include "lab/stats_design.h"
 #include "lab/stats_interleaved.h"
+#include "lab/stats_sampling.h"
 
 typedef struct check {
   const char *what, *how;
@@ -155,6 +156,22 @@ static int sweep(hsc_random *r, int want_found) {
   return found + wrong > 0 && (int)hsc_random_below(r, (uint64_t)(found + wrong)) < wrong;
 }
 
+// What every experiment does: a pilot, then blocks until the width is reached or the budget (in made-up seconds) is spent.
+static int sampled_interval(hsc_random *r, int wild) {
+  hsc_sampling s;
+  double x[400], noise = wild ? 0.1 : 0.02;
+  hsc_sampling_init(&s, &(hsc_sampling_options){.lower = "run", .upper = "block", .half_width = 0.01, .budget_s = 0.3, .most_lower = 400}, 1e-3);
+  for (size_t n; (n = hsc_sampling_next(&s));) {
+    double level = 1e-3 * (1 + noise / 2 * hsc_random_normal(r)), spent = 2e-3;
+    for (size_t i = 0; i < n; i++) spent += x[i] = level * (1 + noise * hsc_random_normal(r));
+    truth_ok(hsc_sampling_add(&s, x, n, spent));
+  }
+  truth_ok(hsc_sampling_finish(&s, seed_of(r)));
+  int yes = holds(s.interval, 1e-3);
+  hsc_sampling_deinit(&s);
+  return yes;
+}
+
 // ---- series ----
 
 static int change_found(hsc_random *r, int tenths) {
@@ -221,6 +238,8 @@ static const check checks[] = {
     {"interval of the slope (least squares) holds it", "30 points", 0.93, 0.97, slope_interval, 0, 8000, 300},
     {"interval of the slope (Theil-Sen) holds it", "30 points, a tenth outliers", 0.93, 0.985, slope_interval, 1, 8000, 300},
     {"interval after stopping by its width holds the median", "2 % wanted of 5 %", 0.93, 0.985, stopped_interval, 0, 4000, 200},
+    {"interval after a pilot and blocks holds the median", "1 % wanted, blocks differ by 1 %, runs by 2 %", 0.93, 0.985, sampled_interval, 0, 4000, 100},
+    {"interval after a pilot and blocks holds the median", "the same, five times as noisy: the budget ends it", 0.93, 0.985, sampled_interval, 1, 4000, 100},
     {"interval of the crossing point holds it", "four times known to 2 %", 0.93, 0.97, crossing_interval, 0, 4000, 200},
     {"identical programs are called faster or slower", "40 runs a side, spread 2 %", 0, 0.05, false_claim, 40, 8000, 400},
     {"a slowdown of 5 % is found", "40 runs a side, spread 2 %", 0.99, 1, slowdown_found, 5, 4000, 200},

@@ -114,6 +114,30 @@ static void test_benjamini_hochberg(void **state) {
   for (int i = 0; i < 6; i++) assert_true(fabs(q[i] - want[i]) < 1e-12);
   hsc_stats_benjamini_hochberg((double[]){0.2, NAN, 0.01}, 3, with_nan);
   assert_true(fabs(with_nan[0] - 0.2) < 1e-12 && isnan(with_nan[1]) && fabs(with_nan[2] - 0.02) < 1e-12);
+  // Against its definition, with ties; and 100,000 at once.
+  enum { SOME = 200, MANY = 100000 };
+  double some[SOME], got[SOME];
+  hsc_random random;
+  hsc_random_init(&random, 5);
+  for (int i = 0; i < SOME; i++) some[i] = i % 17 == 3 ? NAN : (double)hsc_random_below(&random, 50) / 50;
+  hsc_stats_benjamini_hochberg(some, SOME, got);
+  for (int i = 0; i < SOME; i++) {
+    double wanted = 1, known = 0;
+    for (int j = 0; j < SOME; j++) known += !isnan(some[j]);
+    for (int j = 0; j < SOME; j++) {
+      double rank = 0;
+      for (int k = 0; k < SOME; k++) rank += some[k] <= some[j];
+      if (some[j] >= some[i]) wanted = fmin(wanted, some[j] * known / rank);
+    }
+    if (isnan(some[i])) assert_true(isnan(got[i]));
+    else assert_true(fabs(got[i] - wanted) < 1e-12);
+  }
+  double *many = hsc_alloc(2 * MANY * sizeof(double));
+  for (int i = 0; i < MANY; i++) many[i] = hsc_random_double(&random);
+  int64_t start = cpu_ns();
+  hsc_stats_benjamini_hochberg(many, MANY, many + MANY);
+  assert_true(cpu_ns() - start < 2000000000LL);
+  hsc_free(many);
 }
 
 static void test_bad_input(void **state) {

@@ -28,8 +28,9 @@ function scaled(value, scales) {
   return three(value / last[0]) + " " + last[1];
 }
 
-/** Three digits, no exponent. @param {number} value */
+/** Three digits, no exponent; what is no number is a dash. @param {number|null|undefined} value */
 function three(value) {
+  if (value == null || !isFinite(value)) return "–";
   if (value === 0) return "0";
   const size = Math.abs(value);
   return size >= 100 ? value.toFixed(0) : size >= 10 ? value.toFixed(1) : size >= 0.01 ? value.toFixed(2) : value.toPrecision(2);
