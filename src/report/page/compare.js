@@ -21,7 +21,9 @@ function statsPart(json, part, main) {
     const box = section("Ratios with intervals", 3), m = (json.machine || {}).margin || 0.01;
     box.append(chart({
       title: "Ratios", height: 90 + 26 * comparisons.length, describe: "ratio of medians with its interval; grey: too small to be claimed", csv: () => [["series", "against", "ratio", "low", "high", "verdict"], ...comparisons.map((/** @type {any} */ c) => [label(c), against(c), c.ratio, c.low, c.high, c.verdict])],
-      option: () => ({ grid: { left: labelRoom(comparisons.map(label)), right: 40, top: 20, bottom: 30 }, yAxis: { type: "category", inverse: true, data: comparisons.map(label), axisLabel: { width: labelRoom(comparisons.map(label)) - 15, overflow: "truncate" } }, xAxis: { type: "value", scale: true, axisLabel: { formatter: (/** @type {number} */ v) => three(v) + "×" } },
+      option: () => ({ grid: { left: labelRoom(comparisons.map(label)), right: 40, top: 20, bottom: 30 }, yAxis: { type: "category", inverse: true, data: comparisons.map(label),
+        axisLabel: { width: labelRoom(comparisons.map(label)) - 15, overflow: "truncate" } }, xAxis: { type: "value", scale: true,
+        axisLabel: { formatter: (/** @type {number} */ v) => three(v) + "×" } },
         tooltip: tip("item", (p) => { const c = comparisons[p.dataIndex]; return `${label(c)} against ${against(c)}\n${three(c.ratio)}× (${three(c.low)} to ${three(c.high)})\n${c.verdict}, effect ${c.effect}`; }),
         series: intervalSeries(comparisons.map((/** @type {any} */ c) => ({ value: c.ratio, low: c.low, high: c.high, colour: c.verdict === "slower" ? "--bad" : c.verdict === "faster" ? "--good" : "--dim" })), 1, [1 / (1 + m), 1 + m]) }),
     }));
@@ -32,7 +34,9 @@ function statsPart(json, part, main) {
   box.append(chart({
     title: "Medians and quartiles", height: 90 + 26 * series.length, describe: "box: quartiles; line: 5 to 95 %; dots: modes, when there are several", csv: () => [["series", "median", "low", "high", "min", "max"], ...series.map((/** @type {any} */ s) => [label(s), s.median, s.low, s.high, s.min, s.max])],
     option: () => { const q = (/** @type {any} */ s, /** @type {number} */ at) => { const row = s.quantiles.find((/** @type {any} */ r) => r.quantile === at); return row && row.value != null ? row.value : null; };
-      return { grid: { left: labelRoom(series.map(label)), right: 40, top: 20, bottom: 30 }, yAxis: { type: "category", inverse: true, data: series.map(label), axisLabel: { width: labelRoom(series.map(label)) - 15, overflow: "truncate" } }, xAxis: { type: "value", scale: true, axisLabel: { formatter: (/** @type {number} */ v) => shown(v, unit) } },
+      return { grid: { left: labelRoom(series.map(label)), right: 40, top: 20, bottom: 30 }, yAxis: { type: "category", inverse: true, data: series.map(label),
+        axisLabel: { width: labelRoom(series.map(label)) - 15, overflow: "truncate" } }, xAxis: { type: "value", scale: true,
+        axisLabel: { formatter: (/** @type {number} */ v) => shown(v, unit) } },
         tooltip: tip("item", (p) => { const s = series[p.seriesType === "boxplot" ? p.dataIndex : p.data[1]]; return `${label(s)}\nmedian ${shown(s.median, unit)} (${shown(s.low, unit)} to ${shown(s.high, unit)})\n${s.class}, ${s.outlier_count} outliers`; }),
         series: [{ type: "boxplot", itemStyle: { color: "transparent" }, data: series.map((/** @type {any} */ s) => [q(s, 0.05) ?? s.min, q(s, 0.25) ?? s.low, s.median, q(s, 0.75) ?? s.high, q(s, 0.95) ?? s.max]) },
           { type: "scatter", symbolSize: 8, data: series.flatMap((/** @type {any} */ s, /** @type {number} */ i) => (s.modes.length > 1 ? s.modes.map((/** @type {any} */ m) => [m.median, i]) : [])) }] }; },

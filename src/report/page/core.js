@@ -119,7 +119,8 @@ function section(title, level, id) {
 
 /** @param {{value: string, label: string, class?: string}[]} list */
 function cards(list) {
-  return h("div", { class: "cards" }, ...list.map((c) => h("div", { class: "card" + (/grade/.test(c.class || "") ? " broad" : "") }, h("b", { class: c.class || "" }, c.value), h("span", {}, c.label))));
+  return h("div", { class: "cards" }, ...list.map((c) => h("div", { class: "card" + (/grade/.test(c.class || "") ? " broad" : "") }, h("b", { class: c.class || "" }, c.value),
+    h("span", {}, c.label))));
 }
 
 // Eight colours that keep apart in both schemes and for the commonest colour blindness (after Okabe & Ito).

@@ -10,7 +10,8 @@ function build() {
   const prefersDark = matchMedia("(prefers-color-scheme: dark)").matches;
   document.documentElement.dataset.theme = prefersDark ? "dark" : "light";
   const header = /** @type {HTMLElement} */ (document.getElementById("top"));
-  header.append(h("h1", {}, data.title || "hloscope report"), h("span", { class: "dim grow made" }, data.made || ""), h("button", { onclick: () => rebuild(isDark() ? "light" : "dark") }, "light / dark"), h("button", { onclick: () => (drawAll(), print()) }, "print"));
+  header.append(h("h1", {}, data.title || "hloscope report"), h("span", { class: "dim grow made" }, data.made || ""), h("button",
+    { onclick: () => rebuild(isDark() ? "light" : "dark") }, "light / dark"), h("button", { onclick: () => (drawAll(), print()) }, "print"));
   addEventListener("beforeprint", drawAll);
   render(data, main);
   const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)).split("&")[0]);

@@ -75,7 +75,8 @@ function passTimePart(json, part, main) {
   const top = section(part.label || "Compile time", 2), compile = json.compile || {}, first = (json.phases || []).slice().sort((/** @type {any} */ a, /** @type {any} */ b) => b.median - a.median)[0];
   const dear = (json.passes || []).slice().sort((/** @type {any} */ a, /** @type {any} */ b) => b.median - a.median)[0];
   top.append(h("p", { class: "answer" }, `Compiling ${short(json.program)} on ${json.device} takes ${seconds(compile.median)} (${seconds(compile.low)} to ${seconds(compile.high)})` + (first ? `, most of it in ${first.name}: ${shown(first.share, "fraction")}` : "") + (dear ? `; the dearest pass is ${dear.name} with ${seconds(dear.median)}.` : ".")));
-  top.append(cards([{ value: seconds(compile.median), label: "a compile, median" }, { value: seconds(json.first_compile), label: "the first of a process" }, { value: String((json.passes || []).length), label: "passes timed" }, ...gradeCard(json.environment)]));
+  top.append(cards([{ value: seconds(compile.median), label: "a compile, median" }, { value: seconds(json.first_compile), label: "the first of a process" },
+    { value: String((json.passes || []).length), label: "passes timed" }, ...gradeCard(json.environment)]));
   const how = samplingNote(json.sampling);
   if (how) top.append(how);
   main.append(top);
@@ -146,7 +147,8 @@ function passListPart(json, part, main) {
   calls.append(chart({
     title: "Runs of each pass", describe: "how often each pass ran, and how often it changed something", height: 80 + 16 * counts.length,
     csv: () => [["pass", "runs", "changed"], ...counts.map((r) => [r.pass, r.runs, r.changed])],
-    option: () => ({ legend: {}, grid: { left: labelRoom(counts.map((r) => r.pass)), right: 20, top: 30, bottom: 30 }, yAxis: { type: "category", inverse: true, data: counts.map((r) => r.pass), axisLabel: { fontSize: 10 } }, xAxis: { type: "value" },
+    option: () => ({ legend: {}, grid: { left: labelRoom(counts.map((r) => r.pass)), right: 20, top: 30, bottom: 30 }, yAxis: { type: "category", inverse: true,
+      data: counts.map((r) => r.pass), axisLabel: { fontSize: 10 } }, xAxis: { type: "value" },
       tooltip: tip("axis", (p) => `${p[0].name}\n` + p.map((/** @type {any} */ q) => `${q.seriesName}: ${q.value}`).join("\n")),
       series: [{ name: "runs", type: "bar", data: counts.map((r) => r.runs) }, { name: "changed", type: "bar", data: counts.map((r) => r.changed), barGap: "-100%" }] }),
   }));
@@ -174,7 +176,9 @@ function ablatePart(json, part, main) {
     box.append(chart({
       title: kind, describe: "ratio to the baseline with 95 % interval" + (band ? `; grey: what the placebos did (${three(band[0])} to ${three(band[1])})` : ""), height: 80 + 20 * list.length,
       csv: () => [["pass", "ratio", "low", "high", "highlight"], ...list.map((/** @type {any} */ v) => [v.pass, v[kind].ratio, v[kind].low, v[kind].high, v.highlight])],
-      option: () => ({ grid: { left: labelRoom(list.map((/** @type {any} */ v) => v.pass)), right: 40, top: 20, bottom: 30 }, yAxis: { type: "category", inverse: true, data: list.map((/** @type {any} */ v) => v.pass), axisLabel: { fontSize: 11 } }, xAxis: { type: "value", scale: true, axisLabel: { formatter: (/** @type {number} */ v) => v + "×" } },
+      option: () => ({ grid: { left: labelRoom(list.map((/** @type {any} */ v) => v.pass)), right: 40, top: 20, bottom: 30 }, yAxis: { type: "category", inverse: true,
+        data: list.map((/** @type {any} */ v) => v.pass), axisLabel: { fontSize: 11 } }, xAxis: { type: "value", scale: true,
+        axisLabel: { formatter: (/** @type {number} */ v) => v + "×" } },
         tooltip: tip("item", (p) => `${list[p.dataIndex].pass}: ${three(list[p.dataIndex][kind].ratio)}× (${three(list[p.dataIndex][kind].low)} to ${three(list[p.dataIndex][kind].high)})`),
         series: [{ type: "scatter", symbolSize: 9, data: list.map((/** @type {any} */ v, /** @type {number} */ i) => ({ value: [v[kind].ratio, i], itemStyle: { color: v.highlight ? (v[kind].ratio > 1 ? "#d1242f" : "#1a7f37") : "#57606a" } })),
           markLine: { silent: true, symbol: "none", data: [{ xAxis: 1 }] }, markArea: band ? { silent: true, itemStyle: { color: "rgba(128,128,128,.25)" }, data: [[{ xAxis: band[0] }, { xAxis: band[1] }]] } : undefined },
@@ -184,8 +188,11 @@ function ablatePart(json, part, main) {
     main.append(box);
   }
   const box = section("Every variant", 3);
-  const rows = [...variants, ...(json.placebos || []), ...(json.pairs || [])].map((v) => ({ pass: v.pass, outcome: v.outcome, highlight: v.highlight, verdict: v.verdict ? v.verdict + (v.total_time && v.total_time.more_runs > 0 ? ` (about ${shown(v.total_time.more_runs, "flops")} more runs)` : "") : null, total: v.total_time && v.total_time.ratio, kernel: v.kernel_time && v.kernel_time.ratio, ...(v.delta || {}), message: [v.message, v.where].filter(Boolean).join(" at ") || null }));
-  box.append(tableOf("ablation", rows, { pass: "", outcome: "", verdict: "", highlight: "", total: "ratio", kernel: "ratio", instructions: "", fusions: "", kernels: "", flops: "flops", bytes: "bytes", temp_bytes: "bytes", peak_bytes: "bytes", code_bytes: "bytes", compile_seconds: "s", message: "" }));
+  const rows = [...variants, ...(json.placebos || []), ...(json.pairs || [])].map((v) => ({ pass: v.pass, outcome: v.outcome, highlight: v.highlight,
+    verdict: v.verdict ? v.verdict + (v.total_time && v.total_time.more_runs > 0 ? ` (about ${shown(v.total_time.more_runs, "flops")} more runs)` : "") : null,
+    total: v.total_time && v.total_time.ratio, kernel: v.kernel_time && v.kernel_time.ratio, ...(v.delta || {}), message: [v.message, v.where].filter(Boolean).join(" at ") || null }));
+  box.append(tableOf("ablation", rows, { pass: "", outcome: "", verdict: "", highlight: "", total: "ratio", kernel: "ratio", instructions: "", fusions: "", kernels: "",
+    flops: "flops", bytes: "bytes", temp_bytes: "bytes", peak_bytes: "bytes", code_bytes: "bytes", compile_seconds: "s", message: "" }));
   for (const cell of box.querySelectorAll("td")) if (OUTCOME_CLASS[cell.textContent || ""]) cell.classList.add(OUTCOME_CLASS[cell.textContent || ""]);
   main.append(box);
 }

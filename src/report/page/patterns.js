@@ -24,7 +24,9 @@ function patternsPart(json, part, main) {
   const texts = done.map((n) => ({ name: n, sampling: (json.patterns[n].run || {}).sampling })).filter((x) => x.sampling);
   if (texts.length) {
     const wide = texts.filter((x) => x.sampling.more_needed > 0).sort((x, y) => y.sampling.more_needed - x.sampling.more_needed);
-    top.append(h("p", { class: "dim" }, `${texts.length - wide.length} of ${texts.length} configurations reached the wanted interval. ` + (wide.length ? `Furthest from it: ${wide[0].name}: ${wide[0].sampling.text}.` : `${texts[0].name}: ${texts[0].sampling.text}.`)));
+    top.append(h("p", { class: "dim" },
+      `${texts.length - wide.length} of ${texts.length} configurations reached the wanted interval. ` +
+        (wide.length ? `Furthest from it: ${wide[0].name}: ${wide[0].sampling.text}.` : `${texts[0].name}: ${texts[0].sampling.text}.`)));
   }
   const phases = section("Where the time goes", 3);
   main.append(phases);
@@ -79,20 +81,25 @@ function seriesSection(json, names, main) {
     const runs = [...(warm.warmup_times || []).map((/** @type {number} */ t, /** @type {number} */ i) => ({ run: "warmup", trial: i + 1, t })),
                   ...(p.first_run_times || []).flatMap((/** @type {number} */ t, /** @type {number} */ i) => [{ run: "first_run", trial: i + 1, t }, { run: "cached_run", trial: i + 1, t: (p.cached_run_times || [])[i] }])];
     const cause = new Map((p.slow_runs || []).map((/** @type {any} */ s) => [s.run + s.trial, s.cause]));
-    const warmups = (warm.warmup_times || []).length, places = [...(warm.warmup_times || []).map((/** @type {any} */ _, /** @type {number} */ i) => "w" + (i + 1)), ...(p.first_run_times || []).map((/** @type {any} */ _, /** @type {number} */ i) => String(i + 1))];
+    const warmups = (warm.warmup_times || []).length, places = [...(warm.warmup_times || []).map((/** @type {any} */ _, /** @type {number} */ i) => "w" + (i + 1)),
+      ...(p.first_run_times || []).map((/** @type {any} */ _, /** @type {number} */ i) => String(i + 1))];
     const kinds = [["warmup", "warm-up"], ["first_run", "first run of a trial"], ["cached_run", "cached run"]].filter(([k]) => runs.some((r) => r.run === k));
     const place = (/** @type {any} */ r) => (r.run === "warmup" ? r.trial - 1 : warmups + r.trial - 1);
     holder.replaceChildren(chart({
-      title: "Trials of " + name, describe: `warm-up is ${warm.class || "not classified"}${warm.steady_from ? `, steady from run ${warm.steady_from}` : ""}; red points have a recorded cause`, height: 300,
+      title: "Trials of " + name,
+        describe: `warm-up is ${warm.class || "not classified"}${warm.steady_from ? `, steady from run ${warm.steady_from}` : ""}; red points have a recorded cause`, height: 300,
       csv: () => [["run", "trial", "seconds", "cause"], ...runs.map((r) => [r.run, r.trial, r.t, cause.get(r.run + r.trial) || ""])],
       option: () => ({
-        legend: { top: 0, type: "scroll" }, grid: { left: 70, right: 20, top: 34, bottom: 40 }, xAxis: { type: "category", data: places, name: "warm-up runs (w), then trials", nameLocation: "middle", nameGap: 24 },
+        legend: { top: 0, type: "scroll" }, grid: { left: 70, right: 20, top: 34, bottom: 40 }, xAxis: { type: "category", data: places, name: "warm-up runs (w), then trials",
+          nameLocation: "middle", nameGap: 24 },
         yAxis: { type: "log", axisLabel: { formatter: (/** @type {number} */ v) => seconds(v) } },
         tooltip: tip("item", (q) => { const r = q.data && q.data.run; return r ? `${q.seriesName} ${r.trial}: ${seconds(r.t)}\n${(cause.get(r.run + r.trial) || "").replace(/; /g, "\n")}` : ""; }),
         series: kinds.map(([kind, label], k) => ({
           name: label, type: "line", connectNulls: false,
-          data: runs.filter((r) => r.run === kind && r.t > 0).map((r) => ({ value: [place(r), r.t], run: r, symbolSize: cause.has(r.run + r.trial) ? 10 : 5, itemStyle: cause.has(r.run + r.trial) ? { color: "#d1242f" } : undefined })),
-          markLine: k ? undefined : { symbol: "none", silent: true, data: [...(warm.steady_from > 1 ? [{ xAxis: warm.steady_from - 1, label: { formatter: "steady" } }] : []), ...(p.run ? [{ yAxis: p.run.median, label: { formatter: "median run", position: "insideEndTop" } }] : [])] },
+          data: runs.filter((r) => r.run === kind && r.t > 0).map((r) => ({ value: [place(r), r.t], run: r, symbolSize: cause.has(r.run + r.trial) ? 10 : 5,
+            itemStyle: cause.has(r.run + r.trial) ? { color: "#d1242f" } : undefined })),
+          markLine: k ? undefined : { symbol: "none", silent: true, data: [...(warm.steady_from > 1 ? [{ xAxis: warm.steady_from - 1, label: { formatter: "steady" } }] : []),
+            ...(p.run ? [{ yAxis: p.run.median, label: { formatter: "median run", position: "insideEndTop" } }] : [])] },
         })),
       }),
     }));
@@ -114,7 +121,8 @@ function modelSection(json, names, main) {
     title: "Model against measurement", describe: "predicted against measured time; on the line the model is exact; held-out points were not used to fit", height: 360,
     csv: () => [["configuration", "held_out", "executions", "syncs", "measured", "predicted", "low", "high"], ...points.map((p) => [p.name, String(p.held), p.executions, p.syncs, p.measured, p.predicted.estimate, p.predicted.low, p.predicted.high])],
     option: () => ({
-      legend: { top: 0, type: "scroll" }, grid: { left: 70, right: 20, top: 34, bottom: 40 }, xAxis: { type: "log", name: "measured", nameLocation: "middle", nameGap: 24, axisLabel: { formatter: seconds } }, yAxis: { type: "log", name: "predicted", axisLabel: { formatter: seconds } },
+      legend: { top: 0, type: "scroll" }, grid: { left: 70, right: 20, top: 34, bottom: 40 }, xAxis: { type: "log", name: "measured", nameLocation: "middle", nameGap: 24,
+        axisLabel: { formatter: seconds } }, yAxis: { type: "log", name: "predicted", axisLabel: { formatter: seconds } },
       tooltip: tip("item", (q) => { const p = q.data[2]; return p ? `${p.name}\n${p.executions} executions, ${p.syncs} syncs\nmeasured ${seconds(p.measured)}, predicted ${seconds(p.predicted.estimate)} (${seconds(p.predicted.low)} to ${seconds(p.predicted.high)})` : ""; }),
       series: [false, true].map((held) => ({ name: held ? "held out" : "fitted", type: "scatter", symbolSize: 7, data: points.filter((p) => p.held === held && p.predicted.estimate > 0).map((p) => [p.measured, p.predicted.estimate, p]),
         markLine: held ? undefined : { silent: true, symbol: "none", lineStyle: { type: "solid" }, data: [[{ coord: [Math.min(...points.map((p) => p.measured)), Math.min(...points.map((p) => p.measured))] }, { coord: [Math.max(...points.map((p) => p.measured)), Math.max(...points.map((p) => p.measured))] }]] } })),
@@ -124,7 +132,8 @@ function modelSection(json, names, main) {
     title: "Share of the compile over runs", describe: "the compile's share of compiling and running, after so many runs", height: 300,
     csv: () => [["configuration", "runs", "compile_share"], ...models.flatMap((x) => (x.model.compile_share || []).map((/** @type {any} */ s) => [x.name, s.runs, s.compile_share]))],
     option: () => ({
-      grid: { left: 60, right: 50, top: 34, bottom: 44 }, legend: { top: 0, type: "scroll" }, xAxis: { type: "log", name: "runs", nameLocation: "middle", nameGap: 24 }, yAxis: { type: "value", max: 1, axisLabel: { formatter: (/** @type {number} */ v) => 100 * v + " %" } },
+      grid: { left: 60, right: 50, top: 34, bottom: 44 }, legend: { top: 0, type: "scroll" }, xAxis: { type: "log", name: "runs", nameLocation: "middle", nameGap: 24 },
+        yAxis: { type: "value", max: 1, axisLabel: { formatter: (/** @type {number} */ v) => 100 * v + " %" } },
       tooltip: tip("item", (q) => `${q.seriesName}\n${q.data[0]} runs: ${three(100 * q.data[1])} %`),
       series: models.map((x) => ({ name: x.name, type: "line", data: (x.model.compile_share || []).map((/** @type {any} */ s) => [s.runs, s.compile_share]), markLine: x === models[0] ? { silent: true, symbol: "none", data: [{ yAxis: 0.5 }, { yAxis: 0.1 }], label: { formatter: (/** @type {any} */ q) => 100 * q.value + " %" } } : undefined })),
     }),

@@ -10,17 +10,21 @@ function runPart(json, part, main) {
   top.append(tableOf("devices", devices.map((/** @type {any} */ d) => ({ device: d.device, status: d.status, compile: d.phases && (d.phases.compile ?? d.phases.executable_load), run: d.run && d.run.median, low: d.run && d.run.low, high: d.run && d.run.high, instructions: d.instructions, fusions: d.fusions, flops: d.flops, bytes: d.bytes, temp_bytes: d.temp_bytes, code_bytes: d.code_bytes, message: d.message })),
     { device: "", status: "", compile: "s", run: "s", low: "s", high: "s", instructions: "", fusions: "", flops: "flops", bytes: "bytes", temp_bytes: "bytes", code_bytes: "bytes", message: "" }));
   for (const d of ok) if (d.run.sampling) top.append(h("p", { class: "dim" }, `${d.device}: ${d.run.sampling.text}`));
-  for (const d of ok) if (d.run.statistics && d.run.statistics.modes.length > 1) top.append(h("p", { class: "warn" }, `${d.device} has ${d.run.statistics.modes.length} modes, so no single number tells it: ${d.run.statistics.modes.map((/** @type {any} */ m) => `${seconds(m.median)} (${three(100 * m.share)} %)`).join(", ")}`));
+  for (const d of ok) if (d.run.statistics && d.run.statistics.modes.length > 1) top.append(h("p", { class: "warn" },
+    `${d.device} has ${d.run.statistics.modes.length} modes, so no single number tells it: ` +
+      `${d.run.statistics.modes.map((/** @type {any} */ m) => `${seconds(m.median)} (${three(100 * m.share)} %)`).join(", ")}`));
   main.append(top);
   if ((json.speed || []).length) {
     const box = section("Who is faster?", 3);
-    box.append(tableOf("speed", json.speed, { device: "", against: "", ratio: "ratio", low: "ratio", high: "ratio", verdict: "", effect: "", p_value: "p", q_value: "p", more_runs: "count" }), h("p", { class: "dim" }, `Blocks of both were interleaved; nothing finer than ${three(100 * json.speed[0].margin)} % is claimed on this machine.`));
+    box.append(tableOf("speed", json.speed, { device: "", against: "", ratio: "ratio", low: "ratio", high: "ratio", verdict: "", effect: "", p_value: "p", q_value: "p",
+      more_runs: "count" }), h("p", { class: "dim" }, `Blocks of both were interleaved; nothing finer than ${three(100 * json.speed[0].margin)} % is claimed on this machine.`));
     main.append(box);
   }
   if (ok.length) {
     const box = section("Samples", 3);
     box.append(chart({ title: "Samples of each device", describe: "every timed run, in order", csv: () => [["device", "sample", "seconds"], ...ok.flatMap((/** @type {any} */ d) => d.run.samples.map((/** @type {number} */ s, /** @type {number} */ i) => [d.device, i + 1, s]))],
-      option: () => ({ legend: { top: 0, type: "scroll" }, grid: { left: 70, right: 20, top: 30, bottom: 30 }, xAxis: { type: "value" }, yAxis: { type: "log", axisLabel: { formatter: seconds } }, tooltip: tip("item", (p) => `${p.seriesName} ${p.data[0]}: ${seconds(p.data[1])}`),
+      option: () => ({ legend: { top: 0, type: "scroll" }, grid: { left: 70, right: 20, top: 30, bottom: 30 }, xAxis: { type: "value" }, yAxis: { type: "log",
+        axisLabel: { formatter: seconds } }, tooltip: tip("item", (p) => `${p.seriesName} ${p.data[0]}: ${seconds(p.data[1])}`),
         series: ok.map((/** @type {any} */ d) => ({ name: d.device, type: "scatter", symbolSize: 4, data: d.run.samples.map((/** @type {number} */ s, /** @type {number} */ i) => [i + 1, s]) })) }) }));
     main.append(box);
   }
