@@ -130,13 +130,38 @@ double hsc__quantile_sorted(const double *sorted, size_t n, double q) {
   return sorted[below] + (position - (double)below) * (sorted[below + 1] - sorted[below]);
 }
 
+// Puts the sample of rank k (from 0) in its place, smaller ones before it, larger ones behind (Hoare's selection, middle of three as pivot); linear on average.
+static double select_rank(double *x, size_t n, size_t k) {
+  size_t low = 0, high = n - 1;
+  while (low < high) {
+    double a = x[low], b = x[low + (high - low) / 2], c = x[high], pivot = a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
+    size_t i = low, j = high;
+    for (;;) {
+      while (x[i] < pivot) i++;
+      while (x[j] > pivot) j--;
+      if (i >= j) break;
+      double t = x[i];
+      x[i++] = x[j], x[j--] = t;
+    }
+    if (k <= j) high = j;
+    else low = j + 1;
+  }
+  return x[k];
+}
+
 double hsc_stats_median(const double *x, size_t n) {
   if (n == 0 || hsc__has_nan(x, n)) return NAN;
-  double *sorted = hsc__sorted_copy(x, n);
-  if (!sorted) return NAN;
-  double median = hsc__median_sorted(sorted, n);
-  hsc_free(sorted);
-  return median;
+  double *copy = hsc_alloc(n * sizeof(double));
+  if (!copy) return NAN;
+  memcpy(copy, x, n * sizeof(double));
+  double upper = select_rank(copy, n, n / 2), lower = upper;
+  if (n % 2 == 0) {
+    lower = copy[0];  // the largest of those before it
+    for (size_t i = 1; i < n / 2; i++)
+      if (copy[i] > lower) lower = copy[i];
+  }
+  hsc_free(copy);
+  return n % 2 ? upper : (lower + upper) / 2;
 }
 
 double hsc_stats_quantile(const double *x, size_t n, double q) {

@@ -14,7 +14,7 @@ void hsc_sampling_init(hsc_sampling *s, const hsc_sampling_options *options, dou
   hsc_sampling_options *o = &s->options;
   o->pilot_lower = or_else(o->pilot_lower, 5);
   o->pilot_upper = or_else(o->pilot_upper, 3);
-  o->least_upper = or_else(o->least_upper, 10);
+  o->least_upper = or_else(o->least_upper, 12);
   o->most_upper = or_else(o->most_upper, 200);
   o->most_lower = or_else(o->most_lower, 1000);
   if (o->exact) {

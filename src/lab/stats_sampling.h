@@ -19,7 +19,7 @@ typedef struct hsc_sampling_options {
   double budget_s;                  // 0 = none
   size_t exact;                     // repetitions of the lower level in all, whatever they show; 0 = chosen
   size_t pilot_lower, pilot_upper;  // 0 = 5 and 3
-  size_t least_upper, most_upper;   // 0 = 10 and 200; the width is not looked at before the least
+  size_t least_upper, most_upper;   // 0 = 12 and 200; the width is not looked at before the least
   size_t most_lower;                // in one of the upper level; 0 = 1000
 } hsc_sampling_options;
 
