@@ -217,6 +217,63 @@ static int raw_run(PJRT_LoadedExecutable *executable, PJRT_Buffer *x, PJRT_Buffe
   return code;
 }
 
+// f32[2,3] of i * factor in the order of dimensions that is given; NULL = row-major.
+static PJRT_Buffer *raw_matrix(float factor, const int64_t *minor_to_major) {
+  static const int64_t dims[2] = {2, 3};
+  float data[6];
+  for (int i = 0; i < 6; i++) data[i] = factor * (float)i;
+  PJRT_Buffer_MemoryLayout layout = {.struct_size = PJRT_Buffer_MemoryLayout_STRUCT_SIZE,
+                                     .tiled = {.struct_size = PJRT_Buffer_MemoryLayout_Tiled_STRUCT_SIZE, .minor_to_major = minor_to_major, .minor_to_major_size = 2}};
+  PJRT_Client_BufferFromHostBuffer_Args args = ARGS_OF(PJRT_Client_BufferFromHostBuffer, .client = raw_client, .data = data, .type = PJRT_Buffer_Type_F32,
+                                                       .dims = dims, .num_dims = 2, .device_layout = minor_to_major ? &layout : NULL);
+  assert_null(api->PJRT_Client_BufferFromHostBuffer(&args));
+  return args.buffer;
+}
+
+static void arguments_and_results_have_the_layout_that_is_asked_for(void **state) {
+  static const char text[] =
+      "func.func @main(%x: tensor<2x3xf32> {mhlo.layout_mode = \"{0,1}\"}, %y: tensor<2x3xf32> {mhlo.layout_mode = \"default\"})"
+      " -> (tensor<2x3xf32> {mhlo.layout_mode = \"{0,1}\"}, tensor<3x2xf32> {mhlo.layout_mode = \"auto\"}) {\n"
+      "  %0 = stablehlo.subtract %x, %y : tensor<2x3xf32>\n"
+      "  %1 = stablehlo.transpose %y, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>\n"
+      "  return %0, %1 : tensor<2x3xf32>, tensor<3x2xf32>\n}\n";
+  static const int64_t columns[2] = {0, 1};
+  static const float difference[6] = {0, -27, -9, -36, -18, -45}, same[6] = {0, 10, 20, 30, 40, 50};
+  PJRT_Client_Create_Args create = ARGS_OF(PJRT_Client_Create);
+  assert_null(api->PJRT_Client_Create(&create));
+  raw_client = create.client;
+  PJRT_Program program = {.struct_size = PJRT_Program_STRUCT_SIZE, .code = (char *)text, .code_size = strlen(text), .format = "mlir", .format_size = 4};
+  PJRT_Client_Compile_Args compiled = ARGS_OF(PJRT_Client_Compile, .client = raw_client, .program = &program);
+  assert_null(api->PJRT_Client_Compile(&compiled));
+  hsc__program *p = compiled.executable->program, *again;
+  PJRT_Buffer *x = raw_matrix(1, columns), *y = raw_matrix(10, NULL), *out[2], *first;
+  assert_float_equal(((float *)address(x))[1], 3, 0);
+  assert_int_equal(raw_run(compiled.executable, x, y, NULL, 0, out), 0);
+  assert_memory_equal(address(out[0]), difference, sizeof difference);   // column by column
+  assert_memory_equal(address(out[1]), same, sizeof same);               // nothing moved
+  assert_string_equal(out[0]->layout->text, "{0,1}");
+  assert_int_equal(out[1]->dims[0], 3);
+  assert_string_equal(out[1]->layout->text, "{0,1}");
+  raw_drop(out[1]);
+  first = out[0];
+  assert_int_equal(raw_run(compiled.executable, y, y, NULL, 0, out), HSC_INVALID_ARGUMENT);   // row by row is not what it takes
+  hsc_bytes bytes = {0};
+  assert_null(hsc__program_serialize(p, &bytes));
+  assert_null(hsc__program_load(raw_client->device, hsc_bytes_view(&bytes), (hsc_view){0}, raw_client->device_count, &again));
+  assert_ptr_equal(again->in_layouts[0], p->in_layouts[0]);
+  assert_null(again->in_layouts[1]);
+  assert_int_equal(again->outputs[0].dims[1], 3);
+  hsc__program_release(again);
+  hsc_bytes_deinit(&bytes);
+  raw_drop(x);
+  raw_drop(y);
+  raw_drop(first);
+  PJRT_LoadedExecutable_Destroy_Args destroy = ARGS_OF(PJRT_LoadedExecutable_Destroy, .executable = compiled.executable);
+  assert_null(api->PJRT_LoadedExecutable_Destroy(&destroy));
+  PJRT_Client_Destroy_Args end = ARGS_OF(PJRT_Client_Destroy, .client = raw_client);
+  assert_null(api->PJRT_Client_Destroy(&end));
+}
+
 static void donated_memory_is_taken_when_nobody_else_has_it(void **state) {
   static const int64_t first[1] = {0};
   PJRT_Client_Create_Args create = ARGS_OF(PJRT_Client_Create);
@@ -596,6 +653,7 @@ int main(void) {
       cmocka_unit_test(facts_of_a_program),
       cmocka_unit_test(memory_statistics_fit_the_callers_struct),
       cmocka_unit_test(a_serialized_program_loads_and_runs),
+      cmocka_unit_test(arguments_and_results_have_the_layout_that_is_asked_for),
       cmocka_unit_test(ahead_of_time_for_a_topology),
       cmocka_unit_test(the_optimized_program_is_what_hosts_read),
       cmocka_unit_test(a_tuple_argument_is_given_flat),
