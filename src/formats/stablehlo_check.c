@@ -3,6 +3,8 @@
 // Looked at before an operation is imported. What both ask for (shapes above all) is left to HLO's own rules, which say it of the instruction.
 // Not asked for, because HLO takes it and computes what it says: convolutions of two integer types (c27), layouts of tuples in custom calls.
 // Source: the constraints (C1, C2, ...) of the StableHLO specification; their order there is that of the checks here.
+#include <stdlib.h>
+
 #include "formats/stablehlo_internal.h"
 
 typedef hsc_status *check_function(const hsc__importer *im, const hsc__mlir_op *op);
@@ -126,16 +128,26 @@ static hsc_status *check_all_to_all(const hsc__importer *im, const hsc__mlir_op 
   return NULL;
 }
 
+static int compare_ids(const void *a, const void *b) {
+  const int64_t *x = a, *y = b;
+  return (*x > *y) - (*x < *y);
+}
+
 static hsc_status *check_permute(const hsc__importer *im, const hsc__mlir_op *op) {
   const hsc__mlir_attr *attr = hsc__mlir_attr_get(op, "source_target_pairs");
   hsc_dims pairs;
   if (!is_integers(attr)) return NULL;
   if (attr->type->shape.rank != 2 || attr->type->shape.dims[1] != 2) BAD("its source_target_pairs are no list of pairs");
   HSC_TRY(hsc__import_dims(im, op, "source_target_pairs", &pairs));
-  for (int i = 0; i < pairs.count; i++) {
-    if (pairs.v[i] < 0) BAD("its source_target_pairs name replica %lld", (long long)pairs.v[i]);
-    for (int k = i & 1; k < i; k += 2)
-      if (pairs.v[k] == pairs.v[i]) BAD("replica %lld is a %s twice", (long long)pairs.v[i], i & 1 ? "target" : "source");
+  int64_t *sorted = HSC_NEW_ARRAY(im->arena, int64_t, pairs.count / 2 + 1);
+  if (!sorted) return hsc_status_out_of_memory();
+  for (int side = 0; side < 2; side++) {   // sources, targets
+    int count = 0;
+    for (int i = side; i < pairs.count; i += 2) sorted[count++] = pairs.v[i];
+    qsort(sorted, (size_t)count, sizeof *sorted, compare_ids);
+    if (count && sorted[0] < 0) BAD("its source_target_pairs name replica %lld", (long long)sorted[0]);
+    for (int i = 1; i < count; i++)
+      if (sorted[i] == sorted[i - 1]) BAD("replica %lld is a %s twice", (long long)sorted[i], side ? "target" : "source");
   }
   return NULL;
 }
