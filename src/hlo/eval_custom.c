@@ -40,6 +40,7 @@ static const struct {
 } targets[] = {
     {"TopK", top_k, "the largest k of the last dimension"},
     {"ApproxTopK", hsc__eval_approx_top_k, "the first k in the order of a comparator"},
+    {"Eigh", hsc__eval_eigh, "eigenvectors and eigenvalues of a symmetric matrix"},
     {"Qr", hsc__eval_qr, "QR by Householder reflectors"},
     {"ProductOfElementaryHouseholderReflectors", hsc__eval_householder_product, "Q of such a QR"},
     {"tridiagonal_solve_perturbed_ffi", hsc__eval_tridiagonal_perturbed, "a tridiagonal system whose pivots are kept from zero"},

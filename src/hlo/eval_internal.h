@@ -184,6 +184,7 @@ HSC__EVAL(fft);
 HSC__EVAL(cholesky);
 HSC__EVAL(triangular_solve);
 HSC__EVAL(qr);
+HSC__EVAL(eigh);
 HSC__EVAL(householder_product);
 HSC__EVAL(tridiagonal_perturbed);
 // eval_random.c

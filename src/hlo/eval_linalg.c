@@ -178,6 +178,91 @@ done:
   return status;
 }
 
+// ---- eigenvalues of symmetric matrices ------------------------------------------------------------------------------------------
+
+// Jacobi's rotations, row by row, until nothing is left beside the diagonal. v: rows are eigenvectors, not in any order.
+static void rotate_to_diagonal(double *a, double *v, int64_t n) {
+  for (int64_t i = 0; i < n * n; i++) v[i] = i / n == i % n;
+  for (int sweep = 0; sweep < 60; sweep++) {
+    double beside = 0, all = 0;
+    for (int64_t i = 0; i < n * n; i++) {
+      all += a[i] * a[i];
+      if (i / n != i % n) beside += a[i] * a[i];
+    }
+    if (!(beside > all * 1e-34)) return;
+    for (int64_t p = 0; p < n; p++)
+      for (int64_t q = p + 1; q < n; q++) {
+        double apq = a[p * n + q];
+        if (apq == 0) continue;
+        double theta = (a[q * n + q] - a[p * n + p]) / (2 * apq), t = copysign(1, theta) / (fabs(theta) + sqrt(1 + theta * theta)), c = 1 / sqrt(1 + t * t), s = t * c;
+        for (int64_t k = 0; k < n; k++) {
+          double x = a[p * n + k], y = a[q * n + k];
+          a[p * n + k] = c * x - s * y;
+          a[q * n + k] = s * x + c * y;
+          x = v[p * n + k], y = v[q * n + k];
+          v[p * n + k] = c * x - s * y;
+          v[q * n + k] = s * x + c * y;
+        }
+        for (int64_t k = 0; k < n; k++) {
+          double x = a[k * n + p], y = a[k * n + q];
+          a[k * n + p] = c * x - s * y;
+          a[k * n + q] = s * x + c * y;
+        }
+      }
+  }
+}
+
+// Custom call Eigh(a) = (eigenvectors as columns, eigenvalues); opaque "lower,sort,max_iter,tol" (xla/hlo/builder/lib/self_adjoint_eig.cc).
+hsc_status *hsc__eval_eigh(hsc__eval *cx, const hsc_instr *instr, hsc__value **operands, hsc__value **out_value) {
+  (void)cx;
+  const hsc_shape *from = &operands[0]->shape, *shape = &instr->shape;
+  bool good = instr->operand_count == 1 && from->rank >= 2 && hsc_shape_is_tuple(shape) && shape->element_count == 2 && hsc_shape_equal(&shape->elements[0], from) &&
+              shape->elements[1].rank == from->rank - 1 && shape->elements[1].type == from->type && hsc_type_is_float(from->type);
+  int64_t n = good ? from->dims[from->rank - 1] : 0, batches = n > 0 ? hsc_shape_elements(from) / (n * n) : 0;
+  if (!good || from->dims[from->rank - 2] != n || hsc_shape_elements(&shape->elements[1]) != batches * n)
+    return HSC_ERR(INVALID_ARGUMENT, "custom-call Eigh: its shape is not (eigenvectors, eigenvalues) of its operand, real square matrices");
+  const char *config = instr->attr.custom.opaque ? instr->attr.custom.opaque : instr->backend_config ? instr->backend_config : "";
+  int lower = 1, sorts = 1;
+  sscanf(config + (*config == '"'), "%d,%d", &lower, &sorts);
+  size_t square = (size_t)(n * n) + 1;
+  z128 *a = NULL, *v = NULL, *w = NULL;
+  double *matrix = hsc_alloc(square * sizeof *matrix), *vectors = hsc_alloc(square * sizeof *vectors);
+  int64_t *order = hsc_alloc(((size_t)n + 1) * sizeof *order);
+  hsc__value *parts[2] = {NULL, NULL};
+  hsc_status *status = NULL;
+  HSC_GOTO(widen(operands[0], &a));
+  v = hsc_alloc(((size_t)(batches * n * n) + 1) * sizeof *v);
+  w = hsc_alloc(((size_t)(batches * n) + 1) * sizeof *w);
+  if (!matrix || !vectors || !order || !v || !w) HSC_GOTO(hsc_status_out_of_memory());
+  for (int64_t b = 0; b < batches; b++) {
+    for (int64_t i = 0; i < n; i++)
+      for (int64_t j = 0; j < n; j++) matrix[i * n + j] = creal(*at(a + b * n * n, n, lower != 0, i > j ? i : j, i > j ? j : i));
+    rotate_to_diagonal(matrix, vectors, n);
+    for (int64_t i = 0; i < n; i++) {
+      int64_t k = i;
+      for (; sorts && k > 0 && matrix[order[k - 1] * n + order[k - 1]] > matrix[i * n + i]; k--) order[k] = order[k - 1];
+      order[k] = i;
+    }
+    for (int64_t i = 0; i < n; i++) {
+      w[b * n + i] = matrix[order[i] * n + order[i]];
+      for (int64_t k = 0; k < n; k++) v[b * n * n + k * n + i] = vectors[order[i] * n + k];
+    }
+  }
+  HSC_GOTO(narrow(v, &shape->elements[0], &parts[0]));
+  HSC_GOTO(narrow(w, &shape->elements[1], &parts[1]));
+  HSC_GOTO(hsc__value_tuple(shape, parts, out_value));
+done:
+  hsc__value_release(parts[0]);
+  hsc__value_release(parts[1]);
+  hsc_free(a);
+  hsc_free(v);
+  hsc_free(w);
+  hsc_free(matrix);
+  hsc_free(vectors);
+  hsc_free(order);
+  return status;
+}
+
 // Custom call ProductOfElementaryHouseholderReflectors(a, tau): the first columns of Q.
 hsc_status *hsc__eval_householder_product(hsc__eval *cx, const hsc_instr *instr, hsc__value **operands, hsc__value **out_value) {
   (void)cx;
