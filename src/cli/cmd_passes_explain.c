@@ -103,6 +103,31 @@ static hsc_status *print_example(hsc_pass_id pass, hsc_cli *cli) {
   return status;
 }
 
+static hsc_status *print_options(hsc_cli *cli) {
+  static const struct {
+    const char *name;
+    int value;
+    const char *doc;
+  } options[] = {
+#define OPTION(name, value, doc) {#name, value, doc},
+#include "passes/algsimp_options.def"
+#undef OPTION
+  };
+  hsc_table *table = NULL;
+  hsc_cli_print(cli, "\nIts options, by the names of XLA's AlgebraicSimplifierOptions; --option hloscope_algsimp=NAME=VALUE,... sets them:\n\n");
+  HSC_TRY(hsc_table_create("options", &table));
+  hsc_table_column(table, "option", "");
+  hsc_table_column(table, "here", "count");
+  hsc_table_column(table, "what", "");
+  for (size_t i = 0; i < HSC_COUNT_OF(options); i++) {
+    hsc_table_row(table);
+    hsc_table_text(table, options[i].name);
+    hsc_table_int(table, options[i].value);
+    hsc_table_text(table, options[i].doc);
+  }
+  return hsc_cli_table(cli, table);
+}
+
 static hsc_status *print_rules(hsc_cli *cli) {
   hsc_table *table = NULL;
   int own = 0, kinds = 0;
@@ -190,5 +215,7 @@ hsc_status *hsc__passes_explain(const char *name, hsc_cli *cli) {
   else hsc_cli_paragraph(cli, "\nIts names: cpu: %s\n", own);
   if (note && *note->more) hsc_cli_paragraph(cli, "\n%s\n", note->more);
   if (built_in) HSC_TRY(print_example(pass, cli));
-  return strcmp(own, "algsimp") ? NULL : print_rules(cli);
+  if (strcmp(own, "algsimp") != 0) return NULL;
+  HSC_TRY(print_rules(cli));
+  return print_options(cli);
 }

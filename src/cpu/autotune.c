@@ -135,6 +135,7 @@ static hsc_status *try_out(tuning *t, int number, hsc_arena *arena, hsc_autotune
     r->message = c->refused;
     return NULL;
   }
+  for (int i = 0; i < 2 && t->level >= 3 && number > 0; i++) fill(t->problem->inputs[i], t->inputs[i].at, 1 + (uint64_t)i);   // one before it may have written there
   if (t->level >= 3) fill(t->problem->output, t->output.at, 3 + (uint64_t)number);
   hsc_status *failed = run_once(t, number, &r->run_time_ns);
   if (failed) {

@@ -4,7 +4,7 @@
 //
 //   | zone | input 0 | zone | input 1 | zone | output | zone | scratch | zone |
 //
-// Levels, as xla_gpu_autotune_level has them: 1 times only (buffers hold zeros); 2 fills inputs and output with random numbers first; 3 fills the output
+// Levels, as xla_gpu_autotune_level has them: 1 times only (buffers hold zeros); 2 fills inputs and output with random numbers first; 3 fills them
 // again after each candidate; 4 also looks at the red zones, and compares the output with that of the first candidate that works (the reference).
 // Candidates take turns, so that what else the machine does meets all of them; one that is far behind is left out of later turns. The
 // first candidate that works stays unless another is at least 3 % faster.

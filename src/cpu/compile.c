@@ -162,7 +162,7 @@ static hsc_status *build(hsc_cpu_compiler *compiler) {
 
 static hsc_status *run_passes_with(hsc_module *module, const hsc_cpu_compile_options *options, const hsc_pass_target *target) {
   hsc_pass_options pass_options = {.disable = options->disable_hlo_passes, .enable_only = options->enable_hlo_passes_only,
-                                   .enable = options->enable_hlo_passes, .pass_fuel = options->fuel_of_passes, .dump_to = options->dump_to,
+                                   .enable = options->enable_hlo_passes, .pass_fuel = options->fuel_of_passes, .algsimp = options->algsimp, .dump_to = options->dump_to,
                                    .dump_pass_re = options->dump_hlo_pass_re, .dump_module_metadata = options->dump_module_metadata,
                                    .fuel = options->pass_fuel, .memory_limit_bytes = options->memory_limit_bytes, .target = target};
   return hsc_passes_run(module, NULL, &pass_options, NULL);

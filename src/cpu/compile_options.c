@@ -28,6 +28,7 @@ static hsc_status *read_flag(char *flag, hsc_cpu_compile_options *options) {
   if (!strcmp(flag, "xla_disable_hlo_passes")) options->disable_hlo_passes = value;
   else if (!strcmp(flag, "xla_enable_hlo_passes_only")) options->enable_hlo_passes_only = value;
   else if (!strcmp(flag, "xla_fuel")) options->fuel_of_passes = value;
+  else if (!strcmp(flag, "hloscope_algsimp")) options->algsimp = value;
   else if (!strcmp(flag, "hloscope_enable_hlo_passes")) options->enable_hlo_passes = value;
   else if (!strcmp(flag, "xla_dump_to")) options->dump_to = value;
   else if (!strcmp(flag, "xla_dump_hlo_pass_re")) options->dump_hlo_pass_re = value;

@@ -27,6 +27,7 @@ typedef struct hsc_cpu_compile_options {
   const char *enable_hlo_passes_only;    // comma list; NULL = all
   const char *enable_hlo_passes;         // comma list of passes that run on request only, to run too; NULL = none
   const char *fuel_of_passes;            // xla_fuel: rewrites allowed by pass, "algsimp=17,cse=0"; NULL = no limits
+  const char *algsimp;                   // hloscope_algsimp: the algebraic simplifier's options, "name=value,..." (passes/algsimp_options.def); NULL = defaults
   const char *dump_to;                   // directory; NULL = no dumps
   const char *dump_hlo_pass_re;          // POSIX extended regex; NULL = only before and after optimisations
   bool dump_module_metadata;

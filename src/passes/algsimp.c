@@ -1,4 +1,5 @@
-// algsimp.c - the algebraic simplifier: applies the rule books of algsimp_arithmetic.c, algsimp_movement.c and algsimp_windows.c to every instruction.
+// algsimp.c - the algebraic simplifier: applies the rule books of algsimp_arithmetic.c, algsimp_movement.c, algsimp_windows.c and
+// algsimp_optional.c to every instruction.
 //
 // One walk in program order; a replacement is looked at again in the next round of the simplification pipeline. A rule keeps shape and type
 // and the value up to what its comment says.
@@ -17,11 +18,12 @@ hsc_status *hsc__pass_algsimp(hsc_module *module, hsc_pass_context *cx) {
       hsc__rule rule = hsc__algsimp_arithmetic_rule(instr->op);
       if (!rule) rule = hsc__algsimp_movement_rule(instr->op);
       if (!rule) rule = hsc__algsimp_window_rule(instr->op);
-      if (!rule || cx->fuel == 0) continue;
+      if (cx->fuel == 0) continue;
       hsc_builder b;
       hsc_builder_at(&b, computation, instr);
       b.metadata = instr->metadata;
-      hsc_instr *by = rule(&b, instr);
+      hsc_instr *by = hsc__algsimp_optional(&cx->algsimp, &b, instr);
+      if (!by && rule && hsc__algsimp_allowed(&cx->algsimp, instr)) by = rule(&b, instr);
       HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
       if (!by || by == instr || !hsc_shape_equal(&by->shape, &instr->shape)) continue;
       if (!hsc__pass_spend(cx)) return NULL;

@@ -77,7 +77,8 @@ static void give_up(choice *c) {
 
 // A dot all of whose readers are one and the same transpose that exchanges its sides.
 static bool is_read_exchanged(const choice *choices, const hsc_instr *dot, hsc__order *out_order) {
-  if (dot->op != HSC_OP_DOT || dot->user_count == 0 || dot->parent->root == dot || dot->shape.rank < 2 || !hsc_layout_is_default(&dot->shape) || dot->control_count || dot->control_successor_count) return false;
+  if (dot->op != HSC_OP_DOT || dot->user_count == 0 || dot->parent->root == dot || dot->shape.rank < 2 || !hsc_layout_is_default(&dot->shape)) return false;
+  if (dot->control_count || dot->control_successor_count) return false;
   for (int u = 0; u < dot->user_count; u++) {
     const hsc_instr *user = dot->users[u];
     if (user->op != HSC_OP_TRANSPOSE || user->control_count || user->control_successor_count || choices[user->index].special) return false;

@@ -380,6 +380,8 @@ hsc_status *hsc_passes_run(hsc_module *module, const char *pipeline, const hsc_p
   m.cx.fuel = m.options->fuel;
   m.cx.target = m.options->target;
   m.cx.memory_limit_bytes = m.options->memory_limit_bytes;
+  m.cx.algsimp = hsc_algsimp_options_default();
+  HSC_TRY(hsc_algsimp_options_read(m.options->algsimp, &m.cx.algsimp));
   HSC_TRY(read_pass_fuel(&m));
   HSC_TRY(check_refused(m.options, pipeline));
   hsc_status *status = NULL;

@@ -44,11 +44,23 @@ typedef struct hsc_pass_target {
 // The target of examples: a device on which algorithm 0 always wins.
 extern const hsc_pass_target hsc_pass_example_target;
 
+// The algebraic simplifier's switches, by XLA's names (algsimp_options.def).
+typedef struct hsc_algsimp_options {
+#define OPTION(name, value, doc) int32_t name;
+#include "passes/algsimp_options.def"
+#undef OPTION
+} hsc_algsimp_options;
+hsc_algsimp_options hsc_algsimp_options_default(void);
+// "enable_scalar_multiply_reduction=true,very_small_gather_size=4" over what is there; NULL = nothing. true, false or a whole number.
+// Errors: NOT_FOUND with the nearest name, INVALID_ARGUMENT for what is no number.
+HSC_MUST_USE hsc_status *hsc_algsimp_options_read(const char *text, hsc_algsimp_options *options);
+
 typedef struct hsc_pass_options {
   const char *disable;       // comma list of pass or pipeline names; NULL = none
   const char *enable_only;   // comma list; NULL = all; also brings in passes that run on request
   const char *enable;        // comma list of passes that run on request, beside the others; NULL = none
   const char *pass_fuel;     // rewrites allowed by pass, "algsimp=17,cse=0"; NULL = no limits
+  const char *algsimp;       // the algebraic simplifier's options, "name=value,..." (hsc_algsimp_options_read); NULL = the defaults
   const char *dump_to;       // directory for before/after HLO; NULL = none
   const char *dump_pass_re;  // POSIX extended regex on pass names; NULL = none
   bool dump_module_metadata; // with dump_to: also <dump_to>/module_0000.metadata.textproto, an entry for every run and its times

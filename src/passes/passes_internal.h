@@ -10,6 +10,7 @@ typedef struct hsc_pass_context {
   int64_t rewrites;            // done by this run
   hsc_arena *scratch;          // reset after each pass
   const hsc_pass_target *target;   // NULL = none
+  hsc_algsimp_options algsimp;
   int64_t memory_limit_bytes;  // for the values of a computation; <= 0 = no limit
 } hsc_pass_context;
 

@@ -32,6 +32,7 @@ static hsc_status *key_text(PJRT_Client *client, const PJRT_Program *code, const
   if (cpu->disable_hlo_passes) hsc_bytes_printf(out, "xla_disable_hlo_passes %s\n", cpu->disable_hlo_passes);
   if (cpu->enable_hlo_passes_only) hsc_bytes_printf(out, "xla_enable_hlo_passes_only %s\n", cpu->enable_hlo_passes_only);
   if (cpu->enable_hlo_passes) hsc_bytes_printf(out, "hloscope_enable_hlo_passes %s\n", cpu->enable_hlo_passes);
+  if (cpu->algsimp) hsc_bytes_printf(out, "hloscope_algsimp %s\n", cpu->algsimp);
   if (cpu->fuel_of_passes) hsc_bytes_printf(out, "xla_fuel %s\n", cpu->fuel_of_passes);
   return hsc_bytes_status(out);
 }

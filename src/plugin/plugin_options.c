@@ -26,6 +26,7 @@ static const struct {
     {"xla_dump_module_metadata", 144, OPTION_BOOL, offsetof(hsc_cpu_compile_options, dump_module_metadata), 0, 0},
     {"xla_backend_optimization_level", 31, OPTION_INT, offsetof(hsc_cpu_compile_options, backend_optimization_level), 0, 3},
     {"xla_fuel", 0, OPTION_LIST, offsetof(hsc_cpu_compile_options, fuel_of_passes), 0, 0},
+    {"hloscope_algsimp", 0, OPTION_LIST, offsetof(hsc_cpu_compile_options, algsimp), 0, 0},
     {"hloscope_enable_hlo_passes", 0, OPTION_LIST, offsetof(hsc_cpu_compile_options, enable_hlo_passes), 0, 0},
     // Not read from debug_options (field 0): hosts send all of them, with the levels that XLA's GPU compiler has by default.
     {"xla_gpu_autotune_level", 0, OPTION_INT, offsetof(hsc_cpu_compile_options, autotune_level), 0, INT32_MAX},

@@ -72,6 +72,12 @@ static hsc_status *before_scratch(void *context, void *const *inputs, void *outp
   return NULL;
 }
 
+static hsc_status *spoils_its_input(void *context, void *const *inputs, void *output, void *scratch) {
+  must(right(context, inputs, output, scratch));
+  ((float *)inputs[0])[7] = 1000;
+  return NULL;
+}
+
 static hsc_status *refuses(void *context, void *const *inputs, void *output, void *scratch) { return HSC_ERR(UNIMPLEMENTED, "not for these shapes"); }
 
 static void tune(int level, const hsc_tune_candidate *candidates, int count, hsc_arena *arena, hsc_autotune_result **out_results, int32_t *out_best) {
@@ -79,6 +85,24 @@ static void tune(int level, const hsc_tune_candidate *candidates, int count, hsc
   hsc_shape shape = hsc_shape_array(arena, HSC_TYPE_F32, 1, dims);
   hsc_tune_problem problem = {.inputs = {&shape, &shape}, .output = &shape, .candidates = candidates, .candidate_count = count};
   must(hsc_tune(&problem, level, arena, out_results, out_best));
+}
+
+// From level 3 on inputs are filled again before each candidate: what one does to them is not laid on another.
+static void test_inputs_are_reset(void **state) {
+  for (int level = 2; level <= 4; level++) {
+    hsc_arena *arena = NULL;
+    must(hsc_arena_create(&arena));
+    way ways[3] = {{0}};
+    hsc_tune_candidate candidates[] = {{.algorithm = 0, .name = "right", .run = right, .context = &ways[0]},
+                                       {.algorithm = 1, .name = "spoils", .run = spoils_its_input, .context = &ways[1]},
+                                       {.algorithm = 2, .name = "also right", .run = right, .context = &ways[2]}};
+    hsc_autotune_result *results = NULL;
+    int32_t best = -1;
+    tune(level, candidates, 3, arena, &results, &best);
+    assert_int_equal(results[2].failure, HSC_AUTOTUNE_OK);
+    assert_true(best >= 0);
+    hsc_arena_destroy(arena);
+  }
 }
 
 static void test_faults_are_found(void **state) {
@@ -439,7 +463,7 @@ static int tear_down(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_faults_are_found), cmocka_unit_test(test_levels), cmocka_unit_test(test_text_is_read_again), cmocka_unit_test(test_compile_levels),
+      cmocka_unit_test(test_faults_are_found), cmocka_unit_test(test_inputs_are_reset), cmocka_unit_test(test_levels), cmocka_unit_test(test_text_is_read_again), cmocka_unit_test(test_compile_levels),
       cmocka_unit_test(test_each_algorithm_computes_the_same), cmocka_unit_test(test_strict_and_crash), cmocka_unit_test(test_results_are_kept),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -35,7 +35,8 @@ static const struct {
      " n = f32[4,8,2] exponential(t)\n ROOT r = f32[4,8] reduce(n, z), dimensions={2}, to_apply=sum }", 1},
     {"two transposed operands", "HloModule t\n" SUM "ENTRY e { x = f32[8,4] parameter(0)\n y = f32[8,4] parameter(1)\n z = f32[] constant(0)\n t = f32[4,8] transpose(x), dimensions={1,0}\n"
      " u = f32[4,8] transpose(y), dimensions={1,0}\n n = f32[4,8] multiply(t, u)\n ROOT r = f32[4] reduce(n, z), dimensions={1}, to_apply=sum }", 0},
-    {"one transposed operand, one that is not", "HloModule t\n" SUM "ENTRY e { x = f32[8,4] parameter(0)\n y = f32[4,8] parameter(1)\n z = f32[] constant(0)\n t = f32[4,8] transpose(x), dimensions={1,0}\n"
+    {"one transposed operand, one that is not", "HloModule t\n" SUM "ENTRY e { x = f32[8,4] parameter(0)\n y = f32[4,8] parameter(1)\n z = f32[] constant(0)\n"
+     " t = f32[4,8] transpose(x), dimensions={1,0}\n"
      " n = f32[4,8] multiply(t, y)\n ROOT r = f32[4] reduce(n, z), dimensions={1}, to_apply=sum }", 1},
     {"one reader of two wants rows", "HloModule t\n" SUM "ENTRY e { x = f32[8,4] parameter(0)\n z = f32[] constant(0)\n t = f32[4,8] transpose(x), dimensions={1,0}\n"
      " n = f32[4,8] tanh(t)\n r = f32[4] reduce(n, z), dimensions={1}, to_apply=sum\n ROOT o = (f32[4], f32[4,8]) tuple(r, n) }", 1},
