@@ -98,33 +98,24 @@ hsc_status *hsc__wrap_in_fusion(hsc_instr *instr, hsc_fusion_kind kind, hsc_inst
   return NULL;
 }
 
-// The parameter of the fusion's computation that stands for `value`, added (with the operand) when it is not there yet.
-static hsc_status *parameter_for(hsc_instr *fusion, hsc_instr *value, hsc_instr **out_parameter) {
-  hsc_computation *body = fusion->called[0];
-  for (int i = 0; i < fusion->operand_count; i++) {
-    if (fusion->operands[i] != value) continue;
+// The parameter of the body that stands for `value`, added (with the operand) when it is not there yet.
+static hsc_status *parameter_for(hsc_computation *body, hsc_instr *value, hsc_instr **operands, int *count, hsc_instr **out_parameter) {
+  for (int i = 0; i < *count; i++) {
+    if (operands[i] != value) continue;
     *out_parameter = body->parameters[i];
     return NULL;
   }
-  hsc_module *module = body->module;
-  int count = fusion->operand_count;
-  hsc_instr **operands = HSC_NEW_ARRAY(module->arena, hsc_instr *, count + 1);
-  if (!operands) return hsc_status_out_of_memory();
-  memcpy(operands, fusion->operands, (size_t)count * sizeof *operands);
-  operands[count] = value;
   hsc_builder b;
   hsc_builder_at(&b, body, body->first);
   char name[32];
-  snprintf(name, sizeof name, "param_%d", count);
-  *out_parameter = hsc_build_parameter(&b, count, value->shape, name);
-  HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
-  hsc_instr_set_operands(fusion, count + 1, operands);
-  return NULL;
+  snprintf(name, sizeof name, "param_%d", *count);
+  *out_parameter = hsc_build_parameter(&b, *count, value->shape, name);
+  operands[(*count)++] = value;
+  return hsc_builder_finish(&b, NULL, NULL);
 }
 
-// Removes operand `number` of the fusion and the parameter that stands for it (which has no users), renumbering the later ones.
-static void drop_parameter(hsc_instr *fusion, int number) {
-  hsc_computation *body = fusion->called[0];
+// Removes parameter `number`, which has no users, renumbering the later ones.
+static void drop_parameter(hsc_computation *body, int number) {
   hsc_instr *parameter = body->parameters[number];
   for (int i = number; i + 1 < body->parameter_count; i++) {
     body->parameters[i] = body->parameters[i + 1];
@@ -132,24 +123,19 @@ static void drop_parameter(hsc_instr *fusion, int number) {
   }
   body->parameters[--body->parameter_count] = NULL;
   hsc_instr_remove(parameter);
-  hsc_instr **operands = HSC_NEW_ARRAY(body->module->arena, hsc_instr *, fusion->operand_count);
-  if (!operands) return;
-  int count = 0;
-  for (int i = 0; i < fusion->operand_count; i++)
-    if (i != number) operands[count++] = fusion->operands[i];
-  hsc_instr_set_operands(fusion, count, operands);
 }
 
 hsc_status *hsc__fuse_into(hsc_instr *fusion, hsc_instr *producer) {
   hsc_computation *body = fusion->called[0];
-  int number = 0;
-  while (number < fusion->operand_count && fusion->operands[number] != producer) number++;
-  if (number == fusion->operand_count) return HSC_ERR(INTERNAL, "fuse: %s is not an operand of %s", producer->name, fusion->name);
+  int number = 0, count = fusion->operand_count;
+  while (number < count && fusion->operands[number] != producer) number++;
+  if (number == count) return HSC_ERR(INTERNAL, "fuse: %s is not an operand of %s", producer->name, fusion->name);
   hsc_instr *parameter = body->parameters[number];
-  int count = producer->operand_count;
-  hsc_instr **inner = HSC_NEW_ARRAY(body->module->arena, hsc_instr *, count + 1);
-  if (!inner) return hsc_status_out_of_memory();
-  for (int i = 0; i < count; i++) HSC_TRY(parameter_for(fusion, producer->operands[i], &inner[i]));
+  // The fusion's operands from now on; the producer among them until it is taken in.
+  hsc_instr **operands = HSC_NEW_ARRAY(body->module->arena, hsc_instr *, count + 2 * producer->operand_count + 1), **inner = operands ? operands + count + producer->operand_count : NULL;
+  if (!operands) return hsc_status_out_of_memory();
+  memcpy(operands, fusion->operands, (size_t)count * sizeof *operands);
+  for (int i = 0; i < producer->operand_count; i++) HSC_TRY(parameter_for(body, producer->operands[i], operands, &count, &inner[i]));
   // The producer goes before the first instruction that is no parameter: new parameters stand at the front.
   hsc_instr *at = body->first;
   while (at && at->op == HSC_OP_PARAMETER) at = at->next;
@@ -164,8 +150,10 @@ hsc_status *hsc__fuse_into(hsc_instr *fusion, hsc_instr *producer) {
     HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
   }
   HSC_TRY(hsc_instr_replace_uses(parameter, value));
-  drop_parameter(fusion, number);
-  return NULL;
+  drop_parameter(body, number);
+  memmove(operands + number, operands + number + 1, (size_t)(count - 1 - number) * sizeof *operands);
+  hsc_instr_set_operands(fusion, count - 1, operands);
+  return hsc_arena_status(body->module->arena);
 }
 
 void hsc__mark_embedded(hsc_module *module) {
