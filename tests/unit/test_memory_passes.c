@@ -81,7 +81,7 @@ static void a_limit_is_kept(void **state) {
   const char *text =
       "HloModule late\nsum { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT s = f32[] add(p, q) }\n"
       "ENTRY e {\n v = f32[512] parameter(0)\n x = f32[512,512] parameter(1)\n y = f32[512,2048] parameter(2)\n zero = f32[] constant(0)\n"
-      " b = f32[512,512] broadcast(v), dimensions={1}\n c = f32[512,512] exponential(b)\n early = f32[512] reduce(c, zero), dimensions={0}, to_apply=sum\n"
+      " b = f32[512,512] broadcast(v), dimensions={1}\n bx = f32[512,512] add(b, x)\n c = f32[512,512] exponential(bx)\n early = f32[512] reduce(c, zero), dimensions={0}, to_apply=sum\n"
       " large = f32[512,2048] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n middle = f32[512] reduce(large, zero), dimensions={1}, to_apply=sum\n"
       " late = f32[512,512] dot(c, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n last = f32[512] reduce(late, zero), dimensions={0}, to_apply=sum\n"
       " a = f32[512] add(early, middle)\n ROOT r = f32[512] add(a, last)\n}";
