@@ -105,6 +105,7 @@ typedef struct hsc_cpu_frame {
   uint8_t *worker_scratch;           // [thread count][executable->worker_scratch_bytes]
   struct hsc_cpu_recording *recording;   // NULL: nothing is recorded
   int32_t depth;                     // of the range that runs, while recording
+  uint64_t *random_state;            // [2] of rng and rng-get-and-update-state; a run begins it anew
 } hsc_cpu_frame;
 
 static inline const hsc_cpu_slice *hsc__cpu_slices(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) { return frame->executable->slices + thunk->slice_first; }

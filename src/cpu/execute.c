@@ -126,7 +126,10 @@ hsc_status *hsc_cpu_execute_rank(hsc_cpu_executable *executable, hsc_cpu_party *
   uint8_t **at = bases + HSC_CPU_BASE_FIRST_INPUT;
   for (int i = 0; i < executable->input_count; i++) *at++ = (uint8_t *)(uintptr_t)inputs[i];
   for (int o = 0; o < executable->output_count; o++) *at++ = outputs[o];
-  hsc_cpu_frame frame = {.executable = executable, .pool = executable->device->pool, .bases = bases, .worker_scratch = scratch, .party = party, .rank = rank};
+  uint64_t random_state[2];
+  hsc_random_state_start(random_state);
+  hsc_cpu_frame frame = {.executable = executable, .pool = executable->device->pool, .bases = bases, .worker_scratch = scratch, .party = party, .rank = rank,
+                         .random_state = random_state};
   frame.recording = hsc__cpu_recording_begin(executable);
   hsc_status *status = hsc__cpu_run_range(&frame, 0, executable->thunk_count);
   if (frame.recording) hsc__cpu_recording_end(frame.recording, !status);

@@ -38,7 +38,7 @@ hsc_status *hsc__cpu_run_EVALUATOR(const hsc_cpu_frame *frame, const hsc_cpu_thu
     HSC_GOTO(borrow(frame, &instr->operands[i]->shape, &slice, arena, operands[i]));
   }
   hsc_literal *result = NULL;
-  HSC_GOTO(hsc_evaluate_instr(instr, operands, arena, &result));
+  HSC_GOTO(hsc_evaluate_instr_drawing(instr, operands, frame->random_state, arena, &result));
   store(frame, result, &slice);
 done:
   hsc_arena_destroy(arena);

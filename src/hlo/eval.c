@@ -334,8 +334,14 @@ static void eval_deinit(hsc__eval *cx) {
   hsc_arena_destroy(cx->arena);
 }
 
+void hsc_random_state_start(uint64_t random_state[2]) {
+  random_state[0] = 0x7012395ull;
+  random_state[1] = 0;
+}
+
 static hsc_status *eval_init(hsc__eval *cx) {
-  *cx = (hsc__eval){.random_state = {0x7012395ull, 0}};
+  *cx = (hsc__eval){0};
+  hsc_random_state_start(cx->random_state);
   hsc_status *status = hsc_arena_create(&cx->arena);
   if (!status) status = hsc_map_create(&cx->schedules);
   if (!status) status = hsc_map_create(&cx->plans);
@@ -390,9 +396,16 @@ hsc_status *hsc_evaluate(const hsc_module *module, int argument_count, hsc_liter
 }
 
 hsc_status *hsc_evaluate_instr(const hsc_instr *instr, hsc_literal *const *operands, hsc_arena *arena, hsc_literal **out_result) {
+  uint64_t random_state[2];
+  hsc_random_state_start(random_state);
+  return hsc_evaluate_instr_drawing(instr, operands, random_state, arena, out_result);
+}
+
+hsc_status *hsc_evaluate_instr_drawing(const hsc_instr *instr, hsc_literal *const *operands, uint64_t random_state[2], hsc_arena *arena, hsc_literal **out_result) {
   if (instr->op == HSC_OP_PARAMETER) return HSC_ERR(INVALID_ARGUMENT, "%s: a parameter has no value of its own", instr->name);
   hsc__eval cx;
   HSC_TRY(eval_init(&cx));
+  memcpy(cx.random_state, random_state, sizeof cx.random_state);
   hsc__value **values = NULL, *result = NULL;
   int made = 0;
   hsc_status *status = wrap(instr->operand_count, operands, &values);
@@ -404,6 +417,7 @@ hsc_status *hsc_evaluate_instr(const hsc_instr *instr, hsc_literal *const *opera
   for (int i = 0; i < made; i++) hsc__value_release(values[i]);
   hsc_free(values);
   hsc__value_release(result);
+  memcpy(random_state, cx.random_state, sizeof cx.random_state);
   eval_deinit(&cx);
   return status;
 }

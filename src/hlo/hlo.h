@@ -492,6 +492,10 @@ HSC_MUST_USE hsc_status *hsc_evaluate_computation(const hsc_computation *computa
 // One instruction with given operand values (constant folding, tests of single ops).
 HSC_MUST_USE hsc_status *hsc_evaluate_instr(const hsc_instr *instr, hsc_literal *const *operands, hsc_arena *arena,
                                             hsc_literal **out_result);
+// The same as a part of a program: rng and rng-get-and-update-state go on in random_state, which a program begins as hsc_random_state_start gives it.
+HSC_MUST_USE hsc_status *hsc_evaluate_instr_drawing(const hsc_instr *instr, hsc_literal *const *operands, uint64_t random_state[2], hsc_arena *arena,
+                                                    hsc_literal **out_result);
+void hsc_random_state_start(uint64_t random_state[2]);
 
 // How two results differ, leaf by leaf. ULP distance in the output's type; NaN against NaN is equal.
 typedef struct hsc_difference {

@@ -133,6 +133,18 @@ static hsc_status *count_call(void *user, const hsc_custom_call *call) {
 }
 
 // A called computation is inlined: what it does must not be done a second time by the call.
+// Every rng of a program, and every trip of a loop, draws other numbers: the evaluator's.
+static void random_numbers_go_on(void **state) {
+  expect_as_evaluated("HloModule t\nENTRY e { c = s32[] parameter(0)\n a = f32[] constant(0)\n b = f32[] constant(1)\n x = f32[8] rng(a, b), distribution=rng_uniform\n"
+                      " y = f32[8] rng(a, b), distribution=rng_normal\n z = f32[8] rng(a, b), distribution=rng_uniform\n ROOT r = (f32[8], f32[8], f32[8]) tuple(x, y, z) }", 0);
+  expect_as_evaluated("HloModule t\nc { s = (s32[], f32[8]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n n = s32[] constant(3)\n ROOT l = pred[] compare(i, n), direction=LT }\n"
+                      "b { s = (s32[], f32[8]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n v = f32[8] get-tuple-element(s), index=1\n one = s32[] constant(1)\n"
+                      " a = f32[] constant(0)\n z = f32[] constant(1)\n x = f32[8] rng(a, z), distribution=rng_uniform\n h = f32[] constant(0.5)\n w = f32[8] broadcast(h), dimensions={}\n"
+                      " m = f32[8] multiply(v, w)\n p = f32[8] add(m, x)\n j = s32[] add(i, one)\n ROOT r = (s32[], f32[8]) tuple(j, p) }\n"
+                      "ENTRY e { k = s32[] parameter(0)\n g = f32[] constant(0)\n v = f32[8] broadcast(g), dimensions={}\n t = (s32[], f32[8]) tuple(k, v)\n"
+                      " w = (s32[], f32[8]) while(t), condition=c, body=b\n o = f32[8] get-tuple-element(w), index=1\n ROOT r = (f32[8]) tuple(o) }", 0);
+}
+
 static void effects_of_a_called_computation_happen_once(void **state) {
   static const char text[] =
       "HloModule effects\n"
@@ -151,7 +163,7 @@ int main(void) {
       cmocka_unit_test(a_branch_turns_values_around),
       cmocka_unit_test(a_loop_carries_what_a_branch_saves),
       cmocka_unit_test(loops_exchange_values),
-      cmocka_unit_test(effects_of_a_called_computation_happen_once),
+      cmocka_unit_test(random_numbers_go_on), cmocka_unit_test(effects_of_a_called_computation_happen_once),
   };
   return cmocka_run_group_tests(tests, open_device, close_device);
 }
