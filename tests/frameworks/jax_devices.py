@@ -23,17 +23,12 @@ import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 from jax.sharding import NamedSharding, PartitionSpec as P  # noqa: E402
+from tap import main, test  # noqa: E402
 
 RNG = np.random.default_rng(0)
 AUTO = (jax.sharding.AxisType.Auto,) * 2
 MESH = jax.make_mesh((4, 2), ("x", "y"), axis_types=AUTO)
 SPECS = [P(), P("x"), P("y"), P(None, "x"), P("x", "y"), P("y", "x"), P(("x", "y")), P(None, ("y", "x"))]
-tests = []
-
-
-def test(function):
-    tests.append(function)
-    return function
 
 
 def put(x, spec, mesh=MESH):
@@ -199,22 +194,6 @@ def values_of_a_group_are_cut_alike():
 
     y = f(put(A, P("x", "y")))
     assert y.sharding.spec == P("x", "y"), y.sharding
-
-
-def main():
-    failed = 0
-    print(f"1..{len(tests)}")
-    for number, function in enumerate(tests, 1):
-        try:
-            function()
-            print(f"ok {number} - {function.__name__}", flush=True)
-        except Exception as error:  # noqa: BLE001
-            import traceback
-
-            failed += 1
-            print(f"not ok {number} - {function.__name__}")
-            print("".join("# " + line + "\n" for line in traceback.format_exception(error) for line in line.rstrip().split("\n"))[-3000:], flush=True)
-    return failed > 0
 
 
 if __name__ == "__main__":

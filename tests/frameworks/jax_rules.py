@@ -21,14 +21,9 @@ import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 from jax.experimental import io_callback  # noqa: E402
+from tap import main, test  # noqa: E402
 
 RNG = np.random.default_rng(0)
-tests = []
-
-
-def test(function):
-    tests.append(function)
-    return function
 
 
 def matrices(dtype, *shape):
@@ -203,14 +198,4 @@ def donated_arguments_are_gone():
     assert x.is_deleted()
 
 
-failures = 0
-for number, function in enumerate(tests, 1):
-    try:
-        function()
-        print(f"ok {number} - {function.__name__}", flush=True)
-    except Exception as error:
-        failures += 1
-        print(f"not ok {number} - {function.__name__}")
-        print("\n".join("# " + line for line in f"{type(error).__name__}: {error}".splitlines()[:12]), flush=True)
-print(f"1..{len(tests)}")
-sys.exit(failures > 0)
+sys.exit(main())

@@ -6,40 +6,18 @@
 Skipped where torch_xla is not installed (it is no dependency of hloscope; tests/frameworks/README.md says how to get it).
 """
 import copy
-import importlib.util
 import os
 import sys
 import tempfile
 
-if importlib.util.find_spec("torch_xla") is None:
-    print("1..0 # SKIP torch_xla is not installed for this Python")
-    sys.exit(0)
+from torch_device import DEVICE  # before torch: it skips the test where there is none
+from tap import main, test
+import torch
+import torch_xla
+import torch_xla.core.xla_model as xm
 
-os.environ["PJRT_DEVICE"] = "HLOSCOPE"
-import torch  # noqa: E402
-import torch_xla  # noqa: E402
-import torch_xla.core.xla_model as xm  # noqa: E402
-from torch_xla.experimental import plugins  # noqa: E402
-
-
-class Plugin(plugins.DevicePlugin):
-    def library_path(self):
-        return sys.argv[1]
-
-    def client_create_options(self):
-        return {"thread_count": 1}
-
-
-plugins.register_plugin("HLOSCOPE", Plugin())
-DEVICE = torch_xla.device()
 nn = torch.nn
 functional = torch.nn.functional
-tests = []
-
-
-def test(function):
-    tests.append(function)
-    return function
 
 
 def close(expected, found, tolerance):
@@ -238,22 +216,6 @@ def errors_are_exceptions():
 def memory_is_told():
     info = xm.get_memory_info(DEVICE)
     assert info["bytes_used"] > 0 and info["bytes_limit"] >= info["bytes_used"], info
-
-
-def main():
-    failed = 0
-    print(f"1..{len(tests)}")
-    for number, function in enumerate(tests, 1):
-        try:
-            function()
-            print(f"ok {number} - {function.__name__}", flush=True)
-        except Exception as error:  # noqa: BLE001
-            import traceback
-
-            failed += 1
-            print(f"not ok {number} - {function.__name__}")
-            print("".join("# " + line + "\n" for line in "".join(traceback.format_exception(error)).rstrip().split("\n"))[-2500:], flush=True)
-    return failed > 0
 
 
 if __name__ == "__main__":

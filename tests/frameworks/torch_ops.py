@@ -6,30 +6,12 @@
 Skipped where torch_xla is not installed (it is no dependency of hloscope; tests/frameworks/README.md says how to get it).
 """
 import copy
-import importlib.util
-import os
 import sys
 
-if importlib.util.find_spec("torch_xla") is None:
-    print("1..0 # SKIP torch_xla is not installed for this Python")
-    sys.exit(0)
+from torch_device import DEVICE  # before torch: it skips the test where there is none
+import torch
+import torch_xla
 
-os.environ["PJRT_DEVICE"] = "HLOSCOPE"
-import torch  # noqa: E402
-import torch_xla  # noqa: E402
-from torch_xla.experimental import plugins  # noqa: E402
-
-
-class Plugin(plugins.DevicePlugin):
-    def library_path(self):
-        return sys.argv[1]
-
-    def client_create_options(self):
-        return {"thread_count": 1}
-
-
-plugins.register_plugin("HLOSCOPE", Plugin())
-DEVICE = torch_xla.device()
 nn = torch.nn
 functional = torch.nn.functional
 number = failures = 0
