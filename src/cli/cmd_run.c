@@ -30,7 +30,7 @@ static const hsc_option options[] = {
     HSC_OPTION_INT(run_args, seed, "seed", "N", 0, "of the inputs"),
     HSC_OPTION_INT(run_args, runs, "runs", "N", 0, "timed runs; 0: as many as a pilot chooses, until --precision or --time-budget ends it"),
     HSC_OPTION_DOUBLE(run_args, precision, "precision", "PERCENT", 2, "timed runs end when the median's interval is this narrow, to either side; 0: never"),
-    HSC_OPTION_DOUBLE(run_args, budget_s, "time-budget", "S", 0.2, "seconds that the timed runs of a device may take; 0: no limit"),
+    HSC_OPTION_DOUBLE(run_args, budget_s, "time-budget", "S", -1, "seconds that the timed runs of a device may take; 0: no limit; -1: those of 1000 runs, from 0.02 to 0.2, in at most 40 blocks"),
     HSC_OPTION_LIST(run_args, transforms, "transform", "T", NULL,
                     "repeat:N, vmap:N, scan:N or constant:I=V before compiling; may be given several times"),
     HSC_OPTION_LIST(run_args, options, "option", "NAME=VALUE", NULL,
@@ -312,7 +312,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const char **devices = HSC_NEW_ARRAY(cli->arena, const char *, count + 1);
   HSC_TRY(hsc_arena_status(cli->arena));
   if (!(args->limit_s > 0)) return hsc_cli_usage(cli, "--limit must be above 0 s");
-  HSC_TRY(hsc_cli_check_sampling(cli, args->precision, args->budget_s, args->runs > 0));
+  HSC_TRY(hsc_cli_check_sampling(cli, args->precision, args->budget_s == -1 ? 0.2 : args->budget_s, args->runs > 0));
   HSC_TRY(hsc_cli_program_file(cli, args->program));
   for (size_t i = 0; i < count; i++)
     devices[i] = i < first ? wanted[i] : args->compare.items[i - first];

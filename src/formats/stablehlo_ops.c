@@ -184,6 +184,7 @@ static hsc_status *import_broadcast_in_dim(frame *f) {
   hsc_dims d;
   HSC_TRY(dims(f, "broadcast_dimensions", &d));
   hsc_instr *x = f->operands[0];
+  if (!hsc_shape_is_array(&f->shape)) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "the result of a broadcast must be an array");
   if (d.count != x->shape.rank) return HSC_OP_ERR(INVALID_ARGUMENT, f->im, f->op, "%d broadcast dimensions for an operand of rank %d", d.count, x->shape.rank);
   int64_t kept_dims[HSC_MAX_RANK], map[HSC_MAX_RANK];
   int kept = 0;

@@ -52,7 +52,7 @@ hsc_instr *hsc_build_convert(hsc_builder *b, hsc_type type, hsc_instr *x) {
 
 hsc_instr *hsc_build_broadcast(hsc_builder *b, hsc_instr *x, hsc_shape shape, hsc_dims dims) {
   hsc_attr attr = dims_attr(b, dims);
-  if (!b->status && x) shape.type = x->shape.type;
+  if (!b->status && x) shape = (hsc_shape){.type = x->shape.type, .rank = shape.rank, .dims = shape.dims, .dynamic = shape.dynamic, .layout = shape.layout};
   return hsc__build_inferred(b, HSC_OP_BROADCAST, shape, &attr, 1, &x, 0, NULL);
 }
 

@@ -22,6 +22,8 @@ hsc_shape hsc_shape_token(void) { return (hsc_shape){.type = HSC_TYPE_TOKEN}; }
 
 hsc_shape hsc_shape_with_type(hsc_shape shape, hsc_type type) {
   shape.type = type;
+  shape.element_count = 0;   // of a tuple nothing is left
+  shape.elements = NULL;
   return shape;
 }
 

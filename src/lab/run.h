@@ -17,7 +17,7 @@ typedef struct hsc_run_options {
   uint64_t seed;           // of the inputs
   int64_t run_count;       // timed runs; 0 = as many as a pilot chooses, until half_width or budget_s ends it
   double half_width;       // wanted of the median's interval, as a share of it; 0 = none
-  double budget_s;         // of a device's timed runs; 0 = none
+  double budget_s;         // of a device's timed runs; 0 = none, below 0 = those of 1000 runs, from 0.02 to 0.2
   bool use_cache;          // of compiled programs
   const char *save_dir;    // outputs as files there; NULL = not kept
   json_t *overrides;       // of every compile, by XLA's names (hsc_overrides_parse); NULL = none
