@@ -312,7 +312,7 @@ def profile(b, url):
 
 
 def main():
-    hloscope, root = sys.argv[1], sys.argv[2]
+    hloscope, root = os.path.abspath(sys.argv[1]), sys.argv[2]
     if not chromium.find():
         skip("what a reader sees and does", "no Chromium here")
         print(f"1..{number}")

@@ -159,7 +159,7 @@ def memory_runs_out(devices):
     got, _ = run([*devices, "cpu"], "--memory-limit", "90")
     for device in devices:
         row = got[device]
-        check(f"{device}: 90 MiB are too little, and the answer says so", row["status"] == "out_of_memory" and re.search(r"over its limit of 90 MiB, and was killed while: .* \(job \w+", row["message"]), row)
+        check(f"{device}: 90 MiB are too little, and the answer says so", row["status"] == "out_of_memory" and "over its limit of 90 MiB, and was killed" in row["message"] and re.search(r"while: .* \(job \w+", row["message"] + row.get("notes", "")) is not None, row)
     check("and the device that needs less has its numbers", got["cpu"]["status"] == "ok" and got["cpu"]["run"]["median"] > 0, got["cpu"])
 
 
