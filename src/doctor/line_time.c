@@ -40,7 +40,7 @@ static int64_t calendar_ns(hsc_view line) {
   const char *at = line.data, *end = line.data + line.size;
   int64_t century, year, month, day, hour, minute, second;
   if (at[4] != '-' || at[7] != '-' || (at[10] != ' ' && at[10] != 'T') || at[13] != ':' || at[16] != ':') return 0;
-  bool whole = two(at, &century) & two(at + 2, &year) & two(at + 5, &month) & two(at + 8, &day) & two(at + 11, &hour) & two(at + 14, &minute) & two(at + 17, &second);
+  bool whole = two(at, &century) + two(at + 2, &year) + two(at + 5, &month) + two(at + 8, &day) + two(at + 11, &hour) + two(at + 14, &minute) + two(at + 17, &second) == 7;
   year += century * 100;
   if (!whole || month < 1 || month > 12 || day < 1 || day > 31 || year < 1970) return 0;
   const char *bar = line.size > 30 ? memchr(at + 19, '|', (line.size < 100 ? line.size : 100) - 19) : NULL;

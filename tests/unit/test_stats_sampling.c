@@ -118,7 +118,7 @@ static void test_a_given_number_is_made_whatever_it_shows(void **state) {
 static void test_bad_samples_end_nothing_by_width(void **state) {
   hsc_sampling s = plan(&(hsc_sampling_options){.half_width = 0.02, .budget_s = 1}, 1e-3);
   double bad[5] = {1e-3, NAN, 1e-3, INFINITY, 1e-3};
-  for (int i = 0; hsc_sampling_next(&s); i++) assert_ok(hsc_sampling_add(&s, bad, 5, 0.05));
+  while (hsc_sampling_next(&s)) assert_ok(hsc_sampling_add(&s, bad, 5, 0.05));
   assert_int_equal(s.stop, HSC_STOP_BUDGET);
   assert_ok(hsc_sampling_finish(&s, 1));
   assert_text(&s, "no pilot: its samples cannot be used");
