@@ -97,6 +97,7 @@ class Worker:
         if key not in self.programs:
             self.step = "reading the program"
             self.programs[key] = Program(path, transforms, self.hloscope, self.device)
+            self.device.register_calls(self.programs[key].code)   # once a program, and in no compile's time
         return self.programs[key]
 
     def device_ready(self):
