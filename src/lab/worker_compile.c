@@ -9,6 +9,17 @@ const char *hsc__outcome_text(worker_outcome outcome) {
   return text[outcome];
 }
 
+// Dumps are wanted for themselves, and what files say about algorithms is in no key.
+static bool cacheable(const hsc_worker *worker, json_t *request) {
+  json_t *const lists[] = {worker->overrides, json_object_get(request, "overrides")};
+  const char *name, *flags = getenv("XLA_FLAGS");
+  json_t *value;
+  for (size_t i = 0; i < HSC_COUNT_OF(lists); i++)
+    json_object_foreach (lists[i], name, value)
+      if (!hsc_compile_option_cacheable(name)) return false;
+  return !flags || hsc_compile_option_cacheable(flags);
+}
+
 hsc_status *hsc__request_cache(const hsc_worker *worker, json_t *request, int *out_cache) {
   json_t *list = json_object_get(request, "cache"), *item;
   int cache = list ? 0 : CACHE_MEMORY | CACHE_DISK;
@@ -23,7 +34,7 @@ hsc_status *hsc__request_cache(const hsc_worker *worker, json_t *request, int *o
     else
       return HSC_ERR(INVALID_ARGUMENT, "\"cache\" holds something that is neither \"memory\" nor \"disk\"");
   }
-  if (!worker->cache_dir || worker->topology) cache &= ~CACHE_DISK;  // loading needs a client
+  if (!worker->cache_dir || worker->topology || !cacheable(worker, request)) cache &= ~CACHE_DISK;  // loading needs a client
   *out_cache = cache;
   return NULL;
 }

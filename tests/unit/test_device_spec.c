@@ -233,6 +233,23 @@ static void every_part_of_a_key_counts(void **state) {
     EXPECT_OK(hsc_compile_key_text(&others[i], &other));
     assert_false(hsc_view_equals(hsc_bytes_view(&text), hsc_bytes_view(&other)));
   }
+  static const char *const variables[] = {"XLA_FLAGS", "LIBTPU_INIT_ARGS", "NEURON_CC_FLAGS", "HLOSCOPE_CPU_ISA", "HLOSCOPE_CPU_DOT"};
+  for (size_t i = 0; i < HSC_COUNT_OF(variables); i++) {   // compilers read options there, too
+    const char *before = getenv(variables[i]);
+    char *kept = before ? strdup(before) : NULL;
+    setenv(variables[i], "--a=1\n--b", 1);
+    hsc_bytes_reset(&other);
+    EXPECT_OK(hsc_compile_key_text(&key, &other));
+    assert_false(hsc_view_equals(hsc_bytes_view(&text), hsc_bytes_view(&other)));
+    assert_true(hsc_view_equals_text(hsc_disk_cache_line(hsc_bytes_text(&other), variables[i]), "--a=1 --b"));
+    if (kept) setenv(variables[i], kept, 1);
+    else unsetenv(variables[i]);
+    free(kept);
+  }
+  if (hsc_file_exists("/proc/cpuinfo")) assert_non_null(hsc_disk_cache_line(hsc_bytes_text(&text), "features").data);
+  assert_true(hsc_compile_option_cacheable("xla_disable_hlo_passes"));
+  assert_false(hsc_compile_option_cacheable("--xla_cpu_fast=1 --xla_dump_to=/tmp/d"));
+  assert_false(hsc_compile_option_cacheable("xla_gpu_load_autotune_results_from"));
   hsc_bytes_deinit(&text);
   hsc_bytes_deinit(&other);
 }
