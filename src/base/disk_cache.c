@@ -49,6 +49,8 @@ hsc_status *hsc_disk_cache_read(const char *path, hsc_bytes *out_key, hsc_bytes 
   hsc_bytes file = {0};
   hsc_status *status = NULL;
   entry_header header = {0};
+  struct stat info;
+  if (!stat(path, &info) && !S_ISREG(info.st_mode)) return HSC_ERR(DATA_LOSS, "%s: not a file", path);   // a pipe would be waited for
   HSC_GOTO(hsc_file_read(path, &file));
   memcpy(&header, hsc_bytes_text(&file), file.size < sizeof header ? file.size : sizeof header);
   const char *problem = header_problem(&header, file.size);
@@ -105,6 +107,8 @@ hsc_status *hsc_disk_cache_put(const char *dir, hsc_view key_text, hsc_view info
   if (!status) {
     header.hash = hash_of(&file, &header);
     memcpy(file.data, &header, sizeof header);
+    struct stat info;
+    if (!lstat(hsc_bytes_text(&path), &info) && S_ISLNK(info.st_mode)) unlink(hsc_bytes_text(&path));
     status = hsc_file_write_atomic(hsc_bytes_text(&path), file.data, file.size);
   }
   hsc_bytes_deinit(&path);
@@ -138,6 +142,11 @@ static bool is_ours(const char *file_name, hsc_disk_entry_state *out_state) {
 static void look_into(hsc_disk_entry *entry, hsc_arena *arena) {
   entry_header header = {0};
   int fd = open(entry->path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0 && errno == EACCES) {
+    entry->state = HSC_DISK_ENTRY_UNREADABLE;
+    entry->problem = "may not be read by this user";
+    return;
+  }
   ssize_t got = fd < 0 ? -1 : read(fd, &header, sizeof header);
   const char *problem = got < 0 ? "cannot be read" : (size_t)got < sizeof header ? "cut off in its header" : header_problem(&header, (size_t)entry->bytes);
   uint64_t texts = header.key_bytes + header.information_bytes;
@@ -202,6 +211,7 @@ hsc_status *hsc_disk_cache_list(const char *dir, hsc_arena *arena, hsc_disk_entr
 static void remove_entry(const hsc_disk_entry *entry, const hsc_disk_prune *how, hsc_disk_pruned *out) {
   if (!how->dry && unlink(entry->path) && errno != ENOENT) {
     out->kept++;
+    out->refused++;
     out->kept_bytes += entry->bytes;
     return;
   }
@@ -221,8 +231,10 @@ hsc_status *hsc_disk_cache_prune(const char *dir, const hsc_disk_prune *how, hsc
   HSC_GOTO(hsc_arena_create(&arena));
   hsc_bytes_printf(&lock_path, "%s/lock", dir);
   HSC_GOTO(hsc_bytes_status(&lock_path));
-  lock = open(lock_path.data, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (lock < 0 || flock(lock, LOCK_EX)) HSC_GOTO(hsc_status_errno(errno, "cannot lock", lock_path.data));
+  if (!how->dry) {
+    lock = open(lock_path.data, O_RDONLY | O_CREAT | O_CLOEXEC, 0666);   // another user's lock will do
+    if (lock < 0 || flock(lock, LOCK_EX)) HSC_GOTO(hsc_status_errno(errno, "cannot lock", lock_path.data));
+  }
   HSC_GOTO(hsc_disk_cache_list(dir, arena, &entries, &count));
   int64_t now = hsc_wall_ns(), total = 0;
   bool *gone = HSC_NEW_ARRAY(arena, bool, count + 1);

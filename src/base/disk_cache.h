@@ -6,8 +6,8 @@
 //   information   lines "what value" for people: the program's name, how long it took to make. It is not part of the key.
 // Writers write beside the name and rename, so that readers (in any process) see whole entries or none; what a killed writer leaves behind has another
 // name and is removed by prune. An entry that is cut short or changed is a miss, never an error and never a payload. A hit renews the file's time of
-// change: age is time since last use. Prune and clear hold a lock (<dir>/lock), so that two of them do not count the same files; readers and
-// writers need none.
+// change: age is time since last use. Prune and clear hold a lock (<dir>/lock), so that two of them do not count the same files; readers, writers and
+// dry runs need none. Who may write the directory may put code there that others run: share it only with those whose programs you would run.
 #pragma once
 
 #include "base/base.h"
@@ -16,15 +16,15 @@
 void hsc_disk_cache_name(hsc_view key_text, char out_name[33]);
 // Appends the payload when there is an entry whose key text is equal. Errors: RESOURCE_EXHAUSTED only.
 HSC_MUST_USE hsc_status *hsc_disk_cache_get(const char *dir, hsc_view key_text, hsc_bytes *out_payload, bool *out_found);
-// Makes `dir` when missing; replaces an entry at once. Errors: the system's (disk full, permissions).
+// Makes `dir` when missing; replaces an entry at once (and a symbolic link in its place, never what that points at). Errors: the system's (disk full, permissions).
 HSC_MUST_USE hsc_status *hsc_disk_cache_put(const char *dir, hsc_view key_text, hsc_view information, hsc_view payload);
 
-typedef enum hsc_disk_entry_state { HSC_DISK_ENTRY_WHOLE, HSC_DISK_ENTRY_DAMAGED, HSC_DISK_ENTRY_UNFINISHED } hsc_disk_entry_state;
+typedef enum hsc_disk_entry_state { HSC_DISK_ENTRY_WHOLE, HSC_DISK_ENTRY_DAMAGED, HSC_DISK_ENTRY_UNFINISHED, HSC_DISK_ENTRY_UNREADABLE } hsc_disk_entry_state;
 typedef struct hsc_disk_entry {
   const char *name;                // file name without ".hsx"; of an unfinished one the file name
   const char *path;
   hsc_disk_entry_state state;      // list looks at header and sizes only: a flipped bit is found by read
-  const char *problem;             // of a damaged one: what is wrong
+  const char *problem;             // of one that is not whole: what is wrong
   int64_t bytes;                   // of the file
   int64_t used_ns;                 // wall time of the last use
   int64_t created_ns;
@@ -32,7 +32,7 @@ typedef struct hsc_disk_entry {
 } hsc_disk_entry;
 // All entries of a directory, least recently used first; none when it does not exist. They live in the arena. Errors: the system's.
 HSC_MUST_USE hsc_status *hsc_disk_cache_list(const char *dir, hsc_arena *arena, hsc_disk_entry **out_entries, int *out_count);
-// Reads one entry in full and checks it. Any output may be NULL. Errors: DATA_LOSS with what is wrong, NOT_FOUND.
+// Reads one entry in full and checks it. Any output may be NULL. Errors: DATA_LOSS with what is wrong, NOT_FOUND, the system's.
 HSC_MUST_USE hsc_status *hsc_disk_cache_read(const char *path, hsc_bytes *out_key, hsc_bytes *out_information, hsc_bytes *out_payload);
 // The value of the line "what value" in a key or information text; an empty view with data NULL when there is no such line.
 hsc_view hsc_disk_cache_line(const char *text, const char *what);
@@ -48,6 +48,7 @@ typedef struct hsc_disk_prune {
 } hsc_disk_prune;
 typedef struct hsc_disk_pruned {
   int removed, kept;
+  int refused;                     // of kept: should have gone, and the system did not let them
   int64_t removed_bytes, kept_bytes;
 } hsc_disk_pruned;
 HSC_MUST_USE hsc_status *hsc_disk_cache_prune(const char *dir, const hsc_disk_prune *how, hsc_disk_pruned *out_pruned);

@@ -76,6 +76,7 @@ static bool drop_stale(const hsc_disk_entry *entry, void *user) { return is_stal
 static const char *state_of(const hsc_disk_entry *entry, const current_device *now) {
   if (entry->state == HSC_DISK_ENTRY_DAMAGED) return "damaged";
   if (entry->state == HSC_DISK_ENTRY_UNFINISHED) return "unfinished";
+  if (entry->state == HSC_DISK_ENTRY_UNREADABLE) return "unreadable";
   return is_stale(entry, now) ? "stale" : "ok";
 }
 
@@ -308,7 +309,7 @@ static hsc_status *fill_verify(const cache_args *args, hsc_cli *cli, hsc_table *
   if (wants(args, CACHE_OURS)) {
     const char *dir;
     hsc_disk_entry *entries;
-    int count, whole = 0;
+    int count, whole = 0, torn = 0, unreadable = 0;
     HSC_TRY(our_dir(args, cli, &dir));
     HSC_TRY(hsc_disk_cache_list(dir, cli->arena, &entries, &count));
     for (int i = 0; i < count; i++) {
@@ -326,13 +327,17 @@ static hsc_status *fill_verify(const cache_args *args, hsc_cli *cli, hsc_table *
       hsc_table_row(table);
       hsc_table_text(table, "hloscope");
       hsc_table_text(table, e->path);
-      hsc_table_text(table, "damaged");
+      bool damaged = e->state != HSC_DISK_ENTRY_UNREADABLE;
+      hsc_table_text(table, damaged ? "damaged" : "unreadable");
       const char *message = hsc_status_message(status), *colon = strstr(message, ": ");
       hsc_table_text(table, colon ? colon + 2 : message);
       hsc_status_free(status);
-      (*out_bad)++;
+      if (damaged) torn++;
+      else unreadable++;
     }
-    hsc_table_note(table, "hloscope: %s: %d whole, %d damaged%s", dir, whole, *out_bad, *out_bad ? " (never loaded): hloscope cache prune --damaged" : "");
+    *out_bad = torn + unreadable;
+    hsc_table_note(table, "hloscope: %s: %d whole, %d damaged%s", dir, whole, torn, torn ? " (never loaded): hloscope cache prune --damaged" : "");
+    if (unreadable) hsc_table_note(table, "%d may not be read by this user; they are compiled again", unreadable);
   }
   for (int cache = CACHE_NEURON; cache <= CACHE_JAX; cache++) {
     const char *dir = wants(args, cache) ? vendor_dir(args, cli, cache) : NULL;
@@ -387,6 +392,10 @@ static hsc_status *remove_entries(const cache_args *args, hsc_cli *cli, const hs
   hsc_table_int(table, pruned.kept);
   hsc_table_int(table, pruned.kept_bytes);
   hsc_table_note(table, "%s%s", dir, how->dry ? ": nothing was removed (--dry-run)" : "");
+  if (pruned.refused) {
+    hsc_table_note(table, "%d could not be removed: the directory or its entries belong to another user", pruned.refused);
+    cli->exit_code = 1;
+  }
   return hsc_cli_table(cli, table);
 }
 

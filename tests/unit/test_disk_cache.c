@@ -95,6 +95,68 @@ static void lists_say_what_is_there(void **state) {
   hsc_arena_destroy(arena);
 }
 
+// What others put in an entry's place: links, pipes, folders, files that may not be read. Nothing is waited for, nothing outside is written.
+static void strange_files_are_misses(void **state) {
+  char path[128], outside[128];
+  hsc_bytes payload = {0}, whole = {0};
+  struct stat info;
+  hsc_disk_pruned pruned;
+  path_of_key("program a\n", path);
+  snprintf(outside, sizeof outside, "%s/outside", dir);
+  EXPECT_OK(hsc_file_write_atomic(outside, "mine", 4));
+  assert_int_equal(symlink(outside, path), 0);
+  assert_false(lookup("program a\n", &payload));
+  EXPECT_OK(hsc_disk_cache_put(dir, HSC_VIEW("program a\n"), HSC_VIEW(""), HSC_VIEW("code")));
+  assert_true(!lstat(path, &info) && S_ISREG(info.st_mode));
+  EXPECT_OK(hsc_file_read(outside, &whole));
+  assert_true(hsc_view_equals_text(hsc_bytes_view(&whole), "mine"));
+  assert_true(lookup("program a\n", &payload));
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(mkfifo(path, 0600), 0);
+  assert_false(lookup("program a\n", &payload));   // and does not wait for a writer
+  EXPECT_OK(hsc_disk_cache_prune(dir, &(hsc_disk_prune){.max_age_ns = -1, .max_bytes = 0, .damaged = true}, &pruned));
+  assert_int_equal(pruned.removed, 0);
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(mkdir(path, 0700), 0);
+  assert_false(lookup("program a\n", &payload));
+  hsc_status *status = hsc_disk_cache_put(dir, HSC_VIEW("program a\n"), HSC_VIEW(""), HSC_VIEW("code"));
+  assert_non_null(status);   // costs time, not results
+  hsc_status_free(status);
+  assert_int_equal(rmdir(path), 0);
+  unlink(outside);
+  hsc_bytes_deinit(&payload);
+  hsc_bytes_deinit(&whole);
+}
+
+// A directory of another user: readable, not writable. As root nothing is forbidden, so a child becomes nobody.
+static void others_directories_serve_readers(void **state) {
+  EXPECT_OK(hsc_disk_cache_put(dir, HSC_VIEW("program a\n"), HSC_VIEW(""), HSC_VIEW("code")));
+  assert_int_equal(chmod(dir, 0555), 0);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    hsc_bytes payload = {0};
+    hsc_disk_pruned pruned;
+    bool found = false;
+    if (!geteuid() && setuid(65534)) _exit(10);
+    int wrong = 0;
+    hsc_status *status = hsc_disk_cache_get(dir, HSC_VIEW("program a\n"), &payload, &found);
+    if (status || !found) wrong = 1;
+    if (!wrong && !(status = hsc_disk_cache_put(dir, HSC_VIEW("program b\n"), HSC_VIEW(""), HSC_VIEW("code")))) wrong = 2;
+    hsc_status_free(status);
+    if (!wrong && ((status = hsc_disk_cache_prune(dir, &(hsc_disk_prune){.max_age_ns = -1, .max_bytes = 0, .dry = true}, &pruned)) || pruned.removed != 1)) wrong = 3;
+    if (!wrong && !(status = hsc_disk_cache_prune(dir, &(hsc_disk_prune){.max_age_ns = -1, .max_bytes = 0}, &pruned))) wrong = 4;
+    hsc_status_free(status);
+    hsc_bytes_deinit(&payload);
+    _exit(wrong);
+  }
+  int how;
+  assert_int_equal(waitpid(child, &how, 0), child);
+  assert_int_equal(chmod(dir, 0700), 0);
+  assert_true(WIFEXITED(how));
+  assert_int_equal(WEXITSTATUS(how), 0);
+}
+
 static void age_entry(const char *key, int seconds) {
   char path[128];
   path_of_key(key, path);
@@ -209,6 +271,8 @@ static void many_processes_write_read_and_prune(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(what_is_not_whole_is_a_miss, make_dir, remove_dir),
+      cmocka_unit_test_setup_teardown(strange_files_are_misses, make_dir, remove_dir),
+      cmocka_unit_test_setup_teardown(others_directories_serve_readers, make_dir, remove_dir),
       cmocka_unit_test_setup_teardown(lists_say_what_is_there, make_dir, remove_dir),
       cmocka_unit_test_setup_teardown(prune_removes_the_oldest_first, make_dir, remove_dir),
       cmocka_unit_test_setup_teardown(killed_writers_leave_nothing_torn, make_dir, remove_dir),
