@@ -118,6 +118,7 @@ hsc_status *hsc_cpu_execute_rank(hsc_cpu_executable *executable, hsc_cpu_party *
   size_t table_bytes = ((size_t)executable->base_count * sizeof(void *) + HSC_CPU_ALIGNMENT - 1) / HSC_CPU_ALIGNMENT * HSC_CPU_ALIGNMENT;
   hsc_cpu_idle_block block;
   HSC_TRY(hsc__cpu_block_acquire(executable->device, (size_t)executable->temp_bytes + worker_bytes + table_bytes, &block));
+  if (executable->temp_bytes) hsc_cpu_memory_note(block.memory, executable->temp_bytes, -1, executable);
   // Behind the temporaries lie the threads' scratch and the table of bases.
   uint8_t *scratch = (uint8_t *)block.memory + executable->temp_bytes;
   uint8_t **bases = (uint8_t **)(scratch + worker_bytes);
@@ -133,6 +134,7 @@ hsc_status *hsc_cpu_execute_rank(hsc_cpu_executable *executable, hsc_cpu_party *
   frame.recording = hsc__cpu_recording_begin(executable);
   hsc_status *status = hsc__cpu_run_range(&frame, 0, executable->thunk_count);
   if (frame.recording) hsc__cpu_recording_end(frame.recording, !status);
+  if (executable->temp_bytes) hsc_cpu_memory_note(block.memory, -executable->temp_bytes, -1, executable);
   hsc__cpu_block_release(executable->device, block);
   return status;
 }

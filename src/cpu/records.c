@@ -25,6 +25,8 @@ typedef struct stream {
   size_t run_count, run_capacity;
   hsc_cpu_span_record *spans;
   size_t span_count, span_capacity;
+  hsc_cpu_memory_record *memory;
+  size_t memory_count, memory_capacity;
   bool full;                          // the run that is recorded did not fit
 } stream;
 
@@ -95,6 +97,7 @@ void hsc_cpu_session_destroy(hsc_cpu_session *session) {
     hsc_free(s->chunks);
     hsc_free(s->runs);
     hsc_free(s->spans);
+    hsc_free(s->memory);
     hsc_free(s);
   }
   for (int32_t i = 0; i < session->program_count; i++) hsc_cpu_executable_release(session->programs[i]);
@@ -220,6 +223,16 @@ void hsc_cpu_span_end(hsc_cpu_span_kind kind, uint64_t begin_ticks, int64_t byte
   leave();
 }
 
+void hsc_cpu_memory_note(const void *address, int64_t bytes, int64_t arrays_bytes, hsc_cpu_executable *executable) {
+  hsc_cpu_session *session = enter();
+  if (__builtin_expect(!session, 1)) return;
+  stream *s = my_stream(session);
+  int32_t program = s && executable ? program_number(session, executable) : 0;
+  if (s && grow((void **)&s->memory, &s->memory_capacity, s->memory_count, sizeof *s->memory))
+    s->memory[s->memory_count++] = (hsc_cpu_memory_record){hsc_trace_ticks(), bytes, executable ? -1 : arrays_bytes, address, program};
+  leave();
+}
+
 // ---- what was recorded ----------------------------------------------------------------------------------------------------------
 
 int hsc_cpu_session_stream_count(const hsc_cpu_session *session) { return session->stream_count; }
@@ -232,7 +245,7 @@ static const stream *stream_at(const hsc_cpu_session *session, int index) {
 
 hsc_cpu_stream hsc_cpu_session_stream(const hsc_cpu_session *session, int index) {
   const stream *s = stream_at(session, index);
-  return s ? (hsc_cpu_stream){s->thread, s->runs, s->run_count, s->spans, s->span_count} : (hsc_cpu_stream){0};
+  return s ? (hsc_cpu_stream){s->thread, s->runs, s->run_count, s->spans, s->span_count, s->memory, s->memory_count} : (hsc_cpu_stream){0};
 }
 
 const hsc_cpu_thunk_record *hsc_cpu_session_record(const hsc_cpu_session *session, int index, size_t record) {

@@ -38,12 +38,22 @@ typedef struct hsc_cpu_span_record {   // work of the plugin itself
   int64_t bytes;                     // transfers
 } hsc_cpu_span_record;
 
+typedef struct hsc_cpu_memory_record {
+  uint64_t ticks;
+  int64_t bytes;                     // taken; given back when negative
+  int64_t arrays_bytes;              // in use by arrays after it; -1 = it is about temporary memory of a run
+  const void *address;
+  int32_t program;                   // of temporary memory: number of the executable in the session, from 1; 0 = none
+} hsc_cpu_memory_record;
+
 typedef struct hsc_cpu_stream {      // of one thread
   int64_t thread;                    // kernel's number
   const hsc_cpu_run_record *runs;    // [run_count]
   size_t run_count;
   const hsc_cpu_span_record *spans;  // [span_count]
   size_t span_count;
+  const hsc_cpu_memory_record *memory;   // [memory_count]
+  size_t memory_count;
 } hsc_cpu_stream;
 
 // max_records 0 = 16 million thunks. FAILED_PRECONDITION when a session records already.
@@ -62,6 +72,10 @@ int64_t hsc_cpu_session_ps(const hsc_cpu_session *session, uint64_t ticks);     
 // What the plugin did: 0 ticks when no session records, and then end does nothing.
 uint64_t hsc_cpu_span_begin(void);
 void hsc_cpu_span_end(hsc_cpu_span_kind kind, uint64_t begin_ticks, int64_t bytes);
+
+// Memory of the device that was taken or given back. Without a session this costs one load. `executable` NULL: of arrays, `arrays_bytes` in use after it,
+// called under the lock that guards that sum.
+void hsc_cpu_memory_note(const void *address, int64_t bytes, int64_t arrays_bytes, hsc_cpu_executable *executable);
 
 // The instruction with a number of a record; NULL = none.
 const hsc_instr *hsc_cpu_executable_instr(const hsc_cpu_executable *executable, int32_t number);

@@ -5,6 +5,8 @@
 // the lists hold is bounded by cache_limit_bytes. Large blocks ask for huge pages: first touch of an output is then 1 fault per 2 MiB.
 #include "plugin/plugin_internal.h"
 
+#include "cpu/records.h"
+
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -35,11 +37,12 @@ static void *allocate(size_t capacity) {
   return data;
 }
 
-static void count_use(hsc__block_pool *pool, size_t capacity) {
+static void count_use(hsc__block_pool *pool, const void *data, size_t capacity) {
   pool->in_use_bytes += (int64_t)capacity;
   pool->allocation_count++;
   if (pool->in_use_bytes > pool->peak_bytes) pool->peak_bytes = pool->in_use_bytes;
   if ((int64_t)capacity > pool->largest_bytes) pool->largest_bytes = (int64_t)capacity;
+  hsc_cpu_memory_note(data, (int64_t)capacity, pool->in_use_bytes, NULL);
 }
 
 hsc__block *hsc__block_pop_locked(PJRT_Client *client, size_t size_bytes) {
@@ -53,7 +56,7 @@ hsc__block *hsc__block_pop_locked(PJRT_Client *client, size_t size_bytes) {
   pool->cached_bytes -= capacity;
   block->next = NULL;
   block->references = 1;
-  count_use(pool, capacity);
+  count_use(pool, block->data, capacity);
   return block;
 }
 
@@ -101,7 +104,7 @@ hsc__block *hsc__block_take(PJRT_Client *client, size_t size_bytes) {
   block->capacity_bytes = capacity;
   block->size_class = class;
   pthread_mutex_lock(&client->lock);
-  count_use(&client->pool, capacity);
+  count_use(&client->pool, data, capacity);
   pthread_mutex_unlock(&client->lock);
   return block;
 }
@@ -119,6 +122,7 @@ void hsc__block_release_locked(PJRT_Client *client, hsc__block *block, hsc__free
   if (!block || --block->references > 0) return;
   if (block->size_class >= 0) {
     pool->in_use_bytes -= (int64_t)block->capacity_bytes;
+    hsc_cpu_memory_note(block->data, -(int64_t)block->capacity_bytes, pool->in_use_bytes, NULL);
     if (pool->cached_bytes + block->capacity_bytes <= pool->cache_limit_bytes) {
       pool->cached_bytes += block->capacity_bytes;
       block->next = pool->free[block->size_class];

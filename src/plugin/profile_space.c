@@ -3,8 +3,9 @@
 // A device's plane is named /device:TPU:N, because that is the one name under which TensorBoard fills its tables; device_type_string says what it is.
 // It has the lines Steps (a step lasts from one begin of the program that ran longest to the next), XLA Modules (runs) and XLA Ops (thunks, nested as they
 // ran). Runs that overlap, on other threads, go to further planes, /device:TPU:N and so on, so that the events of a line always nest. What the plugin
-// did itself (transfers, compilations) is on /device:CUSTOM:hloscope host. The programs' HLO with their buffers is on /host:metadata.
+// did itself (transfers, compilations, memory that it took) is on /device:CUSTOM:hloscope host. The programs' HLO with their buffers is on /host:metadata.
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/wire.h"
 #include "cpu/records.h"
@@ -236,11 +237,64 @@ static hsc_status *write_device(builder *b, int lane, int64_t start_ns, const ch
   return NULL;
 }
 
-// Transfers and compilations of the plugin, a line for each thread.
+static int by_ticks(const void *a, const void *b) {
+  const hsc_cpu_memory_record *x = *(const hsc_cpu_memory_record *const *)a, *y = *(const hsc_cpu_memory_record *const *)b;
+  return x->ticks < y->ticks ? -1 : x->ticks > y->ticks;
+}
+
+// Memory that was taken and given back, as XLA's allocators record it: source tsl/framework/bfc_allocator.cc (MemoryAllocation, MemoryDeallocation).
+// What is in use is the arrays, which every record of them tells, and the temporaries of the runs under way.
+static void write_memory(builder *b, int64_t start_ns) {
+  size_t count = 0, at = 0;
+  int streams = hsc_cpu_session_stream_count(b->session);
+  for (int s = 0; s < streams; s++) count += hsc_cpu_session_stream(b->session, s).memory_count;
+  const hsc_cpu_memory_record **records = count ? HSC_NEW_ARRAY(b->arena, const hsc_cpu_memory_record *, count) : NULL;
+  if (!records) return;
+  for (int s = 0; s < streams; s++) {
+    hsc_cpu_stream stream = hsc_cpu_session_stream(b->session, s);
+    for (size_t i = 0; i < stream.memory_count; i++) records[at++] = &stream.memory[i];
+  }
+  qsort(records, count, sizeof *records, by_ticks);
+  int64_t arrays = 0, temporaries = 0, peak = 0, whole = (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE), metas[2];
+  for (size_t i = 0; i < count; i++)   // what the session found in use
+    if (records[i]->arrays_bytes >= 0) {
+      arrays = records[i]->arrays_bytes - records[i]->bytes;
+      break;
+    }
+  for (int i = 0; i < 2; i++) {
+    metas[i] = hsc_xwriter_begin_event_meta(&b->w, 0, i ? "MemoryDeallocation" : "MemoryAllocation", NULL);
+    hsc_xwriter_end_event_meta(&b->w);
+  }
+  hsc_xwriter_begin_line(&b->w, 1, "hloscope memory", start_ns);
+  for (size_t i = 0; i < count; i++) {
+    const hsc_cpu_memory_record *r = records[i];
+    if (r->arrays_bytes >= 0) arrays = r->arrays_bytes;
+    else temporaries += r->bytes;
+    if (temporaries < 0) temporaries = 0;   // of a run that began before the session
+    int64_t in_use = arrays + temporaries, size = r->bytes < 0 ? -r->bytes : r->bytes;
+    if (in_use > peak) peak = in_use;
+    hsc_xwriter_begin_event(&b->w, metas[r->bytes < 0], ps_of(b, r->ticks), 0);
+    hsc_xwriter_stat_ref(&b->w, "allocator_name", HSC_VIEW("hloscope cpu"));
+    hsc_xwriter_stat_int(&b->w, "bytes_reserved", 0);
+    hsc_xwriter_stat_int(&b->w, "bytes_allocated", in_use);
+    hsc_xwriter_stat_int(&b->w, "bytes_available", whole > in_use ? whole - in_use : 0);
+    hsc_xwriter_stat_double(&b->w, "fragmentation", 0);
+    hsc_xwriter_stat_int(&b->w, "peak_bytes_in_use", peak);
+    hsc_xwriter_stat_int(&b->w, "requested_bytes", size);
+    hsc_xwriter_stat_int(&b->w, "allocation_bytes", size);
+    hsc_xwriter_stat_uint(&b->w, "addr", (uint64_t)(uintptr_t)r->address);
+    hsc_xwriter_stat_ref(&b->w, "region_type", r->arrays_bytes >= 0 ? HSC_VIEW("arrays") : HSC_VIEW("temporaries"));
+    if (r->program > 0 && r->program <= b->program_count && b->programs[r->program - 1]) hsc_xwriter_stat_ref(&b->w, "tf_op", hsc_view_of(module_title(b, r->program - 1)));
+    hsc_xwriter_end_event(&b->w);
+  }
+  hsc_xwriter_end_line(&b->w);
+}
+
+// Transfers and compilations of the plugin, a line for each thread; memory, a line for all.
 static void write_host(builder *b, int64_t start_ns) {
   static const char *const names[] = {[HSC_CPU_SPAN_COMPILE] = "CompileAndLoad", [HSC_CPU_SPAN_TO_DEVICE] = "TransferToDevice", [HSC_CPU_SPAN_TO_HOST] = "TransferFromDevice"};
   bool any = false;
-  for (int s = 0; s < hsc_cpu_session_stream_count(b->session); s++) any |= hsc_cpu_session_stream(b->session, s).span_count > 0;
+  for (int s = 0; s < hsc_cpu_session_stream_count(b->session); s++) any |= hsc_cpu_session_stream(b->session, s).span_count > 0 || hsc_cpu_session_stream(b->session, s).memory_count > 0;
   if (!any) return;
   hsc_xwriter_begin_plane(&b->w, 9, "/device:CUSTOM:hloscope host");
   int64_t metas[HSC_COUNT_OF(names)];
@@ -261,6 +315,7 @@ static void write_host(builder *b, int64_t start_ns) {
     }
     hsc_xwriter_end_line(&b->w);
   }
+  write_memory(b, start_ns);
   hsc_xwriter_end_plane(&b->w);
 }
 

@@ -186,6 +186,19 @@ void hsc_xwriter_copy_plane(hsc_xwriter *w, const hsc_xplane *plane, bool (*keep
   hsc_wire_end(w->out, mark);
 }
 
+void hsc_xwriter_extend_plane(hsc_xwriter *w, const hsc_xplane *plane) {
+  hsc_xwriter_begin_plane(w, 0, "");
+  if (!w->out->failed) w->out->size = w->plane_mark;   // its fields are the plane's own
+  hsc_bytes_append(w->out, plane->message.data, plane->message.size);
+  for (int32_t i = 0; i < plane->event_meta_count; i++)
+    if (plane->event_metas[i].id >= w->next_event_meta && plane->event_metas[i].id < INT64_MAX) w->next_event_meta = plane->event_metas[i].id + 1;
+  for (int32_t i = 0; i < plane->stat_meta_count; i++) {
+    const hsc_xstat_meta *meta = &plane->stat_metas[i];
+    if (meta->id >= w->next_stat_meta && meta->id < INT64_MAX) w->next_stat_meta = meta->id + 1;
+    if (w->stat_ids && meta->id && !hsc_map_get(w->stat_ids, meta->name)) fail(w, hsc_map_put(w->stat_ids, meta->name, (void *)(intptr_t)meta->id));
+  }
+}
+
 void hsc_xwriter_copy_rest(hsc_xwriter *w, const hsc_xspace *space) {
   hsc_wire in = hsc_wire_of(space->bytes);
   const uint8_t *last = in.p;

@@ -140,6 +140,7 @@ void hsc_profile_close(hsc_profile *profile) {
   hsc_free(profile->modules.items);
   hsc_free(profile->lanes.items);
   hsc_free(profile->runs.items);
+  hsc_free(profile->memory.items);
   hsc_free(profile->host.items);
   hsc_free(profile->events.items);
   hsc_bytes_deinit(&profile->notes);

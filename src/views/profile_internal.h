@@ -36,6 +36,13 @@ typedef struct hsc__op_event {   // kept for samples by step
   int32_t op;
 } hsc__op_event;
 
+typedef struct hsc__memory_event {   // MemoryAllocation, MemoryDeallocation; decoded by who shows them
+  const hsc_xplane *plane;
+  hsc_view message;
+  int64_t at_ps;
+  bool gives_back;
+} hsc__memory_event;
+
 struct hsc_profile {
   bool keep_events;
   HSC__LIST(hsc__op_event) events;
@@ -49,6 +56,7 @@ struct hsc_profile {
   HSC__LIST(hsc_profile_module) modules;
   HSC__LIST(hsc_profile_lane) lanes;
   HSC__LIST(hsc__run) runs;
+  HSC__LIST(hsc__memory_event) memory;       // in the order of the file
   HSC__LIST(hsc__interval) host;             // transfers, compilations and other work of the host, sorted by start
   int64_t base_ns, span_ps;
   const char *only_path;

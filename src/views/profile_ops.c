@@ -14,17 +14,17 @@ typedef struct record {
   int32_t activity;    // of what is no operator
 } record;
 
-typedef enum name_class { NAME_UNKNOWN = 0, NAME_PLAIN, NAME_CLASSED } name_class;
+typedef enum name_class { NAME_UNKNOWN = 0, NAME_PLAIN, NAME_CLASSED, NAME_TAKES_MEMORY, NAME_GIVES_MEMORY } name_class;
 
 typedef struct walk {
   hsc_profile *profile;
   hsc_xspace *space;
   const hsc_xplane *plane;
   int32_t device;                 // index; -1 until the first operator
-  bool is_device_plane;
+  bool is_device_plane, is_gpu;
   int32_t *first_op;              // [handle_count] by metadata position, then by position of the stat's metadata; -1 = none
   uint8_t *name_class, *name_activity, *name_section;   // [event_meta_count]
-  int64_t id_hlo_op, id_program_id, id_hlo_module, id_run_id, id_step_num, id_ordinal, id_bytes;
+  int64_t id_hlo_op, id_program_id, id_hlo_module, id_run_id, id_step_num, id_ordinal, id_bytes, id_tf_op, id_level_0, id_memcpy;
   HSC__LIST(record) records;
   bool sorted;                    // the records so far
   HSC__LIST(hsc__interval) busy;  // of operators, outermost ones
@@ -301,6 +301,8 @@ static void class_of_name(walk *w, int32_t position) {
   w->name_class[position] = NAME_PLAIN;
   w->name_activity[position] = HSC_ACTIVITY_HOST;
   w->name_section[position] = HSC__SECTION_CONTROL;
+  if (hsc_view_equals_text(name, "MemoryAllocation")) w->name_class[position] = NAME_TAKES_MEMORY;
+  if (hsc_view_equals_text(name, "MemoryDeallocation")) w->name_class[position] = NAME_GIVES_MEMORY;
   for (size_t i = 0; i < HSC_COUNT_OF(rows); i++) {
     if (!hsc__view_contains(name, rows[i].part)) continue;
     w->name_class[position] = NAME_CLASSED;
@@ -350,9 +352,50 @@ static int32_t op_of_event(walk *w, const event_stats *stats) {
   return op_of_stats(w, text, module_name, stats->program_id, stats->has_program, slot);
 }
 
+// A kernel of a GPU's stream that no HLO instruction stands behind (TensorFlow without XLA): one operator for each name of the framework.
+static int32_t op_of_kernel(walk *w, const hsc_xevent *event, hsc_view kernel) {
+  if (!add_device(w)) return -1;
+  hsc_xstat stat;
+  hsc_view op_name = {0};
+  if (hsc_xstat_find(event->message, HSC_XEVENT_STATS, w->id_tf_op, &stat) || hsc_xstat_find(event->message, HSC_XEVENT_STATS, w->id_level_0, &stat))
+    op_name = without_colon(hsc_xstat_text(w->plane, &stat));
+  hsc_view parts[2] = {kernel, op_name};   // both are the file's own bytes, at places of their own: what they say is compared, not where
+  hsc_bytes key = {0};
+  hsc_bytes_append(&key, parts[0].data ? parts[0].data : "", parts[0].size);
+  hsc_bytes_append_char(&key, '\0');
+  hsc_bytes_append(&key, parts[1].data ? parts[1].data : "", parts[1].size);
+  int32_t *slot = key.failed ? NULL : hsc_map_get(w->texts, hsc_bytes_view(&key));
+  if (slot || key.failed) {
+    hsc_bytes_deinit(&key);
+    return slot ? *slot : -1;
+  }
+  hsc_profile_op op = blank_op(w, -1);
+  op.name = kernel, op.op_name = op_name, op.category = HSC_VIEW("kernel"), op.activity = hsc__activity_of_category(kernel);
+  slot = HSC_NEW(w->profile->arena, int32_t);
+  const char *kept = hsc_arena_copy(w->profile->arena, key.data, key.size);
+  hsc_view kept_key = {kept, key.size};
+  hsc_bytes_deinit(&key);
+  if (!slot || !kept || !HSC__ADD(&w->profile->ops, op)) return -1;
+  hsc_status *status = hsc_map_put(w->texts, kept_key, slot);
+  if (status) return hsc_status_free(status), -1;
+  return *slot = (int32_t)w->profile->ops.count - 1;
+}
+
+// "size:112 dest:4 async:0", "kind_src:pageable kind_dst:device size:112 ..." -> 112
+static int64_t memcpy_bytes(const walk *w, const hsc_xevent *event) {
+  hsc_xstat stat;
+  if (!hsc_xstat_find(event->message, HSC_XEVENT_STATS, w->id_memcpy, &stat)) return -1;
+  hsc_view text = hsc_xstat_text(w->plane, &stat);
+  const char *at = text.size ? memmem(text.data, text.size, "size:", 5) : NULL;
+  int64_t bytes = 0;
+  for (at = at ? at + 5 : NULL; at && at < text.data + text.size && *at >= '0' && *at <= '9' && bytes < (int64_t)1 << 56; at++) bytes = 10 * bytes + (*at - '0');
+  return bytes;
+}
+
 // Any other line: operators where a stat says so, steps where a stat counts them, host work by name. A line that has operators is one of execution.
 static bool read_mixed_line(walk *w, const hsc_xline *line, hsc_profile_lane *lane) {
   bool may_have_ops = w->id_hlo_op >= 0, may_have_steps = w->id_step_num >= 0;
+  bool may_be_kernels = w->is_gpu && line->name.size > 7 && !memcmp(line->name.data, "Stream ", 7);
   size_t transfers = 0, ops = 0;
   w->last_run = -1;
   hsc_xevent_cursor at = hsc_xline_events(line);
@@ -363,6 +406,11 @@ static bool read_mixed_line(walk *w, const hsc_xline *line, hsc_profile_lane *la
     bool classed = position >= 0 && w->name_class[position] == NAME_CLASSED;
     event_stats stats = {0};
     lane->events++;
+    if (position >= 0 && w->name_class[position] >= NAME_TAKES_MEMORY) {
+      hsc__memory_event memory = {w->plane, event.message, hsc__profile_time(w->profile, line, event.offset_ps), w->name_class[position] == NAME_GIVES_MEMORY};
+      if (!HSC__ADD(&w->profile->memory, memory) || !add_record(w, line, &event, -1, HSC_ACTIVITY_IDLE)) return false;
+      continue;
+    }
     if (event.has_stats && (may_have_ops || may_have_steps || w->id_bytes >= 0) && !(classed && w->name_activity[position] == HSC_ACTIVITY_IDLE)) read_stats(w, &event, &stats);
     if (stats.hlo_op.kind) {
       int32_t op = op_of_event(w, &stats);
@@ -380,6 +428,17 @@ static bool read_mixed_line(walk *w, const hsc_xline *line, hsc_profile_lane *la
       if (!HSC__ADD(&w->profile->host_steps, step)) return false;
     }
     int32_t activity = position >= 0 ? w->name_activity[position] : HSC_ACTIVITY_HOST;
+    if (may_be_kernels && meta) {
+      int64_t copied = memcpy_bytes(w, &event);
+      if (copied < 0) {
+        int32_t op = op_of_kernel(w, &event, meta->name);
+        if (op < 0 || !add_record(w, line, &event, op, HSC_ACTIVITY_COMPUTE)) return false;
+        ops++;
+        continue;
+      }
+      activity = HSC_ACTIVITY_TRANSFER;
+      stats.bytes = copied;
+    }
     if (activity == HSC_ACTIVITY_TRANSFER) transfers++, lane->bytes = hsc__sat_add(lane->bytes, stats.bytes);
     if (!add_record(w, line, &event, -1, activity)) return false;
   }
@@ -395,7 +454,7 @@ static bool is_derived(hsc_view name) {   // made by viewers from other lines
 static bool read_line(walk *w, const hsc_xline *line) {
   hsc_profile_lane lane = {.space = w->space, .plane = w->plane, .line = line, .section = HSC__SECTION_EXECUTION};
   hsc_view name = line->display_name.size ? line->display_name : line->name;
-  if (is_derived(name)) return true;
+  if (is_derived(name) || hsc_view_equals_text(name, "memory, shown by hloscope")) return true;
   w->records.count = 0;
   w->sorted = true;
   bool ok, is_mixed = false;
@@ -415,7 +474,7 @@ static bool read_line(walk *w, const hsc_xline *line) {
       lane.section = hsc__view_contains(line->name, "Async") || hsc__view_contains(line->name, "DMA") ? HSC__SECTION_TRANSFER : HSC__SECTION_EXECUTION;
     if (w->is_device_plane)   // lines of a device that are no operators (engines, asynchronous copies) are lanes, not work of the host
       for (size_t i = 0; i < w->records.count; i++)
-        if (w->records.items[i].op < 0) w->records.items[i].activity = HSC_ACTIVITY_IDLE;
+        if (w->records.items[i].op < 0 && !(w->is_gpu && w->records.items[i].activity == HSC_ACTIVITY_TRANSFER)) w->records.items[i].activity = HSC_ACTIVITY_IDLE;
   }
   lane.name = hsc_arena_strndup(w->profile->arena, name.data ? name.data : "", name.size);
   lane.device = hsc_arena_strndup(w->profile->arena, w->plane->name.data ? w->plane->name.data : "", w->plane->name.size);
@@ -454,6 +513,10 @@ static hsc_status *read_plane(hsc_profile *profile, hsc_xspace *space, const hsc
   w.id_run_id = hsc_xplane_stat_id(plane, "run_id");
   w.id_step_num = hsc_xplane_stat_id(plane, "step_num");
   w.id_bytes = hsc_xplane_stat_id(plane, "bytes");
+  w.is_gpu = plane->name.size > 12 && !memcmp(plane->name.data, "/device:GPU:", 12);
+  w.id_tf_op = hsc_xplane_stat_id(plane, "tf_op");
+  w.id_level_0 = hsc_xplane_stat_id(plane, "level 0");
+  w.id_memcpy = hsc_xplane_stat_id(plane, "memcpy_details");
   w.first_op = hsc_alloc((handles + 1) * sizeof *w.first_op);
   w.name_class = hsc_alloc(3 * names + 1);
   w.name_activity = w.name_class ? w.name_class + names : NULL;

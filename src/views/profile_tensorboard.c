@@ -192,10 +192,61 @@ static int by_busy(const void *a, const void *b) {
   return x->busy_ps > y->busy_ps ? -1 : x->busy_ps < y->busy_ps;
 }
 
+static bool has_memory(const hsc_xplane *plane) {
+  for (int32_t i = 0; i < plane->event_meta_count; i++)
+    if (hsc_view_equals_text(plane->event_metas[i].name, "MemoryAllocation")) return true;
+  return false;
+}
+
+// xprof looks for memory on the first plane called /host:CPU alone: what other planes recorded of it is shown there.
+static void write_memory(writer *t, const hsc_xplane *host) {
+  hsc_profile *profile = t->profile;
+  const hsc_xplane *source = NULL;
+  if (host && has_memory(host)) {
+    hsc_xwriter_copy_plane(&t->w, host, NULL, NULL);
+    return;
+  }
+  for (int32_t p = 0; p < t->space->plane_count && !source; p++)
+    if (has_memory(&t->space->planes[p])) source = &t->space->planes[p];
+  if (host && !source) hsc_xwriter_copy_plane(&t->w, host, NULL, NULL);
+  if (!source) return;
+  if (host) hsc_xwriter_extend_plane(&t->w, host);
+  else hsc_xwriter_begin_plane(&t->w, 999, "/host:CPU");
+  int64_t metas[2];
+  for (int i = 0; i < 2; i++) {
+    metas[i] = hsc_xwriter_begin_event_meta(&t->w, 0, i ? "MemoryDeallocation" : "MemoryAllocation", NULL);
+    hsc_xwriter_end_event_meta(&t->w);
+  }
+  const char **names = HSC_NEW_ARRAY(t->arena, const char *, source->stat_meta_count + 1);
+  hsc_xwriter_begin_line(&t->w, 999, "memory, shown by hloscope", profile->base_ns);
+  for (size_t i = 0; names && i < profile->memory.count; i++) {
+    const hsc__memory_event *event = &profile->memory.items[i];
+    if (event->plane != source) continue;
+    hsc_xwriter_begin_event(&t->w, metas[event->gives_back], event->at_ps, 0);
+    hsc_xstat_cursor at = hsc_xstats_of(event->message, HSC_XEVENT_STATS);
+    for (hsc_xstat stat; hsc_xstat_next(&at, &stat);) {
+      const hsc_xstat_meta *what = hsc_xplane_stat_meta(source, stat.metadata_id);
+      const char **known = what ? &names[what - source->stat_metas] : NULL, *name = known ? *known ? *known : (*known = text_of(t, what->name)) : NULL;
+      if (!name) continue;
+      if (stat.kind == HSC_XSTAT_DOUBLE) hsc_xwriter_stat_double(&t->w, name, hsc_xstat_number(&stat));
+      else if (stat.kind == HSC_XSTAT_UINT || stat.kind == HSC_XSTAT_INT) hsc_xwriter_stat_int(&t->w, name, hsc_xstat_int(&stat));
+      else if (hsc_xstat_text(source, &stat).size) hsc_xwriter_stat_ref(&t->w, name, hsc_xstat_text(source, &stat));
+    }
+    hsc_xwriter_end_event(&t->w);
+  }
+  hsc_xwriter_end_line(&t->w);
+  hsc_xwriter_end_plane(&t->w);
+}
+
 static hsc_status *write_space(writer *t) {
   hsc_profile *profile = t->profile;
+  const hsc_xplane *host = NULL;
+  for (int32_t p = 0; p < t->space->plane_count && !host; p++)
+    if (hsc_view_equals_text(t->space->planes[p].name, "/host:CPU")) host = &t->space->planes[p];
+  write_memory(t, host);
   for (int32_t p = 0; p < t->space->plane_count; p++) {
     const hsc_xplane *plane = &t->space->planes[p];
+    if (plane == host) continue;
     hsc_xwriter_copy_plane(&t->w, plane, NULL, NULL);
     if (plane->name.size > 12 && !memcmp(plane->name.data, "/device:TPU:", 12)) {
       int number = 0;

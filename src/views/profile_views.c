@@ -127,6 +127,10 @@ hsc_status *hsc__profile_groups(hsc__profile_view *cx, hsc__op_group **out_group
     if (module) hsc_bytes_append(&key, module->name.data, module->name.size);
     hsc_bytes_append_char(&key, 0);
     hsc_bytes_append(&key, op->name.data, op->name.size);
+    if (!module && op->op_name.size) {   // a kernel without HLO works for several of the framework's operators
+      hsc_bytes_append_char(&key, 0);
+      hsc_bytes_append(&key, op->op_name.data, op->op_name.size);
+    }
     HSC_GOTO(hsc_bytes_status(&key));
     hsc__op_group *group = hsc_map_get(by_key, hsc_bytes_view(&key));
     if (!group) {

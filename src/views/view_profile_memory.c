@@ -1,11 +1,11 @@
-// view_profile_memory.c - memory of programs, from the buffer assignment in the HLO that a profile carries.
+// view_profile_memory.c - memory of programs as it was planned, from the buffer assignment in the HLO that a profile carries.
 //
 // Source: xla/service/hlo.proto: HloProto.buffer_assignment (3) has logical buffers (1), allocations (3) with the buffers assigned to them, and traces of
 // the heap (4): which buffer is taken and given back at which instruction. Read from the wire in place; nothing is trusted but lengths that were checked.
 #include <stdlib.h>
 
 #include "base/wire.h"
-#include "views/profile_internal.h"
+#include "views/profile_memory.h"
 
 typedef struct buffer {
   int64_t id, bytes, instr_id;
@@ -182,14 +182,18 @@ static const char *title_of(hsc__profile_view *cx, const hsc_profile_module *m) 
   return hsc_arena_printf(cx->arena, "%.*s(%lld)", (int)m->name.size, m->name.data ? m->name.data : "", (long long)m->program_id);
 }
 
-static void put_row(hsc__profile_view *cx, const char *program, const char *kind, hsc_view instr, int64_t bytes) {
+void hsc__memory_row(hsc__profile_view *cx, const char *holder, const char *what, hsc_view instr, int64_t bytes, int64_t at_ps) {
   if (!hsc__profile_room(cx)) return;
   hsc_table_row(cx->table);
-  hsc_table_text(cx->table, program);
-  hsc_table_text(cx->table, kind);
+  hsc_table_text(cx->table, holder);
+  hsc_table_text(cx->table, what);
   hsc__table_view(cx->table, instr);
   hsc_table_int(cx->table, bytes);
+  if (at_ps < 0) hsc_table_missing(cx->table);
+  else hsc_table_double(cx->table, (double)at_ps / 1000);
 }
+
+static void put_row(hsc__profile_view *cx, const char *program, const char *kind, hsc_view instr, int64_t bytes) { hsc__memory_row(cx, program, kind, instr, bytes, -1); }
 
 static int by_bytes(const void *a, const void *b) {
   const buffer *x = a, *y = b;
@@ -253,6 +257,8 @@ hsc_status *hsc__profile_view_memory(hsc__profile_view *cx) {
   hsc_table_column(cx->table, "what", "");
   hsc_table_column(cx->table, "instruction", "");
   hsc_table_column(cx->table, "size", "bytes");
+  hsc_table_column(cx->table, "at", "ns");
+  if (cx->program < 0) HSC_TRY(hsc__profile_allocator_rows(cx));
   return for_programs(cx, rows_of);
 }
 

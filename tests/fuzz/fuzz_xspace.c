@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "views/profile.h"
+#include "views/profile_tensorboard.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -39,6 +40,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     hsc_bytes_deinit(&out);
     hsc_table_destroy(table);
   }
+  hsc_bytes exported = {0};
+  if (!status) status = hsc_profile_write_tensorboard(profile, 0, &exported);
+  hsc_bytes_deinit(&exported);
   hsc_status_free(status);
   hsc_profile_close(profile);
   return 0;

@@ -33,6 +33,8 @@ out["framework"] = rows(json.loads(ask("framework_op_stats"))[0])
 overview = json.loads(ask("overview_page"))
 out["steps"] = rows(overview[1])
 out["device_type"] = overview[2]["p"]["device_type"]
+out["allocators"] = {name: int(a["profileSummary"]["peakStats"]["peakBytesInUse"])
+                     for name, a in json.loads(ask("memory_profile")).get("memoryProfilePerAllocator", {}).items()}
 out["roofline"] = len(json.loads(ask("roofline_model"))[0]["rows"])
 def depth(node): return 1 + max([depth(child) for child in node.get("children", [])] or [0])
 out["op_profile_depth"] = depth(json.loads(ask("op_profile"))["byProgram"])
@@ -91,6 +93,11 @@ def check(number, name, logdir, environment):
     steps = ours(logdir, "steps")
     if len(got["steps"]) != len(steps):
         bad.append(f"{len(got['steps'])} steps, we {len(steps)}")
+    peaks = {r["program"]: r["size"] for r in ours(logdir, "memory") if r["what"] == "peak in use" and r["at"] is not None}
+    if peaks != {name: peak for name, peak in got["allocators"].items() if name}:
+        bad.append(f"memory profile: peaks {got['allocators']}, ours are {peaks}")
+    if name.endswith("built-in device") and not peaks:
+        bad.append("memory profile: no allocations of the built-in device")
     for what, enough in (("roofline", got["roofline"] > 0), ("op_profile", got["op_profile_depth"] >= 4), ("memory viewer", got["memory"] > 0),
                          ("graph viewer", "HloModule" in got["graph"]), ("trace viewer", got["trace_events"] > 10),
                          ("trace viewer's lines", {"XLA Ops", "XLA Modules", "Steps"} <= set(got["trace_lines"]))):

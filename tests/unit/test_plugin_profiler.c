@@ -121,6 +121,59 @@ static void every_thunk_is_recorded_with_its_cost(void **state) {
   hsc_bytes_deinit(&bytes);
 }
 
+static const hsc_cell *cell(const hsc_table *table, size_t row, const char *column) {
+  for (size_t i = 0; i < hsc_table_column_count(table); i++)
+    if (!strcmp(hsc_table_column_name(table, i), column)) return hsc_table_cell(table, row, i);
+  fail_msg("no column %s", column);
+  return NULL;
+}
+
+// Every array and every block of temporaries is there, and what is in use is what the device itself counts.
+static void memory_is_recorded_as_the_device_counts_it(void **state) {
+  static float data[64 * 64];
+  hsc_host_array array = {PJRT_Buffer_Type_F32, 2, (int64_t[]){64, 64}, data};
+  hsc_memory_stats before, with;
+  hsc_bytes bytes = {0};
+  hsc_buffer *kept = NULL, *input = NULL;
+  EXPECT_OK(hsc_buffer_from_host(client, 0, &array, HSC_HOST_COPY, NULL, &kept));
+  EXPECT_OK(hsc_client_memory_stats(client, 0, &before));
+  hsc_profiler *profiler = start();
+  EXPECT_OK(hsc_buffer_from_host(client, 0, &array, HSC_HOST_COPY, NULL, &input));
+  EXPECT_OK(hsc_client_memory_stats(client, 0, &with));
+  hsc_buffer_destroy(input);
+  run(2);
+  hsc_profile *profile = finish(profiler, &bytes);
+  hsc_table *table = NULL;
+  EXPECT_OK(hsc_profile_table(profile, HSC_PROFILE_VIEW_allocations, NULL, &table));
+  size_t rows = hsc_table_row_count(table), temporaries = 0;
+  int64_t sum = before.bytes_in_use, most = 0;
+  assert_true(rows >= 8);
+  assert_int_equal(with.bytes_in_use - before.bytes_in_use, 64 * 64 * 4);
+  assert_int_equal(cell(table, 0, "in_use")->integer, with.bytes_in_use);
+  for (size_t i = 0; i < rows; i++) {
+    int64_t size = cell(table, i, "size")->integer;
+    sum += strcmp(cell(table, i, "does")->text, "takes") ? -size : size;
+    assert_int_equal(cell(table, i, "in_use")->integer, sum);
+    temporaries += !strcmp(cell(table, i, "region")->text, "temporaries") && !strncmp(cell(table, i, "op_name")->text, "looped(", 7);
+    if (sum > most) most = sum;
+  }
+  assert_int_equal(sum, before.bytes_in_use);   // all was given back
+  assert_int_equal(temporaries, 4);             // taken and given back in each run
+  hsc_table_destroy(table);
+  EXPECT_OK(hsc_profile_table(profile, HSC_PROFILE_VIEW_memory, NULL, &table));
+  bool found = false;
+  for (size_t i = 0; i < hsc_table_row_count(table); i++)
+    if (!strcmp(cell(table, i, "what")->text, "peak in use") && !strcmp(cell(table, i, "program")->text, "hloscope cpu")) {
+      assert_int_equal(cell(table, i, "size")->integer, most);
+      found = true;
+    }
+  assert_true(found);
+  hsc_table_destroy(table);
+  hsc_profile_close(profile);
+  hsc_buffer_destroy(kept);
+  hsc_bytes_deinit(&bytes);
+}
+
 static void one_session_records_at_a_time(void **state) {
   hsc_bytes bytes = {0};
   hsc_profiler *first = start(), *second = NULL;
@@ -157,6 +210,7 @@ static void without_device_level_nothing_is_recorded(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_thunk_is_recorded_with_its_cost),
+      cmocka_unit_test(memory_is_recorded_as_the_device_counts_it),
       cmocka_unit_test(one_session_records_at_a_time),
       cmocka_unit_test(without_device_level_nothing_is_recorded),
   };
