@@ -1,5 +1,4 @@
-// algsimp.c - the algebraic simplifier: applies the rule books of algsimp_arithmetic.c, algsimp_movement.c, algsimp_windows.c and
-// algsimp_optional.c to every instruction.
+// algsimp.c - the algebraic simplifier: asks the rule books, algsimp_<book>.c, about every instruction until one has a replacement.
 //
 // One walk in program order; a replacement is looked at again in the next round of the simplification pipeline. A rule keeps shape and type
 // and the value up to what its comment says.
@@ -10,20 +9,24 @@
 // XLA: xla/hlo/transforms/simplifiers/algebraic_simplifier.h
 #include "passes/algsimp.h"
 
+static hsc__rule (*const books[])(hsc_op op) = {hsc__algsimp_arithmetic_rule, hsc__algsimp_constants_rule, hsc__algsimp_movement_rule,
+                                                 hsc__algsimp_slices_rule,     hsc__algsimp_window_rule,    hsc__algsimp_folds_rule};
+
 hsc_status *hsc__pass_algsimp(hsc_module *module, hsc_pass_context *cx) {
   HSC_FOR_EACH_COMPUTATION(module, computation) {
     HSC_FOR_EACH_INSTR_IN(computation, instr) {
       if (instr->user_count == 0 && computation->root != instr) continue;   // dce's
       if (instr->control_count) continue;
-      hsc__rule rule = hsc__algsimp_arithmetic_rule(instr->op);
-      if (!rule) rule = hsc__algsimp_movement_rule(instr->op);
-      if (!rule) rule = hsc__algsimp_window_rule(instr->op);
-      if (cx->fuel == 0) continue;
+      if (cx->fuel == 0 || cx->pass_fuel == 0) continue;
       hsc_builder b;
       hsc_builder_at(&b, computation, instr);
       b.metadata = instr->metadata;
       hsc_instr *by = hsc__algsimp_optional(&cx->algsimp, &b, instr);
-      if (!by && rule && hsc__algsimp_allowed(&cx->algsimp, instr)) by = rule(&b, instr);
+      bool allowed = hsc__algsimp_allowed(&cx->algsimp, instr);
+      for (size_t i = 0; i < HSC_COUNT_OF(books) && !by && allowed; i++) {
+        hsc__rule rule = books[i](instr->op);
+        if (rule) by = rule(&b, instr);
+      }
       HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
       if (!by || by == instr || !hsc_shape_equal(&by->shape, &instr->shape)) continue;
       if (!hsc__pass_spend(cx)) return NULL;

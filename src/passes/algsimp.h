@@ -9,8 +9,28 @@
 typedef hsc_instr *(*hsc__rule)(hsc_builder *b, hsc_instr *instr);
 
 hsc__rule hsc__algsimp_arithmetic_rule(hsc_op op);   // NULL = none
+hsc__rule hsc__algsimp_constants_rule(hsc_op op);
 hsc__rule hsc__algsimp_movement_rule(hsc_op op);
+hsc__rule hsc__algsimp_slices_rule(hsc_op op);
 hsc__rule hsc__algsimp_window_rule(hsc_op op);
+hsc__rule hsc__algsimp_folds_rule(hsc_op op);
+
+// Used once, and not the result of its computation: what replaces it leaves nothing behind.
+static inline bool hsc__lone(const hsc_instr *x) { return x->user_count == 1 && x->parent->root != x; }
+static inline bool hsc__dims_hold(hsc_dims dims, int64_t value) {
+  for (int i = 0; i < dims.count; i++)
+    if (dims.v[i] == value) return true;
+  return false;
+}
+
+// A scalar constant, or a broadcast of one (algsimp_arithmetic.c).
+bool hsc__is_uniform_constant(hsc_instr *instr);
+// The same as a number; false when it is none, is complex, or a double does not hold it.
+bool hsc__uniform_number(hsc_instr *instr, double *out_value);
+// Cannot be below zero, whatever the inputs (NaN is not below zero).
+bool hsc__never_negative(hsc_instr *instr);
+// For shapes that differ by dimensions of size 1 only: map[i] is the `to` dimension of each other `from` dimension i, else -1 (algsimp_movement.c).
+bool hsc__degenerate_map(const hsc_shape *from, const hsc_shape *to, int64_t map[HSC_MAX_RANK]);
 
 // Rules that options switch on, and whether they let a rule of the other books look at an instruction (algsimp_optional.c).
 hsc_instr *hsc__algsimp_optional(const hsc_algsimp_options *options, hsc_builder *b, hsc_instr *instr);

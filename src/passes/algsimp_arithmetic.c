@@ -7,7 +7,7 @@ static bool is_float(const hsc_instr *instr) { return hsc_type_is_float(instr->s
 static bool is_pred(const hsc_instr *instr) { return instr->shape.type == HSC_TYPE_PRED; }
 static bool is_int(const hsc_instr *instr) { return hsc_type_is_integral(instr->shape.type); }
 
-static bool is_uniform_constant(hsc_instr *instr) {
+bool hsc__is_uniform_constant(hsc_instr *instr) {
   hsc_instr *value = hsc__uniform_value(instr);
   return value && value->op == HSC_OP_CONSTANT && !value->attr.literal.value->elided;
 }
@@ -24,6 +24,9 @@ static bool is_never_negative(hsc_instr *x, int depth) {
     case HSC_OP_MULTIPLY: return is_float(x) && x->operands[0] == x->operands[1];
     case HSC_OP_BROADCAST: case HSC_OP_RESHAPE: case HSC_OP_TRANSPOSE: case HSC_OP_SLICE: return is_never_negative(x->operands[0], depth + 1);
     case HSC_OP_MAXIMUM: return is_never_negative(x->operands[0], depth + 1) || is_never_negative(x->operands[1], depth + 1);
+    case HSC_OP_MINIMUM: return is_never_negative(x->operands[0], depth + 1) && is_never_negative(x->operands[1], depth + 1);
+    case HSC_OP_SELECT: return is_never_negative(x->operands[1], depth + 1) && is_never_negative(x->operands[2], depth + 1);
+    case HSC_OP_CLAMP: return is_float(x) && is_never_negative(x->operands[0], depth + 1) && is_never_negative(x->operands[2], depth + 1);
     case HSC_OP_ADD: return is_float(x) && is_never_negative(x->operands[0], depth + 1) && is_never_negative(x->operands[1], depth + 1);
     case HSC_OP_CONSTANT: {
       const hsc_literal *literal = x->attr.literal.value;
@@ -33,18 +36,18 @@ static bool is_never_negative(hsc_instr *x, int depth) {
   }
 }
 
-static bool lone(const hsc_instr *x) { return x->user_count == 1 && x->parent->root != x; }
+bool hsc__never_negative(hsc_instr *instr) { return is_never_negative(instr, 0); }
 
 // Constants go to the right of commutative ops, so that the other rules look at one side only.
 static hsc_instr *constant_to_right(hsc_builder *b, hsc_instr *instr) {
-  if (!is_uniform_constant(instr->operands[0]) || is_uniform_constant(instr->operands[1])) return NULL;
+  if (!hsc__is_uniform_constant(instr->operands[0]) || hsc__is_uniform_constant(instr->operands[1])) return NULL;
   return hsc_build_binary(b, instr->op, instr->operands[1], instr->operands[0]);
 }
 
 // (x op c1) op c2 = x op (c1 op c2), exact for integers and done by XLA for floats too when both are constants.
 static hsc_instr *merge_constants(hsc_builder *b, hsc_instr *instr) {
   hsc_instr *inner = instr->operands[0];
-  if (inner->op != instr->op || inner->user_count != 1 || !is_uniform_constant(instr->operands[1]) || !is_uniform_constant(inner->operands[1])) return NULL;
+  if (inner->op != instr->op || inner->user_count != 1 || !hsc__is_uniform_constant(instr->operands[1]) || !hsc__is_uniform_constant(inner->operands[1])) return NULL;
   if (!is_int(instr)) return NULL;
   return hsc_build_binary(b, instr->op, inner->operands[0], hsc_build_binary(b, instr->op, inner->operands[1], instr->operands[1]));
 }
@@ -57,7 +60,7 @@ static hsc_instr *rule_add(hsc_builder *b, hsc_instr *instr) {
   if (hsc__is_all(x, 0)) return y;
   if (y->op == HSC_OP_NEGATE && y->user_count == 1) return hsc_build_binary(b, HSC_OP_SUBTRACT, x, y->operands[0]);
   // A * C + B * C => (A + B) * C, exact for integers.
-  if (is_int(instr) && x->op == HSC_OP_MULTIPLY && y->op == HSC_OP_MULTIPLY && x != y && lone(x) && lone(y)) {
+  if (is_int(instr) && x->op == HSC_OP_MULTIPLY && y->op == HSC_OP_MULTIPLY && x != y && hsc__lone(x) && hsc__lone(y)) {
     for (int i = 0; i < 4; i++) {
       hsc_instr *common = x->operands[i & 1];
       if (common != y->operands[i >> 1]) continue;
@@ -74,7 +77,7 @@ static hsc_instr *rule_subtract(hsc_builder *b, hsc_instr *instr) {
   if (x == y && is_int(instr)) return hsc__uniform_constant(b, 0, instr);
   if (y->op == HSC_OP_NEGATE && y->user_count == 1) return hsc_build_binary(b, HSC_OP_ADD, x, y->operands[0]);
   // A - C => A + (-C), so that constants meet; folding makes -C one.
-  if (is_int(instr) && is_uniform_constant(y) && !is_uniform_constant(x)) return hsc_build_binary(b, HSC_OP_ADD, x, hsc_build_unary(b, HSC_OP_NEGATE, y));
+  if (is_int(instr) && hsc__is_uniform_constant(y) && !hsc__is_uniform_constant(x)) return hsc_build_binary(b, HSC_OP_ADD, x, hsc_build_unary(b, HSC_OP_NEGATE, y));
   return NULL;
 }
 
@@ -89,7 +92,7 @@ static hsc_instr *rule_multiply(hsc_builder *b, hsc_instr *instr) {
   if (x->op == HSC_OP_NEGATE && y->op == HSC_OP_NEGATE) return hsc_build_binary(b, HSC_OP_MULTIPLY, x->operands[0], y->operands[0]);
   // |A| * |A| => A * A;  exp(A) * exp(B) => exp(A + B)
   if (x == y && x->op == HSC_OP_ABS && (is_float(x) || is_int(x)) && !hsc_type_is_complex(x->operands[0]->shape.type)) return hsc_build_binary(b, HSC_OP_MULTIPLY, x->operands[0], x->operands[0]);
-  if (x != y && is_float(instr) && x->op == HSC_OP_EXP && y->op == HSC_OP_EXP && lone(x) && lone(y))
+  if (x != y && is_float(instr) && x->op == HSC_OP_EXP && y->op == HSC_OP_EXP && hsc__lone(x) && hsc__lone(y))
     return hsc_build_unary(b, HSC_OP_EXP, hsc_build_binary(b, HSC_OP_ADD, x->operands[0], y->operands[0]));
   hsc_instr *by = constant_to_right(b, instr);
   return by ? by : merge_constants(b, instr);
@@ -169,7 +172,7 @@ static hsc_instr *rule_or(hsc_builder *b, hsc_instr *instr) {
 }
 
 // The uniform constant as a number; false when it is none, or not a real one.
-static bool uniform_number(hsc_instr *instr, double *out_value) {
+bool hsc__uniform_number(hsc_instr *instr, double *out_value) {
   hsc_instr *value = hsc__uniform_value(instr);
   if (!value || value->op != HSC_OP_CONSTANT || value->attr.literal.value->elided || hsc_type_is_complex(value->shape.type)) return false;
   if (hsc_type_bits(value->shape.type) > 53 && is_int(value)) {
@@ -202,7 +205,7 @@ static hsc_instr *rule_maximum(hsc_builder *b, hsc_instr *instr) {
   // max(max(A, C1), C2) => max(A, max(C1, C2));  max(min(A, C2), C1) => clamp(C1, A, C2)
   hsc_op opposite = is_max ? HSC_OP_MINIMUM : HSC_OP_MAXIMUM;
   double outer, inner;
-  if (lone(x) && (x->op == instr->op || x->op == opposite) && uniform_number(y, &outer) && uniform_number(x->operands[1], &inner) && outer == outer && inner == inner) {
+  if (hsc__lone(x) && (x->op == instr->op || x->op == opposite) && hsc__uniform_number(y, &outer) && hsc__uniform_number(x->operands[1], &inner) && outer == outer && inner == inner) {
     if (x->op == instr->op) return hsc_build_binary(b, instr->op, x->operands[0], (is_max ? inner > outer : inner < outer) ? x->operands[1] : y);
     double low = is_max ? outer : inner, high = is_max ? inner : outer;
     hsc_instr *bounds[2] = {hsc__uniform_value(is_max ? y : x->operands[1]), hsc__uniform_value(is_max ? x->operands[1] : y)};
@@ -218,7 +221,7 @@ static hsc_instr *rule_power(hsc_builder *b, hsc_instr *instr) {
   if (hsc__is_all(y, 2)) return hsc_build_binary(b, HSC_OP_MULTIPLY, x, x);
   if (hsc__is_all(y, 3)) return hsc_build_binary(b, HSC_OP_MULTIPLY, x, hsc_build_binary(b, HSC_OP_MULTIPLY, x, x));
   if (is_float(instr) && hsc__is_all(y, 0.5) && is_never_negative(x, 0)) return hsc_build_unary(b, HSC_OP_SQRT, x);
-  if (is_float(instr) && x->op == HSC_OP_EXP && lone(x)) return hsc_build_unary(b, HSC_OP_EXP, hsc_build_binary(b, HSC_OP_MULTIPLY, x->operands[0], y));
+  if (is_float(instr) && x->op == HSC_OP_EXP && hsc__lone(x)) return hsc_build_unary(b, HSC_OP_EXP, hsc_build_binary(b, HSC_OP_MULTIPLY, x->operands[0], y));
   if (is_float(instr) && hsc__is_all(y, -1)) return hsc_build_binary(b, HSC_OP_DIVIDE, hsc__uniform_constant(b, 1, instr), x);
   return NULL;
 }
@@ -231,7 +234,7 @@ static hsc_instr *rule_compare(hsc_builder *b, hsc_instr *instr) {
   if (is_pred(x) && d == HSC_EQ && hsc__is_all(y, 1)) return x;
   if (is_pred(x) && d == HSC_NE && hsc__is_all(y, 0)) return x;
   // A constant goes to the right, the direction turning round.
-  if (is_uniform_constant(x) && !is_uniform_constant(y)) {
+  if (hsc__is_uniform_constant(x) && !hsc__is_uniform_constant(y)) {
     static const hsc_direction mirrored[] = {[HSC_EQ] = HSC_EQ, [HSC_NE] = HSC_NE, [HSC_LT] = HSC_GT, [HSC_LE] = HSC_GE, [HSC_GT] = HSC_LT, [HSC_GE] = HSC_LE};
     hsc_instr *by = hsc_build_compare(b, mirrored[d], y, x);
     by->attr.compare.type = instr->attr.compare.type;
@@ -293,7 +296,7 @@ static hsc_instr *rule_log(hsc_builder *b, hsc_instr *instr) {
   if (!is_float(instr)) return NULL;
   if (x->op == HSC_OP_EXP) return x->operands[0];
   // log(A^B) => B * log(A), where A cannot be negative
-  if (x->op == HSC_OP_POWER && lone(x) && is_never_negative(x->operands[0], 0))
+  if (x->op == HSC_OP_POWER && hsc__lone(x) && is_never_negative(x->operands[0], 0))
     return hsc_build_binary(b, HSC_OP_MULTIPLY, x->operands[1], hsc_build_unary(b, HSC_OP_LOG, x->operands[0]));
   return NULL;
 }
@@ -307,7 +310,7 @@ static hsc_instr *rule_rsqrt(hsc_builder *b, hsc_instr *instr) {
   hsc_instr *x = instr->operands[0];
   if (!is_float(instr)) return NULL;
   if (x->op == HSC_OP_POWER && hsc__is_all(x->operands[1], -2)) return hsc_build_unary(b, HSC_OP_ABS, x->operands[0]);
-  if (x->op == HSC_OP_DIVIDE && hsc__is_all(x->operands[0], 1)) return hsc_build_unary(b, HSC_OP_SQRT, x->operands[1]);
+  if (x->op == HSC_OP_DIVIDE && hsc__is_all(x->operands[0], 1) && is_never_negative(x->operands[1], 0)) return hsc_build_unary(b, HSC_OP_SQRT, x->operands[1]);
   return NULL;
 }
 
@@ -328,7 +331,7 @@ static hsc_instr *rule_complex(hsc_builder *b, hsc_instr *instr) {
 static hsc_instr *rule_remainder(hsc_builder *b, hsc_instr *instr) {
   hsc_instr *x = instr->operands[0];
   double divisor;
-  if (is_int(instr) && x->op == HSC_OP_IOTA && uniform_number(instr->operands[1], &divisor) && divisor >= (double)x->shape.dims[x->attr.dims.dims.v[0]]) return x;
+  if (is_int(instr) && x->op == HSC_OP_IOTA && hsc__uniform_number(instr->operands[1], &divisor) && divisor >= (double)x->shape.dims[x->attr.dims.dims.v[0]]) return x;
   if (is_int(instr) && power_of_two(instr->operands[1]) >= 0 && is_never_negative(x, 0)) {
     int64_t mask = ((int64_t)1 << power_of_two(instr->operands[1])) - 1;
     if (mask < 1ll << 53) return hsc_build_binary(b, HSC_OP_AND, x, hsc__uniform_constant(b, (double)mask, instr));

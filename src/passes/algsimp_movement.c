@@ -18,8 +18,7 @@ static int significant_dims(const hsc_shape *shape, int64_t out_dims[HSC_MAX_RAN
   return count;
 }
 
-// For a reshape between shapes that differ by degenerate dimensions only: map[i] is the `to` dimension of significant `from` dimension i, else -1.
-static bool degenerate_map(const hsc_shape *from, const hsc_shape *to, int64_t map[HSC_MAX_RANK]) {
+bool hsc__degenerate_map(const hsc_shape *from, const hsc_shape *to, int64_t map[HSC_MAX_RANK]) {
   int64_t f[HSC_MAX_RANK], t[HSC_MAX_RANK];
   int count = significant_dims(from, f);
   if (count != significant_dims(to, t)) return false;
@@ -48,7 +47,7 @@ static hsc_instr *rule_reshape(hsc_builder *b, hsc_instr *instr) {
     if (source->shape.rank == 0) return hsc_build_broadcast(b, source, instr->shape, (hsc_dims){0});
     // Degenerate dimensions come or go after the broadcast: broadcast straight to the result.
     int64_t map[HSC_MAX_RANK], dims[HSC_MAX_RANK], kept[HSC_MAX_RANK];
-    if (!degenerate_map(&x->shape, &instr->shape, map)) return NULL;
+    if (!hsc__degenerate_map(&x->shape, &instr->shape, map)) return NULL;
     int rank = 0;
     bool drops = false;
     for (int i = 0; i < source->shape.rank; i++) {
@@ -86,7 +85,7 @@ static hsc_instr *rule_broadcast(hsc_builder *b, hsc_instr *instr) {
   if (x->op == HSC_OP_RESHAPE) {
     hsc_instr *y = x->operands[0];
     int64_t map[HSC_MAX_RANK];
-    if (!degenerate_map(&y->shape, &x->shape, map)) return NULL;
+    if (!hsc__degenerate_map(&y->shape, &x->shape, map)) return NULL;
     for (int i = 0; i < y->shape.rank; i++) {
       if (map[i] < 0) return NULL;
       merged[i] = dims.v[map[i]];

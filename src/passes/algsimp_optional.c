@@ -137,17 +137,24 @@ static hsc_instr *rule_reduce(const hsc_algsimp_options *o, hsc_builder *b, hsc_
 
 // ---- broadcasts -----------------------------------------------------------------------------------------------------------------
 
-// op(broadcast(A), broadcast(B)) => broadcast(op(A, B)), all of the same dimensions.
+// op(broadcast(A), broadcast(B)) => broadcast(op(A, B)), all of the same dimensions; scalars may be among them.
 static hsc_instr *sink_broadcast(hsc_builder *b, hsc_instr *instr) {
-  hsc_instr *first = instr->operands[0], *inner[3];
+  hsc_instr *first = NULL, *inner[3];
   if (instr->operand_count > 3 || !hsc_shape_is_array(&instr->shape)) return NULL;
   for (int i = 0; i < instr->operand_count; i++) {
     hsc_instr *x = instr->operands[i];
-    if (x->op != HSC_OP_BROADCAST || !hsc_shape_same_dims(&x->shape, &instr->shape) || !hsc_shape_same_dims(&x->operands[0]->shape, &first->operands[0]->shape)) return NULL;
-    if (x->attr.dims.dims.count != first->attr.dims.dims.count ||
-        (x->attr.dims.dims.count && memcmp(x->attr.dims.dims.v, first->attr.dims.dims.v, sizeof(int64_t) * (size_t)x->attr.dims.dims.count) != 0)) return NULL;
-    inner[i] = x->operands[0];
+    if (x->op != HSC_OP_BROADCAST || !hsc_shape_same_dims(&x->shape, &instr->shape)) return NULL;
+    if (!first || (first->operands[0]->shape.rank == 0 && x->operands[0]->shape.rank > 0)) first = x;
   }
+  for (int i = 0; i < instr->operand_count; i++) {
+    hsc_instr *x = instr->operands[i];
+    inner[i] = x->operands[0];
+    if (inner[i]->shape.rank == 0) continue;
+    if (!hsc_shape_same_dims(&inner[i]->shape, &first->operands[0]->shape)) return NULL;
+    if (memcmp(x->attr.dims.dims.v, first->attr.dims.dims.v, sizeof(int64_t) * (size_t)x->attr.dims.dims.count) != 0) return NULL;
+  }
+  for (int i = 0; i < instr->operand_count; i++)
+    if (inner[i]->shape.rank == 0) inner[i] = hsc__widen(b, inner[i], first->operands[0]);
   hsc_instr *small = hsc_build_clone(b, instr, inner);
   if (b->status) return NULL;
   small->shape = hsc_shape_with_type(first->operands[0]->shape, instr->shape.type);
