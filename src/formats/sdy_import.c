@@ -11,23 +11,6 @@
 
 #include <stdlib.h>
 
-struct hsc__sdy {
-  hsc__mesh meshes[HSC__MOST_MESHES];
-  int mesh_count;
-  hsc_instr **made;            // instructions made here, which may turn out to be unneeded
-  int made_count, made_capacity;
-  hsc_instr **grouped;         // members of groups
-  int grouped_count, grouped_capacity;
-  hsc_instr **constraints;     // copies that stand for constrained values
-  int constraint_count, constraint_capacity;
-  hsc_instr **divided;         // loops of which there is one over parts
-  int divided_count, divided_capacity;
-  hsc_instr **replaced;        // pairs: an instruction, what its users take instead
-  int replaced_count, replaced_capacity;
-  hsc_computation *entry;      // while it is built
-  bool is_propagated, groups_are_settled;
-};
-
 // ---- meshes and shardings -------------------------------------------------------------------------------------------------------
 
 static hsc_status *sdy_of(hsc__importer *im, struct hsc__sdy **out) {
@@ -145,7 +128,7 @@ void hsc__layout_take(hsc__layout *to, int dim, int64_t size, const hsc__layout 
 
 // ---- cutting and gathering ------------------------------------------------------------------------------------------------------
 
-static hsc_status *append(hsc_arena *arena, void **array, int *count, int *capacity, size_t bytes, const void *item) {
+hsc_status *hsc__sdy_append(hsc_arena *arena, void **array, int *count, int *capacity, size_t bytes, const void *item) {
   if (*count == *capacity) {
     int wanted = *capacity ? *capacity * 2 : 16;
     char *larger = hsc_arena_alloc(arena, bytes * (size_t)wanted);
@@ -159,16 +142,16 @@ static hsc_status *append(hsc_arena *arena, void **array, int *count, int *capac
 }
 
 hsc_status *hsc__sdy_made(hsc__importer *im, hsc_instr *instr) {
-  return append(im->arena, (void **)&im->sdy->made, &im->sdy->made_count, &im->sdy->made_capacity, sizeof instr, &instr);
+  return hsc__sdy_append(im->arena, (void **)&im->sdy->made, &im->sdy->made_count, &im->sdy->made_capacity, sizeof instr, &instr);
 }
 
 hsc_status *hsc__sdy_divided(hsc__importer *im, hsc_instr *loop) {
-  return append(im->arena, (void **)&im->sdy->divided, &im->sdy->divided_count, &im->sdy->divided_capacity, sizeof loop, &loop);
+  return hsc__sdy_append(im->arena, (void **)&im->sdy->divided, &im->sdy->divided_count, &im->sdy->divided_capacity, sizeof loop, &loop);
 }
 
 hsc_status *hsc__sdy_replace(hsc__importer *im, hsc_instr *instr, hsc_instr *by) {
-  HSC_TRY(append(im->arena, (void **)&im->sdy->replaced, &im->sdy->replaced_count, &im->sdy->replaced_capacity, sizeof instr, &instr));
-  return append(im->arena, (void **)&im->sdy->replaced, &im->sdy->replaced_count, &im->sdy->replaced_capacity, sizeof by, &by);
+  HSC_TRY(hsc__sdy_append(im->arena, (void **)&im->sdy->replaced, &im->sdy->replaced_count, &im->sdy->replaced_capacity, sizeof instr, &instr));
+  return hsc__sdy_append(im->arena, (void **)&im->sdy->replaced, &im->sdy->replaced_count, &im->sdy->replaced_capacity, sizeof by, &by);
 }
 
 // Groups of the devices that hold the pieces of one dimension, in the order of the pieces.
@@ -289,43 +272,9 @@ hsc_status *hsc__sdy_constraint(hsc__importer *im, hsc_builder *b, hsc__mlir_op 
   for (int d = 0; d < value->shape.rank; d++)
     if (l.counts[d] && value->shape.dims[d] % hsc__layout_pieces(&l, d)) return NULL;   // parts would not be equal: whole
   hsc_instr *copy = hsc_build_unary(b, HSC_OP_COPY, value);
-  HSC_TRY(append(im->arena, (void **)&im->sdy->constraints, &im->sdy->constraint_count, &im->sdy->constraint_capacity, sizeof copy, &copy));
+  HSC_TRY(hsc__sdy_append(im->arena, (void **)&im->sdy->constraints, &im->sdy->constraint_count, &im->sdy->constraint_capacity, sizeof copy, &copy));
   op->results[0].instr = copy;
   return hsc__whole_fix(im, copy, &l);
-}
-
-static hsc_status *broadcast_from(hsc__importer *im, hsc_builder *b, int device, hsc_instr **in_out_value) {
-  hsc_bytes groups = {0};
-  if (!hsc_shape_is_array(&(*in_out_value)->shape)) return NULL;
-  hsc_bytes_printf(&groups, "{{%d", device);
-  for (int d = 0; d < im->partition_count; d++)
-    if (d != device) hsc_bytes_printf(&groups, ",%d", d);
-  hsc_bytes_append_text(&groups, "}}");
-  hsc_status *status = hsc_bytes_status(&groups);
-  if (!status) {
-    *in_out_value = hsc_build(b, HSC_OP_COLLECTIVE_BROADCAST, (*in_out_value)->shape, 1, in_out_value);
-    (*in_out_value)->attr.collective.replica_groups = hsc_arena_strdup(im->module->arena, groups.data);
-    (*in_out_value)->attr.collective.channel_id = 1;
-  }
-  hsc_bytes_deinit(&groups);
-  return status ? status : hsc_arena_status(im->module->arena);
-}
-
-hsc_status *hsc__sdy_send_results(hsc__importer *im, hsc_builder *b, hsc_instr **in_out_call) {
-  hsc_instr *call = *in_out_call;
-  const char *config = call->backend_config, *at = config ? strstr(config, "device = ") : NULL;
-  if (im->partition_count < 2 || !at || strcmp(call->attr.custom.target, "hloscope_host_callback") != 0) return NULL;
-  int device = atoi(at + sizeof "device = " - 1);
-  if (device < 0 || device >= im->partition_count) return HSC_ERR(INVALID_ARGUMENT, "%s: there is no device %d", call->attr.custom.target, device);
-  if (!hsc_shape_is_tuple(&call->shape)) return broadcast_from(im, b, device, in_out_call);
-  hsc_instr **elements = HSC_NEW_ARRAY(im->arena, hsc_instr *, call->shape.element_count + 1);
-  if (!elements) return hsc_status_out_of_memory();
-  for (int i = 0; i < call->shape.element_count; i++) {
-    elements[i] = hsc_build_get_tuple_element(b, call, i);
-    HSC_TRY(broadcast_from(im, b, device, &elements[i]));
-  }
-  *in_out_call = hsc_build_tuple(b, call->shape.element_count, elements);
-  return NULL;
 }
 
 hsc_status *hsc__sdy_group(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) {
@@ -336,7 +285,7 @@ hsc_status *hsc__sdy_group(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) 
   if (!im->sdy || b->computation != im->sdy->entry || group < 0 || group > INT32_MAX || op->operand_count != 1) return NULL;
   HSC_TRY(hsc__whole_of(im, op->operands[0]->instr, &whole));
   whole->group = (int)group;
-  return append(im->arena, (void **)&im->sdy->grouped, &im->sdy->grouped_count, &im->sdy->grouped_capacity, sizeof(hsc_instr *), &op->operands[0]->instr);
+  return hsc__sdy_append(im->arena, (void **)&im->sdy->grouped, &im->sdy->grouped_count, &im->sdy->grouped_capacity, sizeof(hsc_instr *), &op->operands[0]->instr);
 }
 
 bool hsc__sdy_has_groups(const hsc__importer *im) { return im->sdy->grouped_count > 0; }
@@ -378,7 +327,9 @@ hsc_status *hsc__sdy_manual_computation(hsc__importer *im, hsc_builder *b, hsc__
     HSC_TRY(hsc__sdy_local(im, b, op, &l, whole, &block->arguments[i].instr));
   }
   hsc__mlir_op *terminator;
+  sdy->manual_depth++;
   HSC_TRY(hsc__import_block(im, b, block, &terminator));
+  sdy->manual_depth--;
   if (!terminator || terminator->operand_count != op->result_count) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: its region gives other results", op->written_name);
   for (int i = 0; i < op->result_count; i++) {
     hsc__layout l;
@@ -404,7 +355,7 @@ static const hsc__mlir_attr *sharding_in(const hsc__mlir_op *function, const cha
 }
 
 // XLA's text of a layout: {devices=[4,1,2]<=[8] last_tile_dim_replicate}, with the devices written out.
-static const char *xla_text(hsc__importer *im, const hsc__layout *l) {
+const char *hsc__layout_xla_text(hsc__importer *im, const hsc__layout *l) {
   if (!l->is_cut) return "{replicated}";
   hsc_bytes text = {0};
   const hsc__mesh *m = l->mesh;
@@ -472,7 +423,7 @@ hsc_status *hsc__sdy_argument(hsc__importer *im, hsc_builder *b, const hsc__mlir
   }
   HSC_TRY(hsc__sdy_local_shape(im, function, &l, &whole, &local));
   hsc_instr *parameter = hsc_build_parameter(b, index, local, name);
-  parameter->sharding = xla_text(im, &l);
+  parameter->sharding = hsc__layout_xla_text(im, &l);
   return hsc__sdy_gather(im, b, &l, parameter, out);
 }
 
@@ -483,15 +434,11 @@ hsc_status *hsc__sdy_result(hsc__importer *im, hsc_builder *b, const hsc__mlir_o
   *out_sharding = "{replicated}";
   if (!hsc_shape_is_array(&value->shape)) return NULL;
   if (sharding) HSC_TRY(read_layout(im, function, sharding, NULL, &value->shape, &l));
-  if (!im->sdy->is_propagated) {
-    HSC_TRY(hsc__sdy_layout_of(im, value, &natural));
-    HSC_TRY(hsc__sdy_reductions(im, b, function));
-  }
   HSC_TRY(hsc__sdy_layout_of(im, value, &natural));
   if (!sharding) l = natural;
   for (int d = 0; sharding && d < l.rank; d++)
     if (l.open[d] && !l.counts[d] && natural.is_cut) hsc__layout_take(&l, d, value->shape.dims[d], &natural, d);
-  *out_sharding = xla_text(im, &l);
+  *out_sharding = hsc__layout_xla_text(im, &l);
   return hsc__sdy_local(im, b, function, &l, value, in_out_value);
 }
 
@@ -556,7 +503,7 @@ static hsc_status *use_divided_loops(hsc__importer *im, bool *out_moved) {
 
 hsc_status *hsc__sdy_clean(hsc__importer *im) {
   if (!im->sdy) return NULL;
-  bool moved = false;
+  bool moved = im->sdy->call_count > 0;
   const char *result_sharding = im->module->entry->root->sharding;
   for (int i = 0; i < im->sdy->replaced_count; i += 2) {
     hsc_instr *instr = im->sdy->replaced[i];

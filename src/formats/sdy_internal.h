@@ -16,7 +16,10 @@ HSC_MUST_USE hsc_status *hsc__sdy_argument(hsc__importer *im, hsc_builder *b, co
 HSC_MUST_USE hsc_status *hsc__sdy_result(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *function, int index, hsc_instr **in_out_value, const char **out_sharding);
 void hsc__sdy_begin_entry(hsc__importer *im, const hsc_builder *b);
 HSC_MUST_USE hsc_status *hsc__sdy_constraint(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op);   // also sdy.reshard
-// A function of the host that one device calls, {id = 1, device = 0}: its results go to the others. Other custom calls stay as they are.
-HSC_MUST_USE hsc_status *hsc__sdy_send_results(hsc__importer *im, hsc_builder *b, hsc_instr **in_out_call);
+// Calls of functions of the host: of one device, {id = 1, device = 0}, whose results go to the others; of each device with its parts, {id = 1, partitioned = 1};
+// and what looks at a sharding (HSC_INSPECT_SHARDING in hlo/custom.h). Other custom calls stay as they are.
+HSC_MUST_USE hsc_status *hsc__sdy_host_call(hsc__importer *im, hsc_builder *b, hsc_instr **in_out_call);
+// Once the entry of a program for several partitions is there, before its results are cut.
+HSC_MUST_USE hsc_status *hsc__sdy_finish_calls(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *function);
 HSC_MUST_USE hsc_status *hsc__sdy_group(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op);
 HSC_MUST_USE hsc_status *hsc__sdy_clean(hsc__importer *im);

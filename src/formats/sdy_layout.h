@@ -90,3 +90,28 @@ void hsc__mesh_coordinates(const hsc__mesh *mesh, int64_t place, int64_t out[HSC
 int64_t hsc__mesh_partition(const hsc__mesh *mesh, int64_t place);
 int64_t hsc__layout_piece_of(const hsc__layout *layout, int dim, const int64_t at[HSC__MOST_AXES]);
 HSC_MUST_USE hsc_status *hsc__sdy_made(hsc__importer *im, hsc_instr *instr);   // may turn out to be unneeded
+
+// ---- what an import with several partitions keeps --------------------------------------------------------------------------------------------
+
+struct hsc__sdy {
+  hsc__mesh meshes[HSC__MOST_MESHES];
+  int mesh_count;
+  hsc_instr **made;            // instructions made here, which may turn out to be unneeded
+  int made_count, made_capacity;
+  hsc_instr **grouped;         // members of groups
+  int grouped_count, grouped_capacity;
+  hsc_instr **constraints;     // copies that stand for constrained values
+  int constraint_count, constraint_capacity;
+  hsc_instr **divided;         // loops of which there is one over parts
+  int divided_count, divided_capacity;
+  hsc_instr **replaced;        // pairs: an instruction, what its users take instead
+  int replaced_count, replaced_capacity;
+  hsc_instr **calls;           // of the host, which look at parts (sdy_calls.c)
+  int call_count, call_capacity;
+  int manual_depth;            // of manual computations around what is imported
+  hsc_computation *entry;      // while it is built
+  bool is_propagated, groups_are_settled;
+};
+
+HSC_MUST_USE hsc_status *hsc__sdy_append(hsc_arena *arena, void **array, int *count, int *capacity, size_t bytes, const void *item);
+const char *hsc__layout_xla_text(hsc__importer *im, const hsc__layout *layout);   // "{devices=[2,1]0,1}"; NULL = out of memory

@@ -675,7 +675,8 @@ static hsc_status *import_function(hsc__importer *im, function *f) {
     if (!root || next != count || !hsc_shape_equal(&root->shape, &result)) status = HSC_OP_ERR(INVALID_ARGUMENT, im, f->op, "the results are not the leaves of " HSC__ENTRY_SHAPES);
   } else if (!status) {
     const char *sharding = NULL;
-    if (parted) status = cut_results(im, &b, f, terminator, &sharding);
+    if (parted) status = hsc__sdy_finish_calls(im, &b, f->op);
+    if (parted && !status) status = cut_results(im, &b, f, terminator, &sharding);
     if (!status) root = join(im, &b, terminator, false, NULL, 0);
     if (root && parted && root->op != HSC_OP_PARAMETER) root->sharding = sharding;
   }

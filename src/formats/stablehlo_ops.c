@@ -928,7 +928,7 @@ static hsc_status *import_custom_call(frame *f) {
   HSC_TRY(custom_aliases(f, hsc__mlir_attr_get(f->op, "output_operand_aliases")));
   if (config && config->kind == HSC_MLIR_STRING) {
     HSC_TRY(set_backend_config(f, config->text));
-    return hsc__sdy_send_results(f->im, f->b, &f->instr);
+    return hsc__sdy_host_call(f->im, f->b, &f->instr);
   }
   if (config && config->kind == HSC_MLIR_DICT) {
     hsc_bytes text = {0};

@@ -29,6 +29,10 @@ HSC_MUST_USE hsc_status *hsc_custom_check(const char *target);
 void hsc_custom_to_layout(const hsc_literal *from, const hsc_layout *layout, void *to);
 void hsc_custom_from_layout(hsc_literal *to, const hsc_layout *layout, const void *from);
 
+// A call that is gone when the program runs: jax.debug.inspect_array_sharding. Its config is {id = N : ui64, sharding = "XLA's text"} by the time that it is
+// answered, when the program is compiled; it has neither operands nor results then.
+#define HSC_INSPECT_SHARDING "hloscope_inspect_sharding"
+
 // ---- attributes -----------------------------------------------------------------------------------------------------------------
 
 typedef enum hsc_config_kind { HSC_CONFIG_BOOL, HSC_CONFIG_INT, HSC_CONFIG_FLOAT, HSC_CONFIG_STRING, HSC_CONFIG_ARRAY, HSC_CONFIG_DICT } hsc_config_kind;

@@ -43,6 +43,46 @@ done:
   return status;
 }
 
-int32_t hsc__host_set_function(hloscope_host_function function) { return code_of(hsc_custom_register("hloscope_host_callback", call_host, (void *)function)); }
+static _Atomic(hloscope_host_function) host_function;
+
+static hsc_status *tell_sharding(const hsc_instr *call) {
+  char message[MESSAGE_BYTES] = "";
+  hsc_arena *arena = NULL;
+  hsc_status *status = NULL;
+  const hsc_config *config, *sharding;
+  hloscope_host_function function = atomic_load(&host_function);
+  if (!function) return HSC_ERR(UNIMPLEMENTED, "%s: the process has no function that is told shardings; hloscope's Python package brings it", HSC_INSPECT_SHARDING);
+  HSC_GOTO(hsc_arena_create(&arena));
+  HSC_GOTO(hsc_config_parse(call->backend_config, arena, &config));
+  sharding = hsc_config_get(config, "sharding");
+  if (!hsc_config_get(config, "id") || !sharding || sharding->kind != HSC_CONFIG_STRING)
+    HSC_GOTO(HSC_ERR(INVALID_ARGUMENT, "custom-call %s: its backend_config has no id or no sharding", HSC_INSPECT_SHARDING));
+  int64_t size = (int64_t)sharding->text_bytes;
+  hloscope_host_array text = {PJRT_Buffer_Type_U8, 1, &size, (void *)(uintptr_t)sharding->text};
+  int32_t code = function((uint64_t)hsc_config_int(config, "id", 0), 1, &text, 0, NULL, message, sizeof message);
+  message[sizeof message - 1] = '\0';
+  if (code) status = HSC_ERR(INTERNAL, "%s", message);
+done:
+  hsc_arena_destroy(arena);
+  return status;
+}
+
+hsc_status *hsc__host_tell_shardings(hsc_module *module) {
+  HSC_FOR_EACH_COMPUTATION(module, computation) {
+    for (hsc_instr *instr = computation->first, *next; instr; instr = next) {
+      next = instr->next;
+      if (instr->op != HSC_OP_CUSTOM_CALL || strcmp(instr->attr.custom.target, HSC_INSPECT_SHARDING) != 0) continue;
+      HSC_TRY(tell_sharding(instr));
+      if (instr->user_count > 0 || instr == computation->root) return HSC_ERR(INVALID_ARGUMENT, "%s: its result is used", HSC_INSPECT_SHARDING);
+      hsc_instr_remove(instr);
+    }
+  }
+  return NULL;
+}
+
+int32_t hsc__host_set_function(hloscope_host_function function) {
+  atomic_store(&host_function, function);
+  return code_of(hsc_custom_register("hloscope_host_callback", call_host, (void *)function));
+}
 
 int32_t hsc__host_provide_lapack(const char *name, void *function) { return code_of(hsc_lapack_provide(name, function)); }

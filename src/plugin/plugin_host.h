@@ -19,6 +19,11 @@ typedef struct hloscope_host_array {
 typedef int32_t (*hloscope_host_function)(uint64_t id, int32_t operand_count, const hloscope_host_array *operands, int32_t result_count,
                                           const hloscope_host_array *results, char *message, size_t message_bytes);
 
+// Tells the functions that look at shardings (HSC_INSPECT_SHARDING) what those are, as one operand of u8, and takes their calls out of the program. Errors:
+// UNIMPLEMENTED without a host's function; INTERNAL with the function's message.
+struct hsc_module;
+struct hsc_status *hsc__host_tell_shardings(struct hsc_module *module);
+
 // All return 0 or an error code of PJRT. A second function replaces the first.
 int32_t hsc__host_set_function(hloscope_host_function function);
 // A handler of XLA's FFI (plugin_ffi.c) under a custom call's target; stages that it does not have are NULL, execute must be there.

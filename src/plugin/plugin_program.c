@@ -4,6 +4,7 @@
 // number of inputs and the size of the layouts as 64-bit little-endian numbers, the options, the shardings, one byte per input (1 = donated), the layouts
 // (none when all are row-major), and the executable's own bytes, which have a checksum of theirs, to the end.
 #include "cpu/records.h"
+#include "plugin/plugin_host.h"
 #include "plugin/plugin_internal.h"
 
 #include "formats/formats.h"
@@ -40,12 +41,14 @@ static int leaf_of(const hsc_module *module, int64_t parameter, hsc_dims index) 
   return hsc_shape_is_tuple(shape) ? -1 : leaf;
 }
 
-// Donors become aliases of outputs of their shape, as far as there are any: a buffer that no output can use is not taken from the host.
+// Donors become aliases of outputs of their shape, as far as there are any. One of another shape and as many bytes as an output is taken from the host
+// as well, as XLA takes it; a buffer that no output could use is not.
 static hsc_status *settle_donors(hsc_module *module) {
   const hsc_shape *result = &module->entry->root->shape;
   bool tuple = hsc_shape_is_tuple(result);
   int outputs = tuple ? result->element_count : 1;
   hsc_alias *aliases = HSC_NEW_ARRAY(module->arena, hsc_alias, module->alias_count + module->donor_count + 1);
+  hsc_alias *others = HSC_NEW_ARRAY(module->arena, hsc_alias, module->donor_count + 1);
   bool *taken = HSC_NEW_ARRAY(module->arena, bool, outputs + 1);
   HSC_TRY(hsc_arena_status(module->arena));
   for (int i = 0; i < module->alias_count; i++) {
@@ -53,22 +56,35 @@ static hsc_status *settle_donors(hsc_module *module) {
     int64_t output = aliases[i].output_index.count ? aliases[i].output_index.v[0] : 0;
     if (output >= 0 && output < outputs) taken[output] = true;
   }
-  int count = module->alias_count;
+  int count = module->alias_count, other_count = 0;
   for (int i = 0; i < module->donor_count; i++) {
     const hsc_alias *donor = &module->donors[i];
     if (donor->parameter_index.count || donor->parameter < 0 || donor->parameter >= module->entry->parameter_count) continue;
     const hsc_shape *shape = &module->entry->parameters[donor->parameter]->shape;
-    for (int o = 0; o < outputs; o++) {
+    bool used = false;
+    for (int o = 0; o < outputs && !used; o++) {
       if (taken[o] || !hsc_shape_is_array(shape) || !hsc_shape_equal(shape, tuple ? &result->elements[o] : result)) continue;
-      taken[o] = true;
+      used = taken[o] = true;
       int64_t path = o;
       aliases[count++] = (hsc_alias){.output_index = hsc_dims_copy(module->arena, tuple ? 1 : 0, &path), .parameter = donor->parameter, .parameter_index = donor->parameter_index};
+    }
+    if (!used && hsc_shape_is_array(shape)) others[other_count++] = *donor;
+  }
+  int kept = 0;
+  for (int i = 0; i < other_count; i++) {
+    const hsc_shape *shape = &module->entry->parameters[others[i].parameter]->shape;
+    for (int o = 0; o < outputs; o++) {
+      const hsc_shape *output = tuple ? &result->elements[o] : result;
+      if (taken[o] || !hsc_shape_is_array(output) || hsc_shape_bytes(output) != hsc_shape_bytes(shape)) continue;
+      taken[o] = true;
+      others[kept++] = others[i];
       break;
     }
   }
   module->aliases = aliases;
   module->alias_count = count;
-  module->donor_count = 0;
+  module->donors = others;
+  module->donor_count = kept;
   return hsc_arena_status(module->arena);
 }
 
@@ -76,6 +92,10 @@ static hsc_status *settle_donors(hsc_module *module) {
 static void mark_donated(const hsc_module *module, bool *donated, int input_count) {
   for (int i = 0; i < module->alias_count; i++) {
     int leaf = leaf_of(module, module->aliases[i].parameter, module->aliases[i].parameter_index);
+    if (leaf >= 0 && leaf < input_count) donated[leaf] = true;
+  }
+  for (int i = 0; i < module->donor_count; i++) {
+    int leaf = leaf_of(module, module->donors[i].parameter, module->donors[i].parameter_index);
     if (leaf >= 0 && leaf < input_count) donated[leaf] = true;
   }
 }
@@ -281,6 +301,7 @@ static hsc_status *compile(hsc_cpu_device *device, const PJRT_Program *code, hsc
   }
   HSC_GOTO(keep_shardings(p, module));
   HSC_GOTO(settle_donors(module));
+  HSC_GOTO(hsc__host_tell_shardings(module));
   if (hsc_view_equals_text(format, "mlir")) HSC_GOTO(hsc__program_set_layouts(p, module));
   uint64_t begin = hsc_cpu_span_begin();
   HSC_GOTO(hsc_cpu_compile(device, module, &settings.cpu, &p->executable));

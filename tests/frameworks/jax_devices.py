@@ -174,6 +174,46 @@ def callbacks_on_whole_arrays_are_called_once():
 
 
 @test
+def partitioned_callbacks_get_the_devices_parts():
+    shapes, sums = [], []
+
+    @jax.jit
+    def f(x):
+        y = x * 2
+        jax.debug.callback(lambda v: (shapes.append(v.shape), sums.append(float(v.sum()))), y, partitioned=True)
+        return y + 1
+
+    close(f(put(A, P("x", "y"))), A * 2 + 1)
+    jax.effects_barrier()
+    assert shapes == [(4, 4)] * 8, shapes
+    close(sum(sums), 2 * A.sum(), 1e-4)
+
+
+@test
+def shardings_are_told_when_a_program_is_compiled():
+    told = []
+
+    def f(x):
+        y = jnp.tanh(x) @ jnp.ones((8, 6))
+        jax.debug.inspect_array_sharding(y, callback=told.append)
+        return jax.shard_map(lambda v: (jax.debug.inspect_array_sharding(v, callback=told.append), v + 1)[1], mesh=MESH, in_specs=P("x"), out_specs=P("x"))(y)
+
+    with jax.set_mesh(MESH):
+        program = jax.jit(f).lower(put(A, P("x", None))).compile()
+    assert [s.spec for s in told] == [P("x"), P()] and all(len(s.device_set) == 8 for s in told), told
+    close(program(put(A, P("x", None))), np.tanh(A) @ np.ones((8, 6)) + 1)
+    assert len(told) == 2, told
+
+
+@test
+def donated_parts_of_another_shape_are_taken():
+    f = jax.jit(lambda x: x * 2, donate_argnums=0, in_shardings=NamedSharding(MESH, P("x", None)), out_shardings=NamedSharding(MESH, P(None, "x")))
+    x = put(A, P("x", None))
+    close(f(x), A * 2)
+    assert x.is_deleted()
+
+
+@test
 def addends_of_unreduced_arrays_sum_up():
     mesh = jax.make_mesh((8,), ("x",), axis_types=(jax.sharding.AxisType.Explicit,))
     with jax.set_mesh(mesh):

@@ -64,7 +64,8 @@ def _dispatch(number, operand_count, operands, result_count, results, message, m
         if entry.aliases is not None:
             _call_on_buffers(entry, operand_count, operands, result_count, results)
             return 0
-        arguments = [_memory(operands[i], *entry.operands[i]).copy() for i in range(operand_count)]
+        # The shapes as they come: a partitioned callback gets the device's parts.
+        arguments = [_memory(operands[i], tuple(operands[i].dims[: operands[i].rank]), entry.operands[i][1]).copy() for i in range(operand_count)]
         values = entry.function(*arguments)
         for i in range(result_count):
             to = _memory(results[i], *entry.results[i])
@@ -218,7 +219,11 @@ def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_si
     if token is not None:
         operands = [token, *operands]
         sharding = _with_token(sharding, len(ctx.avals_out))
-    op = _custom_call(ctx, _Entry(_checked(callback, result_avals), operand_avals, result_avals), operands, result_avals, has_side_effect, device, token is not None)
+    entry = _Entry(_checked(callback, result_avals), operand_avals, result_avals)
+    options = "" if device is None else f", device = {device}"
+    if partitioned:
+        options += ", partitioned = 1"  # each device calls it with its parts
+    op = _custom_call(ctx, entry, operands, result_avals, has_side_effect, options, token is not None)
     if sharding is not None:
         mlir.set_sharding(ctx.module_context, op, sharding) if _wants_context(mlir) else mlir.set_sharding(op, sharding)
     results = list(op.results)
@@ -227,7 +232,7 @@ def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_si
     return results, token, None
 
 
-def _custom_call(ctx, entry, operands, result_avals, has_side_effect, device=None, gives_token=False):
+def _custom_call(ctx, entry, operands, result_avals, has_side_effect, options="", gives_token=False, target="hloscope_host_callback"):
     """The call of the entry's function, which lives as long as the program."""
     from jax._src.interpreters import mlir
     from jax._src.lib.mlir import ir
@@ -244,12 +249,51 @@ def _custom_call(ctx, entry, operands, result_avals, has_side_effect, device=Non
         results=[hlo.TokenType.get(), *types] if gives_token else types,
         operands=list(operands),
         attributes={
-            "call_target_name": ir.StringAttr.get("hloscope_host_callback"),
+            "call_target_name": ir.StringAttr.get(target),
             "has_side_effect": ir.BoolAttr.get(bool(has_side_effect)),
             "api_version": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 2),
-            "backend_config": ir.StringAttr.get(f"{{id = {number}}}" if device is None else f"{{id = {number}, device = {device}}}"),
+            "backend_config": ir.StringAttr.get(f"{{id = {number}{options}}}"),
         },
     )
+
+
+def lower_inspect_sharding(ctx, value, *, callback):
+    """jax.debug.inspect_array_sharding: the callback is told the sharding when the program is compiled."""
+    from jax._src import debugging, mesh, sharding_impls
+    from jax._src.lib import xla_client
+
+    where = ctx.module_context.axis_context
+    grid = mesh.thread_resources.env.physical_mesh
+    if isinstance(where, sharding_impls.SPMDAxisContext):
+        grid = where.mesh
+        devices = grid._flat_devices_tuple
+    else:
+        devices = where.device_assignment
+        abstract = where.abstract_mesh
+        if abstract is not None and devices is not None:
+            import numpy as np
+
+            grid = mesh.Mesh(np.array(devices).reshape(abstract.axis_sizes), abstract.axis_names)
+
+    def tell(sharding):
+        if grid.empty:
+            return callback(sharding_impls.GSPMDSharding(devices, sharding))
+        spec = sharding_impls.PartitionSpec() if sharding.is_manual() else debugging.parse_flatten_op_sharding(sharding, grid)[0]
+        return callback(sharding_impls.NamedSharding(grid, spec))
+
+    def told(text):
+        tell(xla_client.HloSharding.from_string(text.tobytes().decode()))
+        return []
+
+    if len(devices) == 1:
+        tell(sharding_impls.replicated_hlo_sharding)
+        return []
+    import numpy as np
+    from jax._src import core
+
+    entry = _Entry(told, [core.ShapedArray((1,), np.dtype(np.uint8))], [])
+    _custom_call(ctx, entry, [value], [], True, target="hloscope_inspect_sharding")
+    return []
 
 
 def _device_of(sharding):

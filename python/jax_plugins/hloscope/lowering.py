@@ -43,6 +43,7 @@ def register(path):
     from . import arrays, callbacks, ffi
 
     callbacks.install(_library)
+    _inspect_shardings(mlir, ours, callbacks)
     ffi.install(_library)
     arrays.install(PLATFORM)
 
@@ -110,6 +111,15 @@ def _run_custom_partitioning_whole(mlir, ours):
 
     entry = getattr(mlir, "LoweringRuleEntry", None)
     ours[primitive] = entry(lower, True) if entry else lower
+
+
+def _inspect_shardings(mlir, ours, callbacks):
+    try:
+        from jax._src.debugging import inspect_sharding_p as primitive
+    except ImportError:
+        return
+    entry = getattr(mlir, "LoweringRuleEntry", None)
+    ours[primitive] = entry(callbacks.lower_inspect_sharding, True) if entry else callbacks.lower_inspect_sharding
 
 
 def _function(rule):
