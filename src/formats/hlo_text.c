@@ -3,7 +3,7 @@
 //   module      = [HloModule name (, attribute)*] [stack tables] computation+
 //   computation = [ENTRY] name [(name: shape, ...) -> shape] { instruction+ } [, execution_thread="..."]
 //   instruction = [ROOT] name = [shape] op(operands) (, attribute)*
-//   operand     = [shape] (name | op(operands))
+//   operand     = [shape] (name ("#" index)* | op(operands))          name#1: element 1 of a tuple, as libtpu's dumps say it
 //
 // Grammar as in XLA's hlo_parser.cc. What may be defined later than it is used: operands within their computation (the instructions are then put
 // in order), called computations within the module. Without ENTRY the last computation is the entry.
@@ -97,6 +97,16 @@ static void locate(hsc__hlo_parser *p, const char *at, int32_t *out_line, int32_
 
 static bool parse_right_side(hsc__hlo_parser *p, hsc_view name, const char *at, hsc_instr **out_instr);
 
+static hsc_instr *new_instr(hsc__hlo_parser *p, hsc_op op) {
+  hsc_instr *instr = HSC_NEW(p->arena, hsc_instr);
+  instr->op = op;
+  instr->id = p->module->next_id++;
+  instr->parent = p->computation;
+  instr->name = "";
+  hsc__instr_defaults(instr);
+  return instr;
+}
+
 static bool push_operand(hsc__hlo_parser *p, hsc_instr *operand) {
   if (p->scratch_count == p->scratch_capacity) {
     size_t capacity = p->scratch_capacity ? p->scratch_capacity * 2 : 64;
@@ -120,6 +130,34 @@ static bool check_operand_shape(hsc__hlo_parser *p, const char *at, const hsc_sh
   return false;
 }
 
+// "#1" behind `name`, whose instruction is `tuple`: the get-tuple-element that it stands for, which is made where it is first named. The same text
+// later in the computation is the same instruction.
+static bool parse_element(hsc__hlo_parser *p, hsc_view *name, hsc_instr *tuple, hsc_instr **out_element) {
+  const char *at = p->p++;
+  int64_t index;
+  if (*p->p < '0' || *p->p > '9') return hsc__hlo_expected(p, "the index of a tuple's element behind '#'");
+  if (!hsc__hlo_int(p, &index)) return false;
+  name->size = (size_t)(p->p - name->data);
+  *out_element = hsc__hlo_find(p, *name);
+  if (*out_element) return true;
+  if (!tuple) return hsc__hlo_error(p, at, "'%.*s' is an element of an instruction that is not defined before it", (int)name->size, name->data);
+  if (!hsc_shape_is_tuple(&tuple->shape)) return hsc__hlo_error(p, at, "'%s' is no tuple, so it has no element %lld", tuple->name, (long long)index);
+  if (index >= tuple->shape.element_count)
+    return hsc__hlo_error(p, at, "'%s' has %lld elements, so there is none with the index %lld", tuple->name, (long long)tuple->shape.element_count, (long long)index);
+  hsc_instr *element = new_instr(p, HSC_OP_GET_TUPLE_ELEMENT);
+  element->shape = tuple->shape.elements[index];
+  element->attr.index.value = index;
+  element->operand_count = 1;
+  element->operands = hsc_arena_copy(p->arena, &tuple, sizeof tuple);
+  const char *text = hsc_arena_printf(p->arena, "%s.element_%lld", tuple->name, (long long)index);
+  if (!element->operands || !text) return hsc__hlo_out_of_memory(p);
+  locate(p, at, &element->line, &element->column);
+  if (!hsc__hlo_take_status(p, at, hsc_instr_set_name(element, text)) || !define_name(p, *name, element)) return false;
+  hsc__computation_append(p->computation, element);
+  *out_element = element;
+  return true;
+}
+
 static bool parse_operand(hsc__hlo_parser *p, int index) {
   hsc_shape shape;
   bool has_shape = hsc__hlo_looks_like_shape(p);
@@ -139,6 +177,8 @@ static bool parse_operand(hsc__hlo_parser *p, int index) {
     return push_operand(p, operand);
   }
   operand = hsc__hlo_find(p, name);
+  while (*p->p == '#')
+    if (!parse_element(p, &name, operand, &operand)) return false;
   if (operand) {
     if (has_shape && !check_operand_shape(p, name.data, &shape, operand)) return false;
   } else {
@@ -185,16 +225,6 @@ static bool parse_op(hsc__hlo_parser *p, hsc_op *out_op, hsc_op *out_wrapped) {
     if (hsc_op_parse((hsc_view){word.data, word.size - length}, out_wrapped)) return true;
   }
   return unknown_op(p, word);
-}
-
-static hsc_instr *new_instr(hsc__hlo_parser *p, hsc_op op) {
-  hsc_instr *instr = HSC_NEW(p->arena, hsc_instr);
-  instr->op = op;
-  instr->id = p->module->next_id++;
-  instr->parent = p->computation;
-  instr->name = "";
-  hsc__instr_defaults(instr);
-  return instr;
 }
 
 static bool infer_missing_shape(hsc__hlo_parser *p, hsc_instr *instr, const char *at) {

@@ -360,6 +360,15 @@ static bool bridge_softmax(rewrite *r) {
   return true;
 }
 
+// Memory that nobody has written yet (XLA:TPU's name for the start of a buffer that a loop fills): any value is right, so it is zeros.
+static bool bridge_allocate(rewrite *r) {
+  if (r->call->operand_count != 0 || hsc_shape_is_tuple(&r->call->shape)) return false;
+  hsc_bytes_printf(r->out, "  %%%s.zero = %s[] constant(%s)\n", r->call->name, hsc_type_text(r->call->shape.type), r->call->shape.type == HSC_TYPE_PRED ? "false" : "0");
+  begin_step(r, "space");
+  hsc_bytes_printf(r->out, "broadcast(%%%s.zero), dimensions={}\n", r->call->name);
+  return true;
+}
+
 static const struct {
   const char *target;
   bool (*bridge)(rewrite *r);
@@ -370,7 +379,8 @@ static const struct {
                 {"__cudnn$convBackwardFilter", bridge_conv_filter},
                 {"__cudnn$convBiasActivationForward", bridge_conv_bias},
                 {"__onednn$matmul", bridge_onednn_matmul},
-                {"__onednn$softmax", bridge_softmax}};
+                {"__onednn$softmax", bridge_softmax},
+                {"AllocateBuffer", bridge_allocate}};
 
 // The call's own name gets the value; of a tuple, the first element, and zeros for the rest (workspaces).
 static void put_result(rewrite *r, bool is_root) {
@@ -413,6 +423,92 @@ static bool rewrite_call(const hsc_instr *call, bool is_root, hsc_bytes *out) {
   return done;
 }
 
+// ---- mixed precision ------------------------------------------------------------------------------------------------
+//
+// XLA:TPU's bfloat16-propagation leaves operations whose operands and result have different float types ("bf16[8] multiply(f32[8] a, bf16[8] b)"), which
+// XLA's own verifier takes on that platform only. They are computed in the widest type there is and rounded to the one that is given; operands of a reduce
+// take the types of its reducer.
+
+static hsc_type widest_float(const hsc_instr *instr) {
+  hsc_type widest = instr->shape.type;
+  for (int k = 0; k < instr->operand_count; k++) {
+    hsc_type type = instr->operands[k]->shape.type;
+    if (hsc_type_is_float(type) && hsc_type_bits(type) > hsc_type_bits(widest)) widest = type;
+  }
+  return widest;
+}
+
+static bool is_mixed(const hsc_instr *instr) {
+  if (!hsc_type_is_float(instr->shape.type) || instr->operand_count == 0) return false;
+  if (instr->op == HSC_OP_REDUCE) return instr->called_count == 1 && instr->called[0]->parameter_count == 2 && instr->operand_count == 2;
+  if (hsc_op_traits(instr->op) & HSC_TRAIT_CALLS) return false;
+  if (instr->op == HSC_OP_CONVERT || instr->op == HSC_OP_BITCAST_CONVERT || instr->op == HSC_OP_GET_TUPLE_ELEMENT || instr->op == HSC_OP_CUSTOM_CALL) return false;
+  for (int k = 0; k < instr->operand_count; k++) {
+    hsc_type type = instr->operands[k]->shape.type;
+    if (hsc_type_is_float(type) && type != instr->shape.type) return true;
+  }
+  return false;
+}
+
+// Lines in place of `line`, the text of `instr`: converts of its operands, the operation, the convert to its type. False where that would be no valid HLO
+// either, or where it is valid as it stands (a dot may widen).
+static bool rewrite_mixed(const hsc_instr *instr, hsc_view line, hsc_bytes *out) {
+  hsc_arena *arena;
+  hsc_shape inferred;
+  char shape[512], wide_shape[512], head[64];
+  if (!is_mixed(instr)) return false;
+  hsc_status *status = hsc_arena_create(&arena);
+  hsc_instr wide = *instr;
+  hsc_instr *clones = status ? NULL : HSC_NEW_ARRAY(arena, hsc_instr, instr->operand_count);
+  if (!status) wide.operands = HSC_NEW_ARRAY(arena, hsc_instr *, instr->operand_count);
+  bool ok = !status && clones && wide.operands;
+  const hsc_computation *reducer = instr->op == HSC_OP_REDUCE ? instr->called[0] : NULL;
+  if (ok && reducer) {
+    hsc_type type = reducer->root->shape.type;
+    ok = instr->shape.type != type || instr->operands[0]->shape.type != type || instr->operands[1]->shape.type != type;
+  } else if (ok) {
+    status = hsc_infer_shape(arena, instr, &inferred);
+    ok = status || inferred.type != instr->shape.type;
+    hsc_status_free(status);
+    status = NULL;
+  }
+  hsc_type widest = widest_float(instr);
+  for (int k = 0; ok && k < instr->operand_count; k++) {
+    clones[k] = *instr->operands[k];
+    if (hsc_type_is_float(clones[k].shape.type)) clones[k].shape.type = reducer ? reducer->parameters[k]->shape.type : widest;
+    wide.operands[k] = &clones[k];
+  }
+  if (ok) status = hsc_infer_shape(arena, &wide, &inferred);
+  ok = ok && !status && hsc_shape_is_array(&inferred) && inferred.rank == instr->shape.rank;
+  hsc_status_free(status);
+  // "  ROOT %name = SHAPE op(operands), rest"
+  shape_text(&instr->shape, shape);
+  snprintf(head, sizeof head, " %s(", hsc_op_text(instr->op));
+  const char *at = ok ? memmem(line.data, line.size, head, strlen(head)) : NULL, *close = at ? memchr(at, ')', line.size - (size_t)(at - line.data)) : NULL;
+  if (close) {
+    hsc_shape whole = instr->shape;
+    whole.type = inferred.type;
+    shape_text(&whole, wide_shape);
+    for (int k = 0; k < instr->operand_count; k++) {
+      char operand[512];
+      if (clones[k].shape.type == instr->operands[k]->shape.type) continue;
+      shape_text(&clones[k].shape, operand);
+      hsc_bytes_printf(out, "  %%%s.operand%d = %s convert(%%%s)\n", instr->name, k, operand, instr->operands[k]->name);
+    }
+    bool same = inferred.type == instr->shape.type, root = instr == instr->parent->root;
+    hsc_bytes_printf(out, "  %s%%%s%s = %s%s", same && root ? "ROOT " : "", instr->name, same ? "" : ".wide", wide_shape, head);
+    for (int k = 0; k < instr->operand_count; k++) {
+      if (clones[k].shape.type == instr->operands[k]->shape.type) hsc_bytes_printf(out, "%s%%%s", k ? ", " : "", instr->operands[k]->name);
+      else hsc_bytes_printf(out, "%s%%%s.operand%d", k ? ", " : "", instr->name, k);
+    }
+    hsc_bytes_append(out, close, line.size - (size_t)(close - line.data));
+    if (!same) hsc_bytes_printf(out, "\n  %s%%%s = %s convert(%%%s.wide)", root ? "ROOT " : "", instr->name, shape, instr->name);
+    hsc_bytes_append_char(out, '\n');
+  }
+  hsc_arena_destroy(arena);
+  return close != NULL;
+}
+
 static void add_unknown(hsc_bytes *unknown, const char *target) {
   if (unknown->size && strstr(hsc_bytes_text(unknown), target)) return;
   hsc_bytes_printf(unknown, "%s%s", unknown->size ? ", " : "", target);
@@ -434,15 +530,17 @@ hsc_status *hsc_bridge_custom_calls(const hsc_module *module, hsc_bridged *out) 
       hsc_bytes_append_text(&out->text, reducers);
       softmax = false;
     }
-    const char *call = memmem(line, size, " custom-call(", 13), *name = memchr(line, '%', size);
+    const char *name = *line == ' ' ? memchr(line, '%', size) : NULL;
     const hsc_instr *instr = NULL;
-    if (call && name && module->names) {
+    if (name && module->names) {
       size_t name_size = strcspn(name + 1, " ");
       instr = hsc_map_get(module->names, (hsc_view){name + 1, name_size});
     }
     bool custom = instr && instr->op == HSC_OP_CUSTOM_CALL;
     if (custom && rewrite_call(instr, instr == instr->parent->root, &out->text)) {
       out->bridged++;
+    } else if (instr && rewrite_mixed(instr, (hsc_view){line, size}, &out->text)) {
+      // said in full
     } else {
       if (custom && instr->attr.custom.target) add_unknown(&out->unknown, instr->attr.custom.target);
       hsc_bytes_append(&out->text, line, size);

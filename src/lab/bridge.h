@@ -3,7 +3,8 @@
 // Known meanings (rows of bridge.c): __cublas$gemm and __cublas$lt$matmul (GemmBackendConfig: dimensions, alpha, beta, epilogue DEFAULT, BIAS, RELU,
 // GELU, BIAS_RELU, BIAS_GELU), __cudnn$convForward, __cudnn$convBackwardInput, __cudnn$convBackwardFilter (without groups) and
 // __cudnn$convBiasActivationForward with or without side input (CudnnConvBackendConfig; window and dim_labels stand on the call),
-// __onednn$matmul without fused operations, __onednn$softmax over the last dimension. Sources: xla/service/gpu/backend_configs.proto, xla/service/cpu/
+// __onednn$matmul without fused operations, __onednn$softmax over the last dimension, AllocateBuffer (zeros, for any value is right). Operations of mixed
+// float types, as XLA:TPU has them, are written with their conversions. Sources: xla/service/gpu/backend_configs.proto, xla/service/cpu/
 // onednn_config.proto, cublas_cudnn.h.
 #pragma once
 

@@ -136,6 +136,19 @@ static void shapes_are_inferred_and_operands_may_be_instructions(void **state) {
   hsc_module_destroy(m);
 }
 
+// libtpu's dumps name a tuple's elements in place: each is one get-tuple-element, made where it is first named.
+static void elements_of_tuples_are_named_in_place(void **state) {
+  hsc_module *m = parse_ok("ENTRY main {\n  t = ((f32[8], s32[]), f32[8]) parameter(0)\n  a = f32[8] add(%t#0#0, t#1)\n  ROOT r = f32[8] multiply(a, f32[8] t#1)\n}\n");
+  hsc_instr *root = m->entry->root, *add = root->operands[0], *element = root->operands[1];
+  assert_int_equal(element->op, HSC_OP_GET_TUPLE_ELEMENT);
+  assert_int_equal(element->attr.index.value, 1);
+  assert_ptr_equal(add->operands[1], element);
+  assert_int_equal(add->operands[0]->operands[0]->op, HSC_OP_GET_TUPLE_ELEMENT);
+  assert_int_equal(m->entry->instr_count, 6);
+  EXPECT_OK(hsc_module_verify(m));
+  hsc_module_destroy(m);
+}
+
 static void async_sugar_becomes_a_wrapped_computation(void **state) {
   hsc_module *m = parse_ok(
       "ENTRY main {\n  x = f32[8] parameter(0)\n"
@@ -218,6 +231,10 @@ static void mistakes_are_told_where_they_stand(void **state) {
       {"", 1, 1, "expected HloModule, found the end of the text"},
       {"HloModule", 1, 10, "expected the name of the module, found the end of the text"},
       {"HloModule m\n", 2, 1, "expected a computation, found the end of the text"},
+      {"ENTRY e { t = (f32[2]) parameter(0) ROOT x = f32[2] abs(t#1) }", 1, 58, "'t' has 1 elements, so there is none with the index 1"},
+      {"ENTRY e { t = f32[2] parameter(0) ROOT x = f32[2] abs(t#0) }", 1, 56, "'t' is no tuple, so it has no element 0"},
+      {"ENTRY e { ROOT x = f32[2] abs(t#0) t = (f32[2]) parameter(0) }", 1, 32, "'t#0' is an element of an instruction that is not defined before it"},
+      {"ENTRY e { t = (f32[2]) parameter(0) ROOT x = f32[2] abs(t#x) }", 1, 59, "expected the index of a tuple's element behind '#', found 'x'"},
       {"ENTRY e { ROOT x = f32[2] ad(x) }", 1, 27, "unknown operation 'ad'; did you mean 'add'?"},
       {"ENTRY e {\n  x = f32[2] exponentiol(y)\n}", 2, 14, "unknown operation 'exponentiol'; did you mean 'exponential'?"},
       {"ENTRY e {\n  x = f33[2] parameter(0)\n}", 2, 7, "unknown element type 'f33'; did you mean 'f32'?"},
@@ -298,6 +315,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(names_shapes_and_links),
       cmocka_unit_test(what_stands_later_is_found),
       cmocka_unit_test(shapes_are_inferred_and_operands_may_be_instructions),
+      cmocka_unit_test(elements_of_tuples_are_named_in_place),
       cmocka_unit_test(async_sugar_becomes_a_wrapped_computation),
       cmocka_unit_test(literals_have_the_bits_that_the_text_says),
       cmocka_unit_test(mistakes_are_told_where_they_stand),
