@@ -109,6 +109,9 @@ static const char *vendor_dir(const cache_args *args, hsc_cli *cli, int cache) {
   return args->dir ? args->dir : hsc_vendor_cache_dir(caches[cache], cli->arena);
 }
 
+// Neuron's may be a bucket; hloscope reads directories.
+static bool is_remote(const char *dir) { return strstr(dir, "://") != NULL; }
+
 static bool wants(const cache_args *args, int cache) {
   if (args->cache != CACHE_ALL) return args->cache == cache;
   return cache == CACHE_OURS || !args->dir;   // a directory without a kind is ours
@@ -176,6 +179,10 @@ static hsc_status *list_vendor(const cache_args *args, hsc_cli *cli, hsc_table *
   const char *dir = vendor_dir(args, cli, cache);
   if (!dir) {
     if (args->cache == cache) hsc_table_note(table, "%s: no cache is set up here; --dir DIR names one", caches[cache]);
+    return NULL;
+  }
+  if (is_remote(dir)) {
+    hsc_table_note(table, "%s: %s is remote and not read; copy it (aws s3 sync %s DIR) and give --dir DIR", caches[cache], dir, dir);
     return NULL;
   }
   HSC_TRY(hsc_vendor_cache_list(caches[cache], dir, deep, cli->arena, &entries, &count));
@@ -283,7 +290,7 @@ static hsc_status *fill_stats(const cache_args *args, hsc_cli *cli, hsc_table *t
     hsc_vendor_entry *entries;
     int count;
     sums s = {0};
-    if (!dir) continue;
+    if (!dir || is_remote(dir)) continue;
     HSC_TRY(hsc_vendor_cache_list(caches[cache], dir, true, cli->arena, &entries, &count));
     for (int i = 0; i < count; i++) add_sum(&s, entries[i].bytes, entries[i].used_ns, entries[i].state != HSC_VENDOR_OK, false, entries[i].compile_seconds);
     sums_row(table, caches[cache], dir, &s);
@@ -343,7 +350,7 @@ static hsc_status *fill_verify(const cache_args *args, hsc_cli *cli, hsc_table *
     const char *dir = wants(args, cache) ? vendor_dir(args, cli, cache) : NULL;
     hsc_vendor_entry *entries;
     int count, bad = 0;
-    if (!dir) continue;
+    if (!dir || is_remote(dir)) continue;
     HSC_TRY(hsc_vendor_cache_list(caches[cache], dir, true, cli->arena, &entries, &count));
     for (int i = 0; i < count; i++) {
       if (entries[i].state == HSC_VENDOR_OK) continue;
@@ -456,6 +463,8 @@ static hsc_status *why(const cache_args *args, hsc_cli *cli) {
 
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const cache_args *args = args_of_command;
+  struct stat info;
+  if (args->dir && stat(args->dir, &info)) return hsc_status_errno(errno, "cannot look into", args->dir);
   if (args->verb != VERB_WHY && args->names.count) return hsc_cli_usage(cli, "%s takes no names; `cache why A B` compares two", verbs[args->verb]);
   switch (args->verb) {
     case VERB_STATS: return stats(args, cli);

@@ -17,6 +17,7 @@ typedef struct anchor {
   hsc_view literal;
   pcre2_code *code;
   bool tried_jit, has_jit;
+  bool has_groups;
   bool leads;  // the expression begins with the literal, so it can begin only where the literal does
   int group_module, group_seconds, group_subject, group_package, group_version;  // numbers, 0 = none
 } anchor;
@@ -113,6 +114,7 @@ static bool compile(hsc_matcher *m, anchor *a, const hsc_entry *entry) {
   a->group_subject = group_number(a->code, "subject");
   a->group_package = group_number(a->code, "package");
   a->group_version = group_number(a->code, "version");
+  a->has_groups = a->group_module || a->group_seconds || a->group_subject || a->group_package || a->group_version;
   return true;
 }
 
@@ -206,19 +208,24 @@ bool hsc_matcher_next(const hsc_matcher *m, const char *text, size_t size, size_
   const char *last = end - GRAM;
   while (p <= last) {
     if (candidate < 0) {
-      // Four places at once while nothing is near: their look-ups do not wait for each other, as those of the loop below do.
-      while (last - p > 4 * (ptrdiff_t)most) {
-        uint32_t far = shift[hash4(p)] & shift[hash4(p + most)] & shift[hash4(p + 2 * most)] & shift[hash4(p + 3 * most)];
-        if (far < FAR) break;
-        p += 4 * most;
+      // Four places at once: their look-ups do not wait for each other. The first that is not far away says how to go on from there.
+      uint32_t step = FAR;
+      while (last - p >= 4 * (ptrdiff_t)most) {
+        uint32_t a = shift[hash4(p)], b = shift[hash4(p + most)], c = shift[hash4(p + 2 * most)], d = shift[hash4(p + 3 * most)];
+        if ((a & b & c & d) >= FAR) {
+          p += 4 * most;
+          continue;
+        }
+        p += a < FAR ? 0 : b < FAR ? most : c < FAR ? 2 * most : 3 * most;
+        step = a < FAR ? a : b < FAR ? b : c < FAR ? c : d;
+        if (!step) break;
+        p += step;
       }
-      uint32_t h = hash4(p), step;
-      while ((step = shift[h]) != 0) {
-        p += step < FAR ? step : most;
+      if (step) {
+        while (p <= last && (step = shift[hash4(p)]) != 0) p += step < FAR ? step : most;
         if (p > last) return false;
-        h = hash4(p);
       }
-      candidate = m->first[h];
+      candidate = m->first[hash4(p)];
     }
     const char *window = p + GRAM - m->window;
     uint64_t head = head_of(window) & m->head_mask;
@@ -273,6 +280,7 @@ bool hsc_matcher_try(hsc_matcher *m, int index, hsc_view line, const char *place
   PCRE2_SPTR text = (PCRE2_SPTR)line.data;
   int found = a->has_jit ? pcre2_jit_match(a->code, text, line.size, start, 0, m->data, m->context) : pcre2_match(a->code, text, line.size, start, 0, m->data, m->context);
   if (found < 0) return false;
+  if (!a->has_groups) return true;
   out_groups->module = group_text(m, line, a->group_module);
   out_groups->seconds = group_text(m, line, a->group_seconds);
   out_groups->subject = group_text(m, line, a->group_subject);

@@ -51,11 +51,15 @@ const hsc_log_report *hsc_log_reader_report(const hsc_log_reader *reader) { retu
 uint64_t hsc_log_reader_bytes(const hsc_log_reader *reader) { return reader->bytes; }
 const hsc_knowledge_problem *hsc_log_reader_problems(const hsc_log_reader *reader, size_t *out_count) { return hsc_matcher_problems(reader->matcher, out_count); }
 
-// Newlines in a run of bytes; memchr of the C library is the fastest thing at hand for lines of usual length.
-static uint64_t count_newlines(const char *text, size_t size) {
+// Newlines in a run of bytes, and where the last of them is (*io_last stays where there is none); memchr of the C library is the fastest thing at
+// hand for lines of usual length.
+static uint64_t count_newlines(const char *text, size_t size, const char **io_last) {
   uint64_t count = 0;
   const char *end = text + size;
-  while (text < end && (text = memchr(text, '\n', (size_t)(end - text)))) count++, text++;
+  while (text < end && (text = memchr(text, '\n', (size_t)(end - text)))) {
+    *io_last = text;
+    count++, text++;
+  }
   return count;
 }
 
@@ -89,17 +93,16 @@ static const char *last_of(const char *from, const char *to, char c) {
   return found;
 }
 
-// The line, or the part of it between carriage returns, around `at`.
-static hsc_view line_around(hsc_view text, size_t at) {
+// The line, or the part of it between carriage returns, around `at`. It begins behind `newline` (the last one before `at`, NULL = with the text).
+static hsc_view line_around(hsc_view text, size_t at, const char *newline, bool has_returns) {
   const char *place = text.data + at, *low = at > LINE_BYTES_MAX ? place - LINE_BYTES_MAX : text.data;
   const char *high = text.size - at > LINE_BYTES_MAX ? place + LINE_BYTES_MAX : text.data + text.size;
-  const char *start = last_of(low, place, '\n');
-  start = start ? start + 1 : low;
+  const char *start = newline && newline >= low ? newline + 1 : low;
   const char *end = memchr(place, '\n', (size_t)(high - place));
   if (!end) end = high;
-  const char *back = last_of(start, place, '\r');
+  const char *back = has_returns ? last_of(start, place, '\r') : NULL;
   if (back) start = back + 1;
-  const char *forth = memchr(place, '\r', (size_t)(end - place));
+  const char *forth = has_returns ? memchr(place, '\r', (size_t)(end - place)) : NULL;
   if (forth) end = forth;
   return (hsc_view){start, (size_t)(end - start)};
 }
@@ -174,20 +177,22 @@ static hsc_status *look_at(hsc_log_reader *reader, hsc_view text) {
   hsc_view line = {text.data, 0};
   const char *line_end = text.data;
   uint64_t line_number = reader->lines + 1;
+  const char *newline = NULL;
+  const bool has_returns = text.size && memchr(text.data, '\r', text.size);
   while (hsc_matcher_next(reader->matcher, text.data, text.size, &at, &anchor)) {
     const char *place = text.data + at;
     if (place >= line_end) {
       if (reader->pending_count) HSC_TRY(commit_line(reader, text, line, line_number));
-      line = line_around(text, at);
+      reader->lines += count_newlines(text.data + counted, at - counted, &newline);
+      line = line_around(text, at, newline, has_returns);
       line_end = line.data + line.size;
-      reader->lines += count_newlines(text.data + counted, at - counted);
       counted = at;
       line_number = reader->lines + 1;
     }
     try_line(reader, anchor, line, place);
   }
   if (reader->pending_count) HSC_TRY(commit_line(reader, text, line, line_number));
-  reader->lines += count_newlines(text.data + counted, text.size - counted);
+  reader->lines += count_newlines(text.data + counted, text.size - counted, &newline);
   return NULL;
 }
 

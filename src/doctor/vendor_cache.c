@@ -3,9 +3,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { JAX_KEY_DIGITS = 64, MOST_FLAGS_BYTES = 1 << 16, MOST_LOG_BYTES = 1 << 20 };
 static const size_t MOST_UNPACKED_BYTES = (size_t)4 << 30;
@@ -57,11 +60,21 @@ static const char *last_line(const char *text) {
   return end ? end + 1 : text;
 }
 
-static void sum_files(const char *dir, hsc_vendor_entry *entry) {
+// Sizes and the latest time of change; *out_locked: 1 when a process holds the lock of a file here, 0 when there is a lock that nobody holds.
+static void sum_files(const char *dir, hsc_vendor_entry *entry, int *out_locked) {
   DIR *folder = opendir(dir);
+  struct stat self;
+  *out_locked = -1;
   if (!folder) return;
+  if (!fstat(dirfd(folder), &self)) entry->used_ns = time_ns(self.st_mtim);   // of an empty one
   for (struct dirent *item; (item = readdir(folder));) {
     struct stat info;
+    if (hsc_ends_with(item->d_name, ".lock")) {
+      int fd = openat(dirfd(folder), item->d_name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+      bool held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+      if (held || *out_locked < 0) *out_locked = held;
+      if (fd >= 0) close(fd);
+    }
     if (fstatat(dirfd(folder), item->d_name, &info, 0) || !S_ISREG(info.st_mode)) continue;
     entry->bytes += info.st_size;
     if (time_ns(info.st_mtim) > entry->used_ns) entry->used_ns = time_ns(info.st_mtim);
@@ -74,7 +87,8 @@ static void add_module(lister *l, const char *compiler, const char *name, const 
                             .compile_seconds = NAN};
   struct stat neff, done, log;
   bool has_neff = find_file(dir, "model.neff", &neff), has_done = find_file(dir, "model.done", &done), has_log = find_file(dir, "model.log", &log);
-  sum_files(dir, &entry);
+  int locked;
+  sum_files(dir, &entry, &locked);
   entry.flags = read_text(l, dir, "compile_flags.json", MOST_FLAGS_BYTES);
   if (!*entry.flags) entry.flags = read_text(l, dir, "compile_flags.txt", MOST_FLAGS_BYTES);
   if (has_done && has_neff && neff.st_size > 0) {
@@ -89,7 +103,9 @@ static void add_module(lister *l, const char *compiler, const char *name, const 
     entry.state = HSC_VENDOR_OK;   // before there was a marker
   } else {
     entry.state = HSC_VENDOR_UNFINISHED;
-    entry.detail = "neither model.done nor model.log: still being compiled, or its compiler died";
+    entry.detail = locked > 0    ? "being compiled: a process holds its lock"
+                   : locked == 0 ? "neither model.done nor model.log, and nobody holds its lock: its compiler died"
+                                 : "neither model.done nor model.log: still being compiled, or its compiler died";
   }
   add(l, &entry);
 }
