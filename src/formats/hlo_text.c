@@ -354,6 +354,8 @@ static bool parse_right_side(hsc__hlo_parser *p, hsc_view name, const char *at, 
     return false;
   }
   if ((op == HSC_OP_ASYNC_UPDATE || op == HSC_OP_ASYNC_DONE) && !check_async(p, instr, wrapped, op_at)) return false;
+  const char *origin = !has_shape && instr->extra_attributes ? strstr(instr->extra_attributes, "origin=") : NULL;
+  if (origin && (origin == instr->extra_attributes || origin[-1] == ' ')) return hsc__hlo_error(p, at, "the origin of a value is a tree like its shape: the shape must be given");
   if (!has_shape && !infer_missing_shape(p, instr, op_at)) return false;
   char text[256];
   const char *own_name;

@@ -619,6 +619,11 @@ bool hsc__hlo_attributes(hsc__hlo_parser *p, hsc_instr *instr, hsc_instr *outer)
   for (int i = 0; i < list->count; i++)
     if (rows[list->rows[i]].required && !(seen >> i & 1))
       return hsc__hlo_error(p, at, "%s: the attribute '%s' is missing", hsc_op_text(instr->op), rows[list->rows[i]].text);
+  // The first branch is the one for true, not for 0: a list of branches goes with a number.
+  bool by_truth = instr->op == HSC_OP_CONDITIONAL && instr->operand_count && instr->operands[0] && instr->operands[0]->shape.type == HSC_TYPE_PRED;
+  for (int i = 0; i < list->count && by_truth; i++)
+    if (rows[list->rows[i]].kind == VALUE_CALLED && rows[list->rows[i]].place == CALLED_LIST && (seen >> i & 1))
+      return hsc__hlo_error(p, at, "conditional: %s goes with an index of s32; one on a pred has true_computation and false_computation", rows[list->rows[i]].text);
   if (called.count > 0) {
     instr->called_count = called.count;
     instr->called = hsc_arena_copy(p->arena, called.items, sizeof *called.items * (size_t)called.count);

@@ -271,6 +271,9 @@ static hsc_status *check_convolution(const hsc__importer *im, const hsc__mlir_op
   HSC_TRY(hsc__import_dims(im, op, "input_spatial_dimensions", &spatial));
   if (reversal.count && reversal.count != spatial.count)
     BAD("its window_reversal has %d elements for %d spatial dimensions", reversal.count, spatial.count);
+  if (op->operand_count > 1 && op->operands[0]->type->kind == HSC_MLIR_TENSOR && op->operands[1]->type->kind == HSC_MLIR_TENSOR &&
+      op->operands[0]->type->shape.type != op->operands[1]->type->shape.type)
+    BAD("its lhs is of type %s, its rhs of %s: both must be of one", hsc_type_text(op->operands[0]->type->shape.type), hsc_type_text(op->operands[1]->type->shape.type));
   return check_precision(im, op);
 }
 
@@ -337,6 +340,9 @@ static hsc_status *check_custom_call(const hsc__importer *im, const hsc__mlir_op
   const hsc__mlir_attr *config = hsc__mlir_attr_get(op, "backend_config");
   int64_t api = hsc__import_int(op, "api_version", 1);
   HSC_TRY(check_aliases(im, op));
+  // Of StableHLO's three calls about buffers, which go between tensors and memory: tensors are pinned into buffers, and come out of them again.
+  if (hsc_view_equals_text(hsc__import_text(op, "call_target_name"), "Pin") && op->result_count == 1 && op->results[0].type->kind == HSC_MLIR_TENSOR)
+    BAD("a call of Pin gives a buffer (memref); its result is a tensor");
   if (config && api == TYPED_FFI && config->kind == HSC_MLIR_STRING && config->text.size)
     BAD("its backend_config is text; calls of the typed FFI have a dictionary");
   if (config && (api == STATUS_RETURNING || api == UNIFIED) && config->kind == HSC_MLIR_DICT)
@@ -482,7 +488,7 @@ static const struct {
 } checks[] = {
     {"all_gather", check_all_gather}, {"all_reduce", check_all_reduce}, {"all_to_all", check_all_to_all}, {"broadcast", check_broadcast}, {"case", check_branches},
     {"cbrt", check_accuracy}, {"collective_permute", check_permute}, {"composite", check_composite}, {"constant_like", check_constant_like},
-        {"convolution", check_convolution}, {"cosine", check_accuracy},
+        {"convolution", check_convolution}, {"cosine", check_accuracy}, {"dynamic_conv", check_convolution},
     {"custom_call", check_custom_call}, {"dot", check_precision}, {"dot_general", check_precision}, {"dynamic_broadcast_in_dim", check_shape_1}, {"dynamic_iota", check_shape_0},
     {"dynamic_reshape", check_shape_1}, {"exponential", check_accuracy}, {"exponential_minus_one", check_accuracy}, {"if", check_branches}, {"infeed", check_infeed},
     {"log", check_accuracy}, {"log_plus_one", check_accuracy}, {"logistic", check_accuracy}, {"ragged_dot", check_ragged_dot}, {"recv", check_recv},

@@ -32,6 +32,16 @@ static const struct {
     {"%x: tensor<4xf32>", "%c = stablehlo.constant dense<[2, 2]> : tensor<2xi64>\n %0 = stablehlo.dynamic_reshape %x, %c : (tensor<4xf32>, tensor<2xi64>) -> tensor<2x2xf32>", NULL},
     {"%x: tensor<4xf32>", "%c = stablehlo.constant dense<[2, 2]> : tensor<2xi64>\n %0 = stablehlo.dynamic_reshape %x, %c : (tensor<4xf32>, tensor<2xi64>) -> tensor<1x4xf32>",
      "its shape says 2 for dimension 0"},
+    {"%x: tensor<1x1x4xi64>, %k: tensor<1x1x2xi64>",
+     "%0 = stablehlo.convolution(%x, %k) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {stride = [1]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : "
+     "(tensor<1x1x4xi64>, tensor<1x1x2xi64>) -> tensor<1x1x3xi64>", NULL},
+    {"%x: tensor<1x1x4xi64>, %k: tensor<1x1x2xi32>",
+     "%0 = stablehlo.convolution(%x, %k) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {stride = [1]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : "
+     "(tensor<1x1x4xi64>, tensor<1x1x2xi32>) -> tensor<1x1x3xi64>", "both must be of one"},
+    {"%x: tensor<2xf32>", "%0 = stablehlo.custom_call @Pin(%x) : (tensor<2xf32>) -> tensor<2xf32>", "gives a buffer"},
+    {"%x: tensor<16x8xf32>",
+     "%0 = \"stablehlo.all_gather\"(%x) {all_gather_dim = 1 : i64, replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [#stablehlo.axis_ref<name = \"foo\">]>, "
+     "channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>} : (tensor<16x8xf32>) -> tensor<16x16xf32>", "list the replicas"},
 };
 
 static void what_stablehlo_refuses_is_refused_by_reason(void **state) {
@@ -63,6 +73,10 @@ static const struct {
     {"p = f32[10] parameter(0)\n s = ((f32[10]), f32[20], s32[]) custom-call-start(p), custom_call_target=\"foo\"\n ROOT d = f32[20] custom-call-done(s), async_execution_thread=\"x\"",
      "another thread than 'main'"},
     {"p = f32[10] parameter(0)\n s = ((f32[10]), f32[20], s32[]) custom-call-start(p), custom_call_target=\"foo\"\n ROOT d = f32[20] custom-call-done(s)", NULL},
+    {"p = f32[2] parameter(0)\n ROOT x = negate(p), origin={{\"x\"}}", "the shape must be given"},
+    {"p = f32[2] parameter(0)\n ROOT x = f32[2] negate(p), origin={{\"x\"}}", NULL},
+    {"p = f32[2] parameter(0)\n b = pred[] parameter(1)\n ROOT x = f32[2] conditional(b, p, p), branch_computations={{\n ROOT q = f32[2] parameter(0)\n}, {\n ROOT r = f32[2] parameter(0)\n}}",
+     "goes with an index"},
     {"p = f32[1] parameter(0)\n ROOT x = f32[1] custom-call(p), custom_call_target=\"foo\", api_version=API_VERSION_UNSPECIFIED", "says nothing"},
 };
 

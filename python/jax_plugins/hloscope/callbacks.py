@@ -98,6 +98,10 @@ def install(library):
 
     emit_python_callback.hloscope = True
     jax_callback.emit_python_callback = emit_python_callback
+    from jax.interpreters import mlir as public  # where libraries find it
+
+    if getattr(public, "emit_python_callback", None) is original:
+        public.emit_python_callback = emit_python_callback
 
 
 # ---- jax.experimental.buffer_callback: functions that get the device's memory itself -------------------------------------------------

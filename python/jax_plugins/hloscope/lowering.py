@@ -14,7 +14,7 @@ LINALG = (
     "cholesky", "eig", "eigh", "geqp3", "geqrf", "hessenberg", "householder_product", "lu", "ormqr", "schur", "svd", "triangular_solve",
     "tridiagonal", "tridiagonal_solve",
 )  # fmt: skip
-CALLBACKS = ("check", "debug_callback", "debug_print")
+CALLBACKS = ("check", "debug_callback", "debug_print", "spsolve")
 # Rules for CPUs that are quicker than the default and use nothing but plain operations.
 PLAIN = ("threefry2x32", "random_gamma", "select_and_scatter_add")
 
