@@ -92,6 +92,7 @@ static hsc_status *capture_tables(const tables_args *args, hsc_cli *cli) {
       status = hsc_view_select(capture, view, args->where, args->sort, args->limit, &view_options, &table);
     } else {
       view_options.limit = args->limit;
+      view_options.on_demand = true;   // the table is printed before the capture is closed
       status = hsc_view_table(capture, view, &view_options, &table);
     }
     if (!status && i) hsc_cli_print(cli, "\n");

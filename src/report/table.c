@@ -41,13 +41,14 @@ hsc_status *hsc_table_create(const char *view, hsc_table **out_table) {
 
 void hsc_table_destroy(hsc_table *table) {
   if (!table) return;
+  hsc_table__release_rows(table);
   hsc_bytes_deinit(&table->columns);
   hsc_bytes_deinit(&table->cells);
   hsc_bytes_deinit(&table->notes);
   hsc_arena_destroy(table->arena);
 }
 
-size_t hsc_table_column_count(const hsc_table *table) { return table->columns.size / sizeof(hsc_column); }
+size_t hsc_table_column_count(const hsc_table *table) { return table->column_count; }
 
 const hsc_column *hsc_table__column(const hsc_table *table, size_t column) { return (const hsc_column *)(const void *)table->columns.data + column; }
 
@@ -56,52 +57,52 @@ const char *hsc_table_column_name(const hsc_table *table, size_t column) { retur
 const char *hsc_table_column_unit(const hsc_table *table, size_t column) { return hsc_table__column(table, column)->unit; }
 
 hsc_cell_kind hsc_table_column_kind(const hsc_table *table, size_t column) {
-  hsc_cell_kind kind = HSC_CELL_MISSING;
-  for (size_t r = 0; r < table->row_count; r++) {
-    hsc_cell_kind of = hsc_table_cell(table, r, column)->kind;
-    if (of == HSC_CELL_MISSING || of == kind) continue;
-    bool numbers = (of == HSC_CELL_INT || of == HSC_CELL_DOUBLE) && (kind == HSC_CELL_INT || kind == HSC_CELL_DOUBLE);
-    kind = kind == HSC_CELL_MISSING ? of : numbers ? HSC_CELL_DOUBLE : HSC_CELL_TEXT;
-    if (kind == HSC_CELL_TEXT) break;
-  }
-  return kind;
+  hsc_table__survey(table);
+  uint32_t seen = hsc_table__column(table, column)->seen & ~(1u << HSC_CELL_MISSING);
+  const uint32_t numbers = 1u << HSC_CELL_INT | 1u << HSC_CELL_DOUBLE;
+  if (!seen) return HSC_CELL_MISSING;
+  if (!(seen & ~numbers)) return seen & 1u << HSC_CELL_DOUBLE ? HSC_CELL_DOUBLE : HSC_CELL_INT;
+  return seen == 1u << HSC_CELL_BOOL ? HSC_CELL_BOOL : HSC_CELL_TEXT;
 }
 
-const hsc_cell *hsc_table_cell(const hsc_table *table, size_t row, size_t column) {
-  return (const hsc_cell *)(const void *)table->cells.data + row * hsc_table_column_count(table) + column;
-}
+const hsc_cell *hsc_table_cell(const hsc_table *table, size_t row, size_t column) { return hsc_table__row(table, row) + column; }
 
 void hsc_table_column(hsc_table *table, const char *name, const char *unit) {
   if (table->row_count > 0) {
     table->misused = true;
     return;
   }
-  hsc_column column = {hsc_arena_strdup(table->arena, name), hsc_arena_strdup(table->arena, unit ? unit : "")};
+  hsc_column column = {.name = hsc_arena_strdup(table->arena, name), .unit = hsc_arena_strdup(table->arena, unit ? unit : "")};
   hsc_bytes_append(&table->columns, &column, sizeof column);
+  if (!table->columns.failed) table->column_count++;
 }
 
 void hsc_table_expect(hsc_table *table, size_t rows) {
   size_t size;
-  if (hsc_mul_size(rows, hsc_table_column_count(table) * sizeof(hsc_cell), &size)) hsc_bytes_reserve(&table->cells, size);
+  if (hsc_mul_size(rows, table->column_count * sizeof(hsc_cell), &size)) hsc_bytes_reserve(&table->cells, size);
 }
 
 void hsc_table_row(hsc_table *table) {
-  size_t size = hsc_table_column_count(table) * sizeof(hsc_cell);
-  void *cells = hsc_bytes_extend(&table->cells, size);
-  if (!cells) return;
-  memset(cells, 0, size);
-  table->row_count++;
-  table->next_cell = 0;
-}
-
-static void add_cell(hsc_table *table, hsc_cell cell) {
-  if (table->cells.failed) return;
-  if (table->row_count == 0 || table->next_cell >= hsc_table_column_count(table)) {
+  if (table->make) {
     table->misused = true;
     return;
   }
-  size_t at = (table->row_count - 1) * hsc_table_column_count(table) + table->next_cell++;
-  ((hsc_cell *)(void *)table->cells.data)[at] = cell;
+  size_t size = table->column_count * sizeof(hsc_cell);
+  table->row = hsc_bytes_extend(&table->cells, size);
+  table->next_cell = 0;
+  if (!table->row) return;
+  memset(table->row, 0, size);
+  table->row_count++;
+}
+
+static inline void add_cell(hsc_table *table, hsc_cell cell) {
+  if (table->cells.failed) return;
+  if (!table->row || table->next_cell >= table->column_count) {
+    table->misused = true;
+    return;
+  }
+  if (!table->make) ((hsc_column *)(void *)table->columns.data)[table->next_cell].seen |= 1u << cell.kind;
+  table->row[table->next_cell++] = cell;
 }
 
 void hsc_table_missing(hsc_table *table) { add_cell(table, (hsc_cell){.kind = HSC_CELL_MISSING}); }
@@ -115,6 +116,10 @@ void hsc_table_text(hsc_table *table, const char *text) {
     hsc_table_missing(table);
     return;
   }
+  if (table->make) {
+    add_cell(table, (hsc_cell){.kind = HSC_CELL_TEXT, .text = text});
+    return;
+  }
   size_t slot = ((uintptr_t)text >> 3 ^ (uintptr_t)text >> 9) % HSC_COUNT_OF(table->recent);
   const char *copy = table->recent[slot].given == text && !strcmp(table->recent[slot].copy, text) ? table->recent[slot].copy : NULL;
   if (!copy) {
@@ -126,11 +131,12 @@ void hsc_table_text(hsc_table *table, const char *text) {
 
 void hsc_table_hex(hsc_table *table, uint64_t value) {
   enum { SIZE = 17, AT_ONCE = 256 };
-  if (!table->hex_left) table->hex_room = hsc_arena_alloc(table->arena, SIZE * AT_ONCE), table->hex_left = table->hex_room ? AT_ONCE : 0;
+  if (table->make ? !table->hex_room : !table->hex_left) table->hex_room = hsc_arena_alloc(table->arena, SIZE * AT_ONCE), table->hex_left = table->hex_room ? AT_ONCE : 0;
+  if (table->make && table->hex_room) table->hex_left = AT_ONCE - (int)(table->next_cell % AT_ONCE);   // a row on demand is written over the last one
   char *text = table->hex_left ? table->hex_room + SIZE * (AT_ONCE - table->hex_left--) : NULL;
   for (int i = 0; text && i < 16; i++) text[i] = "0123456789abcdef"[value >> (60 - 4 * i) & 15];
   if (text) text[16] = 0;
-  add_cell(table, (hsc_cell){.kind = HSC_CELL_TEXT, .text = text});
+  add_cell(table, (hsc_cell){.kind = HSC_CELL_TEXT, .text = text ? text : ""});
 }
 
 static const char *copy_format(hsc_table *table, const char *format, va_list args) {

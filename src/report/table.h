@@ -59,6 +59,12 @@ void hsc_table_bool(hsc_table *table, bool value);        // text shows yes or n
 void hsc_table_missing(hsc_table *table);
 // Missing, because this many samples would be needed: people read "n/a (needs >= 299)", programs null.
 void hsc_table_needs(hsc_table *table, int64_t samples);
+// Rows that are made when they are read, where there are too many to keep: `make` gives the cells of one row with the functions above, without hsc_table_row.
+// Texts are not copied: they live as long as `user`; hsc_table_printf and hsc_table_needs are not for such rows. The table then owns `user` and
+// `arena` (may be NULL): `release` (may be NULL) is called, then the arena destroyed. A cell is good until one of another row is asked for, and such a table is
+// read by one thread at a time.
+typedef void hsc_table_make_row(hsc_table *table, size_t row, void *user);
+void hsc_table_rows_on_demand(hsc_table *table, size_t count, hsc_table_make_row *make, void *user, void (*release)(void *user), hsc_arena *arena);
 // A line under the table.
 void hsc_table_note(hsc_table *table, const char *format, ...) HSC_PRINTF(2, 3);
 

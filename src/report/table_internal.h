@@ -5,6 +5,7 @@
 
 typedef struct hsc_column {
   const char *name, *unit;  // in the table's arena
+  uint32_t seen;            // kinds of its cells so far, a bit each; of rows on demand those of all, once table->surveyed
 } hsc_column;
 
 struct hsc_table {
@@ -13,15 +14,29 @@ struct hsc_table {
   hsc_bytes columns;  // of hsc_column
   hsc_bytes cells;    // of hsc_cell, row by row
   hsc_bytes notes;    // of const char *
-  size_t row_count;
-  size_t next_cell;  // column of the next cell in the last row
+  size_t row_count, column_count;
+  hsc_cell *row;     // the one that is being filled; NULL = none
+  size_t next_cell;  // its next column
   bool misused;      // a programmer's error, told by print
   char *hex_room;    // texts of hsc_table_hex, many in one piece of the arena
   int hex_left;      // that may still be written there
   struct {
     const char *given, *copy;   // texts that came last, by the address they came from: mostly they come again
   } recent[64];
+  // Rows on demand (table_on_demand.c): `cells` holds one row.
+  hsc_table_make_row *make;         // NULL = rows are kept
+  void (*release)(void *user);
+  void *user;
+  hsc_arena *user_arena;
+  size_t current;                   // the row that is made; SIZE_MAX = none
+  bool surveyed;
 };
+
+// The row's cells, [column_count], until another row is asked for.
+const hsc_cell *hsc_table__row(const hsc_table *table, size_t row);
+// Sets every column's `seen`.
+void hsc_table__survey(const hsc_table *table);
+void hsc_table__release_rows(hsc_table *table);
 
 // Where what is printed goes in pieces; without `write` it stays in `out`.
 typedef struct hsc_table__stream {
@@ -31,6 +46,8 @@ typedef struct hsc_table__stream {
 } hsc_table__stream;
 // Hands over what has gathered, once it is worth it.
 HSC_MUST_USE hsc_status *hsc_table__flush(hsc_table__stream *stream);
+
+int hsc_table__int_text(int64_t value, char out_text[32]);   // decimal, no NUL behind it; returns the length
 
 // table_rows.c: all rows, fast. JSON as hsc_json would write them with this indentation as items of an array at `depth`.
 HSC_MUST_USE hsc_status *hsc_table__rows_json(const hsc_table *table, int indent, int depth, hsc_table__stream *stream);

@@ -11,6 +11,10 @@ enum { GAP = 2, MIN_TEXT_WIDTH = 8 };
 
 // What our own texts use beyond ASCII. Names out of programs stay as they are.
 static void write_plain(const char *text, bool unicode, hsc_bytes *out) {
+  size_t ascii = 0;
+  while (text[ascii] && (unsigned char)text[ascii] < 0x80) ascii++;
+  hsc_bytes_append(out, text, ascii);
+  text += ascii;
   static const char *const plain[][2] = {{"±", "+-"}, {"×", "x"}, {"µ", "u"}, {"–", "-"}, {"—", "-"}, {"→", "->"}, {"…", "..."}, {"≥", ">="}, {"≤", "<="}, {"·", "."}};
   while (*text) {
     size_t i = unicode ? HSC_COUNT_OF(plain) : 0;
@@ -40,7 +44,7 @@ static void write_cell(const hsc_cell *cell, const char *unit, bool unicode, hsc
     case HSC_CELL_BOOL: hsc_bytes_append_text(out, cell->integer ? "yes" : "no"); break;
     case HSC_CELL_INT:
       if (!*unit || strcmp(unit, "count") == 0)
-        hsc_bytes_printf(out, "%lld", (long long)cell->integer);
+        hsc_bytes_append(out, number, (size_t)hsc_table__int_text(cell->integer, number));
       else
         hsc_bytes_append(out, number, (size_t)hsc_format_quantity((double)cell->integer, unit, unicode, number));
       break;
@@ -63,13 +67,8 @@ static void write_heading(const hsc_column *column, hsc_bytes *out) {
 }
 
 static bool is_numeric(const hsc_table *table, size_t column) {
-  bool any = false;
-  for (size_t r = 0; r < table->row_count; r++) {
-    hsc_cell_kind kind = hsc_table_cell(table, r, column)->kind;
-    if (kind == HSC_CELL_TEXT || kind == HSC_CELL_BOOL) return false;
-    any = any || kind != HSC_CELL_MISSING;
-  }
-  return any;
+  hsc_cell_kind kind = hsc_table_column_kind(table, column);
+  return kind == HSC_CELL_INT || kind == HSC_CELL_DOUBLE;
 }
 
 typedef struct column_layout {
@@ -81,20 +80,23 @@ typedef struct column_layout {
 static void lay_out(const hsc_table *table, const hsc_text_style *style, column_layout *columns, size_t count) {
   hsc_bytes text = {0};
   int total = 0;
+  hsc_table__survey(table);
   for (size_t c = 0; c < count; c++) {
-    const hsc_column *column = hsc_table__column(table, c);
     hsc_bytes_reset(&text);
-    write_heading(column, &text);
+    write_heading(hsc_table__column(table, c), &text);
     columns[c].width = hsc_text_width(hsc_bytes_text(&text), text.size);
     columns[c].numeric = is_numeric(table, c);
-    for (size_t r = 0; r < table->row_count; r++) {
+  }
+  for (size_t r = 0; r < table->row_count; r++) {
+    const hsc_cell *row = hsc_table__row(table, r);
+    for (size_t c = 0; c < count; c++) {
       hsc_bytes_reset(&text);
-      write_cell(hsc_table_cell(table, r, c), column->unit, style->unicode, &text);
+      write_cell(&row[c], hsc_table__column(table, c)->unit, style->unicode, &text);
       int width = hsc_text_width(hsc_bytes_text(&text), text.size);
       if (width > columns[c].width) columns[c].width = width;
     }
-    total += columns[c].width + (c ? GAP : 0);
   }
+  for (size_t c = 0; c < count; c++) total += columns[c].width + (c ? GAP : 0);
   hsc_bytes_deinit(&text);
   while (style->width > 0 && total > style->width) {
     size_t widest = count;
@@ -122,9 +124,11 @@ static void write_padded(const char *text, size_t size, int width, bool right, b
     needed = hsc_text_width(text, keep) + dots;
     size = 0;
   }
-  if (right) for (int i = needed; i < width; i++) hsc_bytes_append_char(out, ' ');
-  hsc_bytes_append(out, text, size);
-  if (!right && !last) for (int i = needed; i < width; i++) hsc_bytes_append_char(out, ' ');
+  int blanks = needed < width && (right || !last) ? width - needed : 0;
+  char *room = hsc_bytes_extend(out, size + (size_t)blanks);
+  if (!room) return;
+  memset(right ? room : room + size, ' ', (size_t)blanks);
+  if (size) memcpy(right ? room + blanks : room, text, size);
 }
 
 // Columns from `from` on that stand in lines of the terminal's width beside the first one; at least one. Where they do not fit, a table goes on below itself.
@@ -157,10 +161,11 @@ static hsc_status *print_part(const hsc_table *table, const hsc_text_style *styl
   }
   hsc_bytes_append_char(out, '\n');
   for (size_t r = 0; r < table->row_count && !status; r++) {
+    const hsc_cell *row = hsc_table__row(table, r);
     for (size_t k = from ? from - 1 : 0; k < end; k++) {
       size_t c = from && k + 1 == from ? 0 : k;
       hsc_bytes_reset(&text);
-      write_cell(hsc_table_cell(table, r, c), hsc_table__column(table, c)->unit, style->unicode, &text);
+      write_cell(&row[c], hsc_table__column(table, c)->unit, style->unicode, &text);
       if (c) hsc_bytes_append_text(out, "  ");
       write_padded(hsc_bytes_text(&text), text.size, columns[c].width, columns[c].numeric, k + 1 == end, style->unicode, out);
     }

@@ -22,6 +22,10 @@ int hsc_text_width(const char *text, size_t size) {
   const unsigned char *at = (const unsigned char *)text, *end = at + size;
   while (at < end) {
     uint32_t c = *at++;
+    if (c < 0x80) {
+      width += c >= 0x20 && c != 0x7f;
+      continue;
+    }
     int following = c < 0xc0 || c >= 0xf8 ? 0 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
     bool broken = c >= 0x80 && following == 0;  // shown as one replacement character
     if (following) c &= 0x3f >> following;

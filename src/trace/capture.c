@@ -662,11 +662,21 @@ const char *hsc_event_shown_name(const hsc_capture *capture, const hsc_event *e)
 void hsc_event_attrs_text(const hsc_capture *capture, const hsc_event *e, hsc_bytes *out) {
   for (int i = 0; i < e->attr_count + e->end_attr_count; i++) {
     const hsc_trace_attr *a = i < e->attr_count ? &e->attrs[i] : &e->end_attrs[i - e->attr_count];
-    hsc_bytes_printf(out, "%s%s=", i ? " " : "", hsc_capture_string(capture, e->process, a->key));
-    char number[32];
-    if (a->type == HSC_ATTR_STRING) hsc_bytes_append_text(out, hsc_capture_string(capture, e->process, a->value.string));
-    else if (a->type == HSC_ATTR_DOUBLE) hsc_format_double(a->value.d, number), hsc_bytes_append_text(out, number);
-    else if (a->type == HSC_ATTR_UINT) hsc_bytes_printf(out, "%llu", (unsigned long long)a->value.u);
-    else hsc_bytes_printf(out, "%lld", (long long)a->value.i);
+    if (i) hsc_bytes_append(out, " ", 1);
+    hsc_bytes_append_text(out, hsc_capture_string(capture, e->process, a->key));
+    hsc_bytes_append(out, "=", 1);
+    char number[32], *from = number + sizeof number;
+    if (a->type == HSC_ATTR_STRING) {
+      hsc_bytes_append_text(out, hsc_capture_string(capture, e->process, a->value.string));
+    } else if (a->type == HSC_ATTR_DOUBLE) {
+      hsc_bytes_append(out, number, (size_t)hsc_format_double(a->value.d, number));
+    } else {
+      bool negative = a->type != HSC_ATTR_UINT && a->value.i < 0;
+      uint64_t left = negative ? 0 - a->value.u : a->value.u;
+      do *--from = (char)('0' + left % 10);
+      while (left /= 10);
+      if (negative) *--from = '-';
+      hsc_bytes_append(out, from, (size_t)(number + sizeof number - from));
+    }
   }
 }

@@ -51,6 +51,13 @@ static uint32_t add_string(merge *m, const char *text) {
 
 static const char *keep(merge *m, hsc_view text) { return hsc_arena_strndup(m->capture->arena, text.data ? text.data : "", text.size); }
 
+// The number of a key: one that the ring has already is not given a second one, so that keys can be told by number.
+static uint32_t find_string(merge *m, const char *text) {
+  for (uint32_t i = 1; i < m->ring->string_count; i++)
+    if (m->ring->strings[i] && !strcmp(m->ring->strings[i], text)) return i;
+  return add_string(m, text);
+}
+
 static hsc_trace_attr text_attr(uint32_t key, uint32_t string) { return (hsc_trace_attr){.key = key, .type = HSC_ATTR_STRING, .value.string = string}; }
 static hsc_trace_attr int_attr(uint32_t key, int64_t value) { return (hsc_trace_attr){.key = key, .type = HSC_ATTR_INT, .value.i = value}; }
 
@@ -358,9 +365,9 @@ static hsc_status *merge_file(merge *m, const char *path, const char *file) {
   m->ring = &m->capture->rings[m->process];
   find_origin(m, file);
   m->string_capacity = m->ring->string_count;
-  m->key_executable = add_string(m, "executable");
-  m->key_program = add_string(m, "program_id");
-  m->key_run = add_string(m, "run_id");
+  m->key_executable = find_string(m, "executable");
+  m->key_program = find_string(m, "program_id");
+  m->key_run = find_string(m, "run_id");
   hsc_status *status = hsc_map_create(&m->runs);
   for (int32_t p = 0; p < m->space->plane_count && !status; p++) status = add_plane(m, &m->space->planes[p]);
   if (!status) status = add_runs(m);

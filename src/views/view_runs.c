@@ -9,6 +9,59 @@
 static bool is_call(const hsc_event *e) { return e->category == HSC_CATEGORY_EXECUTE && e->kind == HSC_RECORD_BEGIN; }
 static bool is_device_run(const hsc_event *e) { return e->category == HSC_CATEGORY_EXECUTE && e->kind == HSC_RECORD_COMPLETE; }
 
+// What the rows of a view of single events are made from.
+typedef struct event_rows {
+  const hsc_capture *capture;
+  const hsc_event *events;
+  const uint32_t *list;            // event of each row; NULL: all of them in order
+  const char *const *trace_ids;    // [process]
+  hsc__key executable;
+  hsc_bytes text;
+} event_rows;
+
+static void release_event_rows(void *user) { hsc_bytes_deinit(&((event_rows *)user)->text); }
+
+static event_rows *event_rows_of(hsc__view_context *cx) {
+  event_rows *rows = HSC_NEW(cx->arena, event_rows);
+  if (rows) *rows = (event_rows){.capture = cx->capture, .events = hsc_capture_events(cx->capture), .executable = hsc__key_of(cx, "executable")};
+  return rows;
+}
+
+static const char *text_of(const hsc_capture *capture, const hsc__key *key, const hsc_event *e) {
+  const hsc_trace_attr *attr = hsc__key_attr(key, e);
+  return attr && attr->type == HSC_ATTR_STRING ? hsc_capture_string(capture, e->process, attr->value.string) : "";
+}
+
+// An inference is what the user labelled, or, without labels, a call that runs an executable.
+static bool is_label(const hsc_event *e) { return e->category == HSC_CATEGORY_USER && hsc_event_is_span(e) && e->depth == 0; }
+
+static void inference_row(hsc_table *table, size_t row, void *user) {
+  const event_rows *rows = user;
+  const hsc_event *e = &rows->events[rows->list[row]];
+  hsc_table_text(table, rows->trace_ids[e->process]);
+  hsc_table_hex(table, e->span);
+  hsc_table_int(table, hsc_capture_thread_at(rows->capture, e->thread)->tid);
+  hsc_table_text(table, is_label(e) ? e->name : text_of(rows->capture, &rows->executable, e));
+  hsc_table_int(table, e->duration_ns);
+  hsc_table_int(table, e->start_ns);
+}
+
+// Those events that a view shows, as far as --limit goes. The list is in the view's arena.
+static hsc_status *list_events(hsc__view_context *cx, bool (*shows)(const hsc_event *e), uint32_t **out_list, size_t *out_count) {
+  const hsc_event *events = hsc_capture_events(cx->capture);
+  size_t all = hsc_capture_event_count(cx->capture), limit = cx->options->limit > 0 ? (size_t)cx->options->limit : SIZE_MAX, count = 0, at = 0;
+  for (size_t i = 0; i < all && count < limit; i++) count += shows(&events[i]) && hsc__wanted(cx, &events[i]);
+  uint32_t *list = HSC_NEW_ARRAY(cx->arena, uint32_t, count + 1);
+  if (!list) return hsc_status_out_of_memory();
+  for (size_t i = 0; at < count; i++)
+    if (shows(&events[i]) && hsc__wanted(cx, &events[i])) list[at++] = (uint32_t)i;
+  *out_list = list;
+  *out_count = count;
+  return NULL;
+}
+
+static bool is_inference(const hsc_event *e) { return is_label(e) || (is_call(e) && e->depth == 0); }
+
 hsc_status *hsc__view_inferences(hsc__view_context *cx) {
   hsc_table_column(cx->table, "trace_id", "");
   hsc_table_column(cx->table, "span_id", "");
@@ -16,21 +69,21 @@ hsc_status *hsc__view_inferences(hsc__view_context *cx) {
   hsc_table_column(cx->table, "name", "");
   hsc_table_column(cx->table, "dur", "ns");
   hsc_table_column(cx->table, "start", "ns");
-  const hsc_event *events = hsc_capture_events(cx->capture);
-  for (size_t i = 0; i < hsc_capture_event_count(cx->capture) && hsc__room(cx); i++) {
-    const hsc_event *e = &events[i];
-    // An inference is what the user labelled, or, without labels, a call that runs an executable.
-    bool labelled = e->category == HSC_CATEGORY_USER && hsc_event_is_span(e) && e->depth == 0;
-    if ((!labelled && !(is_call(e) && e->depth == 0)) || !hsc__wanted(cx, e)) continue;
-    const hsc_capture_process *process = hsc_capture_process_at(cx->capture, e->process);
-    hsc_table_row(cx->table);
-    hsc_table_printf(cx->table, "%016llx%016llx", (unsigned long long)process->trace_id_high, (unsigned long long)process->trace_id_low);
-    hsc_table_hex(cx->table, e->span);
-    hsc_table_int(cx->table, hsc_capture_thread_at(cx->capture, e->thread)->tid);
-    hsc_table_text(cx->table, labelled ? e->name : hsc__attr_text(cx, e, "executable"));
-    hsc_table_int(cx->table, e->duration_ns);
-    hsc_table_int(cx->table, e->start_ns);
+  event_rows *rows = event_rows_of(cx);
+  uint32_t *list = NULL;
+  size_t count = 0;
+  HSC_TRY(list_events(cx, is_inference, &list, &count));
+  int processes = hsc_capture_process_count(cx->capture);
+  const char **trace_ids = HSC_NEW_ARRAY(cx->arena, const char *, processes + 1);
+  HSC_TRY(hsc_arena_status(cx->arena));
+  for (int p = 0; p < processes; p++) {
+    const hsc_capture_process *process = hsc_capture_process_at(cx->capture, p);
+    trace_ids[p] = hsc_arena_printf(cx->arena, "%016llx%016llx", (unsigned long long)process->trace_id_high, (unsigned long long)process->trace_id_low);
   }
+  HSC_TRY(hsc_arena_status(cx->arena));
+  rows->list = list;
+  rows->trace_ids = trace_ids;
+  hsc__view_rows(cx, count, inference_row, rows, release_event_rows);
   return NULL;
 }
 
@@ -39,29 +92,37 @@ typedef struct execution {
   uint32_t call, run;   // run: UINT32_MAX = none
 } execution;
 
-static hsc_status *join_runs(hsc__view_context *cx, execution **out_list, size_t *out_count) {
+typedef struct execution_rows {
+  const hsc_capture *capture;
+  const hsc_event *events;
+  const execution *list;
+  hsc__key executable, run_id, total, run, wait;
+} execution_rows;
+
+static hsc_status *join_runs(hsc__view_context *cx, const hsc__key *run_id, execution **out_list, size_t *out_count) {
   const hsc_event *events = hsc_capture_events(cx->capture);
-  size_t count = hsc_capture_event_count(cx->capture), calls = 0, at = 0;
+  size_t count = hsc_capture_event_count(cx->capture), calls = 0, runs = 0, at = 0;
   int64_t highest = 0;
   for (size_t i = 0; i < count; i++) {
+    runs += is_device_run(&events[i]);
     if (!is_call(&events[i])) continue;
     calls++;
-    int64_t id = hsc__attr_int(cx, &events[i], "run_id", 0);
+    int64_t id = hsc__key_int(run_id, &events[i], 0);
     if (id > highest) highest = id;
   }
-  if (highest > (int64_t)count * 64) highest = 0;   // numbers that cannot be: no joining
+  if (highest > (int64_t)count * 64 || !runs) highest = 0;   // numbers that cannot be: no joining
   execution *list = HSC_NEW_ARRAY(cx->arena, execution, calls + 1);
   uint32_t *by_id = HSC_NEW_ARRAY(cx->arena, uint32_t, highest + 1);
   if (!list || !by_id) return hsc_status_out_of_memory();
   for (size_t i = 0; i < count; i++) {
     if (!is_call(&events[i])) continue;
     list[at++] = (execution){(uint32_t)i, UINT32_MAX};
-    int64_t id = hsc__attr_int(cx, &events[i], "run_id", 0);
+    int64_t id = highest ? hsc__key_int(run_id, &events[i], 0) : 0;
     if (id > 0 && id <= highest) by_id[id] = (uint32_t)at;
   }
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; i < count && highest; i++) {
     if (!is_device_run(&events[i])) continue;
-    int64_t id = hsc__attr_int(cx, &events[i], "run_id", 0);
+    int64_t id = hsc__key_int(run_id, &events[i], 0);
     if (id <= 0 || id > highest || !by_id[id]) continue;
     execution *x = &list[by_id[id] - 1];
     if (events[x->call].process == events[i].process && x->run == UINT32_MAX) x->run = (uint32_t)i;
@@ -71,10 +132,52 @@ static hsc_status *join_runs(hsc__view_context *cx, execution **out_list, size_t
   return NULL;
 }
 
+typedef struct execution_times {
+  int64_t total_ns, working_ns, wait_ns;
+  bool on_device;
+} execution_times;
+
+// total: from the call to the device's end. run: the part in which the call itself worked, or the device when it went on behind it. wait:
+// what is left; signed, because two clocks may disagree.
+// A device that tells its own times (attributes total, run and wait, in ns) is believed; one that subtracts unsigned numbers is read as it meant.
+static execution_times times_of(const execution_rows *rows, const execution *x) {
+  const hsc_event *call = &rows->events[x->call], *run = x->run == UINT32_MAX ? NULL : &rows->events[x->run];
+  int64_t end = run ? run->start_ns + run->duration_ns : call->start_ns + call->duration_ns;
+  execution_times t = {.total_ns = end - call->start_ns, .working_ns = run ? run->duration_ns : call->duration_ns, .on_device = run != NULL};
+  t.wait_ns = t.total_ns - t.working_ns;
+  if (!hsc__key_attr(&rows->wait, call)) return t;
+  t.on_device = true;
+  t.total_ns = hsc__key_int(&rows->total, call, t.total_ns);
+  t.working_ns = hsc__key_int(&rows->run, call, t.working_ns);
+  t.wait_ns = hsc__key_int(&rows->wait, call, t.wait_ns);
+  return t;
+}
+
+static void execution_row(hsc_table *table, size_t row, void *user) {
+  const execution_rows *rows = user;
+  const execution *x = &rows->list[row];
+  const hsc_event *call = &rows->events[x->call], *run = x->run == UINT32_MAX ? NULL : &rows->events[x->run];
+  execution_times t = times_of(rows, x);
+  hsc_table_hex(table, call->span);
+  hsc_table_text(table, run ? hsc_capture_thread_at(rows->capture, run->thread)->name : NULL);
+  hsc_table_int(table, hsc__key_int(&rows->run_id, call, 0));
+  hsc_table_text(table, text_of(rows->capture, &rows->executable, call));
+  hsc_table_int(table, call->start_ns);
+  hsc_table_int(table, t.total_ns);
+  hsc_table_int(table, t.working_ns);
+  hsc_table_int(table, t.wait_ns);
+  hsc_table_text(table, t.on_device ? "device" : "call");
+}
+
 hsc_status *hsc__view_executions(hsc__view_context *cx) {
+  execution_rows *rows = HSC_NEW(cx->arena, execution_rows);
   execution *list = NULL;
-  size_t count = 0;
-  HSC_TRY(join_runs(cx, &list, &count));
+  size_t all = 0, count = 0;
+  *rows = (execution_rows){.capture = cx->capture, .events = hsc_capture_events(cx->capture), .executable = hsc__key_of(cx, "executable"), .run_id = hsc__key_of(cx, "run_id"),
+                           .total = hsc__key_of(cx, "total"), .run = hsc__key_of(cx, "run"), .wait = hsc__key_of(cx, "wait")};
+  HSC_TRY(hsc_arena_status(cx->arena));
+  HSC_TRY(join_runs(cx, &rows->run_id, &list, &all));
+  rows->list = list;
   hsc_table_column(cx->table, "span_id", "");
   hsc_table_column(cx->table, "device", "");
   hsc_table_column(cx->table, "execution_index", "");
@@ -84,38 +187,15 @@ hsc_status *hsc__view_executions(hsc__view_context *cx) {
   hsc_table_column(cx->table, "run", "ns");
   hsc_table_column(cx->table, "wait", "ns");
   hsc_table_column(cx->table, "measured", "");
-  hsc_table_expect(cx->table, hsc__rows_expected(cx, count));
-  const hsc_event *events = hsc_capture_events(cx->capture);
   int64_t negative = 0, inside = 0, outside = 0;
-  for (size_t i = 0; i < count; i++) {
-    const hsc_event *call = &events[list[i].call], *run = list[i].run == UINT32_MAX ? NULL : &events[list[i].run];
-    bool told = hsc_event_attr(cx->capture, call, "wait") != NULL;   // by the device itself
-    inside += run || told, outside += !run && !told;
-    if (!hsc__room(cx)) continue;
-    const char *name = hsc__attr_text(cx, call, "executable");
-    if (cx->options->where && !strstr(name, cx->options->where)) continue;
-    // total: from the call to the device's end. run: the part in which the call itself worked, or the device when it went on behind it. wait:
-    // what is left; signed, because two clocks may disagree.
-    // A device that tells its own times (attributes total, run and wait, in ns) is believed; one that subtracts unsigned numbers is read as it meant.
-    int64_t end = run ? run->start_ns + run->duration_ns : call->start_ns + call->duration_ns, total = end - call->start_ns;
-    int64_t working = run ? run->duration_ns : call->duration_ns, wait = total - working;
-    if (told) {
-      total = hsc__attr_int(cx, call, "total", total);
-      working = hsc__attr_int(cx, call, "run", working);
-      wait = hsc__attr_int(cx, call, "wait", wait);
-    }
-    negative += wait < 0;
-    hsc_table_row(cx->table);
-    hsc_table_hex(cx->table, call->span);
-    hsc_table_text(cx->table, run ? hsc_capture_thread_at(cx->capture, run->thread)->name : NULL);
-    hsc_table_int(cx->table, hsc__attr_int(cx, call, "run_id", 0));
-    hsc_table_text(cx->table, name);
-    hsc_table_int(cx->table, call->start_ns);
-    hsc_table_int(cx->table, total);
-    hsc_table_int(cx->table, working);
-    hsc_table_int(cx->table, wait);
-    hsc_table_text(cx->table, run || told ? "device" : "call");
+  for (size_t i = 0; i < all; i++) {
+    execution_times t = times_of(rows, &list[i]);
+    inside += t.on_device, outside += !t.on_device;
+    if (cx->options->where && !strstr(text_of(cx->capture, &rows->executable, &rows->events[list[i].call]), cx->options->where)) continue;
+    negative += t.wait_ns < 0 && (!cx->options->limit || (int64_t)count < cx->options->limit);
+    list[count++] = list[i];
   }
+  hsc__view_rows(cx, count, execution_row, rows, NULL);
   if (outside) hsc_table_note(cx->table, "%lld executions were measured on the device, %lld from outside, by the time of their call alone", (long long)inside, (long long)outside);
   if (negative) hsc_table_note(cx->table, "%lld executions have a negative wait: the device's clock and the host's disagree by that much", (long long)negative);
   return NULL;
@@ -382,9 +462,31 @@ hsc_status *hsc__view_memory(hsc__view_context *cx) {
   return NULL;
 }
 
-hsc_status *hsc__view_events(hsc__view_context *cx) {
+static bool is_any(const hsc_event *e) { return true; }
+
+static void event_row(hsc_table *table, size_t row, void *user) {
   static const char *const kinds[] = {[HSC_RECORD_BEGIN] = "span", [HSC_RECORD_COMPLETE] = "span", [HSC_RECORD_INSTANT] = "instant", [HSC_RECORD_COUNTER] = "counter",
                                       [HSC_RECORD_FLOW_BEGIN] = "flow begin", [HSC_RECORD_FLOW_END] = "flow end"};
+  event_rows *rows = user;
+  const hsc_event *e = &rows->events[rows->list ? rows->list[row] : row];
+  const hsc_capture_thread *thread = hsc_capture_thread_at(rows->capture, e->thread);
+  hsc_bytes_reset(&rows->text);
+  hsc_event_attrs_text(rows->capture, e, &rows->text);
+  hsc_table_int(table, e->start_ns);
+  if (hsc_event_is_span(e)) hsc_table_int(table, e->duration_ns);
+  else hsc_table_missing(table);
+  hsc_table_int(table, hsc_capture_process_at(rows->capture, e->process)->pid);
+  if (*thread->name) hsc_table_text(table, thread->name);
+  else hsc_table_int(table, thread->tid);
+  hsc_table_text(table, e->open ? "open span" : kinds[e->kind]);
+  hsc_table_text(table, hsc_capture_category_text(rows->capture, e->category));
+  hsc_table_text(table, e->name);
+  hsc_table_int(table, (int64_t)e->span);
+  hsc_table_int(table, (int64_t)e->parent);
+  hsc_table_text(table, hsc_bytes_text(&rows->text));
+}
+
+hsc_status *hsc__view_events(hsc__view_context *cx) {
   hsc_table_column(cx->table, "start", "ns");
   hsc_table_column(cx->table, "dur", "ns");
   hsc_table_column(cx->table, "process", "");
@@ -395,28 +497,12 @@ hsc_status *hsc__view_events(hsc__view_context *cx) {
   hsc_table_column(cx->table, "span_id", "");
   hsc_table_column(cx->table, "parent_id", "");
   hsc_table_column(cx->table, "attributes", "");
-  const hsc_event *events = hsc_capture_events(cx->capture);
-  hsc_bytes attrs = {0};
-  for (size_t i = 0; i < hsc_capture_event_count(cx->capture) && hsc__room(cx); i++) {
-    const hsc_event *e = &events[i];
-    if (!hsc__wanted(cx, e)) continue;
-    const hsc_capture_thread *thread = hsc_capture_thread_at(cx->capture, e->thread);
-    hsc_bytes_reset(&attrs);
-    hsc_event_attrs_text(cx->capture, e, &attrs);
-    hsc_table_row(cx->table);
-    hsc_table_int(cx->table, e->start_ns);
-    if (hsc_event_is_span(e)) hsc_table_int(cx->table, e->duration_ns);
-    else hsc_table_missing(cx->table);
-    hsc_table_int(cx->table, hsc_capture_process_at(cx->capture, e->process)->pid);
-    if (*thread->name) hsc_table_text(cx->table, thread->name);
-    else hsc_table_int(cx->table, thread->tid);
-    hsc_table_text(cx->table, e->open ? "open span" : kinds[e->kind]);
-    hsc_table_text(cx->table, hsc_capture_category_text(cx->capture, e->category));
-    hsc_table_text(cx->table, e->name);
-    hsc_table_int(cx->table, (int64_t)e->span);
-    hsc_table_int(cx->table, (int64_t)e->parent);
-    hsc_table_text(cx->table, hsc_bytes_text(&attrs));
-  }
-  hsc_bytes_deinit(&attrs);
+  event_rows *rows = event_rows_of(cx);
+  HSC_TRY(hsc_arena_status(cx->arena));
+  uint32_t *list = NULL;
+  size_t count = hsc_capture_event_count(cx->capture);
+  if (cx->options->where) HSC_TRY(list_events(cx, is_any, &list, &count));
+  rows->list = list;
+  hsc__view_rows(cx, count, event_row, rows, release_event_rows);
   return NULL;
 }

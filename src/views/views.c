@@ -37,7 +37,7 @@ hsc_status *hsc_view_table(const hsc_capture *capture, hsc_view_id view, const h
   HSC_GOTO(hsc_arena_create(&cx.arena));
   HSC_GOTO(hsc_table_create(views[view].text, &cx.table));
   HSC_GOTO(views[view].fill(&cx));
-  HSC_GOTO(hsc_arena_status(cx.arena));
+  if (!cx.arena_given) HSC_GOTO(hsc_arena_status(cx.arena));
   if (cx.options->limit && (int64_t)hsc_table_row_count(cx.table) >= cx.options->limit) hsc_table_note(cx.table, "cut at %lld rows (--limit)", (long long)cx.options->limit);
   for (const char *line = hsc_capture_notes(capture); *line;) {
     const char *end = strchrnul(line, '\n');
@@ -48,7 +48,7 @@ hsc_status *hsc_view_table(const hsc_capture *capture, hsc_view_id view, const h
   cx.table = NULL;
 done:
   hsc_table_destroy(cx.table);
-  hsc_arena_destroy(cx.arena);
+  if (!cx.arena_given) hsc_arena_destroy(cx.arena);
   return status;
 }
 
@@ -162,9 +162,40 @@ bool hsc__wanted(const hsc__view_context *cx, const hsc_event *event) { return !
 
 bool hsc__room(const hsc__view_context *cx) { return !cx->options->limit || (int64_t)hsc_table_row_count(cx->table) < cx->options->limit; }
 
-size_t hsc__rows_expected(const hsc__view_context *cx, size_t count) {
-  size_t limit = (size_t)cx->options->limit;
-  return cx->options->where ? 0 : limit && limit < count ? limit : count;
+void hsc__view_rows(hsc__view_context *cx, size_t count, hsc_table_make_row *make, void *user, void (*release)(void *user)) {
+  if (cx->options->limit && (uint64_t)cx->options->limit < count) count = (size_t)cx->options->limit;
+  if (cx->options->on_demand && !hsc_table_row_count(cx->table)) {
+    hsc_table_rows_on_demand(cx->table, count, make, user, release, cx->arena);
+    cx->arena_given = true;
+    return;
+  }
+  hsc_table_expect(cx->table, count);
+  for (size_t i = 0; i < count; i++) {
+    hsc_table_row(cx->table);
+    make(cx->table, i, user);
+  }
+  if (release) release(user);
+}
+
+hsc__key hsc__key_of(const hsc__view_context *cx, const char *text) {
+  int count = hsc_capture_process_count(cx->capture);
+  uint32_t *numbers = HSC_NEW_ARRAY(cx->arena, uint32_t, count + 1);
+  for (int p = 0; numbers && p < count; p++) numbers[p] = hsc_capture_number(cx->capture, p, text);
+  return (hsc__key){text, numbers};
+}
+
+const hsc_trace_attr *hsc__key_attr(const hsc__key *key, const hsc_event *event) {
+  uint32_t number = event->process >= 0 ? key->numbers[event->process] : 0;
+  for (int i = 0; number && i < event->end_attr_count; i++)
+    if (event->end_attrs[i].key == number) return &event->end_attrs[i];
+  for (int i = 0; number && i < event->attr_count; i++)
+    if (event->attrs[i].key == number) return &event->attrs[i];
+  return NULL;
+}
+
+int64_t hsc__key_int(const hsc__key *key, const hsc_event *event, int64_t missing) {
+  const hsc_trace_attr *attr = hsc__key_attr(key, event);
+  return attr && (attr->type == HSC_ATTR_INT || attr->type == HSC_ATTR_UINT) ? attr->value.i : missing;
 }
 
 int64_t hsc__attr_int(const hsc__view_context *cx, const hsc_event *event, const char *key, int64_t missing) {

@@ -17,6 +17,7 @@ bool hsc_view_of_name(const char *name, hsc_view_id *out_view);
 typedef struct hsc_view_options {
   const char *where;    // only events whose name contains this text; NULL = all
   int64_t limit;        // rows at most; 0 = all. What is cut is said in a note.
+  bool on_demand;       // rows of large views are made when the table is read: the capture must stay open until the table is destroyed
 } hsc_view_options;
 
 // The caller owns the table. Errors: RESOURCE_EXHAUSTED.

@@ -7,7 +7,8 @@ typedef struct hsc__view_context {
   const hsc_capture *capture;
   const hsc_view_options *options;
   hsc_table *table;
-  hsc_arena *arena;   // dies with the view
+  hsc_arena *arena;   // dies with the view; with the table, whose rows are made on demand
+  bool arena_given;   // to the table
 } hsc__view_context;
 
 #define VIEW(id, text, doc) HSC_MUST_USE hsc_status *hsc__view_##id(hsc__view_context *cx);
@@ -49,5 +50,14 @@ int64_t hsc__attr_int(const hsc__view_context *cx, const hsc_event *event, const
 const char *hsc__attr_text(const hsc__view_context *cx, const hsc_event *event, const char *key);   // "" when missing
 // Rows that may still be added under --limit; counts what is cut.
 bool hsc__room(const hsc__view_context *cx);
-// Rows that a view of `count` things may have.
-size_t hsc__rows_expected(const hsc__view_context *cx, size_t count);
+// Adds `count` rows, or as many as --limit leaves: made now, or when the table is read. `user` lies in the view's arena; `release` (may be NULL) frees what
+// it has beside it.
+void hsc__view_rows(hsc__view_context *cx, size_t count, hsc_table_make_row *make, void *user, void (*release)(void *user));
+// The attributes named `text` of events, by number: the search for the text is made once for each process.
+typedef struct hsc__key {
+  const char *text;
+  const uint32_t *numbers;   // [process]; 0 = not used there
+} hsc__key;
+hsc__key hsc__key_of(const hsc__view_context *cx, const char *text);
+const hsc_trace_attr *hsc__key_attr(const hsc__key *key, const hsc_event *event);   // NULL = none
+int64_t hsc__key_int(const hsc__key *key, const hsc_event *event, int64_t missing);

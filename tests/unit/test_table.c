@@ -179,9 +179,84 @@ static void failing_allocations_are_told(void **state) {
   }
 }
 
+// ---- rows on demand ---------------------------------------------------------------------------------------------------------------
+
+static const char *const hard_texts[] = {"", "plain", "with, comma", "a \"quoted\" one", "tab\there", "\xc3\xa9\xe2\x89\xa5", "back\\slash", "bad \xff byte", "line\nbreak"};
+
+static void make_row(hsc_table *table, size_t row, void *user) {
+  hsc_table_text(table, row % 10 == 9 ? NULL : hard_texts[row % 10]);
+  hsc_table_hex(table, row * 0x9E3779B97F4A7C15ull);
+  hsc_table_int(table, row % 3 ? (int64_t)(row * row * 7919) : INT64_MIN + (int64_t)row);
+  hsc_table_double(table, row % 4 == 3 ? NAN : (double)row * 1.37e-3 - 2);
+  hsc_table_bool(table, row % 2);
+  if (row % 5) hsc_table_int(table, (int64_t)row * 1234567);   // else not given: missing
+}
+
+static void note_release(void *user) { *(bool *)user = true; }
+
+static hsc_table *many_rows(bool on_demand, bool *released) {
+  hsc_table *table = NULL;
+  EXPECT_OK(hsc_table_create("many", &table));
+  static const char *const names[] = {"text", "hex", "int", "double", "bool", "time"};
+  for (size_t c = 0; c < HSC_COUNT_OF(names); c++) hsc_table_column(table, names[c], c == 5 ? "ns" : "");
+  enum { ROWS = 1000 };
+  if (on_demand) {
+    hsc_arena *arena = NULL;
+    EXPECT_OK(hsc_arena_create(&arena));
+    hsc_table_rows_on_demand(table, ROWS, make_row, released, note_release, arena);
+  }
+  for (size_t r = 0; r < ROWS && !on_demand; r++) {
+    hsc_table_row(table);
+    make_row(table, r, NULL);
+  }
+  hsc_table_note(table, "a note");
+  return table;
+}
+
+static void rows_on_demand_print_as_kept_ones(void **state) {
+  static const hsc_output_format forms[] = {HSC_FORMAT_TEXT, HSC_FORMAT_JSON, HSC_FORMAT_JSONL, HSC_FORMAT_MARKDOWN, HSC_FORMAT_CSV, HSC_FORMAT_PARQUET};
+  bool released = false;
+  hsc_table *kept = many_rows(false, NULL), *made = many_rows(true, &released);
+  for (size_t f = 0; f < HSC_COUNT_OF(forms); f++) {
+    hsc_bytes a = {0}, b = {0};
+    EXPECT_OK(hsc_table_print(kept, forms[f], NULL, &a));
+    EXPECT_OK(hsc_table_print(made, forms[f], NULL, &b));
+    assert_int_equal(a.size, b.size);
+    assert_memory_equal(a.data, b.data, a.size);
+    hsc_bytes_deinit(&a);
+    hsc_bytes_deinit(&b);
+  }
+  // A row is what it was, whatever was read in between.
+  assert_int_equal(hsc_table_row_count(made), 1000);
+  assert_string_equal(hsc_table_cell(made, 2, 0)->text, "with, comma");
+  assert_string_equal(hsc_table_cell(made, 1, 1)->text, "9e3779b97f4a7c15");
+  assert_string_equal(hsc_table_cell(made, 2, 0)->text, "with, comma");
+  assert_int_equal(hsc_table_cell(made, 5, 5)->kind, HSC_CELL_MISSING);
+  assert_int_equal(hsc_table_column_kind(made, 5), HSC_CELL_INT);
+  assert_int_equal(hsc_table_column_kind(made, 4), HSC_CELL_BOOL);
+  hsc_table_destroy(kept);
+  assert_false(released);
+  hsc_table_destroy(made);
+  assert_true(released);
+}
+
+// Three digits, rounded as printf rounds: also at ties and next to them.
+static void quantities_round_as_printf_does(void **state) {
+  hsc_random random;
+  hsc_random_init(&random, 5);
+  for (int i = 0; i < 20000; i++) {
+    double value = i % 3 ? hsc_random_double(&random) * (i % 7 ? 150 : 1500) : (double)(hsc_random_below(&random, 200000)) / 2000;
+    char got[32], want[32];
+    hsc_format_quantity(value, "s", false, got);
+    if (value < 1 || value == floor(value) || value >= 1e6) continue;
+    snprintf(want, sizeof want, "%.*f s", value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2, value);
+    assert_string_equal(got, want);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(text_is_aligned),
+      cmocka_unit_test(rows_on_demand_print_as_kept_ones), cmocka_unit_test(quantities_round_as_printf_does), cmocka_unit_test(text_is_aligned),
       cmocka_unit_test(programs_get_full_precision),
       cmocka_unit_test(json_has_columns_rows_and_notes),
       cmocka_unit_test(format_names_go_both_ways),
