@@ -99,6 +99,7 @@ static uint32_t payload_words(uint8_t kind) {
     case HSC_RECORD_BEGIN: return 2;
     case HSC_RECORD_COMPLETE: return 4;
     case HSC_RECORD_RUN: return sizeof(hsc_ring_run) / 8;
+    case HSC_RECORD_RUN_AGAIN: return sizeof(hsc_ring_run_again) / 8;
     case HSC_RECORD_END: case HSC_RECORD_COUNTER: case HSC_RECORD_FLOW_BEGIN: case HSC_RECORD_FLOW_END: return 1;
     default: return 0;
   }
@@ -208,7 +209,7 @@ const char *hsc__ring_string(const hsc__ring *r, uint64_t number) {
 // Chunks of events by thread, and what is in them.
 typedef struct contents {
   chunk_ref *chunks;
-  size_t chunk_count, events, begins;
+  size_t chunk_count, events, begins, again;   // again: RUN_AGAIN
   uint64_t lowest, highest;   // spans that begin
   int64_t run_thread;         // that runs executables; -1 = several
 } contents;
@@ -221,6 +222,10 @@ typedef struct run_names {
   bool many_threads;          // what this one told last may be old by now
   uint64_t last_ticks;        // begin of the chunk's last one
   uint32_t executable_key;
+  const hsc_record *full;     // the chunk's last RUN; NULL = none that a RUN_AGAIN can follow
+  uint64_t span, run_id;      // of the one before
+  hsc_trace_attr *attrs;      // room for those of RUN_AGAINs, two each,
+  size_t again_left;          // for so many: a ring that is written to may have more by now
 } run_names;
 
 static hsc_status *survey(hsc_capture *capture, const hsc__ring *r, contents *out) {
@@ -236,8 +241,10 @@ static hsc_status *survey(hsc_capture *capture, const hsc__ring *r, contents *ou
     const uint8_t *records = (const uint8_t *)chunk + HSC_RING_CHUNK_HEADER_BYTES;
     const hsc_record *record;
     for (uint32_t at = 0; at < used && (record = record_at(records, at, used)); at += record->size_bytes) {
-      if (record->kind == HSC_RECORD_RUN && out->run_thread != chunk->thread) out->run_thread = out->run_thread ? -1 : chunk->thread;
-      out->events += record->kind == HSC_RECORD_RUN ? 3 : record->kind != HSC_RECORD_END && record->kind != HSC_RECORD_END_OF;
+      bool run = record->kind == HSC_RECORD_RUN || record->kind == HSC_RECORD_RUN_AGAIN;
+      if (run && out->run_thread != chunk->thread) out->run_thread = out->run_thread ? -1 : chunk->thread;
+      out->again += record->kind == HSC_RECORD_RUN_AGAIN;
+      out->events += run ? 3 : record->kind != HSC_RECORD_END && record->kind != HSC_RECORD_END_OF;
       if (record->kind != HSC_RECORD_BEGIN) continue;
       uint64_t span = *(const uint64_t *)(record + 1);
       out->begins++;
@@ -284,11 +291,11 @@ static uint64_t ended_span(const hsc_record *record) {
 }
 
 // The events of a RUN: the call, the run on the device when it ended with the call, the device memory when it is another than before.
-static size_t events_of_run(hsc_capture *capture, const hsc__ring *r, int process, int thread, const hsc_record *record, run_names *names, hsc_event out[3]) {
-  const hsc_ring_run *run = (const hsc_ring_run *)(record + 1);
+static size_t events_of_run(hsc_capture *capture, const hsc__ring *r, int process, int thread, const hsc_record *record, const hsc_ring_run *run, const hsc_trace_attr *attrs,
+                            run_names *names, hsc_event out[3]) {
   size_t count = 0;
   hsc_event call = {.kind = HSC_RECORD_BEGIN, .attr_count = record->attr_count, .category = record->category, .process = process, .thread = thread, .name = hsc__ring_string(r, record->name),
-                    .start_ns = to_ns(capture, r, record->ticks), .span = run->span, .parent = run->parent, .attrs = (const hsc_trace_attr *)(run + 1)};
+                    .start_ns = to_ns(capture, r, record->ticks), .span = run->span, .parent = run->parent, .attrs = attrs};
   call.duration_ns = to_ns(capture, r, run->end_ticks) - call.start_ns;
   if (call.duration_ns < 0) capture->backward++, call.duration_ns = 0;
   out[count++] = call;
@@ -315,6 +322,36 @@ static size_t events_of_run(hsc_capture *capture, const hsc__ring *r, int proces
   return count;
 }
 
+static size_t read_run(hsc_capture *capture, const hsc__ring *r, int process, int thread, const hsc_record *record, run_names *names, hsc_event out[3]) {
+  const hsc_ring_run *run = (const hsc_ring_run *)(record + 1);
+  const hsc_trace_attr *attrs = (const hsc_trace_attr *)(run + 1);
+  bool leads = record->attr_count == 2 && attrs[0].type == HSC_ATTR_STRING && attrs[1].type == HSC_ATTR_INT;
+  names->full = leads ? record : NULL;
+  names->span = run->span;
+  names->run_id = leads ? attrs[1].value.u : 0;
+  return events_of_run(capture, r, process, thread, record, run, attrs, names, out);
+}
+
+// No events: damaged, the RUN that it follows is not there.
+static size_t read_run_again(hsc_capture *capture, const hsc__ring *r, int process, int thread, const hsc_record *record, run_names *names, hsc_event out[3]) {
+  const hsc_ring_run_again *again = (const hsc_ring_run_again *)(record + 1);
+  if (!names->full || !names->again_left) return 0;
+  names->again_left--;
+  hsc_ring_run run = *(const hsc_ring_run *)(names->full + 1);
+  hsc_trace_attr *attrs = names->attrs;
+  names->attrs += 2;
+  memcpy(attrs, (const hsc_ring_run *)(names->full + 1) + 1, 2 * sizeof *attrs);
+  attrs[0].value.string = again->executable;
+  attrs[1].value.u = names->run_id += record->more;
+  run.span = names->span += again->span_more;
+  run.end_ticks = record->ticks + record->name;
+  if (run.device_end_ticks) run.device_end_ticks = run.end_ticks;
+  run.device_bytes = again->device_bytes;
+  hsc_record header = *names->full;
+  header.ticks = record->ticks;
+  return events_of_run(capture, r, process, thread, &header, &run, attrs, names, out);
+}
+
 // A run that was under way when the ring was read or its program died: it has no record yet, only the mark in its thread's chunk.
 static bool open_run(hsc_capture *capture, const hsc__ring *r, int process, int thread, const hsc_ring_chunk *chunk, const run_names *names, hsc_event *out) {
   uint64_t ticks = atomic_load_explicit((_Atomic uint64_t *)&chunk->run_ticks, memory_order_acquire);
@@ -336,6 +373,8 @@ static hsc_status *read_events(hsc_capture *capture, int index) {
   span_table table = {0};
   run_names names = {.device_bytes = UINT64_MAX, .many_threads = held.run_thread < 0};
   names.executable_key = hsc_capture_number(capture, index, "executable");
+  names.again_left = held.again;
+  if (held.again && !(names.attrs = HSC_NEW_ARRAY(capture->arena, hsc_trace_attr, 2 * held.again))) return hsc_status_out_of_memory();
   hsc_bytes late = {0};   // of const hsc_record *
   size_t first = capture->events.size / sizeof(hsc_event), count = 0;
   hsc_event *events = NULL;
@@ -346,6 +385,7 @@ static hsc_status *read_events(hsc_capture *capture, int index) {
   events = (hsc_event *)capture->events.data + first;
   for (size_t c = 0; c < held.chunk_count; c++) {
     uint32_t used = held.chunks[c].used;
+    names.full = NULL;
     const uint8_t *records = (const uint8_t *)held.chunks[c].chunk + HSC_RING_CHUNK_HEADER_BYTES;
     int thread = hsc__capture_thread(capture, index, held.chunks[c].thread, hsc__ring_string(r, held.chunks[c].chunk->thread_name));
     for (uint32_t at = 0; at < used;) {
@@ -361,9 +401,12 @@ static hsc_status *read_events(hsc_capture *capture, int index) {
         else if (begin) hsc_bytes_append(&late, &record, sizeof record);
         continue;
       }
-      if (record->kind == HSC_RECORD_RUN) {
+      if (record->kind == HSC_RECORD_RUN || record->kind == HSC_RECORD_RUN_AGAIN) {
         names.last_ticks = record->ticks;
-        if (count + 3 <= held.events) count += events_of_run(capture, r, index, thread, record, &names, events + count);
+        if (count + 3 > held.events) continue;
+        bool again = record->kind == HSC_RECORD_RUN_AGAIN;
+        process->torn_records += again && !names.full;
+        count += (again ? read_run_again : read_run)(capture, r, index, thread, record, &names, events + count);
         continue;
       }
       if (record->kind < HSC_RECORD_BEGIN || record->kind > HSC_RECORD_FLOW_END || count == held.events) continue;   // a kind of a later minor version

@@ -32,6 +32,11 @@ typedef struct thread_state {
   int32_t depth, run_depth;
   uint32_t name;
   struct thread_state *next;
+  struct {                    // of the chunk's last RUN; `call` 0 = none, the next one is told in full
+    uint64_t span, parent, run_id;
+    uint32_t call, device_run, track, executable_key, run_key;
+    bool device_done;
+  } last_run;
   uint64_t open[MAX_DEPTH];
 } thread_state;
 
@@ -210,6 +215,7 @@ static __attribute__((noinline)) bool next_chunk(hsc_recorder *recorder, thread_
   t->used = 0;
   t->event_count = 0;
   t->capacity = 0;
+  t->last_run.call = 0;
   if (!t->chunk) return false;
   t->chunk->thread_name = t->name;
   t->records = (uint8_t *)t->chunk + HSC_RING_CHUNK_HEADER_BYTES;
@@ -359,6 +365,21 @@ hsc__run hsc__run_begin(hsc_recorder *recorder, uint32_t executable) {
   return run;
 }
 
+// The run as one that differs little from the last one; false when it does not.
+static bool put_run_again(hsc_recorder *recorder, thread_state *t, const hsc__run *run, uint64_t end_ticks, uint64_t device_bytes, const hsc_trace_attr *attrs) {
+  enum { SIZE = sizeof(hsc_record) + sizeof(hsc_ring_run_again) };
+  uint64_t duration = end_ticks - run->begin_ticks, span_more = run->span - t->last_run.span, id_more = attrs[1].value.u - t->last_run.run_id;
+  if (run->parent != t->last_run.parent || attrs[0].key != t->last_run.executable_key || attrs[1].key != t->last_run.run_key || attrs[0].type != HSC_ATTR_STRING ||
+      attrs[1].type != HSC_ATTR_INT || (duration | span_more | id_more) >> 32 || t->used + SIZE > t->capacity)
+    return false;
+  hsc_record *record = reserve(recorder, t, HSC_RECORD_RUN_AGAIN, HSC_CATEGORY_EXECUTE, (uint32_t)duration, (uint32_t)id_more, run->begin_ticks, sizeof(hsc_ring_run_again) / 8, NULL, 0);
+  *(hsc_ring_run_again *)(record + 1) = (hsc_ring_run_again){(uint32_t)attrs[0].value.string, (uint32_t)span_more, device_bytes};
+  t->last_run.span = run->span;
+  t->last_run.run_id = attrs[1].value.u;
+  commit(t);
+  return true;
+}
+
 void hsc__run_end(hsc_recorder *recorder, const hsc__run *run, uint64_t end_ticks, uint32_t name, uint32_t device_run, uint32_t track, bool device_done, uint64_t device_bytes,
                   const hsc_trace_attr *attrs, int attr_count) {
   thread_state *t = state_of(recorder);
@@ -366,10 +387,18 @@ void hsc__run_end(hsc_recorder *recorder, const hsc__run *run, uint64_t end_tick
     count_lost(recorder);
     return;
   }
-  hsc_record *record = reserve(recorder, t, HSC_RECORD_RUN, HSC_CATEGORY_EXECUTE, name, 0, run->begin_ticks, sizeof(hsc_ring_run) / 8, attrs, attr_count);
-  if (record) {
-    *(hsc_ring_run *)(record + 1) = (hsc_ring_run){run->span, run->parent, end_ticks, device_done ? end_ticks : 0, device_bytes, track, device_run};
-    commit(t);
+  bool alike = t->last_run.call && attr_count == 2 && t->last_run.call == name && t->last_run.device_run == device_run && t->last_run.track == track &&
+               t->last_run.device_done == device_done;
+  if (!alike || !put_run_again(recorder, t, run, end_ticks, device_bytes, attrs)) {
+    hsc_record *record = reserve(recorder, t, HSC_RECORD_RUN, HSC_CATEGORY_EXECUTE, name, 0, run->begin_ticks, sizeof(hsc_ring_run) / 8, attrs, attr_count);
+    if (record) {
+      *(hsc_ring_run *)(record + 1) = (hsc_ring_run){run->span, run->parent, end_ticks, device_done ? end_ticks : 0, device_bytes, track, device_run};
+      commit(t);
+      t->last_run.call = attr_count == 2 && attrs[0].type == HSC_ATTR_STRING && attrs[1].type == HSC_ATTR_INT ? name : 0;
+      t->last_run.span = run->span, t->last_run.parent = run->parent, t->last_run.run_id = t->last_run.call ? attrs[1].value.u : 0;
+      t->last_run.device_run = device_run, t->last_run.track = track, t->last_run.device_done = device_done;
+      t->last_run.executable_key = attr_count > 0 ? attrs[0].key : 0, t->last_run.run_key = attr_count > 1 ? attrs[1].key : 0;
+    }
   }
   if (t->run_depth > 0 && --t->run_depth == 0 && t->chunk) atomic_store_explicit(&t->chunk->run_ticks, 0, memory_order_release);
   pop_span(t, run->span);

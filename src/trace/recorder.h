@@ -4,7 +4,7 @@
 //   ...                                                     // the call
 //   if (run.span) hsc__run_end(recorder, &run, hsc__run_ticks(recorder), ...);
 //
-// A call costs two clock reads and one record of 104 bytes with two attributes. While it is under way a mark in the thread's chunk names the executable,
+// A call costs two clock reads and one record: 112 bytes with two attributes, 40 where it is much like the one before it. While it is under way a mark in the thread's chunk names the executable,
 // so that a capture whose program died in it tells. Threads: a run ends on the thread that it began on.
 #pragma once
 

@@ -15,7 +15,7 @@
 #include "hloscope/trace.h"
 
 #define HSC_RING_MAGIC 0x31474e4952435348ull   // "HSCRING1"
-enum { HSC_RING_VERSION = 2, HSC_RING_HEADER_BYTES = 4096, HSC_RING_CHUNK_HEADER_BYTES = 64 };
+enum { HSC_RING_VERSION = 3, HSC_RING_HEADER_BYTES = 4096, HSC_RING_CHUNK_HEADER_BYTES = 64 };
 
 typedef enum hsc_ring_clock { HSC_CLOCK_TSC = 1, HSC_CLOCK_MONOTONIC_RAW = 2 } hsc_ring_clock;
 
@@ -70,6 +70,8 @@ typedef enum hsc_record_kind {
   // From version 2 on:
   HSC_RECORD_END_OF = 9,      // an END without payload: the span id is in the header, low half in `name`, high half in `more`
   HSC_RECORD_RUN = 10,        // a call of an executable that is over, and what it was on the device; payload is hsc_ring_run
+  // From version 3 on:
+  HSC_RECORD_RUN_AGAIN = 11,  // a RUN that is told by what it has other than the one before it in its chunk; payload is hsc_ring_run_again
 } hsc_record_kind;
 
 typedef struct hsc_record {
@@ -93,3 +95,13 @@ typedef struct hsc_ring_run {
   uint64_t device_bytes;      // live on the devices after the call; UINT64_MAX = not counted
   uint32_t track, device_run; // string numbers: the device's line; the name of the run on it
 } hsc_ring_run;
+
+// A program that runs the same things over and over writes 40 bytes a run instead of 112: most of what a record costs is new memory. It follows a RUN of the
+// same chunk that has two attributes, the executable (a string) and the run's number (an integer), with other RUN_AGAINs between them at most; "before" is the
+// last of those. In the record's header `name` is the call's duration in ticks, `more` the run's number less that before. The call's name and parent, the names of
+// run and track are those of the RUN; so is whether the device had ended with the call.
+typedef struct hsc_ring_run_again {
+  uint32_t executable;        // string number
+  uint32_t span_more;         // span of the call less that before
+  uint64_t device_bytes;      // as in hsc_ring_run
+} hsc_ring_run_again;

@@ -330,6 +330,58 @@ static void test_runs(void **state) {
   hsc_capture_close(c);
 }
 
+// Runs that differ little from the one before are told shortly. What is read is the same: through chunks that fill up, other executables, other spans between
+// them, numbers that jump, a device that goes on behind its call.
+static void test_runs_again(void **state) {
+  enum { RUNS = 2000 };
+  hsc_recorder *r = open_recorder((hsc_recorder_options){.chunk_bytes = 8192});
+  uint32_t execute = hsc_recorder_intern(r, "execute"), on_device = hsc_recorder_intern(r, "run"), track = hsc_recorder_intern(r, "device 0"), other = hsc_recorder_intern(r, "other");
+  uint32_t names[3] = {hsc_recorder_intern(r, "jit_a"), hsc_recorder_intern(r, "jit_b"), hsc_recorder_intern(r, "jit_c")};
+  hsc_trace_attr attrs[3] = {{.key = hsc_recorder_intern(r, "executable"), .type = HSC_ATTR_STRING}, {.key = hsc_recorder_intern(r, "run_id"), .type = HSC_ATTR_INT},
+                             {.key = hsc_recorder_intern(r, "devices"), .type = HSC_ATTR_INT, .value.i = 2}};
+  uint64_t spans[RUNS], step = 0, steps[RUNS];
+  for (int i = 0; i < RUNS; i++) {
+    if (i % 50 == 10) step = hsc_span_begin(r, HSC_CATEGORY_USER, other, NULL, 0);
+    if (i % 50 == 30) hsc_span_end(r, step, NULL, 0), step = 0;
+    if (i % 7 == 3) hsc_trace_instant(r, HSC_CATEGORY_USER, other, NULL, 0);
+    attrs[0].value.string = names[i % 3];
+    attrs[1].value.i = i % 400 == 399 ? (int64_t)i << 40 : i;
+    hsc__run run = hsc__run_begin(r, names[i % 3]);
+    spans[i] = run.span;
+    steps[i] = step;
+    hsc__run_end(r, &run, run.begin_ticks + 1000 + (uint64_t)i, execute, on_device, track, i % 11 != 5, (uint64_t)i * 8, attrs, i % 13 == 12 ? 3 : 2);
+  }
+  hsc_recorder_close(r);
+  hsc_capture *c = open_capture();
+  int calls = 0, device = 0;
+  for (size_t k = 0; k < hsc_capture_event_count(c); k++) {
+    const hsc_event *e = &hsc_capture_events(c)[k];
+    if (e->category == HSC_CATEGORY_MEMORY) {
+      double bytes;
+      memcpy(&bytes, &e->value, sizeof bytes);
+      assert_true(bytes >= 0 && bytes < RUNS * 8);
+    }
+    if (e->category != HSC_CATEGORY_EXECUTE) continue;
+    if (e->kind == HSC_RECORD_COMPLETE) {
+      device++;
+      assert_string_equal(hsc_capture_thread_at(c, e->thread)->name, "device 0");
+      continue;
+    }
+    int i = calls++;
+    assert_int_equal(e->span, spans[i]);
+    assert_int_equal(e->parent, steps[i]);
+    assert_int_equal(hsc_event_attr(c, e, "run_id")->value.i, i % 400 == 399 ? (int64_t)i << 40 : i);
+    assert_int_equal(e->attr_count, i % 13 == 12 ? 3 : 2);
+    const char want[] = {'j', 'i', 't', '_', (char)('a' + i % 3), 0};
+    assert_string_equal(hsc_event_shown_name(c, e), want);
+    assert_string_equal(e->name, "execute");
+  }
+  assert_int_equal(calls, RUNS);
+  assert_int_equal(device, RUNS - (RUNS + 5) / 11);
+  assert_string_equal(hsc_capture_notes(c), "");
+  hsc_capture_close(c);
+}
+
 // A program that dies within a run leaves the run as open, with its name, also when what it recorded there filled a chunk.
 static void die_within_a_run(int inside) {
   pid_t child = fork();
@@ -491,6 +543,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test_setup_teardown(test_a_newer_capture_is_refused, make_directory, remove_directory),
       cmocka_unit_test_setup_teardown(test_a_clock_that_goes_back, make_directory, remove_directory),
       cmocka_unit_test_setup_teardown(test_a_full_disk, make_directory, remove_directory),
+      cmocka_unit_test_setup_teardown(test_runs_again, make_directory, remove_directory),
       cmocka_unit_test_setup_teardown(test_runs, make_directory, remove_directory),
       cmocka_unit_test_setup_teardown(test_death_within_a_run, make_directory, remove_directory),
       cmocka_unit_test_setup_teardown(test_death_within_a_long_run, make_directory, remove_directory),
