@@ -143,7 +143,7 @@ static hsc_status *export_profile(const export_args *args, hsc_cli *cli) {
     const char *logdir = args->output ? args->output : hsc_arena_printf(cli->arena, "%s.tensorboard", stem);
     if (!strcmp(logdir, "-")) status = hsc_cli_usage(cli, "--to=tensorboard makes a log directory; name one with --output");
     char *run = NULL;
-    if (!status) status = hsc_profile_write_logdir(profile, logdir, NULL, &run);
+    if (!status) status = hsc_profile_write_logdir(profile, logdir, NULL, false, &run);
     if (!status) hsc_cli_say(cli, "%s;  tensorboard --logdir %s", run, logdir);
     hsc_free(run);
   }

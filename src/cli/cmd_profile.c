@@ -71,7 +71,7 @@ static hsc_status *show(const profile_args *args, const char *raw, const char *n
   hsc_status *status = NULL;
   HSC_GOTO(hsc_profile_open(raw, &profile));
   hsc_cli_profile_peaks(profile);
-  HSC_GOTO(hsc_profile_write_logdir(profile, args->output, NULL, &directory));
+  HSC_GOTO(hsc_profile_write_logdir(profile, args->output, NULL, args->traced_only, &directory));
   hsc_profile_options view = {.limit = args->limit, .traced_only = args->traced_only};
   HSC_GOTO(hsc_profile_table(profile, args->type == TYPE_TRACE ? HSC_PROFILE_VIEW_timeline : HSC_PROFILE_VIEW_hlo_operators, &view, &table));
   if (note) hsc_table_note(table, "%s", note);

@@ -264,7 +264,10 @@ void hsc_xwriter_hostname(hsc_xwriter *w, const char *name);                    
 
 // Copies a plane as it is, unknown fields included, but for lines that `keep_line` refuses (NULL keeps all). Between planes.
 void hsc_xwriter_copy_plane(hsc_xwriter *w, const hsc_xplane *plane, bool (*keep_line)(void *user, const hsc_xline *line), void *user);
-// Begins a plane that has all of `plane` already: lines, metadata and stats that follow are added to it. `plane` must live until its end.
-void hsc_xwriter_extend_plane(hsc_xwriter *w, const hsc_xplane *plane);
+// The same, but for events that `keep_event` refuses.
+void hsc_xwriter_copy_events(hsc_xwriter *w, const hsc_xplane *plane, bool (*keep_event)(void *user, const hsc_xevent *event), void *user);
+// Begins a plane that has all of `plane` already (but for the events that `keep_event`, which may be NULL, refuses): lines, metadata and stats that
+// follow are added to it. `plane` must live until its end.
+void hsc_xwriter_extend_plane(hsc_xwriter *w, const hsc_xplane *plane, bool (*keep_event)(void *user, const hsc_xevent *event), void *user);
 // Copies what a space holds besides its planes: errors, warnings, hostnames, fields that are not known here.
 void hsc_xwriter_copy_rest(hsc_xwriter *w, const hsc_xspace *space);

@@ -186,10 +186,40 @@ void hsc_xwriter_copy_plane(hsc_xwriter *w, const hsc_xplane *plane, bool (*keep
   hsc_wire_end(w->out, mark);
 }
 
-void hsc_xwriter_extend_plane(hsc_xwriter *w, const hsc_xplane *plane) {
+// The fields of a plane, without the events that keep_event (may be NULL) refuses.
+static void copy_fields(hsc_xwriter *w, const hsc_xplane *plane, bool (*keep_event)(void *user, const hsc_xevent *event), void *user) {
+  hsc_wire in = hsc_wire_of(plane->message);
+  const uint8_t *last = in.p;
+  for (hsc_wire_field f; hsc_wire_next(&in, &f); last = in.p) {
+    if (!keep_event || f.number != XPLANE_LINES || f.type != HSC_WIRE_BYTES) {
+      hsc_bytes_append(w->out, last, (size_t)(in.p - last));
+      continue;
+    }
+    size_t line_mark = hsc_wire_begin(w->out, XPLANE_LINES);
+    hsc_wire line = hsc_wire_of(f.bytes);
+    const uint8_t *begin = line.p;
+    for (hsc_wire_field g; hsc_wire_next(&line, &g); begin = line.p) {
+      bool is_event = g.number == XLINE_EVENTS && g.type == HSC_WIRE_BYTES;
+      hsc_xline alone = {.message = {(const char *)begin, (size_t)(line.p - begin)}};   // its event as a line of its own
+      hsc_xevent_cursor at = hsc_xline_events(&alone);
+      hsc_xevent event;
+      if (is_event && hsc_xevent_next(&at, &event) && !keep_event(user, &event)) continue;
+      hsc_bytes_append(w->out, begin, (size_t)(line.p - begin));
+    }
+    hsc_wire_end(w->out, line_mark);
+  }
+}
+
+void hsc_xwriter_copy_events(hsc_xwriter *w, const hsc_xplane *plane, bool (*keep_event)(void *user, const hsc_xevent *event), void *user) {
+  size_t mark = hsc_wire_begin(w->out, XSPACE_PLANES);
+  copy_fields(w, plane, keep_event, user);
+  hsc_wire_end(w->out, mark);
+}
+
+void hsc_xwriter_extend_plane(hsc_xwriter *w, const hsc_xplane *plane, bool (*keep_event)(void *user, const hsc_xevent *event), void *user) {
   hsc_xwriter_begin_plane(w, 0, "");
   if (!w->out->failed) w->out->size = w->plane_mark;   // its fields are the plane's own
-  hsc_bytes_append(w->out, plane->message.data, plane->message.size);
+  copy_fields(w, plane, keep_event, user);
   for (int32_t i = 0; i < plane->event_meta_count; i++)
     if (plane->event_metas[i].id >= w->next_event_meta && plane->event_metas[i].id < INT64_MAX) w->next_event_meta = plane->event_metas[i].id + 1;
   for (int32_t i = 0; i < plane->stat_meta_count; i++) {

@@ -73,6 +73,12 @@ int64_t hsc__profile_time(const hsc_profile *profile, const hsc_xline *line, int
 
 // profile_ops.c: all operators, lanes and steps of a space are added to the profile.
 HSC_MUST_USE hsc_status *hsc__profile_read_space(hsc_profile *profile, hsc_xspace *space);
+// What an event of the host with this name is (trace/host_events.def); NULL = only the host's work.
+typedef struct hsc__host_name {
+  const char *part;
+  uint8_t activity, section;
+} hsc__host_name;
+const hsc__host_name *hsc__host_name_of(hsc_view name);
 // profile_steps.c: time of `intervals` (any order) to the steps [first, count) of the device; sorts the intervals. Returns the busy time.
 HSC_MUST_USE hsc_status *hsc__profile_account(hsc_profile *profile, int32_t device, hsc__interval *intervals, size_t count, size_t first_step);
 HSC_MUST_USE hsc_status *hsc__profile_finish_steps(hsc_profile *profile, hsc__interval *const *intervals, const size_t *counts);

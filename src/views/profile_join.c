@@ -136,7 +136,7 @@ hsc_status *hsc__profile_join(hsc_profile *profile) {
   for (size_t i = 0; i < profile->ops.count; i++) {
     hsc_profile_op *op = &profile->ops.items[i];
     bool complete = op->category.size && op->op_name.size && !isnan(op->flops) && !isnan(op->bytes);
-    if (complete) continue;
+    if (complete || hsc__view_contains(op->text, " = copy of the state of ")) continue;   // no instruction of their own: hloscope's device copies for a loop
     if (op->module >= 0) join(profile, op);
     if (op->instr) continue;
     if (op->module < 0 || !profile->modules.items[op->module].module) without_hlo++;

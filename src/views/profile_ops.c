@@ -288,28 +288,26 @@ static bool read_modules_line(walk *w, const hsc_xline *line, hsc_profile_lane *
   return true;
 }
 
-static void class_of_name(walk *w, int32_t position) {
-  static const struct {
-    const char *part;
-    uint8_t activity, section;
-  } rows[] = {
+const hsc__host_name *hsc__host_name_of(hsc_view name) {
+  static const hsc__host_name rows[] = {
 #define HOST_EVENT(part, activity, section) {part, HSC_ACTIVITY_##activity, HSC__SECTION_##section},
 #include "trace/host_events.def"
 #undef HOST_EVENT
   };
+  for (size_t i = 0; i < HSC_COUNT_OF(rows); i++)
+    if (hsc__view_contains(name, rows[i].part)) return &rows[i];
+  return NULL;
+}
+
+static void class_of_name(walk *w, int32_t position) {
   hsc_view name = w->plane->event_metas[position].name;
-  w->name_class[position] = NAME_PLAIN;
-  w->name_activity[position] = HSC_ACTIVITY_HOST;
-  w->name_section[position] = HSC__SECTION_CONTROL;
-  if (hsc_view_equals_text(name, "MemoryAllocation")) w->name_class[position] = NAME_TAKES_MEMORY;
-  if (hsc_view_equals_text(name, "MemoryDeallocation")) w->name_class[position] = NAME_GIVES_MEMORY;
-  for (size_t i = 0; i < HSC_COUNT_OF(rows); i++) {
-    if (!hsc__view_contains(name, rows[i].part)) continue;
-    w->name_class[position] = NAME_CLASSED;
-    w->name_activity[position] = rows[i].activity;
-    w->name_section[position] = rows[i].section;
-    return;
-  }
+  const hsc__host_name *row = hsc__host_name_of(name);
+  w->name_class[position] = row                                                ? NAME_CLASSED
+                            : hsc_view_equals_text(name, "MemoryAllocation")   ? NAME_TAKES_MEMORY
+                            : hsc_view_equals_text(name, "MemoryDeallocation") ? NAME_GIVES_MEMORY
+                                                                               : NAME_PLAIN;
+  w->name_activity[position] = row ? row->activity : HSC_ACTIVITY_HOST;
+  w->name_section[position] = row ? row->section : HSC__SECTION_CONTROL;
 }
 
 typedef struct event_stats {

@@ -20,6 +20,7 @@ typedef struct writer {
   hsc_arena *arena;
   int64_t *metas;          // [op_count] of the plane that is written; 0 = none yet
   int plane_number;
+  bool traced_only;        // without transfers of inputs
 } writer;
 
 static const char *text_of(writer *t, hsc_view view) { return hsc_arena_strndup(t->arena, view.data ? view.data : "", view.size); }
@@ -192,6 +193,19 @@ static int by_busy(const void *a, const void *b) {
   return x->busy_ps > y->busy_ps ? -1 : x->busy_ps < y->busy_ps;
 }
 
+static bool is_no_transfer(void *plane, const hsc_xevent *event) {
+  const hsc_xevent_meta *meta = hsc_xplane_event_meta(plane, event->metadata_id);
+  const hsc__host_name *name = meta ? hsc__host_name_of(meta->name) : NULL;
+  return !name || name->activity != HSC_ACTIVITY_TRANSFER;
+}
+
+// A device's own lines stay whole: only the host's (and a runtime's about itself) tell of staging.
+static void copy_plane(writer *t, const hsc_xplane *plane) {
+  bool of_host = plane->name.size >= 6 && (!memcmp(plane->name.data, "/host:", 6) || (plane->name.size > 15 && !memcmp(plane->name.data, "/device:CUSTOM:", 15)));
+  if (t->traced_only && of_host) hsc_xwriter_copy_events(&t->w, plane, is_no_transfer, (void *)(uintptr_t)plane);
+  else hsc_xwriter_copy_plane(&t->w, plane, NULL, NULL);
+}
+
 static bool has_memory(const hsc_xplane *plane) {
   for (int32_t i = 0; i < plane->event_meta_count; i++)
     if (hsc_view_equals_text(plane->event_metas[i].name, "MemoryAllocation")) return true;
@@ -203,14 +217,14 @@ static void write_memory(writer *t, const hsc_xplane *host) {
   hsc_profile *profile = t->profile;
   const hsc_xplane *source = NULL;
   if (host && has_memory(host)) {
-    hsc_xwriter_copy_plane(&t->w, host, NULL, NULL);
+    copy_plane(t, host);
     return;
   }
   for (int32_t p = 0; p < t->space->plane_count && !source; p++)
     if (has_memory(&t->space->planes[p])) source = &t->space->planes[p];
-  if (host && !source) hsc_xwriter_copy_plane(&t->w, host, NULL, NULL);
+  if (host && !source) copy_plane(t, host);
   if (!source) return;
-  if (host) hsc_xwriter_extend_plane(&t->w, host);
+  if (host) hsc_xwriter_extend_plane(&t->w, host, t->traced_only ? is_no_transfer : NULL, (void *)(uintptr_t)host);
   else hsc_xwriter_begin_plane(&t->w, 999, "/host:CPU");
   int64_t metas[2];
   for (int i = 0; i < 2; i++) {
@@ -247,7 +261,7 @@ static hsc_status *write_space(writer *t) {
   for (int32_t p = 0; p < t->space->plane_count; p++) {
     const hsc_xplane *plane = &t->space->planes[p];
     if (plane == host) continue;
-    hsc_xwriter_copy_plane(&t->w, plane, NULL, NULL);
+    copy_plane(t, plane);
     if (plane->name.size > 12 && !memcmp(plane->name.data, "/device:TPU:", 12)) {
       int number = 0;
       for (size_t i = 12; i < plane->name.size && plane->name.data[i] >= '0' && plane->name.data[i] <= '9' && number < 100000; i++) number = 10 * number + plane->name.data[i] - '0';
@@ -276,8 +290,8 @@ done:
   return status;
 }
 
-hsc_status *hsc_profile_write_tensorboard(hsc_profile *profile, int space, hsc_bytes *out) {
-  writer t = {.profile = profile, .space = profile->spaces.items[space]};
+hsc_status *hsc_profile_write_tensorboard(hsc_profile *profile, int space, bool traced_only, hsc_bytes *out) {
+  writer t = {.profile = profile, .traced_only = traced_only, .space = profile->spaces.items[space]};
   hsc_status *status = NULL;
   HSC_TRY(hsc__profile_join(profile));
   HSC_TRY(hsc_arena_create(&t.arena));
@@ -307,7 +321,7 @@ static void remove_caches(const char *directory, hsc_arena *arena) {
   closedir(d);
 }
 
-hsc_status *hsc_profile_write_logdir(hsc_profile *profile, const char *logdir, const char *run, char **out_directory) {
+hsc_status *hsc_profile_write_logdir(hsc_profile *profile, const char *logdir, const char *run, bool traced_only, char **out_directory) {
   hsc_arena *arena = NULL;
   hsc_bytes out = {0};
   hsc_status *status = NULL;
@@ -325,7 +339,7 @@ hsc_status *hsc_profile_write_logdir(hsc_profile *profile, const char *logdir, c
   for (size_t i = 0; i < profile->spaces.count; i++) {
     const hsc_xspace *space = profile->spaces.items[i];
     hsc_bytes_reset(&out);
-    HSC_GOTO(hsc_profile_write_tensorboard(profile, (int)i, &out));
+    HSC_GOTO(hsc_profile_write_tensorboard(profile, (int)i, traced_only, &out));
     char *name = space->hostname_count ? hsc_arena_strndup(arena, space->hostnames[0].data, space->hostnames[0].size) : host;
     for (char *c = name; c && *c; c++)   // foreign bytes do not choose directories
       if (*c == '/' || *c == '\\' || (unsigned char)*c < ' ') *c = '_';

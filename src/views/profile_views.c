@@ -105,6 +105,26 @@ static const char *device_text(hsc__profile_view *cx, const bool *has) {
   return hsc_arena_printf(cx->arena, "%s and %d more", name, count - 1);
 }
 
+// "TPU" of "host/TPU:3": what runs on one kind of device is not what runs on another.
+static hsc_view kind_of(const char *device) {
+  const char *slash = strrchr(device, '/'), *begin = slash ? slash + 1 : device;
+  return (hsc_view){begin, strcspn(begin, ":")};
+}
+
+// Devices of one kind tell the same of an operator, but files that were put together may tell it on one of them only.
+static void take_what_is_missing(hsc__op_group *group, const hsc_profile_op *op, const hsc_profile_device *device) {
+  hsc_profile_op *sum = &group->op;
+  if (!sum->category.size) sum->category = op->category;
+  if (!sum->op_name.size) sum->op_name = op->op_name;
+  if (!sum->source.size) sum->source = op->source;
+  if (!sum->text.size) sum->text = op->text;
+  if (!sum->instr) sum->instr = op->instr;
+  if (isnan(sum->flops)) sum->flops = op->flops;
+  if (isnan(sum->bytes)) sum->bytes = op->bytes;
+  if (isnan(group->peak_flops)) group->peak_flops = device->peak_flops;
+  if (isnan(group->peak_bytes)) group->peak_bytes = device->peak_bytes;
+}
+
 hsc_status *hsc__profile_groups(hsc__profile_view *cx, hsc__op_group **out_groups, size_t *out_count) {
   hsc_profile *profile = cx->profile;
   HSC_TRY(hsc__profile_join(profile));
@@ -125,6 +145,9 @@ hsc_status *hsc__profile_groups(hsc__profile_view *cx, hsc__op_group **out_group
     int64_t numbers[2] = {module ? module->program_id : -1, cx->options->by_device ? op->device : 0};
     hsc_bytes_append(&key, numbers, sizeof numbers);
     if (module) hsc_bytes_append(&key, module->name.data, module->name.size);
+    hsc_bytes_append_char(&key, 0);
+    hsc_view kind = kind_of(profile->devices.items[op->device].name);
+    hsc_bytes_append(&key, kind.data, kind.size);
     hsc_bytes_append_char(&key, 0);
     hsc_bytes_append(&key, op->name.data, op->name.size);
     if (!module && op->op_name.size) {   // a kernel without HLO works for several of the framework's operators
@@ -148,6 +171,7 @@ hsc_status *hsc__profile_groups(hsc__profile_view *cx, hsc__op_group **out_group
       sum->self_ps = hsc__sat_add(sum->self_ps, op->self_ps);
       if (op->min_ps < sum->min_ps) sum->min_ps = op->min_ps;
       if (op->max_ps > sum->max_ps) sum->max_ps = op->max_ps;
+      take_what_is_missing(group, op, &profile->devices.items[op->device]);
     }
     has[(size_t)(group - groups) * profile->devices.count + (size_t)op->device] = true;
   }

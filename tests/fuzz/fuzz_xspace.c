@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     hsc_table_destroy(table);
   }
   hsc_bytes exported = {0};
-  if (!status) status = hsc_profile_write_tensorboard(profile, 0, &exported);
+  if (!status) status = hsc_profile_write_tensorboard(profile, 0, size & 1, &exported);
   hsc_bytes_deinit(&exported);
   hsc_status_free(status);
   hsc_profile_close(profile);

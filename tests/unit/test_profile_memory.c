@@ -136,7 +136,7 @@ static void test_memory_of_any_plane_is_shown_by_tensorboard(void **state) {
     write_memory(&w, "/device:CUSTOM:runtime");
     hsc_xwriter_deinit(&w);
     hsc_profile *profile = profile_of(&bytes);
-    EXPECT_OK(hsc_profile_write_tensorboard(profile, 0, &out));
+    EXPECT_OK(hsc_profile_write_tensorboard(profile, 0, false, &out));
     hsc_profile_close(profile);
     profile = profile_of(&out);
     const hsc_xplane *host = hsc_xspace_plane(hsc_profile_space(profile, 0), "/host:CPU");
@@ -158,12 +158,57 @@ static void test_memory_of_any_plane_is_shown_by_tensorboard(void **state) {
     }
     assert_int_equal(events, 7);
     expect_rows(profile);   // each call once, though two planes have it
-    EXPECT_OK(hsc_profile_write_tensorboard(profile, 0, &again));
+    EXPECT_OK(hsc_profile_write_tensorboard(profile, 0, false, &again));
     assert_int_equal(again.size, out.size);
     hsc_profile_close(profile);
     hsc_bytes_deinit(&bytes);
     hsc_bytes_deinit(&out);
     hsc_bytes_deinit(&again);
+  }
+}
+
+// What the host did to move arrays is left out, of planes that are copied and of one that memory is added to; all else stays, also fields nobody knows.
+static void test_traced_only_leaves_transfers_out(void **state) {
+  for (int with_memory = 0; with_memory < 2; with_memory++) {
+    hsc_bytes bytes = {0}, out = {0};
+    hsc_xwriter w;
+    EXPECT_OK(hsc_xwriter_init(&w, &bytes));
+    hsc_xwriter_begin_plane(&w, 8, "/host:CPU");
+    static const char *const names[] = {"BufferFromHostBuffer", "fusion.1", "step 3", "TransferLiteralFromDevice"};
+    int64_t metas[4];
+    for (int i = 0; i < 4; i++) {
+      metas[i] = hsc_xwriter_begin_event_meta(&w, 0, names[i], NULL);
+      hsc_xwriter_end_event_meta(&w);
+    }
+    hsc_xwriter_begin_line(&w, 3, "thread", 0);
+    for (int i = 0; i < 40; i++) {
+      hsc_xwriter_begin_event(&w, metas[i % 4], 1000000 * i, 500000);
+      if (i % 4 == 1) hsc_xwriter_stat_ref(&w, "hlo_op", HSC_VIEW("fusion.1")), hsc_xwriter_stat_ref(&w, "hlo_module", HSC_VIEW("jit_f"));
+      hsc_xwriter_end_event(&w);
+    }
+    hsc_xwriter_end_line(&w);
+    hsc_xwriter_end_plane(&w);
+    if (with_memory) write_memory(&w, "/device:CUSTOM:runtime");
+    hsc_xwriter_deinit(&w);
+    hsc_profile *profile = profile_of(&bytes);
+    EXPECT_OK(hsc_profile_write_tensorboard(profile, 0, true, &out));
+    hsc_profile_close(profile);
+    profile = profile_of(&out);
+    const hsc_xplane *host = hsc_xspace_plane(hsc_profile_space(profile, 0), "/host:CPU");
+    assert_non_null(host);
+    hsc_xevent_cursor at = hsc_xline_events(&host->lines[0]);
+    int count[4] = {0};
+    for (hsc_xevent e; hsc_xevent_next(&at, &e);)
+      for (int i = 0; i < 4; i++) count[i] += e.metadata_id == metas[i];
+    assert_int_equal(count[0], 0);
+    assert_int_equal(count[1], 10);
+    assert_int_equal(count[2], 10);
+    assert_int_equal(count[3], 0);
+    assert_int_equal(hsc_profile_op_count(profile), 1);
+    assert_int_equal(hsc_profile_ops(profile)[0].count, 10);
+    hsc_profile_close(profile);
+    hsc_bytes_deinit(&bytes);
+    hsc_bytes_deinit(&out);
   }
 }
 
@@ -228,6 +273,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_memory_is_in_the_order_of_time_for_each_allocator),
       cmocka_unit_test(test_memory_of_any_plane_is_shown_by_tensorboard),
+      cmocka_unit_test(test_traced_only_leaves_transfers_out),
       cmocka_unit_test(test_kernels_without_hlo_are_operators),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
