@@ -61,7 +61,8 @@ typedef struct hsc_profile_step {
 } hsc_profile_step;
 
 typedef struct hsc_profile_module {
-  int64_t program_id;
+  int64_t program_id;                     // 0 is a number as any other: XLA:CPU's first program has it
+  bool has_id;                            // the profile tells the number
   hsc_view name;                          // without the number in parentheses
   hsc_view hlo;                           // HloProto; empty = none
   const hsc_xspace *space;

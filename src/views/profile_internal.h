@@ -86,7 +86,7 @@ HSC_MUST_USE hsc_status *hsc__profile_finish_steps(hsc_profile *profile, hsc__in
 HSC_MUST_USE hsc_status *hsc__profile_join(hsc_profile *profile);
 // The instruction that an operator is, in its program's HLO, whether the operator needed it or not; NULL = no HLO, or not in it.
 const hsc_instr *hsc__profile_instr(hsc_profile *profile, const hsc_profile_op *op);
-int32_t hsc__profile_module_of(hsc_profile *profile, const hsc_xspace *space, int64_t program_id, hsc_view name);   // found or made; -1 = no memory
+int32_t hsc__profile_module_of(hsc_profile *profile, const hsc_xspace *space, const int64_t *program_id, hsc_view name);   // NULL = not told; found or made; -1 = no memory
 hsc_activity hsc__activity_of_category(hsc_view category);
 void hsc__profile_note(hsc_profile *profile, const char *format, ...) HSC_PRINTF(2, 3);
 

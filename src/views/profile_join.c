@@ -29,7 +29,7 @@ static void find_hlo(const hsc_xspace *space, hsc_profile_module *module) {
       int64_t id;
       hsc_view name = split_name(meta->name, &id);
       // The number in the name counts: writers that put profiles together number metadata anew.
-      if (module->program_id ? (id >= 0 ? id : meta->id) != module->program_id : !hsc_view_equals(name, module->name)) continue;
+      if (module->has_id ? (id >= 0 ? id : meta->id) != module->program_id : !hsc_view_equals(name, module->name)) continue;
       hsc_xstat stat;
       if (!hsc_xstat_find(meta->message, HSC_XEVENT_META_STATS, hlo_id, &stat) || stat.kind != HSC_XSTAT_BYTES) continue;
       module->hlo = stat.bytes;
@@ -39,16 +39,16 @@ static void find_hlo(const hsc_xspace *space, hsc_profile_module *module) {
   }
 }
 
-int32_t hsc__profile_module_of(hsc_profile *profile, const hsc_xspace *space, int64_t program_id, hsc_view name) {
+int32_t hsc__profile_module_of(hsc_profile *profile, const hsc_xspace *space, const int64_t *program_id, hsc_view name) {
   for (size_t i = 0; i < profile->modules.count; i++) {
     hsc_profile_module *m = &profile->modules.items[i];
-    if (m->space != space || m->program_id != program_id) continue;
+    if (m->space != space || m->has_id != (program_id != NULL) || (program_id && m->program_id != *program_id)) continue;
     if (program_id || hsc_view_equals(m->name, name)) {
       if (!m->name.size) m->name = name;
       return (int32_t)i;
     }
   }
-  hsc_profile_module module = {.program_id = program_id, .name = name, .space = space};
+  hsc_profile_module module = {.program_id = program_id ? *program_id : 0, .has_id = program_id != NULL, .name = name, .space = space};
   find_hlo(space, &module);
   if (!HSC__ADD(&profile->modules, module)) return -1;
   return (int32_t)profile->modules.count - 1;

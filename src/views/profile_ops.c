@@ -104,7 +104,7 @@ static int32_t op_of_metadata(walk *w, int32_t position) {
     else if (hsc_view_equals_text(what->name, "source")) op.source = hsc_xstat_text(w->plane, &stat);
     else if (hsc_view_equals_text(what->name, "hlo_module")) module_name = hsc_xstat_text(w->plane, &stat);
   }
-  if (has_program || module_name.size) op.module = hsc__profile_module_of(w->profile, w->space, program_id, module_name);
+  if (has_program || module_name.size) op.module = hsc__profile_module_of(w->profile, w->space, has_program ? &program_id : NULL, module_name);
   op.activity = hsc__activity_of_category(op.category.size ? op.category : op.name);
   if (!HSC__ADD(&w->profile->ops, op)) return -1;
   return (int32_t)w->profile->ops.count - 1;
@@ -120,7 +120,7 @@ static int32_t op_of_stats(walk *w, hsc_view name, hsc_view module_name, int64_t
   }
   hsc_profile_op op = blank_op(w, -1);
   op.name = name;
-  if (has_program || module_name.size) op.module = hsc__profile_module_of(profile, w->space, program_id, module_name);
+  if (has_program || module_name.size) op.module = hsc__profile_module_of(profile, w->space, has_program ? &program_id : NULL, module_name);
   op.activity = hsc__activity_of_category(name);
   op.next = *first;
   if (!HSC__ADD(&profile->ops, op)) return -1;
@@ -277,7 +277,8 @@ static bool read_modules_line(walk *w, const hsc_xline *line, hsc_profile_lane *
     size_t open = name.size;
     while (open > 0 && name.data[open - 1] != '(') open--;
     for (size_t i = open; open && i < name.size && name.data[i] >= '0' && name.data[i] <= '9'; i++) id = (int64_t)((uint64_t)id * 10 + (uint64_t)(name.data[i] - '0'));
-    int32_t module = hsc__profile_module_of(w->profile, w->space, id, open ? (hsc_view){name.data, open - 1} : name);
+    bool has_id = open && open < name.size && name.data[open] >= '0' && name.data[open] <= '9';
+    int32_t module = hsc__profile_module_of(w->profile, w->space, has_id ? &id : NULL, open ? (hsc_view){name.data, open - 1} : name);
     if (module < 0) return false;
     hsc_profile_module *m = &w->profile->modules.items[module];
     m->run_count++;

@@ -41,7 +41,8 @@ hsc_status *hsc_profile_step_samples(hsc_profile *profile, hsc_arena *arena, hsc
     op->instr = hsc__profile_instr(profile, op);
     hsc_view program = op->module >= 0 ? profile->modules.items[op->module].name : (hsc_view){0};
     const char *program_text = hsc_arena_strndup(arena, program.data ? program.data : "", program.size);
-    char *key = hsc_arena_printf(arena, "%lld/%s/%.*s", (long long)(op->module >= 0 ? profile->modules.items[op->module].program_id : -1), program_text ? program_text : "",
+    const hsc_profile_module *module = op->module >= 0 ? &profile->modules.items[op->module] : NULL;
+    char *key = hsc_arena_printf(arena, "%lld/%s/%.*s", (long long)(module && module->has_id ? module->program_id : -1), program_text ? program_text : "",
                                  (int)(op->name.size < 4096 ? op->name.size : 4096), op->name.data ? op->name.data : "");
     if (!key) HSC_GOTO(hsc_status_out_of_memory());
     hsc_profile_sample *sample = hsc_map_get(by_key, hsc_view_of(key));

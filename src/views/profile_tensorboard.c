@@ -40,7 +40,7 @@ static int64_t op_meta(writer *t, int32_t index) {
   t->metas[index] = hsc_xwriter_begin_event_meta(&t->w, 0, hsc_bytes_text(&text), text_of(t, op->name));
   hsc_bytes_deinit(&text);
   int64_t program = op->module >= 0 ? t->profile->modules.items[op->module].program_id : 0;
-  hsc_xwriter_stat_uint(&t->w, "program_id", program ? (uint64_t)program : 1);
+  hsc_xwriter_stat_uint(&t->w, "program_id", (uint64_t)program);
   hsc_xwriter_stat_uint(&t->w, "symbol_id", (uint64_t)index + 1);
   hsc_xwriter_stat_ref(&t->w, "hlo_category", op->category.size ? op->category : HSC_VIEW("unknown"));
   if (!isnan(op->flops) && op->flops >= 0) hsc_xwriter_stat_uint(&t->w, "flops", (uint64_t)op->flops);
@@ -124,7 +124,7 @@ static hsc_status *index_ops(writer *t, hsc_map *by_key) {
   for (size_t i = 0; i < t->profile->ops.count; i++) {
     const hsc_profile_op *op = &t->profile->ops.items[i];
     const hsc_profile_module *m = op->module >= 0 ? &t->profile->modules.items[op->module] : NULL;
-    hsc_view module = m && !m->program_id ? m->name : (hsc_view){0};
+    hsc_view module = m && !m->has_id ? m->name : (hsc_view){0};
     char *key = hsc_arena_printf(t->arena, "%d/%lld/%.*s/%.*s", op->device, (long long)(m ? m->program_id : 0), (int)(module.size < 100 ? module.size : 100),
                                  module.data ? module.data : "", (int)(op->name.size < 300 ? op->name.size : 300), op->name.data ? op->name.data : "");
     int32_t *value = HSC_NEW(t->arena, int32_t);

@@ -36,9 +36,13 @@ static hsc_status *find_program(hsc__profile_view *cx) {
   for (size_t i = 0; i < profile->modules.count; i++) {
     const hsc_profile_module *m = &profile->modules.items[i];
     const char *full = hsc_arena_printf(cx->arena, "%.*s(%lld)", (int)m->name.size, m->name.data ? m->name.data : "", (long long)m->program_id);
+    if (!m->has_id) full = hsc_arena_strndup(cx->arena, m->name.data ? m->name.data : "", m->name.size);
     const char *number = hsc_arena_printf(cx->arena, "%lld", (long long)m->program_id);
     HSC_TRY(hsc_arena_status(cx->arena));
-    if (!strcmp(wanted, full) || !strcmp(wanted, number) || hsc_view_equals_text(m->name, wanted)) {
+    if (!strcmp(wanted, full) || (m->has_id && !strcmp(wanted, number)) || hsc_view_equals_text(m->name, wanted)) {
+      size_t more = 0;
+      for (size_t k = i + 1; k < profile->modules.count; k++) more += strcmp(wanted, number) && strcmp(wanted, full) && hsc_view_equals_text(profile->modules.items[k].name, wanted);
+      if (more) hsc_table_note(cx->table, "this is %s; %zu more programs are called %s: name one by its number, as the view 'programs' shows it", full, more, wanted);
       cx->program = (int32_t)i;
       return NULL;
     }
@@ -142,7 +146,7 @@ hsc_status *hsc__profile_groups(hsc__profile_view *cx, hsc__op_group **out_group
     // Two hosts or devices run the same program under the same number and name.
     const hsc_profile_module *module = op->module >= 0 ? &profile->modules.items[op->module] : NULL;
     hsc_bytes_reset(&key);
-    int64_t numbers[2] = {module ? module->program_id : -1, cx->options->by_device ? op->device : 0};
+    int64_t numbers[2] = {module && module->has_id ? module->program_id : -1, cx->options->by_device ? op->device : 0};
     hsc_bytes_append(&key, numbers, sizeof numbers);
     if (module) hsc_bytes_append(&key, module->name.data, module->name.size);
     hsc_bytes_append_char(&key, 0);

@@ -179,7 +179,7 @@ static void walk_heap(assignment *a, size_t count) {
 }
 
 static const char *title_of(hsc__profile_view *cx, const hsc_profile_module *m) {
-  return hsc_arena_printf(cx->arena, "%.*s(%lld)", (int)m->name.size, m->name.data ? m->name.data : "", (long long)m->program_id);
+  return hsc_arena_printf(cx->arena, m->has_id ? "%.*s(%lld)" : "%.*s", (int)m->name.size, m->name.data ? m->name.data : "", (long long)m->program_id);
 }
 
 void hsc__memory_row(hsc__profile_view *cx, const char *holder, const char *what, hsc_view instr, int64_t bytes, int64_t at_ps) {

@@ -95,7 +95,7 @@ hsc_status *hsc__profile_view_hlo_operators(hsc__profile_view *cx) {
     if (!hsc__view_contains(op->name, cx->options->where) && !hsc__view_contains(op->op_name, cx->options->where)) continue;
     const hsc_profile_module *module = op->module >= 0 ? &cx->profile->modules.items[op->module] : NULL;
     const char *module_text = module ? hsc_arena_strndup(cx->arena, module->name.data ? module->name.data : "", module->name.size) : NULL;
-    if (module && module->program_id) module_text = hsc_arena_printf(cx->arena, "%s(%lld)", module_text, (long long)module->program_id);
+    if (module && module->has_id) module_text = hsc_arena_printf(cx->arena, "%s(%lld)", module_text, (long long)module->program_id);
     double seconds = (double)op->self_ps * 1e-12, fraction, times = (double)op->count;
     const char *bound = bound_of(g, &fraction);
     modelled += op->cost_from_model;
@@ -297,7 +297,8 @@ hsc_status *hsc__profile_view_programs(hsc__profile_view *cx) {
     for (size_t i = 0; i < profile->runs.count; i++) runs += profile->runs.items[i].module == (int32_t)m;
     hsc_table_row(cx->table);
     hsc__table_view(cx->table, module->name);
-    hsc_table_int(cx->table, module->program_id);
+    if (module->has_id) hsc_table_int(cx->table, module->program_id);
+    else hsc_table_missing(cx->table);
     hsc_table_int(cx->table, runs);
     hsc_table_int(cx->table, ops);
     hsc_table_int(cx->table, occurrences);

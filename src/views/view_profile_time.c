@@ -193,7 +193,7 @@ static bool has_stat(const hsc_xevent *event, int64_t id) {
 }
 
 // Gaps of a device: where none of its operators ran, on any of its lines. Only lanes of execution are decoded again.
-static hsc_status *find_gaps(hsc__profile_view *cx, int32_t device, gap *kept, size_t room, size_t *count) {
+static hsc_status *find_gaps(hsc__profile_view *cx, int32_t device, gap *kept, size_t room, size_t *count, bool *out_cut) {
   hsc_profile *profile = cx->profile;
   HSC__LIST(span) spans = {0};
   hsc_status *status = NULL;
@@ -223,6 +223,7 @@ static hsc_status *find_gaps(hsc__profile_view *cx, int32_t device, gap *kept, s
       if (*count == room) {   // the shortest half goes
         qsort(kept, room, sizeof *kept, compare_gaps);
         *count = room / 2;
+        *out_cut = true;
       }
       kept[(*count)++] = g;
     }
@@ -234,7 +235,7 @@ done:
 }
 
 hsc_status *hsc__profile_view_gaps(hsc__profile_view *cx) {
-  enum { SHOWN = 20, ROOM = 4096 };
+  enum { ROOM = 4096 };
   hsc_profile *profile = cx->profile;
   hsc_table_column(cx->table, "device", "");
   hsc_table_column(cx->table, "start", "ns");
@@ -244,9 +245,10 @@ hsc_status *hsc__profile_view_gaps(hsc__profile_view *cx) {
   gap *gaps = HSC_NEW_ARRAY(cx->arena, gap, ROOM);
   if (!gaps) return hsc_status_out_of_memory();
   size_t count = 0;
-  for (size_t d = 0; d < profile->devices.count; d++) HSC_TRY(find_gaps(cx, (int32_t)d, gaps, ROOM, &count));
+  bool cut = false;
+  for (size_t d = 0; d < profile->devices.count; d++) HSC_TRY(find_gaps(cx, (int32_t)d, gaps, ROOM, &count, &cut));
   if (count) qsort(gaps, count, sizeof *gaps, compare_gaps);
-  size_t shown = cx->options->limit ? (size_t)cx->options->limit : SHOWN;
+  size_t shown = cx->options->limit ? (size_t)cx->options->limit : count;
   for (size_t i = 0; i < count && i < shown; i++) {
     explain(profile, &gaps[i]);
     int most = HSC_ACTIVITY_TRANSFER;
@@ -259,7 +261,7 @@ hsc_status *hsc__profile_view_gaps(hsc__profile_view *cx) {
     hsc_table_text(cx->table, most == HSC_ACTIVITY_IDLE ? "nothing that was recorded" : hsc_activity_text((hsc_activity)most));
     for (int a = HSC_ACTIVITY_TRANSFER; a < HSC_ACTIVITY_COUNT; a++) hsc_table_double(cx->table, ns(gaps[i].activity[a]));
   }
-  if (count > shown && !cx->options->limit) hsc_table_note(cx->table, "the %zu longest of %zu or more gaps (--limit shows more)", shown, count);
+  if (cut) hsc_table_note(cx->table, "of more than %d gaps the shorter ones are left out; hloscope export --to=chrome draws them all", ROOM);
   return NULL;
 }
 

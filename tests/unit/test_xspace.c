@@ -11,10 +11,12 @@
 #include <zlib.h>
 
 #include "base/wire.h"
+#include "formats/formats.h"
 #include "trace/capture.h"
 #include "trace/xspace.h"
 #include "unit.h"
 #include "views/profile.h"
+#include "views/profile_tensorboard.h"
 
 static const char *source_root = ".";
 
@@ -298,6 +300,69 @@ static void test_operators_without_hlo_have_times_and_no_costs(void **state) {
 }
 
 // As a capture, for the sinks: every event, its metadata's stats and its own, nesting and times kept.
+static void put_program(hsc_xwriter *w, int64_t id, const char *title, const char *text) {
+  hsc_module *module = NULL;
+  hsc_bytes proto = {0};
+  EXPECT_OK(hsc_program_read_as(HSC_FORMAT_HLO_TEXT, hsc_view_of(text), title, &module));
+  size_t mark = hsc_wire_begin(&proto, 1);
+  EXPECT_OK(hsc_hlo_proto_write(module, &proto));
+  hsc_wire_end(&proto, mark);
+  hsc_xwriter_begin_event_meta(w, id, title, NULL);
+  hsc_xwriter_stat_bytes(w, "Hlo Proto", hsc_bytes_view(&proto));
+  hsc_xwriter_end_event_meta(w);
+  hsc_bytes_deinit(&proto);
+  hsc_module_destroy(module);
+}
+
+// XLA:CPU's first program has the number 0, and programs share names: each operator gets the cost of its own, here and in what is written for TensorBoard.
+static void test_number_zero_is_a_program_as_any_other(void **state) {
+  hsc_bytes bytes = {0}, out = {0};
+  hsc_xwriter w;
+  EXPECT_OK(hsc_xwriter_init(&w, &bytes));
+  hsc_xwriter_begin_plane(&w, 1, "/host:metadata");
+  put_program(&w, 22, "jit_f(22)", "HloModule f\nENTRY e { x = f32[1000] parameter(0)\n ROOT copy = f32[1000] copy(x) }");
+  put_program(&w, 100, "jit_f(0)", "HloModule f\nENTRY e { x = f32[10] parameter(0)\n ROOT copy = f32[10] copy(x) }");   // the number in the name counts
+  hsc_xwriter_end_plane(&w);
+  hsc_xwriter_begin_plane(&w, 2, "/host:CPU");
+  int64_t meta = hsc_xwriter_begin_event_meta(&w, 0, "copy", NULL);
+  hsc_xwriter_end_event_meta(&w);
+  hsc_xwriter_begin_line(&w, 1, "thread", 0);
+  for (int i = 0; i < 3; i++) {
+    hsc_xwriter_begin_event(&w, meta, 1000000 * i, 500000);
+    hsc_xwriter_stat_ref(&w, "hlo_op", HSC_VIEW("copy")), hsc_xwriter_stat_ref(&w, "hlo_module", HSC_VIEW("jit_f"));
+    hsc_xwriter_stat_int(&w, "program_id", i == 0 ? 22 : 0), hsc_xwriter_stat_int(&w, "run_id", i);
+    hsc_xwriter_end_event(&w);
+  }
+  hsc_xwriter_end_line(&w);
+  hsc_xwriter_end_plane(&w);
+  hsc_xwriter_deinit(&w);
+  hsc_profile *profile = NULL;
+  EXPECT_OK(hsc_profile_of(space_of(&bytes), &profile));
+  EXPECT_OK(hsc_profile_write_tensorboard(profile, 0, false, &out));
+  assert_int_equal(hsc_profile_op_count(profile), 2);
+  for (int i = 0; i < 2; i++) {
+    const hsc_profile_op *op = &hsc_profile_ops(profile)[i];
+    bool zero = hsc_profile_modules(profile)[op->module].program_id == 0;
+    assert_true(hsc_profile_modules(profile)[op->module].has_id);
+    assert_int_equal(op->count, zero ? 2 : 1);
+    assert_true(op->bytes == (zero ? 80 : 8000));
+  }
+  hsc_profile_close(profile);
+  hsc_xspace *written = space_of(&out);
+  const hsc_xplane *plane = hsc_xspace_plane(written, "/device:TPU:0");
+  assert_non_null(plane);
+  int events = 0;
+  for (int32_t l = 0; l < plane->line_count; l++) {
+    hsc_xevent_cursor at = hsc_xline_events(&plane->lines[l]);
+    if (hsc_view_equals_text(plane->lines[l].name, "XLA Ops"))
+      for (hsc_xevent e; hsc_xevent_next(&at, &e);) events++;
+  }
+  assert_int_equal(events, 3);   // none is lost
+  hsc_xspace_close(written);
+  hsc_bytes_deinit(&bytes);
+  hsc_bytes_deinit(&out);
+}
+
 static void test_a_profile_as_a_capture_has_every_event(void **state) {
   char path[] = "/tmp/hsc-xspace-XXXXXX.xplane.pb";
   int file = mkstemps(path, 10);
@@ -349,6 +414,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_nested_operators_have_self_time_and_steps_add_up),
       cmocka_unit_test(test_a_profile_of_xla_cpu_sums_up_as_protobuf_reads_it),
       cmocka_unit_test(test_operators_without_hlo_have_times_and_no_costs),
+      cmocka_unit_test(test_number_zero_is_a_program_as_any_other),
       cmocka_unit_test(test_a_profile_as_a_capture_has_every_event),
       cmocka_unit_test(test_what_is_no_profile_says_what_it_is),
   };
