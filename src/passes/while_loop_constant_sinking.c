@@ -47,7 +47,7 @@ static hsc_status *sink(hsc_instr *reader, hsc_instr *value, bool in_body) {
 hsc_status *hsc__pass_while_loop_constant_sinking(hsc_module *module, hsc_pass_context *cx) {
   HSC_FOR_EACH_COMPUTATION(module, computation) {
     for (hsc_instr *loop = computation->first; loop; loop = loop->next) {
-      if (loop->op != HSC_OP_WHILE || loop->operands[0]->op != HSC_OP_TUPLE || !hsc__loop_is_own(loop)) continue;
+      if (loop->op != HSC_OP_WHILE || loop->operands[0]->op != HSC_OP_TUPLE || !hsc__loop_inside_is_own(loop)) continue;
       for (int64_t i = 0; i < loop->shape.element_count; i++) {
         hsc_instr *value = loop->operands[0]->operands[i], *reader;
         if (!is_sinkable(value) || !hsc__loop_keeps(loop, i)) continue;

@@ -1,7 +1,8 @@
 // while_simplifier.c - loop state that nothing needs goes; loops of no trip become their initial state.
 //
-// An element of the state is dead when the loop's users do not read it, and condition and body read it only to pass it on. Legal without
-// effects in the loop. One walk over the loops, linear in the state and in the instructions of condition and body.
+// What the body passes on unchanged is read before the loop instead of behind it; of two elements that begin and go on the same, one is read. An
+// element is dead then when nothing reads it: no user of the loop, not the condition, and the body only for dead elements. Legal without effects in
+// the loop. One walk over the loops, linear in the state and in the instructions of condition and body.
 //
 //   before   w = (s32[], f32[4], f32[9]) while(tuple(zero, x, y)), ...  with y passed on and never read
 //   after    w = (s32[], f32[4]) while(tuple(zero, x)), ...
@@ -9,22 +10,16 @@
 // XLA: xla/hlo/transforms/simplifiers/while_loop_simplifier.h
 #include "passes/while_util.h"
 
-// Whether the body uses element `index` only to put it at its own place in the root.
-static bool passed_on_only(const hsc_computation *body, int64_t index) {
-  const hsc_instr *parameter = body->parameters[0];
-  for (int i = 0; i < parameter->user_count; i++) {
-    const hsc_instr *element = parameter->users[i];
-    if (element->attr.index.value != index) continue;
-    for (int u = 0; u < element->user_count; u++)
-      if (element->users[u] != body->root) return false;
-    for (int k = 0; k < body->root->operand_count; k++)
-      if (body->root->operands[k] == element && k != index) return false;
-  }
-  return true;
-}
-
 static void renumber(hsc_instr *tuple, const int64_t *new_index) {
   for (int i = 0; i < tuple->user_count; i++) tuple->users[i]->attr.index.value = new_index[tuple->users[i]->attr.index.value];
+}
+
+// Removes what nothing needs any more, users before what they use.
+static void remove_dead(hsc_computation *computation) {
+  for (hsc_instr *instr = computation->last, *before; instr; instr = before) {
+    before = instr->prev;
+    if (instr->op != HSC_OP_PARAMETER && hsc_instr_is_dead(instr)) hsc_instr_remove(instr);
+  }
 }
 
 // Removes the users of `tuple` that read dead elements: they have no users themselves by now.
@@ -56,6 +51,7 @@ static hsc_status *shrink(hsc_instr *loop, const bool *keep, int kept) {
   root->shape = shape;
   HSC_TRY(hsc_builder_finish(&b, root, &body));
   if (old_root->user_count == 0) hsc_instr_remove(old_root);
+  remove_dead(body);
   drop_dead_readers(body->parameters[0], new_index);
   drop_dead_readers(condition->parameters[0], new_index);
   drop_dead_readers(loop, new_index);
@@ -74,20 +70,125 @@ static hsc_status *shrink(hsc_instr *loop, const bool *keep, int kept) {
   return NULL;
 }
 
+// Marks in `keep` the elements that what is marked already depends on, through the body. An effect in the body needs what it reads.
+static void mark_needed(const hsc_computation *body, int count, bool *keep) {
+  for (hsc_instr *instr = body->first; instr; instr = instr->next) instr->index = 0;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (int i = 0; i < count; i++)
+      if (keep[i]) body->root->operands[i]->index = 1;
+    for (hsc_instr *instr = body->last; instr; instr = instr->prev) {
+      if (instr == body->root || (!instr->index && !hsc_instr_has_effect(instr) && !instr->control_count && !instr->control_successor_count)) continue;
+      for (int i = 0; i < instr->operand_count; i++)
+        if (instr->operands[i] != body->parameters[0]) instr->operands[i]->index = 1;
+      int64_t index = instr->op == HSC_OP_GET_TUPLE_ELEMENT && instr->operands[0] == body->parameters[0] ? instr->attr.index.value : -1;
+      if (index < 0 || keep[index]) continue;
+      keep[index] = changed = true;
+    }
+  }
+}
+
+// Whether the body makes of element j what it makes of element i, when both begin the same: both passed on, or the same update of each.
+static bool go_on_alike(const hsc_instr *loop, int64_t i, int64_t j) {
+  if (hsc__loop_keeps(loop, i) && hsc__loop_keeps(loop, j)) return true;
+  const hsc_instr *state = loop->called[1]->parameters[0], *x = loop->called[1]->root->operands[i], *y = loop->called[1]->root->operands[j];
+  if (x->op != HSC_OP_DYNAMIC_UPDATE_SLICE || y->op != x->op || x->operand_count != y->operand_count) return false;
+  for (int side = 0; side < 2; side++) {
+    const hsc_instr *own = (side ? y : x)->operands[0];
+    if (own->op != HSC_OP_GET_TUPLE_ELEMENT || own->operands[0] != state || own->attr.index.value != (side ? j : i)) return false;
+  }
+  for (int k = 1; k < x->operand_count; k++)
+    if (x->operands[k] != y->operands[k]) return false;
+  return true;
+}
+
+static bool read_instead(hsc_instr *tuple, int64_t index, int64_t by) {
+  bool any = false;
+  for (int i = 0; i < tuple->user_count; i++) {
+    hsc_instr *reader = tuple->users[i];
+    if (reader->attr.index.value != index || hsc_instr_is_dead(reader)) continue;
+    reader->attr.index.value = by;
+    any = true;
+  }
+  return any;
+}
+
+// Readers of what is known otherwise: behind the loop, of what the body passes on; anywhere, of the second of two elements that are always equal.
+static hsc_status *forward_known_state(hsc_instr *loop, hsc_pass_context *cx) {
+  hsc_computation *condition = loop->called[0], *body = loop->called[1];
+  hsc_instr *init = loop->operands[0];
+  for (int64_t i = 0; i < loop->shape.element_count; i++) {
+    hsc_instr *reader = NULL;
+    for (int u = 0; u < loop->user_count && hsc__loop_keeps(loop, i); u++)
+      if (loop->users[u]->attr.index.value == i && loop->users[u]->parent->root != loop->users[u] && loop->users[u]->user_count > 0) reader = loop->users[u];
+    if (reader) {
+      if (!hsc__pass_spend(cx)) return NULL;
+      HSC_TRY(hsc_instr_replace_uses(reader, init->operands[i]));
+    }
+    for (int64_t j = 0; j < i; j++) {
+      if (init->operands[i] != init->operands[j] || cx->fuel == 0 || cx->pass_fuel == 0 || !go_on_alike(loop, j, i)) continue;
+      bool any = read_instead(loop, i, j);
+      any |= read_instead(condition->parameters[0], i, j);
+      if (hsc__loop_keeps(loop, i)) {   // in the body, but for passing it on
+        hsc_instr *own = body->root->operands[i], *other = body->root->operands[j];
+        any |= own->user_count > 1;
+        HSC_TRY(hsc_instr_replace_uses(own, other));
+        hsc_instr_set_operand(body->root, (int)i, own);
+      }
+      if (any && !hsc__pass_spend(cx)) return NULL;
+      break;
+    }
+  }
+  return NULL;
+}
+
+// A loop that is read whole: its users get a tuple of what its elements are, when any of them is known otherwise.
+static hsc_status *read_by_elements(hsc_instr *loop, hsc_pass_context *cx) {
+  bool known = false;
+  for (int64_t i = 0; i < loop->shape.element_count; i++) known |= hsc__loop_keeps(loop, i);
+  if (!known || loop->control_count || loop->control_successor_count || !hsc__pass_spend(cx)) return NULL;
+  hsc_computation *computation = loop->parent;
+  hsc_instr **parts = HSC_NEW_ARRAY(computation->module->arena, hsc_instr *, loop->shape.element_count + 1);
+  if (!parts) return hsc_status_out_of_memory();
+  hsc_builder b;
+  hsc_builder_at(&b, computation, loop->next);
+  b.metadata = loop->metadata;
+  for (int i = 0; i < loop->shape.element_count; i++)
+    parts[i] = hsc__loop_keeps(loop, i) ? loop->operands[0]->operands[i] : hsc_build_get_tuple_element(&b, loop, i);
+  hsc_instr *whole = hsc_build_tuple(&b, loop->shape.element_count, parts);
+  whole->shape = loop->shape;
+  HSC_TRY(hsc_builder_finish(&b, computation->root == loop ? whole : NULL, &computation));
+  for (int u = loop->user_count - 1; u >= 0; u--) {
+    hsc_instr *user = loop->users[u];
+    if (user->op == HSC_OP_GET_TUPLE_ELEMENT) continue;
+    for (int k = 0; k < user->operand_count; k++)
+      if (user->operands[k] == loop) hsc_instr_set_operand(user, k, whole);
+    u = loop->user_count;   // the list has changed
+  }
+  return NULL;
+}
+
 static hsc_status *remove_dead_state(hsc_instr *loop, hsc_pass_context *cx) {
   hsc_module *module = loop->parent->module;
   hsc_computation *condition = loop->called[0], *body = loop->called[1];
   int count = loop->shape.element_count;
-  if (loop->operands[0]->op != HSC_OP_TUPLE || body->root->op != HSC_OP_TUPLE) return NULL;
+  if (loop->operands[0]->op != HSC_OP_TUPLE || body->root->op != HSC_OP_TUPLE || body->root->user_count || condition == body) return NULL;
+  if (!hsc__only_elements_read(condition->parameters[0], NULL) || !hsc__only_elements_read(body->parameters[0], NULL)) return NULL;
+  if (hsc__callers(module, body) != 1 || hsc__callers(module, condition) != 1) return NULL;
+  if (!hsc__only_elements_read(loop, NULL)) HSC_TRY(read_by_elements(loop, cx));
+  if (!hsc__only_elements_read(loop, NULL)) return NULL;
+  HSC_TRY(forward_known_state(loop, cx));
   bool *keep = HSC_NEW_ARRAY(cx->scratch, bool, count);
   if (!keep) return hsc_status_out_of_memory();
-  if (!hsc__only_elements_read(loop, keep) || !hsc__only_elements_read(condition->parameters[0], keep) || !hsc__only_elements_read(body->parameters[0], NULL)) return NULL;
-  int kept = 0;
-  for (int i = 0; i < count; i++) {
-    if (!passed_on_only(body, i)) keep[i] = true;
-    kept += keep[i];
+  for (int side = 0; side < 2; side++) {
+    const hsc_instr *tuple = side ? condition->parameters[0] : loop;
+    for (int i = 0; i < tuple->user_count; i++)
+      if (!hsc_instr_is_dead(tuple->users[i]) || tuple->users[i]->parent->root == tuple->users[i]) keep[tuple->users[i]->attr.index.value] = true;
   }
-  if (kept == count || kept == 0 || hsc__callers(module, body) != 1 || hsc__callers(module, condition) != 1) return NULL;
+  mark_needed(body, count, keep);
+  int kept = 0;
+  for (int i = 0; i < count; i++) kept += keep[i];
+  if (kept == count || kept == 0) return NULL;
   return hsc__pass_spend(cx) ? shrink(loop, keep, kept) : NULL;
 }
 

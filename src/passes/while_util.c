@@ -77,11 +77,13 @@ bool hsc__only_elements_read(const hsc_instr *tuple, bool *live) {
   return true;
 }
 
-bool hsc__loop_is_own(const hsc_instr *loop) {
+bool hsc__loop_is_own(const hsc_instr *loop) { return hsc__loop_inside_is_own(loop) && hsc__only_elements_read(loop, NULL); }
+
+bool hsc__loop_inside_is_own(const hsc_instr *loop) {
   if (loop->op != HSC_OP_WHILE || !hsc_shape_is_tuple(&loop->shape) || loop->control_count || loop->control_successor_count) return false;
   const hsc_computation *condition = loop->called[0], *body = loop->called[1];
   if (condition == body || body->root->op != HSC_OP_TUPLE || body->root->user_count) return false;
-  if (!hsc__only_elements_read(loop, NULL) || !hsc__only_elements_read(condition->parameters[0], NULL) || !hsc__only_elements_read(body->parameters[0], NULL)) return false;
+  if (!hsc__only_elements_read(condition->parameters[0], NULL) || !hsc__only_elements_read(body->parameters[0], NULL)) return false;
   const hsc_module *module = loop->parent->module;
   return hsc__callers(module, body) == 1 && hsc__callers(module, condition) == 1;
 }

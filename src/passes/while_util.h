@@ -18,6 +18,8 @@ bool hsc__only_elements_read(const hsc_instr *tuple, bool *live);
 // Whether a pass may change condition and body for this loop: tuple state that is read and made element by element, and no other caller.
 // The initial state need not be a tuple instruction.
 bool hsc__loop_is_own(const hsc_instr *loop);
+// The same of its condition and body alone: the loop may be a root, or be read whole.
+bool hsc__loop_inside_is_own(const hsc_instr *loop);
 // Whether the body of such a loop passes element `index` on as it came.
 bool hsc__loop_keeps(const hsc_instr *loop, int64_t index);
 // Adds `count` values of the loop's computation to its state, which the body passes on unchanged. inside[i] is value i in the body.

@@ -150,9 +150,31 @@ static const char counting_loop[] =
     "ENTRY e { x = f32[4] parameter(0)\n u = f32[9] parameter(1)\n z = s32[] constant(0)\n t = (s32[], f32[4], f32[9]) tuple(z, x, u)\n"
     " w = (s32[], f32[4], f32[9]) while(t), condition=cond, body=body\n ROOT r = f32[4] get-tuple-element(w), index=1 }";
 
+static const char unread_results[] =
+    "HloModule m\nbody { s = (s32[], f32[], f32[8]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n one = s32[] constant(1)\n n = s32[] add(i, one)\n"
+    " x = f32[] get-tuple-element(s), index=1\n y = f32[] sine(x)\n u = f32[8] get-tuple-element(s), index=2\n w = f32[1] reshape(y)\n"
+    " v = f32[8] dynamic-update-slice(u, w, i)\n ROOT t = (s32[], f32[], f32[8]) tuple(n, y, v) }\n"
+    "cond { s = (s32[], f32[], f32[8]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n c = s32[] constant(8)\n ROOT l = pred[] compare(i, c), direction=LT }\n"
+    "ENTRY e { x = f32[] parameter(0)\n z = s32[] constant(0)\n f = f32[] constant(0)\n a = f32[8] broadcast(f), dimensions={}\n"
+    " t = (s32[], f32[], f32[8]) tuple(z, x, a)\n w = (s32[], f32[], f32[8]) while(t), condition=cond, body=body\n ROOT r = f32[] get-tuple-element(w), index=1 }";
+
+static const char whole_loop[] =
+    "HloModule m\nbody { s = (s32[], f32[4], f32[4]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n one = s32[] constant(1)\n n = s32[] add(i, one)\n"
+    " u = f32[4] get-tuple-element(s), index=1\n v = f32[4] get-tuple-element(s), index=2\n"
+    " ROOT t = (s32[], f32[4], f32[4]) tuple(n, u, v) }\n"
+    "cond { s = (s32[], f32[4], f32[4]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n u = f32[4] get-tuple-element(s), index=1\n k = s32[4] convert(u)\n"
+    " v = f32[4] get-tuple-element(s), index=2\n h = s32[4] convert(v)\n m = s32[4] multiply(k, h)\n p = s32[1] slice(m), slice={[0:1]}\n c = s32[] reshape(p)\n"
+    " ROOT l = pred[] compare(i, c), direction=LT }\n"
+    "ENTRY e { x = f32[4] parameter(0)\n z = s32[] constant(0)\n t = (s32[], f32[4], f32[4]) tuple(z, x, x)\n"
+    " ROOT w = (s32[], f32[4], f32[4]) while(t), condition=cond, body=body }";
+
 static void test_while(void **state) {
   expect("while-loop-trip-count-annotator", counting_loop, LIST("\"known_trip_count\":{\"n\":\"3\"}"), NULL);
   expect("while-loop-simplifier", counting_loop, LIST("while("), LIST("(s32[], f32[4], f32[9])"));
+  // Elements that only feed themselves go, with what computes them.
+  expect("while-loop-simplifier", unread_results, LIST("(s32[], f32[]) while("), LIST("dynamic-update-slice"));
+  // A loop that is read whole: what it passes on is read before it, and of two equal elements one stays.
+  expect("while-loop-simplifier", whole_loop, LIST("(s32[], f32[4]) while(", ", x, x)"), NULL);
 }
 
 static void test_switches(void **state) {
