@@ -16,7 +16,7 @@ static bool contains(hsc_dims dims, int64_t value) {
 }
 
 static bool matches(const hsc_instr *instr) {
-  if (instr->op != HSC_OP_GATHER || instr->attr.gather.operand_batching_dims.count || instr->shape.dynamic || instr->operands[0]->shape.dynamic) return false;
+  if (instr->op != HSC_OP_GATHER || hsc_shape_elements(&instr->shape) == 0 || instr->attr.gather.operand_batching_dims.count || instr->shape.dynamic || instr->operands[0]->shape.dynamic) return false;
   const hsc_gather_dims *g = &instr->attr.gather;
   const hsc_shape *indices = &instr->operands[1]->shape;
   bool simple = g->collapsed_slice_dims.count == 0 && indices->rank == 2 && g->index_vector_dim == 1 && instr->shape.rank == g->offset_dims.count + 1;
