@@ -23,6 +23,9 @@ TABLES = {
     "passes.md": ("src/passes/passes.def", "PASS", "Passes", "Passes of the built-in device; the names are XLA's where XLA has the pass. `on request`: the device's own kernel is "
                   "faster than what the pass makes, so it runs only when `xla_enable_hlo_passes_only` or `hloscope_enable_hlo_passes` names it.",
                   ["pass", "needs", "runs in", "does"], [1, 2, 0, 3]),
+    "pass_gaps.md": ("src/cli/pass_gaps.def", "GAP", "What XLA's passes do and hloscope's do not",
+                     "Found by going through XLA's own tests of each pass. A pass that is not here does what XLA's tests show, as far as they are about a CPU; the single rules of "
+                     "the algebraic simplifier are listed, tried on an example each, by `hloscope passes explain algsimp`.", ["pass", "XLA's", "why not"], [0, 1, 2]),
     "views.md": ("src/views/views.def", "VIEW", "Views", "What `hloscope tables CAPTURE VIEW` shows.", ["view", "shows"], [1, 2]),
     "profile_views.md": ("src/views/profile_views.def", "PROFILE_VIEW", "Views of profiles", "What `hloscope tables PROFILE VIEW` shows of an XSpace.", ["view", "shows"], [1, 2]),
     "sinks.md": ("src/trace/sinks.def", "SINK", "Export forms", "What `hloscope export CAPTURE --to=FORM` writes.", ["form", "file names", "for"], [1, 2, 3]),

@@ -22,6 +22,14 @@ static const algsimp_rule rules[] = {
 #undef RULE
 };
 
+static const struct {
+  const char *pass, *what, *why;
+} gaps[] = {
+#define GAP(pass, what, why) {pass, what, why},
+#include "cli/pass_gaps.def"
+#undef GAP
+};
+
 static bool list_has(const char *list, const char *name) {
   size_t length = strlen(name);
   for (const char *at = list; *at;) {
@@ -128,6 +136,17 @@ static hsc_status *print_options(hsc_cli *cli) {
   return hsc_cli_table(cli, table);
 }
 
+// What XLA's pass does and ours does not.
+static void print_gaps(const char *pass, hsc_cli *cli) {
+  bool first = true;
+  for (size_t i = 0; i < HSC_COUNT_OF(gaps); i++) {
+    if (strcmp(gaps[i].pass, pass) != 0) continue;
+    if (first) hsc_cli_print(cli, "\nWhat XLA's does and hloscope's own does not:\n\n");
+    hsc_cli_paragraph(cli, "  %s. %s\n", gaps[i].what, gaps[i].why);
+    first = false;
+  }
+}
+
 static hsc_status *print_rules(hsc_cli *cli) {
   hsc_table *table = NULL;
   int own = 0, kinds = 0;
@@ -215,6 +234,7 @@ hsc_status *hsc__passes_explain(const char *name, hsc_cli *cli) {
   else hsc_cli_paragraph(cli, "\nIts names: cpu: %s\n", own);
   if (note && *note->more) hsc_cli_paragraph(cli, "\n%s\n", note->more);
   if (built_in) HSC_TRY(print_example(pass, cli));
+  if (built_in) print_gaps(hsc_pass_text(pass), cli);
   if (strcmp(own, "algsimp") != 0) return NULL;
   HSC_TRY(print_rules(cli));
   return print_options(cli);
