@@ -64,7 +64,7 @@ static hsc_status *run_command(const hsc_command *command, int argc, char *const
   for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {  // help helps whatever else is written
     if (strcmp(argv[i], "--help") != 0 && strcmp(argv[i], "-h") != 0) continue;
     hsc_bytes text = {0};
-    hsc_help_command(command, &cli->out_style, &text);
+    hsc_help_command(command, hsc_command_verb(command, argc, argv), &cli->out_style, &text);
     hsc_cli_write(cli, hsc_bytes_view(&text));
     hsc_bytes_deinit(&text);
     return NULL;

@@ -31,12 +31,12 @@ static const hsc_option options[] = {
     HSC_POSITIONAL_REST(cache_args, names, "NAME", HSC_OPTIONAL, "why: two entries (or the first digits of their names), Neuron modules, logs of JAX, or programs"),
     HSC_OPTION_CHOICE(cache_args, cache, "cache", caches, CACHE_ALL, "which cache; all: those that are found"),
     HSC_OPTION_STRING(cache_args, dir, "dir", "DIR", NULL, "where it is, instead of the usual place; needs --cache unless it is ours"),
-    HSC_OPTION_STRING(cache_args, older_than, "older-than", "AGE", NULL, "prune: what was not used for so long, such as 30d, 12h, 90m"),
-    HSC_OPTION_STRING(cache_args, max_size, "max-size", "SIZE", NULL, "prune: the least recently used until the rest fits, such as 2G, 500M"),
-    HSC_OPTION_FLAG(cache_args, damaged, "damaged", "prune: entries that are cut off or changed"),
-    HSC_OPTION_FLAG(cache_args, stale, "stale", "prune: entries that another build of the built-in device made, which this one never loads"),
-    HSC_OPTION_FLAG(cache_args, dry_run, "dry-run", "prune, clear: only say what would go"),
-    HSC_OPTION_FLAG(cache_args, failed, "failed", "list: only what is not ok"),
+    HSC_OPTION_STRING(cache_args, older_than, "older-than", "AGE", NULL, "what was not used for so long, such as 30d, 12h, 90m", .verbs = "prune"),
+    HSC_OPTION_STRING(cache_args, max_size, "max-size", "SIZE", NULL, "the least recently used until the rest fits, such as 2G, 500M", .verbs = "prune"),
+    HSC_OPTION_FLAG(cache_args, damaged, "damaged", "entries that are cut off or changed", .verbs = "prune"),
+    HSC_OPTION_FLAG(cache_args, stale, "stale", "entries that another build of the built-in device made, which this one never loads", .verbs = "prune"),
+    HSC_OPTION_FLAG(cache_args, dry_run, "dry-run", "only say what would go", .verbs = "prune,clear"),
+    HSC_OPTION_FLAG(cache_args, failed, "failed", "only what is not ok", .verbs = "list"),
     HSC_OPTION_END,
 };
 

@@ -2,11 +2,12 @@
 #include "cli/command.h"
 
 typedef struct help_args {
-  const char *command;
+  const char *command, *verb;
 } help_args;
 
 static const hsc_option options[] = {
     HSC_POSITIONAL(help_args, command, "COMMAND", HSC_OPTIONAL, "whose options to show; without it, all commands"),
+    HSC_POSITIONAL(help_args, verb, "VERB", HSC_OPTIONAL, "of a command with verbs: only what this one takes"),
     HSC_OPTION_END,
 };
 
@@ -20,11 +21,14 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     if (!command)
       return hsc_cli_usage(cli, "there is no command '%s'%s%s%s", args->command, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
   }
+  char *words[] = {(char *)args->verb};
+  const char *verb = command && args->verb ? hsc_command_verb(command, 1, words) : NULL;
+  if (args->verb && !verb) return hsc_cli_usage(cli, "%s has no verb '%s'", args->command, args->verb);
   bool markdown = cli->format == HSC_FORMAT_MARKDOWN;
   if (command && markdown)
     hsc_help_command_markdown(command, &text);
   else if (command)
-    hsc_help_command(command, &cli->out_style, &text);
+    hsc_help_command(command, verb, &cli->out_style, &text);
   else if (markdown)
     hsc_help_overview_markdown(&text);
   else {

@@ -21,9 +21,9 @@ typedef struct knowledge_args {
 static const hsc_option options[] = {
     HSC_POSITIONAL_CHOICE(knowledge_args, verb, "VERB", verbs, HSC_OPTIONAL, VERB_LIST, "list, show ID, search WORDS, add ID, check [ID]"),
     HSC_POSITIONAL_REST(knowledge_args, words, "ARG", HSC_OPTIONAL, "the ids or words of the verb"),
-    HSC_OPTION_STRING(knowledge_args, system, "system", "NAME", NULL, "list and search: only entries of this system (neuron, jax, torch-xla, ...)"),
-    HSC_OPTION_STRING(knowledge_args, message, "message|m", "TEXT", NULL, "add: the line that the entry is to recognise"),
-    HSC_OPTION_FLAG(knowledge_args, programs, "programs", "check: also run the proofs that are programs, on the devices they name"),
+    HSC_OPTION_STRING(knowledge_args, system, "system", "NAME", NULL, "only entries of this system (neuron, jax, torch-xla, ...)", .verbs = "list,search"),
+    HSC_OPTION_STRING(knowledge_args, message, "message|m", "TEXT", NULL, "the line that the entry is to recognise", .verbs = "add"),
+    HSC_OPTION_FLAG(knowledge_args, programs, "programs", "also run the proofs that are programs, on the devices they name", .verbs = "check"),
     HSC_OPTION_STRING(knowledge_args, directory, "knowledge", "DIR", NULL, "entries to use in place of the installed ones"),
     HSC_OPTION_END,
 };

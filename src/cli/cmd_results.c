@@ -27,8 +27,8 @@ static const hsc_option options[] = {
     HSC_POSITIONAL_REST(results_args, ids, "ID", HSC_OPTIONAL, "numbers of experiments"),
     HSC_OPTION_STRING(results_args, store, "store", "FILE", NULL,
                       "the result store; default: results.sqlite in the cache directory"),
-    HSC_OPTION_INT(results_args, limit, "limit", "N", 20, "list at most so many, newest first; 0: all"),
-    HSC_OPTION_FLAG(results_args, samples, "samples", "show: every raw sample instead of the report"),
+    HSC_OPTION_INT(results_args, limit, "limit", "N", 20, "at most so many, newest first; 0: all", .verbs = "list"),
+    HSC_OPTION_FLAG(results_args, samples, "samples", "every raw sample instead of the report", .verbs = "show"),
     HSC_OPTION_END,
 };
 

@@ -109,7 +109,10 @@ HSC_MUST_USE hsc_status *hsc_cli_usage(hsc_cli *cli, const char *format, ...) HS
 
 void hsc_help_overview(const hsc_text_style *style, hsc_bytes *out);
 void hsc_help_environment(const hsc_text_style *style, hsc_bytes *out);  // the rows of base/variables.def
-void hsc_help_command(const hsc_command *command, const hsc_text_style *style, hsc_bytes *out);
+// Of one of its verbs alone when `verb` is not NULL.
+void hsc_help_command(const hsc_command *command, const char *verb, const hsc_text_style *style, hsc_bytes *out);
+// The first of `words` that is a verb of the command, as its table has it; NULL = none.
+const char *hsc_command_verb(const hsc_command *command, int count, char *const *words);
 void hsc_help_command_markdown(const hsc_command *command, hsc_bytes *out);  // the generated part of docs/commands/<name>.md
 void hsc_help_overview_markdown(hsc_bytes *out);                            // the generated part of docs/commands/README.md
 void hsc_completion_bash(hsc_bytes *out);

@@ -36,6 +36,14 @@ const char *hsc_command_near(const char *name) {
   return hsc_did_you_mean(name, names, hsc_command_count);
 }
 
+const char *hsc_command_verb(const hsc_command *command, int count, char *const *words) {
+  for (const hsc_option *it = command->body->options; it && it->kind != HSC_OPTION_KIND_END; it++)
+    for (int w = 0; it->positional && it->kind == HSC_OPTION_KIND_CHOICE && w < count; w++)
+      for (size_t i = 0; it->choices[i]; i++)
+        if (!strcmp(it->choices[i], words[w])) return it->choices[i];
+  return NULL;
+}
+
 const char *hsc_command_group_title(hsc_command_group group) {
   switch (group) {
 #define GROUP(id, title) \

@@ -68,7 +68,13 @@ static void write_left_side(const hsc_option *option, unsigned formats, hsc_byte
   }
 }
 
-static void write_right_side(const hsc_option *option, const char *default_text, hsc_bytes *out) {
+// The verbs that take it stand before what it does, unless the help is one verb's.
+static void write_right_side(const hsc_option *option, const char *verb, const char *default_text, hsc_bytes *out) {
+  for (const char *at = verb ? NULL : option->verbs; at && *at; at++) {
+    hsc_bytes_append_char(out, *at);
+    if (*at == ',') hsc_bytes_append_char(out, ' ');
+    if (!at[1]) hsc_bytes_append_text(out, ": ");
+  }
   hsc_bytes_append_text(out, option->help);
   if (option->positional && option->kind == HSC_OPTION_KIND_CHOICE) {
     hsc_bytes_append_text(out, ": ");
@@ -89,14 +95,14 @@ static void default_of(const hsc_option *option, const hsc_command *command, hsc
     hsc_option_default_text(option, out);
 }
 
-static void write_rows(const hsc_command *command, const hsc_option *options, bool positional, const hsc_text_style *style, hsc_bytes *out) {
+static void write_rows(const hsc_command *command, const char *verb, const hsc_option *options, bool positional, const hsc_text_style *style, hsc_bytes *out) {
   enum { LEFT = 30 };
   for (const hsc_option *it = options; it && it->kind != HSC_OPTION_KIND_END; it++) {
-    if (it->positional != positional) continue;
+    if (it->positional != positional || !hsc_option_has_verb(it, verb) || (verb && positional && it->kind == HSC_OPTION_KIND_CHOICE)) continue;
     hsc_bytes left = {0}, right = {0}, default_text = {0};
     write_left_side(it, formats_of(it, command), &left);
     default_of(it, command, &default_text);
-    write_right_side(it, hsc_bytes_text(&default_text), &right);
+    write_right_side(it, verb, hsc_bytes_text(&default_text), &right);
     hsc_bytes_printf(out, "  %-*s", LEFT - 4, hsc_bytes_text(&left));
     if (left.size > LEFT - 4) hsc_bytes_printf(out, "\n%*s", LEFT, "");
     else hsc_bytes_append_text(out, "  ");
@@ -113,40 +119,69 @@ static bool has_positionals(const hsc_command *command) {
   return false;
 }
 
-static void write_synopsis(const hsc_command *command, hsc_bytes *out) {
-  hsc_bytes_printf(out, "hloscope %s [OPTIONS]", command->name);
+static void write_synopsis(const hsc_command *command, const char *verb, hsc_bytes *out) {
+  hsc_bytes_printf(out, "hloscope %s%s%s [OPTIONS]", command->name, verb ? " " : "", verb ? verb : "");
   for (const hsc_option *it = command->body->options; it && it->kind != HSC_OPTION_KIND_END; it++) {
-    if (!it->positional) continue;
+    if (!it->positional || !hsc_option_has_verb(it, verb) || (verb && it->kind == HSC_OPTION_KIND_CHOICE)) continue;
     const char *more = it->kind == HSC_OPTION_KIND_LIST ? "..." : "";
     hsc_bytes_printf(out, it->presence == HSC_REQUIRED ? " %s%s" : " [%s%s]", it->name, more);
   }
 }
 
-void hsc_help_command(const hsc_command *command, const hsc_text_style *style, hsc_bytes *out) {
-  hsc_bytes_append_text(out, "Usage: ");
-  write_synopsis(command, out);
-  hsc_bytes_printf(out, "\n\n");
-  hsc_text_wrap(command->summary, 0, width_of(style), out);
-  if (command->body->description) {
-    hsc_bytes_append_char(out, '\n');
-    hsc_text_wrap(command->body->description, 0, width_of(style), out);
+// A line of the description or of the examples is a verb's own when it begins with `before` and the verb, and ends a word there.
+static bool is_verbs_line(const char *line, const char *before, const char *verb, char end) {
+  size_t first = strlen(before), second = strlen(verb);
+  return !strncmp(line, before, first) && !strncmp(line + first, verb, second) && line[first + second] == end;
+}
+
+// What the description says of the verb; all of it when it says nothing of that verb alone.
+static void write_description(const char *description, const char *verb, const hsc_text_style *style, hsc_bytes *out) {
+  const char *line = verb ? description : NULL;
+  while (line && !is_verbs_line(line, "", verb, ':')) line = (line = strchr(line, '\n')) ? line + 1 : NULL;
+  if (!line) {
+    hsc_bytes_printf(out, "%s", verb ? "" : "\n");
+    hsc_text_wrap(description, 0, width_of(style), out);
+    return;
   }
+  hsc_bytes own = {0};
+  line += strlen(verb) + 2;
+  hsc_bytes_append_char(&own, line[0] >= 'a' && line[0] <= 'z' ? (char)(line[0] - 'a' + 'A') : line[0]);
+  hsc_bytes_append(&own, line + 1, strcspn(line + 1, "\n"));
+  hsc_text_wrap(hsc_bytes_text(&own), 0, width_of(style), out);
+  hsc_bytes_deinit(&own);
+}
+
+static void write_examples(const hsc_command *command, const char *verb, const hsc_text_style *style, hsc_bytes *out) {
+  bool any = false;
+  hsc_bytes before = {0};
+  hsc_bytes_printf(&before, "hloscope %s ", command->name);
+  for (const char *at = command->body->examples; at && *at;) {
+    size_t length = strcspn(at, "\n");
+    if (!verb || is_verbs_line(at, hsc_bytes_text(&before), verb, ' ')) {
+      if (!any) hsc_bytes_printf(out, "\n%sExamples%s\n", bold(style), plain(style));
+      any = true;
+      hsc_bytes_printf(out, "  %.*s\n", (int)length, at);
+    }
+    at += length;
+    if (*at) at++;
+  }
+  hsc_bytes_deinit(&before);
+}
+
+void hsc_help_command(const hsc_command *command, const char *verb, const hsc_text_style *style, hsc_bytes *out) {
+  hsc_bytes_append_text(out, "Usage: ");
+  write_synopsis(command, verb, out);
+  hsc_bytes_printf(out, "\n\n");
+  if (!verb || !command->body->description) hsc_text_wrap(command->summary, 0, width_of(style), out);
+  if (command->body->description) write_description(command->body->description, verb, style, out);
   if (has_positionals(command)) {
     hsc_bytes_printf(out, "\n%sArguments%s\n", bold(style), plain(style));
-    write_rows(command, command->body->options, true, style, out);
+    write_rows(command, verb, command->body->options, true, style, out);
   }
   hsc_bytes_printf(out, "\n%sOptions%s\n", bold(style), plain(style));
-  write_rows(command, command->body->options, false, style, out);
-  write_rows(command, hsc_common_options, false, style, out);
-  if (command->body->examples) {
-    hsc_bytes_printf(out, "\n%sExamples%s\n", bold(style), plain(style));
-    for (const char *at = command->body->examples; *at;) {
-      size_t length = strcspn(at, "\n");
-      hsc_bytes_printf(out, "  %.*s\n", (int)length, at);
-      at += length;
-      if (*at) at++;
-    }
-  }
+  write_rows(command, verb, command->body->options, false, style, out);
+  write_rows(command, verb, hsc_common_options, false, style, out);
+  write_examples(command, verb, style, out);
 }
 
 static void write_markdown_rows(const hsc_command *command, const hsc_option *options, bool positional, hsc_bytes *out) {
@@ -155,7 +190,7 @@ static void write_markdown_rows(const hsc_command *command, const hsc_option *op
     hsc_bytes left = {0}, right = {0}, default_text = {0};
     write_left_side(it, formats_of(it, command), &left);
     default_of(it, command, &default_text);
-    write_right_side(it, "", &right);
+    write_right_side(it, NULL, "", &right);
     hsc_bytes_append_text(out, "| `");
     for (const char *at = hsc_bytes_text(&left); *at; at++) hsc_bytes_printf(out, *at == '|' ? "\\%c" : "%c", *at);
     hsc_bytes_printf(out, "` | %s | %s%s%s |\n", hsc_bytes_text(&right), default_text.size ? "`" : "", hsc_bytes_text(&default_text), default_text.size ? "`" : "");
@@ -167,7 +202,7 @@ static void write_markdown_rows(const hsc_command *command, const hsc_option *op
 
 void hsc_help_command_markdown(const hsc_command *command, hsc_bytes *out) {
   hsc_bytes_printf(out, "%s.\n\n```\n", command->summary);
-  write_synopsis(command, out);
+  write_synopsis(command, NULL, out);
   hsc_bytes_append_text(out, "\n```\n\n");
   if (command->body->description) hsc_bytes_printf(out, "%s\n\n", command->body->description);
   hsc_bytes_append_text(out, "| argument or option | meaning | default |\n|---|---|---|\n");

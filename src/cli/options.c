@@ -15,6 +15,17 @@ void hsc_option_names(const hsc_option *option, char out_long[64], char *out_sho
   *out_short = option->name[length] == '|' ? option->name[length + 1] : 0;
 }
 
+bool hsc_option_has_verb(const hsc_option *option, const char *verb) {
+  if (!option->verbs || !verb) return true;
+  size_t length = strlen(verb);
+  for (const char *at = option->verbs; *at; at += *at == ',') {
+    size_t size = strcspn(at, ",");
+    if (size == length && memcmp(at, verb, size) == 0) return true;
+    at += size;
+  }
+  return false;
+}
+
 void hsc_option_default_text(const hsc_option *option, hsc_bytes *out) {
   char number[32];
   switch (option->kind) {
@@ -137,6 +148,8 @@ typedef struct parse {
   hsc_arena *arena;
   const hsc_option *given_lists[32];  // lists whose default is gone because a value came
   size_t given_list_count;
+  const hsc_option *of_verbs[64];         // options that were given and that not every verb takes
+  size_t of_verb_count;
   size_t positional_count;  // so far
 } parse;
 
@@ -196,6 +209,7 @@ static hsc_status *take_option(parse *p, int argc, char *const *argv, int *at) {
   void *args = NULL;
   const hsc_option *option = find_option(p, text + 2, length, is_long ? 0 : text[1], &args);
   if (!option) return unknown_option(p, text);
+  if (option->verbs && p->of_verb_count < HSC_COUNT_OF(p->of_verbs)) p->of_verbs[p->of_verb_count++] = option;
   const char *value = equals ? equals + 1 : !is_long && text[2] ? text + 2 : NULL;
   if (option->kind == HSC_OPTION_KIND_FLAG) {
     if (value) return HSC_ERR(INVALID_ARGUMENT, "%s takes no value", shown_name(option, p->arena));
@@ -237,6 +251,26 @@ static bool has_rest(const parse *p) {
   return option && option->kind == HSC_OPTION_KIND_LIST;
 }
 
+// An option that the verb does not know would be taken and do nothing.
+static hsc_status *check_verbs(const parse *p) {
+  const char *verb = NULL;
+  for (size_t s = 0; s < p->set_count; s++)
+    for (const hsc_option *it = p->sets[s].options; it && it->kind != HSC_OPTION_KIND_END && !verb; it++) {
+      int64_t value = 0;
+      int narrow;
+      if (!it->positional || it->kind != HSC_OPTION_KIND_CHOICE) continue;
+      memcpy(it->size == sizeof narrow ? (void *)&narrow : (void *)&value, field_of(it, p->sets[s].args), it->size);
+      verb = it->choices[it->size == sizeof narrow ? narrow : value];
+    }
+  for (size_t i = 0; verb && i < p->of_verb_count; i++) {
+    const hsc_option *option = p->of_verbs[i];
+    if (!hsc_option_has_verb(option, verb))
+      return hsc_status_hint(HSC_ERR(INVALID_ARGUMENT, "%s %s does not take %s, which belongs to: %s", p->command_name, verb, shown_name(option, p->arena), option->verbs),
+                             "hloscope %s %s --help shows what it takes", p->command_name, verb);
+  }
+  return NULL;
+}
+
 hsc_status *hsc_options_parse(const char *command_name, const hsc_option_set *sets, size_t set_count, int argc, char *const *argv, hsc_arena *arena) {
   parse p = {.command_name = command_name, .sets = sets, .set_count = set_count, .arena = arena};
   for (size_t s = 0; s < set_count; s++) HSC_TRY(set_defaults(&sets[s], arena));
@@ -254,5 +288,6 @@ hsc_status *hsc_options_parse(const char *command_name, const hsc_option_set *se
   const hsc_option *missing = find_positional(&p, p.positional_count, &args);
   if (missing && missing->presence == HSC_REQUIRED && !(has_rest(&p) && ((hsc_list *)field_of(missing, args))->count > 0))
     return hsc_status_hint(HSC_ERR(INVALID_ARGUMENT, "%s: %s is missing: %s", command_name, missing->name, missing->help), "hloscope %s --help shows what it takes", command_name);
+  HSC_TRY(check_verbs(&p));
   return hsc_arena_status(arena);
 }

@@ -32,6 +32,8 @@ static const hsc_option options[] = {
 static const hsc_option verb_options[] = {
     HSC_POSITIONAL_CHOICE(args, verb, "VERB", verbs, HSC_REQUIRED, 0, "what to do"),
     HSC_POSITIONAL_REST(args, rest, "FILE", HSC_OPTIONAL, "files"),
+    HSC_OPTION_INT(args, warmup, "limit", "N", 5, "at most so many", .verbs = "list,show"),
+    HSC_OPTION_FLAG(args, keep, "raw", "as it is", .verbs = "show"),
     HSC_OPTION_END,
 };
 
@@ -60,6 +62,18 @@ static void check_message(hsc_status *status, const char *message, const char *h
   assert_string_equal(hsc_status_message(status), message);
   if (hint) assert_string_equal(hsc_status_hint_text(status), hint);
   hsc_status_free(status);
+}
+
+// An option that the verb does not take is refused wherever it stands.
+static void options_belong_to_verbs(void **state) {
+  args a;
+  EXPECT_OK(parse_with(verb_options, &a, (const char *const[]){"--raw", "show", "--limit=2", NULL}));
+  assert_true(a.keep);
+  EXPECT_OK(parse_with(verb_options, &a, (const char *const[]){"list", "--limit", "3", NULL}));
+  check_message(parse_with(verb_options, &a, (const char *const[]){"--raw", "list", NULL}), "test list does not take --raw, which belongs to: show", "hloscope test list --help shows what it takes");
+  assert_true(hsc_option_has_verb(&verb_options[2], "list"));
+  assert_false(hsc_option_has_verb(&verb_options[3], "lis"));
+  assert_true(hsc_option_has_verb(&verb_options[3], NULL));
 }
 
 static void defaults_are_set(void **state) {
@@ -148,7 +162,7 @@ static void names_and_defaults_for_help(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(defaults_are_set),       cmocka_unit_test(all_ways_to_give_a_value),       cmocka_unit_test(lists_grow_and_replace_their_default),
+      cmocka_unit_test(defaults_are_set), cmocka_unit_test(options_belong_to_verbs),       cmocka_unit_test(all_ways_to_give_a_value),       cmocka_unit_test(lists_grow_and_replace_their_default),
       cmocka_unit_test(mistakes_are_explained), cmocka_unit_test(verbs_and_the_rest_go_by_place), cmocka_unit_test(names_and_defaults_for_help),
   };
   return cmocka_run_group_tests(tests, make_arena, drop_arena);
