@@ -90,6 +90,7 @@ static hsc_status *profile_program(const profile_args *args, hsc_cli *cli) {
   if (!(args->limit_s > 0)) return hsc_cli_usage(cli, "--time-limit must be above 0 s");
   HSC_TRY(hsc_cli_check_sampling(cli, args->precision, args->budget_s, args->steps > 0));
   const char *raw = NULL, *device = args->device ? args->device : hsc_default_device();
+  bool is_new = !hsc_file_exists(args->output);
   HSC_TRY(raw_directory(args, cli, &raw));
   hsc_profile_run_options run_options = {.program = args->what.items[0], .transforms = args->transforms.items, .transform_count = args->transforms.count, .device = device,
                                          .steps = args->steps, .duration_ns = args->duration_ms ? args->duration_ms * 1000000 : (int64_t)(args->budget_s * 1e9), .half_width = args->precision / 100,
@@ -107,6 +108,7 @@ static hsc_status *profile_program(const profile_args *args, hsc_cli *cli) {
   }
   hsc_free(made.sampling);
   remove_directory(raw, cli->arena);
+  if (status && is_new) rmdir(args->output);   // nothing was put there
   return status;
 }
 

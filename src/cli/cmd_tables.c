@@ -23,7 +23,7 @@ static const hsc_option options[] = {
     HSC_OPTION_INT(tables_args, limit, "limit", "N", 0, "rows at most; 0 is all"),
     HSC_OPTION_STRING(tables_args, program, "program", "NAME", NULL, "profiles: only operators of this program, by name or number"),
     HSC_OPTION_FLAG(tables_args, by_device, "by-device", "profiles: a row for each device"),
-    HSC_OPTION_FLAG(tables_args, open_fusions, "open-fusions", "hlo-operators: also what fusions are made of, with estimated shares"),
+    HSC_OPTION_FLAG(tables_args, open_fusions, "open-fusions", "hlo-operators, framework-operators: also what fusions are made of, with estimated shares"),
     HSC_OPTION_FLAG(tables_args, traced_only, "traced-only", "timeline: without transfers of inputs"),
     HSC_OPTION_END,
 };
@@ -105,6 +105,7 @@ static hsc_status *capture_tables(const tables_args *args, hsc_cli *cli) {
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const tables_args *args = args_of_command;
   if (args->sql && (args->views.count || args->where || args->sort || args->limit)) return hsc_cli_usage(cli, "--sql says it all: no VIEW, --where, --sort or --limit beside it");
+  if (!hsc_file_exists(args->capture)) return hsc_status_hint(HSC_ERR(NOT_FOUND, "%s: no such file or directory", args->capture), "hloscope trace makes captures, hloscope profile makes profiles");
   return hsc_xspace_is_at(args->capture) ? profile_tables(args, cli) : capture_tables(args, cli);
 }
 

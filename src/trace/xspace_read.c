@@ -329,7 +329,7 @@ static hsc_status *unpack(hsc_xspace *space) {
   }
   if (status) {
     hsc_bytes_deinit(&plain);
-    return status;
+    return hsc_status_note(status, "while: unpacking %s as a profile", space->path);
   }
   if (space->mapping) munmap(space->mapping, space->mapping_bytes);
   space->mapping = NULL;

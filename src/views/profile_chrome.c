@@ -198,6 +198,7 @@ static hsc_status *put_line(chrome *c, const hsc_xplane *plane, const hsc_xline 
     int number = choose_lane(lanes, &lane_count, events.items[i].start, hsc__sat_add(events.items[i].start, events.items[i].duration));
     while (named <= number) put_thread_name(c, pid, tid + named, name, named), named++;
     HSC_GOTO(put_event(c, plane, &events.items[i], pid, tid + number));
+    if (i % 1024 == 0) HSC_GOTO(flush(c, false));   // a line may be longer than memory
   }
 done:
   hsc_free(events.items);
@@ -227,7 +228,7 @@ done:
   return status;
 }
 
-static hsc_status *put_plane(chrome *c, const hsc_xplane *plane, int pid) {
+static hsc_status *put_plane(chrome *c, const hsc_xspace *space, const hsc_xplane *plane, int pid) {
   hsc_arena_reset(c->arena);
   c->fragments = HSC_NEW_ARRAY(c->arena, fragment, plane->event_meta_count + 1);
   int32_t *op_of = HSC_NEW_ARRAY(c->arena, int32_t, plane->event_meta_count + 1);
@@ -238,7 +239,9 @@ static hsc_status *put_plane(chrome *c, const hsc_xplane *plane, int pid) {
   put_json_text(&c->out, plane->name);
   hsc_bytes_printf(&c->out, "}},\n{\"name\":\"process_sort_index\",\"ph\":\"M\",\"ts\":0,\"pid\":%d,\"args\":{\"sort_index\":%d}}", pid, pid);
   for (int32_t l = 0; l < plane->line_count; l++) {
+    hsc_xspace_need(space, plane->lines[l].message);
     HSC_TRY(put_line(c, plane, &plane->lines[l], pid, 1 + l * MOST_LANES));
+    hsc_xspace_done_with(space, plane->lines[l].message);
     HSC_TRY(flush(c, false));
   }
   return NULL;
@@ -254,7 +257,7 @@ hsc_status *hsc_profile_write_chrome(hsc_profile *profile, hsc_profile_piece pie
   for (size_t s = 0; s < profile->spaces.count; s++)
     for (int32_t p = 0; p < profile->spaces.items[s]->plane_count; p++) {
       const hsc_xplane *plane = &profile->spaces.items[s]->planes[p];
-      if (plane->line_count && hsc_xplane_stat_id(plane, "hloscope_thread") < 0) HSC_GOTO(put_plane(&c, plane, pid++));
+      if (plane->line_count && hsc_xplane_stat_id(plane, "hloscope_thread") < 0) HSC_GOTO(put_plane(&c, profile->spaces.items[s], plane, pid++));
     }
   hsc_bytes_append_text(&c.out, "\n]}\n");
   HSC_GOTO(flush(&c, true));

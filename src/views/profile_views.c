@@ -52,6 +52,7 @@ static hsc_status *find_program(hsc__profile_view *cx) {
   const char *near = hsc_did_you_mean(wanted, names, 2 * profile->modules.count);
   hsc_status *status = HSC_ERR(NOT_FOUND, "no operator of a program '%s' is in the profile", wanted);
   if (near) return hsc_status_hint(status, "did you mean %s?", near);
+  if (profile->modules.count == 1) return hsc_status_hint(status, "there is one program: %s", names[0]);
   return profile->modules.count ? hsc_status_hint(status, "there are %zu programs, such as %s; the view 'programs' shows all", profile->modules.count, names[0]) : status;
 }
 

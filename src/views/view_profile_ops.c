@@ -140,9 +140,19 @@ typedef struct node {
   int64_t count;
   int32_t child_count;
   bool is_operator;
+  bool has_estimates;          // parts of fusions are in it
   hsc_view category;
   const char *devices;
 } node;
+
+// What is counted for one name of the framework: an operator, or a member of a fusion with its part of the fusion's time.
+typedef struct named_time {
+  hsc_view op_name, category, name;
+  double self_ps;
+  int64_t count;
+  const char *devices;
+  bool is_estimate;
+} named_time;
 
 static node *child_of(hsc_arena *arena, node *parent, hsc_view name) {
   for (node *n = parent->first; n; n = n->next)
@@ -181,8 +191,8 @@ static hsc_view next_part(hsc_view *path) {
   return part;
 }
 
-static bool add_path(hsc_arena *arena, node *root, const hsc__op_group *g) {
-  hsc_view path = g->op.op_name;
+static bool add_path(hsc_arena *arena, node *root, const named_time *t) {
+  hsc_view path = t->op_name;
   // "scope/name:type" of other writers: the type says nothing that the name does not.
   for (size_t i = path.size; i-- > 0 && path.data[i] != '/' && path.data[i] != ']' && path.data[i] != ')';)
     if (path.data[i] == ':') {
@@ -190,32 +200,55 @@ static bool add_path(hsc_arena *arena, node *root, const hsc__op_group *g) {
       break;
     }
   node *at = root;
-  root->self_ps += (double)g->op.self_ps;
-  root->count += g->op.count;
+  root->self_ps += t->self_ps;
+  root->count += t->count;
   if (!path.size) {
     at = child_of(arena, root, HSC_VIEW("(no framework name)"));
     if (!at) return false;
-    at->self_ps += (double)g->op.self_ps;
-    at->count += g->op.count;
-    path = g->op.category.size ? g->op.category : g->op.name;
+    at->self_ps += t->self_ps;
+    at->count += t->count;
+    path = t->category.size ? t->category : t->name;
     at = child_of(arena, at, path);
     if (!at) return false;
-    at->self_ps += (double)g->op.self_ps;
-    at->count += g->op.count;
+    at->self_ps += t->self_ps;
+    at->count += t->count;
   } else {
     for (int depth = 0; path.size && depth < 64; depth++) {
       hsc_view part = depth == 63 ? path : next_part(&path);
       if (!part.size) continue;
       at = child_of(arena, at, part);
       if (!at) return false;
-      at->self_ps += (double)g->op.self_ps;
-      at->count += g->op.count;
+      at->self_ps += t->self_ps;
+      at->count += t->count;
+      at->has_estimates |= t->is_estimate;
       if (depth == 63) break;
     }
   }
   at->is_operator = true;
-  at->category = g->op.category;
-  at->devices = at->devices && strcmp(at->devices, g->devices) ? "several" : g->devices;
+  at->has_estimates |= t->is_estimate;
+  at->category = t->category;
+  at->devices = at->devices && strcmp(at->devices, t->devices) ? "several" : t->devices;
+  return true;
+}
+
+// A fusion's time to the names of its members, as member_weight shares it; what has no name counts for the fusion's own.
+static bool add_members(hsc__profile_view *cx, node *root, const hsc__op_group *g) {
+  const hsc_instr *fusion = hsc__profile_instr(cx->profile, &g->op);
+  named_time all = {g->op.op_name, g->op.category, g->op.name, (double)g->op.self_ps, g->op.count, g->devices, false};
+  double sum = 0;
+  if (!cx->options->open_fusions || !fusion || fusion->op != HSC_OP_FUSION || fusion->called_count != 1) return add_path(cx->arena, root, &all);
+  HSC_FOR_EACH_INSTR_IN(fusion->called[0], instr) sum += member_weight(g, instr);
+  if (!(sum > 0)) return add_path(cx->arena, root, &all);
+  HSC_FOR_EACH_INSTR_IN(fusion->called[0], instr) {
+    double weight = member_weight(g, instr);
+    if (weight <= 0) continue;
+    named_time part = all;
+    if (instr->metadata && instr->metadata->op_name && *instr->metadata->op_name) part.op_name = hsc_view_of(instr->metadata->op_name);
+    part.category = hsc_view_of(hsc_op_text(instr->op));
+    part.self_ps = (double)g->op.self_ps * weight / sum;
+    part.is_estimate = true;
+    if (!add_path(cx->arena, root, &part)) return false;
+  }
   return true;
 }
 
@@ -240,6 +273,7 @@ static hsc_status *node_rows(hsc__profile_view *cx, const node *n, int depth, hs
       hsc_table_int(cx->table, child->count);
       hsc_table_text(cx->table, child->is_operator ? child->devices : NULL);
       hsc_table_text(cx->table, hsc_bytes_text(path));
+      if (cx->options->open_fusions) hsc_table_text(cx->table, child->has_estimates ? "estimate" : "measured");
     }
     HSC_TRY(node_rows(cx, child, depth + 1, path, all));
     path->size = length;
@@ -254,7 +288,7 @@ hsc_status *hsc__profile_view_framework_operators(hsc__profile_view *cx) {
   HSC_TRY(hsc__profile_groups(cx, &groups, &count));
   node root = {0};
   for (size_t i = 0; i < count; i++)
-    if (!add_path(cx->arena, &root, &groups[i])) return hsc_status_out_of_memory();
+    if (!add_members(cx, &root, &groups[i])) return hsc_status_out_of_memory();
   hsc_table_column(cx->table, "name", "");
   hsc_table_column(cx->table, "level", "");
   hsc_table_column(cx->table, "depth", "");
@@ -263,11 +297,13 @@ hsc_status *hsc__profile_view_framework_operators(hsc__profile_view *cx) {
   hsc_table_column(cx->table, "occurrences", "count");
   hsc_table_column(cx->table, "device", "");
   hsc_table_column(cx->table, "path", "");
+  if (cx->options->open_fusions) hsc_table_column(cx->table, "kind", "");
   hsc_bytes path = {0};
   hsc_status *status = node_rows(cx, &root, 0, &path, root.self_ps);
   hsc_bytes_deinit(&path);
   if (!count) hsc_table_note(cx->table, "the profile holds no operators; the view 'planes' shows what it holds");
-  else hsc_table_note(cx->table, "time is self time of the operators on the device; a fusion counts for the name that the compiler gave it");
+  else if (cx->options->open_fusions) hsc_table_note(cx->table, "rows of kind estimate hold parts of fusions: their time is shared out to their members by the cost model, not measured");
+  else hsc_table_note(cx->table, "time is self time of the operators on the device; a fusion counts for the name that the compiler gave it (--open-fusions shares it out)");
   return status;
 }
 
