@@ -20,6 +20,8 @@ static const char *const conv_names[] = {
 };
 
 static const char *algorithm_name(bool is_conv, int64_t algorithm) {
+  static const char *const fault_names[] = {"fault-wrong", "fault-redzone", "fault-error"};   // of hloscope_autotune_faults
+  if (algorithm >= 1000 && algorithm < 1003) return fault_names[algorithm - 1000];
   if (algorithm < 0 || algorithm >= (int64_t)(is_conv ? HSC_COUNT_OF(conv_names) : HSC_COUNT_OF(dot_names))) return "?";
   return is_conv ? conv_names[algorithm] : dot_names[algorithm];
 }

@@ -32,7 +32,7 @@ typedef struct hsc_tune_problem {
   int candidate_count;
 } hsc_tune_problem;
 
-enum { HSC_TUNE_REDZONE_BYTES = 4096, HSC_TUNE_MAX_CANDIDATES = 32 };
+enum { HSC_TUNE_REDZONE_BYTES = 4096, HSC_TUNE_MAX_CANDIDATES = 32, HSC_TUNE_FIRST_FAULT = 1000 };   // FIRST_FAULT: numbers of faults on purpose
 
 // *out_results: [candidate_count] in the order of the candidates; *out_best -1 when none works. Errors: RESOURCE_EXHAUSTED only.
 HSC_MUST_USE hsc_status *hsc_tune(const hsc_tune_problem *problem, int level, hsc_arena *arena, hsc_autotune_result **out_results, int32_t *out_best);

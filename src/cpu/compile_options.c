@@ -43,6 +43,8 @@ static hsc_status *read_flag(char *flag, hsc_cpu_compile_options *options) {
     return read_bool(flag, value, &options->strict_conv_algorithm_picker);
   } else if (!strcmp(flag, "xla_gpu_crash_on_verification_failures")) {
     return read_bool(flag, value, &options->crash_on_verification_failures);
+  } else if (!strcmp(flag, "hloscope_autotune_faults")) {
+    return read_bool(flag, value, &options->autotune_faults);
   } else if (!strcmp(flag, "xla_gpu_algorithm_denylist_path")) {
     options->algorithm_denylist_path = value;
   } else if (!strcmp(flag, "xla_gpu_load_autotune_results_from")) {

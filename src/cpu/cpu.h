@@ -36,6 +36,7 @@ typedef struct hsc_cpu_compile_options {
   int64_t memory_limit_bytes;            // of the program's own values: rematerialization; <= 0 = no limit
   // The autotuner (tuner.h), under the names that XLA's GPU compiler gives them: xla_gpu_...
   int autotune_level;                    // 0 (default) nothing is measured: by rule, and the same every time; 1..4 as autotune.h says
+  bool autotune_faults;                  // candidates that compute nothing, write before their output, and fail, beside the others: shows that checks find them
   bool strict_conv_algorithm_picker;     // default true: a convolution that no algorithm works for is an error, not a warning
   bool crash_on_verification_failures;   // a red zone or result that is wrong is an error of the compilation
   const char *algorithm_denylist_path;   // AlgorithmDenylist as text; NULL = none

@@ -206,6 +206,22 @@ static bool is_in_denylist(const hsc_cpu_tuner *t, const char *hlo) {
   return false;
 }
 
+// ---- faults on purpose (hloscope_autotune_faults) ----------------------------------------------------------------------------------
+// Only where results are checked, at level 4: what is found there is never chosen.
+
+static hsc_status *compute_nothing(void *context, void *const *inputs, void *output, void *scratch) { return NULL; }
+static hsc_status *write_before_output(void *context, void *const *inputs, void *output, void *scratch) {
+  ((volatile char *)output)[-1] ^= 1;
+  return NULL;
+}
+static hsc_status *fail(void *context, void *const *inputs, void *output, void *scratch) { return HSC_ERR(INTERNAL, "a fault on purpose"); }
+
+static const hsc_tune_candidate faults[] = {
+    {.algorithm = HSC_TUNE_FIRST_FAULT, .name = "fault-wrong", .run = compute_nothing},
+    {.algorithm = HSC_TUNE_FIRST_FAULT + 1, .name = "fault-redzone", .run = write_before_output},
+    {.algorithm = HSC_TUNE_FIRST_FAULT + 2, .name = "fault-error", .run = fail},
+};
+
 static hsc_status *measure(hsc_cpu_tuner *t, const hsc_instr *instr, const char *hlo, hsc_autotune_entry *out) {
   hsc_status *status = NULL;
   hsc_tune_candidate candidates[HSC_TUNE_MAX_CANDIDATES];
@@ -217,6 +233,7 @@ static hsc_status *measure(hsc_cpu_tuner *t, const hsc_instr *instr, const char 
   HSC_GOTO(hsc_arena_create(&arena));
   HSC_GOTO(hsc__tune_products_make(t->device, instr, arena, candidates, &count, &products));
   for (int i = 0; i < t->device->extra_candidate_count && count < HSC_TUNE_MAX_CANDIDATES; i++) candidates[count++] = t->device->extra_candidates[i];
+  for (size_t i = 0; i < HSC_COUNT_OF(faults) && t->options->autotune_faults && t->options->autotune_level >= 4 && count < HSC_TUNE_MAX_CANDIDATES; i++) candidates[count++] = faults[i];
   for (int i = 0; i < count; i++)
     if (is_denied(t, hlo, candidates[i].algorithm)) candidates[i].refused = "the denylist names it";
   hsc_tune_problem problem = {.inputs = {&instr->operands[0]->shape, &instr->operands[1]->shape}, .output = &instr->shape, .candidates = candidates, .candidate_count = count};
@@ -272,7 +289,7 @@ static hsc_status *find(hsc_cpu_tuner *t, const hsc_instr *instr, const char *hl
     return NULL;
   }
   if (t->options->autotune_level == 0) return NULL;
-  bool shared = !is_in_denylist(t, hlo) && t->device->extra_candidate_count == 0;
+  bool shared = !is_in_denylist(t, hlo) && t->device->extra_candidate_count == 0 && !t->options->autotune_faults;
   HSC_GOTO(make_key(t, hlo, &key));
   if (shared) {
     pthread_mutex_lock(&t->device->lock);

@@ -37,6 +37,7 @@ static const struct {
     {"xla_gpu_dump_autotune_results_to", 0, OPTION_TEXT, offsetof(hsc_cpu_compile_options, dump_autotune_results_to), 0, 0},
     {"xla_gpu_dump_autotune_logs_to", 0, OPTION_TEXT, offsetof(hsc_cpu_compile_options, dump_autotune_logs_to), 0, 0},
     {"xla_gpu_experimental_autotuner_cache_dir", 0, OPTION_TEXT, offsetof(hsc_cpu_compile_options, autotune_cache_dir), 0, 0},
+    {"hloscope_autotune_faults", 0, OPTION_BOOL, offsetof(hsc_cpu_compile_options, autotune_faults), 0, 0},
     {"hloscope_memory_limit_bytes", 0, OPTION_INT, offsetof(hsc_cpu_compile_options, memory_limit_bytes), 0, INT64_MAX},
     {"hloscope_pass_fuel", 0, OPTION_INT, offsetof(hsc_cpu_compile_options, pass_fuel), -1, INT64_MAX},
 };
