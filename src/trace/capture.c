@@ -551,7 +551,7 @@ static void note_process(hsc_capture *capture, const hsc_capture_process *p) {
   if (p->lost_events) hsc_bytes_printf(&capture->notes, "process %lld (%s): %llu events were lost for want of room\n", (long long)p->pid, p->label, (unsigned long long)p->lost_events);
   if (p->lost_attrs) hsc_bytes_printf(&capture->notes, "process %lld: %llu attributes were lost\n", (long long)p->pid, (unsigned long long)p->lost_attrs);
   if (p->torn_records) hsc_bytes_printf(&capture->notes, "process %lld: %llu damaged records were skipped\n", (long long)p->pid, (unsigned long long)p->torn_records);
-  if (!p->closed) hsc_bytes_printf(&capture->notes, "process %lld (%s) did not end its recording: it runs still, or was killed\n", (long long)p->pid, p->label);
+  if (!p->closed) hsc_bytes_printf(&capture->notes, "process %lld (%s) did not end its recording: it runs still, was killed, or left by _exit or exec\n", (long long)p->pid, p->label);
 }
 
 // Nesting depth on each thread, from the sorted events.

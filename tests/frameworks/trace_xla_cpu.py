@@ -50,10 +50,12 @@ def table(capture, view, *options):
 
 
 with tempfile.TemporaryDirectory(prefix="hloscope-xla-cpu-") as scratch:
-    capture, made = trace(scratch, "all", "")
+    capture, made = trace(scratch, "all", "\ng = jax.jit(lambda v: v * 2)\ndef h_(v): return v + 1\nh = jax.jit(h_)\nfor i in range(4): g(h(x))\n")
     check("the program runs as ever", made.returncode == 0 and "done" in made.stdout, made.stderr)
     runs = [r for r in table(capture, "executions")["rows"] if r["executable"] == "jit_f"]
     check("every call is there, joined with its run on the device", len(runs) == 21 and all(r["measured"] == "device" and 0 < r["run"] < r["total"] for r in runs), runs)
+    odd = [r for r in table(capture, "executions")["rows"] if r["executable"] in ("jit__lambda", "jit_h")]
+    check("also those of functions whose names JAX changes", len(odd) == 8 and all(r["measured"] == "device" for r in odd), odd)
     check("calls and runs are in the same order", all(a["start"] < b["start"] for a, b in zip(runs, runs[1:])), runs)
     operators = {r["name"]: r for r in table(capture, "operators")["rows"]}
     check("operators", sum(r["count"] for r in operators.values()) >= 21, operators)

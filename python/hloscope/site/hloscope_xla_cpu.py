@@ -253,8 +253,8 @@ def tpu_without_client():
 
 
 def module_name(name):
-    """As JAX names the module of a function."""
-    return "jit_" + "".join(c if c.isalnum() or c in "_.-" else "_" for c in str(name))
+    """As JAX names the module of a function: <lambda> is jit__lambda."""
+    return ("jit_" + "".join(c if c.isalnum() or c in "_.-" else "_" for c in str(name))).rstrip("_")
 
 
 def program_bytes(module):
