@@ -56,8 +56,8 @@ static hsc_status *partition_path(hsc_cli *cli, const hsc_capture *capture, cons
   return hsc_dir_make(folder);
 }
 
-static hsc_status *export_file(const hsc_capture *capture, hsc_sink_id sink, const char *path, hsc_cli *cli) {
-  HSC_TRY(hsc_capture_export_file_to(capture, sink, path));
+static hsc_status *export_file(const hsc_capture *capture, hsc_sink_id sink, bool partitioned, const char *path, hsc_cli *cli) {
+  HSC_TRY(partitioned ? hsc_capture_export_part_to(capture, sink, path) : hsc_capture_export_file_to(capture, sink, path));
   hsc_cli_say(cli, "%s", path);
   return NULL;
 }
@@ -116,7 +116,7 @@ static hsc_status *export_by_sink(const export_args *args, hsc_sink_id sink, con
   hsc_capture *capture = NULL;
   HSC_TRY(hsc_capture_of_profile(args->capture, &capture));
   const char *path = args->output ? args->output : hsc_arena_printf(cli->arena, "%s.%s%s", stem, hsc_sink_name(sink), hsc_sink_extension(sink));
-  hsc_status *status = !strcmp(path, "-") ? hsc_capture_export(capture, sink, write_stdout, cli) : export_file(capture, sink, path, cli);
+  hsc_status *status = !strcmp(path, "-") ? hsc_capture_export(capture, sink, write_stdout, cli) : export_file(capture, sink, false, path, cli);
   hsc_capture_close(capture);
   return status;
 }
@@ -171,7 +171,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     bool to_stdout = args->output && !strcmp(args->output, "-");
     const char *path = args->output ? args->output : default_path(cli, args->capture, sinks[i]);
     if (partitioned) status = partition_path(cli, capture, args->output, sinks[i], &path);
-    if (!status) status = to_stdout ? hsc_capture_export(capture, sinks[i], write_stdout, cli) : export_file(capture, sinks[i], path, cli);
+    if (!status) status = to_stdout ? hsc_capture_export(capture, sinks[i], write_stdout, cli) : export_file(capture, sinks[i], partitioned, path, cli);
   }
   if (!status && *hsc_capture_notes(capture)) hsc_cli_say(cli, "%.*s", (int)strcspn(hsc_capture_notes(capture), "\n"), hsc_capture_notes(capture));
   hsc_capture_close(capture);

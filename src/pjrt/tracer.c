@@ -442,9 +442,9 @@ hsc_recorder *hsc_tracer_recorder(void) {
   return open;
 }
 
-uint64_t hsc_tracer_compile_begin(const char *format, const void *code, size_t code_bytes) {
+uint64_t hsc_tracer_compile_begin(const char *format, const void *code, size_t code_bytes, const void *options, size_t options_bytes) {
   PJRT_Program program = {.struct_size = PJRT_Program_STRUCT_SIZE, .code = (char *)(uintptr_t)code, .code_size = code_bytes, .format = format, .format_size = strlen(format)};
-  return hsc__tracer_begin_compile(known.PJRT_Client_Compile, &program, NULL, 0);
+  return hsc__tracer_begin_compile(known.PJRT_Client_Compile, &program, options, options_bytes);
 }
 
 void hsc_tracer_note_profile(const char *file, int64_t wall_ns) {

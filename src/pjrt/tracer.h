@@ -21,7 +21,7 @@ GetPjrtApi_Fn *hsc_tracer_entry(GetPjrtApi_Fn *get_api, const char *path);
 // The process's recorder, opened at the first call; NULL when nothing is recorded.
 hsc_recorder *hsc_tracer_recorder(void);
 // A compilation that goes through no plugin: keeps the program, counts it against --max-compiles. 0 = not recorded.
-uint64_t hsc_tracer_compile_begin(const char *format, const void *code, size_t code_bytes);
+uint64_t hsc_tracer_compile_begin(const char *format, const void *code, size_t code_bytes, const void *options, size_t options_bytes);
 // A profile that will lie in the capture's folder profiles/ as `file`; `wall_ns` is the wall clock of now, which joins the clocks of both.
 void hsc_tracer_note_profile(const char *file, int64_t wall_ns);
 

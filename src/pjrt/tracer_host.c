@@ -108,8 +108,9 @@ HSC_EXPORT void hsc_tracer_host_watch(void *function, void **place, const char *
   memcpy(place, &ours, sizeof ours);
 }
 
-HSC_EXPORT uint64_t hsc_tracer_host_compile_begin(const char *format, const void *code, size_t code_bytes) {
-  return recorder ? hsc_tracer_compile_begin(format, code, code_bytes) : 0;
+// `options`: CompileOptionsProto; NULL = not known.
+HSC_EXPORT uint64_t hsc_tracer_host_compile_begin(const char *format, const void *code, size_t code_bytes, const void *options, size_t options_bytes) {
+  return recorder ? hsc_tracer_compile_begin(format, code, code_bytes, options, options_bytes) : 0;
 }
 
 // `error` NULL: compiled.

@@ -101,27 +101,32 @@ hsc_status *hsc__sink_flush(hsc__sink_stream *stream, bool all) {
   return NULL;
 }
 
-hsc_status *hsc_capture_export(const hsc_capture *capture, hsc_sink_id sink, hsc_sink_write write, void *user) {
-  hsc__sink_stream stream = {.capture = capture, .write = write, .user = user};
+static hsc_status *export_to(const hsc_capture *capture, hsc_sink_id sink, bool is_part, hsc_sink_write write, void *user) {
+  hsc__sink_stream stream = {.capture = capture, .is_part = is_part, .write = write, .user = user};
   hsc_status *status = sinks[sink].run(&stream);
   if (!status) status = hsc__sink_flush(&stream, true);
   hsc_bytes_deinit(&stream.buffer);
   return status;
 }
 
+hsc_status *hsc_capture_export(const hsc_capture *capture, hsc_sink_id sink, hsc_sink_write write, void *user) { return export_to(capture, sink, false, write, user); }
+
 static hsc_status *write_file(void *user, hsc_view bytes) {
   return fwrite(bytes.data, 1, bytes.size, user) == bytes.size ? NULL : HSC_ERR(RESOURCE_EXHAUSTED, "cannot write: %s", strerror(errno));
 }
 
-hsc_status *hsc_capture_export_file_to(const hsc_capture *capture, hsc_sink_id sink, const char *path) {
+static hsc_status *export_file(const hsc_capture *capture, hsc_sink_id sink, bool is_part, const char *path) {
   hsc_bytes part = {0};
   hsc_bytes_printf(&part, "%s.part", path);
   HSC_TRY(hsc_bytes_status(&part));
   FILE *file = fopen(part.data, "wbe");
-  hsc_status *status = file ? hsc_capture_export(capture, sink, write_file, file) : HSC_ERR(PERMISSION_DENIED, "cannot create %s: %s", part.data, strerror(errno));
+  hsc_status *status = file ? export_to(capture, sink, is_part, write_file, file) : HSC_ERR(PERMISSION_DENIED, "cannot create %s: %s", part.data, strerror(errno));
   if (file && fclose(file) && !status) status = HSC_ERR(RESOURCE_EXHAUSTED, "cannot write %s: %s", part.data, strerror(errno));
   if (!status && rename(part.data, path)) status = HSC_ERR(PERMISSION_DENIED, "cannot put %s in place: %s", path, strerror(errno));
   if (file && status) remove(part.data);
   hsc_bytes_deinit(&part);
   return status;
 }
+
+hsc_status *hsc_capture_export_file_to(const hsc_capture *capture, hsc_sink_id sink, const char *path) { return export_file(capture, sink, false, path); }
+hsc_status *hsc_capture_export_part_to(const hsc_capture *capture, hsc_sink_id sink, const char *path) { return export_file(capture, sink, true, path); }

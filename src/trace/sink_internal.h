@@ -5,6 +5,7 @@
 
 typedef struct hsc__sink_stream {
   const hsc_capture *capture;
+  bool is_part;               // of a data set whose folders say run and host
   hsc_bytes buffer;
   hsc_sink_write write;
   void *user;

@@ -2,9 +2,10 @@
 #include "base/parquet.h"
 #include "trace/sink_internal.h"
 
-// Columns by their order. C(id, type, doc)
+// Columns by their order: the first ones are left out where the folders say them. C(id, type)
+enum { SAID_BY_FOLDERS = 2 };
 #define COLUMNS(C) \
-  C(time, TIMESTAMP_US) C(start_ns, INT64) C(duration_ns, INT64) C(host, TEXT) C(run, TEXT) C(pid, INT64) C(tid, INT64) C(thread, TEXT) C(kind, TEXT) \
+  C(host, TEXT) C(run, TEXT) C(time, TIMESTAMP_US) C(start_ns, INT64) C(duration_ns, INT64) C(pid, INT64) C(tid, INT64) C(thread, TEXT) C(kind, TEXT) \
   C(category, TEXT) C(name, TEXT) C(span_id, UINT64) C(parent_id, UINT64) C(depth, INT64) C(value, DOUBLE) C(executable, TEXT) C(device, INT64) C(bytes, INT64) \
   C(attributes, TEXT)
 
@@ -55,17 +56,16 @@ static void put_attributes(hsc_parquet *file, const hsc_capture *capture, const 
   hsc_parquet_text(file, hsc_bytes_view(scratch));
 }
 
-static void put_event(hsc_parquet *file, const hsc_capture *capture, const hsc_event *e, const char *run, keys *k, hsc_bytes *scratch) {
+static void put_event(hsc_parquet *file, const hsc_capture *capture, const hsc_event *e, bool is_part, const char *run, keys *k, hsc_bytes *scratch) {
   find_keys(capture, e->process, k);
   const hsc_capture_process *process = hsc_capture_process_at(capture, e->process);
   const hsc_capture_thread *thread = hsc_capture_thread_at(capture, e->thread);
   bool span = hsc_event_is_span(e);
+  if (!is_part) hsc_parquet_lasting(file, process->host), hsc_parquet_lasting(file, run);
   hsc_parquet_int(file, (hsc_capture_start_wall_ns(capture) + e->start_ns) / 1000);
   hsc_parquet_int(file, e->start_ns);
   if (span) hsc_parquet_int(file, e->duration_ns);
   else hsc_parquet_null(file);
-  hsc_parquet_lasting(file, process->host);
-  hsc_parquet_lasting(file, run);
   hsc_parquet_int(file, process->pid);
   hsc_parquet_int(file, thread->tid);
   hsc_parquet_lasting(file, thread->name);
@@ -91,7 +91,8 @@ static hsc_status *write_piece(void *user, hsc_view bytes) {
 hsc_status *hsc__sink_parquet(hsc__sink_stream *stream) {
   const hsc_capture *capture = stream->capture;
   hsc_parquet *file = NULL;
-  HSC_TRY(hsc_parquet_create(columns, HSC_COUNT_OF(columns), write_piece, stream, &file));
+  size_t left_out = stream->is_part ? SAID_BY_FOLDERS : 0;
+  HSC_TRY(hsc_parquet_create(columns + left_out, HSC_COUNT_OF(columns) - left_out, write_piece, stream, &file));
   char run[33] = "";
   if (hsc_capture_process_count(capture)) hsc__trace_id_hex(hsc_capture_process_at(capture, 0), run);
   hsc_parquet_metadata(file, "hloscope.capture", hsc_capture_path(capture));
@@ -99,7 +100,7 @@ hsc_status *hsc__sink_parquet(hsc__sink_stream *stream) {
   hsc_bytes scratch = {0};
   keys k = {.process = -1};
   const hsc_event *events = hsc_capture_events(capture);
-  for (size_t i = 0; i < hsc_capture_event_count(capture); i++) put_event(file, capture, &events[i], run, &k, &scratch);
+  for (size_t i = 0; i < hsc_capture_event_count(capture); i++) put_event(file, capture, &events[i], stream->is_part, run, &k, &scratch);
   hsc_status *status = hsc_bytes_status(&scratch);
   hsc_bytes_deinit(&scratch);
   if (!status) return hsc_parquet_finish(file);

@@ -69,10 +69,57 @@ static bool explain_shapes(const hsc_module *before, const hsc_module *now, hsc_
   return changed > 0;
 }
 
-// The first instruction in which two entry computations of one interface part ways.
+static bool is_donated(const hsc_module *module, int64_t parameter) {
+  for (int32_t i = 0; i < module->alias_count; i++)
+    if (module->aliases[i].parameter == parameter) return true;
+  for (int32_t i = 0; i < module->donor_count; i++)
+    if (module->donors[i].parameter == parameter) return true;
+  return false;
+}
+
+// Arguments that are given away to the results now and were not, or the other way round.
+static bool explain_donation(const hsc_module *before, const hsc_module *now, hsc_bytes *out) {
+  int changed = 0;
+  for (int i = 0; i < now->entry->parameter_count; i++) {
+    bool donated = is_donated(now, i);
+    if (donated == is_donated(before, i) || changed++) continue;
+    hsc_bytes_printf(out, "compiled again: argument %d (%s) was %s, now %s", i, now->entry->parameters[i]->name, donated ? "kept" : "donated", donated ? "donated" : "kept");
+  }
+  if (changed > 1) hsc_bytes_printf(out, ", and %d more differ", changed - 1);
+  return changed > 0;
+}
+
+// Bytes of the shape at the beginning of a text, with its layout; nothing there reads "the default".
+static int shown(const char *shape) {
+  size_t size = strcspn(shape, "}");
+  return !*shape ? 11 : shape[size] && size < 80 ? (int)size + 1 : 80;
+}
+
+// Arguments or results that lie in memory in another order, as far as the programs say how they lie.
+static bool explain_layout(const hsc_module *before, const hsc_module *now, hsc_bytes *out) {
+  const char *was = before->layout_text ? before->layout_text : "", *is = now->layout_text ? now->layout_text : "";
+  if (!strcmp(was, is)) return false;
+  size_t same = 0;
+  while (was[same] && was[same] == is[same]) same++;
+  while (same > 0 && was[same - 1] != ' ' && was[same - 1] != '(') same--;   // from the shape on in which they part
+  hsc_bytes_printf(out, "compiled again: a layout of arguments or results was %.*s, now %.*s", shown(was + same), *was ? was + same : "the default", shown(is + same), *is ? is + same : "the default");
+  return true;
+}
+
+// The first instructions in which two entry computations of one interface part ways; both NULL: they are the same.
+static void part_ways(const hsc_instr **a, const hsc_instr **b) {
+  while (*a && *b && (*a)->op == (*b)->op && hsc_shape_equal(&(*a)->shape, &(*b)->shape) && hsc_attr_equal(*a, *b)) *a = (*a)->next, *b = (*b)->next;
+}
+
+static bool body_differs(const hsc_module *before, const hsc_module *now) {
+  const hsc_instr *a = before->entry->first, *b = now->entry->first;
+  part_ways(&a, &b);
+  return a || b;
+}
+
 static void explain_body(const hsc_module *before, const hsc_module *now, hsc_bytes *out) {
   const hsc_instr *a = before->entry->first, *b = now->entry->first;
-  while (a && b && a->op == b->op && hsc_shape_equal(&a->shape, &b->shape) && hsc_attr_equal(a, b)) a = a->next, b = b->next;
+  part_ways(&a, &b);
   if (!a && !b) {
     hsc_bytes_append_text(out, "compiled again: a called computation, a layout or an option differs");
   } else if (a && b && a->op == HSC_OP_CONSTANT && b->op == HSC_OP_CONSTANT) {
@@ -140,5 +187,6 @@ void hsc__recompile_cause(hsc_module *const *earlier, int earlier_count, const h
     hsc_bytes_printf(out, "compiled again: it takes %d arguments, the nearest earlier one took %d", now->entry->parameter_count, nearest->entry->parameter_count);
     return;
   }
-  explain_body(nearest, now, out);
+  if (body_differs(nearest, now)) explain_body(nearest, now, out);
+  else if (!explain_donation(nearest, now, out) && !explain_layout(nearest, now, out)) explain_body(nearest, now, out);
 }

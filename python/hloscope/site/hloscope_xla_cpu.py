@@ -28,7 +28,7 @@ def library():
     lib.hsc_tracer_host_watch.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_bool]
     lib.hsc_tracer_host_watch.restype = lib.hsc_tracer_host_no_limit.restype = lib.hsc_tracer_host_session.restype = lib.hsc_tracer_host_compile_end.restype = None
     lib.hsc_tracer_host_compile_begin.restype = ctypes.c_uint64
-    lib.hsc_tracer_host_compile_begin.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
+    lib.hsc_tracer_host_compile_begin.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
     lib.hsc_tracer_host_compile_end.argtypes = [ctypes.c_uint64, ctypes.c_char_p, ctypes.c_char_p]
     lib.hsc_tracer_host_session.argtypes = [ctypes.c_char_p, ctypes.c_int64]
     return lib
@@ -182,7 +182,8 @@ class Watch:
                 name = str(program.operation.attributes["sym_name"]).strip('"')
                 code = program_bytes(program)
                 own = not self.runs_profiled and self.profiler.start()
-                span = self.lib.hsc_tracer_host_compile_begin(b"mlir", code, len(code))
+                options = options_bytes((*rest, *keywords.values()))
+                span = self.lib.hsc_tracer_host_compile_begin(b"mlir", code, len(code), options, len(options or b""))
             except Exception as error:
                 complain(f"a compilation is not recorded: {type(error).__name__}: {error}")
             failure = None
@@ -257,6 +258,12 @@ def module_name(name):
     return ("jit_" + "".join(c if c.isalnum() or c in "_.-" else "_" for c in str(name))).rstrip("_")
 
 
+def options_bytes(arguments):
+    """Those of the arguments that are compile options, as plugins get them; None where there are none."""
+    options = next((a for a in arguments if hasattr(a, "SerializeAsString")), None)
+    return options.SerializeAsString() if options is not None else None
+
+
 def program_bytes(module):
     """The program as plugins get it: a portable artifact, or text where a dialect has no portable form."""
     try:
@@ -264,6 +271,8 @@ def program_bytes(module):
 
         copy = io.BytesIO()
         module.operation.write_bytecode(copy)  # a copy, because the making of an artifact changes its module
+        if b"sdy" in copy.getvalue():  # a dialect that has no portable form: asking for one prints an error
+            return str(module).encode()
         return stablehlo.serialize_portable_artifact_str(copy.getvalue(), stablehlo.get_current_version())
     except Exception:
         return str(module).encode()
