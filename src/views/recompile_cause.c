@@ -31,26 +31,50 @@ static int count_of_shape(const hsc_module *module, const hsc_shape *shape) {
   return count;
 }
 
-static bool explain_constant(const hsc_module *before, const hsc_module *now, const char *was, const char *is, hsc_bytes *out) {
-  hsc_bytes text = {0};
-  bool found = false;
-  for (int i = 0; i < now->entry->parameter_count && !found; i++) {
+// How an instruction is first used: by which operation, as which operand. -1 = not at all.
+static int first_use(const hsc_module *module, const hsc_instr *instr) {
+  for (const hsc_instr *user = module->entry->first; user; user = user->next)
+    for (int32_t i = 0; i < user->operand_count; i++)
+      if (user->operands[i] == instr) return (int)user->op * 1000 + (i < 999 ? i : 999);
+  return -1;
+}
+
+// A constant of `before` that is a parameter of `now`: of the parameters of its shape the one that is used as it was, or has a name that was not there.
+static const hsc_instr *became_parameter(const hsc_module *before, const hsc_module *now, const hsc_instr **out_constant) {
+  const hsc_instr *best = NULL;
+  int best_score = -1;
+  for (int i = 0; i < now->entry->parameter_count; i++) {
     const hsc_instr *parameter = now->entry->parameters[i];
     if (count_of_shape(before, &parameter->shape) >= count_of_shape(now, &parameter->shape)) continue;
     const hsc_instr *constant = constant_of_shape(before, &parameter->shape);
     if (!constant) continue;
-    hsc_bytes_printf(out, "compiled again: argument %d (%s) was %s (%s", i, parameter->name, was, shape_text(&parameter->shape, &text));
-    const hsc_instr *value = constant_behind(constant);
-    if (hsc_shape_elements(&value->shape) == 1 && !value->attr.literal.value->elided) {
-      char number[32];
-      hsc_format_double(hsc_literal_get_double(value->attr.literal.value, 0), number);
-      hsc_bytes_printf(out, " broadcast of %s", number);
-    }
-    hsc_bytes_printf(out, "), now %s", is);
-    found = true;
+    bool known = false;
+    for (int k = 0; k < before->entry->parameter_count; k++) known |= !strcmp(before->entry->parameters[k]->name, parameter->name);
+    int score = 2 * (first_use(before, constant) == first_use(now, parameter)) + !known;
+    if (score <= best_score) continue;
+    best = parameter;
+    best_score = score;
+    *out_constant = constant;
   }
+  return best;
+}
+
+static bool explain_constant(const hsc_module *before, const hsc_module *now, const char *was, const char *is, hsc_bytes *out) {
+  const hsc_instr *constant = NULL, *parameter = became_parameter(before, now, &constant);
+  if (!parameter) return false;
+  hsc_bytes text = {0};
+  int number = 0;
+  while (now->entry->parameters[number] != parameter) number++;
+  hsc_bytes_printf(out, "compiled again: argument %d (%s) was %s (%s", number, parameter->name, was, shape_text(&parameter->shape, &text));
+  const hsc_instr *value = constant_behind(constant);
+  if (hsc_shape_elements(&value->shape) == 1 && !value->attr.literal.value->elided) {
+    char digits[32];
+    hsc_format_double(hsc_literal_get_double(value->attr.literal.value, 0), digits);
+    hsc_bytes_printf(out, " broadcast of %s", digits);
+  }
+  hsc_bytes_printf(out, "), now %s", is);
   hsc_bytes_deinit(&text);
-  return found;
+  return true;
 }
 
 static bool explain_shapes(const hsc_module *before, const hsc_module *now, hsc_bytes *out) {

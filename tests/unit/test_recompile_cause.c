@@ -36,6 +36,8 @@ static void each_change_is_named(void **state) {
         "compiled again: a layout of arguments or results was f32[4,8]{1,0}, now f32[4,8]{0,1}");
   names(plain, "HloModule m" "\n\nENTRY main {\n  x = f32[4,8]{1,0} parameter(0)\n  c = f32[4,8]{1,0} parameter(1)\n  ROOT r = f32[4,8]{1,0} add(x, c)\n}\n",
         "compiled again: argument 1 (c) was a constant (f32[4,8] broadcast of 1), now a parameter");
+  names(plain, "HloModule m" "\n\nENTRY main {\n  x = f32[4,8]{1,0} parameter(1)\n  c = f32[4,8]{1,0} parameter(0)\n  ROOT r = f32[4,8]{1,0} add(x, c)\n}\n",
+        "compiled again: argument 0 (c) was a constant (f32[4,8] broadcast of 1), now a parameter");
   names(plain, plain, "compiled again: the same program but for names and source lines (traced anew: its cache was cleared, or another place calls it)");
 }
 
