@@ -16,6 +16,9 @@
 #if defined(__GNUC__)
 #pragma GCC visibility push(default)
 #endif
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct ArrowSchema;
 struct ArrowArray;
@@ -36,6 +39,9 @@ const char *hsc_api_status_text(const hsc_status *status);
 void hsc_api_status_free(hsc_status *status);
 void hsc_api_text_free(char *text);
 
+#ifdef __cplusplus
+}
+#endif
 #if defined(__GNUC__)
 #pragma GCC visibility pop
 #endif

@@ -21,6 +21,9 @@
 #if defined(__GNUC__)
 #pragma GCC visibility push(default)
 #endif
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef struct hsc_program_run_options {
   const char *program;               // a file: HLO text or proto, StableHLO text or bytecode, plain or compressed
@@ -56,6 +59,9 @@ void hsc_program_run_free(hsc_program_run *run);   // NULL is fine
 // The digest of an output's `size` bytes (dense, row-major), as the documents of `hloscope run` have it: 32 hexadecimal digits and a zero.
 void hsc_api_digest(const void *data, size_t size, char out_text[33]);
 
+#ifdef __cplusplus
+}
+#endif
 #if defined(__GNUC__)
 #pragma GCC visibility pop
 #endif

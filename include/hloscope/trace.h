@@ -23,6 +23,9 @@
 #if defined(__GNUC__)
 #pragma GCC visibility push(default)
 #endif
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef struct hsc_status hsc_status;
 typedef struct hsc_recorder hsc_recorder;
@@ -122,6 +125,9 @@ static inline void hsc_span_end_if(hsc_recorder *recorder, uint64_t span, const 
 uint64_t hsc_trace_ticks(void);                                   // the recorder's clock, raw
 uint64_t hsc_recorder_lost_count(const hsc_recorder *recorder);   // events lost so far
 
+#ifdef __cplusplus
+}
+#endif
 #if defined(__GNUC__)
 #pragma GCC visibility pop
 #endif

@@ -137,9 +137,8 @@ hsc_status *hsc_dir_make(const char *path) {
     char saved = *at;
     *at = 0;
     struct stat info;
-    if (mkdir(copy, 0777) < 0 && (errno != EEXIST || stat(copy, &info) < 0 || !S_ISDIR(info.st_mode)))
-      if (stat(copy, &info) < 0 || !S_ISDIR(info.st_mode))
-        status = hsc_status_errno(errno == EEXIST || errno == 0 ? ENOTDIR : errno, "cannot make the directory", path);
+    int error = mkdir(copy, 0777) < 0 ? errno : 0;   // of making it: that it is not there afterwards says nothing
+    if (error && (stat(copy, &info) < 0 || !S_ISDIR(info.st_mode))) status = hsc_status_errno(error == EEXIST ? ENOTDIR : error, "cannot make the directory", path);
     *at = saved;
     if (saved == 0) break;
   }

@@ -43,7 +43,7 @@ static hsc_status *summarise(const char *output, int64_t max_compiles, hsc_cli *
   hsc_status *status = hsc_capture_open(output, &capture);
   if (hsc_status_code(status) == HSC_NOT_FOUND) {
     hsc_status_free(status);
-    hsc_cli_say(cli, "nothing was recorded: the program loaded no PJRT plugin and no JAX (a static program, one that clears LD_PRELOAD or PYTHONPATH, or Python with -I, -E or -S)");
+    hsc_cli_say(cli, "nothing was recorded: the program loaded no PJRT plugin and no JAX (a static or setuid program, one that clears LD_PRELOAD or PYTHONPATH, or Python with -I, -E or -S)");
     cli->exit_code = cli->exit_code ? cli->exit_code : 1;
     return NULL;
   }

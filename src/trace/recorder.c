@@ -525,10 +525,10 @@ static hsc_status *map_ring(hsc_recorder *recorder) {
                            recorder->path, strerror(errno));
   recorder->mapped_bytes = HSC_RING_HEADER_BYTES + (size_t)capacity * chunk_bytes;
   int error = posix_fallocate(recorder->file, 0, HSC_RING_HEADER_BYTES);
-  if (error) return HSC_ERR(RESOURCE_EXHAUSTED, "trace: no room for %s: %s", recorder->path, strerror(error));
-  if (ftruncate(recorder->file, (off_t)recorder->mapped_bytes)) return HSC_ERR(RESOURCE_EXHAUSTED, "trace: cannot size %s: %s", recorder->path, strerror(errno));
+  if (error) return unlink(recorder->path), HSC_ERR(RESOURCE_EXHAUSTED, "trace: no room for %s: %s", recorder->path, strerror(error));
+  if (ftruncate(recorder->file, (off_t)recorder->mapped_bytes)) return unlink(recorder->path), HSC_ERR(RESOURCE_EXHAUSTED, "trace: cannot size %s: %s", recorder->path, strerror(errno));
   void *memory = mmap(NULL, recorder->mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, recorder->file, 0);
-  if (memory == MAP_FAILED) return HSC_ERR(RESOURCE_EXHAUSTED, "trace: cannot map %zu bytes of %s: %s", recorder->mapped_bytes, recorder->path, strerror(errno));
+  if (memory == MAP_FAILED) return unlink(recorder->path), HSC_ERR(RESOURCE_EXHAUSTED, "trace: cannot map %zu bytes of %s: %s", recorder->mapped_bytes, recorder->path, strerror(errno));
   hsc_ring_header *header = recorder->header = memory;
   recorder->paused = &header->paused;
   header->version = HSC_RING_VERSION;
@@ -547,7 +547,7 @@ static hsc_status *map_ring(hsc_recorder *recorder) {
   header->first_ticks = header->last_ticks = ticks_of(recorder->clock);
   read_command(header->command, sizeof header->command);
   if (gethostname(header->host, sizeof header->host - 1)) header->host[0] = 0;
-  snprintf(header->label, sizeof header->label, "%s", options->label ? options->label : "");
+  snprintf(header->label, sizeof header->label, "%s", options->label ? options->label : program_invocation_short_name);
   header->magic = HSC_RING_MAGIC;   // last: a file without it is not a ring yet
   return NULL;
 }

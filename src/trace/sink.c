@@ -111,8 +111,14 @@ static hsc_status *export_to(const hsc_capture *capture, hsc_sink_id sink, bool 
 
 hsc_status *hsc_capture_export(const hsc_capture *capture, hsc_sink_id sink, hsc_sink_write write, void *user) { return export_to(capture, sink, false, write, user); }
 
+typedef struct named_file {
+  FILE *file;
+  const char *path;
+} named_file;
+
 static hsc_status *write_file(void *user, hsc_view bytes) {
-  return fwrite(bytes.data, 1, bytes.size, user) == bytes.size ? NULL : HSC_ERR(RESOURCE_EXHAUSTED, "cannot write: %s", strerror(errno));
+  const named_file *to = user;
+  return fwrite(bytes.data, 1, bytes.size, to->file) == bytes.size ? NULL : HSC_ERR(RESOURCE_EXHAUSTED, "cannot write %s: %s", to->path, strerror(errno));
 }
 
 static hsc_status *export_file(const hsc_capture *capture, hsc_sink_id sink, bool is_part, const char *path) {
@@ -120,7 +126,7 @@ static hsc_status *export_file(const hsc_capture *capture, hsc_sink_id sink, boo
   hsc_bytes_printf(&part, "%s.part", path);
   HSC_TRY(hsc_bytes_status(&part));
   FILE *file = fopen(part.data, "wbe");
-  hsc_status *status = file ? export_to(capture, sink, is_part, write_file, file) : HSC_ERR(PERMISSION_DENIED, "cannot create %s: %s", part.data, strerror(errno));
+  hsc_status *status = file ? export_to(capture, sink, is_part, write_file, &(named_file){file, part.data}) : HSC_ERR(PERMISSION_DENIED, "cannot create %s: %s", part.data, strerror(errno));
   if (file && fclose(file) && !status) status = HSC_ERR(RESOURCE_EXHAUSTED, "cannot write %s: %s", part.data, strerror(errno));
   if (!status && rename(part.data, path)) status = HSC_ERR(PERMISSION_DENIED, "cannot put %s in place: %s", path, strerror(errno));
   if (file && status) remove(part.data);

@@ -31,7 +31,8 @@ static void note_totals(hsc_table *table, const totals *t, double seconds) {
   }
   hsc_format_quantity(t->in_bytes / seconds, "bytes/s", false, text);
   hsc_format_quantity(t->out_bytes / seconds, "bytes/s", false, more);
-  hsc_table_note(table, "to the device %sB/s, back %sB/s", text, more);
+  // "19.2 k" becomes 19.2 kB/s, "12" 12 B/s.
+  hsc_table_note(table, "to the device %s%sB/s, back %s%sB/s", text, strchr(text, ' ') ? "" : " ", more, strchr(more, ' ') ? "" : " ");
   if (t->peak > 0) {
     hsc_format_quantity(t->memory, "bytes", false, text);
     hsc_format_quantity(t->peak, "bytes", false, more);

@@ -2,6 +2,7 @@
 import gc
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +20,40 @@ def check(name, holds, more=""):
     print(("ok" if holds else "not ok"), number, "-", name)
     if not holds:
         print("#", str(more).replace("\n", "\n# "))
+
+
+CPP = """
+#include <hloscope/capture.h>
+#include <hloscope/run.h>
+#include <hloscope/trace.h>
+#include <cstdio>
+int main(int, char **argv) {
+  hsc_recorder_options options{};
+  options.path = argv[1];
+  hsc_recorder *recorder = nullptr;
+  if (hsc_status *status = hsc_recorder_open(&options, &recorder)) return std::puts(hsc_api_status_text(status)), 1;
+  hsc_span_end(recorder, hsc_span_begin(recorder, HSC_CATEGORY_USER, hsc_recorder_intern(recorder, "from C++"), nullptr, 0), nullptr, 0);
+  hsc_recorder_close(recorder);
+  char *json = nullptr;
+  if (hsc_status *status = hsc_capture_view_json(argv[1], "summary", nullptr, &json)) return std::puts(hsc_api_status_text(status)), 1;
+  std::puts(json);
+  hsc_api_text_free(json);
+}
+"""
+
+
+def from_cpp(directory, root):
+    compiler, libraries = shutil.which("c++"), os.environ["HLOSCOPE_LIBRARY_DIR"]
+    if not compiler:
+        return
+    program = os.path.join(directory, "program")
+    made = subprocess.run([compiler, "-std=c++17", "-Wall", "-Werror", "-I" + os.path.join(root, "include"), "-x", "c++", "-", "-o", program, "-L" + libraries, "-lhloscope",
+                           "-Wl,-rpath," + libraries], input=CPP, capture_output=True, text=True)
+    ran = subprocess.run([program, os.path.join(directory, "cpp.hsc")], capture_output=True, text=True) if made.returncode == 0 else made
+    check("a C++ program records and reads", ran.returncode == 0 and "from C++" in ran.stdout, made.stderr + ran.stdout)
+    if ran.returncode == 0:
+        label = subprocess.run([program, "/dev/null/x.hsc"], capture_output=True, text=True)
+        check("and is told what is wrong with a path", label.returncode == 1 and "cannot make the directory" in label.stdout and "Not a directory" in label.stdout, label.stdout)
 
 
 def main():
@@ -122,6 +157,7 @@ def main():
     check("resumed, and readable after kill -9", last >= after + 50, (after, last))
     gone = subprocess.run([hloscope_binary, "trace", "--pid", str(child.pid), "--pause"], capture_output=True, text=True)
     check("a process that is not there is named", gone.returncode == 1 and str(child.pid) in gone.stderr, gone.stderr)
+    from_cpp(directory, os.path.dirname(package))
     print(f"1..{number}")
     subprocess.run(["rm", "-rf", directory])
     return failed > 0
