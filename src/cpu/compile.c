@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cpu/cpu_internal.h"
+#include "cpu/lower.h"
 #include "cpu/jit.h"
 #include "cpu/plan_internal.h"
 #include "cpu/tuner.h"
@@ -255,6 +256,7 @@ hsc_status *hsc_cpu_compile(hsc_cpu_device *device, const hsc_module *module, co
   HSC_GOTO(hsc_module_verify(module));
   start = end_phase(executable, "verify", start);
   HSC_GOTO(hsc_module_clone(module, &executable->module));
+  HSC_GOTO(hsc__cpu_finish_collectives(executable->module));
   HSC_GOTO(run_passes(device, executable->module, compiler.options));
   HSC_GOTO(hsc_module_sort(executable->module));
   executable->name = executable->module->name;

@@ -15,6 +15,8 @@ HSC_MUST_USE hsc_status *hsc__cpu_choose_fft(hsc_cpu_compiler *compiler, hsc_cpu
 HSC_MUST_USE hsc_status *hsc__cpu_choose_linalg(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen);
 HSC_MUST_USE hsc_status *hsc__cpu_choose_kernel(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen);
 HSC_MUST_USE hsc_status *hsc__cpu_choose_tiny(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen);
+// Of a program of several devices: pairs of -start and -done become plain collectives (async_collectives.c).
+HSC_MUST_USE hsc_status *hsc__cpu_finish_collectives(hsc_module *module);
 HSC_MUST_USE hsc_status *hsc__cpu_choose_collective(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen);
 // Says that a thunk wants this much memory per thread while it runs.
 void hsc__cpu_need_worker_scratch(hsc_cpu_compiler *compiler, int64_t bytes);

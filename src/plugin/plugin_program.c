@@ -248,7 +248,8 @@ static hsc_status *check_partitioned(const hsc_module *module) {
   HSC_FOR_EACH_COMPUTATION(module, computation)
     HSC_FOR_EACH_INSTR_IN(computation, instr)
       if (instr->sharding && strstr(instr->sharding, "devices="))
-        return HSC_ERR(UNIMPLEMENTED, "automatic partitioning: not built yet: %s has the sharding %s", instr->name, instr->sharding);
+        return HSC_ERR(UNIMPLEMENTED, "automatic partitioning: not built yet: %s has the sharding %s in XLA's own form; programs partitioned by Shardy run "
+                       "(jax_use_shardy_partitioner=True, JAX's default)", instr->name, instr->sharding);
   return NULL;
 }
 

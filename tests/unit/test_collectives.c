@@ -136,6 +136,23 @@ static void every_collective_gives_its_numbers(void **state) {
   FOR_ALL(N) assert_true(out[r][i] == (float)((r % 2 ? 100 : 200) + i));
   hsc_cpu_executable_release(e);
 
+  // What is started and ended, as XLA's compilers write it.
+  e = compile_body("  s = f32[8] all-reduce-start(x), channel_id=1, replica_groups={{0,1,2,3}}, use_global_device_ids=true, to_apply=add\n  n = f32[8] negate(x)\n"
+                   "  d = f32[8] all-reduce-done(s)\n  ROOT y = f32[8] add(d, n)\n");
+  EXPECT_OK(run_all(e, out));
+  FOR_ALL(N) assert_true(out[r][i] == (float)(600 + 4 * i - (r * 100 + i)));
+  hsc_cpu_executable_release(e);
+
+  e = compile_body("  s = (f32[8], f32[16]) all-gather-start(x), channel_id=1, replica_groups={{1,0},{2,3}}, dimensions={0}, use_global_device_ids=true\n  ROOT y = f32[16] all-gather-done(s)\n");
+  EXPECT_OK(run_all(e, out));
+  FOR_ALL(16) assert_true(out[r][i] == (float)((r < 2 ? (i < 8 ? 1 : 0) : (i < 8 ? 2 : 3)) * 100 + i % 8));
+  hsc_cpu_executable_release(e);
+
+  e = compile_body("  s = (f32[8], f32[8], u32[], u32[]) collective-permute-start(x), channel_id=1, source_target_pairs={{0,1},{1,2},{2,3},{3,0}}\n  ROOT y = f32[8] collective-permute-done(s)\n");
+  EXPECT_OK(run_all(e, out));
+  FOR_ALL(N) assert_true(out[r][i] == (float)((r + 3) % 4 * 100 + i));
+  hsc_cpu_executable_release(e);
+
   e = compile_body("  p = u32[] partition-id()\n  f = f32[] convert(p)\n  b = f32[8] broadcast(f), dimensions={}\n  ROOT y = f32[8] multiply(x, b)\n");
   EXPECT_OK(run_all(e, out));
   FOR_ALL(N) assert_true(out[r][i] == (float)(r * (r * 100 + i)));
