@@ -142,14 +142,18 @@ static int64_t op_meta(builder *b, int program, const hsc_cpu_thunk_record *reco
 
 // ---- planes ---------------------------------------------------------------------------------------------------------------------
 
+// Of the programs that ran more than once, if there are such: one that ran long only once is no step.
 static int longest_program(const builder *b) {
   double best = -1;
   int at = -1;
+  bool best_again = false;
   for (int p = 0; p < b->program_count; p++) {
     double total = 0;
+    size_t count = 0;
     for (size_t i = 0; i < b->run_count; i++)
-      if (b->runs[i].run->program == p + 1) total += (double)(b->runs[i].run->end_ticks - b->runs[i].run->begin_ticks);
-    if (total > best) best = total, at = p;
+      if (b->runs[i].run->program == p + 1) total += (double)(b->runs[i].run->end_ticks - b->runs[i].run->begin_ticks), count++;
+    bool again = count > 1;
+    if (again != best_again ? again : total > best) best = total, at = p, best_again = again;
   }
   return at;
 }

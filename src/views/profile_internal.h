@@ -81,6 +81,7 @@ typedef struct hsc__host_name {
 const hsc__host_name *hsc__host_name_of(hsc_view name);
 // profile_steps.c: time of `intervals` (any order) to the steps [first, count) of the device; sorts the intervals. Returns the busy time.
 HSC_MUST_USE hsc_status *hsc__profile_account(hsc_profile *profile, int32_t device, hsc__interval *intervals, size_t count, size_t first_step);
+bool hsc__profile_steps_are_guessed(const hsc_profile *profile, int32_t device);   // by the device, not told by the program
 HSC_MUST_USE hsc_status *hsc__profile_finish_steps(hsc_profile *profile, hsc__interval *const *intervals, const size_t *counts);
 // profile_join.c: what the profile does not tell of operators, from the programs' HLO. Once.
 HSC_MUST_USE hsc_status *hsc__profile_join(hsc_profile *profile);

@@ -51,19 +51,15 @@ typedef struct sweep {
   hsc_profile_step *steps;
   size_t step_count, step;       // the first one that has not ended yet
   int64_t now, ends[HSC_ACTIVITY_COUNT];
-  int64_t totals[HSC_ACTIVITY_COUNT], inside_ps;   // of the device's own activities: inside of steps
+  int64_t totals[HSC_ACTIVITY_COUNT];
 } sweep;
-
-static bool is_device_activity(int activity) { return activity == HSC_ACTIVITY_COMPUTE || activity == HSC_ACTIVITY_COLLECTIVE; }
 
 static void give(sweep *s, int activity, int64_t begin, int64_t end) {
   s->totals[activity] = hsc__sat_add(s->totals[activity], end - begin);
   while (s->step < s->step_count && s->steps[s->step].end_ps <= begin) s->step++;
   for (size_t i = s->step; i < s->step_count && s->steps[i].start_ps < end; i++) {
     int64_t from = begin > s->steps[i].start_ps ? begin : s->steps[i].start_ps, to = end < s->steps[i].end_ps ? end : s->steps[i].end_ps;
-    if (to <= from) continue;
-    s->steps[i].activity_ps[activity] += to - from;
-    if (is_device_activity(activity)) s->inside_ps += to - from;
+    if (to > from) s->steps[i].activity_ps[activity] += to - from;
   }
 }
 
@@ -129,16 +125,18 @@ static bool copy_host_steps(hsc_profile *profile, int32_t device) {
   return true;
 }
 
-// Without marks of steps: the runs of the program that ran longest.
+// Without marks of steps: the runs of the program that ran longest, of those that ran more than once if there are such.
 static bool copy_runs(hsc_profile *profile, int32_t device) {
   int32_t best = -1;
   double best_ps = -1;
+  bool best_again = false;
   for (size_t m = 0; m < profile->modules.count; m++) {
     double total = 0;
     size_t count = 0;
     for (size_t i = 0; i < profile->runs.count; i++)
       if (profile->runs.items[i].device == device && profile->runs.items[i].module == (int32_t)m) total += (double)(profile->runs.items[i].end_ps - profile->runs.items[i].start_ps), count++;
-    if (count && total > best_ps) best_ps = total, best = (int32_t)m;
+    bool again = count > 1;
+    if (count && (again != best_again ? again : total > best_ps)) best_ps = total, best = (int32_t)m, best_again = again;
   }
   if (best < 0) return true;
   int64_t number = 0;
@@ -152,9 +150,32 @@ static bool copy_runs(hsc_profile *profile, int32_t device) {
   return true;
 }
 
+// Operators between two moments, overlaps counted once. The intervals are in order of their begin.
+static int64_t busy_between(const hsc__interval *intervals, size_t count, int64_t from, int64_t until) {
+  int64_t sum = 0;
+  for (size_t i = 0; i < count && intervals[i].start < until; i++) {
+    if (intervals[i].activity != HSC_ACTIVITY_COMPUTE && intervals[i].activity != HSC_ACTIVITY_COLLECTIVE) continue;
+    int64_t end = intervals[i].end < until ? intervals[i].end : until, start = intervals[i].start > from ? intervals[i].start : from;
+    if (end > start) sum += end - start, from = end;
+  }
+  return sum;
+}
+
+// True when the operators of the steps ran within the marks. What ran before the first one is no step's, and of what ran after the last one begins
+// nobody knows whose it is, unless there is only that one.
+static bool marks_hold(const hsc_profile_step *steps, size_t count, const hsc__interval *intervals, size_t interval_count) {
+  int64_t inside = 0;
+  for (size_t i = 0; i + 1 < count || (i < 1 && count == 1); i++) inside = hsc__sat_add(inside, steps[i].activity_ps[HSC_ACTIVITY_COMPUTE] + steps[i].activity_ps[HSC_ACTIVITY_COLLECTIVE]);
+  return inside >= busy_between(intervals, interval_count, steps[0].start_ps, count > 1 ? steps[count - 1].start_ps : INT64_MAX) / 10 * 9;
+}
+
+bool hsc__profile_steps_are_guessed(const hsc_profile *profile, int32_t device) { return !strncmp(profile->devices.items[device].type, "hloscope", 8); }
+
 hsc_status *hsc__profile_account(hsc_profile *profile, int32_t device, hsc__interval *intervals, size_t count, size_t first_step) {
   if (!sort_runs(intervals, count) || !sort_runs(profile->host.items, profile->host.count)) return hsc_status_out_of_memory();
   bool own_steps = profile->steps.count > first_step;
+  // hloscope's device takes runs of a program for steps; where the host's program marked its steps, those count.
+  if (own_steps && profile->host_steps.count && hsc__profile_steps_are_guessed(profile, device)) profile->steps.count = first_step, own_steps = false;
   bool from_host = !own_steps && profile->host_steps.count > 0;
   if (from_host && !copy_host_steps(profile, device)) return hsc_status_out_of_memory();
   if (!own_steps && !from_host && !copy_runs(profile, device)) return hsc_status_out_of_memory();
@@ -173,7 +194,7 @@ hsc_status *hsc__profile_account(hsc_profile *profile, int32_t device, hsc__inte
       for (size_t i = 0; i < count; i++)
         if (intervals[i].end > d->last_ps) d->last_ps = intervals[i].end;
     }
-    if (!from_host || attempt || !step_count || s.inside_ps >= busy / 10 * 9) return NULL;
+    if (!from_host || attempt || !step_count || marks_hold(steps, step_count, intervals, count)) return NULL;
     // The host marked its steps and went ahead of the device: a step lasts until the next one begins, the last one until the device is done.
     for (size_t i = 0; i < step_count; i++) {
       int64_t until = i + 1 < step_count ? steps[i + 1].start_ps : d->last_ps;

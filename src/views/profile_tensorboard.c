@@ -252,6 +252,27 @@ static void write_memory(writer *t, const hsc_xplane *host) {
   hsc_xwriter_end_plane(&t->w);
 }
 
+static bool is_outside(void *line, const hsc_xevent *event) {
+  hsc_view steps = ((const hsc_xline *)line)->message;
+  return event->message.data < steps.data || event->message.data >= steps.data + steps.size;
+}
+
+// hloscope's device guessed its steps, and the host's program marked them: the plane gets those.
+static bool put_marked_steps(writer *t, const hsc_xplane *plane) {
+  hsc_profile *profile = t->profile;
+  for (size_t d = 0; d < profile->devices.count; d++) {
+    if (profile->devices.items[d].plane != plane || !profile->host_steps.count || !hsc__profile_steps_are_guessed(profile, (int32_t)d)) continue;
+    for (int32_t l = 0; l < plane->line_count; l++) {
+      if (!hsc_view_equals_text(plane->lines[l].name, "Steps")) continue;
+      hsc_xwriter_extend_plane(&t->w, plane, is_outside, &plane->lines[l]);
+      write_steps(t, (int32_t)d);
+      hsc_xwriter_end_plane(&t->w);
+      return true;
+    }
+  }
+  return false;
+}
+
 static hsc_status *write_space(writer *t) {
   hsc_profile *profile = t->profile;
   const hsc_xplane *host = NULL;
@@ -261,7 +282,7 @@ static hsc_status *write_space(writer *t) {
   for (int32_t p = 0; p < t->space->plane_count; p++) {
     const hsc_xplane *plane = &t->space->planes[p];
     if (plane == host) continue;
-    copy_plane(t, plane);
+    if (!put_marked_steps(t, plane)) copy_plane(t, plane);
     if (plane->name.size > 12 && !memcmp(plane->name.data, "/device:TPU:", 12)) {
       int number = 0;
       for (size_t i = 12; i < plane->name.size && plane->name.data[i] >= '0' && plane->name.data[i] <= '9' && number < 100000; i++) number = 10 * number + plane->name.data[i] - '0';

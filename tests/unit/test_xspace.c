@@ -363,6 +363,70 @@ static void test_number_zero_is_a_program_as_any_other(void **state) {
   hsc_bytes_deinit(&out);
 }
 
+// A device of hloscope that took runs for steps, under a program that marked its own: the marks count, here and for TensorBoard. Work before the first
+// mark and after the last is no step's.
+static void test_marked_steps_stand_before_guessed_ones(void **state) {
+  for (int foreign = 0; foreign < 2; foreign++) {
+    hsc_bytes bytes = {0}, out = {0};
+    hsc_xwriter w;
+    EXPECT_OK(hsc_xwriter_init(&w, &bytes));
+    hsc_xwriter_begin_plane(&w, 1, "/host:CPU");
+    int64_t mark = hsc_xwriter_begin_event_meta(&w, 0, "train", NULL);
+    hsc_xwriter_end_event_meta(&w);
+    hsc_xwriter_begin_line(&w, 1, "python", 0);
+    for (int i = 0; i < 3; i++) {
+      hsc_xwriter_begin_event(&w, mark, 50000000 + 10000000 * i, 9000000);
+      hsc_xwriter_stat_int(&w, "step_num", 7 + i);
+      hsc_xwriter_end_event(&w);
+    }
+    hsc_xwriter_end_line(&w);
+    hsc_xwriter_end_plane(&w);
+    hsc_xwriter_begin_plane(&w, 2, "/device:TPU:0");
+    hsc_xwriter_stat_text(&w, "device_type_string", foreign ? HSC_VIEW("TPU v9") : HSC_VIEW("hloscope cpu"));
+    int64_t op = hsc_xwriter_begin_event_meta(&w, 0, "%dot.1 = f32[4]{0} dot(%x)", "dot.1");
+    hsc_xwriter_stat_uint(&w, "program_id", 9), hsc_xwriter_stat_uint(&w, "symbol_id", 1);
+    hsc_xwriter_end_event_meta(&w);
+    int64_t guess = hsc_xwriter_begin_event_meta(&w, 0, "0", NULL);
+    hsc_xwriter_end_event_meta(&w);
+    hsc_xwriter_begin_line(&w, 1, "Steps", 0);
+    hsc_xwriter_begin_event(&w, guess, 0, 40000000), hsc_xwriter_end_event(&w);
+    hsc_xwriter_end_line(&w);
+    hsc_xwriter_begin_line(&w, 3, "XLA Ops", 0);
+    hsc_xwriter_begin_event(&w, op, 0, 40000000), hsc_xwriter_end_event(&w);   // to begin with, four times as long as all steps
+    for (int i = 0; i < 3; i++) hsc_xwriter_begin_event(&w, op, 52000000 + 10000000 * i, 5000000), hsc_xwriter_end_event(&w);
+    hsc_xwriter_begin_event(&w, op, 90000000, 30000000), hsc_xwriter_end_event(&w);
+    hsc_xwriter_end_line(&w);
+    hsc_xwriter_end_plane(&w);
+    hsc_xwriter_deinit(&w);
+    hsc_profile *profile = NULL;
+    EXPECT_OK(hsc_profile_of(space_of(&bytes), &profile));
+    for (int again = 0; again < 2; again++) {
+      assert_int_equal(hsc_profile_step_count(profile), foreign ? 1 : 3);
+      for (int i = 0; i < hsc_profile_step_count(profile); i++) {
+        const hsc_profile_step *s = &hsc_profile_steps(profile)[i];
+        assert_int_equal(s->number, foreign ? 0 : 7 + i);
+        assert_int_equal(s->end_ps - s->start_ps, foreign ? 40000000 : 9000000);
+        assert_int_equal(s->activity_ps[HSC_ACTIVITY_COMPUTE], foreign ? 40000000 : 5000000);
+      }
+      if (again) break;
+      EXPECT_OK(hsc_profile_write_tensorboard(profile, 0, false, &out));
+      hsc_profile_close(profile);
+      EXPECT_OK(hsc_profile_of(space_of(&out), &profile));
+    }
+    const hsc_xplane *plane = hsc_xspace_plane(hsc_profile_space(profile, 0), "/device:TPU:0");
+    int events = 0;
+    for (int32_t l = 0; l < plane->line_count; l++) {
+      hsc_xevent_cursor at = hsc_xline_events(&plane->lines[l]);
+      if (hsc_view_equals_text(plane->lines[l].name, "Steps"))
+        for (hsc_xevent e; hsc_xevent_next(&at, &e);) events++;
+    }
+    assert_int_equal(events, foreign ? 1 : 3);
+    hsc_profile_close(profile);
+    hsc_bytes_deinit(&bytes);
+    hsc_bytes_deinit(&out);
+  }
+}
+
 static void test_a_profile_as_a_capture_has_every_event(void **state) {
   char path[] = "/tmp/hsc-xspace-XXXXXX.xplane.pb";
   int file = mkstemps(path, 10);
@@ -415,6 +479,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_a_profile_of_xla_cpu_sums_up_as_protobuf_reads_it),
       cmocka_unit_test(test_operators_without_hlo_have_times_and_no_costs),
       cmocka_unit_test(test_number_zero_is_a_program_as_any_other),
+      cmocka_unit_test(test_marked_steps_stand_before_guessed_ones),
       cmocka_unit_test(test_a_profile_as_a_capture_has_every_event),
       cmocka_unit_test(test_what_is_no_profile_says_what_it_is),
   };
