@@ -75,7 +75,8 @@ hsc_status *hsc_profile_program(const hsc_profile_run_options *o, hsc_profile_ru
   HSC_GOTO(hsc_device_spec_parse(o->device, arena, &spec));
   if (spec.topology || spec.source == HSC_DEVICE_EVALUATOR)
     HSC_GOTO(HSC_ERR(UNIMPLEMENTED, "%s: not supported: a profile needs a device that runs programs under a profiler", o->device));
-  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = &spec, .executable = o->executable}, &worker));
+  // Not from the compile cache: a program that differs in names alone is found there with the other one's, and names are what a profile is read by.
+  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = &spec, .executable = o->executable, .no_disk_cache = true}, &worker));
   // Warm-up: compiled, inputs there, caches and threads awake.
   json_t *request = request_of(o);
   json_object_set_new(request, "series", json_integer(2));
