@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/follow.h"
+#include "base/unpack.h"
 #include "doctor/explain.h"
 
 typedef struct explain_args {
@@ -26,25 +27,37 @@ static const hsc_option options[] = {
 static volatile sig_atomic_t interrupted;
 static void note_interrupt(int signal) { interrupted = signal; }
 
-// Until the end, or until the user has seen enough: what was read by then is told.
-static hsc_status *read_file(const char *path, hsc_log_reader *reader) {
+static hsc_status *feed_reader(void *reader, const void *bytes, size_t size) { return hsc_log_reader_feed(reader, bytes, size); }
+
+// Until the end, or until the user has seen enough: what was read by then is told, also of a packed log that is cut off.
+static hsc_status *read_file(hsc_cli *cli, const char *path, hsc_log_reader *reader) {
   bool is_input = !strcmp(path, "-");
   int fd = is_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return hsc_status_errno(errno, "cannot open", path);
   enum { CHUNK = 1 << 16 };  // the bytes, their copy and what is left of it without escapes stay in the cache
   char *chunk = hsc_alloc(CHUNK);
-  hsc_status *status = chunk ? NULL : hsc_status_out_of_memory();
+  hsc_unpacker *unpacker = NULL;
+  hsc_status *status = chunk ? hsc_unpacker_create(&unpacker) : hsc_status_out_of_memory();
+  bool at_end = false;
   interrupted = 0;
   struct sigaction note = {.sa_handler = note_interrupt}, old;
   sigaction(SIGINT, &note, &old);
-  while (!status && !interrupted) {
+  while (!status && !interrupted && !at_end) {
     ssize_t got = read(fd, chunk, CHUNK);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) status = hsc_status_errno(errno, "cannot read", path);
-    if (got <= 0) break;
-    status = hsc_log_reader_feed(reader, chunk, (size_t)got);
+    else if (got > 0) status = hsc_unpacker_feed(unpacker, (hsc_view){chunk, (size_t)got}, feed_reader, reader);
+    else at_end = true;
   }
+  if (!status && at_end) status = hsc_unpacker_finish(unpacker);
   sigaction(SIGINT, &old, NULL);
+  if (status && hsc_status_code(status) == HSC_DATA_LOSS) {
+    hsc_cli_say(cli, "warning: %s: %s; this is what was read until there", path, hsc_status_message(status));
+    hsc_status_free(status);
+    status = NULL;
+    cli->exit_code = 1;
+  }
+  hsc_unpacker_destroy(unpacker);
   hsc_free(chunk);
   if (!is_input) close(fd);
   return status;
@@ -95,7 +108,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     cli->exit_code = end.exit_code;
     if (end.signal) hsc_cli_say(cli, "the program was ended by signal %d (%s)", end.signal, strsignal(end.signal));
   } else {
-    HSC_GOTO(read_file(source, reader));
+    HSC_GOTO(read_file(cli, source, reader));
     if (interrupted) {
       hsc_cli_say(cli, "interrupted: this is what was read until then");
       cli->exit_code = 128 + interrupted;
@@ -121,7 +134,7 @@ const hsc_command_body hsc_command_explain = {
     .run = run,
     .description = "Reads the log of a compiler, a runtime or a framework and prints what it recognises: what each message means, whether it matters, what to do\n"
                    "and where it was discussed, the worst first, each once. Ends with a summary of compilations and the next thing to do.\n"
-                   "Ctrl-C ends the reading of a log and tells what was read until then.\n"
+                   "The log may be packed (gzip, zstd). Ctrl-C ends the reading of a log and tells what was read until then.\n"
                    "After --, runs a command, passes its output through, says what is recognised as it appears, and exits with the command's exit code.",
     .examples = "hloscope explain train.log\ndmesg | hloscope explain -\nhloscope explain --format=json train.log\nhloscope explain -- python train.py",
 };

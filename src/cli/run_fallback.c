@@ -110,6 +110,28 @@ static void warn(falling *f, json_t *told) {
   free(text);
 }
 
+// It compiled ahead of time, for a device that is not here.
+static bool only_compiled(const json_t *result) {
+  return json_is_string(json_object_get(json_array_get(json_object_get(result, "devices"), 0), "cannot_run"));
+}
+
+// Kept in case nothing on the list can run: the attempt's record says so, and the next device is tried.
+static void set_aside(falling *f, const char *device, json_t **io_result, json_t **io_kept, json_t **io_kept_record, const char **io_kept_device) {
+  json_t *record = json_array_get(f->attempts, json_array_size(f->attempts) - 1);
+  json_object_set_new(record, "status", json_string("cannot_run"));
+  hsc_status_free(f->last);
+  f->last = HSC_ERR(UNAVAILABLE, "it compiles, but no such device is here to run it");
+  json_object_set_new(record, "message", json_string(hsc_status_message(f->last)));
+  if (*io_kept) {
+    json_decref(*io_result);
+  } else {
+    *io_kept = *io_result;
+    *io_kept_record = record;
+    *io_kept_device = device;
+  }
+  *io_result = NULL;
+}
+
 hsc_status *hsc_run_with_fallback(const hsc_run_options *options, const hsc_list *fallback, hsc_cli *cli, json_t **out_result) {
   falling f = {.options = options, .cli = cli, .attempts = json_array()};
   hsc_status *ignored = hsc_knowledge_load(NULL, &f.kb);  // without one, devices are still tried
@@ -118,15 +140,25 @@ hsc_status *hsc_run_with_fallback(const hsc_run_options *options, const hsc_list
   if (!hsc_file_exists(options->program)) fallback = &none;
   hsc_status *status = NULL;
   bool stop = false;
-  const char *used = NULL;
+  const char *used = NULL, *kept_device = NULL;
+  json_t *kept = NULL, *kept_record = NULL;
   for (size_t i = 0; i <= fallback->count && !stop && !status; i++) {
     used = i ? fallback->items[i - 1] : options->devices[0];
     if (i) hsc_cli_say(cli, "%s failed: %s; going on with %s", i > 1 ? fallback->items[i - 2] : options->devices[0], hsc_status_message(f.last), used);
     status = try_device(&f, used, out_result, &stop);
+    if (status || !*out_result || i == fallback->count || !only_compiled(*out_result)) continue;
+    set_aside(&f, used, out_result, &kept, &kept_record, &kept_device);
+    stop = false;
   }
   size_t tried = json_array_size(f.attempts);
+  json_t *last = json_array_get(f.attempts, tried - 1);
+  if (kept && !*out_result && !status) {   // nothing runs: that it compiles is something
+    *out_result = kept;
+    kept = NULL;
+    last = kept_record;
+    used = kept_device;
+  }
   if (!status && *out_result) {
-    json_t *last = json_array_get(f.attempts, tried - 1);
     json_t *told = json_pack("{s:s, s:s, s:O, s:b, s:O}", "wanted", options->devices[0], "used", used, "remedy", json_object_get(last, "remedy"), "degraded", tried > 1, "attempts", f.attempts);
     if (tried > 1) warn(&f, told);
     json_object_set_new(*out_result, "fallback", told);
@@ -134,6 +166,7 @@ hsc_status *hsc_run_with_fallback(const hsc_run_options *options, const hsc_list
     status = tried > 1 ? hsc_status_note(f.last, "nothing worked: %zu attempts on %zu devices", tried, 1 + fallback->count) : f.last;
     f.last = NULL;
   }
+  json_decref(kept);
   hsc_status_free(f.last);
   hsc_knowledge_destroy(f.kb);
   json_decref(f.attempts);

@@ -7,6 +7,7 @@ enum { LINE_BYTES_MAX = HSC_LOG_SEGMENT_BYTES / 32, OVERLAP_BYTES = 8192, PENDIN
 
 typedef struct pending {
   size_t entry;
+  size_t at;         // where on the line
   hsc_capture_groups groups;
 } pending;
 
@@ -124,6 +125,15 @@ static int64_t time_near(hsc_view text, hsc_view line, bool live) {
   return ns;
 }
 
+// Of a very long line the part that is worth showing: from a little before what was recognised.
+static hsc_view around(hsc_view line, size_t at) {
+  enum { BEFORE_BYTES = 120, SHORT_BYTES = 300 };
+  if (at <= SHORT_BYTES) return line;
+  size_t from = at - BEFORE_BYTES;
+  while (from < at && ((unsigned char)line.data[from] & 0xc0) == 0x80) from++;   // not within a character
+  return (hsc_view){line.data + from, line.size - from};
+}
+
 // What was recognised on the line is counted: generic entries only where no other spoke, and of those the ones of the highest rank.
 static hsc_status *commit_line(hsc_log_reader *reader, hsc_view text, hsc_view line, uint64_t line_number) {
   const hsc_knowledge *kb = reader->tally.knowledge;
@@ -150,7 +160,7 @@ static hsc_status *commit_line(hsc_log_reader *reader, hsc_view text, hsc_view l
     const hsc_entry *entry = hsc_knowledge_at(kb, p->entry);
     if (entry->generic && entry->rank < least_rank) continue;
     int64_t now_ns = entry->event != HSC_EVENT_NONE ? time_near(text, line, reader->tally.options.live) : 0;
-    HSC_TRY(hsc__tally_line(&reader->tally, p->entry, line, line_number, &p->groups, now_ns));
+    HSC_TRY(hsc__tally_line(&reader->tally, p->entry, around(line, p->at), line_number, &p->groups, now_ns));
   }
   return NULL;
 }
@@ -161,7 +171,7 @@ static void try_line(hsc_log_reader *reader, int anchor, hsc_view line, const ch
     if (reader->pending[i].entry == entry) return;
   hsc_capture_groups groups;
   if (reader->pending_count == PENDING_MAX || !hsc_matcher_try(reader->matcher, anchor, line, place, &groups)) return;
-  reader->pending[reader->pending_count++] = (pending){entry, groups};
+  reader->pending[reader->pending_count++] = (pending){entry, (size_t)(place - line.data), groups};
 }
 
 // Looks at `text`, which ends with a newline unless it is a piece of a longer line. PADDING bytes behind it are readable.
