@@ -52,6 +52,29 @@ int64_t hsc__cpu_chunk(const hsc_cpu_compiler *compiler, const hsc_kernel_plan *
   return (chunk + plan->piece - 1) / plan->piece * plan->piece;
 }
 
+hsc_status *hsc__cpu_add_epilogue(hsc_cpu_compiler *compiler, const hsc_instr *fusion, hsc_cpu_epilogue *out_epilogue, int32_t *out_number, bool *out_fits) {
+  uint64_t in_place[HSC_KERNEL_MAX_BUFFERS];
+  hsc_kernel_plan plan = {0};
+  HSC_TRY(hsc_kernel_plan_try(fusion, &compiler->device->isa, &plan, in_place, out_fits));
+  if (!*out_fits) return NULL;
+  *out_epilogue = (hsc_cpu_epilogue){.by_panels = plan.kind == HSC_KERNEL_PANEL, .count = plan.count, .chunk = hsc__cpu_chunk(compiler, &plan)};
+  return hsc__cpu_add_kernel(compiler, fusion, plan.code_size, out_number);
+}
+
+bool hsc__cpu_reads_as_bias(const hsc_instr *fusion, const hsc_instr *product, bool *out_relu, const hsc_instr **out_spread) {
+  const hsc_instr *root = fusion->called[0]->root, *at = root;
+  double zero;
+  if (root->op == HSC_OP_MAXIMUM)
+    for (int i = 0; i < 2; i++)
+      if (hsc_instr_is_scalar_constant(root->operands[i], &zero) && zero == 0) at = root->operands[1 - i];
+  *out_relu = at != root;
+  *out_spread = NULL;
+  if (at == product) return true;
+  if (at->op != HSC_OP_ADD || (at->operands[0] != product && at->operands[1] != product)) return false;
+  *out_spread = at->operands[at->operands[0] == product];
+  return (*out_spread)->op == HSC_OP_BROADCAST && (*out_spread)->operands[0]->op == HSC_OP_PARAMETER;
+}
+
 hsc_status *hsc__cpu_choose_kernel(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen) {
   const hsc_instr *instr = step->instr;
   *out_chosen = false;

@@ -152,29 +152,14 @@ hsc_status *hsc__cpu_run_CONTRACTION(const hsc_cpu_frame *frame, const hsc_cpu_t
 
 // ---- choosing -------------------------------------------------------------------------------------------------------------------
 
-// The operand of a two-operand instruction that is not `other`; NULL when neither is `other`.
-static const hsc_instr *beside(const hsc_instr *instr, const hsc_instr *other) {
-  return instr->operands[0] == other ? instr->operands[1] : instr->operands[1] == other ? instr->operands[0] : NULL;
-}
-
-// maximum(x, 0): x, else the instruction itself.
-static const hsc_instr *under_relu(const hsc_instr *root) {
-  double zero;
-  if (root->op != HSC_OP_MAXIMUM) return root;
-  for (int i = 0; i < 2; i++)
-    if (hsc_instr_is_scalar_constant(root->operands[i], &zero) && zero == 0) return root->operands[1 - i];
-  return root;
-}
-
 // Reads root = [relu] [dot + broadcast of a vector along its columns] off the fused computation.
 static bool read_bias(const hsc_instr *fusion, const hsc_instr *dot, hsc_contraction *c) {
   if (c->convert_out || c->compute_type != (int32_t)fusion->shape.type || (c->compute_type != HSC_TYPE_F32 && c->compute_type != HSC_TYPE_F64)) return false;
-  const hsc_instr *root = fusion->called[0]->root, *at = under_relu(root);
-  c->relu = at != root;
-  if (at == dot) return true;
-  if (at->op != HSC_OP_ADD) return false;
-  const hsc_instr *spread = beside(at, dot);
-  if (!spread || spread->op != HSC_OP_BROADCAST || spread->operands[0]->op != HSC_OP_PARAMETER) return false;
+  bool relu;
+  const hsc_instr *spread;
+  if (!hsc__cpu_reads_as_bias(fusion, dot, &relu, &spread)) return false;
+  c->relu = relu;
+  if (!spread) return true;
   const hsc_shape *vector = &spread->operands[0]->shape;
   // The vector's dimensions are the dot's columns, in order.
   int columns = dot->operands[1]->shape.rank - dot->attr.dot.rhs_batch.count - dot->attr.dot.rhs_contracting.count;
@@ -193,25 +178,22 @@ static hsc_status *choose_epilogue(hsc_cpu_compiler *compiler, const hsc_instr *
   }
   c->relu = 0;
   c->bias_input = -1;
-  uint64_t in_place[HSC_KERNEL_MAX_BUFFERS];
-  hsc_kernel_plan plan = {0};
-  bool fits = false;
-  HSC_TRY(hsc_kernel_plan_try(fusion, &compiler->device->isa, &plan, in_place, &fits));
-  if (!fits) return NULL;
+  hsc_cpu_epilogue epilogue = {0};
+  HSC_TRY(hsc__cpu_add_epilogue(compiler, fusion, &epilogue, &choice->kernel, out_chosen));
+  if (!*out_chosen) return NULL;
   // A product that is converted first goes to the epilogue as a whole; one that is not of the result's type has a place of its own.
-  c->epilogue = plan.kind == HSC_KERNEL_PANEL ? HSC_EPILOGUE_PANEL : HSC_EPILOGUE_WHOLE;
+  c->epilogue = epilogue.by_panels ? HSC_EPILOGUE_PANEL : HSC_EPILOGUE_WHOLE;
+  c->epilogue_count = epilogue.count;
+  c->epilogue_chunk = epilogue.chunk;
   if (c->convert_out) {
     c->converted_offset = c->scratch_bytes;
     c->scratch_bytes += (hsc_shape_bytes(&dot->shape) + 63) / 64 * 64;
-  } else if (plan.kind != HSC_KERNEL_PANEL || c->compute_type != (int32_t)fusion->shape.type || !hsc_shape_is_array(&fusion->shape)) {
+  } else if (!epilogue.by_panels || c->compute_type != (int32_t)fusion->shape.type || !hsc_shape_is_array(&fusion->shape)) {
     c->product_bytes = hsc_shape_bytes(&dot->shape);
     c->out_scratch_offset = c->scratch_bytes;
     c->scratch_bytes += (c->product_bytes + 63) / 64 * 64;
   }
-  c->epilogue_count = plan.count;
-  c->epilogue_chunk = hsc__cpu_chunk(compiler, &plan);
-  *out_chosen = true;
-  return hsc__cpu_add_kernel(compiler, fusion, plan.code_size, &choice->kernel);
+  return NULL;
 }
 
 hsc_status *hsc__cpu_choose_contraction(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen) {

@@ -103,16 +103,11 @@ hsc_status *hsc__cpu_run_CONVOLUTION(const hsc_cpu_frame *frame, const hsc_cpu_t
 // Reads root = [relu] [convolution + broadcast of a vector along its features] off the fused computation.
 static bool read_bias(const hsc_instr *fusion, const hsc_instr *product, hsc_convolution *c) {
   if (c->out_type != c->compute_type || c->compute_type != (int32_t)fusion->shape.type) return false;
-  const hsc_instr *root = fusion->called[0]->root, *at = root;
-  double zero;
-  if (root->op == HSC_OP_MAXIMUM)
-    for (int i = 0; i < 2; i++)
-      if (hsc_instr_is_scalar_constant(root->operands[i], &zero) && zero == 0) at = root->operands[1 - i];
-  c->relu = at != root;
-  if (at == product) return true;
-  if (at->op != HSC_OP_ADD) return false;
-  const hsc_instr *spread = at->operands[0] == product ? at->operands[1] : at->operands[1] == product ? at->operands[0] : NULL;
-  if (!spread || spread->op != HSC_OP_BROADCAST || spread->operands[0]->op != HSC_OP_PARAMETER) return false;
+  bool relu;
+  const hsc_instr *spread;
+  if (!hsc__cpu_reads_as_bias(fusion, product, &relu, &spread)) return false;
+  c->relu = relu;
+  if (!spread) return true;
   if (spread->operands[0]->shape.rank != 1 || spread->attr.dims.dims.v[0] != product->attr.conv.dims.output_feature) return false;
   c->bias_input = (int32_t)spread->operands[0]->attr.index.value;
   return true;
@@ -126,21 +121,18 @@ static hsc_status *choose_epilogue(hsc_cpu_compiler *compiler, const hsc_instr *
   }
   c->relu = 0;
   c->bias_input = -1;
-  uint64_t in_place[HSC_KERNEL_MAX_BUFFERS];
-  hsc_kernel_plan plan = {0};
-  bool fits = false;
-  HSC_TRY(hsc_kernel_plan_try(fusion, &compiler->device->isa, &plan, in_place, &fits));
-  if (!fits) return NULL;
-  c->epilogue = plan.kind == HSC_KERNEL_PANEL ? HSC_EPILOGUE_PANEL : HSC_EPILOGUE_WHOLE;
-  if (plan.kind != HSC_KERNEL_PANEL || c->out_type != (int32_t)fusion->shape.type || !hsc_shape_is_array(&fusion->shape)) {
+  hsc_cpu_epilogue epilogue = {0};
+  HSC_TRY(hsc__cpu_add_epilogue(compiler, fusion, &epilogue, &choice->kernel, out_fits));
+  if (!*out_fits) return NULL;
+  c->epilogue = epilogue.by_panels ? HSC_EPILOGUE_PANEL : HSC_EPILOGUE_WHOLE;
+  c->epilogue_count = epilogue.count;
+  c->epilogue_chunk = epilogue.chunk;
+  if (!epilogue.by_panels || c->out_type != (int32_t)fusion->shape.type || !hsc_shape_is_array(&fusion->shape)) {
     c->product_bytes = hsc_shape_bytes(&product->shape);
     c->product_offset = c->scratch_bytes;
     c->scratch_bytes += (c->product_bytes + 63) / 64 * 64;
   }
-  c->epilogue_count = plan.count;
-  c->epilogue_chunk = hsc__cpu_chunk(compiler, &plan);
-  *out_fits = true;
-  return hsc__cpu_add_kernel(compiler, fusion, plan.code_size, &choice->kernel);
+  return NULL;
 }
 
 hsc_status *hsc__cpu_choose_convolution(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen) {
