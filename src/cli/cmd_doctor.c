@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -57,6 +58,7 @@ static void answer_check(size_t index, const hsc_check_options *check_options, i
 static hsc_status *start_check(size_t index, const hsc_check_options *check_options, running *r) {
   int ends[2];
   if (pipe(ends)) return hsc_status_errno(errno, "cannot make a pipe", hsc_check_at(index)->id);
+  pid_t parent = getpid();
   r->begin_ns = hsc_now_ns();
   r->pid = fork();
   if (r->pid < 0) {
@@ -65,9 +67,11 @@ static hsc_status *start_check(size_t index, const hsc_check_options *check_opti
     return hsc_status_errno(errno, "cannot start a process", hsc_check_at(index)->id);
   }
   if (!r->pid) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody else would end a check that hangs
+    if (getppid() != parent) _exit(1);
     close(ends[0]);
     int nowhere = open("/dev/null", O_WRONLY);  // libraries that are loaded talk
-    if (nowhere >= 0) dup2(nowhere, STDERR_FILENO);
+    if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO), dup2(nowhere, STDERR_FILENO);
     answer_check(index, check_options, ends[1]);
   }
   close(ends[1]);
