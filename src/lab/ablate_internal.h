@@ -92,6 +92,8 @@ typedef struct ablate_timing {
 
 // Iterations, blocks and processes: as the options say, else as a pilot of baseline against placebo chooses. Sets t->pilot or t->no_pilot.
 HSC_MUST_USE hsc_status *hsc__ablate_plan_times(ablate_timing *timing);
+// What one process of a group takes, by what its compiles and runs took before: the compiles, then every turn of every block.
+double hsc__ablate_group_seconds(const ablate_timing *timing, const ablate_group *group);
 // "sampling" (docs/schemas/sampling.json) and "baseline_class" of run->timing.
 HSC_MUST_USE hsc_status *hsc__ablate_describe_times(ablate_timing *timing, const char *ended_by, double seconds);
 // A request of the job "interleave" for these compile options. NULL = no memory.

@@ -25,15 +25,24 @@ json_t *hsc__ablate_interleave(const ablate_run *run, json_t *variants, int64_t 
   return request;
 }
 
-// Seconds of one run of each timed program, and of the compiles of all of them.
+// Seconds of one run of each program of a group, and of the compiles of all of them.
+static void group_costs(const ablate_timing *t, const ablate_group *g, double once, double *io_runs, double *io_compiles) {
+  for (int i = 0; i < g->count; i++) {
+    const ablate_variant *v = &t->run->variants[g->members[i]];
+    *io_runs += fmax(v->run_s, once / 4);
+    *io_compiles += v->compile_s + once;
+  }
+}
+
 static void costs(const ablate_timing *t, double once, double *out_runs, double *out_compiles) {
   *out_runs = *out_compiles = 0;
-  for (int g = 0; g < t->group_count; g++)
-    for (int i = 0; i < t->groups[g].count; i++) {
-      const ablate_variant *v = &t->run->variants[t->groups[g].members[i]];
-      *out_runs += fmax(v->run_s, once / 4);
-      *out_compiles += v->compile_s + once;
-    }
+  for (int g = 0; g < t->group_count; g++) group_costs(t, &t->groups[g], once, out_runs, out_compiles);
+}
+
+double hsc__ablate_group_seconds(const ablate_timing *t, const ablate_group *g) {
+  double runs = 0, compiles = 0;
+  group_costs(t, g, fmax(t->run->variants[0].run_s, 1e-7), &runs, &compiles);
+  return compiles + runs * (double)t->blocks * (double)(t->iterations + t->warmups + (t->kernels ? 1 : 0));
 }
 
 // ---- pilot ----------------------------------------------------------------------------------------------------------
