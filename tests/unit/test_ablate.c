@@ -5,7 +5,6 @@
 
 #include "lab/ablate.h"
 #include "formats/formats.h"
-#include "lab/bridge.h"
 #include "lab/json_tree.h"
 #include "lab/passes_time.h"
 #include "lab/validate.h"
@@ -212,80 +211,6 @@ static void test_the_pass_that_changes_numbers_is_named(void **state) {
   json_decref(r);
 }
 
-// The result of a program of these instructions over a (2x2), b (2x3) and c (3), bridged first and written out.
-static hsc_literal *bridged_result(const char *instructions, int *out_bridged) {
-  hsc_module *module = NULL;
-  hsc_bridged bridged = {0};
-  hsc_literal *inputs[3], *result = NULL, *copy = NULL;
-  const char *text = hsc_arena_printf(arena, "HloModule m\nplus {\n  p = f32[] parameter(0)\n  q = f32[] parameter(1)\n  ROOT s0 = f32[] add(p, q)\n}\nENTRY main {\n  a = f32[2,2] "
-                                             "parameter(0)\n  b = f32[2,3] parameter(1)\n  c = f32[3] parameter(2)\n%s}\n", instructions);
-  EXPECT_OK(hsc_hlo_text_parse(hsc_view_of(text), NULL, &module));
-  EXPECT_OK(hsc_bridge_custom_calls(module, &bridged));
-  assert_int_equal(bridged.unknown.size, 0);
-  *out_bridged = bridged.bridged;
-  hsc_module_destroy(module);
-  EXPECT_OK(hsc_program_read(hsc_bytes_view(&bridged.text), NULL, &module));
-  for (int p = 0; p < 3; p++) {
-    EXPECT_OK(hsc_literal_create(arena, &module->entry->parameters[p]->shape, &inputs[p]));
-    hsc_literal_fill(inputs[p], 3, (uint32_t)p);
-  }
-  EXPECT_OK(hsc_evaluate(module, 3, inputs, arena, &result));
-  EXPECT_OK(hsc_literal_copy(arena, result, &copy));
-  hsc_module_destroy(module);
-  hsc_bridged_deinit(&bridged);
-  return copy;
-}
-
-static void expect_same_numbers(const char *const pairs[][2], size_t count, bool custom_calls, double tolerance) {
-  for (size_t i = 0; i < count; i++) {
-    hsc_literal *results[2];
-    hsc_difference d;
-    for (int side = 0; side < 2; side++) {
-      int bridged;
-      results[side] = bridged_result(pairs[i][side], &bridged);
-      assert_int_equal(bridged, custom_calls && side == 0);
-    }
-    EXPECT_OK(hsc_literal_compare(results[0], results[1], &d));
-    if (d.max_abs > tolerance) fail_msg("pair %zu: %g against %g", i, d.left, d.right);
-  }
-}
-
-// What is bridged has the numbers of the plain ops that it stands for.
-static void test_bridges(void **state) {
-  static const char *const pairs[][2] = {
-      {"  ROOT r = f32[2,3] custom-call(a, b), custom_call_target=\"__onednn$matmul\", backend_config={\"onednn_matmul_config\":{\"fusions\":{}}}\n",
-       "  ROOT r = f32[2,3] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"},
-      {"  m = (f32[2,3], s8[16]) custom-call(a, b, c), custom_call_target=\"__cublas$lt$matmul\", backend_config={\"gemm_backend_config\":{\"alpha_real\":0.5,\"beta\":0,"
-       "\"dot_dimension_numbers\":{\"lhs_contracting_dimensions\":[\"1\"],\"rhs_contracting_dimensions\":[\"0\"]},\"epilogue\":\"BIAS_RELU\"}}\n"
-       "  ROOT r = f32[2,3] get-tuple-element(m), index=0\n",
-       "  d = f32[2,3] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n  h = f32[] constant(0.5)\n  hs = f32[2,3] broadcast(h), dimensions={}\n"
-       "  s = f32[2,3] multiply(d, hs)\n  cs = f32[2,3] broadcast(c), dimensions={1}\n  t = f32[2,3] add(s, cs)\n  z = f32[] constant(0)\n"
-       "  zs = f32[2,3] broadcast(z), dimensions={}\n  ROOT r = f32[2,3] maximum(t, zs)\n"},
-      {"  d = f32[2,3] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n  ROOT r = f32[2,3] custom-call(d), custom_call_target=\"__onednn$softmax\"\n",
-       "  d = f32[2,3] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n  e = f32[2,3] exponential(d)\n  z = f32[] constant(0)\n"
-       "  s = f32[2] reduce(e, z), dimensions={1}, to_apply=plus\n  ss = f32[2,3] broadcast(s), dimensions={0}\n  ROOT r = f32[2,3] divide(e, ss)\n"},
-      {"  i = f32[1,2,2,1] reshape(a)\n  k = f32[1,2,1,3] reshape(b)\n  v = (f32[1,2,1,3], u8[4]) custom-call(i, k), custom_call_target=\"__cudnn$convForward\", "
-       "window={size=1x2}, dim_labels=b01f_01io->b01f, backend_config={\"conv_result_scale\":2}\n  g = f32[1,2,1,3] get-tuple-element(v), index=0\n  ROOT r = f32[2,3] reshape(g)\n",
-       "  i = f32[1,2,2,1] reshape(a)\n  k = f32[1,2,1,3] reshape(b)\n  v = f32[1,2,1,3] convolution(i, k), window={size=1x2}, dim_labels=b01f_01io->b01f\n"
-       "  w = f32[1,2,1,3] add(v, v)\n  ROOT r = f32[2,3] reshape(w)\n"},
-      {"  s = f32[2,3] custom-call(), custom_call_target=\"AllocateBuffer\"\n  z = s32[] constant(0)\n  ROOT r = f32[2,3] dynamic-update-slice(s, b, z, z)\n",
-       "  o = f32[] constant(1)\n  os = f32[2,3] broadcast(o), dimensions={}\n  ROOT r = f32[2,3] multiply(b, os)\n"}};
-  expect_same_numbers(pairs, HSC_COUNT_OF(pairs), true, 1e-6);
-}
-
-// Operations whose operands and result differ in float type are computed in the widest one and rounded; what is valid as it stands stays.
-static void test_bridges_mixed_precision(void **state) {
-  static const char *const pairs[][2] = {
-      {"  h = bf16[2,3] multiply(b, b)\n  s = f32[2,3] add(h, b)\n  c1 = bf16[2,6] concatenate(h, s), dimensions={1}\n  z = bf16[] constant(0)\n"
-       "  ROOT r = bf16[2] reduce(c1, z), dimensions={1}, to_apply=plus\n",
-       "  m = f32[2,3] multiply(b, b)\n  h = bf16[2,3] convert(m)\n  g = f32[2,3] convert(h)\n  s = f32[2,3] add(g, b)\n  t = bf16[2,3] convert(s)\n"
-       "  c1 = bf16[2,6] concatenate(h, t), dimensions={1}\n  w = f32[2,6] convert(c1)\n  z = f32[] constant(0)\n  q = f32[2] reduce(w, z), dimensions={1}, to_apply=plus\n"
-       "  ROOT r = bf16[2] convert(q)\n"},
-      {"  ac = bf16[2,2] convert(a)\n  bc = bf16[2,3] convert(b)\n  ROOT r = f32[2,3] dot(ac, bc), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n",
-       "  ac = bf16[2,2] convert(a)\n  bc = bf16[2,3] convert(b)\n  ROOT r = f32[2,3] dot(ac, bc), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"}};
-  expect_same_numbers(pairs, HSC_COUNT_OF(pairs), false, 0);
-}
-
 // ---- readers --------------------------------------------------------------------------------------------------------
 
 static void test_metadata_nests(void **state) {
@@ -360,8 +285,7 @@ static void test_time_of_a_compile_that_hangs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_pilot_chooses), cmocka_unit_test(test_every_outcome), cmocka_unit_test(test_unknown_names_are_refused), cmocka_unit_test(test_resume),
-                                     cmocka_unit_test(test_pairs),         cmocka_unit_test(test_the_pass_that_changes_numbers_is_named), cmocka_unit_test(test_bridges),
-                                     cmocka_unit_test(test_bridges_mixed_precision),
+                                     cmocka_unit_test(test_pairs),         cmocka_unit_test(test_the_pass_that_changes_numbers_is_named),
                                      cmocka_unit_test(test_the_running_pass_is_read_from_logs), cmocka_unit_test(test_time_of_a_compile_that_hangs),
                                      cmocka_unit_test(test_metadata_nests),
                                      cmocka_unit_test(test_malformed_metadata_points_at_the_line)};

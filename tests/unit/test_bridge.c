@@ -1,4 +1,4 @@
-// Gradients of convolutions as vendors call them, against loops that accumulate them from the definition of the forward convolution.
+// What vendors' calls are bridged to, against plain ops; gradients of convolutions against loops that accumulate them from the definition of the forward one.
 #include "unit.h"
 
 #include <math.h>
@@ -39,20 +39,21 @@ static int64_t place(const char *labels, const int sizes[128], int first, int se
   return at;
 }
 
-static hsc_literal *evaluate_bridged(hsc_arena *arena, const char *text, hsc_literal *inputs[2]) {
+// Fills `inputs`, and gives the result of the program, bridged first and written out.
+static hsc_literal *evaluate_bridged(hsc_arena *arena, const char *text, hsc_literal **inputs, int input_count, int expected_bridged) {
   hsc_module *module = NULL;
   hsc_bridged bridged = {0};
   hsc_literal *result = NULL, *copy = NULL;
   EXPECT_OK(hsc_hlo_text_parse(hsc_view_of(text), NULL, &module));
   EXPECT_OK(hsc_bridge_custom_calls(module, &bridged));
   hsc_module_destroy(module);
-  if (bridged.bridged != 1) fail_msg("not bridged: %s", text);
+  if (bridged.bridged != expected_bridged || bridged.unknown.size) fail_msg("%d bridged: %s", bridged.bridged, text);
   EXPECT_OK(hsc_program_read(hsc_bytes_view(&bridged.text), NULL, &module));
-  for (int p = 0; p < 2; p++) {
+  for (int p = 0; p < input_count; p++) {
     EXPECT_OK(hsc_literal_create(arena, &module->entry->parameters[p]->shape, &inputs[p]));
     hsc_literal_fill(inputs[p], 5, (uint32_t)p);
   }
-  EXPECT_OK(hsc_evaluate(module, 2, inputs, arena, &result));
+  EXPECT_OK(hsc_evaluate(module, input_count, inputs, arena, &result));
   EXPECT_OK(hsc_literal_copy(arena, result, &copy));
   hsc_module_destroy(module);
   hsc_bridged_deinit(&bridged);
@@ -76,7 +77,7 @@ static void check_gradient(const conv_case *c, bool of_filter) {
       "window={size=%dx%d stride=%dx%d pad=%d_%dx%d_%d rhs_dilate=%dx%d}, dim_labels=%s, backend_config={\"cudnn_conv_backend_config\":{\"conv_result_scale\":%g}}\n"
       "  ROOT r = %s get-tuple-element(c), index=0\n}\n",
       left, right, made, of_filter ? "Filter" : "Input", c->kh, c->kw, c->sh, c->sw, c->ph0, c->ph1, c->pw0, c->pw1, c->dh, c->dw, c->labels, c->scale, made);
-  hsc_literal *result = evaluate_bridged(arena, text, inputs);
+  hsc_literal *result = evaluate_bridged(arena, text, inputs, 2, 1);
   int64_t count = hsc_shape_elements(&result->shape);
   double *sum = HSC_NEW_ARRAY(arena, double, count);
   for (int n = 0; n < c->batch; n++)
@@ -96,6 +97,60 @@ static void check_gradient(const conv_case *c, bool of_filter) {
     if (fabs(hsc_literal_get_double(result, k) - c->scale * sum[k]) > 1e-5)
       fail_msg("%s of %s: element %lld is %g, not %g", of_filter ? "filter" : "input", c->labels, (long long)k, hsc_literal_get_double(result, k), c->scale * sum[k]);
   hsc_arena_destroy(arena);
+}
+
+// What the calls are bridged to has the numbers of the plain ops that they stand for, of a (2x2), b (2x3) and c (3).
+static void expect_same_numbers(const char *const pairs[][2], size_t count, bool custom_calls, double tolerance) {
+  for (size_t i = 0; i < count; i++) {
+    hsc_arena *arena = NULL;
+    hsc_literal *inputs[3], *results[2];
+    hsc_difference d;
+    EXPECT_OK(hsc_arena_create(&arena));
+    for (int side = 0; side < 2; side++) {
+      const char *text = hsc_arena_printf(arena, "HloModule m\nplus {\n  p = f32[] parameter(0)\n  q = f32[] parameter(1)\n  ROOT s0 = f32[] add(p, q)\n}\nENTRY main {\n"
+                                                 "  a = f32[2,2] parameter(0)\n  b = f32[2,3] parameter(1)\n  c = f32[3] parameter(2)\n%s}\n", pairs[i][side]);
+      results[side] = evaluate_bridged(arena, text, inputs, 3, custom_calls && side == 0);
+    }
+    EXPECT_OK(hsc_literal_compare(results[0], results[1], &d));
+    if (d.max_abs > tolerance) fail_msg("pair %zu: %g against %g", i, d.left, d.right);
+    hsc_arena_destroy(arena);
+  }
+}
+
+// What is bridged has the numbers of the plain ops that it stands for.
+static void calls_have_the_numbers_of_plain_ops(void **state) {
+  static const char *const pairs[][2] = {
+      {"  ROOT r = f32[2,3] custom-call(a, b), custom_call_target=\"__onednn$matmul\", backend_config={\"onednn_matmul_config\":{\"fusions\":{}}}\n",
+       "  ROOT r = f32[2,3] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"},
+      {"  m = (f32[2,3], s8[16]) custom-call(a, b, c), custom_call_target=\"__cublas$lt$matmul\", backend_config={\"gemm_backend_config\":{\"alpha_real\":0.5,\"beta\":0,"
+       "\"dot_dimension_numbers\":{\"lhs_contracting_dimensions\":[\"1\"],\"rhs_contracting_dimensions\":[\"0\"]},\"epilogue\":\"BIAS_RELU\"}}\n"
+       "  ROOT r = f32[2,3] get-tuple-element(m), index=0\n",
+       "  d = f32[2,3] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n  h = f32[] constant(0.5)\n  hs = f32[2,3] broadcast(h), dimensions={}\n"
+       "  s = f32[2,3] multiply(d, hs)\n  cs = f32[2,3] broadcast(c), dimensions={1}\n  t = f32[2,3] add(s, cs)\n  z = f32[] constant(0)\n"
+       "  zs = f32[2,3] broadcast(z), dimensions={}\n  ROOT r = f32[2,3] maximum(t, zs)\n"},
+      {"  d = f32[2,3] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n  ROOT r = f32[2,3] custom-call(d), custom_call_target=\"__onednn$softmax\"\n",
+       "  d = f32[2,3] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n  e = f32[2,3] exponential(d)\n  z = f32[] constant(0)\n"
+       "  s = f32[2] reduce(e, z), dimensions={1}, to_apply=plus\n  ss = f32[2,3] broadcast(s), dimensions={0}\n  ROOT r = f32[2,3] divide(e, ss)\n"},
+      {"  i = f32[1,2,2,1] reshape(a)\n  k = f32[1,2,1,3] reshape(b)\n  v = (f32[1,2,1,3], u8[4]) custom-call(i, k), custom_call_target=\"__cudnn$convForward\", "
+       "window={size=1x2}, dim_labels=b01f_01io->b01f, backend_config={\"conv_result_scale\":2}\n  g = f32[1,2,1,3] get-tuple-element(v), index=0\n  ROOT r = f32[2,3] reshape(g)\n",
+       "  i = f32[1,2,2,1] reshape(a)\n  k = f32[1,2,1,3] reshape(b)\n  v = f32[1,2,1,3] convolution(i, k), window={size=1x2}, dim_labels=b01f_01io->b01f\n"
+       "  w = f32[1,2,1,3] add(v, v)\n  ROOT r = f32[2,3] reshape(w)\n"},
+      {"  s = f32[2,3] custom-call(), custom_call_target=\"AllocateBuffer\"\n  z = s32[] constant(0)\n  ROOT r = f32[2,3] dynamic-update-slice(s, b, z, z)\n",
+       "  o = f32[] constant(1)\n  os = f32[2,3] broadcast(o), dimensions={}\n  ROOT r = f32[2,3] multiply(b, os)\n"}};
+  expect_same_numbers(pairs, HSC_COUNT_OF(pairs), true, 1e-6);
+}
+
+// Operations whose operands and result differ in float type are computed in the widest one and rounded; what is valid as it stands stays.
+static void mixed_precision_is_said_in_full(void **state) {
+  static const char *const pairs[][2] = {
+      {"  h = bf16[2,3] multiply(b, b)\n  s = f32[2,3] add(h, b)\n  c1 = bf16[2,6] concatenate(h, s), dimensions={1}\n  z = bf16[] constant(0)\n"
+       "  ROOT r = bf16[2] reduce(c1, z), dimensions={1}, to_apply=plus\n",
+       "  m = f32[2,3] multiply(b, b)\n  h = bf16[2,3] convert(m)\n  g = f32[2,3] convert(h)\n  s = f32[2,3] add(g, b)\n  t = bf16[2,3] convert(s)\n"
+       "  c1 = bf16[2,6] concatenate(h, t), dimensions={1}\n  w = f32[2,6] convert(c1)\n  z = f32[] constant(0)\n  q = f32[2] reduce(w, z), dimensions={1}, to_apply=plus\n"
+       "  ROOT r = bf16[2] convert(q)\n"},
+      {"  ac = bf16[2,2] convert(a)\n  bc = bf16[2,3] convert(b)\n  ROOT r = f32[2,3] dot(ac, bc), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n",
+       "  ac = bf16[2,2] convert(a)\n  bc = bf16[2,3] convert(b)\n  ROOT r = f32[2,3] dot(ac, bc), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"}};
+  expect_same_numbers(pairs, HSC_COUNT_OF(pairs), false, 0);
 }
 
 static void gradients_of_inputs_are_those_of_the_definition(void **state) {
@@ -142,7 +197,7 @@ static void epilogues_have_their_numbers(void **state) {
     hsc_arena *arena = NULL;
     hsc_literal *inputs[2];
     EXPECT_OK(hsc_arena_create(&arena));
-    hsc_literal *result = evaluate_bridged(arena, texts[t], inputs);
+    hsc_literal *result = evaluate_bridged(arena, texts[t], inputs, 2, 1);
     for (int k = 0; k < 4; k++) {
       double expected = 0;
       if (t == 0) {
@@ -159,7 +214,7 @@ static void epilogues_have_their_numbers(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(gradients_of_inputs_are_those_of_the_definition),
+      cmocka_unit_test(calls_have_the_numbers_of_plain_ops), cmocka_unit_test(mixed_precision_is_said_in_full), cmocka_unit_test(gradients_of_inputs_are_those_of_the_definition),
       cmocka_unit_test(gradients_of_filters_are_those_of_the_definition),
       cmocka_unit_test(what_has_no_known_meaning_is_named),
       cmocka_unit_test(epilogues_have_their_numbers),
