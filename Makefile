@@ -27,9 +27,10 @@ test-real: build ## install the real compilers (1.7 GB, once) and check them
 	@$(BUILD)/hloscope devices --install xla-cpu,cuda,tpu || echo "not installed (above); what is missing is skipped by name"
 	@python3 tools/run_tests.py $(BUILD) --suite real $(TEST_OPTIONS)
 
-test-passes: build ## every pass: a thousand random modules, and every model on the device with and without it (many minutes)
+test-passes: build ## every pass: random programs (COUNT=1000) by the evaluator and the device, and every model on the device (half an hour; MODELS="tiny_ mlp_" for some)
 	@HSC_PROPERTY_COUNT=$(or $(COUNT),1000) $(BUILD)/tests/unit/test_passes_property .
-	@python3 tools/check_passes.py $(BUILD) $(MODELS)
+	@$(BUILD)/tests/conformance/test_random_programs $(or $(COUNT),1000)
+	@$(BUILD)/tests/conformance/test_programs passes . $(MODELS)
 
 test-kill: build ## 200 recordings killed at random moments: all that was closed before is there
 	@$(BUILD)/tests/unit/test_trace kill 200

@@ -130,6 +130,12 @@ hsc_status *hsc__fuse_into(hsc_instr *fusion, hsc_instr *producer) {
   int number = 0, count = fusion->operand_count;
   while (number < count && fusion->operands[number] != producer) number++;
   if (number == count) return HSC_ERR(INTERNAL, "fuse: %s is not an operand of %s", producer->name, fusion->name);
+  if (body->index > 1) {   // other fusions go on with the body as it is
+    HSC_TRY(hsc_computation_clone(body->module, body, NULL, false, &fusion->called[0]));
+    body->index--;
+    body = fusion->called[0];
+    body->index = 1;
+  }
   hsc_instr *parameter = body->parameters[number];
   // The fusion's operands from now on; the producer among them until it is taken in.
   hsc_instr **operands = HSC_NEW_ARRAY(body->module->arena, hsc_instr *, count + 2 * producer->operand_count + 1), **inner = operands ? operands + count + producer->operand_count : NULL;
@@ -162,9 +168,9 @@ void hsc__mark_embedded(hsc_module *module) {
     for (hsc_instr *instr = caller->first; instr; instr = instr->next) {
       bool flow = instr->op == HSC_OP_WHILE || instr->op == HSC_OP_CONDITIONAL || instr->op == HSC_OP_CALL;
       for (int i = 0; i < instr->called_count; i++)
-        if (!flow) instr->called[i]->index = 1;
+        if (!flow) instr->called[i]->index++;
     }
   }
 }
 
-bool hsc__computation_is_embedded(const hsc_computation *computation) { return computation->index == 1; }
+bool hsc__computation_is_embedded(const hsc_computation *computation) { return computation->index > 0; }

@@ -71,5 +71,5 @@ hsc_instr *hsc__build_mapped(hsc_builder *b, hsc_instr *map);
 int hsc__callers(const hsc_module *module, const hsc_computation *callee);
 // Whether the computation is run as part of an instruction that emits it inline (reducers, comparators, fusions): not a place for fusions.
 bool hsc__computation_is_embedded(const hsc_computation *computation);
-// Marks embedded computations in `scratch` fields: call once per pass before hsc__computation_is_embedded.
+// Counts in `index` fields how many instructions have each computation embedded: call once per pass before hsc__computation_is_embedded and hsc__fuse_into.
 void hsc__mark_embedded(hsc_module *module);

@@ -52,24 +52,40 @@ static void *aligned_buffer(const hsc_shape *shape) {
   return buffer;
 }
 
-static hsc_status *run_on_device(hsc_cpu_device *device, const hsc_module *module, int input_count, hsc_literal **inputs, int output_count, hsc_literal **outputs,
-                                 int64_t *out_ns) {
-  hsc_cpu_executable *executable = NULL;
-  // XLA_FLAGS says which passes run: tools/check_passes.py switches them one by one.
+struct backend_program {
+  const hsc_module *module;
+  hsc_cpu_executable *executable;   // NULL: the evaluator
+};
+
+hsc_status *backend_compile(backend *target, const hsc_module *module, const char *flags, backend_program **out_program) {
+  backend_program *program = hsc_alloc(sizeof *program);
+  if (!program) return hsc_status_out_of_memory();
+  *program = (backend_program){.module = module};
   hsc_cpu_compile_options options = hsc_cpu_compile_options_default();
-  HSC_TRY(hsc_cpu_compile_options_parse_flags(getenv("XLA_FLAGS"), module->arena, &options));
-  HSC_TRY(hsc_cpu_compile(device, module, &options, &executable));
+  hsc_status *status = target->device ? hsc_cpu_compile_options_parse_flags(flags, module->arena, &options) : NULL;
+  if (!status && target->device) status = hsc_cpu_compile(target->device, module, &options, &program->executable);
+  if (status) backend_program_release(program);
+  else *out_program = program;
+  return status;
+}
+
+void backend_program_release(backend_program *program) {
+  if (!program) return;
+  if (program->executable) hsc_cpu_executable_release(program->executable);
+  hsc_free(program);
+}
+
+const hsc_module *backend_program_module(const backend_program *program) {
+  return program->executable ? hsc_cpu_executable_module(program->executable) : program->module;
+}
+
+static hsc_status *run_on_device(hsc_cpu_executable *executable, int input_count, hsc_literal **inputs, int output_count, hsc_literal **outputs, int64_t *out_ns) {
+  if (hsc_cpu_executable_input_count(executable) != input_count || hsc_cpu_executable_output_count(executable) != output_count)
+    return HSC_ERR(INTERNAL, "the executable has %d inputs and %d outputs, the program %d and %d", hsc_cpu_executable_input_count(executable),
+                   hsc_cpu_executable_output_count(executable), input_count, output_count);
   hsc_status *status = NULL;
   void **buffers = hsc_alloc((size_t)(input_count + output_count + 1) * sizeof *buffers);
-  if (!buffers) {
-    status = hsc_status_out_of_memory();
-    goto done;
-  }
-  if (hsc_cpu_executable_input_count(executable) != input_count || hsc_cpu_executable_output_count(executable) != output_count) {
-    status = HSC_ERR(INTERNAL, "the executable has %d inputs and %d outputs, the program %d and %d", hsc_cpu_executable_input_count(executable),
-                     hsc_cpu_executable_output_count(executable), input_count, output_count);
-    goto done;
-  }
+  if (!buffers) return hsc_status_out_of_memory();
   for (int i = 0; i < input_count + output_count; i++) {
     const hsc_literal *literal = i < input_count ? inputs[i] : outputs[i - input_count];
     buffers[i] = aligned_buffer(&literal->shape);
@@ -82,21 +98,20 @@ static hsc_status *run_on_device(hsc_cpu_device *device, const hsc_module *modul
   for (int i = 0; i < output_count; i++)
     if (outputs[i]->data) memcpy(outputs[i]->data, buffers[input_count + i], (size_t)hsc_shape_bytes(&outputs[i]->shape));
 done:
-  for (int i = 0; buffers && i < input_count + output_count; i++) free(buffers[i]);
+  for (int i = 0; i < input_count + output_count; i++) free(buffers[i]);
   hsc_free(buffers);
-  hsc_cpu_executable_release(executable);
   return status;
 }
 
-hsc_status *backend_run(backend *target, const hsc_module *module, int argument_count, hsc_literal *const *arguments, hsc_arena *arena, hsc_literal **out_result,
-                        int64_t *out_ns) {
-  if (!target->device) {
+hsc_status *backend_program_run(backend_program *program, int argument_count, hsc_literal *const *arguments, hsc_arena *arena, hsc_literal **out_result,
+                                int64_t *out_ns) {
+  if (!program->executable) {
     int64_t start = hsc_now_ns();
-    hsc_status *status = hsc_evaluate(module, argument_count, arguments, arena, out_result);
+    hsc_status *status = hsc_evaluate(program->module, argument_count, arguments, arena, out_result);
     if (out_ns) *out_ns = hsc_now_ns() - start;
     return status;
   }
-  const hsc_shape *result_shape = &module->entry->root->shape;
+  const hsc_shape *result_shape = &program->module->entry->root->shape;
   int input_count = 0, output_count = 0, input_room = 0;
   for (int i = 0; i < argument_count; i++) input_room += hsc_shape_leaf_count(&arguments[i]->shape);
   hsc_literal **inputs = HSC_NEW_ARRAY(arena, hsc_literal *, input_room + 1);
@@ -105,5 +120,14 @@ hsc_status *backend_run(backend *target, const hsc_module *module, int argument_
   HSC_TRY(hsc_arena_status(arena));
   for (int i = 0; i < argument_count; i++) collect(arguments[i], inputs, &input_count);
   collect(*out_result, outputs, &output_count);
-  return run_on_device(target->device, module, input_count, inputs, output_count, outputs, out_ns);
+  return run_on_device(program->executable, input_count, inputs, output_count, outputs, out_ns);
+}
+
+hsc_status *backend_run(backend *target, const hsc_module *module, int argument_count, hsc_literal *const *arguments, hsc_arena *arena, hsc_literal **out_result,
+                        int64_t *out_ns) {
+  backend_program *program = NULL;
+  HSC_TRY(backend_compile(target, module, getenv("XLA_FLAGS"), &program));
+  hsc_status *status = backend_program_run(program, argument_count, arguments, arena, out_result, out_ns);
+  backend_program_release(program);
+  return status;
 }

@@ -1,11 +1,14 @@
 // test_programs.c - the programs of models/ on the reference evaluator or the built-in device, against what XLA:CPU made of them (reference/). TAP: one line a program.
 //
 //   test_programs evaluator|cpu SOURCE_ROOT [PREFIX...]    programs whose names start with one of the prefixes; none = all
+//   test_programs passes SOURCE_ROOT [PREFIX...]           each program on the device once for every pass: without it, or with it when it runs on request, and with
+//                                                          it alone. Programs that come out alike are run once. Ends with a table of the passes.
 #include <dirent.h>
 #include <stdlib.h>
 
 #include "backend.h"
 #include "formats/formats.h"
+#include "passes/passes.h"
 #include "program_reference.h"
 
 static const hsc_literal *leaf_of(const hsc_literal *literal, int leaf) {
@@ -17,30 +20,155 @@ static const hsc_literal *leaf_of(const hsc_literal *literal, int leaf) {
   return literal;
 }
 
-static hsc_status *check(backend *target, const char *root, const program_reference *reference, hsc_arena *arena, int64_t *out_ns, hsc_bytes *out_why) {
+// A program of models/ with the arguments that its reference was made with.
+typedef struct test_case {
+  backend *target;
+  const program_reference *reference;
+  hsc_module *module;
+  hsc_literal **arguments;
+} test_case;
+
+static hsc_status *test_case_read(test_case *c, const char *root, hsc_arena *arena) {
   hsc_bytes path = {0};
-  hsc_module *module = NULL;
-  hsc_literal *result = NULL, **arguments = NULL;
   hsc_status *status = NULL;
-  hsc_bytes_printf(&path, "%s/%s", root, program_reference_hlo(reference));
+  hsc_bytes_printf(&path, "%s/%s", root, program_reference_hlo(c->reference));
   HSC_GOTO(hsc_bytes_status(&path));
-  HSC_GOTO(hsc_program_read_file(path.data, &module));
-  int count = module->entry->parameter_count;
-  arguments = HSC_NEW_ARRAY(arena, hsc_literal *, count + 1);
+  HSC_GOTO(hsc_program_read_file(path.data, &c->module));
+  int count = c->module->entry->parameter_count;
+  c->arguments = HSC_NEW_ARRAY(arena, hsc_literal *, count + 1);
   HSC_GOTO(hsc_arena_status(arena));
   for (int i = 0; i < count; i++) {
-    HSC_GOTO(hsc_literal_create(arena, &module->entry->parameters[i]->shape, &arguments[i]));
-    hsc_literal_fill(arguments[i], program_reference_seed(reference), (uint32_t)i);
+    HSC_GOTO(hsc_literal_create(arena, &c->module->entry->parameters[i]->shape, &c->arguments[i]));
+    hsc_literal_fill(c->arguments[i], program_reference_seed(c->reference), (uint32_t)i);
   }
-  HSC_GOTO(backend_run(target, module, count, arguments, arena, &result, out_ns));
-  int leaves = hsc_shape_leaf_count(&result->shape);
-  if (leaves != program_reference_output_count(reference)) hsc_bytes_printf(out_why, "%d results, expected %d", leaves, program_reference_output_count(reference));
-  for (int i = 0; i < leaves && out_why->size == 0; i++) program_reference_judge(reference, i, leaf_of(result, i), arguments, out_why);
 done:
-  hsc_module_destroy(module);
   hsc_bytes_deinit(&path);
   return status;
 }
+
+// Appends to out_why what is not as XLA:CPU has it.
+static hsc_status *judge(const test_case *c, backend_program *program, int64_t *out_ns, hsc_bytes *out_why) {
+  hsc_arena *arena = NULL;
+  hsc_literal *result = NULL;
+  hsc_status *status = NULL;
+  HSC_GOTO(hsc_arena_create(&arena));
+  HSC_GOTO(backend_program_run(program, c->module->entry->parameter_count, c->arguments, arena, &result, out_ns));
+  int leaves = hsc_shape_leaf_count(&result->shape), expected = program_reference_output_count(c->reference);
+  if (leaves != expected) hsc_bytes_printf(out_why, "%d results, expected %d", leaves, expected);
+  for (int i = 0; i < leaves && out_why->size == 0; i++) program_reference_judge(c->reference, i, leaf_of(result, i), c->arguments, out_why);
+done:
+  hsc_arena_destroy(arena);
+  return status;
+}
+
+// ---- every pass -----------------------------------------------------------------------------------------------------------------
+
+// The module and the order in which its instructions run, which its fingerprint leaves out.
+static hsc_status *ordered_fingerprint(const hsc_module *module, hsc_hash128 *out_hash) {
+  hsc_module *copy = NULL;
+  hsc_bytes words = {0};
+  HSC_TRY(hsc_module_clone(module, &copy));
+  hsc_hash128 of_module = hsc_module_fingerprint(copy);
+  hsc_bytes_append(&words, &of_module, sizeof of_module);
+  for (int c = 0; c < copy->computation_count; c++) {
+    int32_t number = 0;
+    for (hsc_instr *instr = copy->computations[c]->first; instr; instr = instr->next) {
+      hsc_hash128 form = hsc_instr_fingerprint(instr);
+      instr->index = number++;
+      hsc_bytes_append(&words, &form, sizeof form);
+      for (int i = 0; i < instr->operand_count; i++) hsc_bytes_append(&words, &instr->operands[i]->index, sizeof instr->index);
+    }
+  }
+  *out_hash = hsc_hash128_of(words.data, words.size, 0);
+  hsc_status *status = hsc_bytes_status(&words);
+  hsc_bytes_deinit(&words);
+  hsc_module_destroy(copy);
+  return status;
+}
+
+enum { SWITCHED, ALONE, WAYS };   // all passes but one (or with one that runs on request); one alone
+
+typedef struct tally {
+  int programs, differ, agree;   // differ: from the program of the default passes, or for ALONE of no passes; those that are alike agree with it
+} tally;
+
+typedef struct pass_tallies {
+  tally of[WAYS][HSC_PASS_COUNT];
+  int variants, runs;
+} pass_tallies;
+
+typedef struct outcome {
+  hsc_hash128 program;
+  bool agrees;
+} outcome;
+
+enum { MAX_OUTCOMES = WAYS * (HSC_PASS_COUNT + 1) };
+typedef struct outcomes {
+  outcome v[MAX_OUTCOMES];
+  int count;
+} outcomes;
+
+// Compiles with the flags, and runs what no variant before came out as. A variant that fails is told on stdout.
+static bool try_variant(const test_case *c, const char *flags, outcomes *known, pass_tallies *tallies, hsc_hash128 *out_program) {
+  backend_program *program = NULL;
+  hsc_bytes why = {0};
+  bool agrees = false;
+  hsc_status *status = backend_compile(c->target, c->module, flags, &program);
+  if (!status) status = ordered_fingerprint(backend_program_module(program), out_program);
+  tallies->variants++;
+  if (!status) {
+    for (int i = 0; i < known->count; i++) {
+      if (memcmp(&known->v[i].program, out_program, sizeof *out_program) != 0) continue;
+      agrees = known->v[i].agrees;
+      goto done;
+    }
+    status = judge(c, program, NULL, &why);
+    agrees = !status && why.size == 0;
+    tallies->runs++;
+    known->v[known->count++] = (outcome){*out_program, agrees};
+  }
+  if (!agrees) printf("#   %s: %s\n", flags, status ? hsc_status_message(status) : hsc_bytes_text(&why));
+done:
+  hsc_status_free(status);
+  hsc_bytes_deinit(&why);
+  backend_program_release(program);
+  return agrees;
+}
+
+static bool check_passes(const test_case *c, pass_tallies *tallies) {
+  static outcomes known;
+  static const char *const bases[WAYS] = {[SWITCHED] = "", [ALONE] = "--xla_enable_hlo_passes_only=none"};
+  bool good = true;
+  known.count = 0;
+  for (int way = 0; way < WAYS; way++) {
+    hsc_hash128 base = {0, 0};
+    good &= try_variant(c, bases[way], &known, tallies, &base);
+    for (int pass = 0; pass < HSC_PASS_COUNT; pass++) {
+      char flags[128];
+      hsc_hash128 program = {0, 0};
+      const char *flag = way == ALONE ? "xla_enable_hlo_passes_only" : hsc_pass_is_on_request((hsc_pass_id)pass) ? "hloscope_enable_hlo_passes" : "xla_disable_hlo_passes";
+      snprintf(flags, sizeof flags, "--%s=%s", flag, hsc_pass_text((hsc_pass_id)pass));
+      tally *t = &tallies->of[way][pass];
+      bool agrees = try_variant(c, flags, &known, tallies, &program);
+      t->programs++;
+      t->differ += memcmp(&program, &base, sizeof base) != 0;
+      t->agree += agrees;
+      good &= agrees;
+    }
+  }
+  return good;
+}
+
+static void print_tallies(const pass_tallies *tallies) {
+  printf("# %d variants, %d programs that differ were run\n# %-44s  switched: differ agree   alone: differ agree  of\n", tallies->variants, tallies->runs, "pass");
+  for (int pass = 0; pass < HSC_PASS_COUNT; pass++) {
+    const tally *s = &tallies->of[SWITCHED][pass], *a = &tallies->of[ALONE][pass];
+    printf("# %-7s %-36s %17d %5d %15d %5d %3d\n", hsc_pass_is_on_request((hsc_pass_id)pass) ? "with" : "without", hsc_pass_text((hsc_pass_id)pass), s->differ, s->agree,
+           a->differ, a->agree, s->programs);
+  }
+}
+
+// ---- all together ---------------------------------------------------------------------------------------------------------------
 
 static bool wanted(const char *name, int count, char **prefixes) {
   for (int i = 0; i < count; i++)
@@ -50,41 +178,67 @@ static bool wanted(const char *name, int count, char **prefixes) {
 
 static int is_reference(const struct dirent *entry) { return hsc_ends_with(entry->d_name, ".json") || hsc_ends_with(entry->d_name, ".json.gz"); }
 
+// passes: NULL = the program once. *out_ns: what the run took, or all runs and compilations.
+static bool check(backend *target, const char *root, const char *reference_path, pass_tallies *passes, int64_t *out_ns, hsc_bytes *out_why) {
+  test_case c = {.target = target};
+  hsc_arena *arena = NULL;
+  program_reference *reference = NULL;
+  backend_program *program = NULL;
+  hsc_status *status = NULL;
+  bool good = false;
+  HSC_GOTO(program_reference_read(reference_path, &reference));
+  HSC_GOTO(hsc_arena_create(&arena));
+  c.reference = reference;
+  HSC_GOTO(test_case_read(&c, root, arena));
+  if (passes) {
+    int64_t start = hsc_now_ns();
+    good = check_passes(&c, passes);
+    *out_ns = hsc_now_ns() - start;
+    if (!good) hsc_bytes_append_text(out_why, "variants do not agree, see above");
+  } else {
+    HSC_GOTO(backend_compile(target, c.module, getenv("XLA_FLAGS"), &program));
+    HSC_GOTO(judge(&c, program, out_ns, out_why));
+    good = out_why->size == 0;
+  }
+done:
+  if (status) hsc_bytes_append_text(out_why, hsc_status_message(status));
+  hsc_status_free(status);
+  backend_program_release(program);
+  hsc_module_destroy(c.module);
+  hsc_arena_destroy(arena);
+  program_reference_destroy(reference);
+  return good;
+}
+
 int main(int argc, char **argv) {
   if (argc < 3) {
-    fprintf(stderr, "usage: %s evaluator|cpu SOURCE_ROOT [PREFIX...]\n", argv[0]);
+    fprintf(stderr, "usage: %s evaluator|cpu|passes SOURCE_ROOT [PREFIX...]\n", argv[0]);
     return 2;
   }
+  static pass_tallies tallies;
+  bool passes = strcmp(argv[1], "passes") == 0;
+  const char *root = argv[2];
   backend *target = NULL;
-  hsc_status *opened = backend_open(argv[1], &target);
+  hsc_status *opened = backend_open(passes ? "cpu" : argv[1], &target);
   if (opened) {
     printf("Bail out! %s\n", hsc_status_message(opened));
     hsc_status_free(opened);
     return 1;
   }
-  argv++;
-  argc--;
   hsc_bytes folder = {0};
-  hsc_bytes_printf(&folder, "%s/tests/conformance/reference", argv[1]);
+  hsc_bytes_printf(&folder, "%s/tests/conformance/reference", root);
   struct dirent **entries = NULL;
   int count = scandir(hsc_bytes_text(&folder), &entries, is_reference, alphasort), number = 0, failures = 0;
   for (int i = 0; i < count; i++) {
-    if (wanted(entries[i]->d_name, argc - 2, argv + 2)) {
+    if (wanted(entries[i]->d_name, argc - 3, argv + 3)) {
       hsc_bytes path = {0}, why = {0};
-      hsc_arena *arena = NULL;
-      program_reference *reference = NULL;
       int64_t ns = 0;
       hsc_bytes_printf(&path, "%s/%s", hsc_bytes_text(&folder), entries[i]->d_name);
-      hsc_status *status = program_reference_read(hsc_bytes_text(&path), &reference);
-      if (!status) status = hsc_arena_create(&arena);
-      if (!status) status = check(target, argv[1], reference, arena, &ns, &why);
-      bool good = !status && why.size == 0;
+      bool good = check(target, root, hsc_bytes_text(&path), passes ? &tallies : NULL, &ns, &why);
       printf("%s %d - %s (%.2f s)\n", good ? "ok" : "not ok", ++number, entries[i]->d_name, (double)ns * 1e-9);
-      if (!good) printf("#   %s\n", status ? hsc_status_message(status) : hsc_bytes_text(&why));
+      if (!good) printf("#   %s\n", hsc_bytes_text(&why));
+      fflush(stdout);
       failures += !good;
-      hsc_status_free(status);
-      hsc_arena_destroy(arena);
-      program_reference_destroy(reference);
       hsc_bytes_deinit(&path);
       hsc_bytes_deinit(&why);
     }
@@ -93,6 +247,7 @@ int main(int argc, char **argv) {
   free(entries);
   hsc_bytes_deinit(&folder);
   backend_close(target);
+  if (passes) print_tallies(&tallies);
   printf("1..%d\n", number);
   return failures || number == 0 ? 1 : 0;
 }

@@ -986,3 +986,19 @@ hsc_status *random_module_create(uint64_t seed, const random_module_options *opt
   else *out_module = module;
   return status;
 }
+
+random_module_options random_module_options_varied(uint64_t seed) {
+  random_module_options options = random_module_options_default();
+  options.smooth = true;
+  if (seed % 4 == 3) options.features |= RANDOM_EMPTY;
+  if (seed % 4 >= 2) options.features |= RANDOM_ALONE | RANDOM_BITS | RANDOM_IDIOMS;
+  return options;
+}
+
+// f32 sums may differ in the last bits, narrow floats by a step of theirs.
+bool random_results_agree(const hsc_literal *expected, const hsc_literal *result, hsc_difference *out_difference, hsc_status **out_error) {
+  *out_error = hsc_literal_compare(expected, result, out_difference);
+  if (*out_error) return false;
+  const hsc_difference *d = out_difference;
+  return d->nan_mismatches == 0 && (d->max_ulp <= 64 || d->max_abs <= 1e-4 || d->max_rel <= 2e-2);
+}

@@ -35,5 +35,11 @@ typedef struct random_module_options {
   bool smooth;              // no cliffs; see above
 } random_module_options;
 random_module_options random_module_options_default(void);   // 30 instructions, 3 parameters, rank 3, dimensions to 6; all features but EMPTY, ALONE, BITS, IDIOMS
+// Smooth, with features beyond the default ones by the seed.
+random_module_options random_module_options_varied(uint64_t seed);
 
 HSC_MUST_USE hsc_status *random_module_create(uint64_t seed, const random_module_options *options, hsc_module **out_module);
+
+// Whether two results of a smooth program are the same up to roundings that moved. *out_difference: where they are farthest apart.
+// *out_error: not NULL when they cannot be compared (the caller frees it); then false.
+bool random_results_agree(const hsc_literal *expected, const hsc_literal *result, hsc_difference *out_difference, hsc_status **out_error);

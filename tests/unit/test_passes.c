@@ -140,6 +140,12 @@ static void test_fusion(void **state) {
          "HloModule m\nadd { p = f32[] parameter(0)\n q = f32[] parameter(1)\n ROOT s = f32[] add(p, q) }\n"
          "ENTRY e { x = f32[8,64] parameter(0)\n z = f32[] constant(0)\n a = f32[8,64] multiply(x, x)\n ROOT r = f32[8] reduce(a, z), dimensions={1}, to_apply=add }",
          LIST("kind=kInput"), NULL);
+  // Two callers of one body: what is taken in for the one is not there for the other.
+  expect("fusion",
+         "HloModule m\nbody { p = f32[] parameter(0)\n q = f32[64] parameter(1)\n b = f32[64] broadcast(p), dimensions={}\n ROOT r = f32[64] add(b, q) }\n"
+         "ENTRY e { x = f32[] parameter(0)\n y = f32[64] parameter(1)\n n = f32[] negate(x)\n f = f32[64] fusion(n, y), kind=kLoop, calls=body\n"
+         " g = f32[64] fusion(x, f), kind=kLoop, calls=body\n ROOT t = (f32[64], f32[64]) tuple(f, g) }",
+         LIST("negate(", "fusion(y, x)", "fusion(x, f)"), NULL);
 }
 
 static const char counting_loop[] =
