@@ -38,6 +38,13 @@ static bool is_uniform_constant(const hsc_instr *instr) {
   return !hsc_type_is_complex(instr->shape.type) && hsc_literal_is_all(value, hsc_literal_get_double(value, 0));
 }
 
+// One scalar a dimension: the form with all start indices in one vector is left to the evaluator's kernel.
+static bool has_scalar_indices(const hsc_instr *instr, int first) {
+  for (int i = first; i < instr->operand_count; i++)
+    if (instr->operands[i]->shape.rank != 0) return false;
+  return instr->operand_count == first + instr->shape.rank;
+}
+
 bool hsc__emit_can_walk(const hsc_instr *instr) {
   if (!hsc_shape_is_array(&instr->shape) || !hsc__emit_can_type(instr->shape.type)) return false;
   for (int i = 0; i < instr->operand_count; i++)
@@ -46,8 +53,10 @@ bool hsc__emit_can_walk(const hsc_instr *instr) {
     case HSC_OP_CONSTANT: return is_uniform_constant(instr);
     case HSC_OP_IOTA: return !hsc_type_is_complex(instr->shape.type) && instr->shape.type != HSC_TYPE_PRED;
     case HSC_OP_BROADCAST: case HSC_OP_RESHAPE: case HSC_OP_TRANSPOSE: case HSC_OP_SLICE: case HSC_OP_REVERSE: case HSC_OP_PAD:
-    case HSC_OP_CONCATENATE: case HSC_OP_DYNAMIC_SLICE: case HSC_OP_DYNAMIC_UPDATE_SLICE: case HSC_OP_GATHER: case HSC_OP_OPT_BARRIER:
+    case HSC_OP_CONCATENATE: case HSC_OP_GATHER: case HSC_OP_OPT_BARRIER:
       return true;
+    case HSC_OP_DYNAMIC_SLICE: return has_scalar_indices(instr, 1);
+    case HSC_OP_DYNAMIC_UPDATE_SLICE: return has_scalar_indices(instr, 2);
     case HSC_OP_BITCAST:
       return hsc_layout_is_default(&instr->shape) && hsc_layout_is_default(&instr->operands[0]->shape) && instr->shape.type == instr->operands[0]->shape.type;
     case HSC_OP_MAP: return instr->called_count == 1 && hsc__emit_can_called(instr->called[0]);
