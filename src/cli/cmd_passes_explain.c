@@ -14,12 +14,14 @@ static const pass_note notes[] = {
 };
 
 typedef struct algsimp_rule {
-  const char *op, *what, *example;
+  const char *op, *options, *what, *example;   // options: NULL = those that the device has
 } algsimp_rule;
 static const algsimp_rule rules[] = {
-#define RULE(op, what, example) {op, what, example},
+#define RULE(op, what, example) {op, NULL, what, example},
+#define RULE_WITH(op, options, what, example) {op, options, what, example},
 #include "cli/algsimp_rules.def"
 #undef RULE
+#undef RULE_WITH
 };
 
 static const struct {
@@ -49,8 +51,8 @@ static const pass_note *find_note(const char *name) {
   return NULL;
 }
 
-// Runs our pass on a module given as text. out_changed: whether it changes it; before, after (NULL: not wanted): both sides as text.
-static hsc_status *try_example(const char *pass, const char *text, hsc_bytes *before, hsc_bytes *after, bool *out_changed) {
+// Runs our pass on a module given as text, with options of algsimp (NULL = the device's). out_changed: whether it changes it; before, after (NULL: not wanted): both sides as text.
+static hsc_status *try_example(const char *pass, const char *text, const char *options, hsc_bytes *before, hsc_bytes *after, bool *out_changed) {
   static const hsc_print_options form = {.no_metadata = true, .no_layouts = true, .no_percent = true};
   hsc_module *module = NULL;
   hsc_pass_log log = {0};
@@ -58,7 +60,7 @@ static hsc_status *try_example(const char *pass, const char *text, hsc_bytes *be
   for (int side = 0; side < 2; side++) {
     hsc_bytes *out = side ? after : before;
     hsc_status *status = NULL;
-    if (side) status = hsc_passes_run(module, pass, &(hsc_pass_options){.fuel = -1, .target = &hsc_pass_example_target, .memory_limit_bytes = 1000}, &log);
+    if (side) status = hsc_passes_run(module, pass, &(hsc_pass_options){.fuel = -1, .target = &hsc_pass_example_target, .memory_limit_bytes = 1000, .algsimp = options}, &log);
     for (int i = 0; i < log.run_count; i++) *out_changed |= log.runs[i].changed;
     if (!status && side) status = hsc_passes_run(module, "dce", &(hsc_pass_options){.fuel = -1}, NULL);
     if (status) {
@@ -99,7 +101,7 @@ static void indent(hsc_cli *cli, const char *text) {
 static hsc_status *print_example(hsc_pass_id pass, hsc_cli *cli) {
   hsc_bytes before = {0}, after = {0};
   bool changed = false;
-  hsc_status *status = try_example(hsc_pass_text(pass), hsc_pass_example(pass), &before, &after, &changed);
+  hsc_status *status = try_example(hsc_pass_text(pass), hsc_pass_example(pass), NULL, &before, &after, &changed);
   if (!status) {
     hsc_cli_print(cli, "\nBefore, and behind hloscope's own pass:\n\n");
     indent(cli, hsc_bytes_text(&before));
@@ -160,7 +162,7 @@ static hsc_status *print_rules(hsc_cli *cli) {
     bool changed = false;
     hsc_status *status = hsc_arena_status(cli->arena);
     const char *text = module_of(rules[i].example, cli->arena);
-    if (!status) status = try_example("algsimp", text, NULL, NULL, &changed);
+    if (!status) status = try_example("algsimp", text, rules[i].options, NULL, NULL, &changed);
     if (status) {
       hsc_table_destroy(table);
       return hsc_status_note(status, "while: the example of %s", rules[i].op);
@@ -168,8 +170,9 @@ static hsc_status *print_rules(hsc_cli *cli) {
     own += changed;
     hsc_table_row(table);
     hsc_table_text(table, rules[i].op);
-    hsc_table_text(table, changed ? "yes" : "-");
-    hsc_table_text(table, rules[i].what);
+    hsc_table_text(table, !changed ? "-" : rules[i].options ? "option" : "yes");
+    if (rules[i].options) hsc_table_printf(table, "%s (%s)", rules[i].what, rules[i].options);
+    else hsc_table_text(table, rules[i].what);
   }
   hsc_table_note(table, "here: hloscope's own pass rewrites an example of the rule, %d of %zu; tried just now", own, HSC_COUNT_OF(rules));
   return hsc_cli_table(cli, table);
@@ -180,7 +183,7 @@ static hsc_status *explain_json(const pass_note *note, const char *name, const h
   const char *doc = pass ? hsc_pass_doc(*pass) : NULL;
   hsc_bytes before = {0}, after = {0};
   bool changed = false;
-  hsc_status *status = pass ? try_example(name, hsc_pass_example(*pass), &before, &after, &changed) : NULL;
+  hsc_status *status = pass ? try_example(name, hsc_pass_example(*pass), NULL, &before, &after, &changed) : NULL;
   hsc_json_begin_object(json);
   hsc_json_kv_string(json, "pass", name);
   hsc_json_kv_string(json, "other_names", note ? note->others : "");

@@ -14,6 +14,8 @@ hsc__rule hsc__algsimp_movement_rule(hsc_op op);
 hsc__rule hsc__algsimp_slices_rule(hsc_op op);
 hsc__rule hsc__algsimp_window_rule(hsc_op op);
 hsc__rule hsc__algsimp_folds_rule(hsc_op op);
+hsc__rule hsc__algsimp_shapes_rule(hsc_op op);
+hsc__rule hsc__algsimp_parts_rule(hsc_op op);
 
 // Used once, and not the result of its computation: what replaces it leaves nothing behind.
 static inline bool hsc__lone(const hsc_instr *x) { return x->user_count == 1 && x->parent->root != x; }
@@ -29,8 +31,13 @@ bool hsc__is_uniform_constant(hsc_instr *instr);
 bool hsc__uniform_number(hsc_instr *instr, double *out_value);
 // Cannot be below zero, whatever the inputs (NaN is not below zero).
 bool hsc__never_negative(hsc_instr *instr);
+// A + (B - A) => B and its like; exact for integers (algsimp_arithmetic.c).
+hsc_instr *hsc__algsimp_cancel(hsc_builder *b, hsc_instr *instr);
 // For shapes that differ by dimensions of size 1 only: map[i] is the `to` dimension of each other `from` dimension i, else -1 (algsimp_movement.c).
 bool hsc__degenerate_map(const hsc_shape *from, const hsc_shape *to, int64_t map[HSC_MAX_RANK]);
+
+// The dimension of `to` that a reshape takes `dim` of `from` over to as it is, -1 when there is none; size 1 has none (algsimp_shapes.c).
+int hsc__unmodified_dim(const hsc_shape *from, const hsc_shape *to, int dim);
 
 // Rules that options switch on, and whether they let a rule of the other books look at an instruction (algsimp_optional.c).
 hsc_instr *hsc__algsimp_optional(const hsc_algsimp_options *options, hsc_builder *b, hsc_instr *instr);

@@ -17,9 +17,11 @@ static bool is_never_negative(hsc_instr *x, int depth) {
   if (depth > 6 || hsc_type_is_complex(x->shape.type)) return false;
   if (hsc_type_class_of(x->shape.type) == HSC_CLASS_UNSIGNED || is_pred(x)) return true;
   switch (x->op) {
-    case HSC_OP_ABS: return is_float(x);
+    case HSC_OP_ABS: return is_float(x) || is_never_negative(x->operands[0], depth + 1);   // |lowest integer| is negative
+    case HSC_OP_POWER: return is_float(x) && is_never_negative(x->operands[0], depth + 1);
     case HSC_OP_EXP: case HSC_OP_LOGISTIC: return true;
-    case HSC_OP_IOTA: return is_float(x) || hsc_type_bits(x->shape.type) >= 32;   // a narrow one may wrap
+    case HSC_OP_IOTA:   // a narrow one may wrap
+      return is_float(x) || hsc_type_bits(x->shape.type) >= 32 || x->shape.dims[x->attr.dims.dims.v[0]] <= 1ll << (hsc_type_bits(x->shape.type) - 1);
     case HSC_OP_SQRT: return is_float(x);   // of a negative number: NaN; of -0: -0, which is not below zero
     case HSC_OP_MULTIPLY: return is_float(x) && x->operands[0] == x->operands[1];
     case HSC_OP_BROADCAST: case HSC_OP_RESHAPE: case HSC_OP_TRANSPOSE: case HSC_OP_SLICE: return is_never_negative(x->operands[0], depth + 1);
@@ -30,7 +32,7 @@ static bool is_never_negative(hsc_instr *x, int depth) {
     case HSC_OP_ADD: return is_float(x) && is_never_negative(x->operands[0], depth + 1) && is_never_negative(x->operands[1], depth + 1);
     case HSC_OP_CONSTANT: {
       const hsc_literal *literal = x->attr.literal.value;
-      return !literal->elided && hsc_shape_is_scalar(&x->shape) && !hsc_type_is_complex(x->shape.type) && hsc_literal_get_double(literal, 0) >= 0;
+      return !literal->elided && hsc_shape_is_scalar(&x->shape) && hsc_literal_get_double(literal, 0) >= 0 && !signbit(hsc_literal_get_double(literal, 0));
     }
     default: return false;
   }
@@ -67,14 +69,33 @@ static hsc_instr *rule_add(hsc_builder *b, hsc_instr *instr) {
       return hsc_build_binary(b, HSC_OP_MULTIPLY, hsc_build_binary(b, HSC_OP_ADD, x->operands[!(i & 1)], y->operands[!(i >> 1)]), common);
     }
   }
-  hsc_instr *by = constant_to_right(b, instr);
+  hsc_instr *by = is_int(instr) ? hsc__algsimp_cancel(b, instr) : NULL;
+  if (!by) by = constant_to_right(b, instr);
   return by ? by : merge_constants(b, instr);
+}
+
+// What is added and taken away again: exact for integers, which wrap. NULL when there is none.
+hsc_instr *hsc__algsimp_cancel(hsc_builder *b, hsc_instr *instr) {
+  hsc_instr *x = instr->operands[0], *y = instr->operands[1];
+  for (int side = 0; side < 2 && instr->op == HSC_OP_ADD; side++) {   // A + (B - A) => B
+    hsc_instr *difference = instr->operands[side];
+    if (difference->op == HSC_OP_SUBTRACT && difference->operands[1] == instr->operands[!side]) return difference->operands[0];
+  }
+  if (instr->op != HSC_OP_SUBTRACT) return NULL;
+  if (y->op == HSC_OP_SUBTRACT && y->operands[0] == x) return y->operands[1];   // A - (A - B) => B
+  for (int side = 0; side < 2; side++) {   // (A + B) - A => B;  A - (A + B) => -B
+    if (x->op == HSC_OP_ADD && x->operands[side] == y) return x->operands[!side];
+    if (y->op == HSC_OP_ADD && y->operands[side] == x) return hsc_build_unary(b, HSC_OP_NEGATE, y->operands[!side]);
+  }
+  return NULL;
 }
 
 static hsc_instr *rule_subtract(hsc_builder *b, hsc_instr *instr) {
   hsc_instr *x = instr->operands[0], *y = instr->operands[1];
   if (hsc__is_all(y, 0)) return x;
   if (x == y && is_int(instr)) return hsc__uniform_constant(b, 0, instr);
+  hsc_instr *by = is_int(instr) ? hsc__algsimp_cancel(b, instr) : NULL;
+  if (by) return by;
   if (y->op == HSC_OP_NEGATE && y->user_count == 1) return hsc_build_binary(b, HSC_OP_ADD, x, y->operands[0]);
   // A - C => A + (-C), so that constants meet; folding makes -C one.
   if (is_int(instr) && hsc__is_uniform_constant(y) && !hsc__is_uniform_constant(x)) return hsc_build_binary(b, HSC_OP_ADD, x, hsc_build_unary(b, HSC_OP_NEGATE, y));
@@ -115,6 +136,9 @@ static hsc_instr *rule_divide(hsc_builder *b, hsc_instr *instr) {
   // A / sqrt(B) => A * rsqrt(B);  A / exp(B) => A * exp(-B): as XLA by default.
   if (y->op == HSC_OP_EXP && y->user_count == 1)
     return hsc_build_binary(b, HSC_OP_MULTIPLY, x, hsc_build_unary(b, HSC_OP_EXP, hsc_build_unary(b, HSC_OP_NEGATE, y->operands[0])));
+  // A / B^C => A * B^-C
+  if (y->op == HSC_OP_POWER && hsc__lone(y))
+    return hsc_build_binary(b, HSC_OP_MULTIPLY, x, hsc_build_binary(b, HSC_OP_POWER, y->operands[0], hsc_build_unary(b, HSC_OP_NEGATE, y->operands[1])));
   if (x->op == HSC_OP_CONSTANT || x->op == HSC_OP_BROADCAST) {
     if (hsc__is_all(x, 1) && y->op == HSC_OP_RSQRT && y->user_count == 1) return hsc_build_unary(b, HSC_OP_SQRT, y->operands[0]);
     if (hsc__is_all(x, 1) && y->op == HSC_OP_SQRT && y->user_count == 1) return hsc_build_unary(b, HSC_OP_RSQRT, y->operands[0]);
@@ -168,6 +192,15 @@ static hsc_instr *rule_or(hsc_builder *b, hsc_instr *instr) {
   if (hsc__is_all(x, 0)) return y;
   if (is_pred(instr) && (hsc__is_all(x, 1))) return x;
   if (is_pred(instr) && (hsc__is_all(y, 1))) return y;
+  return constant_to_right(b, instr);
+}
+
+static hsc_instr *rule_xor(hsc_builder *b, hsc_instr *instr) {
+  hsc_instr *x = instr->operands[0], *y = instr->operands[1];
+  if (x == y) return hsc__uniform_constant(b, 0, instr);
+  if (hsc__is_all(y, 0)) return x;
+  if (hsc__is_all(x, 0)) return y;
+  if (is_pred(instr) && hsc__is_all(y, 1)) return hsc_build_unary(b, HSC_OP_NOT, x);
   return constant_to_right(b, instr);
 }
 
@@ -260,8 +293,35 @@ static hsc_instr *rule_select(hsc_builder *b, hsc_instr *instr) {
   return NULL;
 }
 
+// Whether an integer type or truth value is held by a wider integer type or a float with room for its digits.
+static bool holds_integers(hsc_type wide, hsc_type narrow) {
+  int bits = (int)hsc_type_bits(narrow), room = 0;
+  hsc_type_class nc = hsc_type_class_of(narrow), wc = hsc_type_class_of(wide);
+  if (nc != HSC_CLASS_SIGNED && nc != HSC_CLASS_UNSIGNED) return false;
+  if (nc == HSC_CLASS_UNSIGNED && wc == HSC_CLASS_SIGNED) return (int)hsc_type_bits(wide) > bits;
+  if (wc != HSC_CLASS_FLOAT) return false;
+  room = wide == HSC_TYPE_F64 ? 53 : wide == HSC_TYPE_F32 ? 24 : wide == HSC_TYPE_F16 ? 11 : wide == HSC_TYPE_BF16 ? 8 : 0;
+  return (nc == HSC_CLASS_SIGNED ? bits - 1 : bits) <= room;
+}
+
+// Integers made wide, an operation, the result made narrow again: the low digits of a sum, difference or product do not depend on the high ones;
+// quotients and remainders of numbers without sign are as small as they were.
+static hsc_instr *narrow_operation(hsc_builder *b, hsc_instr *instr) {
+  hsc_instr *x = instr->operands[0], *inner[2];
+  hsc_type_class class = hsc_type_class_of(instr->shape.type);
+  bool wraps = x->op == HSC_OP_ADD || x->op == HSC_OP_SUBTRACT || x->op == HSC_OP_MULTIPLY;
+  bool shrinks = (x->op == HSC_OP_DIVIDE || x->op == HSC_OP_REMAINDER) && class == HSC_CLASS_UNSIGNED;
+  if ((!wraps && !shrinks) || !hsc__lone(x) || !is_int(instr) || class != hsc_type_class_of(x->shape.type)) return NULL;
+  if (hsc_type_bits(instr->shape.type) < 8 || hsc_type_bits(x->shape.type) <= hsc_type_bits(instr->shape.type)) return NULL;
+  for (int i = 0; i < 2; i++) {
+    const hsc_instr *y = x->operands[i];
+    if (y->op != HSC_OP_CONVERT || y->operands[0]->shape.type != instr->shape.type) return NULL;
+    inner[i] = y->operands[0];
+  }
+  return hsc_build_binary(b, x->op, inner[0], inner[1]);
+}
+
 static hsc_instr *rule_convert(hsc_builder *b, hsc_instr *instr) {
-  (void)b;
   hsc_instr *x = instr->operands[0];
   if (x->shape.type == instr->shape.type) return x;
   // narrow(widen(x)) is x when the middle type holds every value of x's type.
@@ -272,9 +332,9 @@ static hsc_instr *rule_convert(hsc_builder *b, hsc_instr *instr) {
                         ((middle == HSC_TYPE_F32 && hsc_type_bits(outer) <= 16) || (middle == HSC_TYPE_F64 && hsc_type_bits(outer) <= 32));
     bool int_widens = oc == mc && (oc == HSC_CLASS_SIGNED || oc == HSC_CLASS_UNSIGNED) && hsc_type_bits(middle) > hsc_type_bits(outer);
     bool pred_widens = outer == HSC_TYPE_PRED && mc != HSC_CLASS_OTHER && mc != HSC_CLASS_COMPLEX && hsc_type_bits(middle) >= 8;
-    if (float_widens || int_widens || pred_widens) return x->operands[0];
+    if (float_widens || int_widens || pred_widens || holds_integers(middle, outer)) return x->operands[0];
   }
-  return NULL;
+  return narrow_operation(b, instr);
 }
 
 static hsc_instr *rule_idempotent(hsc_builder *b, hsc_instr *instr) {
@@ -295,9 +355,13 @@ static hsc_instr *rule_log(hsc_builder *b, hsc_instr *instr) {
   hsc_instr *x = instr->operands[0];
   if (!is_float(instr)) return NULL;
   if (x->op == HSC_OP_EXP) return x->operands[0];
-  // log(A^B) => B * log(A), where A cannot be negative
-  if (x->op == HSC_OP_POWER && hsc__lone(x) && is_never_negative(x->operands[0], 0))
-    return hsc_build_binary(b, HSC_OP_MULTIPLY, x->operands[1], hsc_build_unary(b, HSC_OP_LOG, x->operands[0]));
+  // log(A^B) => B * log(A), where A cannot be negative; A^0 is 1 for every A, infinite ones too
+  double exponent;
+  if (x->op == HSC_OP_POWER && hsc__lone(x) && is_never_negative(x->operands[0], 0)) {
+    hsc_instr *power = x->operands[1], *by = hsc_build_binary(b, HSC_OP_MULTIPLY, power, hsc_build_unary(b, HSC_OP_LOG, x->operands[0]));
+    if (hsc__uniform_number(power, &exponent) && exponent != 0) return by;
+    return hsc_build_select(b, hsc_build_compare(b, HSC_EQ, power, hsc__uniform_constant(b, 0, power)), hsc__uniform_constant(b, 0, instr), by);
+  }
   return NULL;
 }
 
@@ -315,10 +379,10 @@ static hsc_instr *rule_rsqrt(hsc_builder *b, hsc_instr *instr) {
 }
 
 static hsc_instr *rule_real(hsc_builder *b, hsc_instr *instr) {
-  (void)b;
   hsc_instr *x = instr->operands[0];
   if (x->op == HSC_OP_COMPLEX) return x->operands[instr->op == HSC_OP_IMAG];
-  return instr->op == HSC_OP_REAL && !hsc_type_is_complex(x->shape.type) ? x : NULL;
+  if (hsc_type_is_complex(x->shape.type)) return NULL;
+  return instr->op == HSC_OP_REAL ? x : hsc__uniform_constant(b, 0, instr);
 }
 
 static hsc_instr *rule_complex(hsc_builder *b, hsc_instr *instr) {
@@ -355,6 +419,7 @@ hsc__rule hsc__algsimp_arithmetic_rule(hsc_op op) {
     case HSC_OP_NOT: return rule_not;
     case HSC_OP_AND: return rule_and;
     case HSC_OP_OR: return rule_or;
+    case HSC_OP_XOR: return rule_xor;
     case HSC_OP_MAXIMUM: case HSC_OP_MINIMUM: return rule_maximum;
     case HSC_OP_POWER: return rule_power;
     case HSC_OP_COMPARE: return rule_compare;

@@ -9,11 +9,13 @@ static const char *source_root;
 static bool update;
 
 static const struct {
-  const char *op, *what, *example;
+  const char *op, *options, *what, *example;
 } rules[] = {
-#define RULE(op, what, example) {op, what, example},
+#define RULE(op, what, example) {op, NULL, what, example},
+#define RULE_WITH(op, options, what, example) {op, options, what, example},
 #include "cli/algsimp_rules.def"
 #undef RULE
+#undef RULE_WITH
 };
 
 static hsc_module *module_of(size_t rule) {
@@ -30,8 +32,8 @@ static hsc_module *module_of(size_t rule) {
   return module;
 }
 
-static void simplify(hsc_module *module) {
-  EXPECT_OK(hsc_passes_run(module, "algsimp", &(hsc_pass_options){.fuel = -1, .verify = true}, NULL));
+static void simplify(hsc_module *module, size_t rule) {
+  EXPECT_OK(hsc_passes_run(module, "algsimp", &(hsc_pass_options){.fuel = -1, .verify = true, .algsimp = rules[rule].options}, NULL));
   EXPECT_OK(hsc_passes_run(module, "dce", NULL, NULL));
 }
 
@@ -41,7 +43,7 @@ static void each_rule_rewrites_as_written_down(void **state) {
   snprintf(path, sizeof path, "%s/tests/unit/algsimp_rules.after.txt", source_root);
   for (size_t i = 0; i < HSC_COUNT_OF(rules); i++) {
     hsc_module *module = module_of(i);
-    simplify(module);
+    simplify(module, i);
     hsc_bytes_printf(&text, "%s: %s\n", rules[i].op, rules[i].what);
     hsc_computation_print(module->entry, &(hsc_print_options){.no_metadata = true, .no_layouts = true, .no_percent = true}, &text);
     hsc_bytes_append_char(&text, '\n');
@@ -70,7 +72,7 @@ static void each_rule_keeps_the_numbers(void **state) {
       hsc_literal_fill(arguments[p], 3, (uint32_t)p);
     }
     EXPECT_OK(hsc_evaluate(module, module->entry->parameter_count, arguments, arena, &before));
-    simplify(module);
+    simplify(module, i);
     EXPECT_OK(hsc_evaluate(module, module->entry->parameter_count, arguments, arena, &after));
     EXPECT_OK(hsc_literal_compare(before, after, &d));
     // NaN where a root or a power of a negative number was: the rule may know better, as XLA's does.
