@@ -11,7 +11,7 @@
 
 static hsc__rule (*const books[])(hsc_op op) = {hsc__algsimp_arithmetic_rule, hsc__algsimp_constants_rule, hsc__algsimp_movement_rule,
                                                  hsc__algsimp_slices_rule,     hsc__algsimp_window_rule,    hsc__algsimp_folds_rule,
-                                                 hsc__algsimp_shapes_rule,     hsc__algsimp_parts_rule};
+                                                 hsc__algsimp_shapes_rule,     hsc__algsimp_parts_rule,    hsc__algsimp_reductions_rule};
 
 hsc_status *hsc__pass_algsimp(hsc_module *module, hsc_pass_context *cx) {
   HSC_FOR_EACH_COMPUTATION(module, computation) {

@@ -16,6 +16,7 @@ hsc__rule hsc__algsimp_window_rule(hsc_op op);
 hsc__rule hsc__algsimp_folds_rule(hsc_op op);
 hsc__rule hsc__algsimp_shapes_rule(hsc_op op);
 hsc__rule hsc__algsimp_parts_rule(hsc_op op);
+hsc__rule hsc__algsimp_reductions_rule(hsc_op op);
 
 // Used once, and not the result of its computation: what replaces it leaves nothing behind.
 static inline bool hsc__lone(const hsc_instr *x) { return x->user_count == 1 && x->parent->root != x; }
@@ -38,6 +39,10 @@ bool hsc__degenerate_map(const hsc_shape *from, const hsc_shape *to, int64_t map
 
 // The dimension of `to` that a reshape takes `dim` of `from` over to as it is, -1 when there is none; size 1 has none (algsimp_shapes.c).
 int hsc__unmodified_dim(const hsc_shape *from, const hsc_shape *to, int dim);
+
+// A reduce of a reshape of what is folded only, or of what stays only (then of a reshape that nobody else reads, or `always`); NULL for others
+// (algsimp_reductions.c).
+hsc_instr *hsc__algsimp_reduce_of_reshape(hsc_builder *b, hsc_instr *instr, bool always);
 
 // Rules that options switch on, and whether they let a rule of the other books look at an instruction (algsimp_optional.c).
 hsc_instr *hsc__algsimp_optional(const hsc_algsimp_options *options, hsc_builder *b, hsc_instr *instr);

@@ -85,6 +85,16 @@ static hsc_instr *rule_divide(hsc_builder *b, hsc_instr *instr) {
   if (!is_float(instr)) return NULL;
   // A / rsqrt(B) => A * sqrt(B): a root for a root and two divisions
   if (y->op == HSC_OP_RSQRT && hsc__lone(y)) return hsc_build_binary(b, HSC_OP_MULTIPLY, x, hsc_build_unary(b, HSC_OP_SQRT, y->operands[0]));
+  // A / C => A * (1 / C) for an array of constants that folding takes the quotients of
+  const hsc_instr *divisor = y->op == HSC_OP_BROADCAST ? y->operands[0] : y;
+  if (divisor->op == HSC_OP_CONSTANT && x->op != HSC_OP_CONSTANT && !divisor->attr.literal.value->elided && hsc_shape_elements(&divisor->shape) <= 4096 && !hsc__is_uniform_constant(y) &&
+      !hsc__is_uniform_constant(x)) {
+    for (int64_t i = 0; i < hsc_shape_elements(&divisor->shape); i++) {
+      double value = hsc_literal_get_double(divisor->attr.literal.value, i);
+      if (value == 0 || !is_in_range(value, instr->shape.type) || !is_in_range(1 / value, instr->shape.type)) return NULL;
+    }
+    return hsc_build_binary(b, HSC_OP_MULTIPLY, x, hsc_build_binary(b, HSC_OP_DIVIDE, hsc__uniform_constant(b, 1, instr), y));
+  }
   // (A / B) / (C / D) => (A * D) / (B * C);  (A / B) / C => A / (B * C);  A / (B / C) => (A * C) / B
   bool left = x->op == HSC_OP_DIVIDE && hsc__lone(x), right = y->op == HSC_OP_DIVIDE && hsc__lone(y);
   if (x == y || (!left && !right)) return NULL;

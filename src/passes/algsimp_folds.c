@@ -177,13 +177,17 @@ static hsc_instr *rule_transpose(hsc_builder *b, hsc_instr *instr) {
   hsc_dot_dims d = dot->attr.dot;
   int batch = d.lhs_batch.count, left = dot->operands[0]->shape.rank - batch - d.lhs_contracting.count, right = dot->shape.rank - batch - left;
   if (left == 0 || right == 0) return NULL;
+  int64_t batches[2][HSC_MAX_RANK];
   for (int i = 0; i < dot->shape.rank; i++) {
-    int64_t from = i < batch ? i : i < batch + right ? i + left : i - right;
-    if (instr->attr.dims.dims.v[i] != from) return NULL;
+    int64_t from = instr->attr.dims.dims.v[i];
+    if (i < batch ? from >= batch : from != (i < batch + right ? i + left : i - right)) return NULL;
+    if (i >= batch) continue;
+    batches[0][i] = d.rhs_batch.v[from];   // batches may change places among themselves
+    batches[1][i] = d.lhs_batch.v[from];
   }
   hsc_attr attr = {.dot = d};
-  attr.dot.lhs_batch = d.rhs_batch;
-  attr.dot.rhs_batch = d.lhs_batch;
+  attr.dot.lhs_batch = hsc_dims_copy(arena_of(b), batch, batches[0]);
+  attr.dot.rhs_batch = hsc_dims_copy(arena_of(b), batch, batches[1]);
   attr.dot.lhs_contracting = d.rhs_contracting;
   attr.dot.rhs_contracting = d.lhs_contracting;
   if (d.precision.count == 2) attr.dot.precision = HSC_DIMS(arena_of(b), d.precision.v[1], d.precision.v[0]);

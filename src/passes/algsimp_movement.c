@@ -350,10 +350,13 @@ static hsc_instr *rule_reduce(hsc_builder *b, hsc_instr *instr) {
       return hsc__widen(b, hsc_build_binary(b, HSC_OP_ADD, total, init), instr);
     }
   }
-  // reduce(reduce(x)) with the same reducer and a neutral outer initial value: one reduce over both sets of dimensions.
+  // reduce(reduce(x)) with the same reducer, where the outer initial value adds nothing: one reduce over both sets of dimensions.
   if (x->op == HSC_OP_REDUCE && x->operand_count == 2 && x->user_count == 1 && hsc__is_simple_reducer(instr->called[0], &op)) {
     hsc_op inner_op;
-    bool neutral = op == HSC_OP_ADD && hsc__is_all(init, 0);
+    double outer_start, inner_start;
+    bool again = op == HSC_OP_MAXIMUM || op == HSC_OP_MINIMUM || op == HSC_OP_AND || op == HSC_OP_OR;   // folding a value in once more changes nothing
+    bool neutral = (op == HSC_OP_ADD && hsc__is_all(init, 0)) || (op == HSC_OP_MULTIPLY && hsc__is_all(init, 1));
+    if (again) neutral = init == x->operands[1] || (hsc__uniform_number(init, &outer_start) && hsc__uniform_number(x->operands[1], &inner_start) && outer_start == inner_start);
     if (!neutral || !hsc__is_simple_reducer(x->called[0], &inner_op) || inner_op != op) return NULL;
     int64_t free_dims[HSC_MAX_RANK], all[HSC_MAX_RANK];
     bool reduced[HSC_MAX_RANK] = {false};

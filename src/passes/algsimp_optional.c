@@ -105,10 +105,9 @@ static hsc_instr *rule_reduce(const hsc_algsimp_options *o, hsc_builder *b, hsc_
   hsc_dims dims = instr->attr.dims.dims;
   hsc_op op;
   if (!hsc__is_simple_reducer(instr->called[0], &op) || !(hsc_op_traits(op) & HSC_TRAIT_COMMUTES)) return NULL;
-  if (o->enable_reduce_of_reshape && x->op == HSC_OP_RESHAPE && dims.count == x->shape.rank && x->operands[0]->shape.rank > 0) {
-    int64_t all[HSC_MAX_RANK];
-    for (int i = 0; i < x->operands[0]->shape.rank; i++) all[i] = i;
-    return hsc_build_reduce(b, x->operands[0], init, hsc_dims_copy(arena_of(b), x->operands[0]->shape.rank, all), instr->called[0]);
+  if (o->enable_reduce_of_reshape && x->op == HSC_OP_RESHAPE) {
+    hsc_instr *by = hsc__algsimp_reduce_of_reshape(b, instr, o->unconditionally_simplify_reduce_of_transpose_or_reshape);
+    if (by) return by;
   }
   if (o->unconditionally_simplify_reduce_of_transpose_or_reshape && x->op == HSC_OP_TRANSPOSE) {
     int64_t mapped[HSC_MAX_RANK], last = -1;
