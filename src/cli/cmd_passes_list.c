@@ -133,7 +133,7 @@ hsc_status *hsc__passes_list(const passes_args *args, hsc_cli *cli) {
   hsc_status *status = NULL;
   HSC_TRY(hsc__passes_device(args, cli, &device));
   HSC_GOTO(hsc_pass_list_init(&list));
-  HSC_GOTO(hsc_scratch_create(&scratch));
+  HSC_GOTO(hsc_scratch_create_for_dumps(&scratch));
   if (device.source == HSC_DEVICE_BUILT_IN)
     HSC_GOTO(run_built_in(args, cli, &device, scratch, NULL, &list));
   else

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "lab/scratch.h"
+
 void hsc_compiled_deinit(hsc_compiled *compiled) {
   hsc_status_free(compiled->status);
   hsc_free(compiled->last_words);
@@ -116,8 +118,7 @@ static hsc_status *read_answer(hsc_answer *answer, hsc_compiled *c) {
 }
 
 static hsc_status *make_scratch(char *out_dir, size_t size) {
-  const char *base = getenv("TMPDIR");
-  snprintf(out_dir, size, "%s/hloscope-compile-XXXXXX", base && *base ? base : "/tmp");
+  snprintf(out_dir, size, "%s/hloscope-compile-XXXXXX", hsc_scratch_base());
   return mkdtemp(out_dir) ? NULL : HSC_ERR(PERMISSION_DENIED, "cannot make a directory for compiled programs: %s", out_dir);
 }
 

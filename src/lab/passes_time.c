@@ -282,7 +282,7 @@ hsc_status *hsc_passes_time(const hsc_passes_time_options *o, json_t **out_resul
   setenv("HLOSCOPE_LOG", "passes=1", 0);
   HSC_GOTO(hsc_arena_create(&m.arena));
   for (size_t i = 0; i < HSC_COUNT_OF(lists); i++) *lists[i] = (item_list){.arena = m.arena};
-  HSC_GOTO(hsc_scratch_create(&m.scratch));
+  HSC_GOTO(hsc_scratch_create_for_dumps(&m.scratch));
   hsc_sampling_init(&m.compiles, &(hsc_sampling_options){.lower = "compile", .upper = "process", .half_width = o->half_width, .budget_s = o->budget_s, .pilot_lower = 3, .pilot_upper = 2,
                                                          .least_upper = 6, .most_upper = 30, .most_lower = 50}, NAN);
   if (o->repeats) HSC_GOTO(one_process(&m, (size_t)o->repeats));

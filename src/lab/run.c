@@ -12,6 +12,7 @@
 #include "lab/json_tree.h"
 #include "lab/outputs.h"
 #include "lab/run_series.h"
+#include "lab/scratch.h"
 #include "lab/stats_design.h"
 #include "lab/stats_interleaved.h"
 #include "lab/worker_client.h"
@@ -428,10 +429,9 @@ static hsc_status *check_comparable(const hsc_run_options *o, const device_run *
 
 // Files that comparisons need, when the user does not want them.
 static hsc_status *make_scratch(const hsc_run_options *o, char *out_dir, size_t size) {
-  const char *base = getenv("TMPDIR");
   out_dir[0] = 0;
   if (!o->compare || o->save_dir) return NULL;
-  snprintf(out_dir, size, "%s/hloscope-run-XXXXXX", base && *base ? base : "/tmp");
+  snprintf(out_dir, size, "%s/hloscope-run-XXXXXX", hsc_scratch_base());
   return mkdtemp(out_dir) ? NULL : hsc_status_errno(errno, "cannot make a directory for outputs", out_dir);
 }
 
