@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import gc
 import json
+import math
 import os
 import resource
 import signal
@@ -47,6 +48,9 @@ def whole(request, name, least, most, default):
     if not least <= value <= most:
         raise JobError("INVALID_ARGUMENT", f'"{name}" is not a whole number from {least} to {most}')
     return value
+
+
+SERIES_LEAST = 3  # runs that are made whatever the time budget says
 
 
 # ---- jobs ---------------------------------------------------------------------------------------------------------------
@@ -248,6 +252,9 @@ class Worker:
         records, series = whole(request, "records", 0, 100000, 1), whole(request, "series", 0, 10000000, 0)
         seed, inputs = whole(request, "seed", 0, 2**63 - 1, 0), member(request, "inputs", str, "first")
         nudge = member(request, "nudge", (int, float), 0, "not a number from 0 to 1")
+        budget_s = member(request, "budget_s", (int, float), 0, "not a number of seconds")
+        if budget_s < 0:
+            raise JobError("INVALID_ARGUMENT", '"budget_s" must not be negative')
         if not 0 <= nudge <= 1:
             raise JobError("INVALID_ARGUMENT", '"nudge" is not a number from 0 to 1')
         if inputs not in ("first", "each", "keep"):
@@ -281,13 +288,17 @@ class Worker:
         if series:
             session = self.device.profiler() if xspace_to else None
             try:
-                rows, last = [], usage()
+                rows, last, ended = [], usage(), "as many samples as were allowed"  # hsc_stop_text
+                deadline = now() + int(budget_s * 1e9) if budget_s else math.inf
                 for number in range(series):
                     with self.device.step_mark(number) if session else contextlib.nullcontext():
                         enqueue, wait = e.execute(executions, syncs, feed)
                     after = usage()
                     rows.append((enqueue + wait, enqueue, wait, after[0] - last[0], after[3] - last[3]))
                     last = after
+                    if len(rows) >= SERIES_LEAST and now() >= deadline:
+                        ended = "the time budget is spent"
+                        break
             finally:
                 xspace = session.stop() if session else None
             if xspace:
@@ -296,6 +307,7 @@ class Worker:
                 answer.update(xspace=xspace_to, xspace_bytes=len(xspace))
             names = ("run_ns", "enqueue_ns", "wait_ns", "page_faults_count", "involuntary_switches_count")
             answer["series"] = {name: list(column) for name, column in zip(names, zip(*rows))}
+            answer["series_ended_by"] = ended
         if member(request, "fetch", bool, True) and records + series:
             answer.update(self.fetch(e, member(request, "save_to", str)))
         return answer

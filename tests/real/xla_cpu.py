@@ -116,15 +116,17 @@ def test_mistakes_are_answers():
 def test_protocol(python):
     jobs = [{"id": 1, "job": "hello"}, {"id": 2, "job": "sync"}, {"id": 3, "job": "load"}, {"id": 4, "job": "run", "program": str(PATTERNS / "tiny_natural.hlo"), "overrides": {"xla_no_such": "1"}},
             {"id": 5, "job": "describe", "program": str(PATTERNS / "tiny_natural.hlo")},
-            {"id": 6, "job": "describe", "program": str(PATTERNS / "tiny_natural.hlo"), "overrides": {"xla_disable_hlo_passes": "fusion"}}, {"id": 7, "job": "sing"}, {"id": 8, "job": "quit"}]
+            {"id": 6, "job": "describe", "program": str(PATTERNS / "tiny_natural.hlo"), "overrides": {"xla_disable_hlo_passes": "fusion"}}, {"id": 7, "job": "sing"},
+            {"id": 8, "job": "run", "program": str(PATTERNS / "tiny_natural.hlo"), "records": 0, "series": 10000000, "budget_s": 0.02, "fetch": False}, {"id": 9, "job": "quit"}]
     text = "\n".join(map(json.dumps, jobs)) + "\nnot reached\n"
     out = subprocess.run([python, "-m", "hloscope.worker"], input=text, stdout=subprocess.PIPE, env=dict(environment, PYTHONPATH=str(ROOT / "python")), text=True, timeout=300).stdout
     a = [json.loads(line) for line in out.splitlines()]
-    check("every job is answered in order, until quit", [x.get("id") for x in a] == list(range(1, 9)) and a[0]["protocol"] == 1, out)
+    check("every job is answered in order, until quit", [x.get("id") for x in a] == list(range(1, 10)) and a[0]["protocol"] == 1, out)
     check("a job without a device says so", a[1]["error"]["code"] == "FAILED_PRECONDITION", a[1])
     check("an unknown compile option is the compiler's error", a[3]["error"]["code"] == "INVALID_ARGUMENT" and "xla_no_such" in a[3]["error"]["message"], a[3])
     check("compile options reach the compiler", a[5]["fusions"] != a[4]["fusions"], (a[4]["fusions"], a[5]["fusions"]))
     check("an unknown job is named", "sing" in a[6]["error"]["message"], a[6])
+    check("a series ends with its time budget", 3 <= len(a[7]["series"]["run_ns"]) < 10000000 and a[7]["series_ended_by"] == "the time budget is spent", str(a[7])[-300:])
 
 
 def main():
