@@ -56,6 +56,7 @@ void hsc_cli_say(hsc_cli *cli, const char *format, ...) {
   va_list args;
   va_start(args, format);
   end_progress(cli);
+  fflush(stdout);  // in the order of the calls where both go to one file
   vfprintf(stderr, format, args);
   fputc('\n', stderr);
   va_end(args);
