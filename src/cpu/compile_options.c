@@ -39,6 +39,8 @@ static hsc_status *read_flag(char *flag, hsc_cpu_compile_options *options) {
   } else if (!strcmp(flag, "xla_gpu_autotune_level")) {
     HSC_TRY(read_int(flag, value, 0, INT32_MAX, &number));
     options->autotune_level = (int)number;
+  } else if (!strcmp(flag, "xla_cpu_strict_dot_conv_math")) {
+    return read_bool(flag, value, &options->strict_dot_conv_math);
   } else if (!strcmp(flag, "xla_gpu_strict_conv_algorithm_picker")) {
     return read_bool(flag, value, &options->strict_conv_algorithm_picker);
   } else if (!strcmp(flag, "xla_gpu_crash_on_verification_failures")) {

@@ -213,6 +213,7 @@ static place place_of(const hsc_convolution *c, int64_t task, int64_t phase_rows
 #undef NAME
 
 int64_t hsc_convolution_task_count(const hsc_convolution *c) {
+  if (c->winograd.tile) return c->winograd.task_count;
   int64_t groups = c->candidate == HSC_CONV_CHANNELS ? 1 : c->groups;
   return groups * c->phase_count * c->k_parts * c->m_parts * c->n_parts;
 }
@@ -222,9 +223,21 @@ void hsc_convolution_task(const hsc_conv_run *run, int64_t task, void *worker_sc
   bool is_double = c->compute_type == HSC_TYPE_F64;
   switch ((hsc_conv_candidate)c->candidate) {
     case HSC_CONV_PACKED: is_double ? packed_task_f64(run, task, worker_scratch) : packed_task_f32(run, task, worker_scratch); break;
+    case HSC_CONV_WINOGRAD_2: case HSC_CONV_WINOGRAD_4: hsc_winograd_task(run, task, worker_scratch); break;
     case HSC_CONV_CHANNELS: is_double ? channels_task_f64(run, task, worker_scratch) : channels_task_f32(run, task, worker_scratch); break;
     default: is_double ? rows_task_f64(run, task, worker_scratch) : rows_task_f32(run, task, worker_scratch); break;
   }
+}
+
+void hsc_convolution_place(const hsc_convolution *c, int64_t task, int64_t *m0, int64_t *m1, int64_t *n0, int64_t *n1) {
+  if (c->winograd.tile) {
+    hsc_winograd_place(c, task, m0, m1, n0, n1);
+    return;
+  }
+  *n0 = task % c->n_parts * c->n_task;
+  *m0 = task / c->n_parts % c->m_parts * c->m_task;
+  *n1 = smaller(*n0 + c->n_task, c->columns);
+  *m1 = smaller(*m0 + c->m_task, c->rows);
 }
 
 void hsc_convolution_add_parts(const hsc_conv_run *run, int64_t begin, int64_t end) {

@@ -363,6 +363,8 @@ static hsc_conv_candidate choose_candidate(const hsc_convolution *c) {
   return HSC_CONV_ROWS;
 }
 
+static int winograd_tile(int32_t candidate) { return candidate == HSC_CONV_WINOGRAD_2 ? 2 : candidate == HSC_CONV_WINOGRAD_4 ? 4 : 0; }
+
 // algorithm < 0: by rule.
 static hsc_status *plan(const hsc_instr *instr, const hsc_cpu_isa *isa, int threads, int64_t algorithm, hsc_convolution *out_convolution) {
   hsc_convolution *c = out_convolution;
@@ -380,7 +382,7 @@ static hsc_status *plan(const hsc_instr *instr, const hsc_cpu_isa *isa, int thre
   c->candidate = algorithm < 0 ? (int32_t)choose_candidate(c) : candidate_kernels[algorithm];
   c->algorithm = algorithm < 0 ? c->candidate : (int32_t)algorithm;
   bool features_run = c->lhs_feature_stride == 1 || c->features == 1;
-  if (c->lhs.type != c->compute_type || (c->candidate == HSC_CONV_ROWS && !features_run)) {
+  if (c->lhs.type != c->compute_type || (!features_run && c->candidate != HSC_CONV_PACKED && c->candidate != HSC_CONV_CHANNELS)) {
     copy_lhs(instr, c);
     if (algorithm < 0) c->candidate = c->algorithm = (int32_t)choose_candidate(c);
   }
@@ -414,21 +416,49 @@ static hsc_status *plan(const hsc_instr *instr, const hsc_cpu_isa *isa, int thre
   if (c->m_block < 24) c->m_block = 24;
   if (c->m_block > 480) c->m_block = 480;
   order_rows(c);
+  if (winograd_tile(c->candidate)) {
+    c->m_task = c->n_task = c->m_parts = c->n_parts = c->k_parts = c->m_block = 1;
+    return hsc_winograd_plan(candidate_texts[c->algorithm], winograd_tile(c->candidate), isa, threads, c);
+  }
   plan_tasks(c, isa, threads);
   if (c->m_block > c->m_task) c->m_block = c->m_task;
   size_worker_scratch(c, isa);
   return NULL;
 }
 
-hsc_status *hsc_convolution_plan(const hsc_instr *instr, const hsc_cpu_isa *isa, int threads, hsc_convolution *out_convolution) {
-  int64_t written = hsc__cpu_written_algorithm(instr);
-  if (written < 0 || written >= HSC_CONV_COUNT) return plan(instr, isa, threads, -1, out_convolution);
-  hsc_status *status = plan(instr, isa, threads, written, out_convolution);
-  if (hsc_status_code(status) != HSC_FAILED_PRECONDITION) return status;
-  hsc_status_free(status);
-  return plan(instr, isa, threads, -1, out_convolution);
+// "operand_precision={highest,...}" wants no error beyond that of the sum.
+static const char *wants_direct(const hsc_instr *instr, bool direct_only) {
+  if (direct_only) return "xla_cpu_strict_dot_conv_math is on";
+  for (int i = 0; i < instr->attr.conv.precision.count; i++)
+    if (instr->attr.conv.precision.v[i] > 0) return "operand_precision is not default";
+  return NULL;
 }
 
-hsc_status *hsc_convolution_plan_as(const hsc_instr *instr, const hsc_cpu_isa *isa, int threads, hsc_conv_candidate candidate, hsc_convolution *out_convolution) {
+hsc_status *hsc_convolution_plan_as(const hsc_instr *instr, const hsc_cpu_isa *isa, int threads, bool direct_only, hsc_conv_candidate candidate,
+                                    hsc_convolution *out_convolution) {
+  const char *direct = winograd_tile((int32_t)candidate) ? wants_direct(instr, direct_only) : NULL;
+  if (direct) return HSC_ERR(FAILED_PRECONDITION, "%s: %s", candidate_texts[candidate], direct);
   return plan(instr, isa, threads, candidate, out_convolution);
+}
+
+// Whether the candidate can do it; *out_status: what else went wrong.
+static bool planned_as(const hsc_instr *instr, const hsc_cpu_isa *isa, int threads, bool direct_only, hsc_conv_candidate candidate, hsc_convolution *out_convolution,
+                       hsc_status **out_status) {
+  *out_status = hsc_convolution_plan_as(instr, isa, threads, direct_only, candidate, out_convolution);
+  if (hsc_status_code(*out_status) != HSC_FAILED_PRECONDITION) return true;
+  hsc_status_free(*out_status);
+  return false;
+}
+
+hsc_status *hsc_convolution_plan(const hsc_instr *instr, const hsc_cpu_isa *isa, int threads, bool direct_only, hsc_convolution *out_convolution) {
+  hsc_status *status = NULL;
+  int64_t written = hsc__cpu_written_algorithm(instr);
+  if (written >= 0 && written < HSC_CONV_COUNT && planned_as(instr, isa, threads, direct_only, (hsc_conv_candidate)written, out_convolution, &status)) return status;
+  HSC_TRY(plan(instr, isa, threads, -1, out_convolution));
+  int tile = out_convolution->candidate == HSC_CONV_ROWS && !wants_direct(instr, direct_only) ? hsc_winograd_pays(out_convolution) : 0;
+  if (!tile) return NULL;
+  hsc_convolution direct = *out_convolution;
+  if (planned_as(instr, isa, threads, direct_only, tile == 2 ? HSC_CONV_WINOGRAD_2 : HSC_CONV_WINOGRAD_4, out_convolution, &status)) return status;
+  *out_convolution = direct;
+  return NULL;
 }

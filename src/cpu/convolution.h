@@ -11,6 +11,7 @@
 //             the same phase see the same taps; each phase is a product of its own, and no zero is multiplied.
 //   PACKED    b lies side by side in lhs, as in the gradient of a filter, where the sum is long and the rows are few. Tiles are packed.
 //   CHANNELS  one feature and one column per group, groups side by side: vectors of groups.
+//   WINOGRAD  3x3 windows with fewer multiplications (winograd.h).
 //
 // An operand that fits none of them, or whose type is not the one that is computed in, is first copied into scratch as [g][b, o...][i].
 // A short run of features that goes on in the next tap (the first layer of an image network: 7 taps of 3 colours) is taken as one longer run;
@@ -19,6 +20,7 @@
 
 #include "cpu/conv_kernels.h"
 #include "cpu/strided_copy.h"
+#include "cpu/winograd.h"
 #include "hlo/hlo.h"
 
 typedef enum hsc_conv_candidate {
@@ -53,7 +55,7 @@ typedef struct hsc_conv_operand {
 } hsc_conv_operand;
 
 typedef struct hsc_convolution {
-  int32_t candidate;                   // whose code runs: ROWS, PACKED or CHANNELS
+  int32_t candidate;                   // whose code runs: ROWS, PACKED, CHANNELS, WINOGRAD_2 or WINOGRAD_4
   int32_t algorithm;                   // hsc_conv_candidate: the row whose sizes were planned
   int32_t compute_type;                // f32 or f64
   int32_t out_type;
@@ -84,15 +86,17 @@ typedef struct hsc_convolution {
   int64_t k_part;                      // PACKED: steps of the sum in one part
   int64_t partial_offset;              // k_parts > 1: partial products [k_parts][groups][rows][columns] in scratch
   int64_t k_block, m_block;
+  hsc_winograd winograd;               // of the WINOGRAD candidates
   int64_t scratch_bytes;               // shared by all tasks
   int64_t worker_scratch_bytes;        // per thread
 } hsc_convolution;
 
 // Plans a convolution for a machine with `threads` threads. UNIMPLEMENTED for what no candidate does (integers, complex numbers).
-// By the algorithm that conv_algorithm_picker wrote into its backend config, where one is there and can do it, else by rule.
-HSC_MUST_USE hsc_status *hsc_convolution_plan(const hsc_instr *instr, const hsc_cpu_isa *isa, int threads, hsc_convolution *out_convolution);
+// By the algorithm that conv_algorithm_picker wrote into its backend config, where one is there and can do it, else by rule. direct_only: by one that
+// adds up the products as they are written, which is also what an operand_precision other than default asks for.
+HSC_MUST_USE hsc_status *hsc_convolution_plan(const hsc_instr *instr, const hsc_cpu_isa *isa, int threads, bool direct_only, hsc_convolution *out_convolution);
 // By this candidate. FAILED_PRECONDITION with the reason when it cannot.
-HSC_MUST_USE hsc_status *hsc_convolution_plan_as(const hsc_instr *instr, const hsc_cpu_isa *isa, int threads, hsc_conv_candidate candidate,
+HSC_MUST_USE hsc_status *hsc_convolution_plan_as(const hsc_instr *instr, const hsc_cpu_isa *isa, int threads, bool direct_only, hsc_conv_candidate candidate,
                                                  hsc_convolution *out_convolution);
 const char *hsc_conv_candidate_text(hsc_conv_candidate candidate);
 
@@ -100,12 +104,16 @@ const char *hsc_conv_candidate_text(hsc_conv_candidate candidate);
 typedef struct hsc_conv_run {
   const hsc_convolution *c;
   const hsc_conv_kernels *kernels;
+  hsc_cpu_isa_level isa_level;
   const void *lhs, *rhs;
   void *out, *partials;
+  float *shared;                       // WINOGRAD: what the prelude makes
   const void *bias;                    // NULL = none
   bool relu;
 } hsc_conv_run;
 int64_t hsc_convolution_task_count(const hsc_convolution *c);
+// Rows [m0, m1) and columns [n0, n1) of a task's product, where rows_in_order and k_parts is 1.
+void hsc_convolution_place(const hsc_convolution *c, int64_t task, int64_t *m0, int64_t *m1, int64_t *n0, int64_t *n1);
 void hsc_convolution_task(const hsc_conv_run *run, int64_t task, void *worker_scratch);
 // Rows [begin, end) of the sum of all partial products, for k_parts > 1.
 void hsc_convolution_add_parts(const hsc_conv_run *run, int64_t begin, int64_t end);

@@ -34,6 +34,7 @@ typedef struct hsc_cpu_compile_options {
   int backend_optimization_level;        // 0..3; default 2 (hsc_cpu_compile_options_default)
   int64_t pass_fuel;                     // rewrites allowed in all; < 0 = no limit
   int64_t memory_limit_bytes;            // of the program's own values: rematerialization; <= 0 = no limit
+  bool strict_dot_conv_math;             // xla_cpu_strict_dot_conv_math: convolutions are summed as they are written: no Winograd, whoever asks for it
   // The autotuner (tuner.h), under the names that XLA's GPU compiler gives them: xla_gpu_...
   int autotune_level;                    // 0 (default) nothing is measured: by rule, and the same every time; 1..4 as autotune.h says
   bool autotune_faults;                  // candidates that compute nothing, write before their output, and fail, beside the others: shows that checks find them

@@ -77,10 +77,11 @@ static bool payload_fits(const hsc_cpu_executable *e, const hsc_cpu_thunk *thunk
     case HSC_CPU_THUNK_CONVOLUTION: {
       const hsc_convolution *c = data;
       if (bytes != sizeof *c || thunk->output_count < 1 || c->lhs.input < 0 || c->lhs.input >= thunk->input_count || c->rhs.input < 0 ||
-          c->rhs.input >= thunk->input_count || c->bias_input >= thunk->input_count || c->candidate < 0 || c->candidate > HSC_CONV_CHANNELS)
+          c->rhs.input >= thunk->input_count || c->bias_input >= thunk->input_count || c->candidate < 0 || c->candidate >= HSC_CONV_COUNT)
         return false;
       if (c->rows == 0 || c->columns == 0 || c->groups == 0) return true;   // nothing to do
       bool generated = c->epilogue == HSC_EPILOGUE_PANEL || c->epilogue == HSC_EPILOGUE_WHOLE;
+      if (c->winograd.tile && !hsc_winograd_fits(c, &e->device->isa)) return false;
       return (!generated || thunk->kernel >= 0) && c->m_task > 0 && c->n_task > 0 && c->k_block > 0 && c->m_block > 0 && c->m_parts > 0 && c->n_parts > 0 &&
              c->k_parts > 0 && c->phase_count > 0 && c->axis_count >= 0 && c->axis_count <= HSC_CONV_MAX_AXES && c->worker_scratch_bytes <= e->worker_scratch_bytes &&
              (c->scratch_bytes == 0 || (thunk->has_scratch && slices[thunk->input_count + thunk->output_count].bytes >= c->scratch_bytes));

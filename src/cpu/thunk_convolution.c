@@ -19,12 +19,16 @@ typedef struct conv_context {
 
 static void do_task(void *context, int64_t chunk, int worker) {
   const conv_context *cx = context;
-  const hsc_convolution *c = cx->run.c;
+  int64_t m0, m1, n0, n1;
   hsc_convolution_task(&cx->run, chunk, hsc__cpu_worker_scratch(cx->frame, worker));
   if (!cx->panel_in_tasks) return;
-  int64_t m0 = chunk / c->n_parts % c->m_parts * c->m_task, n0 = chunk % c->n_parts * c->n_task;
-  int64_t m1 = m0 + c->m_task < c->rows ? m0 + c->m_task : c->rows, n1 = n0 + c->n_task < c->columns ? n0 + c->n_task : c->columns;
+  hsc_convolution_place(cx->run.c, chunk, &m0, &m1, &n0, &n1);
   if (m0 < m1 && n0 < n1) cx->frame->executable->kernels[cx->thunk->kernel].panel(cx->buffers, m0, m1, n0, n1);
+}
+
+static void do_prelude(void *context, int64_t chunk, int worker) {
+  const conv_context *cx = context;
+  hsc_winograd_prelude(&cx->run, chunk, hsc__cpu_worker_scratch(cx->frame, worker));
 }
 
 static void add_chunk(void *context, int64_t chunk, int worker) {
@@ -67,11 +71,14 @@ hsc_status *hsc__cpu_run_CONVOLUTION(const hsc_cpu_frame *frame, const hsc_cpu_t
   void *buffers[2 * HSC_KERNEL_MAX_BUFFERS];
   char *scratch = thunk->has_scratch ? hsc__cpu_scratch(frame, thunk) : NULL;
   void *product = c->product_bytes ? scratch + c->product_offset : hsc__cpu_output(frame, thunk, 0);
-  conv_context cx = {.frame = frame, .thunk = thunk, .run = {.c = c, .kernels = hsc_conv_kernels_for(frame->executable->device->isa.level)}};
+  conv_context cx = {.frame = frame, .thunk = thunk, .run = {.c = c}};
+  cx.run.isa_level = frame->executable->device->isa.level;
+  cx.run.kernels = hsc_conv_kernels_for(cx.run.isa_level);
   cx.run.lhs = prepare(frame, thunk, c, &c->lhs);
   cx.run.rhs = prepare(frame, thunk, c, &c->rhs);
   cx.run.out = c->out_copied ? scratch + c->out_scratch_offset : product;
   cx.run.partials = scratch ? scratch + c->partial_offset : NULL;
+  if (c->winograd.tile) cx.run.shared = (float *)(scratch + c->winograd.shared_offset);
   cx.run.bias = c->bias_input >= 0 ? hsc__cpu_input(frame, thunk, c->bias_input) : NULL;
   cx.run.relu = c->relu;
   if (c->epilogue == HSC_EPILOGUE_PANEL || c->epilogue == HSC_EPILOGUE_WHOLE) {
@@ -80,7 +87,8 @@ hsc_status *hsc__cpu_run_CONVOLUTION(const hsc_cpu_frame *frame, const hsc_cpu_t
     for (int o = 0; o < thunk->output_count; o++) buffers[thunk->input_count + 1 + o] = hsc__cpu_output(frame, thunk, o);
     cx.buffers = buffers;
   }
-  cx.panel_in_tasks = c->epilogue == HSC_EPILOGUE_PANEL && c->rows_in_order && !c->out_copied && c->k_parts == 1 && c->candidate == HSC_CONV_ROWS;
+  cx.panel_in_tasks = c->epilogue == HSC_EPILOGUE_PANEL && c->rows_in_order && !c->out_copied && c->k_parts == 1 && (c->candidate == HSC_CONV_ROWS || (c->winograd.tile && c->order[0] < 0));
+  if (c->winograd.tile) hsc_cpu_pool_run(frame->pool, c->winograd.prelude_count, do_prelude, &cx);
   hsc_cpu_pool_run(frame->pool, hsc_convolution_task_count(c), do_task, &cx);
   int64_t row_bytes = c->groups * c->columns * (int64_t)hsc_type_bytes((hsc_type)c->compute_type);
   if (c->k_parts > 1) over_rows(&cx, c->rows * c->groups, c->columns * (int64_t)hsc_type_bytes((hsc_type)c->compute_type) * c->k_parts, add_chunk);
@@ -142,7 +150,8 @@ hsc_status *hsc__cpu_choose_convolution(hsc_cpu_compiler *compiler, hsc_cpu_step
   if (product_of && (product->operands[0]->op != HSC_OP_PARAMETER || product->operands[1]->op != HSC_OP_PARAMETER)) return NULL;
   hsc_convolution *c = HSC_NEW(compiler->arena, hsc_convolution);
   HSC_TRY(hsc_arena_status(compiler->arena));
-  hsc_status *status = hsc_convolution_plan(product, &compiler->device->isa, hsc_cpu_pool_thread_count(compiler->device->pool), c);
+  hsc_status *status = hsc_convolution_plan(product, &compiler->device->isa, hsc_cpu_pool_thread_count(compiler->device->pool),
+                                            compiler->options->strict_dot_conv_math, c);
   if (hsc_status_code(status) == HSC_UNIMPLEMENTED) {
     hsc_status_free(status);
     return NULL;

@@ -76,7 +76,7 @@ static const char *same_as(const lone *const *made, int count, const lone *l, bo
   return NULL;
 }
 
-hsc_status *hsc__tune_products_make(hsc_cpu_device *device, const hsc_instr *instr, hsc_arena *arena, hsc_tune_candidate *out_candidates, int *out_count,
+hsc_status *hsc__tune_products_make(hsc_cpu_device *device, const hsc_instr *instr, bool direct_only, hsc_arena *arena, hsc_tune_candidate *out_candidates, int *out_count,
                                     hsc_tune_products **out_products) {
   bool is_conv = instr->op == HSC_OP_CONVOLUTION;
   int count = is_conv ? HSC_CONV_COUNT : HSC_CONTRACTION_COUNT, threads = hsc_cpu_pool_thread_count(device->pool), first = 0;
@@ -85,7 +85,7 @@ hsc_status *hsc__tune_products_make(hsc_cpu_device *device, const hsc_instr *ins
   if (is_conv) {
     // What the rule takes goes first: it is what stays when nothing is better, and what others are compared with.
     hsc_convolution by_rule;
-    HSC_TRY(hsc_convolution_plan(instr, &device->isa, threads, &by_rule));
+    HSC_TRY(hsc_convolution_plan(instr, &device->isa, threads, direct_only, &by_rule));
     first = by_rule.algorithm;
   }
   const lone *made[HSC_TUNE_MAX_CANDIDATES] = {NULL};
@@ -99,7 +99,7 @@ hsc_status *hsc__tune_products_make(hsc_cpu_device *device, const hsc_instr *ins
     HSC_TRY(hsc_arena_status(arena));
     c->context = l;
     set_up(l, device, products, is_conv);
-    hsc_status *refused = is_conv ? hsc_convolution_plan_as(instr, &device->isa, threads, (hsc_conv_candidate)algorithm, &l->convolution)
+    hsc_status *refused = is_conv ? hsc_convolution_plan_as(instr, &device->isa, threads, direct_only, (hsc_conv_candidate)algorithm, &l->convolution)
                                   : hsc_contraction_plan_as(instr, &device->isa, threads, (hsc_contraction_candidate)algorithm, &l->contraction);
     if (refused) {
       c->refused = hsc_arena_strdup(arena, hsc_status_message(refused));

@@ -93,7 +93,8 @@ static char *describe_device(hsc_cpu_device *device, hsc_arena *arena) {
 }
 
 static hsc_status *make_key(const hsc_cpu_tuner *t, const char *hlo, hsc_bytes *out) {
-  hsc_bytes_printf(out, "autotune %s\ndevice %s\nbuild %s\nchecked %d\n", hlo, t->device_text, hsc_build_id(), t->options->autotune_level >= 4);
+  hsc_bytes_printf(out, "autotune %s\ndevice %s\nbuild %s\nchecked %d\n%s", hlo, t->device_text, hsc_build_id(), t->options->autotune_level >= 4,
+                   t->options->strict_dot_conv_math ? "strict\n" : "");
   return hsc_bytes_status(out);
 }
 
@@ -231,7 +232,7 @@ static hsc_status *measure(hsc_cpu_tuner *t, const hsc_instr *instr, const char 
   hsc_autotune_result *results = NULL;
   *out = (hsc_autotune_entry){.device = t->device_text, .hlo = hlo, .is_conv = instr->op == HSC_OP_CONVOLUTION, .best = -1};
   HSC_GOTO(hsc_arena_create(&arena));
-  HSC_GOTO(hsc__tune_products_make(t->device, instr, arena, candidates, &count, &products));
+  HSC_GOTO(hsc__tune_products_make(t->device, instr, t->options->strict_dot_conv_math, arena, candidates, &count, &products));
   for (int i = 0; i < t->device->extra_candidate_count && count < HSC_TUNE_MAX_CANDIDATES; i++) candidates[count++] = t->device->extra_candidates[i];
   for (size_t i = 0; i < HSC_COUNT_OF(faults) && t->options->autotune_faults && t->options->autotune_level >= 4 && count < HSC_TUNE_MAX_CANDIDATES; i++) candidates[count++] = faults[i];
   for (int i = 0; i < count; i++)

@@ -29,7 +29,8 @@ typedef struct hsc_tune_products hsc_tune_products;
 // Whether there is anything to choose: a dot or convolution of floating-point numbers, not tiny.
 bool hsc__tune_wants(const hsc_instr *instr);
 // All candidates for the instruction, the default first. `arena` holds them; hsc__tune_products_deinit frees what threads write to.
-HSC_MUST_USE hsc_status *hsc__tune_products_make(hsc_cpu_device *device, const hsc_instr *instr, hsc_arena *arena, hsc_tune_candidate *out_candidates, int *out_count,
-                                                 hsc_tune_products **out_products);
+// direct_only: no algorithm but those that add up the products as they are written.
+HSC_MUST_USE hsc_status *hsc__tune_products_make(hsc_cpu_device *device, const hsc_instr *instr, bool direct_only, hsc_arena *arena, hsc_tune_candidate *out_candidates,
+                                                 int *out_count, hsc_tune_products **out_products);
 void hsc__tune_products_deinit(hsc_tune_products *products);
 const char *hsc_tune_algorithm_name(bool is_conv, int64_t algorithm);   // "own-packed"; "?" of a number that there is not

@@ -28,6 +28,7 @@ static hsc_status *key_text(PJRT_Client *client, const PJRT_Program *code, const
   hsc_bytes_printf(out, "options replicas=%d partitions=%d device=%d level=%d fuel=%lld\n", settings->replica_count, settings->partition_count, settings->device,
                    cpu->backend_optimization_level, (long long)cpu->pass_fuel);
   if (cpu->memory_limit_bytes > 0) hsc_bytes_printf(out, "hloscope_memory_limit_bytes %lld\n", (long long)cpu->memory_limit_bytes);
+  if (cpu->strict_dot_conv_math) hsc_bytes_printf(out, "xla_cpu_strict_dot_conv_math\n");
   if (cpu->autotune_level > 0) hsc_bytes_printf(out, "xla_gpu_autotune_level %d\n", cpu->autotune_level);
   if (cpu->autotune_faults) hsc_bytes_printf(out, "hloscope_autotune_faults\n");
   if (cpu->disable_hlo_passes) hsc_bytes_printf(out, "xla_disable_hlo_passes %s\n", cpu->disable_hlo_passes);

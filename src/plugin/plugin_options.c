@@ -25,6 +25,7 @@ static const struct {
     {"xla_dump_hlo_pass_re", 111, OPTION_TEXT, offsetof(hsc_cpu_compile_options, dump_hlo_pass_re), 0, 0},
     {"xla_dump_module_metadata", 144, OPTION_BOOL, offsetof(hsc_cpu_compile_options, dump_module_metadata), 0, 0},
     {"xla_backend_optimization_level", 31, OPTION_INT, offsetof(hsc_cpu_compile_options, backend_optimization_level), 0, 3},
+    {"xla_cpu_strict_dot_conv_math", 175, OPTION_BOOL, offsetof(hsc_cpu_compile_options, strict_dot_conv_math), 0, 0},
     {"xla_fuel", 0, OPTION_LIST, offsetof(hsc_cpu_compile_options, fuel_of_passes), 0, 0},
     {"hloscope_algsimp", 0, OPTION_LIST, offsetof(hsc_cpu_compile_options, algsimp), 0, 0},
     {"hloscope_enable_hlo_passes", 0, OPTION_LIST, offsetof(hsc_cpu_compile_options, enable_hlo_passes), 0, 0},

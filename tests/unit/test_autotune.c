@@ -337,7 +337,11 @@ static void test_each_algorithm_computes_the_same(void **state) {
       assert_non_null(strstr(written(executable), expected));
       memset(found, 0xff, out_bytes);
       must(hsc_cpu_execute(executable, (const void *const *)inputs, (void *const *)&found));
-      assert_memory_equal(found, wanted, out_bytes);
+      if (conv && !strcmp(hsc_tune_algorithm_name(conv, algorithm), "winograd-4x4")) {   // its transforms divide by 3 and more
+        for (size_t j = 0; j < out_bytes / 4; j++) assert_float_equal(found[j], wanted[j], 1e-3);
+      } else {
+        assert_memory_equal(found, wanted, out_bytes);
+      }
       used += strcmp(hsc_tune_algorithm_name(conv, algorithm), "?") != 0;
       hsc_cpu_executable_release(executable);
     }

@@ -1,4 +1,5 @@
 // test_convolution.c - convolutions on the built-in device against the reference evaluator: random dimension orders, windows, groups, types.
+#include "cpu/convolution.h"
 #include "kernel_case.h"
 
 static int64_t between(kernel_case *c, int64_t low, int64_t high) { return low + kernel_case_below(c, high - low + 1); }
@@ -84,6 +85,8 @@ static void check_convolution(uint64_t seed, const form *f) {
     if (what == 3) root = hsc_build_binary(&c.b, HSC_OP_SUBTRACT, root, kernel_case_input(&c, type, root->shape.rank, root->shape.dims, 3));
     if (what != 0) root = hsc_build_binary(&c.b, HSC_OP_MAXIMUM, root, hsc_build_broadcast(&c.b, hsc_build_scalar(&c.b, type, 0), root->shape, (hsc_dims){0}));
   }
+  // Whole numbers come out whole but for winograd-4x4, which the larger ones may be done by.
+  c.max_abs = f->batch > 3 ? 0.01 : 0;
   kernel_case_check(&c, root, f->narrow ? 1 : 0);
 }
 
@@ -144,6 +147,7 @@ static void check_layer(uint64_t seed, int64_t size, int64_t from, int64_t to, i
     }
     hsc_window_dim both[2] = {w, w};
     hsc_attr attr = {.conv = {.window = {2, hsc_arena_copy(arena, both, sizeof both)}, .dims = dims, .feature_groups = 1, .batch_groups = 1}};
+    c.max_abs = window == 3 && stride == 1 ? 1e-3 : 0;   // winograd-4x4 by rule
     kernel_case_check(&c, hsc_build_op(&c.b, HSC_OP_CONVOLUTION, (hsc_shape){0}, &attr, 2, (hsc_instr *[]){x, k}, 0, NULL), 0);
   }
 }
@@ -157,6 +161,104 @@ static void layers_and_their_gradients(void **state) {
   check_layer(6050, 40, 64, 64, 1, 1);
 }
 
+// ---- Winograd ---------------------------------------------------------------------------------------------------------------------
+
+typedef struct layer {
+  int64_t batch, height, width, features, columns, pad[4];   // top, bottom, left, right
+  bool gradient, epilogue;
+  int order;                                                 // 0: NHWC; 1: NWHC; 2: NCHW; 3: HWNC
+} layer;
+
+static hsc_instr *build_layer(kernel_case *c, const layer *l, int algorithm, bool high) {
+  static const int64_t orders[4][4] = {{0, 1, 2, 3}, {0, 2, 1, 3}, {0, 2, 3, 1}, {2, 0, 1, 3}};   // of batch, y, x, feature
+  const int64_t *at = orders[l->order];
+  int64_t x_dims[4], all = l->columns, k_dims[] = {3, 3, l->gradient ? l->columns : l->features, l->gradient ? l->features : l->columns};
+  x_dims[at[0]] = l->batch;
+  x_dims[at[1]] = l->height;
+  x_dims[at[2]] = l->width;
+  x_dims[at[3]] = l->features;
+  hsc_arena *arena = c->module->arena;
+  hsc_instr *x = kernel_case_input(c, HSC_TYPE_F32, 4, x_dims, 3), *k = kernel_case_input(c, HSC_TYPE_F32, 4, k_dims, 2);
+  hsc_window_dim window[2];
+  for (int i = 0; i < 2; i++)
+    window[i] = (hsc_window_dim){.size = 3, .stride = 1, .pad_low = l->pad[2 * i], .pad_high = l->pad[2 * i + 1], .window_dilation = 1, .base_dilation = 1, .reversal = l->gradient};
+  hsc_conv_dims dims = {.spatial_rank = 2, .input_batch = at[0], .input_feature = at[3], .kernel_input = l->gradient ? 3 : 2, .kernel_output = l->gradient ? 2 : 3,
+                        .output_batch = at[0], .output_feature = at[3], .input_spatial = HSC_DIMS(arena, at[1], at[2]).v, .kernel_spatial = HSC_DIMS(arena, 0, 1).v,
+                        .output_spatial = HSC_DIMS(arena, at[1], at[2]).v};
+  hsc_attr attr = {.conv = {.window = {2, hsc_arena_copy(arena, window, sizeof window)}, .dims = dims, .feature_groups = 1, .batch_groups = 1}};
+  if (high) attr.conv.precision = HSC_DIMS(arena, 2, 2);
+  hsc_instr *conv = hsc_build_op(&c->b, HSC_OP_CONVOLUTION, (hsc_shape){0}, &attr, 2, (hsc_instr *[]){x, k}, 0, NULL), *root = conv;
+  if (c->b.status) return conv;
+  if (algorithm >= 0) conv->backend_config = hsc_arena_printf(arena, "{\"algorithm\":{\"algo_id\":\"%d\"}}", algorithm);
+  if (!l->epilogue) return root;
+  int64_t what = kernel_case_below(c, 3);
+  root = hsc_build_binary(&c->b, HSC_OP_ADD, root, hsc_build_broadcast(&c->b, kernel_case_input(c, HSC_TYPE_F32, 1, &all, 3), root->shape, HSC_DIMS(arena, at[3])));
+  if (what == 1) root = hsc_build_binary(&c->b, HSC_OP_SUBTRACT, root, kernel_case_input(c, HSC_TYPE_F32, 4, root->shape.dims, 3));
+  if (what > 0) root = hsc_build_binary(&c->b, HSC_OP_MAXIMUM, root, hsc_build_broadcast(&c->b, hsc_build_scalar(&c->b, HSC_TYPE_F32, 0), root->shape, (hsc_dims){0}));
+  return root;
+}
+
+// Tiles of 2x2 compute with halves and quarters: whole numbers come out exactly.
+static void check_winograd(uint64_t seed, const layer *l) {
+  for (int algorithm = HSC_CONV_WINOGRAD_2; algorithm <= HSC_CONV_WINOGRAD_4; algorithm++) {
+    kernel_case c;
+    kernel_case_begin(&c, seed);
+    hsc_instr *root = build_layer(&c, l, algorithm, false);
+    c.max_abs = algorithm == HSC_CONV_WINOGRAD_4 ? 2e-3 : 0;
+    if (!l->epilogue && !c.b.status) {
+      hsc_convolution plan;
+      EXPECT_OK(hsc_convolution_plan(root, &kernel_case_device()->isa, 3, false, &plan));
+      assert_int_equal(plan.candidate, algorithm);
+    }
+    kernel_case_check(&c, root, 0);
+  }
+}
+
+static void winograd_of_any_size(void **state) {
+  for (uint64_t seed = 7000; seed < 7120; seed++) {
+    hsc_random r;
+    hsc_random_init(&r, seed);
+    layer l = {.batch = 1 + (int64_t)hsc_random_below(&r, 9), .height = 1 + (int64_t)hsc_random_below(&r, 12), .width = 1 + (int64_t)hsc_random_below(&r, 12),
+               .features = 8 + (int64_t)hsc_random_below(&r, 30), .columns = 8 + (int64_t)hsc_random_below(&r, 30), .gradient = hsc_random_below(&r, 2) == 0,
+               .epilogue = hsc_random_below(&r, 3) == 0, .order = hsc_random_below(&r, 3) ? 0 : (int)hsc_random_below(&r, 4)};
+    for (int i = 0; i < 4; i++) l.pad[i] = hsc_random_below(&r, 2) ? 1 : (int64_t)hsc_random_below(&r, 5) - 1;
+    if (l.height + l.pad[0] + l.pad[1] < 3) l.pad[0] = l.pad[1] = 1;
+    if (l.width + l.pad[2] + l.pad[3] < 3) l.pad[2] = l.pad[3] = 1;
+    check_winograd(seed, &l);
+  }
+}
+
+// Several blocks of tiles, tasks for three threads, blocks of the sum; images and blocks that do not end together.
+static void winograd_in_many_tasks(void **state) {
+  check_winograd(7200, &(layer){.batch = 5, .height = 37, .width = 41, .features = 65, .columns = 50, .pad = {1, 1, 1, 1}});
+  check_winograd(7201, &(layer){.batch = 2, .height = 13, .width = 130, .features = 33, .columns = 70, .pad = {1, 1, 1, 1}, .epilogue = true});
+  check_winograd(7202, &(layer){.batch = 9, .height = 14, .width = 14, .features = 300, .columns = 40, .pad = {1, 1, 1, 1}});
+  check_winograd(7203, &(layer){.batch = 3, .height = 7, .width = 7, .features = 150, .columns = 130, .pad = {1, 1, 1, 1}, .gradient = true, .epilogue = true});
+  check_winograd(7204, &(layer){.batch = 4, .height = 30, .width = 20, .features = 40, .columns = 33, .pad = {0, 0, 2, 2}, .order = 1});
+  check_winograd(7205, &(layer){.batch = 20, .height = 20, .width = 20, .features = 24, .columns = 24, .pad = {1, 1, 1, 1}, .order = 3, .epilogue = true});
+}
+
+// What forbids it, and what the rule takes.
+static void winograd_where_it_is_wanted(void **state) {
+  const layer large = {.batch = 2, .height = 28, .width = 28, .features = 32, .columns = 32, .pad = {1, 1, 1, 1}};
+  const hsc_cpu_isa *isa = &kernel_case_device()->isa;
+  for (int which = 0; which < 4; which++) {
+    kernel_case c;
+    kernel_case_begin(&c, 7300);
+    hsc_instr *root = build_layer(&c, &large, which == 3 ? HSC_CONV_WINOGRAD_2 : -1, which == 2);
+    hsc_convolution plan;
+    EXPECT_OK(hsc_convolution_plan(root, isa, 2, which == 1 || which == 3, &plan));
+    assert_int_equal(plan.candidate, which == 0 ? HSC_CONV_WINOGRAD_4 : HSC_CONV_ROWS);
+    hsc_status *status = hsc_convolution_plan_as(root, isa, 2, which == 1, HSC_CONV_WINOGRAD_2, &plan);
+    assert_int_equal(hsc_status_code(status), which == 1 || which == 2 ? HSC_FAILED_PRECONDITION : HSC_OK);
+    if (which == 1) assert_non_null(strstr(hsc_status_message(status), "xla_cpu_strict_dot_conv_math"));
+    if (which == 2) assert_non_null(strstr(hsc_status_message(status), "operand_precision"));
+    hsc_status_free(status);
+    EXPECT_OK(hsc_builder_finish(&c.b, root, &c.module->entry));
+    hsc_module_destroy(c.module);
+  }
+}
+
 static int end_all(void **state) {
   kernel_case_end_all();
   return 0;
@@ -165,7 +267,8 @@ static int end_all(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(any_order_and_window), cmocka_unit_test(groups),        cmocka_unit_test(one_feature_per_group), cmocka_unit_test(followed_by_bias_and_more),
-      cmocka_unit_test(narrow_floats),        cmocka_unit_test(larger_ones),   cmocka_unit_test(layers_and_their_gradients),
+      cmocka_unit_test(narrow_floats),        cmocka_unit_test(larger_ones),   cmocka_unit_test(layers_and_their_gradients), cmocka_unit_test(winograd_of_any_size),
+      cmocka_unit_test(winograd_in_many_tasks), cmocka_unit_test(winograd_where_it_is_wanted),
   };
   return cmocka_run_group_tests(tests, NULL, end_all);
 }
