@@ -39,6 +39,7 @@ static hsc_status *run_passes_alone(const passes_args *args, const char *directo
   status = hsc_arena_status(list->arena);
   if (!status) status = hsc_file_read(path, &text);
   if (!status) status = hsc_pass_list_read_metadata(hsc_bytes_view(&text), path, list);
+  if (!status) hsc_pass_list_nest(list);
   list->from = "module metadata";
   hsc_bytes_deinit(&text);
   return status;
@@ -114,6 +115,7 @@ static hsc_status *print_table(const hsc_pass_list *list, bool changed_only, hsc
   }
   hsc_pass_totals t = hsc_pass_list_totals(list);
   hsc_table_note(table, "%d pipelines, %d distinct passes, %d runs, %d changed something; %.3f ms in passes", t.pipelines, t.passes, t.runs, t.changed, t.seconds * 1e3);
+  if (t.idle) hsc_table_note(table, "%d of the pipelines had no pass to run", t.idle);
   if (t.nested) hsc_table_note(table, "[name]: a pipeline inside another one; its time is that of the passes in it, and is counted once");
   for (size_t i = 0; i < list->row_count; i++) {
     if (!list->rows[i].counts) continue;

@@ -158,7 +158,7 @@ static hsc_status *find_passes(ablate_run *run) {
                                         .transform_count = o->transform_count,
                                         .overrides = o->overrides,
                                         .scratch = run->scratch,
-                                        .dumps = o->that_changed && o->device->source == HSC_DEVICE_PYTHON,
+                                        .dumps = o->that_changed && o->device->source != HSC_DEVICE_BUILT_IN,
                                         .limit_ns = o->limit_ns};
   HSC_GOTO(hsc_passes_collect(worker, &collect, &run->passes));
   hsc_scratch_empty(run->scratch);

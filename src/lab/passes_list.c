@@ -2,6 +2,7 @@
 #include "lab/passes_list_internal.h"
 
 #include <math.h>
+#include <strings.h>
 
 #include "lab/json_tree.h"
 
@@ -58,6 +59,8 @@ void hsc_pass_list_nest(hsc_pass_list *list) {
   const char *open[DEEPEST];
   int run_of[DEEPEST], depth = -1, runs = 0;
   size_t kept = 0;
+  hsc_pipeline_start *starts = HSC_NEW_ARRAY(list->arena, hsc_pipeline_start, list->row_count + 1);
+  if (!starts) return;  // the arena says so
   for (size_t i = 0; i < list->row_count; i++) {
     hsc_pass_row row = list->rows[i];
     bool start = !strcmp(row.pass, "pipeline-start");
@@ -72,6 +75,7 @@ void hsc_pass_list_nest(hsc_pass_list *list) {
       }
       if (depth + 1 < DEEPEST) depth++;
       open[depth] = row.pipeline;
+      starts[runs] = (hsc_pipeline_start){row.pipeline, depth};
       run_of[depth] = runs++;
       continue;
     }
@@ -79,6 +83,7 @@ void hsc_pass_list_nest(hsc_pass_list *list) {
     if (depth < 0 || strcmp(open[depth], row.pipeline) != 0) {  // its start was not told
       depth = 0;
       open[0] = row.pipeline;
+      starts[runs] = (hsc_pipeline_start){row.pipeline, 0};
       run_of[0] = runs++;
     }
     row.depth = depth;
@@ -88,6 +93,15 @@ void hsc_pass_list_nest(hsc_pass_list *list) {
     list->rows[kept++] = row;
   }
   list->row_count = kept;
+  list->starts = starts;
+  list->start_count = runs;
+}
+
+// Whether a pipeline of this name ran a pass, in any of its starts.
+static bool had_passes(const hsc_pass_list *list, const char *pipeline) {
+  for (size_t i = 0; i < list->row_count; i++)
+    if (!list->rows[i].counts && !strcmp(list->rows[i].pipeline, pipeline)) return true;
+  return false;
 }
 
 static bool seen_before(const hsc_pass_list *list, size_t row, bool pipeline) {
@@ -114,6 +128,14 @@ hsc_pass_totals hsc_pass_list_totals(const hsc_pass_list *list) {
     t.changed += row->changed == 1;
     if (row->duration_ns >= 0) known += 1, t.seconds += (double)row->duration_ns * 1e-9;
   }
+  for (int i = 0; i < list->start_count; i++) {
+    const char *name = list->starts[i].name;
+    bool again = false;
+    for (int k = 0; k < i && !again; k++) again = !strcmp(list->starts[k].name, name);
+    for (size_t k = 0; k < list->row_count && !again; k++) again = list->rows[k].counts && !strcmp(list->rows[k].pipeline, name);
+    t.idle += !again && !had_passes(list, name);
+  }
+  t.pipelines += t.idle;
   if (known == 0) t.seconds = NAN;
   return t;
 }
@@ -167,24 +189,15 @@ static json_t *row_json(const hsc_pass_row *row, size_t number) {
   return out;
 }
 
-// One object a start of a pipeline. The rows of a pipeline that goes on behind a nested one are in one object with those before it.
+// One object a start of a pipeline, with no passes where it had none to run. The rows of a pipeline that goes on behind a nested one are in one object with those before it.
 hsc_status *hsc_pass_list_json(const hsc_pass_list *list, const char *program, const char *device, json_t **out_document) {
   json_t *pipelines = json_array();
   hsc_pass_totals t = hsc_pass_list_totals(list);
-  int runs = 0;
-  for (size_t i = 0; i < list->row_count; i++) runs = list->rows[i].pipeline_run >= runs ? list->rows[i].pipeline_run + 1 : runs;
-  for (int run = 0; run < runs; run++) {
+  for (int run = 0; run < list->start_count; run++) {
     json_t *passes = json_array();
-    const hsc_pass_row *first = NULL;
-    for (size_t i = 0; i < list->row_count; i++) {
-      if (list->rows[i].pipeline_run != run) continue;
-      if (!first) first = &list->rows[i];
-      json_array_append_new(passes, row_json(&list->rows[i], i));
-    }
-    if (first)
-      json_array_append_new(pipelines, json_pack("{s:s, s:i, s:o}", "name", first->pipeline, "depth", first->depth, "passes", passes));
-    else
-      json_decref(passes);
+    for (size_t i = 0; i < list->row_count; i++)
+      if (list->rows[i].pipeline_run == run) json_array_append_new(passes, row_json(&list->rows[i], i));
+    json_array_append_new(pipelines, json_pack("{s:s, s:i, s:o}", "name", list->starts[run].name, "depth", list->starts[run].depth, "passes", passes));
   }
   json_t *totals = json_pack("{s:i, s:i, s:i, s:i, s:o}", "pipelines", t.pipelines, "passes", t.passes, "runs", t.runs, "changed", t.changed, "seconds",
                              hsc_json_real(t.seconds));
@@ -223,11 +236,38 @@ static hsc_status *read_phases(const char *directory, hsc_pass_list *list) {
   return status;
 }
 
+// What a profile has behind the metadata's last pass.
+static hsc_status *read_tail(const char *path, hsc_pass_list *list) {
+  hsc_pass_list profile;
+  size_t before = list->row_count;
+  HSC_TRY(hsc_pass_list_init(&profile));
+  hsc_status *status = read_source(path, true, &profile);
+  if (!status) status = hsc_pass_list_append_tail(list, &profile);
+  if (list->row_count > before) list->from = "module metadata and profile";
+  hsc_pass_list_deinit(&profile);
+  return status;
+}
+
+// A profile tells XLA:CPU's passes, and on XLA:GPU those behind scheduling, which its metadata lacks. The TPU's metadata has all of them.
+static hsc_status *wants_profile(hsc_lab_worker *worker, const hsc_passes_collect_options *o, bool *out_wants) {
+  hsc_device_source source = hsc_lab_worker_spec(worker)->source;
+  *out_wants = source == HSC_DEVICE_PYTHON || (o->profile && source != HSC_DEVICE_BUILT_IN);
+  if (*out_wants || source == HSC_DEVICE_BUILT_IN) return NULL;
+  hsc_answer start = {0};
+  HSC_TRY(hsc_lab_worker_start(worker, &start));
+  hsc_status *status = start.outcome == HSC_OUTCOME_OK ? NULL : hsc_answer_take_status(&start);
+  hsc_answer_deinit(&start);
+  const char *platform = json_string_value(json_object_get(hsc_lab_worker_device(worker), "platform"));
+  *out_wants = platform && strcasecmp(platform, "tpu") != 0;
+  return status;
+}
+
 hsc_status *hsc_passes_collect(hsc_lab_worker *worker, const hsc_passes_collect_options *o, hsc_pass_list *list) {
   const hsc_device_spec *device = hsc_lab_worker_spec(worker);
-  bool profile = device->source == HSC_DEVICE_PYTHON || (o->profile && device->source != HSC_DEVICE_BUILT_IN);
+  bool profile = false;
   hsc_answer answer = {0};
   if (device->source == HSC_DEVICE_EVALUATOR) return HSC_ERR(UNIMPLEMENTED, "passes: the reference evaluator does not compile, so it has no passes");
+  HSC_TRY(wants_profile(worker, o, &profile));
   const char *profile_path = hsc_arena_printf(list->arena, "%s/compile.xspace", o->scratch),
              *optimized = hsc_arena_printf(list->arena, "%s/optimized.pb", o->scratch);
   HSC_TRY(hsc_arena_status(list->arena));
@@ -266,16 +306,20 @@ hsc_status *hsc_passes_collect(hsc_lab_worker *worker, const hsc_passes_collect_
   json_object_update(list->phases, json_object_get(answer.body, "program"));
   hsc_answer_deinit(&answer);
   if (device->source == HSC_DEVICE_BUILT_IN) HSC_TRY(read_phases(o->scratch, list));
-  if (profile) {
+  const char *metadata = NULL;
+  if (metadata_too) HSC_TRY(hsc__metadata_file(o->scratch, list->arena, &metadata));
+  if (profile && (o->profile || !metadata)) {
     HSC_TRY(read_source(profile_path, true, list));
     list->from = "profile";
   }
-  if (!profile || list->row_count == 0) {  // a profiler that says nothing of passes: what the dumps say
-    const char *metadata = NULL;
-    HSC_TRY(hsc__metadata_file(o->scratch, list->arena, &metadata));
-    if (metadata) HSC_TRY(read_source(metadata, false, list));
-    list->from = metadata ? "module metadata" : "dumps";
+  if (list->row_count == 0 && metadata) {  // or a profiler that says nothing of passes
+    HSC_TRY(read_source(metadata, false, list));
+    list->from = "module metadata";
+    if (profile) HSC_TRY(read_tail(profile_path, list));
   }
+  if (list->row_count == 0) list->from = "dumps";
+  hsc_pass_list_nest(list);
+  HSC_TRY(hsc_arena_status(list->arena));
   if (o->dumps) HSC_TRY(hsc_pass_list_read_dumps(o->scratch, list));
   if (list->row_count == 0)
     return hsc_status_hint(HSC_ERR(UNIMPLEMENTED, "passes: %s wrote no module metadata and no dumps, so its passes cannot be seen", device->text),

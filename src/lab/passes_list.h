@@ -12,7 +12,9 @@
 typedef struct hsc_pass_row {
   const char *pipeline, *pass;
   int depth;                 // of the pipeline, 0 = the outermost
-  int pipeline_run;          // which start of a pipeline this belongs to, from 0
+  int pipeline_run;          // which start of a pipeline this belongs to, from 0: hsc_pass_list.starts
+  const char *module;        // that the pipeline says it runs on; NULL = not told
+  int line;                  // of a profile: which of its lines (threads) it stands on, from 0
   bool nested;               // a pipeline run as a pass: its time is that of the rows inside
   int changed;               // 1, 0; -1 = not known
   int64_t start_ns;          // any origin
@@ -29,16 +31,24 @@ typedef struct hsc_compile_flame {
   hsc_map *threads;          // other threads -> int64_t *, nanoseconds at work beside it
 } hsc_compile_flame;
 
+// One start of a pipeline; a pipeline may have had no pass to run.
+typedef struct hsc_pipeline_start {
+  const char *name;
+  int depth;
+} hsc_pipeline_start;
+
 typedef struct hsc_pass_list {
   hsc_arena *arena;
   hsc_compile_flame *flame;  // filled from profiles; NULL = not asked for
   hsc_pass_row *rows;        // [row_count], in order of their starts
   size_t row_count, row_capacity;
+  hsc_pipeline_start *starts;  // [start_count], by pipeline_run; filled by hsc_pass_list_nest
+  int start_count;
   const char *module;        // name of the module; NULL = not known
   const char *first_dump;    // HLO before the first pass; NULL = none
   int64_t compile_ns;        // of the compile that was watched; -1 = not known
   json_t *phases;            // {name: nanoseconds} of the built-in compiler and of reading the program; NULL = none
-  const char *from;          // what told: "module metadata", "profile", "pass log"
+  const char *from;          // what told: "module metadata", "profile", "module metadata and profile", "dumps"
 } hsc_pass_list;
 HSC_MUST_USE hsc_status *hsc_pass_list_init(hsc_pass_list *list);
 void hsc_pass_list_deinit(hsc_pass_list *list);
@@ -53,12 +63,15 @@ void hsc_pass_list_nest(hsc_pass_list *list);
 HSC_MUST_USE hsc_status *hsc_pass_list_read_metadata(hsc_view text, const char *path, hsc_pass_list *list);
 // An XSpace of a compile: events of HLO pass pipelines (stat _src names hlo_pass_pipeline.cc) and their children. DATA_LOSS for malformed bytes.
 HSC_MUST_USE hsc_status *hsc_pass_list_read_xspace(hsc_view bytes, hsc_pass_list *list);
+// XLA:GPU's module metadata ends before scheduling: what `profile`, of the same compile, has behind the list's last row on the same thread and module is
+// appended; nothing where it does not have that row. Before hsc_pass_list_nest: the "pipeline-start" rows of both must still be there.
+HSC_MUST_USE hsc_status *hsc_pass_list_append_tail(hsc_pass_list *list, const hsc_pass_list *profile);
 // The dumps of a directory, put beside the rows: counts, changed where it is not known, files. Without rows: makes them, of what was dumped.
 HSC_MUST_USE hsc_status *hsc_pass_list_read_dumps(const char *directory, hsc_pass_list *list);
 
 // Phases that are no passes are in no total.
 typedef struct hsc_pass_totals {
-  int pipelines, passes, runs, changed, nested;  // distinct pipelines, distinct passes, runs that are no nested pipelines, of them changed
+  int pipelines, passes, runs, changed, nested, idle;  // distinct pipelines (idle of them never had a pass to run), distinct passes, runs that are no nested pipelines, of them changed
   double seconds;                                // in passes, nested pipelines not counted twice; NaN = not known
 } hsc_pass_totals;
 hsc_pass_totals hsc_pass_list_totals(const hsc_pass_list *list);

@@ -161,7 +161,6 @@ hsc_status *hsc_pass_list_read_metadata(hsc_view text, const char *path, hsc_pas
   }
   skip_space(&r);
   if (r.at < r.end) return text_error(&r, "expected the name of a field");
-  hsc_pass_list_nest(list);
   return hsc_arena_status(list->arena);
 }
 
@@ -271,7 +270,7 @@ static const char *pipeline_name(hsc_view name, hsc_arena *arena, const char **o
   size_t cut = name.size;
   for (size_t i = name.size; i > 2 && cut == name.size; i--)
     if (name.data[i - 2] == ' ' && name.data[i - 1] == '(') cut = i - 2;
-  if (cut < name.size && !*out_module) *out_module = hsc_arena_strndup(arena, name.data + cut + 2, name.size - cut - 3);
+  *out_module = cut < name.size ? hsc_arena_strndup(arena, name.data + cut + 2, name.size - cut - 3) : NULL;
   return hsc_arena_strndup(arena, name.data, cut);
 }
 
@@ -279,27 +278,31 @@ static const char *pipeline_name(hsc_view name, hsc_arena *arena, const char **o
 static hsc_status *add_line(const compile_event *events, size_t count, hsc_pass_list *list) {
   enum { DEEPEST = 64 };
   const compile_event *open[DEEPEST];
-  const char *pipelines[DEEPEST] = {0};
-  int depth = 0;
+  const char *pipelines[DEEPEST] = {0}, *modules[DEEPEST] = {0};
+  int depth = 0, line = list->row_count ? list->rows[list->row_count - 1].line + 1 : 0;
   for (size_t i = 0; i < count; i++) {
     const compile_event *e = &events[i];
     while (depth > 0 && e->start_ps >= open[depth - 1]->start_ps + open[depth - 1]->duration_ps) depth--;
     const char *parent = depth > 0 ? pipelines[depth - 1] : NULL;
     hsc_pass_row *row = NULL;
     if (e->pipeline) {
-      const char *name = pipeline_name(e->name, list->arena, &list->module);
+      const char *module, *name = pipeline_name(e->name, list->arena, &module);
+      if (!list->module) list->module = module;
       row = hsc_pass_list_add(list, name, "pipeline-start");
-      if (depth < DEEPEST) pipelines[depth] = name;
+      if (depth < DEEPEST) pipelines[depth] = name, modules[depth] = module;
       if (!row) return hsc_status_out_of_memory();
+      row->module = module;
     } else {
       if (parent && !hsc_view_equals_text(e->name, "RunInvariantCheckers")) {
         row = hsc_pass_list_add(list, parent, hsc_arena_strndup(list->arena, e->name.data, e->name.size));
         if (!row) return hsc_status_out_of_memory();
         row->start_ns = e->start_ps / 1000;
         row->duration_ns = e->duration_ps / 1000;
+        row->module = modules[depth - 1];
       }
-      if (depth < DEEPEST) pipelines[depth] = NULL;
+      if (depth < DEEPEST) pipelines[depth] = modules[depth] = NULL;
     }
+    if (row) row->line = line;
     if (depth < DEEPEST) open[depth++] = e;
   }
   return NULL;
@@ -434,7 +437,28 @@ hsc_status *hsc_pass_list_read_xspace(hsc_view bytes, hsc_pass_list *list) {
     HSC_TRY(hsc_wire_status(&plane, "XPlane"));
   }
   HSC_TRY(hsc_wire_status(&in, "XSpace"));
-  hsc_pass_list_nest(list);
+  return hsc_arena_status(list->arena);
+}
+
+// ---- both -----------------------------------------------------------------------------------------------------------
+
+static bool same_run(const hsc_pass_row *a, const hsc_pass_row *b) { return !strcmp(a->pass, b->pass) && !strcmp(a->pipeline, b->pipeline); }
+
+hsc_status *hsc_pass_list_append_tail(hsc_pass_list *list, const hsc_pass_list *profile) {
+  if (list->row_count == 0) return NULL;
+  hsc_pass_row last = list->rows[list->row_count - 1];
+  size_t at = profile->row_count;
+  while (at > 0 && !same_run(&profile->rows[at - 1], &last)) at--;
+  if (at == 0) return NULL;
+  const hsc_pass_row *end = &profile->rows[at - 1];
+  for (; at < profile->row_count; at++) {
+    const hsc_pass_row *r = &profile->rows[at];
+    if (r->line != end->line || !r->module || !end->module || strcmp(r->module, end->module) != 0) continue;
+    hsc_pass_row *row = hsc_pass_list_add(list, r->pipeline, r->pass);
+    if (!row) return hsc_status_out_of_memory();
+    row->start_ns = last.start_ns + (r->start_ns - end->start_ns);  // two clocks, put together where they name the same run
+    row->duration_ns = r->duration_ns;
+  }
   return hsc_arena_status(list->arena);
 }
 
@@ -553,8 +577,6 @@ hsc_status *hsc_pass_list_read_dumps(const char *directory, hsc_pass_list *list)
   HSC_GOTO(list_dumps(directory, list->arena, &files, &count));
   if (count == 0) goto done;
   if (list->row_count == 0) HSC_GOTO(rows_of_dumps(files, count, list));
-  bool unknown = true;
-  for (size_t i = 0; i < list->row_count; i++) unknown &= list->rows[i].changed < 0;
   int64_t instructions, fusions;
   list->first_dump = files[0].path;
   count_dump(files[0].path, &instructions, &fusions);
@@ -569,7 +591,7 @@ hsc_status *hsc_pass_list_read_dumps(const char *directory, hsc_pass_list *list)
       hsc_pass_row *row = &list->rows[at];
       row->instructions_before = row->instructions_after = instructions;
       row->fusions_before = row->fusions_after = fusions;
-      if (unknown && !row->nested) row->changed = 0;
+      if (row->changed < 0 && !row->nested && !row->counts) row->changed = 0;
     }
     hsc_pass_row *row = &list->rows[at++];
     row->dump = files[k].path;
@@ -584,13 +606,14 @@ hsc_status *hsc_pass_list_read_dumps(const char *directory, hsc_pass_list *list)
     hsc_pass_row *row = &list->rows[at];
     row->instructions_before = row->instructions_after = instructions;
     row->fusions_before = row->fusions_after = fusions;
-    if (unknown && !row->nested) row->changed = 0;
+    if (row->changed < 0 && !row->nested && !row->counts) row->changed = 0;
   }
   // What a nested pipeline changed is what its passes changed; its counts are those around them.
   for (size_t i = 0; i < list->row_count; i++) {
     hsc_pass_row *outer = &list->rows[i];
     if (!outer->nested) continue;
     size_t last = i;
+    bool unknown = outer->changed < 0;
     while (last + 1 < list->row_count && list->rows[last + 1].depth > outer->depth) last++;
     if (last == i) continue;
     outer->instructions_before = list->rows[i + 1].instructions_before;

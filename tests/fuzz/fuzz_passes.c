@@ -21,6 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!status && reader == 0) status = hsc_pass_list_want_flame(&list);
     if (!status) status = reader ? hsc_pass_list_read_metadata(bytes, "fuzz", &list) : hsc_pass_list_read_xspace(bytes, &list);
     if (!status) {
+      hsc_pass_list_nest(&list);
       check(&list);
       status = hsc_pass_list_json(&list, "p", "d", &document);
     }

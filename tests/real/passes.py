@@ -40,6 +40,9 @@ def verbs(device):
     totals = listed.get("totals", {})
     check(f"{device}: list ({totals.get('pipelines')} pipelines, {totals.get('passes')} passes, {totals.get('runs')} runs, {totals.get('changed')} changed something)",
           totals.get("pipelines", 0) > 5 and totals.get("passes", 0) > 50 and 0 < totals.get("changed", 0) < totals["runs"], said + str(listed)[:500])
+    if device.startswith("cuda"):  # its module metadata ends before scheduling; the rest is in a profile
+        ran = {row["name"] for pipeline in listed.get("pipelines", []) for row in pipeline["passes"]}
+        check(f"{device}: the passes behind scheduling are listed", {"rematerialization", "gpu-convert-async-collectives-to-sync"} <= ran, sorted(ran))
     dumped, said = call("passes", "dump", PROGRAM, "-d", device, "-o", os.path.join(scratch, device.replace(":", "-")))
     files = list(pathlib.Path(scratch, device.replace(":", "-")).rglob("*"))
     check(f"{device}: dump ({len(files)} files)", len(files) > 3, said + str(dumped)[:300])
@@ -47,6 +50,8 @@ def verbs(device):
     check(f"{device}: diff from the input to the output", bool(diff) and "error" not in diff, said + str(diff)[:300])
     timed, said = call("passes", "time", PROGRAM, "-d", device, "--repeats", 2)
     check(f"{device}: time", bool(timed) and "error" not in timed, said + str(timed)[:300])
+    phases = {row["name"]: row["share"] for row in timed.get("phases", [])}
+    check(f"{device}: the phases of a compile are the whole of it", {"HLO passes", "code generation"} <= set(phases) and abs(sum(phases.values()) - 1) < 0.25, phases)
     known = KNOWN[device]
     ablated, said = call("passes", "ablate", PROGRAM, "-d", device, "--only", ",".join(["algsimp", *known]), "--no-timing", "--placebos", 1, "--store", os.path.join(scratch, "store.sqlite"), "-q")
     outcomes = {row["pass"]: row for row in ablated.get("variants", [])}

@@ -227,6 +227,7 @@ static void test_metadata_nests(void **state) {
   hsc_pass_list list;
   EXPECT_OK(hsc_pass_list_init(&list));
   EXPECT_OK(hsc_pass_list_read_metadata(hsc_view_of(text), "m", &list));
+  hsc_pass_list_nest(&list);
   hsc_pass_totals t = hsc_pass_list_totals(&list);
   assert_int_equal(t.pipelines, 2);
   assert_int_equal(t.passes, 3);
@@ -238,6 +239,58 @@ static void test_metadata_nests(void **state) {
   assert_int_equal(list.rows[4].depth, 0);
   assert_int_equal(list.rows[4].pipeline_run, list.rows[0].pipeline_run);
   hsc_pass_list_deinit(&list);
+}
+
+static void add_run(hsc_pass_list *list, const char *module, int line, const char *pipeline, const char *pass) {
+  hsc_pass_row *row = hsc_pass_list_add(list, pipeline, pass);
+  assert_non_null(row);
+  row->module = module;
+  row->line = line;
+  row->start_ns = 1000 * (int64_t)list->row_count;
+}
+
+// XLA:GPU's metadata ends before scheduling; the profile has what comes behind, beside compiles of small modules and other threads.
+static void test_passes_behind_the_metadata_come_from_the_profile(void **state) {
+  hsc_pass_list list, profile;
+  EXPECT_OK(hsc_pass_list_init(&list));
+  EXPECT_OK(hsc_pass_list_init(&profile));
+  add_run(&list, NULL, 0, "outer", "pipeline-start");
+  add_run(&list, NULL, 0, "outer", "a");
+  add_run(&list, NULL, 0, "outer", "last");
+  add_run(&profile, "m", 0, "outer", "pipeline-start");
+  add_run(&profile, "m", 0, "outer", "a");
+  add_run(&profile, "m", 0, "outer", "last");
+  add_run(&profile, "m", 0, "idle", "pipeline-start");
+  add_run(&profile, "small", 0, "tuning", "pipeline-start");
+  add_run(&profile, "small", 0, "tuning", "t");
+  add_run(&profile, "m", 0, "behind", "pipeline-start");
+  add_run(&profile, "m", 0, "behind", "remat");
+  add_run(&profile, "m", 0, "remat", "pipeline-start");
+  add_run(&profile, "m", 0, "remat", "rematerialization");
+  add_run(&profile, "m", 1, "elsewhere", "pipeline-start");
+  add_run(&profile, "m", 1, "elsewhere", "e");
+  EXPECT_OK(hsc_pass_list_append_tail(&list, &profile));
+  hsc_pass_list_nest(&list);
+  hsc_pass_totals t = hsc_pass_list_totals(&list);
+  assert_int_equal(list.row_count, 4);
+  assert_string_equal(list.rows[2].pass, "remat");
+  assert_true(list.rows[2].nested && list.rows[2].changed == -1);
+  assert_string_equal(list.rows[3].pass, "rematerialization");
+  assert_int_equal(list.rows[3].depth, 1);
+  assert_int_equal(t.pipelines, 4);  // outer, idle, behind, remat
+  assert_int_equal(t.idle, 1);
+  assert_int_equal(t.runs, 3);
+  json_t *document = NULL;
+  EXPECT_OK(hsc_pass_list_json(&list, "p", "d", &document));
+  assert_int_equal(json_array_size(json_object_get(document, "pipelines")), 4);
+  assert_int_equal(json_array_size(json_object_get(json_array_get(json_object_get(document, "pipelines"), 1), "passes")), 0);
+  json_decref(document);
+  size_t before = list.row_count;
+  list.rows[before - 1].pass = "not in the profile";
+  EXPECT_OK(hsc_pass_list_append_tail(&list, &profile));  // two compiles that do not fit: nothing is made up
+  assert_int_equal(list.row_count, before);
+  hsc_pass_list_deinit(&list);
+  hsc_pass_list_deinit(&profile);
 }
 
 static void test_malformed_metadata_points_at_the_line(void **state) {
@@ -287,7 +340,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_pilot_chooses), cmocka_unit_test(test_every_outcome), cmocka_unit_test(test_unknown_names_are_refused), cmocka_unit_test(test_resume),
                                      cmocka_unit_test(test_pairs),         cmocka_unit_test(test_the_pass_that_changes_numbers_is_named),
                                      cmocka_unit_test(test_the_running_pass_is_read_from_logs), cmocka_unit_test(test_time_of_a_compile_that_hangs),
-                                     cmocka_unit_test(test_metadata_nests),
+                                     cmocka_unit_test(test_metadata_nests), cmocka_unit_test(test_passes_behind_the_metadata_come_from_the_profile),
                                      cmocka_unit_test(test_malformed_metadata_points_at_the_line)};
   return cmocka_run_group_tests(tests, set_up, lab_case_tear_down);
 }
