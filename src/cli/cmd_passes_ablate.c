@@ -1,5 +1,6 @@
 // cmd_passes_ablate.c - hloscope passes ablate: the sweep, its progress, its table.
 #include <math.h>
+#include <stdlib.h>
 
 #include "cli/cmd_passes.h"
 #include "lab/ablate.h"
@@ -62,8 +63,8 @@ static void add_row(hsc_table *table, json_t *row, bool timed, bool kernels) {
     add_time(table, json_object_get(row, "total_time"));
     if (kernels) add_time(table, json_object_get(row, "kernel_time"));
     add_verdict(table, row);
-    if (json_is_integer(highlight))
-      hsc_table_printf(table, "%d %%", (int)json_integer_value(highlight));
+    if (json_is_number(highlight))
+      hsc_table_printf(table, "%g %%", json_number_value(highlight));
     else
       hsc_table_missing(table);
   }
@@ -173,11 +174,23 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result, bool changed_only)
   return print_pairs(cli, json_object_get(result, "pairs"), timed);
 }
 
+// "1,5": two percentages, the smaller first.
+static hsc_status *parse_highlight(hsc_cli *cli, const char *text, double out[2]) {
+  char *end = NULL;
+  double low = strtod(text, &end), high = *end == ',' ? strtod(end + 1, &end) : NAN;
+  if (*end || !(low > 0) || !(high > low) || !isfinite(high)) return hsc_cli_usage(cli, "--highlight takes two percentages above 0, the smaller first, like 1,5; not '%s'", text);
+  out[0] = low / 100;
+  out[1] = high / 100;
+  return NULL;
+}
+
 hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli) {
   hsc_device_spec device;
   hsc_store *store = NULL;
   json_t *result = NULL, *overrides = NULL;
   hsc_status *status = NULL;
+  double highlight[2] = {0, 0};
+  HSC_TRY(parse_highlight(cli, args->highlight, highlight));
   HSC_TRY(hsc_cli_program_file(cli, args->program));
   if (args->precision != -1 && !(args->precision >= 0)) return hsc_cli_usage(cli, "--precision must not be negative");
   if (args->budget_s != -1 && !(args->budget_s >= 0)) return hsc_cli_usage(cli, "--time-budget must not be negative");
@@ -205,6 +218,7 @@ hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli) {
                           .budget_s = args->budget_s == -1 ? 300 : args->budget_s,
                           .pairs = args->pairs,
                           .pair_most = (int)args->pair_most,
+                          .highlight = {highlight[0], highlight[1]},
                           .margin = args->margin_percent / 100,
                           .seed = (uint64_t)args->seed,
                           .limit_ns = (int64_t)(args->limit_s * 1e9),

@@ -28,16 +28,32 @@ static void add_rows(hsc_table *table, const char *kind, json_t *rows, size_t mo
   }
 }
 
+// What comes before the compiler, measured once: reading the file, parsing it, transforming it, writing it for the device.
+static void add_front_end(hsc_table *table, json_t *steps) {
+  const char *name;
+  json_t *seconds;
+  json_object_foreach (steps, name, seconds) {
+    if (!(hsc_json_number(seconds) >= 1e-6)) continue;
+    hsc_table_row(table);
+    hsc_table_text(table, "front end");
+    hsc_table_text(table, name);
+    hsc_table_double(table, hsc_json_number(seconds));
+    for (int i = 0; i < 3; i++) hsc_table_missing(table);
+    hsc_table_int(table, 1);
+  }
+}
+
 static hsc_status *print_result(hsc_cli *cli, json_t *result) {
   hsc_table *table = NULL;
   json_t *whole = json_object_get(result, "compile"), *passes = json_object_get(result, "passes");
   HSC_TRY(hsc_table_create("compile time", &table));
   static const char *const columns[][2] = {{"kind", ""}, {"name", ""}, {"time", "s"}, {"low", "s"}, {"high", "s"}, {"share", "fraction"}, {"runs", "count"}};
   for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i][0], columns[i][1]);
+  add_front_end(table, json_object_get(result, "front_end"));
   add_rows(table, "phase", json_object_get(result, "phases"), 20);
   add_rows(table, "pipeline", json_object_get(result, "pipelines"), 20);
   add_rows(table, "pass", passes, MOST_PASSES);
-  add_rows(table, "beside, in threads", json_object_get(result, "threads"), 5);
+  add_rows(table, "thread", json_object_get(result, "threads"), 5);
   char text[3][32];
   hsc_format_quantity(hsc_json_number(json_object_get(whole, "median")), "s", cli->out_style.unicode, text[0]);
   hsc_format_quantity(hsc_json_number(json_object_get(whole, "low")), "s", cli->out_style.unicode, text[1]);

@@ -33,6 +33,7 @@ typedef struct hsc_ablate_options {
   double budget_s;               // timing ends after this long; 0 = no limit
   bool pairs;                    // also two at a time, of those that mattered
   int pair_most;                 // of at most so many passes
+  double highlight[2];           // slowdowns that are marked, shares, the smaller first; 0 = 0.01 and 0.05
   double margin;                 // of "same": effects inside 1 / (1 + margin) .. 1 + margin; 0.01
   uint64_t seed;                 // of inputs, order and resampling
   int64_t limit_ns;              // for one job of a worker

@@ -68,7 +68,7 @@ static json_t *variant_json(const ablate_run *run, const ablate_variant *v) {
   json_object_set_new(out, "verdict", v->verdict ? json_string(v->verdict) : json_null());
   json_object_set_new(out, "total_time", v->total_time ? json_incref(v->total_time) : json_null());
   json_object_set_new(out, "kernel_time", v->kernel_time ? json_incref(v->kernel_time) : json_null());
-  json_object_set_new(out, "highlight", v->highlight ? json_integer(v->highlight) : json_null());
+  json_object_set_new(out, "highlight", v->highlight > 0 ? number(v->highlight) : json_null());
   return out;
 }
 

@@ -30,7 +30,7 @@ typedef struct ablate_variant {
   // times
   json_t *total_time, *kernel_time;
   const char *verdict;    // "faster", "slower", "same", "cannot tell"; NULL = not timed
-  int highlight;          // 0, 1, 5
+  double highlight;       // percent: 0, or one of the two thresholds
 } ablate_variant;
 
 typedef struct ablate_run {

@@ -234,6 +234,7 @@ hsc_status *hsc__ablate_describe_times(ablate_timing *t, const char *ended_by, d
   if (!sampling) return hsc_status_out_of_memory();
   json_object_set_new(t->run->timing, "sampling", sampling);
   json_object_set_new(t->run->timing, "margin", json_real(t->margin));
+  json_object_set_new(t->run->timing, "highlight", json_pack("[f, f]", o->highlight[0] > 0 ? o->highlight[0] : 0.01, o->highlight[1] > 0 ? o->highlight[1] : 0.05));
   json_object_set_new(t->run->timing, "baseline_class", json_string(baseline_class(t)));
   return NULL;
 }

@@ -185,7 +185,7 @@ static hsc_status *judge(ablate_timing *t, int which, int *out_open) {
   }
   *out_open = 0;
   if (!status) {
-    hsc_judge_options o = {.margin = t->margin};
+    hsc_judge_options o = {.margin = t->margin, .highlight_low = run->options->highlight[0], .highlight_high = run->options->highlight[1]};
     hsc_stats_judge(effects, (size_t)variants, null, (size_t)placebos, &o);
     for (int k = 0; k < placebos; k++) {  // each against the others
       hsc_effect others[256];

@@ -27,8 +27,8 @@ typedef struct hsc_pass_row {
 // Where the time of a compile went, by a profile of it: a flame graph, and its top as phases. In the list's arena.
 typedef struct hsc_compile_flame {
   hsc_map *stacks;           // "thread;event;event" -> int64_t *, nanoseconds of its own
-  hsc_map *phases;           // what stands at the top of the thread that ran the passes -> int64_t *, nanoseconds; pipelines are one, "HLO passes"
-  hsc_map *threads;          // other threads -> int64_t *, nanoseconds at work beside it
+  hsc_map *phases;           // "HLO passes", "buffer assignment", ... (compile_phases.def), "all else" -> int64_t *, nanoseconds
+  hsc_map *threads;          // threads -> int64_t *, nanoseconds at work
 } hsc_compile_flame;
 
 // One start of a pipeline; a pipeline may have had no pass to run.

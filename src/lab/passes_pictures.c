@@ -155,7 +155,7 @@ bool hsc_svg_ablation(const json_t *ablation, const char *key, hsc_bytes *out) {
     json_t *time = json_object_get(row, key);
     double value = hsc_json_number(timed ? json_object_get(time, "ratio") : hsc_json_path(row, "delta", key, NULL));
     if (isnan(value) || (!timed && value == 0)) continue;
-    bool high = json_is_integer(json_object_get(row, "highlight")), faster = !strcmp(text_at(time, "verdict"), "faster");
+    bool high = json_is_number(json_object_get(row, "highlight")), faster = !strcmp(text_at(time, "verdict"), "faster");
     const char *color = !timed ? (value > 0 ? "#c0504d" : "#4f8f5b") : strcmp(key, "total_time") ? (!strcmp(text_at(time, "verdict"), "slower") ? "#d33" : faster ? "#4f8f5b" : "#9ab")
                         : high ? "#d33" : faster ? "#4f8f5b" : "#9ab";
     bars[count++] = (bar){text_at(row, "pass"), value, timed ? hsc_json_number(json_object_get(time, "low")) : NAN, timed ? hsc_json_number(json_object_get(time, "high")) : NAN,

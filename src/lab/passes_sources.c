@@ -195,12 +195,6 @@ typedef struct name_table {
   size_t count;
 } name_table;
 
-typedef struct compile_event {
-  hsc_view name;
-  int64_t start_ps, duration_ps;
-  bool pipeline;
-} compile_event;
-
 static int by_id(const void *a, const void *b) {
   int64_t x = ((const name_entry *)a)->id, y = ((const name_entry *)b)->id;
   return (x > y) - (x < y);
@@ -310,7 +304,7 @@ static hsc_status *add_line(const compile_event *events, size_t count, hsc_pass_
 
 // ---- the flame of a compile ----
 
-static hsc_status *add_time(hsc_map *map, const char *key, int64_t ns, hsc_arena *arena) {
+hsc_status *hsc__add_time(hsc_map *map, const char *key, int64_t ns, hsc_arena *arena) {
   int64_t *sum = hsc_map_get(map, hsc_view_of(key));
   if (!sum) {
     sum = HSC_NEW(arena, int64_t);
@@ -330,31 +324,7 @@ static void append_name(hsc_bytes *out, hsc_view name, bool pipeline) {
   for (size_t i = 0; i < cut && i < 120; i++) hsc_bytes_append_char(out, strchr("; \n\t", name.data[i]) ? '_' : name.data[i]);
 }
 
-// The root of the main thread (a client's Compile) is no phase: what stands in it is.
-static hsc_status *add_phases(const compile_event *events, size_t count, hsc_pass_list *list) {
-  for (size_t i = 0; i < count;) {
-    const compile_event *root = &events[i];
-    int64_t root_end = root->start_ps + root->duration_ps, at = root->start_ps, inside = 0;
-    size_t next = i + 1;
-    bool has_pipeline = root->pipeline;
-    for (; next < count && events[next].start_ps < root_end; next++) has_pipeline |= events[next].pipeline;
-    bool open = has_pipeline && !root->pipeline;
-    for (size_t k = i; k < next; k++) {
-      const compile_event *e = &events[k];
-      if (open ? k == i || e->start_ps < at : k != i) continue;
-      char name[160];
-      snprintf(name, sizeof name, "%.*s", (int)(e->name.size < 120 ? e->name.size : 120), e->name.data);
-      HSC_TRY(add_time(list->flame->phases, e->pipeline ? "HLO passes" : name, e->duration_ps / 1000, list->arena));
-      at = e->start_ps + e->duration_ps;
-      inside += e->duration_ps;
-    }
-    if (open) HSC_TRY(add_time(list->flame->phases, "between them", (root->duration_ps - inside) / 1000, list->arena));
-    i = next;
-  }
-  return NULL;
-}
-
-static hsc_status *add_flame(const compile_event *events, size_t count, hsc_view line_name, bool main_thread, hsc_pass_list *list) {
+static hsc_status *add_flame(const compile_event *events, size_t count, hsc_view line_name, hsc_pass_list *list) {
   enum { DEEPEST = 64 };
   struct {
     const compile_event *event;
@@ -375,7 +345,7 @@ static hsc_status *add_flame(const compile_event *events, size_t count, hsc_view
     while (depth > 0 && (!e || e->start_ps >= open[depth - 1].event->start_ps + open[depth - 1].event->duration_ps)) {
       depth--;
       int64_t own = open[depth].event->duration_ps - open[depth].inside;
-      if (own > 0 && !status) status = add_time(list->flame->stacks, hsc_bytes_text(&path), own / 1000, list->arena);
+      if (own > 0 && !status) status = hsc__add_time(list->flame->stacks, hsc_bytes_text(&path), own / 1000, list->arena);
       path.size = open[depth].path;
       if (path.data) path.data[path.size] = 0;
     }
@@ -390,19 +360,20 @@ static hsc_status *add_flame(const compile_event *events, size_t count, hsc_view
     hsc_bytes_append_char(&path, ';');
     append_name(&path, e->name, e->pipeline);
   }
-  if (!status && !main_thread) status = add_time(list->flame->threads, name, busy / 1000, list->arena);
-  if (!status && main_thread) status = add_phases(events, count, list);
+  if (!status) status = hsc__add_time(list->flame->threads, name, busy / 1000, list->arena);
   hsc_bytes_deinit(&path);
   return status;
 }
 
-static hsc_status *read_line(hsc_view line, const name_table *events, const name_table *stats, hsc_pass_list *list) {
+static hsc_status *read_line(hsc_view line, const name_table *events, const name_table *stats, hsc_phase_stretches *stretches, hsc_pass_list *list) {
   hsc_wire in = hsc_wire_of(line);
   hsc_wire_field f;
   size_t count = 0, pipelines = 0, at = 0;
+  int64_t origin_ns = 0;
   hsc_view line_name = {"", 0};
   while (hsc_wire_next(&in, &f)) {
     count += f.number == 4 && f.type == HSC_WIRE_BYTES;
+    if (f.number == 3 && f.type == HSC_WIRE_VARINT) origin_ns = (int64_t)f.value;
     if (f.number == 2 && f.type == HSC_WIRE_BYTES) line_name = f.bytes;
   }
   HSC_TRY(hsc_wire_status(&in, "XLine"));
@@ -415,16 +386,18 @@ static hsc_status *read_line(hsc_view line, const name_table *events, const name
     if (f.number != 4 || f.type != HSC_WIRE_BYTES) continue;
     status = read_event(f.bytes, events, stats, &all[at]);
     pipelines += all[at].pipeline;
-    at += all[at].duration_ps > 0;
+    const int64_t most = INT64_C(1) << 60;  // 13 days
+    at += all[at].duration_ps > 0 && all[at].duration_ps < most && all[at].start_ps >= 0 && all[at].start_ps < most;
   }
   if (!status && (pipelines || list->flame)) qsort(all, at, sizeof *all, by_start);
   if (!status && pipelines) status = add_line(all, at, list);
-  if (!status && list->flame && at) status = add_flame(all, at, line_name, pipelines > 0, list);
+  if (!status && stretches && at) status = add_flame(all, at, line_name, list);
+  if (!status && stretches && at) status = hsc__phase_stretches_add_line(stretches, all, at, origin_ns);
   hsc_free(all);
   return status;
 }
 
-hsc_status *hsc_pass_list_read_xspace(hsc_view bytes, hsc_pass_list *list) {
+static hsc_status *read_planes(hsc_view bytes, hsc_phase_stretches *stretches, hsc_pass_list *list) {
   hsc_wire in = hsc_wire_of(bytes);
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
     if (f.number != 1 || f.type != HSC_WIRE_BYTES) continue;
@@ -433,11 +406,20 @@ hsc_status *hsc_pass_list_read_xspace(hsc_view bytes, hsc_pass_list *list) {
     HSC_TRY(read_names(f.bytes, 5, list->arena, &stats));
     hsc_wire plane = hsc_wire_of(f.bytes);
     for (hsc_wire_field g; hsc_wire_next(&plane, &g);)
-      if (g.number == 3 && g.type == HSC_WIRE_BYTES) HSC_TRY(read_line(g.bytes, &events, &stats, list));
+      if (g.number == 3 && g.type == HSC_WIRE_BYTES) HSC_TRY(read_line(g.bytes, &events, &stats, stretches, list));
     HSC_TRY(hsc_wire_status(&plane, "XPlane"));
   }
   HSC_TRY(hsc_wire_status(&in, "XSpace"));
   return hsc_arena_status(list->arena);
+}
+
+hsc_status *hsc_pass_list_read_xspace(hsc_view bytes, hsc_pass_list *list) {
+  hsc_phase_stretches *stretches = NULL;
+  if (list->flame) HSC_TRY(hsc__phase_stretches_create(&stretches));
+  hsc_status *status = read_planes(bytes, stretches, list);
+  if (!status && stretches) status = hsc__phase_stretches_sum(stretches, list->flame->phases, list->arena);
+  hsc__phase_stretches_destroy(stretches);
+  return status;
 }
 
 // ---- both -----------------------------------------------------------------------------------------------------------

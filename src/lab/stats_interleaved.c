@@ -118,6 +118,8 @@ void hsc_stats_benjamini_hochberg(const double *p, size_t n, double *out_q) {
 
 static double two_sided(double t, double degrees) { return isfinite(t) ? 2 * (1 - hsc_stats_t_cdf(fabs(t), degrees)) : t != 0 && !isnan(t) ? 0 : NAN; }
 
+static double percent(double share) { return round(share * 1e6) / 1e4; }
+
 static void judge_one(hsc_effect *e, const hsc_effect *placebos, size_t m, const hsc_judge_options *o) {
   double reach = log1p(o->margin), half = (log(e->ratio.high) - log(e->ratio.low)) / 2;
   bool measured = !isnan(e->standard_error);
@@ -128,8 +130,8 @@ static void judge_one(hsc_effect *e, const hsc_effect *placebos, size_t m, const
   bool found = measured && e->q_value <= o->false_share && excludes_one && (size_t)e->placebos_beaten == m;
   e->verdict = inside ? HSC_VERDICT_SAME : !found ? HSC_VERDICT_CANNOT_TELL : e->log_effect > 0 ? HSC_VERDICT_SLOWER : HSC_VERDICT_FASTER;
   e->highlight = 0;
-  if (e->verdict == HSC_VERDICT_SLOWER && e->ratio.estimate >= 1 + o->highlight_low) e->highlight = (int)lround(100 * o->highlight_low);
-  if (e->verdict == HSC_VERDICT_SLOWER && e->ratio.estimate >= 1 + o->highlight_high) e->highlight = (int)lround(100 * o->highlight_high);
+  if (e->verdict == HSC_VERDICT_SLOWER && e->ratio.estimate >= 1 + o->highlight_low) e->highlight = percent(o->highlight_low);
+  if (e->verdict == HSC_VERDICT_SLOWER && e->ratio.estimate >= 1 + o->highlight_high) e->highlight = percent(o->highlight_high);
   e->blocks_needed = measured && half > 0 ? (half / reach) * (half / reach) : NAN;
 }
 

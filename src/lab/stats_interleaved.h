@@ -28,7 +28,7 @@ typedef struct hsc_effect {
   double p_value, q_value;   // q: Benjamini & Hochberg's adjusted p
   int placebos_beaten;       // placebos whose effect is smaller in size
   hsc_verdict verdict;
-  int highlight;             // the largest of the two thresholds (percent) that the slowdown reaches; 0 = none
+  double highlight;          // the larger of the two thresholds (percent) that the slowdown reaches; 0 = none
   double blocks_needed;      // for an interval inside the margin, at the same number of processes' worth of noise: a multiple of what was measured
 } hsc_effect;
 

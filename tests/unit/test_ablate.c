@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "lab/ablate.h"
+#include "lab/passes_list_internal.h"
 #include "formats/formats.h"
 #include "lab/json_tree.h"
 #include "lab/passes_time.h"
@@ -293,6 +294,41 @@ static void test_passes_behind_the_metadata_come_from_the_profile(void **state) 
   hsc_pass_list_deinit(&profile);
 }
 
+static int64_t phase_ns(const hsc_map *map, const char *name) {
+  int64_t *ns = hsc_map_get(map, hsc_view_of(name));
+  return ns ? *ns : 0;
+}
+
+// A compiling thread that waits while a fiber generates code, as the TPU's does; a monitor's event around all of it is no phase.
+static void test_phases_add_up_over_threads(void **state) {
+  enum { US = 1000 * 1000 };
+  const compile_event monitor[] = {{HSC_VIEW("StatsEvents"), 0, 500 * US, false}};
+  const compile_event main_line[] = {{HSC_VIEW("Compiler::Compile"), 0, 400 * US, false},
+                                     {HSC_VIEW("simplification (m)"), 10 * US, 90 * US, true},
+                                     {HSC_VIEW("algsimp"), 20 * US, 10 * US, false},
+                                     {HSC_VIEW("ScheduleGpuModule"), 100 * US, 20 * US, false}};
+  const compile_event fiber[] = {{HSC_VIEW("XLA::TPU memory space and buffer assignment"), 110 * US, 40 * US, false},
+                                 {HSC_VIEW("XLA::TPU lowering and optimization"), 150 * US, 100 * US, false},
+                                 {HSC_VIEW("DCE"), 160 * US, 5 * US, false}};
+  hsc_pass_list list;
+  hsc_phase_stretches *stretches = NULL;
+  EXPECT_OK(hsc_pass_list_init(&list));
+  EXPECT_OK(hsc_pass_list_want_flame(&list));
+  EXPECT_OK(hsc__phase_stretches_create(&stretches));
+  const int64_t origin_ns = INT64_C(1763769600) * 1000000000;  // lines have origins of their own: the fiber's is 10 us before the others'
+  EXPECT_OK(hsc__phase_stretches_add_line(stretches, monitor, 1, origin_ns));
+  EXPECT_OK(hsc__phase_stretches_add_line(stretches, fiber, 3, origin_ns - 10000));
+  EXPECT_OK(hsc__phase_stretches_add_line(stretches, main_line, 4, origin_ns));
+  EXPECT_OK(hsc__phase_stretches_sum(stretches, list.flame->phases, list.arena));
+  assert_int_equal(phase_ns(list.flame->phases, "HLO passes"), 90000);
+  assert_int_equal(phase_ns(list.flame->phases, "scheduling"), 20000);
+  assert_int_equal(phase_ns(list.flame->phases, "buffer assignment"), 20000);  // of its 40 us the 20 in which the main thread schedules are scheduling
+  assert_int_equal(phase_ns(list.flame->phases, "code generation"), 100000);
+  assert_int_equal(phase_ns(list.flame->phases, "all else"), 170000);
+  hsc__phase_stretches_destroy(stretches);
+  hsc_pass_list_deinit(&list);
+}
+
 static void test_malformed_metadata_points_at_the_line(void **state) {
   static const char *const bad[] = {"pass_metadata {\n  pass_name: \"a\"\n", "pass_metadata {\n  pass_name: \n}\n", "}\n", "pass_metadata { kv_metrics { key } }"};
   for (size_t i = 0; i < HSC_COUNT_OF(bad); i++) {
@@ -340,7 +376,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_pilot_chooses), cmocka_unit_test(test_every_outcome), cmocka_unit_test(test_unknown_names_are_refused), cmocka_unit_test(test_resume),
                                      cmocka_unit_test(test_pairs),         cmocka_unit_test(test_the_pass_that_changes_numbers_is_named),
                                      cmocka_unit_test(test_the_running_pass_is_read_from_logs), cmocka_unit_test(test_time_of_a_compile_that_hangs),
-                                     cmocka_unit_test(test_metadata_nests), cmocka_unit_test(test_passes_behind_the_metadata_come_from_the_profile),
+                                     cmocka_unit_test(test_metadata_nests), cmocka_unit_test(test_phases_add_up_over_threads), cmocka_unit_test(test_passes_behind_the_metadata_come_from_the_profile),
                                      cmocka_unit_test(test_malformed_metadata_points_at_the_line)};
   return cmocka_run_group_tests(tests, set_up, lab_case_tear_down);
 }

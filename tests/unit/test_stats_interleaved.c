@@ -161,7 +161,12 @@ static void test_no_noise(void **state) {
   EXPECT_OK(hsc_stats_paired_effect(&(hsc_paired){b, b, sizes, PROCESSES}, NULL, &placebo));
   hsc_stats_judge(&e, 1, &placebo, 1, NULL);
   assert_int_equal(e.verdict, HSC_VERDICT_SLOWER);
-  assert_int_equal(e.highlight, 5);
+  assert_true(e.highlight == 5);
+  hsc_stats_judge(&e, 1, &placebo, 1, &(hsc_judge_options){.highlight_low = 0.025, .highlight_high = 0.2});  // thresholds of one's own
+  assert_true(e.highlight == 2.5);
+  hsc_stats_judge(&e, 1, &e, 1, NULL);  // a placebo with the same effect: nothing is claimed
+  assert_int_equal(e.verdict, HSC_VERDICT_CANNOT_TELL);
+  assert_true(e.highlight == 0);
   hsc_stats_judge(&placebo, 1, &placebo, 1, NULL);
   assert_int_equal(placebo.verdict, HSC_VERDICT_SAME);
 }
