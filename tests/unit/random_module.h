@@ -23,7 +23,9 @@ typedef enum random_feature {
   RANDOM_ALONE = 1 << 9,       // operations between devices with one participant, marks of sharding, optimization barriers
   RANDOM_BITS = 1 << 10,       // random bits, bitcast-convert to other widths
   RANDOM_IDIOMS = 1 << 11,     // parts of arrays worked on alike, transposed weights, tuples taken apart, long sums, total order
-  RANDOM_ALL = (1 << 12) - 1,
+  RANDOM_FORMS = 1 << 12,      // operations in the forms that are rare: general dimension numbers, several operands, states of loops that are nested (random_forms.c)
+  RANDOM_NARROW = 1 << 13,     // f16, bf16, f8, s4, u4, c128 also where results are smooth: those agree within a few of their steps
+  RANDOM_ALL = (1 << 14) - 1,
 } random_feature;
 
 typedef struct random_module_options {
@@ -34,7 +36,7 @@ typedef struct random_module_options {
   bool unbounded;           // floats of any size
   bool smooth;              // no cliffs; see above
 } random_module_options;
-random_module_options random_module_options_default(void);   // 30 instructions, 3 parameters, rank 3, dimensions to 6; all features but EMPTY, ALONE, BITS, IDIOMS
+random_module_options random_module_options_default(void);   // 30 instructions, 3 parameters, rank 3, dimensions to 6; all features but EMPTY and those behind it
 // Smooth, with features beyond the default ones by the seed.
 random_module_options random_module_options_varied(uint64_t seed);
 
