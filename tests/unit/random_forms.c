@@ -23,9 +23,13 @@ static void form_dot(grower *g) {
   hsc_type type = types[grow_below(g, (int)HSC_COUNT_OF(types) - !grow_has(g, RANDOM_NARROW))];
   int batch = grow_below(g, 3), contracting = grow_below(g, 3), free_count[2] = {grow_below(g, 3), grow_below(g, 3)};
   int64_t sizes[4], dims[2][6], of_batch[2][2], of_contracting[2][2];
-  for (int i = 0; i < 4; i++) sizes[i] = grow_chance(g, 15) ? 1 + grow_below(g, 40) : grow_dim(g);
+  grow_dims(g, 4, sizes);
+  if (grow_chance(g, 15)) sizes[2] = 1 + grow_below(g, 40);
   hsc_instr *operands[2];
+  int64_t products = 1;
   for (int side = 0; side < 2; side++) {
+    int64_t own[2];
+    grow_dims(g, 2, own);
     int rank = batch + contracting + free_count[side];
     int64_t places[6];
     grow_shuffled(g, rank, places);
@@ -33,8 +37,10 @@ static void form_dot(grower *g) {
       int64_t at = places[i];
       if (i < batch) of_batch[side][i] = at;
       else if (i < batch + contracting) of_contracting[side][i - batch] = at;
-      dims[side][at] = i < batch + contracting ? sizes[i < batch ? i : 2 + (i - batch)] : grow_dim(g);
+      dims[side][at] = i < batch + contracting ? sizes[i < batch ? i : 2 + (i - batch)] : own[i - batch - contracting];
+      if (side == 0 || i >= batch + contracting) products *= dims[side][at];
     }
+    if (products > 64 * MAX_ELEMENTS) return;
     operands[side] = grow_pick_like(g, grow_shape_of(g, type, rank, dims[side]));
   }
   hsc_dot_dims numbers = {.lhs_batch = {batch, of_batch[0]}, .rhs_batch = {batch, of_batch[1]},
@@ -42,7 +48,7 @@ static void form_dot(grower *g) {
   hsc_attr attr = {.dot = numbers};
   hsc_type wanted = type == HSC_TYPE_BF16 && grow_chance(g, 50) ? HSC_TYPE_F32 : type == HSC_TYPE_S8 ? HSC_TYPE_S32 : type;
   hsc_instr *result = hsc_build_op(&g->b, HSC_OP_DOT, hsc_shape_scalar(wanted), &attr, 2, operands, 0, NULL);
-  if (g->b.status || hsc_shape_elements(&result->shape) > 20000) return;
+  if (g->b.status || hsc_shape_elements(&result->shape) > MAX_ELEMENTS) return;
   grow_keep(g, grow_scaled(g, result, 0.5 / (double)product(numbers.lhs_contracting, operands[0]->shape)));
 }
 

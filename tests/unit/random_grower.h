@@ -3,7 +3,7 @@
 
 #include "random_module.h"
 
-enum { MAX_POOL = 512, MAX_DEPTH = 3 };
+enum { MAX_POOL = 512, MAX_DEPTH = 3, MAX_ELEMENTS = 1 << 16 };
 
 typedef struct grower {
   hsc_random *random;
@@ -32,6 +32,7 @@ void grow_shuffled(grower *g, int count, int64_t *out);   // a permutation of 0 
 
 hsc_type grow_type(grower *g);
 int64_t grow_dim(grower *g);
+void grow_dims(grower *g, int rank, int64_t *out);      // rank sizes, of MAX_ELEMENTS elements at most
 hsc_shape grow_shape(grower *g, hsc_type type, int min_rank);
 hsc_shape grow_shape_of(grower *g, hsc_type type, int rank, const int64_t *dims);
 

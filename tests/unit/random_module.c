@@ -32,10 +32,19 @@ int64_t grow_dim(grower *g) {
   return 1 + grow_below(g, g->options->max_dim);
 }
 
+void grow_dims(grower *g, int rank, int64_t *out) {
+  int64_t room = MAX_ELEMENTS;
+  for (int i = 0; i < rank; i++) {
+    out[i] = grow_dim(g);
+    if (out[i] > room) out[i] = room;
+    if (out[i]) room /= out[i];
+  }
+}
+
 hsc_shape grow_shape(grower *g, hsc_type type, int min_rank) {
   int64_t dims[HSC_MAX_RANK];
   int rank = min_rank >= g->options->max_rank ? min_rank : min_rank + grow_below(g, g->options->max_rank - min_rank + 1);
-  for (int i = 0; i < rank; i++) dims[i] = grow_dim(g);
+  grow_dims(g, rank, dims);
   return hsc_shape_array(g->arena, type, rank, dims);
 }
 
@@ -272,7 +281,7 @@ static void step_move(grower *g) {
     case 1: {  // add a dimension somewhere
       if (rank >= g->options->max_rank + 1) break;
       int at = grow_below(g, rank + 1);
-      for (int i = 0; i <= rank; i++) b[i] = i == at ? grow_dim(g) : x->shape.dims[i - (i > at)];
+      for (int i = 0; i <= rank; i++) b[i] = i != at ? x->shape.dims[i - (i > at)] : hsc_shape_elements(&x->shape) > MAX_ELEMENTS / 16 ? 1 : grow_dim(g);
       for (int i = 0; i < rank; i++) a[i] = i + (i >= at);
       if (rank > 1 && grow_chance(g, 25)) {   // and two of its dimensions the other way round
         int64_t swap = a[0];
@@ -978,6 +987,11 @@ random_module_options random_module_options_varied(uint64_t seed) {
   if (seed / 32 % 3 == 2) {   // fewer and larger
     options.max_dim = 20;
     options.instruction_count = 16;
+  }
+  if (seed / 32 % 6 == 4) {   // large enough for several threads, blocks and libraries
+    options.max_dim = 200;
+    options.max_rank = 2;
+    options.instruction_count = 10;
   }
   return options;
 }

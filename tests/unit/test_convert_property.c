@@ -38,14 +38,14 @@ static hsc_literal *evaluate(const hsc_module *module, uint64_t seed, hsc_arena 
   return result;
 }
 
-// NULL when the format cannot say it (older StableHLO has no tan).
+// NULL when the format cannot say it (older StableHLO has no tan and no batching dimensions).
 static hsc_module *through(const hsc_module *module, const way *by) {
   hsc_bytes bytes = {0};
   hsc_module *again = NULL;
   hsc_status *status = hsc_program_write_with(module, by->format, &by->options, NULL, &bytes);
   if (status) {
     assert_int_equal(hsc_status_code(status), HSC_UNIMPLEMENTED);
-    assert_non_null(strstr(hsc_status_message(status), "stablehlo.tan: it needs StableHLO 1.4.0"));
+    if (!strstr(hsc_status_message(status), " needs StableHLO 1.")) fail_msg("%s: %s", by->name, hsc_status_message(status));
     hsc_status_free(status);
   } else {
     hsc_format found;
