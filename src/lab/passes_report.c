@@ -123,7 +123,8 @@ static hsc_status *ablation_part(report *r, const json_t *d) {
   const char *outcome;
   snprintf(title, sizeof title, "Without each pass: %s", text_at(d, "device"));
   heading(r, 2, title);
-  hsc_bytes_printf(&line, "%s, program %s. Switched off one by one: ", text_at(d, "platform_version"), text_at(d, "program"));
+  for (const char *c = text_at(d, "platform_version"); *c; c++) hsc_bytes_append_char(&line, *c == '\n' ? ' ' : *c);  // libtpu's has two lines
+  hsc_bytes_printf(&line, ", program %s. Switched off one by one: ", text_at(d, "program"));
   json_object_foreach (hsc_json_path(d, "totals", "outcomes", NULL), outcome, count)
     hsc_bytes_printf(&line, "%lld %s, ", (long long)json_integer_value(count), outcome);
   hsc_bytes_printf(&line, "in %.0f s.", hsc_json_number(hsc_json_path(d, "totals", "wall_seconds", NULL)));
