@@ -1,7 +1,8 @@
 // ablate.h - what a program loses when each pass of its compiler is switched off, one by one. docs/commands/passes.md says what is measured.
 //
 // Structure first: every variant is compiled in a worker process of its own slot, and what the compiler made of the program is compared by its
-// canonical fingerprint. A variant whose fingerprint is the baseline's is the same program and is not timed; equal variants are timed once. Then, where
+// canonical fingerprint and by what it needs for temporaries, as the fingerprint does not tell the order of instructions. A variant that is the baseline in both is the same
+// program and is not timed; equal variants are timed once. Then, where
 // the device runs programs, the numbers of every different variant are compared with the baseline's, and the different ones are timed against it,
 // interleaved in blocks of random order, with placebos (names of passes that do not exist) among them.
 // Every answer of a worker is in the store before it is used; an interrupted sweep goes on where it was.

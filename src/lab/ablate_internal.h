@@ -20,7 +20,7 @@ typedef struct ablate_variant {
   bool readable;          // facts are there
   char fingerprint[65];   // canonical where readable, else the device's own or a hash of the bytes; "" when not compiled
   double compile_s;
-  int same_as;            // first variant with the same fingerprint (the baseline is 0); itself when it is the first
+  int same_as;            // first variant with the same fingerprint and temporaries (the baseline is 0); itself when it is the first
   // numbers
   hsc_outcome run_outcome;
   bool ran;               // its outputs are known

@@ -215,6 +215,12 @@ done:
   return status;
 }
 
+// The fingerprint does not tell the order of instructions; what another order needs for temporaries does.
+static bool same_program(const ablate_variant *a, const ablate_variant *b) {
+  const json_t *x = json_object_get(a->answer, "temp_bytes"), *y = json_object_get(b->answer, "temp_bytes");
+  return !strcmp(a->fingerprint, b->fingerprint) && (!json_is_number(x) || !json_is_number(y) || json_number_value(x) == json_number_value(y));
+}
+
 hsc_status *hsc__ablate_compile_all(ablate_run *run, int from, int to) {
   run->task_from = from;
   HSC_TRY(hsc__ablate_deal(run, to - from, "compiling", compile_task));
@@ -222,7 +228,7 @@ hsc_status *hsc__ablate_compile_all(ablate_run *run, int from, int to) {
     ablate_variant *v = &run->variants[i];
     v->same_as = i;
     for (int k = 0; k < i && v->answer && *v->fingerprint; k++) {
-      if (!run->variants[k].answer || strcmp(run->variants[k].fingerprint, v->fingerprint) != 0) continue;
+      if (!run->variants[k].answer || !same_program(&run->variants[k], v)) continue;
       v->same_as = k;
       break;
     }
