@@ -47,6 +47,15 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
   }
   hsc_table_note(table, "stages of %s, run on %s on the same inputs, against the program before the first pass: %s", text_at(result, "device"), text_at(result, "runner"),
                  text_at(result, "verdict"));
+  json_t *rounding = json_object_get(result, "rounding"), *jump;
+  if (!strcmp(text_at(result, "verdict"), "rounding"))
+    hsc_table_note(table, "rounding: beyond what the outputs' types allow, and no more than a last place of the inputs moves them (%.2g), or the evaluator finds the same outputs",
+                   hsc_json_number(json_object_get(rounding, "max_abs")));
+  json_array_foreach (json_object_get(result, "jumps"), i, jump) {
+    if (i == 0 && json_is_object(first) && json_equal(json_object_get(jump, "run"), json_object_get(first, "run"))) continue;
+    hsc_table_note(table, "they move %s after run %lld, %s: by %.3g, before it %.3g (%s)", i ? "further" : "first", (long long)json_integer_value(json_object_get(jump, "run")),
+                   text_at(jump, "pass"), hsc_json_number(json_object_get(jump, "max_abs")), hsc_json_number(json_object_get(jump, "max_abs_before")), text_at(jump, "verdict"));
+  }
   if (json_is_object(first)) {
     json_t *instruction = json_object_get(first, "instruction");
     hsc_table_note(table, "the numbers are others after run %lld, %s (pipeline %s)", (long long)json_integer_value(json_object_get(first, "run")), text_at(first, "pass"),

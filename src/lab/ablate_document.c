@@ -3,6 +3,7 @@
 
 #include "lab/ablate_internal.h"
 #include "lab/json_tree.h"
+#include "lab/rounding.h"
 
 // Of the device where it tells, else counted by hloscope in the optimised program.
 static double metric(const ablate_variant *v, const char *key) {
@@ -112,20 +113,6 @@ static json_t *baseline_json(const ablate_run *run) {
   return out;
 }
 
-// How far rounding carries in this program: what a last place of the inputs did to its outputs, and to how many of them more than their type allows.
-static json_t *rounding_json(const ablate_run *run) {
-  double most = 0;
-  int beyond = 0;
-  json_t *row;
-  size_t i;
-  if (!run->rounding) return json_null();
-  json_array_foreach (run->rounding, i, row) {
-    most = fmax(most, hsc_json_number(json_object_get(row, "max_abs")));
-    beyond += !strcmp(json_string_value(json_object_get(row, "verdict")), "different");
-  }
-  return json_pack("{s:o, s:i, s:i}", "max_abs", hsc_json_real(most), "outputs", (int)json_array_size(run->rounding), "outputs_beyond_tolerance", beyond);
-}
-
 hsc_status *hsc__ablate_document(ablate_run *run, json_t **out_result) {
   const hsc_ablate_options *o = run->options;
   json_t *result = json_object(), *placebos = json_array(), *variants = json_array(), *counts = json_object();
@@ -148,7 +135,7 @@ hsc_status *hsc__ablate_document(ablate_run *run, json_t **out_result) {
   json_object_set_new(result, "baseline", run->variant_count && run->variants[0].answer ? baseline_json(run) : json_null());
   json_object_set_new(result, "placebos", placebos);
   json_object_set_new(result, "variants", variants);
-  json_object_set_new(result, "rounding", rounding_json(run));
+  json_object_set_new(result, "rounding", hsc_rounding_json(run->rounding));
   json_object_set_new(result, "timing", run->timing ? json_incref(run->timing) : json_null());
   json_object_set_new(result, "pairs", o->pairs ? pairs_json(run) : json_null());
   json_object_set_new(result, "totals", json_pack("{s:i, s:o, s:f, s:f}", "variants", (int)json_array_size(variants), "outcomes", counts, "compile_seconds",

@@ -5,46 +5,22 @@
 
 #include "lab/json_tree.h"
 #include "lab/outputs.h"
+#include "lab/rounding.h"
 #include "lab/scratch.h"
-
-// Times what a last place of the inputs does to an output, up to which a difference of it may be rounding alone.
-enum { ROUNDING_FACTOR = 4 };
-
-// The largest share of an output's size that a last place of the inputs moved it by. Where rounding decides (a maximum, the side of a ReLU), it is
-// chance which outputs it hits, so a share that one of them moved by is nothing to wonder at in another.
-static double worst_share(const ablate_run *run) {
-  double worst = 0;
-  json_t *row;
-  size_t i;
-  json_array_foreach (run->rounding, i, row) {
-    double size = hsc_json_number(json_object_get(row, "largest_value"));
-    if (size > 0 && !strcmp(json_string_value(json_object_get(row, "verdict")), "different")) worst = fmax(worst, hsc_json_number(json_object_get(row, "max_abs")) / size);
-  }
-  return fmin(worst, 1);
-}
 
 // "equal", "close", "rounding", "different": the worse, the further back.
 static int badness(const char *verdict) { return !strcmp(verdict, "different") ? 3 : !strcmp(verdict, "rounding") ? 2 : !strcmp(verdict, "close"); }
 
-// An output that differs by more than its type allows, and by no more than the program makes of the last places of its inputs.
-static const char *verdict_of(const ablate_run *run, json_t *row, size_t output, double share) {
-  const char *verdict = json_string_value(json_object_get(row, "verdict"));
-  json_t *moved = json_array_get(run->rounding, output);
-  bool nan = json_integer_value(json_object_get(row, "nan_mismatches")) > 0;
-  if (strcmp(verdict, "different") != 0 || nan || !moved) return verdict;
-  double limit = fmax(ROUNDING_FACTOR * hsc_json_number(json_object_get(moved, "max_abs")), share * hsc_json_number(json_object_get(row, "largest_value")));
-  return hsc_json_number(json_object_get(row, "max_abs")) <= limit ? "rounding" : verdict;
-}
-
 // The worst verdict over all outputs, and the largest differences.
 static json_t *summarize(const ablate_run *run, json_t *rows) {
   const char *worst = "equal";
-  double max_abs = 0, max_ulp = 0, share = worst_share(run);
+  double max_abs = 0, max_ulp = 0;
   int different = 0;
   json_t *row;
   size_t i;
   json_array_foreach (rows, i, row) {
-    const char *verdict = verdict_of(run, row, i, share);
+    const char *verdict = json_string_value(json_object_get(row, "verdict"));
+    if (!strcmp(verdict, "different") && hsc_is_rounding(run->rounding, row, i)) verdict = "rounding";
     if (!strcmp(verdict, "equal")) continue;
     different++;
     if (badness(verdict) > badness(worst)) worst = verdict;

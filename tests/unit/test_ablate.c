@@ -5,6 +5,7 @@
 
 #include "lab/ablate.h"
 #include "lab/passes_list_internal.h"
+#include "lab/rounding.h"
 #include "formats/formats.h"
 #include "lab/json_tree.h"
 #include "lab/passes_time.h"
@@ -242,6 +243,31 @@ static void test_metadata_nests(void **state) {
   hsc_pass_list_deinit(&list);
 }
 
+static json_t *output_row(double max_abs, double size, int nans, const char *verdict) {
+  return json_pack("{s:f, s:f, s:i, s:s}", "max_abs", max_abs, "largest_value", size, "nan_mismatches", nans, "verdict", verdict);
+}
+
+static void test_rounding_is_told_by_what_a_last_place_does(void **state) {
+  json_t *moved = json_pack("[o, o]", output_row(0.01, 10, 0, "different"), output_row(1e-7, 1, 0, "close"));
+  const struct {
+    double max_abs, size;
+    int nans, output;
+    bool rounding;
+  } cases[] = {{0.039, 10, 0, 0, true},  {0.041, 10, 0, 0, false},  // four times as far, and beyond
+               {0.0009, 1, 0, 1, true},  {0.0011, 1, 0, 1, false},  // another output: by the share of its size that the first moved
+               {0.0001, 10, 1, 0, false}};                          // NaN where there was none
+  for (size_t i = 0; i < HSC_COUNT_OF(cases); i++) {
+    json_t *row = output_row(cases[i].max_abs, cases[i].size, cases[i].nans, "different");
+    assert_int_equal(hsc_is_rounding(moved, row, (size_t)cases[i].output), cases[i].rounding);
+    assert_false(hsc_is_rounding(NULL, row, (size_t)cases[i].output));  // not measured: nothing is excused
+    json_decref(row);
+  }
+  json_t *said = hsc_rounding_json(moved);
+  assert_int_equal(json_integer_value(json_object_get(said, "outputs_beyond_tolerance")), 1);
+  json_decref(said);
+  json_decref(moved);
+}
+
 static void add_run(hsc_pass_list *list, const char *module, int line, const char *pipeline, const char *pass) {
   hsc_pass_row *row = hsc_pass_list_add(list, pipeline, pass);
   assert_non_null(row);
@@ -376,7 +402,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_pilot_chooses), cmocka_unit_test(test_every_outcome), cmocka_unit_test(test_unknown_names_are_refused), cmocka_unit_test(test_resume),
                                      cmocka_unit_test(test_pairs),         cmocka_unit_test(test_the_pass_that_changes_numbers_is_named),
                                      cmocka_unit_test(test_the_running_pass_is_read_from_logs), cmocka_unit_test(test_time_of_a_compile_that_hangs),
-                                     cmocka_unit_test(test_metadata_nests), cmocka_unit_test(test_phases_add_up_over_threads), cmocka_unit_test(test_passes_behind_the_metadata_come_from_the_profile),
+                                     cmocka_unit_test(test_metadata_nests), cmocka_unit_test(test_rounding_is_told_by_what_a_last_place_does),
+                                     cmocka_unit_test(test_phases_add_up_over_threads), cmocka_unit_test(test_passes_behind_the_metadata_come_from_the_profile),
                                      cmocka_unit_test(test_malformed_metadata_points_at_the_line)};
   return cmocka_run_group_tests(tests, set_up, lab_case_tear_down);
 }
