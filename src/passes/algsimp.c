@@ -9,11 +9,13 @@
 // XLA: xla/hlo/transforms/simplifiers/algebraic_simplifier.h
 #include "passes/algsimp.h"
 
+enum { MOST_RUNS = 50 };   // as in XLA
+
 static hsc__rule (*const books[])(hsc_op op) = {hsc__algsimp_arithmetic_rule, hsc__algsimp_constants_rule, hsc__algsimp_movement_rule,
                                                  hsc__algsimp_slices_rule,     hsc__algsimp_window_rule,    hsc__algsimp_folds_rule,
                                                  hsc__algsimp_shapes_rule,     hsc__algsimp_parts_rule,    hsc__algsimp_reductions_rule};
 
-hsc_status *hsc__pass_algsimp(hsc_module *module, hsc_pass_context *cx) {
+static hsc_status *walk(hsc_module *module, hsc_pass_context *cx) {
   HSC_FOR_EACH_COMPUTATION(module, computation) {
     HSC_FOR_EACH_INSTR_IN(computation, instr) {
       if (instr->user_count == 0 && computation->root != instr) continue;   // dce's
@@ -33,6 +35,15 @@ hsc_status *hsc__pass_algsimp(hsc_module *module, hsc_pass_context *cx) {
       if (!hsc__pass_spend(cx)) return NULL;
       HSC_TRY(hsc__replace(instr, by));
     }
+  }
+  return NULL;
+}
+
+hsc_status *hsc__pass_algsimp(hsc_module *module, hsc_pass_context *cx) {
+  for (int run = 0; run < (cx->algsimp.run_to_fixed_point ? MOST_RUNS : 1); run++) {
+    int64_t before = cx->rewrites;
+    HSC_TRY(walk(module, cx));
+    if (cx->rewrites == before) break;
   }
   return NULL;
 }

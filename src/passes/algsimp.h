@@ -44,6 +44,18 @@ int hsc__unmodified_dim(const hsc_shape *from, const hsc_shape *to, int dim);
 // (algsimp_reductions.c).
 hsc_instr *hsc__algsimp_reduce_of_reshape(hsc_builder *b, hsc_instr *instr, bool always);
 
+// Rules that options switch, each of its kind of instruction; NULL = none (algsimp_dots.c, algsimp_convolutions.c, algsimp_shapes.c). What they are given is what
+// their names say: a slice of a dot, a sum of a dot, a product, a reshape of a transpose.
+hsc_instr *hsc__algsimp_dot(const hsc_algsimp_options *options, hsc_builder *b, hsc_instr *instr);
+hsc_instr *hsc__algsimp_slice_of_dot(hsc_builder *b, hsc_instr *instr);
+hsc_instr *hsc__algsimp_sum_of_dot(const hsc_algsimp_options *options, hsc_builder *b, hsc_instr *instr);
+hsc_instr *hsc__algsimp_convolution(const hsc_algsimp_options *options, hsc_builder *b, hsc_instr *instr);
+hsc_instr *hsc__algsimp_scale_of_convolution(hsc_builder *b, hsc_instr *instr);
+hsc_instr *hsc__algsimp_hoist_transpose(hsc_builder *b, hsc_instr *instr);
+hsc_instr *hsc__algsimp_slices_of_transpose(hsc_builder *b, hsc_instr *instr);
+// A parameter, or made of one by operations of one operand.
+bool hsc__is_parameter_like(const hsc_instr *instr);
+
 // Rules that options switch on, and whether they let a rule of the other books look at an instruction (algsimp_optional.c).
 hsc_instr *hsc__algsimp_optional(const hsc_algsimp_options *options, hsc_builder *b, hsc_instr *instr);
 bool hsc__algsimp_allowed(const hsc_algsimp_options *options, const hsc_instr *instr);

@@ -111,10 +111,8 @@ static hsc_instr *rule_multiply(hsc_builder *b, hsc_instr *instr) {
   if (is_int(instr) && hsc__is_all(x, 0)) return x;
   if (hsc__is_all(y, -1)) return hsc_build_unary(b, HSC_OP_NEGATE, x);
   if (x->op == HSC_OP_NEGATE && y->op == HSC_OP_NEGATE) return hsc_build_binary(b, HSC_OP_MULTIPLY, x->operands[0], y->operands[0]);
-  // |A| * |A| => A * A;  exp(A) * exp(B) => exp(A + B)
+  // |A| * |A| => A * A
   if (x == y && x->op == HSC_OP_ABS && (is_float(x) || is_int(x)) && !hsc_type_is_complex(x->operands[0]->shape.type)) return hsc_build_binary(b, HSC_OP_MULTIPLY, x->operands[0], x->operands[0]);
-  if (x != y && is_float(instr) && x->op == HSC_OP_EXP && y->op == HSC_OP_EXP && hsc__lone(x) && hsc__lone(y))
-    return hsc_build_unary(b, HSC_OP_EXP, hsc_build_binary(b, HSC_OP_ADD, x->operands[0], y->operands[0]));
   hsc_instr *by = constant_to_right(b, instr);
   return by ? by : merge_constants(b, instr);
 }
@@ -133,9 +131,6 @@ static hsc_instr *rule_divide(hsc_builder *b, hsc_instr *instr) {
   if (hsc__is_all(y, 1)) return x;
   if (is_int(instr) && power_of_two(y) > 0 && is_never_negative(x, 0)) return hsc_build_binary(b, HSC_OP_SHIFT_RIGHT_LOGICAL, x, hsc__uniform_constant(b, power_of_two(y), instr));
   if (!is_float(instr)) return NULL;
-  // A / sqrt(B) => A * rsqrt(B);  A / exp(B) => A * exp(-B): as XLA by default.
-  if (y->op == HSC_OP_EXP && y->user_count == 1)
-    return hsc_build_binary(b, HSC_OP_MULTIPLY, x, hsc_build_unary(b, HSC_OP_EXP, hsc_build_unary(b, HSC_OP_NEGATE, y->operands[0])));
   // A / B^C => A * B^-C
   if (y->op == HSC_OP_POWER && hsc__lone(y))
     return hsc_build_binary(b, HSC_OP_MULTIPLY, x, hsc_build_binary(b, HSC_OP_POWER, y->operands[0], hsc_build_unary(b, HSC_OP_NEGATE, y->operands[1])));
@@ -254,7 +249,6 @@ static hsc_instr *rule_power(hsc_builder *b, hsc_instr *instr) {
   if (hsc__is_all(y, 2)) return hsc_build_binary(b, HSC_OP_MULTIPLY, x, x);
   if (hsc__is_all(y, 3)) return hsc_build_binary(b, HSC_OP_MULTIPLY, x, hsc_build_binary(b, HSC_OP_MULTIPLY, x, x));
   if (is_float(instr) && hsc__is_all(y, 0.5) && is_never_negative(x, 0)) return hsc_build_unary(b, HSC_OP_SQRT, x);
-  if (is_float(instr) && x->op == HSC_OP_EXP && hsc__lone(x)) return hsc_build_unary(b, HSC_OP_EXP, hsc_build_binary(b, HSC_OP_MULTIPLY, x->operands[0], y));
   if (is_float(instr) && hsc__is_all(y, -1)) return hsc_build_binary(b, HSC_OP_DIVIDE, hsc__uniform_constant(b, 1, instr), x);
   return NULL;
 }
@@ -354,7 +348,6 @@ static hsc_instr *rule_abs(hsc_builder *b, hsc_instr *instr) {
 static hsc_instr *rule_log(hsc_builder *b, hsc_instr *instr) {
   hsc_instr *x = instr->operands[0];
   if (!is_float(instr)) return NULL;
-  if (x->op == HSC_OP_EXP) return x->operands[0];
   // log(A^B) => B * log(A), where A cannot be negative; A^0 is 1 for every A, infinite ones too
   double exponent;
   if (x->op == HSC_OP_POWER && hsc__lone(x) && is_never_negative(x->operands[0], 0)) {
@@ -363,11 +356,6 @@ static hsc_instr *rule_log(hsc_builder *b, hsc_instr *instr) {
     return hsc_build_select(b, hsc_build_compare(b, HSC_EQ, power, hsc__uniform_constant(b, 0, power)), hsc__uniform_constant(b, 0, instr), by);
   }
   return NULL;
-}
-
-static hsc_instr *rule_sqrt(hsc_builder *b, hsc_instr *instr) {
-  hsc_instr *x = instr->operands[0];
-  return is_float(instr) && x->op == HSC_OP_MULTIPLY && x->operands[0] == x->operands[1] ? hsc_build_unary(b, HSC_OP_ABS, x->operands[0]) : NULL;
 }
 
 static hsc_instr *rule_rsqrt(hsc_builder *b, hsc_instr *instr) {
@@ -426,7 +414,6 @@ hsc__rule hsc__algsimp_arithmetic_rule(hsc_op op) {
     case HSC_OP_SELECT: return rule_select;
     case HSC_OP_CONVERT: return rule_convert;
     case HSC_OP_ABS: return rule_abs;
-    case HSC_OP_SQRT: return rule_sqrt;
     case HSC_OP_RSQRT: return rule_rsqrt;
     case HSC_OP_FLOOR: case HSC_OP_CEIL: case HSC_OP_ROUND_AFZ: case HSC_OP_ROUND_EVEN: return rule_idempotent;
     case HSC_OP_LOG: return rule_log;

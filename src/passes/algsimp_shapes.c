@@ -131,6 +131,66 @@ static hsc_instr *reshape_of_update(hsc_builder *b, hsc_instr *instr) {
                                         instr->shape.rank, indices);
 }
 
+// reshape(transpose(reshape(A))) that joins again what the transpose has left side by side => transpose(reshape(A)): one copy of fewer, longer runs
+hsc_instr *hsc__algsimp_hoist_transpose(hsc_builder *b, hsc_instr *instr) {
+  const hsc_instr *x = instr->operands[0];
+  int64_t first[HSC_MAX_RANK], sizes[HSC_MAX_RANK], permutation[HSC_MAX_RANK];
+  int at = 0, rank = instr->shape.rank;
+  if (x->op != HSC_OP_TRANSPOSE || x->operands[0]->op != HSC_OP_RESHAPE || !hsc__lone(x) || rank >= x->shape.rank || hsc_shape_elements(&x->shape) == 0) return NULL;
+  for (int i = 0; i < rank; i++) {
+    if (at == x->shape.rank) return NULL;
+    int64_t size = x->shape.dims[at];
+    first[i] = x->attr.dims.dims.v[at++];
+    while (at < x->shape.rank && (size < instr->shape.dims[i] || (i == rank - 1 && x->shape.dims[at] == 1))) {
+      if (x->attr.dims.dims.v[at] != x->attr.dims.dims.v[at - 1] + 1) return NULL;
+      size *= x->shape.dims[at++];
+    }
+    if (size != instr->shape.dims[i]) return NULL;
+  }
+  if (at != x->shape.rank) return NULL;
+  for (int i = 0; i < rank; i++) {   // how many of the runs come before it in A
+    permutation[i] = 0;
+    for (int k = 0; k < rank; k++) permutation[i] += first[k] < first[i];
+    sizes[permutation[i]] = instr->shape.dims[i];
+  }
+  return hsc_build_transpose(b, hsc_build_reshape(b, x->operands[0]->operands[0], rank, sizes), hsc_dims_copy(arena_of(b), rank, permutation));
+}
+
+// reshape(transpose(reshape(A))) that moves a few parts of one dimension elsewhere (depth to space and back) => reshape(concatenate(slices of A))
+hsc_instr *hsc__algsimp_slices_of_transpose(hsc_builder *b, hsc_instr *instr) {
+  enum { MOST_PARTS = 5 };
+  const hsc_instr *x = instr->operands[0];
+  if (x->op != HSC_OP_TRANSPOSE || x->operands[0]->op != HSC_OP_RESHAPE || !hsc__lone(x) || !hsc__lone(x->operands[0])) return NULL;
+  const hsc_shape *split = &x->operands[0]->shape;
+  hsc_instr *source = x->operands[0]->operands[0], *parts[MOST_PARTS];
+  int rank = source->shape.rank, dim = 0, to = 0;
+  int64_t last = -1, start[HSC_MAX_RANK], limit[HSC_MAX_RANK], one[HSC_MAX_RANK];
+  if (split->rank != rank + 1 || instr->shape.rank != rank || hsc_shape_elements(split) == 0) return NULL;
+  while (dim < rank && split->dims[dim] == source->shape.dims[dim]) dim++;
+  if (dim == rank || split->dims[dim] * split->dims[dim + 1] != source->shape.dims[dim] || split->dims[dim] > MOST_PARTS || split->dims[dim] < 2) return NULL;
+  for (int i = dim + 1; i < rank; i++)
+    if (split->dims[i + 1] != source->shape.dims[i]) return NULL;
+  for (int i = 0; i < split->rank; i++) {
+    if (x->attr.dims.dims.v[i] == dim) {
+      to = i;
+      continue;
+    }
+    if (x->attr.dims.dims.v[i] < last) return NULL;
+    last = x->attr.dims.dims.v[i];
+  }
+  if (to == dim || to == dim + 1 || to >= rank) return NULL;
+  for (int64_t part = 0; part < split->dims[dim]; part++) {
+    for (int i = 0; i < rank; i++) {
+      start[i] = i == dim ? part * split->dims[dim + 1] : 0;
+      limit[i] = i == dim ? start[i] + split->dims[dim + 1] : source->shape.dims[i];
+      one[i] = 1;
+    }
+    hsc_arena *arena = arena_of(b);
+    parts[part] = hsc_build_slice(b, source, hsc_dims_copy(arena, rank, start), hsc_dims_copy(arena, rank, limit), hsc_dims_copy(arena, rank, one));
+  }
+  return hsc_build_reshape(b, hsc_build_concatenate(b, (int)split->dims[dim], parts, to), rank, instr->shape.dims);
+}
+
 static hsc_instr *rule_reshape(hsc_builder *b, hsc_instr *instr) {
   const hsc_instr *x = instr->operands[0];
   if (hsc_shape_elements(&instr->shape) == 0) return NULL;

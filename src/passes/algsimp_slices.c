@@ -264,16 +264,7 @@ static hsc_instr *rule_broadcast(hsc_builder *b, hsc_instr *instr) {
     for (int i = 0; i < dims.count; i++) inverse[dims.v[i]] = i;
     return hsc_build_transpose(b, x, hsc_dims_copy(arena_of(b), dims.count, inverse));
   }
-  // dimensions of size 1 of the operand drop out
-  int64_t kept[HSC_MAX_RANK], to[HSC_MAX_RANK];
-  int rank = 0;
-  for (int i = 0; i < x->shape.rank; i++) {
-    if (x->shape.dims[i] == 1) continue;
-    kept[rank] = x->shape.dims[i];
-    to[rank++] = dims.v[i];
-  }
-  if (rank == x->shape.rank) return NULL;
-  return hsc_build_broadcast(b, hsc_build_reshape(b, x, rank, kept), instr->shape, hsc_dims_copy(arena_of(b), rank, to));
+  return NULL;
 }
 
 // reshape(iota) that adds or removes dimensions of size 1 => iota
