@@ -1,7 +1,7 @@
 // dot_merger.c - two matrix products that read the same matrix become one, of the other two side by side.
 //
-// Both multiply a shared left side by matrices of two dimensions (or matrices by a shared right side), contracted alike, without batch dimensions; neither
-// needs the other. What is joined must be small (xla_gpu_dot_merger_threshold_mb, 32 MB as in XLA), as it is copied. Linear in dots times readers.
+// Both multiply a shared left side by others (or others by a shared right side) that have one dimension which is neither contracted nor of the batch, batched
+// and contracted alike, over one or several dimensions; neither needs the other. What is joined must be small (xla_gpu_dot_merger_threshold_mb, 32 MB as in XLA), as it is copied. Linear in dots times readers.
 //
 //   before   a = f32[8,16] dot(x, u);  b = f32[8,32] dot(x, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
 //   after    d = f32[8,48] dot(x, concatenate(u, v));  a = slice(d, [0:8], [0:16]);  b = slice(d, [0:8], [16:48])
@@ -21,16 +21,35 @@ static bool equal_dims(hsc_dims a, hsc_dims b) {
 
 static bool is_plain(const hsc_instr *dot) {
   const hsc_dot_dims *d = &dot->attr.dot;
-  return dot->op == HSC_OP_DOT && dot->operand_count == 2 && !d->sparsity && d->lhs_batch.count == 0 && d->lhs_contracting.count == 1 && !dot->backend_config &&
+  return dot->op == HSC_OP_DOT && dot->operand_count == 2 && !d->sparsity && !dot->backend_config &&
          !dot->control_count && !dot->control_successor_count && dot->operands[0] != dot->operands[1];
 }
 
-// side: the operand that the two share. The other ones are matrices that can be joined along the dimension that is not contracted.
+static bool listed(hsc_dims dims, int64_t dim) {
+  for (int i = 0; i < dims.count; i++)
+    if (dims.v[i] == dim) return true;
+  return false;
+}
+
+// The dimension of the operand that is neither contracted nor of the batch; -1 when that is not one dimension.
+static int only_free_dim(const hsc_instr *dot, int side) {
+  const hsc_dot_dims *d = &dot->attr.dot;
+  int found = -1;
+  for (int i = 0; i < dot->operands[side]->shape.rank; i++) {
+    if (listed(side == 0 ? d->lhs_batch : d->rhs_batch, i) || listed(side == 0 ? d->lhs_contracting : d->rhs_contracting, i)) continue;
+    if (found >= 0) return -1;
+    found = i;
+  }
+  return found;
+}
+
+// side: the operand that the two share. The other ones can be joined along their one free dimension.
 static bool fit(const hsc_instr *a, const hsc_instr *b, int side) {
   if (!is_plain(a) || !is_plain(b) || a->operands[side] != b->operands[side]) return false;
   const hsc_shape *x = &a->operands[1 - side]->shape, *y = &b->operands[1 - side]->shape;
-  if (x->rank != 2 || y->rank != 2 || x->type != y->type || a->shape.type != b->shape.type) return false;
+  if (x->type != y->type || a->shape.type != b->shape.type || only_free_dim(a, 1 - side) < 0 || only_free_dim(a, 1 - side) != only_free_dim(b, 1 - side)) return false;
   const hsc_dot_dims *p = &a->attr.dot, *q = &b->attr.dot;
+  if (!equal_dims(p->lhs_batch, q->lhs_batch) || !equal_dims(p->rhs_batch, q->rhs_batch)) return false;
   if (!equal_dims(p->lhs_contracting, q->lhs_contracting) || !equal_dims(p->rhs_contracting, q->rhs_contracting) || !equal_dims(p->precision, q->precision) || p->algorithm != q->algorithm)
     return false;
   return hsc_shape_bytes(x) + hsc_shape_bytes(y) <= MOST_BYTES && hsc_shape_bytes(&a->shape) + hsc_shape_bytes(&b->shape) <= MOST_BYTES;
@@ -49,9 +68,7 @@ static hsc_instr *part(hsc_builder *b, hsc_instr *whole, int dim, int64_t start,
 }
 
 static hsc_status *merge(hsc_instr *first, hsc_instr *second, int side) {
-  const hsc_dot_dims *d = &second->attr.dot;
-  int64_t contracted = side == 0 ? d->rhs_contracting.v[0] : d->lhs_contracting.v[0];
-  int out_dim = side == 0 ? second->shape.rank - 1 : 0;
+  int out_dim = side == 0 ? second->shape.rank - 1 : second->attr.dot.lhs_batch.count;
   int64_t first_size = first->shape.dims[out_dim], second_size = second->shape.dims[out_dim];
   hsc_instr **moved = NULL;
   int32_t moved_count = 0;
@@ -59,7 +76,7 @@ static hsc_status *merge(hsc_instr *first, hsc_instr *second, int side) {
   hsc_builder b;
   hsc_builder_at(&b, second->parent, second);
   b.metadata = second->metadata;
-  hsc_instr *joined = hsc_build_concatenate(&b, 2, (hsc_instr *[]){first->operands[1 - side], second->operands[1 - side]}, 1 - contracted);
+  hsc_instr *joined = hsc_build_concatenate(&b, 2, (hsc_instr *[]){first->operands[1 - side], second->operands[1 - side]}, only_free_dim(second, 1 - side));
   hsc_instr *operands[2];
   operands[side] = second->operands[side];
   operands[1 - side] = joined;
