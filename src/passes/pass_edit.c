@@ -125,6 +125,20 @@ static void drop_parameter(hsc_computation *body, int number) {
   hsc_instr_remove(parameter);
 }
 
+hsc_status *hsc__drop_unread_operands(hsc_instr *fusion) {
+  hsc_computation *body = fusion->called[0];
+  hsc_instr **operands = HSC_NEW_ARRAY(body->module->arena, hsc_instr *, fusion->operand_count + 1);
+  if (!operands) return hsc_status_out_of_memory();
+  int kept = 0;
+  for (int i = 0; i < fusion->operand_count; i++) {
+    const hsc_instr *parameter = body->parameters[kept];
+    if (parameter->user_count == 0 && body->root != parameter) drop_parameter(body, kept);
+    else operands[kept++] = fusion->operands[i];
+  }
+  hsc_instr_set_operands(fusion, kept, operands);
+  return hsc_arena_status(body->module->arena);
+}
+
 hsc_status *hsc__fuse_into(hsc_instr *fusion, hsc_instr *producer) {
   hsc_computation *body = fusion->called[0];
   int number = 0, count = fusion->operand_count;

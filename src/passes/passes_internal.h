@@ -48,6 +48,9 @@ HSC_MUST_USE hsc_status *hsc__wrap_in_fusion(hsc_instr *instr, hsc_fusion_kind k
 // where it is for its other users; dce removes it when it has none.
 HSC_MUST_USE hsc_status *hsc__fuse_into(hsc_instr *fusion, hsc_instr *producer);
 
+// Takes the operands away that the fusion's computation does not read. The computation must be the fusion's alone.
+HSC_MUST_USE hsc_status *hsc__drop_unread_operands(hsc_instr *fusion);
+
 // ---- values (pass_values.c) -------------------------------------------------------------------------------------------------------
 
 // All elements equal `value`: a constant, or a broadcast of one.
