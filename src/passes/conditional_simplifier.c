@@ -2,9 +2,10 @@
 //
 //   - the index is a constant, or there is one branch: its body takes the place of the conditional;
 //   - all branches do the same to the same operand: likewise;
-//   - two branches that compute nothing (parameters, constants, tuples): a select of each result.
+//   - two branches that compute nothing (parameters, constants, tuples): a select of each result;
+//   - elements of a branch's operand that it does not read go; so do results that nobody reads, or that every branch makes the same as another.
 //
-// Legal always; bodies are copied to one place each. One walk, linear in the bodies.
+// Legal always; bodies are copied to one place each, and changed where they belong to one conditional alone. One walk, linear in the bodies.
 //
 //   before   ROOT c = f32[4] conditional(true, x, y), true_computation=t, false_computation=f        t: negate(p)
 //   after    ROOT c = f32[4] negate(x)
@@ -74,6 +75,103 @@ static hsc_status *inline_both(hsc_instr *conditional, hsc_instr **out_value) {
   return hsc_builder_finish(&b, NULL, NULL);
 }
 
+// ---- operands and results -------------------------------------------------------------------------------------------------------
+
+static bool branches_are_own(const hsc_instr *conditional) {
+  for (int i = 0; i < conditional->called_count; i++)
+    if (hsc__callers(conditional->parent->module, conditional->called[i]) != 1) return false;
+  return true;
+}
+
+static int count_marks(const bool *marks, int count) {
+  int marked = 0;
+  for (int i = 0; i < count; i++) marked += marks[i];
+  return marked;
+}
+
+// Which elements of a tuple its readers want; false when one wants it whole. The caller owns nothing: out_read lies in the scratch arena.
+static bool elements_read(const hsc_instr *tuple, hsc_arena *scratch, bool **out_read) {
+  *out_read = HSC_NEW_ARRAY(scratch, bool, tuple->shape.element_count + 1);
+  if (!*out_read || tuple->parent->root == tuple) return false;
+  for (int u = 0; u < tuple->user_count; u++) {
+    const hsc_instr *user = tuple->users[u];
+    if (user->op != HSC_OP_GET_TUPLE_ELEMENT || user->control_count || user->control_successor_count) return false;
+    (*out_read)[user->attr.index.value] = true;
+  }
+  return true;
+}
+
+// Builds the elements of `tuple` that are marked, as a tuple.
+static hsc_instr *shorter(hsc_builder *b, hsc_instr *tuple, const bool *keep) {
+  int count = tuple->shape.element_count, kept = 0;
+  hsc_instr **parts = HSC_NEW_ARRAY(b->module->arena, hsc_instr *, count + 1);
+  for (int i = 0; parts && i < count; i++)
+    if (keep[i]) parts[kept++] = element(b, tuple, i);
+  return hsc_build_tuple(b, kept, parts);
+}
+
+static void renumber_readers(hsc_instr *tuple, const bool *keep) {
+  for (int u = 0; u < tuple->user_count; u++) {
+    int64_t *index = &tuple->users[u]->attr.index.value;
+    *index = count_marks(keep, (int)*index);
+  }
+}
+
+static hsc_status *drop_unread_operands(hsc_instr *conditional, int branch, hsc_pass_context *cx) {
+  hsc_instr *parameter = conditional->called[branch]->parameters[0], *operand = conditional->operands[branch + 1];
+  bool *read = NULL;
+  if (!hsc_shape_is_tuple(&parameter->shape) || !elements_read(parameter, cx->scratch, &read)) return NULL;
+  if (count_marks(read, parameter->shape.element_count) == parameter->shape.element_count || !hsc__pass_spend(cx)) return NULL;
+  hsc_builder b;
+  hsc_builder_at(&b, conditional->parent, conditional);
+  b.metadata = operand->metadata;
+  hsc_instr *less = shorter(&b, operand, read);
+  HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
+  hsc_instr_set_operand(conditional, branch + 1, less);
+  if (hsc_instr_is_dead(operand)) hsc_instr_remove(operand);
+  renumber_readers(parameter, read);
+  parameter->shape = less->shape;
+  return NULL;
+}
+
+// Element j of what every branch gives is its element i.
+static bool always_equal(const hsc_instr *conditional, int i, int j) {
+  for (int c = 0; c < conditional->called_count; c++) {
+    const hsc_instr *root = conditional->called[c]->root;
+    if (root->op != HSC_OP_TUPLE || root->operands[i] != root->operands[j]) return false;
+  }
+  return true;
+}
+
+static hsc_status *drop_unread_results(hsc_instr *conditional, hsc_pass_context *cx) {
+  bool *read = NULL;
+  int count = conditional->shape.element_count;
+  if (!hsc_shape_is_tuple(&conditional->shape) || !elements_read(conditional, cx->scratch, &read)) return NULL;
+  for (int j = 1; j < count; j++)
+    for (int i = 0; i < j && read[j]; i++) {
+      if (!always_equal(conditional, i, j)) continue;
+      if (!hsc__pass_spend(cx)) return NULL;
+      for (int u = 0; u < conditional->user_count; u++)
+        if (conditional->users[u]->attr.index.value == j) conditional->users[u]->attr.index.value = i;
+      read[j] = false;
+      read[i] = true;
+    }
+  if (count_marks(read, count) == count || !hsc__pass_spend(cx)) return NULL;
+  for (int c = 0; c < conditional->called_count; c++) {
+    hsc_computation *branch = conditional->called[c];
+    hsc_instr *old = branch->root;
+    hsc_builder b;
+    hsc_builder_at(&b, branch, NULL);
+    b.metadata = old->metadata;
+    hsc_instr *root = shorter(&b, old, read);
+    HSC_TRY(hsc_builder_finish(&b, root, &branch));
+    conditional->shape = root->shape;
+    hsc__remove_dead(branch);
+  }
+  renumber_readers(conditional, read);
+  return NULL;
+}
+
 hsc_status *hsc__pass_conditional_simplifier(hsc_module *module, hsc_pass_context *cx) {
   HSC_FOR_EACH_COMPUTATION(module, computation) {
     HSC_FOR_EACH_INSTR_IN(computation, instr) {
@@ -82,7 +180,12 @@ hsc_status *hsc__pass_conditional_simplifier(hsc_module *module, hsc_pass_contex
       if (branch == UNKNOWN && branches_are_equal(instr)) branch = 0;
       bool both = branch == UNKNOWN && instr->operands[0]->shape.type == HSC_TYPE_PRED && is_selectable(&instr->shape) && computes_nothing(instr->called[0]) &&
                   computes_nothing(instr->called[1]);
-      if (branch == UNKNOWN && !both) continue;
+      if (branch == UNKNOWN && !both) {
+        if (!branches_are_own(instr)) continue;
+        HSC_TRY(drop_unread_results(instr, cx));
+        for (int c = 0; c < instr->called_count; c++) HSC_TRY(drop_unread_operands(instr, c, cx));
+        continue;
+      }
       if (!hsc__pass_spend(cx)) return NULL;
       hsc_instr *value = NULL;
       if (both) HSC_TRY(inline_both(instr, &value));

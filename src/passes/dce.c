@@ -42,10 +42,7 @@ static hsc_status *drop_results(hsc_instr *fusion, const bool *read) {
   hsc_instr *root = kept == 1 ? results[0] : hsc_build_tuple(&b, kept, results);
   HSC_TRY(hsc_builder_finish(&b, root, &body));
   hsc_instr_remove(old);
-  for (hsc_instr *instr = body->last, *before; instr; instr = before) {
-    before = instr->prev;
-    if (instr->op != HSC_OP_PARAMETER && hsc_instr_is_dead(instr)) hsc_instr_remove(instr);
-  }
+  hsc__remove_dead(body);
   fusion->shape = root->shape;
   for (int u = fusion->user_count - 1; u >= 0; u--) fusion->users[u]->attr.index.value = place[fusion->users[u]->attr.index.value];
   while (kept == 1 && fusion->user_count > 0 && fusion->users[0]->op == HSC_OP_GET_TUPLE_ELEMENT && fusion->users[0]->operands[0] == fusion) {

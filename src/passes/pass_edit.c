@@ -125,6 +125,13 @@ static void drop_parameter(hsc_computation *body, int number) {
   hsc_instr_remove(parameter);
 }
 
+void hsc__remove_dead(hsc_computation *computation) {
+  for (hsc_instr *instr = computation->last, *before; instr; instr = before) {
+    before = instr->prev;
+    if (instr->op != HSC_OP_PARAMETER && hsc_instr_is_dead(instr)) hsc_instr_remove(instr);
+  }
+}
+
 hsc_status *hsc__drop_unread_operands(hsc_instr *fusion) {
   hsc_computation *body = fusion->called[0];
   hsc_instr **operands = HSC_NEW_ARRAY(body->module->arena, hsc_instr *, fusion->operand_count + 1);

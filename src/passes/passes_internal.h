@@ -48,6 +48,8 @@ HSC_MUST_USE hsc_status *hsc__wrap_in_fusion(hsc_instr *instr, hsc_fusion_kind k
 // where it is for its other users; dce removes it when it has none.
 HSC_MUST_USE hsc_status *hsc__fuse_into(hsc_instr *fusion, hsc_instr *producer);
 
+// Removes what nothing needs any more, users before what they use.
+void hsc__remove_dead(hsc_computation *computation);
 // Takes the operands away that the fusion's computation does not read. The computation must be the fusion's alone.
 HSC_MUST_USE hsc_status *hsc__drop_unread_operands(hsc_instr *fusion);
 

@@ -14,14 +14,6 @@ static void renumber(hsc_instr *tuple, const int64_t *new_index) {
   for (int i = 0; i < tuple->user_count; i++) tuple->users[i]->attr.index.value = new_index[tuple->users[i]->attr.index.value];
 }
 
-// Removes what nothing needs any more, users before what they use.
-static void remove_dead(hsc_computation *computation) {
-  for (hsc_instr *instr = computation->last, *before; instr; instr = before) {
-    before = instr->prev;
-    if (instr->op != HSC_OP_PARAMETER && hsc_instr_is_dead(instr)) hsc_instr_remove(instr);
-  }
-}
-
 // Removes the users of `tuple` that read dead elements: they have no users themselves by now.
 static void drop_dead_readers(hsc_instr *tuple, const int64_t *new_index) {
   for (int i = tuple->user_count - 1; i >= 0; i--)
@@ -51,7 +43,7 @@ static hsc_status *shrink(hsc_instr *loop, const bool *keep, int kept) {
   root->shape = shape;
   HSC_TRY(hsc_builder_finish(&b, root, &body));
   if (old_root->user_count == 0) hsc_instr_remove(old_root);
-  remove_dead(body);
+  hsc__remove_dead(body);
   drop_dead_readers(body->parameters[0], new_index);
   drop_dead_readers(condition->parameters[0], new_index);
   drop_dead_readers(loop, new_index);
