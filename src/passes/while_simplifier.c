@@ -1,8 +1,9 @@
 // while_simplifier.c - loop state that nothing needs goes; loops of no trip become their initial state.
 //
-// What the body passes on unchanged is read before the loop instead of behind it; of two elements that begin and go on the same, one is read. An
-// element is dead then when nothing reads it: no user of the loop, not the condition, and the body only for dead elements. Legal without effects in
-// the loop. One walk over the loops, linear in the state and in the instructions of condition and body.
+// Tuples inside of the state are taken apart (while_flatten.c). What the body passes on unchanged is read before the loop instead of behind it; what begins
+// and goes on as the same constant is that constant everywhere; of two elements that begin and go on the same, one is read. An element is dead then when
+// nothing reads it: no user of the loop, not the condition, and the body only for dead elements and not for an effect. One walk over the loops, linear in the
+// state and in the instructions of condition and body.
 //
 //   before   w = (s32[], f32[4], f32[9]) while(tuple(zero, x, y)), ...  with y passed on and never read
 //   after    w = (s32[], f32[4]) while(tuple(zero, x)), ...
@@ -94,6 +95,32 @@ static bool go_on_alike(const hsc_instr *loop, int64_t i, int64_t j) {
   return true;
 }
 
+// The element begins and goes on as the same constant.
+static bool is_one_constant(const hsc_instr *loop, int64_t i) {
+  const hsc_instr *first = loop->operands[0]->operands[i], *next = loop->called[1]->root->operands[i];
+  if (first->op != HSC_OP_CONSTANT || next->op != HSC_OP_CONSTANT || !hsc_shape_equal_layout(&first->shape, &next->shape)) return false;
+  const hsc_literal *a = first->attr.literal.value, *b = next->attr.literal.value;
+  return !a->elided && !b->elided && hsc_literal_equal(a, b);
+}
+
+// Its value behind the loop is the one before it.
+static bool is_known(const hsc_instr *loop, int64_t i) { return hsc__loop_keeps(loop, i) || is_one_constant(loop, i); }
+
+// The readers of the element in the loop read a constant of their own.
+static hsc_status *read_constant(hsc_instr *state, int64_t index, const hsc_instr *constant, hsc_pass_context *cx) {
+  for (int u = 0; u < state->user_count; u++) {
+    hsc_instr *reader = state->users[u];
+    if (reader->attr.index.value != index || (reader->user_count == 0 && reader->parent->root != reader)) continue;
+    if (!hsc__pass_spend(cx)) return NULL;
+    hsc_builder b;
+    hsc_builder_at(&b, state->parent, reader);
+    hsc_instr *own = hsc_build_clone(&b, constant, NULL);
+    HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
+    HSC_TRY(hsc_instr_replace_uses(reader, own));
+  }
+  return NULL;
+}
+
 static bool read_instead(hsc_instr *tuple, int64_t index, int64_t by) {
   bool any = false;
   for (int i = 0; i < tuple->user_count; i++) {
@@ -111,7 +138,11 @@ static hsc_status *forward_known_state(hsc_instr *loop, hsc_pass_context *cx) {
   hsc_instr *init = loop->operands[0];
   for (int64_t i = 0; i < loop->shape.element_count; i++) {
     hsc_instr *reader = NULL;
-    for (int u = 0; u < loop->user_count && hsc__loop_keeps(loop, i); u++)
+    if (is_one_constant(loop, i)) {
+      HSC_TRY(read_constant(condition->parameters[0], i, init->operands[i], cx));
+      HSC_TRY(read_constant(body->parameters[0], i, init->operands[i], cx));
+    }
+    for (int u = 0; u < loop->user_count && is_known(loop, i); u++)
       if (loop->users[u]->attr.index.value == i && loop->users[u]->parent->root != loop->users[u] && loop->users[u]->user_count > 0) reader = loop->users[u];
     if (reader) {
       if (!hsc__pass_spend(cx)) return NULL;
@@ -137,7 +168,7 @@ static hsc_status *forward_known_state(hsc_instr *loop, hsc_pass_context *cx) {
 // A loop that is read whole: its users get a tuple of what its elements are, when any of them is known otherwise.
 static hsc_status *read_by_elements(hsc_instr *loop, hsc_pass_context *cx) {
   bool known = false;
-  for (int64_t i = 0; i < loop->shape.element_count; i++) known |= hsc__loop_keeps(loop, i);
+  for (int64_t i = 0; i < loop->shape.element_count; i++) known |= is_known(loop, i);
   if (!known || loop->control_count || loop->control_successor_count || !hsc__pass_spend(cx)) return NULL;
   hsc_computation *computation = loop->parent;
   hsc_instr **parts = HSC_NEW_ARRAY(computation->module->arena, hsc_instr *, loop->shape.element_count + 1);
@@ -146,7 +177,7 @@ static hsc_status *read_by_elements(hsc_instr *loop, hsc_pass_context *cx) {
   hsc_builder_at(&b, computation, loop->next);
   b.metadata = loop->metadata;
   for (int i = 0; i < loop->shape.element_count; i++)
-    parts[i] = hsc__loop_keeps(loop, i) ? loop->operands[0]->operands[i] : hsc_build_get_tuple_element(&b, loop, i);
+    parts[i] = is_known(loop, i) ? loop->operands[0]->operands[i] : hsc_build_get_tuple_element(&b, loop, i);
   hsc_instr *whole = hsc_build_tuple(&b, loop->shape.element_count, parts);
   whole->shape = loop->shape;
   HSC_TRY(hsc_builder_finish(&b, computation->root == loop ? whole : NULL, &computation));
@@ -180,20 +211,25 @@ static hsc_status *remove_dead_state(hsc_instr *loop, hsc_pass_context *cx) {
   mark_needed(body, count, keep);
   int kept = 0;
   for (int i = 0; i < count; i++) kept += keep[i];
-  if (kept == count || kept == 0) return NULL;
+  if (kept == 0) {   // a loop has some state
+    keep[0] = true;
+    kept = 1;
+  }
+  if (kept == count) return NULL;
   return hsc__pass_spend(cx) ? shrink(loop, keep, kept) : NULL;
 }
 
 hsc_status *hsc__pass_while_simplifier(hsc_module *module, hsc_pass_context *cx) {
   HSC_FOR_EACH_COMPUTATION(module, computation) {
     HSC_FOR_EACH_INSTR_IN(computation, instr) {
-      if (instr->op != HSC_OP_WHILE || hsc_instr_has_effect(instr) || !hsc_shape_is_tuple(&instr->shape)) continue;
+      if (instr->op != HSC_OP_WHILE || !hsc_shape_is_tuple(&instr->shape)) continue;
       hsc__loop loop;
       if (hsc__loop_analyse(instr, &loop) && loop.trip_count == 0) {
         if (!hsc__pass_spend(cx)) return NULL;
-        HSC_TRY(hsc__replace(instr, instr->operands[0]));
+        HSC_TRY(hsc__replace_effects_too(instr, instr->operands[0]));
         continue;
       }
+      HSC_TRY(hsc__loop_flatten(instr, cx));
       HSC_TRY(remove_dead_state(instr, cx));
     }
   }

@@ -25,3 +25,5 @@ bool hsc__loop_keeps(const hsc_instr *loop, int64_t index);
 // Adds `count` values of the loop's computation to its state, which the body passes on unchanged. inside[i] is value i in the body.
 // The loop must be one of hsc__loop_is_own.
 HSC_MUST_USE hsc_status *hsc__loop_add_invariants(hsc_instr *loop, int count, hsc_instr *const *values, hsc_instr **inside);
+// Tuples inside of the loop's state become elements of it (while_flatten.c). Nothing happens to a loop whose condition or body has another caller.
+HSC_MUST_USE hsc_status *hsc__loop_flatten(hsc_instr *loop, hsc_pass_context *cx);
