@@ -1,7 +1,8 @@
 // dot_merger.c - two matrix products that read the same matrix become one, of the other two side by side.
 //
 // Both multiply a shared left side by others (or others by a shared right side) that have one dimension which is neither contracted nor of the batch, batched
-// and contracted alike, over one or several dimensions; neither needs the other. What is joined must be small (xla_gpu_dot_merger_threshold_mb, 32 MB as in XLA), as it is copied. Linear in dots times readers.
+// and contracted alike, over one or several dimensions; neither needs the other. What is joined must be small (xla_gpu_dot_merger_threshold_mb, 32 MB as
+// in XLA), as it is copied. Linear in dots times readers.
 //
 //   before   a = f32[8,16] dot(x, u);  b = f32[8,32] dot(x, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
 //   after    d = f32[8,48] dot(x, concatenate(u, v));  a = slice(d, [0:8], [0:16]);  b = slice(d, [0:8], [16:48])
