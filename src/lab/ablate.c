@@ -177,15 +177,19 @@ done:
 
 // ---- the whole ------------------------------------------------------------------------------------------------------
 
-// Everything that decides what is measured, and the program's bytes.
+// Everything that decides what is measured, and the program's bytes. Which passes are switched off decides it only where they are timed beside each other: a compile stands for itself,
+// so another choice of passes goes on with those that are done.
 static hsc_status *plan_hash(const hsc_ablate_options *o, char out_hash[33]) {
   hsc_bytes text = {0};
   hsc_status *status = hsc_file_read(o->program, &text);
-  hsc_bytes_printf(&text, "|ablate 1|%s|%s|%d|%llu|%d|%d|%d|%d|%s|%s|%d", o->program, o->device->text, o->placebo_count, (unsigned long long)o->seed, o->timing,
-                   o->process_count, o->block_count, o->pairs, o->pattern ? o->pattern : "", o->pipeline ? o->pipeline : "", o->with_pipelines);
+  hsc_bytes_printf(&text, "|ablate 2|%s|%s|%llu|%d", o->program, o->device->text, (unsigned long long)o->seed, o->timing);
   if (o->that_changed) hsc_bytes_append_text(&text, "|that changed");
   for (size_t i = 0; i < o->transform_count; i++) hsc_bytes_printf(&text, "|t %s", o->transforms[i]);
-  for (size_t i = 0; i < o->name_count; i++) hsc_bytes_printf(&text, "|n %s", o->names[i]);
+  if (o->timing) {
+    hsc_bytes_printf(&text, "|%d|%d|%d|%d|%s|%s|%d", o->placebo_count, o->process_count, o->block_count, o->pairs, o->pattern ? o->pattern : "",
+                     o->pipeline ? o->pipeline : "", o->with_pipelines);
+    for (size_t i = 0; i < o->name_count; i++) hsc_bytes_printf(&text, "|n %s", o->names[i]);
+  }
   char *overrides = o->overrides ? json_dumps(o->overrides, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
   hsc_bytes_printf(&text, "|o %s", overrides ? overrides : "");
   free(overrides);
