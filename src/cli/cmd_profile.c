@@ -8,12 +8,13 @@
 #include "cli/child_program.h"
 #include "cli/profile_peaks.h"
 #include "lab/device_spec.h"
+#include "lab/lab_compile.h"
 #include "lab/profile_diff.h"
 #include "lab/profile_run.h"
 #include "views/profile_tensorboard.h"
 
 typedef struct profile_args {
-  hsc_list what, transforms;
+  hsc_list what, transforms, options;
   const char *device, *output;
   int64_t steps, duration_ms, seed, limit;
   double limit_s, precision, budget_s;
@@ -35,6 +36,7 @@ static const hsc_option options[] = {
     HSC_OPTION_FLAG(profile_args, traced_only, "traced-only", "leave out input transfers and what the framework does on the host"),
     HSC_OPTION_STRING(profile_args, output, "output|o", "LOGDIR", "profile", "log directory for TensorBoard; earlier runs in it stay"),
     HSC_OPTION_LIST(profile_args, transforms, "transform", "T", NULL, "repeat:N, vmap:N, scan:N or constant:I=V before compiling; may be given several times"),
+    HSC_OPTION_LIST(profile_args, options, "option", "NAME=VALUE", NULL, "of PROGRAM: a compile option by XLA's name; may be given several times"),
     HSC_OPTION_INT(profile_args, seed, "seed", "N", 0, "of the inputs"),
     HSC_OPTION_INT(profile_args, limit, "limit", "N", 20, "rows that are shown; 0 is all"),
     HSC_OPTION_DOUBLE(profile_args, limit_s, "time-limit", "S", 600, "seconds that the device gets for a step"),
@@ -91,14 +93,22 @@ static hsc_status *profile_program(const profile_args *args, hsc_cli *cli) {
   HSC_TRY(hsc_cli_check_sampling(cli, args->precision, args->budget_s, args->steps > 0));
   const char *raw = NULL, *device = args->device ? args->device : hsc_default_device();
   bool is_new = !hsc_file_exists(args->output);
-  HSC_TRY(raw_directory(args, cli, &raw));
+  json_t *overrides = NULL;
+  HSC_TRY(hsc_overrides_parse(args->options.items, args->options.count, &overrides));
+  hsc_status *status = raw_directory(args, cli, &raw);
+  if (status) {
+    json_decref(overrides);
+    return status;
+  }
   hsc_profile_run_options run_options = {.program = args->what.items[0], .transforms = args->transforms.items, .transform_count = args->transforms.count, .device = device,
+                                         .overrides = overrides,
                                          .steps = args->steps, .duration_ns = args->duration_ms ? args->duration_ms * 1000000 : (int64_t)(args->budget_s * 1e9), .half_width = args->precision / 100,
                                          .seed = (uint64_t)args->seed,
                                          .limit_ns = (int64_t)(args->limit_s * 1e9), .xspace_path = hsc_arena_printf(cli->arena, "%s/%s.xplane.pb", raw, "device")};
   hsc_profile_run made = {0};
   hsc_cli_progress(cli, "profiling %s on %s", args->what.items[0], device);
-  hsc_status *status = hsc_profile_program(&run_options, &made);
+  status = hsc_profile_program(&run_options, &made);
+  json_decref(overrides);
   if (!status) {
     char first[32], each[32];
     hsc_format_quantity(made.warm_up_s, "s", false, first);
@@ -121,6 +131,7 @@ static bool is_empty(const char *path) {
 }
 
 static hsc_status *profile_command(const profile_args *args, hsc_cli *cli) {
+  if (args->options.count) return hsc_cli_usage(cli, "--option is for PROGRAM; a command takes its compile options from XLA_FLAGS");
   if (args->device) return hsc_cli_usage(cli, "--device is for PROGRAM; a command chooses its own devices (JAX_PLATFORMS, PJRT_DEVICE)");
   const char *raw = NULL, *python = hsc_cli_python_hook(cli);
   HSC_TRY(raw_directory(args, cli, &raw));

@@ -16,6 +16,7 @@ static json_t *request_of(const hsc_profile_run_options *o) {
   for (size_t i = 0; i < o->transform_count; i++) json_array_append_new(transforms, json_string(o->transforms[i]));
   json_object_set_new(request, "transforms", transforms);
   json_object_set_new(request, "fetch", json_false());
+  if (o->overrides) json_object_set(request, "overrides", o->overrides);
   return request;
 }
 

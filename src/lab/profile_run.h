@@ -9,6 +9,7 @@ typedef struct hsc_profile_run_options {
   const char *program;          // path; workers read it themselves
   const char *const *transforms;
   size_t transform_count;
+  json_t *overrides;            // compile options by XLA's names (hsc_overrides_parse); NULL = none
   const char *device;           // as --device takes it
   int64_t steps;                // recorded executions; 0 = as many as a pilot chooses, 3 to 1000, until half_width or duration_ns ends it
   int64_t duration_ns;          // 0 = 0.2 s
