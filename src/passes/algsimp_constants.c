@@ -104,13 +104,6 @@ static hsc_instr *rule_divide(hsc_builder *b, hsc_instr *instr) {
   return hsc_build_binary(b, HSC_OP_DIVIDE, above, below);
 }
 
-static hsc_instr *rule_power(hsc_builder *b, hsc_instr *instr) {
-  // (A^B)^C => A^(B * C) where A cannot be negative
-  hsc_instr *x = instr->operands[0];
-  if (!is_float(instr) || x->op != HSC_OP_POWER || !hsc__lone(x) || !hsc__never_negative(x->operands[0])) return NULL;
-  return hsc_build_binary(b, HSC_OP_POWER, x->operands[0], hsc_build_binary(b, HSC_OP_MULTIPLY, x->operands[1], instr->operands[1]));
-}
-
 static hsc_instr *rule_log(hsc_builder *b, hsc_instr *instr) {
   // log(sqrt(A)) => log(A) / 2;  log(rsqrt(A)) => log(A) / -2
   hsc_instr *x = instr->operands[0];
@@ -270,7 +263,6 @@ hsc__rule hsc__algsimp_constants_rule(hsc_op op) {
     case HSC_OP_SUBTRACT: return rule_subtract;
     case HSC_OP_MULTIPLY: return rule_multiply;
     case HSC_OP_DIVIDE: return rule_divide;
-    case HSC_OP_POWER: return rule_power;
     case HSC_OP_LOG: return rule_log;
     case HSC_OP_MAXIMUM: case HSC_OP_MINIMUM: return rule_maximum;
     case HSC_OP_COMPARE: return rule_compare;

@@ -201,7 +201,9 @@ static hsc_instr *fast_math(hsc_builder *b, hsc_instr *instr) {
       if (y->op != HSC_OP_EXP || !hsc__lone(y)) return NULL;
       if (x->op == HSC_OP_EXP && hsc__lone(x)) return hsc_build_unary(b, HSC_OP_EXP, hsc_build_binary(b, HSC_OP_SUBTRACT, x->operands[0], y->operands[0]));
       return hsc_build_binary(b, HSC_OP_MULTIPLY, x, hsc_build_unary(b, HSC_OP_EXP, hsc_build_unary(b, HSC_OP_NEGATE, y->operands[0])));
-    case HSC_OP_POWER:   // exp(A)^B => exp(A * B)
+    case HSC_OP_POWER:   // (A^B)^C => A^(B * C) where A cannot be negative;  exp(A)^B => exp(A * B)
+      if (x->op == HSC_OP_POWER && hsc__lone(x) && hsc__never_negative(x->operands[0]))
+        return hsc_build_binary(b, HSC_OP_POWER, x->operands[0], hsc_build_binary(b, HSC_OP_MULTIPLY, x->operands[1], y));
       return x->op == HSC_OP_EXP && hsc__lone(x) ? hsc_build_unary(b, HSC_OP_EXP, hsc_build_binary(b, HSC_OP_MULTIPLY, x->operands[0], y)) : NULL;
     case HSC_OP_LOG: return x->op == HSC_OP_EXP ? x->operands[0] : NULL;   // log(exp(A)) => A
     case HSC_OP_SQRT:                                                      // sqrt(A * A) => |A|

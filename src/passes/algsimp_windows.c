@@ -117,10 +117,41 @@ static bool contains(hsc_dims dims, int64_t value) {
   return false;
 }
 
+// gather(pad(A, V)) along dimensions that every window takes whole => pad(gather(A), V)
+static hsc_instr *gather_of_pad(hsc_builder *b, hsc_instr *instr) {
+  const hsc_gather_dims *g = &instr->attr.gather;
+  const hsc_instr *pad = instr->operands[0];
+  hsc_instr *source = pad->operands[0];
+  int64_t sizes[HSC_MAX_RANK];
+  hsc_pad_dim *dims = HSC_NEW_ARRAY(arena_of(b), hsc_pad_dim, instr->shape.rank + 1);
+  if (!dims || pad->user_count != 1 || is_empty(instr) || is_empty(source)) return NULL;
+  memset(dims, 0, sizeof *dims * (size_t)instr->shape.rank);
+  for (int i = 0, window = 0; i < source->shape.rank; i++) {
+    hsc_pad_dim p = pad->attr.pad.dims[i];
+    bool drops = contains(g->collapsed_slice_dims, i) || contains(g->operand_batching_dims, i);
+    sizes[i] = g->slice_sizes.v[i];
+    if (p.low || p.high || p.interior) {
+      if (drops || p.low < 0 || p.high < 0 || sizes[i] != pad->shape.dims[i]) return NULL;
+      sizes[i] = source->shape.dims[i];
+      dims[g->offset_dims.v[window]] = p;
+    }
+    window += !drops;
+  }
+  hsc_attr attr = {.gather = *g};
+  attr.gather.slice_sizes = hsc_dims_copy(arena_of(b), source->shape.rank, sizes);
+  hsc_instr *picked = hsc_build_op(b, HSC_OP_GATHER, (hsc_shape){0}, &attr, 2, (hsc_instr *[]){source, instr->operands[1]}, 0, NULL);
+  attr = (hsc_attr){.pad = {.rank = instr->shape.rank, .dims = dims}};
+  return hsc_build_op(b, HSC_OP_PAD, (hsc_shape){0}, &attr, 2, (hsc_instr *[]){picked, pad->operands[1]}, 0, NULL);
+}
+
 // Where every window is as large as the dimensions that the indices move it in, there is one place for it (indices are clamped): the window, broadcast.
 static hsc_instr *rule_gather(hsc_builder *b, hsc_instr *instr) {
   const hsc_gather_dims *g = &instr->attr.gather;
   hsc_instr *x = instr->operands[0];
+  if (x->op == HSC_OP_PAD) {
+    hsc_instr *by = gather_of_pad(b, instr);
+    if (by) return by;
+  }
   if (is_empty(instr) || g->operand_batching_dims.count) return NULL;
   for (int i = 0; i < g->start_index_map.count; i++)
     if (x->shape.dims[g->start_index_map.v[i]] != g->slice_sizes.v[g->start_index_map.v[i]]) return NULL;
