@@ -5,6 +5,7 @@ around the calls of jaxlib, so no pipe and no JSON is in them; what such a call 
 """
 import contextlib
 import ctypes
+import errno
 import gc
 import json
 import math
@@ -462,6 +463,9 @@ class Worker:
             answer = dict(error.answer)
         elif isinstance(error, MemoryError):
             answer = {"code": "RESOURCE_EXHAUSTED", "message": "out of memory"}
+        elif isinstance(error, OSError):  # of the machine, not of the worker: a full disk, a file that is not there
+            codes = {errno.ENOSPC: "RESOURCE_EXHAUSTED", errno.EDQUOT: "RESOURCE_EXHAUSTED", errno.ENOENT: "NOT_FOUND", errno.EACCES: "PERMISSION_DENIED", errno.EROFS: "PERMISSION_DENIED"}
+            answer = {"code": codes.get(error.errno, "UNAVAILABLE"), "message": f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)}
         else:
             text = str(error) or type(error).__name__
             code = next((c for c in CODES if text.startswith(c + ":")), None)

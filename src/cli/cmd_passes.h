@@ -22,6 +22,10 @@ typedef struct passes_args {
 HSC_MUST_USE hsc_status *hsc__passes_device(const passes_args *args, hsc_cli *cli, hsc_device_spec *out_device);
 // --option NAME=VALUE, and --disable, as an object of compile options.
 HSC_MUST_USE hsc_status *hsc__passes_overrides(const passes_args *args, hsc_cli *cli, bool with_disable, json_t **out_overrides);
+// Names of the built-in compiler's passes and pipelines, separated by commas, each with =N behind it or not. A usage error with the nearest name.
+HSC_MUST_USE hsc_status *hsc__passes_check_own(const char *list, hsc_cli *cli);
+// The names of --disable must be known to the device's compiler, which takes any name in silence: compiles once to see which there are. Nothing without --disable.
+HSC_MUST_USE hsc_status *hsc__passes_check_disabled(const passes_args *args, hsc_cli *cli, const hsc_device_spec *device);
 // A document on stdout, indented.
 HSC_MUST_USE hsc_status *hsc__passes_print_json(hsc_cli *cli, const json_t *document);
 // 1 after the first Ctrl-C; the second one ends the process.

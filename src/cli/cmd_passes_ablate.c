@@ -195,6 +195,7 @@ hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli) {
   if (args->precision != -1 && !(args->precision >= 0)) return hsc_cli_usage(cli, "--precision must not be negative");
   if (args->budget_s != -1 && !(args->budget_s >= 0)) return hsc_cli_usage(cli, "--time-budget must not be negative");
   HSC_TRY(hsc__passes_device(args, cli, &device));
+  HSC_TRY(hsc__passes_check_disabled(args, cli, &device));
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
   HSC_GOTO(hsc_store_open(args->store, &store));
   hsc__passes_catch_interrupt();

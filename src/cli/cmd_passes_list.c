@@ -6,24 +6,6 @@
 #include "lab/scratch.h"
 #include "passes/passes.h"
 
-// A switched-off pass that does not exist would be accepted in silence, and nothing would be off.
-static hsc_status *check_names(const char *list, hsc_cli *cli) {
-  while (list && *list) {
-    const char *end = strchrnul(list, ',');
-    const char *name = hsc_arena_strndup(cli->arena, list, strcspn(list, "=,"));
-    hsc_pass_id pass;
-    HSC_TRY(hsc_pass_refusal(name));
-    if (!hsc_pass_parse(hsc_view_of(name), &pass) && !hsc_pipeline_exists(name)) {
-      const char *names[HSC_PASS_COUNT];
-      for (int i = 0; i < HSC_PASS_COUNT; i++) names[i] = hsc_pass_text((hsc_pass_id)i);
-      const char *near = hsc_did_you_mean(name, names, HSC_PASS_COUNT);
-      return hsc_cli_usage(cli, near ? "unknown pass '%s' on cpu; did you mean '%s'?" : "unknown pass '%s' on cpu; hloscope passes list PROGRAM shows them", name, near);
-    }
-    list = *end ? end + 1 : end;
-  }
-  return NULL;
-}
-
 // The built-in compiler's passes need no device: they run here for what comes from standard input, and for programs that cannot be built.
 static hsc_status *run_passes_alone(const passes_args *args, const char *directory, const char *pattern, hsc_pass_list *list) {
   hsc_module *module = NULL;
@@ -50,6 +32,7 @@ static hsc_status *collect(const passes_args *args, hsc_cli *cli, const hsc_devi
   hsc_lab_worker *worker = NULL;
   hsc_status *status = NULL;
   HSC_TRY(hsc_cli_program_file(cli, args->program));
+  HSC_TRY(hsc__passes_check_disabled(args, cli, device));
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
   if (args->enable) json_object_set_new(overrides, "hloscope_enable_hlo_passes", json_string(args->enable));
   if (args->pass_fuel) json_object_set_new(overrides, "xla_fuel", json_string(args->pass_fuel));
@@ -72,9 +55,9 @@ done:
 }
 
 static hsc_status *run_built_in(const passes_args *args, hsc_cli *cli, const hsc_device_spec *device, const char *directory, const char *pattern, hsc_pass_list *list) {
-  HSC_TRY(check_names(args->disable, cli));
-  HSC_TRY(check_names(args->enable, cli));
-  HSC_TRY(check_names(args->pass_fuel, cli));
+  HSC_TRY(hsc__passes_check_own(args->disable, cli));
+  HSC_TRY(hsc__passes_check_own(args->enable, cli));
+  HSC_TRY(hsc__passes_check_own(args->pass_fuel, cli));
   if (!strcmp(args->program, "-")) return run_passes_alone(args, directory, pattern, list);
   hsc_status *status = collect(args, cli, device, directory, pattern, list);
   // Constants that were left out of the text: nothing to run, and passes nevertheless.

@@ -25,6 +25,7 @@ static hsc_status *list_on(const passes_args *args, hsc_cli *cli, const char *de
   char *scratch = NULL;
   hsc_status *status = NULL;
   HSC_TRY(hsc_device_spec_parse(device_name, cli->arena, &device));
+  HSC_TRY(hsc__passes_check_disabled(args, cli, &device));
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
   HSC_GOTO(hsc_scratch_create_for_dumps(&scratch));
   HSC_GOTO(hsc_pass_list_init(&list));

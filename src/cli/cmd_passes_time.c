@@ -75,6 +75,7 @@ hsc_status *hsc__passes_time(const passes_args *args, hsc_cli *cli) {
   double precision = args->precision == -1 ? 2 : args->precision, budget_s = args->budget_s == -1 ? 10 : args->budget_s;
   HSC_TRY(hsc_cli_check_sampling(cli, precision, budget_s, args->repeats > 0));
   HSC_TRY(hsc__passes_device(args, cli, &device));
+  HSC_TRY(hsc__passes_check_disabled(args, cli, &device));
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
   hsc__passes_catch_interrupt();
   hsc_passes_time_options o = {.program = args->program,

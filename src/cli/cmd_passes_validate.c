@@ -78,6 +78,7 @@ hsc_status *hsc__passes_validate(const passes_args *args, hsc_cli *cli) {
   HSC_TRY(hsc__passes_device(args, cli, &device));
   HSC_TRY(hsc_device_spec_parse(args->runner, cli->arena, &runner));
   if (runner.topology) return hsc_cli_usage(cli, "%s compiles only; --runner takes a device that runs programs", runner.text);
+  HSC_TRY(hsc__passes_check_disabled(args, cli, &device));
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
   hsc__passes_catch_interrupt();
   hsc_validate_options o = {.program = args->program,

@@ -99,7 +99,8 @@ static hsc_status *choose_passes(ablate_run *run) {
     status = hsc__ablate_add(run, is_pass(&run->passes, known[i]) ? VARIANT_PASS : VARIANT_PIPELINE, known[i], known[i], NULL);
   }
   if (o->pattern) regfree(&pattern);
-  if (!status && run->variant_count == before) status = HSC_ERR(INVALID_ARGUMENT, "no pass is left to switch off");
+  if (!status && run->variant_count == before)
+    status = HSC_ERR(INVALID_ARGUMENT, "no pass is left to switch off: of %zu names that %s knows on this program none is wanted", known_count, o->device->text);
   return status;
 }
 

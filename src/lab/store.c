@@ -42,7 +42,7 @@ static hsc_status *sql_error(const hsc_store *store, int rc, const char *what) {
       return HSC_ERR(RESOURCE_EXHAUSTED, "%s: no room for results: %s", store->path, text);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return HSC_ERR(UNAVAILABLE, "%s: another process keeps the result store locked", store->path);
+      return hsc_status_hint(HSC_ERR(UNAVAILABLE, "%s: another process keeps the result store locked", store->path), "wait for it to end, or use a store of your own (--store FILE)");
     default:
       return HSC_ERR(INTERNAL, "%s: %s: %s", store->path, what, text);
   }

@@ -61,6 +61,8 @@ def verbs(device):
         check(f"{device}: without {name}: {outcome}", row.get("outcome") == outcome and row.get("message"), row)
     wrong, said = call("passes", "ablate", PROGRAM, "-d", device, "--only", "algsimpp", "--no-timing", "--store", os.path.join(scratch, "store.sqlite"))
     check(f"{device}: a pass that does not exist is an error with the nearest name", "algsimp" in str(wrong.get("error", {})), str(wrong)[:300])
+    wrong, said = call("passes", "list", PROGRAM, "-d", device, "--disable", "dce,algsimpp")
+    check(f"{device}: the compiler takes any name in silence; --disable does not", "algsimp" in str(wrong.get("error", {})), str(wrong)[:300])
     valid, said = call("passes", "validate", PROGRAM, "-d", device)
     # The TPU's compiler rounds the operands of products to bf16 from float-type-correction on, and that is what is found.
     first = (valid.get("first") or {}).get("pass")
