@@ -2,8 +2,8 @@
 //
 //   bench_convolution [--threads N] [--rounds N] [--all] [BATCH,SIZE,FEATURES,COLUMNS]...
 //
-// Without shapes: the four of ResNet-50 at batch 8, forward and the gradient of the data. Candidates take turns, one run each a round; the least and the median
-// of a candidate are printed. GFLOP/s count the direct sum's operations, whatever the candidate does. --all: every candidate, not only rows and winograd.
+// Without shapes: the four of ResNet-50 at batch 8, forward and both gradients. Candidates take turns, one run each a round; the least and the median
+// of a candidate are printed. GFLOP/s count the direct sum's operations, whatever the candidate does. --all: every candidate, not only the rule's direct one and winograd.
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>
@@ -12,7 +12,8 @@
 #include "cpu/cpu.h"
 #include "formats/formats.h"
 
-enum { MAX_ROUNDS = 1001, FORMS = 2 };
+enum { MAX_ROUNDS = 1001 };
+enum { FORWARD, GRADIENT, FILTER, FORMS };
 
 typedef struct candidate {
   hsc_cpu_executable *executable;
@@ -29,10 +30,16 @@ static int by_value(const void *a, const void *b) { return *(const double *)a < 
 
 static hsc_status *compile(hsc_cpu_device *device, const char *type, const long long d[4], int form, int algorithm, hsc_cpu_executable **out) {
   char text[1024];
-  snprintf(text, sizeof text,
-           "HloModule c\nENTRY main {\n  x = %s[%lld,%lld,%lld,%lld] parameter(0)\n  k = %s[3,3,%lld,%lld] parameter(1)\n  ROOT c = %s[%lld,%lld,%lld,%lld] convolution(x, k), "
-           "window={size=3x3 pad=1_1x1_1%s}, dim_labels=b01f_01%s->b01f, backend_config={\"algorithm\":{\"algo_id\":\"%d\"}}\n}\n",
-           type, d[0], d[1], d[1], d[2], type, form ? d[3] : d[2], form ? d[2] : d[3], type, d[0], d[1], d[1], d[3], form ? " rhs_reversal=1x1" : "", form ? "oi" : "io", algorithm);
+  if (form == FILTER)
+    snprintf(text, sizeof text,
+             "HloModule c\nENTRY main {\n  x = %s[%lld,%lld,%lld,%lld] parameter(0)\n  k = %s[%lld,%lld,%lld,%lld] parameter(1)\n  ROOT c = %s[3,3,%lld,%lld] convolution(x, k), "
+             "window={size=%lldx%lld pad=1_1x1_1}, dim_labels=f01b_i01o->01bf, backend_config={\"algorithm\":{\"algo_id\":\"%d\"}}\n}\n",
+             type, d[0], d[1], d[1], d[2], type, d[0], d[1], d[1], d[3], type, d[2], d[3], d[1], d[1], algorithm);
+  else
+    snprintf(text, sizeof text,
+             "HloModule c\nENTRY main {\n  x = %s[%lld,%lld,%lld,%lld] parameter(0)\n  k = %s[3,3,%lld,%lld] parameter(1)\n  ROOT c = %s[%lld,%lld,%lld,%lld] convolution(x, k), "
+             "window={size=3x3 pad=1_1x1_1%s}, dim_labels=b01f_01%s->b01f, backend_config={\"algorithm\":{\"algo_id\":\"%d\"}}\n}\n",
+             type, d[0], d[1], d[1], d[2], type, form ? d[3] : d[2], form ? d[2] : d[3], type, d[0], d[1], d[1], d[3], form ? " rhs_reversal=1x1" : "", form ? "oi" : "io", algorithm);
   hsc_module *module = NULL;
   HSC_TRY(hsc_hlo_text_parse(hsc_view_of(text), "convolution", &module));
   hsc_status *status = hsc_cpu_compile(device, module, NULL, out);
@@ -42,7 +49,14 @@ static hsc_status *compile(hsc_cpu_device *device, const char *type, const long 
 
 static hsc_status *run_shape(hsc_cpu_device *device, const long long d[4], int form, int rounds, bool all) {
   static candidate made[HSC_CONV_COUNT];
+  static const char *const texts[] = {"forward", "gradient", "gradient of the kernel"};
   int64_t in = d[0] * d[1] * d[1] * d[2], kernel = 9 * d[2] * d[3], out = d[0] * d[1] * d[1] * d[3];
+  double flops = 2.0 * (double)out * 9 * (double)d[2];
+  if (form == FILTER) {
+    int64_t keep = kernel;
+    kernel = out;
+    out = keep;
+  }
   float *x = aligned_alloc(64, (size_t)(in * 4 + 64) / 64 * 64), *k = aligned_alloc(64, (size_t)(kernel * 4 + 64) / 64 * 64), *y = aligned_alloc(64, (size_t)(out * 4 + 64) / 64 * 64);
   double *wide_x = aligned_alloc(64, (size_t)(in * 8 + 64) / 64 * 64), *wide_k = aligned_alloc(64, (size_t)(kernel * 8 + 64) / 64 * 64), *exact = aligned_alloc(64, (size_t)(out * 8 + 64) / 64 * 64);
   if (!x || !k || !y || !wide_x || !wide_k || !exact) return hsc_status_out_of_memory();
@@ -63,7 +77,7 @@ static hsc_status *run_shape(hsc_cpu_device *device, const long long d[4], int f
   for (int64_t i = 0; i < out; i++) size += exact[i] * exact[i];
   size = sqrt(size / (double)out);
   for (int a = 0; a < HSC_CONV_COUNT; a++) {
-    bool wanted = a == HSC_CONV_ROWS || a == HSC_CONV_WINOGRAD_2 || a == HSC_CONV_WINOGRAD_4 || (all && a != HSC_CONV_CHANNELS);
+    bool wanted = a == (form == FILTER ? HSC_CONV_PACKED : HSC_CONV_ROWS) || a == HSC_CONV_WINOGRAD_2 || a == HSC_CONV_WINOGRAD_4 || (all && a != HSC_CONV_CHANNELS);
     made[a].executable = NULL;
     if (wanted) HSC_TRY(compile(device, "f32", d, form, a, &made[a].executable));
   }
@@ -76,7 +90,6 @@ static hsc_status *run_shape(hsc_cpu_device *device, const long long d[4], int f
       made[a].processor[round] = now(CLOCK_PROCESS_CPUTIME_ID) - processor;
       made[a].wall[round] = now(CLOCK_MONOTONIC) - wall;
     }
-  double flops = 2.0 * (double)out * 9 * (double)d[2];
   for (int a = 0; a < HSC_CONV_COUNT; a++) {
     if (!made[a].executable) continue;
     HSC_TRY(hsc_cpu_execute(made[a].executable, (const void *[]){x, k}, (void *[]){y}));
@@ -90,7 +103,7 @@ static hsc_status *run_shape(hsc_cpu_device *device, const long long d[4], int f
     qsort(made[a].wall, (size_t)rounds, sizeof(double), by_value);
     char shape[64];
     snprintf(shape, sizeof shape, "%lldx%lldx%lldx%lld->%lld", d[0], d[1], d[1], d[2], d[3]);
-    printf("| %s | %s | %s | %.2f ms | %.2f ms | %.2f ms | %.0f | %.1e | %.1e |\n", shape, form ? "gradient" : "forward", hsc_conv_candidate_text((hsc_conv_candidate)a),
+    printf("| %s | %s | %s | %.2f ms | %.2f ms | %.2f ms | %.0f | %.1e | %.1e |\n", shape, texts[form], hsc_conv_candidate_text((hsc_conv_candidate)a),
            made[a].wall[rounds / 2] * 1e3, made[a].processor[rounds / 2] * 1e3, made[a].processor[0] * 1e3, flops / made[a].processor[0] * 1e-9, worst / size,
            sqrt(sum / (double)out) / size);
     hsc_cpu_executable_release(made[a].executable);

@@ -382,7 +382,7 @@ static hsc_status *plan(const hsc_instr *instr, const hsc_cpu_isa *isa, int thre
   c->candidate = algorithm < 0 ? (int32_t)choose_candidate(c) : candidate_kernels[algorithm];
   c->algorithm = algorithm < 0 ? c->candidate : (int32_t)algorithm;
   bool features_run = c->lhs_feature_stride == 1 || c->features == 1;
-  if (c->lhs.type != c->compute_type || (!features_run && c->candidate != HSC_CONV_PACKED && c->candidate != HSC_CONV_CHANNELS)) {
+  if (c->lhs.type != c->compute_type || (!features_run && c->lhs_batch_stride != 1 && winograd_tile(c->candidate)) || (c->candidate == HSC_CONV_ROWS && !features_run)) {
     copy_lhs(instr, c);
     if (algorithm < 0) c->candidate = c->algorithm = (int32_t)choose_candidate(c);
   }
@@ -455,7 +455,7 @@ hsc_status *hsc_convolution_plan(const hsc_instr *instr, const hsc_cpu_isa *isa,
   int64_t written = hsc__cpu_written_algorithm(instr);
   if (written >= 0 && written < HSC_CONV_COUNT && planned_as(instr, isa, threads, direct_only, (hsc_conv_candidate)written, out_convolution, &status)) return status;
   HSC_TRY(plan(instr, isa, threads, -1, out_convolution));
-  int tile = out_convolution->candidate == HSC_CONV_ROWS && !wants_direct(instr, direct_only) ? hsc_winograd_pays(out_convolution) : 0;
+  int tile = out_convolution->candidate != HSC_CONV_CHANNELS && !wants_direct(instr, direct_only) ? hsc_winograd_pays(out_convolution) : 0;
   if (!tile) return NULL;
   hsc_convolution direct = *out_convolution;
   if (planned_as(instr, isa, threads, direct_only, tile == 2 ? HSC_CONV_WINOGRAD_2 : HSC_CONV_WINOGRAD_4, out_convolution, &status)) return status;

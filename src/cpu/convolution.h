@@ -108,6 +108,7 @@ typedef struct hsc_conv_run {
   const void *lhs, *rhs;
   void *out, *partials;
   float *shared;                       // WINOGRAD: what the prelude makes
+  int64_t group;                       // WINOGRAD: which of its groups
   const void *bias;                    // NULL = none
   bool relu;
 } hsc_conv_run;

@@ -87,9 +87,12 @@ hsc_status *hsc__cpu_run_CONVOLUTION(const hsc_cpu_frame *frame, const hsc_cpu_t
     for (int o = 0; o < thunk->output_count; o++) buffers[thunk->input_count + 1 + o] = hsc__cpu_output(frame, thunk, o);
     cx.buffers = buffers;
   }
-  cx.panel_in_tasks = c->epilogue == HSC_EPILOGUE_PANEL && c->rows_in_order && !c->out_copied && c->k_parts == 1 && (c->candidate == HSC_CONV_ROWS || (c->winograd.tile && c->order[0] < 0));
-  if (c->winograd.tile) hsc_cpu_pool_run(frame->pool, c->winograd.prelude_count, do_prelude, &cx);
-  hsc_cpu_pool_run(frame->pool, hsc_convolution_task_count(c), do_task, &cx);
+  cx.panel_in_tasks = c->epilogue == HSC_EPILOGUE_PANEL && c->rows_in_order && !c->out_copied && c->k_parts == 1 &&
+                      (c->candidate == HSC_CONV_ROWS || (c->winograd.tile && c->winograd.kind != HSC_WINOGRAD_FILTER && c->order[0] < 0));
+  for (int64_t groups = c->winograd.tile ? c->winograd.group_count : 1; cx.run.group < groups; cx.run.group++) {
+    if (c->winograd.tile) hsc_cpu_pool_run(frame->pool, c->winograd.prelude_count, do_prelude, &cx);
+    hsc_cpu_pool_run(frame->pool, hsc_convolution_task_count(c), do_task, &cx);
+  }
   int64_t row_bytes = c->groups * c->columns * (int64_t)hsc_type_bytes((hsc_type)c->compute_type);
   if (c->k_parts > 1) over_rows(&cx, c->rows * c->groups, c->columns * (int64_t)hsc_type_bytes((hsc_type)c->compute_type) * c->k_parts, add_chunk);
   if (c->out_copied) {

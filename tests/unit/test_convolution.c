@@ -238,6 +238,52 @@ static void winograd_in_many_tasks(void **state) {
   check_winograd(7205, &(layer){.batch = 20, .height = 20, .width = 20, .features = 24, .columns = 24, .pad = {1, 1, 1, 1}, .order = 3, .epilogue = true});
 }
 
+// The gradient of a kernel: 3x3 results of a window as large as the image.
+static void check_filter_gradient(uint64_t seed, int64_t batch, int64_t height, int64_t width, int64_t features, int64_t columns, const int64_t *pad, bool reversal) {
+  for (int algorithm = HSC_CONV_WINOGRAD_2; algorithm <= HSC_CONV_WINOGRAD_4; algorithm++) {
+    kernel_case c;
+    kernel_case_begin(&c, seed);
+    hsc_arena *arena = c.module->arena;
+    hsc_instr *x = kernel_case_input(&c, HSC_TYPE_F32, 4, (int64_t[]){batch, height + 2 - pad[0] - pad[1], width + 2 - pad[2] - pad[3], features}, 3);
+    hsc_instr *k = kernel_case_input(&c, HSC_TYPE_F32, 4, (int64_t[]){batch, height, width, columns}, 2);
+    hsc_window_dim window[2] = {{.size = height, .stride = 1, .pad_low = pad[0], .pad_high = pad[1], .window_dilation = 1, .base_dilation = 1, .reversal = reversal},
+                                {.size = width, .stride = 1, .pad_low = pad[2], .pad_high = pad[3], .window_dilation = 1, .base_dilation = 1, .reversal = reversal}};
+    hsc_conv_dims dims = {.spatial_rank = 2, .input_batch = 3, .input_feature = 0, .kernel_input = 0, .kernel_output = 3, .output_batch = 2, .output_feature = 3,
+                          .input_spatial = HSC_DIMS(arena, 1, 2).v, .kernel_spatial = HSC_DIMS(arena, 1, 2).v, .output_spatial = HSC_DIMS(arena, 0, 1).v};
+    hsc_attr attr = {.conv = {.window = {2, hsc_arena_copy(arena, window, sizeof window)}, .dims = dims, .feature_groups = 1, .batch_groups = 1}};
+    hsc_instr *conv = hsc_build_op(&c.b, HSC_OP_CONVOLUTION, (hsc_shape){0}, &attr, 2, (hsc_instr *[]){x, k}, 0, NULL), *root = conv;
+    if (!c.b.status) {
+      hsc_convolution plan;
+      conv->backend_config = hsc_arena_printf(arena, "{\"algorithm\":{\"algo_id\":\"%d\"}}", algorithm);
+      EXPECT_OK(hsc_convolution_plan(conv, &kernel_case_device()->isa, 3, false, &plan));
+      assert_int_equal(plan.candidate, algorithm);
+      if (seed % 3 == 0) root = hsc_build_binary(&c.b, HSC_OP_SUBTRACT, kernel_case_input(&c, HSC_TYPE_F32, 4, conv->shape.dims, 3), conv);   // a step of an optimiser
+      if (seed % 3 == 1) {
+        hsc_instr *spread = hsc_build_broadcast(&c.b, kernel_case_input(&c, HSC_TYPE_F32, 1, &columns, 3), conv->shape, HSC_DIMS(arena, 3));
+        root = hsc_build_binary(&c.b, HSC_OP_MAXIMUM, hsc_build_binary(&c.b, HSC_OP_ADD, conv, spread),
+                                hsc_build_broadcast(&c.b, hsc_build_scalar(&c.b, HSC_TYPE_F32, 0), conv->shape, (hsc_dims){0}));
+      }
+    }
+    c.max_abs = algorithm == HSC_CONV_WINOGRAD_4 ? 1e-5 * (double)(batch * height * width + 100) : 0;
+    kernel_case_check(&c, root, 0);
+  }
+}
+
+static void winograd_of_gradients_of_kernels(void **state) {
+  for (uint64_t seed = 7400; seed < 7460; seed++) {
+    hsc_random r;
+    hsc_random_init(&r, seed);
+    int64_t pad[4];
+    for (int i = 0; i < 4; i++) pad[i] = (int64_t)hsc_random_below(&r, 2);
+    check_filter_gradient(seed, 1 + (int64_t)hsc_random_below(&r, 9), 1 + (int64_t)hsc_random_below(&r, 12), 1 + (int64_t)hsc_random_below(&r, 12), 8 + (int64_t)hsc_random_below(&r, 40),
+                          8 + (int64_t)hsc_random_below(&r, 40), pad, hsc_random_below(&r, 4) == 0);
+  }
+  static const int64_t one[] = {1, 1, 1, 1};
+  check_filter_gradient(7500, 9, 33, 29, 70, 50, one, false);    // several groups of tiles
+  check_filter_gradient(7501, 3, 17, 120, 33, 64, one, false);
+  check_filter_gradient(7502, 2, 7, 7, 260, 140, one, false);    // many tasks
+}
+
 // What forbids it, and what the rule takes.
 static void winograd_where_it_is_wanted(void **state) {
   const layer large = {.batch = 2, .height = 28, .width = 28, .features = 32, .columns = 32, .pad = {1, 1, 1, 1}};
@@ -268,7 +314,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(any_order_and_window), cmocka_unit_test(groups),        cmocka_unit_test(one_feature_per_group), cmocka_unit_test(followed_by_bias_and_more),
       cmocka_unit_test(narrow_floats),        cmocka_unit_test(larger_ones),   cmocka_unit_test(layers_and_their_gradients), cmocka_unit_test(winograd_of_any_size),
-      cmocka_unit_test(winograd_in_many_tasks), cmocka_unit_test(winograd_where_it_is_wanted),
+      cmocka_unit_test(winograd_in_many_tasks), cmocka_unit_test(winograd_of_gradients_of_kernels), cmocka_unit_test(winograd_where_it_is_wanted),
   };
   return cmocka_run_group_tests(tests, NULL, end_all);
 }
