@@ -68,11 +68,11 @@ static void add_row(hsc_table *table, json_t *row, bool timed, bool kernels) {
     else
       hsc_table_missing(table);
   }
-  const char *message = text_at(row, "message");
+  const char *message = text_at(row, "message"), *code = text_at(row, "code");
   if (why)
     hsc_table_text(table, why);
   else if (message && !json_is_object(json_object_get(row, "delta")))
-    hsc_table_printf(table, "%.*s", (int)(strcspn(message, "\n") < 100 ? strcspn(message, "\n") : 100), message);
+    hsc_table_printf(table, "%s%s%.*s", code ? code : "", code ? ": " : "", (int)(strcspn(message, "\n") < 100 ? strcspn(message, "\n") : 100), message);
   else if (same_as && strcmp(same_as, "baseline") != 0)
     hsc_table_printf(table, "as without %s", same_as);
   else

@@ -60,6 +60,7 @@ static json_t *variant_json(const ablate_run *run, const ablate_variant *v) {
   json_object_set_new(out, "pass", json_string(v->name));
   json_object_set_new(out, "kind", json_string(kinds[v->kind]));
   json_object_set_new(out, "outcome", json_string(outcome_text(v)));
+  json_object_set_new(out, "code", v->code ? json_string(v->code) : json_null());
   json_object_set_new(out, "message", v->message ? json_string(v->message) : json_null());
   json_object_set_new(out, "where", v->where ? json_string(v->where) : json_null());
   json_object_set_new(out, "fingerprint", v->answer && *v->fingerprint ? json_string(v->fingerprint) : json_null());

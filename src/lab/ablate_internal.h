@@ -14,6 +14,7 @@ typedef struct ablate_variant {
   const char *disable;    // value of xla_disable_hlo_passes; "" = nothing
   int first, second;      // of a pair: the variants that it is made of
   hsc_outcome outcome;    // of the compile
+  const char *code;       // of an error, "INTERNAL"; NULL = none told
   char *message, *where;  // why not; "file.cc:123" of a failed check
   json_t *answer;         // the describe job's; NULL when it failed
   hsc_optimized facts;    // of the optimised program
@@ -60,6 +61,10 @@ json_t *hsc__ablate_request(const ablate_run *run, const char *job, const char *
 typedef hsc_status *(*ablate_task)(ablate_run *run, hsc_lab_worker **worker, int number);
 HSC_MUST_USE hsc_status *hsc__ablate_deal(ablate_run *run, int count, const char *text, ablate_task task);
 bool hsc__ablate_stopped(ablate_run *run);
+// Keeps the error's code in the body of an answer that is not OK ("error_code"), where the store and resuming find it.
+void hsc__ablate_keep_code(hsc_answer *answer);
+// The code that it kept, as a name; NULL = none.
+const char *hsc__ablate_code(const json_t *answer);
 // "tree_reduction_rewriter.cc:94" out of a message; NULL = none. Heap.
 char *hsc__ablate_where(const char *text);
 hsc_outcome hsc__ablate_outcome(const char *text);  // of hsc_outcome_text

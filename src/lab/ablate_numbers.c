@@ -72,6 +72,7 @@ static void take_run(ablate_variant *v, hsc_outcome outcome, const char *message
   if (!v->ran && message && !v->message) {
     v->message = hsc_strdup(message);
     v->where = hsc__ablate_where(message);
+    v->code = hsc__ablate_code(answer);
   }
   v->run_s = v->ran ? run_seconds(answer) : 0;
   json_t *numbers = json_object_get(answer, "numbers");
@@ -122,6 +123,7 @@ static hsc_status *numbers_task(ablate_run *run, hsc_lab_worker **worker, int nu
     json_object_set(answer.body, "numbers", numbers);
   }
   hsc_scratch_empty(hsc_bytes_text(&directory));
+  hsc__ablate_keep_code(&answer);
   const char *message = answer.status ? hsc_status_message(answer.status) : NULL;
   pthread_mutex_lock(&run->lock);
   take_run(v, answer.outcome, message, answer.body);

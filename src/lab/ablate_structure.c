@@ -136,10 +136,24 @@ static void count_into(const char *path, json_t *answer) {
   hsc_status_free(status);
 }
 
+void hsc__ablate_keep_code(hsc_answer *answer) {
+  if (answer->outcome == HSC_OUTCOME_OK || !answer->status) return;
+  if (!answer->body) answer->body = json_object();
+  json_object_set_new(answer->body, "error_code", json_string(hsc_code_name(hsc_status_code(answer->status))));
+}
+
+const char *hsc__ablate_code(const json_t *answer) {
+  const char *name = json_string_value(json_object_get(answer, "error_code"));
+  for (int code = 0; name && code <= 16; code++)
+    if (!strcmp(hsc_code_name((hsc_code)code), name)) return hsc_code_name((hsc_code)code);  // lives for ever, unlike the answer
+  return NULL;
+}
+
 static void take_answer(ablate_variant *v, hsc_outcome outcome, const char *message, json_t *answer) {
   v->outcome = outcome;
   v->message = message ? hsc_strdup(message) : NULL;
   v->where = message ? hsc__ablate_where(message) : NULL;
+  v->code = hsc__ablate_code(answer);
   if (outcome != HSC_OUTCOME_OK) return;
   v->answer = json_incref(answer);
   v->compile_s = hsc_json_number(json_object_get(answer, "compile_ns")) * 1e-9;
@@ -200,6 +214,7 @@ static hsc_status *compile_task(ablate_run *run, hsc_lab_worker **worker, int nu
   unlink(hsc_bytes_text(&path));
   // Ctrl-C reaches the worker as well: that it died of it says nothing about the pass.
   if (answer.outcome == HSC_OUTCOME_ABORT && hsc__ablate_stopped(run)) goto done;
+  hsc__ablate_keep_code(&answer);
   pthread_mutex_lock(&run->lock);
   take_answer(v, answer.outcome, answer.status ? hsc_status_message(answer.status) : NULL, answer.body);
   status = keep_answer(run, hsc_bytes_text(&key), &answer);

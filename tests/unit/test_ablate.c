@@ -96,6 +96,8 @@ static void test_every_outcome(void **state) {
          *later = variant(r, "variants", "run-abort-pass");
   assert_string_equal(text_of(error, "outcome"), "error");
   assert_string_equal(text_of(error, "where"), "emitter.cc:1571");
+  assert_non_null(text_of(error, "code"));
+  assert_true(json_is_null(json_object_get(variant(r, "variants", "same-pass"), "code")));
   assert_string_equal(text_of(died, "outcome"), "abort");
   assert_string_equal(text_of(died, "where"), "fake_rewriter.cc:94");
   assert_non_null(strstr(text_of(died, "message"), "Check failed: rank == 2"));
