@@ -4,6 +4,7 @@
 //   test_programs passes SOURCE_ROOT [PREFIX...]           each program on the device once for every pass: without it, or with it when it runs on request, and with
 //                                                          it alone (where a run takes no longer than LONG_RUN_NS). Programs that come out alike are run once.
 //                                                          Ends with a table of the passes.
+//   test_programs files PROGRAM...                         the same for programs of any format that is read, against the reference evaluator
 #include <dirent.h>
 #include <stdlib.h>
 
@@ -11,6 +12,7 @@
 #include "formats/formats.h"
 #include "passes/passes.h"
 #include "program_reference.h"
+#include "random_module.h"
 
 static const hsc_literal *leaf_of(const hsc_literal *literal, int leaf) {
   while (hsc_shape_is_tuple(&literal->shape)) {
@@ -21,42 +23,51 @@ static const hsc_literal *leaf_of(const hsc_literal *literal, int leaf) {
   return literal;
 }
 
-// A program of models/ with the arguments that its reference was made with.
+// A program with its arguments, and what it is to give: a reference of XLA:CPU, or else what the evaluator says.
 typedef struct test_case {
   backend *target;
   const program_reference *reference;
+  hsc_literal *expected;
   hsc_module *module;
   hsc_literal **arguments;
 } test_case;
 
-static hsc_status *test_case_read(test_case *c, const char *root, hsc_arena *arena) {
-  hsc_bytes path = {0};
-  hsc_status *status = NULL;
-  hsc_bytes_printf(&path, "%s/%s", root, program_reference_hlo(c->reference));
-  HSC_GOTO(hsc_bytes_status(&path));
-  HSC_GOTO(hsc_program_read_file(path.data, &c->module));
+static hsc_status *test_case_read(test_case *c, const char *path, hsc_arena *arena) {
+  HSC_TRY(hsc_program_read_file(path, &c->module));
   int count = c->module->entry->parameter_count;
   c->arguments = HSC_NEW_ARRAY(arena, hsc_literal *, count + 1);
-  HSC_GOTO(hsc_arena_status(arena));
+  HSC_TRY(hsc_arena_status(arena));
   for (int i = 0; i < count; i++) {
-    HSC_GOTO(hsc_literal_create(arena, &c->module->entry->parameters[i]->shape, &c->arguments[i]));
-    hsc_literal_fill(c->arguments[i], program_reference_seed(c->reference), (uint32_t)i);
+    HSC_TRY(hsc_literal_create(arena, &c->module->entry->parameters[i]->shape, &c->arguments[i]));
+    hsc_literal_fill(c->arguments[i], c->reference ? program_reference_seed(c->reference) : 1, (uint32_t)i);
   }
-done:
-  hsc_bytes_deinit(&path);
-  return status;
+  return c->reference ? NULL : hsc_evaluate(c->module, count, c->arguments, arena, &c->expected);
 }
 
-// Appends to out_why what is not as XLA:CPU has it.
+// Appends to out_why where the result is not as the reference of XLA:CPU has it.
+static void judge_by_reference(const test_case *c, const hsc_literal *result, hsc_bytes *out_why) {
+  int leaves = hsc_shape_leaf_count(&result->shape), expected = program_reference_output_count(c->reference);
+  if (leaves != expected) hsc_bytes_printf(out_why, "%d results, expected %d", leaves, expected);
+  for (int i = 0; i < leaves && out_why->size == 0; i++) program_reference_judge(c->reference, i, leaf_of(result, i), c->arguments, out_why);
+}
+
+static hsc_status *judge_by_evaluator(const test_case *c, const hsc_literal *result, hsc_bytes *out_why) {
+  hsc_difference d = {0};
+  hsc_status *error = NULL;
+  if (!random_results_agree(c->expected, result, &d, &error) && !error)
+    hsc_bytes_printf(out_why, "output %d element %lld is %.9g, the evaluator has %.9g", d.leaf, (long long)d.index, d.right, d.left);
+  return error;
+}
+
+// Runs the program; appends to out_why what is not as it is to be.
 static hsc_status *judge(const test_case *c, backend_program *program, int64_t *out_ns, hsc_bytes *out_why) {
   hsc_arena *arena = NULL;
   hsc_literal *result = NULL;
   hsc_status *status = NULL;
   HSC_GOTO(hsc_arena_create(&arena));
   HSC_GOTO(backend_program_run(program, c->module->entry->parameter_count, c->arguments, arena, &result, out_ns));
-  int leaves = hsc_shape_leaf_count(&result->shape), expected = program_reference_output_count(c->reference);
-  if (leaves != expected) hsc_bytes_printf(out_why, "%d results, expected %d", leaves, expected);
-  for (int i = 0; i < leaves && out_why->size == 0; i++) program_reference_judge(c->reference, i, leaf_of(result, i), c->arguments, out_why);
+  if (c->reference) judge_by_reference(c, result, out_why);
+  else HSC_GOTO(judge_by_evaluator(c, result, out_why));
 done:
   hsc_arena_destroy(arena);
   return status;
@@ -184,18 +195,22 @@ static bool wanted(const char *name, int count, char **prefixes) {
 
 static int is_reference(const struct dirent *entry) { return hsc_ends_with(entry->d_name, ".json") || hsc_ends_with(entry->d_name, ".json.gz"); }
 
-// passes: NULL = the program once. *out_ns: what the run took, or all runs and compilations.
-static bool check(backend *target, const char *root, const char *reference_path, pass_tallies *passes, int64_t *out_ns, hsc_bytes *out_why) {
+// `path`: of a reference, or with `by_evaluator` of a program. passes: NULL = the program once. *out_ns: what the run took, or all runs and compilations.
+static bool check(backend *target, const char *root, const char *path, bool by_evaluator, pass_tallies *passes, int64_t *out_ns, hsc_bytes *out_why) {
   test_case c = {.target = target};
   hsc_arena *arena = NULL;
   program_reference *reference = NULL;
   backend_program *program = NULL;
+  hsc_bytes hlo = {0};
   hsc_status *status = NULL;
   bool good = false;
-  HSC_GOTO(program_reference_read(reference_path, &reference));
   HSC_GOTO(hsc_arena_create(&arena));
-  c.reference = reference;
-  HSC_GOTO(test_case_read(&c, root, arena));
+  if (!by_evaluator) {
+    HSC_GOTO(program_reference_read(path, &reference));
+    c.reference = reference;
+    hsc_bytes_printf(&hlo, "%s/%s", root, program_reference_hlo(reference));
+  }
+  HSC_GOTO(test_case_read(&c, by_evaluator ? path : hsc_bytes_text(&hlo), arena));
   if (passes) {
     int64_t start = hsc_now_ns();
     good = check_passes(&c, passes);
@@ -209,6 +224,7 @@ static bool check(backend *target, const char *root, const char *reference_path,
 done:
   if (status) hsc_bytes_append_text(out_why, hsc_status_message(status));
   hsc_status_free(status);
+  hsc_bytes_deinit(&hlo);
   backend_program_release(program);
   hsc_module_destroy(c.module);
   hsc_arena_destroy(arena);
@@ -216,14 +232,50 @@ done:
   return good;
 }
 
+static int number, failures;
+
+static void tell(bool good, const char *name, int64_t ns, hsc_bytes *why) {
+  printf("%s %d - %s (%.2f s)\n", good ? "ok" : "not ok", ++number, name, (double)ns * 1e-9);
+  if (!good) printf("#   %s\n", hsc_bytes_text(why));
+  fflush(stdout);
+  failures += !good;
+  hsc_bytes_deinit(why);
+}
+
+static void check_references(backend *target, const char *root, int prefix_count, char **prefixes, pass_tallies *passes) {
+  hsc_bytes folder = {0};
+  hsc_bytes_printf(&folder, "%s/tests/conformance/reference", root);
+  struct dirent **entries = NULL;
+  int count = scandir(hsc_bytes_text(&folder), &entries, is_reference, alphasort);
+  for (int i = 0; i < count; i++) {
+    if (wanted(entries[i]->d_name, prefix_count, prefixes)) {
+      hsc_bytes path = {0}, why = {0};
+      int64_t ns = 0;
+      hsc_bytes_printf(&path, "%s/%s", hsc_bytes_text(&folder), entries[i]->d_name);
+      tell(check(target, root, hsc_bytes_text(&path), false, passes, &ns, &why), entries[i]->d_name, ns, &why);
+      hsc_bytes_deinit(&path);
+    }
+    free(entries[i]);
+  }
+  free(entries);
+  hsc_bytes_deinit(&folder);
+}
+
+static void check_files(backend *target, int count, char **paths, pass_tallies *passes) {
+  for (int i = 0; i < count; i++) {
+    hsc_bytes why = {0};
+    int64_t ns = 0;
+    tell(check(target, NULL, paths[i], true, passes, &ns, &why), paths[i], ns, &why);
+  }
+}
+
 int main(int argc, char **argv) {
   if (argc < 3) {
-    fprintf(stderr, "usage: %s evaluator|cpu|passes SOURCE_ROOT [PREFIX...]\n", argv[0]);
+    fprintf(stderr, "usage: %s evaluator|cpu|passes SOURCE_ROOT [PREFIX...]\n       %s files PROGRAM...\n", argv[0], argv[0]);
     return 2;
   }
   static pass_tallies tallies;
-  bool passes = strcmp(argv[1], "passes") == 0;
-  const char *root = argv[2];
+  bool files = strcmp(argv[1], "files") == 0, passes = files || strcmp(argv[1], "passes") == 0;
   backend *target = NULL;
   hsc_status *opened = backend_open(passes ? "cpu" : argv[1], &target);
   if (opened) {
@@ -231,27 +283,8 @@ int main(int argc, char **argv) {
     hsc_status_free(opened);
     return 1;
   }
-  hsc_bytes folder = {0};
-  hsc_bytes_printf(&folder, "%s/tests/conformance/reference", root);
-  struct dirent **entries = NULL;
-  int count = scandir(hsc_bytes_text(&folder), &entries, is_reference, alphasort), number = 0, failures = 0;
-  for (int i = 0; i < count; i++) {
-    if (wanted(entries[i]->d_name, argc - 3, argv + 3)) {
-      hsc_bytes path = {0}, why = {0};
-      int64_t ns = 0;
-      hsc_bytes_printf(&path, "%s/%s", hsc_bytes_text(&folder), entries[i]->d_name);
-      bool good = check(target, root, hsc_bytes_text(&path), passes ? &tallies : NULL, &ns, &why);
-      printf("%s %d - %s (%.2f s)\n", good ? "ok" : "not ok", ++number, entries[i]->d_name, (double)ns * 1e-9);
-      if (!good) printf("#   %s\n", hsc_bytes_text(&why));
-      fflush(stdout);
-      failures += !good;
-      hsc_bytes_deinit(&path);
-      hsc_bytes_deinit(&why);
-    }
-    free(entries[i]);
-  }
-  free(entries);
-  hsc_bytes_deinit(&folder);
+  if (files) check_files(target, argc - 2, argv + 2, &tallies);
+  else check_references(target, argv[2], argc - 3, argv + 3, passes ? &tallies : NULL);
   backend_close(target);
   if (passes) print_tallies(&tallies);
   printf("1..%d\n", number);

@@ -455,6 +455,9 @@ static void form_scan(grower *g) {
   hsc_instr *init[6] = {start, bound, c, d, xs, ys};
   hsc_instr *first = nested ? hsc_build_tuple(&g->b, 5, (hsc_instr *[]){start, bound, hsc_build_tuple(&g->b, 2, init + 2), xs, ys}) : hsc_build_tuple(&g->b, 6, init);
   hsc_instr *loop = hsc_build_while(&g->b, called[0], called[1], first);
+  // Now and then a second loop of the same body: from the same state, or from where the first one ended (with nothing to do, or a bound that the first one left).
+  if (grow_chance(g, 25)) loop = hsc_build_while(&g->b, called[0], called[1], grow_chance(g, 50) ? first : loop);
+  else if (grow_chance(g, 20)) grow_keep(g, hsc_build_get_tuple_element(&g->b, hsc_build_while(&g->b, called[0], called[1], first), nested ? 4 : 5));
   hsc_instr *both = nested ? hsc_build_get_tuple_element(&g->b, loop, 2) : NULL;
   for (int k = 0; k < 2; k++) grow_keep(g, nested ? hsc_build_get_tuple_element(&g->b, both, k) : hsc_build_get_tuple_element(&g->b, loop, 2 + k));
   grow_keep(g, hsc_build_get_tuple_element(&g->b, loop, nested ? 4 : 5));
@@ -479,6 +482,7 @@ static void form_branches(grower *g) {
     hsc_instr *root = k == plain && grow_chance(g, 30) ? p : hsc_build_tuple(&b, 2, next);
     take_status(g, hsc_builder_finish(&b, root, &called[k]));
     if (g->b.status) return;
+    if (k > 0 && grow_chance(g, 20)) called[k] = called[k - 1];
   }
   hsc_instr *pairs = hsc_build_tuple(&g->b, 2, (hsc_instr *[]){x, y});
   hsc_shape by = hsc_shape_scalar(branches == 2 && grow_chance(g, 60) ? HSC_TYPE_PRED : HSC_TYPE_S32);
@@ -531,9 +535,28 @@ static void form_fused_pair(grower *g) {
   }
 }
 
+// One computation with several callers: the entry, twice, and a computation that calls it and is called itself.
+static void form_shared_call(grower *g) {
+  hsc_instr *x = grow_pick(g, FLOATS, 0), *y = grow_pick_like(g, x->shape);
+  hsc_shape parts[2] = {x->shape, y->shape};
+  hsc_computation *shared = grow_computation(g, "shared", 2, parts, x->shape, 2 + grow_below(g, 4)), *caller = NULL;
+  if (!shared || g->b.status) return;
+  hsc_builder b;
+  hsc_builder_init(&b, g->module, "caller");
+  hsc_instr *p = hsc_build_parameter(&b, 0, x->shape, "p"), *q = hsc_build_parameter(&b, 1, x->shape, "q");
+  hsc_instr *once = hsc_build_call(&b, shared, 2, (hsc_instr *[]){q, p});
+  take_status(g, hsc_builder_finish(&b, grow_chance(g, 50) ? hsc_build_call(&b, shared, 2, (hsc_instr *[]){once, q}) : once, &caller));
+  if (g->b.status) return;
+  hsc_instr *z = hsc_build_call(&g->b, shared, 2, (hsc_instr *[]){x, y});
+  hsc_instr *w = hsc_build_call(&g->b, grow_chance(g, 50) ? shared : caller, 2, (hsc_instr *[]){z, x});
+  grow_keep(g, z);
+  grow_keep(g, w);
+  if (grow_chance(g, 50)) grow_keep(g, hsc_build_call(&g->b, caller, 2, (hsc_instr *[]){w, y}));
+}
+
 void grow_form(grower *g) {
   static void (*const forms[])(grower *) = {form_dot,         form_dot,  form_convolution,      form_convolution, form_reduce,     form_reduce,       form_sort,       form_gather, form_scatter,
                                             form_permuting_scatter, form_select_and_scatter, form_fft, form_triangular_solve, form_batch_norm, form_math, form_scan, form_scan,   form_branches,
-                                            form_drawing_loop, form_fused_pair};
+                                            form_drawing_loop, form_fused_pair, form_shared_call, form_shared_call};
   forms[grow_below(g, (int)HSC_COUNT_OF(forms))](g);
 }
