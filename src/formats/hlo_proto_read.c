@@ -350,7 +350,7 @@ static hsc_status *read_instruction(reader *r, hsc_computation *computation, hsc
         if (r->text.size) instr->frontend_attributes = hsc_arena_strndup(r->arena, r->text.data, r->text.size);
         break;
       default:
-        if (f.type == HSC_WIRE_BYTES && f.bytes.size == 0 && f.number != 74) break;   // an empty message says nothing (but an alias of all)
+        if (f.type == HSC_WIRE_BYTES && f.bytes.size == 0 && f.number != 74 && f.number != 52) break;   // an empty message says nothing (but an alias of all, and the pair {0,0})
         if (count == MAX_FIELDS) return HSC_ERR(RESOURCE_EXHAUSTED, "HloInstructionProto: more than %d fields of one instruction", MAX_FIELDS);
         fields[count++] = f;
     }
