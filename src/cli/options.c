@@ -116,7 +116,9 @@ static hsc_status *set_value(const hsc_option *option, const char *text, void *a
       return NULL;
     }
     case HSC_OPTION_KIND_STRING: memcpy(field_of(option, args), &text, sizeof text); return NULL;
-    case HSC_OPTION_KIND_LIST: return split_list(text, field_of(option, args), arena);
+    case HSC_OPTION_KIND_LIST:   // a setting is one, whatever its value holds: xla_disable_hlo_passes=cse,dce
+      if (option->value_name && !strcmp(option->value_name, "NAME=VALUE")) return add_items(field_of(option, args), &text, 1, arena);
+      return split_list(text, field_of(option, args), arena);
     case HSC_OPTION_KIND_CHOICE: return set_choice(option, text, args, arena);
     case HSC_OPTION_KIND_FLAG: *(bool *)field_of(option, args) = true; return NULL;
     case HSC_OPTION_KIND_END: break;

@@ -9,7 +9,7 @@ typedef struct args {
   int trials;
   double scale;
   const char *output;
-  hsc_list graphs, rest;
+  hsc_list graphs, settings, rest;
   bool keep;
   int mode;
 } args;
@@ -24,6 +24,7 @@ static const hsc_option options[] = {
     HSC_OPTION_DOUBLE(args, scale, "scale", "X", 0.5, "a scale"),
     HSC_OPTION_STRING(args, output, "output|o", "FILE", NULL, "where to"),
     HSC_OPTION_LIST(args, graphs, "graphs", "NAMES", "tiny,small", "which"),
+    HSC_OPTION_LIST(args, settings, "option", "NAME=VALUE", NULL, "a setting"),
     HSC_OPTION_FLAG(args, keep, "no-exclude-first|k", "keep the first"),
     HSC_OPTION_CHOICE(args, mode, "randomness", modes, 0, "how"),
     HSC_OPTION_END,
@@ -74,6 +75,14 @@ static void options_belong_to_verbs(void **state) {
   assert_true(hsc_option_has_verb(&verb_options[2], "list"));
   assert_false(hsc_option_has_verb(&verb_options[3], "lis"));
   assert_true(hsc_option_has_verb(&verb_options[3], NULL));
+}
+
+static void a_setting_is_one_whatever_its_value_holds(void **state) {
+  args a;
+  EXPECT_OK(PARSE(&a, "x.hlo", "--option", "disable=cse,dce", "--option=fuel=algsimp=1,cse=2"));
+  assert_int_equal(a.settings.count, 2);
+  assert_string_equal(a.settings.items[0], "disable=cse,dce");
+  assert_string_equal(a.settings.items[1], "fuel=algsimp=1,cse=2");
 }
 
 static void defaults_are_set(void **state) {
@@ -162,7 +171,7 @@ static void names_and_defaults_for_help(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(defaults_are_set), cmocka_unit_test(options_belong_to_verbs),       cmocka_unit_test(all_ways_to_give_a_value),       cmocka_unit_test(lists_grow_and_replace_their_default),
+      cmocka_unit_test(a_setting_is_one_whatever_its_value_holds), cmocka_unit_test(defaults_are_set), cmocka_unit_test(options_belong_to_verbs),       cmocka_unit_test(all_ways_to_give_a_value),       cmocka_unit_test(lists_grow_and_replace_their_default),
       cmocka_unit_test(mistakes_are_explained), cmocka_unit_test(verbs_and_the_rest_go_by_place), cmocka_unit_test(names_and_defaults_for_help),
   };
   return cmocka_run_group_tests(tests, make_arena, drop_arena);
