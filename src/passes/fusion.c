@@ -3,7 +3,8 @@
 // Walks each computation from its end: a consumer takes in its operands again and again until none is left that is
 //   - fusible: elementwise, or data movement whose minor dimension stays contiguous;
 //   - used by this consumer alone, or free to compute twice (broadcast, iota, scalar constant, reshape, convert, slice of those);
-//   - not read several times per element (through a broadcast or a window), unless it is free.
+//   - not read several times per element (through a broadcast or a window), unless it is free;
+//   - not wanted at so many indices (by slices of slices of it) that the kernel's code would be thousands of instructions.
 // Kinds: a fusion around a reduce is an input fusion, every other one a loop fusion. Linear in instructions times fused operands.
 //
 //   before   a = f32[64] exponential(x);  ROOT b = f32[64] add(a, y)
@@ -136,13 +137,26 @@ static bool should_fuse(const hsc_instr *consumer, const hsc_instr *producer) {
   return hsc_shape_elements(&producer->shape) == 1 && !hsc__is_costly_op(producer->op);
 }
 
+// The kernel would compute the producer for each of several readers that want it at other indices, and so with what it reads, and so on.
+static bool multiplies_code(const hsc_instr *consumer, const hsc_instr *producer) {
+  if (!is_fusion(consumer)) return false;
+  for (int i = 0; i < consumer->operand_count; i++) {
+    const hsc_instr *parameter = consumer->called[0]->parameters[i];
+    int64_t times = 1;
+    if (consumer->operands[i] != producer || parameter->user_count < 2) continue;
+    int64_t all = hsc__fused_computed(consumer->called[0], parameter, &times);
+    return times > 1 && all + times > HSC_FUSED_MAX_COMPUTED;
+  }
+  return false;
+}
+
 // The operand to take in next, NULL when there is none.
 static hsc_instr *next_producer(const hsc_instr *consumer) {
   if (fused_size(consumer) > MAX_FUSED_INSTRUCTIONS || consumer->operand_count > MAX_FUSED_OPERANDS) return NULL;
   for (int i = 0; i < consumer->operand_count; i++) {
     hsc_instr *producer = consumer->operands[i];
     if (consumer->op == HSC_OP_REDUCE && i >= consumer->operand_count / 2) break;   // initial values
-    if (should_fuse(consumer, producer)) return producer;
+    if (should_fuse(consumer, producer) && !multiplies_code(consumer, producer)) return producer;
   }
   return NULL;
 }

@@ -48,6 +48,24 @@ bool hsc__fused_too_large(const hsc_instr *a, const hsc_instr *b) {
          hsc__fused_outputs(a) + hsc__fused_outputs(b) > HSC_FUSED_MAX_OUTPUTS;
 }
 
+int64_t hsc__fused_computed(hsc_computation *body, const hsc_instr *of, int64_t *out_of) {
+  const int32_t most = 1 << 20;
+  int64_t all = 0;
+  for (hsc_instr *instr = body->last; instr; instr = instr->prev) {
+    int64_t alike = instr == body->root, apart = 0;
+    for (int u = 0; u < instr->user_count; u++) {
+      const hsc_instr *user = instr->users[u];
+      bool same_index = (hsc_op_traits(user->op) & HSC_TRAIT_ELEMENTWISE) || user->op == HSC_OP_TUPLE || user->op == HSC_OP_CLAMP;
+      if (!same_index) apart += user->index;
+      else if (user->index > alike) alike = user->index;
+    }
+    instr->index = alike + apart < most ? (int32_t)(alike + apart) : most;
+    if (instr == of && out_of) *out_of = instr->index;
+    all += instr->op == HSC_OP_PARAMETER || instr->op == HSC_OP_CONSTANT ? 0 : instr->index;
+  }
+  return all;
+}
+
 // ---- order ----------------------------------------------------------------------------------------------------------------------
 
 // index fields hold the number of the question by which an instruction was last marked; scratch of the computation counts questions.

@@ -10,6 +10,11 @@ bool hsc__is_costly_op(hsc_op op);   // transcendental, division
 
 // ---- fusion_util.c ----
 
+// How often the kernel of a fusion computes instructions, all together: where readers want a value at different indices, as slices of it do, it is computed
+// for each of them. *out_of gets how often it computes `of` (NULL = do not ask). Uses the index fields of the body's instructions.
+int64_t hsc__fused_computed(hsc_computation *body, const hsc_instr *of, int64_t *out_of);
+enum { HSC_FUSED_MAX_COMPUTED = 1024 };   // more of them make a kernel that compiles for seconds
+
 enum { HSC_FUSED_MAX_INSTRS = 256, HSC_FUSED_MAX_OPERANDS = 32, HSC_FUSED_MAX_OUTPUTS = 8 };
 
 // The kernels that may have several results. LOOP: one element of each result at a time. INPUT: reductions over the same dimensions of equal shapes.
