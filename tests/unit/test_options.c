@@ -160,8 +160,8 @@ static void names_and_defaults_for_help(void **state) {
   hsc_option_names(&options[4], name, &letter);
   assert_string_equal(name, "output");
   assert_int_equal(letter, 'o');
-  static const char *const expected[] = {"", "5", "10", "0.5", "", "tiny,small", "", "same"};
-  for (int i = 1; i < 8; i++) {
+  static const char *const expected[] = {"", "5", "10", "0.5", "", "tiny,small", "", "", "same"};
+  for (int i = 1; i < 9; i++) {
     hsc_bytes text = {0};
     hsc_option_default_text(&options[i], &text);
     assert_string_equal(hsc_bytes_text(&text), expected[i]);
@@ -171,7 +171,8 @@ static void names_and_defaults_for_help(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_setting_is_one_whatever_its_value_holds), cmocka_unit_test(defaults_are_set), cmocka_unit_test(options_belong_to_verbs),       cmocka_unit_test(all_ways_to_give_a_value),       cmocka_unit_test(lists_grow_and_replace_their_default),
+      cmocka_unit_test(a_setting_is_one_whatever_its_value_holds),
+      cmocka_unit_test(defaults_are_set), cmocka_unit_test(options_belong_to_verbs),       cmocka_unit_test(all_ways_to_give_a_value),       cmocka_unit_test(lists_grow_and_replace_their_default),
       cmocka_unit_test(mistakes_are_explained), cmocka_unit_test(verbs_and_the_rest_go_by_place), cmocka_unit_test(names_and_defaults_for_help),
   };
   return cmocka_run_group_tests(tests, make_arena, drop_arena);
