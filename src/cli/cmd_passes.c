@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "lab/json_tree.h"
+#include "lab/lab_compile.h"
 #include "lab/scratch.h"
 #include "passes/passes.h"
 
@@ -84,21 +85,9 @@ hsc_status *hsc__passes_device(const passes_args *args, hsc_cli *cli, hsc_device
 }
 
 hsc_status *hsc__passes_overrides(const passes_args *args, hsc_cli *cli, bool with_disable, json_t **out_overrides) {
-  json_t *overrides = json_object();
-  for (size_t i = 0; i < args->settings.count; i++) {
-    const char *text = args->settings.items[i], *sign = strchr(text, '=');
-    if (!sign || sign == text) {
-      json_decref(overrides);
-      return hsc_cli_usage(cli, "--option takes NAME=VALUE, not '%s'", text);
-    }
-    char *name = hsc_arena_strndup(cli->arena, text, (size_t)(sign - text)), *end = NULL;
-    long long whole = strtoll(sign + 1, &end, 10);
-    json_t *value = !strcmp(sign + 1, "true")               ? json_true()
-                    : !strcmp(sign + 1, "false")            ? json_false()
-                    : end && end != sign + 1 && *end == 0   ? json_integer(whole)
-                                                            : json_string(sign + 1);
-    json_object_set_new(overrides, name, value);
-  }
+  json_t *overrides = NULL;
+  HSC_TRY(hsc_overrides_parse(args->settings.items, args->settings.count, &overrides));
+  if (!overrides) overrides = json_object();
   if (with_disable && args->disable && *args->disable) json_object_set_new(overrides, "xla_disable_hlo_passes", json_string(args->disable));
   *out_overrides = overrides;
   return NULL;

@@ -124,7 +124,7 @@ static hsc_status *print_options(hsc_cli *cli) {
 #undef OPTION
   };
   hsc_table *table = NULL;
-  hsc_cli_print(cli, "\nIts options, by the names of XLA's AlgebraicSimplifierOptions; --option hloscope_algsimp=NAME=VALUE,... sets them:\n\n");
+  hsc_cli_print(cli, "\nIts options, by the names of XLA's AlgebraicSimplifierOptions; --option hloscope_algsimp=NAME=VALUE sets one, NAME,NAME... switches several on:\n\n");
   HSC_TRY(hsc_table_create("options", &table));
   hsc_table_column(table, "option", "");
   hsc_table_column(table, "here", "count");
