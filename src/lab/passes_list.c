@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "lab/json_tree.h"
+#include "lab/passes_time.h"
 
 hsc_status *hsc_pass_list_init(hsc_pass_list *list) {
   *list = (hsc_pass_list){.compile_ns = -1};
@@ -298,6 +299,7 @@ hsc_status *hsc_passes_collect(hsc_lab_worker *worker, const hsc_passes_collect_
   if (status) return status;
   if (answer.outcome != HSC_OUTCOME_OK) {
     status = hsc_answer_take_status(&answer);
+    if (status && answer.log) status = hsc_passes_note_running(status, answer.log);
     hsc_answer_deinit(&answer);
     return status;
   }

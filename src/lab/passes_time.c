@@ -101,12 +101,12 @@ char *hsc_passes_running(const char *log) {
   return hsc_bytes_take(&out);
 }
 
-// The last line of the log says either that a pass began, or that it ended: then what follows the passes was running.
-static hsc_status *name_running_pass(hsc_status *status) {
-  const char *ended = strstr(hsc_status_message(status), "HLO pass: ");
+hsc_status *hsc_passes_note_running(hsc_status *status, const char *log) {
+  const char *ended = NULL;
+  for (const char *at = log; at && (at = strstr(at, "HLO pass: ")); at++) ended = at;
   if (ended && !strstr(ended, "HLO pass "))
     return hsc_status_note(status, "the compiler was past pass %.*s: between passes, or in code generation", (int)strcspn(ended + 10, " \n"), ended + 10);
-  char *pass = hsc_passes_running(hsc_status_message(status));
+  char *pass = hsc_passes_running(log);
   if (pass) status = hsc_status_hint(hsc_status_note(status, "the compiler was in pass %s", pass), "hloscope passes list PROGRAM --disable %s shows whether it is that pass alone", pass);
   hsc_free(pass);
   return status;
@@ -235,7 +235,7 @@ static hsc_status *compile_once(timing *m, hsc_lab_worker *worker, int number, b
   if (!status) m->from = list.from, *out_s = (double)list.compile_ns * 1e-9;
   hsc_pass_list_deinit(&list);
   hsc_scratch_empty(m->scratch);
-  return status ? name_running_pass(status) : NULL;
+  return status;
 }
 
 // `count` compiles in a fresh process. An interrupted one is left out.

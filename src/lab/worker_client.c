@@ -142,6 +142,7 @@ void hsc_answer_deinit(hsc_answer *answer) {
   json_decref(answer->body);
   hsc_status_free(answer->status);
   hsc_free(answer->last_words);
+  hsc_free(answer->log);
   *answer = (hsc_answer){0};
 }
 
@@ -211,6 +212,9 @@ static void describe_death(hsc_lab_worker *worker, const char *doing, int64_t li
     hsc_status_free(status);
   }
   answer->last_words = pick_last_words(hsc_child_stderr(worker->child), why == NOT_KILLED);
+  const char *said = hsc_child_stderr(worker->child);
+  size_t said_size = strlen(said);
+  answer->log = hsc_strdup(said + (said_size > 8192 ? said_size - 8192 : 0));
   char name_room[256];
   const char *name = short_name(worker, name_room), *words = answer->last_words ? answer->last_words : "";
   const char *colon = *words ? ": " : "";

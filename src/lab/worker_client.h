@@ -51,6 +51,7 @@ typedef struct hsc_answer {
   hsc_status *status;   // NULL when ok; else what happened, pointing into the user's program where it is known
   bool started;         // this call (re)started the process
   hsc_child_exit exit;  // when it died
+  char *log;            // when it died: the end of its stderr, at most 8 KiB; NULL = none
   char *last_words;     // when it died: what says why ("Check failed: ... (file.cc:12)"), else the last line; "" = silence
 } hsc_answer;
 void hsc_answer_deinit(hsc_answer *answer);

@@ -436,7 +436,10 @@ static PJRT_Error *run_fake_passes(const char *options, size_t size, struct PJRT
     fprintf(stderr, "F0000 00:00:00.000000 1 fake_rewriter.cc:94] Check failed: rank == 2 (3 vs. 2)\n");
     abort();
   }
-  if (executable->off & 1u << HANG) pause();
+  if (executable->off & 1u << HANG) {  // says as XLA does what it is at
+    fputs("I1122 00:00:00.000000    7 hlo_pass_pipeline.cc:181]   HLO pass hang-pass\n", stderr);
+    pause();
+  }
   return NULL;
 }
 
