@@ -72,7 +72,8 @@ static const hsc_option options[] = {
 volatile int hsc__passes_stop;
 static void on_interrupt(int signal_number) { hsc__passes_stop = 1; }
 
-void hsc__passes_catch_interrupt(void) {
+// Workers die of it, commands go on to their end with what there is; a second one ends the process.
+static void catch_interrupt(void) {
   struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND};
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
@@ -142,7 +143,7 @@ hsc_status *hsc__passes_check_disabled(const passes_args *args, hsc_cli *cli, co
   HSC_GOTO(hsc_pass_list_init(&list));
   HSC_GOTO(hsc_scratch_create(&scratch));
   HSC_GOTO(hsc__passes_overrides(args, cli, false, &overrides));
-  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = device, .no_disk_cache = true}, &worker));
+  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = device, .no_disk_cache = true, .stop = &hsc__passes_stop}, &worker));
   hsc_passes_collect_options o = {.program = args->program, .transforms = args->transforms.items, .transform_count = args->transforms.count, .overrides = overrides,
                                   .scratch = scratch, .limit_ns = (int64_t)(args->limit_s * 1e9)};
   HSC_GOTO(hsc_passes_collect(worker, &o, &list));
@@ -173,6 +174,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   if (args->verb == EXPLAIN) return hsc__passes_explain(args->program, cli);
   if (!args->program) return hsc_cli_usage(cli, "passes %s: which program?", verbs[args->verb]);
   if (!(args->limit_s > 0)) return hsc_cli_usage(cli, "--limit must be above 0 s");
+  catch_interrupt();
   switch (args->verb) {
     case DUMP:
       return hsc__passes_dump(args, cli);

@@ -30,7 +30,6 @@ HSC_MUST_USE hsc_status *hsc__passes_check_disabled(const passes_args *args, hsc
 HSC_MUST_USE hsc_status *hsc__passes_print_json(hsc_cli *cli, const json_t *document);
 // 1 after the first Ctrl-C; the second one ends the process.
 extern volatile int hsc__passes_stop;
-void hsc__passes_catch_interrupt(void);
 
 HSC_MUST_USE hsc_status *hsc__passes_list(const passes_args *args, hsc_cli *cli);    // cmd_passes_list.c
 HSC_MUST_USE hsc_status *hsc__passes_dump(const passes_args *args, hsc_cli *cli);

@@ -198,7 +198,6 @@ hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli) {
   HSC_TRY(hsc__passes_check_disabled(args, cli, &device));
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
   HSC_GOTO(hsc_store_open(args->store, &store));
-  hsc__passes_catch_interrupt();
   hsc_ablate_options o = {.program = args->program,
                           .transforms = args->transforms.items,
                           .transform_count = args->transforms.count,

@@ -114,7 +114,7 @@ hsc_status *hsc__passes_autotune(const passes_args *args, hsc_cli *cli) {
   if (args->fresh) options[n++] = text_option("xla_gpu_experimental_autotuner_cache_dir", scratch);
   if (args->disable) options[n++] = text_option("xla_disable_hlo_passes", args->disable);
   HSC_GOTO(hsc_arena_status(cli->arena));
-  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = &device, .no_disk_cache = true}, &worker));
+  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = &device, .no_disk_cache = true, .stop = &hsc__passes_stop}, &worker));
   hsc_cli_progress(cli, "measuring");
   hsc_compile_request request = {.program = args->program, .transforms = args->transforms.items, .transform_count = args->transforms.count, .overrides = options,
                                  .override_count = n, .limit_ns = (int64_t)(args->limit_s * 1e9)};

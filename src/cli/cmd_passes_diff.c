@@ -74,7 +74,7 @@ static hsc_status *compile_on(const passes_args *args, hsc_cli *cli, const char 
   HSC_TRY(hsc_device_spec_parse(device_name, cli->arena, &device));
   HSC_TRY(hsc__passes_check_disabled(args, cli, &device));
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
-  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = &device, .no_disk_cache = true}, &worker));
+  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = &device, .no_disk_cache = true, .stop = &hsc__passes_stop}, &worker));
   hsc_passes_collect_options o = {.program = args->program,
                                   .transforms = args->transforms.items,
                                   .transform_count = args->transforms.count,

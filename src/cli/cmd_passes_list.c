@@ -37,7 +37,7 @@ static hsc_status *collect(const passes_args *args, hsc_cli *cli, const hsc_devi
   if (args->enable) json_object_set_new(overrides, "hloscope_enable_hlo_passes", json_string(args->enable));
   if (args->pass_fuel) json_object_set_new(overrides, "xla_fuel", json_string(args->pass_fuel));
   if (args->fuel >= 0) json_object_set_new(overrides, "hloscope_pass_fuel", json_integer(args->fuel));
-  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = device, .no_disk_cache = true}, &worker));
+  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = device, .no_disk_cache = true, .stop = &hsc__passes_stop}, &worker));
   hsc_passes_collect_options o = {.program = args->program,
                                   .transforms = args->transforms.items,
                                   .transform_count = args->transforms.count,

@@ -29,7 +29,7 @@ static hsc_status *list_on(const passes_args *args, hsc_cli *cli, const char *de
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
   HSC_GOTO(hsc_scratch_create_for_dumps(&scratch));
   HSC_GOTO(hsc_pass_list_init(&list));
-  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = &device, .no_disk_cache = true}, &worker));
+  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = &device, .no_disk_cache = true, .stop = &hsc__passes_stop}, &worker));
   hsc_passes_collect_options o = {.program = args->program,
                                   .transforms = args->transforms.items,
                                   .transform_count = args->transforms.count,

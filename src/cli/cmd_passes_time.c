@@ -77,7 +77,6 @@ hsc_status *hsc__passes_time(const passes_args *args, hsc_cli *cli) {
   HSC_TRY(hsc__passes_device(args, cli, &device));
   HSC_TRY(hsc__passes_check_disabled(args, cli, &device));
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
-  hsc__passes_catch_interrupt();
   hsc_passes_time_options o = {.program = args->program,
                                .transforms = args->transforms.items,
                                .transform_count = args->transforms.count,

@@ -80,7 +80,6 @@ hsc_status *hsc__passes_validate(const passes_args *args, hsc_cli *cli) {
   if (runner.topology) return hsc_cli_usage(cli, "%s compiles only; --runner takes a device that runs programs", runner.text);
   HSC_TRY(hsc__passes_check_disabled(args, cli, &device));
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
-  hsc__passes_catch_interrupt();
   hsc_validate_options o = {.program = args->program,
                             .transforms = args->transforms.items,
                             .transform_count = args->transforms.count,

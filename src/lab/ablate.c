@@ -151,7 +151,7 @@ static hsc_status *find_passes(ablate_run *run) {
   }
   if (status) goto done;
   if (o->progress) o->progress(o->user, 0, 1, -1, "finding the passes");
-  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = o->device, .executable = o->executable, .no_disk_cache = true}, &worker));
+  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = o->device, .executable = o->executable, .no_disk_cache = true, .stop = o->stop}, &worker));
   HSC_GOTO(hsc_lab_worker_start(worker, &start));
   if (start.outcome != HSC_OUTCOME_OK) HSC_GOTO(hsc_answer_take_status(&start));
   hsc_passes_collect_options collect = {.program = o->program,

@@ -43,7 +43,7 @@ static bool same_digests(json_t *a, json_t *b) {
 static hsc_status *run_once(ablate_run *run, hsc_lab_worker **worker, const ablate_variant *v, bool nudged, const char *directory, hsc_answer *answer) {
   if (!*worker)
     HSC_TRY(hsc_lab_worker_create(
-        &(hsc_lab_worker_options){.device = run->options->device, .executable = run->options->executable, .no_disk_cache = true}, worker));
+        &(hsc_lab_worker_options){.device = run->options->device, .executable = run->options->executable, .no_disk_cache = true, .stop = run->options->stop}, worker));
   json_t *request = hsc__ablate_request(run, "run", v->disable), *drop = json_pack("{s:s}", "job", "drop");
   if (!request || !drop) return hsc_status_out_of_memory();
   json_object_set_new(request, "records", json_integer(2));

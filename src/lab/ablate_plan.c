@@ -70,7 +70,7 @@ static hsc_status *pilot_process(ablate_timing *t, int process, double *out_rati
     }
     request = hsc__ablate_interleave(run, variants, PILOT_BLOCKS, PILOT_ITERATIONS, t->warmups, 900001 + (uint64_t)process);
     if (!request) HSC_GOTO(hsc_status_out_of_memory());
-    HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = run->options->device, .executable = run->options->executable, .no_disk_cache = true}, &worker));
+    HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = run->options->device, .executable = run->options->executable, .no_disk_cache = true, .stop = run->options->stop}, &worker));
     HSC_GOTO(hsc_lab_worker_call(worker, request, run->options->limit_ns, &answer));
     if (answer.outcome == HSC_OUTCOME_ABORT && hsc__ablate_stopped(run)) goto done;  // of the interrupt
     HSC_GOTO(hsc_store_put_task(run->options->store, run->experiment, &(hsc_task){.key = key, .status = hsc_outcome_text(answer.outcome),

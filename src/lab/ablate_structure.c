@@ -174,7 +174,7 @@ static void take_answer(ablate_variant *v, hsc_outcome outcome, const char *mess
 static hsc_status *make_worker(const ablate_run *run, hsc_lab_worker **worker) {
   if (*worker) return NULL;
   return hsc_lab_worker_create(
-      &(hsc_lab_worker_options){.device = run->options->device, .executable = run->options->executable, .no_disk_cache = true}, worker);
+      &(hsc_lab_worker_options){.device = run->options->device, .executable = run->options->executable, .no_disk_cache = true, .stop = run->options->stop}, worker);
 }
 
 static hsc_status *keep_answer(ablate_run *run, const char *key, hsc_answer *answer) {

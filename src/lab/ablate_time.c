@@ -98,7 +98,7 @@ static hsc_status *measure_group(ablate_timing *t, int process, int number, bool
     if (!request) HSC_GOTO(hsc_status_out_of_memory());
     json_object_set_new(request, "kernels", json_boolean(t->kernels));
     HSC_GOTO(hsc_lab_worker_create(
-        &(hsc_lab_worker_options){.device = run->options->device, .executable = run->options->executable, .no_disk_cache = true}, &worker));
+        &(hsc_lab_worker_options){.device = run->options->device, .executable = run->options->executable, .no_disk_cache = true, .stop = run->options->stop}, &worker));
     // The limit is for one compile or run; here are many, and another process on the machine may make each of them several times as long.
     double needed_s = fmin(10 * hsc__ablate_group_seconds(t, g), 86400);
     HSC_GOTO(hsc_lab_worker_call(worker, request, (int64_t)fmax((double)run->options->limit_ns, 1e9 * needed_s), &answer));

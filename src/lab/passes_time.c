@@ -246,7 +246,7 @@ static hsc_status *one_process(timing *m, size_t count) {
   int64_t start_ns = hsc_now_ns();
   size_t done = 0;
   hsc_status *status = x ? NULL : hsc_status_out_of_memory();
-  if (!status) HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = o->device, .executable = o->executable, .no_disk_cache = true}, &worker));
+  if (!status) HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = o->device, .executable = o->executable, .no_disk_cache = true, .stop = o->stop}, &worker));
   for (size_t i = 0; i <= count && !status && !stopped(m); i++) {
     double s = 0;
     if (o->progress) o->progress(o->user, (int64_t)(m->compiles.count + i), (int64_t)(o->repeats ? o->repeats + 1 : 0), "compiling");

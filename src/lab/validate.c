@@ -371,7 +371,7 @@ hsc_status *hsc_validate(const hsc_validate_options *options, json_t **out_resul
   if (!result || !v.stages) HSC_GOTO(hsc_status_out_of_memory());
   HSC_GOTO(hsc_pass_list_init(&list));
   HSC_GOTO(hsc_scratch_create(&v.scratch));
-  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = options->device, .executable = options->executable, .no_disk_cache = true}, &compiler));
+  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = options->device, .executable = options->executable, .no_disk_cache = true, .stop = options->stop}, &compiler));
   hsc_passes_collect_options collect = {.program = options->program,
                                         .transforms = options->transforms,
                                         .transform_count = options->transform_count,
@@ -384,7 +384,7 @@ hsc_status *hsc_validate(const hsc_validate_options *options, json_t **out_resul
   HSC_GOTO(hsc_passes_collect(compiler, &collect, &list));
   hsc_lab_worker_destroy(compiler);
   compiler = NULL;
-  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = options->runner, .executable = options->executable, .no_disk_cache = true}, &v.runner));
+  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = options->runner, .executable = options->executable, .no_disk_cache = true, .stop = options->stop}, &v.runner));
   HSC_GOTO(take_stages(&v, &list, result));
   json_object_set_new(result, "verdict", json_string(overall(v.stages)));
   json_object_set(result, "stages", v.stages);

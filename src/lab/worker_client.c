@@ -13,6 +13,7 @@ struct hsc_lab_worker {
   hsc_device_spec device;
   char *executable, *cache_dir;
   size_t memory_limit_bytes;
+  const volatile int *stop;
   bool echo_stderr, without_client;
   hsc_child *child;      // NULL = not running
   json_t *device_facts;  // load answer
@@ -92,6 +93,7 @@ hsc_status *hsc_lab_worker_create(const hsc_lab_worker_options *options, hsc_lab
   hsc_status *status = NULL;
   HSC_GOTO(hsc_arena_create(&worker->arena));
   HSC_GOTO(copy_device(worker->arena, options->device, &worker->device));
+  worker->stop = options->stop;
   worker->memory_limit_bytes = options->memory_limit_bytes ? options->memory_limit_bytes : default_memory_limit();
   worker->echo_stderr = options->echo_stderr;
   worker->without_client = options->without_client;
@@ -200,7 +202,7 @@ static const char *short_name(const hsc_lab_worker *worker, char out[256]) {
   return out;
 }
 
-typedef enum why_killed { NOT_KILLED, FOR_TIME, FOR_MEMORY } why_killed;
+typedef enum why_killed { NOT_KILLED, FOR_TIME, FOR_MEMORY, FOR_STOP } why_killed;
 
 static void describe_death(hsc_lab_worker *worker, const char *doing, int64_t limit_ns, why_killed why,
                            hsc_answer *answer) {
@@ -228,6 +230,9 @@ static void describe_death(hsc_lab_worker *worker, const char *doing, int64_t li
     answer->outcome = HSC_OUTCOME_TIMEOUT;
     answer->status = HSC_ERR(DEADLINE_EXCEEDED, "%s: no answer within %.1f s; the worker was killed%s%s", name,
                              (double)limit_ns * 1e-9, colon, words);
+  } else if (why == FOR_STOP) {
+    answer->outcome = HSC_OUTCOME_ABORT;
+    answer->status = HSC_ERR(CANCELLED, "%s: interrupted%s%s", name, colon, words);
   } else if (answer->exit.signal == SIGKILL && oom_kill_count() > worker->oom_kills) {
     answer->outcome = HSC_OUTCOME_OUT_OF_MEMORY;
     answer->status =
@@ -308,6 +313,8 @@ static hsc_status *read_answer(hsc_lab_worker *worker, int64_t timeout_ns, hsc_b
     if (hsc_status_code(status) != HSC_DEADLINE_EXCEEDED) return status;
     if (timeout_ns >= 0 && hsc_now_ns() - start >= timeout_ns)
       *out_why = FOR_TIME;
+    else if (worker->stop && *worker->stop)
+      *out_why = FOR_STOP;
     else if (resident_bytes(hsc_child_pid(worker->child)) > worker->memory_limit_bytes)
       *out_why = FOR_MEMORY;
     if (*out_why != NOT_KILLED) return status;

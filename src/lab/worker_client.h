@@ -28,6 +28,7 @@ typedef struct hsc_lab_worker_options {
   // Of memory in use by the process (resident, looked at every 50 ms of a job): a worker above it is killed, which is
   // HSC_OUTCOME_OUT_OF_MEMORY. 0 = nine tenths of what the machine or our control group has; SIZE_MAX = none.
   size_t memory_limit_bytes;
+  const volatile int *stop;   // not 0: the job is given up and the worker killed, HSC_OUTCOME_ABORT with CANCELLED; NULL = never
   bool without_client;        // load the plugin only: to ask what it is
   bool echo_stderr;           // what it says also goes to our stderr
 } hsc_lab_worker_options;

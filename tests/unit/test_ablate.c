@@ -1,5 +1,6 @@
 // test_ablate.c - the ablation on a compiler whose passes do, when they are off, what their names say; and the readers of what compilers leave.
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -179,6 +180,27 @@ static void test_resume(void **state) {
   assert_true(before > 1 && before < json_array_size(tasks));
   assert_int_equal(json_array_size(tasks), 1 + 1 + 3 + 7);  // the list, the baseline, placebos, passes
   json_decref(tasks);
+  hsc_store_close(store);
+}
+
+static volatile int stop_soon;
+static void on_alarm(int signal_number) { stop_soon = 1; }
+
+// An interrupt does not wait for a compile that hangs: the worker is killed, and what is known is told.
+static void test_an_interrupt_ends_a_compile(void **state) {
+  hsc_device_spec device;
+  hsc_store *store = open_store("interrupt");
+  hsc_ablate_options o = usual(store, &device);
+  json_t *r = NULL;
+  o.timing = false, o.jobs = 1, o.limit_ns = 600 * HSC_SECOND_NS, o.stop = &stop_soon, o.pattern = "hang|same";
+  stop_soon = 0;
+  signal(SIGALRM, on_alarm);
+  alarm(3);
+  int64_t start = hsc_now_ns();
+  EXPECT_OK(hsc_ablate(&o, &r));
+  assert_true(hsc_now_ns() - start < 300 * HSC_SECOND_NS);
+  assert_string_equal(text_of(r, "status"), "interrupted");
+  json_decref(r);
   hsc_store_close(store);
 }
 
@@ -406,7 +428,7 @@ static void test_time_of_a_compile_that_hangs(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_pilot_chooses), cmocka_unit_test(test_every_outcome), cmocka_unit_test(test_unknown_names_are_refused), cmocka_unit_test(test_resume),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_pilot_chooses), cmocka_unit_test(test_every_outcome), cmocka_unit_test(test_unknown_names_are_refused), cmocka_unit_test(test_resume), cmocka_unit_test(test_an_interrupt_ends_a_compile),
                                      cmocka_unit_test(test_pairs),         cmocka_unit_test(test_the_pass_that_changes_numbers_is_named),
                                      cmocka_unit_test(test_the_running_pass_is_read_from_logs), cmocka_unit_test(test_time_of_a_compile_that_hangs),
                                      cmocka_unit_test(test_metadata_nests), cmocka_unit_test(test_rounding_is_told_by_what_a_last_place_does),
