@@ -428,11 +428,13 @@ static void test_time_of_a_compile_that_hangs(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_pilot_chooses), cmocka_unit_test(test_every_outcome), cmocka_unit_test(test_unknown_names_are_refused), cmocka_unit_test(test_resume), cmocka_unit_test(test_an_interrupt_ends_a_compile),
-                                     cmocka_unit_test(test_pairs),         cmocka_unit_test(test_the_pass_that_changes_numbers_is_named),
-                                     cmocka_unit_test(test_the_running_pass_is_read_from_logs), cmocka_unit_test(test_time_of_a_compile_that_hangs),
-                                     cmocka_unit_test(test_metadata_nests), cmocka_unit_test(test_rounding_is_told_by_what_a_last_place_does),
-                                     cmocka_unit_test(test_phases_add_up_over_threads), cmocka_unit_test(test_passes_behind_the_metadata_come_from_the_profile),
-                                     cmocka_unit_test(test_malformed_metadata_points_at_the_line)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_pilot_chooses), cmocka_unit_test(test_every_outcome), cmocka_unit_test(test_unknown_names_are_refused),
+      cmocka_unit_test(test_resume), cmocka_unit_test(test_an_interrupt_ends_a_compile), cmocka_unit_test(test_pairs),
+      cmocka_unit_test(test_the_pass_that_changes_numbers_is_named), cmocka_unit_test(test_the_running_pass_is_read_from_logs),
+      cmocka_unit_test(test_time_of_a_compile_that_hangs), cmocka_unit_test(test_metadata_nests),
+      cmocka_unit_test(test_rounding_is_told_by_what_a_last_place_does), cmocka_unit_test(test_phases_add_up_over_threads),
+      cmocka_unit_test(test_passes_behind_the_metadata_come_from_the_profile), cmocka_unit_test(test_malformed_metadata_points_at_the_line),
+  };
   return cmocka_run_group_tests(tests, set_up, lab_case_tear_down);
 }
