@@ -44,6 +44,7 @@ static hsc_status *collect(const passes_args *args, hsc_cli *cli, const hsc_devi
                                   .overrides = overrides,
                                   .scratch = directory,
                                   .dumps = device->source != HSC_DEVICE_BUILT_IN || pattern,
+                                  .bare = !pattern,
                                   .pass_re = pattern,
                                   .limit_ns = (int64_t)(args->limit_s * 1e9)};
   if (device->source != HSC_DEVICE_BUILT_IN) hsc_cli_progress(cli, "compiling on %s", device->text);
@@ -122,7 +123,7 @@ hsc_status *hsc__passes_list(const passes_args *args, hsc_cli *cli) {
   if (device.source == HSC_DEVICE_BUILT_IN)
     HSC_GOTO(run_built_in(args, cli, &device, scratch, NULL, &list));
   else
-    HSC_GOTO(collect(args, cli, &device, scratch, ".*", &list));
+    HSC_GOTO(collect(args, cli, &device, scratch, NULL, &list));
   if (cli->format == HSC_FORMAT_JSON) {
     HSC_GOTO(hsc_pass_list_json(&list, args->program, device.text, &document));
     json_object_set_new(document, "command", json_string(cli->command_line));  // for reports: how to make it again

@@ -36,6 +36,7 @@ static hsc_status *list_on(const passes_args *args, hsc_cli *cli, const char *de
                                   .overrides = overrides,
                                   .scratch = scratch,
                                   .dumps = true,
+                                  .bare = true,
                                   .limit_ns = (int64_t)(args->limit_s * 1e9)};
   hsc_cli_progress(cli, "compiling on %s", device.text);
   HSC_GOTO(hsc_passes_collect(worker, &o, &list));

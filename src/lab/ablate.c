@@ -160,6 +160,7 @@ static hsc_status *find_passes(ablate_run *run) {
                                         .overrides = o->overrides,
                                         .scratch = run->scratch,
                                         .dumps = o->that_changed && o->device->source != HSC_DEVICE_BUILT_IN,
+                                        .bare = true,
                                         .limit_ns = o->limit_ns};
   HSC_GOTO(hsc_passes_collect(worker, &collect, &run->passes));
   hsc_scratch_empty(run->scratch);

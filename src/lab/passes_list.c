@@ -284,6 +284,7 @@ hsc_status *hsc_passes_collect(hsc_lab_worker *worker, const hsc_passes_collect_
   if (metadata_too || o->dumps) json_object_set_new(overrides, "xla_dump_to", json_string(o->scratch));
   if (metadata_too) json_object_set_new(overrides, "xla_dump_module_metadata", json_true());
   if (o->dumps) json_object_set_new(overrides, "xla_dump_hlo_pass_re", json_string(o->pass_re ? o->pass_re : ".*"));
+  if (o->dumps && o->bare) json_object_set_new(overrides, "xla_dump_disable_metadata", json_true());
   // Without a word about the form, XLA writes text of the first and last module even where only metadata is wanted.
   if (metadata_too || o->dumps) json_object_set_new(overrides, "xla_dump_hlo_as_text", json_boolean(o->dumps && !o->as_proto));
   if (o->dumps && o->as_proto) json_object_set_new(overrides, "xla_dump_hlo_as_proto", json_true());

@@ -86,6 +86,7 @@ typedef struct hsc_passes_collect_options {
   const char *scratch;       // a directory for the dumps, which stay there
   bool profile;              // also on devices that have module metadata: what is behind the passes is in a profile only
   bool dumps;                // HLO after each pass: counts, and `changed` where only dumps tell
+  bool bare;                 // dumps for counts only: without the instructions' metadata, which is half of the text
   bool as_proto;             // dumps with all constants (HloProto) instead of text
   const char *pass_re;       // with dumps: only behind passes that match; NULL = all
   int64_t limit_ns;
