@@ -64,10 +64,10 @@ def verbs(device):
     wrong, said = call("passes", "list", PROGRAM, "-d", device, "--disable", "dce,algsimpp")
     check(f"{device}: the compiler takes any name in silence; --disable does not", "algsimp" in str(wrong.get("error", {})), str(wrong)[:300])
     valid, said = call("passes", "validate", PROGRAM, "-d", device)
-    # The TPU's compiler rounds the operands of products to bf16 from float-type-correction on, and that is what is found.
+    # The TPU's compiler rounds the operands of products to bf16 from bfloat16-propagation on, and that is what is found.
     first = (valid.get("first") or {}).get("pass")
     check(f"{device}: validate ({valid.get('verdict')}{', first after ' + first if first else ''})",
-          valid.get("verdict") in ("equal", "close") or (device.startswith("tpu") and first == "float-type-correction"), said + str(valid)[:800])
+          valid.get("verdict") in ("equal", "close") or (device.startswith("tpu") and first == "bfloat16-propagation"), said + str(valid)[:800])
 
 
 def main():
