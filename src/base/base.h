@@ -82,6 +82,7 @@ const char *hsc_status_notes(const hsc_status *status);        // newline-separa
 const char *hsc_status_made_at(const hsc_status *status, int *out_line);
 const char *hsc_code_text(hsc_code code);                      // "not found"
 const char *hsc_code_name(hsc_code code);                      // "NOT_FOUND"
+hsc_code hsc_code_of_name(const char *name);                   // HSC_UNKNOWN where there is none of that name, or NULL
 const char *hsc_code_advice(hsc_code code);
 
 // ---- memory ---------------------------------------------------------------------------------------------------------------------

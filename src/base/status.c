@@ -136,6 +136,17 @@ const char *hsc_code_name(hsc_code code) {
   return "UNKNOWN";
 }
 
+hsc_code hsc_code_of_name(const char *name) {
+  static const hsc_code codes[] = {
+#define CODE(id, number, text, advice) HSC_##id,
+#include "base/codes.def"
+#undef CODE
+  };
+  for (size_t i = 0; name && i < HSC_COUNT_OF(codes); i++)
+    if (!strcmp(hsc_code_name(codes[i]), name)) return codes[i];
+  return HSC_UNKNOWN;
+}
+
 const char *hsc_code_advice(hsc_code code) {
   switch (code) {
 #define CODE(id, number, text, advice) \

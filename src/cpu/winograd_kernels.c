@@ -50,14 +50,18 @@ INLINE void output_line_2(const vec *m, vec *to) {
 #define B 1.4375f
 #define AA (A * A)
 #define BB (B * B)
-INLINE void input_line_4(const vec *d, vec *to) {
-  vec d1 = d[1], d2 = d[2], d3 = d[3], d4 = d[4];
-  vec even_a = d4 - BB * d2, odd_a = A * (d3 - BB * d1), even_b = d4 - AA * d2, odd_b = B * (d3 - AA * d1);
-  to[0] = (AA * BB) * d[0] - (AA + BB) * d2 + d4;
+// What the rows of A, -A, B, -B come to, from their even and odd powers.
+INLINE void at_both_signs(vec even_a, vec odd_a, vec even_b, vec odd_b, vec *to) {
   to[1] = even_a + odd_a;
   to[2] = even_a - odd_a;
   to[3] = even_b + odd_b;
   to[4] = even_b - odd_b;
+}
+INLINE void input_line_4(const vec *d, vec *to) {
+  vec d1 = d[1], d2 = d[2], d3 = d[3], d4 = d[4];
+  vec even_a = d4 - BB * d2, odd_a = A * (d3 - BB * d1), even_b = d4 - AA * d2, odd_b = B * (d3 - AA * d1);
+  to[0] = (AA * BB) * d[0] - (AA + BB) * d2 + d4;
+  at_both_signs(even_a, odd_a, even_b, odd_b, to);
   to[5] = (AA * BB) * d1 - (AA + BB) * d3 + d[5];
 }
 #define BY_0 (float)(1 / ((double)AA * BB))
@@ -67,20 +71,14 @@ INLINE void filter_line_4(const vec *g, vec *to) {
   vec g0 = g[0], g1 = g[1], g2 = g[2];
   vec even_a = BY_A * (g0 + AA * g2), odd_a = BY_A * A * g1, even_b = BY_B * (g0 + BB * g2), odd_b = BY_B * B * g1;
   to[0] = BY_0 * g0;
-  to[1] = even_a + odd_a;
-  to[2] = even_a - odd_a;
-  to[3] = even_b + odd_b;
-  to[4] = even_b - odd_b;
+  at_both_signs(even_a, odd_a, even_b, odd_b, to);
   to[5] = g2;
 }
 INLINE void gradient_line_4(const vec *g, vec *to) {
   vec g0 = g[0], g1 = g[1], g2 = g[2], g3 = g[3];
   vec even_a = BY_A * (g0 + AA * g2), odd_a = BY_A * A * (g1 + AA * g3), even_b = BY_B * (g0 + BB * g2), odd_b = BY_B * B * (g1 + BB * g3);
   to[0] = BY_0 * g0;
-  to[1] = even_a + odd_a;
-  to[2] = even_a - odd_a;
-  to[3] = even_b + odd_b;
-  to[4] = even_b - odd_b;
+  at_both_signs(even_a, odd_a, even_b, odd_b, to);
   to[5] = g3;
 }
 INLINE void window_line_4(const vec *m, vec *to) {

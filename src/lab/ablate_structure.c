@@ -144,9 +144,7 @@ void hsc__ablate_keep_code(hsc_answer *answer) {
 
 const char *hsc__ablate_code(const json_t *answer) {
   const char *name = json_string_value(json_object_get(answer, "error_code"));
-  for (int code = 0; name && code <= 16; code++)
-    if (!strcmp(hsc_code_name((hsc_code)code), name)) return hsc_code_name((hsc_code)code);  // lives for ever, unlike the answer
-  return NULL;
+  return name ? hsc_code_name(hsc_code_of_name(name)) : NULL;  // lives for ever, unlike the answer
 }
 
 static void take_answer(ablate_variant *v, hsc_outcome outcome, const char *message, json_t *answer) {

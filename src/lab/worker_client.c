@@ -253,22 +253,11 @@ static void describe_death(hsc_lab_worker *worker, const char *doing, int64_t li
 
 // ---- calls ----------------------------------------------------------------------------------------------------------
 
-static hsc_code code_of_name(const char *name) {
-  static const hsc_code codes[] = {
-#define CODE(id, number, text, advice) HSC_##id,
-#include "base/codes.def"
-#undef CODE
-  };
-  for (size_t i = 0; name && i < HSC_COUNT_OF(codes); i++)
-    if (!strcmp(hsc_code_name(codes[i]), name)) return codes[i];
-  return HSC_UNKNOWN;
-}
-
 static const char *text_of(json_t *object, const char *key) { return json_string_value(json_object_get(object, key)); }
 
 // The worker's "error" as a status again, with place, notes and hint.
 static void read_error(json_t *error, hsc_answer *answer) {
-  hsc_code code = code_of_name(text_of(error, "code"));
+  hsc_code code = hsc_code_of_name(text_of(error, "code"));
   const char *message = text_of(error, "message"), *path = text_of(error, "path"), *hint = text_of(error, "hint"),
              *notes = text_of(error, "notes");
   const char *step = text_of(error, "step");

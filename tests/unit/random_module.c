@@ -996,6 +996,17 @@ random_module_options random_module_options_varied(uint64_t seed) {
   return options;
 }
 
+hsc_status *random_module_evaluate(const hsc_module *module, uint64_t seed, hsc_arena *arena, hsc_literal **out_result) {
+  hsc_literal *arguments[64];
+  int count = module->entry->parameter_count;
+  if (count > (int)HSC_COUNT_OF(arguments)) return HSC_ERR(OUT_OF_RANGE, "%d parameters", count);
+  for (int i = 0; i < count; i++) {
+    HSC_TRY(hsc_literal_create(arena, &module->entry->parameters[i]->shape, &arguments[i]));
+    hsc_literal_fill(arguments[i], seed, (uint32_t)i);
+  }
+  return hsc_evaluate(module, count, arguments, arena, out_result);
+}
+
 // f32 sums may differ in the last bits, narrow floats by a step of theirs.
 bool random_results_agree(const hsc_literal *expected, const hsc_literal *result, hsc_difference *out_difference, hsc_status **out_error) {
   *out_error = hsc_literal_compare(expected, result, out_difference);

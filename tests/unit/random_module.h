@@ -42,6 +42,9 @@ random_module_options random_module_options_varied(uint64_t seed);
 
 HSC_MUST_USE hsc_status *random_module_create(uint64_t seed, const random_module_options *options, hsc_module **out_module);
 
+// The evaluator's result of a module of at most 64 parameters, on arguments by the seed. In the arena.
+HSC_MUST_USE hsc_status *random_module_evaluate(const hsc_module *module, uint64_t seed, hsc_arena *arena, hsc_literal **out_result);
+
 // Whether two results of a smooth program are the same up to roundings that moved. *out_difference: where they are farthest apart.
 // *out_error: not NULL when they cannot be compared (the caller frees it); then false.
 bool random_results_agree(const hsc_literal *expected, const hsc_literal *result, hsc_difference *out_difference, hsc_status **out_error);

@@ -42,16 +42,6 @@ static void to_the_end(hsc_module *module, const char *options, const char *what
   }
 }
 
-static void evaluate(const hsc_module *module, uint64_t seed, hsc_arena *arena, hsc_literal **out) {
-  hsc_literal *arguments[64];
-  assert_true(module->entry->parameter_count <= 64);
-  for (int i = 0; i < module->entry->parameter_count; i++) {
-    EXPECT_OK(hsc_literal_create(arena, &module->entry->parameters[i]->shape, &arguments[i]));
-    hsc_literal_fill(arguments[i], seed, (uint32_t)i);
-  }
-  EXPECT_OK(hsc_evaluate(module, module->entry->parameter_count, arguments, arena, out));
-}
-
 static void generated_programs(void **state) {
   hsc_bytes all = {0};
   const char *options = switched(&all);
@@ -70,10 +60,10 @@ static void generated_programs(void **state) {
     for (int way = 0; way < 2; way++) {
       hsc_module *module = NULL;
       EXPECT_OK(random_module_create(seed, &shape, &module));
-      if (way == 0) evaluate(module, seed, arena, &before);
+      if (way == 0) EXPECT_OK(random_module_evaluate(module, seed, arena, &before));
       snprintf(what, sizeof what, "program %llu%s", (unsigned long long)seed, way ? ", all options switched" : "");
       to_the_end(module, way ? options : NULL, what);
-      evaluate(module, seed, arena, &after);
+      EXPECT_OK(random_module_evaluate(module, seed, arena, &after));
       EXPECT_OK(hsc_literal_compare(before, after, &d));
       if (d.nan_mismatches || (d.max_ulp > 64 && d.max_abs > 1e-4 && d.max_rel > 2e-2)) fail_msg("%s: %g became %g", what, d.left, d.right);
       hsc_module_destroy(module);

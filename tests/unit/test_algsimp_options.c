@@ -100,16 +100,6 @@ static hsc_hash128 simplified(hsc_module *module, const char *algsimp) {
   return hsc_module_fingerprint(module);
 }
 
-static void evaluate(const hsc_module *module, uint64_t seed, hsc_arena *arena, hsc_literal **out) {
-  hsc_literal *arguments[64];
-  assert_true(module->entry->parameter_count <= 64);
-  for (int i = 0; i < module->entry->parameter_count; i++) {
-    EXPECT_OK(hsc_literal_create(arena, &module->entry->parameters[i]->shape, &arguments[i]));
-    hsc_literal_fill(arguments[i], seed, (uint32_t)i);
-  }
-  EXPECT_OK(hsc_evaluate(module, module->entry->parameter_count, arguments, arena, out));
-}
-
 static void expect_same(const hsc_literal *before, const hsc_literal *after, const char *what) {
   hsc_difference d;
   EXPECT_OK(hsc_literal_compare(before, after, &d));
@@ -130,10 +120,10 @@ static void each_option_makes_a_difference(void **state) {
     hsc_arena *arena = NULL;
     hsc_literal *before = NULL, *after = NULL;
     EXPECT_OK(hsc_arena_create(&arena));
-    evaluate(original, 3, arena, &before);
-    evaluate(one, 3, arena, &after);
+    EXPECT_OK(random_module_evaluate(original, 3, arena, &before));
+    EXPECT_OK(random_module_evaluate(one, 3, arena, &after));
     expect_same(before, after, options[i].name);
-    evaluate(other, 3, arena, &after);
+    EXPECT_OK(random_module_evaluate(other, 3, arena, &after));
     expect_same(before, after, flipped);
     hsc_arena_destroy(arena);
     hsc_module_destroy(original);
@@ -158,9 +148,9 @@ static void random_programs_keep_their_numbers(void **state) {
       hsc_literal *before = NULL, *after = NULL;
       EXPECT_OK(random_module_create(seed, &shape, &module));
       EXPECT_OK(hsc_arena_create(&arena));
-      evaluate(module, seed, arena, &before);
+      EXPECT_OK(random_module_evaluate(module, seed, arena, &before));
       EXPECT_OK(hsc_passes_run(module, "simplification", &(hsc_pass_options){.fuel = -1, .verify = true, .algsimp = way ? hsc_bytes_text(&all) : NULL}, NULL));
-      evaluate(module, seed, arena, &after);
+      EXPECT_OK(random_module_evaluate(module, seed, arena, &after));
       expect_same(before, after, way ? "all switched" : "as they are");
       hsc_arena_destroy(arena);
       hsc_module_destroy(module);

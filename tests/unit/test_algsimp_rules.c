@@ -63,25 +63,42 @@ static void each_rule_rewrites_as_written_down(void **state) {
   hsc_bytes_deinit(&expected);
 }
 
+static void fill_with_limits(hsc_literal *literal, uint64_t seed, uint32_t parameter) {
+  static const double floats[] = {0.0, -0.0, 1, -1, INFINITY, -INFINITY, NAN, 2.5, -3, 1e30, -1e30, 1e-30, 88.9, -200};
+  static const int64_t integers[] = {0, 1, -1, 127, -128, 3, -7, INT32_MAX, INT32_MIN, 5, 8, 16, -16};
+  for (int64_t i = 0; i < hsc_shape_elements(&literal->shape); i++) {
+    uint64_t k = (uint64_t)i * 3 + parameter * 5 + seed;
+    if (hsc_type_is_float(literal->shape.type)) hsc_literal_set_double(literal, i, floats[k % HSC_COUNT_OF(floats)]);
+    else if (hsc_type_is_integral(literal->shape.type)) hsc_literal_set_int(literal, i, integers[k % HSC_COUNT_OF(integers)]);
+  }
+}
+
+// Rule i on arguments by the seed, with `limits` of NaN, infinity, zeros of both signs and the limits of integers: what comes of the example before and after.
+static hsc_difference before_and_after(size_t i, uint64_t seed, bool limits) {
+  hsc_module *module = module_of(i);
+  hsc_arena *arena = NULL;
+  hsc_literal *arguments[8], *before = NULL, *after = NULL;
+  hsc_difference d;
+  EXPECT_OK(hsc_arena_create(&arena));
+  for (int p = 0; p < module->entry->parameter_count; p++) {
+    EXPECT_OK(hsc_literal_create(arena, &module->entry->parameters[p]->shape, &arguments[p]));
+    hsc_literal_fill(arguments[p], seed, (uint32_t)p);
+    if (limits) fill_with_limits(arguments[p], seed, (uint32_t)p);
+  }
+  EXPECT_OK(hsc_evaluate(module, module->entry->parameter_count, arguments, arena, &before));
+  simplify(module, i);
+  EXPECT_OK(hsc_evaluate(module, module->entry->parameter_count, arguments, arena, &after));
+  EXPECT_OK(hsc_literal_compare(before, after, &d));
+  hsc_arena_destroy(arena);
+  hsc_module_destroy(module);
+  return d;
+}
+
 static void each_rule_keeps_the_numbers(void **state) {
   for (size_t i = 0; i < HSC_COUNT_OF(rules); i++) {
-    hsc_module *module = module_of(i);
-    hsc_arena *arena = NULL;
-    hsc_literal *arguments[8], *before = NULL, *after = NULL;
-    hsc_difference d;
-    EXPECT_OK(hsc_arena_create(&arena));
-    for (int p = 0; p < module->entry->parameter_count; p++) {
-      EXPECT_OK(hsc_literal_create(arena, &module->entry->parameters[p]->shape, &arguments[p]));
-      hsc_literal_fill(arguments[p], 3, (uint32_t)p);
-    }
-    EXPECT_OK(hsc_evaluate(module, module->entry->parameter_count, arguments, arena, &before));
-    simplify(module, i);
-    EXPECT_OK(hsc_evaluate(module, module->entry->parameter_count, arguments, arena, &after));
-    EXPECT_OK(hsc_literal_compare(before, after, &d));
+    hsc_difference d = before_and_after(i, 3, false);
     // NaN where a root or a power of a negative number was: the rule may know better, as XLA's does.
     if (d.max_ulp > 64 && d.max_abs > 1e-5) fail_msg("%s, %s: element %lld is %.9g, was %.9g", rules[i].op, rules[i].what, (long long)d.index, d.right, d.left);
-    hsc_arena_destroy(arena);
-    hsc_module_destroy(module);
   }
 }
 
@@ -93,43 +110,18 @@ static const struct {
                   {"of padded input: padding in its window", "padding is not multiplied with the kernel's infinity"},
                   {"of a kernel spread by padding: window dilation", "what lies between is not multiplied with infinity"}};
 
-static void fill_with_limits(hsc_literal *literal, uint64_t seed, uint32_t parameter) {
-  static const double floats[] = {0.0, -0.0, 1, -1, INFINITY, -INFINITY, NAN, 2.5, -3, 1e30, -1e30, 1e-30, 88.9, -200};
-  static const int64_t integers[] = {0, 1, -1, 127, -128, 3, -7, INT32_MAX, INT32_MIN, 5, 8, 16, -16};
-  for (int64_t i = 0; i < hsc_shape_elements(&literal->shape); i++) {
-    uint64_t k = (uint64_t)i * 3 + parameter * 5 + seed;
-    if (hsc_type_is_float(literal->shape.type)) hsc_literal_set_double(literal, i, floats[k % HSC_COUNT_OF(floats)]);
-    else if (hsc_type_is_integral(literal->shape.type)) hsc_literal_set_int(literal, i, integers[k % HSC_COUNT_OF(integers)]);
-  }
-}
-
 // NaN, infinity, zeros of both signs, the limits of integers: rules that options switch need not keep them.
 static void each_rule_keeps_the_limits(void **state) {
   bool seen[HSC_COUNT_OF(exceptions)] = {false};
   for (size_t i = 0; i < HSC_COUNT_OF(rules); i++) {
     bool differs = false;
     for (uint64_t seed = 0; seed < 40 && !rules[i].options; seed++) {
-      hsc_module *module = module_of(i);
-      hsc_arena *arena = NULL;
-      hsc_literal *arguments[8], *before = NULL, *after = NULL;
-      hsc_difference d;
-      EXPECT_OK(hsc_arena_create(&arena));
-      for (int p = 0; p < module->entry->parameter_count; p++) {
-        EXPECT_OK(hsc_literal_create(arena, &module->entry->parameters[p]->shape, &arguments[p]));
-        hsc_literal_fill(arguments[p], seed, (uint32_t)p);
-        fill_with_limits(arguments[p], seed, (uint32_t)p);
-      }
-      EXPECT_OK(hsc_evaluate(module, module->entry->parameter_count, arguments, arena, &before));
-      simplify(module, i);
-      EXPECT_OK(hsc_evaluate(module, module->entry->parameter_count, arguments, arena, &after));
-      EXPECT_OK(hsc_literal_compare(before, after, &d));
+      hsc_difference d = before_and_after(i, seed, true);
       size_t known = 0;
       while (known < HSC_COUNT_OF(exceptions) && strncmp(rules[i].what, exceptions[known].rule, strlen(exceptions[known].rule)) != 0) known++;
       differs = d.nan_mismatches || (d.max_ulp > 64 && d.max_abs > 1e-5);
       if (differs && known == HSC_COUNT_OF(exceptions)) fail_msg("%s, %s: element %lld is %.9g, was %.9g", rules[i].op, rules[i].what, (long long)d.index, d.right, d.left);
       if (differs) seen[known] = true;
-      hsc_arena_destroy(arena);
-      hsc_module_destroy(module);
     }
   }
   for (size_t i = 0; i < HSC_COUNT_OF(exceptions); i++)
