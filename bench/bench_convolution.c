@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "cpu/convolution.h"
-#include "cpu/cpu.h"
-#include "formats/formats.h"
+#include "base/core/random.h"
+#include "cpu/kernels/conv/convolution.h"
+#include "cpu/core/cpu.h"
+#include "formats/common/formats.h"
 
 enum { MAX_ROUNDS = 1001 };
 enum { FORWARD, GRADIENT, FILTER, FORMS };

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "formats/mlir_ir.h"
+#include "formats/mlir/mlir_ir.h"
 
 enum { MAX_ROUNDS = 64, WANTED_BYTES = 24 << 20, FORMATS = HSC_FORMAT_COUNT };
 

@@ -4,8 +4,9 @@
 // and the ratio. Also how much of the load is checksum and linking.
 #include <stdlib.h>
 
-#include "cpu/cpu.h"
-#include "formats/formats.h"
+#include "base/core/clock.h"
+#include "cpu/core/cpu.h"
+#include "formats/common/formats.h"
 
 enum { ROUNDS = 9 };
 

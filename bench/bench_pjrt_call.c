@@ -4,6 +4,9 @@
 // Prints one line a figure: name, median, 10th and 90th percentile over all samples, unit.
 #include <stdlib.h>
 
+#include "base/core/clock.h"
+#include "base/core/memory.h"
+#include "base/files/file_io.h"
 #include "pjrt/client.h"
 
 enum { BATCH = 200, BATCHES = 400 };

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "formats/formats.h"
+#include "base/core/clock.h"
+#include "formats/common/formats.h"
 #include "pjrt/client.h"
 
 enum { ROUNDS_MAX = 1000, PARAMETERS_MAX = 1024 };

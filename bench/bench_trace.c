@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/base.h"
+#include "base/core/status.h"
 #include "hloscope/trace.h"
 
 enum { BATCH = 20000, BATCHES = 60, MOST_THREADS = 64 };

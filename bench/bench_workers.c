@@ -6,7 +6,9 @@
 // Prints a Markdown table: medians, with the 10th and 90th percentile in brackets.
 #include <stdlib.h>
 
-#include "lab/lab_compile.h"
+#include "base/core/clock.h"
+#include "lab/devices/devices.h"
+#include "worker/lab_compile.h"
 
 enum { COLD = 9, WARM = 40, MANY = 100, ROUNDS = 3 };
 

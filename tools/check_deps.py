@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks that folders of src/ include only what they may, and that file names are unique.
 
-A folder may use itself, what its row below names, and what those may use. From another folder only public headers may be included:
+A folder may use itself, what its row below names, and what those may use. Inside a folder with rooms (subfolders) the same holds
+of the rooms: ROOMS says which rooms of the same folder a room may include. From another folder only public headers may be included:
 not *_internal.h. Names of source files are unique in the tree, so that a name in a log or a stack trace needs no path.
 """
 import pathlib
@@ -24,9 +25,75 @@ MAY_USE = {
     "plugin": ["cpu", "formats", "trace"],  # and the facts of pjrt, see ONLY
     "views": ["trace", "hlo", "formats", "report"],
     "api": ["views", "trace", "report"],
-    "lab": ["pjrt", "views", "formats", "transform", "report"],
+    "stats": ["base"],
+    "worker": ["pjrt", "formats", "transform", "stats"],
+    "lab": ["worker", "stats", "pjrt", "views", "formats", "transform", "report"],
     "doctor": ["base", "pjrt", "report"],
     "cli": ["lab", "doctor", "report", "passes", "cpu", "plugin", "views", "pjrt", "transform", "formats"],
+}
+# folder: room: the other rooms of that folder that it may include; "." is the folder itself
+ROOMS = {
+    "base": {
+        "core": [],
+        "text": ["core"],
+        "json": ["core", "text"],
+        "wire": ["core"],
+        "files": ["core"],
+        "parquet": ["core", "files"],
+        "process": ["core"],
+    },
+    "hlo": {
+        "ir": [],
+        "infer": ["ir"],
+        "eval": ["ir"],
+        "print": ["ir"],
+        "cost": ["ir"],
+    },
+    "formats": {
+        ".": ["common", "mlir"],
+        "common": [],
+        "hlo_text": ["common"],
+        "hlo_proto": ["common", "hlo_text"],
+        "mlir": ["common", "shardy"],
+        "stablehlo": ["common", "hlo_proto", "mlir", "shardy"],
+        "shardy": ["stablehlo"],  # the import shards while it imports: one circle, known
+    },
+    "passes": {
+        "manager": [],
+        "algsimp": ["manager"],
+        "data_movement": ["manager"],
+        "expanders": ["manager"],
+        "fusion": ["manager"],
+        "layout": ["manager"],
+        "loops": ["manager"],
+        "schedule": ["manager"],
+    },
+    "cpu": {
+        "core": [],
+        "kernels": [],
+        "kernels/move": [],
+        "kernels/gemm": ["core", "kernels", "kernels/move"],
+        "kernels/conv": ["core", "kernels", "kernels/gemm", "kernels/move"],
+        "kernels/vmath": ["core"],
+        "plan": ["core"],
+        "emit": ["core", "kernels/vmath"],
+        "jit": ["core", "emit", "kernels/vmath"],
+        "thunks": ["core", "emit", "jit", "kernels/conv", "kernels/gemm", "kernels/move"],
+        "tune": ["core", "kernels/conv", "kernels/gemm", "kernels/move"],
+        "compile": ["core", "jit", "plan", "thunks", "tune"],
+        "serial": ["core", "jit", "kernels/conv", "kernels/gemm", "thunks"],
+        "runtime": ["core", "jit", "thunks", "tune"],
+    },
+    "lab": {
+        "devices": [],
+        "store": [],
+        "cache_why": [],
+        "run": ["devices", "store"],
+        "passes": ["run"],
+        "ablate": ["passes", "run", "store"],
+        "patterns": ["devices", "run", "store"],
+        "probe": ["devices", "run"],
+    },
 }
 # (folder, used folder): the only headers of it that may be included
 ONLY = {("plugin", "pjrt"): {"pjrt/abi.h", "pjrt/functions.def"}}
@@ -42,6 +109,23 @@ def closure(folder: str) -> set[str]:
             seen.add(at)
             todo += MAY_USE[at]
     return seen
+
+
+def room_of(path: pathlib.PurePath) -> str:
+    """The room of a file named relative to src/: "kernels/gemm", or "." in the folder itself."""
+    return "/".join(path.parts[1:-1]) or "."
+
+
+def room_problem(folder: str, source: pathlib.PurePath, target: str) -> str:
+    """Why a file may not include another of its own folder; "" when it may."""
+    if folder not in ROOMS:
+        return ""
+    room, used = room_of(source), room_of(pathlib.PurePath(target))
+    if room not in ROOMS[folder]:
+        return f"room {folder}/{room} has no row in ROOMS of tools/check_deps.py"
+    if used == room or used in ROOMS[folder][room]:
+        return ""
+    return f"room {folder}/{room} may include {', '.join(ROOMS[folder][room]) or 'nothing of the other rooms'}, not {target}"
 
 
 def problems() -> list[str]:
@@ -65,7 +149,12 @@ def problems() -> list[str]:
             used = target.split("/")[0]
             if "/" not in target and not (path.parent / target).exists():
                 continue  # a generated file
-            if "/" not in target or used == folder:
+            if "/" not in target:
+                continue
+            if used == folder:
+                why = room_problem(folder, relative.relative_to("src"), target)
+                if why:
+                    found.append(f"{relative}:{line}: {why}")
                 continue
             where = f"{relative}:{line}: {folder} may not include {target}"
             if used in ("hloscope",):

@@ -39,13 +39,13 @@ def without_comments(line: str) -> str:
 
 
 def undocumented_variables() -> list[str]:
-    rows = set(re.findall(r"^VARIABLE\((\w+),", (ROOT / "src" / "base" / "variables.def").read_text(encoding="utf-8"), re.MULTILINE))
+    rows = set(re.findall(r"^VARIABLE\((\w+),", (ROOT / "src/base/core/variables.def").read_text(encoding="utf-8"), re.MULTILINE))
     found = []
     for path in sorted((ROOT / "src").rglob("*.c")):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             for name in re.findall(r'getenv\("(HLOSCOPE_\w+)"\)', line):
                 if name not in rows:
-                    found.append(f"{path.relative_to(ROOT)}:{number}: {name} has no row in src/base/variables.def")
+                    found.append(f"{path.relative_to(ROOT)}:{number}: {name} has no row in src/base/core/variables.def")
     return found
 
 

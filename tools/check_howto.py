@@ -46,7 +46,7 @@ const hsc_command_body hsc_command_greet = {.options = options, .args_bytes = si
 FUZZ = """// fuzz_greet.c - a target made by the checklist: texts of any bytes have a width.
 #include <stdlib.h>
 
-#include "base/base.h"
+#include "base/json/json_write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

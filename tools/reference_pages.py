@@ -14,16 +14,16 @@ PAGES = ROOT / "docs" / "reference"
 
 # page: (table, macro, title, introduction, heading, indices of the columns that are shown)
 TABLES = {
-    "ops.md": ("src/hlo/ops.def", "OP", "Operations", "Every HLO operation and what it does.",
+    "ops.md": ("src/hlo/ir/ops.def", "OP", "Operations", "Every HLO operation and what it does.",
                ["operation", "operands", "traits", "does"], [1, 2, 3, 6]),
-    "types.md": ("src/hlo/types.def", "TYPE", "Element types", "Every element type of XLA; one element takes so many bytes in memory.",
+    "types.md": ("src/hlo/ir/types.def", "TYPE", "Element types", "Every element type of XLA; one element takes so many bytes in memory.",
                  ["type", "number in xla_data.proto", "bytes", "class", "value bits"], [1, 2, 3, 4, 5]),
-    "formats.md": ("src/formats/formats.def", "FORMAT", "Program formats", "Formats that programs are read from and written to.",
+    "formats.md": ("src/formats/common/formats.def", "FORMAT", "Program formats", "Formats that programs are read from and written to.",
                    ["format", "file names", "is"], [1, 2, 3]),
-    "passes.md": ("src/passes/passes.def", "PASS", "Passes", "Passes of the built-in device; the names are XLA's where XLA has the pass. `on request`: the device's own kernel is "
+    "passes.md": ("src/passes/manager/passes.def", "PASS", "Passes", "Passes of the built-in device; the names are XLA's where XLA has the pass. `on request`: the device's own kernel is "
                   "faster than what the pass makes, so it runs only when `xla_enable_hlo_passes_only` or `hloscope_enable_hlo_passes` names it.",
-                  ["pass", "needs", "runs in", "does"], [1, 2, 0, 3]),
-    "pass_gaps.md": ("src/cli/pass_gaps.def", "GAP", "What XLA's passes do and hloscope's do not",
+                  ["pass", "room", "runs in", "does"], [1, 2, 0, 3]),
+    "pass_gaps.md": ("src/passes/manager/pass_gaps.def", "GAP", "What XLA's passes do and hloscope's do not",
                      "Found by going through XLA's own tests of each pass. A pass that is not here does what XLA's tests show, as far as they are about a CPU; the single rules of "
                      "the algebraic simplifier are listed, tried on an example each, by `hloscope passes explain algsimp`.", ["pass", "XLA's", "why not"], [0, 1, 2]),
     "views.md": ("src/views/views.def", "VIEW", "Views", "What `hloscope tables CAPTURE VIEW` shows.", ["view", "shows"], [1, 2]),
@@ -33,9 +33,9 @@ TABLES = {
                 "What the interface has, in the order of its table; `REQUIRED` is what JAX or PyTorch/XLA stop without. The minor version is the first one "
                 "with the function; 29 stands for 0.29 or before.",
                 ["function", "need", "minor version", "does"], [0, 1, 2, 3]),
-    "environment.md": ("src/base/variables.def", "VARIABLE", "Environment variables", "Every environment variable that hloscope reads.",
+    "environment.md": ("src/base/core/variables.def", "VARIABLE", "Environment variables", "Every environment variable that hloscope reads.",
                        ["variable", "value", "does"], [0, 1, 2]),
-    "codes.md": ("src/base/codes.def", "CODE", "Status codes", "What an error's `code` says; the numbers are those of PJRT.",
+    "codes.md": ("src/base/core/codes.def", "CODE", "Status codes", "What an error's `code` says; the numbers are those of PJRT.",
                  ["code", "number", "meaning", "advice"], [0, 1, 2, 3]),
 }
 CODE_COLUMNS = {"function", "operation", "type", "format", "pass", "code", "file names", "variable", "value", "view", "form"}
@@ -65,7 +65,7 @@ def pipelines_of_passes() -> dict[str, str]:
     """By a pass's id: the pipelines that run it, and whether only on request."""
     runs: dict[str, list[str]] = {}
     name = ""
-    for kind, row in re.findall(r"^\s*(PIPELINE|RUN|ON_REQUEST)\((.*)\)\s*$", (ROOT / "src/passes/pipelines.def").read_text(encoding="utf-8"), re.MULTILINE):
+    for kind, row in re.findall(r"^\s*(PIPELINE|RUN|ON_REQUEST)\((.*)\)\s*$", (ROOT / "src/passes/manager/pipelines.def").read_text(encoding="utf-8"), re.MULTILINE):
         parts = fields(row)
         if kind == "PIPELINE":
             name = parts[1]

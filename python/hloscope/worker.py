@@ -58,7 +58,7 @@ SERIES_LEAST = 3  # runs that are made whatever the time budget says
 
 
 def parent_note():
-    """The memory that whoever started this process shares at descriptor 4 (src/base/child.c); None without."""
+    """The memory that whoever started this process shares at descriptor 4 (src/base/process/child.c); None without."""
     try:
         if "hloscope-note" in os.readlink("/proc/self/fd/4"):
             import mmap

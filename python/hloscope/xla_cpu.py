@@ -19,7 +19,7 @@ def now():
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
 
 
-# ---- digests: hsc_hash128_of of src/base/hash.c, byte for byte ----------------------------------------------------------
+# ---- digests: hsc_hash128_of of src/base/core/hash.c, byte for byte ----------------------------------------------------------
 
 MASK = 2**64 - 1
 K0, K1, K2, K3 = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93

@@ -1,4 +1,5 @@
 // api.c - the functions of libhloscope.so that are not the recorder's: captures by path, for C programs and for the Python package.
+#include "base/text/text.h"
 #include "hloscope/capture.h"
 #include "report/arrow.h"
 #include "trace/control.h"

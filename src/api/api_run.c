@@ -4,7 +4,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/base.h"
+#include "base/core/bytes.h"
+#include "base/core/hash.h"
+#include "base/core/memory.h"
+#include "base/core/status.h"
+#include "base/files/file_io.h"
+#include "base/process/child.h"
+#include "base/text/text.h"
 #include "hloscope/run.h"
 
 typedef struct run_result {

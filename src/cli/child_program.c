@@ -1,4 +1,5 @@
 // child_program.c - starts the user's program with the tracer preloaded and waits for it.
+#include "base/files/file_io.h"
 #include "cli/child_program.h"
 
 #include <errno.h>
@@ -8,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lab/device_spec.h"
+#include "lab/devices/devices.h"
 
 extern char **environ;
 

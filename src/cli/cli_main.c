@@ -1,4 +1,6 @@
 // cli_main.c - from an argument vector to an exit code: finds the command, reads its options, runs it, prints what went wrong.
+#include "base/core/log.h"
+#include "base/text/text.h"
 #include "cli/cli_main.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // cli_output.c - what commands print with: data to stdout, talk and progress to stderr.
+#include "base/core/clock.h"
+#include "base/files/file_io.h"
 #include "cli/command.h"
 
 #include <sys/stat.h>

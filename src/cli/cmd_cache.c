@@ -1,4 +1,8 @@
 // cmd_cache.c - hloscope cache: compiled programs on disk, ours and the vendors'.
+#include "base/core/build_id.h"
+#include "base/core/clock.h"
+#include "base/files/file_io.h"
+#include "base/text/text.h"
 #include "cli/command.h"
 
 #include <errno.h>
@@ -6,10 +10,10 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "base/disk_cache.h"
+#include "base/files/disk_cache.h"
 #include "doctor/vendor_cache.h"
-#include "lab/cache_why.h"
-#include "lab/device_spec.h"
+#include "lab/cache_why/cache_why.h"
+#include "lab/devices/devices.h"
 
 typedef struct cache_args {
   int verb;

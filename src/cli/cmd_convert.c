@@ -1,10 +1,11 @@
 // cmd_convert.c - hloscope convert: a program in another format, or transformed.
+#include "base/text/text.h"
 #include "cli/command.h"
 
 #include <errno.h>
 
-#include "formats/formats.h"
-#include "lab/program_spec.h"
+#include "formats/common/formats.h"
+#include "worker/program_spec.h"
 
 typedef struct convert_args {
   const char *program, *output, *to, *vmap_parameters, *stablehlo_version;

@@ -4,10 +4,11 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include "lab/calibrate.h"
-#include "lab/device_install.h"
-#include "lab/json_tree.h"
-#include "lab/worker_client.h"
+#include "lab/run/calibrate.h"
+#include "lab/devices/device_install.h"
+#include "lab/run/json_tree.h"
+#include "lab/devices/devices.h"
+#include "worker/worker_client.h"
 
 typedef struct devices_args {
   hsc_list specs, install;

@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/core/clock.h"
+#include "base/text/text.h"
 #include "cli/command.h"
 #include "doctor/doctor.h"
 

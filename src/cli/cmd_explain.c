@@ -4,9 +4,11 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/core/clock.h"
+#include "base/text/text.h"
 #include "cli/command.h"
 #include "cli/follow.h"
-#include "base/unpack.h"
+#include "base/files/unpack.h"
 #include "doctor/explain.h"
 
 typedef struct explain_args {

@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/files/file_io.h"
+#include "base/text/text.h"
 #include "cli/command.h"
 #include "cli/profile_peaks.h"
 #include "trace/sink.h"

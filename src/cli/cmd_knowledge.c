@@ -4,6 +4,8 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/files/file_io.h"
+#include "base/process/child.h"
 #include "cli/command.h"
 #include "doctor/explain.h"
 #include "doctor/proof.h"

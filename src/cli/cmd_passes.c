@@ -1,13 +1,15 @@
 // cmd_passes.c - hloscope passes: what each pass of a compiler did to a program, and what it is worth. One file a verb.
+#include "base/text/text.h"
 #include "cli/cmd_passes.h"
 
 #include <signal.h>
 #include <stdlib.h>
 
-#include "lab/json_tree.h"
-#include "lab/lab_compile.h"
-#include "lab/scratch.h"
-#include "passes/passes.h"
+#include "lab/run/json_tree.h"
+#include "worker/lab_compile.h"
+#include "worker/scratch.h"
+#include "lab/devices/devices.h"
+#include "passes/manager/passes.h"
 
 enum { LIST, DUMP, DIFF, TIME, ABLATE, VALIDATE, REPORT, EXPLAIN, AUTOTUNE };
 static const char *const verbs[] = {"list", "dump", "diff", "time", "ablate", "validate", "report", "explain", "autotune", NULL};

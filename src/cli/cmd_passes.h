@@ -4,7 +4,7 @@
 #include <jansson.h>
 
 #include "cli/command.h"
-#include "lab/passes_list.h"
+#include "lab/passes/passes_list.h"
 
 typedef struct passes_args {
   int verb;

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "cli/cmd_passes.h"
-#include "lab/ablate.h"
-#include "lab/json_tree.h"
+#include "lab/ablate/ablate.h"
+#include "lab/run/json_tree.h"
 
 static void show_progress(void *user, int64_t done, int64_t total, double seconds_left, const char *text) {
   hsc_cli *cli = user;

@@ -1,21 +1,22 @@
 // cmd_passes_autotune.c - hloscope passes autotune: which algorithm each product of a program gets on this machine, and how all of them did.
 #include <math.h>
 
+#include "base/files/file_io.h"
 #include "cli/cmd_passes.h"
-#include "formats/autotune_results.h"
-#include "lab/json_tree.h"
-#include "lab/lab_compile.h"
-#include "lab/scratch.h"
+#include "formats/common/autotune_results.h"
+#include "lab/run/json_tree.h"
+#include "worker/lab_compile.h"
+#include "worker/scratch.h"
 
 // The device's tables of candidates; a row's number is the algorithm.
 static const char *const dot_names[] = {
 #define CANDIDATE(id, text, doc) text,
-#include "cpu/contraction_candidates.def"
+#include "cpu/kernels/gemm/contraction_candidates.def"
 #undef CANDIDATE
 };
 static const char *const conv_names[] = {
 #define CANDIDATE(id, text, kernel, doc) text,
-#include "cpu/conv_candidates.def"
+#include "cpu/kernels/conv/conv_candidates.def"
 #undef CANDIDATE
 };
 

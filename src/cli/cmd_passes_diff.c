@@ -2,12 +2,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/text/text.h"
 #include "cli/cmd_passes.h"
-#include "formats/formats.h"
-#include "lab/hlo_diff.h"
-#include "lab/optimized.h"
-#include "lab/scratch.h"
-#include "passes/passes.h"
+#include "formats/common/formats.h"
+#include "lab/passes/hlo_diff.h"
+#include "lab/passes/optimized.h"
+#include "worker/scratch.h"
+#include "lab/devices/devices.h"
+#include "passes/manager/passes.h"
 
 // A stage of a compile: a file, and what people call it.
 typedef struct stage {

@@ -1,15 +1,16 @@
 // cmd_passes_explain.c - hloscope passes explain: what a pass does, its names, an example made by our own pass, what was found about it.
+#include "base/text/text.h"
 #include "cli/cmd_passes.h"
-#include "formats/formats.h"
-#include "lab/hlo_diff.h"
-#include "passes/passes.h"
+#include "formats/common/formats.h"
+#include "lab/passes/hlo_diff.h"
+#include "passes/manager/passes.h"
 
 typedef struct pass_note {
   const char *name, *others, *devices, *what, *found, *more;
 } pass_note;
 static const pass_note notes[] = {
 #define NOTE(name, others, devices, what, found, more) {name, others, devices, what, found, more},
-#include "cli/pass_notes.def"
+#include "passes/manager/pass_notes.def"
 #undef NOTE
 };
 
@@ -19,7 +20,7 @@ typedef struct algsimp_rule {
 static const algsimp_rule rules[] = {
 #define RULE(op, what, example) {op, NULL, what, example},
 #define RULE_WITH(op, options, what, example) {op, options, what, example},
-#include "cli/algsimp_rules.def"
+#include "passes/algsimp/algsimp_rules.def"
 #undef RULE
 #undef RULE_WITH
 };
@@ -28,7 +29,7 @@ static const struct {
   const char *pass, *what, *why;
 } gaps[] = {
 #define GAP(pass, what, why) {pass, what, why},
-#include "cli/pass_gaps.def"
+#include "passes/manager/pass_gaps.def"
 #undef GAP
 };
 
@@ -120,7 +121,7 @@ static hsc_status *print_options(hsc_cli *cli) {
     const char *doc;
   } options[] = {
 #define OPTION(name, value, doc) {#name, value, doc},
-#include "passes/algsimp_options.def"
+#include "passes/manager/algsimp_options.def"
 #undef OPTION
   };
   hsc_table *table = NULL;

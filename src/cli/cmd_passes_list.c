@@ -1,10 +1,11 @@
 // cmd_passes_list.c - hloscope passes list / dump: the passes that ran, in call order.
 #include <math.h>
 
+#include "base/files/file_io.h"
 #include "cli/cmd_passes.h"
-#include "formats/formats.h"
-#include "lab/scratch.h"
-#include "passes/passes.h"
+#include "formats/common/formats.h"
+#include "worker/scratch.h"
+#include "passes/manager/passes.h"
 
 // The built-in compiler's passes need no device: they run here for what comes from standard input, and for programs that cannot be built.
 static hsc_status *run_passes_alone(const passes_args *args, const char *directory, const char *pattern, hsc_pass_list *list) {

@@ -1,8 +1,10 @@
 // cmd_passes_report.c - hloscope passes report: pictures and a page from results of list and ablate.
+#include "base/files/file_io.h"
 #include "cli/cmd_passes.h"
-#include "lab/json_tree.h"
-#include "lab/passes_report.h"
-#include "lab/scratch.h"
+#include "lab/run/json_tree.h"
+#include "lab/passes/passes_report.h"
+#include "lab/devices/devices.h"
+#include "worker/scratch.h"
 
 static hsc_status *load_document(const char *path, json_t **out) {
   hsc_bytes text = {0};

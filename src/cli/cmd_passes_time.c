@@ -1,7 +1,7 @@
 // cmd_passes_time.c - hloscope passes time: where the time of a compile goes.
 #include "cli/cmd_passes.h"
-#include "lab/json_tree.h"
-#include "lab/passes_time.h"
+#include "lab/run/json_tree.h"
+#include "lab/passes/passes_time.h"
 
 enum { MOST_PASSES = 15 };
 

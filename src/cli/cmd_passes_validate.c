@@ -2,8 +2,9 @@
 #include <math.h>
 
 #include "cli/cmd_passes.h"
-#include "lab/json_tree.h"
-#include "lab/validate.h"
+#include "lab/run/json_tree.h"
+#include "lab/devices/devices.h"
+#include "lab/passes/validate.h"
 
 static void show_progress(void *user, int64_t done, int64_t total, const char *text) {
   hsc_cli *cli = user;

@@ -7,9 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lab/json_tree.h"
-#include "lab/patterns.h"
-#include "lab/worker_client.h"
+#include "lab/run/json_tree.h"
+#include "lab/patterns/patterns.h"
+#include "lab/devices/devices.h"
+#include "worker/worker_client.h"
 
 typedef struct patterns_args {
   const char *program, *device, *output, *store;

@@ -1,9 +1,10 @@
 // cmd_probe.c - hloscope probe: stages of growing size, up to the first that fails, and what is known about the failure.
 #include "cli/command.h"
 #include "doctor/explain.h"
-#include "lab/json_tree.h"
-#include "lab/lab_compile.h"
-#include "lab/probe.h"
+#include "lab/run/json_tree.h"
+#include "worker/lab_compile.h"
+#include "lab/devices/devices.h"
+#include "lab/probe/probe.h"
 
 typedef struct probe_args {
   const char *program, *device, *keep;

@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/files/file_io.h"
+#include "base/text/text.h"
 #include "cli/child_program.h"
 #include "cli/profile_peaks.h"
-#include "lab/device_spec.h"
-#include "lab/lab_compile.h"
-#include "lab/profile_diff.h"
-#include "lab/profile_run.h"
+#include "lab/devices/devices.h"
+#include "worker/lab_compile.h"
+#include "lab/run/profile_diff.h"
+#include "lab/run/profile_run.h"
 #include "views/profile_tensorboard.h"
 
 typedef struct profile_args {

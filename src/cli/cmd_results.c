@@ -1,15 +1,16 @@
 // cmd_results.c - hloscope results: what the store holds.
+#include "base/files/file_io.h"
 #include "cli/command.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "lab/json_tree.h"
-#include "lab/patterns.h"
-#include "lab/stats_design.h"
-#include "lab/stats_interleaved.h"
-#include "lab/store.h"
+#include "lab/run/json_tree.h"
+#include "lab/patterns/patterns.h"
+#include "stats/stats_design.h"
+#include "stats/stats_interleaved.h"
+#include "lab/store/store.h"
 
 typedef struct results_args {
   int verb;

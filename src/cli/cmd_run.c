@@ -1,14 +1,16 @@
 // cmd_run.c - hloscope run: compile, run, time, compare.
+#include "base/text/text.h"
 #include "cli/command.h"
 #include "cli/run_fallback.h"
 
 #include <unistd.h>
 
-#include "lab/json_tree.h"
-#include "lab/lab_compile.h"
-#include "lab/run.h"
+#include "lab/run/json_tree.h"
+#include "worker/lab_compile.h"
+#include "lab/run/run.h"
 #include "report/sparkline.h"
-#include "lab/worker_client.h"
+#include "lab/devices/devices.h"
+#include "worker/worker_client.h"
 
 typedef struct run_args {
   const char *program, *store, *save;

@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include "base/core/clock.h"
 #include "cli/report_files.h"
 #include "cli/serve_http.h"
 #include "views/timeline_page.h"

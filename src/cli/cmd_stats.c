@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "cli/command.h"
-#include "lab/samples.h"
-#include "lab/stats_document.h"
+#include "lab/run/samples.h"
+#include "lab/run/stats_document.h"
 #include "report/sparkline.h"
 
 typedef struct stats_args {

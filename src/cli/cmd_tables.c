@@ -1,4 +1,6 @@
 // cmd_tables.c - hloscope tables: what a capture or a profile says, as tables.
+#include "base/files/file_io.h"
+#include "base/text/text.h"
 #include "cli/command.h"
 #include "cli/profile_peaks.h"
 #include "views/profile.h"

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/core/clock.h"
+#include "base/files/file_io.h"
 #include "cli/command.h"
 #include "trace/control.h"
 #include "views/top.h"

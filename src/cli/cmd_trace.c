@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/files/file_io.h"
 #include "cli/child_program.h"
 #include "trace/control.h"
 #include "views/views.h"

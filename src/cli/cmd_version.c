@@ -1,4 +1,5 @@
 // cmd_version.c - hloscope version: what this binary is.
+#include "base/files/file_io.h"
 #include "cli/command.h"
 
 #if defined(__clang__)

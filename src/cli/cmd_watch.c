@@ -8,12 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/core/clock.h"
+#include "base/files/file_io.h"
 #include "cli/command.h"
 #include "cli/follow.h"
 #include "cli/webhook.h"
 #include "doctor/explain.h"
 #include "doctor/watch.h"
-#include "lab/process_usage.h"
+#include "lab/probe/process_usage.h"
 
 typedef struct watch_args {
   hsc_list command, rules;

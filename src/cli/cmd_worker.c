@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "lab/worker.h"
+#include "worker/worker.h"
 
 // When memory runs out, the kernel takes the worker and not who waits for it.
 static void be_first_for_the_kernel(void) {

@@ -108,7 +108,7 @@ HSC_MUST_USE hsc_status *hsc_cli_usage(hsc_cli *cli, const char *format, ...) HS
 // ---- help, made from the tables (help_text.c, completion.c) ----
 
 void hsc_help_overview(const hsc_text_style *style, hsc_bytes *out);
-void hsc_help_environment(const hsc_text_style *style, hsc_bytes *out);  // the rows of base/variables.def
+void hsc_help_environment(const hsc_text_style *style, hsc_bytes *out);  // the rows of base/core/variables.def
 // Of one of its verbs alone when `verb` is not NULL.
 void hsc_help_command(const hsc_command *command, const char *verb, const hsc_text_style *style, hsc_bytes *out);
 // The first of `words` that is a verb of the command, as its table has it; NULL = none.

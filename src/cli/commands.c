@@ -1,4 +1,5 @@
 // commands.c - the table of commands, made from commands.def.
+#include "base/text/text.h"
 #include "cli/command.h"
 
 #define COMMAND(name, group, formats, summary) extern const hsc_command_body hsc_command_##name;

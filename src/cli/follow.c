@@ -1,4 +1,5 @@
 // follow.c - one pipe for both streams of a command, read until it ends.
+#include "base/core/clock.h"
 #include "cli/follow.h"
 
 #include <errno.h>

@@ -31,7 +31,7 @@ static const struct {
   const char *name, *value, *text;
 } variables[] = {
 #define VARIABLE(name, value, text) {#name, value, text},
-#include "base/variables.def"
+#include "base/core/variables.def"
 #undef VARIABLE
 };
 

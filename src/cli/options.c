@@ -1,4 +1,5 @@
 // options.c - reads an argument vector into structs by rows.
+#include "base/text/text.h"
 #include "cli/options.h"
 
 #include <errno.h>

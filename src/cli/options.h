@@ -15,7 +15,9 @@
 // A command with a verb (a positional choice) says behind a row which of its verbs take it: HSC_OPTION_FLAG(..., "text", .verbs = "list,show").
 #pragma once
 
-#include "base/base.h"
+#include "base/core/bytes.h"
+#include "base/core/memory.h"
+#include "base/core/status.h"
 
 // Texts separated by commas, or the rest of the positional arguments.
 typedef struct hsc_list {

@@ -1,7 +1,7 @@
 // profile_peaks.c - gives profiles the peaks of this machine.
 #include "cli/profile_peaks.h"
 
-#include "lab/calibrate.h"
+#include "lab/run/calibrate.h"
 
 void hsc_cli_profile_peaks(hsc_profile *profile) {
   hsc_peaks peaks;

@@ -1,12 +1,14 @@
 // report_files.c - what each file is, and what of it goes into the page.
+#include "base/files/file_io.h"
+#include "base/text/text.h"
 #include "cli/report_files.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 
 #include "cli/profile_peaks.h"
-#include "lab/samples.h"
-#include "lab/stats_document.h"
+#include "lab/run/samples.h"
+#include "lab/run/stats_document.h"
 #include "report/hlo_stages.h"
 #include "views/timeline_page.h"
 #include "views/views.h"

@@ -1,10 +1,12 @@
 // run_fallback.c - attempts: a device as it is, then with the remedies that the knowledge base has for its error, then the next device.
+#include "base/files/file_io.h"
+#include "base/text/text.h"
 #include "cli/run_fallback.h"
 
 #include <stdlib.h>
 
 #include "doctor/log_reader.h"
-#include "lab/lab_compile.h"
+#include "worker/lab_compile.h"
 
 enum { REMEDIES_MAX = 16 };
 static const char environment_prefix[] = "env.";

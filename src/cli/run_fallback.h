@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command.h"
-#include "lab/run.h"
+#include "lab/run/run.h"
 
 // Runs the program on options->devices[0]. When that fails, the error is looked up in the knowledge base and the remedies of its entries (compile
 // options, variables of the environment) are tried on the same device, then the next device of `fallback` is taken, and so on. *out_result is the

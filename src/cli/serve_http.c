@@ -1,4 +1,5 @@
 // serve_http.c - libmicrohttpd with the rules of serve_http.h, or an error by name where it was not there at build time.
+#include "base/core/memory.h"
 #include "cli/serve_http.h"
 
 #ifndef HSC_HAVE_MICROHTTPD

@@ -3,7 +3,8 @@
 // The server knows nothing of what it shows: `answer` gets the path behind the token and fills the response. One request at a time.
 #pragma once
 
-#include "base/base.h"
+#include "base/core/bytes.h"
+#include "base/core/status.h"
 
 typedef struct hsc_http_request {
   const char *path;                                        // decoded, behind "/TOKEN/"; "" is the root

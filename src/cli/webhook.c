@@ -1,4 +1,6 @@
 // webhook.c - libcurl by dlopen, so that programs that send nothing do not load it.
+#include "base/core/memory.h"
+#include "base/text/text.h"
 #include "cli/webhook.h"
 
 #include <curl/curl.h>

@@ -1,7 +1,8 @@
 // webhook.h - posts a JSON text to a URL in the background. libcurl is opened when the first text is sent.
 #pragma once
 
-#include "base/base.h"
+#include "base/core/bytes.h"
+#include "base/core/status.h"
 
 typedef struct hsc_webhook hsc_webhook;
 // Errors: NOT_FOUND (no libcurl on this machine), INVALID_ARGUMENT (neither http nor https), RESOURCE_EXHAUSTED.

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/text/text.h"
 #include "doctor/doctor_internal.h"
 
 enum { LOOK_NS = 1000000000 };

@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/text/text.h"
 #include "doctor/doctor_internal.h"
 
 // Cards of a vendor on the PCI bus. `classes`: the leading digits of the device class that count, "" = all; `devices`: the ids that count, NULL = all.

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text/text.h"
 #include "doctor/doctor_internal.h"
 
 static const char *const known_names[] = {

@@ -1,6 +1,7 @@
 // check_python.c - frameworks and their plugins in the Python environment.
 #include <stdlib.h>
 
+#include "base/text/text.h"
 #include "doctor/doctor_internal.h"
 #include "pjrt/client.h"
 

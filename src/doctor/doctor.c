@@ -1,4 +1,7 @@
 // doctor.c - the table of checks and what they share.
+#include "base/core/clock.h"
+#include "base/files/file_io.h"
+#include "base/text/text.h"
 #include "doctor/doctor_internal.h"
 
 #include <dirent.h>

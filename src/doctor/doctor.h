@@ -4,7 +4,7 @@
 // own with the row's limit (cmd_doctor.c does). Nothing here changes the machine.
 #pragma once
 
-#include "base/base.h"
+#include "base/core/status.h"
 
 typedef enum hsc_verdict { HSC_VERDICT_NOT_APPLICABLE, HSC_VERDICT_OK, HSC_VERDICT_WARNING, HSC_VERDICT_ERROR } hsc_verdict;
 const char *hsc_verdict_name(hsc_verdict verdict);  // "not_applicable", "ok", "warning", "error"

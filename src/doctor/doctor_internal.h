@@ -1,6 +1,8 @@
 // doctor_internal.h - what checks are written with.
 #pragma once
 
+#include "base/core/bytes.h"
+#include "base/core/memory.h"
 #include "doctor/doctor.h"
 
 typedef struct hsc__check_context {

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/text/text.h"
 #include "doctor/versions.h"
 
 typedef enum field_kind { FIELD_TEXT, FIELD_LIST, FIELD_FLAG, FIELD_SEVERITY, FIELD_EVENT, FIELD_RANK, FIELD_REMEDY } field_kind;

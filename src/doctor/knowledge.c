@@ -1,4 +1,6 @@
 // knowledge.c - loads the knowledge base from its directories.
+#include "base/files/file_io.h"
+#include "base/text/text.h"
 #include "doctor/knowledge.h"
 
 #include <dirent.h>

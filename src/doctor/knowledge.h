@@ -9,7 +9,9 @@
 // thread-safe; loading is not. A malformed entry is left out and kept as a problem with its file and line.
 #pragma once
 
-#include "base/base.h"
+#include "base/core/bytes.h"
+#include "base/core/memory.h"
+#include "base/core/status.h"
 
 typedef enum hsc_event {
 #define EVENT(id, name, doc) HSC_EVENT_##id,

@@ -1,6 +1,7 @@
 // log_internal.h - what the parts of the log reader share.
 #pragma once
 
+#include "base/core/map.h"
 #include "doctor/log_reader.h"
 #include "doctor/line_match.h"
 

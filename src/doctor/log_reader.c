@@ -1,6 +1,7 @@
 // log_reader.c - cuts a stream into lines where something was found, and only there.
 //
 // The search runs over whole blocks; newlines are counted between two hits, so a line without anything costs no call of its own.
+#include "base/core/clock.h"
 #include "doctor/log_internal.h"
 
 enum { LINE_BYTES_MAX = HSC_LOG_SEGMENT_BYTES / 32, OVERLAP_BYTES = 8192, PENDING_MAX = 16, PADDING = 8, PEEK_LINES = 3 };

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/text/text.h"
 #include "doctor/doctor_internal.h"
 
 enum { PACKAGES_MAX = 64, ITEMS_MAX = 4096 };

@@ -1,4 +1,6 @@
 // vendor_cache.c - see vendor_cache.h.
+#include "base/files/file_io.h"
+#include "base/text/text.h"
 #include "doctor/vendor_cache.h"
 
 #include <dirent.h>

@@ -8,7 +8,8 @@
 //            -atime with the last use when a size limit is set. Source: jax/_src/compilation_cache.py, lru_cache.py.
 #pragma once
 
-#include "base/base.h"
+#include "base/core/memory.h"
+#include "base/core/status.h"
 
 typedef enum hsc_vendor_state {
   HSC_VENDOR_OK,

@@ -1,4 +1,7 @@
 // watch.c - rules, and what is counted for them.
+#include "base/core/clock.h"
+#include "base/core/map.h"
+#include "base/text/text.h"
 #include "doctor/watch.h"
 
 #include <ctype.h>

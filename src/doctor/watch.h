@@ -8,6 +8,7 @@
 // A rule about messages raises one alert for each entry or module; a rule with a limit raises one when it is passed. Thread-compatible.
 #pragma once
 
+#include "base/json/json_write.h"
 #include "doctor/log_reader.h"
 
 typedef struct hsc_alert {

@@ -1,6 +1,8 @@
 // formats.c - the door: which format, unpack, read, verify; and write.
-#include "formats/formats.h"
-#include "formats/mlir_ir.h"
+#include "base/files/file_io.h"
+#include "base/text/text.h"
+#include "formats/common/formats.h"
+#include "formats/mlir/mlir_ir.h"
 
 #include <stdlib.h>
 
@@ -9,7 +11,7 @@ typedef struct format_row {
 } format_row;
 static const format_row rows[HSC_FORMAT_COUNT] = {
 #define FORMAT(id, text, extensions, doc) [HSC_FORMAT_##id] = {text, extensions, doc},
-#include "formats/formats.def"
+#include "formats/common/formats.def"
 #undef FORMAT
 };
 

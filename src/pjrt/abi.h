@@ -73,7 +73,7 @@ HSC_PJRT_SIZED(PJRT_Api_Version, minor_version);
 
 // ---- enums ----------------------------------------------------------------------------------------------------------------------
 
-// The numbers of absl::StatusCode; base/codes.def has the same.
+// The numbers of absl::StatusCode; base/core/codes.def has the same.
 typedef enum {
   PJRT_Error_Code_OK = 0,
   PJRT_Error_Code_CANCELLED = 1,

@@ -23,7 +23,8 @@
 // A plugin that aborts takes the process with it: foreign ones belong into worker processes.
 #pragma once
 
-#include "base/base.h"
+#include "base/core/bytes.h"
+#include "base/core/status.h"
 #include "pjrt/abi.h"
 
 typedef struct hsc_plugin hsc_plugin;

@@ -1,6 +1,7 @@
 // pjrt_internal.h - what the files of src/pjrt share: the objects behind client.h, and the one way in which a plugin is called.
 #pragma once
 
+#include "base/core/memory.h"
 #include "pjrt/client.h"
 
 enum { HSC_PJRT_EXTENSION_LIMIT = 64 };

@@ -1,4 +1,5 @@
 // tracer.c - handlers of the recorded PJRT calls, and the wrapped tables. What for is in tracer.h.
+#include "base/core/status.h"
 #include "pjrt/tracer_internal.h"
 
 #include <pthread.h>

@@ -1,4 +1,6 @@
 // tracer_compile.c - compilations: the program and its options as they came, what came out, and the limit of --max-compiles.
+#include "base/core/hash.h"
+#include "base/files/file_io.h"
 #include "pjrt/tracer_internal.h"
 
 #include <signal.h>

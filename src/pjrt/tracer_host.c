@@ -7,7 +7,7 @@
 // Source: CPython's Include/cpython/object.h (vectorcall), stable since 3.8.
 #include <stdatomic.h>
 
-#include "base/base.h"
+#include "base/core/base.h"
 #include "pjrt/tracer.h"
 
 typedef void *vectorcall(void *callable, void *const *arguments, size_t flags, void *keywords);

@@ -3,7 +3,7 @@
 
 #include <stdatomic.h>
 
-#include "base/base.h"
+#include "base/core/base.h"
 #include "pjrt/tracer.h"
 #include "trace/ring_format.h"
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base.h"
+#include "base/core/base.h"
 #include "pjrt/tracer.h"
 
 typedef void *(*dlsym_function)(void *handle, const char *name);

@@ -10,7 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/base.h"
+#include "base/core/bytes.h"
+#include "base/core/clock.h"
+#include "base/core/status.h"
+#include "base/files/file_io.h"
 #include "pjrt/tracer.h"
 
 typedef struct profiled {

@@ -5,7 +5,7 @@
 // the lists hold is bounded by cache_limit_bytes. Large blocks ask for huge pages: first touch of an output is then 1 fault per 2 MiB.
 #include "plugin/plugin_internal.h"
 
-#include "cpu/records.h"
+#include "cpu/runtime/records.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -4,11 +4,14 @@
 // The key is the program's bytes, the compile options as they were understood (hosts write the same options in changing order), what else changes code,
 // the build, the processor, the threads. Nothing is looked up for programs whose compilation is wanted for itself (dumps), nor kept where a program
 // cannot be written.
+#include "base/core/build_id.h"
+#include "base/core/clock.h"
+#include "base/core/log.h"
 #include "plugin/plugin_internal.h"
 
 #include <stdlib.h>
 
-#include "base/disk_cache.h"
+#include "base/files/disk_cache.h"
 
 // Environment that goes into code. XLA_FLAGS is in the options, the instruction set in the processor's description.
 static const char *const variables[] = {"HLOSCOPE_CPU_DOT"};

@@ -1,7 +1,7 @@
 // plugin_executable.c - descriptions of compiled programs, and compiling ahead of time.
 #include "plugin/plugin_internal.h"
 
-#include "formats/formats.h"
+#include "formats/common/formats.h"
 
 // Bytes that a host holds until it calls the deleter.
 typedef struct held_bytes {

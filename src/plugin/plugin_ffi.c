@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "hlo/custom.h"
+#include "hlo/ir/custom.h"
 #include "plugin/plugin_host.h"
 #include "plugin/plugin_internal.h"
 

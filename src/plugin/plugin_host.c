@@ -1,5 +1,5 @@
 // plugin_host.c - see plugin_host.h.
-#include "hlo/custom.h"
+#include "hlo/ir/custom.h"
 #include "plugin/plugin_host.h"
 #include "plugin/plugin_internal.h"
 

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/core/status.h"
+
 // `type` is PJRT's number; rank dims; data is dense and row-major. Operands are only read.
 typedef struct hloscope_host_array {
   int32_t type, rank;
@@ -30,4 +32,4 @@ int32_t hsc__host_set_function(hloscope_host_function function);
 int32_t hsc__host_register_ffi(const char *target, void *instantiate, void *prepare, void *initialize, void *execute);
 // A type that handlers keep their state in: *type_id is 0 and is set, or is what it must be. `type_info`: XLA_FFI_TypeInfo or NULL.
 int32_t hsc__host_register_ffi_type(const char *name, int64_t *type_id, const void *type_info);
-int32_t hsc__host_provide_lapack(const char *name, void *function);   // see hsc_lapack_provide in hlo/custom.h
+int32_t hsc__host_provide_lapack(const char *name, void *function);   // see hsc_lapack_provide in hlo/ir/custom.h

@@ -12,8 +12,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "cpu/cpu.h"
-#include "cpu/isa.h"
+#include "cpu/core/cpu.h"
+#include "cpu/core/isa.h"
 #include "pjrt/abi.h"
 
 // ---- errors (plugin_error.c) -----------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@
 // the steady state allocates nothing: objects and blocks of outputs come from the client's free lists, the completion event is the ready event.
 #include "plugin/plugin_internal.h"
 
-#include "cpu/party.h"
+#include "cpu/core/party.h"
 
 hsc_status *hsc__loaded_create(PJRT_Client *client, hsc__program *program, PJRT_LoadedExecutable **out_loaded) {
   PJRT_LoadedExecutable *loaded = hsc_alloc(sizeof *loaded);

@@ -4,6 +4,7 @@
 // XLA. Options of debug_options that mean nothing here are passed over: JAX sends all of them. An override that XLA does not know, or of a value that
 // the option does not take, is refused in XLA's words.
 // Field numbers: pjrt/pjrt_options.c, and xla/xla.proto for DebugOptions.
+#include "base/text/text.h"
 #include "plugin/plugin_internal.h"
 
 #include <stdlib.h>

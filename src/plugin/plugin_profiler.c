@@ -2,10 +2,11 @@
 //
 // Source: xla/backends/profiler/plugin/profiler_c_api.h. A profiler is created with options (of which only the device level counts: 0 records nothing),
 // started, stopped, and asked for its data, which it keeps until it is destroyed.
+#include "base/files/file_io.h"
 #include "plugin/plugin_internal.h"
 #include "plugin/profile_space.h"
 
-#include "base/wire.h"
+#include "base/wire/wire.h"
 
 struct PLUGIN_Profiler {
   hsc_cpu_session *session;

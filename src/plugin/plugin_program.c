@@ -3,11 +3,11 @@
 // Serialized: "hscpjrt4", a hash of what stands before the executable's own bytes, the sizes of the compile options and of the text of shardings, the
 // number of inputs and the size of the layouts as 64-bit little-endian numbers, the options, the shardings, one byte per input (1 = donated), the layouts
 // (none when all are row-major), and the executable's own bytes, which have a checksum of theirs, to the end.
-#include "cpu/records.h"
+#include "cpu/runtime/records.h"
 #include "plugin/plugin_host.h"
 #include "plugin/plugin_internal.h"
 
-#include "formats/formats.h"
+#include "formats/common/formats.h"
 
 static const char magic[8] = {'h', 's', 'c', 'p', 'j', 'r', 't', '4'};
 

@@ -3,7 +3,7 @@
 // What the device computes with is row-major. A parameter of another layout becomes the array that its memory is, read row by row, with its dimensions
 // from the slowest to the fastest, and a transpose brings it back; results the other way round. The program's facts keep the dimensions that hosts know.
 // Taken from programs in MLIR, where a layout is asked for (mhlo.layout_mode); in HLO's formats a layout is what the writing compiler chose.
-#include "formats/formats.h"
+#include "formats/common/formats.h"
 #include "plugin/plugin_internal.h"
 
 // order[k] = the dimension at place k, the slowest first. NULL when it is row-major (or nothing is said).

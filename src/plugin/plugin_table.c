@@ -2,10 +2,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/core/log.h"
 #include "plugin/plugin_internal.h"
 
 // StableHLO versions that the readers take; hosts send programs in a version between these two.
-static const int64_t stablehlo_current[3] = {1, 20, 0};   // the newest that src/formats/vhlo_ops.def knows
+static const int64_t stablehlo_current[3] = {1, 20, 0};   // the newest that src/formats/mlir/vhlo_ops.def knows
 static const int64_t stablehlo_minimum[3] = {0, 9, 0};
 
 static const PJRT_NamedValue attributes[] = {

@@ -1,4 +1,5 @@
 // plugin_topology.c - a number of devices without a client: what ahead-of-time compiles are made for. Its name is "cpu:N" or "" for one.
+#include "base/text/text.h"
 #include "plugin/plugin_internal.h"
 
 #include <stdlib.h>

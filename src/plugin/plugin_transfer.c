@@ -2,7 +2,7 @@
 //
 // A host array is used in place when the host allows it (zero copy), it is dense row-major and its address is a multiple of 64; else it is copied
 // before the call returns. The event for the host memory is then ready at once, or when the block is given back.
-#include "cpu/records.h"
+#include "cpu/runtime/records.h"
 #include "plugin/plugin_internal.h"
 
 // ---- layouts --------------------------------------------------------------------------------------------------------------------

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/wire.h"
-#include "cpu/records.h"
-#include "formats/formats.h"
+#include "base/wire/wire.h"
+#include "cpu/runtime/records.h"
+#include "formats/common/formats.h"
 #include "plugin/plugin_internal.h"
 #include "plugin/profile_space.h"
 #include "trace/xspace.h"

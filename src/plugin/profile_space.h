@@ -1,7 +1,7 @@
 // profile_space.h - a recorded session of the built-in device as an XSpace.
 #pragma once
 
-#include "cpu/records.h"
+#include "cpu/runtime/records.h"
 
 typedef struct hsc__profile_peaks {   // of the machine, measured; 0 = not known
   double flops, bytes;                // per second

@@ -2,6 +2,11 @@
 //
 // module_0001.jit_f.0003.simplification.after_algsimp.before_cse.txt: module, run, pipeline, pass, the pass that comes next. XLA also writes
 // module_0001.jit_f.before_optimizations.txt and ...cpu_after_optimizations.txt: the program as it came, and the last stage.
+#include "base/core/map.h"
+#include "base/core/memory.h"
+#include "base/files/file_io.h"
+#include "base/json/json_write.h"
+#include "base/text/text.h"
 #include "report/hlo_stages.h"
 
 #include <dirent.h>

@@ -4,7 +4,8 @@
 // hundred stages of one program differ in few.
 #pragma once
 
-#include "base/base.h"
+#include "base/core/bytes.h"
+#include "base/core/status.h"
 
 // Whether the directory holds such dumps.
 bool hsc_hlo_stages_is_at(const char *dir);

@@ -1,4 +1,6 @@
 // page.c - the template with data in its middle.
+#include "base/core/clock.h"
+#include "base/json/json_write.h"
 #include "report/page.h"
 
 #include <time.h>

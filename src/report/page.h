@@ -10,7 +10,7 @@
 // Nothing in the data is taken as markup: it stands in a JSON element, escaped here, and the page makes text nodes of it alone.
 #pragma once
 
-#include "base/base.h"
+#include "base/core/bytes.h"
 
 typedef struct hsc_page {
   hsc_bytes *out;

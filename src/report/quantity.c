@@ -1,4 +1,5 @@
 // quantity.c - numbers with units for people: three significant digits, scaled to the unit that reads best.
+#include "base/text/text.h"
 #include "report/table.h"
 
 #include <math.h>

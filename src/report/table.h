@@ -15,7 +15,10 @@
 // Thread-compatible.
 #pragma once
 
-#include "base/base.h"
+#include "base/core/bytes.h"
+#include "base/core/memory.h"
+#include "base/core/status.h"
+#include "base/json/json_write.h"
 
 // The forms in which commands print. Bits, so that a command can say which ones it has.
 typedef enum hsc_output_format {

@@ -1,4 +1,5 @@
 // table_arrow.c - a table as Arrow arrays. All memory of a schema or an array is one arena, which its release function frees.
+#include "base/text/text.h"
 #include "report/arrow.h"
 
 static void release_schema(struct ArrowSchema *schema) {

@@ -1,5 +1,6 @@
 // table_parquet.c - a table as a Parquet file: numbers stay numbers, missing cells are null, units and notes are in the file's metadata.
-#include "base/parquet.h"
+#include "base/text/text.h"
+#include "base/parquet/parquet.h"
 #include "report/table_internal.h"
 
 static hsc_status *append(void *user, hsc_view bytes) {

@@ -1,4 +1,5 @@
 // table_rows.c - the rows of a table as JSON, JSON lines and CSV: what stands between the values is made once, values are written in place.
+#include "base/text/text.h"
 #include "report/table_internal.h"
 
 hsc_status *hsc_table__flush(hsc_table__stream *stream) {

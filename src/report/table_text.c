@@ -5,6 +5,7 @@
 //   cpu       12.3 ms  built in
 //
 // Numbers stand right, texts left. When the lines are wider than the terminal, the widest text columns are cut first and end in "...".
+#include "base/text/text.h"
 #include "report/table_internal.h"
 
 enum { GAP = 2, MIN_TEXT_WIDTH = 8 };

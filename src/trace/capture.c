@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/core/clock.h"
+#include "base/text/text.h"
 #include "trace/capture_internal.h"
 
 typedef struct chunk_ref {

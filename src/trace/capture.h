@@ -6,7 +6,8 @@
 // Memory: everything borrowed from the capture lives until hsc_capture_close.
 #pragma once
 
-#include "base/base.h"
+#include "base/core/bytes.h"
+#include "base/core/status.h"
 #include "hloscope/trace.h"
 #include "trace/ring_format.h"
 

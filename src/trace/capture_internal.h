@@ -1,6 +1,7 @@
 // capture_internal.h - a capture while it is read: its rings, and the events that are added from profiles.
 #pragma once
 
+#include "base/core/memory.h"
 #include "trace/capture.h"
 
 typedef struct hsc__ring {

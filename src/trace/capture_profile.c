@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 
+#include "base/text/text.h"
 #include "trace/capture_internal.h"
 #include "trace/xspace.h"
 

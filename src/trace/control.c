@@ -1,4 +1,6 @@
 // control.c - the word `paused` of the rings that a process has mapped.
+#include "base/core/memory.h"
+#include "base/text/text.h"
 #include "trace/control.h"
 
 #include <errno.h>

@@ -13,7 +13,13 @@
 #include <x86intrin.h>
 #endif
 
-#include "base/base.h"
+#include "base/core/bytes.h"
+#include "base/core/clock.h"
+#include "base/core/log.h"
+#include "base/core/map.h"
+#include "base/core/memory.h"
+#include "base/core/status.h"
+#include "base/files/file_io.h"
 #include "hloscope/trace.h"
 #include "trace/recorder.h"
 #include "trace/ring_format.h"

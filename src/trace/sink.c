@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/json/json_write.h"
+#include "base/text/text.h"
 #include "trace/sink_internal.h"
 
 static const struct {

@@ -5,6 +5,7 @@
 // Format: the "Trace Event Format" document of the Chromium project; loader behaviour measured on Perfetto v52.
 #include <inttypes.h>
 
+#include "base/text/text.h"
 #include "trace/sink_internal.h"
 #include "trace/sink_lanes.h"
 

@@ -1,4 +1,5 @@
 // sink_lanes.c - which lane of its thread a span is shown on.
+#include "base/core/memory.h"
 #include "trace/sink_lanes.h"
 
 hsc__lanes *hsc__lanes_create(const hsc_capture *capture) { return hsc_alloc(((size_t)hsc_capture_thread_count(capture) + 1) * sizeof(hsc__lanes)); }

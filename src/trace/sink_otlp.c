@@ -3,6 +3,7 @@
 // Format: opentelemetry.io/docs/specs/otel/protocol/file-exporter and opentelemetry-proto (JSON mapping: ids in hex, 64-bit integers as text).
 #include <inttypes.h>
 
+#include "base/text/text.h"
 #include "trace/sink_internal.h"
 
 enum { SPANS_A_LINE = 500, KIND_INTERNAL = 1, STATUS_ERROR = 2 };

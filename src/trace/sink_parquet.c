@@ -1,5 +1,5 @@
 // sink_parquet.c - every event as a row of a Parquet file. Attributes are one JSON text; those that tables are made from have columns of their own.
-#include "base/parquet.h"
+#include "base/parquet/parquet.h"
 #include "trace/sink_internal.h"
 
 // Columns by their order: the first ones are left out where the folders say them. C(id, type)

@@ -2,7 +2,9 @@
 // Format: github.com/google/perfetto protos/perfetto/trace/{trace_packet,track_event/*,interned_data/*}.proto; what the loader needs was measured on v52.
 #include <zlib.h>
 
-#include "base/wire.h"
+#include "base/core/map.h"
+#include "base/core/memory.h"
+#include "base/wire/wire.h"
 #include "trace/sink_internal.h"
 #include "trace/sink_lanes.h"
 

@@ -2,6 +2,8 @@
 // Format: speedscope.app/file-format-schema.json. Events must open and close in order of time, properly nested.
 #include <inttypes.h>
 
+#include "base/core/map.h"
+#include "base/core/memory.h"
 #include "trace/sink_internal.h"
 #include "trace/sink_lanes.h"
 

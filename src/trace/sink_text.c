@@ -1,6 +1,7 @@
 // sink_text.c - raw lines and CSV: every event with everything that is known about it.
 #include <inttypes.h>
 
+#include "base/text/text.h"
 #include "trace/sink_internal.h"
 
 void hsc__attributes_text(const hsc_capture *capture, const hsc_event *e, hsc_bytes *out) {

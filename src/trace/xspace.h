@@ -20,7 +20,10 @@
 // Source: tensorflow/tsl/profiler/protobuf/xplane.proto; what real files hold is told in docs/formats/xspace.md.
 #pragma once
 
-#include "base/base.h"
+#include "base/core/bytes.h"
+#include "base/core/map.h"
+#include "base/core/memory.h"
+#include "base/core/status.h"
 
 typedef enum hsc_xstat_kind {   // the member of XStat's oneof; the values are the field numbers
   HSC_XSTAT_NONE = 0,

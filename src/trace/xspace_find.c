@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/text/text.h"
 #include "trace/xspace.h"
 
 enum { MAX_DEPTH = 4 };

@@ -2,7 +2,7 @@
 //
 // Lines are written as their events come, metadata are collected and written behind them: readers take any order. What is copied is copied as bytes,
 // so that fields of later versions survive.
-#include "base/wire.h"
+#include "base/wire/wire.h"
 #include "trace/xspace.h"
 
 enum { XSPACE_PLANES = 1, XSPACE_HOSTNAMES = 4, XPLANE_LINES = 3, XPLANE_EVENT_METAS = 4, XPLANE_STAT_METAS = 5, XLINE_EVENTS = 4 };

@@ -18,7 +18,7 @@
 // parameters' leaves has a row for each of them, in all three transforms, and the result has the results of all.
 #pragma once
 
-#include "hlo/hlo.h"
+#include "hlo/ir/hlo.h"
 
 typedef enum hsc_randomness {
   HSC_RANDOMNESS_ERROR,       // vmap refuses random operations

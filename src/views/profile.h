@@ -12,7 +12,7 @@
 // Times are picoseconds since the profile's first event. Memory: everything borrowed lives until hsc_profile_close. Thread-compatible.
 #pragma once
 
-#include "hlo/hlo.h"
+#include "hlo/ir/hlo.h"
 #include "report/table.h"
 #include "trace/xspace.h"
 

@@ -1,6 +1,7 @@
 // profile_chrome.c - profiles as Chrome traces, a million events a second and more.
 //
 // What is the same for all events of an operator is written once into a fragment; an event is two numbers between copies. Format: "Trace Event Format".
+#include "base/text/text.h"
 #include "views/profile_chrome.h"
 
 #include <math.h>

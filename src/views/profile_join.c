@@ -1,7 +1,7 @@
 // profile_join.c - what a profile does not tell of its operators, from the HLO that it carries: by program number and instruction name.
 #include <math.h>
 
-#include "formats/formats.h"
+#include "formats/common/formats.h"
 #include "views/profile_internal.h"
 
 // "jit_train_step(38)" -> the name; the number in *out_id, -1 = none.

@@ -3,6 +3,8 @@
 // xprof fills its tables of operators from planes named /device:TPU:N alone (docs/formats/xspace.md): line "XLA Ops" whose events' metadata have program_id
 // and symbol_id, line "Steps", plane stats with the peaks. A profile of XLA:CPU has its operators on the threads of the host; here they are given such
 // planes beside, one for each thread, so that events of a line still nest and self times stay what they are.
+#include "base/files/file_io.h"
+#include "base/text/text.h"
 #include "views/profile_tensorboard.h"
 
 #include <dirent.h>

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/text/text.h"
 #include "views/profile_internal.h"
 
 static const struct {

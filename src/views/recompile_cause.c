@@ -2,9 +2,10 @@
 //
 // Looks at the interface first (arguments that came, went, changed shape, type or from constant to parameter), then at the body. The programs are
 // those that the tracer kept in the capture.
+#include "base/text/text.h"
 #include "views/recompile_cause.h"
 
-#include "formats/formats.h"
+#include "formats/common/formats.h"
 
 static const char *shape_text(const hsc_shape *shape, hsc_bytes *out) {
   hsc_bytes_reset(out);

@@ -1,7 +1,7 @@
 // recompile_cause.h - why a program was compiled again, in one sentence.
 #pragma once
 
-#include "hlo/hlo.h"
+#include "hlo/ir/hlo.h"
 
 // True when one of the earlier programs of this name is an earlier form of `now`: the same operations, or written at the same place. No NULL entries.
 bool hsc__recompile_same_function(hsc_module *const *earlier, int earlier_count, const hsc_module *now);

@@ -1,4 +1,5 @@
 // sql.c - views as SQLite's eponymous virtual tables. A table is computed when a query first opens it and lives as long as the connection.
+#include "base/text/text.h"
 #include "views/sql.h"
 
 #include <sqlite3.h>

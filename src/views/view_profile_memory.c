@@ -4,7 +4,7 @@
 // the heap (4): which buffer is taken and given back at which instruction. Read from the wire in place; nothing is trusted but lengths that were checked.
 #include <stdlib.h>
 
-#include "base/wire.h"
+#include "base/wire/wire.h"
 #include "views/profile_memory.h"
 
 typedef struct buffer {

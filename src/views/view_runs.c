@@ -2,7 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "formats/formats.h"
+#include "base/files/file_io.h"
+#include "formats/common/formats.h"
 #include "views/recompile_cause.h"
 #include "views/views_internal.h"
 

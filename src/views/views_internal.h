@@ -1,6 +1,7 @@
 // views_internal.h - what the views share: grouping, series of durations, rows that can be sorted.
 #pragma once
 
+#include "base/core/map.h"
 #include "views/views.h"
 
 typedef struct hsc__view_context {

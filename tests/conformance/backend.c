@@ -1,7 +1,8 @@
 // backend.c - one way to run a module on the evaluator and on the built-in device.
+#include "base/core/clock.h"
 #include "backend.h"
 
-#include "cpu/cpu.h"
+#include "cpu/core/cpu.h"
 
 #include <stdlib.h>
 

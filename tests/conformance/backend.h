@@ -1,7 +1,7 @@
 // backend.h - what a conformance test runs programs on: the reference evaluator, or the built-in device.
 #pragma once
 
-#include "hlo/hlo.h"
+#include "hlo/ir/hlo.h"
 
 typedef struct backend backend;
 

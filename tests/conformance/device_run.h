@@ -1,7 +1,7 @@
 // device_run.h - runs a program on a PJRT plugin with values given as literals: for test programs that compare a device with references.
 #pragma once
 
-#include "hlo/hlo.h"
+#include "hlo/ir/hlo.h"
 #include "pjrt/client.h"
 
 typedef struct device_run {

@@ -1,4 +1,5 @@
 // ops_corpus.c - reads the corpus with jansson; judges by the rules of ops/README.md.
+#include "base/files/file_io.h"
 #include "ops_corpus.h"
 
 #include <jansson.h>

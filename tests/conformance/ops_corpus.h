@@ -6,7 +6,7 @@
 // What a case points to lives until the callback returns.
 #pragma once
 
-#include "hlo/hlo.h"
+#include "hlo/ir/hlo.h"
 
 // When an element of a result agrees: README.md.
 typedef struct ops_agree {

@@ -4,8 +4,9 @@
 #include <dirent.h>
 #include <stdlib.h>
 
+#include "base/text/text.h"
 #include "backend.h"
-#include "formats/formats.h"
+#include "formats/common/formats.h"
 #include "ops_corpus.h"
 
 enum { MAX_ROWS = 1024 };

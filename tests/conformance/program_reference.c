@@ -1,4 +1,5 @@
 // program_reference.c - reads the summaries of whole results and compares, in double.
+#include "base/files/file_io.h"
 #include "program_reference.h"
 
 #include <jansson.h>

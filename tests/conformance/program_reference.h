@@ -1,7 +1,7 @@
 // program_reference.h - what XLA:CPU made of the programs in models/ (reference/*.json), for test programs in C. README.md says when a result agrees.
 #pragma once
 
-#include "hlo/hlo.h"
+#include "hlo/ir/hlo.h"
 
 typedef struct program_reference program_reference;
 

@@ -7,8 +7,10 @@
 #include <dirent.h>
 #include <stdlib.h>
 
+#include "base/core/clock.h"
+#include "base/text/text.h"
 #include "device_run.h"
-#include "formats/formats.h"
+#include "formats/common/formats.h"
 #include "ops_corpus.h"
 #include "program_reference.h"
 

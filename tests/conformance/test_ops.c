@@ -4,8 +4,10 @@
 #include <dirent.h>
 #include <stdlib.h>
 
+#include "base/core/clock.h"
+#include "base/text/text.h"
 #include "backend.h"
-#include "formats/formats.h"
+#include "formats/common/formats.h"
 #include "ops_corpus.h"
 
 // Where a backend differs by rights, or refuses what it has not got yet. Such a case must still differ: one that agrees is reported, so that the table stays true.

@@ -8,9 +8,11 @@
 #include <dirent.h>
 #include <stdlib.h>
 
+#include "base/core/clock.h"
+#include "base/text/text.h"
 #include "backend.h"
-#include "formats/formats.h"
-#include "passes/passes.h"
+#include "formats/common/formats.h"
+#include "passes/manager/passes.h"
 #include "program_reference.h"
 #include "random_module.h"
 

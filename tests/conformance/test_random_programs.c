@@ -5,8 +5,9 @@
 // Each is compiled by the whole pipeline, by no passes, with all passes that run on request, and with one pass, by the seed, switched off or alone.
 #include <stdlib.h>
 
+#include "base/files/file_io.h"
 #include "backend.h"
-#include "passes/passes.h"
+#include "passes/manager/passes.h"
 #include "random_module.h"
 
 enum { DEFAULT, NONE, ALL, SWITCHED, ALONE, WAYS };

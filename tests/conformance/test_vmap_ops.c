@@ -7,7 +7,8 @@
 #include <dirent.h>
 #include <stdlib.h>
 
-#include "formats/formats.h"
+#include "base/text/text.h"
+#include "formats/common/formats.h"
 #include "ops_corpus.h"
 #include "transform/transform.h"
 

@@ -21,6 +21,7 @@
 //
 // Programs: any bytes. "outputs=N" in them sets the number of outputs (1 without). Output i is f32 and a copy of argument i modulo the arguments, plus
 // one in each element; without arguments it is f32[4] of ones.
+#include "base/core/clock.h"
 #include "pjrt/client.h"
 
 #include <pthread.h>

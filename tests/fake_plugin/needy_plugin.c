@@ -1,5 +1,5 @@
 // needy_plugin.c - a plugin that cannot be loaded without libhloscope_fake_needed.so, as vendors' plugins cannot without their runtime.
-#include "base/base.h"
+#include "base/core/base.h"
 HSC_EXPORT const void *GetPjrtApi(void);
 int hsc_fake_needed(void);
 const void *GetPjrtApi(void) { return hsc_fake_needed() ? NULL : ""; }

@@ -1,7 +1,7 @@
 // fuzz_custom_config.c - any text as the attributes of a custom call: a tree whose parts lie in the text or the arena, or an error with a place.
 #include <stdlib.h>
 
-#include "hlo/custom.h"
+#include "hlo/ir/custom.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

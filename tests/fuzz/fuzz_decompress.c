@@ -2,8 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base.h"
-#include "base/unpack.h"
+#include "base/core/bytes.h"
+#include "base/core/status.h"
+#include "base/files/file_io.h"
+#include "base/files/unpack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 // fuzz_device_code.c - any bytes as a serialised executable: its code is counted or there is none, nothing outside is read, and memory stays bounded.
 #include <stdlib.h>
 
-#include "lab/device_code.h"
+#include "worker/device_code.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

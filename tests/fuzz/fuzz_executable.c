@@ -3,7 +3,8 @@
 // Bytes that begin with a header are given this build, this processor and the right checksum first, so that what lies behind them is reached.
 #include <stdlib.h>
 
-#include "cpu/serial_format.h"
+#include "base/core/build_id.h"
+#include "cpu/serial/serial_format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

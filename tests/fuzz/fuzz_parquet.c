@@ -1,5 +1,6 @@
 // fuzz_parquet.c - any bytes as a Parquet file: every column is read or refused, within the rows that the footer told.
-#include "base/parquet_read.h"
+#include "base/core/memory.h"
+#include "base/parquet/parquet_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

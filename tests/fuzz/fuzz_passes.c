@@ -1,7 +1,7 @@
 // fuzz_passes.c - any bytes as what a compiler leaves about its passes: a list or an error, and the list holds together.
 #include <stdlib.h>
 
-#include "lab/passes_list.h"
+#include "lab/passes/passes_list.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

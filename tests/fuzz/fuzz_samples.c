@@ -2,8 +2,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "lab/samples.h"
-#include "lab/stats_document.h"
+#include "base/files/file_io.h"
+#include "lab/run/samples.h"
+#include "lab/run/stats_document.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

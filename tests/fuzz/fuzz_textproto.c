@@ -2,8 +2,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "formats/autotune_results.h"
-#include "formats/textproto.h"
+#include "formats/common/autotune_results.h"
+#include "formats/common/textproto.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -7,7 +7,11 @@
 #include <dirent.h>
 #include <stdlib.h>
 
-#include "base/base.h"
+#include "base/core/bytes.h"
+#include "base/core/hash.h"
+#include "base/core/random.h"
+#include "base/core/status.h"
+#include "base/files/file_io.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "formats/formats.h"
+#include "formats/common/formats.h"
 
 static inline void fuzz_same_again(const hsc_module *module, hsc_format format) {
   hsc_module *again = NULL;

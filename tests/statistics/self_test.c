@@ -5,11 +5,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/base.h"
-#include "lab/stats.h"
-#include "lab/stats_design.h"
-#include "lab/stats_interleaved.h"
-#include "lab/stats_sampling.h"
+#include "base/core/bytes.h"
+#include "base/core/random.h"
+#include "base/core/status.h"
+#include "base/files/file_io.h"
+#include "stats/stats.h"
+#include "stats/stats_design.h"
+#include "stats/stats_interleaved.h"
+#include "stats/stats_sampling.h"
 
 typedef struct check {
   const char *what, *how;

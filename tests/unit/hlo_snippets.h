@@ -1,9 +1,10 @@
 // hlo_snippets.h - for tests that read tests/conformance/hlo: one instruction over the values of prelude.hlo at a time.
 #pragma once
 
+#include "base/files/file_io.h"
 #include "unit.h"
 
-#include "formats/formats.h"
+#include "formats/common/formats.h"
 
 // The whole of a file under tests/conformance/hlo; the caller frees it.
 static inline char *read_conformance(const char *source_dir, const char *name) {

@@ -7,7 +7,8 @@
 // Inputs are small whole numbers, so that sums and products come out the same in every order; tolerance 0 means bit for bit (NaN equals NaN).
 #pragma once
 
-#include "cpu/cpu_internal.h"
+#include "base/core/random.h"
+#include "cpu/core/cpu_internal.h"
 #include "unit.h"
 
 enum { KERNEL_CASE_INPUTS = 8 };

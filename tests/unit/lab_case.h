@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/core/memory.h"
+#include "base/files/file_io.h"
 #include "unit.h"
 
 static hsc_arena *arena;

@@ -1,6 +1,7 @@
 // random_grower.h - what the steps of random_module.c and random_forms.c share: a computation that grows, and the values that later steps may use.
 #pragma once
 
+#include "base/core/random.h"
 #include "random_module.h"
 
 enum { MAX_POOL = 512, MAX_DEPTH = 3, MAX_ELEMENTS = 1 << 16 };

@@ -8,7 +8,7 @@
 // float decides anything), so that two implementations whose sums round differently still agree within a small tolerance.
 #pragma once
 
-#include "hlo/hlo.h"
+#include "hlo/ir/hlo.h"
 
 typedef enum random_feature {
   RANDOM_CALLS = 1 << 0,       // call, fusion, map

@@ -4,13 +4,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "lab/ablate.h"
-#include "lab/passes_list_internal.h"
-#include "lab/rounding.h"
-#include "formats/formats.h"
-#include "lab/json_tree.h"
-#include "lab/passes_time.h"
-#include "lab/validate.h"
+#include "lab/ablate/ablate.h"
+#include "lab/passes/passes_list_internal.h"
+#include "lab/run/rounding.h"
+#include "formats/common/formats.h"
+#include "lab/run/json_tree.h"
+#include "lab/passes/passes_time.h"
+#include "lab/passes/validate.h"
+#include "lab/devices/devices.h"
 #include "lab_case.h"
 
 static int set_up(void **state) {

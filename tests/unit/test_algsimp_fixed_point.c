@@ -5,8 +5,8 @@
 #include <dirent.h>
 #include <stdlib.h>
 
-#include "formats/formats.h"
-#include "passes/passes.h"
+#include "formats/common/formats.h"
+#include "passes/manager/passes.h"
 #include "random_module.h"
 #include "unit.h"
 
@@ -19,7 +19,7 @@ static const char *switched(hsc_bytes *out) {
 #define OPTION(name, value, doc) \
   if (strcmp(#name, "enable_floats_are_real") != 0 && strcmp(#name, "enable_fast_math") != 0 && strcmp(#name, "run_to_fixed_point") != 0) \
     hsc_bytes_printf(out, "%s=%d,", #name, value ? value > 1 ? value + 1 : 0 : strstr(#name, "size") ? 4 : 1);
-#include "passes/algsimp_options.def"
+#include "passes/manager/algsimp_options.def"
 #undef OPTION
   return hsc_bytes_text(out);
 }

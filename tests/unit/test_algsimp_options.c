@@ -1,7 +1,7 @@
 // test_algsimp_options.c - every option of the algebraic simplifier: a program that becomes another one when it is switched, with the same numbers; random
 // programs with all of them switched; and what is said of names and values that are wrong.
-#include "formats/formats.h"
-#include "passes/passes.h"
+#include "formats/common/formats.h"
+#include "passes/manager/passes.h"
 #include "random_module.h"
 #include "unit.h"
 
@@ -83,7 +83,7 @@ static const struct {
   int value;
 } options[] = {
 #define OPTION(name, value, doc) {#name, value},
-#include "passes/algsimp_options.def"
+#include "passes/manager/algsimp_options.def"
 #undef OPTION
 };
 

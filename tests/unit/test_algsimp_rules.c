@@ -1,11 +1,12 @@
-// Every rule of src/cli/algsimp_rules.def: what the algebraic simplifier makes of its example is written down in algsimp_rules.after.txt, and computes the same,
+// Every rule of src/passes/algsimp/algsimp_rules.def: what the algebraic simplifier makes of its example is written down in algsimp_rules.after.txt, and computes the same,
 // also of NaN, infinity, signed zeros and the limits of integers where no option says otherwise.
 //
 //   build/tests/unit/test_algsimp_rules . --update     writes the file anew; read the difference
 #include <math.h>
 
-#include "formats/formats.h"
-#include "passes/passes.h"
+#include "base/files/file_io.h"
+#include "formats/common/formats.h"
+#include "passes/manager/passes.h"
 #include "unit.h"
 
 static const char *source_root;
@@ -16,7 +17,7 @@ static const struct {
 } rules[] = {
 #define RULE(op, what, example) {op, NULL, what, example},
 #define RULE_WITH(op, options, what, example) {op, options, what, example},
-#include "cli/algsimp_rules.def"
+#include "passes/algsimp/algsimp_rules.def"
 #undef RULE
 #undef RULE_WITH
 };

@@ -1,3 +1,5 @@
+#include "base/core/memory.h"
+#include "base/core/random.h"
 #include "unit.h"
 
 static void memory_is_zeroed_aligned_and_apart(void **state) {

@@ -1,5 +1,6 @@
 // test_autotune.c - the autotuner: levels, candidates with faults, deny list, results as text, and what a compilation makes of all that.
-#include "cpu/autotune.h"
+#include "base/files/file_io.h"
+#include "cpu/tune/autotune.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,10 +11,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cpu/cpu_internal.h"
-#include "cpu/tuner.h"
-#include "base/disk_cache.h"
-#include "formats/formats.h"
+#include "cpu/core/cpu_internal.h"
+#include "cpu/tune/tuner.h"
+#include "base/files/disk_cache.h"
+#include "formats/common/formats.h"
 
 static char directory[] = "/tmp/hloscope-test-autotune-XXXXXX";
 static const char *in_directory(const char *name) {

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "formats/formats.h"
-#include "lab/bridge.h"
+#include "formats/common/formats.h"
+#include "lab/passes/bridge.h"
 
 typedef struct conv_case {
   int batch, height, width, in, out, kh, kw;      // sizes

@@ -1,7 +1,7 @@
 // Building and editing modules: sticky errors, names, links, clones, order of computations, fingerprints.
 #include "unit.h"
 
-#include "hlo/hlo.h"
+#include "hlo/ir/hlo.h"
 
 static hsc_module *module;
 static hsc_builder b;

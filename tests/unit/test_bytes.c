@@ -1,3 +1,6 @@
+#include "base/core/bytes.h"
+#include "base/core/memory.h"
+#include "base/text/text.h"
 #include "unit.h"
 
 static void grows_and_stays_terminated(void **state) {

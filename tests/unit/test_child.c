@@ -1,3 +1,6 @@
+#include "base/core/memory.h"
+#include "base/process/child.h"
+#include "base/text/text.h"
 #include "unit.h"
 
 #include <signal.h>

@@ -5,7 +5,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "formats/formats.h"
+#include "formats/common/formats.h"
 
 enum { MAX_VALUES = 64 };
 

@@ -2,8 +2,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "cpu/party.h"
-#include "formats/formats.h"
+#include "cpu/core/party.h"
+#include "formats/common/formats.h"
 #include "unit.h"
 
 enum { RANKS = 4, N = 8 };

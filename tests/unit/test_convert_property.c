@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "formats/formats.h"
+#include "formats/common/formats.h"
 #include "random_module.h"
 
 static int seeds = 120;   // random modules; more by the second argument

@@ -1,5 +1,5 @@
 // test_convolution.c - convolutions on the built-in device against the reference evaluator: random dimension orders, windows, groups, types.
-#include "cpu/convolution.h"
+#include "cpu/kernels/conv/convolution.h"
 #include "kernel_case.h"
 
 static int64_t between(kernel_case *c, int64_t low, int64_t high) { return low + kernel_case_below(c, high - low + 1); }

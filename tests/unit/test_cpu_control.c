@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
-#include "cpu/cpu.h"
-#include "formats/formats.h"
-#include "hlo/custom.h"
+#include "cpu/core/cpu.h"
+#include "formats/common/formats.h"
+#include "hlo/ir/custom.h"
 
 static hsc_cpu_device *device;
 

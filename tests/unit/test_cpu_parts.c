@@ -2,10 +2,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "cpu/affine.h"
-#include "cpu/gemm.h"
-#include "cpu/pool.h"
-#include "cpu/strided_copy.h"
+#include "base/core/random.h"
+#include "cpu/emit/affine.h"
+#include "cpu/kernels/gemm/gemm.h"
+#include "cpu/core/pool.h"
+#include "cpu/kernels/move/strided_copy.h"
 #include "unit.h"
 
 // ---- matrix products ------------------------------------------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "formats/formats.h"
-#include "hlo/custom.h"
+#include "formats/common/formats.h"
+#include "hlo/ir/custom.h"
 
 static hsc_arena *arena;
 

@@ -1,7 +1,8 @@
 // Code in serialised executables: files made here by the formats' documents, and every way to cut or bend them.
+#include "base/core/memory.h"
 #include "unit.h"
 
-#include "lab/device_code.h"
+#include "worker/device_code.h"
 
 static void put(hsc_bytes *out, uint64_t value, int bytes) {
   for (int i = 0; i < bytes; i++) hsc_bytes_append_char(out, (char)(value >> 8 * i));

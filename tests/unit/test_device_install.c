@@ -4,7 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lab/device_install.h"
+#include "base/files/file_io.h"
+#include "lab/devices/device_install.h"
 #include "unit.h"
 
 static char dir[64], python[128];

@@ -2,9 +2,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "lab/compile_cache.h"
-#include "lab/device_spec.h"
-#include "lab/environment.h"
+#include "base/files/file_io.h"
+#include "worker/compile_cache.h"
+#include "lab/devices/devices.h"
+#include "lab/store/environment.h"
 #include "unit.h"
 
 static hsc_arena *arena;

@@ -1,5 +1,7 @@
 // test_disk_cache.c - entries on disk: whole or not at all, whoever writes, dies or removes at the same time.
-#include "base/disk_cache.h"
+#include "base/core/random.h"
+#include "base/files/file_io.h"
+#include "base/files/disk_cache.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
 // Every check of `doctor` that reads the machine, against a fake /dev, /proc and /sys that is made for the case: what it must see, say and advise.
+#include "base/files/file_io.h"
 #include "unit.h"
 
 #include <stdio.h>

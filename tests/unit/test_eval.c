@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "formats/formats.h"
+#include "formats/common/formats.h"
 #include "random_module.h"
 
 static hsc_arena *arena;

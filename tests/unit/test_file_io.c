@@ -1,3 +1,6 @@
+#include "base/core/memory.h"
+#include "base/core/random.h"
+#include "base/files/file_io.h"
 #include "unit.h"
 
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 // Readers and writers together: what XLA prints comes back byte for byte, what XLA serialises means the same, and what is written is read again.
 // The files of tests/conformance/formats are made by XLA (export.py there).
+#include "base/files/file_io.h"
 #include "unit.h"
 
-#include "formats/formats.h"
+#include "formats/common/formats.h"
 
 static char *source_dir;
 

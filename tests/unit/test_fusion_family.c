@@ -2,8 +2,8 @@
 // the evaluator, and give programs that the built-in device runs to the same numbers.
 #include <stdlib.h>
 
-#include "cpu/cpu.h"
-#include "passes/passes.h"
+#include "cpu/core/cpu.h"
+#include "passes/manager/passes.h"
 #include "unit.h"
 
 enum { ROWS = 72, COLUMNS = 128, VALUES = 26, SEEDS = 40 };

@@ -1,3 +1,7 @@
+#include "base/core/hash.h"
+#include "base/core/map.h"
+#include "base/core/memory.h"
+#include "base/core/random.h"
 #include "unit.h"
 
 #include <math.h>

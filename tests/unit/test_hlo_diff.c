@@ -1,6 +1,6 @@
 // test_hlo_diff.c - modules aligned by instruction identity.
-#include "formats/formats.h"
-#include "lab/hlo_diff.h"
+#include "formats/common/formats.h"
+#include "lab/passes/hlo_diff.h"
 #include "unit.h"
 
 static hsc_module *parse(const char *text) {

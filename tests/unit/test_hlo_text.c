@@ -1,7 +1,8 @@
 // The HLO text parser: what XLA prints is read (instruction counts as jaxlib 0.10.2 counts them), mistakes are told where they stand.
+#include "base/files/file_io.h"
 #include "unit.h"
 
-#include "formats/formats.h"
+#include "formats/common/formats.h"
 
 static char *source_dir;
 

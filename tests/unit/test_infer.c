@@ -1,4 +1,5 @@
 // Shape inference against XLA's: every row of tests/conformance/hlo/shapes.txt is an instruction without a shape and what XLA makes of it.
+#include "base/text/text.h"
 #include "hlo_snippets.h"
 
 static char *source_dir;

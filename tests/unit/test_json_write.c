@@ -1,3 +1,4 @@
+#include "base/json/json_write.h"
 #include "unit.h"
 
 #include <math.h>

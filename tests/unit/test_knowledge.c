@@ -1,3 +1,5 @@
+#include "base/files/file_io.h"
+#include "base/text/text.h"
 #include "unit.h"
 
 #include <stdlib.h>

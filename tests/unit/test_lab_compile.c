@@ -1,10 +1,11 @@
 // test_lab_compile.c - compiles with options of their own, in workers that die as told; many over several workers.
-#include "lab/lab_compile.h"
+#include "worker/lab_compile.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "lab/devices/devices.h"
 #include "lab_case.h"
 
 static int set_up(void **state) {

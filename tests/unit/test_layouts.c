@@ -1,6 +1,6 @@
 // test_layouts.c - layout-assignment and layout_normalization together: which transposes go, which stay, that nothing keeps an order, and the numbers.
-#include "formats/formats.h"
-#include "passes/passes.h"
+#include "formats/common/formats.h"
+#include "passes/manager/passes.h"
 #include "unit.h"
 
 static hsc_module *parse(const char *text) {

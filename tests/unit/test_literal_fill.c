@@ -1,7 +1,7 @@
 // test_literal_fill.c - the numbers that programs are fed with are the ones that models/README.md lists (and models/inputs.py makes).
 #include "unit.h"
 
-#include "hlo/hlo.h"
+#include "hlo/ir/hlo.h"
 
 static hsc_literal *filled(hsc_arena *arena, hsc_type type, int64_t count, uint64_t seed, uint32_t argument_index) {
   hsc_shape shape = hsc_shape_array(arena, type, 1, &count);

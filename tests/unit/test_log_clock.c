@@ -1,3 +1,4 @@
+#include "base/core/log.h"
 #include "unit.h"
 
 #include <pthread.h>

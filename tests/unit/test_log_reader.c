@@ -1,3 +1,4 @@
+#include "base/core/random.h"
 #include "unit.h"
 
 #include <stdlib.h>

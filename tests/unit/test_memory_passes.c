@@ -1,9 +1,9 @@
 // test_memory_passes.c - the scheduler lowers, and rematerialization keeps a limit of, the bytes alive at once; the device needs less for it. Copies are
 // written where they are needed, and cost nothing.
-#include "cpu/cpu.h"
-#include "formats/formats.h"
-#include "passes/memory_order.h"
-#include "passes/passes.h"
+#include "cpu/core/cpu.h"
+#include "formats/common/formats.h"
+#include "passes/schedule/memory_order.h"
+#include "passes/manager/passes.h"
 #include "random_module.h"
 #include "unit.h"
 

@@ -2,7 +2,7 @@
 // are told where they stand. The files of tests/conformance/formats are made by JAX (export.py there).
 #include "unit.h"
 
-#include "formats/formats.h"
+#include "formats/common/formats.h"
 
 static char *source_dir;
 

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "formats/formats.h"
+#include "formats/common/formats.h"
 
 static const char *source_root;
 

@@ -1,4 +1,6 @@
 // Oracle: strtod of the C library for the round trip, and a search over all digit counts for shortness.
+#include "base/core/random.h"
+#include "base/text/text.h"
 #include "unit.h"
 
 #include <math.h>

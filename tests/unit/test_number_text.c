@@ -1,7 +1,8 @@
 // Numbers as text: the fast paths write what printf writes.
+#include "base/core/random.h"
 #include "unit.h"
 
-#include "hlo/hlo_internal.h"
+#include "hlo/ir/hlo_internal.h"
 
 #include <math.h>
 #include <stdlib.h>

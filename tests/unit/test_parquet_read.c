@@ -7,8 +7,10 @@
 
 #include <math.h>
 
-#include "base/parquet.h"
-#include "base/parquet_read.h"
+#include "base/core/memory.h"
+#include "base/files/file_io.h"
+#include "base/parquet/parquet.h"
+#include "base/parquet/parquet_read.h"
 
 static const char *root;
 

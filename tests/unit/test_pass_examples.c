@@ -1,20 +1,26 @@
-// Every row of passes.def has an example, src/passes/examples/<id>.hlo, and what the pass makes of it is written down in <id>.after.hlo. On its example a pass
+// Every row of passes.def has an example, src/passes/<room>/<id>.hlo, and what the pass makes of it is written down in <id>.after.hlo. On its example a pass
 // must change something, keep the numbers, come to an end, and heed every switch of the pass manager: none of this needs a word about the pass here.
 //
 //   build/tests/unit/test_pass_examples . --update     writes the .after.hlo files that differ; read the difference
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "formats/formats.h"
-#include "passes/passes.h"
+#include "base/files/file_io.h"
+#include "formats/common/formats.h"
+#include "passes/manager/passes.h"
 #include "unit.h"
 
 static const char *source_root;
 static bool update;
 
 static const char *const ids[] = {
-#define PASS(id, text, need, doc) #id,
-#include "passes/passes.def"
+#define PASS(id, text, room, doc) #id,
+#include "passes/manager/passes.def"
+#undef PASS
+};
+static const char *const rooms[] = {
+#define PASS(id, text, room, doc) #room,
+#include "passes/manager/passes.def"
 #undef PASS
 };
 
@@ -22,7 +28,7 @@ static hsc_module *parse(hsc_pass_id pass, const char *text) {
   hsc_module *module = NULL;
   hsc_status *status = hsc_hlo_text_parse(hsc_view_of(text), ids[pass], &module);
   if (!status) status = hsc_module_verify(module);
-  if (status) fail_msg("src/passes/examples/%s.hlo, line %d: %s", ids[pass], hsc_status_line(status), hsc_status_message(status));
+  if (status) fail_msg("src/passes/%s/%s.hlo, line %d: %s", rooms[pass], ids[pass], hsc_status_line(status), hsc_status_message(status));
   return module;
 }
 
@@ -54,7 +60,7 @@ static void each_example_is_rewritten_as_written_down(void **state) {
     EXPECT_OK(hsc_passes_run(module, "dce", NULL, NULL));
     hsc_module_print(module, &(hsc_print_options){.no_metadata = true, .no_percent = true}, &text);
     char *path = NULL;
-    assert_true(asprintf(&path, "%s/src/passes/examples/%s.after.hlo", source_root, ids[pass]) > 0);
+    assert_true(asprintf(&path, "%s/src/passes/%s/%s.after.hlo", source_root, rooms[pass], ids[pass]) > 0);
     if (update) EXPECT_OK(hsc_file_write_atomic(path, text.data, text.size));
     hsc_status *status = hsc_file_read(path, &expected);
     if (status) fail_msg("%s; tests/unit/test_pass_examples SOURCE_ROOT --update writes it", hsc_status_message(status));

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "formats/formats.h"
-#include "passes/passes.h"
+#include "formats/common/formats.h"
+#include "passes/manager/passes.h"
 
 static hsc_module *parse(const char *text) {
   hsc_module *module = NULL;

@@ -8,8 +8,10 @@
 #include <dirent.h>
 #include <stdlib.h>
 
-#include "formats/formats.h"
-#include "passes/passes.h"
+#include "base/files/file_io.h"
+#include "base/text/text.h"
+#include "formats/common/formats.h"
+#include "passes/manager/passes.h"
 #include "random_module.h"
 
 static const char *source_root;

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "lab/json_tree.h"
-#include "lab/patterns.h"
+#include "lab/run/json_tree.h"
+#include "lab/patterns/patterns.h"
+#include "lab/devices/devices.h"
 #include "lab_case.h"
 
 static int set_up(void **state) {

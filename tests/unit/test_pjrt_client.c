@@ -7,6 +7,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "base/core/clock.h"
+#include "base/core/memory.h"
+#include "base/files/file_io.h"
 #include "pjrt/client.h"
 
 static char fake_path[4096], other_path[4096];

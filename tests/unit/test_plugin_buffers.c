@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "base/core/clock.h"
+#include "base/core/random.h"
 #include "pjrt/client.h"
 #include "plugin/plugin_internal.h"
 

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/disk_cache.h"
+#include "base/files/file_io.h"
+#include "base/files/disk_cache.h"
 #include "pjrt/client.h"
 #include "plugin/plugin_internal.h"
 #include "unit.h"

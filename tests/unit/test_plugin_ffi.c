@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "formats/formats.h"
+#include "formats/common/formats.h"
 #include "plugin/ffi_abi.h"
 #include "plugin/plugin_host.h"
 

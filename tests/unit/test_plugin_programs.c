@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "base/core/random.h"
 #include "pjrt/client.h"
 #include "plugin/plugin_internal.h"
 

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "base/core/clock.h"
 #include "pjrt/client.h"
 #include "plugin/plugin_internal.h"
 

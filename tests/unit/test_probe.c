@@ -1,7 +1,7 @@
 #include "unit.h"
 
-#include "formats/formats.h"
-#include "lab/probe_internal.h"
+#include "formats/common/formats.h"
+#include "lab/probe/probe_internal.h"
 
 static const char text[] =
     "HloModule m\n"

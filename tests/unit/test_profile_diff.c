@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/wire.h"
-#include "formats/formats.h"
-#include "lab/profile_diff.h"
+#include "base/files/file_io.h"
+#include "base/wire/wire.h"
+#include "formats/common/formats.h"
+#include "lab/run/profile_diff.h"
 #include "trace/xspace.h"
 #include "unit.h"
 

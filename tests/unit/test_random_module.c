@@ -2,7 +2,7 @@
 // edit leaves links right.
 #include "unit.h"
 
-#include "formats/formats.h"
+#include "formats/common/formats.h"
 #include "random_module.h"
 
 enum { SEEDS = 150 };

@@ -1,4 +1,5 @@
 // Every row of real_lines.txt: what explain finds in the line, neither less nor more.
+#include "base/files/file_io.h"
 #include "unit.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // Why a program is compiled again, in one sentence: each kind of change is named as what it is.
 #include "unit.h"
 
-#include "formats/formats.h"
+#include "formats/common/formats.h"
 #include "views/recompile_cause.h"
 
 static hsc_module *parse(const char *text) {

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "lab/run_series.h"
+#include "lab/run/run_series.h"
 
 static void assert_ok(hsc_status *status) {
   if (status) fail_msg("%s", hsc_status_message(status));

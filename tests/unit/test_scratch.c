@@ -1,5 +1,6 @@
 // test_scratch.c - temporary directories: where they are made, and that nothing of them stays.
-#include "lab/scratch.h"
+#include "base/files/file_io.h"
+#include "worker/scratch.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 // test_serialize.c - compiled executables as bytes: what is loaded runs as what was compiled; what is not whole, or not of this machine, is refused.
 #include <stdlib.h>
 
-#include "cpu/serial_format.h"
-#include "formats/formats.h"
-#include "hlo/custom.h"
+#include "base/core/random.h"
+#include "cpu/serial/serial_format.h"
+#include "formats/common/formats.h"
+#include "hlo/ir/custom.h"
 #include "random_module.h"
 #include "unit.h"
 

@@ -1,7 +1,8 @@
 // Shapes and literals: making, comparing, measuring; reading and writing single values; printing them.
+#include "base/text/text.h"
 #include "unit.h"
 
-#include "hlo/hlo.h"
+#include "hlo/ir/hlo.h"
 
 #include <math.h>
 

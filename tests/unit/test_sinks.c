@@ -12,8 +12,9 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "base/parquet.h"
-#include "base/wire.h"
+#include "base/core/memory.h"
+#include "base/parquet/parquet.h"
+#include "base/wire/wire.h"
 #include "trace/sink.h"
 
 static char directory[64];

@@ -1,7 +1,7 @@
 // What StableHLO's verifier refuses is refused with the reason and the place, and what is like it but good is taken.
 #include "unit.h"
 
-#include "formats/formats.h"
+#include "formats/common/formats.h"
 
 #define ADD(type) "({^bb0(%a: tensor<" type ">, %b: tensor<" type ">): %s = stablehlo.add %a, %b : tensor<" type "> \n stablehlo.return %s : tensor<" type ">})"
 #define GROUPS(groups, type) "{replica_groups = dense<" groups "> : tensor<" type ">}"

@@ -7,7 +7,9 @@
 
 #include <math.h>
 
-#include "lab/stats.h"
+#include "base/core/memory.h"
+#include "base/core/random.h"
+#include "stats/stats.h"
 
 static const double A[] = {13.030, 0.346, 0.305, 0.300, 0.219, 0.251, 0.473, 0.391, 0.397, 0.431};
 static const double B[] = {0.590, 0.523, 0.550, 0.608, 0.614, 0.473, 0.512, 0.577, 0.601};

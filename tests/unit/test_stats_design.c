@@ -7,7 +7,8 @@
 
 #include <math.h>
 
-#include "lab/stats_design.h"
+#include "base/core/random.h"
+#include "stats/stats_design.h"
 
 static void assert_ok(hsc_status *status) {
   if (status) fail_msg("%s", hsc_status_message(status));

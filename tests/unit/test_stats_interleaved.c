@@ -1,6 +1,8 @@
 // Effects of interleaved blocks: known values, bad input, and simulations with known truth: identical variants come out as "same", a slowdown of 3 % is
 // found, false discoveries are held.
-#include "lab/stats_interleaved.h"
+#include "base/core/memory.h"
+#include "base/core/random.h"
+#include "stats/stats_interleaved.h"
 #include "unit.h"
 
 #include <math.h>

@@ -7,7 +7,8 @@
 
 #include <math.h>
 
-#include "lab/sampling_document.h"
+#include "base/core/random.h"
+#include "lab/run/sampling_document.h"
 
 // A machine that takes `run_s` for a run, with so much noise (a share) between runs and between blocks; a block costs `block_s` besides.
 typedef struct machine {

@@ -1,3 +1,5 @@
+#include "base/core/memory.h"
+#include "base/text/text.h"
 #include "unit.h"
 
 static void holds_what_it_was_given(void **state) {

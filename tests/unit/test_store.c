@@ -7,7 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lab/store.h"
+#include "base/core/memory.h"
+#include "base/files/file_io.h"
+#include "lab/store/store.h"
 #include "unit.h"
 
 static char dir[64], path[128];

@@ -1,3 +1,5 @@
+#include "base/core/random.h"
+#include "base/text/text.h"
 #include "unit.h"
 
 #include <math.h>

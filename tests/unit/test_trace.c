@@ -15,6 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/core/clock.h"
+#include "base/core/random.h"
+#include "base/files/file_io.h"
 #include "trace/capture.h"
 #include "trace/recorder.h"
 

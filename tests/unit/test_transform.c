@@ -1,10 +1,11 @@
 // Transforms against what they stand for: repeat and scan are f applied over and over, vmap is f on each example. The evaluator judges; the
 // programs that JAX exported for the same patterns are a second witness.
+#include "base/core/random.h"
 #include "unit.h"
 
 #include <stdlib.h>
 
-#include "formats/formats.h"
+#include "formats/common/formats.h"
 #include "random_module.h"
 #include "transform/transform.h"
 

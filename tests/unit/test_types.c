@@ -2,9 +2,10 @@
 //
 // Oracles: ml_dtypes 0.5 for the 8-bit and 4-bit floats (digests over all inputs, computed there), the compiler's _Float16 for f16, arithmetic on
 // float's bits for bf16.
+#include "base/core/random.h"
 #include "unit.h"
 
-#include "hlo/hlo.h"
+#include "hlo/ir/hlo.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 // Shapes against operands are in test_infer.c; here are links, order, names, parameters, computations, aliases.
 #include "unit.h"
 
-#include "formats/formats.h"
+#include "formats/common/formats.h"
 
 static const char program[] =
     "HloModule m, input_output_alias={ {1}: (0, {}, may-alias) }\n"

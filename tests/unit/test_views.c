@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/core/random.h"
+#include "base/files/file_io.h"
 #include "trace/xspace.h"
 #include "unit.h"
 #include "views/views.h"

@@ -1,7 +1,8 @@
 // The protobuf wire format: known bytes (written by hand from the encoding's specification), malformed ones, nested messages of every length.
+#include "base/core/memory.h"
 #include "unit.h"
 
-#include "base/wire.h"
+#include "base/wire/wire.h"
 
 static hsc_view view(const char *bytes, size_t size) { return (hsc_view){bytes, size}; }
 

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "lab/worker_client.h"
+#include "base/text/text.h"
+#include "lab/devices/devices.h"
+#include "worker/worker_client.h"
 #include "lab_case.h"
 
 static const char *source_root = ".";
@@ -282,7 +284,7 @@ static void the_page_lists_every_job(void **state) {
 #define JOB(name, function, doc)                                  \
   if (!strstr(hsc_bytes_text(&page), "| `" name "` | " doc " |")) \
     fail_msg("docs/formats/worker.md: no row for %s", name);
-#include "lab/worker_jobs.def"
+#include "worker/worker_jobs.def"
 #undef JOB
   hsc_bytes_deinit(&page);
 }

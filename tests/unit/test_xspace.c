@@ -10,8 +10,9 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/wire.h"
-#include "formats/formats.h"
+#include "base/files/file_io.h"
+#include "base/wire/wire.h"
+#include "formats/common/formats.h"
 #include "trace/capture.h"
 #include "trace/xspace.h"
 #include "unit.h"

@@ -10,7 +10,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/base.h"
+#include "base/core/clock.h"
+#include "base/core/status.h"
 
 // The expression succeeds; if not, its message is shown.
 #define EXPECT_OK(expr)                                                                              \

@@ -1,0 +1,56 @@
+// llvm_api.c - see llvm_api.h.
+#include "cpu/emit/llvm_api.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+hsc_llvm_functions hsc_ll;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool loaded;
+static char problem[512];
+
+static const struct {
+  const char *name;
+  size_t offset;
+} functions[] = {
+#define FN(name) {"LLVM" #name, offsetof(hsc_llvm_functions, name)},
+#include "cpu/emit/llvm_functions.def"
+#undef FN
+};
+
+static void load(void) {
+  const char *wanted = getenv("HLOSCOPE_LLVM_LIBRARY");
+  const char *const candidates[] = {wanted ? wanted : "libLLVM.so.19.1", "libLLVM.so.19.1", "libLLVM-19.so.1", "libLLVM-19.so", "libLLVM.so.19",
+                                    "/usr/lib/llvm-19/lib/libLLVM.so.19.1"};
+  void *library = NULL;
+  for (size_t i = 0; i < HSC_COUNT_OF(candidates) && !library; i++) {
+    library = dlopen(candidates[i], RTLD_LAZY | RTLD_LOCAL);
+    if (!library && !problem[0]) snprintf(problem, sizeof problem, "%s", dlerror());
+  }
+  if (!library) return;
+  for (size_t i = 0; i < HSC_COUNT_OF(functions); i++) {
+    void *address = dlsym(library, functions[i].name);
+    if (!address) {
+      snprintf(problem, sizeof problem, "libLLVM has no %s", functions[i].name);
+      return;
+    }
+    memcpy((char *)&hsc_ll + functions[i].offset, &address, sizeof address);
+  }
+  hsc_ll.InitializeX86TargetInfo();
+  hsc_ll.InitializeX86Target();
+  hsc_ll.InitializeX86TargetMC();
+  hsc_ll.InitializeX86AsmPrinter();
+  // Loop strength reduction takes a third of the time of code generation and finds nothing in loops whose addresses are sums already.
+  // The optimising register allocator is worth its time even where nothing else of code generation is.
+  static const char *const arguments[] = {"hloscope", "-disable-lsr", "-optimize-regalloc"};
+  hsc_ll.ParseCommandLineOptions(HSC_COUNT_OF(arguments), arguments, NULL);
+  loaded = true;
+}
+
+hsc_status *hsc_llvm_load(void) {
+  pthread_once(&once, load);
+  if (loaded) return NULL;
+  return hsc_status_hint(HSC_ERR(UNAVAILABLE, "LLVM 19, which compiles kernels, cannot be loaded: %s", problem), "apt-get install libllvm19");
+}

@@ -1,0 +1,345 @@
+// vmath.c - see vmath.h. Compiled once per instruction set (HSC_ISA, HSC_ISA_BYTES as in gemm_kernels.c).
+//
+// Each f32 function reduces its argument to a small interval and evaluates a polynomial there. The coefficients are minimax fits of our own
+// (weighted least squares iterated to equal ripple, in 50 digits), with errors below 2e-9 relative before rounding.
+#include "cpu/kernels/vmath/vmath.h"
+
+#include <math.h>
+
+#include "hlo/ir/hlo.h"
+
+#define CONCAT3_(a, b, c) a##b##c
+#define CONCAT3(a, b, c) CONCAT3_(a, b, c)
+
+enum { F32_LANES = HSC_ISA_BYTES / 4, F64_LANES = HSC_ISA_BYTES / 8 };
+typedef float vf __attribute__((vector_size(HSC_ISA_BYTES)));
+typedef int32_t vi __attribute__((vector_size(HSC_ISA_BYTES)));
+typedef uint32_t vu __attribute__((vector_size(HSC_ISA_BYTES)));
+typedef double vd __attribute__((vector_size(HSC_ISA_BYTES)));
+typedef double vd2 __attribute__((vector_size(2 * HSC_ISA_BYTES)));   // as many doubles as vf has floats
+
+static inline vf all(float x) { return x - (vf){0}; }
+static inline vf pick(vi mask, vf yes, vf no) { return (vf)(((vi)yes & mask) | ((vi)no & ~mask)); }
+static inline vf absolute(vf x) { return (vf)((vi)x & 0x7fffffff); }
+static inline vf sign_of(vf x, vf magnitude) { return (vf)(((vi)x & (vi)all(-0.0f)) | ((vi)magnitude & 0x7fffffff)); }
+static inline vf clamp(vf x, float low, float high) {
+  x = pick(x > low, x, all(low));   // also for NaN
+  return pick(x < high, x, all(high));
+}
+// Nearest whole number, for |x| < 2^22.
+static inline vf nearest(vf x) {
+  vf shift = all(12582912.0f);
+  return (x + shift) - shift;
+}
+static inline vf power_of_two(vi n) { return (vf)((n + 127) << 23); }   // -126 <= n <= 127
+
+// x = n ln 2 + r with |r| <= ln 2 / 2; returns exp(r) - 1.
+static inline vf reduced_expm1(vf x, vf *out_n) {
+  vf n = nearest(x * 1.44269504088896341f);
+  vf r = x - n * 0.693145751953125f;
+  r = r - n * 1.428606765330187e-06f;
+  vf q = all(0.0001990758319152519f);
+  q = q * r + 0.0013933652080595493f;
+  q = q * r + 0.00833328627049923f;
+  q = q * r + 0.04166646674275398f;
+  q = q * r + 0.1666666716337204f;
+  q = q * r + 0.5f;
+  *out_n = n;
+  return r + r * r * q;
+}
+
+static inline vf exp_f32(vf x) {
+  vf n, e = reduced_expm1(clamp(x, -120.0f, 120.0f), &n);
+  // The scale in two factors reaches subnormal results and infinity.
+  vi whole = __builtin_convertvector(n, vi), half = whole >> 1;
+  vf result = (e + 1.0f) * power_of_two(half) * power_of_two(whole - half);
+  return pick(x != x, x, result);
+}
+
+static inline vf expm1_f32(vf x) {
+  vf n, e = reduced_expm1(clamp(x, -30.0f, 100.0f), &n);
+  // 2^n e + (2^n - 1), in halves so that n = 128 does not overflow early; above, the sum is infinite.
+  vi whole = __builtin_convertvector(n, vi);
+  vi cut = whole > 128;
+  whole = (whole & ~cut) | (cut & 128);
+  vf scale = power_of_two(whole - 1);
+  vf result = scale * e + (scale - 0.5f);
+  result = result + result;
+  result = pick(x > 88.7228394f, all(INFINITY), result);
+  // Small arguments keep their own bits: x + x^2 / 2 is exact enough and does not lose subnormals.
+  result = pick(absolute(x) < 1e-4f, x + 0.5f * x * x, result);
+  result = pick(x == 0, x, result);
+  return pick(x != x, x, result);
+}
+
+// log(x) for positive finite x, as the sum of a large and a small part.
+static inline vf log_positive(vf x) {
+  vi tiny = x < 1.17549435e-38f;
+  x = pick(tiny, x * 8388608.0f, x);
+  vi bits = (vi)x;
+  // Mantissa in [sqrt(1/2), sqrt(2)).
+  vi exponent = (bits - 0x3f3504f3) >> 23;
+  vf m = (vf)(bits - (exponent << 23));
+  vf n = __builtin_convertvector(exponent - (tiny & 23), vf);
+  vf f = m - 1.0f, s = f * f;
+  vf r = all(0.06915368139743805f);
+  r = r * f - 0.11789807677268982f;
+  r = r * f + 0.11872976273298264f;
+  r = r * f - 0.1238434836268425f;
+  r = r * f + 0.14218658208847046f;
+  r = r * f - 0.16669251024723053f;
+  r = r * f + 0.20002226531505585f;
+  r = r * f - 0.24999986588954926f;
+  r = r * f + 0.3333331048488617f;
+  vf small = s * f * r + n * 1.428606765330187e-06f;
+  small = small - 0.5f * s;
+  return n * 0.693145751953125f + (f + small);
+}
+
+static inline vf log_f32(vf x) {
+  vf result = log_positive(pick(x > 0, pick(x < INFINITY, x, all(1)), all(1)));
+  result = pick(x == 0, all(-INFINITY), result);
+  result = pick(x < 0, all(NAN), result);
+  result = pick(x == INFINITY, x, result);
+  return pick(x != x, x, result);
+}
+
+// log(u) with u = 1 + x rounded, and what the rounding lost: c / u.
+static inline vf log1p_f32(vf x) {
+  vf safe = pick(x > -1.0f, pick(x < 1e30f, x, all(1)), all(1));
+  vf u = 1.0f + safe;
+  vf lost = pick(absolute(safe) < 1.0f, safe - (u - 1.0f), 1.0f - (u - safe));
+  vf result = log_positive(u) + lost / u;
+  result = pick(absolute(x) < 1e-4f, x - 0.5f * x * x, result);
+  result = pick(x >= 1e30f, log_f32(x), result);
+  result = pick(x == -1.0f, all(-INFINITY), result);
+  result = pick(x < -1.0f, all(NAN), result);
+  result = pick(x == 0, x, result);
+  return pick(x != x, x, result);
+}
+
+static inline vf tanh_f32(vf x) {
+  vf t = expm1_f32(2.0f * pick(absolute(x) < 10.0f, absolute(x), all(10.0f)));
+  vf result = sign_of(x, t / (t + 2.0f));
+  result = pick(absolute(x) < 1e-3f, x - x * x * x * (1.0f / 3), result);
+  return pick(x != x, x, result);
+}
+
+// By the exponential that cannot overflow, so that far negative arguments keep their small, at last subnormal, results.
+static inline vf logistic_f32(vf x) {
+  vf e = exp_f32(-absolute(x));
+  return pick(x < 0, e, all(1.0f)) / (1.0f + e);
+}
+
+static inline vf erf_f32(vf x) {
+  vf t = absolute(x), s = x * x;
+  vf p = all(-9.64151604421204e-06f);
+  p = p * s + 0.0001125694761867635f;
+  p = p * s - 0.0008482828852720559f;
+  p = p * s + 0.005220945458859205f;
+  p = p * s - 0.0268654003739357f;
+  p = p * s + 0.11283782124519348f;
+  p = p * s - 0.37612637877464294f;
+  p = p * s + 1.128379225730896f;
+  // erfc(t) = exp(-t g(t)) for 1 < t; above 4.05 erf rounds to 1.
+  vf u = pick(t < 4.05f, t, all(4.05f));
+  vf g = all(3.7023696677351836e-06f);
+  g = g * u - 3.0273617085185833e-05f;
+  g = g * u - 0.00012900032743345946f;
+  g = g * u + 0.003153897589072585f;
+  g = g * u - 0.023043999448418617f;
+  g = g * u + 0.10562161356210709f;
+  g = g * u + 0.6354358792304993f;
+  g = g * u + 1.1285936832427979f;
+  vf large = sign_of(x, 1.0f - exp_f32(-u * g));
+  vf result = pick(t <= 1.0f, x * p, large);
+  return pick(x != x, x, result);
+}
+
+// |x| reduced by multiples of pi/2 in f64: the quadrant and the rest. Good to 2^30.
+static inline vf quadrant(vf x, vi *out_quadrant) {
+  vd2 wide = __builtin_convertvector(x, vd2);
+  vd2 shift = 6755399441055744.0 - (vd2){0};
+  vd2 n = (wide * 0.63661977236758134308 + shift) - shift;
+  vd2 rest = wide - n * 1.5707963267341256;
+  rest = rest - n * 6.077100506506192e-11;
+  *out_quadrant = __builtin_convertvector(n, vi);
+  return __builtin_convertvector(rest, vf);
+}
+
+static inline vf sine_part(vf r) {
+  vf s = r * r, p = all(2.724938894971274e-06f);
+  p = p * s - 0.00019840082677546889f;
+  p = p * s + 0.008333331905305386f;
+  p = p * s - 0.1666666716337204f;
+  return r + r * s * p;
+}
+
+static inline vf cosine_part(vf r) {
+  vf s = r * r, p = all(-2.7300504257254943e-07f);
+  p = p * s + 2.480059629306197e-05f;
+  p = p * s - 0.00138888880610466f;
+  p = p * s + 0.0416666679084301f;
+  return s * s * p + (1.0f - 0.5f * s);
+}
+
+enum { TRIG_SIN, TRIG_COS, TRIG_TAN };
+
+static inline vf trig_f32(vf x, int which) {
+  vi big = ~(vi)(absolute(x) < 1e8f);
+  vi q;
+  vf r = quadrant(pick(big, all(0), x), &q);
+  vf s = sine_part(r), c = cosine_part(r);
+  vi swap = -(q & 1);
+  vf result;
+  if (which == TRIG_TAN) {
+    result = pick(swap, -c / s, s / c);
+  } else {
+    if (which == TRIG_COS) q = q + 1;
+    swap = -(q & 1);
+    result = pick(swap, c, s);
+    result = (vf)((vi)result ^ ((q & 2) << 30));
+  }
+  if (which != TRIG_COS) result = pick(x == 0, x, result);
+  bool any = false;
+  for (int i = 0; i < F32_LANES; i++) any = any || big[i];
+  if (any)
+    for (int i = 0; i < F32_LANES; i++)
+      if (big[i]) result[i] = (float)(which == TRIG_SIN ? sin((double)x[i]) : which == TRIG_COS ? cos((double)x[i]) : tan((double)x[i]));
+  return result;
+}
+
+static inline vf sin_f32(vf x) { return trig_f32(x, TRIG_SIN); }
+static inline vf cos_f32(vf x) { return trig_f32(x, TRIG_COS); }
+static inline vf tan_f32(vf x) { return trig_f32(x, TRIG_TAN); }
+
+// Functions that are rarely in a hot loop: the C library's in f64, lane by lane.
+#define LANES_1(name, call)                                             \
+  static inline vf name##_f32(vf x) {                                   \
+    for (int i = 0; i < F32_LANES; i++) {                               \
+      double v = x[i];                                                  \
+      x[i] = (float)(call);                                             \
+    }                                                                   \
+    return x;                                                           \
+  }
+#define LANES_2(name, call)                                             \
+  static inline vf name##_f32(vf x, vf y) {                             \
+    for (int i = 0; i < F32_LANES; i++) {                               \
+      double v = x[i], w = y[i];                                        \
+      x[i] = (float)(call);                                             \
+    }                                                                   \
+    return x;                                                           \
+  }
+LANES_1(cbrt, cbrt(v))
+LANES_1(sinh, sinh(v))
+LANES_1(cosh, cosh(v))
+LANES_1(asin, asin(v))
+LANES_1(acos, acos(v))
+LANES_1(asinh, asinh(v))
+LANES_1(acosh, acosh(v))
+LANES_1(atanh, atanh(v))
+LANES_2(atan2, atan2(v, w))
+LANES_2(pow, pow(v, w))
+LANES_2(fmod, fmod(v, w))
+
+#define WIDE_1(name, call)                                              \
+  static inline vd name##_f64(vd x) {                                   \
+    for (int i = 0; i < F64_LANES; i++) {                               \
+      double v = x[i];                                                  \
+      x[i] = (call);                                                    \
+    }                                                                   \
+    return x;                                                           \
+  }
+#define WIDE_2(name, call)                                              \
+  static inline vd name##_f64(vd x, vd y) {                             \
+    for (int i = 0; i < F64_LANES; i++) {                               \
+      double v = x[i], w = y[i];                                        \
+      x[i] = (call);                                                    \
+    }                                                                   \
+    return x;                                                           \
+  }
+WIDE_1(exp, exp(v))
+WIDE_1(expm1, expm1(v))
+WIDE_1(log, log(v))
+WIDE_1(log1p, log1p(v))
+WIDE_1(tanh, tanh(v))
+WIDE_1(logistic, 1 / (1 + exp(-v)))
+WIDE_1(sin, sin(v))
+WIDE_1(cos, cos(v))
+WIDE_1(tan, tan(v))
+WIDE_1(erf, erf(v))
+WIDE_1(cbrt, cbrt(v))
+WIDE_1(sinh, sinh(v))
+WIDE_1(cosh, cosh(v))
+WIDE_1(asin, asin(v))
+WIDE_1(acos, acos(v))
+WIDE_1(asinh, asinh(v))
+WIDE_1(acosh, acosh(v))
+WIDE_1(atanh, atanh(v))
+WIDE_2(atan2, atan2(v, w))
+WIDE_2(pow, pow(v, w))
+WIDE_2(fmod, fmod(v, w))
+
+// Bits of a narrow float in the lanes' integer form, to f32 and back.
+#define NARROW(name, id)                                                                                          \
+  static inline vf decode_##name##_f32(vf x) {                                                                    \
+    for (int i = 0; i < F32_LANES; i++) x[i] = (float)hsc_float_decode(HSC_TYPE_##id, (uint64_t)(((vi)x)[i] & 0xff)); \
+    return x;                                                                                                     \
+  }                                                                                                               \
+  static inline vf encode_##name##_f32(vf x) {                                                                    \
+    vi bits = {0};                                                                                                \
+    for (int i = 0; i < F32_LANES; i++) bits[i] = (int32_t)hsc_float_encode(HSC_TYPE_##id, (double)x[i]);         \
+    return (vf)bits;                                                                                              \
+  }
+NARROW(f8e3m4, F8E3M4)
+NARROW(f8e4m3, F8E4M3)
+NARROW(f8e4m3b11fnuz, F8E4M3B11FNUZ)
+NARROW(f8e4m3fn, F8E4M3FN)
+NARROW(f8e4m3fnuz, F8E4M3FNUZ)
+NARROW(f8e5m2, F8E5M2)
+NARROW(f8e5m2fnuz, F8E5M2FNUZ)
+NARROW(f8e8m0fnu, F8E8M0FNU)
+NARROW(f4e2m1fn, F4E2M1FN)
+
+// ---- the functions that generated code calls, and their table -------------------------------------------------------------------
+
+#define PARAMETERS_1(type) type x
+#define ARGUMENTS_1 x
+#define PARAMETERS_2(type) type x, type y
+#define ARGUMENTS_2 x, y
+#define DEFINE_F32(name, operands) \
+  static vf call_##name##_f32(PARAMETERS_##operands(vf)) { return name##_f32(ARGUMENTS_##operands); }
+#define DEFINE_F32_F64(name, operands) \
+  DEFINE_F32(name, operands)           \
+  static vd call_##name##_f64(PARAMETERS_##operands(vd)) { return name##_f64(ARGUMENTS_##operands); }
+#define VMATH(name, operands, types, op) DEFINE_##types(name, operands)
+#include "cpu/kernels/vmath/vmath.def"
+#undef VMATH
+
+// What LLVM calls where the instruction set lacks an operation (rounding before SSE4.1, fma, conversions of f16): names and calling convention of libm
+// and of the compilers' runtime libraries.
+#define LIBM(name) {#name, (void *)name}, {#name "f", (void *)name##f},
+#if defined(__FLT16_MAX__)
+static float extend_half(_Float16 x) { return (float)x; }
+static _Float16 truncate_float(float x) { return (_Float16)x; }
+static _Float16 truncate_double(double x) { return (_Float16)x; }
+#define HALF_ROWS {"__extendhfsf2", (void *)extend_half}, {"__truncsfhf2", (void *)truncate_float}, {"__truncdfhf2", (void *)truncate_double},
+#else
+#define HALF_ROWS
+#endif
+
+#define ROW_F32(name) {"hsc_vm_" #name "_f32", (void *)call_##name##_f32},
+#define ROW_F32_F64(name) ROW_F32(name) {"hsc_vm_" #name "_f64", (void *)call_##name##_f64},
+static const hsc_cpu_symbol symbols[] = {
+#define VMATH(name, operands, types, op) ROW_##types(name)
+#include "cpu/kernels/vmath/vmath.def"
+#undef VMATH
+    LIBM(ceil) LIBM(floor) LIBM(trunc) LIBM(rint) LIBM(nearbyint) LIBM(round) LIBM(fma) LIBM(fmod)
+    HALF_ROWS
+};
+
+const hsc_cpu_symbol *CONCAT3(hsc_vmath_symbols_, HSC_ISA, )(size_t *out_count);
+const hsc_cpu_symbol *CONCAT3(hsc_vmath_symbols_, HSC_ISA, )(size_t *out_count) {
+  *out_count = HSC_COUNT_OF(symbols);
+  return symbols;
+}

@@ -1,0 +1,196 @@
+// ablate_numbers.c - runs every program that is not the baseline's, in workers, and compares its outputs with the baseline's.
+#include "lab/ablate/ablate_internal.h"
+
+#include <math.h>
+
+#include "lab/run/json_tree.h"
+#include "lab/run/outputs.h"
+#include "lab/run/rounding.h"
+#include "worker/scratch.h"
+
+// "equal", "close", "rounding", "different": the worse, the further back.
+static int badness(const char *verdict) { return !strcmp(verdict, "different") ? 3 : !strcmp(verdict, "rounding") ? 2 : !strcmp(verdict, "close"); }
+
+// The worst verdict over all outputs, and the largest differences.
+static json_t *summarize(const ablate_run *run, json_t *rows) {
+  const char *worst = "equal";
+  double max_abs = 0, max_ulp = 0;
+  int different = 0;
+  json_t *row;
+  size_t i;
+  json_array_foreach (rows, i, row) {
+    const char *verdict = json_string_value(json_object_get(row, "verdict"));
+    if (!strcmp(verdict, "different") && hsc_is_rounding(run->rounding, row, i)) verdict = "rounding";
+    if (!strcmp(verdict, "equal")) continue;
+    different++;
+    if (badness(verdict) > badness(worst)) worst = verdict;
+    double ulp = hsc_json_number(json_object_get(row, "max_ulp")), distance = hsc_json_number(json_object_get(row, "max_abs"));
+    if (ulp > max_ulp) max_ulp = ulp;
+    if (distance > max_abs) max_abs = distance;
+  }
+  return json_pack("{s:s, s:I, s:o, s:i, s:i}", "verdict", worst, "max_ulp", (json_int_t)max_ulp, "max_abs", hsc_json_real(max_abs), "outputs_different", different,
+                   "outputs", (int)json_array_size(rows));
+}
+
+static bool same_digests(json_t *a, json_t *b) {
+  if (json_array_size(a) != json_array_size(b)) return false;
+  for (size_t i = 0; i < json_array_size(a); i++)
+    if (!json_equal(json_object_get(json_array_get(a, i), "digest"), json_object_get(json_array_get(b, i), "digest"))) return false;
+  return true;
+}
+
+// Runs once, with its outputs as files in `directory`; `nudged`: on inputs whose floats are moved by their last place.
+static hsc_status *run_once(ablate_run *run, hsc_lab_worker **worker, const ablate_variant *v, bool nudged, const char *directory, hsc_answer *answer) {
+  if (!*worker)
+    HSC_TRY(hsc_lab_worker_create(
+        &(hsc_lab_worker_options){.device = run->options->device, .executable = run->options->executable, .no_disk_cache = true, .stop = run->options->stop}, worker));
+  json_t *request = hsc__ablate_request(run, "run", v->disable), *drop = json_pack("{s:s}", "job", "drop");
+  if (!request || !drop) return hsc_status_out_of_memory();
+  json_object_set_new(request, "records", json_integer(2));
+  json_object_set_new(request, "save_to", json_string(directory));
+  if (nudged) json_object_set_new(request, "nudge", json_real(1e-30));  // the least that moves anything
+  hsc_status *status = hsc_lab_worker_call(*worker, request, run->options->limit_ns, answer);
+  // What it holds on the device would be there beside the next one.
+  if (!status && answer->outcome == HSC_OUTCOME_OK) {
+    hsc_answer dropped;
+    status = hsc_lab_worker_call(*worker, drop, run->options->limit_ns, &dropped);
+    if (!status) hsc_answer_deinit(&dropped);
+  }
+  json_decref(request);
+  json_decref(drop);
+  return status;
+}
+
+static double run_seconds(json_t *answer) {
+  json_t *records = json_object_get(answer, "records"), *last = json_array_get(records, json_array_size(records) - 1);
+  return (hsc_json_number(json_object_get(last, "enqueue_ns")) + hsc_json_number(json_object_get(last, "wait_ns"))) * 1e-9;
+}
+
+static void take_run(ablate_variant *v, hsc_outcome outcome, const char *message, json_t *answer) {
+  v->run_outcome = outcome;
+  v->ran = outcome == HSC_OUTCOME_OK;
+  if (!v->ran && message && !v->message) {
+    v->message = hsc_strdup(message);
+    v->where = hsc__ablate_where(message);
+    v->code = hsc__ablate_code(answer);
+  }
+  v->run_s = v->ran ? run_seconds(answer) : 0;
+  json_t *numbers = json_object_get(answer, "numbers");
+  if (numbers) v->numbers = json_incref(numbers);
+}
+
+static hsc_status *compare(ablate_run *run, json_t *outputs, const char *name, json_t **out_numbers) {
+  json_t *baseline = run->variants[0].outputs, *rows = json_array();
+  hsc_status *status = NULL;
+  if (same_digests(baseline, outputs)) {
+    *out_numbers = json_pack("{s:s, s:i, s:i, s:i, s:i}", "verdict", "equal", "max_ulp", 0, "max_abs", 0, "outputs_different", 0, "outputs",
+                             (int)json_array_size(outputs));
+  } else {
+    status = hsc_compare_outputs(baseline, outputs, "baseline", name, rows);
+    if (!status) *out_numbers = summarize(run, rows);
+  }
+  json_decref(rows);
+  return status;
+}
+
+// The numbers are asked of the first variant of each program that is not the baseline's, and of the placebos: what they show is chance.
+static bool is_due(const ablate_variant *v, int number) { return v->answer && number > 0 && (v->same_as == number || v->kind == VARIANT_PLACEBO); }
+
+static hsc_status *numbers_task(ablate_run *run, hsc_lab_worker **worker, int number) {
+  int at = run->task_from + number;
+  ablate_variant *v = &run->variants[at];
+  char *stored_status = NULL, *stored_message = NULL;
+  json_t *stored = NULL, *numbers = NULL;
+  hsc_answer answer = {0};
+  hsc_bytes key = {0}, directory = {0};
+  hsc_status *status = NULL;
+  if (!is_due(v, at)) return NULL;
+  hsc_bytes_printf(&key, "numbers/%s", v->name);
+  hsc_bytes_printf(&directory, "%s/run_%d", run->scratch, at);
+  HSC_GOTO(hsc_bytes_status(&directory));
+  pthread_mutex_lock(&run->lock);
+  status = hsc__ablate_stored(run, hsc_bytes_text(&key), &stored_status, &stored_message, &stored);
+  if (!status && stored)
+    take_run(v, hsc__ablate_outcome(stored_status), stored_message, stored);
+  else
+    run->fresh_count++;
+  pthread_mutex_unlock(&run->lock);
+  if (status || stored) goto done;
+  HSC_GOTO(run_once(run, worker, v, false, hsc_bytes_text(&directory), &answer));
+  if (answer.outcome == HSC_OUTCOME_ABORT && hsc__ablate_stopped(run)) goto done;  // of the interrupt
+  if (answer.outcome == HSC_OUTCOME_OK) {
+    HSC_GOTO(compare(run, json_object_get(answer.body, "outputs"), v->name, &numbers));
+    json_object_set(answer.body, "numbers", numbers);
+  }
+  hsc_scratch_empty(hsc_bytes_text(&directory));
+  hsc__ablate_keep_code(&answer);
+  const char *message = answer.status ? hsc_status_message(answer.status) : NULL;
+  pthread_mutex_lock(&run->lock);
+  take_run(v, answer.outcome, message, answer.body);
+  status = hsc_store_put_task(
+      run->options->store, run->experiment,
+      &(hsc_task){.key = hsc_bytes_text(&key), .status = hsc_outcome_text(answer.outcome), .message = message, .answer = answer.body});
+  pthread_mutex_unlock(&run->lock);
+done:
+  json_decref(numbers);
+  json_decref(stored);
+  hsc_free(stored_status);
+  hsc_free(stored_message);
+  hsc_answer_deinit(&answer);
+  hsc_bytes_deinit(&key);
+  hsc_bytes_deinit(&directory);
+  return status;
+}
+
+// What the program itself makes of the last places of its inputs: differences up to that size say nothing about a pass.
+static hsc_status *measure_rounding(ablate_run *run, hsc_lab_worker **worker) {
+  hsc_bytes directory = {0};
+  hsc_answer answer = {0};
+  json_t *rows = json_array();
+  hsc_bytes_printf(&directory, "%s/run_nudged", run->scratch);
+  hsc_status *status = hsc_bytes_status(&directory);
+  if (!status) status = run_once(run, worker, &run->variants[0], true, hsc_bytes_text(&directory), &answer);
+  if (!status && answer.outcome == HSC_OUTCOME_OK)
+    status = hsc_compare_outputs(run->variants[0].outputs, json_object_get(answer.body, "outputs"), "baseline", "baseline on inputs moved by a last place", rows);
+  if (!status && answer.outcome == HSC_OUTCOME_OK) run->rounding = json_incref(rows);
+  hsc_scratch_empty(hsc_bytes_text(&directory));
+  hsc_answer_deinit(&answer);
+  hsc_bytes_deinit(&directory);
+  json_decref(rows);
+  return status;
+}
+
+hsc_status *hsc__ablate_numbers(ablate_run *run, int from, int to) {
+  ablate_variant *baseline = &run->variants[0];
+  if (!baseline->outputs) {
+    hsc_lab_worker *worker = NULL;
+    hsc_answer answer = {0};
+    hsc_bytes directory = {0};
+    hsc_bytes_printf(&directory, "%s/run_0", run->scratch);
+    hsc_status *status = hsc_bytes_status(&directory);
+    if (!status && run->options->progress) run->options->progress(run->options->user, 0, to - from, -1, "running the baseline");
+    if (!status) status = run_once(run, &worker, baseline, false, hsc_bytes_text(&directory), &answer);
+    if (!status) {
+      take_run(baseline, answer.outcome, answer.status ? hsc_status_message(answer.status) : NULL, answer.body);
+      if (baseline->ran) baseline->outputs = json_incref(json_object_get(answer.body, "outputs"));
+    }
+    if (!status && baseline->ran) status = measure_rounding(run, &worker);
+    hsc_answer_deinit(&answer);
+    hsc_bytes_deinit(&directory);
+    hsc_lab_worker_destroy(worker);
+    HSC_TRY(status);
+    if (!baseline->ran) return NULL;  // a device that compiles only, or a program that it cannot run: structure is what there is
+  }
+  run->task_from = from;
+  HSC_TRY(hsc__ablate_deal(run, to - from, "comparing numbers", numbers_task));
+  // Equal programs give equal numbers.
+  for (int i = from; i < to; i++) {
+    ablate_variant *v = &run->variants[i];
+    const ablate_variant *first = &run->variants[v->same_as];
+    if (v->numbers || !v->answer || v->same_as == i) continue;
+    v->run_outcome = first->run_outcome;
+    v->run_s = first->run_s;
+    if (first->numbers) v->numbers = json_incref(first->numbers);
+  }
+  return NULL;
+}

@@ -1,0 +1,71 @@
+// optimized.c - reads an optimised program and counts it.
+#include "base/files/file_io.h"
+#include "lab/passes/optimized.h"
+
+#include "formats/common/formats.h"
+
+hsc_status *hsc_optimized_module(const char *path, hsc_module **out_module) {
+  hsc_bytes bytes = {0};
+  *out_module = NULL;
+  hsc_status *status = hsc_file_read(path, &bytes);
+  if (!status) {
+    hsc_view view = hsc_bytes_view(&bytes);
+    bool text = view.size >= 9 && (!memcmp(view.data, "HloModule", 9) || view.data[0] == '/');
+    status = text ? hsc_hlo_text_parse(view, path, out_module) : hsc_hlo_proto_read(view, path, out_module);
+  }
+  hsc_bytes_deinit(&bytes);
+  return status;
+}
+
+// Instructions that only name or regroup values.
+static bool is_free(hsc_op op) {
+  switch (op) {
+    case HSC_OP_PARAMETER:
+    case HSC_OP_CONSTANT:
+    case HSC_OP_TUPLE:
+    case HSC_OP_GET_TUPLE_ELEMENT:
+    case HSC_OP_BITCAST:
+    case HSC_OP_AFTER_ALL:
+    case HSC_OP_OPT_BARRIER:
+      return true;
+    default:
+      return false;
+  }
+}
+
+static int64_t count_kernels(const hsc_computation *computation, int depth) {
+  int64_t kernels = 0;
+  if (depth > 64) return 0;  // a program that nests deeper is none of a compiler's
+  HSC_FOR_EACH_INSTR_IN (computation, instr) {
+    bool control = instr->op == HSC_OP_WHILE || instr->op == HSC_OP_CALL || instr->op == HSC_OP_CONDITIONAL;
+    for (int i = 0; control && i < instr->called_count; i++) kernels += count_kernels(instr->called[i], depth + 1);
+    kernels += !control && !is_free(instr->op);
+  }
+  return kernels;
+}
+
+void hsc_optimized_count(const hsc_module *module, hsc_optimized *out_facts) {
+  hsc_optimized facts = {.instructions = hsc_module_instr_count(module)};
+  hsc_cost cost = {0};
+  hsc_hash128_hex(hsc_module_fingerprint(module), facts.fingerprint);
+  HSC_FOR_EACH_COMPUTATION (module, computation)
+    HSC_FOR_EACH_INSTR_IN (computation, instr) {
+      facts.fusions += instr->op == HSC_OP_FUSION;
+      facts.custom_calls += instr->op == HSC_OP_CUSTOM_CALL;
+    }
+  if (module->entry) {
+    facts.kernels = count_kernels(module->entry, 0);
+    hsc_module_cost(module, &cost);
+  }
+  facts.flops = cost.flops;
+  facts.bytes = cost.bytes_read + cost.bytes_written;
+  *out_facts = facts;
+}
+
+hsc_status *hsc_optimized_read(const char *path, hsc_optimized *out_facts) {
+  hsc_module *module = NULL;
+  HSC_TRY(hsc_optimized_module(path, &module));
+  hsc_optimized_count(module, out_facts);
+  hsc_module_destroy(module);
+  return NULL;
+}

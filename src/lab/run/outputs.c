@@ -1,0 +1,89 @@
+// outputs.c - outputs of a program as files, compared element by element.
+#include "base/files/file_io.h"
+#include "lab/run/outputs.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "lab/run/json_tree.h"
+
+// "f32[32,64]" with the bytes of a file.
+static hsc_status *read_output(json_t *output, hsc_arena *arena, hsc_literal **out_literal) {
+  const char *text = json_string_value(json_object_get(output, "shape")),
+             *path = json_string_value(json_object_get(output, "file"));
+  if (!text || !path) return HSC_ERR(INTERNAL, "an output without shape or file");
+  size_t name = strcspn(text, "[");
+  hsc_type type;
+  int64_t dims[HSC_MAX_RANK];
+  int rank = 0;
+  if (!hsc_type_parse((hsc_view){text, name}, &type)) return HSC_ERR(INTERNAL, "an output of unknown type: %s", text);
+  for (const char *at = text + name + (text[name] == '['); *at && *at != ']' && rank < HSC_MAX_RANK;) {
+    char *end;
+    dims[rank++] = strtoll(at, &end, 10);
+    at = *end == ',' ? end + 1 : end;
+  }
+  hsc_shape shape = hsc_shape_array(arena, type, rank, dims);
+  hsc_bytes data = {0};
+  HSC_TRY(hsc_literal_create(arena, &shape, out_literal));
+  hsc_status *status = hsc_file_read(path, &data);
+  if (!status && data.size != (size_t)hsc_shape_bytes(&shape))
+    status = HSC_ERR(INTERNAL, "%s has %zu bytes, not those of %s", path, data.size, text);
+  if (!status && data.size) memcpy((*out_literal)->data, data.data, data.size);
+  hsc_bytes_deinit(&data);
+  return status;
+}
+
+double hsc_outputs_tolerance(const hsc_literal *literal, double *out_scale) {
+  *out_scale = 0;
+  int64_t n = hsc_shape_elements(&literal->shape);
+  for (int64_t i = 0; i < n; i++) {
+    double value = fabs(hsc_literal_get_double(literal, i));
+    if (isfinite(value) && value > *out_scale) *out_scale = value;
+  }
+  switch (literal->shape.type) {
+    case HSC_TYPE_F64:
+    case HSC_TYPE_C128:
+      return 1e-12;
+    case HSC_TYPE_F32:
+    case HSC_TYPE_C64:
+      return 1e-5;
+    case HSC_TYPE_F16:
+      return 5e-3;
+    case HSC_TYPE_BF16:
+      return 3e-2;
+    default:
+      return hsc_type_is_float(literal->shape.type) ? 0.25 : 0;
+  }
+}
+
+hsc_status *hsc_compare_outputs(json_t *left, json_t *right, const char *left_name, const char *right_name, json_t *out_rows) {
+  json_t *a = left, *b = right;
+  size_t count = json_array_size(a) < json_array_size(b) ? json_array_size(a) : json_array_size(b);
+  for (size_t i = 0; i < count; i++) {
+    hsc_arena *arena = NULL;
+    hsc_literal *x = NULL, *y = NULL;
+    hsc_difference d = {0};
+    HSC_TRY(hsc_arena_create(&arena));
+    hsc_status *status = read_output(json_array_get(a, i), arena, &x);
+    if (!status) status = read_output(json_array_get(b, i), arena, &y);
+    if (!status) status = hsc_literal_compare(x, y, &d);
+    if (!status) {
+      double scale, tolerance = hsc_outputs_tolerance(x, &scale);
+      bool equal = d.max_ulp == 0 && d.nan_mismatches == 0 && d.max_abs == 0,
+           close = d.nan_mismatches == 0 && d.max_abs <= tolerance * scale;
+      json_array_append_new(
+          out_rows,
+          json_pack("{s:s, s:s, s:I, s:O, s:o, s:o, s:I, s:I, s:f, s:f, s:s}", "device", right_name, "against",
+                    left_name, "output", (json_int_t)i, "shape", json_object_get(json_array_get(a, i), "shape"),
+                    "max_abs", hsc_json_real(d.max_abs), "max_rel", hsc_json_real(d.max_rel), "max_ulp",
+                    (json_int_t)(d.max_ulp > INT64_MAX ? INT64_MAX : d.max_ulp), "nan_mismatches",
+                    (json_int_t)d.nan_mismatches, "largest_value", scale, "tolerance", tolerance, "verdict",
+                    equal   ? "equal"
+                    : close ? "close"
+                            : "different"));
+    }
+    hsc_arena_destroy(arena);
+    HSC_TRY(status);
+  }
+  return NULL;
+}
