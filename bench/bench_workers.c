@@ -1,7 +1,8 @@
-// bench_workers.c - what workers cost: from nothing to the first compiled program, our share of a warm compile, and what a
-// second worker brings.
+// bench_workers.c - what workers cost: from nothing to the first compiled program, our share of a
+// warm compile, and what a second worker brings.
 //
-//   bench_workers [--quick] HLOSCOPE PROGRAM DEVICE...      devices that are not here are named and left out
+//   bench_workers [--quick] HLOSCOPE PROGRAM DEVICE...      devices that are not here are named and
+//   left out
 //   --quick: fewer samples, and the scaling once (half a minute a device becomes a quarter).
 // Prints a Markdown table: medians, with the 10th and 90th percentile in brackets.
 #include <stdlib.h>
@@ -13,23 +14,30 @@
 enum { COLD = 9, WARM = 40, MANY = 100, ROUNDS = 3 };
 
 static const char *hloscope;
-static int cold_count = COLD, warm_count = WARM, round_count = ROUNDS;
+static int cold_count = COLD;
+static int warm_count = WARM;
+static int round_count = ROUNDS;
 
 static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
+  double x = *(const double *)a;
+  double y = *(const double *)b;
   return (x > y) - (x < y);
 }
 
 static void print_figure(double *samples, int count, const char *unit) {
   qsort(samples, (size_t)count, sizeof *samples, by_value);
-  printf(" %.3g %s (%.3g .. %.3g) |", samples[count / 2], unit, samples[count / 10], samples[count * 9 / 10]);
+  printf(" %.3g %s (%.3g .. %.3g) |", samples[count / 2], unit, samples[count / 10],
+         samples[count * 9 / 10]);
 }
 
 static hsc_lab_worker_options options_of(const hsc_device_spec *spec) {
   return (hsc_lab_worker_options){.device = spec, .executable = hloscope, .no_disk_cache = true};
 }
 
-static hsc_status *compile_once(hsc_lab_worker *worker, const char *program, double *out_call, double *out_compile) {
+static hsc_status *compile_once(hsc_lab_worker *worker,
+                                const char *program,
+                                double *out_call,
+                                double *out_compile) {
   hsc_compiled c;
   HSC_TRY(hsc_lab_compile(worker, &(hsc_compile_request){.program = program}, &c));
   hsc_status *status = c.status;
@@ -86,7 +94,8 @@ static hsc_status *scaling(const hsc_device_spec *spec, const char *program) {
   static hsc_compile_request requests[MANY];
   double ratios[ROUNDS], one[ROUNDS];
   hsc_lab_worker_options options = options_of(spec);
-  for (int i = 0; i < MANY; i++) requests[i] = (hsc_compile_request){.program = program};
+  for (int i = 0; i < MANY; i++)
+    requests[i] = (hsc_compile_request){.program = program};
   for (int i = 0; i < round_count; i++) {
     double seconds[2];
     for (int jobs = 1; jobs <= 2; jobs++) {
@@ -117,8 +126,11 @@ static hsc_status *measure(hsc_arena *arena, const char *device, const char *pro
 int main(int argc, char **argv) {
   hsc_arena *arena = NULL;
   if (argc > 1 && !strcmp(argv[1], "--quick")) {
-    cold_count = 5, warm_count = 20, round_count = 1;
-    argc--, argv++;
+    cold_count = 5;
+    warm_count = 20;
+    round_count = 1;
+    argc--;
+    argv++;
   }
   if (argc < 4 || hsc_arena_create(&arena)) {
     fprintf(stderr, "usage: bench_workers [--quick] HLOSCOPE PROGRAM DEVICE...\n");
@@ -126,11 +138,14 @@ int main(int argc, char **argv) {
   }
   hloscope = argv[1];
   setvbuf(stdout, NULL, _IOLBF, 0);
-  printf("| device | start to first compiled program | of it the compile | warm compile | our share | 100 compiles, one worker | two workers |\n"
-         "|---|---|---|---|---|---|---|\n");
+  printf(
+      "| device | start to first compiled program | of it the compile | warm compile | our share | "
+      "100 compiles, one worker | two workers |\n"
+      "|---|---|---|---|---|---|---|\n");
   for (int i = 3; i < argc; i++) {
     hsc_status *status = measure(arena, argv[i], argv[2]);
-    if (status) fprintf(stderr, "%s: left out: %s\n", argv[i], hsc_status_message(status));
+    if (status)
+      fprintf(stderr, "%s: left out: %s\n", argv[i], hsc_status_message(status));
     hsc_status_free(status);
   }
   hsc_arena_destroy(arena);

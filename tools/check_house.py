@@ -19,7 +19,7 @@ RULES = [
     (r"(?<![\w.>])(?:exit|_exit|abort)\s*\(", "libraries never end the process: return a status", "library"),
     (r"(?<![\w.>])(?:printf|puts|putchar|perror)\s*\(|\bfprintf\s*\(\s*std(?:out|err)|\bfputs\s*\([^;]*std(?:out|err)\)", "libraries never print: return a status or use hsc_log", "library"),
 ]
-MAX_LINE = 200
+MAX_LINE = 100
 MAX_FILE_KIB = 512
 
 

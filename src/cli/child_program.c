@@ -16,15 +16,19 @@ extern char **environ;
 static hsc_status *tracer_library(hsc_cli *cli, const char **out_path) {
   char *directory = NULL;
   HSC_TRY(hsc_self_dir((const void *)(uintptr_t)&tracer_library, &directory));
-  static const char *const places[] = {"%s/libhloscope_pjrt_tracer.so", "%s/../lib/libhloscope_pjrt_tracer.so", "%s/../lib/x86_64-linux-gnu/libhloscope_pjrt_tracer.so"};
-  hsc_status *status = HSC_ERR(NOT_FOUND, "libhloscope_pjrt_tracer.so is not beside hloscope in %s", directory);
+  static const char *const places[] = {"%s/libhloscope_pjrt_tracer.so",
+                                       "%s/../lib/libhloscope_pjrt_tracer.so",
+                                       "%s/../lib/x86_64-linux-gnu/libhloscope_pjrt_tracer.so"};
+  hsc_status *status =
+      HSC_ERR(NOT_FOUND, "libhloscope_pjrt_tracer.so is not beside hloscope in %s", directory);
   for (size_t i = 0; i < HSC_COUNT_OF(places) && status; i++) {
     char *path = NULL;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     path = hsc_arena_printf(cli->arena, places[i], directory);
 #pragma GCC diagnostic pop
-    if (!path || !hsc_file_exists(path)) continue;
+    if (!path || !hsc_file_exists(path))
+      continue;
     *out_path = path;
     hsc_status_free(status);
     status = NULL;
@@ -33,12 +37,15 @@ static hsc_status *tracer_library(hsc_cli *cli, const char **out_path) {
   return status;
 }
 
-// The parent's environment with our variables in place of theirs; a preload that is there already stays, behind ours.
+// The parent's environment with our variables in place of theirs; a preload that is there already
+// stays, behind ours.
 static char **child_environment(hsc_cli *cli, const char *const *set, size_t set_count) {
   size_t count = 0;
-  while (environ[count]) count++;
+  while (environ[count])
+    count++;
   char **list = HSC_NEW_ARRAY(cli->arena, char *, count + set_count + 1);
-  if (!list) return NULL;
+  if (!list)
+    return NULL;
   size_t at = 0;
   for (size_t i = 0; i < count; i++) {
     bool replaced = false;
@@ -46,26 +53,40 @@ static char **child_environment(hsc_cli *cli, const char *const *set, size_t set
       size_t name = strcspn(set[k], "=") + 1;
       replaced |= !strncmp(environ[i], set[k], name);
     }
-    if (!replaced) list[at++] = environ[i];
+    if (!replaced)
+      list[at++] = environ[i];
   }
-  for (size_t k = 0; k < set_count; k++) list[at++] = (char *)(uintptr_t)set[k];
+  for (size_t k = 0; k < set_count; k++)
+    list[at++] = (char *)(uintptr_t)set[k];
   return list;
 }
 
-hsc_status *hsc_cli_run_program(hsc_cli *cli, const hsc_list *command, const char *const *set, size_t set_count, int *out_wait) {
-  const char *before = getenv("LD_PRELOAD"), *library = NULL;
+hsc_status *hsc_cli_run_program(hsc_cli *cli,
+                                const hsc_list *command,
+                                const char *const *set,
+                                size_t set_count,
+                                int *out_wait) {
+  const char *before = getenv("LD_PRELOAD");
+  const char *library = NULL;
   HSC_TRY(tracer_library(cli, &library));
   const char **all = HSC_NEW_ARRAY(cli->arena, const char *, set_count + 1);
-  if (!all) return hsc_status_out_of_memory();
-  all[0] = hsc_arena_printf(cli->arena, "LD_PRELOAD=%s%s%s", library, before && *before ? ":" : "", before ? before : "");
-  for (size_t i = 0; i < set_count; i++) all[i + 1] = set[i];
+  if (!all)
+    return hsc_status_out_of_memory();
+  all[0] = hsc_arena_printf(cli->arena, "LD_PRELOAD=%s%s%s", library, before && *before ? ":" : "",
+                            before ? before : "");
+  for (size_t i = 0; i < set_count; i++)
+    all[i + 1] = set[i];
   HSC_TRY(hsc_arena_status(cli->arena));
   char **environment = child_environment(cli, all, set_count + 1);
   char **argv = HSC_NEW_ARRAY(cli->arena, char *, command->count + 1);
-  if (!environment || !argv) return hsc_status_out_of_memory();
-  for (size_t i = 0; i < command->count; i++) argv[i] = (char *)(uintptr_t)command->items[i];
+  if (!environment || !argv)
+    return hsc_status_out_of_memory();
+  for (size_t i = 0; i < command->count; i++)
+    argv[i] = (char *)(uintptr_t)command->items[i];
   // Ctrl-C is the program's: it ends, and then we report.
-  struct sigaction ignore = {.sa_handler = SIG_IGN}, old_int, old_quit;
+  struct sigaction ignore = {.sa_handler = SIG_IGN};
+  struct sigaction old_int;
+  struct sigaction old_quit;
   sigaction(SIGINT, &ignore, &old_int);
   sigaction(SIGQUIT, &ignore, &old_quit);
   posix_spawnattr_t attributes;
@@ -80,24 +101,33 @@ hsc_status *hsc_cli_run_program(hsc_cli *cli, const hsc_list *command, const cha
   pid_t child = 0;
   int error = posix_spawnp(&child, argv[0], NULL, &attributes, argv, environment);
   posix_spawnattr_destroy(&attributes);
-  hsc_status *status = error ? hsc_status_make(error == ENOENT ? HSC_NOT_FOUND : HSC_PERMISSION_DENIED, __FILE__, __LINE__, "cannot start '%s': %s", argv[0], strerror(error)) : NULL;
+  hsc_status *status =
+      error ? hsc_status_make(error == ENOENT ? HSC_NOT_FOUND : HSC_PERMISSION_DENIED, __FILE__,
+                              __LINE__, "cannot start '%s': %s", argv[0], strerror(error))
+            : NULL;
   while (!status && waitpid(child, out_wait, 0) < 0)
-    if (errno != EINTR) status = HSC_ERR(INTERNAL, "lost the program: %s", strerror(errno));
+    if (errno != EINTR)
+      status = HSC_ERR(INTERNAL, "lost the program: %s", strerror(errno));
   sigaction(SIGINT, &old_int, NULL);
   sigaction(SIGQUIT, &old_quit, NULL);
   return status;
 }
 
 const char *hsc_cli_python_hook(hsc_cli *cli) {
-  const char *python = NULL, *path = getenv("PYTHONPATH");
+  const char *python = NULL;
+  const char *path = getenv("PYTHONPATH");
   hsc_status *status = hsc_python_package_dir(cli->arena, &python);
-  hsc_status_free(status);   // programs in other languages need no Python package
-  return status ? NULL : hsc_arena_printf(cli->arena, "PYTHONPATH=%s/hloscope/site%s%s", python, path && *path ? ":" : "", path ? path : "");
+  hsc_status_free(status);  // programs in other languages need no Python package
+  return status ? NULL
+                : hsc_arena_printf(cli->arena, "PYTHONPATH=%s/hloscope/site%s%s", python,
+                                   path && *path ? ":" : "", path ? path : "");
 }
 
 void hsc_cli_program_ended(hsc_cli *cli, int waited, const char *kept) {
   if (WIFSIGNALED(waited)) {
-    hsc_cli_say(cli, "the program was ended by signal %d (%s); what it recorded until then is in %s", WTERMSIG(waited), strsignal(WTERMSIG(waited)), kept);
+    hsc_cli_say(cli,
+                "the program was ended by signal %d (%s); what it recorded until then is in %s",
+                WTERMSIG(waited), strsignal(WTERMSIG(waited)), kept);
     cli->exit_code = 128 + WTERMSIG(waited);
   } else {
     cli->exit_code = WEXITSTATUS(waited);

@@ -1,13 +1,18 @@
-// child_program.h - the user's program as our child, with the tracer in front of its plugins: what `trace` and `profile` share.
+// child_program.h - the user's program as our child, with the tracer in front of its plugins: what
+// `trace` and `profile` share.
 #pragma once
 
 #include "cli/command.h"
 
-// Runs `command` with LD_PRELOAD naming the tracer (in front of what is preloaded already) and `set` ("NAME=value") in its environment. Ctrl-C is the
-// program's. *out_wait is what waitpid gave. Errors: NOT_FOUND (the tracer, the program), PERMISSION_DENIED.
-HSC_MUST_USE hsc_status *hsc_cli_run_program(hsc_cli *cli, const hsc_list *command, const char *const *set, size_t set_count, int *out_wait);
-// Makes the exit code of hloscope that of the program, and says so when a signal ended it. `kept` names what is left of the recording.
+// Runs `command` with LD_PRELOAD naming the tracer (in front of what is preloaded already) and
+// `set` ("NAME=value") in its environment. Ctrl-C is the program's. *out_wait is what waitpid gave.
+// Errors: NOT_FOUND (the tracer, the program), PERMISSION_DENIED.
+HSC_MUST_USE hsc_status *hsc_cli_run_program(
+    hsc_cli *cli, const hsc_list *command, const char *const *set, size_t set_count, int *out_wait);
+// Makes the exit code of hloscope that of the program, and says so when a signal ended it. `kept`
+// names what is left of the recording.
 void hsc_cli_program_ended(hsc_cli *cli, int waited, const char *kept);
 
-// "PYTHONPATH=..." with the folder of our Python hook first (python/hloscope/site); NULL where the Python package is not beside hloscope.
+// "PYTHONPATH=..." with the folder of our Python hook first (python/hloscope/site); NULL where the
+// Python package is not beside hloscope.
 const char *hsc_cli_python_hook(hsc_cli *cli);

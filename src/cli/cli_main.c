@@ -1,4 +1,5 @@
-// cli_main.c - from an argument vector to an exit code: finds the command, reads its options, runs it, prints what went wrong.
+// cli_main.c - from an argument vector to an exit code: finds the command, reads its options, runs
+// it, prints what went wrong.
 #include "base/core/log.h"
 #include "base/text/text.h"
 #include "cli/cli_main.h"
@@ -11,7 +12,9 @@
 #include "cli/command.h"
 #include "cli/terminal.h"
 
-static void log_to_stderr(void *user, const char *domain, int level, const char *text) { fprintf(stderr, "[%s] %s\n", domain, text); }
+static void log_to_stderr(void *user, const char *domain, int level, const char *text) {
+  fprintf(stderr, "[%s] %s\n", domain, text);
+}
 
 // Whether errors must be JSON is needed before the options are understood.
 static bool asks_for_json(int argc, char *const *argv) {
@@ -32,7 +35,8 @@ static int report(hsc_status *status, hsc_cli *cli, bool json) {
   } else {
     fflush(stdout);
     hsc_error_text(status, &cli->talk_style, &text);
-    if (cli->progress_shown) fputc('\n', stderr);
+    if (cli->progress_shown)
+      fputc('\n', stderr);
     fputs(text.failed ? "error: out of memory\n" : hsc_bytes_text(&text), stderr);
   }
   hsc_bytes_deinit(&text);
@@ -40,31 +44,44 @@ static int report(hsc_status *status, hsc_cli *cli, bool json) {
   return code;
 }
 
-// Data that did not reach the disk is a failure like any other. A reader that went away is not worth a word.
+// Data that did not reach the disk is a failure like any other. A reader that went away is not
+// worth a word.
 static int close_stdout(int code) {
   bool failed = fflush(stdout) != 0 || ferror(stdout);
   int error = errno;
-  if (close(STDOUT_FILENO) != 0 && errno != EBADF && !failed) failed = true, error = errno;
-  if (!failed) return code;
-  if (error != EPIPE) fprintf(stderr, "error: standard output: cannot write: %s\n", strerror(error));
+  if (close(STDOUT_FILENO) != 0 && errno != EBADF && !failed) {
+    failed = true;
+    error = errno;
+  }
+  if (!failed)
+    return code;
+  if (error != EPIPE)
+    fprintf(stderr, "error: standard output: cannot write: %s\n", strerror(error));
   return 1;
 }
 
 static const char *formats_text(const hsc_command *command, hsc_arena *arena) {
   const char *text = "";
   for (unsigned bit = 1; bit <= HSC_FORMAT_PARQUET; bit <<= 1)
-    if (command->formats & bit) text = hsc_arena_printf(arena, "%s%s%s", text, *text ? ", " : "", hsc_output_format_name((hsc_output_format)bit));
+    if (command->formats & bit)
+      text = hsc_arena_printf(arena, "%s%s%s", text, *text ? ", " : "",
+                              hsc_output_format_name((hsc_output_format)bit));
   return text;
 }
 
 // Reads the options and runs. Usage errors set cli->is_usage_error.
-static hsc_status *run_command(const hsc_command *command, int argc, char *const *argv, hsc_cli *cli) {
+static hsc_status *run_command(const hsc_command *command,
+                               int argc,
+                               char *const *argv,
+                               hsc_cli *cli) {
   hsc_common_args common;
   void *args = hsc_arena_alloc(cli->arena, command->body->args_bytes);
   HSC_TRY(hsc_arena_status(cli->arena));
   hsc_option_set sets[] = {{command->body->options, args}, {hsc_common_options, &common}};
-  for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {  // help helps whatever else is written
-    if (strcmp(argv[i], "--help") != 0 && strcmp(argv[i], "-h") != 0) continue;
+  // help helps whatever else is written
+  for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+    if (strcmp(argv[i], "--help") != 0 && strcmp(argv[i], "-h") != 0)
+      continue;
     hsc_bytes text = {0};
     hsc_help_command(command, hsc_command_verb(command, argc, argv), &cli->out_style, &text);
     hsc_cli_write(cli, hsc_bytes_view(&text));
@@ -74,12 +91,16 @@ static hsc_status *run_command(const hsc_command *command, int argc, char *const
   cli->is_usage_error = true;
   HSC_TRY(hsc_options_parse(command->name, sets, HSC_COUNT_OF(sets), argc, argv, cli->arena));
   cli->format = command->first_format;
-  if (common.format >= 0 && !hsc_output_format_of_name(hsc_common_options[0].choices[common.format], &cli->format)) cli->format = command->first_format;
+  if (common.format >= 0 &&
+      !hsc_output_format_of_name(hsc_common_options[0].choices[common.format], &cli->format))
+    cli->format = command->first_format;
   if (!(command->formats & cli->format))
-    return HSC_ERR(INVALID_ARGUMENT, "%s: --format=%s is not among %s", command->name, hsc_output_format_name(cli->format), formats_text(command, cli->arena));
+    return HSC_ERR(INVALID_ARGUMENT, "%s: --format=%s is not among %s", command->name,
+                   hsc_output_format_name(cli->format), formats_text(command, cli->arena));
   cli->is_usage_error = false;
   for (int i = 0; i < argc && !cli->after_dashes; i++)
-    if (!strcmp(argv[i], "--")) cli->after_dashes = (size_t)(argc - i - 1);
+    if (!strcmp(argv[i], "--"))
+      cli->after_dashes = (size_t)(argc - i - 1);
   cli->quiet = common.quiet;
   cli->out_style = hsc_terminal_style(STDOUT_FILENO, (hsc_color_choice)common.color);
   cli->talk_style = hsc_terminal_style(STDERR_FILENO, (hsc_color_choice)common.color);
@@ -91,11 +112,15 @@ static const char *join_arguments(int argc, char *const *argv, hsc_arena *arena)
   for (int i = 1; i < argc; i++) {
     hsc_bytes word = {0};  // as a shell takes it
     bool plain = *argv[i] && !strpbrk(argv[i], " \t\n'\"\\$`*?[]{}!;&|<>()#~");
-    if (!plain) hsc_bytes_append_char(&word, '\'');
+    if (!plain)
+      hsc_bytes_append_char(&word, '\'');
     for (const char *at = argv[i]; *at; at++)
-      if (*at == '\'') hsc_bytes_append_text(&word, "'\\''");
-      else hsc_bytes_append_char(&word, *at);
-    if (!plain) hsc_bytes_append_char(&word, '\'');
+      if (*at == '\'')
+        hsc_bytes_append_text(&word, "'\\''");
+      else
+        hsc_bytes_append_char(&word, *at);
+    if (!plain)
+      hsc_bytes_append_char(&word, '\'');
     text = hsc_arena_printf(arena, "%s %s", text, hsc_bytes_text(&word));
     hsc_bytes_deinit(&word);
   }
@@ -112,8 +137,10 @@ int hsc_cli_main(int argc, char *const *argv) {
   bool json = asks_for_json(argc, argv);
   hsc_status *status = hsc_arena_create(&cli.arena);
   const char *name = argc > 1 ? argv[1] : NULL;
-  if (name && (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)) name = "help";
-  if (name && strcmp(name, "--version") == 0) name = "version";
+  if (name && (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0))
+    name = "help";
+  if (name && strcmp(name, "--version") == 0)
+    name = "version";
   const hsc_command *command = name ? hsc_command_find(name) : NULL;
   if (!status && !name) {
     cli.is_usage_error = true;
@@ -125,15 +152,18 @@ int hsc_cli_main(int argc, char *const *argv) {
   } else if (!status && !command) {
     const char *near = hsc_command_near(name);
     cli.is_usage_error = true;
-    status = hsc_status_hint(HSC_ERR(INVALID_ARGUMENT, "there is no command '%s'%s%s%s", name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : ""),
-                             "hloscope help shows all commands");
+    status =
+        hsc_status_hint(HSC_ERR(INVALID_ARGUMENT, "there is no command '%s'%s%s%s", name,
+                                near ? "; did you mean '" : "", near ? near : "", near ? "'?" : ""),
+                        "hloscope help shows all commands");
   } else if (!status) {
     cli.command_name = command->name;
     cli.command_line = join_arguments(argc, argv, cli.arena);
     status = run_command(command, argc - 2, argv + 2, &cli);
   }
   int code = status ? report(status, &cli, json) : cli.exit_code;
-  if (cli.progress_shown) fputc('\n', stderr);
+  if (cli.progress_shown)
+    fputc('\n', stderr);
   hsc_arena_destroy(cli.arena);
   return close_stdout(code);
 }

@@ -16,31 +16,38 @@ void hsc_cli_print(hsc_cli *cli, const char *format, ...) {
 }
 
 void hsc_cli_paragraph(hsc_cli *cli, const char *format, ...) {
-  hsc_bytes text = {0}, out = {0};
+  hsc_bytes text = {0};
+  hsc_bytes out = {0};
   va_list args;
   va_start(args, format);
   hsc_bytes_printf_v(&text, format, args);
   va_end(args);
   if (cli->out_style.width > 0) {
-    hsc_text_wrap(hsc_bytes_text(&text), 0, cli->out_style.width > 20 ? cli->out_style.width : 20, &out);
-    if (text.size && text.data[text.size - 1] == '\n' && out.size) out.size--;  // the text has its own end of line
+    hsc_text_wrap(hsc_bytes_text(&text), 0, cli->out_style.width > 20 ? cli->out_style.width : 20,
+                  &out);
+    // the text has its own end of line
+    if (text.size && text.data[text.size - 1] == '\n' && out.size)
+      out.size--;
   }
   hsc_cli_write(cli, hsc_bytes_view(cli->out_style.width > 0 ? &out : &text));
   hsc_bytes_deinit(&text);
   hsc_bytes_deinit(&out);
 }
 
-void hsc_cli_write(hsc_cli *cli, hsc_view data) { fwrite(data.data, 1, data.size, stdout); }
+void hsc_cli_write(hsc_cli *cli, hsc_view data) {
+  fwrite(data.data, 1, data.size, stdout);
+}
 
 hsc_status *hsc_cli_write_to(hsc_cli *cli, const char *path, hsc_view data) {
-  if (path && strcmp(path, "-") != 0) return hsc_file_write_atomic(path, data.data, data.size);
+  if (path && strcmp(path, "-") != 0)
+    return hsc_file_write_atomic(path, data.data, data.size);
   hsc_cli_write(cli, data);
   return NULL;
 }
 
 static hsc_status *write_piece(void *cli, hsc_view bytes) {
   hsc_cli_write(cli, bytes);
-  return NULL;   // what could not be written is told at the end of every command
+  return NULL;  // what could not be written is told at the end of every command
 }
 
 hsc_status *hsc_cli_table(hsc_cli *cli, hsc_table *table) {
@@ -50,7 +57,8 @@ hsc_status *hsc_cli_table(hsc_cli *cli, hsc_table *table) {
 }
 
 static void end_progress(hsc_cli *cli) {
-  if (cli->progress_shown) fputs("\r\x1b[K", stderr);
+  if (cli->progress_shown)
+    fputs("\r\x1b[K", stderr);
   cli->progress_shown = false;
 }
 
@@ -65,7 +73,8 @@ void hsc_cli_say(hsc_cli *cli, const char *format, ...) {
 }
 
 void hsc_cli_progress(hsc_cli *cli, const char *format, ...) {
-  if (cli->quiet) return;
+  if (cli->quiet)
+    return;
   hsc_bytes line = {0};
   va_list args;
   va_start(args, format);
@@ -75,7 +84,8 @@ void hsc_cli_progress(hsc_cli *cli, const char *format, ...) {
   if (cli->talk_is_terminal) {
     int room = cli->talk_style.width > 1 ? cli->talk_style.width - 1 : 79;
     size_t keep = line.size;
-    while (keep > 0 && hsc_text_width(hsc_bytes_text(&line), keep) > room) keep--;
+    while (keep > 0 && hsc_text_width(hsc_bytes_text(&line), keep) > room)
+      keep--;
     fprintf(stderr, "%.*s", (int)keep, hsc_bytes_text(&line));
     cli->progress_shown = keep > 0;
   } else {
@@ -87,31 +97,45 @@ void hsc_cli_progress(hsc_cli *cli, const char *format, ...) {
 
 hsc_status *hsc_cli_program_file(hsc_cli *cli, const char *path) {
   struct stat found;
-  if (!path) return NULL;
-  bool stream = !strcmp(path, "-") || (stat(path, &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode));
-  if (stream) return hsc_cli_usage(cli, "workers read programs themselves, so a file is needed, not %s", strcmp(path, "-") ? path : "standard input");
+  if (!path)
+    return NULL;
+  bool stream = !strcmp(path, "-") ||
+                (stat(path, &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode));
+  if (stream)
+    return hsc_cli_usage(cli, "workers read programs themselves, so a file is needed, not %s",
+                         strcmp(path, "-") ? path : "standard input");
   return NULL;
 }
 
 hsc_status *hsc_cli_check_sampling(hsc_cli *cli, double precision, double budget_s, bool exact) {
-  if (!(precision >= 0) || precision > 1000) return hsc_cli_usage(cli, "--precision must be from 0 to 1000 percent, got %g", precision);
-  if (!(budget_s >= 0) || budget_s > 1e7) return hsc_cli_usage(cli, "--time-budget must be from 0 to 1e7 s, got %g", budget_s);
-  if (!exact && precision == 0 && budget_s == 0) return hsc_cli_usage(cli, "neither --precision nor --time-budget would end it; one of them must be above 0");
+  if (!(precision >= 0) || precision > 1000)
+    return hsc_cli_usage(cli, "--precision must be from 0 to 1000 percent, got %g", precision);
+  if (!(budget_s >= 0) || budget_s > 1e7)
+    return hsc_cli_usage(cli, "--time-budget must be from 0 to 1e7 s, got %g", budget_s);
+  if (!exact && precision == 0 && budget_s == 0)
+    return hsc_cli_usage(
+        cli, "neither --precision nor --time-budget would end it; one of them must be above 0");
   return NULL;
 }
 
 void hsc_cli_progress_of(hsc_cli *cli, int64_t done, int64_t total, const char *text) {
   int64_t now = hsc_now_ns();
-  if (done <= cli->progress_from || !cli->progress_since_ns) cli->progress_since_ns = now, cli->progress_from = done;
-  double spent = (double)(now - cli->progress_since_ns) / 1e9, rate = spent > 0 ? (double)(done - cli->progress_from) / spent : 0;
+  if (done <= cli->progress_from || !cli->progress_since_ns) {
+    cli->progress_since_ns = now;
+    cli->progress_from = done;
+  }
+  double spent = (double)(now - cli->progress_since_ns) / 1e9;
+  double rate = spent > 0 ? (double)(done - cli->progress_from) / spent : 0;
   // A rate is worth saying after a second and three steps.
   if (!cli->talk_is_terminal || spent < 1 || done - cli->progress_from < 3) {
     hsc_cli_progress(cli, "%s: %lld of %lld", text, (long long)done, (long long)total);
     return;
   }
   char left[32];
-  hsc_format_quantity(total > done ? ceil((double)(total - done) / rate) : 0, "s", cli->talk_style.unicode, left);
-  hsc_cli_progress(cli, "%s: %lld of %lld, %.3g/s, about %s left", text, (long long)done, (long long)total, rate, left);
+  hsc_format_quantity(total > done ? ceil((double)(total - done) / rate) : 0, "s",
+                      cli->talk_style.unicode, left);
+  hsc_cli_progress(cli, "%s: %lld of %lld, %.3g/s, about %s left", text, (long long)done,
+                   (long long)total, rate, left);
 }
 
 hsc_status *hsc_cli_usage(hsc_cli *cli, const char *format, ...) {

@@ -29,22 +29,58 @@ enum { CACHE_ALL, CACHE_OURS, CACHE_NEURON, CACHE_JAX };
 static const char *const caches[] = {"all", "hloscope", "neuron", "jax", NULL};
 
 static const hsc_option options[] = {
-    HSC_POSITIONAL_CHOICE(cache_args, verb, "VERB", verbs, HSC_OPTIONAL, VERB_LIST,
-                          "list: every entry; stats: sums; prune: remove by age, size or state; verify: read every entry in full; clear: remove all of ours; "
+    HSC_POSITIONAL_CHOICE(cache_args,
+                          verb,
+                          "VERB",
+                          verbs,
+                          HSC_OPTIONAL,
+                          VERB_LIST,
+                          "list: every entry; stats: sums; prune: remove by age, size or state; "
+                          "verify: read every entry in full; clear: remove all of ours; "
                           "why A B: compare what two keys were made of"),
-    HSC_POSITIONAL_REST(cache_args, names, "NAME", HSC_OPTIONAL, "why: two entries (or the first digits of their names), Neuron modules, logs of JAX, or programs"),
-    HSC_OPTION_CHOICE(cache_args, cache, "cache", caches, CACHE_ALL, "which cache; all: those that are found"),
-    HSC_OPTION_STRING(cache_args, dir, "dir", "DIR", NULL, "where it is, instead of the usual place; needs --cache unless it is ours"),
-    HSC_OPTION_STRING(cache_args, older_than, "older-than", "AGE", NULL, "what was not used for so long, such as 30d, 12h, 90m", .verbs = "prune"),
-    HSC_OPTION_STRING(cache_args, max_size, "max-size", "SIZE", NULL, "the least recently used until the rest fits, such as 2G, 500M", .verbs = "prune"),
-    HSC_OPTION_FLAG(cache_args, damaged, "damaged", "entries that are cut off or changed", .verbs = "prune"),
-    HSC_OPTION_FLAG(cache_args, stale, "stale", "entries that another build of the built-in device made, which this one never loads", .verbs = "prune"),
-    HSC_OPTION_FLAG(cache_args, dry_run, "dry-run", "only say what would go", .verbs = "prune,clear"),
+    HSC_POSITIONAL_REST(cache_args,
+                        names,
+                        "NAME",
+                        HSC_OPTIONAL,
+                        "why: two entries (or the first digits of their names), Neuron modules, "
+                        "logs of JAX, or programs"),
+    HSC_OPTION_CHOICE(
+        cache_args, cache, "cache", caches, CACHE_ALL, "which cache; all: those that are found"),
+    HSC_OPTION_STRING(cache_args,
+                      dir,
+                      "dir",
+                      "DIR",
+                      NULL,
+                      "where it is, instead of the usual place; needs --cache unless it is ours"),
+    HSC_OPTION_STRING(cache_args,
+                      older_than,
+                      "older-than",
+                      "AGE",
+                      NULL,
+                      "what was not used for so long, such as 30d, 12h, 90m",
+                      .verbs = "prune"),
+    HSC_OPTION_STRING(cache_args,
+                      max_size,
+                      "max-size",
+                      "SIZE",
+                      NULL,
+                      "the least recently used until the rest fits, such as 2G, 500M",
+                      .verbs = "prune"),
+    HSC_OPTION_FLAG(
+        cache_args, damaged, "damaged", "entries that are cut off or changed", .verbs = "prune"),
+    HSC_OPTION_FLAG(
+        cache_args,
+        stale,
+        "stale",
+        "entries that another build of the built-in device made, which this one never loads",
+        .verbs = "prune"),
+    HSC_OPTION_FLAG(
+        cache_args, dry_run, "dry-run", "only say what would go", .verbs = "prune,clear"),
     HSC_OPTION_FLAG(cache_args, failed, "failed", "only what is not ok", .verbs = "list"),
     HSC_OPTION_END,
 };
 
-// ---- what entries are made for ----------------------------------------------------------------------------------------------------------------
+// ---- what entries are made for ------------------------------------------------------------------
 
 // The built-in device as it is now: entries that name another one are stale.
 typedef struct current_device {
@@ -60,7 +96,8 @@ static void read_current_device(hsc_cli *cli, current_device *out) {
   if (!status && !stat(path, &file)) {
     const char *base = strrchr(path, '/');
     hsc_build_id_of_file(path, out->build);
-    snprintf(out->plugin_line, sizeof out->plugin_line, "%s %lld bytes %lld.%09ld", base ? base + 1 : path, (long long)file.st_size, (long long)file.st_mtim.tv_sec,
+    snprintf(out->plugin_line, sizeof out->plugin_line, "%s %lld bytes %lld.%09ld",
+             base ? base + 1 : path, (long long)file.st_size, (long long)file.st_mtim.tv_sec,
              (long)file.st_mtim.tv_nsec);
   }
   hsc_status_free(status);
@@ -68,31 +105,47 @@ static void read_current_device(hsc_cli *cli, current_device *out) {
 
 // False also for what other plugins made: only the built-in device can be looked at.
 static bool is_stale(const hsc_disk_entry *entry, const current_device *now) {
-  hsc_view build = hsc_disk_cache_line(entry->key, "build"), plugin = hsc_disk_cache_line(entry->key, "plugin");
-  if (build.data) return *now->build && !hsc_view_equals_text(build, now->build);
+  hsc_view build = hsc_disk_cache_line(entry->key, "build");
+  hsc_view plugin = hsc_disk_cache_line(entry->key, "plugin");
+  if (build.data)
+    return *now->build && !hsc_view_equals_text(build, now->build);
   size_t name = strcspn(now->plugin_line, " ");
-  if (!plugin.data || !name || plugin.size <= name || memcmp(plugin.data, now->plugin_line, name + 1)) return false;
+  if (!plugin.data || !name || plugin.size <= name ||
+      memcmp(plugin.data, now->plugin_line, name + 1))
+    return false;
   return !hsc_view_equals_text(plugin, now->plugin_line);
 }
 
-static bool drop_stale(const hsc_disk_entry *entry, void *user) { return is_stale(entry, user); }
+static bool drop_stale(const hsc_disk_entry *entry, void *user) {
+  return is_stale(entry, user);
+}
 
 static const char *state_of(const hsc_disk_entry *entry, const current_device *now) {
-  if (entry->state == HSC_DISK_ENTRY_DAMAGED) return "damaged";
-  if (entry->state == HSC_DISK_ENTRY_UNFINISHED) return "unfinished";
-  if (entry->state == HSC_DISK_ENTRY_UNREADABLE) return "unreadable";
+  if (entry->state == HSC_DISK_ENTRY_DAMAGED)
+    return "damaged";
+  if (entry->state == HSC_DISK_ENTRY_UNFINISHED)
+    return "unfinished";
+  if (entry->state == HSC_DISK_ENTRY_UNREADABLE)
+    return "unreadable";
   return is_stale(entry, now) ? "stale" : "ok";
 }
 
-// ---- arguments --------------------------------------------------------------------------------------------------------------------------------
+// ---- arguments ----------------------------------------------------------------------------------
 
 // A number and a letter out of `units`; scales in the same order.
-static hsc_status *read_amount(hsc_cli *cli, const char *option, const char *text, const char *units, const double *scales, const char *example, int64_t *out) {
+static hsc_status *read_amount(hsc_cli *cli,
+                               const char *option,
+                               const char *text,
+                               const char *units,
+                               const double *scales,
+                               const char *example,
+                               int64_t *out) {
   char *end;
   double value = strtod(text, &end);
   const char *unit = *end ? strchr(units, *end) : NULL;
   if (end == text || !unit || end[1] || !(value >= 0) || value * scales[unit - units] > 9e18)
-    return hsc_cli_usage(cli, "--%s %s: a number with a unit is needed, such as %s", option, text, example);
+    return hsc_cli_usage(cli, "--%s %s: a number with a unit is needed, such as %s", option, text,
+                         example);
   *out = (int64_t)(value * scales[unit - units]);
   return NULL;
 }
@@ -114,57 +167,75 @@ static const char *vendor_dir(const cache_args *args, hsc_cli *cli, int cache) {
 }
 
 // Neuron's may be a bucket; hloscope reads directories.
-static bool is_remote(const char *dir) { return strstr(dir, "://") != NULL; }
+static bool is_remote(const char *dir) {
+  return strstr(dir, "://") != NULL;
+}
 
 static bool wants(const cache_args *args, int cache) {
-  if (args->cache != CACHE_ALL) return args->cache == cache;
-  return cache == CACHE_OURS || !args->dir;   // a directory without a kind is ours
+  if (args->cache != CACHE_ALL)
+    return args->cache == cache;
+  return cache == CACHE_OURS || !args->dir;  // a directory without a kind is ours
 }
 
 // Verbs that remove work on ours only; for the others there is a command of the vendor's.
 static hsc_status *refuse_vendors(const cache_args *args, hsc_cli *cli) {
   if (args->cache == CACHE_NEURON)
-    return hsc_status_hint(HSC_ERR(UNIMPLEMENTED, "hloscope removes nothing from Neuron's cache"),
-                           "NEURON_CC_FLAGS=--retry_failed_compilation compiles failed modules again; `hloscope cache list --cache neuron --failed` gives their folders");
+    return hsc_status_hint(
+        HSC_ERR(UNIMPLEMENTED, "hloscope removes nothing from Neuron's cache"),
+        "NEURON_CC_FLAGS=--retry_failed_compilation compiles failed modules again; `hloscope cache "
+        "list --cache neuron --failed` gives their folders");
   if (args->cache == CACHE_JAX)
-    return hsc_status_hint(HSC_ERR(UNIMPLEMENTED, "hloscope removes nothing from JAX's cache"), "jax_compilation_cache_max_size bounds it; its files may be removed at any time");
+    return hsc_status_hint(
+        HSC_ERR(UNIMPLEMENTED, "hloscope removes nothing from JAX's cache"),
+        "jax_compilation_cache_max_size bounds it; its files may be removed at any time");
   return NULL;
 }
 
-// ---- list -------------------------------------------------------------------------------------------------------------------------------------
+// ---- list ---------------------------------------------------------------------------------------
 
 static void add_seconds(hsc_table *table, double seconds) {
-  if (isnan(seconds)) hsc_table_missing(table);
-  else hsc_table_double(table, seconds);
+  if (isnan(seconds))
+    hsc_table_missing(table);
+  else
+    hsc_table_double(table, seconds);
 }
 
 static double seconds_of(hsc_view ns) {
   char text[32];
-  if (!ns.data || ns.size >= sizeof text) return NAN;
+  if (!ns.data || ns.size >= sizeof text)
+    return NAN;
   memcpy(text, ns.data, ns.size);
   text[ns.size] = 0;
   return strtod(text, NULL) / 1e9;
 }
 
-static hsc_status *list_ours(const cache_args *args, hsc_cli *cli, hsc_table *table, const current_device *now) {
+static hsc_status *list_ours(const cache_args *args,
+                             hsc_cli *cli,
+                             hsc_table *table,
+                             const current_device *now) {
   const char *dir;
   hsc_disk_entry *entries;
-  int count, stale = 0, damaged = 0;
+  int count;
+  int stale = 0;
+  int damaged = 0;
   HSC_TRY(our_dir(args, cli, &dir));
   HSC_TRY(hsc_disk_cache_list(dir, cli->arena, &entries, &count));
   int64_t wall = hsc_wall_ns();
-  for (int i = count - 1; i >= 0; i--) {   // the last used first
+  for (int i = count - 1; i >= 0; i--) {  // the last used first
     const hsc_disk_entry *e = &entries[i];
     const char *state = state_of(e, now);
     hsc_view name = hsc_disk_cache_line(e->information, "name");
     stale += !strcmp(state, "stale");
     damaged += !strcmp(state, "damaged");
-    if (args->failed && !strcmp(state, "ok")) continue;
+    if (args->failed && !strcmp(state, "ok"))
+      continue;
     hsc_table_row(table);
     hsc_table_text(table, "hloscope");
     hsc_table_printf(table, "%.12s", e->name);
-    if (name.data) hsc_table_printf(table, "%.*s", (int)name.size, name.data);
-    else hsc_table_missing(table);
+    if (name.data)
+      hsc_table_printf(table, "%.*s", (int)name.size, name.data);
+    else
+      hsc_table_missing(table);
     hsc_table_text(table, state);
     hsc_table_int(table, e->bytes);
     hsc_table_double(table, (double)(wall - e->used_ns) / 1e9);
@@ -172,21 +243,32 @@ static hsc_status *list_ours(const cache_args *args, hsc_cli *cli, hsc_table *ta
     hsc_table_text(table, *e->problem ? e->problem : NULL);
   }
   hsc_table_note(table, "hloscope: %s, %d entr%s", dir, count, count == 1 ? "y" : "ies");
-  if (stale) hsc_table_note(table, "%d of another build are never loaded by this one: hloscope cache prune --stale", stale);
-  if (damaged) hsc_table_note(table, "%d damaged are compiled again when needed: hloscope cache prune --damaged", damaged);
+  if (stale)
+    hsc_table_note(table,
+                   "%d of another build are never loaded by this one: hloscope cache prune --stale",
+                   stale);
+  if (damaged)
+    hsc_table_note(table,
+                   "%d damaged are compiled again when needed: hloscope cache prune --damaged",
+                   damaged);
   return NULL;
 }
 
-static hsc_status *list_vendor(const cache_args *args, hsc_cli *cli, hsc_table *table, int cache, bool deep, int *out_bad) {
+static hsc_status *list_vendor(
+    const cache_args *args, hsc_cli *cli, hsc_table *table, int cache, bool deep, int *out_bad) {
   hsc_vendor_entry *entries;
-  int count, failed = 0;
+  int count;
+  int failed = 0;
   const char *dir = vendor_dir(args, cli, cache);
   if (!dir) {
-    if (args->cache == cache) hsc_table_note(table, "%s: no cache is set up here; --dir DIR names one", caches[cache]);
+    if (args->cache == cache)
+      hsc_table_note(table, "%s: no cache is set up here; --dir DIR names one", caches[cache]);
     return NULL;
   }
   if (is_remote(dir)) {
-    hsc_table_note(table, "%s: %s is remote and not read; copy it (aws s3 sync %s DIR) and give --dir DIR", caches[cache], dir, dir);
+    hsc_table_note(table,
+                   "%s: %s is remote and not read; copy it (aws s3 sync %s DIR) and give --dir DIR",
+                   caches[cache], dir, dir);
     return NULL;
   }
   HSC_TRY(hsc_vendor_cache_list(caches[cache], dir, deep, cli->arena, &entries, &count));
@@ -195,7 +277,8 @@ static hsc_status *list_vendor(const cache_args *args, hsc_cli *cli, hsc_table *
     const hsc_vendor_entry *e = &entries[i];
     failed += e->state == HSC_VENDOR_FAILED;
     *out_bad += e->state != HSC_VENDOR_OK;
-    if (args->failed && e->state == HSC_VENDOR_OK) continue;
+    if (args->failed && e->state == HSC_VENDOR_OK)
+      continue;
     hsc_table_row(table);
     hsc_table_text(table, caches[cache]);
     hsc_table_text(table, e->name);
@@ -208,17 +291,24 @@ static hsc_status *list_vendor(const cache_args *args, hsc_cli *cli, hsc_table *
   }
   hsc_table_note(table, "%s: %s, %d entr%s", caches[cache], dir, count, count == 1 ? "y" : "ies");
   if (failed && cache == CACHE_NEURON) {
-    hsc_table_note(table, "%d failed: Neuron hands the failure out again without compiling. Compile again: NEURON_CC_FLAGS=\"$NEURON_CC_FLAGS --retry_failed_compilation\"; or:", failed);
+    hsc_table_note(table,
+                   "%d failed: Neuron hands the failure out again without compiling. Compile "
+                   "again: NEURON_CC_FLAGS=\"$NEURON_CC_FLAGS --retry_failed_compilation\"; or:",
+                   failed);
     for (int i = 0; i < count; i++)
-      if (entries[i].state == HSC_VENDOR_FAILED) hsc_table_note(table, "  rm -r '%s'", entries[i].path);
+      if (entries[i].state == HSC_VENDOR_FAILED)
+        hsc_table_note(table, "  rm -r '%s'", entries[i].path);
   }
   return NULL;
 }
 
 static hsc_status *make_list(const char *view, hsc_table **out_table) {
-  static const char *const columns[][2] = {{"cache", ""}, {"entry", ""}, {"program", ""}, {"state", ""}, {"size", "bytes"}, {"unused for", "s"}, {"compiled in", "s"}, {"remark", ""}};
+  static const char *const columns[][2] = {
+      {"cache", ""},     {"entry", ""},       {"program", ""},      {"state", ""},
+      {"size", "bytes"}, {"unused for", "s"}, {"compiled in", "s"}, {"remark", ""}};
   HSC_TRY(hsc_table_create(view, out_table));
-  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(*out_table, columns[i][0], columns[i][1]);
+  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
+    hsc_table_column(*out_table, columns[i][0], columns[i][1]);
   return NULL;
 }
 
@@ -229,15 +319,19 @@ static hsc_status *list(const cache_args *args, hsc_cli *cli) {
   read_current_device(cli, &now);
   HSC_TRY(make_list("cache", &table));
   hsc_status *status = NULL;
-  if (wants(args, CACHE_OURS)) status = list_ours(args, cli, table, &now);
-  if (!status && wants(args, CACHE_NEURON)) status = list_vendor(args, cli, table, CACHE_NEURON, false, &bad);
-  if (!status && wants(args, CACHE_JAX)) status = list_vendor(args, cli, table, CACHE_JAX, false, &bad);
-  if (!status) return hsc_cli_table(cli, table);
+  if (wants(args, CACHE_OURS))
+    status = list_ours(args, cli, table, &now);
+  if (!status && wants(args, CACHE_NEURON))
+    status = list_vendor(args, cli, table, CACHE_NEURON, false, &bad);
+  if (!status && wants(args, CACHE_JAX))
+    status = list_vendor(args, cli, table, CACHE_JAX, false, &bad);
+  if (!status)
+    return hsc_cli_table(cli, table);
   hsc_table_destroy(table);
   return status;
 }
 
-// ---- stats ------------------------------------------------------------------------------------------------------------------------------------
+// ---- stats --------------------------------------------------------------------------------------
 
 typedef struct sums {
   int count, bad, stale;
@@ -246,13 +340,16 @@ typedef struct sums {
 } sums;
 
 static void add_sum(sums *s, int64_t bytes, int64_t used_ns, bool bad, bool stale, double seconds) {
-  if (!s->count || used_ns < s->oldest_ns) s->oldest_ns = used_ns;
-  if (!s->count || used_ns > s->newest_ns) s->newest_ns = used_ns;
+  if (!s->count || used_ns < s->oldest_ns)
+    s->oldest_ns = used_ns;
+  if (!s->count || used_ns > s->newest_ns)
+    s->newest_ns = used_ns;
   s->count++;
   s->bad += bad;
   s->stale += stale;
   s->bytes += bytes;
-  if (!isnan(seconds)) s->compile_seconds += seconds;
+  if (!isnan(seconds))
+    s->compile_seconds += seconds;
 }
 
 static void sums_row(hsc_table *table, const char *cache, const char *dir, const sums *s) {
@@ -285,7 +382,8 @@ static hsc_status *fill_stats(const cache_args *args, hsc_cli *cli, hsc_table *t
     HSC_TRY(our_dir(args, cli, &dir));
     HSC_TRY(hsc_disk_cache_list(dir, cli->arena, &entries, &count));
     for (int i = 0; i < count; i++)
-      add_sum(&s, entries[i].bytes, entries[i].used_ns, entries[i].state != HSC_DISK_ENTRY_WHOLE, entries[i].state == HSC_DISK_ENTRY_WHOLE && is_stale(&entries[i], &now),
+      add_sum(&s, entries[i].bytes, entries[i].used_ns, entries[i].state != HSC_DISK_ENTRY_WHOLE,
+              entries[i].state == HSC_DISK_ENTRY_WHOLE && is_stale(&entries[i], &now),
               seconds_of(hsc_disk_cache_line(entries[i].information, "compile_ns")));
     sums_row(table, "hloscope", dir, &s);
   }
@@ -294,44 +392,63 @@ static hsc_status *fill_stats(const cache_args *args, hsc_cli *cli, hsc_table *t
     hsc_vendor_entry *entries;
     int count;
     sums s = {0};
-    if (!dir || is_remote(dir)) continue;
+    if (!dir || is_remote(dir))
+      continue;
     HSC_TRY(hsc_vendor_cache_list(caches[cache], dir, true, cli->arena, &entries, &count));
-    for (int i = 0; i < count; i++) add_sum(&s, entries[i].bytes, entries[i].used_ns, entries[i].state != HSC_VENDOR_OK, false, entries[i].compile_seconds);
+    for (int i = 0; i < count; i++)
+      add_sum(&s, entries[i].bytes, entries[i].used_ns, entries[i].state != HSC_VENDOR_OK, false,
+              entries[i].compile_seconds);
     sums_row(table, caches[cache], dir, &s);
   }
   return NULL;
 }
 
 static hsc_status *stats(const cache_args *args, hsc_cli *cli) {
-  static const char *const columns[][2] = {{"cache", ""}, {"entries", ""}, {"size", "bytes"}, {"not ok", ""}, {"stale", ""}, {"oldest unused for", "s"},
-                                           {"newest unused for", "s"}, {"compiling took", "s"}, {"directory", ""}};
+  static const char *const columns[][2] = {{"cache", ""},
+                                           {"entries", ""},
+                                           {"size", "bytes"},
+                                           {"not ok", ""},
+                                           {"stale", ""},
+                                           {"oldest unused for", "s"},
+                                           {"newest unused for", "s"},
+                                           {"compiling took", "s"},
+                                           {"directory", ""}};
   hsc_table *table = NULL;
   HSC_TRY(hsc_table_create("cache_stats", &table));
-  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i][0], columns[i][1]);
+  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
+    hsc_table_column(table, columns[i][0], columns[i][1]);
   hsc_status *status = fill_stats(args, cli, table);
-  if (!status) return hsc_cli_table(cli, table);
+  if (!status)
+    return hsc_cli_table(cli, table);
   hsc_table_destroy(table);
   return status;
 }
 
-// ---- verify -----------------------------------------------------------------------------------------------------------------------------------
+// ---- verify -------------------------------------------------------------------------------------
 
-static hsc_status *fill_verify(const cache_args *args, hsc_cli *cli, hsc_table *table, int *out_bad) {
+static hsc_status *fill_verify(const cache_args *args,
+                               hsc_cli *cli,
+                               hsc_table *table,
+                               int *out_bad) {
   if (wants(args, CACHE_OURS)) {
     const char *dir;
     hsc_disk_entry *entries;
-    int count, whole = 0, torn = 0, unreadable = 0;
+    int count;
+    int whole = 0;
+    int torn = 0;
+    int unreadable = 0;
     HSC_TRY(our_dir(args, cli, &dir));
     HSC_TRY(hsc_disk_cache_list(dir, cli->arena, &entries, &count));
     for (int i = 0; i < count; i++) {
       const hsc_disk_entry *e = &entries[i];
-      if (e->state == HSC_DISK_ENTRY_UNFINISHED) continue;
+      if (e->state == HSC_DISK_ENTRY_UNFINISHED)
+        continue;
       hsc_status *status = hsc_disk_cache_read(e->path, NULL, NULL, NULL);
       if (!status) {
         whole++;
         continue;
       }
-      if (hsc_status_code(status) == HSC_NOT_FOUND) {   // another process removed it
+      if (hsc_status_code(status) == HSC_NOT_FOUND) {  // another process removed it
         hsc_status_free(status);
         continue;
       }
@@ -340,24 +457,32 @@ static hsc_status *fill_verify(const cache_args *args, hsc_cli *cli, hsc_table *
       hsc_table_text(table, e->path);
       bool damaged = e->state != HSC_DISK_ENTRY_UNREADABLE;
       hsc_table_text(table, damaged ? "damaged" : "unreadable");
-      const char *message = hsc_status_message(status), *colon = strstr(message, ": ");
+      const char *message = hsc_status_message(status);
+      const char *colon = strstr(message, ": ");
       hsc_table_text(table, colon ? colon + 2 : message);
       hsc_status_free(status);
-      if (damaged) torn++;
-      else unreadable++;
+      if (damaged)
+        torn++;
+      else
+        unreadable++;
     }
     *out_bad = torn + unreadable;
-    hsc_table_note(table, "hloscope: %s: %d whole, %d damaged%s", dir, whole, torn, torn ? " (never loaded): hloscope cache prune --damaged" : "");
-    if (unreadable) hsc_table_note(table, "%d may not be read by this user; they are compiled again", unreadable);
+    hsc_table_note(table, "hloscope: %s: %d whole, %d damaged%s", dir, whole, torn,
+                   torn ? " (never loaded): hloscope cache prune --damaged" : "");
+    if (unreadable)
+      hsc_table_note(table, "%d may not be read by this user; they are compiled again", unreadable);
   }
   for (int cache = CACHE_NEURON; cache <= CACHE_JAX; cache++) {
     const char *dir = wants(args, cache) ? vendor_dir(args, cli, cache) : NULL;
     hsc_vendor_entry *entries;
-    int count, bad = 0;
-    if (!dir || is_remote(dir)) continue;
+    int count;
+    int bad = 0;
+    if (!dir || is_remote(dir))
+      continue;
     HSC_TRY(hsc_vendor_cache_list(caches[cache], dir, true, cli->arena, &entries, &count));
     for (int i = 0; i < count; i++) {
-      if (entries[i].state == HSC_VENDOR_OK) continue;
+      if (entries[i].state == HSC_VENDOR_OK)
+        continue;
       hsc_table_row(table);
       hsc_table_text(table, caches[cache]);
       hsc_table_text(table, entries[i].path);
@@ -376,17 +501,19 @@ static hsc_status *verify(const cache_args *args, hsc_cli *cli) {
   hsc_table *table = NULL;
   int bad = 0;
   HSC_TRY(hsc_table_create("cache_verify", &table));
-  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i], "");
+  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
+    hsc_table_column(table, columns[i], "");
   hsc_status *status = fill_verify(args, cli, table, &bad);
   if (!status) {
-    if (bad) cli->exit_code = 1;
+    if (bad)
+      cli->exit_code = 1;
     return hsc_cli_table(cli, table);
   }
   hsc_table_destroy(table);
   return status;
 }
 
-// ---- prune, clear -----------------------------------------------------------------------------------------------------------------------------
+// ---- prune, clear -------------------------------------------------------------------------------
 
 static hsc_status *remove_entries(const cache_args *args, hsc_cli *cli, const hsc_disk_prune *how) {
   const char *dir;
@@ -395,8 +522,10 @@ static hsc_status *remove_entries(const cache_args *args, hsc_cli *cli, const hs
   HSC_TRY(our_dir(args, cli, &dir));
   HSC_TRY(hsc_disk_cache_prune(dir, how, &pruned));
   HSC_TRY(hsc_table_create("cache_prune", &table));
-  static const char *const columns[][2] = {{"removed", ""}, {"freed", "bytes"}, {"kept", ""}, {"size", "bytes"}};
-  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i][0], columns[i][1]);
+  static const char *const columns[][2] = {
+      {"removed", ""}, {"freed", "bytes"}, {"kept", ""}, {"size", "bytes"}};
+  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
+    hsc_table_column(table, columns[i][0], columns[i][1]);
   hsc_table_row(table);
   hsc_table_int(table, pruned.removed);
   hsc_table_int(table, pruned.removed_bytes);
@@ -404,21 +533,30 @@ static hsc_status *remove_entries(const cache_args *args, hsc_cli *cli, const hs
   hsc_table_int(table, pruned.kept_bytes);
   hsc_table_note(table, "%s%s", dir, how->dry ? ": nothing was removed (--dry-run)" : "");
   if (pruned.refused) {
-    hsc_table_note(table, "%d could not be removed: the directory or its entries belong to another user", pruned.refused);
+    hsc_table_note(table,
+                   "%d could not be removed: the directory or its entries belong to another user",
+                   pruned.refused);
     cli->exit_code = 1;
   }
   return hsc_cli_table(cli, table);
 }
 
 static hsc_status *prune(const cache_args *args, hsc_cli *cli) {
-  static const double ages[] = {1e9, 60e9, 3600e9, 86400e9, 604800e9}, sizes[] = {1, 1024.0, 1048576.0, 1073741824.0, 1099511627776.0};
-  hsc_disk_prune how = {.max_age_ns = -1, .max_bytes = -1, .damaged = args->damaged, .dry = args->dry_run};
+  static const double ages[] = {1e9, 60e9, 3600e9, 86400e9, 604800e9};
+  static const double sizes[] = {1, 1024.0, 1048576.0, 1073741824.0, 1099511627776.0};
+  hsc_disk_prune how = {
+      .max_age_ns = -1, .max_bytes = -1, .damaged = args->damaged, .dry = args->dry_run};
   current_device now;
   HSC_TRY(refuse_vendors(args, cli));
   if (!args->older_than && !args->max_size && !args->damaged && !args->stale)
-    return hsc_cli_usage(cli, "prune needs at least one of --older-than AGE, --max-size SIZE, --damaged, --stale; `cache clear` removes all");
-  if (args->older_than) HSC_TRY(read_amount(cli, "older-than", args->older_than, "smhdw", ages, "30d", &how.max_age_ns));
-  if (args->max_size) HSC_TRY(read_amount(cli, "max-size", args->max_size, "BKMGT", sizes, "2G", &how.max_bytes));
+    return hsc_cli_usage(cli,
+                         "prune needs at least one of --older-than AGE, --max-size SIZE, "
+                         "--damaged, --stale; `cache clear` removes all");
+  if (args->older_than)
+    HSC_TRY(
+        read_amount(cli, "older-than", args->older_than, "smhdw", ages, "30d", &how.max_age_ns));
+  if (args->max_size)
+    HSC_TRY(read_amount(cli, "max-size", args->max_size, "BKMGT", sizes, "2G", &how.max_bytes));
   if (args->stale) {
     read_current_device(cli, &now);
     how.drop = drop_stale;
@@ -429,38 +567,53 @@ static hsc_status *prune(const cache_args *args, hsc_cli *cli) {
 
 static hsc_status *clear(const cache_args *args, hsc_cli *cli) {
   HSC_TRY(refuse_vendors(args, cli));
-  return remove_entries(args, cli, &(hsc_disk_prune){.max_age_ns = -1, .max_bytes = 0, .damaged = true, .dry = args->dry_run});
+  return remove_entries(
+      args, cli,
+      &(hsc_disk_prune){.max_age_ns = -1, .max_bytes = 0, .damaged = true, .dry = args->dry_run});
 }
 
-// ---- why --------------------------------------------------------------------------------------------------------------------------------------
+// ---- why ----------------------------------------------------------------------------------------
 
 // A path as it is; else the one entry of ours whose name begins so.
-static hsc_status *find_side(const cache_args *args, hsc_cli *cli, const char *name, const char **out_path) {
+static hsc_status *find_side(const cache_args *args,
+                             hsc_cli *cli,
+                             const char *name,
+                             const char **out_path) {
   *out_path = name;
-  if (hsc_file_exists(name)) return NULL;
+  if (hsc_file_exists(name))
+    return NULL;
   const char *dir;
   hsc_disk_entry *entries;
-  int count, found = 0;
+  int count;
+  int found = 0;
   HSC_TRY(our_dir(args, cli, &dir));
   HSC_TRY(hsc_disk_cache_list(dir, cli->arena, &entries, &count));
   for (int i = 0; i < count; i++) {
-    if (entries[i].state == HSC_DISK_ENTRY_UNFINISHED || !hsc_starts_with(entries[i].name, name)) continue;
+    if (entries[i].state == HSC_DISK_ENTRY_UNFINISHED || !hsc_starts_with(entries[i].name, name))
+      continue;
     *out_path = entries[i].path;
     found++;
   }
-  if (found == 1) return NULL;
-  if (found > 1) return HSC_ERR(INVALID_ARGUMENT, "%d entries begin with '%s': give more digits", found, name);
-  return hsc_status_hint(HSC_ERR(NOT_FOUND, "'%s' is no file and no entry of %s begins so", name, dir), "hloscope cache list");
+  if (found == 1)
+    return NULL;
+  if (found > 1)
+    return HSC_ERR(INVALID_ARGUMENT, "%d entries begin with '%s': give more digits", found, name);
+  return hsc_status_hint(
+      HSC_ERR(NOT_FOUND, "'%s' is no file and no entry of %s begins so", name, dir),
+      "hloscope cache list");
 }
 
 static hsc_status *why(const cache_args *args, hsc_cli *cli) {
   const char *paths[2];
   hsc_table *table = NULL;
   bool same;
-  if (args->names.count != 2) return hsc_cli_usage(cli, "why needs two entries, modules, logs or programs");
-  for (int i = 0; i < 2; i++) HSC_TRY(find_side(args, cli, args->names.items[i], &paths[i]));
+  if (args->names.count != 2)
+    return hsc_cli_usage(cli, "why needs two entries, modules, logs or programs");
+  for (int i = 0; i < 2; i++)
+    HSC_TRY(find_side(args, cli, args->names.items[i], &paths[i]));
   hsc_status *status = hsc_cache_why(paths[0], paths[1], &table, &same);
-  if (!status) return hsc_cli_table(cli, table);
+  if (!status)
+    return hsc_cli_table(cli, table);
   hsc_table_destroy(table);
   return status;
 }
@@ -468,15 +621,23 @@ static hsc_status *why(const cache_args *args, hsc_cli *cli) {
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const cache_args *args = args_of_command;
   struct stat info;
-  if (args->dir && stat(args->dir, &info)) return hsc_status_errno(errno, "cannot look into", args->dir);
-  if (args->verb != VERB_WHY && args->names.count) return hsc_cli_usage(cli, "%s takes no names; `cache why A B` compares two", verbs[args->verb]);
+  if (args->dir && stat(args->dir, &info))
+    return hsc_status_errno(errno, "cannot look into", args->dir);
+  if (args->verb != VERB_WHY && args->names.count)
+    return hsc_cli_usage(cli, "%s takes no names; `cache why A B` compares two", verbs[args->verb]);
   switch (args->verb) {
-    case VERB_STATS: return stats(args, cli);
-    case VERB_PRUNE: return prune(args, cli);
-    case VERB_VERIFY: return verify(args, cli);
-    case VERB_CLEAR: return clear(args, cli);
-    case VERB_WHY: return why(args, cli);
-    default: return list(args, cli);
+    case VERB_STATS:
+      return stats(args, cli);
+    case VERB_PRUNE:
+      return prune(args, cli);
+    case VERB_VERIFY:
+      return verify(args, cli);
+    case VERB_CLEAR:
+      return clear(args, cli);
+    case VERB_WHY:
+      return why(args, cli);
+    default:
+      return list(args, cli);
   }
 }
 
@@ -485,10 +646,14 @@ const hsc_command_body hsc_command_cache = {
     .args_bytes = sizeof(cache_args),
     .run = run,
     .description =
-        "Compiled programs stay on disk between processes, keyed by the program, the options, the build of the compiler and the processor. Any number of processes may "
-        "use the directory at once; what is cut off or changed is never loaded. The caches of Neuron and JAX are read, never changed: failed compilations that Neuron "
+        "Compiled programs stay on disk between processes, keyed by the program, the options, the "
+        "build of the compiler and the processor. Any number of processes may "
+        "use the directory at once; what is cut off or changed is never loaded. The caches of "
+        "Neuron and JAX are read, never changed: failed compilations that Neuron "
         "hands out again are listed with the command that clears them.",
     .examples =
-        "hloscope cache\nhloscope cache prune --older-than 30d --max-size 2G\nhloscope cache verify\nhloscope cache list --cache neuron --failed\nhloscope cache why 5941afc4 97e5dc08\n"
+        "hloscope cache\nhloscope cache prune --older-than 30d --max-size 2G\nhloscope cache "
+        "verify\nhloscope cache list --cache neuron --failed\nhloscope cache why 5941afc4 "
+        "97e5dc08\n"
         "hloscope cache why first.log second.log",
 };

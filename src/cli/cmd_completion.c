@@ -1,4 +1,5 @@
-// cmd_completion.c - hloscope completion: prints the script that makes a shell complete commands, options and their values.
+// cmd_completion.c - hloscope completion: prints the script that makes a shell complete commands,
+// options and their values.
 #include "cli/command.h"
 
 typedef struct completion_args {
@@ -13,15 +14,19 @@ static const hsc_option options[] = {
 };
 
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
-  static void (*const writers[])(hsc_bytes *) = {hsc_completion_bash, hsc_completion_zsh, hsc_completion_fish};
+  static void (*const writers[])(hsc_bytes *) = {hsc_completion_bash, hsc_completion_zsh,
+                                                 hsc_completion_fish};
   const completion_args *args = args_of_command;
   hsc_bytes text = {0};
   writers[args->shell](&text);
   hsc_status *status = hsc_bytes_status(&text);
-  if (!status) hsc_cli_write(cli, hsc_bytes_view(&text));
+  if (!status)
+    hsc_cli_write(cli, hsc_bytes_view(&text));
   hsc_bytes_deinit(&text);
   return status;
 }
 
-const hsc_command_body hsc_command_completion = {
-    .options = options, .args_bytes = sizeof(completion_args), .run = run, .examples = "source <(hloscope completion bash)"};
+const hsc_command_body hsc_command_completion = {.options = options,
+                                                 .args_bytes = sizeof(completion_args),
+                                                 .run = run,
+                                                 .examples = "source <(hloscope completion bash)"};

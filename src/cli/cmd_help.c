@@ -1,4 +1,5 @@
-// cmd_help.c - hloscope help: the overview, one command's options, and the generated parts of the pages.
+// cmd_help.c - hloscope help: the overview, one command's options, and the generated parts of the
+// pages.
 #include "cli/command.h"
 
 typedef struct help_args {
@@ -6,8 +7,13 @@ typedef struct help_args {
 } help_args;
 
 static const hsc_option options[] = {
-    HSC_POSITIONAL(help_args, command, "COMMAND", HSC_OPTIONAL, "whose options to show; without it, all commands"),
-    HSC_POSITIONAL(help_args, verb, "VERB", HSC_OPTIONAL, "of a command with verbs: only what this one takes"),
+    HSC_POSITIONAL(help_args,
+                   command,
+                   "COMMAND",
+                   HSC_OPTIONAL,
+                   "whose options to show; without it, all commands"),
+    HSC_POSITIONAL(
+        help_args, verb, "VERB", HSC_OPTIONAL, "of a command with verbs: only what this one takes"),
     HSC_OPTION_END,
 };
 
@@ -19,11 +25,13 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     command = hsc_command_find(args->command);
     const char *near = hsc_command_near(args->command);
     if (!command)
-      return hsc_cli_usage(cli, "there is no command '%s'%s%s%s", args->command, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+      return hsc_cli_usage(cli, "there is no command '%s'%s%s%s", args->command,
+                           near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
   }
   char *words[] = {(char *)args->verb};
   const char *verb = command && args->verb ? hsc_command_verb(command, 1, words) : NULL;
-  if (args->verb && !verb) return hsc_cli_usage(cli, "%s has no verb '%s'", args->command, args->verb);
+  if (args->verb && !verb)
+    return hsc_cli_usage(cli, "%s has no verb '%s'", args->command, args->verb);
   bool markdown = cli->format == HSC_FORMAT_MARKDOWN;
   if (command && markdown)
     hsc_help_command_markdown(command, &text);
@@ -36,10 +44,14 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     hsc_help_environment(&cli->out_style, &text);
   }
   hsc_status *status = hsc_bytes_status(&text);
-  if (!status) hsc_cli_write(cli, hsc_bytes_view(&text));
+  if (!status)
+    hsc_cli_write(cli, hsc_bytes_view(&text));
   hsc_bytes_deinit(&text);
   return status;
 }
 
 const hsc_command_body hsc_command_help = {
-    .options = options, .args_bytes = sizeof(help_args), .run = run, .examples = "hloscope help version\nhloscope help version --format=markdown"};
+    .options = options,
+    .args_bytes = sizeof(help_args),
+    .run = run,
+    .examples = "hloscope help version\nhloscope help version --format=markdown"};

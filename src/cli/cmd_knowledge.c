@@ -21,38 +21,73 @@ typedef struct knowledge_args {
 } knowledge_args;
 
 static const hsc_option options[] = {
-    HSC_POSITIONAL_CHOICE(knowledge_args, verb, "VERB", verbs, HSC_OPTIONAL, VERB_LIST, "list, show ID, search WORDS, add ID, check [ID]"),
+    HSC_POSITIONAL_CHOICE(knowledge_args,
+                          verb,
+                          "VERB",
+                          verbs,
+                          HSC_OPTIONAL,
+                          VERB_LIST,
+                          "list, show ID, search WORDS, add ID, check [ID]"),
     HSC_POSITIONAL_REST(knowledge_args, words, "ARG", HSC_OPTIONAL, "the ids or words of the verb"),
-    HSC_OPTION_STRING(knowledge_args, system, "system", "NAME", NULL, "only entries of this system (neuron, jax, torch-xla, ...)", .verbs = "list,search"),
-    HSC_OPTION_STRING(knowledge_args, message, "message|m", "TEXT", NULL, "the line that the entry is to recognise", .verbs = "add"),
-    HSC_OPTION_FLAG(knowledge_args, programs, "programs", "also run the proofs that are programs, on the devices they name", .verbs = "check"),
-    HSC_OPTION_STRING(knowledge_args, directory, "knowledge", "DIR", NULL, "entries to use in place of the installed ones"),
+    HSC_OPTION_STRING(knowledge_args,
+                      system,
+                      "system",
+                      "NAME",
+                      NULL,
+                      "only entries of this system (neuron, jax, torch-xla, ...)",
+                      .verbs = "list,search"),
+    HSC_OPTION_STRING(knowledge_args,
+                      message,
+                      "message|m",
+                      "TEXT",
+                      NULL,
+                      "the line that the entry is to recognise",
+                      .verbs = "add"),
+    HSC_OPTION_FLAG(knowledge_args,
+                    programs,
+                    "programs",
+                    "also run the proofs that are programs, on the devices they name",
+                    .verbs = "check"),
+    HSC_OPTION_STRING(knowledge_args,
+                      directory,
+                      "knowledge",
+                      "DIR",
+                      NULL,
+                      "entries to use in place of the installed ones"),
     HSC_OPTION_END,
 };
 
 static bool has_system(const hsc_entry *entry, const char *system) {
-  if (!system) return true;
+  if (!system)
+    return true;
   for (size_t i = 0; entry->systems[i]; i++)
-    if (!strcasecmp(entry->systems[i], system)) return true;
+    if (!strcasecmp(entry->systems[i], system))
+      return true;
   return false;
 }
 
 static bool holds_word(const hsc_entry *entry, const char *word) {
-  const char *const texts[] = {entry->id, entry->title, entry->meaning, entry->matters, entry->cause, entry->workaround, entry->before, entry->after, entry->next};
+  const char *const texts[] = {entry->id,      entry->title, entry->meaning,
+                               entry->matters, entry->cause, entry->workaround,
+                               entry->before,  entry->after, entry->next};
   for (size_t i = 0; i < HSC_COUNT_OF(texts); i++)
-    if (texts[i] && strcasestr(texts[i], word)) return true;
+    if (texts[i] && strcasestr(texts[i], word))
+      return true;
   for (size_t i = 0; entry->systems[i]; i++)
-    if (strcasestr(entry->systems[i], word)) return true;
+    if (strcasestr(entry->systems[i], word))
+      return true;
   size_t length = strlen(word);
   for (size_t m = 0; m < entry->match_count; m++)
     for (size_t i = 0; i < entry->matches[m].literal_count; i++) {
       hsc_view literal = entry->matches[m].literals[i];
       for (size_t k = 0; k + length <= literal.size; k++)
-        if (!strncasecmp(literal.data + k, word, length)) return true;
+        if (!strncasecmp(literal.data + k, word, length))
+          return true;
     }
   for (size_t i = 0; i < entry->log_count; i++) {
     char *at = entry->logs[i].text.size ? strcasestr(entry->logs[i].text.data, word) : NULL;
-    if (at) return true;
+    if (at)
+      return true;
   }
   return false;
 }
@@ -68,8 +103,10 @@ static hsc_status *list(const knowledge_args *args, const hsc_knowledge *kb, hsc
   for (size_t i = 0; i < hsc_knowledge_count(kb); i++) {
     const hsc_entry *entry = hsc_knowledge_at(kb, i);
     bool shown = has_system(entry, args->system);
-    for (size_t w = 0; w < args->words.count && shown; w++) shown = holds_word(entry, args->words.items[w]);
-    if (!shown) continue;
+    for (size_t w = 0; w < args->words.count && shown; w++)
+      shown = holds_word(entry, args->words.items[w]);
+    if (!shown)
+      continue;
     char systems[128] = "";
     for (size_t s = 0; entry->systems[s]; s++) {
       size_t used = strlen(systems);
@@ -84,51 +121,78 @@ static hsc_status *list(const knowledge_args *args, const hsc_knowledge *kb, hsc
   size_t shown = hsc_table_row_count(table);
   if (search && !shown) {
     hsc_table_destroy(table);
-    return hsc_status_hint(HSC_ERR(NOT_FOUND, "no entry holds %s", args->words.count == 1 ? "this word" : "all these words"), "fewer or shorter words; hloscope knowledge list shows all %zu",
+    return hsc_status_hint(HSC_ERR(NOT_FOUND, "no entry holds %s",
+                                   args->words.count == 1 ? "this word" : "all these words"),
+                           "fewer or shorter words; hloscope knowledge list shows all %zu",
                            hsc_knowledge_count(kb));
   }
-  hsc_table_note(table, "%zu of %zu entries; hloscope knowledge show ENTRY tells what is known", shown, hsc_knowledge_count(kb));
+  hsc_table_note(table, "%zu of %zu entries; hloscope knowledge show ENTRY tells what is known",
+                 shown, hsc_knowledge_count(kb));
   return hsc_cli_table(cli, table);
 }
 
 static hsc_status *no_entry(const hsc_knowledge *kb, const char *id) {
   const char *near = hsc_knowledge_near(kb, id);
-  hsc_status *status = near ? HSC_ERR(NOT_FOUND, "there is no entry '%s'; did you mean '%s'?", id, near) : HSC_ERR(NOT_FOUND, "there is no entry '%s'", id);
-  return hsc_status_hint(status, "hloscope knowledge list shows all, hloscope knowledge search WORDS those that hold words");
+  hsc_status *status =
+      near ? HSC_ERR(NOT_FOUND, "there is no entry '%s'; did you mean '%s'?", id, near)
+           : HSC_ERR(NOT_FOUND, "there is no entry '%s'", id);
+  return hsc_status_hint(
+      status,
+      "hloscope knowledge list shows all, hloscope knowledge search WORDS those that hold words");
 }
 
 static hsc_status *show(const knowledge_args *args, const hsc_knowledge *kb, hsc_cli *cli) {
-  if (!args->words.count) return hsc_cli_usage(cli, "show needs the id of an entry; hloscope knowledge list shows them");
+  if (!args->words.count)
+    return hsc_cli_usage(cli, "show needs the id of an entry; hloscope knowledge list shows them");
   hsc_bytes out = {0};
   hsc_json json;
   hsc_json_init(&json, &out, 2);
   bool as_json = cli->format == HSC_FORMAT_JSON;
-  if (as_json) hsc_json_begin_object(&json), hsc_json_key(&json, "entries"), hsc_json_begin_array(&json);
+  if (as_json) {
+    hsc_json_begin_object(&json);
+    hsc_json_key(&json, "entries");
+    hsc_json_begin_array(&json);
+  }
   for (size_t i = 0; i < args->words.count; i++) {
     const hsc_entry *entry = hsc_knowledge_find(kb, args->words.items[i]);
     if (!entry) {
       hsc_bytes_deinit(&out);
       return no_entry(kb, args->words.items[i]);
     }
-    if (as_json) hsc_entry_json(entry, &json);
-    else hsc_entry_text(entry, &cli->out_style, &out);
+    if (as_json)
+      hsc_entry_json(entry, &json);
+    else
+      hsc_entry_text(entry, &cli->out_style, &out);
   }
-  if (as_json) hsc_json_end_array(&json), hsc_json_end_object(&json), hsc_bytes_append_char(&out, '\n');
+  if (as_json) {
+    hsc_json_end_array(&json);
+    hsc_json_end_object(&json);
+    hsc_bytes_append_char(&out, '\n');
+  }
   hsc_status *status = hsc_bytes_status(&out);
-  if (!status) hsc_cli_write(cli, hsc_bytes_view(&out));
+  if (!status)
+    hsc_cli_write(cli, hsc_bytes_view(&out));
   hsc_bytes_deinit(&out);
   return status;
 }
 
-// Runs `hloscope run` on a proof's program and looks for the entry in what it says. *out_shown: it was there; *out_missing: the device is not installed.
-static hsc_status *run_program(const hsc_knowledge *kb, const hsc_entry *entry, const hsc_proof_program *proof, hsc_cli *cli, bool *out_shown, bool *out_missing) {
+// Runs `hloscope run` on a proof's program and looks for the entry in what it says. *out_shown: it
+// was there; *out_missing: the device is not installed.
+static hsc_status *run_program(const hsc_knowledge *kb,
+                               const hsc_entry *entry,
+                               const hsc_proof_program *proof,
+                               hsc_cli *cli,
+                               bool *out_shown,
+                               bool *out_missing) {
   enum { ARGUMENTS_MAX = 32 };
   char path[] = "/tmp/hloscope-proof-XXXXXX.hlo";
   int fd = mkstemps(path, 4);
-  if (fd < 0) return HSC_ERR(PERMISSION_DENIED, "no temporary file can be made in /tmp");
+  if (fd < 0)
+    return HSC_ERR(PERMISSION_DENIED, "no temporary file can be made in /tmp");
   close(fd);
   hsc_bytes said = {0};
-  const char *argv[ARGUMENTS_MAX + 1] = {"/proc/self/exe", "run", path, "--no-store", "--device", proof->device};
+  const char *argv[ARGUMENTS_MAX + 1] = {"/proc/self/exe", "run",      path,
+                                         "--no-store",     "--device", proof->device};
   size_t count = 6;
   for (const char *at = proof->options; *at && count < ARGUMENTS_MAX;) {
     size_t length = strcspn(at, " ");
@@ -138,36 +202,51 @@ static hsc_status *run_program(const hsc_knowledge *kb, const hsc_entry *entry, 
   hsc_child *child = NULL;
   hsc_child_exit end = {0};
   hsc_status *status = hsc_file_write_atomic(path, proof->text.data, proof->text.size);
-  if (!status) status = hsc_child_start(&(hsc_child_options){.argv = argv}, &child);
-  if (!status) status = hsc_child_wait(child, INT64_C(120000000000), &end);
-  if (!status) hsc_bytes_append_text(&said, hsc_child_stderr(child));
-  if (!status) status = hsc_entry_found_in(kb, entry, hsc_bytes_view(&said), out_shown);
-  *out_missing = !*out_shown && (strstr(hsc_bytes_text(&said), "is not on this machine") || strstr(hsc_bytes_text(&said), "hloscope devices --install"));
+  if (!status)
+    status = hsc_child_start(&(hsc_child_options){.argv = argv}, &child);
+  if (!status)
+    status = hsc_child_wait(child, INT64_C(120000000000), &end);
+  if (!status)
+    hsc_bytes_append_text(&said, hsc_child_stderr(child));
+  if (!status)
+    status = hsc_entry_found_in(kb, entry, hsc_bytes_view(&said), out_shown);
+  *out_missing = !*out_shown && (strstr(hsc_bytes_text(&said), "is not on this machine") ||
+                                 strstr(hsc_bytes_text(&said), "hloscope devices --install"));
   hsc_child_destroy(child);
   hsc_bytes_deinit(&said);
   unlink(path);
   return status;
 }
 
-static hsc_status *check_programs(const knowledge_args *args, const hsc_knowledge *kb, hsc_table *table, size_t *out_bad, size_t *out_run, hsc_cli *cli) {
+static hsc_status *check_programs(const knowledge_args *args,
+                                  const hsc_knowledge *kb,
+                                  hsc_table *table,
+                                  size_t *out_bad,
+                                  size_t *out_run,
+                                  hsc_cli *cli) {
   for (size_t i = 0; i < hsc_knowledge_count(kb); i++) {
     const hsc_entry *entry = hsc_knowledge_at(kb, i);
-    if (args->words.count && strcmp(entry->id, args->words.items[0]) != 0) continue;
+    if (args->words.count && strcmp(entry->id, args->words.items[0]) != 0)
+      continue;
     for (size_t p = 0; p < entry->program_count; p++) {
-      bool shown = false, missing = false;
+      bool shown = false;
+      bool missing = false;
       hsc_cli_progress(cli, "%s on %s", entry->id, entry->programs[p].device);
       HSC_TRY(run_program(kb, entry, &entry->programs[p], cli, &shown, &missing));
       if (missing) {
-        hsc_cli_say(cli, "not run: %s, which needs %s: it is not installed here", entry->id, entry->programs[p].device);
+        hsc_cli_say(cli, "not run: %s, which needs %s: it is not installed here", entry->id,
+                    entry->programs[p].device);
         continue;
       }
       ++*out_run;
-      if (shown) continue;
+      if (shown)
+        continue;
       ++*out_bad;
       hsc_table_row(table);
       hsc_table_text(table, entry->path);
       hsc_table_int(table, entry->programs[p].line);
-      hsc_table_printf(table, "the program does not show it on %s any more", entry->programs[p].device);
+      hsc_table_printf(table, "the program does not show it on %s any more",
+                       entry->programs[p].device);
     }
   }
   return NULL;
@@ -177,12 +256,14 @@ static hsc_status *check(const knowledge_args *args, const hsc_knowledge *kb, hs
   hsc_proof_result result;
   size_t malformed = 0;
   const hsc_knowledge_problem *problems = hsc_knowledge_problems(kb, &malformed);
-  hsc_status *status = hsc_knowledge_prove(kb, args->words.count ? args->words.items[0] : NULL, cli->arena, &result);
+  hsc_status *status =
+      hsc_knowledge_prove(kb, args->words.count ? args->words.items[0] : NULL, cli->arena, &result);
   if (hsc_status_code(status) == HSC_NOT_FOUND) {
     hsc_status_free(status);
     return no_entry(kb, args->words.items[0]);
   }
-  if (status) return status;
+  if (status)
+    return status;
   hsc_table *table = NULL;
   HSC_TRY(hsc_table_create("knowledge-check", &table));
   hsc_table_column(table, "file", "");
@@ -195,14 +276,19 @@ static hsc_status *check(const knowledge_args *args, const hsc_knowledge *kb, hs
     hsc_table_int(table, p->line);
     hsc_table_text(table, p->message);
   }
-  size_t bad = malformed + result.problem_count, run_count = 0;
-  if (args->programs) status = check_programs(args, kb, table, &bad, &run_count, cli);
+  size_t bad = malformed + result.problem_count;
+  size_t run_count = 0;
+  if (args->programs)
+    status = check_programs(args, kb, table, &bad, &run_count, cli);
   if (status) {
     hsc_table_destroy(table);
     return status;
   }
-  if (bad) cli->exit_code = 1;
-  hsc_table_note(table, "%zu entries, %zu logs checked, %zu of %zu programs run: %zu problem%s", result.entry_count, result.log_count, run_count, result.program_count, bad, bad == 1 ? "" : "s");
+  if (bad)
+    cli->exit_code = 1;
+  hsc_table_note(table, "%zu entries, %zu logs checked, %zu of %zu programs run: %zu problem%s",
+                 result.entry_count, result.log_count, run_count, result.program_count, bad,
+                 bad == 1 ? "" : "s");
   return hsc_cli_table(cli, table);
 }
 
@@ -227,38 +313,67 @@ static const char entry_text[] =
     "== proof log\n"
     "%s\n";
 
-// The part of a message that stays the same from one time to the next: its longest run without digits, paths and quotes.
+// The part of a message that stays the same from one time to the next: its longest run without
+// digits, paths and quotes.
 static const char *steady_part(const char *message, hsc_arena *arena) {
-  size_t best = 0, best_at = 0, at = 0;
+  size_t best = 0;
+  size_t best_at = 0;
+  size_t at = 0;
   while (message[at]) {
     size_t length = strcspn(message + at, "0123456789/'\"");
-    if (length > best) best = length, best_at = at;
+    if (length > best) {
+      best = length;
+      best_at = at;
+    }
     at += length + (message[at + length] != 0);
   }
-  while (best && isspace((unsigned char)message[best_at])) best_at++, best--;
-  while (best && isspace((unsigned char)message[best_at + best - 1])) best--;
-  if (best < HSC_ANCHOR_BYTES) best_at = 0, best = strlen(message);
+  while (best && isspace((unsigned char)message[best_at])) {
+    best_at++;
+    best--;
+  }
+  while (best && isspace((unsigned char)message[best_at + best - 1]))
+    best--;
+  if (best < HSC_ANCHOR_BYTES) {
+    best_at = 0;
+    best = strlen(message);
+  }
   return hsc_arena_strndup(arena, message + best_at, best);
 }
 
 static hsc_status *add(const knowledge_args *args, const hsc_knowledge *kb, hsc_cli *cli) {
-  if (args->words.count != 1) return hsc_cli_usage(cli, "add needs one new id: hloscope knowledge add my-error --message='the line that shows it'");
-  const char *id = args->words.items[0], *directory = args->directory ? args->directory : hsc_knowledge_user_dir(cli->arena);
+  if (args->words.count != 1)
+    return hsc_cli_usage(
+        cli,
+        "add needs one new id: hloscope knowledge add my-error --message='the line that shows it'");
+  const char *id = args->words.items[0];
+  const char *directory = args->directory ? args->directory : hsc_knowledge_user_dir(cli->arena);
   for (const char *c = id; *c; c++)
-    if (!islower((unsigned char)*c) && !isdigit((unsigned char)*c) && *c != '-') return hsc_cli_usage(cli, "an id has the characters a-z, 0-9 and -");
-  if (hsc_knowledge_find(kb, id)) return hsc_status_hint(HSC_ERR(ALREADY_EXISTS, "there is an entry '%s'", id), "hloscope knowledge show %s prints it", id);
-  if (!args->message || strlen(args->message) < HSC_ANCHOR_BYTES) return hsc_cli_usage(cli, "add needs --message, the line that the entry is to recognise, of at least %d bytes", HSC_ANCHOR_BYTES);
-  if (!directory) return HSC_ERR(FAILED_PRECONDITION, "there is no home directory to keep the entry in; --knowledge=DIR names one");
+    if (!islower((unsigned char)*c) && !isdigit((unsigned char)*c) && *c != '-')
+      return hsc_cli_usage(cli, "an id has the characters a-z, 0-9 and -");
+  if (hsc_knowledge_find(kb, id))
+    return hsc_status_hint(HSC_ERR(ALREADY_EXISTS, "there is an entry '%s'", id),
+                           "hloscope knowledge show %s prints it", id);
+  if (!args->message || strlen(args->message) < HSC_ANCHOR_BYTES)
+    return hsc_cli_usage(
+        cli, "add needs --message, the line that the entry is to recognise, of at least %d bytes",
+        HSC_ANCHOR_BYTES);
+  if (!directory)
+    return HSC_ERR(FAILED_PRECONDITION,
+                   "there is no home directory to keep the entry in; --knowledge=DIR names one");
   HSC_TRY(hsc_dir_make(directory));
   char *message = hsc_arena_strdup(cli->arena, args->message);
   for (char *c = message; message && *c; c++)
-    if (*c == '\n' || *c == '\r') *c = ' ';
+    if (*c == '\n' || *c == '\r')
+      *c = ' ';
   const char *path = hsc_arena_printf(cli->arena, "%s/%s.entry", directory, id);
-  const char *text = hsc_arena_printf(cli->arena, entry_text, id, message, steady_part(message, cli->arena), message);
+  const char *text = hsc_arena_printf(cli->arena, entry_text, id, message,
+                                      steady_part(message, cli->arena), message);
   HSC_TRY(hsc_arena_status(cli->arena));
-  if (hsc_file_exists(path)) return HSC_ERR(ALREADY_EXISTS, "%s is there already", path);
+  if (hsc_file_exists(path))
+    return HSC_ERR(ALREADY_EXISTS, "%s is there already", path);
   hsc_entry parsed;
-  HSC_TRY_NOTE(hsc_entry_parse(hsc_view_of(text), path, cli->arena, &parsed), "while: making an entry of this message");
+  HSC_TRY_NOTE(hsc_entry_parse(hsc_view_of(text), path, cli->arena, &parsed),
+               "while: making an entry of this message");
   HSC_TRY(hsc_file_write_atomic(path, text, strlen(text)));
   hsc_cli_print(cli, "%s\n", path);
   hsc_cli_say(cli, "fill in what it means and what to do; then: hloscope knowledge check %s", id);
@@ -269,24 +384,36 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const knowledge_args *args = args_of_command;
   hsc_knowledge *kb = NULL;
   hsc_status *status = hsc_knowledge_load(args->directory, &kb);
-  if (args->verb == VERB_ADD && hsc_status_code(status) == HSC_NOT_FOUND && args->directory) {  // the first entry of a new directory
+  // the first entry of a new directory
+  if (args->verb == VERB_ADD && hsc_status_code(status) == HSC_NOT_FOUND && args->directory) {
     hsc_status_free(status);
     status = hsc_dir_make(args->directory);
-    if (!status) status = hsc_knowledge_load(args->directory, &kb);
+    if (!status)
+      status = hsc_knowledge_load(args->directory, &kb);
   }
-  if (status) return status;
+  if (status)
+    return status;
   size_t count = 0;
   const hsc_knowledge_problem *problems = hsc_knowledge_problems(kb, &count);
   for (size_t i = 0; i < count && args->verb != VERB_CHECK; i++)
-    hsc_cli_say(cli, "warning: this entry is left out: %s:%d: %s", problems[i].path, problems[i].line, problems[i].message);
+    hsc_cli_say(cli, "warning: this entry is left out: %s:%d: %s", problems[i].path,
+                problems[i].line, problems[i].message);
   switch (args->verb) {
-    case VERB_SHOW: status = show(args, kb, cli); break;
-    case VERB_CHECK: status = check(args, kb, cli); break;
-    case VERB_ADD: status = add(args, kb, cli); break;
+    case VERB_SHOW:
+      status = show(args, kb, cli);
+      break;
+    case VERB_CHECK:
+      status = check(args, kb, cli);
+      break;
+    case VERB_ADD:
+      status = add(args, kb, cli);
+      break;
     case VERB_SEARCH:
       status = args->words.count ? list(args, kb, cli) : hsc_cli_usage(cli, "search needs words");
       break;
-    default: status = list(args, kb, cli); break;
+    default:
+      status = list(args, kb, cli);
+      break;
   }
   hsc_knowledge_destroy(kb);
   return status;
@@ -296,9 +423,16 @@ const hsc_command_body hsc_command_knowledge = {
     .options = options,
     .args_bytes = sizeof(knowledge_args),
     .run = run,
-    .description = "What hloscope knows about messages of compilers, runtimes and frameworks; hloscope explain uses it. An entry is one text file\n"
-                   "(docs/formats/knowledge.md); `add` begins one of your own, which is kept in your home and comes before the installed ones.\n"
-                   "`check` reads every entry's proof and reports entries that do not recognise it, or that recognise the proof of another.",
-    .examples = "hloscope knowledge list --system=neuron\nhloscope knowledge show neuron-ten404-sunda-size-tiling\nhloscope knowledge search view operator\n"
-                "hloscope knowledge add my-error --message='MyError: the tile 17 is crooked'\nhloscope knowledge check",
+    .description =
+        "What hloscope knows about messages of compilers, runtimes and frameworks; hloscope "
+        "explain uses it. An entry is one text file\n"
+        "(docs/formats/knowledge.md); `add` begins one of your own, which is kept in your home and "
+        "comes before the installed ones.\n"
+        "`check` reads every entry's proof and reports entries that do not recognise it, or that "
+        "recognise the proof of another.",
+    .examples =
+        "hloscope knowledge list --system=neuron\nhloscope knowledge show "
+        "neuron-ten404-sunda-size-tiling\nhloscope knowledge search view operator\n"
+        "hloscope knowledge add my-error --message='MyError: the tile 17 is crooked'\nhloscope "
+        "knowledge check",
 };

@@ -1,4 +1,5 @@
-// cmd_passes.c - hloscope passes: what each pass of a compiler did to a program, and what it is worth. One file a verb.
+// cmd_passes.c - hloscope passes: what each pass of a compiler did to a program, and what it is
+// worth. One file a verb.
 #include "base/text/text.h"
 #include "cli/cmd_passes.h"
 
@@ -12,67 +13,299 @@
 #include "passes/manager/passes.h"
 
 enum { LIST, DUMP, DIFF, TIME, ABLATE, VALIDATE, REPORT, EXPLAIN, AUTOTUNE };
-static const char *const verbs[] = {"list", "dump", "diff", "time", "ablate", "validate", "report", "explain", "autotune", NULL};
+static const char *const verbs[] = {"list",     "dump",   "diff",    "time",     "ablate",
+                                    "validate", "report", "explain", "autotune", NULL};
 
 static const hsc_option options[] = {
     HSC_POSITIONAL_CHOICE(passes_args, verb, "VERB", verbs, HSC_REQUIRED, 0, "what to do"),
-    HSC_POSITIONAL(passes_args, program, "PROGRAM", HSC_OPTIONAL, "a program file; for explain: the pass"),
-    HSC_OPTION_STRING(passes_args, device, "device|d", "DEVICE", NULL,
-            "whose compiler: a name, or a plugin by its path; diff: two, report: several, separated by commas; default: $HLOSCOPE_DEVICE, else cpu"),
-    HSC_OPTION_STRING(passes_args, disable, "disable", "NAMES", NULL, "passes and pipelines to leave out, separated by commas"),
-    HSC_OPTION_STRING(passes_args, enable, "enable", "NAMES", NULL, "on cpu, passes to run too that run on request only, separated by commas", .verbs = "list,dump"),
-    HSC_OPTION_LIST(passes_args, transforms, "transform", "T", NULL, "repeat:N, vmap:N, scan:N or constant:I=V before compiling"),
-    HSC_OPTION_LIST(passes_args, settings, "option", "NAME=VALUE", NULL, "a compile option of the device by XLA's name; may be given several times"),
-    HSC_OPTION_STRING(passes_args, output, "output|o", "DIR", NULL, "a directory (dump, report), a file for the result as JSON (ablate), a page (diff), stacks for a flame graph (time)",
-            .verbs = "dump,diff,time,ablate,report"),
-    HSC_OPTION_LIST(passes_args, results, "results", "FILES", NULL, "documents of list and ablate, as JSON", .verbs = "report"),
-    HSC_OPTION_STRING(passes_args, pass, "pass", "NAME", NULL, "before and after this pass, the first time it changed something", .verbs = "diff"),
-    HSC_OPTION_STRING(passes_args, from, "from", "STAGE", NULL, "behind a pass or a run's number, input or output; default: input", .verbs = "diff"),
-    HSC_OPTION_STRING(passes_args, to, "to", "STAGE", NULL, "likewise; default: output", .verbs = "diff"),
-    HSC_OPTION_STRING(passes_args, against, "against", "FILE", NULL, "PROGRAM and this file as they are; nothing is compiled", .verbs = "diff"),
-    HSC_OPTION_STRING(passes_args, pattern, "passes", "REGEX", NULL, "only passes whose name matches", .verbs = "dump,ablate"),
-    HSC_OPTION_LIST(passes_args, only, "only", "NAMES", NULL, "only these passes or pipelines, by their exact names", .verbs = "ablate"),
-    HSC_OPTION_STRING(passes_args, pipeline, "pipeline", "NAME", NULL, "only passes that ran in this pipeline", .verbs = "ablate"),
-    HSC_OPTION_FLAG(passes_args, that_changed, "that-changed", "only passes that changed the program when they ran; the others cannot matter", .verbs = "ablate"),
-    HSC_OPTION_FLAG(passes_args, with_pipelines, "pipelines", "also switch off whole pipelines", .verbs = "ablate"),
-    HSC_OPTION_INT_FROM(passes_args, fuel, "fuel", "N", -1, -1, "on cpu, stop after N rewrites; -1 is no limit. Halving N finds the rewrite that matters",
-            .verbs = "list,dump"),
-    HSC_OPTION_STRING(passes_args, pass_fuel, "pass-fuel", "NAME=N", NULL, "on cpu, the pass stops after N rewrites; several are separated by commas", .verbs = "list,dump"),
-    HSC_OPTION_FLAG(passes_args, changed_only, "changed", "list: only runs that changed the program; ablate: only passes whose absence did", .verbs = "list,ablate"),
-    HSC_OPTION_INT(passes_args, placebos, "placebos", "N", 5, "names that do not exist, switched off to see what chance does", .verbs = "ablate"),
-    HSC_OPTION_INT_FROM(passes_args, jobs, "jobs|j", "N", 1, 1, "compiles at the same time, each in a worker of its own", .verbs = "ablate"),
-    HSC_OPTION_FLAG(passes_args, no_timing, "no-timing", "structure only; nothing is run", .verbs = "ablate"),
-    HSC_OPTION_INT_FROM(passes_args, processes, "processes", "N", 0, 0, "fresh processes to time in; 0: as many as a pilot chooses, from 3", .verbs = "ablate"),
-    HSC_OPTION_INT_FROM(passes_args, blocks, "blocks", "N", 0, 0, "blocks in each of them, in which every variant has a turn, in random order; 0: as many as a pilot chooses",
-            .verbs = "ablate"),
-    HSC_OPTION_DOUBLE(passes_args, precision, "precision", "PERCENT", -1, "half the width of the interval that is wanted; 0: none; -1: time 2, ablate the margin",
-            .verbs = "time,ablate"),
-    HSC_OPTION_DOUBLE(passes_args, budget_s, "time-budget", "S", -1, "seconds that timing may take; 0: no limit; -1: time 10, ablate 300", .verbs = "time,ablate"),
-    HSC_OPTION_DOUBLE(passes_args, margin_percent, "margin", "PERCENT", 1, "effects surely below this count as none", .verbs = "ablate"),
-    HSC_OPTION_STRING(passes_args, highlight, "highlight", "LOW,HIGH", "1,5", "percent: slowdowns that are marked, where they beat every placebo", .verbs = "ablate"),
-    HSC_OPTION_FLAG(passes_args, pairs, "pairs", "also two at a time, of the passes that mattered", .verbs = "ablate"),
-    HSC_OPTION_INT_FROM(passes_args, pair_most, "pairs-of", "N", 2, 8, "pairs of at most so many passes, those with the largest effects", .verbs = "ablate"),
-    HSC_OPTION_INT_FROM(passes_args, repeats, "repeats", "N", 0, 0, "compiles that count, behind a first one; 0: as many compiles and processes as a pilot chooses",
-            .verbs = "time"),
-    HSC_OPTION_STRING(passes_args, runner, "runner", "DEVICE", "cpu", "what runs the stages; reference is slow, and right by definition", .verbs = "validate"),
-    HSC_OPTION_DOUBLE(passes_args, tolerance, "tolerance", "X", 1, "times what the output's type allows", .verbs = "validate"),
-    HSC_OPTION_INT(passes_args, seed, "seed", "N", 0, "of the inputs; ablate: also of the order and the intervals", .verbs = "time,ablate,validate"),
-    HSC_OPTION_INT(passes_args, level, "level", "N", 4, "0 only what is imported, 1 times, 2 on random inputs, 3 fresh outputs, 4 checks red zones and results",
-            .verbs = "autotune"),
-    HSC_OPTION_STRING(passes_args, export_to, "export", "FILE", NULL, "the chosen algorithms, as XLA's AutotuneResults in text", .verbs = "autotune"),
-    HSC_OPTION_STRING(passes_args, import_from, "import", "FILE", NULL, "such a file; what it has is not measured", .verbs = "autotune"),
-    HSC_OPTION_STRING(passes_args, denylist, "denylist", "FILE", NULL, "XLA's AlgorithmDenylist in text: algorithms that must not be used", .verbs = "autotune"),
-    HSC_OPTION_FLAG(passes_args, fresh, "fresh", "measure also what the cache directory knows", .verbs = "autotune"),
-    HSC_OPTION_DOUBLE(passes_args, limit_s, "limit", "S", 600, "seconds that a worker gets for one job"),
-    HSC_OPTION_FLAG(passes_args, resume, "resume", "go on with the last unfinished sweep of the same options", .verbs = "ablate"),
-    HSC_OPTION_STRING(passes_args, store, "store", "FILE", NULL, "the result store; default: results.sqlite in the cache directory", .verbs = "ablate"),
+    HSC_POSITIONAL(
+        passes_args, program, "PROGRAM", HSC_OPTIONAL, "a program file; for explain: the pass"),
+    HSC_OPTION_STRING(passes_args,
+                      device,
+                      "device|d",
+                      "DEVICE",
+                      NULL,
+                      "whose compiler: a name, or a plugin by its path; diff: two, report: "
+                      "several, separated by commas; default: $HLOSCOPE_DEVICE, else cpu"),
+    HSC_OPTION_STRING(passes_args,
+                      disable,
+                      "disable",
+                      "NAMES",
+                      NULL,
+                      "passes and pipelines to leave out, separated by commas"),
+    HSC_OPTION_STRING(passes_args,
+                      enable,
+                      "enable",
+                      "NAMES",
+                      NULL,
+                      "on cpu, passes to run too that run on request only, separated by commas",
+                      .verbs = "list,dump"),
+    HSC_OPTION_LIST(passes_args,
+                    transforms,
+                    "transform",
+                    "T",
+                    NULL,
+                    "repeat:N, vmap:N, scan:N or constant:I=V before compiling"),
+    HSC_OPTION_LIST(passes_args,
+                    settings,
+                    "option",
+                    "NAME=VALUE",
+                    NULL,
+                    "a compile option of the device by XLA's name; may be given several times"),
+    HSC_OPTION_STRING(passes_args,
+                      output,
+                      "output|o",
+                      "DIR",
+                      NULL,
+                      "a directory (dump, report), a file for the result as JSON (ablate), a page "
+                      "(diff), stacks for a flame graph (time)",
+                      .verbs = "dump,diff,time,ablate,report"),
+    HSC_OPTION_LIST(passes_args,
+                    results,
+                    "results",
+                    "FILES",
+                    NULL,
+                    "documents of list and ablate, as JSON",
+                    .verbs = "report"),
+    HSC_OPTION_STRING(passes_args,
+                      pass,
+                      "pass",
+                      "NAME",
+                      NULL,
+                      "before and after this pass, the first time it changed something",
+                      .verbs = "diff"),
+    HSC_OPTION_STRING(passes_args,
+                      from,
+                      "from",
+                      "STAGE",
+                      NULL,
+                      "behind a pass or a run's number, input or output; default: input",
+                      .verbs = "diff"),
+    HSC_OPTION_STRING(
+        passes_args, to, "to", "STAGE", NULL, "likewise; default: output", .verbs = "diff"),
+    HSC_OPTION_STRING(passes_args,
+                      against,
+                      "against",
+                      "FILE",
+                      NULL,
+                      "PROGRAM and this file as they are; nothing is compiled",
+                      .verbs = "diff"),
+    HSC_OPTION_STRING(passes_args,
+                      pattern,
+                      "passes",
+                      "REGEX",
+                      NULL,
+                      "only passes whose name matches",
+                      .verbs = "dump,ablate"),
+    HSC_OPTION_LIST(passes_args,
+                    only,
+                    "only",
+                    "NAMES",
+                    NULL,
+                    "only these passes or pipelines, by their exact names",
+                    .verbs = "ablate"),
+    HSC_OPTION_STRING(passes_args,
+                      pipeline,
+                      "pipeline",
+                      "NAME",
+                      NULL,
+                      "only passes that ran in this pipeline",
+                      .verbs = "ablate"),
+    HSC_OPTION_FLAG(passes_args,
+                    that_changed,
+                    "that-changed",
+                    "only passes that changed the program when they ran; the others cannot matter",
+                    .verbs = "ablate"),
+    HSC_OPTION_FLAG(passes_args,
+                    with_pipelines,
+                    "pipelines",
+                    "also switch off whole pipelines",
+                    .verbs = "ablate"),
+    HSC_OPTION_INT_FROM(
+        passes_args,
+        fuel,
+        "fuel",
+        "N",
+        -1,
+        -1,
+        "on cpu, stop after N rewrites; -1 is no limit. Halving N finds the rewrite that matters",
+        .verbs = "list,dump"),
+    HSC_OPTION_STRING(passes_args,
+                      pass_fuel,
+                      "pass-fuel",
+                      "NAME=N",
+                      NULL,
+                      "on cpu, the pass stops after N rewrites; several are separated by commas",
+                      .verbs = "list,dump"),
+    HSC_OPTION_FLAG(
+        passes_args,
+        changed_only,
+        "changed",
+        "list: only runs that changed the program; ablate: only passes whose absence did",
+        .verbs = "list,ablate"),
+    HSC_OPTION_INT(passes_args,
+                   placebos,
+                   "placebos",
+                   "N",
+                   5,
+                   "names that do not exist, switched off to see what chance does",
+                   .verbs = "ablate"),
+    HSC_OPTION_INT_FROM(passes_args,
+                        jobs,
+                        "jobs|j",
+                        "N",
+                        1,
+                        1,
+                        "compiles at the same time, each in a worker of its own",
+                        .verbs = "ablate"),
+    HSC_OPTION_FLAG(
+        passes_args, no_timing, "no-timing", "structure only; nothing is run", .verbs = "ablate"),
+    HSC_OPTION_INT_FROM(passes_args,
+                        processes,
+                        "processes",
+                        "N",
+                        0,
+                        0,
+                        "fresh processes to time in; 0: as many as a pilot chooses, from 3",
+                        .verbs = "ablate"),
+    HSC_OPTION_INT_FROM(passes_args,
+                        blocks,
+                        "blocks",
+                        "N",
+                        0,
+                        0,
+                        "blocks in each of them, in which every variant has a turn, in random "
+                        "order; 0: as many as a pilot chooses",
+                        .verbs = "ablate"),
+    HSC_OPTION_DOUBLE(
+        passes_args,
+        precision,
+        "precision",
+        "PERCENT",
+        -1,
+        "half the width of the interval that is wanted; 0: none; -1: time 2, ablate the margin",
+        .verbs = "time,ablate"),
+    HSC_OPTION_DOUBLE(passes_args,
+                      budget_s,
+                      "time-budget",
+                      "S",
+                      -1,
+                      "seconds that timing may take; 0: no limit; -1: time 10, ablate 300",
+                      .verbs = "time,ablate"),
+    HSC_OPTION_DOUBLE(passes_args,
+                      margin_percent,
+                      "margin",
+                      "PERCENT",
+                      1,
+                      "effects surely below this count as none",
+                      .verbs = "ablate"),
+    HSC_OPTION_STRING(passes_args,
+                      highlight,
+                      "highlight",
+                      "LOW,HIGH",
+                      "1,5",
+                      "percent: slowdowns that are marked, where they beat every placebo",
+                      .verbs = "ablate"),
+    HSC_OPTION_FLAG(passes_args,
+                    pairs,
+                    "pairs",
+                    "also two at a time, of the passes that mattered",
+                    .verbs = "ablate"),
+    HSC_OPTION_INT_FROM(passes_args,
+                        pair_most,
+                        "pairs-of",
+                        "N",
+                        2,
+                        8,
+                        "pairs of at most so many passes, those with the largest effects",
+                        .verbs = "ablate"),
+    HSC_OPTION_INT_FROM(passes_args,
+                        repeats,
+                        "repeats",
+                        "N",
+                        0,
+                        0,
+                        "compiles that count, behind a first one; 0: as many compiles and "
+                        "processes as a pilot chooses",
+                        .verbs = "time"),
+    HSC_OPTION_STRING(passes_args,
+                      runner,
+                      "runner",
+                      "DEVICE",
+                      "cpu",
+                      "what runs the stages; reference is slow, and right by definition",
+                      .verbs = "validate"),
+    HSC_OPTION_DOUBLE(passes_args,
+                      tolerance,
+                      "tolerance",
+                      "X",
+                      1,
+                      "times what the output's type allows",
+                      .verbs = "validate"),
+    HSC_OPTION_INT(passes_args,
+                   seed,
+                   "seed",
+                   "N",
+                   0,
+                   "of the inputs; ablate: also of the order and the intervals",
+                   .verbs = "time,ablate,validate"),
+    HSC_OPTION_INT(passes_args,
+                   level,
+                   "level",
+                   "N",
+                   4,
+                   "0 only what is imported, 1 times, 2 on random inputs, 3 fresh outputs, 4 "
+                   "checks red zones and results",
+                   .verbs = "autotune"),
+    HSC_OPTION_STRING(passes_args,
+                      export_to,
+                      "export",
+                      "FILE",
+                      NULL,
+                      "the chosen algorithms, as XLA's AutotuneResults in text",
+                      .verbs = "autotune"),
+    HSC_OPTION_STRING(passes_args,
+                      import_from,
+                      "import",
+                      "FILE",
+                      NULL,
+                      "such a file; what it has is not measured",
+                      .verbs = "autotune"),
+    HSC_OPTION_STRING(passes_args,
+                      denylist,
+                      "denylist",
+                      "FILE",
+                      NULL,
+                      "XLA's AlgorithmDenylist in text: algorithms that must not be used",
+                      .verbs = "autotune"),
+    HSC_OPTION_FLAG(passes_args,
+                    fresh,
+                    "fresh",
+                    "measure also what the cache directory knows",
+                    .verbs = "autotune"),
+    HSC_OPTION_DOUBLE(
+        passes_args, limit_s, "limit", "S", 600, "seconds that a worker gets for one job"),
+    HSC_OPTION_FLAG(passes_args,
+                    resume,
+                    "resume",
+                    "go on with the last unfinished sweep of the same options",
+                    .verbs = "ablate"),
+    HSC_OPTION_STRING(passes_args,
+                      store,
+                      "store",
+                      "FILE",
+                      NULL,
+                      "the result store; default: results.sqlite in the cache directory",
+                      .verbs = "ablate"),
     HSC_OPTION_END,
 };
 
-// ---- what the verbs share -------------------------------------------------------------------------------------------
+// ---- what the verbs share -----------------------------------------------------------------------
 
 volatile int hsc__passes_stop;
-static void on_interrupt(int signal_number) { hsc__passes_stop = 1; }
+static void on_interrupt(int signal_number) {
+  hsc__passes_stop = 1;
+}
 
 // Workers die of it, commands go on to their end with what there is; a second one ends the process.
 static void catch_interrupt(void) {
@@ -82,16 +315,24 @@ static void catch_interrupt(void) {
 }
 
 hsc_status *hsc__passes_device(const passes_args *args, hsc_cli *cli, hsc_device_spec *out_device) {
-  HSC_TRY(hsc_device_spec_parse(args->device ? args->device : hsc_default_device(), cli->arena, out_device));
-  if (out_device->source == HSC_DEVICE_EVALUATOR) return HSC_ERR(UNIMPLEMENTED, "passes: the reference evaluator does not compile, so it has no passes");
+  HSC_TRY(hsc_device_spec_parse(args->device ? args->device : hsc_default_device(), cli->arena,
+                                out_device));
+  if (out_device->source == HSC_DEVICE_EVALUATOR)
+    return HSC_ERR(UNIMPLEMENTED,
+                   "passes: the reference evaluator does not compile, so it has no passes");
   return NULL;
 }
 
-hsc_status *hsc__passes_overrides(const passes_args *args, hsc_cli *cli, bool with_disable, json_t **out_overrides) {
+hsc_status *hsc__passes_overrides(const passes_args *args,
+                                  hsc_cli *cli,
+                                  bool with_disable,
+                                  json_t **out_overrides) {
   json_t *overrides = NULL;
   HSC_TRY(hsc_overrides_parse(args->settings.items, args->settings.count, &overrides));
-  if (!overrides) overrides = json_object();
-  if (with_disable && args->disable && *args->disable) json_object_set_new(overrides, "xla_disable_hlo_passes", json_string(args->disable));
+  if (!overrides)
+    overrides = json_object();
+  if (with_disable && args->disable && *args->disable)
+    json_object_set_new(overrides, "xla_disable_hlo_passes", json_string(args->disable));
   *out_overrides = overrides;
   return NULL;
 }
@@ -105,33 +346,49 @@ hsc_status *hsc__passes_check_own(const char *list, hsc_cli *cli) {
     HSC_TRY(hsc_pass_refusal(name));
     if (!hsc_pass_parse(hsc_view_of(name), &pass) && !hsc_pipeline_exists(name)) {
       const char *names[HSC_PASS_COUNT];
-      for (int i = 0; i < HSC_PASS_COUNT; i++) names[i] = hsc_pass_text((hsc_pass_id)i);
+      for (int i = 0; i < HSC_PASS_COUNT; i++)
+        names[i] = hsc_pass_text((hsc_pass_id)i);
       const char *near = hsc_did_you_mean(name, names, HSC_PASS_COUNT);
-      return hsc_cli_usage(cli, near ? "unknown pass '%s' on cpu; did you mean '%s'?" : "unknown pass '%s' on cpu; hloscope passes list PROGRAM shows them", name, near);
+      return hsc_cli_usage(
+          cli,
+          near ? "unknown pass '%s' on cpu; did you mean '%s'?"
+               : "unknown pass '%s' on cpu; hloscope passes list PROGRAM shows them",
+          name, near);
     }
     list = *end ? end + 1 : end;
   }
   return NULL;
 }
 
-static hsc_status *check_names_of(const char *names, const hsc_device_spec *device, const char *const *known, size_t known_count, hsc_arena *arena) {
+static hsc_status *check_names_of(const char *names,
+                                  const hsc_device_spec *device,
+                                  const char *const *known,
+                                  size_t known_count,
+                                  hsc_arena *arena) {
   for (const char *at = names; *at;) {
     size_t size = strcspn(at, ",");
     const char *name = hsc_arena_strndup(arena, at, size);
     HSC_TRY(hsc_arena_status(arena));
     bool found = size == 0;
-    for (size_t i = 0; i < known_count && !found; i++) found = !strcmp(known[i], name);
+    for (size_t i = 0; i < known_count && !found; i++)
+      found = !strcmp(known[i], name);
     if (!found) {
       const char *near = hsc_did_you_mean(name, known, known_count);
-      hsc_status *status = HSC_ERR(INVALID_ARGUMENT, "%s has no pass '%s' that ran on this program", device->text, name);
-      return near ? hsc_status_hint(status, "did you mean '%s'?", near) : hsc_status_hint(status, "hloscope passes list PROGRAM --device %s shows all %zu", device->text, known_count);
+      hsc_status *status = HSC_ERR(INVALID_ARGUMENT, "%s has no pass '%s' that ran on this program",
+                                   device->text, name);
+      return near
+                 ? hsc_status_hint(status, "did you mean '%s'?", near)
+                 : hsc_status_hint(status, "hloscope passes list PROGRAM --device %s shows all %zu",
+                                   device->text, known_count);
     }
     at += size + (at[size] != 0);
   }
   return NULL;
 }
 
-hsc_status *hsc__passes_check_disabled(const passes_args *args, hsc_cli *cli, const hsc_device_spec *device) {
+hsc_status *hsc__passes_check_disabled(const passes_args *args,
+                                       hsc_cli *cli,
+                                       const hsc_device_spec *device) {
   hsc_pass_list list = {0};
   hsc_lab_worker *worker = NULL;
   json_t *overrides = NULL;
@@ -139,15 +396,23 @@ hsc_status *hsc__passes_check_disabled(const passes_args *args, hsc_cli *cli, co
   const char **known = NULL;
   size_t known_count = 0;
   hsc_status *status = NULL;
-  if (!args->disable || !*args->disable) return NULL;
-  if (device->source == HSC_DEVICE_BUILT_IN) return hsc__passes_check_own(args->disable, cli);
+  if (!args->disable || !*args->disable)
+    return NULL;
+  if (device->source == HSC_DEVICE_BUILT_IN)
+    return hsc__passes_check_own(args->disable, cli);
   hsc_cli_progress(cli, "checking the names of --disable on %s", device->text);
   HSC_GOTO(hsc_pass_list_init(&list));
   HSC_GOTO(hsc_scratch_create(&scratch));
   HSC_GOTO(hsc__passes_overrides(args, cli, false, &overrides));
-  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = device, .no_disk_cache = true, .stop = &hsc__passes_stop}, &worker));
-  hsc_passes_collect_options o = {.program = args->program, .transforms = args->transforms.items, .transform_count = args->transforms.count, .overrides = overrides,
-                                  .scratch = scratch, .limit_ns = (int64_t)(args->limit_s * 1e9)};
+  HSC_GOTO(hsc_lab_worker_create(
+      &(hsc_lab_worker_options){.device = device, .no_disk_cache = true, .stop = &hsc__passes_stop},
+      &worker));
+  hsc_passes_collect_options o = {.program = args->program,
+                                  .transforms = args->transforms.items,
+                                  .transform_count = args->transforms.count,
+                                  .overrides = overrides,
+                                  .scratch = scratch,
+                                  .limit_ns = (int64_t)(args->limit_s * 1e9)};
   HSC_GOTO(hsc_passes_collect(worker, &o, &list));
   HSC_GOTO(hsc_pass_list_names(&list, true, &known, &known_count));
   status = check_names_of(args->disable, device, known, known_count, cli->arena);
@@ -166,16 +431,20 @@ hsc_status *hsc__passes_print_json(hsc_cli *cli, const json_t *document) {
   hsc_json_tree(&json, document);
   hsc_bytes_append_char(&text, '\n');
   hsc_status *status = hsc_bytes_status(&text);
-  if (!status) hsc_cli_write(cli, hsc_bytes_view(&text));
+  if (!status)
+    hsc_cli_write(cli, hsc_bytes_view(&text));
   hsc_bytes_deinit(&text);
   return status;
 }
 
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const passes_args *args = args_of_command;
-  if (args->verb == EXPLAIN) return hsc__passes_explain(args->program, cli);
-  if (!args->program) return hsc_cli_usage(cli, "passes %s: which program?", verbs[args->verb]);
-  if (!(args->limit_s > 0)) return hsc_cli_usage(cli, "--limit must be above 0 s");
+  if (args->verb == EXPLAIN)
+    return hsc__passes_explain(args->program, cli);
+  if (!args->program)
+    return hsc_cli_usage(cli, "passes %s: which program?", verbs[args->verb]);
+  if (!(args->limit_s > 0))
+    return hsc_cli_usage(cli, "--limit must be above 0 s");
   catch_interrupt();
   switch (args->verb) {
     case DUMP:
@@ -201,20 +470,34 @@ const hsc_command_body hsc_command_passes = {
     .options = options,
     .args_bytes = sizeof(passes_args),
     .run = run,
-    .description = "list: every run of every pass in call order, with what it changed and what it cost.\n"
-                   "dump: the program's HLO at each pipeline's start and after each pass that changed it, named as XLA names dumps.\n"
-                   "diff: two stages of a compile, or with --device D1,D2 two compilers' programs, aligned instruction by instruction.\n"
-                   "time: where compile time goes: phases, pipelines, passes, over repeated compiles; names the pass that a compile hangs in.\n"
-                   "ablate: every pass switched off, one by one: what becomes of the program, its numbers and its time.\n"
-                   "validate: each stage of the compile run elsewhere on the same inputs: the first pass after which the numbers are others. Exit code 1 when there is "
-                   "one.\n"
-                   "report: pictures (SVG) of call order, call counts and ablations, and compilers side by side.\n"
-                   "autotune: every algorithm of each dot and convolution, timed on this machine, and which was chosen; what was found is kept.\n"
-                   "explain: what a pass does, its names, what was found about it, and an example.",
-    .examples = "hloscope passes list models/patterns/mlp_scan.hlo --changed\nhloscope passes list model.hlo --disable=fusion,cse --format=json\n"
-                "hloscope passes dump model.hlo -o dumps\nhloscope passes diff model.hlo --device xla-cpu --pass fusion -o fusion.html\n"
-                "hloscope passes diff model.hlo --device cpu,xla-cpu\nhloscope passes ablate model.hlo --device xla-cpu --jobs 4 -o ablation.json\n"
-                "hloscope passes ablate model.hlo --only fusion,cse --pairs\nhloscope passes validate model.hlo --device cuda:h100\n"
-                "hloscope passes report model.hlo --device cpu,xla-cpu --results ablation.json -o report\n"
-                "hloscope passes autotune models/laplace_train.hlo.gz --export laplace.textproto\nhloscope passes explain algsimp",
+    .description =
+        "list: every run of every pass in call order, with what it changed and what it cost.\n"
+        "dump: the program's HLO at each pipeline's start and after each pass that changed it, "
+        "named as XLA names dumps.\n"
+        "diff: two stages of a compile, or with --device D1,D2 two compilers' programs, aligned "
+        "instruction by instruction.\n"
+        "time: where compile time goes: phases, pipelines, passes, over repeated compiles; names "
+        "the pass that a compile hangs in.\n"
+        "ablate: every pass switched off, one by one: what becomes of the program, its numbers and "
+        "its time.\n"
+        "validate: each stage of the compile run elsewhere on the same inputs: the first pass "
+        "after which the numbers are others. Exit code 1 when there is "
+        "one.\n"
+        "report: pictures (SVG) of call order, call counts and ablations, and compilers side by "
+        "side.\n"
+        "autotune: every algorithm of each dot and convolution, timed on this machine, and which "
+        "was chosen; what was found is kept.\n"
+        "explain: what a pass does, its names, what was found about it, and an example.",
+    .examples =
+        "hloscope passes list models/patterns/mlp_scan.hlo --changed\nhloscope passes list "
+        "model.hlo --disable=fusion,cse --format=json\n"
+        "hloscope passes dump model.hlo -o dumps\nhloscope passes diff model.hlo --device xla-cpu "
+        "--pass fusion -o fusion.html\n"
+        "hloscope passes diff model.hlo --device cpu,xla-cpu\nhloscope passes ablate model.hlo "
+        "--device xla-cpu --jobs 4 -o ablation.json\n"
+        "hloscope passes ablate model.hlo --only fusion,cse --pairs\nhloscope passes validate "
+        "model.hlo --device cuda:h100\n"
+        "hloscope passes report model.hlo --device cpu,xla-cpu --results ablation.json -o report\n"
+        "hloscope passes autotune models/laplace_train.hlo.gz --export laplace.textproto\nhloscope "
+        "passes explain algsimp",
 };

@@ -8,7 +8,8 @@
 
 typedef struct passes_args {
   int verb;
-  const char *program, *device, *disable, *enable, *pass_fuel, *output, *pattern, *pipeline, *store, *pass, *from, *to, *against, *runner, *highlight;
+  const char *program, *device, *disable, *enable, *pass_fuel, *output, *pattern, *pipeline, *store,
+      *pass, *from, *to, *against, *runner, *highlight;
   hsc_list transforms, only, settings, results;
   int64_t fuel, placebos, jobs, processes, blocks, seed, pair_most, repeats;
   double limit_s, budget_s, precision, margin_percent, tolerance;
@@ -19,24 +20,41 @@ typedef struct passes_args {
 } passes_args;
 
 // The device of --device ($HLOSCOPE_DEVICE, else cpu); not the evaluator.
-HSC_MUST_USE hsc_status *hsc__passes_device(const passes_args *args, hsc_cli *cli, hsc_device_spec *out_device);
+HSC_MUST_USE hsc_status *hsc__passes_device(const passes_args *args,
+                                            hsc_cli *cli,
+                                            hsc_device_spec *out_device);
 // --option NAME=VALUE, and --disable, as an object of compile options.
-HSC_MUST_USE hsc_status *hsc__passes_overrides(const passes_args *args, hsc_cli *cli, bool with_disable, json_t **out_overrides);
-// Names of the built-in compiler's passes and pipelines, separated by commas, each with =N behind it or not. A usage error with the nearest name.
+HSC_MUST_USE hsc_status *hsc__passes_overrides(const passes_args *args,
+                                               hsc_cli *cli,
+                                               bool with_disable,
+                                               json_t **out_overrides);
+// Names of the built-in compiler's passes and pipelines, separated by commas, each with =N behind
+// it or not. A usage error with the nearest name.
 HSC_MUST_USE hsc_status *hsc__passes_check_own(const char *list, hsc_cli *cli);
-// The names of --disable must be known to the device's compiler, which takes any name in silence: compiles once to see which there are. Nothing without --disable.
-HSC_MUST_USE hsc_status *hsc__passes_check_disabled(const passes_args *args, hsc_cli *cli, const hsc_device_spec *device);
+// The names of --disable must be known to the device's compiler, which takes any name in silence:
+// compiles once to see which there are. Nothing without --disable.
+HSC_MUST_USE hsc_status *hsc__passes_check_disabled(const passes_args *args,
+                                                    hsc_cli *cli,
+                                                    const hsc_device_spec *device);
 // A document on stdout, indented.
 HSC_MUST_USE hsc_status *hsc__passes_print_json(hsc_cli *cli, const json_t *document);
 // 1 after the first Ctrl-C; the second one ends the process.
 extern volatile int hsc__passes_stop;
 
-HSC_MUST_USE hsc_status *hsc__passes_list(const passes_args *args, hsc_cli *cli);    // cmd_passes_list.c
+// cmd_passes_list.c
+HSC_MUST_USE hsc_status *hsc__passes_list(const passes_args *args, hsc_cli *cli);
 HSC_MUST_USE hsc_status *hsc__passes_dump(const passes_args *args, hsc_cli *cli);
-HSC_MUST_USE hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli);  // cmd_passes_ablate.c
-HSC_MUST_USE hsc_status *hsc__passes_diff(const passes_args *args, hsc_cli *cli);    // cmd_passes_diff.c
-HSC_MUST_USE hsc_status *hsc__passes_validate(const passes_args *args, hsc_cli *cli);  // cmd_passes_validate.c
-HSC_MUST_USE hsc_status *hsc__passes_time(const passes_args *args, hsc_cli *cli);    // cmd_passes_time.c
-HSC_MUST_USE hsc_status *hsc__passes_autotune(const passes_args *args, hsc_cli *cli);  // cmd_passes_autotune.c
-HSC_MUST_USE hsc_status *hsc__passes_explain(const char *name, hsc_cli *cli);        // cmd_passes_explain.c
-HSC_MUST_USE hsc_status *hsc__passes_report(const passes_args *args, hsc_cli *cli);  // cmd_passes_report.c
+// cmd_passes_ablate.c
+HSC_MUST_USE hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli);
+// cmd_passes_diff.c
+HSC_MUST_USE hsc_status *hsc__passes_diff(const passes_args *args, hsc_cli *cli);
+// cmd_passes_validate.c
+HSC_MUST_USE hsc_status *hsc__passes_validate(const passes_args *args, hsc_cli *cli);
+// cmd_passes_time.c
+HSC_MUST_USE hsc_status *hsc__passes_time(const passes_args *args, hsc_cli *cli);
+// cmd_passes_autotune.c
+HSC_MUST_USE hsc_status *hsc__passes_autotune(const passes_args *args, hsc_cli *cli);
+// cmd_passes_explain.c
+HSC_MUST_USE hsc_status *hsc__passes_explain(const char *name, hsc_cli *cli);
+// cmd_passes_report.c
+HSC_MUST_USE hsc_status *hsc__passes_report(const passes_args *args, hsc_cli *cli);

@@ -6,16 +6,21 @@
 #include "lab/ablate/ablate.h"
 #include "lab/run/json_tree.h"
 
-static void show_progress(void *user, int64_t done, int64_t total, double seconds_left, const char *text) {
+static void show_progress(
+    void *user, int64_t done, int64_t total, double seconds_left, const char *text) {
   hsc_cli *cli = user;
-  if (!cli->talk_is_terminal && done % 25 != 0) return;
+  if (!cli->talk_is_terminal && done % 25 != 0)
+    return;
   if (seconds_left >= 0)
-    hsc_cli_progress(cli, "%s: %lld of %lld, about %.0f s left", text, (long long)done, (long long)total, seconds_left);
+    hsc_cli_progress(cli, "%s: %lld of %lld, about %.0f s left", text, (long long)done,
+                     (long long)total, seconds_left);
   else
     hsc_cli_progress(cli, "%s: %lld of %lld", text, (long long)done, (long long)total);
 }
 
-static const char *text_at(const json_t *row, const char *key) { return json_string_value(json_object_get(row, key)); }
+static const char *text_at(const json_t *row, const char *key) {
+  return json_string_value(json_object_get(row, key));
+}
 
 static void add_delta(hsc_table *table, json_t *row, const char *key) {
   json_t *value = hsc_json_path(row, "delta", key, NULL);
@@ -32,7 +37,9 @@ static void add_time(hsc_table *table, json_t *time) {
   if (isnan(ratio))
     hsc_table_missing(table);
   else
-    hsc_table_printf(table, "%.3f [%.3f, %.3f]", ratio, hsc_json_number(json_object_get(time, "low")), hsc_json_number(json_object_get(time, "high")));
+    hsc_table_printf(table, "%.3f [%.3f, %.3f]", ratio,
+                     hsc_json_number(json_object_get(time, "low")),
+                     hsc_json_number(json_object_get(time, "high")));
 }
 
 static void add_verdict(hsc_table *table, json_t *row) {
@@ -49,7 +56,9 @@ static void add_verdict(hsc_table *table, json_t *row) {
 }
 
 static void add_row(hsc_table *table, json_t *row, bool timed, bool kernels) {
-  const char *why = text_at(row, "where"), *same_as = text_at(row, "same_as"), *numbers = json_string_value(hsc_json_path(row, "numbers", "verdict", NULL));
+  const char *why = text_at(row, "where");
+  const char *same_as = text_at(row, "same_as");
+  const char *numbers = json_string_value(hsc_json_path(row, "numbers", "verdict", NULL));
   json_t *highlight = json_object_get(row, "highlight");
   hsc_table_row(table);
   hsc_table_text(table, text_at(row, "pass"));
@@ -61,18 +70,21 @@ static void add_row(hsc_table *table, json_t *row, bool timed, bool kernels) {
   hsc_table_text(table, numbers);
   if (timed) {
     add_time(table, json_object_get(row, "total_time"));
-    if (kernels) add_time(table, json_object_get(row, "kernel_time"));
+    if (kernels)
+      add_time(table, json_object_get(row, "kernel_time"));
     add_verdict(table, row);
     if (json_is_number(highlight))
       hsc_table_printf(table, "%g %%", json_number_value(highlight));
     else
       hsc_table_missing(table);
   }
-  const char *message = text_at(row, "message"), *code = text_at(row, "code");
+  const char *message = text_at(row, "message");
+  const char *code = text_at(row, "code");
   if (why)
     hsc_table_text(table, why);
   else if (message && !json_is_object(json_object_get(row, "delta")))
-    hsc_table_printf(table, "%s%s%.*s", code ? code : "", code ? ": " : "", (int)(strcspn(message, "\n") < 100 ? strcspn(message, "\n") : 100), message);
+    hsc_table_printf(table, "%s%s%.*s", code ? code : "", code ? ": " : "",
+                     (int)(strcspn(message, "\n") < 100 ? strcspn(message, "\n") : 100), message);
   else if (same_as && strcmp(same_as, "baseline") != 0)
     hsc_table_printf(table, "as without %s", same_as);
   else
@@ -81,20 +93,28 @@ static void add_row(hsc_table *table, json_t *row, bool timed, bool kernels) {
 
 // How it was timed, and what the placebos, which are the same program, showed.
 static void note_timing(hsc_table *table, json_t *result) {
-  json_t *timing = json_object_get(result, "timing"), *placebo;
-  double low = INFINITY, high = -INFINITY;
+  json_t *timing = json_object_get(result, "timing");
+  json_t *placebo;
+  double low = INFINITY;
+  double high = -INFINITY;
   size_t i;
   json_array_foreach (json_object_get(result, "placebos"), i, placebo) {
     double ratio = hsc_json_number(hsc_json_path(placebo, "total_time", "ratio", NULL));
     low = fmin(low, ratio);
     high = fmax(high, ratio);
   }
-  hsc_table_note(table, "time without the pass over time with it, [95 %% interval], interleaved: %s", json_string_value(hsc_json_path(timing, "sampling", "text", NULL)));
+  hsc_table_note(table,
+                 "time without the pass over time with it, [95 %% interval], interleaved: %s",
+                 json_string_value(hsc_json_path(timing, "sampling", "text", NULL)));
   const char *class_text = text_at(timing, "baseline_class");
-  if (class_text && strcmp(class_text, "flat") && strcmp(class_text, "too short")) hsc_table_note(table, "the baseline over its blocks, process by process: %s", class_text);
-  if (isfinite(low)) hsc_table_note(table, "placebos, which are the same program: %.3f to %.3f", low, high);
+  if (class_text && strcmp(class_text, "flat") && strcmp(class_text, "too short"))
+    hsc_table_note(table, "the baseline over its blocks, process by process: %s", class_text);
+  if (isfinite(low))
+    hsc_table_note(table, "placebos, which are the same program: %.3f to %.3f", low, high);
   const char *grade = json_string_value(hsc_json_path(result, "environment", "grade", NULL));
-  if (grade && *grade != 'A') hsc_table_note(table, "the machine has grade %s: no effect below %.3g %% is claimed", grade, 100 * hsc_json_number(json_object_get(timing, "margin")));
+  if (grade && *grade != 'A')
+    hsc_table_note(table, "the machine has grade %s: no effect below %.3g %% is claimed", grade,
+                   100 * hsc_json_number(json_object_get(timing, "margin")));
 }
 
 static hsc_status *print_pairs(hsc_cli *cli, json_t *pairs, bool timed) {
@@ -102,12 +122,14 @@ static hsc_status *print_pairs(hsc_cli *cli, json_t *pairs, bool timed) {
   hsc_table *table = NULL;
   json_t *row;
   size_t i;
-  if (json_array_size(pairs) == 0) return NULL;
+  if (json_array_size(pairs) == 0)
+    return NULL;
   hsc_cli_print(cli, "\n");
   HSC_TRY(hsc_table_create("pairs", &table));
   hsc_table_column(table, "off together", "");
   hsc_table_column(table, "outcome", "");
-  for (size_t k = 0; k < HSC_COUNT_OF(counts); k++) hsc_table_column(table, counts[k], "");
+  for (size_t k = 0; k < HSC_COUNT_OF(counts); k++)
+    hsc_table_column(table, counts[k], "");
   if (timed) {
     hsc_table_column(table, "total time", "");
     hsc_table_column(table, "beyond both", "");
@@ -123,7 +145,8 @@ static hsc_status *print_pairs(hsc_cli *cli, json_t *pairs, bool timed) {
       else
         hsc_table_printf(table, "%+.0f", beyond);
     }
-    if (!timed) continue;
+    if (!timed)
+      continue;
     add_time(table, json_object_get(row, "total_time"));
     double beyond = hsc_json_number(hsc_json_path(row, "interaction", "total_time_ratio", NULL));
     if (isnan(beyond))
@@ -131,7 +154,9 @@ static hsc_status *print_pairs(hsc_cli *cli, json_t *pairs, bool timed) {
     else
       hsc_table_printf(table, "%.3f", beyond);
   }
-  hsc_table_note(table, "counts: beyond the sum of what each does alone; beyond both: total time over the product of both alone");
+  hsc_table_note(table,
+                 "counts: beyond the sum of what each does alone; beyond both: total time over the "
+                 "product of both alone");
   return hsc_cli_table(cli, table);
 }
 
@@ -139,37 +164,57 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result, bool changed_only)
   hsc_table *table = NULL;
   json_t *row;
   size_t i;
-  bool timed = json_is_object(json_object_get(result, "timing")), kernels = json_is_object(hsc_json_path(result, "baseline", "kernel_time", NULL));
+  bool timed = json_is_object(json_object_get(result, "timing"));
+  bool kernels = json_is_object(hsc_json_path(result, "baseline", "kernel_time", NULL));
   HSC_TRY(hsc_table_create("ablation", &table));
-  static const char *const columns[] = {"off", "outcome", "instructions", "fusions", "kernels", "temp bytes", "numbers"};
-  for (size_t c = 0; c < HSC_COUNT_OF(columns); c++) hsc_table_column(table, columns[c], "");
+  static const char *const columns[] = {"off",     "outcome",    "instructions", "fusions",
+                                        "kernels", "temp bytes", "numbers"};
+  for (size_t c = 0; c < HSC_COUNT_OF(columns); c++)
+    hsc_table_column(table, columns[c], "");
   if (timed) {
     hsc_table_column(table, "total time", "");
-    if (kernels) hsc_table_column(table, "kernel time", "");
+    if (kernels)
+      hsc_table_column(table, "kernel time", "");
     hsc_table_column(table, "verdict", "");
     hsc_table_column(table, "highlight", "");
   }
   hsc_table_column(table, "where", "");
   json_array_foreach (json_object_get(result, "placebos"), i, row)
-    if (!changed_only || timed) add_row(table, row, timed, kernels);
+    if (!changed_only || timed)
+      add_row(table, row, timed, kernels);
   json_array_foreach (json_object_get(result, "variants"), i, row)
-    if (!changed_only || strcmp(text_at(row, "outcome"), "same") != 0) add_row(table, row, timed, kernels);
-  json_t *outcomes = hsc_json_path(result, "totals", "outcomes", NULL), *count;
+    if (!changed_only || strcmp(text_at(row, "outcome"), "same") != 0)
+      add_row(table, row, timed, kernels);
+  json_t *outcomes = hsc_json_path(result, "totals", "outcomes", NULL);
+  json_t *count;
   const char *name;
   hsc_bytes counts = {0};
-  json_object_foreach (outcomes, name, count) hsc_bytes_printf(&counts, "%s%lld %s", counts.size ? ", " : "", (long long)json_integer_value(count), name);
-  hsc_table_note(table, "%lld switched off: %s", (long long)json_integer_value(hsc_json_path(result, "totals", "variants", NULL)), hsc_bytes_text(&counts));
+  json_object_foreach (outcomes, name, count)
+    hsc_bytes_printf(&counts, "%s%lld %s", counts.size ? ", " : "",
+                     (long long)json_integer_value(count), name);
+  hsc_table_note(table, "%lld switched off: %s",
+                 (long long)json_integer_value(hsc_json_path(result, "totals", "variants", NULL)),
+                 hsc_bytes_text(&counts));
   hsc_bytes_deinit(&counts);
-  if (timed) note_timing(table, result);
+  if (timed)
+    note_timing(table, result);
   json_t *baseline = json_object_get(result, "baseline");
-  hsc_table_note(table, "with every pass on: %.0f instructions, %.0f fusions, %.0f kernels, compiled in %.3f s", hsc_json_number(json_object_get(baseline, "instructions")),
-                 hsc_json_number(json_object_get(baseline, "fusions")), hsc_json_number(json_object_get(baseline, "kernels")),
-                 hsc_json_number(json_object_get(baseline, "compile_seconds")));
+  hsc_table_note(
+      table,
+      "with every pass on: %.0f instructions, %.0f fusions, %.0f kernels, compiled in %.3f s",
+      hsc_json_number(json_object_get(baseline, "instructions")),
+      hsc_json_number(json_object_get(baseline, "fusions")),
+      hsc_json_number(json_object_get(baseline, "kernels")),
+      hsc_json_number(json_object_get(baseline, "compile_seconds")));
   json_t *rounding = json_object_get(result, "rounding");
   if (json_integer_value(json_object_get(rounding, "outputs_beyond_tolerance")) > 0)
-    hsc_table_note(table, "a last place of the inputs moves the outputs by up to %.2g, %lld of %lld beyond what their types allow: such differences are rounding and say nothing of a pass",
-                   hsc_json_number(json_object_get(rounding, "max_abs")), (long long)json_integer_value(json_object_get(rounding, "outputs_beyond_tolerance")),
-                   (long long)json_integer_value(json_object_get(rounding, "outputs")));
+    hsc_table_note(
+        table,
+        "a last place of the inputs moves the outputs by up to %.2g, %lld of %lld beyond what "
+        "their types allow: such differences are rounding and say nothing of a pass",
+        hsc_json_number(json_object_get(rounding, "max_abs")),
+        (long long)json_integer_value(json_object_get(rounding, "outputs_beyond_tolerance")),
+        (long long)json_integer_value(json_object_get(rounding, "outputs")));
   HSC_TRY(hsc_cli_table(cli, table));
   return print_pairs(cli, json_object_get(result, "pairs"), timed);
 }
@@ -177,8 +222,12 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result, bool changed_only)
 // "1,5": two percentages, the smaller first.
 static hsc_status *parse_highlight(hsc_cli *cli, const char *text, double out[2]) {
   char *end = NULL;
-  double low = strtod(text, &end), high = *end == ',' ? strtod(end + 1, &end) : NAN;
-  if (*end || !(low > 0) || !(high > low) || !isfinite(high)) return hsc_cli_usage(cli, "--highlight takes two percentages above 0, the smaller first, like 1,5; not '%s'", text);
+  double low = strtod(text, &end);
+  double high = *end == ',' ? strtod(end + 1, &end) : NAN;
+  if (*end || !(low > 0) || !(high > low) || !isfinite(high))
+    return hsc_cli_usage(
+        cli, "--highlight takes two percentages above 0, the smaller first, like 1,5; not '%s'",
+        text);
   out[0] = low / 100;
   out[1] = high / 100;
   return NULL;
@@ -187,51 +236,58 @@ static hsc_status *parse_highlight(hsc_cli *cli, const char *text, double out[2]
 hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli) {
   hsc_device_spec device;
   hsc_store *store = NULL;
-  json_t *result = NULL, *overrides = NULL;
+  json_t *result = NULL;
+  json_t *overrides = NULL;
   hsc_status *status = NULL;
   double highlight[2] = {0, 0};
   HSC_TRY(parse_highlight(cli, args->highlight, highlight));
   HSC_TRY(hsc_cli_program_file(cli, args->program));
-  if (args->precision != -1 && !(args->precision >= 0)) return hsc_cli_usage(cli, "--precision must not be negative");
-  if (args->budget_s != -1 && !(args->budget_s >= 0)) return hsc_cli_usage(cli, "--time-budget must not be negative");
+  if (args->precision != -1 && !(args->precision >= 0))
+    return hsc_cli_usage(cli, "--precision must not be negative");
+  if (args->budget_s != -1 && !(args->budget_s >= 0))
+    return hsc_cli_usage(cli, "--time-budget must not be negative");
   HSC_TRY(hsc__passes_device(args, cli, &device));
   HSC_TRY(hsc__passes_check_disabled(args, cli, &device));
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
   HSC_GOTO(hsc_store_open(args->store, &store));
-  hsc_ablate_options o = {.program = args->program,
-                          .transforms = args->transforms.items,
-                          .transform_count = args->transforms.count,
-                          .device = &device,
-                          .names = args->only.items,
-                          .name_count = args->only.count,
-                          .pattern = args->pattern,
-                          .pipeline = args->pipeline,
-                          .that_changed = args->that_changed,
-                          .with_pipelines = args->with_pipelines,
-                          .overrides = overrides,
-                          .placebo_count = (int)args->placebos,
-                          .jobs = (int)args->jobs,
-                          .timing = !args->no_timing,
-                          .process_count = (int)args->processes,
-                          .block_count = (int)args->blocks,
-                          .half_width = (args->precision == -1 ? args->margin_percent : args->precision) / 100,
-                          .budget_s = args->budget_s == -1 ? 300 : args->budget_s,
-                          .pairs = args->pairs,
-                          .pair_most = (int)args->pair_most,
-                          .highlight = {highlight[0], highlight[1]},
-                          .margin = args->margin_percent / 100,
-                          .seed = (uint64_t)args->seed,
-                          .limit_ns = (int64_t)(args->limit_s * 1e9),
-                          .command = cli->command_line,
-                          .store = store,
-                          .resume = args->resume,
-                          .progress = show_progress,
-                          .user = cli,
-                          .stop = &hsc__passes_stop};
+  hsc_ablate_options o = {
+      .program = args->program,
+      .transforms = args->transforms.items,
+      .transform_count = args->transforms.count,
+      .device = &device,
+      .names = args->only.items,
+      .name_count = args->only.count,
+      .pattern = args->pattern,
+      .pipeline = args->pipeline,
+      .that_changed = args->that_changed,
+      .with_pipelines = args->with_pipelines,
+      .overrides = overrides,
+      .placebo_count = (int)args->placebos,
+      .jobs = (int)args->jobs,
+      .timing = !args->no_timing,
+      .process_count = (int)args->processes,
+      .block_count = (int)args->blocks,
+      .half_width = (args->precision == -1 ? args->margin_percent : args->precision) / 100,
+      .budget_s = args->budget_s == -1 ? 300 : args->budget_s,
+      .pairs = args->pairs,
+      .pair_most = (int)args->pair_most,
+      .highlight = {highlight[0], highlight[1]},
+      .margin = args->margin_percent / 100,
+      .seed = (uint64_t)args->seed,
+      .limit_ns = (int64_t)(args->limit_s * 1e9),
+      .command = cli->command_line,
+      .store = store,
+      .resume = args->resume,
+      .progress = show_progress,
+      .user = cli,
+      .stop = &hsc__passes_stop};
   HSC_GOTO(hsc_ablate(&o, &result));
-  json_object_set_new(result, "command", json_string(cli->command_line));  // for reports: how to make it again
-  if (args->output) HSC_GOTO(hsc_json_tree_save(args->output, result));
-  HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc__passes_print_json(cli, result) : print_result(cli, result, args->changed_only));
+  // for reports: how to make it again
+  json_object_set_new(result, "command", json_string(cli->command_line));
+  if (args->output)
+    HSC_GOTO(hsc_json_tree_save(args->output, result));
+  HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc__passes_print_json(cli, result)
+                                          : print_result(cli, result, args->changed_only));
   if (!strcmp(text_at(result, "status"), "interrupted")) {
     hsc_cli_say(cli, "interrupted; the same command with --resume goes on with it");
     cli->exit_code = 1;

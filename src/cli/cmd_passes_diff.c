@@ -1,4 +1,5 @@
-// cmd_passes_diff.c - hloscope passes diff: two stages of a compile, or two compilers' programs, aligned by instruction.
+// cmd_passes_diff.c - hloscope passes diff: two stages of a compile, or two compilers' programs,
+// aligned by instruction.
 #include <errno.h>
 #include <stdlib.h>
 
@@ -17,7 +18,8 @@ typedef struct stage {
 } stage;
 
 // "input", "output", a run's number, or a pass (behind its first run that changed the program).
-static hsc_status *find_stage(const char *text, const hsc_pass_list *list, const char *optimized, hsc_cli *cli, stage *out) {
+static hsc_status *find_stage(
+    const char *text, const hsc_pass_list *list, const char *optimized, hsc_cli *cli, stage *out) {
   char *end = NULL;
   errno = 0;
   long number = strtol(text, &end, 10);
@@ -31,30 +33,44 @@ static hsc_status *find_stage(const char *text, const hsc_pass_list *list, const
     return NULL;
   }
   if (*text && !*end && !errno) {
-    if (number < 0 || (size_t)number >= list->row_count) return hsc_cli_usage(cli, "run %ld is not among the %zu runs of this compile", number, list->row_count);
+    if (number < 0 || (size_t)number >= list->row_count)
+      return hsc_cli_usage(cli, "run %ld is not among the %zu runs of this compile", number,
+                           list->row_count);
     for (long i = 0; i <= number; i++)
-      if (list->rows[i].dump) last = list->rows[i].dump;
-    *out = (stage){last, hsc_arena_printf(cli->arena, "after run %ld, %s", number, list->rows[number].pass)};
+      if (list->rows[i].dump)
+        last = list->rows[i].dump;
+    *out = (stage){
+        last, hsc_arena_printf(cli->arena, "after run %ld, %s", number, list->rows[number].pass)};
     return NULL;
   }
   bool ran = false;
   for (size_t i = 0; i < list->row_count; i++) {
-    if (strcmp(list->rows[i].pass, text) != 0) continue;
+    if (strcmp(list->rows[i].pass, text) != 0)
+      continue;
     ran = true;
-    if (!list->rows[i].dump) continue;
+    if (!list->rows[i].dump)
+      continue;
     *out = (stage){list->rows[i].dump, hsc_arena_printf(cli->arena, "after run %zu, %s", i, text)};
     return NULL;
   }
-  if (ran) return HSC_ERR(FAILED_PRECONDITION, "no run of %s changed this program", text);
+  if (ran)
+    return HSC_ERR(FAILED_PRECONDITION, "no run of %s changed this program", text);
   const char **names = NULL;
   size_t count = 0;
   HSC_TRY(hsc_pass_list_names((hsc_pass_list *)(uintptr_t)list, false, &names, &count));
   const char *near = hsc_did_you_mean(text, names, count);
-  return hsc_cli_usage(cli, near ? "no pass '%s' ran; did you mean '%s'?" : "no pass '%s' ran; --from and --to take a pass, a run's number, input or output", text, near);
+  return hsc_cli_usage(
+      cli,
+      near ? "no pass '%s' ran; did you mean '%s'?"
+           : "no pass '%s' ran; --from and --to take a pass, a run's number, input or output",
+      text, near);
 }
 
 // The stage before the first run of a pass that changed something, and the one behind it.
-static hsc_status *stages_of_pass(const char *pass, const hsc_pass_list *list, hsc_cli *cli, stage out[2]) {
+static hsc_status *stages_of_pass(const char *pass,
+                                  const hsc_pass_list *list,
+                                  hsc_cli *cli,
+                                  stage out[2]) {
   HSC_TRY(find_stage(pass, list, NULL, cli, &out[1]));
   const char *before = list->first_dump;
   for (size_t i = 0; i < list->row_count; i++) {
@@ -62,12 +78,19 @@ static hsc_status *stages_of_pass(const char *pass, const hsc_pass_list *list, h
       out[0] = (stage){before, hsc_arena_printf(cli->arena, "before run %zu, %s", i, pass)};
       return NULL;
     }
-    if (list->rows[i].dump) before = list->rows[i].dump;
+    if (list->rows[i].dump)
+      before = list->rows[i].dump;
   }
   return HSC_ERR(INTERNAL, "the dump before %s is gone", pass);
 }
 
-static hsc_status *compile_on(const passes_args *args, hsc_cli *cli, const char *device_name, const char *directory, bool dumps, hsc_pass_list *list, const char **out_optimized) {
+static hsc_status *compile_on(const passes_args *args,
+                              hsc_cli *cli,
+                              const char *device_name,
+                              const char *directory,
+                              bool dumps,
+                              hsc_pass_list *list,
+                              const char **out_optimized) {
   hsc_device_spec device;
   hsc_lab_worker *worker = NULL;
   json_t *overrides = NULL;
@@ -76,7 +99,10 @@ static hsc_status *compile_on(const passes_args *args, hsc_cli *cli, const char 
   HSC_TRY(hsc_device_spec_parse(device_name, cli->arena, &device));
   HSC_TRY(hsc__passes_check_disabled(args, cli, &device));
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
-  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = &device, .no_disk_cache = true, .stop = &hsc__passes_stop}, &worker));
+  HSC_GOTO(hsc_lab_worker_create(
+      &(hsc_lab_worker_options){
+          .device = &device, .no_disk_cache = true, .stop = &hsc__passes_stop},
+      &worker));
   hsc_passes_collect_options o = {.program = args->program,
                                   .transforms = args->transforms.items,
                                   .transform_count = args->transforms.count,
@@ -94,30 +120,38 @@ done:
 }
 
 static hsc_status *print_diff(const passes_args *args, hsc_cli *cli, const stage stages[2]) {
-  hsc_module *left = NULL, *right = NULL;
+  hsc_module *left = NULL;
+  hsc_module *right = NULL;
   hsc_diff diff = {0};
   hsc_bytes out = {0};
   json_t *document = NULL;
   hsc_status *status = NULL;
   for (int i = 0; i < 2; i++)
-    if (!stages[i].path) return HSC_ERR(UNIMPLEMENTED, "the device wrote no HLO for this stage (%s)", stages[i].title);
+    if (!stages[i].path)
+      return HSC_ERR(UNIMPLEMENTED, "the device wrote no HLO for this stage (%s)", stages[i].title);
   HSC_GOTO(hsc_optimized_module(stages[0].path, &left));
   HSC_GOTO(hsc_optimized_module(stages[1].path, &right));
   HSC_GOTO(hsc_diff_modules(left, right, &diff));
   if (args->output) {
     hsc_bytes page = {0};
-    hsc_diff_html(&diff, hsc_arena_printf(cli->arena, "%s: %s, %s", args->program, stages[0].title, stages[1].title), stages[0].title, stages[1].title, &page);
+    hsc_diff_html(
+        &diff,
+        hsc_arena_printf(cli->arena, "%s: %s, %s", args->program, stages[0].title, stages[1].title),
+        stages[0].title, stages[1].title, &page);
     status = hsc_bytes_status(&page);
-    if (!status) status = hsc_cli_write_to(cli, args->output, hsc_bytes_view(&page));
+    if (!status)
+      status = hsc_cli_write_to(cli, args->output, hsc_bytes_view(&page));
     hsc_bytes_deinit(&page);
-    if (status || !strcmp(args->output, "-")) goto done;
+    if (status || !strcmp(args->output, "-"))
+      goto done;
   }
   if (cli->format == HSC_FORMAT_JSON) {
     HSC_GOTO(hsc_diff_json(&diff, &document));
     json_object_set_new(document, "program", json_string(args->program));
     json_object_set_new(document, "from", json_string(stages[0].title));
     json_object_set_new(document, "to", json_string(stages[1].title));
-    json_object_set_new(document, "command", json_string(cli->command_line));  // for reports: how to make it again
+    // for reports: how to make it again
+    json_object_set_new(document, "command", json_string(cli->command_line));
     HSC_GOTO(hsc__passes_print_json(cli, document));
     goto done;
   }
@@ -125,7 +159,8 @@ static hsc_status *print_diff(const passes_args *args, hsc_cli *cli, const stage
   hsc_diff_text(&diff, &cli->out_style, &out);
   HSC_GOTO(hsc_bytes_status(&out));
   hsc_cli_write(cli, hsc_bytes_view(&out));
-  if (args->output) hsc_cli_say(cli, "both sides beside each other: %s", args->output);
+  if (args->output)
+    hsc_cli_say(cli, "both sides beside each other: %s", args->output);
 done:
   json_decref(document);
   hsc_bytes_deinit(&out);
@@ -137,9 +172,12 @@ done:
 
 hsc_status *hsc__passes_diff(const passes_args *args, hsc_cli *cli) {
   char *scratch = NULL;
-  hsc_pass_list list = {0}, other = {0};
+  hsc_pass_list list = {0};
+  hsc_pass_list other = {0};
   stage stages[2] = {{0}, {0}};
-  const char *optimized = NULL, *device = args->device ? args->device : hsc_default_device(), *comma = strchr(device, ',');
+  const char *optimized = NULL;
+  const char *device = args->device ? args->device : hsc_default_device();
+  const char *comma = strchr(device, ',');
   hsc_status *status = NULL;
   if (args->against) {
     stages[0] = (stage){args->program, args->program};
@@ -150,9 +188,11 @@ hsc_status *hsc__passes_diff(const passes_args *args, hsc_cli *cli) {
   HSC_GOTO(hsc_pass_list_init(&list));
   HSC_GOTO(hsc_pass_list_init(&other));
   if (comma) {
-    const char *names[] = {hsc_arena_strndup(cli->arena, device, (size_t)(comma - device)), comma + 1};
+    const char *names[] = {hsc_arena_strndup(cli->arena, device, (size_t)(comma - device)),
+                           comma + 1};
     for (int i = 0; i < 2; i++) {
-      HSC_GOTO(compile_on(args, cli, names[i], hsc_arena_printf(cli->arena, "%s/%d", scratch, i), false, i ? &other : &list, &stages[i].path));
+      HSC_GOTO(compile_on(args, cli, names[i], hsc_arena_printf(cli->arena, "%s/%d", scratch, i),
+                          false, i ? &other : &list, &stages[i].path));
       stages[i].title = hsc_arena_printf(cli->arena, "optimised by %s", names[i]);
     }
   } else {

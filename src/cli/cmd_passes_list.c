@@ -7,38 +7,61 @@
 #include "worker/scratch.h"
 #include "passes/manager/passes.h"
 
-// The built-in compiler's passes need no device: they run here for what comes from standard input, and for programs that cannot be built.
-static hsc_status *run_passes_alone(const passes_args *args, const char *directory, const char *pattern, hsc_pass_list *list) {
+// The built-in compiler's passes need no device: they run here for what comes from standard input,
+// and for programs that cannot be built.
+static hsc_status *run_passes_alone(const passes_args *args,
+                                    const char *directory,
+                                    const char *pattern,
+                                    hsc_pass_list *list) {
   hsc_module *module = NULL;
   HSC_TRY(hsc_program_read_file(args->program, &module));
-  hsc_pass_options options = {.disable = args->disable, .enable = args->enable, .fuel = args->fuel, .pass_fuel = args->pass_fuel, .dump_to = directory,
-                              .dump_pass_re = pattern, .dump_module_metadata = true};
+  hsc_pass_options options = {.disable = args->disable,
+                              .enable = args->enable,
+                              .fuel = args->fuel,
+                              .pass_fuel = args->pass_fuel,
+                              .dump_to = directory,
+                              .dump_pass_re = pattern,
+                              .dump_module_metadata = true};
   list->module = hsc_arena_strdup(list->arena, module->name);
   hsc_status *status = hsc_passes_run(module, NULL, &options, NULL);
   hsc_module_destroy(module);
-  if (status) return status;
+  if (status)
+    return status;
   hsc_bytes text = {0};
   const char *path = hsc_arena_printf(list->arena, "%s/module_0000.metadata.textproto", directory);
   status = hsc_arena_status(list->arena);
-  if (!status) status = hsc_file_read(path, &text);
-  if (!status) status = hsc_pass_list_read_metadata(hsc_bytes_view(&text), path, list);
-  if (!status) hsc_pass_list_nest(list);
+  if (!status)
+    status = hsc_file_read(path, &text);
+  if (!status)
+    status = hsc_pass_list_read_metadata(hsc_bytes_view(&text), path, list);
+  if (!status)
+    hsc_pass_list_nest(list);
   list->from = "module metadata";
   hsc_bytes_deinit(&text);
   return status;
 }
 
-static hsc_status *collect(const passes_args *args, hsc_cli *cli, const hsc_device_spec *device, const char *directory, const char *pattern, hsc_pass_list *list) {
+static hsc_status *collect(const passes_args *args,
+                           hsc_cli *cli,
+                           const hsc_device_spec *device,
+                           const char *directory,
+                           const char *pattern,
+                           hsc_pass_list *list) {
   json_t *overrides = NULL;
   hsc_lab_worker *worker = NULL;
   hsc_status *status = NULL;
   HSC_TRY(hsc_cli_program_file(cli, args->program));
   HSC_TRY(hsc__passes_check_disabled(args, cli, device));
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
-  if (args->enable) json_object_set_new(overrides, "hloscope_enable_hlo_passes", json_string(args->enable));
-  if (args->pass_fuel) json_object_set_new(overrides, "xla_fuel", json_string(args->pass_fuel));
-  if (args->fuel >= 0) json_object_set_new(overrides, "hloscope_pass_fuel", json_integer(args->fuel));
-  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = device, .no_disk_cache = true, .stop = &hsc__passes_stop}, &worker));
+  if (args->enable)
+    json_object_set_new(overrides, "hloscope_enable_hlo_passes", json_string(args->enable));
+  if (args->pass_fuel)
+    json_object_set_new(overrides, "xla_fuel", json_string(args->pass_fuel));
+  if (args->fuel >= 0)
+    json_object_set_new(overrides, "hloscope_pass_fuel", json_integer(args->fuel));
+  HSC_GOTO(hsc_lab_worker_create(
+      &(hsc_lab_worker_options){.device = device, .no_disk_cache = true, .stop = &hsc__passes_stop},
+      &worker));
   hsc_passes_collect_options o = {.program = args->program,
                                   .transforms = args->transforms.items,
                                   .transform_count = args->transforms.count,
@@ -48,7 +71,8 @@ static hsc_status *collect(const passes_args *args, hsc_cli *cli, const hsc_devi
                                   .bare = !pattern,
                                   .pass_re = pattern,
                                   .limit_ns = (int64_t)(args->limit_s * 1e9)};
-  if (device->source != HSC_DEVICE_BUILT_IN) hsc_cli_progress(cli, "compiling on %s", device->text);
+  if (device->source != HSC_DEVICE_BUILT_IN)
+    hsc_cli_progress(cli, "compiling on %s", device->text);
   HSC_GOTO(hsc_passes_collect(worker, &o, list));
 done:
   hsc_lab_worker_destroy(worker);
@@ -56,14 +80,21 @@ done:
   return status;
 }
 
-static hsc_status *run_built_in(const passes_args *args, hsc_cli *cli, const hsc_device_spec *device, const char *directory, const char *pattern, hsc_pass_list *list) {
+static hsc_status *run_built_in(const passes_args *args,
+                                hsc_cli *cli,
+                                const hsc_device_spec *device,
+                                const char *directory,
+                                const char *pattern,
+                                hsc_pass_list *list) {
   HSC_TRY(hsc__passes_check_own(args->disable, cli));
   HSC_TRY(hsc__passes_check_own(args->enable, cli));
   HSC_TRY(hsc__passes_check_own(args->pass_fuel, cli));
-  if (!strcmp(args->program, "-")) return run_passes_alone(args, directory, pattern, list);
+  if (!strcmp(args->program, "-"))
+    return run_passes_alone(args, directory, pattern, list);
   hsc_status *status = collect(args, cli, device, directory, pattern, list);
   // Constants that were left out of the text: nothing to run, and passes nevertheless.
-  if (!status || hsc_status_code(status) != HSC_FAILED_PRECONDITION || args->transforms.count > 0) return status;
+  if (!status || hsc_status_code(status) != HSC_FAILED_PRECONDITION || args->transforms.count > 0)
+    return status;
   hsc_status_free(status);
   return run_passes_alone(args, directory, pattern, list);
 }
@@ -78,12 +109,16 @@ static void add_count(hsc_table *table, int64_t value) {
 static hsc_status *print_table(const hsc_pass_list *list, bool changed_only, hsc_cli *cli) {
   hsc_table *table = NULL;
   HSC_TRY(hsc_table_create("passes", &table));
-  static const char *const columns[][2] = {{"run", "count"},          {"pipeline", ""},      {"pass", ""},           {"changed", ""},           {"time", "s"},
-                                           {"instructions", "count"}, {"after", "count"},    {"fusions", "count"},   {"fusions after", "count"}};
-  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i][0], columns[i][1]);
+  static const char *const columns[][2] = {
+      {"run", "count"},   {"pipeline", ""},     {"pass", ""},
+      {"changed", ""},    {"time", "s"},        {"instructions", "count"},
+      {"after", "count"}, {"fusions", "count"}, {"fusions after", "count"}};
+  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
+    hsc_table_column(table, columns[i][0], columns[i][1]);
   for (size_t i = 0; i < list->row_count; i++) {
     const hsc_pass_row *r = &list->rows[i];
-    if (changed_only && r->changed == 0) continue;
+    if (changed_only && r->changed == 0)
+      continue;
     hsc_table_row(table);
     hsc_table_int(table, (int64_t)i);
     hsc_table_printf(table, "%*s%s", 2 * r->depth, "", r->pipeline);
@@ -99,16 +134,25 @@ static hsc_status *print_table(const hsc_pass_list *list, bool changed_only, hsc
     add_count(table, r->fusions_after);
   }
   hsc_pass_totals t = hsc_pass_list_totals(list);
-  hsc_table_note(table, "%d pipelines, %d distinct passes, %d runs, %d changed something; %.3f ms in passes", t.pipelines, t.passes, t.runs, t.changed, t.seconds * 1e3);
-  if (t.idle) hsc_table_note(table, "%d of the pipelines had no pass to run", t.idle);
-  if (t.nested) hsc_table_note(table, "[name]: a pipeline inside another one; its time is that of the passes in it, and is counted once");
+  hsc_table_note(
+      table, "%d pipelines, %d distinct passes, %d runs, %d changed something; %.3f ms in passes",
+      t.pipelines, t.passes, t.runs, t.changed, t.seconds * 1e3);
+  if (t.idle)
+    hsc_table_note(table, "%d of the pipelines had no pass to run", t.idle);
+  if (t.nested)
+    hsc_table_note(table,
+                   "[name]: a pipeline inside another one; its time is that of the passes in it, "
+                   "and is counted once");
   for (size_t i = 0; i < list->row_count; i++) {
-    if (!list->rows[i].counts) continue;
+    if (!list->rows[i].counts)
+      continue;
     char *counts = hsc_arena_strdup(list->arena, list->rows[i].counts);
-    for (char *c = counts; c && *c; c++) *c = *c == '_' ? ' ' : *c;
+    for (char *c = counts; c && *c; c++)
+      *c = *c == '_' ? ' ' : *c;
     hsc_table_note(table, "%s: %s", list->rows[i].pass, counts ? counts : "");
   }
-  if (list->compile_ns >= 0) hsc_table_note(table, "the whole compile took %.3f ms", (double)list->compile_ns * 1e-6);
+  if (list->compile_ns >= 0)
+    hsc_table_note(table, "the whole compile took %.3f ms", (double)list->compile_ns * 1e-6);
   return hsc_cli_table(cli, table);
 }
 
@@ -127,7 +171,8 @@ hsc_status *hsc__passes_list(const passes_args *args, hsc_cli *cli) {
     HSC_GOTO(collect(args, cli, &device, scratch, NULL, &list));
   if (cli->format == HSC_FORMAT_JSON) {
     HSC_GOTO(hsc_pass_list_json(&list, args->program, device.text, &document));
-    json_object_set_new(document, "command", json_string(cli->command_line));  // for reports: how to make it again
+    // for reports: how to make it again
+    json_object_set_new(document, "command", json_string(cli->command_line));
     HSC_GOTO(hsc__passes_print_json(cli, document));
   } else {
     HSC_GOTO(print_table(&list, args->changed_only, cli));
@@ -144,7 +189,8 @@ hsc_status *hsc__passes_dump(const passes_args *args, hsc_cli *cli) {
   hsc_pass_list list = {0};
   hsc_status *status = NULL;
   const char *pattern = args->pattern ? args->pattern : ".*";
-  if (!args->output) return hsc_cli_usage(cli, "passes dump: where to? --output DIR");
+  if (!args->output)
+    return hsc_cli_usage(cli, "passes dump: where to? --output DIR");
   HSC_TRY(hsc__passes_device(args, cli, &device));
   HSC_GOTO(hsc_pass_list_init(&list));
   if (device.source == HSC_DEVICE_BUILT_IN)

@@ -1,4 +1,5 @@
-// cmd_passes_report.c - hloscope passes report: pictures and a page from results of list and ablate.
+// cmd_passes_report.c - hloscope passes report: pictures and a page from results of list and
+// ablate.
 #include "base/files/file_io.h"
 #include "cli/cmd_passes.h"
 #include "lab/run/json_tree.h"
@@ -12,14 +13,19 @@ static hsc_status *load_document(const char *path, json_t **out) {
   hsc_status *status = hsc_file_read(path, &text);
   if (!status) {
     *out = json_loadb(text.data ? text.data : "", text.size, 0, &error);
-    if (!*out) status = hsc_status_at(HSC_ERR(INVALID_ARGUMENT, "not JSON: %s", error.text), path, error.line, error.column, NULL);
+    if (!*out)
+      status = hsc_status_at(HSC_ERR(INVALID_ARGUMENT, "not JSON: %s", error.text), path,
+                             error.line, error.column, NULL);
   }
   hsc_bytes_deinit(&text);
   return status;
 }
 
 // The list of a device, made now.
-static hsc_status *list_on(const passes_args *args, hsc_cli *cli, const char *device_name, json_t **out) {
+static hsc_status *list_on(const passes_args *args,
+                           hsc_cli *cli,
+                           const char *device_name,
+                           json_t **out) {
   hsc_device_spec device;
   hsc_lab_worker *worker = NULL;
   hsc_pass_list list = {0};
@@ -31,7 +37,10 @@ static hsc_status *list_on(const passes_args *args, hsc_cli *cli, const char *de
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
   HSC_GOTO(hsc_scratch_create_for_dumps(&scratch));
   HSC_GOTO(hsc_pass_list_init(&list));
-  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = &device, .no_disk_cache = true, .stop = &hsc__passes_stop}, &worker));
+  HSC_GOTO(hsc_lab_worker_create(
+      &(hsc_lab_worker_options){
+          .device = &device, .no_disk_cache = true, .stop = &hsc__passes_stop},
+      &worker));
   hsc_passes_collect_options o = {.program = args->program,
                                   .transforms = args->transforms.items,
                                   .transform_count = args->transforms.count,
@@ -56,10 +65,15 @@ hsc_status *hsc__passes_report(const passes_args *args, hsc_cli *cli) {
   json_t *documents[MOST] = {0};
   size_t count = 0;
   hsc_status *status = NULL;
-  if (!args->output) return hsc_cli_usage(cli, "passes report: where to? --output DIR");
-  if (args->results.count == 0 && !args->device) return hsc_cli_usage(cli, "passes report: of what? --results FILES of passes list or ablate, or --device NAMES to list their passes now");
+  if (!args->output)
+    return hsc_cli_usage(cli, "passes report: where to? --output DIR");
+  if (args->results.count == 0 && !args->device)
+    return hsc_cli_usage(cli,
+                         "passes report: of what? --results FILES of passes list or ablate, or "
+                         "--device NAMES to list their passes now");
   for (size_t i = 0; i < args->results.count; i++) {
-    if (count == MOST) HSC_GOTO(hsc_cli_usage(cli, "more than %d results", MOST));
+    if (count == MOST)
+      HSC_GOTO(hsc_cli_usage(cli, "more than %d results", MOST));
     HSC_GOTO(load_document(args->results.items[i], &documents[count]));
     count++;
   }
@@ -68,11 +82,13 @@ hsc_status *hsc__passes_report(const passes_args *args, hsc_cli *cli) {
     HSC_GOTO(list_on(args, cli, hsc_arena_strndup(cli->arena, at, size), &documents[count]));
     count++;
     at += size;
-    if (*at) at++;
+    if (*at)
+      at++;
   }
   HSC_GOTO(hsc_passes_report(documents, count, args->output));
   hsc_cli_say(cli, "%s/report.html, report.md and their pictures", args->output);
 done:
-  for (size_t i = 0; i < count; i++) json_decref(documents[i]);
+  for (size_t i = 0; i < count; i++)
+    json_decref(documents[i]);
   return status;
 }

@@ -23,31 +23,87 @@ typedef struct patterns_args {
 
 static const char *const randomness_names[] = {"error", "same", "different", NULL};
 static const hsc_option options[] = {
-    HSC_POSITIONAL(patterns_args, program, "PROGRAM", HSC_OPTIONAL,
+    HSC_POSITIONAL(patterns_args,
+                   program,
+                   "PROGRAM",
+                   HSC_OPTIONAL,
                    "a program of yours; without it, the built-in graphs"),
-    HSC_OPTION_STRING(patterns_args, device, "device|d", "DEVICE", NULL,
-                      "where to measure: a name, or a plugin by its path; default: $HLOSCOPE_DEVICE, else cpu"),
+    HSC_OPTION_STRING(
+        patterns_args,
+        device,
+        "device|d",
+        "DEVICE",
+        NULL,
+        "where to measure: a name, or a plugin by its path; default: $HLOSCOPE_DEVICE, else cpu"),
     HSC_OPTION_INT(patterns_args, warmup_count, "warmup", "N", 5, "runs before measuring"),
-    HSC_OPTION_INT(patterns_args, trial_count, "trials", "N", 0,
-                   "measured trials of each configuration; 0: 10, and up to 40 while its interval is wider than --precision"),
-    HSC_OPTION_DOUBLE(patterns_args, precision, "precision", "PERCENT", 2,
-                      "half the width of the median run's interval that is wanted; 0: none, so 10 trials"),
-    HSC_OPTION_DOUBLE(patterns_args, budget_s, "time-budget", "S", 10, "seconds after which no trial beyond the tenth begins; 0: no limit"),
-    HSC_OPTION_FLAG(patterns_args, keep_first, "no-exclude-first", "keep the first trial in the statistics"),
-    HSC_OPTION_FLAG(patterns_args, reinit, "enable-reinit",
+    HSC_OPTION_INT(patterns_args,
+                   trial_count,
+                   "trials",
+                   "N",
+                   0,
+                   "measured trials of each configuration; 0: 10, and up to 40 while its interval "
+                   "is wider than --precision"),
+    HSC_OPTION_DOUBLE(
+        patterns_args,
+        precision,
+        "precision",
+        "PERCENT",
+        2,
+        "half the width of the median run's interval that is wanted; 0: none, so 10 trials"),
+    HSC_OPTION_DOUBLE(patterns_args,
+                      budget_s,
+                      "time-budget",
+                      "S",
+                      10,
+                      "seconds after which no trial beyond the tenth begins; 0: no limit"),
+    HSC_OPTION_FLAG(
+        patterns_args, keep_first, "no-exclude-first", "keep the first trial in the statistics"),
+    HSC_OPTION_FLAG(patterns_args,
+                    reinit,
+                    "enable-reinit",
                     "tear the client down and create it again before every trial"),
-    HSC_OPTION_LIST(patterns_args, graphs, "graphs", "NAMES", NULL,
+    HSC_OPTION_LIST(patterns_args,
+                    graphs,
+                    "graphs",
+                    "NAMES",
+                    NULL,
                     "only these: tiny, small, medium, large, wide, deep, mlp, multihead"),
-    HSC_OPTION_LIST(patterns_args, patterns, "patterns", "NAMES", NULL, "only these: natural, dependent, vmap, scan"),
-    HSC_OPTION_CHOICE(patterns_args, randomness, "randomness", randomness_names, 0,
+    HSC_OPTION_LIST(patterns_args,
+                    patterns,
+                    "patterns",
+                    "NAMES",
+                    NULL,
+                    "only these: natural, dependent, vmap, scan"),
+    HSC_OPTION_CHOICE(patterns_args,
+                      randomness,
+                      "randomness",
+                      randomness_names,
+                      0,
                       "what a random operation of your program gives under vmap"),
-    HSC_OPTION_STRING(patterns_args, output, "output|o", "FILE", "improved_compilation_dominance_analysis.json",
+    HSC_OPTION_STRING(patterns_args,
+                      output,
+                      "output|o",
+                      "FILE",
+                      "improved_compilation_dominance_analysis.json",
                       "the whole result as JSON"),
-    HSC_OPTION_INT(patterns_args, seed, "seed", "N", 0, "of the inputs, the order of measuring and the intervals"),
-    HSC_OPTION_DOUBLE(patterns_args, limit_s, "limit", "S", 120, "seconds that a worker gets for one task"),
-    HSC_OPTION_STRING(patterns_args, store, "store", "FILE", NULL,
+    HSC_OPTION_INT(patterns_args,
+                   seed,
+                   "seed",
+                   "N",
+                   0,
+                   "of the inputs, the order of measuring and the intervals"),
+    HSC_OPTION_DOUBLE(
+        patterns_args, limit_s, "limit", "S", 120, "seconds that a worker gets for one task"),
+    HSC_OPTION_STRING(patterns_args,
+                      store,
+                      "store",
+                      "FILE",
+                      NULL,
                       "the result store; default: results.sqlite in the cache directory"),
-    HSC_OPTION_FLAG(patterns_args, resume, "resume", "go on with the last unfinished sweep of the same options"),
+    HSC_OPTION_FLAG(patterns_args,
+                    resume,
+                    "resume",
+                    "go on with the last unfinished sweep of the same options"),
     HSC_OPTION_END,
 };
 
@@ -77,12 +133,16 @@ static hsc_status *check_output(const char *path, hsc_arena *arena) {
   return NULL;
 }
 
-static void show_progress(void *user, int64_t done, int64_t total, const char *text, int worker_pid) {
+static void show_progress(
+    void *user, int64_t done, int64_t total, const char *text, int worker_pid) {
   hsc_cli *cli = user;
   // A line per task is for a terminal; a log gets one per fiftieth.
-  if (!cli->talk_is_terminal && done % 50 != 1) return;
-  if (cli->talk_is_terminal) hsc_cli_progress_of(cli, done, total, text);
-  else hsc_cli_progress(cli, "%3lld %%  %s", (long long)(total ? 100 * done / total : 0), text);
+  if (!cli->talk_is_terminal && done % 50 != 1)
+    return;
+  if (cli->talk_is_terminal)
+    hsc_cli_progress_of(cli, done, total, text);
+  else
+    hsc_cli_progress(cli, "%3lld %%  %s", (long long)(total ? 100 * done / total : 0), text);
 }
 
 static hsc_status *print_result(hsc_cli *cli, json_t *result) {
@@ -100,7 +160,8 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
   } else {
     status = hsc_patterns_text(result, &cli->out_style, &text);
   }
-  if (!status) hsc_cli_write(cli, hsc_bytes_view(&text));
+  if (!status)
+    hsc_cli_write(cli, hsc_bytes_view(&text));
   hsc_bytes_deinit(&text);
   return status;
 }
@@ -110,50 +171,64 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   hsc_device_spec device;
   hsc_store *store = NULL;
   json_t *result = NULL;
-  if (!(args->limit_s > 0)) return hsc_cli_usage(cli, "--limit must be above 0 s");
+  if (!(args->limit_s > 0))
+    return hsc_cli_usage(cli, "--limit must be above 0 s");
   HSC_TRY(hsc_cli_check_sampling(cli, args->precision, args->budget_s, true));
   HSC_TRY(hsc_cli_program_file(cli, args->program));
-  HSC_TRY(hsc_device_spec_parse(args->device ? args->device : hsc_default_device(), cli->arena, &device));
+  HSC_TRY(hsc_device_spec_parse(args->device ? args->device : hsc_default_device(), cli->arena,
+                                &device));
   if (device.source == HSC_DEVICE_EVALUATOR)
-    return hsc_status_hint(
-        HSC_ERR(UNIMPLEMENTED, "patterns: the reference evaluator does not compile, so there is nothing to take apart"),
-        "hloscope run PROGRAM --device reference runs it");
+    return hsc_status_hint(HSC_ERR(UNIMPLEMENTED,
+                                   "patterns: the reference evaluator does not compile, so there "
+                                   "is nothing to take apart"),
+                           "hloscope run PROGRAM --device reference runs it");
   HSC_TRY(check_output(args->output, cli->arena));
   HSC_TRY(hsc_store_open(args->store, &store));
-  struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND};  // a second interrupt ends at once
+  // a second interrupt ends at once
+  struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND};
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
-  hsc_patterns_options o = {.device = &device,
-                            .program = args->program,
-                            .graphs = args->graphs.items,
-                            .graph_count = args->graphs.count,
-                            .patterns = args->patterns.items,
-                            .pattern_count = args->patterns.count,
-                            .warmup_iterations = args->warmup_count,
-                            .measurement_trials = args->trial_count ? args->trial_count : args->precision > 0 ? 0 : 10,
-                            .half_width = args->precision / 100,
-                            .budget_s = args->budget_s,
-                            .exclude_first_trial = !args->keep_first,
-                            .randomness = args->randomness ? randomness_names[args->randomness] : NULL,
-                            .enable_device_reinit = args->reinit,
-                            .seed = (uint64_t)args->seed,
-                            .task_limit_ns = (int64_t)(args->limit_s * 1e9),
-                            .command = cli->command_line,
-                            .store = store,
-                            .resume = args->resume,
-                            .progress = show_progress,
-                            .user = cli,
-                            .stop = &stop};
+  hsc_patterns_options o = {
+      .device = &device,
+      .program = args->program,
+      .graphs = args->graphs.items,
+      .graph_count = args->graphs.count,
+      .patterns = args->patterns.items,
+      .pattern_count = args->patterns.count,
+      .warmup_iterations = args->warmup_count,
+      .measurement_trials = args->trial_count     ? args->trial_count
+                            : args->precision > 0 ? 0
+                                                  : 10,
+      .half_width = args->precision / 100,
+      .budget_s = args->budget_s,
+      .exclude_first_trial = !args->keep_first,
+      .randomness = args->randomness ? randomness_names[args->randomness] : NULL,
+      .enable_device_reinit = args->reinit,
+      .seed = (uint64_t)args->seed,
+      .task_limit_ns = (int64_t)(args->limit_s * 1e9),
+      .command = cli->command_line,
+      .store = store,
+      .resume = args->resume,
+      .progress = show_progress,
+      .user = cli,
+      .stop = &stop};
   hsc_status *status = hsc_patterns_run(&o, &result);
-  if (!status) json_object_set_new(result, "command", json_string(cli->command_line));  // for reports: how to make it again
-  if (!status) status = hsc_json_tree_save(args->output, result);
-  if (!status) status = print_result(cli, result);
+  // for reports: how to make it again
+  if (!status)
+    json_object_set_new(result, "command", json_string(cli->command_line));
+  if (!status)
+    status = hsc_json_tree_save(args->output, result);
+  if (!status)
+    status = print_result(cli, result);
   if (!status) {
     const char *how = json_string_value(json_object_get(result, "status"));
     long long experiment = json_integer_value(json_object_get(result, "experiment"));
-    if (strcmp(how, "interrupted") == 0) hsc_cli_say(cli, "interrupted; hloscope patterns --resume goes on with it");
-    hsc_cli_say(cli, "result: %s    every sample: hloscope results show %lld", args->output, experiment);
-    if (strcmp(how, "done") != 0) cli->exit_code = 1;
+    if (strcmp(how, "interrupted") == 0)
+      hsc_cli_say(cli, "interrupted; hloscope patterns --resume goes on with it");
+    hsc_cli_say(cli, "result: %s    every sample: hloscope results show %lld", args->output,
+                experiment);
+    if (strcmp(how, "done") != 0)
+      cli->exit_code = 1;
   }
   json_decref(result);
   hsc_store_close(store);
@@ -165,13 +240,17 @@ const hsc_command_body hsc_command_patterns = {
     .args_bytes = sizeof(patterns_args),
     .run = run,
     .description =
-        "Measures device initialisation, transfer, compilation (missed, found in memory, found on disk), first "
+        "Measures device initialisation, transfer, compilation (missed, found in memory, found on "
+        "disk), first "
         "execution, execution, synchronisation and transfer back, "
-        "each by itself, for eight graphs applied three times in four ways: a natural loop, a loop with a "
+        "each by itself, for eight graphs applied three times in four ways: a natural loop, a loop "
+        "with a "
         "synchronisation after each step, vmap, and scan. Every slow run gets a "
-        "cause. A program of yours is transformed into the four patterns. Exit code 1 when a configuration could not "
+        "cause. A program of yours is transformed into the four patterns. Exit code 1 when a "
+        "configuration could not "
         "be measured.",
     .examples =
-        "hloscope patterns\nhloscope patterns --graphs tiny,small --trials 20\nhloscope patterns model.hlo --output "
+        "hloscope patterns\nhloscope patterns --graphs tiny,small --trials 20\nhloscope patterns "
+        "model.hlo --output "
         "model.json\nhloscope patterns --enable-reinit --no-exclude-first",
 };

@@ -1,4 +1,5 @@
-// cmd_probe.c - hloscope probe: stages of growing size, up to the first that fails, and what is known about the failure.
+// cmd_probe.c - hloscope probe: stages of growing size, up to the first that fails, and what is
+// known about the failure.
 #include "cli/command.h"
 #include "doctor/explain.h"
 #include "lab/run/json_tree.h"
@@ -15,39 +16,79 @@ typedef struct probe_args {
 } probe_args;
 
 static const hsc_option options[] = {
-    HSC_POSITIONAL(probe_args, program, "PROGRAM", HSC_OPTIONAL, "it is cut by batch, trips of loops and outputs; without it, a ladder of nested-vmap patch models"),
-    HSC_OPTION_STRING(probe_args, device, "device|d", "DEVICE", NULL, "where; default: $HLOSCOPE_DEVICE, else cpu"),
-    HSC_OPTION_LIST(probe_args, overrides, "option", "NAME=VALUE", NULL, "a compile option by XLA's name; may be given several times"),
+    HSC_POSITIONAL(probe_args,
+                   program,
+                   "PROGRAM",
+                   HSC_OPTIONAL,
+                   "it is cut by batch, trips of loops and outputs; without it, a ladder of "
+                   "nested-vmap patch models"),
+    HSC_OPTION_STRING(probe_args,
+                      device,
+                      "device|d",
+                      "DEVICE",
+                      NULL,
+                      "where; default: $HLOSCOPE_DEVICE, else cpu"),
+    HSC_OPTION_LIST(probe_args,
+                    overrides,
+                    "option",
+                    "NAME=VALUE",
+                    NULL,
+                    "a compile option by XLA's name; may be given several times"),
     HSC_OPTION_DOUBLE(probe_args, limit_s, "limit", "S", 120, "seconds that a stage gets"),
-    HSC_OPTION_DOUBLE(probe_args, precision, "precision", "PERCENT", 2, "a stage's run is timed until the median's interval is this narrow, to either side; 0: never"),
-    HSC_OPTION_DOUBLE(probe_args, budget_s, "time-budget", "S", 0.1, "seconds that timing a stage's run may take; 0: no limit"),
-    HSC_OPTION_INT(probe_args, memory_mib, "memory-limit", "MIB", 0, "memory that a stage gets; 0: no limit"),
+    HSC_OPTION_DOUBLE(probe_args,
+                      precision,
+                      "precision",
+                      "PERCENT",
+                      2,
+                      "a stage's run is timed until the median's interval is this narrow, to "
+                      "either side; 0: never"),
+    HSC_OPTION_DOUBLE(probe_args,
+                      budget_s,
+                      "time-budget",
+                      "S",
+                      0.1,
+                      "seconds that timing a stage's run may take; 0: no limit"),
+    HSC_OPTION_INT(
+        probe_args, memory_mib, "memory-limit", "MIB", 0, "memory that a stage gets; 0: no limit"),
     HSC_OPTION_FLAG(probe_args, all, "all|a", "go on after the first failure"),
     HSC_OPTION_STRING(probe_args, keep, "keep", "DIR", NULL, "write the stages' programs there"),
     HSC_OPTION_END,
 };
 
-static void say_stage(void *user, const char *name, const char *shape) { hsc_cli_progress(user, "stage %s, largest value %s", name, shape ? shape : "?"); }
+static void say_stage(void *user, const char *name, const char *shape) {
+  hsc_cli_progress(user, "stage %s, largest value %s", name, shape ? shape : "?");
+}
 
 // What the knowledge base says about a failed stage's message and last words.
-static hsc_status *explain_failure(json_t *stage, hsc_knowledge **kb, hsc_bytes *out_advice, const hsc_text_style *style, json_t *ids) {
-  const char *message = json_string_value(json_object_get(stage, "message")), *words = json_string_value(json_object_get(stage, "last_words"));
-  if (!message && !words) return NULL;
+static hsc_status *explain_failure(json_t *stage,
+                                   hsc_knowledge **kb,
+                                   hsc_bytes *out_advice,
+                                   const hsc_text_style *style,
+                                   json_t *ids) {
+  const char *message = json_string_value(json_object_get(stage, "message"));
+  const char *words = json_string_value(json_object_get(stage, "last_words"));
+  if (!message && !words)
+    return NULL;
   if (!*kb) {
     hsc_status *status = hsc_knowledge_load(NULL, kb);
     hsc_status_free(status);  // without a knowledge base there is no advice
-    if (!*kb) return NULL;
+    if (!*kb)
+      return NULL;
   }
   hsc_log_reader *reader = NULL;
   HSC_TRY(hsc_log_reader_create(*kb, NULL, &reader));
   hsc_status *status = message ? hsc_log_reader_feed(reader, message, strlen(message)) : NULL;
-  if (!status) status = hsc_log_reader_feed(reader, "\n", 1);
-  if (!status && words) status = hsc_log_reader_feed(reader, words, strlen(words));
-  if (!status) status = hsc_log_reader_finish(reader);
+  if (!status)
+    status = hsc_log_reader_feed(reader, "\n", 1);
+  if (!status && words)
+    status = hsc_log_reader_feed(reader, words, strlen(words));
+  if (!status)
+    status = hsc_log_reader_finish(reader);
   const hsc_log_report *report = hsc_log_reader_report(reader);
   for (size_t i = 0; i < report->finding_count && !status; i++) {
     const hsc_entry *entry = report->findings[i]->entry;
-    if (entry->by_text || entry->severity == HSC_SEVERITY_INFO) continue;
+    if (entry->by_text || entry->severity == HSC_SEVERITY_INFO)
+      continue;
     json_array_append_new(ids, json_string(entry->id));
     hsc_bytes_printf(out_advice, "%s [%s]\n", entry->title, entry->id);
     hsc_entry_advice(entry, style, out_advice);
@@ -58,17 +99,26 @@ static hsc_status *explain_failure(json_t *stage, hsc_knowledge **kb, hsc_bytes 
 
 static void cut_text(json_t *cut, const char *key, const char *name, hsc_bytes *out) {
   json_t *pair = json_object_get(cut, key);
-  if (!json_is_array(pair)) return;
-  hsc_bytes_printf(out, "%s%s %lld of %lld", out->size ? ", " : "", name, (long long)json_integer_value(json_array_get(pair, 1)), (long long)json_integer_value(json_array_get(pair, 0)));
+  if (!json_is_array(pair))
+    return;
+  hsc_bytes_printf(out, "%s%s %lld of %lld", out->size ? ", " : "", name,
+                   (long long)json_integer_value(json_array_get(pair, 1)),
+                   (long long)json_integer_value(json_array_get(pair, 0)));
 }
 
 static hsc_status *print_text(json_t *result, hsc_bytes *advice, hsc_cli *cli) {
   hsc_table *table = NULL;
   HSC_TRY(hsc_table_create("probe", &table));
-  static const char *const columns[][2] = {{"stage", ""}, {"status", ""}, {"time", "s"}, {"compile", "s"}, {"run", "s"}, {"low", "s"}, {"high", "s"}, {"peak memory", "bytes"}, {"CPU time", "s"},
-                                         {"instructions", ""}, {"flops", "flops"}, {"cut", ""}};
-  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i][0], columns[i][1]);
-  json_t *stage, *line, *list = json_object_get(result, "stages"), *failure = NULL;
+  static const char *const columns[][2] = {
+      {"stage", ""},     {"status", ""},       {"time", "s"},      {"compile", "s"},
+      {"run", "s"},      {"low", "s"},         {"high", "s"},      {"peak memory", "bytes"},
+      {"CPU time", "s"}, {"instructions", ""}, {"flops", "flops"}, {"cut", ""}};
+  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
+    hsc_table_column(table, columns[i][0], columns[i][1]);
+  json_t *stage;
+  json_t *line;
+  json_t *list = json_object_get(result, "stages");
+  json_t *failure = NULL;
   size_t i;
   json_array_foreach (list, i, stage) {
     hsc_bytes cut = {0};
@@ -89,51 +139,80 @@ static hsc_status *print_text(json_t *result, hsc_bytes *advice, hsc_cli *cli) {
     hsc_table_double(table, hsc_json_number(hsc_json_path(stage, "program", "flops", NULL)));
     hsc_table_text(table, cut.size ? hsc_bytes_text(&cut) : "");
     hsc_bytes_deinit(&cut);
-    const char *refused = json_string_value(hsc_json_path(stage, "cut", "refused", NULL)), *timed = json_string_value(hsc_json_path(stage, "run_seconds", "sampling", "text", NULL));
-    if (timed) hsc_table_note(table, "%s: %s", json_string_value(json_object_get(stage, "stage")), timed);
-    if (refused) hsc_table_note(table, "%s: the batch was not cut: %.200s", json_string_value(json_object_get(stage, "stage")), refused);
-    if (!failure && strcmp(json_string_value(json_object_get(stage, "status")), "ok") != 0) failure = stage;
+    const char *refused = json_string_value(hsc_json_path(stage, "cut", "refused", NULL));
+    const char *timed =
+        json_string_value(hsc_json_path(stage, "run_seconds", "sampling", "text", NULL));
+    if (timed)
+      hsc_table_note(table, "%s: %s", json_string_value(json_object_get(stage, "stage")), timed);
+    if (refused)
+      hsc_table_note(table, "%s: the batch was not cut: %.200s",
+                     json_string_value(json_object_get(stage, "stage")), refused);
+    if (!failure && strcmp(json_string_value(json_object_get(stage, "status")), "ok") != 0)
+      failure = stage;
   }
-  if (failure) hsc_table_note(table, "stage %s failed: %s", json_string_value(json_object_get(failure, "stage")), json_string_value(json_object_get(failure, "message")));
-  json_array_foreach (json_object_get(result, "difference"), i, line) hsc_table_note(table, "differs: %s", json_string_value(line));
-  if (!failure) hsc_table_note(table, "every stage works on %s", json_string_value(json_object_get(result, "device")));
+  if (failure)
+    hsc_table_note(table, "stage %s failed: %s",
+                   json_string_value(json_object_get(failure, "stage")),
+                   json_string_value(json_object_get(failure, "message")));
+  json_array_foreach (json_object_get(result, "difference"), i, line)
+    hsc_table_note(table, "differs: %s", json_string_value(line));
+  if (!failure)
+    hsc_table_note(table, "every stage works on %s",
+                   json_string_value(json_object_get(result, "device")));
   HSC_TRY(hsc_cli_table(cli, table));
-  if (advice->size) hsc_cli_print(cli, "\n%s", hsc_bytes_text(advice));
+  if (advice->size)
+    hsc_cli_print(cli, "\n%s", hsc_bytes_text(advice));
   return NULL;
 }
 
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const probe_args *args = args_of_command;
-  if (!(args->limit_s > 0)) return hsc_cli_usage(cli, "--limit must be above 0 s");
+  if (!(args->limit_s > 0))
+    return hsc_cli_usage(cli, "--limit must be above 0 s");
   HSC_TRY(hsc_cli_check_sampling(cli, args->precision, args->budget_s, false));
-  json_t *overrides = NULL, *result = NULL, *stage;
+  json_t *overrides = NULL;
+  json_t *result = NULL;
+  json_t *stage;
   hsc_knowledge *kb = NULL;
-  hsc_bytes advice = {0}, out = {0};
+  hsc_bytes advice = {0};
+  hsc_bytes out = {0};
   size_t i;
   HSC_TRY(hsc_overrides_parse(args->overrides.items, args->overrides.count, &overrides));
-  hsc_probe_options probe = {.program = args->program, .device = args->device ? args->device : hsc_default_device(), .overrides = overrides, .limit_s = args->limit_s,
-                             .half_width = args->precision / 100, .budget_s = args->budget_s,
-                             .memory_limit_bytes = (size_t)args->memory_mib << 20, .all = args->all, .keep_dir = args->keep, .on_stage = say_stage, .user = cli};
+  hsc_probe_options probe = {.program = args->program,
+                             .device = args->device ? args->device : hsc_default_device(),
+                             .overrides = overrides,
+                             .limit_s = args->limit_s,
+                             .half_width = args->precision / 100,
+                             .budget_s = args->budget_s,
+                             .memory_limit_bytes = (size_t)args->memory_mib << 20,
+                             .all = args->all,
+                             .keep_dir = args->keep,
+                             .on_stage = say_stage,
+                             .user = cli};
   hsc_status *status = hsc_probe(&probe, &result);
   if (!status) {
     json_array_foreach (json_object_get(result, "stages"), i, stage) {
       json_t *ids = json_array();
       json_object_set_new(stage, "knowledge", ids);
-      if (!status && strcmp(json_string_value(json_object_get(stage, "status")), "ok") != 0) status = explain_failure(stage, &kb, &advice, &cli->out_style, ids);
+      if (!status && strcmp(json_string_value(json_object_get(stage, "status")), "ok") != 0)
+        status = explain_failure(stage, &kb, &advice, &cli->out_style, ids);
     }
   }
   if (!status && cli->format == HSC_FORMAT_JSON) {
     hsc_json json;
-    json_object_set_new(result, "command", json_string(cli->command_line));  // for reports: how to make it again
+    // for reports: how to make it again
+    json_object_set_new(result, "command", json_string(cli->command_line));
     hsc_json_init(&json, &out, 2);
     hsc_json_tree(&json, result);
     hsc_bytes_append_char(&out, '\n');
     status = hsc_bytes_status(&out);
-    if (!status) hsc_cli_write(cli, hsc_bytes_view(&out));
+    if (!status)
+      hsc_cli_write(cli, hsc_bytes_view(&out));
   } else if (!status) {
     status = print_text(result, &advice, cli);
   }
-  if (!status && json_is_true(json_object_get(result, "failed"))) cli->exit_code = 1;
+  if (!status && json_is_true(json_object_get(result, "failed")))
+    cli->exit_code = 1;
   hsc_bytes_deinit(&out);
   hsc_bytes_deinit(&advice);
   hsc_knowledge_destroy(kb);
@@ -146,8 +225,14 @@ const hsc_command_body hsc_command_probe = {
     .options = options,
     .args_bytes = sizeof(probe_args),
     .run = run,
-    .description = "Compiles and runs a program in stages of growing size, each in a process of its own with a limit of time and memory, and stops at the first\n"
-                   "that fails: what differs between it and the last that worked, and what is known about its error. A cut program computes other numbers; it is\n"
-                   "for finding out what a compiler manages. Without PROGRAM: small, medium, large and full models of image patches under nested vmap.",
-    .examples = "hloscope probe\nhloscope probe model.hlo --device ./libneuronpjrt.so --limit 600\nhloscope probe model.hlo --keep stages --format=json",
+    .description =
+        "Compiles and runs a program in stages of growing size, each in a process of its own with "
+        "a limit of time and memory, and stops at the first\n"
+        "that fails: what differs between it and the last that worked, and what is known about its "
+        "error. A cut program computes other numbers; it is\n"
+        "for finding out what a compiler manages. Without PROGRAM: small, medium, large and full "
+        "models of image patches under nested vmap.",
+    .examples =
+        "hloscope probe\nhloscope probe model.hlo --device ./libneuronpjrt.so --limit "
+        "600\nhloscope probe model.hlo --keep stages --format=json",
 };

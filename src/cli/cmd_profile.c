@@ -1,4 +1,5 @@
-// cmd_profile.c - hloscope profile: operators of a program on a device, or of an unmodified program that somebody wrote.
+// cmd_profile.c - hloscope profile: operators of a program on a device, or of an unmodified program
+// that somebody wrote.
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
@@ -28,20 +29,78 @@ enum { TYPE_OPERATOR, TYPE_TRACE };
 static const char *const types[] = {"operator", "trace", NULL};
 
 static const hsc_option options[] = {
-    HSC_POSITIONAL_REST(profile_args, what, "PROGRAM", HSC_REQUIRED, "a program that hloscope reads; or, after --, a command with its arguments; or diff A B, two profiles to compare"),
-    HSC_OPTION_STRING(profile_args, device, "device|d", "DEVICE", NULL, "of PROGRAM: cpu, xla-cpu or any plugin with a profiler; default $HLOSCOPE_DEVICE, else cpu"),
-    HSC_OPTION_CHOICE(profile_args, type, "type", types, TYPE_OPERATOR, "what is shown: operators, or the lanes of the timeline"),
-    HSC_OPTION_INT(profile_args, steps, "steps", "N", 0, "steps that are recorded; 0: of PROGRAM as many as a pilot chooses, of a command all"),
-    HSC_OPTION_DOUBLE(profile_args, precision, "precision", "PERCENT", 2, "of PROGRAM: recording ends when the median step's interval is this narrow, to either side; 0: never"),
-    HSC_OPTION_DOUBLE(profile_args, budget_s, "time-budget", "S", 0.2, "of PROGRAM: seconds that are recorded, unless --duration-ms says it"),
-    HSC_OPTION_INT(profile_args, duration_ms, "duration-ms", "MS", 0, "time that is recorded; 0: of PROGRAM the time budget, a command to its end"),
-    HSC_OPTION_FLAG(profile_args, traced_only, "traced-only", "leave out input transfers and what the framework does on the host"),
-    HSC_OPTION_STRING(profile_args, output, "output|o", "LOGDIR", "profile", "log directory for TensorBoard; earlier runs in it stay"),
-    HSC_OPTION_LIST(profile_args, transforms, "transform", "T", NULL, "repeat:N, vmap:N, scan:N or constant:I=V before compiling; may be given several times"),
-    HSC_OPTION_LIST(profile_args, options, "option", "NAME=VALUE", NULL, "of PROGRAM: a compile option by XLA's name; may be given several times"),
+    HSC_POSITIONAL_REST(profile_args,
+                        what,
+                        "PROGRAM",
+                        HSC_REQUIRED,
+                        "a program that hloscope reads; or, after --, a command with its "
+                        "arguments; or diff A B, two profiles to compare"),
+    HSC_OPTION_STRING(profile_args,
+                      device,
+                      "device|d",
+                      "DEVICE",
+                      NULL,
+                      "of PROGRAM: cpu, xla-cpu or any plugin with a profiler; default "
+                      "$HLOSCOPE_DEVICE, else cpu"),
+    HSC_OPTION_CHOICE(profile_args,
+                      type,
+                      "type",
+                      types,
+                      TYPE_OPERATOR,
+                      "what is shown: operators, or the lanes of the timeline"),
+    HSC_OPTION_INT(
+        profile_args,
+        steps,
+        "steps",
+        "N",
+        0,
+        "steps that are recorded; 0: of PROGRAM as many as a pilot chooses, of a command all"),
+    HSC_OPTION_DOUBLE(profile_args,
+                      precision,
+                      "precision",
+                      "PERCENT",
+                      2,
+                      "of PROGRAM: recording ends when the median step's interval is this narrow, "
+                      "to either side; 0: never"),
+    HSC_OPTION_DOUBLE(profile_args,
+                      budget_s,
+                      "time-budget",
+                      "S",
+                      0.2,
+                      "of PROGRAM: seconds that are recorded, unless --duration-ms says it"),
+    HSC_OPTION_INT(profile_args,
+                   duration_ms,
+                   "duration-ms",
+                   "MS",
+                   0,
+                   "time that is recorded; 0: of PROGRAM the time budget, a command to its end"),
+    HSC_OPTION_FLAG(profile_args,
+                    traced_only,
+                    "traced-only",
+                    "leave out input transfers and what the framework does on the host"),
+    HSC_OPTION_STRING(profile_args,
+                      output,
+                      "output|o",
+                      "LOGDIR",
+                      "profile",
+                      "log directory for TensorBoard; earlier runs in it stay"),
+    HSC_OPTION_LIST(
+        profile_args,
+        transforms,
+        "transform",
+        "T",
+        NULL,
+        "repeat:N, vmap:N, scan:N or constant:I=V before compiling; may be given several times"),
+    HSC_OPTION_LIST(profile_args,
+                    options,
+                    "option",
+                    "NAME=VALUE",
+                    NULL,
+                    "of PROGRAM: a compile option by XLA's name; may be given several times"),
     HSC_OPTION_INT(profile_args, seed, "seed", "N", 0, "of the inputs"),
     HSC_OPTION_INT(profile_args, limit, "limit", "N", 20, "rows that are shown; 0 is all"),
-    HSC_OPTION_DOUBLE(profile_args, limit_s, "time-limit", "S", 600, "seconds that the device gets for a step"),
+    HSC_OPTION_DOUBLE(
+        profile_args, limit_s, "time-limit", "S", 600, "seconds that the device gets for a step"),
     HSC_OPTION_END,
 };
 
@@ -49,9 +108,11 @@ static const hsc_option options[] = {
 static hsc_status *raw_directory(const profile_args *args, hsc_cli *cli, const char **out_path) {
   HSC_TRY_NOTE(hsc_dir_make(args->output), "while: making the log directory");
   char *pattern = hsc_arena_printf(cli->arena, "%s/.hloscope-XXXXXX", args->output);
-  if (!pattern || !mkdtemp(pattern)) return hsc_status_errno(errno, "cannot make a directory in it", args->output);
+  if (!pattern || !mkdtemp(pattern))
+    return hsc_status_errno(errno, "cannot make a directory in it", args->output);
   *out_path = realpath(pattern, NULL);
-  if (!*out_path) return hsc_status_errno(errno, "cannot be resolved", pattern);
+  if (!*out_path)
+    return hsc_status_errno(errno, "cannot be resolved", pattern);
   const char *kept = hsc_arena_strdup(cli->arena, *out_path);
   free((void *)(uintptr_t)*out_path);
   *out_path = kept;
@@ -60,9 +121,11 @@ static hsc_status *raw_directory(const profile_args *args, hsc_cli *cli, const c
 
 static void remove_directory(const char *path, hsc_arena *arena) {
   DIR *directory = opendir(path);
-  if (!directory) return;
+  if (!directory)
+    return;
   for (struct dirent *entry; (entry = readdir(directory));)
-    if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) unlink(hsc_arena_printf(arena, "%s/%s", path, entry->d_name));
+    if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+      unlink(hsc_arena_printf(arena, "%s/%s", path, entry->d_name));
   closedir(directory);
   rmdir(path);
 }
@@ -77,11 +140,17 @@ static hsc_status *show(const profile_args *args, const char *raw, const char *n
   hsc_cli_profile_peaks(profile);
   HSC_GOTO(hsc_profile_write_logdir(profile, args->output, NULL, args->traced_only, &directory));
   hsc_profile_options view = {.limit = args->limit, .traced_only = args->traced_only};
-  HSC_GOTO(hsc_profile_table(profile, args->type == TYPE_TRACE ? HSC_PROFILE_VIEW_timeline : HSC_PROFILE_VIEW_hlo_operators, &view, &table));
-  if (note) hsc_table_note(table, "%s", note);
+  HSC_GOTO(hsc_profile_table(
+      profile,
+      args->type == TYPE_TRACE ? HSC_PROFILE_VIEW_timeline : HSC_PROFILE_VIEW_hlo_operators, &view,
+      &table));
+  if (note)
+    hsc_table_note(table, "%s", note);
   HSC_GOTO(hsc_cli_table(cli, table));
   hsc_cli_say(cli, "%s", directory);
-  hsc_cli_say(cli, "hloscope tables %s framework-operators steps timeline gaps;  tensorboard --logdir %s", args->output, args->output);
+  hsc_cli_say(
+      cli, "hloscope tables %s framework-operators steps timeline gaps;  tensorboard --logdir %s",
+      args->output, args->output);
 done:
   hsc_free(directory);
   hsc_profile_close(profile);
@@ -89,11 +158,16 @@ done:
 }
 
 static hsc_status *profile_program(const profile_args *args, hsc_cli *cli) {
-  if (args->what.count != 1) return hsc_cli_usage(cli, "one PROGRAM at a time; a command stands after --: hloscope profile -- %s ...", args->what.items[0]);
+  if (args->what.count != 1)
+    return hsc_cli_usage(
+        cli, "one PROGRAM at a time; a command stands after --: hloscope profile -- %s ...",
+        args->what.items[0]);
   HSC_TRY(hsc_cli_program_file(cli, args->what.items[0]));
-  if (!(args->limit_s > 0)) return hsc_cli_usage(cli, "--time-limit must be above 0 s");
+  if (!(args->limit_s > 0))
+    return hsc_cli_usage(cli, "--time-limit must be above 0 s");
   HSC_TRY(hsc_cli_check_sampling(cli, args->precision, args->budget_s, args->steps > 0));
-  const char *raw = NULL, *device = args->device ? args->device : hsc_default_device();
+  const char *raw = NULL;
+  const char *device = args->device ? args->device : hsc_default_device();
   bool is_new = !hsc_file_exists(args->output);
   json_t *overrides = NULL;
   HSC_TRY(hsc_overrides_parse(args->options.items, args->options.count, &overrides));
@@ -102,11 +176,19 @@ static hsc_status *profile_program(const profile_args *args, hsc_cli *cli) {
     json_decref(overrides);
     return status;
   }
-  hsc_profile_run_options run_options = {.program = args->what.items[0], .transforms = args->transforms.items, .transform_count = args->transforms.count, .device = device,
-                                         .overrides = overrides,
-                                         .steps = args->steps, .duration_ns = args->duration_ms ? args->duration_ms * 1000000 : (int64_t)(args->budget_s * 1e9), .half_width = args->precision / 100,
-                                         .seed = (uint64_t)args->seed,
-                                         .limit_ns = (int64_t)(args->limit_s * 1e9), .xspace_path = hsc_arena_printf(cli->arena, "%s/%s.xplane.pb", raw, "device")};
+  hsc_profile_run_options run_options = {
+      .program = args->what.items[0],
+      .transforms = args->transforms.items,
+      .transform_count = args->transforms.count,
+      .device = device,
+      .overrides = overrides,
+      .steps = args->steps,
+      .duration_ns =
+          args->duration_ms ? args->duration_ms * 1000000 : (int64_t)(args->budget_s * 1e9),
+      .half_width = args->precision / 100,
+      .seed = (uint64_t)args->seed,
+      .limit_ns = (int64_t)(args->limit_s * 1e9),
+      .xspace_path = hsc_arena_printf(cli->arena, "%s/%s.xplane.pb", raw, "device")};
   hsc_profile_run made = {0};
   hsc_cli_progress(cli, "profiling %s on %s", args->what.items[0], device);
   status = hsc_profile_program(&run_options, &made);
@@ -115,43 +197,62 @@ static hsc_status *profile_program(const profile_args *args, hsc_cli *cli) {
     char first[32], each[32];
     hsc_format_quantity(made.warm_up_s, "s", false, first);
     hsc_format_quantity(made.step_s, "s", false, each);
-    hsc_cli_say(cli, "%lld steps on %s: median %s a step (the first one before took %s)", (long long)made.steps, device, each, first);
+    hsc_cli_say(cli, "%lld steps on %s: median %s a step (the first one before took %s)",
+                (long long)made.steps, device, each, first);
     status = show(args, raw, made.sampling, cli);
   }
   hsc_free(made.sampling);
   remove_directory(raw, cli->arena);
-  if (status && is_new) rmdir(args->output);   // nothing was put there
+  if (status && is_new)
+    rmdir(args->output);  // nothing was put there
   return status;
 }
 
 static bool is_empty(const char *path) {
   DIR *directory = opendir(path);
   bool empty = true;
-  for (struct dirent *entry; directory && (entry = readdir(directory));) empty &= !hsc_ends_with(entry->d_name, ".xplane.pb");
-  if (directory) closedir(directory);
+  for (struct dirent *entry; directory && (entry = readdir(directory));)
+    empty &= !hsc_ends_with(entry->d_name, ".xplane.pb");
+  if (directory)
+    closedir(directory);
   return empty;
 }
 
 static hsc_status *profile_command(const profile_args *args, hsc_cli *cli) {
-  if (args->options.count) return hsc_cli_usage(cli, "--option is for PROGRAM; a command takes its compile options from XLA_FLAGS");
-  if (args->device) return hsc_cli_usage(cli, "--device is for PROGRAM; a command chooses its own devices (JAX_PLATFORMS, PJRT_DEVICE)");
-  const char *raw = NULL, *python = hsc_cli_python_hook(cli);
+  if (args->options.count)
+    return hsc_cli_usage(
+        cli, "--option is for PROGRAM; a command takes its compile options from XLA_FLAGS");
+  if (args->device)
+    return hsc_cli_usage(
+        cli,
+        "--device is for PROGRAM; a command chooses its own devices (JAX_PLATFORMS, PJRT_DEVICE)");
+  const char *raw = NULL;
+  const char *python = hsc_cli_python_hook(cli);
   HSC_TRY(raw_directory(args, cli, &raw));
   hsc_status *status = NULL;
   const char *set[8];
   size_t count = 0;
   set[count++] = hsc_arena_printf(cli->arena, "HLOSCOPE_PROFILE_PATH=%s", raw);
-  if (args->duration_ms) set[count++] = hsc_arena_printf(cli->arena, "HLOSCOPE_PROFILE_MS=%lld", (long long)args->duration_ms);
-  if (args->steps) set[count++] = hsc_arena_printf(cli->arena, "HLOSCOPE_PROFILE_STEPS=%lld", (long long)args->steps);
-  if (args->traced_only) set[count++] = "HLOSCOPE_PROFILE_TRACED_ONLY=1";
-  if (python) set[count++] = python;
+  if (args->duration_ms)
+    set[count++] =
+        hsc_arena_printf(cli->arena, "HLOSCOPE_PROFILE_MS=%lld", (long long)args->duration_ms);
+  if (args->steps)
+    set[count++] =
+        hsc_arena_printf(cli->arena, "HLOSCOPE_PROFILE_STEPS=%lld", (long long)args->steps);
+  if (args->traced_only)
+    set[count++] = "HLOSCOPE_PROFILE_TRACED_ONLY=1";
+  if (python)
+    set[count++] = python;
   int waited = 0;
   HSC_GOTO(hsc_arena_status(cli->arena));
   HSC_GOTO(hsc_cli_run_program(cli, &args->what, set, count, &waited));
   hsc_cli_program_ended(cli, waited, args->output);
   if (is_empty(raw)) {
-    hsc_cli_say(cli, "nothing was recorded: the program used neither JAX nor a PJRT plugin with a profiler, or it was killed before its end");
-    if (!cli->exit_code) cli->exit_code = 1;
+    hsc_cli_say(cli,
+                "nothing was recorded: the program used neither JAX nor a PJRT plugin with a "
+                "profiler, or it was killed before its end");
+    if (!cli->exit_code)
+      cli->exit_code = 1;
   } else {
     HSC_GOTO(show(args, raw, NULL, cli));
   }
@@ -161,13 +262,18 @@ done:
 }
 
 static hsc_status *diff(const profile_args *args, hsc_cli *cli) {
-  if (args->what.count != 3) return hsc_cli_usage(cli, "diff takes two profiles: hloscope profile diff A B");
-  hsc_profile *a = NULL, *b = NULL;
+  if (args->what.count != 3)
+    return hsc_cli_usage(cli, "diff takes two profiles: hloscope profile diff A B");
+  hsc_profile *a = NULL;
+  hsc_profile *b = NULL;
   hsc_table *table = NULL;
   hsc_status *status = hsc_profile_open_detailed(args->what.items[1], &a);
-  if (!status) status = hsc_profile_open_detailed(args->what.items[2], &b);
-  if (!status) status = hsc_profile_diff(a, b, args->limit, &table);
-  if (!status) status = hsc_cli_table(cli, table);
+  if (!status)
+    status = hsc_profile_open_detailed(args->what.items[2], &b);
+  if (!status)
+    status = hsc_profile_diff(a, b, args->limit, &table);
+  if (!status)
+    status = hsc_cli_table(cli, table);
   hsc_profile_close(a);
   hsc_profile_close(b);
   return status;
@@ -176,7 +282,9 @@ static hsc_status *diff(const profile_args *args, hsc_cli *cli) {
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const profile_args *args = args_of_command;
   bool is_command = strstr(cli->command_line, " -- ") != NULL;
-  if (!is_command && args->what.count && !strcmp(args->what.items[0], "diff") && !hsc_file_exists("diff")) return diff(args, cli);
+  if (!is_command && args->what.count && !strcmp(args->what.items[0], "diff") &&
+      !hsc_file_exists("diff"))
+    return diff(args, cli);
   return is_command ? profile_command(args, cli) : profile_program(args, cli);
 }
 
@@ -184,11 +292,19 @@ const hsc_command_body hsc_command_profile = {
     .options = options,
     .args_bytes = sizeof(profile_args),
     .run = run,
-    .description = "PROGRAM is compiled, run until it is warm, and then recorded for N steps by the device's own profiler. A command is run unchanged: JAX programs are\n"
-                   "profiled by JAX's profiler, on XLA:CPU and on any plugin; PyTorch/XLA and others by the profiler of the plugin that they load. The profile goes to\n"
-                   "LOGDIR/plugins/profile/RUN as TensorBoard's profile plugin wants it, with HLO, costs and steps; `hloscope tables LOGDIR VIEW` reads it back.\n"
-                   "The exit code of a command is the command's.\n"
-                   "diff compares two profiles operator by operator, matched by name, then by framework name, then by structure, with intervals where both have steps.",
-    .examples = "hloscope profile model.hlo\nhloscope profile model.mlir --device xla-cpu --steps 20 --output logs\n"
-                "hloscope profile --duration-ms 10000 -- python train.py\nhloscope tables profile framework-operators steps\nhloscope profile diff before after",
+    .description =
+        "PROGRAM is compiled, run until it is warm, and then recorded for N steps by the device's "
+        "own profiler. A command is run unchanged: JAX programs are\n"
+        "profiled by JAX's profiler, on XLA:CPU and on any plugin; PyTorch/XLA and others by the "
+        "profiler of the plugin that they load. The profile goes to\n"
+        "LOGDIR/plugins/profile/RUN as TensorBoard's profile plugin wants it, with HLO, costs and "
+        "steps; `hloscope tables LOGDIR VIEW` reads it back.\n"
+        "The exit code of a command is the command's.\n"
+        "diff compares two profiles operator by operator, matched by name, then by framework name, "
+        "then by structure, with intervals where both have steps.",
+    .examples =
+        "hloscope profile model.hlo\nhloscope profile model.mlir --device xla-cpu --steps 20 "
+        "--output logs\n"
+        "hloscope profile --duration-ms 10000 -- python train.py\nhloscope tables profile "
+        "framework-operators steps\nhloscope profile diff before after",
 };

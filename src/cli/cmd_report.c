@@ -8,28 +8,53 @@ typedef struct report_args {
 } report_args;
 
 static const hsc_option options[] = {
-    HSC_POSITIONAL_REST(report_args, files, "FILE", HSC_REQUIRED, "what was made: JSON of patterns, passes, run, stats, doctor, explain, any table; "
-                           "captures; profiles (*.xplane.pb or a directory); directories of dumps of a compile"),
-    HSC_OPTION_STRING(report_args, output, "output|o", "FILE", "report.html", "the page; - is standard output"),
-    HSC_OPTION_STRING(report_args, title, "title", "TEXT", NULL, "the page's title; default what the files are of"),
-    HSC_OPTION_INT(report_args, limit, "limit", "N", 2000, "rows of each table of a capture or profile at most; 0 is all"),
+    HSC_POSITIONAL_REST(
+        report_args,
+        files,
+        "FILE",
+        HSC_REQUIRED,
+        "what was made: JSON of patterns, passes, run, stats, doctor, explain, any table; "
+        "captures; profiles (*.xplane.pb or a directory); directories of dumps of a compile"),
+    HSC_OPTION_STRING(
+        report_args, output, "output|o", "FILE", "report.html", "the page; - is standard output"),
+    HSC_OPTION_STRING(report_args,
+                      title,
+                      "title",
+                      "TEXT",
+                      NULL,
+                      "the page's title; default what the files are of"),
+    HSC_OPTION_INT(report_args,
+                   limit,
+                   "limit",
+                   "N",
+                   2000,
+                   "rows of each table of a capture or profile at most; 0 is all"),
     HSC_OPTION_END,
 };
 
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const report_args *args = args_of_command;
-  if (!args->files.count) return hsc_cli_usage(cli, "FILE is missing: what shall the report be of?");
+  if (!args->files.count)
+    return hsc_cli_usage(cli, "FILE is missing: what shall the report be of?");
   const char *title = args->title;
-  if (!title) title = args->files.count == 1 ? hsc_arena_printf(cli->arena, "hloscope: %s", hsc_report_base_name(args->files.items[0]))
-                                             : hsc_arena_printf(cli->arena, "hloscope: %s and %zu more", hsc_report_base_name(args->files.items[0]), args->files.count - 1);
+  if (!title)
+    title = args->files.count == 1 ? hsc_arena_printf(cli->arena, "hloscope: %s",
+                                                      hsc_report_base_name(args->files.items[0]))
+                                   : hsc_arena_printf(cli->arena, "hloscope: %s and %zu more",
+                                                      hsc_report_base_name(args->files.items[0]),
+                                                      args->files.count - 1);
   hsc_bytes out = {0};
   hsc_page page;
   hsc_page_begin(&page, title, &out);
-  hsc_status *status = hsc_report_add_files(&page, &args->files, &(hsc_report_options){.limit = args->limit}, cli);
+  hsc_status *status =
+      hsc_report_add_files(&page, &args->files, &(hsc_report_options){.limit = args->limit}, cli);
   hsc_page_end(&page);
-  if (!status) status = hsc_bytes_status(&out);
-  if (!status) status = hsc_cli_write_to(cli, args->output, hsc_bytes_view(&out));
-  if (!status && strcmp(args->output, "-") != 0) hsc_cli_say(cli, "%s", args->output);
+  if (!status)
+    status = hsc_bytes_status(&out);
+  if (!status)
+    status = hsc_cli_write_to(cli, args->output, hsc_bytes_view(&out));
+  if (!status && strcmp(args->output, "-") != 0)
+    hsc_cli_say(cli, "%s", args->output);
   hsc_bytes_deinit(&out);
   return status;
 }
@@ -38,9 +63,16 @@ const hsc_command_body hsc_command_report = {
     .options = options,
     .args_bytes = sizeof(report_args),
     .run = run,
-    .description = "The page works from a file and asks nothing of any server. Its first screen says the answer; below are charts with their data as CSV, tables that are\n"
-                   "sorted and filtered, and a timeline. Several files are parts of one page, in the order given; runs in several files are compared first. Dumps of a\n"
-                   "compile (hloscope passes dump, or XLA's own) become the program side by side before and after each pass. Nothing in the data is ever taken as markup.",
-    .examples = "hloscope patterns --output p.json && hloscope report p.json\nhloscope report trace.hsc -o trace.html\n"
-                "hloscope passes dump model.hlo -o dumps && hloscope report dumps -o passes.html\nhloscope report logdir ablation.json -o both.html --title=\"laplace on cpu\"",
+    .description =
+        "The page works from a file and asks nothing of any server. Its first screen says the "
+        "answer; below are charts with their data as CSV, tables that are\n"
+        "sorted and filtered, and a timeline. Several files are parts of one page, in the order "
+        "given; runs in several files are compared first. Dumps of a\n"
+        "compile (hloscope passes dump, or XLA's own) become the program side by side before and "
+        "after each pass. Nothing in the data is ever taken as markup.",
+    .examples =
+        "hloscope patterns --output p.json && hloscope report p.json\nhloscope report trace.hsc -o "
+        "trace.html\n"
+        "hloscope passes dump model.hlo -o dumps && hloscope report dumps -o passes.html\nhloscope "
+        "report logdir ablation.json -o both.html --title=\"laplace on cpu\"",
 };

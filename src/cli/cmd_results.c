@@ -23,13 +23,33 @@ typedef struct results_args {
 enum { VERB_LIST, VERB_SHOW, VERB_COMPARE };
 static const char *const verbs[] = {"list", "show", "compare", NULL};
 static const hsc_option options[] = {
-    HSC_POSITIONAL_CHOICE(results_args, verb, "VERB", verbs, HSC_OPTIONAL, VERB_LIST,
-                          "list: all experiments; show ID: one; compare ID ID: the second against the first"),
+    HSC_POSITIONAL_CHOICE(
+        results_args,
+        verb,
+        "VERB",
+        verbs,
+        HSC_OPTIONAL,
+        VERB_LIST,
+        "list: all experiments; show ID: one; compare ID ID: the second against the first"),
     HSC_POSITIONAL_REST(results_args, ids, "ID", HSC_OPTIONAL, "numbers of experiments"),
-    HSC_OPTION_STRING(results_args, store, "store", "FILE", NULL,
+    HSC_OPTION_STRING(results_args,
+                      store,
+                      "store",
+                      "FILE",
+                      NULL,
                       "the result store; default: results.sqlite in the cache directory"),
-    HSC_OPTION_INT(results_args, limit, "limit", "N", 20, "at most so many, newest first; 0: all", .verbs = "list"),
-    HSC_OPTION_FLAG(results_args, samples, "samples", "every raw sample instead of the report", .verbs = "show"),
+    HSC_OPTION_INT(results_args,
+                   limit,
+                   "limit",
+                   "N",
+                   20,
+                   "at most so many, newest first; 0: all",
+                   .verbs = "list"),
+    HSC_OPTION_FLAG(results_args,
+                    samples,
+                    "samples",
+                    "every raw sample instead of the report",
+                    .verbs = "show"),
     HSC_OPTION_END,
 };
 
@@ -37,7 +57,8 @@ static hsc_status *read_id(hsc_cli *cli, const char *text, int64_t *out_id) {
   char *end;
   errno = 0;
   *out_id = strtoll(text, &end, 10);
-  if (*text && !*end && !errno && *out_id > 0) return NULL;
+  if (*text && !*end && !errno && *out_id > 0)
+    return NULL;
   return hsc_cli_usage(cli, "'%s' is not the number of an experiment", text);
 }
 
@@ -49,7 +70,7 @@ static const char *time_text(int64_t wall_ns, char out[32]) {
   return out;
 }
 
-// ---- list -----------------------------------------------------------------------------------------------------------
+// ---- list ---------------------------------------------------------------------------------------
 
 static hsc_status *list(const results_args *args, hsc_cli *cli, hsc_store *store) {
   hsc_experiment_list found = {0};
@@ -60,7 +81,8 @@ static hsc_status *list(const results_args *args, hsc_cli *cli, hsc_store *store
     static const char *const columns[][2] = {{"id", ""},     {"started", ""}, {"kind", ""},
                                              {"device", ""}, {"subject", ""}, {"status", ""},
                                              {"took", "s"},  {"tasks", ""},   {"samples", ""}};
-    for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i][0], columns[i][1]);
+    for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
+      hsc_table_column(table, columns[i][0], columns[i][1]);
     for (size_t i = 0; i < found.count; i++) {
       const hsc_experiment *e = &found.items[i];
       char started[32];
@@ -85,7 +107,7 @@ static hsc_status *list(const results_args *args, hsc_cli *cli, hsc_store *store
   return status;
 }
 
-// ---- show -----------------------------------------------------------------------------------------------------------
+// ---- show ---------------------------------------------------------------------------------------
 
 static hsc_status *print_json(hsc_cli *cli, const json_t *tree) {
   hsc_bytes text = {0};
@@ -99,16 +121,21 @@ static hsc_status *print_json(hsc_cli *cli, const json_t *tree) {
 }
 
 static json_t *experiment_json(const hsc_experiment *e) {
-  return json_pack("{s:I, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:I, s:I, s:O?, s:O?, s:O?}", "id", (json_int_t)e->id,
-                   "kind", e->kind, "command", e->command, "device", e->device, "subject", e->subject, "status",
-                   e->status, "seed", (json_int_t)e->seed, "started_ns", (json_int_t)e->started_ns, "finished_ns",
-                   e->finished_ns ? json_integer((json_int_t)e->finished_ns) : json_null(), "task_count",
-                   (json_int_t)e->task_count, "sample_count", (json_int_t)e->sample_count, "configuration",
-                   e->configuration, "environment", e->environment, "result", e->result);
+  return json_pack("{s:I, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:I, s:I, s:O?, s:O?, s:O?}",
+                   "id", (json_int_t)e->id, "kind", e->kind, "command", e->command, "device",
+                   e->device, "subject", e->subject, "status", e->status, "seed",
+                   (json_int_t)e->seed, "started_ns", (json_int_t)e->started_ns, "finished_ns",
+                   e->finished_ns ? json_integer((json_int_t)e->finished_ns) : json_null(),
+                   "task_count", (json_int_t)e->task_count, "sample_count",
+                   (json_int_t)e->sample_count, "configuration", e->configuration, "environment",
+                   e->environment, "result", e->result);
 }
 
 static hsc_status *show_samples(hsc_cli *cli, hsc_store *store, const hsc_experiment *e) {
-  json_t *tasks = NULL, *task, *values, *value;
+  json_t *tasks = NULL;
+  json_t *task;
+  json_t *values;
+  json_t *value;
   hsc_table *table = NULL;
   HSC_TRY(hsc_store_tasks(store, e->id, &tasks));
   hsc_status *status = NULL;
@@ -120,7 +147,8 @@ static hsc_status *show_samples(hsc_cli *cli, hsc_store *store, const hsc_experi
     json_decref(document);
   } else if (!(status = hsc_table_create("samples", &table))) {
     static const char *const columns[] = {"task", "status", "series", "position", "value"};
-    for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i], "");
+    for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
+      hsc_table_column(table, columns[i], "");
     size_t t, i;
     json_array_foreach (tasks, t, task) {
       const char *name;
@@ -142,7 +170,8 @@ static hsc_status *show_samples(hsc_cli *cli, hsc_store *store, const hsc_experi
 }
 
 static hsc_status *show_tasks(hsc_cli *cli, hsc_store *store, const hsc_experiment *e) {
-  json_t *tasks = NULL, *task;
+  json_t *tasks = NULL;
+  json_t *task;
   hsc_table *table = NULL;
   HSC_TRY(hsc_store_tasks(store, e->id, &tasks));
   hsc_status *status = hsc_table_create("tasks", &table);
@@ -166,7 +195,8 @@ static hsc_status *show_tasks(hsc_cli *cli, hsc_store *store, const hsc_experime
 static hsc_status *show(const results_args *args, hsc_cli *cli, hsc_store *store) {
   hsc_experiment_list found = {0};
   int64_t id;
-  if (args->ids.count != 1) return hsc_cli_usage(cli, "show needs the number of one experiment");
+  if (args->ids.count != 1)
+    return hsc_cli_usage(cli, "show needs the number of one experiment");
   HSC_TRY(read_id(cli, args->ids.items[0], &id));
   hsc_status *status = hsc_store_get(store, id, &found);
   const hsc_experiment *e = found.items;
@@ -178,12 +208,13 @@ static hsc_status *show(const results_args *args, hsc_cli *cli, hsc_store *store
     json_decref(document);
   } else if (!status) {
     char started[32];
-    hsc_cli_paragraph(cli, "experiment %lld  %s  %s  %s on %s  (%s)\n", (long long)e->id, time_text(e->started_ns, started),
-                  e->status, e->kind, e->device, e->command);
+    hsc_cli_paragraph(cli, "experiment %lld  %s  %s  %s on %s  (%s)\n", (long long)e->id,
+                      time_text(e->started_ns, started), e->status, e->kind, e->device, e->command);
     hsc_bytes text = {0};
     if (e->result && !strcmp(e->kind, "patterns")) {
       status = hsc_patterns_text(e->result, &cli->out_style, &text);
-      if (!status) hsc_cli_write(cli, hsc_bytes_view(&text));
+      if (!status)
+        hsc_cli_write(cli, hsc_bytes_view(&text));
     } else {
       status = show_tasks(cli, store, e);
     }
@@ -193,7 +224,7 @@ static hsc_status *show(const results_args *args, hsc_cli *cli, hsc_store *store
   return status;
 }
 
-// ---- compare --------------------------------------------------------------------------------------------------------
+// ---- compare ------------------------------------------------------------------------------------
 
 // "vmap_small/trial/3" -> "vmap_small"; other keys stay whole.
 static const char *group_of(hsc_arena *arena, const char *key) {
@@ -214,32 +245,38 @@ typedef struct series_groups {
 
 // The run times of an experiment, by what was run.
 static hsc_status *read_groups(hsc_store *store, int64_t id, hsc_arena *arena, series_groups *out) {
-  json_t *tasks = NULL, *task;
+  json_t *tasks = NULL;
+  json_t *task;
   size_t t;
   HSC_TRY(hsc_store_tasks(store, id, &tasks));
   out->items = HSC_NEW_ARRAY(arena, series_group, json_array_size(tasks) + 1);
   hsc_status *status = hsc_arena_status(arena);
   json_array_foreach (tasks, t, task) {
-    size_t n, g = 0;
+    size_t n;
+    size_t g = 0;
     double *runs = hsc_json_doubles(hsc_json_path(task, "answer", "series", "run_ns", NULL), &n);
     const char *name = group_of(arena, json_string_value(json_object_get(task, "key")));
     if (n == 0 || status) {
       hsc_free(runs);
       continue;
     }
-    while (g < out->count && strcmp(out->items[g].name, name) != 0) g++;
+    while (g < out->count && strcmp(out->items[g].name, name) != 0)
+      g++;
     series_group *group = &out->items[g];
     bool repeated = strstr(json_string_value(json_object_get(task, "key")), "/trial/") != NULL;
     if (g == out->count) {
       out->count++;
-      *group = (series_group){.name = name, .capacity = json_array_size(tasks) + n, .one_task = !repeated};
+      *group = (series_group){
+          .name = name, .capacity = json_array_size(tasks) + n, .one_task = !repeated};
       group->values = HSC_NEW_ARRAY(arena, double, group->capacity);
       status = hsc_arena_status(arena);
     }
     if (!status && repeated && group->count < group->capacity)
       group->values[group->count++] = hsc_stats_median(runs, n);
-    else if (!status && !repeated)
-      memcpy(group->values, runs, n * sizeof(double)), group->count = n;
+    else if (!status && !repeated) {
+      memcpy(group->values, runs, n * sizeof(double));
+      group->count = n;
+    }
     hsc_free(runs);
   }
   json_decref(tasks);
@@ -251,13 +288,14 @@ typedef struct compared {
   hsc_comparison c;
 } compared;
 
-// In words. A claim must hold among all comparisons; two processes differ by themselves (addresses, pages, neighbours), and one of each side cannot tell
-// that from the programs.
+// In words. A claim must hold among all comparisons; two processes differ by themselves (addresses,
+// pages, neighbours), and one of each side cannot tell that from the programs.
 static void add_verdict(hsc_table *table, const compared *row, bool among_many) {
   bool claims = row->c.verdict == HSC_VERDICT_FASTER || row->c.verdict == HSC_VERDICT_SLOWER;
   if (row->a->one_task || (claims && among_many))
     hsc_table_text(table, hsc_verdict_text(HSC_VERDICT_CANNOT_TELL));
-  else if (row->c.verdict == HSC_VERDICT_CANNOT_TELL && row->c.more_runs > 0 && row->c.more_runs < 1e6)
+  else if (row->c.verdict == HSC_VERDICT_CANNOT_TELL && row->c.more_runs > 0 &&
+           row->c.more_runs < 1e6)
     hsc_table_printf(table, "cannot tell (about %.0f more runs needed)", row->c.more_runs);
   else
     hsc_table_text(table, hsc_verdict_text(row->c.verdict));
@@ -268,13 +306,16 @@ static hsc_status *compare(const results_args *args, hsc_cli *cli, hsc_store *st
   series_groups groups[2] = {{0}};
   hsc_table *table = NULL;
   char worst[2] = "";  // grade of the two machines
-  if (args->ids.count != 2) return hsc_cli_usage(cli, "compare needs the numbers of two experiments");
+  if (args->ids.count != 2)
+    return hsc_cli_usage(cli, "compare needs the numbers of two experiments");
   for (int i = 0; i < 2; i++) {
     hsc_experiment_list found = {0};
     HSC_TRY(read_id(cli, args->ids.items[i], &ids[i]));
     hsc_status *status = hsc_store_get(store, ids[i], &found);  // NOT_FOUND in words
-    const char *grade = status ? NULL : json_string_value(json_object_get(found.items[0].environment, "grade"));
-    if (grade && (!worst[0] || grade[0] > worst[0])) worst[0] = grade[0];
+    const char *grade =
+        status ? NULL : json_string_value(json_object_get(found.items[0].environment, "grade"));
+    if (grade && (!worst[0] || grade[0] > worst[0]))
+      worst[0] = grade[0];
     hsc_experiment_list_deinit(&found);
     HSC_TRY(status);
     HSC_TRY(read_groups(store, ids[i], cli->arena, &groups[i]));
@@ -283,19 +324,25 @@ static hsc_status *compare(const results_args *args, hsc_cli *cli, hsc_store *st
   static const char *const columns[][2] = {{"what", ""},       {"first", "s"},   {"second", "s"},
                                            {"ratio", "ratio"}, {"low", "ratio"}, {"high", "ratio"},
                                            {"p", ""},          {"effect", ""},   {"second is", ""}};
-  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i][0], columns[i][1]);
-  size_t only = 0, n = 0;
+  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
+    hsc_table_column(table, columns[i][0], columns[i][1]);
+  size_t only = 0;
+  size_t n = 0;
   bool one_each = false;
   double margin = hsc_stats_grade_margin(worst, 0.02);
   compared *rows = HSC_NEW_ARRAY(cli->arena, compared, groups[1].count + 1);
-  double *p = HSC_NEW_ARRAY(cli->arena, double, 2 * groups[1].count + 2), *q = p + groups[1].count + 1;
+  double *p = HSC_NEW_ARRAY(cli->arena, double, 2 * groups[1].count + 2);
+  double *q = p + groups[1].count + 1;
   hsc_status *failed = hsc_arena_status(cli->arena);
   for (size_t g = 0; g < groups[1].count && !failed; g++) {
-    const series_group *b = &groups[1].items[g], *a = NULL;
+    const series_group *b = &groups[1].items[g];
+    const series_group *a = NULL;
     for (size_t k = 0; k < groups[0].count && !a; k++)
-      if (!strcmp(groups[0].items[k].name, b->name)) a = &groups[0].items[k];
+      if (!strcmp(groups[0].items[k].name, b->name))
+        a = &groups[0].items[k];
     only += !a;
-    if (!a) continue;
+    if (!a)
+      continue;
     rows[n] = (compared){.a = a, .b = b};
     failed = hsc_stats_compare(b->values, b->count, a->values, a->count, margin, NULL, &rows[n].c);
     p[n] = rows[n].c.p_value;
@@ -321,13 +368,16 @@ static hsc_status *compare(const results_args *args, hsc_cli *cli, hsc_store *st
     add_verdict(table, row, n > 1 && !(q[i] <= 0.05));
   }
   if (one_each)
-    hsc_table_note(
-        table,
-        "one process on each side: what differs between processes cannot be told from what differs between programs");
-  if (only) hsc_table_note(table, "%zu series are in experiment %lld only", only, (long long)ids[1]);
+    hsc_table_note(table,
+                   "one process on each side: what differs between processes cannot be told from "
+                   "what differs between programs");
+  if (only)
+    hsc_table_note(table, "%zu series are in experiment %lld only", only, (long long)ids[1]);
   hsc_table_note(table,
-                 "medians of trials; ratio with its 95 %% bootstrap interval; Mann-Whitney p, Cliff's delta in words; "
-                 "verdict at a margin of %.3g %%%s%s, false discoveries held to 5 %%", 100 * margin, worst[0] ? ": grade " : "", worst);
+                 "medians of trials; ratio with its 95 %% bootstrap interval; Mann-Whitney p, "
+                 "Cliff's delta in words; "
+                 "verdict at a margin of %.3g %%%s%s, false discoveries held to 5 %%",
+                 100 * margin, worst[0] ? ": grade " : "", worst);
   return hsc_cli_table(cli, table);
 }
 
@@ -335,12 +385,18 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const results_args *args = args_of_command;
   hsc_store *store = NULL;
   if (args->verb == VERB_LIST && args->ids.count)
-    return hsc_cli_usage(cli, "list takes no numbers; hloscope results show %s shows one", args->ids.items[0]);
-  if (args->store && !hsc_file_exists(args->store)) return HSC_ERR(NOT_FOUND, "%s: no such result store", args->store);
+    return hsc_cli_usage(cli, "list takes no numbers; hloscope results show %s shows one",
+                         args->ids.items[0]);
+  if (args->store && !hsc_file_exists(args->store))
+    return HSC_ERR(NOT_FOUND, "%s: no such result store", args->store);
   HSC_TRY(hsc_store_open(args->store, &store));
-  hsc_status *status = args->verb == VERB_SHOW      ? show(args, cli, store)
-                       : args->verb == VERB_COMPARE ? compare(args, cli, store)
-                                                    : list(args, cli, store);
+  hsc_status *status;
+  if (args->verb == VERB_SHOW)
+    status = show(args, cli, store);
+  else if (args->verb == VERB_COMPARE)
+    status = compare(args, cli, store);
+  else
+    status = list(args, cli, store);
   hsc_store_close(store);
   return status;
 }
@@ -350,10 +406,12 @@ const hsc_command_body hsc_command_results = {
     .args_bytes = sizeof(results_args),
     .run = run,
     .description =
-        "Every experiment is kept with the machine it ran on and every raw sample, in one SQLite file. Any tool that "
+        "Every experiment is kept with the machine it ran on and every raw sample, in one SQLite "
+        "file. Any tool that "
         "reads SQLite can look into it; "
         "docs/formats/results.md describes the tables.",
     .examples =
-        "hloscope results\nhloscope results show 3\nhloscope results show 3 --samples --format=csv\nhloscope results "
+        "hloscope results\nhloscope results show 3\nhloscope results show 3 --samples "
+        "--format=csv\nhloscope results "
         "compare 2 3",
 };

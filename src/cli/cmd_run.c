@@ -23,27 +23,81 @@ typedef struct run_args {
 
 static const hsc_option options[] = {
     HSC_POSITIONAL(run_args, program, "PROGRAM", HSC_REQUIRED, "HLO text, plain or compressed"),
-    HSC_OPTION_LIST(run_args, devices, "device|d", "DEVICES", NULL,
-                    "where: names or plugins by their path, separated by commas; default: $HLOSCOPE_DEVICE, else cpu"),
-    HSC_OPTION_LIST(run_args, fallback, "fallback", "DEVICES", NULL,
-                    "where to go when the device fails, one after the other, with the remedies that are known for its error"),
-    HSC_OPTION_LIST(run_args, compare, "compare|c", "DEVICES", NULL,
+    HSC_OPTION_LIST(run_args,
+                    devices,
+                    "device|d",
+                    "DEVICES",
+                    NULL,
+                    "where: names or plugins by their path, separated by commas; default: "
+                    "$HLOSCOPE_DEVICE, else cpu"),
+    HSC_OPTION_LIST(run_args,
+                    fallback,
+                    "fallback",
+                    "DEVICES",
+                    NULL,
+                    "where to go when the device fails, one after the other, with the remedies "
+                    "that are known for its error"),
+    HSC_OPTION_LIST(run_args,
+                    compare,
+                    "compare|c",
+                    "DEVICES",
+                    NULL,
                     "run there too, on the same inputs, and compare the numbers"),
     HSC_OPTION_INT(run_args, seed, "seed", "N", 0, "of the inputs"),
-    HSC_OPTION_INT(run_args, runs, "runs", "N", 0, "timed runs; 0: as many as a pilot chooses, until --precision or --time-budget ends it"),
-    HSC_OPTION_DOUBLE(run_args, precision, "precision", "PERCENT", 2, "timed runs end when the median's interval is this narrow, to either side; 0: never"),
-    HSC_OPTION_DOUBLE(run_args, budget_s, "time-budget", "S", -1, "seconds that the timed runs of a device may take; 0: no limit; -1: those of 1000 runs, from 0.02 to 0.2, in at most 40 blocks"),
-    HSC_OPTION_LIST(run_args, transforms, "transform", "T", NULL,
-                    "repeat:N, vmap:N, scan:N or constant:I=V before compiling; may be given several times"),
-    HSC_OPTION_LIST(run_args, options, "option", "NAME=VALUE", NULL,
-                    "a compile option by XLA's name, for these compiles only; may be given several times"),
-    HSC_OPTION_INT_FROM(run_args, jobs, "jobs|j", "N", 1, 1, "devices that only compile, so many at a time"),
-    HSC_OPTION_STRING(run_args, save, "save-outputs", "DIR", NULL, "write the outputs as files there"),
-    HSC_OPTION_DOUBLE(run_args, limit_s, "limit", "S", 600, "seconds that a device gets for a step"),
-    HSC_OPTION_INT(run_args, memory_mib, "memory-limit", "MIB", 0,
+    HSC_OPTION_INT(
+        run_args,
+        runs,
+        "runs",
+        "N",
+        0,
+        "timed runs; 0: as many as a pilot chooses, until --precision or --time-budget ends it"),
+    HSC_OPTION_DOUBLE(
+        run_args,
+        precision,
+        "precision",
+        "PERCENT",
+        2,
+        "timed runs end when the median's interval is this narrow, to either side; 0: never"),
+    HSC_OPTION_DOUBLE(run_args,
+                      budget_s,
+                      "time-budget",
+                      "S",
+                      -1,
+                      "seconds that the timed runs of a device may take; 0: no limit; -1: those of "
+                      "1000 runs, from 0.02 to 0.2, in at most 40 blocks"),
+    HSC_OPTION_LIST(
+        run_args,
+        transforms,
+        "transform",
+        "T",
+        NULL,
+        "repeat:N, vmap:N, scan:N or constant:I=V before compiling; may be given several times"),
+    HSC_OPTION_LIST(
+        run_args,
+        options,
+        "option",
+        "NAME=VALUE",
+        NULL,
+        "a compile option by XLA's name, for these compiles only; may be given several times"),
+    HSC_OPTION_INT_FROM(
+        run_args, jobs, "jobs|j", "N", 1, 1, "devices that only compile, so many at a time"),
+    HSC_OPTION_STRING(
+        run_args, save, "save-outputs", "DIR", NULL, "write the outputs as files there"),
+    HSC_OPTION_DOUBLE(
+        run_args, limit_s, "limit", "S", 600, "seconds that a device gets for a step"),
+    HSC_OPTION_INT(run_args,
+                   memory_mib,
+                   "memory-limit",
+                   "MIB",
+                   0,
                    "memory that a worker gets; 0: nine tenths of the machine's"),
-    HSC_OPTION_FLAG(run_args, no_cache, "no-cache", "compile, whatever the cache of compiled programs holds"),
-    HSC_OPTION_STRING(run_args, store, "store", "FILE", NULL,
+    HSC_OPTION_FLAG(
+        run_args, no_cache, "no-cache", "compile, whatever the cache of compiled programs holds"),
+    HSC_OPTION_STRING(run_args,
+                      store,
+                      "store",
+                      "FILE",
+                      NULL,
                       "the result store; default: results.sqlite in the cache directory"),
     HSC_OPTION_FLAG(run_args, no_store, "no-store", "do not keep the result"),
     HSC_OPTION_END,
@@ -53,13 +107,20 @@ static double at(json_t *tree, const char *a, const char *b) {
   return hsc_json_number(hsc_json_path(tree, a, b, NULL));
 }
 
-static void add_number(hsc_table *table, const char *name, const char *unit, json_t *devices, const char *a,
-                       const char *b, bool always) {
+static void add_number(hsc_table *table,
+                       const char *name,
+                       const char *unit,
+                       json_t *devices,
+                       const char *a,
+                       const char *b,
+                       bool always) {
   bool any = always;
   json_t *device;
   size_t i;
-  json_array_foreach (devices, i, device) any |= json_is_number(hsc_json_path(device, a, b, NULL));
-  if (!any) return;
+  json_array_foreach (devices, i, device)
+    any |= json_is_number(hsc_json_path(device, a, b, NULL));
+  if (!any)
+    return;
   hsc_table_row(table);
   hsc_table_text(table, name);
   json_array_foreach (devices, i, device) {
@@ -79,7 +140,8 @@ static void add_text(hsc_table *table, const char *name, json_t *devices, const 
   size_t i;
   hsc_table_row(table);
   hsc_table_text(table, name);
-  json_array_foreach (devices, i, device) hsc_table_text(table, json_string_value(json_object_get(device, key)));
+  json_array_foreach (devices, i, device)
+    hsc_table_text(table, json_string_value(json_object_get(device, key)));
 }
 
 // The time of a run, or that there is none to be had.
@@ -91,7 +153,8 @@ static void add_run(hsc_table *table, json_t *devices) {
   json_array_foreach (devices, i, device) {
     char text[32];
     double value = at(device, "run", "median");
-    if (value == value) hsc_format_quantity(value, "s", false, text);
+    if (value == value)
+      hsc_format_quantity(value, "s", false, text);
     if (value == value)
       hsc_table_text(table, text);
     else if (json_object_get(device, "cannot_run"))
@@ -120,10 +183,12 @@ static void add_sparkline(hsc_table *table, json_t *devices, bool unicode) {
 
 // The first device that gave outputs tells how many there are and what shapes they have.
 static json_t *outputs_of(json_t *devices) {
-  json_t *device, *outputs = NULL;
+  json_t *device;
+  json_t *outputs = NULL;
   size_t i;
   json_array_foreach (devices, i, device)
-    if (json_array_size(outputs) == 0) outputs = json_object_get(device, "outputs");
+    if (json_array_size(outputs) == 0)
+      outputs = json_object_get(device, "outputs");
   return outputs;
 }
 
@@ -132,28 +197,44 @@ static void note_sampling(hsc_table *table, json_t *devices) {
   json_t *device;
   size_t i;
   json_array_foreach (devices, i, device) {
-    json_t *row = hsc_json_path(device, "run", "statistics", NULL), *mode;
-    const char *name = json_string_value(json_object_get(device, "device")), *text = json_string_value(hsc_json_path(device, "run", "sampling", "text", NULL)),
-               *class_text = json_string_value(json_object_get(row, "class"));
-    if (!text) continue;
+    json_t *row = hsc_json_path(device, "run", "statistics", NULL);
+    json_t *mode;
+    const char *name = json_string_value(json_object_get(device, "device"));
+    const char *text = json_string_value(hsc_json_path(device, "run", "sampling", "text", NULL));
+    const char *class_text = json_string_value(json_object_get(row, "class"));
+    if (!text)
+      continue;
     hsc_table_note(table, "%s: %s", name, text);
-    double half = hsc_json_number(hsc_json_path(device, "compile_dominates_until", "half", "runs", NULL)),
-           tenth = hsc_json_number(hsc_json_path(device, "compile_dominates_until", "tenth", "runs", NULL));
-    if (half > 0) hsc_table_note(table, "%s: the compile is under half of all time from %.0f runs on, under a tenth from %.0f", name, half, tenth);
+    double half =
+        hsc_json_number(hsc_json_path(device, "compile_dominates_until", "half", "runs", NULL));
+    double tenth =
+        hsc_json_number(hsc_json_path(device, "compile_dominates_until", "tenth", "runs", NULL));
+    if (half > 0)
+      hsc_table_note(
+          table,
+          "%s: the compile is under half of all time from %.0f runs on, under a tenth from %.0f",
+          name, half, tenth);
     long long outliers = json_integer_value(json_object_get(row, "outlier_count"));
     if (outliers)
-      hsc_table_note(table, "%s: %lld of %lld runs are outliers, %lld of them with a cause (--format=json); they are in the numbers", name, outliers,
-                     (long long)json_integer_value(json_object_get(row, "count")), (long long)json_integer_value(json_object_get(row, "outliers_with_cause")));
-    if (class_text && strcmp(class_text, "flat") && strcmp(class_text, "too short")) hsc_table_note(table, "%s: %s", name, class_text);
-    if (json_array_size(json_object_get(row, "modes")) < 2) continue;
+      hsc_table_note(table,
+                     "%s: %lld of %lld runs are outliers, %lld of them with a cause "
+                     "(--format=json); they are in the numbers",
+                     name, outliers, (long long)json_integer_value(json_object_get(row, "count")),
+                     (long long)json_integer_value(json_object_get(row, "outliers_with_cause")));
+    if (class_text && strcmp(class_text, "flat") && strcmp(class_text, "too short"))
+      hsc_table_note(table, "%s: %s", name, class_text);
+    if (json_array_size(json_object_get(row, "modes")) < 2)
+      continue;
     hsc_bytes modes = {0};
     size_t k;
     json_array_foreach (json_object_get(row, "modes"), k, mode) {
       char median[32];
       hsc_format_quantity(at(mode, "median", NULL), "s", false, median);
-      hsc_bytes_printf(&modes, "%s%s (%.0f %%)", k ? ", " : "", median, 100 * at(mode, "share", NULL));
+      hsc_bytes_printf(&modes, "%s%s (%.0f %%)", k ? ", " : "", median,
+                       100 * at(mode, "share", NULL));
     }
-    hsc_table_note(table, "%s: %zu modes, so no single number tells it: %s", name, json_array_size(json_object_get(row, "modes")), hsc_bytes_text(&modes));
+    hsc_table_note(table, "%s: %zu modes, so no single number tells it: %s", name,
+                   json_array_size(json_object_get(row, "modes")), hsc_bytes_text(&modes));
     hsc_bytes_deinit(&modes);
   }
 }
@@ -180,7 +261,8 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
                                           {"code", "code_bytes", "bytes"},
                                           {"temporaries", "temp_bytes", "bytes"},
                                           {"peak memory", "peak_bytes", "bytes"}};
-  json_t *devices = json_object_get(result, "devices"), *device;
+  json_t *devices = json_object_get(result, "devices");
+  json_t *device;
   size_t i;
   hsc_table *table = NULL;
   HSC_TRY(hsc_table_create("run", &table));
@@ -192,7 +274,8 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
   for (size_t k = 0; k < HSC_COUNT_OF(phases); k++)
     add_number(table, phases[k][0], "s", devices, "phases", phases[k][1], false);
   add_run(table, devices);
-  if (cli->out_style.width) add_sparkline(table, devices, cli->out_style.unicode);
+  if (cli->out_style.width)
+    add_sparkline(table, devices, cli->out_style.unicode);
   add_number(table, "  low", "s", devices, "run", "low", false);
   add_number(table, "  high", "s", devices, "run", "high", false);
   add_number(table, "  of it the call itself", "s", devices, "call_overhead", NULL, false);
@@ -203,23 +286,30 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
   size_t o;
   json_array_foreach (outputs_of(devices), o, output) {
     if (o == 8) {
-      hsc_table_note(table, "%zu more outputs are in --format=json", json_array_size(outputs_of(devices)) - o);
+      hsc_table_note(table, "%zu more outputs are in --format=json",
+                     json_array_size(outputs_of(devices)) - o);
       break;
     }
     hsc_table_row(table);
-    hsc_table_printf(table, "output %zu %s", o, json_string_value(json_object_get(output, "shape")));
+    hsc_table_printf(table, "output %zu %s", o,
+                     json_string_value(json_object_get(output, "shape")));
     json_array_foreach (devices, i, device)
-      hsc_table_printf(
-          table, "%.16s",
-          json_string_length(json_object_get(json_array_get(json_object_get(device, "outputs"), o), "digest"))
-              ? json_string_value(json_object_get(json_array_get(json_object_get(device, "outputs"), o), "digest"))
-              : "-");
+      hsc_table_printf(table, "%.16s",
+                       json_string_length(json_object_get(
+                           json_array_get(json_object_get(device, "outputs"), o), "digest"))
+                           ? json_string_value(json_object_get(
+                                 json_array_get(json_object_get(device, "outputs"), o), "digest"))
+                           : "-");
   }
   bool ahead = false;
-  json_array_foreach (devices, i, device) ahead |= json_object_get(device, "cannot_run") != NULL;
-  if (ahead) hsc_table_note(table, "cannot run here: no device; these compilers work ahead of time");
+  json_array_foreach (devices, i, device)
+    ahead |= json_object_get(device, "cannot_run") != NULL;
+  if (ahead)
+    hsc_table_note(table, "cannot run here: no device; these compilers work ahead of time");
   note_sampling(table, devices);
-  hsc_table_note(table, "low and high: 95 %% interval of the median, by bootstrap of blocks; outputs: digests");
+  hsc_table_note(
+      table,
+      "low and high: 95 %% interval of the median, by bootstrap of blocks; outputs: digests");
   return hsc_cli_table(cli, table);
 }
 
@@ -227,12 +317,14 @@ static hsc_status *print_comparison(hsc_cli *cli, json_t *rows) {
   json_t *row;
   size_t i;
   hsc_table *table = NULL;
-  if (json_array_size(rows) == 0) return NULL;
+  if (json_array_size(rows) == 0)
+    return NULL;
   hsc_cli_print(cli, "\n");
   HSC_TRY(hsc_table_create("compare", &table));
   static const char *const columns[] = {"device",  "against", "output",     "shape",  "max abs",
                                         "max rel", "max ulp", "NaN in one", "verdict"};
-  for (size_t k = 0; k < HSC_COUNT_OF(columns); k++) hsc_table_column(table, columns[k], "");
+  for (size_t k = 0; k < HSC_COUNT_OF(columns); k++)
+    hsc_table_column(table, columns[k], "");
   json_array_foreach (rows, i, row) {
     hsc_table_row(table);
     hsc_table_text(table, json_string_value(json_object_get(row, "device")));
@@ -255,10 +347,13 @@ static void print_speed(hsc_cli *cli, json_t *result) {
   size_t i;
   const char *grade = json_string_value(hsc_json_path(result, "environment", "grade", NULL));
   json_array_foreach (json_object_get(result, "speed"), i, row)
-    hsc_cli_print(cli, "%s%s against %s: %s\n", i ? "" : "\n", json_string_value(json_object_get(row, "device")), json_string_value(json_object_get(row, "against")),
+    hsc_cli_print(cli, "%s%s against %s: %s\n", i ? "" : "\n",
+                  json_string_value(json_object_get(row, "device")),
+                  json_string_value(json_object_get(row, "against")),
                   json_string_value(json_object_get(row, "text")));
   if (i && grade && *grade != 'A')
-    hsc_cli_print(cli, "the machine has grade %s: nothing finer than %.3g %% is claimed\n", grade, 100 * at(json_array_get(json_object_get(result, "speed"), 0), "margin", NULL));
+    hsc_cli_print(cli, "the machine has grade %s: nothing finer than %.3g %% is claimed\n", grade,
+                  100 * at(json_array_get(json_object_get(result, "speed"), 0), "margin", NULL));
 }
 
 static bool any_bad(json_t *result) {
@@ -289,40 +384,52 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
   json_t *device;
   size_t i;
   json_array_foreach (json_object_get(result, "devices"), i, device) {
-    const char *message = json_string_value(json_object_get(device, "message")),
-               *hint = json_string_value(json_object_get(device, "hint")),
-               *notes = json_string_value(json_object_get(device, "notes"));
-    if (!message) continue;
+    const char *message = json_string_value(json_object_get(device, "message"));
+    const char *hint = json_string_value(json_object_get(device, "hint"));
+    const char *notes = json_string_value(json_object_get(device, "notes"));
+    if (!message)
+      continue;
     const char *name = json_string_value(json_object_get(device, "device"));
     if (hsc_starts_with(message, name))
       hsc_cli_say(cli, "%s", message);
     else
       hsc_cli_say(cli, "%s: %s", name, message);
-    for (const char *note = notes; note && *note; note += strcspn(note, "\n"), note += *note == '\n')
+    for (const char *note = notes; note && *note;
+         note += strcspn(note, "\n"), note += *note == '\n')
       hsc_cli_say(cli, "  %.*s", (int)strcspn(note, "\n"), note);
-    if (hint) hsc_cli_say(cli, "  hint: %s", hint);
+    if (hint)
+      hsc_cli_say(cli, "  hint: %s", hint);
   }
   return NULL;
 }
 
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const run_args *args = args_of_command;
-  const char *const *wanted = args->devices.items, *by_default = hsc_default_device();
+  const char *const *wanted = args->devices.items;
+  const char *by_default = hsc_default_device();
   size_t first = args->devices.count;
-  if (first == 0) wanted = &by_default, first = 1;
+  if (first == 0) {
+    wanted = &by_default;
+    first = 1;
+  }
   size_t count = first + args->compare.count;
   const char **devices = HSC_NEW_ARRAY(cli->arena, const char *, count + 1);
   HSC_TRY(hsc_arena_status(cli->arena));
-  if (!(args->limit_s > 0)) return hsc_cli_usage(cli, "--limit must be above 0 s");
-  HSC_TRY(hsc_cli_check_sampling(cli, args->precision, args->budget_s == -1 ? 0.2 : args->budget_s, args->runs > 0));
+  if (!(args->limit_s > 0))
+    return hsc_cli_usage(cli, "--limit must be above 0 s");
+  HSC_TRY(hsc_cli_check_sampling(cli, args->precision, args->budget_s == -1 ? 0.2 : args->budget_s,
+                                 args->runs > 0));
   HSC_TRY(hsc_cli_program_file(cli, args->program));
   for (size_t i = 0; i < count; i++)
     devices[i] = i < first ? wanted[i] : args->compare.items[i - first];
-  if (args->fallback.count && count != 1) return hsc_cli_usage(cli, "--fallback goes with one --device and no --compare");
+  if (args->fallback.count && count != 1)
+    return hsc_cli_usage(cli, "--fallback goes with one --device and no --compare");
   hsc_store *store = NULL;
-  json_t *result = NULL, *overrides = NULL;
+  json_t *result = NULL;
+  json_t *overrides = NULL;
   hsc_status *status = hsc_overrides_parse(args->options.items, args->options.count, &overrides);
-  if (!status && !args->no_store) status = hsc_store_open(args->store, &store);
+  if (!status && !args->no_store)
+    status = hsc_store_open(args->store, &store);
   hsc_run_options run_options = {.program = args->program,
                                  .transforms = args->transforms.items,
                                  .transform_count = args->transforms.count,
@@ -342,11 +449,16 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                                  .command = cli->command_line,
                                  .store = store};
   if (!status)
-    status = args->fallback.count ? hsc_run_with_fallback(&run_options, &args->fallback, cli, &result)
-                                  : hsc_run_program(&run_options, &result);
-  if (!status) json_object_set_new(result, "command", json_string(cli->command_line));  // for reports: how to make it again
-  if (!status) status = print_result(cli, result);
-  if (!status && any_bad(result)) cli->exit_code = 1;
+    status = args->fallback.count
+                 ? hsc_run_with_fallback(&run_options, &args->fallback, cli, &result)
+                 : hsc_run_program(&run_options, &result);
+  // for reports: how to make it again
+  if (!status)
+    json_object_set_new(result, "command", json_string(cli->command_line));
+  if (!status)
+    status = print_result(cli, result);
+  if (!status && any_bad(result))
+    cli->exit_code = 1;
   json_decref(result);
   json_decref(overrides);
   hsc_store_close(store);
@@ -358,11 +470,13 @@ const hsc_command_body hsc_command_run = {
     .args_bytes = sizeof(run_args),
     .run = run,
     .description =
-        "Each device lives in a worker process of its own. Inputs depend on the seed alone, so that devices, machines "
+        "Each device lives in a worker process of its own. Inputs depend on the seed alone, so "
+        "that devices, machines "
         "and days can be compared. Exit code 1 when a "
         "device fails or a comparison finds different numbers.",
     .examples =
-        "hloscope run model.hlo\nhloscope run model.hlo --compare reference\nhloscope run model.hlo --device "
+        "hloscope run model.hlo\nhloscope run model.hlo --compare reference\nhloscope run "
+        "model.hlo --device "
         "cpu --compare xla-cpu\nhloscope run model.hlo --device "
         "cpu,./libvendor_pjrt.so --format=json",
 };

@@ -1,4 +1,5 @@
-// cmd_serve.c - hloscope serve: the report page for a whole directory, for captures that are too big for a file.
+// cmd_serve.c - hloscope serve: the report page for a whole directory, for captures that are too
+// big for a file.
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -20,9 +21,19 @@ typedef struct serve_args {
 } serve_args;
 
 static const hsc_option options[] = {
-    HSC_POSITIONAL(serve_args, dir, "DIR", HSC_REQUIRED, "a directory with results (JSON), captures (*.hsc), profiles (*.xplane.pb) and dumps of compiles"),
+    HSC_POSITIONAL(serve_args,
+                   dir,
+                   "DIR",
+                   HSC_REQUIRED,
+                   "a directory with results (JSON), captures (*.hsc), profiles (*.xplane.pb) and "
+                   "dumps of compiles"),
     HSC_OPTION_INT(serve_args, port, "port", "N", 0, "of 127.0.0.1; 0 is any free one"),
-    HSC_OPTION_INT(serve_args, limit, "limit", "N", 2000, "rows of each table of a capture or profile at most; 0 is all"),
+    HSC_OPTION_INT(serve_args,
+                   limit,
+                   "limit",
+                   "N",
+                   2000,
+                   "rows of each table of a capture or profile at most; 0 is all"),
     HSC_OPTION_END,
 };
 
@@ -31,7 +42,7 @@ enum { DEEPEST = 3, ENTRIES_AT_MOST = 2000, FIRST_PIXELS = 2400 };
 typedef struct server {
   hsc_cli *cli;
   const serve_args *args;
-  char root[PATH_MAX];       // the directory, resolved
+  char root[PATH_MAX];  // the directory, resolved
   char token[33];
   // the recording that was asked for last, as long as its file is the same
   char timeline_path[PATH_MAX], file[PATH_MAX];
@@ -42,8 +53,8 @@ typedef struct server {
 // ---- what there is ----
 
 typedef struct entry {
-  const char *name, *kind;   // relative to the root
-  int64_t bytes, seconds;    // size, age
+  const char *name, *kind;  // relative to the root
+  int64_t bytes, seconds;   // size, age
 } entry;
 
 typedef struct entry_list {
@@ -54,46 +65,66 @@ typedef struct entry_list {
 } entry_list;
 
 static int64_t size_of(const char *path, const struct stat *info) {
-  if (!S_ISDIR(info->st_mode)) return info->st_size;
+  if (!S_ISDIR(info->st_mode))
+    return info->st_size;
   int64_t sum = 0;
   DIR *open = opendir(path);
   for (struct dirent *e; open && (e = readdir(open));) {
     char inner[PATH_MAX];
     struct stat of;
-    if (e->d_name[0] != '.' && snprintf(inner, sizeof inner, "%s/%s", path, e->d_name) < (int)sizeof inner && !stat(inner, &of) && S_ISREG(of.st_mode)) sum += of.st_size;
+    if (e->d_name[0] != '.' &&
+        snprintf(inner, sizeof inner, "%s/%s", path, e->d_name) < (int)sizeof inner &&
+        !stat(inner, &of) && S_ISREG(of.st_mode))
+      sum += of.st_size;
   }
-  if (open) closedir(open);
+  if (open)
+    closedir(open);
   return sum;
 }
 
 static void list(const server *s, const char *relative, int depth, entry_list *out) {
   const char *path = *relative ? hsc_arena_printf(out->arena, "%s/%s", s->root, relative) : s->root;
   DIR *open = opendir(path);
-  if (!open) return;
+  if (!open)
+    return;
   for (struct dirent *e; (e = readdir(open));) {
-    if (e->d_name[0] == '.') continue;
+    if (e->d_name[0] == '.')
+      continue;
     if (out->count == ENTRIES_AT_MOST) {
       out->cut = true;
       break;
     }
-    const char *name = *relative ? hsc_arena_printf(out->arena, "%s/%s", relative, e->d_name) : hsc_arena_strdup(out->arena, e->d_name), *full = hsc_arena_printf(out->arena, "%s/%s", s->root, name);
+    const char *name = *relative ? hsc_arena_printf(out->arena, "%s/%s", relative, e->d_name)
+                                 : hsc_arena_strdup(out->arena, e->d_name);
+    const char *full = hsc_arena_printf(out->arena, "%s/%s", s->root, name);
     struct stat info;
-    if (stat(full, &info)) continue;
+    if (stat(full, &info))
+      continue;
     const char *kind = hsc_report_kind(full);
-    if (kind && (strcmp(kind, "json") || S_ISREG(info.st_mode))) out->items[out->count++] = (entry){name, kind, size_of(full, &info), (int64_t)(hsc_wall_ns() / 1000000000 - info.st_mtime)};
-    else if (S_ISDIR(info.st_mode) && depth < DEEPEST) list(s, name, depth + 1, out);
+    if (kind && (strcmp(kind, "json") || S_ISREG(info.st_mode)))
+      out->items[out->count++] = (entry){name, kind, size_of(full, &info),
+                                         (int64_t)(hsc_wall_ns() / 1000000000 - info.st_mtime)};
+    else if (S_ISDIR(info.st_mode) && depth < DEEPEST)
+      list(s, name, depth + 1, out);
   }
   closedir(open);
 }
 
 static int by_age(const void *a, const void *b) {
-  const entry *x = a, *y = b;
-  return x->seconds != y->seconds ? (x->seconds < y->seconds ? -1 : 1) : strcmp(x->name, y->name);
+  const entry *x = a;
+  const entry *y = b;
+  if (x->seconds != y->seconds) {
+    if (x->seconds < y->seconds)
+      return -1;
+    return 1;
+  }
+  return strcmp(x->name, y->name);
 }
 
 static hsc_status *listing(server *s, hsc_bytes *out) {
   entry_list *found = hsc_alloc(sizeof *found);
-  if (!found) return hsc_status_out_of_memory();
+  if (!found)
+    return hsc_status_out_of_memory();
   *found = (entry_list){0};
   hsc_bytes text = {0};
   hsc_status *status = hsc_arena_create(&found->arena);
@@ -131,18 +162,25 @@ static hsc_status *listing(server *s, hsc_bytes *out) {
 
 // ---- one of them ----
 
-// The file of this name: inside of the root also after links and dots are followed, and something that a page shows.
+// The file of this name: inside of the root also after links and dots are followed, and something
+// that a page shows.
 static bool resolve(const server *s, const char *name, char out[PATH_MAX]) {
   char path[PATH_MAX];
   size_t root = strlen(s->root);
-  if (!*name || snprintf(path, sizeof path, "%s/%s", s->root, name) >= (int)sizeof path || !realpath(path, out)) return false;
+  if (!*name || snprintf(path, sizeof path, "%s/%s", s->root, name) >= (int)sizeof path ||
+      !realpath(path, out))
+    return false;
   return !strncmp(out, s->root, root) && out[root] == '/' && hsc_report_kind(out);
 }
 
 static hsc_status *open_timeline(server *s, const char *path) {
   struct stat info;
-  if (stat(path, &info)) return hsc_status_errno(errno, "read", path);
-  if (s->timeline && !strcmp(s->timeline_path, path) && s->timeline_time.tv_sec == info.st_mtim.tv_sec && s->timeline_time.tv_nsec == info.st_mtim.tv_nsec) return NULL;
+  if (stat(path, &info))
+    return hsc_status_errno(errno, "read", path);
+  if (s->timeline && !strcmp(s->timeline_path, path) &&
+      s->timeline_time.tv_sec == info.st_mtim.tv_sec &&
+      s->timeline_time.tv_nsec == info.st_mtim.tv_nsec)
+    return NULL;
   hsc_timeline_close(s->timeline);
   s->timeline = NULL;
   hsc_status *status;
@@ -157,7 +195,8 @@ static hsc_status *open_timeline(server *s, const char *path) {
     status = hsc_timeline_open_capture(capture, &s->timeline);
     hsc_capture_close(capture);
   }
-  if (status) return status;
+  if (status)
+    return status;
   snprintf(s->timeline_path, sizeof s->timeline_path, "%s", path);
   s->timeline_time = info.st_mtim;
   return NULL;
@@ -165,23 +204,30 @@ static hsc_status *open_timeline(server *s, const char *path) {
 
 static void percent(hsc_bytes *out, const char *text) {
   for (; *text; text++) {
-    bool plain = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') || (*text >= '0' && *text <= '9') || strchr("-._~/", *text);
-    if (plain) hsc_bytes_append_char(out, *text);
-    else hsc_bytes_printf(out, "%%%02X", (unsigned char)*text);
+    bool plain = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') ||
+                 (*text >= '0' && *text <= '9') || strchr("-._~/", *text);
+    if (plain)
+      hsc_bytes_append_char(out, *text);
+    else
+      hsc_bytes_printf(out, "%%%02X", (unsigned char)*text);
   }
 }
 
-static hsc_status *slice(server *s, const char *path, double from, double to, int pixels, hsc_bytes *out) {
+static hsc_status *slice(
+    server *s, const char *path, double from, double to, int pixels, hsc_bytes *out) {
   hsc_bytes remote = {0};
   HSC_TRY(open_timeline(s, path));
   hsc_bytes_printf(&remote, "/%s/range/", s->token);
   percent(&remote, path + strlen(s->root) + 1);
-  hsc_status *status = hsc_timeline_slice(s->timeline, from, to, pixels, hsc_bytes_text(&remote), out);
+  hsc_status *status =
+      hsc_timeline_slice(s->timeline, from, to, pixels, hsc_bytes_text(&remote), out);
   hsc_bytes_deinit(&remote);
   return status;
 }
 
-static hsc_status *first_piece(void *user, const char *path, hsc_bytes *out) { return slice(user, path, 0, INFINITY, FIRST_PIXELS, out); }
+static hsc_status *first_piece(void *user, const char *path, hsc_bytes *out) {
+  return slice(user, path, 0, INFINITY, FIRST_PIXELS, out);
+}
 
 static hsc_status *view(server *s, const char *path, hsc_bytes *out) {
   hsc_page page;
@@ -194,11 +240,15 @@ static hsc_status *view(server *s, const char *path, hsc_bytes *out) {
 
 // A page from a file may ask nothing of anybody; a served one may ask its server.
 static void allow_own_server(hsc_bytes *html) {
-  static const char rule[] = "default-src 'none'; ", with[] = "connect-src 'self'; ";
+  static const char rule[] = "default-src 'none'; ";
+  static const char with[] = "connect-src 'self'; ";
   char *at = memmem(html->data, html->size < 2000 ? html->size : 2000, rule, sizeof rule - 1);
-  if (!at) return;
-  size_t place = (size_t)(at - (char *)html->data) + sizeof rule - 1, size = html->size;
-  if (!hsc_bytes_extend(html, sizeof with - 1)) return;
+  if (!at)
+    return;
+  size_t place = (size_t)(at - (char *)html->data) + sizeof rule - 1;
+  size_t size = html->size;
+  if (!hsc_bytes_extend(html, sizeof with - 1))
+    return;
   char *text = (char *)html->data;
   memmove(text + place + sizeof with - 1, text + place, size - place);
   memcpy(text + place, with, sizeof with - 1);
@@ -218,7 +268,9 @@ static void answer(void *user, const hsc_http_request *request, hsc_http_respons
   size_t verb = slash ? (size_t)(slash - request->path) : strlen(request->path);
   char path[PATH_MAX];
   hsc_status *status = NULL;
-  bool is_view = verb == 4 && !memcmp(request->path, "view", 4), is_range = verb == 5 && !memcmp(request->path, "range", 5), is_file = verb == 4 && !memcmp(request->path, "file", 4);
+  bool is_view = verb == 4 && !memcmp(request->path, "view", 4);
+  bool is_range = verb == 5 && !memcmp(request->path, "range", 5);
+  bool is_file = verb == 4 && !memcmp(request->path, "file", 4);
   if (!*request->path) {
     response->type = html;
     status = listing(s, &response->body);
@@ -229,18 +281,24 @@ static void answer(void *user, const hsc_http_request *request, hsc_http_respons
   } else if (is_view) {
     response->type = html;
     status = view(s, path, &response->body);
-    if (!status) allow_own_server(&response->body);
+    if (!status)
+      allow_own_server(&response->body);
   } else if (is_range) {
     const char *kind = hsc_report_kind(path);
     response->type = "application/json";
-    if (strcmp(kind, "capture") && strcmp(kind, "profile")) status = HSC_ERR(INVALID_ARGUMENT, "this has no timeline");
-    else status = slice(s, path, number(request, "from", 0), number(request, "to", INFINITY), (int)fmin(16384, fmax(16, number(request, "pixels", FIRST_PIXELS))), &response->body);
+    if (strcmp(kind, "capture") && strcmp(kind, "profile"))
+      status = HSC_ERR(INVALID_ARGUMENT, "this has no timeline");
+    else
+      status = slice(s, path, number(request, "from", 0), number(request, "to", INFINITY),
+                     (int)fmin(16384, fmax(16, number(request, "pixels", FIRST_PIXELS))),
+                     &response->body);
   } else {
     response->type = "application/octet-stream";
     snprintf(s->file, sizeof s->file, "%s", path);
     response->file = s->file;
   }
-  if (!status) return;
+  if (!status)
+    return;
   response->status = hsc_status_code(status) == HSC_NOT_FOUND ? 404 : 500;
   response->type = "text/plain; charset=utf-8";
   response->body.size = 0;
@@ -252,17 +310,22 @@ static void answer(void *user, const hsc_http_request *request, hsc_http_respons
 
 static hsc_status *make_token(char out[33]) {
   unsigned char bytes[16];
-  if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) return hsc_status_errno(errno, "draw a token from", "getrandom");
-  for (int i = 0; i < 16; i++) snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+  if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+    return hsc_status_errno(errno, "draw a token from", "getrandom");
+  for (int i = 0; i < 16; i++)
+    snprintf(out + 2 * i, 3, "%02x", bytes[i]);
   return NULL;
 }
 
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const serve_args *args = args_of_command;
-  if (!args->dir) return hsc_cli_usage(cli, "DIR is missing: which directory?");
-  if (args->port > 65535) return hsc_cli_usage(cli, "--port is a number up to 65535, not %lld", (long long)args->port);
+  if (!args->dir)
+    return hsc_cli_usage(cli, "DIR is missing: which directory?");
+  if (args->port > 65535)
+    return hsc_cli_usage(cli, "--port is a number up to 65535, not %lld", (long long)args->port);
   server *s = hsc_alloc(sizeof *s);
-  if (!s) return hsc_status_out_of_memory();
+  if (!s)
+    return hsc_status_out_of_memory();
   *s = (server){.cli = cli, .args = args};
   hsc_http_server *http = NULL;
   int port = 0;
@@ -274,14 +337,21 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   sigaddset(&ends, SIGINT);
   sigaddset(&ends, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &ends, NULL);
-  if (!realpath(args->dir, s->root) || stat(s->root, &info)) status = hsc_status_errno(errno, "open the directory", args->dir);
-  else if (!S_ISDIR(info.st_mode)) status = hsc_status_hint(HSC_ERR(INVALID_ARGUMENT, "%s is a file, not a directory", args->dir), "`hloscope report %s` makes a page of it", args->dir);
-  if (!status) status = make_token(s->token);
-  if (!status) status = hsc_http_start((int)args->port, s->token, answer, s, &http, &port);
+  if (!realpath(args->dir, s->root) || stat(s->root, &info))
+    status = hsc_status_errno(errno, "open the directory", args->dir);
+  else if (!S_ISDIR(info.st_mode))
+    status = hsc_status_hint(HSC_ERR(INVALID_ARGUMENT, "%s is a file, not a directory", args->dir),
+                             "`hloscope report %s` makes a page of it", args->dir);
+  if (!status)
+    status = make_token(s->token);
+  if (!status)
+    status = hsc_http_start((int)args->port, s->token, answer, s, &http, &port);
   if (!status) {
     hsc_cli_print(cli, "http://127.0.0.1:%d/%s/\n", port, s->token);
     fflush(stdout);
-    hsc_cli_say(cli, "%s is served to this machine only, to whoever has the address; Ctrl-C ends it", s->root);
+    hsc_cli_say(cli,
+                "%s is served to this machine only, to whoever has the address; Ctrl-C ends it",
+                s->root);
     int which = 0;
     sigwait(&ends, &which);
     hsc_cli_say(cli, "ended");
@@ -296,7 +366,10 @@ const hsc_command_body hsc_command_serve = {
     .options = options,
     .args_bytes = sizeof(serve_args),
     .run = run,
-    .description = "Lists what a directory holds and opens each in the page of `hloscope report`. The timeline stays here: the page asks for what can be seen of the range that\n"
-                   "is looked at, so a capture of any size opens. Answers on 127.0.0.1 only; the address that is printed holds a token, without which nothing is answered.",
+    .description =
+        "Lists what a directory holds and opens each in the page of `hloscope report`. The "
+        "timeline stays here: the page asks for what can be seen of the range that\n"
+        "is looked at, so a capture of any size opens. Answers on 127.0.0.1 only; the address that "
+        "is printed holds a token, without which nothing is answered.",
     .examples = "hloscope serve results\nhloscope serve . --port 8080",
 };

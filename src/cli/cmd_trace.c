@@ -1,4 +1,5 @@
-// cmd_trace.c - hloscope trace -- COMMAND: runs an unmodified program with the PJRT tracer in front of its plugins.
+// cmd_trace.c - hloscope trace -- COMMAND: runs an unmodified program with the PJRT tracer in front
+// of its plugins.
 #include <errno.h>
 #include <stdlib.h>
 
@@ -16,15 +17,55 @@ typedef struct trace_args {
 } trace_args;
 
 static const hsc_option options[] = {
-    HSC_POSITIONAL_REST(trace_args, command, "COMMAND", HSC_OPTIONAL, "the program and its arguments, after --"),
-    HSC_OPTION_STRING(trace_args, output, "output|o", "DIR", "trace.hsc", "the capture; what is there of an earlier run stays beside it"),
-    HSC_OPTION_INT_FROM(trace_args, max_mib, "max-size", "MIB", 1, 256, "room for each process's recording; when full the oldest part goes"),
-    HSC_OPTION_INT_FROM(trace_args, max_compiles, "max-compiles", "N", 0, 0, "a program that compiles more often ends there; exit code 1 and the reasons"),
-    HSC_OPTION_INT_FROM(trace_args, xla_cpu_calls, "xla-cpu-calls", "N", 0, 2000, "JAX on XLA:CPU: operators of so many calls are recorded, of the rest the calls; 0: of compilations only"),
-    HSC_OPTION_INT_FROM(trace_args, profile_calls, "profile-calls", "N", 0, 2000, "plugins with a profiler: operators of so many executions are recorded by it; 0: none"),
-    HSC_OPTION_DOUBLE(trace_args, xla_cpu_seconds, "xla-cpu-seconds", "S", 60, "and of so many seconds"),
+    HSC_POSITIONAL_REST(
+        trace_args, command, "COMMAND", HSC_OPTIONAL, "the program and its arguments, after --"),
+    HSC_OPTION_STRING(trace_args,
+                      output,
+                      "output|o",
+                      "DIR",
+                      "trace.hsc",
+                      "the capture; what is there of an earlier run stays beside it"),
+    HSC_OPTION_INT_FROM(trace_args,
+                        max_mib,
+                        "max-size",
+                        "MIB",
+                        1,
+                        256,
+                        "room for each process's recording; when full the oldest part goes"),
+    HSC_OPTION_INT_FROM(
+        trace_args,
+        max_compiles,
+        "max-compiles",
+        "N",
+        0,
+        0,
+        "a program that compiles more often ends there; exit code 1 and the reasons"),
+    HSC_OPTION_INT_FROM(trace_args,
+                        xla_cpu_calls,
+                        "xla-cpu-calls",
+                        "N",
+                        0,
+                        2000,
+                        "JAX on XLA:CPU: operators of so many calls are recorded, of the rest the "
+                        "calls; 0: of compilations only"),
+    HSC_OPTION_INT_FROM(
+        trace_args,
+        profile_calls,
+        "profile-calls",
+        "N",
+        0,
+        2000,
+        "plugins with a profiler: operators of so many executions are recorded by it; 0: none"),
+    HSC_OPTION_DOUBLE(
+        trace_args, xla_cpu_seconds, "xla-cpu-seconds", "S", 60, "and of so many seconds"),
     HSC_OPTION_FLAG(trace_args, no_summary, "no-summary", "do not print the summary at the end"),
-    HSC_OPTION_INT_FROM(trace_args, pid, "pid", "PID", 0, 0, "a process that is being traced, to be paused or resumed"),
+    HSC_OPTION_INT_FROM(trace_args,
+                        pid,
+                        "pid",
+                        "PID",
+                        0,
+                        0,
+                        "a process that is being traced, to be paused or resumed"),
     HSC_OPTION_FLAG(trace_args, pause, "pause", "with --pid: record nothing from now on"),
     HSC_OPTION_FLAG(trace_args, resume, "resume", "with --pid: record again"),
     HSC_OPTION_END,
@@ -35,7 +76,8 @@ static bool over_limit(const hsc_capture *capture, int64_t max_compiles) {
   int64_t count = 0;
   const hsc_event *events = hsc_capture_events(capture);
   for (size_t i = 0; i < hsc_capture_event_count(capture); i++)
-    count += events[i].category == HSC_CATEGORY_COMPILE && events[i].kind == HSC_RECORD_BEGIN && hsc_event_attr(capture, &events[i], "program");
+    count += events[i].category == HSC_CATEGORY_COMPILE && events[i].kind == HSC_RECORD_BEGIN &&
+             hsc_event_attr(capture, &events[i], "program");
   return max_compiles && count > max_compiles;
 }
 
@@ -44,18 +86,24 @@ static hsc_status *summarise(const char *output, int64_t max_compiles, hsc_cli *
   hsc_status *status = hsc_capture_open(output, &capture);
   if (hsc_status_code(status) == HSC_NOT_FOUND) {
     hsc_status_free(status);
-    hsc_cli_say(cli, "nothing was recorded: the program loaded no PJRT plugin and no JAX (a static or setuid program, one that clears LD_PRELOAD or PYTHONPATH, or Python with -I, -E or -S)");
+    hsc_cli_say(
+        cli,
+        "nothing was recorded: the program loaded no PJRT plugin and no JAX (a static or setuid "
+        "program, one that clears LD_PRELOAD or PYTHONPATH, or Python with -I, -E or -S)");
     cli->exit_code = cli->exit_code ? cli->exit_code : 1;
     return NULL;
   }
   hsc_table *table = NULL;
   bool over = !status && over_limit(capture, max_compiles);
   if (over) {
-    hsc_cli_say(cli, "the program compiled more often than %lld times (--max-compiles)", (long long)max_compiles);
+    hsc_cli_say(cli, "the program compiled more often than %lld times (--max-compiles)",
+                (long long)max_compiles);
     cli->exit_code = 1;
   }
-  if (!status) status = hsc_view_table(capture, over ? HSC_VIEW_recompiles : HSC_VIEW_summary, NULL, &table);
-  if (!status) status = hsc_cli_table(cli, table);
+  if (!status)
+    status = hsc_view_table(capture, over ? HSC_VIEW_recompiles : HSC_VIEW_summary, NULL, &table);
+  if (!status)
+    status = hsc_cli_table(cli, table);
   hsc_capture_close(capture);
   return status;
 }
@@ -63,38 +111,50 @@ static hsc_status *summarise(const char *output, int64_t max_compiles, hsc_cli *
 static hsc_status *control(const trace_args *args, hsc_cli *cli) {
   int rings = 0;
   HSC_TRY(hsc_trace_set_paused(args->pid, args->pause, &rings));
-  hsc_cli_say(cli, "%d recording%s of process %lld %s", rings, rings == 1 ? "" : "s", (long long)args->pid, args->pause ? "paused" : "resumed");
+  hsc_cli_say(cli, "%d recording%s of process %lld %s", rings, rings == 1 ? "" : "s",
+              (long long)args->pid, args->pause ? "paused" : "resumed");
   return NULL;
 }
 
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const trace_args *args = args_of_command;
-  if (args->pause && args->resume) return hsc_cli_usage(cli, "--pause and --resume exclude each other");
-  if ((args->pid != 0) != (args->pause || args->resume)) return hsc_cli_usage(cli, "--pid goes with --pause or --resume");
-  if (args->pid && args->command.count) return hsc_cli_usage(cli, "--pid names a process that runs already; no COMMAND beside it");
-  if (args->pid) return control(args, cli);
-  if (!args->command.count) return hsc_cli_usage(cli, "COMMAND is missing: the program and its arguments, after --");
-  if (!(args->xla_cpu_seconds > 0)) return hsc_cli_usage(cli, "--xla-cpu-seconds is above 0");
+  if (args->pause && args->resume)
+    return hsc_cli_usage(cli, "--pause and --resume exclude each other");
+  if ((args->pid != 0) != (args->pause || args->resume))
+    return hsc_cli_usage(cli, "--pid goes with --pause or --resume");
+  if (args->pid && args->command.count)
+    return hsc_cli_usage(cli, "--pid names a process that runs already; no COMMAND beside it");
+  if (args->pid)
+    return control(args, cli);
+  if (!args->command.count)
+    return hsc_cli_usage(cli, "COMMAND is missing: the program and its arguments, after --");
+  if (!(args->xla_cpu_seconds > 0))
+    return hsc_cli_usage(cli, "--xla-cpu-seconds is above 0");
   HSC_TRY_NOTE(hsc_dir_make(args->output), "while: making the capture's directory");
   char *output = realpath(args->output, NULL);
-  if (!output) return HSC_ERR(NOT_FOUND, "%s: %s", args->output, strerror(errno));
+  if (!output)
+    return HSC_ERR(NOT_FOUND, "%s: %s", args->output, strerror(errno));
   int waited = 0;
   const char *python = hsc_cli_python_hook(cli);
   const char *set[] = {
       hsc_arena_printf(cli->arena, "HLOSCOPE_OUTPUT_PATH=%s", output),
       hsc_arena_printf(cli->arena, "HLOSCOPE_TRACE_MAX_BYTES=%lld", (long long)args->max_mib << 20),
-      hsc_arena_printf(cli->arena, "HLOSCOPE_TRACE_MAX_COMPILES=%lld", (long long)args->max_compiles),
+      hsc_arena_printf(cli->arena, "HLOSCOPE_TRACE_MAX_COMPILES=%lld",
+                       (long long)args->max_compiles),
       hsc_arena_printf(cli->arena, "HLOSCOPE_XLA_CPU_CALLS=%lld", (long long)args->xla_cpu_calls),
       hsc_arena_printf(cli->arena, "HLOSCOPE_XLA_CPU_SECONDS=%g", args->xla_cpu_seconds),
-      hsc_arena_printf(cli->arena, "HLOSCOPE_TRACE_PROFILE_CALLS=%lld", (long long)args->profile_calls),
+      hsc_arena_printf(cli->arena, "HLOSCOPE_TRACE_PROFILE_CALLS=%lld",
+                       (long long)args->profile_calls),
       python,
   };
   free(output);
   HSC_TRY(hsc_cli_run_program(cli, &args->command, set, HSC_COUNT_OF(set) - !python, &waited));
   hsc_cli_program_ended(cli, waited, args->output);
-  if (args->no_summary) return NULL;
+  if (args->no_summary)
+    return NULL;
   HSC_TRY(summarise(args->output, args->max_compiles, cli));
-  hsc_cli_say(cli, "hloscope tables %s VIEW, hloscope export %s --to=chrome", args->output, args->output);
+  hsc_cli_say(cli, "hloscope tables %s VIEW, hloscope export %s --to=chrome", args->output,
+              args->output);
   return NULL;
 }
 
@@ -102,10 +162,15 @@ const hsc_command_body hsc_command_trace = {
     .options = options,
     .args_bytes = sizeof(trace_args),
     .run = run,
-    .description = "Records every compilation, execution, transfer and wait that goes through the PJRT C API, whatever the plugin: JAX, PyTorch/XLA or plain PJRT, unchanged.\n"
-                   "Operators come from the plugin's own profiler, for the first executions.\n"
-                   "XLA:CPU inside jaxlib is no plugin: there jaxlib's profiler records compilations and the operators of the first calls, and calls are timed from outside.\n"
-                   "The exit code is the program's.",
-    .examples = "hloscope trace -- python train.py\nhloscope trace -o step.hsc --max-size=1024 -- python train.py --steps 10\nhloscope trace --pid=4711 --pause\n"
-                "hloscope trace --max-compiles=3 -- python train.py",
+    .description =
+        "Records every compilation, execution, transfer and wait that goes through the PJRT C API, "
+        "whatever the plugin: JAX, PyTorch/XLA or plain PJRT, unchanged.\n"
+        "Operators come from the plugin's own profiler, for the first executions.\n"
+        "XLA:CPU inside jaxlib is no plugin: there jaxlib's profiler records compilations and the "
+        "operators of the first calls, and calls are timed from outside.\n"
+        "The exit code is the program's.",
+    .examples =
+        "hloscope trace -- python train.py\nhloscope trace -o step.hsc --max-size=1024 -- python "
+        "train.py --steps 10\nhloscope trace --pid=4711 --pause\n"
+        "hloscope trace --max-compiles=3 -- python train.py",
 };

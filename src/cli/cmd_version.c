@@ -23,7 +23,8 @@ static hsc_status *run(const void *args, hsc_cli *cli) {
     hsc_cli_print(cli, "%s\n", hsc_bytes_text(&text));
     hsc_bytes_deinit(&text);
   } else {
-    hsc_cli_print(cli, "hloscope %s\ncompiler   %s\ndirectory  %s\n", HSC_VERSION, COMPILER, directory);
+    hsc_cli_print(cli, "hloscope %s\ncompiler   %s\ndirectory  %s\n", HSC_VERSION, COMPILER,
+                  directory);
   }
   hsc_free(directory);
   return NULL;

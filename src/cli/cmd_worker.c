@@ -14,12 +14,13 @@ static void be_first_for_the_kernel(void) {
   int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
   ssize_t ignored = fd >= 0 ? write(fd, "1000", 4) : 0;
   (void)ignored;
-  if (fd >= 0) close(fd);
+  if (fd >= 0)
+    close(fd);
 }
 
 static hsc_status *run(const void *args, hsc_cli *cli) {
-  // A compiler that aborts must not leave gigabytes of core behind; an interrupt of the terminal is the lab's business;
-  // without a lab, no worker.
+  // A compiler that aborts must not leave gigabytes of core behind; an interrupt of the terminal is
+  // the lab's business; without a lab, no worker.
   setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
   signal(SIGINT, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
@@ -32,8 +33,10 @@ static hsc_status *run(const void *args, hsc_cli *cli) {
 const hsc_command_body hsc_command_worker = {
     .run = run,
     .description =
-        "Reads one JSON job per line on standard input and writes one JSON answer per line to descriptor 3, or to "
+        "Reads one JSON job per line on standard input and writes one JSON answer per line to "
+        "descriptor 3, or to "
         "standard output when descriptor 3 is not open. "
-        "hloscope starts workers by itself; by hand it is for looking at the protocol (docs/formats/worker.md).",
+        "hloscope starts workers by itself; by hand it is for looking at the protocol "
+        "(docs/formats/worker.md).",
     .examples = "echo '{\"id\": 1, \"job\": \"hello\"}' | hloscope worker",
 };

@@ -1,17 +1,21 @@
-// command.h - what a command is, and what it gets to work with. Adding one: a row in commands.def, cmd_<name>.c, docs/commands/<name>.md.
+// command.h - what a command is, and what it gets to work with. Adding one: a row in commands.def,
+// cmd_<name>.c, docs/commands/<name>.md.
 //
 //   typedef struct devices_args { bool all; } devices_args;
-//   static const hsc_option options[] = {HSC_OPTION_FLAG(devices_args, all, "all", "also those that are not found"), HSC_OPTION_END};
+//   static const hsc_option options[] = {HSC_OPTION_FLAG(devices_args, all, "all", "also those that
+//   are not found"), HSC_OPTION_END};
 //   static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
 //     const devices_args *args = args_of_command;
 //     ...
 //     return hsc_cli_table(cli, table);
 //   }
-//   const hsc_command_body hsc_command_devices = {.options = options, .args_bytes = sizeof(devices_args), .run = run,
+//   const hsc_command_body hsc_command_devices = {.options = options, .args_bytes =
+//   sizeof(devices_args), .run = run,
 //                                                 .examples = "hloscope devices --format=json"};
 //
-// Data goes to stdout through hsc_cli_*, talk and progress to stderr. A status becomes text or JSON and an exit code in main.c alone:
-// 0 done, 1 failed, 2 usage, 3 not supported here (UNIMPLEMENTED). Everything here belongs to the main thread.
+// Data goes to stdout through hsc_cli_*, talk and progress to stderr. A status becomes text or JSON
+// and an exit code in main.c alone: 0 done, 1 failed, 2 usage, 3 not supported here
+// (UNIMPLEMENTED). Everything here belongs to the main thread.
 #pragma once
 
 #include "cli/options.h"
@@ -21,46 +25,47 @@
 typedef struct hsc_cli {
   const char *command_name;
   const char *command_line;   // everything that was typed, for records
-  hsc_output_format format;          // chosen by --format among those of the row
+  hsc_output_format format;   // chosen by --format among those of the row
   hsc_text_style out_style;   // how stdout may look
   hsc_text_style talk_style;  // how stderr may look
   bool talk_is_terminal;
-  bool quiet;                 // --quiet: no progress
-  bool progress_shown;        // a progress line stands unfinished on the terminal
-  int64_t progress_since_ns, progress_from;  // hsc_cli_progress_of: when this run of counts began, and at which
-  bool is_usage_error;        // set by hsc_cli_usage
-  size_t after_dashes;        // arguments after `--`; 0 = there was none
-  int exit_code;              // a command that did its work but found bad news sets 1 (default 0)
-  hsc_arena *arena;           // lives as long as the command
+  bool quiet;           // --quiet: no progress
+  bool progress_shown;  // a progress line stands unfinished on the terminal
+  // hsc_cli_progress_of: when this run of counts began, and at which
+  int64_t progress_since_ns, progress_from;
+  bool is_usage_error;  // set by hsc_cli_usage
+  size_t after_dashes;  // arguments after `--`; 0 = there was none
+  int exit_code;        // a command that did its work but found bad news sets 1 (default 0)
+  hsc_arena *arena;     // lives as long as the command
 } hsc_cli;
 
 typedef struct hsc_command_body {
   const hsc_option *options;  // up to HSC_OPTION_END; NULL = none
   size_t args_bytes;          // size of the struct of the rows
   hsc_status *(*run)(const void *args, hsc_cli *cli);
-  const char *description;    // paragraphs for --help and the page; may be NULL
-  const char *examples;       // command lines, one per line; may be NULL
+  const char *description;  // paragraphs for --help and the page; may be NULL
+  const char *examples;     // command lines, one per line; may be NULL
 } hsc_command_body;
 
-#define HSC_COMMAND_GROUPS(GROUP)                                      \
-  GROUP(MEASURE, "Measure")                                            \
-  GROUP(PROGRAM, "Programs and passes")                                \
-  GROUP(TRACE, "Traces and profiles")                                  \
-  GROUP(KNOW, "Find out why")                                          \
-  GROUP(KEEP, "Results and caches")                                    \
+#define HSC_COMMAND_GROUPS(GROUP) \
+  GROUP(MEASURE, "Measure") \
+  GROUP(PROGRAM, "Programs and passes") \
+  GROUP(TRACE, "Traces and profiles") \
+  GROUP(KNOW, "Find out why") \
+  GROUP(KEEP, "Results and caches") \
   GROUP(HOUSE, "hloscope itself")
 
 typedef enum hsc_command_group {
 #define GROUP(id, title) HSC_GROUP_##id,
   HSC_COMMAND_GROUPS(GROUP)
 #undef GROUP
-  HSC_GROUP_COUNT
+      HSC_GROUP_COUNT
 } hsc_command_group;
 
 typedef struct hsc_command {
   const char *name;
   hsc_command_group group;
-  unsigned formats;         // of hsc_output_format
+  unsigned formats;                // of hsc_output_format
   hsc_output_format first_format;  // the default: text, where there is text
   const char *summary;
   const hsc_command_body *body;
@@ -95,26 +100,37 @@ HSC_MUST_USE hsc_status *hsc_cli_table(hsc_cli *cli, hsc_table *table);
 void hsc_cli_say(hsc_cli *cli, const char *format, ...) HSC_PRINTF(2, 3);
 // What is going on: replaces itself on a terminal, one line each elsewhere; nothing with --quiet.
 void hsc_cli_progress(hsc_cli *cli, const char *format, ...) HSC_PRINTF(2, 3);
-// The same for so many of so many, with the rate and the time left on a terminal: "compiling: 12 of 80, 3.1/s, about 22 s left". Counts that do not go
-// on from the ones before begin anew.
+// The same for so many of so many, with the rate and the time left on a terminal: "compiling: 12 of
+// 80, 3.1/s, about 22 s left". Counts that do not go on from the ones before begin anew.
 void hsc_cli_progress_of(hsc_cli *cli, int64_t done, int64_t total, const char *text);
-// --precision and --time-budget: neither may be negative, and without both (and without a number) nothing would ever end.
-HSC_MUST_USE hsc_status *hsc_cli_check_sampling(hsc_cli *cli, double precision, double budget_s, bool exact);
+// --precision and --time-budget: neither may be negative, and without both (and without a number)
+// nothing would ever end.
+HSC_MUST_USE hsc_status *hsc_cli_check_sampling(hsc_cli *cli,
+                                                double precision,
+                                                double budget_s,
+                                                bool exact);
 // The user wrote something that cannot be: exit code 2.
-// A program that workers will read, NULL = none was given: a usage error when it is standard input, a pipe or a device, which they could not read.
+// A program that workers will read, NULL = none was given: a usage error when it is standard input,
+// a pipe or a device, which they could not read.
 HSC_MUST_USE hsc_status *hsc_cli_program_file(hsc_cli *cli, const char *path);
 HSC_MUST_USE hsc_status *hsc_cli_usage(hsc_cli *cli, const char *format, ...) HSC_PRINTF(2, 3);
 
 // ---- help, made from the tables (help_text.c, completion.c) ----
 
 void hsc_help_overview(const hsc_text_style *style, hsc_bytes *out);
-void hsc_help_environment(const hsc_text_style *style, hsc_bytes *out);  // the rows of base/core/variables.def
+// the rows of base/core/variables.def
+void hsc_help_environment(const hsc_text_style *style, hsc_bytes *out);
 // Of one of its verbs alone when `verb` is not NULL.
-void hsc_help_command(const hsc_command *command, const char *verb, const hsc_text_style *style, hsc_bytes *out);
+void hsc_help_command(const hsc_command *command,
+                      const char *verb,
+                      const hsc_text_style *style,
+                      hsc_bytes *out);
 // The first of `words` that is a verb of the command, as its table has it; NULL = none.
 const char *hsc_command_verb(const hsc_command *command, int count, char *const *words);
-void hsc_help_command_markdown(const hsc_command *command, hsc_bytes *out);  // the generated part of docs/commands/<name>.md
-void hsc_help_overview_markdown(hsc_bytes *out);                            // the generated part of docs/commands/README.md
+// the generated part of docs/commands/<name>.md
+void hsc_help_command_markdown(const hsc_command *command, hsc_bytes *out);
+// the generated part of docs/commands/README.md
+void hsc_help_overview_markdown(hsc_bytes *out);
 void hsc_completion_bash(hsc_bytes *out);
 void hsc_completion_zsh(hsc_bytes *out);
 void hsc_completion_fish(hsc_bytes *out);

@@ -15,11 +15,13 @@ enum {
   CSV = HSC_FORMAT_CSV,
 };
 
-// The default is text where there is text, else the first of JSON, JSON lines, Markdown, CSV: the lowest bit.
+// The default is text where there is text, else the first of JSON, JSON lines, Markdown, CSV: the
+// lowest bit.
 #define LOWEST_BIT(mask) ((mask) & -(mask))
 
 const hsc_command hsc_commands[] = {
-#define COMMAND(name, group, formats, summary) {#name, HSC_GROUP_##group, formats, LOWEST_BIT(formats), summary, &hsc_command_##name},
+#define COMMAND(name, group, formats, summary) \
+  {#name, HSC_GROUP_##group, formats, LOWEST_BIT(formats), summary, &hsc_command_##name},
 #include "cli/commands.def"
 #undef COMMAND
 };
@@ -27,13 +29,15 @@ const size_t hsc_command_count = HSC_COUNT_OF(hsc_commands);
 
 const hsc_command *hsc_command_find(const char *name) {
   for (size_t i = 0; i < hsc_command_count; i++)
-    if (strcmp(hsc_commands[i].name, name) == 0) return &hsc_commands[i];
+    if (strcmp(hsc_commands[i].name, name) == 0)
+      return &hsc_commands[i];
   return NULL;
 }
 
 const char *hsc_command_near(const char *name) {
   const char *names[HSC_COUNT_OF(hsc_commands)];
-  for (size_t i = 0; i < hsc_command_count; i++) names[i] = hsc_commands[i].name;
+  for (size_t i = 0; i < hsc_command_count; i++)
+    names[i] = hsc_commands[i].name;
   return hsc_did_you_mean(name, names, hsc_command_count);
 }
 
@@ -41,27 +45,36 @@ const char *hsc_command_verb(const hsc_command *command, int count, char *const 
   for (const hsc_option *it = command->body->options; it && it->kind != HSC_OPTION_KIND_END; it++)
     for (int w = 0; it->positional && it->kind == HSC_OPTION_KIND_CHOICE && w < count; w++)
       for (size_t i = 0; it->choices[i]; i++)
-        if (!strcmp(it->choices[i], words[w])) return it->choices[i];
+        if (!strcmp(it->choices[i], words[w]))
+          return it->choices[i];
   return NULL;
 }
 
 const char *hsc_command_group_title(hsc_command_group group) {
   switch (group) {
 #define GROUP(id, title) \
-  case HSC_GROUP_##id: return title;
+  case HSC_GROUP_##id: \
+    return title;
     HSC_COMMAND_GROUPS(GROUP)
 #undef GROUP
-    case HSC_GROUP_COUNT: break;
+    case HSC_GROUP_COUNT:
+      break;
   }
   return "";
 }
 
 static const char *const color_names[] = {"auto", "always", "never", NULL};
-static const char *const format_choices[] = {"text", "json", "jsonl", "markdown", "csv", "parquet", NULL};
+static const char *const format_choices[] = {"text", "json",    "jsonl", "markdown",
+                                             "csv",  "parquet", NULL};
 
 const hsc_option hsc_common_options[] = {
     HSC_OPTION_CHOICE(hsc_common_args, format, "format", format_choices, -1, "how to print"),
-    HSC_OPTION_CHOICE(hsc_common_args, color, "color", color_names, 0, "colours; auto: on a terminal, unless NO_COLOR is set"),
+    HSC_OPTION_CHOICE(hsc_common_args,
+                      color,
+                      "color",
+                      color_names,
+                      0,
+                      "colours; auto: on a terminal, unless NO_COLOR is set"),
     HSC_OPTION_FLAG(hsc_common_args, quiet, "quiet|q", "no progress on stderr"),
     HSC_OPTION_FLAG(hsc_common_args, help, "help|h", "this text"),
     HSC_OPTION_END,

@@ -7,48 +7,67 @@
 //     hint: hloscope convert --help says which formats there are
 #include "cli/command.h"
 
-enum { SOURCE_WIDTH = 120 };  // how much of a long source line is shown, where the width of the terminal is not known
+// how much of a long source line is shown, where the width of the terminal is not known
+enum { SOURCE_WIDTH = 120 };
 
 int hsc_exit_code_of(const hsc_status *status, bool is_usage_error) {
-  if (!status) return 0;
-  if (is_usage_error) return 2;
+  if (!status)
+    return 0;
+  if (is_usage_error)
+    return 2;
   return hsc_status_code(status) == HSC_UNIMPLEMENTED ? 3 : 1;
 }
 
 // "path:7:12", as much of it as is known.
 static void write_place(const hsc_status *status, hsc_bytes *out) {
   hsc_bytes_append_text(out, hsc_status_path(status) ? hsc_status_path(status) : "input");
-  if (hsc_status_line(status)) hsc_bytes_printf(out, ":%d", hsc_status_line(status));
-  if (hsc_status_line(status) && hsc_status_column(status)) hsc_bytes_printf(out, ":%d", hsc_status_column(status));
+  if (hsc_status_line(status))
+    hsc_bytes_printf(out, ":%d", hsc_status_line(status));
+  if (hsc_status_line(status) && hsc_status_column(status))
+    hsc_bytes_printf(out, ":%d", hsc_status_column(status));
 }
 
-static bool points_somewhere(const hsc_status *status) { return hsc_status_path(status) || hsc_status_line(status) > 0; }
+static bool points_somewhere(const hsc_status *status) {
+  return hsc_status_path(status) || hsc_status_line(status) > 0;
+}
 
 // The next UTF-8 boundary at or after `at`.
 static size_t boundary(const char *text, size_t length, size_t at) {
-  while (at < length && ((unsigned char)text[at] & 0xc0) == 0x80) at++;
+  while (at < length && ((unsigned char)text[at] & 0xc0) == 0x80)
+    at++;
   return at < length ? at : length;
 }
 
-// The source line from its first character that is not blank, moved so that the column is in sight, and a caret under the column.
+// The source line from its first character that is not blank, moved so that the column is in sight,
+// and a caret under the column.
 static void write_source(const hsc_status *status, int indent, int room, hsc_bytes *out) {
   const char *line = hsc_status_source_line(status);
-  size_t length = strcspn(line, "\r\n"), begin = strspn(line, " \t");
+  size_t length = strcspn(line, "\r\n");
+  size_t begin = strspn(line, " \t");
   size_t column = hsc_status_column(status) > 0 ? (size_t)hsc_status_column(status) - 1 : begin;
-  if (begin > length) begin = length;
-  if (column > length) column = length;
-  if (begin > column) begin = column;
-  if (column - begin > (size_t)room * 2 / 3) begin = boundary(line, length, column - (size_t)room / 3);
-  size_t end = length - begin > (size_t)room ? boundary(line, length, begin + (size_t)room) : length;
-  for (size_t i = begin; i < end; i++) hsc_bytes_append_char(out, (unsigned char)line[i] < 0x20 ? ' ' : line[i]);
+  if (begin > length)
+    begin = length;
+  if (column > length)
+    column = length;
+  if (begin > column)
+    begin = column;
+  if (column - begin > (size_t)room * 2 / 3)
+    begin = boundary(line, length, column - (size_t)room / 3);
+  size_t end =
+      length - begin > (size_t)room ? boundary(line, length, begin + (size_t)room) : length;
+  for (size_t i = begin; i < end; i++)
+    hsc_bytes_append_char(out, (unsigned char)line[i] < 0x20 ? ' ' : line[i]);
   hsc_bytes_append_char(out, '\n');
-  if (hsc_status_column(status) <= 0) return;
-  for (int i = 0; i < indent + hsc_text_width(line + begin, column - begin); i++) hsc_bytes_append_char(out, ' ');
+  if (hsc_status_column(status) <= 0)
+    return;
+  for (int i = 0; i < indent + hsc_text_width(line + begin, column - begin); i++)
+    hsc_bytes_append_char(out, ' ');
   hsc_bytes_append_text(out, "^\n");
 }
 
 void hsc_error_text(const hsc_status *status, const hsc_text_style *style, hsc_bytes *out) {
-  hsc_bytes_printf(out, "%serror:%s %s\n", style->color ? "\x1b[1;31m" : "", style->color ? "\x1b[0m" : "", hsc_status_message(status));
+  hsc_bytes_printf(out, "%serror:%s %s\n", style->color ? "\x1b[1;31m" : "",
+                   style->color ? "\x1b[0m" : "", hsc_status_message(status));
   if (points_somewhere(status)) {
     hsc_bytes place = {0};
     write_place(status, &place);
@@ -67,20 +86,24 @@ void hsc_error_text(const hsc_status *status, const hsc_text_style *style, hsc_b
     size_t length = strcspn(note, "\n");
     hsc_bytes_printf(out, "  %.*s\n", (int)length, note);
     note += length;
-    if (*note) note++;
+    if (*note)
+      note++;
   }
   if (hsc_status_code(status) == HSC_INTERNAL) {
     int line;
     const char *file = hsc_status_made_at(status, &line);
-    hsc_bytes_printf(out, "  from: %s:%d (hloscope %s); %s\n", file, line, HSC_VERSION, hsc_code_advice(HSC_INTERNAL));
+    hsc_bytes_printf(out, "  from: %s:%d (hloscope %s); %s\n", file, line, HSC_VERSION,
+                     hsc_code_advice(HSC_INTERNAL));
   }
-  if (hsc_status_hint_text(status)) hsc_bytes_printf(out, "  hint: %s\n", hsc_status_hint_text(status));
+  if (hsc_status_hint_text(status))
+    hsc_bytes_printf(out, "  hint: %s\n", hsc_status_hint_text(status));
 }
 
 void hsc_error_json(const hsc_status *status, hsc_bytes *out) {
   hsc_json json;
   hsc_bytes place = {0};
-  if (points_somewhere(status)) write_place(status, &place);
+  if (points_somewhere(status))
+    write_place(status, &place);
   hsc_json_init(&json, out, 2);
   hsc_json_begin_object(&json);
   hsc_json_key(&json, "error");
@@ -95,7 +118,8 @@ void hsc_error_json(const hsc_status *status, hsc_bytes *out) {
     size_t length = strcspn(note, "\n");
     hsc_json_string_n(&json, note, length);
     note += length;
-    if (*note) note++;
+    if (*note)
+      note++;
   }
   hsc_json_end_array(&json);
   hsc_json_end_object(&json);

@@ -19,7 +19,8 @@ enum { CHUNK_BYTES = 1 << 16, POLL_MS = 50, GRACE_NS = 5 };
 static hsc_status *start(const hsc_follow *follow, int write_end, pid_t *out_child) {
   char **argv = hsc_alloc((follow->argv_count + 1) * sizeof *argv);
   size_t count = 0;
-  while (environ[count]) count++;
+  while (environ[count])
+    count++;
   char **environment = hsc_alloc((count + 2) * sizeof *environment);
   static char unbuffered[] = "PYTHONUNBUFFERED=1";
   if (!argv || !environment) {
@@ -27,9 +28,11 @@ static hsc_status *start(const hsc_follow *follow, int write_end, pid_t *out_chi
     hsc_free(environment);
     return hsc_status_out_of_memory();
   }
-  for (size_t i = 0; i < follow->argv_count; i++) argv[i] = (char *)(uintptr_t)follow->argv[i];
+  for (size_t i = 0; i < follow->argv_count; i++)
+    argv[i] = (char *)(uintptr_t)follow->argv[i];
   memcpy(environment, environ, count * sizeof *environment);
-  if (!getenv("PYTHONUNBUFFERED")) environment[count] = unbuffered;
+  if (!getenv("PYTHONUNBUFFERED"))
+    environment[count] = unbuffered;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_t actions;
   posix_spawnattr_init(&attributes);
@@ -46,7 +49,10 @@ static hsc_status *start(const hsc_follow *follow, int write_end, pid_t *out_chi
   int error = posix_spawnp(out_child, argv[0], &actions, &attributes, argv, environment);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
-  hsc_status *status = error ? hsc_status_make(error == ENOENT ? HSC_NOT_FOUND : HSC_PERMISSION_DENIED, __FILE__, __LINE__, "cannot start '%s': %s", argv[0], strerror(error)) : NULL;
+  hsc_status *status =
+      error ? hsc_status_make(error == ENOENT ? HSC_NOT_FOUND : HSC_PERMISSION_DENIED, __FILE__,
+                              __LINE__, "cannot start '%s': %s", argv[0], strerror(error))
+            : NULL;
   hsc_free(argv);
   hsc_free(environment);
   return status;
@@ -55,9 +61,12 @@ static hsc_status *start(const hsc_follow *follow, int write_end, pid_t *out_chi
 static void echo_bytes(const char *bytes, size_t size) {
   while (size) {
     ssize_t put = write(STDERR_FILENO, bytes, size);
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) return;
-    bytes += put, size -= (size_t)put;
+    if (put < 0 && errno == EINTR)
+      continue;
+    if (put <= 0)
+      return;
+    bytes += put;
+    size -= (size_t)put;
   }
 }
 
@@ -65,29 +74,42 @@ static void echo_bytes(const char *bytes, size_t size) {
 static hsc_status *read_some(const hsc_follow *follow, int fd, char *chunk, bool *out_open) {
   for (;;) {
     ssize_t got = read(fd, chunk, CHUNK_BYTES);
-    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EINTR)
+      continue;
     *out_open = got > 0 || (got < 0 && errno == EAGAIN);
-    if (got <= 0) return NULL;
-    if (follow->echo) echo_bytes(chunk, (size_t)got);
+    if (got <= 0)
+      return NULL;
+    if (follow->echo)
+      echo_bytes(chunk, (size_t)got);
     HSC_TRY(hsc_log_reader_feed(follow->reader, chunk, (size_t)got));
-    if (got < CHUNK_BYTES) return NULL;
+    if (got < CHUNK_BYTES)
+      return NULL;
   }
 }
 
-static hsc_status *follow_child(const hsc_follow *follow, int fd, pid_t child, hsc_follow_end *end) {
+static hsc_status *follow_child(const hsc_follow *follow,
+                                int fd,
+                                pid_t child,
+                                hsc_follow_end *end) {
   char *chunk = hsc_alloc(CHUNK_BYTES);
-  if (!chunk) return hsc_status_out_of_memory();
+  if (!chunk)
+    return hsc_status_out_of_memory();
   hsc_status *status = NULL;
-  int64_t begin_ns = hsc_now_ns(), next_tick = begin_ns + follow->tick_ns, kill_ns = 0;
-  bool open = true, dead = false;
+  int64_t begin_ns = hsc_now_ns();
+  int64_t next_tick = begin_ns + follow->tick_ns;
+  int64_t kill_ns = 0;
+  bool open = true;
+  bool dead = false;
   int how = 0;
   struct rusage usage = {0};
   while (!status && !dead) {
     struct pollfd ready = {.fd = open ? fd : -1, .events = POLLIN};
     poll(&ready, 1, POLL_MS);
-    pid_t got = wait4(child, &how, WNOHANG, &usage);  // before the last read, so that nothing it wrote is missed
+    // before the last read, so that nothing it wrote is missed
+    pid_t got = wait4(child, &how, WNOHANG, &usage);
     dead = got == child || (got < 0 && errno == ECHILD);
-    if (open) status = read_some(follow, fd, chunk, &open);
+    if (open)
+      status = read_some(follow, fd, chunk, &open);
     int64_t now = hsc_now_ns();
     if (follow->on_tick && follow->tick_ns && now >= next_tick && !end->stopped) {
       next_tick = now + follow->tick_ns;
@@ -97,7 +119,8 @@ static hsc_status *follow_child(const hsc_follow *follow, int fd, pid_t child, h
         kill_ns = now + GRACE_NS * INT64_C(1000000000);
       }
     }
-    if (kill_ns && now > kill_ns) kill(child, SIGKILL);
+    if (kill_ns && now > kill_ns)
+      kill(child, SIGKILL);
   }
   hsc_free(chunk);
   if (!dead) {
@@ -114,15 +137,19 @@ static hsc_status *follow_child(const hsc_follow *follow, int fd, pid_t child, h
 hsc_status *hsc_follow_command(const hsc_follow *follow, hsc_follow_end *out_end) {
   *out_end = (hsc_follow_end){0};
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC)) return hsc_status_errno(errno, "cannot make a pipe", follow->argv[0]);
+  if (pipe2(ends, O_CLOEXEC))
+    return hsc_status_errno(errno, "cannot make a pipe", follow->argv[0]);
   fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  struct sigaction ignore = {.sa_handler = SIG_IGN}, old_int, old_quit;
+  struct sigaction ignore = {.sa_handler = SIG_IGN};
+  struct sigaction old_int;
+  struct sigaction old_quit;
   sigaction(SIGINT, &ignore, &old_int);
   sigaction(SIGQUIT, &ignore, &old_quit);
   pid_t child = 0;
   hsc_status *status = start(follow, ends[1], &child);
   close(ends[1]);
-  if (!status) status = follow_child(follow, ends[0], child, out_end);
+  if (!status)
+    status = follow_child(follow, ends[0], child, out_end);
   close(ends[0]);
   sigaction(SIGINT, &old_int, NULL);
   sigaction(SIGQUIT, &old_quit, NULL);

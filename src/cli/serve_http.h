@@ -1,26 +1,38 @@
-// serve_http.h - an HTTP server for one reader on this machine: 127.0.0.1 only, a token in every address.
+// serve_http.h - an HTTP server for one reader on this machine: 127.0.0.1 only, a token in every
+// address.
 //
-// The server knows nothing of what it shows: `answer` gets the path behind the token and fills the response. One request at a time.
+// The server knows nothing of what it shows: `answer` gets the path behind the token and fills the
+// response. One request at a time.
 #pragma once
 
 #include "base/core/bytes.h"
 #include "base/core/status.h"
 
 typedef struct hsc_http_request {
-  const char *path;                                        // decoded, behind "/TOKEN/"; "" is the root
-  const char *(*query)(void *connection, const char *key); // a decoded value, NULL when it is not there
+  // decoded, behind "/TOKEN/"; "" is the root
+  const char *path;
+  // a decoded value, NULL when it is not there
+  const char *(*query)(void *connection, const char *key);
   void *connection;
 } hsc_http_request;
 
 typedef struct hsc_http_response {
-  int status;               // 200, 404, ...
-  const char *type;         // "text/html; charset=utf-8"
-  hsc_bytes body;           // or, when set:
-  const char *file;         // this file's bytes, with ranges; in the caller's memory until the next request
+  int status;        // 200, 404, ...
+  const char *type;  // "text/html; charset=utf-8"
+  hsc_bytes body;    // or, when set:
+  // this file's bytes, with ranges; in the caller's memory until the next request
+  const char *file;
 } hsc_http_response;
 
 typedef struct hsc_http_server hsc_http_server;
-// port 0: any free one. `token` has 32 hexadecimal digits. Errors: UNIMPLEMENTED where libmicrohttpd was not there at build time; UNAVAILABLE (port taken).
-HSC_MUST_USE hsc_status *hsc_http_start(int port, const char *token, void (*answer)(void *user, const hsc_http_request *request, hsc_http_response *response), void *user, hsc_http_server **out_server,
+// port 0: any free one. `token` has 32 hexadecimal digits. Errors: UNIMPLEMENTED where
+// libmicrohttpd was not there at build time; UNAVAILABLE (port taken).
+HSC_MUST_USE hsc_status *hsc_http_start(int port,
+                                        const char *token,
+                                        void (*answer)(void *user,
+                                                       const hsc_http_request *request,
+                                                       hsc_http_response *response),
+                                        void *user,
+                                        hsc_http_server **out_server,
                                         int *out_port);
-void hsc_http_stop(hsc_http_server *server);   // NULL is fine
+void hsc_http_stop(hsc_http_server *server);  // NULL is fine

@@ -30,8 +30,8 @@ struct hsc_webhook {
   sender senders[SENDERS_MAX];
   int count, dropped;
   pthread_mutex_t lock;
-  int failed;      // under the lock
-  char why[200];   // under the lock
+  int failed;     // under the lock
+  char why[200];  // under the lock
 };
 
 static bool find(void *library, const char *name, void *out_function) {
@@ -41,27 +41,39 @@ static bool find(void *library, const char *name, void *out_function) {
 }
 
 hsc_status *hsc_webhook_create(const char *url, hsc_webhook **out_webhook) {
-  if (!hsc_starts_with(url, "http://") && !hsc_starts_with(url, "https://")) return HSC_ERR(INVALID_ARGUMENT, "'%s' is no http or https address", url);
+  if (!hsc_starts_with(url, "http://") && !hsc_starts_with(url, "https://"))
+    return HSC_ERR(INVALID_ARGUMENT, "'%s' is no http or https address", url);
   hsc_webhook *w = hsc_alloc(sizeof *w);
-  if (!w) return hsc_status_out_of_memory();
+  if (!w)
+    return hsc_status_out_of_memory();
   w->url = url;
   pthread_mutex_init(&w->lock, NULL);
   static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4", "libcurl.so"};
-  for (size_t i = 0; i < HSC_COUNT_OF(names) && !w->library; i++) w->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+  for (size_t i = 0; i < HSC_COUNT_OF(names) && !w->library; i++)
+    w->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
   CURLcode (*global)(long flags) = NULL;
-  bool whole = w->library && find(w->library, "curl_easy_init", &w->init) && find(w->library, "curl_easy_setopt", &w->setopt) && find(w->library, "curl_easy_perform", &w->perform) &&
-               find(w->library, "curl_easy_getinfo", &w->getinfo) && find(w->library, "curl_easy_cleanup", &w->cleanup) && find(w->library, "curl_slist_append", &w->slist_append) &&
-               find(w->library, "curl_slist_free_all", &w->slist_free) && find(w->library, "curl_easy_strerror", &w->strerror) && find(w->library, "curl_global_init", &global);
+  bool whole = w->library && find(w->library, "curl_easy_init", &w->init) &&
+               find(w->library, "curl_easy_setopt", &w->setopt) &&
+               find(w->library, "curl_easy_perform", &w->perform) &&
+               find(w->library, "curl_easy_getinfo", &w->getinfo) &&
+               find(w->library, "curl_easy_cleanup", &w->cleanup) &&
+               find(w->library, "curl_slist_append", &w->slist_append) &&
+               find(w->library, "curl_slist_free_all", &w->slist_free) &&
+               find(w->library, "curl_easy_strerror", &w->strerror) &&
+               find(w->library, "curl_global_init", &global);
   if (!whole) {
     hsc_free(w);
-    return hsc_status_hint(HSC_ERR(NOT_FOUND, "libcurl.so.4 is not on this machine"), "install libcurl4, or use --run with another program that sends");
+    return hsc_status_hint(HSC_ERR(NOT_FOUND, "libcurl.so.4 is not on this machine"),
+                           "install libcurl4, or use --run with another program that sends");
   }
   global(CURL_GLOBAL_DEFAULT);
   *out_webhook = w;
   return NULL;
 }
 
-static size_t swallow(char *data, size_t size, size_t count, void *user) { return size * count; }
+static size_t swallow(char *data, size_t size, size_t count, void *user) {
+  return size * count;
+}
 
 static void *send_text(void *user) {
   sender *s = user;
@@ -82,10 +94,13 @@ static void *send_text(void *user) {
     w->setopt(handle, CURLOPT_USERAGENT, "hloscope/" HSC_VERSION);
     w->setopt(handle, CURLOPT_WRITEFUNCTION, swallow);
     CURLcode result = w->perform(handle);
-    if (result == CURLE_OK) w->getinfo(handle, CURLINFO_RESPONSE_CODE, &code);
+    if (result == CURLE_OK)
+      w->getinfo(handle, CURLINFO_RESPONSE_CODE, &code);
     sent = result == CURLE_OK && code >= 200 && code < 300;
-    if (result != CURLE_OK) snprintf(why, sizeof why, "%s", w->strerror(result));
-    else if (!sent) snprintf(why, sizeof why, "the server answered %ld", code);
+    if (result != CURLE_OK)
+      snprintf(why, sizeof why, "%s", w->strerror(result));
+    else if (!sent)
+      snprintf(why, sizeof why, "the server answered %ld", code);
     w->slist_free(headers);
     w->cleanup(handle);
   }
@@ -105,7 +120,8 @@ void hsc_webhook_send(hsc_webhook *w, hsc_view json) {
     return;
   }
   *s = (sender){.webhook = w, .text = hsc_alloc(json.size + 1), .size = json.size};
-  if (s->text) memcpy(s->text, json.data, json.size);
+  if (s->text)
+    memcpy(s->text, json.data, json.size);
   if (!s->text || pthread_create(&s->thread, NULL, send_text, s)) {
     hsc_free(s->text);
     w->dropped++;
@@ -115,13 +131,17 @@ void hsc_webhook_send(hsc_webhook *w, hsc_view json) {
 }
 
 int hsc_webhook_close(hsc_webhook *w, char *out_why, size_t why_size) {
-  if (!w) return 0;
+  if (!w)
+    return 0;
   for (int i = 0; i < w->count; i++) {
     pthread_join(w->senders[i].thread, NULL);
     hsc_free(w->senders[i].text);
   }
   int failed = w->failed + w->dropped;
-  snprintf(out_why, why_size, "%s", w->failed ? w->why : w->dropped ? "too many alerts at once" : "");
+  snprintf(out_why, why_size, "%s",
+           w->failed    ? w->why
+           : w->dropped ? "too many alerts at once"
+                        : "");
   pthread_mutex_destroy(&w->lock);
   hsc_free(w);
   return failed;

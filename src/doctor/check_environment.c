@@ -1,4 +1,5 @@
-// check_environment.c - environment variables and compiler flags: misspelt, obsolete, contradicting, set too late.
+// check_environment.c - environment variables and compiler flags: misspelt, obsolete,
+// contradicting, set too late.
 #include <ctype.h>
 #include <elf.h>
 #include <fcntl.h>
@@ -17,28 +18,33 @@ static const char *const known_names[] = {
 };
 
 // Names that begin like this are ours to know; others belong to other worlds.
-static const char *const prefixes[] = {"XLA_", "JAX_", "PJRT_", "PT_XLA_", "NEURON_CC_", "NEURON_RT_", "NEURON_COMPILE_", "NEURON_PJRT_", "LIBTPU_", "TPU_", "HLOSCOPE_"};
+static const char *const prefixes[] = {
+    "XLA_",         "JAX_",    "PJRT_", "PT_XLA_",  "NEURON_CC_", "NEURON_RT_", "NEURON_COMPILE_",
+    "NEURON_PJRT_", "LIBTPU_", "TPU_",  "HLOSCOPE_"};
 
 static const struct obsolete_row {
   const char *name, *instead;
-} obsolete[] = {{"JAX_PLATFORM_NAME", "JAX_PLATFORMS does the same"},
-                {"XLA_USE_BF16", "gone since torch_xla 2.6: convert the model with .to(torch.bfloat16)"},
-                {"XLA_DOWNCAST_BF16", "gone since torch_xla 2.6: convert the model with .to(torch.bfloat16)"},
-                {"XRT_TPU_CONFIG", "XRT is gone: set PJRT_DEVICE=TPU"},
-                {"XRT_DEVICE_MAP", "XRT is gone: set PJRT_DEVICE"},
-                {"XRT_WORKERS", "XRT is gone: set PJRT_DEVICE"},
-                {"GPU_NUM_DEVICES", "torch_xla no longer supports CUDA by itself"},
-                {"USE_TORCH_XLA_EXPERIMENTAL", "no version reads it"}};
+} obsolete[] = {
+    {"JAX_PLATFORM_NAME", "JAX_PLATFORMS does the same"},
+    {"XLA_USE_BF16", "gone since torch_xla 2.6: convert the model with .to(torch.bfloat16)"},
+    {"XLA_DOWNCAST_BF16", "gone since torch_xla 2.6: convert the model with .to(torch.bfloat16)"},
+    {"XRT_TPU_CONFIG", "XRT is gone: set PJRT_DEVICE=TPU"},
+    {"XRT_DEVICE_MAP", "XRT is gone: set PJRT_DEVICE"},
+    {"XRT_WORKERS", "XRT is gone: set PJRT_DEVICE"},
+    {"GPU_NUM_DEVICES", "torch_xla no longer supports CUDA by itself"},
+    {"USE_TORCH_XLA_EXPERIMENTAL", "no version reads it"}};
 
 static bool is_known(const char *name) {
   for (size_t i = 0; i < HSC_COUNT_OF(known_names); i++)
-    if (!strcmp(known_names[i], name)) return true;
+    if (!strcmp(known_names[i], name))
+      return true;
   return false;
 }
 
 static void one_variable(hsc__check_context *cx, const char *name, const char *value) {
   for (size_t i = 0; i < HSC_COUNT_OF(obsolete); i++) {
-    if (strcmp(name, obsolete[i].name) != 0) continue;
+    if (strcmp(name, obsolete[i].name) != 0)
+      continue;
     hsc__say(cx, HSC_VERDICT_WARNING, "%s is obsolete", name);
     hsc__fix(cx, "%s: %s", name, obsolete[i].instead);
     return;
@@ -48,7 +54,8 @@ static void one_variable(hsc__check_context *cx, const char *name, const char *v
     return;
   }
   bool ours = false;
-  for (size_t i = 0; i < HSC_COUNT_OF(prefixes); i++) ours |= hsc_starts_with(name, prefixes[i]);
+  for (size_t i = 0; i < HSC_COUNT_OF(prefixes); i++)
+    ours |= hsc_starts_with(name, prefixes[i]);
   const char *near = hsc_did_you_mean(name, known_names, HSC_COUNT_OF(known_names));
   if (near && strlen(near) > 5 && (ours || !strncasecmp(name, near, 4))) {
     hsc__say(cx, HSC_VERDICT_WARNING, "%s is read by nothing; did you mean %s?", name, near);
@@ -58,14 +65,24 @@ static void one_variable(hsc__check_context *cx, const char *name, const char *v
   }
 }
 
-static bool is_on(const char *value) { return value && *value && strcmp(value, "0") != 0 && strcasecmp(value, "false") != 0; }
+static bool is_on(const char *value) {
+  return value && *value && strcmp(value, "0") != 0 && strcasecmp(value, "false") != 0;
+}
 
 static void contradictions(hsc__check_context *cx) {
-  const char *platforms = hsc__env(cx, "JAX_PLATFORMS"), *fraction = hsc__env(cx, "XLA_PYTHON_CLIENT_MEM_FRACTION"), *preallocate = hsc__env(cx, "XLA_PYTHON_CLIENT_PREALLOCATE");
-  const char *device = hsc__env(cx, "PJRT_DEVICE"), *cores = hsc__env(cx, "NEURON_RT_VISIBLE_CORES"), *core_count = hsc__env(cx, "NEURON_RT_NUM_CORES");
-  const char *cuda = hsc__env(cx, "CUDA_VISIBLE_DEVICES"), *cache = hsc__env(cx, "JAX_COMPILATION_CACHE_DIR"), *cache_on = hsc__env(cx, "JAX_ENABLE_COMPILATION_CACHE");
+  const char *platforms = hsc__env(cx, "JAX_PLATFORMS");
+  const char *fraction = hsc__env(cx, "XLA_PYTHON_CLIENT_MEM_FRACTION");
+  const char *preallocate = hsc__env(cx, "XLA_PYTHON_CLIENT_PREALLOCATE");
+  const char *device = hsc__env(cx, "PJRT_DEVICE");
+  const char *cores = hsc__env(cx, "NEURON_RT_VISIBLE_CORES");
+  const char *core_count = hsc__env(cx, "NEURON_RT_NUM_CORES");
+  const char *cuda = hsc__env(cx, "CUDA_VISIBLE_DEVICES");
+  const char *cache = hsc__env(cx, "JAX_COMPILATION_CACHE_DIR");
+  const char *cache_on = hsc__env(cx, "JAX_ENABLE_COMPILATION_CACHE");
   if (platforms && strstr(platforms, "gpu")) {
-    hsc__say(cx, HSC_VERDICT_WARNING, "JAX_PLATFORMS=%s: 'gpu' is an alias that fails where no GPU plugin is installed", platforms);
+    hsc__say(cx, HSC_VERDICT_WARNING,
+             "JAX_PLATFORMS=%s: 'gpu' is an alias that fails where no GPU plugin is installed",
+             platforms);
     hsc__fix(cx, "JAX_PLATFORMS=cuda,cpu (or rocm,cpu)");
   }
   if (platforms && (strstr(platforms, "cuda") || strstr(platforms, "gpu")) && cuda && !*cuda) {
@@ -75,40 +92,59 @@ static void contradictions(hsc__check_context *cx) {
   if (fraction) {
     double share = strtod(fraction, NULL);
     if (share > 1 || share <= 0) {
-      hsc__say(cx, HSC_VERDICT_ERROR, "XLA_PYTHON_CLIENT_MEM_FRACTION=%s is no share between 0 and 1", fraction);
+      hsc__say(cx, HSC_VERDICT_ERROR,
+               "XLA_PYTHON_CLIENT_MEM_FRACTION=%s is no share between 0 and 1", fraction);
       hsc__fix(cx, "XLA_PYTHON_CLIENT_MEM_FRACTION=.75");
     }
   }
-  if (preallocate && !is_on(preallocate) && hsc__env(cx, "XLA_PYTHON_CLIENT_ALLOCATOR") && !strcmp(hsc__env(cx, "XLA_PYTHON_CLIENT_ALLOCATOR"), "platform"))
-    hsc__say(cx, HSC_VERDICT_WARNING, "the allocator 'platform' asks the driver for every buffer: slow"), hsc__fix(cx, "unset XLA_PYTHON_CLIENT_ALLOCATOR when memory is not what you look for");
+  if (preallocate && !is_on(preallocate) && hsc__env(cx, "XLA_PYTHON_CLIENT_ALLOCATOR") &&
+      !strcmp(hsc__env(cx, "XLA_PYTHON_CLIENT_ALLOCATOR"), "platform")) {
+    hsc__say(cx, HSC_VERDICT_WARNING,
+             "the allocator 'platform' asks the driver for every buffer: slow");
+    hsc__fix(cx, "unset XLA_PYTHON_CLIENT_ALLOCATOR when memory is not what you look for");
+  }
   if (cores && core_count) {
-    hsc__say(cx, HSC_VERDICT_WARNING, "NEURON_RT_VISIBLE_CORES and NEURON_RT_NUM_CORES are both set; the first wins");
+    hsc__say(cx, HSC_VERDICT_WARNING,
+             "NEURON_RT_VISIBLE_CORES and NEURON_RT_NUM_CORES are both set; the first wins");
     hsc__fix(cx, "unset one of them");
   }
   static const char *const devices[] = {"CPU", "TPU", "NEURON", "XPU", "CUDA", "HLOSCOPE", "GPU"};
   if (device && *device) {
     bool known = false;
-    for (size_t i = 0; i < HSC_COUNT_OF(devices); i++) known |= !strcmp(device, devices[i]);
+    for (size_t i = 0; i < HSC_COUNT_OF(devices); i++)
+      known |= !strcmp(device, devices[i]);
     const char *near = known ? NULL : hsc_did_you_mean(device, devices, HSC_COUNT_OF(devices));
-    if (!known && near) hsc__say(cx, HSC_VERDICT_ERROR, "PJRT_DEVICE=%s: no such device; did you mean %s?", device, near), hsc__fix(cx, "PJRT_DEVICE=%s", near);
-    if (!strcmp(device, "CUDA") || !strcmp(device, "GPU")) hsc__say(cx, HSC_VERDICT_WARNING, "PJRT_DEVICE=%s: torch_xla 2.9 has no CUDA device any more", device),
+    if (!known && near) {
+      hsc__say(cx, HSC_VERDICT_ERROR, "PJRT_DEVICE=%s: no such device; did you mean %s?", device,
+               near);
+      hsc__fix(cx, "PJRT_DEVICE=%s", near);
+    }
+    if (!strcmp(device, "CUDA") || !strcmp(device, "GPU")) {
+      hsc__say(cx, HSC_VERDICT_WARNING, "PJRT_DEVICE=%s: torch_xla 2.9 has no CUDA device any more",
+               device);
       hsc__fix(cx, "use torch itself on CUDA, or an older torch_xla");
+    }
   }
   if (cache && *cache && cache_on && !is_on(cache_on)) {
-    hsc__say(cx, HSC_VERDICT_WARNING, "JAX_COMPILATION_CACHE_DIR is set, but JAX_ENABLE_COMPILATION_CACHE switches the cache off");
+    hsc__say(cx, HSC_VERDICT_WARNING,
+             "JAX_COMPILATION_CACHE_DIR is set, but JAX_ENABLE_COMPILATION_CACHE switches the "
+             "cache off");
     hsc__fix(cx, "unset JAX_ENABLE_COMPILATION_CACHE");
   }
-  if (hsc__env(cx, "JAX_DISABLE_JIT") && is_on(hsc__env(cx, "JAX_DISABLE_JIT"))) hsc__say(cx, HSC_VERDICT_WARNING, "JAX_DISABLE_JIT: nothing is compiled, everything is slow"),
+  if (hsc__env(cx, "JAX_DISABLE_JIT") && is_on(hsc__env(cx, "JAX_DISABLE_JIT"))) {
+    hsc__say(cx, HSC_VERDICT_WARNING, "JAX_DISABLE_JIT: nothing is compiled, everything is slow");
     hsc__fix(cx, "unset JAX_DISABLE_JIT");
+  }
 }
 
 void hsc__check_variables(hsc__check_context *cx) {
   hsc__each_env(cx, one_variable);
   contradictions(cx);
-  if (!cx->evidence.size) hsc__say(cx, HSC_VERDICT_OK, "none of XLA's variables is set");
+  if (!cx->evidence.size)
+    hsc__say(cx, HSC_VERDICT_OK, "none of XLA's variables is set");
 }
 
-// ---- flags ----------------------------------------------------------------------------------------------------------------------
+// ---- flags --------------------------------------------------------------------------------------
 
 enum { FLAGS_MAX = 8192 };
 
@@ -117,30 +153,42 @@ typedef struct flag_list {
   size_t count;
 } flag_list;
 
-// Every text of a library that is a flag's name and nothing else: xla_ and letters between two NUL bytes. The flag parser holds them so.
-// Adds the names with the prefix that stand as strings of their own in a part of a library.
+// Every text of a library that is a flag's name and nothing else: xla_ and letters between two NUL
+// bytes. The flag parser holds them so. Adds the names with the prefix that stand as strings of
+// their own in a part of a library.
 static void flags_in(hsc__check_context *cx, hsc_view part, const char *prefix, flag_list *list) {
   size_t length = strlen(prefix);
-  const char *at = part.data, *end = part.data + part.size;
+  const char *at = part.data;
+  const char *end = part.data + part.size;
   char with_nul[32] = {0};
   memcpy(with_nul + 1, prefix, length);
   while (list->count < FLAGS_MAX && (at = memmem(at, (size_t)(end - at), with_nul, length + 1))) {
     const char *name = ++at;
-    while (at < end && (islower((unsigned char)*at) || isdigit((unsigned char)*at) || *at == '_')) at++;
-    if (at < end && *at == 0 && at - name > 6 && at - name < 120) list->names[list->count++] = hsc_arena_strndup(cx->arena, name, (size_t)(at - name));
+    while (at < end && (islower((unsigned char)*at) || isdigit((unsigned char)*at) || *at == '_'))
+      at++;
+    if (at < end && *at == 0 && at - name > 6 && at - name < 120)
+      list->names[list->count++] = hsc_arena_strndup(cx->arena, name, (size_t)(at - name));
   }
 }
 
-// The next section of an ELF file that holds constants (neither code nor written to), a tenth of a library of hundreds of megabytes. False: no more.
+// The next section of an ELF file that holds constants (neither code nor written to), a tenth of a
+// library of hundreds of megabytes. False: no more.
 static bool next_constants(hsc_view file, size_t *io_index, hsc_view *out_part) {
   const Elf64_Ehdr *head = (const void *)file.data;
-  if (memcmp(file.data, ELFMAG, SELFMAG) != 0 || head->e_ident[EI_CLASS] != ELFCLASS64 || head->e_shentsize != sizeof(Elf64_Shdr)) return false;
-  if (head->e_shoff % 8 || head->e_shoff > file.size || (file.size - head->e_shoff) / sizeof(Elf64_Shdr) < head->e_shnum) return false;
+  if (memcmp(file.data, ELFMAG, SELFMAG) != 0 || head->e_ident[EI_CLASS] != ELFCLASS64 ||
+      head->e_shentsize != sizeof(Elf64_Shdr))
+    return false;
+  if (head->e_shoff % 8 || head->e_shoff > file.size ||
+      (file.size - head->e_shoff) / sizeof(Elf64_Shdr) < head->e_shnum)
+    return false;
   const Elf64_Shdr *sections = (const void *)(file.data + head->e_shoff);
   for (; *io_index < head->e_shnum; ++*io_index) {
     const Elf64_Shdr *section = &sections[*io_index];
-    if (section->sh_type != SHT_PROGBITS || !(section->sh_flags & SHF_ALLOC) || (section->sh_flags & (SHF_EXECINSTR | SHF_WRITE))) continue;
-    if (section->sh_offset > file.size || section->sh_size > file.size - section->sh_offset) continue;
+    if (section->sh_type != SHT_PROGBITS || !(section->sh_flags & SHF_ALLOC) ||
+        (section->sh_flags & (SHF_EXECINSTR | SHF_WRITE)))
+      continue;
+    if (section->sh_offset > file.size || section->sh_size > file.size - section->sh_offset)
+      continue;
     *out_part = (hsc_view){file.data + section->sh_offset, section->sh_size};
     ++*io_index;
     return true;
@@ -149,70 +197,103 @@ static bool next_constants(hsc_view file, size_t *io_index, hsc_view *out_part) 
 }
 
 // `beginnings`: of the names, NULL-terminated.
-static void flags_of_library(hsc__check_context *cx, const char *path, const char *const *beginnings, flag_list *list) {
+static void flags_of_library(hsc__check_context *cx,
+                             const char *path,
+                             const char *const *beginnings,
+                             flag_list *list) {
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   struct stat info;
-  if (fd < 0) return;
+  if (fd < 0)
+    return;
   if (fstat(fd, &info) || info.st_size < 64) {
     close(fd);
     return;
   }
-  size_t size = (size_t)info.st_size, index = 0, parts = 0;
+  size_t size = (size_t)info.st_size;
+  size_t index = 0;
+  size_t parts = 0;
   char *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
   close(fd);
-  if (data == MAP_FAILED) return;
-  hsc_view file = {data, size}, part;
+  if (data == MAP_FAILED)
+    return;
+  hsc_view file = {data, size};
+  hsc_view part;
   for (; next_constants(file, &index, &part); parts++)
-    for (size_t i = 0; beginnings[i]; i++) flags_in(cx, part, beginnings[i], list);
-  for (size_t i = 0; !parts && beginnings[i]; i++) flags_in(cx, file, beginnings[i], list);  // no such sections: all of it
+    for (size_t i = 0; beginnings[i]; i++)
+      flags_in(cx, part, beginnings[i], list);
+  // no such sections: all of it
+  for (size_t i = 0; !parts && beginnings[i]; i++)
+    flags_in(cx, file, beginnings[i], list);
   munmap(data, size);
 }
 
 static bool is_flag(const flag_list *list, const char *name) {
   for (size_t i = 0; i < list->count; i++)
-    if (!strcmp(list->names[i], name)) return true;
+    if (!strcmp(list->names[i], name))
+      return true;
   return false;
 }
 
-static void check_flags(hsc__check_context *cx, const char *variable, const char *value, const flag_list *list, const char *library) {
+static void check_flags(hsc__check_context *cx,
+                        const char *variable,
+                        const char *value,
+                        const flag_list *list,
+                        const char *library) {
   size_t good = 0;
   for (const char *at = value; *at;) {
     at += strspn(at, " \t\n");
     size_t length = 0;
     char quote = 0;
     for (; at[length] && (quote || !isspace((unsigned char)at[length])); length++)
-      if (at[length] == '\'' || at[length] == '"') quote = quote == at[length] ? 0 : quote ? quote : at[length];
-    if (!length) break;
+      if (at[length] == '\'' || at[length] == '"') {
+        if (quote == at[length])
+          quote = 0;
+        else if (quote) {
+        } else
+          quote = at[length];
+      }
+    if (!length)
+      break;
     char name[160];
     snprintf(name, sizeof name, "%.*s", (int)length, at);
     at += length;
     name[strcspn(name, "=")] = 0;
     char *start = name + strspn(name, "-");
     for (char *c = start; *c; c++)
-      if (*c == '-') *c = '_';
+      if (*c == '-')
+        *c = '_';
     if (start == name) {
       hsc__say(cx, HSC_VERDICT_ERROR, "%s: '%s' does not begin with --", variable, name);
       hsc__fix(cx, "write --%s", name);
       continue;
     }
-    bool known = !list->count || is_flag(list, start) || (hsc_starts_with(start, "no") && is_flag(list, start + 2));
+    bool known = !list->count || is_flag(list, start) ||
+                 (hsc_starts_with(start, "no") && is_flag(list, start + 2));
     if (known) {
       good++;
       continue;
     }
     const char *near = hsc_did_you_mean(start, list->names, list->count);
-    hsc__say(cx, HSC_VERDICT_ERROR, "%s: there is no flag --%s in %s%s%s; programs end at their first compile", variable, start, library, near ? ", did you mean --" : "", near ? near : "");
-    if (near) hsc__fix(cx, "--%s", near);
-    else hsc__fix(cx, "remove --%s", start);
+    hsc__say(cx, HSC_VERDICT_ERROR,
+             "%s: there is no flag --%s in %s%s%s; programs end at their first compile", variable,
+             start, library, near ? ", did you mean --" : "", near ? near : "");
+    if (near)
+      hsc__fix(cx, "--%s", near);
+    else
+      hsc__fix(cx, "remove --%s", start);
   }
-  if (good) hsc__say(cx, HSC_VERDICT_OK, list->count ? "%s: %zu %s found in %s" : "%s: %zu %s, not compared with a library", variable, good, good == 1 ? "flag" : "flags", library);
+  if (good)
+    hsc__say(cx, HSC_VERDICT_OK,
+             list->count ? "%s: %zu %s found in %s" : "%s: %zu %s, not compared with a library",
+             variable, good, good == 1 ? "flag" : "flags", library);
 }
 
 // torch_xla's library, _XLAC.<Python version>.so at the top of a site; NULL = not installed.
 static const char *torch_library(hsc__check_context *cx, const hsc__python *python) {
   const char *name;
   for (size_t i = 0; i < python->site_count; i++)
-    if (hsc__list(cx, python->sites[i], "_XLAC.", &name, 1)) return hsc__path(cx, "%s/%s", python->sites[i], name);
+    if (hsc__list(cx, python->sites[i], "_XLAC.", &name, 1))
+      return hsc__path(cx, "%s/%s", python->sites[i], name);
   return NULL;
 }
 
@@ -220,14 +301,17 @@ static const char *torch_library(hsc__check_context *cx, const hsc__python *pyth
 static const char *library_in(hsc__check_context *cx, const hsc__python *python, const char *file) {
   for (size_t i = 0; i < python->site_count; i++) {
     const char *path = hsc__path(cx, "%s/%s", python->sites[i], file);
-    if (hsc__exists(path)) return path;
+    if (hsc__exists(path))
+      return path;
   }
   return NULL;
 }
 
 void hsc__check_xla_flags(hsc__check_context *cx) {
-  static const char *const xla_prefix[] = {"xla_", NULL}, *const tpu_prefixes[] = {"xla_", "tpu_", "megascale_", NULL};
-  const char *flags = hsc__env(cx, "XLA_FLAGS"), *tpu = hsc__env(cx, "LIBTPU_INIT_ARGS");
+  static const char *const xla_prefix[] = {"xla_", NULL};
+  static const char *const tpu_prefixes[] = {"xla_", "tpu_", "megascale_", NULL};
+  const char *flags = hsc__env(cx, "XLA_FLAGS");
+  const char *tpu = hsc__env(cx, "LIBTPU_INIT_ARGS");
   if ((!flags || !*flags) && (!tpu || !*tpu)) {
     hsc__say(cx, HSC_VERDICT_NOT_APPLICABLE, "neither XLA_FLAGS nor LIBTPU_INIT_ARGS is set");
     return;
@@ -235,53 +319,71 @@ void hsc__check_xla_flags(hsc__check_context *cx) {
   hsc__python python = {0};
   bool has_python = hsc__python_find(cx, &python);
   flag_list *list = HSC_NEW(cx->arena, flag_list);
-  if (!list) return;
+  if (!list)
+    return;
   if (flags && *flags) {
     if (flags[strspn(flags, " ")] != '-') {  // a file that holds them
-      const char *path = hsc__path(cx, "%s", flags), *text = hsc__read(cx, path);
+      const char *path = hsc__path(cx, "%s", flags);
+      const char *text = hsc__read(cx, path);
       if (!text) {
-        hsc__say(cx, HSC_VERDICT_ERROR, "XLA_FLAGS=%.80s is taken as the name of a file of flags, which is not there", flags);
+        hsc__say(cx, HSC_VERDICT_ERROR,
+                 "XLA_FLAGS=%.80s is taken as the name of a file of flags, which is not there",
+                 flags);
         hsc__fix(cx, "flags begin with --");
       }
       flags = text;
     }
-    static const char *const places[] = {"jaxlib/libjax_common.so", "jaxlib/xla_extension.so", "jax_plugins/xla_cuda12/xla_cuda_plugin.so", "jax_plugins/xla_cuda13/xla_cuda_plugin.so"};
+    static const char *const places[] = {"jaxlib/libjax_common.so", "jaxlib/xla_extension.so",
+                                         "jax_plugins/xla_cuda12/xla_cuda_plugin.so",
+                                         "jax_plugins/xla_cuda13/xla_cuda_plugin.so"};
     const char *library = NULL;
     for (size_t i = 0; has_python && flags && i < HSC_COUNT_OF(places); i++) {
       const char *path = library_in(cx, &python, places[i]);
-      if (!path) continue;
+      if (!path)
+        continue;
       flags_of_library(cx, path, xla_prefix, list);
       library = library ? "the installed XLA libraries" : strrchr(places[i], '/') + 1;
     }
     const char *torch = has_python && flags ? torch_library(cx, &python) : NULL;
-    if (torch) flags_of_library(cx, torch, xla_prefix, list), library = library ? "the installed XLA libraries" : strrchr(torch, '/') + 1;
-    if (flags) check_flags(cx, "XLA_FLAGS", flags, list, library ? library : "XLA");
+    if (torch) {
+      flags_of_library(cx, torch, xla_prefix, list);
+      library = library ? "the installed XLA libraries" : strrchr(torch, '/') + 1;
+    }
+    if (flags)
+      check_flags(cx, "XLA_FLAGS", flags, list, library ? library : "XLA");
   }
   if (tpu && *tpu) {
     const char *path = has_python ? library_in(cx, &python, "libtpu/libtpu.so") : NULL;
     if (strstr(tpu, "xla_dump_to")) {
-      hsc__say(cx, HSC_VERDICT_WARNING, "LIBTPU_INIT_ARGS: --xla_dump_to is not among libtpu's start flags");
+      hsc__say(cx, HSC_VERDICT_WARNING,
+               "LIBTPU_INIT_ARGS: --xla_dump_to is not among libtpu's start flags");
       hsc__fix(cx, "give it in XLA_FLAGS or as a compile option");
     }
     list->count = 0;
-    if (path) flags_of_library(cx, path, tpu_prefixes, list);
+    if (path)
+      flags_of_library(cx, path, tpu_prefixes, list);
     check_flags(cx, "LIBTPU_INIT_ARGS", tpu, list, "libtpu.so");
   }
 }
 
-// ---- scripts --------------------------------------------------------------------------------------------------------------------
+// ---- scripts ------------------------------------------------------------------------------------
 
-// "XLA_FLAGS" out of `os.environ["XLA_FLAGS"] = ...`, os.environ.setdefault(...), os.putenv(...), os.environ.update({...}).
+// "XLA_FLAGS" out of `os.environ["XLA_FLAGS"] = ...`, os.environ.setdefault(...), os.putenv(...),
+// os.environ.update({...}).
 static bool setting_in(const char *row, char *out_name, size_t room) {
   const char *at = strstr(row, "environ");
-  if (!at) at = strstr(row, "putenv");
-  if (!at) return false;
+  if (!at)
+    at = strstr(row, "putenv");
+  if (!at)
+    return false;
   at += strcspn(at, "\"'");
-  if (!*at) return false;
+  if (!*at)
+    return false;
   size_t length = strcspn(at + 1, "\"'");
   snprintf(out_name, room, "%.*s", (int)length, at + 1);
   const char *rest = at + 1 + length;
-  return strstr(row, "setdefault") || strstr(row, "putenv") || strstr(row, "update") || (strchr(rest, ']') && strchr(strchr(rest, ']'), '='));
+  return strstr(row, "setdefault") || strstr(row, "putenv") || strstr(row, "update") ||
+         (strchr(rest, ']') && strchr(strchr(rest, ']'), '='));
 }
 
 void hsc__check_late_settings(hsc__check_context *cx) {
@@ -295,7 +397,8 @@ void hsc__check_late_settings(hsc__check_context *cx) {
     hsc__fix(cx, "give the path of a Python program");
     return;
   }
-  int line = 0, import_line = 0;
+  int line = 0;
+  int import_line = 0;
   char imported[32] = "";
   while (*text) {
     size_t length = strcspn(text, "\n");
@@ -304,19 +407,34 @@ void hsc__check_late_settings(hsc__check_context *cx) {
     text += length + (text[length] == '\n');
     line++;
     char *start = row + strspn(row, " \t");
-    if (*start == '#') continue;
+    if (*start == '#')
+      continue;
     static const char *const modules[] = {"jax", "torch_xla", "jaxlib", "flax", "optax", "equinox"};
     for (size_t i = 0; !import_line && i < HSC_COUNT_OF(modules); i++) {
       char plain[48], from[48];
       snprintf(plain, sizeof plain, "import %s", modules[i]);
       snprintf(from, sizeof from, "from %s", modules[i]);
-      size_t size = hsc_starts_with(start, plain) ? strlen(plain) : hsc_starts_with(start, from) ? strlen(from) : 0;
-      if (size && !isalnum((unsigned char)start[size]) && start[size] != '_') import_line = line, snprintf(imported, sizeof imported, "%s", modules[i]);
+      size_t size;
+      if (hsc_starts_with(start, plain))
+        size = strlen(plain);
+      else if (hsc_starts_with(start, from))
+        size = strlen(from);
+      else
+        size = 0;
+      if (size && !isalnum((unsigned char)start[size]) && start[size] != '_') {
+        import_line = line;
+        snprintf(imported, sizeof imported, "%s", modules[i]);
+      }
     }
     char name[64];
-    if (!import_line || !setting_in(start, name, sizeof name) || !is_known(name)) continue;
-    hsc__say(cx, HSC_VERDICT_WARNING, "%s:%d sets %s after line %d imported %s, which may have read it", cx->options.script, line, name, import_line, imported);
+    if (!import_line || !setting_in(start, name, sizeof name) || !is_known(name))
+      continue;
+    hsc__say(cx, HSC_VERDICT_WARNING,
+             "%s:%d sets %s after line %d imported %s, which may have read it", cx->options.script,
+             line, name, import_line, imported);
     hsc__fix(cx, "move line %d before line %d", line, import_line);
   }
-  if (!cx->evidence.size) hsc__say(cx, HSC_VERDICT_OK, "%s sets nothing after the imports that read it", cx->options.script);
+  if (!cx->evidence.size)
+    hsc__say(cx, HSC_VERDICT_OK, "%s sets nothing after the imports that read it",
+             cx->options.script);
 }

@@ -23,48 +23,71 @@ static const char *const event_names[] = {
 };
 static const char *const severity_names[] = {"info", "warning", "error"};
 
-const char *hsc_event_name(hsc_event event) { return (unsigned)event < HSC_EVENT_COUNT ? event_names[event] : ""; }
+const char *hsc_event_name(hsc_event event) {
+  return (unsigned)event < HSC_EVENT_COUNT ? event_names[event] : "";
+}
 
 bool hsc_event_of_name(const char *name, hsc_event *out_event) {
   for (int i = 0; i < HSC_EVENT_COUNT; i++)
-    if (!strcmp(name, event_names[i])) return *out_event = (hsc_event)i, true;
+    if (!strcmp(name, event_names[i])) {
+      *out_event = (hsc_event)i;
+      return true;
+    }
   return false;
 }
 
-const char *hsc_severity_name(hsc_severity severity) { return (unsigned)severity < HSC_COUNT_OF(severity_names) ? severity_names[severity] : ""; }
+const char *hsc_severity_name(hsc_severity severity) {
+  return (unsigned)severity < HSC_COUNT_OF(severity_names) ? severity_names[severity] : "";
+}
 
 bool hsc_severity_of_name(const char *name, hsc_severity *out_severity) {
   for (size_t i = 0; i < HSC_COUNT_OF(severity_names); i++)
-    if (!strcmp(name, severity_names[i])) return *out_severity = (hsc_severity)i, true;
+    if (!strcmp(name, severity_names[i])) {
+      *out_severity = (hsc_severity)i;
+      return true;
+    }
   return false;
 }
 
 // Room for one more in a heap array that doubles.
 static bool grow(void **array, size_t *capacity, size_t count, size_t item_bytes) {
-  if (count < *capacity) return true;
-  size_t wanted = *capacity ? *capacity * 2 : 64, bytes;
-  if (!hsc_mul_size(wanted, item_bytes, &bytes)) return false;
+  if (count < *capacity)
+    return true;
+  size_t wanted = *capacity ? *capacity * 2 : 64;
+  size_t bytes;
+  if (!hsc_mul_size(wanted, item_bytes, &bytes))
+    return false;
   void *bigger = hsc_realloc(*array, bytes);
-  if (!bigger) return false;
-  *array = bigger, *capacity = wanted;
+  if (!bigger)
+    return false;
+  *array = bigger;
+  *capacity = wanted;
   return true;
 }
 
 static hsc_status *add_problem(hsc_knowledge *kb, const char *path, int line, const char *message) {
-  if (!grow((void **)&kb->problems, &kb->problem_capacity, kb->problem_count, sizeof *kb->problems)) return hsc_status_out_of_memory();
-  kb->problems[kb->problem_count++] = (hsc_knowledge_problem){hsc_arena_strdup(kb->arena, path), hsc_arena_strdup(kb->arena, message), line};
+  if (!grow((void **)&kb->problems, &kb->problem_capacity, kb->problem_count, sizeof *kb->problems))
+    return hsc_status_out_of_memory();
+  kb->problems[kb->problem_count++] = (hsc_knowledge_problem){
+      hsc_arena_strdup(kb->arena, path), hsc_arena_strdup(kb->arena, message), line};
   return hsc_arena_status(kb->arena);
 }
 
-// `replace`: an entry of the same id takes the place of the earlier one (the user's own); else it is a problem.
+// `replace`: an entry of the same id takes the place of the earlier one (the user's own); else it
+// is a problem.
 static hsc_status *add_entry(hsc_knowledge *kb, const hsc_entry *entry, bool replace) {
   for (size_t i = 0; i < kb->count; i++) {
-    if (strcmp(kb->entries[i]->id, entry->id) != 0) continue;
-    if (!replace) return add_problem(kb, entry->path, 1, hsc_arena_printf(kb->arena, "the id '%s' is taken by %s", entry->id, kb->entries[i]->path));
+    if (strcmp(kb->entries[i]->id, entry->id) != 0)
+      continue;
+    if (!replace)
+      return add_problem(kb, entry->path, 1,
+                         hsc_arena_printf(kb->arena, "the id '%s' is taken by %s", entry->id,
+                                          kb->entries[i]->path));
     kb->entries[i] = entry;
     return NULL;
   }
-  if (!grow((void **)&kb->entries, &kb->capacity, kb->count, sizeof *kb->entries)) return hsc_status_out_of_memory();
+  if (!grow((void **)&kb->entries, &kb->capacity, kb->count, sizeof *kb->entries))
+    return hsc_status_out_of_memory();
   kb->entries[kb->count++] = entry;
   return NULL;
 }
@@ -78,36 +101,56 @@ static hsc_status *load_file(hsc_knowledge *kb, const char *path, bool replace) 
     hsc_status_free(status);
     return hsc_status_out_of_memory();
   }
-  if (!status) status = hsc_entry_parse(hsc_bytes_view(&text), path, kb->arena, entry);
+  if (!status)
+    status = hsc_entry_parse(hsc_bytes_view(&text), path, kb->arena, entry);
   hsc_bytes_deinit(&text);
-  if (!status) return add_entry(kb, entry, replace);
-  if (hsc_status_code(status) == HSC_RESOURCE_EXHAUSTED) return status;
+  if (!status)
+    return add_entry(kb, entry, replace);
+  if (hsc_status_code(status) == HSC_RESOURCE_EXHAUSTED)
+    return status;
   hsc_status *problem = add_problem(kb, path, hsc_status_line(status), hsc_status_message(status));
   hsc_status_free(status);
   return problem;
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int by_name(const void *a, const void *b) {
+  return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
-// Files in the order of their names, folders one level deep and more; what begins with a dot is left out.
-static hsc_status *load_directory(hsc_knowledge *kb, const char *directory, bool replace, int depth) {
+// Files in the order of their names, folders one level deep and more; what begins with a dot is
+// left out.
+static hsc_status *load_directory(hsc_knowledge *kb,
+                                  const char *directory,
+                                  bool replace,
+                                  int depth) {
   DIR *open = opendir(directory);
-  if (!open) return depth ? NULL : HSC_ERR(NOT_FOUND, "%s: there is no such directory of the knowledge base", directory);
+  if (!open)
+    return depth ? NULL
+                 : HSC_ERR(NOT_FOUND, "%s: there is no such directory of the knowledge base",
+                           directory);
   char **names = NULL;
-  size_t count = 0, capacity = 0;
+  size_t count = 0;
+  size_t capacity = 0;
   hsc_status *status = NULL;
   for (struct dirent *item; !status && (item = readdir(open));) {
-    if (item->d_name[0] == '.') continue;
-    if (!grow((void **)&names, &capacity, count, sizeof *names)) status = hsc_status_out_of_memory();
-    else if (!(names[count] = hsc_arena_printf(kb->arena, "%s/%s", directory, item->d_name))) status = hsc_status_out_of_memory();
-    else count++;
+    if (item->d_name[0] == '.')
+      continue;
+    if (!grow((void **)&names, &capacity, count, sizeof *names))
+      status = hsc_status_out_of_memory();
+    else if (!(names[count] = hsc_arena_printf(kb->arena, "%s/%s", directory, item->d_name)))
+      status = hsc_status_out_of_memory();
+    else
+      count++;
   }
   closedir(open);
-  if (count) qsort(names, count, sizeof *names, by_name);
+  if (count)
+    qsort(names, count, sizeof *names, by_name);
   for (size_t i = 0; i < count && !status; i++) {
     struct stat info;
-    if (hsc_ends_with(names[i], ".entry")) status = load_file(kb, names[i], replace);
-    else if (depth < 4 && !stat(names[i], &info) && S_ISDIR(info.st_mode)) status = load_directory(kb, names[i], replace, depth + 1);
+    if (hsc_ends_with(names[i], ".entry"))
+      status = load_file(kb, names[i], replace);
+    else if (depth < 4 && !stat(names[i], &info) && S_ISDIR(info.st_mode))
+      status = load_directory(kb, names[i], replace, depth + 1);
   }
   hsc_free(names);
   return status;
@@ -121,42 +164,56 @@ static hsc_status *find_directory(hsc_arena *arena, const char **out_directory) 
   }
   char *self = NULL;
   HSC_TRY(hsc_self_dir((const void *)(uintptr_t)&find_directory, &self));
-  const char *const places[] = {hsc_arena_printf(arena, "%s/../knowledge", self), hsc_arena_printf(arena, "%s/../share/hloscope/knowledge", self),
-                                hsc_arena_printf(arena, "%s/../../knowledge", self), hsc_arena_printf(arena, "%s/../../../knowledge", self)};
+  const char *const places[] = {hsc_arena_printf(arena, "%s/../knowledge", self),
+                                hsc_arena_printf(arena, "%s/../share/hloscope/knowledge", self),
+                                hsc_arena_printf(arena, "%s/../../knowledge", self),
+                                hsc_arena_printf(arena, "%s/../../../knowledge", self)};
   hsc_free(self);
   HSC_TRY(hsc_arena_status(arena));
   for (size_t i = 0; i < HSC_COUNT_OF(places); i++) {
     struct stat info;
-    if (stat(places[i], &info) || !S_ISDIR(info.st_mode)) continue;
+    if (stat(places[i], &info) || !S_ISDIR(info.st_mode))
+      continue;
     char *real = realpath(places[i], NULL);
     *out_directory = hsc_arena_strdup(arena, real ? real : places[i]);
     free(real);
     return hsc_arena_status(arena);
   }
-  return hsc_status_hint(HSC_ERR(NOT_FOUND, "the knowledge base is neither in %s nor in %s", places[0], places[1]), "HLOSCOPE_KNOWLEDGE=DIR says where it is");
+  return hsc_status_hint(
+      HSC_ERR(NOT_FOUND, "the knowledge base is neither in %s nor in %s", places[0], places[1]),
+      "HLOSCOPE_KNOWLEDGE=DIR says where it is");
 }
 
 const char *hsc_knowledge_user_dir(hsc_arena *arena) {
-  const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-  if (data && *data) return hsc_arena_printf(arena, "%s/hloscope/knowledge", data);
+  const char *data = getenv("XDG_DATA_HOME");
+  const char *home = getenv("HOME");
+  if (data && *data)
+    return hsc_arena_printf(arena, "%s/hloscope/knowledge", data);
   return home && *home ? hsc_arena_printf(arena, "%s/.local/share/hloscope/knowledge", home) : NULL;
 }
 
-static int by_id(const void *a, const void *b) { return strcmp((*(const hsc_entry *const *)a)->id, (*(const hsc_entry *const *)b)->id); }
+static int by_id(const void *a, const void *b) {
+  return strcmp((*(const hsc_entry *const *)a)->id, (*(const hsc_entry *const *)b)->id);
+}
 
 hsc_status *hsc_knowledge_load(const char *directory, hsc_knowledge **out_knowledge) {
   hsc_knowledge *kb = hsc_alloc(sizeof *kb);
-  if (!kb) return hsc_status_out_of_memory();
+  if (!kb)
+    return hsc_status_out_of_memory();
   hsc_status *status = NULL;
   HSC_GOTO(hsc_arena_create(&kb->arena));
   bool with_user = !directory;
-  if (directory) kb->directory = hsc_arena_strdup(kb->arena, directory);
-  else HSC_GOTO(find_directory(kb->arena, &kb->directory));
+  if (directory)
+    kb->directory = hsc_arena_strdup(kb->arena, directory);
+  else
+    HSC_GOTO(find_directory(kb->arena, &kb->directory));
   HSC_GOTO(hsc_arena_status(kb->arena));
   HSC_GOTO(load_directory(kb, kb->directory, false, 0));
   const char *user = with_user ? hsc_knowledge_user_dir(kb->arena) : NULL;
-  if (user && hsc_file_exists(user)) HSC_GOTO(load_directory(kb, user, true, 1));
-  if (kb->count) qsort(kb->entries, kb->count, sizeof *kb->entries, by_id);
+  if (user && hsc_file_exists(user))
+    HSC_GOTO(load_directory(kb, user, true, 1));
+  if (kb->count)
+    qsort(kb->entries, kb->count, sizeof *kb->entries, by_id);
   *out_knowledge = kb;
   return NULL;
 done:
@@ -165,27 +222,37 @@ done:
 }
 
 void hsc_knowledge_destroy(hsc_knowledge *kb) {
-  if (!kb) return;
+  if (!kb)
+    return;
   hsc_free(kb->entries);
   hsc_free(kb->problems);
   hsc_arena_destroy(kb->arena);
   hsc_free(kb);
 }
 
-size_t hsc_knowledge_count(const hsc_knowledge *kb) { return kb->count; }
-const hsc_entry *hsc_knowledge_at(const hsc_knowledge *kb, size_t index) { return kb->entries[index]; }
-const char *hsc_knowledge_dir(const hsc_knowledge *kb) { return kb->directory; }
+size_t hsc_knowledge_count(const hsc_knowledge *kb) {
+  return kb->count;
+}
+const hsc_entry *hsc_knowledge_at(const hsc_knowledge *kb, size_t index) {
+  return kb->entries[index];
+}
+const char *hsc_knowledge_dir(const hsc_knowledge *kb) {
+  return kb->directory;
+}
 
 const hsc_entry *hsc_knowledge_find(const hsc_knowledge *kb, const char *id) {
   for (size_t i = 0; i < kb->count; i++)
-    if (!strcmp(kb->entries[i]->id, id)) return kb->entries[i];
+    if (!strcmp(kb->entries[i]->id, id))
+      return kb->entries[i];
   return NULL;
 }
 
 const char *hsc_knowledge_near(const hsc_knowledge *kb, const char *id) {
   const char **names = hsc_alloc(kb->count * sizeof *names + 1);
-  if (!names) return NULL;
-  for (size_t i = 0; i < kb->count; i++) names[i] = kb->entries[i]->id;
+  if (!names)
+    return NULL;
+  for (size_t i = 0; i < kb->count; i++)
+    names[i] = kb->entries[i]->id;
   const char *near = hsc_did_you_mean(id, names, kb->count);
   hsc_free(names);
   return near;

@@ -1,12 +1,15 @@
-// knowledge.h - the knowledge base: what is known about messages of XLA compilers, runtimes and frameworks, one file an entry.
+// knowledge.h - the knowledge base: what is known about messages of XLA compilers, runtimes and
+// frameworks, one file an entry.
 //
 //   hsc_knowledge *kb = NULL;
-//   HSC_TRY(hsc_knowledge_load(NULL, &kb));                   // where it is installed, and the user's own
+//   HSC_TRY(hsc_knowledge_load(NULL, &kb));                   // where it is installed, and the
+//   user's own
 //   const hsc_entry *entry = hsc_knowledge_find(kb, "neuron-ten404-sunda-size-tiling");
 //   hsc_knowledge_destroy(kb);
 //
-// docs/formats/knowledge.md describes the files. Everything an entry points to lives as long as the base. Reading after loading is
-// thread-safe; loading is not. A malformed entry is left out and kept as a problem with its file and line.
+// docs/formats/knowledge.md describes the files. Everything an entry points to lives as long as the
+// base. Reading after loading is thread-safe; loading is not. A malformed entry is left out and
+// kept as a problem with its file and line.
 #pragma once
 
 #include "base/core/bytes.h"
@@ -30,7 +33,8 @@ typedef enum hsc_severity {
 const char *hsc_severity_name(hsc_severity severity);  // "info", "warning", "error"
 bool hsc_severity_of_name(const char *name, hsc_severity *out_severity);
 
-// One way in which a line is recognised: all literals are in it, and the expression (if any) matches.
+// One way in which a line is recognised: all literals are in it, and the expression (if any)
+// matches.
 typedef struct hsc_match {
   hsc_view *literals;  // the first one of at least HSC_ANCHOR_BYTES leads the search
   size_t literal_count;
@@ -68,17 +72,20 @@ typedef struct hsc_entry {
   const char *id, *title, *path;
   hsc_severity severity;
   hsc_event event;
-  int rank;         // 0..100: how directly the line names the cause; higher comes first among equals
-  bool generic;     // counts only on lines that no other entry recognises
-  bool transient;   // the same thing may work when tried again
-  bool by_text;     // lines are told apart by their text (numbers aside), each a finding of its own
+  // 0..100: how directly the line names the cause; higher comes first among equals
+  int rank;
+  bool generic;    // counts only on lines that no other entry recognises
+  bool transient;  // the same thing may work when tried again
+  bool by_text;    // lines are told apart by their text (numbers aside), each a finding of its own
   const char *const *systems;  // "neuron", "jax", ...; NULL-terminated
-  // "neuronx-cc 2.15": no earlier (later) version of this package shows it. Or alone "any", "unknown", of `until` "open". NULL-terminated.
+  // "neuronx-cc 2.15": no earlier (later) version of this package shows it. Or alone "any",
+  // "unknown", of `until` "open". NULL-terminated.
   const char *const *since;
   const char *const *until;
-  const char *const *seen;     // versions that showed it; they exclude nothing
-  const char *const *also;     // entries that may recognise the proof as well
-  const char *meaning, *matters, *cause, *workaround, *before, *after, *next;  // "" = not given; next and workaround are single paragraphs or lists
+  const char *const *seen;  // versions that showed it; they exclude nothing
+  const char *const *also;  // entries that may recognise the proof as well
+  // "" = not given; next and workaround are single paragraphs or lists
+  const char *meaning, *matters, *cause, *workaround, *before, *after, *next;
   const hsc_match *matches;
   size_t match_count;
   const hsc_reference *references;
@@ -91,9 +98,13 @@ typedef struct hsc_entry {
   size_t remedy_count;
 } hsc_entry;
 
-// Reads one entry from `text`; `path` names it in errors and gives the expected id (its file name without ".entry"; NULL = any).
-// Everything in *out_entry lies in `arena`. Errors: INVALID_ARGUMENT with file and line, RESOURCE_EXHAUSTED.
-HSC_MUST_USE hsc_status *hsc_entry_parse(hsc_view text, const char *path, hsc_arena *arena, hsc_entry *out_entry);
+// Reads one entry from `text`; `path` names it in errors and gives the expected id (its file name
+// without ".entry"; NULL = any). Everything in *out_entry lies in `arena`. Errors: INVALID_ARGUMENT
+// with file and line, RESOURCE_EXHAUSTED.
+HSC_MUST_USE hsc_status *hsc_entry_parse(hsc_view text,
+                                         const char *path,
+                                         hsc_arena *arena,
+                                         hsc_entry *out_entry);
 
 typedef struct hsc_knowledge_problem {
   const char *path, *message;
@@ -101,16 +112,22 @@ typedef struct hsc_knowledge_problem {
 } hsc_knowledge_problem;
 
 typedef struct hsc_knowledge hsc_knowledge;
-// Reads every *.entry file of the directory and of its folders. directory NULL: $HLOSCOPE_KNOWLEDGE, else ../knowledge or
-// ../share/hloscope/knowledge beside the program; and after it the user's own (hsc_knowledge_user_dir), which replace entries of the same id.
-// Errors: NOT_FOUND (no such directory), RESOURCE_EXHAUSTED. A malformed entry is no error but a problem.
+// Reads every *.entry file of the directory and of its folders. directory NULL:
+// $HLOSCOPE_KNOWLEDGE, else ../knowledge or ../share/hloscope/knowledge beside the program; and
+// after it the user's own (hsc_knowledge_user_dir), which replace entries of the same id.
+// Errors: NOT_FOUND (no such directory), RESOURCE_EXHAUSTED. A malformed entry is no error but a
+// problem.
 HSC_MUST_USE hsc_status *hsc_knowledge_load(const char *directory, hsc_knowledge **out_knowledge);
 void hsc_knowledge_destroy(hsc_knowledge *knowledge);
 size_t hsc_knowledge_count(const hsc_knowledge *knowledge);
-const hsc_entry *hsc_knowledge_at(const hsc_knowledge *knowledge, size_t index);  // in the order of their ids
+// in the order of their ids
+const hsc_entry *hsc_knowledge_at(const hsc_knowledge *knowledge, size_t index);
 const hsc_entry *hsc_knowledge_find(const hsc_knowledge *knowledge, const char *id);
-const char *hsc_knowledge_near(const hsc_knowledge *knowledge, const char *id);  // "did you mean"; NULL = nothing near
-const hsc_knowledge_problem *hsc_knowledge_problems(const hsc_knowledge *knowledge, size_t *out_count);
+// "did you mean"; NULL = nothing near
+const char *hsc_knowledge_near(const hsc_knowledge *knowledge, const char *id);
+const hsc_knowledge_problem *hsc_knowledge_problems(const hsc_knowledge *knowledge,
+                                                    size_t *out_count);
 const char *hsc_knowledge_dir(const hsc_knowledge *knowledge);
-// $XDG_DATA_HOME/hloscope/knowledge, else ~/.local/share/hloscope/knowledge; not made. NULL when there is no home. In `arena`.
+// $XDG_DATA_HOME/hloscope/knowledge, else ~/.local/share/hloscope/knowledge; not made. NULL when
+// there is no home. In `arena`.
 const char *hsc_knowledge_user_dir(hsc_arena *arena);

@@ -18,7 +18,9 @@ typedef struct hsc__tally {
   hsc_log_module *last_open;  // the compilation that began last
   hsc_log_module unnamed;
   int64_t first_ns, last_ns;
-  uint64_t long_line;  // number of a line that is looked at in pieces: what is found again in it is not counted again; 0 = none
+  // number of a line that is looked at in pieces: what is found again in it is not counted again; 0
+  // = none
+  uint64_t long_line;
   hsc_log_report report;
   hsc_log_module **module_list;
   hsc_versions *versions, *own_versions;  // own: when none were given
@@ -28,12 +30,24 @@ typedef struct hsc__tally {
   size_t left_out_count, left_out_capacity;
 } hsc__tally;
 
-HSC_MUST_USE hsc_status *hsc__tally_init(hsc__tally *tally, hsc_arena *arena, const hsc_knowledge *knowledge, const hsc_log_options *options);
+HSC_MUST_USE hsc_status *hsc__tally_init(hsc__tally *tally,
+                                         hsc_arena *arena,
+                                         const hsc_knowledge *knowledge,
+                                         const hsc_log_options *options);
 void hsc__tally_deinit(hsc__tally *tally);
-// One recognised line. `now_ns`: its time stamp or that of a line nearby or of its arrival; 0 = unknown.
-HSC_MUST_USE hsc_status *hsc__tally_line(hsc__tally *tally, size_t entry, hsc_view line, uint64_t line_number, const hsc_capture_groups *groups, int64_t now_ns);
+// One recognised line. `now_ns`: its time stamp or that of a line nearby or of its arrival; 0 =
+// unknown.
+HSC_MUST_USE hsc_status *hsc__tally_line(hsc__tally *tally,
+                                         size_t entry,
+                                         hsc_view line,
+                                         uint64_t line_number,
+                                         const hsc_capture_groups *groups,
+                                         int64_t now_ns);
 // Whether the versions that are known exclude an entry.
 bool hsc__tally_excludes(hsc__tally *tally, size_t entry);
 // A line that an excluded entry would have recognised; counted apart.
-HSC_MUST_USE hsc_status *hsc__tally_leave_out(hsc__tally *tally, size_t entry, hsc_view line, uint64_t line_number);
+HSC_MUST_USE hsc_status *hsc__tally_leave_out(hsc__tally *tally,
+                                              size_t entry,
+                                              hsc_view line,
+                                              uint64_t line_number);
 HSC_MUST_USE hsc_status *hsc__tally_finish(hsc__tally *tally, uint64_t lines, uint64_t bytes);

@@ -15,15 +15,21 @@ static hsc_status *problem(prover *p, const hsc_entry *entry, int line, const ch
   if (result->problem_count == p->capacity) {
     size_t capacity = p->capacity ? 2 * p->capacity : 16;
     hsc_knowledge_problem *bigger = HSC_NEW_ARRAY(p->arena, hsc_knowledge_problem, capacity);
-    if (!bigger) return hsc_status_out_of_memory();
-    if (result->problem_count) memcpy(bigger, result->problems, result->problem_count * sizeof *bigger);
-    result->problems = bigger, p->capacity = capacity;
+    if (!bigger)
+      return hsc_status_out_of_memory();
+    if (result->problem_count)
+      memcpy(bigger, result->problems, result->problem_count * sizeof *bigger);
+    result->problems = bigger;
+    p->capacity = capacity;
   }
-  result->problems[result->problem_count++] = (hsc_knowledge_problem){entry->path ? entry->path : entry->id, message, line};
+  result->problems[result->problem_count++] =
+      (hsc_knowledge_problem){entry->path ? entry->path : entry->id, message, line};
   return hsc_arena_status(p->arena);
 }
 
-static hsc_status *read_log(const hsc_knowledge *knowledge, hsc_view text, hsc_log_reader **out_reader) {
+static hsc_status *read_log(const hsc_knowledge *knowledge,
+                            hsc_view text,
+                            hsc_log_reader **out_reader) {
   HSC_TRY(hsc_log_reader_create(knowledge, NULL, out_reader));
   HSC_TRY(hsc_log_reader_feed(*out_reader, text.data, text.size));
   return hsc_log_reader_finish(*out_reader);
@@ -31,7 +37,8 @@ static hsc_status *read_log(const hsc_knowledge *knowledge, hsc_view text, hsc_l
 
 static bool is_named(const char *const *names, const char *id) {
   for (; *names; names++)
-    if (!strcmp(*names, id)) return true;
+    if (!strcmp(*names, id))
+      return true;
   return false;
 }
 
@@ -43,12 +50,18 @@ static hsc_status *prove_log(prover *p, const hsc_entry *entry, const hsc_proof_
     const hsc_log_report *report = hsc_log_reader_report(reader);
     for (size_t i = 0; i < report->finding_count && !status; i++) {
       const hsc_finding *finding = report->findings[i];
-      if (finding->entry == entry) found = true;
-      else if (finding->entry->event != HSC_EVENT_VERSIONS && !is_named(entry->also, finding->entry->id))
+      if (finding->entry == entry)
+        found = true;
+      else if (finding->entry->event != HSC_EVENT_VERSIONS &&
+               !is_named(entry->also, finding->entry->id))
         status = problem(p, entry, log->line,
-                         hsc_arena_printf(p->arena, "its log is also recognised as '%s' (by \"%.120s\"); make one of them narrower, or name it under `also`", finding->entry->id, finding->text));
+                         hsc_arena_printf(p->arena,
+                                          "its log is also recognised as '%s' (by \"%.120s\"); "
+                                          "make one of them narrower, or name it under `also`",
+                                          finding->entry->id, finding->text));
     }
-    if (!found && !status) status = problem(p, entry, log->line, "the entry is not found in its own log");
+    if (!found && !status)
+      status = problem(p, entry, log->line, "the entry is not found in its own log");
   }
   hsc_log_reader_destroy(reader);
   p->result->log_count++;
@@ -63,15 +76,25 @@ static hsc_status *prove_entry(prover *p, const hsc_entry *entry) {
   const char *const *lists[] = {entry->since, entry->until};
   for (size_t i = 0; i < HSC_COUNT_OF(keys) && !status; i++)
     if (!lists[i][0])
-      status = problem(p, entry, 1, hsc_arena_printf(p->arena, "`%s` is left out; it is PACKAGE VERSION, any (no matter of versions), unknown (nobody says)%s", keys[i],
-                                                     i ? " or open (the newest still shows it)" : ""));
-  for (size_t i = 0; i < entry->log_count && !status; i++) status = prove_log(p, entry, &entry->logs[i]);
+      status = problem(p, entry, 1,
+                       hsc_arena_printf(p->arena,
+                                        "`%s` is left out; it is PACKAGE VERSION, any (no matter "
+                                        "of versions), unknown (nobody says)%s",
+                                        keys[i], i ? " or open (the newest still shows it)" : ""));
+  for (size_t i = 0; i < entry->log_count && !status; i++)
+    status = prove_log(p, entry, &entry->logs[i]);
   for (size_t i = 0; entry->also[i] && !status; i++)
-    if (!hsc_knowledge_find(p->knowledge, entry->also[i])) status = problem(p, entry, 1, hsc_arena_printf(p->arena, "`also` names '%s', which is not there", entry->also[i]));
+    if (!hsc_knowledge_find(p->knowledge, entry->also[i]))
+      status = problem(
+          p, entry, 1,
+          hsc_arena_printf(p->arena, "`also` names '%s', which is not there", entry->also[i]));
   return status;
 }
 
-hsc_status *hsc_knowledge_prove(const hsc_knowledge *knowledge, const char *id, hsc_arena *arena, hsc_proof_result *out_result) {
+hsc_status *hsc_knowledge_prove(const hsc_knowledge *knowledge,
+                                const char *id,
+                                hsc_arena *arena,
+                                hsc_proof_result *out_result) {
   *out_result = (hsc_proof_result){0};
   prover p = {.knowledge = knowledge, .arena = arena, .result = out_result};
   if (id) {
@@ -88,17 +111,22 @@ hsc_status *hsc_knowledge_prove(const hsc_knowledge *knowledge, const char *id, 
     status = problem(&p, &at, found[i].line, hsc_arena_strdup(arena, found[i].message));
   }
   hsc_log_reader_destroy(reader);
-  for (size_t i = 0; i < hsc_knowledge_count(knowledge) && !status; i++) status = prove_entry(&p, hsc_knowledge_at(knowledge, i));
+  for (size_t i = 0; i < hsc_knowledge_count(knowledge) && !status; i++)
+    status = prove_entry(&p, hsc_knowledge_at(knowledge, i));
   return status;
 }
 
-hsc_status *hsc_entry_found_in(const hsc_knowledge *knowledge, const hsc_entry *entry, hsc_view text, bool *out_found) {
+hsc_status *hsc_entry_found_in(const hsc_knowledge *knowledge,
+                               const hsc_entry *entry,
+                               hsc_view text,
+                               bool *out_found) {
   *out_found = false;
   hsc_log_reader *reader = NULL;
   hsc_status *status = read_log(knowledge, text, &reader);
   if (!status) {
     const hsc_log_report *report = hsc_log_reader_report(reader);
-    for (size_t i = 0; i < report->finding_count; i++) *out_found |= report->findings[i]->entry == entry;
+    for (size_t i = 0; i < report->finding_count; i++)
+      *out_found |= report->findings[i]->entry == entry;
   }
   hsc_log_reader_destroy(reader);
   return status;

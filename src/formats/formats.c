@@ -15,13 +15,16 @@ static const format_row rows[HSC_FORMAT_COUNT] = {
 #undef FORMAT
 };
 
-enum { MAX_PROGRAM_BYTES = INT32_MAX };   // after unpacking
+enum { MAX_PROGRAM_BYTES = INT32_MAX };  // after unpacking
 
-const char *hsc_format_text(hsc_format format) { return (unsigned)format < HSC_FORMAT_COUNT ? rows[format].text : "unknown"; }
+const char *hsc_format_text(hsc_format format) {
+  return (unsigned)format < HSC_FORMAT_COUNT ? rows[format].text : "unknown";
+}
 
 bool hsc_format_parse(hsc_view text, hsc_format *out_format) {
   for (int i = 0; i < HSC_FORMAT_COUNT; i++) {
-    if (!hsc_view_equals_text(text, rows[i].text)) continue;
+    if (!hsc_view_equals_text(text, rows[i].text))
+      continue;
     *out_format = (hsc_format)i;
     return true;
   }
@@ -36,8 +39,10 @@ static bool view_starts_with(hsc_view view, const char *prefix) {
 // By the extension, ignoring one of compression.
 static bool detect_by_path(const char *path, hsc_format *out_format) {
   size_t length = strlen(path);
-  if (hsc_ends_with(path, ".gz")) length -= 3;
-  else if (hsc_ends_with(path, ".zst")) length -= 4;
+  if (hsc_ends_with(path, ".gz"))
+    length -= 3;
+  else if (hsc_ends_with(path, ".zst"))
+    length -= 4;
   size_t best = 0;
   for (int i = 0; i < HSC_FORMAT_COUNT; i++) {
     for (const char *p = rows[i].extensions; *p;) {
@@ -47,7 +52,8 @@ static bool detect_by_path(const char *path, hsc_format *out_format) {
         *out_format = (hsc_format)i;
       }
       p += n;
-      while (*p == ' ') p++;
+      while (*p == ' ')
+        p++;
     }
   }
   return best > 0;
@@ -55,16 +61,20 @@ static bool detect_by_path(const char *path, hsc_format *out_format) {
 
 // The first text that is not space or a comment.
 static hsc_view skip_comments(hsc_view view) {
-  const char *p = view.data, *end = view.data + view.size;
+  const char *p = view.data;
+  const char *end = view.data + view.size;
   for (;;) {
-    while (p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')) p++;
+    while (p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r'))
+      p++;
     if (end - p >= 2 && p[0] == '/' && p[1] == '/') {
       const char *newline = memchr(p, '\n', (size_t)(end - p));
-      if (!newline) return (hsc_view){end, 0};
+      if (!newline)
+        return (hsc_view){end, 0};
       p = newline;
     } else if (end - p >= 2 && p[0] == '/' && p[1] == '*') {
       const char *close = memmem(p + 2, (size_t)(end - p - 2), "*/", 2);
-      if (!close) return (hsc_view){end, 0};
+      if (!close)
+        return (hsc_view){end, 0};
       p = close + 2;
     } else {
       return (hsc_view){p, (size_t)(end - p)};
@@ -82,17 +92,25 @@ bool hsc_format_detect(hsc_view bytes, const char *path, hsc_format *out_format)
     const char *prefix;
     hsc_format format;
   } starts[] = {
-      {"HloModule", HSC_FORMAT_HLO_TEXT}, {"ENTRY", HSC_FORMAT_HLO_TEXT},   {"module", HSC_FORMAT_MLIR_TEXT}, {"func.func", HSC_FORMAT_MLIR_TEXT},
-      {"\"builtin.module\"", HSC_FORMAT_MLIR_TEXT}, {"\"func.func\"", HSC_FORMAT_MLIR_TEXT}, {"#", HSC_FORMAT_MLIR_TEXT},
+      {"HloModule", HSC_FORMAT_HLO_TEXT},
+      {"ENTRY", HSC_FORMAT_HLO_TEXT},
+      {"module", HSC_FORMAT_MLIR_TEXT},
+      {"func.func", HSC_FORMAT_MLIR_TEXT},
+      {"\"builtin.module\"", HSC_FORMAT_MLIR_TEXT},
+      {"\"func.func\"", HSC_FORMAT_MLIR_TEXT},
+      {"#", HSC_FORMAT_MLIR_TEXT},
   };
   for (size_t i = 0; i < HSC_COUNT_OF(starts); i++) {
-    if (!view_starts_with(text, starts[i].prefix)) continue;
+    if (!view_starts_with(text, starts[i].prefix))
+      continue;
     *out_format = starts[i].format;
     return true;
   }
-  // A message of protobuf that starts with a name or a nested message: field 1, length-delimited, within the bytes. No text starts with 0x0a and
-  // then holds a control character or a byte that UTF-8 cannot start with among its first 64, but a serialised module does.
-  if (bytes.size >= 2 && (bytes.data[0] == 0x0a || bytes.data[0] == 0x12 || bytes.data[0] == 0x1a)) {
+  // A message of protobuf that starts with a name or a nested message: field 1, length-delimited,
+  // within the bytes. No text starts with 0x0a and then holds a control character or a byte that
+  // UTF-8 cannot start with among its first 64, but a serialised module does.
+  if (bytes.size >= 2 &&
+      (bytes.data[0] == 0x0a || bytes.data[0] == 0x12 || bytes.data[0] == 0x1a)) {
     for (size_t i = 1; i < bytes.size && i < 64; i++) {
       unsigned char c = (unsigned char)bytes.data[i];
       if ((c < 32 && c != '\n' && c != '\t' && c != '\r') || c == 0x80) {
@@ -104,28 +122,46 @@ bool hsc_format_detect(hsc_view bytes, const char *path, hsc_format *out_format)
   return path && detect_by_path(path, out_format);
 }
 
-static hsc_status *read_mlir(bool is_text, hsc_view bytes, const char *path, int partition_count, hsc_module **out_module) {
+static hsc_status *read_mlir(
+    bool is_text, hsc_view bytes, const char *path, int partition_count, hsc_module **out_module) {
   hsc_arena *arena = NULL;
   hsc__mlir_op *top = NULL;
   HSC_TRY(hsc_arena_create(&arena));
-  hsc_status *status = is_text ? hsc__mlir_text_read(bytes, path, arena, &top) : hsc__mlir_bytecode_read(bytes, path, arena, &top);
-  if (!status) status = hsc__stablehlo_import(top, path, partition_count, out_module);
+  hsc_status *status = is_text ? hsc__mlir_text_read(bytes, path, arena, &top)
+                               : hsc__mlir_bytecode_read(bytes, path, arena, &top);
+  if (!status)
+    status = hsc__stablehlo_import(top, path, partition_count, out_module);
   hsc_arena_destroy(arena);
   return status;
 }
 
-static hsc_status *read_unpacked(hsc_format format, hsc_view bytes, const char *path, int partition_count, hsc_module **out_module) {
+static hsc_status *read_unpacked(hsc_format format,
+                                 hsc_view bytes,
+                                 const char *path,
+                                 int partition_count,
+                                 hsc_module **out_module) {
   switch (format) {
-    case HSC_FORMAT_HLO_TEXT: return hsc_hlo_text_parse(bytes, path, out_module);
-    case HSC_FORMAT_HLO_PROTO: return hsc_hlo_proto_read(bytes, path, out_module);
-    case HSC_FORMAT_MLIR_BYTECODE: return read_mlir(false, bytes, path, partition_count, out_module);
-    case HSC_FORMAT_MLIR_TEXT: return read_mlir(true, bytes, path, partition_count, out_module);
-    case HSC_FORMAT_COUNT: break;
+    case HSC_FORMAT_HLO_TEXT:
+      return hsc_hlo_text_parse(bytes, path, out_module);
+    case HSC_FORMAT_HLO_PROTO:
+      return hsc_hlo_proto_read(bytes, path, out_module);
+    case HSC_FORMAT_MLIR_BYTECODE:
+      return read_mlir(false, bytes, path, partition_count, out_module);
+    case HSC_FORMAT_MLIR_TEXT:
+      return read_mlir(true, bytes, path, partition_count, out_module);
+    case HSC_FORMAT_COUNT:
+      break;
   }
-  return hsc_status_at(HSC_ERR(UNIMPLEMENTED, "%s: not built yet: reading this format", hsc_format_text(format)), path, 0, 0, NULL);
+  return hsc_status_at(
+      HSC_ERR(UNIMPLEMENTED, "%s: not built yet: reading this format", hsc_format_text(format)),
+      path, 0, 0, NULL);
 }
 
-static hsc_status *read_verified(hsc_format format, hsc_view bytes, const char *path, int partition_count, hsc_module **out_module) {
+static hsc_status *read_verified(hsc_format format,
+                                 hsc_view bytes,
+                                 const char *path,
+                                 int partition_count,
+                                 hsc_module **out_module) {
   hsc_module *module;
   HSC_TRY(read_unpacked(format, bytes, path, partition_count, &module));
   hsc_status *status = hsc_module_verify(module);
@@ -137,9 +173,15 @@ static hsc_status *read_verified(hsc_format format, hsc_view bytes, const char *
   return NULL;
 }
 
-static bool is_packed(hsc_view bytes) { return view_starts_with(bytes, "\x1f\x8b") || view_starts_with(bytes, "\x28\xb5\x2f\xfd"); }
+static bool is_packed(hsc_view bytes) {
+  return view_starts_with(bytes, "\x1f\x8b") || view_starts_with(bytes, "\x28\xb5\x2f\xfd");
+}
 
-static hsc_status *read_any(const hsc_format *format, hsc_view bytes, const char *path, int partition_count, hsc_module **out_module) {
+static hsc_status *read_any(const hsc_format *format,
+                            hsc_view bytes,
+                            const char *path,
+                            int partition_count,
+                            hsc_module **out_module) {
   hsc_bytes unpacked = {0};
   hsc_status *status = NULL;
   if (is_packed(bytes)) {
@@ -151,7 +193,9 @@ static hsc_status *read_any(const hsc_format *format, hsc_view bytes, const char
     found = *format;
   } else if (!hsc_format_detect(bytes, path, &found)) {
     status = bytes.size == 0 ? HSC_ERR(INVALID_ARGUMENT, "the program is empty")
-                             : HSC_ERR(INVALID_ARGUMENT, "this is no program that is known here: expected HLO text, HloModuleProto, MLIR text or MLIR bytecode");
+                             : HSC_ERR(INVALID_ARGUMENT,
+                                       "this is no program that is known here: expected HLO text, "
+                                       "HloModuleProto, MLIR text or MLIR bytecode");
     status = hsc_status_at(status, path, 0, 0, NULL);
     goto done;
   }
@@ -162,45 +206,71 @@ done:
   return status;
 }
 
-hsc_status *hsc_program_read_for(hsc_view bytes, const char *path, int partition_count, hsc_module **out_module) { return read_any(NULL, bytes, path, partition_count, out_module); }
+hsc_status *hsc_program_read_for(hsc_view bytes,
+                                 const char *path,
+                                 int partition_count,
+                                 hsc_module **out_module) {
+  return read_any(NULL, bytes, path, partition_count, out_module);
+}
 
-hsc_status *hsc_program_read(hsc_view bytes, const char *path, hsc_module **out_module) { return read_any(NULL, bytes, path, 0, out_module); }
+hsc_status *hsc_program_read(hsc_view bytes, const char *path, hsc_module **out_module) {
+  return read_any(NULL, bytes, path, 0, out_module);
+}
 
-hsc_status *hsc_program_read_as(hsc_format format, hsc_view bytes, const char *path, hsc_module **out_module) {
+hsc_status *hsc_program_read_as(hsc_format format,
+                                hsc_view bytes,
+                                const char *path,
+                                hsc_module **out_module) {
   return read_any(&format, bytes, path, 0, out_module);
 }
 
 hsc_status *hsc_program_read_file(const char *path, hsc_module **out_module) {
   hsc_bytes bytes = {0};
   hsc_status *status = hsc_file_read(path, &bytes);
-  if (!status) status = hsc_program_read(hsc_bytes_view(&bytes), path, out_module);
+  if (!status)
+    status = hsc_program_read(hsc_bytes_view(&bytes), path, out_module);
   hsc_bytes_deinit(&bytes);
   return status;
 }
 
-static hsc_status *write_mlir(const hsc_module *module, bool is_text, const hsc_write_options *options, hsc_bytes *notes, hsc_bytes *out) {
+static hsc_status *write_mlir(const hsc_module *module,
+                              bool is_text,
+                              const hsc_write_options *options,
+                              hsc_bytes *notes,
+                              hsc_bytes *out) {
   hsc_arena *arena = NULL;
   hsc__mlir_op *top = NULL;
   hsc__mlir_print_options print = {.generic = options->generic, .locations = options->locations};
   bool newest = options->stablehlo_version.major == 0 && options->stablehlo_version.minor == 0;
   HSC_TRY(hsc_arena_create(&arena));
   hsc_status *status = hsc__stablehlo_export(module, is_text, arena, notes, &top);
-  if (!status && is_text) status = hsc__mlir_text_write(top, &print, out);
-  else if (!status) status = hsc__mlir_bytecode_write(top, newest ? HSC_STABLEHLO_NEWEST : options->stablehlo_version, module->source_path, out);
+  if (!status && is_text)
+    status = hsc__mlir_text_write(top, &print, out);
+  else if (!status)
+    status = hsc__mlir_bytecode_write(
+        top, newest ? HSC_STABLEHLO_NEWEST : options->stablehlo_version, module->source_path, out);
   hsc_arena_destroy(arena);
   return status;
 }
 
-hsc_status *hsc_program_write_with(const hsc_module *module, hsc_format format, const hsc_write_options *options, hsc_bytes *notes, hsc_bytes *out_bytes) {
+hsc_status *hsc_program_write_with(const hsc_module *module,
+                                   hsc_format format,
+                                   const hsc_write_options *options,
+                                   hsc_bytes *notes,
+                                   hsc_bytes *out_bytes) {
   static const hsc_write_options none;
   switch (format) {
     case HSC_FORMAT_HLO_TEXT:
       hsc_module_print(module, NULL, out_bytes);
       return hsc_bytes_status(out_bytes);
-    case HSC_FORMAT_HLO_PROTO: return hsc_hlo_proto_write(module, out_bytes);
+    case HSC_FORMAT_HLO_PROTO:
+      return hsc_hlo_proto_write(module, out_bytes);
     case HSC_FORMAT_MLIR_TEXT:
-    case HSC_FORMAT_MLIR_BYTECODE: return write_mlir(module, format == HSC_FORMAT_MLIR_TEXT, options ? options : &none, notes, out_bytes);
-    case HSC_FORMAT_COUNT: break;
+    case HSC_FORMAT_MLIR_BYTECODE:
+      return write_mlir(module, format == HSC_FORMAT_MLIR_TEXT, options ? options : &none, notes,
+                        out_bytes);
+    case HSC_FORMAT_COUNT:
+      break;
   }
   return HSC_ERR(UNIMPLEMENTED, "%s: not built yet: writing this format", hsc_format_text(format));
 }
@@ -209,20 +279,29 @@ hsc_status *hsc_program_write(const hsc_module *module, hsc_format format, hsc_b
   return hsc_program_write_with(module, format, NULL, NULL, out_bytes);
 }
 
-static int64_t version_rank(hsc_stablehlo_version v) { return ((int64_t)v.major << 40) + ((int64_t)v.minor << 20) + v.patch; }
+static int64_t version_rank(hsc_stablehlo_version v) {
+  return ((int64_t)v.major << 40) + ((int64_t)v.minor << 20) + v.patch;
+}
 
 hsc_status *hsc_stablehlo_version_parse(hsc_view text, hsc_stablehlo_version *out_version) {
   hsc_stablehlo_version v = {0};
   char copy[32];
   int used = 0;
   snprintf(copy, sizeof copy, "%.*s", (int)(text.size < 31 ? text.size : 31), text.data);
-  if (sscanf(copy, "%3d.%3d.%3d%n", &v.major, &v.minor, &v.patch, &used) != 3 || (size_t)used != text.size || v.major < 0 || v.minor < 0 || v.patch < 0)
-    return HSC_ERR(INVALID_ARGUMENT, "'%.*s' is no version of StableHLO; expected three numbers like 1.9.0", (int)text.size, text.data);
+  if (sscanf(copy, "%3d.%3d.%3d%n", &v.major, &v.minor, &v.patch, &used) != 3 ||
+      (size_t)used != text.size || v.major < 0 || v.minor < 0 || v.patch < 0)
+    return HSC_ERR(INVALID_ARGUMENT,
+                   "'%.*s' is no version of StableHLO; expected three numbers like 1.9.0",
+                   (int)text.size, text.data);
   hsc_stablehlo_version newest = HSC_STABLEHLO_NEWEST;
   newest.patch = 999;
-  if (version_rank(v) < version_rank(HSC_STABLEHLO_OLDEST) || version_rank(v) > version_rank(newest))
-    return HSC_ERR(INVALID_ARGUMENT, "StableHLO %.*s: versions from %d.%d.%d to %d.%d.%d can be written", (int)text.size, text.data, HSC_STABLEHLO_OLDEST.major,
-                   HSC_STABLEHLO_OLDEST.minor, HSC_STABLEHLO_OLDEST.patch, HSC_STABLEHLO_NEWEST.major, HSC_STABLEHLO_NEWEST.minor, HSC_STABLEHLO_NEWEST.patch);
+  if (version_rank(v) < version_rank(HSC_STABLEHLO_OLDEST) ||
+      version_rank(v) > version_rank(newest))
+    return HSC_ERR(
+        INVALID_ARGUMENT, "StableHLO %.*s: versions from %d.%d.%d to %d.%d.%d can be written",
+        (int)text.size, text.data, HSC_STABLEHLO_OLDEST.major, HSC_STABLEHLO_OLDEST.minor,
+        HSC_STABLEHLO_OLDEST.patch, HSC_STABLEHLO_NEWEST.major, HSC_STABLEHLO_NEWEST.minor,
+        HSC_STABLEHLO_NEWEST.patch);
   *out_version = v;
   return NULL;
 }

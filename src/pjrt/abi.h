@@ -1,14 +1,21 @@
-// abi.h - the PJRT C API as facts: what a plugin and a host must agree on, byte by byte. Up to version 0.112 (table of 138 functions).
+// abi.h - the PJRT C API as facts: what a plugin and a host must agree on, byte by byte. Up to
+// version 0.112 (table of 138 functions).
 //
-// PJRT_ names are the interface's own, so they keep their spelling. Nothing here is code: the client of any plugin is client.h, our own plugin is src/plugin.
-// Source: xla/pjrt/c/pjrt_c_api.h and its extension headers (openxla/xla), checked against the plugins of jaxlib 0.10.2 (0.112) and libtpu 0.0.51 (0.116).
+// PJRT_ names are the interface's own, so they keep their spelling. Nothing here is code: the
+// client of any plugin is client.h, our own plugin is src/plugin.
+// Source: xla/pjrt/c/pjrt_c_api.h and its extension headers (openxla/xla), checked against the
+// plugins of jaxlib 0.10.2 (0.112) and libtpu 0.0.51 (0.116).
 //
 // Rules of the interface:
-//   - Each struct leads with struct_size, the number of bytes its writer knows about (up to the end of the last field, without padding). A reader
-//     touches a field only when struct_size covers it. That is how old and new versions live together.
-//   - extension_start is the head of a list of optional structs, told apart by type; NULL when there are none.
+//   - Each struct leads with struct_size, the number of bytes its writer knows about (up to the end
+//   of the last field, without padding). A reader
+//     touches a field only when struct_size covers it. That is how old and new versions live
+//     together.
+//   - extension_start is the head of a list of optional structs, told apart by type; NULL when
+//   there are none.
 //   - Texts are pointer and length; a terminating NUL is not promised.
-//   - A minor version adds at the end of structs and of the table; a major version may change anything.
+//   - A minor version adds at the end of structs and of the table; a major version may change
+//   anything.
 #pragma once
 
 #include <stdbool.h>
@@ -18,15 +25,17 @@
 #define PJRT_API_MAJOR 0
 #define PJRT_API_MINOR 112
 
-// The oldest minor version that the client drives (the one JAX draws as well), and the one whose table has an order of its own.
+// The oldest minor version that the client drives (the one JAX draws as well), and the one whose
+// table has an order of its own.
 #define HSC_PJRT_MINOR_OLDEST 29
 #define HSC_PJRT_MINOR_REORDERED 56
 
 // Size of a struct up to and including a field: what struct_size holds.
 #define HSC_PJRT_SIZE_TO(type, field) (offsetof(type, field) + sizeof(((type *)0)->field))
-#define HSC_PJRT_SIZED(type, last_field) enum { type##_STRUCT_SIZE = HSC_PJRT_SIZE_TO(type, last_field) }
+#define HSC_PJRT_SIZED(type, last_field) \
+  enum { type##_STRUCT_SIZE = HSC_PJRT_SIZE_TO(type, last_field) }
 
-// ---- extensions -----------------------------------------------------------------------------------------------------------------
+// ---- extensions ---------------------------------------------------------------------------------
 
 typedef enum {
   PJRT_Extension_Type_Gpu_Custom_Call = 0,
@@ -71,7 +80,7 @@ typedef struct PJRT_Api_Version {
 } PJRT_Api_Version;
 HSC_PJRT_SIZED(PJRT_Api_Version, minor_version);
 
-// ---- enums ----------------------------------------------------------------------------------------------------------------------
+// ---- enums --------------------------------------------------------------------------------------
 
 // The numbers of absl::StatusCode; base/core/codes.def has the same.
 typedef enum {
@@ -148,10 +157,13 @@ typedef enum {
 
 // What the host promises about the memory it gives to BufferFromHostBuffer.
 typedef enum {
-  PJRT_HostBufferSemantics_kImmutableOnlyDuringCall = 0,         // copy before returning
-  PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes = 1, // until done_with_host_buffer is ready
-  PJRT_HostBufferSemantics_kImmutableZeroCopy = 2,               // unchanged as long as the buffer lives: may be used in place, never written
-  PJRT_HostBufferSemantics_kMutableZeroCopy = 3,                 // the buffer may use and write it in place
+  PJRT_HostBufferSemantics_kImmutableOnlyDuringCall = 0,  // copy before returning
+  // until done_with_host_buffer is ready
+  PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes = 1,
+  // unchanged as long as the buffer lives: may be used in place, never written
+  PJRT_HostBufferSemantics_kImmutableZeroCopy = 2,
+  // the buffer may use and write it in place
+  PJRT_HostBufferSemantics_kMutableZeroCopy = 3,
 } PJRT_HostBufferSemantics;
 
 typedef enum {
@@ -159,7 +171,8 @@ typedef enum {
   PJRT_Buffer_MemoryLayout_Type_Strides = 1,
 } PJRT_Buffer_MemoryLayout_Type;
 
-// ---- objects: opaque, but for the two that lead with a table of functions in new versions (errors and memories, between 0.104 and 0.112) -------
+// ---- objects: opaque, but for the two that lead with a table of functions in new versions (errors
+// and memories, between 0.104 and 0.112) -------
 
 typedef struct PJRT_Error PJRT_Error;
 typedef struct PJRT_Event PJRT_Event;
@@ -183,7 +196,8 @@ typedef struct PJRT_SerializedCompileOptions PJRT_SerializedCompileOptions;
 typedef struct PJRT_SerializedTopology PJRT_SerializedTopology;
 typedef struct PJRT_MultiSlice_Config PJRT_MultiSlice_Config;
 
-typedef void (*PJRT_Error_PayloadVisitor)(const char *key, size_t key_size, const char *value, size_t value_size, void *user_arg);
+typedef void (*PJRT_Error_PayloadVisitor)(
+    const char *key, size_t key_size, const char *value, size_t value_size, void *user_arg);
 
 typedef struct PJRT_Error_FunctionTable {
   size_t struct_size;
@@ -192,19 +206,23 @@ typedef struct PJRT_Error_FunctionTable {
   void (*destroy)(PJRT_Error *error);
   void (*message)(const PJRT_Error *error, const char **message, size_t *message_size);
   PJRT_Error_Code (*get_code)(const PJRT_Error *error);
-  void (*for_each_payload)(const PJRT_Error *error, PJRT_Error_PayloadVisitor visitor, void *user_arg);
+  void (*for_each_payload)(const PJRT_Error *error,
+                           PJRT_Error_PayloadVisitor visitor,
+                           void *user_arg);
 } PJRT_Error_FunctionTable;
 HSC_PJRT_SIZED(PJRT_Error_FunctionTable, for_each_payload);
 
 struct PJRT_Error {
-  const PJRT_Error_FunctionTable *vtable;  // only in plugins from about 0.105 on; read it never, use the functions of the table
+  // only in plugins from about 0.105 on; read it never, use the functions of the table
+  const PJRT_Error_FunctionTable *vtable;
 };
 
 typedef struct PJRT_Memory_FunctionTable {
   size_t struct_size;
   PJRT_Extension_Base *extension_start;
-  size_t instance_struct_size;                                     // of the memory object
-  void *(*get_user_data)(PJRT_Memory *memory, const void *key);    // NULL when nothing was set under the key
+  size_t instance_struct_size;  // of the memory object
+  // NULL when nothing was set under the key
+  void *(*get_user_data)(PJRT_Memory *memory, const void *key);
   void (*set_user_data)(PJRT_Memory *memory, const void *key, void *data, void (*dtor)(void *));
 } PJRT_Memory_FunctionTable;
 HSC_PJRT_SIZED(PJRT_Memory_FunctionTable, set_user_data);
@@ -213,7 +231,7 @@ struct PJRT_Memory {
   const PJRT_Memory_FunctionTable *vtable;  // as for errors
 };
 
-// ---- structs that are not arguments of one function ------------------------------------------------------------------------------
+// ---- structs that are not arguments of one function ---------------------------------------------
 
 typedef struct PJRT_NamedValue {
   size_t struct_size;
@@ -304,14 +322,26 @@ typedef struct PJRT_Chunk {
   void *deleter_arg;
 } PJRT_Chunk;
 
-// Callbacks that a host gives to a plugin. PJRT_CallbackError makes an error for the plugin to return; it copies the text.
-typedef PJRT_Error *(*PJRT_CallbackError)(PJRT_Error_Code code, const char *message, size_t message_size);
+// Callbacks that a host gives to a plugin. PJRT_CallbackError makes an error for the plugin to
+// return; it copies the text.
+typedef PJRT_Error *(*PJRT_CallbackError)(PJRT_Error_Code code,
+                                          const char *message,
+                                          size_t message_size);
 typedef void (*PJRT_Event_OnReadyCallback)(PJRT_Error *error, void *user_arg);
-typedef PJRT_Error *(*PJRT_SendCallback)(PJRT_Chunk *chunk, PJRT_CallbackError *callback_error, size_t total_size_in_bytes, bool done,
+typedef PJRT_Error *(*PJRT_SendCallback)(PJRT_Chunk *chunk,
+                                         PJRT_CallbackError *callback_error,
+                                         size_t total_size_in_bytes,
+                                         bool done,
                                          void *user_arg);
 typedef void (*PJRT_RecvCallback)(PJRT_CopyToDeviceStream *stream, void *user_arg);
-typedef void (*PJRT_HloOutputCallback)(int64_t replica_id, int64_t partition_id, const void *data, const int64_t *shape_dims,
-                                       size_t shape_num_dims, PJRT_Buffer_Type shape_element_type, int64_t operand_index, void *user_arg);
+typedef void (*PJRT_HloOutputCallback)(int64_t replica_id,
+                                       int64_t partition_id,
+                                       const void *data,
+                                       const int64_t *shape_dims,
+                                       size_t shape_num_dims,
+                                       PJRT_Buffer_Type shape_element_type,
+                                       int64_t operand_index,
+                                       void *user_arg);
 typedef void (*PJRT_KeyValueGetCallback_ValueDeleter)(char *value);
 typedef void (*PJRT_KeyValueTryGetCallback_ValueDeleter)(char *value);
 
@@ -325,7 +355,8 @@ typedef struct PJRT_KeyValueGetCallback_Args {
   void *user_arg;
   char *value;  // out
   size_t value_size;
-  PJRT_KeyValueGetCallback_ValueDeleter value_deleter_callback;  // out; the plugin copies the value, then calls it
+  // out; the plugin copies the value, then calls it
+  PJRT_KeyValueGetCallback_ValueDeleter value_deleter_callback;
 } PJRT_KeyValueGetCallback_Args;
 HSC_PJRT_SIZED(PJRT_KeyValueGetCallback_Args, value_deleter_callback);
 typedef PJRT_Error *(*PJRT_KeyValueGetCallback)(PJRT_KeyValueGetCallback_Args *args);
@@ -376,7 +407,8 @@ typedef struct PJRT_HloOutputCallbackInfo {
   size_t num_operands;
 } PJRT_HloOutputCallbackInfo;
 
-// Options of one execution. Up to recv counts and launch_id since 0.29; the minor version at which each later field came is beside it.
+// Options of one execution. Up to recv counts and launch_id since 0.29; the minor version at which
+// each later field came is beside it.
 typedef struct PJRT_ExecuteOptions {
   size_t struct_size;
   PJRT_Extension_Base *extension_start;
@@ -385,14 +417,15 @@ typedef struct PJRT_ExecuteOptions {
   size_t num_send_ops;
   size_t num_recv_ops;
   int launch_id;
-  const int64_t *non_donatable_input_indices;  // 39: inputs that stay the caller's even where the program may reuse them
-  size_t num_non_donatable_input_indices;      // 39
-  PJRT_ExecuteContext *context;                // 64
-  const char *call_location;                   // 76
-  size_t num_tasks;                            // 78
-  int *task_ids;                               // 78
-  int64_t *incarnation_ids;                    // 78
-  PJRT_MultiSlice_Config *multi_slice_config;  // 97
+  // 39: inputs that stay the caller's even where the program may reuse them
+  const int64_t *non_donatable_input_indices;
+  size_t num_non_donatable_input_indices;             // 39
+  PJRT_ExecuteContext *context;                       // 64
+  const char *call_location;                          // 76
+  size_t num_tasks;                                   // 78
+  int *task_ids;                                      // 78
+  int64_t *incarnation_ids;                           // 78
+  PJRT_MultiSlice_Config *multi_slice_config;         // 97
   bool use_major_to_minor_data_layout_for_callbacks;  // after 104, as the next two
   PJRT_HloOutputCallbackInfo *hlo_output_callbacks;
   size_t num_hlo_output_callbacks;
@@ -426,27 +459,28 @@ typedef struct PJRT_Buffer_DonateWithControlDependency_Callback_Args {
 } PJRT_Buffer_DonateWithControlDependency_Callback_Args;
 HSC_PJRT_SIZED(PJRT_Buffer_DonateWithControlDependency_Callback_Args, error_message_size);
 
-// ---- arguments of the functions --------------------------------------------------------------------------------------------------
+// ---- arguments of the functions -----------------------------------------------------------------
 
-// One row makes: struct <function>_Args, <function>_Args_STRUCT_SIZE, and <function>_Fn, the type of the function (VOID_ARGS: without a result).
+// One row makes: struct <function>_Args, <function>_Args_STRUCT_SIZE, and <function>_Fn, the type
+// of the function (VOID_ARGS: without a result).
 #define HSC_PJRT_ARGS_STRUCT(function, last_field, ...) \
-  typedef struct function##_Args {                      \
-    size_t struct_size;                                 \
-    PJRT_Extension_Base *extension_start;               \
-    __VA_ARGS__                                         \
-  } function##_Args;                                    \
+  typedef struct function##_Args { \
+    size_t struct_size; \
+    PJRT_Extension_Base *extension_start; \
+    __VA_ARGS__ \
+  } function##_Args; \
   HSC_PJRT_SIZED(function##_Args, last_field);
-#define ARGS(function, last_field, ...)                         \
-  HSC_PJRT_ARGS_STRUCT(function, last_field, __VA_ARGS__)       \
+#define ARGS(function, last_field, ...) \
+  HSC_PJRT_ARGS_STRUCT(function, last_field, __VA_ARGS__) \
   typedef PJRT_Error *function##_Fn(function##_Args *args);
-#define VOID_ARGS(function, last_field, ...)                    \
-  HSC_PJRT_ARGS_STRUCT(function, last_field, __VA_ARGS__)       \
+#define VOID_ARGS(function, last_field, ...) \
+  HSC_PJRT_ARGS_STRUCT(function, last_field, __VA_ARGS__) \
   typedef void function##_Fn(function##_Args *args);
-#include "pjrt/abi_args.h"
+#include "pjrt/abi_args.def"
 #undef ARGS
 #undef VOID_ARGS
 
-// ---- the table -------------------------------------------------------------------------------------------------------------------
+// ---- the table ----------------------------------------------------------------------------------
 
 typedef struct PJRT_Api {
   size_t struct_size;
@@ -463,15 +497,22 @@ typedef const PJRT_Api *GetPjrtApi_Fn(void);
 
 // Measured facts about released tables: what any change to the rows must keep.
 _Static_assert(sizeof(PJRT_Api_Version) == 24, "version struct");
-_Static_assert(offsetof(PJRT_Api, PJRT_Error_Destroy) == 40, "the first function follows the header");
+_Static_assert(offsetof(PJRT_Api, PJRT_Error_Destroy) == 40,
+               "the first function follows the header");
 _Static_assert(HSC_PJRT_SIZE_TO(PJRT_Api, PJRT_Event_Set) == 1064, "0.90: 128 functions");
 _Static_assert(PJRT_Api_STRUCT_SIZE == 1144, "0.112: 138 functions");
-_Static_assert(HSC_PJRT_SIZE_TO(PJRT_Executable_GetCompiledMemoryStats_Args, peak_memory_in_bytes) == 112, "memory statistics of 0.75");
-_Static_assert(HSC_PJRT_SIZE_TO(PJRT_Executable_GetCompiledMemoryStats_Args, total_size_in_bytes) == 120, "memory statistics of 0.90");
-_Static_assert(sizeof(PJRT_NamedValue) == 56 && sizeof(PJRT_Program) == 48, "named values and programs are arrays and copies in other libraries");
+_Static_assert(HSC_PJRT_SIZE_TO(PJRT_Executable_GetCompiledMemoryStats_Args,
+                                peak_memory_in_bytes) == 112,
+               "memory statistics of 0.75");
+_Static_assert(HSC_PJRT_SIZE_TO(PJRT_Executable_GetCompiledMemoryStats_Args, total_size_in_bytes) ==
+                   120,
+               "memory statistics of 0.90");
+_Static_assert(sizeof(PJRT_NamedValue) == 56 && sizeof(PJRT_Program) == 48,
+               "named values and programs are arrays and copies in other libraries");
 
-// ---- extension: profiler (type 1) ------------------------------------------------------------------------------------------------
-// Source: xla/pjrt/c/pjrt_c_api_profiler_extension.h and xla/backends/profiler/plugin/profiler_c_api.h. The profiler has error objects of its own.
+// ---- extension: profiler (type 1) ---------------------------------------------------------------
+// Source: xla/pjrt/c/pjrt_c_api_profiler_extension.h and
+// xla/backends/profiler/plugin/profiler_c_api.h. The profiler has error objects of its own.
 
 typedef struct PLUGIN_Profiler PLUGIN_Profiler;
 typedef struct PLUGIN_Profiler_Error PLUGIN_Profiler_Error;
@@ -517,7 +558,8 @@ HSC_PJRT_SIZED(PLUGIN_Profiler_Args, profiler);
 typedef struct PLUGIN_Profiler_CollectData_Args {
   size_t struct_size;
   PLUGIN_Profiler *profiler;
-  uint8_t *buffer;              // NULL: the plugin answers with memory of its own (XLA's plugins) or with the size only
+  // NULL: the plugin answers with memory of its own (XLA's plugins) or with the size only
+  uint8_t *buffer;
   size_t buffer_size_in_bytes;  // out; XLA's plugins count a trailing NUL
 } PLUGIN_Profiler_CollectData_Args;
 HSC_PJRT_SIZED(PLUGIN_Profiler_CollectData_Args, buffer_size_in_bytes);
@@ -544,8 +586,9 @@ typedef struct PJRT_Profiler_Extension {
 HSC_PJRT_SIZED(PJRT_Profiler_Extension, traceme_context_id);
 _Static_assert(PJRT_Profiler_Extension_STRUCT_SIZE == 40, "profiler extension of 0.112");
 
-// ---- extension: layouts (type 4) -------------------------------------------------------------------------------------------------
-// Source: xla/pjrt/c/pjrt_c_api_layouts_extension.h, version 4. A serialized layout is the text that XLA prints: "{1,0}" or "{1,0:T(8,128)}".
+// ---- extension: layouts (type 4) ----------------------------------------------------------------
+// Source: xla/pjrt/c/pjrt_c_api_layouts_extension.h, version 4. A serialized layout is the text
+// that XLA prints: "{1,0}" or "{1,0:T(8,128)}".
 
 typedef struct PJRT_Layouts_MemoryLayout PJRT_Layouts_MemoryLayout;
 typedef struct PJRT_Layouts_SerializedLayout PJRT_Layouts_SerializedLayout;
@@ -616,7 +659,7 @@ typedef struct PJRT_Layouts_PJRT_Executable_GetParameterLayouts_Args {
 } PJRT_Layouts_PJRT_Executable_GetParameterLayouts_Args;
 HSC_PJRT_SIZED(PJRT_Layouts_PJRT_Executable_GetParameterLayouts_Args, layouts);
 
-// ---- FFI extension: custom calls with handlers of XLA's FFI ------------------------------------------------------------------------------------
+// ---- FFI extension: custom calls with handlers of XLA's FFI -------------------------------------
 
 typedef struct PJRT_FFI_Type_Info {
   void (*deleter)(void *object);
@@ -660,12 +703,18 @@ HSC_PJRT_SIZED(PJRT_FFI_Extension, register_handler);
 typedef struct PJRT_Layouts_Extension {
   PJRT_Extension_Base base;
   PJRT_Error *(*PJRT_Layouts_MemoryLayout_Destroy)(PJRT_Layouts_MemoryLayout_Destroy_Args *args);
-  PJRT_Error *(*PJRT_Layouts_MemoryLayout_Serialize)(PJRT_Layouts_MemoryLayout_Serialize_Args *args);
-  PJRT_Error *(*PJRT_Layouts_PJRT_Client_GetDefaultLayout)(PJRT_Layouts_PJRT_Client_GetDefaultLayout_Args *args);
-  PJRT_Error *(*PJRT_Layouts_PJRT_Buffer_MemoryLayout)(PJRT_Layouts_PJRT_Buffer_MemoryLayout_Args *args);
-  PJRT_Error *(*PJRT_Layouts_PJRT_Topology_GetDefaultLayout)(PJRT_Layouts_PJRT_Topology_GetDefaultLayout_Args *args);
-  PJRT_Error *(*PJRT_Layouts_PJRT_Executable_GetOutputLayouts)(PJRT_Layouts_PJRT_Executable_GetOutputLayouts_Args *args);
-  PJRT_Error *(*PJRT_Layouts_PJRT_Executable_GetParameterLayouts)(PJRT_Layouts_PJRT_Executable_GetParameterLayouts_Args *args);
+  PJRT_Error *(*PJRT_Layouts_MemoryLayout_Serialize)(
+      PJRT_Layouts_MemoryLayout_Serialize_Args *args);
+  PJRT_Error *(*PJRT_Layouts_PJRT_Client_GetDefaultLayout)(
+      PJRT_Layouts_PJRT_Client_GetDefaultLayout_Args *args);
+  PJRT_Error *(*PJRT_Layouts_PJRT_Buffer_MemoryLayout)(
+      PJRT_Layouts_PJRT_Buffer_MemoryLayout_Args *args);
+  PJRT_Error *(*PJRT_Layouts_PJRT_Topology_GetDefaultLayout)(
+      PJRT_Layouts_PJRT_Topology_GetDefaultLayout_Args *args);
+  PJRT_Error *(*PJRT_Layouts_PJRT_Executable_GetOutputLayouts)(
+      PJRT_Layouts_PJRT_Executable_GetOutputLayouts_Args *args);
+  PJRT_Error *(*PJRT_Layouts_PJRT_Executable_GetParameterLayouts)(
+      PJRT_Layouts_PJRT_Executable_GetParameterLayouts_Args *args);
 } PJRT_Layouts_Extension;
 HSC_PJRT_SIZED(PJRT_Layouts_Extension, PJRT_Layouts_PJRT_Executable_GetParameterLayouts);
 _Static_assert(PJRT_Layouts_Extension_STRUCT_SIZE == 80, "layouts extension of 0.112");

@@ -1,4 +1,5 @@
-// pjrt_internal.h - what the files of src/pjrt share: the objects behind client.h, and the one way in which a plugin is called.
+// pjrt_internal.h - what the files of src/pjrt share: the objects behind client.h, and the one way
+// in which a plugin is called.
 #pragma once
 
 #include "base/core/memory.h"
@@ -7,11 +8,12 @@
 enum { HSC_PJRT_EXTENSION_LIMIT = 64 };
 
 struct hsc_plugin {
-  PJRT_Api table;                 // copy of what the plugin really has; slots that it lacks are NULL
-  const PJRT_Api *api;            // the plugin's own
+  // copy of what the plugin really has; slots that it lacks are NULL
+  PJRT_Api table;
+  const PJRT_Api *api;  // the plugin's own
   char *path, *name;
   int minor;
-  hsc_arena *arena;               // attributes
+  hsc_arena *arena;  // attributes
   const hsc_named_value *attributes;
   size_t attribute_count;
   bool attributes_read;
@@ -22,7 +24,7 @@ struct hsc_plugin {
 struct hsc_client {
   hsc_plugin *plugin;
   PJRT_Client *client;
-  hsc_arena *arena;               // texts and device descriptions
+  hsc_arena *arena;  // texts and device descriptions
   const char *platform_name, *platform_version;
   PJRT_Device *const *devices;    // the plugin's array of addressable devices
   hsc_device_info *device_infos;  // [device_count]
@@ -45,13 +47,13 @@ struct hsc_topology {
 
 struct hsc_executable {
   hsc_plugin *plugin;
-  hsc_client *client;               // NULL when compiled ahead of time
-  PJRT_LoadedExecutable *loaded;    // NULL when compiled ahead of time
+  hsc_client *client;             // NULL when compiled ahead of time
+  PJRT_LoadedExecutable *loaded;  // NULL when compiled ahead of time
   PJRT_Executable *executable;
   hsc_arena *arena;
   const char *name;
   size_t output_count, replica_count, partition_count;
-  const hsc_array_spec *outputs;    // NULL until asked
+  const hsc_array_spec *outputs;  // NULL until asked
   const hsc_named_value *costs;
   size_t cost_count;
   bool costs_read;
@@ -67,17 +69,21 @@ struct hsc_buffer {
   PJRT_Buffer *buffer;
 };
 
-// Calls a function of the plugin: NULL, or a status with the plugin's code, text and name. `args` is a pointer to the argument struct.
-#define HSC_PJRT_CALL(plugin, function, args)                                                                              \
-  (__builtin_expect((plugin)->table.function != NULL, 1)                                                                   \
-       ? hsc__pjrt_check((plugin), HSC_FN_##function, (plugin)->table.function(args))                                      \
+// Calls a function of the plugin: NULL, or a status with the plugin's code, text and name. `args`
+// is a pointer to the argument struct.
+#define HSC_PJRT_CALL(plugin, function, args) \
+  (__builtin_expect((plugin)->table.function != NULL, 1) \
+       ? hsc__pjrt_check((plugin), HSC_FN_##function, (plugin)->table.function(args)) \
        : hsc__plugin_lacks((plugin), HSC_FN_##function))
 // An argument struct with its size set: HSC_PJRT_ARGS(PJRT_Buffer_Device, .buffer = b)
 #define HSC_PJRT_ARGS(function, ...) {.struct_size = function##_Args_STRUCT_SIZE, __VA_ARGS__}
 
-hsc_status *hsc__pjrt_error(hsc_plugin *plugin, hsc_pjrt_function function, PJRT_Error *error);   // takes the error
+// takes the error
+hsc_status *hsc__pjrt_error(hsc_plugin *plugin, hsc_pjrt_function function, PJRT_Error *error);
 hsc_status *hsc__plugin_lacks(hsc_plugin *plugin, hsc_pjrt_function function);
-static inline hsc_status *hsc__pjrt_check(hsc_plugin *plugin, hsc_pjrt_function function, PJRT_Error *error) {
+static inline hsc_status *hsc__pjrt_check(hsc_plugin *plugin,
+                                          hsc_pjrt_function function,
+                                          PJRT_Error *error) {
   return __builtin_expect(error == NULL, 1) ? NULL : hsc__pjrt_error(plugin, function, error);
 }
 
@@ -88,11 +94,24 @@ void hsc__buffer_drop(hsc_plugin *plugin, PJRT_Buffer *buffer);
 // Waits and destroys the event; NULL is ready.
 hsc_status *hsc__event_finish(hsc_plugin *plugin, PJRT_Event *event);
 
-// Copies of the plugin's values in an arena, and the other way round (for create options; texts are borrowed, the array is the arena's).
-hsc_status *hsc__values_copy(hsc_arena *arena, const PJRT_NamedValue *values, size_t count, const hsc_named_value **out_values);
-hsc_status *hsc__values_to_plugin(hsc_arena *arena, const hsc_named_value *values, size_t count, PJRT_NamedValue **out_values);
+// Copies of the plugin's values in an arena, and the other way round (for create options; texts are
+// borrowed, the array is the arena's).
+hsc_status *hsc__values_copy(hsc_arena *arena,
+                             const PJRT_NamedValue *values,
+                             size_t count,
+                             const hsc_named_value **out_values);
+hsc_status *hsc__values_to_plugin(hsc_arena *arena,
+                                  const hsc_named_value *values,
+                                  size_t count,
+                                  PJRT_NamedValue **out_values);
 // Fills one device's facts from its description.
-hsc_status *hsc__device_info_read(hsc_plugin *plugin, hsc_arena *arena, PJRT_DeviceDescription *description, hsc_device_info *info);
+hsc_status *hsc__device_info_read(hsc_plugin *plugin,
+                                  hsc_arena *arena,
+                                  PJRT_DeviceDescription *description,
+                                  hsc_device_info *info);
 // Wraps what compile, load and PJRT_Compile gave; takes both handles, also on failure.
-hsc_status *hsc__executable_wrap(hsc_plugin *plugin, hsc_client *client, PJRT_LoadedExecutable *loaded, PJRT_Executable *executable,
+hsc_status *hsc__executable_wrap(hsc_plugin *plugin,
+                                 hsc_client *client,
+                                 PJRT_LoadedExecutable *loaded,
+                                 PJRT_Executable *executable,
                                  hsc_executable **out_executable);

@@ -11,7 +11,8 @@
 #include "trace/recorder.h"
 #include "trace/ring_format.h"
 
-enum { LARGE_BUFFER_BYTES = 64 << 10 };   // the end of a smaller one is told by the next event that tells the memory
+// the end of a smaller one is told by the next event that tells the memory
+enum { LARGE_BUFFER_BYTES = 64 << 10 };
 
 typedef hsc__tracer tracer;
 static tracer tracers[HSC_TRACER_INSTANCES];
@@ -30,83 +31,112 @@ static _Atomic int64_t run_ids;
 
 uint32_t hsc__tracer_intern(const char *text, size_t size) {
   char buffer[512];
-  if (!text) return 0;
-  if (size > sizeof buffer - 1) size = sizeof buffer - 1;
+  if (!text)
+    return 0;
+  if (size > sizeof buffer - 1)
+    size = sizeof buffer - 1;
   memcpy(buffer, text, size);
   buffer[size] = 0;
   return hsc_recorder_intern(recorder, buffer);
 }
 
 void hsc__tracer_drop(const tracer *t, PJRT_Error *error) {
-  if (error) t->real->PJRT_Error_Destroy(&(PJRT_Error_Destroy_Args){.struct_size = PJRT_Error_Destroy_Args_STRUCT_SIZE, .error = error});
+  if (error)
+    t->real->PJRT_Error_Destroy(&(PJRT_Error_Destroy_Args){
+        .struct_size = PJRT_Error_Destroy_Args_STRUCT_SIZE, .error = error});
 }
 
 void hsc__tracer_error_attrs(const tracer *t, PJRT_Error *error, hsc_trace_attr out[2]) {
-  PJRT_Error_Message_Args message = {.struct_size = PJRT_Error_Message_Args_STRUCT_SIZE, .error = error};
+  PJRT_Error_Message_Args message = {.struct_size = PJRT_Error_Message_Args_STRUCT_SIZE,
+                                     .error = error};
   t->real->PJRT_Error_Message(&message);
-  PJRT_Error_GetCode_Args code = {.struct_size = PJRT_Error_GetCode_Args_STRUCT_SIZE, .error = error};
+  PJRT_Error_GetCode_Args code = {.struct_size = PJRT_Error_GetCode_Args_STRUCT_SIZE,
+                                  .error = error};
   drop_error(t, t->real->PJRT_Error_GetCode(&code));
   out[0] = attr_string(known.error, hsc__tracer_intern(message.message, message.message_size));
   out[1] = attr_int(known.error_code, code.code);
 }
 
 // Ends a span, with the error's text and code when there is one; the error stays the caller's.
-static PJRT_Error *end(const tracer *t, uint64_t span, PJRT_Error *error, hsc_trace_attr *attrs, int count) {
+static PJRT_Error *end(
+    const tracer *t, uint64_t span, PJRT_Error *error, hsc_trace_attr *attrs, int count) {
   hsc_trace_attr failed[2];
-  if (span && error) hsc__tracer_error_attrs(t, error, failed), attrs = failed, count = 2;
+  if (span && error) {
+    hsc__tracer_error_attrs(t, error, failed);
+    attrs = failed;
+    count = 2;
+  }
   hsc_span_end(recorder, span, attrs, count);
   return error;
 }
 
 static void destroy_event(const tracer *t, PJRT_Event *event) {
-  if (event) drop_error(t, t->real->PJRT_Event_Destroy(&(PJRT_Event_Destroy_Args){.struct_size = PJRT_Event_Destroy_Args_STRUCT_SIZE, .event = event}));
+  if (event)
+    drop_error(t, t->real->PJRT_Event_Destroy(&(PJRT_Event_Destroy_Args){
+                      .struct_size = PJRT_Event_Destroy_Args_STRUCT_SIZE, .event = event}));
 }
 
-// ---- programs and executables ---------------------------------------------------------------------------------------------------
+// ---- programs and executables -------------------------------------------------------------------
 
-static PJRT_Error *end_compile(const tracer *t, uint64_t span, PJRT_Error *error, PJRT_Executable *executable) {
-  if (!span || error) return end(t, span, error, NULL, 0);
-  hsc_trace_attr name = attr_string(known.executable, executable ? hsc__tracer_executable_name(t, executable) : 0);
+static PJRT_Error *end_compile(const tracer *t,
+                               uint64_t span,
+                               PJRT_Error *error,
+                               PJRT_Executable *executable) {
+  if (!span || error)
+    return end(t, span, error, NULL, 0);
+  hsc_trace_attr name =
+      attr_string(known.executable, executable ? hsc__tracer_executable_name(t, executable) : 0);
   hsc_span_end(recorder, span, &name, 1);
   hsc__tracer_note_compiled(t, executable, (uint32_t)name.value.string);
   return NULL;
 }
 
-static PJRT_Error *end_load(const tracer *t, uint64_t span, PJRT_Error *error, PJRT_LoadedExecutable *loaded) {
-  if (!span || error) return end_compile(t, span, error, NULL);
+static PJRT_Error *end_load(const tracer *t,
+                            uint64_t span,
+                            PJRT_Error *error,
+                            PJRT_LoadedExecutable *loaded) {
+  if (!span || error)
+    return end_compile(t, span, error, NULL);
   hsc__tracer_executable(t, loaded);
   PJRT_Executable *plain = hsc__tracer_plain(t, loaded);
   end_compile(t, span, NULL, plain);
-  PJRT_Executable_Destroy_Args destroy = {.struct_size = PJRT_Executable_Destroy_Args_STRUCT_SIZE, .executable = plain};
-  if (plain) drop_error(t, t->real->PJRT_Executable_Destroy(&destroy));
+  PJRT_Executable_Destroy_Args destroy = {.struct_size = PJRT_Executable_Destroy_Args_STRUCT_SIZE,
+                                          .executable = plain};
+  if (plain)
+    drop_error(t, t->real->PJRT_Executable_Destroy(&destroy));
   return NULL;
 }
 
 static PJRT_Error *trace_PJRT_Client_Compile(tracer *t, PJRT_Client_Compile_Args *args) {
-  uint64_t span = hsc__tracer_begin_compile(known.PJRT_Client_Compile, args->program, args->compile_options, args->compile_options_size);
+  uint64_t span = hsc__tracer_begin_compile(known.PJRT_Client_Compile, args->program,
+                                            args->compile_options, args->compile_options_size);
   PJRT_Error *error = t->real->PJRT_Client_Compile(args);
   return end_load(t, span, error, args->executable);
 }
 
 static PJRT_Error *trace_PJRT_Compile(tracer *t, PJRT_Compile_Args *args) {
-  uint64_t span = hsc__tracer_begin_compile(known.PJRT_Compile, args->program, args->compile_options, args->compile_options_size);
+  uint64_t span = hsc__tracer_begin_compile(known.PJRT_Compile, args->program,
+                                            args->compile_options, args->compile_options_size);
   PJRT_Error *error = t->real->PJRT_Compile(args);
   return end_compile(t, span, error, args->executable);
 }
 
-static PJRT_Error *trace_PJRT_Executable_DeserializeAndLoad(tracer *t, PJRT_Executable_DeserializeAndLoad_Args *args) {
+static PJRT_Error *trace_PJRT_Executable_DeserializeAndLoad(
+    tracer *t, PJRT_Executable_DeserializeAndLoad_Args *args) {
   hsc_trace_attr size = attr_int(known.bytes, (int64_t)args->serialized_executable_size);
-  uint64_t span = hsc_span_begin(recorder, HSC_CATEGORY_COMPILE, known.PJRT_Executable_DeserializeAndLoad, &size, 1);
+  uint64_t span = hsc_span_begin(recorder, HSC_CATEGORY_COMPILE,
+                                 known.PJRT_Executable_DeserializeAndLoad, &size, 1);
   PJRT_Error *error = t->real->PJRT_Executable_DeserializeAndLoad(args);
   return end_load(t, span, error, args->loaded_executable);
 }
 
-static PJRT_Error *trace_PJRT_LoadedExecutable_Destroy(tracer *t, PJRT_LoadedExecutable_Destroy_Args *args) {
+static PJRT_Error *trace_PJRT_LoadedExecutable_Destroy(tracer *t,
+                                                       PJRT_LoadedExecutable_Destroy_Args *args) {
   hsc__tracer_forget_executable(args->executable);
   return t->real->PJRT_LoadedExecutable_Destroy(args);
 }
 
-// ---- something that goes on behind its call: told by the event that it makes ready -----------------------------------------------
+// ---- something that goes on behind its call: told by the event that it makes ready --------------
 
 typedef struct pending {
   const tracer *t;
@@ -115,7 +145,7 @@ typedef struct pending {
   uint32_t name, track;
   hsc_trace_attr attrs[2];
   int attr_count;
-  PJRT_Event_OnReadyCallback call;   // of the program, behind ours; NULL = none
+  PJRT_Event_OnReadyCallback call;  // of the program, behind ours; NULL = none
   void *user;
 } pending;
 
@@ -123,17 +153,25 @@ static void pending_done(PJRT_Error *error, void *user) {
   pending *p = user;
   hsc_trace_attr attrs[4] = {p->attrs[0], p->attrs[1]};
   int count = p->attr_count;
-  if (error) hsc__tracer_error_attrs(p->t, error, attrs + count), count += 2;
-  hsc_span_complete(recorder, p->category, p->name, p->track, p->begin_ticks, hsc_trace_ticks(), attrs, count);
-  if (p->call) p->call(error, p->user);   // the error is the callback's now
-  else drop_error(p->t, error);
+  if (error) {
+    hsc__tracer_error_attrs(p->t, error, attrs + count);
+    count += 2;
+  }
+  hsc_span_complete(recorder, p->category, p->name, p->track, p->begin_ticks, hsc_trace_ticks(),
+                    attrs, count);
+  if (p->call)
+    p->call(error, p->user);  // the error is the callback's now
+  else
+    drop_error(p->t, error);
   free(p);
 }
 
 static bool is_ready(const tracer *t, PJRT_Event *event) {
-  PJRT_Event_IsReady_Args args = {.struct_size = PJRT_Event_IsReady_Args_STRUCT_SIZE, .event = event};
+  PJRT_Event_IsReady_Args args = {.struct_size = PJRT_Event_IsReady_Args_STRUCT_SIZE,
+                                  .event = event};
   PJRT_Error *error = t->real->PJRT_Event_IsReady(&args);
-  if (!error) return args.is_ready;
+  if (!error)
+    return args.is_ready;
   drop_error(t, error);
   return false;
 }
@@ -141,35 +179,50 @@ static bool is_ready(const tracer *t, PJRT_Event *event) {
 // Records `what` when `event` becomes ready.
 static void follow(PJRT_Event *event, const pending *what) {
   pending *p = malloc(sizeof *p);
-  if (!p) return;
+  if (!p)
+    return;
   *p = *what;
-  PJRT_Event_OnReady_Args args = {.struct_size = PJRT_Event_OnReady_Args_STRUCT_SIZE, .event = event, .callback = pending_done, .user_arg = p};
+  PJRT_Event_OnReady_Args args = {.struct_size = PJRT_Event_OnReady_Args_STRUCT_SIZE,
+                                  .event = event,
+                                  .callback = pending_done,
+                                  .user_arg = p};
   PJRT_Error *error = p->t->real->PJRT_Event_OnReady(&args);
-  if (error) drop_error(what->t, error), free(p);
+  if (error) {
+    drop_error(what->t, error);
+    free(p);
+  }
 }
 
-// ---- memory ---------------------------------------------------------------------------------------------------------------------
+// ---- memory -------------------------------------------------------------------------------------
 
 static int64_t size_on_device(const tracer *t, PJRT_Buffer *buffer) {
-  if (!buffer || !HAS(t, PJRT_Buffer_OnDeviceSizeInBytes)) return -1;
-  PJRT_Buffer_OnDeviceSizeInBytes_Args size = {.struct_size = PJRT_Buffer_OnDeviceSizeInBytes_Args_STRUCT_SIZE, .buffer = buffer};
+  if (!buffer || !HAS(t, PJRT_Buffer_OnDeviceSizeInBytes))
+    return -1;
+  PJRT_Buffer_OnDeviceSizeInBytes_Args size = {
+      .struct_size = PJRT_Buffer_OnDeviceSizeInBytes_Args_STRUCT_SIZE, .buffer = buffer};
   PJRT_Error *error = t->real->PJRT_Buffer_OnDeviceSizeInBytes(&size);
   drop_error(t, error);
   return error ? -1 : (int64_t)size.on_device_size_in_bytes;
 }
 
-static void tell_memory(void) { hsc_trace_counter(recorder, HSC_CATEGORY_MEMORY, known.device_bytes, (double)hsc__tracer_device_bytes()); }
+static void tell_memory(void) {
+  hsc_trace_counter(recorder, HSC_CATEGORY_MEMORY, known.device_bytes,
+                    (double)hsc__tracer_device_bytes());
+}
 
 // A buffer that is new by itself. Returns its bytes; -1 = unknown.
 static int64_t add_buffer(const tracer *t, PJRT_Buffer *buffer) {
-  if (!hsc_recorder_takes(recorder, HSC_CATEGORY_MEMORY)) return size_on_device(t, buffer);
+  if (!hsc_recorder_takes(recorder, HSC_CATEGORY_MEMORY))
+    return size_on_device(t, buffer);
   int64_t bytes = size_on_device(t, buffer);
-  if (bytes >= 0 && hsc__tracer_buffer_lives(buffer, bytes)) tell_memory();
+  if (bytes >= 0 && hsc__tracer_buffer_lives(buffer, bytes))
+    tell_memory();
   return bytes;
 }
 
 static void drop_buffer(PJRT_Buffer *buffer) {
-  if (hsc__tracer_buffer_dies(buffer) >= LARGE_BUFFER_BYTES) tell_memory();
+  if (hsc__tracer_buffer_dies(buffer) >= LARGE_BUFFER_BYTES)
+    tell_memory();
 }
 
 static PJRT_Error *trace_PJRT_Buffer_Destroy(tracer *t, PJRT_Buffer_Destroy_Args *args) {
@@ -182,32 +235,47 @@ static PJRT_Error *trace_PJRT_Buffer_Delete(tracer *t, PJRT_Buffer_Delete_Args *
   return t->real->PJRT_Buffer_Delete(args);
 }
 
-// ---- executions -----------------------------------------------------------------------------------------------------------------
+// ---- executions ---------------------------------------------------------------------------------
 
 // The outputs of a run, as live buffers; their sizes are asked for once per executable.
-static void add_outputs(const tracer *t, hsc__traced_executable *x, const PJRT_LoadedExecutable_Execute_Args *args) {
-  bool sized = atomic_load_explicit(&x->sized, memory_order_acquire), all = args->num_devices > 0;
+static void add_outputs(const tracer *t,
+                        hsc__traced_executable *x,
+                        const PJRT_LoadedExecutable_Execute_Args *args) {
+  bool sized = atomic_load_explicit(&x->sized, memory_order_acquire);
+  bool all = args->num_devices > 0;
   for (size_t d = 0; d < args->num_devices; d++)
     for (uint32_t o = 0; o < x->output_count; o++) {
       PJRT_Buffer *buffer = args->output_lists[d][o];
       int64_t bytes = sized ? x->output_bytes[o] : size_on_device(t, buffer);
-      if (bytes < 0) all = false;
-      else hsc__tracer_buffer_lives(buffer, bytes);
-      if (!sized && d == 0) x->output_bytes[o] = bytes;   // threads that do this at once write the same
+      if (bytes < 0)
+        all = false;
+      else
+        hsc__tracer_buffer_lives(buffer, bytes);
+      // threads that do this at once write the same
+      if (!sized && d == 0)
+        x->output_bytes[o] = bytes;
     }
-  if (!sized && all) atomic_store_explicit(&x->sized, true, memory_order_release);
+  if (!sized && all)
+    atomic_store_explicit(&x->sized, true, memory_order_release);
 }
 
-static PJRT_Error *trace_PJRT_LoadedExecutable_Execute(tracer *t, PJRT_LoadedExecutable_Execute_Args *args) {
-  hsc__traced_executable *x = hsc_recorder_takes(recorder, HSC_CATEGORY_EXECUTE) ? hsc__tracer_executable(t, args->executable) : NULL;
-  if (!x) return t->real->PJRT_LoadedExecutable_Execute(args);
+static PJRT_Error *trace_PJRT_LoadedExecutable_Execute(tracer *t,
+                                                       PJRT_LoadedExecutable_Execute_Args *args) {
+  hsc__traced_executable *x = hsc_recorder_takes(recorder, HSC_CATEGORY_EXECUTE)
+                                  ? hsc__tracer_executable(t, args->executable)
+                                  : NULL;
+  if (!x)
+    return t->real->PJRT_LoadedExecutable_Execute(args);
   hsc_tracer_profile_count();
   size_t devices = args->num_devices;
   int64_t run_id = atomic_fetch_add_explicit(&run_ids, 1, memory_order_relaxed) + 1;
-  hsc_trace_attr attrs[5] = {attr_string(known.executable, x->name), attr_int(known.run_id, run_id), attr_int(known.devices, (int64_t)devices)};
+  hsc_trace_attr attrs[5] = {attr_string(known.executable, x->name), attr_int(known.run_id, run_id),
+                             attr_int(known.devices, (int64_t)devices)};
   int count = devices == 1 ? 2 : 3;
-  // Completion events tell when the device was done. A caller that wants none still gives us one for the time of the call.
-  PJRT_Event *own[HSC__MOST_DEVICES], **asked = args->device_complete_events;
+  // Completion events tell when the device was done. A caller that wants none still gives us one
+  // for the time of the call.
+  PJRT_Event *own[HSC__MOST_DEVICES];
+  PJRT_Event **asked = args->device_complete_events;
   if (!asked && devices <= HSC__MOST_DEVICES) {
     memset(own, 0, devices * sizeof *own);
     args->device_complete_events = own;
@@ -219,25 +287,45 @@ static PJRT_Error *trace_PJRT_LoadedExecutable_Execute(tracer *t, PJRT_LoadedExe
   if (!error && run.span) {
     for (size_t d = 0; args->device_complete_events && d < devices && d < HSC__MOST_DEVICES; d++) {
       PJRT_Event *event = args->device_complete_events[d];
-      if (!event) continue;
+      if (!event)
+        continue;
       done = devices == 1 && is_ready(t, event);
-      if (!done) follow(event, &(pending){t, run.begin_ticks, HSC_CATEGORY_EXECUTE, known.run, known.tracks[d], {attrs[0], attrs[1]}, 2, NULL, NULL});
+      if (!done)
+        follow(event, &(pending){t,
+                                 run.begin_ticks,
+                                 HSC_CATEGORY_EXECUTE,
+                                 known.run,
+                                 known.tracks[d],
+                                 {attrs[0], attrs[1]},
+                                 2,
+                                 NULL,
+                                 NULL});
     }
   }
   if (!asked && args->device_complete_events) {
-    for (size_t d = 0; !error && d < devices; d++) destroy_event(t, own[d]);
+    for (size_t d = 0; !error && d < devices; d++)
+      destroy_event(t, own[d]);
     args->device_complete_events = NULL;
   }
   uint64_t device_bytes = UINT64_MAX;
-  if (!error && hsc_recorder_takes(recorder, HSC_CATEGORY_MEMORY)) add_outputs(t, x, args), device_bytes = (uint64_t)hsc__tracer_device_bytes();
-  if (error) hsc__tracer_error_attrs(t, error, attrs + count), count += 2;
-  if (run.span) hsc__run_end(recorder, &run, end_ticks, known.PJRT_LoadedExecutable_Execute, known.run, known.tracks[0], done, device_bytes, attrs, count);
+  if (!error && hsc_recorder_takes(recorder, HSC_CATEGORY_MEMORY)) {
+    add_outputs(t, x, args);
+    device_bytes = (uint64_t)hsc__tracer_device_bytes();
+  }
+  if (error) {
+    hsc__tracer_error_attrs(t, error, attrs + count);
+    count += 2;
+  }
+  if (run.span)
+    hsc__run_end(recorder, &run, end_ticks, known.PJRT_LoadedExecutable_Execute, known.run,
+                 known.tracks[0], done, device_bytes, attrs, count);
   return error;
 }
 
-// ---- transfers and waits --------------------------------------------------------------------------------------------------------
+// ---- transfers and waits ------------------------------------------------------------------------
 
-// "8,16", interned. Each thread remembers the last ones: programs send the same shapes again and again.
+// "8,16", interned. Each thread remembers the last ones: programs send the same shapes again and
+// again.
 static uint32_t shape_text(const int64_t *dims, size_t rank) {
   enum { REMEMBERED = 16, MOST_RANK = 8 };
   static _Thread_local struct {
@@ -246,12 +334,17 @@ static uint32_t shape_text(const int64_t *dims, size_t rank) {
     uint32_t text;
   } last[REMEMBERED];
   size_t slot = rank;
-  for (size_t i = 0; i < rank; i++) slot = slot * 31 + (size_t)dims[i];
+  for (size_t i = 0; i < rank; i++)
+    slot = slot * 31 + (size_t)dims[i];
   slot = (slot ^ slot >> 7) % REMEMBERED;
-  if (last[slot].text && last[slot].rank == rank && !memcmp(last[slot].dims, dims, rank * sizeof *dims)) return last[slot].text;
+  if (last[slot].text && last[slot].rank == rank &&
+      !memcmp(last[slot].dims, dims, rank * sizeof *dims))
+    return last[slot].text;
   char text[128];
   int length = 0;
-  for (size_t i = 0; i < rank && length < (int)sizeof text - 24; i++) length += snprintf(text + length, sizeof text - (size_t)length, i ? ",%lld" : "%lld", (long long)dims[i]);
+  for (size_t i = 0; i < rank && length < (int)sizeof text - 24; i++)
+    length += snprintf(text + length, sizeof text - (size_t)length, i ? ",%lld" : "%lld",
+                       (long long)dims[i]);
   text[length] = 0;
   uint32_t number = hsc_recorder_intern(recorder, text);
   if (rank <= MOST_RANK && rank) {
@@ -262,71 +355,107 @@ static uint32_t shape_text(const int64_t *dims, size_t rank) {
   return number;
 }
 
-static PJRT_Error *trace_PJRT_Client_BufferFromHostBuffer(tracer *t, PJRT_Client_BufferFromHostBuffer_Args *args) {
+static PJRT_Error *trace_PJRT_Client_BufferFromHostBuffer(
+    tracer *t, PJRT_Client_BufferFromHostBuffer_Args *args) {
   if (!hsc_recorder_takes(recorder, HSC_CATEGORY_TRANSFER)) {
     PJRT_Error *error = t->real->PJRT_Client_BufferFromHostBuffer(args);
-    if (!error) add_buffer(t, args->buffer);
+    if (!error)
+      add_buffer(t, args->buffer);
     return error;
   }
-  hsc_trace_attr attrs[] = {attr_int(known.type, args->type), attr_string(known.shape, shape_text(args->dims, args->num_dims))};
-  uint64_t span = hsc_span_begin(recorder, HSC_CATEGORY_TRANSFER, known.PJRT_Client_BufferFromHostBuffer, attrs, 2);
+  hsc_trace_attr attrs[] = {attr_int(known.type, args->type),
+                            attr_string(known.shape, shape_text(args->dims, args->num_dims))};
+  uint64_t span = hsc_span_begin(recorder, HSC_CATEGORY_TRANSFER,
+                                 known.PJRT_Client_BufferFromHostBuffer, attrs, 2);
   PJRT_Error *error = t->real->PJRT_Client_BufferFromHostBuffer(args);
-  if (error) return end(t, span, error, NULL, 0);
+  if (error)
+    return end(t, span, error, NULL, 0);
   hsc_trace_attr size = attr_int(known.bytes, add_buffer(t, args->buffer));
   return end(t, span, NULL, &size, size.value.i >= 0);
 }
 
 // A transfer of `bytes` was asked for at `begin_ticks`; `event` says when it is there.
-static void follow_transfer(const tracer *t, PJRT_Event *event, uint64_t begin_ticks, uint32_t name, int64_t bytes) {
-  if (!event || !hsc_recorder_takes(recorder, HSC_CATEGORY_TRANSFER) || is_ready(t, event)) return;   // there when the call returned: its span says all
-  follow(event, &(pending){t, begin_ticks, HSC_CATEGORY_TRANSFER, name, known.transfers, {attr_int(known.bytes, bytes)}, 1, NULL, NULL});
+static void follow_transfer(
+    const tracer *t, PJRT_Event *event, uint64_t begin_ticks, uint32_t name, int64_t bytes) {
+  // there when the call returned: its span says all
+  if (!event || !hsc_recorder_takes(recorder, HSC_CATEGORY_TRANSFER) || is_ready(t, event))
+    return;
+  follow(event, &(pending){t,
+                           begin_ticks,
+                           HSC_CATEGORY_TRANSFER,
+                           name,
+                           known.transfers,
+                           {attr_int(known.bytes, bytes)},
+                           1,
+                           NULL,
+                           NULL});
 }
 
 static PJRT_Error *trace_PJRT_Buffer_ToHostBuffer(tracer *t, PJRT_Buffer_ToHostBuffer_Args *args) {
-  if (!args->dst) return t->real->PJRT_Buffer_ToHostBuffer(args);   // asks for the size only
+  if (!args->dst)
+    return t->real->PJRT_Buffer_ToHostBuffer(args);  // asks for the size only
   hsc_trace_attr size = attr_int(known.bytes, (int64_t)args->dst_size);
-  uint64_t begin_ticks = hsc_trace_ticks(), span = hsc_span_begin(recorder, HSC_CATEGORY_TRANSFER, known.PJRT_Buffer_ToHostBuffer, &size, 1);
+  uint64_t begin_ticks = hsc_trace_ticks();
+  uint64_t span =
+      hsc_span_begin(recorder, HSC_CATEGORY_TRANSFER, known.PJRT_Buffer_ToHostBuffer, &size, 1);
   PJRT_Error *error = end(t, span, t->real->PJRT_Buffer_ToHostBuffer(args), NULL, 0);
-  if (!error) follow_transfer(t, args->event, begin_ticks, known.to_host_done, (int64_t)args->dst_size);
+  if (!error)
+    follow_transfer(t, args->event, begin_ticks, known.to_host_done, (int64_t)args->dst_size);
   return error;
 }
 
-static PJRT_Error *trace_PJRT_Buffer_CopyRawToHost(tracer *t, PJRT_Buffer_CopyRawToHost_Args *args) {
+static PJRT_Error *trace_PJRT_Buffer_CopyRawToHost(tracer *t,
+                                                   PJRT_Buffer_CopyRawToHost_Args *args) {
   hsc_trace_attr size = attr_int(known.bytes, args->transfer_size);
-  uint64_t begin_ticks = hsc_trace_ticks(), span = hsc_span_begin(recorder, HSC_CATEGORY_TRANSFER, known.PJRT_Buffer_CopyRawToHost, &size, 1);
+  uint64_t begin_ticks = hsc_trace_ticks();
+  uint64_t span =
+      hsc_span_begin(recorder, HSC_CATEGORY_TRANSFER, known.PJRT_Buffer_CopyRawToHost, &size, 1);
   PJRT_Error *error = end(t, span, t->real->PJRT_Buffer_CopyRawToHost(args), NULL, 0);
-  if (!error) follow_transfer(t, args->event, begin_ticks, known.to_host_done, args->transfer_size);
+  if (!error)
+    follow_transfer(t, args->event, begin_ticks, known.to_host_done, args->transfer_size);
   return error;
 }
 
-static PJRT_Error *trace_PJRT_AsyncHostToDeviceTransferManager_TransferData(tracer *t, PJRT_AsyncHostToDeviceTransferManager_TransferData_Args *args) {
+static PJRT_Error *trace_PJRT_AsyncHostToDeviceTransferManager_TransferData(
+    tracer *t, PJRT_AsyncHostToDeviceTransferManager_TransferData_Args *args) {
   hsc_trace_attr size = attr_int(known.bytes, args->transfer_size);
-  uint64_t begin_ticks = hsc_trace_ticks(), span = hsc_span_begin(recorder, HSC_CATEGORY_TRANSFER, known.PJRT_AsyncHostToDeviceTransferManager_TransferData, &size, 1);
-  PJRT_Error *error = end(t, span, t->real->PJRT_AsyncHostToDeviceTransferManager_TransferData(args), NULL, 0);
-  if (!error) follow_transfer(t, args->done_with_h2d_transfer, begin_ticks, known.to_device_done, args->transfer_size);
+  uint64_t begin_ticks = hsc_trace_ticks();
+  uint64_t span =
+      hsc_span_begin(recorder, HSC_CATEGORY_TRANSFER,
+                     known.PJRT_AsyncHostToDeviceTransferManager_TransferData, &size, 1);
+  PJRT_Error *error =
+      end(t, span, t->real->PJRT_AsyncHostToDeviceTransferManager_TransferData(args), NULL, 0);
+  if (!error)
+    follow_transfer(t, args->done_with_h2d_transfer, begin_ticks, known.to_device_done,
+                    args->transfer_size);
   return error;
 }
 
-static PJRT_Error *trace_PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer(tracer *t, PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer_Args *args) {
+static PJRT_Error *trace_PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer(
+    tracer *t, PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer_Args *args) {
   PJRT_Error *error = t->real->PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer(args);
-  if (!error) add_buffer(t, args->buffer_out);
+  if (!error)
+    add_buffer(t, args->buffer_out);
   return error;
 }
 
 static PJRT_Error *end_copy(const tracer *t, uint64_t span, PJRT_Error *error, PJRT_Buffer *copy) {
-  if (error) return end(t, span, error, NULL, 0);
+  if (error)
+    return end(t, span, error, NULL, 0);
   hsc_trace_attr size = attr_int(known.bytes, add_buffer(t, copy));
   return end(t, span, NULL, &size, size.value.i >= 0);
 }
 
 static PJRT_Error *trace_PJRT_Buffer_CopyToDevice(tracer *t, PJRT_Buffer_CopyToDevice_Args *args) {
-  uint64_t span = hsc_span_begin(recorder, HSC_CATEGORY_TRANSFER, known.PJRT_Buffer_CopyToDevice, NULL, 0);
+  uint64_t span =
+      hsc_span_begin(recorder, HSC_CATEGORY_TRANSFER, known.PJRT_Buffer_CopyToDevice, NULL, 0);
   PJRT_Error *error = t->real->PJRT_Buffer_CopyToDevice(args);
   return end_copy(t, span, error, args->dst_buffer);
 }
 
 static PJRT_Error *trace_PJRT_Buffer_CopyToMemory(tracer *t, PJRT_Buffer_CopyToMemory_Args *args) {
-  uint64_t span = hsc_span_begin(recorder, HSC_CATEGORY_TRANSFER, known.PJRT_Buffer_CopyToMemory, NULL, 0);
+  uint64_t span =
+      hsc_span_begin(recorder, HSC_CATEGORY_TRANSFER, known.PJRT_Buffer_CopyToMemory, NULL, 0);
   PJRT_Error *error = t->real->PJRT_Buffer_CopyToMemory(args);
   return end_copy(t, span, error, args->dst_buffer);
 }
@@ -336,53 +465,75 @@ static PJRT_Error *trace_PJRT_Event_Await(tracer *t, PJRT_Event_Await_Args *args
   return end(t, span, t->real->PJRT_Event_Await(args), NULL, 0);
 }
 
-// Frameworks that wait by a callback: from the call until the event is ready, and who asked. Nothing where it is ready already.
+// Frameworks that wait by a callback: from the call until the event is ready, and who asked.
+// Nothing where it is ready already.
 static PJRT_Error *trace_PJRT_Event_OnReady(tracer *t, PJRT_Event_OnReady_Args *args) {
-  if (!hsc_recorder_takes(recorder, HSC_CATEGORY_WAIT) || is_ready(t, args->event)) return t->real->PJRT_Event_OnReady(args);
+  if (!hsc_recorder_takes(recorder, HSC_CATEGORY_WAIT) || is_ready(t, args->event))
+    return t->real->PJRT_Event_OnReady(args);
   pending *p = malloc(sizeof *p);
-  if (!p) return t->real->PJRT_Event_OnReady(args);
-  *p = (pending){t, hsc_trace_ticks(), HSC_CATEGORY_WAIT, known.ready, known.waits, {attr_int(known.thread, (int64_t)syscall(SYS_gettid))}, 1, args->callback, args->user_arg};
-  PJRT_Event_OnReady_Args ours = {.struct_size = PJRT_Event_OnReady_Args_STRUCT_SIZE, .event = args->event, .callback = pending_done, .user_arg = p};
+  if (!p)
+    return t->real->PJRT_Event_OnReady(args);
+  *p = (pending){
+      t,           hsc_trace_ticks(), HSC_CATEGORY_WAIT,
+      known.ready, known.waits,       {attr_int(known.thread, (int64_t)syscall(SYS_gettid))},
+      1,           args->callback,    args->user_arg};
+  PJRT_Event_OnReady_Args ours = {.struct_size = PJRT_Event_OnReady_Args_STRUCT_SIZE,
+                                  .event = args->event,
+                                  .callback = pending_done,
+                                  .user_arg = p};
   PJRT_Error *error = t->real->PJRT_Event_OnReady(&ours);
-  if (error) free(p);
+  if (error)
+    free(p);
   return error;
 }
 
-// ---- plugin and client ----------------------------------------------------------------------------------------------------------
+// ---- plugin and client --------------------------------------------------------------------------
 
 static PJRT_Error *trace_PJRT_Plugin_Initialize(tracer *t, PJRT_Plugin_Initialize_Args *args) {
   hsc_trace_attr plugin = attr_string(known.plugin, hsc_recorder_intern(recorder, t->path));
-  uint64_t span = hsc_span_begin(recorder, HSC_CATEGORY_RUNTIME, known.PJRT_Plugin_Initialize, &plugin, 1);
+  uint64_t span =
+      hsc_span_begin(recorder, HSC_CATEGORY_RUNTIME, known.PJRT_Plugin_Initialize, &plugin, 1);
   return end(t, span, t->real->PJRT_Plugin_Initialize(args), NULL, 0);
 }
 
 static PJRT_Error *trace_PJRT_Client_Create(tracer *t, PJRT_Client_Create_Args *args) {
   hsc_trace_attr plugin = attr_string(known.plugin, hsc_recorder_intern(recorder, t->path));
-  uint64_t span = hsc_span_begin(recorder, HSC_CATEGORY_RUNTIME, known.PJRT_Client_Create, &plugin, 1);
+  uint64_t span =
+      hsc_span_begin(recorder, HSC_CATEGORY_RUNTIME, known.PJRT_Client_Create, &plugin, 1);
   return end(t, span, t->real->PJRT_Client_Create(args), NULL, 0);
 }
 
 static PJRT_Error *trace_PJRT_Client_Destroy(tracer *t, PJRT_Client_Destroy_Args *args) {
-  uint64_t span = hsc_span_begin(recorder, HSC_CATEGORY_RUNTIME, known.PJRT_Client_Destroy, NULL, 0);
+  uint64_t span =
+      hsc_span_begin(recorder, HSC_CATEGORY_RUNTIME, known.PJRT_Client_Destroy, NULL, 0);
   return end(t, span, t->real->PJRT_Client_Destroy(args), NULL, 0);
 }
 
-// ---- wrapped tables -------------------------------------------------------------------------------------------------------------
+// ---- wrapped tables -----------------------------------------------------------------------------
 
 // Every instance needs entry points of its own, because the calls carry no place for ours.
-#define CALL(function, category, text)                                                                  \
-  static PJRT_Error *entry0_##function(function##_Args *args) { return trace_##function(&tracers[0], args); } \
-  static PJRT_Error *entry1_##function(function##_Args *args) { return trace_##function(&tracers[1], args); } \
-  static PJRT_Error *entry2_##function(function##_Args *args) { return trace_##function(&tracers[2], args); } \
-  static PJRT_Error *entry3_##function(function##_Args *args) { return trace_##function(&tracers[3], args); }
+#define CALL(function, category, text) \
+  static PJRT_Error *entry0_##function(function##_Args *args) { \
+    return trace_##function(&tracers[0], args); \
+  } \
+  static PJRT_Error *entry1_##function(function##_Args *args) { \
+    return trace_##function(&tracers[1], args); \
+  } \
+  static PJRT_Error *entry2_##function(function##_Args *args) { \
+    return trace_##function(&tracers[2], args); \
+  } \
+  static PJRT_Error *entry3_##function(function##_Args *args) { \
+    return trace_##function(&tracers[3], args); \
+  }
 #include "pjrt/tracer_calls.def"
 #undef CALL
 
 static void replace_slots(PJRT_Api *table, int instance) {
-#define CALL(function, category, text)                                                                                       \
-  if (table->struct_size >= HSC_PJRT_SIZE_TO(PJRT_Api, function) && table->function) {                                        \
-    static function##_Fn *const entries[HSC_TRACER_INSTANCES] = {entry0_##function, entry1_##function, entry2_##function, entry3_##function}; \
-    table->function = entries[instance];                                                                                     \
+#define CALL(function, category, text) \
+  if (table->struct_size >= HSC_PJRT_SIZE_TO(PJRT_Api, function) && table->function) { \
+    static function##_Fn *const entries[HSC_TRACER_INSTANCES] = { \
+        entry0_##function, entry1_##function, entry2_##function, entry3_##function}; \
+    table->function = entries[instance]; \
   }
 #include "pjrt/tracer_calls.def"
 #undef CALL
@@ -391,7 +542,8 @@ static void replace_slots(PJRT_Api *table, int instance) {
 static void complain(const char *what) {
   // The one line that a user sees when a trace cannot be made.
   static atomic_flag said = ATOMIC_FLAG_INIT;
-  if (atomic_flag_test_and_set(&said)) return;
+  if (atomic_flag_test_and_set(&said))
+    return;
   static const char prefix[] = "hloscope: the program runs untraced: ";
   ssize_t written = write(STDERR_FILENO, prefix, sizeof prefix - 1);
   written += write(STDERR_FILENO, what, strlen(what));
@@ -416,12 +568,18 @@ static void name_everything(void) {
 // Under the lock.
 static bool open_recorder(void) {
   static bool tried;
-  if (recorder || tried) return recorder != NULL;   // the one that this process has
+  if (recorder || tried)
+    return recorder != NULL;  // the one that this process has
   tried = true;
   hsc__tracer_output = getenv("HLOSCOPE_OUTPUT_PATH");
-  if (!hsc__tracer_output || !*hsc__tracer_output) return false;
+  if (!hsc__tracer_output || !*hsc__tracer_output)
+    return false;
   const char *limit = getenv("HLOSCOPE_TRACE_MAX_BYTES");
-  hsc_status *status = hsc_recorder_open(&(hsc_recorder_options){.path = hsc__tracer_output, .label = "pjrt tracer", .max_bytes = limit ? strtoull(limit, NULL, 10) : 0}, &recorder);
+  hsc_status *status =
+      hsc_recorder_open(&(hsc_recorder_options){.path = hsc__tracer_output,
+                                                .label = "pjrt tracer",
+                                                .max_bytes = limit ? strtoull(limit, NULL, 10) : 0},
+                        &recorder);
   if (status) {
     complain(hsc_status_message(status));
     hsc_status_free(status);
@@ -432,8 +590,9 @@ static bool open_recorder(void) {
 }
 
 __attribute__((destructor)) static void close_recorder(void) {
-  if (recorder && hsc_recorder_takes(recorder, HSC_CATEGORY_MEMORY)) tell_memory();
-  hsc_recorder_finish(recorder);   // executions may still be running on the plugin's threads
+  if (recorder && hsc_recorder_takes(recorder, HSC_CATEGORY_MEMORY))
+    tell_memory();
+  hsc_recorder_finish(recorder);  // executions may still be running on the plugin's threads
 }
 
 hsc_recorder *hsc_tracer_recorder(void) {
@@ -443,42 +602,65 @@ hsc_recorder *hsc_tracer_recorder(void) {
   return open;
 }
 
-uint64_t hsc_tracer_compile_begin(const char *format, const void *code, size_t code_bytes, const void *options, size_t options_bytes) {
-  PJRT_Program program = {.struct_size = PJRT_Program_STRUCT_SIZE, .code = (char *)(uintptr_t)code, .code_size = code_bytes, .format = format, .format_size = strlen(format)};
+uint64_t hsc_tracer_compile_begin(const char *format,
+                                  const void *code,
+                                  size_t code_bytes,
+                                  const void *options,
+                                  size_t options_bytes) {
+  PJRT_Program program = {.struct_size = PJRT_Program_STRUCT_SIZE,
+                          .code = (char *)(uintptr_t)code,
+                          .code_size = code_bytes,
+                          .format = format,
+                          .format_size = strlen(format)};
   return hsc__tracer_begin_compile(known.PJRT_Client_Compile, &program, options, options_bytes);
 }
 
 void hsc_tracer_note_profile(const char *file, int64_t wall_ns) {
-  hsc_trace_attr attrs[] = {attr_string(hsc_recorder_intern(recorder, "profile"), hsc_recorder_intern(recorder, file)), attr_int(hsc_recorder_intern(recorder, "wall_ns"), wall_ns)};
-  hsc_trace_instant(recorder, HSC_CATEGORY_RUNTIME, hsc_recorder_intern(recorder, "profiler session"), attrs, 2);
+  hsc_trace_attr attrs[] = {
+      attr_string(hsc_recorder_intern(recorder, "profile"), hsc_recorder_intern(recorder, file)),
+      attr_int(hsc_recorder_intern(recorder, "wall_ns"), wall_ns)};
+  hsc_trace_instant(recorder, HSC_CATEGORY_RUNTIME,
+                    hsc_recorder_intern(recorder, "profiler session"), attrs, 2);
 }
 
 static const PJRT_Api *wrap(tracer *t) {
   const PJRT_Api *real = t->get_api();
-  if (t->table && t->real == real && t->table->struct_size == real->struct_size && !memcmp(t->seen, real, real->struct_size)) return t->table;
-  if (!real || real->struct_size < offsetof(PJRT_Api, PJRT_Error_Destroy) + sizeof(void *)) return real;
-  if (real->pjrt_api_version.major_version != PJRT_API_MAJOR || real->pjrt_api_version.minor_version < HSC_PJRT_MINOR_OLDEST) {
+  if (t->table && t->real == real && t->table->struct_size == real->struct_size &&
+      !memcmp(t->seen, real, real->struct_size))
+    return t->table;
+  if (!real || real->struct_size < offsetof(PJRT_Api, PJRT_Error_Destroy) + sizeof(void *))
+    return real;
+  if (real->pjrt_api_version.major_version != PJRT_API_MAJOR ||
+      real->pjrt_api_version.minor_version < HSC_PJRT_MINOR_OLDEST) {
     complain("the plugin's PJRT version is outside of what the tracer knows");
     return real;
   }
   const tracer candidate = {.real = real};
-  bool complete = HAS(&candidate, PJRT_Error_Destroy) && HAS(&candidate, PJRT_Error_Message) && HAS(&candidate, PJRT_Error_GetCode) && HAS(&candidate, PJRT_Executable_Name) &&
-                  HAS(&candidate, PJRT_Executable_Destroy) && HAS(&candidate, PJRT_Executable_NumOutputs) && HAS(&candidate, PJRT_LoadedExecutable_GetExecutable) &&
-                  HAS(&candidate, PJRT_Event_OnReady) && HAS(&candidate, PJRT_Event_IsReady) && HAS(&candidate, PJRT_Event_Destroy);
+  bool complete =
+      HAS(&candidate, PJRT_Error_Destroy) && HAS(&candidate, PJRT_Error_Message) &&
+      HAS(&candidate, PJRT_Error_GetCode) && HAS(&candidate, PJRT_Executable_Name) &&
+      HAS(&candidate, PJRT_Executable_Destroy) && HAS(&candidate, PJRT_Executable_NumOutputs) &&
+      HAS(&candidate, PJRT_LoadedExecutable_GetExecutable) && HAS(&candidate, PJRT_Event_OnReady) &&
+      HAS(&candidate, PJRT_Event_IsReady) && HAS(&candidate, PJRT_Event_Destroy);
   if (!complete) {
     complain("the plugin's table lacks functions that every plugin has");
     return real;
   }
   // A table that was reordered in one historic version is left alone as well.
-  if (real->pjrt_api_version.minor_version == HSC_PJRT_MINOR_REORDERED || !open_recorder()) return real;
+  if (real->pjrt_api_version.minor_version == HSC_PJRT_MINOR_REORDERED || !open_recorder())
+    return real;
   PJRT_Api *table = malloc(real->struct_size > sizeof *table ? real->struct_size : sizeof *table);
   void *seen = malloc(real->struct_size);
-  if (!table || !seen) return free(table), free(seen), real;
+  if (!table || !seen) {
+    free(table);
+    free(seen);
+    return real;
+  }
   memcpy(table, real, real->struct_size);
   memcpy(seen, real, real->struct_size);
   free(t->seen);
   t->seen = seen;
-  t->real = real;   // a table that an earlier call gave stays: calls through it may be under way
+  t->real = real;  // a table that an earlier call gave stays: calls through it may be under way
   replace_slots(table, (int)(t - tracers));
   t->table = table;
   return table;
@@ -486,8 +668,10 @@ static const PJRT_Api *wrap(tracer *t) {
 
 static tracer *find(GetPjrtApi_Fn *get_api, const char *path) {
   for (int i = 0; i < tracer_count; i++)
-    if (tracers[i].get_api == get_api) return &tracers[i];
-  if (tracer_count == HSC_TRACER_INSTANCES) return NULL;
+    if (tracers[i].get_api == get_api)
+      return &tracers[i];
+  if (tracer_count == HSC_TRACER_INSTANCES)
+    return NULL;
   tracer *t = &tracers[tracer_count++];
   t->get_api = get_api;
   snprintf(t->path, sizeof t->path, "%s", path ? path : "");
@@ -508,10 +692,18 @@ static const PJRT_Api *get_instance(int instance) {
   pthread_mutex_unlock(&lock);
   return table;
 }
-static const PJRT_Api *get0(void) { return get_instance(0); }
-static const PJRT_Api *get1(void) { return get_instance(1); }
-static const PJRT_Api *get2(void) { return get_instance(2); }
-static const PJRT_Api *get3(void) { return get_instance(3); }
+static const PJRT_Api *get0(void) {
+  return get_instance(0);
+}
+static const PJRT_Api *get1(void) {
+  return get_instance(1);
+}
+static const PJRT_Api *get2(void) {
+  return get_instance(2);
+}
+static const PJRT_Api *get3(void) {
+  return get_instance(3);
+}
 
 GetPjrtApi_Fn *hsc_tracer_entry(GetPjrtApi_Fn *get_api, const char *path) {
   static GetPjrtApi_Fn *const entries[HSC_TRACER_INSTANCES] = {get0, get1, get2, get3};

@@ -1,4 +1,5 @@
-// tracer_internal.h - what the files of the tracer share: names as numbers of the capture, the wrapped plugins, what is known about their objects.
+// tracer_internal.h - what the files of the tracer share: names as numbers of the capture, the
+// wrapped plugins, what is known about their objects.
 #pragma once
 
 #include <stdatomic.h>
@@ -10,14 +11,39 @@
 enum { HSC__MOST_DEVICES = 64 };
 
 // Keys of attributes, and names of events that are no call: KEY(id, text).
-#define HSC__TRACER_KEYS(KEY)                                                                                                                             \
-  KEY(plugin, "plugin") KEY(format, "format") KEY(program, "program") KEY(program_bytes, "program_bytes") KEY(options, "options")                         \
-  KEY(options_bytes, "options_bytes") KEY(executable, "executable") KEY(fingerprint, "fingerprint") KEY(optimized, "optimized") KEY(flops, "flops")       \
-  KEY(bytes_accessed, "bytes_accessed") KEY(argument_bytes, "argument_bytes") KEY(output_bytes, "output_bytes") KEY(temp_bytes, "temp_bytes")             \
-  KEY(code_bytes, "code_bytes") KEY(peak_bytes, "peak_bytes") KEY(compiled, "compiled") KEY(error, "error") KEY(error_code, "error_code")                 \
-  KEY(bytes, "bytes") KEY(shape, "shape") KEY(type, "type") KEY(devices, "devices") KEY(run_id, "run_id") KEY(run, "run") KEY(thread, "thread")           \
-  KEY(to_host_done, "device to host, until there") KEY(to_device_done, "host to device, until there") KEY(ready, "wait for an event")                    \
-  KEY(transfers, "transfers") KEY(waits, "waits") KEY(device_bytes, HSC_DEVICE_BYTES_NAME)
+#define HSC__TRACER_KEYS(KEY) \
+  KEY(plugin, "plugin") \
+  KEY(format, "format") \
+  KEY(program, "program") \
+  KEY(program_bytes, "program_bytes") \
+  KEY(options, "options") \
+  KEY(options_bytes, "options_bytes") \
+  KEY(executable, "executable") \
+  KEY(fingerprint, "fingerprint") \
+  KEY(optimized, "optimized") \
+  KEY(flops, "flops") \
+  KEY(bytes_accessed, "bytes_accessed") \
+  KEY(argument_bytes, "argument_bytes") \
+  KEY(output_bytes, "output_bytes") \
+  KEY(temp_bytes, "temp_bytes") \
+  KEY(code_bytes, "code_bytes") \
+  KEY(peak_bytes, "peak_bytes") \
+  KEY(compiled, "compiled") \
+  KEY(error, "error") \
+  KEY(error_code, "error_code") \
+  KEY(bytes, "bytes") \
+  KEY(shape, "shape") \
+  KEY(type, "type") \
+  KEY(devices, "devices") \
+  KEY(run_id, "run_id") \
+  KEY(run, "run") \
+  KEY(thread, "thread") \
+  KEY(to_host_done, "device to host, until there") \
+  KEY(to_device_done, "host to device, until there") \
+  KEY(ready, "wait for an event") \
+  KEY(transfers, "transfers") \
+  KEY(waits, "waits") \
+  KEY(device_bytes, HSC_DEVICE_BYTES_NAME)
 
 // Names, keys and tracks as numbers of the capture.
 typedef struct hsc__tracer_names {
@@ -32,52 +58,66 @@ typedef struct hsc__tracer_names {
 
 typedef struct hsc__tracer {
   const PJRT_Api *real;
-  PJRT_Api *table;            // the wrapped copy; at least as large as the real one
-  void *seen;                 // the real table's bytes when it was wrapped
+  PJRT_Api *table;  // the wrapped copy; at least as large as the real one
+  void *seen;       // the real table's bytes when it was wrapped
   GetPjrtApi_Fn *get_api;
   char path[512];
 } hsc__tracer;
 
 extern hsc__tracer_names hsc__tracer_known;
 extern hsc_recorder *hsc__tracer_recorder;
-extern const char *hsc__tracer_output;   // directory of the capture
+extern const char *hsc__tracer_output;  // directory of the capture
 
 // True when the plugin has this function.
-#define HSC__TRACED_HAS(t, function) ((t)->real->struct_size >= HSC_PJRT_SIZE_TO(PJRT_Api, function) && (t)->real->function)
+#define HSC__TRACED_HAS(t, function) \
+  ((t)->real->struct_size >= HSC_PJRT_SIZE_TO(PJRT_Api, function) && (t)->real->function)
 
-static inline hsc_trace_attr hsc__attr_int(uint32_t key, int64_t value) { return (hsc_trace_attr){.key = key, .type = HSC_ATTR_INT, .value.i = value}; }
-static inline hsc_trace_attr hsc__attr_double(uint32_t key, double value) { return (hsc_trace_attr){.key = key, .type = HSC_ATTR_DOUBLE, .value.d = value}; }
-static inline hsc_trace_attr hsc__attr_string(uint32_t key, uint32_t string) { return (hsc_trace_attr){.key = key, .type = HSC_ATTR_STRING, .value.string = string}; }
+static inline hsc_trace_attr hsc__attr_int(uint32_t key, int64_t value) {
+  return (hsc_trace_attr){.key = key, .type = HSC_ATTR_INT, .value.i = value};
+}
+static inline hsc_trace_attr hsc__attr_double(uint32_t key, double value) {
+  return (hsc_trace_attr){.key = key, .type = HSC_ATTR_DOUBLE, .value.d = value};
+}
+static inline hsc_trace_attr hsc__attr_string(uint32_t key, uint32_t string) {
+  return (hsc_trace_attr){.key = key, .type = HSC_ATTR_STRING, .value.string = string};
+}
 // The number of at most 511 bytes at `text`.
 uint32_t hsc__tracer_intern(const char *text, size_t size);
 // Two attributes: text and code of the error, which stays the caller's.
 void hsc__tracer_error_attrs(const hsc__tracer *t, PJRT_Error *error, hsc_trace_attr out[2]);
-void hsc__tracer_drop(const hsc__tracer *t, PJRT_Error *error);   // NULL is fine
+void hsc__tracer_drop(const hsc__tracer *t, PJRT_Error *error);  // NULL is fine
 
-// ---- tracer_objects.c: what is known about the plugin's objects, by their addresses; any thread, no lock ----
+// ---- tracer_objects.c: what is known about the plugin's objects, by their addresses; any thread,
+// no lock ----
 
 // An executable that can run.
 typedef struct hsc__traced_executable {
-  uint32_t name;              // interned
+  uint32_t name;  // interned
   uint32_t output_count;
-  _Atomic bool sized;         // output_bytes hold what the first run showed
-  int64_t output_bytes[];     // [output_count] on one device
+  _Atomic bool sized;      // output_bytes hold what the first run showed
+  int64_t output_bytes[];  // [output_count] on one device
 } hsc__traced_executable;
 
 // Made at its compilation or its first run. NULL: no memory, or the plugin does not tell.
 hsc__traced_executable *hsc__tracer_executable(const hsc__tracer *t, PJRT_LoadedExecutable *loaded);
 void hsc__tracer_forget_executable(PJRT_LoadedExecutable *loaded);
-// The executable without its place on devices; NULL = the plugin did not give it. The caller destroys it.
+// The executable without its place on devices; NULL = the plugin did not give it. The caller
+// destroys it.
 PJRT_Executable *hsc__tracer_plain(const hsc__tracer *t, PJRT_LoadedExecutable *loaded);
 uint32_t hsc__tracer_executable_name(const hsc__tracer *t, PJRT_Executable *executable);
-// Counts a buffer of so many bytes as live; false when there is no room to follow it, and it is not counted.
+// Counts a buffer of so many bytes as live; false when there is no room to follow it, and it is not
+// counted.
 bool hsc__tracer_buffer_lives(const void *buffer, int64_t bytes);
 // What it held until now; -1 when it is not followed.
 int64_t hsc__tracer_buffer_dies(const void *buffer);
-int64_t hsc__tracer_device_bytes(void);   // live now
+int64_t hsc__tracer_device_bytes(void);  // live now
 
 // ---- tracer_compile.c ----
 
-uint64_t hsc__tracer_begin_compile(uint32_t call, const PJRT_Program *program, const void *options, size_t options_bytes);
-// What came out: fingerprint, optimized program, cost, memory, once per executable that was compiled.
+uint64_t hsc__tracer_begin_compile(uint32_t call,
+                                   const PJRT_Program *program,
+                                   const void *options,
+                                   size_t options_bytes);
+// What came out: fingerprint, optimized program, cost, memory, once per executable that was
+// compiled.
 void hsc__tracer_note_compiled(const hsc__tracer *t, PJRT_Executable *executable, uint32_t name);

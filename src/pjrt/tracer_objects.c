@@ -1,22 +1,34 @@
-// tracer_objects.c - what the tracer knows about the plugin's objects: names and results of executables, bytes of live buffers.
+// tracer_objects.c - what the tracer knows about the plugin's objects: names and results of
+// executables, bytes of live buffers.
 //
-// Open addressing by the object's address, no lock. A slot is claimed by its value (0 -> BUSY), then gets its key, then the value that is meant; keys stay
-// when values go, so a search ends at a slot that never had one. Neighbours in memory are neighbours in the table: few pages are touched.
+// Open addressing by the object's address, no lock. A slot is claimed by its value (0 -> BUSY),
+// then gets its key, then the value that is meant; keys stay when values go, so a search ends at a
+// slot that never had one. Neighbours in memory are neighbours in the table: few pages are touched.
 #include "pjrt/tracer_internal.h"
 
 #include <stdlib.h>
 
-enum { BUFFER_SLOTS = 1 << 18, EXECUTABLE_SLOTS = 1 << 14, MOST_PROBES = 64, FREE = 0, BUSY = 1, FIRST_VALUE = 2, MOST_OUTPUTS = 1 << 16 };
+enum {
+  BUFFER_SLOTS = 1 << 18,
+  EXECUTABLE_SLOTS = 1 << 14,
+  MOST_PROBES = 64,
+  FREE = 0,
+  BUSY = 1,
+  FIRST_VALUE = 2,
+  MOST_OUTPUTS = 1 << 16
+};
 
 typedef struct slot {
   _Atomic(uintptr_t) key;
-  _Atomic uint64_t value;   // FREE, BUSY, or what is meant plus FIRST_VALUE
+  _Atomic uint64_t value;  // FREE, BUSY, or what is meant plus FIRST_VALUE
 } slot;
 
 static slot buffers[BUFFER_SLOTS], executables[EXECUTABLE_SLOTS];
 static _Atomic int64_t device_bytes;
 
-static inline size_t place_of(const void *pointer, size_t slots) { return ((uintptr_t)pointer >> 5 ^ (uintptr_t)pointer >> 22) & (slots - 1); }
+static inline size_t place_of(const void *pointer, size_t slots) {
+  return ((uintptr_t)pointer >> 5 ^ (uintptr_t)pointer >> 22) & (slots - 1);
+}
 
 // False when the places that are looked at are all taken.
 static bool put(slot *table, size_t slots, const void *pointer, uint64_t value) {
@@ -24,7 +36,9 @@ static bool put(slot *table, size_t slots, const void *pointer, uint64_t value) 
   for (int probe = 0; probe < MOST_PROBES; probe++, at = (at + 1) & (slots - 1)) {
     slot *s = &table[at];
     uint64_t held = FREE;
-    if (!atomic_compare_exchange_strong_explicit(&s->value, &held, BUSY, memory_order_acquire, memory_order_relaxed)) continue;
+    if (!atomic_compare_exchange_strong_explicit(&s->value, &held, BUSY, memory_order_acquire,
+                                                 memory_order_relaxed))
+      continue;
     atomic_store_explicit(&s->key, (uintptr_t)pointer, memory_order_release);
     atomic_store_explicit(&s->value, value + FIRST_VALUE, memory_order_release);
     return true;
@@ -37,69 +51,92 @@ static bool get(slot *table, size_t slots, const void *pointer, bool remove, uin
   for (int probe = 0; probe < MOST_PROBES; probe++, at = (at + 1) & (slots - 1)) {
     slot *s = &table[at];
     uintptr_t key = atomic_load_explicit(&s->key, memory_order_acquire);
-    if (!key) return false;
-    if (key != (uintptr_t)pointer) continue;
+    if (!key)
+      return false;
+    if (key != (uintptr_t)pointer)
+      continue;
     uint64_t value = atomic_load_explicit(&s->value, memory_order_acquire);
-    if (value < FIRST_VALUE) continue;   // an earlier object of this address, or one that is being put here
-    if (remove) atomic_store_explicit(&s->value, FREE, memory_order_release);
+    // an earlier object of this address, or one that is being put here
+    if (value < FIRST_VALUE)
+      continue;
+    if (remove)
+      atomic_store_explicit(&s->value, FREE, memory_order_release);
     *out_value = value - FIRST_VALUE;
     return true;
   }
   return false;
 }
 
-// ---- executables ----------------------------------------------------------------------------------------------------------------
+// ---- executables --------------------------------------------------------------------------------
 
 PJRT_Executable *hsc__tracer_plain(const hsc__tracer *t, PJRT_LoadedExecutable *loaded) {
-  PJRT_LoadedExecutable_GetExecutable_Args args = {.struct_size = PJRT_LoadedExecutable_GetExecutable_Args_STRUCT_SIZE, .loaded_executable = loaded};
+  PJRT_LoadedExecutable_GetExecutable_Args args = {
+      .struct_size = PJRT_LoadedExecutable_GetExecutable_Args_STRUCT_SIZE,
+      .loaded_executable = loaded};
   PJRT_Error *error = t->real->PJRT_LoadedExecutable_GetExecutable(&args);
   hsc__tracer_drop(t, error);
   return error ? NULL : args.executable;
 }
 
 uint32_t hsc__tracer_executable_name(const hsc__tracer *t, PJRT_Executable *executable) {
-  PJRT_Executable_Name_Args args = {.struct_size = PJRT_Executable_Name_Args_STRUCT_SIZE, .executable = executable};
+  PJRT_Executable_Name_Args args = {.struct_size = PJRT_Executable_Name_Args_STRUCT_SIZE,
+                                    .executable = executable};
   PJRT_Error *error = t->real->PJRT_Executable_Name(&args);
   hsc__tracer_drop(t, error);
   return error ? 0 : hsc__tracer_intern(args.executable_name, args.executable_name_size);
 }
 
-hsc__traced_executable *hsc__tracer_executable(const hsc__tracer *t, PJRT_LoadedExecutable *loaded) {
+hsc__traced_executable *hsc__tracer_executable(const hsc__tracer *t,
+                                               PJRT_LoadedExecutable *loaded) {
   uint64_t known;
-  if (get(executables, EXECUTABLE_SLOTS, loaded, false, &known)) return (hsc__traced_executable *)(uintptr_t)known;
+  if (get(executables, EXECUTABLE_SLOTS, loaded, false, &known))
+    return (hsc__traced_executable *)(uintptr_t)known;
   PJRT_Executable *plain = hsc__tracer_plain(t, loaded);
-  if (!plain) return NULL;
-  PJRT_Executable_NumOutputs_Args outputs = {.struct_size = PJRT_Executable_NumOutputs_Args_STRUCT_SIZE, .executable = plain};
+  if (!plain)
+    return NULL;
+  PJRT_Executable_NumOutputs_Args outputs = {
+      .struct_size = PJRT_Executable_NumOutputs_Args_STRUCT_SIZE, .executable = plain};
   PJRT_Error *error = t->real->PJRT_Executable_NumOutputs(&outputs);
   size_t count = error || outputs.num_outputs > MOST_OUTPUTS ? 0 : outputs.num_outputs;
   hsc__tracer_drop(t, error);
   hsc__traced_executable *x = calloc(1, sizeof *x + count * sizeof *x->output_bytes);
-  if (x) x->name = hsc__tracer_executable_name(t, plain), x->output_count = (uint32_t)count;
-  PJRT_Executable_Destroy_Args destroy = {.struct_size = PJRT_Executable_Destroy_Args_STRUCT_SIZE, .executable = plain};
+  if (x) {
+    x->name = hsc__tracer_executable_name(t, plain);
+    x->output_count = (uint32_t)count;
+  }
+  PJRT_Executable_Destroy_Args destroy = {.struct_size = PJRT_Executable_Destroy_Args_STRUCT_SIZE,
+                                          .executable = plain};
   hsc__tracer_drop(t, t->real->PJRT_Executable_Destroy(&destroy));
-  if (x && put(executables, EXECUTABLE_SLOTS, loaded, (uintptr_t)x)) return x;
+  if (x && put(executables, EXECUTABLE_SLOTS, loaded, (uintptr_t)x))
+    return x;
   free(x);
   return NULL;
 }
 
 void hsc__tracer_forget_executable(PJRT_LoadedExecutable *loaded) {
   uint64_t known;
-  while (get(executables, EXECUTABLE_SLOTS, loaded, true, &known)) free((void *)(uintptr_t)known);   // threads that met it first at once may have put it twice
+  // threads that met it first at once may have put it twice
+  while (get(executables, EXECUTABLE_SLOTS, loaded, true, &known))
+    free((void *)(uintptr_t)known);
 }
 
-// ---- buffers --------------------------------------------------------------------------------------------------------------------
+// ---- buffers ------------------------------------------------------------------------------------
 
 bool hsc__tracer_buffer_lives(const void *buffer, int64_t bytes) {
-  if (!put(buffers, BUFFER_SLOTS, buffer, (uint64_t)bytes)) return false;
+  if (!put(buffers, BUFFER_SLOTS, buffer, (uint64_t)bytes))
+    return false;
   atomic_fetch_add_explicit(&device_bytes, bytes, memory_order_relaxed);
   return true;
 }
 
 int64_t hsc__tracer_buffer_dies(const void *buffer) {
   uint64_t bytes;
-  if (!buffer || !get(buffers, BUFFER_SLOTS, buffer, true, &bytes)) return -1;
+  if (!buffer || !get(buffers, BUFFER_SLOTS, buffer, true, &bytes))
+    return -1;
   atomic_fetch_sub_explicit(&device_bytes, (int64_t)bytes, memory_order_relaxed);
   return (int64_t)bytes;
 }
 
-int64_t hsc__tracer_device_bytes(void) { return atomic_load_explicit(&device_bytes, memory_order_relaxed); }
+int64_t hsc__tracer_device_bytes(void) {
+  return atomic_load_explicit(&device_bytes, memory_order_relaxed);
+}

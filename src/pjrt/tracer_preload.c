@@ -1,11 +1,14 @@
-// tracer_preload.c - puts the tracer in front of every plugin of a process: LD_PRELOAD=libhloscope_pjrt_tracer.so.
+// tracer_preload.c - puts the tracer in front of every plugin of a process:
+// LD_PRELOAD=libhloscope_pjrt_tracer.so.
 //
-// Frameworks load plugins with dlopen and ask dlsym for "GetPjrtApi"; we answer that one question and pass all others on. The vendor's library
-// stays where it is and what it is. dlsym looks at its return address for RTLD_DEFAULT and RTLD_NEXT, so those calls must not go through a
-// function of ours: a trampoline in assembly jumps on with the caller's stack untouched.
+// Frameworks load plugins with dlopen and ask dlsym for "GetPjrtApi"; we answer that one question
+// and pass all others on. The vendor's library stays where it is and what it is. dlsym looks at its
+// return address for RTLD_DEFAULT and RTLD_NEXT, so those calls must not go through a function of
+// ours: a trampoline in assembly jumps on with the caller's stack untouched.
 //
-// Also usable as the plugin itself: with HLOSCOPE_TRACED_PLUGIN naming the real library, GetPjrtApi of this one answers with the wrapped table
-// (TPU_LIBRARY_PATH, NEURON_LIBRARY_PATH and the like point here then).
+// Also usable as the plugin itself: with HLOSCOPE_TRACED_PLUGIN naming the real library, GetPjrtApi
+// of this one answers with the wrapped table (TPU_LIBRARY_PATH, NEURON_LIBRARY_PATH and the like
+// point here then).
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -22,27 +25,34 @@ __attribute__((visibility("hidden"), used)) void *hsc__find_real_dlsym(void) {
   if (!hsc__real_dlsym) {
     static const char *const versions[] = {"GLIBC_2.2.5", "GLIBC_2.34", "GLIBC_2.17"};
     void *found = NULL;
-    for (size_t i = 0; i < HSC_COUNT_OF(versions) && !found; i++) found = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+    for (size_t i = 0; i < HSC_COUNT_OF(versions) && !found; i++)
+      found = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
     memcpy(&hsc__real_dlsym, &found, sizeof found);
   }
   return (void *)hsc__real_dlsym;
 }
 
-__attribute__((constructor)) static void find_early(void) { hsc__find_real_dlsym(); }
+__attribute__((constructor)) static void find_early(void) {
+  hsc__find_real_dlsym();
+}
 
 // Called by the trampoline for real handles and names that begin with G.
-__attribute__((visibility("hidden"), used)) void *hsc__dlsym_of_handle(void *handle, const char *name) {
+__attribute__((visibility("hidden"), used)) void *hsc__dlsym_of_handle(void *handle,
+                                                                       const char *name) {
   hsc__find_real_dlsym();
   void *found = hsc__real_dlsym(handle, name);
-  if (!found || strcmp(name, "GetPjrtApi")) return found;
+  if (!found || strcmp(name, "GetPjrtApi"))
+    return found;
   GetPjrtApi_Fn *get_api;
   memcpy(&get_api, &found, sizeof found);
   extern const PJRT_Api *GetPjrtApi(void);
-  if (get_api == GetPjrtApi) return found;   // ourselves, as a plugin
+  if (get_api == GetPjrtApi)
+    return found;  // ourselves, as a plugin
   Dl_info info = {0};
   dladdr(found, &info);
   GetPjrtApi_Fn *entry = hsc_tracer_entry(get_api, info.dli_fname);
-  if (entry) memcpy(&found, &entry, sizeof found);
+  if (entry)
+    memcpy(&found, &entry, sizeof found);
   return found;
 }
 
@@ -53,12 +63,12 @@ __asm__(
     "  cmpq $0, hsc__real_dlsym(%rip)\n"
     "  je 3f\n"
     "1:\n"
-    "  lea 1(%rdi), %rax\n"      // RTLD_NEXT is -1, RTLD_DEFAULT is 0
+    "  lea 1(%rdi), %rax\n"  // RTLD_NEXT is -1, RTLD_DEFAULT is 0
     "  cmp $1, %rax\n"
     "  jbe 2f\n"
     "  test %rsi, %rsi\n"
     "  je 2f\n"
-    "  cmpb $0x47, (%rsi)\n"     // 'G'
+    "  cmpb $0x47, (%rsi)\n"  // 'G'
     "  je hsc__dlsym_of_handle\n"
     "2:\n"
     "  jmp *hsc__real_dlsym(%rip)\n"
@@ -102,15 +112,16 @@ __asm__(
 HSC_EXPORT const PJRT_Api *GetPjrtApi(void) {
   const char *path = getenv("HLOSCOPE_TRACED_PLUGIN");
   void *library = path && *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-  if (!library) return NULL;
+  if (!library)
+    return NULL;
   void *found = hsc__real_dlsym(library, "GetPjrtApi");
   GetPjrtApi_Fn *get_api;
   memcpy(&get_api, &found, sizeof found);
   return found ? hsc_tracer_wrap(get_api, path) : NULL;
 }
 
-// For programs that load plugins themselves (the Python package): the table of the library at `path`, wrapped. NULL when it cannot be loaded or is
-// no plugin; dlerror says why.
+// For programs that load plugins themselves (the Python package): the table of the library at
+// `path`, wrapped. NULL when it cannot be loaded or is no plugin; dlerror says why.
 HSC_EXPORT const PJRT_Api *hsc_tracer_wrap_library(const char *path) {
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   void *found = library ? hsc__real_dlsym(library, "GetPjrtApi") : NULL;

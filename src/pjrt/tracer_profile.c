@@ -1,9 +1,12 @@
-// tracer_profile.c - asks a plugin's own profiler, for hosts that do not: PyTorch/XLA and plain PJRT programs under `hloscope profile -- COMMAND`.
+// tracer_profile.c - asks a plugin's own profiler, for hosts that do not: PyTorch/XLA and plain
+// PJRT programs under `hloscope profile -- COMMAND`.
 //
-// With HLOSCOPE_PROFILE_PATH set, a session of the plugin's profiler extension begins when its first client is there, and ends at the end of the process or
-// after HLOSCOPE_PROFILE_MS milliseconds; the XSpace goes to HLOSCOPE_PROFILE_PATH/PID.xplane.pb. Where JAX profiles by itself (HLOSCOPE_PROFILE_BY is
-// set) this does nothing: a plugin has one session.
-// Under `hloscope trace` HLOSCOPE_TRACE_PROFILE_CALLS says for how many executions; the XSpace then lies in the capture, which merges it.
+// With HLOSCOPE_PROFILE_PATH set, a session of the plugin's profiler extension begins when its
+// first client is there, and ends at the end of the process or after HLOSCOPE_PROFILE_MS
+// milliseconds; the XSpace goes to HLOSCOPE_PROFILE_PATH/PID.xplane.pb. Where JAX profiles by
+// itself (HLOSCOPE_PROFILE_BY is set) this does nothing: a plugin has one session.
+// Under `hloscope trace` HLOSCOPE_TRACE_PROFILE_CALLS says for how many executions; the XSpace then
+// lies in the capture, which merges it.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -17,8 +20,8 @@
 #include "pjrt/tracer.h"
 
 typedef struct profiled {
-  const PJRT_Api *under;   // what the host would have got
-  PJRT_Api *table;         // with our client creation in it
+  const PJRT_Api *under;  // what the host would have got
+  PJRT_Api *table;        // with our client creation in it
   PLUGIN_Profiler_Api *api;
   PLUGIN_Profiler *profiler;
 } profiled;
@@ -27,7 +30,7 @@ static profiled all[HSC_TRACER_INSTANCES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 enum { MOST_EXTENSIONS = 256 };
 static bool at_exit_set;
-static _Atomic int64_t calls_left;   // of a trace's profile; 0 = not counted
+static _Atomic int64_t calls_left;  // of a trace's profile; 0 = not counted
 
 // Where profiles of this process go; NULL = nobody asked for one.
 static const char *profile_directory(void) {
@@ -37,7 +40,8 @@ static const char *profile_directory(void) {
 
 // Executions that a trace has profiled; 0 = none.
 static int64_t trace_calls(void) {
-  const char *calls = getenv("HLOSCOPE_TRACE_PROFILE_CALLS"), *output = getenv("HLOSCOPE_OUTPUT_PATH");
+  const char *calls = getenv("HLOSCOPE_TRACE_PROFILE_CALLS");
+  const char *output = getenv("HLOSCOPE_OUTPUT_PATH");
   return calls && output && *output && !profile_directory() ? strtoll(calls, NULL, 10) : 0;
 }
 
@@ -51,31 +55,41 @@ static void complain(const char *what) {
 
 // True when the plugin said no; says why.
 static bool failed(const profiled *p, PLUGIN_Profiler_Error *error, const char *step) {
-  if (!error) return false;
-  PLUGIN_Profiler_Error_Message_Args message = {.struct_size = PLUGIN_Profiler_Error_Message_Args_STRUCT_SIZE, .error = error};
-  PLUGIN_Profiler_Error_Destroy_Args destroy = {.struct_size = PLUGIN_Profiler_Error_Destroy_Args_STRUCT_SIZE, .error = error};
+  if (!error)
+    return false;
+  PLUGIN_Profiler_Error_Message_Args message = {
+      .struct_size = PLUGIN_Profiler_Error_Message_Args_STRUCT_SIZE, .error = error};
+  PLUGIN_Profiler_Error_Destroy_Args destroy = {
+      .struct_size = PLUGIN_Profiler_Error_Destroy_Args_STRUCT_SIZE, .error = error};
   p->api->error_message(&message);
   char text[512];
-  snprintf(text, sizeof text, "the plugin's profiler did not %s: %.*s", step, (int)(message.message_size < 400 ? message.message_size : 400), message.message ? message.message : "");
+  snprintf(text, sizeof text, "the plugin's profiler did not %s: %.*s", step,
+           (int)(message.message_size < 400 ? message.message_size : 400),
+           message.message ? message.message : "");
   complain(text);
   p->api->error_destroy(&destroy);
   return true;
 }
 
 static void write_file(const uint8_t *data, size_t size, int instance) {
-  if (size > 0 && data[size - 1] == 0) size--;   // counted by XLA's plugins
+  if (size > 0 && data[size - 1] == 0)
+    size--;  // counted by XLA's plugins
   hsc_bytes path = {0};
   hsc_status *status = NULL;
   if (profile_directory()) {
-    hsc_bytes_printf(&path, instance ? "%s/%d_%d.xplane.pb" : "%s/%d.xplane.pb", profile_directory(), (int)getpid(), instance);
+    hsc_bytes_printf(&path, instance ? "%s/%d_%d.xplane.pb" : "%s/%d.xplane.pb",
+                     profile_directory(), (int)getpid(), instance);
   } else {
     hsc_bytes_printf(&path, "%s/profiles", getenv("HLOSCOPE_OUTPUT_PATH"));
     status = hsc_dir_make(hsc_bytes_text(&path));
     hsc_bytes_printf(&path, "/%d-device%d.xplane.pb", (int)getpid(), instance);
   }
-  if (!status) status = hsc_bytes_status(&path);
-  if (!status) status = hsc_file_write_atomic(path.data, data, size);
-  if (status) complain(hsc_status_message(status));
+  if (!status)
+    status = hsc_bytes_status(&path);
+  if (!status)
+    status = hsc_file_write_atomic(path.data, data, size);
+  if (status)
+    complain(hsc_status_message(status));
   hsc_status_free(status);
   hsc_bytes_deinit(&path);
 }
@@ -84,16 +98,21 @@ static void finish(void) {
   pthread_mutex_lock(&lock);
   for (int i = 0; i < HSC_TRACER_INSTANCES; i++) {
     profiled *p = &all[i];
-    if (!p->profiler) continue;
+    if (!p->profiler)
+      continue;
     PLUGIN_Profiler_Args args = {PLUGIN_Profiler_Args_STRUCT_SIZE, p->profiler};
-    PLUGIN_Profiler_CollectData_Args data = {.struct_size = PLUGIN_Profiler_CollectData_Args_STRUCT_SIZE, .profiler = p->profiler};
-    if (!failed(p, p->api->stop(&args), "stop") && !failed(p, p->api->collect_data(&data), "give its data")) {
+    PLUGIN_Profiler_CollectData_Args data = {
+        .struct_size = PLUGIN_Profiler_CollectData_Args_STRUCT_SIZE, .profiler = p->profiler};
+    if (!failed(p, p->api->stop(&args), "stop") &&
+        !failed(p, p->api->collect_data(&data), "give its data")) {
       uint8_t *own = NULL;
       if (!data.buffer && data.buffer_size_in_bytes && (own = malloc(data.buffer_size_in_bytes))) {
         data.buffer = own;
-        if (failed(p, p->api->collect_data(&data), "give its data")) data.buffer = NULL;
+        if (failed(p, p->api->collect_data(&data), "give its data"))
+          data.buffer = NULL;
       }
-      if (data.buffer) write_file(data.buffer, data.buffer_size_in_bytes, i);
+      if (data.buffer)
+        write_file(data.buffer, data.buffer_size_in_bytes, i);
       free(own);
     }
     (void)failed(p, p->api->destroy(&args), "end");
@@ -102,7 +121,9 @@ static void finish(void) {
   pthread_mutex_unlock(&lock);
 }
 
-HSC_EXPORT void hsc_tracer_profile_end(void) { finish(); }
+HSC_EXPORT void hsc_tracer_profile_end(void) {
+  finish();
+}
 
 static void *finish_now(void *unused) {
   finish();
@@ -111,9 +132,12 @@ static void *finish_now(void *unused) {
 
 // On a thread of its own: the plugin may wait for the execution that is about to begin.
 void hsc_tracer_profile_count(void) {
-  if (atomic_load_explicit(&calls_left, memory_order_relaxed) <= 0 || atomic_fetch_sub_explicit(&calls_left, 1, memory_order_relaxed) != 1) return;
+  if (atomic_load_explicit(&calls_left, memory_order_relaxed) <= 0 ||
+      atomic_fetch_sub_explicit(&calls_left, 1, memory_order_relaxed) != 1)
+    return;
   pthread_t thread;
-  if (!pthread_create(&thread, NULL, finish_now, NULL)) pthread_detach(thread);
+  if (!pthread_create(&thread, NULL, finish_now, NULL))
+    pthread_detach(thread);
 }
 
 static void *finish_later(void *milliseconds) {
@@ -123,19 +147,23 @@ static void *finish_later(void *milliseconds) {
 }
 
 static void begin(profiled *p) {
-  if (p->profiler || getenv("HLOSCOPE_PROFILE_BY")) return;
+  if (p->profiler || getenv("HLOSCOPE_PROFILE_BY"))
+    return;
   PLUGIN_Profiler_Create_Args create = {.struct_size = PLUGIN_Profiler_Create_Args_STRUCT_SIZE};
-  static const char options[] = {0x28, 1, 0x10, 2, 0x18, 1};   // ProfileOptions: version 1, host level 2, device level 1
+  // ProfileOptions: version 1, host level 2, device level 1
+  static const char options[] = {0x28, 1, 0x10, 2, 0x18, 1};
   create.options = options;
   create.options_size = sizeof options;
-  if (failed(p, p->api->create(&create), "begin")) return;
+  if (failed(p, p->api->create(&create), "begin"))
+    return;
   PLUGIN_Profiler_Args args = {PLUGIN_Profiler_Args_STRUCT_SIZE, create.profiler};
   if (failed(p, p->api->start(&args), "start")) {
     (void)failed(p, p->api->destroy(&args), "end");
     return;
   }
   p->profiler = create.profiler;
-  if (!at_exit_set) atexit(finish);
+  if (!at_exit_set)
+    atexit(finish);
   at_exit_set = true;
   int64_t calls = trace_calls();
   if (calls) {
@@ -147,41 +175,61 @@ static void begin(profiled *p) {
   const char *text = getenv("HLOSCOPE_PROFILE_MS");
   long milliseconds = text ? strtol(text, NULL, 10) : 0;
   pthread_t thread;
-  if (milliseconds > 0 && !pthread_create(&thread, NULL, finish_later, (void *)(intptr_t)milliseconds)) pthread_detach(thread);
+  if (milliseconds > 0 &&
+      !pthread_create(&thread, NULL, finish_later, (void *)(intptr_t)milliseconds))
+    pthread_detach(thread);
 }
 
 static PJRT_Error *client_created(profiled *p, PJRT_Client_Create_Args *args) {
   PJRT_Error *error = p->under->PJRT_Client_Create(args);
   pthread_mutex_lock(&lock);
-  if (!error) begin(p);
+  if (!error)
+    begin(p);
   pthread_mutex_unlock(&lock);
   return error;
 }
-static PJRT_Error *create0(PJRT_Client_Create_Args *args) { return client_created(&all[0], args); }
-static PJRT_Error *create1(PJRT_Client_Create_Args *args) { return client_created(&all[1], args); }
-static PJRT_Error *create2(PJRT_Client_Create_Args *args) { return client_created(&all[2], args); }
-static PJRT_Error *create3(PJRT_Client_Create_Args *args) { return client_created(&all[3], args); }
+static PJRT_Error *create0(PJRT_Client_Create_Args *args) {
+  return client_created(&all[0], args);
+}
+static PJRT_Error *create1(PJRT_Client_Create_Args *args) {
+  return client_created(&all[1], args);
+}
+static PJRT_Error *create2(PJRT_Client_Create_Args *args) {
+  return client_created(&all[2], args);
+}
+static PJRT_Error *create3(PJRT_Client_Create_Args *args) {
+  return client_created(&all[3], args);
+}
 
 const PJRT_Api *hsc_tracer_profile(const PJRT_Api *table, int instance) {
-  static PJRT_Error *(*const creators[HSC_TRACER_INSTANCES])(PJRT_Client_Create_Args *) = {create0, create1, create2, create3};
+  static PJRT_Error *(*const creators[HSC_TRACER_INSTANCES])(PJRT_Client_Create_Args *) = {
+      create0, create1, create2, create3};
   bool of_trace = trace_calls() > 0;
-  if ((!profile_directory() && !of_trace) || !table || instance < 0 || instance >= HSC_TRACER_INSTANCES) return table;
-  if (table->struct_size < HSC_PJRT_SIZE_TO(PJRT_Api, PJRT_Client_Create) || !table->PJRT_Client_Create) return table;
+  if ((!profile_directory() && !of_trace) || !table || instance < 0 ||
+      instance >= HSC_TRACER_INSTANCES)
+    return table;
+  if (table->struct_size < HSC_PJRT_SIZE_TO(PJRT_Api, PJRT_Client_Create) ||
+      !table->PJRT_Client_Create)
+    return table;
   profiled *p = &all[instance];
   pthread_mutex_lock(&lock);
   if (p->under != table) {
     const PJRT_Extension_Base *e = table->extension_start;
-    for (int n = 0; e && e->type != PJRT_Extension_Type_Profiler; n++) e = n < MOST_EXTENSIONS ? e->next : NULL;   // a damaged chain may go round
+    // a damaged chain may go round
+    for (int n = 0; e && e->type != PJRT_Extension_Type_Profiler; n++)
+      e = n < MOST_EXTENSIONS ? e->next : NULL;
     const PJRT_Profiler_Extension *extension = (const PJRT_Profiler_Extension *)e;
-    bool usable = e && e->struct_size >= HSC_PJRT_SIZE_TO(PJRT_Profiler_Extension, profiler_api) && extension->profiler_api &&
+    bool usable = e && e->struct_size >= HSC_PJRT_SIZE_TO(PJRT_Profiler_Extension, profiler_api) &&
+                  extension->profiler_api &&
                   extension->profiler_api->struct_size >= PLUGIN_Profiler_Api_STRUCT_SIZE;
-    if (!usable && !of_trace && !getenv("HLOSCOPE_PROFILE_BY")) complain("the plugin has no profiler; hloscope trace shows what is called of it");
+    if (!usable && !of_trace && !getenv("HLOSCOPE_PROFILE_BY"))
+      complain("the plugin has no profiler; hloscope trace shows what is called of it");
     PJRT_Api *copy = usable ? malloc(table->struct_size) : NULL;
     if (copy) {
       memcpy(copy, table, table->struct_size);
       copy->PJRT_Client_Create = creators[instance];
       p->api = extension->profiler_api;
-      p->table = copy;   // tables that were given before stay: calls through them may be under way
+      p->table = copy;  // tables that were given before stay: calls through them may be under way
       p->under = table;
     }
   }

@@ -1,7 +1,9 @@
 // plugin_client.c - the client: its devices, its memory, its options.
 //
-// Create options: device_count (int, also HLOSCOPE_DEVICE_COUNT), thread_count (int, also HLOSCOPE_THREADS; 0 = the cores of this process),
-// cache_dir (text: compiled programs are kept there; "" = nowhere; else $HLOSCOPE_CACHE_DIR/executables when that is set). Unknown ones are refused by name.
+// Create options: device_count (int, also HLOSCOPE_DEVICE_COUNT), thread_count (int, also
+// HLOSCOPE_THREADS; 0 = the cores of this process), cache_dir (text: compiled programs are kept
+// there; "" = nowhere; else $HLOSCOPE_CACHE_DIR/executables when that is set). Unknown ones are
+// refused by name.
 #include "plugin/plugin_internal.h"
 
 #include <stdlib.h>
@@ -14,10 +16,12 @@ typedef struct client_options {
 
 static hsc_status *number_from_environment(const char *name, int64_t *in_out_value) {
   const char *text = getenv(name);
-  if (!text || !*text) return NULL;
+  if (!text || !*text)
+    return NULL;
   char *end;
   long value = strtol(text, &end, 10);
-  if (*end) return HSC_ERR(INVALID_ARGUMENT, "%s=%s: a number is expected", name, text);
+  if (*end)
+    return HSC_ERR(INVALID_ARGUMENT, "%s=%s: a number is expected", name, text);
   *in_out_value = value;
   return NULL;
 }
@@ -34,27 +38,39 @@ static hsc_status *read_options(const PJRT_NamedValue *values, size_t count, cli
     hsc_bytes path = {0};
     hsc_bytes_printf(&path, "%s/executables", cache);
     out->cache_dir = hsc_bytes_take(&path);
-    if (!out->cache_dir) return hsc_status_out_of_memory();
+    if (!out->cache_dir)
+      return hsc_status_out_of_memory();
   }
   for (size_t i = 0; i < count; i++) {
     const PJRT_NamedValue *value = &values[i];
-    int64_t *number = is_named(value, "device_count") ? &out->device_count : is_named(value, "thread_count") ? &out->thread_count : NULL;
+    int64_t *number;
+    if (is_named(value, "device_count"))
+      number = &out->device_count;
+    else if (is_named(value, "thread_count"))
+      number = &out->thread_count;
+    else
+      number = NULL;
     if (number && value->type == PJRT_NamedValue_kInt64) {
       *number = value->int64_value;
     } else if (!number && is_named(value, "cache_dir") && value->type == PJRT_NamedValue_kString) {
       hsc_free(out->cache_dir);
       out->cache_dir = hsc_alloc(value->value_size + 1);
-      if (!out->cache_dir) return hsc_status_out_of_memory();
+      if (!out->cache_dir)
+        return hsc_status_out_of_memory();
       memcpy(out->cache_dir, value->string_value, value->value_size);
     } else {
-      return HSC_ERR(INVALID_ARGUMENT, "client option %.*s: unknown, or of another type; known are device_count (int), thread_count (int), cache_dir (text)",
+      return HSC_ERR(INVALID_ARGUMENT,
+                     "client option %.*s: unknown, or of another type; known are device_count "
+                     "(int), thread_count (int), cache_dir (text)",
                      (int)value->name_size, value->name);
     }
   }
   if (out->device_count < 1 || out->device_count > HSC_PLUGIN_MAX_DEVICES)
-    return HSC_ERR(INVALID_ARGUMENT, "device_count is %lld; 1 to %d is possible", (long long)out->device_count, HSC_PLUGIN_MAX_DEVICES);
+    return HSC_ERR(INVALID_ARGUMENT, "device_count is %lld; 1 to %d is possible",
+                   (long long)out->device_count, HSC_PLUGIN_MAX_DEVICES);
   if (out->thread_count < 0 || out->thread_count > 4096)
-    return HSC_ERR(INVALID_ARGUMENT, "thread_count is %lld; 0 to 4096 is possible", (long long)out->thread_count);
+    return HSC_ERR(INVALID_ARGUMENT, "thread_count is %lld; 0 to 4096 is possible",
+                   (long long)out->thread_count);
   return NULL;
 }
 
@@ -67,7 +83,8 @@ static void init_devices(PJRT_Client *client) {
     memory->id = i;
     snprintf(memory->text, sizeof memory->text, "HloscopeCpuMemory(id=%d)", i);
     client->memory_list[i] = &memory->base;
-    client->devices[i] = (struct PJRT_Device){client, &client->topology.descriptions[i], &memory->base, i};
+    client->devices[i] =
+        (struct PJRT_Device){client, &client->topology.descriptions[i], &memory->base, i};
     client->device_list[i] = &client->devices[i];
   }
 }
@@ -76,13 +93,16 @@ static hsc_status *create(const PJRT_NamedValue *values, size_t count, PJRT_Clie
   hsc_status *status = NULL;
   client_options options = {.device_count = 1};
   PJRT_Client *client = hsc_alloc(sizeof *client);
-  if (!client) return hsc_status_out_of_memory();
+  if (!client)
+    return hsc_status_out_of_memory();
   pthread_mutex_init(&client->lock, NULL);
   atomic_init(&client->references, 1);
   HSC_GOTO(read_options(values, count, &options));
   client->device_count = (int)options.device_count;
   client->memory_limit_bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
-  client->pool.cache_limit_bytes = (size_t)(client->memory_limit_bytes / 8 < (int64_t)2 << 30 ? client->memory_limit_bytes / 8 : (int64_t)2 << 30);
+  client->pool.cache_limit_bytes =
+      (size_t)(client->memory_limit_bytes / 8 < (int64_t)2 << 30 ? client->memory_limit_bytes / 8
+                                                                 : (int64_t)2 << 30);
   HSC_GOTO(hsc__topology_init(&client->topology, client->device_count));
   client->topology.of_client = true;
   init_devices(client);
@@ -100,15 +120,19 @@ done:
   return status;
 }
 
-void hsc__client_retain(PJRT_Client *client) { atomic_fetch_add_explicit(&client->references, 1, memory_order_relaxed); }
+void hsc__client_retain(PJRT_Client *client) {
+  atomic_fetch_add_explicit(&client->references, 1, memory_order_relaxed);
+}
 
 void hsc__client_release(PJRT_Client *client) {
-  if (!client || atomic_fetch_sub_explicit(&client->references, 1, memory_order_acq_rel) > 1) return;
+  if (!client || atomic_fetch_sub_explicit(&client->references, 1, memory_order_acq_rel) > 1)
+    return;
   for (PJRT_Buffer *b = client->free_buffers, *next; b; b = next) {
     next = b->next;
     hsc_free(b);
   }
-  for (int i = 0; i < client->device_count; i++) hsc__memory_deinit(&client->memories[i]);
+  for (int i = 0; i < client->device_count; i++)
+    hsc__memory_deinit(&client->memories[i]);
   hsc__block_pool_deinit(&client->pool);
   hsc_cpu_device_destroy(client->device);
   hsc_free(client->cache_dir);
@@ -117,7 +141,7 @@ void hsc__client_release(PJRT_Client *client) {
   hsc_free(client);
 }
 
-// ---- entries --------------------------------------------------------------------------------------------------------------------
+// ---- entries ------------------------------------------------------------------------------------
 
 HSC_ENTRY(PJRT_Client_Create) {
   HSC_CHECK_ARGS(PJRT_Client_Create, client);
@@ -166,7 +190,9 @@ HSC_ENTRY(PJRT_Client_AddressableDevices) {
 }
 
 static hsc_status *device_by_id(PJRT_Client *client, int id, PJRT_Device **out_device) {
-  if (id < 0 || id >= client->device_count) return HSC_ERR(INVALID_ARGUMENT, "no device with id %d; there are 0 to %d", id, client->device_count - 1);
+  if (id < 0 || id >= client->device_count)
+    return HSC_ERR(INVALID_ARGUMENT, "no device with id %d; there are 0 to %d", id,
+                   client->device_count - 1);
   *out_device = client->device_list[id];
   return NULL;
 }
@@ -178,7 +204,8 @@ HSC_ENTRY(PJRT_Client_LookupDevice) {
 
 HSC_ENTRY(PJRT_Client_LookupAddressableDevice) {
   HSC_CHECK_ARGS(PJRT_Client_LookupAddressableDevice, addressable_device);
-  return hsc__error_of(device_by_id(args->client, args->local_hardware_id, &args->addressable_device));
+  return hsc__error_of(
+      device_by_id(args->client, args->local_hardware_id, &args->addressable_device));
 }
 
 HSC_ENTRY(PJRT_Client_AddressableMemories) {
@@ -197,11 +224,14 @@ HSC_ENTRY(PJRT_Client_TopologyDescription) {
 static hsc_status *default_assignment(const PJRT_Client_DefaultDeviceAssignment_Args *args) {
   int64_t needed = (int64_t)args->num_replicas * args->num_partitions;
   if (args->num_replicas < 1 || args->num_partitions < 1 || needed > args->client->device_count)
-    return HSC_ERR(INVALID_ARGUMENT, "%d replicas of %d partitions need %lld devices; there are %d", args->num_replicas, args->num_partitions,
-                   (long long)needed, args->client->device_count);
+    return HSC_ERR(INVALID_ARGUMENT, "%d replicas of %d partitions need %lld devices; there are %d",
+                   args->num_replicas, args->num_partitions, (long long)needed,
+                   args->client->device_count);
   if (args->default_assignment_size < (size_t)needed)
-    return HSC_ERR(INVALID_ARGUMENT, "room for %zu devices in the assignment; %lld are needed", args->default_assignment_size, (long long)needed);
-  for (int64_t i = 0; i < needed; i++) args->default_assignment[i] = (int)i;
+    return HSC_ERR(INVALID_ARGUMENT, "room for %zu devices in the assignment; %lld are needed",
+                   args->default_assignment_size, (long long)needed);
+  for (int64_t i = 0; i < needed; i++)
+    args->default_assignment[i] = (int)i;
   return NULL;
 }
 

@@ -1,4 +1,5 @@
-// plugin_device.c - devices and their descriptions. All are the same processor: several exist so that programs for several devices have a place to go.
+// plugin_device.c - devices and their descriptions. All are the same processor: several exist so
+// that programs for several devices have a place to go.
 #include "plugin/plugin_internal.h"
 
 HSC_ENTRY(PJRT_DeviceDescription_Id) {
@@ -85,9 +86,11 @@ HSC_ENTRY(PJRT_Device_MemoryStats) {
   args->pool_bytes = pool->in_use_bytes + (int64_t)pool->cached_bytes;
   pthread_mutex_unlock(&client->lock);
   args->bytes_limit = client->memory_limit_bytes;
-  args->peak_bytes_in_use_is_set = args->num_allocs_is_set = args->largest_alloc_size_is_set = args->pool_bytes_is_set = true;
+  args->peak_bytes_in_use_is_set = args->num_allocs_is_set = args->largest_alloc_size_is_set =
+      args->pool_bytes_is_set = true;
   args->bytes_limit_is_set = client->memory_limit_bytes > 0;
-  args->bytes_reserved_is_set = args->peak_bytes_reserved_is_set = args->bytes_reservable_limit_is_set = false;
+  args->bytes_reserved_is_set = args->peak_bytes_reserved_is_set =
+      args->bytes_reservable_limit_is_set = false;
   args->largest_free_block_bytes_is_set = args->peak_pool_bytes_is_set = false;
   return NULL;
 }

@@ -1,6 +1,7 @@
 // plugin_event.c - events: something that becomes ready once, with a result.
 //
-// Nearly everything here is done when the call returns, so nearly every event is the one immortal ready event: no allocation, no lock.
+// Nearly everything here is done when the call returns, so nearly every event is the one immortal
+// ready event: no allocation, no lock.
 #include "plugin/plugin_internal.h"
 
 typedef struct callback {
@@ -11,23 +12,26 @@ typedef struct callback {
 
 struct PJRT_Event {
   bool immortal;
-  _Atomic bool ready;          // written once, under the lock
+  _Atomic bool ready;  // written once, under the lock
   _Atomic int references;
   pthread_mutex_t lock;
   pthread_cond_t changed;
   int code;
-  char *text;                  // NULL = ""
+  char *text;  // NULL = ""
   size_t size;
   callback *callbacks;
 };
 
 static PJRT_Event ready_event = {.immortal = true, .ready = true};
 
-PJRT_Event *hsc__event_ready(void) { return &ready_event; }
+PJRT_Event *hsc__event_ready(void) {
+  return &ready_event;
+}
 
 PJRT_Event *hsc__event_create(void) {
   PJRT_Event *event = hsc_alloc(sizeof *event);
-  if (!event) return NULL;
+  if (!event)
+    return NULL;
   pthread_mutex_init(&event->lock, NULL);
   pthread_cond_init(&event->changed, NULL);
   atomic_init(&event->references, 1);
@@ -35,12 +39,15 @@ PJRT_Event *hsc__event_create(void) {
 }
 
 PJRT_Event *hsc__event_retain(PJRT_Event *event) {
-  if (!event->immortal) atomic_fetch_add_explicit(&event->references, 1, memory_order_relaxed);
+  if (!event->immortal)
+    atomic_fetch_add_explicit(&event->references, 1, memory_order_relaxed);
   return event;
 }
 
 void hsc__event_release(PJRT_Event *event) {
-  if (!event || event->immortal || atomic_fetch_sub_explicit(&event->references, 1, memory_order_acq_rel) > 1) return;
+  if (!event || event->immortal ||
+      atomic_fetch_sub_explicit(&event->references, 1, memory_order_acq_rel) > 1)
+    return;
   // Nobody is left who could set it: what still waits hears so.
   for (callback *c = event->callbacks, *next; c; c = next) {
     static const char text[] = "the event was dropped before it became ready";
@@ -54,11 +61,17 @@ void hsc__event_release(PJRT_Event *event) {
   hsc_free(event);
 }
 
-bool hsc__event_is_ready(PJRT_Event *event) { return atomic_load_explicit(&event->ready, memory_order_acquire); }
+bool hsc__event_is_ready(PJRT_Event *event) {
+  return atomic_load_explicit(&event->ready, memory_order_acquire);
+}
 
-static PJRT_Error *result(const PJRT_Event *event) { return hsc__error_of_code(event->code, event->text ? event->text : "", event->size); }
+static PJRT_Error *result(const PJRT_Event *event) {
+  return hsc__error_of_code(event->code, event->text ? event->text : "", event->size);
+}
 
-int hsc__event_code(PJRT_Event *event) { return event->code; }
+int hsc__event_code(PJRT_Event *event) {
+  return event->code;
+}
 
 void hsc__event_set(PJRT_Event *event, int code, const char *text, size_t size) {
   pthread_mutex_lock(&event->lock);
@@ -69,7 +82,10 @@ void hsc__event_set(PJRT_Event *event, int code, const char *text, size_t size) 
   event->code = code;
   if (code != 0 && size > 0) {
     event->text = hsc_alloc(size + 1);
-    if (event->text) memcpy(event->text, text, size), event->size = size;
+    if (event->text) {
+      memcpy(event->text, text, size);
+      event->size = size;
+    }
   }
   callback *callbacks = event->callbacks;
   event->callbacks = NULL;
@@ -84,16 +100,18 @@ void hsc__event_set(PJRT_Event *event, int code, const char *text, size_t size) 
 }
 
 PJRT_Error *hsc__event_wait(PJRT_Event *event) {
-  if (event->immortal) return NULL;
+  if (event->immortal)
+    return NULL;
   if (!hsc__event_is_ready(event)) {
     pthread_mutex_lock(&event->lock);
-    while (!event->ready) pthread_cond_wait(&event->changed, &event->lock);
+    while (!event->ready)
+      pthread_cond_wait(&event->changed, &event->lock);
     pthread_mutex_unlock(&event->lock);
   }
   return result(event);
 }
 
-// ---- entries --------------------------------------------------------------------------------------------------------------------
+// ---- entries ------------------------------------------------------------------------------------
 
 HSC_ENTRY(PJRT_Event_Destroy) {
   HSC_CHECK_ARGS(PJRT_Event_Destroy, event);
@@ -109,7 +127,8 @@ HSC_ENTRY(PJRT_Event_IsReady) {
 
 HSC_ENTRY(PJRT_Event_Error) {
   HSC_CHECK_ARGS(PJRT_Event_Error, event);
-  if (!hsc__event_is_ready(args->event)) return hsc__error_of(HSC_ERR(FAILED_PRECONDITION, "PJRT_Event_Error: the event is not ready"));
+  if (!hsc__event_is_ready(args->event))
+    return hsc__error_of(HSC_ERR(FAILED_PRECONDITION, "PJRT_Event_Error: the event is not ready"));
   return result(args->event);
 }
 
@@ -123,7 +142,8 @@ HSC_ENTRY(PJRT_Event_OnReady) {
   PJRT_Event *event = args->event;
   if (!hsc__event_is_ready(event)) {
     callback *c = hsc_alloc(sizeof *c);
-    if (!c) return hsc__error_of(hsc_status_out_of_memory());
+    if (!c)
+      return hsc__error_of(hsc_status_out_of_memory());
     pthread_mutex_lock(&event->lock);
     bool pending = !event->ready;
     if (pending) {
@@ -131,7 +151,8 @@ HSC_ENTRY(PJRT_Event_OnReady) {
       event->callbacks = c;
     }
     pthread_mutex_unlock(&event->lock);
-    if (pending) return NULL;
+    if (pending)
+      return NULL;
     hsc_free(c);
   }
   args->callback(result(event), args->user_arg);
@@ -146,7 +167,8 @@ HSC_ENTRY(PJRT_Event_Create) {
 
 HSC_ENTRY(PJRT_Event_Set) {
   HSC_CHECK_ARGS(PJRT_Event_Set, error_message_size);
-  if (hsc__event_is_ready(args->event)) return hsc__error_of(HSC_ERR(FAILED_PRECONDITION, "PJRT_Event_Set: the event is set already"));
+  if (hsc__event_is_ready(args->event))
+    return hsc__error_of(HSC_ERR(FAILED_PRECONDITION, "PJRT_Event_Set: the event is set already"));
   hsc__event_set(args->event, args->error_code, args->error_message, args->error_message_size);
   return NULL;
 }

@@ -15,7 +15,8 @@ static void delete_held(held_bytes *held) {
 
 HSC_ENTRY(PJRT_Executable_Destroy) {
   HSC_CHECK_ARGS(PJRT_Executable_Destroy, executable);
-  if (!args->executable) return NULL;
+  if (!args->executable)
+    return NULL;
   hsc__program_release(args->executable->program);
   hsc_free(args->executable);
   return NULL;
@@ -76,12 +77,16 @@ HSC_ENTRY(PJRT_Executable_GetCompiledMemoryStats) {
   args->alias_size_in_bytes = stats->alias_bytes;
   args->temp_size_in_bytes = stats->temp_bytes;
   if (HSC_ARGS_HAVE(PJRT_Executable_GetCompiledMemoryStats, host_temp_size_in_bytes)) {
-    args->host_generated_code_size_in_bytes = args->host_argument_size_in_bytes = args->host_output_size_in_bytes = 0;
+    args->host_generated_code_size_in_bytes = args->host_argument_size_in_bytes =
+        args->host_output_size_in_bytes = 0;
     args->host_alias_size_in_bytes = args->host_temp_size_in_bytes = 0;
   }
-  int64_t total = stats->argument_bytes + stats->output_bytes + stats->temp_bytes - stats->alias_bytes;
-  if (HSC_ARGS_HAVE(PJRT_Executable_GetCompiledMemoryStats, peak_memory_in_bytes)) args->peak_memory_in_bytes = stats->peak_bytes;
-  if (HSC_ARGS_HAVE(PJRT_Executable_GetCompiledMemoryStats, total_size_in_bytes)) args->total_size_in_bytes = total;
+  int64_t total =
+      stats->argument_bytes + stats->output_bytes + stats->temp_bytes - stats->alias_bytes;
+  if (HSC_ARGS_HAVE(PJRT_Executable_GetCompiledMemoryStats, peak_memory_in_bytes))
+    args->peak_memory_in_bytes = stats->peak_bytes;
+  if (HSC_ARGS_HAVE(PJRT_Executable_GetCompiledMemoryStats, total_size_in_bytes))
+    args->total_size_in_bytes = total;
   if (HSC_ARGS_HAVE(PJRT_Executable_GetCompiledMemoryStats, peak_unpadded_heap_bytes)) {
     args->total_allocation_bytes = total + stats->constant_bytes;
     args->indefinite_allocations = 0;
@@ -132,12 +137,15 @@ HSC_ENTRY(PJRT_Executable_GetCompileOptions) {
   return NULL;
 }
 
-static void delete_executable_bytes(PJRT_SerializedExecutable *serialized) { delete_held((held_bytes *)serialized); }
+static void delete_executable_bytes(PJRT_SerializedExecutable *serialized) {
+  delete_held((held_bytes *)serialized);
+}
 
 HSC_ENTRY(PJRT_Executable_Serialize) {
   HSC_CHECK_ARGS(PJRT_Executable_Serialize, serialized_executable_deleter);
   held_bytes *held = hsc_alloc(sizeof *held);
-  if (!held) return hsc__error_of(hsc_status_out_of_memory());
+  if (!held)
+    return hsc__error_of(hsc_status_out_of_memory());
   hsc_status *status = hsc__program_serialize(args->executable->program, &held->bytes);
   if (status) {
     delete_held(held);
@@ -150,12 +158,14 @@ HSC_ENTRY(PJRT_Executable_Serialize) {
   return NULL;
 }
 
-// ---- the optimized program ------------------------------------------------------------------------------------------------------
-// Hosts want HloModuleProtoWithConfig { hlo_module 1, config 2 { entry_computation_layout 1, replica_count 4, num_partitions 5 } }, where the layout is the
-// ProgramShapeProto that the module proto has as host_program_shape (field 4); without it PyTorch/XLA ends the process.
+// ---- the optimized program ----------------------------------------------------------------------
+// Hosts want HloModuleProtoWithConfig { hlo_module 1, config 2 { entry_computation_layout 1,
+// replica_count 4, num_partitions 5 } }, where the layout is the ProgramShapeProto that the module
+// proto has as host_program_shape (field 4); without it PyTorch/XLA ends the process.
 
 static void put_varint(hsc_bytes *out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) hsc_bytes_append_char(out, (char)(value | 0x80));
+  for (; value >= 0x80; value >>= 7)
+    hsc_bytes_append_char(out, (char)(value | 0x80));
   hsc_bytes_append_char(out, (char)value);
 }
 
@@ -164,36 +174,46 @@ static bool take_varint(const unsigned char **at, const unsigned char *end, uint
   for (int shift = 0; shift < 64 && *at < end; shift += 7) {
     unsigned char byte = *(*at)++;
     *out_value |= (uint64_t)(byte & 0x7f) << shift;
-    if (byte < 0x80) return true;
+    if (byte < 0x80)
+      return true;
   }
   return false;
 }
 
 // The bytes of a length-delimited field of our own proto; empty when it is not there.
 static hsc_view find_field(hsc_view message, unsigned number) {
-  const unsigned char *at = (const unsigned char *)message.data, *end = at + message.size;
+  const unsigned char *at = (const unsigned char *)message.data;
+  const unsigned char *end = at + message.size;
   uint64_t key, value;
-  while (at < end && take_varint(&at, end, &key) && ((key & 7) == 0 || (key & 7) == 2) && take_varint(&at, end, &value)) {
-    if ((key & 7) == 0) continue;
-    if (value > (uint64_t)(end - at)) break;
-    if (key >> 3 == number) return (hsc_view){(const char *)at, (size_t)value};
+  while (at < end && take_varint(&at, end, &key) && ((key & 7) == 0 || (key & 7) == 2) &&
+         take_varint(&at, end, &value)) {
+    if ((key & 7) == 0)
+      continue;
+    if (value > (uint64_t)(end - at))
+      break;
+    if (key >> 3 == number)
+      return (hsc_view){(const char *)at, (size_t)value};
     at += value;
   }
   return (hsc_view){0};
 }
 
-// HloModuleProto.spmd_parameters_shardings (14) and spmd_output_sharding (12): hosts read from them how the whole arrays are cut.
+// HloModuleProto.spmd_parameters_shardings (14) and spmd_output_sharding (12): hosts read from them
+// how the whole arrays are cut.
 static void put_shardings(const hsc__program *program, hsc_bytes *module) {
   for (const char *line = program->shardings, *end; *line; line = end + 1) {
     end = line + strcspn(line, "\n");
-    if (!*end) return;
+    if (!*end)
+      return;
     hsc_hlo_sharding_write((hsc_view){line, (size_t)(end - line)}, module, end[1] ? 14 : 12);
   }
 }
 
 static hsc_status *write_optimized(const hsc__program *program, hsc_bytes *out_bytes) {
-  hsc_bytes module = {0}, config = {0};
-  hsc_status *status = hsc_program_write(hsc_cpu_executable_module(program->executable), HSC_FORMAT_HLO_PROTO, &module);
+  hsc_bytes module = {0};
+  hsc_bytes config = {0};
+  hsc_status *status = hsc_program_write(hsc_cpu_executable_module(program->executable),
+                                         HSC_FORMAT_HLO_PROTO, &module);
   if (!status) {
     hsc_view shape = find_field(hsc_bytes_view(&module), 4);
     put_varint(&config, 1 << 3 | 2);
@@ -210,7 +230,8 @@ static hsc_status *write_optimized(const hsc__program *program, hsc_bytes *out_b
     put_varint(out_bytes, 2 << 3 | 2);
     put_varint(out_bytes, config.size);
     hsc_bytes_append(out_bytes, config.data, config.size);
-    if (module.failed || config.failed) out_bytes->failed = true;
+    if (module.failed || config.failed)
+      out_bytes->failed = true;
     status = hsc_bytes_status(out_bytes);
   }
   hsc_bytes_deinit(&module);
@@ -224,12 +245,16 @@ HSC_ENTRY(PJRT_Executable_OptimizedProgram) {
   hsc_bytes bytes = {0};
   static const char format[] = "hlo_with_config";
   if (out->struct_size < HSC_PJRT_SIZE_TO(PJRT_Program, format_size))
-    return hsc__error_struct_size("PJRT_Program", out->struct_size, HSC_PJRT_SIZE_TO(PJRT_Program, format_size));
+    return hsc__error_struct_size("PJRT_Program", out->struct_size,
+                                  HSC_PJRT_SIZE_TO(PJRT_Program, format_size));
   hsc_status *status = write_optimized(args->executable->program, &bytes);
   if (!status && out->code && out->code_size < bytes.size)
-    status = HSC_ERR(INVALID_ARGUMENT, "PJRT_Executable_OptimizedProgram: room for %zu bytes, %zu are needed", out->code_size, bytes.size);
+    status = HSC_ERR(INVALID_ARGUMENT,
+                     "PJRT_Executable_OptimizedProgram: room for %zu bytes, %zu are needed",
+                     out->code_size, bytes.size);
   if (!status) {
-    if (out->code && bytes.size) memcpy(out->code, bytes.data, bytes.size);
+    if (out->code && bytes.size)
+      memcpy(out->code, bytes.data, bytes.size);
     out->code_size = bytes.size;
     out->format = format;
     out->format_size = sizeof format - 1;
@@ -238,10 +263,13 @@ HSC_ENTRY(PJRT_Executable_OptimizedProgram) {
   return hsc__error_of(status);
 }
 
-// ---- ahead of time --------------------------------------------------------------------------------------------------------------
+// ---- ahead of time ------------------------------------------------------------------------------
 
-// The device that compiles for a topology: the client's when there is one, else one of its own, made at the first compile.
-static hsc_status *compiler_of(PJRT_TopologyDescription *topology, PJRT_Client *client, hsc_cpu_device **out_device) {
+// The device that compiles for a topology: the client's when there is one, else one of its own,
+// made at the first compile.
+static hsc_status *compiler_of(PJRT_TopologyDescription *topology,
+                               PJRT_Client *client,
+                               hsc_cpu_device **out_device) {
   hsc_status *status = NULL;
   if (client) {
     *out_device = client->device;
@@ -263,9 +291,11 @@ HSC_ENTRY(PJRT_Compile) {
   hsc_cpu_device *device = NULL;
   HSC_PJRT_TRY(compiler_of(topology, args->client, &device));
   PJRT_Executable *executable = hsc_alloc(sizeof *executable);
-  if (!executable) return hsc__error_of(hsc_status_out_of_memory());
-  hsc_status *status = hsc__program_compile(device, args->program, (hsc_view){args->compile_options, args->compile_options_size}, topology->device_count,
-                                            &executable->program);
+  if (!executable)
+    return hsc__error_of(hsc_status_out_of_memory());
+  hsc_status *status = hsc__program_compile(
+      device, args->program, (hsc_view){args->compile_options, args->compile_options_size},
+      topology->device_count, &executable->program);
   if (status) {
     hsc_free(executable);
     return hsc__error_of(status);
@@ -279,18 +309,26 @@ HSC_ENTRY(PJRT_Compile) {
 }
 
 // Through the serialized form: the executable was made by another device.
-static hsc_status *load(PJRT_Client *client, const hsc__program *program, hsc_view options, PJRT_LoadedExecutable **out_loaded) {
+static hsc_status *load(PJRT_Client *client,
+                        const hsc__program *program,
+                        hsc_view options,
+                        PJRT_LoadedExecutable **out_loaded) {
   hsc_bytes bytes = {0};
   hsc__program *loaded = NULL;
   hsc_status *status = hsc__program_serialize(program, &bytes);
-  if (!status) status = hsc__program_load(client->device, hsc_bytes_view(&bytes), options, client->device_count, &loaded);
-  if (!status) status = hsc__loaded_create(client, loaded, out_loaded);
+  if (!status)
+    status = hsc__program_load(client->device, hsc_bytes_view(&bytes), options,
+                               client->device_count, &loaded);
+  if (!status)
+    status = hsc__loaded_create(client, loaded, out_loaded);
   hsc_bytes_deinit(&bytes);
   return status;
 }
 
 HSC_ENTRY(PJRT_Client_Load) {
   HSC_CHECK_ARGS(PJRT_Client_Load, loaded_executable);
-  hsc_view options = {args->compile_options, args->compile_options ? args->compile_options_size : 0};
-  return hsc__error_of(load(args->client, args->executable->program, options, &args->loaded_executable));
+  hsc_view options = {args->compile_options,
+                      args->compile_options ? args->compile_options_size : 0};
+  return hsc__error_of(
+      load(args->client, args->executable->program, options, &args->loaded_executable));
 }

@@ -1,4 +1,5 @@
-// plugin_layouts.c - orders of dimensions in memory, one object for each in the process, and the layouts extension that tells of them.
+// plugin_layouts.c - orders of dimensions in memory, one object for each in the process, and the
+// layouts extension that tells of them.
 #include "plugin/plugin_internal.h"
 
 static struct PJRT_Layouts_MemoryLayout row_major[HSC_MAX_RANK + 1];
@@ -6,7 +7,9 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void fill_text(PJRT_Layouts_MemoryLayout *l) {
   l->size = (size_t)snprintf(l->text, sizeof l->text, "{");
-  for (int i = 0; i < l->rank; i++) l->size += (size_t)snprintf(l->text + l->size, sizeof l->text - l->size, i ? ",%d" : "%d", (int)l->minor_to_major[i]);
+  for (int i = 0; i < l->rank; i++)
+    l->size += (size_t)snprintf(l->text + l->size, sizeof l->text - l->size, i ? ",%d" : "%d",
+                                (int)l->minor_to_major[i]);
   l->size += (size_t)snprintf(l->text + l->size, sizeof l->text - l->size, "}");
 }
 
@@ -18,23 +21,32 @@ static void fill_texts(void) {
   }
 }
 
-hsc_status *hsc__layout_get(const int64_t *minor_to_major, int rank, const PJRT_Layouts_MemoryLayout **out_layout) {
+hsc_status *hsc__layout_get(const int64_t *minor_to_major,
+                            int rank,
+                            const PJRT_Layouts_MemoryLayout **out_layout) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  static PJRT_Layouts_MemoryLayout *known;   // those that are not row-major; they live for ever
+  static PJRT_Layouts_MemoryLayout *known;  // those that are not row-major; they live for ever
   uint64_t seen = 0;
   bool is_default = true;
   *out_layout = NULL;
-  if (rank < 0 || rank > HSC_MAX_RANK) return HSC_ERR(INVALID_ARGUMENT, "a layout of %d dimensions; at most %d are possible", rank, HSC_MAX_RANK);
+  if (rank < 0 || rank > HSC_MAX_RANK)
+    return HSC_ERR(INVALID_ARGUMENT, "a layout of %d dimensions; at most %d are possible", rank,
+                   HSC_MAX_RANK);
   for (int i = 0; i < rank; i++) {
     int64_t d = minor_to_major[i];
-    if (d < 0 || d >= rank || (seen >> d & 1)) return HSC_ERR(INVALID_ARGUMENT, "minor_to_major is no permutation: %lld at place %d", (long long)d, i);
+    if (d < 0 || d >= rank || (seen >> d & 1))
+      return HSC_ERR(INVALID_ARGUMENT, "minor_to_major is no permutation: %lld at place %d",
+                     (long long)d, i);
     seen |= (uint64_t)1 << d;
     is_default &= d == rank - 1 - i;
   }
-  if (is_default) return NULL;
+  if (is_default)
+    return NULL;
   pthread_mutex_lock(&lock);
   PJRT_Layouts_MemoryLayout *l = known;
-  while (l && (l->rank != rank || memcmp(l->minor_to_major, minor_to_major, (size_t)rank * sizeof *minor_to_major) != 0)) l = l->next;
+  while (l && (l->rank != rank || memcmp(l->minor_to_major, minor_to_major,
+                                         (size_t)rank * sizeof *minor_to_major) != 0))
+    l = l->next;
   if (!l && (l = hsc_alloc(sizeof *l)) != NULL) {
     *l = (PJRT_Layouts_MemoryLayout){.rank = rank, .next = known};
     memcpy(l->minor_to_major, minor_to_major, (size_t)rank * sizeof *minor_to_major);
@@ -46,18 +58,31 @@ hsc_status *hsc__layout_get(const int64_t *minor_to_major, int rank, const PJRT_
   return l ? NULL : hsc_status_out_of_memory();
 }
 
-bool hsc__layout_same_memory(const PJRT_Layouts_MemoryLayout *a, const PJRT_Layouts_MemoryLayout *b, const int64_t *dims, int rank) {
-  if (a == b) return true;
-  const int64_t *x = a ? a->minor_to_major : hsc__row_major(rank), *y = b ? b->minor_to_major : hsc__row_major(rank);
-  for (int i = 0, k = 0;; i++, k++) {   // dimensions of one element are nowhere
-    while (i < rank && dims[x[i]] == 1) i++;
-    while (k < rank && dims[y[k]] == 1) k++;
-    if (i == rank || k == rank) return i == rank && k == rank;
-    if (x[i] != y[k]) return false;
+bool hsc__layout_same_memory(const PJRT_Layouts_MemoryLayout *a,
+                             const PJRT_Layouts_MemoryLayout *b,
+                             const int64_t *dims,
+                             int rank) {
+  if (a == b)
+    return true;
+  const int64_t *x = a ? a->minor_to_major : hsc__row_major(rank);
+  const int64_t *y = b ? b->minor_to_major : hsc__row_major(rank);
+  for (int i = 0, k = 0;; i++, k++) {  // dimensions of one element are nowhere
+    while (i < rank && dims[x[i]] == 1)
+      i++;
+    while (k < rank && dims[y[k]] == 1)
+      k++;
+    if (i == rank || k == rank)
+      return i == rank && k == rank;
+    if (x[i] != y[k])
+      return false;
   }
 }
 
-void hsc__layout_strides(const PJRT_Layouts_MemoryLayout *layout, const int64_t *dims, int rank, size_t element_bytes, int64_t *out_strides) {
+void hsc__layout_strides(const PJRT_Layouts_MemoryLayout *layout,
+                         const int64_t *dims,
+                         int rank,
+                         size_t element_bytes,
+                         int64_t *out_strides) {
   const int64_t *order = layout ? layout->minor_to_major : hsc__row_major(rank);
   int64_t stride = (int64_t)element_bytes;
   for (int i = 0; i < rank; i++) {
@@ -71,7 +96,9 @@ static PJRT_Layouts_MemoryLayout *layout_of(size_t rank) {
   return &row_major[rank <= HSC_MAX_RANK ? rank : HSC_MAX_RANK];
 }
 
-static PJRT_Error *destroy(PJRT_Layouts_MemoryLayout_Destroy_Args *args) { return NULL; }  // they live for ever
+static PJRT_Error *destroy(PJRT_Layouts_MemoryLayout_Destroy_Args *args) {
+  return NULL;
+}  // they live for ever
 
 static void no_deleter(PJRT_Layouts_SerializedLayout *layout) {}
 
@@ -94,18 +121,24 @@ static PJRT_Error *topology_default(PJRT_Layouts_PJRT_Topology_GetDefaultLayout_
 }
 
 static PJRT_Error *of_buffer(PJRT_Layouts_PJRT_Buffer_MemoryLayout_Args *args) {
-  args->layout = args->buffer->layout ? (PJRT_Layouts_MemoryLayout *)args->buffer->layout : layout_of((size_t)args->buffer->rank);
+  args->layout = args->buffer->layout ? (PJRT_Layouts_MemoryLayout *)args->buffer->layout
+                                      : layout_of((size_t)args->buffer->rank);
   return NULL;
 }
 
 // The array belongs to the program; made at the first call.
-static PJRT_Error *of_shapes(const hsc_shape *shapes, int count, const PJRT_Layouts_MemoryLayout *const *own, PJRT_Layouts_MemoryLayout ***cache,
+static PJRT_Error *of_shapes(const hsc_shape *shapes,
+                             int count,
+                             const PJRT_Layouts_MemoryLayout *const *own,
+                             PJRT_Layouts_MemoryLayout ***cache,
                              PJRT_Layouts_MemoryLayout ***out_layouts) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_lock(&lock);
   if (!*cache) {
     *cache = hsc_alloc((size_t)(count + 1) * sizeof **cache);
-    for (int i = 0; *cache && i < count; i++) (*cache)[i] = own && own[i] ? (PJRT_Layouts_MemoryLayout *)own[i] : layout_of((size_t)shapes[i].rank);
+    for (int i = 0; *cache && i < count; i++)
+      (*cache)[i] =
+          own && own[i] ? (PJRT_Layouts_MemoryLayout *)own[i] : layout_of((size_t)shapes[i].rank);
   }
   *out_layouts = *cache;
   pthread_mutex_unlock(&lock);
@@ -125,7 +158,8 @@ static PJRT_Error *of_parameters(PJRT_Layouts_PJRT_Executable_GetParameterLayout
 }
 
 PJRT_Layouts_Extension hsc__layouts_extension = {
-    .base = {.struct_size = PJRT_Layouts_Extension_STRUCT_SIZE, .type = PJRT_Extension_Type_Layouts},
+    .base = {.struct_size = PJRT_Layouts_Extension_STRUCT_SIZE,
+             .type = PJRT_Extension_Type_Layouts},
     .PJRT_Layouts_MemoryLayout_Destroy = destroy,
     .PJRT_Layouts_MemoryLayout_Serialize = serialize,
     .PJRT_Layouts_PJRT_Client_GetDefaultLayout = client_default,

@@ -1,4 +1,5 @@
-// plugin_memory.c - memories: one a device, of kind "device". Hosts may attach data of their own to one.
+// plugin_memory.c - memories: one a device, of kind "device". Hosts may attach data of their own to
+// one.
 #include "plugin/plugin_internal.h"
 
 static void *get_user_data(PJRT_Memory *base, const void *key) {
@@ -6,19 +7,23 @@ static void *get_user_data(PJRT_Memory *base, const void *key) {
   void *data = NULL;
   pthread_mutex_lock(&memory->client->lock);
   for (hsc__user_data *u = memory->user_data; u; u = u->next)
-    if (u->key == key) data = u->data;
+    if (u->key == key)
+      data = u->data;
   pthread_mutex_unlock(&memory->client->lock);
   return data;
 }
 
 static void set_user_data(PJRT_Memory *base, const void *key, void *data, void (*destroy)(void *)) {
   hsc__memory *memory = (hsc__memory *)base;
-  hsc__user_data *entry = hsc_alloc(sizeof *entry), *old = NULL;
-  if (!entry) return;  // the interface has no way to say so; the host finds nothing under the key
+  hsc__user_data *entry = hsc_alloc(sizeof *entry);
+  hsc__user_data *old = NULL;
+  if (!entry)
+    return;  // the interface has no way to say so; the host finds nothing under the key
   *entry = (hsc__user_data){.key = key, .data = data, .destroy = destroy};
   pthread_mutex_lock(&memory->client->lock);
   for (hsc__user_data **p = &memory->user_data; *p; p = &(*p)->next) {
-    if ((*p)->key != key) continue;
+    if ((*p)->key != key)
+      continue;
     old = *p;
     *p = old->next;
     break;
@@ -26,7 +31,8 @@ static void set_user_data(PJRT_Memory *base, const void *key, void *data, void (
   entry->next = memory->user_data;
   memory->user_data = entry;
   pthread_mutex_unlock(&memory->client->lock);
-  if (old && old->destroy) old->destroy(old->data);
+  if (old && old->destroy)
+    old->destroy(old->data);
   hsc_free(old);
 }
 
@@ -40,7 +46,8 @@ const PJRT_Memory_FunctionTable hsc__memory_vtable = {
 void hsc__memory_deinit(hsc__memory *memory) {
   for (hsc__user_data *u = memory->user_data, *next; u; u = next) {
     next = u->next;
-    if (u->destroy) u->destroy(u->data);
+    if (u->destroy)
+      u->destroy(u->data);
     hsc_free(u);
   }
 }

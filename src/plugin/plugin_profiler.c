@@ -1,7 +1,9 @@
-// plugin_profiler.c - the profiler extension: jax.profiler.trace and torch_xla's profiler get every operator of this device.
+// plugin_profiler.c - the profiler extension: jax.profiler.trace and torch_xla's profiler get every
+// operator of this device.
 //
-// Source: xla/backends/profiler/plugin/profiler_c_api.h. A profiler is created with options (of which only the device level counts: 0 records nothing),
-// started, stopped, and asked for its data, which it keeps until it is destroyed.
+// Source: xla/backends/profiler/plugin/profiler_c_api.h. A profiler is created with options (of
+// which only the device level counts: 0 records nothing), started, stopped, and asked for its data,
+// which it keeps until it is destroyed.
 #include "base/files/file_io.h"
 #include "plugin/plugin_internal.h"
 #include "plugin/profile_space.h"
@@ -15,13 +17,14 @@ struct PLUGIN_Profiler {
 };
 
 struct PLUGIN_Profiler_Error {
-  hsc_status *status;   // NULL = out of memory
+  hsc_status *status;  // NULL = out of memory
 };
 
 static PLUGIN_Profiler_Error out_of_memory;
 
 static PLUGIN_Profiler_Error *error_of(hsc_status *status) {
-  if (!status) return NULL;
+  if (!status)
+    return NULL;
   PLUGIN_Profiler_Error *error = hsc_alloc(sizeof *error);
   if (!error) {
     hsc_status_free(status);
@@ -32,7 +35,8 @@ static PLUGIN_Profiler_Error *error_of(hsc_status *status) {
 }
 
 static void error_destroy(PLUGIN_Profiler_Error_Destroy_Args *args) {
-  if (!args->error || args->error == &out_of_memory) return;
+  if (!args->error || args->error == &out_of_memory)
+    return;
   hsc_status_free(args->error->status);
   hsc_free(args->error);
 }
@@ -43,30 +47,40 @@ static void error_message(PLUGIN_Profiler_Error_Message_Args *args) {
 }
 
 static PLUGIN_Profiler_Error *error_code(PLUGIN_Profiler_Error_GetCode_Args *args) {
-  args->code = args->error->status ? (int)hsc_status_code(args->error->status) : (int)HSC_RESOURCE_EXHAUSTED;
+  args->code =
+      args->error->status ? (int)hsc_status_code(args->error->status) : (int)HSC_RESOURCE_EXHAUSTED;
   return NULL;
 }
 
-// ProfileOptions.device_tracer_level (3), 1 when it is not said; version (5) is there in every message that means to say something.
+// ProfileOptions.device_tracer_level (3), 1 when it is not said; version (5) is there in every
+// message that means to say something.
 static PLUGIN_Profiler_Error *create(PLUGIN_Profiler_Create_Args *args) {
   PLUGIN_Profiler *profiler = hsc_alloc(sizeof *profiler);
-  if (!profiler) return &out_of_memory;
+  if (!profiler)
+    return &out_of_memory;
   profiler->wanted = true;
   hsc_wire in = hsc_wire_of((hsc_view){args->options, args->options_size});
-  bool has_version = false, has_level = false;
+  bool has_version = false;
+  bool has_level = false;
   uint64_t level = 1;
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
-    if (f.number == 3 && f.type == HSC_WIRE_VARINT) level = f.value, has_level = true;
-    if (f.number == 5 && f.type == HSC_WIRE_VARINT) has_version = true;
+    if (f.number == 3 && f.type == HSC_WIRE_VARINT) {
+      level = f.value;
+      has_level = true;
+    }
+    if (f.number == 5 && f.type == HSC_WIRE_VARINT)
+      has_version = true;
   }
   (void)has_version;
-  if (has_level && level == 0) profiler->wanted = false;
+  if (has_level && level == 0)
+    profiler->wanted = false;
   args->profiler = profiler;
   return NULL;
 }
 
 static PLUGIN_Profiler_Error *destroy(PLUGIN_Profiler_Args *args) {
-  if (!args->profiler) return NULL;
+  if (!args->profiler)
+    return NULL;
   hsc_cpu_session_destroy(args->profiler->session);
   hsc_bytes_deinit(&args->profiler->data);
   hsc_free(args->profiler);
@@ -74,27 +88,36 @@ static PLUGIN_Profiler_Error *destroy(PLUGIN_Profiler_Args *args) {
 }
 
 static PLUGIN_Profiler_Error *start(PLUGIN_Profiler_Args *args) {
-  if (!args->profiler->wanted || args->profiler->session) return NULL;
+  if (!args->profiler->wanted || args->profiler->session)
+    return NULL;
   return error_of(hsc_cpu_session_start(0, &args->profiler->session));
 }
 
 static PLUGIN_Profiler_Error *stop(PLUGIN_Profiler_Args *args) {
-  if (args->profiler->session) hsc_cpu_session_stop(args->profiler->session);
+  if (args->profiler->session)
+    hsc_cpu_session_stop(args->profiler->session);
   return NULL;
 }
 
-// The peaks that `hloscope devices --calibrate` measured on this machine, from its file in the cache: {"flops": F, "bytes": B}.
+// The peaks that `hloscope devices --calibrate` measured on this machine, from its file in the
+// cache: {"flops": F, "bytes": B}.
 static hsc__profile_peaks read_peaks(void) {
   hsc__profile_peaks peaks = {0};
   char *cache = NULL;
-  hsc_bytes path = {0}, text = {0};
+  hsc_bytes path = {0};
+  hsc_bytes text = {0};
   hsc_status *status = hsc_cache_dir(&cache);
   if (!status) {
     hsc_bytes_printf(&path, "%s/peaks.json", cache);
-    if (hsc_file_exists(hsc_bytes_text(&path))) status = hsc_file_read(hsc_bytes_text(&path), &text);
+    if (hsc_file_exists(hsc_bytes_text(&path)))
+      status = hsc_file_read(hsc_bytes_text(&path), &text);
   }
-  const char *flops = strstr(hsc_bytes_text(&text), "\"flops\""), *bytes = strstr(hsc_bytes_text(&text), "\"bytes\"");
-  if (flops && bytes && (sscanf(flops, "\"flops\" : %lf", &peaks.flops) != 1 || sscanf(bytes, "\"bytes\" : %lf", &peaks.bytes) != 1)) peaks = (hsc__profile_peaks){0};
+  const char *flops = strstr(hsc_bytes_text(&text), "\"flops\"");
+  const char *bytes = strstr(hsc_bytes_text(&text), "\"bytes\"");
+  if (flops && bytes &&
+      (sscanf(flops, "\"flops\" : %lf", &peaks.flops) != 1 ||
+       sscanf(bytes, "\"bytes\" : %lf", &peaks.bytes) != 1))
+    peaks = (hsc__profile_peaks){0};
   hsc_status_free(status);
   hsc_bytes_deinit(&path);
   hsc_bytes_deinit(&text);
@@ -111,15 +134,18 @@ static PLUGIN_Profiler_Error *collect(PLUGIN_Profiler_CollectData_Args *args) {
     char type[160];
     snprintf(type, sizeof type, "hloscope cpu");
     hsc_status *status = hsc__profile_space_write(profiler->session, &peaks, type, &profiler->data);
-    if (status) return error_of(status);
+    if (status)
+      return error_of(status);
     profiler->collected = true;
     hsc_cpu_session_destroy(profiler->session);
     profiler->session = NULL;
     hsc_bytes_append_char(&profiler->data, '\0');
     status = hsc_bytes_status(&profiler->data);
-    if (status) return error_of(status);
+    if (status)
+      return error_of(status);
   }
-  if (args->buffer && args->buffer != (uint8_t *)profiler->data.data && profiler->data.size <= args->buffer_size_in_bytes) {
+  if (args->buffer && args->buffer != (uint8_t *)profiler->data.data &&
+      profiler->data.size <= args->buffer_size_in_bytes) {
     memcpy(args->buffer, profiler->data.data, profiler->data.size);
   } else {
     args->buffer = (uint8_t *)profiler->data.data;
@@ -141,7 +167,8 @@ static PLUGIN_Profiler_Api api = {
 };
 
 PJRT_Profiler_Extension hsc__profiler_extension = {
-    .base = {.struct_size = PJRT_Profiler_Extension_STRUCT_SIZE, .type = PJRT_Extension_Type_Profiler},
+    .base = {.struct_size = PJRT_Profiler_Extension_STRUCT_SIZE,
+             .type = PJRT_Extension_Type_Profiler},
     .profiler_api = &api,
     .traceme_context_id = 0,
 };

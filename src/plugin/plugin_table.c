@@ -6,23 +6,41 @@
 #include "plugin/plugin_internal.h"
 
 // StableHLO versions that the readers take; hosts send programs in a version between these two.
-static const int64_t stablehlo_current[3] = {1, 20, 0};   // the newest that src/formats/mlir/vhlo_ops.def knows
+// the newest that src/formats/mlir/vhlo_ops.def knows
+static const int64_t stablehlo_current[3] = {1, 20, 0};
 static const int64_t stablehlo_minimum[3] = {0, 9, 0};
 
 static const PJRT_NamedValue attributes[] = {
-    {.struct_size = PJRT_NamedValue_STRUCT_SIZE, .name = "xla_version", .name_size = 11, .type = PJRT_NamedValue_kInt64, .int64_value = 2, .value_size = 1},
-    {.struct_size = PJRT_NamedValue_STRUCT_SIZE, .name = "stablehlo_current_version", .name_size = 25, .type = PJRT_NamedValue_kInt64List,
-     .int64_array_value = stablehlo_current, .value_size = 3},
-    {.struct_size = PJRT_NamedValue_STRUCT_SIZE, .name = "stablehlo_minimum_version", .name_size = 25, .type = PJRT_NamedValue_kInt64List,
-     .int64_array_value = stablehlo_minimum, .value_size = 3},
+    {.struct_size = PJRT_NamedValue_STRUCT_SIZE,
+     .name = "xla_version",
+     .name_size = 11,
+     .type = PJRT_NamedValue_kInt64,
+     .int64_value = 2,
+     .value_size = 1},
+    {.struct_size = PJRT_NamedValue_STRUCT_SIZE,
+     .name = "stablehlo_current_version",
+     .name_size = 25,
+     .type = PJRT_NamedValue_kInt64List,
+     .int64_array_value = stablehlo_current,
+     .value_size = 3},
+    {.struct_size = PJRT_NamedValue_STRUCT_SIZE,
+     .name = "stablehlo_minimum_version",
+     .name_size = 25,
+     .type = PJRT_NamedValue_kInt64List,
+     .int64_array_value = stablehlo_minimum,
+     .value_size = 3},
 };
 
-// The sink of hsc_log in a process that is not hloscope's own; set only where HLOSCOPE_LOG asks for it.
-static void log_to_stderr(void *user, const char *domain, int level, const char *text) { dprintf(STDERR_FILENO, "hloscope %s: %s\n", domain, text); }
+// The sink of hsc_log in a process that is not hloscope's own; set only where HLOSCOPE_LOG asks for
+// it.
+static void log_to_stderr(void *user, const char *domain, int level, const char *text) {
+  dprintf(STDERR_FILENO, "hloscope %s: %s\n", domain, text);
+}
 
 HSC_ENTRY(PJRT_Plugin_Initialize) {
   HSC_CHECK_ARGS(PJRT_Plugin_Initialize, extension_start);
-  if (getenv("HLOSCOPE_LOG")) hsc_log_set_sink(log_to_stderr, NULL);
+  if (getenv("HLOSCOPE_LOG"))
+    hsc_log_set_sink(log_to_stderr, NULL);
   return NULL;
 }
 
@@ -45,8 +63,9 @@ static void fill_table(void) {
   hsc__layouts_extension.base.next = &hsc__profiler_extension.base;
   hsc__profiler_extension.base.next = &hsc__ffi_extension.base;
   table.extension_start = &hsc__layouts_extension.base;
-  table.pjrt_api_version =
-      (PJRT_Api_Version){.struct_size = PJRT_Api_Version_STRUCT_SIZE, .major_version = PJRT_API_MAJOR, .minor_version = PJRT_API_MINOR};
+  table.pjrt_api_version = (PJRT_Api_Version){.struct_size = PJRT_Api_Version_STRUCT_SIZE,
+                                              .major_version = PJRT_API_MAJOR,
+                                              .minor_version = PJRT_API_MINOR};
 }
 
 const PJRT_Api *hsc__plugin_table(void) {

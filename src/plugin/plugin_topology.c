@@ -1,10 +1,13 @@
-// plugin_topology.c - a number of devices without a client: what ahead-of-time compiles are made for. Its name is "cpu:N" or "" for one.
+// plugin_topology.c - a number of devices without a client: what ahead-of-time compiles are made
+// for. Its name is "cpu:N" or "" for one.
 #include "base/text/text.h"
 #include "plugin/plugin_internal.h"
 
 #include <stdlib.h>
 
-const char *hsc__platform_version(void) { return "hloscope " HSC_VERSION; }
+const char *hsc__platform_version(void) {
+  return "hloscope " HSC_VERSION;
+}
 
 hsc_status *hsc__topology_init(PJRT_TopologyDescription *topology, int device_count) {
   topology->device_count = device_count;
@@ -12,18 +15,24 @@ hsc_status *hsc__topology_init(PJRT_TopologyDescription *topology, int device_co
     struct PJRT_DeviceDescription *d = &topology->descriptions[i];
     d->id = i;
     snprintf(d->text, sizeof d->text, "HloscopeCpuDevice(id=%d)", i);
-    snprintf(d->debug_text, sizeof d->debug_text, "HloscopeCpuDevice(id=%d of %d)", i, device_count);
+    snprintf(d->debug_text, sizeof d->debug_text, "HloscopeCpuDevice(id=%d of %d)", i,
+             device_count);
     topology->list[i] = d;
   }
-  topology->attributes[0] = (PJRT_NamedValue){.struct_size = PJRT_NamedValue_STRUCT_SIZE, .name = "device_count", .name_size = 12,
-                                              .type = PJRT_NamedValue_kInt64, .int64_value = device_count, .value_size = 1};
+  topology->attributes[0] = (PJRT_NamedValue){.struct_size = PJRT_NamedValue_STRUCT_SIZE,
+                                              .name = "device_count",
+                                              .name_size = 12,
+                                              .type = PJRT_NamedValue_kInt64,
+                                              .int64_value = device_count,
+                                              .value_size = 1};
   pthread_mutex_init(&topology->lock, NULL);
   atomic_init(&topology->references, 1);
   return NULL;
 }
 
 void hsc__topology_release(PJRT_TopologyDescription *topology) {
-  if (!topology || topology->of_client || atomic_fetch_sub(&topology->references, 1) > 1) return;
+  if (!topology || topology->of_client || atomic_fetch_sub(&topology->references, 1) > 1)
+    return;
   hsc_cpu_device_destroy(topology->compiler);
   pthread_mutex_destroy(&topology->lock);
   hsc_free(topology);
@@ -32,16 +41,22 @@ void hsc__topology_release(PJRT_TopologyDescription *topology) {
 static hsc_status *create(hsc_view name, PJRT_TopologyDescription **out_topology) {
   long count = 1;
   if (name.size > 0) {
-    char text[32] = {0}, *end;
-    if (name.size >= sizeof text) return HSC_ERR(INVALID_ARGUMENT, "topology name of %zu characters; cpu:N is expected", name.size);
+    char text[32] = {0};
+    char *end;
+    if (name.size >= sizeof text)
+      return HSC_ERR(INVALID_ARGUMENT, "topology name of %zu characters; cpu:N is expected",
+                     name.size);
     memcpy(text, name.data, name.size);
-    if (!hsc_starts_with(text, "cpu:")) return HSC_ERR(INVALID_ARGUMENT, "topology '%s': cpu:N is expected", text);
+    if (!hsc_starts_with(text, "cpu:"))
+      return HSC_ERR(INVALID_ARGUMENT, "topology '%s': cpu:N is expected", text);
     count = strtol(text + 4, &end, 10);
     if (*end || end == text + 4 || count < 1 || count > HSC_PLUGIN_MAX_DEVICES)
-      return HSC_ERR(INVALID_ARGUMENT, "topology '%s': cpu:N with N from 1 to %d is expected", text, HSC_PLUGIN_MAX_DEVICES);
+      return HSC_ERR(INVALID_ARGUMENT, "topology '%s': cpu:N with N from 1 to %d is expected", text,
+                     HSC_PLUGIN_MAX_DEVICES);
   }
   *out_topology = hsc_alloc(sizeof **out_topology);
-  if (!*out_topology) return hsc_status_out_of_memory();
+  if (!*out_topology)
+    return hsc_status_out_of_memory();
   return hsc__topology_init(*out_topology, (int)count);
 }
 
@@ -85,13 +100,16 @@ HSC_ENTRY(PJRT_TopologyDescription_Attributes) {
   return NULL;
 }
 
-static void delete_serialized(PJRT_SerializedTopology *serialized) { hsc_free(serialized); }
+static void delete_serialized(PJRT_SerializedTopology *serialized) {
+  hsc_free(serialized);
+}
 
 // The name that Create takes.
 HSC_ENTRY(PJRT_TopologyDescription_Serialize) {
   HSC_CHECK_ARGS(PJRT_TopologyDescription_Serialize, serialized_topology_deleter);
   char *text = hsc_alloc(16);
-  if (!text) return hsc__error_of(hsc_status_out_of_memory());
+  if (!text)
+    return hsc__error_of(hsc_status_out_of_memory());
   args->serialized_bytes_size = (size_t)snprintf(text, 16, "cpu:%d", args->topology->device_count);
   args->serialized_bytes = text;
   args->serialized_topology = (PJRT_SerializedTopology *)text;
@@ -101,13 +119,15 @@ HSC_ENTRY(PJRT_TopologyDescription_Serialize) {
 
 HSC_ENTRY(PJRT_TopologyDescription_Deserialize) {
   HSC_CHECK_ARGS(PJRT_TopologyDescription_Deserialize, topology);
-  HSC_PJRT_TRY(create((hsc_view){args->serialized_topology, args->serialized_topology_size}, &args->topology));
+  HSC_PJRT_TRY(create((hsc_view){args->serialized_topology, args->serialized_topology_size},
+                      &args->topology));
   return NULL;
 }
 
 HSC_ENTRY(PJRT_TopologyDescription_Fingerprint) {
   HSC_CHECK_ARGS(PJRT_TopologyDescription_Fingerprint, fingerprint);
-  args->fingerprint = hsc_hash64(&args->topology->device_count, sizeof args->topology->device_count, 1);
+  args->fingerprint =
+      hsc_hash64(&args->topology->device_count, sizeof args->topology->device_count, 1);
   return NULL;
 }
 
@@ -120,22 +140,27 @@ HSC_ENTRY(PJRT_TopologyDescription_GetMemorySpaceKindIds) {
 }
 
 static void put_varint(hsc_bytes *out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) hsc_bytes_append_char(out, (char)(value | 0x80));
+  for (; value >= 0x80; value >>= 7)
+    hsc_bytes_append_char(out, (char)(value | 0x80));
   hsc_bytes_append_char(out, (char)value);
 }
 
 static void put_packed(hsc_bytes *out, int field, const int64_t *values, size_t count) {
   hsc_bytes packed = {0};
-  for (size_t i = 0; i < count; i++) put_varint(&packed, (uint64_t)values[i]);
+  for (size_t i = 0; i < count; i++)
+    put_varint(&packed, (uint64_t)values[i]);
   put_varint(out, (uint64_t)field << 3 | 2);
   put_varint(out, packed.size);
   hsc_bytes_append(out, hsc_bytes_text(&packed), packed.size);
-  if (packed.failed) out->failed = true;
+  if (packed.failed)
+    out->failed = true;
   hsc_bytes_deinit(&packed);
 }
 
-// ShapeProto { element_type 2, dimensions 3, layout 5 { minor_to_major 1 } } (xla/xla_data.proto), row-major whatever was asked for.
-static hsc_status *canonical_shape(const PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace_Args *args, hsc_bytes *out) {
+// ShapeProto { element_type 2, dimensions 3, layout 5 { minor_to_major 1 } } (xla/xla_data.proto),
+// row-major whatever was asked for.
+static hsc_status *canonical_shape(
+    const PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace_Args *args, hsc_bytes *out) {
   size_t bytes;
   hsc_bytes layout = {0};
   HSC_TRY(hsc__array_bytes(args->element_type, args->dims, args->num_dims, &bytes));
@@ -146,15 +171,19 @@ static hsc_status *canonical_shape(const PJRT_TopologyDescription_MakeCanonicalS
   put_varint(out, 5 << 3 | 2);
   put_varint(out, layout.size);
   hsc_bytes_append(out, hsc_bytes_text(&layout), layout.size);
-  if (layout.failed) out->failed = true;
+  if (layout.failed)
+    out->failed = true;
   hsc_bytes_deinit(&layout);
   return hsc_bytes_status(out);
 }
 
-static void delete_shape(const char *shape) { hsc_free((void *)shape); }
+static void delete_shape(const char *shape) {
+  hsc_free((void *)shape);
+}
 
 HSC_ENTRY(PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace) {
-  HSC_CHECK_ARGS(PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace, serialized_shape_deleter);
+  HSC_CHECK_ARGS(PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace,
+                 serialized_shape_deleter);
   hsc_bytes bytes = {0};
   hsc_status *status = canonical_shape(args, &bytes);
   if (status) {

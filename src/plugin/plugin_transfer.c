@@ -1,50 +1,80 @@
-// plugin_transfer.c - between host memory and buffers: copies in any arrangement, or no copy at all.
+// plugin_transfer.c - between host memory and buffers: copies in any arrangement, or no copy at
+// all.
 //
-// A host array is used in place when the host allows it (zero copy), it is dense row-major and its address is a multiple of 64; else it is copied
-// before the call returns. The event for the host memory is then ready at once, or when the block is given back.
+// A host array is used in place when the host allows it (zero copy), it is dense row-major and its
+// address is a multiple of 64; else it is copied before the call returns. The event for the host
+// memory is then ready at once, or when the block is given back.
 #include "cpu/runtime/records.h"
 #include "plugin/plugin_internal.h"
 
-// ---- layouts --------------------------------------------------------------------------------------------------------------------
+// ---- layouts ------------------------------------------------------------------------------------
 
 // Byte strides of a dense array say its order; dimensions of one element may have any.
-static hsc_status *order_of_strides(const int64_t *strides, const int64_t *dims, size_t rank, size_t element_bytes, int64_t *out_order) {
+static hsc_status *order_of_strides(const int64_t *strides,
+                                    const int64_t *dims,
+                                    size_t rank,
+                                    size_t element_bytes,
+                                    int64_t *out_order) {
   int64_t stride = (int64_t)element_bytes;
   uint64_t done = 0;
   size_t count = 0;
   for (size_t d = rank; d-- > 0;)
-    if (dims[d] == 1 || dims[d] == 0) out_order[count++] = (int64_t)d, done |= (uint64_t)1 << d;
+    if (dims[d] == 1 || dims[d] == 0) {
+      out_order[count++] = (int64_t)d;
+      done |= (uint64_t)1 << d;
+    }
   for (bool found = true; found && count < rank;) {
     found = false;
     for (size_t d = rank; d-- > 0 && !found;) {
-      if (done >> d & 1 || strides[d] != stride) continue;
+      if (done >> d & 1 || strides[d] != stride)
+        continue;
       found = true;
       done |= (uint64_t)1 << d;
       out_order[count++] = (int64_t)d;
       stride *= dims[d];
     }
   }
-  return count == rank ? NULL : HSC_ERR(UNIMPLEMENTED, "a device layout of byte strides with gaps: not supported: buffers are dense");
+  return count == rank
+             ? NULL
+             : HSC_ERR(
+                   UNIMPLEMENTED,
+                   "a device layout of byte strides with gaps: not supported: buffers are dense");
 }
 
-hsc_status *hsc__device_layout(const PJRT_Buffer_MemoryLayout *layout, const int64_t *dims, size_t rank, size_t element_bytes, const PJRT_Layouts_MemoryLayout **out_layout) {
+hsc_status *hsc__device_layout(const PJRT_Buffer_MemoryLayout *layout,
+                               const int64_t *dims,
+                               size_t rank,
+                               size_t element_bytes,
+                               const PJRT_Layouts_MemoryLayout **out_layout) {
   int64_t order[HSC_MAX_RANK];
   *out_layout = NULL;
-  if (!layout) return NULL;
-  if (rank > HSC_MAX_RANK) return HSC_ERR(INVALID_ARGUMENT, "rank %zu; at most %d is possible", rank, HSC_MAX_RANK);
+  if (!layout)
+    return NULL;
+  if (rank > HSC_MAX_RANK)
+    return HSC_ERR(INVALID_ARGUMENT, "rank %zu; at most %d is possible", rank, HSC_MAX_RANK);
   if (layout->type == PJRT_Buffer_MemoryLayout_Type_Strides) {
-    if (layout->strides.num_byte_strides != rank) return HSC_ERR(INVALID_ARGUMENT, "%zu byte strides for an array of rank %zu", layout->strides.num_byte_strides, rank);
-    if (hsc__strides_are_dense(layout->strides.byte_strides, dims, (int)rank, element_bytes)) return NULL;
+    if (layout->strides.num_byte_strides != rank)
+      return HSC_ERR(INVALID_ARGUMENT, "%zu byte strides for an array of rank %zu",
+                     layout->strides.num_byte_strides, rank);
+    if (hsc__strides_are_dense(layout->strides.byte_strides, dims, (int)rank, element_bytes))
+      return NULL;
     HSC_TRY(order_of_strides(layout->strides.byte_strides, dims, rank, element_bytes, order));
     return hsc__layout_get(order, (int)rank, out_layout);
   }
   const PJRT_Buffer_MemoryLayout_Tiled *tiled = &layout->tiled;
-  if (tiled->num_tiles > 0) return HSC_ERR(UNIMPLEMENTED, "a tiled device layout: not supported: buffers are dense, without tiles");
-  if (tiled->minor_to_major_size != rank) return HSC_ERR(INVALID_ARGUMENT, "the layout names %zu dimensions of an array of rank %zu", tiled->minor_to_major_size, rank);
+  if (tiled->num_tiles > 0)
+    return HSC_ERR(UNIMPLEMENTED,
+                   "a tiled device layout: not supported: buffers are dense, without tiles");
+  if (tiled->minor_to_major_size != rank)
+    return HSC_ERR(INVALID_ARGUMENT, "the layout names %zu dimensions of an array of rank %zu",
+                   tiled->minor_to_major_size, rank);
   return hsc__layout_get(tiled->minor_to_major, (int)rank, out_layout);
 }
 
-static void row_major_strides(const int64_t *dims, int rank, size_t element_bytes, int64_t *out_strides) {
+static void row_major_strides(const int64_t *dims,
+                              int rank,
+                              size_t element_bytes,
+                              int64_t *out_strides) {
   int64_t stride = (int64_t)element_bytes;
   for (int i = rank - 1; i >= 0; i--) {
     out_strides[i] = stride;
@@ -52,27 +82,35 @@ static void row_major_strides(const int64_t *dims, int rank, size_t element_byte
   }
 }
 
-hsc_status *hsc__host_strides(const PJRT_Buffer_MemoryLayout *layout, const int64_t *dims, int rank, size_t element_bytes, int64_t *out_strides) {
+hsc_status *hsc__host_strides(const PJRT_Buffer_MemoryLayout *layout,
+                              const int64_t *dims,
+                              int rank,
+                              size_t element_bytes,
+                              int64_t *out_strides) {
   if (!layout) {
     row_major_strides(dims, rank, element_bytes, out_strides);
     return NULL;
   }
   if (layout->type == PJRT_Buffer_MemoryLayout_Type_Strides) {
     if (layout->strides.num_byte_strides != (size_t)rank)
-      return HSC_ERR(INVALID_ARGUMENT, "%zu byte strides for an array of rank %d", layout->strides.num_byte_strides, rank);
+      return HSC_ERR(INVALID_ARGUMENT, "%zu byte strides for an array of rank %d",
+                     layout->strides.num_byte_strides, rank);
     memcpy(out_strides, layout->strides.byte_strides, (size_t)rank * sizeof *out_strides);
     return NULL;
   }
   const PJRT_Buffer_MemoryLayout_Tiled *tiled = &layout->tiled;
   uint64_t seen = 0;
   int64_t stride = (int64_t)element_bytes;
-  if (tiled->num_tiles > 0) return HSC_ERR(UNIMPLEMENTED, "a tiled host layout: not supported");
+  if (tiled->num_tiles > 0)
+    return HSC_ERR(UNIMPLEMENTED, "a tiled host layout: not supported");
   if (tiled->minor_to_major_size != (size_t)rank)
-    return HSC_ERR(INVALID_ARGUMENT, "the layout names %zu dimensions of an array of rank %d", tiled->minor_to_major_size, rank);
+    return HSC_ERR(INVALID_ARGUMENT, "the layout names %zu dimensions of an array of rank %d",
+                   tiled->minor_to_major_size, rank);
   for (int i = 0; i < rank; i++) {
     int64_t dimension = tiled->minor_to_major[i];
     if (dimension < 0 || dimension >= rank || (seen >> dimension & 1))
-      return HSC_ERR(INVALID_ARGUMENT, "minor_to_major is no permutation: %lld at place %d", (long long)dimension, i);
+      return HSC_ERR(INVALID_ARGUMENT, "minor_to_major is no permutation: %lld at place %d",
+                     (long long)dimension, i);
     seen |= (uint64_t)1 << dimension;
     out_strides[dimension] = stride;
     stride *= dims[dimension];
@@ -80,11 +118,16 @@ hsc_status *hsc__host_strides(const PJRT_Buffer_MemoryLayout *layout, const int6
   return NULL;
 }
 
-bool hsc__strides_are_dense(const int64_t *strides, const int64_t *dims, int rank, size_t element_bytes) {
+bool hsc__strides_are_dense(const int64_t *strides,
+                            const int64_t *dims,
+                            int rank,
+                            size_t element_bytes) {
   int64_t stride = (int64_t)element_bytes;
   for (int i = rank - 1; i >= 0; i--) {
-    if (dims[i] == 0) return true;
-    if (dims[i] != 1 && strides[i] != stride) return false;
+    if (dims[i] == 0)
+      return true;
+    if (dims[i] != 1 && strides[i] != stride)
+      return false;
     stride *= dims[i];
   }
   return true;
@@ -93,29 +136,34 @@ bool hsc__strides_are_dense(const int64_t *strides, const int64_t *dims, int ran
 // Of arrays of the same dimensions: the same bytes at the same places.
 static bool strides_are_alike(const int64_t *a, const int64_t *b, const int64_t *dims, int rank) {
   for (int i = 0; i < rank; i++)
-    if (dims[i] == 0) return true;
+    if (dims[i] == 0)
+      return true;
   for (int i = 0; i < rank; i++)
-    if (dims[i] != 1 && a[i] != b[i]) return false;
+    if (dims[i] != 1 && a[i] != b[i])
+      return false;
   return true;
 }
 
-// ---- the copy -------------------------------------------------------------------------------------------------------------------
+// ---- the copy -----------------------------------------------------------------------------------
 
 typedef struct copy_dim {
   int64_t extent, to, from;  // strides in bytes
 } copy_dim;
 
-// Two innermost dimensions, in squares that fit the first-level cache: neither side is walked across lines for long.
-#define COPY_PLANE(name, type)                                                                                              \
-  static void name(unsigned char *to, const unsigned char *from, copy_dim outer, copy_dim inner) {                          \
-    enum { SIDE = 16 };                                                                                                     \
-    for (int64_t i0 = 0; i0 < outer.extent; i0 += SIDE)                                                                     \
-      for (int64_t j0 = 0; j0 < inner.extent; j0 += SIDE) {                                                                 \
-        int64_t i1 = i0 + SIDE < outer.extent ? i0 + SIDE : outer.extent, j1 = j0 + SIDE < inner.extent ? j0 + SIDE : inner.extent; \
-        for (int64_t i = i0; i < i1; i++)                                                                                   \
-          for (int64_t j = j0; j < j1; j++)                                                                                 \
-            memcpy(to + i * outer.to + j * inner.to, from + i * outer.from + j * inner.from, sizeof(type));                 \
-      }                                                                                                                     \
+// Two innermost dimensions, in squares that fit the first-level cache: neither side is walked
+// across lines for long.
+#define COPY_PLANE(name, type) \
+  static void name(unsigned char *to, const unsigned char *from, copy_dim outer, copy_dim inner) { \
+    enum { SIDE = 16 }; \
+    for (int64_t i0 = 0; i0 < outer.extent; i0 += SIDE) \
+      for (int64_t j0 = 0; j0 < inner.extent; j0 += SIDE) { \
+        int64_t i1 = i0 + SIDE < outer.extent ? i0 + SIDE : outer.extent, \
+                j1 = j0 + SIDE < inner.extent ? j0 + SIDE : inner.extent; \
+        for (int64_t i = i0; i < i1; i++) \
+          for (int64_t j = j0; j < j1; j++) \
+            memcpy(to + i * outer.to + j * inner.to, from + i * outer.from + j * inner.from, \
+                   sizeof(type)); \
+      } \
   }
 typedef struct sixteen_bytes {
   uint64_t v[2];
@@ -126,41 +174,66 @@ COPY_PLANE(copy_plane_4, uint32_t)
 COPY_PLANE(copy_plane_8, uint64_t)
 COPY_PLANE(copy_plane_16, sixteen_bytes)
 
-static void copy_plane(unsigned char *to, const unsigned char *from, copy_dim outer, copy_dim inner, size_t element_bytes) {
+static void copy_plane(unsigned char *to,
+                       const unsigned char *from,
+                       copy_dim outer,
+                       copy_dim inner,
+                       size_t element_bytes) {
   if (inner.to == (int64_t)element_bytes && inner.from == (int64_t)element_bytes) {
-    for (int64_t i = 0; i < outer.extent; i++) memcpy(to + i * outer.to, from + i * outer.from, (size_t)inner.extent * element_bytes);
+    for (int64_t i = 0; i < outer.extent; i++)
+      memcpy(to + i * outer.to, from + i * outer.from, (size_t)inner.extent * element_bytes);
     return;
   }
   switch (element_bytes) {
-    case 1: copy_plane_1(to, from, outer, inner); break;
-    case 2: copy_plane_2(to, from, outer, inner); break;
-    case 4: copy_plane_4(to, from, outer, inner); break;
-    case 8: copy_plane_8(to, from, outer, inner); break;
-    default: copy_plane_16(to, from, outer, inner); break;
+    case 1:
+      copy_plane_1(to, from, outer, inner);
+      break;
+    case 2:
+      copy_plane_2(to, from, outer, inner);
+      break;
+    case 4:
+      copy_plane_4(to, from, outer, inner);
+      break;
+    case 8:
+      copy_plane_8(to, from, outer, inner);
+      break;
+    default:
+      copy_plane_16(to, from, outer, inner);
+      break;
   }
 }
 
-void hsc__host_copy_strided(void *to, const int64_t *to_strides, const void *from, const int64_t *from_strides, const int64_t *dims, int rank,
-                       size_t element_bytes) {
+void hsc__host_copy_strided(void *to,
+                            const int64_t *to_strides,
+                            const void *from,
+                            const int64_t *from_strides,
+                            const int64_t *dims,
+                            int rank,
+                            size_t element_bytes) {
   copy_dim d[HSC_MAX_RANK + 2];
   int count = 0;
   for (int i = 0; i < rank; i++) {
-    if (dims[i] == 0) return;
-    if (dims[i] == 1) continue;
+    if (dims[i] == 0)
+      return;
+    if (dims[i] == 1)
+      continue;
     copy_dim next = {dims[i], to_strides[i], from_strides[i]};
     // Two dimensions that lie one inside the other on both sides are one.
-    if (count > 0 && d[count - 1].to == next.to * next.extent && d[count - 1].from == next.from * next.extent) {
+    if (count > 0 && d[count - 1].to == next.to * next.extent &&
+        d[count - 1].from == next.from * next.extent) {
       d[count - 1] = (copy_dim){d[count - 1].extent * next.extent, next.to, next.from};
     } else {
       d[count++] = next;
     }
   }
   while (count < 2) {  // outermost ones of extent 1
-    for (int i = count; i > 0; i--) d[i] = d[i - 1];
+    for (int i = count; i > 0; i--)
+      d[i] = d[i - 1];
     d[0] = (copy_dim){1, 0, 0};
     count++;
   }
-  if (d[count - 1].extent == 1) d[count - 1].to = d[count - 1].from = (int64_t)element_bytes;
+  if (d[count - 1].extent == 1)
+    d[count - 1].to = d[count - 1].from = (int64_t)element_bytes;
   int64_t index[HSC_MAX_RANK] = {0};
   unsigned char *t = to;
   const unsigned char *f = from;
@@ -168,16 +241,20 @@ void hsc__host_copy_strided(void *to, const int64_t *to_strides, const void *fro
     copy_plane(t, f, d[count - 2], d[count - 1], element_bytes);
     int i = count - 3;
     for (; i >= 0; i--) {
-      t += d[i].to, f += d[i].from;
-      if (++index[i] < d[i].extent) break;
-      t -= d[i].to * d[i].extent, f -= d[i].from * d[i].extent;
+      t += d[i].to;
+      f += d[i].from;
+      if (++index[i] < d[i].extent)
+        break;
+      t -= d[i].to * d[i].extent;
+      f -= d[i].from * d[i].extent;
       index[i] = 0;
     }
-    if (i < 0) return;
+    if (i < 0)
+      return;
   }
 }
 
-// ---- from the host --------------------------------------------------------------------------------------------------------------
+// ---- from the host ------------------------------------------------------------------------------
 
 static bool may_borrow(const PJRT_Client_BufferFromHostBuffer_Args *args, bool dense) {
   bool allowed = args->host_buffer_semantics == PJRT_HostBufferSemantics_kImmutableZeroCopy ||
@@ -188,7 +265,8 @@ static bool may_borrow(const PJRT_Client_BufferFromHostBuffer_Args *args, bool d
 // The host's memory as the buffer's block; its event is set when the block goes.
 static hsc_status *borrow(PJRT_Client_BufferFromHostBuffer_Args *args, PJRT_Buffer *buffer) {
   PJRT_Event *event = hsc__event_create();
-  hsc__block *block = event ? hsc__block_borrow(args->client, (void *)args->data, buffer->size_bytes) : NULL;
+  hsc__block *block =
+      event ? hsc__block_borrow(args->client, (void *)args->data, buffer->size_bytes) : NULL;
   if (!block) {
     hsc__event_release(event);
     return hsc_status_out_of_memory();
@@ -200,37 +278,47 @@ static hsc_status *borrow(PJRT_Client_BufferFromHostBuffer_Args *args, PJRT_Buff
   return NULL;
 }
 
-static hsc_status *from_host(PJRT_Client_BufferFromHostBuffer_Args *args, PJRT_Device *device, PJRT_Buffer *buffer) {
+static hsc_status *from_host(PJRT_Client_BufferFromHostBuffer_Args *args,
+                             PJRT_Device *device,
+                             PJRT_Buffer *buffer) {
   size_t bytes = 0;
   int64_t host[HSC_MAX_RANK], own[HSC_MAX_RANK];
   const PJRT_Layouts_MemoryLayout *layout;
   HSC_TRY(hsc__array_bytes(args->type, args->dims, args->num_dims, &bytes));
-  HSC_TRY(hsc__device_layout(args->device_layout, args->dims, args->num_dims, hsc_type_bytes(hsc__type_of_pjrt(args->type)), &layout));
+  HSC_TRY(hsc__device_layout(args->device_layout, args->dims, args->num_dims,
+                             hsc_type_bytes(hsc__type_of_pjrt(args->type)), &layout));
   int rank = (int)args->num_dims;
   hsc_type type = hsc__type_of_pjrt(args->type);
   size_t element_bytes = hsc_type_bytes(type);
   if (args->byte_strides && args->num_byte_strides != 0 && args->num_byte_strides != args->num_dims)
-    return HSC_ERR(INVALID_ARGUMENT, "%zu byte strides for an array of rank %d", args->num_byte_strides, rank);
+    return HSC_ERR(INVALID_ARGUMENT, "%zu byte strides for an array of rank %d",
+                   args->num_byte_strides, rank);
   if (args->byte_strides && args->num_byte_strides != 0)
     memcpy(host, args->byte_strides, (size_t)rank * sizeof *host);
   else
     row_major_strides(args->dims, rank, element_bytes, host);
-  if (bytes > 0 && !args->data) return HSC_ERR(INVALID_ARGUMENT, "no host memory is given for an array of %zu bytes", bytes);
+  if (bytes > 0 && !args->data)
+    return HSC_ERR(INVALID_ARGUMENT, "no host memory is given for an array of %zu bytes", bytes);
   buffer->device = device;
-  if (!hsc__buffer_set_shape(buffer, type, rank, args->dims, bytes)) return hsc_status_out_of_memory();
+  if (!hsc__buffer_set_shape(buffer, type, rank, args->dims, bytes))
+    return hsc_status_out_of_memory();
   buffer->layout = layout;
   hsc__layout_strides(layout, args->dims, rank, element_bytes, own);
   bool dense = strides_are_alike(host, own, args->dims, rank);
   bool narrow = hsc_type_is_integral(type) && type != HSC_TYPE_PRED && hsc_type_bits(type) < 8;
-  if (bytes > 0 && !narrow && may_borrow(args, dense)) return borrow(args, buffer);
+  if (bytes > 0 && !narrow && may_borrow(args, dense))
+    return borrow(args, buffer);
   buffer->block = hsc__block_take(args->client, bytes);
-  if (!buffer->block) return HSC_ERR(RESOURCE_EXHAUSTED, "no memory for an array of %zu bytes", bytes);
+  if (!buffer->block)
+    return HSC_ERR(RESOURCE_EXHAUSTED, "no memory for an array of %zu bytes", bytes);
   if (dense && bytes > 0) {
     memcpy(buffer->block->data, args->data, bytes);
   } else if (bytes > 0) {
-    hsc__host_copy_strided(buffer->block->data, own, args->data, host, args->dims, rank, element_bytes);
+    hsc__host_copy_strided(buffer->block->data, own, args->data, host, args->dims, rank,
+                           element_bytes);
   }
-  if (narrow) hsc__extend_narrow(type, buffer->block->data, bytes);
+  if (narrow)
+    hsc__extend_narrow(type, buffer->block->data, bytes);
   args->done_with_host_buffer = hsc__event_ready();
   return NULL;
 }
@@ -240,7 +328,8 @@ HSC_ENTRY(PJRT_Client_BufferFromHostBuffer) {
   PJRT_Device *device = NULL;
   HSC_PJRT_TRY(hsc__place(args->client, args->device, args->memory, &device));
   PJRT_Buffer *buffer = hsc__buffer_new(args->client);
-  if (!buffer) return hsc__error_of(hsc_status_out_of_memory());
+  if (!buffer)
+    return hsc__error_of(hsc_status_out_of_memory());
   uint64_t begin = hsc_cpu_span_begin();
   hsc_status *status = from_host(args, device, buffer);
   hsc_cpu_span_end(HSC_CPU_SPAN_TO_DEVICE, begin, (int64_t)buffer->size_bytes);
@@ -252,18 +341,27 @@ HSC_ENTRY(PJRT_Client_BufferFromHostBuffer) {
   return NULL;
 }
 
-// A view of memory that somebody else owns; copied when it is not aligned well enough to be used in place.
-static hsc_status *view(PJRT_Client_CreateViewOfDeviceBuffer_Args *args, PJRT_Device *device, PJRT_Buffer *buffer, bool *out_borrowed) {
+// A view of memory that somebody else owns; copied when it is not aligned well enough to be used in
+// place.
+static hsc_status *view(PJRT_Client_CreateViewOfDeviceBuffer_Args *args,
+                        PJRT_Device *device,
+                        PJRT_Buffer *buffer,
+                        bool *out_borrowed) {
   size_t bytes = 0;
   const PJRT_Layouts_MemoryLayout *layout;
   HSC_TRY(hsc__array_bytes(args->element_type, args->dims, args->num_dims, &bytes));
-  HSC_TRY(hsc__device_layout(args->layout, args->dims, args->num_dims, hsc_type_bytes(hsc__type_of_pjrt(args->element_type)), &layout));
+  HSC_TRY(hsc__device_layout(args->layout, args->dims, args->num_dims,
+                             hsc_type_bytes(hsc__type_of_pjrt(args->element_type)), &layout));
   buffer->device = device;
-  if (!hsc__buffer_set_shape(buffer, hsc__type_of_pjrt(args->element_type), (int)args->num_dims, args->dims, bytes)) return hsc_status_out_of_memory();
+  if (!hsc__buffer_set_shape(buffer, hsc__type_of_pjrt(args->element_type), (int)args->num_dims,
+                             args->dims, bytes))
+    return hsc_status_out_of_memory();
   buffer->layout = layout;
   *out_borrowed = (uintptr_t)args->device_buffer_ptr % HSC_CPU_ALIGNMENT == 0 && bytes > 0;
-  buffer->block = *out_borrowed ? hsc__block_borrow(args->client, args->device_buffer_ptr, bytes) : hsc__block_take(args->client, bytes);
-  if (!buffer->block) return hsc_status_out_of_memory();
+  buffer->block = *out_borrowed ? hsc__block_borrow(args->client, args->device_buffer_ptr, bytes)
+                                : hsc__block_take(args->client, bytes);
+  if (!buffer->block)
+    return hsc_status_out_of_memory();
   if (*out_borrowed) {
     buffer->block->read_only = true;
     buffer->block->on_release = args->on_delete_callback;
@@ -278,30 +376,40 @@ HSC_ENTRY(PJRT_Client_CreateViewOfDeviceBuffer) {
   HSC_CHECK_ARGS(PJRT_Client_CreateViewOfDeviceBuffer, buffer);
   PJRT_Device *device = NULL;
   bool borrowed = false;
-  HSC_PJRT_TRY(hsc__place(args->client, args->device, HSC_ARGS_HAVE(PJRT_Client_CreateViewOfDeviceBuffer, memory) ? args->memory : NULL, &device));
+  HSC_PJRT_TRY(hsc__place(
+      args->client, args->device,
+      HSC_ARGS_HAVE(PJRT_Client_CreateViewOfDeviceBuffer, memory) ? args->memory : NULL, &device));
   PJRT_Buffer *buffer = hsc__buffer_new(args->client);
-  if (!buffer) return hsc__error_of(hsc_status_out_of_memory());
+  if (!buffer)
+    return hsc__error_of(hsc_status_out_of_memory());
   hsc_status *status = view(args, device, buffer, &borrowed);
   if (status) {
     hsc__buffer_free(buffer);
     return hsc__error_of(status);
   }
-  if (!borrowed && args->on_delete_callback) args->on_delete_callback(args->device_buffer_ptr, args->on_delete_callback_arg);
+  if (!borrowed && args->on_delete_callback)
+    args->on_delete_callback(args->device_buffer_ptr, args->on_delete_callback_arg);
   args->buffer = buffer;
   return NULL;
 }
 
-// ---- to the host ----------------------------------------------------------------------------------------------------------------
+// ---- to the host --------------------------------------------------------------------------------
 
 // Bytes that a strided arrangement spans; strides of a host layout are never negative.
-static hsc_status *span_of(const int64_t *strides, const int64_t *dims, int rank, size_t element_bytes, size_t *out_bytes) {
+static hsc_status *span_of(const int64_t *strides,
+                           const int64_t *dims,
+                           int rank,
+                           size_t element_bytes,
+                           size_t *out_bytes) {
   size_t span = element_bytes;
   for (int i = 0; i < rank; i++) {
     if (dims[i] == 0) {
       *out_bytes = 0;
       return NULL;
     }
-    if (strides[i] < 0) return HSC_ERR(INVALID_ARGUMENT, "byte stride %lld of dimension %d is negative", (long long)strides[i], i);
+    if (strides[i] < 0)
+      return HSC_ERR(INVALID_ARGUMENT, "byte stride %lld of dimension %d is negative",
+                     (long long)strides[i], i);
     span += (size_t)(dims[i] - 1) * (size_t)strides[i];
   }
   *out_bytes = span;
@@ -311,26 +419,35 @@ static hsc_status *span_of(const int64_t *strides, const int64_t *dims, int rank
 HSC_ENTRY(PJRT_Buffer_ToHostBuffer) {
   HSC_CHECK_ARGS(PJRT_Buffer_ToHostBuffer, event);
   PJRT_Buffer *buffer = args->src;
-  size_t element_bytes = hsc_type_bytes(buffer->type), span = 0;
-  int64_t host[HSC_MAX_RANK] = {0}, own[HSC_MAX_RANK] = {0};
+  size_t element_bytes = hsc_type_bytes(buffer->type);
+  size_t span = 0;
+  int64_t host[HSC_MAX_RANK] = {0};
+  int64_t own[HSC_MAX_RANK] = {0};
   hsc__layout_strides(buffer->layout, buffer->dims, buffer->rank, element_bytes, own);
-  if (args->host_layout) HSC_PJRT_TRY(hsc__host_strides(args->host_layout, buffer->dims, buffer->rank, element_bytes, host));
-  else memcpy(host, own, sizeof host);   // as it is on the device
+  if (args->host_layout)
+    HSC_PJRT_TRY(
+        hsc__host_strides(args->host_layout, buffer->dims, buffer->rank, element_bytes, host));
+  else
+    memcpy(host, own, sizeof host);  // as it is on the device
   HSC_PJRT_TRY(span_of(host, buffer->dims, buffer->rank, element_bytes, &span));
   if (!args->dst) {
     args->dst_size = span;
     return NULL;
   }
   if (args->dst_size < span)
-    return hsc__error_of(HSC_ERR(INVALID_ARGUMENT, "PJRT_Buffer_ToHostBuffer: the destination has %zu bytes, %zu are needed", args->dst_size, span));
+    return hsc__error_of(HSC_ERR(
+        INVALID_ARGUMENT, "PJRT_Buffer_ToHostBuffer: the destination has %zu bytes, %zu are needed",
+        args->dst_size, span));
   hsc__block *block = NULL;
   PJRT_Error *error = hsc__buffer_pin(buffer, &block);
-  if (error) return error;
+  if (error)
+    return error;
   uint64_t begin = hsc_cpu_span_begin();
   if (strides_are_alike(host, own, buffer->dims, buffer->rank)) {
     memcpy(args->dst, block->data, buffer->size_bytes);
   } else {
-    hsc__host_copy_strided(args->dst, host, block->data, own, buffer->dims, buffer->rank, element_bytes);
+    hsc__host_copy_strided(args->dst, host, block->data, own, buffer->dims, buffer->rank,
+                           element_bytes);
   }
   hsc_cpu_span_end(HSC_CPU_SPAN_TO_HOST, begin, (int64_t)buffer->size_bytes);
   hsc__block_release(buffer->client, block);
@@ -339,8 +456,10 @@ HSC_ENTRY(PJRT_Buffer_ToHostBuffer) {
 }
 
 static hsc_status *check_range(const PJRT_Buffer *buffer, int64_t offset, int64_t size) {
-  if (offset < 0 || size < 0 || (uint64_t)offset > buffer->size_bytes || (uint64_t)size > buffer->size_bytes - (uint64_t)offset)
-    return HSC_ERR(OUT_OF_RANGE, "%lld bytes from offset %lld do not lie in a buffer of %zu", (long long)size, (long long)offset, buffer->size_bytes);
+  if (offset < 0 || size < 0 || (uint64_t)offset > buffer->size_bytes ||
+      (uint64_t)size > buffer->size_bytes - (uint64_t)offset)
+    return HSC_ERR(OUT_OF_RANGE, "%lld bytes from offset %lld do not lie in a buffer of %zu",
+                   (long long)size, (long long)offset, buffer->size_bytes);
   return NULL;
 }
 
@@ -349,7 +468,8 @@ HSC_ENTRY(PJRT_Buffer_CopyRawToHost) {
   hsc__block *block = NULL;
   HSC_PJRT_TRY(check_range(args->buffer, args->offset, args->transfer_size));
   PJRT_Error *error = hsc__buffer_pin(args->buffer, &block);
-  if (error) return error;
+  if (error)
+    return error;
   uint64_t begin = hsc_cpu_span_begin();
   memcpy(args->dst, block->data + args->offset, (size_t)args->transfer_size);
   hsc_cpu_span_end(HSC_CPU_SPAN_TO_HOST, begin, args->transfer_size);
@@ -368,7 +488,8 @@ typedef struct later_copy {
 // The destination is known now (or never will be).
 static void finish_later_copy(PJRT_Buffer_CopyRawToHostFuture_Callback_Args *args) {
   later_copy *copy = args->callback_data;
-  if (args->error_code == PJRT_Error_Code_OK) memcpy(args->dst, copy->block->data + copy->offset, copy->size);
+  if (args->error_code == PJRT_Error_Code_OK)
+    memcpy(args->dst, copy->block->data + copy->offset, copy->size);
   hsc__event_set(copy->event, args->error_code, args->error_message, args->error_message_size);
   hsc__event_release(copy->event);
   hsc__block_release(copy->client, copy->block);
@@ -381,7 +502,8 @@ HSC_ENTRY(PJRT_Buffer_CopyRawToHostFuture) {
   hsc__block *block = NULL;
   HSC_PJRT_TRY(check_range(args->buffer, args->offset, args->transfer_size));
   PJRT_Error *error = hsc__buffer_pin(args->buffer, &block);
-  if (error) return error;
+  if (error)
+    return error;
   later_copy *copy = hsc_alloc(sizeof *copy);
   PJRT_Event *event = copy ? hsc__event_create() : NULL;
   if (!event) {
@@ -390,7 +512,8 @@ HSC_ENTRY(PJRT_Buffer_CopyRawToHostFuture) {
     return hsc__error_of(hsc_status_out_of_memory());
   }
   hsc__client_retain(args->buffer->client);
-  *copy = (later_copy){args->buffer->client, block, (size_t)args->offset, (size_t)args->transfer_size, hsc__event_retain(event)};
+  *copy = (later_copy){args->buffer->client, block, (size_t)args->offset,
+                       (size_t)args->transfer_size, hsc__event_retain(event)};
   args->event = event;
   args->callback_data = copy;
   args->future_ready_callback = finish_later_copy;

@@ -1,5 +1,6 @@
-// arrow.h - a table through the Arrow C data interface: one struct array with a child per column, for pyarrow, polars, DuckDB, pandas.
-// The two structs are the interface's own (arrow.apache.org/docs/format/CDataInterface.html): their layout is fixed for ever.
+// arrow.h - a table through the Arrow C data interface: one struct array with a child per column,
+// for pyarrow, polars, DuckDB, pandas. The two structs are the interface's own
+// (arrow.apache.org/docs/format/CDataInterface.html): their layout is fixed for ever.
 #pragma once
 
 #include "report/table.h"
@@ -32,5 +33,8 @@ struct ArrowArray {
 };
 #endif
 
-// Fills both; the consumer calls their release functions. Whole numbers are int64, others double, texts large UTF-8, yes and no bool; missing is null.
-HSC_MUST_USE hsc_status *hsc_table_to_arrow(const hsc_table *table, struct ArrowSchema *out_schema, struct ArrowArray *out_array);
+// Fills both; the consumer calls their release functions. Whole numbers are int64, others double,
+// texts large UTF-8, yes and no bool; missing is null.
+HSC_MUST_USE hsc_status *hsc_table_to_arrow(const hsc_table *table,
+                                            struct ArrowSchema *out_schema,
+                                            struct ArrowArray *out_array);

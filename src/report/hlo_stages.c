@@ -1,7 +1,8 @@
 // hlo_stages.c - names of dump files taken apart, their lines numbered.
 //
-// module_0001.jit_f.0003.simplification.after_algsimp.before_cse.txt: module, run, pipeline, pass, the pass that comes next. XLA also writes
-// module_0001.jit_f.before_optimizations.txt and ...cpu_after_optimizations.txt: the program as it came, and the last stage.
+// module_0001.jit_f.0003.simplification.after_algsimp.before_cse.txt: module, run, pipeline, pass,
+// the pass that comes next. XLA also writes module_0001.jit_f.before_optimizations.txt and
+// ...cpu_after_optimizations.txt: the program as it came, and the last stage.
 #include "base/core/map.h"
 #include "base/core/memory.h"
 #include "base/files/file_io.h"
@@ -20,9 +21,9 @@ static const size_t TEXT_AT_MOST = (size_t)512 << 20;
 
 typedef struct stage {
   char file[NAME_BYTES];
-  char module[NAME_BYTES];     // "module_0001.jit_f"
-  size_t pipeline, pass;       // offsets in `parts`; 0 = ""
-  const char *word;            // what the pass is called where no file name says it
+  char module[NAME_BYTES];  // "module_0001.jit_f"
+  size_t pipeline, pass;    // offsets in `parts`; 0 = ""
+  const char *word;         // what the pass is called where no file name says it
   char parts[NAME_BYTES];
   long run;
 } stage;
@@ -34,14 +35,16 @@ typedef struct stage_list {
 
 static bool all_digits(const char *text, size_t size) {
   for (size_t i = 0; i < size; i++)
-    if (text[i] < '0' || text[i] > '9') return false;
+    if (text[i] < '0' || text[i] > '9')
+      return false;
   return size > 0;
 }
 
 // Takes a file name apart; false when it is no dump of a stage.
 static bool take_apart(const char *name, stage *out) {
   size_t length = strlen(name);
-  if (length >= NAME_BYTES || strncmp(name, "module_", 7) || !hsc_ends_with(name, ".txt")) return false;
+  if (length >= NAME_BYTES || strncmp(name, "module_", 7) || !hsc_ends_with(name, ".txt"))
+    return false;
   *out = (stage){0};
   memcpy(out->file, name, length + 1);
   memcpy(out->parts, name, length + 1);
@@ -50,7 +53,8 @@ static bool take_apart(const char *name, stage *out) {
   if (hsc_ends_with(body, ".before_optimizations") || hsc_ends_with(body, "after_optimizations")) {
     bool first = hsc_ends_with(body, ".before_optimizations");
     char *dot = strrchr(body, '.');
-    if (!dot) return false;
+    if (!dot)
+      return false;
     *dot = 0;
     memcpy(out->module, body, (size_t)(dot - body) + 1);
     out->run = first ? -1 : 1000000;
@@ -58,31 +62,39 @@ static bool take_apart(const char *name, stage *out) {
     return true;
   }
   char *after = strstr(body, ".after_");
-  if (!after) return false;
-  // The run's number is the last token of digits before the pipeline's name; names of modules may hold dots.
+  if (!after)
+    return false;
+  // The run's number is the last token of digits before the pipeline's name; names of modules may
+  // hold dots.
   char *number = NULL;
   for (char *at = body; at < after;) {
     char *end = strchr(at, '.');
-    if (!end) break;
-    if (at != body && end - at >= 4 && all_digits(at, (size_t)(end - at))) number = at;
+    if (!end)
+      break;
+    if (at != body && end - at >= 4 && all_digits(at, (size_t)(end - at)))
+      number = at;
     at = end + 1;
   }
-  if (!number || number == body) return false;
+  if (!number || number == body)
+    return false;
   *after = 0;
   number[-1] = 0;
   memcpy(out->module, body, strlen(body) + 1);
   char *rest = NULL;
   out->run = strtol(number, &rest, 10);
   out->pipeline = rest && *rest == '.' ? (size_t)(rest + 1 - body) : 0;
-  char *pass = after + strlen(".after_"), *next = strstr(pass, ".before_");
-  if (next) *next = 0;
+  char *pass = after + strlen(".after_");
+  char *next = strstr(pass, ".before_");
+  if (next)
+    *next = 0;
   out->pass = (size_t)(pass - body);
   return true;
 }
 
 static hsc_status *list_stages(const char *dir, stage_list *out) {
   DIR *open = opendir(dir);
-  if (!open) return hsc_status_errno(errno, "open the directory", dir);
+  if (!open)
+    return hsc_status_errno(errno, "open the directory", dir);
   hsc_status *status = NULL;
   for (struct dirent *entry; !status && (entry = readdir(open));) {
     if (out->count == out->room) {
@@ -95,24 +107,35 @@ static hsc_status *list_stages(const char *dir, stage_list *out) {
       out->items = items;
       out->room = room;
     }
-    if (take_apart(entry->d_name, &out->items[out->count])) out->count++;
+    if (take_apart(entry->d_name, &out->items[out->count]))
+      out->count++;
   }
   closedir(open);
   return status;
 }
 
 static int by_module_and_run(const void *a, const void *b) {
-  const stage *x = a, *y = b;
+  const stage *x = a;
+  const stage *y = b;
   int order = strcmp(x->module, y->module);
-  return order ? order : x->run != y->run ? (x->run < y->run ? -1 : 1) : strcmp(x->file, y->file);
+  if (order)
+    return order;
+  if (x->run != y->run) {
+    if (x->run < y->run)
+      return -1;
+    return 1;
+  }
+  return strcmp(x->file, y->file);
 }
 
 bool hsc_hlo_stages_is_at(const char *dir) {
   DIR *open = opendir(dir);
-  if (!open) return false;
+  if (!open)
+    return false;
   bool found = false;
   stage one;
-  for (struct dirent *entry; !found && (entry = readdir(open));) found = take_apart(entry->d_name, &one);
+  for (struct dirent *entry; !found && (entry = readdir(open));)
+    found = take_apart(entry->d_name, &one);
   closedir(open);
   return found;
 }
@@ -120,26 +143,33 @@ bool hsc_hlo_stages_is_at(const char *dir) {
 // One module's document.
 typedef struct module_text {
   hsc_arena *arena;
-  hsc_map *lines;        // text -> number + 1
-  hsc_bytes stages;      // what stands between the brackets
+  hsc_map *lines;    // text -> number + 1
+  hsc_bytes stages;  // what stands between the brackets
   size_t bytes;
 } module_text;
 
 static hsc_status *add_stage(module_text *m, const char *dir, const stage *s) {
-  hsc_bytes text = {0}, numbers = {0};
+  hsc_bytes text = {0};
+  hsc_bytes numbers = {0};
   const char *path = hsc_arena_printf(m->arena, "%s/%s", dir, s->file);
   hsc_status *status = hsc_file_read(path, &text);
-  if (!status && (m->bytes += text.size) > TEXT_AT_MOST) status = HSC_ERR(RESOURCE_EXHAUSTED, "the dumps in %s hold more than 512 MiB: too much for a page; dump fewer passes", dir);
-  const char *at = hsc_bytes_text(&text), *end = at + text.size;
+  if (!status && (m->bytes += text.size) > TEXT_AT_MOST)
+    status = HSC_ERR(
+        RESOURCE_EXHAUSTED,
+        "the dumps in %s hold more than 512 MiB: too much for a page; dump fewer passes", dir);
+  const char *at = hsc_bytes_text(&text);
+  const char *end = at + text.size;
   while (at < end && !status) {
     const char *stop = memchr(at, '\n', (size_t)(end - at));
-    if (!stop) stop = end;
+    if (!stop)
+      stop = end;
     hsc_view line = {at, (size_t)(stop - at)};
     uintptr_t number = (uintptr_t)hsc_map_get(m->lines, line);
     if (!number) {
       number = hsc_map_count(m->lines) + 1;
       char *copy = hsc_arena_copy(m->arena, line.size ? line.data : "", line.size ? line.size : 1);
-      status = copy ? hsc_map_put(m->lines, (hsc_view){copy, line.size}, (void *)number) : hsc_status_out_of_memory();
+      status = copy ? hsc_map_put(m->lines, (hsc_view){copy, line.size}, (void *)number)
+                    : hsc_status_out_of_memory();
     }
     uint32_t index = (uint32_t)(number - 1);
     hsc_bytes_append(&numbers, &index, sizeof index);
@@ -167,13 +197,20 @@ static hsc_status *add_stage(module_text *m, const char *dir, const stage *s) {
   return status;
 }
 
-static hsc_status *one_module(const char *dir, const stage *stages, size_t count, hsc_status *(*put)(void *user, const char *module, hsc_view json), void *user) {
+static hsc_status *one_module(const char *dir,
+                              const stage *stages,
+                              size_t count,
+                              hsc_status *(*put)(void *user, const char *module, hsc_view json),
+                              void *user) {
   module_text m = {0};
   hsc_bytes out = {0};
-  const char *name = strchr(stages[0].module, '.') ? strchr(stages[0].module, '.') + 1 : stages[0].module;
+  const char *name =
+      strchr(stages[0].module, '.') ? strchr(stages[0].module, '.') + 1 : stages[0].module;
   hsc_status *status = hsc_arena_create(&m.arena);
-  if (!status) status = hsc_map_create(&m.lines);
-  for (size_t i = 0; i < count && !status; i++) status = add_stage(&m, dir, &stages[i]);
+  if (!status)
+    status = hsc_map_create(&m.lines);
+  for (size_t i = 0; i < count && !status; i++)
+    status = add_stage(&m, dir, &stages[i]);
   if (!status) {
     hsc_json json;
     hsc_bytes_append_text(&out, "{\"module\":");
@@ -193,35 +230,53 @@ static hsc_status *one_module(const char *dir, const stage *stages, size_t count
     hsc_bytes_append_text(&out, "]}");
     status = hsc_bytes_status(&out);
   }
-  if (!status) status = put(user, name, hsc_bytes_view(&out));
+  if (!status)
+    status = put(user, name, hsc_bytes_view(&out));
   hsc_bytes_deinit(&out);
   hsc_bytes_deinit(&m.stages);
-  if (m.lines) hsc_map_destroy(m.lines);
-  if (m.arena) hsc_arena_destroy(m.arena);
+  if (m.lines)
+    hsc_map_destroy(m.lines);
+  if (m.arena)
+    hsc_arena_destroy(m.arena);
   return status;
 }
 
-hsc_status *hsc_hlo_stages_read(const char *dir, hsc_status *(*put)(void *user, const char *module, hsc_view json), void *user, size_t *out_left_out) {
+hsc_status *hsc_hlo_stages_read(const char *dir,
+                                hsc_status *(*put)(void *user, const char *module, hsc_view json),
+                                void *user,
+                                size_t *out_left_out) {
   stage_list list = {0};
   *out_left_out = 0;
   hsc_status *status = list_stages(dir, &list);
-  if (!status && !list.count) status = HSC_ERR(NOT_FOUND, "there are no dumps of a compile in %s", dir);
-  if (!status) qsort(list.items, list.count, sizeof *list.items, by_module_and_run);
-  size_t starts[MODULES_AT_MOST + 1], sizes[MODULES_AT_MOST + 1], modules = 0;
+  if (!status && !list.count)
+    status = HSC_ERR(NOT_FOUND, "there are no dumps of a compile in %s", dir);
+  if (!status)
+    qsort(list.items, list.count, sizeof *list.items, by_module_and_run);
+  size_t starts[MODULES_AT_MOST + 1];
+  size_t sizes[MODULES_AT_MOST + 1];
+  size_t modules = 0;
   for (size_t i = 0; i < list.count && !status;) {
     size_t from = i;
-    while (i < list.count && !strcmp(list.items[i].module, list.items[from].module)) i++;
+    while (i < list.count && !strcmp(list.items[i].module, list.items[from].module))
+      i++;
     // Kept sorted by the number of stages; what falls off the end is left out.
     size_t at = modules;
-    while (at > 0 && sizes[at - 1] < i - from) at--;
-    if (modules == MODULES_AT_MOST) ++*out_left_out;
-    if (at >= MODULES_AT_MOST) continue;
+    while (at > 0 && sizes[at - 1] < i - from)
+      at--;
+    if (modules == MODULES_AT_MOST)
+      ++*out_left_out;
+    if (at >= MODULES_AT_MOST)
+      continue;
     size_t last = modules < MODULES_AT_MOST ? modules++ : MODULES_AT_MOST - 1;
-    for (size_t k = last; k > at; k--) starts[k] = starts[k - 1], sizes[k] = sizes[k - 1];
+    for (size_t k = last; k > at; k--) {
+      starts[k] = starts[k - 1];
+      sizes[k] = sizes[k - 1];
+    }
     starts[at] = from;
     sizes[at] = i - from;
   }
-  for (size_t k = 0; k < modules && !status; k++) status = one_module(dir, list.items + starts[k], sizes[k], put, user);
+  for (size_t k = 0; k < modules && !status; k++)
+    status = one_module(dir, list.items + starts[k], sizes[k], put, user);
   hsc_free(list.items);
   return status;
 }

@@ -1,7 +1,9 @@
-// hlo_stages.h - the dumps of a compile (a directory of after_PASS files, as XLA and `hloscope passes dump` write them) as the report page takes them.
+// hlo_stages.h - the dumps of a compile (a directory of after_PASS files, as XLA and `hloscope
+// passes dump` write them) as the report page takes them.
 //
-// {"module": name, "lines": [distinct lines], "stages": [{"run", "pipeline", "pass", "lines": base64 of uint32 (index into lines)}]}. Lines are kept once: a
-// hundred stages of one program differ in few.
+// {"module": name, "lines": [distinct lines], "stages": [{"run", "pipeline", "pass", "lines":
+// base64 of uint32 (index into lines)}]}. Lines are kept once: a hundred stages of one program
+// differ in few.
 #pragma once
 
 #include "base/core/bytes.h"
@@ -9,6 +11,12 @@
 
 // Whether the directory holds such dumps.
 bool hsc_hlo_stages_is_at(const char *dir);
-// Calls `put` with one document for each module, the largest first, 8 at most; *out_left_out says how many modules more there were.
+// Calls `put` with one document for each module, the largest first, 8 at most; *out_left_out says
+// how many modules more there were.
 // Errors: NOT_FOUND (no dumps), RESOURCE_EXHAUSTED (over 512 MiB of text), the system's.
-HSC_MUST_USE hsc_status *hsc_hlo_stages_read(const char *dir, hsc_status *(*put)(void *user, const char *module, hsc_view json), void *user, size_t *out_left_out);
+HSC_MUST_USE hsc_status *hsc_hlo_stages_read(const char *dir,
+                                             hsc_status *(*put)(void *user,
+                                                                const char *module,
+                                                                hsc_view json),
+                                             void *user,
+                                             size_t *out_left_out);

@@ -8,13 +8,16 @@
 extern const char hsc__page_before[], hsc__page_after[];
 extern const size_t hsc__page_before_size, hsc__page_after_size;
 
-// In a script element only "<" can end it; in JSON texts it may be written as an escape, and it stands nowhere else.
+// In a script element only "<" can end it; in JSON texts it may be written as an escape, and it
+// stands nowhere else.
 static void append_escaped(hsc_bytes *out, hsc_view json) {
-  const char *at = json.data, *end = json.data + json.size;
+  const char *at = json.data;
+  const char *end = json.data + json.size;
   while (at < end) {
     const char *next = memchr(at, '<', (size_t)(end - at));
     hsc_bytes_append(out, at, (size_t)((next ? next : end) - at));
-    if (!next) return;
+    if (!next)
+      return;
     hsc_bytes_append_text(out, "\\u003c");
     at = next + 1;
   }
@@ -26,7 +29,8 @@ static void append_text(hsc_bytes *out, const char *text) {
   hsc_json_init(&json, &quoted, 0);
   hsc_json_string(&json, text);
   append_escaped(out, hsc_bytes_view(&quoted));
-  if (quoted.failed) out->failed = true;
+  if (quoted.failed)
+    out->failed = true;
   hsc_bytes_deinit(&quoted);
 }
 
@@ -35,7 +39,8 @@ void hsc_page_begin(hsc_page *page, const char *title, hsc_bytes *out) {
   time_t now = (time_t)(hsc_wall_ns() / 1000000000);
   struct tm utc;
   char made[32] = "";
-  if (gmtime_r(&now, &utc)) strftime(made, sizeof made, "%Y-%m-%d %H:%M UTC", &utc);
+  if (gmtime_r(&now, &utc))
+    strftime(made, sizeof made, "%Y-%m-%d %H:%M UTC", &utc);
   hsc_bytes_append(out, hsc__page_before, hsc__page_before_size);
   hsc_bytes_append_text(out, "{\"title\":");
   append_text(out, title);
@@ -44,7 +49,8 @@ void hsc_page_begin(hsc_page *page, const char *title, hsc_bytes *out) {
   hsc_bytes_append_text(out, ",\"parts\":[");
 }
 
-void hsc_page_part(hsc_page *page, const char *kind, const char *label, const char *command, hsc_view json) {
+void hsc_page_part(
+    hsc_page *page, const char *kind, const char *label, const char *command, hsc_view json) {
   hsc_bytes *out = page->out;
   hsc_bytes_append_text(out, page->has_parts ? ",\n{\"kind\":" : "\n{\"kind\":");
   append_text(out, kind);
@@ -67,9 +73,11 @@ void hsc_base64(hsc_bytes *out, const void *data, size_t size) {
   static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   const uint8_t *from = data;
   char *to = hsc_bytes_extend(out, (size + 2) / 3 * 4);
-  if (!to) return;
+  if (!to)
+    return;
   for (size_t i = 0; i < size; i += 3) {
-    uint32_t three = (uint32_t)from[i] << 16 | (i + 1 < size ? (uint32_t)from[i + 1] << 8 : 0) | (i + 2 < size ? from[i + 2] : 0u);
+    uint32_t three = (uint32_t)from[i] << 16 | (i + 1 < size ? (uint32_t)from[i + 1] << 8 : 0) |
+                     (i + 2 < size ? from[i + 2] : 0u);
     *to++ = digits[three >> 18];
     *to++ = digits[three >> 12 & 63];
     *to++ = i + 1 < size ? digits[three >> 6 & 63] : '=';

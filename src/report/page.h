@@ -1,13 +1,17 @@
-// page.h - a report as one HTML page that works from a file: template, charts and data in it; it asks nothing of any server.
+// page.h - a report as one HTML page that works from a file: template, charts and data in it; it
+// asks nothing of any server.
 //
 //   hsc_bytes out = {0};
 //   hsc_page page;
 //   hsc_page_begin(&page, "tiny on cpu", &out);
-//   hsc_page_part(&page, "patterns", "p.json", "hloscope patterns --output p.json", hsc_view_of(json));   // any number of parts
-//   hsc_page_end(&page);                                                                                  // errors are sticky in `out`
+//   hsc_page_part(&page, "patterns", "p.json", "hloscope patterns --output p.json",
+//   hsc_view_of(json));   // any number of parts
+//   hsc_page_end(&page);
+//   // errors are sticky in `out`
 //
-// Kinds that the page draws: patterns, passes_list, passes_ablate, run, capture, profile, doctor, explain; any other is shown as a table or as text.
-// Nothing in the data is taken as markup: it stands in a JSON element, escaped here, and the page makes text nodes of it alone.
+// Kinds that the page draws: patterns, passes_list, passes_ablate, run, capture, profile, doctor,
+// explain; any other is shown as a table or as text. Nothing in the data is taken as markup: it
+// stands in a JSON element, escaped here, and the page makes text nodes of it alone.
 #pragma once
 
 #include "base/core/bytes.h"
@@ -18,8 +22,10 @@ typedef struct hsc_page {
 } hsc_page;
 
 void hsc_page_begin(hsc_page *page, const char *title, hsc_bytes *out);
-// `json` is one JSON document (checked by the caller). `command` repeats what made it; NULL or "" when unknown.
-void hsc_page_part(hsc_page *page, const char *kind, const char *label, const char *command, hsc_view json);
+// `json` is one JSON document (checked by the caller). `command` repeats what made it; NULL or ""
+// when unknown.
+void hsc_page_part(
+    hsc_page *page, const char *kind, const char *label, const char *command, hsc_view json);
 void hsc_page_end(hsc_page *page);
 
 // Appends RFC 4648 base64 of `data`, with padding, for arrays inside a part's JSON.

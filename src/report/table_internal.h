@@ -5,7 +5,8 @@
 
 typedef struct hsc_column {
   const char *name, *unit;  // in the table's arena
-  uint32_t seen;            // kinds of its cells so far, a bit each; of rows on demand those of all, once table->surveyed
+  // kinds of its cells so far, a bit each; of rows on demand those of all, once table->surveyed
+  uint32_t seen;
 } hsc_column;
 
 struct hsc_table {
@@ -21,14 +22,15 @@ struct hsc_table {
   char *hex_room;    // texts of hsc_table_hex, many in one piece of the arena
   int hex_left;      // that may still be written there
   struct {
-    const char *given, *copy;   // texts that came last, by the address they came from: mostly they come again
+    // texts that came last, by the address they came from: mostly they come again
+    const char *given, *copy;
   } recent[64];
   // Rows on demand (table_on_demand.c): `cells` holds one row.
-  hsc_table_make_row *make;         // NULL = rows are kept
+  hsc_table_make_row *make;  // NULL = rows are kept
   void (*release)(void *user);
   void *user;
   hsc_arena *user_arena;
-  size_t current;                   // the row that is made; SIZE_MAX = none
+  size_t current;  // the row that is made; SIZE_MAX = none
   bool surveyed;
 };
 
@@ -47,15 +49,23 @@ typedef struct hsc_table__stream {
 // Hands over what has gathered, once it is worth it.
 HSC_MUST_USE hsc_status *hsc_table__flush(hsc_table__stream *stream);
 
-int hsc_table__int_text(int64_t value, char out_text[32]);   // decimal, no NUL behind it; returns the length
+// decimal, no NUL behind it; returns the length
+int hsc_table__int_text(int64_t value, char out_text[32]);
 
-// table_rows.c: all rows, fast. JSON as hsc_json would write them with this indentation as items of an array at `depth`.
-HSC_MUST_USE hsc_status *hsc_table__rows_json(const hsc_table *table, int indent, int depth, hsc_table__stream *stream);
+// table_rows.c: all rows, fast. JSON as hsc_json would write them with this indentation as items of
+// an array at `depth`.
+HSC_MUST_USE hsc_status *hsc_table__rows_json(const hsc_table *table,
+                                              int indent,
+                                              int depth,
+                                              hsc_table__stream *stream);
 HSC_MUST_USE hsc_status *hsc_table__rows_jsonl(const hsc_table *table, hsc_table__stream *stream);
 HSC_MUST_USE hsc_status *hsc_table__csv(const hsc_table *table, hsc_table__stream *stream);
 
 const hsc_column *hsc_table__column(const hsc_table *table, size_t column);
 
-HSC_MUST_USE hsc_status *hsc_table__print_text(const hsc_table *table, const hsc_text_style *style, hsc_table__stream *stream);
-HSC_MUST_USE hsc_status *hsc_table__print_parquet(const hsc_table *table, hsc_table__stream *stream);
+HSC_MUST_USE hsc_status *hsc_table__print_text(const hsc_table *table,
+                                               const hsc_text_style *style,
+                                               hsc_table__stream *stream);
+HSC_MUST_USE hsc_status *hsc_table__print_parquet(const hsc_table *table,
+                                                  hsc_table__stream *stream);
 void hsc_table__print_markdown(const hsc_table *table, hsc_bytes *out);

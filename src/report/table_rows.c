@@ -1,26 +1,31 @@
-// table_rows.c - the rows of a table as JSON, JSON lines and CSV: what stands between the values is made once, values are written in place.
+// table_rows.c - the rows of a table as JSON, JSON lines and CSV: what stands between the values is
+// made once, values are written in place.
 #include "base/text/text.h"
 #include "report/table_internal.h"
 
 hsc_status *hsc_table__flush(hsc_table__stream *stream) {
   enum { PIECE_BYTES = 256 << 10 };
-  if (!stream->write || stream->out->size < PIECE_BYTES) return NULL;
+  if (!stream->write || stream->out->size < PIECE_BYTES)
+    return NULL;
   HSC_TRY(hsc_bytes_status(stream->out));
   hsc_status *status = stream->write(stream->user, hsc_bytes_view(stream->out));
   hsc_bytes_reset(stream->out);
   return status;
 }
 
-// ---- values, written in place ---------------------------------------------------------------------------------------------------
+// ---- values, written in place -------------------------------------------------------------------
 //
-// A row's longest possible text is known from its cells, so there is room before it is written and every value is only moved there. Constant pieces are moved
-// PIECE bytes at a time, whatever their size: what is behind them is written over.
+// A row's longest possible text is known from its cells, so there is room before it is written and
+// every value is only moved there. Constant pieces are moved PIECE bytes at a time, whatever their
+// size: what is behind them is written over.
 
 enum { PIECE = 32, NUMBER_BYTES = 32 };
 
-// A place with room for `size` more bytes behind what `out` holds; NULL when there is no memory. What was written there is taken over by take_to.
+// A place with room for `size` more bytes behind what `out` holds; NULL when there is no memory.
+// What was written there is taken over by take_to.
 static char *room_for(hsc_bytes *out, size_t size) {
-  if (out->failed || !hsc_bytes_extend(out, size)) return NULL;
+  if (out->failed || !hsc_bytes_extend(out, size))
+    return NULL;
   out->size -= size;
   return out->data + out->size;
 }
@@ -33,28 +38,40 @@ static void take_to(hsc_bytes *out, char *end) {
 // `piece` can be read PIECE bytes beyond its end.
 static inline char *put_piece(char *at, const char *piece, size_t size) {
   memcpy(at, piece, PIECE);
-  if (__builtin_expect(size > PIECE, 0)) memcpy(at + PIECE, piece + PIECE, size - PIECE);
+  if (__builtin_expect(size > PIECE, 0))
+    memcpy(at + PIECE, piece + PIECE, size - PIECE);
   return at + size;
 }
 
-static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869"
-                            "707172737475767778798081828384858687888990919293949596979899";
+static const char pairs[] =
+    "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546"
+    "4748495051525354555657585960616263646566676869"
+    "707172737475767778798081828384858687888990919293949596979899";
 
 static inline char *put_int(char *at, int64_t value) {
   uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-  char digits[20], *from = digits + sizeof digits;
-  for (; left >= 100; left /= 100) memcpy(from -= 2, pairs + 2 * (left % 100), 2);
-  if (left >= 10) memcpy(from -= 2, pairs + 2 * left, 2);
-  else *--from = (char)('0' + left);
-  if (value < 0) *at++ = '-';
+  char digits[20];
+  char *from = digits + sizeof digits;
+  for (; left >= 100; left /= 100)
+    memcpy(from -= 2, pairs + 2 * (left % 100), 2);
+  if (left >= 10)
+    memcpy(from -= 2, pairs + 2 * left, 2);
+  else
+    *--from = (char)('0' + left);
+  if (value < 0)
+    *at++ = '-';
   size_t size = (size_t)(digits + sizeof digits - from);
   memcpy(at, from, size);
   return at + size;
 }
 
-int hsc_table__int_text(int64_t value, char out_text[32]) { return (int)(put_int(out_text, value) - out_text); }
+int hsc_table__int_text(int64_t value, char out_text[32]) {
+  return (int)(put_int(out_text, value) - out_text);
+}
 
-static inline char *put_double(char *at, double value) { return at + hsc_format_double(value, at); }
+static inline char *put_double(char *at, double value) {
+  return at + hsc_format_double(value, at);
+}
 
 static char *put_word(char *at, const char *word) {
   size_t size = strlen(word);
@@ -63,13 +80,16 @@ static char *put_word(char *at, const char *word) {
 }
 
 // Bytes that stand in a JSON text as they are.
-static inline bool is_plain(uint8_t c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; }
+static inline bool is_plain(uint8_t c) {
+  return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
 
 static char *put_json_text(hsc_bytes *out, char *at, const char *text, size_t size) {
   char *begin = at;
   *at++ = '"';
   size_t i = 0;
-  while (i < size && is_plain((uint8_t)text[i])) *at++ = text[i++];
+  while (i < size && is_plain((uint8_t)text[i]))
+    *at++ = text[i++];
   if (i == size) {
     *at++ = '"';
     return at;
@@ -81,13 +101,16 @@ static char *put_json_text(hsc_bytes *out, char *at, const char *text, size_t si
   return out->data + out->size;
 }
 
-// ---- JSON -----------------------------------------------------------------------------------------------------------------------
+// ---- JSON ---------------------------------------------------------------------------------------
 
-// What stands before the value of each column, from the opening bracket on; PIECE bytes more can be read behind it.
-static hsc_status *make_keys(const hsc_table *table, int indent, int depth, hsc_bytes *keys, size_t *ends) {
+// What stands before the value of each column, from the opening bracket on; PIECE bytes more can be
+// read behind it.
+static hsc_status *make_keys(
+    const hsc_table *table, int indent, int depth, hsc_bytes *keys, size_t *ends) {
   for (size_t c = 0; c < hsc_table_column_count(table); c++) {
     hsc_bytes_append_text(keys, c == 0 ? "{" : indent > 0 ? "," : ", ");
-    if (indent > 0) hsc_bytes_printf(keys, "\n%*s", indent * (depth + 1), "");
+    if (indent > 0)
+      hsc_bytes_printf(keys, "\n%*s", indent * (depth + 1), "");
     hsc_json json;
     hsc_json_init(&json, keys, 0);
     hsc_json_string(&json, hsc_table__column(table, c)->name);
@@ -95,11 +118,13 @@ static hsc_status *make_keys(const hsc_table *table, int indent, int depth, hsc_
     ends[c] = keys->size;
   }
   void *behind = hsc_bytes_extend(keys, 2 * PIECE);
-  if (behind) memset(behind, 0, 2 * PIECE);
+  if (behind)
+    memset(behind, 0, 2 * PIECE);
   return hsc_bytes_status(keys);
 }
 
-// Bytes that the cells of a row take at most, without what stands between them; sizes[c] is the length of a text. A text may grow six-fold and has quotes.
+// Bytes that the cells of a row take at most, without what stands between them; sizes[c] is the
+// length of a text. A text may grow six-fold and has quotes.
 static size_t most_bytes(const hsc_cell *row, size_t columns, size_t *sizes) {
   size_t most = 0;
   for (size_t c = 0; c < columns; c++) {
@@ -109,27 +134,43 @@ static size_t most_bytes(const hsc_cell *row, size_t columns, size_t *sizes) {
   return most;
 }
 
-static hsc_status *rows(const hsc_table *table, int indent, int depth, const char *before_first, const char *before, const char *after, hsc_table__stream *stream) {
-  size_t columns = hsc_table_column_count(table), around = strlen(before_first) + strlen(before) + strlen(after) + 2;
-  size_t *ends = hsc_alloc((2 * columns + 1) * sizeof *ends), *sizes = ends ? ends + columns : NULL;
-  if (!ends) return hsc_status_out_of_memory();
-  hsc_bytes keys = {0}, *out = stream->out;
+static hsc_status *rows(const hsc_table *table,
+                        int indent,
+                        int depth,
+                        const char *before_first,
+                        const char *before,
+                        const char *after,
+                        hsc_table__stream *stream) {
+  size_t columns = hsc_table_column_count(table);
+  size_t around = strlen(before_first) + strlen(before) + strlen(after) + 2;
+  size_t *ends = hsc_alloc((2 * columns + 1) * sizeof *ends);
+  size_t *sizes = ends ? ends + columns : NULL;
+  if (!ends)
+    return hsc_status_out_of_memory();
+  hsc_bytes keys = {0};
+  hsc_bytes *out = stream->out;
   hsc_status *status = make_keys(table, indent, depth, &keys, ends);
   for (size_t r = 0; r < table->row_count && !status; r++) {
     const hsc_cell *row = hsc_table__row(table, r);
     char *at = room_for(out, most_bytes(row, columns, sizes) + keys.size + around);
-    if (!at) break;
+    if (!at)
+      break;
     at = put_word(at, r ? before : before_first);
-    if (!columns) *at++ = '{';
+    if (!columns)
+      *at++ = '{';
     size_t from = 0;
     for (size_t c = 0; c < columns; c++) {
       at = put_piece(at, keys.data + from, ends[c] - from);
       from = ends[c];
       const hsc_cell *cell = &row[c];
-      if (cell->kind == HSC_CELL_TEXT) at = put_json_text(out, at, cell->text, sizes[c]);
-      else if (cell->kind == HSC_CELL_INT) at = put_int(at, cell->integer);
-      else if (cell->kind == HSC_CELL_DOUBLE && cell->number - cell->number == 0) at = put_double(at, cell->number);
-      else at = put_word(at, cell->kind == HSC_CELL_BOOL ? cell->integer ? "true" : "false" : "null");
+      if (cell->kind == HSC_CELL_TEXT)
+        at = put_json_text(out, at, cell->text, sizes[c]);
+      else if (cell->kind == HSC_CELL_INT)
+        at = put_int(at, cell->integer);
+      else if (cell->kind == HSC_CELL_DOUBLE && cell->number - cell->number == 0)
+        at = put_double(at, cell->number);
+      else
+        at = put_word(at, cell->kind == HSC_CELL_BOOL ? cell->integer ? "true" : "false" : "null");
     }
     take_to(out, put_word(at, after));
     status = hsc_table__flush(stream);
@@ -139,31 +180,47 @@ static hsc_status *rows(const hsc_table *table, int indent, int depth, const cha
   return status ? status : hsc_bytes_status(out);
 }
 
-hsc_status *hsc_table__rows_json(const hsc_table *table, int indent, int depth, hsc_table__stream *stream) {
+hsc_status *hsc_table__rows_json(const hsc_table *table,
+                                 int indent,
+                                 int depth,
+                                 hsc_table__stream *stream) {
   hsc_bytes line = {0};
-  if (indent > 0) hsc_bytes_printf(&line, ",\n%*s", indent * depth, "");
-  else hsc_bytes_append_text(&line, ", ");
+  if (indent > 0)
+    hsc_bytes_printf(&line, ",\n%*s", indent * depth, "");
+  else
+    hsc_bytes_append_text(&line, ", ");
   size_t comma = line.size + 1;
   hsc_bytes_append_char(&line, 0);
-  if (indent > 0 && hsc_table_column_count(table)) hsc_bytes_printf(&line, "\n%*s", indent * depth, "");
+  if (indent > 0 && hsc_table_column_count(table))
+    hsc_bytes_printf(&line, "\n%*s", indent * depth, "");
   hsc_bytes_append_char(&line, '}');
   hsc_status *status = hsc_bytes_status(&line);
-  if (!status) status = rows(table, indent, depth, indent > 0 ? line.data + 1 : "", line.data, line.data + comma, stream);
+  if (!status)
+    status = rows(table, indent, depth, indent > 0 ? line.data + 1 : "", line.data,
+                  line.data + comma, stream);
   hsc_bytes_deinit(&line);
   return status;
 }
 
-hsc_status *hsc_table__rows_jsonl(const hsc_table *table, hsc_table__stream *stream) { return rows(table, 0, 0, "", "", "}\n", stream); }
+hsc_status *hsc_table__rows_jsonl(const hsc_table *table, hsc_table__stream *stream) {
+  return rows(table, 0, 0, "", "", "}\n", stream);
+}
 
-// ---- CSV ------------------------------------------------------------------------------------------------------------------------
+// ---- CSV ----------------------------------------------------------------------------------------
 
 static char *put_csv_text(char *at, const char *text, size_t size) {
   size_t plain = 0;
-  while (plain < size && text[plain] != ',' && text[plain] != '"' && text[plain] != '\r' && text[plain] != '\n') at[plain] = text[plain], plain++;
-  if (plain == size) return at + size;
+  while (plain < size && text[plain] != ',' && text[plain] != '"' && text[plain] != '\r' &&
+         text[plain] != '\n') {
+    at[plain] = text[plain];
+    plain++;
+  }
+  if (plain == size)
+    return at + size;
   *at++ = '"';
   for (; *text; text++) {
-    if (*text == '"') *at++ = '"';
+    if (*text == '"')
+      *at++ = '"';
     *at++ = *text;
   }
   *at++ = '"';
@@ -174,30 +231,44 @@ hsc_status *hsc_table__csv(const hsc_table *table, hsc_table__stream *stream) {
   hsc_bytes *out = stream->out;
   size_t columns = hsc_table_column_count(table);
   size_t *sizes = hsc_alloc((columns + 1) * sizeof *sizes);
-  if (!sizes) return hsc_status_out_of_memory();
+  if (!sizes)
+    return hsc_status_out_of_memory();
   hsc_status *status = NULL;
   for (size_t c = 0; c < columns; c++) {
     const char *name = hsc_table__column(table, c)->name;
     size_t size = strlen(name);
     char *at = room_for(out, 2 * size + 3);
-    if (!at) break;
-    if (c) *at++ = ',';
+    if (!at)
+      break;
+    if (c)
+      *at++ = ',';
     take_to(out, put_csv_text(at, name, size));
   }
   hsc_bytes_append_text(out, "\r\n");
   for (size_t r = 0; r < table->row_count && !status; r++) {
     const hsc_cell *row = hsc_table__row(table, r);
     char *at = room_for(out, most_bytes(row, columns, sizes) + columns + 2);
-    if (!at) break;
+    if (!at)
+      break;
     for (size_t c = 0; c < columns; c++) {
       const hsc_cell *cell = &row[c];
-      if (c) *at++ = ',';
+      if (c)
+        *at++ = ',';
       switch (cell->kind) {
-        case HSC_CELL_MISSING: break;
-        case HSC_CELL_TEXT: at = put_csv_text(at, cell->text, sizes[c]); break;
-        case HSC_CELL_INT: at = put_int(at, cell->integer); break;
-        case HSC_CELL_DOUBLE: at = put_double(at, cell->number); break;
-        case HSC_CELL_BOOL: at = put_word(at, cell->integer ? "true" : "false"); break;
+        case HSC_CELL_MISSING:
+          break;
+        case HSC_CELL_TEXT:
+          at = put_csv_text(at, cell->text, sizes[c]);
+          break;
+        case HSC_CELL_INT:
+          at = put_int(at, cell->integer);
+          break;
+        case HSC_CELL_DOUBLE:
+          at = put_double(at, cell->number);
+          break;
+        case HSC_CELL_BOOL:
+          at = put_word(at, cell->integer ? "true" : "false");
+          break;
       }
     }
     *at++ = '\r';

@@ -4,7 +4,8 @@
 //   -------  --------  -----------------
 //   cpu       12.3 ms  built in
 //
-// Numbers stand right, texts left. When the lines are wider than the terminal, the widest text columns are cut first and end in "...".
+// Numbers stand right, texts left. When the lines are wider than the terminal, the widest text
+// columns are cut first and end in "...".
 #include "base/text/text.h"
 #include "report/table_internal.h"
 
@@ -13,13 +14,17 @@ enum { GAP = 2, MIN_TEXT_WIDTH = 8 };
 // What our own texts use beyond ASCII. Names out of programs stay as they are.
 static void write_plain(const char *text, bool unicode, hsc_bytes *out) {
   size_t ascii = 0;
-  while (text[ascii] && (unsigned char)text[ascii] < 0x80) ascii++;
+  while (text[ascii] && (unsigned char)text[ascii] < 0x80)
+    ascii++;
   hsc_bytes_append(out, text, ascii);
   text += ascii;
-  static const char *const plain[][2] = {{"±", "+-"}, {"×", "x"}, {"µ", "u"}, {"–", "-"}, {"—", "-"}, {"→", "->"}, {"…", "..."}, {"≥", ">="}, {"≤", "<="}, {"·", "."}};
+  static const char *const plain[][2] = {{"±", "+-"}, {"×", "x"},  {"µ", "u"},   {"–", "-"},
+                                         {"—", "-"},  {"→", "->"}, {"…", "..."}, {"≥", ">="},
+                                         {"≤", "<="}, {"·", "."}};
   while (*text) {
     size_t i = unicode ? HSC_COUNT_OF(plain) : 0;
-    while (i < HSC_COUNT_OF(plain) && !hsc_starts_with(text, plain[i][0])) i++;
+    while (i < HSC_COUNT_OF(plain) && !hsc_starts_with(text, plain[i][0]))
+      i++;
     if (i < HSC_COUNT_OF(plain)) {
       hsc_bytes_append_text(out, plain[i][1]);
       text += strlen(plain[i][0]);
@@ -34,37 +39,50 @@ static void write_cell(const hsc_cell *cell, const char *unit, bool unicode, hsc
   size_t from = out->size;
   switch (cell->kind) {
     case HSC_CELL_MISSING:
-      if (!cell->text) hsc_bytes_append_text(out, unicode ? "\xe2\x80\x93" : "-");
-      else hsc_bytes_printf(out, "n/a (needs %s %s)", unicode ? "\xe2\x89\xa5" : ">=", cell->text);
+      if (!cell->text)
+        hsc_bytes_append_text(out, unicode ? "\xe2\x80\x93" : "-");
+      else
+        hsc_bytes_printf(out, "n/a (needs %s %s)", unicode ? "\xe2\x89\xa5" : ">=", cell->text);
       break;
     case HSC_CELL_TEXT:
       write_plain(cell->text, unicode, out);
       for (size_t i = from; i < out->size; i++)
-        if ((unsigned char)out->data[i] < 0x20) out->data[i] = ' ';
+        if ((unsigned char)out->data[i] < 0x20)
+          out->data[i] = ' ';
       break;
-    case HSC_CELL_BOOL: hsc_bytes_append_text(out, cell->integer ? "yes" : "no"); break;
+    case HSC_CELL_BOOL:
+      hsc_bytes_append_text(out, cell->integer ? "yes" : "no");
+      break;
     case HSC_CELL_INT:
       if (!*unit || strcmp(unit, "count") == 0)
         hsc_bytes_append(out, number, (size_t)hsc_table__int_text(cell->integer, number));
       else
-        hsc_bytes_append(out, number, (size_t)hsc_format_quantity((double)cell->integer, unit, unicode, number));
+        hsc_bytes_append(out, number,
+                         (size_t)hsc_format_quantity((double)cell->integer, unit, unicode, number));
       break;
-    case HSC_CELL_DOUBLE: hsc_bytes_append(out, number, (size_t)hsc_format_quantity(cell->number, unit, unicode, number)); break;
+    case HSC_CELL_DOUBLE:
+      hsc_bytes_append(out, number,
+                       (size_t)hsc_format_quantity(cell->number, unit, unicode, number));
+      break;
   }
 }
 
 static bool is_shown_in_cells(const char *unit) {
-  static const char *const shown[] = {"", "count", "s", "ns", "bytes", "ratio", "fraction", "percent"};
+  static const char *const shown[] = {"",      "count", "s",        "ns",
+                                      "bytes", "ratio", "fraction", "percent"};
   for (size_t i = 0; i < HSC_COUNT_OF(shown); i++)
-    if (strcmp(unit, shown[i]) == 0) return true;
+    if (strcmp(unit, shown[i]) == 0)
+      return true;
   return false;
 }
 
 // "compile_seconds" reads "compile seconds"; units that the cells do not show stand in brackets.
 static void write_heading(const hsc_column *column, hsc_bytes *out) {
-  bool path = strchr(column->name, '/') != NULL;   // a column may be named after a plugin
-  for (const char *at = column->name; *at; at++) hsc_bytes_append_char(out, *at == '_' && !path ? ' ' : *at);
-  if (!is_shown_in_cells(column->unit)) hsc_bytes_printf(out, " [%s]", column->unit);
+  bool path = strchr(column->name, '/') != NULL;  // a column may be named after a plugin
+  for (const char *at = column->name; *at; at++)
+    hsc_bytes_append_char(out, *at == '_' && !path ? ' ' : *at);
+  if (!is_shown_in_cells(column->unit))
+    hsc_bytes_printf(out, " [%s]", column->unit);
 }
 
 static bool is_numeric(const hsc_table *table, size_t column) {
@@ -78,7 +96,10 @@ typedef struct column_layout {
 } column_layout;
 
 // Widths of everything, then cut to the terminal.
-static void lay_out(const hsc_table *table, const hsc_text_style *style, column_layout *columns, size_t count) {
+static void lay_out(const hsc_table *table,
+                    const hsc_text_style *style,
+                    column_layout *columns,
+                    size_t count) {
   hsc_bytes text = {0};
   int total = 0;
   hsc_table__survey(table);
@@ -94,30 +115,39 @@ static void lay_out(const hsc_table *table, const hsc_text_style *style, column_
       hsc_bytes_reset(&text);
       write_cell(&row[c], hsc_table__column(table, c)->unit, style->unicode, &text);
       int width = hsc_text_width(hsc_bytes_text(&text), text.size);
-      if (width > columns[c].width) columns[c].width = width;
+      if (width > columns[c].width)
+        columns[c].width = width;
     }
   }
-  for (size_t c = 0; c < count; c++) total += columns[c].width + (c ? GAP : 0);
+  for (size_t c = 0; c < count; c++)
+    total += columns[c].width + (c ? GAP : 0);
   hsc_bytes_deinit(&text);
   while (style->width > 0 && total > style->width) {
     size_t widest = count;
     for (size_t c = 0; c < count; c++)
-      if (!columns[c].numeric && columns[c].width > MIN_TEXT_WIDTH && (widest == count || columns[c].width > columns[widest].width)) widest = c;
-    if (widest == count) break;  // nothing left to cut: the terminal wraps
+      if (!columns[c].numeric && columns[c].width > MIN_TEXT_WIDTH &&
+          (widest == count || columns[c].width > columns[widest].width))
+        widest = c;
+    if (widest == count)
+      break;  // nothing left to cut: the terminal wraps
     columns[widest].width--;
     total--;
   }
 }
 
 // Appends `text` in exactly `width` columns; the last column of a line gets no trailing blanks.
-static void write_padded(const char *text, size_t size, int width, bool right, bool last, bool unicode, hsc_bytes *out) {
-  int needed = hsc_text_width(text, size), dots = unicode ? 1 : 3;
+static void write_padded(
+    const char *text, size_t size, int width, bool right, bool last, bool unicode, hsc_bytes *out) {
+  int needed = hsc_text_width(text, size);
+  int dots = unicode ? 1 : 3;
   if (needed > width) {
     size_t keep = 0;
     while (keep < size) {
       size_t next = keep + 1;
-      while (next < size && ((unsigned char)text[next] & 0xc0) == 0x80) next++;
-      if (hsc_text_width(text, next) > width - dots) break;
+      while (next < size && ((unsigned char)text[next] & 0xc0) == 0x80)
+        next++;
+      if (hsc_text_width(text, next) > width - dots)
+        break;
       keep = next;
     }
     hsc_bytes_append(out, text, keep);
@@ -127,38 +157,53 @@ static void write_padded(const char *text, size_t size, int width, bool right, b
   }
   int blanks = needed < width && (right || !last) ? width - needed : 0;
   char *room = hsc_bytes_extend(out, size + (size_t)blanks);
-  if (!room) return;
+  if (!room)
+    return;
   memset(right ? room : room + size, ' ', (size_t)blanks);
-  if (size) memcpy(right ? room + blanks : room, text, size);
+  if (size)
+    memcpy(right ? room + blanks : room, text, size);
 }
 
-// Columns from `from` on that stand in lines of the terminal's width beside the first one; at least one. Where they do not fit, a table goes on below itself.
+// Columns from `from` on that stand in lines of the terminal's width beside the first one; at least
+// one. Where they do not fit, a table goes on below itself.
 static size_t columns_that_fit(const column_layout *columns, size_t count, size_t from, int width) {
   int total = columns[0].width + (from ? GAP + columns[from].width : 0);
   size_t end = from + 1;
-  while (end < count && (width <= 0 || total + GAP + columns[end].width <= width)) total += GAP + columns[end++].width;
+  while (end < count && (width <= 0 || total + GAP + columns[end].width <= width))
+    total += GAP + columns[end++].width;
   return end;
 }
 
 // The first column, and those of [from, end).
-static hsc_status *print_part(const hsc_table *table, const hsc_text_style *style, const column_layout *columns, size_t from, size_t end, hsc_table__stream *stream) {
+static hsc_status *print_part(const hsc_table *table,
+                              const hsc_text_style *style,
+                              const column_layout *columns,
+                              size_t from,
+                              size_t end,
+                              hsc_table__stream *stream) {
   hsc_bytes *out = stream->out;
   hsc_status *status = NULL;
   hsc_bytes text = {0};
-  if (style->color) hsc_bytes_append_text(out, "\x1b[1m");
+  if (style->color)
+    hsc_bytes_append_text(out, "\x1b[1m");
   for (size_t k = from ? from - 1 : 0; k < end; k++) {
     size_t c = from && k + 1 == from ? 0 : k;
     hsc_bytes_reset(&text);
     write_heading(hsc_table__column(table, c), &text);
-    if (c) hsc_bytes_append_text(out, "  ");
-    write_padded(hsc_bytes_text(&text), text.size, columns[c].width, columns[c].numeric, k + 1 == end, style->unicode, out);
+    if (c)
+      hsc_bytes_append_text(out, "  ");
+    write_padded(hsc_bytes_text(&text), text.size, columns[c].width, columns[c].numeric,
+                 k + 1 == end, style->unicode, out);
   }
-  if (style->color) hsc_bytes_append_text(out, "\x1b[0m");
+  if (style->color)
+    hsc_bytes_append_text(out, "\x1b[0m");
   hsc_bytes_append_char(out, '\n');
   for (size_t k = from ? from - 1 : 0; k < end; k++) {
     size_t c = from && k + 1 == from ? 0 : k;
-    if (c) hsc_bytes_append_text(out, "  ");
-    for (int i = 0; i < columns[c].width; i++) hsc_bytes_append_text(out, style->unicode ? "\xe2\x94\x80" : "-");
+    if (c)
+      hsc_bytes_append_text(out, "  ");
+    for (int i = 0; i < columns[c].width; i++)
+      hsc_bytes_append_text(out, style->unicode ? "\xe2\x94\x80" : "-");
   }
   hsc_bytes_append_char(out, '\n');
   for (size_t r = 0; r < table->row_count && !status; r++) {
@@ -167,13 +212,16 @@ static hsc_status *print_part(const hsc_table *table, const hsc_text_style *styl
       size_t c = from && k + 1 == from ? 0 : k;
       hsc_bytes_reset(&text);
       write_cell(&row[c], hsc_table__column(table, c)->unit, style->unicode, &text);
-      if (c) hsc_bytes_append_text(out, "  ");
-      write_padded(hsc_bytes_text(&text), text.size, columns[c].width, columns[c].numeric, k + 1 == end, style->unicode, out);
+      if (c)
+        hsc_bytes_append_text(out, "  ");
+      write_padded(hsc_bytes_text(&text), text.size, columns[c].width, columns[c].numeric,
+                   k + 1 == end, style->unicode, out);
     }
     hsc_bytes_append_char(out, '\n');
     status = hsc_table__flush(stream);
   }
-  if (text.failed) out->failed = true;
+  if (text.failed)
+    out->failed = true;
   hsc_bytes_deinit(&text);
   return status;
 }
@@ -181,7 +229,8 @@ static hsc_status *print_part(const hsc_table *table, const hsc_text_style *styl
 static void print_notes(const hsc_table *table, const hsc_text_style *style, hsc_bytes *out) {
   hsc_bytes text = {0};
   for (size_t n = 0; n < hsc_table_note_count(table); n++) {
-    if (n == 0) hsc_bytes_append_char(out, '\n');
+    if (n == 0)
+      hsc_bytes_append_char(out, '\n');
     hsc_bytes_reset(&text);
     write_plain(hsc_table_note_text(table, n), style->unicode, &text);
     if (style->width > 0 && hsc_text_width(hsc_bytes_text(&text), text.size) > style->width) {
@@ -191,31 +240,41 @@ static void print_notes(const hsc_table *table, const hsc_text_style *style, hsc
       hsc_bytes_append_char(out, '\n');
     }
   }
-  if (text.failed) out->failed = true;
+  if (text.failed)
+    out->failed = true;
   hsc_bytes_deinit(&text);
 }
 
-hsc_status *hsc_table__print_text(const hsc_table *table, const hsc_text_style *style, hsc_table__stream *stream) {
+hsc_status *hsc_table__print_text(const hsc_table *table,
+                                  const hsc_text_style *style,
+                                  hsc_table__stream *stream) {
   hsc_bytes *out = stream->out;
   hsc_status *status = NULL;
   size_t count = hsc_table_column_count(table);
   column_layout *columns = hsc_alloc((count + 1) * sizeof *columns);
-  if (!columns) return hsc_status_out_of_memory();
+  if (!columns)
+    return hsc_status_out_of_memory();
   lay_out(table, style, columns, count);
   for (size_t from = 0; from < count && !status;) {
     size_t end = columns_that_fit(columns, count, from, style->width);
-    if (from) hsc_bytes_append_char(out, '\n');
+    if (from)
+      hsc_bytes_append_char(out, '\n');
     status = print_part(table, style, columns, from, end, stream);
     from = end;
   }
   print_notes(table, style, out);
   hsc_free(columns);
-  return status ? status : out->failed ? hsc_status_out_of_memory() : NULL;
+  if (status)
+    return status;
+  if (out->failed)
+    return hsc_status_out_of_memory();
+  return NULL;
 }
 
 static void write_markdown_text(const char *text, hsc_bytes *out) {
   for (; *text; text++) {
-    if (*text == '|' || *text == '\\' || *text == '<' || *text == '*' || *text == '`') hsc_bytes_append_char(out, '\\');
+    if (*text == '|' || *text == '\\' || *text == '<' || *text == '*' || *text == '`')
+      hsc_bytes_append_char(out, '\\');
     hsc_bytes_append_char(out, (unsigned char)*text < 0x20 ? ' ' : *text);
   }
 }
@@ -231,7 +290,8 @@ void hsc_table__print_markdown(const hsc_table *table, hsc_bytes *out) {
     hsc_bytes_append_char(out, ' ');
   }
   hsc_bytes_append_text(out, count ? "|\n" : "");
-  for (size_t c = 0; c < count; c++) hsc_bytes_append_text(out, is_numeric(table, c) ? "|---:" : "|---");
+  for (size_t c = 0; c < count; c++)
+    hsc_bytes_append_text(out, is_numeric(table, c) ? "|---:" : "|---");
   hsc_bytes_append_text(out, count ? "|\n" : "");
   for (size_t r = 0; r < table->row_count; r++) {
     for (size_t c = 0; c < count; c++) {
@@ -247,6 +307,7 @@ void hsc_table__print_markdown(const hsc_table *table, hsc_bytes *out) {
     hsc_bytes_append_text(out, n == 0 ? "\n" : "");
     hsc_bytes_printf(out, "%s  \n", hsc_table_note_text(table, n));
   }
-  if (text.failed) out->failed = true;
+  if (text.failed)
+    out->failed = true;
   hsc_bytes_deinit(&text);
 }

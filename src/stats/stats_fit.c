@@ -4,21 +4,26 @@
 
 #include <math.h>
 
-// Householder QR of the n x p matrix `a` (row-major), applied to `b` too. On return the upper triangle of a is R and b
-// is Q^T b. False when a column depends on the ones before it.
+// Householder QR of the n x p matrix `a` (row-major), applied to `b` too. On return the upper
+// triangle of a is R and b is Q^T b. False when a column depends on the ones before it.
 static bool qr(double *a, double *b, size_t n, size_t p) {
   for (size_t k = 0; k < p; k++) {
-    double norm = 0, column = 0;
-    for (size_t i = 0; i < n; i++) column += a[i * p + k] * a[i * p + k];
-    for (size_t i = k; i < n; i++) norm += a[i * p + k] * a[i * p + k];
-    if (!(norm > 1e-24 * column)) return false;
+    double norm = 0;
+    double column = 0;
+    for (size_t i = 0; i < n; i++)
+      column += a[i * p + k] * a[i * p + k];
+    for (size_t i = k; i < n; i++)
+      norm += a[i * p + k] * a[i * p + k];
+    if (!(norm > 1e-24 * column))
+      return false;
     norm = sqrt(norm);
     double alpha = a[k * p + k] > 0 ? -norm : norm;
     double head = a[k * p + k] - alpha;
     double scale = -1 / (alpha * head);    // 2 / |v|^2 with v = (head, a[k+1..n-1][k])
     for (size_t j = k + 1; j <= p; j++) {  // column p stands for b
       double dot = j < p ? head * a[k * p + j] : head * b[k];
-      for (size_t i = k + 1; i < n; i++) dot += a[i * p + k] * (j < p ? a[i * p + j] : b[i]);
+      for (size_t i = k + 1; i < n; i++)
+        dot += a[i * p + k] * (j < p ? a[i * p + j] : b[i]);
       dot *= scale;
       if (j < p)
         a[k * p + j] -= dot * head;
@@ -36,28 +41,39 @@ static bool qr(double *a, double *b, size_t n, size_t p) {
   return true;
 }
 
-hsc_status *hsc_stats_fit(const double *design, const double *y, const double *weights, size_t n, size_t p,
-                          double confidence, hsc_fit *out_fit) {
-  hsc_fit fit = {.sample_count = n, .term_count = p, .confidence = confidence == 0 ? 0.95 : confidence};
+hsc_status *hsc_stats_fit(const double *design,
+                          const double *y,
+                          const double *weights,
+                          size_t n,
+                          size_t p,
+                          double confidence,
+                          hsc_fit *out_fit) {
+  hsc_fit fit = {
+      .sample_count = n, .term_count = p, .confidence = confidence == 0 ? 0.95 : confidence};
   if (p == 0 || p > HSC_FIT_MAX_TERMS)
     return HSC_ERR(INVALID_ARGUMENT, "fit: 1 to %d terms, got %zu", HSC_FIT_MAX_TERMS, p);
   if (n <= p)
-    return HSC_ERR(INVALID_ARGUMENT,
-                   "fit: %zu samples cannot tell %zu coefficients and their spread; at least %zu are needed", n, p,
-                   p + 1);
+    return HSC_ERR(
+        INVALID_ARGUMENT,
+        "fit: %zu samples cannot tell %zu coefficients and their spread; at least %zu are needed",
+        n, p, p + 1);
   if (!(fit.confidence > 0.5 && fit.confidence < 1))
-    return HSC_ERR(INVALID_ARGUMENT, "confidence must be above 0.5 and below 1, got %g", fit.confidence);
-  double *a = hsc_alloc(n * p * sizeof(double)), *b = hsc_alloc(n * sizeof(double));
+    return HSC_ERR(INVALID_ARGUMENT, "confidence must be above 0.5 and below 1, got %g",
+                   fit.confidence);
+  double *a = hsc_alloc(n * p * sizeof(double));
+  double *b = hsc_alloc(n * sizeof(double));
   hsc_status *status = NULL;
   if (!a || !b) {
     status = hsc_status_out_of_memory();
     goto done;
   }
-  double weight_sum = 0, weighted_sum = 0;
+  double weight_sum = 0;
+  double weighted_sum = 0;
   for (size_t i = 0; i < n; i++) {
     double w = weights ? weights[i] : 1;
     if (!isfinite(y[i]) || !isfinite(w) || w < 0) {
-      status = HSC_ERR(INVALID_ARGUMENT, "fit: sample %zu is not a finite number with a weight of 0 or more", i);
+      status = HSC_ERR(INVALID_ARGUMENT,
+                       "fit: sample %zu is not a finite number with a weight of 0 or more", i);
       goto done;
     }
     weight_sum += w;
@@ -73,20 +89,25 @@ hsc_status *hsc_stats_fit(const double *design, const double *y, const double *w
     }
   }
   if (!qr(a, b, n, p)) {
-    status =
-        HSC_ERR(INVALID_ARGUMENT,
-                "fit: the terms depend on each other in these samples, so their coefficients cannot be told apart");
+    status = HSC_ERR(INVALID_ARGUMENT,
+                     "fit: the terms depend on each other in these samples, so their coefficients "
+                     "cannot be told apart");
     goto done;
   }
   for (size_t k = p; k-- > 0;) {
     double value = b[k];
-    for (size_t j = k + 1; j < p; j++) value -= a[k * p + j] * fit.coefficient[j];
+    for (size_t j = k + 1; j < p; j++)
+      value -= a[k * p + j] * fit.coefficient[j];
     fit.coefficient[k] = value / a[k * p + k];
   }
-  double residual = 0, total = 0, mean = weight_sum > 0 ? weighted_sum / weight_sum : 0;
+  double residual = 0;
+  double total = 0;
+  double mean = weight_sum > 0 ? weighted_sum / weight_sum : 0;
   for (size_t i = 0; i < n; i++) {
-    double w = weights ? weights[i] : 1, predicted = 0;
-    for (size_t j = 0; j < p; j++) predicted += design[i * p + j] * fit.coefficient[j];
+    double w = weights ? weights[i] : 1;
+    double predicted = 0;
+    for (size_t j = 0; j < p; j++)
+      predicted += design[i * p + j] * fit.coefficient[j];
     residual += w * (y[i] - predicted) * (y[i] - predicted);
     total += w * (y[i] - mean) * (y[i] - mean);
   }
@@ -99,7 +120,8 @@ hsc_status *hsc_stats_fit(const double *design, const double *y, const double *w
   for (size_t column = 0; column < p; column++) {
     for (size_t k = column + 1; k-- > 0;) {
       double value = k == column ? 1 : 0;
-      for (size_t j = k + 1; j <= column; j++) value -= a[k * p + j] * inverse[j][column];
+      for (size_t j = k + 1; j <= column; j++)
+        value -= a[k * p + j] * inverse[j][column];
       inverse[k][column] = value / a[k * p + k];
     }
   }
@@ -107,7 +129,8 @@ hsc_status *hsc_stats_fit(const double *design, const double *y, const double *w
   for (size_t i = 0; i < p; i++) {
     for (size_t j = 0; j < p; j++) {
       double sum = 0;
-      for (size_t k = 0; k < p; k++) sum += inverse[i][k] * inverse[j][k];
+      for (size_t k = 0; k < p; k++)
+        sum += inverse[i][k] * inverse[j][k];
       fit.covariance[i][j] = variance * sum;
     }
     fit.standard_error[i] = sqrt(fit.covariance[i][i]);
@@ -123,22 +146,27 @@ done:
 }
 
 hsc_interval hsc_fit_predict(const hsc_fit *fit, const double *row, double weight) {
-  double value = 0, variance = fit->residual_sd * fit->residual_sd / weight;
+  double value = 0;
+  double variance = fit->residual_sd * fit->residual_sd / weight;
   for (size_t i = 0; i < fit->term_count; i++) {
     value += row[i] * fit->coefficient[i];
-    for (size_t j = 0; j < fit->term_count; j++) variance += row[i] * fit->covariance[i][j] * row[j];
+    for (size_t j = 0; j < fit->term_count; j++)
+      variance += row[i] * fit->covariance[i][j] * row[j];
   }
-  double reach =
-      hsc_stats_t_quantile(0.5 + 0.5 * fit->confidence, (double)(fit->sample_count - fit->term_count)) * sqrt(variance);
+  double reach = hsc_stats_t_quantile(0.5 + 0.5 * fit->confidence,
+                                      (double)(fit->sample_count - fit->term_count)) *
+                 sqrt(variance);
   return (hsc_interval){value, value - reach, value + reach};
 }
 
 // Sum of t (t - 1) (2 t + 5) over groups of t equal values.
 static double kendall_ties(const double *values, size_t n) {
-  double *sorted = hsc__sorted_copy(values, n), sum = 0;
+  double *sorted = hsc__sorted_copy(values, n);
+  double sum = 0;
   for (size_t i = 0; sorted && i < n;) {
     size_t from = i;
-    while (i < n && sorted[i] == sorted[from]) i++;
+    while (i < n && sorted[i] == sorted[from])
+      i++;
     double t = (double)(i - from);
     sum += t * (t - 1) * (2 * t + 5);
   }
@@ -146,29 +174,45 @@ static double kendall_ties(const double *values, size_t n) {
   return sum;
 }
 
-hsc_status *hsc_stats_theil_sen(const double *x, const double *y, size_t n, double confidence, hsc_interval *out_slope, double *out_intercept) {
-  if (confidence == 0) confidence = 0.95;
-  if (!(confidence > 0.5 && confidence < 1)) return HSC_ERR(INVALID_ARGUMENT, "confidence must be above 0.5 and below 1, got %g", confidence);
-  if (n < 2 || n > 20000) return HSC_ERR(INVALID_ARGUMENT, "a slope by Theil and Sen takes 2 to 20000 samples, got %zu", n);
+hsc_status *hsc_stats_theil_sen(const double *x,
+                                const double *y,
+                                size_t n,
+                                double confidence,
+                                hsc_interval *out_slope,
+                                double *out_intercept) {
+  if (confidence == 0)
+    confidence = 0.95;
+  if (!(confidence > 0.5 && confidence < 1))
+    return HSC_ERR(INVALID_ARGUMENT, "confidence must be above 0.5 and below 1, got %g",
+                   confidence);
+  if (n < 2 || n > 20000)
+    return HSC_ERR(INVALID_ARGUMENT, "a slope by Theil and Sen takes 2 to 20000 samples, got %zu",
+                   n);
   for (size_t i = 0; i < n; i++)
-    if (!isfinite(x[i]) || !isfinite(y[i])) return HSC_ERR(INVALID_ARGUMENT, "sample %zu is not finite", i);
+    if (!isfinite(x[i]) || !isfinite(y[i]))
+      return HSC_ERR(INVALID_ARGUMENT, "sample %zu is not finite", i);
   double *slopes = hsc_alloc(n * (n - 1) / 2 * sizeof(double));
-  if (!slopes) return hsc_status_out_of_memory();
+  if (!slopes)
+    return hsc_status_out_of_memory();
   size_t count = 0;
   for (size_t i = 0; i < n; i++)
     for (size_t j = i + 1; j < n; j++)
-      if (x[i] != x[j]) slopes[count++] = (y[j] - y[i]) / (x[j] - x[i]);
+      if (x[i] != x[j])
+        slopes[count++] = (y[j] - y[i]) / (x[j] - x[i]);
   if (count == 0) {
     hsc_free(slopes);
     return HSC_ERR(INVALID_ARGUMENT, "all %zu samples have the same x: there is no slope", n);
   }
   hsc_sort_doubles(slopes, count);
-  double m = (double)n, variance = (m * (m - 1) * (2 * m + 5) - kendall_ties(x, n) - kendall_ties(y, n)) / 18;
+  double m = (double)n;
+  double variance = (m * (m - 1) * (2 * m + 5) - kendall_ties(x, n) - kendall_ties(y, n)) / 18;
   double reach = -hsc_stats_normal_quantile(0.5 - 0.5 * confidence) * sqrt(fmax(0, variance));
-  double low = fmax(nearbyint(((double)count - reach) / 2) - 1, 0), high = fmin(nearbyint(((double)count + reach) / 2), (double)count - 1);
+  double low = fmax(nearbyint(((double)count - reach) / 2) - 1, 0);
+  double high = fmin(nearbyint(((double)count + reach) / 2), (double)count - 1);
   double slope = hsc__median_sorted(slopes, count);
   *out_slope = (hsc_interval){slope, slopes[(size_t)low], slopes[(size_t)fmax(0, high)]};
-  if (out_intercept) *out_intercept = hsc_stats_median(y, n) - slope * hsc_stats_median(x, n);
+  if (out_intercept)
+    *out_intercept = hsc_stats_median(y, n) - slope * hsc_stats_median(x, n);
   hsc_free(slopes);
   return NULL;
 }

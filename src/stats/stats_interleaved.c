@@ -11,80 +11,112 @@
 enum { DEFAULT_RESAMPLES = 2000 };
 
 typedef struct blocks {
-  double *ratio;       // logarithms, [count], processes contiguous
-  size_t *sizes;       // [process_count], those with at least one block
+  double *ratio;  // logarithms, [count], processes contiguous
+  size_t *sizes;  // [process_count], those with at least one block
   size_t process_count, count;
 } blocks;
 
-static bool usable(double x) { return isfinite(x) && x > 0; }
+static bool usable(double x) {
+  return isfinite(x) && x > 0;
+}
 
 static hsc_status *take_blocks(const hsc_paired *paired, blocks *out) {
-  size_t total = 0, at = 0;
-  for (size_t p = 0; p < paired->process_count; p++) total += paired->process_blocks[p];
-  *out = (blocks){hsc_alloc((total + 1) * sizeof(double)), hsc_alloc((paired->process_count + 1) * sizeof(size_t)), 0, 0};
-  if (!out->ratio || !out->sizes) return hsc_status_out_of_memory();
+  size_t total = 0;
+  size_t at = 0;
+  for (size_t p = 0; p < paired->process_count; p++)
+    total += paired->process_blocks[p];
+  *out = (blocks){hsc_alloc((total + 1) * sizeof(double)),
+                  hsc_alloc((paired->process_count + 1) * sizeof(size_t)), 0, 0};
+  if (!out->ratio || !out->sizes)
+    return hsc_status_out_of_memory();
   for (size_t p = 0; p < paired->process_count; p++) {
     size_t before = out->count;
     for (size_t b = 0; b < paired->process_blocks[p]; b++, at++)
-      if (usable(paired->variant[at]) && usable(paired->baseline[at])) out->ratio[out->count++] = log(paired->variant[at] / paired->baseline[at]);
-    if (out->count > before) out->sizes[out->process_count++] = out->count - before;
+      if (usable(paired->variant[at]) && usable(paired->baseline[at]))
+        out->ratio[out->count++] = log(paired->variant[at] / paired->baseline[at]);
+    if (out->count > before)
+      out->sizes[out->process_count++] = out->count - before;
   }
-  if (out->count == 0) return HSC_ERR(INVALID_ARGUMENT, "no block in which both variant and baseline were timed");
+  if (out->count == 0)
+    return HSC_ERR(INVALID_ARGUMENT, "no block in which both variant and baseline were timed");
   return NULL;
 }
 
 // Mean over processes of their median log ratio.
-static double effect_of(const double *ratio, const size_t *sizes, size_t processes, double *out_square_sum) {
-  double sum = 0, squares = 0;
+static double effect_of(const double *ratio,
+                        const size_t *sizes,
+                        size_t processes,
+                        double *out_square_sum) {
+  double sum = 0;
+  double squares = 0;
   for (size_t p = 0, at = 0; p < processes; at += sizes[p], p++) {
     double median = hsc_stats_median(ratio + at, sizes[p]);
     sum += median;
     squares += median * median;
   }
-  if (out_square_sum) *out_square_sum = squares;
+  if (out_square_sum)
+    *out_square_sum = squares;
   return sum / (double)processes;
 }
 
 // Several processes: their medians are drawn. One: its blocks.
-static hsc_status *bootstrap_error(const blocks *b, const hsc_interval_options *options, double *out_error) {
+static hsc_status *bootstrap_error(const blocks *b,
+                                   const hsc_interval_options *options,
+                                   double *out_error) {
   uint32_t resamples = options->resample_count ? options->resample_count : DEFAULT_RESAMPLES;
   size_t units = b->process_count > 1 ? b->process_count : b->count;
-  double *unit = hsc_alloc(units * sizeof(double)), *drawn = hsc_alloc(units * sizeof(double)), *effects = hsc_alloc(resamples * sizeof(double));
+  double *unit = hsc_alloc(units * sizeof(double));
+  double *drawn = hsc_alloc(units * sizeof(double));
+  double *effects = hsc_alloc(resamples * sizeof(double));
   hsc_random random;
   hsc_status *status = unit && drawn && effects ? NULL : hsc_status_out_of_memory();
   hsc_random_init(&random, options->seed);
-  for (size_t p = 0, at = 0; p < b->process_count && b->process_count > 1 && !status; at += b->sizes[p], p++)
+  for (size_t p = 0, at = 0; p < b->process_count && b->process_count > 1 && !status;
+       at += b->sizes[p], p++)
     unit[p] = hsc_stats_median(b->ratio + at, b->sizes[p]);
-  if (!status && b->process_count == 1) memcpy(unit, b->ratio, units * sizeof(double));
+  if (!status && b->process_count == 1)
+    memcpy(unit, b->ratio, units * sizeof(double));
   for (uint32_t r = 0; r < resamples && !status; r++) {
-    for (size_t i = 0; i < units; i++) drawn[i] = unit[hsc_random_below(&random, units)];
-    effects[r] = b->process_count > 1 ? hsc_stats_mean(drawn, units) : hsc_stats_median(drawn, units);
+    for (size_t i = 0; i < units; i++)
+      drawn[i] = unit[hsc_random_below(&random, units)];
+    effects[r] =
+        b->process_count > 1 ? hsc_stats_mean(drawn, units) : hsc_stats_median(drawn, units);
   }
-  if (!status) *out_error = hsc_stats_sd(effects, resamples);
+  if (!status)
+    *out_error = hsc_stats_sd(effects, resamples);
   hsc_free(unit);
   hsc_free(drawn);
   hsc_free(effects);
   return status;
 }
 
-hsc_status *hsc_stats_paired_effect(const hsc_paired *paired, const hsc_interval_options *options, hsc_effect *out_effect) {
+hsc_status *hsc_stats_paired_effect(const hsc_paired *paired,
+                                    const hsc_interval_options *options,
+                                    hsc_effect *out_effect) {
   static const hsc_interval_options defaults = {0};
   blocks b = {0};
   double confidence = options && options->confidence ? options->confidence : 0.95;
-  if (!(confidence > 0.5 && confidence < 1)) return HSC_ERR(INVALID_ARGUMENT, "confidence must lie between 0.5 and 1");
-  *out_effect = (hsc_effect){.p_value = NAN, .q_value = NAN, .verdict = HSC_VERDICT_CANNOT_TELL, .standard_error = NAN};
+  if (!(confidence > 0.5 && confidence < 1))
+    return HSC_ERR(INVALID_ARGUMENT, "confidence must lie between 0.5 and 1");
+  *out_effect = (hsc_effect){
+      .p_value = NAN, .q_value = NAN, .verdict = HSC_VERDICT_CANNOT_TELL, .standard_error = NAN};
   hsc_status *status = take_blocks(paired, &b);
-  if (status) goto done;
-  out_effect->log_effect = effect_of(b.ratio, b.sizes, b.process_count, &out_effect->process_square_sum);
+  if (status)
+    goto done;
+  out_effect->log_effect =
+      effect_of(b.ratio, b.sizes, b.process_count, &out_effect->process_square_sum);
   out_effect->process_count = b.process_count;
   out_effect->block_count = b.count;
   double ratio = exp(out_effect->log_effect);
   out_effect->ratio = (hsc_interval){ratio, ratio, ratio};
-  if (b.count < 2) goto done;
+  if (b.count < 2)
+    goto done;
   HSC_GOTO(bootstrap_error(&b, options ? options : &defaults, &out_effect->standard_error));
   size_t levels = b.process_count > 1 ? b.process_count : b.count;
-  if (b.process_count > 1) out_effect->standard_error *= sqrt((double)b.process_count / (double)(b.process_count - 1));
-  double reach = hsc_stats_t_quantile(0.5 + confidence / 2, (double)(levels - 1)) * out_effect->standard_error;
+  if (b.process_count > 1)
+    out_effect->standard_error *= sqrt((double)b.process_count / (double)(b.process_count - 1));
+  double reach =
+      hsc_stats_t_quantile(0.5 + confidence / 2, (double)(levels - 1)) * out_effect->standard_error;
   out_effect->ratio.low = exp(out_effect->log_effect - reach);
   out_effect->ratio.high = exp(out_effect->log_effect + reach);
 done:
@@ -98,19 +130,28 @@ void hsc_stats_benjamini_hochberg(const double *p, size_t n, double *out_q) {
   size_t known = 0;
   for (size_t i = 0; i < n; i++) {
     out_q[i] = NAN;
-    if (sorted && !isnan(p[i])) sorted[known++] = p[i];
+    if (sorted && !isnan(p[i]))
+      sorted[known++] = p[i];
   }
-  if (!sorted) return;
+  if (!sorted)
+    return;
   hsc_sort_doubles(sorted, known);
-  double *least = hsc_alloc((known + 1) * sizeof(double)), q = 1;  // least[k]: over ranks from k on; of equal values the highest rank gives the least
-  for (size_t k = known; least && k-- > 0;) least[k] = q = fmin(q, sorted[k] * (double)known / (double)(k + 1));
+  // least[k]: over ranks from k on; of equal values the highest rank gives the least
+  double *least = hsc_alloc((known + 1) * sizeof(double));
+  double q = 1;
+  for (size_t k = known; least && k-- > 0;)
+    least[k] = q = fmin(q, sorted[k] * (double)known / (double)(k + 1));
   for (size_t i = 0; least && i < n; i++) {
-    size_t low = 0, high = known;
-    if (isnan(p[i])) continue;
+    size_t low = 0;
+    size_t high = known;
+    if (isnan(p[i]))
+      continue;
     while (low < high) {
       size_t mid = (low + high) / 2;
-      if (sorted[mid] < p[i]) low = mid + 1;
-      else high = mid;
+      if (sorted[mid] < p[i])
+        low = mid + 1;
+      else
+        high = mid;
     }
     out_q[i] = least[low];
   }
@@ -118,45 +159,87 @@ void hsc_stats_benjamini_hochberg(const double *p, size_t n, double *out_q) {
   hsc_free(least);
 }
 
-static double two_sided(double t, double degrees) { return isfinite(t) ? 2 * (1 - hsc_stats_t_cdf(fabs(t), degrees)) : t != 0 && !isnan(t) ? 0 : NAN; }
+static double two_sided(double t, double degrees) {
+  if (isfinite(t))
+    return 2 * (1 - hsc_stats_t_cdf(fabs(t), degrees));
+  if (t != 0 && !isnan(t))
+    return 0;
+  return NAN;
+}
 
-static double percent(double share) { return round(share * 1e6) / 1e4; }
+static double percent(double share) {
+  return round(share * 1e6) / 1e4;
+}
 
-static void judge_one(hsc_effect *e, const hsc_effect *placebos, size_t m, const hsc_judge_options *o) {
-  double reach = log1p(o->margin), half = (log(e->ratio.high) - log(e->ratio.low)) / 2;
+static void judge_one(hsc_effect *e,
+                      const hsc_effect *placebos,
+                      size_t m,
+                      const hsc_judge_options *o) {
+  double reach = log1p(o->margin);
+  double half = (log(e->ratio.high) - log(e->ratio.low)) / 2;
   bool measured = !isnan(e->standard_error);
   e->placebos_beaten = 0;
-  for (size_t k = 0; k < m; k++) e->placebos_beaten += fabs(e->log_effect) > fabs(placebos[k].log_effect);
+  for (size_t k = 0; k < m; k++)
+    e->placebos_beaten += fabs(e->log_effect) > fabs(placebos[k].log_effect);
   bool inside = measured && log(e->ratio.low) > -reach && log(e->ratio.high) < reach;
   bool excludes_one = e->ratio.low > 1 || e->ratio.high < 1;
-  bool found = measured && e->q_value <= o->false_share && excludes_one && (size_t)e->placebos_beaten == m;
-  e->verdict = inside ? HSC_VERDICT_SAME : !found ? HSC_VERDICT_CANNOT_TELL : e->log_effect > 0 ? HSC_VERDICT_SLOWER : HSC_VERDICT_FASTER;
+  bool found =
+      measured && e->q_value <= o->false_share && excludes_one && (size_t)e->placebos_beaten == m;
+  if (inside)
+    e->verdict = HSC_VERDICT_SAME;
+  else if (!found)
+    e->verdict = HSC_VERDICT_CANNOT_TELL;
+  else if (e->log_effect > 0)
+    e->verdict = HSC_VERDICT_SLOWER;
+  else
+    e->verdict = HSC_VERDICT_FASTER;
   e->highlight = 0;
-  if (e->verdict == HSC_VERDICT_SLOWER && e->ratio.estimate >= 1 + o->highlight_low) e->highlight = percent(o->highlight_low);
-  if (e->verdict == HSC_VERDICT_SLOWER && e->ratio.estimate >= 1 + o->highlight_high) e->highlight = percent(o->highlight_high);
+  if (e->verdict == HSC_VERDICT_SLOWER && e->ratio.estimate >= 1 + o->highlight_low)
+    e->highlight = percent(o->highlight_low);
+  if (e->verdict == HSC_VERDICT_SLOWER && e->ratio.estimate >= 1 + o->highlight_high)
+    e->highlight = percent(o->highlight_high);
   e->blocks_needed = measured && half > 0 ? (half / reach) * (half / reach) : NAN;
 }
 
-void hsc_stats_judge(hsc_effect *effects, size_t n, const hsc_effect *placebos, size_t m, const hsc_judge_options *options) {
+void hsc_stats_judge(hsc_effect *effects,
+                     size_t n,
+                     const hsc_effect *placebos,
+                     size_t m,
+                     const hsc_judge_options *options) {
   hsc_judge_options o = options ? *options : (hsc_judge_options){0};
-  if (!(o.margin > 0)) o.margin = 0.01;
-  if (!(o.false_share > 0)) o.false_share = 0.05;
-  if (!(o.highlight_low > 0)) o.highlight_low = 0.01;
-  if (!(o.highlight_high > 0)) o.highlight_high = 0.05;
+  if (!(o.margin > 0))
+    o.margin = 0.01;
+  if (!(o.false_share > 0))
+    o.false_share = 0.05;
+  if (!(o.highlight_low > 0))
+    o.highlight_low = 0.01;
+  if (!(o.highlight_high > 0))
+    o.highlight_high = 0.05;
   double squares = 0;
   size_t processes = 0;
-  for (size_t k = 0; k < m; k++) squares += placebos[k].process_square_sum, processes += placebos[k].process_count;
+  for (size_t k = 0; k < m; k++) {
+    squares += placebos[k].process_square_sum;
+    processes += placebos[k].process_count;
+  }
   double *p = hsc_alloc((2 * n + 1) * sizeof(double));
   for (size_t i = 0; i < n; i++) {
     hsc_effect *e = &effects[i];
-    double null_error = processes && e->process_count ? sqrt(squares / (double)processes / (double)e->process_count) : 0, error = e->standard_error;
+    double null_error = processes && e->process_count
+                            ? sqrt(squares / (double)processes / (double)e->process_count)
+                            : 0;
+    double error = e->standard_error;
     size_t levels = e->process_count > 1 ? e->process_count : e->block_count;
     double degrees = levels > 1 ? (double)(levels - 1) : 1;
-    if (null_error > error) error = null_error, degrees = (double)processes;
+    if (null_error > error) {
+      error = null_error;
+      degrees = (double)processes;
+    }
     e->p_value = isnan(e->standard_error) ? NAN : two_sided(e->log_effect / error, degrees);
-    if (p) p[i] = e->p_value;
+    if (p)
+      p[i] = e->p_value;
   }
-  if (p) hsc_stats_benjamini_hochberg(p, n, p + n);
+  if (p)
+    hsc_stats_benjamini_hochberg(p, n, p + n);
   for (size_t i = 0; i < n; i++) {
     effects[i].q_value = p ? p[n + i] : NAN;
     judge_one(&effects[i], placebos, m, &o);

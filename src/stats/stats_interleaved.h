@@ -1,8 +1,11 @@
-// stats_interleaved.h - effects of variants that were timed in interleaved blocks against one baseline, judged together.
+// stats_interleaved.h - effects of variants that were timed in interleaved blocks against one
+// baseline, judged together.
 //
-// The levels are process > block > iteration. Within a block baseline and variant saw the same machine, so each block gives one ratio: median of the
-// variant's iterations over the median of the baseline's. What differs from process to process (where memory lies) and stays within one is a level
-// of its own: more blocks do not average it away, more processes do. Placebos are variants that are the baseline: what they show is chance.
+// The levels are process > block > iteration. Within a block baseline and variant saw the same
+// machine, so each block gives one ratio: median of the variant's iterations over the median of the
+// baseline's. What differs from process to process (where memory lies) and stays within one is a
+// level of its own: more blocks do not average it away, more processes do. Placebos are variants
+// that are the baseline: what they show is chance.
 //
 //   hsc_effect effects[n];
 //   for (...) HSC_TRY(hsc_stats_paired_effect(&paired, &options, &effects[i]));
@@ -11,7 +14,8 @@
 
 #include "stats/stats.h"
 
-// Medians of blocks: [sum of process_blocks], those of a process contiguous. Positive; a block with a value that is not finite is left out.
+// Medians of blocks: [sum of process_blocks], those of a process contiguous. Positive; a block with
+// a value that is not finite is left out.
 typedef struct hsc_paired {
   const double *variant, *baseline;
   const size_t *process_blocks;  // [process_count]
@@ -19,35 +23,51 @@ typedef struct hsc_paired {
 } hsc_paired;
 
 typedef struct hsc_effect {
-  hsc_interval ratio;        // variant over baseline: exp of the mean over processes of the process's median log ratio
-  double log_effect;         // its logarithm
-  double standard_error;     // of the log effect, by hierarchical bootstrap; NaN with fewer than two processes
+  // variant over baseline: exp of the mean over processes of the process's median log ratio
+  hsc_interval ratio;
+  double log_effect;  // its logarithm
+  // of the log effect, by hierarchical bootstrap; NaN with fewer than two processes
+  double standard_error;
   size_t process_count, block_count;  // that were used
-  double process_square_sum; // sum of squares of the processes' log effects: what placebos give to the null
+  // sum of squares of the processes' log effects: what placebos give to the null
+  double process_square_sum;
   // filled by hsc_stats_judge
-  double p_value, q_value;   // q: Benjamini & Hochberg's adjusted p
-  int placebos_beaten;       // placebos whose effect is smaller in size
+  double p_value, q_value;  // q: Benjamini & Hochberg's adjusted p
+  int placebos_beaten;      // placebos whose effect is smaller in size
   hsc_verdict verdict;
-  double highlight;          // the larger of the two thresholds (percent) that the slowdown reaches; 0 = none
-  double blocks_needed;      // for an interval inside the margin, at the same number of processes' worth of noise: a multiple of what was measured
+  // the larger of the two thresholds (percent) that the slowdown reaches; 0 = none
+  double highlight;
+  // for an interval inside the margin, at the same number of processes' worth of noise: a multiple
+  // of what was measured
+  double blocks_needed;
 } hsc_effect;
 
-// Hierarchical bootstrap: whole processes are drawn with replacement, with their blocks as they are (Davison & Hinkley 1997, section 3.8: drawing the lower
-// level too would count its noise twice); the standard error is the deviation of the resampled effects, times sqrt(P / (P - 1)) for the few processes; the
-// interval is Student's t with P - 1 degrees of freedom. One process: its blocks are drawn, n - 1 degrees. Fewer than two blocks: a point.
+// Hierarchical bootstrap: whole processes are drawn with replacement, with their blocks as they are
+// (Davison & Hinkley 1997, section 3.8: drawing the lower level too would count its noise twice);
+// the standard error is the deviation of the resampled effects, times sqrt(P / (P - 1)) for the few
+// processes; the interval is Student's t with P - 1 degrees of freedom. One process: its blocks are
+// drawn, n - 1 degrees. Fewer than two blocks: a point.
 // Errors: INVALID_ARGUMENT (no block that can be used, confidence), RESOURCE_EXHAUSTED.
-HSC_MUST_USE hsc_status *hsc_stats_paired_effect(const hsc_paired *paired, const hsc_interval_options *options, hsc_effect *out_effect);
+HSC_MUST_USE hsc_status *hsc_stats_paired_effect(const hsc_paired *paired,
+                                                 const hsc_interval_options *options,
+                                                 hsc_effect *out_effect);
 
-// Adjusted p values (Benjamini & Hochberg 1995): q[i] = min over ranks j >= rank(i) of p(j) n / j, at most 1. NaN stays NaN and is not counted. O(n log n);
-// without scratch memory all are NaN.
+// Adjusted p values (Benjamini & Hochberg 1995): q[i] = min over ranks j >= rank(i) of p(j) n / j,
+// at most 1. NaN stays NaN and is not counted. O(n log n); without scratch memory all are NaN.
 void hsc_stats_benjamini_hochberg(const double *p, size_t n, double *out_q);
 
 typedef struct hsc_judge_options {
-  double margin;          // of "same"; 0 = 0.01
-  double false_share;     // false discoveries among those called faster or slower; 0 = 0.05
+  double margin;       // of "same"; 0 = 0.01
+  double false_share;  // false discoveries among those called faster or slower; 0 = 0.05
   double highlight_low, highlight_high;  // slowdowns that are marked; 0 = 0.01 and 0.05
 } hsc_judge_options;
-// p of each effect: |log effect| over its standard error, which is at least the one that the placebos show (root mean square of their processes'
-// effects over sqrt P: the empirical null), against Student's t. Then q over all of them. same: the interval lies inside the margin. faster, slower: q
-// is at most false_share, the interval excludes 1, and the effect is larger than every placebo's. Else: cannot tell. A highlight needs "slower".
-void hsc_stats_judge(hsc_effect *effects, size_t n, const hsc_effect *placebos, size_t m, const hsc_judge_options *options);
+// p of each effect: |log effect| over its standard error, which is at least the one that the
+// placebos show (root mean square of their processes' effects over sqrt P: the empirical null),
+// against Student's t. Then q over all of them. same: the interval lies inside the margin. faster,
+// slower: q is at most false_share, the interval excludes 1, and the effect is larger than every
+// placebo's. Else: cannot tell. A highlight needs "slower".
+void hsc_stats_judge(hsc_effect *effects,
+                     size_t n,
+                     const hsc_effect *placebos,
+                     size_t m,
+                     const hsc_judge_options *options);

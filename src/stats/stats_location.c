@@ -7,16 +7,19 @@
 
 bool hsc__has_nan(const double *x, size_t n) {
   for (size_t i = 0; i < n; i++)
-    if (isnan(x[i])) return true;
+    if (isnan(x[i]))
+      return true;
   return false;
 }
 
 static int compare_doubles(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
+  double x = *(const double *)a;
+  double y = *(const double *)b;
   return (x > y) - (x < y);
 }
 
-// Doubles as unsigned numbers of the same order: negative ones with all bits turned, others with the sign bit set.
+// Doubles as unsigned numbers of the same order: negative ones with all bits turned, others with
+// the sign bit set.
 static uint64_t ordered_bits(double value) {
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
@@ -31,33 +34,39 @@ int64_t hsc__double_rank(double value) {
 
 double hsc__double_of_rank(int64_t rank) {
   double value;
-  if (rank < 0) rank = INT64_MIN - rank;
+  if (rank < 0)
+    rank = INT64_MIN - rank;
   memcpy(&value, &rank, sizeof value);
   return value;
 }
 
-// Radix sort by 11 bits at a time from the lowest; a digit that all keys share is passed over. False when there is no memory.
+// Radix sort by 11 bits at a time from the lowest; a digit that all keys share is passed over.
+// False when there is no memory.
 static bool radix_sort(double *x, size_t n) {
   enum { BITS = 11, DIGITS = 6, SIZE = 1 << BITS };
   uint64_t *keys = hsc_alloc(2 * n * sizeof(uint64_t));
   size_t(*counts)[SIZE] = hsc_alloc(sizeof(size_t[DIGITS][SIZE]));
   bool sorted = keys && counts;
   if (sorted) {
-    uint64_t *from = keys, *to = keys + n;
+    uint64_t *from = keys;
+    uint64_t *to = keys + n;
     memset(counts, 0, sizeof(size_t[DIGITS][SIZE]));
     for (size_t i = 0; i < n; i++) {
       from[i] = ordered_bits(x[i]);
-      for (int d = 0; d < DIGITS; d++) counts[d][from[i] >> (d * BITS) & (SIZE - 1)]++;
+      for (int d = 0; d < DIGITS; d++)
+        counts[d][from[i] >> (d * BITS) & (SIZE - 1)]++;
     }
     for (int d = 0; d < DIGITS; d++) {
-      if (counts[d][from[0] >> (d * BITS) & (SIZE - 1)] == n) continue;
+      if (counts[d][from[0] >> (d * BITS) & (SIZE - 1)] == n)
+        continue;
       size_t at = 0;
       for (int v = 0; v < SIZE; v++) {
         size_t count = counts[d][v];
         counts[d][v] = at;
         at += count;
       }
-      for (size_t i = 0; i < n; i++) to[counts[d][from[i] >> (d * BITS) & (SIZE - 1)]++] = from[i];
+      for (size_t i = 0; i < n; i++)
+        to[counts[d][from[i] >> (d * BITS) & (SIZE - 1)]++] = from[i];
       uint64_t *other = from;
       from = to;
       to = other;
@@ -73,27 +82,33 @@ static bool radix_sort(double *x, size_t n) {
 }
 
 void hsc_sort_doubles(double *x, size_t n) {
-  if (n < 4096 || !radix_sort(x, n)) qsort(x, n, sizeof(double), compare_doubles);
+  if (n < 4096 || !radix_sort(x, n))
+    qsort(x, n, sizeof(double), compare_doubles);
 }
 
 double *hsc__sorted_copy(const double *x, size_t n) {
   double *copy = hsc_alloc(n * sizeof(double) + 1);
-  if (!copy) return NULL;
+  if (!copy)
+    return NULL;
   memcpy(copy, x, n * sizeof(double));
   hsc_sort_doubles(copy, n);
   return copy;
 }
 
 double hsc_stats_mean(const double *x, size_t n) {
-  if (n == 0) return NAN;
+  if (n == 0)
+    return NAN;
   double mean = 0;
-  for (size_t i = 0; i < n; i++) mean += (x[i] - mean) / (double)(i + 1);
+  for (size_t i = 0; i < n; i++)
+    mean += (x[i] - mean) / (double)(i + 1);
   return mean;
 }
 
 double hsc_stats_sd(const double *x, size_t n) {
-  if (n < 2) return NAN;
-  double mean = 0, squares = 0;
+  if (n < 2)
+    return NAN;
+  double mean = 0;
+  double squares = 0;
   for (size_t i = 0; i < n; i++) {
     double delta = x[i] - mean;
     mean += delta / (double)(i + 1);
@@ -103,82 +118,125 @@ double hsc_stats_sd(const double *x, size_t n) {
 }
 
 double hsc_stats_min(const double *x, size_t n) {
-  if (n == 0 || hsc__has_nan(x, n)) return NAN;
+  if (n == 0 || hsc__has_nan(x, n))
+    return NAN;
   double least = x[0];
   for (size_t i = 1; i < n; i++)
-    if (x[i] < least) least = x[i];
+    if (x[i] < least)
+      least = x[i];
   return least;
 }
 
 double hsc_stats_max(const double *x, size_t n) {
-  if (n == 0 || hsc__has_nan(x, n)) return NAN;
+  if (n == 0 || hsc__has_nan(x, n))
+    return NAN;
   double most = x[0];
   for (size_t i = 1; i < n; i++)
-    if (x[i] > most) most = x[i];
+    if (x[i] > most)
+      most = x[i];
   return most;
 }
 
 double hsc__median_sorted(const double *sorted, size_t n) {
-  if (n == 0) return NAN;
+  if (n == 0)
+    return NAN;
   return n % 2 ? sorted[n / 2] : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
 }
 
 double hsc__quantile_sorted(const double *sorted, size_t n, double q) {
-  if (n == 0 || !(q >= 0 && q <= 1)) return NAN;
+  if (n == 0 || !(q >= 0 && q <= 1))
+    return NAN;
   double position = (double)(n - 1) * q;
   size_t below = (size_t)position;
-  if (below + 1 >= n) return sorted[n - 1];
+  if (below + 1 >= n)
+    return sorted[n - 1];
   return sorted[below] + (position - (double)below) * (sorted[below + 1] - sorted[below]);
 }
 
-// Puts the sample of rank k (from 0) in its place, smaller ones before it, larger ones behind (Hoare's selection, middle of three as pivot); linear on average.
+// Puts the sample of rank k (from 0) in its place, smaller ones before it, larger ones behind
+// (Hoare's selection, middle of three as pivot); linear on average.
 static double select_rank(double *x, size_t n, size_t k) {
-  size_t low = 0, high = n - 1;
+  size_t low = 0;
+  size_t high = n - 1;
   while (low < high) {
-    double a = x[low], b = x[low + (high - low) / 2], c = x[high], pivot = a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
-    size_t i = low, j = high;
+    double a = x[low];
+    double b = x[low + (high - low) / 2];
+    double c = x[high];
+    double pivot;
+    if (a < b) {
+      if (b < c)
+        pivot = b;
+      else if (a < c)
+        pivot = c;
+      else
+        pivot = a;
+    } else if (a < c)
+      pivot = a;
+    else if (b < c)
+      pivot = c;
+    else
+      pivot = b;
+    size_t i = low;
+    size_t j = high;
     for (;;) {
-      while (x[i] < pivot) i++;
-      while (x[j] > pivot) j--;
-      if (i >= j) break;
+      while (x[i] < pivot)
+        i++;
+      while (x[j] > pivot)
+        j--;
+      if (i >= j)
+        break;
       double t = x[i];
-      x[i++] = x[j], x[j--] = t;
+      x[i++] = x[j];
+      x[j--] = t;
     }
-    if (k <= j) high = j;
-    else low = j + 1;
+    if (k <= j)
+      high = j;
+    else
+      low = j + 1;
   }
   return x[k];
 }
 
 double hsc_stats_median(const double *x, size_t n) {
-  if (n == 0 || hsc__has_nan(x, n)) return NAN;
+  if (n == 0 || hsc__has_nan(x, n))
+    return NAN;
   double *copy = hsc_alloc(n * sizeof(double));
-  if (!copy) return NAN;
+  if (!copy)
+    return NAN;
   memcpy(copy, x, n * sizeof(double));
-  double upper = select_rank(copy, n, n / 2), lower = upper;
+  double upper = select_rank(copy, n, n / 2);
+  double lower = upper;
   if (n % 2 == 0) {
     lower = copy[0];  // the largest of those before it
     for (size_t i = 1; i < n / 2; i++)
-      if (copy[i] > lower) lower = copy[i];
+      if (copy[i] > lower)
+        lower = copy[i];
   }
   hsc_free(copy);
   return n % 2 ? upper : (lower + upper) / 2;
 }
 
 double hsc_stats_quantile(const double *x, size_t n, double q) {
-  if (n == 0 || hsc__has_nan(x, n)) return NAN;
+  if (n == 0 || hsc__has_nan(x, n))
+    return NAN;
   double *sorted = hsc__sorted_copy(x, n);
-  if (!sorted) return NAN;
+  if (!sorted)
+    return NAN;
   double value = hsc__quantile_sorted(sorted, n, q);
   hsc_free(sorted);
   return value;
 }
 
 double hsc_stats_quantile_hd(const double *x, size_t n, double q) {
-  if (n == 0 || hsc__has_nan(x, n) || !(q > 0 && q < 1)) return NAN;
+  if (n == 0 || hsc__has_nan(x, n) || !(q > 0 && q < 1))
+    return NAN;
   double *sorted = hsc__sorted_copy(x, n);
-  if (!sorted) return NAN;
-  double a = (double)(n + 1) * q, b = (double)(n + 1) * (1 - q), previous = 0, value = 0;
+  if (!sorted)
+    return NAN;
+  double a = (double)(n + 1) * q;
+  double b = (double)(n + 1) * (1 - q);
+  double previous = 0;
+  double value = 0;
   for (size_t i = 0; i < n; i++) {
     double next = hsc_stats_beta_cdf((double)(i + 1) / (double)n, a, b);
     value += (next - previous) * sorted[i];
@@ -190,17 +248,22 @@ double hsc_stats_quantile_hd(const double *x, size_t n, double q) {
 
 double hsc_stats_mad(const double *x, size_t n) {
   double median = hsc_stats_median(x, n);
-  if (isnan(median)) return NAN;
+  if (isnan(median))
+    return NAN;
   double *deviation = hsc_alloc(n * sizeof(double));
-  if (!deviation) return NAN;
-  for (size_t i = 0; i < n; i++) deviation[i] = fabs(x[i] - median);
+  if (!deviation)
+    return NAN;
+  for (size_t i = 0; i < n; i++)
+    deviation[i] = fabs(x[i] - median);
   hsc_sort_doubles(deviation, n);
   double mad = hsc__median_sorted(deviation, n);
   hsc_free(deviation);
   return mad * 1.482602218505602;  // 1 / Phi^-1(3/4)
 }
 
-hsc_status *hsc_stats_summarize(const double *x, size_t n, const hsc_interval_options *options,
+hsc_status *hsc_stats_summarize(const double *x,
+                                size_t n,
+                                const hsc_interval_options *options,
                                 hsc_summary *out_summary) {
   hsc_summary s = {.mean = NAN,
                    .median = NAN,
@@ -216,7 +279,8 @@ hsc_status *hsc_stats_summarize(const double *x, size_t n, const hsc_interval_op
   HSC_TRY(hsc__interval_options(options, &filled));
   s.confidence = filled.confidence;
   double *finite = hsc_alloc(n * sizeof(double) + 1);
-  if (!finite) return hsc_status_out_of_memory();
+  if (!finite)
+    return hsc_status_out_of_memory();
   for (size_t i = 0; i < n; i++) {
     if (isfinite(x[i]))
       finite[s.count++] = x[i];

@@ -8,10 +8,16 @@
 
 enum { LEAST_UPPER_ANYWAY = 3, EXACT_BLOCKS = 10 };
 
-static size_t or_else(size_t value, size_t by_default) { return value ? value : by_default; }
+static size_t or_else(size_t value, size_t by_default) {
+  return value ? value : by_default;
+}
 
 void hsc_sampling_init(hsc_sampling *s, const hsc_sampling_options *options, double once_s) {
-  *s = (hsc_sampling){.options = *options, .once_s = once_s, .half_width = NAN, .more = NAN, .interval = {NAN, NAN, NAN}};
+  *s = (hsc_sampling){.options = *options,
+                      .once_s = once_s,
+                      .half_width = NAN,
+                      .more = NAN,
+                      .interval = {NAN, NAN, NAN}};
   hsc_sampling_options *o = &s->options;
   o->pilot_lower = or_else(o->pilot_lower, 5);
   o->pilot_upper = or_else(o->pilot_upper, 3);
@@ -21,7 +27,8 @@ void hsc_sampling_init(hsc_sampling *s, const hsc_sampling_options *options, dou
   if (o->exact) {
     s->no_pilot = "their number was given";
     s->chosen_lower = o->exact >= 2 * EXACT_BLOCKS ? o->exact / EXACT_BLOCKS : 1;
-    if (s->chosen_lower > o->most_lower) s->chosen_lower = o->most_lower;
+    if (s->chosen_lower > o->most_lower)
+      s->chosen_lower = o->most_lower;
     return;
   }
   s->pilot_upper = o->pilot_upper;
@@ -29,7 +36,8 @@ void hsc_sampling_init(hsc_sampling *s, const hsc_sampling_options *options, dou
   // A pilot takes half of the budget at most.
   if (o->budget_s > 0 && once_s > 0) {
     double fit = o->budget_s / 2 / (once_s * (double)o->pilot_upper);
-    if (fit < (double)s->pilot_lower) s->pilot_lower = (size_t)fmax(0, fit);
+    if (fit < (double)s->pilot_lower)
+      s->pilot_lower = (size_t)fmax(0, fit);
   }
   if (s->pilot_lower < 2 || s->pilot_upper < 2) {
     s->no_pilot = "one alone takes too much of the time budget";
@@ -46,7 +54,8 @@ void hsc_sampling_deinit(hsc_sampling *s) {
 }
 
 size_t hsc_sampling_next(const hsc_sampling *s) {
-  if (s->ended) return 0;
+  if (s->ended)
+    return 0;
   if (s->options.exact) {
     size_t left = s->options.exact - s->count;
     return left < s->chosen_lower ? left : s->chosen_lower;
@@ -58,17 +67,22 @@ static hsc_status *keep(hsc_sampling *s, const double *x, size_t n) {
   if (s->count + n > s->capacity) {
     size_t capacity = 2 * s->capacity + n;
     double *samples = hsc_realloc(s->samples, capacity * sizeof(double));
-    if (!samples) return hsc_status_out_of_memory();
-    s->samples = samples, s->capacity = capacity;
+    if (!samples)
+      return hsc_status_out_of_memory();
+    s->samples = samples;
+    s->capacity = capacity;
   }
   if (s->upper_count == s->upper_capacity) {
     size_t capacity = 2 * s->upper_capacity + 16;
     size_t *sizes = hsc_realloc(s->sizes, capacity * sizeof(size_t));
-    if (!sizes) return hsc_status_out_of_memory();
+    if (!sizes)
+      return hsc_status_out_of_memory();
     s->sizes = sizes;
     double *medians = hsc_realloc(s->medians, capacity * sizeof(double));
-    if (!medians) return hsc_status_out_of_memory();
-    s->medians = medians, s->upper_capacity = capacity;
+    if (!medians)
+      return hsc_status_out_of_memory();
+    s->medians = medians;
+    s->upper_capacity = capacity;
   }
   memcpy(s->samples + s->count, x, n * sizeof(double));
   s->count += n;
@@ -82,44 +96,61 @@ static hsc_status *choose(hsc_sampling *s) {
   const hsc_sampling_options *o = &s->options;
   size_t per = s->sizes[0];
   for (size_t i = 1; i < s->upper_count; i++)
-    if (s->sizes[i] != per) per = 0;
-  double mean = hsc_stats_mean(s->samples, s->count), runs_s = mean * (double)s->count;
+    if (s->sizes[i] != per)
+      per = 0;
+  double mean = hsc_stats_mean(s->samples, s->count);
+  double runs_s = mean * (double)s->count;
   bool usable = per >= 2 && isfinite(mean) && mean > 0;
   s->once_s = mean;
   if (!usable) {
-    s->no_pilot = per < 2 ? "one alone takes too much of the time budget" : "its samples cannot be used";
+    s->no_pilot =
+        per < 2 ? "one alone takes too much of the time budget" : "its samples cannot be used";
     s->chosen_lower = s->pilot_lower;
     return NULL;
   }
   s->pilot_cost[0] = mean;
   s->pilot_cost[1] = fmax(1e-9, (s->spent_s - runs_s) / (double)s->upper_count);
-  hsc_pilot pilot = {.level_count = 2, .counts = {per, s->upper_count}, .cost = {s->pilot_cost[0], s->pilot_cost[1]}, .samples = s->samples};
-  double width = o->half_width > 0 ? o->half_width : 0.01, left = o->budget_s > 0 ? fmax(1e-9, o->budget_s - s->spent_s) : 0;
+  hsc_pilot pilot = {.level_count = 2,
+                     .counts = {per, s->upper_count},
+                     .cost = {s->pilot_cost[0], s->pilot_cost[1]},
+                     .samples = s->samples};
+  double width = o->half_width > 0 ? o->half_width : 0.01;
+  double left = o->budget_s > 0 ? fmax(1e-9, o->budget_s - s->spent_s) : 0;
   HSC_TRY(hsc_stats_pilot(&pilot, width, left, &s->design));
   s->has_pilot = true;
   s->chosen_lower = s->design.counts[0] < o->most_lower ? s->design.counts[0] : o->most_lower;
-  // The budget must hold the least number of the upper level: fewer in each rather than too few of them.
+  // The budget must hold the least number of the upper level: fewer in each rather than too few of
+  // them.
   if (o->budget_s > 0) {
     double most = left / (double)o->least_upper / mean;
-    if (most < (double)s->chosen_lower) s->chosen_lower = most < 1 ? 1 : (size_t)most;
+    if (most < (double)s->chosen_lower)
+      s->chosen_lower = most < 1 ? 1 : (size_t)most;
   }
   return NULL;
 }
 
 hsc_status *hsc_sampling_add(hsc_sampling *s, const double *x, size_t n, double spent_s) {
   const hsc_sampling_options *o = &s->options;
-  if (n == 0) return HSC_ERR(INVALID_ARGUMENT, "a %s without a %s", o->upper, o->lower);
+  if (n == 0)
+    return HSC_ERR(INVALID_ARGUMENT, "a %s without a %s", o->upper, o->lower);
   HSC_TRY(keep(s, x, n));
   s->spent_s += spent_s;
-  if (s->ended) return NULL;
+  if (s->ended)
+    return NULL;
   if (o->exact) {
-    if (s->count >= o->exact) hsc_sampling_end(s, "as many as were asked for");
+    if (s->count >= o->exact)
+      hsc_sampling_end(s, "as many as were asked for");
     return NULL;
   }
-  if (!s->chosen_lower && s->upper_count >= s->pilot_upper) HSC_TRY(choose(s));
-  hsc_stopping rule = {.half_width = o->half_width, .budget_seconds = o->budget_s, .least = o->least_upper, .most = o->most_upper};
+  if (!s->chosen_lower && s->upper_count >= s->pilot_upper)
+    HSC_TRY(choose(s));
+  hsc_stopping rule = {.half_width = o->half_width,
+                       .budget_seconds = o->budget_s,
+                       .least = o->least_upper,
+                       .most = o->most_upper};
   hsc_stop stop = hsc_stats_stop(&rule, s->medians, s->upper_count, s->spent_s);
-  if (stop == HSC_STOP_GO_ON || (stop == HSC_STOP_BUDGET && s->upper_count < LEAST_UPPER_ANYWAY)) return NULL;
+  if (stop == HSC_STOP_GO_ON || (stop == HSC_STOP_BUDGET && s->upper_count < LEAST_UPPER_ANYWAY))
+    return NULL;
   s->stop = stop;
   hsc_sampling_end(s, hsc_stop_text(stop));
   return NULL;
@@ -139,19 +170,25 @@ void hsc_sampling_end(hsc_sampling *s, const char *why) {
 
 hsc_status *hsc_sampling_finish(hsc_sampling *s, uint64_t seed) {
   hsc_interval_options o = {.seed = seed, .resample_count = 1000, .widen_small = true};
-  if (!s->ended) hsc_sampling_end(s, "nothing more was asked for");
+  if (!s->ended)
+    hsc_sampling_end(s, "nothing more was asked for");
   s->interval = (hsc_interval){NAN, NAN, NAN};
   s->half_width = NAN;
   s->more = 0;
-  if (s->count == 0) return NULL;
-  if (s->upper_count > 1) HSC_TRY(hsc_stats_bootstrap_blocks(hsc_stats_median, s->samples, s->sizes, s->upper_count, &o, &s->interval));
-  else HSC_TRY(hsc_stats_bootstrap(hsc_stats_median, s->samples, s->count, &o, &s->interval));
+  if (s->count == 0)
+    return NULL;
+  if (s->upper_count > 1)
+    HSC_TRY(hsc_stats_bootstrap_blocks(hsc_stats_median, s->samples, s->sizes, s->upper_count, &o,
+                                       &s->interval));
+  else
+    HSC_TRY(hsc_stats_bootstrap(hsc_stats_median, s->samples, s->count, &o, &s->interval));
   double wanted = s->options.half_width;
   if (s->count < 2) {
     s->more = wanted > 0 ? NAN : 0;
     return NULL;
   }
   s->half_width = (s->interval.high - s->interval.low) / 2 / fabs(s->interval.estimate);
-  if (wanted > 0 && s->half_width > wanted) s->more = ceil((double)s->count * (pow(s->half_width / wanted, 2) - 1));
+  if (wanted > 0 && s->half_width > wanted)
+    s->more = ceil((double)s->count * (pow(s->half_width / wanted, 2) - 1));
   return NULL;
 }

@@ -15,48 +15,61 @@ typedef struct chunk_ref {
   const hsc_ring_chunk *chunk;
   uint64_t sequence;
   int64_t thread;
-  uint32_t used;   // bytes, as of the first look: the program may go on
+  uint32_t used;  // bytes, as of the first look: the program may go on
 } chunk_ref;
 
-static const char *const category_names[] = {"user", "compile", "transfer", "execute", "operator", "wait", "memory", "runtime", "pass", "framework", "collective"};
-_Static_assert(1 << HSC_COUNT_OF(category_names) == HSC_CATEGORY_COLLECTIVE << 1, "every category has a name");
+static const char *const category_names[] = {"user",     "compile",   "transfer",  "execute",
+                                             "operator", "wait",      "memory",    "runtime",
+                                             "pass",     "framework", "collective"};
+_Static_assert(1 << HSC_COUNT_OF(category_names) == HSC_CATEGORY_COLLECTIVE << 1,
+               "every category has a name");
 
 const char *hsc_capture_category_text(const hsc_capture *capture, uint32_t category) {
   for (size_t i = 0; i < HSC_COUNT_OF(category_names); i++)
-    if (category == 1u << i) return category_names[i];
+    if (category == 1u << i)
+      return category_names[i];
   for (int i = 0; i < HSC_USER_CATEGORIES; i++)
-    if (category == 1u << (HSC_USER_CATEGORY_BIT + i)) return capture->user_categories[i] ? capture->user_categories[i] : "";
+    if (category == 1u << (HSC_USER_CATEGORY_BIT + i))
+      return capture->user_categories[i] ? capture->user_categories[i] : "";
   return "";
 }
 
-// The programs of a capture give numbers to their own categories each by itself; here a name has one number in all of them.
+// The programs of a capture give numbers to their own categories each by itself; here a name has
+// one number in all of them.
 static uint32_t shared_category(hsc_capture *capture, const hsc__ring *r, uint32_t category) {
   for (int i = 0; i < HSC_USER_CATEGORIES; i++) {
-    if (category != 1u << (HSC_USER_CATEGORY_BIT + i)) continue;
+    if (category != 1u << (HSC_USER_CATEGORY_BIT + i))
+      continue;
     const char *name = r->header.user_categories[i];
     for (int k = 0; *name && k < HSC_USER_CATEGORIES; k++) {
-      if (!capture->user_categories[k]) capture->user_categories[k] = hsc_arena_strdup(capture->arena, name);
-      if (capture->user_categories[k] && !strcmp(capture->user_categories[k], name)) return 1u << (HSC_USER_CATEGORY_BIT + k);
+      if (!capture->user_categories[k])
+        capture->user_categories[k] = hsc_arena_strdup(capture->arena, name);
+      if (capture->user_categories[k] && !strcmp(capture->user_categories[k], name))
+        return 1u << (HSC_USER_CATEGORY_BIT + k);
     }
-    return 0;   // more names than there is room for, or none
+    return 0;  // more names than there is room for, or none
   }
   return category;
 }
 
-// ---- opening a ring -------------------------------------------------------------------------------------------------------------
+// ---- opening a ring -----------------------------------------------------------------------------
 
 static hsc_status *map_file(const char *path, hsc__ring *out) {
   int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return HSC_ERR(NOT_FOUND, "cannot open %s: %s", path, strerror(errno));
+  if (file < 0)
+    return HSC_ERR(NOT_FOUND, "cannot open %s: %s", path, strerror(errno));
   struct stat info;
   hsc_status *status = NULL;
   if (fstat(file, &info) || info.st_size < HSC_RING_HEADER_BYTES) {
-    status = HSC_ERR(DATA_LOSS, "%s is no ring file: %lld bytes are too few", path, (long long)info.st_size);
+    status = HSC_ERR(DATA_LOSS, "%s is no ring file: %lld bytes are too few", path,
+                     (long long)info.st_size);
   } else {
     out->size = (size_t)info.st_size;
     void *memory = mmap(NULL, out->size, PROT_READ, MAP_SHARED, file, 0);
-    if (memory == MAP_FAILED) status = HSC_ERR(RESOURCE_EXHAUSTED, "cannot map %s: %s", path, strerror(errno));
-    else out->bytes = memory;
+    if (memory == MAP_FAILED)
+      status = HSC_ERR(RESOURCE_EXHAUSTED, "cannot map %s: %s", path, strerror(errno));
+    else
+      out->bytes = memory;
   }
   close(file);
   return status;
@@ -65,19 +78,31 @@ static hsc_status *map_file(const char *path, hsc__ring *out) {
 static hsc_status *check_header(const char *path, hsc__ring *r) {
   memcpy(&r->header, r->bytes, sizeof r->header);
   const hsc_ring_header *h = &r->header;
-  if (h->magic != HSC_RING_MAGIC) return HSC_ERR(DATA_LOSS, "%s is no ring file", path);
+  if (h->magic != HSC_RING_MAGIC)
+    return HSC_ERR(DATA_LOSS, "%s is no ring file", path);
   if (h->version > HSC_RING_VERSION)
-    return HSC_ERR(FAILED_PRECONDITION, "%s was written by a newer hloscope: ring version %u, this one reads up to %d", path, h->version, HSC_RING_VERSION);
-  if (h->header_bytes != HSC_RING_HEADER_BYTES || h->chunk_bytes < 4096 || h->chunk_bytes % 8 || h->chunk_bytes > 1u << 30)
+    return HSC_ERR(FAILED_PRECONDITION,
+                   "%s was written by a newer hloscope: ring version %u, this one reads up to %d",
+                   path, h->version, HSC_RING_VERSION);
+  if (h->header_bytes != HSC_RING_HEADER_BYTES || h->chunk_bytes < 4096 || h->chunk_bytes % 8 ||
+      h->chunk_bytes > 1u << 30)
     return HSC_ERR(DATA_LOSS, "%s: damaged header", path);
   uint32_t fit = (uint32_t)((r->size - HSC_RING_HEADER_BYTES) / h->chunk_bytes);
-  if (h->chunk_count > fit) r->header.chunk_count = fit;
-  double ticks = (double)(int64_t)(h->last_ticks - h->first_ticks), ns = (double)(h->last_raw_ns - h->first_raw_ns);
-  r->ns_per_tick = h->clock == HSC_CLOCK_TSC && ticks > 0 && ns > 0 ? ns / ticks : h->clock == HSC_CLOCK_TSC ? 0 : 1;
+  if (h->chunk_count > fit)
+    r->header.chunk_count = fit;
+  double ticks = (double)(int64_t)(h->last_ticks - h->first_ticks);
+  double ns = (double)(h->last_raw_ns - h->first_raw_ns);
+  if (h->clock == HSC_CLOCK_TSC && ticks > 0 && ns > 0)
+    r->ns_per_tick = ns / ticks;
+  else if (h->clock == HSC_CLOCK_TSC)
+    r->ns_per_tick = 0;
+  else
+    r->ns_per_tick = 1;
   return NULL;
 }
 
-// A ring that was killed within its first chunk has one moment only: the rate of this machine's counter stands in.
+// A ring that was killed within its first chunk has one moment only: the rate of this machine's
+// counter stands in.
 static double measured_ns_per_tick(void) {
   int64_t ns = hsc_now_ns();
   uint64_t ticks = hsc_trace_ticks();
@@ -87,42 +112,62 @@ static double measured_ns_per_tick(void) {
 }
 
 static int64_t to_ns(const hsc_capture *capture, const hsc__ring *r, uint64_t ticks) {
-  // A damaged ring may hold any number: times stay within 36 years, so that sums of them do not overflow.
+  // A damaged ring may hold any number: times stay within 36 years, so that sums of them do not
+  // overflow.
   const double longest = (double)((int64_t)1 << 60);
-  double since = (double)(int64_t)(ticks - r->header.first_ticks) * r->ns_per_tick + ((double)r->header.first_raw_ns - (double)capture->base_raw_ns);
-  if (!(since > -longest)) return -((int64_t)1 << 60);
+  double since = (double)(int64_t)(ticks - r->header.first_ticks) * r->ns_per_tick +
+                 ((double)r->header.first_raw_ns - (double)capture->base_raw_ns);
+  if (!(since > -longest))
+    return -((int64_t)1 << 60);
   return since < longest ? (int64_t)since : (int64_t)1 << 60;
 }
 
-// ---- records --------------------------------------------------------------------------------------------------------------------
+// ---- records ------------------------------------------------------------------------------------
 
 static uint32_t payload_words(uint8_t kind) {
   switch (kind) {
-    case HSC_RECORD_BEGIN: return 2;
-    case HSC_RECORD_COMPLETE: return 4;
-    case HSC_RECORD_RUN: return sizeof(hsc_ring_run) / 8;
-    case HSC_RECORD_RUN_AGAIN: return sizeof(hsc_ring_run_again) / 8;
-    case HSC_RECORD_END: case HSC_RECORD_COUNTER: case HSC_RECORD_FLOW_BEGIN: case HSC_RECORD_FLOW_END: return 1;
-    default: return 0;
+    case HSC_RECORD_BEGIN:
+      return 2;
+    case HSC_RECORD_COMPLETE:
+      return 4;
+    case HSC_RECORD_RUN:
+      return sizeof(hsc_ring_run) / 8;
+    case HSC_RECORD_RUN_AGAIN:
+      return sizeof(hsc_ring_run_again) / 8;
+    case HSC_RECORD_END:
+    case HSC_RECORD_COUNTER:
+    case HSC_RECORD_FLOW_BEGIN:
+    case HSC_RECORD_FLOW_END:
+      return 1;
+    default:
+      return 0;
   }
 }
 
 // The record at `at` of a chunk with `used` bytes, or NULL when it is torn or damaged.
 static const hsc_record *record_at(const uint8_t *records, uint32_t at, uint32_t used) {
-  if (used - at < sizeof(hsc_record)) return NULL;
+  if (used - at < sizeof(hsc_record))
+    return NULL;
   const hsc_record *record = (const hsc_record *)(records + at);
-  if (record->size_bytes < sizeof *record || record->size_bytes % 8 || record->size_bytes > used - at) return NULL;
-  if (record->kind == HSC_RECORD_STRING) return record;
-  size_t need = sizeof *record + 8 * payload_words(record->kind) + sizeof(hsc_trace_attr) * record->attr_count;
+  if (record->size_bytes < sizeof *record || record->size_bytes % 8 ||
+      record->size_bytes > used - at)
+    return NULL;
+  if (record->kind == HSC_RECORD_STRING)
+    return record;
+  size_t need = sizeof *record + 8 * payload_words(record->kind) +
+                sizeof(hsc_trace_attr) * record->attr_count;
   return need <= record->size_bytes ? record : NULL;
 }
 
 static const hsc_ring_chunk *chunk_at(const hsc__ring *r, uint32_t index) {
-  return (const hsc_ring_chunk *)(r->bytes + HSC_RING_HEADER_BYTES + (size_t)index * r->header.chunk_bytes);
+  return (const hsc_ring_chunk *)(r->bytes + HSC_RING_HEADER_BYTES +
+                                  (size_t)index * r->header.chunk_bytes);
 }
 
 static uint32_t chunk_used(const hsc__ring *r, const hsc_ring_chunk *chunk) {
-  uint32_t used = atomic_load_explicit((_Atomic uint32_t *)&chunk->used_bytes, memory_order_acquire), room = r->header.chunk_bytes - HSC_RING_CHUNK_HEADER_BYTES;
+  uint32_t used =
+      atomic_load_explicit((_Atomic uint32_t *)&chunk->used_bytes, memory_order_acquire);
+  uint32_t room = r->header.chunk_bytes - HSC_RING_CHUNK_HEADER_BYTES;
   return used > room ? room : used;
 }
 
@@ -131,31 +176,41 @@ static hsc_status *read_strings(hsc_capture *capture, hsc__ring *r) {
     uint32_t highest = 0;
     for (uint32_t i = 0; i < r->header.chunk_count; i++) {
       const hsc_ring_chunk *chunk = chunk_at(r, i);
-      if (chunk->kind != HSC_CHUNK_STRINGS) continue;
+      if (chunk->kind != HSC_CHUNK_STRINGS)
+        continue;
       uint32_t used = chunk_used(r, chunk);
       const uint8_t *records = (const uint8_t *)chunk + HSC_RING_CHUNK_HEADER_BYTES;
       for (uint32_t at = 0; at < used;) {
         const hsc_record *record = record_at(records, at, used);
-        if (!record || record->kind != HSC_RECORD_STRING) break;
+        if (!record || record->kind != HSC_RECORD_STRING)
+          break;
         const char *text = (const char *)(record + 1);
         bool whole = memchr(text, 0, record->size_bytes - sizeof *record) != NULL;
-        if (pass == 0 && record->name > highest) highest = record->name;
-        if (pass == 1 && whole && record->name < r->string_count) r->strings[record->name] = text;
+        if (pass == 0 && record->name > highest)
+          highest = record->name;
+        if (pass == 1 && whole && record->name < r->string_count)
+          r->strings[record->name] = text;
         at += record->size_bytes;
       }
     }
-    if (pass == 1) break;
-    if (highest > r->size / sizeof(hsc_record)) highest = (uint32_t)(r->size / sizeof(hsc_record));   // more strings than fit: damaged numbers
+    if (pass == 1)
+      break;
+    // more strings than fit: damaged numbers
+    if (highest > r->size / sizeof(hsc_record))
+      highest = (uint32_t)(r->size / sizeof(hsc_record));
     r->string_count = highest + 1;
     r->strings = HSC_NEW_ARRAY(capture->arena, const char *, r->string_count);
-    if (!r->strings) return hsc_status_out_of_memory();
+    if (!r->strings)
+      return hsc_status_out_of_memory();
   }
   return NULL;
 }
 
 static int compare_chunks(const void *a, const void *b) {
-  const chunk_ref *x = a, *y = b;
-  if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
+  const chunk_ref *x = a;
+  const chunk_ref *y = b;
+  if (x->thread != y->thread)
+    return x->thread < y->thread ? -1 : 1;
   return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
 }
 
@@ -163,9 +218,12 @@ int hsc__capture_thread(hsc_capture *capture, int process, int64_t tid, const ch
   hsc_capture_thread *threads = (hsc_capture_thread *)capture->threads.data;
   int count = (int)(capture->threads.size / sizeof *threads);
   for (int i = count - 1; i >= 0; i--) {
-    if (threads[i].process != process || threads[i].tid != tid) continue;
-    if (tid == 0 && strcmp(threads[i].name, name)) continue;
-    if (*name) threads[i].name = name;
+    if (threads[i].process != process || threads[i].tid != tid)
+      continue;
+    if (tid == 0 && strcmp(threads[i].name, name))
+      continue;
+    if (*name)
+      threads[i].name = name;
     return i;
   }
   hsc_capture_thread thread = {.process = process, .tid = tid, .name = name};
@@ -173,22 +231,25 @@ int hsc__capture_thread(hsc_capture *capture, int process, int64_t tid, const ch
   return count;
 }
 
-// Which event a span's begin became. Numbers of spans are handed out in blocks, so they lie close together: a table by number from the lowest one on, or,
-// where a damaged ring has numbers far apart, an open-addressing table. Entries are event + 1.
+// Which event a span's begin became. Numbers of spans are handed out in blocks, so they lie close
+// together: a table by number from the lowest one on, or, where a damaged ring has numbers far
+// apart, an open-addressing table. Entries are event + 1.
 typedef struct span_table {
   uint64_t lowest, highest;
-  uint32_t *events;        // [capacity]
-  uint64_t *spans;         // [capacity]; NULL: by number
+  uint32_t *events;  // [capacity]
+  uint64_t *spans;   // [capacity]; NULL: by number
   size_t capacity;
 } span_table;
 
 static hsc_status *table_init(span_table *t, uint64_t lowest, uint64_t highest, size_t begins) {
   t->lowest = lowest;
   t->highest = highest;
-  if (!begins) return NULL;
+  if (!begins)
+    return NULL;
   bool dense = highest - lowest < 16 * (uint64_t)begins + 65536;
   t->capacity = dense ? (size_t)(highest - lowest) + 1 : 1024;
-  while (!dense && t->capacity < 2 * begins + 2) t->capacity *= 2;
+  while (!dense && t->capacity < 2 * begins + 2)
+    t->capacity *= 2;
   t->events = hsc_alloc(t->capacity * sizeof *t->events);
   t->spans = dense ? NULL : hsc_alloc(t->capacity * sizeof *t->spans);
   return t->events && (dense || t->spans) ? NULL : hsc_status_out_of_memory();
@@ -196,10 +257,13 @@ static hsc_status *table_init(span_table *t, uint64_t lowest, uint64_t highest, 
 
 // The place of a span; NULL when it is none of the table's.
 static uint32_t *table_at(span_table *t, uint64_t span) {
-  if (!t->capacity) return NULL;
-  if (!t->spans) return span >= t->lowest && span <= t->highest ? &t->events[span - t->lowest] : NULL;
+  if (!t->capacity)
+    return NULL;
+  if (!t->spans)
+    return span >= t->lowest && span <= t->highest ? &t->events[span - t->lowest] : NULL;
   size_t slot = span * 0x9E3779B97F4A7C15ull >> 20 & (t->capacity - 1);
-  while (t->events[slot] && t->spans[slot] != span) slot = (slot + 1) & (t->capacity - 1);
+  while (t->events[slot] && t->spans[slot] != span)
+    slot = (slot + 1) & (t->capacity - 1);
   t->spans[slot] = span;
   return &t->events[slot];
 }
@@ -211,67 +275,92 @@ const char *hsc__ring_string(const hsc__ring *r, uint64_t number) {
 // Chunks of events by thread, and what is in them.
 typedef struct contents {
   chunk_ref *chunks;
-  size_t chunk_count, events, begins, again;   // again: RUN_AGAIN
-  uint64_t lowest, highest;   // spans that begin
-  int64_t run_thread;         // that runs executables; -1 = several
+  size_t chunk_count, events, begins, again;  // again: RUN_AGAIN
+  uint64_t lowest, highest;                   // spans that begin
+  int64_t run_thread;                         // that runs executables; -1 = several
 } contents;
 
 // What goes on from one RUN to the next.
 typedef struct run_names {
   uint32_t track;
-  int thread;                 // the line of that track
-  uint64_t device_bytes;      // as last told
-  bool many_threads;          // what this one told last may be old by now
-  uint64_t last_ticks;        // begin of the chunk's last one
+  int thread;             // the line of that track
+  uint64_t device_bytes;  // as last told
+  bool many_threads;      // what this one told last may be old by now
+  uint64_t last_ticks;    // begin of the chunk's last one
   uint32_t executable_key;
-  const hsc_record *full;     // the chunk's last RUN; NULL = none that a RUN_AGAIN can follow
-  uint64_t span, run_id;      // of the one before
-  hsc_trace_attr *attrs;      // room for those of RUN_AGAINs, two each,
-  size_t again_left;          // for so many: a ring that is written to may have more by now
+  const hsc_record *full;  // the chunk's last RUN; NULL = none that a RUN_AGAIN can follow
+  uint64_t span, run_id;   // of the one before
+  hsc_trace_attr *attrs;   // room for those of RUN_AGAINs, two each,
+  size_t again_left;       // for so many: a ring that is written to may have more by now
 } run_names;
 
 static hsc_status *survey(hsc_capture *capture, const hsc__ring *r, contents *out) {
   *out = (contents){.lowest = UINT64_MAX};
   out->chunks = HSC_NEW_ARRAY(capture->arena, chunk_ref, r->header.chunk_count + 1);
-  if (!out->chunks) return hsc_status_out_of_memory();
+  if (!out->chunks)
+    return hsc_status_out_of_memory();
   for (uint32_t i = 0; i < r->header.chunk_count; i++) {
     const hsc_ring_chunk *chunk = chunk_at(r, i);
-    if (chunk->kind != HSC_CHUNK_EVENTS) continue;
+    if (chunk->kind != HSC_CHUNK_EVENTS)
+      continue;
     uint32_t used = chunk_used(r, chunk);
     out->events += chunk->run_ticks != 0;
     out->chunks[out->chunk_count++] = (chunk_ref){chunk, chunk->sequence, chunk->thread, used};
     const uint8_t *records = (const uint8_t *)chunk + HSC_RING_CHUNK_HEADER_BYTES;
     const hsc_record *record;
-    for (uint32_t at = 0; at < used && (record = record_at(records, at, used)); at += record->size_bytes) {
+    for (uint32_t at = 0; at < used && (record = record_at(records, at, used));
+         at += record->size_bytes) {
       bool run = record->kind == HSC_RECORD_RUN || record->kind == HSC_RECORD_RUN_AGAIN;
-      if (run && out->run_thread != chunk->thread) out->run_thread = out->run_thread ? -1 : chunk->thread;
+      if (run && out->run_thread != chunk->thread)
+        out->run_thread = out->run_thread ? -1 : chunk->thread;
       out->again += record->kind == HSC_RECORD_RUN_AGAIN;
       out->events += run ? 3 : record->kind != HSC_RECORD_END && record->kind != HSC_RECORD_END_OF;
-      if (record->kind != HSC_RECORD_BEGIN) continue;
+      if (record->kind != HSC_RECORD_BEGIN)
+        continue;
       uint64_t span = *(const uint64_t *)(record + 1);
       out->begins++;
-      if (span < out->lowest) out->lowest = span;
-      if (span > out->highest) out->highest = span;
+      if (span < out->lowest)
+        out->lowest = span;
+      if (span > out->highest)
+        out->highest = span;
     }
   }
-  if (out->chunk_count) qsort(out->chunks, out->chunk_count, sizeof *out->chunks, compare_chunks);
-  return out->events < UINT32_MAX - 1 ? NULL : HSC_ERR(RESOURCE_EXHAUSTED, "a ring of %zu events is too large", out->events);
+  if (out->chunk_count)
+    qsort(out->chunks, out->chunk_count, sizeof *out->chunks, compare_chunks);
+  return out->events < UINT32_MAX - 1
+             ? NULL
+             : HSC_ERR(RESOURCE_EXHAUSTED, "a ring of %zu events is too large", out->events);
 }
 
-static void end_span(hsc_capture *capture, const hsc__ring *r, hsc_event *event, const hsc_record *record) {
+static void end_span(hsc_capture *capture,
+                     const hsc__ring *r,
+                     hsc_event *event,
+                     const hsc_record *record) {
   event->open = false;
   event->duration_ns = to_ns(capture, r, record->ticks) - event->start_ns;
-  if (event->duration_ns < 0) capture->backward++, event->duration_ns = 0;
-  event->end_attrs = (const hsc_trace_attr *)((const uint64_t *)(record + 1) + payload_words(record->kind));
+  if (event->duration_ns < 0) {
+    capture->backward++;
+    event->duration_ns = 0;
+  }
+  event->end_attrs =
+      (const hsc_trace_attr *)((const uint64_t *)(record + 1) + payload_words(record->kind));
   event->end_attr_count = record->attr_count;
 }
 
 // The event of a record that is no end.
-static hsc_event event_of(hsc_capture *capture, const hsc__ring *r, int process, int thread, const hsc_record *record) {
+static hsc_event event_of(
+    hsc_capture *capture, const hsc__ring *r, int process, int thread, const hsc_record *record) {
   const uint64_t *payload = (const uint64_t *)(record + 1);
-  hsc_event event = {.kind = record->kind, .attr_count = record->attr_count, .category = record->category, .process = process, .thread = thread, .name = hsc__ring_string(r, record->name),
-                     .start_ns = to_ns(capture, r, record->ticks), .attrs = (const hsc_trace_attr *)(payload + payload_words(record->kind))};
-  if (event.category >> HSC_USER_CATEGORY_BIT) event.category = shared_category(capture, r, event.category);
+  hsc_event event = {.kind = record->kind,
+                     .attr_count = record->attr_count,
+                     .category = record->category,
+                     .process = process,
+                     .thread = thread,
+                     .name = hsc__ring_string(r, record->name),
+                     .start_ns = to_ns(capture, r, record->ticks),
+                     .attrs = (const hsc_trace_attr *)(payload + payload_words(record->kind))};
+  if (event.category >> HSC_USER_CATEGORY_BIT)
+    event.category = shared_category(capture, r, event.category);
   if (record->kind == HSC_RECORD_BEGIN) {
     event.span = payload[0];
     event.parent = payload[1];
@@ -280,8 +369,12 @@ static hsc_event event_of(hsc_capture *capture, const hsc__ring *r, int process,
     event.span = payload[0];
     event.parent = payload[1];
     event.duration_ns = to_ns(capture, r, payload[2]) - event.start_ns;
-    if (event.duration_ns < 0) capture->backward++, event.duration_ns = 0;
-    if (payload[3]) event.thread = hsc__capture_thread(capture, process, 0, hsc__ring_string(r, payload[3]));
+    if (event.duration_ns < 0) {
+      capture->backward++;
+      event.duration_ns = 0;
+    }
+    if (payload[3])
+      event.thread = hsc__capture_thread(capture, process, 0, hsc__ring_string(r, payload[3]));
   } else if (payload_words(record->kind)) {
     event.value = payload[0];
   }
@@ -289,20 +382,43 @@ static hsc_event event_of(hsc_capture *capture, const hsc__ring *r, int process,
 }
 
 static uint64_t ended_span(const hsc_record *record) {
-  return record->kind == HSC_RECORD_END ? *(const uint64_t *)(record + 1) : (uint64_t)record->more << 32 | record->name;
+  return record->kind == HSC_RECORD_END ? *(const uint64_t *)(record + 1)
+                                        : (uint64_t)record->more << 32 | record->name;
 }
 
-// The events of a RUN: the call, the run on the device when it ended with the call, the device memory when it is another than before.
-static size_t events_of_run(hsc_capture *capture, const hsc__ring *r, int process, int thread, const hsc_record *record, const hsc_ring_run *run, const hsc_trace_attr *attrs,
-                            run_names *names, hsc_event out[3]) {
+// The events of a RUN: the call, the run on the device when it ended with the call, the device
+// memory when it is another than before.
+static size_t events_of_run(hsc_capture *capture,
+                            const hsc__ring *r,
+                            int process,
+                            int thread,
+                            const hsc_record *record,
+                            const hsc_ring_run *run,
+                            const hsc_trace_attr *attrs,
+                            run_names *names,
+                            hsc_event out[3]) {
   size_t count = 0;
-  hsc_event call = {.kind = HSC_RECORD_BEGIN, .attr_count = record->attr_count, .category = record->category, .process = process, .thread = thread, .name = hsc__ring_string(r, record->name),
-                    .start_ns = to_ns(capture, r, record->ticks), .span = run->span, .parent = run->parent, .attrs = attrs};
+  hsc_event call = {.kind = HSC_RECORD_BEGIN,
+                    .attr_count = record->attr_count,
+                    .category = record->category,
+                    .process = process,
+                    .thread = thread,
+                    .name = hsc__ring_string(r, record->name),
+                    .start_ns = to_ns(capture, r, record->ticks),
+                    .span = run->span,
+                    .parent = run->parent,
+                    .attrs = attrs};
   call.duration_ns = to_ns(capture, r, run->end_ticks) - call.start_ns;
-  if (call.duration_ns < 0) capture->backward++, call.duration_ns = 0;
+  if (call.duration_ns < 0) {
+    capture->backward++;
+    call.duration_ns = 0;
+  }
   out[count++] = call;
   if (run->device_end_ticks) {
-    if (names->track != run->track) names->track = run->track, names->thread = hsc__capture_thread(capture, process, 0, hsc__ring_string(r, run->track));
+    if (names->track != run->track) {
+      names->track = run->track;
+      names->thread = hsc__capture_thread(capture, process, 0, hsc__ring_string(r, run->track));
+    }
     hsc_event device = call;
     device.kind = HSC_RECORD_COMPLETE;
     device.thread = names->thread;
@@ -310,13 +426,19 @@ static size_t events_of_run(hsc_capture *capture, const hsc__ring *r, int proces
     device.span = run->span + 1;
     device.parent = run->span;
     device.duration_ns = to_ns(capture, r, run->device_end_ticks) - call.start_ns;
-    if (device.duration_ns < 0) device.duration_ns = 0;
+    if (device.duration_ns < 0)
+      device.duration_ns = 0;
     out[count++] = device;
   }
-  if (run->device_bytes != UINT64_MAX && (run->device_bytes != names->device_bytes || names->many_threads)) {
+  if (run->device_bytes != UINT64_MAX &&
+      (run->device_bytes != names->device_bytes || names->many_threads)) {
     names->device_bytes = run->device_bytes;
     double bytes = (double)run->device_bytes;
-    hsc_event memory = {.kind = HSC_RECORD_COUNTER, .category = HSC_CATEGORY_MEMORY, .process = process, .thread = thread, .name = HSC_DEVICE_BYTES_NAME,
+    hsc_event memory = {.kind = HSC_RECORD_COUNTER,
+                        .category = HSC_CATEGORY_MEMORY,
+                        .process = process,
+                        .thread = thread,
+                        .name = HSC_DEVICE_BYTES_NAME,
                         .start_ns = call.start_ns + call.duration_ns};
     memcpy(&memory.value, &bytes, sizeof bytes);
     out[count++] = memory;
@@ -324,10 +446,17 @@ static size_t events_of_run(hsc_capture *capture, const hsc__ring *r, int proces
   return count;
 }
 
-static size_t read_run(hsc_capture *capture, const hsc__ring *r, int process, int thread, const hsc_record *record, run_names *names, hsc_event out[3]) {
+static size_t read_run(hsc_capture *capture,
+                       const hsc__ring *r,
+                       int process,
+                       int thread,
+                       const hsc_record *record,
+                       run_names *names,
+                       hsc_event out[3]) {
   const hsc_ring_run *run = (const hsc_ring_run *)(record + 1);
   const hsc_trace_attr *attrs = (const hsc_trace_attr *)(run + 1);
-  bool leads = record->attr_count == 2 && attrs[0].type == HSC_ATTR_STRING && attrs[1].type == HSC_ATTR_INT;
+  bool leads =
+      record->attr_count == 2 && attrs[0].type == HSC_ATTR_STRING && attrs[1].type == HSC_ATTR_INT;
   names->full = leads ? record : NULL;
   names->span = run->span;
   names->run_id = leads ? attrs[1].value.u : 0;
@@ -335,9 +464,16 @@ static size_t read_run(hsc_capture *capture, const hsc__ring *r, int process, in
 }
 
 // No events: damaged, the RUN that it follows is not there.
-static size_t read_run_again(hsc_capture *capture, const hsc__ring *r, int process, int thread, const hsc_record *record, run_names *names, hsc_event out[3]) {
+static size_t read_run_again(hsc_capture *capture,
+                             const hsc__ring *r,
+                             int process,
+                             int thread,
+                             const hsc_record *record,
+                             run_names *names,
+                             hsc_event out[3]) {
   const hsc_ring_run_again *again = (const hsc_ring_run_again *)(record + 1);
-  if (!names->full || !names->again_left) return 0;
+  if (!names->full || !names->again_left)
+    return 0;
   names->again_left--;
   hsc_ring_run run = *(const hsc_ring_run *)(names->full + 1);
   hsc_trace_attr *attrs = names->attrs;
@@ -347,26 +483,47 @@ static size_t read_run_again(hsc_capture *capture, const hsc__ring *r, int proce
   attrs[1].value.u = names->run_id += record->more;
   run.span = names->span += again->span_more;
   run.end_ticks = record->ticks + record->name;
-  if (run.device_end_ticks) run.device_end_ticks = run.end_ticks;
+  if (run.device_end_ticks)
+    run.device_end_ticks = run.end_ticks;
   run.device_bytes = again->device_bytes;
   hsc_record header = *names->full;
   header.ticks = record->ticks;
   return events_of_run(capture, r, process, thread, &header, &run, attrs, names, out);
 }
 
-// A run that was under way when the ring was read or its program died: it has no record yet, only the mark in its thread's chunk.
-static bool open_run(hsc_capture *capture, const hsc__ring *r, int process, int thread, const hsc_ring_chunk *chunk, const run_names *names, hsc_event *out) {
-  uint64_t ticks = atomic_load_explicit((_Atomic uint64_t *)&chunk->run_ticks, memory_order_acquire);
-  if (!ticks || ticks == names->last_ticks || !names->executable_key) return false;   // the record was there, the mark not yet gone
+// A run that was under way when the ring was read or its program died: it has no record yet, only
+// the mark in its thread's chunk.
+static bool open_run(hsc_capture *capture,
+                     const hsc__ring *r,
+                     int process,
+                     int thread,
+                     const hsc_ring_chunk *chunk,
+                     const run_names *names,
+                     hsc_event *out) {
+  uint64_t ticks =
+      atomic_load_explicit((_Atomic uint64_t *)&chunk->run_ticks, memory_order_acquire);
+  // the record was there, the mark not yet gone
+  if (!ticks || ticks == names->last_ticks || !names->executable_key)
+    return false;
   hsc_trace_attr *attr = HSC_NEW(capture->arena, hsc_trace_attr);
-  if (!attr) return false;
-  *attr = (hsc_trace_attr){.key = names->executable_key, .type = HSC_ATTR_STRING, .value.string = chunk->run_executable};
-  *out = (hsc_event){.kind = HSC_RECORD_BEGIN, .attr_count = 1, .category = HSC_CATEGORY_EXECUTE, .process = process, .thread = thread, .name = "execute", .start_ns = to_ns(capture, r, ticks),
-                     .open = true, .attrs = attr};
+  if (!attr)
+    return false;
+  *attr = (hsc_trace_attr){
+      .key = names->executable_key, .type = HSC_ATTR_STRING, .value.string = chunk->run_executable};
+  *out = (hsc_event){.kind = HSC_RECORD_BEGIN,
+                     .attr_count = 1,
+                     .category = HSC_CATEGORY_EXECUTE,
+                     .process = process,
+                     .thread = thread,
+                     .name = "execute",
+                     .start_ns = to_ns(capture, r, ticks),
+                     .open = true,
+                     .attrs = attr};
   return true;
 }
 
-// Spans mostly end on the thread that they began on, behind their begin; ends that come before theirs wait until all begins are known.
+// Spans mostly end on the thread that they began on, behind their begin; ends that come before
+// theirs wait until all begins are known.
 static hsc_status *read_events(hsc_capture *capture, int index) {
   hsc__ring *r = &capture->rings[index];
   hsc_capture_process *process = &capture->processes[index];
@@ -376,20 +533,24 @@ static hsc_status *read_events(hsc_capture *capture, int index) {
   run_names names = {.device_bytes = UINT64_MAX, .many_threads = held.run_thread < 0};
   names.executable_key = hsc_capture_number(capture, index, "executable");
   names.again_left = held.again;
-  if (held.again && !(names.attrs = HSC_NEW_ARRAY(capture->arena, hsc_trace_attr, 2 * held.again))) return hsc_status_out_of_memory();
-  hsc_bytes late = {0};   // of const hsc_record *
-  size_t first = capture->events.size / sizeof(hsc_event), count = 0;
+  if (held.again && !(names.attrs = HSC_NEW_ARRAY(capture->arena, hsc_trace_attr, 2 * held.again)))
+    return hsc_status_out_of_memory();
+  hsc_bytes late = {0};  // of const hsc_record *
+  size_t first = capture->events.size / sizeof(hsc_event);
+  size_t count = 0;
   hsc_event *events = NULL;
   hsc_status *status = NULL;
   HSC_GOTO(table_init(&table, held.lowest, held.highest, held.begins));
   hsc_bytes_reserve(&capture->events, held.events * sizeof *events);
-  if (held.events && !hsc_bytes_extend(&capture->events, held.events * sizeof *events)) HSC_GOTO(hsc_status_out_of_memory());
+  if (held.events && !hsc_bytes_extend(&capture->events, held.events * sizeof *events))
+    HSC_GOTO(hsc_status_out_of_memory());
   events = (hsc_event *)capture->events.data + first;
   for (size_t c = 0; c < held.chunk_count; c++) {
     uint32_t used = held.chunks[c].used;
     names.full = NULL;
     const uint8_t *records = (const uint8_t *)held.chunks[c].chunk + HSC_RING_CHUNK_HEADER_BYTES;
-    int thread = hsc__capture_thread(capture, index, held.chunks[c].thread, hsc__ring_string(r, held.chunks[c].chunk->thread_name));
+    int thread = hsc__capture_thread(capture, index, held.chunks[c].thread,
+                                     hsc__ring_string(r, held.chunks[c].chunk->thread_name));
     for (uint32_t at = 0; at < used;) {
       const hsc_record *record = record_at(records, at, used);
       if (!record) {
@@ -399,47 +560,63 @@ static hsc_status *read_events(hsc_capture *capture, int index) {
       at += record->size_bytes;
       if (record->kind == HSC_RECORD_END || record->kind == HSC_RECORD_END_OF) {
         uint32_t *begin = table_at(&table, ended_span(record));
-        if (begin && *begin) end_span(capture, r, &events[*begin - 1], record);
-        else if (begin) hsc_bytes_append(&late, &record, sizeof record);
+        if (begin && *begin)
+          end_span(capture, r, &events[*begin - 1], record);
+        else if (begin)
+          hsc_bytes_append(&late, &record, sizeof record);
         continue;
       }
       if (record->kind == HSC_RECORD_RUN || record->kind == HSC_RECORD_RUN_AGAIN) {
         names.last_ticks = record->ticks;
-        if (count + 3 > held.events) continue;
+        if (count + 3 > held.events)
+          continue;
         bool again = record->kind == HSC_RECORD_RUN_AGAIN;
         process->torn_records += again && !names.full;
-        count += (again ? read_run_again : read_run)(capture, r, index, thread, record, &names, events + count);
+        count += (again ? read_run_again : read_run)(capture, r, index, thread, record, &names,
+                                                     events + count);
         continue;
       }
-      if (record->kind < HSC_RECORD_BEGIN || record->kind > HSC_RECORD_FLOW_END || count == held.events) continue;   // a kind of a later minor version
+      // a kind of a later minor version
+      if (record->kind < HSC_RECORD_BEGIN || record->kind > HSC_RECORD_FLOW_END ||
+          count == held.events)
+        continue;
       events[count++] = event_of(capture, r, index, thread, record);
-      uint32_t *begin = record->kind == HSC_RECORD_BEGIN ? table_at(&table, events[count - 1].span) : NULL;
-      if (begin) *begin = (uint32_t)count;
+      uint32_t *begin =
+          record->kind == HSC_RECORD_BEGIN ? table_at(&table, events[count - 1].span) : NULL;
+      if (begin)
+        *begin = (uint32_t)count;
     }
-    if (count < held.events && open_run(capture, r, index, thread, held.chunks[c].chunk, &names, &events[count])) count++;
+    if (count < held.events &&
+        open_run(capture, r, index, thread, held.chunks[c].chunk, &names, &events[count]))
+      count++;
   }
   HSC_GOTO(hsc_bytes_status(&late));
   for (size_t i = 0; i < late.size / sizeof(hsc_record *); i++) {
     const hsc_record *record = ((const hsc_record *const *)late.data)[i];
     uint32_t *begin = table_at(&table, ended_span(record));
-    if (begin && *begin) end_span(capture, r, &events[*begin - 1], record);   // else its begin was in a chunk that was given away
+    // else its begin was in a chunk that was given away
+    if (begin && *begin)
+      end_span(capture, r, &events[*begin - 1], record);
   }
 done:
-  if (events) capture->events.size = (first + count) * sizeof *events;
+  if (events)
+    capture->events.size = (first + count) * sizeof *events;
   hsc_free(table.spans);
   hsc_free(table.events);
   hsc_bytes_deinit(&late);
   return status;
 }
 
-// ---- the whole capture ----------------------------------------------------------------------------------------------------------
+// ---- the whole capture --------------------------------------------------------------------------
 
 static hsc_status *add_ring(hsc_capture *capture, const char *path) {
   hsc__ring r = {0};
   hsc_status *status = map_file(path, &r);
-  if (!status) status = check_header(path, &r);
+  if (!status)
+    status = check_header(path, &r);
   if (status) {
-    if (r.bytes) munmap((void *)r.bytes, r.size);
+    if (r.bytes)
+      munmap((void *)r.bytes, r.size);
     return status;
   }
   if (capture->ring_count == capture->ring_capacity) {
@@ -456,33 +633,45 @@ static hsc_status *add_ring(hsc_capture *capture, const char *path) {
   return NULL;
 }
 
-static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int compare_names(const void *a, const void *b) {
+  return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
 static hsc_status *add_directory(hsc_capture *capture, const char *path, DIR *directory) {
-  hsc_bytes names = {0};   // of char *, in the arena
+  hsc_bytes names = {0};  // of char *, in the arena
   for (struct dirent *entry; (entry = readdir(directory));) {
-    if (!hsc_ends_with(entry->d_name, ".ring")) continue;
+    if (!hsc_ends_with(entry->d_name, ".ring"))
+      continue;
     char *full = hsc_arena_printf(capture->arena, "%s/%s", path, entry->d_name);
     hsc_bytes_append(&names, &full, sizeof full);
   }
   size_t count = names.size / sizeof(char *);
-  if (count) qsort(names.data, count, sizeof(char *), compare_names);
+  if (count)
+    qsort(names.data, count, sizeof(char *), compare_names);
   hsc_status *last = NULL;
   for (size_t i = 0; i < count; i++) {
     hsc_status *status = add_ring(capture, ((char **)names.data)[i]);
-    if (!status) continue;
+    if (!status)
+      continue;
     hsc_bytes_printf(&capture->notes, "%s\n", hsc_status_message(status));
     hsc_status_free(last);
     last = status;
   }
   hsc_bytes_deinit(&names);
-  if (capture->ring_count || !last) hsc_status_free(last), last = NULL;
-  if (!capture->ring_count && !last) return HSC_ERR(NOT_FOUND, "%s holds no recording: no program that loaded a PJRT plugin was traced into it", path);
+  if (capture->ring_count || !last) {
+    hsc_status_free(last);
+    last = NULL;
+  }
+  if (!capture->ring_count && !last)
+    return HSC_ERR(NOT_FOUND,
+                   "%s holds no recording: no program that loaded a PJRT plugin was traced into it",
+                   path);
   return last;
 }
 
-// What events are ordered by: start, the longer one first, number. Threads are in order by themselves, so the keys are a few sorted runs, which are
-// merged pairwise; the events are then put in place once.
+// What events are ordered by: start, the longer one first, number. Threads are in order by
+// themselves, so the keys are a few sorted runs, which are merged pairwise; the events are then put
+// in place once.
 typedef struct order_key {
   int64_t start_ns, duration_ns;
   uint64_t span;
@@ -490,13 +679,16 @@ typedef struct order_key {
 } order_key;
 
 static inline bool in_order(const order_key *x, const order_key *y) {
-  if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns;
-  if (x->duration_ns != y->duration_ns) return x->duration_ns > y->duration_ns;
+  if (x->start_ns != y->start_ns)
+    return x->start_ns < y->start_ns;
+  if (x->duration_ns != y->duration_ns)
+    return x->duration_ns > y->duration_ns;
   return x->span != y->span ? x->span < y->span : x->index < y->index;
 }
 
 static size_t run_end(const order_key *keys, size_t at, size_t count) {
-  do at++;
+  do
+    at++;
   while (at < count && in_order(&keys[at - 1], &keys[at]));
   return at;
 }
@@ -504,13 +696,19 @@ static size_t run_end(const order_key *keys, size_t at, size_t count) {
 static void merge_runs(order_key **keys, order_key **spare, size_t count) {
   for (bool merged = true; merged;) {
     merged = false;
-    order_key *from = *keys, *to = *spare;
+    order_key *from = *keys;
+    order_key *to = *spare;
     for (size_t at = 0; at < count;) {
-      size_t middle = run_end(from, at, count), end = middle < count ? run_end(from, middle, count) : middle;
-      size_t a = at, b = middle;
-      while (a < middle && b < end) *to++ = in_order(&from[a], &from[b]) ? from[a++] : from[b++];
-      while (a < middle) *to++ = from[a++];
-      while (b < end) *to++ = from[b++];
+      size_t middle = run_end(from, at, count);
+      size_t end = middle < count ? run_end(from, middle, count) : middle;
+      size_t a = at;
+      size_t b = middle;
+      while (a < middle && b < end)
+        *to++ = in_order(&from[a], &from[b]) ? from[a++] : from[b++];
+      while (a < middle)
+        *to++ = from[a++];
+      while (b < end)
+        *to++ = from[b++];
       merged |= middle < count;
       at = end;
     }
@@ -522,17 +720,26 @@ static void merge_runs(order_key **keys, order_key **spare, size_t count) {
 static hsc_status *sort_events(hsc_event *events, size_t count) {
   bool sorted = true;
   for (size_t i = 1; i < count && sorted; i++) {
-    const hsc_event *x = &events[i - 1], *y = &events[i];
-    sorted = x->start_ns < y->start_ns || (x->start_ns == y->start_ns && (x->duration_ns > y->duration_ns || (x->duration_ns == y->duration_ns && x->span <= y->span)));
+    const hsc_event *x = &events[i - 1];
+    const hsc_event *y = &events[i];
+    sorted =
+        x->start_ns < y->start_ns ||
+        (x->start_ns == y->start_ns && (x->duration_ns > y->duration_ns ||
+                                        (x->duration_ns == y->duration_ns && x->span <= y->span)));
   }
-  if (sorted) return NULL;
-  order_key *keys = hsc_alloc(count * sizeof *keys), *spare = hsc_alloc(count * sizeof *spare);
+  if (sorted)
+    return NULL;
+  order_key *keys = hsc_alloc(count * sizeof *keys);
+  order_key *spare = hsc_alloc(count * sizeof *spare);
   hsc_status *status = keys && spare ? NULL : hsc_status_out_of_memory();
-  for (size_t i = 0; i < count && !status; i++) keys[i] = (order_key){events[i].start_ns, events[i].duration_ns, events[i].span, (uint32_t)i};
-  if (!status) merge_runs(&keys, &spare, count);
+  for (size_t i = 0; i < count && !status; i++)
+    keys[i] = (order_key){events[i].start_ns, events[i].duration_ns, events[i].span, (uint32_t)i};
+  if (!status)
+    merge_runs(&keys, &spare, count);
   // Cycle by cycle: every event moves once.
   for (size_t i = 0; i < count && !status; i++) {
-    if (keys[i].index == i) continue;
+    if (keys[i].index == i)
+      continue;
     hsc_event moved = events[i];
     size_t at = i;
     while (keys[at].index != i) {
@@ -550,47 +757,67 @@ static hsc_status *sort_events(hsc_event *events, size_t count) {
 }
 
 static void note_process(hsc_capture *capture, const hsc_capture_process *p) {
-  if (p->lost_events) hsc_bytes_printf(&capture->notes, "process %lld (%s): %llu events were lost for want of room\n", (long long)p->pid, p->label, (unsigned long long)p->lost_events);
-  if (p->lost_attrs) hsc_bytes_printf(&capture->notes, "process %lld: %llu attributes were lost\n", (long long)p->pid, (unsigned long long)p->lost_attrs);
-  if (p->torn_records) hsc_bytes_printf(&capture->notes, "process %lld: %llu damaged records were skipped\n", (long long)p->pid, (unsigned long long)p->torn_records);
-  if (!p->closed) hsc_bytes_printf(&capture->notes, "process %lld (%s) did not end its recording: it runs still, was killed, or left by _exit or exec\n", (long long)p->pid, p->label);
+  if (p->lost_events)
+    hsc_bytes_printf(&capture->notes, "process %lld (%s): %llu events were lost for want of room\n",
+                     (long long)p->pid, p->label, (unsigned long long)p->lost_events);
+  if (p->lost_attrs)
+    hsc_bytes_printf(&capture->notes, "process %lld: %llu attributes were lost\n",
+                     (long long)p->pid, (unsigned long long)p->lost_attrs);
+  if (p->torn_records)
+    hsc_bytes_printf(&capture->notes, "process %lld: %llu damaged records were skipped\n",
+                     (long long)p->pid, (unsigned long long)p->torn_records);
+  if (!p->closed)
+    hsc_bytes_printf(&capture->notes,
+                     "process %lld (%s) did not end its recording: it runs still, was killed, or "
+                     "left by _exit or exec\n",
+                     (long long)p->pid, p->label);
 }
 
 // Nesting depth on each thread, from the sorted events.
 static hsc_status *find_depths(hsc_capture *capture) {
   enum { MAX_OPEN = UINT8_MAX };
   int threads = hsc_capture_thread_count(capture);
-  int64_t *ends = HSC_NEW_ARRAY(capture->arena, int64_t, (size_t)threads * MAX_OPEN);
+  int64_t *ends = HSC_NEW_ARRAY(capture->arena, int64_t, (size_t)threads *MAX_OPEN);
   int *depths = HSC_NEW_ARRAY(capture->arena, int, threads);
-  if (threads && (!ends || !depths)) return hsc_status_out_of_memory();
+  if (threads && (!ends || !depths))
+    return hsc_status_out_of_memory();
   hsc_event *events = (hsc_event *)capture->events.data;
   for (size_t i = 0; i < hsc_capture_event_count(capture); i++) {
     hsc_event *event = &events[i];
     int64_t *open = ends + (size_t)event->thread * MAX_OPEN;
     int *depth = &depths[event->thread];
-    while (*depth > 0 && open[*depth - 1] <= event->start_ns) (*depth)--;
+    while (*depth > 0 && open[*depth - 1] <= event->start_ns)
+      (*depth)--;
     event->depth = (uint8_t)*depth;
     bool span = hsc_event_is_span(event);
-    if (span && *depth < MAX_OPEN) open[(*depth)++] = event->start_ns + event->duration_ns;
+    if (span && *depth < MAX_OPEN)
+      open[(*depth)++] = event->start_ns + event->duration_ns;
   }
   return NULL;
 }
 
-// Work that was timed before the first ring was opened (a span completed with older ticks) makes the capture begin earlier: no event stands before 0.
+// Work that was timed before the first ring was opened (a span completed with older ticks) makes
+// the capture begin earlier: no event stands before 0.
 static void move_to_first_event(hsc_capture *capture) {
   hsc_event *events = (hsc_event *)capture->events.data;
   size_t count = hsc_capture_event_count(capture);
-  const int64_t longest = (int64_t)1 << 60;   // 36 years; beyond it the file is damaged
-  if (!count || events[0].start_ns >= 0 || events[0].start_ns < -longest) return;
+  const int64_t longest = (int64_t)1 << 60;  // 36 years; beyond it the file is damaged
+  if (!count || events[0].start_ns >= 0 || events[0].start_ns < -longest)
+    return;
   int64_t shift = -events[0].start_ns;
   for (size_t i = 0; i < count; i++)
-    if (events[i].start_ns < longest) events[i].start_ns += shift;
-  for (int i = 0; i < capture->ring_count; i++) capture->processes[i].start_ns += shift, capture->processes[i].end_ns += shift;
+    if (events[i].start_ns < longest)
+      events[i].start_ns += shift;
+  for (int i = 0; i < capture->ring_count; i++) {
+    capture->processes[i].start_ns += shift;
+    capture->processes[i].end_ns += shift;
+  }
   capture->base_wall_ns -= shift;
 }
 
 hsc_status *hsc__capture_put_in_order(hsc_capture *capture) {
-  if (hsc_capture_event_count(capture) >= UINT32_MAX) return HSC_ERR(RESOURCE_EXHAUSTED, "%s: more than four thousand million events", capture->path);
+  if (hsc_capture_event_count(capture) >= UINT32_MAX)
+    return HSC_ERR(RESOURCE_EXHAUSTED, "%s: more than four thousand million events", capture->path);
   HSC_TRY(sort_events((hsc_event *)capture->events.data, hsc_capture_event_count(capture)));
   move_to_first_event(capture);
   return find_depths(capture);
@@ -598,11 +825,13 @@ hsc_status *hsc__capture_put_in_order(hsc_capture *capture) {
 
 static hsc_status *read_all(hsc_capture *capture) {
   capture->processes = HSC_NEW_ARRAY(capture->arena, hsc_capture_process, capture->ring_count);
-  if (!capture->processes) return hsc_status_out_of_memory();
+  if (!capture->processes)
+    return hsc_status_out_of_memory();
   double fallback = 0;
   for (int i = 0; i < capture->ring_count; i++) {
     hsc__ring *r = &capture->rings[i];
-    if (r->ns_per_tick == 0) r->ns_per_tick = fallback ? fallback : (fallback = measured_ns_per_tick());
+    if (r->ns_per_tick == 0)
+      r->ns_per_tick = fallback ? fallback : (fallback = measured_ns_per_tick());
     if (i == 0 || r->header.first_raw_ns < capture->base_raw_ns) {
       capture->base_raw_ns = r->header.first_raw_ns;
       capture->base_wall_ns = r->header.first_wall_ns;
@@ -611,10 +840,21 @@ static hsc_status *read_all(hsc_capture *capture) {
   for (int i = 0; i < capture->ring_count; i++) {
     hsc__ring *r = &capture->rings[i];
     hsc_ring_header *h = &r->header;
-    for (int k = 0; k < HSC_USER_CATEGORIES; k++) h->user_categories[k][sizeof h->user_categories[k] - 1] = 0;
-    h->label[sizeof h->label - 1] = h->command[sizeof h->command - 1] = h->host[sizeof h->host - 1] = 0;
-    capture->processes[i] = (hsc_capture_process){.label = h->label, .command = h->command, .host = h->host, .pid = h->pid, .parent_pid = h->parent_pid, .trace_id_high = h->trace_id_high,
-        .trace_id_low = h->trace_id_low, .lost_events = h->lost_events, .lost_attrs = h->lost_attrs, .closed = h->closed == 1, .start_ns = to_ns(capture, r, h->first_ticks)};
+    for (int k = 0; k < HSC_USER_CATEGORIES; k++)
+      h->user_categories[k][sizeof h->user_categories[k] - 1] = 0;
+    h->label[sizeof h->label - 1] = h->command[sizeof h->command - 1] =
+        h->host[sizeof h->host - 1] = 0;
+    capture->processes[i] = (hsc_capture_process){.label = h->label,
+                                                  .command = h->command,
+                                                  .host = h->host,
+                                                  .pid = h->pid,
+                                                  .parent_pid = h->parent_pid,
+                                                  .trace_id_high = h->trace_id_high,
+                                                  .trace_id_low = h->trace_id_low,
+                                                  .lost_events = h->lost_events,
+                                                  .lost_attrs = h->lost_attrs,
+                                                  .closed = h->closed == 1,
+                                                  .start_ns = to_ns(capture, r, h->first_ticks)};
     HSC_TRY(read_strings(capture, r));
     size_t first = hsc_capture_event_count(capture);
     HSC_TRY(read_events(capture, i));
@@ -622,20 +862,27 @@ static hsc_status *read_all(hsc_capture *capture) {
     p->end_ns = to_ns(capture, r, h->last_ticks);
     hsc_event *events = (hsc_event *)capture->events.data;
     for (size_t e = first; e < hsc_capture_event_count(capture); e++)
-      if (events[e].start_ns + events[e].duration_ns > p->end_ns) p->end_ns = events[e].start_ns + events[e].duration_ns;
+      if (events[e].start_ns + events[e].duration_ns > p->end_ns)
+        p->end_ns = events[e].start_ns + events[e].duration_ns;
     for (size_t e = first; e < hsc_capture_event_count(capture); e++)
-      if (events[e].open) events[e].duration_ns = p->end_ns - events[e].start_ns;
+      if (events[e].open)
+        events[e].duration_ns = p->end_ns - events[e].start_ns;
     note_process(capture, p);
   }
   HSC_TRY(hsc__capture_merge_profiles(capture));
-  if (capture->backward) hsc_bytes_printf(&capture->notes, "%llu spans ended before they began: the clock went back; their duration is given as 0\n", (unsigned long long)capture->backward);
+  if (capture->backward)
+    hsc_bytes_printf(
+        &capture->notes,
+        "%llu spans ended before they began: the clock went back; their duration is given as 0\n",
+        (unsigned long long)capture->backward);
   return hsc__capture_put_in_order(capture);
 }
 
 hsc_status *hsc_capture_open(const char *path, hsc_capture **out_capture) {
   *out_capture = NULL;
   hsc_capture *capture = hsc_alloc(sizeof *capture);
-  if (!capture) return hsc_status_out_of_memory();
+  if (!capture)
+    return hsc_status_out_of_memory();
   hsc_status *status = NULL;
   HSC_GOTO(hsc_arena_create(&capture->arena));
   capture->path = hsc_arena_strdup(capture->arena, path);
@@ -646,7 +893,8 @@ hsc_status *hsc_capture_open(const char *path, hsc_capture **out_capture) {
   } else {
     status = add_ring(capture, path);
   }
-  if (status) goto done;
+  if (status)
+    goto done;
   HSC_GOTO(read_all(capture));
   HSC_GOTO(hsc_bytes_status(&capture->threads));
   HSC_GOTO(hsc_arena_status(capture->arena));
@@ -658,9 +906,11 @@ done:
 }
 
 void hsc_capture_close(hsc_capture *capture) {
-  if (!capture) return;
+  if (!capture)
+    return;
   for (int i = 0; i < capture->ring_count; i++)
-    if (capture->rings[i].bytes) munmap((void *)capture->rings[i].bytes, capture->rings[i].size);
+    if (capture->rings[i].bytes)
+      munmap((void *)capture->rings[i].bytes, capture->rings[i].size);
   hsc_free(capture->rings);
   hsc_bytes_deinit(&capture->events);
   hsc_bytes_deinit(&capture->threads);
@@ -669,48 +919,79 @@ void hsc_capture_close(hsc_capture *capture) {
   hsc_free(capture);
 }
 
-size_t hsc_capture_event_count(const hsc_capture *capture) { return capture->events.size / sizeof(hsc_event); }
-const hsc_event *hsc_capture_events(const hsc_capture *capture) { return (const hsc_event *)capture->events.data; }
-int hsc_capture_process_count(const hsc_capture *capture) { return capture->ring_count; }
-const hsc_capture_process *hsc_capture_process_at(const hsc_capture *capture, int process) { return &capture->processes[process]; }
-int hsc_capture_thread_count(const hsc_capture *capture) { return (int)(capture->threads.size / sizeof(hsc_capture_thread)); }
-const hsc_capture_thread *hsc_capture_thread_at(const hsc_capture *capture, int thread) { return (const hsc_capture_thread *)capture->threads.data + thread; }
-int64_t hsc_capture_start_wall_ns(const hsc_capture *capture) { return capture->base_wall_ns; }
-const char *hsc_capture_path(const hsc_capture *capture) { return capture->path ? capture->path : ""; }
-const char *hsc_capture_notes(const hsc_capture *capture) { return hsc_bytes_text(&capture->notes); }
+size_t hsc_capture_event_count(const hsc_capture *capture) {
+  return capture->events.size / sizeof(hsc_event);
+}
+const hsc_event *hsc_capture_events(const hsc_capture *capture) {
+  return (const hsc_event *)capture->events.data;
+}
+int hsc_capture_process_count(const hsc_capture *capture) {
+  return capture->ring_count;
+}
+const hsc_capture_process *hsc_capture_process_at(const hsc_capture *capture, int process) {
+  return &capture->processes[process];
+}
+int hsc_capture_thread_count(const hsc_capture *capture) {
+  return (int)(capture->threads.size / sizeof(hsc_capture_thread));
+}
+const hsc_capture_thread *hsc_capture_thread_at(const hsc_capture *capture, int thread) {
+  return (const hsc_capture_thread *)capture->threads.data + thread;
+}
+int64_t hsc_capture_start_wall_ns(const hsc_capture *capture) {
+  return capture->base_wall_ns;
+}
+const char *hsc_capture_path(const hsc_capture *capture) {
+  return capture->path ? capture->path : "";
+}
+const char *hsc_capture_notes(const hsc_capture *capture) {
+  return hsc_bytes_text(&capture->notes);
+}
 
 const char *hsc_capture_string(const hsc_capture *capture, int32_t process, uint64_t number) {
-  return process >= 0 && process < capture->ring_count ? hsc__ring_string(&capture->rings[process], number) : "";
+  return process >= 0 && process < capture->ring_count
+             ? hsc__ring_string(&capture->rings[process], number)
+             : "";
 }
 
 uint32_t hsc_capture_number(const hsc_capture *capture, int32_t process, const char *text) {
-  const hsc__ring *r = process >= 0 && process < capture->ring_count ? &capture->rings[process] : NULL;
+  const hsc__ring *r =
+      process >= 0 && process < capture->ring_count ? &capture->rings[process] : NULL;
   for (uint32_t i = 1; r && i < r->string_count; i++)
-    if (r->strings[i] && !strcmp(r->strings[i], text)) return i;
+    if (r->strings[i] && !strcmp(r->strings[i], text))
+      return i;
   return 0;
 }
 
-const hsc_trace_attr *hsc_event_attr(const hsc_capture *capture, const hsc_event *event, const char *key) {
+const hsc_trace_attr *hsc_event_attr(const hsc_capture *capture,
+                                     const hsc_event *event,
+                                     const char *key) {
   for (int i = 0; i < event->end_attr_count; i++)
-    if (!strcmp(hsc_capture_string(capture, event->process, event->end_attrs[i].key), key)) return &event->end_attrs[i];
+    if (!strcmp(hsc_capture_string(capture, event->process, event->end_attrs[i].key), key))
+      return &event->end_attrs[i];
   for (int i = 0; i < event->attr_count; i++)
-    if (!strcmp(hsc_capture_string(capture, event->process, event->attrs[i].key), key)) return &event->attrs[i];
+    if (!strcmp(hsc_capture_string(capture, event->process, event->attrs[i].key), key))
+      return &event->attrs[i];
   return NULL;
 }
 
 const char *hsc_event_shown_name(const hsc_capture *capture, const hsc_event *e) {
-  const hsc_trace_attr *executable = e->category == HSC_CATEGORY_EXECUTE ? hsc_event_attr(capture, e, "executable") : NULL;
-  const char *name = executable && executable->type == HSC_ATTR_STRING ? hsc_capture_string(capture, e->process, executable->value.string) : "";
+  const hsc_trace_attr *executable =
+      e->category == HSC_CATEGORY_EXECUTE ? hsc_event_attr(capture, e, "executable") : NULL;
+  const char *name = executable && executable->type == HSC_ATTR_STRING
+                         ? hsc_capture_string(capture, e->process, executable->value.string)
+                         : "";
   return *name ? name : e->name;
 }
 
 void hsc_event_attrs_text(const hsc_capture *capture, const hsc_event *e, hsc_bytes *out) {
   for (int i = 0; i < e->attr_count + e->end_attr_count; i++) {
     const hsc_trace_attr *a = i < e->attr_count ? &e->attrs[i] : &e->end_attrs[i - e->attr_count];
-    if (i) hsc_bytes_append(out, " ", 1);
+    if (i)
+      hsc_bytes_append(out, " ", 1);
     hsc_bytes_append_text(out, hsc_capture_string(capture, e->process, a->key));
     hsc_bytes_append(out, "=", 1);
-    char number[32], *from = number + sizeof number;
+    char number[32];
+    char *from = number + sizeof number;
     if (a->type == HSC_ATTR_STRING) {
       hsc_bytes_append_text(out, hsc_capture_string(capture, e->process, a->value.string));
     } else if (a->type == HSC_ATTR_DOUBLE) {
@@ -718,9 +999,11 @@ void hsc_event_attrs_text(const hsc_capture *capture, const hsc_event *e, hsc_by
     } else {
       bool negative = a->type != HSC_ATTR_UINT && a->value.i < 0;
       uint64_t left = negative ? 0 - a->value.u : a->value.u;
-      do *--from = (char)('0' + left % 10);
+      do
+        *--from = (char)('0' + left % 10);
       while (left /= 10);
-      if (negative) *--from = '-';
+      if (negative)
+        *--from = '-';
       hsc_bytes_append(out, from, (size_t)(number + sizeof number - from));
     }
   }

@@ -1,4 +1,5 @@
-// capture_internal.h - a capture while it is read: its rings, and the events that are added from profiles.
+// capture_internal.h - a capture while it is read: its rings, and the events that are added from
+// profiles.
 #pragma once
 
 #include "base/core/memory.h"
@@ -7,34 +8,36 @@
 typedef struct hsc__ring {
   const uint8_t *bytes;
   size_t size;
-  hsc_ring_header header;         // a copy: the file may be written to while we read
-  const char **strings;           // [string_count]
+  hsc_ring_header header;  // a copy: the file may be written to while we read
+  const char **strings;    // [string_count]
   uint32_t string_count;
   double ns_per_tick;
 } hsc__ring;
 
 struct hsc_capture {
   hsc_arena *arena;
-  hsc_bytes events;               // of hsc_event
-  hsc_bytes threads;              // of hsc_capture_thread
+  hsc_bytes events;   // of hsc_event
+  hsc_bytes threads;  // of hsc_capture_thread
   hsc_bytes notes;
   hsc__ring *rings;
   hsc_capture_process *processes;
   int ring_count, ring_capacity;
   int64_t base_raw_ns, base_wall_ns;
   const char *path;
-  const char *user_categories[HSC_USER_CATEGORIES];   // names; NULL = free
-  uint64_t backward;              // spans whose clock went back
+  const char *user_categories[HSC_USER_CATEGORIES];  // names; NULL = free
+  uint64_t backward;                                 // spans whose clock went back
 };
 
-// capture_profile.c: events of the profiles that lie in DIR/profiles (PID-K.xplane.pb, as profilers of devices and of XLA:CPU wrote them) join those
-// of the process that has this number. What cannot be read is said in the notes.
+// capture_profile.c: events of the profiles that lie in DIR/profiles (PID-K.xplane.pb, as profilers
+// of devices and of XLA:CPU wrote them) join those of the process that has this number. What cannot
+// be read is said in the notes.
 HSC_MUST_USE hsc_status *hsc__capture_merge_profiles(hsc_capture *capture);
 // The thread or track (tid 0) of this name, found or made; sticky errors are in capture->threads.
 int hsc__capture_thread(hsc_capture *capture, int process, int64_t tid, const char *name);
 // Sorts the events, makes the first one the beginning of time, and finds how they nest.
 HSC_MUST_USE hsc_status *hsc__capture_put_in_order(hsc_capture *capture);
-// What an event of a host thread is, by its name (host_events.def); 0 = a mark that only closes others.
+// What an event of a host thread is, by its name (host_events.def); 0 = a mark that only closes
+// others.
 uint32_t hsc__host_event_category(hsc_view name);
-hsc_view hsc__short_op_name(hsc_view name);   // "%fusion.1 = f32[] fusion(...)" is called fusion.1
-const char *hsc__ring_string(const hsc__ring *ring, uint64_t number);   // "" when unknown
+hsc_view hsc__short_op_name(hsc_view name);  // "%fusion.1 = f32[] fusion(...)" is called fusion.1
+const char *hsc__ring_string(const hsc__ring *ring, uint64_t number);  // "" when unknown

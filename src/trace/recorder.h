@@ -4,20 +4,31 @@
 //   ...                                                     // the call
 //   if (run.span) hsc__run_end(recorder, &run, hsc__run_ticks(recorder), ...);
 //
-// A call costs two clock reads and one record: 112 bytes with two attributes, 40 where it is much like the one before it. While it is under way a mark in the thread's chunk names the executable,
-// so that a capture whose program died in it tells. Threads: a run ends on the thread that it began on.
+// A call costs two clock reads and one record: 112 bytes with two attributes, 40 where it is much
+// like the one before it. While it is under way a mark in the thread's chunk names the executable,
+// so that a capture whose program died in it tells. Threads: a run ends on the thread that it began
+// on.
 #pragma once
 
 #include "hloscope/trace.h"
 
 typedef struct hsc__run {
-  uint64_t span, parent, begin_ticks;   // span 0: nothing is recorded
+  uint64_t span, parent, begin_ticks;  // span 0: nothing is recorded
 } hsc__run;
 
 // `executable`: an interned name.
 hsc__run hsc__run_begin(hsc_recorder *recorder, uint32_t executable);
-uint64_t hsc__run_ticks(const hsc_recorder *recorder);   // the recorder's clock
-// `name`: of the call. `device_run`, `track`: interned names of the run and of the device's line, used where `device_done` says that the device ended with
-// the call; else the caller completes a span of its own when it does. `device_bytes`: live on the devices now; UINT64_MAX = not counted.
-void hsc__run_end(hsc_recorder *recorder, const hsc__run *run, uint64_t end_ticks, uint32_t name, uint32_t device_run, uint32_t track, bool device_done, uint64_t device_bytes,
-                  const hsc_trace_attr *attrs, int attr_count);
+uint64_t hsc__run_ticks(const hsc_recorder *recorder);  // the recorder's clock
+// `name`: of the call. `device_run`, `track`: interned names of the run and of the device's line,
+// used where `device_done` says that the device ended with the call; else the caller completes a
+// span of its own when it does. `device_bytes`: live on the devices now; UINT64_MAX = not counted.
+void hsc__run_end(hsc_recorder *recorder,
+                  const hsc__run *run,
+                  uint64_t end_ticks,
+                  uint32_t name,
+                  uint32_t device_run,
+                  uint32_t track,
+                  bool device_done,
+                  uint64_t device_bytes,
+                  const hsc_trace_attr *attrs,
+                  int attr_count);

@@ -1,4 +1,5 @@
-// sink.h - exports: a sink is a function from a capture to a stream of bytes. Output is deterministic: the same capture gives the same bytes.
+// sink.h - exports: a sink is a function from a capture to a stream of bytes. Output is
+// deterministic: the same capture gives the same bytes.
 #pragma once
 
 #include "trace/capture.h"
@@ -16,8 +17,16 @@ bool hsc_sink_of_name(const char *name, hsc_sink_id *out_sink);
 
 // Where the bytes go. Called with pieces of up to a few hundred kilobytes, in order.
 typedef hsc_status *(*hsc_sink_write)(void *user, hsc_view bytes);
-HSC_MUST_USE hsc_status *hsc_capture_export(const hsc_capture *capture, hsc_sink_id sink, hsc_sink_write write, void *user);
+HSC_MUST_USE hsc_status *hsc_capture_export(const hsc_capture *capture,
+                                            hsc_sink_id sink,
+                                            hsc_sink_write write,
+                                            void *user);
 // The same into a file, which is put in place when it is whole.
-HSC_MUST_USE hsc_status *hsc_capture_export_file_to(const hsc_capture *capture, hsc_sink_id sink, const char *path);
-// The same for a file in folders run=ID/host=NAME: what the folders' names say is no column of a table as well, which pandas takes for a contradiction.
-HSC_MUST_USE hsc_status *hsc_capture_export_part_to(const hsc_capture *capture, hsc_sink_id sink, const char *path);
+HSC_MUST_USE hsc_status *hsc_capture_export_file_to(const hsc_capture *capture,
+                                                    hsc_sink_id sink,
+                                                    const char *path);
+// The same for a file in folders run=ID/host=NAME: what the folders' names say is no column of a
+// table as well, which pandas takes for a contradiction.
+HSC_MUST_USE hsc_status *hsc_capture_export_part_to(const hsc_capture *capture,
+                                                    hsc_sink_id sink,
+                                                    const char *path);

@@ -1,4 +1,5 @@
-// sink_lanes.h - spans of one thread that overlap without nesting (asynchronous work) are laid on lanes beside it, so that every lane nests.
+// sink_lanes.h - spans of one thread that overlap without nesting (asynchronous work) are laid on
+// lanes beside it, so that every lane nests.
 #pragma once
 
 #include "trace/capture.h"
@@ -19,7 +20,8 @@ typedef struct hsc__lanes {
 // One hsc__lanes for each thread of the capture; NULL when memory ran out.
 hsc__lanes *hsc__lanes_create(const hsc_capture *capture);
 void hsc__lanes_destroy(hsc__lanes *of_threads, const hsc_capture *capture);
-// The first lane in which [start, end) nests or follows; events come by rising start. -1 when memory ran out.
+// The first lane in which [start, end) nests or follows; events come by rising start. -1 when
+// memory ran out.
 int hsc__lanes_choose(hsc__lanes *of_thread, int64_t start, int64_t end);
 
 // A name for lane `lane` of the thread: "worker", "worker (2)", "thread 1234".

@@ -1,6 +1,7 @@
-// sink_otlp.c - OpenTelemetry: one ExportTraceServiceRequest (and, for counters, one ExportMetricsServiceRequest) in JSON a line, as the collector's
-// otlpjsonfile receiver reads it.
-// Format: opentelemetry.io/docs/specs/otel/protocol/file-exporter and opentelemetry-proto (JSON mapping: ids in hex, 64-bit integers as text).
+// sink_otlp.c - OpenTelemetry: one ExportTraceServiceRequest (and, for counters, one
+// ExportMetricsServiceRequest) in JSON a line, as the collector's otlpjsonfile receiver reads it.
+// Format: opentelemetry.io/docs/specs/otel/protocol/file-exporter and opentelemetry-proto (JSON
+// mapping: ids in hex, 64-bit integers as text).
 #include <inttypes.h>
 
 #include "base/text/text.h"
@@ -16,7 +17,10 @@ static void text_attribute(hsc_bytes *out, const char *key, const char *value) {
   hsc_bytes_append_text(out, "}}");
 }
 
-static void attribute(hsc_bytes *out, const hsc_capture *capture, const hsc_event *e, const hsc_trace_attr *a) {
+static void attribute(hsc_bytes *out,
+                      const hsc_capture *capture,
+                      const hsc_event *e,
+                      const hsc_trace_attr *a) {
   const char *key = hsc_capture_string(capture, e->process, a->key);
   char number[32];
   if (a->type == HSC_ATTR_STRING) {
@@ -27,10 +31,18 @@ static void attribute(hsc_bytes *out, const hsc_capture *capture, const hsc_even
   hsc__json_text(out, key);
   hsc_bytes_append_text(out, ",\"value\":{");
   bool finite = a->value.d - a->value.d == 0;
-  if (a->type == HSC_ATTR_DOUBLE && finite) hsc_format_double(a->value.d, number), hsc_bytes_printf(out, "\"doubleValue\":%s", number);
-  else if (a->type == HSC_ATTR_DOUBLE) hsc_bytes_printf(out, "\"doubleValue\":\"%s\"", a->value.d != a->value.d ? "NaN" : a->value.d > 0 ? "Infinity" : "-Infinity");
-  else if (a->type == HSC_ATTR_UINT && a->value.u > INT64_MAX) hsc_bytes_printf(out, "\"stringValue\":\"%" PRIu64 "\"", a->value.u);
-  else hsc_bytes_printf(out, "\"intValue\":\"%" PRId64 "\"", a->value.i);
+  if (a->type == HSC_ATTR_DOUBLE && finite) {
+    hsc_format_double(a->value.d, number);
+    hsc_bytes_printf(out, "\"doubleValue\":%s", number);
+  } else if (a->type == HSC_ATTR_DOUBLE)
+    hsc_bytes_printf(out, "\"doubleValue\":\"%s\"",
+                     a->value.d != a->value.d ? "NaN"
+                     : a->value.d > 0         ? "Infinity"
+                                              : "-Infinity");
+  else if (a->type == HSC_ATTR_UINT && a->value.u > INT64_MAX)
+    hsc_bytes_printf(out, "\"stringValue\":\"%" PRIu64 "\"", a->value.u);
+  else
+    hsc_bytes_printf(out, "\"intValue\":\"%" PRId64 "\"", a->value.i);
   hsc_bytes_append_text(out, "}}");
 }
 
@@ -41,31 +53,50 @@ static void resource(hsc_bytes *out, const hsc_capture_process *process) {
   text_attribute(out, "host.name", process->host);
   hsc_bytes_append_char(out, ',');
   text_attribute(out, "process.command_line", process->command);
-  hsc_bytes_printf(out, ",{\"key\":\"process.pid\",\"value\":{\"intValue\":\"%lld\"}}]},", (long long)process->pid);
+  hsc_bytes_printf(out, ",{\"key\":\"process.pid\",\"value\":{\"intValue\":\"%lld\"}}]},",
+                   (long long)process->pid);
 }
 
-static void scope(hsc_bytes *out) { hsc_bytes_append_text(out, "{\"scope\":{\"name\":\"hloscope\",\"version\":\"" HSC_VERSION "\"},"); }
+static void scope(hsc_bytes *out) {
+  hsc_bytes_append_text(out, "{\"scope\":{\"name\":\"hloscope\",\"version\":\"" HSC_VERSION "\"},");
+}
 
-static void time_field(hsc_bytes *out, const char *key, int64_t ns) { hsc_bytes_printf(out, ",\"%s\":\"%" PRId64 "\"", key, ns); }
+static void time_field(hsc_bytes *out, const char *key, int64_t ns) {
+  hsc_bytes_printf(out, ",\"%s\":\"%" PRId64 "\"", key, ns);
+}
 
-// Span ids are numbers in the process; OTLP wants 8 bytes that are not zero. Instants have none of their own, so they get one from the top.
+// Span ids are numbers in the process; OTLP wants 8 bytes that are not zero. Instants have none of
+// their own, so they get one from the top.
 static void span(hsc_bytes *out, const hsc_capture *capture, const hsc_event *e, size_t index) {
   const hsc_capture_process *process = hsc_capture_process_at(capture, e->process);
   const hsc_capture_thread *thread = hsc_capture_thread_at(capture, e->thread);
   int64_t start = hsc_capture_start_wall_ns(capture) + e->start_ns;
   char trace_id[33];
   hsc__trace_id_hex(process, trace_id);
-  hsc_bytes_printf(out, "{\"traceId\":\"%s\",\"spanId\":\"%016" PRIx64 "\"", trace_id, e->span ? e->span : (uint64_t)1 << 63 | index);
-  if (e->parent) hsc_bytes_printf(out, ",\"parentSpanId\":\"%016" PRIx64 "\"", e->parent);
+  hsc_bytes_printf(out, "{\"traceId\":\"%s\",\"spanId\":\"%016" PRIx64 "\"", trace_id,
+                   e->span ? e->span : (uint64_t)1 << 63 | index);
+  if (e->parent)
+    hsc_bytes_printf(out, ",\"parentSpanId\":\"%016" PRIx64 "\"", e->parent);
   hsc_bytes_append_text(out, ",\"name\":");
   hsc__json_text(out, hsc_event_shown_name(capture, e));
   hsc_bytes_printf(out, ",\"kind\":%d", KIND_INTERNAL);
   time_field(out, "startTimeUnixNano", start);
   time_field(out, "endTimeUnixNano", start + e->duration_ns);
-  hsc_bytes_printf(out, ",\"attributes\":[{\"key\":\"thread.id\",\"value\":{\"intValue\":\"%lld\"}}", (long long)thread->tid);
-  if (*thread->name) hsc_bytes_append_char(out, ','), text_attribute(out, "thread.name", thread->name);
-  if (*hsc_capture_category_text(capture, e->category)) hsc_bytes_append_char(out, ','), text_attribute(out, "hloscope.category", hsc_capture_category_text(capture, e->category));
-  if (!hsc_event_is_span(e)) hsc_bytes_append_char(out, ','), text_attribute(out, "hloscope.kind", hsc__kind_text(e));
+  hsc_bytes_printf(out,
+                   ",\"attributes\":[{\"key\":\"thread.id\",\"value\":{\"intValue\":\"%lld\"}}",
+                   (long long)thread->tid);
+  if (*thread->name) {
+    hsc_bytes_append_char(out, ',');
+    text_attribute(out, "thread.name", thread->name);
+  }
+  if (*hsc_capture_category_text(capture, e->category)) {
+    hsc_bytes_append_char(out, ',');
+    text_attribute(out, "hloscope.category", hsc_capture_category_text(capture, e->category));
+  }
+  if (!hsc_event_is_span(e)) {
+    hsc_bytes_append_char(out, ',');
+    text_attribute(out, "hloscope.kind", hsc__kind_text(e));
+  }
   for (int i = 0; i < e->attr_count + e->end_attr_count; i++) {
     hsc_bytes_append_char(out, ',');
     attribute(out, capture, e, i < e->attr_count ? &e->attrs[i] : &e->end_attrs[i - e->attr_count]);
@@ -77,16 +108,26 @@ static void span(hsc_bytes *out, const hsc_capture *capture, const hsc_event *e,
     hsc__json_text(out, hsc_capture_string(capture, e->process, error->value.string));
     hsc_bytes_append_char(out, '}');
   } else if (e->open) {
-    hsc_bytes_printf(out, ",\"status\":{\"code\":%d,\"message\":\"the span had not ended when the capture did\"}", STATUS_ERROR);
+    hsc_bytes_printf(
+        out,
+        ",\"status\":{\"code\":%d,\"message\":\"the span had not ended when the capture did\"}",
+        STATUS_ERROR);
   }
   hsc_bytes_append_char(out, '}');
 }
 
-static bool is_counter(const hsc_event *e) { return e->kind == HSC_RECORD_COUNTER; }
-static bool is_span(const hsc_event *e) { return hsc_event_is_span(e) || e->kind == HSC_RECORD_INSTANT; }
+static bool is_counter(const hsc_event *e) {
+  return e->kind == HSC_RECORD_COUNTER;
+}
+static bool is_span(const hsc_event *e) {
+  return hsc_event_is_span(e) || e->kind == HSC_RECORD_INSTANT;
+}
 
 // Metrics are grouped by name, as points of one gauge; consecutive points of a counter share it.
-static void counter(hsc_bytes *out, const hsc_capture *capture, const hsc_event *e, bool same_name) {
+static void counter(hsc_bytes *out,
+                    const hsc_capture *capture,
+                    const hsc_event *e,
+                    bool same_name) {
   double value = hsc__counter_value(e);
   char number[32];
   hsc_format_double(value, number);
@@ -95,9 +136,12 @@ static void counter(hsc_bytes *out, const hsc_capture *capture, const hsc_event 
     hsc__json_text(out, e->name);
     hsc_bytes_append_text(out, ",\"gauge\":{\"dataPoints\":[");
   }
-  hsc_bytes_printf(out, "%s{\"timeUnixNano\":\"%" PRId64 "\",\"asDouble\":", same_name ? "," : "", hsc_capture_start_wall_ns(capture) + e->start_ns);
-  if (value - value == 0) hsc_bytes_append_text(out, number);
-  else hsc_bytes_printf(out, "\"%s\"", value != value ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
+  hsc_bytes_printf(out, "%s{\"timeUnixNano\":\"%" PRId64 "\",\"asDouble\":", same_name ? "," : "",
+                   hsc_capture_start_wall_ns(capture) + e->start_ns);
+  if (value - value == 0)
+    hsc_bytes_append_text(out, number);
+  else
+    hsc_bytes_printf(out, "\"%s\"", value != value ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
   hsc_bytes_append_char(out, '}');
 }
 
@@ -106,11 +150,13 @@ static hsc_status *put_process(hsc__sink_stream *stream, int process, bool metri
   const hsc_capture *capture = stream->capture;
   const hsc_event *events = hsc_capture_events(capture);
   hsc_bytes *out = &stream->buffer;
-  const char *end = metrics ? "]}}]}]}]}\n" : "]}]}]}\n", *last_name = NULL;
+  const char *end = metrics ? "]}}]}]}]}\n" : "]}]}]}\n";
+  const char *last_name = NULL;
   int on_line = 0;
   for (size_t i = 0; i < hsc_capture_event_count(capture); i++) {
     const hsc_event *e = &events[i];
-    if (e->process != process || !(metrics ? is_counter(e) : is_span(e))) continue;
+    if (e->process != process || !(metrics ? is_counter(e) : is_span(e)))
+      continue;
     if (!on_line) {
       hsc_bytes_append_text(out, metrics ? "{\"resourceMetrics\":[" : "{\"resourceSpans\":[");
       resource(out, hsc_capture_process_at(capture, process));
@@ -120,17 +166,23 @@ static hsc_status *put_process(hsc__sink_stream *stream, int process, bool metri
     }
     if (metrics) {
       bool same = on_line && last_name && !strcmp(last_name, e->name);
-      if (on_line && !same) hsc_bytes_append_text(out, "]}},");
+      if (on_line && !same)
+        hsc_bytes_append_text(out, "]}},");
       counter(out, capture, e, same);
       last_name = e->name;
     } else {
-      if (on_line) hsc_bytes_append_char(out, ',');
+      if (on_line)
+        hsc_bytes_append_char(out, ',');
       span(out, capture, e, i);
     }
-    if (++on_line == SPANS_A_LINE) hsc_bytes_append_text(out, end), on_line = 0;
+    if (++on_line == SPANS_A_LINE) {
+      hsc_bytes_append_text(out, end);
+      on_line = 0;
+    }
     HSC_TRY(hsc__sink_flush(stream, false));
   }
-  if (on_line) hsc_bytes_append_text(out, end);
+  if (on_line)
+    hsc_bytes_append_text(out, end);
   return NULL;
 }
 

@@ -1,5 +1,7 @@
-// sink_speedscope.c - speedscope's own format: an evented profile for every lane of every thread, frames shared.
-// Format: speedscope.app/file-format-schema.json. Events must open and close in order of time, properly nested.
+// sink_speedscope.c - speedscope's own format: an evented profile for every lane of every thread,
+// frames shared.
+// Format: speedscope.app/file-format-schema.json. Events must open and close in order of time,
+// properly nested.
 #include <inttypes.h>
 
 #include "base/core/map.h"
@@ -12,14 +14,15 @@ typedef struct open_span {
   size_t frame;
 } open_span;
 
-typedef struct profile {     // of one lane
+typedef struct profile {  // of one lane
   open_span stack[HSC__MAX_NESTING];
   int depth;
   bool any;
 } profile;
 
 static void put(hsc_bytes *out, profile *p, char type, size_t frame, int64_t at) {
-  hsc_bytes_printf(out, "%s{\"type\":\"%c\",\"frame\":%zu,\"at\":%" PRId64 "}", p->any ? ",\n" : "", type, frame, at);
+  hsc_bytes_printf(out, "%s{\"type\":\"%c\",\"frame\":%zu,\"at\":%" PRId64 "}", p->any ? ",\n" : "",
+                   type, frame, at);
   p->any = true;
 }
 
@@ -31,7 +34,12 @@ static void close_until(hsc_bytes *out, profile *p, int64_t until) {
 }
 
 // One pass over the events of one lane; `lane_of` says where each event was put.
-static hsc_status *put_lane(hsc__sink_stream *stream, int thread, int lane, const uint8_t *lane_of, const hsc_map *frames, bool first) {
+static hsc_status *put_lane(hsc__sink_stream *stream,
+                            int thread,
+                            int lane,
+                            const uint8_t *lane_of,
+                            const hsc_map *frames,
+                            bool first) {
   const hsc_capture *capture = stream->capture;
   const hsc_event *events = hsc_capture_events(capture);
   const hsc_capture_thread *of = hsc_capture_thread_at(capture, thread);
@@ -39,25 +47,36 @@ static hsc_status *put_lane(hsc__sink_stream *stream, int thread, int lane, cons
   hsc_bytes *out = &stream->buffer;
   char name[192], full[288];
   hsc__lane_name(of, lane, name);
-  snprintf(full, sizeof full, "%s %lld: %s", *process->label ? process->label : "process", (long long)process->pid, name);
+  snprintf(full, sizeof full, "%s %lld: %s", *process->label ? process->label : "process",
+           (long long)process->pid, name);
   int64_t end = 0;
   for (size_t i = 0; i < hsc_capture_event_count(capture); i++)
-    if (events[i].thread == thread && hsc_event_is_span(&events[i]) && lane_of[i] == lane && events[i].start_ns + events[i].duration_ns > end) end = events[i].start_ns + events[i].duration_ns;
+    if (events[i].thread == thread && hsc_event_is_span(&events[i]) && lane_of[i] == lane &&
+        events[i].start_ns + events[i].duration_ns > end)
+      end = events[i].start_ns + events[i].duration_ns;
   hsc_bytes_printf(out, "%s{\"type\":\"evented\",\"name\":", first ? "" : ",\n");
   hsc__json_text(out, full);
-  hsc_bytes_printf(out, ",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":%" PRId64 ",\"events\":[\n", end);
+  hsc_bytes_printf(
+      out, ",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":%" PRId64 ",\"events\":[\n",
+      end);
   profile *p = hsc_alloc(sizeof *p);
-  if (!p) return hsc_status_out_of_memory();
+  if (!p)
+    return hsc_status_out_of_memory();
   hsc_status *status = NULL;
   for (size_t i = 0; i < hsc_capture_event_count(capture) && !status; i++) {
     const hsc_event *e = &events[i];
-    if (e->thread != thread || !hsc_event_is_span(e) || lane_of[i] != lane) continue;
+    if (e->thread != thread || !hsc_event_is_span(e) || lane_of[i] != lane)
+      continue;
     close_until(out, p, e->start_ns);
-    if (p->depth == HSC__MAX_NESTING) continue;
-    // What overlaps on the last lane (more than 64 at once) is cut at its parent's end, so that the file stays well formed.
+    if (p->depth == HSC__MAX_NESTING)
+      continue;
+    // What overlaps on the last lane (more than 64 at once) is cut at its parent's end, so that the
+    // file stays well formed.
     int64_t until = e->start_ns + e->duration_ns;
-    if (p->depth && until > p->stack[p->depth - 1].end) until = p->stack[p->depth - 1].end;
-    size_t frame = (size_t)(uintptr_t)hsc_map_get(frames, hsc_view_of(hsc_event_shown_name(capture, e))) - 1;
+    if (p->depth && until > p->stack[p->depth - 1].end)
+      until = p->stack[p->depth - 1].end;
+    size_t frame =
+        (size_t)(uintptr_t)hsc_map_get(frames, hsc_view_of(hsc_event_shown_name(capture, e))) - 1;
     put(out, p, 'O', frame, e->start_ns);
     p->stack[p->depth++] = (open_span){until, frame};
     status = hsc__sink_flush(stream, false);
@@ -77,21 +96,29 @@ hsc_status *hsc__sink_speedscope(hsc__sink_stream *stream) {
   hsc_map *frames = NULL;
   hsc__lanes *lanes = hsc__lanes_create(capture);
   uint8_t *lane_of = hsc_alloc(count + 1);
-  if (!lanes || !lane_of) HSC_GOTO(hsc_status_out_of_memory());
+  if (!lanes || !lane_of)
+    HSC_GOTO(hsc_status_out_of_memory());
   HSC_GOTO(hsc_map_create(&frames));
-  hsc_bytes_append_text(out, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"hloscope " HSC_VERSION "\",\"name\":");
+  hsc_bytes_append_text(out,
+                        "{\"$schema\":\"https://www.speedscope.app/"
+                        "file-format-schema.json\",\"exporter\":\"hloscope " HSC_VERSION
+                        "\",\"name\":");
   hsc__json_text(out, hsc_capture_path(capture));
   hsc_bytes_append_text(out, ",\"activeProfileIndex\":0,\"shared\":{\"frames\":[");
   for (size_t i = 0; i < count; i++) {
     const hsc_event *e = &events[i];
-    if (!hsc_event_is_span(e)) continue;
+    if (!hsc_event_is_span(e))
+      continue;
     int lane = hsc__lanes_choose(&lanes[e->thread], e->start_ns, e->start_ns + e->duration_ns);
-    if (lane < 0) HSC_GOTO(hsc_status_out_of_memory());
+    if (lane < 0)
+      HSC_GOTO(hsc_status_out_of_memory());
     lane_of[i] = (uint8_t)lane;
     const char *name = hsc_event_shown_name(capture, e);
     bool added = false;
-    HSC_GOTO(hsc_map_add(frames, hsc_view_of(name), (void *)(uintptr_t)(hsc_map_count(frames) + 1), &added));
-    if (!added) continue;
+    HSC_GOTO(hsc_map_add(frames, hsc_view_of(name), (void *)(uintptr_t)(hsc_map_count(frames) + 1),
+                         &added));
+    if (!added)
+      continue;
     hsc_bytes_append_text(out, hsc_map_count(frames) > 1 ? ",\n{\"name\":" : "\n{\"name\":");
     hsc__json_text(out, name);
     hsc_bytes_append_char(out, '}');

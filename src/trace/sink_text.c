@@ -20,9 +20,13 @@ hsc_status *hsc__sink_raw(hsc__sink_stream *stream) {
   for (size_t i = 0; i < hsc_capture_event_count(capture); i++) {
     const hsc_event *e = &events[i];
     const hsc_capture_thread *thread = hsc_capture_thread_at(capture, e->thread);
-    hsc_bytes_printf(out, "%14" PRId64 " %12" PRId64 " %lld/%s", e->start_ns, e->duration_ns, (long long)hsc_capture_process_at(capture, e->process)->pid, thread->name);
-    if (!*thread->name) hsc_bytes_printf(out, "%lld", (long long)thread->tid);
-    hsc_bytes_printf(out, " %-8s %-8s %*s%s ", hsc__kind_text(e), hsc_capture_category_text(capture, e->category), 2 * (e->depth < 20 ? e->depth : 20), "", e->name);
+    hsc_bytes_printf(out, "%14" PRId64 " %12" PRId64 " %lld/%s", e->start_ns, e->duration_ns,
+                     (long long)hsc_capture_process_at(capture, e->process)->pid, thread->name);
+    if (!*thread->name)
+      hsc_bytes_printf(out, "%lld", (long long)thread->tid);
+    hsc_bytes_printf(out, " %-8s %-8s %*s%s ", hsc__kind_text(e),
+                     hsc_capture_category_text(capture, e->category),
+                     2 * (e->depth < 20 ? e->depth : 20), "", e->name);
     hsc__attributes_text(capture, e, out);
     hsc_bytes_append_char(out, '\n');
     HSC_TRY(hsc__sink_flush(stream, false));
@@ -38,7 +42,8 @@ static void field(hsc_bytes *out, const char *text) {
   }
   hsc_bytes_append_char(out, '"');
   for (; *text; text++) {
-    if (*text == '"') hsc_bytes_append_char(out, '"');
+    if (*text == '"')
+      hsc_bytes_append_char(out, '"');
     hsc_bytes_append_char(out, *text);
   }
   hsc_bytes_append_char(out, '"');
@@ -47,15 +52,21 @@ static void field(hsc_bytes *out, const char *text) {
 hsc_status *hsc__sink_csv(hsc__sink_stream *stream) {
   const hsc_capture *capture = stream->capture;
   const hsc_event *events = hsc_capture_events(capture);
-  hsc_bytes *out = &stream->buffer, attrs = {0};
-  hsc_bytes_append_text(out, "start_ns,duration_ns,pid,tid,thread,kind,category,name,span_id,parent_id,depth,attributes\r\n");
+  hsc_bytes *out = &stream->buffer;
+  hsc_bytes attrs = {0};
+  hsc_bytes_append_text(out,
+                        "start_ns,duration_ns,pid,tid,thread,kind,category,name,span_id,parent_id,"
+                        "depth,attributes\r\n");
   hsc_status *status = NULL;
   for (size_t i = 0; i < hsc_capture_event_count(capture) && !status; i++) {
     const hsc_event *e = &events[i];
     const hsc_capture_thread *thread = hsc_capture_thread_at(capture, e->thread);
-    hsc_bytes_printf(out, "%" PRId64 ",%" PRId64 ",%lld,%lld,", e->start_ns, e->duration_ns, (long long)hsc_capture_process_at(capture, e->process)->pid, (long long)thread->tid);
+    hsc_bytes_printf(out, "%" PRId64 ",%" PRId64 ",%lld,%lld,", e->start_ns, e->duration_ns,
+                     (long long)hsc_capture_process_at(capture, e->process)->pid,
+                     (long long)thread->tid);
     field(out, thread->name);
-    hsc_bytes_printf(out, ",%s,%s,", hsc__kind_text(e), hsc_capture_category_text(capture, e->category));
+    hsc_bytes_printf(out, ",%s,%s,", hsc__kind_text(e),
+                     hsc_capture_category_text(capture, e->category));
     field(out, e->name);
     hsc_bytes_printf(out, ",%" PRIu64 ",%" PRIu64 ",%d,", e->span, e->parent, e->depth);
     hsc_bytes_reset(&attrs);

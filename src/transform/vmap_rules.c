@@ -1,9 +1,18 @@
-// vmap_rules.c - which rule batches which op. An op without a row is refused by name (hsc_op_not_built).
+// vmap_rules.c - which rule batches which op. An op without a row is refused by name
+// (hsc_op_not_built).
 #include "transform/transform_internal.h"
 
-static hsc_status *outside(hsc__vmap_frame *f, hsc_instr *instr, const hsc__batch *operands, hsc__batch *out) {
-  (void)f, (void)operands, (void)out;
-  return HSC_ERR(FAILED_PRECONDITION, "vmap: %s %%%s exchanges data with the host or another device, which cannot be batched", hsc_op_text(instr->op), instr->name);
+static hsc_status *outside(hsc__vmap_frame *f,
+                           hsc_instr *instr,
+                           const hsc__batch *operands,
+                           hsc__batch *out) {
+  (void)f;
+  (void)operands;
+  (void)out;
+  return HSC_ERR(
+      FAILED_PRECONDITION,
+      "vmap: %s %%%s exchanges data with the host or another device, which cannot be batched",
+      hsc_op_text(instr->op), instr->name);
 }
 
 static const hsc__vmap_rule rules[HSC_OP_COUNT] = {
@@ -59,7 +68,8 @@ static const hsc__vmap_rule rules[HSC_OP_COUNT] = {
     [HSC_OP_OPT_BARRIER] = hsc__vmap_first_operand,
     [HSC_OP_ADD_DEPENDENCY] = hsc__vmap_first_operand,
     [HSC_OP_DOMAIN] = hsc__vmap_first_operand,
-    // other devices: a collective works on whatever shape its operand has, where it does not name dimensions
+    // other devices: a collective works on whatever shape its operand has, where it does not name
+    // dimensions
     [HSC_OP_ALL_REDUCE] = hsc__vmap_given_shape,
     [HSC_OP_COLLECTIVE_PERMUTE] = hsc__vmap_given_shape,
     [HSC_OP_COLLECTIVE_BROADCAST] = hsc__vmap_given_shape,
@@ -75,6 +85,7 @@ static const hsc__vmap_rule rules[HSC_OP_COUNT] = {
 };
 
 hsc__vmap_rule hsc__vmap_rule_of(hsc_op op) {
-  if (rules[op]) return rules[op];
+  if (rules[op])
+    return rules[op];
   return hsc_op_traits(op) & HSC_TRAIT_ELEMENTWISE ? hsc__vmap_elementwise : NULL;
 }

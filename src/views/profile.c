@@ -16,15 +16,23 @@ static const char *const section_texts[] = {
 #include "views/profile_sections.def"
 #undef SECTION
 };
-const char *hsc_activity_text(hsc_activity activity) { return activity_texts[activity]; }
-const char *hsc__section_text(hsc__section section) { return section < HSC__SECTION_COUNT ? section_texts[section] : ""; }
+const char *hsc_activity_text(hsc_activity activity) {
+  return activity_texts[activity];
+}
+const char *hsc__section_text(hsc__section section) {
+  return section < HSC__SECTION_COUNT ? section_texts[section] : "";
+}
 
 bool hsc__list_grow(void **items, size_t *capacity, size_t count, size_t item_bytes) {
-  size_t more = *capacity ? 2 * *capacity : 16, bytes;
-  if (count < *capacity) return true;
-  if (!hsc_mul_size(more, item_bytes, &bytes)) return false;
+  size_t more = *capacity ? 2 * *capacity : 16;
+  size_t bytes;
+  if (count < *capacity)
+    return true;
+  if (!hsc_mul_size(more, item_bytes, &bytes))
+    return false;
   void *grown = hsc_realloc(*items, bytes);
-  if (!grown) return false;
+  if (!grown)
+    return false;
   *items = grown;
   *capacity = more;
   return true;
@@ -33,20 +41,25 @@ bool hsc__list_grow(void **items, size_t *capacity, size_t count, size_t item_by
 void hsc__profile_note(hsc_profile *profile, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  if (profile->notes.size) hsc_bytes_append_char(&profile->notes, '\n');
+  if (profile->notes.size)
+    hsc_bytes_append_char(&profile->notes, '\n');
   hsc_bytes_printf_v(&profile->notes, format, args);
   va_end(args);
 }
 
 int64_t hsc__profile_time(const hsc_profile *profile, const hsc_xline *line, int64_t offset_ps) {
   int64_t ns;
-  const int64_t most_ns = (int64_t)90 * 86400 * 1000000000;   // 90 days in picoseconds fit in 64 bits
-  if (__builtin_sub_overflow(line->timestamp_ns, profile->base_ns, &ns) || ns < -most_ns || ns > most_ns) ns = 0;   // another clock
+  // 90 days in picoseconds fit in 64 bits
+  const int64_t most_ns = (int64_t)90 * 86400 * 1000000000;
+  // another clock
+  if (__builtin_sub_overflow(line->timestamp_ns, profile->base_ns, &ns) || ns < -most_ns ||
+      ns > most_ns)
+    ns = 0;
   return hsc__sat_add(ns * 1000, offset_ps);
 }
 
-// The first moment of all lines. Some writers give nanoseconds since the epoch, some since the profile began, so those that are far from the others
-// are taken to have a clock of their own.
+// The first moment of all lines. Some writers give nanoseconds since the epoch, some since the
+// profile began, so those that are far from the others are taken to have a clock of their own.
 static void find_base(hsc_profile *profile) {
   profile->base_ns = INT64_MAX;
   for (size_t s = 0; s < profile->spaces.count; s++)
@@ -55,19 +68,26 @@ static void find_base(hsc_profile *profile) {
       for (int32_t l = 0; l < plane->line_count; l++) {
         hsc_xevent_cursor at = hsc_xline_events(&plane->lines[l]);
         hsc_xevent event;
-        if (hsc_xevent_next(&at, &event) && plane->lines[l].timestamp_ns < profile->base_ns) profile->base_ns = plane->lines[l].timestamp_ns;
+        if (hsc_xevent_next(&at, &event) && plane->lines[l].timestamp_ns < profile->base_ns)
+          profile->base_ns = plane->lines[l].timestamp_ns;
       }
     }
-  if (profile->base_ns == INT64_MAX) profile->base_ns = 0;
+  if (profile->base_ns == INT64_MAX)
+    profile->base_ns = 0;
 }
 
 static hsc_status *sum_up(hsc_profile *profile) {
   find_base(profile);
   for (size_t s = 0; s < profile->spaces.count; s++) {
     hsc_xspace *space = profile->spaces.items[s];
-    if (space->damage) hsc__profile_note(profile, "%s: %s", space->path, space->damage);
-    for (int32_t i = 0; i < space->error_count; i++) hsc__profile_note(profile, "error in the profile: %.*s", (int)space->errors[i].size, space->errors[i].data);
-    for (int32_t i = 0; i < space->warning_count; i++) hsc__profile_note(profile, "warning in the profile: %.*s", (int)space->warnings[i].size, space->warnings[i].data);
+    if (space->damage)
+      hsc__profile_note(profile, "%s: %s", space->path, space->damage);
+    for (int32_t i = 0; i < space->error_count; i++)
+      hsc__profile_note(profile, "error in the profile: %.*s", (int)space->errors[i].size,
+                        space->errors[i].data);
+    for (int32_t i = 0; i < space->warning_count; i++)
+      hsc__profile_note(profile, "warning in the profile: %.*s", (int)space->warnings[i].size,
+                        space->warnings[i].data);
     HSC_TRY(hsc__profile_read_space(profile, space));
   }
   return hsc_arena_status(profile->arena);
@@ -75,7 +95,8 @@ static hsc_status *sum_up(hsc_profile *profile) {
 
 static hsc_status *create(hsc_profile **out_profile) {
   hsc_profile *profile = hsc_alloc(sizeof *profile);
-  if (!profile) return hsc_status_out_of_memory();
+  if (!profile)
+    return hsc_status_out_of_memory();
   hsc_status *status = hsc_arena_create(&profile->arena);
   if (status) {
     hsc_free(profile);
@@ -93,7 +114,8 @@ static hsc_status *open_profile(const char *path, bool keep_events, hsc_profile 
   HSC_TRY(create(&profile));
   profile->keep_events = keep_events;
   HSC_GOTO(hsc_xspace_find(path, profile->arena, &files));
-  if (files.note) hsc__profile_note(profile, "%s", files.note);
+  if (files.note)
+    hsc__profile_note(profile, "%s", files.note);
   for (int32_t i = 0; i < files.count; i++) {
     hsc_xspace *space = NULL;
     HSC_GOTO(hsc_xspace_open(files.paths[i], &space));
@@ -110,16 +132,23 @@ done:
   return status;
 }
 
-hsc_status *hsc_profile_open(const char *path, hsc_profile **out_profile) { return open_profile(path, false, out_profile); }
-hsc_status *hsc_profile_open_detailed(const char *path, hsc_profile **out_profile) { return open_profile(path, true, out_profile); }
+hsc_status *hsc_profile_open(const char *path, hsc_profile **out_profile) {
+  return open_profile(path, false, out_profile);
+}
+hsc_status *hsc_profile_open_detailed(const char *path, hsc_profile **out_profile) {
+  return open_profile(path, true, out_profile);
+}
 
 hsc_status *hsc_profile_of(hsc_xspace *space, hsc_profile **out_profile) {
   hsc_profile *profile = NULL;
   *out_profile = NULL;
   hsc_status *status = create(&profile);
-  if (!status && !HSC__ADD(&profile->spaces, space)) status = hsc_status_out_of_memory();
-  if (status) hsc_xspace_close(space);
-  else status = sum_up(profile);
+  if (!status && !HSC__ADD(&profile->spaces, space))
+    status = hsc_status_out_of_memory();
+  if (status)
+    hsc_xspace_close(space);
+  else
+    status = sum_up(profile);
   if (status) {
     hsc_profile_close(profile);
     return status;
@@ -129,9 +158,12 @@ hsc_status *hsc_profile_of(hsc_xspace *space, hsc_profile **out_profile) {
 }
 
 void hsc_profile_close(hsc_profile *profile) {
-  if (!profile) return;
-  for (size_t i = 0; i < profile->modules.count; i++) hsc_module_destroy(profile->modules.items[i].module);
-  for (size_t i = 0; i < profile->spaces.count; i++) hsc_xspace_close(profile->spaces.items[i]);
+  if (!profile)
+    return;
+  for (size_t i = 0; i < profile->modules.count; i++)
+    hsc_module_destroy(profile->modules.items[i].module);
+  for (size_t i = 0; i < profile->spaces.count; i++)
+    hsc_xspace_close(profile->spaces.items[i]);
   hsc_free(profile->spaces.items);
   hsc_free(profile->devices.items);
   hsc_free(profile->ops.items);
@@ -148,24 +180,49 @@ void hsc_profile_close(hsc_profile *profile) {
   hsc_free(profile);
 }
 
-int hsc_profile_space_count(const hsc_profile *profile) { return (int)profile->spaces.count; }
-const hsc_xspace *hsc_profile_space(const hsc_profile *profile, int space) { return profile->spaces.items[space]; }
-int hsc_profile_device_count(const hsc_profile *profile) { return (int)profile->devices.count; }
-const hsc_profile_device *hsc_profile_device_at(const hsc_profile *profile, int device) { return &profile->devices.items[device]; }
-int hsc_profile_op_count(const hsc_profile *profile) { return (int)profile->ops.count; }
-const hsc_profile_op *hsc_profile_ops(const hsc_profile *profile) { return profile->ops.items; }
-int hsc_profile_step_count(const hsc_profile *profile) { return (int)profile->steps.count; }
-const hsc_profile_step *hsc_profile_steps(const hsc_profile *profile) { return profile->steps.items; }
-int hsc_profile_module_count(const hsc_profile *profile) { return (int)profile->modules.count; }
-const hsc_profile_module *hsc_profile_modules(const hsc_profile *profile) { return profile->modules.items; }
-int64_t hsc_profile_span_ps(const hsc_profile *profile) { return profile->span_ps; }
-const char *hsc_profile_notes(const hsc_profile *profile) { return hsc_bytes_text(&profile->notes); }
+int hsc_profile_space_count(const hsc_profile *profile) {
+  return (int)profile->spaces.count;
+}
+const hsc_xspace *hsc_profile_space(const hsc_profile *profile, int space) {
+  return profile->spaces.items[space];
+}
+int hsc_profile_device_count(const hsc_profile *profile) {
+  return (int)profile->devices.count;
+}
+const hsc_profile_device *hsc_profile_device_at(const hsc_profile *profile, int device) {
+  return &profile->devices.items[device];
+}
+int hsc_profile_op_count(const hsc_profile *profile) {
+  return (int)profile->ops.count;
+}
+const hsc_profile_op *hsc_profile_ops(const hsc_profile *profile) {
+  return profile->ops.items;
+}
+int hsc_profile_step_count(const hsc_profile *profile) {
+  return (int)profile->steps.count;
+}
+const hsc_profile_step *hsc_profile_steps(const hsc_profile *profile) {
+  return profile->steps.items;
+}
+int hsc_profile_module_count(const hsc_profile *profile) {
+  return (int)profile->modules.count;
+}
+const hsc_profile_module *hsc_profile_modules(const hsc_profile *profile) {
+  return profile->modules.items;
+}
+int64_t hsc_profile_span_ps(const hsc_profile *profile) {
+  return profile->span_ps;
+}
+const char *hsc_profile_notes(const hsc_profile *profile) {
+  return hsc_bytes_text(&profile->notes);
+}
 
 void hsc_profile_set_peaks(hsc_profile *profile, double flops, double bytes, const char *source) {
   for (size_t i = 0; i < profile->devices.count; i++) {
     hsc_profile_device *device = &profile->devices.items[i];
     bool is_cpu = strstr(device->name, "CPU") || !strncmp(device->type, "hloscope cpu", 12);
-    if (!is_cpu || !isnan(device->peak_flops) || !isnan(device->peak_bytes)) continue;
+    if (!is_cpu || !isnan(device->peak_flops) || !isnan(device->peak_bytes))
+      continue;
     device->peak_flops = flops;
     device->peak_bytes = bytes;
     profile->peak_source = hsc_arena_strdup(profile->arena, source);

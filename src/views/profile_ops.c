@@ -1,8 +1,11 @@
-// profile_ops.c - one walk over the events: operators are summed up, steps and runs noted, host work kept as intervals.
+// profile_ops.c - one walk over the events: operators are summed up, steps and runs noted, host
+// work kept as intervals.
 //
-// The walk allocates nothing per event. A line's events become records of 24 bytes (start, duration, operator), are put in order when they are not
-// (some writers sort by end), and give self time by a stack of the open ones. Which operator an event is, is looked up by small numbers: the position
-// of its metadata on a device's line of operators, or of the text that its stat hlo_op refers to.
+// The walk allocates nothing per event. A line's events become records of 24 bytes (start,
+// duration, operator), are put in order when they are not (some writers sort by end), and give self
+// time by a stack of the open ones. Which operator an event is, is looked up by small numbers: the
+// position of its metadata on a device's line of operators, or of the text that its stat hlo_op
+// refers to.
 #include <math.h>
 #include <stdlib.h>
 
@@ -10,21 +13,29 @@
 
 typedef struct record {
   int64_t start, duration;
-  int32_t op;          // index of the operator; -1 = none
-  int32_t activity;    // of what is no operator
+  int32_t op;        // index of the operator; -1 = none
+  int32_t activity;  // of what is no operator
 } record;
 
-typedef enum name_class { NAME_UNKNOWN = 0, NAME_PLAIN, NAME_CLASSED, NAME_TAKES_MEMORY, NAME_GIVES_MEMORY } name_class;
+typedef enum name_class {
+  NAME_UNKNOWN = 0,
+  NAME_PLAIN,
+  NAME_CLASSED,
+  NAME_TAKES_MEMORY,
+  NAME_GIVES_MEMORY
+} name_class;
 
 typedef struct walk {
   hsc_profile *profile;
   hsc_xspace *space;
   const hsc_xplane *plane;
-  int32_t device;                 // index; -1 until the first operator
+  int32_t device;  // index; -1 until the first operator
   bool is_device_plane, is_gpu;
-  int32_t *first_op;              // [handle_count] by metadata position, then by position of the stat's metadata; -1 = none
-  uint8_t *name_class, *name_activity, *name_section;   // [event_meta_count]
-  int64_t id_hlo_op, id_program_id, id_hlo_module, id_run_id, id_step_num, id_ordinal, id_bytes, id_tf_op, id_level_0, id_memcpy;
+  // [handle_count] by metadata position, then by position of the stat's metadata; -1 = none
+  int32_t *first_op;
+  uint8_t *name_class, *name_activity, *name_section;  // [event_meta_count]
+  int64_t id_hlo_op, id_program_id, id_hlo_module, id_run_id, id_step_num, id_ordinal, id_bytes,
+      id_tf_op, id_level_0, id_memcpy;
   HSC__LIST(record) records;
   bool sorted;                    // the records so far
   HSC__LIST(hsc__interval) busy;  // of operators, outermost ones
@@ -36,44 +47,66 @@ typedef struct walk {
   int32_t last_run;
 } walk;
 
-// ---- devices --------------------------------------------------------------------------------------------------------------------
+// ---- devices ------------------------------------------------------------------------------------
 
 static double plane_number(const hsc_xplane *plane, const char *name) {
   hsc_xstat stat;
-  return hsc_xstat_find(plane->message, HSC_XPLANE_STATS, hsc_xplane_stat_id(plane, name), &stat) ? hsc_xstat_number(&stat) : NAN;
+  return hsc_xstat_find(plane->message, HSC_XPLANE_STATS, hsc_xplane_stat_id(plane, name), &stat)
+             ? hsc_xstat_number(&stat)
+             : NAN;
 }
 
 static bool add_device(walk *w) {
-  if (w->device >= 0) return true;
+  if (w->device >= 0)
+    return true;
   hsc_profile *profile = w->profile;
   hsc_view name = w->plane->name;
-  if (name.size > 8 && !memcmp(name.data, "/device:", 8)) name.data += 8, name.size -= 8;
-  else if (name.size > 6 && !memcmp(name.data, "/host:", 6)) name.data += 6, name.size -= 6;
+  if (name.size > 8 && !memcmp(name.data, "/device:", 8)) {
+    name.data += 8;
+    name.size -= 8;
+  } else if (name.size > 6 && !memcmp(name.data, "/host:", 6)) {
+    name.data += 6;
+    name.size -= 6;
+  }
   const char *text = hsc_arena_strndup(profile->arena, name.data, name.size);
   if (profile->spaces.count > 1 && w->space->hostname_count)
-    text = hsc_arena_printf(profile->arena, "%.*s/%s", (int)w->space->hostnames[0].size, w->space->hostnames[0].data, text);
+    text = hsc_arena_printf(profile->arena, "%.*s/%s", (int)w->space->hostnames[0].size,
+                            w->space->hostnames[0].data, text);
   hsc_xstat stat;
   const char *type = "";
-  if (hsc_xstat_find(w->plane->message, HSC_XPLANE_STATS, hsc_xplane_stat_id(w->plane, "device_type_string"), &stat)) {
+  if (hsc_xstat_find(w->plane->message, HSC_XPLANE_STATS,
+                     hsc_xplane_stat_id(w->plane, "device_type_string"), &stat)) {
     hsc_view value = hsc_xstat_text(w->plane, &stat);
     type = hsc_arena_strndup(profile->arena, value.data, value.size);
   }
-  hsc_profile_device device = {.plane = w->plane, .space = w->space, .name = text, .type = type, .first_ps = INT64_MAX, .last_ps = 0,
-                               .peak_flops = plane_number(w->plane, "peak_teraflops_per_second") * 1e12,
-                               .peak_bytes = plane_number(w->plane, "peak_hbm_bw_gigabytes_per_second") * 1e9};
+  hsc_profile_device device = {
+      .plane = w->plane,
+      .space = w->space,
+      .name = text,
+      .type = type,
+      .first_ps = INT64_MAX,
+      .last_ps = 0,
+      .peak_flops = plane_number(w->plane, "peak_teraflops_per_second") * 1e12,
+      .peak_bytes = plane_number(w->plane, "peak_hbm_bw_gigabytes_per_second") * 1e9};
   w->device = (int32_t)profile->devices.count;
   return text && type && HSC__ADD(&profile->devices, device);
 }
 
-// ---- operators ------------------------------------------------------------------------------------------------------------------
+// ---- operators ----------------------------------------------------------------------------------
 
 static hsc_profile_op blank_op(const walk *w, int32_t module) {
-  return (hsc_profile_op){.device = w->device, .module = module, .flops = NAN, .bytes = NAN, .min_ps = INT64_MAX, .next = -1};
+  return (hsc_profile_op){.device = w->device,
+                          .module = module,
+                          .flops = NAN,
+                          .bytes = NAN,
+                          .min_ps = INT64_MAX,
+                          .next = -1};
 }
 
 // "scope/name:" of XLA's writers: the type that would follow is the name's last part anyway.
 static hsc_view without_colon(hsc_view name) {
-  if (name.size && name.data[name.size - 1] == ':') name.size--;
+  if (name.size && name.data[name.size - 1] == ':')
+    name.size--;
   return name;
 }
 
@@ -84,10 +117,13 @@ static int32_t op_of_metadata(walk *w, int32_t position) {
   hsc_profile_op op = blank_op(w, -1);
   hsc_view short_name = meta->display_name.size ? meta->display_name : meta->name;
   op.name = short_name;
-  if (meta->display_name.size || (meta->name.size && meta->name.data[0] == '%')) op.text = meta->name;
-  if (op.name.size && op.name.data[0] == '%') {   // the whole instruction: its name is the first word
+  if (meta->display_name.size || (meta->name.size && meta->name.data[0] == '%'))
+    op.text = meta->name;
+  // the whole instruction: its name is the first word
+  if (op.name.size && op.name.data[0] == '%') {
     size_t end = 1;
-    while (end < op.name.size && op.name.data[end] != ' ') end++;
+    while (end < op.name.size && op.name.data[end] != ' ')
+      end++;
     op.name = (hsc_view){op.name.data + 1, end - 1};
   }
   hsc_view module_name = {0};
@@ -95,124 +131,193 @@ static int32_t op_of_metadata(walk *w, int32_t position) {
   hsc_xstat_cursor at = hsc_xstats_of(meta->message, HSC_XEVENT_META_STATS);
   for (hsc_xstat stat; hsc_xstat_next(&at, &stat);) {
     const hsc_xstat_meta *what = hsc_xplane_stat_meta(w->plane, stat.metadata_id);
-    if (!what) continue;
-    if (hsc_view_equals_text(what->name, "program_id")) program_id = hsc_xstat_int(&stat), has_program = true;
-    else if (hsc_view_equals_text(what->name, "hlo_category")) op.category = hsc_xstat_text(w->plane, &stat);
-    else if (hsc_view_equals_text(what->name, "flops")) op.flops = hsc_xstat_number(&stat);
-    else if (hsc_view_equals_text(what->name, "bytes_accessed")) op.bytes = hsc_xstat_number(&stat);
-    else if (hsc_view_equals_text(what->name, "tf_op")) op.op_name = without_colon(hsc_xstat_text(w->plane, &stat));
-    else if (hsc_view_equals_text(what->name, "source")) op.source = hsc_xstat_text(w->plane, &stat);
-    else if (hsc_view_equals_text(what->name, "hlo_module")) module_name = hsc_xstat_text(w->plane, &stat);
+    if (!what)
+      continue;
+    if (hsc_view_equals_text(what->name, "program_id")) {
+      program_id = hsc_xstat_int(&stat);
+      has_program = true;
+    } else if (hsc_view_equals_text(what->name, "hlo_category"))
+      op.category = hsc_xstat_text(w->plane, &stat);
+    else if (hsc_view_equals_text(what->name, "flops"))
+      op.flops = hsc_xstat_number(&stat);
+    else if (hsc_view_equals_text(what->name, "bytes_accessed"))
+      op.bytes = hsc_xstat_number(&stat);
+    else if (hsc_view_equals_text(what->name, "tf_op"))
+      op.op_name = without_colon(hsc_xstat_text(w->plane, &stat));
+    else if (hsc_view_equals_text(what->name, "source"))
+      op.source = hsc_xstat_text(w->plane, &stat);
+    else if (hsc_view_equals_text(what->name, "hlo_module"))
+      module_name = hsc_xstat_text(w->plane, &stat);
   }
-  if (has_program || module_name.size) op.module = hsc__profile_module_of(w->profile, w->space, has_program ? &program_id : NULL, module_name);
+  if (has_program || module_name.size)
+    op.module =
+        hsc__profile_module_of(w->profile, w->space, has_program ? &program_id : NULL, module_name);
   op.activity = hsc__activity_of_category(op.category.size ? op.category : op.name);
-  if (!HSC__ADD(&w->profile->ops, op)) return -1;
+  if (!HSC__ADD(&w->profile->ops, op))
+    return -1;
   return (int32_t)w->profile->ops.count - 1;
 }
 
 // Of an event with a stat hlo_op: by the operator's name and the program's number.
-static int32_t op_of_stats(walk *w, hsc_view name, hsc_view module_name, int64_t program_id, bool has_program, int32_t *first) {
+static int32_t op_of_stats(walk *w,
+                           hsc_view name,
+                           hsc_view module_name,
+                           int64_t program_id,
+                           bool has_program,
+                           int32_t *first) {
   hsc_profile *profile = w->profile;
   for (int32_t i = *first; i >= 0; i = profile->ops.items[i].next) {
     const hsc_profile_op *op = &profile->ops.items[i];
     const hsc_profile_module *module = op->module >= 0 ? &profile->modules.items[op->module] : NULL;
-    if (!module ? !has_program && !module_name.size : has_program ? module->program_id == program_id : hsc_view_equals(module->name, module_name)) return i;
+    if (!module       ? !has_program && !module_name.size
+        : has_program ? module->program_id == program_id
+                      : hsc_view_equals(module->name, module_name))
+      return i;
   }
   hsc_profile_op op = blank_op(w, -1);
   op.name = name;
-  if (has_program || module_name.size) op.module = hsc__profile_module_of(profile, w->space, has_program ? &program_id : NULL, module_name);
+  if (has_program || module_name.size)
+    op.module =
+        hsc__profile_module_of(profile, w->space, has_program ? &program_id : NULL, module_name);
   op.activity = hsc__activity_of_category(name);
   op.next = *first;
-  if (!HSC__ADD(&profile->ops, op)) return -1;
+  if (!HSC__ADD(&profile->ops, op))
+    return -1;
   return *first = (int32_t)profile->ops.count - 1;
 }
 
-// Threads of a device work on a run at the same time: it lasts from the first of its operators to the end of the last.
+// Threads of a device work on a run at the same time: it lasts from the first of its operators to
+// the end of the last.
 static bool add_run(walk *w, int64_t id, int32_t module, int64_t start, int64_t end) {
   hsc_profile *profile = w->profile;
-  if (w->last_run < 0 || profile->runs.items[w->last_run].id != id || profile->runs.items[w->last_run].module != module) {
+  if (w->last_run < 0 || profile->runs.items[w->last_run].id != id ||
+      profile->runs.items[w->last_run].module != module) {
     int64_t key[2] = {id, module};
     int32_t *at = hsc_map_get(w->runs, (hsc_view){(const char *)key, sizeof key});
     if (!at) {
       at = HSC_NEW(profile->arena, int32_t);
       const char *kept = hsc_arena_copy(profile->arena, key, sizeof key);
-      if (!at || !kept || !HSC__ADD(&profile->runs, (hsc__run){w->device, module, id, start, end})) return false;
+      if (!at || !kept || !HSC__ADD(&profile->runs, (hsc__run){w->device, module, id, start, end}))
+        return false;
       *at = (int32_t)profile->runs.count - 1;
       hsc_status *status = hsc_map_put(w->runs, (hsc_view){kept, sizeof key}, at);
-      if (status) return hsc_status_free(status), false;
+      if (status) {
+        hsc_status_free(status);
+        return false;
+      }
     }
     w->last_run = *at;
   }
   hsc__run *run = &profile->runs.items[w->last_run];
-  if (start < run->start_ps) run->start_ps = start;
-  if (end > run->end_ps) run->end_ps = end;
+  if (start < run->start_ps)
+    run->start_ps = start;
+  if (end > run->end_ps)
+    run->end_ps = end;
   return true;
 }
 
-// ---- lines ----------------------------------------------------------------------------------------------------------------------
+// ---- lines --------------------------------------------------------------------------------------
 
 static int compare_records(const void *a, const void *b) {
-  const record *x = a, *y = b;
-  if (x->start != y->start) return x->start < y->start ? -1 : 1;
-  return x->duration > y->duration ? -1 : x->duration < y->duration;   // what encloses stands before what it encloses
+  const record *x = a;
+  const record *y = b;
+  if (x->start != y->start)
+    return x->start < y->start ? -1 : 1;
+  // what encloses stands before what it encloses
+  return x->duration > y->duration ? -1 : x->duration < y->duration;
 }
 
-static int section_of(const record *r) { return r->op >= 0 ? HSC__SECTION_EXECUTION : r->activity == HSC_ACTIVITY_TRANSFER ? HSC__SECTION_TRANSFER : HSC__SECTION_CONTROL; }
+static int section_of(const record *r) {
+  if (r->op >= 0)
+    return HSC__SECTION_EXECUTION;
+  if (r->activity == HSC_ACTIVITY_TRANSFER)
+    return HSC__SECTION_TRANSFER;
+  return HSC__SECTION_CONTROL;
+}
 
-// Self times and outermost intervals of the records of one line, all of them or those of one section.
+// Self times and outermost intervals of the records of one line, all of them or those of one
+// section.
 static bool fold_line(walk *w, hsc_profile_lane *lane, bool all) {
   record *records = w->records.items;
   size_t count = w->records.count;
-  if (!w->sorted) qsort(records, count, sizeof *records, compare_records);
+  if (!w->sorted)
+    qsort(records, count, sizeof *records, compare_records);
   w->sorted = true;
   hsc_profile_op *ops = w->profile->ops.items;
   w->stack_end.count = w->stack_op.count = w->stack_event.count = 0;
   int64_t last_end = INT64_MIN;
   for (size_t i = 0; i < count; i++) {
-    if (!all && section_of(&records[i]) != lane->section) continue;
-    int64_t start = records[i].start, duration = records[i].duration, end = hsc__sat_add(start, duration);
-    if (last_end == INT64_MIN) lane->first_ps = start;
-    if (last_end != INT64_MIN && start > last_end && start - last_end > lane->gap_ps) lane->gap_ps = start - last_end, lane->gap_start_ps = last_end;
+    if (!all && section_of(&records[i]) != lane->section)
+      continue;
+    int64_t start = records[i].start;
+    int64_t duration = records[i].duration;
+    int64_t end = hsc__sat_add(start, duration);
+    if (last_end == INT64_MIN)
+      lane->first_ps = start;
+    if (last_end != INT64_MIN && start > last_end && start - last_end > lane->gap_ps) {
+      lane->gap_ps = start - last_end;
+      lane->gap_start_ps = last_end;
+    }
     if (last_end == INT64_MIN || end > last_end) {
-      lane->busy_ps = hsc__sat_add(lane->busy_ps, last_end == INT64_MIN || start > last_end ? duration : end - last_end);
+      lane->busy_ps = hsc__sat_add(
+          lane->busy_ps, last_end == INT64_MIN || start > last_end ? duration : end - last_end);
       last_end = end;
     }
     if (records[i].op < 0) {
-      if (records[i].activity == HSC_ACTIVITY_IDLE) continue;
-      if (!HSC__ADD(&w->profile->host, (hsc__interval){start, end, records[i].activity, -1})) return false;
+      if (records[i].activity == HSC_ACTIVITY_IDLE)
+        continue;
+      if (!HSC__ADD(&w->profile->host, (hsc__interval){start, end, records[i].activity, -1}))
+        return false;
       continue;
     }
     hsc_profile_op *op = &ops[records[i].op];
     op->count++;
     op->total_ps = hsc__sat_add(op->total_ps, duration);
     op->self_ps = hsc__sat_add(op->self_ps, duration);
-    if (duration < op->min_ps) op->min_ps = duration;
-    if (duration > op->max_ps) op->max_ps = duration;
+    if (duration < op->min_ps)
+      op->min_ps = duration;
+    if (duration > op->max_ps)
+      op->max_ps = duration;
     bool keep = w->profile->keep_events;
-    if (keep && !HSC__ADD(&w->profile->events, (hsc__op_event){start, duration, records[i].op})) return false;
-    while (w->stack_end.count && w->stack_end.items[w->stack_end.count - 1] <= start) w->stack_end.count--, w->stack_op.count--, w->stack_event.count -= keep;
+    if (keep && !HSC__ADD(&w->profile->events, (hsc__op_event){start, duration, records[i].op}))
+      return false;
+    while (w->stack_end.count && w->stack_end.items[w->stack_end.count - 1] <= start) {
+      w->stack_end.count--;
+      w->stack_op.count--;
+      w->stack_event.count -= keep;
+    }
     if (w->stack_end.count) {
       int64_t outer_end = w->stack_end.items[w->stack_end.count - 1];
       hsc_profile_op *outer = &ops[w->stack_op.items[w->stack_op.count - 1]];
       int64_t inside = end < outer_end ? duration : outer_end - start;
       outer->self_ps = outer->self_ps > inside ? outer->self_ps - inside : 0;
-      if (keep) w->profile->events.items[w->stack_event.items[w->stack_event.count - 1]].self_ps -= inside;
-    } else if (!w->busy.count || w->busy.items[w->busy.count - 1].activity != (int32_t)op->activity || w->busy.items[w->busy.count - 1].end != start) {
-      if (!HSC__ADD(&w->busy, (hsc__interval){start, end, (int32_t)op->activity, -1})) return false;
+      if (keep)
+        w->profile->events.items[w->stack_event.items[w->stack_event.count - 1]].self_ps -= inside;
+    } else if (!w->busy.count ||
+               w->busy.items[w->busy.count - 1].activity != (int32_t)op->activity ||
+               w->busy.items[w->busy.count - 1].end != start) {
+      if (!HSC__ADD(&w->busy, (hsc__interval){start, end, (int32_t)op->activity, -1}))
+        return false;
     } else {
-      w->busy.items[w->busy.count - 1].end = end;   // one after the other without a gap
+      w->busy.items[w->busy.count - 1].end = end;  // one after the other without a gap
     }
-    if (duration > 0 && (!HSC__ADD(&w->stack_end, end) || !HSC__ADD(&w->stack_op, records[i].op))) return false;
-    if (duration > 0 && keep && !HSC__ADD(&w->stack_event, w->profile->events.count - 1)) return false;
+    if (duration > 0 && (!HSC__ADD(&w->stack_end, end) || !HSC__ADD(&w->stack_op, records[i].op)))
+      return false;
+    if (duration > 0 && keep && !HSC__ADD(&w->stack_event, w->profile->events.count - 1))
+      return false;
   }
   lane->last_ps = last_end == INT64_MIN ? 0 : last_end;
-  if (lane->last_ps > w->profile->span_ps) w->profile->span_ps = lane->last_ps;
+  if (lane->last_ps > w->profile->span_ps)
+    w->profile->span_ps = lane->last_ps;
   return true;
 }
 
-static bool add_record(walk *w, const hsc_xline *line, const hsc_xevent *event, int32_t op, int32_t activity) {
-  record r = {hsc__profile_time(w->profile, line, event->offset_ps), event->duration_ps > 0 ? event->duration_ps : 0, op, activity};
-  w->sorted &= !w->records.count || compare_records(&w->records.items[w->records.count - 1], &r) <= 0;
+static bool add_record(
+    walk *w, const hsc_xline *line, const hsc_xevent *event, int32_t op, int32_t activity) {
+  record r = {hsc__profile_time(w->profile, line, event->offset_ps),
+              event->duration_ps > 0 ? event->duration_ps : 0, op, activity};
+  w->sorted &=
+      !w->records.count || compare_records(&w->records.items[w->records.count - 1], &r) <= 0;
   return HSC__ADD(&w->records, r);
 }
 
@@ -225,21 +330,28 @@ static bool read_ops_line(walk *w, const hsc_xline *line, hsc_profile_lane *lane
     if (meta) {
       int32_t position = (int32_t)(meta - w->plane->event_metas);
       op = w->first_op[position];
-      if (op < 0) op = w->first_op[position] = op_of_metadata(w, position);
-    } else {   // a file that was cut: its metadata are gone
-      const char *name = hsc_arena_printf(w->profile->arena, "event %lld", (long long)event.metadata_id);
+      if (op < 0)
+        op = w->first_op[position] = op_of_metadata(w, position);
+    } else {  // a file that was cut: its metadata are gone
+      const char *name =
+          hsc_arena_printf(w->profile->arena, "event %lld", (long long)event.metadata_id);
       int32_t *slot = hsc_map_get(w->texts, hsc_view_of(name));
       if (!slot) {
         slot = HSC_NEW(w->profile->arena, int32_t);
-        if (!slot || !name) return false;
+        if (!slot || !name)
+          return false;
         *slot = -1;
         hsc_status *status = hsc_map_put(w->texts, hsc_view_of(name), slot);
-        if (status) return hsc_status_free(status), false;
+        if (status) {
+          hsc_status_free(status);
+          return false;
+        }
       }
       op = op_of_stats(w, hsc_view_of(name), (hsc_view){0}, 0, false, slot);
     }
     lane->events++;
-    if (op < 0 || !add_record(w, line, &event, op, HSC_ACTIVITY_COMPUTE)) return false;
+    if (op < 0 || !add_record(w, line, &event, op, HSC_ACTIVITY_COMPUTE))
+      return false;
   }
   return true;
 }
@@ -248,18 +360,32 @@ static bool read_steps_line(walk *w, const hsc_xline *line, hsc_profile_lane *la
   hsc_xevent_cursor at = hsc_xline_events(line);
   for (hsc_xevent event; hsc_xevent_next(&at, &event);) {
     const hsc_xevent_meta *meta = hsc_xplane_event_meta(w->plane, event.metadata_id);
-    int64_t start = hsc__profile_time(w->profile, line, event.offset_ps), number = lane->events++;
+    int64_t start = hsc__profile_time(w->profile, line, event.offset_ps);
+    int64_t number = lane->events++;
     char text[24];
-    size_t size = meta ? meta->name.size < sizeof text ? meta->name.size : sizeof text - 1 : 0;
+    size_t size;
+    if (meta) {
+      if (meta->name.size < sizeof text)
+        size = meta->name.size;
+      else
+        size = sizeof text - 1;
+    } else
+      size = 0;
     if (size) {
       memcpy(text, meta->name.data, size);
       text[size] = 0;
       char *end;
       long long parsed = strtoll(text, &end, 10);
-      if (end != text && !*end) number = parsed;
+      if (end != text && !*end)
+        number = parsed;
     }
-    hsc_profile_step step = {.device = w->device, .number = number, .start_ps = start, .end_ps = hsc__sat_add(start, event.duration_ps > 0 ? event.duration_ps : 0)};
-    if (!HSC__ADD(&w->profile->steps, step) || !add_record(w, line, &event, -1, HSC_ACTIVITY_IDLE)) return false;
+    hsc_profile_step step = {
+        .device = w->device,
+        .number = number,
+        .start_ps = start,
+        .end_ps = hsc__sat_add(start, event.duration_ps > 0 ? event.duration_ps : 0)};
+    if (!HSC__ADD(&w->profile->steps, step) || !add_record(w, line, &event, -1, HSC_ACTIVITY_IDLE))
+      return false;
   }
   return true;
 }
@@ -268,23 +394,32 @@ static bool read_modules_line(walk *w, const hsc_xline *line, hsc_profile_lane *
   hsc_xevent_cursor at = hsc_xline_events(line);
   for (hsc_xevent event; hsc_xevent_next(&at, &event);) {
     const hsc_xevent_meta *meta = hsc_xplane_event_meta(w->plane, event.metadata_id);
-    if (!add_record(w, line, &event, -1, HSC_ACTIVITY_IDLE)) return false;
+    if (!add_record(w, line, &event, -1, HSC_ACTIVITY_IDLE))
+      return false;
     lane->events++;
-    if (!meta) continue;
+    if (!meta)
+      continue;
     // "module(number)"
     hsc_view name = meta->name;
     int64_t id = 0;
     size_t open = name.size;
-    while (open > 0 && name.data[open - 1] != '(') open--;
-    for (size_t i = open; open && i < name.size && name.data[i] >= '0' && name.data[i] <= '9'; i++) id = (int64_t)((uint64_t)id * 10 + (uint64_t)(name.data[i] - '0'));
+    while (open > 0 && name.data[open - 1] != '(')
+      open--;
+    for (size_t i = open; open && i < name.size && name.data[i] >= '0' && name.data[i] <= '9'; i++)
+      id = (int64_t)((uint64_t)id * 10 + (uint64_t)(name.data[i] - '0'));
     bool has_id = open && open < name.size && name.data[open] >= '0' && name.data[open] <= '9';
-    int32_t module = hsc__profile_module_of(w->profile, w->space, has_id ? &id : NULL, open ? (hsc_view){name.data, open - 1} : name);
-    if (module < 0) return false;
+    int32_t module = hsc__profile_module_of(w->profile, w->space, has_id ? &id : NULL,
+                                            open ? (hsc_view){name.data, open - 1} : name);
+    if (module < 0)
+      return false;
     hsc_profile_module *m = &w->profile->modules.items[module];
     m->run_count++;
     m->run_ps = hsc__sat_add(m->run_ps, event.duration_ps > 0 ? event.duration_ps : 0);
     int64_t start = hsc__profile_time(w->profile, line, event.offset_ps);
-    if (!HSC__ADD(&w->profile->runs, (hsc__run){w->device, module, lane->events, start, hsc__sat_add(start, event.duration_ps > 0 ? event.duration_ps : 0)})) return false;
+    if (!HSC__ADD(&w->profile->runs,
+                  (hsc__run){w->device, module, lane->events, start,
+                             hsc__sat_add(start, event.duration_ps > 0 ? event.duration_ps : 0)}))
+      return false;
   }
   return true;
 }
@@ -296,17 +431,22 @@ const hsc__host_name *hsc__host_name_of(hsc_view name) {
 #undef HOST_EVENT
   };
   for (size_t i = 0; i < HSC_COUNT_OF(rows); i++)
-    if (hsc__view_contains(name, rows[i].part)) return &rows[i];
+    if (hsc__view_contains(name, rows[i].part))
+      return &rows[i];
   return NULL;
 }
 
 static void class_of_name(walk *w, int32_t position) {
   hsc_view name = w->plane->event_metas[position].name;
   const hsc__host_name *row = hsc__host_name_of(name);
-  w->name_class[position] = row                                                ? NAME_CLASSED
-                            : hsc_view_equals_text(name, "MemoryAllocation")   ? NAME_TAKES_MEMORY
-                            : hsc_view_equals_text(name, "MemoryDeallocation") ? NAME_GIVES_MEMORY
-                                                                               : NAME_PLAIN;
+  if (row)
+    w->name_class[position] = NAME_CLASSED;
+  else if (hsc_view_equals_text(name, "MemoryAllocation"))
+    w->name_class[position] = NAME_TAKES_MEMORY;
+  else if (hsc_view_equals_text(name, "MemoryDeallocation"))
+    w->name_class[position] = NAME_GIVES_MEMORY;
+  else
+    w->name_class[position] = NAME_PLAIN;
   w->name_activity[position] = row ? row->activity : HSC_ACTIVITY_HOST;
   w->name_section[position] = row ? row->section : HSC__SECTION_CONTROL;
 }
@@ -322,43 +462,63 @@ static void read_stats(const walk *w, const hsc_xevent *event, event_stats *out)
   hsc_xstat_cursor at = hsc_xstats_of(event->message, HSC_XEVENT_STATS);
   for (hsc_xstat stat; hsc_xstat_next(&at, &stat);) {
     int64_t id = stat.metadata_id;
-    if (id == w->id_hlo_op && !out->hlo_op.kind) out->hlo_op = stat;
-    else if (id == w->id_program_id && !out->has_program) out->program_id = hsc_xstat_int(&stat), out->has_program = true;
-    else if (id == w->id_hlo_module && !out->hlo_module.kind) out->hlo_module = stat;
-    else if (id == w->id_run_id && !out->has_run) out->run_id = hsc_xstat_int(&stat), out->has_run = true;
-    else if (id == w->id_step_num && !out->has_step) out->step_num = hsc_xstat_int(&stat), out->has_step = true;
-    else if (id == w->id_bytes && !out->bytes) out->bytes = hsc_xstat_int(&stat);
+    if (id == w->id_hlo_op && !out->hlo_op.kind)
+      out->hlo_op = stat;
+    else if (id == w->id_program_id && !out->has_program) {
+      out->program_id = hsc_xstat_int(&stat);
+      out->has_program = true;
+    } else if (id == w->id_hlo_module && !out->hlo_module.kind)
+      out->hlo_module = stat;
+    else if (id == w->id_run_id && !out->has_run) {
+      out->run_id = hsc_xstat_int(&stat);
+      out->has_run = true;
+    } else if (id == w->id_step_num && !out->has_step) {
+      out->step_num = hsc_xstat_int(&stat);
+      out->has_step = true;
+    } else if (id == w->id_bytes && !out->bytes)
+      out->bytes = hsc_xstat_int(&stat);
   }
 }
 
 static int32_t op_of_event(walk *w, const event_stats *stats) {
-  if (!add_device(w)) return -1;
-  hsc_view module_name = stats->hlo_module.kind ? hsc_xstat_text(w->plane, &stats->hlo_module) : (hsc_view){0};
+  if (!add_device(w))
+    return -1;
+  hsc_view module_name =
+      stats->hlo_module.kind ? hsc_xstat_text(w->plane, &stats->hlo_module) : (hsc_view){0};
   if (stats->hlo_op.kind == HSC_XSTAT_REF) {
     const hsc_xstat_meta *name = hsc_xplane_stat_meta(w->plane, (int64_t)stats->hlo_op.u);
     if (name)
-      return op_of_stats(w, name->name, module_name, stats->program_id, stats->has_program, &w->first_op[w->plane->event_meta_count + (name - w->plane->stat_metas)]);
+      return op_of_stats(w, name->name, module_name, stats->program_id, stats->has_program,
+                         &w->first_op[w->plane->event_meta_count + (name - w->plane->stat_metas)]);
   }
   hsc_view text = hsc_xstat_text(w->plane, &stats->hlo_op);
   int32_t *slot = hsc_map_get(w->texts, text);
   if (!slot) {
     slot = HSC_NEW(w->profile->arena, int32_t);
-    if (!slot) return -1;
+    if (!slot)
+      return -1;
     *slot = -1;
     hsc_status *status = hsc_map_put(w->texts, text, slot);
-    if (status) return hsc_status_free(status), -1;
+    if (status) {
+      hsc_status_free(status);
+      return -1;
+    }
   }
   return op_of_stats(w, text, module_name, stats->program_id, stats->has_program, slot);
 }
 
-// A kernel of a GPU's stream that no HLO instruction stands behind (TensorFlow without XLA): one operator for each name of the framework.
+// A kernel of a GPU's stream that no HLO instruction stands behind (TensorFlow without XLA): one
+// operator for each name of the framework.
 static int32_t op_of_kernel(walk *w, const hsc_xevent *event, hsc_view kernel) {
-  if (!add_device(w)) return -1;
+  if (!add_device(w))
+    return -1;
   hsc_xstat stat;
   hsc_view op_name = {0};
-  if (hsc_xstat_find(event->message, HSC_XEVENT_STATS, w->id_tf_op, &stat) || hsc_xstat_find(event->message, HSC_XEVENT_STATS, w->id_level_0, &stat))
+  if (hsc_xstat_find(event->message, HSC_XEVENT_STATS, w->id_tf_op, &stat) ||
+      hsc_xstat_find(event->message, HSC_XEVENT_STATS, w->id_level_0, &stat))
     op_name = without_colon(hsc_xstat_text(w->plane, &stat));
-  hsc_view parts[2] = {kernel, op_name};   // both are the file's own bytes, at places of their own: what they say is compared, not where
+  // both are the file's own bytes, at places of their own: what they say is compared, not where
+  hsc_view parts[2] = {kernel, op_name};
   hsc_bytes key = {0};
   hsc_bytes_append(&key, parts[0].data ? parts[0].data : "", parts[0].size);
   hsc_bytes_append_char(&key, '\0');
@@ -369,94 +529,138 @@ static int32_t op_of_kernel(walk *w, const hsc_xevent *event, hsc_view kernel) {
     return slot ? *slot : -1;
   }
   hsc_profile_op op = blank_op(w, -1);
-  op.name = kernel, op.op_name = op_name, op.category = HSC_VIEW("kernel"), op.activity = hsc__activity_of_category(kernel);
+  op.name = kernel;
+  op.op_name = op_name;
+  op.category = HSC_VIEW("kernel");
+  op.activity = hsc__activity_of_category(kernel);
   slot = HSC_NEW(w->profile->arena, int32_t);
   const char *kept = hsc_arena_copy(w->profile->arena, key.data, key.size);
   hsc_view kept_key = {kept, key.size};
   hsc_bytes_deinit(&key);
-  if (!slot || !kept || !HSC__ADD(&w->profile->ops, op)) return -1;
+  if (!slot || !kept || !HSC__ADD(&w->profile->ops, op))
+    return -1;
   hsc_status *status = hsc_map_put(w->texts, kept_key, slot);
-  if (status) return hsc_status_free(status), -1;
+  if (status) {
+    hsc_status_free(status);
+    return -1;
+  }
   return *slot = (int32_t)w->profile->ops.count - 1;
 }
 
 // "size:112 dest:4 async:0", "kind_src:pageable kind_dst:device size:112 ..." -> 112
 static int64_t memcpy_bytes(const walk *w, const hsc_xevent *event) {
   hsc_xstat stat;
-  if (!hsc_xstat_find(event->message, HSC_XEVENT_STATS, w->id_memcpy, &stat)) return -1;
+  if (!hsc_xstat_find(event->message, HSC_XEVENT_STATS, w->id_memcpy, &stat))
+    return -1;
   hsc_view text = hsc_xstat_text(w->plane, &stat);
   const char *at = text.size ? memmem(text.data, text.size, "size:", 5) : NULL;
   int64_t bytes = 0;
-  for (at = at ? at + 5 : NULL; at && at < text.data + text.size && *at >= '0' && *at <= '9' && bytes < (int64_t)1 << 56; at++) bytes = 10 * bytes + (*at - '0');
+  for (at = at ? at + 5 : NULL;
+       at && at < text.data + text.size && *at >= '0' && *at <= '9' && bytes < (int64_t)1 << 56;
+       at++)
+    bytes = 10 * bytes + (*at - '0');
   return bytes;
 }
 
-// Any other line: operators where a stat says so, steps where a stat counts them, host work by name. A line that has operators is one of execution.
+// Any other line: operators where a stat says so, steps where a stat counts them, host work by
+// name. A line that has operators is one of execution.
 static bool read_mixed_line(walk *w, const hsc_xline *line, hsc_profile_lane *lane) {
-  bool may_have_ops = w->id_hlo_op >= 0, may_have_steps = w->id_step_num >= 0;
+  bool may_have_ops = w->id_hlo_op >= 0;
+  bool may_have_steps = w->id_step_num >= 0;
   bool may_be_kernels = w->is_gpu && line->name.size > 7 && !memcmp(line->name.data, "Stream ", 7);
-  size_t transfers = 0, ops = 0;
+  size_t transfers = 0;
+  size_t ops = 0;
   w->last_run = -1;
   hsc_xevent_cursor at = hsc_xline_events(line);
   for (hsc_xevent event; hsc_xevent_next(&at, &event);) {
     const hsc_xevent_meta *meta = hsc_xplane_event_meta(w->plane, event.metadata_id);
     int32_t position = meta ? (int32_t)(meta - w->plane->event_metas) : -1;
-    if (position >= 0 && w->name_class[position] == NAME_UNKNOWN) class_of_name(w, position);
+    if (position >= 0 && w->name_class[position] == NAME_UNKNOWN)
+      class_of_name(w, position);
     bool classed = position >= 0 && w->name_class[position] == NAME_CLASSED;
     event_stats stats = {0};
     lane->events++;
     if (position >= 0 && w->name_class[position] >= NAME_TAKES_MEMORY) {
-      hsc__memory_event memory = {w->plane, event.message, hsc__profile_time(w->profile, line, event.offset_ps), w->name_class[position] == NAME_GIVES_MEMORY};
-      if (!HSC__ADD(&w->profile->memory, memory) || !add_record(w, line, &event, -1, HSC_ACTIVITY_IDLE)) return false;
+      hsc__memory_event memory = {w->plane, event.message,
+                                  hsc__profile_time(w->profile, line, event.offset_ps),
+                                  w->name_class[position] == NAME_GIVES_MEMORY};
+      if (!HSC__ADD(&w->profile->memory, memory) ||
+          !add_record(w, line, &event, -1, HSC_ACTIVITY_IDLE))
+        return false;
       continue;
     }
-    if (event.has_stats && (may_have_ops || may_have_steps || w->id_bytes >= 0) && !(classed && w->name_activity[position] == HSC_ACTIVITY_IDLE)) read_stats(w, &event, &stats);
+    if (event.has_stats && (may_have_ops || may_have_steps || w->id_bytes >= 0) &&
+        !(classed && w->name_activity[position] == HSC_ACTIVITY_IDLE))
+      read_stats(w, &event, &stats);
     if (stats.hlo_op.kind) {
       int32_t op = op_of_event(w, &stats);
-      if (op < 0 || !add_record(w, line, &event, op, HSC_ACTIVITY_COMPUTE)) return false;
+      if (op < 0 || !add_record(w, line, &event, op, HSC_ACTIVITY_COMPUTE))
+        return false;
       ops++;
       if (stats.has_run) {
         const record *r = &w->records.items[w->records.count - 1];
-        if (!add_run(w, stats.run_id, w->profile->ops.items[op].module, r->start, hsc__sat_add(r->start, r->duration))) return false;
+        if (!add_run(w, stats.run_id, w->profile->ops.items[op].module, r->start,
+                     hsc__sat_add(r->start, r->duration)))
+          return false;
       }
       continue;
     }
     if (stats.has_step) {
       int64_t start = hsc__profile_time(w->profile, line, event.offset_ps);
-      hsc_profile_step step = {.device = -1, .number = stats.step_num, .start_ps = start, .end_ps = hsc__sat_add(start, event.duration_ps > 0 ? event.duration_ps : 0)};
-      if (!HSC__ADD(&w->profile->host_steps, step)) return false;
+      hsc_profile_step step = {
+          .device = -1,
+          .number = stats.step_num,
+          .start_ps = start,
+          .end_ps = hsc__sat_add(start, event.duration_ps > 0 ? event.duration_ps : 0)};
+      if (!HSC__ADD(&w->profile->host_steps, step))
+        return false;
     }
     int32_t activity = position >= 0 ? w->name_activity[position] : HSC_ACTIVITY_HOST;
     if (may_be_kernels && meta) {
       int64_t copied = memcpy_bytes(w, &event);
       if (copied < 0) {
         int32_t op = op_of_kernel(w, &event, meta->name);
-        if (op < 0 || !add_record(w, line, &event, op, HSC_ACTIVITY_COMPUTE)) return false;
+        if (op < 0 || !add_record(w, line, &event, op, HSC_ACTIVITY_COMPUTE))
+          return false;
         ops++;
         continue;
       }
       activity = HSC_ACTIVITY_TRANSFER;
       stats.bytes = copied;
     }
-    if (activity == HSC_ACTIVITY_TRANSFER) transfers++, lane->bytes = hsc__sat_add(lane->bytes, stats.bytes);
-    if (!add_record(w, line, &event, -1, activity)) return false;
+    if (activity == HSC_ACTIVITY_TRANSFER) {
+      transfers++;
+      lane->bytes = hsc__sat_add(lane->bytes, stats.bytes);
+    }
+    if (!add_record(w, line, &event, -1, activity))
+      return false;
   }
-  lane->section = ops ? HSC__SECTION_EXECUTION : 2 * transfers > (size_t)lane->events ? HSC__SECTION_TRANSFER : HSC__SECTION_CONTROL;
+  if (ops)
+    lane->section = HSC__SECTION_EXECUTION;
+  else if (2 * transfers > (size_t)lane->events)
+    lane->section = HSC__SECTION_TRANSFER;
+  else
+    lane->section = HSC__SECTION_CONTROL;
   return true;
 }
 
-static bool is_derived(hsc_view name) {   // made by viewers from other lines
-  return hsc_view_equals_text(name, "Framework Name Scope") || hsc_view_equals_text(name, "Framework Ops") || hsc_view_equals_text(name, "Source code") ||
-         hsc_view_equals_text(name, "TensorFlow Name Scope") || hsc_view_equals_text(name, "TensorFlow Ops");
+static bool is_derived(hsc_view name) {  // made by viewers from other lines
+  return hsc_view_equals_text(name, "Framework Name Scope") ||
+         hsc_view_equals_text(name, "Framework Ops") || hsc_view_equals_text(name, "Source code") ||
+         hsc_view_equals_text(name, "TensorFlow Name Scope") ||
+         hsc_view_equals_text(name, "TensorFlow Ops");
 }
 
 static bool read_line(walk *w, const hsc_xline *line) {
-  hsc_profile_lane lane = {.space = w->space, .plane = w->plane, .line = line, .section = HSC__SECTION_EXECUTION};
+  hsc_profile_lane lane = {
+      .space = w->space, .plane = w->plane, .line = line, .section = HSC__SECTION_EXECUTION};
   hsc_view name = line->display_name.size ? line->display_name : line->name;
-  if (is_derived(name) || hsc_view_equals_text(name, "memory, shown by hloscope")) return true;
+  if (is_derived(name) || hsc_view_equals_text(name, "memory, shown by hloscope"))
+    return true;
   w->records.count = 0;
   w->sorted = true;
-  bool ok, is_mixed = false;
+  bool ok;
+  bool is_mixed = false;
   hsc_xspace_need(w->space, line->message);
   if (w->is_device_plane && hsc_view_equals_text(line->name, "XLA Ops")) {
     ok = add_device(w) && read_ops_line(w, line, &lane);
@@ -470,21 +674,37 @@ static bool read_line(walk *w, const hsc_xline *line) {
     ok = read_mixed_line(w, line, &lane);
     is_mixed = !w->is_device_plane;
     if (w->is_device_plane && lane.section == HSC__SECTION_CONTROL)
-      lane.section = hsc__view_contains(line->name, "Async") || hsc__view_contains(line->name, "DMA") ? HSC__SECTION_TRANSFER : HSC__SECTION_EXECUTION;
-    if (w->is_device_plane)   // lines of a device that are no operators (engines, asynchronous copies) are lanes, not work of the host
+      lane.section =
+          hsc__view_contains(line->name, "Async") || hsc__view_contains(line->name, "DMA")
+              ? HSC__SECTION_TRANSFER
+              : HSC__SECTION_EXECUTION;
+    // lines of a device that are no operators (engines, asynchronous copies) are lanes, not work of
+    // the host
+    if (w->is_device_plane)
       for (size_t i = 0; i < w->records.count; i++)
-        if (w->records.items[i].op < 0 && !(w->is_gpu && w->records.items[i].activity == HSC_ACTIVITY_TRANSFER)) w->records.items[i].activity = HSC_ACTIVITY_IDLE;
+        if (w->records.items[i].op < 0 &&
+            !(w->is_gpu && w->records.items[i].activity == HSC_ACTIVITY_TRANSFER))
+          w->records.items[i].activity = HSC_ACTIVITY_IDLE;
   }
   lane.name = hsc_arena_strndup(w->profile->arena, name.data ? name.data : "", name.size);
-  lane.device = hsc_arena_strndup(w->profile->arena, w->plane->name.data ? w->plane->name.data : "", w->plane->name.size);
+  lane.device = hsc_arena_strndup(w->profile->arena, w->plane->name.data ? w->plane->name.data : "",
+                                  w->plane->name.size);
   int64_t parts[HSC__SECTION_COUNT] = {0};
-  for (size_t i = 0; is_mixed && i < w->records.count; i++) parts[section_of(&w->records.items[i])]++;
-  bool several = (parts[HSC__SECTION_CONTROL] > 0) + (parts[HSC__SECTION_EXECUTION] > 0) + (parts[HSC__SECTION_TRANSFER] > 0) > 1;
-  if (ok && !several) ok = fold_line(w, &lane, true) && (!lane.events || HSC__ADD(&w->profile->lanes, lane));
-  for (int section = 0; ok && several && section < HSC__SECTION_COUNT; section++) {   // a thread that called the runtime, copied and ran operators: a lane for each
-    if (!parts[section]) continue;
+  for (size_t i = 0; is_mixed && i < w->records.count; i++)
+    parts[section_of(&w->records.items[i])]++;
+  bool several = (parts[HSC__SECTION_CONTROL] > 0) + (parts[HSC__SECTION_EXECUTION] > 0) +
+                     (parts[HSC__SECTION_TRANSFER] > 0) >
+                 1;
+  if (ok && !several)
+    ok = fold_line(w, &lane, true) && (!lane.events || HSC__ADD(&w->profile->lanes, lane));
+  // a thread that called the runtime, copied and ran operators: a lane for each
+  for (int section = 0; ok && several && section < HSC__SECTION_COUNT; section++) {
+    if (!parts[section])
+      continue;
     hsc_profile_lane part = lane;
-    part.section = section, part.events = parts[section], part.bytes = section == HSC__SECTION_TRANSFER ? lane.bytes : 0;
+    part.section = section;
+    part.events = parts[section];
+    part.bytes = section == HSC__SECTION_TRANSFER ? lane.bytes : 0;
     ok = fold_line(w, &part, false) && HSC__ADD(&w->profile->lanes, part);
   }
   hsc_xspace_done_with(w->space, line->message);
@@ -493,17 +713,29 @@ static bool read_line(walk *w, const hsc_xline *line) {
 
 // Custom planes are what a runtime says about itself: its threads count as the host's.
 static bool is_device(const hsc_xplane *plane) {
-  return plane->name.size > 8 && !memcmp(plane->name.data, "/device:", 8) && !(plane->name.size > 15 && !memcmp(plane->name.data, "/device:CUSTOM:", 15));
+  return plane->name.size > 8 && !memcmp(plane->name.data, "/device:", 8) &&
+         !(plane->name.size > 15 && !memcmp(plane->name.data, "/device:CUSTOM:", 15));
 }
 
 // `kept` holds the lists of the planes before: their memory is used again.
-static hsc_status *read_plane(hsc_profile *profile, hsc_xspace *space, const hsc_xplane *plane, walk *kept) {
-  if (!plane->line_count) return NULL;
-  walk w = {.profile = profile, .space = space, .plane = plane, .device = -1, .last_run = -1,
+static hsc_status *read_plane(hsc_profile *profile,
+                              hsc_xspace *space,
+                              const hsc_xplane *plane,
+                              walk *kept) {
+  if (!plane->line_count)
+    return NULL;
+  walk w = {.profile = profile,
+            .space = space,
+            .plane = plane,
+            .device = -1,
+            .last_run = -1,
             .is_device_plane = is_device(plane)};
-  w.records.items = kept->records.items, w.records.capacity = kept->records.capacity;
-  w.busy.items = kept->busy.items, w.busy.capacity = kept->busy.capacity;
-  size_t handles = (size_t)plane->event_meta_count + (size_t)plane->stat_meta_count, names = (size_t)plane->event_meta_count;
+  w.records.items = kept->records.items;
+  w.records.capacity = kept->records.capacity;
+  w.busy.items = kept->busy.items;
+  w.busy.capacity = kept->busy.capacity;
+  size_t handles = (size_t)plane->event_meta_count + (size_t)plane->stat_meta_count;
+  size_t names = (size_t)plane->event_meta_count;
   hsc_status *status = NULL;
   size_t first_step = profile->steps.count;
   w.id_hlo_op = hsc_xplane_stat_id(plane, "hlo_op");
@@ -520,18 +752,23 @@ static hsc_status *read_plane(hsc_profile *profile, hsc_xspace *space, const hsc
   w.name_class = hsc_alloc(3 * names + 1);
   w.name_activity = w.name_class ? w.name_class + names : NULL;
   w.name_section = w.name_class ? w.name_class + 2 * names : NULL;
-  if (!w.first_op || !w.name_class) HSC_GOTO(hsc_status_out_of_memory());
+  if (!w.first_op || !w.name_class)
+    HSC_GOTO(hsc_status_out_of_memory());
   memset(w.first_op, 0xff, (handles + 1) * sizeof *w.first_op);
   HSC_GOTO(hsc_map_create(&w.texts));
   HSC_GOTO(hsc_map_create(&w.runs));
   for (int32_t l = 0; l < plane->line_count; l++)
-    if (!read_line(&w, &plane->lines[l])) HSC_GOTO(hsc_status_out_of_memory());
-  if (w.device >= 0) HSC_GOTO(hsc__profile_account(profile, w.device, w.busy.items, w.busy.count, first_step));
+    if (!read_line(&w, &plane->lines[l]))
+      HSC_GOTO(hsc_status_out_of_memory());
+  if (w.device >= 0)
+    HSC_GOTO(hsc__profile_account(profile, w.device, w.busy.items, w.busy.count, first_step));
 done:
   hsc_free(w.first_op);
   hsc_free(w.name_class);
-  kept->records.items = w.records.items, kept->records.capacity = w.records.capacity;
-  kept->busy.items = w.busy.items, kept->busy.capacity = w.busy.capacity;
+  kept->records.items = w.records.items;
+  kept->records.capacity = w.records.capacity;
+  kept->busy.items = w.busy.items;
+  kept->busy.capacity = w.busy.capacity;
   hsc_free(w.stack_end.items);
   hsc_free(w.stack_op.items);
   hsc_free(w.stack_event.items);
@@ -540,15 +777,19 @@ done:
   return status;
 }
 
-// Host planes come first: their steps stand in for those that devices do not have, and what the host did fills the devices' idle time.
+// Host planes come first: their steps stand in for those that devices do not have, and what the
+// host did fills the devices' idle time.
 hsc_status *hsc__profile_read_space(hsc_profile *profile, hsc_xspace *space) {
   walk kept = {0};
   hsc_status *status = NULL;
   for (int32_t pass = 0; pass < 2 && !status; pass++)
     for (int32_t p = 0; p < space->plane_count && !status; p++) {
       const hsc_xplane *plane = &space->planes[p];
-      if (hsc_xplane_stat_id(plane, "hloscope_thread") >= 0) continue;   // made from other planes of this file, for TensorBoard
-      if (is_device(plane) == (pass == 1)) status = read_plane(profile, space, plane, &kept);
+      // made from other planes of this file, for TensorBoard
+      if (hsc_xplane_stat_id(plane, "hloscope_thread") >= 0)
+        continue;
+      if (is_device(plane) == (pass == 1))
+        status = read_plane(profile, space, plane, &kept);
     }
   hsc_free(kept.records.items);
   hsc_free(kept.busy.items);

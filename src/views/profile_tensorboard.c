@@ -1,8 +1,10 @@
 // profile_tensorboard.c - profiles for TensorBoard.
 //
-// xprof fills its tables of operators from planes named /device:TPU:N alone (docs/formats/xspace.md): line "XLA Ops" whose events' metadata have program_id
-// and symbol_id, line "Steps", plane stats with the peaks. A profile of XLA:CPU has its operators on the threads of the host; here they are given such
-// planes beside, one for each thread, so that events of a line still nest and self times stay what they are.
+// xprof fills its tables of operators from planes named /device:TPU:N alone
+// (docs/formats/xspace.md): line "XLA Ops" whose events' metadata have program_id and symbol_id,
+// line "Steps", plane stats with the peaks. A profile of XLA:CPU has its operators on the threads
+// of the host; here they are given such planes beside, one for each thread, so that events of a
+// line still nest and self times stay what they are.
 #include "base/files/file_io.h"
 #include "base/text/text.h"
 #include "views/profile_tensorboard.h"
@@ -20,51 +22,65 @@ typedef struct writer {
   const hsc_xspace *space;
   hsc_xwriter w;
   hsc_arena *arena;
-  int64_t *metas;          // [op_count] of the plane that is written; 0 = none yet
+  int64_t *metas;  // [op_count] of the plane that is written; 0 = none yet
   int plane_number;
-  bool traced_only;        // without transfers of inputs
+  bool traced_only;  // without transfers of inputs
 } writer;
 
-static const char *text_of(writer *t, hsc_view view) { return hsc_arena_strndup(t->arena, view.data ? view.data : "", view.size); }
+static const char *text_of(writer *t, hsc_view view) {
+  return hsc_arena_strndup(t->arena, view.data ? view.data : "", view.size);
+}
 
 static int64_t op_meta(writer *t, int32_t index) {
   const hsc_profile_op *op = &t->profile->ops.items[index];
-  if (t->metas[index]) return t->metas[index];
+  if (t->metas[index])
+    return t->metas[index];
   hsc_bytes text = {0};
   if (op->instr) {
-    hsc_print_options options = {.no_metadata = true, .elide_large_constants = true, .no_backend_config = true};
+    hsc_print_options options = {
+        .no_metadata = true, .elide_large_constants = true, .no_backend_config = true};
     hsc_instr_print(op->instr, &options, &text);
   } else if (op->text.size) {
     hsc_bytes_append(&text, op->text.data, op->text.size);
   } else {
     hsc_bytes_printf(&text, "%%%.*s", (int)op->name.size, op->name.data);
   }
-  t->metas[index] = hsc_xwriter_begin_event_meta(&t->w, 0, hsc_bytes_text(&text), text_of(t, op->name));
+  t->metas[index] =
+      hsc_xwriter_begin_event_meta(&t->w, 0, hsc_bytes_text(&text), text_of(t, op->name));
   hsc_bytes_deinit(&text);
   int64_t program = op->module >= 0 ? t->profile->modules.items[op->module].program_id : 0;
   hsc_xwriter_stat_uint(&t->w, "program_id", (uint64_t)program);
   hsc_xwriter_stat_uint(&t->w, "symbol_id", (uint64_t)index + 1);
-  hsc_xwriter_stat_ref(&t->w, "hlo_category", op->category.size ? op->category : HSC_VIEW("unknown"));
-  if (!isnan(op->flops) && op->flops >= 0) hsc_xwriter_stat_uint(&t->w, "flops", (uint64_t)op->flops);
-  if (!isnan(op->bytes) && op->bytes >= 0) hsc_xwriter_stat_uint(&t->w, "bytes_accessed", (uint64_t)op->bytes);
+  hsc_xwriter_stat_ref(&t->w, "hlo_category",
+                       op->category.size ? op->category : HSC_VIEW("unknown"));
+  if (!isnan(op->flops) && op->flops >= 0)
+    hsc_xwriter_stat_uint(&t->w, "flops", (uint64_t)op->flops);
+  if (!isnan(op->bytes) && op->bytes >= 0)
+    hsc_xwriter_stat_uint(&t->w, "bytes_accessed", (uint64_t)op->bytes);
   if (op->op_name.size) {
     bool has_type = op->op_name.data[op->op_name.size - 1] == ':';
-    const char *name = hsc_arena_printf(t->arena, "%.*s%s", (int)op->op_name.size, op->op_name.data, has_type ? "" : ":");
-    if (name) hsc_xwriter_stat_ref(&t->w, "tf_op", hsc_view_of(name));
+    const char *name = hsc_arena_printf(t->arena, "%.*s%s", (int)op->op_name.size, op->op_name.data,
+                                        has_type ? "" : ":");
+    if (name)
+      hsc_xwriter_stat_ref(&t->w, "tf_op", hsc_view_of(name));
   }
-  if (op->source.size) hsc_xwriter_stat_ref(&t->w, "source", op->source);
+  if (op->source.size)
+    hsc_xwriter_stat_ref(&t->w, "source", op->source);
   hsc_xwriter_end_event_meta(&t->w);
   return t->metas[index];
 }
 
-// The lines of a plane start at nanoseconds; the profile's own first moment is the start of all that is written here.
+// The lines of a plane start at nanoseconds; the profile's own first moment is the start of all
+// that is written here.
 static void write_steps(writer *t, int32_t device) {
   hsc_profile *profile = t->profile;
   hsc_xwriter_begin_line(&t->w, 1, "Steps", profile->base_ns);
   for (size_t i = 0; i < profile->steps.count; i++) {
     const hsc_profile_step *step = &profile->steps.items[i];
-    if (step->device != device) continue;
-    int64_t meta = hsc_xwriter_begin_event_meta(&t->w, 0, hsc_arena_printf(t->arena, "%lld", (long long)step->number), NULL);
+    if (step->device != device)
+      continue;
+    int64_t meta = hsc_xwriter_begin_event_meta(
+        &t->w, 0, hsc_arena_printf(t->arena, "%lld", (long long)step->number), NULL);
     hsc_xwriter_end_event_meta(&t->w);
     hsc_xwriter_begin_event(&t->w, meta, step->start_ps, step->end_ps - step->start_ps);
     hsc_xwriter_end_event(&t->w);
@@ -74,14 +90,19 @@ static void write_steps(writer *t, int32_t device) {
 
 static void write_modules(writer *t, int32_t device) {
   hsc_profile *profile = t->profile;
-  int64_t *metas = HSC_NEW_ARRAY(t->arena, int64_t, profile->modules.count + 1), last_end = INT64_MIN;
+  int64_t *metas = HSC_NEW_ARRAY(t->arena, int64_t, profile->modules.count + 1);
+  int64_t last_end = INT64_MIN;
   hsc_xwriter_begin_line(&t->w, 2, "XLA Modules", profile->base_ns);
   for (size_t i = 0; metas && i < profile->runs.count; i++) {
     const hsc__run *run = &profile->runs.items[i];
-    if (run->device != device || run->module < 0 || run->start_ps < last_end) continue;   // runs that overlap do not fit on one line
+    // runs that overlap do not fit on one line
+    if (run->device != device || run->module < 0 || run->start_ps < last_end)
+      continue;
     const hsc_profile_module *module = &profile->modules.items[run->module];
     if (!metas[run->module]) {
-      const char *name = hsc_arena_printf(t->arena, "%.*s(%lld)", (int)module->name.size, module->name.data ? module->name.data : "", (long long)module->program_id);
+      const char *name = hsc_arena_printf(t->arena, "%.*s(%lld)", (int)module->name.size,
+                                          module->name.data ? module->name.data : "",
+                                          (long long)module->program_id);
       metas[run->module] = hsc_xwriter_begin_event_meta(&t->w, 0, name, NULL);
       hsc_xwriter_stat_uint(&t->w, "program_id", (uint64_t)module->program_id);
       hsc_xwriter_end_event_meta(&t->w);
@@ -94,7 +115,7 @@ static void write_modules(writer *t, int32_t device) {
   hsc_xwriter_end_line(&t->w);
 }
 
-// ---- events of a thread as operators --------------------------------------------------------------------------------------------
+// ---- events of a thread as operators ------------------------------------------------------------
 
 typedef struct op_event {
   int64_t start, duration;
@@ -102,21 +123,34 @@ typedef struct op_event {
 } op_event;
 
 static int by_start(const void *a, const void *b) {
-  const op_event *x = a, *y = b;
-  if (x->start != y->start) return x->start < y->start ? -1 : 1;
+  const op_event *x = a;
+  const op_event *y = b;
+  if (x->start != y->start)
+    return x->start < y->start ? -1 : 1;
   return x->duration > y->duration ? -1 : x->duration < y->duration;
 }
 
 // Operators by what an event says of them: (name, program).
-static int32_t find_op(const writer *t, const hsc_map *by_key, int32_t device, const hsc_xplane *plane, const hsc_xevent *event) {
+static int32_t find_op(const writer *t,
+                       const hsc_map *by_key,
+                       int32_t device,
+                       const hsc_xplane *plane,
+                       const hsc_xevent *event) {
   hsc_xstat stat;
-  if (!hsc_xstat_find(event->message, HSC_XEVENT_STATS, hsc_xplane_stat_id(plane, "hlo_op"), &stat)) return -1;
-  hsc_view name = hsc_xstat_text(plane, &stat), module = {0};
+  if (!hsc_xstat_find(event->message, HSC_XEVENT_STATS, hsc_xplane_stat_id(plane, "hlo_op"), &stat))
+    return -1;
+  hsc_view name = hsc_xstat_text(plane, &stat);
+  hsc_view module = {0};
   int64_t program = 0;
-  if (hsc_xstat_find(event->message, HSC_XEVENT_STATS, hsc_xplane_stat_id(plane, "program_id"), &stat)) program = hsc_xstat_int(&stat);
-  else if (hsc_xstat_find(event->message, HSC_XEVENT_STATS, hsc_xplane_stat_id(plane, "hlo_module"), &stat)) module = hsc_xstat_text(plane, &stat);
+  if (hsc_xstat_find(event->message, HSC_XEVENT_STATS, hsc_xplane_stat_id(plane, "program_id"),
+                     &stat))
+    program = hsc_xstat_int(&stat);
+  else if (hsc_xstat_find(event->message, HSC_XEVENT_STATS, hsc_xplane_stat_id(plane, "hlo_module"),
+                          &stat))
+    module = hsc_xstat_text(plane, &stat);
   char key[512];
-  int size = snprintf(key, sizeof key, "%d/%lld/%.*s/%.*s", device, (long long)program, (int)(module.size < 100 ? module.size : 100), module.data ? module.data : "",
+  int size = snprintf(key, sizeof key, "%d/%lld/%.*s/%.*s", device, (long long)program,
+                      (int)(module.size < 100 ? module.size : 100), module.data ? module.data : "",
                       (int)(name.size < 300 ? name.size : 300), name.data ? name.data : "");
   int32_t *found = hsc_map_get(by_key, (hsc_view){key, (size_t)size});
   return found ? *found : -1;
@@ -127,17 +161,21 @@ static hsc_status *index_ops(writer *t, hsc_map *by_key) {
     const hsc_profile_op *op = &t->profile->ops.items[i];
     const hsc_profile_module *m = op->module >= 0 ? &t->profile->modules.items[op->module] : NULL;
     hsc_view module = m && !m->has_id ? m->name : (hsc_view){0};
-    char *key = hsc_arena_printf(t->arena, "%d/%lld/%.*s/%.*s", op->device, (long long)(m ? m->program_id : 0), (int)(module.size < 100 ? module.size : 100),
-                                 module.data ? module.data : "", (int)(op->name.size < 300 ? op->name.size : 300), op->name.data ? op->name.data : "");
+    char *key = hsc_arena_printf(
+        t->arena, "%d/%lld/%.*s/%.*s", op->device, (long long)(m ? m->program_id : 0),
+        (int)(module.size < 100 ? module.size : 100), module.data ? module.data : "",
+        (int)(op->name.size < 300 ? op->name.size : 300), op->name.data ? op->name.data : "");
     int32_t *value = HSC_NEW(t->arena, int32_t);
-    if (!key || !value) return hsc_status_out_of_memory();
+    if (!key || !value)
+      return hsc_status_out_of_memory();
     *value = (int32_t)i;
     HSC_TRY(hsc_map_put(by_key, hsc_view_of(key), value));
   }
   return NULL;
 }
 
-static hsc_status *write_thread(writer *t, const hsc_map *by_key, int32_t device, const hsc_profile_lane *lane, bool first) {
+static hsc_status *write_thread(
+    writer *t, const hsc_map *by_key, int32_t device, const hsc_profile_lane *lane, bool first) {
   hsc_profile *profile = t->profile;
   const hsc_profile_device *d = &profile->devices.items[device];
   HSC__LIST(op_event) events = {0};
@@ -146,34 +184,49 @@ static hsc_status *write_thread(writer *t, const hsc_map *by_key, int32_t device
   hsc_xevent_cursor at = hsc_xline_events(lane->line);
   for (hsc_xevent e; hsc_xevent_next(&at, &e);) {
     int32_t op = e.has_stats ? find_op(t, by_key, device, lane->plane, &e) : -1;
-    if (op < 0) continue;
-    op_event event = {hsc__profile_time(profile, lane->line, e.offset_ps), e.duration_ps > 0 ? e.duration_ps : 0, op};
+    if (op < 0)
+      continue;
+    op_event event = {hsc__profile_time(profile, lane->line, e.offset_ps),
+                      e.duration_ps > 0 ? e.duration_ps : 0, op};
     sorted &= !events.count || by_start(&events.items[events.count - 1], &event) <= 0;
-    if (!HSC__ADD(&events, event)) HSC_GOTO(hsc_status_out_of_memory());
+    if (!HSC__ADD(&events, event))
+      HSC_GOTO(hsc_status_out_of_memory());
   }
-  if (!events.count) goto done;
-  if (!sorted) qsort(events.items, events.count, sizeof *events.items, by_start);
+  if (!events.count)
+    goto done;
+  if (!sorted)
+    qsort(events.items, events.count, sizeof *events.items, by_start);
   memset(t->metas, 0, profile->ops.count * sizeof *t->metas);
-  hsc_xwriter_begin_plane(&t->w, 1000 + t->plane_number, hsc_arena_printf(t->arena, "/device:TPU:%d", t->plane_number));
+  hsc_xwriter_begin_plane(&t->w, 1000 + t->plane_number,
+                          hsc_arena_printf(t->arena, "/device:TPU:%d", t->plane_number));
   t->plane_number++;
   if (d->peak_flops > 0 && d->peak_bytes > 0) {
     hsc_xwriter_stat_double(&t->w, "peak_teraflops_per_second", d->peak_flops * 1e-12);
     hsc_xwriter_stat_double(&t->w, "peak_hbm_bw_gigabytes_per_second", d->peak_bytes * 1e-9);
   }
-  const char *type = *d->type ? d->type : hsc_arena_printf(t->arena, "XLA:%s threads, shown by hloscope", d->name);
+  const char *type =
+      *d->type ? d->type : hsc_arena_printf(t->arena, "XLA:%s threads, shown by hloscope", d->name);
   hsc_xwriter_stat_text(&t->w, "device_type_string", hsc_view_of(type));
   hsc_xwriter_stat_text(&t->w, "hloscope_thread", hsc_view_of(lane->name));
-  if (first) write_steps(t, device), write_modules(t, device);
+  if (first) {
+    write_steps(t, device);
+    write_modules(t, device);
+  }
   hsc_xwriter_begin_line(&t->w, 3, "XLA Ops", profile->base_ns);
   int64_t ends[64];
   int depth = 0;
   for (size_t i = 0; i < events.count; i++) {
-    int64_t start = events.items[i].start, end = hsc__sat_add(start, events.items[i].duration);
-    while (depth > 0 && ends[depth - 1] <= start) depth--;
-    if (depth > 0 && end > ends[depth - 1]) end = ends[depth - 1];   // events of a line nest, or viewers drop them
+    int64_t start = events.items[i].start;
+    int64_t end = hsc__sat_add(start, events.items[i].duration);
+    while (depth > 0 && ends[depth - 1] <= start)
+      depth--;
+    // events of a line nest, or viewers drop them
+    if (depth > 0 && end > ends[depth - 1])
+      end = ends[depth - 1];
     hsc_xwriter_begin_event(&t->w, op_meta(t, events.items[i].op), start, end - start);
     hsc_xwriter_end_event(&t->w);
-    if (depth < 64) ends[depth++] = end;
+    if (depth < 64)
+      ends[depth++] = end;
   }
   hsc_xwriter_end_line(&t->w);
   hsc_xwriter_end_plane(&t->w);
@@ -182,16 +235,18 @@ done:
   return status;
 }
 
-// ---- all of it ------------------------------------------------------------------------------------------------------------------
+// ---- all of it ----------------------------------------------------------------------------------
 
 static bool has_line(const hsc_xplane *plane, const char *name) {
   for (int32_t i = 0; i < plane->line_count; i++)
-    if (hsc_view_equals_text(plane->lines[i].name, name)) return true;
+    if (hsc_view_equals_text(plane->lines[i].name, name))
+      return true;
   return false;
 }
 
 static int by_busy(const void *a, const void *b) {
-  const hsc_profile_lane *x = *(const hsc_profile_lane *const *)a, *y = *(const hsc_profile_lane *const *)b;
+  const hsc_profile_lane *x = *(const hsc_profile_lane *const *)a;
+  const hsc_profile_lane *y = *(const hsc_profile_lane *const *)b;
   return x->busy_ps > y->busy_ps ? -1 : x->busy_ps < y->busy_ps;
 }
 
@@ -203,18 +258,24 @@ static bool is_no_transfer(void *plane, const hsc_xevent *event) {
 
 // A device's own lines stay whole: only the host's (and a runtime's about itself) tell of staging.
 static void copy_plane(writer *t, const hsc_xplane *plane) {
-  bool of_host = plane->name.size >= 6 && (!memcmp(plane->name.data, "/host:", 6) || (plane->name.size > 15 && !memcmp(plane->name.data, "/device:CUSTOM:", 15)));
-  if (t->traced_only && of_host) hsc_xwriter_copy_events(&t->w, plane, is_no_transfer, (void *)(uintptr_t)plane);
-  else hsc_xwriter_copy_plane(&t->w, plane, NULL, NULL);
+  bool of_host = plane->name.size >= 6 &&
+                 (!memcmp(plane->name.data, "/host:", 6) ||
+                  (plane->name.size > 15 && !memcmp(plane->name.data, "/device:CUSTOM:", 15)));
+  if (t->traced_only && of_host)
+    hsc_xwriter_copy_events(&t->w, plane, is_no_transfer, (void *)(uintptr_t)plane);
+  else
+    hsc_xwriter_copy_plane(&t->w, plane, NULL, NULL);
 }
 
 static bool has_memory(const hsc_xplane *plane) {
   for (int32_t i = 0; i < plane->event_meta_count; i++)
-    if (hsc_view_equals_text(plane->event_metas[i].name, "MemoryAllocation")) return true;
+    if (hsc_view_equals_text(plane->event_metas[i].name, "MemoryAllocation"))
+      return true;
   return false;
 }
 
-// xprof looks for memory on the first plane called /host:CPU alone: what other planes recorded of it is shown there.
+// xprof looks for memory on the first plane called /host:CPU alone: what other planes recorded of
+// it is shown there.
 static void write_memory(writer *t, const hsc_xplane *host) {
   hsc_profile *profile = t->profile;
   const hsc_xplane *source = NULL;
@@ -223,30 +284,50 @@ static void write_memory(writer *t, const hsc_xplane *host) {
     return;
   }
   for (int32_t p = 0; p < t->space->plane_count && !source; p++)
-    if (has_memory(&t->space->planes[p])) source = &t->space->planes[p];
-  if (host && !source) copy_plane(t, host);
-  if (!source) return;
-  if (host) hsc_xwriter_extend_plane(&t->w, host, t->traced_only ? is_no_transfer : NULL, (void *)(uintptr_t)host);
-  else hsc_xwriter_begin_plane(&t->w, 999, "/host:CPU");
+    if (has_memory(&t->space->planes[p]))
+      source = &t->space->planes[p];
+  if (host && !source)
+    copy_plane(t, host);
+  if (!source)
+    return;
+  if (host)
+    hsc_xwriter_extend_plane(&t->w, host, t->traced_only ? is_no_transfer : NULL,
+                             (void *)(uintptr_t)host);
+  else
+    hsc_xwriter_begin_plane(&t->w, 999, "/host:CPU");
   int64_t metas[2];
   for (int i = 0; i < 2; i++) {
-    metas[i] = hsc_xwriter_begin_event_meta(&t->w, 0, i ? "MemoryDeallocation" : "MemoryAllocation", NULL);
+    metas[i] =
+        hsc_xwriter_begin_event_meta(&t->w, 0, i ? "MemoryDeallocation" : "MemoryAllocation", NULL);
     hsc_xwriter_end_event_meta(&t->w);
   }
   const char **names = HSC_NEW_ARRAY(t->arena, const char *, source->stat_meta_count + 1);
   hsc_xwriter_begin_line(&t->w, 999, "memory, shown by hloscope", profile->base_ns);
   for (size_t i = 0; names && i < profile->memory.count; i++) {
     const hsc__memory_event *event = &profile->memory.items[i];
-    if (event->plane != source) continue;
+    if (event->plane != source)
+      continue;
     hsc_xwriter_begin_event(&t->w, metas[event->gives_back], event->at_ps, 0);
     hsc_xstat_cursor at = hsc_xstats_of(event->message, HSC_XEVENT_STATS);
     for (hsc_xstat stat; hsc_xstat_next(&at, &stat);) {
       const hsc_xstat_meta *what = hsc_xplane_stat_meta(source, stat.metadata_id);
-      const char **known = what ? &names[what - source->stat_metas] : NULL, *name = known ? *known ? *known : (*known = text_of(t, what->name)) : NULL;
-      if (!name) continue;
-      if (stat.kind == HSC_XSTAT_DOUBLE) hsc_xwriter_stat_double(&t->w, name, hsc_xstat_number(&stat));
-      else if (stat.kind == HSC_XSTAT_UINT || stat.kind == HSC_XSTAT_INT) hsc_xwriter_stat_int(&t->w, name, hsc_xstat_int(&stat));
-      else if (hsc_xstat_text(source, &stat).size) hsc_xwriter_stat_ref(&t->w, name, hsc_xstat_text(source, &stat));
+      const char **known = what ? &names[what - source->stat_metas] : NULL;
+      const char *name;
+      if (known) {
+        if (*known)
+          name = *known;
+        else
+          name = *known = text_of(t, what->name);
+      } else
+        name = NULL;
+      if (!name)
+        continue;
+      if (stat.kind == HSC_XSTAT_DOUBLE)
+        hsc_xwriter_stat_double(&t->w, name, hsc_xstat_number(&stat));
+      else if (stat.kind == HSC_XSTAT_UINT || stat.kind == HSC_XSTAT_INT)
+        hsc_xwriter_stat_int(&t->w, name, hsc_xstat_int(&stat));
+      else if (hsc_xstat_text(source, &stat).size)
+        hsc_xwriter_stat_ref(&t->w, name, hsc_xstat_text(source, &stat));
     }
     hsc_xwriter_end_event(&t->w);
   }
@@ -263,9 +344,12 @@ static bool is_outside(void *line, const hsc_xevent *event) {
 static bool put_marked_steps(writer *t, const hsc_xplane *plane) {
   hsc_profile *profile = t->profile;
   for (size_t d = 0; d < profile->devices.count; d++) {
-    if (profile->devices.items[d].plane != plane || !profile->host_steps.count || !hsc__profile_steps_are_guessed(profile, (int32_t)d)) continue;
+    if (profile->devices.items[d].plane != plane || !profile->host_steps.count ||
+        !hsc__profile_steps_are_guessed(profile, (int32_t)d))
+      continue;
     for (int32_t l = 0; l < plane->line_count; l++) {
-      if (!hsc_view_equals_text(plane->lines[l].name, "Steps")) continue;
+      if (!hsc_view_equals_text(plane->lines[l].name, "Steps"))
+        continue;
       hsc_xwriter_extend_plane(&t->w, plane, is_outside, &plane->lines[l]);
       write_steps(t, (int32_t)d);
       hsc_xwriter_end_plane(&t->w);
@@ -279,32 +363,46 @@ static hsc_status *write_space(writer *t) {
   hsc_profile *profile = t->profile;
   const hsc_xplane *host = NULL;
   for (int32_t p = 0; p < t->space->plane_count && !host; p++)
-    if (hsc_view_equals_text(t->space->planes[p].name, "/host:CPU")) host = &t->space->planes[p];
+    if (hsc_view_equals_text(t->space->planes[p].name, "/host:CPU"))
+      host = &t->space->planes[p];
   write_memory(t, host);
   for (int32_t p = 0; p < t->space->plane_count; p++) {
     const hsc_xplane *plane = &t->space->planes[p];
-    if (plane == host) continue;
-    if (!put_marked_steps(t, plane)) copy_plane(t, plane);
+    if (plane == host)
+      continue;
+    if (!put_marked_steps(t, plane))
+      copy_plane(t, plane);
     if (plane->name.size > 12 && !memcmp(plane->name.data, "/device:TPU:", 12)) {
       int number = 0;
-      for (size_t i = 12; i < plane->name.size && plane->name.data[i] >= '0' && plane->name.data[i] <= '9' && number < 100000; i++) number = 10 * number + plane->name.data[i] - '0';
-      if (number >= t->plane_number) t->plane_number = number + 1;
+      for (size_t i = 12; i < plane->name.size && plane->name.data[i] >= '0' &&
+                          plane->name.data[i] <= '9' && number < 100000;
+           i++)
+        number = 10 * number + plane->name.data[i] - '0';
+      if (number >= t->plane_number)
+        t->plane_number = number + 1;
     }
   }
   hsc_map *by_key = NULL;
   HSC_TRY(hsc_map_create(&by_key));
   hsc_status *status = NULL;
   HSC_GOTO(index_ops(t, by_key));
-  const hsc_profile_lane **lanes = HSC_NEW_ARRAY(t->arena, const hsc_profile_lane *, profile->lanes.count + 1);
-  if (!lanes) HSC_GOTO(hsc_status_out_of_memory());
+  const hsc_profile_lane **lanes =
+      HSC_NEW_ARRAY(t->arena, const hsc_profile_lane *, profile->lanes.count + 1);
+  if (!lanes)
+    HSC_GOTO(hsc_status_out_of_memory());
   for (size_t d = 0; d < profile->devices.count; d++) {
     const hsc_profile_device *device = &profile->devices.items[d];
-    if (device->space != t->space || has_line(device->plane, "XLA Ops")) continue;
+    if (device->space != t->space || has_line(device->plane, "XLA Ops"))
+      continue;
     size_t count = 0;
     for (size_t l = 0; l < profile->lanes.count; l++)
-      if (profile->lanes.items[l].plane == device->plane && profile->lanes.items[l].section == HSC__SECTION_EXECUTION) lanes[count++] = &profile->lanes.items[l];
-    if (count) qsort(lanes, count, sizeof *lanes, by_busy);
-    for (size_t l = 0; l < count; l++) HSC_GOTO(write_thread(t, by_key, (int32_t)d, lanes[l], l == 0));
+      if (profile->lanes.items[l].plane == device->plane &&
+          profile->lanes.items[l].section == HSC__SECTION_EXECUTION)
+        lanes[count++] = &profile->lanes.items[l];
+    if (count)
+      qsort(lanes, count, sizeof *lanes, by_busy);
+    for (size_t l = 0; l < count; l++)
+      HSC_GOTO(write_thread(t, by_key, (int32_t)d, lanes[l], l == 0));
   }
   hsc_xwriter_copy_rest(&t->w, t->space);
   HSC_GOTO(hsc_arena_status(t->arena));
@@ -313,13 +411,18 @@ done:
   return status;
 }
 
-hsc_status *hsc_profile_write_tensorboard(hsc_profile *profile, int space, bool traced_only, hsc_bytes *out) {
-  writer t = {.profile = profile, .traced_only = traced_only, .space = profile->spaces.items[space]};
+hsc_status *hsc_profile_write_tensorboard(hsc_profile *profile,
+                                          int space,
+                                          bool traced_only,
+                                          hsc_bytes *out) {
+  writer t = {
+      .profile = profile, .traced_only = traced_only, .space = profile->spaces.items[space]};
   hsc_status *status = NULL;
   HSC_TRY(hsc__profile_join(profile));
   HSC_TRY(hsc_arena_create(&t.arena));
   t.metas = hsc_alloc((profile->ops.count + 1) * sizeof *t.metas);
-  if (!t.metas) HSC_GOTO(hsc_status_out_of_memory());
+  if (!t.metas)
+    HSC_GOTO(hsc_status_out_of_memory());
   HSC_GOTO(hsc_xwriter_init(&t.w, out));
   HSC_GOTO(write_space(&t));
   HSC_GOTO(hsc_bytes_status(out));
@@ -330,32 +433,42 @@ done:
   return status;
 }
 
-// Viewers keep what they computed beside the profile and serve it again, whatever the profile says now.
+// Viewers keep what they computed beside the profile and serve it again, whatever the profile says
+// now.
 static void remove_caches(const char *directory, hsc_arena *arena) {
   DIR *d = opendir(directory);
-  if (!d) return;
+  if (!d)
+    return;
   for (struct dirent *entry; (entry = readdir(d));) {
     const char *name = entry->d_name;
-    bool cache = hsc_ends_with(name, ".op_stats_v2.pb") || hsc_ends_with(name, ".op_stats.pb") || hsc_ends_with(name, ".SSTABLE") || hsc_ends_with(name, ".hlo_proto.pb") ||
+    bool cache = hsc_ends_with(name, ".op_stats_v2.pb") || hsc_ends_with(name, ".op_stats.pb") ||
+                 hsc_ends_with(name, ".SSTABLE") || hsc_ends_with(name, ".hlo_proto.pb") ||
                  !strcmp(name, ".cached_tools.json") || !strcmp(name, "cache_version.txt");
     const char *path = cache ? hsc_arena_printf(arena, "%s/%s", directory, name) : NULL;
-    if (path) unlink(path);
+    if (path)
+      unlink(path);
   }
   closedir(d);
 }
 
-hsc_status *hsc_profile_write_logdir(hsc_profile *profile, const char *logdir, const char *run, bool traced_only, char **out_directory) {
+hsc_status *hsc_profile_write_logdir(hsc_profile *profile,
+                                     const char *logdir,
+                                     const char *run,
+                                     bool traced_only,
+                                     char **out_directory) {
   hsc_arena *arena = NULL;
   hsc_bytes out = {0};
   hsc_status *status = NULL;
   HSC_TRY(hsc_arena_create(&arena));
-  char stamp[32], host[128] = "localhost";
+  char stamp[32];
+  char host[128] = "localhost";
   time_t now = time(NULL);
   struct tm parts;
   gmtime_r(&now, &parts);
   strftime(stamp, sizeof stamp, "%Y_%m_%d_%H_%M_%S", &parts);
   gethostname(host, sizeof host - 1);
-  const char *directory = hsc_arena_printf(arena, "%s/plugins/profile/%s", logdir, run ? run : stamp);
+  const char *directory =
+      hsc_arena_printf(arena, "%s/plugins/profile/%s", logdir, run ? run : stamp);
   HSC_GOTO(hsc_arena_status(arena));
   HSC_GOTO(hsc_dir_make(directory));
   remove_caches(directory, arena);
@@ -363,14 +476,20 @@ hsc_status *hsc_profile_write_logdir(hsc_profile *profile, const char *logdir, c
     const hsc_xspace *space = profile->spaces.items[i];
     hsc_bytes_reset(&out);
     HSC_GOTO(hsc_profile_write_tensorboard(profile, (int)i, traced_only, &out));
-    char *name = space->hostname_count ? hsc_arena_strndup(arena, space->hostnames[0].data, space->hostnames[0].size) : host;
-    for (char *c = name; c && *c; c++)   // foreign bytes do not choose directories
-      if (*c == '/' || *c == '\\' || (unsigned char)*c < ' ') *c = '_';
-    const char *path = i && !space->hostname_count ? hsc_arena_printf(arena, "%s/%s_%zu.xplane.pb", directory, name, i) : hsc_arena_printf(arena, "%s/%s.xplane.pb", directory, name);
+    char *name = space->hostname_count
+                     ? hsc_arena_strndup(arena, space->hostnames[0].data, space->hostnames[0].size)
+                     : host;
+    for (char *c = name; c && *c; c++)  // foreign bytes do not choose directories
+      if (*c == '/' || *c == '\\' || (unsigned char)*c < ' ')
+        *c = '_';
+    const char *path = i && !space->hostname_count
+                           ? hsc_arena_printf(arena, "%s/%s_%zu.xplane.pb", directory, name, i)
+                           : hsc_arena_printf(arena, "%s/%s.xplane.pb", directory, name);
     HSC_GOTO(hsc_arena_status(arena));
     HSC_GOTO(hsc_file_write_atomic(path, out.data ? out.data : "", out.size));
   }
-  if (out_directory && !(*out_directory = hsc_strdup(directory))) HSC_GOTO(hsc_status_out_of_memory());
+  if (out_directory && !(*out_directory = hsc_strdup(directory)))
+    HSC_GOTO(hsc_status_out_of_memory());
 done:
   hsc_bytes_deinit(&out);
   hsc_arena_destroy(arena);

@@ -14,12 +14,17 @@ static const struct {
 #undef PROFILE_VIEW
 };
 
-const char *hsc_profile_view_name(hsc_profile_view_id view) { return views[view].text; }
-const char *hsc_profile_view_doc(hsc_profile_view_id view) { return views[view].doc; }
+const char *hsc_profile_view_name(hsc_profile_view_id view) {
+  return views[view].text;
+}
+const char *hsc_profile_view_doc(hsc_profile_view_id view) {
+  return views[view].doc;
+}
 
 bool hsc_profile_view_of_name(const char *name, hsc_profile_view_id *out_view) {
   for (int i = 0; i < HSC_PROFILE_VIEW_COUNT; i++) {
-    if (strcmp(name, views[i].text)) continue;
+    if (strcmp(name, views[i].text))
+      continue;
     *out_view = (hsc_profile_view_id)i;
     return true;
   }
@@ -30,34 +35,57 @@ bool hsc_profile_view_of_name(const char *name, hsc_profile_view_id *out_view) {
 static hsc_status *find_program(hsc__profile_view *cx) {
   cx->program = -1;
   const char *wanted = cx->options->program;
-  if (!wanted) return NULL;
+  if (!wanted)
+    return NULL;
   hsc_profile *profile = cx->profile;
-  const char **names = HSC_NEW_ARRAY(cx->arena, const char *, 2 * profile->modules.count + 1);   // with the number and without
-  if (!names) return hsc_status_out_of_memory();
+  // with the number and without
+  const char **names = HSC_NEW_ARRAY(cx->arena, const char *, 2 * profile->modules.count + 1);
+  if (!names)
+    return hsc_status_out_of_memory();
   for (size_t i = 0; i < profile->modules.count; i++) {
     const hsc_profile_module *m = &profile->modules.items[i];
-    const char *full = hsc_arena_printf(cx->arena, "%.*s(%lld)", (int)m->name.size, m->name.data ? m->name.data : "", (long long)m->program_id);
-    if (!m->has_id) full = hsc_arena_strndup(cx->arena, m->name.data ? m->name.data : "", m->name.size);
+    const char *full = hsc_arena_printf(cx->arena, "%.*s(%lld)", (int)m->name.size,
+                                        m->name.data ? m->name.data : "", (long long)m->program_id);
+    if (!m->has_id)
+      full = hsc_arena_strndup(cx->arena, m->name.data ? m->name.data : "", m->name.size);
     const char *number = hsc_arena_printf(cx->arena, "%lld", (long long)m->program_id);
     HSC_TRY(hsc_arena_status(cx->arena));
-    if (!strcmp(wanted, full) || (m->has_id && !strcmp(wanted, number)) || hsc_view_equals_text(m->name, wanted)) {
+    if (!strcmp(wanted, full) || (m->has_id && !strcmp(wanted, number)) ||
+        hsc_view_equals_text(m->name, wanted)) {
       size_t more = 0;
-      for (size_t k = i + 1; k < profile->modules.count; k++) more += strcmp(wanted, number) && strcmp(wanted, full) && hsc_view_equals_text(profile->modules.items[k].name, wanted);
-      if (more) hsc_table_note(cx->table, "this is %s; %zu more programs are called %s: name one by its number, as the view 'programs' shows it", full, more, wanted);
+      for (size_t k = i + 1; k < profile->modules.count; k++)
+        more += strcmp(wanted, number) && strcmp(wanted, full) &&
+                hsc_view_equals_text(profile->modules.items[k].name, wanted);
+      if (more)
+        hsc_table_note(cx->table,
+                       "this is %s; %zu more programs are called %s: name one by its number, as "
+                       "the view 'programs' shows it",
+                       full, more, wanted);
       cx->program = (int32_t)i;
       return NULL;
     }
     names[i] = full;
-    names[profile->modules.count + i] = hsc_arena_strndup(cx->arena, m->name.data ? m->name.data : "", m->name.size);
+    names[profile->modules.count + i] =
+        hsc_arena_strndup(cx->arena, m->name.data ? m->name.data : "", m->name.size);
   }
   const char *near = hsc_did_you_mean(wanted, names, 2 * profile->modules.count);
-  hsc_status *status = HSC_ERR(NOT_FOUND, "no operator of a program '%s' is in the profile", wanted);
-  if (near) return hsc_status_hint(status, "did you mean %s?", near);
-  if (profile->modules.count == 1) return hsc_status_hint(status, "there is one program: %s", names[0]);
-  return profile->modules.count ? hsc_status_hint(status, "there are %zu programs, such as %s; the view 'programs' shows all", profile->modules.count, names[0]) : status;
+  hsc_status *status =
+      HSC_ERR(NOT_FOUND, "no operator of a program '%s' is in the profile", wanted);
+  if (near)
+    return hsc_status_hint(status, "did you mean %s?", near);
+  if (profile->modules.count == 1)
+    return hsc_status_hint(status, "there is one program: %s", names[0]);
+  return profile->modules.count
+             ? hsc_status_hint(status,
+                               "there are %zu programs, such as %s; the view 'programs' shows all",
+                               profile->modules.count, names[0])
+             : status;
 }
 
-hsc_status *hsc_profile_table(hsc_profile *profile, hsc_profile_view_id view, const hsc_profile_options *options, hsc_table **out_table) {
+hsc_status *hsc_profile_table(hsc_profile *profile,
+                              hsc_profile_view_id view,
+                              const hsc_profile_options *options,
+                              hsc_table **out_table) {
   static const hsc_profile_options defaults;
   hsc__profile_view cx = {.profile = profile, .options = options ? options : &defaults};
   hsc_status *status = NULL;
@@ -67,7 +95,8 @@ hsc_status *hsc_profile_table(hsc_profile *profile, hsc_profile_view_id view, co
   HSC_GOTO(find_program(&cx));
   HSC_GOTO(views[view].fill(&cx));
   HSC_GOTO(hsc_arena_status(cx.arena));
-  if (cx.options->limit && (int64_t)hsc_table_row_count(cx.table) >= cx.options->limit) hsc_table_note(cx.table, "cut at %lld rows (--limit)", (long long)cx.options->limit);
+  if (cx.options->limit && (int64_t)hsc_table_row_count(cx.table) >= cx.options->limit)
+    hsc_table_note(cx.table, "cut at %lld rows (--limit)", (long long)cx.options->limit);
   for (const char *line = hsc_profile_notes(profile); *line;) {
     const char *end = strchrnul(line, '\n');
     hsc_table_note(cx.table, "%.*s", (int)(end - line), line);
@@ -81,62 +110,102 @@ done:
   return status;
 }
 
-bool hsc__profile_room(const hsc__profile_view *cx) { return !cx->options->limit || (int64_t)hsc_table_row_count(cx->table) < cx->options->limit; }
-
-void hsc__table_view(hsc_table *table, hsc_view text) {
-  if (!text.size) hsc_table_missing(table);
-  else hsc_table_printf(table, "%.*s", (int)(text.size < INT32_MAX ? text.size : INT32_MAX), text.data);
+bool hsc__profile_room(const hsc__profile_view *cx) {
+  return !cx->options->limit || (int64_t)hsc_table_row_count(cx->table) < cx->options->limit;
 }
 
-// ---- devices added up -----------------------------------------------------------------------------------------------------------
+void hsc__table_view(hsc_table *table, hsc_view text) {
+  if (!text.size)
+    hsc_table_missing(table);
+  else
+    hsc_table_printf(table, "%.*s", (int)(text.size < INT32_MAX ? text.size : INT32_MAX),
+                     text.data);
+}
+
+// ---- devices added up ---------------------------------------------------------------------------
 
 static int compare_groups(const void *a, const void *b) {
-  const hsc__op_group *x = a, *y = b;
-  if (x->op.self_ps != y->op.self_ps) return x->op.self_ps > y->op.self_ps ? -1 : 1;
-  if (x->op.total_ps != y->op.total_ps) return x->op.total_ps > y->op.total_ps ? -1 : 1;
+  const hsc__op_group *x = a;
+  const hsc__op_group *y = b;
+  if (x->op.self_ps != y->op.self_ps)
+    return x->op.self_ps > y->op.self_ps ? -1 : 1;
+  if (x->op.total_ps != y->op.total_ps)
+    return x->op.total_ps > y->op.total_ps ? -1 : 1;
   size_t size = x->op.name.size < y->op.name.size ? x->op.name.size : y->op.name.size;
   int order = size ? memcmp(x->op.name.data, y->op.name.data, size) : 0;
-  return order ? order : x->op.name.size < y->op.name.size ? -1 : x->op.name.size > y->op.name.size;
+  if (order)
+    return order;
+  if (x->op.name.size < y->op.name.size)
+    return -1;
+  return x->op.name.size > y->op.name.size;
 }
 
 // "TPU:0-7" when they are numbered in a row, else the first and how many more.
 static const char *device_text(hsc__profile_view *cx, const bool *has) {
   const hsc_profile *profile = cx->profile;
-  int count = 0, first = -1, last = -1;
+  int count = 0;
+  int first = -1;
+  int last = -1;
   for (int i = 0; i < (int)profile->devices.count; i++)
-    if (has[i]) first = first < 0 ? i : first, last = i, count++;
-  const char *name = profile->devices.items[first].name, *colon = strrchr(name, ':'), *end = strrchr(profile->devices.items[last].name, ':');
-  if (count == 1) return name;
-  if (colon && end && last - first + 1 == count && !strncmp(name, profile->devices.items[last].name, (size_t)(colon - name))) return hsc_arena_printf(cx->arena, "%s-%s", name, end + 1);
+    if (has[i]) {
+      first = first < 0 ? i : first;
+      last = i;
+      count++;
+    }
+  const char *name = profile->devices.items[first].name;
+  const char *colon = strrchr(name, ':');
+  const char *end = strrchr(profile->devices.items[last].name, ':');
+  if (count == 1)
+    return name;
+  if (colon && end && last - first + 1 == count &&
+      !strncmp(name, profile->devices.items[last].name, (size_t)(colon - name)))
+    return hsc_arena_printf(cx->arena, "%s-%s", name, end + 1);
   return hsc_arena_printf(cx->arena, "%s and %d more", name, count - 1);
 }
 
 // "TPU" of "host/TPU:3": what runs on one kind of device is not what runs on another.
 static hsc_view kind_of(const char *device) {
-  const char *slash = strrchr(device, '/'), *begin = slash ? slash + 1 : device;
+  const char *slash = strrchr(device, '/');
+  const char *begin = slash ? slash + 1 : device;
   return (hsc_view){begin, strcspn(begin, ":")};
 }
 
-// Devices of one kind tell the same of an operator, but files that were put together may tell it on one of them only.
-static void take_what_is_missing(hsc__op_group *group, const hsc_profile_op *op, const hsc_profile_device *device) {
+// Devices of one kind tell the same of an operator, but files that were put together may tell it on
+// one of them only.
+static void take_what_is_missing(hsc__op_group *group,
+                                 const hsc_profile_op *op,
+                                 const hsc_profile_device *device) {
   hsc_profile_op *sum = &group->op;
-  if (!sum->category.size) sum->category = op->category;
-  if (!sum->op_name.size) sum->op_name = op->op_name;
-  if (!sum->source.size) sum->source = op->source;
-  if (!sum->text.size) sum->text = op->text;
-  if (!sum->instr) sum->instr = op->instr;
-  if (isnan(sum->flops)) sum->flops = op->flops;
-  if (isnan(sum->bytes)) sum->bytes = op->bytes;
-  if (isnan(group->peak_flops)) group->peak_flops = device->peak_flops;
-  if (isnan(group->peak_bytes)) group->peak_bytes = device->peak_bytes;
+  if (!sum->category.size)
+    sum->category = op->category;
+  if (!sum->op_name.size)
+    sum->op_name = op->op_name;
+  if (!sum->source.size)
+    sum->source = op->source;
+  if (!sum->text.size)
+    sum->text = op->text;
+  if (!sum->instr)
+    sum->instr = op->instr;
+  if (isnan(sum->flops))
+    sum->flops = op->flops;
+  if (isnan(sum->bytes))
+    sum->bytes = op->bytes;
+  if (isnan(group->peak_flops))
+    group->peak_flops = device->peak_flops;
+  if (isnan(group->peak_bytes))
+    group->peak_bytes = device->peak_bytes;
 }
 
-hsc_status *hsc__profile_groups(hsc__profile_view *cx, hsc__op_group **out_groups, size_t *out_count) {
+hsc_status *hsc__profile_groups(hsc__profile_view *cx,
+                                hsc__op_group **out_groups,
+                                size_t *out_count) {
   hsc_profile *profile = cx->profile;
   HSC_TRY(hsc__profile_join(profile));
   hsc__op_group *groups = HSC_NEW_ARRAY(cx->arena, hsc__op_group, profile->ops.count + 1);
-  bool *has = HSC_NEW_ARRAY(cx->arena, bool, (profile->ops.count + 1) * (profile->devices.count + 1));
-  if (!groups || !has) return hsc_status_out_of_memory();
+  bool *has =
+      HSC_NEW_ARRAY(cx->arena, bool, (profile->ops.count + 1) * (profile->devices.count + 1));
+  if (!groups || !has)
+    return hsc_status_out_of_memory();
   hsc_map *by_key = NULL;
   HSC_TRY(hsc_map_create(&by_key));
   hsc_status *status = NULL;
@@ -144,19 +213,23 @@ hsc_status *hsc__profile_groups(hsc__profile_view *cx, hsc__op_group **out_group
   hsc_bytes key = {0};
   for (size_t i = 0; i < profile->ops.count; i++) {
     const hsc_profile_op *op = &profile->ops.items[i];
-    if (!op->count || (cx->program >= 0 && op->module != cx->program)) continue;
+    if (!op->count || (cx->program >= 0 && op->module != cx->program))
+      continue;
     // Two hosts or devices run the same program under the same number and name.
     const hsc_profile_module *module = op->module >= 0 ? &profile->modules.items[op->module] : NULL;
     hsc_bytes_reset(&key);
-    int64_t numbers[2] = {module && module->has_id ? module->program_id : -1, cx->options->by_device ? op->device : 0};
+    int64_t numbers[2] = {module && module->has_id ? module->program_id : -1,
+                          cx->options->by_device ? op->device : 0};
     hsc_bytes_append(&key, numbers, sizeof numbers);
-    if (module) hsc_bytes_append(&key, module->name.data, module->name.size);
+    if (module)
+      hsc_bytes_append(&key, module->name.data, module->name.size);
     hsc_bytes_append_char(&key, 0);
     hsc_view kind = kind_of(profile->devices.items[op->device].name);
     hsc_bytes_append(&key, kind.data, kind.size);
     hsc_bytes_append_char(&key, 0);
     hsc_bytes_append(&key, op->name.data, op->name.size);
-    if (!module && op->op_name.size) {   // a kernel without HLO works for several of the framework's operators
+    // a kernel without HLO works for several of the framework's operators
+    if (!module && op->op_name.size) {
       hsc_bytes_append_char(&key, 0);
       hsc_bytes_append(&key, op->op_name.data, op->op_name.size);
     }
@@ -168,21 +241,26 @@ hsc_status *hsc__profile_groups(hsc__profile_view *cx, hsc__op_group **out_group
       group->peak_flops = profile->devices.items[op->device].peak_flops;
       group->peak_bytes = profile->devices.items[op->device].peak_bytes;
       hsc_view kept = {hsc_arena_strndup(cx->arena, key.data, key.size), key.size};
-      if (!kept.data) HSC_GOTO(hsc_status_out_of_memory());
+      if (!kept.data)
+        HSC_GOTO(hsc_status_out_of_memory());
       HSC_GOTO(hsc_map_put(by_key, kept, group));
     } else {
       hsc_profile_op *sum = &group->op;
       sum->count += op->count;
       sum->total_ps = hsc__sat_add(sum->total_ps, op->total_ps);
       sum->self_ps = hsc__sat_add(sum->self_ps, op->self_ps);
-      if (op->min_ps < sum->min_ps) sum->min_ps = op->min_ps;
-      if (op->max_ps > sum->max_ps) sum->max_ps = op->max_ps;
+      if (op->min_ps < sum->min_ps)
+        sum->min_ps = op->min_ps;
+      if (op->max_ps > sum->max_ps)
+        sum->max_ps = op->max_ps;
       take_what_is_missing(group, op, &profile->devices.items[op->device]);
     }
     has[(size_t)(group - groups) * profile->devices.count + (size_t)op->device] = true;
   }
-  for (size_t i = 0; i < count; i++) groups[i].devices = device_text(cx, has + i * profile->devices.count);
-  if (count) qsort(groups, count, sizeof *groups, compare_groups);
+  for (size_t i = 0; i < count; i++)
+    groups[i].devices = device_text(cx, has + i * profile->devices.count);
+  if (count)
+    qsort(groups, count, sizeof *groups, compare_groups);
   *out_groups = groups;
   *out_count = count;
 done:

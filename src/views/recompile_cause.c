@@ -1,7 +1,8 @@
-// recompile_cause.c - why a program was compiled again: what differs between it and the nearest earlier one.
+// recompile_cause.c - why a program was compiled again: what differs between it and the nearest
+// earlier one.
 //
-// Looks at the interface first (arguments that came, went, changed shape, type or from constant to parameter), then at the body. The programs are
-// those that the tracer kept in the capture.
+// Looks at the interface first (arguments that came, went, changed shape, type or from constant to
+// parameter), then at the body. The programs are those that the tracer kept in the capture.
 #include "base/text/text.h"
 #include "views/recompile_cause.h"
 
@@ -15,20 +16,24 @@ static const char *shape_text(const hsc_shape *shape, hsc_bytes *out) {
 
 // The constant behind data movement, NULL when there is none.
 static const hsc_instr *constant_behind(const hsc_instr *instr) {
-  while (instr->op == HSC_OP_BROADCAST || instr->op == HSC_OP_RESHAPE || instr->op == HSC_OP_CONVERT || instr->op == HSC_OP_TRANSPOSE) instr = instr->operands[0];
+  while (instr->op == HSC_OP_BROADCAST || instr->op == HSC_OP_RESHAPE ||
+         instr->op == HSC_OP_CONVERT || instr->op == HSC_OP_TRANSPOSE)
+    instr = instr->operands[0];
   return instr->op == HSC_OP_CONSTANT ? instr : NULL;
 }
 
 // A constant of this shape, spelled out or broadcast: frontends make inputs on the device so.
 static const hsc_instr *constant_of_shape(const hsc_module *without, const hsc_shape *shape) {
   for (const hsc_instr *instr = without->entry->first; instr; instr = instr->next)
-    if (constant_behind(instr) && hsc_shape_equal(&instr->shape, shape)) return instr;
+    if (constant_behind(instr) && hsc_shape_equal(&instr->shape, shape))
+      return instr;
   return NULL;
 }
 
 static int count_of_shape(const hsc_module *module, const hsc_shape *shape) {
   int count = 0;
-  for (int i = 0; i < module->entry->parameter_count; i++) count += hsc_shape_equal(&module->entry->parameters[i]->shape, shape);
+  for (int i = 0; i < module->entry->parameter_count; i++)
+    count += hsc_shape_equal(&module->entry->parameters[i]->shape, shape);
   return count;
 }
 
@@ -36,23 +41,31 @@ static int count_of_shape(const hsc_module *module, const hsc_shape *shape) {
 static int first_use(const hsc_module *module, const hsc_instr *instr) {
   for (const hsc_instr *user = module->entry->first; user; user = user->next)
     for (int32_t i = 0; i < user->operand_count; i++)
-      if (user->operands[i] == instr) return (int)user->op * 1000 + (i < 999 ? i : 999);
+      if (user->operands[i] == instr)
+        return (int)user->op * 1000 + (i < 999 ? i : 999);
   return -1;
 }
 
-// A constant of `before` that is a parameter of `now`: of the parameters of its shape the one that is used as it was, or has a name that was not there.
-static const hsc_instr *became_parameter(const hsc_module *before, const hsc_module *now, const hsc_instr **out_constant) {
+// A constant of `before` that is a parameter of `now`: of the parameters of its shape the one that
+// is used as it was, or has a name that was not there.
+static const hsc_instr *became_parameter(const hsc_module *before,
+                                         const hsc_module *now,
+                                         const hsc_instr **out_constant) {
   const hsc_instr *best = NULL;
   int best_score = -1;
   for (int i = 0; i < now->entry->parameter_count; i++) {
     const hsc_instr *parameter = now->entry->parameters[i];
-    if (count_of_shape(before, &parameter->shape) >= count_of_shape(now, &parameter->shape)) continue;
+    if (count_of_shape(before, &parameter->shape) >= count_of_shape(now, &parameter->shape))
+      continue;
     const hsc_instr *constant = constant_of_shape(before, &parameter->shape);
-    if (!constant) continue;
+    if (!constant)
+      continue;
     bool known = false;
-    for (int k = 0; k < before->entry->parameter_count; k++) known |= !strcmp(before->entry->parameters[k]->name, parameter->name);
+    for (int k = 0; k < before->entry->parameter_count; k++)
+      known |= !strcmp(before->entry->parameters[k]->name, parameter->name);
     int score = 2 * (first_use(before, constant) == first_use(now, parameter)) + !known;
-    if (score <= best_score) continue;
+    if (score <= best_score)
+      continue;
     best = parameter;
     best_score = score;
     *out_constant = constant;
@@ -60,13 +73,21 @@ static const hsc_instr *became_parameter(const hsc_module *before, const hsc_mod
   return best;
 }
 
-static bool explain_constant(const hsc_module *before, const hsc_module *now, const char *was, const char *is, hsc_bytes *out) {
-  const hsc_instr *constant = NULL, *parameter = became_parameter(before, now, &constant);
-  if (!parameter) return false;
+static bool explain_constant(const hsc_module *before,
+                             const hsc_module *now,
+                             const char *was,
+                             const char *is,
+                             hsc_bytes *out) {
+  const hsc_instr *constant = NULL;
+  const hsc_instr *parameter = became_parameter(before, now, &constant);
+  if (!parameter)
+    return false;
   hsc_bytes text = {0};
   int number = 0;
-  while (now->entry->parameters[number] != parameter) number++;
-  hsc_bytes_printf(out, "compiled again: argument %d (%s) was %s (%s", number, parameter->name, was, shape_text(&parameter->shape, &text));
+  while (now->entry->parameters[number] != parameter)
+    number++;
+  hsc_bytes_printf(out, "compiled again: argument %d (%s) was %s (%s", number, parameter->name, was,
+                   shape_text(&parameter->shape, &text));
   const hsc_instr *value = constant_behind(constant);
   if (hsc_shape_elements(&value->shape) == 1 && !value->attr.literal.value->elided) {
     char digits[32];
@@ -79,26 +100,34 @@ static bool explain_constant(const hsc_module *before, const hsc_module *now, co
 }
 
 static bool explain_shapes(const hsc_module *before, const hsc_module *now, hsc_bytes *out) {
-  if (before->entry->parameter_count != now->entry->parameter_count) return false;
+  if (before->entry->parameter_count != now->entry->parameter_count)
+    return false;
   hsc_bytes text = {0};
   int changed = 0;
   for (int i = 0; i < now->entry->parameter_count; i++) {
-    const hsc_shape *old = &before->entry->parameters[i]->shape, *new = &now->entry->parameters[i]->shape;
-    if (hsc_shape_equal(old, new)) continue;
-    if (changed++) continue;
-    hsc_bytes_printf(out, "compiled again: argument %d (%s) was %s", i, now->entry->parameters[i]->name, shape_text(old, &text));
+    const hsc_shape *old = &before->entry->parameters[i]->shape;
+    const hsc_shape *new = &now->entry->parameters[i]->shape;
+    if (hsc_shape_equal(old, new))
+      continue;
+    if (changed++)
+      continue;
+    hsc_bytes_printf(out, "compiled again: argument %d (%s) was %s", i,
+                     now->entry->parameters[i]->name, shape_text(old, &text));
     hsc_bytes_printf(out, ", now %s", shape_text(new, &text));
   }
-  if (changed > 1) hsc_bytes_printf(out, ", and %d more differ", changed - 1);
+  if (changed > 1)
+    hsc_bytes_printf(out, ", and %d more differ", changed - 1);
   hsc_bytes_deinit(&text);
   return changed > 0;
 }
 
 static bool is_donated(const hsc_module *module, int64_t parameter) {
   for (int32_t i = 0; i < module->alias_count; i++)
-    if (module->aliases[i].parameter == parameter) return true;
+    if (module->aliases[i].parameter == parameter)
+      return true;
   for (int32_t i = 0; i < module->donor_count; i++)
-    if (module->donors[i].parameter == parameter) return true;
+    if (module->donors[i].parameter == parameter)
+      return true;
   return false;
 }
 
@@ -107,51 +136,80 @@ static bool explain_donation(const hsc_module *before, const hsc_module *now, hs
   int changed = 0;
   for (int i = 0; i < now->entry->parameter_count; i++) {
     bool donated = is_donated(now, i);
-    if (donated == is_donated(before, i) || changed++) continue;
-    hsc_bytes_printf(out, "compiled again: argument %d (%s) was %s, now %s", i, now->entry->parameters[i]->name, donated ? "kept" : "donated", donated ? "donated" : "kept");
+    if (donated == is_donated(before, i) || changed++)
+      continue;
+    hsc_bytes_printf(out, "compiled again: argument %d (%s) was %s, now %s", i,
+                     now->entry->parameters[i]->name, donated ? "kept" : "donated",
+                     donated ? "donated" : "kept");
   }
-  if (changed > 1) hsc_bytes_printf(out, ", and %d more differ", changed - 1);
+  if (changed > 1)
+    hsc_bytes_printf(out, ", and %d more differ", changed - 1);
   return changed > 0;
 }
 
-// Bytes of the shape at the beginning of a text, with its layout; nothing there reads "the default".
+// Bytes of the shape at the beginning of a text, with its layout; nothing there reads "the
+// default".
 static int shown(const char *shape) {
   size_t size = strcspn(shape, "}");
-  return !*shape ? 11 : shape[size] && size < 80 ? (int)size + 1 : 80;
+  if (!*shape)
+    return 11;
+  if (shape[size] && size < 80)
+    return (int)size + 1;
+  return 80;
 }
 
-// Arguments or results that lie in memory in another order, as far as the programs say how they lie.
+// Arguments or results that lie in memory in another order, as far as the programs say how they
+// lie.
 static bool explain_layout(const hsc_module *before, const hsc_module *now, hsc_bytes *out) {
-  const char *was = before->layout_text ? before->layout_text : "", *is = now->layout_text ? now->layout_text : "";
-  if (!strcmp(was, is)) return false;
+  const char *was = before->layout_text ? before->layout_text : "";
+  const char *is = now->layout_text ? now->layout_text : "";
+  if (!strcmp(was, is))
+    return false;
   size_t same = 0;
-  while (was[same] && was[same] == is[same]) same++;
-  while (same > 0 && was[same - 1] != ' ' && was[same - 1] != '(') same--;   // from the shape on in which they part
-  hsc_bytes_printf(out, "compiled again: a layout of arguments or results was %.*s, now %.*s", shown(was + same), *was ? was + same : "the default", shown(is + same), *is ? is + same : "the default");
+  while (was[same] && was[same] == is[same])
+    same++;
+  // from the shape on in which they part
+  while (same > 0 && was[same - 1] != ' ' && was[same - 1] != '(')
+    same--;
+  hsc_bytes_printf(out, "compiled again: a layout of arguments or results was %.*s, now %.*s",
+                   shown(was + same), *was ? was + same : "the default", shown(is + same),
+                   *is ? is + same : "the default");
   return true;
 }
 
-// The first instructions in which two entry computations of one interface part ways; both NULL: they are the same.
+// The first instructions in which two entry computations of one interface part ways; both NULL:
+// they are the same.
 static void part_ways(const hsc_instr **a, const hsc_instr **b) {
-  while (*a && *b && (*a)->op == (*b)->op && hsc_shape_equal(&(*a)->shape, &(*b)->shape) && hsc_attr_equal(*a, *b)) *a = (*a)->next, *b = (*b)->next;
+  while (*a && *b && (*a)->op == (*b)->op && hsc_shape_equal(&(*a)->shape, &(*b)->shape) &&
+         hsc_attr_equal(*a, *b)) {
+    *a = (*a)->next;
+    *b = (*b)->next;
+  }
 }
 
 static bool body_differs(const hsc_module *before, const hsc_module *now) {
-  const hsc_instr *a = before->entry->first, *b = now->entry->first;
+  const hsc_instr *a = before->entry->first;
+  const hsc_instr *b = now->entry->first;
   part_ways(&a, &b);
   return a || b;
 }
 
 static void explain_body(const hsc_module *before, const hsc_module *now, hsc_bytes *out) {
-  const hsc_instr *a = before->entry->first, *b = now->entry->first;
+  const hsc_instr *a = before->entry->first;
+  const hsc_instr *b = now->entry->first;
   part_ways(&a, &b);
   if (!a && !b) {
-    hsc_bytes_append_text(out, "compiled again: a called computation, a layout or an option differs");
+    hsc_bytes_append_text(out,
+                          "compiled again: a called computation, a layout or an option differs");
   } else if (a && b && a->op == HSC_OP_CONSTANT && b->op == HSC_OP_CONSTANT) {
-    hsc_bytes_append_text(out, "compiled again: a constant has another value (a Python number in the traced function?)");
+    hsc_bytes_append_text(
+        out,
+        "compiled again: a constant has another value (a Python number in the traced function?)");
   } else {
-    hsc_bytes_printf(out, "compiled again: the body differs from %s on", b ? hsc_op_text(b->op) : "its end");
-    if (b && b->metadata && b->metadata->op_name) hsc_bytes_printf(out, " (%s)", b->metadata->op_name);
+    hsc_bytes_printf(out, "compiled again: the body differs from %s on",
+                     b ? hsc_op_text(b->op) : "its end");
+    if (b && b->metadata && b->metadata->op_name)
+      hsc_bytes_printf(out, " (%s)", b->metadata->op_name);
   }
 }
 
@@ -168,7 +226,9 @@ static int likeness(const hsc_module *a, const hsc_module *b) {
 static uint64_t outline(const hsc_module *module) {
   uint64_t hash = 0;
   for (const hsc_instr *i = module->entry->first; i; i = i->next)
-    if (i->op != HSC_OP_CONSTANT && i->op != HSC_OP_PARAMETER && i->op != HSC_OP_BROADCAST && i->op != HSC_OP_RESHAPE) hash = hsc_hash64(&i->op, sizeof i->op, hash);
+    if (i->op != HSC_OP_CONSTANT && i->op != HSC_OP_PARAMETER && i->op != HSC_OP_BROADCAST &&
+        i->op != HSC_OP_RESHAPE)
+      hash = hsc_hash64(&i->op, sizeof i->op, hash);
   return hash;
 }
 
@@ -176,42 +236,63 @@ static uint64_t outline(const hsc_module *module) {
 static const char *source_of(const hsc_module *module) {
   const hsc_instr *root = module->entry->root;
   for (const hsc_instr *i = root; i; i = i->operand_count ? i->operands[0] : NULL)
-    if (i->metadata && i->metadata->source_file) return i->metadata->source_file;
+    if (i->metadata && i->metadata->source_file)
+      return i->metadata->source_file;
   return NULL;
 }
 
-bool hsc__recompile_same_function(hsc_module *const *earlier, int earlier_count, const hsc_module *now) {
+bool hsc__recompile_same_function(hsc_module *const *earlier,
+                                  int earlier_count,
+                                  const hsc_module *now) {
   const char *source = source_of(now);
   for (int i = 0; i < earlier_count; i++) {
-    if (outline(earlier[i]) == outline(now)) return true;
+    if (outline(earlier[i]) == outline(now))
+      return true;
     const char *other = source_of(earlier[i]);
     // A function may take another path for other arguments; it is still written where it was.
-    if (source && other && !strcmp(source, other)) return true;
-    if (!source && !other) return true;   // nothing tells them apart but the name
+    if (source && other && !strcmp(source, other))
+      return true;
+    if (!source && !other)
+      return true;  // nothing tells them apart but the name
   }
   return false;
 }
 
-void hsc__recompile_cause(hsc_module *const *earlier, int earlier_count, const hsc_module *now, hsc_bytes *out) {
+void hsc__recompile_cause(hsc_module *const *earlier,
+                          int earlier_count,
+                          const hsc_module *now,
+                          hsc_bytes *out) {
   const hsc_module *nearest = NULL;
   const hsc_hash128 meaning = hsc_module_fingerprint(now);
   for (int i = 0; i < earlier_count; i++) {
-    if (!earlier[i]) continue;
+    if (!earlier[i])
+      continue;
     const hsc_hash128 other = hsc_module_fingerprint(earlier[i]);
-    if (memcmp(&other, &meaning, sizeof meaning)) continue;
-    hsc_bytes_append_text(out, "compiled again: the same program but for names and source lines (traced anew: its cache was cleared, or another place calls it)");
+    if (memcmp(&other, &meaning, sizeof meaning))
+      continue;
+    hsc_bytes_append_text(out,
+                          "compiled again: the same program but for names and source lines (traced "
+                          "anew: its cache was cleared, or another place calls it)");
     return;
   }
   for (int i = 0; i < earlier_count; i++)
-    if (earlier[i] && (!nearest || likeness(earlier[i], now) >= likeness(nearest, now))) nearest = earlier[i];
-  if (!nearest) return;
-  if (explain_shapes(nearest, now, out)) return;
-  if (explain_constant(nearest, now, "a constant", "a parameter", out)) return;
-  if (explain_constant(now, nearest, "a parameter", "a constant", out)) return;
+    if (earlier[i] && (!nearest || likeness(earlier[i], now) >= likeness(nearest, now)))
+      nearest = earlier[i];
+  if (!nearest)
+    return;
+  if (explain_shapes(nearest, now, out))
+    return;
+  if (explain_constant(nearest, now, "a constant", "a parameter", out))
+    return;
+  if (explain_constant(now, nearest, "a parameter", "a constant", out))
+    return;
   if (nearest->entry->parameter_count != now->entry->parameter_count) {
-    hsc_bytes_printf(out, "compiled again: it takes %d arguments, the nearest earlier one took %d", now->entry->parameter_count, nearest->entry->parameter_count);
+    hsc_bytes_printf(out, "compiled again: it takes %d arguments, the nearest earlier one took %d",
+                     now->entry->parameter_count, nearest->entry->parameter_count);
     return;
   }
-  if (body_differs(nearest, now)) explain_body(nearest, now, out);
-  else if (!explain_donation(nearest, now, out) && !explain_layout(nearest, now, out)) explain_body(nearest, now, out);
+  if (body_differs(nearest, now))
+    explain_body(nearest, now, out);
+  else if (!explain_donation(nearest, now, out) && !explain_layout(nearest, now, out))
+    explain_body(nearest, now, out);
 }

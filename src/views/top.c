@@ -6,11 +6,12 @@
 
 #include "views/views_internal.h"
 
-
 static void percentile(hsc_table *table, const hsc__series *s, double q) {
   int64_t needed = hsc_quantile_min_samples(q);
-  if ((int64_t)s->count < needed) hsc_table_needs(table, needed);
-  else hsc_table_double(table, s->values[(size_t)(q * (double)(s->count - 1) + 0.5)]);
+  if ((int64_t)s->count < needed)
+    hsc_table_needs(table, needed);
+  else
+    hsc_table_double(table, s->values[(size_t)(q * (double)(s->count - 1) + 0.5)]);
 }
 
 typedef struct totals {
@@ -32,7 +33,8 @@ static void note_totals(hsc_table *table, const totals *t, double seconds) {
   hsc_format_quantity(t->in_bytes / seconds, "bytes/s", false, text);
   hsc_format_quantity(t->out_bytes / seconds, "bytes/s", false, more);
   // "19.2 k" becomes 19.2 kB/s, "12" 12 B/s.
-  hsc_table_note(table, "to the device %s%sB/s, back %s%sB/s", text, strchr(text, ' ') ? "" : " ", more, strchr(more, ' ') ? "" : " ");
+  hsc_table_note(table, "to the device %s%sB/s, back %s%sB/s", text, strchr(text, ' ') ? "" : " ",
+                 more, strchr(more, ' ') ? "" : " ");
   if (t->peak > 0) {
     hsc_format_quantity(t->memory, "bytes", false, text);
     hsc_format_quantity(t->peak, "bytes", false, more);
@@ -42,7 +44,8 @@ static void note_totals(hsc_table *table, const totals *t, double seconds) {
 
 hsc_status *hsc_top_table(const hsc_capture *capture, int64_t window_ns, hsc_table **out_table) {
   hsc__view_context cx = {.capture = capture};
-  hsc__series_set recent = {0}, all = {0};
+  hsc__series_set recent = {0};
+  hsc__series_set all = {0};
   hsc_status *status = NULL;
   totals t = {0};
   const hsc_event *events = hsc_capture_events(capture);
@@ -53,7 +56,8 @@ hsc_status *hsc_top_table(const hsc_capture *capture, int64_t window_ns, hsc_tab
   HSC_GOTO(hsc__series_set_init(&all, cx.arena));
   int64_t now = 0;
   for (int p = 0; p < hsc_capture_process_count(capture); p++)
-    if (hsc_capture_process_at(capture, p)->end_ns > now) now = hsc_capture_process_at(capture, p)->end_ns;
+    if (hsc_capture_process_at(capture, p)->end_ns > now)
+      now = hsc_capture_process_at(capture, p)->end_ns;
   int64_t from = now - window_ns > 0 ? now - window_ns : 0;
   double seconds = now > from ? (double)(now - from) * 1e-9 : 1;
   for (size_t i = 0; i < count; i++) {
@@ -62,23 +66,32 @@ hsc_status *hsc_top_table(const hsc_capture *capture, int64_t window_ns, hsc_tab
     if (e->category == HSC_CATEGORY_COMPILE && hsc_event_is_span(e)) {
       t.compiles++;
       t.compile_ns += (double)e->duration_ns;
-      if (e->open) t.compiling++, t.compiling_since = e->duration_ns;
+      if (e->open) {
+        t.compiling++;
+        t.compiling_since = e->duration_ns;
+      }
     } else if (e->category == HSC_CATEGORY_EXECUTE && e->kind == HSC_RECORD_COMPLETE) {
       const char *name = hsc__attr_text(&cx, e, "executable");
       hsc__series *of_all = hsc__series_get(&all, 0, name);
-      if (!of_all) HSC_GOTO(hsc_status_out_of_memory());
+      if (!of_all)
+        HSC_GOTO(hsc_status_out_of_memory());
       of_all->extra++;
-      if (!is_recent) continue;
+      if (!is_recent)
+        continue;
       t.runs++;
       hsc__series *series = hsc__series_get(&recent, 0, name);
-      if (!series || !hsc__series_add(series, (double)e->duration_ns)) HSC_GOTO(hsc_status_out_of_memory());
+      if (!series || !hsc__series_add(series, (double)e->duration_ns))
+        HSC_GOTO(hsc_status_out_of_memory());
     } else if (e->category == HSC_CATEGORY_TRANSFER && is_recent) {
       double bytes = (double)hsc__attr_int(&cx, e, "bytes", 0);
-      if (!strcmp(e->name, "host to device")) t.in_bytes += bytes;
-      else if (!strcmp(e->name, "device to host")) t.out_bytes += bytes;
+      if (!strcmp(e->name, "host to device"))
+        t.in_bytes += bytes;
+      else if (!strcmp(e->name, "device to host"))
+        t.out_bytes += bytes;
     } else if (e->category == HSC_CATEGORY_MEMORY && e->kind == HSC_RECORD_COUNTER) {
       memcpy(&t.memory, &e->value, sizeof t.memory);
-      if (t.memory > t.peak) t.peak = t.memory;
+      if (t.memory > t.peak)
+        t.peak = t.memory;
     }
   }
   hsc__series_sort_by_total(&recent);
@@ -90,7 +103,8 @@ hsc_status *hsc_top_table(const hsc_capture *capture, int64_t window_ns, hsc_tab
   hsc_table_column(cx.table, "share", "fraction");
   hsc_table_column(cx.table, "runs", "count");
   for (size_t i = 0; i < recent.count; i++) {
-    hsc__series *s = recent.list[i], *of_all = hsc__series_get(&all, 0, s->name);
+    hsc__series *s = recent.list[i];
+    hsc__series *of_all = hsc__series_get(&all, 0, s->name);
     hsc__series_sort_values(s);
     hsc_table_row(cx.table);
     hsc_table_text(cx.table, s->name);
@@ -104,7 +118,9 @@ hsc_status *hsc_top_table(const hsc_capture *capture, int64_t window_ns, hsc_tab
   note_totals(cx.table, &t, seconds);
   for (const char *line = hsc_capture_notes(capture); *line; line += *line == '\n') {
     int size = (int)strcspn(line, "\n");
-    if (!strstr(line, "did not end its recording")) hsc_table_note(cx.table, "%.*s", size, line);   // it runs: that is why it is watched
+    // it runs: that is why it is watched
+    if (!strstr(line, "did not end its recording"))
+      hsc_table_note(cx.table, "%.*s", size, line);
     line += size;
   }
   *out_table = cx.table;
@@ -113,6 +129,7 @@ done:
   hsc__series_set_deinit(&recent);
   hsc__series_set_deinit(&all);
   hsc_table_destroy(cx.table);
-  if (cx.arena) hsc_arena_destroy(cx.arena);
+  if (cx.arena)
+    hsc_arena_destroy(cx.arena);
   return status;
 }

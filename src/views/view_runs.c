@@ -1,4 +1,5 @@
-// view_runs.c - what ran and what was compiled: inferences, executions, executables, recompiles, memory, and every event.
+// view_runs.c - what ran and what was compiled: inferences, executions, executables, recompiles,
+// memory, and every event.
 #include <math.h>
 #include <stdlib.h>
 
@@ -7,34 +8,47 @@
 #include "views/recompile_cause.h"
 #include "views/views_internal.h"
 
-static bool is_call(const hsc_event *e) { return e->category == HSC_CATEGORY_EXECUTE && e->kind == HSC_RECORD_BEGIN; }
-static bool is_device_run(const hsc_event *e) { return e->category == HSC_CATEGORY_EXECUTE && e->kind == HSC_RECORD_COMPLETE; }
+static bool is_call(const hsc_event *e) {
+  return e->category == HSC_CATEGORY_EXECUTE && e->kind == HSC_RECORD_BEGIN;
+}
+static bool is_device_run(const hsc_event *e) {
+  return e->category == HSC_CATEGORY_EXECUTE && e->kind == HSC_RECORD_COMPLETE;
+}
 
 // What the rows of a view of single events are made from.
 typedef struct event_rows {
   const hsc_capture *capture;
   const hsc_event *events;
-  const uint32_t *list;            // event of each row; NULL: all of them in order
-  const char *const *trace_ids;    // [process]
+  const uint32_t *list;          // event of each row; NULL: all of them in order
+  const char *const *trace_ids;  // [process]
   hsc__key executable;
   hsc_bytes text;
 } event_rows;
 
-static void release_event_rows(void *user) { hsc_bytes_deinit(&((event_rows *)user)->text); }
+static void release_event_rows(void *user) {
+  hsc_bytes_deinit(&((event_rows *)user)->text);
+}
 
 static event_rows *event_rows_of(hsc__view_context *cx) {
   event_rows *rows = HSC_NEW(cx->arena, event_rows);
-  if (rows) *rows = (event_rows){.capture = cx->capture, .events = hsc_capture_events(cx->capture), .executable = hsc__key_of(cx, "executable")};
+  if (rows)
+    *rows = (event_rows){.capture = cx->capture,
+                         .events = hsc_capture_events(cx->capture),
+                         .executable = hsc__key_of(cx, "executable")};
   return rows;
 }
 
 static const char *text_of(const hsc_capture *capture, const hsc__key *key, const hsc_event *e) {
   const hsc_trace_attr *attr = hsc__key_attr(key, e);
-  return attr && attr->type == HSC_ATTR_STRING ? hsc_capture_string(capture, e->process, attr->value.string) : "";
+  return attr && attr->type == HSC_ATTR_STRING
+             ? hsc_capture_string(capture, e->process, attr->value.string)
+             : "";
 }
 
 // An inference is what the user labelled, or, without labels, a call that runs an executable.
-static bool is_label(const hsc_event *e) { return e->category == HSC_CATEGORY_USER && hsc_event_is_span(e) && e->depth == 0; }
+static bool is_label(const hsc_event *e) {
+  return e->category == HSC_CATEGORY_USER && hsc_event_is_span(e) && e->depth == 0;
+}
 
 static void inference_row(hsc_table *table, size_t row, void *user) {
   const event_rows *rows = user;
@@ -48,20 +62,31 @@ static void inference_row(hsc_table *table, size_t row, void *user) {
 }
 
 // Those events that a view shows, as far as --limit goes. The list is in the view's arena.
-static hsc_status *list_events(hsc__view_context *cx, bool (*shows)(const hsc_event *e), uint32_t **out_list, size_t *out_count) {
+static hsc_status *list_events(hsc__view_context *cx,
+                               bool (*shows)(const hsc_event *e),
+                               uint32_t **out_list,
+                               size_t *out_count) {
   const hsc_event *events = hsc_capture_events(cx->capture);
-  size_t all = hsc_capture_event_count(cx->capture), limit = cx->options->limit > 0 ? (size_t)cx->options->limit : SIZE_MAX, count = 0, at = 0;
-  for (size_t i = 0; i < all && count < limit; i++) count += shows(&events[i]) && hsc__wanted(cx, &events[i]);
+  size_t all = hsc_capture_event_count(cx->capture);
+  size_t limit = cx->options->limit > 0 ? (size_t)cx->options->limit : SIZE_MAX;
+  size_t count = 0;
+  size_t at = 0;
+  for (size_t i = 0; i < all && count < limit; i++)
+    count += shows(&events[i]) && hsc__wanted(cx, &events[i]);
   uint32_t *list = HSC_NEW_ARRAY(cx->arena, uint32_t, count + 1);
-  if (!list) return hsc_status_out_of_memory();
+  if (!list)
+    return hsc_status_out_of_memory();
   for (size_t i = 0; at < count; i++)
-    if (shows(&events[i]) && hsc__wanted(cx, &events[i])) list[at++] = (uint32_t)i;
+    if (shows(&events[i]) && hsc__wanted(cx, &events[i]))
+      list[at++] = (uint32_t)i;
   *out_list = list;
   *out_count = count;
   return NULL;
 }
 
-static bool is_inference(const hsc_event *e) { return is_label(e) || (is_call(e) && e->depth == 0); }
+static bool is_inference(const hsc_event *e) {
+  return is_label(e) || (is_call(e) && e->depth == 0);
+}
 
 hsc_status *hsc__view_inferences(hsc__view_context *cx) {
   hsc_table_column(cx->table, "trace_id", "");
@@ -79,7 +104,9 @@ hsc_status *hsc__view_inferences(hsc__view_context *cx) {
   HSC_TRY(hsc_arena_status(cx->arena));
   for (int p = 0; p < processes; p++) {
     const hsc_capture_process *process = hsc_capture_process_at(cx->capture, p);
-    trace_ids[p] = hsc_arena_printf(cx->arena, "%016llx%016llx", (unsigned long long)process->trace_id_high, (unsigned long long)process->trace_id_low);
+    trace_ids[p] =
+        hsc_arena_printf(cx->arena, "%016llx%016llx", (unsigned long long)process->trace_id_high,
+                         (unsigned long long)process->trace_id_low);
   }
   HSC_TRY(hsc_arena_status(cx->arena));
   rows->list = list;
@@ -90,7 +117,7 @@ hsc_status *hsc__view_inferences(hsc__view_context *cx) {
 
 // Call and device run of one execution, joined by their run id: places in the capture's events.
 typedef struct execution {
-  uint32_t call, run;   // run: UINT32_MAX = none
+  uint32_t call, run;  // run: UINT32_MAX = none
 } execution;
 
 typedef struct execution_rows {
@@ -100,33 +127,48 @@ typedef struct execution_rows {
   hsc__key executable, run_id, total, run, wait;
 } execution_rows;
 
-static hsc_status *join_runs(hsc__view_context *cx, const hsc__key *run_id, execution **out_list, size_t *out_count) {
+static hsc_status *join_runs(hsc__view_context *cx,
+                             const hsc__key *run_id,
+                             execution **out_list,
+                             size_t *out_count) {
   const hsc_event *events = hsc_capture_events(cx->capture);
-  size_t count = hsc_capture_event_count(cx->capture), calls = 0, runs = 0, at = 0;
+  size_t count = hsc_capture_event_count(cx->capture);
+  size_t calls = 0;
+  size_t runs = 0;
+  size_t at = 0;
   int64_t highest = 0;
   for (size_t i = 0; i < count; i++) {
     runs += is_device_run(&events[i]);
-    if (!is_call(&events[i])) continue;
+    if (!is_call(&events[i]))
+      continue;
     calls++;
     int64_t id = hsc__key_int(run_id, &events[i], 0);
-    if (id > highest) highest = id;
+    if (id > highest)
+      highest = id;
   }
-  if (highest > (int64_t)count * 64 || !runs) highest = 0;   // numbers that cannot be: no joining
+  if (highest > (int64_t)count * 64 || !runs)
+    highest = 0;  // numbers that cannot be: no joining
   execution *list = HSC_NEW_ARRAY(cx->arena, execution, calls + 1);
   uint32_t *by_id = HSC_NEW_ARRAY(cx->arena, uint32_t, highest + 1);
-  if (!list || !by_id) return hsc_status_out_of_memory();
+  if (!list || !by_id)
+    return hsc_status_out_of_memory();
   for (size_t i = 0; i < count; i++) {
-    if (!is_call(&events[i])) continue;
+    if (!is_call(&events[i]))
+      continue;
     list[at++] = (execution){(uint32_t)i, UINT32_MAX};
     int64_t id = highest ? hsc__key_int(run_id, &events[i], 0) : 0;
-    if (id > 0 && id <= highest) by_id[id] = (uint32_t)at;
+    if (id > 0 && id <= highest)
+      by_id[id] = (uint32_t)at;
   }
   for (size_t i = 0; i < count && highest; i++) {
-    if (!is_device_run(&events[i])) continue;
+    if (!is_device_run(&events[i]))
+      continue;
     int64_t id = hsc__key_int(run_id, &events[i], 0);
-    if (id <= 0 || id > highest || !by_id[id]) continue;
+    if (id <= 0 || id > highest || !by_id[id])
+      continue;
     execution *x = &list[by_id[id] - 1];
-    if (events[x->call].process == events[i].process && x->run == UINT32_MAX) x->run = (uint32_t)i;
+    if (events[x->call].process == events[i].process && x->run == UINT32_MAX)
+      x->run = (uint32_t)i;
   }
   *out_list = list;
   *out_count = at;
@@ -138,15 +180,20 @@ typedef struct execution_times {
   bool on_device;
 } execution_times;
 
-// total: from the call to the device's end. run: the part in which the call itself worked, or the device when it went on behind it. wait:
-// what is left; signed, because two clocks may disagree.
-// A device that tells its own times (attributes total, run and wait, in ns) is believed; one that subtracts unsigned numbers is read as it meant.
+// total: from the call to the device's end. run: the part in which the call itself worked, or the
+// device when it went on behind it. wait: what is left; signed, because two clocks may disagree.
+// A device that tells its own times (attributes total, run and wait, in ns) is believed; one that
+// subtracts unsigned numbers is read as it meant.
 static execution_times times_of(const execution_rows *rows, const execution *x) {
-  const hsc_event *call = &rows->events[x->call], *run = x->run == UINT32_MAX ? NULL : &rows->events[x->run];
+  const hsc_event *call = &rows->events[x->call];
+  const hsc_event *run = x->run == UINT32_MAX ? NULL : &rows->events[x->run];
   int64_t end = run ? run->start_ns + run->duration_ns : call->start_ns + call->duration_ns;
-  execution_times t = {.total_ns = end - call->start_ns, .working_ns = run ? run->duration_ns : call->duration_ns, .on_device = run != NULL};
+  execution_times t = {.total_ns = end - call->start_ns,
+                       .working_ns = run ? run->duration_ns : call->duration_ns,
+                       .on_device = run != NULL};
   t.wait_ns = t.total_ns - t.working_ns;
-  if (!hsc__key_attr(&rows->wait, call)) return t;
+  if (!hsc__key_attr(&rows->wait, call))
+    return t;
   t.on_device = true;
   t.total_ns = hsc__key_int(&rows->total, call, t.total_ns);
   t.working_ns = hsc__key_int(&rows->run, call, t.working_ns);
@@ -157,7 +204,8 @@ static execution_times times_of(const execution_rows *rows, const execution *x) 
 static void execution_row(hsc_table *table, size_t row, void *user) {
   const execution_rows *rows = user;
   const execution *x = &rows->list[row];
-  const hsc_event *call = &rows->events[x->call], *run = x->run == UINT32_MAX ? NULL : &rows->events[x->run];
+  const hsc_event *call = &rows->events[x->call];
+  const hsc_event *run = x->run == UINT32_MAX ? NULL : &rows->events[x->run];
   execution_times t = times_of(rows, x);
   hsc_table_hex(table, call->span);
   hsc_table_text(table, run ? hsc_capture_thread_at(rows->capture, run->thread)->name : NULL);
@@ -173,9 +221,15 @@ static void execution_row(hsc_table *table, size_t row, void *user) {
 hsc_status *hsc__view_executions(hsc__view_context *cx) {
   execution_rows *rows = HSC_NEW(cx->arena, execution_rows);
   execution *list = NULL;
-  size_t all = 0, count = 0;
-  *rows = (execution_rows){.capture = cx->capture, .events = hsc_capture_events(cx->capture), .executable = hsc__key_of(cx, "executable"), .run_id = hsc__key_of(cx, "run_id"),
-                           .total = hsc__key_of(cx, "total"), .run = hsc__key_of(cx, "run"), .wait = hsc__key_of(cx, "wait")};
+  size_t all = 0;
+  size_t count = 0;
+  *rows = (execution_rows){.capture = cx->capture,
+                           .events = hsc_capture_events(cx->capture),
+                           .executable = hsc__key_of(cx, "executable"),
+                           .run_id = hsc__key_of(cx, "run_id"),
+                           .total = hsc__key_of(cx, "total"),
+                           .run = hsc__key_of(cx, "run"),
+                           .wait = hsc__key_of(cx, "wait")};
   HSC_TRY(hsc_arena_status(cx->arena));
   HSC_TRY(join_runs(cx, &rows->run_id, &list, &all));
   rows->list = list;
@@ -188,17 +242,31 @@ hsc_status *hsc__view_executions(hsc__view_context *cx) {
   hsc_table_column(cx->table, "run", "ns");
   hsc_table_column(cx->table, "wait", "ns");
   hsc_table_column(cx->table, "measured", "");
-  int64_t negative = 0, inside = 0, outside = 0;
+  int64_t negative = 0;
+  int64_t inside = 0;
+  int64_t outside = 0;
   for (size_t i = 0; i < all; i++) {
     execution_times t = times_of(rows, &list[i]);
-    inside += t.on_device, outside += !t.on_device;
-    if (cx->options->where && !strstr(text_of(cx->capture, &rows->executable, &rows->events[list[i].call]), cx->options->where)) continue;
+    inside += t.on_device;
+    outside += !t.on_device;
+    if (cx->options->where &&
+        !strstr(text_of(cx->capture, &rows->executable, &rows->events[list[i].call]),
+                cx->options->where))
+      continue;
     negative += t.wait_ns < 0 && (!cx->options->limit || (int64_t)count < cx->options->limit);
     list[count++] = list[i];
   }
   hsc__view_rows(cx, count, execution_row, rows, NULL);
-  if (outside) hsc_table_note(cx->table, "%lld executions were measured on the device, %lld from outside, by the time of their call alone", (long long)inside, (long long)outside);
-  if (negative) hsc_table_note(cx->table, "%lld executions have a negative wait: the device's clock and the host's disagree by that much", (long long)negative);
+  if (outside)
+    hsc_table_note(cx->table,
+                   "%lld executions were measured on the device, %lld from outside, by the time of "
+                   "their call alone",
+                   (long long)inside, (long long)outside);
+  if (negative)
+    hsc_table_note(cx->table,
+                   "%lld executions have a negative wait: the device's clock and the host's "
+                   "disagree by that much",
+                   (long long)negative);
   return NULL;
 }
 
@@ -207,9 +275,12 @@ static void put_compiled(hsc__view_context *cx, const hsc_event *told) {
   static const char *const sizes[] = {"flops", "bytes_accessed", "peak_bytes"};
   for (size_t i = 0; i < HSC_COUNT_OF(sizes); i++) {
     const hsc_trace_attr *a = told ? hsc_event_attr(cx->capture, told, sizes[i]) : NULL;
-    if (a && a->type == HSC_ATTR_INT) hsc_table_int(cx->table, a->value.i);
-    else if (a && a->type == HSC_ATTR_DOUBLE) hsc_table_double(cx->table, a->value.d);
-    else hsc_table_missing(cx->table);
+    if (a && a->type == HSC_ATTR_INT)
+      hsc_table_int(cx->table, a->value.i);
+    else if (a && a->type == HSC_ATTR_DOUBLE)
+      hsc_table_double(cx->table, a->value.d);
+    else
+      hsc_table_missing(cx->table);
   }
   static const char *const texts[] = {"fingerprint", "optimized"};
   for (size_t i = 0; i < HSC_COUNT_OF(texts); i++) {
@@ -222,23 +293,32 @@ hsc_status *hsc__view_executables(hsc__view_context *cx) {
   hsc__series_set compiles, runs;
   HSC_TRY(hsc__series_set_init(&compiles, cx->arena));
   hsc_status *status = hsc__series_set_init(&runs, cx->arena);
-  if (status) return hsc__series_set_deinit(&compiles), status;
+  if (status) {
+    hsc__series_set_deinit(&compiles);
+    return status;
+  }
   const hsc_event *events = hsc_capture_events(cx->capture);
   double all = 0;
   for (size_t i = 0; i < hsc_capture_event_count(cx->capture); i++) {
     const hsc_event *e = &events[i];
     bool compile = e->category == HSC_CATEGORY_COMPILE && hsc_event_is_span(e) && !e->open;
-    if (e->category == HSC_CATEGORY_COMPILE && e->kind == HSC_RECORD_INSTANT) {   // what the last compilation of it gave
+    // what the last compilation of it gave
+    if (e->category == HSC_CATEGORY_COMPILE && e->kind == HSC_RECORD_INSTANT) {
       hsc__series *of = hsc__series_get(&compiles, 0, hsc__attr_text(cx, e, "executable"));
-      if (!of) HSC_GOTO(hsc_status_out_of_memory());
+      if (!of)
+        HSC_GOTO(hsc_status_out_of_memory());
       of->extra = (int64_t)i + 1;
     }
-    if (!compile && !is_device_run(e)) continue;
+    if (!compile && !is_device_run(e))
+      continue;
     const char *name = hsc__attr_text(cx, e, "executable");
     hsc__series *series = hsc__series_get(compile ? &compiles : &runs, 0, name);
-    if (!series || !hsc__series_add(series, (double)e->duration_ns)) HSC_GOTO(hsc_status_out_of_memory());
-    if (!compile) all += (double)e->duration_ns;
-    if (!compile && !hsc__series_get(&compiles, 0, name)) HSC_GOTO(hsc_status_out_of_memory());
+    if (!series || !hsc__series_add(series, (double)e->duration_ns))
+      HSC_GOTO(hsc_status_out_of_memory());
+    if (!compile)
+      all += (double)e->duration_ns;
+    if (!compile && !hsc__series_get(&compiles, 0, name))
+      HSC_GOTO(hsc_status_out_of_memory());
   }
   hsc_table_column(cx->table, "executable", "");
   hsc_table_column(cx->table, "compiles", "count");
@@ -253,8 +333,10 @@ hsc_status *hsc__view_executables(hsc__view_context *cx) {
   hsc_table_column(cx->table, "fingerprint", "");
   hsc_table_column(cx->table, "optimized", "");
   for (size_t i = 0; i < compiles.count && hsc__room(cx); i++) {
-    const hsc__series *c = compiles.list[i], *r = hsc__series_get(&runs, 0, c->name);
-    if (!r) HSC_GOTO(hsc_status_out_of_memory());
+    const hsc__series *c = compiles.list[i];
+    const hsc__series *r = hsc__series_get(&runs, 0, c->name);
+    if (!r)
+      HSC_GOTO(hsc_status_out_of_memory());
     hsc_table_row(cx->table);
     hsc_table_text(cx->table, c->name);
     hsc_table_int(cx->table, (int64_t)c->count);
@@ -273,79 +355,113 @@ done:
 
 // Programs that were compiled so far, as the tracer kept them.
 typedef struct ledger {
-  const char **names;        // [count] what was compiled
-  int32_t *processes;        // [count] in which process
-  hsc_module **modules;      // [count] from what; NULL = not readable here
+  const char **names;    // [count] what was compiled
+  int32_t *processes;    // [count] in which process
+  hsc_module **modules;  // [count] from what; NULL = not readable here
   int count;
 } ledger;
 
 enum { MAX_LEDGER_PROGRAMS = 500, MAX_LEDGER_BYTES = 8 << 20 };
 
 static hsc_module *read_program(hsc__view_context *cx, const char *program) {
-  hsc_bytes path = {0}, bytes = {0};
+  hsc_bytes path = {0};
+  hsc_bytes bytes = {0};
   hsc_module *module = NULL;
   hsc_bytes_printf(&path, "%s/programs/%s", hsc_capture_path(cx->capture), program);
   hsc_status *status = hsc_file_read(hsc_bytes_text(&path), &bytes);
-  if (!status && bytes.size <= MAX_LEDGER_BYTES) status = hsc_program_read(hsc_bytes_view(&bytes), hsc_bytes_text(&path), &module);
-  hsc_status_free(status);   // a program that cannot be read is compared with nothing
+  if (!status && bytes.size <= MAX_LEDGER_BYTES)
+    status = hsc_program_read(hsc_bytes_view(&bytes), hsc_bytes_text(&path), &module);
+  hsc_status_free(status);  // a program that cannot be read is compared with nothing
   hsc_bytes_deinit(&path);
   hsc_bytes_deinit(&bytes);
   return module;
 }
 
-// PyTorch/XLA numbers its graphs ("SyncTensorsGraph.41"): the name without that is what was compiled again.
+// PyTorch/XLA numbers its graphs ("SyncTensorsGraph.41"): the name without that is what was
+// compiled again.
 static const char *plain_name(hsc__view_context *cx, const char *name) {
-  size_t size = strlen(name), end = size;
-  while (end > 0 && name[end - 1] >= '0' && name[end - 1] <= '9') end--;
-  return end > 1 && end < size && name[end - 1] == '.' ? hsc_arena_strndup(cx->arena, name, end - 1) : name;
+  size_t size = strlen(name);
+  size_t end = size;
+  while (end > 0 && name[end - 1] >= '0' && name[end - 1] <= '9')
+    end--;
+  return end > 1 && end < size && name[end - 1] == '.' ? hsc_arena_strndup(cx->arena, name, end - 1)
+                                                       : name;
 }
 
 // What a compilation is to those before it.
-typedef enum compile_kind { COMPILE_FIRST, COMPILE_AGAIN, COMPILE_CHANGED, COMPILE_NAMESAKE, COMPILE_EAGER, COMPILE_PROCESS, COMPILE_KINDS } compile_kind;
-static const char *const compile_kinds[COMPILE_KINDS] = {"first", "again", "changed", "namesake", "eager", "process"};
+typedef enum compile_kind {
+  COMPILE_FIRST,
+  COMPILE_AGAIN,
+  COMPILE_CHANGED,
+  COMPILE_NAMESAKE,
+  COMPILE_EAGER,
+  COMPILE_PROCESS,
+  COMPILE_KINDS
+} compile_kind;
+static const char *const compile_kinds[COMPILE_KINDS] = {"first",    "again", "changed",
+                                                         "namesake", "eager", "process"};
 
-// JAX runs an operation outside of jit as a program of its own, named by the operation: jit(broadcast_in_dim)/broadcast_in_dim. Every shape is another program.
+// JAX runs an operation outside of jit as a program of its own, named by the operation:
+// jit(broadcast_in_dim)/broadcast_in_dim. Every shape is another program.
 static bool is_eager(const hsc_module *module) {
   const hsc_instr *root = module->entry->root;
   const char *op_name = root->metadata ? root->metadata->op_name : NULL;
-  if (!op_name || strncmp(op_name, "jit(", 4)) return false;
+  if (!op_name || strncmp(op_name, "jit(", 4))
+    return false;
   size_t size = strcspn(op_name + 4, ")");
-  return op_name[4 + size] == ')' && op_name[5 + size] == '/' && !strncmp(op_name + 6 + size, op_name + 4, size) && !op_name[6 + 2 * size];
+  return op_name[4 + size] == ')' && op_name[5 + size] == '/' &&
+         !strncmp(op_name + 6 + size, op_name + 4, size) && !op_name[6 + 2 * size];
 }
 
-// A compilation among those of its process; and what was there of the same program, in it and in earlier processes.
+// A compilation among those of its process; and what was there of the same program, in it and in
+// earlier processes.
 typedef struct compilation {
   const hsc_event *event;
-  const char *program, *name;      // file in the capture; what was compiled, without numbers
-  const char *options;             // file in the capture; "" = not kept
-  const char *options_before;      // of the last compilation of this program here; NULL = there was none
+  const char *program, *name;  // file in the capture; what was compiled, without numbers
+  const char *options;         // file in the capture; "" = not kept
+  // of the last compilation of this program here; NULL = there was none
+  const char *options_before;
   bool first_of_name, other_process;
 } compilation;
 
 static compile_kind explain_same(const compilation *c, hsc_bytes *out) {
-  bool known = *c->options && *c->options_before, same = known && !strcmp(c->options, c->options_before);
-  hsc_bytes_append_text(out, !known ? "compiled again: the same program; the caller kept no executable, or gave other options"
-                             : same ? "compiled again: the same program with the same options; the caller kept no executable"
-                                    : "compiled again: the same program with other compile options");
+  bool known = *c->options && *c->options_before;
+  bool same = known && !strcmp(c->options, c->options_before);
+  hsc_bytes_append_text(
+      out,
+      !known
+          ? "compiled again: the same program; the caller kept no executable, or gave other options"
+      : same
+          ? "compiled again: the same program with the same options; the caller kept no executable"
+          : "compiled again: the same program with other compile options");
   return COMPILE_AGAIN;
 }
 
-static compile_kind explain(hsc__view_context *cx, ledger *l, const compilation *c, hsc_bytes *out) {
-  const char *program = c->program, *name = c->name;
+static compile_kind explain(hsc__view_context *cx,
+                            ledger *l,
+                            const compilation *c,
+                            hsc_bytes *out) {
+  const char *program = c->program;
+  const char *name = c->name;
   bool first_of_name = c->first_of_name;
   hsc_bytes_reset(out);
-  if (c->options_before) return explain_same(c, out);
+  if (c->options_before)
+    return explain_same(c, out);
   hsc_module *module = l->count < MAX_LEDGER_PROGRAMS ? read_program(cx, program) : NULL;
   compile_kind kind = first_of_name ? COMPILE_FIRST : COMPILE_CHANGED;
   if (module && !first_of_name) {
-    // Only programs of the same name are asked: what looks alike under another name is no earlier form of this one.
+    // Only programs of the same name are asked: what looks alike under another name is no earlier
+    // form of this one.
     hsc_module *namesakes[MAX_LEDGER_PROGRAMS];
     int count = 0;
     for (int i = 0; i < l->count; i++)
-      if (l->modules[i] && l->processes[i] == c->event->process && !strcmp(l->names[i], name)) namesakes[count++] = l->modules[i];
+      if (l->modules[i] && l->processes[i] == c->event->process && !strcmp(l->names[i], name))
+        namesakes[count++] = l->modules[i];
     hsc__recompile_cause(namesakes, count, module, out);
-    if (is_eager(module)) kind = COMPILE_EAGER;
-    else if (count && !hsc__recompile_same_function(namesakes, count, module)) kind = COMPILE_NAMESAKE;
+    if (is_eager(module))
+      kind = COMPILE_EAGER;
+    else if (count && !hsc__recompile_same_function(namesakes, count, module))
+      kind = COMPILE_NAMESAKE;
   }
   if (l->count < MAX_LEDGER_PROGRAMS) {
     l->processes[l->count] = c->event->process;
@@ -355,29 +471,39 @@ static compile_kind explain(hsc__view_context *cx, ledger *l, const compilation 
   if (kind == COMPILE_NAMESAKE || kind == COMPILE_EAGER) {
     hsc_bytes cause = *out;
     *out = (hsc_bytes){0};
-    hsc_bytes_append_text(out, kind == COMPILE_EAGER ? "an operation outside of jit, compiled for these shapes" : "another function of the same name");
+    hsc_bytes_append_text(out, kind == COMPILE_EAGER
+                                   ? "an operation outside of jit, compiled for these shapes"
+                                   : "another function of the same name");
     const char *what = hsc_bytes_text(&cause);
-    if (kind == COMPILE_EAGER && !strncmp(what, "compiled again: argument", 24)) hsc_bytes_printf(out, ":%s", what + 15);
+    if (kind == COMPILE_EAGER && !strncmp(what, "compiled again: argument", 24))
+      hsc_bytes_printf(out, ":%s", what + 15);
     hsc_bytes_deinit(&cause);
   }
   if (kind == COMPILE_FIRST && c->other_process) {
     hsc_bytes_append_text(out, "first here; an earlier process compiled the same program");
     return COMPILE_PROCESS;
   }
-  if (!out->size) hsc_bytes_append_text(out, first_of_name ? "first" : "another program");
+  if (!out->size)
+    hsc_bytes_append_text(out, first_of_name ? "first" : "another program");
   return kind;
 }
 
-// Every compilation: which program, the how many-eth of its executable's name, why again, and the time that repeats cost.
+// Every compilation: which program, the how many-eth of its executable's name, why again, and the
+// time that repeats cost.
 hsc_status *hsc__view_recompiles(hsc__view_context *cx) {
   hsc__series_set names, programs;
   HSC_TRY(hsc__series_set_init(&names, cx->arena));
   hsc_status *status = hsc__series_set_init(&programs, cx->arena);
-  if (status) return hsc__series_set_deinit(&names), status;
-  ledger l = {.processes = HSC_NEW_ARRAY(cx->arena, int32_t, MAX_LEDGER_PROGRAMS), .names = HSC_NEW_ARRAY(cx->arena, const char *, MAX_LEDGER_PROGRAMS),
+  if (status) {
+    hsc__series_set_deinit(&names);
+    return status;
+  }
+  ledger l = {.processes = HSC_NEW_ARRAY(cx->arena, int32_t, MAX_LEDGER_PROGRAMS),
+              .names = HSC_NEW_ARRAY(cx->arena, const char *, MAX_LEDGER_PROGRAMS),
               .modules = HSC_NEW_ARRAY(cx->arena, hsc_module *, MAX_LEDGER_PROGRAMS)};
   hsc_bytes why = {0};
-  if (!l.processes || !l.names || !l.modules) HSC_GOTO(hsc_status_out_of_memory());
+  if (!l.processes || !l.names || !l.modules)
+    HSC_GOTO(hsc_status_out_of_memory());
   hsc_table_column(cx->table, "start", "ns");
   hsc_table_column(cx->table, "executable", "");
   hsc_table_column(cx->table, "compile", "ns");
@@ -391,40 +517,64 @@ hsc_status *hsc__view_recompiles(hsc__view_context *cx) {
   int64_t counts[COMPILE_KINDS] = {0};
   for (size_t i = 0; i < hsc_capture_event_count(cx->capture); i++) {
     const hsc_event *e = &events[i];
-    const char *program = e->category == HSC_CATEGORY_COMPILE && hsc_event_is_span(e) ? hsc__attr_text(cx, e, "program") : "";
-    if (!*program) continue;
-    const char *name = hsc__attr_text(cx, e, "executable"), *error = hsc__attr_text(cx, e, "error");
+    const char *program = e->category == HSC_CATEGORY_COMPILE && hsc_event_is_span(e)
+                              ? hsc__attr_text(cx, e, "program")
+                              : "";
+    if (!*program)
+      continue;
+    const char *name = hsc__attr_text(cx, e, "executable");
+    const char *error = hsc__attr_text(cx, e, "error");
     const char *plain = *name ? plain_name(cx, name) : "(failed)";
     // Series of a process are those of the category that has its number; 0 are those of all.
-    hsc__series *by_name = hsc__series_get(&names, (uint32_t)e->process + 1, plain), *here = hsc__series_get(&programs, (uint32_t)e->process + 1, program),
-                *anywhere = hsc__series_get(&programs, 0, program);
-    if (!by_name || !here || !anywhere || !hsc__series_add(by_name, (double)e->duration_ns)) HSC_GOTO(hsc_status_out_of_memory());
-    compilation c = {e, program, plain, hsc__attr_text(cx, e, "options"), (const char *)(uintptr_t)here->extra, by_name->count == 1, anywhere->extra != 0};
-    here->extra = anywhere->extra = (int64_t)(uintptr_t)c.options;   // where the text stands: not NULL
+    hsc__series *by_name = hsc__series_get(&names, (uint32_t)e->process + 1, plain);
+    hsc__series *here = hsc__series_get(&programs, (uint32_t)e->process + 1, program);
+    hsc__series *anywhere = hsc__series_get(&programs, 0, program);
+    if (!by_name || !here || !anywhere || !hsc__series_add(by_name, (double)e->duration_ns))
+      HSC_GOTO(hsc_status_out_of_memory());
+    compilation c = {e,
+                     program,
+                     plain,
+                     hsc__attr_text(cx, e, "options"),
+                     (const char *)(uintptr_t)here->extra,
+                     by_name->count == 1,
+                     anywhere->extra != 0};
+    // where the text stands: not NULL
+    here->extra = anywhere->extra = (int64_t)(uintptr_t)c.options;
     compile_kind kind = explain(cx, &l, &c, &why);
     counts[kind]++;
     lost[kind] += (double)e->duration_ns;
-    if (!hsc__room(cx)) continue;
+    if (!hsc__room(cx))
+      continue;
     hsc_table_row(cx->table);
     hsc_table_int(cx->table, e->start_ns);
     hsc_table_text(cx->table, name);
     hsc_table_int(cx->table, e->duration_ns);
     hsc_table_int(cx->table, (int64_t)by_name->count);
-    hsc_table_text(cx->table, e->open ? "was still compiling at the end" : *error ? error : hsc_bytes_text(&why));
+    hsc_table_text(cx->table, e->open  ? "was still compiling at the end"
+                              : *error ? error
+                                       : hsc_bytes_text(&why));
     hsc_table_text(cx->table, program);
     hsc_table_int(cx->table, hsc__attr_int(cx, e, "program_bytes", 0));
     hsc_table_text(cx->table, compile_kinds[kind]);
   }
-  static const char *const told[COMPILE_KINDS] = {NULL, "again: the same program once more", "changed: a function that was compiled before, for other shapes, constants or options",
-                                                  "namesake: another function of a name that was there", "eager: an operation outside of jit, for other shapes",
-                                                  "process: a program that an earlier process had compiled; a persistent compilation cache keeps it"};
+  static const char *const told[COMPILE_KINDS] = {
+      NULL,
+      "again: the same program once more",
+      "changed: a function that was compiled before, for other shapes, constants or options",
+      "namesake: another function of a name that was there",
+      "eager: an operation outside of jit, for other shapes",
+      "process: a program that an earlier process had compiled; a persistent compilation cache "
+      "keeps it"};
   for (int k = 0; k < COMPILE_KINDS; k++) {
     char text[32];
     hsc_format_quantity(lost[k], "ns", false, text);
-    if (told[k] && counts[k]) hsc_table_note(cx->table, "%lld compilations cost %s (%s)", (long long)counts[k], text, told[k]);
+    if (told[k] && counts[k])
+      hsc_table_note(cx->table, "%lld compilations cost %s (%s)", (long long)counts[k], text,
+                     told[k]);
   }
 done:
-  for (int i = 0; i < l.count; i++) hsc_module_destroy(l.modules[i]);
+  for (int i = 0; i < l.count; i++)
+    hsc_module_destroy(l.modules[i]);
   hsc_bytes_deinit(&why);
   hsc__series_set_deinit(&names);
   hsc__series_set_deinit(&programs);
@@ -440,18 +590,25 @@ hsc_status *hsc__view_memory(hsc__view_context *cx) {
   hsc_table_column(cx->table, "last", "bytes");
   const hsc_event *events = hsc_capture_events(cx->capture);
   for (int p = 0; p < hsc_capture_process_count(cx->capture); p++) {
-    double peak = -1, last = 0;
-    int64_t at = 0, samples = 0;
+    double peak = -1;
+    double last = 0;
+    int64_t at = 0;
+    int64_t samples = 0;
     const char *name = "";
     for (size_t i = 0; i < hsc_capture_event_count(cx->capture); i++) {
       const hsc_event *e = &events[i];
-      if (e->kind != HSC_RECORD_COUNTER || e->process != p || e->category != HSC_CATEGORY_MEMORY) continue;
+      if (e->kind != HSC_RECORD_COUNTER || e->process != p || e->category != HSC_CATEGORY_MEMORY)
+        continue;
       memcpy(&last, &e->value, sizeof last);
       name = e->name;
       samples++;
-      if (last > peak) peak = last, at = e->start_ns;
+      if (last > peak) {
+        peak = last;
+        at = e->start_ns;
+      }
     }
-    if (!samples) continue;
+    if (!samples)
+      continue;
     hsc_table_row(cx->table);
     hsc_table_int(cx->table, hsc_capture_process_at(cx->capture, p)->pid);
     hsc_table_text(cx->table, name);
@@ -463,22 +620,32 @@ hsc_status *hsc__view_memory(hsc__view_context *cx) {
   return NULL;
 }
 
-static bool is_any(const hsc_event *e) { return true; }
+static bool is_any(const hsc_event *e) {
+  return true;
+}
 
 static void event_row(hsc_table *table, size_t row, void *user) {
-  static const char *const kinds[] = {[HSC_RECORD_BEGIN] = "span", [HSC_RECORD_COMPLETE] = "span", [HSC_RECORD_INSTANT] = "instant", [HSC_RECORD_COUNTER] = "counter",
-                                      [HSC_RECORD_FLOW_BEGIN] = "flow begin", [HSC_RECORD_FLOW_END] = "flow end"};
+  static const char *const kinds[] = {[HSC_RECORD_BEGIN] = "span",
+                                      [HSC_RECORD_COMPLETE] = "span",
+                                      [HSC_RECORD_INSTANT] = "instant",
+                                      [HSC_RECORD_COUNTER] = "counter",
+                                      [HSC_RECORD_FLOW_BEGIN] = "flow begin",
+                                      [HSC_RECORD_FLOW_END] = "flow end"};
   event_rows *rows = user;
   const hsc_event *e = &rows->events[rows->list ? rows->list[row] : row];
   const hsc_capture_thread *thread = hsc_capture_thread_at(rows->capture, e->thread);
   hsc_bytes_reset(&rows->text);
   hsc_event_attrs_text(rows->capture, e, &rows->text);
   hsc_table_int(table, e->start_ns);
-  if (hsc_event_is_span(e)) hsc_table_int(table, e->duration_ns);
-  else hsc_table_missing(table);
+  if (hsc_event_is_span(e))
+    hsc_table_int(table, e->duration_ns);
+  else
+    hsc_table_missing(table);
   hsc_table_int(table, hsc_capture_process_at(rows->capture, e->process)->pid);
-  if (*thread->name) hsc_table_text(table, thread->name);
-  else hsc_table_int(table, thread->tid);
+  if (*thread->name)
+    hsc_table_text(table, thread->name);
+  else
+    hsc_table_int(table, thread->tid);
   hsc_table_text(table, e->open ? "open span" : kinds[e->kind]);
   hsc_table_text(table, hsc_capture_category_text(rows->capture, e->category));
   hsc_table_text(table, e->name);
@@ -502,7 +669,8 @@ hsc_status *hsc__view_events(hsc__view_context *cx) {
   HSC_TRY(hsc_arena_status(cx->arena));
   uint32_t *list = NULL;
   size_t count = hsc_capture_event_count(cx->capture);
-  if (cx->options->where) HSC_TRY(list_events(cx, is_any, &list, &count));
+  if (cx->options->where)
+    HSC_TRY(list_events(cx, is_any, &list, &count));
   rows->list = list;
   hsc__view_rows(cx, count, event_row, rows, release_event_rows);
   return NULL;

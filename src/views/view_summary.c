@@ -4,7 +4,8 @@
 
 #include "views/views_internal.h"
 
-// Linear interpolation between order statistics (Hyndman & Fan 1996, type 7), as NumPy's default. `sorted` ascending, n > 0.
+// Linear interpolation between order statistics (Hyndman & Fan 1996, type 7), as NumPy's default.
+// `sorted` ascending, n > 0.
 static double quantile(const double *sorted, size_t n, double q) {
   double at = q * (double)(n - 1);
   size_t low = (size_t)at;
@@ -15,15 +16,21 @@ static double quantile(const double *sorted, size_t n, double q) {
 static const double percentiles[] = {0.90, 0.95, 0.97, 0.99, 0.999};
 static const char *const percentile_names[] = {"p90", "p95", "p97", "p99", "p99.9"};
 
-static hsc_status *collect(hsc__view_context *cx, hsc__series_set *set, uint32_t categories, bool on_tracks_only) {
+static hsc_status *collect(hsc__view_context *cx,
+                           hsc__series_set *set,
+                           uint32_t categories,
+                           bool on_tracks_only) {
   const hsc_event *events = hsc_capture_events(cx->capture);
   size_t count = hsc_capture_event_count(cx->capture);
   for (size_t i = 0; i < count; i++) {
     const hsc_event *e = &events[i];
-    if (!hsc_event_is_span(e) || e->open || !(e->category & categories) || !hsc__wanted(cx, e)) continue;
-    if (on_tracks_only && hsc_capture_thread_at(cx->capture, e->thread)->tid) continue;
+    if (!hsc_event_is_span(e) || e->open || !(e->category & categories) || !hsc__wanted(cx, e))
+      continue;
+    if (on_tracks_only && hsc_capture_thread_at(cx->capture, e->thread)->tid)
+      continue;
     hsc__series *series = hsc__series_get(set, e->category, e->name);
-    if (!series || !hsc__series_add(series, (double)e->duration_ns)) return hsc_status_out_of_memory();
+    if (!series || !hsc__series_add(series, (double)e->duration_ns))
+      return hsc_status_out_of_memory();
   }
   return NULL;
 }
@@ -33,7 +40,8 @@ hsc_status *hsc__view_summary(hsc__view_context *cx) {
   HSC_TRY(hsc__series_set_init(&set, cx->arena));
   hsc_status *status = NULL;
   // Profiles of a compiler and a framework have hundreds of names: those have views of their own.
-  HSC_GOTO(collect(cx, &set, HSC_CATEGORY_ALL & ~(uint32_t)(HSC_CATEGORY_PASS | HSC_CATEGORY_FRAMEWORK), false));
+  HSC_GOTO(collect(
+      cx, &set, HSC_CATEGORY_ALL & ~(uint32_t)(HSC_CATEGORY_PASS | HSC_CATEGORY_FRAMEWORK), false));
   hsc__series_sort_by_total(&set);
   hsc_table_column(cx->table, "category", "");
   hsc_table_column(cx->table, "name", "");
@@ -43,7 +51,8 @@ hsc_status *hsc__view_summary(hsc__view_context *cx) {
   hsc_table_column(cx->table, "max", "ns");
   hsc_table_column(cx->table, "mean", "ns");
   hsc_table_column(cx->table, "median", "ns");
-  for (size_t p = 0; p < HSC_COUNT_OF(percentiles); p++) hsc_table_column(cx->table, percentile_names[p], "ns");
+  for (size_t p = 0; p < HSC_COUNT_OF(percentiles); p++)
+    hsc_table_column(cx->table, percentile_names[p], "ns");
   for (size_t i = 0; i < set.count && hsc__room(cx); i++) {
     hsc__series *s = set.list[i];
     hsc__series_sort_values(s);
@@ -58,8 +67,10 @@ hsc_status *hsc__view_summary(hsc__view_context *cx) {
     hsc_table_double(cx->table, quantile(s->values, s->count, 0.5));
     for (size_t p = 0; p < HSC_COUNT_OF(percentiles); p++) {
       int64_t needed = hsc_quantile_min_samples(percentiles[p]);
-      if ((int64_t)s->count >= needed) hsc_table_double(cx->table, quantile(s->values, s->count, percentiles[p]));
-      else hsc_table_needs(cx->table, needed);
+      if ((int64_t)s->count >= needed)
+        hsc_table_double(cx->table, quantile(s->values, s->count, percentiles[p]));
+      else
+        hsc_table_needs(cx->table, needed);
     }
   }
 done:
@@ -75,10 +86,13 @@ static hsc_status *by_name(hsc__view_context *cx, uint32_t categories, bool byte
   double all = 0;
   for (size_t i = 0; i < hsc_capture_event_count(cx->capture); i++) {
     const hsc_event *e = &events[i];
-    if (!hsc_event_is_span(e) || e->open || !(e->category & categories) || !hsc__wanted(cx, e)) continue;
+    if (!hsc_event_is_span(e) || e->open || !(e->category & categories) || !hsc__wanted(cx, e))
+      continue;
     hsc__series *series = hsc__series_get(&set, e->category, e->name);
-    if (!series || !hsc__series_add(series, (double)e->duration_ns)) HSC_GOTO(hsc_status_out_of_memory());
-    if (bytes) series->extra += hsc__attr_int(cx, e, "bytes", 0);
+    if (!series || !hsc__series_add(series, (double)e->duration_ns))
+      HSC_GOTO(hsc_status_out_of_memory());
+    if (bytes)
+      series->extra += hsc__attr_int(cx, e, "bytes", 0);
     all += (double)e->duration_ns;
   }
   hsc__series_sort_by_total(&set);
@@ -87,7 +101,10 @@ static hsc_status *by_name(hsc__view_context *cx, uint32_t categories, bool byte
   hsc_table_column(cx->table, "count", "count");
   hsc_table_column(cx->table, "total", "ns");
   hsc_table_column(cx->table, "share", "fraction");
-  if (bytes) hsc_table_column(cx->table, "bytes", "bytes"), hsc_table_column(cx->table, "rate", "bytes/s");
+  if (bytes) {
+    hsc_table_column(cx->table, "bytes", "bytes");
+    hsc_table_column(cx->table, "rate", "bytes/s");
+  }
   for (size_t i = 0; i < set.count && hsc__room(cx); i++) {
     const hsc__series *s = set.list[i];
     hsc_table_row(cx->table);
@@ -96,7 +113,11 @@ static hsc_status *by_name(hsc__view_context *cx, uint32_t categories, bool byte
     hsc_table_int(cx->table, (int64_t)s->count);
     hsc_table_double(cx->table, s->total);
     hsc_table_double(cx->table, all > 0 ? s->total / all : NAN);
-    if (bytes) hsc_table_int(cx->table, s->extra), hsc_table_double(cx->table, s->total > 0 && s->extra > 0 ? (double)s->extra / s->total * 1e9 : NAN);
+    if (bytes) {
+      hsc_table_int(cx->table, s->extra);
+      hsc_table_double(cx->table,
+                       s->total > 0 && s->extra > 0 ? (double)s->extra / s->total * 1e9 : NAN);
+    }
   }
 done:
   hsc__series_set_deinit(&set);
@@ -105,7 +126,10 @@ done:
 
 hsc_status *hsc__view_operators(hsc__view_context *cx) {
   HSC_TRY(by_name(cx, HSC_CATEGORY_OPERATOR, false));
-  if (!hsc_table_row_count(cx->table)) hsc_table_note(cx->table, "no operators were recorded: the device must record them (hloscope profile), a PJRT trace alone sees whole executables");
+  if (!hsc_table_row_count(cx->table))
+    hsc_table_note(cx->table,
+                   "no operators were recorded: the device must record them (hloscope profile), a "
+                   "PJRT trace alone sees whole executables");
   return NULL;
 }
 
@@ -121,21 +145,27 @@ hsc_status *hsc__view_framework(hsc__view_context *cx) {
   return NULL;
 }
 
-hsc_status *hsc__view_host_operators(hsc__view_context *cx) { return by_name(cx, HSC_CATEGORY_TRANSFER, true); }
+hsc_status *hsc__view_host_operators(hsc__view_context *cx) {
+  return by_name(cx, HSC_CATEGORY_TRANSFER, true);
+}
 
 hsc_status *hsc__view_threads(hsc__view_context *cx) {
   int threads = hsc_capture_thread_count(cx->capture);
   struct {
     int64_t events, busy_ns, first_ns, last_ns;
   } *sums = hsc_arena_alloc_array(cx->arena, sizeof *sums, (size_t)threads + 1);
-  if (!sums) return hsc_status_out_of_memory();
+  if (!sums)
+    return hsc_status_out_of_memory();
   const hsc_event *events = hsc_capture_events(cx->capture);
   for (size_t i = 0; i < hsc_capture_event_count(cx->capture); i++) {
     const hsc_event *e = &events[i];
     int t = e->thread;
-    if (!sums[t].events++) sums[t].first_ns = e->start_ns;
-    if (e->start_ns + e->duration_ns > sums[t].last_ns) sums[t].last_ns = e->start_ns + e->duration_ns;
-    if (hsc_event_is_span(e) && e->depth == 0) sums[t].busy_ns += e->duration_ns;
+    if (!sums[t].events++)
+      sums[t].first_ns = e->start_ns;
+    if (e->start_ns + e->duration_ns > sums[t].last_ns)
+      sums[t].last_ns = e->start_ns + e->duration_ns;
+    if (hsc_event_is_span(e) && e->depth == 0)
+      sums[t].busy_ns += e->duration_ns;
   }
   hsc_table_column(cx->table, "process", "");
   hsc_table_column(cx->table, "thread", "");
@@ -148,8 +178,10 @@ hsc_status *hsc__view_threads(hsc__view_context *cx) {
     int64_t span = sums[t].last_ns - sums[t].first_ns;
     hsc_table_row(cx->table);
     hsc_table_int(cx->table, hsc_capture_process_at(cx->capture, thread->process)->pid);
-    if (thread->tid) hsc_table_int(cx->table, thread->tid);
-    else hsc_table_missing(cx->table);
+    if (thread->tid)
+      hsc_table_int(cx->table, thread->tid);
+    else
+      hsc_table_missing(cx->table);
     hsc_table_text(cx->table, thread->name);
     hsc_table_int(cx->table, sums[t].events);
     hsc_table_int(cx->table, sums[t].busy_ns);

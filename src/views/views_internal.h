@@ -8,8 +8,8 @@ typedef struct hsc__view_context {
   const hsc_capture *capture;
   const hsc_view_options *options;
   hsc_table *table;
-  hsc_arena *arena;   // dies with the view; with the table, whose rows are made on demand
-  bool arena_given;   // to the table
+  hsc_arena *arena;  // dies with the view; with the table, whose rows are made on demand
+  bool arena_given;  // to the table
 } hsc__view_context;
 
 #define VIEW(id, text, doc) HSC_MUST_USE hsc_status *hsc__view_##id(hsc__view_context *cx);
@@ -20,22 +20,22 @@ typedef struct hsc__view_context {
 typedef struct hsc__series {
   const char *name;
   uint32_t category;
-  double *values;          // [count], in order of time; ns
+  double *values;  // [count], in order of time; ns
   size_t count, capacity;
   double total;
-  int64_t extra;           // a view's own number (bytes, ...)
+  int64_t extra;  // a view's own number (bytes, ...)
 } hsc__series;
 
 typedef struct hsc__series_set {
   hsc_map *by_name;
-  hsc__series **list;      // [count] in order of first appearance
+  hsc__series **list;  // [count] in order of first appearance
   size_t count, capacity;
   hsc_arena *arena;
   struct {
     const char *name;
     uint32_t category;
     hsc__series *series;
-  } recent[64];            // by the name's address: strings of a ring are one each
+  } recent[64];  // by the name's address: strings of a ring are one each
 } hsc__series_set;
 HSC_MUST_USE hsc_status *hsc__series_set_init(hsc__series_set *set, hsc_arena *arena);
 void hsc__series_set_deinit(hsc__series_set *set);
@@ -46,19 +46,28 @@ bool hsc__series_add(hsc__series *series, double value);
 void hsc__series_sort_values(hsc__series *series);
 void hsc__series_sort_by_total(hsc__series_set *set);
 
-bool hsc__wanted(const hsc__view_context *cx, const hsc_event *event);   // passes --where
-int64_t hsc__attr_int(const hsc__view_context *cx, const hsc_event *event, const char *key, int64_t missing);
-const char *hsc__attr_text(const hsc__view_context *cx, const hsc_event *event, const char *key);   // "" when missing
+bool hsc__wanted(const hsc__view_context *cx, const hsc_event *event);  // passes --where
+int64_t hsc__attr_int(const hsc__view_context *cx,
+                      const hsc_event *event,
+                      const char *key,
+                      int64_t missing);
+// "" when missing
+const char *hsc__attr_text(const hsc__view_context *cx, const hsc_event *event, const char *key);
 // Rows that may still be added under --limit; counts what is cut.
 bool hsc__room(const hsc__view_context *cx);
-// Adds `count` rows, or as many as --limit leaves: made now, or when the table is read. `user` lies in the view's arena; `release` (may be NULL) frees what
-// it has beside it.
-void hsc__view_rows(hsc__view_context *cx, size_t count, hsc_table_make_row *make, void *user, void (*release)(void *user));
-// The attributes named `text` of events, by number: the search for the text is made once for each process.
+// Adds `count` rows, or as many as --limit leaves: made now, or when the table is read. `user` lies
+// in the view's arena; `release` (may be NULL) frees what it has beside it.
+void hsc__view_rows(hsc__view_context *cx,
+                    size_t count,
+                    hsc_table_make_row *make,
+                    void *user,
+                    void (*release)(void *user));
+// The attributes named `text` of events, by number: the search for the text is made once for each
+// process.
 typedef struct hsc__key {
   const char *text;
-  const uint32_t *numbers;   // [process]; 0 = not used there
+  const uint32_t *numbers;  // [process]; 0 = not used there
 } hsc__key;
 hsc__key hsc__key_of(const hsc__view_context *cx, const char *text);
-const hsc_trace_attr *hsc__key_attr(const hsc__key *key, const hsc_event *event);   // NULL = none
+const hsc_trace_attr *hsc__key_attr(const hsc__key *key, const hsc_event *event);  // NULL = none
 int64_t hsc__key_int(const hsc__key *key, const hsc_event *event, int64_t missing);

@@ -1,6 +1,8 @@
-// device_spec.h - what a worker is started with: which plugin, with which options, for which topology.
+// device_spec.h - what a worker is started with: which plugin, with which options, for which
+// topology.
 //
-// lab/devices/devices.h makes one from what the user says; everything in it lies in the caller's arena.
+// lab/devices/devices.h makes one from what the user says; everything in it lies in the caller's
+// arena.
 #pragma once
 
 #include "base/core/base.h"
@@ -27,14 +29,16 @@ typedef struct hsc_device_option {
 } hsc_device_option;
 
 typedef struct hsc_device_spec {
-  const char *text;          // as the user wrote it; names results
+  const char *text;  // as the user wrote it; names results
   hsc_device_source source;
-  const char *plugin_path;   // NULL for the evaluator; of PYTHON the interpreter
-  const char *python_dir;    // of PYTHON: where the package hloscope is; else NULL
-  const char *topology;      // ahead of time: the name of the topology ("" where options say it all); NULL = on hardware
-  hsc_device_option *options;          // for the creation of the client, or of the topology
+  const char *plugin_path;  // NULL for the evaluator; of PYTHON the interpreter
+  const char *python_dir;   // of PYTHON: where the package hloscope is; else NULL
+  // ahead of time: the name of the topology ("" where options say it all); NULL = on hardware
+  const char *topology;
+  hsc_device_option *options;  // for the creation of the client, or of the topology
   size_t option_count;
   hsc_device_option *compile_options;  // XLA's options of every compile, before those of a job
   size_t compile_option_count;
-  const char *const *environment;      // of its worker: "NAME=value", NULL-terminated; NULL = nothing to set
+  // of its worker: "NAME=value", NULL-terminated; NULL = nothing to set
+  const char *const *environment;
 } hsc_device_spec;

@@ -38,12 +38,15 @@ static hsc_status *create_below(const char *base, char **out_path) {
   return NULL;
 }
 
-hsc_status *hsc_scratch_create(char **out_path) { return create_below(hsc_scratch_base(), out_path); }
+hsc_status *hsc_scratch_create(char **out_path) {
+  return create_below(hsc_scratch_base(), out_path);
+}
 
 // Depth first, without following links.
 static void empty_at(int parent, const char *name, int depth) {
   int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0) return;
+  if (fd < 0)
+    return;
   DIR *dir = fdopendir(fd);
   if (!dir) {
     close(fd);
@@ -51,19 +54,25 @@ static void empty_at(int parent, const char *name, int depth) {
   }
   for (struct dirent *entry; (entry = readdir(dir));) {
     struct stat file;
-    if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
-    if (fstatat(dirfd(dir), entry->d_name, &file, AT_SYMLINK_NOFOLLOW)) continue;
+    if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+      continue;
+    if (fstatat(dirfd(dir), entry->d_name, &file, AT_SYMLINK_NOFOLLOW))
+      continue;
     bool is_dir = S_ISDIR(file.st_mode);
-    if (is_dir && depth < 16) empty_at(dirfd(dir), entry->d_name, depth + 1);
+    if (is_dir && depth < 16)
+      empty_at(dirfd(dir), entry->d_name, depth + 1);
     unlinkat(dirfd(dir), entry->d_name, is_dir ? AT_REMOVEDIR : 0);
   }
   closedir(dir);
 }
 
-void hsc_scratch_empty(const char *path) { empty_at(AT_FDCWD, path, 0); }
+void hsc_scratch_empty(const char *path) {
+  empty_at(AT_FDCWD, path, 0);
+}
 
 void hsc_scratch_destroy(char *path) {
-  if (!path) return;
+  if (!path)
+    return;
   hsc_scratch_empty(path);
   rmdir(path);
   hsc_free(path);
@@ -73,25 +82,33 @@ static int64_t available_memory(void) {
   FILE *file = fopen("/proc/meminfo", "r");
   long long kilobytes = 0;
   for (char line[128]; file && fgets(line, sizeof line, file);)
-    if (sscanf(line, "MemAvailable: %lld", &kilobytes) == 1) break;
-  if (file) fclose(file);
+    if (sscanf(line, "MemAvailable: %lld", &kilobytes) == 1)
+      break;
+  if (file)
+    fclose(file);
   return kilobytes << 10;
 }
 
 // Room for files that is no more than half of the memory that is left.
 static bool memory_has_room(void) {
   struct statfs at;
-  if (statfs(IN_MEMORY, &at) || at.f_type != TMPFS_MAGIC || access(IN_MEMORY, W_OK | X_OK)) return false;
+  if (statfs(IN_MEMORY, &at) || at.f_type != TMPFS_MAGIC || access(IN_MEMORY, W_OK | X_OK))
+    return false;
   return (int64_t)at.f_bavail * at.f_bsize >= SPARE_BYTES && available_memory() >= 2 * SPARE_BYTES;
 }
 
 static void sweep_memory(void) {
   DIR *dir = opendir(IN_MEMORY);
-  if (!dir) return;
+  if (!dir)
+    return;
   for (struct dirent *entry; (entry = readdir(dir));) {
     struct stat file;
-    if (strncmp(entry->d_name, NAME, strlen(NAME)) || fstatat(dirfd(dir), entry->d_name, &file, AT_SYMLINK_NOFOLLOW)) continue;
-    if (!S_ISDIR(file.st_mode) || file.st_uid != getuid() || file.st_mtime > time(NULL) - LEFT_BEHIND_SECONDS) continue;
+    if (strncmp(entry->d_name, NAME, strlen(NAME)) ||
+        fstatat(dirfd(dir), entry->d_name, &file, AT_SYMLINK_NOFOLLOW))
+      continue;
+    if (!S_ISDIR(file.st_mode) || file.st_uid != getuid() ||
+        file.st_mtime > time(NULL) - LEFT_BEHIND_SECONDS)
+      continue;
     empty_at(dirfd(dir), entry->d_name, 0);
     unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
   }
@@ -100,7 +117,8 @@ static void sweep_memory(void) {
 
 hsc_status *hsc_scratch_create_for_dumps(char **out_path) {
   const char *asked = getenv("TMPDIR");
-  if ((asked && *asked) || !memory_has_room()) return hsc_scratch_create(out_path);
+  if ((asked && *asked) || !memory_has_room())
+    return hsc_scratch_create(out_path);
   sweep_memory();
   return create_below(IN_MEMORY, out_path);
 }

@@ -18,58 +18,73 @@ static const struct {
 #undef JOB
 };
 
-// ---- what a job is at -----------------------------------------------------------------------------------------------
+// ---- what a job is at ---------------------------------------------------------------------------
 
-// The note that hsc_child shares with its parent; NULL when there is none (a worker started by hand).
+// The note that hsc_child shares with its parent; NULL when there is none (a worker started by
+// hand).
 static char *parent_note(void) {
   static char *note;
   static bool looked;
   struct stat info;
-  if (looked) return note;
+  if (looked)
+    return note;
   looked = true;
   char name[64] = "";
-  if (readlink("/proc/self/fd/" HSC_STRINGIFY(HSC_CHILD_NOTE_FD), name, sizeof name - 1) < 0 || !strstr(name, HSC_CHILD_NOTE_NAME)) return NULL;
-  if (fstat(HSC_CHILD_NOTE_FD, &info) != 0 || info.st_size < HSC_CHILD_NOTE_BYTES) return NULL;
-  void *at = mmap(NULL, HSC_CHILD_NOTE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, HSC_CHILD_NOTE_FD, 0);
-  if (at != MAP_FAILED) note = at;
+  if (readlink("/proc/self/fd/" HSC_STRINGIFY(HSC_CHILD_NOTE_FD), name, sizeof name - 1) < 0 ||
+      !strstr(name, HSC_CHILD_NOTE_NAME))
+    return NULL;
+  if (fstat(HSC_CHILD_NOTE_FD, &info) != 0 || info.st_size < HSC_CHILD_NOTE_BYTES)
+    return NULL;
+  void *at =
+      mmap(NULL, HSC_CHILD_NOTE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, HSC_CHILD_NOTE_FD, 0);
+  if (at != MAP_FAILED)
+    note = at;
   return note;
 }
 
 void hsc__worker_at(hsc_worker *worker, const char *step) {
   char *note = parent_note();
   worker->step = step;
-  if (note) snprintf(note, HSC_CHILD_NOTE_BYTES, "%s", step ? step : "");
+  if (note)
+    snprintf(note, HSC_CHILD_NOTE_BYTES, "%s", step ? step : "");
 }
 
-// ---- request members ------------------------------------------------------------------------------------------------
+// ---- request members ----------------------------------------------------------------------------
 
 hsc_status *hsc__request_text(json_t *request, const char *name, bool required, const char **out) {
   json_t *value = json_object_get(request, name);
-  if (!value || json_is_null(value)) return required ? HSC_ERR(INVALID_ARGUMENT, "the job has no \"%s\"", name) : NULL;
-  if (!json_is_string(value)) return HSC_ERR(INVALID_ARGUMENT, "\"%s\" is not a string", name);
+  if (!value || json_is_null(value))
+    return required ? HSC_ERR(INVALID_ARGUMENT, "the job has no \"%s\"", name) : NULL;
+  if (!json_is_string(value))
+    return HSC_ERR(INVALID_ARGUMENT, "\"%s\" is not a string", name);
   *out = json_string_value(value);
   return NULL;
 }
 
-hsc_status *hsc__request_int(json_t *request, const char *name, int64_t least, int64_t most, int64_t *out) {
+hsc_status *hsc__request_int(
+    json_t *request, const char *name, int64_t least, int64_t most, int64_t *out) {
   json_t *value = json_object_get(request, name);
-  if (!value || json_is_null(value)) return NULL;
-  if (!json_is_integer(value) || json_integer_value(value) < least || json_integer_value(value) > most)
-    return HSC_ERR(INVALID_ARGUMENT, "\"%s\" is not a whole number from %lld to %lld", name, (long long)least,
-                   (long long)most);
+  if (!value || json_is_null(value))
+    return NULL;
+  if (!json_is_integer(value) || json_integer_value(value) < least ||
+      json_integer_value(value) > most)
+    return HSC_ERR(INVALID_ARGUMENT, "\"%s\" is not a whole number from %lld to %lld", name,
+                   (long long)least, (long long)most);
   *out = json_integer_value(value);
   return NULL;
 }
 
 hsc_status *hsc__request_bool(json_t *request, const char *name, bool *out) {
   json_t *value = json_object_get(request, name);
-  if (!value || json_is_null(value)) return NULL;
-  if (!json_is_boolean(value)) return HSC_ERR(INVALID_ARGUMENT, "\"%s\" is neither true nor false", name);
+  if (!value || json_is_null(value))
+    return NULL;
+  if (!json_is_boolean(value))
+    return HSC_ERR(INVALID_ARGUMENT, "\"%s\" is neither true nor false", name);
   *out = json_boolean_value(value);
   return NULL;
 }
 
-// ---- jobs of the loop itself ----------------------------------------------------------------------------------------
+// ---- jobs of the loop itself --------------------------------------------------------------------
 
 hsc_status *hsc__job_hello(hsc_worker *worker, json_t *request, hsc_json *answer) {
   hsc_json_kv_int(answer, "protocol", HSC_WORKER_PROTOCOL);
@@ -83,7 +98,7 @@ hsc_status *hsc__job_quit(hsc_worker *worker, json_t *request, hsc_json *answer)
   return NULL;
 }
 
-// ---- answers --------------------------------------------------------------------------------------------------------
+// ---- answers ------------------------------------------------------------------------------------
 
 static void write_error(hsc_json *answer, const hsc_status *status, const char *step) {
   hsc_json_kv_bool(answer, "ok", false);
@@ -91,13 +106,20 @@ static void write_error(hsc_json *answer, const hsc_status *status, const char *
   hsc_json_begin_object(answer);
   hsc_json_kv_string(answer, "code", hsc_code_name(hsc_status_code(status)));
   hsc_json_kv_string(answer, "message", hsc_status_message(status));
-  if (step) hsc_json_kv_string(answer, "step", step);
-  if (hsc_status_path(status)) hsc_json_kv_string(answer, "path", hsc_status_path(status));
-  if (hsc_status_line(status)) hsc_json_kv_int(answer, "line", hsc_status_line(status));
-  if (hsc_status_column(status)) hsc_json_kv_int(answer, "column", hsc_status_column(status));
-  if (hsc_status_source_line(status)) hsc_json_kv_string(answer, "source_line", hsc_status_source_line(status));
-  if (hsc_status_hint_text(status)) hsc_json_kv_string(answer, "hint", hsc_status_hint_text(status));
-  if (*hsc_status_notes(status)) hsc_json_kv_string(answer, "notes", hsc_status_notes(status));
+  if (step)
+    hsc_json_kv_string(answer, "step", step);
+  if (hsc_status_path(status))
+    hsc_json_kv_string(answer, "path", hsc_status_path(status));
+  if (hsc_status_line(status))
+    hsc_json_kv_int(answer, "line", hsc_status_line(status));
+  if (hsc_status_column(status))
+    hsc_json_kv_int(answer, "column", hsc_status_column(status));
+  if (hsc_status_source_line(status))
+    hsc_json_kv_string(answer, "source_line", hsc_status_source_line(status));
+  if (hsc_status_hint_text(status))
+    hsc_json_kv_string(answer, "hint", hsc_status_hint_text(status));
+  if (*hsc_status_notes(status))
+    hsc_json_kv_string(answer, "notes", hsc_status_notes(status));
   hsc_json_end_object(answer);
 }
 
@@ -105,9 +127,11 @@ static hsc_status *do_job(hsc_worker *worker, json_t *request, hsc_json *answer)
   const char *name = NULL;
   HSC_TRY(hsc__request_text(request, "job", true, &name));
   for (size_t i = 0; i < HSC_COUNT_OF(JOBS); i++)
-    if (!strcmp(JOBS[i].name, name)) return JOBS[i].run(worker, request, answer);
+    if (!strcmp(JOBS[i].name, name))
+      return JOBS[i].run(worker, request, answer);
   const char *names[HSC_COUNT_OF(JOBS)];
-  for (size_t i = 0; i < HSC_COUNT_OF(JOBS); i++) names[i] = JOBS[i].name;
+  for (size_t i = 0; i < HSC_COUNT_OF(JOBS); i++)
+    names[i] = JOBS[i].name;
   const char *near = hsc_did_you_mean(name, names, HSC_COUNT_OF(JOBS));
   return near ? HSC_ERR(INVALID_ARGUMENT, "unknown job '%s'; did you mean '%s'?", name, near)
               : HSC_ERR(INVALID_ARGUMENT, "unknown job '%s'", name);
@@ -139,7 +163,8 @@ static void answer_line(hsc_worker *worker, const char *text, size_t size, hsc_b
   begin_answer(&answer, line, id);
   if (!json_is_object(request)) {
     status = request ? HSC_ERR(INVALID_ARGUMENT, "a job must be a JSON object")
-                     : HSC_ERR(INVALID_ARGUMENT, "not JSON: %s (column %d)", parse_error.text, parse_error.column);
+                     : HSC_ERR(INVALID_ARGUMENT, "not JSON: %s (column %d)", parse_error.text,
+                               parse_error.column);
   } else {
     hsc_json_kv_bool(&answer, "ok", true);
     status = do_job(worker, request, &answer);
@@ -162,8 +187,10 @@ static void answer_line(hsc_worker *worker, const char *text, size_t size, hsc_b
 static hsc_status *write_all(int fd, const char *data, size_t size) {
   while (size > 0) {
     ssize_t written = write(fd, data, size);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return hsc_status_errno(errno, "cannot answer", "worker");
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written < 0)
+      return hsc_status_errno(errno, "cannot answer", "worker");
     data += written;
     size -= (size_t)written;
   }
@@ -178,10 +205,12 @@ hsc_status *hsc_worker_serve(FILE *in, int answer_fd) {
   hsc_bytes line = {0};
   hsc_status *status = NULL;
   while (!status && !worker.quit && (size = getline(&text, &capacity, in)) >= 0) {
-    if (size == 0 || (size == 1 && text[0] == '\n')) continue;
+    if (size == 0 || (size == 1 && text[0] == '\n'))
+      continue;
     answer_line(&worker, text, (size_t)size, &line);
     status = hsc_bytes_status(&line);
-    if (!status) status = write_all(answer_fd, line.data, line.size);
+    if (!status)
+      status = write_all(answer_fd, line.data, line.size);
   }
   hsc__worker_close(&worker);
   hsc_bytes_deinit(&line);

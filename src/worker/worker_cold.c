@@ -1,16 +1,17 @@
 // worker_cold.c - the whole way from nothing to a result, as often as asked, in clients of its own.
 //
-// A compile can be timed only once per client without meeting what the compile before left behind (a compiler's caches
-// of kernels, warm pages), so each round makes a client, compiles, transfers, executes, and takes everything down
-// again. The worker's own client stays as it is. For plugins that allow one client at a time, "fresh_client": false
-// measures in the worker's client: compiles after the first may then find traces.
+// A compile can be timed only once per client without meeting what the compile before left behind
+// (a compiler's caches of kernels, warm pages), so each round makes a client, compiles, transfers,
+// executes, and takes everything down again. The worker's own client stays as it is. For plugins
+// that allow one client at a time, "fresh_client": false measures in the worker's client: compiles
+// after the first may then find traces.
 #include "worker/compile_cache.h"
 #include "worker/worker_internal.h"
 
 typedef struct cold_times {
-  int64_t client_create_ns, compile_ns, setup_ns, transfer_in_ns, first_execution_ns, rest_ns, transfer_out_ns,
-      serialize_ns, disk_read_ns, disk_load_ns, memory_hit_ns, client_destroy_ns, total_ns, compile_faults,
-      first_faults;
+  int64_t client_create_ns, compile_ns, setup_ns, transfer_in_ns, first_execution_ns, rest_ns,
+      transfer_out_ns, serialize_ns, disk_read_ns, disk_load_ns, memory_hit_ns, client_destroy_ns,
+      total_ns, compile_faults, first_faults;
 } cold_times;
 enum { COLD_FIELDS = sizeof(cold_times) / sizeof(int64_t) };
 static const char *const COLD_NAMES[COLD_FIELDS] = {"client_create_ns",
@@ -37,24 +38,34 @@ static hsc_status *transfer_out(worker_executable *e, int64_t *out_ns) {
     size_t size = 0;
     hsc_bytes_reset(&data);
     status = hsc_buffer_host_bytes(buffer, &size);
-    if (status || size == 0) continue;
+    if (status || size == 0)
+      continue;
     void *room = hsc_bytes_extend(&data, size);
     status = hsc_bytes_status(&data);
     int64_t start = hsc_now_ns();
-    if (!status) status = hsc_buffer_to_host(buffer, room, size);
+    if (!status)
+      status = hsc_buffer_to_host(buffer, room, size);
     *out_ns += hsc_now_ns() - start;
   }
   hsc_bytes_deinit(&data);
   return status;
 }
 
-// Serialises, writes to the cache, reads and loads again: what a hit on disk costs. -1 where the plugin cannot. The
-// compiled program is destroyed in between: a device that shares code between programs must not find it there.
-static hsc_status *time_disk(hsc_worker *worker, hsc_client *client, worker_program *program, hsc_view options,
-                             worker_executable *e, cold_times *t) {
+// Serialises, writes to the cache, reads and loads again: what a hit on disk costs. -1 where the
+// plugin cannot. The compiled program is destroyed in between: a device that shares code between
+// programs must not find it there.
+static hsc_status *time_disk(hsc_worker *worker,
+                             hsc_client *client,
+                             worker_program *program,
+                             hsc_view options,
+                             worker_executable *e,
+                             cold_times *t) {
   t->serialize_ns = t->disk_read_ns = t->disk_load_ns = -1;
-  if (!worker->cache_dir) return NULL;
-  hsc_bytes payload = {0}, key_text = {0}, information = {0};
+  if (!worker->cache_dir)
+    return NULL;
+  hsc_bytes payload = {0};
+  hsc_bytes key_text = {0};
+  hsc_bytes information = {0};
   hsc_executable *loaded = NULL;
   bool found = false;
   int64_t start = hsc_now_ns();
@@ -66,12 +77,14 @@ static hsc_status *time_disk(hsc_worker *worker, hsc_client *client, worker_prog
     t->serialize_ns = -1;
     goto done;
   }
-  if (status) goto done;
-  hsc_compile_key key = {program->fingerprint, options, worker->plugin_path, hsc_client_platform_version(client),
-                         hsc_plugin_minor(worker->plugin)};
+  if (status)
+    goto done;
+  hsc_compile_key key = {program->fingerprint, options, worker->plugin_path,
+                         hsc_client_platform_version(client), hsc_plugin_minor(worker->plugin)};
   HSC_GOTO(hsc_compile_key_text(&key, &key_text));
   HSC_GOTO(hsc_compile_information(program->module->name, t->compile_ns, &information));
-  HSC_GOTO(hsc_disk_cache_put(worker->cache_dir, hsc_bytes_view(&key_text), hsc_bytes_view(&information), hsc_bytes_view(&payload)));
+  HSC_GOTO(hsc_disk_cache_put(worker->cache_dir, hsc_bytes_view(&key_text),
+                              hsc_bytes_view(&information), hsc_bytes_view(&payload)));
   hsc_bytes_reset(&payload);
   hsc_execution_destroy(e->execution);
   hsc_executable_destroy(e->executable);
@@ -80,7 +93,8 @@ static hsc_status *time_disk(hsc_worker *worker, hsc_client *client, worker_prog
   start = hsc_now_ns();
   HSC_GOTO(hsc_disk_cache_get(worker->cache_dir, hsc_bytes_view(&key_text), &payload, &found));
   int64_t read = hsc_now_ns();
-  if (!found) goto done;  // another process removed it
+  if (!found)
+    goto done;  // another process removed it
   HSC_GOTO(hsc_client_load(client, hsc_bytes_view(&payload), options, &loaded));
   t->disk_load_ns = hsc_now_ns() - read;
   t->disk_read_ns = read - start;
@@ -92,23 +106,35 @@ done:
   return status;
 }
 
-static hsc_status *one_round(hsc_worker *worker, json_t *request, worker_program *program, hsc_view options, bool fresh,
-                             int64_t executions, int64_t syncs, const worker_feed *feed, cold_times *t) {
+static hsc_status *one_round(hsc_worker *worker,
+                             json_t *request,
+                             worker_program *program,
+                             hsc_view options,
+                             bool fresh,
+                             int64_t executions,
+                             int64_t syncs,
+                             const worker_feed *feed,
+                             cold_times *t) {
   hsc_client *client = worker->client;
   worker_executable *e = hsc_alloc(sizeof(*e));
-  if (!e) return hsc_status_out_of_memory();
+  if (!e)
+    return hsc_status_out_of_memory();
   hsc_status *status = NULL;
   hsc_usage before;
-  int64_t enqueue_ns = 0, wait_ns = 0;
+  int64_t enqueue_ns = 0;
+  int64_t wait_ns = 0;
 
   hsc__worker_at(worker, "creating the client");
   int64_t start = hsc_now_ns();
-  if (fresh) HSC_GOTO(hsc_client_create(worker->plugin, worker->client_options, worker->client_option_count, &client));
+  if (fresh)
+    HSC_GOTO(hsc_client_create(worker->plugin, worker->client_options, worker->client_option_count,
+                               &client));
   t->client_create_ns = hsc_now_ns() - start;
   hsc__worker_at(worker, "compiling");
   hsc_usage_get(&before);
   start = hsc_now_ns();
-  HSC_GOTO(hsc_client_compile(client, hsc_bytes_view(&program->code), program->code_format, options, &e->executable));
+  HSC_GOTO(hsc_client_compile(client, hsc_bytes_view(&program->code), program->code_format, options,
+                              &e->executable));
   t->compile_ns = hsc_now_ns() - start;
   t->compile_faults = hsc__usage_since(&before).minor_faults;
   hsc__worker_at(worker, "transferring the inputs");
@@ -120,8 +146,8 @@ static hsc_status *one_round(hsc_worker *worker, json_t *request, worker_program
   t->transfer_in_ns = hsc_now_ns() - prepared;
   hsc__worker_at(worker, "running");
   hsc_usage_get(&before);
-  // The first execution apart from the rest, so that both can be seen; together they are k executions with s waits when
-  // s = k or s = 1.
+  // The first execution apart from the rest, so that both can be seen; together they are k
+  // executions with s waits when s = k or s = 1.
   HSC_GOTO(hsc__worker_execute(e, 1, 1, feed, &enqueue_ns, &wait_ns));
   t->first_execution_ns = enqueue_ns + wait_ns;
   t->first_faults = hsc__usage_since(&before).minor_faults;
@@ -130,8 +156,8 @@ static hsc_status *one_round(hsc_worker *worker, json_t *request, worker_program
     HSC_GOTO(hsc__worker_execute(e, executions - 1, rest_syncs, feed, &enqueue_ns, &wait_ns));
     t->rest_ns = enqueue_ns + wait_ns;
   }
-  t->total_ns =
-      t->client_create_ns + t->compile_ns + t->setup_ns + t->transfer_in_ns + t->first_execution_ns + t->rest_ns;
+  t->total_ns = t->client_create_ns + t->compile_ns + t->setup_ns + t->transfer_in_ns +
+                t->first_execution_ns + t->rest_ns;
   HSC_GOTO(transfer_out(e, &t->transfer_out_ns));
   hsc__worker_at(worker, "timing the compile cache");
   HSC_GOTO(time_disk(worker, client, program, options, e, t));
@@ -139,12 +165,14 @@ static hsc_status *one_round(hsc_worker *worker, json_t *request, worker_program
   worker_compile how;
   HSC_GOTO(hsc__worker_compile(worker, program, request, CACHE_MEMORY, &kept,
                                &how));  // a miss the first time: only hits count
-  if (how.outcome != OUTCOME_MEMORY) HSC_GOTO(hsc__worker_compile(worker, program, request, CACHE_MEMORY, &kept, &how));
+  if (how.outcome != OUTCOME_MEMORY)
+    HSC_GOTO(hsc__worker_compile(worker, program, request, CACHE_MEMORY, &kept, &how));
   t->memory_hit_ns = how.lookup_ns;
 done:
   hsc__worker_executable_destroy(e);
   start = hsc_now_ns();
-  if (fresh && client != worker->client) hsc_client_destroy(client);
+  if (fresh && client != worker->client)
+    hsc_client_destroy(client);
   t->client_destroy_ns = hsc_now_ns() - start;
   return status;
 }
@@ -152,7 +180,10 @@ done:
 hsc_status *hsc__job_cold(hsc_worker *worker, json_t *request, hsc_json *answer) {
   worker_program *program = NULL;
   hsc_bytes options = {0};
-  int64_t count = 1, executions = 1, syncs = 1, seed = 0;
+  int64_t count = 1;
+  int64_t executions = 1;
+  int64_t syncs = 1;
+  int64_t seed = 0;
   worker_feed feed;
   bool fresh = true;
   HSC_TRY(hsc__worker_need_client(worker));
@@ -165,13 +196,14 @@ hsc_status *hsc__job_cold(hsc_worker *worker, json_t *request, hsc_json *answer)
   HSC_TRY(hsc__request_feed(request, program, &feed));
   HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)seed, 0));
   cold_times *rounds = hsc_alloc((size_t)count * sizeof(*rounds));
-  if (!rounds) return hsc_status_out_of_memory();
+  if (!rounds)
+    return hsc_status_out_of_memory();
   hsc_status *status = NULL;
   HSC_GOTO(hsc__request_options(worker, request, &options));
   HSC_GOTO(hsc__worker_code(worker, program));
   for (int64_t i = 0; i < count; i++)
-    HSC_GOTO(
-        one_round(worker, request, program, hsc_bytes_view(&options), fresh, executions, syncs, &feed, &rounds[i]));
+    HSC_GOTO(one_round(worker, request, program, hsc_bytes_view(&options), fresh, executions, syncs,
+                       &feed, &rounds[i]));
   hsc__worker_at(worker, NULL);
   hsc_json_kv_bool(answer, "fresh_client", fresh);
   hsc_json_kv_int(answer, "executions", executions);
@@ -183,7 +215,8 @@ hsc_status *hsc__job_cold(hsc_worker *worker, json_t *request, hsc_json *answer)
     hsc_json_begin_array(answer);
     for (int64_t i = 0; i < count; i++) {
       int64_t value = ((const int64_t *)&rounds[i])[f];
-      if (value >= 0) hsc_json_int(answer, value);  // -1: this plugin cannot
+      if (value >= 0)
+        hsc_json_int(answer, value);  // -1: this plugin cannot
     }
     hsc_json_end_array(answer);
   }

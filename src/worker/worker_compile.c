@@ -1,4 +1,5 @@
-// worker_compile.c - compiled programs of a worker: looked up in memory, then on disk, then compiled.
+// worker_compile.c - compiled programs of a worker: looked up in memory, then on disk, then
+// compiled.
 #include <stdlib.h>
 
 #include "base/core/log.h"
@@ -13,18 +14,22 @@ const char *hsc__outcome_text(worker_outcome outcome) {
 // Dumps are wanted for themselves, and what files say about algorithms is in no key.
 static bool cacheable(const hsc_worker *worker, json_t *request) {
   json_t *const lists[] = {worker->overrides, json_object_get(request, "overrides")};
-  const char *name, *flags = getenv("XLA_FLAGS");
+  const char *name;
+  const char *flags = getenv("XLA_FLAGS");
   json_t *value;
   for (size_t i = 0; i < HSC_COUNT_OF(lists); i++)
     json_object_foreach (lists[i], name, value)
-      if (!hsc_compile_option_cacheable(name)) return false;
+      if (!hsc_compile_option_cacheable(name))
+        return false;
   return !flags || hsc_compile_option_cacheable(flags);
 }
 
 hsc_status *hsc__request_cache(const hsc_worker *worker, json_t *request, int *out_cache) {
-  json_t *list = json_object_get(request, "cache"), *item;
+  json_t *list = json_object_get(request, "cache");
+  json_t *item;
   int cache = list ? 0 : CACHE_MEMORY | CACHE_DISK;
-  if (list && !json_is_array(list)) return HSC_ERR(INVALID_ARGUMENT, "\"cache\" is not an array");
+  if (list && !json_is_array(list))
+    return HSC_ERR(INVALID_ARGUMENT, "\"cache\" is not an array");
   size_t i;
   json_array_foreach (list, i, item) {
     const char *text = json_is_string(item) ? json_string_value(item) : "";
@@ -33,9 +38,12 @@ hsc_status *hsc__request_cache(const hsc_worker *worker, json_t *request, int *o
     else if (!strcmp(text, "disk"))
       cache |= CACHE_DISK;
     else
-      return HSC_ERR(INVALID_ARGUMENT, "\"cache\" holds something that is neither \"memory\" nor \"disk\"");
+      return HSC_ERR(INVALID_ARGUMENT,
+                     "\"cache\" holds something that is neither \"memory\" nor \"disk\"");
   }
-  if (!worker->cache_dir || worker->topology || !cacheable(worker, request)) cache &= ~CACHE_DISK;  // loading needs a client
+  // loading needs a client
+  if (!worker->cache_dir || worker->topology || !cacheable(worker, request))
+    cache &= ~CACHE_DISK;
   *out_cache = cache;
   return NULL;
 }
@@ -44,29 +52,38 @@ hsc_status *hsc__request_cache(const hsc_worker *worker, json_t *request, int *o
 static hsc_status *read_overrides(json_t *overrides, hsc_override *list, size_t *count) {
   const char *name;
   json_t *value;
-  if (overrides && !json_is_object(overrides)) return HSC_ERR(INVALID_ARGUMENT, "\"overrides\" is not an object");
+  if (overrides && !json_is_object(overrides))
+    return HSC_ERR(INVALID_ARGUMENT, "\"overrides\" is not an object");
   json_object_foreach (overrides, name, value) {
     hsc_override *o = &list[(*count)++];
     o->name = name;
-    if (json_is_string(value))
-      o->type = HSC_OVERRIDE_TEXT, o->text = json_string_value(value);
-    else if (json_is_boolean(value))
-      o->type = HSC_OVERRIDE_BOOL, o->boolean = json_boolean_value(value);
-    else if (json_is_integer(value))
-      o->type = HSC_OVERRIDE_INT, o->integer = json_integer_value(value);
-    else if (json_is_real(value))
-      o->type = HSC_OVERRIDE_DOUBLE, o->real = json_real_value(value);
-    else
-      return HSC_ERR(INVALID_ARGUMENT, "override \"%s\" is neither text, number, true nor false", name);
+    if (json_is_string(value)) {
+      o->type = HSC_OVERRIDE_TEXT;
+      o->text = json_string_value(value);
+    } else if (json_is_boolean(value)) {
+      o->type = HSC_OVERRIDE_BOOL;
+      o->boolean = json_boolean_value(value);
+    } else if (json_is_integer(value)) {
+      o->type = HSC_OVERRIDE_INT;
+      o->integer = json_integer_value(value);
+    } else if (json_is_real(value)) {
+      o->type = HSC_OVERRIDE_DOUBLE;
+      o->real = json_real_value(value);
+    } else
+      return HSC_ERR(INVALID_ARGUMENT, "override \"%s\" is neither text, number, true nor false",
+                     name);
   }
   return NULL;
 }
 
-hsc_status *hsc__request_options(const hsc_worker *worker, json_t *request, hsc_bytes *out_options) {
+hsc_status *hsc__request_options(const hsc_worker *worker,
+                                 json_t *request,
+                                 hsc_bytes *out_options) {
   json_t *overrides = json_object_get(request, "overrides");
   size_t count = json_object_size(worker->overrides) + json_object_size(overrides);
   hsc_override *list = hsc_alloc((count + 1) * sizeof(*list));
-  if (!list) return hsc_status_out_of_memory();
+  if (!list)
+    return hsc_status_out_of_memory();
   hsc_compile_options options = hsc_compile_options_default();
   hsc_status *status = NULL;
   options.overrides = list;
@@ -79,16 +96,21 @@ done:
 }
 
 void hsc__worker_executable_destroy(worker_executable *executable) {
-  if (!executable) return;
+  if (!executable)
+    return;
   hsc_execution_destroy(executable->execution);
-  for (int i = 0; executable->inputs && i < executable->input_count; i++) hsc_buffer_destroy(executable->inputs[i]);
+  for (int i = 0; executable->inputs && i < executable->input_count; i++)
+    hsc_buffer_destroy(executable->inputs[i]);
   hsc_free(executable->inputs);
   hsc_executable_destroy(executable->executable);
   hsc_free(executable->key);
   hsc_free(executable);
 }
 
-static hsc_status *from_disk(hsc_worker *worker, hsc_view key_text, hsc_view options, worker_compile *how,
+static hsc_status *from_disk(hsc_worker *worker,
+                             hsc_view key_text,
+                             hsc_view options,
+                             worker_compile *how,
                              hsc_executable **out) {
   hsc_bytes payload = {0};
   bool found = false;
@@ -101,7 +123,8 @@ static hsc_status *from_disk(hsc_worker *worker, hsc_view key_text, hsc_view opt
     status = hsc_client_load(worker->client, hsc_bytes_view(&payload), options, out);
     how->load_ns = hsc_now_ns() - read;
     if (status) {  // made by something that this plugin does not take any more: compile again
-      hsc_log("worker", 1, "an entry of the compile cache was refused: %s", hsc_status_message(status));
+      hsc_log("worker", 1, "an entry of the compile cache was refused: %s",
+              hsc_status_message(status));
       hsc_status_free(status);
       status = NULL;
     }
@@ -110,13 +133,19 @@ static hsc_status *from_disk(hsc_worker *worker, hsc_view key_text, hsc_view opt
   return status;
 }
 
-static void keep_on_disk(hsc_worker *worker, hsc_view key_text, const char *program_name, int64_t compile_ns,
+static void keep_on_disk(hsc_worker *worker,
+                         hsc_view key_text,
+                         const char *program_name,
+                         int64_t compile_ns,
                          hsc_executable *executable) {
-  hsc_bytes payload = {0}, information = {0};
+  hsc_bytes payload = {0};
+  hsc_bytes information = {0};
   hsc_status *status = hsc_compile_information(program_name, compile_ns, &information);
-  if (!status) status = hsc_executable_serialize(executable, &payload);
   if (!status)
-    status = hsc_disk_cache_put(worker->cache_dir, key_text, hsc_bytes_view(&information), hsc_bytes_view(&payload));
+    status = hsc_executable_serialize(executable, &payload);
+  if (!status)
+    status = hsc_disk_cache_put(worker->cache_dir, key_text, hsc_bytes_view(&information),
+                                hsc_bytes_view(&payload));
   if (status)
     hsc_log("worker", 1, "not kept in the compile cache: %s",
             hsc_status_message(status));  // a cache that cannot be written costs time, not results
@@ -125,10 +154,15 @@ static void keep_on_disk(hsc_worker *worker, hsc_view key_text, const char *prog
   hsc_bytes_deinit(&information);
 }
 
-hsc_status *hsc__worker_compile(hsc_worker *worker, worker_program *program, json_t *request, int cache,
-                                worker_executable **out_executable, worker_compile *out_how) {
+hsc_status *hsc__worker_compile(hsc_worker *worker,
+                                worker_program *program,
+                                json_t *request,
+                                int cache,
+                                worker_executable **out_executable,
+                                worker_compile *out_how) {
   worker_compile how = {.outcome = OUTCOME_MISS};
-  hsc_bytes options = {0}, key_text = {0};
+  hsc_bytes options = {0};
+  hsc_bytes key_text = {0};
   char name[33];
   worker_executable *made = NULL;
   hsc_usage before;
@@ -146,8 +180,10 @@ hsc_status *hsc__worker_compile(hsc_worker *worker, worker_program *program, jso
   hsc_hash128_hex(hsc_hash128_of(memory_key.data, memory_key.size, 0), name);
   hsc_bytes_deinit(&memory_key);
   worker_executable *found = NULL;
-  for (worker_executable *e = worker->executables; e && (cache & CACHE_MEMORY) && !found; e = e->next)
-    if (!strcmp(e->key, name)) found = e;
+  for (worker_executable *e = worker->executables; e && (cache & CACHE_MEMORY) && !found;
+       e = e->next)
+    if (!strcmp(e->key, name))
+      found = e;
   how.lookup_ns = hsc_now_ns() - start;
   if (found) {
     how.outcome = OUTCOME_MEMORY;
@@ -156,25 +192,32 @@ hsc_status *hsc__worker_compile(hsc_worker *worker, worker_program *program, jso
   }
 
   made = hsc_alloc(sizeof(*made));
-  if (!made || !(made->key = hsc_strdup(name))) HSC_GOTO(hsc_status_out_of_memory());
+  if (!made || !(made->key = hsc_strdup(name)))
+    HSC_GOTO(hsc_status_out_of_memory());
   if (cache & CACHE_DISK) {
     HSC_GOTO(hsc_compile_key_text(&key, &key_text));
-    HSC_GOTO(from_disk(worker, hsc_bytes_view(&key_text), hsc_bytes_view(&options), &how, &made->executable));
-    if (made->executable) how.outcome = OUTCOME_DISK;
+    HSC_GOTO(from_disk(worker, hsc_bytes_view(&key_text), hsc_bytes_view(&options), &how,
+                       &made->executable));
+    if (made->executable)
+      how.outcome = OUTCOME_DISK;
   }
   if (!made->executable) {
     hsc__worker_at(worker, "writing the program for the device");
     HSC_GOTO(hsc__worker_code(worker, program));
     hsc__worker_at(worker, "compiling");
     start = hsc_now_ns();
-    hsc_view code = hsc_bytes_view(&program->code), compile_options = hsc_bytes_view(&options);
+    hsc_view code = hsc_bytes_view(&program->code);
+    hsc_view compile_options = hsc_bytes_view(&options);
     if (worker->topology)
-      HSC_GOTO(hsc_topology_compile(worker->topology, code, program->code_format, compile_options, &made->executable));
+      HSC_GOTO(hsc_topology_compile(worker->topology, code, program->code_format, compile_options,
+                                    &made->executable));
     else
-      HSC_GOTO(hsc_client_compile(worker->client, code, program->code_format, compile_options, &made->executable));
+      HSC_GOTO(hsc_client_compile(worker->client, code, program->code_format, compile_options,
+                                  &made->executable));
     how.compile_ns = hsc_now_ns() - start;
     if (cache & CACHE_DISK)
-      keep_on_disk(worker, hsc_bytes_view(&key_text), program->module->name, how.compile_ns, made->executable);
+      keep_on_disk(worker, hsc_bytes_view(&key_text), program->module->name, how.compile_ns,
+                   made->executable);
   }
   made->next = worker->executables;
   worker->executables = *out_executable = made;

@@ -1,4 +1,5 @@
-// worker_describe.c - what is known about a compiled program, and what one compile with its own options leaves behind.
+// worker_describe.c - what is known about a compiled program, and what one compile with its own
+// options leaves behind.
 #include "base/files/file_io.h"
 #include "worker/worker_internal.h"
 
@@ -26,7 +27,8 @@ static void write_parameters(worker_program *program, hsc_json *answer) {
   hsc_json_end_array(answer);
   hsc_json_key(answer, "outputs");
   hsc_json_begin_array(answer);
-  for (int i = 0; i < program->output_count; i++) write_shape(answer, hsc_shape_leaf(&entry->root->shape, i));
+  for (int i = 0; i < program->output_count; i++)
+    write_shape(answer, hsc_shape_leaf(&entry->root->shape, i));
   hsc_json_end_array(answer);
 }
 
@@ -38,21 +40,26 @@ static void write_count_or_null(hsc_json *answer, const char *key, int64_t value
     hsc_json_int(answer, value);
 }
 
-// Instructions and fusions after the compiler's passes; null when the plugin does not give its program in a form that
-// we read. With `to`, the program goes there as the plugin gave it.
+// Instructions and fusions after the compiler's passes; null when the plugin does not give its
+// program in a form that we read. With `to`, the program goes there as the plugin gave it.
 static hsc_status *write_optimized(hsc_executable *executable, const char *to, hsc_json *answer) {
   hsc_bytes code = {0};
   const char *format = NULL;
   hsc_module *module = NULL;
-  int64_t instructions = -1, fusions = -1;
-  hsc_status *status = hsc_executable_optimized_program(executable, &code, &format), *kept = NULL;
+  int64_t instructions = -1;
+  int64_t fusions = -1;
+  hsc_status *status = hsc_executable_optimized_program(executable, &code, &format);
+  hsc_status *kept = NULL;
   if (!status && to) {
     kept = hsc_file_write_atomic(to, code.data, code.size);
     hsc_json_kv_string(answer, "optimized", to);
     hsc_json_kv_string(answer, "optimized_format", format);
   }
-  if (!status) status = hsc_program_read(hsc_bytes_view(&code), NULL, &module);
-  if (status && code.size) {  // compilers break rules of HLO for themselves (a pad of bf16 with f32 on TPU): counting needs no verifier
+  if (!status)
+    status = hsc_program_read(hsc_bytes_view(&code), NULL, &module);
+  // compilers break rules of HLO for themselves (a pad of bf16 with f32 on TPU): counting needs no
+  // verifier
+  if (status && code.size) {
     hsc_status_free(status);
     status = hsc_hlo_proto_read(hsc_bytes_view(&code), NULL, &module);
   }
@@ -60,7 +67,8 @@ static hsc_status *write_optimized(hsc_executable *executable, const char *to, h
     instructions = hsc_module_instr_count(module);
     fusions = 0;
     HSC_FOR_EACH_COMPUTATION (module, computation)
-      HSC_FOR_EACH_INSTR_IN (computation, instr) fusions += instr->op == HSC_OP_FUSION;
+      HSC_FOR_EACH_INSTR_IN (computation, instr)
+        fusions += instr->op == HSC_OP_FUSION;
     hsc_module_destroy(module);
   }
   hsc_status_free(status);
@@ -70,20 +78,25 @@ static hsc_status *write_optimized(hsc_executable *executable, const char *to, h
   return kept;
 }
 
-// What the device says; where it says nothing (many plugins leave cost analysis out), what our cost model counts before
-// optimisation.
+// What the device says; where it says nothing (many plugins leave cost analysis out), what our cost
+// model counts before optimisation.
 static void write_cost(worker_program *program, hsc_executable *executable, hsc_json *answer) {
   const hsc_named_value *values = NULL;
   size_t count = 0;
   hsc_status *status = hsc_executable_cost_analysis(executable, &values, &count);
   const hsc_named_value *flops = status ? NULL : hsc_named_value_find(values, count, "flops");
-  const hsc_named_value *bytes = status ? NULL : hsc_named_value_find(values, count, "bytes accessed");
-  bool from_device = flops && bytes && flops->type == PJRT_NamedValue_kFloat && bytes->type == PJRT_NamedValue_kFloat;
+  const hsc_named_value *bytes =
+      status ? NULL : hsc_named_value_find(values, count, "bytes accessed");
+  bool from_device = flops && bytes && flops->type == PJRT_NamedValue_kFloat &&
+                     bytes->type == PJRT_NamedValue_kFloat;
   hsc_cost cost = {0};
-  if (!from_device) hsc_module_cost(program->module, &cost);
+  if (!from_device)
+    hsc_module_cost(program->module, &cost);
   hsc_json_kv_double(answer, "flops", from_device ? flops->real : cost.flops);
-  hsc_json_kv_double(answer, "bytes", from_device ? bytes->real : cost.bytes_read + cost.bytes_written);
-  hsc_json_kv_string(answer, "cost_from", from_device ? "device" : "cost model, before optimisation");
+  hsc_json_kv_double(answer, "bytes",
+                     from_device ? bytes->real : cost.bytes_read + cost.bytes_written);
+  hsc_json_kv_string(answer, "cost_from",
+                     from_device ? "device" : "cost model, before optimisation");
   hsc_status_free(status);
 }
 
@@ -92,7 +105,8 @@ static int64_t counted_code(hsc_executable *executable) {
   hsc_bytes bytes = {0};
   int64_t code_bytes = -1;
   hsc_status *status = hsc_executable_serialize(executable, &bytes);
-  if (status || !hsc_device_code_bytes(hsc_bytes_view(&bytes), &code_bytes)) code_bytes = -1;
+  if (status || !hsc_device_code_bytes(hsc_bytes_view(&bytes), &code_bytes))
+    code_bytes = -1;
   hsc_status_free(status);
   hsc_bytes_deinit(&bytes);
   return code_bytes;
@@ -104,9 +118,12 @@ static void write_memory(hsc_executable *executable, hsc_json *answer) {
   hsc_status_free(status);
   int64_t code_bytes = -1;
   status = hsc_executable_code_bytes(executable, &code_bytes);
-  if (status) code_bytes = memory.code;
+  if (status)
+    code_bytes = memory.code;
   hsc_status_free(status);
-  if (code_bytes == 0) code_bytes = counted_code(executable);  // no program has none: the plugin does not count it
+  // no program has none: the plugin does not count it
+  if (code_bytes == 0)
+    code_bytes = counted_code(executable);
   write_count_or_null(answer, "code_bytes", code_bytes);
   write_count_or_null(answer, "temp_bytes", memory.temporaries);
   write_count_or_null(answer, "peak_bytes", memory.peak);
@@ -135,7 +152,7 @@ hsc_status *hsc__job_describe(hsc_worker *worker, json_t *request, hsc_json *ans
   return NULL;
 }
 
-// ---- compile: one compile with its own options, and all that it left behind -----------------------------------------
+// ---- compile: one compile with its own options, and all that it left behind ---------------------
 
 // Text where the plugin gives text, else hexadecimal digits.
 static void write_fingerprint(hsc_executable *executable, hsc_json *answer) {
@@ -144,10 +161,12 @@ static void write_fingerprint(hsc_executable *executable, hsc_json *answer) {
   hsc_bytes text = {0};
   bool printable = true;
   for (size_t i = 0; i < fingerprint.size; i++)
-    printable &= (unsigned char)fingerprint.data[i] > ' ' && (unsigned char)fingerprint.data[i] < 127;
+    printable &=
+        (unsigned char)fingerprint.data[i] > ' ' && (unsigned char)fingerprint.data[i] < 127;
   for (size_t i = 0; i < fingerprint.size; i++)
     hsc_bytes_printf(&text, printable ? "%c" : "%02x", (unsigned char)fingerprint.data[i]);
-  hsc_json_kv_string(answer, "executable_fingerprint", !status && fingerprint.size ? hsc_bytes_text(&text) : NULL);
+  hsc_json_kv_string(answer, "executable_fingerprint",
+                     !status && fingerprint.size ? hsc_bytes_text(&text) : NULL);
   hsc_status_free(status);
   hsc_bytes_deinit(&text);
 }
@@ -160,8 +179,10 @@ static void write_cost_properties(hsc_executable *executable, hsc_json *answer) 
   hsc_json_key(answer, "cost");
   hsc_json_begin_object(answer);
   for (size_t i = 0; !status && i < count; i++) {
-    if (values[i].type == PJRT_NamedValue_kFloat) hsc_json_kv_double(answer, values[i].name, values[i].real);
-    if (values[i].type == PJRT_NamedValue_kInt64) hsc_json_kv_int(answer, values[i].name, values[i].integer);
+    if (values[i].type == PJRT_NamedValue_kFloat)
+      hsc_json_kv_double(answer, values[i].name, values[i].real);
+    if (values[i].type == PJRT_NamedValue_kInt64)
+      hsc_json_kv_int(answer, values[i].name, values[i].integer);
   }
   hsc_json_end_object(answer);
   hsc_status_free(status);
@@ -173,11 +194,14 @@ static void write_all_memory(hsc_executable *executable, hsc_json *answer) {
   const struct {
     const char *key;
     int64_t bytes;
-  } members[] = {{"code_bytes", m.code},   {"argument_bytes", m.arguments}, {"output_bytes", m.outputs}, {"alias_bytes", m.aliases},
-                 {"temp_bytes", m.temporaries}, {"peak_bytes", m.peak},     {"total_bytes", m.total}};
+  } members[] = {{"code_bytes", m.code},        {"argument_bytes", m.arguments},
+                 {"output_bytes", m.outputs},   {"alias_bytes", m.aliases},
+                 {"temp_bytes", m.temporaries}, {"peak_bytes", m.peak},
+                 {"total_bytes", m.total}};
   hsc_json_key(answer, "memory");
   hsc_json_begin_object(answer);
-  for (size_t i = 0; i < HSC_COUNT_OF(members); i++) write_count_or_null(answer, members[i].key, members[i].bytes);
+  for (size_t i = 0; i < HSC_COUNT_OF(members); i++)
+    write_count_or_null(answer, members[i].key, members[i].bytes);
   hsc_json_end_object(answer);
   hsc_status_free(status);
 }
@@ -185,9 +209,12 @@ static void write_all_memory(hsc_executable *executable, hsc_json *answer) {
 static hsc_status *stop_profile(hsc_profiler *profiler, const char *to, hsc_json *answer) {
   hsc_bytes xspace = {0};
   hsc_status *status = hsc_profiler_stop(profiler);
-  if (!status) status = hsc_profiler_collect(profiler, &xspace);
-  if (!status) status = hsc_file_write_atomic(to, xspace.data, xspace.size);
-  if (!status) hsc_json_kv_string(answer, "xspace", to);
+  if (!status)
+    status = hsc_profiler_collect(profiler, &xspace);
+  if (!status)
+    status = hsc_file_write_atomic(to, xspace.data, xspace.size);
+  if (!status)
+    hsc_json_kv_string(answer, "xspace", to);
   hsc_bytes_deinit(&xspace);
   return status;
 }
@@ -199,7 +226,9 @@ hsc_status *hsc__job_compile(hsc_worker *worker, json_t *request, hsc_json *answ
   worker_executable *executable = NULL;
   worker_compile how;
   hsc_profiler *profiler = NULL;
-  const char *optimized_to = NULL, *xspace_to = NULL, *serialized_to = NULL;
+  const char *optimized_to = NULL;
+  const char *xspace_to = NULL;
+  const char *serialized_to = NULL;
   HSC_TRY(hsc__worker_need_compiler(worker));
   HSC_TRY(hsc__request_text(request, "optimized_to", false, &optimized_to));
   HSC_TRY(hsc__request_text(request, "xspace_to", false, &xspace_to));
@@ -208,13 +237,15 @@ hsc_status *hsc__job_compile(hsc_worker *worker, json_t *request, hsc_json *answ
   hsc_status *status = NULL;
   if (xspace_to) {
     hsc__worker_at(worker, "starting the profiler");
-    HSC_TRY(hsc_profiler_create(worker->plugin, (hsc_view){profile_options, sizeof profile_options}, &profiler));
+    HSC_TRY(hsc_profiler_create(worker->plugin, (hsc_view){profile_options, sizeof profile_options},
+                                &profiler));
     HSC_GOTO(hsc_profiler_start(profiler));
   }
   HSC_GOTO(hsc__worker_compile(worker, program, request, 0, &executable, &how));
   worker->executables = executable->next;  // nobody asks for it again: it ends with this job
   hsc__worker_at(worker, "reading what the compiler made");
-  if (profiler) HSC_GOTO(stop_profile(profiler, xspace_to, answer));
+  if (profiler)
+    HSC_GOTO(stop_profile(profiler, xspace_to, answer));
   hsc_json_kv_string(answer, "name", program->module->name);
   hsc_json_kv_string(answer, "fingerprint", program->fingerprint);
   hsc_json_kv_int(answer, "program_instructions", hsc_module_instr_count(program->module));
@@ -229,19 +260,22 @@ hsc_status *hsc__job_compile(hsc_worker *worker, json_t *request, hsc_json *answ
   if (serialized_to) {
     hsc_bytes bytes = {0};
     status = hsc_executable_serialize(executable->executable, &bytes);
-    if (!status) status = hsc_file_write_atomic(serialized_to, bytes.data, bytes.size);
-    if (!status) hsc_json_kv_int(answer, "serialized_bytes", (int64_t)bytes.size);
+    if (!status)
+      status = hsc_file_write_atomic(serialized_to, bytes.data, bytes.size);
+    if (!status)
+      hsc_json_kv_int(answer, "serialized_bytes", (int64_t)bytes.size);
     hsc_bytes_deinit(&bytes);
     HSC_GOTO(status);
   }
   hsc__worker_at(worker, NULL);
 done:
   hsc_profiler_destroy(profiler);
-  if (executable) hsc__worker_executable_destroy(executable);
+  if (executable)
+    hsc__worker_executable_destroy(executable);
   return status;
 }
 
-// ---- write ----------------------------------------------------------------------------------------------------------
+// ---- write --------------------------------------------------------------------------------------
 
 // Workers in other languages get their programs here, so that every device runs the same one.
 hsc_status *hsc__job_write(hsc_worker *worker, json_t *request, hsc_json *answer) {
@@ -253,7 +287,8 @@ hsc_status *hsc__job_write(hsc_worker *worker, json_t *request, hsc_json *answer
   hsc__worker_at(worker, "writing the program");
   int64_t start = hsc_now_ns();
   hsc_status *status = hsc_program_write(program->module, HSC_FORMAT_HLO_TEXT, &text);
-  if (!status) status = hsc_file_write_atomic(to, text.data, text.size);
+  if (!status)
+    status = hsc_file_write_atomic(to, text.data, text.size);
   hsc_bytes_deinit(&text);
   HSC_TRY(status);
   hsc__worker_at(worker, NULL);

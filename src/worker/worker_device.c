@@ -2,9 +2,11 @@
 #include "worker/worker_internal.h"
 
 hsc_status *hsc__worker_need_client(const hsc_worker *worker) {
-  if (worker->client) return NULL;
+  if (worker->client)
+    return NULL;
   if (worker->topology)
-    return HSC_ERR(FAILED_PRECONDITION, "cannot run here: no device, programs are only compiled ahead of time");
+    return HSC_ERR(FAILED_PRECONDITION,
+                   "cannot run here: no device, programs are only compiled ahead of time");
   return HSC_ERR(FAILED_PRECONDITION, "no device yet: send a \"load\" job first");
 }
 
@@ -13,7 +15,8 @@ hsc_status *hsc__worker_need_compiler(const hsc_worker *worker) {
 }
 
 const char *hsc__worker_platform_version(const hsc_worker *worker) {
-  return worker->client ? hsc_client_platform_version(worker->client) : hsc_topology_platform_version(worker->topology);
+  return worker->client ? hsc_client_platform_version(worker->client)
+                        : hsc_topology_platform_version(worker->topology);
 }
 
 void hsc__worker_drop_executables(hsc_worker *worker) {
@@ -43,11 +46,15 @@ void hsc__worker_close(hsc_worker *worker) {
   *worker = (hsc_worker){0};
 }
 
-// {"name": value}: whole numbers, decimal numbers, true/false and text become named values of the fitting type.
+// {"name": value}: whole numbers, decimal numbers, true/false and text become named values of the
+// fitting type.
 static hsc_status *read_client_options(hsc_worker *worker, json_t *options) {
-  if (!options) return NULL;
-  if (!json_is_object(options)) return HSC_ERR(INVALID_ARGUMENT, "\"options\" is not an object");
-  worker->client_options = HSC_NEW_ARRAY(worker->load_arena, hsc_named_value, json_object_size(options) + 1);
+  if (!options)
+    return NULL;
+  if (!json_is_object(options))
+    return HSC_ERR(INVALID_ARGUMENT, "\"options\" is not an object");
+  worker->client_options =
+      HSC_NEW_ARRAY(worker->load_arena, hsc_named_value, json_object_size(options) + 1);
   HSC_TRY(hsc_arena_status(worker->load_arena));
   const char *name;
   json_t *value;
@@ -61,17 +68,21 @@ static hsc_status *read_client_options(hsc_worker *worker, json_t *options) {
         v->text_size = json_string_length(value);
         break;
       case JSON_INTEGER:
-        v->type = PJRT_NamedValue_kInt64, v->integer = json_integer_value(value);
+        v->type = PJRT_NamedValue_kInt64;
+        v->integer = json_integer_value(value);
         break;
       case JSON_REAL:
-        v->type = PJRT_NamedValue_kFloat, v->real = json_real_value(value);
+        v->type = PJRT_NamedValue_kFloat;
+        v->real = json_real_value(value);
         break;
       case JSON_TRUE:
       case JSON_FALSE:
-        v->type = PJRT_NamedValue_kBool, v->boolean = json_is_true(value);
+        v->type = PJRT_NamedValue_kBool;
+        v->boolean = json_is_true(value);
         break;
       default:
-        return HSC_ERR(INVALID_ARGUMENT, "option \"%s\" is neither text, number, true nor false", name);
+        return HSC_ERR(INVALID_ARGUMENT, "option \"%s\" is neither text, number, true nor false",
+                       name);
     }
   }
   return hsc_arena_status(worker->load_arena);
@@ -80,7 +91,8 @@ static hsc_status *read_client_options(hsc_worker *worker, json_t *options) {
 static hsc_status *create_client(hsc_worker *worker, int64_t *out_ns) {
   hsc__worker_at(worker, "creating the client");
   int64_t start = hsc_now_ns();
-  HSC_TRY(hsc_client_create(worker->plugin, worker->client_options, worker->client_option_count, &worker->client));
+  HSC_TRY(hsc_client_create(worker->plugin, worker->client_options, worker->client_option_count,
+                            &worker->client));
   *out_ns = hsc_now_ns() - start;
   hsc__worker_at(worker, NULL);
   return NULL;
@@ -89,7 +101,8 @@ static hsc_status *create_client(hsc_worker *worker, int64_t *out_ns) {
 static hsc_status *create_topology(hsc_worker *worker, const char *name, int64_t *out_ns) {
   hsc__worker_at(worker, "creating the topology");
   int64_t start = hsc_now_ns();
-  HSC_TRY(hsc_topology_create(worker->plugin, name, worker->client_options, worker->client_option_count, &worker->topology));
+  HSC_TRY(hsc_topology_create(worker->plugin, name, worker->client_options,
+                              worker->client_option_count, &worker->topology));
   *out_ns = hsc_now_ns() - start;
   hsc__worker_at(worker, NULL);
   return NULL;
@@ -98,7 +111,8 @@ static hsc_status *create_topology(hsc_worker *worker, const char *name, int64_t
 static void write_attributes(hsc_worker *worker, hsc_json *answer) {
   const hsc_named_value *values = NULL;
   size_t count = 0;
-  hsc_status *status = hsc_plugin_attributes(worker->plugin, &values, &count);  // old plugins have none
+  // old plugins have none
+  hsc_status *status = hsc_plugin_attributes(worker->plugin, &values, &count);
   hsc_json_key(answer, "attributes");
   hsc_json_begin_object(answer);
   for (size_t i = 0; !status && i < count; i++) {
@@ -118,7 +132,8 @@ static void write_attributes(hsc_worker *worker, hsc_json *answer) {
         break;
       case PJRT_NamedValue_kInt64List:
         hsc_json_begin_array(answer);
-        for (size_t k = 0; k < values[i].list_count; k++) hsc_json_int(answer, values[i].list[k]);
+        for (size_t k = 0; k < values[i].list_count; k++)
+          hsc_json_int(answer, values[i].list[k]);
         hsc_json_end_array(answer);
         break;
       default:
@@ -136,12 +151,14 @@ static void write_plugin(hsc_worker *worker, hsc_json *answer) {
   snprintf(version, sizeof version, "0.%d", hsc_plugin_minor(worker->plugin));
   hsc_json_string(answer, version);
   write_attributes(worker, answer);
-  hsc_json_kv_bool(answer, "ahead_of_time", hsc_plugin_has(worker->plugin, HSC_FN_PJRT_TopologyDescription_Create) &&
-                                                hsc_plugin_has(worker->plugin, HSC_FN_PJRT_Compile));
+  hsc_json_kv_bool(answer, "ahead_of_time",
+                   hsc_plugin_has(worker->plugin, HSC_FN_PJRT_TopologyDescription_Create) &&
+                       hsc_plugin_has(worker->plugin, HSC_FN_PJRT_Compile));
   hsc_json_key(answer, "extensions");
   hsc_json_begin_array(answer);
   for (size_t i = 0; i < hsc_plugin_extension_count(worker->plugin); i++)
-    hsc_json_string(answer, hsc_pjrt_extension_text((int)hsc_plugin_extension_at(worker->plugin, i)->type));
+    hsc_json_string(answer,
+                    hsc_pjrt_extension_text((int)hsc_plugin_extension_at(worker->plugin, i)->type));
   hsc_json_end_array(answer);
 }
 
@@ -181,7 +198,9 @@ static void write_topology(hsc_worker *worker, hsc_json *answer) {
 }
 
 hsc_status *hsc__job_load(hsc_worker *worker, json_t *request, hsc_json *answer) {
-  const char *path = NULL, *cache_dir = NULL, *topology = NULL;
+  const char *path = NULL;
+  const char *cache_dir = NULL;
+  const char *topology = NULL;
   bool with_client = true;
   HSC_TRY(hsc__request_text(request, "plugin", true, &path));
   HSC_TRY(hsc__request_text(request, "cache_dir", false, &cache_dir));
@@ -190,7 +209,8 @@ hsc_status *hsc__job_load(hsc_worker *worker, json_t *request, hsc_json *answer)
   if (worker->plugin)
     return HSC_ERR(FAILED_PRECONDITION, "%s is loaded already; a worker serves one plugin",
                    hsc_plugin_path(worker->plugin));
-  if (!worker->load_arena) HSC_TRY(hsc_arena_create(&worker->load_arena));
+  if (!worker->load_arena)
+    HSC_TRY(hsc_arena_create(&worker->load_arena));
   worker->cache_dir = cache_dir ? hsc_arena_strdup(worker->load_arena, cache_dir) : NULL;
   worker->plugin_path = hsc_arena_strdup(worker->load_arena, path);
   worker->client_option_count = 0;
@@ -198,8 +218,9 @@ hsc_status *hsc__job_load(hsc_worker *worker, json_t *request, hsc_json *answer)
   worker->overrides = json_incref(json_object_get(request, "overrides"));
   HSC_TRY(read_client_options(worker, json_object_get(request, "options")));
 
-  // The worker looks into the cache itself and says so; a device that does it on its own would make misses look like
-  // hits. Nothing else in this process reads the variable, and no other thread runs yet.
+  // The worker looks into the cache itself and says so; a device that does it on its own would make
+  // misses look like hits. Nothing else in this process reads the variable, and no other thread
+  // runs yet.
   unsetenv("HLOSCOPE_CACHE_DIR");
   hsc__worker_at(worker, "loading the plugin");
   int64_t start = hsc_now_ns();
@@ -207,10 +228,14 @@ hsc_status *hsc__job_load(hsc_worker *worker, json_t *request, hsc_json *answer)
   int64_t opened = hsc_now_ns();
   hsc__worker_at(worker, "initialising the plugin");
   hsc_status *status = hsc_plugin_initialize(worker->plugin);
-  int64_t initialized = hsc_now_ns(), create_ns = 0;
-  if (topology) with_client = false;
-  if (!status && with_client) status = create_client(worker, &create_ns);
-  if (!status && topology) status = create_topology(worker, topology, &create_ns);
+  int64_t initialized = hsc_now_ns();
+  int64_t create_ns = 0;
+  if (topology)
+    with_client = false;
+  if (!status && with_client)
+    status = create_client(worker, &create_ns);
+  if (!status && topology)
+    status = create_topology(worker, topology, &create_ns);
   if (status) {
     hsc_plugin_close(worker->plugin);
     worker->plugin = NULL;
@@ -234,7 +259,8 @@ hsc_status *hsc__job_load(hsc_worker *worker, json_t *request, hsc_json *answer)
 
 hsc_status *hsc__job_reinit(hsc_worker *worker, json_t *request, hsc_json *answer) {
   HSC_TRY(hsc__worker_need_client(worker));
-  int64_t start = hsc_now_ns(), create_ns = 0;
+  int64_t start = hsc_now_ns();
+  int64_t create_ns = 0;
   drop_client(worker);
   int64_t destroyed = hsc_now_ns();
   HSC_TRY(create_client(worker, &create_ns));
@@ -245,7 +271,8 @@ hsc_status *hsc__job_reinit(hsc_worker *worker, json_t *request, hsc_json *answe
 
 hsc_status *hsc__job_drop(hsc_worker *worker, json_t *request, hsc_json *answer) {
   int64_t count = 0;
-  for (worker_executable *e = worker->executables; e; e = e->next) count++;
+  for (worker_executable *e = worker->executables; e; e = e->next)
+    count++;
   hsc__worker_drop_executables(worker);
   hsc_json_kv_int(answer, "dropped", count);
   return NULL;
@@ -258,11 +285,13 @@ hsc_status *hsc__job_sync(hsc_worker *worker, json_t *request, hsc_json *answer)
   if (!worker->sync_buffer) {
     static const float zero = 0;
     hsc_host_array scalar = {PJRT_Buffer_Type_F32, 0, NULL, &zero};
-    HSC_TRY(hsc_buffer_from_host(worker->client, 0, &scalar, HSC_HOST_COPY, NULL, &worker->sync_buffer));
+    HSC_TRY(hsc_buffer_from_host(worker->client, 0, &scalar, HSC_HOST_COPY, NULL,
+                                 &worker->sync_buffer));
     HSC_TRY(hsc_buffer_await(worker->sync_buffer));
   }
   int64_t *times = hsc_alloc((size_t)count * sizeof(*times));
-  if (!times) return hsc_status_out_of_memory();
+  if (!times)
+    return hsc_status_out_of_memory();
   hsc_status *status = NULL;
   for (int64_t i = 0; i < count && !status; i++) {
     int64_t start = hsc_now_ns();
@@ -274,7 +303,8 @@ hsc_status *hsc__job_sync(hsc_worker *worker, json_t *request, hsc_json *answer)
     hsc_json_begin_object(answer);
     hsc_json_key(answer, "sync_ns");
     hsc_json_begin_array(answer);
-    for (int64_t i = 0; i < count; i++) hsc_json_int(answer, times[i]);
+    for (int64_t i = 0; i < count; i++)
+      hsc_json_int(answer, times[i]);
     hsc_json_end_array(answer);
     hsc_json_end_object(answer);
   }

@@ -1,18 +1,24 @@
-// worker_evaluate.c - the reference evaluator as a device of its own: slow, and right by definition.
+// worker_evaluate.c - the reference evaluator as a device of its own: slow, and right by
+// definition.
 #include "base/files/file_io.h"
 #include "worker/worker_internal.h"
 
 static const hsc_literal *leaf_of(const hsc_literal *literal, int *left) {
-  if (!hsc_shape_is_tuple(&literal->shape)) return (*left)-- == 0 ? literal : NULL;
+  if (!hsc_shape_is_tuple(&literal->shape))
+    return (*left)-- == 0 ? literal : NULL;
   for (int i = 0; i < literal->shape.element_count; i++) {
     const hsc_literal *found = leaf_of(&literal->elements[i], left);
-    if (found) return found;
+    if (found)
+      return found;
   }
   return NULL;
 }
 
 // Parameters as literals of their own shapes, put together from the leaves that every device gets.
-static hsc_status *gather(hsc_arena *arena, const hsc_shape *shape, worker_program *program, int *leaf,
+static hsc_status *gather(hsc_arena *arena,
+                          const hsc_shape *shape,
+                          worker_program *program,
+                          int *leaf,
                           hsc_literal *out) {
   if (!hsc_shape_is_tuple(shape)) {
     *out = *program->inputs[(*leaf)++];
@@ -26,10 +32,14 @@ static hsc_status *gather(hsc_arena *arena, const hsc_shape *shape, worker_progr
   return NULL;
 }
 
-static hsc_status *evaluate(hsc_worker *worker, worker_program *program, const char *save_to, hsc_arena *arena,
+static hsc_status *evaluate(hsc_worker *worker,
+                            worker_program *program,
+                            const char *save_to,
+                            hsc_arena *arena,
                             hsc_json *answer) {
   hsc_computation *entry = program->module->entry;
-  hsc_literal *values = HSC_NEW_ARRAY(arena, hsc_literal, entry->parameter_count + 1), *result = NULL;
+  hsc_literal *values = HSC_NEW_ARRAY(arena, hsc_literal, entry->parameter_count + 1);
+  hsc_literal *result = NULL;
   hsc_literal **arguments = HSC_NEW_ARRAY(arena, hsc_literal *, entry->parameter_count + 1);
   HSC_TRY(hsc_arena_status(arena));
   int leaf = 0;
@@ -42,9 +52,11 @@ static hsc_status *evaluate(hsc_worker *worker, worker_program *program, const c
   HSC_TRY(hsc_evaluate(program->module, entry->parameter_count, arguments, arena, &result));
   int64_t evaluate_ns = hsc_now_ns() - start;
   hsc__worker_at(worker, NULL);
-  hsc_bytes shape = {0}, path = {0};
+  hsc_bytes shape = {0};
+  hsc_bytes path = {0};
   hsc_status *status = NULL;
-  if (save_to) HSC_GOTO(hsc_dir_make(save_to));
+  if (save_to)
+    HSC_GOTO(hsc_dir_make(save_to));
   hsc_json_key(answer, "outputs");
   hsc_json_begin_array(answer);
   for (int i = 0; i < program->output_count; i++) {
@@ -53,8 +65,10 @@ static hsc_status *evaluate(hsc_worker *worker, worker_program *program, const c
     size_t size = (size_t)hsc_shape_bytes(&output->shape);
     hsc_bytes_reset(&shape);
     hsc_shape_print(&output->shape, false, &shape);
-    if (save_to) HSC_GOTO(hsc__save_output(save_to, (size_t)i, output->data, size, &path));
-    hsc__write_output(answer, hsc_bytes_text(&shape), output->data, size, save_to ? hsc_bytes_text(&path) : NULL);
+    if (save_to)
+      HSC_GOTO(hsc__save_output(save_to, (size_t)i, output->data, size, &path));
+    hsc__write_output(answer, hsc_bytes_text(&shape), output->data, size,
+                      save_to ? hsc_bytes_text(&path) : NULL);
   }
   hsc_json_end_array(answer);
   hsc_json_key(answer, "series");
@@ -77,7 +91,9 @@ hsc_status *hsc__job_evaluate(hsc_worker *worker, json_t *request, hsc_json *ans
   HSC_TRY(hsc__request_int(request, "seed", 0, INT64_MAX, &seed));
   HSC_TRY(hsc__request_text(request, "save_to", false, &save_to));
   json_t *nudge = json_object_get(request, "nudge");
-  if (nudge && (!json_is_number(nudge) || !(json_number_value(nudge) >= 0) || json_number_value(nudge) > 1)) return HSC_ERR(INVALID_ARGUMENT, "\"nudge\" is not a number from 0 to 1");
+  if (nudge &&
+      (!json_is_number(nudge) || !(json_number_value(nudge) >= 0) || json_number_value(nudge) > 1))
+    return HSC_ERR(INVALID_ARGUMENT, "\"nudge\" is not a number from 0 to 1");
   HSC_TRY(hsc__worker_program(worker, request, &program));
   HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)seed, json_number_value(nudge)));
   hsc__write_program_times(program, answer);

@@ -1,8 +1,9 @@
-// worker_interleave.c - several compiles of one program timed against each other, in blocks of random order.
+// worker_interleave.c - several compiles of one program timed against each other, in blocks of
+// random order.
 //
-// What drifts (clocks, other processes, memory) hits all variants of a block alike, so the ratio within a block is what
-// is left of the compilers' difference. Each turn of a variant runs `warmups` times before it is timed: the variant
-// before it left its own data in the caches.
+// What drifts (clocks, other processes, memory) hits all variants of a block alike, so the ratio
+// within a block is what is left of the compilers' difference. Each turn of a variant runs
+// `warmups` times before it is timed: the variant before it left its own data in the caches.
 #include <stdlib.h>
 
 #include "base/core/random.h"
@@ -20,27 +21,37 @@ typedef struct interleave {
   bool kernels;
 } interleave;
 
-// ---- kernels --------------------------------------------------------------------------------------------------------
+// ---- kernels ------------------------------------------------------------------------------------
 
 typedef struct kernel_span {
   int64_t start_ps, duration_ps;
 } kernel_span;
 
 static int by_start(const void *a, const void *b) {
-  const kernel_span *x = a, *y = b;
-  if (x->start_ps != y->start_ps) return x->start_ps < y->start_ps ? -1 : 1;
+  const kernel_span *x = a;
+  const kernel_span *y = b;
+  if (x->start_ps != y->start_ps)
+    return x->start_ps < y->start_ps ? -1 : 1;
   return (x->duration_ps < y->duration_ps) - (x->duration_ps > y->duration_ps);
 }
 
-// Events of a line that belong to an operator (or all of it, where the line is one of operators); one inside another one (a loop's body) is counted with it.
-static hsc_status *add_line(const hsc_xplane *plane, const hsc_xline *line, bool all, int64_t *io_ps) {
-  int64_t hlo_op = hsc_xplane_stat_id(plane, "hlo_op"), end = 0;
-  size_t count = 0, capacity = 0;
+// Events of a line that belong to an operator (or all of it, where the line is one of operators);
+// one inside another one (a loop's body) is counted with it.
+static hsc_status *add_line(const hsc_xplane *plane,
+                            const hsc_xline *line,
+                            bool all,
+                            int64_t *io_ps) {
+  int64_t hlo_op = hsc_xplane_stat_id(plane, "hlo_op");
+  int64_t end = 0;
+  size_t count = 0;
+  size_t capacity = 0;
   kernel_span *spans = NULL;
   hsc_xevent_cursor at = hsc_xline_events(line);
   for (hsc_xevent e; (all || hlo_op >= 0) && hsc_xevent_next(&at, &e);) {
     hsc_xstat stat;
-    if (e.duration_ps <= 0 || (!all && (!e.has_stats || !hsc_xstat_find(e.message, HSC_XEVENT_STATS, hlo_op, &stat)))) continue;
+    if (e.duration_ps <= 0 ||
+        (!all && (!e.has_stats || !hsc_xstat_find(e.message, HSC_XEVENT_STATS, hlo_op, &stat))))
+      continue;
     if (count == capacity) {
       capacity = capacity ? 2 * capacity : 256;
       kernel_span *more = hsc_realloc(spans, capacity * sizeof(*more));
@@ -52,9 +63,11 @@ static hsc_status *add_line(const hsc_xplane *plane, const hsc_xline *line, bool
     }
     spans[count++] = (kernel_span){e.offset_ps, e.duration_ps};
   }
-  if (count) qsort(spans, count, sizeof(*spans), by_start);
+  if (count)
+    qsort(spans, count, sizeof(*spans), by_start);
   for (size_t i = 0; i < count; i++) {
-    if (spans[i].start_ps < end) continue;
+    if (spans[i].start_ps < end)
+      continue;
     *io_ps += spans[i].duration_ps;
     end = spans[i].start_ps + spans[i].duration_ps;
   }
@@ -62,14 +75,18 @@ static hsc_status *add_line(const hsc_xplane *plane, const hsc_xline *line, bool
   return NULL;
 }
 
-// One run inside a profile: what the device's own events took. A device's plane has a line "XLA Ops" (TPU, ours) or lines of streams (GPU); its other
-// lines tell the same again. Host threads are looked at where they execute operators themselves (XLA:CPU).
+// One run inside a profile: what the device's own events took. A device's plane has a line "XLA
+// Ops" (TPU, ours) or lines of streams (GPU); its other lines tell the same again. Host threads are
+// looked at where they execute operators themselves (XLA:CPU).
 static hsc_status *kernel_time(hsc_worker *worker, worker_executable *e, int64_t *out_ns) {
-  static const char options[] = {0x28, 1, 0x10, 2, 0x20, 1};  // tensorflow.ProfileOptions: version 5, host_tracer_level 2, device_tracer_level 4
+  // tensorflow.ProfileOptions: version 5, host_tracer_level 2, device_tracer_level 4
+  static const char options[] = {0x28, 1, 0x10, 2, 0x20, 1};
   hsc_profiler *profiler = NULL;
   hsc_bytes bytes = {0};
   hsc_xspace *space = NULL;
-  int64_t enqueue_ns, wait_ns, ps = 0;
+  int64_t enqueue_ns;
+  int64_t wait_ns;
+  int64_t ps = 0;
   HSC_TRY(hsc_profiler_create(worker->plugin, (hsc_view){options, sizeof options}, &profiler));
   hsc_status *status = NULL;
   HSC_GOTO(hsc_profiler_start(profiler));
@@ -83,7 +100,8 @@ static hsc_status *kernel_time(hsc_worker *worker, worker_executable *e, int64_t
     for (int k = 0; k < plane->line_count; k++) {
       hsc_view name = plane->lines[k].name;
       bool ops = device && hsc_view_equals_text(name, "XLA Ops");
-      if (device && !ops && (name.size < 6 || memcmp(name.data, "Stream", 6) != 0)) continue;
+      if (device && !ops && (name.size < 6 || memcmp(name.data, "Stream", 6) != 0))
+        continue;
       HSC_GOTO(add_line(plane, &plane->lines[k], ops, &ps));
     }
   }
@@ -95,14 +113,21 @@ done:
   return status;
 }
 
-// ---- blocks ---------------------------------------------------------------------------------------------------------
+// ---- blocks -------------------------------------------------------------------------------------
 
-static hsc_status *read_interleave(json_t *request, interleave *out, int64_t *out_seed, int64_t *out_shuffle_seed) {
+static hsc_status *read_interleave(json_t *request,
+                                   interleave *out,
+                                   int64_t *out_seed,
+                                   int64_t *out_shuffle_seed) {
   json_t *variants = json_object_get(request, "variants");
-  *out = (interleave){.variant_count = json_array_size(variants), .blocks = 8, .iterations = 1, .warmups = 1};
+  *out = (interleave){
+      .variant_count = json_array_size(variants), .blocks = 8, .iterations = 1, .warmups = 1};
   if (out->variant_count < 1 || out->variant_count > MOST_VARIANTS)
-    return HSC_ERR(INVALID_ARGUMENT, "\"variants\" is not a list of 1 to %d objects of compile options", MOST_VARIANTS);
-  *out_seed = 0, *out_shuffle_seed = 1;
+    return HSC_ERR(INVALID_ARGUMENT,
+                   "\"variants\" is not a list of 1 to %d objects of compile options",
+                   MOST_VARIANTS);
+  *out_seed = 0;
+  *out_shuffle_seed = 1;
   HSC_TRY(hsc__request_int(request, "blocks", 1, 1000000, &out->blocks));
   HSC_TRY(hsc__request_int(request, "iterations", 1, 1000000, &out->iterations));
   HSC_TRY(hsc__request_int(request, "warmups", 0, 1000000, &out->warmups));
@@ -114,22 +139,30 @@ static hsc_status *read_interleave(json_t *request, interleave *out, int64_t *ou
   return NULL;
 }
 
-// All of them, and once through each: the first run of an executable pays for what is done once. The inputs are transferred once for all.
-static hsc_status *compile_variants(hsc_worker *worker, json_t *request, worker_program *program, interleave *in) {
+// All of them, and once through each: the first run of an executable pays for what is done once.
+// The inputs are transferred once for all.
+static hsc_status *compile_variants(hsc_worker *worker,
+                                    json_t *request,
+                                    worker_program *program,
+                                    interleave *in) {
   json_t *overrides;
   size_t i;
   json_array_foreach (json_object_get(request, "variants"), i, overrides) {
     json_t *one = json_pack("{s:O}", "overrides", overrides);
     worker_compile how;
-    if (!one) return HSC_ERR(INVALID_ARGUMENT, "variant %zu is not an object of compile options", i);
-    hsc_status *status = hsc__worker_compile(worker, program, one, CACHE_MEMORY, &in->executables[i], &how);
+    if (!one)
+      return HSC_ERR(INVALID_ARGUMENT, "variant %zu is not an object of compile options", i);
+    hsc_status *status =
+        hsc__worker_compile(worker, program, one, CACHE_MEMORY, &in->executables[i], &how);
     json_decref(one);
-    if (status) return hsc_status_note(status, "while: compiling variant %zu", i);
+    if (status)
+      return hsc_status_note(status, "while: compiling variant %zu", i);
     in->compile_ns[i] = how.compile_ns;
     worker_executable *e = in->executables[i];
     HSC_TRY(hsc__worker_prepare(e, program->input_count));
     hsc__worker_at(worker, "transferring the inputs");
-    if (i == 0) HSC_TRY(hsc__worker_transfer_in(worker->client, program, e));
+    if (i == 0)
+      HSC_TRY(hsc__worker_transfer_in(worker->client, program, e));
     for (int k = 0; k < program->input_count && i > 0; k++)
       hsc_execution_set_argument(e->execution, (size_t)k, in->executables[0]->inputs[k]);
     hsc__worker_at(worker, "running");
@@ -142,37 +175,51 @@ static hsc_status *compile_variants(hsc_worker *worker, json_t *request, worker_
 static void write_series(hsc_json *answer, const char *key, const int64_t *values, int64_t count) {
   hsc_json_key(answer, key);
   hsc_json_begin_array(answer);
-  for (int64_t i = 0; i < count; i++) hsc_json_int(answer, values[i]);
+  for (int64_t i = 0; i < count; i++)
+    hsc_json_int(answer, values[i]);
   hsc_json_end_array(answer);
 }
 
-static hsc_status *measure_blocks(hsc_worker *worker, interleave *in, int64_t shuffle_seed, hsc_json *answer) {
+static hsc_status *measure_blocks(hsc_worker *worker,
+                                  interleave *in,
+                                  int64_t shuffle_seed,
+                                  hsc_json *answer) {
   static const worker_feed no_feed = {0};
-  int64_t total = in->blocks * in->iterations * (int64_t)in->variant_count, at = 0, kernel_at = 0;
+  int64_t total = in->blocks * in->iterations * (int64_t)in->variant_count;
+  int64_t at = 0;
+  int64_t kernel_at = 0;
   int64_t most = in->kernels ? in->blocks * (int64_t)in->variant_count : 0;
-  int64_t *rows = hsc_alloc((size_t)(3 * (total + most) + 1) * sizeof(*rows)), *kernels = rows + 3 * total;
-  if (!rows) return hsc_status_out_of_memory();
+  int64_t *rows = hsc_alloc((size_t)(3 * (total + most) + 1) * sizeof(*rows));
+  int64_t *kernels = rows + 3 * total;
+  if (!rows)
+    return hsc_status_out_of_memory();
   hsc_random random;
   hsc_random_init(&random, (uint64_t)shuffle_seed);
   hsc_status *status = NULL;
-  for (size_t i = 0; i < in->variant_count; i++) in->order[i] = i;
+  for (size_t i = 0; i < in->variant_count; i++)
+    in->order[i] = i;
   for (int64_t block = 0; block < in->blocks; block++) {
     for (size_t i = in->variant_count; i > 1; i--) {  // Fisher and Yates
-      size_t k = (size_t)hsc_random_below(&random, i), t = in->order[i - 1];
-      in->order[i - 1] = in->order[k], in->order[k] = t;
+      size_t k = (size_t)hsc_random_below(&random, i);
+      size_t t = in->order[i - 1];
+      in->order[i - 1] = in->order[k];
+      in->order[k] = t;
     }
     for (size_t i = 0; i < in->variant_count; i++) {
       worker_executable *e = in->executables[in->order[i]];
       for (int64_t k = -in->warmups; k < in->iterations; k++) {
-        int64_t enqueue_ns = 0, wait_ns = 0;
+        int64_t enqueue_ns = 0;
+        int64_t wait_ns = 0;
         HSC_GOTO(hsc__worker_execute(e, 1, 1, &no_feed, &enqueue_ns, &wait_ns));
-        if (k < 0) continue;
+        if (k < 0)
+          continue;
         rows[at] = enqueue_ns + wait_ns;
         rows[total + at] = (int64_t)in->order[i];
         rows[2 * total + at++] = block;
       }
     }
-    for (size_t i = 0; in->kernels && i < in->variant_count; i++) {  // apart from the timed turns: a profiler costs time
+    // apart from the timed turns: a profiler costs time
+    for (size_t i = 0; in->kernels && i < in->variant_count; i++) {
       HSC_GOTO(kernel_time(worker, in->executables[in->order[i]], &kernels[kernel_at]));
       kernels[most + kernel_at] = (int64_t)in->order[i];
       kernels[2 * most + kernel_at++] = block;
@@ -206,11 +253,16 @@ hsc_status *hsc__job_interleave(hsc_worker *worker, json_t *request, hsc_json *a
   in.executables = hsc_alloc(in.variant_count * sizeof(*in.executables));
   in.compile_ns = hsc_alloc(in.variant_count * sizeof(*in.compile_ns));
   in.order = hsc_alloc(in.variant_count * sizeof(*in.order));
-  hsc_status *status = in.executables && in.compile_ns && in.order ? NULL : hsc_status_out_of_memory();
-  if (!status) status = compile_variants(worker, request, program, &in);
-  if (!status && in.kernels && !hsc_plugin_extension(worker->plugin, PJRT_Extension_Type_Profiler)) in.kernels = false;
-  if (!status) status = measure_blocks(worker, &in, shuffle_seed, answer);
-  if (!status) hsc__worker_at(worker, NULL);
+  hsc_status *status =
+      in.executables && in.compile_ns && in.order ? NULL : hsc_status_out_of_memory();
+  if (!status)
+    status = compile_variants(worker, request, program, &in);
+  if (!status && in.kernels && !hsc_plugin_extension(worker->plugin, PJRT_Extension_Type_Profiler))
+    in.kernels = false;
+  if (!status)
+    status = measure_blocks(worker, &in, shuffle_seed, answer);
+  if (!status)
+    hsc__worker_at(worker, NULL);
   // Their arguments are the first one's buffers: none is of use alone.
   hsc__worker_drop_executables(worker);
   hsc_free(in.executables);

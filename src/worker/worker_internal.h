@@ -24,7 +24,7 @@ typedef struct worker_program {
   const hsc_shape **input_shapes;  // [input_count], in the module's arena
   hsc_literal **inputs;            // [input_count], filled with `seed` when asked for; NULL before
   uint64_t seed;
-  double nudge;                    // by which share its floats were moved
+  double nudge;  // by which share its floats were moved
   int64_t input_bytes;
   int64_t read_ns, parse_ns, transform_ns, write_ns;
   bool reported;  // its times went into an answer
@@ -48,7 +48,7 @@ typedef struct hsc_worker {
   hsc_topology *topology;  // ahead of time, in place of a client
   char *plugin_path;
   json_t *overrides;  // of every compile, before those of a job; NULL = none
-  bool own_device;  // takes HLO text
+  bool own_device;    // takes HLO text
   hsc_named_value *client_options;
   size_t client_option_count;
   hsc_arena *load_arena;  // of client_options
@@ -60,44 +60,56 @@ typedef struct hsc_worker {
   bool quit;
 } hsc_worker;
 
-// Says what the running job is at (a literal; NULL = between steps): for errors, and on the child's note for who finds it dead.
+// Says what the running job is at (a literal; NULL = between steps): for errors, and on the child's
+// note for who finds it dead.
 void hsc__worker_at(hsc_worker *worker, const char *step);
 
 typedef hsc_status *(*worker_job)(hsc_worker *worker, json_t *request, hsc_json *answer);
-#define JOB(name, function, doc) hsc_status *hsc__job_##function(hsc_worker *worker, json_t *request, hsc_json *answer);
+#define JOB(name, function, doc) \
+  hsc_status *hsc__job_##function(hsc_worker *worker, json_t *request, hsc_json *answer);
 #include "worker/worker_jobs.def"
 #undef JOB
 
-// ---- request members ------------------------------------------------------------------------------------------------
+// ---- request members ----------------------------------------------------------------------------
 
 // The error names the member. Missing optional members leave *out as it is.
-HSC_MUST_USE hsc_status *hsc__request_text(json_t *request, const char *name, bool required, const char **out);
-HSC_MUST_USE hsc_status *hsc__request_int(json_t *request, const char *name, int64_t least, int64_t most, int64_t *out);
+HSC_MUST_USE hsc_status *hsc__request_text(json_t *request,
+                                           const char *name,
+                                           bool required,
+                                           const char **out);
+HSC_MUST_USE hsc_status *hsc__request_int(
+    json_t *request, const char *name, int64_t least, int64_t most, int64_t *out);
 HSC_MUST_USE hsc_status *hsc__request_bool(json_t *request, const char *name, bool *out);
 
-// ---- device (worker_device.c) ---------------------------------------------------------------------------------------
+// ---- device (worker_device.c) -------------------------------------------------------------------
 
 HSC_MUST_USE hsc_status *hsc__worker_need_client(const hsc_worker *worker);
-HSC_MUST_USE hsc_status *hsc__worker_need_compiler(const hsc_worker *worker);  // a client or a topology
+// a client or a topology
+HSC_MUST_USE hsc_status *hsc__worker_need_compiler(const hsc_worker *worker);
 const char *hsc__worker_platform_version(const hsc_worker *worker);
 void hsc__worker_drop_executables(hsc_worker *worker);
 void hsc__worker_close(hsc_worker *worker);
 
-// ---- programs (worker_program.c) ------------------------------------------------------------------------------------
+// ---- programs (worker_program.c) ----------------------------------------------------------------
 
 // The program of a job's "program" and "transforms".
-HSC_MUST_USE hsc_status *hsc__worker_program(hsc_worker *worker, json_t *request, worker_program **out_program);
+HSC_MUST_USE hsc_status *hsc__worker_program(hsc_worker *worker,
+                                             json_t *request,
+                                             worker_program **out_program);
 // Makes program->code what the device of this worker takes.
 HSC_MUST_USE hsc_status *hsc__worker_code(const hsc_worker *worker, worker_program *program);
-// Host values of all inputs, from the job's "seed" (0). nudge > 0: floats are moved by that share of themselves, at least by their type's precision.
-HSC_MUST_USE hsc_status *hsc__worker_fill_inputs(worker_program *program, uint64_t seed, double nudge);
+// Host values of all inputs, from the job's "seed" (0). nudge > 0: floats are moved by that share
+// of themselves, at least by their type's precision.
+HSC_MUST_USE hsc_status *hsc__worker_fill_inputs(worker_program *program,
+                                                 uint64_t seed,
+                                                 double nudge);
 void hsc__worker_programs_destroy(hsc_worker *worker);
 // The element type on the other side; PJRT_Buffer_Type_INVALID for what has none.
 PJRT_Buffer_Type hsc__buffer_type(hsc_type type);
 // Writes "program": {...} with the times of reading, once per program.
 void hsc__write_program_times(worker_program *program, hsc_json *answer);
 
-// ---- compile (worker_compile.c) -------------------------------------------------------------------------------------
+// ---- compile (worker_compile.c) -----------------------------------------------------------------
 
 typedef struct worker_compile {  // how a compiled program was come by
   worker_outcome outcome;
@@ -109,33 +121,50 @@ typedef struct worker_compile {  // how a compiled program was come by
 } worker_compile;
 enum { CACHE_MEMORY = 1, CACHE_DISK = 2 };
 // cache: where to look and where to keep. Errors are the plugin's, with the step in worker->step.
-HSC_MUST_USE hsc_status *hsc__worker_compile(hsc_worker *worker, worker_program *program, json_t *request, int cache,
-                                             worker_executable **out_executable, worker_compile *out_how);
+HSC_MUST_USE hsc_status *hsc__worker_compile(hsc_worker *worker,
+                                             worker_program *program,
+                                             json_t *request,
+                                             int cache,
+                                             worker_executable **out_executable,
+                                             worker_compile *out_how);
 // The job's "cache": ["memory", "disk"]; default both.
-HSC_MUST_USE hsc_status *hsc__request_cache(const hsc_worker *worker, json_t *request, int *out_cache);
+HSC_MUST_USE hsc_status *hsc__request_cache(const hsc_worker *worker,
+                                            json_t *request,
+                                            int *out_cache);
 // CompileOptionsProto: the worker's overrides, then the job's.
-HSC_MUST_USE hsc_status *hsc__request_options(const hsc_worker *worker, json_t *request, hsc_bytes *out_options);
+HSC_MUST_USE hsc_status *hsc__request_options(const hsc_worker *worker,
+                                              json_t *request,
+                                              hsc_bytes *out_options);
 void hsc__worker_executable_destroy(worker_executable *executable);
 const char *hsc__outcome_text(worker_outcome outcome);
 
-// ---- running (worker_run.c) -----------------------------------------------------------------------------------------
+// ---- running (worker_run.c) ---------------------------------------------------------------------
 
-HSC_MUST_USE hsc_status *hsc__worker_transfer_in(hsc_client *client, worker_program *program,
+HSC_MUST_USE hsc_status *hsc__worker_transfer_in(hsc_client *client,
+                                                 worker_program *program,
                                                  worker_executable *executable);
 HSC_MUST_USE hsc_status *hsc__worker_prepare(worker_executable *executable, int input_count);
-// The job's "feed": list of [output, input]: which outputs become inputs of the next execution. Checked against the
-// program.
+// The job's "feed": list of [output, input]: which outputs become inputs of the next execution.
+// Checked against the program.
 typedef struct worker_feed {
   int count;
   int outputs[HSC_WORKER_MOST_FEEDS], inputs[HSC_WORKER_MOST_FEEDS];
 } worker_feed;
-HSC_MUST_USE hsc_status *hsc__request_feed(json_t *request, const worker_program *program, worker_feed *out_feed);
-// k executions with s of them followed by a wait, the last one always. Each run starts from the transferred inputs.
-HSC_MUST_USE hsc_status *hsc__worker_execute(worker_executable *executable, int64_t executions, int64_t syncs,
-                                             const worker_feed *feed, int64_t *out_enqueue_ns, int64_t *out_wait_ns);
+HSC_MUST_USE hsc_status *hsc__request_feed(json_t *request,
+                                           const worker_program *program,
+                                           worker_feed *out_feed);
+// k executions with s of them followed by a wait, the last one always. Each run starts from the
+// transferred inputs.
+HSC_MUST_USE hsc_status *hsc__worker_execute(worker_executable *executable,
+                                             int64_t executions,
+                                             int64_t syncs,
+                                             const worker_feed *feed,
+                                             int64_t *out_enqueue_ns,
+                                             int64_t *out_wait_ns);
 hsc_usage hsc__usage_since(const hsc_usage *before);
 // One element of "outputs": {shape, digest, bytes, file}.
-void hsc__write_output(hsc_json *answer, const char *shape, const void *data, size_t size, const char *file);
+void hsc__write_output(
+    hsc_json *answer, const char *shape, const void *data, size_t size, const char *file);
 // Writes <dir>/output_<index>.bin; its path comes out.
-HSC_MUST_USE hsc_status *hsc__save_output(const char *dir, size_t index, const void *data, size_t size,
-                                          hsc_bytes *out_path);
+HSC_MUST_USE hsc_status *hsc__save_output(
+    const char *dir, size_t index, const void *data, size_t size, hsc_bytes *out_path);

@@ -1,4 +1,5 @@
-// worker_program.c - programs of a worker: read, transformed, fingerprinted once; their host values.
+// worker_program.c - programs of a worker: read, transformed, fingerprinted once; their host
+// values.
 #include "base/files/file_io.h"
 #include "worker/program_spec.h"
 #include "worker/worker_internal.h"
@@ -19,16 +20,24 @@ PJRT_Buffer_Type hsc__buffer_type(hsc_type type) {
   return types[type];
 }
 
-static hsc_status *program_key(json_t *request, const char **out_path, hsc_bytes *out_key, const char **transforms,
-                               size_t room, size_t *out_count) {
+static hsc_status *program_key(json_t *request,
+                               const char **out_path,
+                               hsc_bytes *out_key,
+                               const char **transforms,
+                               size_t room,
+                               size_t *out_count) {
   HSC_TRY(hsc__request_text(request, "program", true, out_path));
   hsc_bytes_append_text(out_key, *out_path);
-  json_t *list = json_object_get(request, "transforms"), *item;
-  if (list && !json_is_array(list)) return HSC_ERR(INVALID_ARGUMENT, "\"transforms\" is not an array");
-  if (json_array_size(list) > room) return HSC_ERR(INVALID_ARGUMENT, "more than %zu transforms", room);
+  json_t *list = json_object_get(request, "transforms");
+  json_t *item;
+  if (list && !json_is_array(list))
+    return HSC_ERR(INVALID_ARGUMENT, "\"transforms\" is not an array");
+  if (json_array_size(list) > room)
+    return HSC_ERR(INVALID_ARGUMENT, "more than %zu transforms", room);
   size_t i;
   json_array_foreach (list, i, item) {
-    if (!json_is_string(item)) return HSC_ERR(INVALID_ARGUMENT, "\"transforms\" holds something that is no string");
+    if (!json_is_string(item))
+      return HSC_ERR(INVALID_ARGUMENT, "\"transforms\" holds something that is no string");
     transforms[i] = json_string_value(item);
     hsc_bytes_printf(out_key, "|%s", transforms[i]);
   }
@@ -41,7 +50,8 @@ static hsc_status *collect_shapes(worker_program *program) {
   for (int p = 0; p < entry->parameter_count; p++)
     program->input_count += hsc_shape_leaf_count(&entry->parameters[p]->shape);
   program->output_count = hsc_shape_leaf_count(&entry->root->shape);
-  program->input_shapes = HSC_NEW_ARRAY(program->module->arena, const hsc_shape *, program->input_count + 1);
+  program->input_shapes =
+      HSC_NEW_ARRAY(program->module->arena, const hsc_shape *, program->input_count + 1);
   HSC_TRY(hsc_arena_status(program->module->arena));
   int input = 0;
   for (int p = 0; p < entry->parameter_count; p++) {
@@ -49,7 +59,8 @@ static hsc_status *collect_shapes(worker_program *program) {
     for (int leaf = 0; leaf < hsc_shape_leaf_count(shape); leaf++) {
       const hsc_shape *at = hsc_shape_leaf(shape, leaf);
       if (hsc__buffer_type(at->type) == PJRT_Buffer_Type_INVALID)
-        return HSC_ERR(UNIMPLEMENTED, "parameter %d is a %s: the worker cannot make one", p, hsc_type_text(at->type));
+        return HSC_ERR(UNIMPLEMENTED, "parameter %d is a %s: the worker cannot make one", p,
+                       hsc_type_text(at->type));
       program->input_shapes[input++] = at;
       program->input_bytes += hsc_shape_bytes(at);
     }
@@ -57,12 +68,15 @@ static hsc_status *collect_shapes(worker_program *program) {
   return NULL;
 }
 
-// The file as it is goes to the plugin where that is possible, else what the (transformed) module prints to.
+// The file as it is goes to the plugin where that is possible, else what the (transformed) module
+// prints to.
 hsc_status *hsc__worker_code(const hsc_worker *worker, worker_program *program) {
-  if (program->code_format) return NULL;
+  if (program->code_format)
+    return NULL;
   int64_t start = hsc_now_ns();
   hsc_format format = HSC_FORMAT_COUNT;
-  if (program->code.size > 0 && hsc_format_detect(hsc_bytes_view(&program->code), program->key, &format)) {
+  if (program->code.size > 0 &&
+      hsc_format_detect(hsc_bytes_view(&program->code), program->key, &format)) {
     bool is_mlir = format == HSC_FORMAT_MLIR_TEXT || format == HSC_FORMAT_MLIR_BYTECODE;
     if (is_mlir || (format == HSC_FORMAT_HLO_TEXT && worker->own_device)) {
       program->code_format = is_mlir ? "mlir" : "hlo";
@@ -70,7 +84,8 @@ hsc_status *hsc__worker_code(const hsc_worker *worker, worker_program *program) 
     }
   }
   hsc_bytes_reset(&program->code);
-  HSC_TRY(hsc_program_write(program->module, worker->own_device ? HSC_FORMAT_HLO_TEXT : HSC_FORMAT_HLO_PROTO,
+  HSC_TRY(hsc_program_write(program->module,
+                            worker->own_device ? HSC_FORMAT_HLO_TEXT : HSC_FORMAT_HLO_PROTO,
                             &program->code));
   program->code_format = "hlo";
   program->write_ns = hsc_now_ns() - start;
@@ -78,7 +93,8 @@ hsc_status *hsc__worker_code(const hsc_worker *worker, worker_program *program) 
 }
 
 static void program_destroy(worker_program *program) {
-  if (!program) return;
+  if (!program)
+    return;
   hsc_module_destroy(program->module);
   hsc_bytes_deinit(&program->code);
   hsc_free(program->key);
@@ -87,7 +103,10 @@ static void program_destroy(worker_program *program) {
 
 enum { MAX_TRANSFORMS = 8 };
 
-static hsc_status *open_program(hsc_worker *worker, const char *path, const char *const *transforms, size_t count,
+static hsc_status *open_program(hsc_worker *worker,
+                                const char *path,
+                                const char *const *transforms,
+                                size_t count,
                                 worker_program *program) {
   hsc_bytes file = {0};
   hsc_status *status = NULL;
@@ -99,8 +118,10 @@ static hsc_status *open_program(hsc_worker *worker, const char *path, const char
   HSC_GOTO(hsc_program_read(hsc_bytes_view(&program->code), path, &program->module));
   int64_t parsed = hsc_now_ns();
   hsc__worker_at(worker, "transforming the program");
-  for (size_t i = 0; i < count; i++) HSC_GOTO(hsc_program_transform(transforms[i], &program->module));
-  if (count > 0) hsc_bytes_reset(&program->code);  // it is another program now
+  for (size_t i = 0; i < count; i++)
+    HSC_GOTO(hsc_program_transform(transforms[i], &program->module));
+  if (count > 0)
+    hsc_bytes_reset(&program->code);  // it is another program now
   program->transform_ns = hsc_now_ns() - parsed;
   program->read_ns = read - start;
   program->parse_ns = parsed - read;
@@ -113,19 +134,22 @@ done:
 }
 
 hsc_status *hsc__worker_program(hsc_worker *worker, json_t *request, worker_program **out_program) {
-  const char *path = NULL, *transforms[MAX_TRANSFORMS];
+  const char *path = NULL;
+  const char *transforms[MAX_TRANSFORMS];
   size_t count = 0;
   hsc_bytes key = {0};
   worker_program *program = NULL;
   hsc_status *status = NULL;
   HSC_GOTO(program_key(request, &path, &key, transforms, MAX_TRANSFORMS, &count));
   for (worker_program *p = worker->programs; p; p = p->next) {
-    if (strcmp(p->key, hsc_bytes_text(&key)) != 0) continue;
+    if (strcmp(p->key, hsc_bytes_text(&key)) != 0)
+      continue;
     *out_program = p;
     goto done;
   }
   program = hsc_alloc(sizeof(*program));
-  if (!program) HSC_GOTO(hsc_status_out_of_memory());
+  if (!program)
+    HSC_GOTO(hsc_status_out_of_memory());
   program->key = hsc_strdup(hsc_bytes_text(&key));
   HSC_GOTO(open_program(worker, path, transforms, count, program));
   program->next = worker->programs;
@@ -137,24 +161,37 @@ done:
   return status;
 }
 
-// Moves every float by the share `nudge` of itself, at least by its type's precision, up or down as a hash of its place says.
+// Moves every float by the share `nudge` of itself, at least by its type's precision, up or down as
+// a hash of its place says.
 static void nudge_floats(hsc_literal *literal, double nudge, uint64_t key) {
   hsc_type type = literal->shape.type;
-  double precision = type == HSC_TYPE_F64 ? 0x1p-52 : type == HSC_TYPE_F32 ? 0x1p-23 : type == HSC_TYPE_F16 ? 0x1p-10 : 0x1p-7;
-  bool moves = type == HSC_TYPE_F64 || type == HSC_TYPE_F32 || type == HSC_TYPE_F16 || type == HSC_TYPE_BF16;
+  double precision;
+  if (type == HSC_TYPE_F64)
+    precision = 0x1p-52;
+  else if (type == HSC_TYPE_F32)
+    precision = 0x1p-23;
+  else if (type == HSC_TYPE_F16)
+    precision = 0x1p-10;
+  else
+    precision = 0x1p-7;
+  bool moves =
+      type == HSC_TYPE_F64 || type == HSC_TYPE_F32 || type == HSC_TYPE_F16 || type == HSC_TYPE_BF16;
   int64_t count = moves ? hsc_shape_elements(&literal->shape) : 0;
   double share = nudge > precision ? nudge : precision;
   for (int64_t i = 0; i < count; i++) {
     uint64_t h = (key + (uint64_t)i + 1) * 0x9E3779B97F4A7C15u;
     h = (h ^ h >> 30) * 0xBF58476D1CE4E5B9u;
-    hsc_literal_set_double(literal, i, hsc_literal_get_double(literal, i) * (h >> 63 ? 1 + share : 1 - share));
+    hsc_literal_set_double(literal, i,
+                           hsc_literal_get_double(literal, i) * (h >> 63 ? 1 + share : 1 - share));
   }
 }
 
 hsc_status *hsc__worker_fill_inputs(worker_program *program, uint64_t seed, double nudge) {
-  if (program->inputs && program->seed == seed && program->nudge == nudge) return NULL;
+  if (program->inputs && program->seed == seed && program->nudge == nudge)
+    return NULL;
   if (!program->inputs) {
-    hsc_literal **inputs = HSC_NEW_ARRAY(program->module->arena, hsc_literal *, program->input_count + 1);
+    hsc_literal **inputs =
+        HSC_NEW_ARRAY(program->module->arena, hsc_literal *, program->input_count + 1);
     HSC_TRY(hsc_arena_status(program->module->arena));
     for (int i = 0; i < program->input_count; i++)
       HSC_TRY(hsc_literal_create(program->module->arena, program->input_shapes[i], &inputs[i]));
@@ -162,7 +199,8 @@ hsc_status *hsc__worker_fill_inputs(worker_program *program, uint64_t seed, doub
   }
   for (int i = 0; i < program->input_count; i++) {
     hsc_literal_fill(program->inputs[i], seed, (uint32_t)i);
-    if (nudge > 0) nudge_floats(program->inputs[i], nudge, (uint64_t)i << 32);
+    if (nudge > 0)
+      nudge_floats(program->inputs[i], nudge, (uint64_t)i << 32);
   }
   program->seed = seed;
   program->nudge = nudge;
@@ -178,7 +216,8 @@ void hsc__worker_programs_destroy(hsc_worker *worker) {
 }
 
 void hsc__write_program_times(worker_program *program, hsc_json *answer) {
-  if (program->reported) return;
+  if (program->reported)
+    return;
   program->reported = true;
   hsc_json_key(answer, "program");
   hsc_json_begin_object(answer);

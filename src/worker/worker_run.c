@@ -1,5 +1,5 @@
-// worker_run.c - timed runs: every phase of a few, the whole of many, and times of k executions with s
-// synchronisations.
+// worker_run.c - timed runs: every phase of a few, the whole of many, and times of k executions
+// with s synchronisations.
 #include "base/core/random.h"
 #include "base/files/file_io.h"
 #include "worker/pressure.h"
@@ -21,43 +21,56 @@ hsc_usage hsc__usage_since(const hsc_usage *before) {
 hsc_status *hsc__worker_prepare(worker_executable *executable, int input_count) {
   if (!executable->inputs) {
     executable->inputs = hsc_alloc((size_t)(input_count + 1) * sizeof(hsc_buffer *));
-    if (!executable->inputs) return hsc_status_out_of_memory();
+    if (!executable->inputs)
+      return hsc_status_out_of_memory();
     executable->input_count = input_count;
   }
   if (!executable->execution)
-    HSC_TRY(hsc_execution_create(executable->executable, (size_t)input_count, &executable->execution));
+    HSC_TRY(
+        hsc_execution_create(executable->executable, (size_t)input_count, &executable->execution));
   return NULL;
 }
 
-hsc_status *hsc__worker_transfer_in(hsc_client *client, worker_program *program, worker_executable *executable) {
+hsc_status *hsc__worker_transfer_in(hsc_client *client,
+                                    worker_program *program,
+                                    worker_executable *executable) {
   for (int i = 0; i < program->input_count; i++) {
     const hsc_shape *shape = program->input_shapes[i];
-    hsc_host_array array = {hsc__buffer_type(shape->type), shape->rank, shape->dims, program->inputs[i]->data};
+    hsc_host_array array = {hsc__buffer_type(shape->type), shape->rank, shape->dims,
+                            program->inputs[i]->data};
     hsc_buffer *buffer = NULL;
     HSC_TRY(hsc_buffer_from_host(client, 0, &array, HSC_HOST_COPY, NULL, &buffer));
     hsc_buffer_destroy(executable->inputs[i]);
     executable->inputs[i] = buffer;
     hsc_execution_set_argument(executable->execution, (size_t)i, buffer);
   }
-  for (int i = 0; i < program->input_count; i++) HSC_TRY(hsc_buffer_await(executable->inputs[i]));
+  for (int i = 0; i < program->input_count; i++)
+    HSC_TRY(hsc_buffer_await(executable->inputs[i]));
   return NULL;
 }
 
-hsc_status *hsc__request_feed(json_t *request, const worker_program *program, worker_feed *out_feed) {
-  json_t *list = json_object_get(request, "feed"), *pair;
+hsc_status *hsc__request_feed(json_t *request,
+                              const worker_program *program,
+                              worker_feed *out_feed) {
+  json_t *list = json_object_get(request, "feed");
+  json_t *pair;
   size_t i;
   out_feed->count = 0;
-  if (!list || json_is_null(list)) return NULL;
+  if (!list || json_is_null(list))
+    return NULL;
   if (!json_is_array(list) || json_array_size(list) > HSC_WORKER_MOST_FEEDS)
     return HSC_ERR(INVALID_ARGUMENT, "\"feed\" is not a list of at most %d pairs [output, input]",
                    HSC_WORKER_MOST_FEEDS);
   json_array_foreach (list, i, pair) {
-    json_t *output = json_array_get(pair, 0), *input = json_array_get(pair, 1);
+    json_t *output = json_array_get(pair, 0);
+    json_t *input = json_array_get(pair, 1);
     if (!json_is_integer(output) || !json_is_integer(input))
       return HSC_ERR(INVALID_ARGUMENT, "feed %zu is not a pair [output, input]", i);
-    json_int_t o = json_integer_value(output), n = json_integer_value(input);
+    json_int_t o = json_integer_value(output);
+    json_int_t n = json_integer_value(input);
     if (o < 0 || o >= program->output_count || n < 0 || n >= program->input_count)
-      return HSC_ERR(INVALID_ARGUMENT, "feed %zu is [%lld, %lld]; the program has %d outputs and %d inputs", i,
+      return HSC_ERR(INVALID_ARGUMENT,
+                     "feed %zu is [%lld, %lld]; the program has %d outputs and %d inputs", i,
                      (long long)o, (long long)n, program->output_count, program->input_count);
     out_feed->outputs[i] = (int)o;
     out_feed->inputs[i] = (int)n;
@@ -66,12 +79,19 @@ hsc_status *hsc__request_feed(json_t *request, const worker_program *program, wo
   return NULL;
 }
 
-hsc_status *hsc__worker_execute(worker_executable *executable, int64_t executions, int64_t syncs,
-                                const worker_feed *feed, int64_t *out_enqueue_ns, int64_t *out_wait_ns) {
+hsc_status *hsc__worker_execute(worker_executable *executable,
+                                int64_t executions,
+                                int64_t syncs,
+                                const worker_feed *feed,
+                                int64_t *out_enqueue_ns,
+                                int64_t *out_wait_ns) {
   hsc_execution *execution = executable->execution;
-  int64_t enqueue_ns = 0, wait_ns = 0, done = 0;
+  int64_t enqueue_ns = 0;
+  int64_t wait_ns = 0;
+  int64_t done = 0;
   for (int f = 0; f < feed->count; f++)
-    hsc_execution_set_argument(execution, (size_t)feed->inputs[f], executable->inputs[feed->inputs[f]]);
+    hsc_execution_set_argument(execution, (size_t)feed->inputs[f],
+                               executable->inputs[feed->inputs[f]]);
   int64_t last = hsc_now_ns();
   for (int64_t i = 0; i < executions; i++) {
     for (int f = 0; f < feed->count && i > 0; f++)
@@ -82,7 +102,8 @@ hsc_status *hsc__worker_execute(worker_executable *executable, int64_t execution
     last = enqueued;
     // The s synchronisations lie evenly among the k executions, one always behind the last.
     int64_t due = (i + 1) * syncs / executions;
-    if (due == done) continue;
+    if (due == done)
+      continue;
     done = due;
     HSC_TRY(hsc_execution_await(execution));
     int64_t waited = hsc_now_ns();
@@ -94,20 +115,21 @@ hsc_status *hsc__worker_execute(worker_executable *executable, int64_t execution
   return NULL;
 }
 
-// ---- run ------------------------------------------------------------------------------------------------------------
+// ---- run ----------------------------------------------------------------------------------------
 
 typedef struct run_request {
   int64_t executions, syncs;
   worker_feed feed;
   int64_t records, series, warmups;  // warmups: runs before the series that are not in it
-  hsc_stopping stopping;  // what ends the series before it is full
-  bool inputs_each;  // transfer before every record, else before the first
-  bool inputs_keep;  // transfer only when there are none
+  hsc_stopping stopping;             // what ends the series before it is full
+  bool inputs_each;                  // transfer before every record, else before the first
+  bool inputs_keep;                  // transfer only when there are none
   int64_t seed;
-  double nudge;         // share by which the floats among the inputs are moved; 0 = as the seed says
+  // share by which the floats among the inputs are moved; 0 = as the seed says
+  double nudge;
   int cache;
-  bool fetch;           // copy the outputs back, give digests
-  const char *save_to;  // also write them as files there
+  bool fetch;             // copy the outputs back, give digests
+  const char *save_to;    // also write them as files there
   const char *xspace_to;  // profile the series into this file
 } run_request;
 
@@ -120,8 +142,11 @@ static hsc_status *read_run_request(const hsc_worker *worker, json_t *request, r
   HSC_TRY(hsc__request_int(request, "records", 0, 100000, &r.records));
   HSC_TRY(hsc__request_int(request, "series", 0, 10000000, &r.series));
   HSC_TRY(hsc__request_int(request, "warmups", 0, 1000000, &r.warmups));
-  r.stopping = (hsc_stopping){.half_width = json_number_value(json_object_get(request, "half_width")), .budget_seconds = json_number_value(json_object_get(request, "budget_s"))};
-  if (!(r.stopping.half_width >= 0) || !(r.stopping.budget_seconds >= 0)) return HSC_ERR(INVALID_ARGUMENT, "\"half_width\" and \"budget_s\" must not be negative");
+  r.stopping =
+      (hsc_stopping){.half_width = json_number_value(json_object_get(request, "half_width")),
+                     .budget_seconds = json_number_value(json_object_get(request, "budget_s"))};
+  if (!(r.stopping.half_width >= 0) || !(r.stopping.budget_seconds >= 0))
+    return HSC_ERR(INVALID_ARGUMENT, "\"half_width\" and \"budget_s\" must not be negative");
   HSC_TRY(hsc__request_int(request, "seed", 0, INT64_MAX, &r.seed));
   HSC_TRY(hsc__request_text(request, "inputs", false, &inputs));
   HSC_TRY(hsc__request_bool(request, "fetch", &r.fetch));
@@ -129,7 +154,9 @@ static hsc_status *read_run_request(const hsc_worker *worker, json_t *request, r
   HSC_TRY(hsc__request_text(request, "xspace_to", false, &r.xspace_to));
   HSC_TRY(hsc__request_cache(worker, request, &r.cache));
   json_t *nudge = json_object_get(request, "nudge");
-  if (nudge && (!json_is_number(nudge) || !(json_number_value(nudge) >= 0) || json_number_value(nudge) > 1)) return HSC_ERR(INVALID_ARGUMENT, "\"nudge\" is not a number from 0 to 1");
+  if (nudge &&
+      (!json_is_number(nudge) || !(json_number_value(nudge) >= 0) || json_number_value(nudge) > 1))
+    return HSC_ERR(INVALID_ARGUMENT, "\"nudge\" is not a number from 0 to 1");
   r.nudge = json_number_value(nudge);
   r.inputs_each = !strcmp(inputs, "each");
   r.inputs_keep = !strcmp(inputs, "keep");
@@ -151,16 +178,28 @@ static void write_usage(hsc_json *answer, const char *prefix, const hsc_usage *u
   hsc_json_kv_int(answer, key, usage->involuntary_switches);
 }
 
-// One run with every phase timed; reading the usage counters lies between the phases, outside of all of them.
-static hsc_status *record_run(hsc_worker *worker, json_t *request, const run_request *r, bool transfer,
-                              worker_program *program, worker_executable **out_executable, hsc_json *answer) {
+// One run with every phase timed; reading the usage counters lies between the phases, outside of
+// all of them.
+static hsc_status *record_run(hsc_worker *worker,
+                              json_t *request,
+                              const run_request *r,
+                              bool transfer,
+                              worker_program *program,
+                              worker_executable **out_executable,
+                              hsc_json *answer) {
   worker_compile how;
   HSC_TRY(hsc__worker_compile(worker, program, request, r->cache, out_executable, &how));
   worker_executable *executable = *out_executable;
   int64_t setup_start = hsc_now_ns();
   HSC_TRY(hsc__worker_prepare(executable, program->input_count));
-  int64_t setup_ns = hsc_now_ns() - setup_start, transfer_ns = 0, enqueue_ns = 0, wait_ns = 0;
-  hsc_usage before_transfer, before_run, transfer_usage = {0}, run_usage;
+  int64_t setup_ns = hsc_now_ns() - setup_start;
+  int64_t transfer_ns = 0;
+  int64_t enqueue_ns = 0;
+  int64_t wait_ns = 0;
+  hsc_usage before_transfer;
+  hsc_usage before_run;
+  hsc_usage transfer_usage = {0};
+  hsc_usage run_usage;
   hsc_usage_get(&before_transfer);
   bool moved = transfer || (program->input_count > 0 && !executable->inputs[0]);
   if (moved) {
@@ -172,13 +211,14 @@ static hsc_status *record_run(hsc_worker *worker, json_t *request, const run_req
   }
   hsc__worker_at(worker, "running");
   hsc_usage_get(&before_run);
-  HSC_TRY(hsc__worker_execute(executable, r->executions, r->syncs, &r->feed, &enqueue_ns, &wait_ns));
+  HSC_TRY(
+      hsc__worker_execute(executable, r->executions, r->syncs, &r->feed, &enqueue_ns, &wait_ns));
   run_usage = hsc__usage_since(&before_run);
 
   hsc_json_begin_object(answer);
-  hsc_json_kv_int(
-      answer, "total_ns",
-      how.lookup_ns + how.disk_ns + how.load_ns + how.compile_ns + setup_ns + transfer_ns + enqueue_ns + wait_ns);
+  hsc_json_kv_int(answer, "total_ns",
+                  how.lookup_ns + how.disk_ns + how.load_ns + how.compile_ns + setup_ns +
+                      transfer_ns + enqueue_ns + wait_ns);
   hsc_json_kv_string(answer, "compile", hsc__outcome_text(how.outcome));
   hsc_json_kv_string(answer, "fingerprint", program->fingerprint);
   hsc_json_kv_int(answer, "lookup_ns", how.lookup_ns);
@@ -205,27 +245,36 @@ typedef struct run_series {
 static void write_ints(hsc_json *answer, const char *key, const int64_t *values, int64_t count) {
   hsc_json_key(answer, key);
   hsc_json_begin_array(answer);
-  for (int64_t i = 0; i < count; i++) hsc_json_int(answer, values[i]);
+  for (int64_t i = 0; i < count; i++)
+    hsc_json_int(answer, values[i]);
   hsc_json_end_array(answer);
 }
 
 enum { SERIES_LEAST = 3 };  // runs that are made whatever the time budget says
 
-static hsc_status *measure_series(const run_request *r, worker_executable *executable, hsc_json *answer) {
-  int64_t n = r->series, *block = hsc_alloc((size_t)(5 * n) * sizeof(int64_t));
+static hsc_status *measure_series(const run_request *r,
+                                  worker_executable *executable,
+                                  hsc_json *answer) {
+  int64_t n = r->series;
+  int64_t *block = hsc_alloc((size_t)(5 * n) * sizeof(int64_t));
   double *seconds = hsc_alloc((size_t)(n + 1) * sizeof(double));
   run_series s = {block, block + n, block + 2 * n, block + 3 * n, block + 4 * n, n};
   hsc_status *status = block && seconds ? NULL : hsc_status_out_of_memory();
   hsc_stop stop = HSC_STOP_MOST;
   hsc_usage last;
   hsc_pressure before, after;
-  int64_t enqueue_ns, wait_ns, i = 0;
-  for (int64_t k = 0; k < r->warmups && !status; k++) status = hsc__worker_execute(executable, r->executions, r->syncs, &r->feed, &enqueue_ns, &wait_ns);
+  int64_t enqueue_ns;
+  int64_t wait_ns;
+  int64_t i = 0;
+  for (int64_t k = 0; k < r->warmups && !status; k++)
+    status =
+        hsc__worker_execute(executable, r->executions, r->syncs, &r->feed, &enqueue_ns, &wait_ns);
   hsc_pressure_get(&before);
   hsc_usage_get(&last);
   int64_t start_ns = hsc_now_ns();
   while (i < n && !status) {
-    status = hsc__worker_execute(executable, r->executions, r->syncs, &r->feed, &s.enqueue_ns[i], &s.wait_ns[i]);
+    status = hsc__worker_execute(executable, r->executions, r->syncs, &r->feed, &s.enqueue_ns[i],
+                                 &s.wait_ns[i]);
     s.total_ns[i] = s.enqueue_ns[i] + s.wait_ns[i];
     seconds[i] = (double)s.total_ns[i] / 1e9;
     hsc_usage now;
@@ -233,12 +282,15 @@ static hsc_status *measure_series(const run_request *r, worker_executable *execu
     s.faults[i] = now.minor_faults + now.major_faults - last.minor_faults - last.major_faults;
     s.switches[i] = now.involuntary_switches - last.involuntary_switches;
     last = now;
-    stop = hsc_stats_stop(&r->stopping, seconds, (size_t)++i, (double)(hsc_now_ns() - start_ns) / 1e9);
-    if (stop == HSC_STOP_WIDTH || (stop == HSC_STOP_BUDGET && i >= SERIES_LEAST)) break;
+    stop =
+        hsc_stats_stop(&r->stopping, seconds, (size_t)++i, (double)(hsc_now_ns() - start_ns) / 1e9);
+    if (stop == HSC_STOP_WIDTH || (stop == HSC_STOP_BUDGET && i >= SERIES_LEAST))
+      break;
   }
   hsc_pressure_get(&after);
   if (!status) {
-    if (i == n) stop = HSC_STOP_MOST;
+    if (i == n)
+      stop = HSC_STOP_MOST;
     hsc_json_kv_string(answer, "series_ended_by", hsc_stop_text(stop));
     hsc_json_kv_int(answer, "throttled_ns", after.throttled_ns - before.throttled_ns);
     hsc_json_kv_int(answer, "waited_ns", after.waited_ns - before.waited_ns);
@@ -257,7 +309,10 @@ static hsc_status *measure_series(const run_request *r, worker_executable *execu
 }
 
 // The same under the plugin's profiler; what it recorded goes into a file as it is.
-static hsc_status *profile_series(hsc_worker *worker, const run_request *r, worker_executable *executable, hsc_json *answer) {
+static hsc_status *profile_series(hsc_worker *worker,
+                                  const run_request *r,
+                                  worker_executable *executable,
+                                  hsc_json *answer) {
   hsc_profiler *profiler = NULL;
   hsc_bytes xspace = {0};
   hsc_status *status = NULL;
@@ -278,18 +333,21 @@ done:
   return status;
 }
 
-void hsc__write_output(hsc_json *answer, const char *shape, const void *data, size_t size, const char *file) {
+void hsc__write_output(
+    hsc_json *answer, const char *shape, const void *data, size_t size, const char *file) {
   char digest[33];
   hsc_hash128_hex(hsc_hash128_of(data ? data : "", size, 0), digest);
   hsc_json_begin_object(answer);
   hsc_json_kv_string(answer, "shape", shape);
   hsc_json_kv_string(answer, "digest", digest);
   hsc_json_kv_int(answer, "bytes", (int64_t)size);
-  if (file) hsc_json_kv_string(answer, "file", file);
+  if (file)
+    hsc_json_kv_string(answer, "file", file);
   hsc_json_end_object(answer);
 }
 
-hsc_status *hsc__save_output(const char *dir, size_t index, const void *data, size_t size, hsc_bytes *out_path) {
+hsc_status *hsc__save_output(
+    const char *dir, size_t index, const void *data, size_t size, hsc_bytes *out_path) {
   hsc_bytes_reset(out_path);
   hsc_bytes_printf(out_path, "%s/output_%zu.bin", dir, index);
   HSC_TRY(hsc_bytes_status(out_path));
@@ -298,39 +356,50 @@ hsc_status *hsc__save_output(const char *dir, size_t index, const void *data, si
 
 static void spec_text(const hsc_array_spec *spec, hsc_bytes *out) {
   hsc_bytes_printf(out, "%s[", hsc_pjrt_type_text(spec->type));
-  for (int d = 0; d < spec->rank; d++) hsc_bytes_printf(out, "%s%lld", d ? "," : "", (long long)spec->dims[d]);
+  for (int d = 0; d < spec->rank; d++)
+    hsc_bytes_printf(out, "%s%lld", d ? "," : "", (long long)spec->dims[d]);
   hsc_bytes_append_char(out, ']');
 }
 
 // Copies the outputs of the last run back: the time of all copies, and a digest of each.
-static hsc_status *fetch_outputs(hsc_worker *worker, const run_request *r, worker_executable *executable,
+static hsc_status *fetch_outputs(hsc_worker *worker,
+                                 const run_request *r,
+                                 worker_executable *executable,
                                  hsc_json *answer) {
   const hsc_array_spec *specs = NULL;
   size_t count = hsc_executable_output_count(executable->executable);
   HSC_TRY(hsc_executable_outputs(executable->executable, &specs));
   hsc__worker_at(worker, "transferring the outputs");
-  hsc_bytes data = {0}, path = {0}, shape = {0};
-  int64_t transfer_ns = 0, all_bytes = 0;
+  hsc_bytes data = {0};
+  hsc_bytes path = {0};
+  hsc_bytes shape = {0};
+  int64_t transfer_ns = 0;
+  int64_t all_bytes = 0;
   hsc_status *status = NULL;
-  if (r->save_to) HSC_GOTO(hsc_dir_make(r->save_to));
+  if (r->save_to)
+    HSC_GOTO(hsc_dir_make(r->save_to));
   hsc_json_key(answer, "outputs");
   hsc_json_begin_array(answer);
   for (size_t i = 0; i < count; i++) {
     hsc_buffer *buffer = hsc_execution_output(executable->execution, i);
-    if (!buffer) HSC_GOTO(HSC_ERR(INTERNAL, "output %zu is gone", i));
+    if (!buffer)
+      HSC_GOTO(HSC_ERR(INTERNAL, "output %zu is gone", i));
     size_t size = 0;
     HSC_GOTO(hsc_buffer_host_bytes(buffer, &size));
     hsc_bytes_reset(&data);
     void *room = size ? hsc_bytes_extend(&data, size) : NULL;
     HSC_GOTO(hsc_bytes_status(&data));
     int64_t start = hsc_now_ns();
-    if (size) HSC_GOTO(hsc_buffer_to_host(buffer, room, size));
+    if (size)
+      HSC_GOTO(hsc_buffer_to_host(buffer, room, size));
     transfer_ns += hsc_now_ns() - start;
     all_bytes += (int64_t)size;
-    if (r->save_to) HSC_GOTO(hsc__save_output(r->save_to, i, room, size, &path));
+    if (r->save_to)
+      HSC_GOTO(hsc__save_output(r->save_to, i, room, size, &path));
     hsc_bytes_reset(&shape);
     spec_text(&specs[i], &shape);
-    hsc__write_output(answer, hsc_bytes_text(&shape), room, size, r->save_to ? hsc_bytes_text(&path) : NULL);
+    hsc__write_output(answer, hsc_bytes_text(&shape), room, size,
+                      r->save_to ? hsc_bytes_text(&path) : NULL);
   }
   hsc_json_end_array(answer);
   hsc_json_kv_int(answer, "transfer_out_ns", transfer_ns);
@@ -356,7 +425,8 @@ hsc_status *hsc__job_run(hsc_worker *worker, json_t *request, hsc_json *answer) 
   hsc_json_key(answer, "records");
   hsc_json_begin_array(answer);
   for (int64_t i = 0; i < r.records; i++)
-    HSC_TRY(record_run(worker, request, &r, r.inputs_each || (i == 0 && !r.inputs_keep), program, &executable, answer));
+    HSC_TRY(record_run(worker, request, &r, r.inputs_each || (i == 0 && !r.inputs_keep), program,
+                       &executable, answer));
   hsc_json_end_array(answer);
   if (!executable) {  // no record: the series alone, on what is there
     worker_compile how;
@@ -366,19 +436,24 @@ hsc_status *hsc__job_run(hsc_worker *worker, json_t *request, hsc_json *answer) 
       HSC_TRY(hsc__worker_transfer_in(worker->client, program, executable));
   }
   hsc__worker_at(worker, "running");
-  if (r.series > 0) HSC_TRY(r.xspace_to ? profile_series(worker, &r, executable, answer) : measure_series(&r, executable, answer));
-  if (r.fetch && r.records + r.series > 0) HSC_TRY(fetch_outputs(worker, &r, executable, answer));
+  if (r.series > 0)
+    HSC_TRY(r.xspace_to ? profile_series(worker, &r, executable, answer)
+                        : measure_series(&r, executable, answer));
+  if (r.fetch && r.records + r.series > 0)
+    HSC_TRY(fetch_outputs(worker, &r, executable, answer));
   hsc__worker_at(worker, NULL);
   return NULL;
 }
 
-// ---- model ----------------------------------------------------------------------------------------------------------
+// ---- model --------------------------------------------------------------------------------------
 
 hsc_status *hsc__job_model(hsc_worker *worker, json_t *request, hsc_json *answer) {
   worker_program *program = NULL;
   worker_executable *executable = NULL;
   worker_compile how;
-  int64_t repeats = 5, seed = 0, shuffle_seed = 1;
+  int64_t repeats = 5;
+  int64_t seed = 0;
+  int64_t shuffle_seed = 1;
   worker_feed feed;
   int cache = 0;
   HSC_TRY(hsc__worker_need_client(worker));
@@ -387,15 +462,18 @@ hsc_status *hsc__job_model(hsc_worker *worker, json_t *request, hsc_json *answer
   HSC_TRY(hsc__request_int(request, "shuffle_seed", 0, INT64_MAX, &shuffle_seed));
   HSC_TRY(hsc__request_cache(worker, request, &cache));
   json_t *points = json_object_get(request, "points");
-  size_t point_count = json_array_size(points), n;
+  size_t point_count = json_array_size(points);
+  size_t n;
   if (point_count == 0 || !hsc_mul_size(point_count, (size_t)repeats, &n) || n > 1000000)
-    return HSC_ERR(INVALID_ARGUMENT,
-                   "\"points\" must be a list of [executions, syncs], at most 1000000 measurements in all");
+    return HSC_ERR(
+        INVALID_ARGUMENT,
+        "\"points\" must be a list of [executions, syncs], at most 1000000 measurements in all");
   for (size_t i = 0; i < point_count; i++) {
-    json_int_t k = json_integer_value(json_array_get(json_array_get(points, i), 0)),
-               s = json_integer_value(json_array_get(json_array_get(points, i), 1));
+    json_int_t k = json_integer_value(json_array_get(json_array_get(points, i), 0));
+    json_int_t s = json_integer_value(json_array_get(json_array_get(points, i), 1));
     if (k < 1 || k > 1000000 || s < 1 || s > k)
-      return HSC_ERR(INVALID_ARGUMENT, "point %zu is not [executions, syncs] with 1 <= syncs <= executions", i);
+      return HSC_ERR(INVALID_ARGUMENT,
+                     "point %zu is not [executions, syncs] with 1 <= syncs <= executions", i);
   }
   HSC_TRY(hsc__worker_program(worker, request, &program));
   HSC_TRY(hsc__request_feed(request, program, &feed));
@@ -405,13 +483,18 @@ hsc_status *hsc__job_model(hsc_worker *worker, json_t *request, hsc_json *answer
   if (program->input_count > 0 && !executable->inputs[0])
     HSC_TRY(hsc__worker_transfer_in(worker->client, program, executable));
 
-  int64_t *block = hsc_alloc(4 * n * sizeof(int64_t)), *order = block, *time_ns = block + n, *k = block + 2 * n,
-          *s = block + 3 * n;
-  if (!block) return hsc_status_out_of_memory();
+  int64_t *block = hsc_alloc(4 * n * sizeof(int64_t));
+  int64_t *order = block;
+  int64_t *time_ns = block + n;
+  int64_t *k = block + 2 * n;
+  int64_t *s = block + 3 * n;
+  if (!block)
+    return hsc_status_out_of_memory();
   hsc_status *status = NULL;
   hsc_random random;
   hsc_random_init(&random, (uint64_t)shuffle_seed);
-  for (size_t i = 0; i < n; i++) order[i] = (int64_t)(i % point_count);
+  for (size_t i = 0; i < n; i++)
+    order[i] = (int64_t)(i % point_count);
   for (size_t i = n; i-- > 1;) {
     size_t j = hsc_random_below(&random, i + 1);
     int64_t swap = order[i];
@@ -421,7 +504,8 @@ hsc_status *hsc__job_model(hsc_worker *worker, json_t *request, hsc_json *answer
   hsc__worker_at(worker, "running");
   for (size_t i = 0; i < n && !status; i++) {
     json_t *point = json_array_get(points, (size_t)order[i]);
-    int64_t enqueue_ns = 0, wait_ns = 0;
+    int64_t enqueue_ns = 0;
+    int64_t wait_ns = 0;
     k[i] = json_integer_value(json_array_get(point, 0));
     s[i] = json_integer_value(json_array_get(point, 1));
     status = hsc__worker_execute(executable, k[i], s[i], &feed, &enqueue_ns, &wait_ns);

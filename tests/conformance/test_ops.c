@@ -1,6 +1,8 @@
-// test_ops.c - the reference evaluator or the built-in device against XLA:CPU, one op at a time (ops/README.md). TAP: one line a family.
+// test_ops.c - the reference evaluator or the built-in device against XLA:CPU, one op at a time
+// (ops/README.md). TAP: one line a family.
 //
-//   test_ops evaluator|cpu DIRECTORY [FAMILY [CASE]]    all families of the directory, or one, or the cases of it whose name contains CASE
+//   test_ops evaluator|cpu DIRECTORY [FAMILY [CASE]]    all families of the directory, or one, or
+//   the cases of it whose name contains CASE
 #include <dirent.h>
 #include <stdlib.h>
 
@@ -10,18 +12,22 @@
 #include "formats/common/formats.h"
 #include "ops_corpus.h"
 
-// Where a backend differs by rights, or refuses what it has not got yet. Such a case must still differ: one that agrees is reported, so that the table stays true.
+// Where a backend differs by rights, or refuses what it has not got yet. Such a case must still
+// differ: one that agrees is reported, so that the table stays true.
 static const struct {
   const char *backend, *family, *prefix, *why;
 } known[] = {
-    {"evaluator", "subnormals", "", "XLA:CPU flushes subnormal numbers to zero; the evaluator keeps them"},
+    {"evaluator", "subnormals", "",
+     "XLA:CPU flushes subnormal numbers to zero; the evaluator keeps them"},
     {"cpu", "order", "set_dimension_size", "not built yet: sizes at run time"},
     {"cpu", "subnormals", "", "XLA:CPU flushes subnormal numbers to zero; the device keeps them"},
 };
 
 static const char *known_difference(const backend *target, const ops_case *one) {
   for (size_t i = 0; i < HSC_COUNT_OF(known); i++)
-    if (strcmp(known[i].backend, backend_name(target)) == 0 && strcmp(known[i].family, one->family) == 0 && hsc_starts_with(one->name, known[i].prefix)) return known[i].why;
+    if (strcmp(known[i].backend, backend_name(target)) == 0 &&
+        strcmp(known[i].family, one->family) == 0 && hsc_starts_with(one->name, known[i].prefix))
+      return known[i].why;
   return NULL;
 }
 
@@ -38,15 +44,19 @@ static hsc_status *check(backend *target, const ops_case *one, hsc_bytes *report
   hsc_status *status = NULL;
   *out_good = false;
   HSC_GOTO(hsc_hlo_text_parse(hsc_view_of(one->hlo), one->name, &module));
-  HSC_GOTO(backend_run(target, module, one->argument_count, one->arguments, one->arena, &result, NULL));
+  HSC_GOTO(
+      backend_run(target, module, one->argument_count, one->arguments, one->arena, &result, NULL));
   int leaves = hsc_shape_leaf_count(&result->shape);
   *out_good = leaves == one->result_count;
-  if (!*out_good) hsc_bytes_printf(report, "#   %s: %d results, expected %d\n", one->name, leaves, one->result_count);
+  if (!*out_good)
+    hsc_bytes_printf(report, "#   %s: %d results, expected %d\n", one->name, leaves,
+                     one->result_count);
   for (int i = 0; i < leaves && *out_good; i++) {
     const hsc_literal *leaf = result;
     for (int skip = i; hsc_shape_is_tuple(&leaf->shape);) {
       int e = 0;
-      while (skip >= hsc_shape_leaf_count(&leaf->elements[e].shape)) skip -= hsc_shape_leaf_count(&leaf->elements[e++].shape);
+      while (skip >= hsc_shape_leaf_count(&leaf->elements[e].shape))
+        skip -= hsc_shape_leaf_count(&leaf->elements[e++].shape);
       leaf = &leaf->elements[e];
     }
     hsc_bytes why = {0};
@@ -63,7 +73,8 @@ done:
 
 static hsc_status *run(void *user, const ops_case *one) {
   tally *t = user;
-  if (t->only && !strstr(one->name, t->only)) return NULL;
+  if (t->only && !strstr(one->name, t->only))
+    return NULL;
   bool good = false;
   if (known_difference(t->target, one)) {
     hsc_bytes unread = {0};
@@ -89,7 +100,9 @@ static hsc_status *run(void *user, const ops_case *one) {
   return NULL;
 }
 
-static int is_family(const struct dirent *entry) { return hsc_ends_with(entry->d_name, ".json.gz"); }
+static int is_family(const struct dirent *entry) {
+  return hsc_ends_with(entry->d_name, ".json.gz");
+}
 
 int main(int argc, char **argv) {
   if (argc < 3) {
@@ -106,7 +119,9 @@ int main(int argc, char **argv) {
   argv++;
   argc--;
   struct dirent **entries = NULL;
-  int count = scandir(argv[1], &entries, is_family, alphasort), failures = 0, number = 0;
+  int count = scandir(argv[1], &entries, is_family, alphasort);
+  int failures = 0;
+  int number = 0;
   if (count <= 0) {
     fprintf(stderr, "%s: no families (*.json.gz) there\n", argv[1]);
     return 2;
@@ -127,12 +142,18 @@ int main(int argc, char **argv) {
         t.failed++;
       }
       if (t.known > 0 && t.known_agreeing == t.known && !t.only) {
-        hsc_bytes_printf(&t.report, "#   all %d known differences agree now: take them out of the table\n", t.known);
+        hsc_bytes_printf(&t.report,
+                         "#   all %d known differences agree now: take them out of the table\n",
+                         t.known);
         t.failed++;
       }
-      if (t.known > 0) hsc_bytes_printf(&t.report, "#   %d cases are known to differ from XLA:CPU or to be refused\n", t.known - t.known_agreeing);
+      if (t.known > 0)
+        hsc_bytes_printf(&t.report,
+                         "#   %d cases are known to differ from XLA:CPU or to be refused\n",
+                         t.known - t.known_agreeing);
       bool good = t.failed == 0 && t.cases + t.known > 0;
-      printf("%s %d - %.*s: %d of %d cases agree (%.2f s)\n%s", good ? "ok" : "not ok", ++number, (int)stem, entries[i]->d_name, t.cases - t.failed, t.cases,
+      printf("%s %d - %.*s: %d of %d cases agree (%.2f s)\n%s", good ? "ok" : "not ok", ++number,
+             (int)stem, entries[i]->d_name, t.cases - t.failed, t.cases,
              (double)(hsc_now_ns() - start) * 1e-9, hsc_bytes_text(&t.report));
       failures += !good;
       hsc_bytes_deinit(&t.report);

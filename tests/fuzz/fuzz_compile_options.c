@@ -1,4 +1,5 @@
-// fuzz_compile_options.c - any bytes as CompileOptionsProto: settings within their ranges, or an error.
+// fuzz_compile_options.c - any bytes as CompileOptionsProto: settings within their ranges, or an
+// error.
 #include <stdlib.h>
 
 #include "plugin/plugin_internal.h"
@@ -9,13 +10,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   hsc__compile_settings settings;
   hsc_status *status = hsc__compile_settings_read((hsc_view){(const char *)data, size}, &settings);
   if (status) {
-    if (hsc_status_code(status) != HSC_INVALID_ARGUMENT && hsc_status_code(status) != HSC_RESOURCE_EXHAUSTED) abort();
+    if (hsc_status_code(status) != HSC_INVALID_ARGUMENT &&
+        hsc_status_code(status) != HSC_RESOURCE_EXHAUSTED)
+      abort();
     hsc_status_free(status);
     return 0;
   }
-  if (settings.cpu.backend_optimization_level < 0 || settings.cpu.backend_optimization_level > 3 || settings.cpu.pass_fuel < -1 || settings.device < -1)
+  if (settings.cpu.backend_optimization_level < 0 || settings.cpu.backend_optimization_level > 3 ||
+      settings.cpu.pass_fuel < -1 || settings.device < -1)
     abort();
-  if (settings.cpu.disable_hlo_passes && strlen(settings.cpu.disable_hlo_passes) > 2 * size) abort();
+  if (settings.cpu.disable_hlo_passes && strlen(settings.cpu.disable_hlo_passes) > 2 * size)
+    abort();
   hsc__compile_settings_deinit(&settings);
   return 0;
 }

@@ -1,4 +1,5 @@
-// fuzz_custom_config.c - any text as the attributes of a custom call: a tree whose parts lie in the text or the arena, or an error with a place.
+// fuzz_custom_config.c - any text as the attributes of a custom call: a tree whose parts lie in the
+// text or the arena, or an error with a place.
 #include <stdlib.h>
 
 #include "hlo/ir/custom.h"
@@ -6,12 +7,16 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static size_t count(const hsc_config *config, int depth) {
-  if (depth > 64) abort();
+  if (depth > 64)
+    abort();
   size_t nodes = 1;
-  if (config->kind == HSC_CONFIG_STRING && strlen(config->text) > config->text_bytes) abort();
+  if (config->kind == HSC_CONFIG_STRING && strlen(config->text) > config->text_bytes)
+    abort();
   for (int32_t i = 0; i < config->count; i++) {
     const hsc_config *element = &config->elements[i];
-    if (config->kind == HSC_CONFIG_DICT && hsc_config_get(config, "") == element) abort();   // every entry has a name
+    // every entry has a name
+    if (config->kind == HSC_CONFIG_DICT && hsc_config_get(config, "") == element)
+      abort();
     nodes += count(element, depth + 1);
   }
   return nodes;
@@ -20,12 +25,16 @@ static size_t count(const hsc_config *config, int depth) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   hsc_arena *arena = NULL;
   hsc_status_free(hsc_arena_create(&arena));
-  if (!arena) return 0;
+  if (!arena)
+    return 0;
   char *text = hsc_arena_strndup(arena, (const char *)data, size);
   const hsc_config *config = NULL;
   hsc_status *status = hsc_config_parse(text, arena, &config);
-  if (status && hsc_status_code(status) != HSC_INVALID_ARGUMENT && hsc_status_code(status) != HSC_RESOURCE_EXHAUSTED) abort();
-  if (!status && count(config, 0) > size + 1) abort();
+  if (status && hsc_status_code(status) != HSC_INVALID_ARGUMENT &&
+      hsc_status_code(status) != HSC_RESOURCE_EXHAUSTED)
+    abort();
+  if (!status && count(config, 0) > size + 1)
+    abort();
   hsc_status_free(status);
   hsc_arena_destroy(arena);
   return 0;

@@ -1,4 +1,5 @@
-// fuzz_device_code.c - any bytes as a serialised executable: its code is counted or there is none, nothing outside is read, and memory stays bounded.
+// fuzz_device_code.c - any bytes as a serialised executable: its code is counted or there is none,
+// nothing outside is read, and memory stays bounded.
 #include <stdlib.h>
 
 #include "worker/device_code.h"
@@ -7,6 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   int64_t code = 0;
-  if (hsc_device_code_bytes((hsc_view){(const char *)data, size}, &code) && code <= 0) abort();
+  if (hsc_device_code_bytes((hsc_view){(const char *)data, size}, &code) && code <= 0)
+    abort();
   return 0;
 }

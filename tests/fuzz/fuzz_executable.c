@@ -1,6 +1,8 @@
-// fuzz_executable.c - any bytes as a serialized executable: loaded or refused, never a crash or a read outside. Nothing of it is run.
+// fuzz_executable.c - any bytes as a serialized executable: loaded or refused, never a crash or a
+// read outside. Nothing of it is run.
 //
-// Bytes that begin with a header are given this build, this processor and the right checksum first, so that what lies behind them is reached.
+// Bytes that begin with a header are given this build, this processor and the right checksum first,
+// so that what lies behind them is reached.
 #include <stdlib.h>
 
 #include "base/core/build_id.h"
@@ -11,9 +13,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void load(hsc_cpu_device *device, const char *bytes, size_t size) {
   hsc_cpu_executable *executable = NULL;
   hsc_status *status = hsc_cpu_executable_deserialize(device, (hsc_view){bytes, size}, &executable);
-  if (!status != !!executable) abort();
+  if (!status != !!executable)
+    abort();
   hsc_status_free(status);
-  if (!executable) return;
+  if (!executable)
+    return;
   hsc_cpu_executable_module(executable);
   hsc_cpu_executable_release(executable);
 }
@@ -21,9 +25,11 @@ static void load(hsc_cpu_device *device, const char *bytes, size_t size) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static hsc_cpu_device *device;
   hsc_cpu_device_options options = {.thread_count = 1};
-  if (!device && hsc_cpu_device_create(&options, &device)) abort();
-  char *copy = malloc(size + 1);   // its end is the end of what may be read
-  if (!copy) return 0;
+  if (!device && hsc_cpu_device_create(&options, &device))
+    abort();
+  char *copy = malloc(size + 1);  // its end is the end of what may be read
+  if (!copy)
+    return 0;
   memcpy(copy, data, size);
   load(device, copy, size);
   if (size >= sizeof(hsc_serial_header)) {

@@ -1,4 +1,5 @@
-// fuzz_hlo_text.c - any bytes: a module that prints and reads again with the same meaning, or an error; never a crash or a read outside.
+// fuzz_hlo_text.c - any bytes: a module that prints and reads again with the same meaning, or an
+// error; never a crash or a read outside.
 #include "same_again.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,4 +1,5 @@
-// fuzz_knowledge_entry.c - any bytes as an entry of the knowledge base: an entry that holds what entries must hold, or an error with its line.
+// fuzz_knowledge_entry.c - any bytes as an entry of the knowledge base: an entry that holds what
+// entries must hold, or an error with its line.
 #include <stdlib.h>
 
 #include "doctor/knowledge.h"
@@ -7,15 +8,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   hsc_arena *arena = NULL;
-  if (hsc_arena_create(&arena)) abort();
+  if (hsc_arena_create(&arena))
+    abort();
   hsc_entry entry;
   hsc_status *status = hsc_entry_parse((hsc_view){(const char *)data, size}, NULL, arena, &entry);
   if (!status) {
-    if (!entry.id || !*entry.id || !entry.title || !*entry.meaning || !entry.match_count) abort();
+    if (!entry.id || !*entry.id || !entry.title || !*entry.meaning || !entry.match_count)
+      abort();
     for (size_t i = 0; i < entry.match_count; i++)
-      if (!entry.matches[i].literal_count) abort();
-    if (!entry.log_count && !entry.program_count) abort();
-    if (entry.rank < 0 || entry.rank > 100) abort();
+      if (!entry.matches[i].literal_count)
+        abort();
+    if (!entry.log_count && !entry.program_count)
+      abort();
+    if (entry.rank < 0 || entry.rank > 100)
+      abort();
   } else if (hsc_status_line(status) < 0) {
     abort();
   }

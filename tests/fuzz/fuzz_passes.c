@@ -1,4 +1,5 @@
-// fuzz_passes.c - any bytes as what a compiler leaves about its passes: a list or an error, and the list holds together.
+// fuzz_passes.c - any bytes as what a compiler leaves about its passes: a list or an error, and the
+// list holds together.
 #include <stdlib.h>
 
 #include "lab/passes/passes_list.h"
@@ -7,9 +8,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(const hsc_pass_list *list) {
   hsc_pass_totals t = hsc_pass_list_totals(list);
-  if (t.runs + t.nested != (int)list->row_count || t.changed > t.runs || t.passes > t.runs) abort();
+  if (t.runs + t.nested != (int)list->row_count || t.changed > t.runs || t.passes > t.runs)
+    abort();
   for (size_t i = 0; i < list->row_count; i++)
-    if (!list->rows[i].pass || !list->rows[i].pipeline || !strcmp(list->rows[i].pass, "pipeline-start")) abort();
+    if (!list->rows[i].pass || !list->rows[i].pipeline ||
+        !strcmp(list->rows[i].pass, "pipeline-start"))
+      abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -18,8 +22,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     hsc_pass_list list;
     json_t *document = NULL;
     hsc_status *status = hsc_pass_list_init(&list);
-    if (!status && reader == 0) status = hsc_pass_list_want_flame(&list);
-    if (!status) status = reader ? hsc_pass_list_read_metadata(bytes, "fuzz", &list) : hsc_pass_list_read_xspace(bytes, &list);
+    if (!status && reader == 0)
+      status = hsc_pass_list_want_flame(&list);
+    if (!status)
+      status = reader ? hsc_pass_list_read_metadata(bytes, "fuzz", &list)
+                      : hsc_pass_list_read_xspace(bytes, &list);
     if (!status) {
       hsc_pass_list_nest(&list);
       check(&list);

@@ -1,4 +1,5 @@
-// The reader of protocol buffers in text form, and of autotune results and denylists on top of it: no crash, and what is written again is the same.
+// The reader of protocol buffers in text form, and of autotune results and denylists on top of it:
+// no crash, and what is written again is the same.
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -10,22 +11,31 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   hsc_view text = {(const char *)data, size};
   hsc_arena *arena = NULL;
   const hsc_textproto *fields = NULL;
-  hsc_autotune_entry *entries = NULL, *again = NULL;
+  hsc_autotune_entry *entries = NULL;
+  hsc_autotune_entry *again = NULL;
   hsc_autotune_denied *denied = NULL;
-  int count = 0, denied_count = 0, count_again = 0;
+  int count = 0;
+  int denied_count = 0;
+  int count_again = 0;
   hsc_status_free(hsc_arena_create(&arena));
-  if (!arena) return 0;
+  if (!arena)
+    return 0;
   hsc_status_free(hsc_textproto_parse(text, "fuzz", arena, &fields));
   hsc_status_free(hsc_autotune_denylist_read(text, "fuzz", arena, &denied, &denied_count));
   hsc_status *status = hsc_autotune_read(text, "fuzz", arena, &entries, &count);
   if (!status) {
-    hsc_bytes first = {0}, second = {0};
+    hsc_bytes first = {0};
+    hsc_bytes second = {0};
     hsc_autotune_logs_write(entries, count, &first);
-    hsc_status *broken = first.size ? hsc_autotune_read(hsc_bytes_view(&first), "fuzz", arena, &again, &count_again) : NULL;
-    if (broken || (first.size && count_again != count)) abort();
+    hsc_status *broken =
+        first.size ? hsc_autotune_read(hsc_bytes_view(&first), "fuzz", arena, &again, &count_again)
+                   : NULL;
+    if (broken || (first.size && count_again != count))
+      abort();
     if (first.size) {
       hsc_autotune_logs_write(again, count_again, &second);
-      if (first.size != second.size || memcmp(first.data, second.data, first.size)) abort();
+      if (first.size != second.size || memcmp(first.data, second.data, first.size))
+        abort();
     }
     hsc_bytes_deinit(&first);
     hsc_bytes_deinit(&second);

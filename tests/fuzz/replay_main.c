@@ -1,9 +1,11 @@
-// replay_main.c - runs a fuzz target over its corpus, and over mutations of it, as a plain test (TAP on stdout).
+// replay_main.c - runs a fuzz target over its corpus, and over mutations of it, as a plain test
+// (TAP on stdout).
 //
 //   fuzz_replay_<name> DIRECTORY [ROUNDS]
 //
-// Every file is run as it is, cut short, and with bytes flipped, replaced, removed and repeated, from a fixed seed. A crash ends the program,
-// so the plan printed at first is not fulfilled, and the name of the case stands last.
+// Every file is run as it is, cut short, and with bytes flipped, replaced, removed and repeated,
+// from a fixed seed. A crash ends the program, so the plan printed at first is not fulfilled, and
+// the name of the case stands last.
 #include <dirent.h>
 #include <stdlib.h>
 
@@ -20,7 +22,8 @@ enum { DEFAULT_ROUNDS = 400 };
 // The target gets an exact copy on the heap, so that a sanitizer sees reads past the end.
 static void run_copy(const char *data, size_t size) {
   uint8_t *copy = malloc(size ? size : 1);
-  if (size) memcpy(copy, data, size);
+  if (size)
+    memcpy(copy, data, size);
   LLVMFuzzerTestOneInput(copy, size);
   free(copy);
 }
@@ -28,21 +31,33 @@ static void run_copy(const char *data, size_t size) {
 static void mutate(hsc_bytes *bytes, hsc_random *random) {
   uint64_t edits = 1 + hsc_random_below(random, 4);
   for (uint64_t i = 0; i < edits && bytes->size > 0; i++) {
-    size_t at = hsc_random_below(random, bytes->size), length = 1 + hsc_random_below(random, 8);
-    if (length > bytes->size - at) length = bytes->size - at;
+    size_t at = hsc_random_below(random, bytes->size);
+    size_t length = 1 + hsc_random_below(random, 8);
+    if (length > bytes->size - at)
+      length = bytes->size - at;
     switch (hsc_random_below(random, 6)) {
-      case 0: bytes->data[at] ^= (char)(1 << hsc_random_below(random, 8)); break;
-      case 1: bytes->data[at] = (char)hsc_random_u64(random); break;
-      case 2: bytes->size = at; break;
+      case 0:
+        bytes->data[at] ^= (char)(1 << hsc_random_below(random, 8));
+        break;
+      case 1:
+        bytes->data[at] = (char)hsc_random_u64(random);
+        break;
+      case 2:
+        bytes->size = at;
+        break;
       case 3:
         memmove(bytes->data + at, bytes->data + at + length, bytes->size - at - length);
         bytes->size -= length;
         break;
       case 4: {
-        static const char *const words[] = {"{", "}", "(", ")", "[", "]", ",", "=", "-1", "999999999999999999999", "\"", "%", "/*", "\n", "nan", "0"};
+        static const char *const words[] = {
+            "{",  "}", "(",  ")",  "[",   "]", ",", "=", "-1", "999999999999999999999",
+            "\"", "%", "/*", "\n", "nan", "0"};
         const char *word = words[hsc_random_below(random, HSC_COUNT_OF(words))];
-        size_t n = strlen(word), tail = bytes->size - at;
-        if (!hsc_bytes_extend(bytes, n)) return;
+        size_t n = strlen(word);
+        size_t tail = bytes->size - at;
+        if (!hsc_bytes_extend(bytes, n))
+          return;
         memmove(bytes->data + at + n, bytes->data + at, tail);
         memcpy(bytes->data + at, word, n);
         break;
@@ -51,7 +66,8 @@ static void mutate(hsc_bytes *bytes, hsc_random *random) {
         char saved[8];
         size_t tail = bytes->size - at;
         memcpy(saved, bytes->data + at, length);
-        if (!hsc_bytes_extend(bytes, length)) return;
+        if (!hsc_bytes_extend(bytes, length))
+          return;
         memmove(bytes->data + at + length, bytes->data + at, tail);
         memcpy(bytes->data + at, saved, length);
       }
@@ -59,12 +75,17 @@ static void mutate(hsc_bytes *bytes, hsc_random *random) {
   }
 }
 
-static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int compare_names(const void *a, const void *b) {
+  return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
-static int is_file_name(const struct dirent *entry) { return entry->d_name[0] != '.'; }
+static int is_file_name(const struct dirent *entry) {
+  return entry->d_name[0] != '.';
+}
 
 static int run_file(const char *path, int rounds) {
-  hsc_bytes original = {0}, changed = {0};
+  hsc_bytes original = {0};
+  hsc_bytes changed = {0};
   hsc_random random;
   hsc_status *status = hsc_file_read(path, &original);
   if (status) {
@@ -74,7 +95,8 @@ static int run_file(const char *path, int rounds) {
   }
   run_copy(hsc_bytes_text(&original), original.size);
   hsc_random_init(&random, hsc_hash64(original.data, original.size, 0));
-  if (original.size > 20000) rounds /= 20;
+  if (original.size > 20000)
+    rounds /= 20;
   for (int round = 0; round < rounds; round++) {
     hsc_bytes_reset(&changed);
     hsc_bytes_append(&changed, original.data, original.size);
@@ -93,13 +115,16 @@ int main(int argc, char **argv) {
   }
   char **names = NULL;
   struct dirent **entries = NULL;
-  int failed = 0, count = scandir(argv[1], &entries, is_file_name, NULL), rounds = argc > 2 ? atoi(argv[2]) : DEFAULT_ROUNDS;
+  int failed = 0;
+  int count = scandir(argv[1], &entries, is_file_name, NULL);
+  int rounds = argc > 2 ? atoi(argv[2]) : DEFAULT_ROUNDS;
   if (count <= 0) {
     printf("1..1\nnot ok 1 - the corpus %s is empty or missing\n", argv[1]);
     return 1;
   }
   names = calloc((size_t)count, sizeof *names);
-  for (int i = 0; i < count; i++) names[i] = entries[i]->d_name;
+  for (int i = 0; i < count; i++)
+    names[i] = entries[i]->d_name;
   qsort(names, (size_t)count, sizeof *names, compare_names);
   printf("1..%d\n", count);
   for (int i = 0; i < count; i++) {
@@ -111,7 +136,8 @@ int main(int argc, char **argv) {
     printf("%s %d - %s\n", bad ? "not ok" : "ok", i + 1, names[i]);
     failed += bad;
   }
-  for (int i = 0; i < count; i++) free(entries[i]);
+  for (int i = 0; i < count; i++)
+    free(entries[i]);
   free(entries);
   free(names);
   return failed ? 1 : 0;

@@ -1,7 +1,10 @@
-// self_test.c - the statistics against simulations whose truth is known: how often intervals hold it, how many discoveries are false, what is found.
+// self_test.c - the statistics against simulations whose truth is known: how often intervals hold
+// it, how many discoveries are false, what is found.
 //
-//   self_test                 short: a few seconds, speaks TAP; bounds are those of the long form widened by what chance does in fewer rounds
-//   self_test --page FILE [D]  long: writes the figures between the markers of docs/statistics.md; D times fewer rounds for a machine that has little time
+//   self_test                 short: a few seconds, speaks TAP; bounds are those of the long form
+//                             widened by what chance does in fewer rounds
+//   self_test --page FILE [D]  long: writes the figures between the markers of docs/statistics.md;
+//                              D times fewer rounds for a machine that has little time
 #include <math.h>
 #include <stdlib.h>
 
@@ -16,19 +19,24 @@
 
 typedef struct check {
   const char *what, *how;
-  double low, high;               // where the share must lie
-  int (*once)(hsc_random *random, int variant);   // 1 yes, 0 no
+  double low, high;                              // where the share must lie
+  int (*once)(hsc_random *random, int variant);  // 1 yes, 0 no
   int variant, rounds, short_rounds;
 } check;
 
 static double truth_ok(hsc_status *status) {
-  if (!status) return 1;
+  if (!status)
+    return 1;
   fprintf(stderr, "%s\n", hsc_status_message(status));
   exit(1);
 }
 
-static bool holds(hsc_interval i, double truth) { return i.low <= truth && truth <= i.high; }
-static uint64_t seed_of(hsc_random *random) { return hsc_random_u64(random); }
+static bool holds(hsc_interval i, double truth) {
+  return i.low <= truth && truth <= i.high;
+}
+static uint64_t seed_of(hsc_random *random) {
+  return hsc_random_u64(random);
+}
 
 // ---- intervals ----
 
@@ -36,7 +44,8 @@ static int median_interval(hsc_random *r, int n) {
   double x[100];
   bool skewed = n < 0;
   size_t count = (size_t)abs(n);
-  for (size_t i = 0; i < count; i++) x[i] = skewed ? exp(0.5 * hsc_random_normal(r)) : 10 + hsc_random_normal(r);
+  for (size_t i = 0; i < count; i++)
+    x[i] = skewed ? exp(0.5 * hsc_random_normal(r)) : 10 + hsc_random_normal(r);
   hsc_summary s;
   truth_ok(hsc_stats_summarize(x, count, &(hsc_interval_options){.seed = seed_of(r)}, &s));
   return holds((hsc_interval){s.median, s.median_low, s.median_high}, skewed ? 1 : 10);
@@ -48,18 +57,25 @@ static int block_interval(hsc_random *r, int blocks) {
   for (int b = 0; b < blocks; b++) {
     double offset = hsc_random_normal(r);
     sizes[b] = 5;
-    for (int i = 0; i < 5; i++) x[5 * b + i] = 10 + offset + 0.5 * hsc_random_normal(r);
+    for (int i = 0; i < 5; i++)
+      x[5 * b + i] = 10 + offset + 0.5 * hsc_random_normal(r);
   }
   hsc_interval i;
-  truth_ok(hsc_stats_bootstrap_blocks(hsc_stats_median, x, sizes, (size_t)blocks, &(hsc_interval_options){.seed = seed_of(r), .resample_count = 600}, &i));
+  truth_ok(hsc_stats_bootstrap_blocks(
+      hsc_stats_median, x, sizes, (size_t)blocks,
+      &(hsc_interval_options){.seed = seed_of(r), .resample_count = 600}, &i));
   return holds(i, 10);
 }
 
 static int ratio_interval(hsc_random *r, int n) {
   double x[100], y[100];
-  for (int i = 0; i < n; i++) x[i] = 110 * exp(0.05 * hsc_random_normal(r)), y[i] = 100 * exp(0.05 * hsc_random_normal(r));
+  for (int i = 0; i < n; i++) {
+    x[i] = 110 * exp(0.05 * hsc_random_normal(r));
+    y[i] = 100 * exp(0.05 * hsc_random_normal(r));
+  }
   hsc_interval i;
-  truth_ok(hsc_stats_ratio_of_medians(x, (size_t)n, y, (size_t)n, &(hsc_interval_options){.seed = seed_of(r)}, &i));
+  truth_ok(hsc_stats_ratio_of_medians(x, (size_t)n, y, (size_t)n,
+                                      &(hsc_interval_options){.seed = seed_of(r)}, &i));
   return holds(i, 1.1);
 }
 
@@ -68,7 +84,8 @@ static int quantile_interval(hsc_random *r, int percent) {
   for (int i = 0; i < 200; i++) {
     double value = hsc_random_double(r);
     int k = i;
-    for (; k > 0 && x[k - 1] > value; k--) x[k] = x[k - 1];
+    for (; k > 0 && x[k - 1] > value; k--)
+      x[k] = x[k - 1];
     x[k] = value;
   }
   return holds(hsc_stats_quantile_interval(x, 200, percent / 100.0, 0.95), percent / 100.0);
@@ -79,13 +96,19 @@ static int slope_interval(hsc_random *r, int robust) {
   for (int i = 0; i < 30; i++) {
     x[i] = 1 + i % 10;
     y[i] = 5 + 2 * x[i] + hsc_random_normal(r);
-    if (robust && i % 10 == 3) y[i] += 30 * hsc_random_double(r);   // a tenth are outliers
-    design[2 * i] = 1, design[2 * i + 1] = x[i];
+    if (robust && i % 10 == 3)
+      y[i] += 30 * hsc_random_double(r);  // a tenth are outliers
+    design[2 * i] = 1;
+    design[2 * i + 1] = x[i];
   }
   hsc_interval slope;
   hsc_fit fit;
-  if (robust) truth_ok(hsc_stats_theil_sen(x, y, 30, 0.95, &slope, NULL));
-  else truth_ok(hsc_stats_fit(design, y, NULL, 30, 2, 0.95, &fit)), slope = (hsc_interval){fit.coefficient[1], fit.low[1], fit.high[1]};
+  if (robust)
+    truth_ok(hsc_stats_theil_sen(x, y, 30, 0.95, &slope, NULL));
+  else {
+    truth_ok(hsc_stats_fit(design, y, NULL, 30, 2, 0.95, &fit));
+    slope = (hsc_interval){fit.coefficient[1], fit.low[1], fit.high[1]};
+  }
   return holds(slope, 2);
 }
 
@@ -93,7 +116,8 @@ static int stopped_interval(hsc_random *r, int unused) {
   double x[400];
   size_t n = 0;
   hsc_stopping rule = {.half_width = 0.02, .most = 400};
-  do x[n++] = 100 * (1 + 0.05 * hsc_random_normal(r));
+  do
+    x[n++] = 100 * (1 + 0.05 * hsc_random_normal(r));
   while (hsc_stats_stop(&rule, x, n, 0) == HSC_STOP_GO_ON);
   hsc_summary s;
   truth_ok(hsc_stats_summarize(x, n, &(hsc_interval_options){.seed = seed_of(r)}, &s));
@@ -105,7 +129,8 @@ static int crossing_interval(hsc_random *r, int unused) {
   double truth[4] = {1, 0.01, 2, 0.005};
   hsc_interval i[4];
   for (int k = 0; k < 4; k++) {
-    double sd = 0.02 * truth[k], at = truth[k] + sd * hsc_random_normal(r);
+    double sd = 0.02 * truth[k];
+    double at = truth[k] + sd * hsc_random_normal(r);
     i[k] = (hsc_interval){at, at - 1.96 * sd, at + 1.96 * sd};
   }
   return holds(hsc_stats_crossing(i[0], i[1], i[2], i[3], seed_of(r)), 200);
@@ -115,9 +140,13 @@ static int crossing_interval(hsc_random *r, int unused) {
 
 static hsc_verdict verdict_of(hsc_random *r, double effect, int n) {
   double x[60], y[60];
-  for (int i = 0; i < n; i++) x[i] = 100 * effect * (1 + 0.02 * hsc_random_normal(r)), y[i] = 100 * (1 + 0.02 * hsc_random_normal(r));
+  for (int i = 0; i < n; i++) {
+    x[i] = 100 * effect * (1 + 0.02 * hsc_random_normal(r));
+    y[i] = 100 * (1 + 0.02 * hsc_random_normal(r));
+  }
   hsc_comparison c;
-  truth_ok(hsc_stats_compare(x, (size_t)n, y, (size_t)n, 0.01, &(hsc_interval_options){.seed = seed_of(r)}, &c));
+  truth_ok(hsc_stats_compare(x, (size_t)n, y, (size_t)n, 0.01,
+                             &(hsc_interval_options){.seed = seed_of(r)}, &c));
   return c.verdict;
 }
 
@@ -125,12 +154,19 @@ static int false_claim(hsc_random *r, int n) {
   hsc_verdict v = verdict_of(r, 1, n);
   return v == HSC_VERDICT_FASTER || v == HSC_VERDICT_SLOWER;
 }
-static int slowdown_found(hsc_random *r, int percent) { return verdict_of(r, 1 + percent / 100.0, 40) == HSC_VERDICT_SLOWER; }
-static int wrong_way(hsc_random *r, int percent) { return verdict_of(r, 1 + percent / 100.0, 20) == HSC_VERDICT_FASTER; }
-static int false_same(hsc_random *r, int percent) { return verdict_of(r, 1 + percent / 100.0, 60) == HSC_VERDICT_SAME; }
+static int slowdown_found(hsc_random *r, int percent) {
+  return verdict_of(r, 1 + percent / 100.0, 40) == HSC_VERDICT_SLOWER;
+}
+static int wrong_way(hsc_random *r, int percent) {
+  return verdict_of(r, 1 + percent / 100.0, 20) == HSC_VERDICT_FASTER;
+}
+static int false_same(hsc_random *r, int percent) {
+  return verdict_of(r, 1 + percent / 100.0, 60) == HSC_VERDICT_SAME;
+}
 
-// A sweep over 40 passes of which 10 cost 5 %, 4 processes of 8 blocks, with 6 placebos; processes differ by 0.3 %, blocks by 0.5 %. Share of false among claims,
-// as a coin: 1 when a claim drawn from the sweep is false.
+// A sweep over 40 passes of which 10 cost 5 %, 4 processes of 8 blocks, with 6 placebos; processes
+// differ by 0.3 %, blocks by 0.5 %. Share of false among claims, as a coin: 1 when a claim drawn
+// from the sweep is false.
 static int sweep(hsc_random *r, int want_found) {
   enum { PASSES = 40, REAL = 10, PLACEBOS = 6, PROCESSES = 4, BLOCKS = 8 };
   hsc_effect effects[PASSES + PLACEBOS];
@@ -142,31 +178,44 @@ static int sweep(hsc_random *r, int want_found) {
       double offset = 0.003 * hsc_random_normal(r);
       blocks[p] = BLOCKS;
       for (int b = 0; b < BLOCKS; b++, at++) {
-        baseline[at] = 100 * exp(0.02 * hsc_random_normal(r));   // the machine drifts, both alike
+        baseline[at] = 100 * exp(0.02 * hsc_random_normal(r));  // the machine drifts, both alike
         variant[at] = baseline[at] * truth * exp(offset + 0.005 * hsc_random_normal(r));
       }
     }
-    truth_ok(hsc_stats_paired_effect(&(hsc_paired){variant, baseline, blocks, PROCESSES}, &(hsc_interval_options){.seed = seed_of(r), .resample_count = 300}, &effects[e]));
+    truth_ok(hsc_stats_paired_effect(
+        &(hsc_paired){variant, baseline, blocks, PROCESSES},
+        &(hsc_interval_options){.seed = seed_of(r), .resample_count = 300}, &effects[e]));
   }
   hsc_stats_judge(effects, PASSES, effects + PASSES, PLACEBOS, NULL);
-  int found = 0, wrong = 0;
+  int found = 0;
+  int wrong = 0;
   for (int e = 0; e < PASSES; e++) {
-    bool claim = effects[e].verdict == HSC_VERDICT_FASTER || effects[e].verdict == HSC_VERDICT_SLOWER;
+    bool claim =
+        effects[e].verdict == HSC_VERDICT_FASTER || effects[e].verdict == HSC_VERDICT_SLOWER;
     found += claim && e < REAL;
     wrong += claim && e >= REAL;
   }
-  if (want_found) return (int)hsc_random_below(r, REAL) < found;
+  if (want_found)
+    return (int)hsc_random_below(r, REAL) < found;
   return found + wrong > 0 && (int)hsc_random_below(r, (uint64_t)(found + wrong)) < wrong;
 }
 
-// What every experiment does: a pilot, then blocks until the width is reached or the budget (in made-up seconds) is spent.
+// What every experiment does: a pilot, then blocks until the width is reached or the budget (in
+// made-up seconds) is spent.
 static int sampled_interval(hsc_random *r, int wild) {
   hsc_sampling s;
-  double x[400], noise = wild ? 0.1 : 0.02;
-  hsc_sampling_init(&s, &(hsc_sampling_options){.lower = "run", .upper = "block", .half_width = 0.01, .budget_s = 0.3, .most_lower = 400}, 1e-3);
+  double x[400];
+  double noise = wild ? 0.1 : 0.02;
+  hsc_sampling_init(
+      &s,
+      &(hsc_sampling_options){
+          .lower = "run", .upper = "block", .half_width = 0.01, .budget_s = 0.3, .most_lower = 400},
+      1e-3);
   for (size_t n; (n = hsc_sampling_next(&s));) {
-    double level = 1e-3 * (1 + noise / 2 * hsc_random_normal(r)), spent = 2e-3;
-    for (size_t i = 0; i < n; i++) spent += x[i] = level * (1 + noise * hsc_random_normal(r));
+    double level = 1e-3 * (1 + noise / 2 * hsc_random_normal(r));
+    double spent = 2e-3;
+    for (size_t i = 0; i < n; i++)
+      spent += x[i] = level * (1 + noise * hsc_random_normal(r));
     truth_ok(hsc_sampling_add(&s, x, n, spent));
   }
   truth_ok(hsc_sampling_finish(&s, seed_of(r)));
@@ -179,25 +228,32 @@ static int sampled_interval(hsc_random *r, int wild) {
 
 static int change_found(hsc_random *r, int tenths) {
   double x[200];
-  for (int i = 0; i < 200; i++) x[i] = 100 + (i >= 90 ? tenths / 10.0 : 0) + hsc_random_normal(r);
+  for (int i = 0; i < 200; i++)
+    x[i] = 100 + (i >= 90 ? tenths / 10.0 : 0) + hsc_random_normal(r);
   size_t starts[200], count;
-  truth_ok(hsc_stats_change_points(x, 200, &(hsc_change_options){.cost = HSC_CHANGE_MEAN_VARIANCE}, starts, &count));
+  truth_ok(hsc_stats_change_points(x, 200, &(hsc_change_options){.cost = HSC_CHANGE_MEAN_VARIANCE},
+                                   starts, &count));
   return count == 1 && starts[0] >= 88 && starts[0] <= 92;
 }
 static int variance_change_found(hsc_random *r, int unused) {
   double x[200];
-  for (int i = 0; i < 200; i++) x[i] = 100 + (i >= 90 ? 4 : 1) * hsc_random_normal(r);
+  for (int i = 0; i < 200; i++)
+    x[i] = 100 + (i >= 90 ? 4 : 1) * hsc_random_normal(r);
   size_t starts[200], count;
-  truth_ok(hsc_stats_change_points(x, 200, &(hsc_change_options){.cost = HSC_CHANGE_MEAN_VARIANCE}, starts, &count));
+  truth_ok(hsc_stats_change_points(x, 200, &(hsc_change_options){.cost = HSC_CHANGE_MEAN_VARIANCE},
+                                   starts, &count));
   for (size_t i = 0; i < count; i++)
-    if (starts[i] >= 82 && starts[i] <= 98) return 1;
+    if (starts[i] >= 82 && starts[i] <= 98)
+      return 1;
   return 0;
 }
 static int change_imagined(hsc_random *r, int unused) {
   double x[200];
-  for (int i = 0; i < 200; i++) x[i] = 100 + hsc_random_normal(r);
+  for (int i = 0; i < 200; i++)
+    x[i] = 100 + hsc_random_normal(r);
   size_t starts[200], count;
-  truth_ok(hsc_stats_change_points(x, 200, &(hsc_change_options){.cost = HSC_CHANGE_MEAN_VARIANCE}, starts, &count));
+  truth_ok(hsc_stats_change_points(x, 200, &(hsc_change_options){.cost = HSC_CHANGE_MEAN_VARIANCE},
+                                   starts, &count));
   return count > 0;
 }
 static int class_told(hsc_random *r, int wanted) {
@@ -205,22 +261,30 @@ static int class_told(hsc_random *r, int wanted) {
   size_t sizes[] = {40, 40, 40};
   for (int i = 0; i < 120; i++) {
     double level = 100;
-    if (wanted == HSC_SERIES_WARM_UP && i < 12) level = 140;
-    if (wanted == HSC_SERIES_SLOW_DOWN && i < 30) level = 80;
-    if (wanted == HSC_SERIES_NO_STEADY_STATE && i >= 105) level = 130;
-    if (wanted == HSC_SERIES_INCONSISTENT && i >= 75 && i < 80) level = 130;   // the second process is still changing at its end
+    if (wanted == HSC_SERIES_WARM_UP && i < 12)
+      level = 140;
+    if (wanted == HSC_SERIES_SLOW_DOWN && i < 30)
+      level = 80;
+    if (wanted == HSC_SERIES_NO_STEADY_STATE && i >= 105)
+      level = 130;
+    // the second process is still changing at its end
+    if (wanted == HSC_SERIES_INCONSISTENT && i >= 75 && i < 80)
+      level = 130;
     x[i] = level * (1 + 0.01 * hsc_random_normal(r));
   }
-  x[50] *= 3;   // one hiccup
+  x[50] *= 3;  // one hiccup
   hsc_series s;
-  if (wanted == HSC_SERIES_INCONSISTENT) truth_ok(hsc_stats_classify_processes(x, sizes, 3, &s, NULL));
-  else truth_ok(hsc_stats_classify(x, 120, &s));
+  if (wanted == HSC_SERIES_INCONSISTENT)
+    truth_ok(hsc_stats_classify_processes(x, sizes, 3, &s, NULL));
+  else
+    truth_ok(hsc_stats_classify(x, 120, &s));
   return (int)s.series_class == wanted;
 }
 static int modes_told(hsc_random *r, int modes) {
   double x[200];
   static const double levels[] = {70, 81, 97};
-  for (int i = 0; i < 200; i++) x[i] = levels[i % modes] * (1 + 0.012 * hsc_random_normal(r));
+  for (int i = 0; i < 200; i++)
+    x[i] = levels[i % modes] * (1 + 0.012 * hsc_random_normal(r));
   hsc_mode found[8];
   size_t count;
   truth_ok(hsc_stats_modes(x, 200, found, 8, &count));
@@ -228,60 +292,96 @@ static int modes_told(hsc_random *r, int modes) {
 }
 
 static const check checks[] = {
-    {"interval of the median holds it", "normal, 10 samples", 0.93, 0.985, median_interval, 10, 8000, 300},
-    {"interval of the median holds it", "normal, 30 samples", 0.93, 0.97, median_interval, 30, 8000, 300},
-    {"interval of the median holds it", "normal, 100 samples", 0.93, 0.97, median_interval, 100, 8000, 300},
-    {"interval of the median holds it", "log-normal, 30 samples", 0.93, 0.97, median_interval, -30, 8000, 300},
-    {"interval by processes holds the median", "5 processes of 5", 0.93, 0.985, block_interval, 5, 4000, 150},
-    {"interval by processes holds the median", "12 processes of 5", 0.93, 0.97, block_interval, 12, 4000, 100},
-    {"interval by processes holds the median", "30 processes of 5", 0.93, 0.97, block_interval, 30, 2000, 60},
-    {"interval of the ratio of medians holds it", "20 samples a side", 0.93, 0.98, ratio_interval, 20, 4000, 200},
-    {"interval of the ratio of medians holds it", "100 samples a side", 0.93, 0.97, ratio_interval, 100, 4000, 200},
-    {"interval of the 90th percentile holds it", "200 samples", 0.94, 0.985, quantile_interval, 90, 8000, 400},
-    {"interval of the slope (least squares) holds it", "30 points", 0.93, 0.97, slope_interval, 0, 8000, 300},
-    {"interval of the slope (Theil-Sen) holds it", "30 points, a tenth outliers", 0.93, 0.985, slope_interval, 1, 8000, 300},
-    {"interval after stopping by its width holds the median", "2 % wanted of 5 %", 0.93, 0.985, stopped_interval, 0, 4000, 200},
-    {"interval of the crossing point holds it", "four times known to 2 %", 0.93, 0.97, crossing_interval, 0, 4000, 200},
-    {"identical programs are called faster or slower", "40 runs a side, spread 2 %", 0, 0.05, false_claim, 40, 8000, 400},
-    {"a slowdown of 5 % is found", "40 runs a side, spread 2 %", 0.99, 1, slowdown_found, 5, 4000, 200},
-    {"a slowdown of 3 % is found", "40 runs a side, spread 2 %", 0.95, 1, slowdown_found, 3, 4000, 200},
+    {"interval of the median holds it", "normal, 10 samples", 0.93, 0.985, median_interval, 10,
+     8000, 300},
+    {"interval of the median holds it", "normal, 30 samples", 0.93, 0.97, median_interval, 30, 8000,
+     300},
+    {"interval of the median holds it", "normal, 100 samples", 0.93, 0.97, median_interval, 100,
+     8000, 300},
+    {"interval of the median holds it", "log-normal, 30 samples", 0.93, 0.97, median_interval, -30,
+     8000, 300},
+    {"interval by processes holds the median", "5 processes of 5", 0.93, 0.985, block_interval, 5,
+     4000, 150},
+    {"interval by processes holds the median", "12 processes of 5", 0.93, 0.97, block_interval, 12,
+     4000, 100},
+    {"interval by processes holds the median", "30 processes of 5", 0.93, 0.97, block_interval, 30,
+     2000, 60},
+    {"interval of the ratio of medians holds it", "20 samples a side", 0.93, 0.98, ratio_interval,
+     20, 4000, 200},
+    {"interval of the ratio of medians holds it", "100 samples a side", 0.93, 0.97, ratio_interval,
+     100, 4000, 200},
+    {"interval of the 90th percentile holds it", "200 samples", 0.94, 0.985, quantile_interval, 90,
+     8000, 400},
+    {"interval of the slope (least squares) holds it", "30 points", 0.93, 0.97, slope_interval, 0,
+     8000, 300},
+    {"interval of the slope (Theil-Sen) holds it", "30 points, a tenth outliers", 0.93, 0.985,
+     slope_interval, 1, 8000, 300},
+    {"interval after stopping by its width holds the median", "2 % wanted of 5 %", 0.93, 0.985,
+     stopped_interval, 0, 4000, 200},
+    {"interval of the crossing point holds it", "four times known to 2 %", 0.93, 0.97,
+     crossing_interval, 0, 4000, 200},
+    {"identical programs are called faster or slower", "40 runs a side, spread 2 %", 0, 0.05,
+     false_claim, 40, 8000, 400},
+    {"a slowdown of 5 % is found", "40 runs a side, spread 2 %", 0.99, 1, slowdown_found, 5, 4000,
+     200},
+    {"a slowdown of 3 % is found", "40 runs a side, spread 2 %", 0.95, 1, slowdown_found, 3, 4000,
+     200},
     {"a slowdown of 3 % is called faster", "20 runs a side", 0, 0.001, wrong_way, 3, 8000, 200},
-    {"a slowdown of 2 % is called the same", "60 runs a side, margin 1 %", 0, 0.05, false_same, 2, 8000, 200},
-    {"false among the discoveries of a sweep", "40 passes, 10 real, 6 placebos", 0, 0.05, sweep, 0, 1500, 40},
+    {"a slowdown of 2 % is called the same", "60 runs a side, margin 1 %", 0, 0.05, false_same, 2,
+     8000, 200},
+    {"false among the discoveries of a sweep", "40 passes, 10 real, 6 placebos", 0, 0.05, sweep, 0,
+     1500, 40},
     {"real effects of 5 % that a sweep finds", "the same", 0.95, 1, sweep, 1, 1500, 40},
-    {"a change of the mean is found within 2 samples", "by 3 standard deviations", 0.9, 1, change_found, 30, 2000, 100},
-    {"a change of the variance is found within 8 samples", "4 times the spread", 0.85, 1, variance_change_found, 0, 2000, 100},
+    {"a change of the mean is found within 2 samples", "by 3 standard deviations", 0.9, 1,
+     change_found, 30, 2000, 100},
+    {"a change of the variance is found within 8 samples", "4 times the spread", 0.85, 1,
+     variance_change_found, 0, 2000, 100},
     {"a change is seen where there is none", "200 samples", 0, 0.05, change_imagined, 0, 4000, 200},
     {"the class is told", "flat", 0.97, 1, class_told, HSC_SERIES_FLAT, 2000, 60},
     {"the class is told", "warm-up", 0.97, 1, class_told, HSC_SERIES_WARM_UP, 2000, 60},
     {"the class is told", "slow-down", 0.97, 1, class_told, HSC_SERIES_SLOW_DOWN, 2000, 60},
-    {"the class is told", "no steady state", 0.97, 1, class_told, HSC_SERIES_NO_STEADY_STATE, 2000, 60},
+    {"the class is told", "no steady state", 0.97, 1, class_told, HSC_SERIES_NO_STEADY_STATE, 2000,
+     60},
     {"the class is told", "inconsistent", 0.95, 1, class_told, HSC_SERIES_INCONSISTENT, 2000, 60},
     {"one mode is one", "200 samples, spread 1.2 %", 0.98, 1, modes_told, 1, 1000, 40},
     {"three modes are three", "200 samples, 15 % apart", 0.95, 1, modes_told, 3, 1000, 40},
-    {"interval after a pilot and blocks holds the median", "1 % wanted, blocks differ by 1 %, runs by 2 %", 0.93, 0.985, sampled_interval, 0, 1000, 100},
-    {"interval after a pilot and blocks holds the median", "the same, five times as noisy: the budget ends it", 0.93, 0.985, sampled_interval, 1, 1000, 100},
+    {"interval after a pilot and blocks holds the median",
+     "1 % wanted, blocks differ by 1 %, runs by 2 %", 0.93, 0.985, sampled_interval, 0, 1000, 100},
+    {"interval after a pilot and blocks holds the median",
+     "the same, five times as noisy: the budget ends it", 0.93, 0.985, sampled_interval, 1, 1000,
+     100},
 };
 
 static double share_of(const check *c, int rounds, uint64_t seed) {
   hsc_random random;
   hsc_random_init(&random, seed);
   int yes = 0;
-  for (int i = 0; i < rounds; i++) yes += c->once(&random, c->variant);
+  for (int i = 0; i < rounds; i++)
+    yes += c->once(&random, c->variant);
   return (double)yes / rounds;
 }
 
 // What chance does to a share in so many rounds: four standard deviations.
-static double slack(double share, int rounds) { return 4 * sqrt(fmax(share * (1 - share), 0.01) / rounds); }
+static double slack(double share, int rounds) {
+  return 4 * sqrt(fmax(share * (1 - share), 0.01) / rounds);
+}
 
 static int write_page(const char *path, int divisor) {
-  static const char begin[] = "<!-- self-test: begin -->\n", end[] = "<!-- self-test: end -->";
-  hsc_bytes page = {0}, out = {0};
+  static const char begin[] = "<!-- self-test: begin -->\n";
+  static const char end[] = "<!-- self-test: end -->";
+  hsc_bytes page = {0};
+  hsc_bytes out = {0};
   truth_ok(hsc_file_read(path, &page));
-  const char *text = hsc_bytes_text(&page), *from = strstr(text, begin), *to = from ? strstr(from, end) : NULL;
-  if (!to) return fprintf(stderr, "%s has no markers\n", path), 1;
+  const char *text = hsc_bytes_text(&page);
+  const char *from = strstr(text, begin);
+  const char *to = from ? strstr(from, end) : NULL;
+  if (!to) {
+    fprintf(stderr, "%s has no markers\n", path);
+    return 1;
+  }
   hsc_bytes_append(&out, text, (size_t)(from - text) + sizeof begin - 1);
-  hsc_bytes_append_text(&out, "\n| what | of | rounds | share | must lie in | |\n|---|---|---:|---:|---|---|\n");
+  hsc_bytes_append_text(
+      &out, "\n| what | of | rounds | share | must lie in | |\n|---|---|---:|---:|---|---|\n");
   int failed = 0;
   for (size_t i = 0; i < HSC_COUNT_OF(checks); i++) {
     const check *c = &checks[i];
@@ -289,7 +389,8 @@ static int write_page(const char *path, int divisor) {
     double share = share_of(c, rounds, 1000 + i);
     bool ok = share >= c->low && share <= c->high;
     failed += !ok;
-    hsc_bytes_printf(&out, "| %s | %s | %d | %.2f %% | %.4g to %.4g %% | %s |\n", c->what, c->how, rounds, 100 * share, 100 * c->low, 100 * c->high, ok ? "ok" : "**missed**");
+    hsc_bytes_printf(&out, "| %s | %s | %d | %.2f %% | %.4g to %.4g %% | %s |\n", c->what, c->how,
+                     rounds, 100 * share, 100 * c->low, 100 * c->high, ok ? "ok" : "**missed**");
     fprintf(stderr, "%s, %s: %.2f %%\n", c->what, c->how, 100 * share);
   }
   hsc_bytes_append_text(&out, "\n");
@@ -301,15 +402,18 @@ static int write_page(const char *path, int divisor) {
 }
 
 int main(int argc, char **argv) {
-  if (argc >= 3 && !strcmp(argv[1], "--page")) return write_page(argv[2], argc > 3 ? (int)fmax(1, atof(argv[3])) : 1);
+  if (argc >= 3 && !strcmp(argv[1], "--page"))
+    return write_page(argv[2], argc > 3 ? (int)fmax(1, atof(argv[3])) : 1);
   printf("1..%zu\n", HSC_COUNT_OF(checks));
   int failed = 0;
   for (size_t i = 0; i < HSC_COUNT_OF(checks); i++) {
     const check *c = &checks[i];
     double share = share_of(c, c->short_rounds, 7 + i);
-    bool ok = share >= c->low - slack(c->low, c->short_rounds) && share <= c->high + slack(c->high, c->short_rounds);
+    bool ok = share >= c->low - slack(c->low, c->short_rounds) &&
+              share <= c->high + slack(c->high, c->short_rounds);
     failed += !ok;
-    printf("%s %zu - %s (%s): %.1f %%\n", ok ? "ok" : "not ok", i + 1, c->what, c->how, 100 * share);
+    printf("%s %zu - %s (%s): %.1f %%\n", ok ? "ok" : "not ok", i + 1, c->what, c->how,
+           100 * share);
   }
   return failed > 0;
 }

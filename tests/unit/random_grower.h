@@ -1,4 +1,5 @@
-// random_grower.h - what the steps of random_module.c and random_forms.c share: a computation that grows, and the values that later steps may use.
+// random_grower.h - what the steps of random_module.c and random_forms.c share: a computation that
+// grows, and the values that later steps may use.
 #pragma once
 
 #include "base/core/random.h"
@@ -25,15 +26,17 @@ enum {
   ANY = PREDS | INTEGERS | FLOATS | COMPLEX,
 };
 
-int grow_below(grower *g, int bound);                   // uniform in [0, bound)
+int grow_below(grower *g, int bound);  // uniform in [0, bound)
 bool grow_chance(grower *g, int percent);
 bool grow_has(const grower *g, random_feature feature);
-hsc_instr *grow_keep(grower *g, hsc_instr *value);      // puts an array into the pool; gives it back
-void grow_shuffled(grower *g, int count, int64_t *out);   // a permutation of 0 to count - 1
+// puts an array into the pool; gives it back
+hsc_instr *grow_keep(grower *g, hsc_instr *value);
+void grow_shuffled(grower *g, int count, int64_t *out);  // a permutation of 0 to count - 1
 
 hsc_type grow_type(grower *g);
 int64_t grow_dim(grower *g);
-void grow_dims(grower *g, int rank, int64_t *out);      // rank sizes, of MAX_ELEMENTS elements at most
+// rank sizes, of MAX_ELEMENTS elements at most
+void grow_dims(grower *g, int rank, int64_t *out);
 hsc_shape grow_shape(grower *g, hsc_type type, int min_rank);
 hsc_shape grow_shape_of(grower *g, hsc_type type, int rank, const int64_t *dims);
 
@@ -41,11 +44,13 @@ hsc_instr *grow_scalar(grower *g, hsc_type type, double value);
 hsc_instr *grow_splat(grower *g, hsc_shape shape, double value);
 hsc_instr *grow_constant(grower *g, hsc_shape shape);
 hsc_instr *grow_reshaped(grower *g, hsc_instr *x, hsc_shape shape);
-// Another type by convert, through a compare to pred and through the real part where a complex number stands in the way.
+// Another type by convert, through a compare to pred and through the real part where a complex
+// number stands in the way.
 hsc_instr *grow_converted(grower *g, hsc_instr *x, hsc_type type);
 // `x` bent to a shape: flattened, cut or padded, folded.
 hsc_instr *grow_coerced(grower *g, hsc_instr *x, hsc_shape shape);
-// A value of the pool, of one of the classes, of at least this rank; made when there is none. Young values come more often.
+// A value of the pool, of one of the classes, of at least this rank; made when there is none. Young
+// values come more often.
 hsc_instr *grow_pick(grower *g, unsigned classes, int min_rank);
 hsc_instr *grow_pick_like(grower *g, hsc_shape shape);
 // Keep floats small where the options want it: x * factor, x between low and high.
@@ -54,10 +59,16 @@ hsc_instr *grow_clamped(grower *g, hsc_instr *x, double low, double high);
 
 // Less or greater by the first of `count` pairs of scalars.
 hsc_computation *grow_comparator(grower *g, int count, const hsc_type *types);
-// (value, index) pairs, the larger value winning and the smaller index among equals: what argmax is made of.
+// (value, index) pairs, the larger value winning and the smaller index among equals: what argmax is
+// made of.
 hsc_computation *grow_argmax_reducer(grower *g);
 // A computation from parameters of the given shapes to `result`, grown like the entry.
-hsc_computation *grow_computation(grower *g, const char *name, int parameter_count, const hsc_shape *parameters, hsc_shape result, int steps);
+hsc_computation *grow_computation(grower *g,
+                                  const char *name,
+                                  int parameter_count,
+                                  const hsc_shape *parameters,
+                                  hsc_shape result,
+                                  int steps);
 
 // One of the forms of random_forms.c.
 void grow_form(grower *g);

@@ -1,4 +1,5 @@
-// test_ablate.c - the ablation on a compiler whose passes do, when they are off, what their names say; and the readers of what compilers leave.
+// test_ablate.c - the ablation on a compiler whose passes do, when they are off, what their names
+// say; and the readers of what compilers leave.
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -15,7 +16,10 @@
 #include "lab_case.h"
 
 static int set_up(void **state) {
-  if (lab_case_set_up("ablate", "HloModule p\nENTRY main {\n  x = f32[4] parameter(0)\n  ROOT r = f32[4] add(x, x)\n}\n")) return -1;
+  if (lab_case_set_up(
+          "ablate",
+          "HloModule p\nENTRY main {\n  x = f32[4] parameter(0)\n  ROOT r = f32[4] add(x, x)\n}\n"))
+    return -1;
   strcat(fake, "?fake=passes=1");
   return setenv("HLOSCOPE_FAKE", "passes=1", 1);
 }
@@ -40,7 +44,8 @@ static json_t *variant(json_t *result, const char *list, const char *name) {
   json_t *row;
   size_t i;
   json_array_foreach (json_object_get(result, list), i, row)
-    if (!strcmp(json_string_value(json_object_get(row, "pass")), name)) return row;
+    if (!strcmp(json_string_value(json_object_get(row, "pass")), name))
+      return row;
   fail_msg("no %s in %s", name, list);
   return NULL;
 }
@@ -64,16 +69,21 @@ static void test_a_pilot_chooses(void **state) {
   static const char *const names[] = {"slow-pass"};
   o.process_count = o.block_count = 0;
   o.half_width = 0.5;
-  o.names = names, o.name_count = 1;
+  o.names = names;
+  o.name_count = 1;
   json_t *r = NULL;
   EXPECT_OK(hsc_ablate(&o, &r));
-  json_t *timing = json_object_get(r, "timing"), *sampling = json_object_get(timing, "sampling"), *pilot = json_object_get(sampling, "pilot");
+  json_t *timing = json_object_get(r, "timing");
+  json_t *sampling = json_object_get(timing, "sampling");
+  json_t *pilot = json_object_get(sampling, "pilot");
   assert_true(json_is_object(pilot));
   assert_int_equal(json_integer_value(hsc_json_path(pilot, "made", "process", NULL)), 2);
   assert_int_equal(json_integer_value(hsc_json_path(pilot, "made", "iteration", NULL)), 4);
   assert_true(json_integer_value(hsc_json_path(pilot, "chose", "process", NULL)) >= 3);
-  assert_int_equal(json_integer_value(hsc_json_path(pilot, "chose", "block", NULL)), json_integer_value(json_object_get(timing, "blocks")));
-  assert_int_equal(json_integer_value(hsc_json_path(pilot, "chose", "iteration", NULL)), json_integer_value(json_object_get(timing, "iterations")));
+  assert_int_equal(json_integer_value(hsc_json_path(pilot, "chose", "block", NULL)),
+                   json_integer_value(json_object_get(timing, "blocks")));
+  assert_int_equal(json_integer_value(hsc_json_path(pilot, "chose", "iteration", NULL)),
+                   json_integer_value(json_object_get(timing, "iterations")));
   assert_true(json_number_value(hsc_json_path(pilot, "cost_seconds", "process", NULL)) > 0);
   assert_true(json_number_value(json_object_get(timing, "margin")) >= 0.01);
   assert_non_null(strstr(text_of(sampling, "text"), "chosen by a pilot of 2 x 3 x 4"));
@@ -92,10 +102,15 @@ static void test_every_outcome(void **state) {
   assert_string_equal(text_of(variant(r, "variants", "same-pass"), "same_as"), "baseline");
   assert_string_equal(text_of(variant(r, "variants", "twin-pass-b"), "same_as"), "twin-pass-a");
   assert_string_equal(text_of(variant(r, "variants", "numbers-pass"), "outcome"), "numbers");
-  assert_string_equal(json_string_value(hsc_json_path(variant(r, "variants", "last-bit-pass"), "numbers", "verdict", NULL)), "close");
-  assert_true(json_integer_value(hsc_json_path(variant(r, "variants", "last-bit-pass"), "numbers", "max_ulp", NULL)) > 0);
-  json_t *error = variant(r, "variants", "error-pass"), *died = variant(r, "variants", "abort-pass"), *hung = variant(r, "variants", "hang-pass"),
-         *later = variant(r, "variants", "run-abort-pass");
+  assert_string_equal(json_string_value(hsc_json_path(variant(r, "variants", "last-bit-pass"),
+                                                      "numbers", "verdict", NULL)),
+                      "close");
+  assert_true(json_integer_value(hsc_json_path(variant(r, "variants", "last-bit-pass"), "numbers",
+                                               "max_ulp", NULL)) > 0);
+  json_t *error = variant(r, "variants", "error-pass");
+  json_t *died = variant(r, "variants", "abort-pass");
+  json_t *hung = variant(r, "variants", "hang-pass");
+  json_t *later = variant(r, "variants", "run-abort-pass");
   assert_string_equal(text_of(error, "outcome"), "error");
   assert_string_equal(text_of(error, "where"), "emitter.cc:1571");
   assert_non_null(text_of(error, "code"));
@@ -106,11 +121,14 @@ static void test_every_outcome(void **state) {
   assert_string_equal(text_of(hung, "outcome"), "timeout");
   assert_string_equal(text_of(later, "outcome"), "abort");  // compiled, but died when it ran
   assert_string_equal(text_of(later, "where"), "fake_thunk.cc:7");
-  // Two milliseconds of spinning: how finely a busy machine tells them is its own affair, but never the wrong way round.
+  // Two milliseconds of spinning: how finely a busy machine tells them is its own affair, but never
+  // the wrong way round.
   assert_true(strcmp(text_of(variant(r, "variants", "slow-pass"), "outcome"), "faster") != 0);
   assert_true(strcmp(text_of(variant(r, "variants", "fast-pass"), "outcome"), "slower") != 0);
-  double slow = hsc_json_number(hsc_json_path(variant(r, "variants", "slow-pass"), "total_time", "ratio", NULL)),
-         fast = hsc_json_number(hsc_json_path(variant(r, "variants", "fast-pass"), "total_time", "ratio", NULL));
+  double slow = hsc_json_number(
+      hsc_json_path(variant(r, "variants", "slow-pass"), "total_time", "ratio", NULL));
+  double fast = hsc_json_number(
+      hsc_json_path(variant(r, "variants", "fast-pass"), "total_time", "ratio", NULL));
   assert_true(slow > fast);
   for (int i = 1; i <= 3; i++) {
     json_t *placebo = variant(r, "placebos", hsc_arena_printf(arena, "hloscope-placebo-%d", i));
@@ -129,16 +147,19 @@ static void test_unknown_names_are_refused(void **state) {
   hsc_store *store = open_store("names");
   hsc_ablate_options o = usual(store, &device);
   json_t *r = NULL;
-  o.names = names, o.name_count = 1;
+  o.names = names;
+  o.name_count = 1;
   hsc_status *status = hsc_ablate(&o, &r);
   assert_int_equal(hsc_status_code(status), HSC_INVALID_ARGUMENT);
   assert_non_null(strstr(hsc_status_hint_text(status), "'slow-pass'"));
   hsc_status_free(status);
-  o.name_count = 0, o.pattern = "^no such$";
+  o.name_count = 0;
+  o.pattern = "^no such$";
   EXPECT_CODE(INVALID_ARGUMENT, hsc_ablate(&o, &r));
   o.pattern = "(";
   EXPECT_CODE(INVALID_ARGUMENT, hsc_ablate(&o, &r));
-  o.pattern = NULL, o.pipeline = "fake-pipelin";
+  o.pattern = NULL;
+  o.pipeline = "fake-pipelin";
   EXPECT_CODE(INVALID_ARGUMENT, hsc_ablate(&o, &r));
   hsc_store_close(store);
 }
@@ -149,8 +170,10 @@ typedef struct watch {
 } watch;
 static void on_progress(void *user, int64_t done, int64_t total, double left, const char *text) {
   watch *w = user;
-  if (!strcmp(text, "compiling")) w->begun++;
-  if (w->stop_after && w->begun >= w->stop_after) w->stop = 1;
+  if (!strcmp(text, "compiling"))
+    w->begun++;
+  if (w->stop_after && w->begun >= w->stop_after)
+    w->stop = 1;
 }
 
 // A sweep that was stopped goes on: what was compiled is not compiled again.
@@ -160,7 +183,13 @@ static void test_resume(void **state) {
   hsc_ablate_options o = usual(store, &device);
   json_t *r = NULL;
   watch w = {.stop_after = 5};
-  o.timing = false, o.jobs = 1, o.resume = true, o.progress = on_progress, o.user = &w, o.stop = &w.stop, o.pattern = "same|twin|slow|error";
+  o.timing = false;
+  o.jobs = 1;
+  o.resume = true;
+  o.progress = on_progress;
+  o.user = &w;
+  o.stop = &w.stop;
+  o.pattern = "same|twin|slow|error";
   EXPECT_OK(hsc_ablate(&o, &r));
   assert_string_equal(text_of(r, "status"), "interrupted");
   long long experiment = json_integer_value(json_object_get(r, "experiment"));
@@ -179,21 +208,29 @@ static void test_resume(void **state) {
   json_decref(r);
   EXPECT_OK(hsc_store_tasks(store, experiment, &tasks));
   assert_true(before > 1 && before < json_array_size(tasks));
-  assert_int_equal(json_array_size(tasks), 1 + 1 + 3 + 7);  // the list, the baseline, placebos, passes
+  // the list, the baseline, placebos, passes
+  assert_int_equal(json_array_size(tasks), 1 + 1 + 3 + 7);
   json_decref(tasks);
   hsc_store_close(store);
 }
 
 static volatile int stop_soon;
-static void on_alarm(int signal_number) { stop_soon = 1; }
+static void on_alarm(int signal_number) {
+  stop_soon = 1;
+}
 
-// An interrupt does not wait for a compile that hangs: the worker is killed, and what is known is told.
+// An interrupt does not wait for a compile that hangs: the worker is killed, and what is known is
+// told.
 static void test_an_interrupt_ends_a_compile(void **state) {
   hsc_device_spec device;
   hsc_store *store = open_store("interrupt");
   hsc_ablate_options o = usual(store, &device);
   json_t *r = NULL;
-  o.timing = false, o.jobs = 1, o.limit_ns = 600 * HSC_SECOND_NS, o.stop = &stop_soon, o.pattern = "hang|same";
+  o.timing = false;
+  o.jobs = 1;
+  o.limit_ns = 600 * HSC_SECOND_NS;
+  o.stop = &stop_soon;
+  o.pattern = "hang|same";
   stop_soon = 0;
   signal(SIGALRM, on_alarm);
   alarm(3);
@@ -210,9 +247,13 @@ static void test_pairs(void **state) {
   hsc_store *store = open_store("pairs");
   hsc_ablate_options o = usual(store, &device);
   json_t *r = NULL;
-  o.timing = false, o.pairs = true, o.pair_most = 3, o.pattern = "slow|fast|twin-pass-a";
+  o.timing = false;
+  o.pairs = true;
+  o.pair_most = 3;
+  o.pattern = "slow|fast|twin-pass-a";
   EXPECT_OK(hsc_ablate(&o, &r));
-  json_t *pairs = json_object_get(r, "pairs"), *first = json_array_get(pairs, 0);
+  json_t *pairs = json_object_get(r, "pairs");
+  json_t *first = json_array_get(pairs, 0);
   assert_int_equal(json_array_size(pairs), 3);
   assert_int_equal(json_array_size(json_object_get(first, "passes")), 2);
   assert_true(json_is_number(hsc_json_path(first, "interaction", "instructions", NULL)));
@@ -220,39 +261,53 @@ static void test_pairs(void **state) {
   hsc_store_close(store);
 }
 
-// ---- validate -------------------------------------------------------------------------------------------------------
+// ---- validate -----------------------------------------------------------------------------------
 
 static void test_the_pass_that_changes_numbers_is_named(void **state) {
   hsc_device_spec device, runner;
   json_t *r = NULL;
   EXPECT_OK(hsc_device_spec_parse(fake, arena, &device));
   EXPECT_OK(hsc_device_spec_parse("reference", arena, &runner));
-  hsc_validate_options o = {.program = program, .device = &device, .runner = &runner, .tolerance = 1, .limit_ns = 20 * HSC_SECOND_NS, .executable = hloscope};
+  hsc_validate_options o = {.program = program,
+                            .device = &device,
+                            .runner = &runner,
+                            .tolerance = 1,
+                            .limit_ns = 20 * HSC_SECOND_NS,
+                            .executable = hloscope};
   EXPECT_OK(hsc_validate(&o, &r));
-  json_t *stages = json_object_get(r, "stages"), *first = json_object_get(r, "first");
+  json_t *stages = json_object_get(r, "stages");
+  json_t *first = json_object_get(r, "first");
   assert_int_equal(json_array_size(stages), 4);
   assert_string_equal(text_of(r, "verdict"), "different");
-  assert_string_equal(text_of(json_array_get(stages, 1), "verdict"), "equal");  // the gemm was bridged
+  // the gemm was bridged
+  assert_string_equal(text_of(json_array_get(stages, 1), "verdict"), "equal");
   assert_int_equal(json_integer_value(json_object_get(json_array_get(stages, 1), "bridged")), 1);
   assert_string_equal(text_of(first, "pass"), "numbers-pass");
-  assert_string_equal(text_of(json_object_get(first, "instruction"), "name"), "two");  // the constant that became 2.5
+  // the constant that became 2.5
+  assert_string_equal(text_of(json_object_get(first, "instruction"), "name"), "two");
   assert_non_null(strstr(text_of(json_array_get(stages, 3), "skipped"), "__vendor$secret"));
   json_decref(r);
 }
 
-// ---- readers --------------------------------------------------------------------------------------------------------
+// ---- readers ------------------------------------------------------------------------------------
 
 static void test_metadata_nests(void **state) {
   static const char text[] =
       "module_group_name: \"x\"\n"
       "pass_metadata { pass_name: \"pipeline-start\" pipeline_name: \"outer\" }\n"
-      "pass_metadata { pass_name: \"a\" pipeline_name: \"outer\" module_changed: true start_timestamp_usec: 5 end_timestamp_usec: 8 dump_filenames: [\"f\", \"g\"] }\n"
-      "pass_metadata { pass_name: \"inner\" pipeline_name: \"outer\" start_timestamp_usec: 10 end_timestamp_usec: 30 }\n"
+      "pass_metadata { pass_name: \"a\" pipeline_name: \"outer\" module_changed: true "
+      "start_timestamp_usec: 5 end_timestamp_usec: 8 dump_filenames: [\"f\", \"g\"] }\n"
+      "pass_metadata { pass_name: \"inner\" pipeline_name: \"outer\" start_timestamp_usec: 10 "
+      "end_timestamp_usec: 30 }\n"
       "pass_metadata { pass_name: \"pipeline-start\" pipeline_name: \"inner\" }\n"
-      "pass_metadata { pass_name: \"b\" pipeline_name: \"inner\" start_timestamp_usec: 10 end_timestamp_usec: 20 custom_metadata { type_url: \"}\" } }\n"
-      "pass_metadata { pass_name: \"pipeline-start\" pipeline_name: \"inner\" }  # a fixed point's second round\n"
-      "pass_metadata { pass_name: \"b\" pipeline_name: \"inner\" start_timestamp_usec: 20 end_timestamp_usec: 30 }\n"
-      "pass_metadata { pass_name: \"c\" pipeline_name: \"outer\" start_timestamp_usec: 30 end_timestamp_usec: 31 kv_metrics { key: \"duration_ns\" value: 900 } }\n";
+      "pass_metadata { pass_name: \"b\" pipeline_name: \"inner\" start_timestamp_usec: 10 "
+      "end_timestamp_usec: 20 custom_metadata { type_url: \"}\" } }\n"
+      "pass_metadata { pass_name: \"pipeline-start\" pipeline_name: \"inner\" }  # a fixed point's "
+      "second round\n"
+      "pass_metadata { pass_name: \"b\" pipeline_name: \"inner\" start_timestamp_usec: 20 "
+      "end_timestamp_usec: 30 }\n"
+      "pass_metadata { pass_name: \"c\" pipeline_name: \"outer\" start_timestamp_usec: 30 "
+      "end_timestamp_usec: 31 kv_metrics { key: \"duration_ns\" value: 900 } }\n";
   hsc_pass_list list;
   EXPECT_OK(hsc_pass_list_init(&list));
   EXPECT_OK(hsc_pass_list_read_metadata(hsc_view_of(text), "m", &list));
@@ -262,7 +317,8 @@ static void test_metadata_nests(void **state) {
   assert_int_equal(t.passes, 3);
   assert_int_equal(t.runs, 4);
   assert_int_equal(t.changed, 1);
-  assert_true(fabs(t.seconds - (3e-6 + 20e-6 + 0.9e-6)) < 1e-12);  // the nested pipeline is not counted twice
+  // the nested pipeline is not counted twice
+  assert_true(fabs(t.seconds - (3e-6 + 20e-6 + 0.9e-6)) < 1e-12);
   assert_true(list.rows[1].nested && list.rows[1].depth == 0);
   assert_int_equal(list.rows[2].depth, 1);
   assert_int_equal(list.rows[4].depth, 0);
@@ -271,22 +327,28 @@ static void test_metadata_nests(void **state) {
 }
 
 static json_t *output_row(double max_abs, double size, int nans, const char *verdict) {
-  return json_pack("{s:f, s:f, s:i, s:s}", "max_abs", max_abs, "largest_value", size, "nan_mismatches", nans, "verdict", verdict);
+  return json_pack("{s:f, s:f, s:i, s:s}", "max_abs", max_abs, "largest_value", size,
+                   "nan_mismatches", nans, "verdict", verdict);
 }
 
 static void test_rounding_is_told_by_what_a_last_place_does(void **state) {
-  json_t *moved = json_pack("[o, o]", output_row(0.01, 10, 0, "different"), output_row(1e-7, 1, 0, "close"));
+  json_t *moved =
+      json_pack("[o, o]", output_row(0.01, 10, 0, "different"), output_row(1e-7, 1, 0, "close"));
   const struct {
     double max_abs, size;
     int nans, output;
     bool rounding;
-  } cases[] = {{0.039, 10, 0, 0, true},  {0.041, 10, 0, 0, false},  // four times as far, and beyond
-               {0.0009, 1, 0, 1, true},  {0.0011, 1, 0, 1, false},  // another output: by the share of its size that the first moved
-               {0.0001, 10, 1, 0, false}};                          // NaN where there was none
+  } cases[] = {
+      {0.039, 10, 0, 0, true},
+      {0.041, 10, 0, 0, false},  // four times as far, and beyond
+      {0.0009, 1, 0, 1, true},
+      {0.0011, 1, 0, 1, false},    // another output: by the share of its size that the first moved
+      {0.0001, 10, 1, 0, false}};  // NaN where there was none
   for (size_t i = 0; i < HSC_COUNT_OF(cases); i++) {
     json_t *row = output_row(cases[i].max_abs, cases[i].size, cases[i].nans, "different");
     assert_int_equal(hsc_is_rounding(moved, row, (size_t)cases[i].output), cases[i].rounding);
-    assert_false(hsc_is_rounding(NULL, row, (size_t)cases[i].output));  // not measured: nothing is excused
+    // not measured: nothing is excused
+    assert_false(hsc_is_rounding(NULL, row, (size_t)cases[i].output));
     json_decref(row);
   }
   json_t *said = hsc_rounding_json(moved);
@@ -295,7 +357,8 @@ static void test_rounding_is_told_by_what_a_last_place_does(void **state) {
   json_decref(moved);
 }
 
-static void add_run(hsc_pass_list *list, const char *module, int line, const char *pipeline, const char *pass) {
+static void add_run(
+    hsc_pass_list *list, const char *module, int line, const char *pipeline, const char *pass) {
   hsc_pass_row *row = hsc_pass_list_add(list, pipeline, pass);
   assert_non_null(row);
   row->module = module;
@@ -303,7 +366,8 @@ static void add_run(hsc_pass_list *list, const char *module, int line, const cha
   row->start_ns = 1000 * (int64_t)list->row_count;
 }
 
-// XLA:GPU's metadata ends before scheduling; the profile has what comes behind, beside compiles of small modules and other threads.
+// XLA:GPU's metadata ends before scheduling; the profile has what comes behind, beside compiles of
+// small modules and other threads.
 static void test_passes_behind_the_metadata_come_from_the_profile(void **state) {
   hsc_pass_list list, profile;
   EXPECT_OK(hsc_pass_list_init(&list));
@@ -337,11 +401,14 @@ static void test_passes_behind_the_metadata_come_from_the_profile(void **state) 
   json_t *document = NULL;
   EXPECT_OK(hsc_pass_list_json(&list, "p", "d", &document));
   assert_int_equal(json_array_size(json_object_get(document, "pipelines")), 4);
-  assert_int_equal(json_array_size(json_object_get(json_array_get(json_object_get(document, "pipelines"), 1), "passes")), 0);
+  assert_int_equal(json_array_size(json_object_get(
+                       json_array_get(json_object_get(document, "pipelines"), 1), "passes")),
+                   0);
   json_decref(document);
   size_t before = list.row_count;
   list.rows[before - 1].pass = "not in the profile";
-  EXPECT_OK(hsc_pass_list_append_tail(&list, &profile));  // two compiles that do not fit: nothing is made up
+  // two compiles that do not fit: nothing is made up
+  EXPECT_OK(hsc_pass_list_append_tail(&list, &profile));
   assert_int_equal(list.row_count, before);
   hsc_pass_list_deinit(&list);
   hsc_pass_list_deinit(&profile);
@@ -352,7 +419,8 @@ static int64_t phase_ns(const hsc_map *map, const char *name) {
   return ns ? *ns : 0;
 }
 
-// A compiling thread that waits while a fiber generates code, as the TPU's does; a monitor's event around all of it is no phase.
+// A compiling thread that waits while a fiber generates code, as the TPU's does; a monitor's event
+// around all of it is no phase.
 static void test_phases_add_up_over_threads(void **state) {
   enum { US = 1000 * 1000 };
   const compile_event monitor[] = {{HSC_VIEW("StatsEvents"), 0, 500 * US, false}};
@@ -360,22 +428,25 @@ static void test_phases_add_up_over_threads(void **state) {
                                      {HSC_VIEW("simplification (m)"), 10 * US, 90 * US, true},
                                      {HSC_VIEW("algsimp"), 20 * US, 10 * US, false},
                                      {HSC_VIEW("ScheduleGpuModule"), 100 * US, 20 * US, false}};
-  const compile_event fiber[] = {{HSC_VIEW("XLA::TPU memory space and buffer assignment"), 110 * US, 40 * US, false},
-                                 {HSC_VIEW("XLA::TPU lowering and optimization"), 150 * US, 100 * US, false},
-                                 {HSC_VIEW("DCE"), 160 * US, 5 * US, false}};
+  const compile_event fiber[] = {
+      {HSC_VIEW("XLA::TPU memory space and buffer assignment"), 110 * US, 40 * US, false},
+      {HSC_VIEW("XLA::TPU lowering and optimization"), 150 * US, 100 * US, false},
+      {HSC_VIEW("DCE"), 160 * US, 5 * US, false}};
   hsc_pass_list list;
   hsc_phase_stretches *stretches = NULL;
   EXPECT_OK(hsc_pass_list_init(&list));
   EXPECT_OK(hsc_pass_list_want_flame(&list));
   EXPECT_OK(hsc__phase_stretches_create(&stretches));
-  const int64_t origin_ns = INT64_C(1763769600) * 1000000000;  // lines have origins of their own: the fiber's is 10 us before the others'
+  // lines have origins of their own: the fiber's is 10 us before the others'
+  const int64_t origin_ns = INT64_C(1763769600) * 1000000000;
   EXPECT_OK(hsc__phase_stretches_add_line(stretches, monitor, 1, origin_ns));
   EXPECT_OK(hsc__phase_stretches_add_line(stretches, fiber, 3, origin_ns - 10000));
   EXPECT_OK(hsc__phase_stretches_add_line(stretches, main_line, 4, origin_ns));
   EXPECT_OK(hsc__phase_stretches_sum(stretches, list.flame->phases, list.arena));
   assert_int_equal(phase_ns(list.flame->phases, "HLO passes"), 90000);
   assert_int_equal(phase_ns(list.flame->phases, "scheduling"), 20000);
-  assert_int_equal(phase_ns(list.flame->phases, "buffer assignment"), 20000);  // of its 40 us the 20 in which the main thread schedules are scheduling
+  // of its 40 us the 20 in which the main thread schedules are scheduling
+  assert_int_equal(phase_ns(list.flame->phases, "buffer assignment"), 20000);
   assert_int_equal(phase_ns(list.flame->phases, "code generation"), 100000);
   assert_int_equal(phase_ns(list.flame->phases, "all else"), 170000);
   hsc__phase_stretches_destroy(stretches);
@@ -383,7 +454,9 @@ static void test_phases_add_up_over_threads(void **state) {
 }
 
 static void test_malformed_metadata_points_at_the_line(void **state) {
-  static const char *const bad[] = {"pass_metadata {\n  pass_name: \"a\"\n", "pass_metadata {\n  pass_name: \n}\n", "}\n", "pass_metadata { kv_metrics { key } }"};
+  static const char *const bad[] = {"pass_metadata {\n  pass_name: \"a\"\n",
+                                    "pass_metadata {\n  pass_name: \n}\n", "}\n",
+                                    "pass_metadata { kv_metrics { key } }"};
   for (size_t i = 0; i < HSC_COUNT_OF(bad); i++) {
     hsc_pass_list list;
     EXPECT_OK(hsc_pass_list_init(&list));
@@ -398,8 +471,12 @@ static void test_malformed_metadata_points_at_the_line(void **state) {
 // The last pass that a log says began; pipelines are none.
 static void test_the_running_pass_is_read_from_logs(void **state) {
   static const char *const logs[][2] = {
-      {"I hlo_pass_pipeline.cc:303] Running HLO pass pipeline on module m: fusion\nI hlo_pass_pipeline.cc:181]   HLO pass priority-fusion", "priority-fusion"},
-      {"hloscope passes: pipeline simplification: pass cse\nhloscope passes: pipeline simplification: pass dce\n", "dce"}};
+      {"I hlo_pass_pipeline.cc:303] Running HLO pass pipeline on module m: fusion\nI "
+       "hlo_pass_pipeline.cc:181]   HLO pass priority-fusion",
+       "priority-fusion"},
+      {"hloscope passes: pipeline simplification: pass cse\nhloscope passes: pipeline "
+       "simplification: pass dce\n",
+       "dce"}};
   for (size_t i = 0; i < HSC_COUNT_OF(logs); i++) {
     char *pass = hsc_passes_running(logs[i][0]);
     assert_string_equal(pass, logs[i][1]);
@@ -412,14 +489,22 @@ static void test_the_running_pass_is_read_from_logs(void **state) {
 // A compile that never ends is killed, and said to have run out of time.
 static void test_time_of_a_compile_that_hangs(void **state) {
   hsc_device_spec device;
-  json_t *r = NULL, *overrides = json_pack("{s:s}", "xla_disable_hlo_passes", "hang-pass");
+  json_t *r = NULL;
+  json_t *overrides = json_pack("{s:s}", "xla_disable_hlo_passes", "hang-pass");
   EXPECT_OK(hsc_device_spec_parse(fake, arena, &device));
-  hsc_passes_time_options o = {.program = program, .device = &device, .overrides = overrides, .repeats = 2, .limit_ns = HSC_SECOND_NS, .executable = hloscope};
+  hsc_passes_time_options o = {.program = program,
+                               .device = &device,
+                               .overrides = overrides,
+                               .repeats = 2,
+                               .limit_ns = HSC_SECOND_NS,
+                               .executable = hloscope};
   hsc_status *late = hsc_passes_time(&o, &r, NULL);
   assert_int_equal(hsc_status_code(late), HSC_DEADLINE_EXCEEDED);
-  assert_non_null(strstr(hsc_status_notes(late), "the compiler was in pass hang-pass"));  // an information line, which is no last word
+  // an information line, which is no last word
+  assert_non_null(strstr(hsc_status_notes(late), "the compiler was in pass hang-pass"));
   hsc_status_free(late);
-  o.overrides = NULL, o.limit_ns = 20 * HSC_SECOND_NS;
+  o.overrides = NULL;
+  o.limit_ns = 20 * HSC_SECOND_NS;
   EXPECT_OK(hsc_passes_time(&o, &r, NULL));
   assert_int_equal(json_integer_value(json_object_get(r, "repeats")), 2);
   assert_int_equal(json_array_size(json_object_get(r, "pipelines")), 1);
@@ -430,12 +515,20 @@ static void test_time_of_a_compile_that_hangs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_a_pilot_chooses), cmocka_unit_test(test_every_outcome), cmocka_unit_test(test_unknown_names_are_refused),
-      cmocka_unit_test(test_resume), cmocka_unit_test(test_an_interrupt_ends_a_compile), cmocka_unit_test(test_pairs),
-      cmocka_unit_test(test_the_pass_that_changes_numbers_is_named), cmocka_unit_test(test_the_running_pass_is_read_from_logs),
-      cmocka_unit_test(test_time_of_a_compile_that_hangs), cmocka_unit_test(test_metadata_nests),
-      cmocka_unit_test(test_rounding_is_told_by_what_a_last_place_does), cmocka_unit_test(test_phases_add_up_over_threads),
-      cmocka_unit_test(test_passes_behind_the_metadata_come_from_the_profile), cmocka_unit_test(test_malformed_metadata_points_at_the_line),
+      cmocka_unit_test(test_a_pilot_chooses),
+      cmocka_unit_test(test_every_outcome),
+      cmocka_unit_test(test_unknown_names_are_refused),
+      cmocka_unit_test(test_resume),
+      cmocka_unit_test(test_an_interrupt_ends_a_compile),
+      cmocka_unit_test(test_pairs),
+      cmocka_unit_test(test_the_pass_that_changes_numbers_is_named),
+      cmocka_unit_test(test_the_running_pass_is_read_from_logs),
+      cmocka_unit_test(test_time_of_a_compile_that_hangs),
+      cmocka_unit_test(test_metadata_nests),
+      cmocka_unit_test(test_rounding_is_told_by_what_a_last_place_does),
+      cmocka_unit_test(test_phases_add_up_over_threads),
+      cmocka_unit_test(test_passes_behind_the_metadata_come_from_the_profile),
+      cmocka_unit_test(test_malformed_metadata_points_at_the_line),
   };
   return cmocka_run_group_tests(tests, set_up, lab_case_tear_down);
 }

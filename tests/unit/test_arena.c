@@ -15,12 +15,14 @@ static void memory_is_zeroed_aligned_and_apart(void **state) {
     pieces[i] = hsc_arena_alloc(arena, sizes[i]);
     assert_non_null(pieces[i]);
     assert_int_equal((uintptr_t)pieces[i] % 16, 0);
-    for (size_t b = 0; b < sizes[i]; b++) assert_int_equal(pieces[i][b], 0);
+    for (size_t b = 0; b < sizes[i]; b++)
+      assert_int_equal(pieces[i][b], 0);
     memset(pieces[i], i & 255, sizes[i]);
   }
   for (int i = 0; i < COUNT; i++)
     for (size_t b = 0; b < sizes[i]; b++)
-      if (pieces[i][b] != (i & 255)) fail_msg("piece %d was overwritten", i);
+      if (pieces[i][b] != (i & 255))
+        fail_msg("piece %d was overwritten", i);
   EXPECT_OK(hsc_arena_status(arena));
   hsc_arena_destroy(arena);
 }
@@ -31,7 +33,8 @@ static void reset_gives_zeroed_memory_again(void **state) {
   for (int round = 0; round < 5; round++) {
     for (int i = 0; i < 100 + round * 1000; i++) {
       unsigned char *piece = hsc_arena_alloc(arena, 33);
-      for (int b = 0; b < 33; b++) assert_int_equal(piece[b], 0);
+      for (int b = 0; b < 33; b++)
+        assert_int_equal(piece[b], 0);
       memset(piece, 255, 33);
     }
     memset(hsc_arena_alloc(arena, 100000), 255, 100000);
@@ -63,7 +66,9 @@ static void running_out_is_sticky_and_harmless(void **state) {
   EXPECT_OK(hsc_arena_create(&arena));
   hsc_alloc_fail_after(1);
   char *small = NULL;
-  for (int i = 0; i < 100; i++) small = hsc_arena_alloc(arena, 100);  // more than the first block holds
+  // more than the first block holds
+  for (int i = 0; i < 100; i++)
+    small = hsc_arena_alloc(arena, 100);
   hsc_alloc_fail_after(0);
   assert_non_null(small);
   small[99] = 1;
@@ -106,9 +111,12 @@ static void create_survives_failing_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(memory_is_zeroed_aligned_and_apart), cmocka_unit_test(reset_gives_zeroed_memory_again),
-      cmocka_unit_test(texts_are_copied),                   cmocka_unit_test(running_out_is_sticky_and_harmless),
-      cmocka_unit_test(impossible_sizes_fail),              cmocka_unit_test(create_survives_failing_allocations),
+      cmocka_unit_test(memory_is_zeroed_aligned_and_apart),
+      cmocka_unit_test(reset_gives_zeroed_memory_again),
+      cmocka_unit_test(texts_are_copied),
+      cmocka_unit_test(running_out_is_sticky_and_harmless),
+      cmocka_unit_test(impossible_sizes_fail),
+      cmocka_unit_test(create_survives_failing_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

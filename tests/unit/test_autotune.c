@@ -1,4 +1,5 @@
-// test_autotune.c - the autotuner: levels, candidates with faults, deny list, results as text, and what a compilation makes of all that.
+// test_autotune.c - the autotuner: levels, candidates with faults, deny list, results as text, and
+// what a compilation makes of all that.
 #include "base/files/file_io.h"
 #include "cpu/tune/autotune.h"
 
@@ -26,20 +27,23 @@ static const char *in_directory(const char *name) {
 }
 
 static void must(hsc_status *status) {
-  if (status) fail_msg("%s", hsc_status_message(status));
+  if (status)
+    fail_msg("%s", hsc_status_message(status));
 }
 
-// ---- candidates: out[i] = in0[i] * in1[i], by ways that are right, slow, wrong, or reach too far ------------------------------------
+// ---- candidates: out[i] = in0[i] * in1[i], by ways that are right, slow, wrong, or reach too far
 
 enum { COUNT = 1000 };
 typedef struct way {
   int runs;
-  double first_output;             // what lay in the output when it was called
+  double first_output;  // what lay in the output when it was called
 } way;
 
 static void product(void *const *inputs, float *output) {
-  const float *a = inputs[0], *b = inputs[1];
-  for (int i = 0; i < COUNT; i++) output[i] = a[i] * b[i];
+  const float *a = inputs[0];
+  const float *b = inputs[1];
+  for (int i = 0; i < COUNT; i++)
+    output[i] = a[i] * b[i];
 }
 
 static hsc_status *right(void *context, void *const *inputs, void *output, void *scratch) {
@@ -51,7 +55,8 @@ static hsc_status *right(void *context, void *const *inputs, void *output, void 
 }
 
 static hsc_status *slow(void *context, void *const *inputs, void *output, void *scratch) {
-  for (int i = 0; i < 300; i++) must(right(context, inputs, output, scratch));
+  for (int i = 0; i < 300; i++)
+    must(right(context, inputs, output, scratch));
   return NULL;
 }
 
@@ -63,7 +68,7 @@ static hsc_status *wrong(void *context, void *const *inputs, void *output, void 
 
 static hsc_status *too_far(void *context, void *const *inputs, void *output, void *scratch) {
   must(right(context, inputs, output, scratch));
-  ((float *)output)[COUNT + 40] = 1;   // behind the end, rounded up to a cache line
+  ((float *)output)[COUNT + 40] = 1;  // behind the end, rounded up to a cache line
   return NULL;
 }
 
@@ -73,30 +78,45 @@ static hsc_status *before_scratch(void *context, void *const *inputs, void *outp
   return NULL;
 }
 
-static hsc_status *spoils_its_input(void *context, void *const *inputs, void *output, void *scratch) {
+static hsc_status *spoils_its_input(void *context,
+                                    void *const *inputs,
+                                    void *output,
+                                    void *scratch) {
   must(right(context, inputs, output, scratch));
   ((float *)inputs[0])[7] = 1000;
   return NULL;
 }
 
-static hsc_status *refuses(void *context, void *const *inputs, void *output, void *scratch) { return HSC_ERR(UNIMPLEMENTED, "not for these shapes"); }
+static hsc_status *refuses(void *context, void *const *inputs, void *output, void *scratch) {
+  return HSC_ERR(UNIMPLEMENTED, "not for these shapes");
+}
 
-static void tune(int level, const hsc_tune_candidate *candidates, int count, hsc_arena *arena, hsc_autotune_result **out_results, int32_t *out_best) {
+static void tune(int level,
+                 const hsc_tune_candidate *candidates,
+                 int count,
+                 hsc_arena *arena,
+                 hsc_autotune_result **out_results,
+                 int32_t *out_best) {
   static const int64_t dims[1] = {COUNT};
   hsc_shape shape = hsc_shape_array(arena, HSC_TYPE_F32, 1, dims);
-  hsc_tune_problem problem = {.inputs = {&shape, &shape}, .output = &shape, .candidates = candidates, .candidate_count = count};
+  hsc_tune_problem problem = {.inputs = {&shape, &shape},
+                              .output = &shape,
+                              .candidates = candidates,
+                              .candidate_count = count};
   must(hsc_tune(&problem, level, arena, out_results, out_best));
 }
 
-// From level 3 on inputs are filled again before each candidate: what one does to them is not laid on another.
+// From level 3 on inputs are filled again before each candidate: what one does to them is not laid
+// on another.
 static void test_inputs_are_reset(void **state) {
   for (int level = 2; level <= 4; level++) {
     hsc_arena *arena = NULL;
     must(hsc_arena_create(&arena));
     way ways[3] = {{0}};
-    hsc_tune_candidate candidates[] = {{.algorithm = 0, .name = "right", .run = right, .context = &ways[0]},
-                                       {.algorithm = 1, .name = "spoils", .run = spoils_its_input, .context = &ways[1]},
-                                       {.algorithm = 2, .name = "also right", .run = right, .context = &ways[2]}};
+    hsc_tune_candidate candidates[] = {
+        {.algorithm = 0, .name = "right", .run = right, .context = &ways[0]},
+        {.algorithm = 1, .name = "spoils", .run = spoils_its_input, .context = &ways[1]},
+        {.algorithm = 2, .name = "also right", .run = right, .context = &ways[2]}};
     hsc_autotune_result *results = NULL;
     int32_t best = -1;
     tune(level, candidates, 3, arena, &results, &best);
@@ -110,12 +130,17 @@ static void test_faults_are_found(void **state) {
   hsc_arena *arena = NULL;
   must(hsc_arena_create(&arena));
   way ways[6] = {{0}};
-  hsc_tune_candidate candidates[] = {{.algorithm = 0, .name = "slow", .run = slow, .context = &ways[0]},
-                                     {.algorithm = 1, .name = "too-far", .run = too_far, .context = &ways[1]},
-                                     {.algorithm = 2, .name = "wrong", .run = wrong, .context = &ways[2]},
-                                     {.algorithm = 3, .name = "refuses", .run = refuses, .context = &ways[3]},
-                                     {.algorithm = 4, .name = "denied", .run = right, .context = &ways[4], .refused = "on the list"},
-                                     {.algorithm = 5, .name = "right", .run = right, .context = &ways[5]}};
+  hsc_tune_candidate candidates[] = {
+      {.algorithm = 0, .name = "slow", .run = slow, .context = &ways[0]},
+      {.algorithm = 1, .name = "too-far", .run = too_far, .context = &ways[1]},
+      {.algorithm = 2, .name = "wrong", .run = wrong, .context = &ways[2]},
+      {.algorithm = 3, .name = "refuses", .run = refuses, .context = &ways[3]},
+      {.algorithm = 4,
+       .name = "denied",
+       .run = right,
+       .context = &ways[4],
+       .refused = "on the list"},
+      {.algorithm = 5, .name = "right", .run = right, .context = &ways[5]}};
   hsc_autotune_result *results = NULL;
   int32_t best = -1;
   tune(4, candidates, 6, arena, &results, &best);
@@ -146,43 +171,63 @@ static void test_levels(void **state) {
   must(hsc_arena_create(&arena));
   for (int level = 1; level <= 4; level++) {
     way ways[3] = {{0}};
-    hsc_tune_candidate candidates[] = {{.algorithm = 0, .name = "right", .run = right, .context = &ways[0]},
-                                       {.algorithm = 1, .name = "wrong", .run = wrong, .context = &ways[1]},
-                                       {.algorithm = 2, .name = "before-scratch", .run = before_scratch, .context = &ways[2]}};
+    hsc_tune_candidate candidates[] = {
+        {.algorithm = 0, .name = "right", .run = right, .context = &ways[0]},
+        {.algorithm = 1, .name = "wrong", .run = wrong, .context = &ways[1]},
+        {.algorithm = 2, .name = "before-scratch", .run = before_scratch, .context = &ways[2]}};
     candidates[1].run = wrong;
     tune(level, candidates, 2, arena, &results, &best);
     // Checks belong to level 4; below it nobody finds what is wrong.
     assert_int_equal(results[1].failure, level == 4 ? HSC_AUTOTUNE_WRONG_RESULT : HSC_AUTOTUNE_OK);
     tune(level, candidates + 2, 1, arena, &results, &best);
-    assert_int_equal(results[0].failure, level == 4 ? HSC_AUTOTUNE_REDZONE_MODIFIED : HSC_AUTOTUNE_OK);
+    assert_int_equal(results[0].failure,
+                     level == 4 ? HSC_AUTOTUNE_REDZONE_MODIFIED : HSC_AUTOTUNE_OK);
     assert_int_equal(best, level == 4 ? -1 : 0);
   }
-  // Level 3 gives every candidate an output with other numbers in it than the product that the one before left.
+  // Level 3 gives every candidate an output with other numbers in it than the product that the one
+  // before left.
   way ways[2] = {{0}};
-  hsc_tune_candidate pair[] = {{.algorithm = 0, .name = "right", .run = right, .context = &ways[0]}, {.algorithm = 1, .name = "refuses", .run = refuses, .context = &ways[1]}};
+  hsc_tune_candidate pair[] = {
+      {.algorithm = 0, .name = "right", .run = right, .context = &ways[0]},
+      {.algorithm = 1, .name = "refuses", .run = refuses, .context = &ways[1]}};
   tune(1, pair, 2, arena, &results, &best);
-  assert_true(ways[0].first_output == 0);   // zeros times zeros
+  assert_true(ways[0].first_output == 0);  // zeros times zeros
   tune(2, pair, 1, arena, &results, &best);
   assert_true(ways[0].first_output != 0);
   hsc_arena_destroy(arena);
 }
 
-// ---- results as text ------------------------------------------------------------------------------------------------------------
+// ---- results as text ----------------------------------------------------------------------------
 
 static void test_text_is_read_again(void **state) {
   hsc_arena *arena = NULL;
   must(hsc_arena_create(&arena));
-  hsc_autotune_result results[] = {{.algorithm = 0, .run_time_ns = 1500, .failure = HSC_AUTOTUNE_OK},
-                                   {.algorithm = 2, .run_time_ns = 2000000001, .scratch_bytes = 64, .failure = HSC_AUTOTUNE_OK},
-                                   {.algorithm = 3, .failure = HSC_AUTOTUNE_WRONG_RESULT, .message = "a \"quoted\" line\n", .reference = 2},
-                                   {.algorithm = 4, .failure = HSC_AUTOTUNE_REDZONE_MODIFIED, .message = "x", .buffer_address = 4096}};
-  hsc_autotune_entry entries[] = {{.device = "d", .hlo = "f32[2] dot(...)", .best = 0, .result_count = 4, .results = results},
-                                  {.device = "d", .hlo = "conv \\ {x=1}", .is_conv = true, .best = 1, .result_count = 4, .results = results},
-                                  {.device = "d", .hlo = "none works", .best = -1, .result_count = 0, .results = results}};
+  hsc_autotune_result results[] = {
+      {.algorithm = 0, .run_time_ns = 1500, .failure = HSC_AUTOTUNE_OK},
+      {.algorithm = 2, .run_time_ns = 2000000001, .scratch_bytes = 64, .failure = HSC_AUTOTUNE_OK},
+      {.algorithm = 3,
+       .failure = HSC_AUTOTUNE_WRONG_RESULT,
+       .message = "a \"quoted\" line\n",
+       .reference = 2},
+      {.algorithm = 4,
+       .failure = HSC_AUTOTUNE_REDZONE_MODIFIED,
+       .message = "x",
+       .buffer_address = 4096}};
+  hsc_autotune_entry entries[] = {
+      {.device = "d", .hlo = "f32[2] dot(...)", .best = 0, .result_count = 4, .results = results},
+      {.device = "d",
+       .hlo = "conv \\ {x=1}",
+       .is_conv = true,
+       .best = 1,
+       .result_count = 4,
+       .results = results},
+      {.device = "d", .hlo = "none works", .best = -1, .result_count = 0, .results = results}};
   for (int logs = 0; logs < 2; logs++) {
     hsc_bytes text = {0};
-    if (logs) hsc_autotune_logs_write(entries, 3, &text);
-    else hsc_autotune_results_write(entries, 3, &text);
+    if (logs)
+      hsc_autotune_logs_write(entries, 3, &text);
+    else
+      hsc_autotune_results_write(entries, 3, &text);
     hsc_autotune_entry *read = NULL;
     int count = 0;
     must(hsc_autotune_read(hsc_bytes_view(&text), "t", arena, &read, &count));
@@ -205,42 +250,55 @@ static void test_text_is_read_again(void **state) {
   }
   static const struct {
     const char *text, *message;
-  } wrong_texts[] = {{"version: 2", "version 2"},
-                     {"version: 3 results { device: \"d\" hlo: \"x\" result { triton { block_m: 1 } } }", "triton"},
-                     {"version: 3 results { device: \"d\" result { gemm { algorithm: 1 } } }", "without hlo"},
-                     {"version: 3 results { hlo: \"x\" result { run_time { nanos: 1 } } }", "without gemm"},
-                     {"version: 3 results { hlo: \"x }", "closing"},
-                     {"version: 3 results { hlo: \"x\"", "expected }"},
-                     {"version 3", "expected :"}};
+  } wrong_texts[] = {
+      {"version: 2", "version 2"},
+      {"version: 3 results { device: \"d\" hlo: \"x\" result { triton { block_m: 1 } } }",
+       "triton"},
+      {"version: 3 results { device: \"d\" result { gemm { algorithm: 1 } } }", "without hlo"},
+      {"version: 3 results { hlo: \"x\" result { run_time { nanos: 1 } } }", "without gemm"},
+      {"version: 3 results { hlo: \"x }", "closing"},
+      {"version: 3 results { hlo: \"x\"", "expected }"},
+      {"version 3", "expected :"}};
   for (size_t i = 0; i < HSC_COUNT_OF(wrong_texts); i++) {
     hsc_autotune_entry *read = NULL;
     int count = 0;
-    hsc_status *status = hsc_autotune_read(hsc_view_of(wrong_texts[i].text), "t", arena, &read, &count);
-    if (!status || !strstr(hsc_status_message(status), wrong_texts[i].message)) fail_msg("%s: %s", wrong_texts[i].text, status ? hsc_status_message(status) : "no error");
+    hsc_status *status =
+        hsc_autotune_read(hsc_view_of(wrong_texts[i].text), "t", arena, &read, &count);
+    if (!status || !strstr(hsc_status_message(status), wrong_texts[i].message))
+      fail_msg("%s: %s", wrong_texts[i].text, status ? hsc_status_message(status) : "no error");
     hsc_status_free(status);
   }
-  // The form of the list that XLA builds in: other devices' entries are passed over; lists in brackets; ours count.
+  // The form of the list that XLA builds in: other devices' entries are passed over; lists in
+  // brackets; ours count.
   hsc_autotune_denied *denied = NULL;
   int count = 0;
-  must(hsc_autotune_denylist_read(HSC_VIEW("entries { hlo: \"a\" cc { major: 7 } algos { id: 7 tensor_ops: true } }\n"
-                                           "entries { hlo: \"b\" algos [ { id: 0 tensor_ops: true }, { id: 4 } ] } # comment\n"),
-                                  "t", arena, &denied, &count));
+  must(hsc_autotune_denylist_read(
+      HSC_VIEW(
+          "entries { hlo: \"a\" cc { major: 7 } algos { id: 7 tensor_ops: true } }\n"
+          "entries { hlo: \"b\" algos [ { id: 0 tensor_ops: true }, { id: 4 } ] } # comment\n"),
+      "t", arena, &denied, &count));
   assert_int_equal(count, 2);
   assert_string_equal(denied[1].hlo, "b");
   assert_int_equal(denied[1].algorithm, 4);
   hsc_arena_destroy(arena);
 }
 
-// ---- compilations ---------------------------------------------------------------------------------------------------------------
+// ---- compilations -------------------------------------------------------------------------------
 
 static hsc_cpu_device *device;
-static const char *const dot_program = "HloModule m\nENTRY e { x = f32[64,96] parameter(0)\n w = f32[96,80] parameter(1)\n"
-                                       " ROOT d = f32[64,80] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0} }";
-static const char *const dot_hlo = "f32[64,80] dot(f32[64,96], f32[96,80]), lhs_contracting_dims={1}, rhs_contracting_dims={0}";
-static const char *const conv_program = "HloModule m\nENTRY e { x = f32[2,12,12,16] parameter(0)\n k = f32[3,3,16,24] parameter(1)\n"
-                                        " ROOT c = f32[2,12,12,24] convolution(x, k), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f }";
+static const char *const dot_program =
+    "HloModule m\nENTRY e { x = f32[64,96] parameter(0)\n w = f32[96,80] parameter(1)\n"
+    " ROOT d = f32[64,80] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0} }";
+static const char *const dot_hlo =
+    "f32[64,80] dot(f32[64,96], f32[96,80]), lhs_contracting_dims={1}, rhs_contracting_dims={0}";
+static const char *const conv_program =
+    "HloModule m\nENTRY e { x = f32[2,12,12,16] parameter(0)\n k = f32[3,3,16,24] parameter(1)\n"
+    " ROOT c = f32[2,12,12,24] convolution(x, k), window={size=3x3 pad=1_1x1_1}, "
+    "dim_labels=b01f_01io->b01f }";
 
-static hsc_status *compile(const char *program, const hsc_cpu_compile_options *options, hsc_cpu_executable **out_executable) {
+static hsc_status *compile(const char *program,
+                           const hsc_cpu_compile_options *options,
+                           hsc_cpu_executable **out_executable) {
   hsc_module *module = NULL;
   must(hsc_hlo_text_parse(hsc_view_of(program), "test.hlo", &module));
   hsc_status *status = hsc_cpu_compile(device, module, options, out_executable);
@@ -250,9 +308,10 @@ static hsc_status *compile(const char *program, const hsc_cpu_compile_options *o
 
 // The backend config of the first dot or convolution; NULL = none.
 static const char *written(hsc_cpu_executable *executable) {
-  HSC_FOR_EACH_COMPUTATION(hsc_cpu_executable_module(executable), computation)
-    HSC_FOR_EACH_INSTR_IN(computation, instr)
-      if (instr->op == HSC_OP_DOT || instr->op == HSC_OP_CONVOLUTION) return instr->backend_config;
+  HSC_FOR_EACH_COMPUTATION (hsc_cpu_executable_module(executable), computation)
+    HSC_FOR_EACH_INSTR_IN (computation, instr)
+      if (instr->op == HSC_OP_DOT || instr->op == HSC_OP_CONVOLUTION)
+        return instr->backend_config;
   return NULL;
 }
 
@@ -263,13 +322,19 @@ static hsc_cpu_compile_options with_level(int level) {
   return options;
 }
 
-static void put_file(const char *name, const char *text) { must(hsc_file_write_atomic(in_directory(name), text, strlen(text))); }
+static void put_file(const char *name, const char *text) {
+  must(hsc_file_write_atomic(in_directory(name), text, strlen(text)));
+}
 
-static void expect_error(const char *program, const hsc_cpu_compile_options *options, const char *message) {
+static void expect_error(const char *program,
+                         const hsc_cpu_compile_options *options,
+                         const char *message) {
   hsc_cpu_executable *executable = NULL;
   hsc_status *status = compile(program, options, &executable);
-  if (!status) fail_msg("no error; expected: %s", message);
-  if (!strstr(hsc_status_message(status), message)) fail_msg("expected '%s': %s", message, hsc_status_message(status));
+  if (!status)
+    fail_msg("no error; expected: %s", message);
+  if (!strstr(hsc_status_message(status), message))
+    fail_msg("expected '%s': %s", message, hsc_status_message(status));
   hsc_status_free(status);
   assert_null(executable);
 }
@@ -278,7 +343,7 @@ static void test_compile_levels(void **state) {
   hsc_cpu_executable *executable = NULL;
   hsc_cpu_compile_options options = with_level(0);
   must(compile(dot_program, &options, &executable));
-  assert_null(written(executable));   // nothing is measured, nothing written
+  assert_null(written(executable));  // nothing is measured, nothing written
   hsc_cpu_executable_release(executable);
   for (int level = 1; level <= 4; level += 3) {
     options = with_level(level);
@@ -298,12 +363,17 @@ static void test_each_algorithm_computes_the_same(void **state) {
     const char *program = conv ? conv_program : dot_program;
     hsc_cpu_executable *executable = NULL;
     must(compile(program, &plain, &executable));
-    size_t sizes[2], out_bytes = (size_t)hsc_shape_bytes(hsc_cpu_executable_output_shape(executable, 0));
-    float *inputs[2], *wanted = aligned_alloc(64, out_bytes), *found = aligned_alloc(64, out_bytes);
+    size_t sizes[2];
+    size_t out_bytes = (size_t)hsc_shape_bytes(hsc_cpu_executable_output_shape(executable, 0));
+    float *inputs[2];
+    float *wanted = aligned_alloc(64, out_bytes);
+    float *found = aligned_alloc(64, out_bytes);
     for (int i = 0; i < 2; i++) {
       sizes[i] = (size_t)hsc_shape_bytes(hsc_cpu_executable_input_shape(executable, i));
       inputs[i] = aligned_alloc(64, sizes[i]);
-      for (size_t j = 0; j < sizes[i] / 4; j++) inputs[i][j] = (float)((int)(j * 7 + (size_t)i) % 5 - 2);   // whole numbers: sums are exact
+      // whole numbers: sums are exact
+      for (size_t j = 0; j < sizes[i] / 4; j++)
+        inputs[i][j] = (float)((int)(j * 7 + (size_t)i) % 5 - 2);
     }
     must(hsc_cpu_execute(executable, (const void *const *)inputs, (void *const *)&wanted));
     hsc_cpu_executable_release(executable);
@@ -319,7 +389,8 @@ static void test_each_algorithm_computes_the_same(void **state) {
     int count = 0;
     must(hsc_autotune_read(hsc_bytes_view(&text), "best", arena, &entries, &count));
     assert_int_equal(count, 1);
-    if (!conv) assert_string_equal(entries[0].hlo, dot_hlo);
+    if (!conv)
+      assert_string_equal(entries[0].hlo, dot_hlo);
     int used = 0;
     for (int64_t algorithm = 0; algorithm < 12; algorithm++) {
       hsc_bytes one = {0};
@@ -330,7 +401,8 @@ static void test_each_algorithm_computes_the_same(void **state) {
       hsc_autotune_results_write(entries, 1, &one);
       must(hsc_file_write_atomic(in_directory("one"), one.data, one.size));
       hsc_bytes_deinit(&one);
-      hsc_cpu_compile_options load = hsc_cpu_compile_options_default();   // level 0: what is loaded counts all the same
+      // level 0: what is loaded counts all the same
+      hsc_cpu_compile_options load = hsc_cpu_compile_options_default();
       load.load_autotune_results_from = in_directory("one");
       must(compile(program, &load, &executable));
       char expected[64];
@@ -338,8 +410,10 @@ static void test_each_algorithm_computes_the_same(void **state) {
       assert_non_null(strstr(written(executable), expected));
       memset(found, 0xff, out_bytes);
       must(hsc_cpu_execute(executable, (const void *const *)inputs, (void *const *)&found));
-      if (conv && !strcmp(hsc_tune_algorithm_name(conv, algorithm), "winograd-4x4")) {   // its transforms divide by 3 and more
-        for (size_t j = 0; j < out_bytes / 4; j++) assert_float_equal(found[j], wanted[j], 1e-3);
+      // its transforms divide by 3 and more
+      if (conv && !strcmp(hsc_tune_algorithm_name(conv, algorithm), "winograd-4x4")) {
+        for (size_t j = 0; j < out_bytes / 4; j++)
+          assert_float_equal(found[j], wanted[j], 1e-3);
       } else {
         assert_memory_equal(found, wanted, out_bytes);
       }
@@ -349,7 +423,8 @@ static void test_each_algorithm_computes_the_same(void **state) {
     assert_true(used >= 8);
     hsc_bytes_deinit(&text);
     hsc_arena_destroy(arena);
-    for (int i = 0; i < 2; i++) free(inputs[i]);
+    for (int i = 0; i < 2; i++)
+      free(inputs[i]);
     free(wanted);
     free(found);
   }
@@ -368,12 +443,14 @@ static hsc_status *writes_behind(void *context, void *const *inputs, void *outpu
 static void test_strict_and_crash(void **state) {
   hsc_cpu_executable *executable = NULL;
   size_t behind = 64 * 80 * 4;
-  hsc_tune_candidate faults[] = {{.algorithm = 100, .name = "test-wrong", .run = adds_one}, {.algorithm = 101, .name = "test-behind", .run = writes_behind, .context = &behind}};
+  hsc_tune_candidate faults[] = {
+      {.algorithm = 100, .name = "test-wrong", .run = adds_one},
+      {.algorithm = 101, .name = "test-behind", .run = writes_behind, .context = &behind}};
   hsc_cpu_compile_options options = with_level(4);
   device->extra_candidates = faults;
   device->extra_candidate_count = 2;
   options.dump_autotune_logs_to = in_directory("logs");
-  must(compile(dot_program, &options, &executable));   // found, told, and passed over
+  must(compile(dot_program, &options, &executable));  // found, told, and passed over
   hsc_cpu_executable_release(executable);
   hsc_bytes text = {0};
   must(hsc_file_read(in_directory("logs"), &text));
@@ -382,17 +459,24 @@ static void test_strict_and_crash(void **state) {
   hsc_bytes_deinit(&text);
   options.crash_on_verification_failures = true;
   expect_error(dot_program, &options, "WRONG_RESULT");
-  options.autotune_level = 3;   // no checks, no failures
+  options.autotune_level = 3;  // no checks, no failures
   must(compile(dot_program, &options, &executable));
   hsc_cpu_executable_release(executable);
   device->extra_candidate_count = 0;
 
-  // Everything denied: a convolution's strict picker ends the compilation; without strictness, and for dots, the default is taken.
+  // Everything denied: a convolution's strict picker ends the compilation; without strictness, and
+  // for dots, the default is taken.
   hsc_bytes list = {0};
-  const char *conv_hlo = "f32[2,12,12,24] convolution(f32[2,12,12,16], f32[3,3,16,24]), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f";
+  const char *conv_hlo =
+      "f32[2,12,12,24] convolution(f32[2,12,12,16], f32[3,3,16,24]), window={size=3x3 "
+      "pad=1_1x1_1}, dim_labels=b01f_01io->b01f";
   hsc_bytes_printf(&list, "entries { hlo: \"%s\" algos [", conv_hlo);
-  for (int i = 0; i < 16; i++) hsc_bytes_printf(&list, "%s{ id: %d }", i ? ", " : "", i);
-  hsc_bytes_printf(&list, "] } entries { hlo: \"%s\" algos [{ id: 0 }, { id: 2 }, { id: 3 }, { id: 4 }, { id: 5 }, { id: 6 }, { id: 7 }] }", dot_hlo);
+  for (int i = 0; i < 16; i++)
+    hsc_bytes_printf(&list, "%s{ id: %d }", i ? ", " : "", i);
+  hsc_bytes_printf(&list,
+                   "] } entries { hlo: \"%s\" algos [{ id: 0 }, { id: 2 }, { id: 3 }, { id: 4 }, { "
+                   "id: 5 }, { id: 6 }, { id: 7 }] }",
+                   dot_hlo);
   put_file("deny", hsc_bytes_text(&list));
   hsc_bytes_deinit(&list);
   options = with_level(4);
@@ -415,7 +499,9 @@ static void test_strict_and_crash(void **state) {
   expect_error(dot_program, &options, "expected }");
 }
 
-static hsc_status *counts(void *context, void *const *inputs, void *output, void *scratch) { return HSC_ERR(UNIMPLEMENTED, "%d", ++*(int *)context); }
+static hsc_status *counts(void *context, void *const *inputs, void *output, void *scratch) {
+  return HSC_ERR(UNIMPLEMENTED, "%d", ++*(int *)context);
+}
 
 // Once a machine: the disk answers a second device; the device itself answers a second compilation.
 static void test_results_are_kept(void **state) {
@@ -431,11 +517,13 @@ static void test_results_are_kept(void **state) {
   must(hsc_arena_create(&arena));
   must(hsc_disk_cache_list(in_directory("kept"), arena, &listed, &entries));
   assert_int_equal(entries, 1);
-  hsc_cpu_device *other = NULL, *keep = device;
+  hsc_cpu_device *other = NULL;
+  hsc_cpu_device *keep = device;
   must(hsc_cpu_device_create(NULL, &other));
   device = other;
   int measured = 0;
-  hsc_tune_candidate counter = {.algorithm = 100, .name = "counter", .run = counts, .context = &measured};
+  hsc_tune_candidate counter = {
+      .algorithm = 100, .name = "counter", .run = counts, .context = &measured};
   options.dump_autotune_logs_to = in_directory("logs");
   must(compile(dot_program, &options, &executable));
   assert_string_equal(written(executable), first);
@@ -454,7 +542,8 @@ static void test_results_are_kept(void **state) {
 }
 
 static int set_up(void **state) {
-  if (!mkdtemp(directory)) return -1;
+  if (!mkdtemp(directory))
+    return -1;
   must(hsc_cpu_device_create(NULL, &device));
   return 0;
 }
@@ -468,8 +557,14 @@ static int tear_down(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_faults_are_found), cmocka_unit_test(test_inputs_are_reset), cmocka_unit_test(test_levels), cmocka_unit_test(test_text_is_read_again), cmocka_unit_test(test_compile_levels),
-      cmocka_unit_test(test_each_algorithm_computes_the_same), cmocka_unit_test(test_strict_and_crash), cmocka_unit_test(test_results_are_kept),
+      cmocka_unit_test(test_faults_are_found),
+      cmocka_unit_test(test_inputs_are_reset),
+      cmocka_unit_test(test_levels),
+      cmocka_unit_test(test_text_is_read_again),
+      cmocka_unit_test(test_compile_levels),
+      cmocka_unit_test(test_each_algorithm_computes_the_same),
+      cmocka_unit_test(test_strict_and_crash),
+      cmocka_unit_test(test_results_are_kept),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

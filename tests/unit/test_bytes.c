@@ -27,9 +27,12 @@ static void printf_appends_at_every_length(void **state) {
     hsc_bytes bytes = {0};
     hsc_bytes_append_text(&bytes, "<");
     hsc_bytes_printf(&bytes, "%.*s%s", length,
-                     "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
-                     "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
-                     "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789",
+                     "01234567890123456789012345678901234567890123456789012345678901234567890123456"
+                     "78901234567890123456789"
+                     "01234567890123456789012345678901234567890123456789012345678901234567890123456"
+                     "78901234567890123456789"
+                     "01234567890123456789012345678901234567890123456789012345678901234567890123456"
+                     "78901234567890123456789",
                      ">");
     assert_int_equal(bytes.size, length + 2);
     assert_int_equal(bytes.data[bytes.size - 1], '>');
@@ -90,8 +93,12 @@ static void nearest_name_is_found(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(grows_and_stays_terminated), cmocka_unit_test(printf_appends_at_every_length), cmocka_unit_test(failure_is_sticky),
-      cmocka_unit_test(take_moves_the_text_out),    cmocka_unit_test(views_compare_by_content),       cmocka_unit_test(nearest_name_is_found),
+      cmocka_unit_test(grows_and_stays_terminated),
+      cmocka_unit_test(printf_appends_at_every_length),
+      cmocka_unit_test(failure_is_sticky),
+      cmocka_unit_test(take_moves_the_text_out),
+      cmocka_unit_test(views_compare_by_content),
+      cmocka_unit_test(nearest_name_is_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

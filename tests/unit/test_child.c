@@ -112,7 +112,9 @@ static void big_lines_and_much_noise_do_not_block(void **state) {
 }
 
 static void the_end_of_stderr_is_kept(void **state) {
-  const char *argv[] = {"sh", "-c", "i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done; echo the end >&2", NULL};
+  const char *argv[] = {
+      "sh", "-c", "i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done; echo the end >&2",
+      NULL};
   hsc_child *child = NULL;
   hsc_child_exit how;
   EXPECT_OK(hsc_child_start(&(hsc_child_options){.argv = argv, .stderr_keep_bytes = 100}, &child));
@@ -151,7 +153,8 @@ static void memory_limit_holds(void **state) {
   const char *argv[] = {"sh", "-c", "read go; ulimit -v >&3", NULL};
   hsc_child *child = NULL;
   hsc_bytes line = {0};
-  EXPECT_OK(hsc_child_start(&(hsc_child_options){.argv = argv, .memory_limit_bytes = (size_t)64 << 20}, &child));
+  EXPECT_OK(hsc_child_start(
+      &(hsc_child_options){.argv = argv, .memory_limit_bytes = (size_t)64 << 20}, &child));
   EXPECT_OK(hsc_child_send_line(child, HSC_VIEW("go")));
   EXPECT_OK(hsc_child_read_line(child, 10 * SECOND, &line));
   assert_string_equal(hsc_bytes_text(&line), "65536");
@@ -202,7 +205,8 @@ static void descriptors_are_given_back(void **state) {
   assert_int_equal(before, after);
 }
 
-// When descriptors run out half-way through the pipes, the error is told and those that were made are closed again.
+// When descriptors run out half-way through the pipes, the error is told and those that were made
+// are closed again.
 static void running_out_of_descriptors_is_an_error(void **state) {
   const char *argv[] = {"sh", "-c", "exit 0", NULL};
   struct rlimit old, tight;
@@ -215,7 +219,8 @@ static void running_out_of_descriptors_is_an_error(void **state) {
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
     hsc_status *status = hsc_child_start(&(hsc_child_options){.argv = argv}, &child);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
-    if (spare < 4) assert_int_equal(hsc_status_code(status), HSC_RESOURCE_EXHAUSTED);
+    if (spare < 4)
+      assert_int_equal(hsc_status_code(status), HSC_RESOURCE_EXHAUSTED);
     hsc_status_free(status);
     hsc_child_destroy(child);
     int after = dup(0);
@@ -231,7 +236,8 @@ static void failing_allocations_are_survived(void **state) {
     hsc_bytes line = {0};
     hsc_alloc_fail_after(n);
     hsc_status *status = hsc_child_start(&(hsc_child_options){.argv = argv}, &child);
-    if (!status) status = hsc_child_read_line(child, 10 * SECOND, &line);
+    if (!status)
+      status = hsc_child_read_line(child, 10 * SECOND, &line);
     hsc_alloc_fail_after(0);
     if (status)
       assert_int_equal(hsc_status_code(status), HSC_RESOURCE_EXHAUSTED);

@@ -1,4 +1,5 @@
-// test_cpu_parts.c - parts of the built-in device by themselves: matrix products, strided copies, index expressions, the thread pool.
+// test_cpu_parts.c - parts of the built-in device by themselves: matrix products, strided copies,
+// index expressions, the thread pool.
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -9,43 +10,65 @@
 #include "cpu/kernels/move/strided_copy.h"
 #include "unit.h"
 
-// ---- matrix products ------------------------------------------------------------------------------------------------------------
+// ---- matrix products ----------------------------------------------------------------------------
 
 // Small whole numbers, so that every order of summation gives the same bits.
-static float small_number(hsc_random *random) { return (float)hsc_random_below(random, 7) - 3; }
+static float small_number(hsc_random *random) {
+  return (float)hsc_random_below(random, 7) - 3;
+}
 
-static void check_product(const hsc_cpu_isa *isa, int64_t m, int64_t n, int64_t k, bool a_transposed, bool b_transposed, bool bias, bool relu) {
+static void check_product(const hsc_cpu_isa *isa,
+                          int64_t m,
+                          int64_t n,
+                          int64_t k,
+                          bool a_transposed,
+                          bool b_transposed,
+                          bool bias,
+                          bool relu) {
   const hsc_gemm_kernels *kernels = hsc_gemm_kernels_for(isa->level);
   hsc_random random;
   hsc_random_init(&random, (uint64_t)(m * 10007 + n * 101 + k));
-  float *a = malloc(sizeof(float) * (size_t)(m * k + 1)), *b = malloc(sizeof(float) * (size_t)(k * n + 1)), *c = malloc(sizeof(float) * (size_t)(m * n + 1));
-  double *a64 = malloc(sizeof(double) * (size_t)(m * k + 1)), *b64 = malloc(sizeof(double) * (size_t)(k * n + 1)), *c64 = malloc(sizeof(double) * (size_t)(m * n + 1));
+  float *a = malloc(sizeof(float) * (size_t)(m * k + 1));
+  float *b = malloc(sizeof(float) * (size_t)(k * n + 1));
+  float *c = malloc(sizeof(float) * (size_t)(m * n + 1));
+  double *a64 = malloc(sizeof(double) * (size_t)(m * k + 1));
+  double *b64 = malloc(sizeof(double) * (size_t)(k * n + 1));
+  double *c64 = malloc(sizeof(double) * (size_t)(m * n + 1));
   float *add = malloc(sizeof(float) * (size_t)(n + 64));
   double *add64 = malloc(sizeof(double) * (size_t)(n + 64));
-  for (int64_t i = 0; i < m * k; i++) a64[i] = a[i] = small_number(&random);
-  for (int64_t i = 0; i < k * n; i++) b64[i] = b[i] = small_number(&random);
-  for (int64_t i = 0; i < n + 64; i++) add64[i] = add[i] = small_number(&random);
+  for (int64_t i = 0; i < m * k; i++)
+    a64[i] = a[i] = small_number(&random);
+  for (int64_t i = 0; i < k * n; i++)
+    b64[i] = b[i] = small_number(&random);
+  for (int64_t i = 0; i < n + 64; i++)
+    add64[i] = add[i] = small_number(&random);
   c[m * n] = 12345;
   c64[m * n] = 12345;
-  hsc_gemm_matrix as = a_transposed ? (hsc_gemm_matrix){1, m} : (hsc_gemm_matrix){k, 1}, bs = b_transposed ? (hsc_gemm_matrix){1, k} : (hsc_gemm_matrix){n, 1};
+  hsc_gemm_matrix as = a_transposed ? (hsc_gemm_matrix){1, m} : (hsc_gemm_matrix){k, 1};
+  hsc_gemm_matrix bs = b_transposed ? (hsc_gemm_matrix){1, k} : (hsc_gemm_matrix){n, 1};
   hsc_gemm_blocking blocking;
   void *scratch = NULL;
   hsc_gemm_plan(isa, 4, m, n, k, as, bs, NULL, &blocking);
   assert_int_equal(posix_memalign(&scratch, 64, (size_t)blocking.scratch_bytes + 64), 0);
-  hsc_gemm_f32(kernels, &blocking, m, n, k, a, as, b, bs, c, n, false, (hsc_gemm_epilogue){bias ? add : NULL, relu}, scratch);
+  hsc_gemm_f32(kernels, &blocking, m, n, k, a, as, b, bs, c, n, false,
+               (hsc_gemm_epilogue){bias ? add : NULL, relu}, scratch);
   free(scratch);
   hsc_gemm_plan(isa, 8, m, n, k, as, bs, NULL, &blocking);
   assert_int_equal(posix_memalign(&scratch, 64, (size_t)blocking.scratch_bytes + 64), 0);
-  hsc_gemm_f64(kernels, &blocking, m, n, k, a64, as, b64, bs, c64, n, false, (hsc_gemm_epilogue){bias ? add64 : NULL, relu}, scratch);
+  hsc_gemm_f64(kernels, &blocking, m, n, k, a64, as, b64, bs, c64, n, false,
+               (hsc_gemm_epilogue){bias ? add64 : NULL, relu}, scratch);
   free(scratch);
   for (int64_t i = 0; i < m; i++)
     for (int64_t j = 0; j < n; j++) {
       double sum = bias ? add64[j] : 0;
-      for (int64_t p = 0; p < k; p++) sum += a64[i * as.row + p * as.column] * b64[p * bs.row + j * bs.column];
-      if (relu && sum < 0) sum = 0;
+      for (int64_t p = 0; p < k; p++)
+        sum += a64[i * as.row + p * as.column] * b64[p * bs.row + j * bs.column];
+      if (relu && sum < 0)
+        sum = 0;
       if (c[i * n + j] != sum || c64[i * n + j] != sum)
-        fail_msg("%lldx%lldx%lld (%d%d): element %lld,%lld is %g and %g, not %g", (long long)m, (long long)n, (long long)k, a_transposed, b_transposed, (long long)i,
-                 (long long)j, (double)c[i * n + j], c64[i * n + j], sum);
+        fail_msg("%lldx%lldx%lld (%d%d): element %lld,%lld is %g and %g, not %g", (long long)m,
+                 (long long)n, (long long)k, a_transposed, b_transposed, (long long)i, (long long)j,
+                 (double)c[i * n + j], c64[i * n + j], sum);
     }
   assert_true(c[m * n] == 12345 && c64[m * n] == 12345);
   free(a);
@@ -59,8 +82,10 @@ static void check_product(const hsc_cpu_isa *isa, int64_t m, int64_t n, int64_t 
 }
 
 static void products_equal_a_plain_loop(void **state) {
-  static const int64_t shapes[][3] = {{1, 1, 1},   {1, 37, 5},  {7, 13, 5},    {6, 16, 8},   {5, 17, 0},   {32, 10, 64},  {32, 1, 70},
-                                      {33, 64, 9}, {3, 40, 33}, {50, 96, 300}, {70, 31, 64}, {13, 600, 7}, {100, 50, 128}};
+  static const int64_t shapes[][3] = {{1, 1, 1},     {1, 37, 5},    {7, 13, 5},   {6, 16, 8},
+                                      {5, 17, 0},    {32, 10, 64},  {32, 1, 70},  {33, 64, 9},
+                                      {3, 40, 33},   {50, 96, 300}, {70, 31, 64}, {13, 600, 7},
+                                      {100, 50, 128}};
   hsc_cpu_isa isa;
   hsc_cpu_isa_detect(&isa);
   int level = (int)isa.level;
@@ -68,20 +93,27 @@ static void products_equal_a_plain_loop(void **state) {
     isa.level = (hsc_cpu_isa_level)l;
     isa.vector_bytes = 16 << l;
     for (size_t s = 0; s < HSC_COUNT_OF(shapes); s++)
-      for (int form = 0; form < 8; form++) check_product(&isa, shapes[s][0], shapes[s][1], shapes[s][2], form & 1, form & 2, form & 4, (form & 5) == 5);
+      for (int form = 0; form < 8; form++)
+        check_product(&isa, shapes[s][0], shapes[s][1], shapes[s][2], form & 1, form & 2, form & 4,
+                      (form & 5) == 5);
   }
 }
 
-// ---- strided copies -------------------------------------------------------------------------------------------------------------
+// ---- strided copies -----------------------------------------------------------------------------
 
 static void copies_move_each_element(void **state) {
   static const int sizes[] = {1, 2, 4, 8, 16};
   hsc_random random;
   hsc_random_init(&random, 1);
   for (int round = 0; round < 200; round++) {
-    int rank = 1 + (int)hsc_random_below(&random, 4), bytes = sizes[hsc_random_below(&random, 5)];
-    int64_t dims[4], order[4] = {0, 1, 2, 3}, from_stride[4], elements = 1;
-    for (int i = 0; i < rank; i++) elements *= dims[i] = 1 + (int64_t)hsc_random_below(&random, 21);
+    int rank = 1 + (int)hsc_random_below(&random, 4);
+    int bytes = sizes[hsc_random_below(&random, 5)];
+    int64_t dims[4];
+    int64_t order[4] = {0, 1, 2, 3};
+    int64_t from_stride[4];
+    int64_t elements = 1;
+    for (int i = 0; i < rank; i++)
+      elements *= dims[i] = 1 + (int64_t)hsc_random_below(&random, 21);
     for (int i = rank - 1; i > 0; i--) {
       int j = (int)hsc_random_below(&random, (uint64_t)i + 1);
       int64_t keep = order[i];
@@ -102,14 +134,18 @@ static void copies_move_each_element(void **state) {
       copy.to_stride[i] = stride;
       stride *= dims[i];
     }
-    uint8_t *from = malloc((size_t)(elements * bytes)), *to = calloc(1, (size_t)(elements * bytes));
-    for (int64_t i = 0; i < elements * bytes; i++) from[i] = (uint8_t)hsc_random_u64(&random);
+    uint8_t *from = malloc((size_t)(elements * bytes));
+    uint8_t *to = calloc(1, (size_t)(elements * bytes));
+    for (int64_t i = 0; i < elements * bytes; i++)
+      from[i] = (uint8_t)hsc_random_u64(&random);
     hsc_strided_normalize(&copy);
-    int64_t outer = hsc_strided_outer(&copy), middle = outer / 3;
+    int64_t outer = hsc_strided_outer(&copy);
+    int64_t middle = outer / 3;
     hsc_strided_copy(&copy, from, to, 0, middle);
     hsc_strided_copy(&copy, from, to, middle, outer);
     for (int64_t e = 0; e < elements; e++) {
-      int64_t at = 0, rest = e;
+      int64_t at = 0;
+      int64_t rest = e;
       for (int i = rank - 1; i >= 0; i--) {
         at += rest % dims[i] * from_stride[i];
         rest /= dims[i];
@@ -121,12 +157,17 @@ static void copies_move_each_element(void **state) {
   }
 }
 
-// ---- index expressions ----------------------------------------------------------------------------------------------------------
+// ---- index expressions --------------------------------------------------------------------------
 
 static void division_stays_affine_where_ranges_allow(void **state) {
   // 12 i + j with j in [0, 12): divided by 12 it is i, the rest is j.
   const int64_t sizes[] = {5, 12, 24};
-  hsc_affine i = hsc_affine_symbol(0), j = hsc_affine_symbol(1), k = hsc_affine_symbol(2), sum, quotient, rest;
+  hsc_affine i = hsc_affine_symbol(0);
+  hsc_affine j = hsc_affine_symbol(1);
+  hsc_affine k = hsc_affine_symbol(2);
+  hsc_affine sum;
+  hsc_affine quotient;
+  hsc_affine rest;
   int32_t symbol;
   int64_t inner;
   assert_true(hsc_affine_add(&j, &i, 12, &sum));
@@ -142,7 +183,7 @@ static void division_stays_affine_where_ranges_allow(void **state) {
   assert_int_equal(symbol, -1);
 }
 
-// ---- the pool -------------------------------------------------------------------------------------------------------------------
+// ---- the pool -----------------------------------------------------------------------------------
 
 typedef struct counts {
   _Atomic int done[1000];
@@ -153,7 +194,8 @@ static void count_chunk(void *context, int64_t chunk, int worker) {
   counts *c = context;
   atomic_fetch_add(&c->done[chunk], 1);
   int seen = atomic_load(&c->largest_worker);
-  while (worker > seen && !atomic_compare_exchange_weak(&c->largest_worker, &seen, worker)) continue;
+  while (worker > seen && !atomic_compare_exchange_weak(&c->largest_worker, &seen, worker))
+    continue;
 }
 
 static void every_chunk_is_done_once(void **state) {
@@ -165,7 +207,8 @@ static void every_chunk_is_done_once(void **state) {
       memset(&c, 0, sizeof c);
       int64_t chunks = 1 + loop * 3;
       hsc_cpu_pool_run(pool, chunks, count_chunk, &c);
-      for (int64_t i = 0; i < 1000; i++) assert_int_equal(atomic_load(&c.done[i]), i < chunks ? 1 : 0);
+      for (int64_t i = 0; i < 1000; i++)
+        assert_int_equal(atomic_load(&c.done[i]), i < chunks ? 1 : 0);
       assert_in_range(atomic_load(&c.largest_worker), 0, threads - 1);
     }
     hsc_cpu_pool_destroy(pool);

@@ -1,32 +1,60 @@
-// Code in serialised executables: files made here by the formats' documents, and every way to cut or bend them.
+// Code in serialised executables: files made here by the formats' documents, and every way to cut
+// or bend them.
 #include "base/core/memory.h"
 #include "unit.h"
 
 #include "worker/device_code.h"
 
 static void put(hsc_bytes *out, uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; i++) hsc_bytes_append_char(out, (char)(value >> 8 * i));
+  for (int i = 0; i < bytes; i++)
+    hsc_bytes_append_char(out, (char)(value >> 8 * i));
 }
 
 static void put_varint(hsc_bytes *out, uint64_t value) {
-  for (; value > 127; value >>= 7) hsc_bytes_append_char(out, (char)(value | 128));
+  for (; value > 127; value >>= 7)
+    hsc_bytes_append_char(out, (char)(value | 128));
   hsc_bytes_append_char(out, (char)value);
 }
 
 // A cubin of two sections: `code` executable bytes, and 1000 that are not.
 static void put_cubin(hsc_bytes *out, uint64_t code) {
-  hsc_bytes_append(out, "\x7f" "ELF\x02\x01\x01\x33\x07\0\0\0\0\0\0\0", 16);
-  put(out, 2, 2), put(out, 190, 2), put(out, 1, 4), put(out, 0, 8), put(out, 0, 8);
+  hsc_bytes_append(out,
+                   "\x7f"
+                   "ELF\x02\x01\x01\x33\x07\0\0\0\0\0\0\0",
+                   16);
+  put(out, 2, 2);
+  put(out, 190, 2);
+  put(out, 1, 4);
+  put(out, 0, 8);
+  put(out, 0, 8);
   put(out, 64, 8);  // section table
-  put(out, 0, 4), put(out, 64, 2), put(out, 56, 2), put(out, 0, 2), put(out, 64, 2), put(out, 2, 2), put(out, 0, 2);
-  for (int s = 0; s < 2; s++) put(out, 0, 4), put(out, 1, 4), put(out, s ? 2 : 6, 8), put(out, 0, 8), put(out, 192, 8), put(out, s ? 1000 : code, 8), put(out, 0, 24);
-  for (uint64_t i = 0; i < code + 1000; i++) hsc_bytes_append_char(out, (char)(i * 7));
+  put(out, 0, 4);
+  put(out, 64, 2);
+  put(out, 56, 2);
+  put(out, 0, 2);
+  put(out, 64, 2);
+  put(out, 2, 2);
+  put(out, 0, 2);
+  for (int s = 0; s < 2; s++) {
+    put(out, 0, 4);
+    put(out, 1, 4);
+    put(out, s ? 2 : 6, 8);
+    put(out, 0, 8);
+    put(out, 192, 8);
+    put(out, s ? 1000 : code, 8);
+    put(out, 0, 24);
+  }
+  for (uint64_t i = 0; i < code + 1000; i++)
+    hsc_bytes_append_char(out, (char)(i * 7));
 }
 
 static void put_chunk(hsc_bytes *out, char kind, const hsc_bytes *data) {
-  put(out, 0x1122334455667788u, 8), put(out, data->size, 8), put(out, 0, 8);
+  put(out, 0x1122334455667788u, 8);
+  put(out, data->size, 8);
+  put(out, 0, 8);
   hsc_bytes_append_char(out, kind);
-  put(out, 1, 7), put(out, 0, 8);
+  put(out, 1, 7);
+  put(out, 0, 8);
   hsc_bytes_append(out, data->data, data->size);
 }
 
@@ -47,18 +75,27 @@ static void put_snappy(hsc_bytes *out, const hsc_bytes *plain) {
   }
 }
 
-// ExecutableAndOptionsProto with a file of records that hold two cubins of 3000 and 70000 bytes of code.
+// ExecutableAndOptionsProto with a file of records that hold two cubins of 3000 and 70000 bytes of
+// code.
 static void make_serialized(bool compressed, hsc_bytes *out) {
-  hsc_bytes plain = {0}, data = {0}, chunks = {0}, file = {0}, none = {0};
+  hsc_bytes plain = {0};
+  hsc_bytes data = {0};
+  hsc_bytes chunks = {0};
+  hsc_bytes file = {0};
+  hsc_bytes none = {0};
   hsc_bytes_append_text(&plain, "before");
   put_cubin(&plain, 3000);
-  for (int i = 0; i < 500; i++) hsc_bytes_append_text(&plain, "12345678");
+  for (int i = 0; i < 500; i++)
+    hsc_bytes_append_text(&plain, "12345678");
   put_cubin(&plain, 70000);
   hsc_bytes_append_char(&data, compressed ? 's' : 0);
   put_varint(&data, 3);
   hsc_bytes_append(&data, "\x01\x02\x03", 3);
-  if (compressed) put_varint(&data, plain.size), put_snappy(&data, &plain);
-  else hsc_bytes_append(&data, plain.data, plain.size);
+  if (compressed) {
+    put_varint(&data, plain.size);
+    put_snappy(&data, &plain);
+  } else
+    hsc_bytes_append(&data, plain.data, plain.size);
   put_chunk(&chunks, 's', &none);
   put_chunk(&chunks, 'r', &data);
   for (size_t at = 0; at < chunks.size;) {  // blocks of 64 KiB, each with a header
@@ -73,7 +110,8 @@ static void make_serialized(bool compressed, hsc_bytes *out) {
   hsc_bytes_append(out, file.data, file.size);
   hsc_bytes_append_text(out, "\x12\x02\x08\x01");
   hsc_bytes *const all[] = {&plain, &data, &chunks, &file};
-  for (size_t i = 0; i < HSC_COUNT_OF(all); i++) hsc_bytes_deinit(all[i]);
+  for (size_t i = 0; i < HSC_COUNT_OF(all); i++)
+    hsc_bytes_deinit(all[i]);
 }
 
 static void code_is_counted(void **state) {
@@ -87,7 +125,8 @@ static void code_is_counted(void **state) {
   }
 }
 
-// Nothing outside of the bytes is read (the copies end where the heap block ends), and nothing that cannot be is counted.
+// Nothing outside of the bytes is read (the copies end where the heap block ends), and nothing that
+// cannot be is counted.
 static void what_is_cut_or_bent_is_no_code(void **state) {
   hsc_bytes bytes = {0};
   int64_t code;
@@ -95,7 +134,8 @@ static void what_is_cut_or_bent_is_no_code(void **state) {
   for (size_t cut = 0; cut < bytes.size; cut += cut < 300 ? 1 : 997) {
     char *copy = hsc_alloc(cut + 1);
     memcpy(copy, bytes.data, cut);
-    if (hsc_device_code_bytes((hsc_view){copy, cut}, &code) && cut + 4 < bytes.size) fail_msg("code in the first %zu bytes", cut);
+    if (hsc_device_code_bytes((hsc_view){copy, cut}, &code) && cut + 4 < bytes.size)
+      fail_msg("code in the first %zu bytes", cut);
     hsc_free(copy);
   }
   uint64_t h = 1;
@@ -104,7 +144,8 @@ static void what_is_cut_or_bent_is_no_code(void **state) {
     size_t at = i < 400 ? (size_t)i % 200 : (size_t)(h >> 33) % bytes.size;
     char before = bytes.data[at];
     bytes.data[at] = (char)(h >> 20);
-    if (hsc_device_code_bytes(hsc_bytes_view(&bytes), &code)) assert_true(code > 0 && code < 1 << 20);
+    if (hsc_device_code_bytes(hsc_bytes_view(&bytes), &code))
+      assert_true(code > 0 && code < 1 << 20);
     bytes.data[at] = before;
   }
   hsc_bytes_deinit(&bytes);
@@ -113,6 +154,7 @@ static void what_is_cut_or_bent_is_no_code(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(code_is_counted), cmocka_unit_test(what_is_cut_or_bent_is_no_code)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(code_is_counted),
+                                     cmocka_unit_test(what_is_cut_or_bent_is_no_code)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-// test_device_install.c - setting up real compilers, with a Python and a pip that are shell scripts: what is fetched, what
-// is told meanwhile, and every way in which it does not work.
+// test_device_install.c - setting up real compilers, with a Python and a pip that are shell
+// scripts: what is fetched, what is told meanwhile, and every way in which it does not work.
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,7 +17,8 @@ static void write_script(const char *path, const char *text) {
 
 static int set_up(void **state) {
   strcpy(dir, "/tmp/hloscope-install-XXXXXX");
-  if (!mkdtemp(dir)) return -1;
+  if (!mkdtemp(dir))
+    return -1;
   setenv("HLOSCOPE_CACHE_DIR", dir, 1);
   snprintf(python, sizeof python, "%s/python", dir);
   setenv("HLOSCOPE_PYTHON", python, 1);
@@ -30,12 +31,15 @@ static int tear_down(void **state) {
   return system(command);
 }
 
-// `python -m venv DIR` makes a DIR whose python runs `pip` (a shell command; the packages are "$@" from the 6th on).
+// `python -m venv DIR` makes a DIR whose python runs `pip` (a shell command; the packages are "$@"
+// from the 6th on).
 static void write_python(const char *pip) {
   hsc_bytes text = {0};
   hsc_bytes_printf(&text,
-                   "#!/bin/sh\nmkdir -p \"$3/bin\" \"$3/lib/python3.11/site-packages\" && touch \"$3/bin/pip\" && cat > "
-                   "\"$3/bin/python\" <<'END'\n#!/bin/sh\nsite=\"$(dirname \"$0\")/../lib/python3.11/site-packages\"\nshift 6\n%s\nEND\n"
+                   "#!/bin/sh\nmkdir -p \"$3/bin\" \"$3/lib/python3.11/site-packages\" && touch "
+                   "\"$3/bin/pip\" && cat > "
+                   "\"$3/bin/python\" <<'END'\n#!/bin/sh\nsite=\"$(dirname "
+                   "\"$0\")/../lib/python3.11/site-packages\"\nshift 6\n%s\nEND\n"
                    "chmod +x \"$3/bin/python\"\n",
                    pip);
   write_script(python, hsc_bytes_text(&text));
@@ -50,24 +54,33 @@ typedef struct told {
   int64_t downloaded, total;
 } told;
 
-static void tell(void *user, const char *device, const char *text, int64_t downloaded_bytes, int64_t total_bytes) {
+static void tell(void *user,
+                 const char *device,
+                 const char *text,
+                 int64_t downloaded_bytes,
+                 int64_t total_bytes) {
   told *t = user;
   size_t used = strlen(t->text);
   snprintf(t->text + used, sizeof t->text - used, "%s: %s\n", device, text);
-  if (downloaded_bytes > t->downloaded) t->downloaded = downloaded_bytes;
-  if (total_bytes > t->total) t->total = total_bytes;
+  if (downloaded_bytes > t->downloaded)
+    t->downloaded = downloaded_bytes;
+  if (total_bytes > t->total)
+    t->total = total_bytes;
 }
 
 static hsc_status *install(const char *device, told *t) {
-  return hsc_devices_install(&(hsc_install_options){.devices = &device, .device_count = 1, .progress = tell, .user = t});
+  return hsc_devices_install(
+      &(hsc_install_options){.devices = &device, .device_count = 1, .progress = tell, .user = t});
 }
 
 static void packages_come_in_their_versions_once(void **state) {
   told t = {0};
   bool there = true;
-  write_python("mkdir -p $TMPDIR/pip-unpack && head -c 300000 /dev/zero > $TMPDIR/pip-unpack/x.whl\n"
-               "echo 'Downloading x.whl (0.6 MB)'; sleep 0.6\n"
-               "for p; do n=$(echo \"$p\" | sed 's/==/-/; s/-\\([a-z]\\)/_\\1/g'); mkdir -p \"$site/$n.dist-info\"; echo \"$p\" >> \"$site/log\"; done");
+  write_python(
+      "mkdir -p $TMPDIR/pip-unpack && head -c 300000 /dev/zero > $TMPDIR/pip-unpack/x.whl\n"
+      "echo 'Downloading x.whl (0.6 MB)'; sleep 0.6\n"
+      "for p; do n=$(echo \"$p\" | sed 's/==/-/; s/-\\([a-z]\\)/_\\1/g'); mkdir -p "
+      "\"$site/$n.dist-info\"; echo \"$p\" >> \"$site/log\"; done");
   EXPECT_OK(hsc_device_installed("cuda", &there));
   assert_false(there);
   EXPECT_OK(install("cuda", &t));
@@ -95,8 +108,9 @@ static void failures_say_what_to_do(void **state) {
     hsc_code code;
     const char *message;
   } cases[] = {
-      {"echo 'WARNING: Retrying after NewConnectionError: Failed to establish a new connection: nobody' >&2; exit 1", HSC_UNAVAILABLE,
-       "tpu: no package index can be reached"},
+      {"echo 'WARNING: Retrying after NewConnectionError: Failed to establish a new connection: "
+       "nobody' >&2; exit 1",
+       HSC_UNAVAILABLE, "tpu: no package index can be reached"},
       {"echo 'ERROR: No matching distribution found for libtpu==0.0.51' >&2; exit 1", HSC_UNKNOWN,
        "tpu: pip failed (exit code 1): ERROR: No matching distribution found for libtpu==0.0.51"},
       {"kill -9 $$", HSC_UNKNOWN, "signal 9"},
@@ -106,10 +120,13 @@ static void failures_say_what_to_do(void **state) {
     write_python(cases[i].pip);
     hsc_status *status = install("tpu", &t);
     assert_int_equal(hsc_status_code(status), cases[i].code);
-    if (!strstr(hsc_status_message(status), cases[i].message)) fail_msg("%s", hsc_status_message(status));
+    if (!strstr(hsc_status_message(status), cases[i].message))
+      fail_msg("%s", hsc_status_message(status));
     hsc_status_free(status);
   }
-  write_script(python, "#!/bin/sh\necho 'The virtual environment was not created successfully because ensurepip is not available.'\nexit 1\n");
+  write_script(python,
+               "#!/bin/sh\necho 'The virtual environment was not created successfully because "
+               "ensurepip is not available.'\nexit 1\n");
   char command[160];
   snprintf(command, sizeof command, "rm -rf '%s/venv'", dir);
   assert_int_equal(system(command), 0);
@@ -124,12 +141,13 @@ static void it_can_be_stopped_and_has_a_limit(void **state) {
   static const volatile int stop = 1;
   const char *device = "tpu";
   write_python("sleep 30");
-  hsc_status *status =
-      hsc_devices_install(&(hsc_install_options){.devices = &device, .device_count = 1, .stop = &stop});
+  hsc_status *status = hsc_devices_install(
+      &(hsc_install_options){.devices = &device, .device_count = 1, .stop = &stop});
   assert_int_equal(hsc_status_code(status), HSC_CANCELLED);
   hsc_status_free(status);
   write_python("sleep 30");
-  status = hsc_devices_install(&(hsc_install_options){.devices = &device, .device_count = 1, .limit_ns = 300000000});
+  status = hsc_devices_install(
+      &(hsc_install_options){.devices = &device, .device_count = 1, .limit_ns = 300000000});
   assert_int_equal(hsc_status_code(status), HSC_DEADLINE_EXCEEDED);
   hsc_status_free(status);
 }
@@ -138,7 +156,8 @@ static void names_are_checked_before_anything_is_fetched(void **state) {
   told t = {0};
   write_python("exit 0");
   hsc_status *status = install("cudaa", &t);
-  assert_string_equal(hsc_status_message(status), "'cudaa' cannot be installed; did you mean 'cuda'?");
+  assert_string_equal(hsc_status_message(status),
+                      "'cudaa' cannot be installed; did you mean 'cuda'?");
   hsc_status_free(status);
   status = install("neuron", &t);
   assert_int_equal(hsc_status_code(status), HSC_UNIMPLEMENTED);

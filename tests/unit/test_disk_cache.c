@@ -1,4 +1,5 @@
-// test_disk_cache.c - entries on disk: whole or not at all, whoever writes, dies or removes at the same time.
+// test_disk_cache.c - entries on disk: whole or not at all, whoever writes, dies or removes at the
+// same time.
 #include "base/core/random.h"
 #include "base/files/file_io.h"
 #include "base/files/disk_cache.h"
@@ -22,7 +23,8 @@ static int make_dir(void **state) {
 
 static int remove_dir(void **state) {
   hsc_disk_pruned pruned;
-  hsc_status_free(hsc_disk_cache_prune(dir, &(hsc_disk_prune){.max_age_ns = -1, .max_bytes = 0}, &pruned));
+  hsc_status_free(
+      hsc_disk_cache_prune(dir, &(hsc_disk_prune){.max_age_ns = -1, .max_bytes = 0}, &pruned));
   char path[96];
   snprintf(path, sizeof path, "%s/lock", dir);
   unlink(path);
@@ -44,16 +46,18 @@ static void path_of_key(const char *key, char out_path[128]) {
 
 static void what_is_not_whole_is_a_miss(void **state) {
   char path[128], other[128];
-  hsc_bytes payload = {0}, whole = {0};
+  hsc_bytes payload = {0};
+  hsc_bytes whole = {0};
   assert_false(lookup("program a\n", &payload));
-  EXPECT_OK(hsc_disk_cache_put(dir, HSC_VIEW("program a\n"), HSC_VIEW("name x\n"), HSC_VIEW("machine code")));
+  EXPECT_OK(hsc_disk_cache_put(dir, HSC_VIEW("program a\n"), HSC_VIEW("name x\n"),
+                               HSC_VIEW("machine code")));
   assert_true(lookup("program a\n", &payload));
   assert_true(hsc_view_equals_text(hsc_bytes_view(&payload), "machine code"));
   path_of_key("program a\n", path);
   path_of_key("program b\n", other);
   EXPECT_OK(hsc_file_read(path, &whole));
   EXPECT_OK(hsc_file_write_atomic(other, whole.data, whole.size));
-  assert_false(lookup("program b\n", &payload));   // the right name, another key: never handed out
+  assert_false(lookup("program b\n", &payload));  // the right name, another key: never handed out
   for (size_t cut = 0; cut < whole.size; cut++) {
     EXPECT_OK(hsc_file_write_atomic(path, whole.data, cut));
     assert_false(lookup("program a\n", &payload));
@@ -76,8 +80,10 @@ static void lists_say_what_is_there(void **state) {
   EXPECT_OK(hsc_arena_create(&arena));
   EXPECT_OK(hsc_disk_cache_list("/nonexistent/cache", arena, &entries, &count));
   assert_int_equal(count, 0);
-  EXPECT_OK(hsc_disk_cache_put(dir, HSC_VIEW("program a\noptions 1a\n"), HSC_VIEW("name first\ncompile_ns 12\n"), HSC_VIEW("one")));
-  EXPECT_OK(hsc_disk_cache_put(dir, HSC_VIEW("program b\n"), HSC_VIEW("name second\n"), HSC_VIEW("two")));
+  EXPECT_OK(hsc_disk_cache_put(dir, HSC_VIEW("program a\noptions 1a\n"),
+                               HSC_VIEW("name first\ncompile_ns 12\n"), HSC_VIEW("one")));
+  EXPECT_OK(
+      hsc_disk_cache_put(dir, HSC_VIEW("program b\n"), HSC_VIEW("name second\n"), HSC_VIEW("two")));
   char path[128], stranger[128];
   path_of_key("program b\n", path);
   EXPECT_OK(hsc_file_write_atomic(path, "HSCX", 4));
@@ -85,7 +91,8 @@ static void lists_say_what_is_there(void **state) {
   EXPECT_OK(hsc_file_write_atomic(stranger, "not an entry", 12));
   EXPECT_OK(hsc_disk_cache_list(dir, arena, &entries, &count));
   assert_int_equal(count, 2);
-  hsc_disk_entry *whole = &entries[entries[0].state == HSC_DISK_ENTRY_WHOLE ? 0 : 1], *damaged = &entries[entries[0].state == HSC_DISK_ENTRY_WHOLE ? 1 : 0];
+  hsc_disk_entry *whole = &entries[entries[0].state == HSC_DISK_ENTRY_WHOLE ? 0 : 1];
+  hsc_disk_entry *damaged = &entries[entries[0].state == HSC_DISK_ENTRY_WHOLE ? 1 : 0];
   assert_int_equal(damaged->state, HSC_DISK_ENTRY_DAMAGED);
   assert_string_equal(damaged->problem, "cut off in its header");
   assert_true(hsc_view_equals_text(hsc_disk_cache_line(whole->key, "options"), "1a"));
@@ -97,10 +104,12 @@ static void lists_say_what_is_there(void **state) {
   hsc_arena_destroy(arena);
 }
 
-// What others put in an entry's place: links, pipes, folders, files that may not be read. Nothing is waited for, nothing outside is written.
+// What others put in an entry's place: links, pipes, folders, files that may not be read. Nothing
+// is waited for, nothing outside is written.
 static void strange_files_are_misses(void **state) {
   char path[128], outside[128];
-  hsc_bytes payload = {0}, whole = {0};
+  hsc_bytes payload = {0};
+  hsc_bytes whole = {0};
   struct stat info;
   hsc_disk_pruned pruned;
   path_of_key("program a\n", path);
@@ -115,14 +124,16 @@ static void strange_files_are_misses(void **state) {
   assert_true(lookup("program a\n", &payload));
   assert_int_equal(unlink(path), 0);
   assert_int_equal(mkfifo(path, 0600), 0);
-  assert_false(lookup("program a\n", &payload));   // and does not wait for a writer
-  EXPECT_OK(hsc_disk_cache_prune(dir, &(hsc_disk_prune){.max_age_ns = -1, .max_bytes = 0, .damaged = true}, &pruned));
+  assert_false(lookup("program a\n", &payload));  // and does not wait for a writer
+  EXPECT_OK(hsc_disk_cache_prune(
+      dir, &(hsc_disk_prune){.max_age_ns = -1, .max_bytes = 0, .damaged = true}, &pruned));
   assert_int_equal(pruned.removed, 0);
   assert_int_equal(unlink(path), 0);
   assert_int_equal(mkdir(path, 0700), 0);
   assert_false(lookup("program a\n", &payload));
-  hsc_status *status = hsc_disk_cache_put(dir, HSC_VIEW("program a\n"), HSC_VIEW(""), HSC_VIEW("code"));
-  assert_non_null(status);   // costs time, not results
+  hsc_status *status =
+      hsc_disk_cache_put(dir, HSC_VIEW("program a\n"), HSC_VIEW(""), HSC_VIEW("code"));
+  assert_non_null(status);  // costs time, not results
   hsc_status_free(status);
   assert_int_equal(rmdir(path), 0);
   unlink(outside);
@@ -130,7 +141,8 @@ static void strange_files_are_misses(void **state) {
   hsc_bytes_deinit(&whole);
 }
 
-// A directory of another user: readable, not writable. As root nothing is forbidden, so a child becomes nobody.
+// A directory of another user: readable, not writable. As root nothing is forbidden, so a child
+// becomes nobody.
 static void others_directories_serve_readers(void **state) {
   EXPECT_OK(hsc_disk_cache_put(dir, HSC_VIEW("program a\n"), HSC_VIEW(""), HSC_VIEW("code")));
   assert_int_equal(chmod(dir, 0555), 0);
@@ -140,14 +152,24 @@ static void others_directories_serve_readers(void **state) {
     hsc_bytes payload = {0};
     hsc_disk_pruned pruned;
     bool found = false;
-    if (!geteuid() && setuid(65534)) _exit(10);
+    if (!geteuid() && setuid(65534))
+      _exit(10);
     int wrong = 0;
     hsc_status *status = hsc_disk_cache_get(dir, HSC_VIEW("program a\n"), &payload, &found);
-    if (status || !found) wrong = 1;
-    if (!wrong && !(status = hsc_disk_cache_put(dir, HSC_VIEW("program b\n"), HSC_VIEW(""), HSC_VIEW("code")))) wrong = 2;
+    if (status || !found)
+      wrong = 1;
+    if (!wrong && !(status = hsc_disk_cache_put(dir, HSC_VIEW("program b\n"), HSC_VIEW(""),
+                                                HSC_VIEW("code"))))
+      wrong = 2;
     hsc_status_free(status);
-    if (!wrong && ((status = hsc_disk_cache_prune(dir, &(hsc_disk_prune){.max_age_ns = -1, .max_bytes = 0, .dry = true}, &pruned)) || pruned.removed != 1)) wrong = 3;
-    if (!wrong && !(status = hsc_disk_cache_prune(dir, &(hsc_disk_prune){.max_age_ns = -1, .max_bytes = 0}, &pruned))) wrong = 4;
+    if (!wrong &&
+        ((status = hsc_disk_cache_prune(
+              dir, &(hsc_disk_prune){.max_age_ns = -1, .max_bytes = 0, .dry = true}, &pruned)) ||
+         pruned.removed != 1))
+      wrong = 3;
+    if (!wrong && !(status = hsc_disk_cache_prune(
+                        dir, &(hsc_disk_prune){.max_age_ns = -1, .max_bytes = 0}, &pruned)))
+      wrong = 4;
     hsc_status_free(status);
     hsc_bytes_deinit(&payload);
     _exit(wrong);
@@ -172,27 +194,34 @@ static void age_entry(const char *key, int seconds) {
 static void prune_removes_the_oldest_first(void **state) {
   hsc_bytes payload = {0};
   hsc_disk_pruned pruned;
-  char key[32], big[1000] = {0};
+  char key[32];
+  char big[1000] = {0};
   for (int i = 0; i < 5; i++) {
     snprintf(key, sizeof key, "program %d\n", i);
     EXPECT_OK(hsc_disk_cache_put(dir, hsc_view_of(key), HSC_VIEW(""), (hsc_view){big, sizeof big}));
     age_entry(key, (5 - i) * 1000);
   }
-  assert_true(lookup("program 0\n", &payload));   // used now: the youngest
-  EXPECT_OK(hsc_disk_cache_prune(dir, &(hsc_disk_prune){.max_age_ns = (int64_t)3500 * 1000000000, .max_bytes = -1, .dry = true}, &pruned));
+  assert_true(lookup("program 0\n", &payload));  // used now: the youngest
+  EXPECT_OK(hsc_disk_cache_prune(
+      dir,
+      &(hsc_disk_prune){.max_age_ns = (int64_t)3500 * 1000000000, .max_bytes = -1, .dry = true},
+      &pruned));
   assert_int_equal(pruned.removed, 1);
-  assert_true(lookup("program 1\n", &payload));   // a dry run removes nothing; now used as well
-  EXPECT_OK(hsc_disk_cache_prune(dir, &(hsc_disk_prune){.max_age_ns = (int64_t)2500 * 1000000000, .max_bytes = -1}, &pruned));
+  assert_true(lookup("program 1\n", &payload));  // a dry run removes nothing; now used as well
+  EXPECT_OK(hsc_disk_cache_prune(
+      dir, &(hsc_disk_prune){.max_age_ns = (int64_t)2500 * 1000000000, .max_bytes = -1}, &pruned));
   assert_int_equal(pruned.removed, 1);
   assert_false(lookup("program 2\n", &payload));
-  EXPECT_OK(hsc_disk_cache_prune(dir, &(hsc_disk_prune){.max_age_ns = -1, .max_bytes = 2500}, &pruned));
+  EXPECT_OK(
+      hsc_disk_cache_prune(dir, &(hsc_disk_prune){.max_age_ns = -1, .max_bytes = 2500}, &pruned));
   assert_int_equal(pruned.removed, 2);
   assert_true(pruned.kept == 2 && pruned.kept_bytes <= 2500);
   assert_true(lookup("program 0\n", &payload) && lookup("program 1\n", &payload));
   hsc_bytes_deinit(&payload);
 }
 
-// A writer that is killed at any moment leaves a whole entry, an older whole entry, or none; what it left besides is removed later.
+// A writer that is killed at any moment leaves a whole entry, an older whole entry, or none; what
+// it left besides is removed later.
 static void killed_writers_leave_nothing_torn(void **state) {
   enum { SIZE = 1 << 20, ROUNDS = 40 };
   char *bytes = malloc(SIZE);
@@ -206,15 +235,17 @@ static void killed_writers_leave_nothing_torn(void **state) {
     if (writer == 0) {
       for (int value = 0;; value++) {
         memset(bytes, value, SIZE);
-        hsc_status_free(hsc_disk_cache_put(dir, HSC_VIEW("program k\n"), HSC_VIEW(""), (hsc_view){bytes, SIZE}));
+        hsc_status_free(hsc_disk_cache_put(dir, HSC_VIEW("program k\n"), HSC_VIEW(""),
+                                           (hsc_view){bytes, SIZE}));
       }
     }
     int64_t until = hsc_now_ns() + 1000000 + (int64_t)hsc_random_below(&random, 6000000);
-    do {   // reads while it writes
+    do {  // reads while it writes
       if (lookup("program k\n", &payload)) {
         assert_int_equal(payload.size, SIZE);
         for (size_t i = 1; i < SIZE; i++)
-          if (payload.data[i] != payload.data[0]) fail_msg("an entry of two writers at byte %zu", i);
+          if (payload.data[i] != payload.data[0])
+            fail_msg("an entry of two writers at byte %zu", i);
       }
     } while (hsc_now_ns() < until);
     kill(writer, SIGKILL);
@@ -229,10 +260,12 @@ static void killed_writers_leave_nothing_torn(void **state) {
     assert_int_not_equal(entries[i].state, HSC_DISK_ENTRY_DAMAGED);
     unfinished += entries[i].state == HSC_DISK_ENTRY_UNFINISHED;
     struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
-    if (entries[i].state == HSC_DISK_ENTRY_UNFINISHED) assert_int_equal(utimensat(AT_FDCWD, entries[i].path, old, 0), 0);
+    if (entries[i].state == HSC_DISK_ENTRY_UNFINISHED)
+      assert_int_equal(utimensat(AT_FDCWD, entries[i].path, old, 0), 0);
   }
   hsc_disk_pruned pruned;
-  EXPECT_OK(hsc_disk_cache_prune(dir, &(hsc_disk_prune){.max_age_ns = -1, .max_bytes = -1}, &pruned));
+  EXPECT_OK(
+      hsc_disk_cache_prune(dir, &(hsc_disk_prune){.max_age_ns = -1, .max_bytes = -1}, &pruned));
   assert_int_equal(pruned.removed, unfinished);
   hsc_arena_destroy(arena);
   hsc_bytes_deinit(&payload);
@@ -245,7 +278,8 @@ static void many_processes_write_read_and_prune(void **state) {
   for (int c = 0; c < CHILDREN; c++) {
     children[c] = fork();
     assert_true(children[c] >= 0);
-    if (children[c] > 0) continue;
+    if (children[c] > 0)
+      continue;
     int wrong = 0;
     for (int i = 0; i < ROUNDS && !wrong; i++) {
       char key[32], text[64];
@@ -254,9 +288,13 @@ static void many_processes_write_read_and_prune(void **state) {
       hsc_bytes payload = {0};
       bool found = false;
       hsc_disk_pruned pruned;
-      hsc_status *status = hsc_disk_cache_put(dir, hsc_view_of(key), HSC_VIEW(""), hsc_view_of(text));
-      if (!status) status = hsc_disk_cache_get(dir, hsc_view_of(key), &payload, &found);
-      if (!status && i % 10 == c) status = hsc_disk_cache_prune(dir, &(hsc_disk_prune){.max_age_ns = -1, .max_bytes = 300}, &pruned);
+      hsc_status *status =
+          hsc_disk_cache_put(dir, hsc_view_of(key), HSC_VIEW(""), hsc_view_of(text));
+      if (!status)
+        status = hsc_disk_cache_get(dir, hsc_view_of(key), &payload, &found);
+      if (!status && i % 10 == c)
+        status = hsc_disk_cache_prune(dir, &(hsc_disk_prune){.max_age_ns = -1, .max_bytes = 300},
+                                      &pruned);
       wrong = status != NULL || (found && !hsc_view_equals_text(hsc_bytes_view(&payload), text));
       hsc_status_free(status);
       hsc_bytes_deinit(&payload);

@@ -3,7 +3,8 @@
 #include "cli/command.h"
 
 static hsc_status *example(void) {
-  hsc_status *status = HSC_ERR(INVALID_ARGUMENT, "dot: contracting dimensions differ: lhs[1] = 128, rhs[0] = 64");
+  hsc_status *status =
+      HSC_ERR(INVALID_ARGUMENT, "dot: contracting dimensions differ: lhs[1] = 128, rhs[0] = 64");
   status = hsc_status_at(status, "models/broken.hlo", 7, 8, "  %d = f32[32,64] dot(%x, %w)\n");
   status = hsc_status_note(status, "while: reading the program");
   return hsc_status_hint(status, "look at %%w");
@@ -23,16 +24,19 @@ static void text_points_at_the_column(void **state) {
   hsc_status_free(status);
 }
 
-// Wherever the column is in a long line, the caret stands under the character, and the line is cut to the width.
+// Wherever the column is in a long line, the caret stands under the character, and the line is cut
+// to the width.
 static void long_lines_are_cut_around_the_column(void **state) {
   char line[2001];
-  for (int i = 0; i < 2000; i++) line[i] = (char)('a' + i % 26);
+  for (int i = 0; i < 2000; i++)
+    line[i] = (char)('a' + i % 26);
   line[2000] = 0;
   for (int column = 1; column <= 2000; column += 37) {
     hsc_status *status = hsc_status_at(HSC_ERR(INVALID_ARGUMENT, "x"), "f", 1, column, line);
     hsc_bytes out = {0};
     hsc_error_text(status, &(hsc_text_style){.width = 80}, &out);
-    const char *second = strchr(hsc_bytes_text(&out), '\n') + 1, *third = strchr(second, '\n') + 1;
+    const char *second = strchr(hsc_bytes_text(&out), '\n') + 1;
+    const char *third = strchr(second, '\n') + 1;
     size_t caret = strcspn(third, "^");
     assert_true(third - second - 1 <= 80);
     assert_true(third + caret < out.data + out.size);
@@ -57,7 +61,8 @@ static void odd_places_do_no_harm(void **state) {
       {"f", "ab", 1, 0, "error: x\n  --> f:1   ab\n"},
   };
   for (size_t i = 0; i < HSC_COUNT_OF(cases); i++) {
-    hsc_status *status = hsc_status_at(HSC_ERR(NOT_FOUND, "x"), cases[i].path, cases[i].row, cases[i].column, cases[i].line);
+    hsc_status *status = hsc_status_at(HSC_ERR(NOT_FOUND, "x"), cases[i].path, cases[i].row,
+                                       cases[i].column, cases[i].line);
     hsc_bytes out = {0};
     hsc_error_text(status, &(hsc_text_style){0}, &out);
     assert_string_equal(hsc_bytes_text(&out), cases[i].expected);
@@ -70,11 +75,12 @@ static void json_has_the_same_facts(void **state) {
   hsc_status *status = example();
   hsc_bytes out = {0};
   hsc_error_json(status, &out);
-  assert_string_equal(hsc_bytes_text(&out),
-                      "{\n  \"error\": {\n    \"code\": \"INVALID_ARGUMENT\",\n"
-                      "    \"message\": \"dot: contracting dimensions differ: lhs[1] = 128, rhs[0] = 64\",\n"
-                      "    \"where\": \"models/broken.hlo:7:8\",\n    \"hint\": \"look at %w\",\n"
-                      "    \"notes\": [\n      \"while: reading the program\"\n    ]\n  }\n}\n");
+  assert_string_equal(
+      hsc_bytes_text(&out),
+      "{\n  \"error\": {\n    \"code\": \"INVALID_ARGUMENT\",\n"
+      "    \"message\": \"dot: contracting dimensions differ: lhs[1] = 128, rhs[0] = 64\",\n"
+      "    \"where\": \"models/broken.hlo:7:8\",\n    \"hint\": \"look at %w\",\n"
+      "    \"notes\": [\n      \"while: reading the program\"\n    ]\n  }\n}\n");
   hsc_bytes_deinit(&out);
   hsc_status_free(status);
 }
@@ -90,7 +96,8 @@ static void bugs_say_where_they_come_from(void **state) {
 }
 
 static void exit_codes_follow_the_code(void **state) {
-  hsc_status *failed = HSC_ERR(NOT_FOUND, "x"), *unsupported = HSC_ERR(UNIMPLEMENTED, "x");
+  hsc_status *failed = HSC_ERR(NOT_FOUND, "x");
+  hsc_status *unsupported = HSC_ERR(UNIMPLEMENTED, "x");
   assert_int_equal(hsc_exit_code_of(NULL, false), 0);
   assert_int_equal(hsc_exit_code_of(failed, false), 1);
   assert_int_equal(hsc_exit_code_of(failed, true), 2);
@@ -101,8 +108,12 @@ static void exit_codes_follow_the_code(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(text_points_at_the_column), cmocka_unit_test(long_lines_are_cut_around_the_column), cmocka_unit_test(odd_places_do_no_harm),
-      cmocka_unit_test(json_has_the_same_facts),   cmocka_unit_test(bugs_say_where_they_come_from),        cmocka_unit_test(exit_codes_follow_the_code),
+      cmocka_unit_test(text_points_at_the_column),
+      cmocka_unit_test(long_lines_are_cut_around_the_column),
+      cmocka_unit_test(odd_places_do_no_harm),
+      cmocka_unit_test(json_has_the_same_facts),
+      cmocka_unit_test(bugs_say_where_they_come_from),
+      cmocka_unit_test(exit_codes_follow_the_code),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

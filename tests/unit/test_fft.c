@@ -1,26 +1,43 @@
-// test_fft.c - fft, ifft, rfft, irfft on the built-in device against the reference evaluator: lengths of all kinds, up to three dimensions.
+// test_fft.c - fft, ifft, rfft, irfft on the built-in device against the reference evaluator:
+// lengths of all kinds, up to three dimensions.
 #include "kernel_case.h"
 
 static void check_fft(uint64_t seed, int64_t longest) {
   kernel_case c;
   kernel_case_begin(&c, seed);
-  c.max_abs = 1e-4;   // of values up to some hundreds, in f32; sums that cancel leave what doubles round
+  // of values up to some hundreds, in f32; sums that cancel leave what doubles round
+  c.max_abs = 1e-4;
   hsc_fft_type kind = (hsc_fft_type)kernel_case_below(&c, 4);
   bool wide = kernel_case_below(&c, 2);
-  int count = 1 + (int)kernel_case_below(&c, 3), rank = count + (int)kernel_case_below(&c, 3);
+  int count = 1 + (int)kernel_case_below(&c, 3);
+  int rank = count + (int)kernel_case_below(&c, 3);
   int64_t dims[8], length[3];
-  for (int i = 0; i < rank; i++) dims[i] = 1 + kernel_case_below(&c, i == rank - 1 ? longest : 13);
-  for (int i = 0; i < count; i++) length[i] = dims[rank - count + i];
-  if (kind == HSC_IRFFT) dims[rank - 1] = length[count - 1] / 2 + 1;
-  hsc_type type = kind == HSC_RFFT ? (wide ? HSC_TYPE_F64 : HSC_TYPE_F32) : wide ? HSC_TYPE_C128 : HSC_TYPE_C64;
+  for (int i = 0; i < rank; i++)
+    dims[i] = 1 + kernel_case_below(&c, i == rank - 1 ? longest : 13);
+  for (int i = 0; i < count; i++)
+    length[i] = dims[rank - count + i];
+  if (kind == HSC_IRFFT)
+    dims[rank - 1] = length[count - 1] / 2 + 1;
+  hsc_type type;
+  if (kind == HSC_RFFT) {
+    if (wide)
+      type = HSC_TYPE_F64;
+    else
+      type = HSC_TYPE_F32;
+  } else if (wide)
+    type = HSC_TYPE_C128;
+  else
+    type = HSC_TYPE_C64;
   hsc_instr *x = kernel_case_input(&c, type, rank, dims, 3);
   hsc_attr attr = {.fft = {.type = kind, .length = hsc_dims_copy(c.module->arena, count, length)}};
   kernel_case_check(&c, hsc_build_op(&c.b, HSC_OP_FFT, (hsc_shape){0}, &attr, 1, &x, 0, NULL), 0);
 }
 
 static void lengths_of_all_kinds(void **state) {
-  for (uint64_t seed = 1; seed <= 200; seed++) check_fft(seed, 24);
-  for (uint64_t seed = 300; seed <= 340; seed++) check_fft(seed, 300);
+  for (uint64_t seed = 1; seed <= 200; seed++)
+    check_fft(seed, 24);
+  for (uint64_t seed = 300; seed <= 340; seed++)
+    check_fft(seed, 300);
 }
 
 static int end_all(void **state) {

@@ -11,7 +11,9 @@
 
 static char directory[] = "/tmp/hloscope-test-XXXXXX";
 
-static int make_directory(void **state) { return mkdtemp(directory) ? 0 : -1; }
+static int make_directory(void **state) {
+  return mkdtemp(directory) ? 0 : -1;
+}
 
 static int remove_directory(void **state) {
   char command[128];
@@ -31,12 +33,14 @@ static void what_is_written_reads_back(void **state) {
   static const size_t sizes[] = {0, 1, 65535, 65536, 65537, 3000000};
   for (size_t i = 0; i < HSC_COUNT_OF(sizes); i++) {
     char *data = calloc(1, sizes[i] + 1);
-    for (size_t b = 0; b < sizes[i]; b++) data[b] = (char)(b * 31 + i);
+    for (size_t b = 0; b < sizes[i]; b++)
+      data[b] = (char)(b * 31 + i);
     hsc_bytes back = {0};
     EXPECT_OK(hsc_file_write_atomic(in_directory("data"), data, sizes[i]));
     EXPECT_OK(hsc_file_read(in_directory("data"), &back));
     assert_int_equal(back.size, sizes[i]);
-    if (sizes[i]) assert_memory_equal(back.data, data, sizes[i]);
+    if (sizes[i])
+      assert_memory_equal(back.data, data, sizes[i]);
     hsc_bytes_deinit(&back);
     free(data);
   }
@@ -44,7 +48,8 @@ static void what_is_written_reads_back(void **state) {
 
 static void mode_and_links_are_kept(void **state) {
   struct stat info;
-  const char *real = in_directory("real"), *link_path = in_directory("link");
+  const char *real = in_directory("real");
+  const char *link_path = in_directory("link");
   mode_t mask = umask(027);
   EXPECT_OK(hsc_file_write_atomic(real, "1", 1));
   umask(mask);
@@ -74,7 +79,8 @@ static void failures_leave_no_trace(void **state) {
 
 static size_t gzip_to(char *out, size_t capacity, const char *data, size_t size) {
   z_stream stream = {0};
-  assert_int_equal(deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  assert_int_equal(deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY),
+                   Z_OK);
   stream.next_in = (Bytef *)(uintptr_t)data;
   stream.avail_in = (uInt)size;
   stream.next_out = (Bytef *)out;
@@ -96,7 +102,8 @@ static void a_full_disk_is_told(void **state) {
 static void failing_allocations_are_told(void **state) {
   static char packed[4096];
   static char zeros[100000];
-  size_t size = gzip_to(packed, sizeof packed, zeros, sizeof zeros), zstd_size = ZSTD_compress(packed + 2048, 2048, zeros, sizeof zeros, 3);
+  size_t size = gzip_to(packed, sizeof packed, zeros, sizeof zeros);
+  size_t zstd_size = ZSTD_compress(packed + 2048, 2048, zeros, sizeof zeros, 3);
   const char *path = in_directory("alloc");
   EXPECT_OK(hsc_file_write_atomic(path, zeros, sizeof zeros));
   for (uint64_t n = 1; n < 5; n++) {
@@ -112,18 +119,23 @@ static void failing_allocations_are_told(void **state) {
     status[3] = hsc_file_write_atomic(path, zeros, sizeof zeros);
     hsc_alloc_fail_after(0);
     for (int i = 0; i < 4; i++) {
-      if (n == 1) assert_non_null(status[i]);
-      if (!status[i] && i < 3) assert_int_equal(out[i].size, sizeof zeros);
-      if (status[i]) EXPECT_CODE(RESOURCE_EXHAUSTED, status[i]);
+      if (n == 1)
+        assert_non_null(status[i]);
+      if (!status[i] && i < 3)
+        assert_int_equal(out[i].size, sizeof zeros);
+      if (status[i])
+        EXPECT_CODE(RESOURCE_EXHAUSTED, status[i]);
     }
-    for (int i = 0; i < 3; i++) hsc_bytes_deinit(&out[i]);
+    for (int i = 0; i < 3; i++)
+      hsc_bytes_deinit(&out[i]);
   }
 }
 
 static void messages_name_the_file(void **state) {
   hsc_bytes bytes = {0};
   hsc_status *status = hsc_file_read("no-such-file.hlo", &bytes);
-  assert_string_equal(hsc_status_message(status), "no-such-file.hlo: cannot open: No such file or directory");
+  assert_string_equal(hsc_status_message(status),
+                      "no-such-file.hlo: cannot open: No such file or directory");
   hsc_status_free(status);
   EXPECT_CODE(INVALID_ARGUMENT, hsc_file_read(directory, &bytes));
   hsc_bytes_deinit(&bytes);
@@ -185,17 +197,22 @@ static char plain[PLAIN_BYTES];
 static void fill_plain(void) {
   hsc_random random;
   hsc_random_init(&random, 5);
-  for (int i = 0; i < PLAIN_BYTES; i++) plain[i] = (char)('a' + hsc_random_below(&random, i % 1000 < 500 ? 26 : 2));
+  for (int i = 0; i < PLAIN_BYTES; i++)
+    plain[i] = (char)('a' + hsc_random_below(&random, i % 1000 < 500 ? 26 : 2));
 }
 
-static void check_decompress(const char *packed, size_t packed_size, const char *expected, size_t size) {
+static void check_decompress(const char *packed,
+                             size_t packed_size,
+                             const char *expected,
+                             size_t size) {
   hsc_bytes out = {0};
   hsc_bytes_append_text(&out, "prefix");
   EXPECT_OK(hsc_decompress((hsc_view){packed, packed_size}, size, &out));  // exactly the limit
   assert_int_equal(out.size, size + 6);
   assert_memory_equal(out.data + 6, expected, size);
   hsc_bytes_deinit(&out);
-  if (size == 0) return;
+  if (size == 0)
+    return;
   EXPECT_CODE(RESOURCE_EXHAUSTED, hsc_decompress((hsc_view){packed, packed_size}, size - 1, &out));
   hsc_bytes_deinit(&out);
 }
@@ -232,8 +249,10 @@ static void zstd_is_read(void **state) {
   ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
   size_t size = ZSTD_compress2(context, packed, sizeof packed, plain, PLAIN_BYTES);
   check_decompress(packed, size, plain, PLAIN_BYTES);
-  size_t first = ZSTD_compress2(context, packed, sizeof packed, plain, 1000);  // two frames in a row
-  size = first + ZSTD_compress2(context, packed + first, sizeof packed - first, plain + 1000, 70000);
+  // two frames in a row
+  size_t first = ZSTD_compress2(context, packed, sizeof packed, plain, 1000);
+  size =
+      first + ZSTD_compress2(context, packed + first, sizeof packed - first, plain + 1000, 70000);
   check_decompress(packed, size, plain, 71000);
   size = ZSTD_compress2(context, packed, sizeof packed, plain, PLAIN_BYTES);
   check_damage(packed, size);

@@ -1,5 +1,6 @@
-// Readers and writers together: what XLA prints comes back byte for byte, what XLA serialises means the same, and what is written is read again.
-// The files of tests/conformance/formats are made by XLA (export.py there).
+// Readers and writers together: what XLA prints comes back byte for byte, what XLA serialises means
+// the same, and what is written is read again. The files of tests/conformance/formats are made by
+// XLA (export.py there).
 #include "base/files/file_io.h"
 #include "unit.h"
 
@@ -26,22 +27,27 @@ static hsc_module *read_module(const char *folder, const char *name) {
 }
 
 static void expect_same_meaning(const hsc_module *a, const hsc_module *b, const char *what) {
-  hsc_hash128 x = hsc_module_fingerprint(a), y = hsc_module_fingerprint(b);
-  if (x.low != y.low || x.high != y.high) fail_msg("%s: the fingerprints differ", what);
+  hsc_hash128 x = hsc_module_fingerprint(a);
+  hsc_hash128 y = hsc_module_fingerprint(b);
+  if (x.low != y.low || x.high != y.high)
+    fail_msg("%s: the fingerprints differ", what);
 }
 
-static const char *const xla_modules[] = {"attributes", "xla_cpu_control_flow", "xla_cpu_linear_algebra", "xla_cpu_indexing",
-                                          "xla_cpu_random", "xla_cpu_network", "xla_cpu_narrow_types", "xla_cpu_resnet50_train"};
+static const char *const xla_modules[] = {
+    "attributes",     "xla_cpu_control_flow", "xla_cpu_linear_algebra", "xla_cpu_indexing",
+    "xla_cpu_random", "xla_cpu_network",      "xla_cpu_narrow_types",   "xla_cpu_resnet50_train"};
 
 static const char *file_name(char *out, size_t size, size_t i, const char *extension) {
-  snprintf(out, size, "%s.%s%s", xla_modules[i], extension, i == HSC_COUNT_OF(xla_modules) - 1 ? ".gz" : "");
+  snprintf(out, size, "%s.%s%s", xla_modules[i], extension,
+           i == HSC_COUNT_OF(xla_modules) - 1 ? ".gz" : "");
   return out;
 }
 
 static void what_xla_prints_comes_back_byte_for_byte(void **state) {
   for (size_t i = 0; i < HSC_COUNT_OF(xla_modules); i++) {
     char name[96];
-    hsc_bytes text = {0}, printed = {0};
+    hsc_bytes text = {0};
+    hsc_bytes printed = {0};
     read_bytes("tests/conformance/formats", file_name(name, sizeof name, i, "hlo"), &text);
     hsc_module *module = read_module("tests/conformance/formats", name);
     EXPECT_OK(hsc_program_write(module, HSC_FORMAT_HLO_TEXT, &printed));
@@ -55,8 +61,10 @@ static void what_xla_prints_comes_back_byte_for_byte(void **state) {
 static void what_xla_serialises_means_the_same_as_its_text(void **state) {
   for (size_t i = 0; i < HSC_COUNT_OF(xla_modules); i++) {
     char text_name[96], proto_name[96];
-    hsc_module *text = read_module("tests/conformance/formats", file_name(text_name, sizeof text_name, i, "hlo"));
-    hsc_module *proto = read_module("tests/conformance/formats", file_name(proto_name, sizeof proto_name, i, "pb"));
+    hsc_module *text =
+        read_module("tests/conformance/formats", file_name(text_name, sizeof text_name, i, "hlo"));
+    hsc_module *proto =
+        read_module("tests/conformance/formats", file_name(proto_name, sizeof proto_name, i, "pb"));
     expect_same_meaning(text, proto, proto_name);
     hsc_module_destroy(text);
     hsc_module_destroy(proto);
@@ -64,25 +72,30 @@ static void what_xla_serialises_means_the_same_as_its_text(void **state) {
 }
 
 static void round_trip(hsc_module *module, hsc_format format, const char *what) {
-  hsc_bytes first = {0}, second = {0};
+  hsc_bytes first = {0};
+  hsc_bytes second = {0};
   hsc_module *again = NULL;
   EXPECT_OK(hsc_program_write(module, format, &first));
   EXPECT_OK(hsc_program_read_as(format, hsc_bytes_view(&first), what, &again));
   expect_same_meaning(module, again, what);
   EXPECT_OK(hsc_program_write(again, format, &second));
-  if (first.size != second.size || memcmp(first.data, second.data, first.size) != 0) fail_msg("%s: written twice it differs", what);
+  if (first.size != second.size || memcmp(first.data, second.data, first.size) != 0)
+    fail_msg("%s: written twice it differs", what);
   hsc_module_destroy(again);
   hsc_bytes_deinit(&first);
   hsc_bytes_deinit(&second);
 }
 
 static void what_is_written_is_read_again(void **state) {
-  static const char *const models[] = {"patterns/tiny_scan.hlo", "patterns/mlp_vmap.hlo", "patterns/multihead_natural.hlo", "laplace_train.hlo.gz",
-                                       "resnet50_forward.hlo.gz", "resnet50_train.hlo.gz", "transformer_train.hlo.gz"};
+  static const char *const models[] = {"patterns/tiny_scan.hlo",         "patterns/mlp_vmap.hlo",
+                                       "patterns/multihead_natural.hlo", "laplace_train.hlo.gz",
+                                       "resnet50_forward.hlo.gz",        "resnet50_train.hlo.gz",
+                                       "transformer_train.hlo.gz"};
   for (size_t i = 0; i < HSC_COUNT_OF(xla_modules) + HSC_COUNT_OF(models); i++) {
     char name[96];
     bool is_model = i >= HSC_COUNT_OF(xla_modules);
-    const char *file = is_model ? models[i - HSC_COUNT_OF(xla_modules)] : file_name(name, sizeof name, i, "hlo");
+    const char *file =
+        is_model ? models[i - HSC_COUNT_OF(xla_modules)] : file_name(name, sizeof name, i, "hlo");
     hsc_module *module = read_module(is_model ? "models" : "tests/conformance/formats", file);
     round_trip(module, HSC_FORMAT_HLO_TEXT, file);
     round_trip(module, HSC_FORMAT_HLO_PROTO, file);
@@ -91,16 +104,22 @@ static void what_is_written_is_read_again(void **state) {
 }
 
 static void the_message_around_a_module_is_unwrapped(void **state) {
-  hsc_bytes module_bytes = {0}, hlo_proto = {0}, snapshot = {0}, with_config = {0};
-  hsc_module *module = read_module("models", "patterns/tiny_scan.hlo"), *again = NULL;
+  hsc_bytes module_bytes = {0};
+  hsc_bytes hlo_proto = {0};
+  hsc_bytes snapshot = {0};
+  hsc_bytes with_config = {0};
+  hsc_module *module = read_module("models", "patterns/tiny_scan.hlo");
+  hsc_module *again = NULL;
   EXPECT_OK(hsc_hlo_proto_write(module, &module_bytes));
   // HloProto { hlo_module = 1 } and HloSnapshot { hlo = 1 }: a tag and a length before the bytes.
   size_t size = module_bytes.size;
   hsc_bytes_append_char(&hlo_proto, 0x0a);
-  for (size_t rest = size; rest || hlo_proto.size == 1; rest >>= 7) hsc_bytes_append_char(&hlo_proto, (char)((rest & 127) | (rest > 127 ? 128 : 0)));
+  for (size_t rest = size; rest || hlo_proto.size == 1; rest >>= 7)
+    hsc_bytes_append_char(&hlo_proto, (char)((rest & 127) | (rest > 127 ? 128 : 0)));
   hsc_bytes_append(&hlo_proto, module_bytes.data, size);
   hsc_bytes_append_char(&snapshot, 0x0a);
-  for (size_t rest = hlo_proto.size; rest || snapshot.size == 1; rest >>= 7) hsc_bytes_append_char(&snapshot, (char)((rest & 127) | (rest > 127 ? 128 : 0)));
+  for (size_t rest = hlo_proto.size; rest || snapshot.size == 1; rest >>= 7)
+    hsc_bytes_append_char(&snapshot, (char)((rest & 127) | (rest > 127 ? 128 : 0)));
   hsc_bytes_append(&snapshot, hlo_proto.data, hlo_proto.size);
   EXPECT_OK(hsc_hlo_proto_write_with_config(module, &with_config));
   const hsc_bytes *const forms[] = {&module_bytes, &hlo_proto, &snapshot, &with_config};
@@ -130,21 +149,26 @@ static void a_cut_proto_is_an_error_at_every_byte(void **state) {
     char *copy = hsc_alloc(size + 1);
     memcpy(copy, bytes.data, size);
     hsc_status *status = hsc_hlo_proto_read((hsc_view){copy, size}, "cut.pb", &module);
-    if (!status) hsc_module_destroy(module);
-    else errors++;
+    if (!status)
+      hsc_module_destroy(module);
+    else
+      errors++;
     hsc_status_free(status);
     hsc_free(copy);
   }
-  assert_true(errors > bytes.size * 9 / 10);   // whole fields at the end may go
+  assert_true(errors > bytes.size * 9 / 10);  // whole fields at the end may go
   hsc_bytes_deinit(&bytes);
 }
 
 static void a_length_of_4_gigabytes_is_an_error(void **state) {
-  static const char bytes[] = "\x0a\x01m\x1a\xff\xff\xff\xff\x0f\x0a\x01""e";
+  static const char bytes[] =
+      "\x0a\x01m\x1a\xff\xff\xff\xff\x0f\x0a\x01"
+      "e";
   hsc_module *module;
   hsc_status *status = hsc_hlo_proto_read((hsc_view){bytes, sizeof bytes - 1}, "big.pb", &module);
   assert_int_equal(hsc_status_code(status), HSC_DATA_LOSS);
-  assert_string_equal(hsc_status_message(status), "HloModuleProto: byte 3 of 12: a length beyond the end of the message");
+  assert_string_equal(hsc_status_message(status),
+                      "HloModuleProto: byte 3 of 12: a length beyond the end of the message");
   assert_string_equal(hsc_status_path(status), "big.pb");
   hsc_status_free(status);
 }
@@ -154,9 +178,15 @@ static void formats_are_told_apart(void **state) {
     const char *bytes, *path;
     hsc_format format;
   } cases[] = {
-      {"HloModule m\n", NULL, HSC_FORMAT_HLO_TEXT},       {"// c\n/* d */ HloModule m", NULL, HSC_FORMAT_HLO_TEXT}, {"ML\xefR", NULL, HSC_FORMAT_MLIR_BYTECODE},
-      {"module @m {", NULL, HSC_FORMAT_MLIR_TEXT},        {"#loc = loc(unknown)", NULL, HSC_FORMAT_MLIR_TEXT},     {"e { x = f32[] parameter(0) }", "a.hlo.gz", HSC_FORMAT_HLO_TEXT},
-      {"\n\x05m\x01\x02", "x", HSC_FORMAT_HLO_PROTO},     {"nothing", "a.mlir.zst", HSC_FORMAT_MLIR_TEXT},         {"nothing", "b.hlo.pb", HSC_FORMAT_HLO_PROTO},
+      {"HloModule m\n", NULL, HSC_FORMAT_HLO_TEXT},
+      {"// c\n/* d */ HloModule m", NULL, HSC_FORMAT_HLO_TEXT},
+      {"ML\xefR", NULL, HSC_FORMAT_MLIR_BYTECODE},
+      {"module @m {", NULL, HSC_FORMAT_MLIR_TEXT},
+      {"#loc = loc(unknown)", NULL, HSC_FORMAT_MLIR_TEXT},
+      {"e { x = f32[] parameter(0) }", "a.hlo.gz", HSC_FORMAT_HLO_TEXT},
+      {"\n\x05m\x01\x02", "x", HSC_FORMAT_HLO_PROTO},
+      {"nothing", "a.mlir.zst", HSC_FORMAT_MLIR_TEXT},
+      {"nothing", "b.hlo.pb", HSC_FORMAT_HLO_PROTO},
   };
   for (size_t i = 0; i < HSC_COUNT_OF(cases); i++) {
     hsc_format format = HSC_FORMAT_COUNT;

@@ -19,16 +19,20 @@ static void hashes_never_change(void **state) {
   assert_string_equal(hex, "4c8842ecddc833356918ab296f9a10b1");
 }
 
-// Every flipped input bit flips about half of the output bits (mean over many inputs, each output word).
+// Every flipped input bit flips about half of the output bits (mean over many inputs, each output
+// word).
 static void one_bit_changes_half_of_the_hash(void **state) {
   hsc_random random;
   hsc_random_init(&random, 3);
-  double flips64 = 0, flips_low = 0, flips_high = 0;
+  double flips64 = 0;
+  double flips_low = 0;
+  double flips_high = 0;
   int count = 0;
   for (size_t size = 1; size <= 48; size++) {
     for (int round = 0; round < 20; round++) {
       unsigned char data[48];
-      for (size_t i = 0; i < size; i++) data[i] = (unsigned char)hsc_random_u64(&random);
+      for (size_t i = 0; i < size; i++)
+        data[i] = (unsigned char)hsc_random_u64(&random);
       uint64_t before = hsc_hash64(data, size, 9);
       hsc_hash128 wide = hsc_hash128_of(data, size, 9);
       size_t bit = hsc_random_below(&random, size * 8);
@@ -54,7 +58,8 @@ static void size_and_seed_matter(void **state) {
   for (uint64_t seed = 0; seed < 2; seed++)
     for (size_t size = 0; size <= 40; size++) {
       uint64_t hash = hsc_hash64(zeros, size, seed);
-      for (size_t i = 0; i < count; i++) assert_true(seen[i] != hash);
+      for (size_t i = 0; i < count; i++)
+        assert_true(seen[i] != hash);
       seen[count++] = hash;
     }
 }
@@ -91,11 +96,14 @@ static void map_survives_failing_allocations(void **state) {
     hsc_alloc_fail_after(n);
     hsc_status *status = hsc_map_create(&map);
     size_t put = 0;
-    for (; !status && put < HSC_COUNT_OF(keys); put++) status = hsc_map_put(map, hsc_view_of(keys[put]), (void *)(uintptr_t)keys[put]);
+    for (; !status && put < HSC_COUNT_OF(keys); put++)
+      status = hsc_map_put(map, hsc_view_of(keys[put]), (void *)(uintptr_t)keys[put]);
     hsc_alloc_fail_after(0);
-    if (n <= 5) assert_non_null(status);
+    if (n <= 5)
+      assert_non_null(status);
     if (map)
-      for (size_t i = 0; i < hsc_map_count(map); i++) assert_ptr_equal(hsc_map_get(map, hsc_view_of(keys[i])), keys[i]);
+      for (size_t i = 0; i < hsc_map_count(map); i++)
+        assert_ptr_equal(hsc_map_get(map, hsc_view_of(keys[i])), keys[i]);
     hsc_status_free(status);
     hsc_map_destroy(map);
   }
@@ -113,10 +121,13 @@ static void random_numbers_are_spread(void **state) {
   hsc_random random;
   hsc_random_init(&random, 11);
   enum { COUNT = 200000 };
-  double sum = 0, normal_sum = 0, normal_squares = 0;
+  double sum = 0;
+  double normal_sum = 0;
+  double normal_squares = 0;
   int buckets[7] = {0};
   for (int i = 0; i < COUNT; i++) {
-    double x = hsc_random_double(&random), z = hsc_random_normal(&random);
+    double x = hsc_random_double(&random);
+    double z = hsc_random_normal(&random);
     assert_true(x >= 0 && x < 1);
     sum += x;
     normal_sum += z;
@@ -128,13 +139,18 @@ static void random_numbers_are_spread(void **state) {
   assert_true(fabs(sum / COUNT - 0.5) < 0.005);
   assert_true(fabs(normal_sum / COUNT) < 0.01);
   assert_true(fabs(normal_squares / COUNT - 1) < 0.02);
-  for (int i = 0; i < 7; i++) assert_true(abs(buckets[i] - COUNT / 7) < 1000);
+  for (int i = 0; i < 7; i++)
+    assert_true(abs(buckets[i] - COUNT / 7) < 1000);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(hashes_never_change),   cmocka_unit_test(one_bit_changes_half_of_the_hash), cmocka_unit_test(size_and_seed_matter),
-      cmocka_unit_test(map_finds_what_was_put), cmocka_unit_test(map_survives_failing_allocations), cmocka_unit_test(random_numbers_are_the_published_ones),
+      cmocka_unit_test(hashes_never_change),
+      cmocka_unit_test(one_bit_changes_half_of_the_hash),
+      cmocka_unit_test(size_and_seed_matter),
+      cmocka_unit_test(map_finds_what_was_put),
+      cmocka_unit_test(map_survives_failing_allocations),
+      cmocka_unit_test(random_numbers_are_the_published_ones),
       cmocka_unit_test(random_numbers_are_spread),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-// Shape inference against XLA's: every row of tests/conformance/hlo/shapes.txt is an instruction without a shape and what XLA makes of it.
+// Shape inference against XLA's: every row of tests/conformance/hlo/shapes.txt is an instruction
+// without a shape and what XLA makes of it.
 #include "base/text/text.h"
 #include "hlo_snippets.h"
 
@@ -11,16 +12,23 @@ static char *shape_text(const hsc_shape *shape) {
 }
 
 static void shapes_and_refusals_are_those_of_xla(void **state) {
-  char *prelude = read_conformance(source_dir, "prelude.hlo"), *rows = read_conformance(source_dir, "shapes.txt"), *at = rows, *question,
-       *answer;
-  int accepted = 0, rejected = 0;
+  char *prelude = read_conformance(source_dir, "prelude.hlo");
+  char *rows = read_conformance(source_dir, "shapes.txt");
+  char *at = rows;
+  char *question;
+  char *answer;
+  int accepted = 0;
+  int rejected = 0;
   while (next_row(&at, &question, &answer)) {
     hsc_module *module = NULL;
     hsc_status *status = parse_snippet(prelude, question, &module);
-    if (!status) status = hsc_module_verify(module);
+    if (!status)
+      status = hsc_module_verify(module);
     if (hsc_starts_with(answer, "rejected")) {
-      if (!status) fail_msg("%s: taken, but XLA says: %s", question, answer);
-      if (hsc_status_code(status) != HSC_INVALID_ARGUMENT) fail_msg("%s: %s", question, hsc_status_message(status));
+      if (!status)
+        fail_msg("%s: taken, but XLA says: %s", question, answer);
+      if (hsc_status_code(status) != HSC_INVALID_ARGUMENT)
+        fail_msg("%s: %s", question, hsc_status_message(status));
       // The message starts with the op, or points at it (operand counts are the parser's).
       char op[64];
       snprintf(op, sizeof op, "%.*s:", (int)strcspn(question, "("), question);
@@ -28,9 +36,11 @@ static void shapes_and_refusals_are_those_of_xla(void **state) {
         fail_msg("%s: the message does not name the op: %s", question, hsc_status_message(status));
       rejected++;
     } else {
-      if (status) fail_msg("%s: %s; XLA infers %s", question, hsc_status_message(status), answer);
+      if (status)
+        fail_msg("%s: %s; XLA infers %s", question, hsc_status_message(status), answer);
       char *text = shape_text(&module->entry->root->shape);
-      if (strcmp(text, answer) != 0) fail_msg("%s: inferred %s; XLA infers %s", question, text, answer);
+      if (strcmp(text, answer) != 0)
+        fail_msg("%s: inferred %s; XLA infers %s", question, text, answer);
       hsc_free(text);
       accepted++;
     }
@@ -53,11 +63,13 @@ static void what_has_no_meaning_is_refused(void **state) {
   static const refusal rows[] = {
       {"f32[4] get-tuple-element(%tup), index=2", {"get-tuple-element", "index 2", "2 elements"}},
       {"f32[4] get-tuple-element(%a), index=0", {"get-tuple-element", "tuple", "f32[4,8]"}},
-      {"f32[4,0] reduce-window(%a, %z), window={size=1x2 pad=0_0x-5_-5}, to_apply=%add", {"reduce-window", "negative padding"}},
+      {"f32[4,0] reduce-window(%a, %z), window={size=1x2 pad=0_0x-5_-5}, to_apply=%add",
+       {"reduce-window", "negative padding"}},
       {"f32[4,8] add(%a, %d)", {"add", "f32[4,8]", "f64[4,8]"}},
       {"f32[4,8] shift-left(%a, %a)", {"shift-left", "integers", "f32[4,8]"}},
       {"c64[4,8] fft(%cx), fft_type=FFT, fft_length={4}", {"fft", "fft_length[0] = 4", "8"}},
-      {"f32[5,3] gather(%a, %idx), offset_dims={1}, collapsed_slice_dims={}, start_index_map={1}, operand_batching_dims={0}, "
+      {"f32[5,3] gather(%a, %idx), offset_dims={1}, collapsed_slice_dims={}, start_index_map={1}, "
+       "operand_batching_dims={0}, "
        "start_indices_batching_dims={0}, "
        "index_vector_dim=1, slice_sizes={1,3}",
        {"gather", "operand[0] = 4", "indices[0] = 5"}},
@@ -65,14 +77,22 @@ static void what_has_no_meaning_is_refused(void **state) {
       {"f32[0,8] slice(%a), slice={[3:2], [0:8]}", {"slice", "[3:2:1]"}},
       {"f32[2,8] slice(%a), slice={[0:2:0], [0:8]}", {"slice", "[0:2:0]"}},
       {"f32[2] slice(%a), slice={[0:2]}", {"slice", "1 starts", "2 dimensions"}},
-      {"f32[5,8] dynamic-slice(%a, %i, %i), dynamic_slice_sizes={5,8}", {"dynamic-slice", "slice size 5", "dimension 0"}},
-      {"f32[1,8] dynamic-slice(%a, %i), dynamic_slice_sizes={1,8}", {"dynamic-slice", "1 start indices", "2 dimensions"}},
-      {"f32[1,8] dynamic-slice(%a, %z, %z), dynamic_slice_sizes={1,8}", {"dynamic-slice", "integer scalar", "f32[]"}},
-      {"f32[1,8] dynamic-slice(%a, %i, %l64), dynamic_slice_sizes={1,8}", {"dynamic-slice", "start index 1", "s64[]"}},
-      {"f32[1,8] dynamic-update-slice(%row, %a, %i, %i)", {"dynamic-update-slice", "f32[4,8] into f32[1,8]"}},
-      {"f32[4,8] dynamic-update-slice(%a, %s, %i, %i)", {"dynamic-update-slice", "s32[4,8] into f32[4,8]"}},
-      {"f32[4,8] reduce-precision(%s), exponent_bits=5, mantissa_bits=10", {"reduce-precision", "floats", "s32[4,8]"}},
-      {"f32[4,8] reduce-precision(%a), exponent_bits=0, mantissa_bits=10", {"reduce-precision", "exponent", "0"}},
+      {"f32[5,8] dynamic-slice(%a, %i, %i), dynamic_slice_sizes={5,8}",
+       {"dynamic-slice", "slice size 5", "dimension 0"}},
+      {"f32[1,8] dynamic-slice(%a, %i), dynamic_slice_sizes={1,8}",
+       {"dynamic-slice", "1 start indices", "2 dimensions"}},
+      {"f32[1,8] dynamic-slice(%a, %z, %z), dynamic_slice_sizes={1,8}",
+       {"dynamic-slice", "integer scalar", "f32[]"}},
+      {"f32[1,8] dynamic-slice(%a, %i, %l64), dynamic_slice_sizes={1,8}",
+       {"dynamic-slice", "start index 1", "s64[]"}},
+      {"f32[1,8] dynamic-update-slice(%row, %a, %i, %i)",
+       {"dynamic-update-slice", "f32[4,8] into f32[1,8]"}},
+      {"f32[4,8] dynamic-update-slice(%a, %s, %i, %i)",
+       {"dynamic-update-slice", "s32[4,8] into f32[4,8]"}},
+      {"f32[4,8] reduce-precision(%s), exponent_bits=5, mantissa_bits=10",
+       {"reduce-precision", "floats", "s32[4,8]"}},
+      {"f32[4,8] reduce-precision(%a), exponent_bits=0, mantissa_bits=10",
+       {"reduce-precision", "exponent", "0"}},
       {"f32[4,7] reshape(%a)", {"reshape", "f32[4,7] from f32[4,8]"}},
       {"f32[4,7] bitcast(%a)", {"bitcast", "bytes"}},
       {"f32[8,4] convert(%s)", {"convert", "f32[8,4] from s32[4,8]"}},
@@ -84,30 +104,38 @@ static void what_has_no_meaning_is_refused(void **state) {
       {"pred[4] iota(), iota_dimension=0", {"iota", "numbers", "pred[4]"}},
       {"u8[4,8] bitcast-convert(%a)", {"gives u8[4,8,4]", "says u8[4,8]"}},
       {"c64[4,4] bitcast-convert(%a)", {"bitcast-convert", "complex"}},
-      {"f32[8] all-gather(%b), replica_groups={{0,1}}, dimensions={1}", {"all-gather", "dimension 1"}},
-      {"f32[7] all-gather(%b), replica_groups={{0,1}}, dimensions={0}", {"all-gather", "f32[7]", "whole factor"}},
-      {"f32[3] reduce-scatter(%b), replica_groups={{0,1}}, dimensions={0}, to_apply=%add", {"reduce-scatter", "f32[3]"}},
+      {"f32[8] all-gather(%b), replica_groups={{0,1}}, dimensions={1}",
+       {"all-gather", "dimension 1"}},
+      {"f32[7] all-gather(%b), replica_groups={{0,1}}, dimensions={0}",
+       {"all-gather", "f32[7]", "whole factor"}},
+      {"f32[3] reduce-scatter(%b), replica_groups={{0,1}}, dimensions={0}, to_apply=%add",
+       {"reduce-scatter", "f32[3]"}},
       {"f32[4] rng(%z, %i), distribution=rng_uniform", {"rng", "operand 1", "s32[]"}},
-      {"(u64[3], u32[4]) rng-bit-generator(%st), algorithm=rng_default", {"rng-bit-generator", "u64[2]"}},
+      {"(u64[3], u32[4]) rng-bit-generator(%st), algorithm=rng_default",
+       {"rng-bit-generator", "u64[2]"}},
       {"bf16[4,8] stochastic-convert(%a, %s)", {"stochastic-convert", "unsigned", "s32[4,8]"}},
       {"f32[4,7] add(%a, %a)", {"add: gives f32[4,8]", "says f32[4,7]"}},
       {"f32[4,8] compare(%a, %a), direction=LT", {"compare: gives pred[4,8]", "says f32[4,8]"}},
       {"pred[4,8] compare(%a, %a), direction=LT, type=SIGNED", {"compare", "SIGNED", "f32"}},
       {"pred[4,8] compare(%cx, %cx), direction=LT", {"compare", "complex", "LT"}},
       {"f32[4,8] fusion(%b), kind=kLoop, calls=%fused", {"fusion", "%fused is f32[4,8]", "f32[4]"}},
-      {"f32[4] triangular-solve(%b, %b), left_side=true, lower=true, transpose_a=NO_TRANSPOSE", {"triangular-solve", "square"}},
+      {"f32[4] triangular-solve(%b, %b), left_side=true, lower=true, transpose_a=NO_TRANSPOSE",
+       {"triangular-solve", "square"}},
       {"f32[4] while(%b), condition=%cond, body=%body", {"while", "%cond", "f32[4]"}},
   };
   char *prelude = read_conformance(source_dir, "prelude.hlo");
   for (size_t i = 0; i < HSC_COUNT_OF(rows); i++) {
     hsc_module *module = NULL;
     hsc_status *status = parse_snippet(prelude, rows[i].instruction, &module);
-    if (!status) status = hsc_module_verify(module);
-    if (!status) fail_msg("%s: taken", rows[i].instruction);
+    if (!status)
+      status = hsc_module_verify(module);
+    if (!status)
+      fail_msg("%s: taken", rows[i].instruction);
     assert_int_equal(hsc_status_code(status), HSC_INVALID_ARGUMENT);
     for (int w = 0; w < 3 && rows[i].words[w]; w++)
       if (!strstr(hsc_status_message(status), rows[i].words[w]))
-        fail_msg("%s: '%s' is not in: %s", rows[i].instruction, rows[i].words[w], hsc_status_message(status));
+        fail_msg("%s: '%s' is not in: %s", rows[i].instruction, rows[i].words[w],
+                 hsc_status_message(status));
     hsc_status_free(status);
     hsc_module_destroy(module);
   }

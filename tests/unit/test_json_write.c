@@ -24,9 +24,11 @@ static void document_is_laid_out(void **state) {
   hsc_json_kv_double(&json, "x", 0.1);
   hsc_json_kv_string(&json, "none", NULL);
   hsc_json_end_object(&json);
-  assert_string_equal(hsc_bytes_text(&out),
-                      "{\n  \"name\": \"tiny\",\n  \"empty\": {},\n  \"list\": [\n    -5,\n    18446744073709551615,\n    []\n  ],\n"
-                      "  \"min\": -9223372036854775808,\n  \"ok\": true,\n  \"x\": 0.1,\n  \"none\": null\n}");
+  assert_string_equal(
+      hsc_bytes_text(&out),
+      "{\n  \"name\": \"tiny\",\n  \"empty\": {},\n  \"list\": [\n    -5,\n    "
+      "18446744073709551615,\n    []\n  ],\n"
+      "  \"min\": -9223372036854775808,\n  \"ok\": true,\n  \"x\": 0.1,\n  \"none\": null\n}");
   hsc_bytes_deinit(&out);
 }
 
@@ -69,10 +71,13 @@ static void strings_are_escaped(void **state) {
 #define BAD "\xef\xbf\xbd"
 
 static void invalid_utf8_is_replaced(void **state) {
-  CHECK_STRING("a\xff" "b", "\"a" BAD "b\"");
-  CHECK_STRING("\xc0\x80", "\"" BAD BAD "\"");              // overlong NUL
-  CHECK_STRING("\xed\xa0\x80", "\"" BAD BAD BAD "\"");      // surrogate
-  CHECK_STRING("\xe2\x9c", "\"" BAD BAD "\"");              // cut off
+  CHECK_STRING(
+      "a\xff"
+      "b",
+      "\"a" BAD "b\"");
+  CHECK_STRING("\xc0\x80", "\"" BAD BAD "\"");                  // overlong NUL
+  CHECK_STRING("\xed\xa0\x80", "\"" BAD BAD BAD "\"");          // surrogate
+  CHECK_STRING("\xe2\x9c", "\"" BAD BAD "\"");                  // cut off
   CHECK_STRING("\xf4\x90\x80\x80", "\"" BAD BAD BAD BAD "\"");  // over U+10FFFF
   CHECK_STRING("\xe0\x80\x80", "\"" BAD BAD BAD "\"");
   CHECK_STRING("\x80", "\"" BAD "\"");
@@ -95,16 +100,19 @@ static void too_deep_is_an_error_not_a_crash(void **state) {
   hsc_bytes out = {0};
   hsc_json json;
   hsc_json_init(&json, &out, 0);
-  for (int i = 0; i < 200; i++) hsc_json_begin_array(&json);
-  for (int i = 0; i < 200; i++) hsc_json_end_array(&json);
+  for (int i = 0; i < 200; i++)
+    hsc_json_begin_array(&json);
+  for (int i = 0; i < 200; i++)
+    hsc_json_end_array(&json);
   EXPECT_CODE(RESOURCE_EXHAUSTED, hsc_bytes_status(&out));
   hsc_bytes_deinit(&out);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(document_is_laid_out),     cmocka_unit_test(one_line_form),        cmocka_unit_test(strings_are_escaped),
-      cmocka_unit_test(invalid_utf8_is_replaced), cmocka_unit_test(not_numbers_are_null), cmocka_unit_test(too_deep_is_an_error_not_a_crash),
+      cmocka_unit_test(document_is_laid_out), cmocka_unit_test(one_line_form),
+      cmocka_unit_test(strings_are_escaped),  cmocka_unit_test(invalid_utf8_is_replaced),
+      cmocka_unit_test(not_numbers_are_null), cmocka_unit_test(too_deep_is_an_error_not_a_crash),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,9 @@ static const char good[] =
     "\\\\ a line with a backslash\n"
     "  another way\n";
 
-static hsc_status *parse(const char *text, hsc_arena *arena, hsc_entry *entry) { return hsc_entry_parse(hsc_view_of(text), "some/where/a-b-1.entry", arena, entry); }
+static hsc_status *parse(const char *text, hsc_arena *arena, hsc_entry *entry) {
+  return hsc_entry_parse(hsc_view_of(text), "some/where/a-b-1.entry", arena, entry);
+}
 
 static void an_entry_is_read_whole(void **state) {
   hsc_arena *arena = NULL;
@@ -66,19 +68,23 @@ static void an_entry_is_read_whole(void **state) {
   hsc_arena_destroy(arena);
 }
 
-// The text with `from` replaced by `to` fails with a message that holds `message`, at `line` (0: whatever).
+// The text with `from` replaced by `to` fails with a message that holds `message`, at `line` (0:
+// whatever).
 static void expect_wrong(const char *from, const char *to, const char *message, int line) {
   hsc_arena *arena = NULL;
   EXPECT_OK(hsc_arena_create(&arena));
   const char *place = strstr(good, from);
   assert_non_null(place);
-  const char *text = hsc_arena_printf(arena, "%.*s%s%s", (int)(place - good), good, to, place + strlen(from));
+  const char *text =
+      hsc_arena_printf(arena, "%.*s%s%s", (int)(place - good), good, to, place + strlen(from));
   hsc_entry e;
   hsc_status *status = parse(text, arena, &e);
   assert_non_null(status);
-  if (!strstr(hsc_status_message(status), message)) fail_msg("'%s' does not speak of '%s'", hsc_status_message(status), message);
+  if (!strstr(hsc_status_message(status), message))
+    fail_msg("'%s' does not speak of '%s'", hsc_status_message(status), message);
   assert_string_equal(hsc_status_path(status), "some/where/a-b-1.entry");
-  if (line) assert_int_equal(hsc_status_line(status), line);
+  if (line)
+    assert_int_equal(hsc_status_line(status), line);
   hsc_status_free(status);
   hsc_arena_destroy(arena);
 }
@@ -91,13 +97,15 @@ static void what_is_wrong_is_said_with_its_line(void **state) {
   expect_wrong("rank: 7", "title: again", "'title' is given twice", 6);
   expect_wrong("event: cache-hit", "event: cache-hot", "did you mean 'cache-hit'", 5);
   expect_wrong("== meaning", "== meanin", "did you mean 'meaning'", 16);
-  expect_wrong("== match\nliteral: \" padded text \"", "== match\nliteral: short", "at least 7 bytes", 10);
+  expect_wrong("== match\nliteral: \" padded text \"", "== match\nliteral: short",
+               "at least 7 bytes", 10);
   expect_wrong("id: a-b-1", "id: a-b-2", "the file is a-b-1.entry", 0);
   expect_wrong("id: a-b-1", "id: A", "other characters", 0);
   expect_wrong("== workaround\nDo it.\n", "", "has a workaround", 0);
   expect_wrong("https://example.com/1", "http://example.com/1", "a reference is", 24);
   expect_wrong("remedy: level=1", "remedy: level", "NAME=VALUE", 8);
-  expect_wrong("== proof log\n\\\\ a line with a backslash\n  another way\n", "== proof log\n", "the proof is empty", 25);
+  expect_wrong("== proof log\n\\\\ a line with a backslash\n  another way\n", "== proof log\n",
+               "the proof is empty", 25);
   expect_wrong("== proof log", "== proof movie", "'proof log'", 25);
   expect_wrong("literal: another way", "literal: another way\nregex: a\nregex: b", "one regex", 17);
 }
@@ -110,7 +118,8 @@ static void failing_allocations_are_told(void **state) {
     hsc_alloc_fail_after(n);
     hsc_status *status = parse(good, arena, &e);
     hsc_alloc_fail_after(0);
-    if (status) assert_int_equal(hsc_status_code(status), HSC_RESOURCE_EXHAUSTED);
+    if (status)
+      assert_int_equal(hsc_status_code(status), HSC_RESOURCE_EXHAUSTED);
     hsc_status_free(status);
     hsc_arena_destroy(arena);
   }
@@ -126,12 +135,15 @@ static void the_base_proves_itself(void **state) {
   EXPECT_OK(hsc_knowledge_load(directory, &kb));
   size_t count = 0;
   const hsc_knowledge_problem *problems = hsc_knowledge_problems(kb, &count);
-  for (size_t i = 0; i < count; i++) print_message("%s:%d: %s\n", problems[i].path, problems[i].line, problems[i].message);
+  for (size_t i = 0; i < count; i++)
+    print_message("%s:%d: %s\n", problems[i].path, problems[i].line, problems[i].message);
   assert_int_equal(count, 0);
   assert_true(hsc_knowledge_count(kb) >= 100);
   hsc_proof_result result;
   EXPECT_OK(hsc_knowledge_prove(kb, NULL, arena, &result));
-  for (size_t i = 0; i < result.problem_count; i++) print_message("%s:%d: %s\n", result.problems[i].path, result.problems[i].line, result.problems[i].message);
+  for (size_t i = 0; i < result.problem_count; i++)
+    print_message("%s:%d: %s\n", result.problems[i].path, result.problems[i].line,
+                  result.problems[i].message);
   assert_int_equal(result.problem_count, 0);
   assert_int_equal(result.entry_count, hsc_knowledge_count(kb));
   EXPECT_CODE(NOT_FOUND, hsc_knowledge_prove(kb, "not-there", arena, &result));
@@ -146,7 +158,9 @@ static void write_text(const char *directory, const char *name, const char *text
 }
 
 static void a_bad_entry_is_left_out_and_an_own_one_comes_first(void **state) {
-  char directory[] = "/tmp/hloscope-kb-XXXXXX", command[64], user[300];
+  char directory[] = "/tmp/hloscope-kb-XXXXXX";
+  char command[64];
+  char user[300];
   assert_non_null(mkdtemp(directory));
   write_text(directory, "a-b-1.entry", good);
   write_text(directory, "broken.entry", "id: broken\nnonsense\n");

@@ -1,4 +1,5 @@
-// test_lab_compile.c - compiles with options of their own, in workers that die as told; many over several workers.
+// test_lab_compile.c - compiles with options of their own, in workers that die as told; many over
+// several workers.
 #include "worker/lab_compile.h"
 
 #include <math.h>
@@ -9,9 +10,14 @@
 #include "lab_case.h"
 
 static int set_up(void **state) {
-  if (lab_case_set_up("compile-test", "HloModule p\nENTRY main {\n  x = f32[4,4] parameter(0)\n  ROOT r = f32[4,4] add(x, x)\n}\n")) return -1;
-  char *here = NULL, own[4096];
-  if (hsc_self_dir((const void *)(uintptr_t)&set_up, &here)) return -1;
+  if (lab_case_set_up("compile-test",
+                      "HloModule p\nENTRY main {\n  x = f32[4,4] parameter(0)\n  ROOT r = f32[4,4] "
+                      "add(x, x)\n}\n"))
+    return -1;
+  char *here = NULL;
+  char own[4096];
+  if (hsc_self_dir((const void *)(uintptr_t)&set_up, &here))
+    return -1;
   snprintf(own, sizeof own, "%s/../../libhloscope_cpu_pjrt.so", here);
   hsc_free(here);
   return setenv("HLOSCOPE_CPU_PLUGIN", own, 1) || setenv("TMPDIR", dir, 1);
@@ -32,16 +38,22 @@ static hsc_compiled compile_on(const char *device, const hsc_compile_request *re
   hsc_lab_worker *worker = NULL;
   hsc_compiled compiled;
   EXPECT_OK(hsc_lab_worker_create(
-      &(hsc_lab_worker_options){.device = &spec, .executable = hloscope, .no_disk_cache = true}, &worker));
+      &(hsc_lab_worker_options){.device = &spec, .executable = hloscope, .no_disk_cache = true},
+      &worker));
   EXPECT_OK(hsc_lab_compile(worker, request, &compiled));
   hsc_lab_worker_destroy(worker);
   return compiled;
 }
 
 static void the_built_in_device_gives_all(void **state) {
-  hsc_override off = {.name = "xla_disable_hlo_passes", .type = HSC_OVERRIDE_TEXT, .text = "algsimp"};
-  hsc_compiled c = compile_on("cpu", &(hsc_compile_request){.program = program, .want_optimized = true, .overrides = &off, .override_count = 1});
-  if (c.status) fail_msg("%s", hsc_status_message(c.status));
+  hsc_override off = {
+      .name = "xla_disable_hlo_passes", .type = HSC_OVERRIDE_TEXT, .text = "algsimp"};
+  hsc_compiled c = compile_on(
+      "cpu",
+      &(hsc_compile_request){
+          .program = program, .want_optimized = true, .overrides = &off, .override_count = 1});
+  if (c.status)
+    fail_msg("%s", hsc_status_message(c.status));
   assert_int_equal(c.outcome, HSC_OUTCOME_OK);
   assert_true(c.started && c.start && c.compile_ns > 0 && c.call_ns > c.compile_ns);
   assert_true(c.optimized.size > 0 && c.instructions > 0 && c.fusions >= 0);
@@ -50,7 +62,8 @@ static void the_built_in_device_gives_all(void **state) {
   assert_non_null(json_object_get(c.body, "memory"));
   hsc_compiled_deinit(&c);
   hsc_override unknown = {.name = "xla_no_such_option", .type = HSC_OVERRIDE_BOOL, .boolean = true};
-  c = compile_on("cpu", &(hsc_compile_request){.program = program, .overrides = &unknown, .override_count = 1});
+  c = compile_on("cpu", &(hsc_compile_request){
+                            .program = program, .overrides = &unknown, .override_count = 1});
   assert_int_equal(c.outcome, HSC_OUTCOME_ERROR);
   assert_non_null(strstr(hsc_status_message(c.status), "xla_no_such_option"));
   assert_true(c.compile_ns == -1 && isnan(c.flops));
@@ -58,11 +71,14 @@ static void the_built_in_device_gives_all(void **state) {
 }
 
 static void ahead_of_time_needs_no_client(void **state) {
-  hsc_compiled c = compile_on(fake_device("fail=Client_Create:13:there is no card"), &(hsc_compile_request){.program = program});
-  if (c.status) fail_msg("%s", hsc_status_message(c.status));
+  hsc_compiled c = compile_on(fake_device("fail=Client_Create:13:there is no card"),
+                              &(hsc_compile_request){.program = program});
+  if (c.status)
+    fail_msg("%s", hsc_status_message(c.status));
   assert_int_equal(c.outcome, HSC_OUTCOME_OK);
   hsc_compiled_deinit(&c);
-  c = compile_on(hsc_arena_printf(arena, "%s?ahead-of-time=fake:9x9", fake), &(hsc_compile_request){.program = program});
+  c = compile_on(hsc_arena_printf(arena, "%s?ahead-of-time=fake:9x9", fake),
+                 &(hsc_compile_request){.program = program});
   assert_int_equal(c.outcome, HSC_OUTCOME_ERROR);
   assert_non_null(strstr(hsc_status_message(c.status), "no such topology"));
   assert_non_null(strstr(hsc_status_notes(c.status), "creating the topology"));
@@ -70,12 +86,14 @@ static void ahead_of_time_needs_no_client(void **state) {
 }
 
 static void a_dying_compiler_is_a_result(void **state) {
-  hsc_compiled c = compile_on(fake_device("abort=Compile"), &(hsc_compile_request){.program = program, .want_optimized = true});
+  hsc_compiled c = compile_on(fake_device("abort=Compile"),
+                              &(hsc_compile_request){.program = program, .want_optimized = true});
   assert_int_equal(c.outcome, HSC_OUTCOME_ABORT);
   assert_int_equal(c.exit.signal, 6);
   assert_non_null(strstr(c.last_words, "Check failed: told to abort in Compile (fake_plugin.c:1)"));
   hsc_compiled_deinit(&c);
-  c = compile_on(fake_device("hang=Compile"), &(hsc_compile_request){.program = program, .limit_ns = 500000000});
+  c = compile_on(fake_device("hang=Compile"),
+                 &(hsc_compile_request){.program = program, .limit_ns = 500000000});
   assert_int_equal(c.outcome, HSC_OUTCOME_TIMEOUT);
   hsc_compiled_deinit(&c);
 }
@@ -84,10 +102,15 @@ static void memory_has_a_limit(void **state) {
   hsc_device_spec spec = spec_of(fake_device("eat=1"));
   hsc_lab_worker *worker = NULL;
   hsc_compiled c;
-  EXPECT_OK(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = &spec, .executable = hloscope, .no_disk_cache = true,
-                                                            .memory_limit_bytes = (size_t)200 << 20}, &worker));
+  EXPECT_OK(
+      hsc_lab_worker_create(&(hsc_lab_worker_options){.device = &spec,
+                                                      .executable = hloscope,
+                                                      .no_disk_cache = true,
+                                                      .memory_limit_bytes = (size_t)200 << 20},
+                            &worker));
   for (int i = 0; i < 2; i++) {  // and again, in a new process
-    EXPECT_OK(hsc_lab_compile(worker, &(hsc_compile_request){.program = program, .limit_ns = 60 * HSC_SECOND_NS}, &c));
+    EXPECT_OK(hsc_lab_compile(
+        worker, &(hsc_compile_request){.program = program, .limit_ns = 60 * HSC_SECOND_NS}, &c));
     assert_int_equal(c.outcome, HSC_OUTCOME_OUT_OF_MEMORY);
     assert_int_equal(c.exit.signal, 9);
     assert_false(c.exit.timed_out);
@@ -101,23 +124,33 @@ static void memory_has_a_limit(void **state) {
 static void a_library_that_the_loader_lacks_is_named(void **state) {
   char from[4096], to[128];
   hsc_bytes bytes = {0};
-  snprintf(from, sizeof from, "%.*s/libhloscope_needy_pjrt.so", (int)(strrchr(fake, '/') - fake), fake);
+  snprintf(from, sizeof from, "%.*s/libhloscope_needy_pjrt.so", (int)(strrchr(fake, '/') - fake),
+           fake);
   snprintf(to, sizeof to, "%s/libvendor_pjrt.so", dir);
   EXPECT_OK(hsc_file_read(from, &bytes));
   EXPECT_OK(hsc_file_write_atomic(to, bytes.data, bytes.size));  // away from what it needs
   hsc_bytes_deinit(&bytes);
   hsc_compiled c = compile_on(to, &(hsc_compile_request){.program = program});
   assert_int_equal(c.outcome, HSC_OUTCOME_ERROR);
-  assert_non_null(strstr(hsc_status_message(c.status), "libvendor_pjrt.so: the library does not load: it needs libhloscope_fake_needed.so"));
+  assert_non_null(
+      strstr(hsc_status_message(c.status),
+             "libvendor_pjrt.so: the library does not load: it needs libhloscope_fake_needed.so"));
   hsc_compiled_deinit(&c);
 }
 
 static void options_are_read_as_people_write_them(void **state) {
-  static const char *const items[] = {"xla_disable_hlo_passes=algsimp", "fusion", "xla_a=true", "xla_b=4", "xla_c=0.5", "xla_d=4x", "xla_e="};
+  static const char *const items[] = {"xla_disable_hlo_passes=algsimp",
+                                      "fusion",
+                                      "xla_a=true",
+                                      "xla_b=4",
+                                      "xla_c=0.5",
+                                      "xla_d=4x",
+                                      "xla_e="};
   json_t *overrides = NULL;
   EXPECT_OK(hsc_overrides_parse(items, HSC_COUNT_OF(items), &overrides));
-  json_t *wanted = json_pack("{s:s, s:b, s:i, s:f, s:s, s:s}", "xla_disable_hlo_passes", "algsimp,fusion", "xla_a", 1, "xla_b", 4, "xla_c", 0.5,
-                             "xla_d", "4x", "xla_e", "");
+  json_t *wanted =
+      json_pack("{s:s, s:b, s:i, s:f, s:s, s:s}", "xla_disable_hlo_passes", "algsimp,fusion",
+                "xla_a", 1, "xla_b", 4, "xla_c", 0.5, "xla_d", "4x", "xla_e", "");
   assert_true(json_equal(overrides, wanted));
   json_decref(wanted);
   json_decref(overrides);
@@ -153,13 +186,15 @@ static void many_are_shared_out(void **state) {
   assert_int_equal(all.outcomes[HSC_OUTCOME_OK], 16);
   assert_int_equal(all.outcomes[HSC_OUTCOME_ERROR], 4);
   tally some = {.fail_at = 3};
-  hsc_status *status = hsc_compile_many(&options, 1, requests, HSC_COUNT_OF(requests), NULL, count_one, &some);
+  hsc_status *status =
+      hsc_compile_many(&options, 1, requests, HSC_COUNT_OF(requests), NULL, count_one, &some);
   assert_int_equal(hsc_status_code(status), HSC_CANCELLED);
   hsc_status_free(status);
   assert_int_equal(some.calls, 3);
   static const volatile int stop = 1;
   tally none = {0};
-  EXPECT_OK(hsc_compile_many(&options, 2, requests, HSC_COUNT_OF(requests), &stop, count_one, &none));
+  EXPECT_OK(
+      hsc_compile_many(&options, 2, requests, HSC_COUNT_OF(requests), &stop, count_one, &none));
   assert_int_equal(none.calls, 0);
 }
 
@@ -167,7 +202,8 @@ static void every_abort_costs_one_worker(void **state) {
   hsc_device_spec spec = spec_of(fake_device("abort=Compile"));
   hsc_lab_worker_options options = {.device = &spec, .executable = hloscope, .no_disk_cache = true};
   hsc_compile_request requests[4];
-  for (size_t i = 0; i < HSC_COUNT_OF(requests); i++) requests[i] = (hsc_compile_request){.program = program};
+  for (size_t i = 0; i < HSC_COUNT_OF(requests); i++)
+    requests[i] = (hsc_compile_request){.program = program};
   tally all = {0};
   EXPECT_OK(hsc_compile_many(&options, 2, requests, HSC_COUNT_OF(requests), NULL, count_one, &all));
   assert_int_equal(all.outcomes[HSC_OUTCOME_ABORT], 4);
@@ -175,9 +211,12 @@ static void every_abort_costs_one_worker(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_built_in_device_gives_all), cmocka_unit_test(ahead_of_time_needs_no_client),
-      cmocka_unit_test(a_dying_compiler_is_a_result),  cmocka_unit_test(many_are_shared_out),
-      cmocka_unit_test(every_abort_costs_one_worker),  cmocka_unit_test(memory_has_a_limit),
+      cmocka_unit_test(the_built_in_device_gives_all),
+      cmocka_unit_test(ahead_of_time_needs_no_client),
+      cmocka_unit_test(a_dying_compiler_is_a_result),
+      cmocka_unit_test(many_are_shared_out),
+      cmocka_unit_test(every_abort_costs_one_worker),
+      cmocka_unit_test(memory_has_a_limit),
       cmocka_unit_test(a_library_that_the_loader_lacks_is_named),
       cmocka_unit_test(options_are_read_as_people_write_them),
   };

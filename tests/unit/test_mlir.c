@@ -1,5 +1,6 @@
-// MLIR: pretty and generic text and bytecode of a program become the same HLO, which computes what XLA's own translation to HLO computes; mistakes
-// are told where they stand. The files of tests/conformance/formats are made by JAX (export.py there).
+// MLIR: pretty and generic text and bytecode of a program become the same HLO, which computes what
+// XLA's own translation to HLO computes; mistakes are told where they stand. The files of
+// tests/conformance/formats are made by JAX (export.py there).
 #include "unit.h"
 
 #include "formats/common/formats.h"
@@ -19,8 +20,10 @@ static hsc_module *read_module(const char *folder, const char *name) {
 }
 
 static void expect_same_meaning(const hsc_module *a, const hsc_module *b, const char *what) {
-  hsc_hash128 x = hsc_module_fingerprint(a), y = hsc_module_fingerprint(b);
-  if (x.low != y.low || x.high != y.high) fail_msg("%s: the fingerprints differ", what);
+  hsc_hash128 x = hsc_module_fingerprint(a);
+  hsc_hash128 y = hsc_module_fingerprint(b);
+  if (x.low != y.low || x.high != y.high)
+    fail_msg("%s: the fingerprints differ", what);
 }
 
 static void expect_same_numbers(const hsc_module *a, const hsc_module *b, const char *what) {
@@ -28,7 +31,9 @@ static void expect_same_numbers(const hsc_module *a, const hsc_module *b, const 
   EXPECT_OK(hsc_arena_create(&arena));
   int count = a->entry->parameter_count;
   assert_int_equal(b->entry->parameter_count, count);
-  hsc_literal **arguments = HSC_NEW_ARRAY(arena, hsc_literal *, count + 1), *x, *y;
+  hsc_literal **arguments = HSC_NEW_ARRAY(arena, hsc_literal *, count + 1);
+  hsc_literal *x;
+  hsc_literal *y;
   for (int i = 0; i < count; i++) {
     EXPECT_OK(hsc_literal_create(arena, &a->entry->parameters[i]->shape, &arguments[i]));
     hsc_literal_fill(arguments[i], 7, (uint32_t)i);
@@ -37,7 +42,8 @@ static void expect_same_numbers(const hsc_module *a, const hsc_module *b, const 
   EXPECT_OK(hsc_evaluate(b, count, arguments, arena, &y));
   hsc_difference difference;
   EXPECT_OK(hsc_literal_compare(x, y, &difference));
-  if (difference.max_ulp != 0 || difference.nan_mismatches != 0) fail_msg("%s: %g apart in leaf %d", what, difference.max_abs, difference.leaf);
+  if (difference.max_ulp != 0 || difference.nan_mismatches != 0)
+    fail_msg("%s: %g apart in leaf %d", what, difference.max_abs, difference.leaf);
   hsc_arena_destroy(arena);
 }
 
@@ -52,7 +58,7 @@ static void all_forms_of_a_program_mean_the_same(void **state) {
     hsc_module *generic = read_module("tests/conformance/formats", name);
     expect_same_meaning(pretty, generic, name);
     hsc_module_destroy(generic);
-    if (strcmp(programs[i], "indexing") != 0) {   // chlo.top_k has no portable form
+    if (strcmp(programs[i], "indexing") != 0) {  // chlo.top_k has no portable form
       snprintf(name, sizeof name, "stablehlo_%s.mlirbc", programs[i]);
       hsc_module *bytecode = read_module("tests/conformance/formats", name);
       expect_same_meaning(pretty, bytecode, name);
@@ -67,7 +73,8 @@ static void all_forms_of_a_program_mean_the_same(void **state) {
 }
 
 static void the_patterns_compute_what_their_hlo_computes(void **state) {
-  static const char *const names[] = {"tiny_natural", "tiny_dependent", "tiny_vmap", "tiny_scan", "small_scan", "multihead_dependent"};
+  static const char *const names[] = {"tiny_natural", "tiny_dependent", "tiny_vmap",
+                                      "tiny_scan",    "small_scan",     "multihead_dependent"};
   for (size_t i = 0; i < HSC_COUNT_OF(names); i++) {
     char name[64];
     snprintf(name, sizeof name, "patterns/%s.mlir", names[i]);
@@ -81,7 +88,8 @@ static void the_patterns_compute_what_their_hlo_computes(void **state) {
 }
 
 static void the_models_are_read(void **state) {
-  static const char *const names[] = {"laplace_train.mlir.gz", "resnet50_forward.mlir.gz", "resnet50_train.mlir.gz", "transformer_train.mlir.gz"};
+  static const char *const names[] = {"laplace_train.mlir.gz", "resnet50_forward.mlir.gz",
+                                      "resnet50_train.mlir.gz", "transformer_train.mlir.gz"};
   for (size_t i = 0; i < HSC_COUNT_OF(names); i++) {
     hsc_module *module = read_module("models", names[i]);
     assert_true(hsc_module_instr_count(module) > 1000);
@@ -97,7 +105,8 @@ static hsc_module *read_text(const char *text) {
 
 static const hsc_literal *constant_of(const hsc_module *module) {
   for (const hsc_instr *it = module->entry->first; it; it = it->next)
-    if (it->op == HSC_OP_CONSTANT) return it->attr.literal.value;
+    if (it->op == HSC_OP_CONSTANT)
+      return it->attr.literal.value;
   return NULL;
 }
 
@@ -107,7 +116,8 @@ static void tensors_have_the_bits_that_the_text_says(void **state) {
     size_t size;
     const char *bytes;
   } cases[] = {
-      {"dense<[[1.0, -2.5], [0x7F800000, 0x7FC00001]]> : tensor<2x2xf32>", 16, "\0\0\x80\x3f\0\0\x20\xc0\0\0\x80\x7f\x01\0\xc0\x7f"},
+      {"dense<[[1.0, -2.5], [0x7F800000, 0x7FC00001]]> : tensor<2x2xf32>", 16,
+       "\0\0\x80\x3f\0\0\x20\xc0\0\0\x80\x7f\x01\0\xc0\x7f"},
       {"dense<[true, false, true]> : tensor<3xi1>", 3, "\1\0\1"},
       {"dense<\"0x0100000002000000\"> : tensor<2xi32>", 8, "\1\0\0\0\2\0\0\0"},
       {"dense<[-8, 7]> : tensor<2xi4>", 2, "\xf8\x07"},
@@ -120,11 +130,14 @@ static void tensors_have_the_bits_that_the_text_says(void **state) {
   for (size_t i = 0; i < HSC_COUNT_OF(cases); i++) {
     char source[512];
     const char *type = strstr(cases[i].text, ": ") + 2;
-    snprintf(source, sizeof source, "func.func @main() -> %s {\n  %%0 = stablehlo.constant %s\n  return %%0 : %s\n}", type, cases[i].text, type);
+    snprintf(source, sizeof source,
+             "func.func @main() -> %s {\n  %%0 = stablehlo.constant %s\n  return %%0 : %s\n}", type,
+             cases[i].text, type);
     hsc_module *module = read_text(source);
     const hsc_literal *literal = constant_of(module);
     assert_int_equal(hsc_shape_bytes(&literal->shape), cases[i].size);
-    if (cases[i].size) assert_memory_equal(literal->data, cases[i].bytes, cases[i].size);
+    if (cases[i].size)
+      assert_memory_equal(literal->data, cases[i].bytes, cases[i].size);
     hsc_module_destroy(module);
   }
 }
@@ -134,15 +147,18 @@ static void what_the_text_names_is_kept(void **state) {
       "#loc1 = loc(\"x.py\":7:3)\n"
       "!state = tensor<2x3xf32>\n"
       "module @jit_f attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 2 : i32} {\n"
-      "  func.func public @main(%arg0: !state {jax.buffer_donor = true} loc(\"x\"), %arg1: tensor<3x4xf32>) -> (tensor<2x4xf32> {jax.result_info = \"r\"}) {\n"
+      "  func.func public @main(%arg0: !state {jax.buffer_donor = true} loc(\"x\"), %arg1: "
+      "tensor<3x4xf32>) -> (tensor<2x4xf32> {jax.result_info = \"r\"}) {\n"
       "    %0 = call @f(%arg0) : (!state) -> tensor<2x3xf32> loc(#loc2)\n"
-      "    %1 = stablehlo.dot_general %0, %arg1, contracting_dims = [1] x [0], precision = [HIGH, DEFAULT] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>\n"
+      "    %1 = stablehlo.dot_general %0, %arg1, contracting_dims = [1] x [0], precision = [HIGH, "
+      "DEFAULT] : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>\n"
       "    return %1 : tensor<2x4xf32>\n"
       "  }\n"
       "  func.func private @f(%arg0: tensor<2x3xf32>) -> tensor<2x3xf32> { // a comment\n"
       "    %0:2 = \"stablehlo.sort\"(%arg0, %arg0) <{dimension = 1 : i64, is_stable = true}> ({\n"
       "    ^bb0(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<f32>, %d: tensor<f32>):\n"
-      "      %9 = stablehlo.compare LT, %a, %b, TOTALORDER : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"
+      "      %9 = stablehlo.compare LT, %a, %b, TOTALORDER : (tensor<f32>, tensor<f32>) -> "
+      "tensor<i1>\n"
       "      stablehlo.return %9 : tensor<i1>\n"
       "    }) : (tensor<2x3xf32>, tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>)\n"
       "    return %0#1 : tensor<2x3xf32>\n"
@@ -152,14 +168,16 @@ static void what_the_text_names_is_kept(void **state) {
   assert_string_equal(m->name, "jit_f");
   assert_int_equal(m->replica_count, 2);
   assert_int_equal(m->donor_count, 1);
-  const hsc_instr *dot = m->entry->root, *call = dot->operands[0];
+  const hsc_instr *dot = m->entry->root;
+  const hsc_instr *call = dot->operands[0];
   assert_int_equal(dot->op, HSC_OP_DOT);
   assert_int_equal(dot->attr.dot.precision.v[0], 1);
   assert_int_equal(call->op, HSC_OP_CALL);
   assert_string_equal(call->metadata->op_name, "jit(f)/sort");
   assert_string_equal(call->metadata->source_file, "x.py");
   assert_int_equal(call->metadata->source_line, 7);
-  const hsc_instr *element = call->called[0]->root, *sort = element->operands[0];
+  const hsc_instr *element = call->called[0]->root;
+  const hsc_instr *sort = element->operands[0];
   assert_int_equal(element->attr.index.value, 1);
   assert_int_equal(sort->op, HSC_OP_SORT);
   assert_true(sort->attr.dims.is_stable);
@@ -169,25 +187,30 @@ static void what_the_text_names_is_kept(void **state) {
 
 static void resources_behind_the_module_are_found(void **state) {
   hsc_module *m = read_text(
-      "func.func @main() -> tensor<2xf32> {\n  %0 = stablehlo.constant dense_resource<big> : tensor<2xf32>\n  return %0 : tensor<2xf32>\n}\n"
-      "{-#\n  dialect_resources: {\n    builtin: {\n      big: \"0x040000000000803F00000040\"\n    }\n  }\n#-}\n");
+      "func.func @main() -> tensor<2xf32> {\n  %0 = stablehlo.constant dense_resource<big> : "
+      "tensor<2xf32>\n  return %0 : tensor<2xf32>\n}\n"
+      "{-#\n  dialect_resources: {\n    builtin: {\n      big: \"0x040000000000803F00000040\"\n    "
+      "}\n  }\n#-}\n");
   assert_memory_equal(constant_of(m)->data, "\0\0\x80\x3f\0\0\0\x40", 8);
   hsc_module_destroy(m);
 }
 
 static void chlo_is_taken_apart(void **state) {
   hsc_module *m = read_text(
-      "func.func @main(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi1>, tensor<2xf32>, tensor<2xi32>) {\n"
+      "func.func @main(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi1>, tensor<2xf32>, "
+      "tensor<2xi32>) {\n"
       "  %0 = chlo.square %a : tensor<4xf32> -> tensor<4xf32>\n"
       "  %1 = chlo.is_inf %a : tensor<4xf32> -> tensor<4xi1>\n"
       "  %2:2 = chlo.top_k(%0, k = 2) : tensor<4xf32> -> (tensor<2xf32>, tensor<2xi32>)\n"
-      "  return %0, %1, %2#0, %2#1 : tensor<4xf32>, tensor<4xi1>, tensor<2xf32>, tensor<2xi32>\n}\n");
+      "  return %0, %1, %2#0, %2#1 : tensor<4xf32>, tensor<4xi1>, tensor<2xf32>, "
+      "tensor<2xi32>\n}\n");
   hsc_arena *arena = NULL;
   hsc_literal *x, *result;
   EXPECT_OK(hsc_arena_create(&arena));
   EXPECT_OK(hsc_literal_create(arena, &m->entry->parameters[0]->shape, &x));
   const double values[] = {1, -3, 0.5, 2};
-  for (int i = 0; i < 4; i++) hsc_literal_set_double(x, i, values[i]);
+  for (int i = 0; i < 4; i++)
+    hsc_literal_set_double(x, i, values[i]);
   EXPECT_OK(hsc_evaluate(m, 1, &x, arena, &result));
   assert_true(hsc_literal_get_double(&result->elements[0], 1) == 9);
   assert_int_equal(hsc_literal_get_int(&result->elements[1], 0), 0);
@@ -206,52 +229,85 @@ static void mistakes_are_told_where_they_stand(void **state) {
     const char *message;
   } cases[] = {
       {"", 1, 1, "expected a module, found the end of the text"},
-      {"modul {}", 1, 1, "expected an operation like stablehlo.add or \"stablehlo.add\", found 'modul'"},
+      {"modul {}", 1, 1,
+       "expected an operation like stablehlo.add or \"stablehlo.add\", found 'modul'"},
       {IN_MAIN("  return %b : tensor<4xf32>"), 2, 10, "the value %b is not defined here"},
-      {IN_MAIN("  %first = stablehlo.abs %a : tensor<4xf32>\n  return %frst : tensor<4xf32>"), 3, 10, "the value %frst is not defined here; did you mean %first?"},
-      {IN_MAIN("  %0 = stablehlo.abs %a : tensor<5xf32>\n  return %0 : tensor<5xf32>"), 2, 27, "operand 0 has another type"},
-      {IN_MAIN("  %0 = stablehlo.abs %a : tensor<4xf33>"), 2, 36, "unknown element type 'f33'; did you mean 'f32'?"},
-      {IN_MAIN("  %0 = stablehlo.constant dense<[1.0, 2.0]> : tensor<4xf32>"), 2, 33, "2 values for a tensor of 4 elements"},
-      {IN_MAIN("  %0 = stablehlo.constant dense<[300]> : tensor<1xi8>"), 2, 34, "the value does not fit in s8"},
-      {IN_MAIN("  %0 = stablehlo.constant dense<[1]> : tensor<9999999999xi8>"), 2, 33, "the tensor has 9999999999 elements, more than the text can hold"},
-      {IN_MAIN("  %0 = stablehlo.compare LTT, %a, %a : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>"), 2, 26, "unknown comparison_direction 'LTT'"},
-      {IN_MAIN("  %0 = \"stablehlo.compare\"(%a, %a) {comparison_direction = #stablehlo<comparison_direction LLT>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>"), 2, 92,
-       "unknown comparison_direction 'LLT'; did you mean 'LT'?"},
-      {IN_MAIN("  %0:2 = stablehlo.abs %a : tensor<4xf32>"), 2, 3, "stablehlo.abs has 1 result, more are named"},
+      {IN_MAIN("  %first = stablehlo.abs %a : tensor<4xf32>\n  return %frst : tensor<4xf32>"), 3,
+       10, "the value %frst is not defined here; did you mean %first?"},
+      {IN_MAIN("  %0 = stablehlo.abs %a : tensor<5xf32>\n  return %0 : tensor<5xf32>"), 2, 27,
+       "operand 0 has another type"},
+      {IN_MAIN("  %0 = stablehlo.abs %a : tensor<4xf33>"), 2, 36,
+       "unknown element type 'f33'; did you mean 'f32'?"},
+      {IN_MAIN("  %0 = stablehlo.constant dense<[1.0, 2.0]> : tensor<4xf32>"), 2, 33,
+       "2 values for a tensor of 4 elements"},
+      {IN_MAIN("  %0 = stablehlo.constant dense<[300]> : tensor<1xi8>"), 2, 34,
+       "the value does not fit in s8"},
+      {IN_MAIN("  %0 = stablehlo.constant dense<[1]> : tensor<9999999999xi8>"), 2, 33,
+       "the tensor has 9999999999 elements, more than the text can hold"},
+      {IN_MAIN(
+           "  %0 = stablehlo.compare LTT, %a, %a : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>"),
+       2, 26, "unknown comparison_direction 'LTT'"},
+      {IN_MAIN("  %0 = \"stablehlo.compare\"(%a, %a) {comparison_direction = "
+               "#stablehlo<comparison_direction LLT>} : (tensor<4xf32>, tensor<4xf32>) -> "
+               "tensor<4xi1>"),
+       2, 92, "unknown comparison_direction 'LLT'; did you mean 'LT'?"},
+      {IN_MAIN("  %0:2 = stablehlo.abs %a : tensor<4xf32>"), 2, 3,
+       "stablehlo.abs has 1 result, more are named"},
       {IN_MAIN("  %a = stablehlo.abs %a : tensor<4xf32>"), 2, 4, "the value %a is defined twice"},
-      {IN_MAIN("  %0 = stablehlo.slice %a [0:2 : (tensor<4xf32>) -> tensor<2xf32>"), 2, 34, "expected an integer, found '('"},
-      {IN_MAIN("  %0 = call @g(%a) : (tensor<4xf32>) -> tensor<4xf32>\n  return %0 : tensor<4xf32>"), 2, 3, "there is no function @g"},
-      {IN_MAIN("  %0 = foo.bar %a : tensor<4xf32>\n  return %0 : tensor<4xf32>"), 2, 3, "foo.bar: not built yet: importing this operation"},
-      {IN_MAIN("  cf.br ^bb1\n^bb1:\n  return %a : tensor<4xf32>"), 2, 3, "not built yet: the custom form of 'cf.br'; write it in the generic form, \"cf.br\"(...)"},
+      {IN_MAIN("  %0 = stablehlo.slice %a [0:2 : (tensor<4xf32>) -> tensor<2xf32>"), 2, 34,
+       "expected an integer, found '('"},
+      {IN_MAIN(
+           "  %0 = call @g(%a) : (tensor<4xf32>) -> tensor<4xf32>\n  return %0 : tensor<4xf32>"),
+       2, 3, "there is no function @g"},
+      {IN_MAIN("  %0 = foo.bar %a : tensor<4xf32>\n  return %0 : tensor<4xf32>"), 2, 3,
+       "foo.bar: not built yet: importing this operation"},
+      {IN_MAIN("  cf.br ^bb1\n^bb1:\n  return %a : tensor<4xf32>"), 2, 3,
+       "not built yet: the custom form of 'cf.br'; write it in the generic form, \"cf.br\"(...)"},
   };
   for (size_t i = 0; i < HSC_COUNT_OF(cases); i++) {
     hsc_module *module = NULL;
-    hsc_status *status = hsc_program_read_as(HSC_FORMAT_MLIR_TEXT, hsc_view_of(cases[i].text), "t.mlir", &module);
-    if (!status) fail_msg("parsed: %s", cases[i].text);
+    hsc_status *status =
+        hsc_program_read_as(HSC_FORMAT_MLIR_TEXT, hsc_view_of(cases[i].text), "t.mlir", &module);
+    if (!status)
+      fail_msg("parsed: %s", cases[i].text);
     assert_string_equal(hsc_status_message(status), cases[i].message);
     assert_string_equal(hsc_status_path(status), "t.mlir");
     if (hsc_status_line(status) != cases[i].line || hsc_status_column(status) != cases[i].column)
-      fail_msg("%s: at %d:%d, not %d:%d", cases[i].message, hsc_status_line(status), hsc_status_column(status), cases[i].line, cases[i].column);
+      fail_msg("%s: at %d:%d, not %d:%d", cases[i].message, hsc_status_line(status),
+               hsc_status_column(status), cases[i].line, cases[i].column);
     hsc_status_free(status);
   }
 }
 
 static void nesting_is_bounded(void **state) {
-  static const char *const repeats[] = {"module {", "\"a.b\"() ({", "#a = [[", "!t = tuple<tuple<", "#l = loc(\"a\"(\"b\"("};
+  static const char *const repeats[] = {"module {", "\"a.b\"() ({", "#a = [[", "!t = tuple<tuple<",
+                                        "#l = loc(\"a\"(\"b\"("};
   for (size_t i = 0; i < HSC_COUNT_OF(repeats); i++) {
     hsc_bytes text = {0};
     hsc_module *module = NULL;
-    const char *again = i < 2 ? repeats[i] : i == 2 ? "[" : i == 3 ? "tuple<" : "\"c\"(";
+    const char *again;
+    if (i < 2)
+      again = repeats[i];
+    else if (i == 2)
+      again = "[";
+    else if (i == 3)
+      again = "tuple<";
+    else
+      again = "\"c\"(";
     hsc_bytes_append_text(&text, repeats[i]);
-    for (int k = 0; k < 100000; k++) hsc_bytes_append_text(&text, again);
-    EXPECT_CODE(INVALID_ARGUMENT, hsc_program_read_as(HSC_FORMAT_MLIR_TEXT, hsc_bytes_view(&text), NULL, &module));
+    for (int k = 0; k < 100000; k++)
+      hsc_bytes_append_text(&text, again);
+    EXPECT_CODE(INVALID_ARGUMENT,
+                hsc_program_read_as(HSC_FORMAT_MLIR_TEXT, hsc_bytes_view(&text), NULL, &module));
     hsc_bytes_deinit(&text);
   }
 }
 
-// JAX's program for eight devices: a mesh, shardings of arguments and results, a constraint, a manual computation.
+// JAX's program for eight devices: a mesh, shardings of arguments and results, a constraint, a
+// manual computation.
 static void programs_for_several_devices_read_alike(void **state) {
-  hsc_module *pretty = read_module("tests/conformance/formats", "stablehlo_devices.mlir"), *generic = read_module("tests/conformance/formats", "stablehlo_devices.generic.mlir");
+  hsc_module *pretty = read_module("tests/conformance/formats", "stablehlo_devices.mlir");
+  hsc_module *generic = read_module("tests/conformance/formats", "stablehlo_devices.generic.mlir");
   hsc_module *bytecode = read_module("tests/conformance/formats", "stablehlo_devices.mlirbc");
   assert_int_equal(pretty->num_partitions, 8);
   assert_string_equal(pretty->entry->parameters[0]->sharding, "{devices=[2,4]0,1,2,3,4,5,6,7}");

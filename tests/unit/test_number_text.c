@@ -9,18 +9,22 @@
 
 static void expect_round_trip(double value, bool is_f32) {
   char have[64], want[64];
-  int few = is_f32 ? 6 : 15, many = is_f32 ? 9 : 17;
+  int few = is_f32 ? 6 : 15;
+  int many = is_f32 ? 9 : 17;
   snprintf(want, sizeof want, "%.*g", few, value);
-  if (is_f32 ? strtof(want, NULL) != (float)value : strtod(want, NULL) != value) snprintf(want, sizeof want, "%.*g", many, value);
+  if (is_f32 ? strtof(want, NULL) != (float)value : strtod(want, NULL) != value)
+    snprintf(want, sizeof want, "%.*g", many, value);
   have[hsc__format_round_trip(value, is_f32, have)] = 0;
-  if (strcmp(have, want) != 0) fail_msg("%a: %s, not %s", value, have, want);
+  if (strcmp(have, want) != 0)
+    fail_msg("%a: %s, not %s", value, have, want);
 }
 
 static void expect_g(double value, int digits) {
   char have[64], want[64];
   snprintf(want, sizeof want, "%.*g", digits, value);
   have[hsc__format_g(value, digits, have)] = 0;
-  if (strcmp(have, want) != 0) fail_msg("%a with %d digits: %s, not %s", value, digits, have, want);
+  if (strcmp(have, want) != 0)
+    fail_msg("%a with %d digits: %s, not %s", value, digits, have, want);
 }
 
 static void random_floats(void **state) {
@@ -37,7 +41,8 @@ static void random_floats(void **state) {
     }
     memcpy(&wide, &bits, sizeof wide);
     memcpy(&value, &narrow, sizeof value);
-    if (isnan(wide) || isnan(value)) continue;
+    if (isnan(wide) || isnan(value))
+      continue;
     expect_round_trip(wide, false);
     expect_round_trip(value, true);
     expect_g(wide, 1 + i % 17);
@@ -49,9 +54,11 @@ static void round_numbers(void **state) {
   for (int power = -330; power < 310; power++) {
     for (int digit = 1; digit < 100; digit += 2) {
       double value = digit * pow(10, power);
-      if (value == 0 || isinf(value)) continue;
+      if (value == 0 || isinf(value))
+        continue;
       expect_round_trip(value, false);
-      if ((float)value != 0 && !isinf((float)value)) expect_round_trip((float)value, true);
+      if ((float)value != 0 && !isinf((float)value))
+        expect_round_trip((float)value, true);
       expect_g(value, 2 + digit % 15);
     }
   }
@@ -79,7 +86,8 @@ static void round_numbers(void **state) {
   for (size_t i = 0; i < HSC_COUNT_OF(edges); i++) {
     expect_round_trip(edges[i], false);
     expect_round_trip((float)edges[i], true);
-    for (int digits = 1; digits <= 17; digits++) expect_g(edges[i], digits);
+    for (int digits = 1; digits <= 17; digits++)
+      expect_g(edges[i], digits);
   }
 }
 
@@ -96,6 +104,7 @@ static void integers(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(random_floats), cmocka_unit_test(round_numbers), cmocka_unit_test(integers)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(random_floats),
+                                     cmocka_unit_test(round_numbers), cmocka_unit_test(integers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

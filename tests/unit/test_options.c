@@ -52,8 +52,10 @@ static int drop_arena(void **state) {
 
 static hsc_status *parse_with(const hsc_option *rows, args *out, const char *const *words) {
   int count = 0;
-  while (words[count]) count++;
-  return hsc_options_parse("test", &(hsc_option_set){rows, out}, 1, count, (char *const *)(uintptr_t)words, arena);
+  while (words[count])
+    count++;
+  return hsc_options_parse("test", &(hsc_option_set){rows, out}, 1, count,
+                           (char *const *)(uintptr_t)words, arena);
 }
 
 #define PARSE(out, ...) parse_with(options, out, (const char *const[]){__VA_ARGS__, NULL})
@@ -61,17 +63,21 @@ static hsc_status *parse_with(const hsc_option *rows, args *out, const char *con
 static void check_message(hsc_status *status, const char *message, const char *hint) {
   assert_int_equal(hsc_status_code(status), HSC_INVALID_ARGUMENT);
   assert_string_equal(hsc_status_message(status), message);
-  if (hint) assert_string_equal(hsc_status_hint_text(status), hint);
+  if (hint)
+    assert_string_equal(hsc_status_hint_text(status), hint);
   hsc_status_free(status);
 }
 
 // An option that the verb does not take is refused wherever it stands.
 static void options_belong_to_verbs(void **state) {
   args a;
-  EXPECT_OK(parse_with(verb_options, &a, (const char *const[]){"--raw", "show", "--limit=2", NULL}));
+  EXPECT_OK(
+      parse_with(verb_options, &a, (const char *const[]){"--raw", "show", "--limit=2", NULL}));
   assert_true(a.keep);
   EXPECT_OK(parse_with(verb_options, &a, (const char *const[]){"list", "--limit", "3", NULL}));
-  check_message(parse_with(verb_options, &a, (const char *const[]){"--raw", "list", NULL}), "test list does not take --raw, which belongs to: show", "hloscope test list --help shows what it takes");
+  check_message(parse_with(verb_options, &a, (const char *const[]){"--raw", "list", NULL}),
+                "test list does not take --raw, which belongs to: show",
+                "hloscope test list --help shows what it takes");
   assert_true(hsc_option_has_verb(&verb_options[2], "list"));
   assert_false(hsc_option_has_verb(&verb_options[3], "lis"));
   assert_true(hsc_option_has_verb(&verb_options[3], NULL));
@@ -102,7 +108,8 @@ static void defaults_are_set(void **state) {
 
 static void all_ways_to_give_a_value(void **state) {
   args a;
-  EXPECT_OK(PARSE(&a, "--warmup=7", "--trials", "3", "-ofile", "-k", "--randomness=different", "--scale", "-2.5e-3", "--", "-x.hlo"));
+  EXPECT_OK(PARSE(&a, "--warmup=7", "--trials", "3", "-ofile", "-k", "--randomness=different",
+                  "--scale", "-2.5e-3", "--", "-x.hlo"));
   assert_int_equal(a.warmup, 7);
   assert_int_equal(a.trials, 3);
   assert_string_equal(a.output, "file");
@@ -120,25 +127,33 @@ static void lists_grow_and_replace_their_default(void **state) {
   EXPECT_OK(PARSE(&a, "p", "--graphs", "a,b", "--graphs=,c,,d,"));
   assert_int_equal(a.graphs.count, 4);
   static const char *const expected[] = {"a", "b", "c", "d"};
-  for (int i = 0; i < 4; i++) assert_string_equal(a.graphs.items[i], expected[i]);
+  for (int i = 0; i < 4; i++)
+    assert_string_equal(a.graphs.items[i], expected[i]);
 }
 
 static void mistakes_are_explained(void **state) {
   args a;
-  check_message(PARSE(&a, "p", "--warmpu=1"), "test: unknown option '--warmpu'; did you mean '--warmup'?", "hloscope test --help shows all options");
+  check_message(PARSE(&a, "p", "--warmpu=1"),
+                "test: unknown option '--warmpu'; did you mean '--warmup'?",
+                "hloscope test --help shows all options");
   check_message(PARSE(&a, "p", "-z"), "test: unknown option '-z'", NULL);
   check_message(PARSE(&a, "p", "--warmup=x"), "--warmup: 'x' is not a whole number", NULL);
   check_message(PARSE(&a, "p", "--warmup=1.5"), "--warmup: '1.5' is not a whole number", NULL);
   check_message(PARSE(&a, "p", "--warmup="), "--warmup: '' is not a whole number", NULL);
-  check_message(PARSE(&a, "p", "--warmup=-1"), "--warmup: -1 is out of range, the least is 0", NULL);
+  check_message(PARSE(&a, "p", "--warmup=-1"), "--warmup: -1 is out of range, the least is 0",
+                NULL);
   check_message(PARSE(&a, "p", "--trials=0"), "--trials: 0 is out of range, the least is 1", NULL);
-  check_message(PARSE(&a, "p", "--trials=5000000000"), "--trials: 5000000000 is out of range, the least is 1", NULL);
-  check_message(PARSE(&a, "p", "--warmup=99999999999999999999"), "--warmup: 99999999999999999999 is out of range, the least is 0", NULL);
+  check_message(PARSE(&a, "p", "--trials=5000000000"),
+                "--trials: 5000000000 is out of range, the least is 1", NULL);
+  check_message(PARSE(&a, "p", "--warmup=99999999999999999999"),
+                "--warmup: 99999999999999999999 is out of range, the least is 0", NULL);
   check_message(PARSE(&a, "p", "--scale=nan"), "--scale: 'nan' is not a number", NULL);
   check_message(PARSE(&a, "p", "--warmup"), "--warmup needs a value", NULL);
   check_message(PARSE(&a, "p", "--no-exclude-first=1"), "--no-exclude-first takes no value", NULL);
-  check_message(PARSE(&a, "p", "--randomness=sane"), "--randomness: 'sane' is none of same, different; did you mean 'same'?", NULL);
-  check_message(PARSE(&a, "p", "q"), "test: 'q' is one argument too many", "hloscope test --help shows what it takes");
+  check_message(PARSE(&a, "p", "--randomness=sane"),
+                "--randomness: 'sane' is none of same, different; did you mean 'same'?", NULL);
+  check_message(PARSE(&a, "p", "q"), "test: 'q' is one argument too many",
+                "hloscope test --help shows what it takes");
   check_message(PARSE(&a, "--warmup=1"), "test: PROGRAM is missing: the program", NULL);
 }
 
@@ -148,11 +163,14 @@ static void verbs_and_the_rest_go_by_place(void **state) {
   assert_int_equal(a.verb, 1);
   assert_int_equal(a.rest.count, 3);
   assert_string_equal(a.rest.items[2], "c");
-  EXPECT_OK(parse_with(verb_options, &a, (const char *const[]){"list", "--", "--flag", "-o", NULL}));
+  EXPECT_OK(
+      parse_with(verb_options, &a, (const char *const[]){"list", "--", "--flag", "-o", NULL}));
   assert_int_equal(a.rest.count, 2);
   assert_string_equal(a.rest.items[0], "--flag");
-  check_message(parse_with(verb_options, &a, (const char *const[]){"lits", NULL}), "VERB: 'lits' is none of list, show; did you mean 'list'?", NULL);
-  check_message(parse_with(verb_options, &a, (const char *const[]){NULL}), "test: VERB is missing: what to do", NULL);
+  check_message(parse_with(verb_options, &a, (const char *const[]){"lits", NULL}),
+                "VERB: 'lits' is none of list, show; did you mean 'list'?", NULL);
+  check_message(parse_with(verb_options, &a, (const char *const[]){NULL}),
+                "test: VERB is missing: what to do", NULL);
 }
 
 static void names_and_defaults_for_help(void **state) {
@@ -172,8 +190,13 @@ static void names_and_defaults_for_help(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_setting_is_one_whatever_its_value_holds),
-      cmocka_unit_test(defaults_are_set), cmocka_unit_test(options_belong_to_verbs),       cmocka_unit_test(all_ways_to_give_a_value),       cmocka_unit_test(lists_grow_and_replace_their_default),
-      cmocka_unit_test(mistakes_are_explained), cmocka_unit_test(verbs_and_the_rest_go_by_place), cmocka_unit_test(names_and_defaults_for_help),
+      cmocka_unit_test(defaults_are_set),
+      cmocka_unit_test(options_belong_to_verbs),
+      cmocka_unit_test(all_ways_to_give_a_value),
+      cmocka_unit_test(lists_grow_and_replace_their_default),
+      cmocka_unit_test(mistakes_are_explained),
+      cmocka_unit_test(verbs_and_the_rest_go_by_place),
+      cmocka_unit_test(names_and_defaults_for_help),
   };
   return cmocka_run_group_tests(tests, make_arena, drop_arena);
 }

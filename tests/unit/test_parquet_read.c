@@ -1,4 +1,5 @@
-// test_parquet_read.c - Parquet files of pyarrow (the fuzz corpus) and of our own writer, and damaged ones.
+// test_parquet_read.c - Parquet files of pyarrow (the fuzz corpus) and of our own writer, and
+// damaged ones.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,19 +16,23 @@
 static const char *root;
 
 static void assert_ok(hsc_status *status) {
-  if (status) fail_msg("%s", hsc_status_message(status));
+  if (status)
+    fail_msg("%s", hsc_status_message(status));
 }
 
 static size_t column_of(const hsc_parquet_file *file, const char *name) {
   for (size_t c = 0; c < hsc_parquet_column_count(file); c++)
-    if (!strcmp(hsc_parquet_column_name(file, c), name)) return c;
+    if (!strcmp(hsc_parquet_column_name(file, c), name))
+      return c;
   fail_msg("no column %s", name);
   return 0;
 }
 
-// 60 rows in groups of 25: variant main, new, null in turn; time_us 100 + i % 7 / 2, null every tenth; i; b; f = i % 5; l is a list.
+// 60 rows in groups of 25: variant main, new, null in turn; time_us 100 + i % 7 / 2, null every
+// tenth; i; b; f = i % 5; l is a list.
 static void test_files_of_pyarrow(void **state) {
-  static const char *const names[] = {"snappy_1_dictionary", "gzip_2_plain", "zstd_2_dictionary", "none_1_plain"};
+  static const char *const names[] = {"snappy_1_dictionary", "gzip_2_plain", "zstd_2_dictionary",
+                                      "none_1_plain"};
   for (size_t k = 0; k < HSC_COUNT_OF(names); k++) {
     char path[512];
     snprintf(path, sizeof path, "%s/tests/fuzz/corpus/parquet/%s.parquet", root, names[k]);
@@ -47,8 +52,10 @@ static void test_files_of_pyarrow(void **state) {
       assert_true(i % 10 ? time[i] == 100 + i % 7 * 0.5 : isnan(time[i]));
       assert_true(i32[i] == i && b[i] == (i % 2 == 0) && f[i] == i % 5);
       static const char *const texts[] = {"main", "new"};
-      if (i % 3 == 2) assert_null(variant[i].data);
-      else assert_true(hsc_view_equals_text(variant[i], texts[i % 3]));
+      if (i % 3 == 2)
+        assert_null(variant[i].data);
+      else
+        assert_true(hsc_view_equals_text(variant[i], texts[i % 3]));
     }
     // A list is told apart and refused.
     size_t list = hsc_parquet_column_count(file) - 1;
@@ -73,17 +80,23 @@ static hsc_status *append(void *user, hsc_view bytes) {
 }
 
 static void test_what_we_write_comes_back(void **state) {
-  enum { ROWS = 300000 };   // three row groups
+  enum { ROWS = 300000 };  // three row groups
   hsc_bytes bytes = {0};
   hsc_parquet *out = NULL;
-  assert_ok(hsc_parquet_create((hsc_parquet_column[]){{"name", HSC_PARQUET_TEXT}, {"n", HSC_PARQUET_INT64}, {"x", HSC_PARQUET_DOUBLE}, {"yes", HSC_PARQUET_BOOL}}, 4, append, &bytes, &out));
+  assert_ok(hsc_parquet_create((hsc_parquet_column[]){{"name", HSC_PARQUET_TEXT},
+                                                      {"n", HSC_PARQUET_INT64},
+                                                      {"x", HSC_PARQUET_DOUBLE},
+                                                      {"yes", HSC_PARQUET_BOOL}},
+                               4, append, &bytes, &out));
   hsc_parquet_metadata(out, "hloscope.unit.x", "s");
   for (int i = 0; i < ROWS; i++) {
     char text[16];
     int length = snprintf(text, sizeof text, "op %d", i % 100);
     hsc_parquet_text(out, (hsc_view){text, (size_t)length});
-    if (i % 11) hsc_parquet_int(out, -i);
-    else hsc_parquet_null(out);
+    if (i % 11)
+      hsc_parquet_int(out, -i);
+    else
+      hsc_parquet_null(out);
     hsc_parquet_double(out, i / 8.0);
     hsc_parquet_bool(out, i % 3 == 0);
   }
@@ -93,7 +106,9 @@ static void test_what_we_write_comes_back(void **state) {
   assert_int_equal(hsc_parquet_row_count(file), ROWS);
   assert_string_equal(hsc_parquet_get_metadata(file, "hloscope.unit.x"), "s");
   assert_null(hsc_parquet_get_metadata(file, "nothing"));
-  double *n = hsc_alloc(ROWS * sizeof(double)), *x = hsc_alloc(ROWS * sizeof(double)), *yes = hsc_alloc(ROWS * sizeof(double));
+  double *n = hsc_alloc(ROWS * sizeof(double));
+  double *x = hsc_alloc(ROWS * sizeof(double));
+  double *yes = hsc_alloc(ROWS * sizeof(double));
   hsc_view *name = hsc_alloc(ROWS * sizeof *name);
   assert_ok(hsc_parquet_read_texts(file, 0, name));
   assert_ok(hsc_parquet_read_doubles(file, 1, n));
@@ -102,15 +117,20 @@ static void test_what_we_write_comes_back(void **state) {
   for (int i = 0; i < ROWS; i++) {
     char text[16];
     snprintf(text, sizeof text, "op %d", i % 100);
-    assert_true(hsc_view_equals_text(name[i], text) && (i % 11 ? n[i] == -i : isnan(n[i])) && x[i] == i / 8.0 && yes[i] == (i % 3 == 0));
+    assert_true(hsc_view_equals_text(name[i], text) && (i % 11 ? n[i] == -i : isnan(n[i])) &&
+                x[i] == i / 8.0 && yes[i] == (i % 3 == 0));
   }
-  hsc_free(n), hsc_free(x), hsc_free(yes), hsc_free(name);
+  hsc_free(n);
+  hsc_free(x);
+  hsc_free(yes);
+  hsc_free(name);
   hsc_parquet_close(file);
   hsc_bytes_deinit(&bytes);
 }
 
 int main(int argc, char **argv) {
   root = argc > 1 ? argv[1] : ".";
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_files_of_pyarrow), cmocka_unit_test(test_what_we_write_comes_back)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_files_of_pyarrow),
+                                     cmocka_unit_test(test_what_we_write_comes_back)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-// test_patterns.c - the pattern experiment on the plugin that misbehaves as told: its keys, its causes, and that
-// nothing measured is ever lost.
+// test_patterns.c - the pattern experiment on the plugin that misbehaves as told: its keys, its
+// causes, and that nothing measured is ever lost.
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,7 +11,9 @@
 #include "lab_case.h"
 
 static int set_up(void **state) {
-  return lab_case_set_up("patterns", "HloModule p\nENTRY main {\n  w = f32[8] parameter(0)\n  x = f32[8] parameter(1)\n  ROOT r = f32[8] multiply(x, w)\n}\n");
+  return lab_case_set_up("patterns",
+                         "HloModule p\nENTRY main {\n  w = f32[8] parameter(0)\n  x = f32[8] "
+                         "parameter(1)\n  ROOT r = f32[8] multiply(x, w)\n}\n");
 }
 
 // What the progress callback does, and what it saw.
@@ -27,8 +29,10 @@ static void on_progress(void *user, int64_t done, int64_t total, const char *tex
   watch *w = user;
   w->begun++;
   assert_true(done <= total);
-  if (w->kill_at && !strcmp(text, w->kill_at) && worker_pid > 0) w->killed = kill(worker_pid, SIGKILL) == 0;
-  if (w->stop_after && w->begun >= w->stop_after) w->stop = 1;
+  if (w->kill_at && !strcmp(text, w->kill_at) && worker_pid > 0)
+    w->killed = kill(worker_pid, SIGKILL) == 0;
+  if (w->stop_after && w->begun >= w->stop_after)
+    w->stop = 1;
 }
 
 static hsc_store *open_store(const char *name) {
@@ -40,8 +44,8 @@ static hsc_store *open_store(const char *name) {
 static json_t *sweep(hsc_store *store, const char *settings, watch *w, bool resume) {
   hsc_device_spec *spec = HSC_NEW(arena, hsc_device_spec);
   json_t *result = NULL;
-  EXPECT_OK(
-      hsc_device_spec_parse(hsc_arena_printf(arena, "%s?fake=s:platform=hloscope,%s", fake, settings), arena, spec));
+  EXPECT_OK(hsc_device_spec_parse(
+      hsc_arena_printf(arena, "%s?fake=s:platform=hloscope,%s", fake, settings), arena, spec));
   hsc_patterns_options o = {.device = spec,
                             .program = program,
                             .warmup_iterations = 3,
@@ -85,58 +89,69 @@ static void a_sweep_has_every_key(void **state) {
                                     "worker_deaths",
                                     "summary"};
   for (size_t i = 0; i < HSC_COUNT_OF(top); i++)
-    if (!json_object_get(result, top[i])) fail_msg("no %s", top[i]);
+    if (!json_object_get(result, top[i]))
+      fail_msg("no %s", top[i]);
   assert_string_equal(text_at(result, "status", NULL, NULL), "done");
   json_t *configuration = json_object_get(result, "configuration");
   assert_int_equal(json_integer_value(json_object_get(configuration, "warmup_iterations")), 3);
   assert_int_equal(json_integer_value(json_object_get(configuration, "measurement_trials")), 3);
   assert_true(json_is_true(json_object_get(configuration, "exclude_first_trial")));
   assert_true(json_is_false(json_object_get(configuration, "enable_device_reinit")));
-  static const char *const keys[] = {"natural_for_loop_p", "dependent_for_loop_p", "vmap_p", "scan_p"};
+  static const char *const keys[] = {"natural_for_loop_p", "dependent_for_loop_p", "vmap_p",
+                                     "scan_p"};
   for (size_t k = 0; k < HSC_COUNT_OF(keys); k++) {
-    json_t *p = hsc_json_path(result, "patterns", keys[k], NULL), *timings = json_object_get(p, "detailed_timings"),
-           *row;
+    json_t *p = hsc_json_path(result, "patterns", keys[k], NULL);
+    json_t *timings = json_object_get(p, "detailed_timings");
+    json_t *row;
     assert_string_equal(text_at(p, "status", NULL, NULL), "ok");
     assert_int_equal(json_array_size(timings), 3);
     size_t t;
     json_array_foreach (timings, t, row) {
-      double first = hsc_json_number(json_object_get(row, "first_run")),
-             cached = hsc_json_number(json_object_get(row, "cached_run"));
+      double first = hsc_json_number(json_object_get(row, "first_run"));
+      double cached = hsc_json_number(json_object_get(row, "cached_run"));
       assert_int_equal(json_integer_value(json_object_get(row, "trial")), t + 1);
-      assert_true(fabs(hsc_json_number(json_object_get(row, "difference")) - (first - cached)) < 1e-12);
-      assert_string_equal(text_at(row, "phases", "first_run", "compile_outcome"), t ? "memory" : "miss");
+      assert_true(fabs(hsc_json_number(json_object_get(row, "difference")) - (first - cached)) <
+                  1e-12);
+      assert_string_equal(text_at(row, "phases", "first_run", "compile_outcome"),
+                          t ? "memory" : "miss");
       assert_string_equal(text_at(row, "phases", "cached_run", "compile_outcome"), "memory");
       assert_true(first > 0 && first < 10);  // seconds
     }
     // Statistics leave the first trial out, the raw times do not.
     assert_int_equal(json_array_size(json_object_get(p, "first_run_times")), 3);
     assert_int_equal(json_integer_value(hsc_json_path(p, "first_run", "n", NULL)), 2);
-    assert_int_equal(json_array_size(hsc_json_path(result, "warmup_data", keys[k], "warmup_times", NULL)), 3);
+    assert_int_equal(
+        json_array_size(hsc_json_path(result, "warmup_data", keys[k], "warmup_times", NULL)), 3);
     json_t *theory = hsc_json_path(result, "theoretical_analysis", keys[k], NULL);
     double times[3];
-    for (size_t i = 0; i < 3; i++) times[i] = hsc_json_number(json_array_get(json_object_get(p, "first_run_times"), i));
+    for (size_t i = 0; i < 3; i++)
+      times[i] = hsc_json_number(json_array_get(json_object_get(p, "first_run_times"), i));
     assert_true(fabs(hsc_json_number(json_object_get(theory, "device_initialization_time")) -
                      (times[0] - (times[1] + times[2]) / 2)) < 1e-12);
     assert_true(json_is_object(hsc_json_path(theory, "model", "b_execution", NULL)));
   }
-  // The seconds of the model's fit are those that were measured, point by point within a factor (a loaded machine is no
-  // excuse for a wrong unit).
+  // The seconds of the model's fit are those that were measured, point by point within a factor (a
+  // loaded machine is no excuse for a wrong unit).
   json_t *fitted = hsc_json_path(result, "theoretical_analysis", "vmap_p", "model", "fitted", NULL);
   for (size_t i = 0; i < json_array_size(fitted); i++) {
     double measured = hsc_json_number(json_object_get(json_array_get(fitted, i), "measured"));
-    double predicted = hsc_json_number(hsc_json_path(json_array_get(fitted, i), "predicted", "estimate", NULL));
+    double predicted =
+        hsc_json_number(hsc_json_path(json_array_get(fitted, i), "predicted", "estimate", NULL));
     assert_true(predicted > measured / 20 && predicted < measured * 20);
   }
   // The run that was to be cached compiles, its control does not.
   json_t *second = json_array_get(json_object_get(result, "second_compile"), 0);
-  assert_int_equal(json_integer_value(json_object_get(
-                       json_array_get(json_object_get(second, "input_made_on_the_device"), 1), "compiles")),
-                   3);
-  assert_int_equal(json_integer_value(json_object_get(
-                       json_array_get(json_object_get(second, "input_transferred_before"), 1), "compiles")),
-                   0);
-  assert_non_null(strstr(text_at(second, "cause", NULL, NULL),
-                         "compiled again: argument 1 (x) was a constant (f32[8] broadcast of 1), now a parameter"));
+  assert_int_equal(
+      json_integer_value(json_object_get(
+          json_array_get(json_object_get(second, "input_made_on_the_device"), 1), "compiles")),
+      3);
+  assert_int_equal(
+      json_integer_value(json_object_get(
+          json_array_get(json_object_get(second, "input_transferred_before"), 1), "compiles")),
+      0);
+  assert_non_null(strstr(
+      text_at(second, "cause", NULL, NULL),
+      "compiled again: argument 1 (x) was a constant (f32[8] broadcast of 1), now a parameter"));
 
   hsc_bytes text = {0};
   EXPECT_OK(hsc_patterns_text(result, &(hsc_text_style){.width = 200}, &text));
@@ -151,7 +166,8 @@ static void a_sweep_has_every_key(void **state) {
   assert_string_equal(list.items[0].status, "done");
   assert_int_equal(list.items[0].task_count, w.begun);
   assert_true(list.items[0].sample_count > 500);
-  assert_true(json_equal(hsc_json_path(list.items[0].result, "patterns", NULL), json_object_get(result, "patterns")));
+  assert_true(json_equal(hsc_json_path(list.items[0].result, "patterns", NULL),
+                         json_object_get(result, "patterns")));
   hsc_experiment_list_deinit(&list);
   json_decref(result);
   hsc_store_close(store);
@@ -165,10 +181,14 @@ static void a_killed_worker_costs_one_task(void **state) {
   assert_string_equal(text_at(result, "status", NULL, NULL), "done");
   json_t *deaths = json_object_get(result, "worker_deaths");
   assert_int_equal(json_array_size(deaths), 1);
-  assert_string_equal(json_string_value(json_object_get(json_array_get(deaths, 0), "task")), "vmap_p/trial/2");
-  assert_int_equal(json_integer_value(json_object_get(json_array_get(deaths, 0), "signal")), SIGKILL);
-  assert_int_equal(json_array_size(hsc_json_path(result, "patterns", "vmap_p", "detailed_timings", NULL)), 2);
-  assert_int_equal(json_array_size(hsc_json_path(result, "patterns", "scan_p", "detailed_timings", NULL)), 3);
+  assert_string_equal(json_string_value(json_object_get(json_array_get(deaths, 0), "task")),
+                      "vmap_p/trial/2");
+  assert_int_equal(json_integer_value(json_object_get(json_array_get(deaths, 0), "signal")),
+                   SIGKILL);
+  assert_int_equal(
+      json_array_size(hsc_json_path(result, "patterns", "vmap_p", "detailed_timings", NULL)), 2);
+  assert_int_equal(
+      json_array_size(hsc_json_path(result, "patterns", "scan_p", "detailed_timings", NULL)), 3);
   assert_non_null(strstr(text_at(result, "summary", NULL, NULL), "What could not be measured"));
   assert_non_null(strstr(text_at(result, "summary", NULL, NULL), "signal 9"));
   // What was in the killed worker's memory is compiled again, and the report says so.
@@ -180,13 +200,15 @@ static void a_killed_worker_costs_one_task(void **state) {
   json_object_foreach (json_object_get(result, "patterns"), key, p) {
     slow = json_object_get(p, "slow_runs");
     json_array_foreach (slow, i, row)
-      said |= strstr(text_at(row, "cause", NULL, NULL), "the worker or its client was started anew") != NULL;
+      said |= strstr(text_at(row, "cause", NULL, NULL),
+                     "the worker or its client was started anew") != NULL;
   }
   assert_true(said);
-  char *status = NULL, *message = NULL;
+  char *status = NULL;
+  char *message = NULL;
   json_t *answer = NULL;
-  EXPECT_OK(hsc_store_get_task(store, json_integer_value(json_object_get(result, "experiment")), "vmap_p/trial/2",
-                               &status, &message, &answer));
+  EXPECT_OK(hsc_store_get_task(store, json_integer_value(json_object_get(result, "experiment")),
+                               "vmap_p/trial/2", &status, &message, &answer));
   assert_string_equal(status, "abort");
   assert_non_null(strstr(message, "signal 9"));
   hsc_free(status);
@@ -198,7 +220,9 @@ static void a_killed_worker_costs_one_task(void **state) {
 
 static void an_interrupted_sweep_goes_on(void **state) {
   hsc_store *store = open_store("resumed");
-  watch whole = {0}, first = {.stop_after = 20}, second = {0};
+  watch whole = {0};
+  watch first = {.stop_after = 20};
+  watch second = {0};
   json_t *result = sweep(store, "", &first, false);
   assert_string_equal(text_at(result, "status", NULL, NULL), "interrupted");
   int64_t experiment = json_integer_value(json_object_get(result, "experiment"));
@@ -206,7 +230,8 @@ static void an_interrupted_sweep_goes_on(void **state) {
   result = sweep(store, "", &second, true);
   assert_string_equal(text_at(result, "status", NULL, NULL), "done");
   assert_int_equal(json_integer_value(json_object_get(result, "experiment")), experiment);
-  assert_int_equal(json_array_size(hsc_json_path(result, "patterns", "scan_p", "detailed_timings", NULL)), 3);
+  assert_int_equal(
+      json_array_size(hsc_json_path(result, "patterns", "scan_p", "detailed_timings", NULL)), 3);
   json_decref(result);
   result = sweep(store, "", &whole, true);  // nothing is left to resume: a new experiment
   assert_true(json_integer_value(json_object_get(result, "experiment")) != experiment);
@@ -220,12 +245,14 @@ static void a_compiler_that_aborts_leaves_a_result(void **state) {
   watch w = {0};
   json_t *result = sweep(store, "abort=Client_Compile", &w, false);
   assert_string_equal(text_at(result, "status", NULL, NULL), "partial");
-  static const char *const keys[] = {"natural_for_loop_p", "dependent_for_loop_p", "vmap_p", "scan_p"};
+  static const char *const keys[] = {"natural_for_loop_p", "dependent_for_loop_p", "vmap_p",
+                                     "scan_p"};
   for (size_t k = 0; k < HSC_COUNT_OF(keys); k++) {
     assert_string_equal(text_at(result, "patterns", keys[k], "status"), "abort");
     assert_non_null(strstr(text_at(result, "patterns", keys[k], "message"), "signal 6"));
   }
-  assert_int_equal(json_array_size(json_object_get(result, "worker_deaths")), 12);  // each configuration got a second chance
+  // each configuration got a second chance
+  assert_int_equal(json_array_size(json_object_get(result, "worker_deaths")), 12);
   json_decref(result);
   hsc_store_close(store);
 }
@@ -235,9 +262,13 @@ static void wrong_names_are_refused_before_anything_runs(void **state) {
   hsc_store *store = open_store("names");
   json_t *result = NULL;
   EXPECT_OK(hsc_device_spec_parse(fake, arena, &spec));
-  hsc_patterns_options o = {
-      .device = &spec, .program = program, .measurement_trials = 1, .executable = hloscope, .store = store};
-  o.patterns = (const char *const[]){"vmapp"}, o.pattern_count = 1;
+  hsc_patterns_options o = {.device = &spec,
+                            .program = program,
+                            .measurement_trials = 1,
+                            .executable = hloscope,
+                            .store = store};
+  o.patterns = (const char *const[]){"vmapp"};
+  o.pattern_count = 1;
   hsc_status *status = hsc_patterns_run(&o, &result);
   assert_string_equal(hsc_status_message(status), "unknown pattern 'vmapp'; did you mean 'vmap'?");
   hsc_status_free(status);

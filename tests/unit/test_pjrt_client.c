@@ -1,4 +1,5 @@
-// test_pjrt_client.c - the client against a plugin that misbehaves as told (tests/fake_plugin): every refusal has its words, nothing is lost on any path.
+// test_pjrt_client.c - the client against a plugin that misbehaves as told (tests/fake_plugin):
+// every refusal has its words, nothing is lost on any path.
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,23 +24,29 @@ static int find_fake(void **state) {
   snprintf(other_path, sizeof other_path, "%s/../fake_plugin/libhloscope_not_a_plugin.so", dir);
   hsc_free(dir);
   void *library = dlopen(fake_path, RTLD_NOW);
-  if (!library) fail_msg("%s", dlerror());
+  if (!library)
+    fail_msg("%s", dlerror());
   *(void **)&fake_set = dlsym(library, "hsc_fake_set");
-  static const char *const names[] = {"hsc_fake_live_events", "hsc_fake_live_buffers", "hsc_fake_live_executables", "hsc_fake_live_loaded",
+  static const char *const names[] = {"hsc_fake_live_events", "hsc_fake_live_buffers",
+                                      "hsc_fake_live_executables", "hsc_fake_live_loaded",
                                       "hsc_fake_live_errors"};
-  for (int i = 0; i < 5; i++) live[i] = dlsym(library, names[i]);
+  for (int i = 0; i < 5; i++)
+    live[i] = dlsym(library, names[i]);
   return 0;
 }
 
 static void expect_nothing_alive(void) {
-  for (int i = 0; i < 5; i++) assert_int_equal(__atomic_load_n(live[i], __ATOMIC_RELAXED), 0);
+  for (int i = 0; i < 5; i++)
+    assert_int_equal(__atomic_load_n(live[i], __ATOMIC_RELAXED), 0);
 }
 
 // Fails unless the status has the code and says all the words; frees it.
 static void expect_status(hsc_status *status, hsc_code code, const char *words) {
-  if (!status) fail_msg("no error, but %s expected", words);
+  if (!status)
+    fail_msg("no error, but %s expected", words);
   if (hsc_status_code(status) != code || !strstr(hsc_status_message(status), words))
-    fail_msg("code %d, message '%s'; expected %d, '%s'", (int)hsc_status_code(status), hsc_status_message(status), (int)code, words);
+    fail_msg("code %d, message '%s'; expected %d, '%s'", (int)hsc_status_code(status),
+             hsc_status_message(status), (int)code, words);
   hsc_status_free(status);
 }
 
@@ -47,7 +54,8 @@ static hsc_plugin *open_fake(const char *settings) {
   hsc_plugin *plugin;
   fake_set(settings);
   hsc_status *status = hsc_plugin_open(fake_path, &plugin);
-  if (status) fail_msg("%s", hsc_status_message(status));
+  if (status)
+    fail_msg("%s", hsc_status_message(status));
   return plugin;
 }
 
@@ -58,14 +66,15 @@ static void refuse_fake(const char *settings, hsc_code code, const char *words) 
   assert_null(plugin);
 }
 
-// ---- opening --------------------------------------------------------------------------------------------------------------------
+// ---- opening ------------------------------------------------------------------------------------
 
 static void what_is_no_plugin_is_refused_with_the_reason(void **state) {
   hsc_plugin *plugin;
   hsc_status *status = hsc_plugin_open("/nowhere/libx.so", &plugin);
   assert_non_null(hsc_status_hint_text(status));
   expect_status(status, HSC_NOT_FOUND, "/nowhere/libx.so");
-  expect_status(hsc_plugin_open(other_path, &plugin), HSC_INVALID_ARGUMENT, "has no function GetPjrtApi");
+  expect_status(hsc_plugin_open(other_path, &plugin), HSC_INVALID_ARGUMENT,
+                "has no function GetPjrtApi");
   char text_path[] = "/tmp/hsc_not_elf_XXXXXX";
   int fd = mkstemp(text_path);
   assert_true(write(fd, "hello", 5) == 5);
@@ -76,7 +85,8 @@ static void what_is_no_plugin_is_refused_with_the_reason(void **state) {
 
 static void versions_are_checked_and_named(void **state) {
   refuse_fake("major=1", HSC_UNIMPLEMENTED, "speaks PJRT API 1.112");
-  refuse_fake("minor=28", HSC_UNIMPLEMENTED, "PJRT API 0.28, older than the oldest that is supported, 0.29");
+  refuse_fake("minor=28", HSC_UNIMPLEMENTED,
+              "PJRT API 0.28, older than the oldest that is supported, 0.29");
   refuse_fake("minor=56", HSC_UNIMPLEMENTED, "0.56");
   refuse_fake("table_bytes=0", HSC_INVALID_ARGUMENT, "truncated: 0 bytes");
   refuse_fake("table_bytes=39", HSC_INVALID_ARGUMENT, "truncated");
@@ -103,7 +113,8 @@ static void slots_behind_the_table_or_the_version_are_not_touched(void **state) 
   assert_null(hsc_client_compile(client, HSC_VIEW("x"), "hlo", (hsc_view){0}, &executable));
   hsc_status *status = hsc_executable_memory(executable, &memory);
   assert_string_equal(hsc_status_message(status),
-                      "PJRT_Executable_GetCompiledMemoryStats is not supported by plugin libhloscope_fake_pjrt.so (PJRT API 0.33)");
+                      "PJRT_Executable_GetCompiledMemoryStats is not supported by plugin "
+                      "libhloscope_fake_pjrt.so (PJRT API 0.33)");
   expect_status(status, HSC_UNIMPLEMENTED, "not supported");
   hsc_executable_destroy(executable);
   hsc_client_destroy(client);
@@ -113,7 +124,8 @@ static void slots_behind_the_table_or_the_version_are_not_touched(void **state) 
   assert_false(hsc_plugin_has(plugin, HSC_FN_PJRT_Device_ClearMemoryStats));
   hsc_plugin_close(plugin);
   plugin = open_fake("null=Client_Create");
-  expect_status(hsc_client_create(plugin, NULL, 0, &client), HSC_UNIMPLEMENTED, "PJRT_Client_Create is not supported");
+  expect_status(hsc_client_create(plugin, NULL, 0, &client), HSC_UNIMPLEMENTED,
+                "PJRT_Client_Create is not supported");
   hsc_plugin_close(plugin);
   expect_nothing_alive();
 }
@@ -124,7 +136,8 @@ static void extensions_are_walked_with_a_bound(void **state) {
   assert_non_null(hsc_plugin_extension(plugin, PJRT_Extension_Type_Example));
   assert_null(hsc_plugin_extension(plugin, PJRT_Extension_Type_Profiler));
   hsc_profiler *profiler;
-  expect_status(hsc_profiler_create(plugin, (hsc_view){0}, &profiler), HSC_UNIMPLEMENTED, "profiler extension");
+  expect_status(hsc_profiler_create(plugin, (hsc_view){0}, &profiler), HSC_UNIMPLEMENTED,
+                "profiler extension");
   hsc_plugin_close(plugin);
   plugin = open_fake("loop=1");
   assert_int_equal(hsc_plugin_extension_count(plugin), 4);
@@ -144,14 +157,15 @@ static void attributes_come_with_their_types(void **state) {
   assert_int_equal(version->list_count, 3);
   assert_int_equal(version->list[1], 9);
   assert_int_equal(hsc_named_value_find(values, count, "xla_version")->integer, 2);
-  assert_string_equal(hsc_named_value_find(values, count, "kind")->text, "fake");  // cut at its length
+  // cut at its length
+  assert_string_equal(hsc_named_value_find(values, count, "kind")->text, "fake");
   assert_true(hsc_named_value_find(values, count, "half")->real == 0.5);
   assert_true(hsc_named_value_find(values, count, "yes")->boolean);
   assert_null(hsc_named_value_find(values, count, "no"));
   hsc_plugin_close(plugin);
 }
 
-// ---- errors ---------------------------------------------------------------------------------------------------------------------
+// ---- errors -------------------------------------------------------------------------------------
 
 static void every_error_code_arrives(void **state) {
   for (int code = 1; code <= 17; code++) {
@@ -161,7 +175,8 @@ static void every_error_code_arrives(void **state) {
     hsc_client *client;
     hsc_executable *executable;
     assert_null(hsc_client_create(plugin, NULL, 0, &client));
-    hsc_status *status = hsc_client_compile(client, HSC_VIEW("x"), "hlo", (hsc_view){0}, &executable);
+    hsc_status *status =
+        hsc_client_compile(client, HSC_VIEW("x"), "hlo", (hsc_view){0}, &executable);
     assert_null(executable);
     assert_non_null(strstr(hsc_status_notes(status), "PJRT_Client_Compile"));
     char words[64];
@@ -179,13 +194,16 @@ static void every_error_code_arrives(void **state) {
 static void vendors_that_want_exact_sizes_are_named_with_both_versions(void **state) {
   hsc_plugin *plugin = open_fake("strict=2,minor=54");
   hsc_status *status = hsc_plugin_initialize(plugin);
-  assert_non_null(strstr(hsc_status_message(status), "speaks PJRT API 0.54, takes no other version, and hloscope speaks 0.112"));
-  assert_non_null(strstr(hsc_status_message(status), "Unexpected PJRT_Plugin_Initialize_Args size: expected 24, got 16"));
+  assert_non_null(
+      strstr(hsc_status_message(status),
+             "speaks PJRT API 0.54, takes no other version, and hloscope speaks 0.112"));
+  assert_non_null(strstr(hsc_status_message(status),
+                         "Unexpected PJRT_Plugin_Initialize_Args size: expected 24, got 16"));
   hsc_status_free(status);
   hsc_plugin_close(plugin);
 }
 
-// ---- the whole way --------------------------------------------------------------------------------------------------------------
+// ---- the whole way ------------------------------------------------------------------------------
 
 typedef struct outcome {
   float first[4], second[4];
@@ -197,12 +215,20 @@ static hsc_status *whole_way(outcome *out) {
   hsc_status *status = NULL;
   hsc_plugin *plugin = NULL;
   hsc_client *client = NULL;
-  hsc_topology *topology = NULL, *of_client = NULL;
-  hsc_executable *ahead = NULL, *compiled = NULL, *loaded = NULL;
-  hsc_buffer *x = NULL, *y = NULL, *taken = NULL;
-  hsc_pjrt_event *done = NULL, *copied = NULL;
+  hsc_topology *topology = NULL;
+  hsc_topology *of_client = NULL;
+  hsc_executable *ahead = NULL;
+  hsc_executable *compiled = NULL;
+  hsc_executable *loaded = NULL;
+  hsc_buffer *x = NULL;
+  hsc_buffer *y = NULL;
+  hsc_buffer *taken = NULL;
+  hsc_pjrt_event *done = NULL;
+  hsc_pjrt_event *copied = NULL;
   hsc_execution *run = NULL;
-  hsc_bytes options = {0}, serialized = {0}, program = {0};
+  hsc_bytes options = {0};
+  hsc_bytes serialized = {0};
+  hsc_bytes program = {0};
   const hsc_named_value *values;
   const hsc_device_info *infos;
   const hsc_array_spec *specs;
@@ -225,11 +251,13 @@ static hsc_status *whole_way(outcome *out) {
   HSC_GOTO(hsc_topology_devices(topology, &infos, &count));
   hsc_compile_options compile_options = hsc_compile_options_default();
   HSC_GOTO(hsc_compile_options_write(&compile_options, &options));
-  HSC_GOTO(hsc_topology_compile(topology, HSC_VIEW("outputs=2"), "hlo", hsc_bytes_view(&options), &ahead));
+  HSC_GOTO(hsc_topology_compile(topology, HSC_VIEW("outputs=2"), "hlo", hsc_bytes_view(&options),
+                                &ahead));
   HSC_GOTO(hsc_client_create(plugin, NULL, 0, &client));
   HSC_GOTO(hsc_client_memory_stats(client, 0, &stats));
   HSC_GOTO(hsc_topology_of_client(client, &of_client));
-  HSC_GOTO(hsc_client_compile(client, HSC_VIEW("outputs=2"), "hlo", hsc_bytes_view(&options), &compiled));
+  HSC_GOTO(hsc_client_compile(client, HSC_VIEW("outputs=2"), "hlo", hsc_bytes_view(&options),
+                              &compiled));
   HSC_GOTO(hsc_executable_serialize(compiled, &serialized));
   HSC_GOTO(hsc_client_load(client, hsc_bytes_view(&serialized), (hsc_view){0}, &loaded));
   HSC_GOTO(hsc_executable_outputs(loaded, &specs));
@@ -246,17 +274,18 @@ static hsc_status *whole_way(outcome *out) {
   HSC_GOTO(hsc_execution_create(loaded, 2, &run));
   hsc_execution_set_argument(run, 0, x);
   hsc_execution_set_argument(run, 1, y);
-  HSC_GOTO(hsc_execution_run(run));                    // outputs x+1, y+1
-  HSC_GOTO(hsc_execution_run(run));                    // awaits the first, drops its outputs
+  HSC_GOTO(hsc_execution_run(run));  // outputs x+1, y+1
+  HSC_GOTO(hsc_execution_run(run));  // awaits the first, drops its outputs
   HSC_GOTO(hsc_execution_await(run));
-  HSC_GOTO(hsc_execution_feed(run, 0, 0));             // x := x+1
+  HSC_GOTO(hsc_execution_feed(run, 0, 0));  // x := x+1
   HSC_GOTO(hsc_execution_run(run));
   hsc_execution_use_event(run, true);
   HSC_GOTO(hsc_execution_await(run));
   HSC_GOTO(hsc_execution_take_output(run, 0, &taken));
   HSC_GOTO(hsc_buffer_await(taken));
   HSC_GOTO(hsc_buffer_to_host(taken, out->first, sizeof out->first));
-  HSC_GOTO(hsc_buffer_start_to_host(hsc_execution_output(run, 1), out->second, sizeof out->second, &copied));
+  HSC_GOTO(hsc_buffer_start_to_host(hsc_execution_output(run, 1), out->second, sizeof out->second,
+                                    &copied));
   HSC_GOTO(hsc_pjrt_event_await(copied));
   out->finished = true;
 done:
@@ -283,8 +312,10 @@ static void the_whole_way_gives_numbers(void **state) {
   outcome out;
   fake_set("");
   hsc_status *status = whole_way(&out);
-  if (status) fail_msg("%s (%s)", hsc_status_message(status), hsc_status_notes(status));
-  static const float first[4] = {3, 4, 5, 6}, second[4] = {2, 3, 4, 5};
+  if (status)
+    fail_msg("%s (%s)", hsc_status_message(status), hsc_status_notes(status));
+  static const float first[4] = {3, 4, 5, 6};
+  static const float second[4] = {2, 3, 4, 5};
   assert_memory_equal(out.first, first, sizeof first);
   assert_memory_equal(out.second, second, sizeof second);
   expect_nothing_alive();
@@ -295,7 +326,8 @@ static void whatever_function_fails_nothing_is_lost(void **state) {
   for (int f = HSC_FN_PJRT_Plugin_Initialize; f < HSC_PJRT_FUNCTION_COUNT; f++) {
     const char *name = hsc_pjrt_function_get((hsc_pjrt_function)f)->name + 5;
     // A destructor that fails frees nothing: it cannot be asked to.
-    if (strstr(name, "_Destroy")) continue;
+    if (strstr(name, "_Destroy"))
+      continue;
     char settings[128];
     snprintf(settings, sizeof settings, "fail=%s:8:told so", name);
     fake_set(settings);
@@ -315,7 +347,8 @@ static void whatever_slot_is_null_nothing_is_lost(void **state) {
   int failures = 0;
   for (int f = HSC_FN_PJRT_Plugin_Initialize; f < HSC_PJRT_FUNCTION_COUNT; f++) {
     const char *name = hsc_pjrt_function_get((hsc_pjrt_function)f)->name + 5;
-    if (strstr(name, "_Destroy")) continue;
+    if (strstr(name, "_Destroy"))
+      continue;
     char settings[128], words[160];
     snprintf(settings, sizeof settings, "null=%s", name);
     snprintf(words, sizeof words, "PJRT_%s is not supported by plugin", name);
@@ -342,7 +375,8 @@ static void running_out_of_memory_anywhere_is_an_error_and_loses_nothing(void **
     hsc_status *status = whole_way(&out);
     hsc_alloc_fail_after(0);
     finished = out.finished;
-    if (!finished) expect_status(status, HSC_RESOURCE_EXHAUSTED, "");
+    if (!finished)
+      expect_status(status, HSC_RESOURCE_EXHAUSTED, "");
     expect_nothing_alive();
   }
   assert_true(finished);
@@ -357,7 +391,8 @@ static void events_that_fail_or_come_late(void **state) {
   const hsc_host_array array = {PJRT_Buffer_Type_F32, 1, dims, data};
   hsc_plugin *plugin = open_fake("event=15");
   assert_null(hsc_client_create(plugin, NULL, 0, &client));
-  expect_status(hsc_buffer_from_host(client, 0, &array, HSC_HOST_COPY, NULL, &buffer), HSC_DATA_LOSS, "the work failed");
+  expect_status(hsc_buffer_from_host(client, 0, &array, HSC_HOST_COPY, NULL, &buffer),
+                HSC_DATA_LOSS, "the work failed");
   assert_null(buffer);
   expect_nothing_alive();
   fake_set("async=30");
@@ -371,7 +406,9 @@ static void events_that_fail_or_come_late(void **state) {
   hsc_buffer_destroy(buffer);
   hsc_client_destroy(client);
   hsc_plugin_close(plugin);
-  for (int i = 0; i < 5000 && __atomic_load_n(live[0], __ATOMIC_RELAXED); i++) hsc_sleep_ns(1000 * 1000);  // the ringing thread lets go a little later
+  // the ringing thread lets go a little later
+  for (int i = 0; i < 5000 && __atomic_load_n(live[0], __ATOMIC_RELAXED); i++)
+    hsc_sleep_ns(1000 * 1000);
   expect_nothing_alive();
 }
 
@@ -397,7 +434,8 @@ static void callbacks_are_called_once(void **state) {
     hsc_status *status = hsc_pjrt_event_on_ready(event, count_calls, &calls);
     assert_int_equal(status != NULL, expected[i] == 0);
     hsc_status_free(status);
-    for (int k = 0; k < 5000 && __atomic_load_n(&calls, __ATOMIC_ACQUIRE) < expected[i]; k++) hsc_sleep_ns(1000 * 1000);
+    for (int k = 0; k < 5000 && __atomic_load_n(&calls, __ATOMIC_ACQUIRE) < expected[i]; k++)
+      hsc_sleep_ns(1000 * 1000);
     hsc_sleep_ns(10 * 1000 * 1000);
     assert_int_equal(__atomic_load_n(&calls, __ATOMIC_ACQUIRE), expected[i]);
     hsc_pjrt_event_destroy(event);
@@ -421,7 +459,8 @@ static void facts_of_devices_and_programs(void **state) {
   const char *format;
   size_t count;
   hsc_plugin *plugin = open_fake("old_memory=1");
-  expect_status(hsc_topology_create(plugin, "v5e:2x2", NULL, 0, &topology), HSC_INVALID_ARGUMENT, "no such topology");
+  expect_status(hsc_topology_create(plugin, "v5e:2x2", NULL, 0, &topology), HSC_INVALID_ARGUMENT,
+                "no such topology");
   assert_null(hsc_client_create(plugin, NULL, 0, &client));
   assert_string_equal(hsc_client_platform_name(client), "fake");
   assert_int_equal(hsc_client_device_count(client), 1);
@@ -452,9 +491,11 @@ static void facts_of_devices_and_programs(void **state) {
   assert_null(hsc_topology_compile(topology, HSC_VIEW("x"), "hlo", (hsc_view){0}, &ahead));
   assert_false(hsc_executable_is_loaded(ahead));
   hsc_execution *execution;
-  expect_status(hsc_execution_create(ahead, 0, &execution), HSC_FAILED_PRECONDITION, "ahead of time");
+  expect_status(hsc_execution_create(ahead, 0, &execution), HSC_FAILED_PRECONDITION,
+                "ahead of time");
   assert_null(hsc_execution_create(executable, 2, &execution));
-  expect_status(hsc_execution_run(execution), HSC_FAILED_PRECONDITION, "argument 0 of 2 is not set");
+  expect_status(hsc_execution_run(execution), HSC_FAILED_PRECONDITION,
+                "argument 0 of 2 is not set");
   assert_null(hsc_execution_output(execution, 0));
   hsc_execution_destroy(execution);
   hsc_executable_destroy(ahead);
@@ -468,7 +509,8 @@ static void facts_of_devices_and_programs(void **state) {
 static void create_options_reach_the_plugin(void **state) {
   hsc_client *client;
   hsc_plugin *plugin = open_fake("");
-  hsc_named_value option = {.name = "fake", .type = PJRT_NamedValue_kString, .text = "fail=Client_Create:7:by option"};
+  hsc_named_value option = {
+      .name = "fake", .type = PJRT_NamedValue_kString, .text = "fail=Client_Create:7:by option"};
   expect_status(hsc_client_create(plugin, &option, 1, &client), HSC_PERMISSION_DENIED, "by option");
   hsc_plugin_close(plugin);
   expect_nothing_alive();

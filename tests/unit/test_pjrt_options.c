@@ -1,4 +1,5 @@
-// test_pjrt_options.c - the bytes of CompileOptionsProto, against bytes that real compilers were seen to accept; the table of functions.
+// test_pjrt_options.c - the bytes of CompileOptionsProto, against bytes that real compilers were
+// seen to accept; the table of functions.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,11 +21,15 @@ static void defaults_are_what_the_tpu_compiler_needs(void **state) {
 }
 
 static void a_text_override_is_one_map_entry(void **state) {
-  hsc_override override = {.name = "xla_disable_hlo_passes", .type = HSC_OVERRIDE_TEXT, .text = "fusion"};
+  hsc_override override = {
+      .name = "xla_disable_hlo_passes", .type = HSC_OVERRIDE_TEXT, .text = "fusion"};
   hsc_compile_options options = hsc_compile_options_default();
   options.overrides = &override;
   options.override_count = 1;
-  expect_bytes(&options, "\x1a\x04\x20\x01\x28\x01\x3a\x22\x0a\x16xla_disable_hlo_passes\x12\x08\x0a\x06" "fusion", 6 + 36);
+  expect_bytes(&options,
+               "\x1a\x04\x20\x01\x28\x01\x3a\x22\x0a\x16xla_disable_hlo_passes\x12\x08\x0a\x06"
+               "fusion",
+               6 + 36);
 }
 
 static void overrides_of_the_other_types(void **state) {
@@ -38,9 +43,15 @@ static void overrides_of_the_other_types(void **state) {
   options.override_count = 3;
   expect_bytes(&options,
                "\x1a\x04\x20\x01\x28\x01"
-               "\x3a\x07\x0a\x01" "b" "\x12\x02\x10\x01"
-               "\x3a\x10\x0a\x01" "i" "\x12\x0b\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
-               "\x3a\x0e\x0a\x01" "d" "\x12\x09\x21\x00\x00\x00\x00\x00\x00\xf0\x3f",
+               "\x3a\x07\x0a\x01"
+               "b"
+               "\x12\x02\x10\x01"
+               "\x3a\x10\x0a\x01"
+               "i"
+               "\x12\x0b\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
+               "\x3a\x0e\x0a\x01"
+               "d"
+               "\x12\x09\x21\x00\x00\x00\x00\x00\x00\xf0\x3f",
                6 + 9 + 18 + 16);
 }
 
@@ -51,7 +62,10 @@ static void a_device_assignment_lists_devices_by_partition(void **state) {
   options.device_assignment = true;
   options.parameter_is_tupled = true;
   // replica-major numbering: device = replica * 2 + partition
-  expect_bytes(&options, "\x10\x01\x1a\x16\x20\x02\x28\x02\x4a\x10\x08\x02\x10\x02\x1a\x04\x0a\x02\x00\x02\x1a\x04\x0a\x02\x01\x03", 26);
+  expect_bytes(&options,
+               "\x10\x01\x1a\x16\x20\x02\x28\x02\x4a\x10\x08\x02\x10\x02\x1a\x04\x0a\x02\x00\x02"
+               "\x1a\x04\x0a\x02\x01\x03",
+               26);
 }
 
 static void nonsense_is_refused(void **state) {
@@ -79,7 +93,8 @@ static void the_table_of_functions_is_the_table(void **state) {
     assert_int_equal(info->offset, 40 + 8 * f);
     assert_true(info->minor >= HSC_PJRT_MINOR_OLDEST && info->minor <= PJRT_API_MINOR);
     assert_true(strlen(info->doc) > 5);
-    if (f > 0) assert_true(info->minor >= hsc_pjrt_function_get((hsc_pjrt_function)(f - 1))->minor);
+    if (f > 0)
+      assert_true(info->minor >= hsc_pjrt_function_get((hsc_pjrt_function)(f - 1))->minor);
   }
   // Ends of released tables: 0.29 ended after OutputDimensions, 0.90 after Event_Set.
   assert_int_equal(hsc_pjrt_function_get(HSC_FN_PJRT_Buffer_CopyToMemory)->minor, 32);

@@ -1,4 +1,5 @@
-// test_plugin_buffers.c - arrays of our device: copies in any arrangement against the obvious loop, shared memory, pending contents, events.
+// test_plugin_buffers.c - arrays of our device: copies in any arrangement against the obvious loop,
+// shared memory, pending contents, events.
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +15,7 @@
 static const PJRT_Api *api;
 static hsc_plugin *plugin;
 static hsc_client *the_client;
-static PJRT_Client *client;   // the same, as the interface has it
+static PJRT_Client *client;  // the same, as the interface has it
 
 #define ARGS_OF(function, ...) {.struct_size = function##_Args_STRUCT_SIZE, __VA_ARGS__}
 
@@ -38,16 +39,19 @@ static int close_device(void **state) {
 }
 
 static int drop_error(PJRT_Error *error) {
-  if (!error) return 0;
+  if (!error)
+    return 0;
   int code = error->vtable->get_code(error);
   error->vtable->destroy(error);
   return code;
 }
 
 static void expect_status(hsc_status *status, hsc_code code, const char *words) {
-  if (!status) fail_msg("no error, but '%s' expected", words);
+  if (!status)
+    fail_msg("no error, but '%s' expected", words);
   if (hsc_status_code(status) != code || !strstr(hsc_status_message(status), words))
-    fail_msg("code %d, message '%s'; expected %d, '%s'", (int)hsc_status_code(status), hsc_status_message(status), (int)code, words);
+    fail_msg("code %d, message '%s'; expected %d, '%s'", (int)hsc_status_code(status),
+             hsc_status_message(status), (int)code, words);
   hsc_status_free(status);
 }
 
@@ -79,10 +83,15 @@ static void *pointer_of(PJRT_Buffer *buffer) {
   return (void *)args.buffer_pointer;
 }
 
-static PJRT_Buffer *put(const void *data, PJRT_Buffer_Type type, size_t rank, const int64_t *dims, PJRT_HostBufferSemantics semantics, PJRT_Event **out_done) {
+static PJRT_Buffer *put(const void *data,
+                        PJRT_Buffer_Type type,
+                        size_t rank,
+                        const int64_t *dims,
+                        PJRT_HostBufferSemantics semantics,
+                        PJRT_Event **out_done) {
   PJRT_Client_BufferFromHostBuffer_Args args =
-      ARGS_OF(PJRT_Client_BufferFromHostBuffer, .client = client, .data = data, .type = type, .dims = dims, .num_dims = rank,
-              .host_buffer_semantics = semantics);
+      ARGS_OF(PJRT_Client_BufferFromHostBuffer, .client = client, .data = data, .type = type,
+              .dims = dims, .num_dims = rank, .host_buffer_semantics = semantics);
   assert_null(api->PJRT_Client_BufferFromHostBuffer(&args));
   if (out_done)
     *out_done = args.done_with_host_buffer;
@@ -92,31 +101,43 @@ static PJRT_Buffer *put(const void *data, PJRT_Buffer_Type type, size_t rank, co
 }
 
 static void get(PJRT_Buffer *buffer, void *out_data, size_t size) {
-  PJRT_Buffer_ToHostBuffer_Args args = ARGS_OF(PJRT_Buffer_ToHostBuffer, .src = buffer, .dst = out_data, .dst_size = size);
+  PJRT_Buffer_ToHostBuffer_Args args =
+      ARGS_OF(PJRT_Buffer_ToHostBuffer, .src = buffer, .dst = out_data, .dst_size = size);
   assert_null(api->PJRT_Buffer_ToHostBuffer(&args));
   assert_true(event_state(args.event));
   drop_event(args.event);
 }
 
-// ---- copies ---------------------------------------------------------------------------------------------------------------------
+// ---- copies -------------------------------------------------------------------------------------
 
 // Integers of a few bits come with anything in their byte's other bits; the device extends them.
 static void extend(PJRT_Buffer_Type type, unsigned char *data, size_t bytes) {
-  int bits = type == PJRT_Buffer_Type_S4 || type == PJRT_Buffer_Type_U4 ? 4 : type == PJRT_Buffer_Type_S2 || type == PJRT_Buffer_Type_U2 ? 2
-             : type == PJRT_Buffer_Type_S1 || type == PJRT_Buffer_Type_U1                                                          ? 1 : 8;
-  bool is_signed = type == PJRT_Buffer_Type_S4 || type == PJRT_Buffer_Type_S2 || type == PJRT_Buffer_Type_S1;
+  int bits;
+  if (type == PJRT_Buffer_Type_S4 || type == PJRT_Buffer_Type_U4)
+    bits = 4;
+  else if (type == PJRT_Buffer_Type_S2 || type == PJRT_Buffer_Type_U2)
+    bits = 2;
+  else if (type == PJRT_Buffer_Type_S1 || type == PJRT_Buffer_Type_U1)
+    bits = 1;
+  else
+    bits = 8;
+  bool is_signed =
+      type == PJRT_Buffer_Type_S4 || type == PJRT_Buffer_Type_S2 || type == PJRT_Buffer_Type_S1;
   for (size_t i = 0; bits < 8 && i < bytes; i++) {
     data[i] &= (unsigned char)((1 << bits) - 1);
-    if (is_signed && data[i] >> (bits - 1)) data[i] |= (unsigned char)(0xff << bits);
+    if (is_signed && data[i] >> (bits - 1))
+      data[i] |= (unsigned char)(0xff << bits);
   }
 }
 
 static void every_type_goes_there_and_back(void **state) {
   unsigned char data[16 * 6], back[16 * 6];
   static const int64_t dims[2] = {2, 3};
-  for (size_t i = 0; i < sizeof data; i++) data[i] = (unsigned char)(i * 7 + 1);
+  for (size_t i = 0; i < sizeof data; i++)
+    data[i] = (unsigned char)(i * 7 + 1);
   for (int t = PJRT_Buffer_Type_PRED; t <= PJRT_Buffer_Type_U1; t++) {
-    if (t == PJRT_Buffer_Type_TOKEN) continue;
+    if (t == PJRT_Buffer_Type_TOKEN)
+      continue;
     hsc_buffer *buffer;
     hsc_array_spec spec;
     size_t bytes;
@@ -139,22 +160,29 @@ static void every_type_goes_there_and_back(void **state) {
   }
 }
 
-// Random shapes, permuted, padded and reversed arrangements, to the device and back in another one, against the obvious loop.
+// Random shapes, permuted, padded and reversed arrangements, to the device and back in another one,
+// against the obvious loop.
 static void any_arrangement_of_bytes_is_copied_right(void **state) {
   hsc_random random;
   hsc_random_init(&random, 42);
   static unsigned char host[1 << 16], back[1 << 16], expected[1 << 16];
-  for (size_t i = 0; i < sizeof host; i++) host[i] = (unsigned char)hsc_random_u64(&random);
+  for (size_t i = 0; i < sizeof host; i++)
+    host[i] = (unsigned char)hsc_random_u64(&random);
   for (int round = 0; round < 600; round++) {
-    static const PJRT_Buffer_Type types[] = {PJRT_Buffer_Type_U8, PJRT_Buffer_Type_F16, PJRT_Buffer_Type_F32, PJRT_Buffer_Type_F64, PJRT_Buffer_Type_C128};
+    static const PJRT_Buffer_Type types[] = {PJRT_Buffer_Type_U8, PJRT_Buffer_Type_F16,
+                                             PJRT_Buffer_Type_F32, PJRT_Buffer_Type_F64,
+                                             PJRT_Buffer_Type_C128};
     PJRT_Buffer_Type type = types[hsc_random_below(&random, HSC_COUNT_OF(types))];
-    size_t element = hsc_pjrt_type_bytes(type), rank = hsc_random_below(&random, 6), count = 1;
+    size_t element = hsc_pjrt_type_bytes(type);
+    size_t rank = hsc_random_below(&random, 6);
+    size_t count = 1;
     int64_t dims[8], strides[8], minor_to_major[8], layout_strides[8];
     for (size_t i = 0; i < rank; i++) {
       // now and then an empty or single dimension, or one longer than a square of the copy
       static const int64_t extents[] = {0, 1, 1, 2, 3, 4, 5, 7, 17, 33};
       dims[i] = extents[hsc_random_below(&random, HSC_COUNT_OF(extents))];
-      if (count * (size_t)(dims[i] ? dims[i] : 1) > 1500) dims[i] = 1;
+      if (count * (size_t)(dims[i] ? dims[i] : 1) > 1500)
+        dims[i] = 1;
       count *= (size_t)dims[i];
       minor_to_major[i] = (int64_t)i;
     }
@@ -165,109 +193,171 @@ static void any_arrangement_of_bytes_is_copied_right(void **state) {
       minor_to_major[i - 1] = swap;
     }
     // Host strides: in the order of a permutation, with gaps, some backwards.
-    int64_t stride = (int64_t)element, lowest = 0;
+    int64_t stride = (int64_t)element;
+    int64_t lowest = 0;
     for (size_t i = 0; i < rank; i++) {
       size_t d = (size_t)minor_to_major[rank - 1 - i];
-      if (hsc_random_below(&random, 4) == 0) stride += (int64_t)element;
+      if (hsc_random_below(&random, 4) == 0)
+        stride += (int64_t)element;
       strides[d] = hsc_random_below(&random, 5) == 0 ? -stride : stride;
-      if (dims[d] > 0 && strides[d] < 0) lowest += strides[d] * (dims[d] - 1);
+      if (dims[d] > 0 && strides[d] < 0)
+        lowest += strides[d] * (dims[d] - 1);
       stride *= dims[d] ? dims[d] : 1;
-      if (stride > 30000) break;
+      if (stride > 30000)
+        break;
     }
-    if (stride > 30000) continue;
+    if (stride > 30000)
+      continue;
     const unsigned char *origin = host - lowest;
     PJRT_Client_BufferFromHostBuffer_Args from =
-        ARGS_OF(PJRT_Client_BufferFromHostBuffer, .client = client, .data = origin, .type = type, .dims = dims, .num_dims = rank, .byte_strides = strides,
-                .num_byte_strides = rank);
-    int64_t device_order[8];   // in two rounds of three the device keeps it in another order than row by row
-    for (size_t i = 0; i < rank; i++) device_order[i] = minor_to_major[round % 3 == 1 ? i : rank - 1 - i];
-    PJRT_Buffer_MemoryLayout device_layout = {.struct_size = PJRT_Buffer_MemoryLayout_STRUCT_SIZE, .type = PJRT_Buffer_MemoryLayout_Type_Tiled,
-                                              .tiled = {.struct_size = PJRT_Buffer_MemoryLayout_Tiled_STRUCT_SIZE, .minor_to_major = device_order,
-                                                        .minor_to_major_size = rank}};
-    if (round % 3) from.device_layout = &device_layout;
+        ARGS_OF(PJRT_Client_BufferFromHostBuffer, .client = client, .data = origin, .type = type,
+                .dims = dims, .num_dims = rank, .byte_strides = strides, .num_byte_strides = rank);
+    // in two rounds of three the device keeps it in another order than row by row
+    int64_t device_order[8];
+    for (size_t i = 0; i < rank; i++)
+      device_order[i] = minor_to_major[round % 3 == 1 ? i : rank - 1 - i];
+    PJRT_Buffer_MemoryLayout device_layout = {
+        .struct_size = PJRT_Buffer_MemoryLayout_STRUCT_SIZE,
+        .type = PJRT_Buffer_MemoryLayout_Type_Tiled,
+        .tiled = {.struct_size = PJRT_Buffer_MemoryLayout_Tiled_STRUCT_SIZE,
+                  .minor_to_major = device_order,
+                  .minor_to_major_size = rank}};
+    if (round % 3)
+      from.device_layout = &device_layout;
     assert_null(api->PJRT_Client_BufferFromHostBuffer(&from));
-    PJRT_Buffer_GetMemoryLayout_Args told = ARGS_OF(PJRT_Buffer_GetMemoryLayout, .buffer = from.buffer);
+    PJRT_Buffer_GetMemoryLayout_Args told =
+        ARGS_OF(PJRT_Buffer_GetMemoryLayout, .buffer = from.buffer);
     assert_null(api->PJRT_Buffer_GetMemoryLayout(&told));
-    if (round % 3) assert_memory_equal(told.layout.tiled.minor_to_major, device_order, rank * sizeof *device_order);
+    if (round % 3)
+      assert_memory_equal(told.layout.tiled.minor_to_major, device_order,
+                          rank * sizeof *device_order);
     drop_event(from.done_with_host_buffer);
     // Back with another permutation as host layout.
     int64_t layout_stride = (int64_t)element;
-    for (size_t i = 0; i < rank; i++) layout_strides[minor_to_major[i]] = layout_stride, layout_stride *= dims[minor_to_major[i]];
+    for (size_t i = 0; i < rank; i++) {
+      layout_strides[minor_to_major[i]] = layout_stride;
+      layout_stride *= dims[minor_to_major[i]];
+    }
     memset(back, 0xee, sizeof back);
     memset(expected, 0xee, sizeof expected);
     int64_t index[8] = {0};
     for (size_t n = 0; n < count; n++) {
       const unsigned char *f = origin;
       unsigned char *t = expected;
-      for (size_t d = 0; d < rank; d++) f += index[d] * strides[d], t += index[d] * layout_strides[d];
+      for (size_t d = 0; d < rank; d++) {
+        f += index[d] * strides[d];
+        t += index[d] * layout_strides[d];
+      }
       memcpy(t, f, element);
       for (size_t d = rank; d-- > 0;) {
-        if (++index[d] < dims[d]) break;
+        if (++index[d] < dims[d])
+          break;
         index[d] = 0;
       }
     }
-    PJRT_Buffer_MemoryLayout layout = {.struct_size = PJRT_Buffer_MemoryLayout_STRUCT_SIZE, .type = PJRT_Buffer_MemoryLayout_Type_Tiled,
-                                       .tiled = {.struct_size = PJRT_Buffer_MemoryLayout_Tiled_STRUCT_SIZE, .minor_to_major = minor_to_major,
-                                                 .minor_to_major_size = rank}};
-    PJRT_Buffer_ToHostBuffer_Args size = ARGS_OF(PJRT_Buffer_ToHostBuffer, .src = from.buffer, .host_layout = &layout);
+    PJRT_Buffer_MemoryLayout layout = {
+        .struct_size = PJRT_Buffer_MemoryLayout_STRUCT_SIZE,
+        .type = PJRT_Buffer_MemoryLayout_Type_Tiled,
+        .tiled = {.struct_size = PJRT_Buffer_MemoryLayout_Tiled_STRUCT_SIZE,
+                  .minor_to_major = minor_to_major,
+                  .minor_to_major_size = rank}};
+    PJRT_Buffer_ToHostBuffer_Args size =
+        ARGS_OF(PJRT_Buffer_ToHostBuffer, .src = from.buffer, .host_layout = &layout);
     assert_null(api->PJRT_Buffer_ToHostBuffer(&size));
     assert_int_equal(size.dst_size, count * element);
-    PJRT_Buffer_ToHostBuffer_Args to = ARGS_OF(PJRT_Buffer_ToHostBuffer, .src = from.buffer, .host_layout = &layout, .dst = back, .dst_size = size.dst_size);
+    PJRT_Buffer_ToHostBuffer_Args to =
+        ARGS_OF(PJRT_Buffer_ToHostBuffer, .src = from.buffer, .host_layout = &layout, .dst = back,
+                .dst_size = size.dst_size);
     assert_null(api->PJRT_Buffer_ToHostBuffer(&to));
     drop_event(to.event);
-    if (memcmp(back, expected, sizeof back) != 0) fail_msg("round %d: rank %zu, element %zu", round, rank, element);
+    if (memcmp(back, expected, sizeof back) != 0)
+      fail_msg("round %d: rank %zu, element %zu", round, rank, element);
     drop_buffer(from.buffer);
   }
 }
 
 static void bad_host_arrays_are_refused(void **state) {
   float data[4] = {0};
-  int64_t dims[40] = {4}, negative[1] = {-1}, huge[3] = {(int64_t)1 << 40, (int64_t)1 << 40, 4};
+  int64_t dims[40] = {4};
+  int64_t negative[1] = {-1};
+  int64_t huge[3] = {(int64_t)1 << 40, (int64_t)1 << 40, 4};
   hsc_buffer *buffer;
-  for (int i = 1; i < 40; i++) dims[i] = 1;
-  expect_status(hsc_buffer_from_host(the_client, 0, &(hsc_host_array){PJRT_Buffer_Type_F32, 1, negative, data}, HSC_HOST_COPY, NULL, &buffer),
+  for (int i = 1; i < 40; i++)
+    dims[i] = 1;
+  expect_status(hsc_buffer_from_host(the_client, 0,
+                                     &(hsc_host_array){PJRT_Buffer_Type_F32, 1, negative, data},
+                                     HSC_HOST_COPY, NULL, &buffer),
                 HSC_INVALID_ARGUMENT, "dimension 0 is -1");
-  expect_status(hsc_buffer_from_host(the_client, 0, &(hsc_host_array){PJRT_Buffer_Type_F32, 3, huge, data}, HSC_HOST_COPY, NULL, &buffer),
-                HSC_RESOURCE_EXHAUSTED, "more bytes");
-  expect_status(hsc_buffer_from_host(the_client, 0, &(hsc_host_array){PJRT_Buffer_Type_F32, 40, dims, data}, HSC_HOST_COPY, NULL, &buffer),
-                HSC_INVALID_ARGUMENT, "rank 40");
-  expect_status(hsc_buffer_from_host(the_client, 0, &(hsc_host_array){(PJRT_Buffer_Type)77, 1, dims, data}, HSC_HOST_COPY, NULL, &buffer),
-                HSC_INVALID_ARGUMENT, "element type 77");
-  expect_status(hsc_buffer_from_host(the_client, 0, &(hsc_host_array){PJRT_Buffer_Type_F32, 1, dims, NULL}, HSC_HOST_COPY, NULL, &buffer),
-                HSC_INVALID_ARGUMENT, "no host memory");
+  expect_status(
+      hsc_buffer_from_host(the_client, 0, &(hsc_host_array){PJRT_Buffer_Type_F32, 3, huge, data},
+                           HSC_HOST_COPY, NULL, &buffer),
+      HSC_RESOURCE_EXHAUSTED, "more bytes");
+  expect_status(
+      hsc_buffer_from_host(the_client, 0, &(hsc_host_array){PJRT_Buffer_Type_F32, 40, dims, data},
+                           HSC_HOST_COPY, NULL, &buffer),
+      HSC_INVALID_ARGUMENT, "rank 40");
+  expect_status(
+      hsc_buffer_from_host(the_client, 0, &(hsc_host_array){(PJRT_Buffer_Type)77, 1, dims, data},
+                           HSC_HOST_COPY, NULL, &buffer),
+      HSC_INVALID_ARGUMENT, "element type 77");
+  expect_status(
+      hsc_buffer_from_host(the_client, 0, &(hsc_host_array){PJRT_Buffer_Type_F32, 1, dims, NULL},
+                           HSC_HOST_COPY, NULL, &buffer),
+      HSC_INVALID_ARGUMENT, "no host memory");
   int64_t petabyte[1] = {(int64_t)1 << 48};
-  expect_status(hsc_buffer_from_host(the_client, 0, &(hsc_host_array){PJRT_Buffer_Type_U8, 1, petabyte, data}, HSC_HOST_COPY, NULL, &buffer),
-                HSC_RESOURCE_EXHAUSTED, "no memory");
-  int64_t column_major[2] = {0, 1}, two[2] = {2, 2};
-  PJRT_Buffer_MemoryLayout layout = {.struct_size = PJRT_Buffer_MemoryLayout_STRUCT_SIZE,
-                                     .tiled = {.struct_size = PJRT_Buffer_MemoryLayout_Tiled_STRUCT_SIZE, .minor_to_major = column_major, .minor_to_major_size = 2}};
-  PJRT_Client_BufferFromHostBuffer_Args args = ARGS_OF(PJRT_Client_BufferFromHostBuffer, .client = client, .data = data, .type = PJRT_Buffer_Type_F32,
-                                                       .dims = two, .num_dims = 2, .device_layout = &layout);
+  expect_status(
+      hsc_buffer_from_host(the_client, 0, &(hsc_host_array){PJRT_Buffer_Type_U8, 1, petabyte, data},
+                           HSC_HOST_COPY, NULL, &buffer),
+      HSC_RESOURCE_EXHAUSTED, "no memory");
+  int64_t column_major[2] = {0, 1};
+  int64_t two[2] = {2, 2};
+  PJRT_Buffer_MemoryLayout layout = {
+      .struct_size = PJRT_Buffer_MemoryLayout_STRUCT_SIZE,
+      .tiled = {.struct_size = PJRT_Buffer_MemoryLayout_Tiled_STRUCT_SIZE,
+                .minor_to_major = column_major,
+                .minor_to_major_size = 2}};
+  PJRT_Client_BufferFromHostBuffer_Args args =
+      ARGS_OF(PJRT_Client_BufferFromHostBuffer, .client = client, .data = data,
+              .type = PJRT_Buffer_Type_F32, .dims = two, .num_dims = 2, .device_layout = &layout);
   int64_t tile[2] = {8, 128};
   size_t tile_rank = 2;
-  layout.tiled.tile_dims = tile, layout.tiled.tile_dim_sizes = &tile_rank, layout.tiled.num_tiles = 1;
-  assert_int_equal(drop_error(api->PJRT_Client_BufferFromHostBuffer(&args)), PJRT_Error_Code_UNIMPLEMENTED);
+  layout.tiled.tile_dims = tile;
+  layout.tiled.tile_dim_sizes = &tile_rank;
+  layout.tiled.num_tiles = 1;
+  assert_int_equal(drop_error(api->PJRT_Client_BufferFromHostBuffer(&args)),
+                   PJRT_Error_Code_UNIMPLEMENTED);
   layout.tiled.num_tiles = 0;
-  column_major[0] = 1, column_major[1] = 1;
-  PJRT_Buffer *b = put(data, PJRT_Buffer_Type_F32, 2, two, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, NULL);
-  PJRT_Buffer_ToHostBuffer_Args to = ARGS_OF(PJRT_Buffer_ToHostBuffer, .src = b, .host_layout = &layout, .dst = data, .dst_size = sizeof data);
-  assert_int_equal(drop_error(api->PJRT_Buffer_ToHostBuffer(&to)), PJRT_Error_Code_INVALID_ARGUMENT);
+  column_major[0] = 1;
+  column_major[1] = 1;
+  PJRT_Buffer *b = put(data, PJRT_Buffer_Type_F32, 2, two,
+                       PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, NULL);
+  PJRT_Buffer_ToHostBuffer_Args to =
+      ARGS_OF(PJRT_Buffer_ToHostBuffer, .src = b, .host_layout = &layout, .dst = data,
+              .dst_size = sizeof data);
+  assert_int_equal(drop_error(api->PJRT_Buffer_ToHostBuffer(&to)),
+                   PJRT_Error_Code_INVALID_ARGUMENT);
   drop_buffer(b);
 }
 
 static void empty_arrays_and_scalars_and_high_ranks(void **state) {
-  int64_t none[3] = {4, 0, 2}, ones[20];
-  float one = 1.5f, back = 0;
-  for (int i = 0; i < 20; i++) ones[i] = 1;
-  PJRT_Buffer *b = put(NULL, PJRT_Buffer_Type_F32, 3, none, PJRT_HostBufferSemantics_kImmutableZeroCopy, NULL);
+  int64_t none[3] = {4, 0, 2};
+  int64_t ones[20];
+  float one = 1.5f;
+  float back = 0;
+  for (int i = 0; i < 20; i++)
+    ones[i] = 1;
+  PJRT_Buffer *b =
+      put(NULL, PJRT_Buffer_Type_F32, 3, none, PJRT_HostBufferSemantics_kImmutableZeroCopy, NULL);
   assert_non_null(pointer_of(b));
   get(b, &back, 0);
   drop_buffer(b);
-  b = put(&one, PJRT_Buffer_Type_F32, 0, NULL, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, NULL);
+  b = put(&one, PJRT_Buffer_Type_F32, 0, NULL, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall,
+          NULL);
   get(b, &back, sizeof back);
   assert_true(back == 1.5f);
   drop_buffer(b);
-  b = put(&one, PJRT_Buffer_Type_F32, 20, ones, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, NULL);
+  b = put(&one, PJRT_Buffer_Type_F32, 20, ones, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall,
+          NULL);
   PJRT_Buffer_Dimensions_Args dims = ARGS_OF(PJRT_Buffer_Dimensions, .buffer = b);
   assert_null(api->PJRT_Buffer_Dimensions(&dims));
   assert_int_equal(dims.num_dims, 20);
@@ -279,16 +369,18 @@ static void empty_arrays_and_scalars_and_high_ranks(void **state) {
   drop_buffer(b);
 }
 
-// ---- who owns the memory --------------------------------------------------------------------------------------------------------
+// ---- who owns the memory ------------------------------------------------------------------------
 
 static void zero_copy_uses_the_hosts_memory_and_says_when_it_is_free(void **state) {
   static const int64_t dims[1] = {16};
   float *data = aligned_alloc(64, 64 * 2);
   PJRT_Event *done;
-  PJRT_Buffer *b = put(data, PJRT_Buffer_Type_F32, 1, dims, PJRT_HostBufferSemantics_kImmutableZeroCopy, &done);
+  PJRT_Buffer *b =
+      put(data, PJRT_Buffer_Type_F32, 1, dims, PJRT_HostBufferSemantics_kImmutableZeroCopy, &done);
   assert_ptr_equal(pointer_of(b), data);
   assert_false(event_state(done));
-  PJRT_Buffer_CopyToDevice_Args copy = ARGS_OF(PJRT_Buffer_CopyToDevice, .buffer = b, .dst_device = client->device_list[0]);
+  PJRT_Buffer_CopyToDevice_Args copy =
+      ARGS_OF(PJRT_Buffer_CopyToDevice, .buffer = b, .dst_device = client->device_list[0]);
   assert_null(api->PJRT_Buffer_CopyToDevice(&copy));
   assert_ptr_equal(pointer_of(copy.dst_buffer), data);
   drop_buffer(b);
@@ -297,7 +389,8 @@ static void zero_copy_uses_the_hosts_memory_and_says_when_it_is_free(void **stat
   assert_true(event_state(done));
   drop_event(done);
   // Not aligned: copied, free at once.
-  b = put(data + 1, PJRT_Buffer_Type_F32, 1, dims, PJRT_HostBufferSemantics_kImmutableZeroCopy, &done);
+  b = put(data + 1, PJRT_Buffer_Type_F32, 1, dims, PJRT_HostBufferSemantics_kImmutableZeroCopy,
+          &done);
   assert_ptr_not_equal(pointer_of(b), data + 1);
   assert_true(event_state(done));
   drop_event(done);
@@ -307,10 +400,14 @@ static void zero_copy_uses_the_hosts_memory_and_says_when_it_is_free(void **stat
 
 static void deleted_is_gone_unless_somebody_holds_it(void **state) {
   static const int64_t dims[1] = {2};
-  float data[2] = {1, 2}, back[2];
-  PJRT_Buffer *b = put(data, PJRT_Buffer_Type_F32, 1, dims, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, NULL);
-  PJRT_Buffer_IncreaseExternalReferenceCount_Args increase = ARGS_OF(PJRT_Buffer_IncreaseExternalReferenceCount, .buffer = b);
-  PJRT_Buffer_DecreaseExternalReferenceCount_Args decrease = ARGS_OF(PJRT_Buffer_DecreaseExternalReferenceCount, .buffer = b);
+  float data[2] = {1, 2};
+  float back[2];
+  PJRT_Buffer *b = put(data, PJRT_Buffer_Type_F32, 1, dims,
+                       PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, NULL);
+  PJRT_Buffer_IncreaseExternalReferenceCount_Args increase =
+      ARGS_OF(PJRT_Buffer_IncreaseExternalReferenceCount, .buffer = b);
+  PJRT_Buffer_DecreaseExternalReferenceCount_Args decrease =
+      ARGS_OF(PJRT_Buffer_DecreaseExternalReferenceCount, .buffer = b);
   assert_null(api->PJRT_Buffer_IncreaseExternalReferenceCount(&increase));
   assert_null(api->PJRT_Buffer_IncreaseExternalReferenceCount(&increase));
   const float *held = pointer_of(b);
@@ -319,22 +416,29 @@ static void deleted_is_gone_unless_somebody_holds_it(void **state) {
   assert_null(api->PJRT_Buffer_Delete(&delete));
   assert_null(api->PJRT_Buffer_Delete(&delete));  // twice is fine
   assert_true(is_deleted(b));
-  PJRT_Buffer *other = put(back, PJRT_Buffer_Type_F32, 1, dims, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, NULL);
+  PJRT_Buffer *other = put(back, PJRT_Buffer_Type_F32, 1, dims,
+                           PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, NULL);
   assert_ptr_not_equal(pointer_of(other), held);  // not recycled yet
   assert_true(held[1] == 2.0f);
   drop_buffer(other);
   assert_null(api->PJRT_Buffer_DecreaseExternalReferenceCount(&decrease));
   assert_null(api->PJRT_Buffer_DecreaseExternalReferenceCount(&decrease));
-  assert_int_equal(drop_error(api->PJRT_Buffer_DecreaseExternalReferenceCount(&decrease)), PJRT_Error_Code_FAILED_PRECONDITION);
-  PJRT_Buffer_ToHostBuffer_Args to = ARGS_OF(PJRT_Buffer_ToHostBuffer, .src = b, .dst = back, .dst_size = sizeof back);
-  assert_int_equal(drop_error(api->PJRT_Buffer_ToHostBuffer(&to)), PJRT_Error_Code_INVALID_ARGUMENT);
-  PJRT_Buffer_CopyToMemory_Args copy = ARGS_OF(PJRT_Buffer_CopyToMemory, .buffer = b, .dst_memory = client->memory_list[0]);
-  assert_int_equal(drop_error(api->PJRT_Buffer_CopyToMemory(&copy)), PJRT_Error_Code_INVALID_ARGUMENT);
+  assert_int_equal(drop_error(api->PJRT_Buffer_DecreaseExternalReferenceCount(&decrease)),
+                   PJRT_Error_Code_FAILED_PRECONDITION);
+  PJRT_Buffer_ToHostBuffer_Args to =
+      ARGS_OF(PJRT_Buffer_ToHostBuffer, .src = b, .dst = back, .dst_size = sizeof back);
+  assert_int_equal(drop_error(api->PJRT_Buffer_ToHostBuffer(&to)),
+                   PJRT_Error_Code_INVALID_ARGUMENT);
+  PJRT_Buffer_CopyToMemory_Args copy =
+      ARGS_OF(PJRT_Buffer_CopyToMemory, .buffer = b, .dst_memory = client->memory_list[0]);
+  assert_int_equal(drop_error(api->PJRT_Buffer_CopyToMemory(&copy)),
+                   PJRT_Error_Code_INVALID_ARGUMENT);
   drop_buffer(b);
 }
 
 static int64_t bytes_in_use(void) {
-  PJRT_Device_MemoryStats_Args args = ARGS_OF(PJRT_Device_MemoryStats, .device = client->device_list[0]);
+  PJRT_Device_MemoryStats_Args args =
+      ARGS_OF(PJRT_Device_MemoryStats, .device = client->device_list[0]);
   assert_null(api->PJRT_Device_MemoryStats(&args));
   return args.bytes_in_use;
 }
@@ -343,13 +447,15 @@ static void memory_is_recycled_and_counted(void **state) {
   static const int64_t dims[1] = {1 << 20};
   int64_t before = bytes_in_use();
   float *data = calloc(1 << 20, sizeof *data);
-  PJRT_Buffer *b = put(data, PJRT_Buffer_Type_F32, 1, dims, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, NULL);
+  PJRT_Buffer *b = put(data, PJRT_Buffer_Type_F32, 1, dims,
+                       PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, NULL);
   void *first = pointer_of(b);
   assert_true((uintptr_t)first % 64 == 0);
   assert_int_equal(bytes_in_use() - before, 4 << 20);
   drop_buffer(b);
   assert_int_equal(bytes_in_use(), before);
-  b = put(data, PJRT_Buffer_Type_F32, 1, dims, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, NULL);
+  b = put(data, PJRT_Buffer_Type_F32, 1, dims, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall,
+          NULL);
   assert_ptr_equal(pointer_of(b), first);
   drop_buffer(b);
   // Every size gets room for itself, and its class gives the same block again.
@@ -367,18 +473,24 @@ static void memory_is_recycled_and_counted(void **state) {
 }
 
 static int freed;
-static void count_free(void *data, void *user) { freed += *(int *)user; }
+static void count_free(void *data, void *user) {
+  freed += *(int *)user;
+}
 
 static void views_call_their_owner_once(void **state) {
   static const int64_t dims[1] = {4};
-  float *data = aligned_alloc(64, 128), back[4];
+  float *data = aligned_alloc(64, 128);
+  float back[4];
   int one = 1;
-  for (int i = 0; i < 8; i++) data[i] = (float)i;
+  for (int i = 0; i < 8; i++)
+    data[i] = (float)i;
   for (int offset = 0; offset < 2; offset++) {
     freed = 0;
     PJRT_Client_CreateViewOfDeviceBuffer_Args args =
-        ARGS_OF(PJRT_Client_CreateViewOfDeviceBuffer, .client = client, .device_buffer_ptr = data + offset, .dims = dims, .num_dims = 1,
-                .element_type = PJRT_Buffer_Type_F32, .device = client->device_list[0], .on_delete_callback = count_free, .on_delete_callback_arg = &one);
+        ARGS_OF(PJRT_Client_CreateViewOfDeviceBuffer, .client = client,
+                .device_buffer_ptr = data + offset, .dims = dims, .num_dims = 1,
+                .element_type = PJRT_Buffer_Type_F32, .device = client->device_list[0],
+                .on_delete_callback = count_free, .on_delete_callback_arg = &one);
     assert_null(api->PJRT_Client_CreateViewOfDeviceBuffer(&args));
     assert_int_equal(freed, offset);  // the unaligned one was copied
     get(args.buffer, back, sizeof back);
@@ -390,11 +502,15 @@ static void views_call_their_owner_once(void **state) {
 }
 
 static void bitcasts_see_the_same_bytes(void **state) {
-  static const int64_t dims[2] = {2, 2}, more[1] = {16};
+  static const int64_t dims[2] = {2, 2};
+  static const int64_t more[1] = {16};
   float data[4] = {1, 2, 3, 4};
   unsigned char back[16];
-  PJRT_Buffer *b = put(data, PJRT_Buffer_Type_F32, 2, dims, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, NULL);
-  PJRT_Buffer_Bitcast_Args args = ARGS_OF(PJRT_Buffer_Bitcast, .buffer = b, .element_type = PJRT_Buffer_Type_U8, .dims = more, .num_dims = 1);
+  PJRT_Buffer *b = put(data, PJRT_Buffer_Type_F32, 2, dims,
+                       PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, NULL);
+  PJRT_Buffer_Bitcast_Args args =
+      ARGS_OF(PJRT_Buffer_Bitcast, .buffer = b, .element_type = PJRT_Buffer_Type_U8, .dims = more,
+              .num_dims = 1);
   assert_null(api->PJRT_Buffer_Bitcast(&args));
   drop_buffer(b);
   get(args.out_buffer, back, 16);
@@ -405,12 +521,18 @@ static void bitcasts_see_the_same_bytes(void **state) {
   drop_buffer(args.buffer);
 }
 
-// A byte holds two values of four bits, the first one in its low half; on the device each has a byte of its own.
+// A byte holds two values of four bits, the first one in its low half; on the device each has a
+// byte of its own.
 static void bitcasts_take_narrow_values_apart_and_together(void **state) {
-  static const int64_t pair[1] = {2}, none[1] = {0};
-  unsigned char data = 0xd7, back[2] = {0};
-  PJRT_Buffer *b = put(&data, PJRT_Buffer_Type_U8, 0, none, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, NULL);
-  PJRT_Buffer_Bitcast_Args args = ARGS_OF(PJRT_Buffer_Bitcast, .buffer = b, .element_type = PJRT_Buffer_Type_S4, .dims = pair, .num_dims = 1);
+  static const int64_t pair[1] = {2};
+  static const int64_t none[1] = {0};
+  unsigned char data = 0xd7;
+  unsigned char back[2] = {0};
+  PJRT_Buffer *b = put(&data, PJRT_Buffer_Type_U8, 0, none,
+                       PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, NULL);
+  PJRT_Buffer_Bitcast_Args args =
+      ARGS_OF(PJRT_Buffer_Bitcast, .buffer = b, .element_type = PJRT_Buffer_Type_S4, .dims = pair,
+              .num_dims = 1);
   assert_null(api->PJRT_Buffer_Bitcast(&args));
   drop_buffer(b);
   get(args.out_buffer, back, 2);
@@ -428,86 +550,119 @@ static void bitcasts_take_narrow_values_apart_and_together(void **state) {
 
 static void raw_copies_check_their_range(void **state) {
   static const int64_t dims[1] = {8};
-  unsigned char data[8] = {0, 1, 2, 3, 4, 5, 6, 7}, back[8] = {0};
-  PJRT_Buffer *b = put(data, PJRT_Buffer_Type_U8, 1, dims, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, NULL);
-  PJRT_Buffer_CopyRawToHost_Args args = ARGS_OF(PJRT_Buffer_CopyRawToHost, .buffer = b, .dst = back, .offset = 5, .transfer_size = 3);
+  unsigned char data[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+  unsigned char back[8] = {0};
+  PJRT_Buffer *b = put(data, PJRT_Buffer_Type_U8, 1, dims,
+                       PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, NULL);
+  PJRT_Buffer_CopyRawToHost_Args args =
+      ARGS_OF(PJRT_Buffer_CopyRawToHost, .buffer = b, .dst = back, .offset = 5, .transfer_size = 3);
   assert_null(api->PJRT_Buffer_CopyRawToHost(&args));
   drop_event(args.event);
   assert_memory_equal(back, data + 5, 3);
   static const int64_t bad[][2] = {{6, 3}, {-1, 2}, {0, 9}, {9, 0}, {0, -1}, {8, INT64_MAX}};
   for (size_t i = 0; i < HSC_COUNT_OF(bad); i++) {
-    args.offset = bad[i][0], args.transfer_size = bad[i][1];
-    assert_int_equal(drop_error(api->PJRT_Buffer_CopyRawToHost(&args)), PJRT_Error_Code_OUT_OF_RANGE);
+    args.offset = bad[i][0];
+    args.transfer_size = bad[i][1];
+    assert_int_equal(drop_error(api->PJRT_Buffer_CopyRawToHost(&args)),
+                     PJRT_Error_Code_OUT_OF_RANGE);
   }
-  PJRT_Buffer_CopyRawToHostFuture_Args future = ARGS_OF(PJRT_Buffer_CopyRawToHostFuture, .buffer = b, .offset = 1, .transfer_size = 2);
+  PJRT_Buffer_CopyRawToHostFuture_Args future =
+      ARGS_OF(PJRT_Buffer_CopyRawToHostFuture, .buffer = b, .offset = 1, .transfer_size = 2);
   assert_null(api->PJRT_Buffer_CopyRawToHostFuture(&future));
   drop_buffer(b);  // the copy still has the bytes
   assert_false(event_state(future.event));
-  PJRT_Buffer_CopyRawToHostFuture_Callback_Args callback = {.struct_size = PJRT_Buffer_CopyRawToHostFuture_Callback_Args_STRUCT_SIZE,
-                                                            .callback_data = future.callback_data, .dst = back};
+  PJRT_Buffer_CopyRawToHostFuture_Callback_Args callback = {
+      .struct_size = PJRT_Buffer_CopyRawToHostFuture_Callback_Args_STRUCT_SIZE,
+      .callback_data = future.callback_data,
+      .dst = back};
   future.future_ready_callback(&callback);
   assert_true(event_state(future.event));
   assert_memory_equal(back, data + 1, 2);
   drop_event(future.event);
 }
 
-// ---- contents that come later ---------------------------------------------------------------------------------------------------
+// ---- contents that come later -------------------------------------------------------------------
 
 static void transfer_managers_fill_their_buffers(void **state) {
-  static const int64_t four[1] = {4}, two_by_two[2] = {2, 2};
+  static const int64_t four[1] = {4};
+  static const int64_t two_by_two[2] = {2, 2};
   PJRT_ShapeSpec specs[3];
-  for (int i = 0; i < 3; i++) specs[i] = (PJRT_ShapeSpec){.struct_size = PJRT_ShapeSpec_STRUCT_SIZE, .dims = four, .num_dims = 1, .element_type = PJRT_Buffer_Type_F32};
-  specs[1].dims = two_by_two, specs[1].num_dims = 2;
+  for (int i = 0; i < 3; i++)
+    specs[i] = (PJRT_ShapeSpec){.struct_size = PJRT_ShapeSpec_STRUCT_SIZE,
+                                .dims = four,
+                                .num_dims = 1,
+                                .element_type = PJRT_Buffer_Type_F32};
+  specs[1].dims = two_by_two;
+  specs[1].num_dims = 2;
   PJRT_Client_CreateBuffersForAsyncHostToDevice_Args create =
-      ARGS_OF(PJRT_Client_CreateBuffersForAsyncHostToDevice, .client = client, .shape_specs = specs, .num_shape_specs = 3, .memory = client->memory_list[0]);
+      ARGS_OF(PJRT_Client_CreateBuffersForAsyncHostToDevice, .client = client, .shape_specs = specs,
+              .num_shape_specs = 3, .memory = client->memory_list[0]);
   assert_null(api->PJRT_Client_CreateBuffersForAsyncHostToDevice(&create));
   PJRT_Buffer *buffers[3];
   for (int i = 0; i < 3; i++) {
     PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer_Args retrieve =
-        ARGS_OF(PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer, .transfer_manager = create.transfer_manager, .buffer_index = i);
+        ARGS_OF(PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer,
+                .transfer_manager = create.transfer_manager, .buffer_index = i);
     assert_null(api->PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer(&retrieve));
     buffers[i] = retrieve.buffer_out;
-    assert_int_equal(drop_error(api->PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer(&retrieve)), PJRT_Error_Code_FAILED_PRECONDITION);
+    assert_int_equal(
+        drop_error(api->PJRT_AsyncHostToDeviceTransferManager_RetrieveBuffer(&retrieve)),
+        PJRT_Error_Code_FAILED_PRECONDITION);
   }
-  float data[4] = {1, 2, 3, 4}, back[4];
-  PJRT_AsyncHostToDeviceTransferManager_TransferData_Args part = ARGS_OF(PJRT_AsyncHostToDeviceTransferManager_TransferData,
-                                                                         .transfer_manager = create.transfer_manager, .data = data, .transfer_size = 8);
+  float data[4] = {1, 2, 3, 4};
+  float back[4];
+  PJRT_AsyncHostToDeviceTransferManager_TransferData_Args part =
+      ARGS_OF(PJRT_AsyncHostToDeviceTransferManager_TransferData,
+              .transfer_manager = create.transfer_manager, .data = data, .transfer_size = 8);
   assert_null(api->PJRT_AsyncHostToDeviceTransferManager_TransferData(&part));
   drop_event(part.done_with_h2d_transfer);
   PJRT_Buffer_ReadyEvent_Args ready = ARGS_OF(PJRT_Buffer_ReadyEvent, .buffer = buffers[0]);
   assert_null(api->PJRT_Buffer_ReadyEvent(&ready));
   assert_false(event_state(ready.event));
-  part.data = data + 2, part.offset = 8, part.is_last_transfer = true;
+  part.data = data + 2;
+  part.offset = 8;
+  part.is_last_transfer = true;
   assert_null(api->PJRT_AsyncHostToDeviceTransferManager_TransferData(&part));
   drop_event(part.done_with_h2d_transfer);
   assert_true(event_state(ready.event));
   drop_event(ready.event);
-  assert_int_equal(drop_error(api->PJRT_AsyncHostToDeviceTransferManager_TransferData(&part)), PJRT_Error_Code_FAILED_PRECONDITION);
+  assert_int_equal(drop_error(api->PJRT_AsyncHostToDeviceTransferManager_TransferData(&part)),
+                   PJRT_Error_Code_FAILED_PRECONDITION);
   get(buffers[0], back, sizeof back);
   assert_memory_equal(back, data, sizeof data);
   static const int64_t column_major[2] = {0, 1};
-  PJRT_Buffer_MemoryLayout layout = {.struct_size = PJRT_Buffer_MemoryLayout_STRUCT_SIZE,
-                                     .tiled = {.struct_size = PJRT_Buffer_MemoryLayout_Tiled_STRUCT_SIZE, .minor_to_major = column_major, .minor_to_major_size = 2}};
+  PJRT_Buffer_MemoryLayout layout = {
+      .struct_size = PJRT_Buffer_MemoryLayout_STRUCT_SIZE,
+      .tiled = {.struct_size = PJRT_Buffer_MemoryLayout_Tiled_STRUCT_SIZE,
+                .minor_to_major = column_major,
+                .minor_to_major_size = 2}};
   PJRT_AsyncHostToDeviceTransferManager_TransferLiteral_Args literal =
-      ARGS_OF(PJRT_AsyncHostToDeviceTransferManager_TransferLiteral, .transfer_manager = create.transfer_manager, .buffer_index = 1, .data = data,
-              .shape_dims = two_by_two, .shape_num_dims = 2, .shape_element_type = PJRT_Buffer_Type_F32, .shape_layout = &layout);
+      ARGS_OF(PJRT_AsyncHostToDeviceTransferManager_TransferLiteral,
+              .transfer_manager = create.transfer_manager, .buffer_index = 1, .data = data,
+              .shape_dims = two_by_two, .shape_num_dims = 2,
+              .shape_element_type = PJRT_Buffer_Type_F32, .shape_layout = &layout);
   assert_null(api->PJRT_AsyncHostToDeviceTransferManager_TransferLiteral(&literal));
   drop_event(literal.done_with_h2d_transfer);
   get(buffers[1], back, sizeof back);
   static const float transposed[4] = {1, 3, 2, 4};
   assert_memory_equal(back, transposed, sizeof back);
   PJRT_AsyncHostToDeviceTransferManager_BufferSize_Args size =
-      ARGS_OF(PJRT_AsyncHostToDeviceTransferManager_BufferSize, .transfer_manager = create.transfer_manager, .buffer_index = 3);
-  assert_int_equal(drop_error(api->PJRT_AsyncHostToDeviceTransferManager_BufferSize(&size)), PJRT_Error_Code_INVALID_ARGUMENT);
+      ARGS_OF(PJRT_AsyncHostToDeviceTransferManager_BufferSize,
+              .transfer_manager = create.transfer_manager, .buffer_index = 3);
+  assert_int_equal(drop_error(api->PJRT_AsyncHostToDeviceTransferManager_BufferSize(&size)),
+                   PJRT_Error_Code_INVALID_ARGUMENT);
   size.buffer_index = 2;
   assert_null(api->PJRT_AsyncHostToDeviceTransferManager_BufferSize(&size));
   assert_int_equal(size.buffer_size, 16);
   // The third is never filled: whoever waits hears of it.
-  PJRT_AsyncHostToDeviceTransferManager_Destroy_Args destroy = ARGS_OF(PJRT_AsyncHostToDeviceTransferManager_Destroy, .transfer_manager = create.transfer_manager);
+  PJRT_AsyncHostToDeviceTransferManager_Destroy_Args destroy = ARGS_OF(
+      PJRT_AsyncHostToDeviceTransferManager_Destroy, .transfer_manager = create.transfer_manager);
   assert_null(api->PJRT_AsyncHostToDeviceTransferManager_Destroy(&destroy));
-  PJRT_Buffer_ToHostBuffer_Args to = ARGS_OF(PJRT_Buffer_ToHostBuffer, .src = buffers[2], .dst = back, .dst_size = sizeof back);
+  PJRT_Buffer_ToHostBuffer_Args to =
+      ARGS_OF(PJRT_Buffer_ToHostBuffer, .src = buffers[2], .dst = back, .dst_size = sizeof back);
   assert_int_equal(drop_error(api->PJRT_Buffer_ToHostBuffer(&to)), PJRT_Error_Code_CANCELLED);
-  for (int i = 0; i < 3; i++) drop_buffer(buffers[i]);
+  for (int i = 0; i < 3; i++)
+    drop_buffer(buffers[i]);
 }
 
 static void *fulfill_later(void *argument) {
@@ -518,13 +673,17 @@ static void *fulfill_later(void *argument) {
 
 static void aliases_wait_for_their_contents(void **state) {
   static const int64_t dims[1] = {4};
-  float data[4] = {4, 3, 2, 1}, back[4];
-  PJRT_Client_CreateAliasBuffer_Args create = ARGS_OF(PJRT_Client_CreateAliasBuffer, .client = client, .memory = client->memory_list[0], .shape_dims = dims,
-                                                      .shape_num_dims = 1, .shape_element_type = PJRT_Buffer_Type_F32);
+  float data[4] = {4, 3, 2, 1};
+  float back[4];
+  PJRT_Client_CreateAliasBuffer_Args create =
+      ARGS_OF(PJRT_Client_CreateAliasBuffer, .client = client, .memory = client->memory_list[0],
+              .shape_dims = dims, .shape_num_dims = 1, .shape_element_type = PJRT_Buffer_Type_F32);
   assert_null(api->PJRT_Client_CreateAliasBuffer(&create));
-  PJRT_Buffer *contents = put(data, PJRT_Buffer_Type_F32, 1, dims, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, NULL);
+  PJRT_Buffer *contents = put(data, PJRT_Buffer_Type_F32, 1, dims,
+                              PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, NULL);
   PJRT_Client_FulfillAliasBuffer_Args fulfill =
-      ARGS_OF(PJRT_Client_FulfillAliasBuffer, .client = client, .buffer = contents, .fulfill_alias_buffer_cb = create.fulfill_alias_buffer_cb);
+      ARGS_OF(PJRT_Client_FulfillAliasBuffer, .client = client, .buffer = contents,
+              .fulfill_alias_buffer_cb = create.fulfill_alias_buffer_cb);
   pthread_t thread;
   pthread_create(&thread, NULL, fulfill_later, &fulfill);
   get(create.alias_buffer, back, sizeof back);  // waits
@@ -537,21 +696,27 @@ static void aliases_wait_for_their_contents(void **state) {
 static void error_buffers_give_their_error(void **state) {
   static const int64_t dims[1] = {4};
   float back[4];
-  PJRT_Client_CreateErrorBuffer_Args args =
-      ARGS_OF(PJRT_Client_CreateErrorBuffer, .client = client, .error_code = PJRT_Error_Code_DATA_LOSS, .error_message = "lost it", .error_message_size = 7,
-              .shape_dims = dims, .shape_num_dims = 1, .shape_element_type = PJRT_Buffer_Type_F32, .memory = client->memory_list[0]);
+  PJRT_Client_CreateErrorBuffer_Args args = ARGS_OF(
+      PJRT_Client_CreateErrorBuffer, .client = client, .error_code = PJRT_Error_Code_DATA_LOSS,
+      .error_message = "lost it", .error_message_size = 7, .shape_dims = dims, .shape_num_dims = 1,
+      .shape_element_type = PJRT_Buffer_Type_F32, .memory = client->memory_list[0]);
   assert_null(api->PJRT_Client_CreateErrorBuffer(&args));
-  PJRT_Buffer_ToHostBuffer_Args to = ARGS_OF(PJRT_Buffer_ToHostBuffer, .src = args.buffer, .dst = back, .dst_size = sizeof back);
+  PJRT_Buffer_ToHostBuffer_Args to =
+      ARGS_OF(PJRT_Buffer_ToHostBuffer, .src = args.buffer, .dst = back, .dst_size = sizeof back);
   assert_int_equal(drop_error(api->PJRT_Buffer_ToHostBuffer(&to)), PJRT_Error_Code_DATA_LOSS);
-  assert_int_equal(drop_error(api->PJRT_Buffer_ToHostBuffer(&to)), PJRT_Error_Code_DATA_LOSS);  // each time anew
+  // each time anew
+  assert_int_equal(drop_error(api->PJRT_Buffer_ToHostBuffer(&to)), PJRT_Error_Code_DATA_LOSS);
   drop_buffer(args.buffer);
 }
 
 static void donation_with_a_dependency_waits_for_it(void **state) {
   static const int64_t dims[1] = {1};
-  float data[1] = {9}, back[1];
-  PJRT_Buffer *b = put(data, PJRT_Buffer_Type_F32, 1, dims, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, NULL);
-  PJRT_Buffer_DonateWithControlDependency_Args args = ARGS_OF(PJRT_Buffer_DonateWithControlDependency, .buffer = b);
+  float data[1] = {9};
+  float back[1];
+  PJRT_Buffer *b = put(data, PJRT_Buffer_Type_F32, 1, dims,
+                       PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, NULL);
+  PJRT_Buffer_DonateWithControlDependency_Args args =
+      ARGS_OF(PJRT_Buffer_DonateWithControlDependency, .buffer = b);
   assert_null(api->PJRT_Buffer_DonateWithControlDependency(&args));
   assert_true(is_deleted(b));
   drop_buffer(b);
@@ -559,15 +724,16 @@ static void donation_with_a_dependency_waits_for_it(void **state) {
   assert_null(api->PJRT_Buffer_ReadyEvent(&ready));
   assert_false(event_state(ready.event));
   drop_event(ready.event);
-  PJRT_Buffer_DonateWithControlDependency_Callback_Args callback = {.struct_size = PJRT_Buffer_DonateWithControlDependency_Callback_Args_STRUCT_SIZE,
-                                                                    .callback_data = args.callback_data};
+  PJRT_Buffer_DonateWithControlDependency_Callback_Args callback = {
+      .struct_size = PJRT_Buffer_DonateWithControlDependency_Callback_Args_STRUCT_SIZE,
+      .callback_data = args.callback_data};
   args.dependency_ready_callback(&callback);
   get(args.out_buffer, back, sizeof back);
   assert_true(back[0] == 9.0f);
   drop_buffer(args.out_buffer);
 }
 
-// ---- events ---------------------------------------------------------------------------------------------------------------------
+// ---- events -------------------------------------------------------------------------------------
 
 static int last_code, call_count;
 static void note_call(PJRT_Error *error, void *user) {
@@ -579,13 +745,17 @@ static void events_of_the_host_are_set_once(void **state) {
   PJRT_Event_Create_Args create = ARGS_OF(PJRT_Event_Create);
   assert_null(api->PJRT_Event_Create(&create));
   call_count = 0;
-  PJRT_Event_OnReady_Args on_ready = ARGS_OF(PJRT_Event_OnReady, .event = create.event, .callback = note_call);
+  PJRT_Event_OnReady_Args on_ready =
+      ARGS_OF(PJRT_Event_OnReady, .event = create.event, .callback = note_call);
   assert_null(api->PJRT_Event_OnReady(&on_ready));
   assert_null(api->PJRT_Event_OnReady(&on_ready));
   assert_int_equal(call_count, 0);
   PJRT_Event_Error_Args error = ARGS_OF(PJRT_Event_Error, .event = create.event);
-  assert_int_equal(drop_error(api->PJRT_Event_Error(&error)), PJRT_Error_Code_FAILED_PRECONDITION);  // not ready
-  PJRT_Event_Set_Args set = ARGS_OF(PJRT_Event_Set, .event = create.event, .error_code = PJRT_Error_Code_ABORTED, .error_message = "no", .error_message_size = 2);
+  // not ready
+  assert_int_equal(drop_error(api->PJRT_Event_Error(&error)), PJRT_Error_Code_FAILED_PRECONDITION);
+  PJRT_Event_Set_Args set =
+      ARGS_OF(PJRT_Event_Set, .event = create.event, .error_code = PJRT_Error_Code_ABORTED,
+              .error_message = "no", .error_message_size = 2);
   assert_null(api->PJRT_Event_Set(&set));
   assert_int_equal(call_count, 2);
   assert_int_equal(last_code, PJRT_Error_Code_ABORTED);
@@ -606,7 +776,9 @@ static void events_of_the_host_are_set_once(void **state) {
 }
 
 static int user_data_freed;
-static void free_user_data(void *data) { user_data_freed++; }
+static void free_user_data(void *data) {
+  user_data_freed++;
+}
 
 static void hosts_attach_data_to_memories(void **state) {
   PJRT_Client_Create_Args create = ARGS_OF(PJRT_Client_Create);
@@ -627,7 +799,8 @@ static void hosts_attach_data_to_memories(void **state) {
 
 static void options_of_the_client(void **state) {
   hsc_client *c;
-  hsc_named_value options[] = {{.name = "device_count", .type = PJRT_NamedValue_kInt64, .integer = 3}};
+  hsc_named_value options[] = {
+      {.name = "device_count", .type = PJRT_NamedValue_kInt64, .integer = 3}};
   assert_null(hsc_client_create(plugin, options, 1, &c));
   assert_int_equal(hsc_client_device_count(c), 3);
   assert_int_equal(hsc_client_device(c, 2)->id, 2);
@@ -636,14 +809,18 @@ static void options_of_the_client(void **state) {
   static const int64_t dims[1] = {1};
   float one = 1;
   hsc_buffer *buffer;
-  assert_null(hsc_buffer_from_host(c, 2, &(hsc_host_array){PJRT_Buffer_Type_F32, 1, dims, &one}, HSC_HOST_COPY, NULL, &buffer));
+  assert_null(hsc_buffer_from_host(c, 2, &(hsc_host_array){PJRT_Buffer_Type_F32, 1, dims, &one},
+                                   HSC_HOST_COPY, NULL, &buffer));
   hsc_buffer_destroy(buffer);
   hsc_client_destroy(c);
   options[0].integer = 0;
-  expect_status(hsc_client_create(plugin, options, 1, &c), HSC_INVALID_ARGUMENT, "device_count is 0");
-  options[0] = (hsc_named_value){.name = "device_cuont", .type = PJRT_NamedValue_kInt64, .integer = 1};
+  expect_status(hsc_client_create(plugin, options, 1, &c), HSC_INVALID_ARGUMENT,
+                "device_count is 0");
+  options[0] =
+      (hsc_named_value){.name = "device_cuont", .type = PJRT_NamedValue_kInt64, .integer = 1};
   expect_status(hsc_client_create(plugin, options, 1, &c), HSC_INVALID_ARGUMENT, "device_cuont");
-  options[0] = (hsc_named_value){.name = "device_count", .type = PJRT_NamedValue_kString, .text = "2"};
+  options[0] =
+      (hsc_named_value){.name = "device_count", .type = PJRT_NamedValue_kString, .text = "2"};
   expect_status(hsc_client_create(plugin, options, 1, &c), HSC_INVALID_ARGUMENT, "another type");
 }
 
@@ -660,20 +837,26 @@ static void topologies_come_by_name(void **state) {
   assert_string_equal(hsc_bytes_text(&bytes), "cpu:4");
   hsc_bytes_deinit(&bytes);
   hsc_topology_destroy(topology);
-  PJRT_TopologyDescription_Create_Args create = ARGS_OF(PJRT_TopologyDescription_Create, .topology_name = "", .topology_name_size = 0);
+  PJRT_TopologyDescription_Create_Args create =
+      ARGS_OF(PJRT_TopologyDescription_Create, .topology_name = "", .topology_name_size = 0);
   assert_null(api->PJRT_TopologyDescription_Create(&create));
   static const int64_t dims[2] = {300, 4};
-  PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace_Args shape =
-      ARGS_OF(PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace, .topology = create.topology, .dims = dims, .num_dims = 2, .element_type = PJRT_Buffer_Type_F32);
+  PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace_Args shape = ARGS_OF(
+      PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace, .topology = create.topology,
+      .dims = dims, .num_dims = 2, .element_type = PJRT_Buffer_Type_F32);
   assert_null(api->PJRT_TopologyDescription_MakeCanonicalShapeForMemorySpace(&shape));
   static const char expected[] = "\x10\x0b\x1a\x03\xac\x02\x04\x2a\x04\x0a\x02\x01\x00";
   assert_int_equal(shape.serialized_shape_size, sizeof expected - 1);
   assert_memory_equal(shape.serialized_shape, expected, sizeof expected - 1);
   shape.serialized_shape_deleter(shape.serialized_shape);
-  PJRT_TopologyDescription_Destroy_Args destroy = ARGS_OF(PJRT_TopologyDescription_Destroy, .topology = create.topology);
+  PJRT_TopologyDescription_Destroy_Args destroy =
+      ARGS_OF(PJRT_TopologyDescription_Destroy, .topology = create.topology);
   assert_null(api->PJRT_TopologyDescription_Destroy(&destroy));
-  static const char *const bad[] = {"tpu:4", "cpu:", "cpu:0", "cpu:65", "cpu:4x", "cpu:99999999999999999999999999999999999999"};
-  for (size_t i = 0; i < HSC_COUNT_OF(bad); i++) expect_status(hsc_topology_create(plugin, bad[i], NULL, 0, &topology), HSC_INVALID_ARGUMENT, "cpu:N");
+  static const char *const bad[] = {
+      "tpu:4", "cpu:", "cpu:0", "cpu:65", "cpu:4x", "cpu:99999999999999999999999999999999999999"};
+  for (size_t i = 0; i < HSC_COUNT_OF(bad); i++)
+    expect_status(hsc_topology_create(plugin, bad[i], NULL, 0, &topology), HSC_INVALID_ARGUMENT,
+                  "cpu:N");
 }
 
 int main(void) {

@@ -1,4 +1,5 @@
-// test_plugin_table.c - our device's table: every slot answers, whatever is asked of it; what hosts need is there.
+// test_plugin_table.c - our device's table: every slot answers, whatever is asked of it; what hosts
+// need is there.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,19 +10,23 @@
 
 static const void *slot_of(const PJRT_Api *api, int function) {
   void *slot;
-  memcpy(&slot, (const char *)api + hsc_pjrt_function_get((hsc_pjrt_function)function)->offset, sizeof slot);
+  memcpy(&slot, (const char *)api + hsc_pjrt_function_get((hsc_pjrt_function)function)->offset,
+         sizeof slot);
   return slot;
 }
 
 static void expect_error(PJRT_Error *error, PJRT_Error_Code code, const char *words) {
   const PJRT_Api *api = hsc__plugin_table();
   assert_non_null(error);
-  PJRT_Error_GetCode_Args code_args = {.struct_size = PJRT_Error_GetCode_Args_STRUCT_SIZE, .error = error};
+  PJRT_Error_GetCode_Args code_args = {.struct_size = PJRT_Error_GetCode_Args_STRUCT_SIZE,
+                                       .error = error};
   assert_null(api->PJRT_Error_GetCode(&code_args));
-  PJRT_Error_Message_Args message = {.struct_size = PJRT_Error_Message_Args_STRUCT_SIZE, .error = error};
+  PJRT_Error_Message_Args message = {.struct_size = PJRT_Error_Message_Args_STRUCT_SIZE,
+                                     .error = error};
   api->PJRT_Error_Message(&message);
   assert_true(strlen(message.message) == message.message_size);
-  if (code_args.code != code || !strstr(message.message, words)) fail_msg("code %d: %s; expected '%s'", code_args.code, message.message, words);
+  if (code_args.code != code || !strstr(message.message, words))
+    fail_msg("code %d: %s; expected '%s'", code_args.code, message.message, words);
   // Hosts of new versions use the table that leads the object.
   const char *text;
   size_t size;
@@ -29,7 +34,8 @@ static void expect_error(PJRT_Error *error, PJRT_Error_Code code, const char *wo
   error->vtable->message(error, &text, &size);
   assert_ptr_equal(text, message.message);
   assert_true(error->vtable->struct_size == PJRT_Error_FunctionTable_STRUCT_SIZE);
-  PJRT_Error_Destroy_Args destroy = {.struct_size = PJRT_Error_Destroy_Args_STRUCT_SIZE, .error = error};
+  PJRT_Error_Destroy_Args destroy = {.struct_size = PJRT_Error_Destroy_Args_STRUCT_SIZE,
+                                     .error = error};
   api->PJRT_Error_Destroy(&destroy);
 }
 
@@ -42,7 +48,8 @@ static void no_slot_is_null_and_hosts_find_what_they_need(void **state) {
   for (int f = 0; f < HSC_PJRT_FUNCTION_COUNT; f++) {
     const hsc_pjrt_function_info *info = hsc_pjrt_function_get((hsc_pjrt_function)f);
     assert_non_null(slot_of(api, f));
-    if (info->required && hsc__is_stub(slot_of(api, f))) fail_msg("%s is required, and only a stub", info->name);
+    if (info->required && hsc__is_stub(slot_of(api, f)))
+      fail_msg("%s is required, and only a stub", info->name);
   }
 }
 
@@ -50,27 +57,32 @@ static void stubs_answer_with_their_name(void **state) {
   const PJRT_Api *api = hsc__plugin_table();
   int stubs = 0;
   for (int f = 0; f < HSC_PJRT_FUNCTION_COUNT; f++) {
-    if (!hsc__is_stub(slot_of(api, f))) continue;
+    if (!hsc__is_stub(slot_of(api, f)))
+      continue;
     PJRT_Error *(*call)(void *);
     const void *slot = slot_of(api, f);
     memcpy(&call, &slot, sizeof call);
     size_t args[64] = {sizeof args};
-    expect_error(call(args), PJRT_Error_Code_UNIMPLEMENTED, hsc_pjrt_function_get((hsc_pjrt_function)f)->name);
+    expect_error(call(args), PJRT_Error_Code_UNIMPLEMENTED,
+                 hsc_pjrt_function_get((hsc_pjrt_function)f)->name);
     stubs++;
   }
   assert_true(stubs > 0 && stubs < 10);
 }
 
-// A caller that knows nothing (struct_size 0, as garbage or a much older host): an answer, no crash, no byte read behind the size.
+// A caller that knows nothing (struct_size 0, as garbage or a much older host): an answer, no
+// crash, no byte read behind the size.
 static void a_struct_that_is_too_short_is_refused(void **state) {
   const PJRT_Api *api = hsc__plugin_table();
   for (int f = HSC_FN_PJRT_Error_GetCode; f < HSC_PJRT_FUNCTION_COUNT; f++) {
     const void *slot = slot_of(api, f);
-    if (hsc__is_stub(slot)) continue;
+    if (hsc__is_stub(slot))
+      continue;
     PJRT_Error *(*call)(void *);
     memcpy(&call, &slot, sizeof call);
     size_t args[64] = {0};
-    expect_error(call(args), PJRT_Error_Code_INVALID_ARGUMENT, hsc_pjrt_function_get((hsc_pjrt_function)f)->name);
+    expect_error(call(args), PJRT_Error_Code_INVALID_ARGUMENT,
+                 hsc_pjrt_function_get((hsc_pjrt_function)f)->name);
   }
   PJRT_Error_Destroy_Args destroy = {0};
   api->PJRT_Error_Destroy(&destroy);
@@ -82,23 +94,29 @@ static void a_struct_that_is_too_short_is_refused(void **state) {
 
 static void old_hosts_get_no_byte_more_than_they_have_room_for(void **state) {
   // The struct that PyTorch/XLA 2.9 gives: 112 bytes, without total_size.
-  assert_int_equal(HSC_PJRT_SIZE_TO(PJRT_Executable_GetCompiledMemoryStats_Args, peak_memory_in_bytes), 112);
+  assert_int_equal(
+      HSC_PJRT_SIZE_TO(PJRT_Executable_GetCompiledMemoryStats_Args, peak_memory_in_bytes), 112);
 }
 
 static void the_extensions_are_listed(void **state) {
   hsc_plugin *plugin;
   assert_null(hsc_plugin_open_table(hsc__plugin_table(), "built-in", &plugin));
-  const PJRT_Layouts_Extension *layouts = (const PJRT_Layouts_Extension *)hsc_plugin_extension(plugin, PJRT_Extension_Type_Layouts);
+  const PJRT_Layouts_Extension *layouts =
+      (const PJRT_Layouts_Extension *)hsc_plugin_extension(plugin, PJRT_Extension_Type_Layouts);
   assert_non_null(layouts);
-  PJRT_Layouts_PJRT_Client_GetDefaultLayout_Args args = {.struct_size = PJRT_Layouts_PJRT_Client_GetDefaultLayout_Args_STRUCT_SIZE,
-                                                         .type = PJRT_Buffer_Type_F32, .num_dims = 3};
+  PJRT_Layouts_PJRT_Client_GetDefaultLayout_Args args = {
+      .struct_size = PJRT_Layouts_PJRT_Client_GetDefaultLayout_Args_STRUCT_SIZE,
+      .type = PJRT_Buffer_Type_F32,
+      .num_dims = 3};
   assert_null(layouts->PJRT_Layouts_PJRT_Client_GetDefaultLayout(&args));
-  PJRT_Layouts_MemoryLayout_Serialize_Args text = {.struct_size = PJRT_Layouts_MemoryLayout_Serialize_Args_STRUCT_SIZE, .layout = args.layout};
+  PJRT_Layouts_MemoryLayout_Serialize_Args text = {
+      .struct_size = PJRT_Layouts_MemoryLayout_Serialize_Args_STRUCT_SIZE, .layout = args.layout};
   assert_null(layouts->PJRT_Layouts_MemoryLayout_Serialize(&text));
   assert_int_equal(text.serialized_bytes_size, 7);
   assert_memory_equal(text.serialized_bytes, "{2,1,0}", 7);
   text.serialized_layout_deleter(text.serialized_layout);
-  PJRT_Layouts_MemoryLayout_Destroy_Args destroy = {.struct_size = PJRT_Layouts_MemoryLayout_Destroy_Args_STRUCT_SIZE, .layout = args.layout};
+  PJRT_Layouts_MemoryLayout_Destroy_Args destroy = {
+      .struct_size = PJRT_Layouts_MemoryLayout_Destroy_Args_STRUCT_SIZE, .layout = args.layout};
   assert_null(layouts->PJRT_Layouts_MemoryLayout_Destroy(&destroy));
   hsc_plugin_close(plugin);
 }
@@ -107,7 +125,8 @@ static void types_map_both_ways(void **state) {
   int known = 0;
   for (int t = 1; t < HSC_TYPE_COUNT; t++) {
     PJRT_Buffer_Type pjrt = hsc__type_to_pjrt((hsc_type)t);
-    if (pjrt == PJRT_Buffer_Type_INVALID) continue;
+    if (pjrt == PJRT_Buffer_Type_INVALID)
+      continue;
     assert_int_equal(hsc__type_of_pjrt(pjrt), t);
     assert_string_equal(hsc_pjrt_type_text(pjrt), hsc_type_text((hsc_type)t));
     assert_int_equal(hsc_pjrt_type_bytes(pjrt), hsc_type_bytes((hsc_type)t));

@@ -1,4 +1,5 @@
-// test_plugin_threads.c - one client under many threads: the same program, shared and donated buffers, transfers, compiles. Wants the thread sanitizer.
+// test_plugin_threads.c - one client under many threads: the same program, shared and donated
+// buffers, transfers, compiles. Wants the thread sanitizer.
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,22 +23,28 @@ static const char step[] =
 static hsc_plugin *plugin;
 static hsc_client *client;
 static hsc_executable *shared_program;
-static hsc_buffer *shared_buffer;   // the unit matrix times two
+static hsc_buffer *shared_buffer;  // the unit matrix times two
 
 static hsc_buffer *put(float a, float b, float c, float d, hsc_status **status) {
   static const int64_t dims[2] = {2, 2};
   const float data[4] = {a, b, c, d};
   hsc_buffer *buffer = NULL;
-  if (!*status) *status = hsc_buffer_from_host(client, 0, &(hsc_host_array){PJRT_Buffer_Type_F32, 2, dims, data}, HSC_HOST_COPY, NULL, &buffer);
+  if (!*status)
+    *status =
+        hsc_buffer_from_host(client, 0, &(hsc_host_array){PJRT_Buffer_Type_F32, 2, dims, data},
+                             HSC_HOST_COPY, NULL, &buffer);
   return buffer;
 }
 
 static int open_device(void **state) {
   hsc_status *status = hsc_plugin_open_table(hsc__plugin_table(), "built-in", &plugin);
-  if (!status) status = hsc_client_create(plugin, NULL, 0, &client);
-  if (!status) status = hsc_client_compile(client, hsc_view_of(step), "hlo", (hsc_view){0}, &shared_program);
+  if (!status)
+    status = hsc_client_create(plugin, NULL, 0, &client);
+  if (!status)
+    status = hsc_client_compile(client, hsc_view_of(step), "hlo", (hsc_view){0}, &shared_program);
   shared_buffer = put(2, 0, 0, 2, &status);
-  if (status) fail_msg("%s", hsc_status_message(status));
+  if (status)
+    fail_msg("%s", hsc_status_message(status));
   return 0;
 }
 
@@ -59,9 +66,11 @@ typedef struct worker {
 static hsc_status *ten_steps(worker *self, hsc_executable *program) {
   hsc_status *status = NULL;
   hsc_execution *run = NULL;
-  float n = (float)self->number, found[4];
+  float n = (float)self->number;
+  float found[4];
   hsc_buffer *w = put(n, n, n, n, &status);
-  if (!status) status = hsc_execution_create(program, 2, &run);
+  if (!status)
+    status = hsc_execution_create(program, 2, &run);
   if (!status) {
     hsc_execution_set_argument(run, 0, w);
     hsc_execution_set_argument(run, 1, shared_buffer);
@@ -69,11 +78,15 @@ static hsc_status *ten_steps(worker *self, hsc_executable *program) {
     // Only the weights may be taken: the shared one is not aliased.
     for (int i = 0; !status && i < 10; i++) {
       status = hsc_execution_run(run);
-      if (!status) status = hsc_execution_await(run);
-      if (!status && i < 9) status = hsc_execution_feed(run, 0, 0);
+      if (!status)
+        status = hsc_execution_await(run);
+      if (!status && i < 9)
+        status = hsc_execution_feed(run, 0, 0);
     }
-    if (!status) status = hsc_buffer_to_host(hsc_execution_output(run, 0), found, sizeof found);
-    for (int i = 0; !status && i < 4; i++) self->wrong += found[i] != n * 1024.0f;
+    if (!status)
+      status = hsc_buffer_to_host(hsc_execution_output(run, 0), found, sizeof found);
+    for (int i = 0; !status && i < 4; i++)
+      self->wrong += found[i] != n * 1024.0f;
   }
   hsc_execution_destroy(run);
   hsc_buffer_destroy(w);
@@ -87,7 +100,8 @@ static void *work(void *argument) {
     if (round % 25 == 0 && !self->status) {  // and now and then a program of one's own
       hsc_executable *own = NULL;
       self->status = hsc_client_compile(client, hsc_view_of(step), "hlo", (hsc_view){0}, &own);
-      if (!self->status) self->status = ten_steps(self, own);
+      if (!self->status)
+        self->status = ten_steps(self, own);
       hsc_executable_destroy(own);
     }
   }
@@ -101,9 +115,11 @@ static void threads_share_a_client_a_program_and_a_buffer(void **state) {
     workers[i] = (worker){.number = i + 1};
     pthread_create(&threads[i], NULL, work, &workers[i]);
   }
-  for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+  for (int i = 0; i < THREADS; i++)
+    pthread_join(threads[i], NULL);
   for (int i = 0; i < THREADS; i++) {
-    if (workers[i].status) fail_msg("thread %d: %s", i, hsc_status_message(workers[i].status));
+    if (workers[i].status)
+      fail_msg("thread %d: %s", i, hsc_status_message(workers[i].status));
     assert_int_equal(workers[i].wrong, 0);
   }
 }
@@ -146,23 +162,30 @@ static void deletion_meets_readers(void **state) {
     hsc_execution_set_argument(run, 1, shared_buffer);
     hsc_execution_allow_donation(run, true);
     status = hsc_execution_run(run);
-    if (status) fail_msg("%s", hsc_status_message(status));
+    if (status)
+      fail_msg("%s", hsc_status_message(status));
     assert_null(hsc_execution_await(run));
-    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
-    for (int i = 0; i < 2; i++) assert_int_equal(readers[i].wrong, 0);
+    for (int i = 0; i < 2; i++)
+      pthread_join(threads[i], NULL);
+    for (int i = 0; i < 2; i++)
+      assert_int_equal(readers[i].wrong, 0);
     hsc_execution_destroy(run);
     hsc_buffer_destroy(buffer);
   }
 }
 
-// A host's thread with the smallest stack compiles a program of a long chain: our own threads have the depth for it.
+// A host's thread with the smallest stack compiles a program of a long chain: our own threads have
+// the depth for it.
 static void *compile_chain(void *argument) {
   hsc_bytes text = {0};
   hsc_executable *executable = NULL;
   hsc_bytes_append_text(&text, "HloModule chain\nENTRY main {\n  v0 = f32[64] parameter(0)\n");
-  for (int i = 1; i <= 400; i++) hsc_bytes_printf(&text, "  v%d = f32[64] %s(v%d, v%d)\n", i, i % 2 ? "add" : "multiply", i - 1, i > 1 ? i - 2 : 0);
+  for (int i = 1; i <= 400; i++)
+    hsc_bytes_printf(&text, "  v%d = f32[64] %s(v%d, v%d)\n", i, i % 2 ? "add" : "multiply", i - 1,
+                     i > 1 ? i - 2 : 0);
   hsc_bytes_append_text(&text, "  ROOT r = f32[64] negate(v400)\n}\n");
-  *(hsc_status **)argument = hsc_client_compile(client, hsc_bytes_view(&text), "hlo", (hsc_view){0}, &executable);
+  *(hsc_status **)argument =
+      hsc_client_compile(client, hsc_bytes_view(&text), "hlo", (hsc_view){0}, &executable);
   hsc_executable_destroy(executable);
   hsc_bytes_deinit(&text);
   return NULL;
@@ -177,7 +200,8 @@ static void small_stacks_of_hosts_are_enough(void **state) {
   assert_int_equal(pthread_create(&thread, &attributes, compile_chain, &status), 0);
   pthread_join(thread, NULL);
   pthread_attr_destroy(&attributes);
-  if (status) fail_msg("%s", hsc_status_message(status));
+  if (status)
+    fail_msg("%s", hsc_status_message(status));
 }
 
 int main(void) {

@@ -4,12 +4,16 @@
 static char *source_dir;
 
 static void assert_same_text(const char *name, const char *have, const char *want) {
-  size_t at = 0, line = 0;
-  while (have[at] && have[at] == want[at]) at++;
-  if (!have[at] && !want[at]) return;
-  for (line = at; line > 0 && want[line - 1] != '\n';) line--;
-  fail_msg("%s differs:\n  XLA:  %.*s\n  here: %.*s", name, (int)strcspn(want + line, "\n"), want + line, (int)strcspn(have + line, "\n"),
-           have + line);
+  size_t at = 0;
+  size_t line = 0;
+  while (have[at] && have[at] == want[at])
+    at++;
+  if (!have[at] && !want[at])
+    return;
+  for (line = at; line > 0 && want[line - 1] != '\n';)
+    line--;
+  fail_msg("%s differs:\n  XLA:  %.*s\n  here: %.*s", name, (int)strcspn(want + line, "\n"),
+           want + line, (int)strcspn(have + line, "\n"), have + line);
 }
 
 static void expect_same_print(const char *name, const char *text, size_t size) {
@@ -24,7 +28,8 @@ static void expect_same_print(const char *name, const char *text, size_t size) {
 }
 
 static void every_op_and_literal_prints_as_xla_prints_it(void **state) {
-  static const char *const names[] = {"printed/every_op.hlo", "printed/attributes.hlo", "printed/literals.hlo"};
+  static const char *const names[] = {"printed/every_op.hlo", "printed/attributes.hlo",
+                                      "printed/literals.hlo"};
   for (size_t i = 0; i < HSC_COUNT_OF(names); i++) {
     char *text = read_conformance(source_dir, names[i]);
     expect_same_print(names[i], text, strlen(text));
@@ -33,12 +38,14 @@ static void every_op_and_literal_prints_as_xla_prints_it(void **state) {
 }
 
 static void models_print_as_xla_printed_them(void **state) {
-  static const char *const names[] = {"patterns/tiny_scan.hlo", "patterns/mlp_natural.hlo", "patterns/multihead_vmap.hlo",
-                                      "patterns/deep_scan.hlo", "laplace_train.hlo.gz",     "resnet50_forward.hlo.gz",
-                                      "resnet50_train.hlo.gz",  "transformer_train.hlo.gz"};
+  static const char *const names[] = {"patterns/tiny_scan.hlo",      "patterns/mlp_natural.hlo",
+                                      "patterns/multihead_vmap.hlo", "patterns/deep_scan.hlo",
+                                      "laplace_train.hlo.gz",        "resnet50_forward.hlo.gz",
+                                      "resnet50_train.hlo.gz",       "transformer_train.hlo.gz"};
   for (size_t i = 0; i < HSC_COUNT_OF(names); i++) {
     char path[512];
-    hsc_bytes packed = {0}, text = {0};
+    hsc_bytes packed = {0};
+    hsc_bytes text = {0};
     snprintf(path, sizeof path, "%s/models/%s", source_dir, names[i]);
     EXPECT_OK(hsc_file_read(path, &packed));
     EXPECT_OK(hsc_decompress(hsc_bytes_view(&packed), 1 << 30, &text));
@@ -79,8 +86,10 @@ static void options_leave_things_out(void **state) {
   EXPECT_OK(hsc_hlo_text_parse(HSC_VIEW(text), NULL, &module));
   for (size_t i = 0; i < HSC_COUNT_OF(rows); i++) {
     char *out = printed(module, rows[i].options);
-    if (!strstr(out, rows[i].has)) fail_msg("%s is not in\n%s", rows[i].has, out);
-    if (strstr(out, rows[i].has_not)) fail_msg("%s is in\n%s", rows[i].has_not, out);
+    if (!strstr(out, rows[i].has))
+      fail_msg("%s is not in\n%s", rows[i].has, out);
+    if (strstr(out, rows[i].has_not))
+      fail_msg("%s is in\n%s", rows[i].has_not, out);
     hsc_free(out);
   }
   hsc_module_destroy(module);
@@ -92,9 +101,11 @@ static void built_modules_print(void **state) {
   EXPECT_OK(hsc_module_create("built", &module));
   hsc_builder b;
   hsc_builder_init(&b, module, "main");
-  hsc_instr *x = hsc_build_parameter(&b, 0, hsc_shape_array(module->arena, HSC_TYPE_F32, 2, (int64_t[]){4, 8}), "x");
-  hsc_instr *sum = hsc_build_reduce(&b, x, hsc_build_scalar(&b, HSC_TYPE_F32, 0), HSC_DIMS(module->arena, 1),
-                                    hsc_module_scalar_reducer(module, HSC_OP_ADD, HSC_TYPE_F32));
+  hsc_instr *x = hsc_build_parameter(
+      &b, 0, hsc_shape_array(module->arena, HSC_TYPE_F32, 2, (int64_t[]){4, 8}), "x");
+  hsc_instr *sum =
+      hsc_build_reduce(&b, x, hsc_build_scalar(&b, HSC_TYPE_F32, 0), HSC_DIMS(module->arena, 1),
+                       hsc_module_scalar_reducer(module, HSC_OP_ADD, HSC_TYPE_F32));
   EXPECT_OK(hsc_builder_finish(&b, sum, &module->entry));
   EXPECT_OK(hsc_module_sort(module));
   EXPECT_OK(hsc_module_verify(module));
@@ -109,7 +120,8 @@ static void built_modules_print(void **state) {
                       "ENTRY %main (x: f32[4,8]) -> f32[4] {\n"
                       "  %x = f32[4,8]{1,0} parameter(0)\n"
                       "  %constant = f32[] constant(0)\n"
-                      "  ROOT %reduce = f32[4]{0} reduce(%x, %constant), dimensions={1}, to_apply=%reducer_add_f32\n"
+                      "  ROOT %reduce = f32[4]{0} reduce(%x, %constant), dimensions={1}, "
+                      "to_apply=%reducer_add_f32\n"
                       "}\n\n");
   hsc_free(text);
   hsc_module_destroy(module);

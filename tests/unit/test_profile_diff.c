@@ -1,4 +1,5 @@
-// Two profiles of the same work: operators are matched by name, then by the framework's name, then by what they compute; intervals need steps.
+// Two profiles of the same work: operators are matched by name, then by the framework's name, then
+// by what they compute; intervals need steps.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,14 +19,16 @@
 
 static const hsc_cell *cell(const hsc_table *table, size_t row, const char *column) {
   for (size_t c = 0; c < hsc_table_column_count(table); c++)
-    if (!strcmp(hsc_table_column_name(table, c), column)) return hsc_table_cell(table, row, c);
+    if (!strcmp(hsc_table_column_name(table, c), column))
+      return hsc_table_cell(table, row, c);
   fail_msg("no column %s", column);
   return NULL;
 }
 
 static const char *text_of(const hsc_table *table, const char *name, const char *column) {
   for (size_t i = 0; i < hsc_table_row_count(table); i++)
-    if (!strcmp(cell(table, i, "operator")->text, name)) return cell(table, i, column)->text;
+    if (!strcmp(cell(table, i, "operator")->text, name))
+      return cell(table, i, column)->text;
   fail_msg("no row %s", name);
   return NULL;
 }
@@ -63,7 +66,9 @@ static hsc_profile *profile_of(const run *r, int steps, hsc_bytes *bytes) {
     hsc_xwriter_end_event(&w);
     for (int i = 0; i < 4 && r->ops[i]; i++) {
       hsc_xwriter_begin_event(&w, meta, at, (r->us[i] * 1000 + s) * 1000);
-      hsc_xwriter_stat_text(&w, "hlo_op", hsc_view_of(r->ops[i])), hsc_xwriter_stat_text(&w, "hlo_module", HSC_VIEW("f")), hsc_xwriter_stat_int(&w, "program_id", 5);
+      hsc_xwriter_stat_text(&w, "hlo_op", hsc_view_of(r->ops[i]));
+      hsc_xwriter_stat_text(&w, "hlo_module", HSC_VIEW("f"));
+      hsc_xwriter_stat_int(&w, "program_id", 5);
       hsc_xwriter_end_event(&w);
       at += r->us[i] * 1000000 + 1000000;
     }
@@ -83,21 +88,32 @@ static hsc_profile *profile_of(const run *r, int steps, hsc_bytes *bytes) {
   return profile;
 }
 
-static const run before = {.hlo = "HloModule f\nENTRY e { x = f32[8,8] parameter(0)\n"
-                                  " same = f32[8,8] add(x, x)\n named = f32[8,8] multiply(same, x), metadata={op_name=\"jit(f)/layer/mul\"}\n"
-                                  " shaped = f32[8,8] dot(named, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n ROOT gone = f32[8,8] negate(shaped) }",
-                           .ops = {"same", "named", "shaped", "gone"}, .us = {10, 20, 30, 5}};
-static const run after = {.hlo = "HloModule f\nENTRY e { x = f32[8,8] parameter(0)\n"
-                                 " same = f32[8,8] add(x, x)\n other.1 = f32[8,8] multiply(same, x), metadata={op_name=\"jit(f)/layer/mul\"}\n"
-                                 " other.2 = f32[8,8] dot(other.1, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n ROOT new = f32[8,8] exponential(other.2) }",
-                          .ops = {"same", "other.1", "other.2", "new"}, .us = {10, 40, 15, 7}};
+static const run before = {.hlo =
+                               "HloModule f\nENTRY e { x = f32[8,8] parameter(0)\n"
+                               " same = f32[8,8] add(x, x)\n named = f32[8,8] multiply(same, x), "
+                               "metadata={op_name=\"jit(f)/layer/mul\"}\n"
+                               " shaped = f32[8,8] dot(named, x), lhs_contracting_dims={1}, "
+                               "rhs_contracting_dims={0}\n ROOT gone = f32[8,8] negate(shaped) }",
+                           .ops = {"same", "named", "shaped", "gone"},
+                           .us = {10, 20, 30, 5}};
+static const run after = {
+    .hlo =
+        "HloModule f\nENTRY e { x = f32[8,8] parameter(0)\n"
+        " same = f32[8,8] add(x, x)\n other.1 = f32[8,8] multiply(same, x), "
+        "metadata={op_name=\"jit(f)/layer/mul\"}\n"
+        " other.2 = f32[8,8] dot(other.1, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n "
+        "ROOT new = f32[8,8] exponential(other.2) }",
+    .ops = {"same", "other.1", "other.2", "new"},
+    .us = {10, 40, 15, 7}};
 
 static void test_three_ways_of_matching(void **state) {
-  hsc_bytes a = {0}, b = {0};
-  hsc_profile *x = profile_of(&before, 6, &a), *y = profile_of(&after, 6, &b);
+  hsc_bytes a = {0};
+  hsc_bytes b = {0};
+  hsc_profile *x = profile_of(&before, 6, &a);
+  hsc_profile *y = profile_of(&after, 6, &b);
   hsc_table *table = NULL;
   EXPECT_OK(hsc_profile_diff(x, y, 0, &table));
-  assert_int_equal(hsc_table_row_count(table), 6);   // all, three pairs, gone, new
+  assert_int_equal(hsc_table_row_count(table), 6);  // all, three pairs, gone, new
   assert_string_equal(text_of(table, "same", "matched_by"), "name");
   assert_string_equal(text_of(table, "same", "verdict"), "same");
   assert_string_equal(text_of(table, "named", "matched_by"), "metadata");
@@ -108,26 +124,33 @@ static void test_three_ways_of_matching(void **state) {
   assert_string_equal(text_of(table, "shaped", "verdict"), "faster");
   assert_string_equal(text_of(table, "gone", "matched_by"), "only in A");
   assert_string_equal(text_of(table, "new", "matched_by"), "only in B");
-  assert_true(fabs(cell(table, 0, "change")->number - 7000) < 10);   // 20 - 15 + 2 us
+  assert_true(fabs(cell(table, 0, "change")->number - 7000) < 10);  // 20 - 15 + 2 us
   for (size_t i = 0; i < 6; i++)
     if (!strcmp(cell(table, i, "operator")->text, "named")) {
       assert_true(fabs(cell(table, i, "ratio")->number - 2) < 0.01);
       assert_true(cell(table, i, "low")->number > 1.9 && cell(table, i, "high")->number < 2.1);
     }
   hsc_table_destroy(table);
-  hsc_profile_close(x), hsc_profile_close(y);
-  hsc_bytes_deinit(&a), hsc_bytes_deinit(&b);
+  hsc_profile_close(x);
+  hsc_profile_close(y);
+  hsc_bytes_deinit(&a);
+  hsc_bytes_deinit(&b);
 }
 
 static void test_one_step_has_no_interval(void **state) {
-  hsc_bytes a = {0}, b = {0};
-  hsc_profile *x = profile_of(&before, 1, &a), *y = profile_of(&after, 6, &b);
+  hsc_bytes a = {0};
+  hsc_bytes b = {0};
+  hsc_profile *x = profile_of(&before, 1, &a);
+  hsc_profile *y = profile_of(&after, 6, &b);
   hsc_table *table = NULL;
   EXPECT_OK(hsc_profile_diff(x, y, 0, &table));
-  for (size_t i = 0; i < hsc_table_row_count(table); i++) assert_int_equal(cell(table, i, "low")->kind, HSC_CELL_MISSING);
+  for (size_t i = 0; i < hsc_table_row_count(table); i++)
+    assert_int_equal(cell(table, i, "low")->kind, HSC_CELL_MISSING);
   hsc_table_destroy(table);
-  hsc_profile_close(x), hsc_profile_close(y);
-  hsc_bytes_deinit(&a), hsc_bytes_deinit(&b);
+  hsc_profile_close(x);
+  hsc_profile_close(y);
+  hsc_bytes_deinit(&a);
+  hsc_bytes_deinit(&b);
 }
 
 int main(void) {

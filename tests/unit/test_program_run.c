@@ -1,4 +1,5 @@
-// What include/hloscope/run.h promises, as a program outside of hloscope sees it: linked with libhloscope.so alone.
+// What include/hloscope/run.h promises, as a program outside of hloscope sees it: linked with
+// libhloscope.so alone.
 #include "unit.h"
 
 #include <stdlib.h>
@@ -16,13 +17,17 @@ static void setup_paths(void) {
   snprintf(source, sizeof source, "/tmp/hsc-program-run-%d.hlo", (int)getpid());
   FILE *file = fopen(source, "w");
   assert_non_null(file);
-  fputs("HloModule m\nENTRY e {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] add(x, x)\n}\n", file);
+  fputs("HloModule m\nENTRY e {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] add(x, x)\n}\n",
+        file);
   fclose(file);
 }
 
 static void it_runs_where_it_was_asked_to(void **state) {
   hsc_program_run *run = NULL;
-  EXPECT_OK(hsc_program_run_start(&(hsc_program_run_options){.program = source, .device = "cpu", .runs = 3, .hloscope = program}, &run));
+  EXPECT_OK(hsc_program_run_start(
+      &(hsc_program_run_options){
+          .program = source, .device = "cpu", .runs = 3, .hloscope = program},
+      &run));
   assert_string_equal(run->device, "cpu");
   assert_false(run->degraded);
   assert_null(run->warning);
@@ -36,7 +41,12 @@ static void a_device_that_fails_gives_way_to_the_next(void **state) {
   static const char *const others[] = {"./no_such_plugin.so", "reference"};
   hsc_program_run *run = NULL;
   setenv("HLOSCOPE_FAKE", "fail=Client_Compile:13:the compiler is tired", 1);
-  EXPECT_OK(hsc_program_run_start(&(hsc_program_run_options){.program = source, .device = fake, .fallback = others, .fallback_count = 2, .hloscope = program}, &run));
+  EXPECT_OK(hsc_program_run_start(&(hsc_program_run_options){.program = source,
+                                                             .device = fake,
+                                                             .fallback = others,
+                                                             .fallback_count = 2,
+                                                             .hloscope = program},
+                                  &run));
   unsetenv("HLOSCOPE_FAKE");
   assert_string_equal(run->device, "reference");
   assert_string_equal(run->wanted, fake);
@@ -57,19 +67,33 @@ static const char *said(hsc_status *status) {
 }
 
 static void errors_say_what_and_where(void **state) {
-  static const char *const others[] = {"reference"}, *const two[] = {"a,b"};
+  static const char *const others[] = {"reference"};
+  static const char *const two[] = {"a,b"};
   hsc_program_run *run = NULL;
-  const char *text = said(hsc_program_run_start(&(hsc_program_run_options){.program = "/nonexistent.hlo", .fallback = others, .fallback_count = 1, .hloscope = program}, &run));
+  const char *text =
+      said(hsc_program_run_start(&(hsc_program_run_options){.program = "/nonexistent.hlo",
+                                                            .fallback = others,
+                                                            .fallback_count = 1,
+                                                            .hloscope = program},
+                                 &run));
   assert_non_null(strstr(text, "/nonexistent.hlo"));
   assert_null(run);
   FILE *file = fopen(source, "a");
   fputs("nonsense\n", file);
   fclose(file);
-  text = said(hsc_program_run_start(&(hsc_program_run_options){.program = source, .fallback = others, .fallback_count = 1, .hloscope = program}, &run));
-  if (!strstr(text, ".hlo:7:")) fail_msg("no place in: %s", text);
-  text = said(hsc_program_run_start(&(hsc_program_run_options){.program = source, .hloscope = "/nonexistent/hloscope"}, &run));
+  text = said(hsc_program_run_start(
+      &(hsc_program_run_options){
+          .program = source, .fallback = others, .fallback_count = 1, .hloscope = program},
+      &run));
+  if (!strstr(text, ".hlo:7:"))
+    fail_msg("no place in: %s", text);
+  text = said(hsc_program_run_start(
+      &(hsc_program_run_options){.program = source, .hloscope = "/nonexistent/hloscope"}, &run));
   assert_non_null(strstr(text, "/nonexistent/hloscope"));
-  text = said(hsc_program_run_start(&(hsc_program_run_options){.program = source, .fallback = two, .fallback_count = 1, .hloscope = program}, &run));
+  text = said(hsc_program_run_start(
+      &(hsc_program_run_options){
+          .program = source, .fallback = two, .fallback_count = 1, .hloscope = program},
+      &run));
   assert_non_null(strstr(text, "one device each"));
   text = said(hsc_program_run_start(&(hsc_program_run_options){.program = NULL}, &run));
   assert_non_null(strstr(text, "no program"));

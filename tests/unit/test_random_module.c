@@ -1,5 +1,5 @@
-// Properties that hold for any module, on random ones: it verifies; clones, sorted and re-read modules mean and print the same; every pass-like
-// edit leaves links right.
+// Properties that hold for any module, on random ones: it verifies; clones, sorted and re-read
+// modules mean and print the same; every pass-like edit leaves links right.
 #include "unit.h"
 
 #include "formats/common/formats.h"
@@ -11,7 +11,8 @@ static random_module_options options_of(int seed) {
   random_module_options options = random_module_options_default();
   options.unbounded = seed % 3 == 1;
   options.smooth = seed % 3 == 2;
-  if (seed % 5 == 0) options.features = RANDOM_ALL;
+  if (seed % 5 == 0)
+    options.features = RANDOM_ALL;
   return options;
 }
 
@@ -30,15 +31,18 @@ static char *text_of(const hsc_module *module) {
 }
 
 static void assert_same_meaning(const hsc_module *a, const hsc_module *b) {
-  hsc_hash128 of_a = hsc_module_fingerprint(a), of_b = hsc_module_fingerprint(b);
+  hsc_hash128 of_a = hsc_module_fingerprint(a);
+  hsc_hash128 of_b = hsc_module_fingerprint(b);
   assert_true(of_a.low == of_b.low && of_a.high == of_b.high);
 }
 
 static void seeds_give_valid_modules_that_repeat(void **state) {
   for (int seed = 0; seed < SEEDS; seed++) {
-    hsc_module *module = make(seed), *again = make(seed);
+    hsc_module *module = make(seed);
+    hsc_module *again = make(seed);
     EXPECT_OK(hsc_module_verify(module));
-    char *text = text_of(module), *text_again = text_of(again);
+    char *text = text_of(module);
+    char *text_again = text_of(again);
     assert_string_equal(text, text_again);
     hsc_free(text);
     hsc_free(text_again);
@@ -49,7 +53,8 @@ static void seeds_give_valid_modules_that_repeat(void **state) {
 
 static void printed_text_parses_to_the_same_module(void **state) {
   for (int seed = 0; seed < SEEDS; seed++) {
-    hsc_module *module = make(seed), *read = NULL;
+    hsc_module *module = make(seed);
+    hsc_module *read = NULL;
     char *text = text_of(module);
     EXPECT_OK(hsc_hlo_text_parse(hsc_view_of(text), NULL, &read));
     EXPECT_OK(hsc_module_verify(read));
@@ -65,7 +70,8 @@ static void printed_text_parses_to_the_same_module(void **state) {
 
 static void clones_are_whole_and_sorting_keeps_them(void **state) {
   for (int seed = 0; seed < SEEDS; seed++) {
-    hsc_module *module = make(seed), *clone = NULL;
+    hsc_module *module = make(seed);
+    hsc_module *clone = NULL;
     char *text = text_of(module);
     EXPECT_OK(hsc_module_clone(module, &clone));
     assert_same_meaning(module, clone);
@@ -87,15 +93,18 @@ static void edits_keep_links(void **state) {
     HSC_FOR_EACH_COMPUTATION (module, computation) {
       for (hsc_instr *instr = computation->last, *previous; instr; instr = previous) {
         previous = instr->prev;
-        if (hsc_instr_is_dead(instr)) hsc_instr_remove(instr);
+        if (hsc_instr_is_dead(instr))
+          hsc_instr_remove(instr);
       }
       HSC_FOR_EACH_INSTR_IN (computation, instr) {
-        if (instr->op == HSC_OP_PARAMETER || seed % 2) continue;
+        if (instr->op == HSC_OP_PARAMETER || seed % 2)
+          continue;
         hsc_builder b;
         hsc_builder_at(&b, computation, instr);
         hsc_instr *copy = hsc_build_clone(&b, instr, instr->operands);
         EXPECT_OK(hsc_instr_replace_uses(instr, copy));
-        if (computation->root == copy) EXPECT_OK(hsc_builder_finish(&b, copy, NULL));
+        if (computation->root == copy)
+          EXPECT_OK(hsc_builder_finish(&b, copy, NULL));
         hsc_instr_remove(instr);
       }
     }

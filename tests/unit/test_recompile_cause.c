@@ -11,7 +11,8 @@ static hsc_module *parse(const char *text) {
 }
 
 static void names(const char *before, const char *now, const char *sentence) {
-  hsc_module *a = parse(before), *b = parse(now);
+  hsc_module *a = parse(before);
+  hsc_module *b = parse(now);
   hsc_bytes out = {0};
   hsc__recompile_cause(&a, 1, b, &out);
   assert_string_equal(hsc_bytes_text(&out), sentence);
@@ -20,25 +21,42 @@ static void names(const char *before, const char *now, const char *sentence) {
   hsc_module_destroy(b);
 }
 
-#define BODY(type, shape, constant)                                                                                                      \
-  "\n\nENTRY main {\n  x = " type "[" shape "]{1,0} parameter(0)\n  c = " type "[] constant(" constant ")\n  d = " type "[" shape "]{1,0} broadcast(c), dimensions={}\n" \
+#define BODY(type, shape, constant) \
+  "\n\nENTRY main {\n  x = " type "[" shape "]{1,0} parameter(0)\n  c = " type \
+  "[] constant(" constant ")\n  d = " type "[" shape \
+  "]{1,0} broadcast(c), dimensions={}\n" \
   "  ROOT r = " type "[" shape "]{1,0} add(x, d)\n}\n"
 static const char plain[] = "HloModule m" BODY("f32", "4,8", "1");
 
 static void each_change_is_named(void **state) {
-  names(plain, "HloModule m" BODY("f32", "6,8", "1"), "compiled again: argument 0 (x) was f32[4,8], now f32[6,8]");
-  names(plain, "HloModule m" BODY("f16", "4,8", "1"), "compiled again: argument 0 (x) was f32[4,8], now f16[4,8]");
-  names(plain, "HloModule m" BODY("f32", "4,8", "2"), "compiled again: a constant has another value (a Python number in the traced function?)");
-  names(plain, "HloModule m, input_output_alias={ {}: (0, {}, may-alias) }" BODY("f32", "4,8", "1"), "compiled again: argument 0 (x) was kept, now donated");
-  names("HloModule m, buffer_donor={ (0, {}) }" BODY("f32", "4,8", "1"), plain, "compiled again: argument 0 (x) was donated, now kept");
-  names("HloModule m, entry_computation_layout={(f32[4,8]{1,0})->f32[4,8]{1,0}}" BODY("f32", "4,8", "1"),
-        "HloModule m, entry_computation_layout={(f32[4,8]{0,1})->f32[4,8]{1,0}}" BODY("f32", "4,8", "1"),
+  names(plain, "HloModule m" BODY("f32", "6,8", "1"),
+        "compiled again: argument 0 (x) was f32[4,8], now f32[6,8]");
+  names(plain, "HloModule m" BODY("f16", "4,8", "1"),
+        "compiled again: argument 0 (x) was f32[4,8], now f16[4,8]");
+  names(plain, "HloModule m" BODY("f32", "4,8", "2"),
+        "compiled again: a constant has another value (a Python number in the traced function?)");
+  names(plain, "HloModule m, input_output_alias={ {}: (0, {}, may-alias) }" BODY("f32", "4,8", "1"),
+        "compiled again: argument 0 (x) was kept, now donated");
+  names("HloModule m, buffer_donor={ (0, {}) }" BODY("f32", "4,8", "1"), plain,
+        "compiled again: argument 0 (x) was donated, now kept");
+  names("HloModule m, entry_computation_layout={(f32[4,8]{1,0})->f32[4,8]{1,0}}" BODY("f32", "4,8",
+                                                                                      "1"),
+        "HloModule m, entry_computation_layout={(f32[4,8]{0,1})->f32[4,8]{1,0}}" BODY("f32", "4,8",
+                                                                                      "1"),
         "compiled again: a layout of arguments or results was f32[4,8]{1,0}, now f32[4,8]{0,1}");
-  names(plain, "HloModule m" "\n\nENTRY main {\n  x = f32[4,8]{1,0} parameter(0)\n  c = f32[4,8]{1,0} parameter(1)\n  ROOT r = f32[4,8]{1,0} add(x, c)\n}\n",
+  names(plain,
+        "HloModule m"
+        "\n\nENTRY main {\n  x = f32[4,8]{1,0} parameter(0)\n  c = f32[4,8]{1,0} parameter(1)\n  "
+        "ROOT r = f32[4,8]{1,0} add(x, c)\n}\n",
         "compiled again: argument 1 (c) was a constant (f32[4,8] broadcast of 1), now a parameter");
-  names(plain, "HloModule m" "\n\nENTRY main {\n  x = f32[4,8]{1,0} parameter(1)\n  c = f32[4,8]{1,0} parameter(0)\n  ROOT r = f32[4,8]{1,0} add(x, c)\n}\n",
+  names(plain,
+        "HloModule m"
+        "\n\nENTRY main {\n  x = f32[4,8]{1,0} parameter(1)\n  c = f32[4,8]{1,0} parameter(0)\n  "
+        "ROOT r = f32[4,8]{1,0} add(x, c)\n}\n",
         "compiled again: argument 0 (c) was a constant (f32[4,8] broadcast of 1), now a parameter");
-  names(plain, plain, "compiled again: the same program but for names and source lines (traced anew: its cache was cleared, or another place calls it)");
+  names(plain, plain,
+        "compiled again: the same program but for names and source lines (traced anew: its cache "
+        "was cleared, or another place calls it)");
 }
 
 int main(void) {

@@ -1,4 +1,5 @@
-// test_run_series.c - blocks of runs put together, and the causes of their slow runs, from answers that are made up.
+// test_run_series.c - blocks of runs put together, and the causes of their slow runs, from answers
+// that are made up.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,30 +9,44 @@
 #include "lab/run/run_series.h"
 
 static void assert_ok(hsc_status *status) {
-  if (status) fail_msg("%s", hsc_status_message(status));
+  if (status)
+    fail_msg("%s", hsc_status_message(status));
 }
 
 // Ten runs of about 1 ms; number 4 takes `slow_ns`, with so many switches and faults.
-static json_t *block(double slow_ns, int switches, int faults, int64_t throttled_ns, int64_t waited_ns) {
-  json_t *run = json_array(), *enqueue = json_array(), *wait = json_array(), *fault = json_array(), *sw = json_array();
+static json_t *block(
+    double slow_ns, int switches, int faults, int64_t throttled_ns, int64_t waited_ns) {
+  json_t *run = json_array();
+  json_t *enqueue = json_array();
+  json_t *wait = json_array();
+  json_t *fault = json_array();
+  json_t *sw = json_array();
   for (int i = 0; i < 10; i++) {
-    json_array_append_new(run, json_integer(i == 4 ? (json_int_t)slow_ns : 1000000 + 1000 * (i % 3)));
+    json_array_append_new(run,
+                          json_integer(i == 4 ? (json_int_t)slow_ns : 1000000 + 1000 * (i % 3)));
     json_array_append_new(enqueue, json_integer(1000));
     json_array_append_new(wait, json_integer(999000));
     json_array_append_new(fault, json_integer(i == 4 ? faults : 0));
     json_array_append_new(sw, json_integer(i == 4 ? switches : 0));
   }
-  return json_pack("{s:{s:o, s:o, s:o, s:o, s:o}, s:I, s:I}", "series", "run_ns", run, "enqueue_ns", enqueue, "wait_ns", wait, "page_faults_count", fault,
-                   "involuntary_switches_count", sw, "throttled_ns", (json_int_t)throttled_ns, "waited_ns", (json_int_t)waited_ns);
+  return json_pack("{s:{s:o, s:o, s:o, s:o, s:o}, s:I, s:I}", "series", "run_ns", run, "enqueue_ns",
+                   enqueue, "wait_ns", wait, "page_faults_count", fault,
+                   "involuntary_switches_count", sw, "throttled_ns", (json_int_t)throttled_ns,
+                   "waited_ns", (json_int_t)waited_ns);
 }
 
 static void test_slow_runs_get_the_cause_that_was_counted(void **state) {
-  static const char *const causes[] = {"2 involuntary context switches", "1 page fault", "its block was throttled for 3 ms: the processor quota was used up",
-                                       "pressure: 2.5 ms of its block somebody waited for a processor", NULL};
-  json_t *blocks[] = {block(5e6, 2, 7, 0, 0), block(5e6, 0, 1, 1, 1), block(5e6, 0, 0, 3000000, 9), block(5e6, 0, 0, 0, 2500000), block(5e6, 0, 0, 0, 0)}, *row = NULL;
+  static const char *const causes[] = {
+      "2 involuntary context switches", "1 page fault",
+      "its block was throttled for 3 ms: the processor quota was used up",
+      "pressure: 2.5 ms of its block somebody waited for a processor", NULL};
+  json_t *blocks[] = {block(5e6, 2, 7, 0, 0), block(5e6, 0, 1, 1, 1), block(5e6, 0, 0, 3000000, 9),
+                      block(5e6, 0, 0, 0, 2500000), block(5e6, 0, 0, 0, 0)};
+  json_t *row = NULL;
   hsc_run_series series;
   hsc_run_series_init(&series, &(hsc_sampling_options){.exact = 50}, 1e-3);
-  for (size_t i = 0; i < HSC_COUNT_OF(blocks); i++) assert_ok(hsc_run_series_add(&series, blocks[i], 0.02));
+  for (size_t i = 0; i < HSC_COUNT_OF(blocks); i++)
+    assert_ok(hsc_run_series_add(&series, blocks[i], 0.02));
   assert_ok(hsc_sampling_finish(&series.sampling, 1));
   assert_ok(hsc_run_series_statistics(&series, "cpu", 1, &row));
   assert_int_equal(json_integer_value(json_object_get(row, "outlier_count")), 5);
@@ -40,17 +55,22 @@ static void test_slow_runs_get_the_cause_that_was_counted(void **state) {
     json_t *outlier = json_array_get(json_object_get(row, "outliers"), i);
     const char *cause = json_string_value(json_object_get(outlier, "cause"));
     assert_int_equal(json_integer_value(json_object_get(outlier, "sample")), 10 * (long long)i + 5);
-    if (causes[i]) assert_string_equal(cause, causes[i]);
-    else assert_null(cause);
+    if (causes[i])
+      assert_string_equal(cause, causes[i]);
+    else
+      assert_null(cause);
   }
-  assert_int_equal(json_integer_value(json_object_get(row, "processes")), 1);  // blocks lie in one process
-  json_t *answer = hsc_run_series_answer(&series), *numbers = json_object_get(json_object_get(answer, "series"), "block_count");
+  // blocks lie in one process
+  assert_int_equal(json_integer_value(json_object_get(row, "processes")), 1);
+  json_t *answer = hsc_run_series_answer(&series);
+  json_t *numbers = json_object_get(json_object_get(answer, "series"), "block_count");
   assert_int_equal(json_array_size(numbers), 50);
   assert_int_equal(json_integer_value(json_array_get(numbers, 49)), 4);
   assert_int_equal(json_integer_value(json_object_get(answer, "throttled_ns")), 3000001);
   json_decref(answer);
   json_decref(row);
-  for (size_t i = 0; i < HSC_COUNT_OF(blocks); i++) json_decref(blocks[i]);
+  for (size_t i = 0; i < HSC_COUNT_OF(blocks); i++)
+    json_decref(blocks[i]);
   hsc_run_series_deinit(&series);
 }
 

@@ -19,7 +19,9 @@ static void put(const char *directory, const char *name) {
 }
 
 static void goes_where_tmpdir_says(void **state) {
-  char base[] = "/tmp/test-scratch-XXXXXX", *path = NULL, kept[sizeof base + 64];
+  char base[] = "/tmp/test-scratch-XXXXXX";
+  char *path = NULL;
+  char kept[sizeof base + 64];
   (void)state;
   assert_non_null(mkdtemp(base));
   setenv("TMPDIR", base, 1);
@@ -38,7 +40,8 @@ static void goes_where_tmpdir_says(void **state) {
 }
 
 static void dumps_go_away_with_what_is_below(void **state) {
-  char *path = NULL, below[256];
+  char *path = NULL;
+  char below[256];
   (void)state;
   unsetenv("TMPDIR");
   EXPECT_OK(hsc_scratch_create_for_dumps(&path));
@@ -53,13 +56,16 @@ static void dumps_go_away_with_what_is_below(void **state) {
 
 // What a killed process left in memory goes with the next one, but not what is in use.
 static void what_was_left_in_memory_is_swept(void **state) {
-  char old[] = "/dev/shm/hloscope-XXXXXX", recent[] = "/dev/shm/hloscope-XXXXXX", *path = NULL;
+  char old[] = "/dev/shm/hloscope-XXXXXX";
+  char recent[] = "/dev/shm/hloscope-XXXXXX";
+  char *path = NULL;
   (void)state;
   unsetenv("TMPDIR");
   EXPECT_OK(hsc_scratch_create_for_dumps(&path));
   bool in_memory = !strncmp(path, "/dev/shm/", 9);
   hsc_scratch_destroy(path);
-  if (!in_memory) skip();
+  if (!in_memory)
+    skip();
   assert_non_null(mkdtemp(old));
   assert_non_null(mkdtemp(recent));
   put(old, "dump");

@@ -1,4 +1,5 @@
-// test_serialize.c - compiled executables as bytes: what is loaded runs as what was compiled; what is not whole, or not of this machine, is refused.
+// test_serialize.c - compiled executables as bytes: what is loaded runs as what was compiled; what
+// is not whole, or not of this machine, is refused.
 #include <stdlib.h>
 
 #include "base/core/random.h"
@@ -12,7 +13,9 @@ static hsc_cpu_device *device, *other_device;
 
 static int open_devices(void **state) {
   hsc_cpu_device_options options = {.thread_count = 2};
-  return hsc_cpu_device_create(&options, &device) || hsc_cpu_device_create(&options, &other_device) ? -1 : 0;
+  return hsc_cpu_device_create(&options, &device) || hsc_cpu_device_create(&options, &other_device)
+             ? -1
+             : 0;
 }
 
 static int close_devices(void **state) {
@@ -32,54 +35,72 @@ static hsc_cpu_executable *compile_text(const char *text) {
 
 // Both run on the same inputs; equal bits.
 static void expect_same_results(hsc_cpu_executable *a, hsc_cpu_executable *b) {
-  int inputs = hsc_cpu_executable_input_count(a), outputs = hsc_cpu_executable_output_count(a);
+  int inputs = hsc_cpu_executable_input_count(a);
+  int outputs = hsc_cpu_executable_output_count(a);
   assert_int_equal(inputs, hsc_cpu_executable_input_count(b));
   assert_int_equal(outputs, hsc_cpu_executable_output_count(b));
   hsc_arena *arena;
   EXPECT_OK(hsc_arena_create(&arena));
-  void **in = HSC_NEW_ARRAY(arena, void *, inputs + 1), **first = HSC_NEW_ARRAY(arena, void *, outputs + 1), **second = HSC_NEW_ARRAY(arena, void *, outputs + 1);
+  void **in = HSC_NEW_ARRAY(arena, void *, inputs + 1);
+  void **first = HSC_NEW_ARRAY(arena, void *, outputs + 1);
+  void **second = HSC_NEW_ARRAY(arena, void *, outputs + 1);
   for (int i = 0; i < inputs; i++) {
-    assert_true(hsc_shape_equal(hsc_cpu_executable_input_shape(a, i), hsc_cpu_executable_input_shape(b, i)));
+    assert_true(hsc_shape_equal(hsc_cpu_executable_input_shape(a, i),
+                                hsc_cpu_executable_input_shape(b, i)));
     hsc_literal *literal;
     EXPECT_OK(hsc_literal_create(arena, hsc_cpu_executable_input_shape(a, i), &literal));
     hsc_literal_fill(literal, 5, (uint32_t)i);
     size_t bytes = (size_t)hsc_shape_bytes(&literal->shape);
     assert_int_equal(posix_memalign(&in[i], 64, bytes + 64), 0);
-    if (bytes) memcpy(in[i], literal->data, bytes);
+    if (bytes)
+      memcpy(in[i], literal->data, bytes);
   }
   for (int o = 0; o < outputs; o++) {
     size_t bytes = (size_t)hsc_shape_bytes(hsc_cpu_executable_output_shape(a, o));
-    assert_true(hsc_shape_equal(hsc_cpu_executable_output_shape(a, o), hsc_cpu_executable_output_shape(b, o)));
+    assert_true(hsc_shape_equal(hsc_cpu_executable_output_shape(a, o),
+                                hsc_cpu_executable_output_shape(b, o)));
     assert_int_equal(hsc_cpu_executable_output_alias(a, o), hsc_cpu_executable_output_alias(b, o));
-    assert_int_equal(posix_memalign(&first[o], 64, bytes + 64) | posix_memalign(&second[o], 64, bytes + 64), 0);
+    assert_int_equal(
+        posix_memalign(&first[o], 64, bytes + 64) | posix_memalign(&second[o], 64, bytes + 64), 0);
     memset(first[o], 1, bytes);
     memset(second[o], 2, bytes);
   }
   EXPECT_OK(hsc_cpu_execute(a, (const void *const *)in, first));
   EXPECT_OK(hsc_cpu_execute(b, (const void *const *)in, second));
   for (int o = 0; o < outputs; o++)
-    if (memcmp(first[o], second[o], (size_t)hsc_shape_bytes(hsc_cpu_executable_output_shape(a, o)))) fail_msg("output %d differs", o);
-  for (int i = 0; i < inputs; i++) free(in[i]);
-  for (int o = 0; o < outputs; o++) free(first[o]), free(second[o]);
+    if (memcmp(first[o], second[o], (size_t)hsc_shape_bytes(hsc_cpu_executable_output_shape(a, o))))
+      fail_msg("output %d differs", o);
+  for (int i = 0; i < inputs; i++)
+    free(in[i]);
+  for (int o = 0; o < outputs; o++) {
+    free(first[o]);
+    free(second[o]);
+  }
   hsc_arena_destroy(arena);
 }
 
 static void expect_loads(hsc_cpu_executable *compiled, hsc_cpu_device *on) {
-  hsc_bytes bytes = {0}, again = {0};
+  hsc_bytes bytes = {0};
+  hsc_bytes again = {0};
   hsc_cpu_executable *loaded;
   // Behind other bytes, so that nothing is aligned.
   hsc_bytes_append_text(&bytes, "odd");
   EXPECT_OK(hsc_cpu_executable_serialize(compiled, &bytes));
   hsc_view view = {bytes.data + 3, bytes.size - 3};
   EXPECT_OK(hsc_cpu_executable_deserialize(on, view, &loaded));
-  const hsc_cpu_stats *was = hsc_cpu_executable_stats(compiled), *is = hsc_cpu_executable_stats(loaded);
+  const hsc_cpu_stats *was = hsc_cpu_executable_stats(compiled);
+  const hsc_cpu_stats *is = hsc_cpu_executable_stats(loaded);
   assert_true(is->from_cache && !was->from_cache);
-  assert_true(is->argument_bytes == was->argument_bytes && is->output_bytes == was->output_bytes && is->alias_bytes == was->alias_bytes &&
-              is->temp_bytes == was->temp_bytes && is->constant_bytes == was->constant_bytes && is->instruction_count == was->instruction_count &&
-              is->fusion_count == was->fusion_count && is->thunk_count == was->thunk_count && is->kernel_count == was->kernel_count);
+  assert_true(is->argument_bytes == was->argument_bytes && is->output_bytes == was->output_bytes &&
+              is->alias_bytes == was->alias_bytes && is->temp_bytes == was->temp_bytes &&
+              is->constant_bytes == was->constant_bytes &&
+              is->instruction_count == was->instruction_count &&
+              is->fusion_count == was->fusion_count && is->thunk_count == was->thunk_count &&
+              is->kernel_count == was->kernel_count);
   assert_string_equal(hsc_cpu_executable_name(loaded), hsc_cpu_executable_name(compiled));
   expect_same_results(compiled, loaded);
-  hsc_hash128 a = hsc_module_fingerprint(hsc_cpu_executable_module(compiled)), b = hsc_module_fingerprint(hsc_cpu_executable_module(loaded));
+  hsc_hash128 a = hsc_module_fingerprint(hsc_cpu_executable_module(compiled));
+  hsc_hash128 b = hsc_module_fingerprint(hsc_cpu_executable_module(loaded));
   assert_true(a.low == b.low && a.high == b.high);
   // What was loaded can be written again, to the same bytes but for where it was made.
   EXPECT_OK(hsc_cpu_executable_serialize(loaded, &again));
@@ -92,9 +113,12 @@ static void expect_loads(hsc_cpu_executable *compiled, hsc_cpu_device *on) {
 static const char network[] =
     "HloModule network, input_output_alias={ {1}: (2, {}, may-alias) }\n"
     "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }\n"
-    "condition { p = (s32[], f32[8,16]) parameter(0) i = s32[] get-tuple-element(p), index=0 n = s32[] constant(3) ROOT c = pred[] compare(i, n), direction=LT }\n"
-    "body { p = (s32[], f32[8,16]) parameter(0) i = s32[] get-tuple-element(p), index=0 x = f32[8,16] get-tuple-element(p), index=1\n"
-    "  one = s32[] constant(1) j = s32[] add(i, one) y = f32[8,16] tanh(x) z = f32[8,16] multiply(y, x) ROOT t = (s32[], f32[8,16]) tuple(j, z) }\n"
+    "condition { p = (s32[], f32[8,16]) parameter(0) i = s32[] get-tuple-element(p), index=0 n = "
+    "s32[] constant(3) ROOT c = pred[] compare(i, n), direction=LT }\n"
+    "body { p = (s32[], f32[8,16]) parameter(0) i = s32[] get-tuple-element(p), index=0 x = "
+    "f32[8,16] get-tuple-element(p), index=1\n"
+    "  one = s32[] constant(1) j = s32[] add(i, one) y = f32[8,16] tanh(x) z = f32[8,16] "
+    "multiply(y, x) ROOT t = (s32[], f32[8,16]) tuple(j, z) }\n"
     "ENTRY main {\n"
     "  x = f32[8,32] parameter(0)\n"
     "  w = f32[32,16] parameter(1)\n"
@@ -116,13 +140,14 @@ static const char network[] =
 
 static void what_is_loaded_runs_as_what_was_compiled(void **state) {
   hsc_cpu_executable *executable = compile_text(network);
-  expect_loads(executable, device);         // kernels that are there already
-  expect_loads(executable, other_device);   // kernels that are linked
+  expect_loads(executable, device);        // kernels that are there already
+  expect_loads(executable, other_device);  // kernels that are linked
   hsc_cpu_executable_release(executable);
 }
 
 static void a_loaded_one_outlives_all_else(void **state) {
-  hsc_cpu_executable *compiled = compile_text(network), *loaded;
+  hsc_cpu_executable *compiled = compile_text(network);
+  hsc_cpu_executable *loaded;
   hsc_bytes bytes = {0};
   hsc_cpu_device *own;
   EXPECT_OK(hsc_cpu_device_create(NULL, &own));
@@ -156,7 +181,9 @@ static void random_programs_load(void **state) {
 static void expect_refused(hsc_view bytes, hsc_code code, const char *words) {
   hsc_cpu_executable *loaded = NULL;
   hsc_status *status = hsc_cpu_executable_deserialize(other_device, bytes, &loaded);
-  if (hsc_status_code(status) != code || !strstr(hsc_status_message(status), words)) fail_msg("%s: %s; expected '%s'", hsc_code_name(hsc_status_code(status)), hsc_status_message(status), words);
+  if (hsc_status_code(status) != code || !strstr(hsc_status_message(status), words))
+    fail_msg("%s: %s; expected '%s'", hsc_code_name(hsc_status_code(status)),
+             hsc_status_message(status), words);
   assert_null(loaded);
   hsc_status_free(status);
 }
@@ -167,12 +194,16 @@ static void what_is_not_whole_or_not_ours_is_refused(void **state) {
   EXPECT_OK(hsc_cpu_executable_serialize(executable, &bytes));
   hsc_cpu_executable_release(executable);
   hsc_view view = hsc_bytes_view(&bytes);
-  hsc_serial_header *header = (hsc_serial_header *)bytes.data, saved = *header;
+  hsc_serial_header *header = (hsc_serial_header *)bytes.data;
+  hsc_serial_header saved = *header;
   expect_refused((hsc_view){"", 0}, HSC_INVALID_ARGUMENT, "no serialized executable");
-  expect_refused(HSC_VIEW("ELF and more than eight bytes"), HSC_INVALID_ARGUMENT, "no serialized executable");
-  for (size_t cut = sizeof header->magic; cut < view.size; cut += 1 + view.size / 500) expect_refused((hsc_view){view.data, cut}, HSC_DATA_LOSS, "cut off");
+  expect_refused(HSC_VIEW("ELF and more than eight bytes"), HSC_INVALID_ARGUMENT,
+                 "no serialized executable");
+  for (size_t cut = sizeof header->magic; cut < view.size; cut += 1 + view.size / 500)
+    expect_refused((hsc_view){view.data, cut}, HSC_DATA_LOSS, "cut off");
   for (size_t bit = 64; bit < 8 * view.size; bit += 1 + 8 * view.size / 700) {
-    if (bit / 8 >= 16 && bit / 8 < 24) continue;   // the size: the case above
+    if (bit / 8 >= 16 && bit / 8 < 24)
+      continue;  // the size: the case above
     bytes.data[bit / 8] ^= (char)(1 << bit % 8);
     expect_refused(view, HSC_DATA_LOSS, "");
     bytes.data[bit / 8] ^= (char)(1 << bit % 8);
@@ -204,7 +235,8 @@ static void what_is_not_whole_or_not_ours_is_refused(void **state) {
   hsc_bytes_deinit(&bytes);
 }
 
-// Bytes with a right checksum around wrong content (another writer, an enemy): errors or executables that are taken apart again, never a crash.
+// Bytes with a right checksum around wrong content (another writer, an enemy): errors or
+// executables that are taken apart again, never a crash.
 static void sealed_nonsense_never_crashes(void **state) {
   hsc_cpu_executable *executable = compile_text(network);
   hsc_bytes bytes = {0};
@@ -218,15 +250,20 @@ static void sealed_nonsense_never_crashes(void **state) {
     memcpy(copy, bytes.data, bytes.size);
     size_t from = offsetof(hsc_serial_header, features);
     for (int change = 0; change < 1 + round % 4; change++) {
-      size_t at = from + (size_t)hsc_random_below(&random, round % 3 == 0 ? sizeof(hsc_serial_header) - from : bytes.size - from);
-      copy[at] = (char)(round & 1 ? copy[at] ^ 1 << hsc_random_below(&random, 8) : (int)hsc_random_below(&random, 256));
+      size_t at =
+          from + (size_t)hsc_random_below(&random, round % 3 == 0 ? sizeof(hsc_serial_header) - from
+                                                                  : bytes.size - from);
+      copy[at] = (char)(round & 1 ? copy[at] ^ 1 << hsc_random_below(&random, 8)
+                                  : (int)hsc_random_below(&random, 256));
     }
     hsc__serial_seal(copy, bytes.size);
     hsc_cpu_executable *loaded = NULL;
-    hsc_status *status = hsc_cpu_executable_deserialize(other_device, (hsc_view){copy, bytes.size}, &loaded);
+    hsc_status *status =
+        hsc_cpu_executable_deserialize(other_device, (hsc_view){copy, bytes.size}, &loaded);
     refused += status != NULL;
     hsc_status_free(status);
-    if (loaded) hsc_cpu_executable_module(loaded);
+    if (loaded)
+      hsc_cpu_executable_module(loaded);
     hsc_cpu_executable_release(loaded);
   }
   assert_true(refused > 100);
@@ -234,12 +271,16 @@ static void sealed_nonsense_never_crashes(void **state) {
   hsc_bytes_deinit(&bytes);
 }
 
-static hsc_status *nothing(void *user, const hsc_custom_call *call) { return NULL; }
+static hsc_status *nothing(void *user, const hsc_custom_call *call) {
+  return NULL;
+}
 
 // A function of this process has a number here that means another one elsewhere.
 static void programs_with_host_functions_are_not_written(void **state) {
   EXPECT_OK(hsc_custom_register("hloscope_host_callback", nothing, NULL));
-  hsc_cpu_executable *executable = compile_text("HloModule calls\nENTRY main { x = f32[4] parameter(0) ROOT y = f32[4] custom-call(x), custom_call_target=\"hloscope_host_callback\" }\n");
+  hsc_cpu_executable *executable = compile_text(
+      "HloModule calls\nENTRY main { x = f32[4] parameter(0) ROOT y = f32[4] custom-call(x), "
+      "custom_call_target=\"hloscope_host_callback\" }\n");
   hsc_bytes bytes = {0};
   EXPECT_CODE(UNIMPLEMENTED, hsc_cpu_executable_serialize(executable, &bytes));
   hsc_bytes_deinit(&bytes);

@@ -1,4 +1,5 @@
-// Every sink tells the same events: counts, nesting and times are read back from the bytes, with the format's own rules.
+// Every sink tells the same events: counts, nesting and times are read back from the bytes, with
+// the format's own rules.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,26 +24,43 @@ static hsc_capture *capture;
 enum { SPANS = 300, OVERLAPS = 5 };
 
 static void check(hsc_status *status) {
-  if (status) fail_msg("%s", hsc_status_message(status));
+  if (status)
+    fail_msg("%s", hsc_status_message(status));
 }
 
-// Spans with attributes, a thread of its own for spans that overlap, counters, instants, flows, markup in names, and one span that never ends.
+// Spans with attributes, a thread of its own for spans that overlap, counters, instants, flows,
+// markup in names, and one span that never ends.
 static int record(void **state) {
   snprintf(directory, sizeof directory, "/tmp/hsc-sinks-XXXXXX");
-  if (!mkdtemp(directory)) return -1;
+  if (!mkdtemp(directory))
+    return -1;
   hsc_recorder *r = NULL;
   check(hsc_recorder_open(&(hsc_recorder_options){.path = directory, .label = "test"}, &r));
-  uint32_t op = hsc_recorder_intern(r, "a \"quoted\" <op>, with comma"), inner = hsc_recorder_intern(r, "inner"), key = hsc_recorder_intern(r, "bytes");
-  uint32_t bad = hsc_recorder_intern(r, "bad"), track = hsc_recorder_intern(r, "queue"), flow = hsc_recorder_intern(r, "flow"), executable = hsc_recorder_intern(r, "executable");
+  uint32_t op = hsc_recorder_intern(r, "a \"quoted\" <op>, with comma");
+  uint32_t inner = hsc_recorder_intern(r, "inner");
+  uint32_t key = hsc_recorder_intern(r, "bytes");
+  uint32_t bad = hsc_recorder_intern(r, "bad");
+  uint32_t track = hsc_recorder_intern(r, "queue");
+  uint32_t flow = hsc_recorder_intern(r, "flow");
+  uint32_t executable = hsc_recorder_intern(r, "executable");
   for (int i = 0; i < SPANS; i++) {
-    uint64_t a = hsc_span_begin(r, HSC_CATEGORY_EXECUTE, op, &(hsc_trace_attr){.key = key, .type = HSC_ATTR_INT, .value.i = i - 100}, 1);
+    uint64_t a =
+        hsc_span_begin(r, HSC_CATEGORY_EXECUTE, op,
+                       &(hsc_trace_attr){.key = key, .type = HSC_ATTR_INT, .value.i = i - 100}, 1);
     hsc_span_end(r, hsc_span_begin(r, HSC_CATEGORY_OPERATOR, inner, NULL, 0), NULL, 0);
-    hsc_span_end(r, a, i % 2 ? &(hsc_trace_attr){.key = executable, .type = HSC_ATTR_STRING, .value.string = inner} : NULL, i % 2);
+    hsc_span_end(
+        r, a,
+        i % 2 ? &(hsc_trace_attr){.key = executable, .type = HSC_ATTR_STRING, .value.string = inner}
+              : NULL,
+        i % 2);
   }
   uint64_t now = hsc_trace_ticks();
-  for (uint64_t i = 0; i < OVERLAPS; i++) hsc_span_complete(r, HSC_CATEGORY_OPERATOR, inner, track, now - 1000000 + i * 1000, now - 900000 + i * 1000, NULL, 0);
+  for (uint64_t i = 0; i < OVERLAPS; i++)
+    hsc_span_complete(r, HSC_CATEGORY_OPERATOR, inner, track, now - 1000000 + i * 1000,
+                      now - 900000 + i * 1000, NULL, 0);
   hsc_trace_counter(r, HSC_CATEGORY_MEMORY, key, 1.5);
-  hsc_trace_instant(r, HSC_CATEGORY_USER, inner, &(hsc_trace_attr){.key = bad, .type = HSC_ATTR_DOUBLE, .value.d = NAN}, 1);
+  hsc_trace_instant(r, HSC_CATEGORY_USER, inner,
+                    &(hsc_trace_attr){.key = bad, .type = HSC_ATTR_DOUBLE, .value.d = NAN}, 1);
   hsc_trace_flow_begin(r, flow, 7);
   hsc_trace_flow_end(r, flow, 7);
   hsc_span_begin(r, HSC_CATEGORY_USER, op, NULL, 0);
@@ -64,7 +82,8 @@ static hsc_status *collect(void *user, hsc_view bytes) {
 }
 
 static hsc_bytes export_to(hsc_sink_id sink) {
-  hsc_bytes first = {0}, second = {0};
+  hsc_bytes first = {0};
+  hsc_bytes second = {0};
   check(hsc_capture_export(capture, sink, collect, &first));
   check(hsc_capture_export(capture, sink, collect, &second));
   assert_int_equal(first.size, second.size);
@@ -76,41 +95,63 @@ static hsc_bytes export_to(hsc_sink_id sink) {
 static json_t *parse(hsc_view text) {
   json_error_t error;
   json_t *root = json_loadb(text.data, text.size, 0, &error);
-  if (!root) fail_msg("line %d: %s", error.line, error.text);
+  if (!root)
+    fail_msg("line %d: %s", error.line, error.text);
   return root;
 }
 
 static void test_chrome(void **state) {
   hsc_bytes out = export_to(HSC_SINK_chrome);
-  json_t *root = parse(hsc_bytes_view(&out)), *event;
-  size_t i, spans = 0, counters = 0, flows = 0, lanes = 0;
-  json_array_foreach(json_object_get(root, "traceEvents"), i, event) {
+  json_t *root = parse(hsc_bytes_view(&out));
+  json_t *event;
+  size_t i;
+  size_t spans = 0;
+  size_t counters = 0;
+  size_t flows = 0;
+  size_t lanes = 0;
+  json_array_foreach (json_object_get(root, "traceEvents"), i, event) {
     const char *phase = json_string_value(json_object_get(event, "ph"));
-    spans += *phase == 'X', counters += *phase == 'C', flows += *phase == 's' || *phase == 'f';
-    if (*phase == 'M') lanes += !strncmp(json_string_value(json_object_get(json_object_get(event, "args"), "name")) ?: "", "queue", 5);
+    spans += *phase == 'X';
+    counters += *phase == 'C';
+    flows += *phase == 's' || *phase == 'f';
+    if (*phase == 'M')
+      lanes +=
+          !strncmp(json_string_value(json_object_get(json_object_get(event, "args"), "name")) ?: "",
+                   "queue", 5);
   }
   assert_int_equal(spans, 2 * SPANS + OVERLAPS + 1);
   assert_int_equal(counters, 1);
   assert_int_equal(flows, 2);
-  assert_int_equal(lanes, OVERLAPS);   // what overlaps is beside each other
+  assert_int_equal(lanes, OVERLAPS);  // what overlaps is beside each other
   json_decref(root);
   hsc_bytes_deinit(&out);
 }
 
 static void test_speedscope_nests_in_order_of_time(void **state) {
   hsc_bytes out = export_to(HSC_SINK_speedscope);
-  json_t *root = parse(hsc_bytes_view(&out)), *profile, *event;
-  size_t p, i, opened = 0, frames = json_array_size(json_object_get(json_object_get(root, "shared"), "frames"));
-  json_array_foreach(json_object_get(root, "profiles"), p, profile) {
-    int stack[512], depth = 0;
+  json_t *root = parse(hsc_bytes_view(&out));
+  json_t *profile;
+  json_t *event;
+  size_t p;
+  size_t i;
+  size_t opened = 0;
+  size_t frames = json_array_size(json_object_get(json_object_get(root, "shared"), "frames"));
+  json_array_foreach (json_object_get(root, "profiles"), p, profile) {
+    int stack[512];
+    int depth = 0;
     json_int_t last = -1;
-    json_array_foreach(json_object_get(profile, "events"), i, event) {
+    json_array_foreach (json_object_get(profile, "events"), i, event) {
       json_int_t at = json_integer_value(json_object_get(event, "at"));
       int frame = (int)json_integer_value(json_object_get(event, "frame"));
-      if (at < last || (size_t)frame >= frames) fail_msg("at %lld after %lld, frame %d of %zu", (long long)at, (long long)last, frame, frames);
+      if (at < last || (size_t)frame >= frames)
+        fail_msg("at %lld after %lld, frame %d of %zu", (long long)at, (long long)last, frame,
+                 frames);
       last = at;
-      if (*json_string_value(json_object_get(event, "type")) == 'O') stack[depth++] = frame, opened++;
-      else assert_true(depth > 0 && stack[--depth] == frame);
+      if (*json_string_value(json_object_get(event, "type")) == 'O') {
+        stack[depth++] = frame;
+        opened++;
+      } else
+        assert_true(depth > 0 && stack[--depth] == frame);
     }
     assert_int_equal(depth, 0);
   }
@@ -121,21 +162,32 @@ static void test_speedscope_nests_in_order_of_time(void **state) {
 
 static void test_otlp_lines(void **state) {
   hsc_bytes out = export_to(HSC_SINK_otlp);
-  size_t spans = 0, points = 0, children = 0, failed = 0;
+  size_t spans = 0;
+  size_t points = 0;
+  size_t children = 0;
+  size_t failed = 0;
   for (char *line = strtok(out.data, "\n"); line; line = strtok(NULL, "\n")) {
-    json_t *root = parse(hsc_view_of(line)), *span;
-    json_t *resource = json_array_get(json_object_get(root, "resourceSpans"), 0), *metrics = json_array_get(json_object_get(root, "resourceMetrics"), 0);
+    json_t *root = parse(hsc_view_of(line));
+    json_t *span;
+    json_t *resource = json_array_get(json_object_get(root, "resourceSpans"), 0);
+    json_t *metrics = json_array_get(json_object_get(root, "resourceMetrics"), 0);
     if (metrics) {
-      json_t *metric = json_array_get(json_object_get(json_array_get(json_object_get(metrics, "scopeMetrics"), 0), "metrics"), 0);
-      json_t *point = json_array_get(json_object_get(json_object_get(metric, "gauge"), "dataPoints"), 0);
+      json_t *metric = json_array_get(
+          json_object_get(json_array_get(json_object_get(metrics, "scopeMetrics"), 0), "metrics"),
+          0);
+      json_t *point =
+          json_array_get(json_object_get(json_object_get(metric, "gauge"), "dataPoints"), 0);
       assert_true(json_number_value(json_object_get(point, "asDouble")) == 1.5);
       points++;
     }
     size_t i;
-    json_array_foreach(json_object_get(json_array_get(json_object_get(resource, "scopeSpans"), 0), "spans"), i, span) {
+    json_array_foreach (
+        json_object_get(json_array_get(json_object_get(resource, "scopeSpans"), 0), "spans"), i,
+        span) {
       assert_int_equal(strlen(json_string_value(json_object_get(span, "traceId"))), 32);
       assert_int_equal(strlen(json_string_value(json_object_get(span, "spanId"))), 16);
-      long long start = atoll(json_string_value(json_object_get(span, "startTimeUnixNano"))), end = atoll(json_string_value(json_object_get(span, "endTimeUnixNano")));
+      long long start = atoll(json_string_value(json_object_get(span, "startTimeUnixNano")));
+      long long end = atoll(json_string_value(json_object_get(span, "endTimeUnixNano")));
       assert_true(start > 1000000000000000000ll && end >= start);
       children += json_object_get(span, "parentSpanId") != NULL;
       failed += json_object_get(span, "status") != NULL;
@@ -143,74 +195,103 @@ static void test_otlp_lines(void **state) {
     }
     json_decref(root);
   }
-  assert_int_equal(spans, 2 * SPANS + OVERLAPS + 2);   // the instant is a span without length
+  assert_int_equal(spans, 2 * SPANS + OVERLAPS + 2);  // the instant is a span without length
   assert_int_equal(children, SPANS);
-  assert_int_equal(failed, 1);                          // the one that never ended
+  assert_int_equal(failed, 1);  // the one that never ended
   assert_int_equal(points, 1);
   hsc_bytes_deinit(&out);
 }
 
 // Inflates every batch and counts begins and ends.
 static void test_perfetto_packets(void **state) {
-  hsc_bytes out = export_to(HSC_SINK_perfetto), raw = {0};
+  hsc_bytes out = export_to(HSC_SINK_perfetto);
+  hsc_bytes raw = {0};
   hsc_wire_field f, g, h;
   for (hsc_wire in = hsc_wire_of(hsc_bytes_view(&out)); hsc_wire_next(&in, &f);) {
     hsc_wire packet = hsc_wire_of(f.bytes);
     assert_true(f.number == 1 && hsc_wire_next(&packet, &g) && g.number == 50);
     uLongf size = 1 << 22;
     char *room = hsc_bytes_extend(&raw, size);
-    assert_int_equal(uncompress((Bytef *)room, &size, (const Bytef *)g.bytes.data, g.bytes.size), Z_OK);
+    assert_int_equal(uncompress((Bytef *)room, &size, (const Bytef *)g.bytes.data, g.bytes.size),
+                     Z_OK);
     raw.size = (size_t)(room - raw.data) + size;
   }
-  int begins = 0, ends = 0, instants = 0, counters = 0, tracks = 0, cleared = 0;
+  int begins = 0;
+  int ends = 0;
+  int instants = 0;
+  int counters = 0;
+  int tracks = 0;
+  int cleared = 0;
   uint64_t last = 0;
   for (hsc_wire in = hsc_wire_of(hsc_bytes_view(&raw)); hsc_wire_next(&in, &f);)
     for (hsc_wire packet = hsc_wire_of(f.bytes); hsc_wire_next(&packet, &g);) {
-      if (g.number == 8) assert_true(g.value >= last), last = g.value;   // in order of time
-      if (g.number == 13 && g.value == 1) cleared++;
-      if (g.number == 60) tracks++;
-      if (g.number != 11) continue;
+      if (g.number == 8) {
+        // in order of time
+        assert_true(g.value >= last);
+        last = g.value;
+      }
+      if (g.number == 13 && g.value == 1)
+        cleared++;
+      if (g.number == 60)
+        tracks++;
+      if (g.number != 11)
+        continue;
       for (hsc_wire event = hsc_wire_of(g.bytes); hsc_wire_next(&event, &h);)
-        if (h.number == 9) begins += h.value == 1, ends += h.value == 2, instants += h.value == 3, counters += h.value == 4;
+        if (h.number == 9) {
+          begins += h.value == 1;
+          ends += h.value == 2;
+          instants += h.value == 3;
+          counters += h.value == 4;
+        }
     }
   assert_int_equal(begins, 2 * SPANS + OVERLAPS + 1);
   assert_int_equal(ends, begins);
   assert_int_equal(instants, 3);
   assert_int_equal(counters, 1);
   assert_int_equal(cleared, 1);
-  assert_int_equal(tracks, 1 + 1 + OVERLAPS + 1);   // process, thread, lanes of the queue, counter
+  assert_int_equal(tracks, 1 + 1 + OVERLAPS + 1);  // process, thread, lanes of the queue, counter
   hsc_bytes_deinit(&raw);
   hsc_bytes_deinit(&out);
 }
 
-// ---- Parquet: the footer is read by a Thrift reader of the test's own -------------------------------------------------------------
+// ---- Parquet: the footer is read by a Thrift reader of the test's own ---------------------------
 
-typedef struct thrift { const uint8_t *p, *end; } thrift;
+typedef struct thrift {
+  const uint8_t *p, *end;
+} thrift;
 
 static uint64_t varint(thrift *t) {
   uint64_t value = 0;
   for (int shift = 0; t->p < t->end; shift += 7) {
     value |= (uint64_t)(*t->p & 0x7f) << shift;
-    if (!(*t->p++ & 0x80)) return value;
+    if (!(*t->p++ & 0x80))
+      return value;
   }
   fail_msg("a number is cut off");
   return 0;
 }
-static int64_t zigzag(thrift *t) { uint64_t v = varint(t); return (int64_t)(v >> 1) ^ -(int64_t)(v & 1); }
+static int64_t zigzag(thrift *t) {
+  uint64_t v = varint(t);
+  return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+}
 
-// Visits a struct; numbers found at the path of field numbers "a.b.c" (list elements do not count) are appended to `found`.
+// Visits a struct; numbers found at the path of field numbers "a.b.c" (list elements do not count)
+// are appended to `found`.
 static void walk(thrift *t, const char *path, const char *wanted, int64_t *found, int *count);
-static void value(thrift *t, int type, const char *path, const char *wanted, int64_t *found, int *count) {
+static void value(
+    thrift *t, int type, const char *path, const char *wanted, int64_t *found, int *count) {
   if (type == 5 || type == 6) {
     int64_t number = zigzag(t);
-    if (!strcmp(path, wanted)) found[(*count)++] = number;
+    if (!strcmp(path, wanted))
+      found[(*count)++] = number;
   } else if (type == 8) {
     uint64_t size = varint(t);
     t->p += size;
   } else if (type == 9) {
     uint8_t head = *t->p++;
     uint64_t elements = head >> 4 == 15 ? varint(t) : head >> 4;
-    for (uint64_t i = 0; i < elements; i++) value(t, head & 15, path, wanted, found, count);
+    for (uint64_t i = 0; i < elements; i++)
+      value(t, head & 15, path, wanted, found, count);
   } else if (type == 12) {
     walk(t, path, wanted, found, count);
   } else if (type != 1 && type != 2) {
@@ -232,7 +313,8 @@ static void walk(thrift *t, const char *path, const char *wanted, int64_t *found
 static int find(const hsc_bytes *file, const char *wanted, int64_t *found) {
   uint32_t size;
   memcpy(&size, file->data + file->size - 8, 4);
-  thrift t = {(const uint8_t *)file->data + file->size - 8 - size, (const uint8_t *)file->data + file->size - 8};
+  thrift t = {(const uint8_t *)file->data + file->size - 8 - size,
+              (const uint8_t *)file->data + file->size - 8};
   int count = 0;
   walk(&t, "", wanted, found, &count);
   assert_ptr_equal(t.p, t.end);
@@ -267,13 +349,18 @@ static void test_parquet_pages(void **state) {
   enum { ROWS = 200000, GROUP = 128 << 10 };
   hsc_bytes out = {0};
   hsc_parquet *file = NULL;
-  hsc_parquet_column columns[] = {{"n", HSC_PARQUET_INT64}, {"few", HSC_PARQUET_TEXT}, {"many", HSC_PARQUET_TEXT}, {"flag", HSC_PARQUET_BOOL}};
+  hsc_parquet_column columns[] = {{"n", HSC_PARQUET_INT64},
+                                  {"few", HSC_PARQUET_TEXT},
+                                  {"many", HSC_PARQUET_TEXT},
+                                  {"flag", HSC_PARQUET_BOOL}};
   check(hsc_parquet_create(columns, 4, collect, &out, &file));
   for (int i = 0; i < ROWS; i++) {
     char text[16];
     hsc_parquet_int(file, i - 7);
-    if (i % 3) hsc_parquet_text(file, hsc_view_of(i % 2 ? "odd" : "even"));
-    else hsc_parquet_null(file);
+    if (i % 3)
+      hsc_parquet_text(file, hsc_view_of(i % 2 ? "odd" : "even"));
+    else
+      hsc_parquet_null(file);
     hsc_parquet_text(file, (hsc_view){text, (size_t)snprintf(text, sizeof text, "%d", i)});
     hsc_parquet_bool(file, i % 5 == 0);
   }
@@ -288,11 +375,13 @@ static void test_parquet_pages(void **state) {
   int64_t nulls[8];
   assert_int_equal(find(&out, "4.1.3.12.3", nulls), 8);
   assert_int_equal(nulls[1] + nulls[5], (ROWS + 2) / 3);
-  assert_int_equal(read_page(&out, found[0], page, 4 << 20), 4 + 4 + GROUP * 8);   // one run of levels: length, varint of 3 bytes, the 1
+  // one run of levels: length, varint of 3 bytes, the 1
+  assert_int_equal(read_page(&out, found[0], page, 4 << 20), 4 + 4 + GROUP * 8);
   int64_t last;
   memcpy(&last, page + 8 + (GROUP - 1) * 8, 8);
   assert_int_equal(last, GROUP - 1 - 7);
-  read_page(&out, found[6], page, 4 << 20);                                        // plain text: length and characters
+  // plain text: length and characters
+  read_page(&out, found[6], page, 4 << 20);
   assert_memory_equal(page + 8, "\6\0\0\000131072", 10);
   hsc_free(page);
   hsc_bytes_deinit(&out);
@@ -300,8 +389,12 @@ static void test_parquet_pages(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_chrome),           cmocka_unit_test(test_speedscope_nests_in_order_of_time), cmocka_unit_test(test_otlp_lines),
-      cmocka_unit_test(test_perfetto_packets), cmocka_unit_test(test_parquet_of_a_capture),              cmocka_unit_test(test_parquet_pages),
+      cmocka_unit_test(test_chrome),
+      cmocka_unit_test(test_speedscope_nests_in_order_of_time),
+      cmocka_unit_test(test_otlp_lines),
+      cmocka_unit_test(test_perfetto_packets),
+      cmocka_unit_test(test_parquet_of_a_capture),
+      cmocka_unit_test(test_parquet_pages),
   };
   return cmocka_run_group_tests(tests, record, clean_up);
 }

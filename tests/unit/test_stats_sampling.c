@@ -10,22 +10,26 @@
 #include "base/core/random.h"
 #include "lab/run/sampling_document.h"
 
-// A machine that takes `run_s` for a run, with so much noise (a share) between runs and between blocks; a block costs `block_s` besides.
+// A machine that takes `run_s` for a run, with so much noise (a share) between runs and between
+// blocks; a block costs `block_s` besides.
 typedef struct machine {
   double run_s, block_s, run_noise, block_noise;
   hsc_random random;
 } machine;
 
 static void assert_ok(hsc_status *status) {
-  if (status) fail_msg("%s", hsc_status_message(status));
+  if (status)
+    fail_msg("%s", hsc_status_message(status));
 }
 
 static void measure(machine *m, hsc_sampling *s) {
   double x[1000];
   for (size_t n; (n = hsc_sampling_next(s));) {
-    double level = m->run_s * (1 + m->block_noise * hsc_random_normal(&m->random)), spent = m->block_s;
+    double level = m->run_s * (1 + m->block_noise * hsc_random_normal(&m->random));
+    double spent = m->block_s;
     assert_true(n <= 1000);
-    for (size_t i = 0; i < n; i++) spent += x[i] = level * (1 + m->run_noise * hsc_random_normal(&m->random));
+    for (size_t i = 0; i < n; i++)
+      spent += x[i] = level * (1 + m->run_noise * hsc_random_normal(&m->random));
     assert_ok(hsc_sampling_add(s, x, n, spent));
     assert_true(s->upper_count < 100000);
   }
@@ -35,7 +39,8 @@ static void measure(machine *m, hsc_sampling *s) {
 static hsc_sampling plan(const hsc_sampling_options *given, double once_s) {
   hsc_sampling s;
   hsc_sampling_options o = *given;
-  o.lower = "run", o.upper = "block";
+  o.lower = "run";
+  o.upper = "block";
   hsc_sampling_init(&s, &o, once_s);
   return s;
 }
@@ -49,7 +54,8 @@ static machine quiet(void) {
 static void assert_text(const hsc_sampling *s, const char *part) {
   hsc_bytes text = {0};
   hsc_sampling_text(s, false, &text);
-  if (!strstr(hsc_bytes_text(&text), part)) fail_msg("'%s' is not in '%s'", part, hsc_bytes_text(&text));
+  if (!strstr(hsc_bytes_text(&text), part))
+    fail_msg("'%s' is not in '%s'", part, hsc_bytes_text(&text));
   hsc_bytes_deinit(&text);
 }
 
@@ -79,13 +85,17 @@ static void test_a_wild_machine_ends_by_budget_and_says_how_many_more(void **sta
   hsc_sampling_deinit(&s);
 }
 
-// Where a block costs as much as a hundred runs and runs are what differs, blocks are long; where blocks differ, they are short.
+// Where a block costs as much as a hundred runs and runs are what differs, blocks are long; where
+// blocks differ, they are short.
 static void test_the_pilot_spends_where_the_variance_is(void **state) {
-  machine runs_differ = {1e-4, 1e-2, 0.05, 0.0001, {{0}}}, blocks_differ = {1e-4, 1e-5, 0.001, 0.05, {{0}}};
+  machine runs_differ = {1e-4, 1e-2, 0.05, 0.0001, {{0}}};
+  machine blocks_differ = {1e-4, 1e-5, 0.001, 0.05, {{0}}};
   hsc_random_init(&runs_differ.random, 5);
   hsc_random_init(&blocks_differ.random, 6);
-  hsc_sampling_options o = {.half_width = 0.01, .budget_s = 60, .pilot_lower = 20, .pilot_upper = 5};
-  hsc_sampling a = plan(&o, 1e-4), b = plan(&o, 1e-4);
+  hsc_sampling_options o = {
+      .half_width = 0.01, .budget_s = 60, .pilot_lower = 20, .pilot_upper = 5};
+  hsc_sampling a = plan(&o, 1e-4);
+  hsc_sampling b = plan(&o, 1e-4);
   measure(&runs_differ, &a);
   measure(&blocks_differ, &b);
   assert_true(a.has_pilot && b.has_pilot);
@@ -100,18 +110,22 @@ static void test_slow_programs_get_no_pilot_and_three_runs(void **state) {
   hsc_sampling s = plan(&(hsc_sampling_options){.half_width = 0.02, .budget_s = 0.2}, 2);
   measure(&m, &s);
   assert_true(!s.has_pilot && s.count == 3 && s.upper_count == 3);
-  assert_text(&s, "3 runs in 3 blocks; no pilot: one alone takes too much of the time budget; ended: the time budget is spent (200 ms)");
+  assert_text(&s,
+              "3 runs in 3 blocks; no pilot: one alone takes too much of the time budget; ended: "
+              "the time budget is spent (200 ms)");
   hsc_sampling_deinit(&s);
 }
 
 static void test_a_given_number_is_made_whatever_it_shows(void **state) {
   machine m = quiet();
   for (size_t exact = 1; exact < 60; exact += 7) {
-    hsc_sampling s = plan(&(hsc_sampling_options){.exact = exact, .half_width = 0.02, .budget_s = 1e-9}, 1e-3);
+    hsc_sampling s =
+        plan(&(hsc_sampling_options){.exact = exact, .half_width = 0.02, .budget_s = 1e-9}, 1e-3);
     measure(&m, &s);
     assert_int_equal(s.count, exact);
     assert_text(&s, "ended: as many as were asked for");
-    if (exact == 1) assert_true(isnan(s.half_width) && isnan(s.more));
+    if (exact == 1)
+      assert_true(isnan(s.half_width) && isnan(s.more));
     hsc_sampling_deinit(&s);
   }
 }
@@ -119,7 +133,8 @@ static void test_a_given_number_is_made_whatever_it_shows(void **state) {
 static void test_bad_samples_end_nothing_by_width(void **state) {
   hsc_sampling s = plan(&(hsc_sampling_options){.half_width = 0.02, .budget_s = 1}, 1e-3);
   double bad[5] = {1e-3, NAN, 1e-3, INFINITY, 1e-3};
-  while (hsc_sampling_next(&s)) assert_ok(hsc_sampling_add(&s, bad, 5, 0.05));
+  while (hsc_sampling_next(&s))
+    assert_ok(hsc_sampling_add(&s, bad, 5, 0.05));
   assert_int_equal(s.stop, HSC_STOP_BUDGET);
   assert_ok(hsc_sampling_finish(&s, 1));
   assert_text(&s, "no pilot: its samples cannot be used");
@@ -131,20 +146,26 @@ static void test_bad_samples_end_nothing_by_width(void **state) {
 
 static void test_the_document_says_who_chose_what(void **state) {
   machine m = quiet();
-  hsc_sampling s = plan(&(hsc_sampling_options){.half_width = 0.02, .budget_s = 10}, 1e-3), t = plan(&(hsc_sampling_options){.half_width = 0.02, .budget_s = 10}, 1e-3);
+  hsc_sampling s = plan(&(hsc_sampling_options){.half_width = 0.02, .budget_s = 10}, 1e-3);
+  hsc_sampling t = plan(&(hsc_sampling_options){.half_width = 0.02, .budget_s = 10}, 1e-3);
   measure(&m, &s);
   m.run_s = 1.2e-3;
   measure(&m, &t);
-  json_t *document = hsc_sampling_json(&s), *row = NULL;
-  assert_int_equal(json_integer_value(json_object_get(json_object_get(json_object_get(document, "pilot"), "made"), "run")), 5);
-  assert_int_equal(json_integer_value(json_object_get(json_object_get(document, "made"), "run")), (long long)s.count);
-  assert_string_equal(json_string_value(json_object_get(document, "ended_by")), "the interval is narrow enough");
+  json_t *document = hsc_sampling_json(&s);
+  json_t *row = NULL;
+  assert_int_equal(json_integer_value(json_object_get(
+                       json_object_get(json_object_get(document, "pilot"), "made"), "run")),
+                   5);
+  assert_int_equal(json_integer_value(json_object_get(json_object_get(document, "made"), "run")),
+                   (long long)s.count);
+  assert_string_equal(json_string_value(json_object_get(document, "ended_by")),
+                      "the interval is narrow enough");
   json_decref(document);
   double p = NAN;
   assert_ok(hsc_sampling_compare(&t, &s, 0.01, 1, &row, &p));
   assert_string_equal(json_string_value(json_object_get(row, "verdict")), "slower");
   assert_true(p < 1e-6);
-  hsc_sampling_discover(row, 0.2, 3);   // among three comparisons it does not hold
+  hsc_sampling_discover(row, 0.2, 3);  // among three comparisons it does not hold
   assert_string_equal(json_string_value(json_object_get(row, "verdict")), "cannot tell");
   json_decref(row);
   hsc_sampling_deinit(&s);

@@ -61,12 +61,15 @@ static void every_failing_allocation_is_survived(void **state) {
     status = hsc_status_hint(status, "hint");
     hsc_alloc_fail_after(0);
     assert_non_null(status);
-    assert_true(hsc_status_code(status) == HSC_ABORTED || hsc_status_code(status) == HSC_RESOURCE_EXHAUSTED);
+    assert_true(hsc_status_code(status) == HSC_ABORTED ||
+                hsc_status_code(status) == HSC_RESOURCE_EXHAUSTED);
     hsc_status_free(status);
   }
 }
 
-static hsc_status *inner(bool fails) { return fails ? HSC_ERR(DATA_LOSS, "torn") : NULL; }
+static hsc_status *inner(bool fails) {
+  return fails ? HSC_ERR(DATA_LOSS, "torn") : NULL;
+}
 
 static hsc_status *with_try(bool fails, bool *out_after) {
   HSC_TRY(inner(fails));
@@ -88,7 +91,8 @@ done:
 }
 
 static void macros_leave_with_the_status(void **state) {
-  bool after = false, cleaned = false;
+  bool after = false;
+  bool cleaned = false;
   EXPECT_CODE(DATA_LOSS, with_try(true, &after));
   assert_false(after);
   EXPECT_OK(with_try(false, &after));
@@ -107,7 +111,8 @@ static void codes_have_the_numbers_of_pjrt(void **state) {
   assert_int_equal(HSC_UNAUTHENTICATED, 16);
   assert_string_equal(hsc_code_text(HSC_NOT_FOUND), "not found");
   assert_string_equal(hsc_code_name(HSC_NOT_FOUND), "NOT_FOUND");
-  for (int code = 1; code <= 16; code++) assert_true(strlen(hsc_code_advice((hsc_code)code)) > 0);
+  for (int code = 1; code <= 16; code++)
+    assert_true(strlen(hsc_code_advice((hsc_code)code)) > 0);
 }
 
 static void errno_becomes_a_code(void **state) {

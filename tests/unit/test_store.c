@@ -1,5 +1,5 @@
-// test_store.c - the result store: what goes in comes out, a killed writer loses nothing that was put, old and foreign
-// files are refused in words.
+// test_store.c - the result store: what goes in comes out, a killed writer loses nothing that was
+// put, old and foreign files are refused in words.
 #include <fcntl.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -16,7 +16,8 @@ static char dir[64], path[128];
 
 static int make_dir(void **state) {
   strcpy(dir, "/tmp/hloscope-store-XXXXXX");
-  if (!mkdtemp(dir)) return -1;
+  if (!mkdtemp(dir))
+    return -1;
   snprintf(path, sizeof path, "%s/results.sqlite", dir);
   return 0;
 }
@@ -29,8 +30,8 @@ static int remove_dir(void **state) {
 
 static int64_t begin(hsc_store *store, const char *plan) {
   int64_t id = 0;
-  json_t *configuration = json_pack("{s:i}", "warmup_iterations", 5),
-         *environment = json_pack("{s:s}", "cpu", "a \"quoted\" name");
+  json_t *configuration = json_pack("{s:i}", "warmup_iterations", 5);
+  json_t *environment = json_pack("{s:s}", "cpu", "a \"quoted\" name");
   EXPECT_OK(hsc_store_begin(store,
                             &(hsc_experiment){.kind = "patterns",
                                               .command = "hloscope patterns",
@@ -49,7 +50,8 @@ static int64_t begin(hsc_store *store, const char *plan) {
 static void put(hsc_store *store, int64_t id, const char *key, const char *json) {
   json_t *answer = json_loads(json, 0, NULL);
   assert_non_null(answer);
-  EXPECT_OK(hsc_store_put_task(store, id, &(hsc_task){.key = key, .status = "ok", .answer = answer}));
+  EXPECT_OK(
+      hsc_store_put_task(store, id, &(hsc_task){.key = key, .status = "ok", .answer = answer}));
   json_decref(answer);
 }
 
@@ -58,16 +60,18 @@ static void tasks_come_back_as_they_went_in(void **state) {
   EXPECT_OK(hsc_store_open(path, &store));
   int64_t id = begin(store, "plan a");
   const char *text =
-      "{\"fingerprint\":\"ab\",\"series\":{\"run_ns\":[3,1,2],\"share_count\":[0.5],\"page_faults_count\":[]}}";
+      "{\"fingerprint\":\"ab\",\"series\":{\"run_ns\":[3,1,2],\"share_count\":[0.5],\"page_faults_"
+      "count\":[]}}";
   put(store, id, "vmap_small/trial/1", "{\"fingerprint\":\"replaced\"}");
   put(store, id, "vmap_small/trial/1", text);
-  char *status = NULL, *message = NULL;
+  char *status = NULL;
+  char *message = NULL;
   json_t *answer = NULL;
   EXPECT_OK(hsc_store_get_task(store, id, "vmap_small/trial/1", &status, &message, &answer));
   assert_string_equal(status, "ok");
   assert_null(message);
-  json_t *expected =
-      json_loads("{\"fingerprint\":\"ab\",\"series\":{\"run_ns\":[3,1,2],\"share_count\":[0.5]}}", 0, NULL);
+  json_t *expected = json_loads(
+      "{\"fingerprint\":\"ab\",\"series\":{\"run_ns\":[3,1,2],\"share_count\":[0.5]}}", 0, NULL);
   assert_true(json_equal(answer, expected));  // an empty series has no samples to come back from
   json_decref(answer);
   json_decref(expected);
@@ -76,15 +80,18 @@ static void tasks_come_back_as_they_went_in(void **state) {
   assert_null(answer);
 
   json_t *odd = json_loads("{\"series\":{\"no unit\":[1]}}", 0, NULL);
-  EXPECT_CODE(INTERNAL, hsc_store_put_task(store, id, &(hsc_task){.key = "odd", .status = "ok", .answer = odd}));
+  EXPECT_CODE(INTERNAL, hsc_store_put_task(
+                            store, id, &(hsc_task){.key = "odd", .status = "ok", .answer = odd}));
   json_decref(odd);
   EXPECT_OK(hsc_store_get_task(store, id, "odd", &status, &message, &answer));
   assert_null(answer);  // nothing of the refused task stayed
-  EXPECT_OK(hsc_store_put_task(store, id, &(hsc_task){.key = "dead", .status = "abort", .message = "signal 6"}));
+  EXPECT_OK(hsc_store_put_task(
+      store, id, &(hsc_task){.key = "dead", .status = "abort", .message = "signal 6"}));
   json_t *tasks = NULL;
   EXPECT_OK(hsc_store_tasks(store, id, &tasks));
   assert_int_equal(json_array_size(tasks), 2);
-  assert_string_equal(json_string_value(json_object_get(json_array_get(tasks, 1), "message")), "signal 6");
+  assert_string_equal(json_string_value(json_object_get(json_array_get(tasks, 1), "message")),
+                      "signal 6");
   json_decref(tasks);
   hsc_store_close(store);
 }
@@ -92,7 +99,9 @@ static void tasks_come_back_as_they_went_in(void **state) {
 static void experiments_are_listed_and_resumed(void **state) {
   hsc_store *store;
   EXPECT_OK(hsc_store_open(path, &store));
-  int64_t first = begin(store, "plan b"), second = begin(store, "plan b"), found = 0;
+  int64_t first = begin(store, "plan b");
+  int64_t second = begin(store, "plan b");
+  int64_t found = 0;
   EXPECT_OK(hsc_store_resumable(store, "plan b", &found));
   assert_int_equal(found, second);
   json_t *result = json_pack("{s:s}", "summary", "x");
@@ -115,7 +124,8 @@ static void experiments_are_listed_and_resumed(void **state) {
   EXPECT_OK(hsc_store_get(store, first, &list));
   assert_int_equal(list.items[0].task_count, 1);
   assert_int_equal(list.items[0].sample_count, 4);
-  assert_string_equal(json_string_value(json_object_get(list.items[0].environment, "cpu")), "a \"quoted\" name");
+  assert_string_equal(json_string_value(json_object_get(list.items[0].environment, "cpu")),
+                      "a \"quoted\" name");
   hsc_experiment_list_deinit(&list);
   EXPECT_CODE(NOT_FOUND, hsc_store_get(store, 4711, &list));
   hsc_experiment_list_deinit(&list);
@@ -128,15 +138,18 @@ static void a_killed_writer_loses_nothing(void **state) {
   pid_t pid = fork();
   if (pid == 0) {  // the writer: one task put, one in the middle of a transaction
     hsc_store *store;
-    if (hsc_store_open(path, &store)) _exit(1);
+    if (hsc_store_open(path, &store))
+      _exit(1);
     int64_t id = begin(store, "plan killed");
     put(store, id, "measured", "{\"series\":{\"run_ns\":[42]}}");
     sqlite3 *db;
     sqlite3_open(path, &db);
-    sqlite3_exec(
-        db, "BEGIN; INSERT INTO task (experiment, key, status, finished_ns, detail) VALUES (1, 'half', 'ok', 0, '{}')",
-        NULL, NULL, NULL);
-    if (write(ready[1], "x", 1) != 1) _exit(1);
+    sqlite3_exec(db,
+                 "BEGIN; INSERT INTO task (experiment, key, status, finished_ns, detail) VALUES "
+                 "(1, 'half', 'ok', 0, '{}')",
+                 NULL, NULL, NULL);
+    if (write(ready[1], "x", 1) != 1)
+      _exit(1);
     pause();
   }
   char byte;
@@ -160,9 +173,10 @@ static void files_that_are_no_store_are_refused(void **state) {
   char other[160];
   hsc_store *store;
   snprintf(other, sizeof other, "%s/text.sqlite", dir);
-  EXPECT_OK(hsc_file_write_atomic(
-      other, "this is a text file, long enough to be looked at as a database ......................................",
-      100));
+  EXPECT_OK(hsc_file_write_atomic(other,
+                                  "this is a text file, long enough to be looked at as a database "
+                                  "......................................",
+                                  100));
   EXPECT_CODE(DATA_LOSS, hsc_store_open(other, &store));
   snprintf(other, sizeof other, "%s/none/results.sqlite", dir);
   EXPECT_CODE(NOT_FOUND, hsc_store_open(other, &store));

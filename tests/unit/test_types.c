@@ -1,7 +1,7 @@
 // Element types: names and numbers, and what the bits of each float type mean.
 //
-// Oracles: ml_dtypes 0.5 for the 8-bit and 4-bit floats (digests over all inputs, computed there), the compiler's _Float16 for f16, arithmetic on
-// float's bits for bf16.
+// Oracles: ml_dtypes 0.5 for the 8-bit and 4-bit floats (digests over all inputs, computed there),
+// the compiler's _Float16 for f16, arithmetic on float's bits for bf16.
 #include "base/core/random.h"
 #include "unit.h"
 
@@ -10,7 +10,8 @@
 #include <math.h>
 
 static uint64_t fnv1a(uint64_t hash, const void *data, size_t size) {
-  for (size_t i = 0; i < size; i++) hash = (hash ^ ((const unsigned char *)data)[i]) * 0x100000001b3u;
+  for (size_t i = 0; i < size; i++)
+    hash = (hash ^ ((const unsigned char *)data)[i]) * 0x100000001b3u;
   return hash;
 }
 
@@ -47,7 +48,8 @@ static void narrow_floats_are_those_of_ml_dtypes(void **state) {
       {HSC_TYPE_F8E8M0FNU, 256, 0xf66e04a493e77b06u, 0xa9cafead2f905368u},
   };
   for (size_t i = 0; i < HSC_COUNT_OF(rows); i++) {
-    uint64_t encoded = FNV_START, decoded = FNV_START;
+    uint64_t encoded = FNV_START;
+    uint64_t decoded = FNV_START;
     for (int bits = 0; bits < 65536; bits++) {
       uint8_t byte = (uint8_t)hsc_float_encode(rows[i].type, value_of_f16((uint16_t)bits));
       encoded = fnv1a(encoded, &byte, 1);
@@ -56,16 +58,20 @@ static void narrow_floats_are_those_of_ml_dtypes(void **state) {
       double value = hsc_float_decode(rows[i].type, (uint64_t)bits);
       uint64_t word = isnan(value) ? UINT64_MAX : bits_of(value);
       decoded = fnv1a(decoded, &word, sizeof word);
-      if (!isnan(value)) assert_int_equal(hsc_float_encode(rows[i].type, value), bits);
+      if (!isnan(value))
+        assert_int_equal(hsc_float_encode(rows[i].type, value), bits);
     }
-    if (encoded != rows[i].encoded) fail_msg("%s: encodes otherwise than ml_dtypes", hsc_type_text(rows[i].type));
-    if (decoded != rows[i].decoded) fail_msg("%s: decodes otherwise than ml_dtypes", hsc_type_text(rows[i].type));
+    if (encoded != rows[i].encoded)
+      fail_msg("%s: encodes otherwise than ml_dtypes", hsc_type_text(rows[i].type));
+    if (decoded != rows[i].decoded)
+      fail_msg("%s: decodes otherwise than ml_dtypes", hsc_type_text(rows[i].type));
   }
 }
 
 static void halves_are_those_of_the_compiler(void **state) {
   for (uint64_t bits = 0; bits < 65536; bits++) {
-    double value = value_of_f16((uint16_t)bits), decoded = hsc_float_decode(HSC_TYPE_F16, bits);
+    double value = value_of_f16((uint16_t)bits);
+    double decoded = hsc_float_decode(HSC_TYPE_F16, bits);
     if (isnan(value)) {
       assert_true(isnan(decoded));
       continue;
@@ -79,8 +85,11 @@ static void halves_are_those_of_the_compiler(void **state) {
     // Over the whole range and beyond, and doubles close to the middle between two halves.
     double value = ldexp(hsc_random_double(&random) - 0.5, (int)hsc_random_below(&random, 48) - 30);
     if (i % 2)
-      value = (value_of_f16((uint16_t)hsc_random_below(&random, 0x7bff)) + value_of_f16((uint16_t)hsc_random_below(&random, 0x7bff))) / 2;
-    if (i % 4 == 1) value = nextafter(value, i % 8 == 1 ? INFINITY : 0);
+      value = (value_of_f16((uint16_t)hsc_random_below(&random, 0x7bff)) +
+               value_of_f16((uint16_t)hsc_random_below(&random, 0x7bff))) /
+              2;
+    if (i % 4 == 1)
+      value = nextafter(value, i % 8 == 1 ? INFINITY : 0);
     _Float16 want = (_Float16)value;
     uint16_t want_bits;
     memcpy(&want_bits, &want, sizeof want_bits);
@@ -88,28 +97,37 @@ static void halves_are_those_of_the_compiler(void **state) {
   }
 }
 
-// To nearest even by adding just under half of what is cut off, plus one where the last bit that stays is odd.
+// To nearest even by adding just under half of what is cut off, plus one where the last bit that
+// stays is odd.
 static void bf16_is_the_upper_half_of_a_float(void **state) {
   hsc_random random;
   hsc_random_init(&random, 2);
   for (uint64_t bits = 0; bits < 65536; bits++) {
     double value = hsc_float_decode(HSC_TYPE_BF16, bits);
-    if (isnan(value)) assert_true((bits & 0x7f80) == 0x7f80 && (bits & 0x7f) != 0);
-    else assert_int_equal(hsc_float_encode(HSC_TYPE_BF16, value), bits);
+    if (isnan(value))
+      assert_true((bits & 0x7f80) == 0x7f80 && (bits & 0x7f) != 0);
+    else
+      assert_int_equal(hsc_float_encode(HSC_TYPE_BF16, value), bits);
   }
   for (int i = 0; i < 1000000; i++) {
     uint32_t bits = (uint32_t)hsc_random_u64(&random);
-    if (i % 3 == 0) bits = (bits & 0xffff0000u) | 0x8000;  // ties
+    if (i % 3 == 0)
+      bits = (bits & 0xffff0000u) | 0x8000;  // ties
     float value;
     memcpy(&value, &bits, sizeof value);
-    if (isnan(value)) continue;
-    assert_int_equal(hsc_float_encode(HSC_TYPE_BF16, value), (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    if (isnan(value))
+      continue;
+    assert_int_equal(hsc_float_encode(HSC_TYPE_BF16, value),
+                     (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
   }
 }
 
 // A double just above a tie must round up; going through float would make it a tie.
 static void doubles_round_once(void **state) {
-  double tie = 1 + 0x1p-4, above = tie + 0x1p-45, tie_bf16 = 1 + 0x1p-8, tie_f16 = 1 + 0x1p-11;
+  double tie = 1 + 0x1p-4;
+  double above = tie + 0x1p-45;
+  double tie_bf16 = 1 + 0x1p-8;
+  double tie_f16 = 1 + 0x1p-11;
   assert_int_equal(hsc_float_encode(HSC_TYPE_F8E4M3FN, tie), 0x38);
   assert_int_equal(hsc_float_encode(HSC_TYPE_F8E4M3FN, above), 0x39);
   assert_int_equal(hsc_float_encode(HSC_TYPE_BF16, tie_bf16), 0x3f80);
@@ -147,7 +165,8 @@ static void names_and_numbers_go_both_ways(void **state) {
     assert_true(hsc_type_parse(hsc_view_of(hsc_type_text(type)), &parsed));
     assert_int_equal(parsed, type);
     assert_int_equal(hsc_type_from_proto(hsc_type_proto(type)), type);
-    assert_true(hsc_type_bits(type) <= 8 * (int)hsc_type_bytes(type) || hsc_type_class_of(type) == HSC_CLASS_OTHER);
+    assert_true(hsc_type_bits(type) <= 8 * (int)hsc_type_bytes(type) ||
+                hsc_type_class_of(type) == HSC_CLASS_OTHER);
   }
   hsc_type untouched = HSC_TYPE_F32;
   assert_false(hsc_type_parse(HSC_VIEW("f33"), &untouched));
@@ -157,15 +176,18 @@ static void names_and_numbers_go_both_ways(void **state) {
   assert_int_equal(hsc_type_real_part(HSC_TYPE_C64), HSC_TYPE_F32);
   assert_int_equal(hsc_type_real_part(HSC_TYPE_C128), HSC_TYPE_F64);
   assert_int_equal(hsc_type_real_part(HSC_TYPE_S8), HSC_TYPE_S8);
-  assert_true(hsc_type_is_integral(HSC_TYPE_U4) && !hsc_type_is_integral(HSC_TYPE_PRED) && hsc_type_is_float(HSC_TYPE_BF16) &&
-              hsc_type_is_complex(HSC_TYPE_C64));
+  assert_true(hsc_type_is_integral(HSC_TYPE_U4) && !hsc_type_is_integral(HSC_TYPE_PRED) &&
+              hsc_type_is_float(HSC_TYPE_BF16) && hsc_type_is_complex(HSC_TYPE_C64));
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(narrow_floats_are_those_of_ml_dtypes), cmocka_unit_test(halves_are_those_of_the_compiler),
-      cmocka_unit_test(bf16_is_the_upper_half_of_a_float),    cmocka_unit_test(doubles_round_once),
-      cmocka_unit_test(overflow_is_what_the_type_has),        cmocka_unit_test(names_and_numbers_go_both_ways),
+      cmocka_unit_test(narrow_floats_are_those_of_ml_dtypes),
+      cmocka_unit_test(halves_are_those_of_the_compiler),
+      cmocka_unit_test(bf16_is_the_upper_half_of_a_float),
+      cmocka_unit_test(doubles_round_once),
+      cmocka_unit_test(overflow_is_what_the_type_has),
+      cmocka_unit_test(names_and_numbers_go_both_ways),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

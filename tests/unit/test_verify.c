@@ -1,6 +1,8 @@
-// The verifier refuses each kind of breakage, and its message names the op, what is wrong and where.
+// The verifier refuses each kind of breakage, and its message names the op, what is wrong and
+// where.
 //
-// Shapes against operands are in test_infer.c; here are links, order, names, parameters, computations, aliases.
+// Shapes against operands are in test_infer.c; here are links, order, names, parameters,
+// computations, aliases.
 #include "unit.h"
 
 #include "formats/common/formats.h"
@@ -29,7 +31,8 @@ static int setup(void **state) {
   if (!status) {
     hsc_instr **const names[] = {&x, &y, &sum, &twice, &call, &after, &result};
     hsc_instr *instr = m->entry->first;
-    for (size_t i = 0; i < HSC_COUNT_OF(names); i++, instr = instr->next) *names[i] = instr;
+    for (size_t i = 0; i < HSC_COUNT_OF(names); i++, instr = instr->next)
+      *names[i] = instr;
     status = hsc_module_verify(m);
   }
   hsc_status_free(status);
@@ -44,11 +47,15 @@ static int teardown(void **state) {
 // Fails with words in its message; `line` is where the status points in the program, 0 = nowhere.
 static void expect_broken(hsc_code code, int line, const char *word, const char *more) {
   hsc_status *status = hsc_module_verify(m);
-  if (!status) fail_msg("taken; '%s' was expected", word);
+  if (!status)
+    fail_msg("taken; '%s' was expected", word);
   const char *message = hsc_status_message(status);
-  if (!strstr(message, word) || (more && !strstr(message, more))) fail_msg("'%s' and '%s' are not in: %s", word, more ? more : "", message);
-  if (hsc_status_code(status) != code) fail_msg("code %s: %s", hsc_code_name(hsc_status_code(status)), message);
-  if (hsc_status_line(status) != line) fail_msg("line %d, not %d: %s", hsc_status_line(status), line, message);
+  if (!strstr(message, word) || (more && !strstr(message, more)))
+    fail_msg("'%s' and '%s' are not in: %s", word, more ? more : "", message);
+  if (hsc_status_code(status) != code)
+    fail_msg("code %s: %s", hsc_code_name(hsc_status_code(status)), message);
+  if (hsc_status_line(status) != line)
+    fail_msg("line %d, not %d: %s", hsc_status_line(status), line, message);
   if (line) {
     assert_string_equal(hsc_status_path(status), "broken.hlo");
     assert_non_null(strstr(hsc_status_notes(status), "of computation %main"));
@@ -84,7 +91,8 @@ static void control_edges(void **state) {
   after->control_predecessors[0] = result;
   expect_broken(HSC_INTERNAL, 12, "sine: control predecessor 0, %result, comes after it", NULL);
   after->control_predecessors[0] = m->computations[0]->root;
-  expect_broken(HSC_INTERNAL, 12, "sine: control predecessor 0, %r, is not in its computation", NULL);
+  expect_broken(HSC_INTERNAL, 12, "sine: control predecessor 0, %r, is not in its computation",
+                NULL);
 }
 
 static void names(void **state) {
@@ -103,7 +111,8 @@ static void names(void **state) {
 static void lists(void **state) {
   hsc_instr *prev = twice->prev;
   twice->prev = y;
-  expect_broken(HSC_INTERNAL, 0, "computation %main: its list of instructions is broken at %twice", NULL);
+  expect_broken(HSC_INTERNAL, 0, "computation %main: its list of instructions is broken at %twice",
+                NULL);
   twice->prev = prev;
   m->entry->instr_count++;
   expect_broken(HSC_INTERNAL, 0, "computation %main: holds 7 instructions, counts 8", NULL);
@@ -144,11 +153,13 @@ static void calls(void **state) {
   expect_broken(HSC_INTERNAL, 11, "call: called computation 0 is missing", NULL);
   call->called[0] = inner;
   hsc_instr_set_called(twice, 1, &inner);
-  expect_broken(HSC_INVALID_ARGUMENT, 10, "multiply: calls computation %inner; this op calls none", NULL);
+  expect_broken(HSC_INVALID_ARGUMENT, 10, "multiply: calls computation %inner; this op calls none",
+                NULL);
   hsc_instr_set_called(twice, 0, NULL);
   m->computation_count = 1;
   m->computations[0] = m->entry;  // %inner is not listed any more
-  expect_broken(HSC_INTERNAL, 11, "call: called computation %inner is not in the module's list", NULL);
+  expect_broken(HSC_INTERNAL, 11, "call: called computation %inner is not in the module's list",
+                NULL);
 }
 
 static void modules(void **state) {
@@ -178,12 +189,14 @@ static void shapes(void **state) {
   sum->shape.layout = &(hsc_layout){.rank = 2, .minor_to_major = (int64_t[]){1, 0}};
   expect_broken(HSC_INVALID_ARGUMENT, 9, "add: a layout of 2 dimensions for a shape of 1", NULL);
   sum->shape.layout = &(hsc_layout){.rank = 1, .minor_to_major = (int64_t[]){1}};
-  expect_broken(HSC_INVALID_ARGUMENT, 9, "add: the layout is not a permutation of 1 dimensions", NULL);
+  expect_broken(HSC_INVALID_ARGUMENT, 9, "add: the layout is not a permutation of 1 dimensions",
+                NULL);
   sum->shape = hsc_shape_with_type(good, HSC_TYPE_F64);
   expect_broken(HSC_INVALID_ARGUMENT, 9, "add: gives f32[4], but says f64[4]", NULL);
   sum->shape = good;
   hsc_shape nested = good;
-  for (int i = 0; i < HSC_MAX_TUPLE_DEPTH + 1; i++) nested = hsc_shape_tuple(m->arena, 1, &nested);
+  for (int i = 0; i < HSC_MAX_TUPLE_DEPTH + 1; i++)
+    nested = hsc_shape_tuple(m->arena, 1, &nested);
   x->shape = nested;
   expect_broken(HSC_INVALID_ARGUMENT, 7, "parameter: tuples nest deeper than 64", NULL);
 }
@@ -192,16 +205,20 @@ static void aliases(void **state) {
   hsc_alias alias = m->aliases[0];
   m->aliases = &alias;
   alias.parameter = 2;
-  expect_broken(HSC_INVALID_ARGUMENT, 0, "module m: input_output_alias 0 names parameter 2 of 2", NULL);
+  expect_broken(HSC_INVALID_ARGUMENT, 0, "module m: input_output_alias 0 names parameter 2 of 2",
+                NULL);
   alias.parameter = 0;
   alias.output_index = (hsc_dims){1, (int64_t[]){2}};
-  expect_broken(HSC_INVALID_ARGUMENT, 0, "module m: input_output_alias 0 names a part that is not there", NULL);
+  expect_broken(HSC_INVALID_ARGUMENT, 0,
+                "module m: input_output_alias 0 names a part that is not there", NULL);
   alias.output_index = (hsc_dims){0};
-  expect_broken(HSC_INVALID_ARGUMENT, 0, "module m: input_output_alias 0 joins 16 bytes with 32", NULL);
+  expect_broken(HSC_INVALID_ARGUMENT, 0, "module m: input_output_alias 0 joins 16 bytes with 32",
+                NULL);
   m->alias_count = 0;
   m->donors = &(hsc_alias){.parameter = 1, .parameter_index = {1, (int64_t[]){0}}};
   m->donor_count = 1;
-  expect_broken(HSC_INVALID_ARGUMENT, 0, "module m: buffer_donor 0 names a part that is not there", NULL);
+  expect_broken(HSC_INVALID_ARGUMENT, 0, "module m: buffer_donor 0 names a part that is not there",
+                NULL);
 }
 
 // A chain of calls that is too deep for those who walk it recursively.
@@ -241,7 +258,8 @@ static void large_modules_are_quick(void **state) {
   hsc_builder b;
   hsc_builder_at(&b, m->entry, result);
   hsc_instr *value = x;
-  for (int i = 0; i < 20000; i++) value = hsc_build_binary(&b, HSC_OP_ADD, value, x);
+  for (int i = 0; i < 20000; i++)
+    value = hsc_build_binary(&b, HSC_OP_ADD, value, x);
   EXPECT_OK(hsc_builder_finish(&b, NULL, NULL));
   int64_t start_ns = cpu_ns();
   EXPECT_OK(hsc_module_verify(m));

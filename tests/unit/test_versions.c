@@ -5,12 +5,14 @@
 static hsc_versions *of(const char *const *texts) {
   hsc_versions *versions = NULL;
   EXPECT_OK(hsc_versions_create(&versions));
-  for (; *texts; texts++) EXPECT_OK(hsc_versions_add_text(versions, *texts, HSC_VERSIONS_FROM_USER));
+  for (; *texts; texts++)
+    EXPECT_OK(hsc_versions_add_text(versions, *texts, HSC_VERSIONS_FROM_USER));
   return versions;
 }
 
 static bool excluded(const char *const *versions_here, const char *since, const char *until) {
-  const char *const from[] = {since, NULL}, *const to[] = {until, NULL};
+  const char *const from[] = {since, NULL};
+  const char *const to[] = {until, NULL};
   const hsc_entry entry = {.since = from, .until = to};
   hsc_versions *versions = of(versions_here);
   bool result = hsc_versions_exclude(versions, &entry, NULL) != NULL;
@@ -19,7 +21,10 @@ static bool excluded(const char *const *versions_here, const char *since, const 
 }
 
 static void bounds_hold_for_their_package_alone(void **state) {
-  const char *const old[] = {"jax==0.4.1", NULL}, *const young[] = {"jax 0.4.31", NULL}, *const other[] = {"torch_xla==2.1.0", NULL}, *const none[] = {NULL};
+  const char *const old[] = {"jax==0.4.1", NULL};
+  const char *const young[] = {"jax 0.4.31", NULL};
+  const char *const other[] = {"torch_xla==2.1.0", NULL};
+  const char *const none[] = {NULL};
   assert_true(excluded(old, "jax 0.4.14", "open"));
   assert_false(excluded(young, "jax 0.4.14", "open"));
   assert_false(excluded(other, "jax 0.4.14", "open"));
@@ -32,13 +37,15 @@ static void bounds_hold_for_their_package_alone(void **state) {
 }
 
 static void a_bound_has_as_many_places_as_are_written(void **state) {
-  const char *const patch[] = {"torch-xla==2.8.1", NULL}, *const compiler[] = {"neuronxcc 2.21.18209.0+043b1bf7", NULL};
+  const char *const patch[] = {"torch-xla==2.8.1", NULL};
+  const char *const compiler[] = {"neuronxcc 2.21.18209.0+043b1bf7", NULL};
   assert_false(excluded(patch, "any", "torch-xla 2.8"));
   assert_true(excluded(patch, "any", "torch-xla 2.8.0"));
   assert_false(excluded(compiler, "neuronx-cc 2.21", "neuronx-cc 2.21"));
   assert_true(excluded(compiler, "neuronx-cc 2.22", "open"));
   assert_true(excluded(compiler, "any", "neuronx-cc 2.20"));
-  assert_true(excluded((const char *const[]){"jax==0.4.9", NULL}, "jax 0.4.14", "open"));  // numbers, not letters
+  // numbers, not letters
+  assert_true(excluded((const char *const[]){"jax==0.4.9", NULL}, "jax 0.4.14", "open"));
 }
 
 static void two_versions_in_one_log_exclude_nothing(void **state) {
@@ -48,16 +55,20 @@ static void two_versions_in_one_log_exclude_nothing(void **state) {
   assert_string_equal(hsc_versions_get(versions, "jax"), "0.4.1");
   EXPECT_OK(hsc_versions_add(versions, HSC_VIEW("jax"), HSC_VIEW("0.4.30"), HSC_VERSIONS_FROM_LOG));
   assert_null(hsc_versions_get(versions, "jax"));
-  EXPECT_OK(hsc_versions_add(versions, HSC_VIEW("jax"), HSC_VIEW("0.5.0"), HSC_VERSIONS_FROM_ENVIRONMENT));
+  EXPECT_OK(hsc_versions_add(versions, HSC_VIEW("jax"), HSC_VIEW("0.5.0"),
+                             HSC_VERSIONS_FROM_ENVIRONMENT));
   assert_null(hsc_versions_get(versions, "jax"));
-  EXPECT_OK(hsc_versions_add(versions, HSC_VIEW("jax"), HSC_VIEW("0.6.0."), HSC_VERSIONS_FROM_USER));
+  EXPECT_OK(
+      hsc_versions_add(versions, HSC_VIEW("jax"), HSC_VIEW("0.6.0."), HSC_VERSIONS_FROM_USER));
   assert_string_equal(hsc_versions_get(versions, "jax"), "0.6.0");
-  EXPECT_OK(hsc_versions_add(versions, HSC_VIEW("jaxlib"), HSC_VIEW("unknown"), HSC_VERSIONS_FROM_LOG));
+  EXPECT_OK(
+      hsc_versions_add(versions, HSC_VIEW("jaxlib"), HSC_VIEW("unknown"), HSC_VERSIONS_FROM_LOG));
   assert_null(hsc_versions_get(versions, "jaxlib"));
   for (int i = 0; i < 200; i++) {  // more packages than are kept
     char name[16];
     snprintf(name, sizeof name, "p%d", i);
-    EXPECT_OK(hsc_versions_add(versions, hsc_view_of(name), HSC_VIEW("1.0"), HSC_VERSIONS_FROM_LOG));
+    EXPECT_OK(
+        hsc_versions_add(versions, hsc_view_of(name), HSC_VIEW("1.0"), HSC_VERSIONS_FROM_LOG));
   }
   assert_true(hsc_versions_count(versions) <= 64);
   hsc_versions_destroy(versions);
@@ -68,7 +79,8 @@ static void malformed_versions_are_refused(void **state) {
   EXPECT_OK(hsc_versions_create(&versions));
   EXPECT_CODE(INVALID_ARGUMENT, hsc_versions_add_text(versions, "jax", HSC_VERSIONS_FROM_USER));
   EXPECT_CODE(INVALID_ARGUMENT, hsc_versions_add_text(versions, "==0.4.1", HSC_VERSIONS_FROM_USER));
-  EXPECT_CODE(INVALID_ARGUMENT, hsc_versions_add_text(versions, "jax==new", HSC_VERSIONS_FROM_USER));
+  EXPECT_CODE(INVALID_ARGUMENT,
+              hsc_versions_add_text(versions, "jax==new", HSC_VERSIONS_FROM_USER));
   EXPECT_CODE(INVALID_ARGUMENT, hsc_versions_add_text(versions, "", HSC_VERSIONS_FROM_USER));
   hsc_versions_destroy(versions);
 }
@@ -85,11 +97,14 @@ static hsc_log_reader *read_text(const char *text, hsc_versions *versions) {
 
 static bool found(const hsc_log_report *report, const char *id) {
   for (size_t i = 0; i < report->finding_count; i++)
-    if (!strcmp(report->findings[i]->entry->id, id)) return true;
+    if (!strcmp(report->findings[i]->entry->id, id))
+      return true;
   return false;
 }
 
-static const char failure[] = "jax.errors.TracerBoolConversionError: Attempted boolean conversion of traced array with shape bool[].\n";
+static const char failure[] =
+    "jax.errors.TracerBoolConversionError: Attempted boolean conversion of traced array with shape "
+    "bool[].\n";
 
 static void what_the_log_excludes_is_not_claimed(void **state) {
   char before[400], after[400], right[400];
@@ -115,7 +130,8 @@ static void what_the_log_excludes_is_not_claimed(void **state) {
 static void what_the_environment_excludes_is_not_claimed(void **state) {
   hsc_versions *versions = NULL;
   EXPECT_OK(hsc_versions_create(&versions));
-  EXPECT_OK(hsc_versions_add(versions, HSC_VIEW("jax"), HSC_VIEW("0.4.1"), HSC_VERSIONS_FROM_ENVIRONMENT));
+  EXPECT_OK(hsc_versions_add(versions, HSC_VIEW("jax"), HSC_VIEW("0.4.1"),
+                             HSC_VERSIONS_FROM_ENVIRONMENT));
   hsc_log_reader *reader = read_text(failure, versions);
   assert_false(found(hsc_log_reader_report(reader), "jax-tracer-bool"));
   assert_true(found(hsc_log_reader_report(reader), "unrecognised-error"));  // an error it stays

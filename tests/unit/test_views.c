@@ -1,4 +1,5 @@
-// Views of captures: what the tables say of events whose times are known, the outputs that seeded the project among them; profiles that lie in a capture.
+// Views of captures: what the tables say of events whose times are known, the outputs that seeded
+// the project among them; profiles that lie in a capture.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,8 +24,10 @@ static uint64_t now;
 
 static int make_directory(void **state) {
   snprintf(directory, sizeof directory, "/tmp/hsc-views-XXXXXX");
-  if (!mkdtemp(directory)) return -1;
-  EXPECT_OK(hsc_recorder_open(&(hsc_recorder_options){.path = directory, .label = "pjrt tracer"}, &recorder));
+  if (!mkdtemp(directory))
+    return -1;
+  EXPECT_OK(hsc_recorder_open(&(hsc_recorder_options){.path = directory, .label = "pjrt tracer"},
+                              &recorder));
   now = hsc_trace_ticks();
   return 0;
 }
@@ -37,7 +40,9 @@ static int remove_directory(void **state) {
   return system(command);
 }
 
-static uint32_t name(const char *text) { return hsc_recorder_intern(recorder, text); }
+static uint32_t name(const char *text) {
+  return hsc_recorder_intern(recorder, text);
+}
 
 // From here on one tick is one nanosecond, as on a machine whose counter ticks so.
 static void open_as_nanoseconds(void) {
@@ -47,7 +52,8 @@ static void open_as_nanoseconds(void) {
   int file = open(path, O_RDWR);
   assert_true(file >= 0);
   uint32_t clock = HSC_CLOCK_MONOTONIC_RAW;
-  assert_int_equal(pwrite(file, &clock, sizeof clock, offsetof(hsc_ring_header, clock)), sizeof clock);
+  assert_int_equal(pwrite(file, &clock, sizeof clock, offsetof(hsc_ring_header, clock)),
+                   sizeof clock);
   close(file);
   EXPECT_OK(hsc_capture_open(directory, &capture));
 }
@@ -62,31 +68,38 @@ static hsc_table *view(const char *text) {
 
 static const hsc_cell *cell(const hsc_table *table, size_t row, const char *column) {
   for (size_t c = 0; c < hsc_table_column_count(table); c++)
-    if (!strcmp(hsc_table_column_name(table, c), column)) return hsc_table_cell(table, row, c);
+    if (!strcmp(hsc_table_column_name(table, c), column))
+      return hsc_table_cell(table, row, c);
   fail_msg("no column %s", column);
   return NULL;
 }
 
 static bool has_note(const hsc_table *table, const char *part) {
   for (size_t i = 0; i < hsc_table_note_count(table); i++)
-    if (strstr(hsc_table_note_text(table, i), part)) return true;
+    if (strstr(hsc_table_note_text(table, i), part))
+      return true;
   return false;
 }
 
-// Four inferences, their times as printed by the system that is told in the fifth seed: all of its numbers but the percentiles, for which four are too few.
+// Four inferences, their times as printed by the system that is told in the fifth seed: all of its
+// numbers but the percentiles, for which four are too few.
 static void test_four_inferences(void **state) {
   static const uint64_t durations[] = {3027309, 2111363, 1824769, 1584494};
   uint64_t at = now;
-  for (size_t i = 0; i < 4; i++, at += 4000000) hsc_span_complete(recorder, HSC_CATEGORY_USER, name("inference"), 0, at, at + durations[i], NULL, 0);
+  for (size_t i = 0; i < 4; i++, at += 4000000)
+    hsc_span_complete(recorder, HSC_CATEGORY_USER, name("inference"), 0, at, at + durations[i],
+                      NULL, 0);
   open_as_nanoseconds();
   hsc_table *t = view("summary");
   assert_int_equal(hsc_table_row_count(t), 1);
   assert_int_equal(cell(t, 0, "count")->integer, 4);
   assert_true(cell(t, 0, "min")->number == 1584494 && cell(t, 0, "max")->number == 3027309);
-  assert_int_equal((int64_t)cell(t, 0, "mean")->number, 2136983);     // 2136983.75, there rounded to 2136984
+  // 2136983.75, there rounded to 2136984
+  assert_int_equal((int64_t)cell(t, 0, "mean")->number, 2136983);
   assert_true(cell(t, 0, "median")->number == 1968066);
   static const char *const percentiles[] = {"p90", "p95", "p97", "p99", "p99.9"};
-  for (size_t i = 0; i < 5; i++) assert_int_equal(cell(t, 0, percentiles[i])->kind, HSC_CELL_MISSING);
+  for (size_t i = 0; i < 5; i++)
+    assert_int_equal(cell(t, 0, percentiles[i])->kind, HSC_CELL_MISSING);
   hsc_bytes text = {0};
   EXPECT_OK(hsc_table_print(t, HSC_FORMAT_TEXT, NULL, &text));
   assert_non_null(strstr(hsc_bytes_text(&text), "n/a (needs >= 2995)"));
@@ -94,18 +107,25 @@ static void test_four_inferences(void **state) {
   hsc_table_destroy(t);
   t = view("inferences");
   assert_int_equal(hsc_table_row_count(t), 4);
-  for (size_t i = 0; i < 4; i++) assert_int_equal(cell(t, i, "dur")->integer, (int64_t)durations[i]);
+  for (size_t i = 0; i < 4; i++)
+    assert_int_equal(cell(t, i, "dur")->integer, (int64_t)durations[i]);
   hsc_table_destroy(t);
 }
 
-// Executions of which the device says itself how long they took, with an IoWait below zero that was printed as 18446744073709540605.
+// Executions of which the device says itself how long they took, with an IoWait below zero that was
+// printed as 18446744073709540605.
 static void test_wait_below_zero(void **state) {
   static const int64_t totals[] = {119145, 119363, 119157, 119219};
-  static const uint64_t waits[] = {18446744073709540605u, 18446744073709540387u, 18446744073709540593u, 18446744073709540531u};
+  static const uint64_t waits[] = {18446744073709540605u, 18446744073709540387u,
+                                   18446744073709540593u, 18446744073709540531u};
   for (size_t i = 0; i < 4; i++) {
-    hsc_trace_attr attrs[] = {{.key = name("run_id"), .type = HSC_ATTR_INT, .value.i = (int64_t)i + 1}, {.key = name("total"), .type = HSC_ATTR_INT, .value.i = totals[i]},
-                              {.key = name("run"), .type = HSC_ATTR_INT, .value.i = 108134}, {.key = name("wait"), .type = HSC_ATTR_UINT, .value.u = waits[i]}};
-    hsc_span_end(recorder, hsc_span_begin(recorder, HSC_CATEGORY_EXECUTE, name("npu"), attrs, 4), NULL, 0);
+    hsc_trace_attr attrs[] = {
+        {.key = name("run_id"), .type = HSC_ATTR_INT, .value.i = (int64_t)i + 1},
+        {.key = name("total"), .type = HSC_ATTR_INT, .value.i = totals[i]},
+        {.key = name("run"), .type = HSC_ATTR_INT, .value.i = 108134},
+        {.key = name("wait"), .type = HSC_ATTR_UINT, .value.u = waits[i]}};
+    hsc_span_end(recorder, hsc_span_begin(recorder, HSC_CATEGORY_EXECUTE, name("npu"), attrs, 4),
+                 NULL, 0);
   }
   open_as_nanoseconds();
   hsc_table *t = view("executions");
@@ -143,12 +163,13 @@ static void test_categories_of_the_program(void **state) {
   assert_int_equal(hsc_table_row_count(t), 3);
   for (size_t i = 0; i < 3; i++) {
     const char *what = cell(t, i, "name")->text;
-    assert_string_equal(cell(t, i, "category")->text, !strcmp(what, "read") ? "data loading" : "evaluation");
+    assert_string_equal(cell(t, i, "category")->text,
+                        !strcmp(what, "read") ? "data loading" : "evaluation");
   }
   hsc_table_destroy(t);
 }
 
-// ---- profiles in a capture ----------------------------------------------------------------------------------------------------------
+// ---- profiles in a capture ----------------------------------------------------------------------
 
 static void host_event(hsc_xwriter *w, const char *text, int64_t offset_ps, int64_t duration_ps) {
   int64_t meta = hsc_xwriter_begin_event_meta(w, 0, text, NULL);
@@ -157,7 +178,13 @@ static void host_event(hsc_xwriter *w, const char *text, int64_t offset_ps, int6
   hsc_xwriter_end_event(w);
 }
 
-static void operator(hsc_xwriter *w, const char *op, const char *module, int64_t program, int64_t run, int64_t offset_ps, int64_t duration_ps) {
+static void operator(hsc_xwriter *w,
+                     const char *op,
+                     const char *module,
+                     int64_t program,
+                     int64_t run,
+                     int64_t offset_ps,
+                     int64_t duration_ps) {
   int64_t meta = hsc_xwriter_begin_event_meta(w, 0, op, NULL);
   hsc_xwriter_end_event_meta(w);
   hsc_xwriter_begin_event(w, meta, offset_ps, duration_ps);
@@ -183,9 +210,10 @@ static hsc_bytes profile_of_two_runs(int64_t start_wall_ns, int64_t first_ns) {
   EXPECT_OK(hsc_xwriter_init(&w, &bytes));
   hsc_xwriter_begin_plane(&w, 1, "/host:CPU");
   hsc_xwriter_begin_line(&w, 1, "tf_XLAPjRtCpuClient/1", first_ns);
-  operator(&w, "fusion", "jit_f", 4, 700, 10000000, 5000000);     // 10 us on, 5 us long
+  operator(&w, "fusion", "jit_f", 4, 700, 10000000, 5000000);  // 10 us on, 5 us long
   operator(&w, "add", "jit_f", 4, 700, 16000000, 2000000);
-  operator(&w, "fusion", "jit_f", 8, 9, 40000000, 3000000);       // another program of the name, with an operator of the same name
+  // another program of the name, with an operator of the same name
+  operator(&w, "fusion", "jit_f", 8, 9, 40000000, 3000000);
   hsc_xwriter_end_line(&w);
   hsc_xwriter_begin_line(&w, 2, "python", first_ns);
   host_event(&w, "PjitFunction(f)", 1000000, 2000000);
@@ -205,21 +233,28 @@ static hsc_bytes profile_of_two_runs(int64_t start_wall_ns, int64_t first_ns) {
 }
 
 static void call(int64_t run) {
-  hsc_trace_attr attrs[] = {{.key = name("executable"), .type = HSC_ATTR_STRING, .value.string = name("jit_f")}, {.key = name("run_id"), .type = HSC_ATTR_INT, .value.i = run}};
-  hsc_span_end(recorder, hsc_span_begin(recorder, HSC_CATEGORY_EXECUTE, name("execute"), attrs, 2), NULL, 0);
+  hsc_trace_attr attrs[] = {
+      {.key = name("executable"), .type = HSC_ATTR_STRING, .value.string = name("jit_f")},
+      {.key = name("run_id"), .type = HSC_ATTR_INT, .value.i = run}};
+  hsc_span_end(recorder, hsc_span_begin(recorder, HSC_CATEGORY_EXECUTE, name("execute"), attrs, 2),
+               NULL, 0);
 }
 
-// The tracer's clock and the profile's meet in the instant that the tracer records; runs find their calls, operators their programs.
+// The tracer's clock and the profile's meet in the instant that the tracer records; runs find their
+// calls, operators their programs.
 static void test_profile_joins_its_process(void **state) {
   char file[64];
   snprintf(file, sizeof file, "%ld-1.xplane.pb", (long)getpid());
   int64_t wall = hsc_wall_ns();
-  hsc_trace_attr told[] = {{.key = name("profile"), .type = HSC_ATTR_STRING, .value.string = name(file)}, {.key = name("wall_ns"), .type = HSC_ATTR_INT, .value.i = wall}};
+  hsc_trace_attr told[] = {
+      {.key = name("profile"), .type = HSC_ATTR_STRING, .value.string = name(file)},
+      {.key = name("wall_ns"), .type = HSC_ATTR_INT, .value.i = wall}};
   hsc_trace_instant(recorder, HSC_CATEGORY_RUNTIME, name("profiler session"), told, 2);
   call(1);
   call(2);
-  call(3);   // after the session's end
-  // The profile's zero is the moment of the instant; its first line begins five seconds later, behind all calls.
+  call(3);  // after the session's end
+  // The profile's zero is the moment of the instant; its first line begins five seconds later,
+  // behind all calls.
   hsc_bytes bytes = profile_of_two_runs(wall, 5000000000);
   write_profile(file, hsc_bytes_view(&bytes));
   write_profile("4000000-1.xplane.pb", hsc_bytes_view(&bytes));
@@ -232,12 +267,14 @@ static void test_profile_joins_its_process(void **state) {
   assert_string_equal(cell(t, 0, "measured")->text, "device");
   assert_string_equal(cell(t, 1, "measured")->text, "device");
   assert_string_equal(cell(t, 2, "measured")->text, "call");
-  assert_int_equal(cell(t, 0, "run")->integer, 8000);    // from the first operator's begin to the last one's end
+  // from the first operator's begin to the last one's end
+  assert_int_equal(cell(t, 0, "run")->integer, 8000);
   assert_int_equal(cell(t, 1, "run")->integer, 3000);
   assert_true(has_note(t, "2 executions were measured on the device, 1 from outside"));
   int64_t instant_ns = -1;
   for (size_t i = 0; i < hsc_capture_event_count(capture); i++)
-    if (hsc_capture_events(capture)[i].kind == HSC_RECORD_INSTANT) instant_ns = hsc_capture_events(capture)[i].start_ns;
+    if (hsc_capture_events(capture)[i].kind == HSC_RECORD_INSTANT)
+      instant_ns = hsc_capture_events(capture)[i].start_ns;
   int64_t first_run = cell(t, 0, "start")->integer + cell(t, 0, "total")->integer - 8000;
   assert_int_equal(first_run - instant_ns, 5000010000);
   hsc_table_destroy(t);
@@ -271,8 +308,11 @@ static void test_damaged_profile(void **state) {
   for (int round = 0; round < 300; round++) {
     hsc_bytes bad = {0};
     hsc_bytes_append(&bad, bytes.data, bytes.size);
-    for (int k = 0; k < 1 + round % 8; k++) bad.data[hsc_random_below(&random, bad.size)] ^= (char)(1 << hsc_random_below(&random, 8));
-    write_profile(file, (hsc_view){bad.data, round % 3 ? bad.size : (size_t)hsc_random_below(&random, bad.size)});
+    for (int k = 0; k < 1 + round % 8; k++)
+      bad.data[hsc_random_below(&random, bad.size)] ^= (char)(1 << hsc_random_below(&random, 8));
+    write_profile(
+        file,
+        (hsc_view){bad.data, round % 3 ? bad.size : (size_t)hsc_random_below(&random, bad.size)});
     hsc_bytes_deinit(&bad);
     EXPECT_OK(hsc_capture_open(directory, &capture));
     hsc_table *t = view("executions");
@@ -288,8 +328,10 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_four_inferences, make_directory, remove_directory),
       cmocka_unit_test_setup_teardown(test_wait_below_zero, make_directory, remove_directory),
-      cmocka_unit_test_setup_teardown(test_categories_of_the_program, make_directory, remove_directory),
-      cmocka_unit_test_setup_teardown(test_profile_joins_its_process, make_directory, remove_directory),
+      cmocka_unit_test_setup_teardown(test_categories_of_the_program, make_directory,
+                                      remove_directory),
+      cmocka_unit_test_setup_teardown(test_profile_joins_its_process, make_directory,
+                                      remove_directory),
       cmocka_unit_test_setup_teardown(test_damaged_profile, make_directory, remove_directory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

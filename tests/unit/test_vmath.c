@@ -1,5 +1,6 @@
-// test_vmath.c - how far the device's transcendental functions are from the exact value, in units of the last place, against the C library's
-// long double functions; for every instruction set that this machine has.
+// test_vmath.c - how far the device's transcendental functions are from the exact value, in units
+// of the last place, against the C library's long double functions; for every instruction set that
+// this machine has.
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,50 +10,74 @@
 typedef struct function {
   hsc_op op;
   long double (*exact)(long double);
-  double bound_f32, bound_f64;   // ULP
-  double low, high;              // where arguments are drawn from, besides random bits; NaN results must be NaN on both sides
+  double bound_f32, bound_f64;  // ULP
+  // where arguments are drawn from, besides random bits; NaN results must be NaN on both sides
+  double low, high;
 } function;
 
-static long double logistic(long double x) { return 1 / (1 + expl(-x)); }
+static long double logistic(long double x) {
+  return 1 / (1 + expl(-x));
+}
 
-// The bounds are what vmath.h promises (f32: 2 for those of our own, 1 for those by way of f64) and what glibc documents for its f64 functions.
+// The bounds are what vmath.h promises (f32: 2 for those of our own, 1 for those by way of f64) and
+// what glibc documents for its f64 functions.
 static const function functions[] = {
-    {HSC_OP_EXP, expl, 2, 2, -104, 89},       {HSC_OP_EXPM1, expm1l, 2, 2, -20, 89},   {HSC_OP_LOG, logl, 2, 2, 0, 4},        {HSC_OP_LOG1P, log1pl, 2, 2, -1, 4},
-    {HSC_OP_TANH, tanhl, 2, 3, -10, 10},      {HSC_OP_LOGISTIC, logistic, 2, 3, -90, 90}, {HSC_OP_SINE, sinl, 2, 2, -50, 50},  {HSC_OP_COSINE, cosl, 2, 2, -50, 50},
-    {HSC_OP_TAN, tanl, 4, 2, -50, 50},        {HSC_OP_ERF, erfl, 3, 2, -4, 4},         {HSC_OP_CBRT, cbrtl, 1, 4, -8, 8},     {HSC_OP_SINH, sinhl, 1, 3, -89, 89},
-    {HSC_OP_COSH, coshl, 1, 3, -89, 89},      {HSC_OP_ASIN, asinl, 1, 2, -1, 1},       {HSC_OP_ACOS, acosl, 1, 2, -1, 1},     {HSC_OP_ASINH, asinhl, 1, 3, -50, 50},
-    {HSC_OP_ACOSH, acoshl, 1, 3, 1, 50},      {HSC_OP_ATANH, atanhl, 1, 3, -1, 1},
+    {HSC_OP_EXP, expl, 2, 2, -104, 89},  {HSC_OP_EXPM1, expm1l, 2, 2, -20, 89},
+    {HSC_OP_LOG, logl, 2, 2, 0, 4},      {HSC_OP_LOG1P, log1pl, 2, 2, -1, 4},
+    {HSC_OP_TANH, tanhl, 2, 3, -10, 10}, {HSC_OP_LOGISTIC, logistic, 2, 3, -90, 90},
+    {HSC_OP_SINE, sinl, 2, 2, -50, 50},  {HSC_OP_COSINE, cosl, 2, 2, -50, 50},
+    {HSC_OP_TAN, tanl, 4, 2, -50, 50},   {HSC_OP_ERF, erfl, 3, 2, -4, 4},
+    {HSC_OP_CBRT, cbrtl, 1, 4, -8, 8},   {HSC_OP_SINH, sinhl, 1, 3, -89, 89},
+    {HSC_OP_COSH, coshl, 1, 3, -89, 89}, {HSC_OP_ASIN, asinl, 1, 2, -1, 1},
+    {HSC_OP_ACOS, acosl, 1, 2, -1, 1},   {HSC_OP_ASINH, asinhl, 1, 3, -50, 50},
+    {HSC_OP_ACOSH, acoshl, 1, 3, 1, 50}, {HSC_OP_ATANH, atanhl, 1, 3, -1, 1},
 };
 
 enum { ARGUMENTS = 24000 };
 
 // Distance of a result from the exact value, in units of the last place of the result's type there.
 static double distance(double result, long double exact, bool is_double) {
-  if (isnan(result) || isnan(exact)) return isnan(result) && isnan(exact) ? 0 : INFINITY;
+  if (isnan(result) || isnan(exact))
+    return isnan(result) && isnan(exact) ? 0 : INFINITY;
   long double largest = is_double ? DBL_MAX : FLT_MAX;
-  int digits = is_double ? 53 : 24, least = is_double ? -1022 : -126, exponent;
-  if (isinf(result)) return (result > 0) == (exact > 0) && fabsl(exact) > largest * (1 - ldexpl(1, -digits)) ? 0 : INFINITY;
-  if (fabsl(exact) > 2 * largest) return INFINITY;
-  if (exact == 0) return result == 0 ? 0 : INFINITY;
+  int digits = is_double ? 53 : 24;
+  int least = is_double ? -1022 : -126;
+  int exponent;
+  if (isinf(result))
+    return (result > 0) == (exact > 0) && fabsl(exact) > largest * (1 - ldexpl(1, -digits))
+               ? 0
+               : INFINITY;
+  if (fabsl(exact) > 2 * largest)
+    return INFINITY;
+  if (exact == 0)
+    return result == 0 ? 0 : INFINITY;
   frexpl(exact, &exponent);
-  if (exponent - 1 < least) exponent = least + 1;   // subnormal results have the smallest normal number's unit
+  // subnormal results have the smallest normal number's unit
+  if (exponent - 1 < least)
+    exponent = least + 1;
   return (double)(fabsl((long double)result - exact) / ldexpl(1, exponent - digits));
 }
 
 static double argument(hsc_random *random, const function *f, bool is_double, int64_t i) {
-  static const double special[] = {0, -0.0, 1, -1, 0.5, -0.5, INFINITY, -INFINITY, NAN, 1e-30, -1e-30, FLT_MIN, FLT_MAX, -FLT_MAX, 1e-40, 0.99999994, 1.0000001};
-  if (i < (int64_t)HSC_COUNT_OF(special)) return is_double ? special[i] : (double)(float)special[i];
+  static const double special[] = {0,        -0.0,      1,     -1,         0.5,      -0.5,
+                                   INFINITY, -INFINITY, NAN,   1e-30,      -1e-30,   FLT_MIN,
+                                   FLT_MAX,  -FLT_MAX,  1e-40, 0.99999994, 1.0000001};
+  if (i < (int64_t)HSC_COUNT_OF(special))
+    return is_double ? special[i] : (double)(float)special[i];
   double x;
-  if (i % 4 == 0) {   // any bits
+  if (i % 4 == 0) {  // any bits
     uint64_t bits = hsc_random_u64(random);
     uint32_t low = (uint32_t)bits;
     float narrow;
     memcpy(&narrow, &low, 4);
     memcpy(&x, &bits, 8);
-    if (!is_double) x = (double)narrow;
-    // Huge arguments of the periodic functions are another subject: their reduction takes hundreds of bits.
-    if ((f->op == HSC_OP_SINE || f->op == HSC_OP_COSINE || f->op == HSC_OP_TAN) && fabs(x) > 1e5) x = fmod(x, 1000);
-  } else if (i % 4 == 1) {   // near zero, all magnitudes
+    if (!is_double)
+      x = (double)narrow;
+    // Huge arguments of the periodic functions are another subject: their reduction takes hundreds
+    // of bits.
+    if ((f->op == HSC_OP_SINE || f->op == HSC_OP_COSINE || f->op == HSC_OP_TAN) && fabs(x) > 1e5)
+      x = fmod(x, 1000);
+  } else if (i % 4 == 1) {  // near zero, all magnitudes
     x = (hsc_random_below(random, 2) ? 1 : -1) * exp2(-60 * hsc_random_double(random));
   } else {
     x = f->low + (f->high - f->low) * hsc_random_double(random);
@@ -60,7 +85,10 @@ static double argument(hsc_random *random, const function *f, bool is_double, in
   return is_double ? x : (double)(float)x;
 }
 
-static void check_function(hsc_cpu_device *device, const char *isa, const function *f, bool is_double) {
+static void check_function(hsc_cpu_device *device,
+                           const char *isa,
+                           const function *f,
+                           bool is_double) {
   hsc_arena *arena = NULL;
   hsc_module *module = NULL;
   hsc_builder b;
@@ -68,34 +96,46 @@ static void check_function(hsc_cpu_device *device, const char *isa, const functi
   EXPECT_OK(hsc_module_create("vmath", &module));
   hsc_builder_init(&b, module, "main");
   int64_t size = ARGUMENTS;
-  hsc_shape shape = hsc_shape_array(module->arena, is_double ? HSC_TYPE_F64 : HSC_TYPE_F32, 1, &size);
-  EXPECT_OK(hsc_builder_finish(&b, hsc_build_unary(&b, f->op, hsc_build_parameter(&b, 0, shape, "x")), &module->entry));
-  hsc_literal *in = NULL, *out = NULL;
+  hsc_shape shape =
+      hsc_shape_array(module->arena, is_double ? HSC_TYPE_F64 : HSC_TYPE_F32, 1, &size);
+  EXPECT_OK(hsc_builder_finish(
+      &b, hsc_build_unary(&b, f->op, hsc_build_parameter(&b, 0, shape, "x")), &module->entry));
+  hsc_literal *in = NULL;
+  hsc_literal *out = NULL;
   EXPECT_OK(hsc_literal_create(arena, &shape, &in));
   EXPECT_OK(hsc_literal_create(arena, &shape, &out));
   hsc_random random;
   hsc_random_init(&random, (uint64_t)f->op + 1);
-  for (int64_t i = 0; i < size; i++) hsc_literal_set_double(in, i, argument(&random, f, is_double, i));
+  for (int64_t i = 0; i < size; i++)
+    hsc_literal_set_double(in, i, argument(&random, f, is_double, i));
   void *memory[2];
   size_t bytes = (size_t)hsc_shape_bytes(&shape);
-  for (int i = 0; i < 2; i++) assert_int_equal(posix_memalign(&memory[i], 64, bytes), 0);
+  for (int i = 0; i < 2; i++)
+    assert_int_equal(posix_memalign(&memory[i], 64, bytes), 0);
   memcpy(memory[0], in->data, bytes);
   hsc_cpu_executable *executable = NULL;
   EXPECT_OK(hsc_cpu_compile(device, module, NULL, &executable));
-  for (int32_t t = 0; t < executable->thunk_count; t++) assert_int_not_equal(executable->thunks[t].kind, HSC_CPU_THUNK_EVALUATOR);
+  for (int32_t t = 0; t < executable->thunk_count; t++)
+    assert_int_not_equal(executable->thunks[t].kind, HSC_CPU_THUNK_EVALUATOR);
   EXPECT_OK(hsc_cpu_execute(executable, (const void *[]){memory[0]}, (void *[]){memory[1]}));
   memcpy(out->data, memory[1], bytes);
-  double worst = 0, worst_at = 0;
+  double worst = 0;
+  double worst_at = 0;
   for (int64_t i = 0; i < size; i++) {
-    double x = hsc_literal_get_double(in, i), d = distance(hsc_literal_get_double(out, i), f->exact((long double)x), is_double);
+    double x = hsc_literal_get_double(in, i);
+    double d = distance(hsc_literal_get_double(out, i), f->exact((long double)x), is_double);
     if (d > worst) {
       worst = d;
       worst_at = x;
     }
   }
   double bound = is_double ? f->bound_f64 : f->bound_f32;
-  if (getenv("HSC_VMATH_SHOW")) printf("# %s %s %s: %.3f ULP at %.17g\n", isa, hsc_op_text(f->op), is_double ? "f64" : "f32", worst, worst_at);
-  if (worst > bound) fail_msg("%s of %s on %s: %.3f ULP at %.17g, more than %g", hsc_op_text(f->op), is_double ? "f64" : "f32", isa, worst, worst_at, bound);
+  if (getenv("HSC_VMATH_SHOW"))
+    printf("# %s %s %s: %.3f ULP at %.17g\n", isa, hsc_op_text(f->op), is_double ? "f64" : "f32",
+           worst, worst_at);
+  if (worst > bound)
+    fail_msg("%s of %s on %s: %.3f ULP at %.17g, more than %g", hsc_op_text(f->op),
+             is_double ? "f64" : "f32", isa, worst, worst_at, bound);
   hsc_cpu_executable_release(executable);
   free(memory[0]);
   free(memory[1]);
@@ -108,22 +148,27 @@ static void check_level(const char *isa) {
   hsc_cpu_device *device = NULL;
   EXPECT_OK(hsc_cpu_device_create(&(hsc_cpu_device_options){.thread_count = 1}, &device));
   for (size_t i = 0; i < HSC_COUNT_OF(functions); i++)
-    for (int wide = 0; wide < 2; wide++) check_function(device, isa, &functions[i], wide);
+    for (int wide = 0; wide < 2; wide++)
+      check_function(device, isa, &functions[i], wide);
   hsc_cpu_device_destroy(device);
   unsetenv("HLOSCOPE_CPU_ISA");
 }
 
-static void baseline_stays_within_its_bounds(void **state) { check_level("baseline"); }
+static void baseline_stays_within_its_bounds(void **state) {
+  check_level("baseline");
+}
 static void avx2_stays_within_its_bounds(void **state) {
   hsc_cpu_isa isa;
   hsc_cpu_isa_detect(&isa);
-  if (isa.level < HSC_CPU_ISA_AVX2) return;
+  if (isa.level < HSC_CPU_ISA_AVX2)
+    return;
   check_level("avx2");
 }
 static void avx512_stays_within_its_bounds(void **state) {
   hsc_cpu_isa isa;
   hsc_cpu_isa_detect(&isa);
-  if (isa.level < HSC_CPU_ISA_AVX512) return;   // nothing to measure it on
+  if (isa.level < HSC_CPU_ISA_AVX512)
+    return;  // nothing to measure it on
   check_level("avx512");
 }
 

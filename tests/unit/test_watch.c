@@ -9,7 +9,8 @@ typedef struct heard {
 
 static void remember(void *user, const hsc_alert *alert) {
   heard *h = user;
-  if (h->count < 16) snprintf(h->rules[h->count], sizeof h->rules[0], "%s", alert->rule);
+  if (h->count < 16)
+    snprintf(h->rules[h->count], sizeof h->rules[0], "%s", alert->rule);
   h->count++;
 }
 
@@ -21,7 +22,12 @@ static hsc_watch *watch_of(const char *rule, heard *h) {
 }
 
 static void line(hsc_watch *watch, hsc_event event, const char *module, double seconds) {
-  const hsc_entry entry = {.id = "x", .title = "x", .severity = event == HSC_EVENT_COMPILE_FAILED ? HSC_SEVERITY_ERROR : HSC_SEVERITY_INFO, .event = event, .workaround = ""};
+  const hsc_entry entry = {
+      .id = "x",
+      .title = "x",
+      .severity = event == HSC_EVENT_COMPILE_FAILED ? HSC_SEVERITY_ERROR : HSC_SEVERITY_INFO,
+      .event = event,
+      .workaround = ""};
   const hsc_log_module of = {.name = module};
   hsc_watch_on_line(watch, &entry, HSC_VIEW("a line"), 1, &of, seconds);
 }
@@ -55,7 +61,8 @@ static void compilations_are_counted_by_begin_or_end(void **state) {
 static void a_long_compile_is_told_while_it_runs_and_once_a_module(void **state) {
   heard h;
   hsc_watch *watch = watch_of("compile-over=10", &h);
-  int64_t now = hsc_now_ns(), second = 1000000000;
+  int64_t now = hsc_now_ns();
+  int64_t second = 1000000000;
   line(watch, HSC_EVENT_COMPILE_START, "a", -1);
   hsc_watch_tick(watch, now + 5 * second, 0);
   assert_int_equal(h.count, 0);
@@ -72,7 +79,8 @@ static void a_long_compile_is_told_while_it_runs_and_once_a_module(void **state)
 
 static void memory_and_silence_are_limits(void **state) {
   heard h;
-  int64_t now = hsc_now_ns(), second = 1000000000;
+  int64_t now = hsc_now_ns();
+  int64_t second = 1000000000;
   hsc_watch *watch = watch_of("memory-over=2KiB", &h);
   hsc_watch_tick(watch, now, 2048);
   assert_int_equal(h.count, 0);
@@ -106,8 +114,10 @@ static void failures_are_told_by_module(void **state) {
 static void retrying_goes_by_the_error_that_names_the_cause(void **state) {
   heard h;
   hsc_watch *watch = watch_of("crash", &h);
-  const hsc_entry passing = {.id = "p", .severity = HSC_SEVERITY_ERROR, .rank = 20, .transient = true, .workaround = ""};
-  const hsc_entry lasting = {.id = "l", .severity = HSC_SEVERITY_ERROR, .rank = 90, .workaround = ""};
+  const hsc_entry passing = {
+      .id = "p", .severity = HSC_SEVERITY_ERROR, .rank = 20, .transient = true, .workaround = ""};
+  const hsc_entry lasting = {
+      .id = "l", .severity = HSC_SEVERITY_ERROR, .rank = 90, .workaround = ""};
   assert_null(hsc_watch_transient(watch));
   hsc_watch_on_line(watch, &passing, HSC_VIEW("x"), 1, NULL, -1);
   assert_non_null(hsc_watch_transient(watch));
@@ -119,7 +129,9 @@ static void retrying_goes_by_the_error_that_names_the_cause(void **state) {
 }
 
 static void wrong_rules_are_named(void **state) {
-  static const char *const wrong[] = {"nonsense", "compile-over", "compile-over=x", "compile-failed=1", "memory-over=0", "memory-over=5X", "severity=bad", "recompiles-over=-1", ""};
+  static const char *const wrong[] = {"nonsense",         "compile-over",       "compile-over=x",
+                                      "compile-failed=1", "memory-over=0",      "memory-over=5X",
+                                      "severity=bad",     "recompiles-over=-1", ""};
   for (size_t i = 0; i < HSC_COUNT_OF(wrong); i++) {
     hsc_watch *watch = NULL;
     EXPECT_CODE(INVALID_ARGUMENT, hsc_watch_create(&wrong[i], 1, NULL, NULL, &watch));

@@ -1,5 +1,5 @@
-// test_worker.c - the worker and its client: jobs against the plugin that misbehaves as told; every end of a worker has
-// its words.
+// test_worker.c - the worker and its client: jobs against the plugin that misbehaves as told; every
+// end of a worker has its words.
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,25 +12,30 @@
 static const char *source_root = ".";
 
 static int set_up(void **state) {
-  return lab_case_set_up("worker", "HloModule p\nENTRY main {\n  x = f32[4] parameter(0)\n  y = f32[2,3] parameter(1)\n  ROOT r = f32[4] add(x, x)\n}\n");
+  return lab_case_set_up("worker",
+                         "HloModule p\nENTRY main {\n  x = f32[4] parameter(0)\n  y = f32[2,3] "
+                         "parameter(1)\n  ROOT r = f32[4] add(x, x)\n}\n");
 }
 
-// A worker on the fake plugin, told what to do by its client option. It claims the built-in device's name, so that it
-// gets HLO text.
+// A worker on the fake plugin, told what to do by its client option. It claims the built-in
+// device's name, so that it gets HLO text.
 static hsc_lab_worker *worker_on(const char *settings, bool with_cache) {
   hsc_device_spec spec;
   hsc_lab_worker *worker = NULL;
-  EXPECT_OK(
-      hsc_device_spec_parse(hsc_arena_printf(arena, "%s?fake=s:platform=hloscope,%s", fake, settings), arena, &spec));
+  EXPECT_OK(hsc_device_spec_parse(
+      hsc_arena_printf(arena, "%s?fake=s:platform=hloscope,%s", fake, settings), arena, &spec));
   EXPECT_OK(hsc_lab_worker_create(
-      &(hsc_lab_worker_options){.device = &spec, .executable = hloscope, .no_disk_cache = !with_cache}, &worker));
+      &(hsc_lab_worker_options){
+          .device = &spec, .executable = hloscope, .no_disk_cache = !with_cache},
+      &worker));
   return worker;
 }
 
 static hsc_answer call(hsc_lab_worker *worker, double limit_s, const char *request_text) {
   json_error_t error;
   json_t *request = json_loads(request_text, 0, &error);
-  if (!request) fail_msg("%s: %s", request_text, error.text);
+  if (!request)
+    fail_msg("%s: %s", request_text, error.text);
   hsc_answer answer;
   EXPECT_OK(hsc_lab_worker_call(worker, request, (int64_t)(limit_s * 1e9), &answer));
   json_decref(request);
@@ -41,12 +46,16 @@ static const char *run_request(const char *more) {
   return hsc_arena_printf(arena, "{\"job\":\"run\",\"program\":\"%s\"%s}", program, more);
 }
 
-static double number_at(json_t *array, size_t index) { return json_number_value(json_array_get(array, index)); }
+static double number_at(json_t *array, size_t index) {
+  return json_number_value(json_array_get(array, index));
+}
 
 static void a_run_has_every_phase(void **state) {
   hsc_lab_worker *worker = worker_on("", false);
   hsc_answer answer =
-      call(worker, 20, run_request(",\"records\":3,\"series\":5,\"executions\":2,\"syncs\":2,\"cache\":[\"memory\"]"));
+      call(worker, 20,
+           run_request(
+               ",\"records\":3,\"series\":5,\"executions\":2,\"syncs\":2,\"cache\":[\"memory\"]"));
   assert_int_equal(answer.outcome, HSC_OUTCOME_OK);
   assert_true(answer.started);
   json_t *records = json_object_get(answer.body, "records");
@@ -61,43 +70,48 @@ static void a_run_has_every_phase(void **state) {
       sum += json_integer_value(json_object_get(record, phases[p]));
     }
     assert_int_equal(json_integer_value(json_object_get(record, "total_ns")), sum);
-    assert_string_equal(json_string_value(json_object_get(record, "compile")), i ? "memory" : "miss");
-    assert_int_equal(json_integer_value(json_object_get(record, "transfer_in_bytes")), i ? 0 : 16 + 24);
+    assert_string_equal(json_string_value(json_object_get(record, "compile")),
+                        i ? "memory" : "miss");
+    assert_int_equal(json_integer_value(json_object_get(record, "transfer_in_bytes")),
+                     i ? 0 : 16 + 24);
     assert_true((json_integer_value(json_object_get(record, "compile_ns")) > 0) == (i == 0));
   }
   json_t *series = json_object_get(answer.body, "series");
   assert_int_equal(json_array_size(json_object_get(series, "run_ns")), 5);
   for (size_t i = 0; i < 5; i++)
     assert_true(number_at(json_object_get(series, "run_ns"), i) ==
-                number_at(json_object_get(series, "enqueue_ns"), i) + number_at(json_object_get(series, "wait_ns"), i));
+                number_at(json_object_get(series, "enqueue_ns"), i) +
+                    number_at(json_object_get(series, "wait_ns"), i));
   assert_int_equal(json_array_size(json_object_get(answer.body, "outputs")), 1);
   hsc_answer_deinit(&answer);
 
-  answer = call(worker, 20, run_request(",\"cache\":[\"memory\"],\"seed\":1"));  // other inputs, the same program
-  assert_string_equal(
-      json_string_value(json_object_get(json_array_get(json_object_get(answer.body, "records"), 0), "compile")),
-      "memory");
+  // other inputs, the same program
+  answer = call(worker, 20, run_request(",\"cache\":[\"memory\"],\"seed\":1"));
+  assert_string_equal(json_string_value(json_object_get(
+                          json_array_get(json_object_get(answer.body, "records"), 0), "compile")),
+                      "memory");
   hsc_answer_deinit(&answer);
   answer = call(worker, 20, "{\"job\":\"reinit\"}");
   assert_true(json_integer_value(json_object_get(answer.body, "client_create_ns")) > 0);
   hsc_answer_deinit(&answer);
   answer = call(worker, 20, run_request(",\"cache\":[\"memory\"]"));
-  assert_string_equal(
-      json_string_value(json_object_get(json_array_get(json_object_get(answer.body, "records"), 0), "compile")),
-      "miss");  // a new client holds nothing
+  assert_string_equal(json_string_value(json_object_get(
+                          json_array_get(json_object_get(answer.body, "records"), 0), "compile")),
+                      "miss");  // a new client holds nothing
   assert_int_equal(hsc_lab_worker_start_count(worker), 1);
   hsc_answer_deinit(&answer);
   hsc_lab_worker_destroy(worker);
 }
 
 static void outputs_depend_on_the_seed_alone(void **state) {
-  static const char *const requests[] = {"", "", ",\"seed\":9", ",\"nudge\":1e-4", ",\"nudge\":1e-3"};
+  static const char *const requests[] = {"", "", ",\"seed\":9", ",\"nudge\":1e-4",
+                                         ",\"nudge\":1e-3"};
   char digests[HSC_COUNT_OF(requests)][40];
   for (size_t i = 0; i < HSC_COUNT_OF(requests); i++) {
     hsc_lab_worker *worker = worker_on("", false);
     hsc_answer answer = call(worker, 20, run_request(requests[i]));
-    const char *digest =
-        json_string_value(json_object_get(json_array_get(json_object_get(answer.body, "outputs"), 0), "digest"));
+    const char *digest = json_string_value(
+        json_object_get(json_array_get(json_object_get(answer.body, "outputs"), 0), "digest"));
     assert_non_null(digest);
     snprintf(digests[i], sizeof digests[i], "%s", digest);
     hsc_answer_deinit(&answer);
@@ -111,13 +125,16 @@ static void outputs_depend_on_the_seed_alone(void **state) {
 
 static void model_and_cold_measure_what_they_are_told(void **state) {
   hsc_lab_worker *worker = worker_on("", false);
-  hsc_answer answer =
-      call(worker, 20,
-           hsc_arena_printf(
-               arena, "{\"job\":\"model\",\"program\":\"%s\",\"points\":[[1,1],[4,2],[3,3]],\"repeats\":4}", program));
+  hsc_answer answer = call(
+      worker, 20,
+      hsc_arena_printf(
+          arena,
+          "{\"job\":\"model\",\"program\":\"%s\",\"points\":[[1,1],[4,2],[3,3]],\"repeats\":4}",
+          program));
   assert_int_equal(answer.outcome, HSC_OUTCOME_OK);
-  json_t *series = json_object_get(answer.body, "series"), *k = json_object_get(series, "executions_count"),
-         *s = json_object_get(series, "syncs_count");
+  json_t *series = json_object_get(answer.body, "series");
+  json_t *k = json_object_get(series, "executions_count");
+  json_t *s = json_object_get(series, "syncs_count");
   int seen[5] = {0};
   assert_int_equal(json_array_size(k), 12);
   for (size_t i = 0; i < 12; i++) {
@@ -130,21 +147,25 @@ static void model_and_cold_measure_what_they_are_told(void **state) {
   assert_true(seen[1] == 4 && seen[3] == 4 && seen[4] == 4);
   hsc_answer_deinit(&answer);
 
-  answer = call(worker, 20,
-                hsc_arena_printf(
-                    arena, "{\"job\":\"cold\",\"program\":\"%s\",\"count\":3,\"executions\":5,\"syncs\":5}", program));
+  answer = call(
+      worker, 20,
+      hsc_arena_printf(
+          arena, "{\"job\":\"cold\",\"program\":\"%s\",\"count\":3,\"executions\":5,\"syncs\":5}",
+          program));
   assert_int_equal(answer.outcome, HSC_OUTCOME_OK);
   series = json_object_get(answer.body, "series");
   static const char *const parts[] = {"client_create_ns", "compile_ns",         "setup_ns",
                                       "transfer_in_ns",   "first_execution_ns", "rest_ns"};
   for (size_t i = 0; i < 3; i++) {
     double sum = 0;
-    for (size_t p = 0; p < HSC_COUNT_OF(parts); p++) sum += number_at(json_object_get(series, parts[p]), i);
+    for (size_t p = 0; p < HSC_COUNT_OF(parts); p++)
+      sum += number_at(json_object_get(series, parts[p]), i);
     assert_true(sum == number_at(json_object_get(series, "total_ns"), i));
   }
   hsc_answer_deinit(&answer);
   answer = call(worker, 20, "{\"job\":\"sync\",\"count\":17}");
-  assert_int_equal(json_array_size(json_object_get(json_object_get(answer.body, "series"), "sync_ns")), 17);
+  assert_int_equal(
+      json_array_size(json_object_get(json_object_get(answer.body, "series"), "sync_ns")), 17);
   hsc_answer_deinit(&answer);
   hsc_lab_worker_destroy(worker);
 }
@@ -165,9 +186,11 @@ static void bad_jobs_are_answered(void **state) {
        "\"syncs\" is not a whole number from 1 to 2"},
       {"{\"job\":\"run\",\"program\":\"P\",\"feed\":[[0,5]]}", "1 outputs and 2 inputs"},
       {"{\"job\":\"run\",\"program\":\"P\",\"transforms\":[\"vmapp:3\"]}", "did you mean 'vmap:'?"},
-      {"{\"job\":\"run\",\"program\":\"P\",\"transforms\":[\"constant:7=1\"]}", "the program has 2 parameters"},
+      {"{\"job\":\"run\",\"program\":\"P\",\"transforms\":[\"constant:7=1\"]}",
+       "the program has 2 parameters"},
       {"{\"job\":\"run\",\"program\":\"P\",\"nudge\":-1}", "\"nudge\" is not a number from 0 to 1"},
-      {"{\"job\":\"run\",\"program\":\"P\",\"cache\":[\"tape\"]}", "neither \"memory\" nor \"disk\""},
+      {"{\"job\":\"run\",\"program\":\"P\",\"cache\":[\"tape\"]}",
+       "neither \"memory\" nor \"disk\""},
   };
   hsc_lab_worker *worker = worker_on("", false);
   for (size_t i = 0; i < HSC_COUNT_OF(cases); i++) {
@@ -193,11 +216,13 @@ static void bad_jobs_are_answered(void **state) {
 
 static void a_malformed_program_points_at_its_line(void **state) {
   char bad[160];
-  static const char text[] = "HloModule p\nENTRY main {\n  x = f32[4] parameter(0)\n  ROOT r = f32[4] ad(x, x)\n}\n";
+  static const char text[] =
+      "HloModule p\nENTRY main {\n  x = f32[4] parameter(0)\n  ROOT r = f32[4] ad(x, x)\n}\n";
   snprintf(bad, sizeof bad, "%s/bad.hlo", dir);
   EXPECT_OK(hsc_file_write_atomic(bad, text, sizeof text - 1));
   hsc_lab_worker *worker = worker_on("", false);
-  hsc_answer answer = call(worker, 20, hsc_arena_printf(arena, "{\"job\":\"run\",\"program\":\"%s\"}", bad));
+  hsc_answer answer =
+      call(worker, 20, hsc_arena_printf(arena, "{\"job\":\"run\",\"program\":\"%s\"}", bad));
   assert_int_equal(answer.outcome, HSC_OUTCOME_ERROR);
   assert_string_equal(hsc_status_path(answer.status), bad);
   assert_int_equal(hsc_status_line(answer.status), 4);
@@ -218,7 +243,8 @@ static void deaths_have_their_words(void **state) {
       {"segv=LoadedExecutable_Execute", HSC_OUTCOME_ABORT, HSC_ABORTED, "signal 11"},
       {"exit=Client_Compile:3", HSC_OUTCOME_ABORT, HSC_ABORTED, "exit code 3"},
       {"hang=Client_Compile", HSC_OUTCOME_TIMEOUT, HSC_DEADLINE_EXCEEDED, "no answer within"},
-      {"fail=Client_Compile:8:no room", HSC_OUTCOME_OUT_OF_MEMORY, HSC_RESOURCE_EXHAUSTED, "no room"},
+      {"fail=Client_Compile:8:no room", HSC_OUTCOME_OUT_OF_MEMORY, HSC_RESOURCE_EXHAUSTED,
+       "no room"},
       {"fail=Client_Compile:12:not here", HSC_OUTCOME_UNSUPPORTED, HSC_UNIMPLEMENTED, "not here"},
       {"fail=LoadedExecutable_Execute:13:wrong", HSC_OUTCOME_ERROR, HSC_INTERNAL, "wrong"},
   };
@@ -226,7 +252,8 @@ static void deaths_have_their_words(void **state) {
     hsc_lab_worker *worker = worker_on(cases[i].settings, false);
     hsc_answer answer = call(worker, 1.5, run_request(""));
     if (answer.outcome != cases[i].outcome)
-      fail_msg("%s: %s: %s", cases[i].settings, hsc_outcome_text(answer.outcome), hsc_status_message(answer.status));
+      fail_msg("%s: %s: %s", cases[i].settings, hsc_outcome_text(answer.outcome),
+               hsc_status_message(answer.status));
     assert_int_equal(hsc_status_code(answer.status), cases[i].code);
     if (!strstr(hsc_status_message(answer.status), cases[i].words))
       fail_msg("%s: %s", cases[i].settings, hsc_status_message(answer.status));
@@ -269,7 +296,8 @@ static void a_device_that_does_not_start_says_why(void **state) {
 }
 
 static void noise_on_stdout_is_no_answer(void **state) {
-  hsc_lab_worker *worker = worker_on("stdout=Client_Compile,stderr=LoadedExecutable_Execute", false);
+  hsc_lab_worker *worker =
+      worker_on("stdout=Client_Compile,stderr=LoadedExecutable_Execute", false);
   hsc_answer answer = call(worker, 20, run_request(""));
   assert_int_equal(answer.outcome, HSC_OUTCOME_OK);
   hsc_answer_deinit(&answer);
@@ -281,7 +309,7 @@ static void the_page_lists_every_job(void **state) {
   hsc_bytes page = {0};
   snprintf(path, sizeof path, "%s/docs/formats/worker.md", source_root);
   EXPECT_OK(hsc_file_read(path, &page));
-#define JOB(name, function, doc)                                  \
+#define JOB(name, function, doc) \
   if (!strstr(hsc_bytes_text(&page), "| `" name "` | " doc " |")) \
     fail_msg("docs/formats/worker.md: no row for %s", name);
 #include "worker/worker_jobs.def"
@@ -290,7 +318,8 @@ static void the_page_lists_every_job(void **state) {
 }
 
 int main(int argc, char **argv) {
-  if (argc > 1) source_root = argv[1];
+  if (argc > 1)
+    source_root = argv[1];
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_run_has_every_phase),
       cmocka_unit_test(outputs_depend_on_the_seed_alone),

@@ -1,4 +1,5 @@
-// alloc.c - heap memory through one hook, so that a test can fail the n-th allocation, and checked size arithmetic.
+// alloc.c - heap memory through one hook, so that a test can fail the n-th allocation, and checked
+// size arithmetic.
 #include "base/core/memory.h"
 
 #include <stdatomic.h>
@@ -9,48 +10,60 @@ static _Atomic uint64_t fail_countdown;
 
 static bool injected_failure(void) {
   uint64_t left = atomic_load_explicit(&fail_countdown, memory_order_relaxed);
-  if (left == 0) return false;
-  if (left == 1) return true;
+  if (left == 0)
+    return false;
+  if (left == 1)
+    return true;
   atomic_store_explicit(&fail_countdown, left - 1, memory_order_relaxed);
   return false;
 }
 
-void hsc_alloc_fail_after(uint64_t n) { atomic_store_explicit(&fail_countdown, n, memory_order_relaxed); }
+void hsc_alloc_fail_after(uint64_t n) {
+  atomic_store_explicit(&fail_countdown, n, memory_order_relaxed);
+}
 
 void *hsc_alloc(size_t size_bytes) {
-  if (injected_failure()) return NULL;
+  if (injected_failure())
+    return NULL;
   return calloc(1, size_bytes ? size_bytes : 1);
 }
 
 void *hsc_realloc(void *memory, size_t size_bytes) {
-  if (injected_failure()) return NULL;
+  if (injected_failure())
+    return NULL;
   return realloc(memory, size_bytes ? size_bytes : 1);
 }
 
 void *hsc_alloc_pages(size_t size_bytes, size_t alignment) {
-  if (injected_failure()) return NULL;
+  if (injected_failure())
+    return NULL;
   return aligned_alloc(alignment, size_bytes);
 }
 
-void hsc_free(void *memory) { free(memory); }
+void hsc_free(void *memory) {
+  free(memory);
+}
 
 char *hsc_strdup(const char *text) {
   size_t size = strlen(text) + 1;
   char *copy = hsc_alloc(size);
-  if (copy) memcpy(copy, text, size);
+  if (copy)
+    memcpy(copy, text, size);
   return copy;
 }
 
 bool hsc_mul_size(size_t a, size_t b, size_t *out) {
   size_t product;
-  if (__builtin_mul_overflow(a, b, &product)) return false;
+  if (__builtin_mul_overflow(a, b, &product))
+    return false;
   *out = product;
   return true;
 }
 
 bool hsc_add_size(size_t a, size_t b, size_t *out) {
   size_t sum;
-  if (__builtin_add_overflow(a, b, &sum)) return false;
+  if (__builtin_add_overflow(a, b, &sum))
+    return false;
   *out = sum;
   return true;
 }

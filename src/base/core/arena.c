@@ -1,9 +1,11 @@
 // arena.c - a bump allocator: a chain of blocks, newest first; everything is freed at once.
 //
-// Blocks grow from 4 KiB to 1 MiB, and to 4 MiB in huge pages once the arena holds 16 MiB: touching small pages for the first time costs more than
-// filling them, and the last few that come free are kept for the next arena for the same reason. What is handed out is zeroed a little ahead, while
+// Blocks grow from 4 KiB to 1 MiB, and to 4 MiB in huge pages once the arena holds 16 MiB: touching
+// small pages for the first time costs more than filling them, and the last few that come free are
+// kept for the next arena for the same reason. What is handed out is zeroed a little ahead, while
 // it is in the cache. A request over a quarter of the next block gets a block of its
-// own, zeroed by hsc_alloc and put behind the current one, so that the room left in the current block stays in use.
+// own, zeroed by hsc_alloc and put behind the current one, so that the room left in the current
+// block stays in use.
 #include "base/core/memory.h"
 #include "base/core/status.h"
 
@@ -12,8 +14,19 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { ALIGNMENT = 16, FIRST_BLOCK_BYTES = 4096, MAX_BLOCK_BYTES = 1 << 20, DUMMY_BYTES = 1024, CLEAN_AHEAD_BYTES = 4096 };
-enum { HUGE_PAGE_BYTES = 2 << 20, HUGE_BLOCK_BYTES = 4 << 20, HUGE_FROM_BYTES = 16 << 20, MOST_SPARE_BLOCKS = 16 };
+enum {
+  ALIGNMENT = 16,
+  FIRST_BLOCK_BYTES = 4096,
+  MAX_BLOCK_BYTES = 1 << 20,
+  DUMMY_BYTES = 1024,
+  CLEAN_AHEAD_BYTES = 4096
+};
+enum {
+  HUGE_PAGE_BYTES = 2 << 20,
+  HUGE_BLOCK_BYTES = 4 << 20,
+  HUGE_FROM_BYTES = 16 << 20,
+  MOST_SPARE_BLOCKS = 16
+};
 
 typedef struct block {
   struct block *next;
@@ -22,44 +35,51 @@ typedef struct block {
 } block;
 
 struct hsc_arena {
-  block *head;               // the block that is bumped; never NULL
-  block *first;              // kept by reset
-  size_t head_used;          // bytes bumped in head
-  size_t head_clean;         // bytes from head_used to here are zero
-  size_t next_block_bytes;   // size of the next regular block
-  size_t used_bytes;         // handed out in all
+  block *head;              // the block that is bumped; never NULL
+  block *first;             // kept by reset
+  size_t head_used;         // bytes bumped in head
+  size_t head_clean;        // bytes from head_used to here are zero
+  size_t next_block_bytes;  // size of the next regular block
+  size_t used_bytes;        // handed out in all
   bool failed;
 };
 
 static block *new_block(size_t capacity, bool zeroed) {
   size_t size_bytes;
-  if (!hsc_add_size(sizeof(block), capacity, &size_bytes)) return NULL;
+  if (!hsc_add_size(sizeof(block), capacity, &size_bytes))
+    return NULL;
   block *fresh = zeroed ? hsc_alloc(size_bytes) : hsc_realloc(NULL, size_bytes);
-  if (fresh) *fresh = (block){.capacity = capacity};
+  if (fresh)
+    *fresh = (block){.capacity = capacity};
   return fresh;
 }
 
-// Huge blocks of arenas that are gone; only arenas of large programs have any. Each slot is taken and filled with one exchange.
+// Huge blocks of arenas that are gone; only arenas of large programs have any. Each slot is taken
+// and filled with one exchange.
 static _Atomic(block *) spare_blocks[MOST_SPARE_BLOCKS];
 
 static block *new_huge_block(void) {
   block *fresh = NULL;
   for (int i = 0; i < MOST_SPARE_BLOCKS && !fresh; i++)
-    if (atomic_load_explicit(&spare_blocks[i], memory_order_relaxed)) fresh = atomic_exchange(&spare_blocks[i], NULL);
+    if (atomic_load_explicit(&spare_blocks[i], memory_order_relaxed))
+      fresh = atomic_exchange(&spare_blocks[i], NULL);
   if (!fresh) {
     fresh = hsc_alloc_pages(HUGE_BLOCK_BYTES, HUGE_PAGE_BYTES);
-    if (!fresh) return NULL;
-    madvise(fresh, HUGE_BLOCK_BYTES, MADV_HUGEPAGE);   // where there are none, small ones do
+    if (!fresh)
+      return NULL;
+    madvise(fresh, HUGE_BLOCK_BYTES, MADV_HUGEPAGE);  // where there are none, small ones do
   }
   *fresh = (block){.capacity = HUGE_BLOCK_BYTES - sizeof(block)};
   return fresh;
 }
 
 static void free_block(block *old) {
-  bool is_huge = old->capacity == HUGE_BLOCK_BYTES - sizeof(block) && (uintptr_t)old % HUGE_PAGE_BYTES == 0;
+  bool is_huge =
+      old->capacity == HUGE_BLOCK_BYTES - sizeof(block) && (uintptr_t)old % HUGE_PAGE_BYTES == 0;
   for (int i = 0; i < MOST_SPARE_BLOCKS && is_huge; i++) {
     block *none = NULL;
-    if (atomic_compare_exchange_strong(&spare_blocks[i], &none, old)) return;
+    if (atomic_compare_exchange_strong(&spare_blocks[i], &none, old))
+      return;
   }
   hsc_free(old);
 }
@@ -81,12 +101,14 @@ hsc_status *hsc_arena_create(hsc_arena **out_arena) {
 static void free_blocks(hsc_arena *arena, const block *keep) {
   for (block *it = arena->head, *next; it; it = next) {
     next = it->next;
-    if (it != keep) free_block(it);
+    if (it != keep)
+      free_block(it);
   }
 }
 
 void hsc_arena_destroy(hsc_arena *arena) {
-  if (!arena) return;
+  if (!arena)
+    return;
   free_blocks(arena, NULL);
   hsc_free(arena);
 }
@@ -106,36 +128,46 @@ void hsc_arena_reset(hsc_arena *arena) {
 static void *fail(hsc_arena *arena, size_t size_bytes) {
   static _Thread_local alignas(ALIGNMENT) char dummy[DUMMY_BYTES];
   arena->failed = true;
-  if (size_bytes > sizeof dummy) return NULL;
+  if (size_bytes > sizeof dummy)
+    return NULL;
   memset(dummy, 0, sizeof dummy);
   return dummy;
 }
 
 void *hsc_arena_alloc(hsc_arena *arena, size_t size_bytes) {
-  if (arena->failed || size_bytes > SIZE_MAX - ALIGNMENT) return fail(arena, size_bytes);
+  if (arena->failed || size_bytes > SIZE_MAX - ALIGNMENT)
+    return fail(arena, size_bytes);
   size_t rounded = (size_bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-  if (rounded == 0) rounded = ALIGNMENT;
+  if (rounded == 0)
+    rounded = ALIGNMENT;
   if (rounded > arena->head->capacity - arena->head_used) {
     if (rounded > arena->next_block_bytes / 4) {
       block *own = new_block(rounded, true);
-      if (!own) return fail(arena, size_bytes);
+      if (!own)
+        return fail(arena, size_bytes);
       own->next = arena->head->next;
       arena->head->next = own;
       arena->used_bytes += rounded;
       return own->data;
     }
-    block *fresh = arena->used_bytes >= HUGE_FROM_BYTES ? new_huge_block() : new_block(arena->next_block_bytes - sizeof(block), false);
-    if (!fresh) return fail(arena, size_bytes);
+    block *fresh = arena->used_bytes >= HUGE_FROM_BYTES
+                       ? new_huge_block()
+                       : new_block(arena->next_block_bytes - sizeof(block), false);
+    if (!fresh)
+      return fail(arena, size_bytes);
     fresh->next = arena->head;
     arena->head = fresh;
     arena->head_used = arena->head_clean = 0;
-    if (arena->next_block_bytes < MAX_BLOCK_BYTES) arena->next_block_bytes *= 2;
+    if (arena->next_block_bytes < MAX_BLOCK_BYTES)
+      arena->next_block_bytes *= 2;
   }
   void *memory = arena->head->data + arena->head_used;
   size_t end = arena->head_used + rounded;
   if (end > arena->head_clean) {
-    size_t clean = end > arena->head_clean + CLEAN_AHEAD_BYTES ? end : arena->head_clean + CLEAN_AHEAD_BYTES;
-    if (clean > arena->head->capacity) clean = arena->head->capacity;
+    size_t clean =
+        end > arena->head_clean + CLEAN_AHEAD_BYTES ? end : arena->head_clean + CLEAN_AHEAD_BYTES;
+    if (clean > arena->head->capacity)
+      clean = arena->head->capacity;
     memset(arena->head->data + arena->head_clean, 0, clean - arena->head_clean);
     arena->head_clean = clean;
   }
@@ -146,23 +178,28 @@ void *hsc_arena_alloc(hsc_arena *arena, size_t size_bytes) {
 
 void *hsc_arena_alloc_array(hsc_arena *arena, size_t element_bytes, size_t count) {
   size_t size_bytes;
-  if (!hsc_mul_size(element_bytes, count, &size_bytes)) return fail(arena, SIZE_MAX);
+  if (!hsc_mul_size(element_bytes, count, &size_bytes))
+    return fail(arena, SIZE_MAX);
   return hsc_arena_alloc(arena, size_bytes);
 }
 
 void *hsc_arena_copy(hsc_arena *arena, const void *data, size_t size_bytes) {
   void *copy = hsc_arena_alloc(arena, size_bytes);
-  if (copy && size_bytes) memcpy(copy, data, size_bytes);
+  if (copy && size_bytes)
+    memcpy(copy, data, size_bytes);
   return copy;
 }
 
 char *hsc_arena_strndup(hsc_arena *arena, const char *text, size_t length) {
   char *copy = length < SIZE_MAX ? hsc_arena_alloc(arena, length + 1) : fail(arena, SIZE_MAX);
-  if (copy && length) memcpy(copy, text, length);
+  if (copy && length)
+    memcpy(copy, text, length);
   return copy;
 }
 
-char *hsc_arena_strdup(hsc_arena *arena, const char *text) { return hsc_arena_strndup(arena, text, strlen(text)); }
+char *hsc_arena_strdup(hsc_arena *arena, const char *text) {
+  return hsc_arena_strndup(arena, text, strlen(text));
+}
 
 char *hsc_arena_printf(hsc_arena *arena, const char *format, ...) {
   va_list args, again;
@@ -170,12 +207,17 @@ char *hsc_arena_printf(hsc_arena *arena, const char *format, ...) {
   va_copy(again, args);
   int length = vsnprintf(NULL, 0, format, args);
   char *text = length < 0 ? fail(arena, 1) : hsc_arena_alloc(arena, (size_t)length + 1);
-  if (text && length > 0) vsnprintf(text, (size_t)length + 1, format, again);
+  if (text && length > 0)
+    vsnprintf(text, (size_t)length + 1, format, again);
   va_end(again);
   va_end(args);
   return text;
 }
 
-size_t hsc_arena_used_bytes(const hsc_arena *arena) { return arena->used_bytes; }
+size_t hsc_arena_used_bytes(const hsc_arena *arena) {
+  return arena->used_bytes;
+}
 
-hsc_status *hsc_arena_status(const hsc_arena *arena) { return arena->failed ? hsc_status_out_of_memory() : NULL; }
+hsc_status *hsc_arena_status(const hsc_arena *arena) {
+  return arena->failed ? hsc_status_out_of_memory() : NULL;
+}

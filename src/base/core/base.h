@@ -8,9 +8,11 @@
 //   take             ownership moves to the caller.
 //   An argument is borrowed for the duration of the call unless its comment says otherwise.
 //   Whatever comes from an arena lives as long as the arena.
-// Errors: every function that can fail returns `hsc_status *`; NULL is success. The caller owns a status and either returns it or frees it.
+// Errors: every function that can fail returns `hsc_status *`; NULL is success. The caller owns a
+// status and either returns it or frees it.
 //   Libraries never exit, abort or print. `assert` is for programmer errors, never for input.
-// Threads: objects are thread-compatible (one thread at a time per object) unless a header says thread-safe.
+// Threads: objects are thread-compatible (one thread at a time per object) unless a header says
+// thread-safe.
 #pragma once
 
 #include <stdarg.h>

@@ -13,32 +13,41 @@ void hsc_bytes_deinit(hsc_bytes *bytes) {
 void hsc_bytes_reset(hsc_bytes *bytes) {
   bytes->size = 0;
   bytes->failed = false;
-  if (bytes->data) bytes->data[0] = 0;
+  if (bytes->data)
+    bytes->data[0] = 0;
 }
 
 enum { HUGE_BYTES = 16 << 20 };
 
-// Memory that is filled once from end to end: a page fault for 2 MiB instead of 512 of them. A wish; what comes of it does not matter.
+// Memory that is filled once from end to end: a page fault for 2 MiB instead of 512 of them. A
+// wish; what comes of it does not matter.
 static void ask_for_huge_pages(char *data, size_t capacity) {
 #ifdef MADV_HUGEPAGE
-  const uintptr_t page = 2 << 20, begin = ((uintptr_t)data + page - 1) & ~(page - 1), end = ((uintptr_t)data + capacity) & ~(page - 1);
-  if (end > begin) madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+  const uintptr_t page = 2 << 20;
+  const uintptr_t begin = ((uintptr_t)data + page - 1) & ~(page - 1);
+  const uintptr_t end = ((uintptr_t)data + capacity) & ~(page - 1);
+  if (end > begin)
+    madvise((void *)begin, end - begin, MADV_HUGEPAGE);
 #else
-  (void)data, (void)capacity;
+  (void)data;
+  (void)capacity;
 #endif
 }
 
 // Makes room for `size` more bytes and the NUL.
 static bool grow(hsc_bytes *bytes, size_t size) {
   size_t needed;
-  if (bytes->failed) return false;
+  if (bytes->failed)
+    return false;
   if (!hsc_add_size(bytes->size, size, &needed) || !hsc_add_size(needed, 1, &needed)) {
     bytes->failed = true;
     return false;
   }
-  if (needed <= bytes->capacity) return true;
+  if (needed <= bytes->capacity)
+    return true;
   size_t capacity = bytes->capacity < 64 ? 64 : bytes->capacity;
-  while (capacity < needed) capacity = capacity > SIZE_MAX / 2 ? needed : capacity * 2;
+  while (capacity < needed)
+    capacity = capacity > SIZE_MAX / 2 ? needed : capacity * 2;
   char *data = hsc_realloc(bytes->data, capacity);
   if (!data) {
     bytes->failed = true;
@@ -51,16 +60,21 @@ static bool grow(hsc_bytes *bytes, size_t size) {
 
 void hsc_bytes_reserve(hsc_bytes *bytes, size_t size) {
   size_t needed;
-  if (bytes->failed || !hsc_add_size(bytes->size, size, &needed) || !hsc_add_size(needed, 1, &needed) || needed <= bytes->capacity) return;
+  if (bytes->failed || !hsc_add_size(bytes->size, size, &needed) ||
+      !hsc_add_size(needed, 1, &needed) || needed <= bytes->capacity)
+    return;
   char *data = hsc_realloc(bytes->data, needed);
-  if (!data) return;
+  if (!data)
+    return;
   bytes->data = data;
   bytes->capacity = needed;
-  if (needed >= HUGE_BYTES) ask_for_huge_pages(data, needed);
+  if (needed >= HUGE_BYTES)
+    ask_for_huge_pages(data, needed);
 }
 
 void *hsc_bytes_extend(hsc_bytes *bytes, size_t size) {
-  if (!grow(bytes, size)) return NULL;
+  if (!grow(bytes, size))
+    return NULL;
   char *room = bytes->data + bytes->size;
   bytes->size += size;
   bytes->data[bytes->size] = 0;
@@ -69,28 +83,41 @@ void *hsc_bytes_extend(hsc_bytes *bytes, size_t size) {
 
 void hsc_bytes_append(hsc_bytes *bytes, const void *data, size_t size) {
   if (size < bytes->capacity - bytes->size && !bytes->failed) {  // the common case, kept short
-    if (size) memcpy(bytes->data + bytes->size, data, size);  // of nothing, data may be NULL
+    if (size)
+      memcpy(bytes->data + bytes->size, data, size);  // of nothing, data may be NULL
     bytes->size += size;
     bytes->data[bytes->size] = 0;
     return;
   }
   void *room = hsc_bytes_extend(bytes, size);
-  if (room && size) memcpy(room, data, size);
+  if (room && size)
+    memcpy(room, data, size);
 }
 
 void hsc_bytes_append_markup(hsc_bytes *bytes, const char *text) {
   for (; *text; text++) {
     switch (*text) {
-      case '&': hsc_bytes_append_text(bytes, "&amp;"); break;
-      case '<': hsc_bytes_append_text(bytes, "&lt;"); break;
-      case '>': hsc_bytes_append_text(bytes, "&gt;"); break;
-      case '"': hsc_bytes_append_text(bytes, "&quot;"); break;
-      default: hsc_bytes_append_char(bytes, *text);
+      case '&':
+        hsc_bytes_append_text(bytes, "&amp;");
+        break;
+      case '<':
+        hsc_bytes_append_text(bytes, "&lt;");
+        break;
+      case '>':
+        hsc_bytes_append_text(bytes, "&gt;");
+        break;
+      case '"':
+        hsc_bytes_append_text(bytes, "&quot;");
+        break;
+      default:
+        hsc_bytes_append_char(bytes, *text);
     }
   }
 }
 
-void hsc_bytes_append_text(hsc_bytes *bytes, const char *text) { hsc_bytes_append(bytes, text, strlen(text)); }
+void hsc_bytes_append_text(hsc_bytes *bytes, const char *text) {
+  hsc_bytes_append(bytes, text, strlen(text));
+}
 
 void hsc_bytes_append_char(hsc_bytes *bytes, char c) {
   if (bytes->capacity - bytes->size < 2 || bytes->failed) {
@@ -102,7 +129,8 @@ void hsc_bytes_append_char(hsc_bytes *bytes, char c) {
 }
 
 void hsc_bytes_printf_v(hsc_bytes *bytes, const char *format, va_list args) {
-  if (!grow(bytes, 0)) return;
+  if (!grow(bytes, 0))
+    return;
   va_list again;
   va_copy(again, args);
   size_t room = bytes->capacity - bytes->size;
@@ -128,12 +156,17 @@ void hsc_bytes_printf(hsc_bytes *bytes, const char *format, ...) {
   va_end(args);
 }
 
-const char *hsc_bytes_text(const hsc_bytes *bytes) { return bytes->data ? bytes->data : ""; }
+const char *hsc_bytes_text(const hsc_bytes *bytes) {
+  return bytes->data ? bytes->data : "";
+}
 
-hsc_view hsc_bytes_view(const hsc_bytes *bytes) { return (hsc_view){hsc_bytes_text(bytes), bytes->size}; }
+hsc_view hsc_bytes_view(const hsc_bytes *bytes) {
+  return (hsc_view){hsc_bytes_text(bytes), bytes->size};
+}
 
 char *hsc_bytes_take(hsc_bytes *bytes) {
-  if (!bytes->data) grow(bytes, 0);
+  if (!bytes->data)
+    grow(bytes, 0);
   if (bytes->failed) {
     hsc_bytes_deinit(bytes);
     return NULL;
@@ -144,4 +177,6 @@ char *hsc_bytes_take(hsc_bytes *bytes) {
   return data;
 }
 
-hsc_status *hsc_bytes_status(const hsc_bytes *bytes) { return bytes->failed ? hsc_status_out_of_memory() : NULL; }
+hsc_status *hsc_bytes_status(const hsc_bytes *bytes) {
+  return bytes->failed ? hsc_status_out_of_memory() : NULL;
+}

@@ -13,8 +13,9 @@ hsc_view hsc_view_of(const char *text);  // NULL gives the empty view
 bool hsc_view_equals(hsc_view a, hsc_view b);
 bool hsc_view_equals_text(hsc_view a, const char *text);
 
-// A growing byte buffer with a sticky error: after an allocation fails, appends do nothing and hsc_bytes_status tells. Always NUL-terminated
-// (data is never NULL after the first append; hsc_bytes_text gives "" before).
+// A growing byte buffer with a sticky error: after an allocation fails, appends do nothing and
+// hsc_bytes_status tells. Always NUL-terminated (data is never NULL after the first append;
+// hsc_bytes_text gives "" before).
 typedef struct hsc_bytes {
   char *data;
   size_t size;
@@ -28,9 +29,12 @@ void hsc_bytes_append_text(hsc_bytes *bytes, const char *text);
 void hsc_bytes_append_char(hsc_bytes *bytes, char c);
 void hsc_bytes_printf(hsc_bytes *bytes, const char *format, ...) HSC_PRINTF(2, 3);
 void hsc_bytes_printf_v(hsc_bytes *bytes, const char *format, va_list args) HSC_PRINTF(2, 0);
-void hsc_bytes_append_markup(hsc_bytes *bytes, const char *text);  // with & < > " as HTML and XML write them
-void hsc_bytes_reserve(hsc_bytes *bytes, size_t size);   // so many more bytes will come: exactly that room at once, where there is memory
-void *hsc_bytes_extend(hsc_bytes *bytes, size_t size);  // uninitialised room at the end; NULL on failure
+// with & < > " as HTML and XML write them
+void hsc_bytes_append_markup(hsc_bytes *bytes, const char *text);
+// so many more bytes will come: exactly that room at once, where there is memory
+void hsc_bytes_reserve(hsc_bytes *bytes, size_t size);
+// uninitialised room at the end; NULL on failure
+void *hsc_bytes_extend(hsc_bytes *bytes, size_t size);
 const char *hsc_bytes_text(const hsc_bytes *bytes);
 hsc_view hsc_bytes_view(const hsc_bytes *bytes);
 char *hsc_bytes_take(hsc_bytes *bytes);  // heap string, free with hsc_free; NULL on failure

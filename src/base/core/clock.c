@@ -1,4 +1,5 @@
-// clock.c - time and what the process has used so far. Durations are signed differences of hsc_now_ns.
+// clock.c - time and what the process has used so far. Durations are signed differences of
+// hsc_now_ns.
 #include "base/core/clock.h"
 
 #include <errno.h>
@@ -11,17 +12,25 @@ static int64_t read_clock(clockid_t id) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-int64_t hsc_now_ns(void) { return read_clock(CLOCK_MONOTONIC_RAW); }
-
-int64_t hsc_wall_ns(void) { return read_clock(CLOCK_REALTIME); }
-
-void hsc_sleep_ns(int64_t duration_ns) {
-  if (duration_ns <= 0) return;
-  struct timespec left = {.tv_sec = duration_ns / 1000000000, .tv_nsec = duration_ns % 1000000000};
-  while (clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR) continue;
+int64_t hsc_now_ns(void) {
+  return read_clock(CLOCK_MONOTONIC_RAW);
 }
 
-static int64_t timeval_ns(struct timeval time) { return (int64_t)time.tv_sec * 1000000000 + (int64_t)time.tv_usec * 1000; }
+int64_t hsc_wall_ns(void) {
+  return read_clock(CLOCK_REALTIME);
+}
+
+void hsc_sleep_ns(int64_t duration_ns) {
+  if (duration_ns <= 0)
+    return;
+  struct timespec left = {.tv_sec = duration_ns / 1000000000, .tv_nsec = duration_ns % 1000000000};
+  while (clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR)
+    continue;
+}
+
+static int64_t timeval_ns(struct timeval time) {
+  return (int64_t)time.tv_sec * 1000000000 + (int64_t)time.tv_usec * 1000;
+}
 
 void hsc_usage_get(hsc_usage *out_usage) {
   struct rusage usage;

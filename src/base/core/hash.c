@@ -1,11 +1,16 @@
-// hash.c - stable 64-bit and 128-bit hashes of bytes. They name cache entries, so the numbers they give never change (tests hold them).
+// hash.c - stable 64-bit and 128-bit hashes of bytes. They name cache entries, so the numbers they
+// give never change (tests hold them).
 //
-// 64 bits: 16 bytes a step through a 64x64 -> 128 multiplication folded by xor (the idea of Wang Yi's wyhash). 128 bits: two lanes that are
-// multiplied, rotated and added into each other (the idea of Austin Appleby's MurmurHash3), for keys that must not collide by chance.
-// Not for adversarial input.
+// 64 bits: 16 bytes a step through a 64x64 -> 128 multiplication folded by xor (the idea of Wang
+// Yi's wyhash). 128 bits: two lanes that are multiplied, rotated and added into each other (the
+// idea of Austin Appleby's MurmurHash3), for keys that must not collide by chance. Not for
+// adversarial input.
 #include "base/core/hash.h"
 
-static const uint64_t K0 = 0x9e3779b97f4a7c15u, K1 = 0xc2b2ae3d27d4eb4fu, K2 = 0x165667b19e3779f9u, K3 = 0xd6e8feb86659fd93u;
+static const uint64_t K0 = 0x9e3779b97f4a7c15u;
+static const uint64_t K1 = 0xc2b2ae3d27d4eb4fu;
+static const uint64_t K2 = 0x165667b19e3779f9u;
+static const uint64_t K3 = 0xd6e8feb86659fd93u;
 
 static uint64_t read_u64(const unsigned char *at) {
   uint64_t word;
@@ -19,7 +24,8 @@ static uint64_t read_u64(const unsigned char *at) {
 // The last 0 to 8 bytes as a little-endian number.
 static uint64_t read_tail(const unsigned char *at, size_t size) {
   uint64_t word = 0;
-  for (size_t i = 0; i < size; i++) word |= (uint64_t)at[i] << (8 * i);
+  for (size_t i = 0; i < size; i++)
+    word |= (uint64_t)at[i] << (8 * i);
   return word;
 }
 
@@ -28,7 +34,9 @@ static uint64_t fold(uint64_t a, uint64_t b) {
   return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-static uint64_t rotate(uint64_t x, int bits) { return x << bits | x >> (64 - bits); }
+static uint64_t rotate(uint64_t x, int bits) {
+  return x << bits | x >> (64 - bits);
+}
 
 static uint64_t finish(uint64_t x) {
   x ^= x >> 32;
@@ -42,7 +50,8 @@ uint64_t hsc_hash64(const void *data, size_t size, uint64_t seed) {
   const unsigned char *at = data;
   uint64_t hash = seed ^ fold(seed ^ K0, K1);
   size_t left = size;
-  for (; left >= 16; at += 16, left -= 16) hash = fold(read_u64(at) ^ K1, read_u64(at + 8) ^ hash) + K2;
+  for (; left >= 16; at += 16, left -= 16)
+    hash = fold(read_u64(at) ^ K1, read_u64(at + 8) ^ hash) + K2;
   uint64_t a = left >= 8 ? read_u64(at) : read_tail(at, left);
   uint64_t b = left > 8 ? read_tail(at + 8, left - 8) : 0;
   hash = fold(a ^ K1, b ^ hash);
@@ -51,11 +60,18 @@ uint64_t hsc_hash64(const void *data, size_t size, uint64_t seed) {
 
 hsc_hash128 hsc_hash128_of(const void *data, size_t size, uint64_t seed) {
   const unsigned char *at = data;
-  uint64_t low = seed ^ K0, high = seed ^ K2;
+  uint64_t low = seed ^ K0;
+  uint64_t high = seed ^ K2;
   size_t left = size;
   for (; left > 0;) {
     uint64_t a = left >= 8 ? read_u64(at) : read_tail(at, left);
-    uint64_t b = left >= 16 ? read_u64(at + 8) : left > 8 ? read_tail(at + 8, left - 8) : 0;
+    uint64_t b;
+    if (left >= 16)
+      b = read_u64(at + 8);
+    else if (left > 8)
+      b = read_tail(at + 8, left - 8);
+    else
+      b = 0;
     low ^= rotate(a * K1, 31) * K3;
     low = (rotate(low, 27) + high) * 5 + 0x52dce729;
     high ^= rotate(b * K3, 33) * K1;

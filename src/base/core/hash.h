@@ -3,7 +3,8 @@
 
 #include "base/core/base.h"
 
-// 64-bit and 128-bit hashes of bytes (stable across machines and versions: they name cache entries). Own implementation, not cryptographic.
+// 64-bit and 128-bit hashes of bytes (stable across machines and versions: they name cache
+// entries). Own implementation, not cryptographic.
 uint64_t hsc_hash64(const void *data, size_t size, uint64_t seed);
 typedef struct hsc_hash128 {
   uint64_t low, high;

@@ -1,4 +1,5 @@
-// log.c - levels per domain from HLOSCOPE_LOG, one sink. Thread-safe; with no sink set, hsc_log_enabled is one load and one branch.
+// log.c - levels per domain from HLOSCOPE_LOG, one sink. Thread-safe; with no sink set,
+// hsc_log_enabled is one load and one branch.
 #include "base/core/bytes.h"
 #include "base/core/log.h"
 
@@ -23,10 +24,12 @@ static _Atomic bool has_sink;
 static hsc_log_sink sink;  // under sink_mutex
 static void *sink_user;    // under sink_mutex
 
-// "2" sets all; "worker=2,pass=1" sets each; "worker" alone is worker=1. What does not fit the table is left out.
+// "2" sets all; "worker=2,pass=1" sets each; "worker" alone is worker=1. What does not fit the
+// table is left out.
 static void parse_levels(void) {
   const char *at = getenv("HLOSCOPE_LOG");
-  if (!at) return;
+  if (!at)
+    return;
   while (*at) {
     size_t length = strcspn(at, ",");
     const char *equals = memchr(at, '=', length);
@@ -38,7 +41,8 @@ static void parse_levels(void) {
       levels.domains[levels.count++].level = equals ? atoi(equals + 1) : 1;
     }
     at += length;
-    if (*at == ',') at++;
+    if (*at == ',')
+      at++;
   }
 }
 
@@ -51,22 +55,26 @@ void hsc_log_set_sink(hsc_log_sink new_sink, void *user) {
 }
 
 bool hsc_log_enabled(const char *domain, int level) {
-  if (!atomic_load_explicit(&has_sink, memory_order_acquire)) return false;
+  if (!atomic_load_explicit(&has_sink, memory_order_acquire))
+    return false;
   pthread_once(&levels_once, parse_levels);
   for (int i = levels.count - 1; i >= 0; i--)
-    if (strcmp(levels.domains[i].name, domain) == 0) return level <= levels.domains[i].level;
+    if (strcmp(levels.domains[i].name, domain) == 0)
+      return level <= levels.domains[i].level;
   return level <= levels.default_level;
 }
 
 void hsc_log(const char *domain, int level, const char *format, ...) {
-  if (!hsc_log_enabled(domain, level)) return;
+  if (!hsc_log_enabled(domain, level))
+    return;
   hsc_bytes text = {0};
   va_list args;
   va_start(args, format);
   hsc_bytes_printf_v(&text, format, args);
   va_end(args);
   pthread_mutex_lock(&sink_mutex);
-  if (sink) sink(sink_user, domain, level, hsc_bytes_text(&text));
+  if (sink)
+    sink(sink_user, domain, level, hsc_bytes_text(&text));
   pthread_mutex_unlock(&sink_mutex);
   hsc_bytes_deinit(&text);
 }

@@ -3,13 +3,15 @@
 
 #include "base/core/bytes.h"
 
-// A hash map from byte strings to pointers; keys are borrowed (they must outlive the map). Insertion order is kept for iteration.
+// A hash map from byte strings to pointers; keys are borrowed (they must outlive the map).
+// Insertion order is kept for iteration.
 typedef struct hsc_map hsc_map;
 HSC_MUST_USE hsc_status *hsc_map_create(hsc_map **out_map);
 void hsc_map_destroy(hsc_map *map);
-void *hsc_map_get(const hsc_map *map, hsc_view key);                       // NULL = not there
+void *hsc_map_get(const hsc_map *map, hsc_view key);                            // NULL = not there
 HSC_MUST_USE hsc_status *hsc_map_put(hsc_map *map, hsc_view key, void *value);  // replaces
 // Puts unless the key has a value other than NULL already; *out_added says whether. One lookup.
 HSC_MUST_USE hsc_status *hsc_map_add(hsc_map *map, hsc_view key, void *value, bool *out_added);
 size_t hsc_map_count(const hsc_map *map);
-void *hsc_map_at(const hsc_map *map, size_t index, hsc_view *out_key);     // in insertion order; out_key may be NULL
+// in insertion order; out_key may be NULL
+void *hsc_map_at(const hsc_map *map, size_t index, hsc_view *out_key);

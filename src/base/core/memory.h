@@ -7,9 +7,10 @@
 HSC_MUST_USE bool hsc_mul_size(size_t a, size_t b, size_t *out);
 HSC_MUST_USE bool hsc_add_size(size_t a, size_t b, size_t *out);
 
-// A bump allocator. Blocks double up to 1 MiB; large requests get their own block. Everything is freed at once.
-// Running out of memory is sticky: hsc_arena_alloc then returns zeroed memory of a small static dummy area for requests that fit in it, else
-// NULL, and hsc_arena_status tells. Memory from it is zeroed and aligned to 16 bytes.
+// A bump allocator. Blocks double up to 1 MiB; large requests get their own block. Everything is
+// freed at once. Running out of memory is sticky: hsc_arena_alloc then returns zeroed memory of a
+// small static dummy area for requests that fit in it, else NULL, and hsc_arena_status tells.
+// Memory from it is zeroed and aligned to 16 bytes.
 typedef struct hsc_arena hsc_arena;
 HSC_MUST_USE hsc_status *hsc_arena_create(hsc_arena **out_arena);
 void hsc_arena_destroy(hsc_arena *arena);
@@ -22,14 +23,19 @@ char *hsc_arena_printf(hsc_arena *arena, const char *format, ...) HSC_PRINTF(2, 
 size_t hsc_arena_used_bytes(const hsc_arena *arena);
 HSC_MUST_USE hsc_status *hsc_arena_status(const hsc_arena *arena);  // NULL, or RESOURCE_EXHAUSTED
 #define HSC_NEW(arena, type) ((type *)hsc_arena_alloc((arena), sizeof(type)))
-#define HSC_NEW_ARRAY(arena, type, count) ((type *)hsc_arena_alloc_array((arena), sizeof(type), (size_t)(count)))
-void *hsc_arena_alloc_array(hsc_arena *arena, size_t element_bytes, size_t count);  // checks the product
+#define HSC_NEW_ARRAY(arena, type, count) \
+  ((type *)hsc_arena_alloc_array((arena), sizeof(type), (size_t)(count)))
+// checks the product
+void *hsc_arena_alloc_array(hsc_arena *arena, size_t element_bytes, size_t count);
 
-// Heap allocation for objects outside of arenas; zeroed; NULL when there is none. Goes through a hook so that tests can fail the n-th one.
+// Heap allocation for objects outside of arenas; zeroed; NULL when there is none. Goes through a
+// hook so that tests can fail the n-th one.
 void *hsc_alloc(size_t size_bytes);
 void *hsc_realloc(void *memory, size_t size_bytes);
-void *hsc_alloc_pages(size_t size_bytes, size_t alignment);   // not zeroed; a power of two that divides the size
+// not zeroed; a power of two that divides the size
+void *hsc_alloc_pages(size_t size_bytes, size_t alignment);
 void hsc_free(void *memory);
 char *hsc_strdup(const char *text);
-// Fault injection: the n-th allocation from now (1 = the next) fails, and all after it until reset with 0. Not thread-safe; tests only.
+// Fault injection: the n-th allocation from now (1 = the next) fails, and all after it until reset
+// with 0. Not thread-safe; tests only.
 void hsc_alloc_fail_after(uint64_t n);

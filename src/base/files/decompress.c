@@ -1,4 +1,5 @@
-// decompress.c - gzip (RFC 1952), zlib (RFC 1950), zstd (RFC 8878) or plain bytes, told apart by their magic numbers; a limit guards against bombs.
+// decompress.c - gzip (RFC 1952), zlib (RFC 1950), zstd (RFC 8878) or plain bytes, told apart by
+// their magic numbers; a limit guards against bombs.
 #include "base/core/bytes.h"
 #include "base/core/status.h"
 #include "base/files/file_io.h"
@@ -9,27 +10,37 @@
 enum { CHUNK_BYTES = 1 << 16 };
 
 static hsc_status *over_limit(const char *format, size_t limit_bytes) {
-  return HSC_ERR(RESOURCE_EXHAUSTED, "%s: more than %zu bytes after decompression", format, limit_bytes);
+  return HSC_ERR(RESOURCE_EXHAUSTED, "%s: more than %zu bytes after decompression", format,
+                 limit_bytes);
 }
 
-// Room for the next chunk: at least one byte over the limit can be held, so that going over it is seen.
+// Room for the next chunk: at least one byte over the limit can be held, so that going over it is
+// seen.
 static void *next_chunk(hsc_bytes *out, size_t limit_bytes, size_t start, size_t *out_size) {
-  size_t done = out->size - start, want = done > CHUNK_BYTES ? done : CHUNK_BYTES;
-  if (want > limit_bytes - done) want = limit_bytes - done + 1;
+  size_t done = out->size - start;
+  size_t want = done > CHUNK_BYTES ? done : CHUNK_BYTES;
+  if (want > limit_bytes - done)
+    want = limit_bytes - done + 1;
   *out_size = want;
   return hsc_bytes_extend(out, want);
 }
 
 static void cut(hsc_bytes *out, size_t size) {
   out->size = size;
-  if (out->data) out->data[size] = 0;
+  if (out->data)
+    out->data[size] = 0;
 }
 
-static hsc_status *inflate_all(const char *format, hsc_view data, size_t limit_bytes, hsc_bytes *out) {
+static hsc_status *inflate_all(const char *format,
+                               hsc_view data,
+                               size_t limit_bytes,
+                               hsc_bytes *out) {
   hsc_status *status = NULL;
-  size_t start = out->size, at = 0;
+  size_t start = out->size;
+  size_t at = 0;
   z_stream stream = {0};
-  if (inflateInit2(&stream, 32 + MAX_WBITS) != Z_OK) return hsc_status_out_of_memory();
+  if (inflateInit2(&stream, 32 + MAX_WBITS) != Z_OK)
+    return hsc_status_out_of_memory();
   for (;;) {
     size_t room_bytes;
     void *room = next_chunk(out, limit_bytes, start, &room_bytes);
@@ -47,7 +58,8 @@ static hsc_status *inflate_all(const char *format, hsc_view data, size_t limit_b
     stream.next_out = room;
     stream.avail_out = (uInt)room_bytes;
     int result = inflate(&stream, Z_NO_FLUSH);
-    size_t produced = room_bytes - stream.avail_out, consumed = give - stream.avail_in;
+    size_t produced = room_bytes - stream.avail_out;
+    size_t consumed = give - stream.avail_in;
     at += consumed;
     cut(out, out->size - room_bytes + produced);
     if (out->size - start > limit_bytes) {
@@ -55,7 +67,8 @@ static hsc_status *inflate_all(const char *format, hsc_view data, size_t limit_b
       goto done;
     }
     if (result == Z_STREAM_END) {
-      if (at == data.size) goto done;
+      if (at == data.size)
+        goto done;
       if (inflateReset(&stream) != Z_OK) {  // files of several members are legal
         status = HSC_ERR(INTERNAL, "%s: the decoder cannot be reset", format);
         goto done;
@@ -65,7 +78,10 @@ static hsc_status *inflate_all(const char *format, hsc_view data, size_t limit_b
       goto done;
     } else if (result != Z_OK || (produced == 0 && consumed == 0)) {
       status = HSC_ERR(DATA_LOSS, "%s: %s at byte %zu of %zu", format,
-                       result == Z_OK || result == Z_BUF_ERROR ? "the data end too early" : stream.msg ? stream.msg : "corrupt data", at, data.size);
+                       result == Z_OK || result == Z_BUF_ERROR ? "the data end too early"
+                       : stream.msg                            ? stream.msg
+                                                               : "corrupt data",
+                       at, data.size);
       goto done;
     }
   }
@@ -79,7 +95,8 @@ static hsc_status *unzstd(hsc_view data, size_t limit_bytes, hsc_bytes *out) {
   size_t start = out->size;
   ZSTD_inBuffer in = {data.data, data.size, 0};
   ZSTD_DStream *stream = ZSTD_createDStream();
-  if (!stream) return hsc_status_out_of_memory();
+  if (!stream)
+    return hsc_status_out_of_memory();
   for (size_t pending = 1;;) {
     size_t room_bytes;
     void *room = next_chunk(out, limit_bytes, start, &room_bytes);
@@ -92,7 +109,8 @@ static hsc_status *unzstd(hsc_view data, size_t limit_bytes, hsc_bytes *out) {
     pending = ZSTD_decompressStream(stream, &chunk, &in);
     cut(out, out->size - room_bytes + chunk.pos);
     if (ZSTD_isError(pending)) {
-      status = HSC_ERR(DATA_LOSS, "zstd: %s at byte %zu of %zu", ZSTD_getErrorName(pending), before, data.size);
+      status = HSC_ERR(DATA_LOSS, "zstd: %s at byte %zu of %zu", ZSTD_getErrorName(pending), before,
+                       data.size);
       goto done;
     }
     if (out->size - start > limit_bytes) {
@@ -100,7 +118,8 @@ static hsc_status *unzstd(hsc_view data, size_t limit_bytes, hsc_bytes *out) {
       goto done;
     }
     if (in.pos == in.size && chunk.pos < chunk.size) {
-      if (pending) status = HSC_ERR(DATA_LOSS, "zstd: the data end too early, after %zu bytes", data.size);
+      if (pending)
+        status = HSC_ERR(DATA_LOSS, "zstd: the data end too early, after %zu bytes", data.size);
       goto done;
     }
   }
@@ -110,12 +129,17 @@ done:
 }
 
 hsc_status *hsc_decompress(hsc_view data, size_t limit_bytes, hsc_bytes *out_bytes) {
-  if (limit_bytes > SIZE_MAX / 2) limit_bytes = SIZE_MAX / 2;
-  if (data.size >= 2 && memcmp(data.data, "\x1f\x8b", 2) == 0) return inflate_all("gzip", data, limit_bytes, out_bytes);
+  if (limit_bytes > SIZE_MAX / 2)
+    limit_bytes = SIZE_MAX / 2;
+  if (data.size >= 2 && memcmp(data.data, "\x1f\x8b", 2) == 0)
+    return inflate_all("gzip", data, limit_bytes, out_bytes);
   // The header of zlib is a check of itself; no program begins with these.
-  if (data.size >= 2 && data.data[0] == 0x78 && (0x7800 + (unsigned char)data.data[1]) % 31 == 0) return inflate_all("zlib", data, limit_bytes, out_bytes);
-  if (data.size >= 4 && memcmp(data.data, "\x28\xb5\x2f\xfd", 4) == 0) return unzstd(data, limit_bytes, out_bytes);
-  if (data.size > limit_bytes) return HSC_ERR(RESOURCE_EXHAUSTED, "more than %zu bytes", limit_bytes);
+  if (data.size >= 2 && data.data[0] == 0x78 && (0x7800 + (unsigned char)data.data[1]) % 31 == 0)
+    return inflate_all("zlib", data, limit_bytes, out_bytes);
+  if (data.size >= 4 && memcmp(data.data, "\x28\xb5\x2f\xfd", 4) == 0)
+    return unzstd(data, limit_bytes, out_bytes);
+  if (data.size > limit_bytes)
+    return HSC_ERR(RESOURCE_EXHAUSTED, "more than %zu bytes", limit_bytes);
   hsc_bytes_append(out_bytes, data.data, data.size);
   return hsc_bytes_status(out_bytes);
 }

@@ -1,5 +1,5 @@
-// file_io.c - whole files in and out, directories, and where hloscope itself lies. Everything else reads and writes through here, so messages
-// about files look the same everywhere.
+// file_io.c - whole files in and out, directories, and where hloscope itself lies. Everything else
+// reads and writes through here, so messages about files look the same everywhere.
 #include "base/core/bytes.h"
 #include "base/core/memory.h"
 #include "base/core/status.h"
@@ -17,14 +17,41 @@
 hsc_status *hsc_status_errno(int error, const char *what, const char *path) {
   hsc_code code = HSC_UNKNOWN;
   switch (error) {
-    case ENOMEM: return hsc_status_out_of_memory();
-    case ENOENT: case ENOTDIR: case ENXIO: case ENODEV: code = HSC_NOT_FOUND; break;
-    case EACCES: case EPERM: case EROFS: code = HSC_PERMISSION_DENIED; break;
-    case EEXIST: code = HSC_ALREADY_EXISTS; break;
-    case ENOSPC: case EDQUOT: case EMFILE: case ENFILE: case EFBIG: case EAGAIN: code = HSC_RESOURCE_EXHAUSTED; break;
-    case EISDIR: case EINVAL: case ENAMETOOLONG: case ELOOP: code = HSC_INVALID_ARGUMENT; break;
-    case EPIPE: code = HSC_UNAVAILABLE; break;
-    default: break;
+    case ENOMEM:
+      return hsc_status_out_of_memory();
+    case ENOENT:
+    case ENOTDIR:
+    case ENXIO:
+    case ENODEV:
+      code = HSC_NOT_FOUND;
+      break;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      code = HSC_PERMISSION_DENIED;
+      break;
+    case EEXIST:
+      code = HSC_ALREADY_EXISTS;
+      break;
+    case ENOSPC:
+    case EDQUOT:
+    case EMFILE:
+    case ENFILE:
+    case EFBIG:
+    case EAGAIN:
+      code = HSC_RESOURCE_EXHAUSTED;
+      break;
+    case EISDIR:
+    case EINVAL:
+    case ENAMETOOLONG:
+    case ELOOP:
+      code = HSC_INVALID_ARGUMENT;
+      break;
+    case EPIPE:
+      code = HSC_UNAVAILABLE;
+      break;
+    default:
+      break;
   }
   return hsc_status_make(code, __FILE__, __LINE__, "%s: %s: %s", path, what, strerror(error));
 }
@@ -33,23 +60,30 @@ static hsc_status *read_all(int fd, const char *path, size_t expected_bytes, hsc
   for (;;) {
     size_t want = expected_bytes + 1 > 65536 ? expected_bytes + 1 : 65536;
     char *room = hsc_bytes_extend(out, want);
-    if (!room) return hsc_bytes_status(out);
+    if (!room)
+      return hsc_bytes_status(out);
     ssize_t got;
-    do got = read(fd, room, want);
+    do
+      got = read(fd, room, want);
     while (got < 0 && errno == EINTR);
     int error = errno;
     out->size -= want - (got > 0 ? (size_t)got : 0);
     out->data[out->size] = 0;
-    if (got < 0) return hsc_status_errno(error, "cannot read", path);
-    if (got == 0) return NULL;
-    expected_bytes = expected_bytes > (size_t)got ? expected_bytes - (size_t)got : out->size;  // at its end: double, the size was unknown
+    if (got < 0)
+      return hsc_status_errno(error, "cannot read", path);
+    if (got == 0)
+      return NULL;
+    // at its end: double, the size was unknown
+    expected_bytes = expected_bytes > (size_t)got ? expected_bytes - (size_t)got : out->size;
   }
 }
 
 hsc_status *hsc_file_read(const char *path, hsc_bytes *out_bytes) {
-  if (strcmp(path, "-") == 0) return read_all(STDIN_FILENO, "standard input", 0, out_bytes);
+  if (strcmp(path, "-") == 0)
+    return read_all(STDIN_FILENO, "standard input", 0, out_bytes);
   int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return hsc_status_errno(errno, "cannot open", path);
+  if (fd < 0)
+    return hsc_status_errno(errno, "cannot open", path);
   struct stat info;
   hsc_status *status = NULL;
   if (fstat(fd, &info) < 0)
@@ -65,8 +99,10 @@ hsc_status *hsc_file_read(const char *path, hsc_bytes *out_bytes) {
 static hsc_status *write_all(int fd, const char *path, const char *data, size_t size) {
   while (size > 0) {
     ssize_t put = write(fd, data, size);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return hsc_status_errno(errno, "cannot write", path);
+    if (put < 0 && errno == EINTR)
+      continue;
+    if (put < 0)
+      return hsc_status_errno(errno, "cannot write", path);
     data += put;
     size -= (size_t)put;
   }
@@ -76,20 +112,25 @@ static hsc_status *write_all(int fd, const char *path, const char *data, size_t 
 // Pipes, terminals and devices cannot be replaced; they are written as they are.
 static hsc_status *write_in_place(const char *path, const void *data, size_t size) {
   int fd = open(path, O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return hsc_status_errno(errno, "cannot write", path);
+  if (fd < 0)
+    return hsc_status_errno(errno, "cannot write", path);
   hsc_status *status = write_all(fd, path, data, size);
-  if (close(fd) < 0 && !status) status = hsc_status_errno(errno, "cannot write", path);
+  if (close(fd) < 0 && !status)
+    status = hsc_status_errno(errno, "cannot write", path);
   return status;
 }
 
 static mode_t creation_mode(void) {
   mode_t mask = 022;
-  FILE *self = fopen("/proc/self/status", "re");  // umask(2) can only be read by changing it for every thread
+  // umask(2) can only be read by changing it for every thread
+  FILE *self = fopen("/proc/self/status", "re");
   char line[128];
   unsigned value;
   while (self && fgets(line, sizeof line, self))
-    if (sscanf(line, "Umask: %o", &value) == 1) mask = (mode_t)value;
-  if (self) fclose(self);
+    if (sscanf(line, "Umask: %o", &value) == 1)
+      mask = (mode_t)value;
+  if (self)
+    fclose(self);
   return 0666 & ~mask;
 }
 
@@ -98,9 +139,12 @@ hsc_status *hsc_file_write_atomic(const char *path, const void *data, size_t siz
   hsc_bytes temporary = {0};
   struct stat info;
   bool exists = stat(path, &info) == 0;
-  if (exists && S_ISDIR(info.st_mode)) return HSC_ERR(INVALID_ARGUMENT, "%s: is a directory, a file is needed", path);
-  if (exists && !S_ISREG(info.st_mode)) return write_in_place(path, data, size);
-  char *target = exists ? realpath(path, NULL) : NULL;  // through a symbolic link, so that the link stays
+  if (exists && S_ISDIR(info.st_mode))
+    return HSC_ERR(INVALID_ARGUMENT, "%s: is a directory, a file is needed", path);
+  if (exists && !S_ISREG(info.st_mode))
+    return write_in_place(path, data, size);
+  // through a symbolic link, so that the link stays
+  char *target = exists ? realpath(path, NULL) : NULL;
   const char *final_path = target ? target : path;
   hsc_bytes_printf(&temporary, "%s.XXXXXX", final_path);
   int fd = -1;
@@ -133,26 +177,36 @@ done:
 
 hsc_status *hsc_dir_make(const char *path) {
   char *copy = hsc_strdup(path);
-  if (!copy) return hsc_status_out_of_memory();
+  if (!copy)
+    return hsc_status_out_of_memory();
   hsc_status *status = NULL;
   for (char *at = copy + 1; *copy && !status; at++) {
-    if (*at != '/' && *at != 0) continue;
+    if (*at != '/' && *at != 0)
+      continue;
     char saved = *at;
     *at = 0;
     struct stat info;
-    int error = mkdir(copy, 0777) < 0 ? errno : 0;   // of making it: that it is not there afterwards says nothing
-    if (error && (stat(copy, &info) < 0 || !S_ISDIR(info.st_mode))) status = hsc_status_errno(error == EEXIST ? ENOTDIR : error, "cannot make the directory", path);
+    // of making it: that it is not there afterwards says nothing
+    int error = mkdir(copy, 0777) < 0 ? errno : 0;
+    if (error && (stat(copy, &info) < 0 || !S_ISDIR(info.st_mode)))
+      status =
+          hsc_status_errno(error == EEXIST ? ENOTDIR : error, "cannot make the directory", path);
     *at = saved;
-    if (saved == 0) break;
+    if (saved == 0)
+      break;
   }
   hsc_free(copy);
   return status;
 }
 
-bool hsc_file_exists(const char *path) { return access(path, F_OK) == 0; }
+bool hsc_file_exists(const char *path) {
+  return access(path, F_OK) == 0;
+}
 
 hsc_status *hsc_cache_dir(char **out_path) {
-  const char *own = getenv("HLOSCOPE_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  const char *own = getenv("HLOSCOPE_CACHE_DIR");
+  const char *xdg = getenv("XDG_CACHE_HOME");
+  const char *home = getenv("HOME");
   hsc_bytes path = {0};
   if (own && *own)
     hsc_bytes_append_text(&path, own);
@@ -161,9 +215,12 @@ hsc_status *hsc_cache_dir(char **out_path) {
   else if (home && *home)
     hsc_bytes_printf(&path, "%s/.cache/hloscope", home);
   else
-    return hsc_status_hint(HSC_ERR(FAILED_PRECONDITION, "no directory for the cache: HOME is not set"), "set HLOSCOPE_CACHE_DIR");
+    return hsc_status_hint(
+        HSC_ERR(FAILED_PRECONDITION, "no directory for the cache: HOME is not set"),
+        "set HLOSCOPE_CACHE_DIR");
   char *text = hsc_bytes_take(&path);
-  if (!text) return hsc_status_out_of_memory();
+  if (!text)
+    return hsc_status_out_of_memory();
   hsc_status *status = hsc_dir_make(text);
   if (status) {
     hsc_free(text);
@@ -178,11 +235,15 @@ hsc_status *hsc_self_dir(const void *address, char **out_path) {
   struct link_map *map = NULL;
   if (!dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
     return HSC_ERR(NOT_FOUND, "no loaded object holds the address %p", address);
-  // The main program's own name in the map is empty, and its argv[0] may be relative or looked up in PATH.
+  // The main program's own name in the map is empty, and its argv[0] may be relative or looked up
+  // in PATH.
   char *path = realpath(map->l_name[0] ? map->l_name : "/proc/self/exe", NULL);
-  if (!path) return hsc_status_errno(errno, "cannot be resolved", map->l_name[0] ? map->l_name : "/proc/self/exe");
+  if (!path)
+    return hsc_status_errno(errno, "cannot be resolved",
+                            map->l_name[0] ? map->l_name : "/proc/self/exe");
   char *slash = strrchr(path, '/');
-  if (slash) slash[slash == path ? 1 : 0] = 0;
+  if (slash)
+    slash[slash == path ? 1 : 0] = 0;
   *out_path = hsc_strdup(path);
   free(path);
   return *out_path ? NULL : hsc_status_out_of_memory();

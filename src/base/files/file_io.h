@@ -3,14 +3,19 @@
 
 #include "base/core/bytes.h"
 
-HSC_MUST_USE hsc_status *hsc_file_read(const char *path, hsc_bytes *out_bytes);  // whole file; "-" reads standard input
-// Writes beside the target and renames over it, so that readers see the old or the new file, never a part.
+// whole file; "-" reads standard input
+HSC_MUST_USE hsc_status *hsc_file_read(const char *path, hsc_bytes *out_bytes);
+// Writes beside the target and renames over it, so that readers see the old or the new file, never
+// a part.
 HSC_MUST_USE hsc_status *hsc_file_write_atomic(const char *path, const void *data, size_t size);
-HSC_MUST_USE hsc_status *hsc_dir_make(const char *path);      // mkdir -p
+HSC_MUST_USE hsc_status *hsc_dir_make(const char *path);  // mkdir -p
 bool hsc_file_exists(const char *path);
-// $HLOSCOPE_CACHE_DIR, else $XDG_CACHE_HOME/hloscope, else ~/.cache/hloscope; made when missing. Heap string in *out_path.
+// $HLOSCOPE_CACHE_DIR, else $XDG_CACHE_HOME/hloscope, else ~/.cache/hloscope; made when missing.
+// Heap string in *out_path.
 HSC_MUST_USE hsc_status *hsc_cache_dir(char **out_path);
-// The directory of the running executable or shared object that contains `address` (dladdr), heap string.
+// The directory of the running executable or shared object that contains `address` (dladdr), heap
+// string.
 HSC_MUST_USE hsc_status *hsc_self_dir(const void *address, char **out_path);
-// Reads gzip, zlib, zstd or plain bytes, by magic number. Errors: DATA_LOSS for corrupt data, RESOURCE_EXHAUSTED over `limit_bytes`.
+// Reads gzip, zlib, zstd or plain bytes, by magic number. Errors: DATA_LOSS for corrupt data,
+// RESOURCE_EXHAUSTED over `limit_bytes`.
 HSC_MUST_USE hsc_status *hsc_decompress(hsc_view data, size_t limit_bytes, hsc_bytes *out_bytes);

@@ -6,13 +6,27 @@
 
 #include <math.h>
 
-enum { TYPE_BOOLEAN, TYPE_INT32, TYPE_INT64, TYPE_INT96, TYPE_FLOAT, TYPE_DOUBLE, TYPE_BYTE_ARRAY, TYPE_FIXED };
-enum { ENCODING_PLAIN = 0, ENCODING_PLAIN_DICTIONARY = 2, ENCODING_RLE = 3, ENCODING_RLE_DICTIONARY = 8 };
+enum {
+  TYPE_BOOLEAN,
+  TYPE_INT32,
+  TYPE_INT64,
+  TYPE_INT96,
+  TYPE_FLOAT,
+  TYPE_DOUBLE,
+  TYPE_BYTE_ARRAY,
+  TYPE_FIXED
+};
+enum {
+  ENCODING_PLAIN = 0,
+  ENCODING_PLAIN_DICTIONARY = 2,
+  ENCODING_RLE = 3,
+  ENCODING_RLE_DICTIONARY = 8
+};
 enum { PAGE_DATA = 0, PAGE_INDEX = 1, PAGE_DICTIONARY = 2, PAGE_DATA_V2 = 3 };
 enum { CODEC_NONE = 0, CODEC_SNAPPY = 1, CODEC_GZIP = 2, CODEC_ZSTD = 6 };
 enum { LARGEST_PAGE = 1 << 30, DEEPEST = 32 };
 
-// ---- Thrift's compact protocol --------------------------------------------------------------------------------------
+// ---- Thrift's compact protocol ------------------------------------------------------------------
 
 // Reads with a sticky error: after the first damage everything gives 0.
 typedef struct thrift {
@@ -20,15 +34,31 @@ typedef struct thrift {
   bool bad;
   int depth;
 } thrift;
-enum { T_STOP = 0, T_TRUE = 1, T_FALSE = 2, T_BYTE = 3, T_I16 = 4, T_I32 = 5, T_I64 = 6, T_DOUBLE = 7, T_BINARY = 8, T_LIST = 9, T_SET = 10, T_MAP = 11, T_STRUCT = 12 };
+enum {
+  T_STOP = 0,
+  T_TRUE = 1,
+  T_FALSE = 2,
+  T_BYTE = 3,
+  T_I16 = 4,
+  T_I32 = 5,
+  T_I64 = 6,
+  T_DOUBLE = 7,
+  T_BINARY = 8,
+  T_LIST = 9,
+  T_SET = 10,
+  T_MAP = 11,
+  T_STRUCT = 12
+};
 
 static uint64_t varint(thrift *t) {
   uint64_t value = 0;
   for (int shift = 0; shift < 64; shift += 7) {
-    if (t->at == t->end) break;
+    if (t->at == t->end)
+      break;
     uint8_t byte = *t->at++;
     value |= (uint64_t)(byte & 0x7f) << shift;
-    if (!(byte & 0x80)) return value;
+    if (!(byte & 0x80))
+      return value;
   }
   t->bad = true;
   t->at = t->end;
@@ -43,7 +73,8 @@ static int64_t zigzag(thrift *t) {
 static hsc_view binary(thrift *t) {
   uint64_t size = varint(t);
   if (size > (uint64_t)(t->end - t->at)) {
-    t->bad = true, t->at = t->end;
+    t->bad = true;
+    t->at = t->end;
     return (hsc_view){"", 0};
   }
   hsc_view view = {(const char *)t->at, (size_t)size};
@@ -51,16 +82,20 @@ static hsc_view binary(thrift *t) {
   return view;
 }
 
-// The next field of a struct: its type, T_STOP at the end. *id is the number of the one before on entry.
+// The next field of a struct: its type, T_STOP at the end. *id is the number of the one before on
+// entry.
 static int field(thrift *t, int *id) {
   if (t->at == t->end || t->bad) {
     t->bad = true;
     return T_STOP;
   }
   uint8_t byte = *t->at++;
-  if (byte == 0) return T_STOP;
-  if (byte >> 4) *id += byte >> 4;
-  else *id = (int)zigzag(t);
+  if (byte == 0)
+    return T_STOP;
+  if (byte >> 4)
+    *id += byte >> 4;
+  else
+    *id = (int)zigzag(t);
   return byte & 15;
 }
 
@@ -72,37 +107,73 @@ static size_t list(thrift *t, int *out_type) {
   uint8_t byte = *t->at++;
   uint64_t size = byte >> 4 == 15 ? varint(t) : byte >> 4;
   *out_type = byte & 15;
-  if (size > (uint64_t)(t->end - t->at)) t->bad = true, size = 0;   // every element takes a byte at least
+  if (size > (uint64_t)(t->end - t->at)) {
+    // every element takes a byte at least
+    t->bad = true;
+    size = 0;
+  }
   return (size_t)size;
 }
 
 static void skip(thrift *t, int type, bool in_list) {
-  if (++t->depth > DEEPEST) t->bad = true, t->at = t->end;
-  int inner, id = 0;
+  if (++t->depth > DEEPEST) {
+    t->bad = true;
+    t->at = t->end;
+  }
+  int inner;
+  int id = 0;
   switch (type) {
-    case T_TRUE: case T_FALSE: if (in_list && t->at < t->end) t->at++; break;
-    case T_BYTE: if (t->at < t->end) t->at++; else t->bad = true; break;
-    case T_I16: case T_I32: case T_I64: (void)varint(t); break;
-    case T_DOUBLE: if (t->end - t->at >= 8) t->at += 8; else t->bad = true; break;
-    case T_BINARY: (void)binary(t); break;
-    case T_LIST: case T_SET:
-      for (size_t n = list(t, &inner); n > 0 && !t->bad; n--) skip(t, inner, true);
+    case T_TRUE:
+    case T_FALSE:
+      if (in_list && t->at < t->end)
+        t->at++;
+      break;
+    case T_BYTE:
+      if (t->at < t->end)
+        t->at++;
+      else
+        t->bad = true;
+      break;
+    case T_I16:
+    case T_I32:
+    case T_I64:
+      (void)varint(t);
+      break;
+    case T_DOUBLE:
+      if (t->end - t->at >= 8)
+        t->at += 8;
+      else
+        t->bad = true;
+      break;
+    case T_BINARY:
+      (void)binary(t);
+      break;
+    case T_LIST:
+    case T_SET:
+      for (size_t n = list(t, &inner); n > 0 && !t->bad; n--)
+        skip(t, inner, true);
       break;
     case T_MAP: {
       uint64_t size = varint(t);
       uint8_t types = size && t->at < t->end ? *t->at++ : 0;
-      for (; size > 0 && !t->bad && t->at < t->end; size--) skip(t, types >> 4, true), skip(t, types & 15, true);
+      for (; size > 0 && !t->bad && t->at < t->end; size--) {
+        skip(t, types >> 4, true);
+        skip(t, types & 15, true);
+      }
       break;
     }
     case T_STRUCT:
-      while (!t->bad && (inner = field(t, &id)) != T_STOP) skip(t, inner, false);
+      while (!t->bad && (inner = field(t, &id)) != T_STOP)
+        skip(t, inner, false);
       break;
-    default: t->bad = true, t->at = t->end;
+    default:
+      t->bad = true;
+      t->at = t->end;
   }
   t->depth--;
 }
 
-// ---- the footer -----------------------------------------------------------------------------------------------------
+// ---- the footer ---------------------------------------------------------------------------------
 
 typedef struct parquet_column {
   const char *name;
@@ -110,7 +181,7 @@ typedef struct parquet_column {
   bool optional, nested;
 } parquet_column;
 
-typedef struct chunk {   // of one column in one row group
+typedef struct chunk {  // of one column in one row group
   int64_t values, data_offset, dictionary_offset, compressed_bytes;
   int codec;
 } chunk;
@@ -120,55 +191,73 @@ struct hsc_parquet_file {
   hsc_arena *arena;
   parquet_column *columns;
   size_t column_count, row_count, group_count;
-  chunk *chunks;          // [group][column]
+  chunk *chunks;  // [group][column]
   size_t chunk_room;
-  hsc_map *metadata;      // texts in the arena
-  hsc_bytes page;         // decompressed data page
-  hsc_bytes dictionary;   // decompressed dictionary page
+  hsc_map *metadata;     // texts in the arena
+  hsc_bytes page;        // decompressed data page
+  hsc_bytes dictionary;  // decompressed dictionary page
 };
 
 static hsc_status *damaged(const hsc_parquet_file *file, const void *at, const char *what) {
-  return HSC_ERR(INVALID_ARGUMENT, "damaged Parquet file: %s near byte %zu", what, (size_t)((const char *)at - file->bytes.data));
+  return HSC_ERR(INVALID_ARGUMENT, "damaged Parquet file: %s near byte %zu", what,
+                 (size_t)((const char *)at - file->bytes.data));
 }
 
 static const char *copied(hsc_parquet_file *file, hsc_view text) {
   char *copy = hsc_arena_alloc(file->arena, text.size + 1);
-  if (!copy) return "";
+  if (!copy)
+    return "";
   memcpy(copy, text.data, text.size);
   copy[text.size] = 0;
   return copy;
 }
 
-// SchemaElement: 1 type, 3 repetition, 4 name, 5 children. Elements lie in depth-first order; the first one is the root.
+// SchemaElement: 1 type, 3 repetition, 4 name, 5 children. Elements lie in depth-first order; the
+// first one is the root.
 static void read_schema(hsc_parquet_file *file, thrift *t) {
   int type;
-  size_t count = list(t, &type), open_at[DEEPEST], depth = 0;   // children still to come, by depth
+  // children still to come, by depth
+  size_t count = list(t, &type);
+  size_t open_at[DEEPEST];
+  size_t depth = 0;
   file->columns = HSC_NEW_ARRAY(file->arena, parquet_column, count + 1);
-  if (!file->columns) return;
+  if (!file->columns)
+    return;
   for (size_t i = 0; i < count && !t->bad; i++) {
     parquet_column c = {.name = "", .type = -1};
-    int64_t children = 0, repetition = 0;
+    int64_t children = 0;
+    int64_t repetition = 0;
     for (int id = 0, kind; (kind = field(t, &id)) != T_STOP && !t->bad;) {
-      if (id == 1 && kind == T_I32) c.type = (int)zigzag(t);
-      else if (id == 3 && kind == T_I32) repetition = zigzag(t);
-      else if (id == 4 && kind == T_BINARY) c.name = copied(file, binary(t));
-      else if (id == 5 && kind == T_I32) children = zigzag(t);
-      else skip(t, kind, false);
+      if (id == 1 && kind == T_I32)
+        c.type = (int)zigzag(t);
+      else if (id == 3 && kind == T_I32)
+        repetition = zigzag(t);
+      else if (id == 4 && kind == T_BINARY)
+        c.name = copied(file, binary(t));
+      else if (id == 5 && kind == T_I32)
+        children = zigzag(t);
+      else
+        skip(t, kind, false);
     }
-    while (depth > 0 && open_at[depth - 1] == 0) depth--;
-    if (depth > 0) open_at[depth - 1]--;
+    while (depth > 0 && open_at[depth - 1] == 0)
+      depth--;
+    if (depth > 0)
+      open_at[depth - 1]--;
     c.optional = repetition == 1;
     c.nested = depth > 1 || repetition == 2;
-    if (i == 0 || c.type < 0) {   // the root, or a group
-      if (depth >= DEEPEST || children < 0 || children > (int64_t)count) t->bad = true;
-      else open_at[depth++] = (size_t)children;
+    if (i == 0 || c.type < 0) {  // the root, or a group
+      if (depth >= DEEPEST || children < 0 || children > (int64_t)count)
+        t->bad = true;
+      else
+        open_at[depth++] = (size_t)children;
     } else {
       file->columns[file->column_count++] = c;
     }
   }
 }
 
-// ColumnChunk: 3 meta_data. ColumnMetaData: 4 codec, 5 num_values, 7 total_compressed_size, 9 data_page_offset, 11 dictionary_page_offset.
+// ColumnChunk: 3 meta_data. ColumnMetaData: 4 codec, 5 num_values, 7 total_compressed_size, 9
+// data_page_offset, 11 dictionary_page_offset.
 static void read_chunk(thrift *t, chunk *out) {
   *out = (chunk){.dictionary_offset = -1};
   for (int id = 0, kind; (kind = field(t, &id)) != T_STOP && !t->bad;) {
@@ -177,20 +266,36 @@ static void read_chunk(thrift *t, chunk *out) {
       continue;
     }
     for (int inner = 0, type; (type = field(t, &inner)) != T_STOP && !t->bad;) {
-      int64_t *to = inner == 5 ? &out->values : inner == 7 ? &out->compressed_bytes : inner == 9 ? &out->data_offset : inner == 11 ? &out->dictionary_offset : NULL;
-      if (to && type == T_I64) *to = zigzag(t);
-      else if (inner == 4 && type == T_I32) out->codec = (int)zigzag(t);
-      else skip(t, type, false);
+      int64_t *to;
+      if (inner == 5)
+        to = &out->values;
+      else if (inner == 7)
+        to = &out->compressed_bytes;
+      else if (inner == 9)
+        to = &out->data_offset;
+      else if (inner == 11)
+        to = &out->dictionary_offset;
+      else
+        to = NULL;
+      if (to && type == T_I64)
+        *to = zigzag(t);
+      else if (inner == 4 && type == T_I32)
+        out->codec = (int)zigzag(t);
+      else
+        skip(t, type, false);
     }
   }
 }
 
 static hsc_status *read_groups(hsc_parquet_file *file, thrift *t) {
   int type;
-  size_t count = list(t, &type), total;
-  if (!file->columns || !hsc_mul_size(count, file->column_count, &total)) return damaged(file, t->at, "row groups without a schema");
+  size_t count = list(t, &type);
+  size_t total;
+  if (!file->columns || !hsc_mul_size(count, file->column_count, &total))
+    return damaged(file, t->at, "row groups without a schema");
   file->chunks = HSC_NEW_ARRAY(file->arena, chunk, total + 1);
-  if (!file->chunks) return hsc_status_out_of_memory();
+  if (!file->chunks)
+    return hsc_status_out_of_memory();
   for (size_t g = 0; g < count && !t->bad; g++) {
     chunk *row = file->chunks + g * file->column_count;
     for (int id = 0, kind; (kind = field(t, &id)) != T_STOP && !t->bad;) {
@@ -200,8 +305,10 @@ static hsc_status *read_groups(hsc_parquet_file *file, thrift *t) {
       }
       int of;
       size_t columns = list(t, &of);
-      if (columns != file->column_count) return damaged(file, t->at, "a row group with another number of columns");
-      for (size_t c = 0; c < columns && !t->bad; c++) read_chunk(t, &row[c]);
+      if (columns != file->column_count)
+        return damaged(file, t->at, "a row group with another number of columns");
+      for (size_t c = 0; c < columns && !t->bad; c++)
+        read_chunk(t, &row[c]);
     }
   }
   file->group_count = count;
@@ -211,10 +318,13 @@ static hsc_status *read_groups(hsc_parquet_file *file, thrift *t) {
 static hsc_status *read_metadata(hsc_parquet_file *file, thrift *t) {
   int type;
   for (size_t n = list(t, &type); n > 0 && !t->bad; n--) {
-    hsc_view key = {"", 0}, value = {"", 0};
+    hsc_view key = {"", 0};
+    hsc_view value = {"", 0};
     for (int id = 0, kind; (kind = field(t, &id)) != T_STOP && !t->bad;) {
-      if (kind == T_BINARY && (id == 1 || id == 2)) *(id == 1 ? &key : &value) = binary(t);
-      else skip(t, kind, false);
+      if (kind == T_BINARY && (id == 1 || id == 2))
+        *(id == 1 ? &key : &value) = binary(t);
+      else
+        skip(t, kind, false);
     }
     HSC_TRY(hsc_map_put(file->metadata, key, (void *)(uintptr_t)copied(file, value)));
   }
@@ -223,125 +333,188 @@ static hsc_status *read_metadata(hsc_parquet_file *file, thrift *t) {
 
 static hsc_status *read_footer(hsc_parquet_file *file) {
   hsc_view b = file->bytes;
-  if (b.size < 12 || memcmp(b.data, "PAR1", 4)) return HSC_ERR(INVALID_ARGUMENT, "this is no Parquet file: it does not begin with PAR1");
-  if (!memcmp(b.data + b.size - 4, "PARE", 4)) return HSC_ERR(UNIMPLEMENTED, "the Parquet file is encrypted");
-  if (memcmp(b.data + b.size - 4, "PAR1", 4)) return HSC_ERR(INVALID_ARGUMENT, "the Parquet file is cut off: it does not end with PAR1");
+  if (b.size < 12 || memcmp(b.data, "PAR1", 4))
+    return HSC_ERR(INVALID_ARGUMENT, "this is no Parquet file: it does not begin with PAR1");
+  if (!memcmp(b.data + b.size - 4, "PARE", 4))
+    return HSC_ERR(UNIMPLEMENTED, "the Parquet file is encrypted");
+  if (memcmp(b.data + b.size - 4, "PAR1", 4))
+    return HSC_ERR(INVALID_ARGUMENT, "the Parquet file is cut off: it does not end with PAR1");
   uint32_t size;
   memcpy(&size, b.data + b.size - 8, 4);
-  if (size > b.size - 12) return damaged(file, b.data + b.size - 8, "a footer larger than the file");
-  thrift t = {(const uint8_t *)b.data + b.size - 8 - size, (const uint8_t *)b.data + b.size - 8, false, 0};
+  if (size > b.size - 12)
+    return damaged(file, b.data + b.size - 8, "a footer larger than the file");
+  thrift t = {(const uint8_t *)b.data + b.size - 8 - size, (const uint8_t *)b.data + b.size - 8,
+              false, 0};
   hsc_status *status = NULL;
   for (int id = 0, kind; !status && (kind = field(&t, &id)) != T_STOP && !t.bad;) {
-    if (id == 2 && kind == T_LIST) read_schema(file, &t);
-    else if (id == 3 && kind == T_I64) file->row_count = (size_t)zigzag(&t);
-    else if (id == 4 && kind == T_LIST) status = read_groups(file, &t);
-    else if (id == 5 && kind == T_LIST) status = read_metadata(file, &t);
-    else skip(&t, kind, false);
+    if (id == 2 && kind == T_LIST)
+      read_schema(file, &t);
+    else if (id == 3 && kind == T_I64)
+      file->row_count = (size_t)zigzag(&t);
+    else if (id == 4 && kind == T_LIST)
+      status = read_groups(file, &t);
+    else if (id == 5 && kind == T_LIST)
+      status = read_metadata(file, &t);
+    else
+      skip(&t, kind, false);
   }
-  if (!status) status = hsc_arena_status(file->arena);
-  if (!status && t.bad) status = damaged(file, t.at, "the footer");
-  if (status) return status;
+  if (!status)
+    status = hsc_arena_status(file->arena);
+  if (!status && t.bad)
+    status = damaged(file, t.at, "the footer");
+  if (status)
+    return status;
   // Rows are counted from the chunks: a file's own number is not to be trusted with an allocation.
   for (size_t c = 0; c < file->column_count; c++) {
-    if (file->columns[c].nested) continue;
+    if (file->columns[c].nested)
+      continue;
     size_t rows = 0;
     for (size_t g = 0; g < file->group_count; g++) {
       int64_t values = file->chunks[g * file->column_count + c].values;
-      if (values < 0 || !hsc_add_size(rows, (size_t)values, &rows)) return damaged(file, b.data, "a negative number of values");
+      if (values < 0 || !hsc_add_size(rows, (size_t)values, &rows))
+        return damaged(file, b.data, "a negative number of values");
     }
-    if (rows != file->row_count) return HSC_ERR(INVALID_ARGUMENT, "damaged Parquet file: column '%s' has %zu values, the file %zu rows", file->columns[c].name, rows, file->row_count);
+    if (rows != file->row_count)
+      return HSC_ERR(INVALID_ARGUMENT,
+                     "damaged Parquet file: column '%s' has %zu values, the file %zu rows",
+                     file->columns[c].name, rows, file->row_count);
   }
   // A page of one repeated value may be short, but not a billion times shorter than its rows.
-  if (file->row_count > ((size_t)1 << 30)) return HSC_ERR(UNIMPLEMENTED, "the Parquet file has %zu rows; 2^30 are read at most", file->row_count);
+  if (file->row_count > ((size_t)1 << 30))
+    return HSC_ERR(UNIMPLEMENTED, "the Parquet file has %zu rows; 2^30 are read at most",
+                   file->row_count);
   return NULL;
 }
 
 hsc_status *hsc_parquet_open(hsc_view bytes, hsc_parquet_file **out_file) {
   *out_file = NULL;
   hsc_parquet_file *file = hsc_alloc(sizeof *file);
-  if (!file) return hsc_status_out_of_memory();
+  if (!file)
+    return hsc_status_out_of_memory();
   *file = (hsc_parquet_file){.bytes = bytes};
   hsc_status *status = hsc_arena_create(&file->arena);
-  if (!status) status = hsc_map_create(&file->metadata);
-  if (!status) status = read_footer(file);
-  if (status) hsc_parquet_close(file);
-  else *out_file = file;
+  if (!status)
+    status = hsc_map_create(&file->metadata);
+  if (!status)
+    status = read_footer(file);
+  if (status)
+    hsc_parquet_close(file);
+  else
+    *out_file = file;
   return status;
 }
 
 void hsc_parquet_close(hsc_parquet_file *file) {
-  if (!file) return;
-  if (file->metadata) hsc_map_destroy(file->metadata);
-  if (file->arena) hsc_arena_destroy(file->arena);
+  if (!file)
+    return;
+  if (file->metadata)
+    hsc_map_destroy(file->metadata);
+  if (file->arena)
+    hsc_arena_destroy(file->arena);
   hsc_bytes_deinit(&file->page);
   hsc_bytes_deinit(&file->dictionary);
   hsc_free(file);
 }
 
-size_t hsc_parquet_row_count(const hsc_parquet_file *file) { return file->row_count; }
-size_t hsc_parquet_column_count(const hsc_parquet_file *file) { return file->column_count; }
-const char *hsc_parquet_column_name(const hsc_parquet_file *file, size_t c) { return file->columns[c].name; }
-const char *hsc_parquet_get_metadata(const hsc_parquet_file *file, const char *key) { return hsc_map_get(file->metadata, hsc_view_of(key)); }
+size_t hsc_parquet_row_count(const hsc_parquet_file *file) {
+  return file->row_count;
+}
+size_t hsc_parquet_column_count(const hsc_parquet_file *file) {
+  return file->column_count;
+}
+const char *hsc_parquet_column_name(const hsc_parquet_file *file, size_t c) {
+  return file->columns[c].name;
+}
+const char *hsc_parquet_get_metadata(const hsc_parquet_file *file, const char *key) {
+  return hsc_map_get(file->metadata, hsc_view_of(key));
+}
 
 hsc_parquet_kind hsc_parquet_column_kind(const hsc_parquet_file *file, size_t c) {
   const parquet_column *of = &file->columns[c];
-  if (of->nested || of->type < 0 || of->type == TYPE_INT96 || of->type > TYPE_BYTE_ARRAY) return HSC_PARQUET_KIND_OTHER;
+  if (of->nested || of->type < 0 || of->type == TYPE_INT96 || of->type > TYPE_BYTE_ARRAY)
+    return HSC_PARQUET_KIND_OTHER;
   return of->type == TYPE_BYTE_ARRAY ? HSC_PARQUET_KIND_TEXT : HSC_PARQUET_KIND_NUMBER;
 }
 
-// ---- pages ----------------------------------------------------------------------------------------------------------
+// ---- pages --------------------------------------------------------------------------------------
 
 // Snappy: a varint with the size, then literals and copies from what was written before.
 static bool unsnappy(hsc_view in, size_t size, hsc_bytes *out) {
   thrift t = {(const uint8_t *)in.data, (const uint8_t *)in.data + in.size, false, 0};
-  if (varint(&t) != size || t.bad) return false;
+  if (varint(&t) != size || t.bad)
+    return false;
   uint8_t *to = hsc_bytes_extend(out, size);
-  if (!to) return false;
+  if (!to)
+    return false;
   size_t at = 0;
   while (t.at < t.end) {
     uint8_t tag = *t.at++;
-    size_t length = tag >> 2, offset = 0, left = (size_t)(t.end - t.at), extra;
+    size_t length = tag >> 2;
+    size_t offset = 0;
+    size_t left = (size_t)(t.end - t.at);
+    size_t extra;
     if ((tag & 3) == 0) {
       if (length >= 60) {
         extra = length - 59;
-        if (left < extra) return false;
+        if (left < extra)
+          return false;
         length = 0;
-        for (size_t i = 0; i < extra; i++) length |= (size_t)*t.at++ << (8 * i);
+        for (size_t i = 0; i < extra; i++)
+          length |= (size_t)*t.at++ << (8 * i);
         left -= extra;
       }
       length++;
-      if (length > left || length > size - at) return false;
+      if (length > left || length > size - at)
+        return false;
       memcpy(to + at, t.at, length);
       t.at += length;
       at += length;
       continue;
     }
     extra = (tag & 3) == 3 ? 4 : tag & 3;
-    if (left < extra) return false;
-    if ((tag & 3) == 1) offset = (size_t)(tag >> 5) << 8 | t.at[0], length = (length & 7) + 4;
-    else {
-      for (size_t i = 0; i < extra; i++) offset |= (size_t)t.at[i] << (8 * i);
+    if (left < extra)
+      return false;
+    if ((tag & 3) == 1) {
+      offset = (size_t)(tag >> 5) << 8 | t.at[0];
+      length = (length & 7) + 4;
+    } else {
+      for (size_t i = 0; i < extra; i++)
+        offset |= (size_t)t.at[i] << (8 * i);
       length++;
     }
     t.at += extra;
-    if (offset == 0 || offset > at || length > size - at) return false;
-    for (size_t i = 0; i < length; i++, at++) to[at] = to[at - offset];
+    if (offset == 0 || offset > at || length > size - at)
+      return false;
+    for (size_t i = 0; i < length; i++, at++)
+      to[at] = to[at - offset];
   }
   return at == size;
 }
 
 // The page's bytes decompressed into `to`.
-static hsc_status *inflate(hsc_parquet_file *file, int codec, hsc_view in, size_t size, hsc_bytes *to) {
-  static const char *const names[] = {"no compression", "Snappy", "gzip", "LZO", "Brotli", "LZ4 in Hadoop's frame", "zstd", "LZ4"};
+static hsc_status *inflate(
+    hsc_parquet_file *file, int codec, hsc_view in, size_t size, hsc_bytes *to) {
+  static const char *const names[] = {"no compression",        "Snappy", "gzip", "LZO", "Brotli",
+                                      "LZ4 in Hadoop's frame", "zstd",   "LZ4"};
   switch (codec) {
-    case CODEC_NONE: hsc_bytes_append(to, in.data, in.size); break;
-    case CODEC_SNAPPY:
-      if (!unsnappy(in, size, to)) return hsc_bytes_status(to) ? hsc_status_out_of_memory() : damaged(file, in.data, "a Snappy page");
+    case CODEC_NONE:
+      hsc_bytes_append(to, in.data, in.size);
       break;
-    case CODEC_GZIP: case CODEC_ZSTD: HSC_TRY(hsc_decompress(in, size, to)); break;
+    case CODEC_SNAPPY:
+      if (!unsnappy(in, size, to))
+        return hsc_bytes_status(to) ? hsc_status_out_of_memory()
+                                    : damaged(file, in.data, "a Snappy page");
+      break;
+    case CODEC_GZIP:
+    case CODEC_ZSTD:
+      HSC_TRY(hsc_decompress(in, size, to));
+      break;
     default:
-      return HSC_ERR(UNIMPLEMENTED, "the Parquet file is compressed with %s, which is not read here; uncompressed, Snappy, gzip and zstd are",
-                     codec > 0 && codec < (int)HSC_COUNT_OF(names) ? names[codec] : "an unknown codec");
+      return HSC_ERR(
+          UNIMPLEMENTED,
+          "the Parquet file is compressed with %s, which is not read here; uncompressed, Snappy, "
+          "gzip and zstd are",
+          codec > 0 && codec < (int)HSC_COUNT_OF(names) ? names[codec] : "an unknown codec");
   }
   HSC_TRY(hsc_bytes_status(to));
   return to->size >= size ? NULL : damaged(file, in.data, "a page shorter than it says");
@@ -349,25 +522,36 @@ static hsc_status *inflate(hsc_parquet_file *file, int codec, hsc_view in, size_
 
 typedef struct page {
   int type, encoding;
-  int64_t values, compressed, uncompressed, level_bytes, repetition_bytes;   // level_bytes: version 2
+  // level_bytes: version 2
+  int64_t values, compressed, uncompressed, level_bytes, repetition_bytes;
   bool is_compressed;
 } page;
 
-// PageHeader: 1 type, 2 uncompressed, 3 compressed, 5 data_page_header, 7 dictionary_page_header, 8 data_page_header_v2.
+// PageHeader: 1 type, 2 uncompressed, 3 compressed, 5 data_page_header, 7 dictionary_page_header, 8
+// data_page_header_v2.
 static void read_page_header(thrift *t, page *out) {
   *out = (page){.type = -1, .is_compressed = true};
   for (int id = 0, kind; (kind = field(t, &id)) != T_STOP && !t->bad;) {
-    if (kind == T_I32 && id == 1) out->type = (int)zigzag(t);
-    else if (kind == T_I32 && (id == 2 || id == 3)) *(id == 2 ? &out->uncompressed : &out->compressed) = zigzag(t);
-    else if (kind != T_STRUCT || (id != 5 && id != 7 && id != 8)) skip(t, kind, false);
+    if (kind == T_I32 && id == 1)
+      out->type = (int)zigzag(t);
+    else if (kind == T_I32 && (id == 2 || id == 3))
+      *(id == 2 ? &out->uncompressed : &out->compressed) = zigzag(t);
+    else if (kind != T_STRUCT || (id != 5 && id != 7 && id != 8))
+      skip(t, kind, false);
     else
       for (int inner = 0, type; (type = field(t, &inner)) != T_STOP && !t->bad;) {
-        if (type == T_I32 && inner == 1) out->values = zigzag(t);
-        else if (type == T_I32 && inner == (id == 8 ? 4 : 2)) out->encoding = (int)zigzag(t);
-        else if (type == T_I32 && id == 8 && inner == 5) out->level_bytes = zigzag(t);
-        else if (type == T_I32 && id == 8 && inner == 6) out->repetition_bytes = zigzag(t);
-        else if (id == 8 && inner == 7 && (type == T_TRUE || type == T_FALSE)) out->is_compressed = type == T_TRUE;
-        else skip(t, type, false);
+        if (type == T_I32 && inner == 1)
+          out->values = zigzag(t);
+        else if (type == T_I32 && inner == (id == 8 ? 4 : 2))
+          out->encoding = (int)zigzag(t);
+        else if (type == T_I32 && id == 8 && inner == 5)
+          out->level_bytes = zigzag(t);
+        else if (type == T_I32 && id == 8 && inner == 6)
+          out->repetition_bytes = zigzag(t);
+        else if (id == 8 && inner == 7 && (type == T_TRUE || type == T_FALSE))
+          out->is_compressed = type == T_TRUE;
+        else
+          skip(t, type, false);
       }
   }
 }
@@ -378,26 +562,37 @@ static bool read_hybrid(hsc_view in, int width, uint32_t *out, size_t count) {
   size_t done = 0;
   while (done < count) {
     uint64_t header = varint(&t);
-    if (t.bad) return false;
+    if (t.bad)
+      return false;
     if (header & 1) {
-      uint64_t groups = header >> 1, position = 0;
-      if (groups == 0 || groups > (uint64_t)(t.end - t.at) + 1) return false;
+      uint64_t groups = header >> 1;
+      uint64_t position = 0;
+      if (groups == 0 || groups > (uint64_t)(t.end - t.at) + 1)
+        return false;
       uint64_t bits = groups * 8 * (uint64_t)width;
       for (; position + (uint64_t)width <= bits && done < count; position += (uint64_t)width) {
-        uint64_t word = 0, byte = position / 8;
-        if (width && byte + (position % 8 + (uint64_t)width + 7) / 8 > (uint64_t)(t.end - t.at)) return false;
-        for (uint64_t i = 0; i < 5 && byte + i < (uint64_t)(t.end - t.at); i++) word |= (uint64_t)t.at[byte + i] << (8 * i);
+        uint64_t word = 0;
+        uint64_t byte = position / 8;
+        if (width && byte + (position % 8 + (uint64_t)width + 7) / 8 > (uint64_t)(t.end - t.at))
+          return false;
+        for (uint64_t i = 0; i < 5 && byte + i < (uint64_t)(t.end - t.at); i++)
+          word |= (uint64_t)t.at[byte + i] << (8 * i);
         out[done++] = (uint32_t)(word >> (position % 8) & (((uint64_t)1 << width) - 1));
-        if (!width && done >= groups * 8) break;
+        if (!width && done >= groups * 8)
+          break;
       }
       uint64_t size = bits / 8;
       t.at += size < (uint64_t)(t.end - t.at) ? size : (uint64_t)(t.end - t.at);
     } else {
-      uint64_t run = header >> 1, value = 0;
+      uint64_t run = header >> 1;
+      uint64_t value = 0;
       int bytes = (width + 7) / 8;
-      if (run == 0 || t.end - t.at < bytes) return false;
-      for (int i = 0; i < bytes; i++) value |= (uint64_t)*t.at++ << (8 * i);
-      for (; run > 0 && done < count; run--) out[done++] = (uint32_t)value;
+      if (run == 0 || t.end - t.at < bytes)
+        return false;
+      for (int i = 0; i < bytes; i++)
+        value |= (uint64_t)*t.at++ << (8 * i);
+      for (; run > 0 && done < count; run--)
+        out[done++] = (uint32_t)value;
     }
   }
   return true;
@@ -417,29 +612,45 @@ typedef struct plain {
 
 static bool next_plain(plain *p, double *out_number, hsc_view *out_text) {
   size_t left = (size_t)(p->end - p->at);
-  union { int32_t i; int64_t l; float f; double d; uint32_t u; } v;
+  union {
+    int32_t i;
+    int64_t l;
+    float f;
+    double d;
+    uint32_t u;
+  } v;
   switch (p->type) {
     case TYPE_BOOLEAN:
-      if (!left) return false;
+      if (!left)
+        return false;
       *out_number = *p->at >> p->bit & 1;
-      if (++p->bit == 8) p->bit = 0, p->at++;
+      if (++p->bit == 8) {
+        p->bit = 0;
+        p->at++;
+      }
       return true;
-    case TYPE_INT32: case TYPE_FLOAT:
-      if (left < 4) return false;
+    case TYPE_INT32:
+    case TYPE_FLOAT:
+      if (left < 4)
+        return false;
       memcpy(&v, p->at, 4);
       *out_number = p->type == TYPE_INT32 ? (double)v.i : (double)v.f;
       p->at += 4;
       return true;
-    case TYPE_INT64: case TYPE_DOUBLE:
-      if (left < 8) return false;
+    case TYPE_INT64:
+    case TYPE_DOUBLE:
+      if (left < 8)
+        return false;
       memcpy(&v, p->at, 8);
       *out_number = p->type == TYPE_INT64 ? (double)v.l : v.d;
       p->at += 8;
       return true;
     default:
-      if (left < 4) return false;
+      if (left < 4)
+        return false;
       memcpy(&v, p->at, 4);
-      if (v.u > left - 4) return false;
+      if (v.u > left - 4)
+        return false;
       *out_text = (hsc_view){(const char *)p->at + 4, v.u};
       p->at += 4 + v.u;
       return true;
@@ -452,85 +663,152 @@ typedef struct dictionary {
   size_t count;
 } dictionary;
 
-static hsc_status *read_dictionary(hsc_parquet_file *file, int type, const page *p, dictionary *out) {
-  if (p->values < 0 || (uint64_t)p->values > file->dictionary.size * 8 + 1) return damaged(file, file->bytes.data, "a dictionary with more values than bytes");
+static hsc_status *read_dictionary(hsc_parquet_file *file,
+                                   int type,
+                                   const page *p,
+                                   dictionary *out) {
+  if (p->values < 0 || (uint64_t)p->values > file->dictionary.size * 8 + 1)
+    return damaged(file, file->bytes.data, "a dictionary with more values than bytes");
   size_t count = (size_t)p->values;
-  if (type == TYPE_BYTE_ARRAY) out->texts = HSC_NEW_ARRAY(file->arena, hsc_view, count + 1);
-  else out->numbers = HSC_NEW_ARRAY(file->arena, double, count + 1);
-  if (!out->texts && !out->numbers) return hsc_status_out_of_memory();
+  if (type == TYPE_BYTE_ARRAY)
+    out->texts = HSC_NEW_ARRAY(file->arena, hsc_view, count + 1);
+  else
+    out->numbers = HSC_NEW_ARRAY(file->arena, double, count + 1);
+  if (!out->texts && !out->numbers)
+    return hsc_status_out_of_memory();
   // Texts are kept by callers until the file is closed, the buffer is not.
-  const char *bytes = type == TYPE_BYTE_ARRAY ? hsc_arena_copy(file->arena, file->dictionary.data, file->dictionary.size) : (const char *)file->dictionary.data;
-  if (file->dictionary.size && !bytes) return hsc_status_out_of_memory();
+  const char *bytes = type == TYPE_BYTE_ARRAY ? hsc_arena_copy(file->arena, file->dictionary.data,
+                                                               file->dictionary.size)
+                                              : (const char *)file->dictionary.data;
+  if (file->dictionary.size && !bytes)
+    return hsc_status_out_of_memory();
   plain values = {(const uint8_t *)bytes, (const uint8_t *)bytes + file->dictionary.size, type, 0};
   for (size_t i = 0; i < count; i++)
-    if (!next_plain(&values, out->numbers ? &out->numbers[i] : NULL, out->texts ? &out->texts[i] : NULL)) return damaged(file, file->bytes.data, "a dictionary that ends too early");
+    if (!next_plain(&values, out->numbers ? &out->numbers[i] : NULL,
+                    out->texts ? &out->texts[i] : NULL))
+      return damaged(file, file->bytes.data, "a dictionary that ends too early");
   out->count = count;
   return NULL;
 }
 
 static void put(target to, size_t row, double number, hsc_view text) {
-  if (to.numbers) to.numbers[row] = number;
-  else to.texts[row] = text;
+  if (to.numbers)
+    to.numbers[row] = number;
+  else
+    to.texts[row] = text;
 }
 
-// Values of a data page, `body` after the levels. present[i] says which of the page's rows have one.
-static hsc_status *read_values(hsc_parquet_file *file, const parquet_column *c, const page *p, hsc_view body, const uint32_t *present, const dictionary *d, size_t row, target to) {
-  size_t count = (size_t)p->values, values = 0;
-  for (size_t i = 0; i < count; i++) values += present ? present[i] != 0 : 1;
+// Values of a data page, `body` after the levels. present[i] says which of the page's rows have
+// one.
+static hsc_status *read_values(hsc_parquet_file *file,
+                               const parquet_column *c,
+                               const page *p,
+                               hsc_view body,
+                               const uint32_t *present,
+                               const dictionary *d,
+                               size_t row,
+                               target to) {
+  size_t count = (size_t)p->values;
+  size_t values = 0;
+  for (size_t i = 0; i < count; i++)
+    values += present ? present[i] != 0 : 1;
   hsc_view none = {NULL, 0};
   hsc_status *status = NULL;
   uint32_t *codes = NULL;
-  bool coded = p->encoding == ENCODING_PLAIN_DICTIONARY || p->encoding == ENCODING_RLE_DICTIONARY, bits = p->encoding == ENCODING_RLE && c->type == TYPE_BOOLEAN;
+  bool coded = p->encoding == ENCODING_PLAIN_DICTIONARY || p->encoding == ENCODING_RLE_DICTIONARY;
+  bool bits = p->encoding == ENCODING_RLE && c->type == TYPE_BOOLEAN;
   if (coded || bits) {
     codes = hsc_alloc((values + 1) * sizeof *codes);
-    if (!codes) return hsc_status_out_of_memory();
-    size_t skipped = bits ? 4 : 1;   // the length, or the width
-    if (values && body.size < skipped) status = damaged(file, file->bytes.data, "a page without its codes");
-    int width = bits ? 1 : values ? (uint8_t)body.data[0] : 0;
-    if (!status && values && (width > 32 || !read_hybrid((hsc_view){body.data + skipped, body.size - skipped}, width, codes, values))) status = damaged(file, file->bytes.data, "codes of a page");
+    if (!codes)
+      return hsc_status_out_of_memory();
+    size_t skipped = bits ? 4 : 1;  // the length, or the width
+    if (values && body.size < skipped)
+      status = damaged(file, file->bytes.data, "a page without its codes");
+    int width;
+    if (bits)
+      width = 1;
+    else if (values)
+      width = (uint8_t)body.data[0];
+    else
+      width = 0;
+    if (!status && values &&
+        (width > 32 ||
+         !read_hybrid((hsc_view){body.data + skipped, body.size - skipped}, width, codes, values)))
+      status = damaged(file, file->bytes.data, "codes of a page");
     for (size_t i = 0, v = 0; i < count && !status; i++) {
       bool here = !present || present[i];
-      if (!here) put(to, row + i, NAN, none);
-      else if (bits) put(to, row + i, codes[v++], none);
-      else if (codes[v] >= d->count) status = damaged(file, file->bytes.data, "a code beyond the dictionary");
-      else put(to, row + i, d->numbers ? d->numbers[codes[v]] : 0, d->texts ? d->texts[codes[v]] : none), v++;
+      if (!here)
+        put(to, row + i, NAN, none);
+      else if (bits)
+        put(to, row + i, codes[v++], none);
+      else if (codes[v] >= d->count)
+        status = damaged(file, file->bytes.data, "a code beyond the dictionary");
+      else {
+        put(to, row + i, d->numbers ? d->numbers[codes[v]] : 0,
+            d->texts ? d->texts[codes[v]] : none);
+        v++;
+      }
     }
   } else if (p->encoding == ENCODING_PLAIN) {
     const char *bytes = to.texts ? hsc_arena_copy(file->arena, body.data, body.size) : body.data;
-    if (body.size && !bytes) return hsc_status_out_of_memory();
+    if (body.size && !bytes)
+      return hsc_status_out_of_memory();
     plain in = {(const uint8_t *)bytes, (const uint8_t *)bytes + body.size, c->type, 0};
     for (size_t i = 0; i < count && !status; i++) {
       double number = NAN;
       hsc_view text = none;
-      if ((!present || present[i]) && !next_plain(&in, &number, &text)) status = damaged(file, file->bytes.data, "a page that ends too early");
+      if ((!present || present[i]) && !next_plain(&in, &number, &text))
+        status = damaged(file, file->bytes.data, "a page that ends too early");
       put(to, row + i, number, text);
     }
   } else {
-    static const char *const names[] = {"", "", "", "", "bit-packed", "delta binary packed", "delta length byte array", "delta byte array", "", "byte stream split"};
-    status = HSC_ERR(UNIMPLEMENTED, "column '%s' is encoded as %s, which is not read here; plain and dictionary are", c->name,
-                     p->encoding > 3 && p->encoding < 10 ? names[p->encoding] : "something unknown");
+    static const char *const names[] = {"",
+                                        "",
+                                        "",
+                                        "",
+                                        "bit-packed",
+                                        "delta binary packed",
+                                        "delta length byte array",
+                                        "delta byte array",
+                                        "",
+                                        "byte stream split"};
+    status = HSC_ERR(
+        UNIMPLEMENTED,
+        "column '%s' is encoded as %s, which is not read here; plain and dictionary are", c->name,
+        p->encoding > 3 && p->encoding < 10 ? names[p->encoding] : "something unknown");
   }
   hsc_free(codes);
   return status;
 }
 
-static hsc_status *read_data_page(hsc_parquet_file *file, const parquet_column *c, int codec, const page *p, hsc_view raw, const dictionary *d, size_t row, target to) {
+static hsc_status *read_data_page(hsc_parquet_file *file,
+                                  const parquet_column *c,
+                                  int codec,
+                                  const page *p,
+                                  hsc_view raw,
+                                  const dictionary *d,
+                                  size_t row,
+                                  target to) {
   size_t levels = 0;
   hsc_view level_bytes = {"", 0};
   file->page.size = 0;
   if (p->type == PAGE_DATA_V2) {
-    if (p->level_bytes < 0 || p->repetition_bytes != 0 || (uint64_t)p->level_bytes > raw.size || p->uncompressed < p->level_bytes) return damaged(file, raw.data, "levels of a page");
+    if (p->level_bytes < 0 || p->repetition_bytes != 0 || (uint64_t)p->level_bytes > raw.size ||
+        p->uncompressed < p->level_bytes)
+      return damaged(file, raw.data, "levels of a page");
     levels = (size_t)p->level_bytes;
     level_bytes = (hsc_view){raw.data, levels};
     hsc_view rest = {raw.data + levels, raw.size - levels};
-    HSC_TRY(inflate(file, p->is_compressed ? codec : CODEC_NONE, rest, (size_t)p->uncompressed - levels, &file->page));
+    HSC_TRY(inflate(file, p->is_compressed ? codec : CODEC_NONE, rest,
+                    (size_t)p->uncompressed - levels, &file->page));
   } else {
     HSC_TRY(inflate(file, codec, raw, (size_t)p->uncompressed, &file->page));
   }
   hsc_view body = hsc_bytes_view(&file->page);
   if (p->type == PAGE_DATA && c->optional) {
     uint32_t size;
-    if (body.size < 4 || (memcpy(&size, body.data, 4), size > body.size - 4)) return damaged(file, raw.data, "levels of a page");
+    if (body.size < 4 || (memcpy(&size, body.data, 4), size > body.size - 4))
+      return damaged(file, raw.data, "levels of a page");
     level_bytes = (hsc_view){body.data + 4, size};
     body = (hsc_view){body.data + 4 + size, body.size - 4 - size};
   }
@@ -538,23 +816,33 @@ static hsc_status *read_data_page(hsc_parquet_file *file, const parquet_column *
   hsc_status *status = NULL;
   if (c->optional) {
     present = hsc_alloc(((size_t)p->values + 1) * sizeof *present);
-    if (!present) return hsc_status_out_of_memory();
-    if (!read_hybrid(level_bytes, 1, present, (size_t)p->values)) status = damaged(file, raw.data, "levels of a page");
+    if (!present)
+      return hsc_status_out_of_memory();
+    if (!read_hybrid(level_bytes, 1, present, (size_t)p->values))
+      status = damaged(file, raw.data, "levels of a page");
   }
-  if (!status) status = read_values(file, c, p, body, present, d, row, to);
+  if (!status)
+    status = read_values(file, c, p, body, present, d, row, to);
   hsc_free(present);
   return status;
 }
 
-static hsc_status *read_chunk_pages(hsc_parquet_file *file, const parquet_column *c, const chunk *of, size_t row, target to) {
-  int64_t from = of->dictionary_offset > 0 && of->dictionary_offset < of->data_offset ? of->dictionary_offset : of->data_offset;
-  if (from < 4 || (uint64_t)from > file->bytes.size) return damaged(file, file->bytes.data, "a chunk outside of the file");
-  thrift t = {(const uint8_t *)file->bytes.data + from, (const uint8_t *)file->bytes.data + file->bytes.size - 8, false, 0};
+static hsc_status *read_chunk_pages(
+    hsc_parquet_file *file, const parquet_column *c, const chunk *of, size_t row, target to) {
+  int64_t from = of->dictionary_offset > 0 && of->dictionary_offset < of->data_offset
+                     ? of->dictionary_offset
+                     : of->data_offset;
+  if (from < 4 || (uint64_t)from > file->bytes.size)
+    return damaged(file, file->bytes.data, "a chunk outside of the file");
+  thrift t = {(const uint8_t *)file->bytes.data + from,
+              (const uint8_t *)file->bytes.data + file->bytes.size - 8, false, 0};
   dictionary d = {0};
   for (int64_t done = 0; done < of->values;) {
     page p;
     read_page_header(&t, &p);
-    if (t.bad || p.compressed < 0 || p.uncompressed < 0 || p.uncompressed > LARGEST_PAGE || (uint64_t)p.compressed > (uint64_t)(t.end - t.at)) return damaged(file, t.at, "a page header");
+    if (t.bad || p.compressed < 0 || p.uncompressed < 0 || p.uncompressed > LARGEST_PAGE ||
+        (uint64_t)p.compressed > (uint64_t)(t.end - t.at))
+      return damaged(file, t.at, "a page header");
     hsc_view raw = {(const char *)t.at, (size_t)p.compressed};
     t.at += p.compressed;
     if (p.type == PAGE_DICTIONARY) {
@@ -562,7 +850,8 @@ static hsc_status *read_chunk_pages(hsc_parquet_file *file, const parquet_column
       HSC_TRY(inflate(file, of->codec, raw, (size_t)p.uncompressed, &file->dictionary));
       HSC_TRY(read_dictionary(file, c->type, &p, &d));
     } else if (p.type == PAGE_DATA || p.type == PAGE_DATA_V2) {
-      if (p.values <= 0 || p.values > of->values - done) return damaged(file, raw.data, "a page with more values than its column");
+      if (p.values <= 0 || p.values > of->values - done)
+        return damaged(file, raw.data, "a page with more values than its column");
       HSC_TRY(read_data_page(file, c, of->codec, &p, raw, &d, row + (size_t)done, to));
       done += p.values;
     } else if (p.type != PAGE_INDEX) {
@@ -572,9 +861,14 @@ static hsc_status *read_chunk_pages(hsc_parquet_file *file, const parquet_column
   return NULL;
 }
 
-static hsc_status *read_column(hsc_parquet_file *file, size_t c, hsc_parquet_kind wanted, target to) {
+static hsc_status *read_column(hsc_parquet_file *file,
+                               size_t c,
+                               hsc_parquet_kind wanted,
+                               target to) {
   const parquet_column *of = &file->columns[c];
-  if (hsc_parquet_column_kind(file, c) != wanted) return HSC_ERR(INVALID_ARGUMENT, "column '%s' does not hold %s", of->name, wanted == HSC_PARQUET_KIND_TEXT ? "texts" : "numbers");
+  if (hsc_parquet_column_kind(file, c) != wanted)
+    return HSC_ERR(INVALID_ARGUMENT, "column '%s' does not hold %s", of->name,
+                   wanted == HSC_PARQUET_KIND_TEXT ? "texts" : "numbers");
   for (size_t g = 0, row = 0; g < file->group_count; g++) {
     const chunk *part = &file->chunks[g * file->column_count + c];
     HSC_TRY(read_chunk_pages(file, of, part, row, to));
@@ -583,5 +877,9 @@ static hsc_status *read_column(hsc_parquet_file *file, size_t c, hsc_parquet_kin
   return NULL;
 }
 
-hsc_status *hsc_parquet_read_doubles(hsc_parquet_file *file, size_t column, double *out) { return read_column(file, column, HSC_PARQUET_KIND_NUMBER, (target){.numbers = out}); }
-hsc_status *hsc_parquet_read_texts(hsc_parquet_file *file, size_t column, hsc_view *out) { return read_column(file, column, HSC_PARQUET_KIND_TEXT, (target){.texts = out}); }
+hsc_status *hsc_parquet_read_doubles(hsc_parquet_file *file, size_t column, double *out) {
+  return read_column(file, column, HSC_PARQUET_KIND_NUMBER, (target){.numbers = out});
+}
+hsc_status *hsc_parquet_read_texts(hsc_parquet_file *file, size_t column, hsc_view *out) {
+  return read_column(file, column, HSC_PARQUET_KIND_TEXT, (target){.texts = out});
+}

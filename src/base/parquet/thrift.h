@@ -1,9 +1,16 @@
-// thrift.h - writes Thrift's compact protocol, as far as Parquet needs it (thrift/doc/specs/thrift-compact-protocol.md).
+// thrift.h - writes Thrift's compact protocol, as far as Parquet needs it
+// (thrift/doc/specs/thrift-compact-protocol.md).
 #pragma once
 
 #include "base/core/bytes.h"
 
-enum { HSC__THRIFT_I32 = 5, HSC__THRIFT_I64 = 6, HSC__THRIFT_BINARY = 8, HSC__THRIFT_LIST = 9, HSC__THRIFT_STRUCT = 12 };
+enum {
+  HSC__THRIFT_I32 = 5,
+  HSC__THRIFT_I64 = 6,
+  HSC__THRIFT_BINARY = 8,
+  HSC__THRIFT_LIST = 9,
+  HSC__THRIFT_STRUCT = 12
+};
 
 // A stack of the last field's number in each open struct.
 typedef struct hsc__thrift {
@@ -12,13 +19,18 @@ typedef struct hsc__thrift {
   int last[8];
 } hsc__thrift;
 
-static inline hsc__thrift hsc__thrift_of(hsc_bytes *out) { return (hsc__thrift){.out = out}; }
+static inline hsc__thrift hsc__thrift_of(hsc_bytes *out) {
+  return (hsc__thrift){.out = out};
+}
 
 static inline void hsc__thrift_varint(hsc_bytes *out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) hsc_bytes_append_char(out, (char)(value | 0x80));
+  for (; value >= 0x80; value >>= 7)
+    hsc_bytes_append_char(out, (char)(value | 0x80));
   hsc_bytes_append_char(out, (char)value);
 }
-static inline void hsc__thrift_zigzag(hsc_bytes *out, int64_t value) { hsc__thrift_varint(out, (uint64_t)value << 1 ^ (uint64_t)(value >> 63)); }
+static inline void hsc__thrift_zigzag(hsc_bytes *out, int64_t value) {
+  hsc__thrift_varint(out, (uint64_t)value << 1 ^ (uint64_t)(value >> 63));
+}
 
 // Fields come in rising order, at most 15 apart.
 static inline void hsc__thrift_field(hsc__thrift *t, int field, int type) {
@@ -33,8 +45,11 @@ static inline void hsc__thrift_i64(hsc__thrift *t, int field, int64_t value) {
   hsc__thrift_field(t, field, HSC__THRIFT_I64);
   hsc__thrift_zigzag(t->out, value);
 }
-static inline void hsc__thrift_raw_i32(hsc__thrift *t, int32_t value) { hsc__thrift_zigzag(t->out, value); }   // in a list
-static inline void hsc__thrift_raw_text(hsc__thrift *t, hsc_view text) {                                       // in a list
+static inline void hsc__thrift_raw_i32(hsc__thrift *t, int32_t value) {
+  hsc__thrift_zigzag(t->out, value);
+}  // in a list
+// in a list
+static inline void hsc__thrift_raw_text(hsc__thrift *t, hsc_view text) {
   hsc__thrift_varint(t->out, text.size);
   hsc_bytes_append(t->out, text.data, text.size);
 }
@@ -51,13 +66,19 @@ static inline void hsc__thrift_list(hsc__thrift *t, int field, int element_type,
   hsc_bytes_append_char(t->out, (char)(0xf0 | element_type));
   hsc__thrift_varint(t->out, count);
 }
-static inline void hsc__thrift_element(hsc__thrift *t) { t->last[++t->depth] = 0; }                             // a struct in a list; ends with stop
+static inline void hsc__thrift_element(hsc__thrift *t) {
+  t->last[++t->depth] = 0;
+}  // a struct in a list; ends with stop
 static inline void hsc__thrift_stop(hsc__thrift *t) {
   hsc_bytes_append_char(t->out, 0);
-  if (t->depth) t->depth--;
+  if (t->depth)
+    t->depth--;
 }
-static inline void hsc__thrift_begin(hsc__thrift *t, int field) {                                               // a struct in a field
+// a struct in a field
+static inline void hsc__thrift_begin(hsc__thrift *t, int field) {
   hsc__thrift_field(t, field, HSC__THRIFT_STRUCT);
   t->last[++t->depth] = 0;
 }
-static inline void hsc__thrift_end(hsc__thrift *t) { hsc__thrift_stop(t); }
+static inline void hsc__thrift_end(hsc__thrift *t) {
+  hsc__thrift_stop(t);
+}

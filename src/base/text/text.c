@@ -2,52 +2,76 @@
 #include "base/core/bytes.h"
 #include "base/text/text.h"
 
-hsc_view hsc_view_of(const char *text) { return text ? (hsc_view){text, strlen(text)} : (hsc_view){"", 0}; }
+hsc_view hsc_view_of(const char *text) {
+  return text ? (hsc_view){text, strlen(text)} : (hsc_view){"", 0};
+}
 
-bool hsc_view_equals(hsc_view a, hsc_view b) { return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0); }
+bool hsc_view_equals(hsc_view a, hsc_view b) {
+  return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
 
-bool hsc_view_equals_text(hsc_view a, const char *text) { return hsc_view_equals(a, hsc_view_of(text)); }
+bool hsc_view_equals_text(hsc_view a, const char *text) {
+  return hsc_view_equals(a, hsc_view_of(text));
+}
 
-bool hsc_starts_with(const char *text, const char *prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
+bool hsc_starts_with(const char *text, const char *prefix) {
+  return strncmp(text, prefix, strlen(prefix)) == 0;
+}
 
 bool hsc_ends_with(const char *text, const char *suffix) {
-  size_t length = strlen(text), tail = strlen(suffix);
+  size_t length = strlen(text);
+  size_t tail = strlen(suffix);
   return length >= tail && memcmp(text + length - tail, suffix, tail) == 0;
 }
 
 enum { MAX_NAME = 64 };
 
-// Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours cost 1 each. Both lengths are at most MAX_NAME.
+// Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours cost 1
+// each. Both lengths are at most MAX_NAME.
 static int edit_distance(const char *a, int a_length, const char *b, int b_length) {
   int rows[3][MAX_NAME + 1];
-  int *before = rows[0], *last = rows[1], *row = rows[2];
-  for (int j = 0; j <= b_length; j++) last[j] = j;
+  int *before = rows[0];
+  int *last = rows[1];
+  int *row = rows[2];
+  for (int j = 0; j <= b_length; j++)
+    last[j] = j;
   for (int i = 1; i <= a_length; i++) {
     row[0] = i;
     for (int j = 1; j <= b_length; j++) {
       int best = last[j - 1] + (a[i - 1] != b[j - 1]);
-      if (last[j] + 1 < best) best = last[j] + 1;
-      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < best) best = before[j - 2] + 1;
+      if (last[j] + 1 < best)
+        best = last[j] + 1;
+      if (row[j - 1] + 1 < best)
+        best = row[j - 1] + 1;
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+          before[j - 2] + 1 < best)
+        best = before[j - 2] + 1;
       row[j] = best;
     }
     int *oldest = before;
-    before = last, last = row, row = oldest;
+    before = last;
+    last = row;
+    row = oldest;
   }
   return last[b_length];
 }
 
 const char *hsc_did_you_mean(const char *text, const char *const *candidates, size_t count) {
   size_t length = strlen(text);
-  if (length == 0 || length > MAX_NAME) return NULL;
+  if (length == 0 || length > MAX_NAME)
+    return NULL;
   int allowed = ((int)length + 2) / 3;
   const char *nearest = NULL;
   int nearest_distance = allowed + 1;
   for (size_t i = 0; i < count; i++) {
     size_t candidate_length = strlen(candidates[i]);
-    if (candidate_length > MAX_NAME) continue;
+    if (candidate_length > MAX_NAME)
+      continue;
     int distance = edit_distance(text, (int)length, candidates[i], (int)candidate_length);
-    if (distance < nearest_distance) nearest = candidates[i], nearest_distance = distance;
+    if (distance < nearest_distance) {
+      nearest = candidates[i];
+      nearest_distance = distance;
+    }
   }
   return nearest;
 }

@@ -3,13 +3,15 @@
 
 #include "base/core/base.h"
 
-// Shortest decimal text that reads back as the same number ("100", "0.1", "1e+30", "-0", "inf", "-inf", "nan"). Plain notation for magnitudes
-// from 1e-4 up to 1e15 (1e9 for float). Fills at most 32 bytes, returns the length.
+// Shortest decimal text that reads back as the same number ("100", "0.1", "1e+30", "-0", "inf",
+// "-inf", "nan"). Plain notation for magnitudes from 1e-4 up to 1e15 (1e9 for float). Fills at most
+// 32 bytes, returns the length.
 int hsc_format_double(double value, char *out_text);
 int hsc_format_float(float value, char *out_text);
 
 bool hsc_starts_with(const char *text, const char *prefix);
 bool hsc_ends_with(const char *text, const char *suffix);
 
-// Nearest of `candidates` to `text` by edit distance, for "did you mean"; NULL when none is near (distance over a third of the length).
+// Nearest of `candidates` to `text` by edit distance, for "did you mean"; NULL when none is near
+// (distance over a third of the length).
 const char *hsc_did_you_mean(const char *text, const char *const *candidates, size_t count);

@@ -1,38 +1,57 @@
-// compile_options.c - compile options: the defaults, and the ones that can be read from a line of flags in XLA's manner.
+// compile_options.c - compile options: the defaults, and the ones that can be read from a line of
+// flags in XLA's manner.
 #include <stdlib.h>
 
 #include "cpu/core/cpu.h"
 
-hsc_cpu_compile_options hsc_cpu_compile_options_default(void) { return (hsc_cpu_compile_options){.backend_optimization_level = 2, .pass_fuel = -1, .strict_conv_algorithm_picker = true}; }
+hsc_cpu_compile_options hsc_cpu_compile_options_default(void) {
+  return (hsc_cpu_compile_options){
+      .backend_optimization_level = 2, .pass_fuel = -1, .strict_conv_algorithm_picker = true};
+}
 
 static hsc_status *read_bool(const char *name, const char *value, bool *out_value) {
-  if (!value || !strcmp(value, "true") || !strcmp(value, "1")) *out_value = true;
-  else if (!strcmp(value, "false") || !strcmp(value, "0")) *out_value = false;
-  else return HSC_ERR(INVALID_ARGUMENT, "flag --%s: expected true or false, found '%s'", name, value);
+  if (!value || !strcmp(value, "true") || !strcmp(value, "1"))
+    *out_value = true;
+  else if (!strcmp(value, "false") || !strcmp(value, "0"))
+    *out_value = false;
+  else
+    return HSC_ERR(INVALID_ARGUMENT, "flag --%s: expected true or false, found '%s'", name, value);
   return NULL;
 }
 
-static hsc_status *read_int(const char *name, const char *value, long long low, long long high, long long *out_value) {
+static hsc_status *read_int(
+    const char *name, const char *value, long long low, long long high, long long *out_value) {
   char *end = NULL;
   *out_value = value ? strtoll(value, &end, 10) : 0;
   if (!value || end == value || *end || *out_value < low || *out_value > high)
-    return HSC_ERR(INVALID_ARGUMENT, "flag --%s: expected a whole number from %lld to %lld, found '%s'", name, low, high, value ? value : "");
+    return HSC_ERR(INVALID_ARGUMENT,
+                   "flag --%s: expected a whole number from %lld to %lld, found '%s'", name, low,
+                   high, value ? value : "");
   return NULL;
 }
 
 // `flag` is "name=value" or "name"; it is cut in place. Values live in the arena.
 static hsc_status *read_flag(char *flag, hsc_cpu_compile_options *options) {
   char *value = strchr(flag, '=');
-  if (value) *value++ = 0;
+  if (value)
+    *value++ = 0;
   long long number;
-  if (!strcmp(flag, "xla_disable_hlo_passes")) options->disable_hlo_passes = value;
-  else if (!strcmp(flag, "xla_enable_hlo_passes_only")) options->enable_hlo_passes_only = value;
-  else if (!strcmp(flag, "xla_fuel")) options->fuel_of_passes = value;
-  else if (!strcmp(flag, "hloscope_algsimp")) options->algsimp = value;
-  else if (!strcmp(flag, "hloscope_enable_hlo_passes")) options->enable_hlo_passes = value;
-  else if (!strcmp(flag, "xla_dump_to")) options->dump_to = value;
-  else if (!strcmp(flag, "xla_dump_hlo_pass_re")) options->dump_hlo_pass_re = value;
-  else if (!strcmp(flag, "xla_dump_module_metadata")) return read_bool(flag, value, &options->dump_module_metadata);
+  if (!strcmp(flag, "xla_disable_hlo_passes"))
+    options->disable_hlo_passes = value;
+  else if (!strcmp(flag, "xla_enable_hlo_passes_only"))
+    options->enable_hlo_passes_only = value;
+  else if (!strcmp(flag, "xla_fuel"))
+    options->fuel_of_passes = value;
+  else if (!strcmp(flag, "hloscope_algsimp"))
+    options->algsimp = value;
+  else if (!strcmp(flag, "hloscope_enable_hlo_passes"))
+    options->enable_hlo_passes = value;
+  else if (!strcmp(flag, "xla_dump_to"))
+    options->dump_to = value;
+  else if (!strcmp(flag, "xla_dump_hlo_pass_re"))
+    options->dump_hlo_pass_re = value;
+  else if (!strcmp(flag, "xla_dump_module_metadata"))
+    return read_bool(flag, value, &options->dump_module_metadata);
   else if (!strcmp(flag, "xla_backend_optimization_level")) {
     HSC_TRY(read_int(flag, value, 0, 3, &number));
     options->backend_optimization_level = (int)number;
@@ -67,12 +86,17 @@ static hsc_status *read_flag(char *flag, hsc_cpu_compile_options *options) {
   return NULL;
 }
 
-hsc_status *hsc_cpu_compile_options_parse_flags(const char *flags, hsc_arena *arena, hsc_cpu_compile_options *options) {
-  if (!flags) return NULL;
-  char *text = hsc_arena_strdup(arena, flags), *rest = NULL;
+hsc_status *hsc_cpu_compile_options_parse_flags(const char *flags,
+                                                hsc_arena *arena,
+                                                hsc_cpu_compile_options *options) {
+  if (!flags)
+    return NULL;
+  char *text = hsc_arena_strdup(arena, flags);
+  char *rest = NULL;
   HSC_TRY(hsc_arena_status(arena));
   for (char *word = strtok_r(text, " \t\n", &rest); word; word = strtok_r(NULL, " \t\n", &rest)) {
-    while (*word == '-') word++;
+    while (*word == '-')
+      word++;
     HSC_TRY(read_flag(word, options));
   }
   return NULL;

@@ -4,29 +4,40 @@
 #include "cpu/thunks/thunk_payloads.h"
 #include "hlo/ir/custom.h"
 
-// ---- choosing -------------------------------------------------------------------------------------------------------------------
+// ---- choosing -----------------------------------------------------------------------------------
 
 // Asked in this order; what none of them takes runs through the evaluator.
-static const hsc_cpu_chooser choosers[] = {hsc__cpu_choose_collective, hsc__cpu_choose_tiny, hsc__cpu_choose_contraction,
-                                           hsc__cpu_choose_convolution, hsc__cpu_choose_windows, hsc__cpu_choose_scatter, hsc__cpu_choose_sort, hsc__cpu_choose_fft, hsc__cpu_choose_linalg,
-                                           hsc__cpu_choose_moves, hsc__cpu_choose_kernel};
+static const hsc_cpu_chooser choosers[] = {
+    hsc__cpu_choose_collective,  hsc__cpu_choose_tiny,    hsc__cpu_choose_contraction,
+    hsc__cpu_choose_convolution, hsc__cpu_choose_windows, hsc__cpu_choose_scatter,
+    hsc__cpu_choose_sort,        hsc__cpu_choose_fft,     hsc__cpu_choose_linalg,
+    hsc__cpu_choose_moves,       hsc__cpu_choose_kernel};
 
 // Nothing to write: no thunk. Custom calls may be made for their effect.
-static bool is_empty(const hsc_instr *instr) { return instr->op != HSC_OP_CUSTOM_CALL && !hsc_instr_has_effect(instr) && hsc_shape_bytes(&instr->shape) == 0; }
+static bool is_empty(const hsc_instr *instr) {
+  return instr->op != HSC_OP_CUSTOM_CALL && !hsc_instr_has_effect(instr) &&
+         hsc_shape_bytes(&instr->shape) == 0;
+}
 
 static hsc_status *choose_op(hsc_cpu_compiler *compiler, hsc_cpu_step *step) {
-  if (is_empty(step->instr)) return NULL;
+  if (is_empty(step->instr))
+    return NULL;
   hsc_cpu_choice *choice = HSC_NEW(compiler->arena, hsc_cpu_choice);
   HSC_TRY(hsc_arena_status(compiler->arena));
-  // Buffers have the bounds' sizes, and nothing carries the size at run time: a wrong result otherwise.
-  if (step->instr->op == HSC_OP_SET_DIMENSION_SIZE || step->instr->op == HSC_OP_DYNAMIC_RESHAPE) return hsc_op_not_built(step->instr->op, "sizes at run time on the built-in device");
-  if (step->instr->op == HSC_OP_CUSTOM_CALL) HSC_TRY(hsc_custom_check(step->instr->attr.custom.target ? step->instr->attr.custom.target : ""));
+  // Buffers have the bounds' sizes, and nothing carries the size at run time: a wrong result
+  // otherwise.
+  if (step->instr->op == HSC_OP_SET_DIMENSION_SIZE || step->instr->op == HSC_OP_DYNAMIC_RESHAPE)
+    return hsc_op_not_built(step->instr->op, "sizes at run time on the built-in device");
+  if (step->instr->op == HSC_OP_CUSTOM_CALL)
+    HSC_TRY(
+        hsc_custom_check(step->instr->attr.custom.target ? step->instr->attr.custom.target : ""));
   step->choice = choice;
   for (size_t i = 0; i < HSC_COUNT_OF(choosers); i++) {
     *choice = (hsc_cpu_choice){.kernel = -1};
     bool chosen = false;
     HSC_TRY(choosers[i](compiler, step, choice, &chosen));
-    if (chosen) return NULL;
+    if (chosen)
+      return NULL;
   }
   *choice = (hsc_cpu_choice){.kind = HSC_CPU_THUNK_EVALUATOR, .kernel = -1};
   return NULL;
@@ -34,17 +45,23 @@ static hsc_status *choose_op(hsc_cpu_compiler *compiler, hsc_cpu_step *step) {
 
 static hsc_status *choose_block(hsc_cpu_compiler *compiler, hsc_cpu_block *block) {
   for (hsc_cpu_step *step = block->first; step; step = step->next) {
-    for (int32_t b = 0; b < step->block_count; b++) HSC_TRY(choose_block(compiler, &step->blocks[b]));
-    if (step->kind == HSC_CPU_STEP_OP) HSC_TRY_NOTE(choose_op(compiler, step), "while: choosing a kernel for %s", step->instr->name);
+    for (int32_t b = 0; b < step->block_count; b++)
+      HSC_TRY(choose_block(compiler, &step->blocks[b]));
+    if (step->kind == HSC_CPU_STEP_OP)
+      HSC_TRY_NOTE(choose_op(compiler, step), "while: choosing a kernel for %s", step->instr->name);
   }
   return hsc_arena_status(compiler->arena);
 }
 
-hsc_status *hsc__cpu_choose(hsc_cpu_compiler *compiler) { return choose_block(compiler, &compiler->plan->main); }
+hsc_status *hsc__cpu_choose(hsc_cpu_compiler *compiler) {
+  return choose_block(compiler, &compiler->plan->main);
+}
 
-// ---- thunks ---------------------------------------------------------------------------------------------------------------------
+// ---- thunks -------------------------------------------------------------------------------------
 
-static int32_t thunk_count(const hsc_cpu_compiler *compiler) { return (int32_t)(compiler->thunks.size / sizeof(hsc_cpu_thunk)); }
+static int32_t thunk_count(const hsc_cpu_compiler *compiler) {
+  return (int32_t)(compiler->thunks.size / sizeof(hsc_cpu_thunk));
+}
 
 static void add_slice(hsc_cpu_compiler *compiler, int32_t value) {
   hsc_cpu_slice slice = hsc_cpu_plan_slice(compiler->plan, value);
@@ -56,96 +73,133 @@ static int64_t add_data(hsc_cpu_compiler *compiler, const void *data, size_t byt
   static const uint8_t zeros[16];
   int64_t offset = (int64_t)compiler->data.size;
   hsc_bytes_append(&compiler->data, data, bytes);
-  if (compiler->data.size % 16) hsc_bytes_append(&compiler->data, zeros, 16 - compiler->data.size % 16);
+  if (compiler->data.size % 16)
+    hsc_bytes_append(&compiler->data, zeros, 16 - compiler->data.size % 16);
   return offset;
 }
 
 // Returns the thunk's number; its `next` is set by finish_thunk.
-static int32_t begin_thunk(hsc_cpu_compiler *compiler, hsc_cpu_thunk_kind kind, const hsc_instr *instr) {
-  hsc_cpu_thunk thunk = {.kind = (int32_t)kind, .slice_first = (int32_t)(compiler->slices.size / sizeof(hsc_cpu_slice)),
-                         .instr = instr ? instr->index : -1, .kernel = -1, .data = (int64_t)compiler->data.size};
+static int32_t begin_thunk(hsc_cpu_compiler *compiler,
+                           hsc_cpu_thunk_kind kind,
+                           const hsc_instr *instr) {
+  hsc_cpu_thunk thunk = {.kind = (int32_t)kind,
+                         .slice_first = (int32_t)(compiler->slices.size / sizeof(hsc_cpu_slice)),
+                         .instr = instr ? instr->index : -1,
+                         .kernel = -1,
+                         .data = (int64_t)compiler->data.size};
   hsc_bytes_append(&compiler->thunks, &thunk, sizeof thunk);
   return thunk_count(compiler) - 1;
 }
 
-static hsc_cpu_thunk *thunk_at(hsc_cpu_compiler *compiler, int32_t number) { return (hsc_cpu_thunk *)compiler->thunks.data + number; }
+static hsc_cpu_thunk *thunk_at(hsc_cpu_compiler *compiler, int32_t number) {
+  return (hsc_cpu_thunk *)compiler->thunks.data + number;
+}
 
 static hsc_status *finish_thunk(hsc_cpu_compiler *compiler, int32_t number) {
-  if (compiler->thunks.failed || compiler->slices.failed || compiler->data.failed) return hsc_status_out_of_memory();
+  if (compiler->thunks.failed || compiler->slices.failed || compiler->data.failed)
+    return hsc_status_out_of_memory();
   thunk_at(compiler, number)->next = thunk_count(compiler);
   return NULL;
 }
 
 static bool same_place(const hsc_cpu_plan *plan, int32_t a, int32_t b) {
-  hsc_cpu_slice x = hsc_cpu_plan_slice(plan, a), y = hsc_cpu_plan_slice(plan, b);
+  hsc_cpu_slice x = hsc_cpu_plan_slice(plan, a);
+  hsc_cpu_slice y = hsc_cpu_plan_slice(plan, b);
   return x.bytes == 0 || (x.base == y.base && x.offset == y.offset);
 }
 
-static hsc_status *add_copy_thunk(hsc_cpu_compiler *compiler, hsc_cpu_slice from, hsc_cpu_slice to, const hsc_instr *instr) {
+static hsc_status *add_copy_thunk(hsc_cpu_compiler *compiler,
+                                  hsc_cpu_slice from,
+                                  hsc_cpu_slice to,
+                                  const hsc_instr *instr) {
   int32_t number = begin_thunk(compiler, HSC_CPU_THUNK_COPY, instr);
   hsc_bytes_append(&compiler->slices, &from, sizeof from);
   hsc_bytes_append(&compiler->slices, &to, sizeof to);
-  if (!compiler->thunks.failed) thunk_at(compiler, number)->input_count = thunk_at(compiler, number)->output_count = 1;
+  if (!compiler->thunks.failed)
+    thunk_at(compiler, number)->input_count = thunk_at(compiler, number)->output_count = 1;
   return finish_thunk(compiler, number);
 }
 
-static hsc_status *copy_unless_shared(hsc_cpu_compiler *compiler, int32_t from, int32_t to, const hsc_instr *instr) {
-  if (same_place(compiler->plan, from, to)) return NULL;
-  return add_copy_thunk(compiler, hsc_cpu_plan_slice(compiler->plan, from), hsc_cpu_plan_slice(compiler->plan, to), instr);
+static hsc_status *copy_unless_shared(hsc_cpu_compiler *compiler,
+                                      int32_t from,
+                                      int32_t to,
+                                      const hsc_instr *instr) {
+  if (same_place(compiler->plan, from, to))
+    return NULL;
+  return add_copy_thunk(compiler, hsc_cpu_plan_slice(compiler->plan, from),
+                        hsc_cpu_plan_slice(compiler->plan, to), instr);
 }
 
-// ---- moves that happen at once --------------------------------------------------------------------------------------------------
+// ---- moves that happen at once ------------------------------------------------------------------
 
-// Where control flow meets, values move to their places as if at once: a place may be written only when nothing there is still to be moved away. What
-// is left then are circles, whose places are exchanged.
+// Where control flow meets, values move to their places as if at once: a place may be written only
+// when nothing there is still to be moved away. What is left then are circles, whose places are
+// exchanged.
 typedef struct move {
   int32_t from, to;
 } move;
 
 static bool overlap(const hsc_cpu_plan *plan, int32_t a, int32_t b) {
-  hsc_cpu_slice x = hsc_cpu_plan_slice(plan, a), y = hsc_cpu_plan_slice(plan, b);
-  return x.bytes > 0 && y.bytes > 0 && x.base == y.base && x.offset < y.offset + y.bytes && y.offset < x.offset + x.bytes;
+  hsc_cpu_slice x = hsc_cpu_plan_slice(plan, a);
+  hsc_cpu_slice y = hsc_cpu_plan_slice(plan, b);
+  return x.bytes > 0 && y.bytes > 0 && x.base == y.base && x.offset < y.offset + y.bytes &&
+         y.offset < x.offset + x.bytes;
 }
 
-static hsc_status *add_swap_thunk(hsc_cpu_compiler *compiler, int32_t a, int32_t b, const hsc_instr *instr) {
+static hsc_status *add_swap_thunk(hsc_cpu_compiler *compiler,
+                                  int32_t a,
+                                  int32_t b,
+                                  const hsc_instr *instr) {
   int32_t number = begin_thunk(compiler, HSC_CPU_THUNK_SWAP, instr);
   add_slice(compiler, a);
   add_slice(compiler, b);
-  if (!compiler->thunks.failed) thunk_at(compiler, number)->output_count = 2;
+  if (!compiler->thunks.failed)
+    thunk_at(compiler, number)->output_count = 2;
   return finish_thunk(compiler, number);
 }
 
-static hsc_status *move_at_once(hsc_cpu_compiler *compiler, move *moves, int count, const hsc_instr *instr) {
+static hsc_status *move_at_once(hsc_cpu_compiler *compiler,
+                                move *moves,
+                                int count,
+                                const hsc_instr *instr) {
   const hsc_cpu_plan *plan = compiler->plan;
   int kept = 0;
   for (int i = 0; i < count; i++)
-    if (!same_place(plan, moves[i].from, moves[i].to)) moves[kept++] = moves[i];
+    if (!same_place(plan, moves[i].from, moves[i].to))
+      moves[kept++] = moves[i];
   while (kept > 0) {
     int free_one = -1;
     for (int i = 0; i < kept && free_one < 0; i++) {
       bool wanted = false;
-      for (int j = 0; j < kept && !wanted; j++) wanted = j != i && overlap(plan, moves[i].to, moves[j].from);
-      if (!wanted) free_one = i;
+      for (int j = 0; j < kept && !wanted; j++)
+        wanted = j != i && overlap(plan, moves[i].to, moves[j].from);
+      if (!wanted)
+        free_one = i;
     }
     if (free_one >= 0) {
       HSC_TRY(copy_unless_shared(compiler, moves[free_one].from, moves[free_one].to, instr));
-      memmove(&moves[free_one], &moves[free_one + 1], sizeof *moves * (size_t)(kept - 1 - free_one));
+      memmove(&moves[free_one], &moves[free_one + 1],
+              sizeof *moves * (size_t)(kept - 1 - free_one));
       kept--;
       continue;
     }
-    // After the exchange moves[0] is done, and who wanted what lay there finds it where moves[0] came from.
+    // After the exchange moves[0] is done, and who wanted what lay there finds it where moves[0]
+    // came from.
     move first = moves[0];
     if (hsc_cpu_plan_slice(plan, first.from).bytes != hsc_cpu_plan_slice(plan, first.to).bytes)
       return HSC_ERR(INTERNAL, "%s: values of different sizes change places", instr->name);
     HSC_TRY(add_swap_thunk(compiler, first.from, first.to, instr));
     memmove(moves, moves + 1, sizeof *moves * (size_t)--kept);
     for (int i = 0; i < kept; i++) {
-      if (same_place(plan, moves[i].from, first.to)) moves[i].from = first.from;
-      else if (same_place(plan, moves[i].from, first.from)) moves[i].from = first.to;
+      if (same_place(plan, moves[i].from, first.to))
+        moves[i].from = first.from;
+      else if (same_place(plan, moves[i].from, first.from))
+        moves[i].from = first.to;
     }
     int left = 0;
     for (int i = 0; i < kept; i++)
-      if (!same_place(plan, moves[i].from, moves[i].to)) moves[left++] = moves[i];
+      if (!same_place(plan, moves[i].from, moves[i].to))
+        moves[left++] = moves[i];
     kept = left;
   }
   return NULL;
@@ -156,9 +210,12 @@ static hsc_status *lower_block(hsc_cpu_compiler *compiler, const hsc_cpu_block *
 static hsc_status *lower_op(hsc_cpu_compiler *compiler, const hsc_cpu_step *step) {
   const hsc_cpu_choice *choice = step->choice;
   int32_t number = begin_thunk(compiler, choice->kind, step->instr);
-  for (int32_t i = 0; i < step->input_count; i++) add_slice(compiler, step->inputs[i]);
-  for (int32_t o = 0; o < step->output_count; o++) add_slice(compiler, step->outputs[o]);
-  if (step->scratch >= 0) add_slice(compiler, step->scratch);
+  for (int32_t i = 0; i < step->input_count; i++)
+    add_slice(compiler, step->inputs[i]);
+  for (int32_t o = 0; o < step->output_count; o++)
+    add_slice(compiler, step->outputs[o]);
+  if (step->scratch >= 0)
+    add_slice(compiler, step->scratch);
   int64_t data = add_data(compiler, choice->payload, choice->payload_bytes);
   HSC_TRY(finish_thunk(compiler, number));
   hsc_cpu_thunk *thunk = thunk_at(compiler, number);
@@ -173,7 +230,8 @@ static hsc_status *lower_op(hsc_cpu_compiler *compiler, const hsc_cpu_step *step
 
 static const hsc_cpu_loop *loop_of(const hsc_cpu_plan *plan, const hsc_cpu_step *step) {
   for (int32_t l = 0; l < plan->loop_count; l++)
-    if (plan->loops[l].step == step) return &plan->loops[l];
+    if (plan->loops[l].step == step)
+      return &plan->loops[l];
   return NULL;
 }
 
@@ -183,19 +241,22 @@ static hsc_status *lower_while(hsc_cpu_compiler *compiler, const hsc_cpu_step *s
   HSC_TRY(hsc_arena_status(compiler->arena));
   int move_count = 0;
   for (int32_t l = 0; l < loop->leaf_count; l++)
-    if (!loop->leaves[l].invariant) moves[move_count++] = (move){step->inputs[l], loop->leaves[l].in_body};
+    if (!loop->leaves[l].invariant)
+      moves[move_count++] = (move){step->inputs[l], loop->leaves[l].in_body};
   HSC_TRY(move_at_once(compiler, moves, move_count, step->instr));
   int32_t number = begin_thunk(compiler, HSC_CPU_THUNK_WHILE, step->instr);
   add_slice(compiler, step->condition);
   hsc_cpu_while payload = {.trip_count = step->trip_count};
   int64_t data = add_data(compiler, &payload, sizeof payload);
   // A loop whose trips are counted never looks at its condition.
-  if (step->trip_count < 0) HSC_TRY(lower_block(compiler, &step->blocks[0]));
+  if (step->trip_count < 0)
+    HSC_TRY(lower_block(compiler, &step->blocks[0]));
   payload.condition_count = thunk_count(compiler) - number - 1;
   HSC_TRY(lower_block(compiler, &step->blocks[1]));
   move_count = 0;
   for (int32_t l = 0; l < loop->leaf_count; l++)
-    if (!loop->leaves[l].invariant) moves[move_count++] = (move){loop->leaves[l].next, loop->leaves[l].in_body};
+    if (!loop->leaves[l].invariant)
+      moves[move_count++] = (move){loop->leaves[l].next, loop->leaves[l].in_body};
   HSC_TRY(move_at_once(compiler, moves, move_count, step->instr));
   payload.body_count = thunk_count(compiler) - number - 1 - payload.condition_count;
   HSC_TRY(finish_thunk(compiler, number));
@@ -220,7 +281,8 @@ static hsc_status *lower_conditional(hsc_cpu_compiler *compiler, const hsc_cpu_s
     HSC_TRY(lower_block(compiler, &step->blocks[b]));
     move *moves = HSC_NEW_ARRAY(compiler->arena, move, step->output_count + 1);
     HSC_TRY(hsc_arena_status(compiler->arena));
-    for (int32_t o = 0; o < step->output_count; o++) moves[o] = (move){branches->roots[b][o], step->outputs[o]};
+    for (int32_t o = 0; o < step->output_count; o++)
+      moves[o] = (move){branches->roots[b][o], step->outputs[o]};
     HSC_TRY(move_at_once(compiler, moves, step->output_count, step->instr));
     payload->thunk_counts[b] = thunk_count(compiler) - first;
   }
@@ -237,11 +299,18 @@ static hsc_status *lower_block(hsc_cpu_compiler *compiler, const hsc_cpu_block *
   for (const hsc_cpu_step *step = block->first; step; step = step->next) {
     switch (step->kind) {
       case HSC_CPU_STEP_OP:
-        if (step->choice) HSC_TRY(lower_op(compiler, step));
+        if (step->choice)
+          HSC_TRY(lower_op(compiler, step));
         break;
-      case HSC_CPU_STEP_COPY: HSC_TRY(copy_unless_shared(compiler, step->inputs[0], step->outputs[0], step->instr)); break;
-      case HSC_CPU_STEP_WHILE: HSC_TRY(lower_while(compiler, step)); break;
-      case HSC_CPU_STEP_CONDITIONAL: HSC_TRY(lower_conditional(compiler, step)); break;
+      case HSC_CPU_STEP_COPY:
+        HSC_TRY(copy_unless_shared(compiler, step->inputs[0], step->outputs[0], step->instr));
+        break;
+      case HSC_CPU_STEP_WHILE:
+        HSC_TRY(lower_while(compiler, step));
+        break;
+      case HSC_CPU_STEP_CONDITIONAL:
+        HSC_TRY(lower_conditional(compiler, step));
+        break;
     }
   }
   return NULL;
@@ -251,8 +320,11 @@ static hsc_status *lower_outputs(hsc_cpu_compiler *compiler) {
   const hsc_cpu_plan *plan = compiler->plan;
   for (int32_t o = 0; o < plan->output_count; o++) {
     hsc_cpu_slice from = hsc_cpu_plan_slice(plan, plan->output_values[o]);
-    hsc_cpu_slice to = {.base = HSC_CPU_BASE_FIRST_INPUT + plan->input_count + o, .value = plan->output_values[o], .bytes = from.bytes};
-    if (from.bytes == 0 || from.base == to.base) continue;
+    hsc_cpu_slice to = {.base = HSC_CPU_BASE_FIRST_INPUT + plan->input_count + o,
+                        .value = plan->output_values[o],
+                        .bytes = from.bytes};
+    if (from.bytes == 0 || from.base == to.base)
+      continue;
     HSC_TRY(add_copy_thunk(compiler, from, to, NULL));
   }
   return NULL;

@@ -13,10 +13,15 @@
 static hsc_cpu_isa_level detect_level(void) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-  bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-                __builtin_cpu_supports("avx512vl");
-  return avx512 ? HSC_CPU_ISA_AVX512 : avx2 ? HSC_CPU_ISA_AVX2 : HSC_CPU_ISA_BASELINE;
+  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+              __builtin_cpu_supports("f16c");
+  bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (avx512)
+    return HSC_CPU_ISA_AVX512;
+  if (avx2)
+    return HSC_CPU_ISA_AVX2;
+  return HSC_CPU_ISA_BASELINE;
 #else
   return HSC_CPU_ISA_BASELINE;
 #endif
@@ -33,13 +38,17 @@ void hsc_cpu_isa_detect(hsc_cpu_isa *out_isa) {
   out_isa->level = detect_level();
   const char *wanted = getenv("HLOSCOPE_CPU_ISA");
   for (int i = 0; wanted && i < (int)out_isa->level; i++)
-    if (!strcmp(wanted, names[i])) out_isa->level = (hsc_cpu_isa_level)i;
+    if (!strcmp(wanted, names[i]))
+      out_isa->level = (hsc_cpu_isa_level)i;
   out_isa->vector_bytes = 16 << out_isa->level;
   out_isa->l1_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32 << 10);
   out_isa->l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 512 << 10);
   out_isa->l3_bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 8 << 20);
 #if defined(__x86_64__)
-  snprintf(out_isa->name, sizeof out_isa->name, "x86-64%s", out_isa->level == HSC_CPU_ISA_AVX512 ? " avx512 fma" : out_isa->level == HSC_CPU_ISA_AVX2 ? " avx2 fma" : "");
+  snprintf(out_isa->name, sizeof out_isa->name, "x86-64%s",
+           out_isa->level == HSC_CPU_ISA_AVX512 ? " avx512 fma"
+           : out_isa->level == HSC_CPU_ISA_AVX2 ? " avx2 fma"
+                                                : "");
 #elif defined(__aarch64__)
   snprintf(out_isa->name, sizeof out_isa->name, "aarch64 neon");
 #else
@@ -54,10 +63,21 @@ static uint32_t feature_words[HSC_CPU_FEATURE_WORDS];
 static void read_features(void) {
 #if defined(__x86_64__)
   unsigned a, b, c, d;
-  if (__get_cpuid(1, &a, &b, &c, &d)) feature_words[0] = c, feature_words[1] = d;
-  if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) feature_words[2] = b, feature_words[3] = c, feature_words[4] = d;
-  if (__get_cpuid_count(7, 1, &a, &b, &c, &d)) feature_words[5] = a;
-  if (__get_cpuid(0x80000001, &a, &b, &c, &d)) feature_words[6] = c, feature_words[7] = d;
+  if (__get_cpuid(1, &a, &b, &c, &d)) {
+    feature_words[0] = c;
+    feature_words[1] = d;
+  }
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
+    feature_words[2] = b;
+    feature_words[3] = c;
+    feature_words[4] = d;
+  }
+  if (__get_cpuid_count(7, 1, &a, &b, &c, &d))
+    feature_words[5] = a;
+  if (__get_cpuid(0x80000001, &a, &b, &c, &d)) {
+    feature_words[6] = c;
+    feature_words[7] = d;
+  }
 #endif
 }
 
@@ -72,7 +92,9 @@ static int quota_cores(void) {
   int cores = 0;
   hsc_status *status = hsc_file_read("/sys/fs/cgroup/cpu.max", &text);
   long long quota, period;
-  if (!status && sscanf(hsc_bytes_text(&text), "%lld %lld", &quota, &period) == 2 && quota > 0 && period > 0) cores = (int)((quota + period - 1) / period);
+  if (!status && sscanf(hsc_bytes_text(&text), "%lld %lld", &quota, &period) == 2 && quota > 0 &&
+      period > 0)
+    cores = (int)((quota + period - 1) / period);
   hsc_status_free(status);
   hsc_bytes_deinit(&text);
   return cores;
@@ -81,9 +103,12 @@ static int quota_cores(void) {
 int hsc_cpu_usable_cores(void) {
   cpu_set_t set;
   int cores = 0;
-  if (!sched_getaffinity(0, sizeof set, &set)) cores = CPU_COUNT(&set);
-  if (cores < 1) cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
+  if (!sched_getaffinity(0, sizeof set, &set))
+    cores = CPU_COUNT(&set);
+  if (cores < 1)
+    cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
   int quota = quota_cores();
-  if (quota > 0 && quota < cores) cores = quota;
+  if (quota > 0 && quota < cores)
+    cores = quota;
   return cores < 1 ? 1 : cores;
 }

@@ -1,46 +1,62 @@
 // plan.h - from a module to steps in one linear order, and from values to places in memory.
 //
-//   hsc_cpu_plan_build     walks the entry computation and everything that it calls natively (while, conditional, call) once per call site;
-//                          makes one step per instruction that computes, one value per array leaf; instructions that only rename bytes
-//                          (tuple, get-tuple-element, reshape, bitcast ...) make nothing; a copy is a step that placement may find to be nothing
+//   hsc_cpu_plan_build     walks the entry computation and everything that it calls natively
+//                          (while, conditional, call) once per call site;
+//                          makes one step per instruction that computes, one value per array leaf;
+//                          instructions that only rename bytes
+//                          (tuple, get-tuple-element, reshape, bitcast ...) make nothing; a copy is
+//                          a step that placement may find to be nothing
 //   (the caller chooses an implementation for each step: in-place operands and scratch bytes)
-//   hsc_cpu_plan_place     live intervals, storage sets (values that share memory), offsets in one temporary block
+//   hsc_cpu_plan_place     live intervals, storage sets (values that share memory), offsets in one
+//                          temporary block
 //
-// A storage set is a group of values whose live intervals do not overlap, and that therefore may share one place: the carried state of a
-// loop with what the body computes for it, an operand with the result that overwrites it, an output with the value that is returned.
+// A storage set is a group of values whose live intervals do not overlap, and that therefore may
+// share one place: the carried state of a loop with what the body computes for it, an operand with
+// the result that overwrites it, an output with the value that is returned.
 // Memory: everything in the arena given to build. A plan is made by one thread.
 #pragma once
 
 #include "hlo/ir/hlo.h"
 
-// ---- places ---------------------------------------------------------------------------------------------------------------------
+// ---- places -------------------------------------------------------------------------------------
 
 // Bases are numbered: temporary block, constants, the inputs, then the outputs.
 enum { HSC_CPU_BASE_TEMP = 0, HSC_CPU_BASE_CONSTANTS = 1, HSC_CPU_BASE_FIRST_INPUT = 2 };
 typedef struct hsc_cpu_slice {
   int32_t base;
-  int32_t value;       // number of the value, for messages and dumps
-  int64_t offset;      // bytes
+  int32_t value;   // number of the value, for messages and dumps
+  int64_t offset;  // bytes
   int64_t bytes;
 } hsc_cpu_slice;
 
-// ---- values and steps -----------------------------------------------------------------------------------------------------------
+// ---- values and steps ---------------------------------------------------------------------------
 
-typedef enum hsc_cpu_value_kind { HSC_CPU_VALUE_COMPUTED, HSC_CPU_VALUE_INPUT, HSC_CPU_VALUE_CONSTANT, HSC_CPU_VALUE_HOLD } hsc_cpu_value_kind;
+typedef enum hsc_cpu_value_kind {
+  HSC_CPU_VALUE_COMPUTED,
+  HSC_CPU_VALUE_INPUT,
+  HSC_CPU_VALUE_CONSTANT,
+  HSC_CPU_VALUE_HOLD
+} hsc_cpu_value_kind;
 
 typedef struct hsc_cpu_step hsc_cpu_step;
 typedef struct hsc_cpu_value {
-  hsc_cpu_value_kind kind;     // HOLD: keeps a place reserved at one position, has no content of its own
-  int32_t number;              // input number, or constant number; else 0
+  // HOLD: keeps a place reserved at one position, has no content of its own
+  hsc_cpu_value_kind kind;
+  int32_t number;  // input number, or constant number; else 0
   int64_t bytes;
-  int32_t def, last;           // positions, both inclusive
-  int32_t set;                 // number of the storage set (of itself at first)
-  int32_t next_in_set;         // -1 ends
-  hsc_cpu_step *step;          // that computes it; NULL for inputs, constants and carried state
-  int32_t output;              // which output of the step
+  int32_t def, last;    // positions, both inclusive
+  int32_t set;          // number of the storage set (of itself at first)
+  int32_t next_in_set;  // -1 ends
+  hsc_cpu_step *step;   // that computes it; NULL for inputs, constants and carried state
+  int32_t output;       // which output of the step
 } hsc_cpu_value;
 
-typedef enum hsc_cpu_step_kind { HSC_CPU_STEP_OP, HSC_CPU_STEP_COPY, HSC_CPU_STEP_WHILE, HSC_CPU_STEP_CONDITIONAL } hsc_cpu_step_kind;
+typedef enum hsc_cpu_step_kind {
+  HSC_CPU_STEP_OP,
+  HSC_CPU_STEP_COPY,
+  HSC_CPU_STEP_WHILE,
+  HSC_CPU_STEP_CONDITIONAL
+} hsc_cpu_step_kind;
 
 typedef struct hsc_cpu_block {
   hsc_cpu_step *first, *last;
@@ -49,29 +65,32 @@ typedef struct hsc_cpu_block {
 struct hsc_cpu_step {
   hsc_cpu_step_kind kind;
   int32_t position;
-  const hsc_instr *instr;            // NULL for copies that no instruction asks for
+  const hsc_instr *instr;  // NULL for copies that no instruction asks for
   int32_t input_count, output_count;
-  int32_t *inputs, *outputs;         // values; the leaves of all operands in order, the leaves of the result
-  uint64_t *in_place;                // [output_count] set by the caller: bit i = this output may overwrite input i; NULL = none
-  int64_t scratch_bytes;             // set by the caller; 0 = none
-  int32_t scratch;                   // value, -1 = none
-  int32_t block_count;               // while: condition, body; conditional: the branches
+  // values; the leaves of all operands in order, the leaves of the result
+  int32_t *inputs, *outputs;
+  // [output_count] set by the caller: bit i = this output may overwrite input i; NULL = none
+  uint64_t *in_place;
+  int64_t scratch_bytes;  // set by the caller; 0 = none
+  int32_t scratch;        // value, -1 = none
+  int32_t block_count;    // while: condition, body; conditional: the branches
   hsc_cpu_block *blocks;
-  int32_t condition;                 // while: the predicate's value; conditional: the selecting value
-  int64_t trip_count;                // while: when known, else -1
-  void *choice;                      // the caller's
+  // while: the predicate's value; conditional: the selecting value
+  int32_t condition;
+  int64_t trip_count;  // while: when known, else -1
+  void *choice;        // the caller's
   hsc_cpu_step *next;
 };
 
 typedef struct hsc_cpu_constant {
   const hsc_literal *literal;
-  int64_t offset;                    // in the constants section
+  int64_t offset;  // in the constants section
   int64_t bytes;
 } hsc_cpu_constant;
 
 typedef struct hsc_cpu_set {
   int32_t first_value;
-  int32_t base;                      // -1 until placed
+  int32_t base;  // -1 until placed
   int64_t offset, bytes;
 } hsc_cpu_set;
 
@@ -84,9 +103,10 @@ typedef struct hsc_cpu_plan {
   hsc_cpu_constant *constants;
   int32_t constant_count, constant_capacity;
   int32_t input_count, output_count;
-  int32_t *output_values;            // [output_count] leaves of the result
-  int32_t *output_alias;             // [output_count] input that may have the same memory, -1 = none
-  hsc_cpu_set *sets;                 // [value_count], by set number
+  int32_t *output_values;  // [output_count] leaves of the result
+  // [output_count] input that may have the same memory, -1 = none
+  int32_t *output_alias;
+  hsc_cpu_set *sets;  // [value_count], by set number
   int32_t step_count;
   int32_t position_count;
   int64_t temp_bytes, constant_bytes;
@@ -96,9 +116,12 @@ typedef struct hsc_cpu_plan {
   int32_t use_count, use_capacity;
 } hsc_cpu_plan;
 
-HSC_MUST_USE hsc_status *hsc_cpu_plan_build(const hsc_module *module, hsc_arena *arena, hsc_cpu_plan **out_plan);
+HSC_MUST_USE hsc_status *hsc_cpu_plan_build(const hsc_module *module,
+                                            hsc_arena *arena,
+                                            hsc_cpu_plan **out_plan);
 HSC_MUST_USE hsc_status *hsc_cpu_plan_place(hsc_cpu_plan *plan);
 // Where a value lives; after place.
 hsc_cpu_slice hsc_cpu_plan_slice(const hsc_cpu_plan *plan, int32_t value);
-// True when the instruction's result has the same bytes as its first operand (both dense and row-major), so that it needs no code.
+// True when the instruction's result has the same bytes as its first operand (both dense and
+// row-major), so that it needs no code.
 bool hsc_cpu_is_rename(const hsc_instr *instr);

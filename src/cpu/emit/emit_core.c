@@ -1,42 +1,69 @@
 // emit_core.c - symbols, loops and levels, addresses, loads and stores (see emit_internal.h).
 #include "cpu/emit/emit_internal.h"
 
-// ---- types and constants --------------------------------------------------------------------------------------------------------
+// ---- types and constants ------------------------------------------------------------------------
 
-static LLVMTypeRef int_type(hsc_emitter *e, size_t bytes) { return bytes == 1 ? e->i8 : bytes == 2 ? e->i16 : bytes == 4 ? e->i32 : e->i64; }
+static LLVMTypeRef int_type(hsc_emitter *e, size_t bytes) {
+  if (bytes == 1)
+    return e->i8;
+  if (bytes == 2)
+    return e->i16;
+  if (bytes == 4)
+    return e->i32;
+  return e->i64;
+}
 
 LLVMTypeRef hsc__emit_type(hsc_emitter *e, hsc_type type) {
   switch (hsc_type_class_of(type)) {
-    case HSC_CLASS_PRED: return e->i1;
-    case HSC_CLASS_FLOAT: return type == HSC_TYPE_F64 ? e->f64 : e->f32;
-    case HSC_CLASS_COMPLEX: return type == HSC_TYPE_C128 ? e->f64 : e->f32;
-    default: return int_type(e, hsc_type_bytes(type));
+    case HSC_CLASS_PRED:
+      return e->i1;
+    case HSC_CLASS_FLOAT:
+      return type == HSC_TYPE_F64 ? e->f64 : e->f32;
+    case HSC_CLASS_COMPLEX:
+      return type == HSC_TYPE_C128 ? e->f64 : e->f32;
+    default:
+      return int_type(e, hsc_type_bytes(type));
   }
 }
 
 LLVMTypeRef hsc__emit_memory_type(hsc_emitter *e, hsc_type type) {
   switch (type) {
-    case HSC_TYPE_PRED: return e->i8;
-    case HSC_TYPE_F16: return e->f16;
-    case HSC_TYPE_BF16: return e->i16;
+    case HSC_TYPE_PRED:
+      return e->i8;
+    case HSC_TYPE_F16:
+      return e->f16;
+    case HSC_TYPE_BF16:
+      return e->i16;
     case HSC_TYPE_F32:
-    case HSC_TYPE_C64: return e->f32;
+    case HSC_TYPE_C64:
+      return e->f32;
     case HSC_TYPE_F64:
-    case HSC_TYPE_C128: return e->f64;
-    default: return int_type(e, hsc_type_bytes(type));
+    case HSC_TYPE_C128:
+      return e->f64;
+    default:
+      return int_type(e, hsc_type_bytes(type));
   }
 }
 
-LLVMTypeRef hsc__emit_lanes_of(hsc_emitter *e, LLVMTypeRef type, bool vector) { return vector ? hsc_ll.VectorType(type, (unsigned)e->lanes) : type; }
+LLVMTypeRef hsc__emit_lanes_of(hsc_emitter *e, LLVMTypeRef type, bool vector) {
+  return vector ? hsc_ll.VectorType(type, (unsigned)e->lanes) : type;
+}
 
-void hsc__emit_at(hsc_emitter *e, int level) { hsc_ll.PositionBuilderAtEnd(e->builder, e->tails[level]); }
+void hsc__emit_at(hsc_emitter *e, int level) {
+  hsc_ll.PositionBuilderAtEnd(e->builder, e->tails[level]);
+}
 
-hsc_lv hsc__emit_int(hsc_emitter *e, LLVMTypeRef type, int64_t value) { return hsc_ll.ConstInt(type, (unsigned long long)value, 1); }
-hsc_lv hsc__emit_real(hsc_emitter *e, LLVMTypeRef type, double value) { return hsc_ll.ConstReal(type, value); }
+hsc_lv hsc__emit_int(hsc_emitter *e, LLVMTypeRef type, int64_t value) {
+  return hsc_ll.ConstInt(type, (unsigned long long)value, 1);
+}
+hsc_lv hsc__emit_real(hsc_emitter *e, LLVMTypeRef type, double value) {
+  return hsc_ll.ConstReal(type, value);
+}
 
 static hsc_lv constant_lanes(hsc_emitter *e, hsc_lv constant) {
   hsc_lv all[128];
-  for (int i = 0; i < e->lanes; i++) all[i] = constant;
+  for (int i = 0; i < e->lanes; i++)
+    all[i] = constant;
   return hsc_ll.ConstVector(all, (unsigned)e->lanes);
 }
 
@@ -52,34 +79,46 @@ hsc_lv hsc__emit_real_like(hsc_emitter *e, LLVMTypeRef type, double value, bool 
 
 hsc_lv hsc__emit_splat(hsc_emitter *e, hsc_lv scalar, int level) {
   for (int i = 0; i < e->splat_count; i++)
-    if (e->splats[i].base == scalar) return e->splats[i].address;
+    if (e->splats[i].base == scalar)
+      return e->splats[i].address;
   hsc__emit_at(e, level);
   LLVMTypeRef type = hsc_ll.VectorType(hsc_ll.TypeOf(scalar), (unsigned)e->lanes);
-  hsc_lv one = hsc_ll.BuildInsertElement(e->builder, hsc_ll.GetPoison(type), scalar, hsc__emit_int(e, e->i64, 0), "");
+  hsc_lv one = hsc_ll.BuildInsertElement(e->builder, hsc_ll.GetPoison(type), scalar,
+                                         hsc__emit_int(e, e->i64, 0), "");
   hsc_lv zeros = hsc_ll.ConstNull(hsc_ll.VectorType(e->i32, (unsigned)e->lanes));
   hsc_lv all = hsc_ll.BuildShuffleVector(e->builder, one, hsc_ll.GetPoison(type), zeros, "");
-  if (e->splat_count < HSC_EMIT_CACHE) e->splats[e->splat_count++] = (hsc_emit_address){.base = scalar, .address = all, .level = level};
+  if (e->splat_count < HSC_EMIT_CACHE)
+    e->splats[e->splat_count++] =
+        (hsc_emit_address){.base = scalar, .address = all, .level = level};
   return all;
 }
 
 hsc_emit_value hsc__emit_widen(hsc_emitter *e, hsc_emit_value value) {
-  if (value.vector || e->lanes == 1) return value;
+  if (value.vector || e->lanes == 1)
+    return value;
   value.v = hsc__emit_splat(e, value.v, value.level);
-  if (value.im) value.im = hsc__emit_splat(e, value.im, value.level);
+  if (value.im)
+    value.im = hsc__emit_splat(e, value.im, value.level);
   value.vector = true;
   return value;
 }
 
-hsc_lv hsc__emit_intrinsic(hsc_emitter *e, const char *name, LLVMTypeRef overload, hsc_lv *arguments, int count) {
+hsc_lv hsc__emit_intrinsic(
+    hsc_emitter *e, const char *name, LLVMTypeRef overload, hsc_lv *arguments, int count) {
   unsigned id = hsc_ll.LookupIntrinsicID(name, strlen(name));
   hsc_lv function = hsc_ll.GetIntrinsicDeclaration(e->module, id, &overload, overload ? 1 : 0);
-  return hsc_ll.BuildCall2(e->builder, hsc_ll.GlobalGetValueType(function), function, arguments, (unsigned)count, "");
+  return hsc_ll.BuildCall2(e->builder, hsc_ll.GlobalGetValueType(function), function, arguments,
+                           (unsigned)count, "");
 }
 
-// ---- symbols --------------------------------------------------------------------------------------------------------------------
+// ---- symbols ------------------------------------------------------------------------------------
 
-int32_t hsc__emit_add_symbol(hsc_emitter *e, hsc_emit_symbol_kind kind, int64_t size, hsc_emit_value value) {
-  if (e->symbol_count == HSC_EMIT_MAX_SYMBOLS) return -1;
+int32_t hsc__emit_add_symbol(hsc_emitter *e,
+                             hsc_emit_symbol_kind kind,
+                             int64_t size,
+                             hsc_emit_value value) {
+  if (e->symbol_count == HSC_EMIT_MAX_SYMBOLS)
+    return -1;
   int32_t number = e->symbol_count++;
   e->symbols[number] = (hsc_emit_symbol){.kind = kind, .loop = -1, .value = value};
   e->sizes[number] = size;
@@ -87,64 +126,90 @@ int32_t hsc__emit_add_symbol(hsc_emitter *e, hsc_emit_symbol_kind kind, int64_t 
 }
 
 bool hsc__emit_varies(const hsc_emitter *e, const hsc_affine *a) {
-  if (e->analysing || e->vector_loop < 0) return false;
+  if (e->analysing || e->vector_loop < 0)
+    return false;
   for (int i = 0; i < a->count; i++) {
     const hsc_emit_symbol *symbol = &e->symbols[a->terms[i].symbol];
-    if (symbol->kind == HSC_SYMBOL_LANES || (symbol->kind == HSC_SYMBOL_LOOP && symbol->loop == e->vector_loop)) return true;
+    if (symbol->kind == HSC_SYMBOL_LANES ||
+        (symbol->kind == HSC_SYMBOL_LOOP && symbol->loop == e->vector_loop))
+      return true;
   }
   return false;
 }
 
-void hsc__emit_note(hsc_emitter *e, int32_t buffer, const hsc_affine *linear, bool conditional, int element_bytes) {
-  if (!e->analysing) return;
-  if (conditional && buffer >= 0 && element_bytes < 4) e->small_conditional = true;
+void hsc__emit_note(
+    hsc_emitter *e, int32_t buffer, const hsc_affine *linear, bool conditional, int element_bytes) {
+  if (!e->analysing)
+    return;
+  if (conditional && buffer >= 0 && element_bytes < 4)
+    e->small_conditional = true;
   if (e->access_count == e->access_capacity) {
     int32_t wanted = e->access_capacity ? e->access_capacity * 2 : 32;
     hsc_emit_access *larger = HSC_NEW_ARRAY(e->arena, hsc_emit_access, wanted);
-    if (!larger) return;   // the arena's status tells
-    if (e->access_count) memcpy(larger, e->accesses, sizeof *larger * (size_t)e->access_count);
+    if (!larger)
+      return;  // the arena's status tells
+    if (e->access_count)
+      memcpy(larger, e->accesses, sizeof *larger * (size_t)e->access_count);
     e->accesses = larger;
     e->access_capacity = wanted;
   }
-  e->accesses[e->access_count++] = (hsc_emit_access){.buffer = buffer, .linear = *linear, .conditional = conditional, .element_bytes = element_bytes};
+  e->accesses[e->access_count++] = (hsc_emit_access){.buffer = buffer,
+                                                     .linear = *linear,
+                                                     .conditional = conditional,
+                                                     .element_bytes = element_bytes};
 }
 
 void hsc__emit_note_width(hsc_emitter *e, hsc_type type) {
   int bytes = (int)hsc_type_bytes(hsc_type_real_part(type));
-  if (hsc_type_is_float(type) && bytes < 4) bytes = 4;
-  if (bytes > e->widest_bytes) e->widest_bytes = bytes;
+  if (hsc_type_is_float(type) && bytes < 4)
+    bytes = 4;
+  if (bytes > e->widest_bytes)
+    e->widest_bytes = bytes;
 }
 
-hsc_status *hsc__emit_divide(hsc_emitter *e, const hsc_affine *a, int64_t divisor, hsc_affine *out_quotient, hsc_affine *out_remainder) {
+hsc_status *hsc__emit_divide(hsc_emitter *e,
+                             const hsc_affine *a,
+                             int64_t divisor,
+                             hsc_affine *out_quotient,
+                             hsc_affine *out_remainder) {
   int32_t symbol;
   int64_t inner;
-  if (hsc_affine_divide(a, divisor, e->sizes, out_quotient, out_remainder, &symbol, &inner)) return NULL;
+  if (hsc_affine_divide(a, divisor, e->sizes, out_quotient, out_remainder, &symbol, &inner))
+    return NULL;
   if (e->analysing && symbol >= 0 && symbol < e->iv_count && e->split_symbol < 0) {
     e->split_symbol = symbol;
     e->split_inner = inner;
   }
-  // Computed: quotient and remainder become symbols of their own, the same ones for the same question.
+  // Computed: quotient and remainder become symbols of their own, the same ones for the same
+  // question.
   int32_t found[3] = {-1, -1, -1};
   for (int32_t s = 0; s < e->symbol_count; s++)
-    if (e->symbols[s].derived && e->symbols[s].divisor == divisor && hsc_affine_equal(&e->symbols[s].of, a)) found[e->symbols[s].derived] = s;
+    if (e->symbols[s].derived && e->symbols[s].divisor == divisor &&
+        hsc_affine_equal(&e->symbols[s].of, a))
+      found[e->symbols[s].derived] = s;
   if (found[1] < 0) {
     hsc__emit_note(e, -1, a, false, 8);
     hsc_affine_range range = hsc_affine_range_of(a, e->sizes);
     int64_t highest = range.high < 0 ? 0 : range.high / divisor;
     hsc_emit_symbol_kind kind = hsc__emit_varies(e, a) ? HSC_SYMBOL_LANES : HSC_SYMBOL_SCALAR;
-    hsc_emit_value quotient = {0}, remainder = {0};
+    hsc_emit_value quotient = {0};
+    hsc_emit_value remainder = {0};
     if (!e->analysing) {
-      // Out of range only under a condition that is false there; unsigned, so that it stays an index.
+      // Out of range only under a condition that is false there; unsigned, so that it stays an
+      // index.
       hsc_emit_value whole = hsc__emit_index(e, a, e->i64);
       hsc__emit_at(e, whole.level);
       hsc_lv by = hsc__emit_int_like(e, e->i64, divisor, whole.vector);
       quotient = remainder = whole;
       quotient.v = hsc_ll.BuildUDiv(e->builder, whole.v, by, "");
-      remainder.v = hsc_ll.BuildSub(e->builder, whole.v, hsc_ll.BuildMul(e->builder, quotient.v, by, ""), "");
+      remainder.v =
+          hsc_ll.BuildSub(e->builder, whole.v, hsc_ll.BuildMul(e->builder, quotient.v, by, ""), "");
     }
     found[1] = hsc__emit_add_symbol(e, kind, highest + 1, quotient);
     found[2] = hsc__emit_add_symbol(e, kind, divisor, remainder);
-    if (found[2] < 0) return HSC_ERR(UNIMPLEMENTED, "kernel: not built yet: more than %d index terms", HSC_EMIT_MAX_SYMBOLS);
+    if (found[2] < 0)
+      return HSC_ERR(UNIMPLEMENTED, "kernel: not built yet: more than %d index terms",
+                     HSC_EMIT_MAX_SYMBOLS);
     for (int d = 1; d <= 2; d++) {
       e->symbols[found[d]].derived = d;
       e->symbols[found[d]].divisor = divisor;
@@ -156,62 +221,74 @@ hsc_status *hsc__emit_divide(hsc_emitter *e, const hsc_affine *a, int64_t diviso
   return NULL;
 }
 
-hsc_status *hsc__emit_linear(const hsc_shape *shape, const hsc_affine *index, hsc_affine *out_linear) {
+hsc_status *hsc__emit_linear(const hsc_shape *shape,
+                             const hsc_affine *index,
+                             hsc_affine *out_linear) {
   hsc_affine linear = hsc_affine_constant(0);
   int64_t stride = 1;
   for (int i = shape->rank - 1; i >= 0; i--) {
-    if (!hsc_affine_add(&linear, &index[i], stride, &linear)) return HSC_ERR(UNIMPLEMENTED, "kernel: not built yet: an index of more than %d terms", HSC_AFFINE_MAX_TERMS);
+    if (!hsc_affine_add(&linear, &index[i], stride, &linear))
+      return HSC_ERR(UNIMPLEMENTED, "kernel: not built yet: an index of more than %d terms",
+                     HSC_AFFINE_MAX_TERMS);
     stride *= shape->dims[i];
   }
   *out_linear = linear;
   return NULL;
 }
 
-// ---- sums of terms --------------------------------------------------------------------------------------------------------------
+// ---- sums of terms ------------------------------------------------------------------------------
 
-typedef struct part {        // one contribution to a sum
-  hsc_lv value;              // i64 scalar
+typedef struct part {  // one contribution to a sum
+  hsc_lv value;        // i64 scalar
   int64_t factor;
   int32_t level;
 } part;
 
 typedef struct sum {
-  part parts[HSC_AFFINE_MAX_TERMS];   // by rising level
+  part parts[HSC_AFFINE_MAX_TERMS];  // by rising level
   int count;
   int64_t constant;
   int64_t lane_stride;
-  hsc_lv lanes;              // vector of i64 to add, NULL = none
+  hsc_lv lanes;  // vector of i64 to add, NULL = none
   int32_t lanes_level;
   int32_t level;
 } sum;
 
 static void add_part(sum *s, hsc_lv value, int64_t factor, int32_t level) {
   int at = s->count++;
-  for (; at > 0 && s->parts[at - 1].level > level; at--) s->parts[at] = s->parts[at - 1];
+  for (; at > 0 && s->parts[at - 1].level > level; at--)
+    s->parts[at] = s->parts[at - 1];
   s->parts[at] = (part){value, factor, level};
-  if (level > s->level) s->level = level;
+  if (level > s->level)
+    s->level = level;
 }
 
-// The factor of a merged loop is that of its last iv: the merge was allowed only where the others follow from it.
+// The factor of a merged loop is that of its last iv: the merge was allowed only where the others
+// follow from it.
 static sum gather_parts(hsc_emitter *e, const hsc_affine *a) {
   sum s = {.constant = a->constant};
   for (int l = 0; l < e->loop_count; l++) {
     const hsc_emit_loop *loop = &e->loops[l];
     int64_t factor = loop->iv_count ? hsc_affine_factor(a, loop->first_iv + loop->iv_count - 1) : 0;
-    if (factor == 0) continue;
-    if (l == e->vector_loop) s.lane_stride = factor;
+    if (factor == 0)
+      continue;
+    if (l == e->vector_loop)
+      s.lane_stride = factor;
     add_part(&s, loop->counter, factor, e->level_of_loop[l]);
   }
   for (int i = 0; i < a->count; i++) {
     const hsc_emit_symbol *symbol = &e->symbols[a->terms[i].symbol];
-    if (symbol->kind == HSC_SYMBOL_LOOP) continue;
+    if (symbol->kind == HSC_SYMBOL_LOOP)
+      continue;
     if (symbol->kind == HSC_SYMBOL_SCALAR) {
       add_part(&s, symbol->value.v, a->terms[i].factor, symbol->value.level);
       continue;
     }
     hsc__emit_at(e, symbol->value.level);
     hsc_lv scaled = symbol->value.v;
-    if (a->terms[i].factor != 1) scaled = hsc_ll.BuildMul(e->builder, scaled, hsc__emit_int_like(e, e->i64, a->terms[i].factor, true), "");
+    if (a->terms[i].factor != 1)
+      scaled = hsc_ll.BuildMul(e->builder, scaled,
+                               hsc__emit_int_like(e, e->i64, a->terms[i].factor, true), "");
     if (s.lanes) {
       int level = symbol->value.level > s.lanes_level ? symbol->value.level : s.lanes_level;
       hsc__emit_at(e, level);
@@ -221,44 +298,55 @@ static sum gather_parts(hsc_emitter *e, const hsc_affine *a) {
       s.lanes = scaled;
       s.lanes_level = symbol->value.level;
     }
-    if (s.lanes_level > s.level) s.level = s.lanes_level;
+    if (s.lanes_level > s.level)
+      s.level = s.lanes_level;
   }
   return s;
 }
 
 static hsc_lv scale(hsc_emitter *e, hsc_lv value, int64_t factor, int level) {
-  if (factor == 1) return value;
+  if (factor == 1)
+    return value;
   for (int i = 0; i < e->scaled_count; i++)
-    if (e->scaled[i].symbol == value && e->scaled[i].factor == factor) return e->scaled[i].product;
+    if (e->scaled[i].symbol == value && e->scaled[i].factor == factor)
+      return e->scaled[i].product;
   hsc__emit_at(e, level);
   hsc_lv product = hsc_ll.BuildMul(e->builder, value, hsc__emit_int(e, e->i64, factor), "");
-  if (e->scaled_count < HSC_EMIT_CACHE) e->scaled[e->scaled_count++] = (hsc_emit_scaled){value, product, factor, level};
+  if (e->scaled_count < HSC_EMIT_CACHE)
+    e->scaled[e->scaled_count++] = (hsc_emit_scaled){value, product, factor, level};
   return product;
 }
 
-static hsc_lv offset_by(hsc_emitter *e, hsc_lv base, LLVMTypeRef element, hsc_lv offset, int level) {
+static hsc_lv offset_by(
+    hsc_emitter *e, hsc_lv base, LLVMTypeRef element, hsc_lv offset, int level) {
   for (int i = 0; i < e->address_count; i++)
-    if (e->addresses[i].base == base && e->addresses[i].offset == offset) return e->addresses[i].address;
+    if (e->addresses[i].base == base && e->addresses[i].offset == offset)
+      return e->addresses[i].address;
   hsc__emit_at(e, level);
   hsc_lv address = hsc_ll.BuildGEP2(e->builder, element, base, &offset, 1, "");
-  if (e->address_count < HSC_EMIT_CACHE) e->addresses[e->address_count++] = (hsc_emit_address){base, offset, address, level};
+  if (e->address_count < HSC_EMIT_CACHE)
+    e->addresses[e->address_count++] = (hsc_emit_address){base, offset, address, level};
   return address;
 }
 
 // The address of lane 0. Strides in elements of `element`.
-static hsc_lv address_of(hsc_emitter *e, hsc_lv buffer, LLVMTypeRef element, const sum *s, int64_t scale_by) {
+static hsc_lv address_of(
+    hsc_emitter *e, hsc_lv buffer, LLVMTypeRef element, const sum *s, int64_t scale_by) {
   hsc_lv at = buffer;
-  if (s->constant) at = offset_by(e, at, element, hsc__emit_int(e, e->i64, s->constant * scale_by), 0);
+  if (s->constant)
+    at = offset_by(e, at, element, hsc__emit_int(e, e->i64, s->constant * scale_by), 0);
   for (int i = 0; i < s->count; i++) {
     int level = s->parts[i].level;
-    at = offset_by(e, at, element, scale(e, s->parts[i].value, s->parts[i].factor * scale_by, level), level);
+    at = offset_by(e, at, element,
+                   scale(e, s->parts[i].value, s->parts[i].factor * scale_by, level), level);
   }
   return at;
 }
 
 static hsc_lv lane_numbers(hsc_emitter *e, LLVMTypeRef type, int64_t stride) {
   hsc_lv numbers[128];
-  for (int i = 0; i < e->lanes; i++) numbers[i] = hsc__emit_int(e, type, i * stride);
+  for (int i = 0; i < e->lanes; i++)
+    numbers[i] = hsc__emit_int(e, type, i * stride);
   return hsc_ll.ConstVector(numbers, (unsigned)e->lanes);
 }
 
@@ -268,27 +356,31 @@ hsc_emit_value hsc__emit_index(hsc_emitter *e, const hsc_affine *a, LLVMTypeRef 
   for (int i = 0; i < s.count; i++) {
     hsc_lv part_value = scale(e, s.parts[i].value, s.parts[i].factor, s.parts[i].level);
     hsc__emit_at(e, s.parts[i].level);
-    value.v = i == 0 && s.constant == 0 ? part_value : hsc_ll.BuildAdd(e->builder, value.v, part_value, "");
+    value.v = i == 0 && s.constant == 0 ? part_value
+                                        : hsc_ll.BuildAdd(e->builder, value.v, part_value, "");
     value.level = s.parts[i].level;
   }
   if (type != e->i64) {
     hsc__emit_at(e, value.level);
     value.v = hsc_ll.BuildTrunc(e->builder, value.v, type, "");
   }
-  if (e->lanes == 1 || (s.lane_stride == 0 && !s.lanes)) return value;
+  if (e->lanes == 1 || (s.lane_stride == 0 && !s.lanes))
+    return value;
   value = hsc__emit_widen(e, value);
   hsc__emit_at(e, s.level);
-  if (s.lane_stride) value.v = hsc_ll.BuildAdd(e->builder, value.v, lane_numbers(e, type, s.lane_stride), "");
+  if (s.lane_stride)
+    value.v = hsc_ll.BuildAdd(e->builder, value.v, lane_numbers(e, type, s.lane_stride), "");
   if (s.lanes) {
     hsc_lv lanes = s.lanes;
-    if (type != e->i64) lanes = hsc_ll.BuildTrunc(e->builder, lanes, hsc_ll.VectorType(type, (unsigned)e->lanes), "");
+    if (type != e->i64)
+      lanes = hsc_ll.BuildTrunc(e->builder, lanes, hsc_ll.VectorType(type, (unsigned)e->lanes), "");
     value.v = hsc_ll.BuildAdd(e->builder, value.v, lanes, "");
   }
   value.level = s.level;
   return value;
 }
 
-// ---- loads and stores -----------------------------------------------------------------------------------------------------------
+// ---- loads and stores ---------------------------------------------------------------------------
 
 static hsc_lv load_one(hsc_emitter *e, LLVMTypeRef type, hsc_lv address, unsigned align) {
   hsc_lv value = hsc_ll.BuildLoad2(e->builder, type, address, "");
@@ -297,32 +389,48 @@ static hsc_lv load_one(hsc_emitter *e, LLVMTypeRef type, hsc_lv address, unsigne
 }
 
 // Lanes side by side.
-static hsc_lv load_run(hsc_emitter *e, LLVMTypeRef element, hsc_lv address, int lanes, unsigned align, hsc_lv mask) {
+static hsc_lv load_run(
+    hsc_emitter *e, LLVMTypeRef element, hsc_lv address, int lanes, unsigned align, hsc_lv mask) {
   LLVMTypeRef type = hsc_ll.VectorType(element, (unsigned)lanes);
-  if (!mask) return load_one(e, type, address, align);
+  if (!mask)
+    return load_one(e, type, address, align);
   unsigned id = hsc_ll.LookupIntrinsicID("llvm.masked.load", 16);
   LLVMTypeRef overloads[2] = {type, e->ptr};
   hsc_lv function = hsc_ll.GetIntrinsicDeclaration(e->module, id, overloads, 2);
   hsc_lv arguments[4] = {address, hsc__emit_int(e, e->i32, align), mask, hsc_ll.ConstNull(type)};
-  return hsc_ll.BuildCall2(e->builder, hsc_ll.GlobalGetValueType(function), function, arguments, 4, "");
+  return hsc_ll.BuildCall2(e->builder, hsc_ll.GlobalGetValueType(function), function, arguments, 4,
+                           "");
 }
 
-// Lanes anywhere: one load each. Under a mask the lanes that are off read the buffer's first element.
-static hsc_lv load_scattered(hsc_emitter *e, LLVMTypeRef element, hsc_lv buffer, hsc_lv address, const sum *s, int64_t scale_by, int64_t part_offset, unsigned align, hsc_lv mask) {
+// Lanes anywhere: one load each. Under a mask the lanes that are off read the buffer's first
+// element.
+static hsc_lv load_scattered(hsc_emitter *e,
+                             LLVMTypeRef element,
+                             hsc_lv buffer,
+                             hsc_lv address,
+                             const sum *s,
+                             int64_t scale_by,
+                             int64_t part_offset,
+                             unsigned align,
+                             hsc_lv mask) {
   hsc_lv all = hsc_ll.GetPoison(hsc_ll.VectorType(element, (unsigned)e->lanes));
   for (int lane = 0; lane < e->lanes; lane++) {
-    hsc_lv number = hsc__emit_int(e, e->i32, lane), at = address;
+    hsc_lv number = hsc__emit_int(e, e->i32, lane);
+    hsc_lv at = address;
     int64_t fixed = lane * s->lane_stride * scale_by + part_offset;
     if (s->lanes) {
       hsc_lv offset = hsc_ll.BuildExtractElement(e->builder, s->lanes, number, "");
-      if (scale_by != 1) offset = hsc_ll.BuildMul(e->builder, offset, hsc__emit_int(e, e->i64, scale_by), "");
+      if (scale_by != 1)
+        offset = hsc_ll.BuildMul(e->builder, offset, hsc__emit_int(e, e->i64, scale_by), "");
       at = hsc_ll.BuildGEP2(e->builder, element, at, &offset, 1, "");
     }
     if (fixed) {
       hsc_lv offset = hsc__emit_int(e, e->i64, fixed);
       at = hsc_ll.BuildGEP2(e->builder, element, at, &offset, 1, "");
     }
-    if (mask) at = hsc_ll.BuildSelect(e->builder, hsc_ll.BuildExtractElement(e->builder, mask, number, ""), at, buffer, "");
+    if (mask)
+      at = hsc_ll.BuildSelect(e->builder, hsc_ll.BuildExtractElement(e->builder, mask, number, ""),
+                              at, buffer, "");
     all = hsc_ll.BuildInsertElement(e->builder, all, load_one(e, element, at, align), number, "");
   }
   return all;
@@ -330,11 +438,14 @@ static hsc_lv load_scattered(hsc_emitter *e, LLVMTypeRef element, hsc_lv buffer,
 
 static hsc_lv shuffle_stride(hsc_emitter *e, hsc_lv both, int first, int step) {
   hsc_lv numbers[128];
-  for (int i = 0; i < e->lanes; i++) numbers[i] = hsc__emit_int(e, e->i32, first + i * step);
-  return hsc_ll.BuildShuffleVector(e->builder, both, hsc_ll.GetPoison(hsc_ll.TypeOf(both)), hsc_ll.ConstVector(numbers, (unsigned)e->lanes), "");
+  for (int i = 0; i < e->lanes; i++)
+    numbers[i] = hsc__emit_int(e, e->i32, first + i * step);
+  return hsc_ll.BuildShuffleVector(e->builder, both, hsc_ll.GetPoison(hsc_ll.TypeOf(both)),
+                                   hsc_ll.ConstVector(numbers, (unsigned)e->lanes), "");
 }
 
-hsc_emit_value hsc__emit_load(hsc_emitter *e, hsc_lv buffer, hsc_type type, const hsc_affine *linear, hsc_lv mask) {
+hsc_emit_value hsc__emit_load(
+    hsc_emitter *e, hsc_lv buffer, hsc_type type, const hsc_affine *linear, hsc_lv mask) {
   bool complex = hsc_type_is_complex(type);
   LLVMTypeRef element = hsc__emit_memory_type(e, type);
   int64_t scale_by = complex ? 2 : 1;
@@ -342,10 +453,19 @@ hsc_emit_value hsc__emit_load(hsc_emitter *e, hsc_lv buffer, hsc_type type, cons
   sum s = gather_parts(e, linear);
   hsc_lv address = address_of(e, buffer, element, &s, scale_by);
   bool vector = e->lanes > 1 && (s.lane_stride != 0 || s.lanes);
-  int level = vector || mask ? (mask && e->level > s.level ? e->level : s.level) : s.level;
-  hsc_lv raw = NULL, raw_im = NULL;
+  int level;
+  if (vector || mask) {
+    if (mask && e->level > s.level)
+      level = e->level;
+    else
+      level = s.level;
+  } else
+    level = s.level;
+  hsc_lv raw = NULL;
+  hsc_lv raw_im = NULL;
   if (!vector) {
-    // A uniform element under a mask of lanes: it may be out of range only where every lane is off, so it reads the first element then.
+    // A uniform element under a mask of lanes: it may be out of range only where every lane is off,
+    // so it reads the first element then.
     if (mask) {
       hsc__emit_at(e, level);
       hsc_lv any = hsc__emit_intrinsic(e, "llvm.vector.reduce.or", hsc_ll.TypeOf(mask), &mask, 1);
@@ -355,7 +475,8 @@ hsc_emit_value hsc__emit_load(hsc_emitter *e, hsc_lv buffer, hsc_type type, cons
     raw = load_one(e, element, address, align);
     if (complex) {
       hsc_lv one = hsc__emit_int(e, e->i64, 1);
-      raw_im = load_one(e, element, hsc_ll.BuildGEP2(e->builder, element, address, &one, 1, ""), align);
+      raw_im =
+          load_one(e, element, hsc_ll.BuildGEP2(e->builder, element, address, &one, 1, ""), align);
     }
     return hsc__emit_from_memory(e, type, raw, raw_im, level, false);
   }
@@ -370,18 +491,21 @@ hsc_emit_value hsc__emit_load(hsc_emitter *e, hsc_lv buffer, hsc_type type, cons
     }
   } else {
     raw = load_scattered(e, element, buffer, address, &s, scale_by, 0, align, mask);
-    if (complex) raw_im = load_scattered(e, element, buffer, address, &s, scale_by, 1, align, mask);
+    if (complex)
+      raw_im = load_scattered(e, element, buffer, address, &s, scale_by, 1, align, mask);
   }
   return hsc__emit_from_memory(e, type, raw, raw_im, level, true);
 }
 
-void hsc__emit_store(hsc_emitter *e, hsc_lv buffer, hsc_type type, const hsc_affine *linear, hsc_emit_value value) {
+void hsc__emit_store(
+    hsc_emitter *e, hsc_lv buffer, hsc_type type, const hsc_affine *linear, hsc_emit_value value) {
   bool complex = hsc_type_is_complex(type);
   LLVMTypeRef element = hsc__emit_memory_type(e, type);
   unsigned align = (unsigned)hsc_type_bytes(type) / (complex ? 2 : 1);
   sum s = gather_parts(e, linear);
   bool vector = e->lanes > 1 && (s.lane_stride != 0 || s.lanes);
-  if (vector) value = hsc__emit_widen(e, value);
+  if (vector)
+    value = hsc__emit_widen(e, value);
   hsc_lv address = address_of(e, buffer, element, &s, complex ? 2 : 1);
   hsc__emit_at(e, e->level);
   hsc_lv raw, raw_im;
@@ -393,7 +517,10 @@ void hsc__emit_store(hsc_emitter *e, hsc_lv buffer, hsc_type type, const hsc_aff
   if (!vector) {
     hsc_lv one = hsc__emit_int(e, e->i64, 1);
     hsc_ll.SetAlignment(hsc_ll.BuildStore(e->builder, raw, address), align);
-    hsc_ll.SetAlignment(hsc_ll.BuildStore(e->builder, raw_im, hsc_ll.BuildGEP2(e->builder, element, address, &one, 1, "")), align);
+    hsc_ll.SetAlignment(
+        hsc_ll.BuildStore(e->builder, raw_im,
+                          hsc_ll.BuildGEP2(e->builder, element, address, &one, 1, "")),
+        align);
     return;
   }
   hsc_lv numbers[256];
@@ -401,35 +528,43 @@ void hsc__emit_store(hsc_emitter *e, hsc_lv buffer, hsc_type type, const hsc_aff
     numbers[2 * i] = hsc__emit_int(e, e->i32, i);
     numbers[2 * i + 1] = hsc__emit_int(e, e->i32, e->lanes + i);
   }
-  hsc_lv both = hsc_ll.BuildShuffleVector(e->builder, raw, raw_im, hsc_ll.ConstVector(numbers, 2 * (unsigned)e->lanes), "");
+  hsc_lv both = hsc_ll.BuildShuffleVector(e->builder, raw, raw_im,
+                                          hsc_ll.ConstVector(numbers, 2 * (unsigned)e->lanes), "");
   hsc_ll.SetAlignment(hsc_ll.BuildStore(e->builder, both, address), align);
 }
 
-// ---- loops ----------------------------------------------------------------------------------------------------------------------
+// ---- loops --------------------------------------------------------------------------------------
 
 void hsc__emit_forget(hsc_emitter *e, int level) {
   int kept = 0;
   for (int i = 0; i < e->scaled_count; i++)
-    if (e->scaled[i].level < level) e->scaled[kept++] = e->scaled[i];
+    if (e->scaled[i].level < level)
+      e->scaled[kept++] = e->scaled[i];
   e->scaled_count = kept;
   kept = 0;
   for (int i = 0; i < e->address_count; i++)
-    if (e->addresses[i].level < level) e->addresses[kept++] = e->addresses[i];
+    if (e->addresses[i].level < level)
+      e->addresses[kept++] = e->addresses[i];
   e->address_count = kept;
   kept = 0;
   for (int i = 0; i < e->splat_count; i++)
-    if (e->splats[i].level < level) e->splats[kept++] = e->splats[i];
+    if (e->splats[i].level < level)
+      e->splats[kept++] = e->splats[i];
   e->splat_count = kept;
-  // Memos: the chains are rebuilt from what stays. Symbols made at this level go with them, since later indices must not meet them again.
+  // Memos: the chains are rebuilt from what stays. Symbols made at this level go with them, since
+  // later indices must not meet them again.
   for (int b = 0; b < HSC_EMIT_MEMO_BUCKETS; b++) {
     int32_t *link = &e->memo_heads[b];
     while (*link >= 0) {
-      if (e->memos[*link].value.level >= level) *link = e->memos[*link].next;
-      else link = &e->memos[*link].next;
+      if (e->memos[*link].value.level >= level)
+        *link = e->memos[*link].next;
+      else
+        link = &e->memos[*link].next;
     }
   }
   for (int s = e->iv_count; s < e->symbol_count; s++)
-    if (e->symbols[s].value.level >= level) e->symbols[s].derived = 0;
+    if (e->symbols[s].value.level >= level)
+      e->symbols[s].derived = 0;
 }
 
 void hsc__emit_forget_lanes(hsc_emitter *e) {
@@ -437,15 +572,19 @@ void hsc__emit_forget_lanes(hsc_emitter *e) {
   for (int b = 0; b < HSC_EMIT_MEMO_BUCKETS; b++) {
     int32_t *link = &e->memo_heads[b];
     while (*link >= 0) {
-      if (e->memos[*link].value.vector) *link = e->memos[*link].next;
-      else link = &e->memos[*link].next;
+      if (e->memos[*link].value.vector)
+        *link = e->memos[*link].next;
+      else
+        link = &e->memos[*link].next;
     }
   }
 }
 
-hsc_emit_open_loop hsc__emit_open(hsc_emitter *e, int level, int loop, hsc_lv begin, hsc_lv end, int64_t step) {
+hsc_emit_open_loop hsc__emit_open(
+    hsc_emitter *e, int level, int loop, hsc_lv begin, hsc_lv end, int64_t step) {
   hsc_emit_open_loop open = {.level = level, .end = end, .step = hsc__emit_int(e, e->i64, step)};
-  // The branch into the loop is made when it is closed: until then code that does not change in it can still be put before it.
+  // The branch into the loop is made when it is closed: until then code that does not change in it
+  // can still be put before it.
   open.from = e->tails[level];
   open.head = hsc_ll.AppendBasicBlockInContext(e->context, e->function, "");
   e->tails[level + 1] = open.head;
@@ -460,15 +599,18 @@ hsc_emit_open_loop hsc__emit_open(hsc_emitter *e, int level, int loop, hsc_lv be
   return open;
 }
 
-void hsc__emit_close(hsc_emitter *e, hsc_emit_open_loop *open, hsc_lv *phis, hsc_lv *next, int count) {
+void hsc__emit_close(
+    hsc_emitter *e, hsc_emit_open_loop *open, hsc_lv *phis, hsc_lv *next, int count) {
   int inner = open->level + 1;
   hsc__emit_at(e, inner);
   hsc_lv following = hsc_ll.BuildAdd(e->builder, open->counter, open->step, "");
   hsc_lv more = hsc_ll.BuildICmp(e->builder, LLVMIntSLT, following, open->end, "");
-  LLVMBasicBlockRef exit = hsc_ll.AppendBasicBlockInContext(e->context, e->function, ""), latch = e->tails[inner];
+  LLVMBasicBlockRef exit = hsc_ll.AppendBasicBlockInContext(e->context, e->function, "");
+  LLVMBasicBlockRef latch = e->tails[inner];
   hsc_ll.BuildCondBr(e->builder, more, open->head, exit);
   hsc_ll.AddIncoming(open->counter, &following, &latch, 1);
-  for (int i = 0; i < count; i++) hsc_ll.AddIncoming(phis[i], &next[i], &latch, 1);
+  for (int i = 0; i < count; i++)
+    hsc_ll.AddIncoming(phis[i], &next[i], &latch, 1);
   hsc__emit_at(e, open->level);
   hsc_ll.BuildBr(e->builder, open->head);
   e->tails[open->level] = exit;
@@ -476,7 +618,8 @@ void hsc__emit_close(hsc_emitter *e, hsc_emit_open_loop *open, hsc_lv *phis, hsc
   hsc__emit_forget(e, inner);
 }
 
-// Code that runs when `condition` (made at `level`) holds: it goes to level + 1, and what it computes is forgotten behind it.
+// Code that runs when `condition` (made at `level`) holds: it goes to level + 1, and what it
+// computes is forgotten behind it.
 hsc_emit_open_if hsc__emit_open_if(hsc_emitter *e, int level, hsc_lv condition) {
   hsc_emit_open_if open = {.level = level, .condition = condition};
   open.inner = hsc_ll.AppendBasicBlockInContext(e->context, e->function, "");
@@ -496,11 +639,12 @@ void hsc__emit_close_if(hsc_emitter *e, const hsc_emit_open_if *open) {
   hsc__emit_forget(e, open->level + 1);
 }
 
-// ---- functions ------------------------------------------------------------------------------------------------------------------
+// ---- functions ----------------------------------------------------------------------------------
 
 static void add_function_attribute(hsc_emitter *e, const char *name) {
   unsigned kind = hsc_ll.GetEnumAttributeKindForName(name, strlen(name));
-  hsc_ll.AddAttributeAtIndex(e->function, LLVMAttributeFunctionIndex, hsc_ll.CreateEnumAttribute(e->context, kind, 0));
+  hsc_ll.AddAttributeAtIndex(e->function, LLVMAttributeFunctionIndex,
+                             hsc_ll.CreateEnumAttribute(e->context, kind, 0));
 }
 
 hsc_status *hsc__emit_begin_function(hsc_emitter *e, const char *name, int parameter_count) {
@@ -516,7 +660,8 @@ hsc_status *hsc__emit_begin_function(hsc_emitter *e, const char *name, int param
   e->ptr = hsc_ll.PointerTypeInContext(cx, 0);
   e->none = hsc_ll.VoidTypeInContext(cx);
   LLVMTypeRef parameters[8] = {e->ptr, e->i64, e->i64, e->i64, e->i64, e->i64, e->i64, e->i64};
-  e->function = hsc_ll.AddFunction(e->module, name, hsc_ll.FunctionType(e->none, parameters, (unsigned)parameter_count, 0));
+  e->function = hsc_ll.AddFunction(
+      e->module, name, hsc_ll.FunctionType(e->none, parameters, (unsigned)parameter_count, 0));
   // No unwind tables: nothing here throws.
   add_function_attribute(e, "nounwind");
   e->tails[0] = hsc_ll.AppendBasicBlockInContext(cx, e->function, "");
@@ -524,7 +669,8 @@ hsc_status *hsc__emit_begin_function(hsc_emitter *e, const char *name, int param
   e->lanes = 1;
   e->vector_loop = -1;
   e->memo_count = e->scaled_count = e->address_count = e->splat_count = 0;
-  for (int b = 0; b < HSC_EMIT_MEMO_BUCKETS; b++) e->memo_heads[b] = -1;
+  for (int b = 0; b < HSC_EMIT_MEMO_BUCKETS; b++)
+    e->memo_heads[b] = -1;
   return NULL;
 }
 

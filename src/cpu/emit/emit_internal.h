@@ -6,9 +6,10 @@
 //   emit_loop.c   analysis, and kernels that store one value per element
 //   emit_reduce.c kernels that fold dimensions
 //
-// Levels: code is emitted into the body of loop l at level l + 1, before the loops at level 0. A value knows the level where it was made and is
-// good for all deeper ones. Lanes: in a vector loop a value that differs between lanes is a vector, one that does not stays a scalar and is
-// spread out only when it meets a vector.
+// Levels: code is emitted into the body of loop l at level l + 1, before the loops at level 0. A
+// value knows the level where it was made and is good for all deeper ones. Lanes: in a vector loop
+// a value that differs between lanes is a vector, one that does not stays a scalar and is spread
+// out only when it meets a vector.
 #pragma once
 
 #include "cpu/emit/emit.h"
@@ -17,26 +18,35 @@
 typedef LLVMValueRef hsc_lv;
 typedef struct hsc_emitter hsc_emitter;
 
-enum { HSC_EMIT_MAX_SYMBOLS = 256, HSC_EMIT_MAX_LOOPS = 34, HSC_EMIT_MAX_LEVELS = HSC_EMIT_MAX_LOOPS + 1 };
+enum {
+  HSC_EMIT_MAX_SYMBOLS = 256,
+  HSC_EMIT_MAX_LOOPS = 34,
+  HSC_EMIT_MAX_LEVELS = HSC_EMIT_MAX_LOOPS + 1
+};
 
 typedef struct hsc_emit_value {
-  hsc_lv v, im;              // im: imaginary part of complex values, else NULL
+  hsc_lv v, im;  // im: imaginary part of complex values, else NULL
   int32_t level;
   bool vector;
 } hsc_emit_value;
 
-typedef enum hsc_emit_symbol_kind { HSC_SYMBOL_LOOP, HSC_SYMBOL_SCALAR, HSC_SYMBOL_LANES } hsc_emit_symbol_kind;
+typedef enum hsc_emit_symbol_kind {
+  HSC_SYMBOL_LOOP,
+  HSC_SYMBOL_SCALAR,
+  HSC_SYMBOL_LANES
+} hsc_emit_symbol_kind;
 
 typedef struct hsc_emit_symbol {
   hsc_emit_symbol_kind kind;
-  int32_t loop;              // LOOP: number of the merged loop
-  hsc_emit_value value;      // SCALAR: an i64; LANES: a vector of i64
-  int32_t derived;           // 0 = no; 1 quotient, 2 remainder of `of` by `divisor`
+  int32_t loop;          // LOOP: number of the merged loop
+  hsc_emit_value value;  // SCALAR: an i64; LANES: a vector of i64
+  int32_t derived;       // 0 = no; 1 quotient, 2 remainder of `of` by `divisor`
   int64_t divisor;
   hsc_affine of;
 } hsc_emit_symbol;
 
-typedef struct hsc_emit_iv { // one part of a dimension of the iteration space, before loops are merged
+// one part of a dimension of the iteration space, before loops are merged
+typedef struct hsc_emit_iv {
   int64_t size;
   int32_t group, dim;
 } hsc_emit_iv;
@@ -44,26 +54,28 @@ typedef struct hsc_emit_iv { // one part of a dimension of the iteration space, 
 typedef struct hsc_emit_loop {
   int64_t size;
   int32_t group;
-  int32_t first_iv, iv_count;        // symbols of the ivs that were merged into it: iv number = symbol number
-  hsc_lv counter;                    // i64; in a vector loop the index of lane 0
+  // symbols of the ivs that were merged into it: iv number = symbol number
+  int32_t first_iv, iv_count;
+  hsc_lv counter;  // i64; in a vector loop the index of lane 0
 } hsc_emit_loop;
 
 typedef struct hsc_emit_access {
-  int32_t buffer;            // input number, or input_count + output number; -1 = only an index that is computed
-  hsc_affine linear;         // element
-  bool conditional;          // under a condition
+  // input number, or input_count + output number; -1 = only an index that is computed
+  int32_t buffer;
+  hsc_affine linear;  // element
+  bool conditional;   // under a condition
   int32_t element_bytes;
 } hsc_emit_access;
 
 typedef struct hsc_emit_memo {
   const hsc_instr *instr;
-  const hsc_affine *index;   // [rank]
+  const hsc_affine *index;  // [rank]
   hsc_lv mask;
   hsc_emit_value value;
-  int32_t next;              // in its hash chain, -1 ends
+  int32_t next;  // in its hash chain, -1 ends
 } hsc_emit_memo;
 
-typedef struct hsc_emit_scaled {   // cached symbol * factor
+typedef struct hsc_emit_scaled {  // cached symbol * factor
   hsc_lv symbol, product;
   int64_t factor;
   int32_t level;
@@ -78,11 +90,12 @@ enum { HSC_EMIT_MEMO_BUCKETS = 256, HSC_EMIT_CACHE = 128 };
 
 struct hsc_emitter {
   const hsc_instr *instr;
-  const hsc_computation *body;       // of a fusion, else NULL
-  const hsc_instr *product;          // of an output fusion: read from the buffer behind the inputs; else NULL
+  const hsc_computation *body;  // of a fusion, else NULL
+  // of an output fusion: read from the buffer behind the inputs; else NULL
+  const hsc_instr *product;
   const hsc_cpu_isa *isa;
-  hsc_arena *arena;                  // scratch
-  int input_count, output_count;     // buffers: the leaves, the product among the inputs
+  hsc_arena *arena;               // scratch
+  int input_count, output_count;  // buffers: the leaves, the product among the inputs
   int root_count;
   const hsc_instr *roots[HSC_KERNEL_MAX_BUFFERS];
 
@@ -97,13 +110,13 @@ struct hsc_emitter {
 
   // analysis
   bool analysing;
-  bool conditional;                  // visiting under a condition
-  int32_t split_symbol;              // wanted cut of an iv, -1 = none
+  bool conditional;      // visiting under a condition
+  int32_t split_symbol;  // wanted cut of an iv, -1 = none
   int64_t split_inner;
   hsc_emit_access *accesses;
   int32_t access_count, access_capacity;
-  bool small_conditional;            // a conditional access to elements of 1 or 2 bytes
-  int64_t simple_ops, heavy_ops;     // per element, for the estimate of cost
+  bool small_conditional;         // a conditional access to elements of 1 or 2 bytes
+  int64_t simple_ops, heavy_ops;  // per element, for the estimate of cost
   int32_t widest_bytes;
 
   // code
@@ -111,11 +124,11 @@ struct hsc_emitter {
   LLVMModuleRef module;
   LLVMBuilderRef builder;
   hsc_lv function;
-  int lanes;                         // of the innermost loop being emitted; 1 = scalar
-  int level;                         // of the innermost loop being emitted
-  int32_t level_of_loop[HSC_EMIT_MAX_LOOPS];   // where the counter lives
-  int vector_loop;                   // merged loop whose counter runs over lanes, -1 = none
-  LLVMBasicBlockRef tails[HSC_EMIT_MAX_LEVELS + 1];   // where code of each level goes
+  int lanes;                                  // of the innermost loop being emitted; 1 = scalar
+  int level;                                  // of the innermost loop being emitted
+  int32_t level_of_loop[HSC_EMIT_MAX_LOOPS];  // where the counter lives
+  int vector_loop;  // merged loop whose counter runs over lanes, -1 = none
+  LLVMBasicBlockRef tails[HSC_EMIT_MAX_LEVELS + 1];  // where code of each level goes
   hsc_lv buffers[2 * HSC_KERNEL_MAX_BUFFERS];
   hsc_emit_memo *memos;
   int32_t memo_count, memo_capacity;
@@ -124,110 +137,157 @@ struct hsc_emitter {
   int scaled_count;
   hsc_emit_address addresses[HSC_EMIT_CACHE];
   int address_count;
-  hsc_emit_address splats[HSC_EMIT_CACHE];   // scalar (base) spread over lanes (address)
+  hsc_emit_address splats[HSC_EMIT_CACHE];  // scalar (base) spread over lanes (address)
   int splat_count;
   LLVMTypeRef i1, i8, i16, i32, i64, f16, f32, f64, ptr, none;
 };
 
-// ---- emit_core.c ----------------------------------------------------------------------------------------------------------------
+// ---- emit_core.c --------------------------------------------------------------------------------
 
-LLVMTypeRef hsc__emit_type(hsc_emitter *e, hsc_type type);              // of one lane in a register: i1, iN, float, double
-LLVMTypeRef hsc__emit_memory_type(hsc_emitter *e, hsc_type type);       // of one element in memory; of one part for complex
+// of one lane in a register: i1, iN, float, double
+LLVMTypeRef hsc__emit_type(hsc_emitter *e, hsc_type type);
+// of one element in memory; of one part for complex
+LLVMTypeRef hsc__emit_memory_type(hsc_emitter *e, hsc_type type);
 LLVMTypeRef hsc__emit_lanes_of(hsc_emitter *e, LLVMTypeRef type, bool vector);
-void hsc__emit_at(hsc_emitter *e, int level);                           // code goes there from now on
+// code goes there from now on
+void hsc__emit_at(hsc_emitter *e, int level);
 hsc_lv hsc__emit_int(hsc_emitter *e, LLVMTypeRef type, int64_t value);
 hsc_lv hsc__emit_real(hsc_emitter *e, LLVMTypeRef type, double value);
 // A constant as a lane or as all lanes.
 hsc_lv hsc__emit_int_like(hsc_emitter *e, LLVMTypeRef type, int64_t value, bool vector);
 hsc_lv hsc__emit_real_like(hsc_emitter *e, LLVMTypeRef type, double value, bool vector);
-hsc_lv hsc__emit_splat(hsc_emitter *e, hsc_lv scalar, int level);       // over the current lanes
-hsc_emit_value hsc__emit_widen(hsc_emitter *e, hsc_emit_value value);   // as a vector
-hsc_lv hsc__emit_intrinsic(hsc_emitter *e, const char *name, LLVMTypeRef overload, hsc_lv *arguments, int count);
+hsc_lv hsc__emit_splat(hsc_emitter *e, hsc_lv scalar, int level);      // over the current lanes
+hsc_emit_value hsc__emit_widen(hsc_emitter *e, hsc_emit_value value);  // as a vector
+hsc_lv hsc__emit_intrinsic(
+    hsc_emitter *e, const char *name, LLVMTypeRef overload, hsc_lv *arguments, int count);
 
-int32_t hsc__emit_add_symbol(hsc_emitter *e, hsc_emit_symbol_kind kind, int64_t size, hsc_emit_value value);
+int32_t hsc__emit_add_symbol(hsc_emitter *e,
+                             hsc_emit_symbol_kind kind,
+                             int64_t size,
+                             hsc_emit_value value);
 // index = index divided by divisor and the rest; makes symbols where it must.
-HSC_MUST_USE hsc_status *hsc__emit_divide(hsc_emitter *e, const hsc_affine *a, int64_t divisor, hsc_affine *out_quotient, hsc_affine *out_remainder);
+HSC_MUST_USE hsc_status *hsc__emit_divide(hsc_emitter *e,
+                                          const hsc_affine *a,
+                                          int64_t divisor,
+                                          hsc_affine *out_quotient,
+                                          hsc_affine *out_remainder);
 // The index as an integer of `type`, a vector when it differs between lanes.
 hsc_emit_value hsc__emit_index(hsc_emitter *e, const hsc_affine *a, LLVMTypeRef type);
-void hsc__emit_note(hsc_emitter *e, int32_t buffer, const hsc_affine *linear, bool conditional, int element_bytes);
-void hsc__emit_note_width(hsc_emitter *e, hsc_type type);                // a value of this type is in a register
-bool hsc__emit_varies(const hsc_emitter *e, const hsc_affine *a);       // between the lanes of the current loop
-hsc_status *hsc__emit_linear(const hsc_shape *shape, const hsc_affine *index, hsc_affine *out_linear);
+void hsc__emit_note(
+    hsc_emitter *e, int32_t buffer, const hsc_affine *linear, bool conditional, int element_bytes);
+// a value of this type is in a register
+void hsc__emit_note_width(hsc_emitter *e, hsc_type type);
+// between the lanes of the current loop
+bool hsc__emit_varies(const hsc_emitter *e, const hsc_affine *a);
+hsc_status *hsc__emit_linear(const hsc_shape *shape,
+                             const hsc_affine *index,
+                             hsc_affine *out_linear);
 
-hsc_emit_value hsc__emit_load(hsc_emitter *e, hsc_lv buffer, hsc_type type, const hsc_affine *linear, hsc_lv mask);
-void hsc__emit_store(hsc_emitter *e, hsc_lv buffer, hsc_type type, const hsc_affine *linear, hsc_emit_value value);
+hsc_emit_value hsc__emit_load(
+    hsc_emitter *e, hsc_lv buffer, hsc_type type, const hsc_affine *linear, hsc_lv mask);
+void hsc__emit_store(
+    hsc_emitter *e, hsc_lv buffer, hsc_type type, const hsc_affine *linear, hsc_emit_value value);
 
-// Loops. open: makes loop number `loop` current at level loop + 1, with the counter running from begin to end in steps; the phi's for carried
-// values are made by the caller between open and close. close: ends it; code of the outer level goes on behind it.
+// Loops. open: makes loop number `loop` current at level loop + 1, with the counter running from
+// begin to end in steps; the phi's for carried values are made by the caller between open and
+// close. close: ends it; code of the outer level goes on behind it.
 typedef struct hsc_emit_open_loop {
   LLVMBasicBlockRef from, head;
   hsc_lv counter, step, end;
-  int level;                         // outside
+  int level;  // outside
 } hsc_emit_open_loop;
-hsc_emit_open_loop hsc__emit_open(hsc_emitter *e, int level, int loop, hsc_lv begin, hsc_lv end, int64_t step);
+hsc_emit_open_loop hsc__emit_open(
+    hsc_emitter *e, int level, int loop, hsc_lv begin, hsc_lv end, int64_t step);
 // carried phi's get their values of the next trip.
-void hsc__emit_close(hsc_emitter *e, hsc_emit_open_loop *open, hsc_lv *phis, hsc_lv *next, int count);
+void hsc__emit_close(
+    hsc_emitter *e, hsc_emit_open_loop *open, hsc_lv *phis, hsc_lv *next, int count);
 typedef struct hsc_emit_open_if {
   LLVMBasicBlockRef inner, join;
   hsc_lv condition;
-  int level;                         // outside
+  int level;  // outside
 } hsc_emit_open_if;
 hsc_emit_open_if hsc__emit_open_if(hsc_emitter *e, int level, hsc_lv condition);
 void hsc__emit_close_if(hsc_emitter *e, const hsc_emit_open_if *open);
-void hsc__emit_forget_lanes(hsc_emitter *e);                            // drops vectors, when the number of lanes changes
-void hsc__emit_forget(hsc_emitter *e, int level);                       // drops what was remembered at this level and deeper
+// drops vectors, when the number of lanes changes
+void hsc__emit_forget_lanes(hsc_emitter *e);
+// drops what was remembered at this level and deeper
+void hsc__emit_forget(hsc_emitter *e, int level);
 
-HSC_MUST_USE hsc_status *hsc__emit_begin_function(hsc_emitter *e, const char *name, int parameter_count);
+HSC_MUST_USE hsc_status *hsc__emit_begin_function(hsc_emitter *e,
+                                                  const char *name,
+                                                  int parameter_count);
 void hsc__emit_end_function(hsc_emitter *e);
 
-// ---- emit_ops.c -----------------------------------------------------------------------------------------------------------------
+// ---- emit_ops.c ---------------------------------------------------------------------------------
 
 // One element-wise operation on values; types are those of the instruction and its operands.
-hsc_emit_value hsc__emit_elementwise(hsc_emitter *e, const hsc_instr *instr, const hsc_emit_value *operands);
+hsc_emit_value hsc__emit_elementwise(hsc_emitter *e,
+                                     const hsc_instr *instr,
+                                     const hsc_emit_value *operands);
 bool hsc__emit_can_elementwise(const hsc_instr *instr);
 bool hsc__emit_can_type(hsc_type type);
 hsc_emit_value hsc__emit_literal(hsc_emitter *e, const hsc_literal *literal, int64_t index);
-hsc_emit_value hsc__emit_from_memory(hsc_emitter *e, hsc_type type, hsc_lv raw, hsc_lv raw_im, int level, bool vector);
-void hsc__emit_to_memory(hsc_emitter *e, hsc_type type, hsc_emit_value value, hsc_lv *out_raw, hsc_lv *out_raw_im);
-hsc_emit_value hsc__emit_select(hsc_emitter *e, hsc_emit_value condition, hsc_emit_value on_true, hsc_emit_value on_false);
-hsc_emit_value hsc__emit_round(hsc_emitter *e, hsc_type type, hsc_emit_value value);   // a float to a narrower type
-bool hsc__emit_is_heavy(hsc_op op);   // costs tens of simple operations
+hsc_emit_value hsc__emit_from_memory(
+    hsc_emitter *e, hsc_type type, hsc_lv raw, hsc_lv raw_im, int level, bool vector);
+void hsc__emit_to_memory(
+    hsc_emitter *e, hsc_type type, hsc_emit_value value, hsc_lv *out_raw, hsc_lv *out_raw_im);
+hsc_emit_value hsc__emit_select(hsc_emitter *e,
+                                hsc_emit_value condition,
+                                hsc_emit_value on_true,
+                                hsc_emit_value on_false);
+// a float to a narrower type
+hsc_emit_value hsc__emit_round(hsc_emitter *e, hsc_type type, hsc_emit_value value);
+bool hsc__emit_is_heavy(hsc_op op);  // costs tens of simple operations
 
-// ---- emit_walk.c ----------------------------------------------------------------------------------------------------------------
+// ---- emit_walk.c --------------------------------------------------------------------------------
 
 // The value of `instr` at `index` [rank of its shape], under `mask` (NULL = none).
-HSC_MUST_USE hsc_status *hsc__emit_visit(hsc_emitter *e, const hsc_instr *instr, const hsc_affine *index, hsc_lv mask, hsc_emit_value *out_value);
+HSC_MUST_USE hsc_status *hsc__emit_visit(hsc_emitter *e,
+                                         const hsc_instr *instr,
+                                         const hsc_affine *index,
+                                         hsc_lv mask,
+                                         hsc_emit_value *out_value);
 bool hsc__emit_is_input(const hsc_emitter *e, const hsc_instr *instr, int *out_buffer);
-// A called computation of scalars, with the given arguments (one per parameter). `results` gets one value per leaf of the root.
-HSC_MUST_USE hsc_status *hsc__emit_called(hsc_emitter *e, const hsc_computation *computation, const hsc_emit_value *arguments, hsc_emit_value *results);
+// A called computation of scalars, with the given arguments (one per parameter). `results` gets one
+// value per leaf of the root.
+HSC_MUST_USE hsc_status *hsc__emit_called(hsc_emitter *e,
+                                          const hsc_computation *computation,
+                                          const hsc_emit_value *arguments,
+                                          hsc_emit_value *results);
 bool hsc__emit_can_called(const hsc_computation *computation);
 bool hsc__emit_can_walk(const hsc_instr *instr);
 
-// ---- emit_analysis.c ------------------------------------------------------------------------------------------------------------
+// ---- emit_analysis.c ----------------------------------------------------------------------------
 
 enum { HSC_EMIT_MAX_PARTS = 8 };
-typedef struct hsc_emit_space {        // the iteration space: dimensions of a shape, each cut into parts where reshapes want it
+// the iteration space: dimensions of a shape, each cut into parts where reshapes want it
+typedef struct hsc_emit_space {
   int32_t rank;
   int64_t dims[HSC_MAX_RANK];
-  int32_t group[HSC_MAX_RANK];         // dimensions of different groups are never merged: kept and reduced ones, rows and columns of a panel
+  // dimensions of different groups are never merged: kept and reduced ones, rows and columns of a
+  // panel
+  int32_t group[HSC_MAX_RANK];
   int32_t part_count[HSC_MAX_RANK];
   int64_t parts[HSC_MAX_RANK][HSC_EMIT_MAX_PARTS];
 } hsc_emit_space;
 
 typedef hsc_status *(*hsc_emit_body)(hsc_emitter *e, const hsc_emit_space *space);
 // Walks `body` without code until no dimension needs another cut, then makes e->loops.
-HSC_MUST_USE hsc_status *hsc__emit_analyse(hsc_emitter *e, hsc_emit_space *space, hsc_emit_body body);
+HSC_MUST_USE hsc_status *hsc__emit_analyse(hsc_emitter *e,
+                                           hsc_emit_space *space,
+                                           hsc_emit_body body);
 // The index of dimension `dim` of the space.
 hsc_affine hsc__emit_space_index(const hsc_emitter *e, const hsc_emit_space *space, int dim);
-int hsc__emit_choose_lanes(const hsc_emitter *e, int64_t size);   // for an innermost loop of that size
+// for an innermost loop of that size
+int hsc__emit_choose_lanes(const hsc_emitter *e, int64_t size);
 // Estimated time of `elements` elements.
 double hsc__emit_cost_ns(const hsc_emitter *e, int64_t elements, int lanes);
 // Pointers of all buffers that are accessed, from the function's first parameter; `count` buffers.
 void hsc__emit_load_buffers(hsc_emitter *e, int count);
 
-// ---- emit_loop.c, emit_reduce.c -------------------------------------------------------------------------------------------------
+// ---- emit_loop.c, emit_reduce.c -----------------------------------------------------------------
 
-typedef struct hsc_emit_job {          // what analysis found, kept for emission
+typedef struct hsc_emit_job {  // what analysis found, kept for emission
   hsc_emitter e;
   hsc_emit_space space;
   hsc_kernel_plan plan;

@@ -1,12 +1,19 @@
-// emit_reduce.c - kernels that fold dimensions: one reduce, or several over the same dimensions (see emit.h).
+// emit_reduce.c - kernels that fold dimensions: one reduce, or several over the same dimensions
+// (see emit.h).
 //
-// The iteration space is that of the reduced operand; its dimensions are kept or reduced, and only alike neighbours merge. Three forms:
-//   rows      the innermost dimension is reduced: accumulators in registers, vectors along it, folded across lanes at the end of a row
-//   columns   the innermost dimension is kept: the row of results is the accumulator, in memory; every operand row is added to it as it comes
-//   registers the same with one vector of results at a time in registers, for short rows of results and for reducers that memory would round
-// A reducer that is one operation with a neutral element may be cut up (vectors, partial results); any other is applied in order to single
-// elements (rows) or to independent vectors (columns, registers).
-// Large reductions to few results are cut into parts with results of their own, which a second function, <name>_combine, folds.
+// The iteration space is that of the reduced operand; its dimensions are kept or reduced, and only
+// alike neighbours merge. Three forms:
+//   rows      the innermost dimension is reduced: accumulators in registers, vectors along it,
+//             folded across lanes at the end of a row
+//   columns   the innermost dimension is kept: the row of results is the accumulator, in memory;
+//             every operand row is added to it as it comes
+//   registers the same with one vector of results at a time in registers, for short rows of results
+//   and for reducers that memory would round
+// A reducer that is one operation with a neutral element may be cut up (vectors, partial results);
+// any other is applied in order to single elements (rows) or to independent vectors (columns,
+// registers).
+// Large reductions to few results are cut into parts with results of their own, which a second
+// function, <name>_combine, folds.
 #include <float.h>
 #include <math.h>
 
@@ -14,78 +21,127 @@
 
 enum { MAX_ACCUMULATORS = 64, MAX_UNROLL = 4 };
 
-typedef struct folding {       // one reduce
+typedef struct folding {  // one reduce
   const hsc_instr *reduce;
-  int operand_count;           // values that it folds: operands, then as many initial values
+  int operand_count;  // values that it folds: operands, then as many initial values
   int first_output;
-  hsc_op op;                   // of a simple reducer, else HSC_OP_COUNT
+  hsc_op op;  // of a simple reducer, else HSC_OP_COUNT
 } folding;
 
 typedef struct context {
   hsc_emit_job *job;
   folding foldings[HSC_KERNEL_MAX_BUFFERS];
   int folding_count;
-  int value_count;             // accumulators: one per output
-  bool simple;                 // all reducers are
+  int value_count;  // accumulators: one per output
+  bool simple;      // all reducers are
 } context;
 
-// ---- reducers -------------------------------------------------------------------------------------------------------------------
+// ---- reducers -----------------------------------------------------------------------------------
 
 static hsc_op simple_op(const hsc_computation *c) {
   const hsc_instr *root = c->root;
-  if (c->parameter_count != 2 || root->operand_count != 2 || c->instr_count != 3) return HSC_OP_COUNT;
-  if (root->operands[0]->op != HSC_OP_PARAMETER || root->operands[1]->op != HSC_OP_PARAMETER || root->operands[0] == root->operands[1]) return HSC_OP_COUNT;
+  if (c->parameter_count != 2 || root->operand_count != 2 || c->instr_count != 3)
+    return HSC_OP_COUNT;
+  if (root->operands[0]->op != HSC_OP_PARAMETER || root->operands[1]->op != HSC_OP_PARAMETER ||
+      root->operands[0] == root->operands[1])
+    return HSC_OP_COUNT;
   switch (root->op) {
-    case HSC_OP_ADD: case HSC_OP_MULTIPLY: case HSC_OP_MAXIMUM: case HSC_OP_MINIMUM: case HSC_OP_AND: case HSC_OP_OR: case HSC_OP_XOR: return root->op;
-    default: return HSC_OP_COUNT;
+    case HSC_OP_ADD:
+    case HSC_OP_MULTIPLY:
+    case HSC_OP_MAXIMUM:
+    case HSC_OP_MINIMUM:
+    case HSC_OP_AND:
+    case HSC_OP_OR:
+    case HSC_OP_XOR:
+      return root->op;
+    default:
+      return HSC_OP_COUNT;
   }
 }
 
 // Narrow floats are accumulated in f32 and rounded once.
 static hsc_type accumulate_type(hsc_type type, bool simple) {
-  if (simple && hsc_type_is_float(type) && type != HSC_TYPE_F64) return HSC_TYPE_F32;
+  if (simple && hsc_type_is_float(type) && type != HSC_TYPE_F64)
+    return HSC_TYPE_F32;
   return type;
 }
 
-static double lowest_of(hsc_type type) { return hsc_type_is_float(type) ? -INFINITY : hsc_type_class_of(type) == HSC_CLASS_SIGNED ? -ldexp(1, hsc_type_bits(type) - 1) : 0; }
+static double lowest_of(hsc_type type) {
+  if (hsc_type_is_float(type))
+    return -INFINITY;
+  if (hsc_type_class_of(type) == HSC_CLASS_SIGNED)
+    return -ldexp(1, hsc_type_bits(type) - 1);
+  return 0;
+}
 
 static hsc_emit_value neutral(hsc_emitter *e, hsc_op op, hsc_type type) {
   LLVMTypeRef lane = hsc__emit_type(e, type);
   hsc_emit_value value = {.level = 0};
   if (hsc_type_is_float(type) || hsc_type_is_complex(type)) {
-    double number = op == HSC_OP_ADD ? -0.0 : op == HSC_OP_MULTIPLY ? 1 : op == HSC_OP_MAXIMUM ? -INFINITY : INFINITY;
+    double number;
+    if (op == HSC_OP_ADD)
+      number = -0.0;
+    else if (op == HSC_OP_MULTIPLY)
+      number = 1;
+    else if (op == HSC_OP_MAXIMUM)
+      number = -INFINITY;
+    else
+      number = INFINITY;
     value.v = hsc__emit_real(e, lane, number);
-    if (hsc_type_is_complex(type)) value.im = hsc__emit_real(e, lane, op == HSC_OP_ADD ? -0.0 : 0);
+    if (hsc_type_is_complex(type))
+      value.im = hsc__emit_real(e, lane, op == HSC_OP_ADD ? -0.0 : 0);
     return value;
   }
-  bool is_signed = hsc_type_class_of(type) == HSC_CLASS_SIGNED, pred = type == HSC_TYPE_PRED;
+  bool is_signed = hsc_type_class_of(type) == HSC_CLASS_SIGNED;
+  bool pred = type == HSC_TYPE_PRED;
   int bits = pred ? 1 : hsc_type_bits(type);
-  int64_t highest = bits == 64 ? (is_signed ? INT64_MAX : -1) : ((int64_t)1 << (bits - (is_signed ? 1 : 0))) - 1;
+  int64_t highest;
+  if (bits == 64) {
+    if (is_signed)
+      highest = INT64_MAX;
+    else
+      highest = -1;
+  } else
+    highest = ((int64_t)1 << (bits - (is_signed ? 1 : 0))) - 1;
   int64_t number = 0;
-  if (op == HSC_OP_MULTIPLY) number = 1;
-  if (op == HSC_OP_MAXIMUM) number = (int64_t)(lowest_of(type) < 0 ? -highest - 1 : 0);
-  if (op == HSC_OP_MINIMUM) number = highest;
-  if (op == HSC_OP_AND) number = is_signed ? -1 : highest;
+  if (op == HSC_OP_MULTIPLY)
+    number = 1;
+  if (op == HSC_OP_MAXIMUM)
+    number = (int64_t)(lowest_of(type) < 0 ? -highest - 1 : 0);
+  if (op == HSC_OP_MINIMUM)
+    number = highest;
+  if (op == HSC_OP_AND)
+    number = is_signed ? -1 : highest;
   value.v = hsc__emit_int(e, lane, number);
   return value;
 }
 
 bool hsc__emit_can_reduce(const hsc_instr *reduce, const hsc_instr *first) {
-  if (reduce->called_count != 1 || reduce->operand_count % 2 || reduce->operand_count == 0 || !hsc__emit_can_called(reduce->called[0])) return false;
-  if (!hsc_shape_same_dims(&reduce->operands[0]->shape, &first->operands[0]->shape)) return false;
-  if (reduce->attr.dims.dims.count != first->attr.dims.dims.count) return false;
+  if (reduce->called_count != 1 || reduce->operand_count % 2 || reduce->operand_count == 0 ||
+      !hsc__emit_can_called(reduce->called[0]))
+    return false;
+  if (!hsc_shape_same_dims(&reduce->operands[0]->shape, &first->operands[0]->shape))
+    return false;
+  if (reduce->attr.dims.dims.count != first->attr.dims.dims.count)
+    return false;
   for (int i = 0; i < reduce->attr.dims.dims.count; i++)
-    if (reduce->attr.dims.dims.v[i] != first->attr.dims.dims.v[i]) return false;
+    if (reduce->attr.dims.dims.v[i] != first->attr.dims.dims.v[i])
+      return false;
   for (int i = 0; i < reduce->operand_count; i++) {
     const hsc_shape *shape = &reduce->operands[i]->shape;
-    if (!hsc_shape_is_array(shape) || !hsc__emit_can_type(shape->type)) return false;
+    if (!hsc_shape_is_array(shape) || !hsc__emit_can_type(shape->type))
+      return false;
     // An initial value or result of another type than the operand is folded by no emitter.
-    if (i < reduce->operand_count / 2 && shape->type != reduce->operands[i + reduce->operand_count / 2]->shape.type) return false;
+    if (i < reduce->operand_count / 2 &&
+        shape->type != reduce->operands[i + reduce->operand_count / 2]->shape.type)
+      return false;
   }
-  if (hsc_shape_elements(&first->operands[0]->shape) == 0) return false;
+  if (hsc_shape_elements(&first->operands[0]->shape) == 0)
+    return false;
   int leaves = hsc_shape_leaf_count(&reduce->shape);
   for (int l = 0; l < leaves; l++)
-    if (hsc_shape_leaf(&reduce->shape, l)->type != reduce->operands[l]->shape.type) return false;
+    if (hsc_shape_leaf(&reduce->shape, l)->type != reduce->operands[l]->shape.type)
+      return false;
   return true;
 }
 
@@ -94,8 +150,12 @@ static void make_context(context *cx, hsc_emit_job *job) {
   for (int r = 0; r < job->e.root_count; r++) {
     const hsc_instr *reduce = job->e.roots[r];
     folding *f = &cx->foldings[cx->folding_count++];
-    *f = (folding){.reduce = reduce, .operand_count = reduce->operand_count / 2, .first_output = cx->value_count, .op = simple_op(reduce->called[0])};
-    if (hsc_type_is_complex(reduce->operands[0]->shape.type) && f->op != HSC_OP_ADD) f->op = HSC_OP_COUNT;
+    *f = (folding){.reduce = reduce,
+                   .operand_count = reduce->operand_count / 2,
+                   .first_output = cx->value_count,
+                   .op = simple_op(reduce->called[0])};
+    if (hsc_type_is_complex(reduce->operands[0]->shape.type) && f->op != HSC_OP_ADD)
+      f->op = HSC_OP_COUNT;
     cx->simple = cx->simple && f->op != HSC_OP_COUNT;
     cx->value_count += f->operand_count;
   }
@@ -104,7 +164,8 @@ static void make_context(context *cx, hsc_emit_job *job) {
 static hsc_type output_type(const context *cx, int output) {
   for (int f = 0; f < cx->folding_count; f++) {
     const folding *one = &cx->foldings[f];
-    if (output < one->first_output + one->operand_count) return one->reduce->operands[output - one->first_output]->shape.type;
+    if (output < one->first_output + one->operand_count)
+      return one->reduce->operands[output - one->first_output]->shape.type;
   }
   return HSC_TYPE_INVALID;
 }
@@ -112,13 +173,16 @@ static hsc_type output_type(const context *cx, int output) {
 static hsc_type held_type(const context *cx, int output) {
   for (int f = 0; f < cx->folding_count; f++) {
     const folding *one = &cx->foldings[f];
-    if (output < one->first_output + one->operand_count) return accumulate_type(output_type(cx, output), one->op != HSC_OP_COUNT);
+    if (output < one->first_output + one->operand_count)
+      return accumulate_type(output_type(cx, output), one->op != HSC_OP_COUNT);
   }
   return HSC_TYPE_INVALID;
 }
 
 // accumulators = reducer(accumulators, values), for all foldings.
-static hsc_status *fold_in(context *cx, hsc_emit_value *accumulators, const hsc_emit_value *values) {
+static hsc_status *fold_in(context *cx,
+                           hsc_emit_value *accumulators,
+                           const hsc_emit_value *values) {
   hsc_emitter *e = &cx->job->e;
   for (int f = 0; f < cx->folding_count; f++) {
     const folding *one = &cx->foldings[f];
@@ -128,7 +192,8 @@ static hsc_status *fold_in(context *cx, hsc_emit_value *accumulators, const hsc_
       hsc_type type = held_type(cx, one->first_output);
       hsc_instr scalar = {.shape = hsc_shape_scalar(type)};
       hsc_instr *operands[2] = {&scalar, &scalar};
-      hsc_instr op = {.op = one->op, .shape = hsc_shape_scalar(type), .operands = operands, .operand_count = 2};
+      hsc_instr op = {
+          .op = one->op, .shape = hsc_shape_scalar(type), .operands = operands, .operand_count = 2};
       hsc_emit_value both[2] = {acc[0], value[0]};
       acc[0] = hsc__emit_elementwise(e, &op, both);
       continue;
@@ -148,8 +213,11 @@ static hsc_status *initial_values(context *cx, hsc_emit_value *values, bool neut
     const folding *one = &cx->foldings[f];
     for (int i = 0; i < one->operand_count; i++) {
       hsc_emit_value *value = &values[one->first_output + i];
-      if (neutral_only) *value = neutral(e, one->op, held_type(cx, one->first_output + i));
-      else HSC_TRY(hsc__emit_visit(e, one->reduce->operands[one->operand_count + i], NULL, NULL, value));
+      if (neutral_only)
+        *value = neutral(e, one->op, held_type(cx, one->first_output + i));
+      else
+        HSC_TRY(
+            hsc__emit_visit(e, one->reduce->operands[one->operand_count + i], NULL, NULL, value));
     }
   }
   return NULL;
@@ -160,10 +228,12 @@ static hsc_status *operand_values(context *cx, hsc_emit_value *values) {
   hsc_emitter *e = &cx->job->e;
   const hsc_emit_space *space = &cx->job->space;
   hsc_affine index[HSC_MAX_RANK];
-  for (int d = 0; d < space->rank; d++) index[d] = hsc__emit_space_index(e, space, d);
+  for (int d = 0; d < space->rank; d++)
+    index[d] = hsc__emit_space_index(e, space, d);
   for (int f = 0; f < cx->folding_count; f++)
     for (int i = 0; i < cx->foldings[f].operand_count; i++)
-      HSC_TRY(hsc__emit_visit(e, cx->foldings[f].reduce->operands[i], index, NULL, &values[cx->foldings[f].first_output + i]));
+      HSC_TRY(hsc__emit_visit(e, cx->foldings[f].reduce->operands[i], index, NULL,
+                              &values[cx->foldings[f].first_output + i]));
   return NULL;
 }
 
@@ -173,9 +243,12 @@ static hsc_status *output_linear(const context *cx, hsc_affine *out_linear) {
   hsc_affine linear = hsc_affine_constant(0);
   int64_t stride = 1;
   for (int d = space->rank - 1; d >= 0; d--) {
-    if (space->group[d]) continue;
+    if (space->group[d])
+      continue;
     hsc_affine index = hsc__emit_space_index(&cx->job->e, space, d);
-    if (!hsc_affine_add(&linear, &index, stride, &linear)) return HSC_ERR(UNIMPLEMENTED, "kernel: not built yet: an index of more than %d terms", HSC_AFFINE_MAX_TERMS);
+    if (!hsc_affine_add(&linear, &index, stride, &linear))
+      return HSC_ERR(UNIMPLEMENTED, "kernel: not built yet: an index of more than %d terms",
+                     HSC_AFFINE_MAX_TERMS);
     stride *= space->dims[d];
   }
   *out_linear = linear;
@@ -185,15 +258,16 @@ static hsc_status *output_linear(const context *cx, hsc_affine *out_linear) {
 static int64_t output_elements(const hsc_emit_space *space) {
   int64_t count = 1;
   for (int d = 0; d < space->rank; d++)
-    if (!space->group[d]) count *= space->dims[d];
+    if (!space->group[d])
+      count *= space->dims[d];
   return count;
 }
 
-// ---- planning -------------------------------------------------------------------------------------------------------------------
+// ---- planning -----------------------------------------------------------------------------------
 
 static hsc_status *analyse_body(hsc_emitter *e, const hsc_emit_space *space) {
   context cx;
-  make_context(&cx, (hsc_emit_job *)e);   // the emitter is the job's first member
+  make_context(&cx, (hsc_emit_job *)e);  // the emitter is the job's first member
   hsc_emit_value *values = HSC_NEW_ARRAY(e->arena, hsc_emit_value, cx.value_count + 1);
   HSC_TRY(hsc_arena_status(e->arena));
   HSC_TRY(operand_values(&cx, values));
@@ -209,24 +283,30 @@ static hsc_status *analyse_body(hsc_emitter *e, const hsc_emit_space *space) {
 
 static int last_loop_of_group(const hsc_emitter *e, int group) {
   for (int l = e->loop_count - 1; l >= 0; l--)
-    if (e->loops[l].group == group) return l;
+    if (e->loops[l].group == group)
+      return l;
   return -1;
 }
 
 static int first_loop_of_group(const hsc_emitter *e, int group) {
   for (int l = 0; l < e->loop_count; l++)
-    if (e->loops[l].group == group) return l;
+    if (e->loops[l].group == group)
+      return l;
   return -1;
 }
 
 // Parts of about 50 us, at most 64; none for what one thread does quickly.
 static int64_t choose_partials(double cost_ns, int64_t size) {
-  if (cost_ns < 100e3) return 0;
+  if (cost_ns < 100e3)
+    return 0;
   int64_t parts = (int64_t)(cost_ns / 50e3);
-  if (parts > 64) parts = 64;
-  if (parts > size / 2) parts = size / 2;
-  if (parts < 2) return 0;
-  int64_t each = (size + parts - 1) / parts;   // no part is empty
+  if (parts > 64)
+    parts = 64;
+  if (parts > size / 2)
+    parts = size / 2;
+  if (parts < 2)
+    return 0;
+  int64_t each = (size + parts - 1) / parts;  // no part is empty
   return (size + each - 1) / each;
 }
 
@@ -239,20 +319,33 @@ hsc_status *hsc__emit_plan_reduce(hsc_emit_job *job) {
     job->space.dims[d] = shape->dims[d];
     job->space.group[d] = 0;
   }
-  for (int i = 0; i < first->attr.dims.dims.count; i++) job->space.group[first->attr.dims.dims.v[i]] = 1;
+  for (int i = 0; i < first->attr.dims.dims.count; i++)
+    job->space.group[first->attr.dims.dims.v[i]] = 1;
   HSC_TRY(hsc__emit_analyse(e, &job->space, analyse_body));
-  if (e->output_count > MAX_ACCUMULATORS) return HSC_ERR(UNIMPLEMENTED, "reduce: not built yet: more than %d results in one kernel", MAX_ACCUMULATORS);
+  if (e->output_count > MAX_ACCUMULATORS)
+    return HSC_ERR(UNIMPLEMENTED, "reduce: not built yet: more than %d results in one kernel",
+                   MAX_ACCUMULATORS);
   context cx;
   make_context(&cx, job);
   hsc_kernel_plan *plan = &job->plan;
   plan->kind = HSC_KERNEL_REDUCE;
-  int last = e->loop_count - 1, kept = first_loop_of_group(e, 0), reduced = first_loop_of_group(e, 1);
+  int last = e->loop_count - 1;
+  int kept = first_loop_of_group(e, 0);
+  int reduced = first_loop_of_group(e, 1);
   bool rows = last >= 0 && e->loops[last].group == 1;
-  job->lanes = last < 0 || (rows && !cx.simple) ? 1 : hsc__emit_choose_lanes(e, e->loops[last].size);
+  job->lanes =
+      last < 0 || (rows && !cx.simple) ? 1 : hsc__emit_choose_lanes(e, e->loops[last].size);
   plan->cost_ns = hsc__emit_cost_ns(e, hsc_shape_elements(shape), job->lanes);
   plan->piece = 1;
-  // Results that one outermost loop runs over are shared out among threads; else the reduced dimension is.
-  int kept_outer = rows ? kept : (kept == last_loop_of_group(e, 0) ? -1 : kept);
+  // Results that one outermost loop runs over are shared out among threads; else the reduced
+  // dimension is.
+  int kept_outer;
+  if (rows)
+    kept_outer = kept;
+  else if (kept == last_loop_of_group(e, 0))
+    kept_outer = -1;
+  else
+    kept_outer = kept;
   plan->count = kept_outer >= 0 ? e->loops[kept_outer].size : 1;
   bool few = plan->count < 8;
   if (few && cx.simple && reduced >= 0) {
@@ -262,16 +355,19 @@ hsc_status *hsc__emit_plan_reduce(hsc_emit_job *job) {
       plan->partial_elements = output_elements(&job->space);
       for (int o = 0; o < cx.value_count; o++) {
         plan->partial_offset[o] = plan->scratch_bytes;
-        plan->scratch_bytes += (plan->partials * plan->partial_elements * (int64_t)hsc_type_bytes(held_type(&cx, o)) + 63) / 64 * 64;
+        plan->scratch_bytes +=
+            (plan->partials * plan->partial_elements * (int64_t)hsc_type_bytes(held_type(&cx, o)) +
+             63) /
+            64 * 64;
       }
     }
   }
   return NULL;
 }
 
-// ---- results --------------------------------------------------------------------------------------------------------------------
+// ---- results ------------------------------------------------------------------------------------
 
-typedef struct target {            // where results go: the outputs, or the part's own
+typedef struct target {  // where results go: the outputs, or the part's own
   bool partial;
   hsc_affine linear;
 } target;
@@ -281,7 +377,8 @@ static void store_values(context *cx, const target *to, const hsc_emit_value *va
   for (int o = 0; o < cx->value_count; o++) {
     hsc_type type = to->partial ? held_type(cx, o) : output_type(cx, o);
     hsc_emit_value value = values[o];
-    if (type != held_type(cx, o)) value = hsc__emit_round(e, type, value);
+    if (type != held_type(cx, o))
+      value = hsc__emit_round(e, type, value);
     int buffer = e->input_count + (to->partial ? e->output_count : 0) + o;
     hsc__emit_store(e, e->buffers[buffer], type, &to->linear, value);
   }
@@ -294,12 +391,13 @@ static hsc_emit_value load_value(context *cx, const target *from, int output) {
   return hsc__emit_load(e, e->buffers[buffer], type, &from->linear, NULL);
 }
 
-// ---- rows -----------------------------------------------------------------------------------------------------------------------
+// ---- rows ---------------------------------------------------------------------------------------
 
 typedef struct accumulators {
-  hsc_emit_value wide[MAX_UNROLL][MAX_ACCUMULATORS];   // vectors
-  hsc_emit_value one[MAX_ACCUMULATORS];                // scalars: of the elements behind the last whole vector
-  int unroll;                                          // 0 = no vectors
+  hsc_emit_value wide[MAX_UNROLL][MAX_ACCUMULATORS];  // vectors
+  // scalars: of the elements behind the last whole vector
+  hsc_emit_value one[MAX_ACCUMULATORS];
+  int unroll;  // 0 = no vectors
   bool tail;
 } accumulators;
 
@@ -309,11 +407,13 @@ static int list_parts(const context *cx, const accumulators *a, hsc_lv *parts) {
   for (int u = 0; u < a->unroll; u++)
     for (int o = 0; o < cx->value_count; o++) {
       parts[count++] = a->wide[u][o].v;
-      if (a->wide[u][o].im) parts[count++] = a->wide[u][o].im;
+      if (a->wide[u][o].im)
+        parts[count++] = a->wide[u][o].im;
     }
   for (int o = 0; o < cx->value_count && a->tail; o++) {
     parts[count++] = a->one[o].v;
-    if (a->one[o].im) parts[count++] = a->one[o].im;
+    if (a->one[o].im)
+      parts[count++] = a->one[o].im;
   }
   return count;
 }
@@ -323,12 +423,14 @@ static void unlist_parts(const context *cx, accumulators *a, const hsc_lv *parts
   for (int u = 0; u < a->unroll; u++)
     for (int o = 0; o < cx->value_count; o++) {
       a->wide[u][o].v = parts[count++];
-      if (a->wide[u][o].im) a->wide[u][o].im = parts[count++];
+      if (a->wide[u][o].im)
+        a->wide[u][o].im = parts[count++];
       a->wide[u][o].level = level;
     }
   for (int o = 0; o < cx->value_count && a->tail; o++) {
     a->one[o].v = parts[count++];
-    if (a->one[o].im) a->one[o].im = parts[count++];
+    if (a->one[o].im)
+      a->one[o].im = parts[count++];
     a->one[o].level = level;
   }
 }
@@ -350,7 +452,8 @@ static int make_phis(context *cx, const hsc_emit_open_loop *open, accumulators *
   return count;
 }
 
-static hsc_status *row_vectors(context *cx, int level, int loop, hsc_lv begin, hsc_lv end, accumulators *a) {
+static hsc_status *row_vectors(
+    context *cx, int level, int loop, hsc_lv begin, hsc_lv end, accumulators *a) {
   hsc_emitter *e = &cx->job->e;
   int lanes = cx->job->lanes;
   hsc_lv phis[MAX_PARTS], next[MAX_PARTS];
@@ -364,10 +467,12 @@ static hsc_status *row_vectors(context *cx, int level, int loop, hsc_lv begin, h
     if (u > 0) {
       hsc__emit_forget(e, level + 1);
       hsc__emit_at(e, level + 1);
-      e->loops[loop].counter = hsc_ll.BuildAdd(e->builder, open.counter, hsc__emit_int(e, e->i64, (int64_t)u * lanes), "");
+      e->loops[loop].counter = hsc_ll.BuildAdd(e->builder, open.counter,
+                                               hsc__emit_int(e, e->i64, (int64_t)u * lanes), "");
     }
     HSC_TRY(operand_values(cx, values));
-    for (int o = 0; o < cx->value_count; o++) values[o] = hsc__emit_widen(e, values[o]);
+    for (int o = 0; o < cx->value_count; o++)
+      values[o] = hsc__emit_widen(e, values[o]);
     HSC_TRY(fold_in(cx, a->wide[u], values));
   }
   list_parts(cx, a, next);
@@ -380,7 +485,8 @@ static hsc_status *row_vectors(context *cx, int level, int loop, hsc_lv begin, h
   return NULL;
 }
 
-static hsc_status *row_scalars(context *cx, int level, int loop, hsc_lv begin, hsc_lv end, accumulators *a) {
+static hsc_status *row_scalars(
+    context *cx, int level, int loop, hsc_lv begin, hsc_lv end, accumulators *a) {
   hsc_emitter *e = &cx->job->e;
   hsc_lv phis[MAX_PARTS], next[MAX_PARTS];
   hsc_emit_open_loop open = hsc__emit_open(e, level, loop, begin, end, 1);
@@ -396,7 +502,12 @@ static hsc_status *row_scalars(context *cx, int level, int loop, hsc_lv begin, h
 }
 
 // The values that reach a join: those from inside when the condition held, else those from before.
-static void join_parts(context *cx, int level, LLVMBasicBlockRef before_block, LLVMBasicBlockRef inner_block, const hsc_lv *before, accumulators *a) {
+static void join_parts(context *cx,
+                       int level,
+                       LLVMBasicBlockRef before_block,
+                       LLVMBasicBlockRef inner_block,
+                       const hsc_lv *before,
+                       accumulators *a) {
   hsc_emitter *e = &cx->job->e;
   hsc_lv inner[MAX_PARTS], joined[MAX_PARTS];
   int count = list_parts(cx, a, inner);
@@ -411,7 +522,8 @@ static void join_parts(context *cx, int level, LLVMBasicBlockRef before_block, L
 }
 
 // A loop that may have no trips, around row_vectors or row_scalars.
-static hsc_status *row_guarded(context *cx, int level, int loop, hsc_lv begin, hsc_lv end, accumulators *a, bool vectors) {
+static hsc_status *row_guarded(
+    context *cx, int level, int loop, hsc_lv begin, hsc_lv end, accumulators *a, bool vectors) {
   hsc_emitter *e = &cx->job->e;
   hsc_lv before[MAX_PARTS];
   list_parts(cx, a, before);
@@ -419,24 +531,28 @@ static hsc_status *row_guarded(context *cx, int level, int loop, hsc_lv begin, h
   hsc_lv any = hsc_ll.BuildICmp(e->builder, LLVMIntSLT, begin, end, "");
   LLVMBasicBlockRef before_block = e->tails[level];
   hsc_emit_open_if open = hsc__emit_open_if(e, level, any);
-  HSC_TRY(vectors ? row_vectors(cx, level + 1, loop, begin, end, a) : row_scalars(cx, level + 1, loop, begin, end, a));
+  HSC_TRY(vectors ? row_vectors(cx, level + 1, loop, begin, end, a)
+                  : row_scalars(cx, level + 1, loop, begin, end, a));
   LLVMBasicBlockRef inner_block = e->tails[level + 1];
   hsc__emit_close_if(e, &open);
   join_parts(cx, level, before_block, inner_block, before, a);
   return NULL;
 }
 
-typedef struct span {              // bounds of the outermost reduced loop
+typedef struct span {  // bounds of the outermost reduced loop
   hsc_lv begin, end;
-  bool fixed;                      // the whole loop
+  bool fixed;  // the whole loop
 } span;
 
 static hsc_status *row_nest(context *cx, int level, int loop, const span *outer, accumulators *a) {
   hsc_emitter *e = &cx->job->e;
-  int lanes = cx->job->lanes, next_loop = loop + 1;
-  while (next_loop < e->loop_count && e->loops[next_loop].group == 0) next_loop++;
+  int lanes = cx->job->lanes;
+  int next_loop = loop + 1;
+  while (next_loop < e->loop_count && e->loops[next_loop].group == 0)
+    next_loop++;
   int64_t size = e->loops[loop].size;
-  hsc_lv begin = outer ? outer->begin : hsc__emit_int(e, e->i64, 0), end = outer ? outer->end : hsc__emit_int(e, e->i64, size);
+  hsc_lv begin = outer ? outer->begin : hsc__emit_int(e, e->i64, 0);
+  hsc_lv end = outer ? outer->end : hsc__emit_int(e, e->i64, size);
   bool fixed = !outer || outer->fixed;
   if (next_loop < e->loop_count) {
     hsc_lv phis[MAX_PARTS], next[MAX_PARTS];
@@ -448,7 +564,8 @@ static hsc_status *row_nest(context *cx, int level, int loop, const span *outer,
     unlist_parts(cx, a, next, level);
     return NULL;
   }
-  if (!a->unroll) return row_scalars(cx, level, loop, begin, end, a);
+  if (!a->unroll)
+    return row_scalars(cx, level, loop, begin, end, a);
   int64_t step = (int64_t)lanes * a->unroll;
   if (fixed) {
     hsc_lv middle = hsc__emit_int(e, e->i64, size / step * step);
@@ -458,7 +575,9 @@ static hsc_status *row_nest(context *cx, int level, int loop, const span *outer,
   hsc__emit_at(e, level);
   hsc_lv whole = hsc_ll.BuildSub(e->builder, end, begin, "");
   // Divided and multiplied: the step need not be a power of two.
-  whole = hsc_ll.BuildMul(e->builder, hsc_ll.BuildUDiv(e->builder, whole, hsc__emit_int(e, e->i64, step), ""), hsc__emit_int(e, e->i64, step), "");
+  whole = hsc_ll.BuildMul(e->builder,
+                          hsc_ll.BuildUDiv(e->builder, whole, hsc__emit_int(e, e->i64, step), ""),
+                          hsc__emit_int(e, e->i64, step), "");
   hsc_lv middle = hsc_ll.BuildAdd(e->builder, begin, whole, "");
   HSC_TRY(row_guarded(cx, level, loop, begin, middle, a, true));
   return row_guarded(cx, level, loop, middle, end, a, false);
@@ -466,14 +585,18 @@ static hsc_status *row_nest(context *cx, int level, int loop, const span *outer,
 
 static hsc_lv upper_half(hsc_emitter *e, hsc_lv v, int lanes) {
   hsc_lv numbers[64];
-  for (int i = 0; i < lanes / 2; i++) numbers[i] = hsc__emit_int(e, e->i32, lanes / 2 + i);
-  return hsc_ll.BuildShuffleVector(e->builder, v, hsc_ll.GetPoison(hsc_ll.TypeOf(v)), hsc_ll.ConstVector(numbers, (unsigned)(lanes / 2)), "");
+  for (int i = 0; i < lanes / 2; i++)
+    numbers[i] = hsc__emit_int(e, e->i32, lanes / 2 + i);
+  return hsc_ll.BuildShuffleVector(e->builder, v, hsc_ll.GetPoison(hsc_ll.TypeOf(v)),
+                                   hsc_ll.ConstVector(numbers, (unsigned)(lanes / 2)), "");
 }
 
 static hsc_lv lower_half(hsc_emitter *e, hsc_lv v, int lanes) {
   hsc_lv numbers[64];
-  for (int i = 0; i < lanes / 2; i++) numbers[i] = hsc__emit_int(e, e->i32, i);
-  return hsc_ll.BuildShuffleVector(e->builder, v, hsc_ll.GetPoison(hsc_ll.TypeOf(v)), hsc_ll.ConstVector(numbers, (unsigned)(lanes / 2)), "");
+  for (int i = 0; i < lanes / 2; i++)
+    numbers[i] = hsc__emit_int(e, e->i32, i);
+  return hsc_ll.BuildShuffleVector(e->builder, v, hsc_ll.GetPoison(hsc_ll.TypeOf(v)),
+                                   hsc_ll.ConstVector(numbers, (unsigned)(lanes / 2)), "");
 }
 
 // Vectors to scalars: halves are folded together until one lane is left.
@@ -502,7 +625,8 @@ static hsc_status *across_lanes(context *cx, int level, hsc_emit_value *values) 
   for (int o = 0; o < cx->value_count; o++) {
     hsc_lv zero = hsc__emit_int(e, e->i32, 0);
     values[o].v = hsc_ll.BuildExtractElement(e->builder, values[o].v, zero, "");
-    if (values[o].im) values[o].im = hsc_ll.BuildExtractElement(e->builder, values[o].im, zero, "");
+    if (values[o].im)
+      values[o].im = hsc_ll.BuildExtractElement(e->builder, values[o].im, zero, "");
     values[o].vector = false;
     values[o].level = level;
   }
@@ -511,19 +635,23 @@ static hsc_status *across_lanes(context *cx, int level, hsc_emit_value *values) 
 
 static int choose_unroll(const hsc_emitter *e, int64_t size, int lanes, int value_count) {
   static const int wanted[] = {4, 3, 2};
-  if (value_count > 2 || e->simple_ops + 4 * e->heavy_ops > 24) return 1;
+  if (value_count > 2 || e->simple_ops + 4 * e->heavy_ops > 24)
+    return 1;
   for (size_t i = 0; i < HSC_COUNT_OF(wanted); i++)
-    if (size / lanes >= wanted[i] && size / lanes % wanted[i] == 0) return wanted[i];
+    if (size / lanes >= wanted[i] && size / lanes % wanted[i] == 0)
+      return wanted[i];
   return 1;
 }
 
 // One row at `level`: folds it and stores the result.
-static hsc_status *one_row(context *cx, int level, const span *outer, bool partial, const hsc_affine *partial_offset) {
+static hsc_status *one_row(
+    context *cx, int level, const span *outer, bool partial, const hsc_affine *partial_offset) {
   hsc_emit_job *job = cx->job;
   hsc_emitter *e = &job->e;
   accumulators a = {0};
   hsc_emit_value initial[MAX_ACCUMULATORS], total[MAX_ACCUMULATORS];
-  int first = first_loop_of_group(e, 1), last = last_loop_of_group(e, 1);
+  int first = first_loop_of_group(e, 1);
+  int last = last_loop_of_group(e, 1);
   HSC_TRY(initial_values(cx, initial, false));
   if (first < 0) {
     // Every reduced dimension is of size 1.
@@ -550,16 +678,20 @@ static hsc_status *one_row(context *cx, int level, const span *outer, bool parti
     } else {
       a.tail = true;
       // In order from the initial value, except where a part must not count it.
-      if (cx->simple) HSC_TRY(initial_values(cx, a.one, true));
-      else memcpy(a.one, initial, sizeof initial);
+      if (cx->simple)
+        HSC_TRY(initial_values(cx, a.one, true));
+      else
+        memcpy(a.one, initial, sizeof initial);
     }
     HSC_TRY(row_nest(cx, level, first, outer, &a));
     if (a.unroll) {
       e->lanes = job->lanes;
-      for (int u = 1; u < a.unroll; u++) HSC_TRY(fold_in(cx, a.wide[0], a.wide[u]));
+      for (int u = 1; u < a.unroll; u++)
+        HSC_TRY(fold_in(cx, a.wide[0], a.wide[u]));
       memcpy(total, a.wide[0], sizeof total);
       HSC_TRY(across_lanes(cx, level, total));
-      if (a.tail) HSC_TRY(fold_in(cx, total, a.one));
+      if (a.tail)
+        HSC_TRY(fold_in(cx, total, a.one));
     } else {
       memcpy(total, a.one, sizeof total);
     }
@@ -572,25 +704,36 @@ static hsc_status *one_row(context *cx, int level, const span *outer, bool parti
   }
   target to = {.partial = partial};
   HSC_TRY(output_linear(cx, &to.linear));
-  if (partial && !hsc_affine_add(&to.linear, partial_offset, 1, &to.linear)) return HSC_ERR(UNIMPLEMENTED, "kernel: not built yet: an index of more than %d terms", HSC_AFFINE_MAX_TERMS);
+  if (partial && !hsc_affine_add(&to.linear, partial_offset, 1, &to.linear))
+    return HSC_ERR(UNIMPLEMENTED, "kernel: not built yet: an index of more than %d terms",
+                   HSC_AFFINE_MAX_TERMS);
   e->level = level;
   store_values(cx, &to, total);
   return NULL;
 }
 
-static hsc_status *kept_nest(context *cx, int level, int loop, bool cut_by_caller, const span *outer, bool partial, const hsc_affine *partial_offset) {
+static hsc_status *kept_nest(context *cx,
+                             int level,
+                             int loop,
+                             bool cut_by_caller,
+                             const span *outer,
+                             bool partial,
+                             const hsc_affine *partial_offset) {
   hsc_emitter *e = &cx->job->e;
-  while (loop < e->loop_count && e->loops[loop].group == 1) loop++;
-  if (loop >= e->loop_count) return one_row(cx, level, outer, partial, partial_offset);
+  while (loop < e->loop_count && e->loops[loop].group == 1)
+    loop++;
+  if (loop >= e->loop_count)
+    return one_row(cx, level, outer, partial, partial_offset);
   hsc_lv begin = cut_by_caller ? hsc_ll.GetParam(e->function, 1) : hsc__emit_int(e, e->i64, 0);
-  hsc_lv end = cut_by_caller ? hsc_ll.GetParam(e->function, 2) : hsc__emit_int(e, e->i64, e->loops[loop].size);
+  hsc_lv end = cut_by_caller ? hsc_ll.GetParam(e->function, 2)
+                             : hsc__emit_int(e, e->i64, e->loops[loop].size);
   hsc_emit_open_loop open = hsc__emit_open(e, level, loop, begin, end, 1);
   HSC_TRY(kept_nest(cx, level + 1, loop + 1, false, outer, partial, partial_offset));
   hsc__emit_close(e, &open, NULL, NULL, 0);
   return NULL;
 }
 
-// ---- columns --------------------------------------------------------------------------------------------------------------------
+// ---- columns ------------------------------------------------------------------------------------
 
 typedef hsc_status *(*column_body)(context *cx, const target *to);
 
@@ -604,7 +747,8 @@ static hsc_status *column_initialise(context *cx, const target *to) {
 static hsc_status *column_add(context *cx, const target *to) {
   hsc_emit_value acc[MAX_ACCUMULATORS], values[MAX_ACCUMULATORS];
   HSC_TRY(operand_values(cx, values));
-  for (int o = 0; o < cx->value_count; o++) acc[o] = load_value(cx, to, o);
+  for (int o = 0; o < cx->value_count; o++)
+    acc[o] = load_value(cx, to, o);
   HSC_TRY(fold_in(cx, acc, values));
   store_values(cx, to, acc);
   return NULL;
@@ -613,13 +757,18 @@ static hsc_status *column_add(context *cx, const target *to) {
 // body over the innermost kept loop, in vectors and then single elements.
 static hsc_status *column_run(context *cx, int level, const target *to, column_body body) {
   hsc_emitter *e = &cx->job->e;
-  int loop = e->loop_count - 1, lanes = cx->job->lanes;
-  int64_t size = e->loops[loop].size, whole = size / lanes * lanes;
+  int loop = e->loop_count - 1;
+  int lanes = cx->job->lanes;
+  int64_t size = e->loops[loop].size;
+  int64_t whole = size / lanes * lanes;
   int64_t bounds[3] = {0, whole, size};
   for (int part = 0; part < 2; part++) {
-    if (bounds[part] == bounds[part + 1]) continue;
+    if (bounds[part] == bounds[part + 1])
+      continue;
     int part_lanes = part == 0 ? lanes : 1;
-    hsc_emit_open_loop open = hsc__emit_open(e, level, loop, hsc__emit_int(e, e->i64, bounds[part]), hsc__emit_int(e, e->i64, bounds[part + 1]), part_lanes);
+    hsc_emit_open_loop open =
+        hsc__emit_open(e, level, loop, hsc__emit_int(e, e->i64, bounds[part]),
+                       hsc__emit_int(e, e->i64, bounds[part + 1]), part_lanes);
     e->lanes = part_lanes;
     e->vector_loop = part_lanes > 1 ? loop : -1;
     hsc_status *status = body(cx, to);
@@ -632,11 +781,15 @@ static hsc_status *column_run(context *cx, int level, const target *to, column_b
   return NULL;
 }
 
-static hsc_status *column_nest(context *cx, int level, int loop, const span *outer, const target *to) {
+static hsc_status *column_nest(
+    context *cx, int level, int loop, const span *outer, const target *to) {
   hsc_emitter *e = &cx->job->e;
-  while (loop < e->loop_count && e->loops[loop].group == 0) loop++;
-  if (loop >= e->loop_count) return column_run(cx, level, to, column_add);
-  hsc_lv begin = outer ? outer->begin : hsc__emit_int(e, e->i64, 0), end = outer ? outer->end : hsc__emit_int(e, e->i64, e->loops[loop].size);
+  while (loop < e->loop_count && e->loops[loop].group == 0)
+    loop++;
+  if (loop >= e->loop_count)
+    return column_run(cx, level, to, column_add);
+  hsc_lv begin = outer ? outer->begin : hsc__emit_int(e, e->i64, 0);
+  hsc_lv end = outer ? outer->end : hsc__emit_int(e, e->i64, e->loops[loop].size);
   hsc_emit_open_loop open = hsc__emit_open(e, level, loop, begin, end, 1);
   HSC_TRY(column_nest(cx, level + 1, loop + 1, NULL, to));
   hsc__emit_close(e, &open, NULL, NULL, 0);
@@ -644,16 +797,20 @@ static hsc_status *column_nest(context *cx, int level, int loop, const span *out
 }
 
 // One vector of results in registers over all reduced loops; with lanes == 1, one result.
-static hsc_status *register_nest(context *cx, int level, int loop, const span *outer, accumulators *a) {
+static hsc_status *register_nest(
+    context *cx, int level, int loop, const span *outer, accumulators *a) {
   hsc_emitter *e = &cx->job->e;
-  while (loop < e->loop_count && e->loops[loop].group == 0) loop++;
+  while (loop < e->loop_count && e->loops[loop].group == 0)
+    loop++;
   if (loop >= e->loop_count) {
     hsc_emit_value values[MAX_ACCUMULATORS];
     HSC_TRY(operand_values(cx, values));
-    for (int o = 0; o < cx->value_count; o++) values[o] = hsc__emit_widen(e, values[o]);
+    for (int o = 0; o < cx->value_count; o++)
+      values[o] = hsc__emit_widen(e, values[o]);
     return fold_in(cx, a->one, values);
   }
-  hsc_lv begin = outer ? outer->begin : hsc__emit_int(e, e->i64, 0), end = outer ? outer->end : hsc__emit_int(e, e->i64, e->loops[loop].size);
+  hsc_lv begin = outer ? outer->begin : hsc__emit_int(e, e->i64, 0);
+  hsc_lv end = outer ? outer->end : hsc__emit_int(e, e->i64, e->loops[loop].size);
   hsc_lv phis[MAX_PARTS], next[MAX_PARTS];
   hsc_emit_open_loop open = hsc__emit_open(e, level, loop, begin, end, 1);
   int count = make_phis(cx, &open, a, phis);
@@ -666,17 +823,23 @@ static hsc_status *register_nest(context *cx, int level, int loop, const span *o
 
 static hsc_status *register_columns(context *cx, int level, const span *outer, const target *to) {
   hsc_emitter *e = &cx->job->e;
-  int loop = e->loop_count - 1, lanes = cx->job->lanes;
-  int64_t size = e->loops[loop].size, bounds[3] = {0, size / lanes * lanes, size};
+  int loop = e->loop_count - 1;
+  int lanes = cx->job->lanes;
+  int64_t size = e->loops[loop].size;
+  int64_t bounds[3] = {0, size / lanes * lanes, size};
   for (int part = 0; part < 2; part++) {
-    if (bounds[part] == bounds[part + 1]) continue;
+    if (bounds[part] == bounds[part + 1])
+      continue;
     int part_lanes = part == 0 ? lanes : 1;
-    hsc_emit_open_loop open = hsc__emit_open(e, level, loop, hsc__emit_int(e, e->i64, bounds[part]), hsc__emit_int(e, e->i64, bounds[part + 1]), part_lanes);
+    hsc_emit_open_loop open =
+        hsc__emit_open(e, level, loop, hsc__emit_int(e, e->i64, bounds[part]),
+                       hsc__emit_int(e, e->i64, bounds[part + 1]), part_lanes);
     e->lanes = part_lanes;
     e->vector_loop = part_lanes > 1 ? loop : -1;
     accumulators a = {.tail = true};
     HSC_TRY(initial_values(cx, a.one, to->partial));
-    for (int o = 0; o < cx->value_count; o++) a.one[o] = hsc__emit_widen(e, a.one[o]);
+    for (int o = 0; o < cx->value_count; o++)
+      a.one[o] = hsc__emit_widen(e, a.one[o]);
     HSC_TRY(register_nest(cx, level + 1, 0, outer, &a));
     e->level = level + 1;
     store_values(cx, to, a.one);
@@ -691,37 +854,54 @@ static hsc_status *register_columns(context *cx, int level, const span *outer, c
 static bool wants_registers(const context *cx) {
   const hsc_emitter *e = &cx->job->e;
   for (int o = 0; o < cx->value_count; o++)
-    if (held_type(cx, o) != output_type(cx, o)) return true;
+    if (held_type(cx, o) != output_type(cx, o))
+      return true;
   return e->loops[e->loop_count - 1].size < 4 * cx->job->lanes;
 }
 
 // Kept loops outside of the innermost one, then the columns.
-static hsc_status *columns_outer(context *cx, int level, int loop, bool cut_by_caller, const span *outer, bool partial, const hsc_affine *partial_offset) {
+static hsc_status *columns_outer(context *cx,
+                                 int level,
+                                 int loop,
+                                 bool cut_by_caller,
+                                 const span *outer,
+                                 bool partial,
+                                 const hsc_affine *partial_offset) {
   hsc_emitter *e = &cx->job->e;
-  while (loop < e->loop_count - 1 && e->loops[loop].group == 1) loop++;
+  while (loop < e->loop_count - 1 && e->loops[loop].group == 1)
+    loop++;
   if (loop >= e->loop_count - 1) {
     target to = {.partial = partial};
     HSC_TRY(output_linear(cx, &to.linear));
     if (partial && !hsc_affine_add(&to.linear, partial_offset, 1, &to.linear))
-      return HSC_ERR(UNIMPLEMENTED, "kernel: not built yet: an index of more than %d terms", HSC_AFFINE_MAX_TERMS);
-    if (wants_registers(cx)) return register_columns(cx, level, outer, &to);
+      return HSC_ERR(UNIMPLEMENTED, "kernel: not built yet: an index of more than %d terms",
+                     HSC_AFFINE_MAX_TERMS);
+    if (wants_registers(cx))
+      return register_columns(cx, level, outer, &to);
     HSC_TRY(column_run(cx, level, &to, column_initialise));
     return column_nest(cx, level, 0, outer, &to);
   }
   hsc_lv begin = cut_by_caller ? hsc_ll.GetParam(e->function, 1) : hsc__emit_int(e, e->i64, 0);
-  hsc_lv end = cut_by_caller ? hsc_ll.GetParam(e->function, 2) : hsc__emit_int(e, e->i64, e->loops[loop].size);
+  hsc_lv end = cut_by_caller ? hsc_ll.GetParam(e->function, 2)
+                             : hsc__emit_int(e, e->i64, e->loops[loop].size);
   hsc_emit_open_loop open = hsc__emit_open(e, level, loop, begin, end, 1);
   HSC_TRY(columns_outer(cx, level + 1, loop + 1, false, outer, partial, partial_offset));
   hsc__emit_close(e, &open, NULL, NULL, 0);
   return NULL;
 }
 
-// ---- the functions --------------------------------------------------------------------------------------------------------------
+// ---- the functions ------------------------------------------------------------------------------
 
-static hsc_status *emit_nests(context *cx, int level, bool cut_by_caller, const span *outer, bool partial, const hsc_affine *partial_offset) {
+static hsc_status *emit_nests(context *cx,
+                              int level,
+                              bool cut_by_caller,
+                              const span *outer,
+                              bool partial,
+                              const hsc_affine *partial_offset) {
   hsc_emitter *e = &cx->job->e;
   bool rows = e->loop_count == 0 || e->loops[e->loop_count - 1].group == 1;
-  if (rows) return kept_nest(cx, level, 0, cut_by_caller, outer, partial, partial_offset);
+  if (rows)
+    return kept_nest(cx, level, 0, cut_by_caller, outer, partial, partial_offset);
   return columns_outer(cx, level, 0, cut_by_caller, outer, partial, partial_offset);
 }
 
@@ -739,22 +919,30 @@ static hsc_status *emit_whole(context *cx) {
   return emit_nests(cx, 0, shared, reduced >= 0 ? &outer : NULL, false, NULL);
 }
 
-// Parts [begin, end): part p folds the p-th piece of the outermost reduced loop into results of its own.
+// Parts [begin, end): part p folds the p-th piece of the outermost reduced loop into results of its
+// own.
 static hsc_status *emit_parts(context *cx) {
   hsc_emitter *e = &cx->job->e;
   const hsc_kernel_plan *plan = &cx->job->plan;
   int reduced = first_loop_of_group(e, 1);
-  int64_t size = e->loops[reduced].size, chunk = (size + plan->partials - 1) / plan->partials;
-  hsc_emit_open_loop open = hsc__emit_open(e, 0, -1, hsc_ll.GetParam(e->function, 1), hsc_ll.GetParam(e->function, 2), 1);
-  int32_t part = hsc__emit_add_symbol(e, HSC_SYMBOL_SCALAR, plan->partials, (hsc_emit_value){.v = open.counter, .level = 1});
-  if (part < 0) return HSC_ERR(UNIMPLEMENTED, "kernel: not built yet: more than %d index terms", HSC_EMIT_MAX_SYMBOLS);
+  int64_t size = e->loops[reduced].size;
+  int64_t chunk = (size + plan->partials - 1) / plan->partials;
+  hsc_emit_open_loop open =
+      hsc__emit_open(e, 0, -1, hsc_ll.GetParam(e->function, 1), hsc_ll.GetParam(e->function, 2), 1);
+  int32_t part = hsc__emit_add_symbol(e, HSC_SYMBOL_SCALAR, plan->partials,
+                                      (hsc_emit_value){.v = open.counter, .level = 1});
+  if (part < 0)
+    return HSC_ERR(UNIMPLEMENTED, "kernel: not built yet: more than %d index terms",
+                   HSC_EMIT_MAX_SYMBOLS);
   hsc_affine offset = hsc_affine_symbol(part);
   offset = hsc_affine_scale(&offset, plan->partial_elements);
   hsc__emit_at(e, 1);
   span outer = {.fixed = false};
   outer.begin = hsc_ll.BuildMul(e->builder, open.counter, hsc__emit_int(e, e->i64, chunk), "");
-  hsc_lv end = hsc_ll.BuildAdd(e->builder, outer.begin, hsc__emit_int(e, e->i64, chunk), ""), most = hsc__emit_int(e, e->i64, size);
-  outer.end = hsc_ll.BuildSelect(e->builder, hsc_ll.BuildICmp(e->builder, LLVMIntSLT, end, most, ""), end, most, "");
+  hsc_lv end = hsc_ll.BuildAdd(e->builder, outer.begin, hsc__emit_int(e, e->i64, chunk), "");
+  hsc_lv most = hsc__emit_int(e, e->i64, size);
+  outer.end = hsc_ll.BuildSelect(
+      e->builder, hsc_ll.BuildICmp(e->builder, LLVMIntSLT, end, most, ""), end, most, "");
   HSC_TRY(emit_nests(cx, 1, false, &outer, true, &offset));
   hsc__emit_close(e, &open, NULL, NULL, 0);
   return NULL;
@@ -779,24 +967,33 @@ static hsc_status *emit_combine(context *cx, const char *name) {
   e->loops[1] = (hsc_emit_loop){.size = size, .first_iv = 1, .iv_count = 1};
   e->symbols[0].loop = 0;
   e->symbols[1].loop = 1;
-  hsc_affine element = hsc_affine_symbol(1), part = hsc_affine_symbol(0);
-  target from = {.partial = true}, to = {.partial = false, .linear = element};
-  if (!hsc_affine_add(&element, &part, size, &from.linear)) return HSC_ERR(INTERNAL, "reduce: index of a part");
+  hsc_affine element = hsc_affine_symbol(1);
+  hsc_affine part = hsc_affine_symbol(0);
+  target from = {.partial = true};
+  target to = {.partial = false, .linear = element};
+  if (!hsc_affine_add(&element, &part, size, &from.linear))
+    return HSC_ERR(INTERNAL, "reduce: index of a part");
   int64_t bounds[3] = {0, size / lanes * lanes, size};
   for (int piece = 0; piece < 2; piece++) {
-    if (bounds[piece] == bounds[piece + 1]) continue;
+    if (bounds[piece] == bounds[piece + 1])
+      continue;
     int piece_lanes = piece == 0 ? lanes : 1;
-    hsc_emit_open_loop outer = hsc__emit_open(e, 0, 1, hsc__emit_int(e, e->i64, bounds[piece]), hsc__emit_int(e, e->i64, bounds[piece + 1]), piece_lanes);
+    hsc_emit_open_loop outer =
+        hsc__emit_open(e, 0, 1, hsc__emit_int(e, e->i64, bounds[piece]),
+                       hsc__emit_int(e, e->i64, bounds[piece + 1]), piece_lanes);
     e->lanes = piece_lanes;
     e->vector_loop = piece_lanes > 1 ? 1 : -1;
     accumulators a = {.tail = true};
     HSC_TRY(initial_values(cx, a.one, false));
-    for (int o = 0; o < cx->value_count; o++) a.one[o] = hsc__emit_widen(e, a.one[o]);
+    for (int o = 0; o < cx->value_count; o++)
+      a.one[o] = hsc__emit_widen(e, a.one[o]);
     hsc_lv phis[MAX_PARTS], next[MAX_PARTS];
-    hsc_emit_open_loop inner = hsc__emit_open(e, 1, 0, hsc__emit_int(e, e->i64, 0), hsc__emit_int(e, e->i64, plan->partials), 1);
+    hsc_emit_open_loop inner = hsc__emit_open(e, 1, 0, hsc__emit_int(e, e->i64, 0),
+                                              hsc__emit_int(e, e->i64, plan->partials), 1);
     int count = make_phis(cx, &inner, &a, phis);
     hsc_emit_value values[MAX_ACCUMULATORS];
-    for (int o = 0; o < cx->value_count; o++) values[o] = load_value(cx, &from, o);
+    for (int o = 0; o < cx->value_count; o++)
+      values[o] = load_value(cx, &from, o);
     HSC_TRY(fold_in(cx, a.one, values));
     list_parts(cx, &a, next);
     hsc__emit_close(e, &inner, phis, next, count);

@@ -22,14 +22,20 @@ static const struct {
 
 static void load(void) {
   const char *wanted = getenv("HLOSCOPE_LLVM_LIBRARY");
-  const char *const candidates[] = {wanted ? wanted : "libLLVM.so.19.1", "libLLVM.so.19.1", "libLLVM-19.so.1", "libLLVM-19.so", "libLLVM.so.19",
+  const char *const candidates[] = {wanted ? wanted : "libLLVM.so.19.1",
+                                    "libLLVM.so.19.1",
+                                    "libLLVM-19.so.1",
+                                    "libLLVM-19.so",
+                                    "libLLVM.so.19",
                                     "/usr/lib/llvm-19/lib/libLLVM.so.19.1"};
   void *library = NULL;
   for (size_t i = 0; i < HSC_COUNT_OF(candidates) && !library; i++) {
     library = dlopen(candidates[i], RTLD_LAZY | RTLD_LOCAL);
-    if (!library && !problem[0]) snprintf(problem, sizeof problem, "%s", dlerror());
+    if (!library && !problem[0])
+      snprintf(problem, sizeof problem, "%s", dlerror());
   }
-  if (!library) return;
+  if (!library)
+    return;
   for (size_t i = 0; i < HSC_COUNT_OF(functions); i++) {
     void *address = dlsym(library, functions[i].name);
     if (!address) {
@@ -42,8 +48,9 @@ static void load(void) {
   hsc_ll.InitializeX86Target();
   hsc_ll.InitializeX86TargetMC();
   hsc_ll.InitializeX86AsmPrinter();
-  // Loop strength reduction takes a third of the time of code generation and finds nothing in loops whose addresses are sums already.
-  // The optimising register allocator is worth its time even where nothing else of code generation is.
+  // Loop strength reduction takes a third of the time of code generation and finds nothing in loops
+  // whose addresses are sums already. The optimising register allocator is worth its time even
+  // where nothing else of code generation is.
   static const char *const arguments[] = {"hloscope", "-disable-lsr", "-optimize-regalloc"};
   hsc_ll.ParseCommandLineOptions(HSC_COUNT_OF(arguments), arguments, NULL);
   loaded = true;
@@ -51,6 +58,9 @@ static void load(void) {
 
 hsc_status *hsc_llvm_load(void) {
   pthread_once(&once, load);
-  if (loaded) return NULL;
-  return hsc_status_hint(HSC_ERR(UNAVAILABLE, "LLVM 19, which compiles kernels, cannot be loaded: %s", problem), "apt-get install libllvm19");
+  if (loaded)
+    return NULL;
+  return hsc_status_hint(
+      HSC_ERR(UNAVAILABLE, "LLVM 19, which compiles kernels, cannot be loaded: %s", problem),
+      "apt-get install libllvm19");
 }

@@ -1,7 +1,8 @@
 // llvm_api.h - LLVM 19's C interface, loaded when the first kernel is compiled.
 //
-// libLLVM is large: opening it costs about 13 ms of relocations, which a process that only runs cached executables or library kernels never
-// pays. So nothing links to it; its functions are called through hsc_ll: LLVMBuildFAdd(...) is hsc_ll.BuildFAdd(...).
+// libLLVM is large: opening it costs about 13 ms of relocations, which a process that only runs
+// cached executables or library kernels never pays. So nothing links to it; its functions are
+// called through hsc_ll: LLVMBuildFAdd(...) is hsc_ll.BuildFAdd(...).
 #pragma once
 
 #include <llvm-c/Analysis.h>
@@ -20,6 +21,7 @@ typedef struct hsc_llvm_functions {
 } hsc_llvm_functions;
 extern hsc_llvm_functions hsc_ll;
 
-// Opens the library once (thread-safe); later calls return the first result. $HLOSCOPE_LLVM_LIBRARY names another file to try first.
+// Opens the library once (thread-safe); later calls return the first result. $HLOSCOPE_LLVM_LIBRARY
+// names another file to try first.
 // Errors: UNAVAILABLE when it is not on this machine, with the package to install.
 HSC_MUST_USE hsc_status *hsc_llvm_load(void);

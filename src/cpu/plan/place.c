@@ -1,12 +1,15 @@
 // place.c - storage sets and places (see plan.h).
 //
-// Every value is live from its definition to its last use (both positions included); a value that is used inside a loop but defined before it
-// is live to the loop's end. Two storage sets may become one when no live interval of the one meets an interval of the other, except where
-// one ends at the very step that defines the other and that step may overwrite that operand in place.
+// Every value is live from its definition to its last use (both positions included); a value that
+// is used inside a loop but defined before it is live to the loop's end. Two storage sets may
+// become one when no live interval of the one meets an interval of the other, except where one ends
+// at the very step that defines the other and that step may overwrite that operand in place.
 //
-// Sets are merged in order of what it saves: what a loop body computes with the carried place (else a copy per trip), the initial value with
-// the carried place, branch results with the conditional's, results with the program's outputs, then operands with in-place results.
-// Then sets get offsets in the temporary block, the largest first, each at the lowest offset that is free over all of its intervals.
+// Sets are merged in order of what it saves: what a loop body computes with the carried place (else
+// a copy per trip), the initial value with the carried place, branch results with the
+// conditional's, results with the program's outputs, then operands with in-place results. Then sets
+// get offsets in the temporary block, the largest first, each at the lowest offset that is free
+// over all of its intervals.
 // Cost: quadratic in the number of sets, with small constants.
 #include "cpu/plan/plan_internal.h"
 
@@ -17,45 +20,56 @@ typedef struct placer {
   hsc_status *status;
 } placer;
 
-// ---- live intervals -------------------------------------------------------------------------------------------------------------
+// ---- live intervals -----------------------------------------------------------------------------
 
 static void extend_lives(hsc_cpu_plan *plan) {
   for (int32_t u = 0; u < plan->use_count; u++) {
     hsc_cpu_value *value = &plan->values[plan->uses[u].value];
     int32_t last = plan->uses[u].position;
-    for (int32_t loop = plan->uses[u].loop; loop >= 0 && value->def <= plan->loops[loop].begin; loop = plan->loops[loop].parent) last = plan->loops[loop].end;
-    if (last > value->last) value->last = last;
+    for (int32_t loop = plan->uses[u].loop; loop >= 0 && value->def <= plan->loops[loop].begin;
+         loop = plan->loops[loop].parent)
+      last = plan->loops[loop].end;
+    if (last > value->last)
+      value->last = last;
   }
 }
 
-// ---- merging --------------------------------------------------------------------------------------------------------------------
+// ---- merging ------------------------------------------------------------------------------------
 
 // May the step that defines `later` write over `earlier`, which it reads for the last time?
 static bool may_overwrite(const hsc_cpu_plan *plan, int32_t later, int32_t earlier) {
   const hsc_cpu_value *value = &plan->values[later];
   const hsc_cpu_step *step = value->step;
-  if (!step || !step->in_place) return false;
+  if (!step || !step->in_place)
+    return false;
   bool reads = false;
   for (int32_t i = 0; i < step->input_count; i++) {
-    if (step->inputs[i] != earlier) continue;
+    if (step->inputs[i] != earlier)
+      continue;
     reads = true;
-    if (i >= 64 || !(step->in_place[value->output] & ((uint64_t)1 << i))) return false;
+    if (i >= 64 || !(step->in_place[value->output] & ((uint64_t)1 << i)))
+      return false;
   }
   return reads;
 }
 
 static bool values_conflict(const hsc_cpu_plan *plan, int32_t a, int32_t b) {
-  const hsc_cpu_value *x = &plan->values[a], *y = &plan->values[b];
-  if (x->last < y->def || y->last < x->def) return false;
-  if (x->last == y->def && x->def < y->def && may_overwrite(plan, b, a)) return false;
-  if (y->last == x->def && y->def < x->def && may_overwrite(plan, a, b)) return false;
+  const hsc_cpu_value *x = &plan->values[a];
+  const hsc_cpu_value *y = &plan->values[b];
+  if (x->last < y->def || y->last < x->def)
+    return false;
+  if (x->last == y->def && x->def < y->def && may_overwrite(plan, b, a))
+    return false;
+  if (y->last == x->def && y->def < x->def && may_overwrite(plan, a, b))
+    return false;
   return true;
 }
 
 static bool sets_conflict(const hsc_cpu_plan *plan, int32_t set_a, int32_t set_b) {
   for (int32_t a = plan->sets[set_a].first_value; a >= 0; a = plan->values[a].next_in_set)
     for (int32_t b = plan->sets[set_b].first_value; b >= 0; b = plan->values[b].next_in_set)
-      if (values_conflict(plan, a, b)) return true;
+      if (values_conflict(plan, a, b))
+        return true;
   return false;
 }
 
@@ -65,23 +79,34 @@ static void join_sets(hsc_cpu_plan *plan, int32_t into, int32_t from) {
     plan->values[v].set = into;
     last = v;
   }
-  if (last < 0) return;
+  if (last < 0)
+    return;
   plan->values[last].next_in_set = plan->sets[into].first_value;
   plan->sets[into].first_value = plan->sets[from].first_value;
   plan->sets[from].first_value = -1;
-  if (plan->sets[from].bytes > plan->sets[into].bytes) plan->sets[into].bytes = plan->sets[from].bytes;
-  if (plan->sets[into].base < 0) plan->sets[into].base = plan->sets[from].base;
+  if (plan->sets[from].bytes > plan->sets[into].bytes)
+    plan->sets[into].bytes = plan->sets[from].bytes;
+  if (plan->sets[into].base < 0)
+    plan->sets[into].base = plan->sets[from].base;
 }
 
-static bool is_computed(const hsc_cpu_plan *plan, int32_t value) { return plan->values[value].kind == HSC_CPU_VALUE_COMPUTED; }
+static bool is_computed(const hsc_cpu_plan *plan, int32_t value) {
+  return plan->values[value].kind == HSC_CPU_VALUE_COMPUTED;
+}
 
 // Lets two computed values share memory when nothing speaks against it.
 static bool try_share(hsc_cpu_plan *plan, int32_t a, int32_t b) {
-  if (!is_computed(plan, a) || !is_computed(plan, b) || plan->values[a].bytes != plan->values[b].bytes) return false;
-  int32_t set_a = plan->values[a].set, set_b = plan->values[b].set;
-  if (set_a == set_b) return true;
-  if (plan->sets[set_a].base >= 0 && plan->sets[set_b].base >= 0) return false;
-  if (sets_conflict(plan, set_a, set_b)) return false;
+  if (!is_computed(plan, a) || !is_computed(plan, b) ||
+      plan->values[a].bytes != plan->values[b].bytes)
+    return false;
+  int32_t set_a = plan->values[a].set;
+  int32_t set_b = plan->values[b].set;
+  if (set_a == set_b)
+    return true;
+  if (plan->sets[set_a].base >= 0 && plan->sets[set_b].base >= 0)
+    return false;
+  if (sets_conflict(plan, set_a, set_b))
+    return false;
   join_sets(plan, set_a, set_b);
   return true;
 }
@@ -89,7 +114,8 @@ static bool try_share(hsc_cpu_plan *plan, int32_t a, int32_t b) {
 // Keeps the place of `value` reserved at `position`, where a copy writes it.
 static hsc_status *hold(hsc_cpu_plan *plan, int32_t value, int32_t position) {
   HSC_TRY(hsc__cpu_plan_reserve(plan, 1));
-  int32_t number = hsc__cpu_plan_add_value(plan, HSC_CPU_VALUE_HOLD, plan->values[value].bytes, position);
+  int32_t number =
+      hsc__cpu_plan_add_value(plan, HSC_CPU_VALUE_HOLD, plan->values[value].bytes, position);
   int32_t set = plan->values[value].set;
   plan->values[number].set = set;
   plan->values[number].next_in_set = plan->sets[set].first_value;
@@ -101,21 +127,25 @@ static hsc_status *share_loops(hsc_cpu_plan *plan) {
   for (int32_t l = 0; l < plan->loop_count; l++)
     for (int32_t i = 0; i < plan->loops[l].leaf_count; i++) {
       const hsc_cpu_carried *leaf = &plan->loops[l].leaves[i];
-      if (leaf->invariant) continue;
+      if (leaf->invariant)
+        continue;
       join_sets(plan, plan->values[leaf->result].set, plan->values[leaf->in_condition].set);
       join_sets(plan, plan->values[leaf->result].set, plan->values[leaf->in_body].set);
     }
-  // Inner loops come after their outer loop in the list; what an inner loop's result is to the outer body is found in either order.
+  // Inner loops come after their outer loop in the list; what an inner loop's result is to the
+  // outer body is found in either order.
   for (int32_t l = plan->loop_count - 1; l >= 0; l--)
     for (int32_t i = 0; i < plan->loops[l].leaf_count; i++) {
       const hsc_cpu_carried *leaf = &plan->loops[l].leaves[i];
-      if (leaf->invariant || try_share(plan, leaf->in_body, leaf->next)) continue;
+      if (leaf->invariant || try_share(plan, leaf->in_body, leaf->next))
+        continue;
       HSC_TRY(hold(plan, leaf->in_body, plan->loops[l].body_end));
     }
   for (int32_t l = plan->loop_count - 1; l >= 0; l--)
     for (int32_t i = 0; i < plan->loops[l].leaf_count; i++) {
       const hsc_cpu_carried *leaf = &plan->loops[l].leaves[i];
-      if (leaf->invariant || try_share(plan, leaf->in_condition, plan->loops[l].step->inputs[i])) continue;
+      if (leaf->invariant || try_share(plan, leaf->in_condition, plan->loops[l].step->inputs[i]))
+        continue;
       HSC_TRY(hold(plan, leaf->in_condition, plan->loops[l].begin));
     }
   return NULL;
@@ -123,26 +153,33 @@ static hsc_status *share_loops(hsc_cpu_plan *plan) {
 
 static hsc_status *share_branches(hsc_cpu_plan *plan, hsc_cpu_block *block) {
   for (hsc_cpu_step *step = block->first; step; step = step->next) {
-    for (int32_t b = 0; b < step->block_count; b++) HSC_TRY(share_branches(plan, &step->blocks[b]));
-    if (step->kind != HSC_CPU_STEP_CONDITIONAL) continue;
+    for (int32_t b = 0; b < step->block_count; b++)
+      HSC_TRY(share_branches(plan, &step->blocks[b]));
+    if (step->kind != HSC_CPU_STEP_CONDITIONAL)
+      continue;
     const hsc_cpu_branches *branches = step->choice;
     for (int32_t b = 0; b < step->block_count; b++)
       for (int32_t o = 0; o < step->output_count; o++)
-        if (!try_share(plan, step->outputs[o], branches->roots[b][o])) HSC_TRY(hold(plan, step->outputs[o], branches->ends[b]));
+        if (!try_share(plan, step->outputs[o], branches->roots[b][o]))
+          HSC_TRY(hold(plan, step->outputs[o], branches->ends[b]));
   }
   return NULL;
 }
 
-// A result is computed in its output buffer. Where that may be the memory of an input, the input's life is part of the set.
+// A result is computed in its output buffer. Where that may be the memory of an input, the input's
+// life is part of the set.
 static void share_outputs(hsc_cpu_plan *plan) {
   for (int32_t o = 0; o < plan->output_count; o++) {
     int32_t value = plan->output_values[o];
-    if (!is_computed(plan, value) || plan->values[value].bytes == 0) continue;
+    if (!is_computed(plan, value) || plan->values[value].bytes == 0)
+      continue;
     int32_t set = plan->values[value].set;
-    if (plan->sets[set].base >= 0 || plan->sets[set].bytes != plan->values[value].bytes) continue;
+    if (plan->sets[set].base >= 0 || plan->sets[set].bytes != plan->values[value].bytes)
+      continue;
     if (plan->output_alias[o] >= 0) {
-      int32_t input = plan->output_alias[o];   // inputs are the first values
-      if (sets_conflict(plan, set, plan->values[input].set)) continue;
+      int32_t input = plan->output_alias[o];  // inputs are the first values
+      if (sets_conflict(plan, set, plan->values[input].set))
+        continue;
       join_sets(plan, set, plan->values[input].set);
     }
     plan->sets[set].base = HSC_CPU_BASE_FIRST_INPUT + plan->input_count + o;
@@ -151,38 +188,48 @@ static void share_outputs(hsc_cpu_plan *plan) {
 
 static void share_in_place(hsc_cpu_plan *plan, const hsc_cpu_block *block) {
   for (const hsc_cpu_step *step = block->first; step; step = step->next) {
-    for (int32_t b = 0; b < step->block_count; b++) share_in_place(plan, &step->blocks[b]);
-    if (!step->in_place) continue;
+    for (int32_t b = 0; b < step->block_count; b++)
+      share_in_place(plan, &step->blocks[b]);
+    if (!step->in_place)
+      continue;
     for (int32_t o = 0; o < step->output_count; o++)
       for (int32_t i = 0; i < step->input_count && i < 64; i++)
-        if ((step->in_place[o] & ((uint64_t)1 << i)) && try_share(plan, step->inputs[i], step->outputs[o])) break;
+        if ((step->in_place[o] & ((uint64_t)1 << i)) &&
+            try_share(plan, step->inputs[i], step->outputs[o]))
+          break;
   }
 }
 
-// ---- places ---------------------------------------------------------------------------------------------------------------------
+// ---- places -------------------------------------------------------------------------------------
 
 typedef struct placed {
   int32_t set;
-  int32_t from, to;       // hull of the intervals
+  int32_t from, to;  // hull of the intervals
   int64_t bytes, offset;
 } placed;
 
 static int by_size(const void *a, const void *b) {
-  const placed *x = a, *y = b;
-  if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+  const placed *x = a;
+  const placed *y = b;
+  if (x->bytes != y->bytes)
+    return x->bytes < y->bytes ? 1 : -1;
   return x->set < y->set ? -1 : x->set > y->set;
 }
 
 static int by_offset(const void *a, const void *b) {
-  const placed *const *x = a, *const *y = b;
-  if ((*x)->offset != (*y)->offset) return (*x)->offset < (*y)->offset ? -1 : 1;
+  const placed *const *x = a;
+  const placed *const *y = b;
+  if ((*x)->offset != (*y)->offset)
+    return (*x)->offset < (*y)->offset ? -1 : 1;
   return 0;
 }
 
 static bool intervals_meet(const hsc_cpu_plan *plan, int32_t set_a, int32_t set_b) {
   for (int32_t a = plan->sets[set_a].first_value; a >= 0; a = plan->values[a].next_in_set)
     for (int32_t b = plan->sets[set_b].first_value; b >= 0; b = plan->values[b].next_in_set)
-      if (plan->values[a].def <= plan->values[b].last && plan->values[b].def <= plan->values[a].last) return true;
+      if (plan->values[a].def <= plan->values[b].last &&
+          plan->values[b].def <= plan->values[a].last)
+        return true;
   return false;
 }
 
@@ -193,45 +240,59 @@ static hsc_status *place_temporaries(hsc_cpu_plan *plan) {
   int32_t count = 0;
   for (int32_t s = 0; s < plan->value_count; s++) {
     hsc_cpu_set *set = &plan->sets[s];
-    if (set->first_value < 0 || set->base >= 0) continue;
+    if (set->first_value < 0 || set->base >= 0)
+      continue;
     set->base = HSC_CPU_BASE_TEMP;
     set->offset = 0;
-    if (set->bytes == 0) continue;
+    if (set->bytes == 0)
+      continue;
     placed *item = &items[count++];
     *item = (placed){.set = s, .from = INT32_MAX, .to = -1};
     size_t padded;
-    if (!hsc_add_size((size_t)set->bytes, HSC_CPU_PLACE_ALIGNMENT - 1, &padded) || padded > (size_t)1 << 46)
-      return HSC_ERR(RESOURCE_EXHAUSTED, "a temporary array of %lld bytes does not fit in memory", (long long)set->bytes);
+    if (!hsc_add_size((size_t)set->bytes, HSC_CPU_PLACE_ALIGNMENT - 1, &padded) ||
+        padded > (size_t)1 << 46)
+      return HSC_ERR(RESOURCE_EXHAUSTED, "a temporary array of %lld bytes does not fit in memory",
+                     (long long)set->bytes);
     item->bytes = (int64_t)(padded / HSC_CPU_PLACE_ALIGNMENT * HSC_CPU_PLACE_ALIGNMENT);
     for (int32_t v = set->first_value; v >= 0; v = plan->values[v].next_in_set) {
-      if (plan->values[v].def < item->from) item->from = plan->values[v].def;
-      if (plan->values[v].last > item->to) item->to = plan->values[v].last;
+      if (plan->values[v].def < item->from)
+        item->from = plan->values[v].def;
+      if (plan->values[v].last > item->to)
+        item->to = plan->values[v].last;
     }
   }
   qsort(items, (size_t)count, sizeof *items, by_size);
   for (int32_t i = 0; i < count; i++) {
     int32_t busy_count = 0;
     for (int32_t j = 0; j < i; j++)
-      if (items[i].from <= items[j].to && items[j].from <= items[i].to && intervals_meet(plan, items[i].set, items[j].set)) busy[busy_count++] = &items[j];
+      if (items[i].from <= items[j].to && items[j].from <= items[i].to &&
+          intervals_meet(plan, items[i].set, items[j].set))
+        busy[busy_count++] = &items[j];
     qsort(busy, (size_t)busy_count, sizeof *busy, by_offset);
     int64_t offset = 0;
     for (int32_t j = 0; j < busy_count; j++) {
-      if (busy[j]->offset - offset >= items[i].bytes) break;
-      if (busy[j]->offset + busy[j]->bytes > offset) offset = busy[j]->offset + busy[j]->bytes;
+      if (busy[j]->offset - offset >= items[i].bytes)
+        break;
+      if (busy[j]->offset + busy[j]->bytes > offset)
+        offset = busy[j]->offset + busy[j]->bytes;
     }
     items[i].offset = offset;
     plan->sets[items[i].set].offset = offset;
-    if (offset + items[i].bytes > plan->temp_bytes) plan->temp_bytes = offset + items[i].bytes;
+    if (offset + items[i].bytes > plan->temp_bytes)
+      plan->temp_bytes = offset + items[i].bytes;
   }
   return NULL;
 }
 
 static hsc_status *add_scratch(hsc_cpu_plan *plan, hsc_cpu_block *block) {
   for (hsc_cpu_step *step = block->first; step; step = step->next) {
-    for (int32_t b = 0; b < step->block_count; b++) HSC_TRY(add_scratch(plan, &step->blocks[b]));
-    if (step->scratch_bytes <= 0) continue;
+    for (int32_t b = 0; b < step->block_count; b++)
+      HSC_TRY(add_scratch(plan, &step->blocks[b]));
+    if (step->scratch_bytes <= 0)
+      continue;
     HSC_TRY(hsc__cpu_plan_reserve(plan, 1));
-    step->scratch = hsc__cpu_plan_add_value(plan, HSC_CPU_VALUE_COMPUTED, step->scratch_bytes, step->position);
+    step->scratch =
+        hsc__cpu_plan_add_value(plan, HSC_CPU_VALUE_COMPUTED, step->scratch_bytes, step->position);
   }
   return NULL;
 }
@@ -239,7 +300,8 @@ static hsc_status *add_scratch(hsc_cpu_plan *plan, hsc_cpu_block *block) {
 static int32_t hold_count(const hsc_cpu_plan *plan, const hsc_cpu_block *block) {
   int32_t count = 0;
   for (const hsc_cpu_step *step = block->first; step; step = step->next) {
-    for (int32_t b = 0; b < step->block_count; b++) count += hold_count(plan, &step->blocks[b]);
+    for (int32_t b = 0; b < step->block_count; b++)
+      count += hold_count(plan, &step->blocks[b]);
     count += step->output_count * (step->block_count + 2);
   }
   return count;
@@ -248,15 +310,18 @@ static int32_t hold_count(const hsc_cpu_plan *plan, const hsc_cpu_block *block) 
 hsc_status *hsc_cpu_plan_place(hsc_cpu_plan *plan) {
   HSC_TRY(add_scratch(plan, &plan->main));
   extend_lives(plan);
-  // Sets are numbered like values; holds that are added below join existing sets, so room for them keeps the array in place.
+  // Sets are numbered like values; holds that are added below join existing sets, so room for them
+  // keeps the array in place.
   HSC_TRY(hsc__cpu_plan_reserve(plan, hold_count(plan, &plan->main)));
   plan->sets = HSC_NEW_ARRAY(plan->arena, hsc_cpu_set, plan->value_capacity + 1);
   HSC_TRY(hsc_arena_status(plan->arena));
-  for (int32_t v = 0; v < plan->value_capacity; v++) plan->sets[v] = (hsc_cpu_set){.first_value = -1, .base = -1};
+  for (int32_t v = 0; v < plan->value_capacity; v++)
+    plan->sets[v] = (hsc_cpu_set){.first_value = -1, .base = -1};
   for (int32_t v = 0; v < plan->value_count; v++) {
     plan->sets[v].first_value = v;
     plan->sets[v].bytes = plan->values[v].bytes;
-    if (plan->values[v].kind == HSC_CPU_VALUE_INPUT) plan->sets[v].base = HSC_CPU_BASE_FIRST_INPUT + plan->values[v].number;
+    if (plan->values[v].kind == HSC_CPU_VALUE_INPUT)
+      plan->sets[v].base = HSC_CPU_BASE_FIRST_INPUT + plan->values[v].number;
     if (plan->values[v].kind == HSC_CPU_VALUE_CONSTANT) {
       plan->sets[v].base = HSC_CPU_BASE_CONSTANTS;
       plan->sets[v].offset = plan->constants[plan->values[v].number].offset;
@@ -271,7 +336,10 @@ hsc_status *hsc_cpu_plan_place(hsc_cpu_plan *plan) {
 
 hsc_cpu_slice hsc_cpu_plan_slice(const hsc_cpu_plan *plan, int32_t value) {
   const hsc_cpu_value *v = &plan->values[value];
-  if (v->kind == HSC_CPU_VALUE_INPUT) return (hsc_cpu_slice){.base = HSC_CPU_BASE_FIRST_INPUT + v->number, .value = value, .bytes = v->bytes};
+  if (v->kind == HSC_CPU_VALUE_INPUT)
+    return (hsc_cpu_slice){
+        .base = HSC_CPU_BASE_FIRST_INPUT + v->number, .value = value, .bytes = v->bytes};
   const hsc_cpu_set *set = &plan->sets[v->set];
-  return (hsc_cpu_slice){.base = set->base, .value = value, .offset = set->offset, .bytes = v->bytes};
+  return (hsc_cpu_slice){
+      .base = set->base, .value = value, .offset = set->offset, .bytes = v->bytes};
 }

@@ -1,46 +1,64 @@
 // plan.c - walks a module into steps and values (see plan.h). Placement is in place.c.
 //
-// Positions count up through the walk, loop bodies included. A while takes these: begin (initial values are copied in), condition (carried
-// values are live from here), the condition's steps, body, the body's steps, end of the body (new values are copied into the carried places),
-// end. Per carried leaf there are three values in one storage set: the condition's parameter, live from `condition` to `body`; the body's
-// parameter, from `body` to its last use; the result, from the end on. A leaf that the body returns unchanged has none: it is the initial value.
+// Positions count up through the walk, loop bodies included. A while takes these: begin (initial
+// values are copied in), condition (carried values are live from here), the condition's steps,
+// body, the body's steps, end of the body (new values are copied into the carried places), end. Per
+// carried leaf there are three values in one storage set: the condition's parameter, live from
+// `condition` to `body`; the body's parameter, from `body` to its last use; the result, from the
+// end on. A leaf that the body returns unchanged has none: it is the initial value.
 #include "cpu/plan/plan_internal.h"
 
 #include <assert.h>
 
-typedef struct instance {   // one call site of a computation
+typedef struct instance {  // one call site of a computation
   const hsc_computation *computation;
-  int32_t **leaves;         // [instr_count] by instr->index: values of the result's leaves; NULL until visited
-  int32_t loop;             // innermost loop, -1 = none
-  hsc_cpu_block *block;     // steps go here
+  // [instr_count] by instr->index: values of the result's leaves; NULL until visited
+  int32_t **leaves;
+  int32_t loop;          // innermost loop, -1 = none
+  hsc_cpu_block *block;  // steps go here
 } instance;
 
 static hsc_status *walk(hsc_cpu_plan *plan, instance *in);
 
-void *hsc__cpu_grow(hsc_arena *arena, void *array, int32_t count, int32_t *capacity, int32_t more, size_t element_bytes) {
-  if (count + more <= *capacity) return array;
+void *hsc__cpu_grow(hsc_arena *arena,
+                    void *array,
+                    int32_t count,
+                    int32_t *capacity,
+                    int32_t more,
+                    size_t element_bytes) {
+  if (count + more <= *capacity)
+    return array;
   int32_t wanted = *capacity ? *capacity * 2 : 32;
-  while (wanted < count + more) wanted *= 2;
+  while (wanted < count + more)
+    wanted *= 2;
   void *larger = hsc_arena_alloc_array(arena, element_bytes, (size_t)wanted);
-  if (!larger) return NULL;
-  if (count) memcpy(larger, array, element_bytes * (size_t)count);
+  if (!larger)
+    return NULL;
+  if (count)
+    memcpy(larger, array, element_bytes * (size_t)count);
   *capacity = wanted;
   return larger;
 }
 
 hsc_status *hsc__cpu_plan_reserve(hsc_cpu_plan *plan, int32_t count) {
-  hsc_cpu_value *values = hsc__cpu_grow(plan->arena, plan->values, plan->value_count, &plan->value_capacity, count, sizeof(hsc_cpu_value));
-  hsc_cpu_use *uses = hsc__cpu_grow(plan->arena, plan->uses, plan->use_count, &plan->use_capacity, count, sizeof(hsc_cpu_use));
+  hsc_cpu_value *values = hsc__cpu_grow(plan->arena, plan->values, plan->value_count,
+                                        &plan->value_capacity, count, sizeof(hsc_cpu_value));
+  hsc_cpu_use *uses = hsc__cpu_grow(plan->arena, plan->uses, plan->use_count, &plan->use_capacity,
+                                    count, sizeof(hsc_cpu_use));
   HSC_TRY(hsc_arena_status(plan->arena));
   plan->values = values;
   plan->uses = uses;
   return NULL;
 }
 
-int32_t hsc__cpu_plan_add_value(hsc_cpu_plan *plan, hsc_cpu_value_kind kind, int64_t bytes, int32_t def) {
+int32_t hsc__cpu_plan_add_value(hsc_cpu_plan *plan,
+                                hsc_cpu_value_kind kind,
+                                int64_t bytes,
+                                int32_t def) {
   assert(plan->value_count < plan->value_capacity);
   int32_t number = plan->value_count++;
-  plan->values[number] = (hsc_cpu_value){.kind = kind, .bytes = bytes, .def = def, .last = def, .set = number, .next_in_set = -1};
+  plan->values[number] = (hsc_cpu_value){
+      .kind = kind, .bytes = bytes, .def = def, .last = def, .set = number, .next_in_set = -1};
   return number;
 }
 
@@ -49,51 +67,81 @@ static void add_use(hsc_cpu_plan *plan, int32_t value, int32_t position, int32_t
   plan->uses[plan->use_count++] = (hsc_cpu_use){value, position, loop};
 }
 
-static hsc_cpu_step *add_step(hsc_cpu_plan *plan, instance *in, hsc_cpu_step_kind kind, const hsc_instr *instr, int32_t input_count, int32_t output_count) {
+static hsc_cpu_step *add_step(hsc_cpu_plan *plan,
+                              instance *in,
+                              hsc_cpu_step_kind kind,
+                              const hsc_instr *instr,
+                              int32_t input_count,
+                              int32_t output_count) {
   hsc_cpu_step *step = HSC_NEW(plan->arena, hsc_cpu_step);
-  *step = (hsc_cpu_step){.kind = kind, .instr = instr, .position = plan->position_count++, .input_count = input_count,
-                         .output_count = output_count, .scratch = -1, .condition = -1, .trip_count = -1};
+  *step = (hsc_cpu_step){.kind = kind,
+                         .instr = instr,
+                         .position = plan->position_count++,
+                         .input_count = input_count,
+                         .output_count = output_count,
+                         .scratch = -1,
+                         .condition = -1,
+                         .trip_count = -1};
   step->inputs = HSC_NEW_ARRAY(plan->arena, int32_t, input_count + 1);
   step->outputs = HSC_NEW_ARRAY(plan->arena, int32_t, output_count + 1);
-  if (in->block->last) in->block->last->next = step;
-  else in->block->first = step;
+  if (in->block->last)
+    in->block->last->next = step;
+  else
+    in->block->first = step;
   in->block->last = step;
   plan->step_count++;
   return step;
 }
 
-// ---- constants ------------------------------------------------------------------------------------------------------------------
+// ---- constants ----------------------------------------------------------------------------------
 
-static hsc_status *constant_leaf(hsc_cpu_plan *plan, const hsc_instr *instr, const hsc_literal *literal, int32_t *out_value) {
+static hsc_status *constant_leaf(hsc_cpu_plan *plan,
+                                 const hsc_instr *instr,
+                                 const hsc_literal *literal,
+                                 int32_t *out_value) {
   if (literal->elided)
-    return HSC_ERR(FAILED_PRECONDITION, "constant %s: its values were left out of the text it came from (constant({...})); it cannot be run", instr->name);
+    return HSC_ERR(FAILED_PRECONDITION,
+                   "constant %s: its values were left out of the text it came from "
+                   "(constant({...})); it cannot be run",
+                   instr->name);
   int64_t bytes = hsc_shape_bytes(&literal->shape);
   int32_t number = 0;
   while (number < plan->constant_count &&
          !(plan->constants[number].literal == literal ||
-           (plan->constants[number].bytes == bytes && bytes <= 64 && bytes > 0 && !memcmp(plan->constants[number].literal->data, literal->data, (size_t)bytes))))
+           (plan->constants[number].bytes == bytes && bytes <= 64 && bytes > 0 &&
+            !memcmp(plan->constants[number].literal->data, literal->data, (size_t)bytes))))
     number++;
   if (number == plan->constant_count) {
-    plan->constants = hsc__cpu_grow(plan->arena, plan->constants, plan->constant_count, &plan->constant_capacity, 1, sizeof(hsc_cpu_constant));
+    plan->constants = hsc__cpu_grow(plan->arena, plan->constants, plan->constant_count,
+                                    &plan->constant_capacity, 1, sizeof(hsc_cpu_constant));
     HSC_TRY(hsc_arena_status(plan->arena));
-    plan->constants[plan->constant_count++] = (hsc_cpu_constant){.literal = literal, .offset = plan->constant_bytes, .bytes = bytes};
-    plan->constant_bytes += (bytes + HSC_CPU_PLACE_ALIGNMENT - 1) / HSC_CPU_PLACE_ALIGNMENT * HSC_CPU_PLACE_ALIGNMENT;
+    plan->constants[plan->constant_count++] =
+        (hsc_cpu_constant){.literal = literal, .offset = plan->constant_bytes, .bytes = bytes};
+    plan->constant_bytes +=
+        (bytes + HSC_CPU_PLACE_ALIGNMENT - 1) / HSC_CPU_PLACE_ALIGNMENT * HSC_CPU_PLACE_ALIGNMENT;
   }
   *out_value = hsc__cpu_plan_add_value(plan, HSC_CPU_VALUE_CONSTANT, bytes, 0);
   plan->values[*out_value].number = number;
   return NULL;
 }
 
-static hsc_status *constant_leaves(hsc_cpu_plan *plan, const hsc_instr *instr, const hsc_literal *literal, int32_t *leaves, int *at) {
-  if (!hsc_shape_is_tuple(&literal->shape)) return constant_leaf(plan, instr, literal, &leaves[(*at)++]);
-  for (int i = 0; i < literal->shape.element_count; i++) HSC_TRY(constant_leaves(plan, instr, &literal->elements[i], leaves, at));
+static hsc_status *constant_leaves(hsc_cpu_plan *plan,
+                                   const hsc_instr *instr,
+                                   const hsc_literal *literal,
+                                   int32_t *leaves,
+                                   int *at) {
+  if (!hsc_shape_is_tuple(&literal->shape))
+    return constant_leaf(plan, instr, literal, &leaves[(*at)++]);
+  for (int i = 0; i < literal->shape.element_count; i++)
+    HSC_TRY(constant_leaves(plan, instr, &literal->elements[i], leaves, at));
   return NULL;
 }
 
-// ---- renames --------------------------------------------------------------------------------------------------------------------
+// ---- renames ------------------------------------------------------------------------------------
 
 static bool same_bytes_order(const hsc_instr *instr) {
-  return hsc_layout_is_default(&instr->shape) && hsc_layout_is_default(&instr->operands[0]->shape) &&
+  return hsc_layout_is_default(&instr->shape) &&
+         hsc_layout_is_default(&instr->operands[0]->shape) &&
          hsc_shape_bytes(&instr->shape) == hsc_shape_bytes(&instr->operands[0]->shape);
 }
 
@@ -106,9 +154,12 @@ bool hsc_cpu_is_rename(const hsc_instr *instr) {
       return true;
     case HSC_OP_BITCAST:
     case HSC_OP_BITCAST_CONVERT:
-      // Types narrower than a byte are stored one to a byte: their bits do not lie as a wider type wants them.
-      return same_bytes_order(instr) && hsc_type_bits(instr->shape.type) == 8 * (int)hsc_type_bytes(instr->shape.type) &&
-             hsc_type_bits(instr->operands[0]->shape.type) == 8 * (int)hsc_type_bytes(instr->operands[0]->shape.type);
+      // Types narrower than a byte are stored one to a byte: their bits do not lie as a wider type
+      // wants them.
+      return same_bytes_order(instr) &&
+             hsc_type_bits(instr->shape.type) == 8 * (int)hsc_type_bytes(instr->shape.type) &&
+             hsc_type_bits(instr->operands[0]->shape.type) ==
+                 8 * (int)hsc_type_bytes(instr->operands[0]->shape.type);
     case HSC_OP_CONVERT:
       return instr->shape.type == instr->operands[0]->shape.type;
     case HSC_OP_TRANSPOSE: {
@@ -117,19 +168,24 @@ bool hsc_cpu_is_rename(const hsc_instr *instr) {
       const hsc_shape *from = &instr->operands[0]->shape;
       for (int i = 0; i < instr->shape.rank; i++) {
         int64_t dim = instr->attr.dims.dims.v[i];
-        if (from->dims[dim] == 1) continue;
-        if (dim < last) return false;
+        if (from->dims[dim] == 1)
+          continue;
+        if (dim < last)
+          return false;
         last = dim;
       }
       return true;
     }
     case HSC_OP_BROADCAST: {
-      if (hsc_shape_elements(&instr->shape) != hsc_shape_elements(&instr->operands[0]->shape)) return false;
+      if (hsc_shape_elements(&instr->shape) != hsc_shape_elements(&instr->operands[0]->shape))
+        return false;
       int64_t last = -1;
       for (int i = 0; i < instr->operands[0]->shape.rank; i++) {
         int64_t dim = instr->attr.dims.dims.v[i];
-        if (instr->shape.dims[dim] == 1) continue;
-        if (dim < last) return false;
+        if (instr->shape.dims[dim] == 1)
+          continue;
+        if (dim < last)
+          return false;
         last = dim;
       }
       return true;
@@ -137,28 +193,34 @@ bool hsc_cpu_is_rename(const hsc_instr *instr) {
     case HSC_OP_SLICE:
     case HSC_OP_REVERSE:
     case HSC_OP_CONCATENATE:
-      if (instr->op == HSC_OP_CONCATENATE && instr->operand_count != 1) return false;
+      if (instr->op == HSC_OP_CONCATENATE && instr->operand_count != 1)
+        return false;
       if (instr->op == HSC_OP_REVERSE) {
         for (int i = 0; i < instr->attr.dims.dims.count; i++)
-          if (instr->shape.dims[instr->attr.dims.dims.v[i]] > 1) return false;
+          if (instr->shape.dims[instr->attr.dims.dims.v[i]] > 1)
+            return false;
         return true;
       }
       return hsc_shape_same_dims(&instr->shape, &instr->operands[0]->shape);
-    default: return false;
+    default:
+      return false;
   }
 }
 
-// Follows tuples and renames of one leaf inside one computation to where it comes from, without making values.
+// Follows tuples and renames of one leaf inside one computation to where it comes from, without
+// making values.
 static void resolve_leaf(const hsc_instr **instr, int *leaf) {
   for (;;) {
     const hsc_instr *at = *instr;
     if (at->op == HSC_OP_TUPLE) {
       int i = 0;
-      while (i < at->operand_count && *leaf >= hsc_shape_leaf_count(&at->operands[i]->shape)) *leaf -= hsc_shape_leaf_count(&at->operands[i++]->shape);
+      while (i < at->operand_count && *leaf >= hsc_shape_leaf_count(&at->operands[i]->shape))
+        *leaf -= hsc_shape_leaf_count(&at->operands[i++]->shape);
       *instr = at->operands[i];
     } else if (at->op == HSC_OP_GET_TUPLE_ELEMENT) {
       const hsc_shape *tuple = &at->operands[0]->shape;
-      for (int64_t i = 0; i < at->attr.index.value; i++) *leaf += hsc_shape_leaf_count(&tuple->elements[i]);
+      for (int64_t i = 0; i < at->attr.index.value; i++)
+        *leaf += hsc_shape_leaf_count(&tuple->elements[i]);
       *instr = at->operands[0];
     } else if (hsc_cpu_is_rename(at)) {
       *instr = at->operands[0];
@@ -168,30 +230,47 @@ static void resolve_leaf(const hsc_instr **instr, int *leaf) {
   }
 }
 
-// ---- instructions ---------------------------------------------------------------------------------------------------------------
+// ---- instructions -------------------------------------------------------------------------------
 
-static hsc_status *instance_init(hsc_cpu_plan *plan, instance *in, const hsc_computation *computation, int32_t loop, hsc_cpu_block *block) {
+static hsc_status *instance_init(hsc_cpu_plan *plan,
+                                 instance *in,
+                                 const hsc_computation *computation,
+                                 int32_t loop,
+                                 hsc_cpu_block *block) {
   *in = (instance){.computation = computation, .loop = loop, .block = block};
   int32_t number = 0;
-  HSC_FOR_EACH_INSTR_IN(computation, instr) instr->index = number++;
+  HSC_FOR_EACH_INSTR_IN (computation, instr)
+    instr->index = number++;
   in->leaves = HSC_NEW_ARRAY(plan->arena, int32_t *, number + 1);
   return hsc_arena_status(plan->arena);
 }
 
-// instr->index depends on the order in the computation alone, so a second call site numbers it the same.
-static int32_t *leaves_of(instance *in, const hsc_instr *instr) { return in->leaves[instr->index]; }
+// instr->index depends on the order in the computation alone, so a second call site numbers it the
+// same.
+static int32_t *leaves_of(instance *in, const hsc_instr *instr) {
+  return in->leaves[instr->index];
+}
 
-static void set_leaves(instance *in, const hsc_instr *instr, int32_t *leaves) { in->leaves[instr->index] = leaves; }
+static void set_leaves(instance *in, const hsc_instr *instr, int32_t *leaves) {
+  in->leaves[instr->index] = leaves;
+}
 
 // The leaves of all operands, in order.
-static int32_t *operand_leaves(hsc_cpu_plan *plan, instance *in, const hsc_instr *instr, int first, int count, int32_t *out_count) {
+static int32_t *operand_leaves(hsc_cpu_plan *plan,
+                               instance *in,
+                               const hsc_instr *instr,
+                               int first,
+                               int count,
+                               int32_t *out_count) {
   int32_t total = 0;
-  for (int i = first; i < first + count; i++) total += hsc_shape_leaf_count(&instr->operands[i]->shape);
+  for (int i = first; i < first + count; i++)
+    total += hsc_shape_leaf_count(&instr->operands[i]->shape);
   int32_t *all = HSC_NEW_ARRAY(plan->arena, int32_t, total + 1);
   int32_t at = 0;
   for (int i = first; i < first + count; i++) {
     int leaf_count = hsc_shape_leaf_count(&instr->operands[i]->shape);
-    for (int l = 0; l < leaf_count; l++) all[at++] = leaves_of(in, instr->operands[i])[l];
+    for (int l = 0; l < leaf_count; l++)
+      all[at++] = leaves_of(in, instr->operands[i])[l];
   }
   *out_count = total;
   return all;
@@ -215,9 +294,12 @@ static hsc_status *walk_op(hsc_cpu_plan *plan, instance *in, const hsc_instr *in
   int output_count = hsc_shape_leaf_count(&instr->shape);
   hsc_cpu_step *step = add_step(plan, in, HSC_CPU_STEP_OP, instr, input_count, output_count);
   step->inputs = inputs;
-  for (int i = 0; i < input_count; i++) add_use(plan, inputs[i], step->position, in->loop);
+  for (int i = 0; i < input_count; i++)
+    add_use(plan, inputs[i], step->position, in->loop);
   for (int o = 0; o < output_count; o++) {
-    int32_t value = hsc__cpu_plan_add_value(plan, HSC_CPU_VALUE_COMPUTED, hsc_shape_bytes(hsc_shape_leaf(&instr->shape, o)), step->position);
+    int32_t value =
+        hsc__cpu_plan_add_value(plan, HSC_CPU_VALUE_COMPUTED,
+                                hsc_shape_bytes(hsc_shape_leaf(&instr->shape, o)), step->position);
     plan->values[value].step = step;
     plan->values[value].output = o;
     step->outputs[o] = value;
@@ -231,11 +313,13 @@ static int32_t add_copy(hsc_cpu_plan *plan, instance *in, int32_t from, const hs
   hsc_cpu_step *copy = add_step(plan, in, HSC_CPU_STEP_COPY, instr, 1, 1);
   if (instr) {
     copy->in_place = HSC_NEW(plan->arena, uint64_t);
-    if (copy->in_place) *copy->in_place = 1;
+    if (copy->in_place)
+      *copy->in_place = 1;
   }
   copy->inputs[0] = from;
   add_use(plan, from, copy->position, in->loop);
-  int32_t to = hsc__cpu_plan_add_value(plan, HSC_CPU_VALUE_COMPUTED, plan->values[from].bytes, copy->position);
+  int32_t to = hsc__cpu_plan_add_value(plan, HSC_CPU_VALUE_COMPUTED, plan->values[from].bytes,
+                                       copy->position);
   plan->values[to].step = copy;
   copy->outputs[0] = to;
   return to;
@@ -244,7 +328,8 @@ static int32_t add_copy(hsc_cpu_plan *plan, instance *in, int32_t from, const hs
 static hsc_status *walk_copy(hsc_cpu_plan *plan, instance *in, const hsc_instr *instr) {
   int32_t count;
   int32_t *leaves = operand_leaves(plan, in, instr, 0, 1, &count);
-  for (int32_t l = 0; l < count; l++) leaves[l] = add_copy(plan, in, leaves[l], instr);
+  for (int32_t l = 0; l < count; l++)
+    leaves[l] = add_copy(plan, in, leaves[l], instr);
   set_leaves(in, instr, leaves);
   return NULL;
 }
@@ -259,14 +344,20 @@ static hsc_status *walk_while(hsc_cpu_plan *plan, instance *in, const hsc_instr 
   step->trip_count = hsc__cpu_known_trip_count(instr);
   memcpy(step->inputs, init, sizeof(int32_t) * (size_t)leaf_count);
 
-  plan->loops = hsc__cpu_grow(plan->arena, plan->loops, plan->loop_count, &plan->loop_capacity, 1, sizeof(hsc_cpu_loop));
+  plan->loops = hsc__cpu_grow(plan->arena, plan->loops, plan->loop_count, &plan->loop_capacity, 1,
+                              sizeof(hsc_cpu_loop));
   HSC_TRY(hsc_arena_status(plan->arena));
   int32_t loop = plan->loop_count++;
-  plan->loops[loop] = (hsc_cpu_loop){.step = step, .parent = in->loop, .begin = step->position, .leaf_count = leaf_count,
-                                     .leaves = HSC_NEW_ARRAY(plan->arena, hsc_cpu_carried, leaf_count + 1)};
+  plan->loops[loop] =
+      (hsc_cpu_loop){.step = step,
+                     .parent = in->loop,
+                     .begin = step->position,
+                     .leaf_count = leaf_count,
+                     .leaves = HSC_NEW_ARRAY(plan->arena, hsc_cpu_carried, leaf_count + 1)};
   hsc_cpu_carried *carried = plan->loops[loop].leaves;
   int32_t condition_position = plan->position_count++;
-  int32_t *condition_leaves = HSC_NEW_ARRAY(plan->arena, int32_t, leaf_count + 1), *body_leaves = HSC_NEW_ARRAY(plan->arena, int32_t, leaf_count + 1);
+  int32_t *condition_leaves = HSC_NEW_ARRAY(plan->arena, int32_t, leaf_count + 1);
+  int32_t *body_leaves = HSC_NEW_ARRAY(plan->arena, int32_t, leaf_count + 1);
   for (int l = 0; l < leaf_count; l++) {
     add_use(plan, init[l], step->position, in->loop);
     const hsc_instr *from = body->root;
@@ -278,7 +369,8 @@ static hsc_status *walk_while(hsc_cpu_plan *plan, instance *in, const hsc_instr 
       continue;
     }
     int64_t bytes = hsc_shape_bytes(hsc_shape_leaf(&instr->shape, l));
-    carried[l].in_condition = condition_leaves[l] = hsc__cpu_plan_add_value(plan, HSC_CPU_VALUE_COMPUTED, bytes, condition_position);
+    carried[l].in_condition = condition_leaves[l] =
+        hsc__cpu_plan_add_value(plan, HSC_CPU_VALUE_COMPUTED, bytes, condition_position);
   }
   instance condition_in, body_in;
   HSC_TRY(instance_init(plan, &condition_in, instr->called[0], loop, &step->blocks[0]));
@@ -289,9 +381,11 @@ static hsc_status *walk_while(hsc_cpu_plan *plan, instance *in, const hsc_instr 
   step->condition = leaves_of(&condition_in, instr->called[0]->root)[0];
   add_use(plan, step->condition, body_position, loop);
   for (int l = 0; l < leaf_count; l++) {
-    if (carried[l].invariant) continue;
+    if (carried[l].invariant)
+      continue;
     int64_t bytes = hsc_shape_bytes(hsc_shape_leaf(&instr->shape, l));
-    carried[l].in_body = body_leaves[l] = hsc__cpu_plan_add_value(plan, HSC_CPU_VALUE_COMPUTED, bytes, body_position);
+    carried[l].in_body = body_leaves[l] =
+        hsc__cpu_plan_add_value(plan, HSC_CPU_VALUE_COMPUTED, bytes, body_position);
     add_use(plan, carried[l].in_condition, body_position, loop);
   }
   HSC_TRY(instance_init(plan, &body_in, body, loop, &step->blocks[1]));
@@ -300,9 +394,11 @@ static hsc_status *walk_while(hsc_cpu_plan *plan, instance *in, const hsc_instr 
   HSC_TRY(hsc__cpu_plan_reserve(plan, 4 * leaf_count + 2));
   const int32_t *root = leaves_of(&body_in, body->root);
   for (int l = 0; l < leaf_count; l++) {
-    if (carried[l].invariant) continue;
+    if (carried[l].invariant)
+      continue;
     carried[l].next = root[l];
-    // What the end of the body copies must not be overwritten by another copy there: another leaf's carried value goes through a place of its own.
+    // What the end of the body copies must not be overwritten by another copy there: another leaf's
+    // carried value goes through a place of its own.
     for (int other = 0; other < leaf_count; other++)
       if (other != l && !carried[other].invariant && root[l] == carried[other].in_body) {
         carried[l].next = add_copy(plan, &body_in, root[l], NULL);
@@ -314,10 +410,11 @@ static hsc_status *walk_while(hsc_cpu_plan *plan, instance *in, const hsc_instr 
   int32_t end = plan->position_count++;
   plan->loops[loop].end = end;
   for (int l = 0; l < leaf_count; l++) {
-    if (carried[l].invariant) continue;
+    if (carried[l].invariant)
+      continue;
     add_use(plan, carried[l].next, body_end, loop);
-    carried[l].result = step->outputs[l] =
-        hsc__cpu_plan_add_value(plan, HSC_CPU_VALUE_COMPUTED, hsc_shape_bytes(hsc_shape_leaf(&instr->shape, l)), end);
+    carried[l].result = step->outputs[l] = hsc__cpu_plan_add_value(
+        plan, HSC_CPU_VALUE_COMPUTED, hsc_shape_bytes(hsc_shape_leaf(&instr->shape, l)), end);
   }
   set_leaves(in, instr, step->outputs);
   return NULL;
@@ -329,7 +426,8 @@ static hsc_status *walk_conditional(hsc_cpu_plan *plan, instance *in, const hsc_
   int32_t *inputs = operand_leaves(plan, in, instr, 0, instr->operand_count, &input_count);
   hsc_cpu_step *step = add_step(plan, in, HSC_CPU_STEP_CONDITIONAL, instr, input_count, leaf_count);
   step->inputs = inputs;
-  for (int i = 0; i < input_count; i++) add_use(plan, inputs[i], step->position, in->loop);
+  for (int i = 0; i < input_count; i++)
+    add_use(plan, inputs[i], step->position, in->loop);
   step->condition = inputs[0];
   step->block_count = instr->called_count;
   step->blocks = HSC_NEW_ARRAY(plan->arena, hsc_cpu_block, instr->called_count);
@@ -345,11 +443,13 @@ static hsc_status *walk_conditional(hsc_cpu_plan *plan, instance *in, const hsc_
     HSC_TRY(hsc__cpu_plan_reserve(plan, 2 * leaf_count + 2));
     branches->roots[b] = leaves_of(&branch_in, instr->called[b]->root);
     branches->ends[b] = plan->position_count++;
-    for (int l = 0; l < leaf_count; l++) add_use(plan, branches->roots[b][l], branches->ends[b], in->loop);
+    for (int l = 0; l < leaf_count; l++)
+      add_use(plan, branches->roots[b][l], branches->ends[b], in->loop);
   }
   int32_t end = plan->position_count++;
   for (int l = 0; l < leaf_count; l++)
-    step->outputs[l] = hsc__cpu_plan_add_value(plan, HSC_CPU_VALUE_COMPUTED, hsc_shape_bytes(hsc_shape_leaf(&instr->shape, l)), end);
+    step->outputs[l] = hsc__cpu_plan_add_value(
+        plan, HSC_CPU_VALUE_COMPUTED, hsc_shape_bytes(hsc_shape_leaf(&instr->shape, l)), end);
   set_leaves(in, instr, step->outputs);
   return NULL;
 }
@@ -366,15 +466,19 @@ static hsc_status *walk_call(hsc_cpu_plan *plan, instance *in, const hsc_instr *
 }
 
 static hsc_status *walk_instr(hsc_cpu_plan *plan, instance *in, const hsc_instr *instr) {
-  if (hsc_instr_is_dead(instr) && instr->op != HSC_OP_PARAMETER) return NULL;
+  if (hsc_instr_is_dead(instr) && instr->op != HSC_OP_PARAMETER)
+    return NULL;
   int32_t leaf_count = hsc_shape_leaf_count(&instr->shape);
-  for (int i = 0; i < instr->operand_count; i++) leaf_count += hsc_shape_leaf_count(&instr->operands[i]->shape);
+  for (int i = 0; i < instr->operand_count; i++)
+    leaf_count += hsc_shape_leaf_count(&instr->operands[i]->shape);
   HSC_TRY(hsc__cpu_plan_reserve(plan, 2 * leaf_count + 2));
   switch (instr->op) {
-    case HSC_OP_PARAMETER: return NULL;
+    case HSC_OP_PARAMETER:
+      return NULL;
     case HSC_OP_CONSTANT: {
       int at = 0;
-      int32_t *leaves = HSC_NEW_ARRAY(plan->arena, int32_t, hsc_shape_leaf_count(&instr->shape) + 1);
+      int32_t *leaves =
+          HSC_NEW_ARRAY(plan->arena, int32_t, hsc_shape_leaf_count(&instr->shape) + 1);
       HSC_TRY(constant_leaves(plan, instr, instr->attr.literal.value, leaves, &at));
       set_leaves(in, instr, leaves);
       return NULL;
@@ -386,14 +490,19 @@ static hsc_status *walk_instr(hsc_cpu_plan *plan, instance *in, const hsc_instr 
     }
     case HSC_OP_GET_TUPLE_ELEMENT: {
       int skip = 0;
-      for (int64_t i = 0; i < instr->attr.index.value; i++) skip += hsc_shape_leaf_count(&instr->operands[0]->shape.elements[i]);
+      for (int64_t i = 0; i < instr->attr.index.value; i++)
+        skip += hsc_shape_leaf_count(&instr->operands[0]->shape.elements[i]);
       set_leaves(in, instr, leaves_of(in, instr->operands[0]) + skip);
       return NULL;
     }
-    case HSC_OP_COPY: return walk_copy(plan, in, instr);
-    case HSC_OP_WHILE: return walk_while(plan, in, instr);
-    case HSC_OP_CONDITIONAL: return walk_conditional(plan, in, instr);
-    case HSC_OP_CALL: return walk_call(plan, in, instr);
+    case HSC_OP_COPY:
+      return walk_copy(plan, in, instr);
+    case HSC_OP_WHILE:
+      return walk_while(plan, in, instr);
+    case HSC_OP_CONDITIONAL:
+      return walk_conditional(plan, in, instr);
+    case HSC_OP_CALL:
+      return walk_call(plan, in, instr);
     default:
       if (hsc_cpu_is_rename(instr)) {
         set_leaves(in, instr, leaves_of(in, instr->operands[0]));
@@ -404,37 +513,45 @@ static hsc_status *walk_instr(hsc_cpu_plan *plan, instance *in, const hsc_instr 
 }
 
 static hsc_status *walk(hsc_cpu_plan *plan, instance *in) {
-  HSC_FOR_EACH_INSTR_IN(in->computation, instr) HSC_TRY(walk_instr(plan, in, instr));
+  HSC_FOR_EACH_INSTR_IN (in->computation, instr)
+    HSC_TRY(walk_instr(plan, in, instr));
   return hsc_arena_status(plan->arena);
 }
 
-// ---- the entry ------------------------------------------------------------------------------------------------------------------
+// ---- the entry ----------------------------------------------------------------------------------
 
 static int leaf_of_path(const hsc_shape *shape, hsc_dims path) {
   int leaf = 0;
   for (int i = 0; i < path.count; i++) {
-    for (int64_t e = 0; e < path.v[i]; e++) leaf += hsc_shape_leaf_count(&shape->elements[e]);
+    for (int64_t e = 0; e < path.v[i]; e++)
+      leaf += hsc_shape_leaf_count(&shape->elements[e]);
     shape = &shape->elements[path.v[i]];
   }
   return leaf;
 }
 
-static void read_aliases(hsc_cpu_plan *plan, const hsc_module *module, const int *first_leaf_of_parameter) {
-  for (int o = 0; o < plan->output_count; o++) plan->output_alias[o] = -1;
+static void read_aliases(hsc_cpu_plan *plan,
+                         const hsc_module *module,
+                         const int *first_leaf_of_parameter) {
+  for (int o = 0; o < plan->output_count; o++)
+    plan->output_alias[o] = -1;
   for (int a = 0; a < module->alias_count; a++) {
     const hsc_alias *alias = &module->aliases[a];
     const hsc_instr *parameter = module->entry->parameters[alias->parameter];
     int output = leaf_of_path(&module->entry->root->shape, alias->output_index);
-    int input = first_leaf_of_parameter[alias->parameter] + leaf_of_path(&parameter->shape, alias->parameter_index);
+    int input = first_leaf_of_parameter[alias->parameter] +
+                leaf_of_path(&parameter->shape, alias->parameter_index);
     plan->output_alias[output] = input;
   }
 }
 
-// An input that is returned in another output's place than its own must be saved before that output is written over it.
+// An input that is returned in another output's place than its own must be saved before that output
+// is written over it.
 static void save_returned_inputs(hsc_cpu_plan *plan, instance *in) {
   for (int o = 0; o < plan->output_count; o++) {
     const hsc_cpu_value *value = &plan->values[plan->output_values[o]];
-    if (value->kind != HSC_CPU_VALUE_INPUT || plan->output_alias[o] == value->number) continue;
+    if (value->kind != HSC_CPU_VALUE_INPUT || plan->output_alias[o] == value->number)
+      continue;
     for (int other = 0; other < plan->output_count; other++)
       if (plan->output_alias[other] == value->number) {
         plan->output_values[o] = add_copy(plan, in, plan->output_values[o], NULL);
@@ -443,17 +560,20 @@ static void save_returned_inputs(hsc_cpu_plan *plan, instance *in) {
   }
 }
 
-hsc_status *hsc_cpu_plan_build(const hsc_module *module, hsc_arena *arena, hsc_cpu_plan **out_plan) {
+hsc_status *hsc_cpu_plan_build(const hsc_module *module,
+                               hsc_arena *arena,
+                               hsc_cpu_plan **out_plan) {
   hsc_cpu_plan *plan = HSC_NEW(arena, hsc_cpu_plan);
   *out_plan = plan;
   plan->arena = arena;
   plan->module = module;
-  plan->position_count = 1;   // inputs are there at 0
+  plan->position_count = 1;  // inputs are there at 0
   const hsc_computation *entry = module->entry;
   instance in;
   HSC_TRY(instance_init(plan, &in, entry, -1, &plan->main));
   int32_t input_leaves = 0;
-  for (int p = 0; p < entry->parameter_count; p++) input_leaves += hsc_shape_leaf_count(&entry->parameters[p]->shape);
+  for (int p = 0; p < entry->parameter_count; p++)
+    input_leaves += hsc_shape_leaf_count(&entry->parameters[p]->shape);
   HSC_TRY(hsc__cpu_plan_reserve(plan, input_leaves));
   int *first_leaf = HSC_NEW_ARRAY(arena, int, entry->parameter_count + 1);
   for (int p = 0; p < entry->parameter_count; p++) {
@@ -462,7 +582,8 @@ hsc_status *hsc_cpu_plan_build(const hsc_module *module, hsc_arena *arena, hsc_c
     first_leaf[p] = plan->input_count;
     int32_t *leaves = HSC_NEW_ARRAY(arena, int32_t, count + 1);
     for (int l = 0; l < count; l++) {
-      leaves[l] = hsc__cpu_plan_add_value(plan, HSC_CPU_VALUE_INPUT, hsc_shape_bytes(hsc_shape_leaf(shape, l)), 0);
+      leaves[l] = hsc__cpu_plan_add_value(plan, HSC_CPU_VALUE_INPUT,
+                                          hsc_shape_bytes(hsc_shape_leaf(shape, l)), 0);
       plan->values[leaves[l]].number = plan->input_count++;
     }
     set_leaves(&in, entry->parameters[p], leaves);
@@ -471,11 +592,13 @@ hsc_status *hsc_cpu_plan_build(const hsc_module *module, hsc_arena *arena, hsc_c
   plan->output_count = hsc_shape_leaf_count(&entry->root->shape);
   plan->output_values = HSC_NEW_ARRAY(arena, int32_t, plan->output_count + 1);
   plan->output_alias = HSC_NEW_ARRAY(arena, int32_t, plan->output_count + 1);
-  memcpy(plan->output_values, leaves_of(&in, entry->root), sizeof(int32_t) * (size_t)plan->output_count);
+  memcpy(plan->output_values, leaves_of(&in, entry->root),
+         sizeof(int32_t) * (size_t)plan->output_count);
   HSC_TRY(hsc__cpu_plan_reserve(plan, 2 * plan->output_count));
   read_aliases(plan, module, first_leaf);
   save_returned_inputs(plan, &in);
   int32_t end = plan->position_count++;
-  for (int o = 0; o < plan->output_count; o++) add_use(plan, plan->output_values[o], end, -1);
+  for (int o = 0; o < plan->output_count; o++)
+    add_use(plan, plan->output_values[o], end, -1);
   return hsc_arena_status(arena);
 }

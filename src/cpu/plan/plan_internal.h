@@ -7,31 +7,41 @@ enum { HSC_CPU_PLACE_ALIGNMENT = 64 };
 
 typedef struct hsc_cpu_use {
   int32_t value, position;
-  int32_t loop;              // innermost loop around the use, -1 = none
+  int32_t loop;  // innermost loop around the use, -1 = none
 } hsc_cpu_use;
 
 typedef struct hsc_cpu_carried {
-  bool invariant;            // the body returns it unchanged: no values of its own
-  int32_t in_condition, in_body, next, result;   // values; next is what the body computes for it
+  bool invariant;  // the body returns it unchanged: no values of its own
+  int32_t in_condition, in_body, next, result;  // values; next is what the body computes for it
 } hsc_cpu_carried;
 
 typedef struct hsc_cpu_loop {
   hsc_cpu_step *step;
-  int32_t parent;            // enclosing loop, -1 = none
+  int32_t parent;  // enclosing loop, -1 = none
   int32_t begin, body_end, end;
   int32_t leaf_count;
-  hsc_cpu_carried *leaves;   // [leaf_count]
+  hsc_cpu_carried *leaves;  // [leaf_count]
 } hsc_cpu_loop;
 
-typedef struct hsc_cpu_branches {   // in step->choice of a conditional
-  int32_t *ends;             // [block_count] position where the branch's results are copied out
-  int32_t **roots;           // [block_count][output_count] values
+typedef struct hsc_cpu_branches {  // in step->choice of a conditional
+  int32_t *ends;    // [block_count] position where the branch's results are copied out
+  int32_t **roots;  // [block_count][output_count] values
 } hsc_cpu_branches;
 
-// Room for `more` elements: the array, or a larger copy of it (NULL when there is no memory; the arena's status tells).
-void *hsc__cpu_grow(hsc_arena *arena, void *array, int32_t count, int32_t *capacity, int32_t more, size_t element_bytes);
+// Room for `more` elements: the array, or a larger copy of it (NULL when there is no memory; the
+// arena's status tells).
+void *hsc__cpu_grow(hsc_arena *arena,
+                    void *array,
+                    int32_t count,
+                    int32_t *capacity,
+                    int32_t more,
+                    size_t element_bytes);
 // Room for `count` more values and uses. Values are added only after it.
 HSC_MUST_USE hsc_status *hsc__cpu_plan_reserve(hsc_cpu_plan *plan, int32_t count);
-int32_t hsc__cpu_plan_add_value(hsc_cpu_plan *plan, hsc_cpu_value_kind kind, int64_t bytes, int32_t def);
-// Trips of a while from its backend_config or from its form (counter compared with a constant); -1 = unknown.
+int32_t hsc__cpu_plan_add_value(hsc_cpu_plan *plan,
+                                hsc_cpu_value_kind kind,
+                                int64_t bytes,
+                                int32_t def);
+// Trips of a while from its backend_config or from its form (counter compared with a constant); -1
+// = unknown.
 int64_t hsc__cpu_known_trip_count(const hsc_instr *instr);

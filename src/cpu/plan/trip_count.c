@@ -1,38 +1,49 @@
 // trip_count.c - how often a while runs, when that can be known before it runs.
 //
-// Either a pass has written it down (backend_config={"known_trip_count":{"n":"3"}}), or the loop has the form that counted loops have:
-//   init     tuple(..., constant a, ...)                 condition   compare(get-tuple-element i, constant b), direction=LT
-//   body     tuple(..., add(get-tuple-element i, constant c), ...)   with c > 0: max(0, ceil((b - a) / c)) trips
+// Either a pass has written it down (backend_config={"known_trip_count":{"n":"3"}}), or the loop
+// has the form that counted loops have:
+//   init   tuple(..., constant a, ...)   condition
+//      compare(get-tuple-element i, constant b), direction=LT
+//   body   tuple(..., add(get-tuple-element i, constant c), ...)
+//      with c > 0: max(0, ceil((b - a) / c)) trips
 #include <stdlib.h>
 
 #include "cpu/plan/plan_internal.h"
 
 static const hsc_instr *through_copies(const hsc_instr *instr) {
-  while (instr->op == HSC_OP_COPY || instr->op == HSC_OP_OPT_BARRIER || (instr->op == HSC_OP_RESHAPE && hsc_shape_is_scalar(&instr->shape))) instr = instr->operands[0];
+  while (instr->op == HSC_OP_COPY || instr->op == HSC_OP_OPT_BARRIER ||
+         (instr->op == HSC_OP_RESHAPE && hsc_shape_is_scalar(&instr->shape)))
+    instr = instr->operands[0];
   return instr;
 }
 
 static bool constant_of(const hsc_instr *instr, int64_t *out_value) {
   instr = through_copies(instr);
-  if (instr->op != HSC_OP_CONSTANT || !hsc_shape_is_scalar(&instr->shape) || !hsc_type_is_integral(instr->shape.type)) return false;
+  if (instr->op != HSC_OP_CONSTANT || !hsc_shape_is_scalar(&instr->shape) ||
+      !hsc_type_is_integral(instr->shape.type))
+    return false;
   *out_value = hsc_literal_get_int(instr->attr.literal.value, 0);
   return true;
 }
 
 static bool is_element(const hsc_instr *instr, const hsc_instr *parameter, int64_t *out_index) {
   instr = through_copies(instr);
-  if (instr->op != HSC_OP_GET_TUPLE_ELEMENT || instr->operands[0] != parameter) return false;
+  if (instr->op != HSC_OP_GET_TUPLE_ELEMENT || instr->operands[0] != parameter)
+    return false;
   *out_index = instr->attr.index.value;
   return true;
 }
 
 static int64_t written_trip_count(const hsc_instr *instr) {
   const char *at = instr->backend_config ? strstr(instr->backend_config, "known_trip_count") : NULL;
-  if (!at) return -1;
+  if (!at)
+    return -1;
   at = strstr(at, "\"n\"");
-  if (!at) return -1;
+  if (!at)
+    return -1;
   at += 3;
-  while (*at == ' ' || *at == ':' || *at == '"') at++;
+  while (*at == ' ' || *at == ':' || *at == '"')
+    at++;
   char *end;
   long long count = strtoll(at, &end, 10);
   return end == at || count < 0 ? -1 : count;
@@ -40,20 +51,34 @@ static int64_t written_trip_count(const hsc_instr *instr) {
 
 int64_t hsc__cpu_known_trip_count(const hsc_instr *instr) {
   int64_t written = written_trip_count(instr);
-  if (written >= 0) return written;
-  const hsc_computation *condition = instr->called[0], *body = instr->called[1];
-  const hsc_instr *test = through_copies(condition->root), *init = instr->operands[0], *next = body->root;
+  if (written >= 0)
+    return written;
+  const hsc_computation *condition = instr->called[0];
+  const hsc_computation *body = instr->called[1];
+  const hsc_instr *test = through_copies(condition->root);
+  const hsc_instr *init = instr->operands[0];
+  const hsc_instr *next = body->root;
   int64_t index, bound, step, start, own;
-  if (test->op != HSC_OP_COMPARE || test->attr.compare.direction != HSC_LT) return -1;
-  if (!is_element(test->operands[0], condition->parameters[0], &index) || !constant_of(test->operands[1], &bound)) return -1;
-  if (init->op != HSC_OP_TUPLE || !constant_of(init->operands[index], &start) || next->op != HSC_OP_TUPLE) return -1;
+  if (test->op != HSC_OP_COMPARE || test->attr.compare.direction != HSC_LT)
+    return -1;
+  if (!is_element(test->operands[0], condition->parameters[0], &index) ||
+      !constant_of(test->operands[1], &bound))
+    return -1;
+  if (init->op != HSC_OP_TUPLE || !constant_of(init->operands[index], &start) ||
+      next->op != HSC_OP_TUPLE)
+    return -1;
   const hsc_instr *add = through_copies(next->operands[index]);
-  if (add->op != HSC_OP_ADD || !is_element(add->operands[0], body->parameters[0], &own) || own != index || !constant_of(add->operands[1], &step)) return -1;
+  if (add->op != HSC_OP_ADD || !is_element(add->operands[0], body->parameters[0], &own) ||
+      own != index || !constant_of(add->operands[1], &step))
+    return -1;
   // The counter must not wrap before it reaches the bound.
-  if (step <= 0 || step > 1 << 20 || start < -((int64_t)1 << 40) || bound > (int64_t)1 << 40) return -1;
+  if (step <= 0 || step > 1 << 20 || start < -((int64_t)1 << 40) || bound > (int64_t)1 << 40)
+    return -1;
   int bits = hsc_type_bits(add->shape.type);
   bool is_signed = hsc_type_class_of(add->shape.type) == HSC_CLASS_SIGNED;
-  int64_t largest = bits >= 48 ? (int64_t)1 << 47 : ((int64_t)1 << (bits - (is_signed ? 1 : 0))) - 1;
-  if (bound > largest - step || bound < start) return bound <= start ? 0 : -1;
+  int64_t largest =
+      bits >= 48 ? (int64_t)1 << 47 : ((int64_t)1 << (bits - (is_signed ? 1 : 0))) - 1;
+  if (bound > largest - step || bound < start)
+    return bound <= start ? 0 : -1;
   return bound <= start ? 0 : (bound - start + step - 1) / step;
 }

@@ -1,4 +1,5 @@
-// execute.c - runs a compiled program: borrows a block for the temporaries, fills the table of bases, goes straight through the thunks.
+// execute.c - runs a compiled program: borrows a block for the temporaries, fills the table of
+// bases, goes straight through the thunks.
 #include "cpu/core/cpu_internal.h"
 #include "cpu/core/party.h"
 #include "cpu/runtime/records_internal.h"
@@ -17,9 +18,12 @@ static const thunk_function thunk_functions[] = {
 #undef THUNK
 };
 
-const char *hsc_cpu_thunk_text(hsc_cpu_thunk_kind kind) { return thunk_texts[kind]; }
+const char *hsc_cpu_thunk_text(hsc_cpu_thunk_kind kind) {
+  return thunk_texts[kind];
+}
 
-// The same while a session records: a thunk's end is the next one's begin, which saves a clock read.
+// The same while a session records: a thunk's end is the next one's begin, which saves a clock
+// read.
 static hsc_status *run_recorded(const hsc_cpu_frame *frame, int32_t begin, int32_t end) {
   const hsc_cpu_thunk *thunks = frame->executable->thunks;
   hsc_cpu_frame inner = *frame;
@@ -28,20 +32,27 @@ static hsc_status *run_recorded(const hsc_cpu_frame *frame, int32_t begin, int32
   for (int32_t i = begin; i < end; i = thunks[i].next) {
     hsc_cpu_thunk_record *record = hsc__cpu_recording_take(frame->recording);
     if (record) {
-      bool is_copy = thunks[i].kind == HSC_CPU_THUNK_COPY && thunks[i].instr >= 0 && frame->executable->instrs[thunks[i].instr]->op != HSC_OP_COPY;
-      *record = (hsc_cpu_thunk_record){.begin_ticks = now, .instr = thunks[i].instr, .depth = (int16_t)frame->depth, .is_copy = is_copy};
+      bool is_copy = thunks[i].kind == HSC_CPU_THUNK_COPY && thunks[i].instr >= 0 &&
+                     frame->executable->instrs[thunks[i].instr]->op != HSC_OP_COPY;
+      *record = (hsc_cpu_thunk_record){.begin_ticks = now,
+                                       .instr = thunks[i].instr,
+                                       .depth = (int16_t)frame->depth,
+                                       .is_copy = is_copy};
     }
     HSC_TRY(thunk_functions[thunks[i].kind](&inner, &thunks[i]));
     now = hsc_trace_ticks();
-    if (record) record->end_ticks = now;
+    if (record)
+      record->end_ticks = now;
   }
   return NULL;
 }
 
 hsc_status *hsc__cpu_run_range(const hsc_cpu_frame *frame, int32_t begin, int32_t end) {
   const hsc_cpu_thunk *thunks = frame->executable->thunks;
-  if (__builtin_expect(frame->recording != NULL, 0)) return run_recorded(frame, begin, end);
-  for (int32_t i = begin; i < end; i = thunks[i].next) HSC_TRY(thunk_functions[thunks[i].kind](frame, &thunks[i]));
+  if (__builtin_expect(frame->recording != NULL, 0))
+    return run_recorded(frame, begin, end);
+  for (int32_t i = begin; i < end; i = thunks[i].next)
+    HSC_TRY(thunk_functions[thunks[i].kind](frame, &thunks[i]));
   return NULL;
 }
 
@@ -50,20 +61,25 @@ hsc_status *hsc__cpu_run_COPY(const hsc_cpu_frame *frame, const hsc_cpu_thunk *t
   const void *from = hsc__cpu_at(frame, &slices[0]);
   void *to = hsc__cpu_at(frame, &slices[1]);
   // The two are the same where an output was given an input's memory.
-  if (from != to) memcpy(to, from, (size_t)slices[1].bytes);
+  if (from != to)
+    memcpy(to, from, (size_t)slices[1].bytes);
   return NULL;
 }
 
 hsc_status *hsc__cpu_run_SWAP(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
   const hsc_cpu_slice *slices = hsc__cpu_slices(frame, thunk);
-  unsigned char *a = hsc__cpu_at(frame, &slices[0]), *b = hsc__cpu_at(frame, &slices[1]), piece[4096];
+  unsigned char *a = hsc__cpu_at(frame, &slices[0]);
+  unsigned char *b = hsc__cpu_at(frame, &slices[1]);
+  unsigned char piece[4096];
   size_t left = a == b ? 0 : (size_t)slices[0].bytes;
   while (left > 0) {
     size_t size = left < sizeof piece ? left : sizeof piece;
     memcpy(piece, a, size);
     memcpy(a, b, size);
     memcpy(b, piece, size);
-    a += size, b += size, left -= size;
+    a += size;
+    b += size;
+    left -= size;
   }
   return NULL;
 }
@@ -71,14 +87,18 @@ hsc_status *hsc__cpu_run_SWAP(const hsc_cpu_frame *frame, const hsc_cpu_thunk *t
 hsc_status *hsc__cpu_run_WHILE(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
   const hsc_cpu_while *loop = hsc__cpu_data(frame, thunk);
   int32_t self = (int32_t)(thunk - frame->executable->thunks);
-  int32_t condition = self + 1, body = condition + loop->condition_count, end = body + loop->body_count;
+  int32_t condition = self + 1;
+  int32_t body = condition + loop->condition_count;
+  int32_t end = body + loop->body_count;
   if (loop->trip_count >= 0) {
-    for (int64_t trip = 0; trip < loop->trip_count; trip++) HSC_TRY(hsc__cpu_run_range(frame, body, end));
+    for (int64_t trip = 0; trip < loop->trip_count; trip++)
+      HSC_TRY(hsc__cpu_run_range(frame, body, end));
     return NULL;
   }
   for (;;) {
     HSC_TRY(hsc__cpu_run_range(frame, condition, body));
-    if (!*(const uint8_t *)hsc__cpu_input(frame, thunk, 0)) return NULL;
+    if (!*(const uint8_t *)hsc__cpu_input(frame, thunk, 0))
+      return NULL;
     HSC_TRY(hsc__cpu_run_range(frame, body, end));
   }
 }
@@ -92,49 +112,78 @@ hsc_status *hsc__cpu_run_CONDITIONAL(const hsc_cpu_frame *frame, const hsc_cpu_t
   } else {
     // Out of range selects the last branch.
     branch = *(const int32_t *)selector;
-    if (branch < 0 || branch >= conditional->branch_count) branch = conditional->branch_count - 1;
+    if (branch < 0 || branch >= conditional->branch_count)
+      branch = conditional->branch_count - 1;
   }
   int32_t at = (int32_t)(thunk - frame->executable->thunks) + 1;
-  for (int32_t b = 0; b < branch; b++) at += conditional->thunk_counts[b];
+  for (int32_t b = 0; b < branch; b++)
+    at += conditional->thunk_counts[b];
   return hsc__cpu_run_range(frame, at, at + conditional->thunk_counts[branch]);
 }
 
-static hsc_status *check_pointer(const void *pointer, const hsc_shape *shape, const char *what, int number) {
-  if (hsc_shape_bytes(shape) == 0) return NULL;
-  if (!pointer) return HSC_ERR(INVALID_ARGUMENT, "execute: %s %d is NULL", what, number);
+static hsc_status *check_pointer(const void *pointer,
+                                 const hsc_shape *shape,
+                                 const char *what,
+                                 int number) {
+  if (hsc_shape_bytes(shape) == 0)
+    return NULL;
+  if (!pointer)
+    return HSC_ERR(INVALID_ARGUMENT, "execute: %s %d is NULL", what, number);
   if ((uintptr_t)pointer % HSC_CPU_ALIGNMENT)
-    return HSC_ERR(INVALID_ARGUMENT, "execute: %s %d at %p is not aligned to %d bytes", what, number, pointer, HSC_CPU_ALIGNMENT);
+    return HSC_ERR(INVALID_ARGUMENT, "execute: %s %d at %p is not aligned to %d bytes", what,
+                   number, pointer, HSC_CPU_ALIGNMENT);
   return NULL;
 }
 
-hsc_status *hsc_cpu_execute(hsc_cpu_executable *executable, const void *const *inputs, void *const *outputs) {
+hsc_status *hsc_cpu_execute(hsc_cpu_executable *executable,
+                            const void *const *inputs,
+                            void *const *outputs) {
   return hsc_cpu_execute_rank(executable, NULL, 0, inputs, outputs);
 }
 
-hsc_status *hsc_cpu_execute_rank(hsc_cpu_executable *executable, hsc_cpu_party *party, int rank, const void *const *inputs, void *const *outputs) {
-  for (int i = 0; i < executable->input_count; i++) HSC_TRY(check_pointer(inputs[i], executable->input_shapes[i], "input", i));
-  for (int o = 0; o < executable->output_count; o++) HSC_TRY(check_pointer(outputs[o], executable->output_shapes[o], "output", o));
-  size_t worker_bytes = (size_t)executable->worker_scratch_bytes * (size_t)hsc_cpu_pool_thread_count(executable->device->pool);
-  size_t table_bytes = ((size_t)executable->base_count * sizeof(void *) + HSC_CPU_ALIGNMENT - 1) / HSC_CPU_ALIGNMENT * HSC_CPU_ALIGNMENT;
+hsc_status *hsc_cpu_execute_rank(hsc_cpu_executable *executable,
+                                 hsc_cpu_party *party,
+                                 int rank,
+                                 const void *const *inputs,
+                                 void *const *outputs) {
+  for (int i = 0; i < executable->input_count; i++)
+    HSC_TRY(check_pointer(inputs[i], executable->input_shapes[i], "input", i));
+  for (int o = 0; o < executable->output_count; o++)
+    HSC_TRY(check_pointer(outputs[o], executable->output_shapes[o], "output", o));
+  size_t worker_bytes = (size_t)executable->worker_scratch_bytes *
+                        (size_t)hsc_cpu_pool_thread_count(executable->device->pool);
+  size_t table_bytes = ((size_t)executable->base_count * sizeof(void *) + HSC_CPU_ALIGNMENT - 1) /
+                       HSC_CPU_ALIGNMENT * HSC_CPU_ALIGNMENT;
   hsc_cpu_idle_block block;
-  HSC_TRY(hsc__cpu_block_acquire(executable->device, (size_t)executable->temp_bytes + worker_bytes + table_bytes, &block));
-  if (executable->temp_bytes) hsc_cpu_memory_note(block.memory, executable->temp_bytes, -1, executable);
+  HSC_TRY(hsc__cpu_block_acquire(
+      executable->device, (size_t)executable->temp_bytes + worker_bytes + table_bytes, &block));
+  if (executable->temp_bytes)
+    hsc_cpu_memory_note(block.memory, executable->temp_bytes, -1, executable);
   // Behind the temporaries lie the threads' scratch and the table of bases.
   uint8_t *scratch = (uint8_t *)block.memory + executable->temp_bytes;
   uint8_t **bases = (uint8_t **)(scratch + worker_bytes);
   bases[HSC_CPU_BASE_TEMP] = block.memory;
   bases[HSC_CPU_BASE_CONSTANTS] = executable->constants;
   uint8_t **at = bases + HSC_CPU_BASE_FIRST_INPUT;
-  for (int i = 0; i < executable->input_count; i++) *at++ = (uint8_t *)(uintptr_t)inputs[i];
-  for (int o = 0; o < executable->output_count; o++) *at++ = outputs[o];
+  for (int i = 0; i < executable->input_count; i++)
+    *at++ = (uint8_t *)(uintptr_t)inputs[i];
+  for (int o = 0; o < executable->output_count; o++)
+    *at++ = outputs[o];
   uint64_t random_state[2];
   hsc_random_state_start(random_state);
-  hsc_cpu_frame frame = {.executable = executable, .pool = executable->device->pool, .bases = bases, .worker_scratch = scratch, .party = party, .rank = rank,
+  hsc_cpu_frame frame = {.executable = executable,
+                         .pool = executable->device->pool,
+                         .bases = bases,
+                         .worker_scratch = scratch,
+                         .party = party,
+                         .rank = rank,
                          .random_state = random_state};
   frame.recording = hsc__cpu_recording_begin(executable);
   hsc_status *status = hsc__cpu_run_range(&frame, 0, executable->thunk_count);
-  if (frame.recording) hsc__cpu_recording_end(frame.recording, !status);
-  if (executable->temp_bytes) hsc_cpu_memory_note(block.memory, -executable->temp_bytes, -1, executable);
+  if (frame.recording)
+    hsc__cpu_recording_end(frame.recording, !status);
+  if (executable->temp_bytes)
+    hsc_cpu_memory_note(block.memory, -executable->temp_bytes, -1, executable);
   hsc__cpu_block_release(executable->device, block);
   return status;
 }

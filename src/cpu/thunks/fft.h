@@ -1,6 +1,8 @@
-// fft.h - the payload of FFT thunks: fft, ifft, rfft, irfft over the last one to three dimensions, of any length.
+// fft.h - the payload of FFT thunks: fft, ifft, rfft, irfft over the last one to three dimensions,
+// of any length.
 //
-// One dimension after the other, by Stockham's mixed radix transform in double. A length whose largest prime factor is p costs p times its length.
+// One dimension after the other, by Stockham's mixed radix transform in double. A length whose
+// largest prime factor is p costs p times its length.
 #pragma once
 
 #include "cpu/core/cpu_internal.h"
@@ -8,17 +10,18 @@
 enum { HSC_FFT_MAX_DIMS = 3, HSC_FFT_MAX_FACTORS = 48, HSC_FFT_LINES = 8 };
 
 typedef struct hsc_fft_pass {
-  int64_t n, inner, outer;             // length; elements between neighbours of a line, before and after; lines of lines
-  int64_t in_length, out_length;       // elements of a line that are stored on each side
-  int64_t roots_offset;                // scratch: n roots of one
+  // length; elements between neighbours of a line, before and after; lines of lines
+  int64_t n, inner, outer;
+  int64_t in_length, out_length;  // elements of a line that are stored on each side
+  int64_t roots_offset;           // scratch: n roots of one
   int32_t factor_count;
   int32_t factors[HSC_FFT_MAX_FACTORS];
 } hsc_fft_pass;
 
 typedef struct hsc_fft {
-  int32_t in_type, out_type;           // hsc_type: f32, f64, c64, c128
-  int32_t inverse, to_real;            // to_real: the last pass mirrors half a spectrum
+  int32_t in_type, out_type;  // hsc_type: f32, f64, c64, c128
+  int32_t inverse, to_real;   // to_real: the last pass mirrors half a spectrum
   int32_t pass_count;
   hsc_fft_pass passes[HSC_FFT_MAX_DIMS];
-  int64_t work_offset;                 // scratch: the array between passes, in pairs of doubles
+  int64_t work_offset;  // scratch: the array between passes, in pairs of doubles
 } hsc_fft;

@@ -1,13 +1,17 @@
-// kernels.c - generated kernels as steps of a program: which instructions become kernels, collecting and compiling them, running them.
+// kernels.c - generated kernels as steps of a program: which instructions become kernels,
+// collecting and compiling them, running them.
 //
-// Instructions of the same form (fingerprint) share one kernel, in a program and across the programs of a device.
+// Instructions of the same form (fingerprint) share one kernel, in a program and across the
+// programs of a device.
 #include "cpu/thunks/kernels.h"
 
 #include "cpu/jit/jit.h"
 #include "cpu/thunks/lower.h"
 
-// A kernel that takes less is run on the calling thread: waking another costs as much. Chunks are a part of it.
-static const double PARALLEL_NS = 25e3, CHUNK_NS = 8e3;
+// A kernel that takes less is run on the calling thread: waking another costs as much. Chunks are a
+// part of it.
+static const double PARALLEL_NS = 25e3;
+static const double CHUNK_NS = 8e3;
 enum { MAX_CHUNKS_PER_THREAD = 8 };
 
 struct hsc_cpu_kernel_set {
@@ -15,16 +19,20 @@ struct hsc_cpu_kernel_set {
   int32_t count, capacity;
 };
 
-// ---- choosing -------------------------------------------------------------------------------------------------------------------
+// ---- choosing -----------------------------------------------------------------------------------
 
-hsc_status *hsc__cpu_add_kernel(hsc_cpu_compiler *compiler, const hsc_instr *instr, double size, int32_t *out_number) {
+hsc_status *hsc__cpu_add_kernel(hsc_cpu_compiler *compiler,
+                                const hsc_instr *instr,
+                                double size,
+                                int32_t *out_number) {
   hsc_cpu_kernel_set *set = compiler->kernels;
   if (!set) {
     set = compiler->kernels = HSC_NEW(compiler->arena, hsc_cpu_kernel_set);
     HSC_TRY(hsc_arena_status(compiler->arena));
   }
   hsc_hash128 key = hsc_instr_fingerprint(instr);
-  if (!key.low && !key.high) return hsc_status_out_of_memory();
+  if (!key.low && !key.high)
+    return hsc_status_out_of_memory();
   for (int32_t k = 0; k < set->count; k++)
     if (set->kernels[k].key.low == key.low && set->kernels[k].key.high == key.high) {
       *out_number = k;
@@ -34,7 +42,8 @@ hsc_status *hsc__cpu_add_kernel(hsc_cpu_compiler *compiler, const hsc_instr *ins
     int32_t wanted = set->capacity ? set->capacity * 2 : 32;
     hsc_cpu_jit_kernel *larger = HSC_NEW_ARRAY(compiler->arena, hsc_cpu_jit_kernel, wanted);
     HSC_TRY(hsc_arena_status(compiler->arena));
-    if (set->count) memcpy(larger, set->kernels, sizeof *larger * (size_t)set->count);
+    if (set->count)
+      memcpy(larger, set->kernels, sizeof *larger * (size_t)set->count);
     set->kernels = larger;
     set->capacity = wanted;
   }
@@ -45,51 +54,75 @@ hsc_status *hsc__cpu_add_kernel(hsc_cpu_compiler *compiler, const hsc_instr *ins
 
 int64_t hsc__cpu_chunk(const hsc_cpu_compiler *compiler, const hsc_kernel_plan *plan) {
   int threads = hsc_cpu_pool_thread_count(compiler->device->pool);
-  if (threads < 2 || plan->cost_ns < PARALLEL_NS || plan->count <= plan->piece) return plan->count;
+  if (threads < 2 || plan->cost_ns < PARALLEL_NS || plan->count <= plan->piece)
+    return plan->count;
   int64_t chunks = (int64_t)(plan->cost_ns / CHUNK_NS);
-  if (chunks > (int64_t)threads * MAX_CHUNKS_PER_THREAD) chunks = (int64_t)threads * MAX_CHUNKS_PER_THREAD;
+  if (chunks > (int64_t)threads * MAX_CHUNKS_PER_THREAD)
+    chunks = (int64_t)threads * MAX_CHUNKS_PER_THREAD;
   int64_t chunk = (plan->count + chunks - 1) / chunks;
   return (chunk + plan->piece - 1) / plan->piece * plan->piece;
 }
 
-hsc_status *hsc__cpu_add_epilogue(hsc_cpu_compiler *compiler, const hsc_instr *fusion, hsc_cpu_epilogue *out_epilogue, int32_t *out_number, bool *out_fits) {
+hsc_status *hsc__cpu_add_epilogue(hsc_cpu_compiler *compiler,
+                                  const hsc_instr *fusion,
+                                  hsc_cpu_epilogue *out_epilogue,
+                                  int32_t *out_number,
+                                  bool *out_fits) {
   uint64_t in_place[HSC_KERNEL_MAX_BUFFERS];
   hsc_kernel_plan plan = {0};
   HSC_TRY(hsc_kernel_plan_try(fusion, &compiler->device->isa, &plan, in_place, out_fits));
-  if (!*out_fits) return NULL;
-  *out_epilogue = (hsc_cpu_epilogue){.by_panels = plan.kind == HSC_KERNEL_PANEL, .count = plan.count, .chunk = hsc__cpu_chunk(compiler, &plan)};
+  if (!*out_fits)
+    return NULL;
+  *out_epilogue = (hsc_cpu_epilogue){.by_panels = plan.kind == HSC_KERNEL_PANEL,
+                                     .count = plan.count,
+                                     .chunk = hsc__cpu_chunk(compiler, &plan)};
   return hsc__cpu_add_kernel(compiler, fusion, plan.code_size, out_number);
 }
 
-bool hsc__cpu_reads_as_bias(const hsc_instr *fusion, const hsc_instr *product, bool *out_relu, const hsc_instr **out_spread) {
-  const hsc_instr *root = fusion->called[0]->root, *at = root;
+bool hsc__cpu_reads_as_bias(const hsc_instr *fusion,
+                            const hsc_instr *product,
+                            bool *out_relu,
+                            const hsc_instr **out_spread) {
+  const hsc_instr *root = fusion->called[0]->root;
+  const hsc_instr *at = root;
   double zero;
   if (root->op == HSC_OP_MAXIMUM)
     for (int i = 0; i < 2; i++)
-      if (hsc_instr_is_scalar_constant(root->operands[i], &zero) && zero == 0) at = root->operands[1 - i];
+      if (hsc_instr_is_scalar_constant(root->operands[i], &zero) && zero == 0)
+        at = root->operands[1 - i];
   *out_relu = at != root;
   *out_spread = NULL;
-  if (at == product) return true;
-  if (at->op != HSC_OP_ADD || (at->operands[0] != product && at->operands[1] != product)) return false;
+  if (at == product)
+    return true;
+  if (at->op != HSC_OP_ADD || (at->operands[0] != product && at->operands[1] != product))
+    return false;
   *out_spread = at->operands[at->operands[0] == product];
-  return (*out_spread)->op == HSC_OP_BROADCAST && (*out_spread)->operands[0]->op == HSC_OP_PARAMETER;
+  return (*out_spread)->op == HSC_OP_BROADCAST &&
+         (*out_spread)->operands[0]->op == HSC_OP_PARAMETER;
 }
 
-hsc_status *hsc__cpu_choose_kernel(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen) {
+hsc_status *hsc__cpu_choose_kernel(hsc_cpu_compiler *compiler,
+                                   hsc_cpu_step *step,
+                                   hsc_cpu_choice *choice,
+                                   bool *out_chosen) {
   const hsc_instr *instr = step->instr;
   *out_chosen = false;
-  if (hsc_kernel_product(instr)) return NULL;
+  if (hsc_kernel_product(instr))
+    return NULL;
   hsc_kernel_plan plan = {0};
   uint64_t *in_place = HSC_NEW_ARRAY(compiler->arena, uint64_t, step->output_count + 1);
   HSC_TRY(hsc_arena_status(compiler->arena));
   bool fits = false;
   HSC_TRY(hsc_kernel_plan_try(instr, &compiler->device->isa, &plan, in_place, &fits));
-  if (!fits) return NULL;
+  if (!fits)
+    return NULL;
   hsc_cpu_kernel_call *call = HSC_NEW(compiler->arena, hsc_cpu_kernel_call);
   HSC_TRY(hsc_arena_status(compiler->arena));
-  *call = (hsc_cpu_kernel_call){.count = plan.count, .chunk = plan.count, .partials = plan.partials};
+  *call =
+      (hsc_cpu_kernel_call){.count = plan.count, .chunk = plan.count, .partials = plan.partials};
   call->chunk = hsc__cpu_chunk(compiler, &plan);
-  for (int o = 0; o < plan.output_count && plan.partials; o++) call->partial_offset[o] = plan.partial_offset[o];
+  for (int o = 0; o < plan.output_count && plan.partials; o++)
+    call->partial_offset[o] = plan.partial_offset[o];
   HSC_TRY(hsc__cpu_add_kernel(compiler, instr, plan.code_size, &choice->kernel));
   choice->kind = HSC_CPU_THUNK_KERNEL;
   choice->payload = call;
@@ -100,24 +133,30 @@ hsc_status *hsc__cpu_choose_kernel(hsc_cpu_compiler *compiler, hsc_cpu_step *ste
   return NULL;
 }
 
-// ---- compiling ------------------------------------------------------------------------------------------------------------------
+// ---- compiling ----------------------------------------------------------------------------------
 
-hsc_status *hsc__cpu_compile_kernels(hsc_cpu_compiler *compiler, int64_t *codegen_ns, int64_t *link_ns) {
+hsc_status *hsc__cpu_compile_kernels(hsc_cpu_compiler *compiler,
+                                     int64_t *codegen_ns,
+                                     int64_t *link_ns) {
   hsc_cpu_executable *executable = compiler->executable;
   hsc_cpu_kernel_set *set = compiler->kernels;
-  if (!set) return NULL;
+  if (!set)
+    return NULL;
   executable->kernels = HSC_NEW_ARRAY(executable->arena, hsc_cpu_kernel, set->count);
   executable->units = HSC_NEW_ARRAY(executable->arena, hsc_cpu_unit *, set->count);
   HSC_TRY(hsc_arena_status(executable->arena));
   hsc_cpu_jit *jit;
-  HSC_TRY(hsc__cpu_device_jit(compiler->device, compiler->options->backend_optimization_level, &jit));
-  HSC_TRY(hsc_cpu_jit_compile(jit, compiler->device->pool, set->kernels, set->count, codegen_ns, link_ns));
+  HSC_TRY(
+      hsc__cpu_device_jit(compiler->device, compiler->options->backend_optimization_level, &jit));
+  HSC_TRY(hsc_cpu_jit_compile(jit, compiler->device->pool, set->kernels, set->count, codegen_ns,
+                              link_ns));
   executable->kernel_count = set->count;
-  for (int32_t k = 0; k < set->count; k++) hsc__cpu_executable_add_kernel(executable, k, &set->kernels[k]);
+  for (int32_t k = 0; k < set->count; k++)
+    hsc__cpu_executable_add_kernel(executable, k, &set->kernels[k]);
   return NULL;
 }
 
-// ---- running --------------------------------------------------------------------------------------------------------------------
+// ---- running ------------------------------------------------------------------------------------
 
 typedef struct kernel_run {
   hsc_cpu_kernel_function function;
@@ -127,11 +166,16 @@ typedef struct kernel_run {
 
 static void run_chunk(void *context, int64_t chunk, int worker) {
   const kernel_run *run = context;
-  int64_t begin = chunk * run->chunk, end = begin + run->chunk;
+  int64_t begin = chunk * run->chunk;
+  int64_t end = begin + run->chunk;
   run->function(run->buffers, begin, end < run->count ? end : run->count);
 }
 
-void hsc__cpu_run_pieces(hsc_cpu_pool *pool, hsc_cpu_kernel_function function, void **buffers, int64_t count, int64_t chunk) {
+void hsc__cpu_run_pieces(hsc_cpu_pool *pool,
+                         hsc_cpu_kernel_function function,
+                         void **buffers,
+                         int64_t count,
+                         int64_t chunk) {
   if (chunk >= count) {
     function(buffers, 0, count);
     return;
@@ -146,12 +190,15 @@ hsc_status *hsc__cpu_run_KERNEL(const hsc_cpu_frame *frame, const hsc_cpu_thunk 
   const hsc_cpu_slice *slices = hsc__cpu_slices(frame, thunk);
   void *buffers[2 * HSC_KERNEL_MAX_BUFFERS];
   int count = thunk->input_count + thunk->output_count;
-  for (int b = 0; b < count; b++) buffers[b] = hsc__cpu_at(frame, &slices[b]);
+  for (int b = 0; b < count; b++)
+    buffers[b] = hsc__cpu_at(frame, &slices[b]);
   if (call->partials) {
     char *scratch = hsc__cpu_scratch(frame, thunk);
-    for (int o = 0; o < thunk->output_count; o++) buffers[count + o] = scratch + call->partial_offset[o];
+    for (int o = 0; o < thunk->output_count; o++)
+      buffers[count + o] = scratch + call->partial_offset[o];
   }
   hsc__cpu_run_pieces(frame->pool, kernel->function, buffers, call->count, call->chunk);
-  if (call->partials) kernel->combine(buffers, 0, 1);
+  if (call->partials)
+    kernel->combine(buffers, 0, 1);
   return NULL;
 }

@@ -1,19 +1,25 @@
-// lanes.c - see lanes.h. A kernel is made from a `map` over arrays, in a module of helpers that dies with the compilation.
+// lanes.c - see lanes.h. A kernel is made from a `map` over arrays, in a module of helpers that
+// dies with the compilation.
 #include "cpu/thunks/lanes.h"
 
 #include "cpu/emit/emit.h"
 
 static hsc_status *helpers(hsc_cpu_compiler *compiler, hsc_module **out_module) {
-  if (!compiler->helpers) HSC_TRY(hsc_module_create("helpers", &compiler->helpers));
+  if (!compiler->helpers)
+    HSC_TRY(hsc_module_create("helpers", &compiler->helpers));
   *out_module = compiler->helpers;
   return NULL;
 }
 
-hsc_status *hsc__cpu_add_lanes(hsc_cpu_compiler *compiler, const hsc_computation *computation, int32_t *out_kernel) {
+hsc_status *hsc__cpu_add_lanes(hsc_cpu_compiler *compiler,
+                               const hsc_computation *computation,
+                               int32_t *out_kernel) {
   *out_kernel = -1;
-  if (!hsc_shape_is_scalar(&computation->root->shape) || computation->parameter_count < 1) return NULL;
+  if (!hsc_shape_is_scalar(&computation->root->shape) || computation->parameter_count < 1)
+    return NULL;
   for (int p = 0; p < computation->parameter_count; p++)
-    if (!hsc_shape_is_scalar(&computation->parameters[p]->shape)) return NULL;
+    if (!hsc_shape_is_scalar(&computation->parameters[p]->shape))
+      return NULL;
   hsc_module *module = NULL;
   HSC_TRY(helpers(compiler, &module));
   hsc_computation *clone = NULL;
@@ -24,8 +30,12 @@ hsc_status *hsc__cpu_add_lanes(hsc_cpu_compiler *compiler, const hsc_computation
   hsc_instr **parameters = HSC_NEW_ARRAY(module->arena, hsc_instr *, computation->parameter_count);
   HSC_TRY(hsc_arena_status(module->arena));
   for (int p = 0; p < computation->parameter_count; p++)
-    parameters[p] = hsc_build_parameter(&b, p, hsc_shape_array(module->arena, computation->parameters[p]->shape.type, 1, &size), "lane");
-  hsc_instr *map = hsc_build_calls(&b, HSC_OP_MAP, hsc_shape_array(module->arena, computation->root->shape.type, 1, &size), computation->parameter_count, parameters, 1, &clone);
+    parameters[p] = hsc_build_parameter(
+        &b, p, hsc_shape_array(module->arena, computation->parameters[p]->shape.type, 1, &size),
+        "lane");
+  hsc_instr *map = hsc_build_calls(
+      &b, HSC_OP_MAP, hsc_shape_array(module->arena, computation->root->shape.type, 1, &size),
+      computation->parameter_count, parameters, 1, &clone);
   map->attr.dims.dims = HSC_DIMS(module->arena, 0);
   hsc_computation *done = NULL;
   HSC_TRY(hsc_builder_finish(&b, map, &done));
@@ -33,67 +43,99 @@ hsc_status *hsc__cpu_add_lanes(hsc_cpu_compiler *compiler, const hsc_computation
   uint64_t in_place[1];
   bool fits = false;
   HSC_TRY(hsc_kernel_plan_try(map, &compiler->device->isa, &plan, in_place, &fits));
-  if (!fits) return NULL;
+  if (!fits)
+    return NULL;
   return hsc__cpu_add_kernel(compiler, map, plan.code_size, out_kernel);
 }
 
-// ---- comparators ----------------------------------------------------------------------------------------------------------------
+// ---- comparators --------------------------------------------------------------------------------
 
 enum { MAX_KEY_DEPTH = 64 };
 
-// Is the right side the same function of parameter 2 i + 1 as the left side is of 2 i? *operand is -1 until a parameter is met.
-static bool same_function(const hsc_instr *left, const hsc_instr *right, int64_t *operand, int depth) {
-  if (depth > MAX_KEY_DEPTH || left->op != right->op) return false;
+// Is the right side the same function of parameter 2 i + 1 as the left side is of 2 i? *operand is
+// -1 until a parameter is met.
+static bool same_function(const hsc_instr *left,
+                          const hsc_instr *right,
+                          int64_t *operand,
+                          int depth) {
+  if (depth > MAX_KEY_DEPTH || left->op != right->op)
+    return false;
   if (left->op == HSC_OP_PARAMETER) {
     int64_t number = left->attr.index.value;
-    if (number % 2 || right->attr.index.value != number + 1 || (*operand >= 0 && *operand != number / 2)) return false;
+    if (number % 2 || right->attr.index.value != number + 1 ||
+        (*operand >= 0 && *operand != number / 2))
+      return false;
     *operand = number / 2;
     return true;
   }
-  if (left == right && left->op == HSC_OP_CONSTANT) return true;
-  if (left->called_count || !hsc_shape_equal(&left->shape, &right->shape) || !hsc_attr_equal(left, right) || left->operand_count != right->operand_count) return false;
+  if (left == right && left->op == HSC_OP_CONSTANT)
+    return true;
+  if (left->called_count || !hsc_shape_equal(&left->shape, &right->shape) ||
+      !hsc_attr_equal(left, right) || left->operand_count != right->operand_count)
+    return false;
   for (int i = 0; i < left->operand_count; i++)
-    if (!same_function(left->operands[i], right->operands[i], operand, depth + 1)) return false;
+    if (!same_function(left->operands[i], right->operands[i], operand, depth + 1))
+      return false;
   return true;
 }
 
 static hsc_instr *copy_function(hsc_builder *b, const hsc_instr *instr, hsc_instr *parameter) {
-  if (instr->op == HSC_OP_PARAMETER) return parameter;
+  if (instr->op == HSC_OP_PARAMETER)
+    return parameter;
   hsc_instr *operands[8];
-  for (int i = 0; i < instr->operand_count; i++) operands[i] = copy_function(b, instr->operands[i], parameter);
+  for (int i = 0; i < instr->operand_count; i++)
+    operands[i] = copy_function(b, instr->operands[i], parameter);
   return hsc_build_clone(b, instr, operands);
 }
 
 static int64_t size_of_function(const hsc_instr *instr, int depth) {
   int64_t size = 1;
-  if (depth > MAX_KEY_DEPTH || instr->operand_count > 8) return 1 << 20;
-  for (int i = 0; i < instr->operand_count && size < 1 << 20; i++) size += size_of_function(instr->operands[i], depth + 1);
+  if (depth > MAX_KEY_DEPTH || instr->operand_count > 8)
+    return 1 << 20;
+  for (int i = 0; i < instr->operand_count && size < 1 << 20; i++)
+    size += size_of_function(instr->operands[i], depth + 1);
   return size;
 }
 
-hsc_status *hsc__cpu_find_key(hsc_cpu_compiler *compiler, const hsc_computation *comparator, hsc_cpu_key *out_key, bool *out_found) {
+hsc_status *hsc__cpu_find_key(hsc_cpu_compiler *compiler,
+                              const hsc_computation *comparator,
+                              hsc_cpu_key *out_key,
+                              bool *out_found) {
   const hsc_instr *root = comparator->root;
   int64_t operand = -1;
   *out_found = false;
-  if (root->op != HSC_OP_COMPARE || (root->attr.compare.direction != HSC_LT && root->attr.compare.direction != HSC_GT)) return NULL;
-  const hsc_instr *left = root->operands[0], *right = root->operands[1];
-  if (!same_function(left, right, &operand, 0) || operand < 0) return NULL;
+  if (root->op != HSC_OP_COMPARE ||
+      (root->attr.compare.direction != HSC_LT && root->attr.compare.direction != HSC_GT))
+    return NULL;
+  const hsc_instr *left = root->operands[0];
+  const hsc_instr *right = root->operands[1];
+  if (!same_function(left, right, &operand, 0) || operand < 0)
+    return NULL;
   hsc_type type = left->shape.type;
-  if (hsc_type_is_complex(type) || !hsc_shape_is_scalar(&left->shape)) return NULL;
-  if (hsc_type_is_float(type) && type != HSC_TYPE_F32 && type != HSC_TYPE_F64 && type != HSC_TYPE_F16 && type != HSC_TYPE_BF16) return NULL;
-  *out_key = (hsc_cpu_key){.operand = (int32_t)operand, .descending = root->attr.compare.direction == HSC_GT, .type = (int32_t)type,
-                           .total_order = root->attr.compare.type == HSC_COMPARE_TOTALORDER, .kernel = -1};
+  if (hsc_type_is_complex(type) || !hsc_shape_is_scalar(&left->shape))
+    return NULL;
+  if (hsc_type_is_float(type) && type != HSC_TYPE_F32 && type != HSC_TYPE_F64 &&
+      type != HSC_TYPE_F16 && type != HSC_TYPE_BF16)
+    return NULL;
+  *out_key = (hsc_cpu_key){.operand = (int32_t)operand,
+                           .descending = root->attr.compare.direction == HSC_GT,
+                           .type = (int32_t)type,
+                           .total_order = root->attr.compare.type == HSC_COMPARE_TOTALORDER,
+                           .kernel = -1};
   if (left->op != HSC_OP_PARAMETER) {
-    if (size_of_function(left, 0) > 200) return NULL;
+    if (size_of_function(left, 0) > 200)
+      return NULL;
     hsc_module *module = NULL;
     HSC_TRY(helpers(compiler, &module));
     hsc_builder b;
     hsc_computation *function = NULL;
     hsc_builder_init(&b, module, "key");
-    hsc_instr *parameter = hsc_build_parameter(&b, 0, comparator->parameters[2 * operand]->shape, "x");
+    hsc_instr *parameter =
+        hsc_build_parameter(&b, 0, comparator->parameters[2 * operand]->shape, "x");
     HSC_TRY(hsc_builder_finish(&b, copy_function(&b, left, parameter), &function));
     HSC_TRY(hsc__cpu_add_lanes(compiler, function, &out_key->kernel));
-    if (out_key->kernel < 0) return NULL;
+    if (out_key->kernel < 0)
+      return NULL;
   }
   *out_found = true;
   return NULL;

@@ -1,13 +1,16 @@
-// moves.c - operations that only move data, as strided copies: transpose, broadcast, slice, reverse, concatenate, pad, dynamic-slice,
-// dynamic-update-slice, iota. No code is generated for them: such a thunk costs nothing to compile and runs at the speed of memory.
+// moves.c - operations that only move data, as strided copies: transpose, broadcast, slice,
+// reverse, concatenate, pad, dynamic-slice, dynamic-update-slice, iota. No code is generated for
+// them: such a thunk costs nothing to compile and runs at the speed of memory.
 //
-// A thunk fills its output with a value (pad), or copies an input over it (dynamic-update-slice that is not in place), then makes its moves.
-// Index operands add, clamped, to the source's offset (dynamic-slice) or the target's (dynamic-update-slice).
+// A thunk fills its output with a value (pad), or copies an input over it (dynamic-update-slice
+// that is not in place), then makes its moves. Index operands add, clamped, to the source's offset
+// (dynamic-slice) or the target's (dynamic-update-slice).
 #include "cpu/thunks/moves.h"
 
 #include "cpu/thunks/lower.h"
 
-static const int64_t PARALLEL_BYTES = 256 << 10;   // about 20 us of copying: below it, waking a thread costs more than it saves
+// about 20 us of copying: below it, waking a thread costs more than it saves
+static const int64_t PARALLEL_BYTES = 256 << 10;
 static const int64_t CHUNK_BYTES = 64 << 10;
 
 static void dense_strides(const hsc_shape *shape, int64_t *strides) {
@@ -19,9 +22,11 @@ static void dense_strides(const hsc_shape *shape, int64_t *strides) {
 }
 
 // A move over the dimensions of `shape` with the given strides (bytes).
-static void set_move(hsc_cpu_move *move, int input, const hsc_shape *shape, const int64_t *from, const int64_t *to) {
+static void set_move(
+    hsc_cpu_move *move, int input, const hsc_shape *shape, const int64_t *from, const int64_t *to) {
   move->input = input;
-  move->copy = (hsc_strided){.rank = shape->rank, .element_bytes = (int32_t)hsc_type_bytes(shape->type)};
+  move->copy =
+      (hsc_strided){.rank = shape->rank, .element_bytes = (int32_t)hsc_type_bytes(shape->type)};
   for (int i = 0; i < shape->rank; i++) {
     move->copy.size[i] = shape->dims[i];
     move->copy.from_stride[i] = from[i];
@@ -29,33 +34,47 @@ static void set_move(hsc_cpu_move *move, int input, const hsc_shape *shape, cons
   }
 }
 
-static bool add_indices(hsc_cpu_moves *moves, const hsc_instr *instr, int first_operand, const hsc_shape *whole, const int64_t *sizes, const int64_t *strides) {
+static bool add_indices(hsc_cpu_moves *moves,
+                        const hsc_instr *instr,
+                        int first_operand,
+                        const hsc_shape *whole,
+                        const int64_t *sizes,
+                        const int64_t *strides) {
   int count = instr->operand_count - first_operand;
-  if (count != whole->rank) return false;
+  if (count != whole->rank)
+    return false;
   moves->index_input = first_operand;
   for (int i = 0; i < count; i++) {
     const hsc_shape *shape = &instr->operands[first_operand + i]->shape;
-    if (!hsc_shape_is_scalar(shape) || !hsc_type_is_integral(shape->type)) return false;
-    moves->indices[i] = (hsc_cpu_move_index){.type = (int32_t)shape->type, .limit = whole->dims[i] - sizes[i], .stride = strides[i]};
+    if (!hsc_shape_is_scalar(shape) || !hsc_type_is_integral(shape->type))
+      return false;
+    moves->indices[i] = (hsc_cpu_move_index){
+        .type = (int32_t)shape->type, .limit = whole->dims[i] - sizes[i], .stride = strides[i]};
   }
   moves->index_count = count;
   return true;
 }
 
 static bool plan_moves(const hsc_instr *instr, hsc_cpu_moves *moves) {
-  const hsc_shape *out = &instr->shape, *in = instr->operand_count ? &instr->operands[0]->shape : NULL;
-  int64_t from[HSC_STRIDED_MAX_RANK] = {0}, to[HSC_STRIDED_MAX_RANK] = {0}, in_strides[HSC_STRIDED_MAX_RANK] = {0};
+  const hsc_shape *out = &instr->shape;
+  const hsc_shape *in = instr->operand_count ? &instr->operands[0]->shape : NULL;
+  int64_t from[HSC_STRIDED_MAX_RANK] = {0};
+  int64_t to[HSC_STRIDED_MAX_RANK] = {0};
+  int64_t in_strides[HSC_STRIDED_MAX_RANK] = {0};
   dense_strides(out, to);
-  if (in && hsc_shape_is_array(in)) dense_strides(in, in_strides);
+  if (in && hsc_shape_is_array(in))
+    dense_strides(in, in_strides);
   hsc_cpu_move *move = &moves->moves[0];
   moves->move_count = 1;
   switch (instr->op) {
     case HSC_OP_TRANSPOSE:
-      for (int i = 0; i < out->rank; i++) from[i] = in_strides[instr->attr.dims.dims.v[i]];
+      for (int i = 0; i < out->rank; i++)
+        from[i] = in_strides[instr->attr.dims.dims.v[i]];
       set_move(move, 0, out, from, to);
       return true;
     case HSC_OP_BROADCAST:
-      for (int i = 0; i < in->rank; i++) from[instr->attr.dims.dims.v[i]] = in_strides[i];
+      for (int i = 0; i < in->rank; i++)
+        from[instr->attr.dims.dims.v[i]] = in_strides[i];
       set_move(move, 0, out, from, to);
       return true;
     case HSC_OP_SLICE:
@@ -67,7 +86,8 @@ static bool plan_moves(const hsc_instr *instr, hsc_cpu_moves *moves) {
       set_move(move, 0, out, from, to);
       return true;
     case HSC_OP_REVERSE:
-      for (int i = 0; i < out->rank; i++) from[i] = in_strides[i];
+      for (int i = 0; i < out->rank; i++)
+        from[i] = in_strides[i];
       for (int i = 0; i < instr->attr.dims.dims.count; i++) {
         int64_t dim = instr->attr.dims.dims.v[i];
         from[dim] = -from[dim];
@@ -76,8 +96,10 @@ static bool plan_moves(const hsc_instr *instr, hsc_cpu_moves *moves) {
       set_move(move, 0, out, from, to);
       return true;
     case HSC_OP_CONCATENATE: {
-      if (instr->operand_count > HSC_CPU_MAX_MOVES) return false;
-      int64_t dim = instr->attr.dims.dims.v[0], offset = 0;
+      if (instr->operand_count > HSC_CPU_MAX_MOVES)
+        return false;
+      int64_t dim = instr->attr.dims.dims.v[0];
+      int64_t offset = 0;
       moves->move_count = instr->operand_count;
       for (int o = 0; o < instr->operand_count; o++) {
         dense_strides(&instr->operands[o]->shape, from);
@@ -88,15 +110,18 @@ static bool plan_moves(const hsc_instr *instr, hsc_cpu_moves *moves) {
       return true;
     }
     case HSC_OP_PAD: {
-      // The elements that stay: of each dimension those whose place, low + i * (interior + 1), is inside the result.
-      int64_t sizes[HSC_STRIDED_MAX_RANK] = {0}, to_inside[HSC_STRIDED_MAX_RANK] = {0};
+      // The elements that stay: of each dimension those whose place, low + i * (interior + 1), is
+      // inside the result.
+      int64_t sizes[HSC_STRIDED_MAX_RANK] = {0};
+      int64_t to_inside[HSC_STRIDED_MAX_RANK] = {0};
       bool covers = true;
       for (int i = 0; i < out->rank; i++) {
         const hsc_pad_dim *pad = &instr->attr.pad.dims[i];
         int64_t step = pad->interior + 1;
         int64_t first = pad->low < 0 ? (-pad->low + step - 1) / step : 0;
         int64_t end = in->dims[i];
-        while (end > first && pad->low + (end - 1) * step >= out->dims[i]) end--;
+        while (end > first && pad->low + (end - 1) * step >= out->dims[i])
+          end--;
         sizes[i] = end > first ? end - first : 0;
         covers = covers && sizes[i] == out->dims[i];
         to_inside[i] = to[i] * step;
@@ -106,7 +131,8 @@ static bool plan_moves(const hsc_instr *instr, hsc_cpu_moves *moves) {
       hsc_shape inside = *out;
       inside.dims = sizes;
       set_move(move, 0, &inside, in_strides, to_inside);
-      if (hsc_shape_elements(&inside) == 0) moves->move_count = 0;
+      if (hsc_shape_elements(&inside) == 0)
+        moves->move_count = 0;
       moves->fill_input = covers ? -1 : 1;
       return true;
     }
@@ -121,22 +147,33 @@ static bool plan_moves(const hsc_instr *instr, hsc_cpu_moves *moves) {
       moves->index_on_output = true;
       return add_indices(moves, instr, 2, out, update->dims, to);
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 
-hsc_status *hsc__cpu_choose_moves(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen) {
+hsc_status *hsc__cpu_choose_moves(hsc_cpu_compiler *compiler,
+                                  hsc_cpu_step *step,
+                                  hsc_cpu_choice *choice,
+                                  bool *out_chosen) {
   const hsc_instr *instr = step->instr;
   *out_chosen = false;
-  if (!hsc_shape_is_array(&instr->shape) || instr->shape.rank > HSC_STRIDED_MAX_RANK) return NULL;
+  if (!hsc_shape_is_array(&instr->shape) || instr->shape.rank > HSC_STRIDED_MAX_RANK)
+    return NULL;
   for (int i = 0; i < instr->operand_count; i++)
-    if (!hsc_shape_is_array(&instr->operands[i]->shape) || instr->operands[i]->shape.rank > HSC_STRIDED_MAX_RANK) return NULL;
+    if (!hsc_shape_is_array(&instr->operands[i]->shape) ||
+        instr->operands[i]->shape.rank > HSC_STRIDED_MAX_RANK)
+      return NULL;
   size_t room = sizeof(hsc_cpu_moves) + sizeof(hsc_cpu_move) * (size_t)(instr->operand_count + 1);
   hsc_cpu_moves *moves = hsc_arena_alloc(compiler->arena, room);
   HSC_TRY(hsc_arena_status(compiler->arena));
-  *moves = (hsc_cpu_moves){.fill_input = -1, .base_input = -1, .element_bytes = (int32_t)hsc_type_bytes(instr->shape.type)};
-  if (!plan_moves(instr, moves)) return NULL;
-  for (int m = 0; m < moves->move_count; m++) hsc_strided_normalize(&moves->moves[m].copy);
+  *moves = (hsc_cpu_moves){.fill_input = -1,
+                           .base_input = -1,
+                           .element_bytes = (int32_t)hsc_type_bytes(instr->shape.type)};
+  if (!plan_moves(instr, moves))
+    return NULL;
+  for (int m = 0; m < moves->move_count; m++)
+    hsc_strided_normalize(&moves->moves[m].copy);
   choice->kind = HSC_CPU_THUNK_MOVES;
   choice->payload = moves;
   choice->payload_bytes = sizeof(hsc_cpu_moves) + sizeof(hsc_cpu_move) * (size_t)moves->move_count;
@@ -150,14 +187,22 @@ hsc_status *hsc__cpu_choose_moves(hsc_cpu_compiler *compiler, hsc_cpu_step *step
 
 int64_t hsc__cpu_read_index(int32_t type, const void *at) {
   switch ((hsc_type)type) {
-    case HSC_TYPE_S8: return *(const int8_t *)at;
-    case HSC_TYPE_S16: return *(const int16_t *)at;
-    case HSC_TYPE_S32: return *(const int32_t *)at;
-    case HSC_TYPE_U8: return *(const uint8_t *)at;
-    case HSC_TYPE_U16: return *(const uint16_t *)at;
-    case HSC_TYPE_U32: return *(const uint32_t *)at;
-    case HSC_TYPE_U64: return *(const uint64_t *)at > INT64_MAX ? INT64_MAX : *(const int64_t *)at;
-    default: return *(const int64_t *)at;
+    case HSC_TYPE_S8:
+      return *(const int8_t *)at;
+    case HSC_TYPE_S16:
+      return *(const int16_t *)at;
+    case HSC_TYPE_S32:
+      return *(const int32_t *)at;
+    case HSC_TYPE_U8:
+      return *(const uint8_t *)at;
+    case HSC_TYPE_U16:
+      return *(const uint16_t *)at;
+    case HSC_TYPE_U32:
+      return *(const uint32_t *)at;
+    case HSC_TYPE_U64:
+      return *(const uint64_t *)at > INT64_MAX ? INT64_MAX : *(const int64_t *)at;
+    default:
+      return *(const int64_t *)at;
   }
 }
 
@@ -170,18 +215,25 @@ typedef struct move_task {
 
 static void move_chunk(void *context, int64_t chunk, int worker) {
   const move_task *task = context;
-  int64_t begin = chunk * task->step, end = begin + task->step, outer = hsc_strided_outer(task->copy);
+  int64_t begin = chunk * task->step;
+  int64_t end = begin + task->step;
+  int64_t outer = hsc_strided_outer(task->copy);
   hsc_strided_copy(task->copy, task->from, task->to, begin, end < outer ? end : outer);
 }
 
-void hsc__cpu_parallel_copy(hsc_cpu_pool *pool, const hsc_strided *copy, const void *from, void *to) {
-  int64_t bytes = hsc_strided_bytes(copy), outer = hsc_strided_outer(copy);
+void hsc__cpu_parallel_copy(hsc_cpu_pool *pool,
+                            const hsc_strided *copy,
+                            const void *from,
+                            void *to) {
+  int64_t bytes = hsc_strided_bytes(copy);
+  int64_t outer = hsc_strided_outer(copy);
   if (bytes < PARALLEL_BYTES || outer < 2) {
     hsc_strided_copy(copy, from, to, 0, outer);
     return;
   }
   int64_t chunks = bytes / CHUNK_BYTES < outer ? bytes / CHUNK_BYTES : outer;
-  if (chunks > 256) chunks = 256;
+  if (chunks > 256)
+    chunks = 256;
   move_task task = {.copy = copy, .from = from, .to = to, .step = (outer + chunks - 1) / chunks};
   hsc_cpu_pool_run(pool, (outer + task.step - 1) / task.step, move_chunk, &task);
 }
@@ -190,22 +242,28 @@ hsc_status *hsc__cpu_run_MOVES(const hsc_cpu_frame *frame, const hsc_cpu_thunk *
   const hsc_cpu_moves *moves = hsc__cpu_data(frame, thunk);
   const hsc_cpu_slice *out = hsc__cpu_slices(frame, thunk) + thunk->input_count;
   char *to = hsc__cpu_at(frame, out);
-  if (moves->fill_input >= 0) hsc_fill(to, hsc__cpu_input(frame, thunk, moves->fill_input), moves->element_bytes, out->bytes / moves->element_bytes);
+  if (moves->fill_input >= 0)
+    hsc_fill(to, hsc__cpu_input(frame, thunk, moves->fill_input), moves->element_bytes,
+             out->bytes / moves->element_bytes);
   if (moves->base_input >= 0) {
     const char *base = hsc__cpu_input(frame, thunk, moves->base_input);
-    if (base != to) memcpy(to, base, (size_t)out->bytes);
+    if (base != to)
+      memcpy(to, base, (size_t)out->bytes);
   }
   int64_t dynamic = 0;
   for (int i = 0; i < moves->index_count; i++) {
     const hsc_cpu_move_index *index = &moves->indices[i];
-    int64_t value = hsc__cpu_read_index(index->type, hsc__cpu_input(frame, thunk, moves->index_input + i));
+    int64_t value =
+        hsc__cpu_read_index(index->type, hsc__cpu_input(frame, thunk, moves->index_input + i));
     value = value > index->limit ? index->limit : value;
     dynamic += (value < 0 ? 0 : value) * index->stride;
   }
   for (int m = 0; m < moves->move_count; m++) {
     const hsc_cpu_move *move = &moves->moves[m];
-    const char *from = (const char *)hsc__cpu_input(frame, thunk, move->input) + move->from_offset + (moves->index_on_output ? 0 : dynamic);
-    hsc__cpu_parallel_copy(frame->pool, &move->copy, from, to + move->to_offset + (moves->index_on_output ? dynamic : 0));
+    const char *from = (const char *)hsc__cpu_input(frame, thunk, move->input) + move->from_offset +
+                       (moves->index_on_output ? 0 : dynamic);
+    hsc__cpu_parallel_copy(frame->pool, &move->copy, from,
+                           to + move->to_offset + (moves->index_on_output ? dynamic : 0));
   }
   return NULL;
 }

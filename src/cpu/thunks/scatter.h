@@ -1,4 +1,5 @@
-// scatter.h - the payload of SCATTER thunks: one operand, any combiner. Windows of updates are combined in the order of the indices.
+// scatter.h - the payload of SCATTER thunks: one operand, any combiner. Windows of updates are
+// combined in the order of the indices.
 #pragma once
 
 #include "cpu/core/cpu_internal.h"
@@ -7,14 +8,19 @@ enum { HSC_SCATTER_MAX_DIMS = 12 };
 
 typedef struct hsc_scatter {
   int32_t element_bytes;
-  int32_t kernel;                      // combiner (operand, update), -1 = the update replaces the element
-  int32_t index_type;                  // hsc_type
+  // combiner (operand, update), -1 = the update replaces the element
+  int32_t kernel;
+  int32_t index_type;  // hsc_type
   int32_t batch_rank, window_rank, vector_count;
-  int64_t batch_size[HSC_SCATTER_MAX_DIMS], batch_index_stride[HSC_SCATTER_MAX_DIMS], batch_update_stride[HSC_SCATTER_MAX_DIMS];
-  int64_t batch_target_stride[HSC_SCATTER_MAX_DIMS];   // of batching dimensions, else 0
-  int64_t vector_stride;               // in elements of the indices
-  int64_t limit[HSC_SCATTER_MAX_DIMS], target_stride[HSC_SCATTER_MAX_DIMS];   // [vector_count] largest start; elements
-  int64_t window_size[HSC_SCATTER_MAX_DIMS], window_update_stride[HSC_SCATTER_MAX_DIMS], window_target_stride[HSC_SCATTER_MAX_DIMS];
-  int64_t run, run_chunk;              // neighbours on both sides, innermost; shared out to the threads in chunks
-  int64_t updates;                     // positions of the batch
+  int64_t batch_size[HSC_SCATTER_MAX_DIMS], batch_index_stride[HSC_SCATTER_MAX_DIMS],
+      batch_update_stride[HSC_SCATTER_MAX_DIMS];
+  int64_t batch_target_stride[HSC_SCATTER_MAX_DIMS];  // of batching dimensions, else 0
+  int64_t vector_stride;                              // in elements of the indices
+  // [vector_count] largest start; elements
+  int64_t limit[HSC_SCATTER_MAX_DIMS], target_stride[HSC_SCATTER_MAX_DIMS];
+  int64_t window_size[HSC_SCATTER_MAX_DIMS], window_update_stride[HSC_SCATTER_MAX_DIMS],
+      window_target_stride[HSC_SCATTER_MAX_DIMS];
+  // neighbours on both sides, innermost; shared out to the threads in chunks
+  int64_t run, run_chunk;
+  int64_t updates;  // positions of the batch
 } hsc_scatter;

@@ -1,8 +1,10 @@
-// thunk_collective.c - collectives between the devices of one process: who is in which group, what each computes from the others' buffers.
+// thunk_collective.c - collectives between the devices of one process: who is in which group, what
+// each computes from the others' buffers.
 //
-// Devices are numbered as replica_groups and source_target_pairs number them: partitions when the program has several, else replicas. A collective without
-// a channel in a program of several partitions is between replicas, of which there is one: it is the identity.
-// Results are the same on every member: all reduce in the order of the group.
+// Devices are numbered as replica_groups and source_target_pairs number them: partitions when the
+// program has several, else replicas. A collective without a channel in a program of several
+// partitions is between replicas, of which there is one: it is the identity. Results are the same
+// on every member: all reduce in the order of the group.
 #include <stdlib.h>
 
 #include "cpu/kernels/move/convert.h"
@@ -11,58 +13,87 @@
 #include "cpu/core/party.h"
 
 typedef struct operand_plan {
-  int32_t type;                    // hsc_type
+  int32_t type;  // hsc_type
   int32_t unused;
-  int64_t outer, axis, inner;      // elements: outer x axis x inner; axis is the dimension that is cut or joined (of the operand)
-  int64_t bytes;                   // of the operand
+  // elements: outer x axis x inner; axis is the dimension that is cut or joined (of the operand)
+  int64_t outer, axis, inner;
+  int64_t bytes;  // of the operand
 } operand_plan;
 
 typedef struct collective {
-  int32_t op;                      // hsc_op
-  int32_t reducer;                 // hsc_op of all-reduce and reduce-scatter
+  int32_t op;       // hsc_op
+  int32_t reducer;  // hsc_op of all-reduce and reduce-scatter
   int32_t rank_count;
-  int32_t is_tuple;                // all-to-all with one operand for each member
+  int32_t is_tuple;  // all-to-all with one operand for each member
   int32_t operand_count;
   int32_t unused;
-  // operand_plan [operand_count], then per rank: group, position, size, members [rank_count]; of a permute: the source or -1 in group
+  // operand_plan [operand_count], then per rank: group, position, size, members [rank_count]; of a
+  // permute: the source or -1 in group
 } collective;
 
-static const operand_plan *operands_of(const collective *c) { return (const operand_plan *)(c + 1); }
+static const operand_plan *operands_of(const collective *c) {
+  return (const operand_plan *)(c + 1);
+}
 static const int32_t *rank_of(const collective *c, int rank) {
-  return (const int32_t *)(operands_of(c) + c->operand_count) + (size_t)rank * (size_t)(3 + c->rank_count);
+  return (const int32_t *)(operands_of(c) + c->operand_count) +
+         (size_t)rank * (size_t)(3 + c->rank_count);
 }
 
-// ---- choosing -------------------------------------------------------------------------------------------------------------------
+// ---- choosing -----------------------------------------------------------------------------------
 
-static hsc_status *refuse(const hsc_instr *instr, const char *what) { return HSC_ERR(UNIMPLEMENTED, "%s: not built yet: %s on the built-in device", hsc_op_text(instr->op), what); }
+static hsc_status *refuse(const hsc_instr *instr, const char *what) {
+  return HSC_ERR(UNIMPLEMENTED, "%s: not built yet: %s on the built-in device",
+                 hsc_op_text(instr->op), what);
+}
 
-static bool is_number(const char *p) { return *p >= '0' && *p <= '9'; }
+static bool is_number(const char *p) {
+  return *p >= '0' && *p <= '9';
+}
 
-// "{{0,1},{2,3}}" and "[2,4]<=[8]" and "[4,2]<=[2,4]T(1,0)"; NULL and "{}" are everybody in one group. Fills the table of ranks.
-static hsc_status *read_groups(const hsc_instr *instr, const char *text, int rank_count, int32_t *table) {
+// "{{0,1},{2,3}}" and "[2,4]<=[8]" and "[4,2]<=[2,4]T(1,0)"; NULL and "{}" are everybody in one
+// group. Fills the table of ranks.
+static hsc_status *read_groups(const hsc_instr *instr,
+                               const char *text,
+                               int rank_count,
+                               int32_t *table) {
   size_t stride = (size_t)(3 + rank_count);
   int *order = hsc_alloc(sizeof(int) * (size_t)rank_count * 2);
-  if (!order) return hsc_status_out_of_memory();
-  int *group_of = order + rank_count, listed = 0, group = 0;
+  if (!order)
+    return hsc_status_out_of_memory();
+  int *group_of = order + rank_count;
+  int listed = 0;
+  int group = 0;
   hsc_status *status = NULL;
-  if (text && text[0] == '[') {   // iota: reshape, transpose, reshape
+  if (text && text[0] == '[') {  // iota: reshape, transpose, reshape
     char *p;
-    long groups = strtol(text + 1, &p, 10), size = *p == ',' ? strtol(p + 1, &p, 10) : 1;
+    long groups = strtol(text + 1, &p, 10);
+    long size = *p == ',' ? strtol(p + 1, &p, 10) : 1;
     long dims[8], strides[8], permutation[8];
-    int rank = 0, permuted = 0;
-    if (strncmp(p, "]<=[", 4) || groups * size != rank_count) status = refuse(instr, "this form of replica_groups");
-    for (p += status ? 0 : 4; !status && is_number(p) && rank < 8; p += *p == ',') dims[rank++] = strtol(p, &p, 10);
+    int rank = 0;
+    int permuted = 0;
+    if (strncmp(p, "]<=[", 4) || groups * size != rank_count)
+      status = refuse(instr, "this form of replica_groups");
+    for (p += status ? 0 : 4; !status && is_number(p) && rank < 8; p += *p == ',')
+      dims[rank++] = strtol(p, &p, 10);
     if (!status && !strncmp(p, "]T(", 3))
-      for (p += 3; is_number(p) && permuted < 8; p += *p == ',') permutation[permuted++] = strtol(p, &p, 10);
+      for (p += 3; is_number(p) && permuted < 8; p += *p == ',')
+        permutation[permuted++] = strtol(p, &p, 10);
     long total = 1;
-    for (int d = rank - 1; d >= 0; d--) strides[d] = total, total *= dims[d];
-    if (!status && (total != rank_count || (permuted && permuted != rank))) status = refuse(instr, "this form of replica_groups");
+    for (int d = rank - 1; d >= 0; d--) {
+      strides[d] = total;
+      total *= dims[d];
+    }
+    if (!status && (total != rank_count || (permuted && permuted != rank)))
+      status = refuse(instr, "this form of replica_groups");
     for (int i = 0; !status && i < rank_count; i++) {
-      long left = i, value = 0;
+      long left = i;
+      long value = 0;
       for (int d = rank - 1; d >= 0; d--) {
         long source = permuted ? permutation[d] : d;
-        if (source < 0 || source >= rank) status = refuse(instr, "this form of replica_groups");
-        if (status) break;
+        if (source < 0 || source >= rank)
+          status = refuse(instr, "this form of replica_groups");
+        if (status)
+          break;
         value += left % dims[source] * strides[source];
         left /= dims[source];
       }
@@ -72,51 +103,76 @@ static hsc_status *read_groups(const hsc_instr *instr, const char *text, int ran
   } else {
     int depth = 0;
     for (const char *p = text; p && *p && !status;) {
-      if (*p == '{') depth++;
-      if (*p == '}' && depth-- == 2) group++;
+      if (*p == '{')
+        depth++;
+      if (*p == '}' && depth-- == 2)
+        group++;
       if (!is_number(p)) {
         p++;
         continue;
       }
       char *end;
       long value = strtol(p, &end, 10);
-      if (value >= rank_count || listed == rank_count) status = HSC_ERR(INVALID_ARGUMENT, "%s: replica_groups %s: there are %d devices", hsc_op_text(instr->op), text, rank_count);
-      if (!status) order[listed] = (int)value, group_of[listed++] = group;
+      if (value >= rank_count || listed == rank_count)
+        status = HSC_ERR(INVALID_ARGUMENT, "%s: replica_groups %s: there are %d devices",
+                         hsc_op_text(instr->op), text, rank_count);
+      if (!status) {
+        order[listed] = (int)value;
+        group_of[listed++] = group;
+      }
       p = end;
     }
     if (!status && listed == 0)
-      for (; listed < rank_count; listed++) order[listed] = listed, group_of[listed] = 0;
+      for (; listed < rank_count; listed++) {
+        order[listed] = listed;
+        group_of[listed] = 0;
+      }
   }
-  for (int r = 0; r < rank_count; r++) table[stride * (size_t)r + 2] = 0;
+  for (int r = 0; r < rank_count; r++)
+    table[stride * (size_t)r + 2] = 0;
   for (int i = 0; !status && i < listed; i++) {
     int32_t *entry = table + stride * (size_t)order[i];
-    if (entry[2]) status = HSC_ERR(INVALID_ARGUMENT, "%s: device %d is in two groups", hsc_op_text(instr->op), order[i]);
+    if (entry[2])
+      status = HSC_ERR(INVALID_ARGUMENT, "%s: device %d is in two groups", hsc_op_text(instr->op),
+                       order[i]);
     entry[0] = group_of[i];
     for (int k = 0; k < listed; k++) {
-      if (group_of[k] != group_of[i]) continue;
-      if (k == i) entry[1] = entry[2];
+      if (group_of[k] != group_of[i])
+        continue;
+      if (k == i)
+        entry[1] = entry[2];
       entry[3 + entry[2]++] = order[k];
     }
   }
   for (int r = 0; !status && r < rank_count; r++)
-    if (!table[stride * (size_t)r + 2]) status = HSC_ERR(INVALID_ARGUMENT, "%s: device %d is in no group", hsc_op_text(instr->op), r);
+    if (!table[stride * (size_t)r + 2])
+      status = HSC_ERR(INVALID_ARGUMENT, "%s: device %d is in no group", hsc_op_text(instr->op), r);
   hsc_free(order);
   return status;
 }
 
 // "{{0,1},{1,2}}": who sends to each rank.
-static hsc_status *read_pairs(const hsc_instr *instr, const char *text, int rank_count, int32_t *table) {
+static hsc_status *read_pairs(const hsc_instr *instr,
+                              const char *text,
+                              int rank_count,
+                              int32_t *table) {
   size_t stride = (size_t)(3 + rank_count);
-  for (int r = 0; r < rank_count; r++) table[stride * (size_t)r] = -1;
+  for (int r = 0; r < rank_count; r++)
+    table[stride * (size_t)r] = -1;
   for (const char *p = text; p && *p;) {
     if (!is_number(p)) {
       p++;
       continue;
     }
     char *end;
-    long source = strtol(p, &end, 10), target = *end == ',' ? strtol(end + 1, &end, 10) : -1;
-    if (source >= rank_count || target < 0 || target >= rank_count || table[stride * (size_t)target] >= 0)
-      return HSC_ERR(INVALID_ARGUMENT, "%s: source_target_pairs %s: there are %d devices, and each is a target once at most", hsc_op_text(instr->op), text, rank_count);
+    long source = strtol(p, &end, 10);
+    long target = *end == ',' ? strtol(end + 1, &end, 10) : -1;
+    if (source >= rank_count || target < 0 || target >= rank_count ||
+        table[stride * (size_t)target] >= 0)
+      return HSC_ERR(
+          INVALID_ARGUMENT,
+          "%s: source_target_pairs %s: there are %d devices, and each is a target once at most",
+          hsc_op_text(instr->op), text, rank_count);
     table[stride * (size_t)target] = (int32_t)source;
     p = end;
   }
@@ -125,61 +181,105 @@ static hsc_status *read_pairs(const hsc_instr *instr, const char *text, int rank
 
 static hsc_status *read_reducer(const hsc_instr *instr, int32_t *out) {
   const hsc_instr *root = instr->called[0]->root;
-  bool plain = root->operand_count == 2 && root->operands[0]->op == HSC_OP_PARAMETER && root->operands[1]->op == HSC_OP_PARAMETER && root->operands[0] != root->operands[1];
+  bool plain = root->operand_count == 2 && root->operands[0]->op == HSC_OP_PARAMETER &&
+               root->operands[1]->op == HSC_OP_PARAMETER && root->operands[0] != root->operands[1];
   switch (plain ? root->op : HSC_OP_COUNT) {
-    case HSC_OP_ADD: case HSC_OP_MULTIPLY: case HSC_OP_MAXIMUM: case HSC_OP_MINIMUM: case HSC_OP_AND: case HSC_OP_OR: case HSC_OP_XOR:
+    case HSC_OP_ADD:
+    case HSC_OP_MULTIPLY:
+    case HSC_OP_MAXIMUM:
+    case HSC_OP_MINIMUM:
+    case HSC_OP_AND:
+    case HSC_OP_OR:
+    case HSC_OP_XOR:
       *out = (int32_t)root->op;
       return NULL;
-    default: return refuse(instr, "a reducer that is not one of add, multiply, maximum, minimum, and, or, xor of its two parameters");
+    default:
+      return refuse(instr,
+                    "a reducer that is not one of add, multiply, maximum, minimum, and, or, xor of "
+                    "its two parameters");
   }
 }
 
 static void plan_operand(const hsc_shape *shape, int64_t dim, operand_plan *out) {
-  *out = (operand_plan){.type = (int32_t)shape->type, .outer = 1, .axis = 1, .inner = 1, .bytes = hsc_shape_bytes(shape)};
+  *out = (operand_plan){.type = (int32_t)shape->type,
+                        .outer = 1,
+                        .axis = 1,
+                        .inner = 1,
+                        .bytes = hsc_shape_bytes(shape)};
   for (int d = 0; d < shape->rank; d++) {
-    if (d < dim) out->outer *= shape->dims[d];
-    else if (d == dim) out->axis = shape->dims[d];
-    else out->inner *= shape->dims[d];
+    if (d < dim)
+      out->outer *= shape->dims[d];
+    else if (d == dim)
+      out->axis = shape->dims[d];
+    else
+      out->inner *= shape->dims[d];
   }
 }
 
-hsc_status *hsc__cpu_choose_collective(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen) {
+hsc_status *hsc__cpu_choose_collective(hsc_cpu_compiler *compiler,
+                                       hsc_cpu_step *step,
+                                       hsc_cpu_choice *choice,
+                                       bool *out_chosen) {
   const hsc_instr *instr = step->instr;
   *out_chosen = false;
   bool id = instr->op == HSC_OP_PARTITION_ID || instr->op == HSC_OP_REPLICA_ID;
-  if (!id && !(hsc_op_traits(instr->op) & HSC_TRAIT_COLLECTIVE)) return NULL;
+  if (!id && !(hsc_op_traits(instr->op) & HSC_TRAIT_COLLECTIVE))
+    return NULL;
   const hsc_module *module = instr->parent->module;
-  int partitions = module->num_partitions > 1 ? module->num_partitions : 1, replicas = module->replica_count > 1 ? module->replica_count : 1, ranks = partitions * replicas;
-  if (ranks == 1) return NULL;   // the evaluator knows what it is with one participant
-  if (partitions > 1 && replicas > 1) return refuse(instr, "several partitions of several replicas");
-  if (ranks > 1024) return refuse(instr, "more than 1024 devices");
-  size_t plans = id ? 0 : (size_t)instr->operand_count, bytes = sizeof(collective) + plans * sizeof(operand_plan) + sizeof(int32_t) * (size_t)ranks * (size_t)(3 + ranks);
+  int partitions = module->num_partitions > 1 ? module->num_partitions : 1;
+  int replicas = module->replica_count > 1 ? module->replica_count : 1;
+  int ranks = partitions * replicas;
+  if (ranks == 1)
+    return NULL;  // the evaluator knows what it is with one participant
+  if (partitions > 1 && replicas > 1)
+    return refuse(instr, "several partitions of several replicas");
+  if (ranks > 1024)
+    return refuse(instr, "more than 1024 devices");
+  size_t plans = id ? 0 : (size_t)instr->operand_count;
+  size_t bytes = sizeof(collective) + plans * sizeof(operand_plan) +
+                 sizeof(int32_t) * (size_t)ranks * (size_t)(3 + ranks);
   collective *c = hsc_arena_alloc(compiler->arena, bytes);
   HSC_TRY(hsc_arena_status(compiler->arena));
   *c = (collective){.op = (int32_t)instr->op, .rank_count = ranks, .operand_count = (int32_t)plans};
   bool counts = !id || (instr->op == HSC_OP_PARTITION_ID ? partitions > 1 : replicas > 1);
-  if (!counts) return NULL;      // the id of the other kind is 0, which the evaluator says
+  if (!counts)
+    return NULL;  // the id of the other kind is 0, which the evaluator says
   int32_t *table = (int32_t *)(uintptr_t)rank_of(c, 0);
   if (!id) {
     const hsc_dims dims = instr->attr.collective.dims;
     bool between_replicas = instr->attr.collective.channel_id == 0 && partitions > 1;
-    if (between_replicas) {   // alone
-      for (int r = 0; r < ranks; r++) table[(size_t)(3 + ranks) * (size_t)r] = r, table[(size_t)(3 + ranks) * (size_t)r + 1] = 0, table[(size_t)(3 + ranks) * (size_t)r + 2] = 1,
+    if (between_replicas) {  // alone
+      for (int r = 0; r < ranks; r++) {
+        table[(size_t)(3 + ranks) * (size_t)r] = r;
+        table[(size_t)(3 + ranks) * (size_t)r + 1] = 0;
+        table[(size_t)(3 + ranks) * (size_t)r + 2] = 1;
         table[(size_t)(3 + ranks) * (size_t)r + 3] = r;
+      }
     }
     operand_plan *out = (operand_plan *)(uintptr_t)operands_of(c);
     for (int i = 0; i < instr->operand_count; i++) {
-      if (!hsc_shape_is_array(&instr->operands[i]->shape)) return refuse(instr, "operands that are no arrays");
+      if (!hsc_shape_is_array(&instr->operands[i]->shape))
+        return refuse(instr, "operands that are no arrays");
       plan_operand(&instr->operands[i]->shape, dims.count ? dims.v[0] : 0, &out[i]);
     }
     switch (instr->op) {
-      case HSC_OP_ALL_REDUCE: case HSC_OP_REDUCE_SCATTER: HSC_TRY(read_reducer(instr, &c->reducer)); break;
-      case HSC_OP_ALL_GATHER: case HSC_OP_COLLECTIVE_BROADCAST: case HSC_OP_COLLECTIVE_PERMUTE: break;
-      case HSC_OP_ALL_TO_ALL: c->is_tuple = dims.count == 0; break;
-      default: return refuse(instr, "with several devices");
+      case HSC_OP_ALL_REDUCE:
+      case HSC_OP_REDUCE_SCATTER:
+        HSC_TRY(read_reducer(instr, &c->reducer));
+        break;
+      case HSC_OP_ALL_GATHER:
+      case HSC_OP_COLLECTIVE_BROADCAST:
+      case HSC_OP_COLLECTIVE_PERMUTE:
+        break;
+      case HSC_OP_ALL_TO_ALL:
+        c->is_tuple = dims.count == 0;
+        break;
+      default:
+        return refuse(instr, "with several devices");
     }
     if (instr->op == HSC_OP_COLLECTIVE_PERMUTE) {
-      if (between_replicas) return refuse(instr, "between replicas of a program of several partitions");
+      if (between_replicas)
+        return refuse(instr, "between replicas of a program of several partitions");
       HSC_TRY(read_pairs(instr, instr->attr.collective.pairs, ranks, table));
     } else if (!between_replicas) {
       HSC_TRY(read_groups(instr, instr->attr.collective.replica_groups, ranks, table));
@@ -192,40 +292,58 @@ hsc_status *hsc__cpu_choose_collective(hsc_cpu_compiler *compiler, hsc_cpu_step 
   return NULL;
 }
 
-// ---- reducing -------------------------------------------------------------------------------------------------------------------
+// ---- reducing -----------------------------------------------------------------------------------
 
-#define REDUCE(TYPE, ADD, MUL, LESS)                                                                                              \
-  {                                                                                                                               \
-    TYPE *x = to;                                                                                                                 \
-    const TYPE *y = from;                                                                                                         \
-    switch ((hsc_op)op) {                                                                                                         \
-      case HSC_OP_ADD: for (int64_t i = 0; i < count; i++) x[i] = (TYPE)(ADD); break;                                             \
-      case HSC_OP_MULTIPLY: for (int64_t i = 0; i < count; i++) x[i] = (TYPE)(MUL); break;                                        \
-      case HSC_OP_MAXIMUM: for (int64_t i = 0; i < count; i++) x[i] = LESS(x[i], y[i]) ? y[i] : x[i]; break;                      \
-      default: for (int64_t i = 0; i < count; i++) x[i] = LESS(y[i], x[i]) ? y[i] : x[i]; break;                                  \
-    }                                                                                                                             \
-    return;                                                                                                                       \
+#define REDUCE(TYPE, ADD, MUL, LESS) \
+  { \
+    TYPE *x = to; \
+    const TYPE *y = from; \
+    switch ((hsc_op)op) { \
+      case HSC_OP_ADD: \
+        for (int64_t i = 0; i < count; i++) \
+          x[i] = (TYPE)(ADD); \
+        break; \
+      case HSC_OP_MULTIPLY: \
+        for (int64_t i = 0; i < count; i++) \
+          x[i] = (TYPE)(MUL); \
+        break; \
+      case HSC_OP_MAXIMUM: \
+        for (int64_t i = 0; i < count; i++) \
+          x[i] = LESS(x[i], y[i]) ? y[i] : x[i]; \
+        break; \
+      default: \
+        for (int64_t i = 0; i < count; i++) \
+          x[i] = LESS(y[i], x[i]) ? y[i] : x[i]; \
+        break; \
+    } \
+    return; \
   }
 #define LESS_WHOLE(a, b) ((a) < (b))
-#define LESS_REAL(a, b) (((a) < (b)) || ((b) != (b)))   // NaN wins
+#define LESS_REAL(a, b) (((a) < (b)) || ((b) != (b)))  // NaN wins
 
 static void reduce_bits(int op, unsigned char *x, const unsigned char *y, int64_t bytes) {
-  if (op == HSC_OP_AND) for (int64_t i = 0; i < bytes; i++) x[i] &= y[i];
-  else if (op == HSC_OP_OR) for (int64_t i = 0; i < bytes; i++) x[i] |= y[i];
-  else for (int64_t i = 0; i < bytes; i++) x[i] ^= y[i];
+  if (op == HSC_OP_AND)
+    for (int64_t i = 0; i < bytes; i++)
+      x[i] &= y[i];
+  else if (op == HSC_OP_OR)
+    for (int64_t i = 0; i < bytes; i++)
+      x[i] |= y[i];
+  else
+    for (int64_t i = 0; i < bytes; i++)
+      x[i] ^= y[i];
 }
 
 // A sum or product of complex numbers, as pairs of TYPE.
-#define REDUCE_COMPLEX(TYPE)                                                                             \
-  {                                                                                                      \
-    TYPE *x = to;                                                                                        \
-    const TYPE *y = from;                                                                                \
-    for (int64_t i = 0; i < 2 * count; i += 2) {                                                         \
-      TYPE re = op == HSC_OP_ADD ? x[i] + y[i] : x[i] * y[i] - x[i + 1] * y[i + 1];                      \
-      TYPE im = op == HSC_OP_ADD ? x[i + 1] + y[i + 1] : x[i] * y[i + 1] + x[i + 1] * y[i];              \
-      x[i] = re, x[i + 1] = im;                                                                          \
-    }                                                                                                    \
-    return;                                                                                              \
+#define REDUCE_COMPLEX(TYPE) \
+  { \
+    TYPE *x = to; \
+    const TYPE *y = from; \
+    for (int64_t i = 0; i < 2 * count; i += 2) { \
+      TYPE re = op == HSC_OP_ADD ? x[i] + y[i] : x[i] * y[i] - x[i + 1] * y[i + 1]; \
+      TYPE im = op == HSC_OP_ADD ? x[i + 1] + y[i + 1] : x[i] * y[i + 1] + x[i + 1] * y[i]; \
+      x[i] = re, x[i + 1] = im; \
+    } \
+    return; \
   }
 
 // to = to op from
@@ -235,20 +353,38 @@ static void reduce(int op, hsc_type type, void *to, const void *from, int64_t co
     return;
   }
   switch (type) {
-    case HSC_TYPE_F32: REDUCE(float, x[i] + y[i], x[i] * y[i], LESS_REAL)
-    case HSC_TYPE_F64: REDUCE(double, x[i] + y[i], x[i] * y[i], LESS_REAL)
-    case HSC_TYPE_S8: case HSC_TYPE_S4: case HSC_TYPE_S2: REDUCE(int8_t, x[i] + y[i], x[i] * y[i], LESS_WHOLE)
-    case HSC_TYPE_S16: REDUCE(int16_t, x[i] + y[i], x[i] * y[i], LESS_WHOLE)
-    case HSC_TYPE_S32: REDUCE(int32_t, (uint32_t)x[i] + (uint32_t)y[i], (uint32_t)x[i] * (uint32_t)y[i], LESS_WHOLE)
-    case HSC_TYPE_S64: REDUCE(int64_t, (uint64_t)x[i] + (uint64_t)y[i], (uint64_t)x[i] * (uint64_t)y[i], LESS_WHOLE)
-    case HSC_TYPE_PRED: REDUCE(uint8_t, x[i] | y[i], x[i] & y[i], LESS_WHOLE)
-    case HSC_TYPE_U8: case HSC_TYPE_U4: case HSC_TYPE_U2: REDUCE(uint8_t, x[i] + y[i], x[i] * y[i], LESS_WHOLE)
-    case HSC_TYPE_U16: REDUCE(uint16_t, x[i] + y[i], (uint32_t)x[i] * y[i], LESS_WHOLE)
-    case HSC_TYPE_U32: REDUCE(uint32_t, x[i] + y[i], x[i] * y[i], LESS_WHOLE)
-    case HSC_TYPE_U64: REDUCE(uint64_t, x[i] + y[i], x[i] * y[i], LESS_WHOLE)
-    case HSC_TYPE_C64: REDUCE_COMPLEX(float)
-    case HSC_TYPE_C128: REDUCE_COMPLEX(double)
-    default: break;
+    case HSC_TYPE_F32:
+      REDUCE(float, x[i] + y[i], x[i] * y[i], LESS_REAL)
+    case HSC_TYPE_F64:
+      REDUCE(double, x[i] + y[i], x[i] * y[i], LESS_REAL)
+    case HSC_TYPE_S8:
+    case HSC_TYPE_S4:
+    case HSC_TYPE_S2:
+      REDUCE(int8_t, x[i] + y[i], x[i] * y[i], LESS_WHOLE)
+    case HSC_TYPE_S16:
+      REDUCE(int16_t, x[i] + y[i], x[i] * y[i], LESS_WHOLE)
+    case HSC_TYPE_S32:
+      REDUCE(int32_t, (uint32_t)x[i] + (uint32_t)y[i], (uint32_t)x[i] * (uint32_t)y[i], LESS_WHOLE)
+    case HSC_TYPE_S64:
+      REDUCE(int64_t, (uint64_t)x[i] + (uint64_t)y[i], (uint64_t)x[i] * (uint64_t)y[i], LESS_WHOLE)
+    case HSC_TYPE_PRED:
+      REDUCE(uint8_t, x[i] | y[i], x[i] & y[i], LESS_WHOLE)
+    case HSC_TYPE_U8:
+    case HSC_TYPE_U4:
+    case HSC_TYPE_U2:
+      REDUCE(uint8_t, x[i] + y[i], x[i] * y[i], LESS_WHOLE)
+    case HSC_TYPE_U16:
+      REDUCE(uint16_t, x[i] + y[i], (uint32_t)x[i] * y[i], LESS_WHOLE)
+    case HSC_TYPE_U32:
+      REDUCE(uint32_t, x[i] + y[i], x[i] * y[i], LESS_WHOLE)
+    case HSC_TYPE_U64:
+      REDUCE(uint64_t, x[i] + y[i], x[i] * y[i], LESS_WHOLE)
+    case HSC_TYPE_C64:
+      REDUCE_COMPLEX(float)
+    case HSC_TYPE_C128:
+      REDUCE_COMPLEX(double)
+    default:
+      break;
   }
   // Narrow floats by way of f32, a piece at a time.
   enum { PIECE = 256 };
@@ -263,46 +399,56 @@ static void reduce(int op, hsc_type type, void *to, const void *from, int64_t co
   }
 }
 
-// ---- running --------------------------------------------------------------------------------------------------------------------
+// ---- running ------------------------------------------------------------------------------------
 
 // What this rank computes for operand (or result) `o` from the members' buffers.
-static void compute(const collective *c, const int32_t *me, void *const *const *all, int o, char *out) {
+static void compute(
+    const collective *c, const int32_t *me, void *const *const *all, int o, char *out) {
   const operand_plan *p = &operands_of(c)[o];
-  int32_t size = me[2], position = me[1];
+  int32_t size = me[2];
+  int32_t position = me[1];
   size_t element = hsc_type_bytes((hsc_type)p->type);
   switch ((hsc_op)c->op) {
     case HSC_OP_ALL_REDUCE:
       memcpy(out, all[0][o], (size_t)p->bytes);
-      for (int k = 1; k < size; k++) reduce(c->reducer, (hsc_type)p->type, out, all[k][o], p->outer * p->axis * p->inner);
+      for (int k = 1; k < size; k++)
+        reduce(c->reducer, (hsc_type)p->type, out, all[k][o], p->outer * p->axis * p->inner);
       return;
     case HSC_OP_REDUCE_SCATTER: {
-      int64_t part = p->axis / size * p->inner, row = p->axis * p->inner;
+      int64_t part = p->axis / size * p->inner;
+      int64_t row = p->axis * p->inner;
       for (int64_t i = 0; i < p->outer; i++) {
         char *to = out + (size_t)(i * part) * element;
         size_t from = (size_t)(i * row + position * part) * element;
         memcpy(to, (const char *)all[0][o] + from, (size_t)part * element);
-        for (int k = 1; k < size; k++) reduce(c->reducer, (hsc_type)p->type, to, (const char *)all[k][o] + from, part);
+        for (int k = 1; k < size; k++)
+          reduce(c->reducer, (hsc_type)p->type, to, (const char *)all[k][o] + from, part);
       }
       return;
     }
     case HSC_OP_ALL_GATHER: {
       size_t part = (size_t)(p->axis * p->inner) * element;
       for (int64_t i = 0; i < p->outer; i++)
-        for (int k = 0; k < size; k++) memcpy(out + ((size_t)i * (size_t)size + (size_t)k) * part, (const char *)all[k][o] + (size_t)i * part, part);
+        for (int k = 0; k < size; k++)
+          memcpy(out + ((size_t)i * (size_t)size + (size_t)k) * part,
+                 (const char *)all[k][o] + (size_t)i * part, part);
       return;
     }
     case HSC_OP_ALL_TO_ALL: {
-      if (c->is_tuple) {   // result o is what member o had for us
+      if (c->is_tuple) {  // result o is what member o had for us
         memcpy(out, all[o][position], (size_t)p->bytes);
         return;
       }
       size_t part = (size_t)(p->axis / size * p->inner) * element;
       for (int64_t i = 0; i < p->outer; i++)
         for (int k = 0; k < size; k++)
-          memcpy(out + ((size_t)i * (size_t)size + (size_t)k) * part, (const char *)all[k][o] + ((size_t)i * (size_t)size + (size_t)position) * part, part);
+          memcpy(out + ((size_t)i * (size_t)size + (size_t)k) * part,
+                 (const char *)all[k][o] + ((size_t)i * (size_t)size + (size_t)position) * part,
+                 part);
       return;
     }
-    default: memcpy(out, all[0][o], (size_t)p->bytes);   // broadcast: from the first
+    default:
+      memcpy(out, all[0][o], (size_t)p->bytes);  // broadcast: from the first
   }
 }
 
@@ -314,37 +460,59 @@ hsc_status *hsc__cpu_run_COLLECTIVE(const hsc_cpu_frame *frame, const hsc_cpu_th
     return NULL;
   }
   if (hsc__cpu_party_rank_count(frame->party) != c->rank_count)
-    return HSC_ERR(FAILED_PRECONDITION, "%s: the program is for %d devices and runs on %d", hsc_op_text((hsc_op)c->op), c->rank_count, hsc__cpu_party_rank_count(frame->party));
+    return HSC_ERR(FAILED_PRECONDITION, "%s: the program is for %d devices and runs on %d",
+                   hsc_op_text((hsc_op)c->op), c->rank_count,
+                   hsc__cpu_party_rank_count(frame->party));
   const int32_t *me = rank_of(c, frame->rank);
   void **inputs = hsc_alloc(sizeof(void *) * (size_t)c->operand_count);
-  if (!inputs) return hsc_status_out_of_memory();
-  for (int i = 0; i < c->operand_count; i++) inputs[i] = hsc__cpu_input(frame, thunk, i);
+  if (!inputs)
+    return hsc_status_out_of_memory();
+  for (int i = 0; i < c->operand_count; i++)
+    inputs[i] = hsc__cpu_input(frame, thunk, i);
   // A permute is a meeting of everybody: a source need not be a target.
   bool permute = c->op == HSC_OP_COLLECTIVE_PERMUTE;
-  int32_t place = (int32_t)(thunk - frame->executable->thunks), group = permute ? 0 : me[0], position = permute ? frame->rank : me[1], size = permute ? c->rank_count : me[2];
+  int32_t place = (int32_t)(thunk - frame->executable->thunks);
+  int32_t group = permute ? 0 : me[0];
+  int32_t position = permute ? frame->rank : me[1];
+  int32_t size = permute ? c->rank_count : me[2];
   void *const *const *all;
-  hsc_status *status = hsc__cpu_party_meet(frame->party, place, group, position, size, inputs, &all);
+  hsc_status *status =
+      hsc__cpu_party_meet(frame->party, place, group, position, size, inputs, &all);
   for (int o = 0; !status && o < thunk->output_count && o < c->operand_count; o++) {
     char *out = hsc__cpu_output(frame, thunk, o);
     size_t bytes = (size_t)operands_of(c)[o].bytes;
-    if (!permute) compute(c, me, all, o, out);
-    else if (me[0] < 0) memset(out, 0, bytes);
-    else memcpy(out, all[me[0]][o], bytes);
+    if (!permute)
+      compute(c, me, all, o, out);
+    else if (me[0] < 0)
+      memset(out, 0, bytes);
+    else
+      memcpy(out, all[me[0]][o], bytes);
   }
-  if (!status) status = hsc__cpu_party_part(frame->party, place, group, size);
+  if (!status)
+    status = hsc__cpu_party_part(frame->party, place, group, size);
   hsc_free(inputs);
   return status;
 }
 
-bool hsc__cpu_collective_fits(const void *payload, size_t bytes, int32_t input_count, int32_t output_count) {
+bool hsc__cpu_collective_fits(const void *payload,
+                              size_t bytes,
+                              int32_t input_count,
+                              int32_t output_count) {
   const collective *c = payload;
-  if (bytes < sizeof *c || c->rank_count < 2 || c->rank_count > 1024 || c->operand_count < 0 || c->operand_count != input_count || output_count < 1) return false;
-  if (bytes != sizeof *c + (size_t)c->operand_count * sizeof(operand_plan) + sizeof(int32_t) * (size_t)c->rank_count * (size_t)(3 + c->rank_count)) return false;
+  if (bytes < sizeof *c || c->rank_count < 2 || c->rank_count > 1024 || c->operand_count < 0 ||
+      c->operand_count != input_count || output_count < 1)
+    return false;
+  if (bytes != sizeof *c + (size_t)c->operand_count * sizeof(operand_plan) +
+                   sizeof(int32_t) * (size_t)c->rank_count * (size_t)(3 + c->rank_count))
+    return false;
   for (int r = 0; c->operand_count && r < c->rank_count; r++) {
     const int32_t *e = rank_of(c, r);
     bool permute = c->op == HSC_OP_COLLECTIVE_PERMUTE;
-    if (permute ? e[0] < -1 || e[0] >= c->rank_count : e[2] < 1 || e[2] > c->rank_count || e[1] < 0 || e[1] >= e[2]) return false;
-    if (c->is_tuple && e[2] > c->operand_count) return false;
+    if (permute ? e[0] < -1 || e[0] >= c->rank_count
+                : e[2] < 1 || e[2] > c->rank_count || e[1] < 0 || e[1] >= e[2])
+      return false;
+    if (c->is_tuple && e[2] > c->operand_count)
+      return false;
   }
   return true;
 }

@@ -1,4 +1,5 @@
-// thunk_contraction.c - runs planned dots: copies operands that need it, deals tasks to the threads, calls the candidate on each.
+// thunk_contraction.c - runs planned dots: copies operands that need it, deals tasks to the
+// threads, calls the candidate on each.
 #include "cpu/kernels/gemm/contraction.h"
 #include "cpu/kernels/move/convert.h"
 #include "cpu/thunks/kernels.h"
@@ -6,31 +7,34 @@
 #include "cpu/thunks/moves.h"
 #include "cpu/kernels/gemm/openblas.h"
 
-// ---- plain loops ----------------------------------------------------------------------------------------------------------------
+// ---- plain loops --------------------------------------------------------------------------------
 
-// c = a·b on one thread; rows of b are added up, so the inner loop runs along contiguous memory and vectorises.
-#define PLAIN(NAME, TYPE)                                                                                                                  \
-  static void plain_##NAME(int64_t m, int64_t n, int64_t k, const TYPE *a, hsc_gemm_matrix as, const TYPE *b, hsc_gemm_matrix bs, TYPE *c, \
-                           int64_t c_row) {                                                                                                \
-    for (int64_t i = 0; i < m; i++) {                                                                                                      \
-      TYPE *row = c + i * c_row;                                                                                                           \
-      memset(row, 0, sizeof(TYPE) * (size_t)n);                                                                                            \
-      for (int64_t p = 0; p < k; p++) {                                                                                                    \
-        TYPE x = a[i * as.row + p * as.column];                                                                                            \
-        const TYPE *from = b + p * bs.row;                                                                                                 \
-        if (bs.column == 1)                                                                                                                \
-          for (int64_t j = 0; j < n; j++) row[j] += x * from[j];                                                                           \
-        else                                                                                                                               \
-          for (int64_t j = 0; j < n; j++) row[j] += x * from[j * bs.column];                                                               \
-      }                                                                                                                                    \
-    }                                                                                                                                      \
+// c = a·b on one thread; rows of b are added up, so the inner loop runs along contiguous memory and
+// vectorises.
+#define PLAIN(NAME, TYPE) \
+  static void plain_##NAME(int64_t m, int64_t n, int64_t k, const TYPE *a, hsc_gemm_matrix as, \
+                           const TYPE *b, hsc_gemm_matrix bs, TYPE *c, int64_t c_row) { \
+    for (int64_t i = 0; i < m; i++) { \
+      TYPE *row = c + i * c_row; \
+      memset(row, 0, sizeof(TYPE) * (size_t)n); \
+      for (int64_t p = 0; p < k; p++) { \
+        TYPE x = a[i * as.row + p * as.column]; \
+        const TYPE *from = b + p * bs.row; \
+        if (bs.column == 1) \
+          for (int64_t j = 0; j < n; j++) \
+            row[j] += x * from[j]; \
+        else \
+          for (int64_t j = 0; j < n; j++) \
+            row[j] += x * from[j * bs.column]; \
+      } \
+    } \
   }
-PLAIN(s32, uint32_t)   // wraps
+PLAIN(s32, uint32_t)  // wraps
 PLAIN(s64, uint64_t)
 PLAIN(c64, _Complex float)
 PLAIN(c128, _Complex double)
 
-// ---- tasks ----------------------------------------------------------------------------------------------------------------------
+// ---- tasks --------------------------------------------------------------------------------------
 
 typedef struct run_context {
   const hsc_contraction *c;
@@ -42,9 +46,8 @@ typedef struct run_context {
   int64_t m_parts, n_parts;
   int compute_bytes;
   const char *bias;
-  void **buffers;              // of the generated epilogue
+  void **buffers;  // of the generated epilogue
 } run_context;
-
 
 static int64_t batch_offset(const hsc_contraction *c, const int64_t *strides, int64_t batch) {
   int64_t offset = 0;
@@ -55,87 +58,153 @@ static int64_t batch_offset(const hsc_contraction *c, const int64_t *strides, in
   return offset;
 }
 
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t smaller(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
 
-#define BIAS(NAME, TYPE)                                                                                           \
-  static void bias_##NAME(int64_t m, int64_t n, TYPE *c, int64_t c_row, const TYPE *bias, bool relu) {             \
-    for (int64_t i = 0; i < m; i++)                                                                                \
-      for (int64_t j = 0; j < n; j++) {                                                                            \
-        TYPE value = c[i * c_row + j] + (bias ? bias[j] : 0);                                                      \
-        c[i * c_row + j] = relu && value < 0 ? 0 : value;                                                          \
-      }                                                                                                            \
+#define BIAS(NAME, TYPE) \
+  static void bias_##NAME(int64_t m, int64_t n, TYPE *c, int64_t c_row, const TYPE *bias, \
+                          bool relu) { \
+    for (int64_t i = 0; i < m; i++) \
+      for (int64_t j = 0; j < n; j++) { \
+        TYPE value = c[i * c_row + j] + (bias ? bias[j] : 0); \
+        c[i * c_row + j] = relu && value < 0 ? 0 : value; \
+      } \
   }
 BIAS(f32, float)
 BIAS(f64, double)
 
-static bool try_openblas(const run_context *run, int64_t m, int64_t n, const void *a, const void *b, void *out, hsc_gemm_epilogue epilogue) {
+static bool try_openblas(const run_context *run,
+                         int64_t m,
+                         int64_t n,
+                         const void *a,
+                         const void *b,
+                         void *out,
+                         hsc_gemm_epilogue epilogue) {
   const hsc_contraction *c = run->c;
-  if (!hsc_openblas_product((hsc_type)c->compute_type, m, n, c->k, a, c->lhs.strides, b, c->rhs.strides, out, c->n)) return false;
-  if (!epilogue.bias && !epilogue.relu) return true;
-  if (c->compute_type == HSC_TYPE_F32) bias_f32(m, n, out, c->n, epilogue.bias, epilogue.relu);
-  else bias_f64(m, n, out, c->n, epilogue.bias, epilogue.relu);
+  if (!hsc_openblas_product((hsc_type)c->compute_type, m, n, c->k, a, c->lhs.strides, b,
+                            c->rhs.strides, out, c->n))
+    return false;
+  if (!epilogue.bias && !epilogue.relu)
+    return true;
+  if (c->compute_type == HSC_TYPE_F32)
+    bias_f32(m, n, out, c->n, epilogue.bias, epilogue.relu);
+  else
+    bias_f64(m, n, out, c->n, epilogue.bias, epilogue.relu);
   return true;
 }
 
-static void product(const run_context *run, int64_t m, int64_t n, const void *a, const void *b, void *out, hsc_gemm_epilogue epilogue, void *scratch) {
+static void product(const run_context *run,
+                    int64_t m,
+                    int64_t n,
+                    const void *a,
+                    const void *b,
+                    void *out,
+                    hsc_gemm_epilogue epilogue,
+                    void *scratch) {
   const hsc_contraction *c = run->c;
-  hsc_gemm_matrix as = c->lhs.strides, bs = c->rhs.strides;
-  if (c->candidate == HSC_CONTRACTION_OPENBLAS && try_openblas(run, m, n, a, b, out, epilogue)) return;
+  hsc_gemm_matrix as = c->lhs.strides;
+  hsc_gemm_matrix bs = c->rhs.strides;
+  if (c->candidate == HSC_CONTRACTION_OPENBLAS && try_openblas(run, m, n, a, b, out, epilogue))
+    return;
   switch ((hsc_type)c->compute_type) {
-    case HSC_TYPE_F32: hsc_gemm_f32(run->kernels, &c->blocking, m, n, c->k, a, as, b, bs, out, c->n, false, epilogue, scratch); break;
-    case HSC_TYPE_F64: hsc_gemm_f64(run->kernels, &c->blocking, m, n, c->k, a, as, b, bs, out, c->n, false, epilogue, scratch); break;
-    case HSC_TYPE_S32: plain_s32(m, n, c->k, a, as, b, bs, out, c->n); break;
-    case HSC_TYPE_S64: plain_s64(m, n, c->k, a, as, b, bs, out, c->n); break;
-    case HSC_TYPE_C64: plain_c64(m, n, c->k, a, as, b, bs, out, c->n); break;
-    case HSC_TYPE_C128: plain_c128(m, n, c->k, a, as, b, bs, out, c->n); break;
-    default: break;
+    case HSC_TYPE_F32:
+      hsc_gemm_f32(run->kernels, &c->blocking, m, n, c->k, a, as, b, bs, out, c->n, false, epilogue,
+                   scratch);
+      break;
+    case HSC_TYPE_F64:
+      hsc_gemm_f64(run->kernels, &c->blocking, m, n, c->k, a, as, b, bs, out, c->n, false, epilogue,
+                   scratch);
+      break;
+    case HSC_TYPE_S32:
+      plain_s32(m, n, c->k, a, as, b, bs, out, c->n);
+      break;
+    case HSC_TYPE_S64:
+      plain_s64(m, n, c->k, a, as, b, bs, out, c->n);
+      break;
+    case HSC_TYPE_C64:
+      plain_c64(m, n, c->k, a, as, b, bs, out, c->n);
+      break;
+    case HSC_TYPE_C128:
+      plain_c128(m, n, c->k, a, as, b, bs, out, c->n);
+      break;
+    default:
+      break;
   }
 }
 
 static void do_task(void *context, int64_t chunk, int worker) {
   const run_context *run = context;
   const hsc_contraction *c = run->c;
-  int64_t n_part = chunk % run->n_parts, m_part = chunk / run->n_parts % run->m_parts, batch_part = chunk / run->n_parts / run->m_parts;
-  int64_t m0 = m_part * c->m_task, n0 = n_part * c->n_task, bytes = run->compute_bytes;
-  int64_t m = smaller(c->m_task, c->m - m0), n = smaller(c->n_task, c->n - n0);
+  int64_t n_part = chunk % run->n_parts;
+  int64_t m_part = chunk / run->n_parts % run->m_parts;
+  int64_t batch_part = chunk / run->n_parts / run->m_parts;
+  int64_t m0 = m_part * c->m_task;
+  int64_t n0 = n_part * c->n_task;
+  int64_t bytes = run->compute_bytes;
+  int64_t m = smaller(c->m_task, c->m - m0);
+  int64_t n = smaller(c->n_task, c->n - n0);
   int64_t last_batch = smaller((batch_part + 1) * c->batch_task, c->batch);
   for (int64_t batch = batch_part * c->batch_task; batch < last_batch; batch++) {
-    const char *a = run->lhs + (batch_offset(c, c->lhs.batch_stride, batch) + m0 * c->lhs.strides.row) * bytes;
-    const char *b = run->rhs + (batch_offset(c, c->rhs.batch_stride, batch) + n0 * c->rhs.strides.column) * bytes;
+    const char *a =
+        run->lhs + (batch_offset(c, c->lhs.batch_stride, batch) + m0 * c->lhs.strides.row) * bytes;
+    const char *b =
+        run->rhs +
+        (batch_offset(c, c->rhs.batch_stride, batch) + n0 * c->rhs.strides.column) * bytes;
     char *out = run->out + ((batch * c->m + m0) * c->n + n0) * bytes;
-    hsc_gemm_epilogue epilogue = {.bias = run->bias ? run->bias + n0 * bytes : NULL, .relu = c->relu};
+    hsc_gemm_epilogue epilogue = {.bias = run->bias ? run->bias + n0 * bytes : NULL,
+                                  .relu = c->relu};
     product(run, m, n, a, b, out, epilogue, hsc__cpu_worker_scratch(run->frame, worker));
     if (c->epilogue == HSC_EPILOGUE_PANEL && !c->convert_out)
-      run->frame->executable->kernels[run->thunk->kernel].panel(run->buffers, batch * c->m + m0, batch * c->m + m0 + m, n0, n0 + n);
+      run->frame->executable->kernels[run->thunk->kernel].panel(run->buffers, batch * c->m + m0,
+                                                                batch * c->m + m0 + m, n0, n0 + n);
   }
 }
 
 // The operand as the tasks read it: where it is stored, or its copy.
-static const char *prepare(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk, const hsc_contraction *c, const hsc_contraction_operand *operand, int64_t elements) {
+static const char *prepare(const hsc_cpu_frame *frame,
+                           const hsc_cpu_thunk *thunk,
+                           const hsc_contraction *c,
+                           const hsc_contraction_operand *operand,
+                           int64_t elements) {
   const char *stored = hsc__cpu_input(frame, thunk, operand->input);
-  if (!operand->copied) return stored;
+  if (!operand->copied)
+    return stored;
   char *to = (char *)hsc__cpu_scratch(frame, thunk) + operand->scratch_offset;
   hsc__cpu_parallel_copy(frame->pool, &operand->copy, stored, to);
-  if (operand->type == c->compute_type) return to;
-  char *converted = to + (elements * (int64_t)hsc_type_bytes((hsc_type)operand->type) + 63) / 64 * 64;
+  if (operand->type == c->compute_type)
+    return to;
+  char *converted =
+      to + (elements * (int64_t)hsc_type_bytes((hsc_type)operand->type) + 63) / 64 * 64;
   hsc_convert_array((hsc_type)operand->type, to, (hsc_type)c->compute_type, converted, elements);
   return converted;
 }
 
 hsc_status *hsc__cpu_run_CONTRACTION(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
   const hsc_contraction *c = hsc__cpu_data(frame, thunk);
-  if (c->batch == 0 || c->m == 0 || c->n == 0) return NULL;
-  run_context run = {.c = c, .frame = frame, .thunk = thunk, .kernels = hsc_gemm_kernels_for(frame->executable->device->isa.level),
+  if (c->batch == 0 || c->m == 0 || c->n == 0)
+    return NULL;
+  run_context run = {.c = c,
+                     .frame = frame,
+                     .thunk = thunk,
+                     .kernels = hsc_gemm_kernels_for(frame->executable->device->isa.level),
                      .compute_bytes = (int)hsc_type_bytes((hsc_type)c->compute_type)};
   run.lhs = prepare(frame, thunk, c, &c->lhs, c->batch * c->m * c->k);
   run.rhs = prepare(frame, thunk, c, &c->rhs, c->batch * c->k * c->n);
-  if (c->bias_input >= 0) run.bias = hsc__cpu_input(frame, thunk, c->bias_input);
-  void *out = hsc__cpu_output(frame, thunk, 0), *buffers[2 * HSC_KERNEL_MAX_BUFFERS];
-  run.out = c->convert_out || c->product_bytes ? (char *)hsc__cpu_scratch(frame, thunk) + c->out_scratch_offset : out;
+  if (c->bias_input >= 0)
+    run.bias = hsc__cpu_input(frame, thunk, c->bias_input);
+  void *out = hsc__cpu_output(frame, thunk, 0);
+  void *buffers[2 * HSC_KERNEL_MAX_BUFFERS];
+  run.out = c->convert_out || c->product_bytes
+                ? (char *)hsc__cpu_scratch(frame, thunk) + c->out_scratch_offset
+                : out;
   if (c->epilogue == HSC_EPILOGUE_PANEL || c->epilogue == HSC_EPILOGUE_WHOLE) {
-    for (int i = 0; i < thunk->input_count; i++) buffers[i] = hsc__cpu_input(frame, thunk, i);
-    buffers[thunk->input_count] = c->convert_out ? (char *)hsc__cpu_scratch(frame, thunk) + c->converted_offset : run.out;
-    for (int o = 0; o < thunk->output_count; o++) buffers[thunk->input_count + 1 + o] = hsc__cpu_output(frame, thunk, o);
+    for (int i = 0; i < thunk->input_count; i++)
+      buffers[i] = hsc__cpu_input(frame, thunk, i);
+    buffers[thunk->input_count] =
+        c->convert_out ? (char *)hsc__cpu_scratch(frame, thunk) + c->converted_offset : run.out;
+    for (int o = 0; o < thunk->output_count; o++)
+      buffers[thunk->input_count + 1 + o] = hsc__cpu_output(frame, thunk, o);
     run.buffers = buffers;
   }
   run.m_parts = (c->m + c->m_task - 1) / c->m_task;
@@ -143,34 +212,49 @@ hsc_status *hsc__cpu_run_CONTRACTION(const hsc_cpu_frame *frame, const hsc_cpu_t
   int64_t batch_parts = (c->batch + c->batch_task - 1) / c->batch_task;
   hsc_cpu_pool_run(frame->pool, batch_parts * run.m_parts * run.n_parts, do_task, &run);
   if (c->convert_out)
-    hsc_convert_array((hsc_type)c->compute_type, run.out, (hsc_type)c->out_type, run.buffers ? buffers[thunk->input_count] : out, c->batch * c->m * c->n);
-  if (c->epilogue == HSC_EPILOGUE_PANEL && c->convert_out) frame->executable->kernels[thunk->kernel].panel(buffers, 0, c->batch * c->m, 0, c->n);
+    hsc_convert_array((hsc_type)c->compute_type, run.out, (hsc_type)c->out_type,
+                      run.buffers ? buffers[thunk->input_count] : out, c->batch * c->m * c->n);
+  if (c->epilogue == HSC_EPILOGUE_PANEL && c->convert_out)
+    frame->executable->kernels[thunk->kernel].panel(buffers, 0, c->batch * c->m, 0, c->n);
   if (c->epilogue == HSC_EPILOGUE_WHOLE)
-    hsc__cpu_run_pieces(frame->pool, frame->executable->kernels[thunk->kernel].function, buffers, c->epilogue_count, c->epilogue_chunk);
+    hsc__cpu_run_pieces(frame->pool, frame->executable->kernels[thunk->kernel].function, buffers,
+                        c->epilogue_count, c->epilogue_chunk);
   return NULL;
 }
 
-// ---- choosing -------------------------------------------------------------------------------------------------------------------
+// ---- choosing -----------------------------------------------------------------------------------
 
 // Reads root = [relu] [dot + broadcast of a vector along its columns] off the fused computation.
 static bool read_bias(const hsc_instr *fusion, const hsc_instr *dot, hsc_contraction *c) {
-  if (c->convert_out || c->compute_type != (int32_t)fusion->shape.type || (c->compute_type != HSC_TYPE_F32 && c->compute_type != HSC_TYPE_F64)) return false;
+  if (c->convert_out || c->compute_type != (int32_t)fusion->shape.type ||
+      (c->compute_type != HSC_TYPE_F32 && c->compute_type != HSC_TYPE_F64))
+    return false;
   bool relu;
   const hsc_instr *spread;
-  if (!hsc__cpu_reads_as_bias(fusion, dot, &relu, &spread)) return false;
+  if (!hsc__cpu_reads_as_bias(fusion, dot, &relu, &spread))
+    return false;
   c->relu = relu;
-  if (!spread) return true;
+  if (!spread)
+    return true;
   const hsc_shape *vector = &spread->operands[0]->shape;
   // The vector's dimensions are the dot's columns, in order.
-  int columns = dot->operands[1]->shape.rank - dot->attr.dot.rhs_batch.count - dot->attr.dot.rhs_contracting.count;
-  if (vector->rank != columns) return false;
+  int columns = dot->operands[1]->shape.rank - dot->attr.dot.rhs_batch.count -
+                dot->attr.dot.rhs_contracting.count;
+  if (vector->rank != columns)
+    return false;
   for (int i = 0; i < columns; i++)
-    if (spread->attr.dims.dims.v[i] != dot->shape.rank - columns + i) return false;
+    if (spread->attr.dims.dims.v[i] != dot->shape.rank - columns + i)
+      return false;
   c->bias_input = (int32_t)spread->operands[0]->attr.index.value;
   return true;
 }
 
-static hsc_status *choose_epilogue(hsc_cpu_compiler *compiler, const hsc_instr *fusion, const hsc_instr *dot, hsc_contraction *c, hsc_cpu_choice *choice, bool *out_chosen) {
+static hsc_status *choose_epilogue(hsc_cpu_compiler *compiler,
+                                   const hsc_instr *fusion,
+                                   const hsc_instr *dot,
+                                   hsc_contraction *c,
+                                   hsc_cpu_choice *choice,
+                                   bool *out_chosen) {
   if (read_bias(fusion, dot, c)) {
     c->epilogue = HSC_EPILOGUE_BIAS;
     *out_chosen = true;
@@ -180,15 +264,18 @@ static hsc_status *choose_epilogue(hsc_cpu_compiler *compiler, const hsc_instr *
   c->bias_input = -1;
   hsc_cpu_epilogue epilogue = {0};
   HSC_TRY(hsc__cpu_add_epilogue(compiler, fusion, &epilogue, &choice->kernel, out_chosen));
-  if (!*out_chosen) return NULL;
-  // A product that is converted first goes to the epilogue as a whole; one that is not of the result's type has a place of its own.
+  if (!*out_chosen)
+    return NULL;
+  // A product that is converted first goes to the epilogue as a whole; one that is not of the
+  // result's type has a place of its own.
   c->epilogue = epilogue.by_panels ? HSC_EPILOGUE_PANEL : HSC_EPILOGUE_WHOLE;
   c->epilogue_count = epilogue.count;
   c->epilogue_chunk = epilogue.chunk;
   if (c->convert_out) {
     c->converted_offset = c->scratch_bytes;
     c->scratch_bytes += (hsc_shape_bytes(&dot->shape) + 63) / 64 * 64;
-  } else if (!epilogue.by_panels || c->compute_type != (int32_t)fusion->shape.type || !hsc_shape_is_array(&fusion->shape)) {
+  } else if (!epilogue.by_panels || c->compute_type != (int32_t)fusion->shape.type ||
+             !hsc_shape_is_array(&fusion->shape)) {
     c->product_bytes = hsc_shape_bytes(&dot->shape);
     c->out_scratch_offset = c->scratch_bytes;
     c->scratch_bytes += (c->product_bytes + 63) / 64 * 64;
@@ -196,14 +283,23 @@ static hsc_status *choose_epilogue(hsc_cpu_compiler *compiler, const hsc_instr *
   return NULL;
 }
 
-hsc_status *hsc__cpu_choose_contraction(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen) {
-  const hsc_instr *instr = step->instr, *product_of = hsc_kernel_product(instr), *dot = product_of ? product_of : instr;
+hsc_status *hsc__cpu_choose_contraction(hsc_cpu_compiler *compiler,
+                                        hsc_cpu_step *step,
+                                        hsc_cpu_choice *choice,
+                                        bool *out_chosen) {
+  const hsc_instr *instr = step->instr;
+  const hsc_instr *product_of = hsc_kernel_product(instr);
+  const hsc_instr *dot = product_of ? product_of : instr;
   *out_chosen = false;
-  if (dot->op != HSC_OP_DOT || dot->operand_count != 2) return NULL;
-  if (product_of && (dot->operands[0]->op != HSC_OP_PARAMETER || dot->operands[1]->op != HSC_OP_PARAMETER)) return NULL;
+  if (dot->op != HSC_OP_DOT || dot->operand_count != 2)
+    return NULL;
+  if (product_of &&
+      (dot->operands[0]->op != HSC_OP_PARAMETER || dot->operands[1]->op != HSC_OP_PARAMETER))
+    return NULL;
   hsc_contraction *contraction = HSC_NEW(compiler->arena, hsc_contraction);
   HSC_TRY(hsc_arena_status(compiler->arena));
-  hsc_status *status = hsc_contraction_plan(dot, &compiler->device->isa, hsc_cpu_pool_thread_count(compiler->device->pool), contraction);
+  hsc_status *status = hsc_contraction_plan(
+      dot, &compiler->device->isa, hsc_cpu_pool_thread_count(compiler->device->pool), contraction);
   if (hsc_status_code(status) == HSC_UNIMPLEMENTED) {
     hsc_status_free(status);
     return NULL;
@@ -214,7 +310,8 @@ hsc_status *hsc__cpu_choose_contraction(hsc_cpu_compiler *compiler, hsc_cpu_step
     contraction->rhs.input = (int32_t)dot->operands[1]->attr.index.value;
     bool fits = false;
     HSC_TRY(choose_epilogue(compiler, instr, dot, contraction, choice, &fits));
-    if (!fits) return NULL;
+    if (!fits)
+      return NULL;
   }
   choice->kind = HSC_CPU_THUNK_CONTRACTION;
   choice->payload = contraction;

@@ -1,8 +1,13 @@
-// thunk_evaluator.c - the way out for operations that have no kernel: the reference evaluator, on literals that borrow the thunk's buffers.
+// thunk_evaluator.c - the way out for operations that have no kernel: the reference evaluator, on
+// literals that borrow the thunk's buffers.
 #include "cpu/core/cpu_internal.h"
 
 // Makes the literal of `shape` over leaves that lie in buffers.
-static hsc_status *borrow(const hsc_cpu_frame *frame, const hsc_shape *shape, const hsc_cpu_slice **slice, hsc_arena *arena, hsc_literal *literal) {
+static hsc_status *borrow(const hsc_cpu_frame *frame,
+                          const hsc_shape *shape,
+                          const hsc_cpu_slice **slice,
+                          hsc_arena *arena,
+                          hsc_literal *literal) {
   literal->shape = *shape;
   if (!hsc_shape_is_tuple(shape)) {
     literal->data = (*slice)->bytes ? hsc__cpu_at(frame, *slice) : NULL;
@@ -11,17 +16,22 @@ static hsc_status *borrow(const hsc_cpu_frame *frame, const hsc_shape *shape, co
   }
   literal->elements = HSC_NEW_ARRAY(arena, hsc_literal, shape->element_count + 1);
   HSC_TRY(hsc_arena_status(arena));
-  for (int i = 0; i < shape->element_count; i++) HSC_TRY(borrow(frame, &shape->elements[i], slice, arena, &literal->elements[i]));
+  for (int i = 0; i < shape->element_count; i++)
+    HSC_TRY(borrow(frame, &shape->elements[i], slice, arena, &literal->elements[i]));
   return NULL;
 }
 
-static void store(const hsc_cpu_frame *frame, const hsc_literal *literal, const hsc_cpu_slice **slice) {
+static void store(const hsc_cpu_frame *frame,
+                  const hsc_literal *literal,
+                  const hsc_cpu_slice **slice) {
   if (!hsc_shape_is_tuple(&literal->shape)) {
-    if ((*slice)->bytes) memcpy(hsc__cpu_at(frame, *slice), literal->data, (size_t)(*slice)->bytes);
+    if ((*slice)->bytes)
+      memcpy(hsc__cpu_at(frame, *slice), literal->data, (size_t)(*slice)->bytes);
     (*slice)++;
     return;
   }
-  for (int i = 0; i < literal->shape.element_count; i++) store(frame, &literal->elements[i], slice);
+  for (int i = 0; i < literal->shape.element_count; i++)
+    store(frame, &literal->elements[i], slice);
 }
 
 hsc_status *hsc__cpu_run_EVALUATOR(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {

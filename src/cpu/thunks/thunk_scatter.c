@@ -1,15 +1,17 @@
-// thunk_scatter.c - scatter of one operand with any combiner (see scatter.h). Updates with the same index are combined in their order, on
-// every thread count: threads share the run of neighbours in a window, never the updates.
+// thunk_scatter.c - scatter of one operand with any combiner (see scatter.h). Updates with the same
+// index are combined in their order, on every thread count: threads share the run of neighbours in
+// a window, never the updates.
 #include "cpu/thunks/lanes.h"
 #include "cpu/thunks/lower.h"
 #include "cpu/thunks/moves.h"
 #include "cpu/thunks/scatter.h"
 
-// ---- choosing -------------------------------------------------------------------------------------------------------------------
+// ---- choosing -----------------------------------------------------------------------------------
 
 static bool listed(hsc_dims dims, int64_t dim) {
   for (int i = 0; i < dims.count; i++)
-    if (dims.v[i] == dim) return true;
+    if (dims.v[i] == dim)
+      return true;
   return false;
 }
 
@@ -23,7 +25,9 @@ static void dense_strides(const hsc_shape *shape, int64_t *strides) {
 
 static void plan_scatter(const hsc_instr *instr, hsc_scatter *s) {
   const hsc_gather_dims *d = &instr->attr.scatter;
-  const hsc_shape *big = &instr->operands[0]->shape, *indices = &instr->operands[1]->shape, *updates = &instr->operands[2]->shape;
+  const hsc_shape *big = &instr->operands[0]->shape;
+  const hsc_shape *indices = &instr->operands[1]->shape;
+  const hsc_shape *updates = &instr->operands[2]->shape;
   int64_t big_strides[HSC_MAX_RANK], index_strides[HSC_MAX_RANK], update_strides[HSC_MAX_RANK];
   dense_strides(big, big_strides);
   dense_strides(indices, index_strides);
@@ -32,23 +36,29 @@ static void plan_scatter(const hsc_instr *instr, hsc_scatter *s) {
   s->vector_stride = d->index_vector_dim < indices->rank ? index_strides[d->index_vector_dim] : 1;
   s->updates = 1;
   for (int i = 0; i < indices->rank; i++) {
-    if (i == d->index_vector_dim) continue;
+    if (i == d->index_vector_dim)
+      continue;
     s->updates *= indices->dims[i];
     s->batch_size[s->batch_rank] = indices->dims[i];
     s->batch_index_stride[s->batch_rank] = index_strides[i];
     for (int k = 0; k < d->start_indices_batching_dims.count; k++)
-      if (d->start_indices_batching_dims.v[k] == i) s->batch_target_stride[s->batch_rank] = big_strides[d->operand_batching_dims.v[k]];
+      if (d->start_indices_batching_dims.v[k] == i)
+        s->batch_target_stride[s->batch_rank] = big_strides[d->operand_batching_dims.v[k]];
     s->batch_rank++;
   }
-  int64_t window_of[HSC_MAX_RANK];   // size along each dimension of the operand
-  int batch = 0, window = 0, big_dim = 0;
-  for (int i = 0; i < big->rank; i++) window_of[i] = 1;
+  int64_t window_of[HSC_MAX_RANK];  // size along each dimension of the operand
+  int batch = 0;
+  int window = 0;
+  int big_dim = 0;
+  for (int i = 0; i < big->rank; i++)
+    window_of[i] = 1;
   for (int i = 0; i < updates->rank; i++) {
     if (!listed(d->offset_dims, i)) {
       s->batch_update_stride[batch++] = update_strides[i];
       continue;
     }
-    while (listed(d->collapsed_slice_dims, big_dim) || listed(d->operand_batching_dims, big_dim)) big_dim++;
+    while (listed(d->collapsed_slice_dims, big_dim) || listed(d->operand_batching_dims, big_dim))
+      big_dim++;
     window_of[big_dim] = updates->dims[i];
     s->window_size[window] = updates->dims[i];
     s->window_update_stride[window] = update_strides[i];
@@ -61,32 +71,46 @@ static void plan_scatter(const hsc_instr *instr, hsc_scatter *s) {
     s->target_stride[i] = big_strides[dim];
   }
   s->run = 1;
-  while (window > 0 && s->window_update_stride[window - 1] == s->run && s->window_target_stride[window - 1] == s->run) s->run *= s->window_size[--window];
+  while (window > 0 && s->window_update_stride[window - 1] == s->run &&
+         s->window_target_stride[window - 1] == s->run)
+    s->run *= s->window_size[--window];
   s->window_rank = window;
 }
 
-hsc_status *hsc__cpu_choose_scatter(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen) {
+hsc_status *hsc__cpu_choose_scatter(hsc_cpu_compiler *compiler,
+                                    hsc_cpu_step *step,
+                                    hsc_cpu_choice *choice,
+                                    bool *out_chosen) {
   const hsc_instr *instr = step->instr;
   *out_chosen = false;
-  if (instr->op != HSC_OP_SCATTER || instr->operand_count != 3 || !hsc_shape_is_array(&instr->shape)) return NULL;
+  if (instr->op != HSC_OP_SCATTER || instr->operand_count != 3 ||
+      !hsc_shape_is_array(&instr->shape))
+    return NULL;
   hsc_type type = instr->shape.type;
   const hsc_computation *combiner = instr->called[0];
   for (int i = 0; i < 3; i++)
-    if (instr->operands[i]->shape.rank > HSC_SCATTER_MAX_DIMS) return NULL;
-  if (instr->operands[0]->shape.type != type || instr->operands[2]->shape.type != type || combiner->root->shape.type != type) return NULL;
-  if (combiner->parameters[0]->shape.type != type || combiner->parameters[1]->shape.type != type || !hsc_type_is_integral(instr->operands[1]->shape.type)) return NULL;
+    if (instr->operands[i]->shape.rank > HSC_SCATTER_MAX_DIMS)
+      return NULL;
+  if (instr->operands[0]->shape.type != type || instr->operands[2]->shape.type != type ||
+      combiner->root->shape.type != type)
+    return NULL;
+  if (combiner->parameters[0]->shape.type != type || combiner->parameters[1]->shape.type != type ||
+      !hsc_type_is_integral(instr->operands[1]->shape.type))
+    return NULL;
   hsc_scatter *s = HSC_NEW(compiler->arena, hsc_scatter);
   HSC_TRY(hsc_arena_status(compiler->arena));
   *s = (hsc_scatter){.element_bytes = (int32_t)hsc_type_bytes(type), .kernel = -1};
   plan_scatter(instr, s);
   if (combiner->root != combiner->parameters[1]) {
     HSC_TRY(hsc__cpu_add_lanes(compiler, combiner, &s->kernel));
-    if (s->kernel < 0) return NULL;
+    if (s->kernel < 0)
+      return NULL;
   }
   int threads = hsc_cpu_pool_thread_count(compiler->device->pool);
   int64_t bytes = hsc_shape_bytes(&instr->operands[2]->shape);
   s->run_chunk = s->run > 0 ? s->run : 1;
-  if (threads > 1 && bytes > 128 << 10 && s->run >= 32) s->run_chunk = ((s->run + threads - 1) / threads + 15) / 16 * 16;
+  if (threads > 1 && bytes > 128 << 10 && s->run >= 32)
+    s->run_chunk = ((s->run + threads - 1) / threads + 15) / 16 * 16;
   choice->kind = HSC_CPU_THUNK_SCATTER;
   choice->payload = s;
   choice->payload_bytes = sizeof *s;
@@ -97,7 +121,7 @@ hsc_status *hsc__cpu_choose_scatter(hsc_cpu_compiler *compiler, hsc_cpu_step *st
   return NULL;
 }
 
-// ---- running --------------------------------------------------------------------------------------------------------------------
+// ---- running ------------------------------------------------------------------------------------
 
 typedef struct scatter_run {
   const hsc_scatter *s;
@@ -121,7 +145,8 @@ static void combine_run(const scatter_run *r, char *to, const char *from, int64_
 
 static bool next(int rank, const int64_t *size, int64_t *index) {
   for (int i = rank - 1; i >= 0; i--) {
-    if (++index[i] < size[i]) return true;
+    if (++index[i] < size[i])
+      return true;
     index[i] = 0;
   }
   return false;
@@ -130,9 +155,13 @@ static bool next(int rank, const int64_t *size, int64_t *index) {
 static void do_chunk(void *context, int64_t chunk, int worker) {
   const scatter_run *r = context;
   const hsc_scatter *s = r->s;
-  int64_t first = chunk * s->run_chunk, count = s->run - first < s->run_chunk ? s->run - first : s->run_chunk, batch[HSC_SCATTER_MAX_DIMS] = {0};
+  int64_t first = chunk * s->run_chunk;
+  int64_t count = s->run - first < s->run_chunk ? s->run - first : s->run_chunk;
+  int64_t batch[HSC_SCATTER_MAX_DIMS] = {0};
   do {
-    int64_t at = 0, from = first, to = first;
+    int64_t at = 0;
+    int64_t from = first;
+    int64_t to = first;
     for (int i = 0; i < s->batch_rank; i++) {
       at += batch[i] * s->batch_index_stride[i];
       from += batch[i] * s->batch_update_stride[i];
@@ -140,19 +169,24 @@ static void do_chunk(void *context, int64_t chunk, int worker) {
     }
     bool inside = true;
     for (int i = 0; i < s->vector_count && inside; i++) {
-      int64_t start = hsc__cpu_read_index(s->index_type, r->indices + (at + i * s->vector_stride) * r->index_bytes);
+      int64_t start = hsc__cpu_read_index(
+          s->index_type, r->indices + (at + i * s->vector_stride) * r->index_bytes);
       inside = start >= 0 && start <= s->limit[i];
-      if (inside) to += start * s->target_stride[i];
+      if (inside)
+        to += start * s->target_stride[i];
     }
-    if (!inside) continue;
+    if (!inside)
+      continue;
     int64_t window[HSC_SCATTER_MAX_DIMS] = {0};
     do {
-      int64_t target = to, source = from;
+      int64_t target = to;
+      int64_t source = from;
       for (int i = 0; i < s->window_rank; i++) {
         target += window[i] * s->window_target_stride[i];
         source += window[i] * s->window_update_stride[i];
       }
-      combine_run(r, r->out + target * s->element_bytes, r->updates + source * s->element_bytes, count);
+      combine_run(r, r->out + target * s->element_bytes, r->updates + source * s->element_bytes,
+                  count);
     } while (next(s->window_rank, s->window_size, window));
   } while (next(s->batch_rank, s->batch_size, batch));
 }
@@ -160,14 +194,24 @@ static void do_chunk(void *context, int64_t chunk, int worker) {
 hsc_status *hsc__cpu_run_SCATTER(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
   const hsc_scatter *s = hsc__cpu_data(frame, thunk);
   const hsc_cpu_slice *slices = hsc__cpu_slices(frame, thunk);
-  scatter_run r = {.s = s, .combine = s->kernel >= 0 ? frame->executable->kernels[s->kernel].function : NULL, .indices = hsc__cpu_input(frame, thunk, 1),
-                   .updates = hsc__cpu_input(frame, thunk, 2), .out = hsc__cpu_output(frame, thunk, 0), .index_bytes = (int)hsc_type_bytes((hsc_type)s->index_type)};
+  scatter_run r = {
+      .s = s,
+      .combine = s->kernel >= 0 ? frame->executable->kernels[s->kernel].function : NULL,
+      .indices = hsc__cpu_input(frame, thunk, 1),
+      .updates = hsc__cpu_input(frame, thunk, 2),
+      .out = hsc__cpu_output(frame, thunk, 0),
+      .index_bytes = (int)hsc_type_bytes((hsc_type)s->index_type)};
   const char *base = hsc__cpu_input(frame, thunk, 0);
   if (base != r.out && slices[0].bytes) {
-    hsc_strided copy = {.rank = 1, .element_bytes = s->element_bytes, .size = {slices[0].bytes / s->element_bytes}, .from_stride = {s->element_bytes}, .to_stride = {s->element_bytes}};
+    hsc_strided copy = {.rank = 1,
+                        .element_bytes = s->element_bytes,
+                        .size = {slices[0].bytes / s->element_bytes},
+                        .from_stride = {s->element_bytes},
+                        .to_stride = {s->element_bytes}};
     hsc__cpu_parallel_copy(frame->pool, &copy, base, r.out);
   }
-  if (slices[2].bytes == 0 || slices[0].bytes == 0) return NULL;
+  if (slices[2].bytes == 0 || slices[0].bytes == 0)
+    return NULL;
   hsc_cpu_pool_run(frame->pool, (s->run + s->run_chunk - 1) / s->run_chunk, do_chunk, &r);
   return NULL;
 }

@@ -1,5 +1,6 @@
-// thunk_windows.c - reduce-window and select-and-scatter of one operand with any reducer (see windows.h). Windows are walked in ascending order
-// of their positions, and sources in ascending order of theirs, as the reference evaluator does, so results are the same bit for bit, except
+// thunk_windows.c - reduce-window and select-and-scatter of one operand with any reducer (see
+// windows.h). Windows are walked in ascending order of their positions, and sources in ascending
+// order of theirs, as the reference evaluator does, so results are the same bit for bit, except
 // that a fold which runs from the end (a reversed cumulative sum) adds in the opposite order.
 #include "cpu/kernels/conv/conv_kernels.h"
 #include "cpu/thunks/lanes.h"
@@ -9,32 +10,49 @@
 
 typedef struct hsc_window_axis axis;
 
-// ---- choosing -------------------------------------------------------------------------------------------------------------------
+// ---- choosing -----------------------------------------------------------------------------------
 
 static bool untouched(const axis *a) {
-  return a->size == 1 && a->stride == 1 && a->pad_low == 0 && a->base_dilation == 1 && a->in_size == a->out_size;
+  return a->size == 1 && a->stride == 1 && a->pad_low == 0 && a->base_dilation == 1 &&
+         a->in_size == a->out_size;
 }
 
 static bool same_type(const hsc_computation *computation, int parameter, hsc_type type) {
-  return parameter < computation->parameter_count && computation->parameters[parameter]->shape.type == type;
+  return parameter < computation->parameter_count &&
+         computation->parameters[parameter]->shape.type == type;
 }
 
-// A window that begins where the operand begins and grows by one element with each output: cumulative folds.
+// A window that begins where the operand begins and grows by one element with each output:
+// cumulative folds.
 static bool runs_forward(const axis *a) {
-  return a->in_size > 4 && a->out_size == a->in_size && a->size >= a->in_size && a->stride == 1 && a->dilation == 1 && a->base_dilation == 1 && !a->reversal && a->pad_low == a->size - 1;
+  return a->in_size > 4 && a->out_size == a->in_size && a->size >= a->in_size && a->stride == 1 &&
+         a->dilation == 1 && a->base_dilation == 1 && !a->reversal && a->pad_low == a->size - 1;
 }
 static bool runs_back(const axis *a) {
-  return a->in_size > 4 && a->out_size == a->in_size && a->size >= a->in_size && a->stride == 1 && a->dilation == 1 && a->base_dilation == 1 && !a->reversal && a->pad_low == 0;
+  return a->in_size > 4 && a->out_size == a->in_size && a->size >= a->in_size && a->stride == 1 &&
+         a->dilation == 1 && a->base_dilation == 1 && !a->reversal && a->pad_low == 0;
 }
 
-static bool plan_windows(const hsc_window *window, const hsc_shape *in, const hsc_shape *out, hsc_windows *w) {
+static bool plan_windows(const hsc_window *window,
+                         const hsc_shape *in,
+                         const hsc_shape *out,
+                         hsc_windows *w) {
   axis all[HSC_MAX_RANK];
-  int64_t in_stride = 1, out_stride = 1;
+  int64_t in_stride = 1;
+  int64_t out_stride = 1;
   int rank = in->rank;
   for (int i = rank - 1; i >= 0; i--) {
     const hsc_window_dim *d = &window->dims[i];
-    all[i] = (axis){.in_size = in->dims[i], .out_size = out->dims[i], .size = d->size, .stride = d->stride, .pad_low = d->pad_low, .dilation = d->window_dilation,
-                    .base_dilation = d->base_dilation, .in_stride = in_stride, .out_stride = out_stride, .reversal = d->reversal};
+    all[i] = (axis){.in_size = in->dims[i],
+                    .out_size = out->dims[i],
+                    .size = d->size,
+                    .stride = d->stride,
+                    .pad_low = d->pad_low,
+                    .dilation = d->window_dilation,
+                    .base_dilation = d->base_dilation,
+                    .in_stride = in_stride,
+                    .out_stride = out_stride,
+                    .reversal = d->reversal};
     in_stride *= in->dims[i];
     out_stride *= out->dims[i];
   }
@@ -42,9 +60,11 @@ static bool plan_windows(const hsc_window *window, const hsc_shape *in, const hs
   w->out_elements = out_stride;
   w->running = -1;
   w->work = w->out_elements;
-  for (int i = 0; i < rank; i++) w->work *= all[i].size;
+  for (int i = 0; i < rank; i++)
+    w->work *= all[i].size;
   w->run = 1;
-  while (rank > 0 && untouched(&all[rank - 1])) w->run *= all[--rank].in_size;
+  while (rank > 0 && untouched(&all[rank - 1]))
+    w->run *= all[--rank].in_size;
   w->direct = w->run >= HSC_WINDOWS_LONG_RUN || rank == 0;
   // Neighbours at the front that no window touches are one dimension.
   int at = 0;
@@ -58,8 +78,10 @@ static bool plan_windows(const hsc_window *window, const hsc_shape *in, const hs
     all[at++] = all[i];
   }
   rank = at;
-  if (rank > HSC_WINDOWS_MAX_DIMS) return false;
-  int touched = 0, which = -1;
+  if (rank > HSC_WINDOWS_MAX_DIMS)
+    return false;
+  int touched = 0;
+  int which = -1;
   for (int i = 0; i < rank; i++)
     if (!untouched(&all[i])) {
       touched++;
@@ -73,45 +95,68 @@ static bool plan_windows(const hsc_window *window, const hsc_shape *in, const hs
   }
   w->outer_count = w->direct ? rank : rank - 1;
   memcpy(w->axes, all, sizeof all[0] * (size_t)w->outer_count);
-  if (!w->direct) w->last = all[rank - 1];
+  if (!w->direct)
+    w->last = all[rank - 1];
   w->free_positions = 1;
-  for (w->free_count = 0; w->free_count < w->outer_count && untouched(&w->axes[w->free_count]); w->free_count++) w->free_positions *= w->axes[w->free_count].in_size;
+  for (w->free_count = 0; w->free_count < w->outer_count && untouched(&w->axes[w->free_count]);
+       w->free_count++)
+    w->free_positions *= w->axes[w->free_count].in_size;
   return true;
 }
 
-hsc_status *hsc__cpu_choose_windows(hsc_cpu_compiler *compiler, hsc_cpu_step *step, hsc_cpu_choice *choice, bool *out_chosen) {
+hsc_status *hsc__cpu_choose_windows(hsc_cpu_compiler *compiler,
+                                    hsc_cpu_step *step,
+                                    hsc_cpu_choice *choice,
+                                    bool *out_chosen) {
   const hsc_instr *instr = step->instr;
   *out_chosen = false;
   bool scatter = instr->op == HSC_OP_SELECT_AND_SCATTER;
-  if ((!scatter && instr->op != HSC_OP_REDUCE_WINDOW) || instr->operand_count != (scatter ? 3 : 2) || !hsc_shape_is_array(&instr->shape)) return NULL;
+  if ((!scatter && instr->op != HSC_OP_REDUCE_WINDOW) ||
+      instr->operand_count != (scatter ? 3 : 2) || !hsc_shape_is_array(&instr->shape))
+    return NULL;
   hsc_type type = instr->operands[0]->shape.type;
-  if (instr->shape.type != type || instr->operands[1]->shape.type != type || hsc_type_is_complex(type)) return NULL;
+  if (instr->shape.type != type || instr->operands[1]->shape.type != type ||
+      hsc_type_is_complex(type))
+    return NULL;
   const hsc_computation *reducer = instr->called[scatter ? 1 : 0];
-  if (!same_type(reducer, 0, type) || !same_type(reducer, 1, type) || reducer->root->shape.type != type) return NULL;
-  if (scatter && (!same_type(instr->called[0], 0, type) || !same_type(instr->called[0], 1, type) || instr->operands[2]->shape.type != type)) return NULL;
+  if (!same_type(reducer, 0, type) || !same_type(reducer, 1, type) ||
+      reducer->root->shape.type != type)
+    return NULL;
+  if (scatter && (!same_type(instr->called[0], 0, type) || !same_type(instr->called[0], 1, type) ||
+                  instr->operands[2]->shape.type != type))
+    return NULL;
   hsc_windows *w = HSC_NEW(compiler->arena, hsc_windows);
   HSC_TRY(hsc_arena_status(compiler->arena));
-  *w = (hsc_windows){.is_scatter = scatter, .element_bytes = (int32_t)hsc_type_bytes(type), .select_kernel = -1};
-  if (!plan_windows(&instr->attr.window.window, &instr->operands[0]->shape, scatter ? &instr->operands[1]->shape : &instr->shape, w)) return NULL;
+  *w = (hsc_windows){
+      .is_scatter = scatter, .element_bytes = (int32_t)hsc_type_bytes(type), .select_kernel = -1};
+  if (!plan_windows(&instr->attr.window.window, &instr->operands[0]->shape,
+                    scatter ? &instr->operands[1]->shape : &instr->shape, w))
+    return NULL;
   if (scatter) {
     int64_t positions = 1;
-    for (int i = 0; i < instr->attr.window.window.rank && positions <= HSC_WINDOWS_MAX_POSITIONS; i++) {
+    for (int i = 0; i < instr->attr.window.window.rank && positions <= HSC_WINDOWS_MAX_POSITIONS;
+         i++) {
       const hsc_window_dim *d = &instr->attr.window.window.dims[i];
-      if (d->base_dilation != 1) return NULL;   // HLO has none here
+      if (d->base_dilation != 1)
+        return NULL;  // HLO has none here
       positions *= d->size;
     }
-    if (positions > HSC_WINDOWS_MAX_POSITIONS) return NULL;
+    if (positions > HSC_WINDOWS_MAX_POSITIONS)
+      return NULL;
   }
   HSC_TRY(hsc__cpu_add_lanes(compiler, reducer, &w->kernel));
-  if (w->kernel < 0) return NULL;
+  if (w->kernel < 0)
+    return NULL;
   if (scatter) {
     HSC_TRY(hsc__cpu_add_lanes(compiler, instr->called[0], &w->select_kernel));
-    if (w->select_kernel < 0) return NULL;
+    if (w->select_kernel < 0)
+      return NULL;
   }
   int threads = hsc_cpu_pool_thread_count(compiler->device->pool);
   w->run_chunk = w->direct ? w->run : 1;
   // Few free positions: the run is shared out too, in pieces that keep whole cache lines.
-  if (w->direct && threads > 1 && w->work > 50000 && w->free_positions < 2 * threads && w->run > 64) {
+  if (w->direct && threads > 1 && w->work > 50000 && w->free_positions < 2 * threads &&
+      w->run > 64) {
     int64_t pieces = 4 * threads / (w->free_positions > 0 ? w->free_positions : 1);
     w->run_chunk = ((w->run + pieces - 1) / pieces + 15) / 16 * 16;
   }
@@ -119,12 +164,14 @@ hsc_status *hsc__cpu_choose_windows(hsc_cpu_compiler *compiler, hsc_cpu_step *st
   choice->payload = w;
   choice->payload_bytes = sizeof *w;
   // Offsets of window positions; kept values, values, their positions, the comparator's answers.
-  hsc__cpu_need_worker_scratch(compiler, HSC_WINDOWS_MAX_POSITIONS * 8 + HSC_LANES * (3 * (int64_t)w->element_bytes + 4 + 1) + 64);
+  hsc__cpu_need_worker_scratch(
+      compiler,
+      HSC_WINDOWS_MAX_POSITIONS * 8 + HSC_LANES * (3 * (int64_t)w->element_bytes + 4 + 1) + 64);
   *out_chosen = true;
   return NULL;
 }
 
-// ---- running --------------------------------------------------------------------------------------------------------------------
+// ---- running ------------------------------------------------------------------------------------
 
 typedef struct windows_run {
   const hsc_windows *w;
@@ -132,22 +179,29 @@ typedef struct windows_run {
   hsc_cpu_kernel_function select, combine;
   const char *in, *source, *init;
   char *out;
-  void (*keep_4)(int64_t count, const uint8_t *stays, uint32_t *values, const uint32_t *next, int32_t *which, int32_t number);
-  int64_t runs;            // pieces of the run
-  int64_t per_task;        // free positions
+  void (*keep_4)(int64_t count,
+                 const uint8_t *stays,
+                 uint32_t *values,
+                 const uint32_t *next,
+                 int32_t *which,
+                 int32_t number);
+  int64_t runs;      // pieces of the run
+  int64_t per_task;  // free positions
 } windows_run;
 
 // Input position of output o under window position k, or -1.
 static inline int64_t position_of(const axis *a, int64_t o, int64_t k) {
   int64_t at = o * a->stride - a->pad_low + (a->reversal ? a->size - 1 - k : k) * a->dilation;
-  if (at < 0 || (a->base_dilation > 1 && at % a->base_dilation)) return -1;
+  if (at < 0 || (a->base_dilation > 1 && at % a->base_dilation))
+    return -1;
   at /= a->base_dilation;
   return at < a->in_size ? at : -1;
 }
 
 static bool next_index(const axis *axes, int first, int count, bool window, int64_t *index) {
   for (int i = count - 1; i >= first; i--) {
-    if (++index[i] < (window ? axes[i].size : axes[i].out_size)) return true;
+    if (++index[i] < (window ? axes[i].size : axes[i].out_size))
+      return true;
     index[i] = 0;
   }
   return false;
@@ -158,72 +212,109 @@ static int64_t outer_offset(const hsc_windows *w, const int64_t *o, const int64_
   int64_t offset = 0;
   for (int i = 0; i < w->outer_count; i++) {
     int64_t at = position_of(&w->axes[i], o[i], k[i]);
-    if (at < 0) return -1;
+    if (at < 0)
+      return -1;
     offset += at * w->axes[i].in_stride;
   }
   return offset;
 }
 
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t smaller(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
 
 static void fold_lanes(const windows_run *r, char *accumulator, const char *values, int64_t count) {
   int bytes = r->w->element_bytes;
   for (int64_t at = 0; at < count; at += HSC_LANES) {
-    void *buffers[3] = {accumulator + at * bytes, (char *)(uintptr_t)values + at * bytes, accumulator + at * bytes};
+    void *buffers[3] = {accumulator + at * bytes, (char *)(uintptr_t)values + at * bytes,
+                        accumulator + at * bytes};
     r->combine(buffers, 0, smaller(HSC_LANES, count - at));
   }
 }
 
-// Positions [*lo, *hi) of `last` whose inputs under window position k are inside, when elements are not spread apart.
-static void inside_range(const axis *last, int64_t k, int64_t begin, int64_t end, int64_t *lo, int64_t *hi) {
-  int64_t shift = (last->reversal ? last->size - 1 - k : k) * last->dilation - last->pad_low;   // input = o * stride + shift
+// Positions [*lo, *hi) of `last` whose inputs under window position k are inside, when elements are
+// not spread apart.
+static void inside_range(
+    const axis *last, int64_t k, int64_t begin, int64_t end, int64_t *lo, int64_t *hi) {
+  // input = o * stride + shift
+  int64_t shift = (last->reversal ? last->size - 1 - k : k) * last->dilation - last->pad_low;
   *lo = shift >= 0 ? 0 : (-shift + last->stride - 1) / last->stride;
   *hi = last->in_size - 1 - shift < 0 ? 0 : (last->in_size - 1 - shift) / last->stride + 1;
-  if (*lo < begin) *lo = begin;
-  if (*hi > end) *hi = end;
+  if (*lo < begin)
+    *lo = begin;
+  if (*hi > end)
+    *hi = end;
 }
 
 // The inputs of positions [lo, hi) of `last` under window position k, side by side.
-static void gather(const hsc_windows *w, const char *in, int64_t k, int64_t lo, int64_t hi, char *to) {
+static void gather(
+    const hsc_windows *w, const char *in, int64_t k, int64_t lo, int64_t hi, char *to) {
   const axis *last = &w->last;
-  int64_t bytes = w->element_bytes, first = position_of(last, lo, k) * last->in_stride * bytes, step = last->stride * last->in_stride * bytes, run = w->run * bytes;
+  int64_t bytes = w->element_bytes;
+  int64_t first = position_of(last, lo, k) * last->in_stride * bytes;
+  int64_t step = last->stride * last->in_stride * bytes;
+  int64_t run = w->run * bytes;
   const char *from = in + first;
   switch (run) {
-    case 1: for (int64_t o = lo; o < hi; o++, from += step) *to++ = *from; break;
-    case 2: for (int64_t o = lo; o < hi; o++, from += step, to += 2) memcpy(to, from, 2); break;
-    case 4: for (int64_t o = lo; o < hi; o++, from += step, to += 4) memcpy(to, from, 4); break;
-    case 8: for (int64_t o = lo; o < hi; o++, from += step, to += 8) memcpy(to, from, 8); break;
-    default: for (int64_t o = lo; o < hi; o++, from += step, to += run) memcpy(to, from, (size_t)run); break;
+    case 1:
+      for (int64_t o = lo; o < hi; o++, from += step)
+        *to++ = *from;
+      break;
+    case 2:
+      for (int64_t o = lo; o < hi; o++, from += step, to += 2)
+        memcpy(to, from, 2);
+      break;
+    case 4:
+      for (int64_t o = lo; o < hi; o++, from += step, to += 4)
+        memcpy(to, from, 4);
+      break;
+    case 8:
+      for (int64_t o = lo; o < hi; o++, from += step, to += 8)
+        memcpy(to, from, 8);
+      break;
+    default:
+      for (int64_t o = lo; o < hi; o++, from += step, to += run)
+        memcpy(to, from, (size_t)run);
+      break;
   }
 }
 
-// Does `body` for each stretch of positions of `last` that are inside under k; one position at a time where elements are spread apart.
-#define EACH_STRETCH(last, k, begin, end, lo, hi, body)                              \
-  if ((last)->base_dilation == 1) {                                                   \
-    int64_t lo, hi;                                                                   \
-    inside_range(last, k, begin, end, &lo, &hi);                                      \
-    if (lo < hi) body                                                                 \
-  } else {                                                                            \
-    for (int64_t lo = begin; lo < (end); lo++) {                                      \
-      int64_t hi = lo + 1;                                                            \
-      if (position_of(last, lo, k) >= 0) body                                         \
-    }                                                                                 \
+// Does `body` for each stretch of positions of `last` that are inside under k; one position at a
+// time where elements are spread apart.
+#define EACH_STRETCH(last, k, begin, end, lo, hi, body) \
+  if ((last)->base_dilation == 1) { \
+    int64_t lo, hi; \
+    inside_range(last, k, begin, end, &lo, &hi); \
+    if (lo < hi) \
+      body \
+  } else { \
+    for (int64_t lo = begin; lo < (end); lo++) { \
+      int64_t hi = lo + 1; \
+      if (position_of(last, lo, k) >= 0) \
+        body \
+    } \
   }
 
-// ---- reduce-window --------------------------------------------------------------------------------------------------------------
+// ---- reduce-window ------------------------------------------------------------------------------
 
-// The fold of one outer position: lanes [first, first + count) of the run, or all positions of `last`.
-static void reduce_position(const windows_run *r, const int64_t *o, int64_t first, int64_t count, char *scratch) {
+// The fold of one outer position: lanes [first, first + count) of the run, or all positions of
+// `last`.
+static void reduce_position(
+    const windows_run *r, const int64_t *o, int64_t first, int64_t count, char *scratch) {
   const hsc_windows *w = r->w;
-  int64_t bytes = w->element_bytes, out = 0, k[HSC_WINDOWS_MAX_DIMS] = {0};
-  for (int i = 0; i < w->outer_count; i++) out += o[i] * w->axes[i].out_stride;
+  int64_t bytes = w->element_bytes;
+  int64_t out = 0;
+  int64_t k[HSC_WINDOWS_MAX_DIMS] = {0};
+  for (int i = 0; i < w->outer_count; i++)
+    out += o[i] * w->axes[i].out_stride;
   char *to = r->out + (out + first) * bytes;
   int64_t lanes = w->direct ? count : w->last.out_size * w->run;
   hsc_fill(to, r->init, (int)bytes, lanes);
   int64_t per_gather = w->direct ? 0 : HSC_LANES / w->run;
   do {
     int64_t offset = outer_offset(w, o, k);
-    if (offset < 0) continue;
+    if (offset < 0)
+      continue;
     const char *in = r->in + (offset + first) * bytes;
     if (w->direct) {
       fold_lanes(r, to, in, count);
@@ -243,11 +334,14 @@ static void reduce_position(const windows_run *r, const int64_t *o, int64_t firs
 static void reduce_running(const windows_run *r, const int64_t *o, int64_t first, int64_t count) {
   const hsc_windows *w = r->w;
   const axis *a = &w->axes[w->running];
-  int64_t bytes = w->element_bytes, base = first;
+  int64_t bytes = w->element_bytes;
+  int64_t base = first;
   for (int i = 0; i < w->outer_count; i++)
-    if (i != w->running) base += o[i] * w->axes[i].out_stride;
+    if (i != w->running)
+      base += o[i] * w->axes[i].out_stride;
   for (int64_t step = 0; step < a->in_size; step++) {
-    int64_t i = w->running_back ? a->in_size - 1 - step : step, before = w->running_back ? i + 1 : i - 1;
+    int64_t i = w->running_back ? a->in_size - 1 - step : step;
+    int64_t before = w->running_back ? i + 1 : i - 1;
     char *to = r->out + (base + i * a->out_stride) * bytes;
     const char *in = r->in + (base + i * a->in_stride) * bytes;
     if (step == 0) {
@@ -256,13 +350,15 @@ static void reduce_running(const windows_run *r, const int64_t *o, int64_t first
       continue;
     }
     for (int64_t at = 0; at < count; at += HSC_LANES) {
-      void *buffers[3] = {r->out + (base + before * a->out_stride + at) * bytes, (char *)(uintptr_t)in + at * bytes, to + at * bytes};
+      void *buffers[3] = {r->out + (base + before * a->out_stride + at) * bytes,
+                          (char *)(uintptr_t)in + at * bytes, to + at * bytes};
       r->combine(buffers, 0, smaller(HSC_LANES, count - at));
     }
   }
 }
 
-static void reduce_free_position(const windows_run *r, int64_t position, int64_t first, int64_t count, char *scratch) {
+static void reduce_free_position(
+    const windows_run *r, int64_t position, int64_t first, int64_t count, char *scratch) {
   const hsc_windows *w = r->w;
   int64_t o[HSC_WINDOWS_MAX_DIMS] = {0};
   for (int i = w->free_count - 1; i >= 0; i--) {
@@ -270,35 +366,45 @@ static void reduce_free_position(const windows_run *r, int64_t position, int64_t
     position /= w->axes[i].out_size;
   }
   if (w->running < 0) {
-    do reduce_position(r, o, first, count, scratch);
+    do
+      reduce_position(r, o, first, count, scratch);
     while (next_index(w->axes, w->free_count, w->outer_count, false, o));
     return;
   }
   do {
-    if (o[w->running] == 0) reduce_running(r, o, first, count);
+    if (o[w->running] == 0)
+      reduce_running(r, o, first, count);
   } while (next_index(w->axes, w->free_count, w->outer_count, false, o));
 }
 
-// ---- select-and-scatter ---------------------------------------------------------------------------------------------------------
+// ---- select-and-scatter -------------------------------------------------------------------------
 
-typedef struct kept {      // by lane
+typedef struct kept {  // by lane
   char *values;
-  int32_t *which;          // number of the window position that the value was read at, -1 = nothing yet
+  // number of the window position that the value was read at, -1 = nothing yet
+  int32_t *which;
   uint8_t *stays;
   char *next, *combined;
-  int64_t *offsets;        // by window position: of lane 0 in the operand, not direct: of position 0 of `last`
+  // by window position: of lane 0 in the operand, not direct: of position 0 of `last`
+  int64_t *offsets;
 } kept;
 
-#define KEEP(BYTES)                                          \
-  case BYTES:                                                \
-    for (int64_t i = 0; i < count; i++)                      \
-      if (!stays[i] || which[i] < 0) {                       \
+#define KEEP(BYTES) \
+  case BYTES: \
+    for (int64_t i = 0; i < count; i++) \
+      if (!stays[i] || which[i] < 0) { \
         memcpy(values + i * BYTES, next + i * BYTES, BYTES); \
-        which[i] = number;                                   \
-      }                                                      \
+        which[i] = number; \
+      } \
     break;
-// Lanes [lane, lane + count): what the comparator does not keep is replaced by the next value, read at window position `number`.
-static void select_lanes(const windows_run *r, const kept *k, int64_t lane, int64_t count, const char *next, int32_t number) {
+// Lanes [lane, lane + count): what the comparator does not keep is replaced by the next value, read
+// at window position `number`.
+static void select_lanes(const windows_run *r,
+                         const kept *k,
+                         int64_t lane,
+                         int64_t count,
+                         const char *next,
+                         int32_t number) {
   int64_t bytes = r->w->element_bytes;
   int32_t *which = k->which + lane;
   uint8_t *stays = k->stays + lane;
@@ -306,9 +412,15 @@ static void select_lanes(const windows_run *r, const kept *k, int64_t lane, int6
   void *buffers[3] = {values, (char *)(uintptr_t)next, stays};
   r->select(buffers, 0, count);
   switch (bytes) {
-    KEEP(1) KEEP(2) KEEP(8)
-    case 4: r->keep_4(count, stays, (uint32_t *)(void *)values, (const uint32_t *)(const void *)next, which, number); break;
-    default: break;
+    KEEP(1)
+    KEEP(2)
+    KEEP(8)
+    case 4:
+      r->keep_4(count, stays, (uint32_t *)(void *)values, (const uint32_t *)(const void *)next,
+                which, number);
+      break;
+    default:
+      break;
   }
 }
 #undef KEEP
@@ -316,16 +428,20 @@ static void select_lanes(const windows_run *r, const kept *k, int64_t lane, int6
 // Where the kept element of a lane stands in the operand.
 static inline int64_t place_of(const hsc_windows *w, const kept *k, int64_t lane) {
   int64_t offset = k->offsets[k->which[lane]];
-  return w->direct ? offset + lane : offset + lane / w->run * w->last.stride * w->last.in_stride + lane % w->run;
+  return w->direct ? offset + lane
+                   : offset + lane / w->run * w->last.stride * w->last.in_stride + lane % w->run;
 }
 
-// Lanes' sources are combined into the result where the kept elements stand. Lanes of one call stand at different places, or go one by one.
-static void scatter_lanes(const windows_run *r, const kept *k, int64_t count, const char *source, bool distinct) {
+// Lanes' sources are combined into the result where the kept elements stand. Lanes of one call
+// stand at different places, or go one by one.
+static void scatter_lanes(
+    const windows_run *r, const kept *k, int64_t count, const char *source, bool distinct) {
   const hsc_windows *w = r->w;
   int64_t bytes = w->element_bytes;
   if (!distinct) {
     for (int64_t i = 0; i < count; i++) {
-      if (k->which[i] < 0) continue;
+      if (k->which[i] < 0)
+        continue;
       char *to = r->out + place_of(w, k, i) * bytes;
       void *buffers[3] = {(char *)(uintptr_t)source + i * bytes, to, to};
       r->combine(buffers, 0, 1);
@@ -334,43 +450,58 @@ static void scatter_lanes(const windows_run *r, const kept *k, int64_t count, co
   }
   // What no window position reached takes part in the arithmetic, not in the result.
   if (bytes == 4)
-    for (int64_t i = 0; i < count; i++) memcpy(k->next + i * 4, k->which[i] < 0 ? r->init : r->out + place_of(w, k, i) * 4, 4);
+    for (int64_t i = 0; i < count; i++)
+      memcpy(k->next + i * 4, k->which[i] < 0 ? r->init : r->out + place_of(w, k, i) * 4, 4);
   else
-    for (int64_t i = 0; i < count; i++) memcpy(k->next + i * bytes, k->which[i] < 0 ? r->init : r->out + place_of(w, k, i) * bytes, (size_t)bytes);
+    for (int64_t i = 0; i < count; i++)
+      memcpy(k->next + i * bytes, k->which[i] < 0 ? r->init : r->out + place_of(w, k, i) * bytes,
+             (size_t)bytes);
   void *buffers[3] = {(char *)(uintptr_t)source, k->next, k->combined};
   r->combine(buffers, 0, count);
   if (bytes == 4) {
     for (int64_t i = 0; i < count; i++)
-      if (k->which[i] >= 0) memcpy(r->out + place_of(w, k, i) * 4, k->combined + i * 4, 4);
+      if (k->which[i] >= 0)
+        memcpy(r->out + place_of(w, k, i) * 4, k->combined + i * 4, 4);
   } else {
     for (int64_t i = 0; i < count; i++)
-      if (k->which[i] >= 0) memcpy(r->out + place_of(w, k, i) * bytes, k->combined + i * bytes, (size_t)bytes);
+      if (k->which[i] >= 0)
+        memcpy(r->out + place_of(w, k, i) * bytes, k->combined + i * bytes, (size_t)bytes);
   }
 }
 
 // Sources [begin, end) of lanes at one outer position.
-static void scatter_position(const windows_run *r, const int64_t *o, int64_t first, int64_t count, const kept *keep) {
+static void scatter_position(
+    const windows_run *r, const int64_t *o, int64_t first, int64_t count, const kept *keep) {
   const hsc_windows *w = r->w;
-  int64_t bytes = w->element_bytes, source = first, k[HSC_WINDOWS_MAX_DIMS] = {0};
-  for (int i = 0; i < w->outer_count; i++) source += o[i] * w->axes[i].out_stride;
-  for (int64_t i = 0; i < count; i++) keep->which[i] = -1;
+  int64_t bytes = w->element_bytes;
+  int64_t source = first;
+  int64_t k[HSC_WINDOWS_MAX_DIMS] = {0};
+  for (int i = 0; i < w->outer_count; i++)
+    source += o[i] * w->axes[i].out_stride;
+  for (int64_t i = 0; i < count; i++)
+    keep->which[i] = -1;
   memset(keep->values, 0, (size_t)(count * bytes));
-  int64_t begin = first / w->run, end = begin + count / w->run;   // not direct: positions of `last`
+  // not direct: positions of `last`
+  int64_t begin = first / w->run;
+  int64_t end = begin + count / w->run;
   int32_t number = -1;
   do {
     int64_t offset = outer_offset(w, o, k);
     if (w->direct) {
       number++;
-      if (offset < 0) continue;
+      if (offset < 0)
+        continue;
       keep->offsets[number] = offset + first;
       select_lanes(r, keep, 0, count, r->in + (offset + first) * bytes, number);
       continue;
     }
     for (int64_t kl = 0; kl < w->last.size; kl++) {
       number++;
-      if (offset < 0) continue;
+      if (offset < 0)
+        continue;
       // The input of position o of `last` is o * stride + shift; lane 0 is position `begin`.
-      int64_t shift = (w->last.reversal ? w->last.size - 1 - kl : kl) * w->last.dilation - w->last.pad_low;
+      int64_t shift =
+          (w->last.reversal ? w->last.size - 1 - kl : kl) * w->last.dilation - w->last.pad_low;
       keep->offsets[number] = offset + (begin * w->last.stride + shift) * w->last.in_stride;
       EACH_STRETCH(&w->last, kl, begin, end, lo, hi, {
         gather(w, r->in + offset * bytes, kl, lo, hi, keep->next);
@@ -381,9 +512,11 @@ static void scatter_position(const windows_run *r, const int64_t *o, int64_t fir
   scatter_lanes(r, keep, count, r->source + source * bytes, w->direct);
 }
 
-static void scatter_free_position(const windows_run *r, int64_t position, int64_t first, int64_t count, char *scratch) {
+static void scatter_free_position(
+    const windows_run *r, int64_t position, int64_t first, int64_t count, char *scratch) {
   const hsc_windows *w = r->w;
-  int64_t o[HSC_WINDOWS_MAX_DIMS] = {0}, bytes = w->element_bytes;
+  int64_t o[HSC_WINDOWS_MAX_DIMS] = {0};
+  int64_t bytes = w->element_bytes;
   kept k = {.offsets = (int64_t *)(void *)scratch};
   k.which = (int32_t *)(void *)(scratch + HSC_WINDOWS_MAX_POSITIONS * 8);
   k.values = scratch + HSC_WINDOWS_MAX_POSITIONS * 8 + HSC_LANES * 4;
@@ -394,30 +527,41 @@ static void scatter_free_position(const windows_run *r, int64_t position, int64_
     o[i] = position % w->axes[i].out_size;
     position /= w->axes[i].out_size;
   }
-  int64_t lanes = w->direct ? count : w->last.out_size * w->run, most = w->direct ? HSC_LANES : HSC_LANES / w->run * w->run;
+  int64_t lanes = w->direct ? count : w->last.out_size * w->run;
+  int64_t most = w->direct ? HSC_LANES : HSC_LANES / w->run * w->run;
   do
-    for (int64_t at = 0; at < lanes; at += most) scatter_position(r, o, first + at, smaller(most, lanes - at), &k);
+    for (int64_t at = 0; at < lanes; at += most)
+      scatter_position(r, o, first + at, smaller(most, lanes - at), &k);
   while (next_index(w->axes, w->free_count, w->outer_count, false, o));
 }
 
-// ---- tasks ----------------------------------------------------------------------------------------------------------------------
+// ---- tasks --------------------------------------------------------------------------------------
 
 static void do_task(void *context, int64_t task, int worker) {
   const windows_run *r = context;
   const hsc_windows *w = r->w;
   char *scratch = hsc__cpu_worker_scratch(r->frame, worker);
-  int64_t piece = task % r->runs, begin = task / r->runs * r->per_task, end = smaller(begin + r->per_task, w->free_positions);
-  int64_t first = w->direct ? piece * w->run_chunk : 0, count = w->direct ? smaller(w->run_chunk, w->run - first) : 1;
+  int64_t piece = task % r->runs;
+  int64_t begin = task / r->runs * r->per_task;
+  int64_t end = smaller(begin + r->per_task, w->free_positions);
+  int64_t first = w->direct ? piece * w->run_chunk : 0;
+  int64_t count = w->direct ? smaller(w->run_chunk, w->run - first) : 1;
   for (int64_t position = begin; position < end; position++) {
-    if (w->is_scatter) scatter_free_position(r, position, first, count, scratch);
-    else reduce_free_position(r, position, first, count, scratch);
+    if (w->is_scatter)
+      scatter_free_position(r, position, first, count, scratch);
+    else
+      reduce_free_position(r, position, first, count, scratch);
   }
 }
 
 hsc_status *hsc__cpu_run_WINDOWS(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
   const hsc_windows *w = hsc__cpu_data(frame, thunk);
   const hsc_cpu_kernel *kernels = frame->executable->kernels;
-  windows_run r = {.w = w, .frame = frame, .combine = kernels[w->kernel].function, .in = hsc__cpu_input(frame, thunk, 0), .out = hsc__cpu_output(frame, thunk, 0)};
+  windows_run r = {.w = w,
+                   .frame = frame,
+                   .combine = kernels[w->kernel].function,
+                   .in = hsc__cpu_input(frame, thunk, 0),
+                   .out = hsc__cpu_output(frame, thunk, 0)};
   r.init = hsc__cpu_input(frame, thunk, w->is_scatter ? 2 : 1);
   if (w->is_scatter) {
     r.select = kernels[w->select_kernel].function;
@@ -425,11 +569,13 @@ hsc_status *hsc__cpu_run_WINDOWS(const hsc_cpu_frame *frame, const hsc_cpu_thunk
     r.source = hsc__cpu_input(frame, thunk, 1);
     hsc_fill(r.out, r.init, w->element_bytes, w->in_elements);
   }
-  if (w->out_elements == 0 || (w->is_scatter && w->in_elements == 0)) return NULL;
+  if (w->out_elements == 0 || (w->is_scatter && w->in_elements == 0))
+    return NULL;
   r.runs = w->direct ? (w->run + w->run_chunk - 1) / w->run_chunk : 1;
   int threads = hsc_cpu_pool_thread_count(frame->pool);
   int64_t tasks = w->work < 50000 ? 1 : smaller(w->free_positions, 8 * (int64_t)threads);
   r.per_task = (w->free_positions + tasks - 1) / tasks;
-  hsc_cpu_pool_run(frame->pool, (w->free_positions + r.per_task - 1) / r.per_task * r.runs, do_task, &r);
+  hsc_cpu_pool_run(frame->pool, (w->free_positions + r.per_task - 1) / r.per_task * r.runs, do_task,
+                   &r);
   return NULL;
 }

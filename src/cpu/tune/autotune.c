@@ -8,9 +8,13 @@
 #include "cpu/kernels/move/convert.h"
 
 enum { ROUNDS = 6, FAIR_ROUNDS = 2, MAX_TRIES = 6, PIECE = 4096, ZONE_BYTE = 0xA5 };
-static const int64_t LONG_NS = 20 * 1000 * 1000;      // a candidate that takes longer is run twice, not ROUNDS times
-static const int64_t SHORT_NS = 200 * 1000;           // a turn of a candidate repeats until it took that long
-static const double FAR_BEHIND = 1.3, WORTH = 0.97;   // of the best time
+// a candidate that takes longer is run twice, not ROUNDS times
+static const int64_t LONG_NS = 20 * 1000 * 1000;
+// a turn of a candidate repeats until it took that long
+static const int64_t SHORT_NS = 200 * 1000;
+// of the best time
+static const double FAR_BEHIND = 1.3;
+static const double WORTH = 0.97;
 
 typedef struct place {
   char *at;
@@ -23,13 +27,15 @@ typedef struct tuning {
   char *block;
   int64_t block_bytes;
   place inputs[2], output, scratch;
-  char *reference;                 // the reference's output; heap, NULL = none yet
+  char *reference;  // the reference's output; heap, NULL = none yet
   int reference_candidate;
 } tuning;
 
-static int64_t round_up(int64_t value) { return (value + 63) / 64 * 64; }
+static int64_t round_up(int64_t value) {
+  return (value + 63) / 64 * 64;
+}
 
-// ---- numbers --------------------------------------------------------------------------------------------------------------------
+// ---- numbers ------------------------------------------------------------------------------------
 
 static uint64_t next(uint64_t *state) {
   *state ^= *state << 13;
@@ -41,7 +47,8 @@ static uint64_t next(uint64_t *state) {
 // In [-1, 1], away from zero: products neither vanish nor become denormal.
 static void fill(const hsc_shape *shape, char *to, uint64_t seed) {
   float values[PIECE];
-  int64_t count = hsc_shape_elements(shape), bytes = (int64_t)hsc_type_bytes(shape->type);
+  int64_t count = hsc_shape_elements(shape);
+  int64_t bytes = (int64_t)hsc_type_bytes(shape->type);
   uint64_t state = seed * 0x9E3779B97F4A7C15u + 1;
   for (int64_t done = 0; done < count; done += PIECE) {
     int64_t here = count - done < PIECE ? count - done : PIECE;
@@ -54,21 +61,39 @@ static void fill(const hsc_shape *shape, char *to, uint64_t seed) {
   }
 }
 
-// Sums of rounded products differ by their order; what is compared is a difference beside 1 and the numbers themselves, as XLA's comparator does.
-static double tolerance(hsc_type type) { return type == HSC_TYPE_F64 ? 1e-6 : type == HSC_TYPE_F32 ? 1e-3 : 1e-1; }
+// Sums of rounded products differ by their order; what is compared is a difference beside 1 and the
+// numbers themselves, as XLA's comparator does.
+static double tolerance(hsc_type type) {
+  if (type == HSC_TYPE_F64)
+    return 1e-6;
+  if (type == HSC_TYPE_F32)
+    return 1e-3;
+  return 1e-1;
+}
 
 // The first element that differs; -1 = none.
-static int64_t differs(const hsc_shape *shape, const char *left, const char *right, double *out_left, double *out_right) {
-  double x[PIECE / 4], y[PIECE / 4], limit = tolerance(shape->type);
-  int64_t count = hsc_shape_elements(shape), bytes = (int64_t)hsc_type_bytes(shape->type), piece = PIECE / 4;
+static int64_t differs(const hsc_shape *shape,
+                       const char *left,
+                       const char *right,
+                       double *out_left,
+                       double *out_right) {
+  double x[PIECE / 4];
+  double y[PIECE / 4];
+  double limit = tolerance(shape->type);
+  int64_t count = hsc_shape_elements(shape);
+  int64_t bytes = (int64_t)hsc_type_bytes(shape->type);
+  int64_t piece = PIECE / 4;
   for (int64_t done = 0; done < count; done += piece) {
     int64_t here = count - done < piece ? count - done : piece;
     hsc_convert_array(shape->type, left + done * bytes, HSC_TYPE_F64, x, here);
     hsc_convert_array(shape->type, right + done * bytes, HSC_TYPE_F64, y, here);
     for (int64_t i = 0; i < here; i++) {
-      double a = fabs(x[i]), b = fabs(y[i]), scale = (a > b ? a : b) + 1;
+      double a = fabs(x[i]);
+      double b = fabs(y[i]);
+      double scale = (a > b ? a : b) + 1;
       bool same = x[i] == y[i] || (isnan(x[i]) && isnan(y[i])) || fabs(x[i] - y[i]) / scale < limit;
-      if (same) continue;
+      if (same)
+        continue;
       *out_left = x[i];
       *out_right = y[i];
       return done + i;
@@ -77,7 +102,7 @@ static int64_t differs(const hsc_shape *shape, const char *left, const char *rig
   return -1;
 }
 
-// ---- the block ------------------------------------------------------------------------------------------------------------------
+// ---- the block ----------------------------------------------------------------------------------
 
 static hsc_status *make_block(tuning *t) {
   const hsc_tune_problem *p = t->problem;
@@ -86,10 +111,13 @@ static hsc_status *make_block(tuning *t) {
   t->inputs[1].bytes = hsc_shape_bytes(p->inputs[1]);
   t->output.bytes = hsc_shape_bytes(p->output);
   for (int i = 0; i < p->candidate_count; i++)
-    if (!p->candidates[i].refused && p->candidates[i].scratch_bytes > t->scratch.bytes) t->scratch.bytes = p->candidates[i].scratch_bytes;
+    if (!p->candidates[i].refused && p->candidates[i].scratch_bytes > t->scratch.bytes)
+      t->scratch.bytes = p->candidates[i].scratch_bytes;
   t->block_bytes = HSC_TUNE_REDZONE_BYTES;
-  for (size_t i = 0; i < HSC_COUNT_OF(places); i++) t->block_bytes += round_up(places[i]->bytes) + HSC_TUNE_REDZONE_BYTES;
-  if (posix_memalign((void **)&t->block, 4096, (size_t)t->block_bytes)) return hsc_status_out_of_memory();
+  for (size_t i = 0; i < HSC_COUNT_OF(places); i++)
+    t->block_bytes += round_up(places[i]->bytes) + HSC_TUNE_REDZONE_BYTES;
+  if (posix_memalign((void **)&t->block, 4096, (size_t)t->block_bytes))
+    return hsc_status_out_of_memory();
   memset(t->block, ZONE_BYTE, (size_t)t->block_bytes);
   char *at = t->block + HSC_TUNE_REDZONE_BYTES;
   for (size_t i = 0; i < HSC_COUNT_OF(places); i++) {
@@ -103,26 +131,31 @@ static hsc_status *make_block(tuning *t) {
 // The first byte of a red zone that is not as it was, -1 = none; *out_after: what lies before it.
 static int64_t touched(const tuning *t, const char **out_after) {
   const place *places[] = {&t->inputs[0], &t->inputs[1], &t->output, &t->scratch};
-  static const char *const names[] = {"before the first input", "behind the first input", "behind the second input", "behind the output", "behind the scratch place"};
+  static const char *const names[] = {"before the first input", "behind the first input",
+                                      "behind the second input", "behind the output",
+                                      "behind the scratch place"};
   const char *from = t->block;
   for (size_t i = 0; i <= HSC_COUNT_OF(places); i++) {
     const char *end = i < HSC_COUNT_OF(places) ? places[i]->at : t->block + t->block_bytes;
     for (; from < end; from++) {
-      if ((unsigned char)*from == ZONE_BYTE) continue;
+      if ((unsigned char)*from == ZONE_BYTE)
+        continue;
       *out_after = names[i];
       return from - t->block;
     }
-    if (i < HSC_COUNT_OF(places)) from = places[i]->at + places[i]->bytes;
+    if (i < HSC_COUNT_OF(places))
+      from = places[i]->at + places[i]->bytes;
   }
   return -1;
 }
 
-// ---- one candidate --------------------------------------------------------------------------------------------------------------
+// ---- one candidate ------------------------------------------------------------------------------
 
 static hsc_status *run_once(const tuning *t, int number, int64_t *out_ns) {
   const hsc_tune_candidate *c = &t->problem->candidates[number];
   int64_t start = hsc_now_ns();
-  hsc_status *status = c->run(c->context, (void *const[]){t->inputs[0].at, t->inputs[1].at}, t->output.at, t->scratch.at);
+  hsc_status *status = c->run(c->context, (void *const[]){t->inputs[0].at, t->inputs[1].at},
+                              t->output.at, t->scratch.at);
   *out_ns = hsc_now_ns() - start;
   return status;
 }
@@ -130,14 +163,18 @@ static hsc_status *run_once(const tuning *t, int number, int64_t *out_ns) {
 // The first run: is it timed at all, and does it do what it should?
 static hsc_status *try_out(tuning *t, int number, hsc_arena *arena, hsc_autotune_result *r) {
   const hsc_tune_candidate *c = &t->problem->candidates[number];
-  *r = (hsc_autotune_result){.algorithm = c->algorithm, .scratch_bytes = c->scratch_bytes, .failure = HSC_AUTOTUNE_OK};
+  *r = (hsc_autotune_result){
+      .algorithm = c->algorithm, .scratch_bytes = c->scratch_bytes, .failure = HSC_AUTOTUNE_OK};
   if (c->refused) {
     r->failure = HSC_AUTOTUNE_DISQUALIFIED;
     r->message = c->refused;
     return NULL;
   }
-  for (int i = 0; i < 2 && t->level >= 3 && number > 0; i++) fill(t->problem->inputs[i], t->inputs[i].at, 1 + (uint64_t)i);   // one before it may have written there
-  if (t->level >= 3) fill(t->problem->output, t->output.at, 3 + (uint64_t)number);
+  // one before it may have written there
+  for (int i = 0; i < 2 && t->level >= 3 && number > 0; i++)
+    fill(t->problem->inputs[i], t->inputs[i].at, 1 + (uint64_t)i);
+  if (t->level >= 3)
+    fill(t->problem->output, t->output.at, 3 + (uint64_t)number);
   hsc_status *failed = run_once(t, number, &r->run_time_ns);
   if (failed) {
     r->failure = HSC_AUTOTUNE_DISQUALIFIED;
@@ -146,43 +183,52 @@ static hsc_status *try_out(tuning *t, int number, hsc_arena *arena, hsc_autotune
     hsc_status_free(failed);
     return NULL;
   }
-  if (t->level < 4) return NULL;
+  if (t->level < 4)
+    return NULL;
   const char *where = NULL;
   int64_t at = touched(t, &where);
   if (at >= 0) {
     r->failure = HSC_AUTOTUNE_REDZONE_MODIFIED;
     r->buffer_address = at;
-    r->message = hsc_arena_printf(arena, "%s wrote %s: byte %lld of the block is 0x%02x", c->name, where, (long long)at, (unsigned char)t->block[at]);
+    r->message = hsc_arena_printf(arena, "%s wrote %s: byte %lld of the block is 0x%02x", c->name,
+                                  where, (long long)at, (unsigned char)t->block[at]);
     // The zones and inputs are made anew: what it did there must not be laid on others.
     free(t->block);
     t->block = NULL;
     t->scratch.bytes = 0;
     HSC_TRY(make_block(t));
-    for (int i = 0; i < 2; i++) fill(t->problem->inputs[i], t->inputs[i].at, 1 + (uint64_t)i);
+    for (int i = 0; i < 2; i++)
+      fill(t->problem->inputs[i], t->inputs[i].at, 1 + (uint64_t)i);
     return NULL;
   }
   if (!t->reference) {
     t->reference = hsc_alloc((size_t)t->output.bytes + 1);
-    if (!t->reference) return hsc_status_out_of_memory();
+    if (!t->reference)
+      return hsc_status_out_of_memory();
     memcpy(t->reference, t->output.at, (size_t)t->output.bytes);
     t->reference_candidate = number;
     return NULL;
   }
-  double wanted = 0, found = 0;
+  double wanted = 0;
+  double found = 0;
   int64_t element = differs(t->problem->output, t->reference, t->output.at, &wanted, &found);
-  if (element < 0) return NULL;
+  if (element < 0)
+    return NULL;
   const hsc_tune_candidate *reference = &t->problem->candidates[t->reference_candidate];
   r->failure = HSC_AUTOTUNE_WRONG_RESULT;
   r->reference = reference->algorithm;
-  r->message = hsc_arena_printf(arena, "element %lld is %g by %s and %g by %s", (long long)element, found, c->name, wanted, reference->name);
+  r->message = hsc_arena_printf(arena, "element %lld is %g by %s and %g by %s", (long long)element,
+                                found, c->name, wanted, reference->name);
   return NULL;
 }
 
-// A turn: at least one run, the shortest counts. Runs in which a core was taken away say little, so others follow.
+// A turn: at least one run, the shortest counts. Runs in which a core was taken away say little, so
+// others follow.
 static void take_turn(const tuning *t, int number, hsc_autotune_result *r) {
   int64_t spent = 0;
   bool quiet = false;
-  for (int tries = 0; (tries < MAX_TRIES && !quiet && spent < LONG_NS) || spent < SHORT_NS; tries++) {
+  for (int tries = 0; (tries < MAX_TRIES && !quiet && spent < LONG_NS) || spent < SHORT_NS;
+       tries++) {
     int64_t ns;
     hsc_usage before, after;
     hsc_usage_get(&before);
@@ -192,42 +238,59 @@ static void take_turn(const tuning *t, int number, hsc_autotune_result *r) {
       hsc_status_free(failed);
       return;
     }
-    if (ns < r->run_time_ns) r->run_time_ns = ns;
+    if (ns < r->run_time_ns)
+      r->run_time_ns = ns;
     spent += ns;
     quiet |= after.involuntary_switches == before.involuntary_switches;
   }
 }
 
 static int32_t fastest(const hsc_autotune_result *results, int count) {
-  int32_t best = -1, first = -1;
+  int32_t best = -1;
+  int32_t first = -1;
   for (int32_t i = 0; i < count; i++) {
-    if (results[i].failure >= 0) continue;
-    if (first < 0) first = i;
-    if (best < 0 || results[i].run_time_ns < results[best].run_time_ns) best = i;
+    if (results[i].failure >= 0)
+      continue;
+    if (first < 0)
+      first = i;
+    if (best < 0 || results[i].run_time_ns < results[best].run_time_ns)
+      best = i;
   }
-  return best >= 0 && (double)results[best].run_time_ns > WORTH * (double)results[first].run_time_ns ? first : best;
+  return best >= 0 && (double)results[best].run_time_ns > WORTH * (double)results[first].run_time_ns
+             ? first
+             : best;
 }
 
-hsc_status *hsc_tune(const hsc_tune_problem *problem, int level, hsc_arena *arena, hsc_autotune_result **out_results, int32_t *out_best) {
+hsc_status *hsc_tune(const hsc_tune_problem *problem,
+                     int level,
+                     hsc_arena *arena,
+                     hsc_autotune_result **out_results,
+                     int32_t *out_best) {
   hsc_status *status = NULL;
   tuning t = {.problem = problem, .level = level};
   int count = problem->candidate_count;
-  hsc_autotune_result *results = *out_results = HSC_NEW_ARRAY(arena, hsc_autotune_result, count + 1);
+  hsc_autotune_result *results = *out_results =
+      HSC_NEW_ARRAY(arena, hsc_autotune_result, count + 1);
   *out_best = -1;
   HSC_GOTO(hsc_arena_status(arena));
   HSC_GOTO(make_block(&t));
   if (level >= 2) {
-    for (int i = 0; i < 2; i++) fill(problem->inputs[i], t.inputs[i].at, 1 + (uint64_t)i);
+    for (int i = 0; i < 2; i++)
+      fill(problem->inputs[i], t.inputs[i].at, 1 + (uint64_t)i);
     fill(problem->output, t.output.at, 3);
   }
-  for (int i = 0; i < count; i++) HSC_GOTO(try_out(&t, i, arena, &results[i]));
+  for (int i = 0; i < count; i++)
+    HSC_GOTO(try_out(&t, i, arena, &results[i]));
   for (int round = 0; round < ROUNDS; round++) {
     int32_t best = fastest(results, count);
-    if (best < 0 || (round >= 1 && results[best].run_time_ns > LONG_NS)) break;
+    if (best < 0 || (round >= 1 && results[best].run_time_ns > LONG_NS))
+      break;
     double limit = FAR_BEHIND * (double)results[best].run_time_ns;
-    // The first runs touched memory for the first time, and anything may have come between: nobody is left out for them.
+    // The first runs touched memory for the first time, and anything may have come between: nobody
+    // is left out for them.
     for (int i = 0; i < count; i++)
-      if (results[i].failure < 0 && (round < FAIR_ROUNDS || (double)results[i].run_time_ns < limit)) take_turn(&t, i, &results[i]);
+      if (results[i].failure < 0 && (round < FAIR_ROUNDS || (double)results[i].run_time_ns < limit))
+        take_turn(&t, i, &results[i]);
   }
   *out_best = fastest(results, count);
 done:

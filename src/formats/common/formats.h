@@ -3,7 +3,8 @@
 
 #include "hlo/ir/hlo.h"
 
-// FORMAT(id, text, extensions, doc) rows make the enum, the names, the detection by extension and the help.
+// FORMAT(id, text, extensions, doc) rows make the enum, the names, the detection by extension and
+// the help.
 typedef enum hsc_format {
 #define FORMAT(id, text, extensions, doc) HSC_FORMAT_##id,
 #include "formats/common/formats.def"
@@ -12,7 +13,8 @@ typedef enum hsc_format {
 } hsc_format;
 const char *hsc_format_text(hsc_format format);
 bool hsc_format_parse(hsc_view text, hsc_format *out_format);
-// Guesses from the first bytes (magic numbers, "HloModule", "module"/"func", protobuf tags) and, when they do not tell, from the extension.
+// Guesses from the first bytes (magic numbers, "HloModule", "module"/"func", protobuf tags) and,
+// when they do not tell, from the extension.
 bool hsc_format_detect(hsc_view bytes, const char *path, hsc_format *out_format);
 
 // A version of StableHLO, for portable artifacts.
@@ -22,40 +24,71 @@ typedef struct hsc_stablehlo_version {
 #define HSC_STABLEHLO_OLDEST ((hsc_stablehlo_version){0, 9, 0})
 #define HSC_STABLEHLO_NEWEST ((hsc_stablehlo_version){1, 20, 0})
 // "1.9.0". INVALID_ARGUMENT for other text and for versions outside of the oldest to the newest.
-HSC_MUST_USE hsc_status *hsc_stablehlo_version_parse(hsc_view text, hsc_stablehlo_version *out_version);
+HSC_MUST_USE hsc_status *hsc_stablehlo_version_parse(hsc_view text,
+                                                     hsc_stablehlo_version *out_version);
 
 typedef struct hsc_write_options {
-  hsc_stablehlo_version stablehlo_version;   // of MLIR bytecode; all zero = HSC_STABLEHLO_NEWEST
-  bool generic;                              // MLIR text: the generic form
-  bool locations;                            // MLIR text: with locations
+  hsc_stablehlo_version stablehlo_version;  // of MLIR bytecode; all zero = HSC_STABLEHLO_NEWEST
+  bool generic;                             // MLIR text: the generic form
+  bool locations;                           // MLIR text: with locations
 } hsc_write_options;
 
-// Reads a program. `path` (may be NULL) is for messages only. gzip and zstd are unpacked first. The module is verified.
-// Errors: INVALID_ARGUMENT pointing at path:line:column with what was expected; UNIMPLEMENTED for a format or op that is not built yet.
-HSC_MUST_USE hsc_status *hsc_program_read(hsc_view bytes, const char *path, hsc_module **out_module);
-// The same for so many partitions as who compiles it says (0 = as the program says): MLIR's shardings are brought to one partition's program by them.
-HSC_MUST_USE hsc_status *hsc_program_read_for(hsc_view bytes, const char *path, int partition_count, hsc_module **out_module);
-HSC_MUST_USE hsc_status *hsc_program_read_as(hsc_format format, hsc_view bytes, const char *path, hsc_module **out_module);
-HSC_MUST_USE hsc_status *hsc_program_read_file(const char *path, hsc_module **out_module);   // "-" reads standard input
-HSC_MUST_USE hsc_status *hsc_program_write(const hsc_module *module, hsc_format format, hsc_bytes *out_bytes);
-// The same with options (NULL = all zero). What the format has no place for and what only helps a compiler (layouts, control dependencies ...) is
-// left out, and said in *notes (may be NULL), a line each. Errors: UNIMPLEMENTED at the instruction for what the format cannot say.
-HSC_MUST_USE hsc_status *hsc_program_write_with(const hsc_module *module, hsc_format format, const hsc_write_options *options, hsc_bytes *notes,
+// Reads a program. `path` (may be NULL) is for messages only. gzip and zstd are unpacked first. The
+// module is verified.
+// Errors: INVALID_ARGUMENT pointing at path:line:column with what was expected; UNIMPLEMENTED for a
+// format or op that is not built yet.
+HSC_MUST_USE hsc_status *hsc_program_read(hsc_view bytes,
+                                          const char *path,
+                                          hsc_module **out_module);
+// The same for so many partitions as who compiles it says (0 = as the program says): MLIR's
+// shardings are brought to one partition's program by them.
+HSC_MUST_USE hsc_status *hsc_program_read_for(hsc_view bytes,
+                                              const char *path,
+                                              int partition_count,
+                                              hsc_module **out_module);
+HSC_MUST_USE hsc_status *hsc_program_read_as(hsc_format format,
+                                             hsc_view bytes,
+                                             const char *path,
+                                             hsc_module **out_module);
+// "-" reads standard input
+HSC_MUST_USE hsc_status *hsc_program_read_file(const char *path, hsc_module **out_module);
+HSC_MUST_USE hsc_status *hsc_program_write(const hsc_module *module,
+                                           hsc_format format,
+                                           hsc_bytes *out_bytes);
+// The same with options (NULL = all zero). What the format has no place for and what only helps a
+// compiler (layouts, control dependencies ...) is left out, and said in *notes (may be NULL), a
+// line each. Errors: UNIMPLEMENTED at the instruction for what the format cannot say.
+HSC_MUST_USE hsc_status *hsc_program_write_with(const hsc_module *module,
+                                                hsc_format format,
+                                                const hsc_write_options *options,
+                                                hsc_bytes *notes,
                                                 hsc_bytes *out_bytes);
 
 // The readers themselves.
-HSC_MUST_USE hsc_status *hsc_hlo_text_parse(hsc_view text, const char *path, hsc_module **out_module);
-// The shapes of "{(f32[2]{0}, s32[])->f32[]}", as in hsc_module.layout_text. They live in the arena.
-HSC_MUST_USE hsc_status *hsc_hlo_text_parse_entry_layout(hsc_arena *arena, hsc_view text, int *out_count, hsc_shape **out_parameters, hsc_shape *out_result);
-// HloModuleProto, or a HloProto, HloModuleProtoWithConfig or HloSnapshot that holds one. Errors: DATA_LOSS for malformed bytes, INVALID_ARGUMENT,
-// UNIMPLEMENTED for element types and sparse arrays that are not built yet. Not verified.
-HSC_MUST_USE hsc_status *hsc_hlo_proto_read(hsc_view bytes, const char *path, hsc_module **out_module);
-// Appends a HloModuleProto (xla/service/hlo.proto). UNIMPLEMENTED for layouts and shardings that have no field; FAILED_PRECONDITION for constants
-// that were read without their values.
+HSC_MUST_USE hsc_status *hsc_hlo_text_parse(hsc_view text,
+                                            const char *path,
+                                            hsc_module **out_module);
+// The shapes of "{(f32[2]{0}, s32[])->f32[]}", as in hsc_module.layout_text. They live in the
+// arena.
+HSC_MUST_USE hsc_status *hsc_hlo_text_parse_entry_layout(hsc_arena *arena,
+                                                         hsc_view text,
+                                                         int *out_count,
+                                                         hsc_shape **out_parameters,
+                                                         hsc_shape *out_result);
+// HloModuleProto, or a HloProto, HloModuleProtoWithConfig or HloSnapshot that holds one. Errors:
+// DATA_LOSS for malformed bytes, INVALID_ARGUMENT, UNIMPLEMENTED for element types and sparse
+// arrays that are not built yet. Not verified.
+HSC_MUST_USE hsc_status *hsc_hlo_proto_read(hsc_view bytes,
+                                            const char *path,
+                                            hsc_module **out_module);
+// Appends a HloModuleProto (xla/service/hlo.proto). UNIMPLEMENTED for layouts and shardings that
+// have no field; FAILED_PRECONDITION for constants that were read without their values.
 HSC_MUST_USE hsc_status *hsc_hlo_proto_write(const hsc_module *module, hsc_bytes *out_bytes);
-// Appends an OpSharding (xla/xla_data.proto) as a field of a message, from XLA's text ("{replicated}", "{devices=[2,1]0,1}", "{{...}, {...}}"); false when
-// the text is none.
+// Appends an OpSharding (xla/xla_data.proto) as a field of a message, from XLA's text
+// ("{replicated}", "{devices=[2,1]0,1}", "{{...}, {...}}"); false when the text is none.
 bool hsc_hlo_sharding_write(hsc_view text, hsc_bytes *out, uint32_t field);
-// Appends a HloModuleProtoWithConfig (xla/xla.proto) whose configuration holds the entry layout and the numbers of replicas and partitions: what
-// PJRT_Executable_OptimizedProgram gives as "hlo_with_config".
-HSC_MUST_USE hsc_status *hsc_hlo_proto_write_with_config(const hsc_module *module, hsc_bytes *out_bytes);
+// Appends a HloModuleProtoWithConfig (xla/xla.proto) whose configuration holds the entry layout and
+// the numbers of replicas and partitions: what PJRT_Executable_OptimizedProgram gives as
+// "hlo_with_config".
+HSC_MUST_USE hsc_status *hsc_hlo_proto_write_with_config(const hsc_module *module,
+                                                         hsc_bytes *out_bytes);

@@ -3,22 +3,45 @@
 
 #include "formats/common/formats.h"
 
-// ---- members: the attr column of ops.def, so that tables of attributes can name the ops that have them ----
+// ---- members: the attr column of ops.def, so that tables of attributes can name the ops that have
+// them ----
 typedef enum hsc__member {
-  HSC__MEMBER_ANY, HSC__MEMBER_none, HSC__MEMBER_dims, HSC__MEMBER_index, HSC__MEMBER_literal, HSC__MEMBER_compare, HSC__MEMBER_slice,
-  HSC__MEMBER_slice_sizes, HSC__MEMBER_pad, HSC__MEMBER_window, HSC__MEMBER_conv, HSC__MEMBER_dot, HSC__MEMBER_gather, HSC__MEMBER_scatter,
-  HSC__MEMBER_fft, HSC__MEMBER_batch_norm, HSC__MEMBER_cholesky, HSC__MEMBER_triangular, HSC__MEMBER_rng, HSC__MEMBER_precision,
-  HSC__MEMBER_fusion, HSC__MEMBER_topk, HSC__MEMBER_custom, HSC__MEMBER_collective,
+  HSC__MEMBER_ANY,
+  HSC__MEMBER_none,
+  HSC__MEMBER_dims,
+  HSC__MEMBER_index,
+  HSC__MEMBER_literal,
+  HSC__MEMBER_compare,
+  HSC__MEMBER_slice,
+  HSC__MEMBER_slice_sizes,
+  HSC__MEMBER_pad,
+  HSC__MEMBER_window,
+  HSC__MEMBER_conv,
+  HSC__MEMBER_dot,
+  HSC__MEMBER_gather,
+  HSC__MEMBER_scatter,
+  HSC__MEMBER_fft,
+  HSC__MEMBER_batch_norm,
+  HSC__MEMBER_cholesky,
+  HSC__MEMBER_triangular,
+  HSC__MEMBER_rng,
+  HSC__MEMBER_precision,
+  HSC__MEMBER_fusion,
+  HSC__MEMBER_topk,
+  HSC__MEMBER_custom,
+  HSC__MEMBER_collective,
 } hsc__member;
 hsc__member hsc__op_member(hsc_op op);
 
 // ---- links.c: what every reader does once operands and called computations are known ----
 // Appends to the computation's list; the caller has set op, id, name and operands.
 void hsc__computation_append(hsc_computation *computation, hsc_instr *instr);
-// Fills users and parameters of a computation whose operands are all set, and brings attributes to their one form (hsc__instr_normalize).
+// Fills users and parameters of a computation whose operands are all set, and brings attributes to
+// their one form (hsc__instr_normalize).
 // Errors: INVALID_ARGUMENT for parameter numbers with gaps or duplicates, RESOURCE_EXHAUSTED.
 HSC_MUST_USE hsc_status *hsc__computation_link(hsc_computation *computation);
-// Callees before callers, else the order that is there; nothing is dropped. INVALID_ARGUMENT for recursion.
+// Callees before callers, else the order that is there; nothing is dropped. INVALID_ARGUMENT for
+// recursion.
 HSC_MUST_USE hsc_status *hsc__module_order(hsc_module *module);
 // The one form of attributes that can be said in two ways.
 void hsc__instr_normalize(hsc_arena *arena, hsc_instr *instr);
@@ -26,11 +49,19 @@ void hsc__instr_normalize(hsc_arena *arena, hsc_instr *instr);
 void hsc__instr_defaults(hsc_instr *instr);
 
 // ---- text_error.c ----
-// Makes *slot an INVALID_ARGUMENT at `at` within the text [begin, end), with its line, column and source line. The first error stays.
-void hsc__text_error(hsc_status **slot, const char *path, const char *begin, const char *end, const char *at, const char *format, va_list args);
+// Makes *slot an INVALID_ARGUMENT at `at` within the text [begin, end), with its line, column and
+// source line. The first error stays.
+void hsc__text_error(hsc_status **slot,
+                     const char *path,
+                     const char *begin,
+                     const char *end,
+                     const char *at,
+                     const char *format,
+                     va_list args);
 // The same error as UNIMPLEMENTED.
 HSC_MUST_USE hsc_status *hsc__text_unsupported(hsc_status *status);
 
 // ---- number_parse.c ----
-// A decimal or hexadecimal number at `text` (NUL-terminated somewhere): correctly rounded. Returns the end, or NULL when there is no number.
+// A decimal or hexadecimal number at `text` (NUL-terminated somewhere): correctly rounded. Returns
+// the end, or NULL when there is no number.
 const char *hsc__parse_double(const char *text, double *out_value);

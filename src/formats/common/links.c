@@ -1,5 +1,6 @@
-// links.c - what every reader does once operands and called computations are known: users, parameters, order of computations, and one form
-// for attributes that can be said in two ways, so that equal programs have equal fingerprints whatever they were read from.
+// links.c - what every reader does once operands and called computations are known: users,
+// parameters, order of computations, and one form for attributes that can be said in two ways, so
+// that equal programs have equal fingerprints whatever they were read from.
 #include "formats/common/formats_internal.h"
 
 hsc__member hsc__op_member(hsc_op op) {
@@ -11,42 +12,59 @@ hsc__member hsc__op_member(hsc_op op) {
   return (hsc__member)members[op];
 }
 
-// ---- one form ----------------------------------------------------------------------------------------------------------------------
+// ---- one form -----------------------------------------------------------------------------------
 
 void hsc__instr_defaults(hsc_instr *instr) {
   switch (instr->op) {
-    case HSC_OP_CONVOLUTION: instr->attr.conv.feature_groups = instr->attr.conv.batch_groups = 1; break;
-    case HSC_OP_TOPK: instr->attr.topk.largest = true; break;
-    default: break;
+    case HSC_OP_CONVOLUTION:
+      instr->attr.conv.feature_groups = instr->attr.conv.batch_groups = 1;
+      break;
+    case HSC_OP_TOPK:
+      instr->attr.topk.largest = true;
+      break;
+    default:
+      break;
   }
 }
 
 static hsc_compare_type implied_compare_type(hsc_type type) {
   switch (hsc_type_class_of(type)) {
     case HSC_CLASS_FLOAT:
-    case HSC_CLASS_COMPLEX: return HSC_COMPARE_FLOAT;
-    case HSC_CLASS_SIGNED: return HSC_COMPARE_SIGNED;
-    default: return HSC_COMPARE_UNSIGNED;
+    case HSC_CLASS_COMPLEX:
+      return HSC_COMPARE_FLOAT;
+    case HSC_CLASS_SIGNED:
+      return HSC_COMPARE_SIGNED;
+    default:
+      return HSC_COMPARE_UNSIGNED;
   }
 }
 
 static void drop_default_precision(hsc_dims *precision) {
   for (int i = 0; i < precision->count; i++)
-    if (precision->v[i] != 0) return;
+    if (precision->v[i] != 0)
+      return;
   *precision = (hsc_dims){0};
 }
 
 void hsc__instr_normalize(hsc_arena *arena, hsc_instr *instr) {
   switch (instr->op) {
     case HSC_OP_COMPARE:
-      if (instr->operand_count > 0 && instr->attr.compare.type == implied_compare_type(instr->operands[0]->shape.type)) instr->attr.compare.type = HSC_COMPARE_DEFAULT;
+      if (instr->operand_count > 0 &&
+          instr->attr.compare.type == implied_compare_type(instr->operands[0]->shape.type))
+        instr->attr.compare.type = HSC_COMPARE_DEFAULT;
       break;
-    case HSC_OP_CONVOLUTION: drop_default_precision(&instr->attr.conv.precision); break;
+    case HSC_OP_CONVOLUTION:
+      drop_default_precision(&instr->attr.conv.precision);
+      break;
     case HSC_OP_DOT:
     case HSC_OP_RAGGED_DOT:
-    case HSC_OP_SCALED_DOT: drop_default_precision(&instr->attr.dot.precision); break;
+    case HSC_OP_SCALED_DOT:
+      drop_default_precision(&instr->attr.dot.precision);
+      break;
     case HSC_OP_CUSTOM_CALL:
-      if (instr->attr.custom.api_version == 1) instr->attr.custom.api_version = 0;   // the original one is what is not said
+      // the original one is what is not said
+      if (instr->attr.custom.api_version == 1)
+        instr->attr.custom.api_version = 0;
       break;
     case HSC_OP_ALL_GATHER:
     case HSC_OP_ALL_GATHER_START:
@@ -56,47 +74,55 @@ void hsc__instr_normalize(hsc_arena *arena, hsc_instr *instr) {
     case HSC_OP_COLLECTIVE_BROADCAST:
     case HSC_OP_RAGGED_ALL_TO_ALL:
     case HSC_OP_REDUCE_SCATTER:
-      if (!instr->attr.collective.replica_groups) instr->attr.collective.replica_groups = "{}";
+      if (!instr->attr.collective.replica_groups)
+        instr->attr.collective.replica_groups = "{}";
       break;
-    case HSC_OP_MAP:   // the dimensions of a map are all of them, in order
+    case HSC_OP_MAP:  // the dimensions of a map are all of them, in order
       if (instr->attr.dims.dims.count == 0 && instr->shape.rank > 0) {
         int64_t all[HSC_MAX_RANK];
-        for (int i = 0; i < instr->shape.rank; i++) all[i] = i;
+        for (int i = 0; i < instr->shape.rank; i++)
+          all[i] = i;
         instr->attr.dims.dims = hsc_dims_copy(arena, instr->shape.rank, all);
       }
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
-// ---- within a computation ----------------------------------------------------------------------------------------------------------
+// ---- within a computation -----------------------------------------------------------------------
 
 void hsc__computation_append(hsc_computation *computation, hsc_instr *instr) {
   instr->parent = computation;
   instr->next = NULL;
   instr->prev = computation->last;
-  if (computation->last) computation->last->next = instr;
-  else computation->first = instr;
+  if (computation->last)
+    computation->last->next = instr;
+  else
+    computation->first = instr;
   computation->last = instr;
   computation->instr_count++;
 }
 
 hsc_status *hsc__computation_link(hsc_computation *computation) {
   hsc_arena *arena = computation->module->arena;
-  HSC_TRY(hsc_arena_status(arena));   // after this no instruction is a dummy
+  HSC_TRY(hsc_arena_status(arena));  // after this no instruction is a dummy
   size_t uses = 0;
   int64_t parameters = 0;
   for (hsc_instr *it = computation->first; it; it = it->next) {
     uses += (size_t)it->operand_count;
     parameters += it->op == HSC_OP_PARAMETER;
-    for (int i = 0; i < it->operand_count; i++) it->operands[i]->user_capacity++;
+    for (int i = 0; i < it->operand_count; i++)
+      it->operands[i]->user_capacity++;
   }
   hsc_instr **users = HSC_NEW_ARRAY(arena, hsc_instr *, uses);
   computation->parameter_count = (int32_t)parameters;
-  int64_t room = 4;   // as hsc__computation_add_parameter counts on
-  while (room < parameters) room *= 2;
+  int64_t room = 4;  // as hsc__computation_add_parameter counts on
+  while (room < parameters)
+    room *= 2;
   computation->parameters = HSC_NEW_ARRAY(arena, hsc_instr *, room);
-  if ((uses && !users) || (parameters && !computation->parameters)) return hsc_status_out_of_memory();
+  if ((uses && !users) || (parameters && !computation->parameters))
+    return hsc_status_out_of_memory();
   for (hsc_instr *it = computation->first; it; it = it->next) {
     it->users = users;
     users += it->user_capacity;
@@ -107,36 +133,44 @@ hsc_status *hsc__computation_link(hsc_computation *computation) {
       operand->users[operand->user_count++] = it;
     }
     hsc__instr_normalize(arena, it);
-    if (it->op != HSC_OP_PARAMETER) continue;
+    if (it->op != HSC_OP_PARAMETER)
+      continue;
     int64_t number = it->attr.index.value;
     if (number < 0 || number >= parameters)
-      return HSC_ERR(INVALID_ARGUMENT, "'%s' has %lld parameter%s, so numbers go from 0 to %lld; '%s' is parameter %lld", computation->name,
-                     (long long)parameters, parameters == 1 ? "" : "s", (long long)parameters - 1, it->name, (long long)number);
+      return HSC_ERR(
+          INVALID_ARGUMENT,
+          "'%s' has %lld parameter%s, so numbers go from 0 to %lld; '%s' is parameter %lld",
+          computation->name, (long long)parameters, parameters == 1 ? "" : "s",
+          (long long)parameters - 1, it->name, (long long)number);
     if (computation->parameters[number])
-      return HSC_ERR(INVALID_ARGUMENT, "'%s' has parameter %lld twice: '%s' and '%s'", computation->name, (long long)number,
-                     computation->parameters[number]->name, it->name);
+      return HSC_ERR(INVALID_ARGUMENT, "'%s' has parameter %lld twice: '%s' and '%s'",
+                     computation->name, (long long)number, computation->parameters[number]->name,
+                     it->name);
     computation->parameters[number] = it;
   }
   return hsc_arena_status(arena);
 }
 
-// ---- computations of a module ------------------------------------------------------------------------------------------------------
+// ---- computations of a module -------------------------------------------------------------------
 
 typedef struct level {
   hsc_computation *computation;
-  hsc_instr *instr;   // the one whose called computations are looked at
-  int called;         // the next of them
+  hsc_instr *instr;  // the one whose called computations are looked at
+  int called;        // the next of them
 } level;
 
 hsc_status *hsc__module_order(hsc_module *module) {
   enum { NEW, OPEN, DONE };
-  size_t count = (size_t)module->computation_count, done = 0;
+  size_t count = (size_t)module->computation_count;
+  size_t done = 0;
   level *stack = hsc_alloc((count + 1) * sizeof *stack);
   hsc_computation **order = hsc_alloc((count + 1) * sizeof(hsc_computation *));
   hsc_status *status = stack && order ? NULL : hsc_status_out_of_memory();
-  for (size_t i = 0; i < count; i++) module->computations[i]->index = NEW;
+  for (size_t i = 0; i < count; i++)
+    module->computations[i]->index = NEW;
   for (size_t i = 0; !status && i < count; i++) {
-    if (module->computations[i]->index != NEW) continue;
+    if (module->computations[i]->index != NEW)
+      continue;
     size_t depth = 0;
     stack[0] = (level){module->computations[i], module->computations[i]->first, 0};
     stack[0].computation->index = OPEN;
@@ -149,20 +183,25 @@ hsc_status *hsc__module_order(hsc_module *module) {
       if (!top->instr) {
         top->computation->index = DONE;
         order[done++] = top->computation;
-        if (depth-- == 0) break;
+        if (depth-- == 0)
+          break;
         continue;
       }
       hsc_computation *to = top->instr->called[top->called++];
-      if (!to || to->index == DONE) continue;
+      if (!to || to->index == DONE)
+        continue;
       if (to->index == OPEN) {
-        status = HSC_ERR(INVALID_ARGUMENT, "the computation '%s' calls itself, by way of '%s' in '%s'", to->name, top->instr->name, top->computation->name);
+        status =
+            HSC_ERR(INVALID_ARGUMENT, "the computation '%s' calls itself, by way of '%s' in '%s'",
+                    to->name, top->instr->name, top->computation->name);
         break;
       }
       to->index = OPEN;
       stack[++depth] = (level){to, to->first, 0};
     }
   }
-  if (!status) memcpy(module->computations, order, count * sizeof(hsc_computation *));
+  if (!status)
+    memcpy(module->computations, order, count * sizeof(hsc_computation *));
   hsc_free(stack);
   hsc_free(order);
   return status;

@@ -1,17 +1,19 @@
-// hlo_proto_read.c - reads HloModuleProto, also inside HloProto, HloModuleProtoWithConfig and HloSnapshot.
+// hlo_proto_read.c - reads HloModuleProto, also inside HloProto, HloModuleProtoWithConfig and
+// HloSnapshot.
 //
-// Two walks: the first makes the computations and knows their ids, the second fills them. Within a computation operands stand before their users.
-// Ids of the proto are mapped to instructions; our ids count from 0. What the IR has no place for is kept as text, and fields that are not
-// known here by their bytes, as proto_fields="hex of the fields".
+// Two walks: the first makes the computations and knows their ids, the second fills them. Within a
+// computation operands stand before their users. Ids of the proto are mapped to instructions; our
+// ids count from 0. What the IR has no place for is kept as text, and fields that are not known
+// here by their bytes, as proto_fields="hex of the fields".
 #include "formats/hlo_proto/hlo_proto_internal.h"
 
 #include <inttypes.h>
 
-enum { MAX_FIELDS = 96, MAX_LATE = 64 };   // fields of one instruction that are looked at twice
+enum { MAX_FIELDS = 96, MAX_LATE = 64 };  // fields of one instruction that are looked at twice
 
 typedef struct id_slot {
   int64_t id;
-  hsc_instr *instr;   // NULL = free
+  hsc_instr *instr;  // NULL = free
 } id_slot;
 
 typedef struct called_fixup {
@@ -28,50 +30,60 @@ typedef struct computation_id {
 typedef struct reader {
   hsc_module *module;
   hsc_arena *arena;
-  hsc_view *payloads;   // HloModuleProto.payloads
+  hsc_view *payloads;  // HloModuleProto.payloads
   size_t payload_count;
-  id_slot *ids;         // of the computation that is being read
-  size_t id_capacity;   // a power of two
+  id_slot *ids;        // of the computation that is being read
+  size_t id_capacity;  // a power of two
   size_t id_allocated;
-  computation_id *computations;   // open addressing
+  computation_id *computations;  // open addressing
   size_t computation_capacity;
   called_fixup *called;
   size_t called_count, called_capacity;
   hsc_bytes text, name;
   struct {
-    uint8_t count;      // 0 = not made yet
-    uint8_t rows[31];   // of hsc__proto_rows
+    uint8_t count;     // 0 = not made yet
+    uint8_t rows[31];  // of hsc__proto_rows
   } rows[HSC_OP_COUNT];
   hsc__proto_cache cache;
 } reader;
 
-// ---- ids ---------------------------------------------------------------------------------------------------------------------------
+// ---- ids ----------------------------------------------------------------------------------------
 
 static uint64_t mix(uint64_t x) {
   x *= 0x9e3779b97f4a7c15u;
   return x ^ (x >> 32);
 }
 
-// Ids of a computation are mostly 0, 1, 2, ...: the slot is the id itself. One that is taken goes where its hash says.
+// Ids of a computation are mostly 0, 1, 2, ...: the slot is the id itself. One that is taken goes
+// where its hash says.
 static size_t id_slot_of(const reader *r, int64_t id) {
-  size_t mask = r->id_capacity - 1, at = (size_t)id & mask;
-  if (!r->ids[at].instr || r->ids[at].id == id) return at;
-  for (at = mix((uint64_t)id) & mask; r->ids[at].instr && r->ids[at].id != id; at = (at + 1) & mask) {}
+  size_t mask = r->id_capacity - 1;
+  size_t at = (size_t)id & mask;
+  if (!r->ids[at].instr || r->ids[at].id == id)
+    return at;
+  for (at = mix((uint64_t)id) & mask; r->ids[at].instr && r->ids[at].id != id;
+       at = (at + 1) & mask) {
+  }
   return at;
 }
 
 static hsc_status *id_put(reader *r, int64_t id, hsc_instr *instr) {
   id_slot *slot = &r->ids[id_slot_of(r, id)];
-  if (slot->instr) return HSC_ERR(DATA_LOSS, "'%s' and '%s' have the same id %" PRId64, slot->instr->name, instr->name, id);
+  if (slot->instr)
+    return HSC_ERR(DATA_LOSS, "'%s' and '%s' have the same id %" PRId64, slot->instr->name,
+                   instr->name, id);
   *slot = (id_slot){id, instr};
   return NULL;
 }
 
-static hsc_instr *id_get(const reader *r, int64_t id) { return r->ids[id_slot_of(r, id)].instr; }
+static hsc_instr *id_get(const reader *r, int64_t id) {
+  return r->ids[id_slot_of(r, id)].instr;
+}
 
 static hsc_status *ids_reset(reader *r, size_t count) {
   size_t capacity = 64;
-  while (capacity < count * 2) capacity *= 2;
+  while (capacity < count * 2)
+    capacity *= 2;
   r->id_capacity = capacity;
   if (capacity > r->id_allocated) {
     hsc_free(r->ids);
@@ -86,21 +98,26 @@ static hsc_status *ids_reset(reader *r, size_t count) {
 
 static hsc_computation **computation_slot(reader *r, int64_t id) {
   size_t at = mix((uint64_t)id) & (r->computation_capacity - 1);
-  while (r->computations[at].computation && r->computations[at].id != id) at = (at + 1) & (r->computation_capacity - 1);
+  while (r->computations[at].computation && r->computations[at].id != id)
+    at = (at + 1) & (r->computation_capacity - 1);
   r->computations[at].id = id;
   return &r->computations[at].computation;
 }
 
-// ---- one instruction ---------------------------------------------------------------------------------------------------------------
+// ---- one instruction ----------------------------------------------------------------------------
 
 static hsc_status *append_text(hsc_arena *arena, const char **text, hsc_view more) {
-  if (more.size == 0) return NULL;
+  if (more.size == 0)
+    return NULL;
   const char *before = *text;
-  *text = hsc_arena_printf(arena, "%s%s%.*s", before ? before : "", before ? ", " : "", (int)more.size, more.data);
+  *text = hsc_arena_printf(arena, "%s%s%.*s", before ? before : "", before ? ", " : "",
+                           (int)more.size, more.data);
   return *text ? NULL : hsc_status_out_of_memory();
 }
 
-static const char *copy_view(hsc_arena *arena, hsc_view view) { return view.size ? hsc_arena_strndup(arena, view.data, view.size) : NULL; }
+static const char *copy_view(hsc_arena *arena, hsc_view view) {
+  return view.size ? hsc_arena_strndup(arena, view.data, view.size) : NULL;
+}
 
 // A Payload: its own bytes, or the number of one that the module has.
 static hsc_view payload_of(const reader *r, hsc_view bytes) {
@@ -108,14 +125,21 @@ static hsc_view payload_of(const reader *r, hsc_view bytes) {
   uint64_t id = UINT64_MAX;
   hsc_wire in = hsc_wire_of(bytes);
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
-    if (f.number == 1) value = f.bytes;
-    else if (f.number == 2) id = f.value;
+    if (f.number == 1)
+      value = f.bytes;
+    else if (f.number == 2)
+      id = f.value;
   }
-  return value.data ? value : id < r->payload_count ? r->payloads[id] : (hsc_view){"", 0};
+  if (value.data)
+    return value;
+  if (id < r->payload_count)
+    return r->payloads[id];
+  return (hsc_view){"", 0};
 }
 
 static hsc_status *read_metadata(reader *r, hsc_view bytes, const hsc_metadata **out_metadata) {
-  if (bytes.size == 0) return NULL;
+  if (bytes.size == 0)
+    return NULL;
   size_t slot = hsc_hash64(bytes.data, bytes.size, 3) % HSC_COUNT_OF(r->cache.metadata);
   if (r->cache.metadata[slot].metadata && hsc_view_equals(r->cache.metadata[slot].bytes, bytes)) {
     *out_metadata = r->cache.metadata[slot].metadata;
@@ -128,40 +152,73 @@ static hsc_status *read_metadata(reader *r, hsc_view bytes, const hsc_metadata *
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
     const char *between = extra->size ? " " : "";
     switch (f.number) {
-      case 1: metadata->op_type = copy_view(r->arena, f.bytes); break;
-      case 2: metadata->op_name = copy_view(r->arena, f.bytes); break;
-      case 3: metadata->source_file = copy_view(r->arena, f.bytes); break;
-      case 4: metadata->source_line = (int32_t)f.value; break;
+      case 1:
+        metadata->op_type = copy_view(r->arena, f.bytes);
+        break;
+      case 2:
+        metadata->op_name = copy_view(r->arena, f.bytes);
+        break;
+      case 3:
+        metadata->source_file = copy_view(r->arena, f.bytes);
+        break;
+      case 4:
+        metadata->source_line = (int32_t)f.value;
+        break;
       case 5: {
         int64_t types[16];
         size_t count = 0;
-        if (!hsc_wire_ints(&f, types, 16, &count)) return HSC_ERR(DATA_LOSS, "OpMetadata: malformed numbers");
-        if (count > 16) count = 16;
-        for (size_t i = 0; i < count; i++) hsc_bytes_printf(extra, "%s%s%" PRId64, i ? "," : between, i ? "" : "profile_type={", types[i]);
-        if (count) hsc_bytes_append_char(extra, '}');
+        if (!hsc_wire_ints(&f, types, 16, &count))
+          return HSC_ERR(DATA_LOSS, "OpMetadata: malformed numbers");
+        if (count > 16)
+          count = 16;
+        for (size_t i = 0; i < count; i++)
+          hsc_bytes_printf(extra, "%s%s%" PRId64, i ? "," : between, i ? "" : "profile_type={",
+                           types[i]);
+        if (count)
+          hsc_bytes_append_char(extra, '}');
         break;
       }
-      case 8: hsc_bytes_printf(extra, "%ssize_of_generated_code_in_bytes=%" PRId64, between, (int64_t)f.value); break;
-      case 9: hsc_bytes_printf(extra, "%ssize_of_memory_working_set_in_bytes=%" PRId64, between, (int64_t)f.value); break;
+      case 8:
+        hsc_bytes_printf(extra, "%ssize_of_generated_code_in_bytes=%" PRId64, between,
+                         (int64_t)f.value);
+        break;
+      case 9:
+        hsc_bytes_printf(extra, "%ssize_of_memory_working_set_in_bytes=%" PRId64, between,
+                         (int64_t)f.value);
+        break;
       case 12:
       case 16:
       case 20: {
         hsc_view value = f.number == 20 ? payload_of(r, f.bytes) : f.bytes;
-        if (value.size == 0) break;
-        hsc_bytes_printf(extra, "%s%s=", between, f.number == 12 ? "deduplicated_name" : f.number == 16 ? "scheduling_name" : "metadata_payload");
+        if (value.size == 0)
+          break;
+        hsc_bytes_printf(extra, "%s%s=", between,
+                         f.number == 12   ? "deduplicated_name"
+                         : f.number == 16 ? "scheduling_name"
+                                          : "metadata_payload");
         hsc__append_quoted(extra, value);
         break;
       }
-      case 15: metadata->stack_frame_id = (int32_t)f.value; break;
-      case 17: metadata->source_end_line = (int32_t)f.value; break;
-      case 18: metadata->source_column = (int32_t)f.value; break;
-      case 19: metadata->source_end_column = (int32_t)f.value; break;
-      default: break;
+      case 15:
+        metadata->stack_frame_id = (int32_t)f.value;
+        break;
+      case 17:
+        metadata->source_end_line = (int32_t)f.value;
+        break;
+      case 18:
+        metadata->source_column = (int32_t)f.value;
+        break;
+      case 19:
+        metadata->source_end_column = (int32_t)f.value;
+        break;
+      default:
+        break;
     }
   }
   HSC_TRY(hsc_wire_status(&in, "OpMetadata"));
   HSC_TRY(hsc_bytes_status(extra));
-  if (extra->size) metadata->extra = hsc_arena_strndup(r->arena, extra->data, extra->size);
+  if (extra->size)
+    metadata->extra = hsc_arena_strndup(r->arena, extra->data, extra->size);
   r->cache.metadata[slot].bytes = bytes;
   r->cache.metadata[slot].metadata = metadata;
   *out_metadata = metadata;
@@ -170,8 +227,10 @@ static hsc_status *read_metadata(reader *r, hsc_view bytes, const hsc_metadata *
 
 // A backend configuration is JSON, or (custom calls) any bytes.
 static hsc_status *read_backend_config(reader *r, hsc_instr *instr, hsc_view value) {
-  if (value.size == 0) return NULL;
-  if (instr->op == HSC_OP_CUSTOM_CALL) instr->attr.custom.opaque = copy_view(r->arena, value);
+  if (value.size == 0)
+    return NULL;
+  if (instr->op == HSC_OP_CUSTOM_CALL)
+    instr->attr.custom.opaque = copy_view(r->arena, value);
   if (value.data[0] == '{' && value.data[value.size - 1] == '}') {
     instr->backend_config = copy_view(r->arena, value);
     return NULL;
@@ -183,27 +242,39 @@ static hsc_status *read_backend_config(reader *r, hsc_instr *instr, hsc_view val
 }
 
 static hsc_status *unknown_id(const hsc_instr *instr, bool control, int64_t id) {
-  return HSC_ERR(DATA_LOSS, "'%s': %s with the id %" PRId64 ", which no instruction before it has", instr->name, control ? "a control predecessor" : "an operand", id);
+  return HSC_ERR(DATA_LOSS, "'%s': %s with the id %" PRId64 ", which no instruction before it has",
+                 instr->name, control ? "a control predecessor" : "an operand", id);
 }
 
-static hsc_status *read_operands(reader *r, hsc_instr *instr, const hsc_wire_field *field, bool control) {
+static hsc_status *read_operands(reader *r,
+                                 hsc_instr *instr,
+                                 const hsc_wire_field *field,
+                                 bool control) {
   if (!control) {
     size_t count = hsc_wire_int_count(field);
-    hsc_instr **operands = HSC_NEW_ARRAY(r->arena, hsc_instr *, (size_t)instr->operand_count + count);
-    if (!operands) return hsc_status_out_of_memory();
-    if (instr->operand_count) memcpy(operands, instr->operands, sizeof(hsc_instr *) * (size_t)instr->operand_count);
+    hsc_instr **operands =
+        HSC_NEW_ARRAY(r->arena, hsc_instr *, (size_t)instr->operand_count + count);
+    if (!operands)
+      return hsc_status_out_of_memory();
+    if (instr->operand_count)
+      memcpy(operands, instr->operands, sizeof(hsc_instr *) * (size_t)instr->operand_count);
     instr->operands = operands;
   }
   hsc_wire packed = hsc_wire_of(field->bytes);
   bool single = field->type == HSC_WIRE_VARINT;
   while (single || packed.p < packed.end) {
     uint64_t id = field->value;
-    if (!single && !hsc_wire_varint(&packed, &id)) return HSC_ERR(DATA_LOSS, "'%s': malformed operands", instr->name);
+    if (!single && !hsc_wire_varint(&packed, &id))
+      return HSC_ERR(DATA_LOSS, "'%s': malformed operands", instr->name);
     hsc_instr *from = id_get(r, (int64_t)id);
-    if (!from) return unknown_id(instr, control, (int64_t)id);
-    if (control) hsc_instr_add_control_predecessor(instr, from);
-    else instr->operands[instr->operand_count++] = from;
-    if (single) break;
+    if (!from)
+      return unknown_id(instr, control, (int64_t)id);
+    if (control)
+      hsc_instr_add_control_predecessor(instr, from);
+    else
+      instr->operands[instr->operand_count++] = from;
+    if (single)
+      break;
   }
   return NULL;
 }
@@ -211,17 +282,21 @@ static hsc_status *read_operands(reader *r, hsc_instr *instr, const hsc_wire_fie
 static hsc_status *read_called(reader *r, hsc_instr *instr, const hsc_wire_field *field) {
   hsc_dims ids = {0};
   HSC_TRY(hsc__proto_read_dims(r->arena, field, &ids));
-  int before = instr->called_count, count = before + ids.count;
+  int before = instr->called_count;
+  int count = before + ids.count;
   hsc_computation **called = HSC_NEW_ARRAY(r->arena, hsc_computation *, count);
-  if (!called) return hsc_status_out_of_memory();
-  if (before) memcpy(called, instr->called, sizeof(hsc_computation *) * (size_t)before);
+  if (!called)
+    return hsc_status_out_of_memory();
+  if (before)
+    memcpy(called, instr->called, sizeof(hsc_computation *) * (size_t)before);
   instr->called = called;
   instr->called_count = count;
   for (int i = 0; i < ids.count; i++) {
     if (r->called_count == r->called_capacity) {
       size_t capacity = r->called_capacity ? r->called_capacity * 2 : 64;
       called_fixup *grown = hsc_realloc(r->called, capacity * sizeof *grown);
-      if (!grown) return hsc_status_out_of_memory();
+      if (!grown)
+        return hsc_status_out_of_memory();
       r->called = grown;
       r->called_capacity = capacity;
     }
@@ -232,23 +307,28 @@ static hsc_status *read_called(reader *r, hsc_instr *instr, const hsc_wire_field
 
 // Bytes of a field that has no row: kept unless they say nothing.
 static hsc_status *keep_unknown(const hsc_wire_field *field, hsc_bytes *hex) {
-  if (field->type == HSC_WIRE_BYTES ? field->bytes.size == 0 : field->value == 0) return NULL;
+  if (field->type == HSC_WIRE_BYTES ? field->bytes.size == 0 : field->value == 0)
+    return NULL;
   hsc_bytes bytes = {0};
-  if (field->type == HSC_WIRE_BYTES) hsc_wire_put_bytes(&bytes, field->number, field->bytes.data, field->bytes.size);
-  else if (field->type == HSC_WIRE_VARINT) hsc_wire_put_varint(&bytes, field->number, field->value);
+  if (field->type == HSC_WIRE_BYTES)
+    hsc_wire_put_bytes(&bytes, field->number, field->bytes.data, field->bytes.size);
+  else if (field->type == HSC_WIRE_VARINT)
+    hsc_wire_put_varint(&bytes, field->number, field->value);
   else {
     size_t size = field->type == HSC_WIRE_FIXED64 ? 8 : 4;
     hsc_wire_put_raw_varint(&bytes, (uint64_t)field->number << 3 | field->type);
     hsc_bytes_append(&bytes, &field->value, size);
   }
-  for (size_t i = 0; i < bytes.size; i++) hsc_bytes_printf(hex, "%02x", (unsigned char)bytes.data[i]);
+  for (size_t i = 0; i < bytes.size; i++)
+    hsc_bytes_printf(hex, "%02x", (unsigned char)bytes.data[i]);
   hsc_status *status = hsc_bytes_status(&bytes);
   hsc_bytes_deinit(&bytes);
   return status;
 }
 
 static hsc_status *append_hex(hsc_arena *arena, const char **text, const hsc_bytes *hex) {
-  if (hex->size == 0) return NULL;
+  if (hex->size == 0)
+    return NULL;
   HSC_TRY(hsc_bytes_status(hex));
   const char *quoted = hsc_arena_printf(arena, "proto_fields=\"%s\"", hex->data);
   return quoted ? append_text(arena, text, hsc_view_of(quoted)) : hsc_status_out_of_memory();
@@ -263,8 +343,10 @@ static hsc_status *read_ragged(reader *r, hsc_instr *instr, hsc_view bytes, hsc_
     } else if (f.number == 2 || f.number == 3) {
       hsc_dims dims = {0};
       HSC_TRY(hsc__proto_read_dims(r->arena, &f, &dims));
-      hsc_bytes_printf(text, "%s%s={", text->size ? ", " : "", f.number == 2 ? "lhs_ragged_dims" : "rhs_group_dims");
-      for (int i = 0; i < dims.count; i++) hsc_bytes_printf(text, "%s%" PRId64, i ? "," : "", dims.v[i]);
+      hsc_bytes_printf(text, "%s%s={", text->size ? ", " : "",
+                       f.number == 2 ? "lhs_ragged_dims" : "rhs_group_dims");
+      for (int i = 0; i < dims.count; i++)
+        hsc_bytes_printf(text, "%s%" PRId64, i ? "," : "", dims.v[i]);
       hsc_bytes_append_char(text, '}');
     }
   }
@@ -273,30 +355,46 @@ static hsc_status *read_ragged(reader *r, hsc_instr *instr, hsc_view bytes, hsc_
 
 static void make_rows(reader *r, hsc_op op) {
   for (int k = 0; k < hsc__proto_row_count; k++)
-    if (hsc__proto_row_is_of(&hsc__proto_rows[k], op) && r->rows[op].count < sizeof r->rows[op].rows) r->rows[op].rows[r->rows[op].count++] = (uint8_t)k;
+    if (hsc__proto_row_is_of(&hsc__proto_rows[k], op) &&
+        r->rows[op].count < sizeof r->rows[op].rows)
+      r->rows[op].rows[r->rows[op].count++] = (uint8_t)k;
 }
 
-// The fields that depend on the op, in the order of the table, so that the text that is kept has the order in which XLA prints it.
-static hsc_status *read_op_fields(reader *r, hsc_instr *instr, const hsc_wire_field *fields, int count) {
-  if (count == 0) return NULL;
+// The fields that depend on the op, in the order of the table, so that the text that is kept has
+// the order in which XLA prints it.
+static hsc_status *read_op_fields(reader *r,
+                                  hsc_instr *instr,
+                                  const hsc_wire_field *fields,
+                                  int count) {
+  if (count == 0)
+    return NULL;
   bool used[MAX_FIELDS] = {false};
-  hsc_bytes text = {0}, hex = {0};
+  hsc_bytes text = {0};
+  hsc_bytes hex = {0};
   hsc_status *status = NULL;
-  if (r->rows[instr->op].count == 0) make_rows(r, instr->op);
+  if (r->rows[instr->op].count == 0)
+    make_rows(r, instr->op);
   for (int k = 0; k < r->rows[instr->op].count; k++) {
     const hsc__proto_row *row = &hsc__proto_rows[r->rows[instr->op].rows[k]];
     for (int i = 0; i < count; i++) {
-      if (fields[i].number != row->number || used[i]) continue;
+      if (fields[i].number != row->number || used[i])
+        continue;
       used[i] = true;
-      if (row->text) HSC_GOTO(hsc__proto_text_of(row, &fields[i], instr, &text));
-      else if (row->kind == HSC__PROTO_RAGGED_DIMS) HSC_GOTO(read_ragged(r, instr, fields[i].bytes, &text));
-      else HSC_GOTO(hsc__proto_read_attr(r->arena, row, &fields[i], &instr->attr));
+      if (row->text)
+        HSC_GOTO(hsc__proto_text_of(row, &fields[i], instr, &text));
+      else if (row->kind == HSC__PROTO_RAGGED_DIMS)
+        HSC_GOTO(read_ragged(r, instr, fields[i].bytes, &text));
+      else
+        HSC_GOTO(hsc__proto_read_attr(r->arena, row, &fields[i], &instr->attr));
     }
   }
   for (int i = 0; i < count; i++) {
-    if (used[i]) continue;
-    if (fields[i].number == HSC__INSTR_OTHER_ATTRIBUTES) HSC_GOTO(append_text(r->arena, &instr->extra_attributes, fields[i].bytes));
-    else HSC_GOTO(keep_unknown(&fields[i], &hex));
+    if (used[i])
+      continue;
+    if (fields[i].number == HSC__INSTR_OTHER_ATTRIBUTES)
+      HSC_GOTO(append_text(r->arena, &instr->extra_attributes, fields[i].bytes));
+    else
+      HSC_GOTO(keep_unknown(&fields[i], &hex));
   }
   HSC_GOTO(hsc_bytes_status(&text));
   HSC_GOTO(append_text(r->arena, &instr->extra_attributes, hsc_bytes_view(&text)));
@@ -308,15 +406,21 @@ done:
 }
 
 static hsc_status *read_op(hsc_view opcode, hsc_op *out_op) {
-  if (hsc_op_parse(opcode, out_op)) return NULL;
-  return HSC_ERR(UNIMPLEMENTED, "HloInstructionProto: unknown operation '%.*s'", (int)(opcode.size < 60 ? opcode.size : 60), opcode.data);
+  if (hsc_op_parse(opcode, out_op))
+    return NULL;
+  return HSC_ERR(UNIMPLEMENTED, "HloInstructionProto: unknown operation '%.*s'",
+                 (int)(opcode.size < 60 ? opcode.size : 60), opcode.data);
 }
 
 static hsc_status *read_instruction(reader *r, hsc_computation *computation, hsc_view bytes) {
-  hsc_wire_field fields[MAX_FIELDS], late[MAX_LATE];   // late: operands and the like, which are read when the name is known
-  int count = 0, late_count = 0;
+  // late: operands and the like, which are read when the name is known
+  hsc_wire_field fields[MAX_FIELDS], late[MAX_LATE];
+  int count = 0;
+  int late_count = 0;
   int64_t id = 0;
-  hsc_view name = {"", 0}, opcode = {"", 0}, config = {0};
+  hsc_view name = {"", 0};
+  hsc_view opcode = {"", 0};
+  hsc_view config = {0};
   hsc_instr *instr = HSC_NEW(r->arena, hsc_instr);
   instr->parent = computation;
   instr->name = "";
@@ -324,34 +428,59 @@ static hsc_status *read_instruction(reader *r, hsc_computation *computation, hsc
   hsc_wire in = hsc_wire_of(bytes);
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
     switch (f.number) {
-      case HSC__INSTR_NAME: name = f.bytes; break;
-      case HSC__INSTR_OPCODE: opcode = f.bytes; break;
-      case HSC__INSTR_SHAPE: HSC_TRY(hsc__proto_read_shape(r->arena, &r->cache, f.bytes, &instr->shape)); break;
-      case HSC__INSTR_METADATA: HSC_TRY(read_metadata(r, f.bytes, &instr->metadata)); break;
-      case HSC__INSTR_ID: id = (int64_t)f.value; break;
+      case HSC__INSTR_NAME:
+        name = f.bytes;
+        break;
+      case HSC__INSTR_OPCODE:
+        opcode = f.bytes;
+        break;
+      case HSC__INSTR_SHAPE:
+        HSC_TRY(hsc__proto_read_shape(r->arena, &r->cache, f.bytes, &instr->shape));
+        break;
+      case HSC__INSTR_METADATA:
+        HSC_TRY(read_metadata(r, f.bytes, &instr->metadata));
+        break;
+      case HSC__INSTR_ID:
+        id = (int64_t)f.value;
+        break;
       case HSC__INSTR_OPERANDS:
       case HSC__INSTR_CONTROL:
       case HSC__INSTR_CALLED:
-        if (late_count == MAX_LATE) return HSC_ERR(UNIMPLEMENTED, "HloInstructionProto: %d operands one by one: not built yet: they must be packed", MAX_LATE);
+        if (late_count == MAX_LATE)
+          return HSC_ERR(
+              UNIMPLEMENTED,
+              "HloInstructionProto: %d operands one by one: not built yet: they must be packed",
+              MAX_LATE);
         late[late_count++] = f;
         break;
       case HSC__INSTR_SHARDING:
-        if (f.bytes.size == 0 && f.type != HSC_WIRE_BYTES) break;
+        if (f.bytes.size == 0 && f.type != HSC_WIRE_BYTES)
+          break;
         hsc_bytes_reset(&r->text);
         HSC_TRY(hsc__proto_sharding_text(f.bytes, 0, &r->text));
         instr->sharding = hsc_arena_strndup(r->arena, hsc_bytes_text(&r->text), r->text.size);
         break;
-      case HSC__INSTR_BACKEND_CONFIG: config = f.bytes; break;
-      case HSC__INSTR_BACKEND_CONFIG_PAYLOAD: config = payload_of(r, f.bytes); break;
+      case HSC__INSTR_BACKEND_CONFIG:
+        config = f.bytes;
+        break;
+      case HSC__INSTR_BACKEND_CONFIG_PAYLOAD:
+        config = payload_of(r, f.bytes);
+        break;
       case HSC__INSTR_FRONTEND_ATTRIBUTES:
-        if (f.bytes.size == 0) break;
+        if (f.bytes.size == 0)
+          break;
         hsc_bytes_reset(&r->text);
         hsc__proto_frontend_text(f.bytes, &r->text);
-        if (r->text.size) instr->frontend_attributes = hsc_arena_strndup(r->arena, r->text.data, r->text.size);
+        if (r->text.size)
+          instr->frontend_attributes = hsc_arena_strndup(r->arena, r->text.data, r->text.size);
         break;
       default:
-        if (f.type == HSC_WIRE_BYTES && f.bytes.size == 0 && f.number != 74 && f.number != 52) break;   // an empty message says nothing (but an alias of all, and the pair {0,0})
-        if (count == MAX_FIELDS) return HSC_ERR(RESOURCE_EXHAUSTED, "HloInstructionProto: more than %d fields of one instruction", MAX_FIELDS);
+        // an empty message says nothing (but an alias of all, and the pair {0,0})
+        if (f.type == HSC_WIRE_BYTES && f.bytes.size == 0 && f.number != 74 && f.number != 52)
+          break;
+        if (count == MAX_FIELDS)
+          return HSC_ERR(RESOURCE_EXHAUSTED,
+                         "HloInstructionProto: more than %d fields of one instruction", MAX_FIELDS);
         fields[count++] = f;
     }
   }
@@ -363,13 +492,16 @@ static hsc_status *read_instruction(reader *r, hsc_computation *computation, hsc
   HSC_TRY(hsc_bytes_status(&r->name));
   HSC_TRY(hsc_instr_set_name(instr, hsc_bytes_text(&r->name)));
   for (int i = 0; i < late_count; i++) {
-    if (late[i].number == HSC__INSTR_CALLED) HSC_TRY(read_called(r, instr, &late[i]));
-    else HSC_TRY(read_operands(r, instr, &late[i], late[i].number == HSC__INSTR_CONTROL));
+    if (late[i].number == HSC__INSTR_CALLED)
+      HSC_TRY(read_called(r, instr, &late[i]));
+    else
+      HSC_TRY(read_operands(r, instr, &late[i], late[i].number == HSC__INSTR_CONTROL));
   }
-  if (instr->op == HSC_OP_TOPK) instr->attr.topk.largest = false;   // left out when false
+  if (instr->op == HSC_OP_TOPK)
+    instr->attr.topk.largest = false;  // left out when false
   HSC_TRY_NOTE(read_op_fields(r, instr, fields, count), "in the instruction '%s'", instr->name);
   HSC_TRY(read_backend_config(r, instr, config));
-  if (instr->op == HSC_OP_CONSTANT && !instr->attr.literal.value) {   // the values were left out
+  if (instr->op == HSC_OP_CONSTANT && !instr->attr.literal.value) {  // the values were left out
     instr->attr.literal.value = HSC_NEW(r->arena, hsc_literal);
     *instr->attr.literal.value = (hsc_literal){.shape = instr->shape, .elided = true};
   }
@@ -378,12 +510,14 @@ static hsc_status *read_instruction(reader *r, hsc_computation *computation, hsc
   return NULL;
 }
 
-// ---- computations and module -------------------------------------------------------------------------------------------------------
+// ---- computations and module --------------------------------------------------------------------
 
-// async-update and async-done carry the wrapped computation in the proto; the IR has it at the start alone.
+// async-update and async-done carry the wrapped computation in the proto; the IR has it at the
+// start alone.
 static void drop_inherited_calls(hsc_computation *computation) {
   for (hsc_instr *it = computation->first; it; it = it->next)
-    if (it->op == HSC_OP_ASYNC_UPDATE || it->op == HSC_OP_ASYNC_DONE) it->called_count = 0;
+    if (it->op == HSC_OP_ASYNC_UPDATE || it->op == HSC_OP_ASYNC_DONE)
+      it->called_count = 0;
 }
 
 static hsc_status *read_computation(reader *r, hsc_computation *computation, hsc_view bytes) {
@@ -391,41 +525,57 @@ static hsc_status *read_computation(reader *r, hsc_computation *computation, hsc
   int64_t root_id = 0;
   hsc_wire in = hsc_wire_of(bytes);
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
-    if (f.number == HSC__COMPUTATION_INSTRUCTIONS) count++;
-    else if (f.number == HSC__COMPUTATION_ROOT_ID) root_id = (int64_t)f.value;
-    else if (f.number == HSC__COMPUTATION_THREAD && f.bytes.size && !hsc_view_equals_text(f.bytes, "main")) computation->execution_thread = copy_view(r->arena, f.bytes);
+    if (f.number == HSC__COMPUTATION_INSTRUCTIONS)
+      count++;
+    else if (f.number == HSC__COMPUTATION_ROOT_ID)
+      root_id = (int64_t)f.value;
+    else if (f.number == HSC__COMPUTATION_THREAD && f.bytes.size &&
+             !hsc_view_equals_text(f.bytes, "main"))
+      computation->execution_thread = copy_view(r->arena, f.bytes);
   }
   HSC_TRY(hsc_wire_status(&in, "HloComputationProto"));
   HSC_TRY(ids_reset(r, count));
   in = hsc_wire_of(bytes);
   for (hsc_wire_field f; hsc_wire_next(&in, &f);)
-    if (f.number == HSC__COMPUTATION_INSTRUCTIONS) HSC_TRY(read_instruction(r, computation, f.bytes));
+    if (f.number == HSC__COMPUTATION_INSTRUCTIONS)
+      HSC_TRY(read_instruction(r, computation, f.bytes));
   computation->root = id_get(r, root_id);
-  if (!computation->root) return HSC_ERR(DATA_LOSS, "HloComputationProto: no instruction has the root's id %" PRId64, root_id);
+  if (!computation->root)
+    return HSC_ERR(DATA_LOSS, "HloComputationProto: no instruction has the root's id %" PRId64,
+                   root_id);
   drop_inherited_calls(computation);
   return hsc__computation_link(computation);
 }
 
-static hsc_status *read_aliases(reader *r, hsc_view bytes, bool donors, const hsc_alias **out_aliases, int32_t *out_count) {
+static hsc_status *read_aliases(
+    reader *r, hsc_view bytes, bool donors, const hsc_alias **out_aliases, int32_t *out_count) {
   size_t count = 0;
   hsc_wire in = hsc_wire_of(bytes);
-  for (hsc_wire_field f; hsc_wire_next(&in, &f);) count += f.number == 1;
+  for (hsc_wire_field f; hsc_wire_next(&in, &f);)
+    count += f.number == 1;
   HSC_TRY(hsc_wire_status(&in, "HloInputOutputAliasProto"));
-  if (count == 0) return NULL;
+  if (count == 0)
+    return NULL;
   hsc_alias *aliases = HSC_NEW_ARRAY(r->arena, hsc_alias, count);
-  if (!aliases) return hsc_status_out_of_memory();
+  if (!aliases)
+    return hsc_status_out_of_memory();
   size_t at = 0;
   in = hsc_wire_of(bytes);
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
-    if (f.number != 1) continue;
+    if (f.number != 1)
+      continue;
     hsc_alias *alias = &aliases[at++];
     hsc_wire entry = hsc_wire_of(f.bytes);
     for (hsc_wire_field e; hsc_wire_next(&entry, &e);) {
       uint32_t number = donors ? e.number + 1 : e.number;
-      if (number == 1) HSC_TRY(hsc__proto_read_dims(r->arena, &e, &alias->output_index));
-      else if (number == 2) alias->parameter = (int64_t)e.value;
-      else if (number == 3) HSC_TRY(hsc__proto_read_dims(r->arena, &e, &alias->parameter_index));
-      else if (number == 4 && !donors) alias->must_alias = e.value == 2;
+      if (number == 1)
+        HSC_TRY(hsc__proto_read_dims(r->arena, &e, &alias->output_index));
+      else if (number == 2)
+        alias->parameter = (int64_t)e.value;
+      else if (number == 3)
+        HSC_TRY(hsc__proto_read_dims(r->arena, &e, &alias->parameter_index));
+      else if (number == 4 && !donors)
+        alias->must_alias = e.value == 2;
     }
     HSC_TRY(hsc_wire_status(&entry, "AliasEntryProto"));
   }
@@ -436,10 +586,12 @@ static hsc_status *read_aliases(reader *r, hsc_view bytes, bool donors, const hs
 
 static hsc_status *read_stack_index(reader *r, hsc_view bytes) {
   hsc_stack_index *index = HSC_NEW(r->arena, hsc_stack_index);
-  int32_t *const counts[] = {&index->file_name_count, &index->function_name_count, &index->location_count, &index->frame_count};
+  int32_t *const counts[] = {&index->file_name_count, &index->function_name_count,
+                             &index->location_count, &index->frame_count};
   hsc_wire in = hsc_wire_of(bytes);
   for (hsc_wire_field f; hsc_wire_next(&in, &f);)
-    if (f.number >= 1 && f.number <= 4) ++*counts[f.number - 1];
+    if (f.number >= 1 && f.number <= 4)
+      ++*counts[f.number - 1];
   HSC_TRY(hsc_wire_status(&in, "StackFrameIndexProto"));
   const char **files = HSC_NEW_ARRAY(r->arena, const char *, index->file_name_count);
   const char **functions = HSC_NEW_ARRAY(r->arena, const char *, index->function_name_count);
@@ -449,19 +601,25 @@ static hsc_status *read_stack_index(reader *r, hsc_view bytes) {
   size_t at[5] = {0};
   in = hsc_wire_of(bytes);
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
-    if (f.number < 1 || f.number > 4) continue;
+    if (f.number < 1 || f.number > 4)
+      continue;
     size_t i = at[f.number]++;
     if (f.number <= 2) {
-      (f.number == 1 ? files : functions)[i] = hsc_arena_strndup(r->arena, f.bytes.data, f.bytes.size);
+      (f.number == 1 ? files : functions)[i] =
+          hsc_arena_strndup(r->arena, f.bytes.data, f.bytes.size);
       continue;
     }
     int32_t values[7] = {0};
     hsc_wire record = hsc_wire_of(f.bytes);
     for (hsc_wire_field v; hsc_wire_next(&record, &v);)
-      if (v.number <= 6) values[v.number] = (int32_t)v.value;
+      if (v.number <= 6)
+        values[v.number] = (int32_t)v.value;
     HSC_TRY(hsc_wire_status(&record, "StackFrameIndexProto"));
-    if (f.number == 3) locations[i] = (hsc_file_location){values[1], values[2], values[3], values[5], values[4], values[6]};
-    else frames[i] = (hsc_stack_frame){values[1], values[2]};
+    if (f.number == 3)
+      locations[i] =
+          (hsc_file_location){values[1], values[2], values[3], values[5], values[4], values[6]};
+    else
+      frames[i] = (hsc_stack_frame){values[1], values[2]};
   }
   index->file_names = files;
   index->function_names = functions;
@@ -472,18 +630,25 @@ static hsc_status *read_stack_index(reader *r, hsc_view bytes) {
 }
 
 // The schedule says the order in which the instructions of a computation run and are printed.
-static hsc_status *apply_sequence(reader *r, hsc_computation *computation, hsc_view computation_bytes, const hsc_dims *sequence) {
+static hsc_status *apply_sequence(reader *r,
+                                  hsc_computation *computation,
+                                  hsc_view computation_bytes,
+                                  const hsc_dims *sequence) {
   if (sequence->count != computation->instr_count)
-    return HSC_ERR(DATA_LOSS, "HloScheduleProto: %d instructions in the schedule of '%s', it has %d", sequence->count, computation->name, computation->instr_count);
+    return HSC_ERR(DATA_LOSS,
+                   "HloScheduleProto: %d instructions in the schedule of '%s', it has %d",
+                   sequence->count, computation->name, computation->instr_count);
   HSC_TRY(ids_reset(r, (size_t)computation->instr_count));
   hsc_instr *it = computation->first;
   hsc_wire in = hsc_wire_of(computation_bytes);
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
-    if (f.number != HSC__COMPUTATION_INSTRUCTIONS) continue;
+    if (f.number != HSC__COMPUTATION_INSTRUCTIONS)
+      continue;
     int64_t id = 0;
     hsc_wire instr = hsc_wire_of(f.bytes);
     for (hsc_wire_field g; hsc_wire_next(&instr, &g);)
-      if (g.number == HSC__INSTR_ID) id = (int64_t)g.value;
+      if (g.number == HSC__INSTR_ID)
+        id = (int64_t)g.value;
     HSC_TRY(id_put(r, id, it));
     it->index = 0;
     it = it->next;
@@ -492,9 +657,13 @@ static hsc_status *apply_sequence(reader *r, hsc_computation *computation, hsc_v
   computation->instr_count = 0;
   for (int i = 0; i < sequence->count; i++) {
     it = id_get(r, sequence->v[i]);
-    if (!it || it->index) return HSC_ERR(DATA_LOSS, "HloScheduleProto: the id %" PRId64 " in the schedule of '%s' %s", sequence->v[i], computation->name, it ? "stands twice" : "is unknown");
+    if (!it || it->index)
+      return HSC_ERR(DATA_LOSS, "HloScheduleProto: the id %" PRId64 " in the schedule of '%s' %s",
+                     sequence->v[i], computation->name, it ? "stands twice" : "is unknown");
     for (int k = 0; k < it->operand_count; k++)
-      if (!it->operands[k]->index) return HSC_ERR(DATA_LOSS, "HloScheduleProto: '%s' stands before its operand '%s'", it->name, it->operands[k]->name);
+      if (!it->operands[k]->index)
+        return HSC_ERR(DATA_LOSS, "HloScheduleProto: '%s' stands before its operand '%s'", it->name,
+                       it->operands[k]->name);
     it->index = 1;
     hsc__computation_append(computation, it);
   }
@@ -504,23 +673,30 @@ static hsc_status *apply_sequence(reader *r, hsc_computation *computation, hsc_v
 static hsc_status *read_schedule(reader *r, hsc_view module_bytes, hsc_view bytes) {
   hsc_wire in = hsc_wire_of(bytes);
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
-    if (f.number != 1) continue;
+    if (f.number != 1)
+      continue;
     int64_t id = 0;
     hsc_dims sequence = {0};
     hsc_wire entry = hsc_wire_of(f.bytes);
     for (hsc_wire_field e; hsc_wire_next(&entry, &e);) {
-      if (e.number == 1) id = (int64_t)e.value;
-      if (e.number != 2) continue;
+      if (e.number == 1)
+        id = (int64_t)e.value;
+      if (e.number != 2)
+        continue;
       hsc_wire ids = hsc_wire_of(e.bytes);
       for (hsc_wire_field s; hsc_wire_next(&ids, &s);)
-        if (s.number == 1) HSC_TRY(hsc__proto_read_dims(r->arena, &s, &sequence));
+        if (s.number == 1)
+          HSC_TRY(hsc__proto_read_dims(r->arena, &s, &sequence));
     }
     hsc_computation *computation = *computation_slot(r, id);
-    if (!computation) return HSC_ERR(DATA_LOSS, "HloScheduleProto: a computation with the id %" PRId64 " is unknown", id);
-    int at = computation->index;   // which of the computations of the proto it is
+    if (!computation)
+      return HSC_ERR(DATA_LOSS,
+                     "HloScheduleProto: a computation with the id %" PRId64 " is unknown", id);
+    int at = computation->index;  // which of the computations of the proto it is
     hsc_wire module = hsc_wire_of(module_bytes);
     for (hsc_wire_field m; hsc_wire_next(&module, &m);)
-      if (m.number == HSC__MODULE_COMPUTATIONS && at-- == 0) HSC_TRY(apply_sequence(r, computation, m.bytes, &sequence));
+      if (m.number == HSC__MODULE_COMPUTATIONS && at-- == 0)
+        HSC_TRY(apply_sequence(r, computation, m.bytes, &sequence));
   }
   HSC_TRY(hsc_wire_status(&in, "HloScheduleProto"));
   r->module->is_scheduled = true;
@@ -529,27 +705,36 @@ static hsc_status *read_schedule(reader *r, hsc_view module_bytes, hsc_view byte
 
 static hsc_status *make_computations(reader *r, hsc_view bytes, size_t count) {
   r->computation_capacity = 16;
-  while (r->computation_capacity < count * 2 + 2) r->computation_capacity *= 2;
+  while (r->computation_capacity < count * 2 + 2)
+    r->computation_capacity *= 2;
   r->computations = hsc_alloc(r->computation_capacity * sizeof *r->computations);
-  if (!r->computations) return hsc_status_out_of_memory();
+  if (!r->computations)
+    return hsc_status_out_of_memory();
   hsc_wire in = hsc_wire_of(bytes);
   int index = 0;
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
-    if (f.number != HSC__MODULE_COMPUTATIONS) continue;
+    if (f.number != HSC__MODULE_COMPUTATIONS)
+      continue;
     hsc_view name = {"", 0};
     int64_t id = 0;
     hsc_wire computation = hsc_wire_of(f.bytes);
     for (hsc_wire_field c; hsc_wire_next(&computation, &c);) {
-      if (c.number == HSC__COMPUTATION_NAME) name = c.bytes;
-      else if (c.number == HSC__COMPUTATION_ID) id = (int64_t)c.value;
+      if (c.number == HSC__COMPUTATION_NAME)
+        name = c.bytes;
+      else if (c.number == HSC__COMPUTATION_ID)
+        id = (int64_t)c.value;
     }
     HSC_TRY(hsc_wire_status(&computation, "HloComputationProto"));
     hsc_bytes_reset(&r->name);
     hsc_bytes_append(&r->name, name.data, name.size);
     HSC_TRY(hsc_bytes_status(&r->name));
-    hsc_computation *made = hsc_module_add_computation(r->module, hsc_bytes_text(&r->name)), **slot = computation_slot(r, id);
-    if (!made) return hsc_status_out_of_memory();
-    if (*slot) return HSC_ERR(DATA_LOSS, "HloModuleProto: '%s' and '%s' have the same id %" PRId64, (*slot)->name, made->name, id);
+    hsc_computation *made = hsc_module_add_computation(r->module, hsc_bytes_text(&r->name));
+    hsc_computation **slot = computation_slot(r, id);
+    if (!made)
+      return hsc_status_out_of_memory();
+    if (*slot)
+      return HSC_ERR(DATA_LOSS, "HloModuleProto: '%s' and '%s' have the same id %" PRId64,
+                     (*slot)->name, made->name, id);
     made->index = index++;
     *slot = made;
   }
@@ -558,33 +743,54 @@ static hsc_status *make_computations(reader *r, hsc_view bytes, size_t count) {
 
 static hsc_status *read_payloads(reader *r, hsc_view bytes, size_t count) {
   r->payloads = hsc_alloc(count * sizeof *r->payloads);
-  if (!r->payloads) return hsc_status_out_of_memory();
+  if (!r->payloads)
+    return hsc_status_out_of_memory();
   hsc_wire in = hsc_wire_of(bytes);
   for (hsc_wire_field f; hsc_wire_next(&in, &f);)
-    if (f.number == HSC__MODULE_PAYLOADS && r->payload_count < count) r->payloads[r->payload_count++] = f.bytes;
+    if (f.number == HSC__MODULE_PAYLOADS && r->payload_count < count)
+      r->payloads[r->payload_count++] = f.bytes;
   return NULL;
 }
 
 static hsc_status *read_module(reader *r, hsc_view bytes) {
   hsc_module *module = r->module;
-  size_t computations = 0, payloads = 0;
+  size_t computations = 0;
+  size_t payloads = 0;
   int64_t entry_id = 0;
-  hsc_view entry_name = {0}, schedule = {0};
+  hsc_view entry_name = {0};
+  hsc_view schedule = {0};
   hsc_bytes hex = {0};
   hsc_status *status = NULL;
   hsc_wire in = hsc_wire_of(bytes);
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
     switch (f.number) {
-      case HSC__MODULE_NAME: module->name = hsc_arena_strndup(r->arena, f.bytes.data, f.bytes.size); break;
-      case HSC__MODULE_ENTRY_NAME: entry_name = f.bytes; break;
-      case HSC__MODULE_ENTRY_ID: entry_id = (int64_t)f.value; break;
-      case HSC__MODULE_COMPUTATIONS: computations++; break;
-      case HSC__MODULE_PROGRAM_SHAPE: HSC_GOTO(hsc__proto_read_program_shape(r->arena, f.bytes, &module->layout_text)); break;
-      case HSC__MODULE_SCHEDULE: schedule = f.bytes; break;
-      case HSC__MODULE_ALIASES: HSC_GOTO(read_aliases(r, f.bytes, false, &module->aliases, &module->alias_count)); break;
-      case HSC__MODULE_DONORS: HSC_GOTO(read_aliases(r, f.bytes, true, &module->donors, &module->donor_count)); break;
+      case HSC__MODULE_NAME:
+        module->name = hsc_arena_strndup(r->arena, f.bytes.data, f.bytes.size);
+        break;
+      case HSC__MODULE_ENTRY_NAME:
+        entry_name = f.bytes;
+        break;
+      case HSC__MODULE_ENTRY_ID:
+        entry_id = (int64_t)f.value;
+        break;
+      case HSC__MODULE_COMPUTATIONS:
+        computations++;
+        break;
+      case HSC__MODULE_PROGRAM_SHAPE:
+        HSC_GOTO(hsc__proto_read_program_shape(r->arena, f.bytes, &module->layout_text));
+        break;
+      case HSC__MODULE_SCHEDULE:
+        schedule = f.bytes;
+        break;
+      case HSC__MODULE_ALIASES:
+        HSC_GOTO(read_aliases(r, f.bytes, false, &module->aliases, &module->alias_count));
+        break;
+      case HSC__MODULE_DONORS:
+        HSC_GOTO(read_aliases(r, f.bytes, true, &module->donors, &module->donor_count));
+        break;
       case HSC__MODULE_STACK_INDEX:
-        if (f.bytes.size) HSC_GOTO(read_stack_index(r, f.bytes));
+        if (f.bytes.size)
+          HSC_GOTO(read_stack_index(r, f.bytes));
         break;
       case HSC__MODULE_FRONTEND_ATTRIBUTES:
         hsc_bytes_reset(&r->text);
@@ -595,14 +801,22 @@ static hsc_status *read_module(reader *r, hsc_view bytes) {
           HSC_GOTO(append_text(r->arena, &module->extra_attributes, hsc_bytes_view(&r->name)));
         }
         break;
-      case HSC__MODULE_PAYLOADS: payloads++; break;
-      case HSC__MODULE_OTHER_ATTRIBUTES: HSC_GOTO(append_text(r->arena, &module->extra_attributes, f.bytes)); break;
+      case HSC__MODULE_PAYLOADS:
+        payloads++;
+        break;
+      case HSC__MODULE_OTHER_ATTRIBUTES:
+        HSC_GOTO(append_text(r->arena, &module->extra_attributes, f.bytes));
+        break;
       case HSC__MODULE_REPLICAS:
       case HSC__MODULE_PARTITIONS:
-        if (f.value > 1 && f.value <= INT32_MAX) *(f.number == HSC__MODULE_REPLICAS ? &module->replica_count : &module->num_partitions) = (int32_t)f.value;
+        if (f.value > 1 && f.value <= INT32_MAX)
+          *(f.number == HSC__MODULE_REPLICAS ? &module->replica_count : &module->num_partitions) =
+              (int32_t)f.value;
         break;
-      case HSC__MODULE_ID: break;   // a number of the process that wrote it
-      default: HSC_GOTO(keep_unknown(&f, &hex));
+      case HSC__MODULE_ID:
+        break;  // a number of the process that wrote it
+      default:
+        HSC_GOTO(keep_unknown(&f, &hex));
     }
   }
   HSC_GOTO(hsc_wire_status(&in, "HloModuleProto"));
@@ -611,12 +825,14 @@ static hsc_status *read_module(reader *r, hsc_view bytes) {
     status = HSC_ERR(DATA_LOSS, "HloModuleProto: has no computations");
     goto done;
   }
-  if (payloads) HSC_GOTO(read_payloads(r, bytes, payloads));
+  if (payloads)
+    HSC_GOTO(read_payloads(r, bytes, payloads));
   HSC_GOTO(make_computations(r, bytes, computations));
   in = hsc_wire_of(bytes);
   int at = 0;
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
-    if (f.number != HSC__MODULE_COMPUTATIONS) continue;
+    if (f.number != HSC__MODULE_COMPUTATIONS)
+      continue;
     status = read_computation(r, module->computations[at], f.bytes);
     if (status) {
       status = hsc_status_note(status, "in the computation '%s'", module->computations[at]->name);
@@ -624,72 +840,90 @@ static hsc_status *read_module(reader *r, hsc_view bytes) {
     }
     at++;
   }
-  bool ordered = true;   // callees before callers, as XLA writes them
+  bool ordered = true;  // callees before callers, as XLA writes them
   for (size_t i = 0; i < r->called_count; i++) {
     hsc_instr *instr = r->called[i].instr;
-    if (r->called[i].index >= instr->called_count) continue;   // dropped
+    if (r->called[i].index >= instr->called_count)
+      continue;  // dropped
     hsc_computation *to = *computation_slot(r, r->called[i].id);
     ordered = ordered && to && to->index < instr->parent->index;
     if (!to) {
-      status = HSC_ERR(DATA_LOSS, "'%s' calls a computation with the id %" PRId64 ", which is unknown", instr->name, r->called[i].id);
+      status =
+          HSC_ERR(DATA_LOSS, "'%s' calls a computation with the id %" PRId64 ", which is unknown",
+                  instr->name, r->called[i].id);
       goto done;
     }
     // XLA has the body of a while before its condition, the IR after it.
-    instr->called[instr->op == HSC_OP_WHILE ? instr->called_count - 1 - r->called[i].index : r->called[i].index] = to;
+    instr->called[instr->op == HSC_OP_WHILE ? instr->called_count - 1 - r->called[i].index
+                                            : r->called[i].index] = to;
   }
   module->entry = *computation_slot(r, entry_id);
-  if (!module->entry || (entry_id == 0 && entry_name.size && !hsc_view_equals_text(entry_name, module->entry->name))) {
+  if (!module->entry || (entry_id == 0 && entry_name.size &&
+                         !hsc_view_equals_text(entry_name, module->entry->name))) {
     for (int i = 0; i < module->computation_count; i++)
-      if (hsc_view_equals_text(entry_name, module->computations[i]->name)) module->entry = module->computations[i];
+      if (hsc_view_equals_text(entry_name, module->computations[i]->name))
+        module->entry = module->computations[i];
   }
   if (!module->entry) {
-    status = HSC_ERR(DATA_LOSS, "HloModuleProto: no computation has the entry's id %" PRId64, entry_id);
+    status =
+        HSC_ERR(DATA_LOSS, "HloModuleProto: no computation has the entry's id %" PRId64, entry_id);
     goto done;
   }
-  if (schedule.data) HSC_GOTO(read_schedule(r, bytes, schedule));
-  if (!ordered) HSC_GOTO(hsc__module_order(module));
+  if (schedule.data)
+    HSC_GOTO(read_schedule(r, bytes, schedule));
+  if (!ordered)
+    HSC_GOTO(hsc__module_order(module));
   status = hsc_arena_status(r->arena);
 done:
   hsc_bytes_deinit(&hex);
   return status;
 }
 
-// ---- messages around the module ----------------------------------------------------------------------------------------------------
+// ---- messages around the module -----------------------------------------------------------------
 
-// A message without errors that has computations: fields 3 that are messages themselves, with a name and instructions.
+// A message without errors that has computations: fields 3 that are messages themselves, with a
+// name and instructions.
 static bool looks_like_module(hsc_view bytes) {
   hsc_wire in = hsc_wire_of(bytes);
   bool computations = false;
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
-    if (f.number != HSC__MODULE_COMPUTATIONS || f.type != HSC_WIRE_BYTES) continue;
-    bool name = false, instructions = false;
+    if (f.number != HSC__MODULE_COMPUTATIONS || f.type != HSC_WIRE_BYTES)
+      continue;
+    bool name = false;
+    bool instructions = false;
     hsc_wire computation = hsc_wire_of(f.bytes);
     for (hsc_wire_field c; hsc_wire_next(&computation, &c);) {
       name |= c.number == 1 && c.type == HSC_WIRE_BYTES;
       instructions |= c.number == 2 && c.type == HSC_WIRE_BYTES;
     }
     computations = name && instructions && !computation.error;
-    if (!computations) return false;
+    if (!computations)
+      return false;
   }
   return computations && !in.error;
 }
 
 // The HloModuleProto inside `bytes`, and the HloModuleConfigProto beside it when there is one.
 static hsc_view unwrap(hsc_view bytes, int depth, hsc_view *out_config) {
-  hsc_view inner = {0}, second = {0};
+  hsc_view inner = {0};
+  hsc_view second = {0};
   hsc_wire in = hsc_wire_of(bytes);
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
-    if (f.number == 1 && f.type == HSC_WIRE_BYTES && !inner.data) inner = f.bytes;
-    if (f.number == 2 && f.type == HSC_WIRE_BYTES && !second.data) second = f.bytes;
+    if (f.number == 1 && f.type == HSC_WIRE_BYTES && !inner.data)
+      inner = f.bytes;
+    if (f.number == 2 && f.type == HSC_WIRE_BYTES && !second.data)
+      second = f.bytes;
   }
-  if (in.error || inner.size < 4) return bytes;
+  if (in.error || inner.size < 4)
+    return bytes;
   if (looks_like_module(inner)) {
     *out_config = second;
     return inner;
   }
   if (depth > 0) {
     hsc_view deeper = unwrap(inner, depth - 1, out_config);
-    if (deeper.data != inner.data && looks_like_module(deeper)) return deeper;
+    if (deeper.data != inner.data && looks_like_module(deeper))
+      return deeper;
   }
   return bytes;
 }
@@ -697,9 +931,12 @@ static hsc_view unwrap(hsc_view bytes, int depth, hsc_view *out_config) {
 static hsc_status *read_config(reader *r, hsc_view config) {
   hsc_wire in = hsc_wire_of(config);
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
-    if (f.number == 1 && f.type == HSC_WIRE_BYTES) HSC_TRY(hsc__proto_read_program_shape(r->arena, f.bytes, &r->module->layout_text));
-    else if (f.number == 4 && f.value > 1 && f.value <= INT32_MAX) r->module->replica_count = (int32_t)f.value;
-    else if (f.number == 5 && f.value > 1 && f.value <= INT32_MAX) r->module->num_partitions = (int32_t)f.value;
+    if (f.number == 1 && f.type == HSC_WIRE_BYTES)
+      HSC_TRY(hsc__proto_read_program_shape(r->arena, f.bytes, &r->module->layout_text));
+    else if (f.number == 4 && f.value > 1 && f.value <= INT32_MAX)
+      r->module->replica_count = (int32_t)f.value;
+    else if (f.number == 5 && f.value > 1 && f.value <= INT32_MAX)
+      r->module->num_partitions = (int32_t)f.value;
   }
   return hsc_wire_status(&in, "HloModuleConfigProto");
 }
@@ -708,13 +945,16 @@ hsc_status *hsc_hlo_proto_read(hsc_view bytes, const char *path, hsc_module **ou
   hsc_status *status = NULL;
   hsc_view config = {0};
   reader *r = hsc_alloc(sizeof *r);
-  if (!r) return hsc_status_out_of_memory();
+  if (!r)
+    return hsc_status_out_of_memory();
   HSC_GOTO(hsc_module_create("", &r->module));
   r->arena = r->module->arena;
-  if (path) r->module->source_path = hsc_arena_strdup(r->arena, path);
+  if (path)
+    r->module->source_path = hsc_arena_strdup(r->arena, path);
   hsc_view module = unwrap(bytes, 1, &config);
   HSC_GOTO(read_module(r, module));
-  if (config.data) HSC_GOTO(read_config(r, config));
+  if (config.data)
+    HSC_GOTO(read_config(r, config));
   HSC_GOTO(hsc_arena_status(r->arena));
   *out_module = r->module;
   r->module = NULL;

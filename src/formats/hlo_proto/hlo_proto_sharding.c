@@ -1,15 +1,27 @@
-// hlo_proto_sharding.c - OpSharding, both ways, in XLA's text: {replicated}, {maximal device=3}, {manual}, {unknown}, {unreduced},
-// {devices=[2,1]0,1}, {devices=[2,2]<=[2,2]T(1,0) last_tile_dim_replicate}, {devices=[2,2]<=[4] last_tile_dims={manual}}, tuples {{...}, {...}},
+// hlo_proto_sharding.c - OpSharding, both ways, in XLA's text: {replicated}, {maximal device=3},
+// {manual}, {unknown}, {unreduced}, {devices=[2,1]0,1}, {devices=[2,2]<=[2,2]T(1,0)
+// last_tile_dim_replicate}, {devices=[2,2]<=[4] last_tile_dims={manual}}, tuples {{...}, {...}},
 // named {mesh[a=2,b=4], [{a}, {b,?}], replicated={c}}.
 #include "formats/hlo_proto/hlo_proto_internal.h"
 
 #include <inttypes.h>
 
 enum { REPLICATED, MAXIMAL, TUPLE, OTHER, MANUAL, UNKNOWN, UNREDUCED, TYPE_COUNT };
-static const char *const type_words[TYPE_COUNT] = {"replicated", "maximal", "tuple", "other", "manual", "unknown", "unreduced"};
+static const char *const type_words[TYPE_COUNT] = {"replicated", "maximal", "tuple",    "other",
+                                                   "manual",     "unknown", "unreduced"};
 enum {
-  F_TYPE = 1, F_DIMS = 3, F_DEVICES = 4, F_TUPLE = 5, F_REPLICATE_LAST = 6, F_LAST_TILE_DIMS = 8, F_IOTA_DIMS = 9, F_IOTA_PERM = 10, F_GROUP = 11,
-  F_GROUP_ID = 12, F_GROUP_TYPE = 13, F_NAMED = 14,
+  F_TYPE = 1,
+  F_DIMS = 3,
+  F_DEVICES = 4,
+  F_TUPLE = 5,
+  F_REPLICATE_LAST = 6,
+  F_LAST_TILE_DIMS = 8,
+  F_IOTA_DIMS = 9,
+  F_IOTA_PERM = 10,
+  F_GROUP = 11,
+  F_GROUP_ID = 12,
+  F_GROUP_TYPE = 13,
+  F_NAMED = 14,
 };
 enum { MAX_DEPTH = 16 };
 
@@ -21,13 +33,14 @@ static hsc_status *numbers(const hsc_wire_field *field, hsc_bytes *text) {
   }
   while (in.p < in.end) {
     uint64_t value;
-    if (!hsc_wire_varint(&in, &value)) return HSC_ERR(DATA_LOSS, "OpSharding: malformed numbers in field %u", field->number);
+    if (!hsc_wire_varint(&in, &value))
+      return HSC_ERR(DATA_LOSS, "OpSharding: malformed numbers in field %u", field->number);
     hsc_bytes_printf(text, "%s%" PRId64, text->size ? "," : "", (int64_t)value);
   }
   return NULL;
 }
 
-// ---- named shardings -----------------------------------------------------------------------------------------------------------------
+// ---- named shardings ----------------------------------------------------------------------------
 
 typedef struct mesh {
   hsc_view names[64];
@@ -36,22 +49,31 @@ typedef struct mesh {
 } mesh;
 
 static void axis_text(hsc_view bytes, const mesh *m, hsc_bytes *text) {
-  int64_t index = 0, pre = 0, size = 0;
+  int64_t index = 0;
+  int64_t pre = 0;
+  int64_t size = 0;
   bool sub = false;
   hsc_wire in = hsc_wire_of(bytes);
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
-    if (f.number == 1) index = (int64_t)f.value;
-    if (f.number != 2) continue;
+    if (f.number == 1)
+      index = (int64_t)f.value;
+    if (f.number != 2)
+      continue;
     sub = true;
     hsc_wire info = hsc_wire_of(f.bytes);
     for (hsc_wire_field s; hsc_wire_next(&info, &s);) {
-      if (s.number == 1) pre = (int64_t)s.value;
-      else if (s.number == 2) size = (int64_t)s.value;
+      if (s.number == 1)
+        pre = (int64_t)s.value;
+      else if (s.number == 2)
+        size = (int64_t)s.value;
     }
   }
-  if (index >= 0 && index < m->count) hsc_bytes_append(text, m->names[index].data, m->names[index].size);
-  else hsc_bytes_printf(text, "%" PRId64, index);
-  if (sub) hsc_bytes_printf(text, ":(%" PRId64 ")%" PRId64, pre, size);
+  if (index >= 0 && index < m->count)
+    hsc_bytes_append(text, m->names[index].data, m->names[index].size);
+  else
+    hsc_bytes_printf(text, "%" PRId64, index);
+  if (sub)
+    hsc_bytes_printf(text, ":(%" PRId64 ")%" PRId64, pre, size);
 }
 
 static void axes_text(hsc_view bytes, uint32_t number, const mesh *m, bool open, hsc_bytes *text) {
@@ -59,24 +81,31 @@ static void axes_text(hsc_view bytes, uint32_t number, const mesh *m, bool open,
   hsc_bytes_append_char(text, '{');
   hsc_wire in = hsc_wire_of(bytes);
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
-    if (f.number != number) continue;
-    if (!first) hsc_bytes_append_char(text, ',');
+    if (f.number != number)
+      continue;
+    if (!first)
+      hsc_bytes_append_char(text, ',');
     first = false;
     axis_text(f.bytes, m, text);
   }
-  if (open) hsc_bytes_append_text(text, first ? "?" : ",?");
+  if (open)
+    hsc_bytes_append_text(text, first ? "?" : ",?");
   hsc_bytes_append_char(text, '}');
 }
 
 static hsc_status *named_text(hsc_view bytes, hsc_bytes *text) {
   mesh m = {.count = 0};
-  hsc_bytes devices = {0}, iota = {0}, permutation = {0};
+  hsc_bytes devices = {0};
+  hsc_bytes iota = {0};
+  hsc_bytes permutation = {0};
   hsc_status *status = NULL;
   hsc_wire in = hsc_wire_of(bytes);
   bool has[8] = {false};
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
-    if (f.number < 8) has[f.number] = true;
-    if (f.number != 2) continue;
+    if (f.number < 8)
+      has[f.number] = true;
+    if (f.number != 2)
+      continue;
     hsc_wire mesh_in = hsc_wire_of(f.bytes);
     for (hsc_wire_field a; hsc_wire_next(&mesh_in, &a);) {
       if (a.number == 1 && m.count < 64) {
@@ -84,15 +113,18 @@ static hsc_status *named_text(hsc_view bytes, hsc_bytes *text) {
         m.names[m.count] = (hsc_view){"", 0};
         m.sizes[m.count] = 0;
         for (hsc_wire_field x; hsc_wire_next(&axis, &x);) {
-          if (x.number == 1) m.names[m.count] = x.bytes;
-          else if (x.number == 2) m.sizes[m.count] = (int64_t)x.value;
+          if (x.number == 1)
+            m.names[m.count] = x.bytes;
+          else if (x.number == 2)
+            m.sizes[m.count] = (int64_t)x.value;
         }
         m.count++;
       } else if (a.number == 2) {
         HSC_GOTO(numbers(&a, &devices));
       } else if (a.number == 3) {
         hsc_wire transform = hsc_wire_of(a.bytes);
-        for (hsc_wire_field t; hsc_wire_next(&transform, &t);) HSC_GOTO(numbers(&t, t.number == 1 ? &iota : &permutation));
+        for (hsc_wire_field t; hsc_wire_next(&transform, &t);)
+          HSC_GOTO(numbers(&t, t.number == 1 ? &iota : &permutation));
       }
     }
   }
@@ -102,10 +134,15 @@ static hsc_status *named_text(hsc_view bytes, hsc_bytes *text) {
     goto done;
   }
   hsc_bytes_append_text(text, "{mesh[");
-  for (int i = 0; i < m.count; i++) hsc_bytes_printf(text, "%s%.*s=%" PRId64, i ? "," : "", (int)m.names[i].size, m.names[i].data, m.sizes[i]);
+  for (int i = 0; i < m.count; i++)
+    hsc_bytes_printf(text, "%s%.*s=%" PRId64, i ? "," : "", (int)m.names[i].size, m.names[i].data,
+                     m.sizes[i]);
   hsc_bytes_append_char(text, ']');
-  if (iota.size) hsc_bytes_printf(text, ", device_ids=([%s]T(%s))", hsc_bytes_text(&iota), hsc_bytes_text(&permutation));
-  else if (devices.size) hsc_bytes_printf(text, ", device_ids=(%s)", hsc_bytes_text(&devices));
+  if (iota.size)
+    hsc_bytes_printf(text, ", device_ids=([%s]T(%s))", hsc_bytes_text(&iota),
+                     hsc_bytes_text(&permutation));
+  else if (devices.size)
+    hsc_bytes_printf(text, ", device_ids=(%s)", hsc_bytes_text(&devices));
   if (!has[3] && !has[4] && !has[5] && !has[7]) {
     hsc_bytes_append_text(text, ", replicated}");
     goto done;
@@ -114,12 +151,15 @@ static hsc_status *named_text(hsc_view bytes, hsc_bytes *text) {
   bool first = true;
   in = hsc_wire_of(bytes);
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
-    if (f.number != 3) continue;
+    if (f.number != 3)
+      continue;
     bool closed = false;
     hsc_wire dim = hsc_wire_of(f.bytes);
     for (hsc_wire_field d; hsc_wire_next(&dim, &d);)
-      if (d.number == 2) closed = d.value != 0;
-    if (!first) hsc_bytes_append_text(text, ", ");
+      if (d.number == 2)
+        closed = d.value != 0;
+    if (!first)
+      hsc_bytes_append_text(text, ", ");
     first = false;
     axes_text(f.bytes, 1, &m, !closed, text);
   }
@@ -129,7 +169,8 @@ static hsc_status *named_text(hsc_view bytes, hsc_bytes *text) {
     const char *word;
   } lists[] = {{4, "replicated"}, {5, "unreduced"}, {7, "manual"}};
   for (size_t i = 0; i < HSC_COUNT_OF(lists); i++) {
-    if (!has[lists[i].number]) continue;
+    if (!has[lists[i].number])
+      continue;
     hsc_bytes_printf(text, ", %s=", lists[i].word);
     axes_text(bytes, lists[i].number, &m, false, text);
   }
@@ -143,16 +184,22 @@ done:
 
 static bool scan_axis(hsc__scan *scan, const mesh *m, hsc_bytes *out, uint32_t field) {
   hsc_view name = hsc__scan_ident(scan);
-  int64_t index = 0, pre, size;
-  while (index < m->count && !hsc_view_equals(m->names[index], name)) index++;
+  int64_t index = 0;
+  int64_t pre;
+  int64_t size;
+  while (index < m->count && !hsc_view_equals(m->names[index], name))
+    index++;
   if (index == m->count) {
     hsc__scan number = hsc__scan_of(name);
-    if (!hsc__scan_int(&number, &index) || !hsc__scan_done(&number)) return false;
+    if (!hsc__scan_int(&number, &index) || !hsc__scan_done(&number))
+      return false;
   }
   size_t mark = hsc_wire_begin(out, field);
   hsc_wire_put_int(out, 1, index);
   if (hsc__scan_char(scan, ':')) {
-    if (!hsc__scan_char(scan, '(') || !hsc__scan_int(scan, &pre) || !hsc__scan_char(scan, ')') || !hsc__scan_int(scan, &size)) return false;
+    if (!hsc__scan_char(scan, '(') || !hsc__scan_int(scan, &pre) || !hsc__scan_char(scan, ')') ||
+        !hsc__scan_int(scan, &size))
+      return false;
     size_t sub = hsc_wire_begin(out, 2);
     hsc_wire_put_int(out, 1, pre);
     hsc_wire_put_int(out, 2, size);
@@ -162,12 +209,16 @@ static bool scan_axis(hsc__scan *scan, const mesh *m, hsc_bytes *out, uint32_t f
   return true;
 }
 
-static bool scan_axes(hsc__scan *scan, const mesh *m, hsc_bytes *out, uint32_t field, bool *out_open) {
+static bool scan_axes(
+    hsc__scan *scan, const mesh *m, hsc_bytes *out, uint32_t field, bool *out_open) {
   *out_open = false;
-  if (!hsc__scan_char(scan, '{')) return false;
+  if (!hsc__scan_char(scan, '{'))
+    return false;
   while (!hsc__scan_char(scan, '}')) {
-    if (hsc__scan_char(scan, '?')) *out_open = true;
-    else if (!scan_axis(scan, m, out, field)) return false;
+    if (hsc__scan_char(scan, '?'))
+      *out_open = true;
+    else if (!scan_axis(scan, m, out, field))
+      return false;
     hsc__scan_char(scan, ',');
   }
   return true;
@@ -179,19 +230,25 @@ static bool named_write(hsc__scan *scan, hsc_bytes *out) {
   int64_t values[1024];
   int count;
   bool open;
-  size_t named = hsc_wire_begin(out, F_NAMED), mesh_mark = hsc_wire_begin(out, 2);
+  size_t named = hsc_wire_begin(out, F_NAMED);
+  size_t mesh_mark = hsc_wire_begin(out, 2);
   if (hsc__scan_word(scan, "maximal_mesh")) {
-    if (!hsc__scan_char(scan, '[') || !hsc__scan_word(scan, "device_id") || !hsc__scan_char(scan, '=') || !hsc__scan_int(scan, values) || !hsc__scan_char(scan, ']')) return false;
+    if (!hsc__scan_char(scan, '[') || !hsc__scan_word(scan, "device_id") ||
+        !hsc__scan_char(scan, '=') || !hsc__scan_int(scan, values) || !hsc__scan_char(scan, ']'))
+      return false;
     hsc_wire_put_packed(out, 2, values, 1);
     hsc_wire_end(out, mesh_mark);
     hsc_wire_end(out, named);
     return hsc__scan_char(scan, '}');
   }
-  if (!hsc__scan_word(scan, "mesh") || !hsc__scan_char(scan, '[')) return false;
+  if (!hsc__scan_word(scan, "mesh") || !hsc__scan_char(scan, '['))
+    return false;
   while (!hsc__scan_char(scan, ']')) {
-    if (m.count == 64) return false;
+    if (m.count == 64)
+      return false;
     m.names[m.count] = hsc__scan_ident(scan);
-    if (!hsc__scan_char(scan, '=') || !hsc__scan_int(scan, &m.sizes[m.count])) return false;
+    if (!hsc__scan_char(scan, '=') || !hsc__scan_int(scan, &m.sizes[m.count]))
+      return false;
     size_t axis = hsc_wire_begin(out, 1);
     hsc_wire_put_bytes(out, 1, m.names[m.count].data, m.names[m.count].size);
     hsc_wire_put_int(out, 2, m.sizes[m.count]);
@@ -201,19 +258,24 @@ static bool named_write(hsc__scan *scan, hsc_bytes *out) {
   }
   hsc__scan_char(scan, ',');
   if (hsc__scan_word(scan, "device_ids")) {
-    if (!hsc__scan_char(scan, '=')) return false;
+    if (!hsc__scan_char(scan, '='))
+      return false;
     hsc__scan inner = *scan;
     if (hsc__scan_char(&inner, '(') && hsc__scan_peek(&inner, '[')) {
       *scan = inner;
-      if (!hsc__scan_ints(scan, '[', ']', values, 64, &count)) return false;
+      if (!hsc__scan_ints(scan, '[', ']', values, 64, &count))
+        return false;
       size_t transform = hsc_wire_begin(out, 3);
       hsc_wire_put_packed(out, 1, values, (size_t)count);
-      if (hsc__scan_char(scan, 'T') && !hsc__scan_ints(scan, '(', ')', values, 64, &count)) return false;
+      if (hsc__scan_char(scan, 'T') && !hsc__scan_ints(scan, '(', ')', values, 64, &count))
+        return false;
       hsc_wire_put_packed(out, 2, values, (size_t)count);
       hsc_wire_end(out, transform);
-      if (!hsc__scan_char(scan, ')')) return false;
+      if (!hsc__scan_char(scan, ')'))
+        return false;
     } else {
-      if (!hsc__scan_ints(scan, '(', ')', values, 1024, &count)) return false;
+      if (!hsc__scan_ints(scan, '(', ')', values, 1024, &count))
+        return false;
       hsc_wire_put_packed(out, 2, values, (size_t)count);
     }
     hsc__scan_char(scan, ',');
@@ -222,14 +284,24 @@ static bool named_write(hsc__scan *scan, hsc_bytes *out) {
   if (hsc__scan_char(scan, '[')) {
     while (!hsc__scan_char(scan, ']')) {
       size_t dim = hsc_wire_begin(out, 3);
-      if (!scan_axes(scan, &m, out, 1, &open)) return false;
+      if (!scan_axes(scan, &m, out, 1, &open))
+        return false;
       hsc_wire_put_bool(out, 2, !open);
       hsc_wire_end(out, dim);
       hsc__scan_char(scan, ',');
     }
     while (hsc__scan_char(scan, ',')) {
-      uint32_t field = hsc__scan_word(scan, "replicated") ? 4 : hsc__scan_word(scan, "unreduced") ? 5 : hsc__scan_word(scan, "manual") ? 7 : 0;
-      if (!field || !hsc__scan_char(scan, '=') || !scan_axes(scan, &m, out, field, &open)) return false;
+      uint32_t field;
+      if (hsc__scan_word(scan, "replicated"))
+        field = 4;
+      else if (hsc__scan_word(scan, "unreduced"))
+        field = 5;
+      else if (hsc__scan_word(scan, "manual"))
+        field = 7;
+      else
+        field = 0;
+      if (!field || !hsc__scan_char(scan, '=') || !scan_axes(scan, &m, out, field, &open))
+        return false;
     }
   } else if (!hsc__scan_word(scan, "replicated")) {
     return false;
@@ -238,45 +310,75 @@ static bool named_write(hsc__scan *scan, hsc_bytes *out) {
   return hsc__scan_char(scan, '}');
 }
 
-// ---- positional shardings --------------------------------------------------------------------------------------------------------------
+// ---- positional shardings -----------------------------------------------------------------------
 
 hsc_status *hsc__proto_sharding_text(hsc_view bytes, int depth, hsc_bytes *text) {
-  if (depth > MAX_DEPTH) return HSC_ERR(INVALID_ARGUMENT, "OpSharding: nested more than %d deep", MAX_DEPTH);
-  hsc_bytes dims = {0}, devices = {0}, iota = {0}, permutation = {0}, last = {0};
+  if (depth > MAX_DEPTH)
+    return HSC_ERR(INVALID_ARGUMENT, "OpSharding: nested more than %d deep", MAX_DEPTH);
+  hsc_bytes dims = {0};
+  hsc_bytes devices = {0};
+  hsc_bytes iota = {0};
+  hsc_bytes permutation = {0};
+  hsc_bytes last = {0};
   hsc_status *status = NULL;
-  uint64_t type = REPLICATED, group_type = 0;
+  uint64_t type = REPLICATED;
+  uint64_t group_type = 0;
   int64_t group_id = 0;
-  bool replicate_last = false, group = false, trivial = true;
+  bool replicate_last = false;
+  bool group = false;
+  bool trivial = true;
   hsc_view named = {0};
   hsc_wire in = hsc_wire_of(bytes);
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
     switch (f.number) {
-      case F_TYPE: type = f.value; break;
-      case F_DIMS: HSC_GOTO(numbers(&f, &dims)); break;
-      case F_DEVICES: HSC_GOTO(numbers(&f, &devices)); break;
-      case F_REPLICATE_LAST: replicate_last = f.value != 0; break;
+      case F_TYPE:
+        type = f.value;
+        break;
+      case F_DIMS:
+        HSC_GOTO(numbers(&f, &dims));
+        break;
+      case F_DEVICES:
+        HSC_GOTO(numbers(&f, &devices));
+        break;
+      case F_REPLICATE_LAST:
+        replicate_last = f.value != 0;
+        break;
       case F_LAST_TILE_DIMS: {
         int64_t values[64];
         size_t count = 0;
         hsc_wire_ints(&f, values, 64, &count);
         for (size_t i = 0; i < count && i < 64; i++)
-          hsc_bytes_printf(&last, "%s%s", last.size ? ", " : "", values[i] >= 0 && values[i] < TYPE_COUNT ? type_words[values[i]] : "unknown");
+          hsc_bytes_printf(
+              &last, "%s%s", last.size ? ", " : "",
+              values[i] >= 0 && values[i] < TYPE_COUNT ? type_words[values[i]] : "unknown");
         break;
       }
-      case F_IOTA_DIMS: HSC_GOTO(numbers(&f, &iota)); break;
+      case F_IOTA_DIMS:
+        HSC_GOTO(numbers(&f, &iota));
+        break;
       case F_IOTA_PERM: {
         int64_t values[64];
         size_t count = 0;
         hsc_wire_ints(&f, values, 64, &count);
-        for (size_t i = 0; i < count && i < 64; i++) trivial &= values[i] == (int64_t)i;
+        for (size_t i = 0; i < count && i < 64; i++)
+          trivial &= values[i] == (int64_t)i;
         HSC_GOTO(numbers(&f, &permutation));
         break;
       }
-      case F_GROUP: group = f.value != 0; break;
-      case F_GROUP_ID: group_id = (int64_t)f.value; break;
-      case F_GROUP_TYPE: group_type = f.value; break;
-      case F_NAMED: named = f.bytes; break;
-      default: break;
+      case F_GROUP:
+        group = f.value != 0;
+        break;
+      case F_GROUP_ID:
+        group_id = (int64_t)f.value;
+        break;
+      case F_GROUP_TYPE:
+        group_type = f.value;
+        break;
+      case F_NAMED:
+        named = f.bytes;
+        break;
+      default:
+        break;
     }
   }
   HSC_GOTO(hsc_wire_status(&in, "OpSharding"));
@@ -289,8 +391,10 @@ hsc_status *hsc__proto_sharding_text(hsc_view bytes, int depth, hsc_bytes *text)
     bool first = true;
     in = hsc_wire_of(bytes);
     for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
-      if (f.number != F_TUPLE) continue;
-      if (!first) hsc_bytes_append_text(text, ", ");
+      if (f.number != F_TUPLE)
+        continue;
+      if (!first)
+        hsc_bytes_append_text(text, ", ");
       first = false;
       HSC_GOTO(hsc__proto_sharding_text(f.bytes, depth + 1, text));
     }
@@ -300,19 +404,24 @@ hsc_status *hsc__proto_sharding_text(hsc_view bytes, int depth, hsc_bytes *text)
     hsc_bytes_printf(text, "devices=[%s]", hsc_bytes_text(&dims));
     if (iota.size) {
       hsc_bytes_printf(text, "<=[%s]", hsc_bytes_text(&iota));
-      if (!trivial) hsc_bytes_printf(text, "T(%s)", hsc_bytes_text(&permutation));
+      if (!trivial)
+        hsc_bytes_printf(text, "T(%s)", hsc_bytes_text(&permutation));
     } else {
       hsc_bytes_append_text(text, hsc_bytes_text(&devices));
     }
-    if (replicate_last) hsc_bytes_append_text(text, " last_tile_dim_replicate");
-    if (last.size) hsc_bytes_printf(text, " last_tile_dims={%s}", hsc_bytes_text(&last));
+    if (replicate_last)
+      hsc_bytes_append_text(text, " last_tile_dim_replicate");
+    if (last.size)
+      hsc_bytes_printf(text, " last_tile_dims={%s}", hsc_bytes_text(&last));
   } else if (type < TYPE_COUNT) {
     hsc_bytes_append_text(text, type_words[type]);
   } else {
-    status = HSC_ERR(UNIMPLEMENTED, "OpSharding: type %llu: not built yet: reading it", (unsigned long long)type);
+    status = HSC_ERR(UNIMPLEMENTED, "OpSharding: type %llu: not built yet: reading it",
+                     (unsigned long long)type);
     goto done;
   }
-  if (group) hsc_bytes_printf(text, " %s %" PRId64, group_type == 0 ? "shard_as" : "shard_like", group_id);
+  if (group)
+    hsc_bytes_printf(text, " %s %" PRId64, group_type == 0 ? "shard_as" : "shard_like", group_id);
   hsc_bytes_append_char(text, '}');
   status = hsc_bytes_status(text);
 done:
@@ -328,12 +437,17 @@ static bool write_tiles(hsc__scan *scan, hsc_bytes *out) {
   int64_t values[64], permutation[64];
   int count, permutation_count;
   hsc_wire_put_int(out, F_TYPE, OTHER);
-  if (!hsc__scan_char(scan, '=') || !hsc__scan_ints(scan, '[', ']', values, 64, &count)) return false;
+  if (!hsc__scan_char(scan, '=') || !hsc__scan_ints(scan, '[', ']', values, 64, &count))
+    return false;
   hsc_wire_put_packed(out, F_DIMS, values, (size_t)count);
   if (hsc__scan_word(scan, "<=")) {
-    if (!hsc__scan_ints(scan, '[', ']', values, 64, &count)) return false;
-    for (permutation_count = 0; permutation_count < count; permutation_count++) permutation[permutation_count] = permutation_count;
-    if (hsc__scan_char(scan, 'T') && !hsc__scan_ints(scan, '(', ')', permutation, 64, &permutation_count)) return false;
+    if (!hsc__scan_ints(scan, '[', ']', values, 64, &count))
+      return false;
+    for (permutation_count = 0; permutation_count < count; permutation_count++)
+      permutation[permutation_count] = permutation_count;
+    if (hsc__scan_char(scan, 'T') &&
+        !hsc__scan_ints(scan, '(', ')', permutation, 64, &permutation_count))
+      return false;
     hsc_wire_put_packed(out, F_IOTA_DIMS, values, (size_t)count);
     hsc_wire_put_packed(out, F_IOTA_PERM, permutation, (size_t)permutation_count);
   } else {
@@ -345,14 +459,18 @@ static bool write_tiles(hsc__scan *scan, hsc_bytes *out) {
     }
     hsc_wire_end(out, mark);
   }
-  if (hsc__scan_word(scan, "last_tile_dim_replicate")) hsc_wire_put_bool(out, F_REPLICATE_LAST, true);
+  if (hsc__scan_word(scan, "last_tile_dim_replicate"))
+    hsc_wire_put_bool(out, F_REPLICATE_LAST, true);
   if (hsc__scan_word(scan, "last_tile_dims")) {
-    if (!hsc__scan_char(scan, '=') || !hsc__scan_char(scan, '{')) return false;
+    if (!hsc__scan_char(scan, '=') || !hsc__scan_char(scan, '{'))
+      return false;
     for (count = 0; !hsc__scan_char(scan, '}');) {
       hsc_view word = hsc__scan_ident(scan);
       int type = 0;
-      while (type < TYPE_COUNT && !hsc_view_equals_text(word, type_words[type])) type++;
-      if (type == TYPE_COUNT || count == 64) return false;
+      while (type < TYPE_COUNT && !hsc_view_equals_text(word, type_words[type]))
+        type++;
+      if (type == TYPE_COUNT || count == 64)
+        return false;
       values[count++] = type;
       hsc__scan_char(scan, ',');
     }
@@ -362,40 +480,51 @@ static bool write_tiles(hsc__scan *scan, hsc_bytes *out) {
 }
 
 static bool write_one(hsc__scan *scan, hsc_bytes *out, uint32_t field, int depth) {
-  if (depth > MAX_DEPTH || !hsc__scan_char(scan, '{')) return false;
+  if (depth > MAX_DEPTH || !hsc__scan_char(scan, '{'))
+    return false;
   size_t mark = hsc_wire_begin(out, field);
   int64_t number;
   if (hsc__scan_peek(scan, '{') || hsc__scan_peek(scan, '}')) {
     hsc_wire_put_int(out, F_TYPE, TUPLE);
     while (!hsc__scan_char(scan, '}')) {
-      if (!write_one(scan, out, F_TUPLE, depth + 1)) return false;
+      if (!write_one(scan, out, F_TUPLE, depth + 1))
+        return false;
       hsc__scan_char(scan, ',');
     }
     hsc_wire_end(out, mark);
     return true;
   }
-  if (scan->end - scan->p > 4 && (memcmp(scan->p, "mesh", 4) == 0 || memcmp(scan->p, "maximal_mesh", scan->end - scan->p < 12 ? 4 : 12) == 0)) {
-    if (!named_write(scan, out)) return false;
+  if (scan->end - scan->p > 4 &&
+      (memcmp(scan->p, "mesh", 4) == 0 ||
+       memcmp(scan->p, "maximal_mesh", scan->end - scan->p < 12 ? 4 : 12) == 0)) {
+    if (!named_write(scan, out))
+      return false;
     hsc_wire_end(out, mark);
     return true;
   }
   if (hsc__scan_word(scan, "maximal")) {
-    if (!hsc__scan_word(scan, "device") || !hsc__scan_char(scan, '=') || !hsc__scan_int(scan, &number)) return false;
+    if (!hsc__scan_word(scan, "device") || !hsc__scan_char(scan, '=') ||
+        !hsc__scan_int(scan, &number))
+      return false;
     hsc_wire_put_int(out, F_TYPE, MAXIMAL);
     hsc_wire_put_packed(out, F_DIMS, (int64_t[]){1}, 1);
     hsc_wire_put_packed(out, F_DEVICES, &number, 1);
   } else if (hsc__scan_word(scan, "devices")) {
-    if (!write_tiles(scan, out)) return false;
+    if (!write_tiles(scan, out))
+      return false;
   } else {
     hsc_view word = hsc__scan_ident(scan);
     int type = 0;
-    while (type < TYPE_COUNT && !hsc_view_equals_text(word, type_words[type])) type++;
-    if (type == TYPE_COUNT || type == TUPLE || type == OTHER) return false;
+    while (type < TYPE_COUNT && !hsc_view_equals_text(word, type_words[type]))
+      type++;
+    if (type == TYPE_COUNT || type == TUPLE || type == OTHER)
+      return false;
     hsc_wire_put_int(out, F_TYPE, type);
   }
   bool as = hsc__scan_word(scan, "shard_as");
   if (as || hsc__scan_word(scan, "shard_like")) {
-    if (!hsc__scan_int(scan, &number)) return false;
+    if (!hsc__scan_int(scan, &number))
+      return false;
     hsc_wire_put_bool(out, F_GROUP, true);
     hsc_wire_put_int(out, F_GROUP_ID, number);
     hsc_wire_put_bool(out, F_GROUP_TYPE, !as);
@@ -409,4 +538,6 @@ bool hsc__proto_sharding_write(hsc_view text, hsc_bytes *out, uint32_t field) {
   return write_one(&scan, out, field, 0) && hsc__scan_done(&scan);
 }
 
-bool hsc_hlo_sharding_write(hsc_view text, hsc_bytes *out, uint32_t field) { return hsc__proto_sharding_write(text, out, field); }
+bool hsc_hlo_sharding_write(hsc_view text, hsc_bytes *out, uint32_t field) {
+  return hsc__proto_sharding_write(text, out, field);
+}

@@ -1,7 +1,8 @@
 // hlo_text_attrs.c - reads what follows the operands: ", name=value" until there is no more.
 //
-// What an op may have comes from hlo_attrs.def. A name that has no row is kept as raw text, unless it looks like a misspelling of an attribute
-// that the op has and that was not given: then it is an error, because a kept misspelling would silently change the program.
+// What an op may have comes from hlo_attrs.def. A name that has no row is kept as raw text, unless
+// it looks like a misspelling of an attribute that the op has and that was not given: then it is an
+// error, because a kept misspelling would silently change the program.
 #include "base/text/text.h"
 #include "formats/hlo_text/hlo_text_internal.h"
 #include "hlo/ir/attr_text.h"
@@ -9,9 +10,32 @@
 #include <stdlib.h>
 
 typedef enum hsc__value_kind {
-  VALUE_CALLED, VALUE_KEEP, VALUE_INT64, VALUE_INT32, VALUE_BOOL, VALUE_FLOAT, VALUE_DIMS, VALUE_DIM, VALUE_TEXT, VALUE_RAW, VALUE_DIRECTION,
-  VALUE_COMPARE_TYPE, VALUE_SLICE, VALUE_PADDING, VALUE_WINDOW, VALUE_DIM_LABELS, VALUE_PRECISION, VALUE_ALGORITHM, VALUE_FFT_TYPE,
-  VALUE_TRANSPOSE, VALUE_RNG_DISTRIBUTION, VALUE_RNG_ALGORITHM, VALUE_FUSION_KIND, VALUE_API_VERSION, VALUE_SHAPES, VALUE_LITERAL,
+  VALUE_CALLED,
+  VALUE_KEEP,
+  VALUE_INT64,
+  VALUE_INT32,
+  VALUE_BOOL,
+  VALUE_FLOAT,
+  VALUE_DIMS,
+  VALUE_DIM,
+  VALUE_TEXT,
+  VALUE_RAW,
+  VALUE_DIRECTION,
+  VALUE_COMPARE_TYPE,
+  VALUE_SLICE,
+  VALUE_PADDING,
+  VALUE_WINDOW,
+  VALUE_DIM_LABELS,
+  VALUE_PRECISION,
+  VALUE_ALGORITHM,
+  VALUE_FFT_TYPE,
+  VALUE_TRANSPOSE,
+  VALUE_RNG_DISTRIBUTION,
+  VALUE_RNG_ALGORITHM,
+  VALUE_FUSION_KIND,
+  VALUE_API_VERSION,
+  VALUE_SHAPES,
+  VALUE_LITERAL,
 } hsc__value_kind;
 
 enum { OP_ALL = HSC_OP_COUNT, CALLED_LIST = -1 };
@@ -27,15 +51,35 @@ typedef struct row {
   const char *text;
   uint8_t member, kind;
   int16_t op;
-  int16_t place;     // offset in hsc_attr, or index in `called`
+  int16_t place;  // offset in hsc_attr, or index in `called`
   uint8_t length;
   bool required;
 } row;
 enum { OPTIONAL = 0, REQUIRED = 1 };
 static const row rows[] = {
-#define ATTR(m, o, t, need, k, p) {.text = t, .length = sizeof(t) - 1, .member = HSC__MEMBER_##m, .op = OP_ID(o), .required = need, .kind = VALUE_##k, .place = offsetof(hsc_attr, p)},
-#define CALLED(m, o, t, need, i) {.text = t, .length = sizeof(t) - 1, .member = HSC__MEMBER_##m, .op = OP_ID(o), .required = need, .kind = VALUE_CALLED, .place = i},
-#define KEEP(m, o, t, need) {.text = t, .length = sizeof(t) - 1, .member = HSC__MEMBER_##m, .op = OP_ID(o), .required = need, .kind = VALUE_KEEP},
+#define ATTR(m, o, t, need, k, p) \
+  {.text = t, \
+   .length = sizeof(t) - 1, \
+   .member = HSC__MEMBER_##m, \
+   .op = OP_ID(o), \
+   .required = need, \
+   .kind = VALUE_##k, \
+   .place = offsetof(hsc_attr, p)},
+#define CALLED(m, o, t, need, i) \
+  {.text = t, \
+   .length = sizeof(t) - 1, \
+   .member = HSC__MEMBER_##m, \
+   .op = OP_ID(o), \
+   .required = need, \
+   .kind = VALUE_CALLED, \
+   .place = i},
+#define KEEP(m, o, t, need) \
+  {.text = t, \
+   .length = sizeof(t) - 1, \
+   .member = HSC__MEMBER_##m, \
+   .op = OP_ID(o), \
+   .required = need, \
+   .kind = VALUE_KEEP},
 #include "formats/hlo_text/hlo_attrs.def"
 #undef ATTR
 #undef CALLED
@@ -45,37 +89,57 @@ _Static_assert(HSC_COUNT_OF(rows) < 256, "row numbers are kept in bytes");
 
 static const hsc__attr_list *list_of(hsc__hlo_parser *p, hsc_op op) {
   hsc__attr_list *list = &p->attr_lists[op];
-  if (list->count > 0) return list;
+  if (list->count > 0)
+    return list;
   for (size_t i = 0; i < HSC_COUNT_OF(rows); i++)
-    if ((rows[i].member == HSC__MEMBER_ANY || rows[i].member == hsc__op_member(op)) && (rows[i].op == OP_ALL || rows[i].op == (int)op) && list->count < sizeof list->rows)
+    if ((rows[i].member == HSC__MEMBER_ANY || rows[i].member == hsc__op_member(op)) &&
+        (rows[i].op == OP_ALL || rows[i].op == (int)op) && list->count < sizeof list->rows)
       list->rows[list->count++] = (uint8_t)i;
   return list;
 }
 
-// ---- words that stand for numbers ------------------------------------------------------------------------------------------------
+// ---- words that stand for numbers ---------------------------------------------------------------
 
 typedef const char *(*text_of_fn)(int value);
-static const char *direction_text(int v) { return v < 6 ? hsc__direction_text((hsc_direction)v) : NULL; }
-static const char *compare_type_text(int v) { return v < 5 ? hsc__compare_type_text((hsc_compare_type)v) : NULL; }
-static const char *fusion_kind_text(int v) { return v < 4 ? hsc__fusion_kind_text((hsc_fusion_kind)v) : NULL; }
-static const char *fft_type_text(int v) { return v < 4 ? hsc__fft_type_text((hsc_fft_type)v) : NULL; }
-static const char *rng_algorithm_text(int v) { return v < 3 ? hsc__rng_algorithm_text((hsc_rng_algorithm)v) : NULL; }
-static const char *rng_distribution_text(int v) { return v < 3 ? hsc__rng_distribution_text((hsc_rng_distribution)v) : NULL; }
-static const char *transpose_text(int v) { return v < 3 ? hsc__transpose_text((hsc_transpose)v) : NULL; }
-static const char *algorithm_text(int v) { return hsc__dot_algorithm_text(v); }
+static const char *direction_text(int v) {
+  return v < 6 ? hsc__direction_text((hsc_direction)v) : NULL;
+}
+static const char *compare_type_text(int v) {
+  return v < 5 ? hsc__compare_type_text((hsc_compare_type)v) : NULL;
+}
+static const char *fusion_kind_text(int v) {
+  return v < 4 ? hsc__fusion_kind_text((hsc_fusion_kind)v) : NULL;
+}
+static const char *fft_type_text(int v) {
+  return v < 4 ? hsc__fft_type_text((hsc_fft_type)v) : NULL;
+}
+static const char *rng_algorithm_text(int v) {
+  return v < 3 ? hsc__rng_algorithm_text((hsc_rng_algorithm)v) : NULL;
+}
+static const char *rng_distribution_text(int v) {
+  return v < 3 ? hsc__rng_distribution_text((hsc_rng_distribution)v) : NULL;
+}
+static const char *transpose_text(int v) {
+  return v < 3 ? hsc__transpose_text((hsc_transpose)v) : NULL;
+}
+static const char *algorithm_text(int v) {
+  return hsc__dot_algorithm_text(v);
+}
 static const char *precision_text(int v) {
   static const char *const texts[] = {"default", "high", "highest", "packed_nibble"};
   return v < 4 ? texts[v] : NULL;
 }
 static const char *api_version_text(int v) {
-  static const char *const texts[] = {"API_VERSION_UNSPECIFIED", "API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING",
-                                      "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"};
+  static const char *const texts[] = {
+      "API_VERSION_UNSPECIFIED", "API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING",
+      "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"};
   return v < 5 ? texts[v] : NULL;
 }
 
 static bool parse_enum(hsc__hlo_parser *p, const char *what, text_of_fn text_of, int *out_value) {
   hsc_view word;
-  if (!hsc__hlo_word(p, what, &word)) return false;
+  if (!hsc__hlo_word(p, what, &word))
+    return false;
   const char *candidates[32];
   int count = 0;
   for (const char *text; count < 32 && (text = text_of(count)) != NULL; count++) {
@@ -88,27 +152,33 @@ static bool parse_enum(hsc__hlo_parser *p, const char *what, text_of_fn text_of,
   char text[64];
   snprintf(text, sizeof text, "%.*s", (int)(word.size < 60 ? word.size : 60), word.data);
   const char *near = hsc_did_you_mean(text, candidates, (size_t)count);
-  return near ? hsc__hlo_error(p, word.data, "unknown %s '%s'; did you mean '%s'?", what, text, near)
-              : hsc__hlo_error(p, word.data, "unknown %s '%s'", what, text);
+  return near
+             ? hsc__hlo_error(p, word.data, "unknown %s '%s'; did you mean '%s'?", what, text, near)
+             : hsc__hlo_error(p, word.data, "unknown %s '%s'", what, text);
 }
 
-// ---- structured values -----------------------------------------------------------------------------------------------------------
+// ---- structured values --------------------------------------------------------------------------
 
 static bool parse_slice(hsc__hlo_parser *p, hsc_attr *attr) {
   int64_t start[HSC_MAX_RANK], limit[HSC_MAX_RANK], stride[HSC_MAX_RANK];
   int rank = 0;
-  if (!hsc__hlo_expect(p, '{', "before the slice")) return false;
+  if (!hsc__hlo_expect(p, '{', "before the slice"))
+    return false;
   if (!hsc__hlo_peek(p, '}')) {
     do {
-      if (rank == HSC_MAX_RANK) return hsc__hlo_error(p, p->p, "more than %d dimensions", HSC_MAX_RANK);
+      if (rank == HSC_MAX_RANK)
+        return hsc__hlo_error(p, p->p, "more than %d dimensions", HSC_MAX_RANK);
       stride[rank] = 1;
-      if (!hsc__hlo_expect(p, '[', "before start:limit:stride") || !hsc__hlo_int(p, &start[rank]) || !hsc__hlo_expect(p, ':', "between start and limit") ||
-          !hsc__hlo_int(p, &limit[rank]) || (hsc__hlo_accept(p, ':') && !hsc__hlo_int(p, &stride[rank])) || !hsc__hlo_expect(p, ']', "after the slice of a dimension"))
+      if (!hsc__hlo_expect(p, '[', "before start:limit:stride") || !hsc__hlo_int(p, &start[rank]) ||
+          !hsc__hlo_expect(p, ':', "between start and limit") || !hsc__hlo_int(p, &limit[rank]) ||
+          (hsc__hlo_accept(p, ':') && !hsc__hlo_int(p, &stride[rank])) ||
+          !hsc__hlo_expect(p, ']', "after the slice of a dimension"))
         return false;
       rank++;
     } while (hsc__hlo_accept(p, ','));
   }
-  if (!hsc__hlo_expect(p, '}', "or ',' in the slice")) return false;
+  if (!hsc__hlo_expect(p, '}', "or ',' in the slice"))
+    return false;
   attr->slice.start = hsc_dims_copy(p->arena, rank, start);
   attr->slice.limit = hsc_dims_copy(p->arena, rank, limit);
   attr->slice.stride = hsc_dims_copy(p->arena, rank, stride);
@@ -120,14 +190,17 @@ static bool parse_padding(hsc__hlo_parser *p, hsc_attr *attr) {
   hsc_pad_dim dims[HSC_MAX_RANK];
   int rank = 0;
   hsc__hlo_skip_space(p);
-  if (*p->p != '-' && (*p->p < '0' || *p->p > '9')) {   // nothing: a scalar
+  if (*p->p != '-' && (*p->p < '0' || *p->p > '9')) {  // nothing: a scalar
     attr->pad.rank = 0;
     return true;
   }
   do {
-    if (rank == HSC_MAX_RANK) return hsc__hlo_error(p, p->p, "more than %d dimensions", HSC_MAX_RANK);
+    if (rank == HSC_MAX_RANK)
+      return hsc__hlo_error(p, p->p, "more than %d dimensions", HSC_MAX_RANK);
     dims[rank].interior = 0;
-    if (!hsc__hlo_int(p, &dims[rank].low) || !hsc__hlo_expect(p, '_', "between low and high padding") || !hsc__hlo_int(p, &dims[rank].high) ||
+    if (!hsc__hlo_int(p, &dims[rank].low) ||
+        !hsc__hlo_expect(p, '_', "between low and high padding") ||
+        !hsc__hlo_int(p, &dims[rank].high) ||
         (hsc__hlo_accept(p, '_') && !hsc__hlo_int(p, &dims[rank].interior)))
       return false;
     rank++;
@@ -137,27 +210,40 @@ static bool parse_padding(hsc__hlo_parser *p, hsc_attr *attr) {
   return attr->pad.dims ? true : hsc__hlo_out_of_memory(p);
 }
 
-// "3x3" or, for pairs, "1_1x0_2", into one or two fields of each window dimension. Sets or checks the rank.
-static bool parse_window_list(hsc__hlo_parser *p, hsc_window_dim *dims, int *rank, size_t field, size_t pair_field, bool flag) {
+// "3x3" or, for pairs, "1_1x0_2", into one or two fields of each window dimension. Sets or checks
+// the rank.
+static bool parse_window_list(hsc__hlo_parser *p,
+                              hsc_window_dim *dims,
+                              int *rank,
+                              size_t field,
+                              size_t pair_field,
+                              bool flag) {
   hsc__hlo_skip_space(p);
   const char *at = p->p;
   int count = 0;
   do {
-    if (count == HSC_MAX_RANK || (*rank >= 0 && count == *rank)) return hsc__hlo_error(p, at, "the lists of the window have different lengths");
+    if (count == HSC_MAX_RANK || (*rank >= 0 && count == *rank))
+      return hsc__hlo_error(p, at, "the lists of the window have different lengths");
     int64_t value, high;
     const char *value_at = p->p;
-    if (!hsc__hlo_int(p, &value)) return false;
-    if (flag && value != 0 && value != 1) return hsc__hlo_error(p, value_at, "expected 0 or 1");
+    if (!hsc__hlo_int(p, &value))
+      return false;
+    if (flag && value != 0 && value != 1)
+      return hsc__hlo_error(p, value_at, "expected 0 or 1");
     char *dim = (char *)&dims[count];
-    if (flag) *(bool *)(dim + field) = value == 1;
-    else memcpy(dim + field, &value, sizeof value);
+    if (flag)
+      *(bool *)(dim + field) = value == 1;
+    else
+      memcpy(dim + field, &value, sizeof value);
     if (pair_field) {
-      if (!hsc__hlo_expect(p, '_', "between low and high padding") || !hsc__hlo_int(p, &high)) return false;
+      if (!hsc__hlo_expect(p, '_', "between low and high padding") || !hsc__hlo_int(p, &high))
+        return false;
       memcpy(dim + pair_field, &high, sizeof high);
     }
     count++;
   } while (*p->p == 'x' && p->p++);
-  if (*rank >= 0 && count != *rank) return hsc__hlo_error(p, at, "the lists of the window have different lengths");
+  if (*rank >= 0 && count != *rank)
+    return hsc__hlo_error(p, at, "the lists of the window have different lengths");
   *rank = count;
   return true;
 }
@@ -176,44 +262,71 @@ bool hsc__hlo_window(hsc__hlo_parser *p, hsc_window *out_window) {
       {"rhs_reversal", offsetof(hsc_window_dim, reversal), 0, true},
   };
   hsc_window_dim dims[HSC_MAX_RANK];
-  for (int i = 0; i < HSC_MAX_RANK; i++) dims[i] = (hsc_window_dim){.stride = 1, .window_dilation = 1, .base_dilation = 1};
+  for (int i = 0; i < HSC_MAX_RANK; i++)
+    dims[i] = (hsc_window_dim){.stride = 1, .window_dilation = 1, .base_dilation = 1};
   int rank = -1;
   bool has_size = false;
   hsc__hlo_skip_space(p);
   const char *start = p->p;
-  if (!hsc__hlo_expect(p, '{', "before the window")) return false;
+  if (!hsc__hlo_expect(p, '{', "before the window"))
+    return false;
   while (!hsc__hlo_accept(p, '}')) {
     hsc_view word;
-    if (!hsc__hlo_word(p, "size, stride, pad, lhs_dilate, rhs_dilate or rhs_reversal", &word)) return false;
+    if (!hsc__hlo_word(p, "size, stride, pad, lhs_dilate, rhs_dilate or rhs_reversal", &word))
+      return false;
     size_t i = 0;
-    while (i < HSC_COUNT_OF(lists) && !hsc_view_equals_text(word, lists[i].text)) i++;
-    if (i == HSC_COUNT_OF(lists)) return hsc__hlo_error(p, word.data, "expected size, stride, pad, lhs_dilate, rhs_dilate or rhs_reversal in the window, found '%.*s'", (int)word.size, word.data);
+    while (i < HSC_COUNT_OF(lists) && !hsc_view_equals_text(word, lists[i].text))
+      i++;
+    if (i == HSC_COUNT_OF(lists))
+      return hsc__hlo_error(p, word.data,
+                            "expected size, stride, pad, lhs_dilate, rhs_dilate or rhs_reversal in "
+                            "the window, found '%.*s'",
+                            (int)word.size, word.data);
     has_size |= i == 0;
-    if (!hsc__hlo_expect(p, '=', "in the window") || !parse_window_list(p, dims, &rank, lists[i].field, lists[i].pair_field, lists[i].flag)) return false;
+    if (!hsc__hlo_expect(p, '=', "in the window") ||
+        !parse_window_list(p, dims, &rank, lists[i].field, lists[i].pair_field, lists[i].flag))
+      return false;
     hsc__hlo_accept(p, ',');
   }
-  if (!has_size && rank >= 0) return hsc__hlo_error(p, start, "the window has no size");
+  if (!has_size && rank >= 0)
+    return hsc__hlo_error(p, start, "the window has no size");
   out_window->rank = rank < 0 ? 0 : rank;
   out_window->dims = rank > 0 ? hsc_arena_copy(p->arena, dims, sizeof *dims * (size_t)rank) : NULL;
   return rank <= 0 || out_window->dims ? true : hsc__hlo_out_of_memory(p);
 }
 
 // One part of "b01f_01io->b01f": the places of the two letters and of the digits.
-static bool parse_label_part(hsc__hlo_parser *p, const char *letters, int64_t *out_first, int64_t *out_second, int64_t *spatial, int *out_count) {
+static bool parse_label_part(hsc__hlo_parser *p,
+                             const char *letters,
+                             int64_t *out_first,
+                             int64_t *out_second,
+                             int64_t *spatial,
+                             int *out_count) {
   const char *at = p->p;
-  int64_t first = -1, second = -1, position = 0;
+  int64_t first = -1;
+  int64_t second = -1;
+  int64_t position = 0;
   int digits = 0;
   bool seen[10] = {false};
   for (;; p->p++, position++) {
     char c = *p->p;
-    if (c == letters[0] && first < 0) first = position;
-    else if (c == letters[1] && second < 0) second = position;
-    else if (c >= '0' && c <= '9' && !seen[c - '0']) seen[c - '0'] = true, spatial[c - '0'] = position, digits++;
-    else break;
+    if (c == letters[0] && first < 0)
+      first = position;
+    else if (c == letters[1] && second < 0)
+      second = position;
+    else if (c >= '0' && c <= '9' && !seen[c - '0']) {
+      seen[c - '0'] = true;
+      spatial[c - '0'] = position;
+      digits++;
+    } else
+      break;
   }
   for (int i = 0; i < digits; i++)
-    if (!seen[i]) return hsc__hlo_error(p, at, "the spatial dimensions must be numbered from 0 without gaps");
-  if (first < 0 || second < 0) return hsc__hlo_error(p, at, "expected dimension labels with one '%c', one '%c' and digits", letters[0], letters[1]);
+    if (!seen[i])
+      return hsc__hlo_error(p, at, "the spatial dimensions must be numbered from 0 without gaps");
+  if (first < 0 || second < 0)
+    return hsc__hlo_error(p, at, "expected dimension labels with one '%c', one '%c' and digits",
+                          letters[0], letters[1]);
   *out_first = first;
   *out_second = second;
   *out_count = digits;
@@ -225,13 +338,23 @@ bool hsc__hlo_dim_labels(hsc__hlo_parser *p, hsc_conv_dims *dims) {
   int counts[3];
   hsc__hlo_skip_space(p);
   const char *at = p->p;
-  if (!parse_label_part(p, "bf", &dims->input_batch, &dims->input_feature, spatial[0], &counts[0]) || !hsc__hlo_expect(p, '_', "after the labels of the input")) return false;
-  if (!parse_label_part(p, "oi", &dims->kernel_output, &dims->kernel_input, spatial[1], &counts[1])) return false;
-  if (p->p[0] != '-' || p->p[1] != '>') return hsc__hlo_expected(p, "'->' after the labels of the kernel");
+  if (!parse_label_part(p, "bf", &dims->input_batch, &dims->input_feature, spatial[0],
+                        &counts[0]) ||
+      !hsc__hlo_expect(p, '_', "after the labels of the input"))
+    return false;
+  if (!parse_label_part(p, "oi", &dims->kernel_output, &dims->kernel_input, spatial[1], &counts[1]))
+    return false;
+  if (p->p[0] != '-' || p->p[1] != '>')
+    return hsc__hlo_expected(p, "'->' after the labels of the kernel");
   p->p += 2;
-  if (!parse_label_part(p, "bf", &dims->output_batch, &dims->output_feature, spatial[2], &counts[2])) return false;
+  if (!parse_label_part(p, "bf", &dims->output_batch, &dims->output_feature, spatial[2],
+                        &counts[2]))
+    return false;
   if (counts[0] != counts[1] || counts[0] != counts[2])
-    return hsc__hlo_error(p, at, "input, kernel and output must have the same number of spatial dimensions, not %d, %d and %d", counts[0], counts[1], counts[2]);
+    return hsc__hlo_error(p, at,
+                          "input, kernel and output must have the same number of spatial "
+                          "dimensions, not %d, %d and %d",
+                          counts[0], counts[1], counts[2]);
   dims->spatial_rank = counts[0];
   size_t bytes = sizeof(int64_t) * (size_t)counts[0];
   dims->input_spatial = hsc_arena_copy(p->arena, spatial[0], bytes);
@@ -243,47 +366,57 @@ bool hsc__hlo_dim_labels(hsc__hlo_parser *p, hsc_conv_dims *dims) {
 static bool parse_precision(hsc__hlo_parser *p, hsc_dims *out_dims) {
   int64_t values[16];
   int count = 0;
-  if (!hsc__hlo_expect(p, '{', "before the precisions")) return false;
+  if (!hsc__hlo_expect(p, '{', "before the precisions"))
+    return false;
   if (!hsc__hlo_accept(p, '}')) {
     do {
       int value;
-      if (count == 16) return hsc__hlo_error(p, p->p, "more than 16 precisions");
-      if (!parse_enum(p, "precision", precision_text, &value)) return false;
+      if (count == 16)
+        return hsc__hlo_error(p, p->p, "more than 16 precisions");
+      if (!parse_enum(p, "precision", precision_text, &value))
+        return false;
       values[count++] = value;
     } while (hsc__hlo_accept(p, ','));
-    if (!hsc__hlo_expect(p, '}', "or ',' in the precisions")) return false;
+    if (!hsc__hlo_expect(p, '}', "or ',' in the precisions"))
+      return false;
   }
   *out_dims = hsc_dims_copy(p->arena, count, values);
   return true;
 }
 
 static bool parse_shapes(hsc__hlo_parser *p, hsc_attr *attr) {
-  hsc_shape small[32], *shapes = small;
-  size_t count = 0, capacity = HSC_COUNT_OF(small);
-  if (!hsc__hlo_expect(p, '{', "before the shapes")) return false;
+  hsc_shape small[32];
+  hsc_shape *shapes = small;
+  size_t count = 0;
+  size_t capacity = HSC_COUNT_OF(small);
+  if (!hsc__hlo_expect(p, '{', "before the shapes"))
+    return false;
   if (!hsc__hlo_accept(p, '}')) {
     do {
       if (count == capacity) {
         hsc_shape *grown = HSC_NEW_ARRAY(p->arena, hsc_shape, capacity * 2);
-        if (!grown) return hsc__hlo_out_of_memory(p);
+        if (!grown)
+          return hsc__hlo_out_of_memory(p);
         memcpy(grown, shapes, sizeof *shapes * count);
         shapes = grown;
         capacity *= 2;
       }
-      if (!hsc__hlo_shape(p, &shapes[count])) return false;
+      if (!hsc__hlo_shape(p, &shapes[count]))
+        return false;
       count++;
     } while (hsc__hlo_accept(p, ','));
-    if (!hsc__hlo_expect(p, '}', "or ',' in the shapes")) return false;
+    if (!hsc__hlo_expect(p, '}', "or ',' in the shapes"))
+      return false;
   }
   attr->custom.operand_layouts = hsc_arena_copy(p->arena, shapes, sizeof *shapes * count);
   attr->custom.operand_layout_count = (int32_t)count;
   return attr->custom.operand_layouts ? true : hsc__hlo_out_of_memory(p);
 }
 
-// ---- called computations ---------------------------------------------------------------------------------------------------------
+// ---- called computations ------------------------------------------------------------------------
 
 typedef struct called_list {
-  hsc_computation **items;   // scratch; NULL entries wait for a fixup
+  hsc_computation **items;  // scratch; NULL entries wait for a fixup
   int count, capacity;
   hsc_computation *small[8];
 } called_list;
@@ -292,35 +425,46 @@ static bool called_at(hsc__hlo_parser *p, called_list *called, int index) {
   if (index >= called->capacity) {
     int capacity = index * 2 + 8;
     hsc_computation **grown = HSC_NEW_ARRAY(p->arena, hsc_computation *, capacity);
-    if (!grown) return hsc__hlo_out_of_memory(p);
+    if (!grown)
+      return hsc__hlo_out_of_memory(p);
     memcpy(grown, called->items, sizeof *grown * (size_t)called->count);
     called->items = grown;
     called->capacity = capacity;
   }
-  while (called->count <= index) called->items[called->count++] = NULL;
+  while (called->count <= index)
+    called->items[called->count++] = NULL;
   return true;
 }
 
 static bool parse_called(hsc__hlo_parser *p, hsc_instr *instr, called_list *called, int index) {
-  if (!called_at(p, called, index)) return false;
-  if (hsc__hlo_peek(p, '{')) return hsc__hlo_inline_computation(p, instr, &called->items[index]);
+  if (!called_at(p, called, index))
+    return false;
+  if (hsc__hlo_peek(p, '{'))
+    return hsc__hlo_inline_computation(p, instr, &called->items[index]);
   hsc_view name;
-  if (!hsc__hlo_name(p, "the name of a computation", &name)) return false;
+  if (!hsc__hlo_name(p, "the name of a computation", &name))
+    return false;
   called->items[index] = hsc_map_get(p->computations, name);
-  return called->items[index] || hsc__hlo_fixup_add(p, &p->called_fixups, (hsc__fixup){.instr = instr, .slot = index, .at = name.data, .name = name});
+  return called->items[index] ||
+         hsc__hlo_fixup_add(
+             p, &p->called_fixups,
+             (hsc__fixup){.instr = instr, .slot = index, .at = name.data, .name = name});
 }
 
 static bool parse_called_list(hsc__hlo_parser *p, hsc_instr *instr, called_list *called) {
-  if (!hsc__hlo_expect(p, '{', "before the called computations")) return false;
-  if (hsc__hlo_accept(p, '}')) return true;
+  if (!hsc__hlo_expect(p, '{', "before the called computations"))
+    return false;
+  if (hsc__hlo_accept(p, '}'))
+    return true;
   int index = 0;
   do {
-    if (!parse_called(p, instr, called, index++)) return false;
+    if (!parse_called(p, instr, called, index++))
+      return false;
   } while (hsc__hlo_accept(p, ','));
   return hsc__hlo_expect(p, '}', "or ',' in the called computations");
 }
 
-// ---- what any instruction may have -----------------------------------------------------------------------------------------------
+// ---- what any instruction may have --------------------------------------------------------------
 
 static bool parse_metadata(hsc__hlo_parser *p, const hsc_metadata **out_metadata) {
   static const struct {
@@ -339,10 +483,13 @@ static bool parse_metadata(hsc__hlo_parser *p, const hsc_metadata **out_metadata
   };
   hsc_view raw;
   const char *start;
-  if (!hsc__hlo_peek(p, '{')) return hsc__hlo_expected(p, "'{'");
+  if (!hsc__hlo_peek(p, '{'))
+    return hsc__hlo_expected(p, "'{'");
   start = p->p;
-  if (!hsc__hlo_braced_raw(p, &raw)) return false;
-  hsc__metadata_slot *slot = &p->metadata[hsc_hash64(raw.data, raw.size, 1) % HSC_COUNT_OF(p->metadata)];
+  if (!hsc__hlo_braced_raw(p, &raw))
+    return false;
+  hsc__metadata_slot *slot =
+      &p->metadata[hsc_hash64(raw.data, raw.size, 1) % HSC_COUNT_OF(p->metadata)];
   if (slot->metadata && hsc_view_equals(slot->text, raw)) {
     *out_metadata = slot->metadata;
     return true;
@@ -354,9 +501,11 @@ static bool parse_metadata(hsc__hlo_parser *p, const hsc_metadata **out_metadata
   while (ok && !hsc__hlo_accept(p, '}')) {
     hsc_view word, value;
     ok = hsc__hlo_word(p, "a field of metadata", &word) && hsc__hlo_expect(p, '=', "in metadata");
-    if (!ok) break;
+    if (!ok)
+      break;
     size_t i = 0;
-    while (i < HSC_COUNT_OF(fields) && !hsc_view_equals_text(word, fields[i].text)) i++;
+    while (i < HSC_COUNT_OF(fields) && !hsc_view_equals_text(word, fields[i].text))
+      i++;
     if (i == HSC_COUNT_OF(fields)) {
       // One value: a string, a braced list or a word. Kept as it stands.
       hsc__hlo_skip_space(p);
@@ -369,7 +518,9 @@ static bool parse_metadata(hsc__hlo_parser *p, const hsc_metadata **out_metadata
       } else {
         ok = hsc__hlo_word(p, "a value in metadata", &value);
       }
-      if (ok) hsc_bytes_printf(&extra, "%s%.*s=%.*s", extra.size ? " " : "", (int)word.size, word.data, (int)value.size, value.data);
+      if (ok)
+        hsc_bytes_printf(&extra, "%s%.*s=%.*s", extra.size ? " " : "", (int)word.size, word.data,
+                         (int)value.size, value.data);
     } else if (fields[i].number) {
       ok = hsc__hlo_int32(p, (int32_t *)((char *)metadata + fields[i].place));
     } else {
@@ -377,10 +528,13 @@ static bool parse_metadata(hsc__hlo_parser *p, const hsc_metadata **out_metadata
     }
     hsc__hlo_accept(p, ',');
   }
-  if (ok && extra.size) metadata->extra = hsc_arena_strndup(p->arena, extra.data, extra.size);
-  if (extra.failed) ok = hsc__hlo_out_of_memory(p);
+  if (ok && extra.size)
+    metadata->extra = hsc_arena_strndup(p->arena, extra.data, extra.size);
+  if (extra.failed)
+    ok = hsc__hlo_out_of_memory(p);
   hsc_bytes_deinit(&extra);
-  if (!ok) return false;
+  if (!ok)
+    return false;
   *slot = (hsc__metadata_slot){.text = raw, .metadata = metadata};
   *out_metadata = metadata;
   return true;
@@ -388,7 +542,8 @@ static bool parse_metadata(hsc__hlo_parser *p, const hsc_metadata **out_metadata
 
 static bool parse_braced_text(hsc__hlo_parser *p, const char **out_text) {
   hsc_view raw;
-  if (!hsc__hlo_braced_raw(p, &raw)) return false;
+  if (!hsc__hlo_braced_raw(p, &raw))
+    return false;
   *out_text = hsc_arena_strndup(p->arena, raw.data, raw.size);
   return *out_text ? true : hsc__hlo_out_of_memory(p);
 }
@@ -397,213 +552,303 @@ static bool parse_backend_config(hsc__hlo_parser *p, hsc_instr *instr, const cha
   hsc__hlo_skip_space(p);
   const char *start = p->p;
   if (*start == '{') {
-    if (!parse_braced_text(p, out_text)) return false;
-    if (instr->op == HSC_OP_CUSTOM_CALL) instr->attr.custom.opaque = *out_text;
+    if (!parse_braced_text(p, out_text))
+      return false;
+    if (instr->op == HSC_OP_CUSTOM_CALL)
+      instr->attr.custom.opaque = *out_text;
     return true;
   }
-  if (*start != '"') return hsc__hlo_expected(p, "a JSON object or a string in double quotes");
-  if (!hsc__hlo_string_to(p, &p->text)) return false;
+  if (*start != '"')
+    return hsc__hlo_expected(p, "a JSON object or a string in double quotes");
+  if (!hsc__hlo_string_to(p, &p->text))
+    return false;
   *out_text = hsc_arena_strndup(p->arena, start, (size_t)(p->p - start));
-  if (instr->op == HSC_OP_CUSTOM_CALL) instr->attr.custom.opaque = hsc_arena_strndup(p->arena, hsc_bytes_text(&p->text), p->text.size);
+  if (instr->op == HSC_OP_CUSTOM_CALL)
+    instr->attr.custom.opaque = hsc_arena_strndup(p->arena, hsc_bytes_text(&p->text), p->text.size);
   return *out_text ? true : hsc__hlo_out_of_memory(p);
 }
 
 static bool parse_control(hsc__hlo_parser *p, hsc_instr *instr) {
-  if (!hsc__hlo_expect(p, '{', "before the control predecessors")) return false;
-  if (hsc__hlo_accept(p, '}')) return true;
+  if (!hsc__hlo_expect(p, '{', "before the control predecessors"))
+    return false;
+  if (hsc__hlo_accept(p, '}'))
+    return true;
   do {
     hsc_view name;
-    if (!hsc__hlo_name(p, "the name of an instruction", &name)) return false;
-    if (!hsc__hlo_fixup_add(p, &p->operand_fixups, (hsc__fixup){.instr = instr, .at = name.data, .name = name, .control = true})) return false;
+    if (!hsc__hlo_name(p, "the name of an instruction", &name))
+      return false;
+    if (!hsc__hlo_fixup_add(
+            p, &p->operand_fixups,
+            (hsc__fixup){.instr = instr, .at = name.data, .name = name, .control = true}))
+      return false;
   } while (hsc__hlo_accept(p, ','));
   return hsc__hlo_expect(p, '}', "or ',' in the control predecessors");
 }
 
 static bool keep_raw(hsc__hlo_parser *p, hsc_instr *instr, hsc_view name) {
   hsc_view raw;
-  if (!hsc__hlo_raw_value(p, &raw)) return false;
+  if (!hsc__hlo_raw_value(p, &raw))
+    return false;
   const char *before = instr->extra_attributes;
-  instr->extra_attributes = hsc_arena_printf(p->arena, "%s%s%.*s=%.*s", before ? before : "", before ? ", " : "", (int)name.size, name.data, (int)raw.size, raw.data);
+  instr->extra_attributes =
+      hsc_arena_printf(p->arena, "%s%s%.*s=%.*s", before ? before : "", before ? ", " : "",
+                       (int)name.size, name.data, (int)raw.size, raw.data);
   return instr->extra_attributes ? true : hsc__hlo_out_of_memory(p);
 }
 
 // {mode=highest} or {tolerance={atol=1e-3,rtol=0,ulps=2}}.
 static bool check_accuracy(hsc__hlo_parser *p, hsc_view raw) {
-  static const char *const modes[] = {"{mode=highest}", "{mode=default}"}, *const parts[] = {"atol=", "rtol=", "ulps="};
+  static const char *const modes[] = {"{mode=highest}", "{mode=default}"};
+  static const char *const parts[] = {"atol=", "rtol=", "ulps="};
   static const char tolerance[] = "{tolerance={";
   size_t head = sizeof tolerance - 1;
   for (size_t i = 0; i < HSC_COUNT_OF(modes); i++)
-    if (hsc_view_equals_text(raw, modes[i])) return true;
-  bool good = raw.size > head + 2 && !memcmp(raw.data, tolerance, head) && !memcmp(raw.data + raw.size - 2, "}}", 2);
+    if (hsc_view_equals_text(raw, modes[i]))
+      return true;
+  bool good = raw.size > head + 2 && !memcmp(raw.data, tolerance, head) &&
+              !memcmp(raw.data + raw.size - 2, "}}", 2);
   for (size_t at = head; good && at < raw.size - 2;) {
-    while (raw.data[at] == ' ') at++;
+    while (raw.data[at] == ' ')
+      at++;
     bool known = false;
-    for (size_t i = 0; i < HSC_COUNT_OF(parts); i++) known |= !strncmp(raw.data + at, parts[i], strlen(parts[i]));
+    for (size_t i = 0; i < HSC_COUNT_OF(parts); i++)
+      known |= !strncmp(raw.data + at, parts[i], strlen(parts[i]));
     good = known;
     const char *comma = memchr(raw.data + at, ',', raw.size - at);
     at = comma ? (size_t)(comma - raw.data) + 1 : raw.size;
   }
-  return good ? true : hsc__hlo_error(p, raw.data, "an accuracy is {mode=highest}, {mode=default} or {tolerance={atol=..., rtol=..., ulps=...}}");
+  return good ? true
+              : hsc__hlo_error(p, raw.data,
+                               "an accuracy is {mode=highest}, {mode=default} or "
+                               "{tolerance={atol=..., rtol=..., ulps=...}}");
 }
 
 // A reference to a computation is not kept as text: it would be lost with the computation.
 static bool names_computation(hsc_view name) {
-  static const char *const names[] = {"body", "branch_computations", "called_computations", "calls", "condition", "false_computation", "scatter", "select", "to_apply", "true_computation"};
+  static const char *const names[] = {"body",
+                                      "branch_computations",
+                                      "called_computations",
+                                      "calls",
+                                      "condition",
+                                      "false_computation",
+                                      "scatter",
+                                      "select",
+                                      "to_apply",
+                                      "true_computation"};
   for (size_t i = 0; i < HSC_COUNT_OF(names); i++)
-    if (hsc_view_equals_text(name, names[i])) return true;
+    if (hsc_view_equals_text(name, names[i]))
+      return true;
   return false;
 }
 
-// ---- one attribute ---------------------------------------------------------------------------------------------------------------
+// ---- one attribute ------------------------------------------------------------------------------
 
 static bool parse_typed(hsc__hlo_parser *p, hsc_instr *instr, const row *it) {
   void *place = (char *)&instr->attr + it->place;
   int number = 0;
   switch ((hsc__value_kind)it->kind) {
-    case VALUE_INT64: return hsc__hlo_int(p, place);
-    case VALUE_INT32: return hsc__hlo_int32(p, place);
-    case VALUE_BOOL: return hsc__hlo_bool(p, place);
+    case VALUE_INT64:
+      return hsc__hlo_int(p, place);
+    case VALUE_INT32:
+      return hsc__hlo_int32(p, place);
+    case VALUE_BOOL:
+      return hsc__hlo_bool(p, place);
     case VALUE_FLOAT: {
       double value;
       hsc__hlo_skip_space(p);
       const char *end = hsc__parse_double(p->p, &value);
-      if (!end) return hsc__hlo_expected(p, "a number");
+      if (!end)
+        return hsc__hlo_expected(p, "a number");
       p->p = end;
       *(float *)place = (float)value;
       return true;
     }
-    case VALUE_DIMS: return hsc__hlo_dims(p, place);
+    case VALUE_DIMS:
+      return hsc__hlo_dims(p, place);
     case VALUE_DIM: {
       int64_t value;
-      if (!hsc__hlo_int(p, &value)) return false;
+      if (!hsc__hlo_int(p, &value))
+        return false;
       *(hsc_dims *)place = hsc_dims_copy(p->arena, 1, &value);
       return true;
     }
-    case VALUE_TEXT: return hsc__hlo_string(p, place);
+    case VALUE_TEXT:
+      return hsc__hlo_string(p, place);
     case VALUE_RAW: {
       hsc_view raw;
-      if (!hsc__hlo_raw_value(p, &raw)) return false;
+      if (!hsc__hlo_raw_value(p, &raw))
+        return false;
       const char *copy = hsc_arena_strndup(p->arena, raw.data, raw.size);
       *(const char **)place = copy;
       return copy ? true : hsc__hlo_out_of_memory(p);
     }
     case VALUE_DIRECTION:
-      if (!parse_enum(p, "comparison direction", direction_text, &number)) return false;
+      if (!parse_enum(p, "comparison direction", direction_text, &number))
+        return false;
       instr->attr.compare.direction = (hsc_direction)number;
       return true;
     case VALUE_COMPARE_TYPE:
-      if (!parse_enum(p, "comparison type", compare_type_text, &number)) return false;
+      if (!parse_enum(p, "comparison type", compare_type_text, &number))
+        return false;
       instr->attr.compare.type = (hsc_compare_type)number;
       return true;
-    case VALUE_SLICE: return parse_slice(p, &instr->attr);
-    case VALUE_PADDING: return parse_padding(p, &instr->attr);
-    case VALUE_WINDOW: return hsc__hlo_window(p, place);
-    case VALUE_DIM_LABELS: return hsc__hlo_dim_labels(p, place);
-    case VALUE_PRECISION: return parse_precision(p, place);
+    case VALUE_SLICE:
+      return parse_slice(p, &instr->attr);
+    case VALUE_PADDING:
+      return parse_padding(p, &instr->attr);
+    case VALUE_WINDOW:
+      return hsc__hlo_window(p, place);
+    case VALUE_DIM_LABELS:
+      return hsc__hlo_dim_labels(p, place);
+    case VALUE_PRECISION:
+      return parse_precision(p, place);
     case VALUE_ALGORITHM:
-      if (!parse_enum(p, "dot algorithm", algorithm_text, &number)) return false;
+      if (!parse_enum(p, "dot algorithm", algorithm_text, &number))
+        return false;
       instr->attr.dot.algorithm = number;
       return true;
     case VALUE_FFT_TYPE:
-      if (!parse_enum(p, "fft type", fft_type_text, &number)) return false;
+      if (!parse_enum(p, "fft type", fft_type_text, &number))
+        return false;
       instr->attr.fft.type = (hsc_fft_type)number;
       return true;
     case VALUE_TRANSPOSE:
-      if (!parse_enum(p, "transpose", transpose_text, &number)) return false;
+      if (!parse_enum(p, "transpose", transpose_text, &number))
+        return false;
       instr->attr.triangular.transpose_a = (hsc_transpose)number;
       return true;
     case VALUE_RNG_DISTRIBUTION:
-      if (!parse_enum(p, "random distribution", rng_distribution_text, &number)) return false;
+      if (!parse_enum(p, "random distribution", rng_distribution_text, &number))
+        return false;
       instr->attr.rng.distribution = (hsc_rng_distribution)number;
       return true;
     case VALUE_RNG_ALGORITHM:
-      if (!parse_enum(p, "random algorithm", rng_algorithm_text, &number)) return false;
+      if (!parse_enum(p, "random algorithm", rng_algorithm_text, &number))
+        return false;
       instr->attr.rng.algorithm = (hsc_rng_algorithm)number;
       return true;
     case VALUE_FUSION_KIND:
-      if (!parse_enum(p, "fusion kind", fusion_kind_text, &number)) return false;
+      if (!parse_enum(p, "fusion kind", fusion_kind_text, &number))
+        return false;
       instr->attr.fusion.kind = (hsc_fusion_kind)number;
       return true;
     case VALUE_API_VERSION: {
       hsc__hlo_skip_space(p);
       const char *version_at = p->p;
-      if (!parse_enum(p, "custom-call API version", api_version_text, &number)) return false;
-      if (number == 0) return hsc__hlo_error(p, version_at, "a custom-call API version that says nothing");
+      if (!parse_enum(p, "custom-call API version", api_version_text, &number))
+        return false;
+      if (number == 0)
+        return hsc__hlo_error(p, version_at, "a custom-call API version that says nothing");
       instr->attr.custom.api_version = number;
       return true;
     }
-    case VALUE_SHAPES: return parse_shapes(p, &instr->attr);
-    case VALUE_LITERAL: return hsc__hlo_shaped_literal(p, place);
+    case VALUE_SHAPES:
+      return parse_shapes(p, &instr->attr);
+    case VALUE_LITERAL:
+      return hsc__hlo_shaped_literal(p, place);
     case VALUE_CALLED:
-    case VALUE_KEEP: break;
+    case VALUE_KEEP:
+      break;
   }
   return true;
 }
 
 // A name without a row: an error when it is near to an attribute that is missing, else kept.
-static bool check_misspelling(hsc__hlo_parser *p, const hsc_instr *instr, const hsc__attr_list *list, uint64_t seen, hsc_view name) {
+static bool check_misspelling(hsc__hlo_parser *p,
+                              const hsc_instr *instr,
+                              const hsc__attr_list *list,
+                              uint64_t seen,
+                              hsc_view name) {
   const char *candidates[sizeof list->rows];
   size_t count = 0;
   for (int i = 0; i < list->count; i++)
-    if (!(seen >> i & 1)) candidates[count++] = rows[list->rows[i]].text;
+    if (!(seen >> i & 1))
+      candidates[count++] = rows[list->rows[i]].text;
   char text[64];
-  if (name.size >= sizeof text) return true;
+  if (name.size >= sizeof text)
+    return true;
   memcpy(text, name.data, name.size);
   text[name.size] = 0;
   const char *near = hsc_did_you_mean(text, candidates, count);
-  if (!near) return true;
-  return hsc__hlo_error(p, name.data, "%s: unknown attribute '%s'; did you mean '%s'?", hsc_op_text(instr->op), text, near);
+  if (!near)
+    return true;
+  return hsc__hlo_error(p, name.data, "%s: unknown attribute '%s'; did you mean '%s'?",
+                        hsc_op_text(instr->op), text, near);
 }
 
-static bool parse_one(hsc__hlo_parser *p, hsc_instr *instr, hsc_instr *outer, const hsc__attr_list *list, uint64_t *seen, called_list *called) {
+static bool parse_one(hsc__hlo_parser *p,
+                      hsc_instr *instr,
+                      hsc_instr *outer,
+                      const hsc__attr_list *list,
+                      uint64_t *seen,
+                      called_list *called) {
   hsc_view name;
-  if (!hsc__hlo_word(p, "an attribute", &name)) return false;
-  if (*p->p == '=') p->p++;
-  else if (!hsc__hlo_expect(p, '=', "after the name of the attribute")) return false;
+  if (!hsc__hlo_word(p, "an attribute", &name))
+    return false;
+  if (*p->p == '=')
+    p->p++;
+  else if (!hsc__hlo_expect(p, '=', "after the name of the attribute"))
+    return false;
   hsc_instr *common = outer ? outer : instr;
-  switch (name.data[0]) {   // what most instructions have comes first
+  switch (name.data[0]) {  // what most instructions have comes first
     case 'm':
-      if (hsc_view_equals_text(name, "metadata")) return parse_metadata(p, &common->metadata);
+      if (hsc_view_equals_text(name, "metadata"))
+        return parse_metadata(p, &common->metadata);
       break;
     case 'b':
-      if (hsc_view_equals_text(name, "backend_config")) return parse_backend_config(p, instr, &common->backend_config);
+      if (hsc_view_equals_text(name, "backend_config"))
+        return parse_backend_config(p, instr, &common->backend_config);
       break;
     case 's':
-      if (hsc_view_equals_text(name, "sharding")) return parse_braced_text(p, &common->sharding);
+      if (hsc_view_equals_text(name, "sharding"))
+        return parse_braced_text(p, &common->sharding);
       break;
     case 'f':
-      if (hsc_view_equals_text(name, "frontend_attributes")) return parse_braced_text(p, &common->frontend_attributes);
+      if (hsc_view_equals_text(name, "frontend_attributes"))
+        return parse_braced_text(p, &common->frontend_attributes);
       break;
     case 'c':
-      if (hsc_view_equals_text(name, "control-predecessors")) return parse_control(p, common);
+      if (hsc_view_equals_text(name, "control-predecessors"))
+        return parse_control(p, common);
       break;
-    default: break;
+    default:
+      break;
   }
   for (int i = 0; i < list->count; i++) {
     const row *it = &rows[list->rows[i]];
-    if (it->length != name.size || memcmp(it->text, name.data, name.size) != 0) continue;
-    if (*seen >> i & 1) return hsc__hlo_error(p, name.data, "the attribute '%s' is given twice", it->text);
+    if (it->length != name.size || memcmp(it->text, name.data, name.size) != 0)
+      continue;
+    if (*seen >> i & 1)
+      return hsc__hlo_error(p, name.data, "the attribute '%s' is given twice", it->text);
     *seen |= UINT64_C(1) << i;
     if (it->kind == VALUE_KEEP) {
       const char *start = p->p;
       hsc_view raw;
       if (name.size == 15 && hsc_view_equals_text(name, "result_accuracy")) {
-        if (!hsc__hlo_raw_value(p, &raw) || !check_accuracy(p, raw)) return false;
+        if (!hsc__hlo_raw_value(p, &raw) || !check_accuracy(p, raw))
+          return false;
         p->p = start;
       }
       return keep_raw(p, instr, name);
     }
-    if (it->kind != VALUE_CALLED) return parse_typed(p, instr, it);
-    return it->place == CALLED_LIST ? parse_called_list(p, instr, called) : parse_called(p, instr, called, it->place);
+    if (it->kind != VALUE_CALLED)
+      return parse_typed(p, instr, it);
+    return it->place == CALLED_LIST ? parse_called_list(p, instr, called)
+                                    : parse_called(p, instr, called, it->place);
   }
-  if (outer && hsc_view_equals_text(name, "output_to_operand_aliasing")) return keep_raw(p, outer, name);
-  if (outer && hsc_view_equals_text(name, "async_execution_thread")) {   // it is the thread of the wrapped computation as well
+  if (outer && hsc_view_equals_text(name, "output_to_operand_aliasing"))
+    return keep_raw(p, outer, name);
+  // it is the thread of the wrapped computation as well
+  if (outer && hsc_view_equals_text(name, "async_execution_thread")) {
     const char *value = p->p;
-    if (!hsc__hlo_string(p, &instr->parent->execution_thread)) return false;
+    if (!hsc__hlo_string(p, &instr->parent->execution_thread))
+      return false;
     p->p = value;
     return keep_raw(p, outer, name);
   }
-  if (names_computation(name)) return hsc__hlo_error(p, name.data, "%s: it has no attribute '%.*s'", hsc_op_text(instr->op), (int)name.size, name.data);
+  if (names_computation(name))
+    return hsc__hlo_error(p, name.data, "%s: it has no attribute '%.*s'", hsc_op_text(instr->op),
+                          (int)name.size, name.data);
   return check_misspelling(p, instr, list, *seen, name) && keep_raw(p, instr, name);
 }
 
@@ -616,19 +861,28 @@ bool hsc__hlo_attributes(hsc__hlo_parser *p, hsc_instr *instr, hsc_instr *outer)
   called.capacity = HSC_COUNT_OF(called.small);
   const char *at = p->p;
   while (hsc__hlo_accept(p, ','))
-    if (!parse_one(p, instr, outer, list, &seen, &called)) return false;
+    if (!parse_one(p, instr, outer, list, &seen, &called))
+      return false;
   for (int i = 0; i < list->count; i++)
     if (rows[list->rows[i]].required && !(seen >> i & 1))
-      return hsc__hlo_error(p, at, "%s: the attribute '%s' is missing", hsc_op_text(instr->op), rows[list->rows[i]].text);
+      return hsc__hlo_error(p, at, "%s: the attribute '%s' is missing", hsc_op_text(instr->op),
+                            rows[list->rows[i]].text);
   // The first branch is the one for true, not for 0: a list of branches goes with a number.
-  bool by_truth = instr->op == HSC_OP_CONDITIONAL && instr->operand_count && instr->operands[0] && instr->operands[0]->shape.type == HSC_TYPE_PRED;
+  bool by_truth = instr->op == HSC_OP_CONDITIONAL && instr->operand_count && instr->operands[0] &&
+                  instr->operands[0]->shape.type == HSC_TYPE_PRED;
   for (int i = 0; i < list->count && by_truth; i++)
-    if (rows[list->rows[i]].kind == VALUE_CALLED && rows[list->rows[i]].place == CALLED_LIST && (seen >> i & 1))
-      return hsc__hlo_error(p, at, "conditional: %s goes with an index of s32; one on a pred has true_computation and false_computation", rows[list->rows[i]].text);
+    if (rows[list->rows[i]].kind == VALUE_CALLED && rows[list->rows[i]].place == CALLED_LIST &&
+        (seen >> i & 1))
+      return hsc__hlo_error(p, at,
+                            "conditional: %s goes with an index of s32; one on a pred has "
+                            "true_computation and false_computation",
+                            rows[list->rows[i]].text);
   if (called.count > 0) {
     instr->called_count = called.count;
-    instr->called = hsc_arena_copy(p->arena, called.items, sizeof *called.items * (size_t)called.count);
-    if (!instr->called) return hsc__hlo_out_of_memory(p);
+    instr->called =
+        hsc_arena_copy(p->arena, called.items, sizeof *called.items * (size_t)called.count);
+    if (!instr->called)
+      return hsc__hlo_out_of_memory(p);
   }
   return true;
 }

@@ -1,20 +1,39 @@
 // hlo_text_lex.c - characters, names, numbers, strings and errors of HLO text.
 //
-// The text copy ends with a NUL byte, so that the cursor may look one character ahead without a bound; a NUL inside the text is an error
-// like any other character that nothing expects.
+// The text copy ends with a NUL byte, so that the cursor may look one character ahead without a
+// bound; a NUL inside the text is an error like any other character that nothing expects.
 #include "formats/hlo_text/hlo_text_internal.h"
 
 #include <stdlib.h>
 
-enum { NAME = 1, DIGIT = 2, SPACE = 4, NESTING = 8 };   // NESTING: characters that a raw value stops to look at
-static const uint8_t classes[256] = {
-    ['0' ... '9'] = NAME | DIGIT, ['a' ... 'z'] = NAME, ['A' ... 'Z'] = NAME, ['_'] = NAME, ['-'] = NAME, ['.'] = NAME,
-    [' '] = SPACE, ['\t'] = SPACE, ['\n'] = SPACE | NESTING, ['\r'] = SPACE,
-    ['{'] = NESTING, ['}'] = NESTING, ['('] = NESTING, [')'] = NESTING, ['['] = NESTING, [']'] = NESTING, ['"'] = NESTING,
-    [','] = NESTING, [0] = NESTING};
+// NESTING: characters that a raw value stops to look at
+enum { NAME = 1, DIGIT = 2, SPACE = 4, NESTING = 8 };
+static const uint8_t classes[256] = {['0' ... '9'] = NAME | DIGIT,
+                                     ['a' ... 'z'] = NAME,
+                                     ['A' ... 'Z'] = NAME,
+                                     ['_'] = NAME,
+                                     ['-'] = NAME,
+                                     ['.'] = NAME,
+                                     [' '] = SPACE,
+                                     ['\t'] = SPACE,
+                                     ['\n'] = SPACE | NESTING,
+                                     ['\r'] = SPACE,
+                                     ['{'] = NESTING,
+                                     ['}'] = NESTING,
+                                     ['('] = NESTING,
+                                     [')'] = NESTING,
+                                     ['['] = NESTING,
+                                     [']'] = NESTING,
+                                     ['"'] = NESTING,
+                                     [','] = NESTING,
+                                     [0] = NESTING};
 
-static inline int class_of(char c) { return classes[(unsigned char)c]; }
-bool hsc__hlo_is_name_char(char c) { return (class_of(c) & NAME) != 0; }
+static inline int class_of(char c) {
+  return classes[(unsigned char)c];
+}
+bool hsc__hlo_is_name_char(char c) {
+  return (class_of(c) & NAME) != 0;
+}
 
 bool hsc__hlo_error(hsc__hlo_parser *p, const char *at, const char *format, ...) {
   va_list args;
@@ -27,31 +46,41 @@ bool hsc__hlo_error(hsc__hlo_parser *p, const char *at, const char *format, ...)
 bool hsc__hlo_expected(hsc__hlo_parser *p, const char *what) {
   hsc__hlo_skip_space(p);
   const char *at = p->p;
-  if (at >= p->end) return hsc__hlo_error(p, at, "expected %s, found the end of the text", what);
+  if (at >= p->end)
+    return hsc__hlo_error(p, at, "expected %s, found the end of the text", what);
   const char *end = at;
-  if (*end == '%') end++;
-  while (hsc__hlo_is_name_char(*end) && end - at < 40) end++;
-  if (end == at) end++;
-  if ((unsigned char)*at < 32) return hsc__hlo_error(p, at, "expected %s, found byte 0x%02x", what, (unsigned char)*at);
+  if (*end == '%')
+    end++;
+  while (hsc__hlo_is_name_char(*end) && end - at < 40)
+    end++;
+  if (end == at)
+    end++;
+  if ((unsigned char)*at < 32)
+    return hsc__hlo_error(p, at, "expected %s, found byte 0x%02x", what, (unsigned char)*at);
   return hsc__hlo_error(p, at, "expected %s, found '%.*s'", what, (int)(end - at), at);
 }
 
 bool hsc__hlo_out_of_memory(hsc__hlo_parser *p) {
-  if (!p->status) p->status = hsc_status_out_of_memory();
+  if (!p->status)
+    p->status = hsc_status_out_of_memory();
   return false;
 }
 
 void hsc__hlo_skip_space(hsc__hlo_parser *p) {
   const char *c = p->p;
   for (;;) {
-    while (class_of(*c) & SPACE) c++;
-    if (*c != '/') break;
+    while (class_of(*c) & SPACE)
+      c++;
+    if (*c != '/')
+      break;
     if (c[1] == '*') {
       const char *end = strstr(c + 2, "*/");
-      if (!end) break;
+      if (!end)
+        break;
       c = end + 2;
     } else if (c[1] == '/') {
-      while (*c && *c != '\n') c++;
+      while (*c && *c != '\n')
+        c++;
     } else {
       break;
     }
@@ -60,19 +89,22 @@ void hsc__hlo_skip_space(hsc__hlo_parser *p) {
 }
 
 bool hsc__hlo_peek(hsc__hlo_parser *p, char c) {
-  if (*p->p == c) return true;
+  if (*p->p == c)
+    return true;
   hsc__hlo_skip_space(p);
   return *p->p == c;
 }
 
 bool hsc__hlo_accept(hsc__hlo_parser *p, char c) {
-  if (!hsc__hlo_peek(p, c)) return false;
+  if (!hsc__hlo_peek(p, c))
+    return false;
   p->p++;
   return true;
 }
 
 bool hsc__hlo_expect(hsc__hlo_parser *p, char c, const char *where) {
-  if (hsc__hlo_accept(p, c)) return true;
+  if (hsc__hlo_accept(p, c))
+    return true;
   char what[128];
   snprintf(what, sizeof what, "'%c' %s", c, where);
   return hsc__hlo_expected(p, what);
@@ -81,7 +113,8 @@ bool hsc__hlo_expect(hsc__hlo_parser *p, char c, const char *where) {
 bool hsc__hlo_accept_word(hsc__hlo_parser *p, const char *word) {
   hsc__hlo_skip_space(p);
   size_t length = strlen(word);
-  if (strncmp(p->p, word, length) != 0 || hsc__hlo_is_name_char(p->p[length])) return false;
+  if (strncmp(p->p, word, length) != 0 || hsc__hlo_is_name_char(p->p[length]))
+    return false;
   p->p += length;
   return true;
 }
@@ -89,8 +122,10 @@ bool hsc__hlo_accept_word(hsc__hlo_parser *p, const char *word) {
 bool hsc__hlo_word(hsc__hlo_parser *p, const char *what, hsc_view *out_word) {
   hsc__hlo_skip_space(p);
   const char *c = p->p;
-  while (class_of(*c) & NAME) c++;
-  if (c == p->p) return hsc__hlo_expected(p, what);
+  while (class_of(*c) & NAME)
+    c++;
+  if (c == p->p)
+    return hsc__hlo_expected(p, what);
   *out_word = (hsc_view){p->p, (size_t)(c - p->p)};
   p->p = c;
   return true;
@@ -98,7 +133,8 @@ bool hsc__hlo_word(hsc__hlo_parser *p, const char *what, hsc_view *out_word) {
 
 bool hsc__hlo_name(hsc__hlo_parser *p, const char *what, hsc_view *out_name) {
   hsc__hlo_skip_space(p);
-  if (*p->p == '%' && hsc__hlo_is_name_char(p->p[1])) p->p++;
+  if (*p->p == '%' && hsc__hlo_is_name_char(p->p[1]))
+    p->p++;
   return hsc__hlo_word(p, what, out_name);
 }
 
@@ -106,13 +142,17 @@ bool hsc__hlo_int(hsc__hlo_parser *p, int64_t *out_value) {
   hsc__hlo_skip_space(p);
   const char *c = p->p;
   bool negative = *c == '-';
-  if (negative || *c == '+') c++;
-  if (!(class_of(*c) & DIGIT)) return hsc__hlo_expected(p, "an integer");
+  if (negative || *c == '+')
+    c++;
+  if (!(class_of(*c) & DIGIT))
+    return hsc__hlo_expected(p, "an integer");
   uint64_t value = 0;
   for (; class_of(*c) & DIGIT; c++)
-    if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, (uint64_t)(*c - '0'), &value))
+    if (__builtin_mul_overflow(value, 10, &value) ||
+        __builtin_add_overflow(value, (uint64_t)(*c - '0'), &value))
       return hsc__hlo_error(p, p->p, "the integer does not fit in 64 bits");
-  if (value > (uint64_t)INT64_MAX + (negative ? 1 : 0)) return hsc__hlo_error(p, p->p, "the integer does not fit in 64 signed bits");
+  if (value > (uint64_t)INT64_MAX + (negative ? 1 : 0))
+    return hsc__hlo_error(p, p->p, "the integer does not fit in 64 signed bits");
   *out_value = negative ? (int64_t)(0 - value) : (int64_t)value;
   p->p = c;
   return true;
@@ -122,8 +162,10 @@ bool hsc__hlo_int32(hsc__hlo_parser *p, int32_t *out_value) {
   int64_t value;
   hsc__hlo_skip_space(p);
   const char *at = p->p;
-  if (!hsc__hlo_int(p, &value)) return false;
-  if (value < INT32_MIN || value > INT32_MAX) return hsc__hlo_error(p, at, "the integer %lld does not fit in 32 bits", (long long)value);
+  if (!hsc__hlo_int(p, &value))
+    return false;
+  if (value < INT32_MIN || value > INT32_MAX)
+    return hsc__hlo_error(p, at, "the integer %lld does not fit in 32 bits", (long long)value);
   *out_value = (int32_t)value;
   return true;
 }
@@ -141,9 +183,12 @@ bool hsc__hlo_bool(hsc__hlo_parser *p, bool *out_value) {
 }
 
 static int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  if (c >= '0' && c <= '9')
+    return c - '0';
+  if (c >= 'a' && c <= 'f')
+    return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F')
+    return c - 'A' + 10;
   return -1;
 }
 
@@ -165,9 +210,11 @@ static void append_utf8(hsc_bytes *out, uint32_t code) {
   }
 }
 
-// C escapes, as absl::CUnescape reads them: octal up to three digits, \x with one or more, \u and \U.
+// C escapes, as absl::CUnescape reads them: octal up to three digits, \x with one or more, \u and
+// \U.
 static const char *append_escape(hsc_bytes *out, const char *c) {
-  static const char from[] = "abfnrtv\\'\"?/", to[] = "\a\b\f\n\r\t\v\\'\"?/";
+  static const char from[] = "abfnrtv\\'\"?/";
+  static const char to[] = "\a\b\f\n\r\t\v\\'\"?/";
   const char *known = *c ? strchr(from, *c) : NULL;
   if (known) {
     hsc_bytes_append_char(out, to[known - from]);
@@ -175,8 +222,10 @@ static const char *append_escape(hsc_bytes *out, const char *c) {
   }
   if (*c >= '0' && *c <= '7') {
     int value = 0;
-    for (int i = 0; i < 3 && *c >= '0' && *c <= '7'; i++) value = value * 8 + (*c++ - '0');
-    if (value > 255) return NULL;
+    for (int i = 0; i < 3 && *c >= '0' && *c <= '7'; i++)
+      value = value * 8 + (*c++ - '0');
+    if (value > 255)
+      return NULL;
     hsc_bytes_append_char(out, (char)value);
     return c;
   }
@@ -184,7 +233,8 @@ static const char *append_escape(hsc_bytes *out, const char *c) {
     int value = 0;
     for (c++; hex_value(*c) >= 0; c++) {
       value = value * 16 + hex_value(*c);
-      if (value > 255) return NULL;
+      if (value > 255)
+        return NULL;
     }
     hsc_bytes_append_char(out, (char)value);
     return c;
@@ -194,10 +244,12 @@ static const char *append_escape(hsc_bytes *out, const char *c) {
     uint32_t value = 0;
     c++;
     for (int i = 0; i < digits; i++, c++) {
-      if (hex_value(*c) < 0) return NULL;
+      if (hex_value(*c) < 0)
+        return NULL;
       value = value * 16 + (uint32_t)hex_value(*c);
     }
-    if (value > 0x10ffff) return NULL;
+    if (value > 0x10ffff)
+      return NULL;
     append_utf8(out, value);
     return c;
   }
@@ -207,16 +259,24 @@ static const char *append_escape(hsc_bytes *out, const char *c) {
 bool hsc__hlo_string_to(hsc__hlo_parser *p, hsc_bytes *out_bytes) {
   hsc_bytes_reset(out_bytes);
   hsc__hlo_skip_space(p);
-  if (*p->p != '"') return hsc__hlo_expected(p, "a string in double quotes");
-  const char *start = p->p, *c = start + 1;
+  if (*p->p != '"')
+    return hsc__hlo_expected(p, "a string in double quotes");
+  const char *start = p->p;
+  const char *c = start + 1;
   for (;;) {
     const char *run = c;
-    while (*c && *c != '"' && *c != '\\') c++;
+    while (*c && *c != '"' && *c != '\\')
+      c++;
     hsc_bytes_append(out_bytes, run, (size_t)(c - run));
-    if (*c == '"') break;
-    if (!*c) return hsc__hlo_error(p, start, c >= p->end ? "the string has no closing quote" : "there is a NUL byte in the string");
+    if (*c == '"')
+      break;
+    if (!*c)
+      return hsc__hlo_error(
+          p, start,
+          c >= p->end ? "the string has no closing quote" : "there is a NUL byte in the string");
     const char *next = append_escape(out_bytes, c + 1);
-    if (!next) return hsc__hlo_error(p, c, "unknown escape in the string");
+    if (!next)
+      return hsc__hlo_error(p, c, "unknown escape in the string");
     c = next;
   }
   p->p = c + 1;
@@ -225,16 +285,18 @@ bool hsc__hlo_string_to(hsc__hlo_parser *p, hsc_bytes *out_bytes) {
 
 bool hsc__hlo_string(hsc__hlo_parser *p, const char **out_text) {
   hsc__hlo_skip_space(p);
-  if (*p->p == '"') {   // most strings have no escapes
+  if (*p->p == '"') {  // most strings have no escapes
     const char *c = p->p + 1;
-    while (*c && *c != '"' && *c != '\\') c++;
+    while (*c && *c != '"' && *c != '\\')
+      c++;
     if (*c == '"') {
       *out_text = hsc_arena_strndup(p->arena, p->p + 1, (size_t)(c - p->p - 1));
       p->p = c + 1;
       return *out_text ? true : hsc__hlo_out_of_memory(p);
     }
   }
-  if (!hsc__hlo_string_to(p, &p->text)) return false;
+  if (!hsc__hlo_string_to(p, &p->text))
+    return false;
   *out_text = hsc_arena_strndup(p->arena, hsc_bytes_text(&p->text), p->text.size);
   return *out_text ? true : hsc__hlo_out_of_memory(p);
 }
@@ -242,65 +304,86 @@ bool hsc__hlo_string(hsc__hlo_parser *p, const char **out_text) {
 // Past the closing quote; NULL when there is none.
 static const char *skip_string(const char *c) {
   for (c++; *c && *c != '"'; c++)
-    if (*c == '\\' && c[1]) c++;
+    if (*c == '\\' && c[1])
+      c++;
   return *c ? c + 1 : NULL;
 }
 
-// Walks over a value with balanced brackets. `stop_at_comma`: a comma, newline or closing bracket at depth 0 ends it; else the bracket
-// that closes the first one does.
+// Walks over a value with balanced brackets. `stop_at_comma`: a comma, newline or closing bracket
+// at depth 0 ends it; else the bracket that closes the first one does.
 static bool walk_balanced(hsc__hlo_parser *p, bool stop_at_comma, hsc_view *out_raw) {
   hsc__hlo_skip_space(p);
-  const char *start = p->p, *c = start;
+  const char *start = p->p;
+  const char *c = start;
   char stack[HSC__TEXT_MAX_DEPTH];
   int depth = 0;
   for (;;) {
-    while (!(class_of(*c) & NESTING)) c++;
+    while (!(class_of(*c) & NESTING))
+      c++;
     if (*c == '"') {
       const char *end = skip_string(c);
-      if (!end) return hsc__hlo_error(p, c, "the string has no closing quote");
+      if (!end)
+        return hsc__hlo_error(p, c, "the string has no closing quote");
       c = end;
     } else if (*c == '{' || *c == '(' || *c == '[') {
-      if (depth == HSC__TEXT_MAX_DEPTH) return hsc__hlo_error(p, c, "brackets are nested more than %d deep", HSC__TEXT_MAX_DEPTH);
+      if (depth == HSC__TEXT_MAX_DEPTH)
+        return hsc__hlo_error(p, c, "brackets are nested more than %d deep", HSC__TEXT_MAX_DEPTH);
       stack[depth++] = *c == '{' ? '}' : *c == '(' ? ')' : ']';
       c++;
     } else if (*c == '}' || *c == ')' || *c == ']') {
-      if (depth == 0) break;
-      if (*c != stack[depth - 1]) return hsc__hlo_error(p, c, "expected '%c', found '%c'", stack[depth - 1], *c);
+      if (depth == 0)
+        break;
+      if (*c != stack[depth - 1])
+        return hsc__hlo_error(p, c, "expected '%c', found '%c'", stack[depth - 1], *c);
       depth--;
       c++;
-      if (depth == 0 && !stop_at_comma) break;
+      if (depth == 0 && !stop_at_comma)
+        break;
     } else if (*c == ',' || *c == '\n') {
-      if (depth == 0) break;
+      if (depth == 0)
+        break;
       c++;
-    } else {   // NUL
-      if (depth > 0) return hsc__hlo_error(p, start, c >= p->end ? "'%c' is missing: the text ends" : "there is a NUL byte before '%c'", stack[depth - 1]);
+    } else {  // NUL
+      if (depth > 0)
+        return hsc__hlo_error(
+            p, start,
+            c >= p->end ? "'%c' is missing: the text ends" : "there is a NUL byte before '%c'",
+            stack[depth - 1]);
       break;
     }
   }
   const char *end = c;
-  while (end > start && (class_of(end[-1]) & SPACE)) end--;
-  if (end == start) return hsc__hlo_expected(p, "a value");
+  while (end > start && (class_of(end[-1]) & SPACE))
+    end--;
+  if (end == start)
+    return hsc__hlo_expected(p, "a value");
   *out_raw = (hsc_view){start, (size_t)(end - start)};
   p->p = c;
   return true;
 }
 
-bool hsc__hlo_raw_value(hsc__hlo_parser *p, hsc_view *out_raw) { return walk_balanced(p, true, out_raw); }
+bool hsc__hlo_raw_value(hsc__hlo_parser *p, hsc_view *out_raw) {
+  return walk_balanced(p, true, out_raw);
+}
 
 bool hsc__hlo_braced_raw(hsc__hlo_parser *p, hsc_view *out_raw) {
-  if (!hsc__hlo_peek(p, '{')) return hsc__hlo_expected(p, "'{'");
+  if (!hsc__hlo_peek(p, '{'))
+    return hsc__hlo_expected(p, "'{'");
   return walk_balanced(p, false, out_raw);
 }
 
 bool hsc__hlo_dims(hsc__hlo_parser *p, hsc_dims *out_dims) {
-  int64_t small[16], *values = small;
-  int count = 0, capacity = 16;
+  int64_t small[16];
+  int64_t *values = small;
+  int count = 0;
+  int capacity = 16;
   bool ok = hsc__hlo_expect(p, '{', "before the list of dimensions");
   if (ok && !hsc__hlo_accept(p, '}')) {
     do {
       if (count == capacity) {
         int64_t *grown = hsc_arena_alloc_array(p->arena, sizeof *grown, (size_t)capacity * 2);
-        if (!grown) return hsc__hlo_out_of_memory(p);
+        if (!grown)
+          return hsc__hlo_out_of_memory(p);
         memcpy(grown, values, sizeof *grown * (size_t)capacity);
         values = grown;
         capacity *= 2;
@@ -310,14 +393,16 @@ bool hsc__hlo_dims(hsc__hlo_parser *p, hsc_dims *out_dims) {
     } while (ok && hsc__hlo_accept(p, ','));
     ok = ok && hsc__hlo_expect(p, '}', "or ',' in the list of dimensions");
   }
-  if (!ok) return false;
+  if (!ok)
+    return false;
   out_dims->count = count;
   out_dims->v = count ? hsc_arena_copy(p->arena, values, sizeof *values * (size_t)count) : NULL;
   return !count || out_dims->v ? true : hsc__hlo_out_of_memory(p);
 }
 
 bool hsc__hlo_enter(hsc__hlo_parser *p) {
-  if (p->depth >= HSC__TEXT_MAX_DEPTH) return hsc__hlo_error(p, p->p, "nested more than %d deep", HSC__TEXT_MAX_DEPTH);
+  if (p->depth >= HSC__TEXT_MAX_DEPTH)
+    return hsc__hlo_error(p, p->p, "nested more than %d deep", HSC__TEXT_MAX_DEPTH);
   p->depth++;
   return true;
 }

@@ -1,18 +1,22 @@
-// hlo_text_literal.c - the values inside constant(...): 3, {1, 2}, { { 1, 2 }, { 3, 4 } }, {...}, (1, 2) for complex, ( {1}, 2 ) for tuples.
+// hlo_text_literal.c - the values inside constant(...): 3, {1, 2}, { { 1, 2 }, { 3, 4 } }, {...},
+// (1, 2) for complex, ( {1}, 2 ) for tuples.
 //
-// Braces must match the dimensions. XLA leaves them out for some shapes with a dimension of size 1 or 0, so what is checked is the number of
-// values and, where braces stand, their depth.
+// Braces must match the dimensions. XLA leaves them out for some shapes with a dimension of size 1
+// or 0, so what is checked is the number of values and, where braces stand, their depth.
 #include "formats/hlo_text/hlo_text_internal.h"
 
 #include <math.h>
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 // nan, -nan, nan(0x7f), inf: the storage bits, or false when it is a plain number.
 static bool parse_special(hsc__hlo_parser *p, hsc_type type, uint64_t *out_bits, bool *out_found) {
   const char *c = p->p;
   bool negative = *c == '-';
-  if (*c == '-' || *c == '+') c++;
+  if (*c == '-' || *c == '+')
+    c++;
   *out_found = false;
   if (strncmp(c, "inf", 3) == 0 && !hsc__hlo_is_name_char(c[3])) {
     *out_bits = hsc_float_encode(type, negative ? -(double)INFINITY : (double)INFINITY);
@@ -20,14 +24,17 @@ static bool parse_special(hsc__hlo_parser *p, hsc_type type, uint64_t *out_bits,
     *out_found = true;
     return true;
   }
-  if (strncmp(c, "nan", 3) != 0 || hsc__hlo_is_name_char(c[3])) return true;
+  if (strncmp(c, "nan", 3) != 0 || hsc__hlo_is_name_char(c[3]))
+    return true;
   *out_found = true;
   uint64_t bits = hsc_float_encode(type, (double)NAN);
   int width = hsc_type_bits(type);
   uint64_t sign = UINT64_C(1) << (width - 1);
-  bool has_sign = type == HSC_TYPE_F16 || type == HSC_TYPE_BF16 || type == HSC_TYPE_F32 || type == HSC_TYPE_F64 || type == HSC_TYPE_F8E5M2 ||
-                  type == HSC_TYPE_F8E4M3FN || type == HSC_TYPE_F8E4M3 || type == HSC_TYPE_F8E3M4;
-  if (has_sign) bits = negative ? bits | sign : bits & ~sign;
+  bool has_sign = type == HSC_TYPE_F16 || type == HSC_TYPE_BF16 || type == HSC_TYPE_F32 ||
+                  type == HSC_TYPE_F64 || type == HSC_TYPE_F8E5M2 || type == HSC_TYPE_F8E4M3FN ||
+                  type == HSC_TYPE_F8E4M3 || type == HSC_TYPE_F8E3M4;
+  if (has_sign)
+    bits = negative ? bits | sign : bits & ~sign;
   c += 3;
   if (*c == '(') {
     uint64_t payload = 0;
@@ -35,20 +42,46 @@ static bool parse_special(hsc__hlo_parser *p, hsc_type type, uint64_t *out_bits,
     const char *d = c + 1;
     if (d[0] == '0' && (d[1] == 'x' || d[1] == 'X')) {
       for (d += 2; digits < 16; d++, digits++) {
-        if (is_digit(*d)) payload = payload * 16 + (uint64_t)(*d - '0');
-        else if (*d >= 'a' && *d <= 'f') payload = payload * 16 + (uint64_t)(*d - 'a' + 10);
-        else if (*d >= 'A' && *d <= 'F') payload = payload * 16 + (uint64_t)(*d - 'A' + 10);
-        else break;
+        if (is_digit(*d))
+          payload = payload * 16 + (uint64_t)(*d - '0');
+        else if (*d >= 'a' && *d <= 'f')
+          payload = payload * 16 + (uint64_t)(*d - 'a' + 10);
+        else if (*d >= 'A' && *d <= 'F')
+          payload = payload * 16 + (uint64_t)(*d - 'A' + 10);
+        else
+          break;
       }
     }
-    if (digits == 0 || *d != ')') return hsc__hlo_error(p, p->p, "expected a payload like nan(0x7fc001)");
-    // The payload is the mantissa field; what does not fit in it is an error, and so is zero (that would be an infinity).
-    int mantissa_bits = type == HSC_TYPE_F64 ? 52 : type == HSC_TYPE_F32 ? 23 : type == HSC_TYPE_BF16 ? 7 : type == HSC_TYPE_F16 ? 10
-                      : type == HSC_TYPE_F8E5M2 ? 2 : type == HSC_TYPE_F8E4M3 ? 3 : type == HSC_TYPE_F8E3M4 ? 4 : type == HSC_TYPE_F8E4M3FN ? 3 : 0;
+    if (digits == 0 || *d != ')')
+      return hsc__hlo_error(p, p->p, "expected a payload like nan(0x7fc001)");
+    // The payload is the mantissa field; what does not fit in it is an error, and so is zero (that
+    // would be an infinity).
+    int mantissa_bits;
+    if (type == HSC_TYPE_F64)
+      mantissa_bits = 52;
+    else if (type == HSC_TYPE_F32)
+      mantissa_bits = 23;
+    else if (type == HSC_TYPE_BF16)
+      mantissa_bits = 7;
+    else if (type == HSC_TYPE_F16)
+      mantissa_bits = 10;
+    else if (type == HSC_TYPE_F8E5M2)
+      mantissa_bits = 2;
+    else if (type == HSC_TYPE_F8E4M3)
+      mantissa_bits = 3;
+    else if (type == HSC_TYPE_F8E3M4)
+      mantissa_bits = 4;
+    else if (type == HSC_TYPE_F8E4M3FN)
+      mantissa_bits = 3;
+    else
+      mantissa_bits = 0;
     if (mantissa_bits == 0 || payload >> mantissa_bits || payload == 0)
-      return hsc__hlo_error(p, p->p, "the NaN payload 0x%llx does not fit the type %s", (unsigned long long)payload, hsc_type_text(type));
+      return hsc__hlo_error(p, p->p, "the NaN payload 0x%llx does not fit the type %s",
+                            (unsigned long long)payload, hsc_type_text(type));
     bits = (bits & ~((UINT64_C(1) << mantissa_bits) - 1)) | payload;
-    if (!isnan(hsc_float_decode(type, bits))) return hsc__hlo_error(p, p->p, "the payload 0x%llx is no NaN of the type %s", (unsigned long long)payload, hsc_type_text(type));
+    if (!isnan(hsc_float_decode(type, bits)))
+      return hsc__hlo_error(p, p->p, "the payload 0x%llx is no NaN of the type %s",
+                            (unsigned long long)payload, hsc_type_text(type));
     c = d + 1;
   }
   *out_bits = bits;
@@ -58,10 +91,18 @@ static bool parse_special(hsc__hlo_parser *p, hsc_type type, uint64_t *out_bits,
 
 static void store_bits(void *data, int64_t index, size_t size_bytes, uint64_t bits) {
   switch (size_bytes) {
-    case 1: ((uint8_t *)data)[index] = (uint8_t)bits; break;
-    case 2: ((uint16_t *)data)[index] = (uint16_t)bits; break;
-    case 4: ((uint32_t *)data)[index] = (uint32_t)bits; break;
-    default: ((uint64_t *)data)[index] = bits; break;
+    case 1:
+      ((uint8_t *)data)[index] = (uint8_t)bits;
+      break;
+    case 2:
+      ((uint16_t *)data)[index] = (uint16_t)bits;
+      break;
+    case 4:
+      ((uint32_t *)data)[index] = (uint32_t)bits;
+      break;
+    default:
+      ((uint64_t *)data)[index] = bits;
+      break;
   }
 }
 
@@ -75,25 +116,29 @@ static bool parse_float(hsc__hlo_parser *p, hsc_type type, void *data, int64_t i
     p->p = end;
     if (type == HSC_TYPE_F32) {
       ((float *)data)[index] = (float)value;
-      if (isinf((float)value)) return hsc__hlo_error(p, start, "the value is out of the range of f32");
+      if (isinf((float)value))
+        return hsc__hlo_error(p, start, "the value is out of the range of f32");
     } else if (type == HSC_TYPE_F64) {
       ((double *)data)[index] = value;
-      if (isinf(value)) return hsc__hlo_error(p, start, "the value is out of the range of f64");
+      if (isinf(value))
+        return hsc__hlo_error(p, start, "the value is out of the range of f64");
     } else {
       uint64_t bits = hsc_float_encode(type, value);
       store_bits(data, index, hsc_type_bytes(type), bits);
-      if (!isfinite(hsc_float_decode(type, bits))) return hsc__hlo_error(p, start, "the value is out of the range of %s", hsc_type_text(type));
+      if (!isfinite(hsc_float_decode(type, bits)))
+        return hsc__hlo_error(p, start, "the value is out of the range of %s", hsc_type_text(type));
     }
     return true;
   }
   uint64_t bits = 0;
   bool special;
-  if (!parse_special(p, type, &bits, &special)) return false;
+  if (!parse_special(p, type, &bits, &special))
+    return false;
   if (special) {
     store_bits(data, index, hsc_type_bytes(type), bits);
     return true;
   }
-  bool logical;   // true and false stand for 1 and 0 in every type
+  bool logical;  // true and false stand for 1 and 0 in every type
   if ((*p->p == 't' || *p->p == 'f') && hsc__hlo_bool(p, &logical)) {
     store_bits(data, index, hsc_type_bytes(type), hsc_float_encode(type, logical));
     return true;
@@ -103,9 +148,11 @@ static bool parse_float(hsc__hlo_parser *p, hsc_type type, void *data, int64_t i
 
 static bool parse_integer(hsc__hlo_parser *p, hsc_type type, void *data, int64_t index) {
   hsc__hlo_skip_space(p);
-  const char *start = p->p, *c = start;
+  const char *start = p->p;
+  const char *c = start;
   bool negative = *c == '-';
-  if (*c == '-' || *c == '+') c++;
+  if (*c == '-' || *c == '+')
+    c++;
   if (!is_digit(*c)) {
     bool logical;
     if ((*c == 't' || *c == 'f') && hsc__hlo_bool(p, &logical)) {
@@ -116,16 +163,29 @@ static bool parse_integer(hsc__hlo_parser *p, hsc_type type, void *data, int64_t
   }
   uint64_t value = 0;
   for (; is_digit(*c); c++)
-    if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, (uint64_t)(*c - '0'), &value))
+    if (__builtin_mul_overflow(value, 10, &value) ||
+        __builtin_add_overflow(value, (uint64_t)(*c - '0'), &value))
       return hsc__hlo_error(p, start, "the integer does not fit in %s", hsc_type_text(type));
-  if (*c == '.' || *c == 'e') return hsc__hlo_error(p, start, "expected an integer for %s, found a fraction", hsc_type_text(type));
+  if (*c == '.' || *c == 'e')
+    return hsc__hlo_error(p, start, "expected an integer for %s, found a fraction",
+                          hsc_type_text(type));
   int bits = hsc_type_bits(type);
   bool is_signed = hsc_type_class_of(type) == HSC_CLASS_SIGNED;
-  uint64_t max = type == HSC_TYPE_PRED ? 1 : is_signed ? (UINT64_C(1) << (bits - 1)) - 1 : bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+  uint64_t max;
+  if (type == HSC_TYPE_PRED)
+    max = 1;
+  else if (is_signed)
+    max = (UINT64_C(1) << (bits - 1)) - 1;
+  else if (bits == 64)
+    max = UINT64_MAX;
+  else
+    max = (UINT64_C(1) << bits) - 1;
   // As in XLA, -1 is the largest of the unsigned types of a byte and more.
   if (value > (negative ? (is_signed ? max + 1 : bits < 8 ? 0 : max) : max))
-    return hsc__hlo_error(p, start, "%s%llu does not fit in %s", negative ? "-" : "", (unsigned long long)value, hsc_type_text(type));
-  if (negative) value = 0 - value;
+    return hsc__hlo_error(p, start, "%s%llu does not fit in %s", negative ? "-" : "",
+                          (unsigned long long)value, hsc_type_text(type));
+  if (negative)
+    value = 0 - value;
   store_bits(data, index, hsc_type_bytes(type), value);
   p->p = c;
   return true;
@@ -133,77 +193,112 @@ static bool parse_integer(hsc__hlo_parser *p, hsc_type type, void *data, int64_t
 
 static bool parse_complex(hsc__hlo_parser *p, hsc_type type, void *data, int64_t index) {
   hsc_type part = hsc_type_real_part(type);
-  if (!hsc__hlo_accept(p, '(')) {   // a real number alone
-    if (!parse_float(p, part, data, 2 * index)) return false;
+  if (!hsc__hlo_accept(p, '(')) {  // a real number alone
+    if (!parse_float(p, part, data, 2 * index))
+      return false;
     store_bits(data, 2 * index + 1, hsc_type_bytes(part), 0);
     return true;
   }
-  return parse_float(p, part, data, 2 * index) && hsc__hlo_expect(p, ',', "between the real and imaginary part") &&
-         parse_float(p, part, data, 2 * index + 1) && hsc__hlo_expect(p, ')', "after the imaginary part");
+  return parse_float(p, part, data, 2 * index) &&
+         hsc__hlo_expect(p, ',', "between the real and imaginary part") &&
+         parse_float(p, part, data, 2 * index + 1) &&
+         hsc__hlo_expect(p, ')', "after the imaginary part");
 }
 
 static bool parse_array(hsc__hlo_parser *p, hsc_literal *literal) {
   const hsc_shape *shape = &literal->shape;
-  int64_t total = hsc_shape_elements(shape), count = 0;
+  int64_t total = hsc_shape_elements(shape);
+  int64_t count = 0;
   hsc_type_class class = hsc_type_class_of(shape->type);
   hsc__hlo_skip_space(p);
   const char *start = p->p;
-  int depth = 0, long_dims = 0;   // dimensions whose braces cannot be left out
-  for (int i = 0; i < shape->rank; i++) long_dims += shape->dims[i] > 1;
-  int64_t opened[HSC_MAX_RANK + 1] = {0}, inside[HSC_MAX_RANK + 2] = {0};   // by depth: values before its brace, values between its braces
+  // dimensions whose braces cannot be left out
+  int depth = 0;
+  int long_dims = 0;
+  for (int i = 0; i < shape->rank; i++)
+    long_dims += shape->dims[i] > 1;
+  // by depth: values before its brace, values between its braces
+  int64_t opened[HSC_MAX_RANK + 1] = {0};
+  int64_t inside[HSC_MAX_RANK + 2] = {0};
   int deepest = 0;
   inside[shape->rank + 1] = 1;
-  for (int i = shape->rank; i > 0; i--) inside[i] = inside[i + 1] * shape->dims[i - 1];
+  for (int i = shape->rank; i > 0; i--)
+    inside[i] = inside[i + 1] * shape->dims[i - 1];
   for (;;) {
     hsc__hlo_skip_space(p);
     char c = *p->p;
     if (c == '{') {
-      if (++depth > (shape->rank > 0 ? shape->rank : 1)) return hsc__hlo_error(p, p->p, "the braces are nested deeper than the %d dimensions of the shape", shape->rank);
+      if (++depth > (shape->rank > 0 ? shape->rank : 1))
+        return hsc__hlo_error(p, p->p,
+                              "the braces are nested deeper than the %d dimensions of the shape",
+                              shape->rank);
       p->p++;
       opened[depth] = count;
       continue;
     }
     if (c == '}') {
-      if (depth == 0) break;
-      if (shape->rank > 1 && deepest == shape->rank && total > 0 && count - opened[depth] != inside[depth])
-        return hsc__hlo_error(p, p->p, "%lld values in these braces, the shape has %lld there", (long long)(count - opened[depth]), (long long)inside[depth]);
+      if (depth == 0)
+        break;
+      if (shape->rank > 1 && deepest == shape->rank && total > 0 &&
+          count - opened[depth] != inside[depth])
+        return hsc__hlo_error(p, p->p, "%lld values in these braces, the shape has %lld there",
+                              (long long)(count - opened[depth]), (long long)inside[depth]);
       p->p++;
-      if (--depth == 0) break;
+      if (--depth == 0)
+        break;
       hsc__hlo_accept(p, ',');
       continue;
     }
     if (depth == 0 && (shape->rank > 0 || count == 1)) {
-      if (shape->rank == 0) break;
-      if (total == 1 && count == 0) {}   // XLA reads a bare value for a shape with one element
-      else return total == 0 && c == ')' ? true : hsc__hlo_expected(p, "'{'");
+      if (shape->rank == 0)
+        break;
+      if (total == 1 && count == 0) {
+      }  // XLA reads a bare value for a shape with one element
+      else
+        return total == 0 && c == ')' ? true : hsc__hlo_expected(p, "'{'");
     }
-    if (depth > 0 && depth < long_dims) return hsc__hlo_error(p, p->p, "the braces are nested %d deep, the shape has %d dimensions", depth, shape->rank);
-    if (count == total) return hsc__hlo_error(p, p->p, "more than the %lld values of the shape", (long long)total);
-    bool ok = class == HSC_CLASS_FLOAT ? parse_float(p, shape->type, literal->data, count)
-            : class == HSC_CLASS_COMPLEX ? parse_complex(p, shape->type, literal->data, count)
-                                         : parse_integer(p, shape->type, literal->data, count);
-    if (!ok) return false;
+    if (depth > 0 && depth < long_dims)
+      return hsc__hlo_error(p, p->p, "the braces are nested %d deep, the shape has %d dimensions",
+                            depth, shape->rank);
+    if (count == total)
+      return hsc__hlo_error(p, p->p, "more than the %lld values of the shape", (long long)total);
+    bool ok;
+    if (class == HSC_CLASS_FLOAT)
+      ok = parse_float(p, shape->type, literal->data, count);
+    else if (class == HSC_CLASS_COMPLEX)
+      ok = parse_complex(p, shape->type, literal->data, count);
+    else
+      ok = parse_integer(p, shape->type, literal->data, count);
+    if (!ok)
+      return false;
     count++;
-    if (depth > deepest) deepest = depth;
-    if (depth == 0) break;
-    if (!hsc__hlo_accept(p, ',') && !hsc__hlo_peek(p, '}')) return hsc__hlo_expected(p, "',' or '}'");
+    if (depth > deepest)
+      deepest = depth;
+    if (depth == 0)
+      break;
+    if (!hsc__hlo_accept(p, ',') && !hsc__hlo_peek(p, '}'))
+      return hsc__hlo_expected(p, "',' or '}'");
   }
   if (count != total)
-    return hsc__hlo_error(p, start, "the literal has %lld value%s, its shape has %lld", (long long)count, count == 1 ? "" : "s", (long long)total);
+    return hsc__hlo_error(p, start, "the literal has %lld value%s, its shape has %lld",
+                          (long long)count, count == 1 ? "" : "s", (long long)total);
   return true;
 }
 
 bool hsc__hlo_literal(hsc__hlo_parser *p, const hsc_shape *shape, hsc_literal **out_literal) {
   hsc__hlo_skip_space(p);
   const char *start = p->p;
-  if (shape->type == HSC_TYPE_TOKEN || shape->type == HSC_TYPE_OPAQUE || shape->type == HSC_TYPE_INVALID)
+  if (shape->type == HSC_TYPE_TOKEN || shape->type == HSC_TYPE_OPAQUE ||
+      shape->type == HSC_TYPE_INVALID)
     return hsc__hlo_error(p, start, "there are no literals of %s", hsc_type_text(shape->type));
   if (*p->p == '{') {
     const char *c = p->p + 1;
-    while (*c == ' ') c++;
+    while (*c == ' ')
+      c++;
     if (strncmp(c, "...", 3) == 0) {
       p->p = c + 3;
-      if (!hsc__hlo_expect(p, '}', "after '{...'")) return false;
+      if (!hsc__hlo_expect(p, '}', "after '{...'"))
+        return false;
       hsc_literal *literal = HSC_NEW(p->arena, hsc_literal);
       *literal = (hsc_literal){.shape = *shape, .elided = true};
       *out_literal = literal;
@@ -214,60 +309,79 @@ bool hsc__hlo_literal(hsc__hlo_parser *p, const hsc_shape *shape, hsc_literal **
     hsc_literal *literal = HSC_NEW(p->arena, hsc_literal);
     literal->shape = *shape;
     literal->elements = HSC_NEW_ARRAY(p->arena, hsc_literal, shape->element_count);
-    if (!literal->elements) return hsc__hlo_out_of_memory(p);
-    if (!hsc__hlo_enter(p) || !hsc__hlo_expect(p, '(', "before the values of the tuple")) return false;
+    if (!literal->elements)
+      return hsc__hlo_out_of_memory(p);
+    if (!hsc__hlo_enter(p) || !hsc__hlo_expect(p, '(', "before the values of the tuple"))
+      return false;
     for (int i = 0; i < shape->element_count; i++) {
       hsc_literal *element;
-      if (i > 0 && !hsc__hlo_expect(p, ',', "between the values of the tuple")) return false;
-      if (!hsc__hlo_literal(p, &shape->elements[i], &element)) return false;
+      if (i > 0 && !hsc__hlo_expect(p, ',', "between the values of the tuple"))
+        return false;
+      if (!hsc__hlo_literal(p, &shape->elements[i], &element))
+        return false;
       literal->elements[i] = *element;
     }
     hsc__hlo_leave(p);
     *out_literal = literal;
     return hsc__hlo_expect(p, ')', "after the values of the tuple");
   }
-  // Every value takes at least two characters ("1,"), so a shape with more elements than that cannot be filled from here.
+  // Every value takes at least two characters ("1,"), so a shape with more elements than that
+  // cannot be filled from here.
   if (hsc_shape_elements(shape) > (p->end - start) / 2 + 1)
-    return hsc__hlo_error(p, start, "the literal's shape has %lld elements, more than the text can hold", (long long)hsc_shape_elements(shape));
+    return hsc__hlo_error(p, start,
+                          "the literal's shape has %lld elements, more than the text can hold",
+                          (long long)hsc_shape_elements(shape));
   hsc_literal *literal;
   hsc_status *status = hsc_literal_create(p->arena, shape, &literal);
   if (status) {
-    if (p->status) hsc_status_free(status);
-    else p->status = status;
+    if (p->status)
+      hsc_status_free(status);
+    else
+      p->status = status;
     return false;
   }
   *out_literal = literal;
   return parse_array(p, literal);
 }
 
-// The rest of a tuple whose shape stands alone, "(s32[2], pred[]) ({1, 2}, true)", rather than beside each value: something follows it.
+// The rest of a tuple whose shape stands alone, "(s32[2], pred[]) ({1, 2}, true)", rather than
+// beside each value: something follows it.
 static bool shape_stands_alone(const hsc__hlo_parser *p) {
   const char *c = p->p;
   int depth = 0;
   do {
-    if (c == p->end) return false;
+    if (c == p->end)
+      return false;
     depth += (*c == '(') - (*c == ')');
     c++;
   } while (depth > 0);
-  while (c < p->end && *c == ' ') c++;
+  while (c < p->end && *c == ' ')
+    c++;
   return c < p->end && *c == '(';
 }
 
 bool hsc__hlo_shaped_literal(hsc__hlo_parser *p, hsc_literal **out_literal) {
   hsc_shape shape;
-  if (!hsc__hlo_peek(p, '(') || shape_stands_alone(p)) return hsc__hlo_shape(p, &shape) && hsc__hlo_literal(p, &shape, out_literal);
+  if (!hsc__hlo_peek(p, '(') || shape_stands_alone(p))
+    return hsc__hlo_shape(p, &shape) && hsc__hlo_literal(p, &shape, out_literal);
   hsc_literal *elements = NULL;
-  int count = 0, capacity = 0;
-  if (!hsc__hlo_enter(p) || !hsc__hlo_expect(p, '(', "before the values of the tuple")) return false;
+  int count = 0;
+  int capacity = 0;
+  if (!hsc__hlo_enter(p) || !hsc__hlo_expect(p, '(', "before the values of the tuple"))
+    return false;
   while (!hsc__hlo_accept(p, ')')) {
     hsc_literal *element;
-    if (count > 0 && !hsc__hlo_expect(p, ',', "between the values of the tuple")) return false;
-    if (!hsc__hlo_shaped_literal(p, &element)) return false;
+    if (count > 0 && !hsc__hlo_expect(p, ',', "between the values of the tuple"))
+      return false;
+    if (!hsc__hlo_shaped_literal(p, &element))
+      return false;
     if (count == capacity) {
       capacity = capacity ? 2 * capacity : 4;
       hsc_literal *grown = HSC_NEW_ARRAY(p->arena, hsc_literal, capacity);
-      if (!grown) return hsc__hlo_out_of_memory(p);
-      if (count) memcpy(grown, elements, (size_t)count * sizeof *grown);
+      if (!grown)
+        return hsc__hlo_out_of_memory(p);
+      if (count)
+        memcpy(grown, elements, (size_t)count * sizeof *grown);
       elements = grown;
     }
     elements[count++] = *element;
@@ -275,8 +389,10 @@ bool hsc__hlo_shaped_literal(hsc__hlo_parser *p, hsc_literal **out_literal) {
   hsc__hlo_leave(p);
   hsc_literal *literal = HSC_NEW(p->arena, hsc_literal);
   hsc_shape *shapes = HSC_NEW_ARRAY(p->arena, hsc_shape, count);
-  if (!literal || (count && !shapes)) return hsc__hlo_out_of_memory(p);
-  for (int i = 0; i < count; i++) shapes[i] = elements[i].shape;
+  if (!literal || (count && !shapes))
+    return hsc__hlo_out_of_memory(p);
+  for (int i = 0; i < count; i++)
+    shapes[i] = elements[i].shape;
   *literal = (hsc_literal){.shape = hsc_shape_tuple(p->arena, count, shapes), .elements = elements};
   *out_literal = literal;
   return true;

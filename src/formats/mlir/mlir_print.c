@@ -1,5 +1,5 @@
-// mlir_print.c - the tree of an export as MLIR text: for people, as JAX prints it (the forms of mlir_text_ops.def, read the other way), and in the
-// generic form, which says everything.
+// mlir_print.c - the tree of an export as MLIR text: for people, as JAX prints it (the forms of
+// mlir_text_ops.def, read the other way), and in the generic form, which says everything.
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,54 +14,70 @@ static const struct {
 #undef ASM
 };
 
-// ---- names of values ----------------------------------------------------------------------------------------------------------------
+// ---- names of values ----------------------------------------------------------------------------
 
-// A value's stamp is what its name starts with and a number that no other value of the function has.
+// A value's stamp is what its name starts with and a number that no other value of the function
+// has.
 static const char *const prefixes[] = {"%", "%arg", "%cst", "%c", "%iterArg"};
 enum { NAME_NUMBER, NAME_ARGUMENT, NAME_FLOAT, NAME_INT, NAME_LOOP, NAME_KINDS };
 
-static void give_name(hsc__mlir_printer *p, hsc__mlir_value *value, int kind) { value->stamp = p->next[kind]++ * NAME_KINDS + kind; }
+static void give_name(hsc__mlir_printer *p, hsc__mlir_value *value, int kind) {
+  value->stamp = p->next[kind]++ * NAME_KINDS + kind;
+}
 
 static void put_name(hsc__mlir_printer *p, const hsc__mlir_value *value) {
   const hsc__mlir_op *owner = value->owner;
-  int64_t stamp = owner ? owner->results[0].stamp : value->stamp, kind = stamp % NAME_KINDS, number = stamp / NAME_KINDS;
+  int64_t stamp = owner ? owner->results[0].stamp : value->stamp;
+  int64_t kind = stamp % NAME_KINDS;
+  int64_t number = stamp / NAME_KINDS;
   hsc_bytes_append_text(p->out, prefixes[kind]);
   bool numbered = kind == NAME_NUMBER || kind == NAME_ARGUMENT;
-  if (numbered) hsc_bytes_printf(p->out, "%" PRId64, number);
-  else if (number) hsc_bytes_printf(p->out, "_%" PRId64, number - 1);
-  if (owner && owner->result_count > 1) hsc_bytes_printf(p->out, "#%d", (int)(value - owner->results));
+  if (numbered)
+    hsc_bytes_printf(p->out, "%" PRId64, number);
+  else if (number)
+    hsc_bytes_printf(p->out, "_%" PRId64, number - 1);
+  if (owner && owner->result_count > 1)
+    hsc_bytes_printf(p->out, "#%d", (int)(value - owner->results));
 }
 
 static void put_operands(hsc__mlir_printer *p, const hsc__mlir_op *op, int from) {
   for (int i = from; i < op->operand_count; i++) {
-    if (i > from) PUT(p, ", ");
+    if (i > from)
+      PUT(p, ", ");
     put_name(p, op->operands[i]);
   }
 }
 
 static void indent(hsc__mlir_printer *p) {
-  for (int i = 0; i < p->depth; i++) PUT(p, "  ");
+  for (int i = 0; i < p->depth; i++)
+    PUT(p, "  ");
 }
 
-// ---- types of an operation --------------------------------------------------------------------------------------------------------------
+// ---- types of an operation ----------------------------------------------------------------------
 
-static void put_type(hsc__mlir_printer *p, const hsc__mlir_type *type) { hsc__mlir_print_type(p->out, type); }
+static void put_type(hsc__mlir_printer *p, const hsc__mlir_type *type) {
+  hsc__mlir_print_type(p->out, type);
+}
 
 static void put_operand_types(hsc__mlir_printer *p, const hsc__mlir_op *op) {
   for (int i = 0; i < op->operand_count; i++) {
-    if (i) PUT(p, ", ");
+    if (i)
+      PUT(p, ", ");
     put_type(p, op->operands[i]->type);
   }
 }
 
 static void put_result_types(hsc__mlir_printer *p, const hsc__mlir_op *op) {
   bool braces = op->result_count != 1 || op->results[0].type->kind == HSC_MLIR_FUNCTION;
-  if (braces) PUT(p, "(");
+  if (braces)
+    PUT(p, "(");
   for (int i = 0; i < op->result_count; i++) {
-    if (i) PUT(p, ", ");
+    if (i)
+      PUT(p, ", ");
     put_type(p, op->results[i].type);
   }
-  if (braces) PUT(p, ")");
+  if (braces)
+    PUT(p, ")");
 }
 
 static void put_function_type(hsc__mlir_printer *p, const hsc__mlir_op *op) {
@@ -72,15 +88,19 @@ static void put_function_type(hsc__mlir_printer *p, const hsc__mlir_op *op) {
 }
 
 static bool same_type(const hsc__mlir_type *a, const hsc__mlir_type *b) {
-  if (a->kind != b->kind) return false;
-  return a->kind == HSC_MLIR_TENSOR ? hsc_shape_equal(&a->shape, &b->shape) : a->kind == HSC_MLIR_TOKEN;
+  if (a->kind != b->kind)
+    return false;
+  return a->kind == HSC_MLIR_TENSOR ? hsc_shape_equal(&a->shape, &b->shape)
+                                    : a->kind == HSC_MLIR_TOKEN;
 }
 
 static void put_types(hsc__mlir_printer *p, const hsc__mlir_op *op, hsc_view directive) {
   bool same = op->result_count == 1;
-  for (int i = 0; i < op->operand_count && same; i++) same = same_type(op->operands[i]->type, op->results[0].type);
+  for (int i = 0; i < op->operand_count && same; i++)
+    same = same_type(op->operands[i]->type, op->results[0].type);
   if (hsc_view_equals_text(directive, ":operands")) {
-    if (!op->operand_count) return;
+    if (!op->operand_count)
+      return;
     PUT(p, " : ");
     put_operand_types(p, op);
     return;
@@ -96,18 +116,20 @@ static void put_types(hsc__mlir_printer *p, const hsc__mlir_op *op, hsc_view dir
     put_type(p, op->operands[0]->type);
     PUT(p, ", ");
     put_type(p, op->results[0].type);
-  } else if (hsc_view_equals_text(directive, ":fn") || (hsc_view_equals_text(directive, ":same") && !same)) {
+  } else if (hsc_view_equals_text(directive, ":fn") ||
+             (hsc_view_equals_text(directive, ":same") && !same)) {
     put_function_type(p, op);
-  } else {   // :same :results :tuple :complex
+  } else {  // :same :results :tuple :complex
     put_type(p, op->results[0].type);
   }
 }
 
-// ---- attributes with forms of their own -----------------------------------------------------------------------------------------------
+// ---- attributes with forms of their own ---------------------------------------------------------
 
 static const hsc__mlir_attr *take(hsc__mlir_printer *p, const hsc__mlir_op *op, const char *name) {
   for (int i = 0; i < op->attr_count; i++) {
-    if (!hsc_view_equals_text(op->attrs[i].name, name)) continue;
+    if (!hsc_view_equals_text(op->attrs[i].name, name))
+      continue;
     p->printed |= 1ull << i;
     return op->attrs[i].value;
   }
@@ -121,16 +143,22 @@ static int64_t take_int(hsc__mlir_printer *p, const hsc__mlir_op *op, const char
 
 static void put_take_ints(hsc__mlir_printer *p, const hsc__mlir_op *op, const char *name) {
   const hsc__mlir_attr *attr = take(p, op, name);
-  if (attr) hsc__mlir_print_ints(p->out, attr);
-  else PUT(p, "[]");
+  if (attr)
+    hsc__mlir_print_ints(p->out, attr);
+  else
+    PUT(p, "[]");
 }
 
 static void put_ranges(hsc__mlir_printer *p, const hsc__mlir_op *op) {
-  const hsc__mlir_attr *start = take(p, op, "start_indices"), *limit = take(p, op, "limit_indices"), *stride = take(p, op, "strides");
+  const hsc__mlir_attr *start = take(p, op, "start_indices");
+  const hsc__mlir_attr *limit = take(p, op, "limit_indices");
+  const hsc__mlir_attr *stride = take(p, op, "strides");
   PUT(p, " [");
   for (int64_t i = 0; i < hsc_shape_elements(&start->type->shape); i++) {
-    hsc_bytes_printf(p->out, "%s%" PRId64 ":%" PRId64, i ? ", " : "", hsc__mlir_dense_int(start, i), hsc__mlir_dense_int(limit, i));
-    if (hsc__mlir_dense_int(stride, i) != 1) hsc_bytes_printf(p->out, ":%" PRId64, hsc__mlir_dense_int(stride, i));
+    hsc_bytes_printf(p->out, "%s%" PRId64 ":%" PRId64, i ? ", " : "", hsc__mlir_dense_int(start, i),
+                     hsc__mlir_dense_int(limit, i));
+    if (hsc__mlir_dense_int(stride, i) != 1)
+      hsc_bytes_printf(p->out, ":%" PRId64, hsc__mlir_dense_int(stride, i));
   }
   PUT(p, "]");
 }
@@ -153,30 +181,46 @@ static void put_dot_dims(hsc__mlir_printer *p, const hsc__mlir_op *op) {
 }
 
 static void put_precision(hsc__mlir_printer *p, const hsc__mlir_op *op) {
-  const hsc__mlir_attr *config = take(p, op, "precision_config"), *lhs = hsc__mlir_attr_get(op, "lhs_precision_type");
+  const hsc__mlir_attr *config = take(p, op, "precision_config");
+  const hsc__mlir_attr *lhs = hsc__mlir_attr_get(op, "lhs_precision_type");
   if (config) {
     PUT(p, ", precision = [");
-    for (int i = 0; i < config->count; i++) hsc_bytes_printf(p->out, "%s%s", i ? ", " : "", hsc__mlir_enum_text(HSC_VIEW("precision"), config->elements[i]->integer));
+    for (int i = 0; i < config->count; i++)
+      hsc_bytes_printf(p->out, "%s%s", i ? ", " : "",
+                       hsc__mlir_enum_text(HSC_VIEW("precision"), config->elements[i]->integer));
     PUT(p, "]");
   }
-  if (!lhs) return;
+  if (!lhs)
+    return;
   PUT(p, ", algorithm = ");
   hsc__mlir_print_group(p, op, "algorithm");
 }
 
-static void put_conv_part(hsc__mlir_printer *p, const hsc__mlir_op *op, const char *part, char first, const char *first_name, char second, const char *second_name) {
+static void put_conv_part(hsc__mlir_printer *p,
+                          const hsc__mlir_op *op,
+                          const char *part,
+                          char first,
+                          const char *first_name,
+                          char second,
+                          const char *second_name) {
   char name[48];
   snprintf(name, sizeof name, "%s_spatial_dimensions", part);
   const hsc__mlir_attr *spatial = take(p, op, name);
-  int64_t a = take_int(p, op, first_name), b = take_int(p, op, second_name), count = hsc_shape_elements(&spatial->type->shape);
+  int64_t a = take_int(p, op, first_name);
+  int64_t b = take_int(p, op, second_name);
+  int64_t count = hsc_shape_elements(&spatial->type->shape);
   PUT(p, "[");
   for (int64_t i = 0; i < count + 2; i++) {
-    if (i) PUT(p, ", ");
-    if (i == a) hsc_bytes_append_char(p->out, first);
-    else if (i == b) hsc_bytes_append_char(p->out, second);
+    if (i)
+      PUT(p, ", ");
+    if (i == a)
+      hsc_bytes_append_char(p->out, first);
+    else if (i == b)
+      hsc_bytes_append_char(p->out, second);
     else
       for (int64_t k = 0; k < count; k++)
-        if (hsc__mlir_dense_int(spatial, k) == i) hsc_bytes_printf(p->out, "%" PRId64, k);
+        if (hsc__mlir_dense_int(spatial, k) == i)
+          hsc_bytes_printf(p->out, "%" PRId64, k);
   }
   PUT(p, "]");
 }
@@ -184,7 +228,8 @@ static void put_conv_part(hsc__mlir_printer *p, const hsc__mlir_op *op, const ch
 void hsc__mlir_print_conv_dims(hsc__mlir_printer *p, const hsc__mlir_op *op) {
   put_conv_part(p, op, "input", 'b', "input_batch_dimension", 'f', "input_feature_dimension");
   PUT(p, "x");
-  put_conv_part(p, op, "kernel", 'i', "kernel_input_feature_dimension", 'o', "kernel_output_feature_dimension");
+  put_conv_part(p, op, "kernel", 'i', "kernel_input_feature_dimension", 'o',
+                "kernel_output_feature_dimension");
   PUT(p, "->");
   put_conv_part(p, op, "output", 'b', "output_batch_dimension", 'f', "output_feature_dimension");
 }
@@ -193,7 +238,11 @@ static void put_conv(hsc__mlir_printer *p, const hsc__mlir_op *op) {
   static const struct {
     const char *word, *name;
     int64_t usual;
-  } lists[] = {{"stride", "window_strides", 1}, {"pad", "padding", 0}, {"lhs_dilate", "lhs_dilation", 1}, {"rhs_dilate", "rhs_dilation", 1}, {"reverse", "window_reversal", 0}};
+  } lists[] = {{"stride", "window_strides", 1},
+               {"pad", "padding", 0},
+               {"lhs_dilate", "lhs_dilation", 1},
+               {"rhs_dilate", "rhs_dilation", 1},
+               {"reverse", "window_reversal", 0}};
   PUT(p, " ");
   hsc__mlir_print_conv_dims(p, op);
   PUT(p, ", window = {");
@@ -201,8 +250,10 @@ static void put_conv(hsc__mlir_printer *p, const hsc__mlir_op *op) {
   for (size_t i = 0; i < HSC_COUNT_OF(lists); i++) {
     const hsc__mlir_attr *attr = take(p, op, lists[i].name);
     bool usual = true;
-    for (int64_t k = 0; attr && k < hsc_shape_elements(&attr->type->shape); k++) usual &= hsc__mlir_dense_int(attr, k) == lists[i].usual;
-    if (usual) continue;
+    for (int64_t k = 0; attr && k < hsc_shape_elements(&attr->type->shape); k++)
+      usual &= hsc__mlir_dense_int(attr, k) == lists[i].usual;
+    if (usual)
+      continue;
     hsc_bytes_printf(p->out, "%s%s = ", any ? ", " : "", lists[i].word);
     any = true;
     if (i != 1) {
@@ -211,18 +262,21 @@ static void put_conv(hsc__mlir_printer *p, const hsc__mlir_op *op) {
     }
     PUT(p, "[");
     for (int64_t k = 0; k < attr->type->shape.dims[0]; k++)
-      hsc_bytes_printf(p->out, "%s[%" PRId64 ", %" PRId64 "]", k ? ", " : "", hsc__mlir_dense_int(attr, 2 * k), hsc__mlir_dense_int(attr, 2 * k + 1));
+      hsc_bytes_printf(p->out, "%s[%" PRId64 ", %" PRId64 "]", k ? ", " : "",
+                       hsc__mlir_dense_int(attr, 2 * k), hsc__mlir_dense_int(attr, 2 * k + 1));
     PUT(p, "]");
   }
   PUT(p, "}");
 }
 
-// ---- the interpreter of forms ----------------------------------------------------------------------------------------------------------
+// ---- the interpreter of forms -------------------------------------------------------------------
 
 static hsc_view next_element(const char **form) {
-  while (**form == ' ') ++*form;
+  while (**form == ' ')
+    ++*form;
   const char *start = *form;
-  while (**form && **form != ' ') ++*form;
+  while (**form && **form != ' ')
+    ++*form;
   return (hsc_view){start, (size_t)(*form - start)};
 }
 
@@ -236,16 +290,21 @@ static void put_element_attr(hsc__mlir_printer *p, const hsc__mlir_op *op, hsc_v
   name_of_element(e, name, sizeof name);
   hsc_view kind = {e.data + strlen(name) + 1, e.size - strlen(name) - 1};
   const hsc__mlir_attr *attr = take(p, op, name);
-  if (!attr) return;
-  if (hsc_view_equals_text(kind, "ints")) hsc__mlir_print_ints(p->out, attr);
-  else if (hsc_view_equals_text(kind, "int")) hsc_bytes_printf(p->out, "%" PRId64, attr->integer);
-  else if (attr->kind == HSC_MLIR_ENUM) hsc_bytes_append_text(p->out, hsc__mlir_enum_text(attr->text, attr->integer));
-  else hsc__mlir_print_attr(p->out, attr);
+  if (!attr)
+    return;
+  if (hsc_view_equals_text(kind, "ints"))
+    hsc__mlir_print_ints(p->out, attr);
+  else if (hsc_view_equals_text(kind, "int"))
+    hsc_bytes_printf(p->out, "%" PRId64, attr->integer);
+  else if (attr->kind == HSC_MLIR_ENUM)
+    hsc_bytes_append_text(p->out, hsc__mlir_enum_text(attr->text, attr->integer));
+  else
+    hsc__mlir_print_attr(p->out, attr);
 }
 
 static void run_form(hsc__mlir_printer *p, const hsc__mlir_op *op, const char *form) {
   int operand = 0;
-  bool glue = false;   // no space before what comes next
+  bool glue = false;  // no space before what comes next
   for (hsc_view e = next_element(&form); e.size; e = next_element(&form)) {
     char c = e.data[0];
     if (c == ':' && e.size > 1) {
@@ -256,36 +315,59 @@ static void run_form(hsc__mlir_printer *p, const hsc__mlir_op *op, const char *f
       hsc__mlir_print_rest(p, op, true);
       continue;
     }
-    if (c == '?') {   // stands when its attribute does
+    if (c == '?') {  // stands when its attribute does
       const char *ahead = form;
       char name[48] = "";
-      for (hsc_view next = next_element(&ahead); next.size && !hsc_view_equals_text(next, "A") && next.data[0] != '?'; next = next_element(&ahead)) {
-        if (!name[0] && memchr(next.data, ':', next.size)) name_of_element(next, name, sizeof name);
-        if (!name[0] || hsc__mlir_attr_get(op, name)) continue;
-        if (!hsc_view_equals_text(next, ")")) form = ahead;
+      for (hsc_view next = next_element(&ahead);
+           next.size && !hsc_view_equals_text(next, "A") && next.data[0] != '?';
+           next = next_element(&ahead)) {
+        if (!name[0] && memchr(next.data, ':', next.size))
+          name_of_element(next, name, sizeof name);
+        if (!name[0] || hsc__mlir_attr_get(op, name))
+          continue;
+        if (!hsc_view_equals_text(next, ")"))
+          form = ahead;
       }
-      if (hsc__mlir_attr_get(op, name)) hsc_bytes_append(p->out, e.data + 1, 1);
+      if (hsc__mlir_attr_get(op, name))
+        hsc_bytes_append(p->out, e.data + 1, 1);
       continue;
     }
-    if (hsc_view_equals_text(e, "ranges")) { put_ranges(p, op); continue; }
-    if (hsc_view_equals_text(e, "dot_dims")) { put_dot_dims(p, op); continue; }
-    if (hsc_view_equals_text(e, "precision")) { put_precision(p, op); continue; }
-    if (hsc_view_equals_text(e, "conv")) { put_conv(p, op); continue; }
+    if (hsc_view_equals_text(e, "ranges")) {
+      put_ranges(p, op);
+      continue;
+    }
+    if (hsc_view_equals_text(e, "dot_dims")) {
+      put_dot_dims(p, op);
+      continue;
+    }
+    if (hsc_view_equals_text(e, "precision")) {
+      put_precision(p, op);
+      continue;
+    }
+    if (hsc_view_equals_text(e, "conv")) {
+      put_conv(p, op);
+      continue;
+    }
     if (hsc_view_equals_text(e, "exponent")) {
-      hsc_bytes_printf(p->out, " e%" PRId64 "m%" PRId64, take_int(p, op, "exponent_bits"), take_int(p, op, "mantissa_bits"));
+      hsc_bytes_printf(p->out, " e%" PRId64 "m%" PRId64, take_int(p, op, "exponent_bits"),
+                       take_int(p, op, "mantissa_bits"));
       continue;
     }
     bool punctuation = e.size == 1 && strchr(",()[]", c);
     bool list = hsc_view_equals_text(e, "o*") || hsc_view_equals_text(e, "o*,");
-    if (list && operand == op->operand_count) continue;
-    if (!punctuation && !glue) PUT(p, " ");
+    if (list && operand == op->operand_count)
+      continue;
+    if (!punctuation && !glue)
+      PUT(p, " ");
     glue = e.size == 1 && (c == '(' || c == '[');
     if (hsc_view_equals_text(e, "o")) {
-      if (operand < op->operand_count) put_name(p, op->operands[operand++]);
+      if (operand < op->operand_count)
+        put_name(p, op->operands[operand++]);
     } else if (list) {
       put_operands(p, op, operand);
       operand = op->operand_count;
-      if (e.size == 3) PUT(p, ",");
+      if (e.size == 3)
+        PUT(p, ",");
     } else if (hsc_view_equals_text(e, "@")) {
       hsc__mlir_print_symbol(p->out, take(p, op, "call_target_name")->text);
     } else if (hsc_view_equals_text(e, "@callee")) {
@@ -298,24 +380,27 @@ static void run_form(hsc__mlir_printer *p, const hsc__mlir_op *op, const char *f
   }
 }
 
-// ---- regions ----------------------------------------------------------------------------------------------------------------------------
+// ---- regions ------------------------------------------------------------------------------------
 
 static void put_op(hsc__mlir_printer *p, hsc__mlir_op *op);
 
 static void put_block(hsc__mlir_printer *p, hsc__mlir_block *block) {
   p->depth++;
-  for (int i = 0; i < block->op_count; i++) put_op(p, block->ops[i]);
+  for (int i = 0; i < block->op_count; i++)
+    put_op(p, block->ops[i]);
   p->depth--;
 }
 
 // ^bb0(%arg0: type, ...):
 static void put_label(hsc__mlir_printer *p, hsc__mlir_block *block) {
-  if (!block->argument_count) return;
+  if (!block->argument_count)
+    return;
   indent(p);
   PUT(p, "^bb0(");
   for (int i = 0; i < block->argument_count; i++) {
     give_name(p, &block->arguments[i], NAME_ARGUMENT);
-    if (i) PUT(p, ", ");
+    if (i)
+      PUT(p, ", ");
     put_name(p, &block->arguments[i]);
     PUT(p, ": ");
     put_type(p, block->arguments[i].type);
@@ -340,7 +425,8 @@ static void put_generic(hsc__mlir_printer *p, hsc__mlir_op *op) {
     uint64_t printed = p->printed;
     PUT(p, " (");
     for (int i = 0; i < op->region_count; i++) {
-      if (i) PUT(p, ", ");
+      if (i)
+        PUT(p, ", ");
       put_region(p, op->regions[i]);
     }
     PUT(p, ")");
@@ -351,19 +437,27 @@ static void put_generic(hsc__mlir_printer *p, hsc__mlir_op *op) {
   put_function_type(p, op);
 }
 
-// ---- operations with forms of their own ------------------------------------------------------------------------------------------------
+// ---- operations with forms of their own ---------------------------------------------------------
 
-// One operation of two arguments in their order, which commutes, and nothing else: its name; else NULL.
+// One operation of two arguments in their order, which commutes, and nothing else: its name; else
+// NULL.
 static const char *applied(const hsc__mlir_op *op) {
   static const char *const names[] = {"add", "multiply", "maximum", "minimum", "and", "or", "xor"};
   const hsc__mlir_block *block = op->regions[0];
-  if (op->operand_count != 2 || block->op_count != 2 || block->argument_count != 2) return NULL;
-  const hsc__mlir_op *apply = block->ops[0], *end = block->ops[1];
-  if (apply->operand_count != 2 || apply->result_count != 1 || apply->attr_count || end->operand_count != 1 || end->operands[0] != &apply->results[0]) return NULL;
-  if (apply->operands[0] != &block->arguments[0] || apply->operands[1] != &block->arguments[1]) return NULL;
-  if (op->operands[0]->type->shape.type != block->arguments[0].type->shape.type) return NULL;
+  if (op->operand_count != 2 || block->op_count != 2 || block->argument_count != 2)
+    return NULL;
+  const hsc__mlir_op *apply = block->ops[0];
+  const hsc__mlir_op *end = block->ops[1];
+  if (apply->operand_count != 2 || apply->result_count != 1 || apply->attr_count ||
+      end->operand_count != 1 || end->operands[0] != &apply->results[0])
+    return NULL;
+  if (apply->operands[0] != &block->arguments[0] || apply->operands[1] != &block->arguments[1])
+    return NULL;
+  if (op->operands[0]->type->shape.type != block->arguments[0].type->shape.type)
+    return NULL;
   for (size_t i = 0; i < HSC_COUNT_OF(names); i++)
-    if (!strcmp(apply->name, names[i])) return apply->written_name;
+    if (!strcmp(apply->name, names[i]))
+      return apply->written_name;
   return NULL;
 }
 
@@ -379,22 +473,26 @@ static void put_reduce(hsc__mlir_printer *p, hsc__mlir_op *op) {
     put_name(p, op->operands[count + i]);
     PUT(p, ")");
   }
-  if (name) hsc_bytes_printf(p->out, " applies %s", name);
+  if (name)
+    hsc_bytes_printf(p->out, " applies %s", name);
   PUT(p, " across dimensions = ");
   put_take_ints(p, op, "dimensions");
   hsc__mlir_print_rest(p, op, true);
   PUT(p, " : ");
   put_function_type(p, op);
-  if (name) return;
+  if (name)
+    return;
   PUT(p, "\n");
   indent(p);
   PUT(p, " reducer");
-  for (int i = 0; i < 2 * count; i++) give_name(p, &block->arguments[i], NAME_ARGUMENT);
+  for (int i = 0; i < 2 * count; i++)
+    give_name(p, &block->arguments[i], NAME_ARGUMENT);
   for (int i = 0; i < count; i++) {
     hsc_bytes_append_text(p->out, i ? " (" : "(");
     for (int k = 0; k < 2; k++) {
       const hsc__mlir_value *argument = &block->arguments[k * count + i];
-      if (k) PUT(p, ", ");
+      if (k)
+        PUT(p, ", ");
       put_name(p, argument);
       PUT(p, ": ");
       put_type(p, argument->type);
@@ -412,13 +510,15 @@ static void put_while(hsc__mlir_printer *p, hsc__mlir_op *op) {
   for (int i = 0; i < op->operand_count; i++) {
     give_name(p, &op->regions[0]->arguments[i], NAME_LOOP);
     op->regions[1]->arguments[i].stamp = op->regions[0]->arguments[i].stamp;
-    if (i) PUT(p, ", ");
+    if (i)
+      PUT(p, ", ");
     put_name(p, &op->regions[0]->arguments[i]);
     PUT(p, " = ");
     put_name(p, op->operands[i]);
   }
   PUT(p, ")");
-  if (op->operand_count) PUT(p, " : ");
+  if (op->operand_count)
+    PUT(p, " : ");
   put_operand_types(p, op);
   if (op->attr_count) {
     PUT(p, " attributes");
@@ -444,21 +544,25 @@ static void put_constant(hsc__mlir_printer *p, const hsc__mlir_op *op) {
 }
 
 static void put_dict_of(hsc__mlir_printer *p, const hsc__mlir_attr *attrs, int i) {
-  if (!attrs || i >= attrs->count || !attrs->elements[i]->count) return;
+  if (!attrs || i >= attrs->count || !attrs->elements[i]->count)
+    return;
   PUT(p, " ");
   hsc__mlir_print_attr(p->out, attrs->elements[i]);
 }
 
 static void put_func(hsc__mlir_printer *p, hsc__mlir_op *op) {
   const hsc__mlir_type *type = take(p, op, "function_type")->type;
-  const hsc__mlir_attr *visibility = take(p, op, "sym_visibility"), *arguments = take(p, op, "arg_attrs"), *result_attrs = take(p, op, "res_attrs");
+  const hsc__mlir_attr *visibility = take(p, op, "sym_visibility");
+  const hsc__mlir_attr *arguments = take(p, op, "arg_attrs");
+  const hsc__mlir_attr *result_attrs = take(p, op, "res_attrs");
   hsc__mlir_block *block = op->regions[0];
   hsc_bytes_printf(p->out, "func.func %.*s ", (int)visibility->text.size, visibility->text.data);
   hsc__mlir_print_symbol(p->out, take(p, op, "sym_name")->text);
   PUT(p, "(");
   for (int i = 0; i < block->argument_count; i++) {
     give_name(p, &block->arguments[i], NAME_ARGUMENT);
-    if (i) PUT(p, ", ");
+    if (i)
+      PUT(p, ", ");
     put_name(p, &block->arguments[i]);
     PUT(p, ": ");
     put_type(p, block->arguments[i].type);
@@ -466,14 +570,18 @@ static void put_func(hsc__mlir_printer *p, hsc__mlir_op *op) {
   }
   PUT(p, ")");
   int results = type->element_count - type->input_count;
-  if (results) PUT(p, " -> ");
-  if (results) PUT(p, "(");
+  if (results)
+    PUT(p, " -> ");
+  if (results)
+    PUT(p, "(");
   for (int i = 0; i < results; i++) {
-    if (i) PUT(p, ", ");
+    if (i)
+      PUT(p, ", ");
     put_type(p, type->elements[type->input_count + i]);
     put_dict_of(p, result_attrs, i);
   }
-  if (results) PUT(p, ")");
+  if (results)
+    PUT(p, ")");
   PUT(p, " {\n");
   put_block(p, block);
   indent(p);
@@ -491,12 +599,17 @@ static void put_module(hsc__mlir_printer *p, hsc__mlir_op *op) {
   PUT(p, "}");
 }
 
-// ---- operations ---------------------------------------------------------------------------------------------------------------------------
+// ---- operations ---------------------------------------------------------------------------------
 
 static void name_results(hsc__mlir_printer *p, hsc__mlir_op *op) {
-  if (!op->result_count) return;
+  if (!op->result_count)
+    return;
   int kind = NAME_NUMBER;
-  if (!p->generic && !strcmp(op->name, "constant")) kind = op->results[0].type->kind == HSC_MLIR_TENSOR && hsc_type_is_float(op->results[0].type->shape.type) ? NAME_FLOAT : NAME_INT;
+  if (!p->generic && !strcmp(op->name, "constant"))
+    kind = op->results[0].type->kind == HSC_MLIR_TENSOR &&
+                   hsc_type_is_float(op->results[0].type->shape.type)
+               ? NAME_FLOAT
+               : NAME_INT;
   give_name(p, &op->results[0], kind);
   if (op->result_count > 1) {
     int64_t number = op->results[0].stamp / NAME_KINDS;
@@ -507,28 +620,51 @@ static void name_results(hsc__mlir_printer *p, hsc__mlir_op *op) {
   }
 }
 
-// No attributes but those of other dialects: then an operation without a form of its own is written as an elementwise one.
+// No attributes but those of other dialects: then an operation without a form of its own is written
+// as an elementwise one.
 static bool is_bare(const hsc__mlir_op *op) {
   for (int i = 0; i < op->attr_count; i++)
-    if (!memchr(op->attrs[i].name.data, '.', op->attrs[i].name.size)) return false;
+    if (!memchr(op->attrs[i].name.data, '.', op->attrs[i].name.size))
+      return false;
   return op->region_count == 0;
 }
 
 static void put_pretty(hsc__mlir_printer *p, hsc__mlir_op *op) {
-  if (!strcmp(op->name, "reduce")) { put_reduce(p, op); return; }
-  if (!strcmp(op->name, "while")) { put_while(p, op); return; }
-  if (!strcmp(op->name, "constant")) { put_constant(p, op); return; }
-  if (!strcmp(op->name, "func")) { put_func(p, op); return; }
-  if (!strcmp(op->name, "module")) { put_module(p, op); return; }
+  if (!strcmp(op->name, "reduce")) {
+    put_reduce(p, op);
+    return;
+  }
+  if (!strcmp(op->name, "while")) {
+    put_while(p, op);
+    return;
+  }
+  if (!strcmp(op->name, "constant")) {
+    put_constant(p, op);
+    return;
+  }
+  if (!strcmp(op->name, "func")) {
+    put_func(p, op);
+    return;
+  }
+  if (!strcmp(op->name, "module")) {
+    put_module(p, op);
+    return;
+  }
   bool chlo = !strncmp(op->written_name, "chlo.", 5);
   const char *form = NULL;
   for (size_t i = 0; i < HSC_COUNT_OF(forms) && !form; i++)
-    if (!strcmp(op->name, forms[i].name)) form = forms[i].form;
-  if (!form && !is_bare(op)) { put_generic(p, op); return; }
-  if (!form) form = chlo ? "o* A :arrow" : "o* A :same";
+    if (!strcmp(op->name, forms[i].name))
+      form = forms[i].form;
+  if (!form && !is_bare(op)) {
+    put_generic(p, op);
+    return;
+  }
+  if (!form)
+    form = chlo ? "o* A :arrow" : "o* A :same";
   const char *shown = op->written_name;
   // The dialect goes without saying directly in a function, and nowhere else.
-  if (!strncmp(shown, "func.", 5) && op->block->parent && !strcmp(op->block->parent->name, "func")) shown += 5;
+  if (!strncmp(shown, "func.", 5) && op->block->parent && !strcmp(op->block->parent->name, "func"))
+    shown += 5;
   hsc_bytes_append_text(p->out, shown);
   run_form(p, op, form);
 }
@@ -538,23 +674,33 @@ static void put_op(hsc__mlir_printer *p, hsc__mlir_op *op) {
   int64_t saved[NAME_KINDS];
   p->printed = 0;
   memcpy(saved, p->next, sizeof saved);
-  if (function) memset(p->next, 0, sizeof p->next);
+  if (function)
+    memset(p->next, 0, sizeof p->next);
   indent(p);
   name_results(p, op);
-  if (p->generic) put_generic(p, op);
-  else put_pretty(p, op);
+  if (p->generic)
+    put_generic(p, op);
+  else
+    put_pretty(p, op);
   if (p->locations) {
     PUT(p, " loc(");
-    if (op->location) hsc__mlir_print_location(p->out, op->location);
-    else PUT(p, "unknown");
+    if (op->location)
+      hsc__mlir_print_location(p->out, op->location);
+    else
+      PUT(p, "unknown");
     PUT(p, ")");
   }
   PUT(p, "\n");
-  if (function) memcpy(p->next, saved, sizeof saved);
+  if (function)
+    memcpy(p->next, saved, sizeof saved);
 }
 
-hsc_status *hsc__mlir_text_write(hsc__mlir_op *top, const hsc__mlir_print_options *options, hsc_bytes *out) {
-  hsc__mlir_printer p = {.out = out, .generic = options && options->generic, .locations = options && options->locations};
+hsc_status *hsc__mlir_text_write(hsc__mlir_op *top,
+                                 const hsc__mlir_print_options *options,
+                                 hsc_bytes *out) {
+  hsc__mlir_printer p = {.out = out,
+                         .generic = options && options->generic,
+                         .locations = options && options->locations};
   put_op(&p, top);
   return hsc_bytes_status(out);
 }

@@ -1,30 +1,39 @@
-// mlir_text.c - parses MLIR text into the tree of mlir_ir.h: the module, functions, regions, values, the generic form of operations.
+// mlir_text.c - parses MLIR text into the tree of mlir_ir.h: the module, functions, regions,
+// values, the generic form of operations.
 //
-//   %0:2 = "dialect.op"(%a, %b#1) <{properties}> ({ region }, { region }) {attributes} : (types) -> (types) loc(...)
-//   %1 = stablehlo.add %0#0, %a : tensor<4xf32>                                       forms of mlir_text_ops.def
-//   func.func public @main(%arg0: tensor<4xf32> {attributes}) -> (tensor<4xf32> {attributes}) attributes {...} { ... }
+//   %0:2 = "dialect.op"(%a, %b#1) <{properties}> ({ region }, { region }) {attributes} : (types) ->
+//   (types) loc(...)
+//   %1 = stablehlo.add %0#0, %a : tensor<4xf32>                                       forms of
+//   mlir_text_ops.def
+//   func.func public @main(%arg0: tensor<4xf32> {attributes}) -> (tensor<4xf32> {attributes})
+//   attributes {...} { ... }
 //
-// Aliases of attributes may be defined after their use, as MLIR prints locations; aliases of types may not. Values are defined before they are used.
+// Aliases of attributes may be defined after their use, as MLIR prints locations; aliases of types
+// may not. Values are defined before they are used.
 #include "base/text/text.h"
 #include "formats/mlir/mlir_text_internal.h"
 
-// ---- the stack, values -----------------------------------------------------------------------------------------------------------------
+// ---- the stack, values --------------------------------------------------------------------------
 
 bool hsc__mlir_push(hsc__mlir_parser *p, const void *data, size_t size) {
   hsc_bytes_append(&p->stack, data, size);
   return !p->stack.failed || hsc__mlir_out_of_memory(p);
 }
 
-static uint32_t *bucket_of(hsc__mlir_parser *p, hsc_view name) { return &p->buckets[hsc_hash64(name.data, name.size, 0) & (p->bucket_count - 1)]; }
+static uint32_t *bucket_of(hsc__mlir_parser *p, hsc_view name) {
+  return &p->buckets[hsc_hash64(name.data, name.size, 0) & (p->bucket_count - 1)];
+}
 
 static bool more_buckets(hsc__mlir_parser *p) {
   size_t count = p->bucket_count ? p->bucket_count * 4 : 256;
   uint32_t *buckets = hsc_alloc(count * sizeof *buckets);
-  if (!buckets) return hsc__mlir_out_of_memory(p);
+  if (!buckets)
+    return hsc__mlir_out_of_memory(p);
   hsc_free(p->buckets);
   p->buckets = buckets;
   p->bucket_count = count;
-  for (size_t i = 0; i < p->definition_count; i++) {   // in their order, so that the newest comes first in its bucket
+  // in their order, so that the newest comes first in its bucket
+  for (size_t i = 0; i < p->definition_count; i++) {
     hsc__mlir_definition *it = &p->definitions[i];
     uint32_t *bucket = bucket_of(p, (hsc_view){it->name, it->length});
     it->next = *bucket;
@@ -34,26 +43,36 @@ static bool more_buckets(hsc__mlir_parser *p) {
 }
 
 static hsc__mlir_definition *find(hsc__mlir_parser *p, hsc_view name) {
-  if (!p->bucket_count) return NULL;
+  if (!p->bucket_count)
+    return NULL;
   for (uint32_t at = *bucket_of(p, name); at; at = p->definitions[at - 1].next) {
     hsc__mlir_definition *it = &p->definitions[at - 1];
-    if (it->length == name.size && memcmp(it->name, name.data, name.size) == 0) return it;
+    if (it->length == name.size && memcmp(it->name, name.data, name.size) == 0)
+      return it;
   }
   return NULL;
 }
 
 bool hsc__mlir_define(hsc__mlir_parser *p, hsc_view name, hsc__mlir_value *values, int count) {
-  if (find(p, name)) return hsc__mlir_error(p, name.data, "the value %%%.*s is defined twice", (int)name.size, name.data);
+  if (find(p, name))
+    return hsc__mlir_error(p, name.data, "the value %%%.*s is defined twice", (int)name.size,
+                           name.data);
   if (p->definition_count == p->definition_capacity) {
     size_t capacity = p->definition_capacity ? p->definition_capacity * 2 : 128;
     hsc__mlir_definition *grown = hsc_realloc(p->definitions, capacity * sizeof *grown);
-    if (!grown) return hsc__mlir_out_of_memory(p);
+    if (!grown)
+      return hsc__mlir_out_of_memory(p);
     p->definitions = grown;
     p->definition_capacity = capacity;
   }
-  if (p->definition_count >= p->bucket_count && !more_buckets(p)) return false;
+  if (p->definition_count >= p->bucket_count && !more_buckets(p))
+    return false;
   uint32_t *bucket = bucket_of(p, name);
-  p->definitions[p->definition_count++] = (hsc__mlir_definition){.name = name.data, .length = (uint32_t)name.size, .next = *bucket, .values = values, .count = count};
+  p->definitions[p->definition_count++] = (hsc__mlir_definition){.name = name.data,
+                                                                 .length = (uint32_t)name.size,
+                                                                 .next = *bucket,
+                                                                 .values = values,
+                                                                 .count = count};
   *bucket = (uint32_t)p->definition_count;
   return true;
 }
@@ -69,11 +88,14 @@ static void forget(hsc__mlir_parser *p, size_t definition_count) {
 bool hsc__mlir_operand(hsc__mlir_parser *p, hsc__mlir_value **out) {
   hsc_view name;
   int64_t number = 0;
-  if (!hsc__mlir_accept(p, '%')) return hsc__mlir_expected(p, "a value like %0");
-  if (!hsc__mlir_suffix(p, "the name of a value", &name)) return false;
+  if (!hsc__mlir_accept(p, '%'))
+    return hsc__mlir_expected(p, "a value like %0");
+  if (!hsc__mlir_suffix(p, "the name of a value", &name))
+    return false;
   if (*p->p == '#') {
     p->p++;
-    if (!hsc__mlir_int(p, &number)) return false;
+    if (!hsc__mlir_int(p, &number))
+      return false;
   }
   hsc__mlir_definition *found = find(p, name);
   if (!found) {
@@ -82,17 +104,23 @@ bool hsc__mlir_operand(hsc__mlir_parser *p, hsc__mlir_value **out) {
     const char **candidates = hsc_alloc(MAX_CANDIDATES * sizeof *candidates);
     size_t count = 0;
     for (size_t i = p->definition_count; candidates && i > 0 && count < MAX_CANDIDATES; i--)
-      candidates[count++] = hsc_arena_strndup(p->arena, p->definitions[i - 1].name, p->definitions[i - 1].length);
+      candidates[count++] =
+          hsc_arena_strndup(p->arena, p->definitions[i - 1].name, p->definitions[i - 1].length);
     snprintf(text, sizeof text, "%.*s", (int)(name.size < 60 ? name.size : 60), name.data);
-    const char *near = candidates && name.size > 3 ? hsc_did_you_mean(text, candidates, count) : NULL;
-    if (near) hsc__mlir_error(p, name.data - 1, "the value %%%s is not defined here; did you mean %%%s?", text, near);
-    else hsc__mlir_error(p, name.data - 1, "the value %%%s is not defined here", text);
+    const char *near =
+        candidates && name.size > 3 ? hsc_did_you_mean(text, candidates, count) : NULL;
+    if (near)
+      hsc__mlir_error(p, name.data - 1, "the value %%%s is not defined here; did you mean %%%s?",
+                      text, near);
+    else
+      hsc__mlir_error(p, name.data - 1, "the value %%%s is not defined here", text);
     hsc_free(candidates);
     return false;
   }
   if (number < 0 || number >= found->count)
-    return hsc__mlir_error(p, name.data - 1, "%%%.*s has %d value%s, there is no #%lld", (int)name.size, name.data, found->count,
-                           found->count == 1 ? "" : "s", (long long)number);
+    return hsc__mlir_error(p, name.data - 1, "%%%.*s has %d value%s, there is no #%lld",
+                           (int)name.size, name.data, found->count, found->count == 1 ? "" : "s",
+                           (long long)number);
   *out = &found->values[number];
   return true;
 }
@@ -105,22 +133,34 @@ bool hsc__mlir_set_operands(hsc__mlir_parser *p, hsc__mlir_op *op, size_t stack_
   return !size || op->operands ? true : hsc__mlir_out_of_memory(p);
 }
 
-bool hsc__mlir_set_results(hsc__mlir_parser *p, hsc__mlir_op *op, const hsc__mlir_type *const *types, int count) {
+bool hsc__mlir_set_results(hsc__mlir_parser *p,
+                           hsc__mlir_op *op,
+                           const hsc__mlir_type *const *types,
+                           int count) {
   op->results = HSC_NEW_ARRAY(p->arena, hsc__mlir_value, count);
-  if (count && !op->results) return hsc__mlir_out_of_memory(p);
-  for (int i = 0; i < count; i++) op->results[i] = (hsc__mlir_value){.type = types[i], .owner = op, .block = op->block};
+  if (count && !op->results)
+    return hsc__mlir_out_of_memory(p);
+  for (int i = 0; i < count; i++)
+    op->results[i] = (hsc__mlir_value){.type = types[i], .owner = op, .block = op->block};
   op->result_count = count;
   return true;
 }
 
-bool hsc__mlir_check_operand_types(hsc__mlir_parser *p, const char *at, const hsc__mlir_op *op, const hsc__mlir_type *const *types, int count) {
-  if (count != op->operand_count) return hsc__mlir_error(p, at, "%d type%s for %d operand%s", count, count == 1 ? "" : "s", op->operand_count, op->operand_count == 1 ? "" : "s");
+bool hsc__mlir_check_operand_types(hsc__mlir_parser *p,
+                                   const char *at,
+                                   const hsc__mlir_op *op,
+                                   const hsc__mlir_type *const *types,
+                                   int count) {
+  if (count != op->operand_count)
+    return hsc__mlir_error(p, at, "%d type%s for %d operand%s", count, count == 1 ? "" : "s",
+                           op->operand_count, op->operand_count == 1 ? "" : "s");
   for (int i = 0; i < count; i++)
-    if (!hsc__mlir_types_equal(op->operands[i]->type, types[i])) return hsc__mlir_error(p, at, "operand %d has another type where it is defined", i);
+    if (!hsc__mlir_types_equal(op->operands[i]->type, types[i]))
+      return hsc__mlir_error(p, at, "operand %d has another type where it is defined", i);
   return true;
 }
 
-// ---- operations ------------------------------------------------------------------------------------------------------------------------
+// ---- operations ---------------------------------------------------------------------------------
 
 // Without dialect; VHLO's text form also without version.
 hsc__mlir_op *hsc__mlir_new_op(hsc__mlir_parser *p, const char *at, hsc_view written_name) {
@@ -143,22 +183,32 @@ static bool parse_op(hsc__mlir_parser *p, hsc__mlir_block *block);
 static bool block_body(hsc__mlir_parser *p, hsc__mlir_block *block) {
   size_t start = p->stack.size;
   while (!hsc__mlir_peek(p, '}')) {
-    if (*p->p == '^') return hsc__mlir_error(p, p->p, "a region of several blocks is no StableHLO");
-    if (p->p >= p->end) return hsc__mlir_expected(p, "an operation or '}'");
-    if (!parse_op(p, block)) return false;
+    if (*p->p == '^')
+      return hsc__mlir_error(p, p->p, "a region of several blocks is no StableHLO");
+    if (p->p >= p->end)
+      return hsc__mlir_expected(p, "an operation or '}'");
+    if (!parse_op(p, block))
+      return false;
   }
   block->op_count = (int32_t)((p->stack.size - start) / sizeof(hsc__mlir_op *));
-  block->ops = block->op_count ? hsc_arena_copy(p->arena, p->stack.data + start, p->stack.size - start) : NULL;
+  block->ops = block->op_count
+                   ? hsc_arena_copy(p->arena, p->stack.data + start, p->stack.size - start)
+                   : NULL;
   p->stack.size = start;
   return !block->op_count || block->ops ? true : hsc__mlir_out_of_memory(p);
 }
 
-static bool define_arguments(hsc__mlir_parser *p, hsc__mlir_block *block, const hsc__mlir_argument *arguments, int count) {
+static bool define_arguments(hsc__mlir_parser *p,
+                             hsc__mlir_block *block,
+                             const hsc__mlir_argument *arguments,
+                             int count) {
   block->arguments = HSC_NEW_ARRAY(p->arena, hsc__mlir_value, count);
-  if (count && !block->arguments) return hsc__mlir_out_of_memory(p);
+  if (count && !block->arguments)
+    return hsc__mlir_out_of_memory(p);
   for (int i = 0; i < count; i++) {
     block->arguments[i] = (hsc__mlir_value){.type = arguments[i].type, .block = block};
-    if (!hsc__mlir_define(p, arguments[i].name, &block->arguments[i], 1)) return false;
+    if (!hsc__mlir_define(p, arguments[i].name, &block->arguments[i], 1))
+      return false;
   }
   block->argument_count = count;
   return true;
@@ -168,38 +218,60 @@ static bool define_arguments(hsc__mlir_parser *p, hsc__mlir_block *block, const 
 static bool block_label(hsc__mlir_parser *p, hsc__mlir_block *block) {
   hsc_view label;
   p->p++;
-  if (!hsc__mlir_suffix(p, "the name of a block", &label)) return false;
+  if (!hsc__mlir_suffix(p, "the name of a block", &label))
+    return false;
   size_t start = p->stack.size;
   int count = 0;
   const hsc__mlir_attr *ignored;
   if (hsc__mlir_accept(p, '(') && !hsc__mlir_accept(p, ')')) {
     do {
       hsc__mlir_argument argument;
-      if (!hsc__mlir_expect(p, "%") || !hsc__mlir_suffix(p, "the name of an argument", &argument.name) || !hsc__mlir_expect(p, ":") || !hsc__mlir_type_parse(p, &argument.type)) return false;
-      if (hsc__mlir_accept_word(p, "loc") && !hsc__mlir_location(p, &ignored)) return false;
-      if (!hsc__mlir_push(p, &argument, sizeof argument)) return false;
+      if (!hsc__mlir_expect(p, "%") ||
+          !hsc__mlir_suffix(p, "the name of an argument", &argument.name) ||
+          !hsc__mlir_expect(p, ":") || !hsc__mlir_type_parse(p, &argument.type))
+        return false;
+      if (hsc__mlir_accept_word(p, "loc") && !hsc__mlir_location(p, &ignored))
+        return false;
+      if (!hsc__mlir_push(p, &argument, sizeof argument))
+        return false;
       count++;
     } while (hsc__mlir_accept(p, ','));
-    if (!hsc__mlir_expect(p, ")")) return false;
+    if (!hsc__mlir_expect(p, ")"))
+      return false;
   }
-  if (!hsc__mlir_expect(p, ":")) return false;
-  hsc__mlir_argument *arguments = count ? hsc_arena_copy(p->arena, p->stack.data + start, p->stack.size - start) : NULL;
+  if (!hsc__mlir_expect(p, ":"))
+    return false;
+  hsc__mlir_argument *arguments =
+      count ? hsc_arena_copy(p->arena, p->stack.data + start, p->stack.size - start) : NULL;
   p->stack.size = start;
-  return (!count || arguments || hsc__mlir_out_of_memory(p)) && define_arguments(p, block, arguments, count);
+  return (!count || arguments || hsc__mlir_out_of_memory(p)) &&
+         define_arguments(p, block, arguments, count);
 }
 
-bool hsc__mlir_region(hsc__mlir_parser *p, hsc__mlir_op *op, const hsc__mlir_argument *arguments, int count) {
-  hsc__mlir_block *block = HSC_NEW(p->arena, hsc__mlir_block), **regions = HSC_NEW_ARRAY(p->arena, hsc__mlir_block *, op->region_count + 1);
-  if (!block || !regions) return hsc__mlir_out_of_memory(p);
-  if (op->region_count) memcpy(regions, op->regions, (size_t)op->region_count * sizeof *regions);
+bool hsc__mlir_region(hsc__mlir_parser *p,
+                      hsc__mlir_op *op,
+                      const hsc__mlir_argument *arguments,
+                      int count) {
+  hsc__mlir_block *block = HSC_NEW(p->arena, hsc__mlir_block);
+  hsc__mlir_block **regions = HSC_NEW_ARRAY(p->arena, hsc__mlir_block *, op->region_count + 1);
+  if (!block || !regions)
+    return hsc__mlir_out_of_memory(p);
+  if (op->region_count)
+    memcpy(regions, op->regions, (size_t)op->region_count * sizeof *regions);
   regions[op->region_count++] = block;
   op->regions = regions;
   block->parent = op;
   size_t definitions = p->definition_count;
-  if (!hsc__mlir_enter(p) || !hsc__mlir_expect(p, "{")) return false;
-  if (arguments ? !define_arguments(p, block, arguments, count) : hsc__mlir_peek(p, '^') && !block_label(p, block)) return false;
-  if (!block_body(p, block) || !hsc__mlir_expect(p, "}")) return false;
-  if (!arguments && !block->argument_count && !block->op_count) regions[op->region_count - 1] = NULL;   // "{}" is an empty region
+  if (!hsc__mlir_enter(p) || !hsc__mlir_expect(p, "{"))
+    return false;
+  if (arguments ? !define_arguments(p, block, arguments, count)
+                : hsc__mlir_peek(p, '^') && !block_label(p, block))
+    return false;
+  if (!block_body(p, block) || !hsc__mlir_expect(p, "}"))
+    return false;
+  // "{}" is an empty region
+  if (!arguments && !block->argument_count && !block->op_count)
+    regions[op->region_count - 1] = NULL;
   forget(p, definitions);
   hsc__mlir_leave(p);
   return true;
@@ -210,87 +282,116 @@ static bool generic_op(hsc__mlir_parser *p, hsc__mlir_op *op) {
   size_t start = p->stack.size;
   const hsc__mlir_type *type;
   hsc__mlir_value *value;
-  if (!hsc__mlir_expect(p, "(")) return false;
+  if (!hsc__mlir_expect(p, "("))
+    return false;
   if (!hsc__mlir_accept(p, ')')) {
     do {
-      if (!hsc__mlir_operand(p, &value) || !hsc__mlir_push(p, &value, sizeof value)) return false;
+      if (!hsc__mlir_operand(p, &value) || !hsc__mlir_push(p, &value, sizeof value))
+        return false;
     } while (hsc__mlir_accept(p, ','));
-    if (!hsc__mlir_expect(p, ")")) return false;
+    if (!hsc__mlir_expect(p, ")"))
+      return false;
   }
-  if (!hsc__mlir_set_operands(p, op, start)) return false;
-  if (hsc__mlir_peek(p, '[')) return hsc__mlir_error(p, p->p, "branches between blocks are no StableHLO");
-  if (hsc__mlir_accept_text(p, "<{") && (!hsc__mlir_attr_entries(p, op, '}') || !hsc__mlir_expect(p, ">"))) return false;
+  if (!hsc__mlir_set_operands(p, op, start))
+    return false;
+  if (hsc__mlir_peek(p, '['))
+    return hsc__mlir_error(p, p->p, "branches between blocks are no StableHLO");
+  if (hsc__mlir_accept_text(p, "<{") &&
+      (!hsc__mlir_attr_entries(p, op, '}') || !hsc__mlir_expect(p, ">")))
+    return false;
   if (hsc__mlir_accept(p, '(')) {
     do {
-      if (!hsc__mlir_region(p, op, NULL, 0)) return false;
+      if (!hsc__mlir_region(p, op, NULL, 0))
+        return false;
     } while (hsc__mlir_accept(p, ','));
-    if (!hsc__mlir_expect(p, ")")) return false;
+    if (!hsc__mlir_expect(p, ")"))
+      return false;
   }
-  if (hsc__mlir_accept(p, '{') && !hsc__mlir_attr_entries(p, op, '}')) return false;
-  if (!hsc__mlir_expect(p, ":")) return false;
+  if (hsc__mlir_accept(p, '{') && !hsc__mlir_attr_entries(p, op, '}'))
+    return false;
+  if (!hsc__mlir_expect(p, ":"))
+    return false;
   hsc__mlir_skip(p);
   const char *at = p->p;
-  if (!hsc__mlir_function_type(p, &type)) return false;
+  if (!hsc__mlir_function_type(p, &type))
+    return false;
   return hsc__mlir_check_operand_types(p, at, op, type->elements, type->input_count) &&
-         hsc__mlir_set_results(p, op, type->elements + type->input_count, type->element_count - type->input_count);
+         hsc__mlir_set_results(p, op, type->elements + type->input_count,
+                               type->element_count - type->input_count);
 }
 
-// ---- module and functions ---------------------------------------------------------------------------------------------------------------
+// ---- module and functions -----------------------------------------------------------------------
 
 static bool add_text_attr(hsc__mlir_parser *p, hsc__mlir_op *op, const char *name, hsc_view text) {
   hsc__mlir_attr *attr = hsc__mlir_make_attr(p, HSC_MLIR_STRING);
-  if (!attr) return false;
+  if (!attr)
+    return false;
   attr->text = text;
   return hsc__mlir_add_attr(p, op, name, attr);
 }
 
 // {a = b} behind an argument or a result, as a dictionary; an empty one when there is none.
 static bool optional_dict(hsc__mlir_parser *p, const hsc__mlir_attr **out) {
-  if (hsc__mlir_peek(p, '{')) return hsc__mlir_attribute(p, out);
+  if (hsc__mlir_peek(p, '{'))
+    return hsc__mlir_attribute(p, out);
   *out = hsc__mlir_make_attr(p, HSC_MLIR_DICT);
   return *out != NULL;
 }
 
-static bool add_list_attr(hsc__mlir_parser *p, hsc__mlir_op *op, const char *name, const hsc_bytes *list) {
+static bool add_list_attr(hsc__mlir_parser *p,
+                          hsc__mlir_op *op,
+                          const char *name,
+                          const hsc_bytes *list) {
   hsc__mlir_attr *attr = hsc__mlir_make_attr(p, HSC_MLIR_ARRAY);
-  if (!attr) return false;
+  if (!attr)
+    return false;
   attr->count = (int32_t)(list->size / sizeof(void *));
   attr->elements = attr->count ? hsc_arena_copy(p->arena, list->data, list->size) : NULL;
   return hsc__mlir_add_attr(p, op, name, attr);
 }
 
 typedef struct signature {
-  hsc_bytes arguments;        // hsc__mlir_argument
-  hsc_bytes types;            // of arguments and results
+  hsc_bytes arguments;  // hsc__mlir_argument
+  hsc_bytes types;      // of arguments and results
   hsc_bytes argument_attrs, result_attrs;
   int argument_count, result_count;
-  bool named;                 // arguments have names: there is a body
+  bool named;  // arguments have names: there is a body
 } signature;
 
 static bool read_signature(hsc__mlir_parser *p, signature *s) {
   const hsc__mlir_attr *attr, *ignored;
-  if (!hsc__mlir_expect(p, "(")) return false;
+  if (!hsc__mlir_expect(p, "("))
+    return false;
   if (!hsc__mlir_accept(p, ')')) {
     do {
       hsc__mlir_argument argument = {0};
       s->named = hsc__mlir_accept(p, '%');
-      if (s->named && (!hsc__mlir_suffix(p, "the name of an argument", &argument.name) || !hsc__mlir_expect(p, ":"))) return false;
-      if (!hsc__mlir_type_parse(p, &argument.type) || !optional_dict(p, &attr)) return false;
-      if (hsc__mlir_accept_word(p, "loc") && !hsc__mlir_location(p, &ignored)) return false;
+      if (s->named && (!hsc__mlir_suffix(p, "the name of an argument", &argument.name) ||
+                       !hsc__mlir_expect(p, ":")))
+        return false;
+      if (!hsc__mlir_type_parse(p, &argument.type) || !optional_dict(p, &attr))
+        return false;
+      if (hsc__mlir_accept_word(p, "loc") && !hsc__mlir_location(p, &ignored))
+        return false;
       hsc_bytes_append(&s->arguments, &argument, sizeof argument);
       hsc_bytes_append(&s->types, &argument.type, sizeof argument.type);
       hsc_bytes_append(&s->argument_attrs, &attr, sizeof attr);
       s->argument_count++;
     } while (hsc__mlir_accept(p, ','));
-    if (!hsc__mlir_expect(p, ")")) return false;
+    if (!hsc__mlir_expect(p, ")"))
+      return false;
   }
-  if (!hsc__mlir_accept_text(p, "->")) return true;
+  if (!hsc__mlir_accept_text(p, "->"))
+    return true;
   bool list = hsc__mlir_accept(p, '(');
-  if (list && hsc__mlir_accept(p, ')')) return true;
+  if (list && hsc__mlir_accept(p, ')'))
+    return true;
   do {
     const hsc__mlir_type *type;
-    if (!hsc__mlir_type_parse(p, &type)) return false;
-    if (list ? !optional_dict(p, &attr) : (attr = hsc__mlir_make_attr(p, HSC_MLIR_DICT)) == NULL) return false;
+    if (!hsc__mlir_type_parse(p, &type))
+      return false;
+    if (list ? !optional_dict(p, &attr) : (attr = hsc__mlir_make_attr(p, HSC_MLIR_DICT)) == NULL)
+      return false;
     hsc_bytes_append(&s->types, &type, sizeof type);
     hsc_bytes_append(&s->result_attrs, &attr, sizeof attr);
     s->result_count++;
@@ -302,19 +403,37 @@ static bool read_signature(hsc__mlir_parser *p, signature *s) {
 static bool func_op(hsc__mlir_parser *p, hsc__mlir_op *op) {
   signature s = {0};
   hsc_view name;
-  const char *visibility = hsc__mlir_accept_word(p, "private") ? "private" : hsc__mlir_accept_word(p, "nested") ? "nested" : hsc__mlir_accept_word(p, "public") ? "public" : "";
+  const char *visibility;
+  if (hsc__mlir_accept_word(p, "private"))
+    visibility = "private";
+  else if (hsc__mlir_accept_word(p, "nested"))
+    visibility = "nested";
+  else if (hsc__mlir_accept_word(p, "public"))
+    visibility = "public";
+  else
+    visibility = "";
   bool ok = hsc__mlir_symbol(p, &name) && read_signature(p, &s);
-  if (ok && (s.arguments.failed || s.types.failed || s.argument_attrs.failed || s.result_attrs.failed)) ok = hsc__mlir_out_of_memory(p);
+  if (ok &&
+      (s.arguments.failed || s.types.failed || s.argument_attrs.failed || s.result_attrs.failed))
+    ok = hsc__mlir_out_of_memory(p);
   hsc__mlir_type *type = ok ? HSC_NEW(p->arena, hsc__mlir_type) : NULL;
   hsc__mlir_attr *type_attr = ok ? hsc__mlir_make_attr(p, HSC_MLIR_TYPE) : NULL;
-  hsc__mlir_argument *arguments = ok ? hsc_arena_copy(p->arena, s.arguments.data ? s.arguments.data : "", s.arguments.size) : NULL;
-  if (ok && (!type || !type_attr || !arguments)) ok = hsc__mlir_out_of_memory(p);
+  hsc__mlir_argument *arguments =
+      ok ? hsc_arena_copy(p->arena, s.arguments.data ? s.arguments.data : "", s.arguments.size)
+         : NULL;
+  if (ok && (!type || !type_attr || !arguments))
+    ok = hsc__mlir_out_of_memory(p);
   if (ok) {
-    *type = (hsc__mlir_type){.kind = HSC_MLIR_FUNCTION, .element_count = s.argument_count + s.result_count, .input_count = s.argument_count};
+    *type = (hsc__mlir_type){.kind = HSC_MLIR_FUNCTION,
+                             .element_count = s.argument_count + s.result_count,
+                             .input_count = s.argument_count};
     type->elements = s.types.size ? hsc_arena_copy(p->arena, s.types.data, s.types.size) : NULL;
     type_attr->type = type;
-    ok = add_text_attr(p, op, "sym_name", name) && add_text_attr(p, op, "sym_visibility", hsc_view_of(visibility)) && hsc__mlir_add_attr(p, op, "function_type", type_attr) &&
-         add_list_attr(p, op, "arg_attrs", &s.argument_attrs) && add_list_attr(p, op, "res_attrs", &s.result_attrs);
+    ok = add_text_attr(p, op, "sym_name", name) &&
+         add_text_attr(p, op, "sym_visibility", hsc_view_of(visibility)) &&
+         hsc__mlir_add_attr(p, op, "function_type", type_attr) &&
+         add_list_attr(p, op, "arg_attrs", &s.argument_attrs) &&
+         add_list_attr(p, op, "res_attrs", &s.result_attrs);
   }
   int count = s.argument_count;
   bool named = s.named || count == 0;
@@ -322,9 +441,11 @@ static bool func_op(hsc__mlir_parser *p, hsc__mlir_op *op) {
   hsc_bytes_deinit(&s.types);
   hsc_bytes_deinit(&s.argument_attrs);
   hsc_bytes_deinit(&s.result_attrs);
-  if (ok && hsc__mlir_accept_word(p, "attributes")) ok = hsc__mlir_expect(p, "{") && hsc__mlir_attr_entries(p, op, '}');
-  if (!ok || !named || !hsc__mlir_peek(p, '{')) return ok;   // a declaration
-  size_t definitions = p->definition_count;   // a function sees no values from outside
+  if (ok && hsc__mlir_accept_word(p, "attributes"))
+    ok = hsc__mlir_expect(p, "{") && hsc__mlir_attr_entries(p, op, '}');
+  if (!ok || !named || !hsc__mlir_peek(p, '{'))
+    return ok;                               // a declaration
+  size_t definitions = p->definition_count;  // a function sees no values from outside
   uint32_t *buckets = p->buckets;
   size_t bucket_count = p->bucket_count;
   p->buckets = NULL;
@@ -347,12 +468,18 @@ static bool func_op(hsc__mlir_parser *p, hsc__mlir_op *op) {
 // Behind "module".
 static bool module_op(hsc__mlir_parser *p, hsc__mlir_op *op) {
   hsc_view name;
-  if (hsc__mlir_peek(p, '@') && (!hsc__mlir_symbol(p, &name) || !add_text_attr(p, op, "sym_name", name))) return false;
-  if (hsc__mlir_accept_word(p, "attributes") && (!hsc__mlir_expect(p, "{") || !hsc__mlir_attr_entries(p, op, '}'))) return false;
-  if (!hsc__mlir_region(p, op, NULL, 0)) return false;
+  if (hsc__mlir_peek(p, '@') &&
+      (!hsc__mlir_symbol(p, &name) || !add_text_attr(p, op, "sym_name", name)))
+    return false;
+  if (hsc__mlir_accept_word(p, "attributes") &&
+      (!hsc__mlir_expect(p, "{") || !hsc__mlir_attr_entries(p, op, '}')))
+    return false;
+  if (!hsc__mlir_region(p, op, NULL, 0))
+    return false;
   if (!op->regions[0]) {
     op->regions[0] = HSC_NEW(p->arena, hsc__mlir_block);
-    if (!op->regions[0]) return hsc__mlir_out_of_memory(p);
+    if (!op->regions[0])
+      return hsc__mlir_out_of_memory(p);
     op->regions[0]->parent = op;
   }
   return true;
@@ -365,17 +492,22 @@ static bool definition_line(hsc__mlir_parser *p) {
   hsc_view name;
   bool is_type = *p->p == '!';
   p->p++;
-  if (!hsc__mlir_suffix(p, "the name of an alias", &name) || !hsc__mlir_expect(p, "=")) return false;
+  if (!hsc__mlir_suffix(p, "the name of an alias", &name) || !hsc__mlir_expect(p, "="))
+    return false;
   if (is_type) {
     const hsc__mlir_type *type;
-    hsc_status *status = hsc__mlir_type_parse(p, &type) ? hsc_map_put(p->type_aliases, name, (void *)type) : NULL;
+    hsc_status *status =
+        hsc__mlir_type_parse(p, &type) ? hsc_map_put(p->type_aliases, name, (void *)type) : NULL;
     hsc_status_free(status);
     return !p->status && (!status || hsc__mlir_out_of_memory(p));
   }
   hsc__mlir_attr *alias;
   const hsc__mlir_attr *value;
-  if (!hsc__mlir_attr_alias(p, name, &alias)) return false;
-  if (hsc__mlir_accept_word(p, "loc") ? !hsc__mlir_location(p, &value) : !hsc__mlir_attribute(p, &value)) return false;
+  if (!hsc__mlir_attr_alias(p, name, &alias))
+    return false;
+  if (hsc__mlir_accept_word(p, "loc") ? !hsc__mlir_location(p, &value)
+                                      : !hsc__mlir_attribute(p, &value))
+    return false;
   *alias = *value;
   return true;
 }
@@ -389,80 +521,120 @@ static bool parse_op(hsc__mlir_parser *p, hsc__mlir_block *block) {
     int64_t count;
   } result_name;
   int names = 0;
-  while (*p->p == '%') {   // %a, %b:2 =
+  while (*p->p == '%') {  // %a, %b:2 =
     result_name result = {.count = 1};
     p->p++;
-    if (!hsc__mlir_suffix(p, "the name of a value", &result.name)) return false;
-    if (hsc__mlir_accept(p, ':') && !hsc__mlir_int(p, &result.count)) return false;
-    if (!hsc__mlir_push(p, &result, sizeof result)) return false;
+    if (!hsc__mlir_suffix(p, "the name of a value", &result.name))
+      return false;
+    if (hsc__mlir_accept(p, ':') && !hsc__mlir_int(p, &result.count))
+      return false;
+    if (!hsc__mlir_push(p, &result, sizeof result))
+      return false;
     names++;
     if (hsc__mlir_accept(p, ',')) {
       hsc__mlir_skip(p);
-      if (*p->p != '%') return hsc__mlir_expected(p, "a value like %0");
+      if (*p->p != '%')
+        return hsc__mlir_expected(p, "a value like %0");
       continue;
     }
-    if (!hsc__mlir_expect(p, "=")) return false;
+    if (!hsc__mlir_expect(p, "="))
+      return false;
     break;
   }
   hsc__mlir_skip(p);
   const char *name_at = p->p;
   bool generic = *name_at == '"';
   hsc_view name;
-  if (generic ? !hsc__mlir_string(p, &name) : !hsc__mlir_ident(p, "an operation", &name)) return false;
-  if (!generic && !memchr(name.data, '.', name.size)) {   // func's own operations, where they are the default
-    if (hsc_view_equals_text(name, "return")) name = HSC_VIEW("func.return");
-    else if (hsc_view_equals_text(name, "call")) name = HSC_VIEW("func.call");
-    else if (hsc_view_equals_text(name, "module")) name = HSC_VIEW("builtin.module");
-    else return hsc__mlir_error(p, name_at, "expected an operation like stablehlo.add or \"stablehlo.add\", found '%.*s'", (int)name.size, name.data);
+  if (generic ? !hsc__mlir_string(p, &name) : !hsc__mlir_ident(p, "an operation", &name))
+    return false;
+  // func's own operations, where they are the default
+  if (!generic && !memchr(name.data, '.', name.size)) {
+    if (hsc_view_equals_text(name, "return"))
+      name = HSC_VIEW("func.return");
+    else if (hsc_view_equals_text(name, "call"))
+      name = HSC_VIEW("func.call");
+    else if (hsc_view_equals_text(name, "module"))
+      name = HSC_VIEW("builtin.module");
+    else
+      return hsc__mlir_error(
+          p, name_at, "expected an operation like stablehlo.add or \"stablehlo.add\", found '%.*s'",
+          (int)name.size, name.data);
   }
   hsc__mlir_op *op = hsc__mlir_new_op(p, at, name);
-  if (!op) return false;
+  if (!op)
+    return false;
   op->block = block;
   bool ok;
-  if (generic) ok = generic_op(p, op);
-  else if (hsc_view_equals_text(name, "func.func")) ok = func_op(p, op);
-  else if (hsc_view_equals_text(name, "builtin.module")) ok = module_op(p, op);
-  else if (hsc_view_equals_text(name, "sdy.mesh")) ok = hsc__mlir_sdy_mesh(p, op);
-  else ok = hsc__mlir_custom_op(p, op, name);
-  if (!ok) return false;
-  if (hsc__mlir_accept_word(p, "loc") && !hsc__mlir_location(p, &op->location)) return false;
+  if (generic)
+    ok = generic_op(p, op);
+  else if (hsc_view_equals_text(name, "func.func"))
+    ok = func_op(p, op);
+  else if (hsc_view_equals_text(name, "builtin.module"))
+    ok = module_op(p, op);
+  else if (hsc_view_equals_text(name, "sdy.mesh"))
+    ok = hsc__mlir_sdy_mesh(p, op);
+  else
+    ok = hsc__mlir_custom_op(p, op, name);
+  if (!ok)
+    return false;
+  if (hsc__mlir_accept_word(p, "loc") && !hsc__mlir_location(p, &op->location))
+    return false;
   int64_t defined = 0;
   for (int i = 0; i < names; i++) {
     result_name result;
     memcpy(&result, p->stack.data + stack_start + (size_t)i * sizeof result, sizeof result);
     if (result.count < 0 || result.count > op->result_count - defined)
-      return hsc__mlir_error(p, at, "%s has %d result%s, more are named", op->written_name, op->result_count, op->result_count == 1 ? "" : "s");
-    if (!hsc__mlir_define(p, result.name, &op->results[defined], (int)result.count)) return false;
+      return hsc__mlir_error(p, at, "%s has %d result%s, more are named", op->written_name,
+                             op->result_count, op->result_count == 1 ? "" : "s");
+    if (!hsc__mlir_define(p, result.name, &op->results[defined], (int)result.count))
+      return false;
     defined += result.count;
   }
-  if (names && defined != op->result_count) return hsc__mlir_error(p, at, "%s has %d results, %lld are named", op->written_name, op->result_count, (long long)defined);
+  if (names && defined != op->result_count)
+    return hsc__mlir_error(p, at, "%s has %d results, %lld are named", op->written_name,
+                           op->result_count, (long long)defined);
   p->stack.size = stack_start;
   return hsc__mlir_push(p, &op, sizeof op);
 }
 
-// ---- the file --------------------------------------------------------------------------------------------------------------------------
+// ---- the file -----------------------------------------------------------------------------------
 
-// {-# dialect_resources: { builtin: { name: "0x0800000000000040..." } } #-}: four bytes of alignment, then the data.
+// {-# dialect_resources: { builtin: { name: "0x0800000000000040..." } } #-}: four bytes of
+// alignment, then the data.
 static bool resource_value(hsc__mlir_parser *p, hsc_view name, const char *at, hsc_view text) {
-  if (text.size < 10 || text.size % 2 != 0) return hsc__mlir_error(p, at, "a resource is a hexadecimal string with four bytes of alignment before its data");
+  if (text.size < 10 || text.size % 2 != 0)
+    return hsc__mlir_error(
+        p, at, "a resource is a hexadecimal string with four bytes of alignment before its data");
   hsc__mlir_attr *attr = hsc_map_get(p->resources, name);
-  if (!attr) return true;
+  if (!attr)
+    return true;
   size_t size = (text.size - 10) / 2;
   char *data = hsc_arena_alloc(p->arena, size + 1);
-  if (!data) return hsc__mlir_out_of_memory(p);
+  if (!data)
+    return hsc__mlir_out_of_memory(p);
   for (size_t i = 0; i < size; i++) {
     int value = 0;
     for (int k = 0; k < 2; k++) {
       char c = text.data[10 + 2 * i + (size_t)k];
-      int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-      if (digit < 0) return hsc__mlir_error(p, at, "a resource holds something that is no hexadecimal digit");
+      int digit;
+      if (c >= '0' && c <= '9')
+        digit = c - '0';
+      else if (c >= 'a' && c <= 'f')
+        digit = c - 'a' + 10;
+      else if (c >= 'A' && c <= 'F')
+        digit = c - 'A' + 10;
+      else
+        digit = -1;
+      if (digit < 0)
+        return hsc__mlir_error(p, at, "a resource holds something that is no hexadecimal digit");
       value = value << 4 | digit;
     }
     data[i] = (char)value;
   }
   for (; attr; attr = attr->elements ? (hsc__mlir_attr *)attr->elements[0] : NULL) {
     size_t want = (size_t)hsc_shape_bytes(&attr->type->shape);
-    if (size != want && size != hsc_type_bytes(attr->type->shape.type)) return hsc__mlir_error(p, at, "the resource has %zu bytes, its tensor %zu", size, want);
+    if (size != want && size != hsc_type_bytes(attr->type->shape.type))
+      return hsc__mlir_error(p, at, "the resource has %zu bytes, its tensor %zu", size, want);
     attr->data = (hsc_view){data, size};
   }
   return true;
@@ -470,16 +642,19 @@ static bool resource_value(hsc__mlir_parser *p, hsc_view name, const char *at, h
 
 // Words, colons, braces and strings; the values are strings behind a name.
 static bool resources(hsc__mlir_parser *p) {
-  hsc_view name = {0}, text;
+  hsc_view name = {0};
+  hsc_view text;
   while (!hsc__mlir_accept_text(p, "#-}")) {
     hsc__mlir_skip(p);
     const char *at = p->p;
     if (*at == '"') {
-      if (!hsc__mlir_string(p, &text)) return false;
+      if (!hsc__mlir_string(p, &text))
+        return false;
       if (name.size && text.size > 2 && text.data[0] == '0' && text.data[1] == 'x') {
-        if (!resource_value(p, name, at, text)) return false;
+        if (!resource_value(p, name, at, text))
+          return false;
       } else {
-        name = text;   // a quoted name
+        name = text;  // a quoted name
       }
     } else if (*at == '{' || *at == '}' || *at == ':' || *at == ',') {
       p->p++;
@@ -493,31 +668,40 @@ static bool resources(hsc__mlir_parser *p) {
 static bool check_resources(hsc__mlir_parser *p) {
   for (size_t i = 0; i < hsc_map_count(p->resources); i++) {
     const hsc__mlir_attr *attr = hsc_map_at(p->resources, i, NULL);
-    if (!attr->data.data) return hsc__mlir_error(p, attr->text.data, "the resource '%.*s' is not in the file", (int)attr->text.size, attr->text.data);
+    if (!attr->data.data)
+      return hsc__mlir_error(p, attr->text.data, "the resource '%.*s' is not in the file",
+                             (int)attr->text.size, attr->text.data);
   }
   return true;
 }
 
 static bool parse_file(hsc__mlir_parser *p, hsc__mlir_op **out_top) {
   hsc__mlir_block *block = HSC_NEW(p->arena, hsc__mlir_block);
-  if (!block) return hsc__mlir_out_of_memory(p);
+  if (!block)
+    return hsc__mlir_out_of_memory(p);
   for (;;) {
     hsc__mlir_skip(p);
-    if (p->p >= p->end) break;
+    if (p->p >= p->end)
+      break;
     if (*p->p == '#' || *p->p == '!') {
-      if (!definition_line(p)) return false;
+      if (!definition_line(p))
+        return false;
     } else if (hsc__mlir_accept_text(p, "{-#")) {
-      if (!resources(p)) return false;
+      if (!resources(p))
+        return false;
     } else if (!parse_op(p, block)) {
       return false;
     }
   }
-  if (!check_resources(p)) return false;
+  if (!check_resources(p))
+    return false;
   int count = (int)(p->stack.size / sizeof(hsc__mlir_op *));
-  if (count == 0) return hsc__mlir_expected(p, "a module");
+  if (count == 0)
+    return hsc__mlir_expected(p, "a module");
   block->ops = hsc_arena_copy(p->arena, p->stack.data, p->stack.size);
   block->op_count = count;
-  if (!block->ops) return hsc__mlir_out_of_memory(p);
+  if (!block->ops)
+    return hsc__mlir_out_of_memory(p);
   if (count == 1 && strcmp(block->ops[0]->name, "module") == 0) {
     *out_top = block->ops[0];
     return true;
@@ -525,7 +709,8 @@ static bool parse_file(hsc__mlir_parser *p, hsc__mlir_op **out_top) {
   // Functions without a module around them.
   hsc__mlir_op *top = hsc__mlir_new_op(p, p->begin, HSC_VIEW("builtin.module"));
   hsc__mlir_block **regions = HSC_NEW_ARRAY(p->arena, hsc__mlir_block *, 1);
-  if (!top || !regions) return hsc__mlir_out_of_memory(p);
+  if (!top || !regions)
+    return hsc__mlir_out_of_memory(p);
   regions[0] = block;
   block->parent = top;
   top->regions = regions;
@@ -535,19 +720,36 @@ static bool parse_file(hsc__mlir_parser *p, hsc__mlir_op **out_top) {
 }
 
 // The whole text as a file, or as one attribute.
-static hsc_status *read_text(hsc_view text, const char *path, hsc_arena *arena, hsc__mlir_op **out_top, const hsc__mlir_attr **out_attr) {
-  if (text.size > INT32_MAX) return HSC_ERR(INVALID_ARGUMENT, "the text has %zu bytes; MLIR text is read up to 2 GiB", text.size);
+static hsc_status *read_text(hsc_view text,
+                             const char *path,
+                             hsc_arena *arena,
+                             hsc__mlir_op **out_top,
+                             const hsc__mlir_attr **out_attr) {
+  if (text.size > INT32_MAX)
+    return HSC_ERR(INVALID_ARGUMENT, "the text has %zu bytes; MLIR text is read up to 2 GiB",
+                   text.size);
   char *copy = hsc_arena_strndup(arena, text.data, text.size);
-  hsc__mlir_parser parser = {.begin = copy, .p = copy, .end = copy + text.size, .path = path, .arena = arena, .line_start = copy, .line = 1};
+  hsc__mlir_parser parser = {.begin = copy,
+                             .p = copy,
+                             .end = copy + text.size,
+                             .path = path,
+                             .arena = arena,
+                             .line_start = copy,
+                             .line = 1};
   hsc__mlir_parser *p = &parser;
   hsc_status *status = copy ? NULL : hsc_status_out_of_memory();
-  if (status) return status;
+  if (status)
+    return status;
   HSC_GOTO(hsc_map_create(&p->attr_aliases));
   HSC_GOTO(hsc_map_create(&p->type_aliases));
   HSC_GOTO(hsc_map_create(&p->types));
   HSC_GOTO(hsc_map_create(&p->resources));
-  bool ok = out_top ? parse_file(p, out_top) : hsc__mlir_attribute(p, out_attr) && (hsc__mlir_skip(p), p->p == p->end || hsc__mlir_expected(p, "the end of the attribute"));
-  if (!ok && !p->status) p->status = HSC_ERR(INTERNAL, "the MLIR text parser stopped without an error");
+  bool ok = out_top ? parse_file(p, out_top)
+                    : hsc__mlir_attribute(p, out_attr) &&
+                          (hsc__mlir_skip(p),
+                           p->p == p->end || hsc__mlir_expected(p, "the end of the attribute"));
+  if (!ok && !p->status)
+    p->status = HSC_ERR(INTERNAL, "the MLIR text parser stopped without an error");
   status = p->status ? p->status : hsc_arena_status(arena);
 done:
   hsc_map_destroy(p->attr_aliases);
@@ -561,6 +763,15 @@ done:
   return status;
 }
 
-hsc_status *hsc__mlir_text_read(hsc_view text, const char *path, hsc_arena *arena, hsc__mlir_op **out_top) { return read_text(text, path, arena, out_top, NULL); }
+hsc_status *hsc__mlir_text_read(hsc_view text,
+                                const char *path,
+                                hsc_arena *arena,
+                                hsc__mlir_op **out_top) {
+  return read_text(text, path, arena, out_top, NULL);
+}
 
-hsc_status *hsc__mlir_text_read_attr(hsc_view text, hsc_arena *arena, const hsc__mlir_attr **out_attr) { return read_text(text, NULL, arena, NULL, out_attr); }
+hsc_status *hsc__mlir_text_read_attr(hsc_view text,
+                                     hsc_arena *arena,
+                                     const hsc__mlir_attr **out_attr) {
+  return read_text(text, NULL, arena, NULL, out_attr);
+}

@@ -1,12 +1,16 @@
-// mlir_text_sdy.c - Shardy's text: meshes, shardings and the operations that have them. What the tree is: sdy_internal.h.
-// Source: Shardy's documentation of its dialect (sdy.mesh, #sdy.sharding, sdy.sharding_constraint, sdy.manual_computation).
+// mlir_text_sdy.c - Shardy's text: meshes, shardings and the operations that have them. What the
+// tree is: sdy_internal.h.
+// Source: Shardy's documentation of its dialect (sdy.mesh, #sdy.sharding, sdy.sharding_constraint,
+// sdy.manual_computation).
 #include "formats/mlir/mlir_text_internal.h"
 #include "formats/shardy/sdy_internal.h"
 
 static bool take_list(hsc__mlir_parser *p, hsc__mlir_attr *attr, size_t start, int count) {
   attr->elements = HSC_NEW_ARRAY(p->arena, const hsc__mlir_attr *, count + 1);
-  if (!attr->elements) return hsc__mlir_out_of_memory(p);
-  if (count) memcpy(attr->elements, p->stack.data + start, (size_t)count * sizeof *attr->elements);
+  if (!attr->elements)
+    return hsc__mlir_out_of_memory(p);
+  if (count)
+    memcpy(attr->elements, p->stack.data + start, (size_t)count * sizeof *attr->elements);
   attr->count = count;
   p->stack.size = start;
   return true;
@@ -17,13 +21,17 @@ static bool axis(hsc__mlir_parser *p, const hsc__mlir_attr **out) {
   hsc__mlir_attr *attr = hsc__mlir_make_attr(p, HSC_MLIR_STRING);
   int64_t ignored;
   *out = attr;
-  if (!attr || !hsc__mlir_string(p, &attr->text)) return false;
-  if (!hsc__mlir_accept(p, ':')) return true;
+  if (!attr || !hsc__mlir_string(p, &attr->text))
+    return false;
+  if (!hsc__mlir_accept(p, ':'))
+    return true;
   attr->count = 1;
-  return hsc__mlir_expect(p, "(") && hsc__mlir_int(p, &ignored) && hsc__mlir_expect(p, ")") && hsc__mlir_int(p, &ignored);
+  return hsc__mlir_expect(p, "(") && hsc__mlir_int(p, &ignored) && hsc__mlir_expect(p, ")") &&
+         hsc__mlir_int(p, &ignored);
 }
 
-// {"x", "y", ?} after the brace; *open (may be NULL: then there is no ?) says whether there was one.
+// {"x", "y", ?} after the brace; *open (may be NULL: then there is no ?) says whether there was
+// one.
 static bool axes(hsc__mlir_parser *p, hsc__mlir_attr *attr, bool *open) {
   size_t start = p->stack.size;
   int count = 0;
@@ -34,10 +42,12 @@ static bool axes(hsc__mlir_parser *p, hsc__mlir_attr *attr, bool *open) {
         *open = true;
         break;
       }
-      if (!axis(p, &one) || !hsc__mlir_push(p, &one, sizeof one)) return false;
+      if (!axis(p, &one) || !hsc__mlir_push(p, &one, sizeof one))
+        return false;
       count++;
     } while (hsc__mlir_accept(p, ','));
-    if (!hsc__mlir_expect(p, "}")) return false;
+    if (!hsc__mlir_expect(p, "}"))
+      return false;
   }
   return take_list(p, attr, start, count);
 }
@@ -46,44 +56,60 @@ static bool dimension(hsc__mlir_parser *p, const hsc__mlir_attr **out) {
   hsc__mlir_attr *attr = hsc__mlir_make_attr(p, HSC_MLIR_ARRAY);
   bool open = false;
   *out = attr;
-  if (!attr || !hsc__mlir_expect(p, "{") || !axes(p, attr, &open)) return false;
+  if (!attr || !hsc__mlir_expect(p, "{") || !axes(p, attr, &open))
+    return false;
   attr->column = HSC__SDY_DIMENSION;
   attr->integer = !open;
-  if (*p->p != 'p') return true;   // a priority: p1
-  for (p->p++; *p->p >= '0' && *p->p <= '9';) p->p++;
+  if (*p->p != 'p')
+    return true;  // a priority: p1
+  for (p->p++; *p->p >= '0' && *p->p <= '9';)
+    p->p++;
   return true;
 }
 
 // <@mesh, [{"x"}, {}], replicated={"y"}, unreduced={"z"}>
 static bool sharding(hsc__mlir_parser *p, const hsc__mlir_attr **out) {
-  hsc__mlir_attr *attr = hsc__mlir_make_attr(p, HSC_MLIR_ARRAY), *unreduced = NULL;
+  hsc__mlir_attr *attr = hsc__mlir_make_attr(p, HSC_MLIR_ARRAY);
+  hsc__mlir_attr *unreduced = NULL;
   size_t start = p->stack.size;
   int count = 0;
   *out = attr;
-  if (!attr || !hsc__mlir_expect(p, "<")) return false;
-  if (!hsc__mlir_peek(p, '@')) return hsc__mlir_unsupported(p, p->p, "a mesh in place");
-  if (!hsc__mlir_symbol(p, &attr->text) || !hsc__mlir_expect(p, ",") || !hsc__mlir_expect(p, "[")) return false;
+  if (!attr || !hsc__mlir_expect(p, "<"))
+    return false;
+  if (!hsc__mlir_peek(p, '@'))
+    return hsc__mlir_unsupported(p, p->p, "a mesh in place");
+  if (!hsc__mlir_symbol(p, &attr->text) || !hsc__mlir_expect(p, ",") || !hsc__mlir_expect(p, "["))
+    return false;
   if (!hsc__mlir_accept(p, ']')) {
     do {
       const hsc__mlir_attr *one;
-      if (!dimension(p, &one) || !hsc__mlir_push(p, &one, sizeof one)) return false;
+      if (!dimension(p, &one) || !hsc__mlir_push(p, &one, sizeof one))
+        return false;
       count++;
     } while (hsc__mlir_accept(p, ','));
-    if (!hsc__mlir_expect(p, "]")) return false;
+    if (!hsc__mlir_expect(p, "]"))
+      return false;
   }
   while (hsc__mlir_accept(p, ',')) {
     hsc__mlir_attr *list = hsc__mlir_make_attr(p, HSC_MLIR_ARRAY);
-    if (!list) return false;
-    if (hsc__mlir_accept_word(p, "unreduced")) unreduced = list;
-    else if (!hsc__mlir_accept_word(p, "replicated")) return hsc__mlir_expected(p, "'replicated' or 'unreduced'");
-    if (!hsc__mlir_expect(p, "=") || !hsc__mlir_expect(p, "{") || !axes(p, list, NULL)) return false;
+    if (!list)
+      return false;
+    if (hsc__mlir_accept_word(p, "unreduced"))
+      unreduced = list;
+    else if (!hsc__mlir_accept_word(p, "replicated"))
+      return hsc__mlir_expected(p, "'replicated' or 'unreduced'");
+    if (!hsc__mlir_expect(p, "=") || !hsc__mlir_expect(p, "{") || !axes(p, list, NULL))
+      return false;
   }
-  if (unreduced && unreduced->count) {   // stands behind the dimensions, where `count` does not reach
+  // stands behind the dimensions, where `count` does not reach
+  if (unreduced && unreduced->count) {
     const hsc__mlir_attr *one = unreduced;
-    if (!hsc__mlir_push(p, &one, sizeof one)) return false;
+    if (!hsc__mlir_push(p, &one, sizeof one))
+      return false;
     attr->integer = unreduced->count;
   }
-  if (!take_list(p, attr, start, count + (attr->integer ? 1 : 0))) return false;
+  if (!take_list(p, attr, start, count + (attr->integer ? 1 : 0)))
+    return false;
   attr->count = count;
   attr->column = HSC__SDY_SHARDING_3;
   return hsc__mlir_expect(p, ">");
@@ -95,14 +121,17 @@ static bool shardings(hsc__mlir_parser *p, const hsc__mlir_attr **out) {
   size_t start = p->stack.size;
   int count = 0;
   *out = attr;
-  if (!attr || !hsc__mlir_expect(p, "[")) return false;
+  if (!attr || !hsc__mlir_expect(p, "["))
+    return false;
   if (!hsc__mlir_accept(p, ']')) {
     do {
       const hsc__mlir_attr *one;
-      if (!sharding(p, &one) || !hsc__mlir_push(p, &one, sizeof one)) return false;
+      if (!sharding(p, &one) || !hsc__mlir_push(p, &one, sizeof one))
+        return false;
       count++;
     } while (hsc__mlir_accept(p, ','));
-    if (!hsc__mlir_expect(p, "]")) return false;
+    if (!hsc__mlir_expect(p, "]"))
+      return false;
   }
   attr->column = HSC__SDY_PER_VALUE;
   return take_list(p, attr, start, count);
@@ -111,7 +140,8 @@ static bool shardings(hsc__mlir_parser *p, const hsc__mlir_attr **out) {
 static bool manual_axes(hsc__mlir_parser *p, const hsc__mlir_attr **out) {
   hsc__mlir_attr *attr = hsc__mlir_make_attr(p, HSC_MLIR_ARRAY);
   *out = attr;
-  if (!attr) return false;
+  if (!attr)
+    return false;
   attr->column = HSC__SDY_MANUAL_AXES;
   return hsc__mlir_expect(p, "{") && axes(p, attr, NULL);
 }
@@ -122,43 +152,62 @@ static bool mesh_attr(hsc__mlir_parser *p, const hsc__mlir_attr **out) {
   size_t start = p->stack.size;
   int count = 0;
   *out = mesh;
-  if (!mesh || !hsc__mlir_expect(p, "<") || !hsc__mlir_expect(p, "[")) return false;
+  if (!mesh || !hsc__mlir_expect(p, "<") || !hsc__mlir_expect(p, "["))
+    return false;
   mesh->column = HSC__SDY_MESH;
   if (!hsc__mlir_accept(p, ']')) {
     do {
       hsc__mlir_attr *one = hsc__mlir_make_attr(p, HSC_MLIR_STRING);
-      if (!one || !hsc__mlir_string(p, &one->text) || !hsc__mlir_expect(p, "=") || !hsc__mlir_int(p, &one->integer) || !hsc__mlir_push(p, &one, sizeof one)) return false;
+      if (!one || !hsc__mlir_string(p, &one->text) || !hsc__mlir_expect(p, "=") ||
+          !hsc__mlir_int(p, &one->integer) || !hsc__mlir_push(p, &one, sizeof one))
+        return false;
       count++;
     } while (hsc__mlir_accept(p, ','));
-    if (!hsc__mlir_expect(p, "]")) return false;
+    if (!hsc__mlir_expect(p, "]"))
+      return false;
   }
-  if (!take_list(p, mesh, start, count)) return false;
+  if (!take_list(p, mesh, start, count))
+    return false;
   if (hsc__mlir_accept(p, ',')) {
     int64_t ids = 0;
-    if (!hsc__mlir_expect(p, "device_ids") || !hsc__mlir_expect(p, "=") || !hsc__mlir_expect(p, "[")) return false;
+    if (!hsc__mlir_expect(p, "device_ids") || !hsc__mlir_expect(p, "=") ||
+        !hsc__mlir_expect(p, "["))
+      return false;
     do {
       int64_t id;
-      if (!hsc__mlir_int(p, &id) || !hsc__mlir_push(p, &id, sizeof id)) return false;
+      if (!hsc__mlir_int(p, &id) || !hsc__mlir_push(p, &id, sizeof id))
+        return false;
       ids++;
     } while (hsc__mlir_accept(p, ','));
-    if (!hsc__mlir_expect(p, "]")) return false;
-    const char *copy = hsc_arena_copy(p->arena, p->stack.data + start, (size_t)ids * sizeof(int64_t));
-    if (!copy) return hsc__mlir_out_of_memory(p);
+    if (!hsc__mlir_expect(p, "]"))
+      return false;
+    const char *copy =
+        hsc_arena_copy(p->arena, p->stack.data + start, (size_t)ids * sizeof(int64_t));
+    if (!copy)
+      return hsc__mlir_out_of_memory(p);
     mesh->data = (hsc_view){copy, (size_t)ids * sizeof(int64_t)};
     p->stack.size = start;
   }
   return hsc__mlir_expect(p, ">");
 }
 
-bool hsc__mlir_sdy_attr(hsc__mlir_parser *p, hsc_view name, const hsc__mlir_attr **out, bool *out_known) {
+bool hsc__mlir_sdy_attr(hsc__mlir_parser *p,
+                        hsc_view name,
+                        const hsc__mlir_attr **out,
+                        bool *out_known) {
   *out_known = true;
-  if (hsc_view_equals_text(name, "sdy.mesh")) return mesh_attr(p, out);
-  if (hsc_view_equals_text(name, "sdy.sharding")) return sharding(p, out);
-  if (hsc_view_equals_text(name, "sdy.sharding_per_value")) return hsc__mlir_expect(p, "<") && shardings(p, out) && hsc__mlir_expect(p, ">");
-  if (hsc_view_equals_text(name, "sdy.manual_axes")) return hsc__mlir_expect(p, "<") && manual_axes(p, out) && hsc__mlir_expect(p, ">");
-  if (hsc_view_equals_text(name, "sdy")) {   // #sdy<manual_axes{"x"}>
+  if (hsc_view_equals_text(name, "sdy.mesh"))
+    return mesh_attr(p, out);
+  if (hsc_view_equals_text(name, "sdy.sharding"))
+    return sharding(p, out);
+  if (hsc_view_equals_text(name, "sdy.sharding_per_value"))
+    return hsc__mlir_expect(p, "<") && shardings(p, out) && hsc__mlir_expect(p, ">");
+  if (hsc_view_equals_text(name, "sdy.manual_axes"))
+    return hsc__mlir_expect(p, "<") && manual_axes(p, out) && hsc__mlir_expect(p, ">");
+  if (hsc_view_equals_text(name, "sdy")) {  // #sdy<manual_axes{"x"}>
     const char *at = p->p;
-    if (hsc__mlir_accept(p, '<') && hsc__mlir_accept_word(p, "manual_axes")) return manual_axes(p, out) && hsc__mlir_expect(p, ">");
+    if (hsc__mlir_accept(p, '<') && hsc__mlir_accept_word(p, "manual_axes"))
+      return manual_axes(p, out) && hsc__mlir_expect(p, ">");
     p->p = at;
   }
   *out_known = false;
@@ -170,8 +219,11 @@ bool hsc__mlir_sdy_mesh(hsc__mlir_parser *p, hsc__mlir_op *op) {
   hsc__mlir_attr *name = hsc__mlir_make_attr(p, HSC_MLIR_STRING);
   const hsc__mlir_attr *mesh;
   hsc__mlir_op attached = {.written_name = op->written_name};
-  if (!name || !hsc__mlir_symbol(p, &name->text) || !hsc__mlir_expect(p, "=") || !mesh_attr(p, &mesh)) return false;
-  if (hsc__mlir_accept(p, '{') && !hsc__mlir_attr_entries(p, &attached, '}')) return false;
+  if (!name || !hsc__mlir_symbol(p, &name->text) || !hsc__mlir_expect(p, "=") ||
+      !mesh_attr(p, &mesh))
+    return false;
+  if (hsc__mlir_accept(p, '{') && !hsc__mlir_attr_entries(p, &attached, '}'))
+    return false;
   return hsc__mlir_add_attr(p, op, "sym_name", name) && hsc__mlir_add_attr(p, op, "mesh", mesh);
 }
 
@@ -181,53 +233,83 @@ static bool constraint(hsc__mlir_parser *p, hsc__mlir_op *op) {
   const hsc__mlir_attr *one;
   const hsc__mlir_type *type;
   size_t start = p->stack.size;
-  if (!hsc__mlir_operand(p, &value) || !hsc__mlir_push(p, &value, sizeof value) || !hsc__mlir_set_operands(p, op, start)) return false;
+  if (!hsc__mlir_operand(p, &value) || !hsc__mlir_push(p, &value, sizeof value) ||
+      !hsc__mlir_set_operands(p, op, start))
+    return false;
   const char *at = p->p;
-  return sharding(p, &one) && hsc__mlir_add_attr(p, op, "sharding", one) && hsc__mlir_expect(p, ":") && hsc__mlir_type_parse(p, &type) &&
-         hsc__mlir_check_operand_types(p, at, op, &type, 1) && hsc__mlir_set_results(p, op, &type, 1);
+  return sharding(p, &one) && hsc__mlir_add_attr(p, op, "sharding", one) &&
+         hsc__mlir_expect(p, ":") && hsc__mlir_type_parse(p, &type) &&
+         hsc__mlir_check_operand_types(p, at, op, &type, 1) &&
+         hsc__mlir_set_results(p, op, &type, 1);
 }
 
-// (%a, %b) in_shardings=[...] out_shardings=[...] manual_axes={...} (%x: type, %y: type) {...} : (types) -> types
+// (%a, %b) in_shardings=[...] out_shardings=[...] manual_axes={...} (%x: type, %y: type) {...} :
+// (types) -> types
 static bool manual(hsc__mlir_parser *p, hsc__mlir_op *op) {
   const hsc__mlir_attr *in, *out, *own;
   const hsc__mlir_type *function;
   size_t start = p->stack.size;
   int count = 0;
-  if (!hsc__mlir_expect(p, "(")) return false;
+  if (!hsc__mlir_expect(p, "("))
+    return false;
   if (!hsc__mlir_accept(p, ')')) {
     do {
       hsc__mlir_value *value;
-      if (!hsc__mlir_operand(p, &value) || !hsc__mlir_push(p, &value, sizeof value)) return false;
+      if (!hsc__mlir_operand(p, &value) || !hsc__mlir_push(p, &value, sizeof value))
+        return false;
     } while (hsc__mlir_accept(p, ','));
-    if (!hsc__mlir_expect(p, ")")) return false;
+    if (!hsc__mlir_expect(p, ")"))
+      return false;
   }
-  if (!hsc__mlir_set_operands(p, op, start)) return false;
-  if (!hsc__mlir_expect(p, "in_shardings") || !hsc__mlir_expect(p, "=") || !shardings(p, &in)) return false;
-  if (!hsc__mlir_expect(p, "out_shardings") || !hsc__mlir_expect(p, "=") || !shardings(p, &out)) return false;
-  if (!hsc__mlir_expect(p, "manual_axes") || !hsc__mlir_expect(p, "=") || !manual_axes(p, &own) || !hsc__mlir_expect(p, "(")) return false;
-  if (!hsc__mlir_add_attr(p, op, "in_shardings", in) || !hsc__mlir_add_attr(p, op, "out_shardings", out) || !hsc__mlir_add_attr(p, op, "manual_axes", own)) return false;
-  hsc__mlir_argument *arguments = HSC_NEW_ARRAY(p->arena, hsc__mlir_argument, op->operand_count + 1);
-  if (!arguments) return hsc__mlir_out_of_memory(p);
+  if (!hsc__mlir_set_operands(p, op, start))
+    return false;
+  if (!hsc__mlir_expect(p, "in_shardings") || !hsc__mlir_expect(p, "=") || !shardings(p, &in))
+    return false;
+  if (!hsc__mlir_expect(p, "out_shardings") || !hsc__mlir_expect(p, "=") || !shardings(p, &out))
+    return false;
+  if (!hsc__mlir_expect(p, "manual_axes") || !hsc__mlir_expect(p, "=") || !manual_axes(p, &own) ||
+      !hsc__mlir_expect(p, "("))
+    return false;
+  if (!hsc__mlir_add_attr(p, op, "in_shardings", in) ||
+      !hsc__mlir_add_attr(p, op, "out_shardings", out) ||
+      !hsc__mlir_add_attr(p, op, "manual_axes", own))
+    return false;
+  hsc__mlir_argument *arguments =
+      HSC_NEW_ARRAY(p->arena, hsc__mlir_argument, op->operand_count + 1);
+  if (!arguments)
+    return hsc__mlir_out_of_memory(p);
   if (!hsc__mlir_accept(p, ')')) {
     do {
-      if (count == op->operand_count) return hsc__mlir_error(p, p->p, "more arguments than operands");
-      if (!hsc__mlir_expect(p, "%") || !hsc__mlir_suffix(p, "the name of an argument", &arguments[count].name) || !hsc__mlir_expect(p, ":") ||
-          !hsc__mlir_type_parse(p, &arguments[count].type))
+      if (count == op->operand_count)
+        return hsc__mlir_error(p, p->p, "more arguments than operands");
+      if (!hsc__mlir_expect(p, "%") ||
+          !hsc__mlir_suffix(p, "the name of an argument", &arguments[count].name) ||
+          !hsc__mlir_expect(p, ":") || !hsc__mlir_type_parse(p, &arguments[count].type))
         return false;
       count++;
     } while (hsc__mlir_accept(p, ','));
-    if (!hsc__mlir_expect(p, ")")) return false;
+    if (!hsc__mlir_expect(p, ")"))
+      return false;
   }
   const char *at = p->p;
-  if (!hsc__mlir_region(p, op, arguments, count) || !hsc__mlir_expect(p, ":") || !hsc__mlir_function_type(p, &function)) return false;
+  if (!hsc__mlir_region(p, op, arguments, count) || !hsc__mlir_expect(p, ":") ||
+      !hsc__mlir_function_type(p, &function))
+    return false;
   return hsc__mlir_check_operand_types(p, at, op, function->elements, function->input_count) &&
-         hsc__mlir_set_results(p, op, function->elements + function->input_count, function->element_count - function->input_count);
+         hsc__mlir_set_results(p, op, function->elements + function->input_count,
+                               function->element_count - function->input_count);
 }
 
-bool hsc__mlir_sdy_op(hsc__mlir_parser *p, hsc__mlir_op *op, hsc_view written_name, bool *out_known) {
+bool hsc__mlir_sdy_op(hsc__mlir_parser *p,
+                      hsc__mlir_op *op,
+                      hsc_view written_name,
+                      bool *out_known) {
   *out_known = true;
-  if (hsc_view_equals_text(written_name, "sdy.sharding_constraint") || hsc_view_equals_text(written_name, "sdy.reshard")) return constraint(p, op);
-  if (hsc_view_equals_text(written_name, "sdy.manual_computation")) return manual(p, op);
+  if (hsc_view_equals_text(written_name, "sdy.sharding_constraint") ||
+      hsc_view_equals_text(written_name, "sdy.reshard"))
+    return constraint(p, op);
+  if (hsc_view_equals_text(written_name, "sdy.manual_computation"))
+    return manual(p, op);
   *out_known = false;
   return true;
 }

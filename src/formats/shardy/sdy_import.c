@@ -1,20 +1,25 @@
-// sdy_import.c - programs for several devices as JAX writes them: Shardy's meshes and manual computations become the program of one partition.
+// sdy_import.c - programs for several devices as JAX writes them: Shardy's meshes and manual
+// computations become the program of one partition.
 //
-// Outside of manual computations a value is a whole array, of which each device computes the part that is asked for as far as operations can be done
-// on parts (sdy_local.c), and the whole where they cannot: arguments that come in parts are gathered then. A manual computation gets its part of each
-// operand and gives parts. So every program runs on several devices as it is written: dividing the work is an optimisation, done along what results ask.
-// What nothing is said of is cut as propagation finds (sdy_propagate.c). Parts must be equal: what the devices do not divide is refused, and so are
-// parts of axes.
-// Source: Shardy's documentation of sdy.mesh, sdy.sharding, sdy.sharding_constraint, sdy.sharding_group and sdy.manual_computation.
+// Outside of manual computations a value is a whole array, of which each device computes the part
+// that is asked for as far as operations can be done on parts (sdy_local.c), and the whole where
+// they cannot: arguments that come in parts are gathered then. A manual computation gets its part
+// of each operand and gives parts. So every program runs on several devices as it is written:
+// dividing the work is an optimisation, done along what results ask. What nothing is said of is cut
+// as propagation finds (sdy_propagate.c). Parts must be equal: what the devices do not divide is
+// refused, and so are parts of axes.
+// Source: Shardy's documentation of sdy.mesh, sdy.sharding, sdy.sharding_constraint,
+// sdy.sharding_group and sdy.manual_computation.
 #include "formats/shardy/sdy_internal.h"
 #include "formats/shardy/sdy_layout.h"
 
 #include <stdlib.h>
 
-// ---- meshes and shardings -------------------------------------------------------------------------------------------------------
+// ---- meshes and shardings -----------------------------------------------------------------------
 
 static hsc_status *sdy_of(hsc__importer *im, struct hsc__sdy **out) {
-  if (!im->sdy) im->sdy = HSC_NEW(im->arena, struct hsc__sdy);
+  if (!im->sdy)
+    im->sdy = HSC_NEW(im->arena, struct hsc__sdy);
   *out = im->sdy;
   return im->sdy ? NULL : hsc_status_out_of_memory();
 }
@@ -22,69 +27,111 @@ static hsc_status *sdy_of(hsc__importer *im, struct hsc__sdy **out) {
 hsc_status *hsc__sdy_mesh(hsc__importer *im, const hsc__mlir_op *op) {
   struct hsc__sdy *sdy;
   HSC_TRY(sdy_of(im, &sdy));
-  if (sdy->mesh_count == (int)HSC_COUNT_OF(sdy->meshes)) return HSC_OP_ERR(UNIMPLEMENTED, im, op, "sdy.mesh: not built yet: more than %zu meshes", HSC_COUNT_OF(sdy->meshes));
+  if (sdy->mesh_count == (int)HSC_COUNT_OF(sdy->meshes))
+    return HSC_OP_ERR(UNIMPLEMENTED, im, op, "sdy.mesh: not built yet: more than %zu meshes",
+                      HSC_COUNT_OF(sdy->meshes));
   hsc__mesh *m = &sdy->meshes[sdy->mesh_count];
   *m = (hsc__mesh){.device_count = 1};
   for (int i = 0; i < op->attr_count; i++) {
     const hsc__mlir_attr *attr = op->attrs[i].value;
-    if (attr->kind == HSC_MLIR_STRING) m->name = attr->text;
-    if (attr->kind != HSC_MLIR_ARRAY) continue;
-    if (attr->count > HSC__MOST_AXES) return HSC_OP_ERR(UNIMPLEMENTED, im, op, "sdy.mesh: not built yet: more than %d axes", HSC__MOST_AXES);
+    if (attr->kind == HSC_MLIR_STRING)
+      m->name = attr->text;
+    if (attr->kind != HSC_MLIR_ARRAY)
+      continue;
+    if (attr->count > HSC__MOST_AXES)
+      return HSC_OP_ERR(UNIMPLEMENTED, im, op, "sdy.mesh: not built yet: more than %d axes",
+                        HSC__MOST_AXES);
     for (int a = 0; a < attr->count; a++) {
       int64_t size = attr->elements[a]->integer;
-      if (size < 1 || size > INT32_MAX || m->device_count > INT32_MAX / size) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "sdy.mesh: an axis of size %lld", (long long)size);
+      if (size < 1 || size > INT32_MAX || m->device_count > INT32_MAX / size)
+        return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "sdy.mesh: an axis of size %lld",
+                          (long long)size);
       m->axis_names[a] = attr->elements[a]->text;
       m->axis_sizes[a] = size;
       m->device_count *= size;
       m->axis_count++;
     }
-    if (attr->data.size == sizeof(int64_t) * (size_t)m->device_count) m->device_ids = (const int64_t *)(const void *)attr->data.data;
+    if (attr->data.size == sizeof(int64_t) * (size_t)m->device_count)
+      m->device_ids = (const int64_t *)(const void *)attr->data.data;
   }
   for (int64_t d = 0; m->device_ids && d < m->device_count; d++)
-    if (m->device_ids[d] < 0 || m->device_ids[d] >= m->device_count) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "sdy.mesh: there is no device %lld", (long long)m->device_ids[d]);
-  if (m->name.data) sdy->mesh_count++;
+    if (m->device_ids[d] < 0 || m->device_ids[d] >= m->device_count)
+      return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "sdy.mesh: there is no device %lld",
+                        (long long)m->device_ids[d]);
+  if (m->name.data)
+    sdy->mesh_count++;
   return NULL;
 }
 
 static int axis_number(const hsc__mesh *m, hsc_view name) {
   for (int a = 0; a < m->axis_count; a++)
-    if (hsc_view_equals(m->axis_names[a], name)) return a;
+    if (hsc_view_equals(m->axis_names[a], name))
+      return a;
   return -1;
 }
 
 // `manual` (may be NULL) restricts the axes that count. A NULL sharding cuts nothing.
-static hsc_status *read_layout(hsc__importer *im, const hsc__mlir_op *op, const hsc__mlir_attr *sharding, const hsc__mlir_attr *manual, const hsc_shape *whole, hsc__layout *out) {
+static hsc_status *read_layout(hsc__importer *im,
+                               const hsc__mlir_op *op,
+                               const hsc__mlir_attr *sharding,
+                               const hsc__mlir_attr *manual,
+                               const hsc_shape *whole,
+                               hsc__layout *out) {
   *out = (hsc__layout){.rank = whole->rank};
-  if (!sharding || sharding->kind != HSC_MLIR_ARRAY) return NULL;
-  bool may_be_unreduced = sharding->column == HSC__SDY_SHARDING_2 || sharding->column == HSC__SDY_SHARDING_3;
-  if (!may_be_unreduced && sharding->column != HSC__SDY_SHARDING) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: an attribute that is no sharding", op->written_name);
+  if (!sharding || sharding->kind != HSC_MLIR_ARRAY)
+    return NULL;
+  bool may_be_unreduced =
+      sharding->column == HSC__SDY_SHARDING_2 || sharding->column == HSC__SDY_SHARDING_3;
+  if (!may_be_unreduced && sharding->column != HSC__SDY_SHARDING)
+    return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: an attribute that is no sharding",
+                      op->written_name);
   for (int i = 0; im->sdy && i < im->sdy->mesh_count && !out->mesh; i++)
-    if (hsc_view_equals(im->sdy->meshes[i].name, sharding->text)) out->mesh = &im->sdy->meshes[i];
-  for (int d = 0; d < sharding->count && d < whole->rank; d++) out->open[d] = sharding->elements[d]->integer == 0;
-  if (!out->mesh) return sharding->count ? HSC_OP_ERR(UNIMPLEMENTED, im, op, "%s: not built yet: a mesh in place", op->written_name) : NULL;
+    if (hsc_view_equals(im->sdy->meshes[i].name, sharding->text))
+      out->mesh = &im->sdy->meshes[i];
+  for (int d = 0; d < sharding->count && d < whole->rank; d++)
+    out->open[d] = sharding->elements[d]->integer == 0;
+  if (!out->mesh)
+    return sharding->count ? HSC_OP_ERR(UNIMPLEMENTED, im, op, "%s: not built yet: a mesh in place",
+                                        op->written_name)
+                           : NULL;
   for (int d = 0; d < sharding->count && d < whole->rank; d++) {
     const hsc__mlir_attr *dim = sharding->elements[d];
     for (int a = 0; a < dim->count; a++) {
       int axis = axis_number(out->mesh, dim->elements[a]->text);
       bool counts = !manual;
-      for (int k = 0; manual && k < manual->count; k++) counts |= hsc_view_equals(manual->elements[k]->text, dim->elements[a]->text);
-      if (!counts) continue;
-      if (axis < 0 || out->counts[d] == HSC__MOST_AXES) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: an axis that its mesh does not have", op->written_name);
-      if (dim->elements[a]->count) return HSC_OP_ERR(UNIMPLEMENTED, im, op, "%s: not built yet: parts of an axis", op->written_name);
-      if (out->mesh->axis_sizes[axis] == 1) continue;
+      for (int k = 0; manual && k < manual->count; k++)
+        counts |= hsc_view_equals(manual->elements[k]->text, dim->elements[a]->text);
+      if (!counts)
+        continue;
+      if (axis < 0 || out->counts[d] == HSC__MOST_AXES)
+        return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: an axis that its mesh does not have",
+                          op->written_name);
+      if (dim->elements[a]->count)
+        return HSC_OP_ERR(UNIMPLEMENTED, im, op, "%s: not built yet: parts of an axis",
+                          op->written_name);
+      if (out->mesh->axis_sizes[axis] == 1)
+        continue;
       out->axes[d][out->counts[d]++] = (int8_t)axis;
       out->is_cut = true;
     }
   }
-  const hsc__mlir_attr *unreduced = may_be_unreduced && sharding->integer ? sharding->elements[sharding->count] : NULL;
+  const hsc__mlir_attr *unreduced =
+      may_be_unreduced && sharding->integer ? sharding->elements[sharding->count] : NULL;
   for (int i = 0; unreduced && i < unreduced->count; i++) {
     int axis = axis_number(out->mesh, unreduced->elements[i]->text);
     bool counts = !manual;
-    for (int k = 0; manual && k < manual->count; k++) counts |= hsc_view_equals(manual->elements[k]->text, unreduced->elements[i]->text);
-    if (!counts) continue;
-    if (axis < 0) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: an axis that its mesh does not have", op->written_name);
-    if (unreduced->elements[i]->count) return HSC_OP_ERR(UNIMPLEMENTED, im, op, "%s: not built yet: parts of an axis", op->written_name);
-    if (out->mesh->axis_sizes[axis] == 1) continue;
+    for (int k = 0; manual && k < manual->count; k++)
+      counts |= hsc_view_equals(manual->elements[k]->text, unreduced->elements[i]->text);
+    if (!counts)
+      continue;
+    if (axis < 0)
+      return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: an axis that its mesh does not have",
+                        op->written_name);
+    if (unreduced->elements[i]->count)
+      return HSC_OP_ERR(UNIMPLEMENTED, im, op, "%s: not built yet: parts of an axis",
+                        op->written_name);
+    if (out->mesh->axis_sizes[axis] == 1)
+      continue;
     out->unreduced |= 1u << axis;
     out->is_cut = true;
   }
@@ -92,48 +139,61 @@ static hsc_status *read_layout(hsc__importer *im, const hsc__mlir_op *op, const 
 }
 
 bool hsc__layout_same(const hsc__layout *a, const hsc__layout *b) {
-  if (a->is_cut != b->is_cut) return false;
-  if (!a->is_cut) return true;
-  if (a->mesh != b->mesh || a->rank != b->rank || a->unreduced != b->unreduced) return false;
+  if (a->is_cut != b->is_cut)
+    return false;
+  if (!a->is_cut)
+    return true;
+  if (a->mesh != b->mesh || a->rank != b->rank || a->unreduced != b->unreduced)
+    return false;
   for (int d = 0; d < a->rank; d++)
-    if (a->counts[d] != b->counts[d] || memcmp(a->axes[d], b->axes[d], (size_t)a->counts[d]) != 0) return false;
+    if (a->counts[d] != b->counts[d] || memcmp(a->axes[d], b->axes[d], (size_t)a->counts[d]) != 0)
+      return false;
   return true;
 }
 
 int64_t hsc__layout_pieces(const hsc__layout *l, int dim) {
   int64_t count = 1;
-  for (int a = 0; a < l->counts[dim]; a++) count *= l->mesh->axis_sizes[l->axes[dim][a]];
+  for (int a = 0; a < l->counts[dim]; a++)
+    count *= l->mesh->axis_sizes[l->axes[dim][a]];
   return count;
 }
 
 static bool uses_axis(const hsc__layout *l, int axis) {
-  if (l->unreduced >> axis & 1) return true;
+  if (l->unreduced >> axis & 1)
+    return true;
   for (int d = 0; d < l->rank; d++)
     for (int a = 0; a < l->counts[d]; a++)
-      if (l->axes[d][a] == axis) return true;
+      if (l->axes[d][a] == axis)
+        return true;
   return false;
 }
 
-void hsc__layout_take(hsc__layout *to, int dim, int64_t size, const hsc__layout *from, int from_dim) {
-  if (to->is_cut && to->mesh != from->mesh) return;
+void hsc__layout_take(
+    hsc__layout *to, int dim, int64_t size, const hsc__layout *from, int from_dim) {
+  if (to->is_cut && to->mesh != from->mesh)
+    return;
   for (int a = 0; a < from->counts[from_dim]; a++) {
     int axis = from->axes[from_dim][a];
     int64_t pieces = hsc__layout_pieces(to, dim) * from->mesh->axis_sizes[axis];
-    if (uses_axis(to, axis) || size % pieces || size == 0) return;
+    if (uses_axis(to, axis) || size % pieces || size == 0)
+      return;
     to->mesh = from->mesh;
     to->is_cut = true;
     to->axes[dim][to->counts[dim]++] = (int8_t)axis;
   }
 }
 
-// ---- cutting and gathering ------------------------------------------------------------------------------------------------------
+// ---- cutting and gathering ----------------------------------------------------------------------
 
-hsc_status *hsc__sdy_append(hsc_arena *arena, void **array, int *count, int *capacity, size_t bytes, const void *item) {
+hsc_status *hsc__sdy_append(
+    hsc_arena *arena, void **array, int *count, int *capacity, size_t bytes, const void *item) {
   if (*count == *capacity) {
     int wanted = *capacity ? *capacity * 2 : 16;
     char *larger = hsc_arena_alloc(arena, bytes * (size_t)wanted);
-    if (!larger) return hsc_status_out_of_memory();
-    if (*count) memcpy(larger, *array, bytes * (size_t)*count);
+    if (!larger)
+      return hsc_status_out_of_memory();
+    if (*count)
+      memcpy(larger, *array, bytes * (size_t)*count);
     *array = larger;
     *capacity = wanted;
   }
@@ -142,75 +202,107 @@ hsc_status *hsc__sdy_append(hsc_arena *arena, void **array, int *count, int *cap
 }
 
 hsc_status *hsc__sdy_made(hsc__importer *im, hsc_instr *instr) {
-  return hsc__sdy_append(im->arena, (void **)&im->sdy->made, &im->sdy->made_count, &im->sdy->made_capacity, sizeof instr, &instr);
+  return hsc__sdy_append(im->arena, (void **)&im->sdy->made, &im->sdy->made_count,
+                         &im->sdy->made_capacity, sizeof instr, &instr);
 }
 
 hsc_status *hsc__sdy_divided(hsc__importer *im, hsc_instr *loop) {
-  return hsc__sdy_append(im->arena, (void **)&im->sdy->divided, &im->sdy->divided_count, &im->sdy->divided_capacity, sizeof loop, &loop);
+  return hsc__sdy_append(im->arena, (void **)&im->sdy->divided, &im->sdy->divided_count,
+                         &im->sdy->divided_capacity, sizeof loop, &loop);
 }
 
 hsc_status *hsc__sdy_replace(hsc__importer *im, hsc_instr *instr, hsc_instr *by) {
-  HSC_TRY(hsc__sdy_append(im->arena, (void **)&im->sdy->replaced, &im->sdy->replaced_count, &im->sdy->replaced_capacity, sizeof instr, &instr));
-  return hsc__sdy_append(im->arena, (void **)&im->sdy->replaced, &im->sdy->replaced_count, &im->sdy->replaced_capacity, sizeof by, &by);
+  HSC_TRY(hsc__sdy_append(im->arena, (void **)&im->sdy->replaced, &im->sdy->replaced_count,
+                          &im->sdy->replaced_capacity, sizeof instr, &instr));
+  return hsc__sdy_append(im->arena, (void **)&im->sdy->replaced, &im->sdy->replaced_count,
+                         &im->sdy->replaced_capacity, sizeof by, &by);
 }
 
 // Groups of the devices that hold the pieces of one dimension, in the order of the pieces.
 static const char *groups_text(hsc__importer *im, const hsc__layout *l, int dim) {
   const hsc__mesh *m = l->mesh;
   hsc_bytes text = {0};
-  int64_t count = hsc__layout_pieces(l, dim), first[HSC__MOST_AXES], at[HSC__MOST_AXES];
+  int64_t count = hsc__layout_pieces(l, dim);
+  int64_t first[HSC__MOST_AXES];
+  int64_t at[HSC__MOST_AXES];
   hsc_bytes_append_char(&text, '{');
   for (int64_t place = 0; place < m->device_count; place++) {
     hsc__mesh_coordinates(m, place, first);
-    if (hsc__layout_piece_of(l, dim, first) != 0) continue;
+    if (hsc__layout_piece_of(l, dim, first) != 0)
+      continue;
     hsc_bytes_append_text(&text, text.size > 1 ? ",{" : "{");
+    // the one that differs from the first in these axes only
     for (int64_t piece = 0; piece < count; piece++)
-      for (int64_t other = 0; other < m->device_count; other++) {   // the one that differs from the first in these axes only
+      for (int64_t other = 0; other < m->device_count; other++) {
         hsc__mesh_coordinates(m, other, at);
         bool fits = hsc__layout_piece_of(l, dim, at) == piece;
         for (int a = 0; a < m->axis_count && fits; a++) {
           bool cuts = false;
-          for (int k = 0; k < l->counts[dim]; k++) cuts |= l->axes[dim][k] == a;
+          for (int k = 0; k < l->counts[dim]; k++)
+            cuts |= l->axes[dim][k] == a;
           fits = cuts || at[a] == first[a];
         }
-        if (fits) hsc_bytes_printf(&text, "%s%lld", piece ? "," : "", (long long)hsc__mesh_partition(m, other));
+        if (fits)
+          hsc_bytes_printf(&text, "%s%lld", piece ? "," : "",
+                           (long long)hsc__mesh_partition(m, other));
       }
     hsc_bytes_append_char(&text, '}');
   }
   hsc_bytes_append_char(&text, '}');
-  const char *copy = hsc_bytes_status(&text) ? NULL : hsc_arena_strdup(im->module->arena, text.data);
+  const char *copy =
+      hsc_bytes_status(&text) ? NULL : hsc_arena_strdup(im->module->arena, text.data);
   hsc_bytes_deinit(&text);
   return copy;
 }
 
-hsc_status *hsc__sdy_all_reduce(hsc__importer *im, hsc_builder *b, const hsc__mesh *mesh, unsigned axes, hsc_computation *reducer, hsc_instr *value, hsc_instr **out) {
+hsc_status *hsc__sdy_all_reduce(hsc__importer *im,
+                                hsc_builder *b,
+                                const hsc__mesh *mesh,
+                                unsigned axes,
+                                hsc_computation *reducer,
+                                hsc_instr *value,
+                                hsc_instr **out) {
   hsc__layout group = {.mesh = mesh, .rank = 1};
   for (int a = 0; a < mesh->axis_count; a++)
-    if (axes >> a & 1) group.axes[0][group.counts[0]++] = (int8_t)a;
-  if (!reducer) return hsc_status_out_of_memory();
+    if (axes >> a & 1)
+      group.axes[0][group.counts[0]++] = (int8_t)a;
+  if (!reducer)
+    return hsc_status_out_of_memory();
   *out = hsc_build_calls(b, HSC_OP_ALL_REDUCE, value->shape, 1, &value, 1, &reducer);
   (*out)->attr.collective.replica_groups = groups_text(im, &group, 0);
   (*out)->attr.collective.channel_id = 1;
   (*out)->attr.collective.use_global_device_ids = true;
-  if (!(*out)->attr.collective.replica_groups) return hsc_status_out_of_memory();
+  if (!(*out)->attr.collective.replica_groups)
+    return hsc_status_out_of_memory();
   return hsc__sdy_made(im, *out);
 }
 
-hsc_status *hsc__sdy_gather(hsc__importer *im, hsc_builder *b, const hsc__layout *l, hsc_instr *local, hsc_instr **out_whole) {
+hsc_status *hsc__sdy_gather(hsc__importer *im,
+                            hsc_builder *b,
+                            const hsc__layout *l,
+                            hsc_instr *local,
+                            hsc_instr **out_whole) {
   hsc_instr *at = local;
-  hsc_computation *adder = l->unreduced ? hsc_module_scalar_reducer(im->module, HSC_OP_ADD, local->shape.type) : NULL;
-  if (l->unreduced) HSC_TRY(hsc__sdy_all_reduce(im, b, l->mesh, l->unreduced, adder, local, &at));
+  hsc_computation *adder =
+      l->unreduced ? hsc_module_scalar_reducer(im->module, HSC_OP_ADD, local->shape.type) : NULL;
+  if (l->unreduced)
+    HSC_TRY(hsc__sdy_all_reduce(im, b, l->mesh, l->unreduced, adder, local, &at));
   int64_t dims[HSC_MAX_RANK];
-  for (int d = 0; d < local->shape.rank; d++) dims[d] = local->shape.dims[d];
+  for (int d = 0; d < local->shape.rank; d++)
+    dims[d] = local->shape.dims[d];
   for (int d = 0; d < local->shape.rank; d++) {
-    if (!l->counts[d]) continue;
+    if (!l->counts[d])
+      continue;
     dims[d] *= hsc__layout_pieces(l, d);
-    at = hsc_build(b, HSC_OP_ALL_GATHER, hsc_shape_array(im->module->arena, local->shape.type, local->shape.rank, dims), 1, &at);
+    at = hsc_build(b, HSC_OP_ALL_GATHER,
+                   hsc_shape_array(im->module->arena, local->shape.type, local->shape.rank, dims),
+                   1, &at);
     at->attr.collective.dims = HSC_DIMS(im->module->arena, d);
     at->attr.collective.replica_groups = groups_text(im, l, d);
     at->attr.collective.channel_id = 1;
     at->attr.collective.use_global_device_ids = true;
-    if (!at->attr.collective.replica_groups) return hsc_status_out_of_memory();
+    if (!at->attr.collective.replica_groups)
+      return hsc_status_out_of_memory();
     HSC_TRY(hsc__sdy_made(im, at));
   }
   *out_whole = at;
@@ -218,12 +310,13 @@ hsc_status *hsc__sdy_gather(hsc__importer *im, hsc_builder *b, const hsc__layout
   return hsc__whole_add_part(im, at, l, local);
 }
 
-// ---- what is known of values --------------------------------------------------------------------------------------------------------
+// ---- what is known of values --------------------------------------------------------------------
 
 hsc_status *hsc__whole_of(hsc__importer *im, hsc_instr *instr, hsc__whole **out) {
   if (!instr->scratch) {
     hsc__whole *whole = HSC_NEW(im->arena, hsc__whole);
-    if (!whole) return hsc_status_out_of_memory();
+    if (!whole)
+      return hsc_status_out_of_memory();
     *whole = (hsc__whole){.group = -1};
     instr->scratch = whole;
   }
@@ -239,40 +332,52 @@ hsc_status *hsc__whole_fix(hsc__importer *im, hsc_instr *instr, const hsc__layou
   return whole->layouts ? NULL : hsc_status_out_of_memory();
 }
 
-hsc_status *hsc__whole_add_part(hsc__importer *im, hsc_instr *instr, const hsc__layout *layout, hsc_instr *local) {
+hsc_status *hsc__whole_add_part(hsc__importer *im,
+                                hsc_instr *instr,
+                                const hsc__layout *layout,
+                                hsc_instr *local) {
   hsc__whole *whole = NULL;
   HSC_TRY(hsc__whole_of(im, instr, &whole));
   hsc__part *part = HSC_NEW(im->arena, hsc__part);
-  if (!part) return hsc_status_out_of_memory();
+  if (!part)
+    return hsc_status_out_of_memory();
   *part = (hsc__part){*layout, local, whole->parts};
   whole->parts = part;
   return NULL;
 }
 
 hsc_status *hsc__sdy_layout_of(hsc__importer *im, hsc_instr *instr, hsc__layout *out) {
-  if (!im->sdy->is_propagated) HSC_TRY(hsc__sdy_propagate(im, instr->parent));
+  if (!im->sdy->is_propagated)
+    HSC_TRY(hsc__sdy_propagate(im, instr->parent));
   im->sdy->is_propagated = true;
   const hsc__whole *whole = instr->scratch;
   *out = whole && whole->layouts ? *whole->layouts : (hsc__layout){.rank = instr->shape.rank};
   return NULL;
 }
 
-// ---- constraints and groups -----------------------------------------------------------------------------------------------------
+// ---- constraints and groups ---------------------------------------------------------------------
 
-// A copy stands for the value from here on, until the end of the import. Other computations than the entry hold whole arrays only.
+// A copy stands for the value from here on, until the end of the import. Other computations than
+// the entry hold whole arrays only.
 hsc_status *hsc__sdy_constraint(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) {
   hsc_instr *value = op->operands[0]->instr;
   const hsc__mlir_attr *sharding = NULL;
   hsc__layout l;
   for (int i = 0; i < op->attr_count && !sharding; i++)
-    if (op->attrs[i].value->kind == HSC_MLIR_ARRAY) sharding = op->attrs[i].value;
+    if (op->attrs[i].value->kind == HSC_MLIR_ARRAY)
+      sharding = op->attrs[i].value;
   op->results[0].instr = value;
-  if (!im->sdy || b->computation != im->sdy->entry || !sharding || !hsc_shape_is_array(&value->shape)) return NULL;
+  if (!im->sdy || b->computation != im->sdy->entry || !sharding ||
+      !hsc_shape_is_array(&value->shape))
+    return NULL;
   HSC_TRY(read_layout(im, op, sharding, NULL, &value->shape, &l));
+  // parts would not be equal: whole
   for (int d = 0; d < value->shape.rank; d++)
-    if (l.counts[d] && value->shape.dims[d] % hsc__layout_pieces(&l, d)) return NULL;   // parts would not be equal: whole
+    if (l.counts[d] && value->shape.dims[d] % hsc__layout_pieces(&l, d))
+      return NULL;
   hsc_instr *copy = hsc_build_unary(b, HSC_OP_COPY, value);
-  HSC_TRY(hsc__sdy_append(im->arena, (void **)&im->sdy->constraints, &im->sdy->constraint_count, &im->sdy->constraint_capacity, sizeof copy, &copy));
+  HSC_TRY(hsc__sdy_append(im->arena, (void **)&im->sdy->constraints, &im->sdy->constraint_count,
+                          &im->sdy->constraint_capacity, sizeof copy, &copy));
   op->results[0].instr = copy;
   return hsc__whole_fix(im, copy, &l);
 }
@@ -281,45 +386,62 @@ hsc_status *hsc__sdy_group(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) 
   int64_t group = -1;
   hsc__whole *whole = NULL;
   for (int i = 0; i < op->attr_count; i++)
-    if (op->attrs[i].value->kind == HSC_MLIR_INT) group = op->attrs[i].value->integer;
-  if (!im->sdy || b->computation != im->sdy->entry || group < 0 || group > INT32_MAX || op->operand_count != 1) return NULL;
+    if (op->attrs[i].value->kind == HSC_MLIR_INT)
+      group = op->attrs[i].value->integer;
+  if (!im->sdy || b->computation != im->sdy->entry || group < 0 || group > INT32_MAX ||
+      op->operand_count != 1)
+    return NULL;
   HSC_TRY(hsc__whole_of(im, op->operands[0]->instr, &whole));
   whole->group = (int)group;
-  return hsc__sdy_append(im->arena, (void **)&im->sdy->grouped, &im->sdy->grouped_count, &im->sdy->grouped_capacity, sizeof(hsc_instr *), &op->operands[0]->instr);
+  return hsc__sdy_append(im->arena, (void **)&im->sdy->grouped, &im->sdy->grouped_count,
+                         &im->sdy->grouped_capacity, sizeof(hsc_instr *), &op->operands[0]->instr);
 }
 
-bool hsc__sdy_has_groups(const hsc__importer *im) { return im->sdy->grouped_count > 0; }
+bool hsc__sdy_has_groups(const hsc__importer *im) {
+  return im->sdy->grouped_count > 0;
+}
 
 const hsc__layout *hsc__sdy_group_layout(const hsc__importer *im, int group) {
   for (int i = 0; im->sdy->groups_are_settled && i < im->sdy->grouped_count; i++) {
     const hsc__whole *whole = im->sdy->grouped[i]->scratch;
-    if (whole->group == group && whole->layouts && whole->layouts->is_cut) return whole->layouts;
+    if (whole->group == group && whole->layouts && whole->layouts->is_cut)
+      return whole->layouts;
   }
   return NULL;
 }
 
-void hsc__sdy_settle_groups(hsc__importer *im) { im->sdy->groups_are_settled = true; }
+void hsc__sdy_settle_groups(hsc__importer *im) {
+  im->sdy->groups_are_settled = true;
+}
 
 // The entry's constraints stand where its builder is at work.
 void hsc__sdy_begin_entry(hsc__importer *im, const hsc_builder *b) {
-  if (im->sdy) im->sdy->entry = b->computation;
+  if (im->sdy)
+    im->sdy->entry = b->computation;
 }
 
-// ---- manual computations, arguments, results ------------------------------------------------------------------------------------
+// ---- manual computations, arguments, results ----------------------------------------------------
 
 static const hsc__mlir_attr *attr_of_code(const hsc__mlir_op *op, int64_t code, int which) {
   for (int i = 0; i < op->attr_count; i++)
-    if (op->attrs[i].value->kind == HSC_MLIR_ARRAY && op->attrs[i].value->column == code && which-- == 0) return op->attrs[i].value;
+    if (op->attrs[i].value->kind == HSC_MLIR_ARRAY && op->attrs[i].value->column == code &&
+        which-- == 0)
+      return op->attrs[i].value;
   return NULL;
 }
 
 hsc_status *hsc__sdy_manual_computation(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op) {
-  const hsc__mlir_attr *in = attr_of_code(op, HSC__SDY_PER_VALUE, 0), *out = attr_of_code(op, HSC__SDY_PER_VALUE, 1), *manual = attr_of_code(op, HSC__SDY_MANUAL_AXES, 0);
+  const hsc__mlir_attr *in = attr_of_code(op, HSC__SDY_PER_VALUE, 0);
+  const hsc__mlir_attr *out = attr_of_code(op, HSC__SDY_PER_VALUE, 1);
+  const hsc__mlir_attr *manual = attr_of_code(op, HSC__SDY_MANUAL_AXES, 0);
   hsc__mlir_block *block = op->region_count == 1 ? op->regions[0] : NULL;
   struct hsc__sdy *sdy;
   HSC_TRY(sdy_of(im, &sdy));
-  if (!in || !out || !manual || !block || block->argument_count != op->operand_count || in->count != op->operand_count || out->count != op->result_count)
-    return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: its operands, shardings and region do not fit each other", op->written_name);
+  if (!in || !out || !manual || !block || block->argument_count != op->operand_count ||
+      in->count != op->operand_count || out->count != op->result_count)
+    return HSC_OP_ERR(INVALID_ARGUMENT, im, op,
+                      "%s: its operands, shardings and region do not fit each other",
+                      op->written_name);
   for (int i = 0; i < op->operand_count; i++) {
     hsc__layout l;
     hsc_instr *whole = op->operands[i]->instr;
@@ -330,7 +452,9 @@ hsc_status *hsc__sdy_manual_computation(hsc__importer *im, hsc_builder *b, hsc__
   sdy->manual_depth++;
   HSC_TRY(hsc__import_block(im, b, block, &terminator));
   sdy->manual_depth--;
-  if (!terminator || terminator->operand_count != op->result_count) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: its region gives other results", op->written_name);
+  if (!terminator || terminator->operand_count != op->result_count)
+    return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: its region gives other results",
+                      op->written_name);
   for (int i = 0; i < op->result_count; i++) {
     hsc__layout l;
     hsc_shape whole, local;
@@ -338,25 +462,35 @@ hsc_status *hsc__sdy_manual_computation(hsc__importer *im, hsc_builder *b, hsc__
     HSC_TRY(read_layout(im, op, out->elements[i], manual, &whole, &l));
     hsc_instr *value = terminator->operands[i]->instr;
     op->results[i].instr = value;
-    if (!l.is_cut) continue;
+    if (!l.is_cut)
+      continue;
     HSC_TRY(hsc__sdy_local_shape(im, op, &l, &whole, &local));
-    if (!hsc_shape_same_dims(&local, &value->shape)) return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: result %d is no part of its type", op->written_name, i);
+    if (!hsc_shape_same_dims(&local, &value->shape))
+      return HSC_OP_ERR(INVALID_ARGUMENT, im, op, "%s: result %d is no part of its type",
+                        op->written_name, i);
     HSC_TRY(hsc__sdy_gather(im, b, &l, value, &op->results[i].instr));
   }
   return NULL;
 }
 
-static const hsc__mlir_attr *sharding_in(const hsc__mlir_op *function, const char *list_name, int index) {
+static const hsc__mlir_attr *sharding_in(const hsc__mlir_op *function,
+                                         const char *list_name,
+                                         int index) {
   const hsc__mlir_attr *list = hsc__mlir_attr_get(function, list_name);
-  if (!list || list->kind != HSC_MLIR_ARRAY || index >= list->count || list->elements[index]->kind != HSC_MLIR_DICT) return NULL;
+  if (!list || list->kind != HSC_MLIR_ARRAY || index >= list->count ||
+      list->elements[index]->kind != HSC_MLIR_DICT)
+    return NULL;
   for (int i = 0; i < list->elements[index]->count; i++)
-    if (hsc_view_equals_text(list->elements[index]->entries[i].name, "sdy.sharding")) return list->elements[index]->entries[i].value;
+    if (hsc_view_equals_text(list->elements[index]->entries[i].name, "sdy.sharding"))
+      return list->elements[index]->entries[i].value;
   return NULL;
 }
 
-// XLA's text of a layout: {devices=[4,1,2]<=[8] last_tile_dim_replicate}, with the devices written out.
+// XLA's text of a layout: {devices=[4,1,2]<=[8] last_tile_dim_replicate}, with the devices written
+// out.
 const char *hsc__layout_xla_text(hsc__importer *im, const hsc__layout *l) {
-  if (!l->is_cut) return "{replicated}";
+  if (!l->is_cut)
+    return "{replicated}";
   hsc_bytes text = {0};
   const hsc__mesh *m = l->mesh;
   int64_t total = 1;
@@ -365,41 +499,62 @@ const char *hsc__layout_xla_text(hsc__importer *im, const hsc__layout *l) {
     hsc_bytes_printf(&text, "%s%lld", d ? "," : "", (long long)hsc__layout_pieces(l, d));
     total *= hsc__layout_pieces(l, d);
   }
-  int64_t copies = m->device_count / total, addends = 1;
-  for (int a = 0; a < m->axis_count; a++) addends *= l->unreduced >> a & 1 ? m->axis_sizes[a] : 1;
+  int64_t copies = m->device_count / total;
+  int64_t addends = 1;
+  for (int a = 0; a < m->axis_count; a++)
+    addends *= l->unreduced >> a & 1 ? m->axis_sizes[a] : 1;
   copies /= addends;
-  if (addends > 1) hsc_bytes_printf(&text, ",%lld", (long long)addends);
-  if (copies > 1) hsc_bytes_printf(&text, ",%lld", (long long)copies);
+  if (addends > 1)
+    hsc_bytes_printf(&text, ",%lld", (long long)addends);
+  if (copies > 1)
+    hsc_bytes_printf(&text, ",%lld", (long long)copies);
   hsc_bytes_append_char(&text, ']');
   for (int64_t tile = 0; tile < total * addends; tile++)
     for (int64_t place = 0; place < m->device_count; place++) {
-      int64_t at[HSC__MOST_AXES], number = 0;
+      int64_t at[HSC__MOST_AXES];
+      int64_t number = 0;
       hsc__mesh_coordinates(m, place, at);
-      for (int d = 0; d < l->rank; d++) number = number * hsc__layout_pieces(l, d) + hsc__layout_piece_of(l, d, at);
+      for (int d = 0; d < l->rank; d++)
+        number = number * hsc__layout_pieces(l, d) + hsc__layout_piece_of(l, d, at);
       for (int a = 0; a < m->axis_count; a++)
-        if (l->unreduced >> a & 1) number = number * m->axis_sizes[a] + at[a];
-      if (number == tile) hsc_bytes_printf(&text, "%s%lld", text.data[text.size - 1] == ']' ? "" : ",", (long long)hsc__mesh_partition(m, place));
+        if (l->unreduced >> a & 1)
+          number = number * m->axis_sizes[a] + at[a];
+      if (number == tile)
+        hsc_bytes_printf(&text, "%s%lld", text.data[text.size - 1] == ']' ? "" : ",",
+                         (long long)hsc__mesh_partition(m, place));
     }
-  if (addends > 1) hsc_bytes_append_text(&text, copies > 1 ? " last_tile_dims={unreduced, replicated}" : " last_tile_dims={unreduced}");
-  else if (copies > 1) hsc_bytes_append_text(&text, " last_tile_dim_replicate");
+  if (addends > 1)
+    hsc_bytes_append_text(&text, copies > 1 ? " last_tile_dims={unreduced, replicated}"
+                                            : " last_tile_dims={unreduced}");
+  else if (copies > 1)
+    hsc_bytes_append_text(&text, " last_tile_dim_replicate");
   hsc_bytes_append_char(&text, '}');
-  const char *copy = hsc_bytes_status(&text) ? NULL : hsc_arena_strdup(im->module->arena, text.data);
+  const char *copy =
+      hsc_bytes_status(&text) ? NULL : hsc_arena_strdup(im->module->arena, text.data);
   hsc_bytes_deinit(&text);
   return copy;
 }
 
-// An argument without a sharding of its own that only goes into manual computations, in the same parts everywhere, comes in those parts.
-static hsc_status *layout_of_uses(hsc__importer *im, const hsc__mlir_op *function, int index, const hsc_shape *whole, hsc__layout *out) {
+// An argument without a sharding of its own that only goes into manual computations, in the same
+// parts everywhere, comes in those parts.
+static hsc_status *layout_of_uses(hsc__importer *im,
+                                  const hsc__mlir_op *function,
+                                  int index,
+                                  const hsc_shape *whole,
+                                  hsc__layout *out) {
   const hsc__mlir_block *block = function->regions[0];
   bool found = false;
   *out = (hsc__layout){.rank = whole->rank};
   for (int i = 0; i < block->op_count; i++)
     for (int o = 0; o < block->ops[i]->operand_count; o++) {
       const hsc__mlir_op *op = block->ops[i];
-      if (op->operands[o] != &block->arguments[index]) continue;
-      const hsc__mlir_attr *in = attr_of_code(op, HSC__SDY_PER_VALUE, 0), *manual = attr_of_code(op, HSC__SDY_MANUAL_AXES, 0);
+      if (op->operands[o] != &block->arguments[index])
+        continue;
+      const hsc__mlir_attr *in = attr_of_code(op, HSC__SDY_PER_VALUE, 0);
+      const hsc__mlir_attr *manual = attr_of_code(op, HSC__SDY_MANUAL_AXES, 0);
       hsc__layout l = {.rank = whole->rank};
-      if (!strcmp(op->name, "manual_computation") && in && manual && o < in->count) HSC_TRY(read_layout(im, op, in->elements[o], manual, whole, &l));
+      if (!strcmp(op->name, "manual_computation") && in && manual && o < in->count)
+        HSC_TRY(read_layout(im, op, in->elements[o], manual, whole, &l));
       if (!l.is_cut || (found && !hsc__layout_same(&l, out))) {
         *out = (hsc__layout){.rank = whole->rank};
         return NULL;
@@ -410,12 +565,20 @@ static hsc_status *layout_of_uses(hsc__importer *im, const hsc__mlir_op *functio
   return NULL;
 }
 
-hsc_status *hsc__sdy_argument(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *function, int index, hsc_shape whole, const char *name, hsc_instr **out) {
+hsc_status *hsc__sdy_argument(hsc__importer *im,
+                              hsc_builder *b,
+                              const hsc__mlir_op *function,
+                              int index,
+                              hsc_shape whole,
+                              const char *name,
+                              hsc_instr **out) {
   hsc__layout l;
   hsc_shape local;
   const hsc__mlir_attr *sharding = sharding_in(function, "arg_attrs", index);
-  if (sharding) HSC_TRY(read_layout(im, function, sharding, NULL, &whole, &l));
-  else HSC_TRY(layout_of_uses(im, function, index, &whole, &l));
+  if (sharding)
+    HSC_TRY(read_layout(im, function, sharding, NULL, &whole, &l));
+  else
+    HSC_TRY(layout_of_uses(im, function, index, &whole, &l));
   if (!l.is_cut) {
     *out = hsc_build_parameter(b, index, whole, name);
     (*out)->sharding = "{replicated}";
@@ -427,17 +590,27 @@ hsc_status *hsc__sdy_argument(hsc__importer *im, hsc_builder *b, const hsc__mlir
   return hsc__sdy_gather(im, b, &l, parameter, out);
 }
 
-hsc_status *hsc__sdy_result(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *function, int index, hsc_instr **in_out_value, const char **out_sharding) {
+hsc_status *hsc__sdy_result(hsc__importer *im,
+                            hsc_builder *b,
+                            const hsc__mlir_op *function,
+                            int index,
+                            hsc_instr **in_out_value,
+                            const char **out_sharding) {
   const hsc__mlir_attr *sharding = sharding_in(function, "res_attrs", index);
   hsc_instr *value = *in_out_value;
-  hsc__layout l = {.rank = value->shape.rank}, natural = l;
+  hsc__layout l = {.rank = value->shape.rank};
+  hsc__layout natural = l;
   *out_sharding = "{replicated}";
-  if (!hsc_shape_is_array(&value->shape)) return NULL;
-  if (sharding) HSC_TRY(read_layout(im, function, sharding, NULL, &value->shape, &l));
+  if (!hsc_shape_is_array(&value->shape))
+    return NULL;
+  if (sharding)
+    HSC_TRY(read_layout(im, function, sharding, NULL, &value->shape, &l));
   HSC_TRY(hsc__sdy_layout_of(im, value, &natural));
-  if (!sharding) l = natural;
+  if (!sharding)
+    l = natural;
   for (int d = 0; sharding && d < l.rank; d++)
-    if (l.open[d] && !l.counts[d] && natural.is_cut) hsc__layout_take(&l, d, value->shape.dims[d], &natural, d);
+    if (l.open[d] && !l.counts[d] && natural.is_cut)
+      hsc__layout_take(&l, d, value->shape.dims[d], &natural, d);
   *out_sharding = hsc__layout_xla_text(im, &l);
   return hsc__sdy_local(im, b, function, &l, value, in_out_value);
 }
@@ -446,33 +619,47 @@ hsc_status *hsc__sdy_result(hsc__importer *im, hsc_builder *b, const hsc__mlir_o
 void hsc__sdy_sweep(hsc__importer *im, hsc_computation *computation) {
   for (hsc_instr *instr = computation->last, *before; instr; instr = before) {
     before = instr->prev;
-    if (instr->user_count > 0 || instr == computation->root || instr->op == HSC_OP_PARAMETER) continue;
+    if (instr->user_count > 0 || instr == computation->root || instr->op == HSC_OP_PARAMETER)
+      continue;
     bool ours = false;
     if (instr->op == HSC_OP_ALL_GATHER || instr->op == HSC_OP_ALL_REDUCE)
-      for (int i = im->sdy->made_count - 1; i >= 0 && !ours; i--) ours = im->sdy->made[i] == instr;
-    if (ours || !hsc_instr_has_effect(instr)) hsc_instr_remove(instr);
+      for (int i = im->sdy->made_count - 1; i >= 0 && !ours; i--)
+        ours = im->sdy->made[i] == instr;
+    if (ours || !hsc_instr_has_effect(instr))
+      hsc_instr_remove(instr);
   }
 }
 
 // Operands before users again; else the order stays.
 static void sort_entry(hsc_computation *computation) {
-  hsc_instr *first = NULL, *last = NULL, *todo = computation->first;
-  HSC_FOR_EACH_INSTR_IN(computation, instr) instr->index = 0;
+  hsc_instr *first = NULL;
+  hsc_instr *last = NULL;
+  hsc_instr *todo = computation->first;
+  HSC_FOR_EACH_INSTR_IN (computation, instr)
+    instr->index = 0;
   while (todo) {
     hsc_instr *instr = todo;
-    for (bool found = true; found;) {   // down to one whose operands have their places
+    for (bool found = true; found;) {  // down to one whose operands have their places
       found = false;
       for (int i = 0; i < instr->operand_count && !found; i++)
-        if (!instr->operands[i]->index) instr = instr->operands[i], found = true;
+        if (!instr->operands[i]->index) {
+          instr = instr->operands[i];
+          found = true;
+        }
     }
-    if (instr == todo) todo = todo->next;
-    if (instr->prev) instr->prev->next = instr->next;
-    if (instr->next) instr->next->prev = instr->prev;
+    if (instr == todo)
+      todo = todo->next;
+    if (instr->prev)
+      instr->prev->next = instr->next;
+    if (instr->next)
+      instr->next->prev = instr->prev;
     instr->index = 1;
     instr->prev = last;
     instr->next = NULL;
-    if (last) last->next = instr;
-    else first = instr;
+    if (last)
+      last->next = instr;
+    else
+      first = instr;
     last = instr;
   }
   computation->first = first;
@@ -484,14 +671,18 @@ static hsc_status *use_divided_loops(hsc__importer *im, bool *out_moved) {
   for (int i = 0; i < im->sdy->divided_count; i++) {
     hsc_instr *loop = im->sdy->divided[i];
     hsc__whole *known = loop->scratch;
-    if (loop->parent != im->module->entry) continue;
+    if (loop->parent != im->module->entry)
+      continue;
     for (int u = loop->user_count - 1; u >= 0; u--) {
-      hsc_instr *element = loop->users[u], *by = NULL;
-      if (element->op != HSC_OP_GET_TUPLE_ELEMENT || element->user_count == 0) continue;
+      hsc_instr *element = loop->users[u];
+      hsc_instr *by = NULL;
+      if (element->op != HSC_OP_GET_TUPLE_ELEMENT || element->user_count == 0)
+        continue;
       hsc_builder b;
       hsc_builder_at(&b, im->module->entry, NULL);
       by = hsc_build_get_tuple_element(&b, known->divided, element->attr.index.value);
-      if (known->layouts[element->attr.index.value].is_cut) HSC_TRY(hsc__sdy_gather(im, &b, &known->layouts[element->attr.index.value], by, &by));
+      if (known->layouts[element->attr.index.value].is_cut)
+        HSC_TRY(hsc__sdy_gather(im, &b, &known->layouts[element->attr.index.value], by, &by));
       hsc_computation *same;
       HSC_TRY(hsc_builder_finish(&b, NULL, &same));
       HSC_TRY(hsc_instr_replace_uses(element, by));
@@ -502,12 +693,14 @@ static hsc_status *use_divided_loops(hsc__importer *im, bool *out_moved) {
 }
 
 hsc_status *hsc__sdy_clean(hsc__importer *im) {
-  if (!im->sdy) return NULL;
+  if (!im->sdy)
+    return NULL;
   bool moved = im->sdy->call_count > 0;
   const char *result_sharding = im->module->entry->root->sharding;
   for (int i = 0; i < im->sdy->replaced_count; i += 2) {
     hsc_instr *instr = im->sdy->replaced[i];
-    if (!instr->parent || instr->user_count == 0) continue;
+    if (!instr->parent || instr->user_count == 0)
+      continue;
     HSC_TRY(hsc_instr_replace_uses(instr, im->sdy->replaced[i + 1]));
     moved = true;
   }
@@ -519,12 +712,16 @@ hsc_status *hsc__sdy_clean(hsc__importer *im) {
   }
   for (int i = 0; i < im->sdy->constraint_count; i++) {
     hsc_instr *copy = im->sdy->constraints[i];
-    if (!copy->parent) continue;   // went as unneeded
+    if (!copy->parent)
+      continue;  // went as unneeded
     HSC_TRY(hsc_instr_replace_uses(copy, copy->operands[0]));
     hsc_instr_remove(copy);
   }
-  if (im->module->entry->root->op != HSC_OP_PARAMETER) im->module->entry->root->sharding = result_sharding;   // whatever stands there by now
-  HSC_FOR_EACH_COMPUTATION(im->module, computation)
-    HSC_FOR_EACH_INSTR_IN(computation, instr) instr->scratch = NULL;
+  // whatever stands there by now
+  if (im->module->entry->root->op != HSC_OP_PARAMETER)
+    im->module->entry->root->sharding = result_sharding;
+  HSC_FOR_EACH_COMPUTATION (im->module, computation)
+    HSC_FOR_EACH_INSTR_IN (computation, instr)
+      instr->scratch = NULL;
   return NULL;
 }

@@ -1,4 +1,5 @@
-// sdy_layout.h - how whole arrays are cut among the partitions of a program: what the files sdy_*.c share.
+// sdy_layout.h - how whole arrays are cut among the partitions of a program: what the files sdy_*.c
+// share.
 #pragma once
 
 #include "formats/stablehlo/stablehlo_internal.h"
@@ -11,7 +12,8 @@ typedef struct hsc__mesh {
   hsc_view axis_names[HSC__MOST_AXES];
   int64_t axis_sizes[HSC__MOST_AXES];
   int64_t device_count;
-  const int64_t *device_ids;   // [device_count]: partition at each place of the mesh; NULL = in order
+  // [device_count]: partition at each place of the mesh; NULL = in order
+  const int64_t *device_ids;
 } hsc__mesh;
 
 // For each dimension the axes that cut it, the slowest first.
@@ -20,98 +22,147 @@ typedef struct hsc__layout {
   int rank;
   int8_t counts[HSC_MAX_RANK];
   int8_t axes[HSC_MAX_RANK][HSC__MOST_AXES];
-  unsigned unreduced;          // axes, a bit each, along which the devices hold addends of the array
-  bool is_cut;                 // or unreduced
-  bool open[HSC_MAX_RANK];     // of a sharding as it was read: more axes may be added
+  // axes, a bit each, along which the devices hold addends of the array
+  unsigned unreduced;
+  bool is_cut;              // or unreduced
+  bool open[HSC_MAX_RANK];  // of a sharding as it was read: more axes may be added
 } hsc__layout;
 
 bool hsc__layout_same(const hsc__layout *a, const hsc__layout *b);
 int64_t hsc__layout_pieces(const hsc__layout *layout, int dim);
-// Adds the axes of `from`'s dimension to `to`'s, which has none, as far as they are not used by another dimension and cut `size` in equal parts.
-void hsc__layout_take(hsc__layout *to, int dim, int64_t size, const hsc__layout *from, int from_dim);
+// Adds the axes of `from`'s dimension to `to`'s, which has none, as far as they are not used by
+// another dimension and cut `size` in equal parts.
+void hsc__layout_take(
+    hsc__layout *to, int dim, int64_t size, const hsc__layout *from, int from_dim);
 
-// ---- what is known of the values of the entry: hsc_instr.scratch ----------------------------------------------------------------------------
+// ---- what is known of the values of the entry: hsc_instr.scratch --------------------------------
 
-typedef struct hsc__part {     // a partition's part of a whole array
+typedef struct hsc__part {  // a partition's part of a whole array
   hsc__layout layout;
   hsc_instr *local;
   struct hsc__part *next;
 } hsc__part;
 
 typedef struct hsc__whole {
-  hsc__layout *layouts;        // [leaves] as it comes: from arguments, manual computations, constraints, else by propagation; NULL = not known yet
+  // [leaves] as it comes: from arguments, manual computations, constraints, else by propagation;
+  // NULL = not known yet
+  hsc__layout *layouts;
   hsc__part *parts;
-  hsc_instr *divided;          // of a loop: the one over parts, whose values are cut as `layouts` says
-  bool was_tried;              // to divide it
-  bool is_fixed;               // the layout is said, not propagated
-  int group;                   // of values that are cut alike; -1 = none
+  // of a loop: the one over parts, whose values are cut as `layouts` says
+  hsc_instr *divided;
+  bool was_tried;  // to divide it
+  bool is_fixed;   // the layout is said, not propagated
+  int group;       // of values that are cut alike; -1 = none
 } hsc__whole;
 
 HSC_MUST_USE hsc_status *hsc__whole_of(hsc__importer *im, hsc_instr *instr, hsc__whole **out);
-HSC_MUST_USE hsc_status *hsc__whole_fix(hsc__importer *im, hsc_instr *instr, const hsc__layout *layout);
-HSC_MUST_USE hsc_status *hsc__whole_add_part(hsc__importer *im, hsc_instr *instr, const hsc__layout *layout, hsc_instr *local);
+HSC_MUST_USE hsc_status *hsc__whole_fix(hsc__importer *im,
+                                        hsc_instr *instr,
+                                        const hsc__layout *layout);
+HSC_MUST_USE hsc_status *hsc__whole_add_part(hsc__importer *im,
+                                             hsc_instr *instr,
+                                             const hsc__layout *layout,
+                                             hsc_instr *local);
 
-// ---- rules (sdy_rules.c) --------------------------------------------------------------------------------------------------------------------
+// ---- rules (sdy_rules.c) ------------------------------------------------------------------------
 
-// Which dimensions of operands and result go together: an operation on parts that are cut along them gives the part of its result.
+// Which dimensions of operands and result go together: an operation on parts that are cut along
+// them gives the part of its result.
 typedef struct hsc__sdy_rule {
   bool known;
-  bool splits[HSC_MAX_RANK];          // the result may be cut along this dimension
-  int8_t (*links)[HSC_MAX_RANK];      // [operand][dimension]: dimension of the result, -1 = the operand must be whole there
+  bool splits[HSC_MAX_RANK];  // the result may be cut along this dimension
+  // [operand][dimension]: dimension of the result, -1 = the operand must be whole there
+  int8_t (*links)[HSC_MAX_RANK];
 } hsc__sdy_rule;
-HSC_MUST_USE hsc_status *hsc__sdy_rule_of(hsc_arena *arena, const hsc_instr *instr, hsc__sdy_rule *out);
+HSC_MUST_USE hsc_status *hsc__sdy_rule_of(hsc_arena *arena,
+                                          const hsc_instr *instr,
+                                          hsc__sdy_rule *out);
 
-// ---- propagation (sdy_propagate.c) --------------------------------------------------------------------------------------------------------
+// ---- propagation (sdy_propagate.c) --------------------------------------------------------------
 
-// The layout of a value of the computation, by what is known of those before it. Computed for all at the first call.
+// The layout of a value of the computation, by what is known of those before it. Computed for all
+// at the first call.
 HSC_MUST_USE hsc_status *hsc__sdy_layout_of(hsc__importer *im, hsc_instr *instr, hsc__layout *out);
 
 HSC_MUST_USE hsc_status *hsc__sdy_propagate(hsc__importer *im, hsc_computation *computation);
-// How a loop's values are best cut when some of them are as `layouts` says: [elements], those that are whole may become cut.
-HSC_MUST_USE hsc_status *hsc__sdy_loop_layouts(hsc__importer *im, const hsc_instr *loop, hsc__layout *layouts);
+// How a loop's values are best cut when some of them are as `layouts` says: [elements], those that
+// are whole may become cut.
+HSC_MUST_USE hsc_status *hsc__sdy_loop_layouts(hsc__importer *im,
+                                               const hsc_instr *loop,
+                                               hsc__layout *layouts);
 bool hsc__sdy_has_groups(const hsc__importer *im);
 void hsc__sdy_settle_groups(hsc__importer *im);
-const hsc__layout *hsc__sdy_group_layout(const hsc__importer *im, int group);   // of the first member that is cut; NULL before groups are settled
+// of the first member that is cut; NULL before groups are settled
+const hsc__layout *hsc__sdy_group_layout(const hsc__importer *im, int group);
 
-// ---- parts (sdy_local.c) ------------------------------------------------------------------------------------------------------------------
+// ---- parts (sdy_local.c) ------------------------------------------------------------------------
 
-// The partition's part of a whole array, computed from parts where the operation allows it, else cut out of the whole.
-HSC_MUST_USE hsc_status *hsc__sdy_local(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *op, const hsc__layout *layout, hsc_instr *whole, hsc_instr **out);
+// The partition's part of a whole array, computed from parts where the operation allows it, else
+// cut out of the whole.
+HSC_MUST_USE hsc_status *hsc__sdy_local(hsc__importer *im,
+                                        hsc_builder *b,
+                                        const hsc__mlir_op *op,
+                                        const hsc__layout *layout,
+                                        hsc_instr *whole,
+                                        hsc_instr **out);
 // The whole array of what every partition has a part of.
-HSC_MUST_USE hsc_status *hsc__sdy_gather(hsc__importer *im, hsc_builder *b, const hsc__layout *layout, hsc_instr *local, hsc_instr **out_whole);
-// Reductions along cut dimensions: each partition reduces its part, then all reduce. For all of the entry, once propagation is done.
-HSC_MUST_USE hsc_status *hsc__sdy_reductions(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *op);
-HSC_MUST_USE hsc_status *hsc__sdy_all_reduce(hsc__importer *im, hsc_builder *b, const hsc__mesh *mesh, unsigned axes, hsc_computation *reducer, hsc_instr *value, hsc_instr **out);
-HSC_MUST_USE hsc_status *hsc__sdy_replace(hsc__importer *im, hsc_instr *instr, hsc_instr *by);   // at the end, for all users
-HSC_MUST_USE hsc_status *hsc__sdy_divided(hsc__importer *im, hsc_instr *loop);   // at the end its users take the divided one's results
-void hsc__sdy_sweep(hsc__importer *im, hsc_computation *computation);   // takes out what nobody needs
-HSC_MUST_USE hsc_status *hsc__sdy_local_shape(hsc__importer *im, const hsc__mlir_op *op, const hsc__layout *layout, const hsc_shape *whole, hsc_shape *out);
+HSC_MUST_USE hsc_status *hsc__sdy_gather(hsc__importer *im,
+                                         hsc_builder *b,
+                                         const hsc__layout *layout,
+                                         hsc_instr *local,
+                                         hsc_instr **out_whole);
+// Reductions along cut dimensions: each partition reduces its part, then all reduce. For all of the
+// entry, once propagation is done.
+HSC_MUST_USE hsc_status *hsc__sdy_reductions(hsc__importer *im,
+                                             hsc_builder *b,
+                                             const hsc__mlir_op *op);
+HSC_MUST_USE hsc_status *hsc__sdy_all_reduce(hsc__importer *im,
+                                             hsc_builder *b,
+                                             const hsc__mesh *mesh,
+                                             unsigned axes,
+                                             hsc_computation *reducer,
+                                             hsc_instr *value,
+                                             hsc_instr **out);
+// at the end, for all users
+HSC_MUST_USE hsc_status *hsc__sdy_replace(hsc__importer *im, hsc_instr *instr, hsc_instr *by);
+// at the end its users take the divided one's results
+HSC_MUST_USE hsc_status *hsc__sdy_divided(hsc__importer *im, hsc_instr *loop);
+// takes out what nobody needs
+void hsc__sdy_sweep(hsc__importer *im, hsc_computation *computation);
+HSC_MUST_USE hsc_status *hsc__sdy_local_shape(hsc__importer *im,
+                                              const hsc__mlir_op *op,
+                                              const hsc__layout *layout,
+                                              const hsc_shape *whole,
+                                              hsc_shape *out);
 void hsc__mesh_coordinates(const hsc__mesh *mesh, int64_t place, int64_t out[HSC__MOST_AXES]);
 int64_t hsc__mesh_partition(const hsc__mesh *mesh, int64_t place);
 int64_t hsc__layout_piece_of(const hsc__layout *layout, int dim, const int64_t at[HSC__MOST_AXES]);
-HSC_MUST_USE hsc_status *hsc__sdy_made(hsc__importer *im, hsc_instr *instr);   // may turn out to be unneeded
+// may turn out to be unneeded
+HSC_MUST_USE hsc_status *hsc__sdy_made(hsc__importer *im, hsc_instr *instr);
 
-// ---- what an import with several partitions keeps --------------------------------------------------------------------------------------------
+// ---- what an import with several partitions keeps -----------------------------------------------
 
 struct hsc__sdy {
   hsc__mesh meshes[HSC__MOST_MESHES];
   int mesh_count;
-  hsc_instr **made;            // instructions made here, which may turn out to be unneeded
+  hsc_instr **made;  // instructions made here, which may turn out to be unneeded
   int made_count, made_capacity;
-  hsc_instr **grouped;         // members of groups
+  hsc_instr **grouped;  // members of groups
   int grouped_count, grouped_capacity;
-  hsc_instr **constraints;     // copies that stand for constrained values
+  hsc_instr **constraints;  // copies that stand for constrained values
   int constraint_count, constraint_capacity;
-  hsc_instr **divided;         // loops of which there is one over parts
+  hsc_instr **divided;  // loops of which there is one over parts
   int divided_count, divided_capacity;
-  hsc_instr **replaced;        // pairs: an instruction, what its users take instead
+  hsc_instr **replaced;  // pairs: an instruction, what its users take instead
   int replaced_count, replaced_capacity;
-  hsc_instr **calls;           // of the host, which look at parts (sdy_calls.c)
+  hsc_instr **calls;  // of the host, which look at parts (sdy_calls.c)
   int call_count, call_capacity;
-  int manual_depth;            // of manual computations around what is imported
-  hsc_computation *entry;      // while it is built
+  int manual_depth;        // of manual computations around what is imported
+  hsc_computation *entry;  // while it is built
   bool is_propagated, groups_are_settled;
 };
 
-HSC_MUST_USE hsc_status *hsc__sdy_append(hsc_arena *arena, void **array, int *count, int *capacity, size_t bytes, const void *item);
-const char *hsc__layout_xla_text(hsc__importer *im, const hsc__layout *layout);   // "{devices=[2,1]0,1}"; NULL = out of memory
+HSC_MUST_USE hsc_status *hsc__sdy_append(
+    hsc_arena *arena, void **array, int *count, int *capacity, size_t bytes, const void *item);
+// "{devices=[2,1]0,1}"; NULL = out of memory
+const char *hsc__layout_xla_text(hsc__importer *im, const hsc__layout *layout);

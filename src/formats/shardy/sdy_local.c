@@ -1,8 +1,9 @@
-// sdy_local.c - a partition's part of a whole array: from parts of the operands where the operation allows it, so that each device does its share only;
-// else the whole is computed everywhere and cut.
+// sdy_local.c - a partition's part of a whole array: from parts of the operands where the operation
+// allows it, so that each device does its share only; else the whole is computed everywhere and
+// cut.
 #include "formats/shardy/sdy_layout.h"
 
-enum { DEEPEST = 400 };   // of operations that are followed back; beyond it the whole is cut
+enum { DEEPEST = 400 };  // of operations that are followed back; beyond it the whole is cut
 
 void hsc__mesh_coordinates(const hsc__mesh *mesh, int64_t place, int64_t out[HSC__MOST_AXES]) {
   for (int a = mesh->axis_count - 1; a >= 0; a--) {
@@ -11,27 +12,36 @@ void hsc__mesh_coordinates(const hsc__mesh *mesh, int64_t place, int64_t out[HSC
   }
 }
 
-int64_t hsc__mesh_partition(const hsc__mesh *mesh, int64_t place) { return mesh->device_ids ? mesh->device_ids[place] : place; }
+int64_t hsc__mesh_partition(const hsc__mesh *mesh, int64_t place) {
+  return mesh->device_ids ? mesh->device_ids[place] : place;
+}
 
 int64_t hsc__layout_piece_of(const hsc__layout *layout, int dim, const int64_t at[HSC__MOST_AXES]) {
   int64_t piece = 0;
-  for (int a = 0; a < layout->counts[dim]; a++) piece = piece * layout->mesh->axis_sizes[layout->axes[dim][a]] + at[layout->axes[dim][a]];
+  for (int a = 0; a < layout->counts[dim]; a++)
+    piece = piece * layout->mesh->axis_sizes[layout->axes[dim][a]] + at[layout->axes[dim][a]];
   return piece;
 }
 
 static bool divides(const hsc__layout *layout, const hsc_shape *shape) {
   for (int d = 0; d < shape->rank && d < layout->rank; d++)
-    if (layout->counts[d] && shape->dims[d] % hsc__layout_pieces(layout, d)) return false;
+    if (layout->counts[d] && shape->dims[d] % hsc__layout_pieces(layout, d))
+      return false;
   return true;
 }
 
-hsc_status *hsc__sdy_local_shape(hsc__importer *im, const hsc__mlir_op *op, const hsc__layout *layout, const hsc_shape *whole, hsc_shape *out) {
+hsc_status *hsc__sdy_local_shape(hsc__importer *im,
+                                 const hsc__mlir_op *op,
+                                 const hsc__layout *layout,
+                                 const hsc_shape *whole,
+                                 hsc_shape *out) {
   int64_t dims[HSC_MAX_RANK];
   for (int d = 0; d < whole->rank; d++) {
     int64_t count = layout->is_cut ? hsc__layout_pieces(layout, d) : 1;
     if (whole->dims[d] % count)
-      return HSC_OP_ERR(UNIMPLEMENTED, im, op, "%s: not built yet: dimension %d of size %lld in %lld unequal parts", op->written_name, d,
-                        (long long)whole->dims[d], (long long)count);
+      return HSC_OP_ERR(UNIMPLEMENTED, im, op,
+                        "%s: not built yet: dimension %d of size %lld in %lld unequal parts",
+                        op->written_name, d, (long long)whole->dims[d], (long long)count);
     dims[d] = whole->dims[d] / count;
   }
   *out = hsc_shape_array(im->module->arena, whole->type, whole->rank, dims);
@@ -39,86 +49,131 @@ hsc_status *hsc__sdy_local_shape(hsc__importer *im, const hsc__mlir_op *op, cons
 }
 
 // This partition's number in a table.
-static hsc_status *look_up(hsc__importer *im, hsc_builder *b, hsc_literal *table, hsc_instr **in_out_pid, hsc_instr **out) {
-  if (!*in_out_pid) HSC_TRY(hsc__sdy_made(im, *in_out_pid = hsc_build(b, HSC_OP_PARTITION_ID, hsc_shape_scalar(HSC_TYPE_U32), 0, NULL)));
-  hsc_instr *constant = hsc_build_constant(b, table), *one = hsc_build_dynamic_slice(b, constant, 1, in_out_pid, HSC_DIMS(im->module->arena, 1));
+static hsc_status *look_up(hsc__importer *im,
+                           hsc_builder *b,
+                           hsc_literal *table,
+                           hsc_instr **in_out_pid,
+                           hsc_instr **out) {
+  if (!*in_out_pid)
+    HSC_TRY(hsc__sdy_made(im, *in_out_pid = hsc_build(b, HSC_OP_PARTITION_ID,
+                                                      hsc_shape_scalar(HSC_TYPE_U32), 0, NULL)));
+  hsc_instr *constant = hsc_build_constant(b, table);
+  hsc_instr *one =
+      hsc_build_dynamic_slice(b, constant, 1, in_out_pid, HSC_DIMS(im->module->arena, 1));
   *out = hsc_build_reshape(b, one, 0, NULL);
   HSC_TRY(hsc__sdy_made(im, constant));
   HSC_TRY(hsc__sdy_made(im, one));
   return hsc__sdy_made(im, *out);
 }
 
-static hsc_status *new_table(hsc__importer *im, const hsc__mesh *mesh, hsc_type type, hsc_literal **out) {
+static hsc_status *new_table(hsc__importer *im,
+                             const hsc__mesh *mesh,
+                             hsc_type type,
+                             hsc_literal **out) {
   hsc_shape shape = hsc_shape_array(im->module->arena, type, 1, &mesh->device_count);
   return hsc_literal_create(im->module->arena, &shape, out);
 }
 
 // Where this partition's part begins in a dimension.
-static hsc_status *start_of(hsc__importer *im, hsc_builder *b, const hsc__layout *layout, int dim, int64_t part_size, hsc_instr **in_out_pid, hsc_instr **out) {
+static hsc_status *start_of(hsc__importer *im,
+                            hsc_builder *b,
+                            const hsc__layout *layout,
+                            int dim,
+                            int64_t part_size,
+                            hsc_instr **in_out_pid,
+                            hsc_instr **out) {
   hsc_literal *table;
   HSC_TRY(new_table(im, layout->mesh, HSC_TYPE_S32, &table));
   for (int64_t place = 0; place < layout->mesh->device_count; place++) {
     int64_t at[HSC__MOST_AXES];
     hsc__mesh_coordinates(layout->mesh, place, at);
-    hsc_literal_set_int(table, hsc__mesh_partition(layout->mesh, place), hsc__layout_piece_of(layout, dim, at) * part_size);
+    hsc_literal_set_int(table, hsc__mesh_partition(layout->mesh, place),
+                        hsc__layout_piece_of(layout, dim, at) * part_size);
   }
   return look_up(im, b, table, in_out_pid, out);
 }
 
-// An addend of an array that is there whole: the first device along the unreduced axes has all of it, the others zeros.
-static hsc_status *addend_of(hsc__importer *im, hsc_builder *b, const hsc__layout *layout, hsc_instr *value, hsc_instr **out) {
+// An addend of an array that is there whole: the first device along the unreduced axes has all of
+// it, the others zeros.
+static hsc_status *addend_of(hsc__importer *im,
+                             hsc_builder *b,
+                             const hsc__layout *layout,
+                             hsc_instr *value,
+                             hsc_instr **out) {
   hsc_literal *table;
-  hsc_instr *pid = NULL, *first;
+  hsc_instr *pid = NULL;
+  hsc_instr *first;
   HSC_TRY(new_table(im, layout->mesh, HSC_TYPE_PRED, &table));
   for (int64_t place = 0; place < layout->mesh->device_count; place++) {
     int64_t at[HSC__MOST_AXES];
     bool is_first = true;
     hsc__mesh_coordinates(layout->mesh, place, at);
     for (int a = 0; a < layout->mesh->axis_count; a++)
-      if (layout->unreduced >> a & 1) is_first &= at[a] == 0;
+      if (layout->unreduced >> a & 1)
+        is_first &= at[a] == 0;
     hsc_literal_set_int(table, hsc__mesh_partition(layout->mesh, place), is_first);
   }
   HSC_TRY(look_up(im, b, table, &pid, &first));
-  hsc_instr *zeros = hsc_build_broadcast(b, hsc_build_scalar(b, value->shape.type, 0), value->shape, (hsc_dims){0, NULL});
-  hsc_shape pred = hsc_shape_array(im->module->arena, HSC_TYPE_PRED, value->shape.rank, value->shape.dims);
-  *out = hsc_build_select(b, hsc_build_broadcast(b, first, pred, (hsc_dims){0, NULL}), value, zeros);
+  hsc_instr *zeros = hsc_build_broadcast(b, hsc_build_scalar(b, value->shape.type, 0), value->shape,
+                                         (hsc_dims){0, NULL});
+  hsc_shape pred =
+      hsc_shape_array(im->module->arena, HSC_TYPE_PRED, value->shape.rank, value->shape.dims);
+  *out =
+      hsc_build_select(b, hsc_build_broadcast(b, first, pred, (hsc_dims){0, NULL}), value, zeros);
   return NULL;
 }
 
-static hsc_status *cut(hsc__importer *im, hsc_builder *b, const hsc__layout *layout, hsc_instr *whole, const hsc_shape *local, hsc_instr **out) {
-  hsc_instr *zero = NULL, *pid = NULL, *starts[HSC_MAX_RANK];
+static hsc_status *cut(hsc__importer *im,
+                       hsc_builder *b,
+                       const hsc__layout *layout,
+                       hsc_instr *whole,
+                       const hsc_shape *local,
+                       hsc_instr **out) {
+  hsc_instr *zero = NULL;
+  hsc_instr *pid = NULL;
+  hsc_instr *starts[HSC_MAX_RANK];
   for (int d = 0; d < whole->shape.rank; d++) {
     if (layout->counts[d]) {
       HSC_TRY(start_of(im, b, layout, d, local->dims[d], &pid, &starts[d]));
       continue;
     }
-    if (!zero) HSC_TRY(hsc__sdy_made(im, zero = hsc_build_scalar(b, HSC_TYPE_S32, 0)));
+    if (!zero)
+      HSC_TRY(hsc__sdy_made(im, zero = hsc_build_scalar(b, HSC_TYPE_S32, 0)));
     starts[d] = zero;
   }
-  *out = hsc_build_dynamic_slice(b, whole, whole->shape.rank, starts, hsc_dims_copy(im->module->arena, local->rank, local->dims));
+  *out = hsc_build_dynamic_slice(b, whole, whole->shape.rank, starts,
+                                 hsc_dims_copy(im->module->arena, local->rank, local->dims));
   return hsc__sdy_made(im, *out);
 }
 
-// ---- operations on parts ------------------------------------------------------------------------------------------------------------------
+// ---- operations on parts ------------------------------------------------------------------------
 
 static hsc_instr *part_of(const hsc_instr *instr, const hsc__layout *layout) {
   const hsc__whole *whole = instr->scratch;
   for (const hsc__part *p = whole ? whole->parts : NULL; p; p = p->next)
-    if (hsc__layout_same(&p->layout, layout)) return p->local;
+    if (hsc__layout_same(&p->layout, layout))
+      return p->local;
   return NULL;
 }
 
 // Sizes among the attributes follow the part's shape.
-static hsc_attr local_attr(hsc__importer *im, const hsc_instr *instr, const hsc__layout *layout, const hsc_shape *local, hsc_instr *const *operands) {
+static hsc_attr local_attr(hsc__importer *im,
+                           const hsc_instr *instr,
+                           const hsc__layout *layout,
+                           const hsc_shape *local,
+                           hsc_instr *const *operands) {
   hsc_attr attr = instr->attr;
   hsc_arena *arena = im->module->arena;
   int64_t values[HSC_MAX_RANK];
   switch (instr->op) {
     case HSC_OP_SLICE:
-      for (int d = 0; d < local->rank; d++) values[d] = layout->counts[d] ? local->dims[d] : attr.slice.limit.v[d];
+      for (int d = 0; d < local->rank; d++)
+        values[d] = layout->counts[d] ? local->dims[d] : attr.slice.limit.v[d];
       attr.slice.limit = hsc_dims_copy(arena, local->rank, values);
       break;
-    case HSC_OP_DYNAMIC_SLICE: attr.slice_sizes.sizes = hsc_dims_copy(arena, local->rank, local->dims); break;
+    case HSC_OP_DYNAMIC_SLICE:
+      attr.slice_sizes.sizes = hsc_dims_copy(arena, local->rank, local->dims);
+      break;
     case HSC_OP_GATHER:
       for (int e = 0; e < attr.gather.slice_sizes.count; e++) {
         bool full = attr.gather.slice_sizes.v[e] == instr->operands[0]->shape.dims[e];
@@ -126,116 +181,169 @@ static hsc_attr local_attr(hsc__importer *im, const hsc_instr *instr, const hsc_
       }
       attr.gather.slice_sizes = hsc_dims_copy(arena, attr.gather.slice_sizes.count, values);
       break;
-    case HSC_OP_CUSTOM_CALL: {   // layouts of the parts
+    case HSC_OP_CUSTOM_CALL: {  // layouts of the parts
       hsc_shape *layouts = HSC_NEW_ARRAY(arena, hsc_shape, attr.custom.operand_layout_count + 1);
-      for (int i = 0; layouts && i < attr.custom.operand_layout_count && i < instr->operand_count; i++) {
+      for (int i = 0; layouts && i < attr.custom.operand_layout_count && i < instr->operand_count;
+           i++) {
         layouts[i] = operands[i]->shape;
         layouts[i].layout = attr.custom.operand_layouts[i].layout;
       }
-      if (layouts && attr.custom.operand_layouts) attr.custom.operand_layouts = layouts;
+      if (layouts && attr.custom.operand_layouts)
+        attr.custom.operand_layouts = layouts;
       break;
     }
-    default: break;
+    default:
+      break;
   }
   return attr;
 }
 
-static hsc_status *local_of(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *op, const hsc__layout *layout, hsc_instr *whole, int depth, hsc_instr **out);
+static hsc_status *local_of(hsc__importer *im,
+                            hsc_builder *b,
+                            const hsc__mlir_op *op,
+                            const hsc__layout *layout,
+                            hsc_instr *whole,
+                            int depth,
+                            hsc_instr **out);
 
-// The operation on parts; *out stays NULL where it cannot be done so. `layout` is that of the result, or of the first dimensions of several results.
-static hsc_status *on_parts(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *op, const hsc__layout *layout, hsc_instr *instr, int depth, hsc_instr **out) {
+// The operation on parts; *out stays NULL where it cannot be done so. `layout` is that of the
+// result, or of the first dimensions of several results.
+static hsc_status *on_parts(hsc__importer *im,
+                            hsc_builder *b,
+                            const hsc__mlir_op *op,
+                            const hsc__layout *layout,
+                            hsc_instr *instr,
+                            int depth,
+                            hsc_instr **out) {
   hsc__sdy_rule rule;
   HSC_TRY(hsc__sdy_rule_of(im->arena, instr, &rule));
   bool several = hsc_shape_is_tuple(&instr->shape);
   int results = several ? instr->shape.element_count : 1;
   const hsc_shape *shapes = several ? instr->shape.elements : &instr->shape;
-  if (!rule.known || (instr->op == HSC_OP_COPY && hsc_shape_is_tuple(&instr->shape))) return NULL;
+  if (!rule.known || (instr->op == HSC_OP_COPY && hsc_shape_is_tuple(&instr->shape)))
+    return NULL;
   for (int d = 0; d < layout->rank; d++)
-    if (layout->counts[d] && !rule.splits[d]) return NULL;
+    if (layout->counts[d] && !rule.splits[d])
+      return NULL;
   for (int i = 0; i < results; i++)
     for (int d = 0; d < layout->rank; d++)
-      if (layout->counts[d] && (!hsc_shape_is_array(&shapes[i]) || d >= shapes[i].rank || shapes[i].dims[d] % hsc__layout_pieces(layout, d))) return NULL;
+      if (layout->counts[d] && (!hsc_shape_is_array(&shapes[i]) || d >= shapes[i].rank ||
+                                shapes[i].dims[d] % hsc__layout_pieces(layout, d)))
+        return NULL;
   hsc__layout *needed = HSC_NEW_ARRAY(im->arena, hsc__layout, instr->operand_count + 1);
   hsc_instr **operands = HSC_NEW_ARRAY(im->arena, hsc_instr *, instr->operand_count + 1);
   hsc_shape *locals = HSC_NEW_ARRAY(im->arena, hsc_shape, results + 1);
-  if (!needed || !operands || !locals) return hsc_status_out_of_memory();
+  if (!needed || !operands || !locals)
+    return hsc_status_out_of_memory();
   for (int i = 0; i < instr->operand_count; i++) {
     const hsc_shape *shape = &instr->operands[i]->shape;
     needed[i] = (hsc__layout){.rank = shape->rank};
     for (int e = 0; e < shape->rank; e++) {
       int d = rule.links[i][e];
-      if (d < 0 || d >= layout->rank || !layout->counts[d]) continue;
+      if (d < 0 || d >= layout->rank || !layout->counts[d])
+        continue;
       needed[i].mesh = layout->mesh;
       needed[i].is_cut = true;
       needed[i].counts[e] = layout->counts[d];
       memcpy(needed[i].axes[e], layout->axes[d], sizeof needed[i].axes[e]);
     }
-    if (!divides(&needed[i], shape)) return NULL;
+    if (!divides(&needed[i], shape))
+      return NULL;
   }
-  for (int i = 0; i < instr->operand_count; i++) HSC_TRY(local_of(im, b, op, &needed[i], instr->operands[i], depth + 1, &operands[i]));
+  for (int i = 0; i < instr->operand_count; i++)
+    HSC_TRY(local_of(im, b, op, &needed[i], instr->operands[i], depth + 1, &operands[i]));
   for (int i = 0; i < results; i++) {
     hsc__layout of_result = *layout;
     of_result.rank = shapes[i].rank;
     HSC_TRY(hsc__sdy_local_shape(im, op, &of_result, &shapes[i], &locals[i]));
-    if (instr->op == HSC_OP_CUSTOM_CALL) locals[i].layout = shapes[i].layout;
+    if (instr->op == HSC_OP_CUSTOM_CALL)
+      locals[i].layout = shapes[i].layout;
   }
   hsc_shape shape = several ? hsc_shape_tuple(im->module->arena, results, locals) : locals[0];
-  if (instr->op == HSC_OP_COPY) {   // a constraint, which leaves nothing behind
+  if (instr->op == HSC_OP_COPY) {  // a constraint, which leaves nothing behind
     *out = operands[0];
     return NULL;
   }
   hsc_attr attr = local_attr(im, instr, layout, &locals[0], operands);
-  hsc_instr *made = hsc_build_op(b, instr->op, shape, &attr, instr->operand_count, operands, instr->called_count, instr->called);
+  hsc_instr *made = hsc_build_op(b, instr->op, shape, &attr, instr->operand_count, operands,
+                                 instr->called_count, instr->called);
   made->frontend_attributes = instr->frontend_attributes;
   made->backend_config = instr->backend_config;
   made->extra_attributes = instr->extra_attributes;
   made->metadata = instr->metadata;
   if (instr->op == HSC_OP_IOTA && layout->counts[attr.dims.dims.v[0]]) {
-    hsc_instr *pid = NULL, *start;
+    hsc_instr *pid = NULL;
+    hsc_instr *start;
     int dim = (int)attr.dims.dims.v[0];
     HSC_TRY(start_of(im, b, layout, dim, locals[0].dims[dim], &pid, &start));
-    hsc_instr *converted = hsc_build_convert(b, shape.type, start), *everywhere = hsc_build_broadcast(b, converted, shape, (hsc_dims){0, NULL});
+    hsc_instr *converted = hsc_build_convert(b, shape.type, start);
+    hsc_instr *everywhere = hsc_build_broadcast(b, converted, shape, (hsc_dims){0, NULL});
     made = hsc_build_binary(b, HSC_OP_ADD, made, everywhere);
   }
   *out = made;
   return NULL;
 }
 
-// ---- loops --------------------------------------------------------------------------------------------------------------------------------
+// ---- loops --------------------------------------------------------------------------------------
 
-// A computation over parts: its parameter has the shapes of the parts, its root (of the body) gives such parts again.
-static hsc_status *divide_computation(hsc__importer *im, const hsc__mlir_op *op, const hsc_computation *from, const hsc__layout *layouts, const hsc_shape *parts, bool is_body,
-                                      bool *out_gathers, hsc_computation **out) {
+// A computation over parts: its parameter has the shapes of the parts, its root (of the body) gives
+// such parts again.
+static hsc_status *divide_computation(hsc__importer *im,
+                                      const hsc__mlir_op *op,
+                                      const hsc_computation *from,
+                                      const hsc__layout *layouts,
+                                      const hsc_shape *parts,
+                                      bool is_body,
+                                      bool *out_gathers,
+                                      hsc_computation **out) {
   hsc_builder b;
   hsc_status *status = NULL;
-  int count = parts->element_count, number = 0;
-  hsc_instr **made = HSC_NEW_ARRAY(im->arena, hsc_instr *, from->instr_count + 1), **elements = HSC_NEW_ARRAY(im->arena, hsc_instr *, count + 1);
-  hsc_instr **wholes = HSC_NEW_ARRAY(im->arena, hsc_instr *, count + 1), *root = NULL;
-  if (!made || !elements || !wholes) return hsc_status_out_of_memory();
+  int count = parts->element_count;
+  int number = 0;
+  hsc_instr **made = HSC_NEW_ARRAY(im->arena, hsc_instr *, from->instr_count + 1);
+  hsc_instr **elements = HSC_NEW_ARRAY(im->arena, hsc_instr *, count + 1);
+  hsc_instr **wholes = HSC_NEW_ARRAY(im->arena, hsc_instr *, count + 1);
+  hsc_instr *root = NULL;
+  if (!made || !elements || !wholes)
+    return hsc_status_out_of_memory();
   hsc_builder_init(&b, im->module, from->name);
   hsc_instr *parameter = hsc_build_parameter(&b, 0, *parts, "parts");
   for (int i = 0; i < count; i++) {
     elements[i] = wholes[i] = hsc_build_get_tuple_element(&b, parameter, i);
-    if (layouts[i].is_cut) HSC_GOTO(hsc__sdy_gather(im, &b, &layouts[i], elements[i], &wholes[i]));
+    if (layouts[i].is_cut)
+      HSC_GOTO(hsc__sdy_gather(im, &b, &layouts[i], elements[i], &wholes[i]));
   }
-  HSC_FOR_EACH_INSTR_IN(from, instr) instr->index = number++;
-  HSC_FOR_EACH_INSTR_IN(from, instr) {
+  HSC_FOR_EACH_INSTR_IN (from, instr)
+    instr->index = number++;
+  HSC_FOR_EACH_INSTR_IN (from, instr) {
     hsc_instr **operands = HSC_NEW_ARRAY(im->arena, hsc_instr *, instr->operand_count + 1);
-    if (!operands) HSC_GOTO(hsc_status_out_of_memory());
-    for (int i = 0; i < instr->operand_count; i++) operands[i] = made[instr->operands[i]->index];
-    bool of_parameter = instr->op == HSC_OP_GET_TUPLE_ELEMENT && instr->operands[0]->op == HSC_OP_PARAMETER;
-    if (instr->op == HSC_OP_PARAMETER) continue;
-    if (of_parameter) made[instr->index] = wholes[instr->attr.index.value];
-    else if (instr->op == HSC_OP_TUPLE && instr == from->root) break;
-    else made[instr->index] = hsc_build_clone(&b, instr, operands);
-    hsc__whole *known = instr->scratch, *whole;
-    if (!made[instr->index]) HSC_GOTO(hsc_builder_finish(&b, NULL, out));
-    if (!known || of_parameter) continue;
+    if (!operands)
+      HSC_GOTO(hsc_status_out_of_memory());
+    for (int i = 0; i < instr->operand_count; i++)
+      operands[i] = made[instr->operands[i]->index];
+    bool of_parameter =
+        instr->op == HSC_OP_GET_TUPLE_ELEMENT && instr->operands[0]->op == HSC_OP_PARAMETER;
+    if (instr->op == HSC_OP_PARAMETER)
+      continue;
+    if (of_parameter)
+      made[instr->index] = wholes[instr->attr.index.value];
+    else if (instr->op == HSC_OP_TUPLE && instr == from->root)
+      break;
+    else
+      made[instr->index] = hsc_build_clone(&b, instr, operands);
+    hsc__whole *known = instr->scratch;
+    hsc__whole *whole;
+    if (!made[instr->index])
+      HSC_GOTO(hsc_builder_finish(&b, NULL, out));
+    if (!known || of_parameter)
+      continue;
     HSC_GOTO(hsc__whole_of(im, made[instr->index], &whole));
     whole->layouts = known->layouts;
   }
   if (is_body) {
-    for (int i = 0; i < count; i++) HSC_GOTO(hsc__sdy_local(im, &b, op, &layouts[i], made[from->root->operands[i]->index], &elements[i]));
+    for (int i = 0; i < count; i++)
+      HSC_GOTO(hsc__sdy_local(im, &b, op, &layouts[i], made[from->root->operands[i]->index],
+                              &elements[i]));
     root = hsc_build_tuple(&b, count, elements);
   } else {
     root = made[from->root->index];
@@ -248,54 +356,81 @@ done:
   HSC_TRY(hsc_builder_finish(&b, root, out));
   hsc__sdy_sweep(im, *out);
   *out_gathers = false;
-  for (int i = 0; i < count; i++) *out_gathers |= layouts[i].is_cut && wholes[i]->parent == *out;
-  for (int i = 0; i < count; i++) wholes[i] = wholes[i]->parent == *out ? wholes[i] : NULL;
-  if (*out_gathers)   // what the loop needs whole is better whole from the start
+  for (int i = 0; i < count; i++)
+    *out_gathers |= layouts[i].is_cut && wholes[i]->parent == *out;
+  for (int i = 0; i < count; i++)
+    wholes[i] = wholes[i]->parent == *out ? wholes[i] : NULL;
+  if (*out_gathers)  // what the loop needs whole is better whole from the start
     for (int i = 0; i < count; i++)
-      if (layouts[i].is_cut && wholes[i]) ((hsc__layout *)(uintptr_t)layouts)[i] = (hsc__layout){.rank = layouts[i].rank};
+      if (layouts[i].is_cut && wholes[i])
+        ((hsc__layout *)(uintptr_t)layouts)[i] = (hsc__layout){.rank = layouts[i].rank};
   return NULL;
 }
 
 static bool plain_loop(const hsc_instr *loop) {
   const hsc_shape *shape = &loop->shape;
   const hsc_computation *body = loop->called[1];
-  if (!hsc_shape_is_tuple(shape) || loop->operands[0]->op != HSC_OP_TUPLE || body->root->op != HSC_OP_TUPLE || loop->called[0]->root->op == HSC_OP_PARAMETER) return false;
+  if (!hsc_shape_is_tuple(shape) || loop->operands[0]->op != HSC_OP_TUPLE ||
+      body->root->op != HSC_OP_TUPLE || loop->called[0]->root->op == HSC_OP_PARAMETER)
+    return false;
   for (int i = 0; i < shape->element_count; i++)
-    if (!hsc_shape_is_array(&shape->elements[i])) return false;
+    if (!hsc_shape_is_array(&shape->elements[i]))
+      return false;
   for (int c = 0; c < 2; c++)
-    HSC_FOR_EACH_INSTR_IN(loop->called[c], instr) {
-      if (hsc_instr_has_effect(instr)) return false;
+    HSC_FOR_EACH_INSTR_IN (loop->called[c], instr) {
+      if (hsc_instr_has_effect(instr))
+        return false;
       for (int i = 0; i < instr->operand_count; i++)
-        if (instr->operands[i]->op == HSC_OP_PARAMETER && instr->op != HSC_OP_GET_TUPLE_ELEMENT) return false;
+        if (instr->operands[i]->op == HSC_OP_PARAMETER && instr->op != HSC_OP_GET_TUPLE_ELEMENT)
+          return false;
     }
   return true;
 }
 
-// The loop over parts of its values, one of them cut as is wanted, the others as goes with it; *out NULL where some must be whole inside it.
-static hsc_status *divide_loop(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *op, hsc_instr *loop, int64_t wanted, const hsc__layout *wanted_layout, int depth, hsc_instr **out) {
+// The loop over parts of its values, one of them cut as is wanted, the others as goes with it; *out
+// NULL where some must be whole inside it.
+static hsc_status *divide_loop(hsc__importer *im,
+                               hsc_builder *b,
+                               const hsc__mlir_op *op,
+                               hsc_instr *loop,
+                               int64_t wanted,
+                               const hsc__layout *wanted_layout,
+                               int depth,
+                               hsc_instr **out) {
   hsc__whole *known = loop->scratch;
   int count = loop->shape.element_count;
   *out = NULL;
-  if (!known->layouts || !plain_loop(loop)) return NULL;
+  if (!known->layouts || !plain_loop(loop))
+    return NULL;
   hsc__layout *layouts = hsc_arena_copy(im->arena, known->layouts, sizeof *layouts * (size_t)count);
   hsc_shape *shapes = HSC_NEW_ARRAY(im->module->arena, hsc_shape, count + 1);
   hsc_instr **begin = HSC_NEW_ARRAY(im->arena, hsc_instr *, count + 1);
-  hsc_computation *body = NULL, *condition = NULL;
-  if (!layouts || !shapes || !begin) return hsc_status_out_of_memory();
+  hsc_computation *body = NULL;
+  hsc_computation *condition = NULL;
+  if (!layouts || !shapes || !begin)
+    return hsc_status_out_of_memory();
   layouts[wanted] = *wanted_layout;
   HSC_TRY(hsc__sdy_loop_layouts(im, loop, layouts));
   for (int round = 0; round < 4; round++) {
-    bool any = false, body_gathers = false, condition_gathers = false;
+    bool any = false;
+    bool body_gathers = false;
+    bool condition_gathers = false;
     for (int i = 0; i < count; i++) {
       any |= layouts[i].is_cut;
       HSC_TRY(hsc__sdy_local_shape(im, op, &layouts[i], &loop->shape.elements[i], &shapes[i]));
     }
-    if (!any) return NULL;
+    if (!any)
+      return NULL;
     hsc_shape parts = hsc_shape_tuple(im->module->arena, count, shapes);
-    HSC_TRY(divide_computation(im, op, loop->called[0], layouts, &parts, false, &condition_gathers, &condition));
-    HSC_TRY(divide_computation(im, op, loop->called[1], layouts, &parts, true, &body_gathers, &body));
-    if (condition_gathers || body_gathers) continue;
-    for (int i = 0; i < count; i++) HSC_TRY(local_of(im, b, op, &layouts[i], loop->operands[0]->operands[i], depth + 1, &begin[i]));
+    HSC_TRY(divide_computation(im, op, loop->called[0], layouts, &parts, false, &condition_gathers,
+                               &condition));
+    HSC_TRY(
+        divide_computation(im, op, loop->called[1], layouts, &parts, true, &body_gathers, &body));
+    if (condition_gathers || body_gathers)
+      continue;
+    for (int i = 0; i < count; i++)
+      HSC_TRY(
+          local_of(im, b, op, &layouts[i], loop->operands[0]->operands[i], depth + 1, &begin[i]));
     *out = hsc_build_while(b, condition, body, hsc_build_tuple(b, count, begin));
     known->layouts = layouts;
     return hsc__sdy_divided(im, loop);
@@ -304,10 +439,17 @@ static hsc_status *divide_loop(hsc__importer *im, hsc_builder *b, const hsc__mli
 }
 
 // An element of what gives several.
-static hsc_status *element_on_parts(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *op, const hsc__layout *layout, hsc_instr *element, int depth, hsc_instr **out) {
+static hsc_status *element_on_parts(hsc__importer *im,
+                                    hsc_builder *b,
+                                    const hsc__mlir_op *op,
+                                    const hsc__layout *layout,
+                                    hsc_instr *element,
+                                    int depth,
+                                    hsc_instr **out) {
   hsc_instr *from = element->operands[0];
   int64_t index = element->attr.index.value;
-  if ((from->op == HSC_OP_OPT_BARRIER || from->op == HSC_OP_TUPLE) && from->operand_count > index && hsc_shape_equal(&from->operands[index]->shape, &element->shape))
+  if ((from->op == HSC_OP_OPT_BARRIER || from->op == HSC_OP_TUPLE) && from->operand_count > index &&
+      hsc_shape_equal(&from->operands[index]->shape, &element->shape))
     return local_of(im, b, op, layout, from->operands[index], depth + 1, out);
   if (from->op == HSC_OP_WHILE) {
     hsc__whole *loop = NULL;
@@ -316,25 +458,35 @@ static hsc_status *element_on_parts(hsc__importer *im, hsc_builder *b, const hsc
       loop->was_tried = true;
       HSC_TRY(divide_loop(im, b, op, from, index, layout, depth, &loop->divided));
     }
-    if (loop->divided && hsc__layout_same(&loop->layouts[index], layout)) *out = hsc_build_get_tuple_element(b, loop->divided, index);
+    if (loop->divided && hsc__layout_same(&loop->layouts[index], layout))
+      *out = hsc_build_get_tuple_element(b, loop->divided, index);
     return NULL;
   }
   hsc__layout common = *layout;
-  while (common.rank > 0 && !common.counts[common.rank - 1]) common.rank--;
+  while (common.rank > 0 && !common.counts[common.rank - 1])
+    common.rank--;
   hsc_instr *all = part_of(from, &common);
   if (!all) {
     HSC_TRY(on_parts(im, b, op, &common, from, depth, &all));
-    if (!all) return NULL;
+    if (!all)
+      return NULL;
     HSC_TRY(hsc__whole_add_part(im, from, &common, all));
   }
   *out = hsc_build_get_tuple_element(b, all, index);
   return NULL;
 }
 
-static hsc_status *local_of(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *op, const hsc__layout *layout, hsc_instr *whole, int depth, hsc_instr **out) {
+static hsc_status *local_of(hsc__importer *im,
+                            hsc_builder *b,
+                            const hsc__mlir_op *op,
+                            const hsc__layout *layout,
+                            hsc_instr *whole,
+                            int depth,
+                            hsc_instr **out) {
   *out = whole;
   if (!layout->is_cut) {
-    if (whole->op == HSC_OP_COPY && whole->scratch && ((hsc__whole *)whole->scratch)->is_fixed) *out = whole->operands[0];
+    if (whole->op == HSC_OP_COPY && whole->scratch && ((hsc__whole *)whole->scratch)->is_fixed)
+      *out = whole->operands[0];
     return NULL;
   }
   hsc_instr *known = whole->parent == b->computation ? part_of(whole, layout) : NULL;
@@ -343,22 +495,26 @@ static hsc_status *local_of(hsc__importer *im, hsc_builder *b, const hsc__mlir_o
     return NULL;
   }
   hsc_instr *made = NULL;
-  if (layout->unreduced && whole->op == HSC_OP_COPY && whole->parent == b->computation && (known = part_of(whole->operands[0], layout))) {
-    *out = known;   // addends as they come from a reduction
+  if (layout->unreduced && whole->op == HSC_OP_COPY && whole->parent == b->computation &&
+      (known = part_of(whole->operands[0], layout))) {
+    *out = known;  // addends as they come from a reduction
     return hsc__whole_add_part(im, whole, layout, known);
   }
   if (layout->unreduced) {
     hsc__layout reduced = *layout;
     reduced.unreduced = 0;
     reduced.is_cut = false;
-    for (int d = 0; d < layout->rank; d++) reduced.is_cut |= layout->counts[d] > 0;
+    for (int d = 0; d < layout->rank; d++)
+      reduced.is_cut |= layout->counts[d] > 0;
     HSC_TRY(local_of(im, b, op, &reduced, whole, depth, &made));
     HSC_TRY(addend_of(im, b, layout, made, out));
     return whole->parent == b->computation ? hsc__whole_add_part(im, whole, layout, *out) : NULL;
   }
   if (whole->parent == b->computation && depth < DEEPEST && divides(layout, &whole->shape)) {
-    if (whole->op == HSC_OP_GET_TUPLE_ELEMENT) HSC_TRY(element_on_parts(im, b, op, layout, whole, depth, &made));
-    else if (hsc_shape_is_array(&whole->shape)) HSC_TRY(on_parts(im, b, op, layout, whole, depth, &made));
+    if (whole->op == HSC_OP_GET_TUPLE_ELEMENT)
+      HSC_TRY(element_on_parts(im, b, op, layout, whole, depth, &made));
+    else if (hsc_shape_is_array(&whole->shape))
+      HSC_TRY(on_parts(im, b, op, layout, whole, depth, &made));
   }
   if (!made) {
     hsc_shape local;
@@ -369,25 +525,35 @@ static hsc_status *local_of(hsc__importer *im, hsc_builder *b, const hsc__mlir_o
   return whole->parent == b->computation ? hsc__whole_add_part(im, whole, layout, made) : NULL;
 }
 
-// ---- reductions ---------------------------------------------------------------------------------------------------------------------------
+// ---- reductions ---------------------------------------------------------------------------------
 
 // Whether parts may be reduced apart with this initial value; the reducer of what they give.
 static hsc_computation *reducer_of(hsc__importer *im, const hsc_instr *instr) {
   double init = 0;
-  if (instr->op == HSC_OP_DOT) return hsc_module_scalar_reducer(im->module, HSC_OP_ADD, instr->shape.type);
+  if (instr->op == HSC_OP_DOT)
+    return hsc_module_scalar_reducer(im->module, HSC_OP_ADD, instr->shape.type);
   const hsc_instr *root = instr->called[0]->root;
-  bool plain = root->operand_count == 2 && root->operands[0]->op == HSC_OP_PARAMETER && root->operands[1]->op == HSC_OP_PARAMETER && root->operands[0] != root->operands[1];
+  bool plain = root->operand_count == 2 && root->operands[0]->op == HSC_OP_PARAMETER &&
+               root->operands[1]->op == HSC_OP_PARAMETER && root->operands[0] != root->operands[1];
   bool is_scalar = hsc_instr_is_scalar_constant(instr->operands[1], &init);
   switch (plain ? root->op : HSC_OP_COUNT) {
-    case HSC_OP_ADD: return is_scalar && init == 0 ? instr->called[0] : NULL;
-    case HSC_OP_MULTIPLY: return is_scalar && init == 1 ? instr->called[0] : NULL;
-    case HSC_OP_MAXIMUM: case HSC_OP_MINIMUM: case HSC_OP_AND: case HSC_OP_OR: return instr->called[0];
-    default: return NULL;
+    case HSC_OP_ADD:
+      return is_scalar && init == 0 ? instr->called[0] : NULL;
+    case HSC_OP_MULTIPLY:
+      return is_scalar && init == 1 ? instr->called[0] : NULL;
+    case HSC_OP_MAXIMUM:
+    case HSC_OP_MINIMUM:
+    case HSC_OP_AND:
+    case HSC_OP_OR:
+      return instr->called[0];
+    default:
+      return NULL;
   }
 }
 
 static void add_axes(unsigned *axes, const hsc__layout *layout, int dim) {
-  for (int a = 0; a < layout->counts[dim]; a++) *axes |= 1u << layout->axes[dim][a];
+  for (int a = 0; a < layout->counts[dim]; a++)
+    *axes |= 1u << layout->axes[dim][a];
 }
 
 static void keep_axes(hsc__layout *to, int to_dim, const hsc__layout *from, int dim) {
@@ -397,31 +563,42 @@ static void keep_axes(hsc__layout *to, int to_dim, const hsc__layout *from, int 
   memcpy(to->axes[to_dim], from->axes[dim], sizeof to->axes[to_dim]);
 }
 
-// What the operands of one reduction or dot are wanted as, and the axes that it reduces along; none where operands do not go together.
-static hsc_status *plan_reduction(hsc__importer *im, const hsc_instr *instr, const hsc__layout *result, hsc__layout *operands, unsigned *out_axes) {
+// What the operands of one reduction or dot are wanted as, and the axes that it reduces along; none
+// where operands do not go together.
+static hsc_status *plan_reduction(hsc__importer *im,
+                                  const hsc_instr *instr,
+                                  const hsc__layout *result,
+                                  hsc__layout *operands,
+                                  unsigned *out_axes) {
   hsc__sdy_rule rule;
   int count = instr->op == HSC_OP_DOT ? 2 : 1;
   unsigned used = 0;
   *out_axes = 0;
   HSC_TRY(hsc__sdy_rule_of(im->arena, instr, &rule));
-  for (int d = 0; d < result->rank; d++) add_axes(&used, result, d);
+  for (int d = 0; d < result->rank; d++)
+    add_axes(&used, result, d);
   for (int i = 0; i < count; i++) {
     operands[i] = (hsc__layout){.rank = instr->operands[i]->shape.rank};
     for (int e = 0; e < operands[i].rank; e++)
-      if (rule.links[i][e] >= 0 && result->counts[rule.links[i][e]]) keep_axes(&operands[i], e, result, rule.links[i][e]);
+      if (rule.links[i][e] >= 0 && result->counts[rule.links[i][e]])
+        keep_axes(&operands[i], e, result, rule.links[i][e]);
   }
   hsc__layout first;
   HSC_TRY(hsc__sdy_layout_of(im, instr->operands[0], &first));
-  if (!first.is_cut || first.unreduced || (result->is_cut && result->mesh != first.mesh)) return NULL;
+  if (!first.is_cut || first.unreduced || (result->is_cut && result->mesh != first.mesh))
+    return NULL;
   for (int e = 0; e < first.rank; e++) {
     unsigned axes = 0;
     add_axes(&axes, &first, e);
-    if (rule.links[0][e] >= 0 || !axes || axes & used) continue;
-    if (instr->op == HSC_OP_DOT) {   // the other operand's dimension that goes with it
+    if (rule.links[0][e] >= 0 || !axes || axes & used)
+      continue;
+    if (instr->op == HSC_OP_DOT) {  // the other operand's dimension that goes with it
       const hsc_dot_dims *dims = &instr->attr.dot;
       int k = 0;
-      while (k < dims->lhs_contracting.count && dims->lhs_contracting.v[k] != e) k++;
-      if (k == dims->lhs_contracting.count) continue;
+      while (k < dims->lhs_contracting.count && dims->lhs_contracting.v[k] != e)
+        k++;
+      if (k == dims->lhs_contracting.count)
+        continue;
       keep_axes(&operands[1], (int)dims->rhs_contracting.v[k], &first, e);
     }
     keep_axes(&operands[0], e, &first, e);
@@ -429,48 +606,66 @@ static hsc_status *plan_reduction(hsc__importer *im, const hsc_instr *instr, con
     used |= axes;
   }
   for (int i = 0; i < count; i++)
-    if (!divides(&operands[i], &instr->operands[i]->shape)) *out_axes = 0;
+    if (!divides(&operands[i], &instr->operands[i]->shape))
+      *out_axes = 0;
   return NULL;
 }
 
-static hsc_status *reduce_parts(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *op, hsc_instr *instr) {
+static hsc_status *reduce_parts(hsc__importer *im,
+                                hsc_builder *b,
+                                const hsc__mlir_op *op,
+                                hsc_instr *instr) {
   hsc__layout natural, wanted[2], addends;
   hsc_instr *operands[2], *result;
   hsc_shape shape;
   unsigned axes;
   HSC_TRY(hsc__sdy_layout_of(im, instr, &natural));
-  if (natural.unreduced || !divides(&natural, &instr->shape)) return NULL;
+  if (natural.unreduced || !divides(&natural, &instr->shape))
+    return NULL;
   HSC_TRY(plan_reduction(im, instr, &natural, wanted, &axes));
   hsc_computation *reducer = axes ? reducer_of(im, instr) : NULL;
-  if (!reducer) return NULL;
+  if (!reducer)
+    return NULL;
   for (int i = 0; i < 2; i++) {
     operands[i] = instr->operands[i];
-    if (i == 0 || instr->op == HSC_OP_DOT) HSC_TRY(local_of(im, b, op, &wanted[i], instr->operands[i], 0, &operands[i]));
+    if (i == 0 || instr->op == HSC_OP_DOT)
+      HSC_TRY(local_of(im, b, op, &wanted[i], instr->operands[i], 0, &operands[i]));
   }
   HSC_TRY(hsc__sdy_local_shape(im, op, &natural, &instr->shape, &shape));
-  hsc_instr *part = hsc_build_op(b, instr->op, shape, &instr->attr, 2, operands, instr->called_count, instr->called);
+  hsc_instr *part = hsc_build_op(b, instr->op, shape, &instr->attr, 2, operands,
+                                 instr->called_count, instr->called);
   part->metadata = instr->metadata;
   addends = natural;
   addends.mesh = wanted[0].mesh;
   addends.unreduced = axes;
   addends.is_cut = true;
   bool is_sum = reducer->root->op == HSC_OP_ADD && instr->shape.type != HSC_TYPE_PRED;
-  if (is_sum) HSC_TRY(hsc__whole_add_part(im, instr, &addends, part));
+  if (is_sum)
+    HSC_TRY(hsc__whole_add_part(im, instr, &addends, part));
   HSC_TRY(hsc__sdy_all_reduce(im, b, addends.mesh, axes, reducer, part, &result));
-  if (natural.is_cut) return hsc__whole_add_part(im, instr, &natural, result);
+  if (natural.is_cut)
+    return hsc__whole_add_part(im, instr, &natural, result);
   return hsc__sdy_replace(im, instr, result);
 }
 
 hsc_status *hsc__sdy_reductions(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *op) {
   const hsc_instr *last = b->computation->last;
   for (hsc_instr *instr = b->computation->first; instr; instr = instr->next) {
-    bool is_reduce = instr->op == HSC_OP_REDUCE && instr->operand_count == 2 && hsc_shape_is_array(&instr->shape);
-    if (is_reduce || instr->op == HSC_OP_DOT) HSC_TRY(reduce_parts(im, b, op, instr));
-    if (instr == last) break;
+    bool is_reduce = instr->op == HSC_OP_REDUCE && instr->operand_count == 2 &&
+                     hsc_shape_is_array(&instr->shape);
+    if (is_reduce || instr->op == HSC_OP_DOT)
+      HSC_TRY(reduce_parts(im, b, op, instr));
+    if (instr == last)
+      break;
   }
   return NULL;
 }
 
-hsc_status *hsc__sdy_local(hsc__importer *im, hsc_builder *b, const hsc__mlir_op *op, const hsc__layout *layout, hsc_instr *whole, hsc_instr **out) {
+hsc_status *hsc__sdy_local(hsc__importer *im,
+                           hsc_builder *b,
+                           const hsc__mlir_op *op,
+                           const hsc__layout *layout,
+                           hsc_instr *whole,
+                           hsc_instr **out) {
   return local_of(im, b, op, layout, whole, 0, out);
 }

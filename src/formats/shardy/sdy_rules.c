@@ -1,51 +1,69 @@
-// sdy_rules.c - for each operation, which dimensions of its operands and of its result may be cut together.
+// sdy_rules.c - for each operation, which dimensions of its operands and of its result may be cut
+// together.
 #include "formats/shardy/sdy_layout.h"
 
 #include <stdlib.h>
 
 typedef struct rules {
   const hsc_instr *instr;
-  const hsc_shape *shape;     // of the result, or of the first of several
+  const hsc_shape *shape;  // of the result, or of the first of several
   hsc__sdy_rule *out;
 } rules;
 
 static void link_dims(rules *r, int operand, int64_t from, int64_t to) {
-  if (from < 0 || from >= HSC_MAX_RANK || to < 0 || to >= HSC_MAX_RANK) return;
+  if (from < 0 || from >= HSC_MAX_RANK || to < 0 || to >= HSC_MAX_RANK)
+    return;
   r->out->links[operand][from] = (int8_t)to;
   r->out->splits[to] = true;
 }
 
 static bool contains(hsc_dims dims, int64_t value) {
   for (int i = 0; i < dims.count; i++)
-    if (dims.v[i] == value) return true;
+    if (dims.v[i] == value)
+      return true;
   return false;
 }
 
 // Operands of the result's rank, dimension by dimension; scalars beside them are whole.
 static void same_dims(rules *r) {
   for (int i = 0; i < r->instr->operand_count; i++)
-    for (int d = 0; d < r->instr->operands[i]->shape.rank && r->instr->operands[i]->shape.rank == r->shape->rank; d++) link_dims(r, i, d, d);
+    for (int d = 0; d < r->instr->operands[i]->shape.rank &&
+                    r->instr->operands[i]->shape.rank == r->shape->rank;
+         d++)
+      link_dims(r, i, d, d);
 }
 
 static void broadcast(rules *r) {
-  for (int d = 0; d < r->shape->rank; d++) r->out->splits[d] = true;
-  for (int i = 0; i < r->instr->attr.dims.dims.count; i++) link_dims(r, 0, i, r->instr->attr.dims.dims.v[i]);
+  for (int d = 0; d < r->shape->rank; d++)
+    r->out->splits[d] = true;
+  for (int i = 0; i < r->instr->attr.dims.dims.count; i++)
+    link_dims(r, 0, i, r->instr->attr.dims.dims.v[i]);
 }
 
 // Runs of dimensions of the same number of elements: their first ones go together, row by row.
 static void reshape(rules *r) {
-  const hsc_shape *from = &r->instr->operands[0]->shape, *to = r->shape;
-  int e = 0, d = 0;
+  const hsc_shape *from = &r->instr->operands[0]->shape;
+  const hsc_shape *to = r->shape;
+  int e = 0;
+  int d = 0;
   while (e < from->rank || d < to->rank) {
-    while (e < from->rank && from->dims[e] == 1) e++;
-    while (d < to->rank && to->dims[d] == 1) d++;
-    if (e == from->rank || d == to->rank || from->dims[e] == 0 || to->dims[d] == 0) return;
-    int first_e = e, first_d = d;
-    int64_t x = from->dims[e++], y = to->dims[d++];
+    while (e < from->rank && from->dims[e] == 1)
+      e++;
+    while (d < to->rank && to->dims[d] == 1)
+      d++;
+    if (e == from->rank || d == to->rank || from->dims[e] == 0 || to->dims[d] == 0)
+      return;
+    int first_e = e;
+    int first_d = d;
+    int64_t x = from->dims[e++];
+    int64_t y = to->dims[d++];
     while (x != y) {
-      if (x < y && e < from->rank) x *= from->dims[e++];
-      else if (y < x && d < to->rank) y *= to->dims[d++];
-      else return;
+      if (x < y && e < from->rank)
+        x *= from->dims[e++];
+      else if (y < x && d < to->rank)
+        y *= to->dims[d++];
+      else
+        return;
     }
     link_dims(r, 0, first_e, first_d);
   }
@@ -54,19 +72,22 @@ static void reshape(rules *r) {
 static void slice(rules *r) {
   const hsc_shape *from = &r->instr->operands[0]->shape;
   for (int d = 0; d < from->rank; d++)
-    if (from->dims[d] == r->shape->dims[d]) link_dims(r, 0, d, d);
+    if (from->dims[d] == r->shape->dims[d])
+      link_dims(r, 0, d, d);
 }
 
 static void pad(rules *r) {
   for (int d = 0; d < r->shape->rank; d++) {
     hsc_pad_dim p = r->instr->attr.pad.dims[d];
-    if (!p.low && !p.high && !p.interior) link_dims(r, 0, d, d);
+    if (!p.low && !p.high && !p.interior)
+      link_dims(r, 0, d, d);
   }
 }
 
 static void update(rules *r) {
   for (int d = 0; d < r->shape->rank; d++) {
-    if (r->instr->operands[1]->shape.dims[d] != r->shape->dims[d]) continue;
+    if (r->instr->operands[1]->shape.dims[d] != r->shape->dims[d])
+      continue;
     link_dims(r, 0, d, d);
     link_dims(r, 1, d, d);
   }
@@ -74,24 +95,30 @@ static void update(rules *r) {
 
 static void all_but(rules *r, hsc_dims dims) {
   for (int i = 0; i < r->instr->operand_count; i++)
-    for (int d = 0; d < r->instr->operands[i]->shape.rank && r->instr->operands[i]->shape.rank == r->shape->rank; d++)
-      if (!contains(dims, d)) link_dims(r, i, d, d);
+    for (int d = 0; d < r->instr->operands[i]->shape.rank &&
+                    r->instr->operands[i]->shape.rank == r->shape->rank;
+         d++)
+      if (!contains(dims, d))
+        link_dims(r, i, d, d);
 }
 
 static void reduce(rules *r) {
   for (int i = 0; i < r->instr->operand_count / 2; i++)
     for (int e = 0, d = 0; e < r->instr->operands[i]->shape.rank; e++)
-      if (!contains(r->instr->attr.dims.dims, e)) link_dims(r, i, e, d++);
+      if (!contains(r->instr->attr.dims.dims, e))
+        link_dims(r, i, e, d++);
 }
 
 static bool is_point(const hsc_window_dim *w) {
-  return w->size == 1 && w->stride == 1 && !w->pad_low && !w->pad_high && w->window_dilation == 1 && w->base_dilation == 1;
+  return w->size == 1 && w->stride == 1 && !w->pad_low && !w->pad_high && w->window_dilation == 1 &&
+         w->base_dilation == 1;
 }
 
 static void windows(rules *r, const hsc_window *window, int data_operands) {
   for (int i = 0; i < data_operands; i++)
     for (int d = 0; d < window->rank && d < r->shape->rank; d++)
-      if (is_point(&window->dims[d])) link_dims(r, i, d, d);
+      if (is_point(&window->dims[d]))
+        link_dims(r, i, d, d);
 }
 
 static void dot(rules *r) {
@@ -102,33 +129,43 @@ static void dot(rules *r) {
     link_dims(r, 1, dims->rhs_batch.v[i], d);
   }
   for (int e = 0; e < r->instr->operands[0]->shape.rank; e++)
-    if (!contains(dims->lhs_batch, e) && !contains(dims->lhs_contracting, e)) link_dims(r, 0, e, d++);
+    if (!contains(dims->lhs_batch, e) && !contains(dims->lhs_contracting, e))
+      link_dims(r, 0, e, d++);
   for (int e = 0; e < r->instr->operands[1]->shape.rank; e++)
-    if (!contains(dims->rhs_batch, e) && !contains(dims->rhs_contracting, e)) link_dims(r, 1, e, d++);
+    if (!contains(dims->rhs_batch, e) && !contains(dims->rhs_contracting, e))
+      link_dims(r, 1, e, d++);
 }
 
 static void convolution(rules *r) {
   const hsc_conv_dims *dims = &r->instr->attr.conv.dims;
-  if (r->instr->attr.conv.batch_groups > 1 || r->instr->attr.conv.feature_groups > 1) return;
+  if (r->instr->attr.conv.batch_groups > 1 || r->instr->attr.conv.feature_groups > 1)
+    return;
   link_dims(r, 0, dims->input_batch, dims->output_batch);
   link_dims(r, 1, dims->kernel_output, dims->output_feature);
 }
 
 static void gather(rules *r) {
   const hsc_gather_dims *g = &r->instr->attr.gather;
-  const hsc_shape *from = &r->instr->operands[0]->shape, *indices = &r->instr->operands[1]->shape;
+  const hsc_shape *from = &r->instr->operands[0]->shape;
+  const hsc_shape *indices = &r->instr->operands[1]->shape;
   int next = 0;
   for (int e = 0; e < from->rank; e++) {
-    if (contains(g->collapsed_slice_dims, e) || contains(g->operand_batching_dims, e) || next >= g->offset_dims.count) continue;
-    if (g->slice_sizes.v[e] == from->dims[e]) link_dims(r, 0, e, g->offset_dims.v[next]);
+    if (contains(g->collapsed_slice_dims, e) || contains(g->operand_batching_dims, e) ||
+        next >= g->offset_dims.count)
+      continue;
+    if (g->slice_sizes.v[e] == from->dims[e])
+      link_dims(r, 0, e, g->offset_dims.v[next]);
     next++;
   }
   for (int s = 0, d = 0; s < indices->rank; s++) {
-    if (s == g->index_vector_dim) continue;
-    while (d < r->shape->rank && contains(g->offset_dims, d)) d++;
+    if (s == g->index_vector_dim)
+      continue;
+    while (d < r->shape->rank && contains(g->offset_dims, d))
+      d++;
     link_dims(r, 1, s, d);
     for (int k = 0; k < g->start_indices_batching_dims.count; k++)
-      if (g->start_indices_batching_dims.v[k] == s) link_dims(r, 0, g->operand_batching_dims.v[k], d);
+      if (g->start_indices_batching_dims.v[k] == s)
+        link_dims(r, 0, g->operand_batching_dims.v[k], d);
     d++;
   }
 }
@@ -136,12 +173,16 @@ static void gather(rules *r) {
 // Dimensions whose whole extent every update covers.
 static void scatter(rules *r) {
   const hsc_gather_dims *g = &r->instr->attr.scatter;
-  int count = (r->instr->operand_count - 1) / 2, next = 0;
+  int count = (r->instr->operand_count - 1) / 2;
+  int next = 0;
   for (int e = 0; e < r->shape->rank; e++) {
-    if (contains(g->collapsed_slice_dims, e) || contains(g->operand_batching_dims, e) || next >= g->offset_dims.count) continue;
+    if (contains(g->collapsed_slice_dims, e) || contains(g->operand_batching_dims, e) ||
+        next >= g->offset_dims.count)
+      continue;
     int64_t u = g->offset_dims.v[next++];
     const hsc_shape *updates = &r->instr->operands[count + 1]->shape;
-    if (u < 0 || u >= updates->rank || updates->dims[u] != r->shape->dims[e]) continue;
+    if (u < 0 || u >= updates->rank || updates->dims[u] != r->shape->dims[e])
+      continue;
     for (int i = 0; i < count; i++) {
       link_dims(r, i, e, e);
       link_dims(r, count + 1 + i, u, e);
@@ -151,21 +192,29 @@ static void scatter(rules *r) {
 
 static void leading(rules *r, int dims) {
   for (int i = 0; i < r->instr->operand_count; i++)
-    for (int d = 0; d < dims && d < r->instr->operands[i]->shape.rank; d++) link_dims(r, i, d, d);
+    for (int d = 0; d < dims && d < r->instr->operands[i]->shape.rank; d++)
+      link_dims(r, i, d, d);
 }
 
-// JAX says of its linear algebra how many dimensions are a batch: num_batch_dims = "1" among the frontend attributes.
+// JAX says of its linear algebra how many dimensions are a batch: num_batch_dims = "1" among the
+// frontend attributes.
 static void custom_call(rules *r) {
-  const char *text = r->instr->frontend_attributes, *at = text ? strstr(text, "num_batch_dims=\"") : NULL;
-  if (at && !r->instr->attr.custom.has_side_effect) leading(r, atoi(at + sizeof "num_batch_dims=\"" - 1));
+  const char *text = r->instr->frontend_attributes;
+  const char *at = text ? strstr(text, "num_batch_dims=\"") : NULL;
+  if (at && !r->instr->attr.custom.has_side_effect)
+    leading(r, atoi(at + sizeof "num_batch_dims=\"" - 1));
 }
 
 hsc_status *hsc__sdy_rule_of(hsc_arena *arena, const hsc_instr *instr, hsc__sdy_rule *out) {
-  rules r = {.instr = instr, .shape = hsc_shape_is_tuple(&instr->shape) ? instr->shape.elements : &instr->shape, .out = out};
+  rules r = {.instr = instr,
+             .shape = hsc_shape_is_tuple(&instr->shape) ? instr->shape.elements : &instr->shape,
+             .out = out};
   *out = (hsc__sdy_rule){0};
-  if (!r.shape || !hsc_shape_is_array(r.shape)) return NULL;
+  if (!r.shape || !hsc_shape_is_array(r.shape))
+    return NULL;
   out->links = hsc_arena_alloc(arena, sizeof *out->links * (size_t)(instr->operand_count + 1));
-  if (!out->links) return hsc_status_out_of_memory();
+  if (!out->links)
+    return hsc_status_out_of_memory();
   memset(out->links, -1, sizeof *out->links * (size_t)(instr->operand_count + 1));
   out->known = true;
   if (hsc_op_traits(instr->op) & HSC_TRAIT_ELEMENTWISE) {
@@ -173,32 +222,85 @@ hsc_status *hsc__sdy_rule_of(hsc_arena *arena, const hsc_instr *instr, hsc__sdy_
     return NULL;
   }
   switch (instr->op) {
-    case HSC_OP_COPY: case HSC_OP_CLAMP: case HSC_OP_SELECT: case HSC_OP_REDUCE_PRECISION: same_dims(&r); break;
-    case HSC_OP_BITCAST_CONVERT: if (instr->operands[0]->shape.rank == instr->shape.rank) same_dims(&r); break;
-    case HSC_OP_BROADCAST: broadcast(&r); break;
-    case HSC_OP_IOTA: for (int d = 0; d < r.shape->rank; d++) out->splits[d] = true; break;
-    case HSC_OP_TRANSPOSE: for (int d = 0; d < r.shape->rank; d++) link_dims(&r, 0, instr->attr.dims.dims.v[d], d); break;
-    case HSC_OP_RESHAPE: reshape(&r); break;
-    case HSC_OP_SLICE: case HSC_OP_DYNAMIC_SLICE: slice(&r); break;
-    case HSC_OP_DYNAMIC_UPDATE_SLICE: update(&r); break;
-    case HSC_OP_PAD: pad(&r); break;
-    case HSC_OP_CONCATENATE: case HSC_OP_SORT: all_but(&r, instr->attr.dims.dims); break;
-    case HSC_OP_REVERSE:   // turned dimensions are cut as before, but of other pieces
+    case HSC_OP_COPY:
+    case HSC_OP_CLAMP:
+    case HSC_OP_SELECT:
+    case HSC_OP_REDUCE_PRECISION:
       same_dims(&r);
-      for (int i = 0; i < instr->attr.dims.dims.count; i++) out->splits[instr->attr.dims.dims.v[i]] = false;
       break;
-    case HSC_OP_REDUCE: reduce(&r); break;
-    case HSC_OP_REDUCE_WINDOW: windows(&r, &instr->attr.window.window, instr->operand_count / 2); break;
-    case HSC_OP_SELECT_AND_SCATTER: windows(&r, &instr->attr.window.window, 2); break;
-    case HSC_OP_DOT: dot(&r); break;
-    case HSC_OP_CONVOLUTION: convolution(&r); break;
-    case HSC_OP_GATHER: gather(&r); break;
-    case HSC_OP_SCATTER: scatter(&r); break;
-    case HSC_OP_CHOLESKY: case HSC_OP_TRIANGULAR_SOLVE: leading(&r, r.shape->rank - 2); break;
-    case HSC_OP_TOPK: leading(&r, r.shape->rank - 1); break;
-    case HSC_OP_FFT: leading(&r, r.shape->rank - instr->attr.fft.length.count); break;
-    case HSC_OP_CUSTOM_CALL: custom_call(&r); break;
-    default: out->known = false;
+    case HSC_OP_BITCAST_CONVERT:
+      if (instr->operands[0]->shape.rank == instr->shape.rank)
+        same_dims(&r);
+      break;
+    case HSC_OP_BROADCAST:
+      broadcast(&r);
+      break;
+    case HSC_OP_IOTA:
+      for (int d = 0; d < r.shape->rank; d++)
+        out->splits[d] = true;
+      break;
+    case HSC_OP_TRANSPOSE:
+      for (int d = 0; d < r.shape->rank; d++)
+        link_dims(&r, 0, instr->attr.dims.dims.v[d], d);
+      break;
+    case HSC_OP_RESHAPE:
+      reshape(&r);
+      break;
+    case HSC_OP_SLICE:
+    case HSC_OP_DYNAMIC_SLICE:
+      slice(&r);
+      break;
+    case HSC_OP_DYNAMIC_UPDATE_SLICE:
+      update(&r);
+      break;
+    case HSC_OP_PAD:
+      pad(&r);
+      break;
+    case HSC_OP_CONCATENATE:
+    case HSC_OP_SORT:
+      all_but(&r, instr->attr.dims.dims);
+      break;
+    case HSC_OP_REVERSE:  // turned dimensions are cut as before, but of other pieces
+      same_dims(&r);
+      for (int i = 0; i < instr->attr.dims.dims.count; i++)
+        out->splits[instr->attr.dims.dims.v[i]] = false;
+      break;
+    case HSC_OP_REDUCE:
+      reduce(&r);
+      break;
+    case HSC_OP_REDUCE_WINDOW:
+      windows(&r, &instr->attr.window.window, instr->operand_count / 2);
+      break;
+    case HSC_OP_SELECT_AND_SCATTER:
+      windows(&r, &instr->attr.window.window, 2);
+      break;
+    case HSC_OP_DOT:
+      dot(&r);
+      break;
+    case HSC_OP_CONVOLUTION:
+      convolution(&r);
+      break;
+    case HSC_OP_GATHER:
+      gather(&r);
+      break;
+    case HSC_OP_SCATTER:
+      scatter(&r);
+      break;
+    case HSC_OP_CHOLESKY:
+    case HSC_OP_TRIANGULAR_SOLVE:
+      leading(&r, r.shape->rank - 2);
+      break;
+    case HSC_OP_TOPK:
+      leading(&r, r.shape->rank - 1);
+      break;
+    case HSC_OP_FFT:
+      leading(&r, r.shape->rank - instr->attr.fft.length.count);
+      break;
+    case HSC_OP_CUSTOM_CALL:
+      custom_call(&r);
+      break;
+    default:
+      out->known = false;
   }
   return NULL;
 }

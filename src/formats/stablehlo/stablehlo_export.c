@@ -1,51 +1,71 @@
-// stablehlo_export.c - HLO modules to StableHLO: functions, regions, tuples, control flow, metadata.
+// stablehlo_export.c - HLO modules to StableHLO: functions, regions, tuples, control flow,
+// metadata.
 //
-// The entry becomes @main; arguments and results are the leaves of its tuples (an attribute of the module remembers nested ones). Fusions,
-// asynchronous pairs and calls of computations that are called once are inlined; other called computations are functions. Tuples are lists of values
-// until something needs them as one. Copies and tuples are nothing at all. What has no form in StableHLO is refused by its name and place.
+// The entry becomes @main; arguments and results are the leaves of its tuples (an attribute of the
+// module remembers nested ones). Fusions, asynchronous pairs and calls of computations that are
+// called once are inlined; other called computations are functions. Tuples are lists of values
+// until something needs them as one. Copies and tuples are nothing at all. What has no form in
+// StableHLO is refused by its name and place.
 // Source: the StableHLO specification; XLA's own translation is xla/hlo/translate/hlo_to_mhlo.
 #include "formats/stablehlo/stablehlo_export_internal.h"
 
 #include <stdlib.h>
 
-enum { NOTE_LAYOUT, NOTE_CONTROL, NOTE_ENTRY_LAYOUT, NOTE_ALIAS, NOTE_MUST_ALIAS, NOTE_HEADER, NOTE_SCHEDULE, NOTE_THREAD, NOTE_GONE };
+enum {
+  NOTE_LAYOUT,
+  NOTE_CONTROL,
+  NOTE_ENTRY_LAYOUT,
+  NOTE_ALIAS,
+  NOTE_MUST_ALIAS,
+  NOTE_HEADER,
+  NOTE_SCHEDULE,
+  NOTE_THREAD,
+  NOTE_GONE
+};
 
 hsc_status *hsc__export_error(const hsc__exporter *x, const hsc_instr *instr, hsc_status *status) {
-  if (!instr) return status;
-  status = hsc_status_note(status, "while: writing '%s' of computation '%s' as StableHLO", instr->name, instr->parent ? instr->parent->name : "?");
+  if (!instr)
+    return status;
+  status = hsc_status_note(status, "while: writing '%s' of computation '%s' as StableHLO",
+                           instr->name, instr->parent ? instr->parent->name : "?");
   return hsc_status_at(status, x->module->source_path, instr->line, instr->column, NULL);
 }
 
 void hsc__export_note(hsc__exporter *x, int bit, const char *text) {
-  if (!x->notes || (x->noted >> bit & 1)) return;
+  if (!x->notes || (x->noted >> bit & 1))
+    return;
   x->noted |= 1ull << bit;
   hsc_bytes_printf(x->notes, "%s\n", text);
 }
 
-// ---- attributes and types -------------------------------------------------------------------------------------------------------
+// ---- attributes and types -----------------------------------------------------------------------
 
 static hsc__mlir_attr *attr_new(hsc__exporter *x, hsc__mlir_attr_kind kind) {
   hsc__mlir_attr *attr = HSC_NEW(x->arena, hsc__mlir_attr);
-  if (attr) attr->kind = kind;
+  if (attr)
+    attr->kind = kind;
   return attr;
 }
 
 const hsc__mlir_type *hsc__export_element(hsc__exporter *x, hsc_type type) {
   hsc__mlir_type *made = HSC_NEW(x->arena, hsc__mlir_type);
-  if (made) *made = (hsc__mlir_type){.kind = HSC_MLIR_ELEMENT, .shape = hsc_shape_scalar(type)};
+  if (made)
+    *made = (hsc__mlir_type){.kind = HSC_MLIR_ELEMENT, .shape = hsc_shape_scalar(type)};
   return made;
 }
 
 const hsc__mlir_type *hsc__export_type(hsc__exporter *x, const hsc_shape *shape) {
   hsc__mlir_type *type = HSC_NEW(x->arena, hsc__mlir_type);
-  if (!type) return NULL;
+  if (!type)
+    return NULL;
   if (shape->type == HSC_TYPE_TOKEN) {
     type->kind = HSC_MLIR_TOKEN;
   } else if (hsc_shape_is_tuple(shape)) {
     type->kind = HSC_MLIR_TUPLE;
     type->element_count = shape->element_count;
     type->elements = HSC_NEW_ARRAY(x->arena, const hsc__mlir_type *, shape->element_count + 1);
-    for (int i = 0; type->elements && i < shape->element_count; i++) type->elements[i] = hsc__export_type(x, &shape->elements[i]);
+    for (int i = 0; type->elements && i < shape->element_count; i++)
+      type->elements[i] = hsc__export_type(x, &shape->elements[i]);
   } else {
     type->kind = HSC_MLIR_TENSOR;
     type->shape = *shape;
@@ -65,19 +85,22 @@ const hsc__mlir_attr *hsc__export_int(hsc__exporter *x, hsc_type type, int64_t v
 
 const hsc__mlir_attr *hsc__export_bool(hsc__exporter *x, bool value) {
   hsc__mlir_attr *attr = attr_new(x, HSC_MLIR_BOOL);
-  if (attr) attr->integer = value;
+  if (attr)
+    attr->integer = value;
   return attr;
 }
 
 const hsc__mlir_attr *hsc__export_text(hsc__exporter *x, hsc_view text) {
   hsc__mlir_attr *attr = attr_new(x, HSC_MLIR_STRING);
-  if (attr) attr->text = (hsc_view){hsc_arena_strndup(x->arena, text.data, text.size), text.size};
+  if (attr)
+    attr->text = (hsc_view){hsc_arena_strndup(x->arena, text.data, text.size), text.size};
   return attr;
 }
 
 const hsc__mlir_attr *hsc__export_symbol(hsc__exporter *x, const char *text) {
   hsc__mlir_attr *attr = attr_new(x, HSC_MLIR_SYMBOL);
-  if (attr) attr->text = hsc_view_of(text);
+  if (attr)
+    attr->text = hsc_view_of(text);
   return attr;
 }
 
@@ -90,15 +113,20 @@ const hsc__mlir_attr *hsc__export_enum(hsc__exporter *x, const char *enumeration
   return attr;
 }
 
-const hsc__mlir_attr *hsc__export_ints(hsc__exporter *x, hsc_type type, int rank, const int64_t *dims, const int64_t *values) {
+const hsc__mlir_attr *hsc__export_ints(
+    hsc__exporter *x, hsc_type type, int rank, const int64_t *dims, const int64_t *values) {
   hsc__mlir_attr *attr = attr_new(x, HSC_MLIR_DENSE);
   hsc__mlir_type *tensor = HSC_NEW(x->arena, hsc__mlir_type);
-  if (!attr || !tensor) return NULL;
-  *tensor = (hsc__mlir_type){.kind = HSC_MLIR_TENSOR, .shape = hsc_shape_array(x->arena, type, rank, dims)};
+  if (!attr || !tensor)
+    return NULL;
+  *tensor = (hsc__mlir_type){.kind = HSC_MLIR_TENSOR,
+                             .shape = hsc_shape_array(x->arena, type, rank, dims)};
   tensor->shape.layout = NULL;
-  size_t count = (size_t)hsc_shape_elements(&tensor->shape), one = hsc_type_bytes(type);
+  size_t count = (size_t)hsc_shape_elements(&tensor->shape);
+  size_t one = hsc_type_bytes(type);
   char *data = hsc_arena_alloc_array(x->arena, one, count ? count : 1);
-  for (size_t i = 0; data && i < count; i++) memcpy(data + i * one, &values[i], one);
+  for (size_t i = 0; data && i < count; i++)
+    memcpy(data + i * one, &values[i], one);
   attr->type = tensor;
   attr->data = (hsc_view){data, count * one};
   return attr;
@@ -109,18 +137,25 @@ const hsc__mlir_attr *hsc__export_dims(hsc__exporter *x, hsc_dims dims) {
   return hsc__export_ints(x, HSC_TYPE_S64, 1, &count, dims.v);
 }
 
-const hsc__mlir_attr *hsc__export_array(hsc__exporter *x, int count, const hsc__mlir_attr *const *elements) {
+const hsc__mlir_attr *hsc__export_array(hsc__exporter *x,
+                                        int count,
+                                        const hsc__mlir_attr *const *elements) {
   hsc__mlir_attr *attr = attr_new(x, HSC_MLIR_ARRAY);
-  if (!attr) return NULL;
+  if (!attr)
+    return NULL;
   attr->elements = HSC_NEW_ARRAY(x->arena, const hsc__mlir_attr *, count + 1);
-  if (attr->elements && count) memcpy(attr->elements, elements, (size_t)count * sizeof *elements);
+  if (attr->elements && count)
+    memcpy(attr->elements, elements, (size_t)count * sizeof *elements);
   attr->count = count;
   return attr;
 }
 
-const hsc__mlir_attr *hsc__export_dict(hsc__exporter *x, int count, const hsc__mlir_named *entries) {
+const hsc__mlir_attr *hsc__export_dict(hsc__exporter *x,
+                                       int count,
+                                       const hsc__mlir_named *entries) {
   hsc__mlir_attr *attr = attr_new(x, HSC_MLIR_DICT);
-  if (!attr) return NULL;
+  if (!attr)
+    return NULL;
   attr->entries = count ? hsc_arena_copy(x->arena, entries, (size_t)count * sizeof *entries) : NULL;
   attr->count = count;
   return attr;
@@ -128,76 +163,111 @@ const hsc__mlir_attr *hsc__export_dict(hsc__exporter *x, int count, const hsc__m
 
 const hsc__mlir_attr *hsc__export_type_attr(hsc__exporter *x, const hsc__mlir_type *type) {
   hsc__mlir_attr *attr = attr_new(x, HSC_MLIR_TYPE);
-  if (attr) attr->type = type;
+  if (attr)
+    attr->type = type;
   return attr;
 }
 
 // name(file:line:column), as XLA's metadata and JAX's locations say the same.
 static const hsc__mlir_attr *location_of(hsc__exporter *x, const hsc_metadata *metadata) {
-  if (!metadata || (!metadata->op_name && !metadata->source_file)) return NULL;
+  if (!metadata || (!metadata->op_name && !metadata->source_file))
+    return NULL;
   hsc_view key = {(const char *)&metadata, sizeof metadata};
-  hsc__mlir_attr *known = hsc_map_get(x->locations, key), *file = NULL, *name = NULL;
-  if (known) return known;
+  hsc__mlir_attr *known = hsc_map_get(x->locations, key);
+  hsc__mlir_attr *file = NULL;
+  hsc__mlir_attr *name = NULL;
+  if (known)
+    return known;
   if (metadata->source_file) {
     file = attr_new(x, HSC_MLIR_LOCATION);
-    if (!file) return NULL;
+    if (!file)
+      return NULL;
     file->text = hsc_view_of(metadata->source_file);
     file->integer = metadata->source_line;
     file->column = metadata->source_column;
   }
   if (metadata->op_name) {
     name = attr_new(x, HSC_MLIR_LOCATION);
-    if (!name) return NULL;
+    if (!name)
+      return NULL;
     name->text = hsc_view_of(metadata->op_name);
     name->column = -1;
     if (file) {
       name->elements = HSC_NEW_ARRAY(x->arena, const hsc__mlir_attr *, 1);
-      if (!name->elements) return NULL;
+      if (!name->elements)
+        return NULL;
       name->elements[0] = file;
       name->count = 1;
     }
   }
   const hsc__mlir_attr *location = name ? name : file;
   const hsc_metadata **stable = hsc_arena_copy(x->arena, &metadata, sizeof metadata);
-  if (stable) hsc_status_free(hsc_map_put(x->locations, (hsc_view){(const char *)stable, sizeof *stable}, (void *)(uintptr_t)location));
+  if (stable)
+    hsc_status_free(hsc_map_put(x->locations, (hsc_view){(const char *)stable, sizeof *stable},
+                                (void *)(uintptr_t)location));
   return location;
 }
 
-// ---- emitting -------------------------------------------------------------------------------------------------------------------
+// ---- emitting -----------------------------------------------------------------------------------
 
 void hsc__export_put(hsc__export_op *op, const char *name, const hsc__mlir_attr *value) {
-  if (op->attr_count < (int)HSC_COUNT_OF(op->attrs)) op->attrs[op->attr_count++] = (hsc__mlir_named){hsc_view_of(name), value};
+  if (op->attr_count < (int)HSC_COUNT_OF(op->attrs))
+    op->attrs[op->attr_count++] = (hsc__mlir_named){hsc_view_of(name), value};
 }
 
-hsc_status *hsc__export_emit(hsc__export_op *op, int result_count, const hsc__mlir_type *const *types, hsc__mlir_op **out_op) {
+hsc_status *hsc__export_emit(hsc__export_op *op,
+                             int result_count,
+                             const hsc__mlir_type *const *types,
+                             hsc__mlir_op **out_op) {
   hsc__exporter *x = op->x;
   hsc__export_block *at = x->at;
   hsc__mlir_op *made = HSC_NEW(x->arena, hsc__mlir_op);
   const char *dot = strchr(op->name, '.');
-  if (!made) return hsc_status_out_of_memory();
-  *made = (hsc__mlir_op){.written_name = op->name, .name = dot ? dot + 1 : op->name, .operands = op->operands, .operand_count = op->operand_count,
-                         .regions = op->regions, .region_count = op->region_count, .attr_count = op->attr_count, .result_count = result_count,
-                         .location = x->location, .block = at->block};
-  if (x->instr) made->line = x->instr->line, made->column = x->instr->column;
-  made->attrs = op->attr_count ? hsc_arena_copy(x->arena, op->attrs, (size_t)op->attr_count * sizeof *op->attrs) : NULL;
+  if (!made)
+    return hsc_status_out_of_memory();
+  *made = (hsc__mlir_op){.written_name = op->name,
+                         .name = dot ? dot + 1 : op->name,
+                         .operands = op->operands,
+                         .operand_count = op->operand_count,
+                         .regions = op->regions,
+                         .region_count = op->region_count,
+                         .attr_count = op->attr_count,
+                         .result_count = result_count,
+                         .location = x->location,
+                         .block = at->block};
+  if (x->instr) {
+    made->line = x->instr->line;
+    made->column = x->instr->column;
+  }
+  made->attrs = op->attr_count ? hsc_arena_copy(x->arena, op->attrs,
+                                                (size_t)op->attr_count * sizeof *op->attrs)
+                               : NULL;
   made->results = HSC_NEW_ARRAY(x->arena, hsc__mlir_value, result_count + 1);
-  if (!made->results || (op->attr_count && !made->attrs)) return hsc_status_out_of_memory();
-  for (int i = 0; i < result_count; i++) made->results[i] = (hsc__mlir_value){.type = types[i], .owner = made, .block = at->block};
-  for (int i = 0; i < op->region_count; i++) op->regions[i]->parent = made;
+  if (!made->results || (op->attr_count && !made->attrs))
+    return hsc_status_out_of_memory();
+  for (int i = 0; i < result_count; i++)
+    made->results[i] = (hsc__mlir_value){.type = types[i], .owner = made, .block = at->block};
+  for (int i = 0; i < op->region_count; i++)
+    op->regions[i]->parent = made;
   if (at->block->op_count == at->capacity) {
     int32_t capacity = at->capacity ? 2 * at->capacity : 8;
     hsc__mlir_op **ops = HSC_NEW_ARRAY(x->arena, hsc__mlir_op *, capacity);
-    if (!ops) return hsc_status_out_of_memory();
-    if (at->block->op_count) memcpy(ops, at->block->ops, (size_t)at->block->op_count * sizeof *ops);
+    if (!ops)
+      return hsc_status_out_of_memory();
+    if (at->block->op_count)
+      memcpy(ops, at->block->ops, (size_t)at->block->op_count * sizeof *ops);
     at->block->ops = ops;
     at->capacity = capacity;
   }
   at->block->ops[at->block->op_count++] = made;
-  if (out_op) *out_op = made;
+  if (out_op)
+    *out_op = made;
   return NULL;
 }
 
-hsc_status *hsc__export_emit_value(hsc__export_op *op, const hsc_shape *shape, hsc__mlir_value **out_value) {
+hsc_status *hsc__export_emit_value(hsc__export_op *op,
+                                   const hsc_shape *shape,
+                                   hsc__mlir_value **out_value) {
   const hsc__mlir_type *type = hsc__export_type(op->x, shape);
   hsc__mlir_op *made;
   HSC_TRY(hsc__export_emit(op, 1, &type, &made));
@@ -205,20 +275,28 @@ hsc_status *hsc__export_emit_value(hsc__export_op *op, const hsc_shape *shape, h
   return NULL;
 }
 
-static hsc__export_node *new_node(hsc__exporter *x, const hsc_shape *shape, hsc__mlir_value *value) {
+static hsc__export_node *new_node(hsc__exporter *x,
+                                  const hsc_shape *shape,
+                                  hsc__mlir_value *value) {
   hsc__export_node *node = HSC_NEW(x->arena, hsc__export_node);
-  if (!node) return NULL;
+  if (!node)
+    return NULL;
   node->value = value;
   node->is_tuple = hsc_shape_is_tuple(shape);
   node->count = node->is_tuple ? shape->element_count : 0;
-  if (node->count) node->elements = HSC_NEW_ARRAY(x->arena, hsc__export_node, node->count);
+  if (node->count)
+    node->elements = HSC_NEW_ARRAY(x->arena, hsc__export_node, node->count);
   return node->count && !node->elements ? NULL : node;
 }
 
 // A value of a tuple type, taken apart.
-static hsc_status *node_of_value(hsc__exporter *x, const hsc_shape *shape, hsc__mlir_value *value, hsc__export_node **out_node) {
+static hsc_status *node_of_value(hsc__exporter *x,
+                                 const hsc_shape *shape,
+                                 hsc__mlir_value *value,
+                                 hsc__export_node **out_node) {
   hsc__export_node *node = *out_node = new_node(x, shape, value);
-  if (!node) return hsc_status_out_of_memory();
+  if (!node)
+    return hsc_status_out_of_memory();
   for (int i = 0; i < node->count; i++) {
     hsc__export_op op = {.x = x, .name = "stablehlo.get_tuple_element", .operand_count = 1};
     hsc__mlir_value *element;
@@ -232,39 +310,58 @@ static hsc_status *node_of_value(hsc__exporter *x, const hsc_shape *shape, hsc__
   return NULL;
 }
 
-hsc_status *hsc__export_value(hsc__exporter *x, const hsc__export_node *node, const hsc_shape *shape, hsc__mlir_value **out_value) {
+hsc_status *hsc__export_value(hsc__exporter *x,
+                              const hsc__export_node *node,
+                              const hsc_shape *shape,
+                              hsc__mlir_value **out_value) {
   if (node->value) {
     *out_value = node->value;
     return NULL;
   }
   hsc__export_op op = {.x = x, .name = "stablehlo.tuple", .operand_count = node->count};
   op.operands = HSC_NEW_ARRAY(x->arena, hsc__mlir_value *, node->count + 1);
-  if (!op.operands) return hsc_status_out_of_memory();
-  for (int i = 0; i < node->count; i++) HSC_TRY(hsc__export_value(x, &node->elements[i], &shape->elements[i], &op.operands[i]));
+  if (!op.operands)
+    return hsc_status_out_of_memory();
+  for (int i = 0; i < node->count; i++)
+    HSC_TRY(hsc__export_value(x, &node->elements[i], &shape->elements[i], &op.operands[i]));
   return hsc__export_emit_value(&op, shape, out_value);
 }
 
 // The arrays and tokens of a node, depth first.
 static void leaves_of(const hsc__export_node *node, hsc__mlir_value **values, int *count) {
-  if (!node->is_tuple) values[(*count)++] = node->value;
-  for (int i = 0; i < node->count; i++) leaves_of(&node->elements[i], values, count);
+  if (!node->is_tuple)
+    values[(*count)++] = node->value;
+  for (int i = 0; i < node->count; i++)
+    leaves_of(&node->elements[i], values, count);
 }
 
-static void types_of_leaves(hsc__exporter *x, const hsc_shape *shape, const hsc__mlir_type **types, int *count) {
-  if (!hsc_shape_is_tuple(shape)) types[(*count)++] = hsc__export_type(x, shape);
-  for (int i = 0; i < shape->element_count; i++) types_of_leaves(x, &shape->elements[i], types, count);
+static void types_of_leaves(hsc__exporter *x,
+                            const hsc_shape *shape,
+                            const hsc__mlir_type **types,
+                            int *count) {
+  if (!hsc_shape_is_tuple(shape))
+    types[(*count)++] = hsc__export_type(x, shape);
+  for (int i = 0; i < shape->element_count; i++)
+    types_of_leaves(x, &shape->elements[i], types, count);
 }
 
 static int count_leaves(const hsc_shape *shape) {
   int count = hsc_shape_is_tuple(shape) ? 0 : 1;
-  for (int i = 0; i < shape->element_count; i++) count += count_leaves(&shape->elements[i]);
+  for (int i = 0; i < shape->element_count; i++)
+    count += count_leaves(&shape->elements[i]);
   return count;
 }
 
-static hsc_status *node_of_leaves(hsc__exporter *x, const hsc_shape *shape, hsc__mlir_value *values, int *next, hsc__export_node **out_node) {
+static hsc_status *node_of_leaves(hsc__exporter *x,
+                                  const hsc_shape *shape,
+                                  hsc__mlir_value *values,
+                                  int *next,
+                                  hsc__export_node **out_node) {
   hsc__export_node *node = *out_node = new_node(x, shape, NULL);
-  if (!node) return hsc_status_out_of_memory();
-  if (!node->is_tuple) node->value = &values[(*next)++];
+  if (!node)
+    return hsc_status_out_of_memory();
+  if (!node->is_tuple)
+    node->value = &values[(*next)++];
   for (int i = 0; i < node->count; i++) {
     hsc__export_node *sub;
     HSC_TRY(node_of_leaves(x, &shape->elements[i], values, next, &sub));
@@ -273,25 +370,33 @@ static hsc_status *node_of_leaves(hsc__exporter *x, const hsc_shape *shape, hsc_
   return NULL;
 }
 
-static hsc__export_node *node_of(const hsc__exporter *x, const hsc_instr *instr) { return x->nodes[instr->id]; }
+static hsc__export_node *node_of(const hsc__exporter *x, const hsc_instr *instr) {
+  return x->nodes[instr->id];
+}
 
 // The leaves of operands [first, ...) as operands of the operation.
 static hsc_status *flat_operands(hsc__export_op *op, const hsc_instr *instr, int first) {
   int count = 0;
-  for (int i = first; i < instr->operand_count; i++) count += count_leaves(&instr->operands[i]->shape);
+  for (int i = first; i < instr->operand_count; i++)
+    count += count_leaves(&instr->operands[i]->shape);
   op->operands = HSC_NEW_ARRAY(op->x->arena, hsc__mlir_value *, count + 1);
-  if (!op->operands) return hsc_status_out_of_memory();
-  for (int i = first; i < instr->operand_count; i++) leaves_of(node_of(op->x, instr->operands[i]), op->operands, &op->operand_count);
+  if (!op->operands)
+    return hsc_status_out_of_memory();
+  for (int i = first; i < instr->operand_count; i++)
+    leaves_of(node_of(op->x, instr->operands[i]), op->operands, &op->operand_count);
   return NULL;
 }
 
 // The results are the leaves of the instruction's shape.
 static hsc_status *emit_leaves(hsc__export_op *op, const hsc_instr *instr) {
   hsc__exporter *x = op->x;
-  int count = 0, next = 0;
-  const hsc__mlir_type **types = HSC_NEW_ARRAY(x->arena, const hsc__mlir_type *, count_leaves(&instr->shape) + 1);
+  int count = 0;
+  int next = 0;
+  const hsc__mlir_type **types =
+      HSC_NEW_ARRAY(x->arena, const hsc__mlir_type *, count_leaves(&instr->shape) + 1);
   hsc__mlir_op *made;
-  if (!types) return hsc_status_out_of_memory();
+  if (!types)
+    return hsc_status_out_of_memory();
   types_of_leaves(x, &instr->shape, types, &count);
   HSC_TRY(hsc__export_emit(op, count, types, &made));
   return node_of_leaves(x, &instr->shape, made->results, &next, &x->nodes[instr->id]);
@@ -304,12 +409,16 @@ hsc_status *hsc__export_emit_instr(hsc__export_op *op) {
   bool several = hsc_shape_is_tuple(shape) && shape->element_count != 1;
   int count = several ? shape->element_count : 1;
   const hsc__mlir_type **types = HSC_NEW_ARRAY(x->arena, const hsc__mlir_type *, count + 1);
-  if (!types) return hsc_status_out_of_memory();
-  for (int i = 0; i < count; i++) types[i] = hsc__export_type(x, several ? &shape->elements[i] : shape);
+  if (!types)
+    return hsc_status_out_of_memory();
+  for (int i = 0; i < count; i++)
+    types[i] = hsc__export_type(x, several ? &shape->elements[i] : shape);
   HSC_TRY(hsc__export_emit(op, count, types, &made));
-  if (!several) return node_of_value(x, shape, &made->results[0], &x->nodes[op->instr->id]);
+  if (!several)
+    return node_of_value(x, shape, &made->results[0], &x->nodes[op->instr->id]);
   hsc__export_node *node = x->nodes[op->instr->id] = new_node(x, shape, NULL);
-  if (!node) return hsc_status_out_of_memory();
+  if (!node)
+    return hsc_status_out_of_memory();
   for (int i = 0; i < count; i++) {
     hsc__export_node *sub;
     HSC_TRY(node_of_value(x, &shape->elements[i], &made->results[i], &sub));
@@ -318,13 +427,17 @@ hsc_status *hsc__export_emit_instr(hsc__export_op *op) {
   return NULL;
 }
 
-// ---- computations ---------------------------------------------------------------------------------------------------------------
+// ---- computations -------------------------------------------------------------------------------
 
 static hsc_status *export_instr(hsc__exporter *x, const hsc_instr *instr);
 
 // The computation's instructions into the current block; arguments[i] is parameter i.
-static hsc_status *export_body(hsc__exporter *x, const hsc_computation *computation, hsc__export_node *const *arguments, hsc__export_node **out_root) {
-  if (computation->execution_thread) hsc__export_note(x, NOTE_THREAD, "execution threads");
+static hsc_status *export_body(hsc__exporter *x,
+                               const hsc_computation *computation,
+                               hsc__export_node *const *arguments,
+                               hsc__export_node **out_root) {
+  if (computation->execution_thread)
+    hsc__export_note(x, NOTE_THREAD, "execution threads");
   const hsc__mlir_attr *outer = x->location;
   for (const hsc_instr *instr = computation->first; instr; instr = instr->next) {
     if (instr->op == HSC_OP_PARAMETER) {
@@ -334,9 +447,12 @@ static hsc_status *export_body(hsc__exporter *x, const hsc_computation *computat
     const hsc__mlir_attr *location = location_of(x, instr->metadata);
     x->location = location ? location : outer;
     HSC_TRY(export_instr(x, instr));
-    if (!x->nodes[instr->id]) return hsc_status_out_of_memory();
-    if (instr->control_count) hsc__export_note(x, NOTE_CONTROL, "control dependencies");
-    if (hsc_shape_is_array(&instr->shape) && instr->op != HSC_OP_CUSTOM_CALL && !hsc_layout_is_default(&instr->shape))
+    if (!x->nodes[instr->id])
+      return hsc_status_out_of_memory();
+    if (instr->control_count)
+      hsc__export_note(x, NOTE_CONTROL, "control dependencies");
+    if (hsc_shape_is_array(&instr->shape) && instr->op != HSC_OP_CUSTOM_CALL &&
+        !hsc_layout_is_default(&instr->shape))
       hsc__export_note(x, NOTE_LAYOUT, "layouts of instructions");
   }
   x->location = outer;
@@ -344,65 +460,96 @@ static hsc_status *export_body(hsc__exporter *x, const hsc_computation *computat
   return NULL;
 }
 
-static hsc_status *emit_return(hsc__exporter *x, const char *name, int count, hsc__mlir_value **values) {
+static hsc_status *emit_return(hsc__exporter *x,
+                               const char *name,
+                               int count,
+                               hsc__mlir_value **values) {
   hsc__export_op op = {.x = x, .name = name, .operands = values, .operand_count = count};
   return hsc__export_emit(&op, 0, NULL, NULL);
 }
 
 // A new block with the leaves of `shapes` as arguments; the nodes of the shapes are given.
-static hsc_status *open_block(hsc__exporter *x, int count, const hsc_shape *const *shapes, hsc__export_block *out_block, hsc__export_node ***out_nodes) {
-  int leaves = 0, next = 0;
+static hsc_status *open_block(hsc__exporter *x,
+                              int count,
+                              const hsc_shape *const *shapes,
+                              hsc__export_block *out_block,
+                              hsc__export_node ***out_nodes) {
+  int leaves = 0;
+  int next = 0;
   hsc__mlir_block *block = HSC_NEW(x->arena, hsc__mlir_block);
   hsc__export_node **nodes = HSC_NEW_ARRAY(x->arena, hsc__export_node *, count + 1);
-  for (int i = 0; i < count; i++) leaves += count_leaves(shapes[i]);
+  for (int i = 0; i < count; i++)
+    leaves += count_leaves(shapes[i]);
   const hsc__mlir_type **types = HSC_NEW_ARRAY(x->arena, const hsc__mlir_type *, leaves + 1);
-  if (!block || !nodes || !types) return hsc_status_out_of_memory();
+  if (!block || !nodes || !types)
+    return hsc_status_out_of_memory();
   block->arguments = HSC_NEW_ARRAY(x->arena, hsc__mlir_value, leaves + 1);
-  if (!block->arguments) return hsc_status_out_of_memory();
+  if (!block->arguments)
+    return hsc_status_out_of_memory();
   int typed = 0;
-  for (int i = 0; i < count; i++) types_of_leaves(x, shapes[i], types, &typed);
-  for (int i = 0; i < leaves; i++) block->arguments[i] = (hsc__mlir_value){.type = types[i], .block = block};
+  for (int i = 0; i < count; i++)
+    types_of_leaves(x, shapes[i], types, &typed);
+  for (int i = 0; i < leaves; i++)
+    block->arguments[i] = (hsc__mlir_value){.type = types[i], .block = block};
   block->argument_count = leaves;
   *out_block = (hsc__export_block){.block = block};
   *out_nodes = nodes;
   x->at = out_block;
-  for (int i = 0; i < count; i++) HSC_TRY(node_of_leaves(x, shapes[i], block->arguments, &next, &nodes[i]));
+  for (int i = 0; i < count; i++)
+    HSC_TRY(node_of_leaves(x, shapes[i], block->arguments, &next, &nodes[i]));
   return NULL;
 }
 
 static hsc_status *add_region(hsc__export_op *op, hsc__mlir_block *block) {
   hsc__mlir_block **regions = HSC_NEW_ARRAY(op->x->arena, hsc__mlir_block *, op->region_count + 1);
-  if (!regions) return hsc_status_out_of_memory();
-  if (op->region_count) memcpy(regions, op->regions, (size_t)op->region_count * sizeof *regions);
+  if (!regions)
+    return hsc_status_out_of_memory();
+  if (op->region_count)
+    memcpy(regions, op->regions, (size_t)op->region_count * sizeof *regions);
   regions[op->region_count++] = block;
   op->regions = regions;
   return NULL;
 }
 
-// Runs `computation` in a block of its own. With `outside`, the computation sees those nodes instead of arguments of the block.
-static hsc_status *export_region(hsc__export_op *op, const hsc_computation *computation, hsc__export_node *const *outside) {
+// Runs `computation` in a block of its own. With `outside`, the computation sees those nodes
+// instead of arguments of the block.
+static hsc_status *export_region(hsc__export_op *op,
+                                 const hsc_computation *computation,
+                                 hsc__export_node *const *outside) {
   hsc__exporter *x = op->x;
-  hsc__export_block *saved = x->at, block;
+  hsc__export_block *saved = x->at;
+  hsc__export_block block;
   hsc__export_node **nodes, *root;
-  const hsc_shape **shapes = HSC_NEW_ARRAY(x->arena, const hsc_shape *, computation->parameter_count + 1);
-  if (!shapes) return hsc_status_out_of_memory();
-  for (int i = 0; i < computation->parameter_count; i++) shapes[i] = &computation->parameters[i]->shape;
+  const hsc_shape **shapes =
+      HSC_NEW_ARRAY(x->arena, const hsc_shape *, computation->parameter_count + 1);
+  if (!shapes)
+    return hsc_status_out_of_memory();
+  for (int i = 0; i < computation->parameter_count; i++)
+    shapes[i] = &computation->parameters[i]->shape;
   HSC_TRY(open_block(x, outside ? 0 : computation->parameter_count, shapes, &block, &nodes));
   HSC_TRY(export_body(x, computation, outside ? outside : nodes, &root));
-  hsc__mlir_value **values = HSC_NEW_ARRAY(x->arena, hsc__mlir_value *, count_leaves(&computation->root->shape) + 1);
+  hsc__mlir_value **values =
+      HSC_NEW_ARRAY(x->arena, hsc__mlir_value *, count_leaves(&computation->root->shape) + 1);
   int count = 0;
-  if (!values) return hsc_status_out_of_memory();
+  if (!values)
+    return hsc_status_out_of_memory();
   leaves_of(root, values, &count);
   HSC_TRY(emit_return(x, "stablehlo.return", count, values));
   x->at = saved;
   return add_region(op, block.block);
 }
 
-hsc_status *hsc__export_region(hsc__export_op *op, const hsc_computation *computation) { return export_region(op, computation, NULL); }
+hsc_status *hsc__export_region(hsc__export_op *op, const hsc_computation *computation) {
+  return export_region(op, computation, NULL);
+}
 
-static hsc_view address_key(const void *const *slot) { return (hsc_view){(const char *)slot, sizeof *slot}; }
+static hsc_view address_key(const void *const *slot) {
+  return (hsc_view){(const char *)slot, sizeof *slot};
+}
 
-hsc_status *hsc__export_function(hsc__exporter *x, const hsc_computation *computation, const char **out_symbol) {
+hsc_status *hsc__export_function(hsc__exporter *x,
+                                 const hsc_computation *computation,
+                                 const char **out_symbol) {
   const void *address = computation;
   const char *known = hsc_map_get(x->functions, address_key(&address));
   if (known) {
@@ -413,20 +560,25 @@ hsc_status *hsc__export_function(hsc__exporter *x, const hsc_computation *comput
   for (int i = 0;; i++) {
     bool added;
     const char *candidate = i ? hsc_arena_printf(x->arena, "%s_%d", name, i - 1) : name;
-    if (!candidate) return hsc_status_out_of_memory();
+    if (!candidate)
+      return hsc_status_out_of_memory();
     HSC_TRY(hsc_map_add(x->names, hsc_view_of(candidate), (void *)(uintptr_t)candidate, &added));
-    if (!added) continue;
+    if (!added)
+      continue;
     *out_symbol = candidate;
     break;
   }
   const void **key = hsc_arena_copy(x->arena, &address, sizeof address);
-  if (!key) return hsc_status_out_of_memory();
+  if (!key)
+    return hsc_status_out_of_memory();
   HSC_TRY(hsc_map_put(x->functions, address_key(key), (void *)(uintptr_t)*out_symbol));
   if (x->pending_count == x->pending_capacity) {
     int32_t capacity = x->pending_capacity ? 2 * x->pending_capacity : 8;
     const hsc_computation **list = HSC_NEW_ARRAY(x->arena, const hsc_computation *, capacity);
-    if (!list) return hsc_status_out_of_memory();
-    if (x->pending_count) memcpy(list, x->pending, (size_t)x->pending_count * sizeof *list);
+    if (!list)
+      return hsc_status_out_of_memory();
+    if (x->pending_count)
+      memcpy(list, x->pending, (size_t)x->pending_count * sizeof *list);
     x->pending = list;
     x->pending_capacity = capacity;
   }
@@ -434,67 +586,89 @@ hsc_status *hsc__export_function(hsc__exporter *x, const hsc_computation *comput
   return NULL;
 }
 
-// ---- calls and control flow -----------------------------------------------------------------------------------------------------
+// ---- calls and control flow ---------------------------------------------------------------------
 
 static bool called_once(const hsc__exporter *x, const hsc_computation *computation) {
   const void *address = computation;
   return (uintptr_t)hsc_map_get(x->callers, address_key(&address)) <= 1;
 }
 
-static hsc_status *inline_call(hsc__exporter *x, const hsc_instr *instr, const hsc_computation *computation, const hsc_instr *caller, hsc__export_node **out_root) {
-  hsc__export_node **arguments = HSC_NEW_ARRAY(x->arena, hsc__export_node *, caller->operand_count + 1);
-  if (!arguments) return hsc_status_out_of_memory();
-  if (computation->parameter_count != caller->operand_count) return HSC_EXPORT_ERR(x, instr, "%s: its computation takes other operands", hsc_op_text(instr->op));
-  for (int i = 0; i < caller->operand_count; i++) arguments[i] = node_of(x, caller->operands[i]);
+static hsc_status *inline_call(hsc__exporter *x,
+                               const hsc_instr *instr,
+                               const hsc_computation *computation,
+                               const hsc_instr *caller,
+                               hsc__export_node **out_root) {
+  hsc__export_node **arguments =
+      HSC_NEW_ARRAY(x->arena, hsc__export_node *, caller->operand_count + 1);
+  if (!arguments)
+    return hsc_status_out_of_memory();
+  if (computation->parameter_count != caller->operand_count)
+    return HSC_EXPORT_ERR(x, instr, "%s: its computation takes other operands",
+                          hsc_op_text(instr->op));
+  for (int i = 0; i < caller->operand_count; i++)
+    arguments[i] = node_of(x, caller->operands[i]);
   return export_body(x, computation, arguments, out_root);
 }
 
 static bool has_attributes(const hsc_instr *instr) {
-  return instr->sharding || instr->frontend_attributes || instr->backend_config || instr->extra_attributes;
+  return instr->sharding || instr->frontend_attributes || instr->backend_config ||
+         instr->extra_attributes;
 }
 
-// A call that is marked as one, with its name, attributes and version, as the import and XLA write it. *out_done false when it is none, or when what it
-// says cannot be read: it is a call then.
+// A call that is marked as one, with its name, attributes and version, as the import and XLA write
+// it. *out_done false when it is none, or when what it says cannot be read: it is a call then.
 static hsc_status *export_composite(hsc__exporter *x, const hsc_instr *instr, bool *out_done) {
   *out_done = false;
-  if (instr->op != HSC_OP_CALL || !instr->extra_attributes || strcmp(instr->extra_attributes, "is_composite=true") || !instr->frontend_attributes) return NULL;
-  const hsc__mlir_attr *dict = hsc__export_frontend(x, instr->frontend_attributes), *name = NULL, *attributes = NULL;
-  if (!dict) return NULL;
+  if (instr->op != HSC_OP_CALL || !instr->extra_attributes ||
+      strcmp(instr->extra_attributes, "is_composite=true") || !instr->frontend_attributes)
+    return NULL;
+  const hsc__mlir_attr *dict = hsc__export_frontend(x, instr->frontend_attributes);
+  const hsc__mlir_attr *name = NULL;
+  const hsc__mlir_attr *attributes = NULL;
+  if (!dict)
+    return NULL;
   int64_t version = 0;
   hsc__mlir_named *rest = HSC_NEW_ARRAY(x->arena, hsc__mlir_named, dict->count);
   int rest_count = 0;
-  if (!rest) return hsc_status_out_of_memory();
+  if (!rest)
+    return hsc_status_out_of_memory();
   for (int i = 0; i < dict->count; i++) {
     const hsc__mlir_named *entry = &dict->entries[i];
     if (hsc_view_equals_text(entry->name, "composite.name")) {
       name = entry->value;
     } else if (hsc_view_equals_text(entry->name, "composite.version")) {
       hsc_view text = entry->value->text;
-      if (text.size < 1 || text.size > 9) return NULL;
+      if (text.size < 1 || text.size > 9)
+        return NULL;
       for (size_t k = 0; k < text.size; k++) {
-        if (text.data[k] < '0' || text.data[k] > '9') return NULL;
+        if (text.data[k] < '0' || text.data[k] > '9')
+          return NULL;
         version = 10 * version + (text.data[k] - '0');
       }
     } else if (hsc_view_equals_text(entry->name, "composite.attributes")) {
       hsc_status *status = hsc__mlir_text_read_attr(entry->value->text, x->arena, &attributes);
       bool read = !status && attributes->kind == HSC_MLIR_DICT;
       hsc_status_free(status);
-      if (!read) return NULL;
+      if (!read)
+        return NULL;
     } else {
       rest[rest_count++] = *entry;
     }
   }
-  if (!name) return NULL;
-  hsc_instr plain = *instr;   // without the marks
+  if (!name)
+    return NULL;
+  hsc_instr plain = *instr;  // without the marks
   plain.extra_attributes = plain.frontend_attributes = NULL;
   hsc__export_op op = {.x = x, .instr = instr, .name = "stablehlo.composite"};
   const char *symbol;
   HSC_TRY(hsc__export_function(x, instr->called[0], &symbol));
-  if (attributes && attributes->count) hsc__export_put(&op, "composite_attributes", attributes);
+  if (attributes && attributes->count)
+    hsc__export_put(&op, "composite_attributes", attributes);
   hsc__export_put(&op, "decomposition", hsc__export_symbol(x, symbol));
   hsc__export_put(&op, "name", name);
   hsc__export_put(&op, "version", hsc__export_int(x, HSC_TYPE_S32, version));
-  if (rest_count) hsc__export_put(&op, "mhlo.frontend_attributes", hsc__export_dict(x, rest_count, rest));
+  if (rest_count)
+    hsc__export_put(&op, "mhlo.frontend_attributes", hsc__export_dict(x, rest_count, rest));
   HSC_TRY(flat_operands(&op, instr, 0));
   HSC_TRY(hsc__export_discardable(&op, &plain));
   *out_done = true;
@@ -505,33 +679,42 @@ static hsc_status *export_call(hsc__exporter *x, const hsc_instr *instr) {
   const hsc_computation *computation = instr->called[0];
   bool composite;
   HSC_TRY(export_composite(x, instr, &composite));
-  if (composite) return NULL;
+  if (composite)
+    return NULL;
   bool fusion = instr->op == HSC_OP_FUSION;
-  if (fusion && has_attributes(instr)) hsc__export_note(x, NOTE_GONE, "attributes of copies, fusions and the like, which are no operations of their own in StableHLO");
-  if (called_once(x, computation) && (fusion || !has_attributes(instr))) return inline_call(x, instr, computation, instr, &x->nodes[instr->id]);
+  if (fusion && has_attributes(instr))
+    hsc__export_note(x, NOTE_GONE,
+                     "attributes of copies, fusions and the like, which are no operations of their "
+                     "own in StableHLO");
+  if (called_once(x, computation) && (fusion || !has_attributes(instr)))
+    return inline_call(x, instr, computation, instr, &x->nodes[instr->id]);
   hsc__export_op op = {.x = x, .instr = instr, .name = "func.call"};
   const char *symbol;
   HSC_TRY(hsc__export_function(x, computation, &symbol));
   hsc__export_put(&op, "callee", hsc__export_symbol(x, symbol));
   HSC_TRY(flat_operands(&op, instr, 0));
-  if (!fusion) HSC_TRY(hsc__export_discardable(&op, instr));
+  if (!fusion)
+    HSC_TRY(hsc__export_discardable(&op, instr));
   return emit_leaves(&op, instr);
 }
 
 static hsc_status *export_while(hsc__exporter *x, const hsc_instr *instr) {
   hsc__export_op op = {.x = x, .instr = instr, .name = "stablehlo.while"};
   HSC_TRY(flat_operands(&op, instr, 0));
-  for (int i = 0; i < 2; i++) HSC_TRY(export_region(&op, instr->called[i], NULL));
+  for (int i = 0; i < 2; i++)
+    HSC_TRY(export_region(&op, instr->called[i], NULL));
   HSC_TRY(hsc__export_discardable(&op, instr));
   return emit_leaves(&op, instr);
 }
 
 static hsc_status *export_conditional(hsc__exporter *x, const hsc_instr *instr) {
   bool two = instr->operands[0]->shape.type == HSC_TYPE_PRED;
-  hsc__export_op op = {.x = x, .instr = instr, .name = two ? "stablehlo.if" : "stablehlo.case", .operand_count = 1};
+  hsc__export_op op = {
+      .x = x, .instr = instr, .name = two ? "stablehlo.if" : "stablehlo.case", .operand_count = 1};
   hsc__mlir_value *selector = node_of(x, instr->operands[0])->value;
   op.operands = hsc_arena_copy(x->arena, &selector, sizeof selector);
-  if (!op.operands) return hsc_status_out_of_memory();
+  if (!op.operands)
+    return hsc_status_out_of_memory();
   for (int i = 0; i < instr->called_count; i++) {
     hsc__export_node *argument = node_of(x, instr->operands[i + 1]);
     HSC_TRY(export_region(&op, instr->called[i], &argument));
@@ -558,7 +741,8 @@ static hsc_status *export_async(hsc__exporter *x, const hsc_instr *instr) {
     return NULL;
   }
   hsc__export_node *root;
-  if (instr->called_count < 1) return HSC_EXPORT_ERR(x, instr, "async-start: it calls nothing");
+  if (instr->called_count < 1)
+    return HSC_EXPORT_ERR(x, instr, "async-start: it calls nothing");
   HSC_TRY(inline_call(x, instr, instr->called[0], instr, &root));
   x->nodes[instr->id] = root;
   return NULL;
@@ -566,8 +750,10 @@ static hsc_status *export_async(hsc__exporter *x, const hsc_instr *instr) {
 
 static hsc_status *export_tuple(hsc__exporter *x, const hsc_instr *instr) {
   hsc__export_node *node = x->nodes[instr->id] = new_node(x, &instr->shape, NULL);
-  if (!node) return hsc_status_out_of_memory();
-  for (int i = 0; i < instr->operand_count; i++) node->elements[i] = *node_of(x, instr->operands[i]);
+  if (!node)
+    return hsc_status_out_of_memory();
+  for (int i = 0; i < instr->operand_count; i++)
+    node->elements[i] = *node_of(x, instr->operands[i]);
   return NULL;
 }
 
@@ -575,37 +761,61 @@ static hsc_status *export_instr(hsc__exporter *x, const hsc_instr *instr) {
   bool done;
   x->instr = instr;
   switch (instr->op) {
-    case HSC_OP_TUPLE: return export_tuple(x, instr);
+    case HSC_OP_TUPLE:
+      return export_tuple(x, instr);
     case HSC_OP_GET_TUPLE_ELEMENT: {
       hsc__export_node *tuple = node_of(x, instr->operands[0]);
-      if (instr->attr.index.value >= tuple->count) return HSC_EXPORT_ERR(x, instr, "get-tuple-element: an element of a pending result");
+      if (instr->attr.index.value >= tuple->count)
+        return HSC_EXPORT_ERR(x, instr, "get-tuple-element: an element of a pending result");
       x->nodes[instr->id] = &tuple->elements[instr->attr.index.value];
       return NULL;
     }
-    case HSC_OP_COPY: case HSC_OP_COPY_DONE: case HSC_OP_ADD_DEPENDENCY: case HSC_OP_DOMAIN: case HSC_OP_COPY_START:
-    case HSC_OP_ALL_GATHER_DONE: case HSC_OP_ALL_REDUCE_DONE: case HSC_OP_COLLECTIVE_PERMUTE_DONE:
+    case HSC_OP_COPY:
+    case HSC_OP_COPY_DONE:
+    case HSC_OP_ADD_DEPENDENCY:
+    case HSC_OP_DOMAIN:
+    case HSC_OP_COPY_START:
+    case HSC_OP_ALL_GATHER_DONE:
+    case HSC_OP_ALL_REDUCE_DONE:
+    case HSC_OP_COLLECTIVE_PERMUTE_DONE:
       x->nodes[instr->id] = node_of(x, instr->operands[0]);
-      if (has_attributes(instr)) hsc__export_note(x, NOTE_GONE, "attributes of copies, fusions and the like, which are no operations of their own in StableHLO");
+      if (has_attributes(instr))
+        hsc__export_note(x, NOTE_GONE,
+                         "attributes of copies, fusions and the like, which are no operations of "
+                         "their own in StableHLO");
       return NULL;
-    case HSC_OP_CALL: case HSC_OP_FUSION: return export_call(x, instr);
-    case HSC_OP_WHILE: return export_while(x, instr);
-    case HSC_OP_CONDITIONAL: return export_conditional(x, instr);
-    case HSC_OP_OPT_BARRIER: return export_barrier(x, instr);
-    case HSC_OP_ASYNC_START: case HSC_OP_ASYNC_UPDATE: case HSC_OP_ASYNC_DONE: return export_async(x, instr);
-    default: break;
+    case HSC_OP_CALL:
+    case HSC_OP_FUSION:
+      return export_call(x, instr);
+    case HSC_OP_WHILE:
+      return export_while(x, instr);
+    case HSC_OP_CONDITIONAL:
+      return export_conditional(x, instr);
+    case HSC_OP_OPT_BARRIER:
+      return export_barrier(x, instr);
+    case HSC_OP_ASYNC_START:
+    case HSC_OP_ASYNC_UPDATE:
+    case HSC_OP_ASYNC_DONE:
+      return export_async(x, instr);
+    default:
+      break;
   }
   HSC_TRY(hsc__export_plain(x, instr, &done));
-  return done ? NULL : HSC_EXPORT_ERR(x, instr, "%s: there is no such operation in StableHLO", hsc_op_text(instr->op));
+  return done ? NULL
+              : HSC_EXPORT_ERR(x, instr, "%s: there is no such operation in StableHLO",
+                               hsc_op_text(instr->op));
 }
 
-// ---- functions and the module ---------------------------------------------------------------------------------------------------
+// ---- functions and the module -------------------------------------------------------------------
 
 // The place of a leaf among the leaves of several shapes; -1 when the path ends at a tuple.
 static int leaf_of(const hsc_shape *shape, hsc_dims path) {
   int leaf = 0;
   for (int i = 0; i < path.count; i++) {
-    if (!hsc_shape_is_tuple(shape) || path.v[i] < 0 || path.v[i] >= shape->element_count) return -1;
-    for (int k = 0; k < path.v[i]; k++) leaf += count_leaves(&shape->elements[k]);
+    if (!hsc_shape_is_tuple(shape) || path.v[i] < 0 || path.v[i] >= shape->element_count)
+      return -1;
+    for (int k = 0; k < path.v[i]; k++)
+      leaf += count_leaves(&shape->elements[k]);
     shape = &shape->elements[path.v[i]];
   }
   return hsc_shape_is_tuple(shape) ? -1 : leaf;
@@ -617,38 +827,64 @@ typedef struct leaf_attrs {
 } leaf_attrs;
 
 static void add_leaf_attr(leaf_attrs *leaf, const char *name, const hsc__mlir_attr *value) {
-  if (leaf->count < (int)HSC_COUNT_OF(leaf->entries)) leaf->entries[leaf->count++] = (hsc__mlir_named){hsc_view_of(name), value};
+  if (leaf->count < (int)HSC_COUNT_OF(leaf->entries))
+    leaf->entries[leaf->count++] = (hsc__mlir_named){hsc_view_of(name), value};
 }
 
 // Aliasing, donation and shardings of the entry's arguments.
-static hsc_status *argument_attrs(hsc__exporter *x, const hsc_computation *entry, hsc__export_op *op) {
+static hsc_status *argument_attrs(hsc__exporter *x,
+                                  const hsc_computation *entry,
+                                  hsc__export_op *op) {
   const hsc_module *m = x->module;
-  int total = 0, at = 0;
-  for (int i = 0; i < entry->parameter_count; i++) total += count_leaves(&entry->parameters[i]->shape);
+  int total = 0;
+  int at = 0;
+  for (int i = 0; i < entry->parameter_count; i++)
+    total += count_leaves(&entry->parameters[i]->shape);
   const hsc__mlir_attr **list = HSC_NEW_ARRAY(x->arena, const hsc__mlir_attr *, total + 1);
   leaf_attrs *attrs = HSC_NEW_ARRAY(x->arena, leaf_attrs, total + 1);
   bool any = false;
-  if (!list || !attrs) return hsc_status_out_of_memory();
+  if (!list || !attrs)
+    return hsc_status_out_of_memory();
   for (int i = 0; i < entry->parameter_count; i++) {
     const hsc_instr *parameter = entry->parameters[i];
     int leaves = count_leaves(&parameter->shape);
     for (int k = 0; k < m->donor_count; k++) {
-      int leaf = m->donors[k].parameter == i ? leaf_of(&parameter->shape, m->donors[k].parameter_index) : -1;
-      if (leaf >= 0 && !attrs[at + leaf].count) add_leaf_attr(&attrs[at + leaf], "jax.buffer_donor", hsc__export_bool(x, true));
+      int leaf = m->donors[k].parameter == i
+                     ? leaf_of(&parameter->shape, m->donors[k].parameter_index)
+                     : -1;
+      if (leaf >= 0 && !attrs[at + leaf].count)
+        add_leaf_attr(&attrs[at + leaf], "jax.buffer_donor", hsc__export_bool(x, true));
     }
     bool shard = parameter->sharding && leaves == 1;
-    if (shard) add_leaf_attr(&attrs[at], "mhlo.sharding", hsc__export_text(x, hsc_view_of(parameter->sharding)));
-    const hsc__mlir_attr *frontend = parameter->frontend_attributes && leaves == 1 ? hsc__export_frontend(x, parameter->frontend_attributes) : NULL;
-    if (frontend) add_leaf_attr(&attrs[at], "mhlo.frontend_attributes", frontend);
-    if (!shard && parameter->sharding) hsc__export_note(x, NOTE_GONE, "attributes of copies, fusions and the like, which are no operations of their own in StableHLO");
-    if (!frontend && parameter->frontend_attributes) hsc__export_note(x, NOTE_GONE, "attributes of copies, fusions and the like, which are no operations of their own in StableHLO");
+    if (shard)
+      add_leaf_attr(&attrs[at], "mhlo.sharding",
+                    hsc__export_text(x, hsc_view_of(parameter->sharding)));
+    const hsc__mlir_attr *frontend = parameter->frontend_attributes && leaves == 1
+                                         ? hsc__export_frontend(x, parameter->frontend_attributes)
+                                         : NULL;
+    if (frontend)
+      add_leaf_attr(&attrs[at], "mhlo.frontend_attributes", frontend);
+    if (!shard && parameter->sharding)
+      hsc__export_note(x, NOTE_GONE,
+                       "attributes of copies, fusions and the like, which are no operations of "
+                       "their own in StableHLO");
+    if (!frontend && parameter->frontend_attributes)
+      hsc__export_note(x, NOTE_GONE,
+                       "attributes of copies, fusions and the like, which are no operations of "
+                       "their own in StableHLO");
     for (int k = 0; k < m->alias_count; k++) {
       const hsc_alias *alias = &m->aliases[k];
-      if (alias->parameter != i) continue;
-      int leaf = leaf_of(&parameter->shape, alias->parameter_index), output = leaf_of(&entry->root->shape, alias->output_index);
-      if (leaf < 0 || output < 0 || attrs[at + leaf].count == (int)HSC_COUNT_OF(attrs[0].entries)) hsc__export_note(x, NOTE_ALIAS, "aliases of whole tuples");
-      else add_leaf_attr(&attrs[at + leaf], "tf.aliasing_output", hsc__export_int(x, HSC_TYPE_S32, output));
-      if (alias->must_alias) hsc__export_note(x, NOTE_MUST_ALIAS, "must-alias (the alias itself is kept)");
+      if (alias->parameter != i)
+        continue;
+      int leaf = leaf_of(&parameter->shape, alias->parameter_index);
+      int output = leaf_of(&entry->root->shape, alias->output_index);
+      if (leaf < 0 || output < 0 || attrs[at + leaf].count == (int)HSC_COUNT_OF(attrs[0].entries))
+        hsc__export_note(x, NOTE_ALIAS, "aliases of whole tuples");
+      else
+        add_leaf_attr(&attrs[at + leaf], "tf.aliasing_output",
+                      hsc__export_int(x, HSC_TYPE_S32, output));
+      if (alias->must_alias)
+        hsc__export_note(x, NOTE_MUST_ALIAS, "must-alias (the alias itself is kept)");
     }
     at += leaves;
   }
@@ -656,14 +892,17 @@ static hsc_status *argument_attrs(hsc__exporter *x, const hsc_computation *entry
     any |= attrs[i].count > 0;
     list[i] = hsc__export_dict(x, attrs[i].count, attrs[i].entries);
   }
-  if (any) hsc__export_put(op, "arg_attrs", hsc__export_array(x, total, list));
+  if (any)
+    hsc__export_put(op, "arg_attrs", hsc__export_array(x, total, list));
   return NULL;
 }
 
-// The shardings of a result that is a tuple, "{{replicated}, {devices=[2,1]<=[2]}}", one for each result of the function.
+// The shardings of a result that is a tuple, "{{replicated}, {devices=[2,1]<=[2]}}", one for each
+// result of the function.
 static void result_attrs(hsc__exporter *x, const hsc_instr *root, int count, hsc__export_op *op) {
   const char *at = root->sharding;
-  if (!at || !hsc_shape_is_tuple(&root->shape) || at[0] != '{' || at[1] != '{' || count < 1) return;
+  if (!at || !hsc_shape_is_tuple(&root->shape) || at[0] != '{' || at[1] != '{' || count < 1)
+    return;
   const hsc__mlir_attr **list = HSC_NEW_ARRAY(x->arena, const hsc__mlir_attr *, count + 1);
   int found = 0;
   for (at++; list && *at == '{' && found < count; found++) {
@@ -671,62 +910,90 @@ static void result_attrs(hsc__exporter *x, const hsc_instr *root, int count, hsc
     int depth = 0;
     for (; *at; at++) {
       depth += (*at == '{') - (*at == '}');
-      if (depth == 0) break;
+      if (depth == 0)
+        break;
     }
-    if (!*at) break;
+    if (!*at)
+      break;
     at++;
     hsc__mlir_named *entry = HSC_NEW(x->arena, hsc__mlir_named);
-    if (!entry) return;
-    *entry = (hsc__mlir_named){hsc_view_of("mhlo.sharding"), hsc__export_text(x, (hsc_view){start, (size_t)(at - start)})};
+    if (!entry)
+      return;
+    *entry = (hsc__mlir_named){hsc_view_of("mhlo.sharding"),
+                               hsc__export_text(x, (hsc_view){start, (size_t)(at - start)})};
     list[found] = hsc__export_dict(x, 1, entry);
-    while (*at == ',' || *at == ' ') at++;
+    while (*at == ',' || *at == ' ')
+      at++;
   }
-  if (list && found == count) hsc__export_put(op, "res_attrs", hsc__export_array(x, count, list));
-  else hsc__export_note(x, NOTE_GONE, "the sharding of a tuple that is no list of the results'");
+  if (list && found == count)
+    hsc__export_put(op, "res_attrs", hsc__export_array(x, count, list));
+  else
+    hsc__export_note(x, NOTE_GONE, "the sharding of a tuple that is no list of the results'");
 }
 
-static hsc_status *export_function(hsc__exporter *x, hsc__export_block *module_block, const hsc_computation *computation, const char *symbol, bool is_entry) {
+static hsc_status *export_function(hsc__exporter *x,
+                                   hsc__export_block *module_block,
+                                   const hsc_computation *computation,
+                                   const char *symbol,
+                                   bool is_entry) {
   hsc__export_block block;
   hsc__export_node **nodes, *root;
-  const hsc_shape **shapes = HSC_NEW_ARRAY(x->arena, const hsc_shape *, computation->parameter_count + 1), *result = &computation->root->shape;
-  if (!shapes) return hsc_status_out_of_memory();
+  const hsc_shape **shapes =
+      HSC_NEW_ARRAY(x->arena, const hsc_shape *, computation->parameter_count + 1);
+  const hsc_shape *result = &computation->root->shape;
+  if (!shapes)
+    return hsc_status_out_of_memory();
   x->location = NULL;
-  for (int i = 0; i < computation->parameter_count; i++) shapes[i] = &computation->parameters[i]->shape;
+  for (int i = 0; i < computation->parameter_count; i++)
+    shapes[i] = &computation->parameters[i]->shape;
   HSC_TRY(open_block(x, computation->parameter_count, shapes, &block, &nodes));
   HSC_TRY(export_body(x, computation, nodes, &root));
   int count = 0;
-  hsc__mlir_value **values = HSC_NEW_ARRAY(x->arena, hsc__mlir_value *, count_leaves(result) + result->element_count + 1);
-  if (!values) return hsc_status_out_of_memory();
+  hsc__mlir_value **values =
+      HSC_NEW_ARRAY(x->arena, hsc__mlir_value *, count_leaves(result) + result->element_count + 1);
+  if (!values)
+    return hsc_status_out_of_memory();
   leaves_of(root, values, &count);
   HSC_TRY(emit_return(x, "func.return", count, values));
   hsc__mlir_type *type = HSC_NEW(x->arena, hsc__mlir_type);
-  if (!type) return hsc_status_out_of_memory();
+  if (!type)
+    return hsc_status_out_of_memory();
   type->kind = HSC_MLIR_FUNCTION;
   type->input_count = block.block->argument_count;
   type->element_count = type->input_count + count;
   type->elements = HSC_NEW_ARRAY(x->arena, const hsc__mlir_type *, type->element_count + 1);
-  if (!type->elements) return hsc_status_out_of_memory();
-  for (int i = 0; i < type->input_count; i++) type->elements[i] = block.block->arguments[i].type;
-  for (int i = 0; i < count; i++) type->elements[type->input_count + i] = values[i]->type;
+  if (!type->elements)
+    return hsc_status_out_of_memory();
+  for (int i = 0; i < type->input_count; i++)
+    type->elements[i] = block.block->arguments[i].type;
+  for (int i = 0; i < count; i++)
+    type->elements[type->input_count + i] = values[i]->type;
   x->at = module_block;
   x->location = NULL;
   hsc__export_op op = {.x = x, .name = "func.func"};
-  if (is_entry) HSC_TRY(argument_attrs(x, computation, &op));
-  if (is_entry) result_attrs(x, computation->root, count, &op);
+  if (is_entry)
+    HSC_TRY(argument_attrs(x, computation, &op));
+  if (is_entry)
+    result_attrs(x, computation->root, count, &op);
   hsc__export_put(&op, "function_type", hsc__export_type_attr(x, type));
   hsc__export_put(&op, "sym_name", hsc__export_text(x, hsc_view_of(symbol)));
-  hsc__export_put(&op, "sym_visibility", hsc__export_text(x, hsc_view_of(is_entry ? "public" : "private")));
+  hsc__export_put(&op, "sym_visibility",
+                  hsc__export_text(x, hsc_view_of(is_entry ? "public" : "private")));
   HSC_TRY(add_region(&op, block.block));
   return hsc__export_emit(&op, 0, NULL, NULL);
 }
 
 static hsc_status *count_callers(hsc__exporter *x) {
-  HSC_FOR_EACH_COMPUTATION(x->module, computation)
+  HSC_FOR_EACH_COMPUTATION (x->module, computation)
     for (const hsc_instr *instr = computation->first; instr; instr = instr->next)
       for (int i = 0; i < instr->called_count; i++) {
-        const void *address = instr->called[i], **key = hsc_arena_copy(x->arena, &address, sizeof address);
-        if (!key) return hsc_status_out_of_memory();
-        HSC_TRY(hsc_map_put(x->callers, address_key(key), (void *)((uintptr_t)hsc_map_get(x->callers, address_key(&address)) + 1)));
+        const void *address = instr->called[i];
+        const void **key = hsc_arena_copy(x->arena, &address, sizeof address);
+        if (!key)
+          return hsc_status_out_of_memory();
+        HSC_TRY(
+            hsc_map_put(x->callers, address_key(key),
+                        (void *)((uintptr_t)hsc_map_get(x->callers, address_key(&address)) + 1)));
       }
   return NULL;
 }
@@ -735,30 +1002,38 @@ static hsc_status *put_entry_shapes(hsc__exporter *x, hsc__export_op *op) {
   const hsc_computation *entry = x->module->entry;
   const hsc_shape *result = &entry->root->shape;
   bool plain = !hsc_shape_is_tuple(result) || result->element_count != 1;
-  for (int i = 0; i < result->element_count; i++) plain &= !hsc_shape_is_tuple(&result->elements[i]);
-  for (int i = 0; i < entry->parameter_count; i++) plain &= !hsc_shape_is_tuple(&entry->parameters[i]->shape);
-  if (plain) return NULL;
+  for (int i = 0; i < result->element_count; i++)
+    plain &= !hsc_shape_is_tuple(&result->elements[i]);
+  for (int i = 0; i < entry->parameter_count; i++)
+    plain &= !hsc_shape_is_tuple(&entry->parameters[i]->shape);
+  if (plain)
+    return NULL;
   hsc_bytes text = {0};
   hsc_bytes_append_text(&text, "{(");
   for (int i = 0; i < entry->parameter_count; i++) {
-    if (i) hsc_bytes_append_text(&text, ", ");
+    if (i)
+      hsc_bytes_append_text(&text, ", ");
     hsc_shape_print(&entry->parameters[i]->shape, false, &text);
   }
   hsc_bytes_append_text(&text, ")->");
   hsc_shape_print(result, false, &text);
   hsc_bytes_append_char(&text, '}');
   hsc_status *status = hsc_bytes_status(&text);
-  if (!status) hsc__export_put(op, HSC__ENTRY_SHAPES, hsc__export_text(x, hsc_bytes_view(&text)));
+  if (!status)
+    hsc__export_put(op, HSC__ENTRY_SHAPES, hsc__export_text(x, hsc_bytes_view(&text)));
   hsc_bytes_deinit(&text);
   return status;
 }
 
 static hsc_status *export_module(hsc__exporter *x, hsc__mlir_op **out_top) {
   const hsc_module *m = x->module;
-  hsc__mlir_block *body = HSC_NEW(x->arena, hsc__mlir_block), *outer = HSC_NEW(x->arena, hsc__mlir_block);
+  hsc__mlir_block *body = HSC_NEW(x->arena, hsc__mlir_block);
+  hsc__mlir_block *outer = HSC_NEW(x->arena, hsc__mlir_block);
   bool added;
-  if (!body || !outer) return hsc_status_out_of_memory();
-  hsc__export_block module_block = {.block = body}, outer_block = {.block = outer};
+  if (!body || !outer)
+    return hsc_status_out_of_memory();
+  hsc__export_block module_block = {.block = body};
+  hsc__export_block outer_block = {.block = outer};
   HSC_TRY(count_callers(x));
   HSC_TRY(hsc_map_add(x->names, HSC_VIEW("main"), (void *)(uintptr_t)"main", &added));
   HSC_TRY(export_function(x, &module_block, m->entry, "main", true));
@@ -770,21 +1045,31 @@ static hsc_status *export_module(hsc__exporter *x, hsc__mlir_op **out_top) {
   x->at = &outer_block;
   hsc__export_op op = {.x = x, .name = "builtin.module"};
   hsc__export_put(&op, "sym_name", hsc__export_text(x, hsc_view_of(m->name)));
-  hsc__export_put(&op, "mhlo.num_partitions", hsc__export_int(x, HSC_TYPE_S32, m->num_partitions < 1 ? 1 : m->num_partitions));
-  hsc__export_put(&op, "mhlo.num_replicas", hsc__export_int(x, HSC_TYPE_S32, m->replica_count < 1 ? 1 : m->replica_count));
+  hsc__export_put(&op, "mhlo.num_partitions",
+                  hsc__export_int(x, HSC_TYPE_S32, m->num_partitions < 1 ? 1 : m->num_partitions));
+  hsc__export_put(&op, "mhlo.num_replicas",
+                  hsc__export_int(x, HSC_TYPE_S32, m->replica_count < 1 ? 1 : m->replica_count));
   HSC_TRY(put_entry_shapes(x, &op));
-  if (m->extra_attributes) hsc__export_note(x, NOTE_HEADER, "attributes of the module's header");
-  if (m->is_scheduled) hsc__export_note(x, NOTE_SCHEDULE, "the schedule");
+  if (m->extra_attributes)
+    hsc__export_note(x, NOTE_HEADER, "attributes of the module's header");
+  if (m->is_scheduled)
+    hsc__export_note(x, NOTE_SCHEDULE, "the schedule");
   HSC_TRY(add_region(&op, body));
   return hsc__export_emit(&op, 0, NULL, out_top);
 }
 
-hsc_status *hsc__stablehlo_export(const hsc_module *module, bool chlo, hsc_arena *arena, hsc_bytes *notes, hsc__mlir_op **out_top) {
+hsc_status *hsc__stablehlo_export(const hsc_module *module,
+                                  bool chlo,
+                                  hsc_arena *arena,
+                                  hsc_bytes *notes,
+                                  hsc__mlir_op **out_top) {
   hsc__exporter x = {.module = module, .arena = arena, .chlo = chlo, .notes = notes};
   hsc_status *status = NULL;
   *out_top = NULL;
   x.nodes = HSC_NEW_ARRAY(arena, hsc__export_node *, module->next_id + 1);
-  if (!x.nodes || !module->entry) HSC_GOTO(module->entry ? hsc_status_out_of_memory() : HSC_ERR(INVALID_ARGUMENT, "the module has no entry computation"));
+  if (!x.nodes || !module->entry)
+    HSC_GOTO(module->entry ? hsc_status_out_of_memory()
+                           : HSC_ERR(INVALID_ARGUMENT, "the module has no entry computation"));
   HSC_GOTO(hsc_map_create(&x.functions));
   HSC_GOTO(hsc_map_create(&x.names));
   HSC_GOTO(hsc_map_create(&x.callers));

@@ -9,57 +9,96 @@ typedef struct hsc__importer {
   hsc_module *module;
   hsc__mlir_op *top;
   const char *path;
-  hsc_arena *arena;          // dies with the import
-  hsc_map *functions;        // name -> function record
+  hsc_arena *arena;    // dies with the import
+  hsc_map *functions;  // name -> function record
   struct {
-    const char *name;        // by its address: readers keep one copy of each name, as a rule
+    const char *name;  // by its address: readers keep one copy of each name, as a rule
     int kind, check;
-  } known[HSC__KNOWN_NAMES]; // what operation names were found to be (stablehlo_import.c)
+  } known[HSC__KNOWN_NAMES];  // what operation names were found to be (stablehlo_import.c)
   int depth;
-  int partition_count;       // mhlo.num_partitions
-  int64_t inlined;           // operations of calls that stand in line
-  struct hsc__sdy *sdy;      // meshes and parts of arrays (sdy_import.c); NULL = the program has no mesh
+  int partition_count;  // mhlo.num_partitions
+  int64_t inlined;      // operations of calls that stand in line
+  // meshes and parts of arrays (sdy_import.c); NULL = the program has no mesh
+  struct hsc__sdy *sdy;
 } hsc__importer;
 
-// INVALID_ARGUMENT or UNIMPLEMENTED at the operation: "stablehlo.dot_general: ... (jit(f)/dot_general)".
+// INVALID_ARGUMENT or UNIMPLEMENTED at the operation: "stablehlo.dot_general: ...
+// (jit(f)/dot_general)".
 #define HSC_OP_ERR(code, im, op, ...) hsc__import_error(HSC_ERR(code, __VA_ARGS__), (im), (op))
-HSC_MUST_USE hsc_status *hsc__import_error(hsc_status *status, const hsc__importer *im, const hsc__mlir_op *op);
+HSC_MUST_USE hsc_status *hsc__import_error(hsc_status *status,
+                                           const hsc__importer *im,
+                                           const hsc__mlir_op *op);
 
-HSC_MUST_USE hsc_status *hsc__import_shape(const hsc__importer *im, const hsc__mlir_op *op, const hsc__mlir_type *type, hsc_shape *out_shape);
+HSC_MUST_USE hsc_status *hsc__import_shape(const hsc__importer *im,
+                                           const hsc__mlir_op *op,
+                                           const hsc__mlir_type *type,
+                                           hsc_shape *out_shape);
 // One array result, or a tuple of several.
-HSC_MUST_USE hsc_status *hsc__import_result_shape(const hsc__importer *im, const hsc__mlir_op *op, hsc_shape *out_shape);
+HSC_MUST_USE hsc_status *hsc__import_result_shape(const hsc__importer *im,
+                                                  const hsc__mlir_op *op,
+                                                  hsc_shape *out_shape);
 // A region without captures (but of constants) as a computation: reducers, comparators.
-HSC_MUST_USE hsc_status *hsc__import_region(hsc__importer *im, const hsc__mlir_op *op, int region, const char *name, hsc_computation **out_computation);
-// Appends the operations of a block to the builder's computation; *out_terminator NULL when it has none.
-HSC_MUST_USE hsc_status *hsc__import_block(hsc__importer *im, hsc_builder *b, hsc__mlir_block *block, hsc__mlir_op **out_terminator);
+HSC_MUST_USE hsc_status *hsc__import_region(hsc__importer *im,
+                                            const hsc__mlir_op *op,
+                                            int region,
+                                            const char *name,
+                                            hsc_computation **out_computation);
+// Appends the operations of a block to the builder's computation; *out_terminator NULL when it has
+// none.
+HSC_MUST_USE hsc_status *hsc__import_block(hsc__importer *im,
+                                           hsc_builder *b,
+                                           hsc__mlir_block *block,
+                                           hsc__mlir_op **out_terminator);
 // A function by its symbol, as a computation.
-HSC_MUST_USE hsc_status *hsc__import_function_by_name(hsc__importer *im, const hsc__mlir_op *op, hsc_view name, hsc_computation **out_computation);
-// What is not StableHLO's own: sharding, frontend attributes, configuration, accuracy; attributes of other dialects become frontend attributes.
-HSC_MUST_USE hsc_status *hsc__import_attributes(hsc__importer *im, const hsc__mlir_op *op, hsc_instr *instr);
-void hsc__import_dict_text(const hsc__mlir_attr *attr, hsc_bytes *out);   // {key = value} in MLIR's spelling; nothing for NULL
-// What stablehlo.custom_call @mhlo.NAME means: elementwise operations of XLA that StableHLO has not, and topk. HSC_OP_COUNT for others.
+HSC_MUST_USE hsc_status *hsc__import_function_by_name(hsc__importer *im,
+                                                      const hsc__mlir_op *op,
+                                                      hsc_view name,
+                                                      hsc_computation **out_computation);
+// What is not StableHLO's own: sharding, frontend attributes, configuration, accuracy; attributes
+// of other dialects become frontend attributes.
+HSC_MUST_USE hsc_status *hsc__import_attributes(hsc__importer *im,
+                                                const hsc__mlir_op *op,
+                                                hsc_instr *instr);
+// {key = value} in MLIR's spelling; nothing for NULL
+void hsc__import_dict_text(const hsc__mlir_attr *attr, hsc_bytes *out);
+// What stablehlo.custom_call @mhlo.NAME means: elementwise operations of XLA that StableHLO has
+// not, and topk. HSC_OP_COUNT for others.
 hsc_op hsc__mhlo_op(hsc_view name);
-const char *hsc__mhlo_name(hsc_op op);   // NULL for operations that are none of them
+const char *hsc__mhlo_name(hsc_op op);  // NULL for operations that are none of them
 // The results of `op` are the elements of `value`, or `value` itself when there is one.
 void hsc__import_set_results(hsc_builder *b, hsc__mlir_op *op, hsc_instr *value);
 
-// What StableHLO asks of operations and HLO does not (stablehlo_check.c): the number of the check for operations of a name (-1 = none), and the check, whose
-// operands have their instructions.
+// What StableHLO asks of operations and HLO does not (stablehlo_check.c): the number of the check
+// for operations of a name (-1 = none), and the check, whose operands have their instructions.
 int hsc__import_check_of(const char *name);
-HSC_MUST_USE hsc_status *hsc__import_check(const hsc__importer *im, const hsc__mlir_op *op, int check);
+HSC_MUST_USE hsc_status *hsc__import_check(const hsc__importer *im,
+                                           const hsc__mlir_op *op,
+                                           int check);
 
 // The row of an operation in stablehlo_ops.def; -1 when it is not there.
 int hsc__import_row(const char *name);
-HSC_MUST_USE hsc_status *hsc__import_plain_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, int row);
+HSC_MUST_USE hsc_status *hsc__import_plain_op(hsc__importer *im,
+                                              hsc_builder *b,
+                                              hsc__mlir_op *op,
+                                              int row);
 
 // The same for CHLO; *out_done false when it is none of it.
-HSC_MUST_USE hsc_status *hsc__import_chlo_op(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, bool *out_done);
+HSC_MUST_USE hsc_status *hsc__import_chlo_op(hsc__importer *im,
+                                             hsc_builder *b,
+                                             hsc__mlir_op *op,
+                                             bool *out_done);
 // A comparison of operands that are brought to one shape already.
-HSC_MUST_USE hsc_status *hsc__import_compare(hsc__importer *im, hsc_builder *b, hsc__mlir_op *op, hsc_instr **operands);
+HSC_MUST_USE hsc_status *hsc__import_compare(hsc__importer *im,
+                                             hsc_builder *b,
+                                             hsc__mlir_op *op,
+                                             hsc_instr **operands);
 // True when a composite was replaced by an op of HLO.
 bool hsc__import_chlo_composite(hsc_builder *b, hsc__mlir_op *op);
 
 // Attributes as numbers: dense tensors and arrays of integers. A missing one gives count 0.
-HSC_MUST_USE hsc_status *hsc__import_dims(const hsc__importer *im, const hsc__mlir_op *op, const char *name, hsc_dims *out_dims);
+HSC_MUST_USE hsc_status *hsc__import_dims(const hsc__importer *im,
+                                          const hsc__mlir_op *op,
+                                          const char *name,
+                                          hsc_dims *out_dims);
 int64_t hsc__import_int(const hsc__mlir_op *op, const char *name, int64_t missing);
-hsc_view hsc__import_text(const hsc__mlir_op *op, const char *name);   // empty when missing
+hsc_view hsc__import_text(const hsc__mlir_op *op, const char *name);  // empty when missing

@@ -1,9 +1,12 @@
-// cost.c - flops, transcendentals and bytes as XLA's HloCostAnalysis counts them (xla/service/hlo_cost_analysis.cc; the numbers of jaxlib 0.10
-// for every op are in tests/unit/test_cost.c).
+// cost.c - flops, transcendentals and bytes as XLA's HloCostAnalysis counts them
+// (xla/service/hlo_cost_analysis.cc; the numbers of jaxlib 0.10 for every op are in
+// tests/unit/test_cost.c).
 //
-// By default an instruction reads its operands and writes its result; it computes nothing. A tuple operand counts as its table of pointers, a
-// tuple result as its leaves. Calls count as what they call; so do fusions, except that only what crosses their border is read and written.
-// A loop counts as one trip. A custom call counts nothing: XLA counts -1 of everything, its mark for unknown.
+// By default an instruction reads its operands and writes its result; it computes nothing. A tuple
+// operand counts as its table of pointers, a tuple result as its leaves. Calls count as what they
+// call; so do fusions, except that only what crosses their border is read and written. A loop
+// counts as one trip. A custom call counts nothing: XLA counts -1 of everything, its mark for
+// unknown.
 #include "hlo/ir/hlo_internal.h"
 
 enum { POINTER_BYTES = 8, FMA_FLOPS = 2, MAX_DEPTH = 2048 };
@@ -13,42 +16,57 @@ typedef struct coster {
   hsc_arena *arena;
 } coster;
 
-static void computation_cost(coster *c, const hsc_computation *computation, int depth, hsc_cost *out_cost);
+static void computation_cost(coster *c,
+                             const hsc_computation *computation,
+                             int depth,
+                             hsc_cost *out_cost);
 
-// ---- sizes ----------------------------------------------------------------------------------------------------------------------------
+// ---- sizes --------------------------------------------------------------------------------------
 
-static double elements_of(const hsc_shape *shape) { return (double)hsc_shape_elements(shape); }
+static double elements_of(const hsc_shape *shape) {
+  return (double)hsc_shape_elements(shape);
+}
 
 // A dynamic dimension's size is kept beside the data, as an s32 for each dimension of the array.
 static double size_of(const hsc_shape *shape) {
-  if (shape->type == HSC_TYPE_TUPLE) return (double)POINTER_BYTES * shape->element_count;
-  if (shape->type == HSC_TYPE_OPAQUE) return POINTER_BYTES;
+  if (shape->type == HSC_TYPE_TUPLE)
+    return (double)POINTER_BYTES * shape->element_count;
+  if (shape->type == HSC_TYPE_OPAQUE)
+    return POINTER_BYTES;
   return (double)hsc_shape_bytes(shape) + (shape->dynamic ? 4.0 * shape->rank : 0);
 }
 
 static double leaves_size_of(const hsc_shape *shape) {
-  if (shape->type != HSC_TYPE_TUPLE) return size_of(shape);
+  if (shape->type != HSC_TYPE_TUPLE)
+    return size_of(shape);
   double size = 0;
-  for (int i = 0; i < shape->element_count; i++) size += leaves_size_of(&shape->elements[i]);
+  for (int i = 0; i < shape->element_count; i++)
+    size += leaves_size_of(&shape->elements[i]);
   return size;
 }
 
 static double leaves_elements_of(const hsc_shape *shape) {
-  if (shape->type != HSC_TYPE_TUPLE) return elements_of(shape);
+  if (shape->type != HSC_TYPE_TUPLE)
+    return elements_of(shape);
   double count = 0;
-  for (int i = 0; i < shape->element_count; i++) count += leaves_elements_of(&shape->elements[i]);
+  for (int i = 0; i < shape->element_count; i++)
+    count += leaves_elements_of(&shape->elements[i]);
   return count;
 }
 
 static const hsc_shape *first_array(const hsc_shape *shape) {
   return shape->type == HSC_TYPE_TUPLE && shape->element_count > 0 ? &shape->elements[0] : shape;
 }
-static const hsc_shape *operand_shape(const hsc_instr *instr, int operand) { return &instr->operands[operand]->shape; }
+static const hsc_shape *operand_shape(const hsc_instr *instr, int operand) {
+  return &instr->operands[operand]->shape;
+}
 
-// ---- computing ------------------------------------------------------------------------------------------------------------------------
+// ---- computing ----------------------------------------------------------------------------------
 
-// flops and transcendentals of `count` runs of a called computation; its memory traffic stays in registers.
-static void add_runs(coster *c, const hsc_instr *instr, int called, double count, int depth, hsc_cost *cost) {
+// flops and transcendentals of `count` runs of a called computation; its memory traffic stays in
+// registers.
+static void add_runs(
+    coster *c, const hsc_instr *instr, int called, double count, int depth, hsc_cost *cost) {
   hsc_cost once = {0};
   computation_cost(c, instr->called[called], depth + 1, &once);
   cost->flops += once.flops * count;
@@ -57,22 +75,27 @@ static void add_runs(coster *c, const hsc_instr *instr, int called, double count
 
 static double window_elements(hsc_window window) {
   double count = 1;
-  for (int i = 0; i < window.rank; i++) count *= (double)window.dims[i].size;
+  for (int i = 0; i < window.rank; i++)
+    count *= (double)window.dims[i].size;
   return count;
 }
 
-// A window as wide as twice the dimension less one, padded by the dimension less one on both sides, is a reduce whose result is broadcast.
+// A window as wide as twice the dimension less one, padded by the dimension less one on both sides,
+// is a reduce whose result is broadcast.
 static bool is_reduce_and_broadcast(const hsc_instr *instr, int *out_dim) {
   hsc_window window = instr->attr.window.window;
-  int wide = 0, padded = 0;
+  int wide = 0;
+  int padded = 0;
   for (int i = 0; i < window.rank; i++) {
     wide += window.dims[i].size != 1;
     padded += window.dims[i].pad_low != 0 || window.dims[i].pad_high != 0;
   }
-  if (wide != 1 || padded != 1 || !hsc_shape_is_array(&instr->shape)) return false;
+  if (wide != 1 || padded != 1 || !hsc_shape_is_array(&instr->shape))
+    return false;
   for (int i = 0; i < window.rank; i++) {
     const hsc_window_dim *d = &window.dims[i];
-    if (d->size != 1 && d->pad_low != 0 && d->pad_low == d->pad_high && d->size == 2 * d->pad_low + 1) {
+    if (d->size != 1 && d->pad_low != 0 && d->pad_low == d->pad_high &&
+        d->size == 2 * d->pad_low + 1) {
       *out_dim = i;
       return d->pad_low == instr->shape.dims[i] - 1;
     }
@@ -83,7 +106,8 @@ static bool is_reduce_and_broadcast(const hsc_instr *instr, int *out_dim) {
 static double reduce_window_runs(const hsc_instr *instr) {
   double outputs = elements_of(first_array(&instr->shape));
   int dim;
-  if (!is_reduce_and_broadcast(instr, &dim)) return (window_elements(instr->attr.window.window) - 1) * outputs;
+  if (!is_reduce_and_broadcast(instr, &dim))
+    return (window_elements(instr->attr.window.window) - 1) * outputs;
   double span = (double)instr->shape.dims[dim];
   return outputs / span + (span - 1);
 }
@@ -91,20 +115,31 @@ static double reduce_window_runs(const hsc_instr *instr) {
 static double dot_flops(const hsc_instr *instr) {
   double width = 1;
   const hsc_shape *lhs = operand_shape(instr, 0);
-  for (int i = 0; i < instr->attr.dot.lhs_contracting.count; i++) width *= (double)lhs->dims[instr->attr.dot.lhs_contracting.v[i]];
+  for (int i = 0; i < instr->attr.dot.lhs_contracting.count; i++)
+    width *= (double)lhs->dims[instr->attr.dot.lhs_contracting.v[i]];
   return FMA_FLOPS * elements_of(&instr->shape) * width;
 }
 
-// Pairs of a kernel position and an output position that meet an input element, not padding and not a hole of a dilation.
-static double valid_positions(int64_t input, int64_t kernel, int64_t output, const hsc_window_dim *w) {
+// Pairs of a kernel position and an output position that meet an input element, not padding and not
+// a hole of a dilation.
+static double valid_positions(int64_t input,
+                              int64_t kernel,
+                              int64_t output,
+                              const hsc_window_dim *w) {
   double count = 0;
   for (int64_t k = 0; k < kernel; k++) {
-    // Of output positions o, those with 0 <= (o * stride - pad + k * dilation) / base < input and no remainder.
-    int64_t offset = k * w->window_dilation - w->pad_low, base = w->base_dilation, last = (input - 1) * base;
+    // Of output positions o, those with 0 <= (o * stride - pad + k * dilation) / base < input and
+    // no remainder.
+    int64_t offset = k * w->window_dilation - w->pad_low;
+    int64_t base = w->base_dilation;
+    int64_t last = (input - 1) * base;
     if (base == 1) {
-      int64_t from = offset >= 0 ? 0 : (-offset + w->stride - 1) / w->stride, to = last < offset ? -1 : (last - offset) / w->stride;
-      if (to > output - 1) to = output - 1;
-      if (to >= from) count += (double)(to - from + 1);
+      int64_t from = offset >= 0 ? 0 : (-offset + w->stride - 1) / w->stride;
+      int64_t to = last < offset ? -1 : (last - offset) / w->stride;
+      if (to > output - 1)
+        to = output - 1;
+      if (to >= from)
+        count += (double)(to - from + 1);
       continue;
     }
     for (int64_t o = 0; o < output; o++) {
@@ -116,71 +151,101 @@ static double valid_positions(int64_t input, int64_t kernel, int64_t output, con
 }
 
 static double convolution_flops(const hsc_instr *instr) {
-  const hsc_shape *lhs = operand_shape(instr, 0), *rhs = operand_shape(instr, 1);
+  const hsc_shape *lhs = operand_shape(instr, 0);
+  const hsc_shape *rhs = operand_shape(instr, 1);
   const hsc_conv_dims *d = &instr->attr.conv.dims;
   double positions = 1;
   for (int i = 0; i < d->spatial_rank; i++)
-    positions *= valid_positions(lhs->dims[d->input_spatial[i]], rhs->dims[d->kernel_spatial[i]], instr->shape.dims[d->output_spatial[i]],
-                                 &instr->attr.conv.window.dims[i]);
-  int64_t features = lhs->dims[d->input_feature] / instr->attr.conv.feature_groups,
-          batch = lhs->dims[d->input_batch] / instr->attr.conv.batch_groups;
-  return FMA_FLOPS * (double)features * (double)instr->shape.dims[d->output_feature] * (double)batch * positions;
+    positions *=
+        valid_positions(lhs->dims[d->input_spatial[i]], rhs->dims[d->kernel_spatial[i]],
+                        instr->shape.dims[d->output_spatial[i]], &instr->attr.conv.window.dims[i]);
+  int64_t features = lhs->dims[d->input_feature] / instr->attr.conv.feature_groups;
+  int64_t batch = lhs->dims[d->input_batch] / instr->attr.conv.batch_groups;
+  return FMA_FLOPS * (double)features * (double)instr->shape.dims[d->output_feature] *
+         (double)batch * positions;
 }
 
-static int floor_log2(uint64_t value) { return value ? 63 - __builtin_clzll(value) : 0; }
-static int ceil_log2(uint64_t value) { return value ? floor_log2(value) + ((value & (value - 1)) != 0) : 0; }
+static int floor_log2(uint64_t value) {
+  return value ? 63 - __builtin_clzll(value) : 0;
+}
+static int ceil_log2(uint64_t value) {
+  return value ? floor_log2(value) + ((value & (value - 1)) != 0) : 0;
+}
 
 static double fft_flops(const hsc_instr *instr) {
   double logs = 1;
-  for (int i = 0; i < instr->attr.fft.length.count; i++) logs *= floor_log2((uint64_t)instr->attr.fft.length.v[i]);
+  for (int i = 0; i < instr->attr.fft.length.count; i++)
+    logs *= floor_log2((uint64_t)instr->attr.fft.length.v[i]);
   return FMA_FLOPS * 4 * logs * elements_of(operand_shape(instr, 0));
 }
 
-// The last axis of the operand that the transpose leaves in the same place in memory, for all axes: then nothing moves.
+// The last axis of the operand that the transpose leaves in the same place in memory, for all axes:
+// then nothing moves.
 static bool transpose_is_bitcast(const hsc_instr *instr) {
-  const hsc_shape *from = operand_shape(instr, 0), *to = &instr->shape;
+  const hsc_shape *from = operand_shape(instr, 0);
+  const hsc_shape *to = &instr->shape;
   hsc_dims permutation = instr->attr.dims.dims;
   for (int i = 0; i < to->rank; i++) {
     int64_t to_dim = to->layout ? to->layout->minor_to_major[i] : to->rank - 1 - i;
     int64_t from_dim = from->layout ? from->layout->minor_to_major[i] : from->rank - 1 - i;
-    if (permutation.v[to_dim] != from_dim) return false;
+    if (permutation.v[to_dim] != from_dim)
+      return false;
   }
   return true;
 }
 
-// ---- fusions --------------------------------------------------------------------------------------------------------------------------
+// ---- fusions ------------------------------------------------------------------------------------
 
 static int uses_as(const hsc_instr *user, const hsc_instr *value, int operand) {
   return operand < user->operand_count && user->operands[operand] == value;
 }
 
-// What a fusion reads of one of its parameters: slices as much as they take, other users the whole, together once.
+// What a fusion reads of one of its parameters: slices as much as they take, other users the whole,
+// together once.
 static double parameter_read_bytes(const hsc_instr *value, int depth) {
-  double size = 0, whole = size_of(&value->shape);
+  double size = 0;
+  double whole = size_of(&value->shape);
   bool read_whole = false;
   for (int i = 0; i < value->user_count && depth < MAX_DEPTH; i++) {
     const hsc_instr *user = value->users[i];
     bool again = false;  // a user that names the value twice stands in the list twice
-    for (int j = 0; j < i && !again; j++) again = value->users[j] == user;
-    if (again) continue;
+    for (int j = 0; j < i && !again; j++)
+      again = value->users[j] == user;
+    if (again)
+      continue;
     switch (user->op) {
       case HSC_OP_FUSION:
         for (int o = 0; o < user->operand_count; o++)
-          if (user->operands[o] == value && user->called_count == 1 && o < user->called[0]->parameter_count)
+          if (user->operands[o] == value && user->called_count == 1 &&
+              o < user->called[0]->parameter_count)
             size += parameter_read_bytes(user->called[0]->parameters[o], depth + 1);
         break;
-      case HSC_OP_SLICE: size += size_of(&user->shape); break;
+      case HSC_OP_SLICE:
+        size += size_of(&user->shape);
+        break;
       case HSC_OP_BROADCAST:
-      case HSC_OP_RESHAPE: size += whole; break;
+      case HSC_OP_RESHAPE:
+        size += whole;
+        break;
       case HSC_OP_DYNAMIC_SLICE:
-        if (uses_as(user, value, 0)) size += size_of(&user->shape);
-        else if (!read_whole) read_whole = true, size += whole;
+        if (uses_as(user, value, 0))
+          size += size_of(&user->shape);
+        else if (!read_whole) {
+          read_whole = true;
+          size += whole;
+        }
         break;
       case HSC_OP_DYNAMIC_UPDATE_SLICE:  // operand 0 is updated in place
-        if (!uses_as(user, value, 0) && !read_whole) read_whole = true, size += whole;
+        if (!uses_as(user, value, 0) && !read_whole) {
+          read_whole = true;
+          size += whole;
+        }
         break;
       default:
-        if (!read_whole) read_whole = true, size += whole;
+        if (!read_whole) {
+          read_whole = true;
+          size += whole;
+        }
         break;
     }
   }
@@ -189,20 +254,25 @@ static double parameter_read_bytes(const hsc_instr *value, int depth) {
 
 static const hsc_instr *element_of(const hsc_instr *tuple, int64_t index) {
   for (int i = 0; i < tuple->user_count; i++)
-    if (tuple->users[i]->op == HSC_OP_GET_TUPLE_ELEMENT && tuple->users[i]->attr.index.value == index) return tuple->users[i];
+    if (tuple->users[i]->op == HSC_OP_GET_TUPLE_ELEMENT &&
+        tuple->users[i]->attr.index.value == index)
+      return tuple->users[i];
   return tuple;
 }
 
 static double fused_parameter_bytes(const hsc_instr *value, const hsc_shape *shape) {
-  if (shape->type != HSC_TYPE_TUPLE) return parameter_read_bytes(value, 0);
+  if (shape->type != HSC_TYPE_TUPLE)
+    return parameter_read_bytes(value, 0);
   double size = 0;
-  for (int i = 0; i < shape->element_count; i++) size += fused_parameter_bytes(element_of(value, i), &shape->elements[i]);
+  for (int i = 0; i < shape->element_count; i++)
+    size += fused_parameter_bytes(element_of(value, i), &shape->elements[i]);
   return size;
 }
 
 // An update in place writes the update only.
 static double written_by(const hsc_instr *root, const hsc_shape *shape) {
-  return root && root->op == HSC_OP_DYNAMIC_UPDATE_SLICE ? size_of(&root->operands[1]->shape) : leaves_size_of(shape);
+  return root && root->op == HSC_OP_DYNAMIC_UPDATE_SLICE ? size_of(&root->operands[1]->shape)
+                                                         : leaves_size_of(shape);
 }
 
 static void instr_cost(coster *c, const hsc_instr *instr, int depth, hsc_cost *out_cost);
@@ -220,20 +290,25 @@ static void fusion_cost(coster *c, const hsc_instr *instr, int depth, hsc_cost *
   cost->bytes_read = cost->bytes_written = 0;
   if (instr->shape.type == HSC_TYPE_TUPLE)
     for (int i = 0; i < instr->shape.element_count; i++)
-      cost->bytes_written += written_by(root->op == HSC_OP_TUPLE ? root->operands[i] : NULL, &instr->shape.elements[i]);
-  else cost->bytes_written = written_by(root, &instr->shape);
+      cost->bytes_written += written_by(root->op == HSC_OP_TUPLE ? root->operands[i] : NULL,
+                                        &instr->shape.elements[i]);
+  else
+    cost->bytes_written = written_by(root, &instr->shape);
   for (const hsc_instr *inner = fused->first; inner; inner = inner->next)
-    if (inner->op == HSC_OP_CONSTANT && hsc_shape_elements(&inner->shape) > 1) cost->bytes_read += size_of(&inner->shape);
+    if (inner->op == HSC_OP_CONSTANT && hsc_shape_elements(&inner->shape) > 1)
+      cost->bytes_read += size_of(&inner->shape);
   for (int i = 0; i < fused->parameter_count; i++)
     cost->bytes_read += fused_parameter_bytes(fused->parameters[i], &fused->parameters[i]->shape);
 }
 
-// ---- instructions ---------------------------------------------------------------------------------------------------------------------
+// ---- instructions -------------------------------------------------------------------------------
 
 // Bytes of ops that do not read all of their operands and write all of their result.
 static void set_bytes(const hsc_instr *instr, hsc_cost *cost) {
-  double result = leaves_size_of(&instr->shape), read = 0;
-  for (int i = 0; i < instr->operand_count; i++) read += size_of(operand_shape(instr, i));
+  double result = leaves_size_of(&instr->shape);
+  double read = 0;
+  for (int i = 0; i < instr->operand_count; i++)
+    read += size_of(operand_shape(instr, i));
   switch (instr->op) {
     case HSC_OP_PARAMETER:
     case HSC_OP_CONSTANT:
@@ -242,37 +317,55 @@ static void set_bytes(const hsc_instr *instr, hsc_cost *cost) {
     case HSC_OP_DOMAIN:
     case HSC_OP_AFTER_ALL:
     case HSC_OP_ADD_DEPENDENCY:
-    case HSC_OP_CUSTOM_CALL: read = result = 0; break;
+    case HSC_OP_CUSTOM_CALL:
+      read = result = 0;
+      break;
     case HSC_OP_TRANSPOSE:
-      if (transpose_is_bitcast(instr)) read = result = 0;
+      if (transpose_is_bitcast(instr))
+        read = result = 0;
       break;
     case HSC_OP_TUPLE:
       read = 0;
       result = size_of(&instr->shape);
       break;
-    case HSC_OP_SLICE: read = result; break;
-    case HSC_OP_DYNAMIC_SLICE: read = result + (instr->operand_count > 1 ? size_of(operand_shape(instr, 1)) : 0); break;
+    case HSC_OP_SLICE:
+      read = result;
+      break;
+    case HSC_OP_DYNAMIC_SLICE:
+      read = result + (instr->operand_count > 1 ? size_of(operand_shape(instr, 1)) : 0);
+      break;
     case HSC_OP_DYNAMIC_UPDATE_SLICE:
       result = size_of(operand_shape(instr, 1));
       read = result + (instr->operand_count > 2 ? size_of(operand_shape(instr, 2)) : 0);
       break;
-    case HSC_OP_GATHER: read = result + size_of(operand_shape(instr, 1)); break;
+    case HSC_OP_GATHER:
+      read = result + size_of(operand_shape(instr, 1));
+      break;
     case HSC_OP_SCATTER: {
       int count = (instr->operand_count - 1) / 2;
       result = 0;
-      for (int i = 0; i < count; i++) result += size_of(operand_shape(instr, count + 1 + i));
+      for (int i = 0; i < count; i++)
+        result += size_of(operand_shape(instr, count + 1 + i));
       read = 2 * result + size_of(operand_shape(instr, count));
       break;
     }
-    case HSC_OP_INFEED: read = 0; break;
+    case HSC_OP_INFEED:
+      read = 0;
+      break;
     case HSC_OP_OUTFEED:
       read = 0;
-      for (int i = 0; i < instr->operand_count; i++) read += leaves_size_of(operand_shape(instr, i));
+      for (int i = 0; i < instr->operand_count; i++)
+        read += leaves_size_of(operand_shape(instr, i));
       result = 0;
       break;
-    case HSC_OP_CHOLESKY: read = result = result / 2; break;
-    case HSC_OP_TRIANGULAR_SOLVE: read = size_of(operand_shape(instr, 0)) / 2 + size_of(operand_shape(instr, 1)); break;
-    default: break;
+    case HSC_OP_CHOLESKY:
+      read = result = result / 2;
+      break;
+    case HSC_OP_TRIANGULAR_SOLVE:
+      read = size_of(operand_shape(instr, 0)) / 2 + size_of(operand_shape(instr, 1));
+      break;
+    default:
+      break;
   }
   cost->bytes_read = read;
   cost->bytes_written = result;
@@ -282,10 +375,14 @@ static void conditional_cost(coster *c, const hsc_instr *instr, int depth, hsc_c
   for (int i = 0; i < instr->called_count; i++) {
     hsc_cost branch = {0};
     computation_cost(c, instr->called[i], depth + 1, &branch);
-    if (branch.flops > cost->flops) cost->flops = branch.flops;
-    if (branch.transcendentals > cost->transcendentals) cost->transcendentals = branch.transcendentals;
-    if (branch.bytes_read > cost->bytes_read) cost->bytes_read = branch.bytes_read;
-    if (branch.bytes_written > cost->bytes_written) cost->bytes_written = branch.bytes_written;
+    if (branch.flops > cost->flops)
+      cost->flops = branch.flops;
+    if (branch.transcendentals > cost->transcendentals)
+      cost->transcendentals = branch.transcendentals;
+    if (branch.bytes_read > cost->bytes_read)
+      cost->bytes_read = branch.bytes_read;
+    if (branch.bytes_written > cost->bytes_written)
+      cost->bytes_written = branch.bytes_written;
   }
 }
 
@@ -294,7 +391,8 @@ static void instr_cost(coster *c, const hsc_instr *instr, int depth, hsc_cost *c
   switch (instr->op) {
     case HSC_OP_CALL:
     case HSC_OP_ASYNC_START:
-      if (instr->called_count > 0) computation_cost(c, instr->called[0], depth + 1, cost);
+      if (instr->called_count > 0)
+        computation_cost(c, instr->called[0], depth + 1, cost);
       return;
     case HSC_OP_WHILE:
       for (int i = 0; i < instr->called_count; i++) {
@@ -306,20 +404,33 @@ static void instr_cost(coster *c, const hsc_instr *instr, int depth, hsc_cost *c
         cost->bytes_written += part.bytes_written;
       }
       return;
-    case HSC_OP_CONDITIONAL: conditional_cost(c, instr, depth, cost); return;
-    case HSC_OP_FUSION: fusion_cost(c, instr, depth, cost); return;
-    default: break;
+    case HSC_OP_CONDITIONAL:
+      conditional_cost(c, instr, depth, cost);
+      return;
+    case HSC_OP_FUSION:
+      fusion_cost(c, instr, depth, cost);
+      return;
+    default:
+      break;
   }
   set_bytes(instr, cost);
   uint32_t traits = hsc_op_traits(instr->op);
   switch (instr->op) {
     case HSC_OP_CLAMP:
-    case HSC_OP_BITCAST_CONVERT: cost->flops = elements_of(&instr->shape); break;
+    case HSC_OP_BITCAST_CONVERT:
+      cost->flops = elements_of(&instr->shape);
+      break;
     case HSC_OP_DOT:
     case HSC_OP_RAGGED_DOT:
-    case HSC_OP_SCALED_DOT: cost->flops = dot_flops(instr); break;
-    case HSC_OP_CONVOLUTION: cost->flops = convolution_flops(instr); break;
-    case HSC_OP_FFT: cost->flops = fft_flops(instr); break;
+    case HSC_OP_SCALED_DOT:
+      cost->flops = dot_flops(instr);
+      break;
+    case HSC_OP_CONVOLUTION:
+      cost->flops = convolution_flops(instr);
+      break;
+    case HSC_OP_FFT:
+      cost->flops = fft_flops(instr);
+      break;
     case HSC_OP_CHOLESKY: {
       const hsc_shape *a = operand_shape(instr, 0);
       cost->flops = (double)(int64_t)((double)a->dims[a->rank - 1] * elements_of(a) / 3);
@@ -331,37 +442,58 @@ static void instr_cost(coster *c, const hsc_instr *instr, int depth, hsc_cost *c
       break;
     }
     case HSC_OP_SORT:
-      cost->flops = elements_of(operand_shape(instr, 0)) * ceil_log2((uint64_t)hsc_shape_elements(operand_shape(instr, 0)));
+      cost->flops = elements_of(operand_shape(instr, 0)) *
+                    ceil_log2((uint64_t)hsc_shape_elements(operand_shape(instr, 0)));
       break;
-    case HSC_OP_MAP: add_runs(c, instr, 0, elements_of(&instr->shape), depth, cost); break;
+    case HSC_OP_MAP:
+      add_runs(c, instr, 0, elements_of(&instr->shape), depth, cost);
+      break;
     case HSC_OP_REDUCE:
-      add_runs(c, instr, 0, elements_of(operand_shape(instr, 0)) - elements_of(first_array(&instr->shape)), depth, cost);
+      add_runs(c, instr, 0,
+               elements_of(operand_shape(instr, 0)) - elements_of(first_array(&instr->shape)),
+               depth, cost);
       break;
-    case HSC_OP_REDUCE_WINDOW: add_runs(c, instr, 0, reduce_window_runs(instr), depth, cost); break;
+    case HSC_OP_REDUCE_WINDOW:
+      add_runs(c, instr, 0, reduce_window_runs(instr), depth, cost);
+      break;
     case HSC_OP_SELECT_AND_SCATTER: {
       double sources = elements_of(operand_shape(instr, 1));
-      add_runs(c, instr, 0, sources * (window_elements(instr->attr.window.window) - 1), depth, cost);
+      add_runs(c, instr, 0, sources * (window_elements(instr->attr.window.window) - 1), depth,
+               cost);
       add_runs(c, instr, 1, sources, depth, cost);
       break;
     }
     case HSC_OP_SCATTER:
-      add_runs(c, instr, 0, elements_of(operand_shape(instr, instr->operand_count - (instr->operand_count - 1) / 2)), depth, cost);
+      add_runs(
+          c, instr, 0,
+          elements_of(operand_shape(instr, instr->operand_count - (instr->operand_count - 1) / 2)),
+          depth, cost);
       break;
     case HSC_OP_ALL_REDUCE:
-    case HSC_OP_ALL_REDUCE_START: cost->flops = leaves_elements_of(&instr->shape); break;  // as if of two participants
+    case HSC_OP_ALL_REDUCE_START:
+      cost->flops = leaves_elements_of(&instr->shape);
+      break;  // as if of two participants
     case HSC_OP_RNG:
-    case HSC_OP_RNG_BIT_GENERATOR: cost->transcendentals = leaves_elements_of(&instr->shape); break;
+    case HSC_OP_RNG_BIT_GENERATOR:
+      cost->transcendentals = leaves_elements_of(&instr->shape);
+      break;
     default:
-      if (!(traits & HSC_TRAIT_ELEMENTWISE)) break;
-      *(traits & HSC_TRAIT_TRANSCENDENTAL ? &cost->transcendentals : &cost->flops) = elements_of(&instr->shape);
+      if (!(traits & HSC_TRAIT_ELEMENTWISE))
+        break;
+      *(traits & HSC_TRAIT_TRANSCENDENTAL ? &cost->transcendentals : &cost->flops) =
+          elements_of(&instr->shape);
       break;
   }
 }
 
-static void computation_cost(coster *c, const hsc_computation *computation, int depth, hsc_cost *out_cost) {
+static void computation_cost(coster *c,
+                             const hsc_computation *computation,
+                             int depth,
+                             hsc_cost *out_cost) {
   const hsc_cost *known = hsc__ptr_map_get(&c->computations, computation);
   *out_cost = known ? *known : (hsc_cost){0};
-  if (known || depth > MAX_DEPTH) return;
+  if (known || depth > MAX_DEPTH)
+    return;
   for (const hsc_instr *instr = computation->first; instr; instr = instr->next) {
     hsc_cost cost;
     instr_cost(c, instr, depth, &cost);
@@ -370,28 +502,37 @@ static void computation_cost(coster *c, const hsc_computation *computation, int 
     out_cost->bytes_read += cost.bytes_read;
     out_cost->bytes_written += cost.bytes_written;
   }
-  hsc__ptr_map_put(&c->computations, computation, hsc_arena_copy(c->arena, out_cost, sizeof *out_cost));
+  hsc__ptr_map_put(&c->computations, computation,
+                   hsc_arena_copy(c->arena, out_cost, sizeof *out_cost));
 }
 
 // Out of memory leaves zeros: the cost of nothing.
-static void with_coster(const hsc_instr *instr, const hsc_computation *computation, hsc_cost *out_cost) {
+static void with_coster(const hsc_instr *instr,
+                        const hsc_computation *computation,
+                        hsc_cost *out_cost) {
   coster c = {0};
   *out_cost = (hsc_cost){0};
   hsc_status *status = hsc_arena_create(&c.arena);
   if (!status) {
-    if (instr) instr_cost(&c, instr, 0, out_cost);
-    else computation_cost(&c, computation, 0, out_cost);
+    if (instr)
+      instr_cost(&c, instr, 0, out_cost);
+    else
+      computation_cost(&c, computation, 0, out_cost);
     status = hsc_arena_status(c.arena);
-    if (status || c.computations.failed) *out_cost = (hsc_cost){0};
+    if (status || c.computations.failed)
+      *out_cost = (hsc_cost){0};
   }
   hsc_status_free(status);
   hsc__ptr_map_deinit(&c.computations);
   hsc_arena_destroy(c.arena);
 }
 
-void hsc_instr_cost(const hsc_instr *instr, hsc_cost *out_cost) { with_coster(instr, NULL, out_cost); }
+void hsc_instr_cost(const hsc_instr *instr, hsc_cost *out_cost) {
+  with_coster(instr, NULL, out_cost);
+}
 
 void hsc_module_cost(const hsc_module *module, hsc_cost *out_cost) {
   *out_cost = (hsc_cost){0};
-  if (module->entry) with_coster(NULL, module->entry, out_cost);
+  if (module->entry)
+    with_coster(NULL, module->entry, out_cost);
 }

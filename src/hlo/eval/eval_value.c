@@ -3,7 +3,8 @@
 
 static hsc_status *value_create(const hsc_shape *shape, hsc__value **out_value) {
   hsc__value *value = hsc_alloc(sizeof(*value));
-  if (!value) return hsc_status_out_of_memory();
+  if (!value)
+    return hsc_status_out_of_memory();
   value->refs = 1;
   value->shape = *shape;
   *out_value = value;
@@ -12,7 +13,8 @@ static hsc_status *value_create(const hsc_shape *shape, hsc__value **out_value) 
 
 static hsc_status *storage_create(size_t size_bytes, hsc__storage **out_storage) {
   hsc__storage *storage = hsc_alloc(sizeof(*storage));
-  if (!storage) return hsc_status_out_of_memory();
+  if (!storage)
+    return hsc_status_out_of_memory();
   storage->refs = 1;
   if (size_bytes > 0) {
     storage->data = hsc_alloc(size_bytes);
@@ -26,8 +28,10 @@ static hsc_status *storage_create(size_t size_bytes, hsc__storage **out_storage)
 }
 
 static void storage_release(hsc__storage *storage) {
-  if (!storage || --storage->refs > 0) return;
-  if (!storage->borrowed) hsc_free(storage->data);
+  if (!storage || --storage->refs > 0)
+    return;
+  if (!storage->borrowed)
+    hsc_free(storage->data);
   hsc_free(storage);
 }
 
@@ -37,10 +41,12 @@ hsc__value *hsc__value_retain(hsc__value *value) {
 }
 
 void hsc__value_release(hsc__value *value) {
-  if (!value || --value->refs > 0) return;
+  if (!value || --value->refs > 0)
+    return;
   storage_release(value->storage);
   if (value->elements) {
-    for (int32_t i = 0; i < value->shape.element_count; i++) hsc__value_release(value->elements[i]);
+    for (int32_t i = 0; i < value->shape.element_count; i++)
+      hsc__value_release(value->elements[i]);
     hsc_free(value->elements);
   }
   hsc_free(value->sizes);
@@ -52,7 +58,9 @@ hsc_status *hsc__value_array(const hsc_shape *shape, hsc__value **out_value) {
   HSC_TRY(value_create(shape, &value));
   if (hsc_shape_is_array(shape)) {
     int64_t size_bytes = hsc_shape_bytes(shape);
-    hsc_status *status = size_bytes < 0 || size_bytes == INT64_MAX ? HSC_ERR(RESOURCE_EXHAUSTED, "an array is too large for memory") : storage_create((size_t)size_bytes, &value->storage);
+    hsc_status *status = size_bytes < 0 || size_bytes == INT64_MAX
+                             ? HSC_ERR(RESOURCE_EXHAUSTED, "an array is too large for memory")
+                             : storage_create((size_t)size_bytes, &value->storage);
     if (status) {
       hsc__value_release(value);
       return status;
@@ -64,15 +72,18 @@ hsc_status *hsc__value_array(const hsc_shape *shape, hsc__value **out_value) {
 }
 
 hsc_status *hsc__value_zeros(const hsc_shape *shape, hsc__value **out_value) {
-  if (!hsc_shape_is_tuple(shape)) return hsc__value_array(shape, out_value);  // hsc_alloc zeroes
+  if (!hsc_shape_is_tuple(shape))
+    return hsc__value_array(shape, out_value);  // hsc_alloc zeroes
   hsc__value *value = NULL;
   HSC_TRY(value_create(shape, &value));
   hsc_status *status = NULL;
   if (shape->element_count > 0) {
     value->elements = hsc_alloc((size_t)shape->element_count * sizeof(*value->elements));
-    if (!value->elements) status = hsc_status_out_of_memory();
+    if (!value->elements)
+      status = hsc_status_out_of_memory();
   }
-  for (int32_t i = 0; i < shape->element_count && !status; i++) status = hsc__value_zeros(&shape->elements[i], &value->elements[i]);
+  for (int32_t i = 0; i < shape->element_count && !status; i++)
+    status = hsc__value_zeros(&shape->elements[i], &value->elements[i]);
   if (status) {
     hsc__value_release(value);
     return status;
@@ -95,7 +106,9 @@ hsc_status *hsc__value_view(const hsc_shape *shape, hsc__value *of, hsc__value *
   return NULL;
 }
 
-hsc_status *hsc__value_tuple(const hsc_shape *shape, hsc__value *const *elements, hsc__value **out_value) {
+hsc_status *hsc__value_tuple(const hsc_shape *shape,
+                             hsc__value *const *elements,
+                             hsc__value **out_value) {
   hsc__value *value = NULL;
   HSC_TRY(value_create(shape, &value));
   if (shape->element_count > 0) {
@@ -104,23 +117,29 @@ hsc_status *hsc__value_tuple(const hsc_shape *shape, hsc__value *const *elements
       hsc__value_release(value);
       return hsc_status_out_of_memory();
     }
-    for (int32_t i = 0; i < shape->element_count; i++) value->elements[i] = hsc__value_retain(elements[i]);
+    for (int32_t i = 0; i < shape->element_count; i++)
+      value->elements[i] = hsc__value_retain(elements[i]);
   }
   *out_value = value;
   return NULL;
 }
 
 hsc_status *hsc__value_from_literal(const hsc_literal *literal, hsc__value **out_value) {
-  if (literal->elided) return HSC_ERR(FAILED_PRECONDITION, "constant: its values were left out of the text (\"constant({...})\"), so the program cannot be run");
+  if (literal->elided)
+    return HSC_ERR(FAILED_PRECONDITION,
+                   "constant: its values were left out of the text (\"constant({...})\"), so the "
+                   "program cannot be run");
   hsc__value *value = NULL;
   HSC_TRY(value_create(&literal->shape, &value));
   hsc_status *status = NULL;
   if (hsc_shape_is_tuple(&literal->shape)) {
     if (literal->shape.element_count > 0) {
       value->elements = hsc_alloc((size_t)literal->shape.element_count * sizeof(*value->elements));
-      if (!value->elements) status = hsc_status_out_of_memory();
+      if (!value->elements)
+        status = hsc_status_out_of_memory();
     }
-    for (int32_t i = 0; i < literal->shape.element_count && !status; i++) status = hsc__value_from_literal(&literal->elements[i], &value->elements[i]);
+    for (int32_t i = 0; i < literal->shape.element_count && !status; i++)
+      status = hsc__value_from_literal(&literal->elements[i], &value->elements[i]);
   } else if (hsc_shape_is_array(&literal->shape)) {
     status = storage_create(0, &value->storage);
     if (!status) {
@@ -139,14 +158,18 @@ hsc_status *hsc__value_from_literal(const hsc_literal *literal, hsc__value **out
 
 static void fill_literal(const hsc__value *value, hsc_literal *literal) {
   if (hsc_shape_is_tuple(&value->shape)) {
-    for (int32_t i = 0; i < value->shape.element_count; i++) fill_literal(value->elements[i], &literal->elements[i]);
+    for (int32_t i = 0; i < value->shape.element_count; i++)
+      fill_literal(value->elements[i], &literal->elements[i]);
   } else if (hsc_shape_is_array(&value->shape)) {
     int64_t size_bytes = hsc_shape_bytes(&value->shape);
-    if (size_bytes > 0) memcpy(literal->data, value->data, (size_t)size_bytes);
+    if (size_bytes > 0)
+      memcpy(literal->data, value->data, (size_t)size_bytes);
   }
 }
 
-hsc_status *hsc__value_to_literal(const hsc__value *value, hsc_arena *arena, hsc_literal **out_literal) {
+hsc_status *hsc__value_to_literal(const hsc__value *value,
+                                  hsc_arena *arena,
+                                  hsc_literal **out_literal) {
   hsc_shape shape = hsc_shape_copy(arena, value->shape);
   HSC_TRY(hsc_arena_status(arena));
   HSC_TRY(hsc_literal_create(arena, &shape, out_literal));
@@ -154,19 +177,28 @@ hsc_status *hsc__value_to_literal(const hsc__value *value, hsc_arena *arena, hsc
   return NULL;
 }
 
-bool hsc__value_is_ours(const hsc__value *value) { return value->refs == 1 && value->storage && value->storage->refs == 1 && !value->storage->borrowed; }
+bool hsc__value_is_ours(const hsc__value *value) {
+  return value->refs == 1 && value->storage && value->storage->refs == 1 &&
+         !value->storage->borrowed;
+}
 
 hsc_status *hsc__value_reuse(const hsc_shape *shape, hsc__value *operand, hsc__value **out_value) {
-  if (hsc__value_is_ours(operand) && hsc_type_bytes(shape->type) == hsc_type_bytes(operand->shape.type) && hsc_shape_bytes(shape) == hsc_shape_bytes(&operand->shape))
+  if (hsc__value_is_ours(operand) &&
+      hsc_type_bytes(shape->type) == hsc_type_bytes(operand->shape.type) &&
+      hsc_shape_bytes(shape) == hsc_shape_bytes(&operand->shape))
     return hsc__value_view(shape, operand, out_value);
   return hsc__value_array(shape, out_value);
 }
 
-hsc_status *hsc__value_writable(hsc__value *operand, const hsc_shape *shape, hsc__value **out_value) {
-  if (hsc__value_is_ours(operand)) return hsc__value_view(shape, operand, out_value);
+hsc_status *hsc__value_writable(hsc__value *operand,
+                                const hsc_shape *shape,
+                                hsc__value **out_value) {
+  if (hsc__value_is_ours(operand))
+    return hsc__value_view(shape, operand, out_value);
   HSC_TRY(hsc__value_array(shape, out_value));
   int64_t size_bytes = hsc_shape_bytes(shape);
-  if (size_bytes > 0) memcpy((*out_value)->data, operand->data, (size_t)size_bytes);
+  if (size_bytes > 0)
+    memcpy((*out_value)->data, operand->data, (size_t)size_bytes);
   return NULL;
 }
 
@@ -178,50 +210,77 @@ void hsc__strides(const hsc_shape *shape, int64_t strides[HSC_MAX_RANK]) {
   }
 }
 
-// ---- strided copies -------------------------------------------------------------------------------------------------------------
+// ---- strided copies -----------------------------------------------------------------------------
 
-#define COPY_ROW(T)                                                                                            \
-  do {                                                                                                         \
-    T *d = (T *)dst;                                                                                           \
-    const T *s = (const T *)src;                                                                               \
-    if (dst_stride == 1 && src_stride == 0) {                                                                  \
-      T v = s[0];                                                                                              \
-      for (int64_t i = 0; i < count; i++) d[i] = v;                                                            \
-    } else {                                                                                                   \
-      for (int64_t i = 0; i < count; i++) d[i * dst_stride] = s[i * src_stride];                               \
-    }                                                                                                          \
+#define COPY_ROW(T) \
+  do { \
+    T *d = (T *)dst; \
+    const T *s = (const T *)src; \
+    if (dst_stride == 1 && src_stride == 0) { \
+      T v = s[0]; \
+      for (int64_t i = 0; i < count; i++) \
+        d[i] = v; \
+    } else { \
+      for (int64_t i = 0; i < count; i++) \
+        d[i * dst_stride] = s[i * src_stride]; \
+    } \
   } while (0)
 
 typedef struct element16 {
   uint64_t low, high;
 } element16;
 
-static void copy_row(int64_t count, size_t element_bytes, unsigned char *dst, int64_t dst_stride, const unsigned char *src, int64_t src_stride) {
+static void copy_row(int64_t count,
+                     size_t element_bytes,
+                     unsigned char *dst,
+                     int64_t dst_stride,
+                     const unsigned char *src,
+                     int64_t src_stride) {
   if (dst_stride == 1 && src_stride == 1) {
     memcpy(dst, src, (size_t)count * element_bytes);
     return;
   }
   switch (element_bytes) {
-    case 1: COPY_ROW(uint8_t); break;
-    case 2: COPY_ROW(uint16_t); break;
-    case 4: COPY_ROW(uint32_t); break;
-    case 8: COPY_ROW(uint64_t); break;
-    case 16: COPY_ROW(element16); break;
+    case 1:
+      COPY_ROW(uint8_t);
+      break;
+    case 2:
+      COPY_ROW(uint16_t);
+      break;
+    case 4:
+      COPY_ROW(uint32_t);
+      break;
+    case 8:
+      COPY_ROW(uint64_t);
+      break;
+    case 16:
+      COPY_ROW(element16);
+      break;
     default:
       for (int64_t i = 0; i < count; i++)
-        memcpy(dst + i * dst_stride * (int64_t)element_bytes, src + i * src_stride * (int64_t)element_bytes, element_bytes);
+        memcpy(dst + i * dst_stride * (int64_t)element_bytes,
+               src + i * src_stride * (int64_t)element_bytes, element_bytes);
   }
 }
 
-void hsc__copy_strided(int rank, const int64_t *dims, size_t element_bytes, unsigned char *dst, const int64_t *dst_strides,
-                       const unsigned char *src, const int64_t *src_strides) {
-  // Drop dimensions of one and join neighbours that are contiguous on both sides, so that the innermost run is as long as it can be.
+void hsc__copy_strided(int rank,
+                       const int64_t *dims,
+                       size_t element_bytes,
+                       unsigned char *dst,
+                       const int64_t *dst_strides,
+                       const unsigned char *src,
+                       const int64_t *src_strides) {
+  // Drop dimensions of one and join neighbours that are contiguous on both sides, so that the
+  // innermost run is as long as it can be.
   int64_t n[HSC_MAX_RANK], ds[HSC_MAX_RANK], ss[HSC_MAX_RANK];
   int count = 0;
   for (int i = 0; i < rank; i++) {
-    if (dims[i] == 0) return;
-    if (dims[i] == 1) continue;
-    if (count > 0 && ds[count - 1] == dims[i] * dst_strides[i] && ss[count - 1] == dims[i] * src_strides[i]) {
+    if (dims[i] == 0)
+      return;
+    if (dims[i] == 1)
+      continue;
+    if (count > 0 && ds[count - 1] == dims[i] * dst_strides[i] &&
+        ss[count - 1] == dims[i] * src_strides[i]) {
       n[count - 1] *= dims[i];
       ds[count - 1] = dst_strides[i];
       ss[count - 1] = src_strides[i];
@@ -238,28 +297,36 @@ void hsc__copy_strided(int rank, const int64_t *dims, size_t element_bytes, unsi
   }
   int64_t index[HSC_MAX_RANK] = {0};
   int outer = count - 1;
-  int64_t width = (int64_t)element_bytes, dst_at = 0, src_at = 0;
+  int64_t width = (int64_t)element_bytes;
+  int64_t dst_at = 0;
+  int64_t src_at = 0;
   for (;;) {
-    copy_row(n[outer], element_bytes, dst + dst_at * width, ds[outer], src + src_at * width, ss[outer]);
+    copy_row(n[outer], element_bytes, dst + dst_at * width, ds[outer], src + src_at * width,
+             ss[outer]);
     int i = outer - 1;
     for (; i >= 0; i--) {
       dst_at += ds[i];
       src_at += ss[i];
-      if (++index[i] < n[i]) break;
+      if (++index[i] < n[i])
+        break;
       dst_at -= n[i] * ds[i];
       src_at -= n[i] * ss[i];
       index[i] = 0;
     }
-    if (i < 0) return;
+    if (i < 0)
+      return;
   }
 }
 
-hsc_status *hsc__transposed(const hsc__value *value, const int64_t *permutation, unsigned char **out_bytes) {
+hsc_status *hsc__transposed(const hsc__value *value,
+                            const int64_t *permutation,
+                            unsigned char **out_bytes) {
   const hsc_shape *shape = &value->shape;
   size_t element_bytes = hsc_type_bytes(shape->type);
   int64_t size_bytes = hsc_shape_bytes(shape);
   unsigned char *bytes = hsc_alloc(size_bytes > 0 ? (size_t)size_bytes : 1);
-  if (!bytes) return hsc_status_out_of_memory();
+  if (!bytes)
+    return hsc_status_out_of_memory();
   int64_t strides[HSC_MAX_RANK], src[HSC_MAX_RANK], dst[HSC_MAX_RANK], dims[HSC_MAX_RANK];
   hsc__strides(shape, strides);
   int64_t stride = 1;
@@ -278,17 +345,25 @@ int64_t hsc__get_int(const hsc__value *value, int64_t index) {
   switch (hsc_type_class_of(value->shape.type)) {
     case HSC_CLASS_SIGNED:
       switch (hsc_type_bytes(value->shape.type)) {
-        case 1: return ((const int8_t *)value->data)[index];
-        case 2: return ((const int16_t *)value->data)[index];
-        case 4: return ((const int32_t *)value->data)[index];
-        default: return ((const int64_t *)value->data)[index];
+        case 1:
+          return ((const int8_t *)value->data)[index];
+        case 2:
+          return ((const int16_t *)value->data)[index];
+        case 4:
+          return ((const int32_t *)value->data)[index];
+        default:
+          return ((const int64_t *)value->data)[index];
       }
     default:
       switch (hsc_type_bytes(value->shape.type)) {
-        case 1: return ((const uint8_t *)value->data)[index];
-        case 2: return ((const uint16_t *)value->data)[index];
-        case 4: return ((const uint32_t *)value->data)[index];
-        default: return (int64_t)((const uint64_t *)value->data)[index];
+        case 1:
+          return ((const uint8_t *)value->data)[index];
+        case 2:
+          return ((const uint16_t *)value->data)[index];
+        case 4:
+          return ((const uint32_t *)value->data)[index];
+        default:
+          return (int64_t)((const uint64_t *)value->data)[index];
       }
   }
 }

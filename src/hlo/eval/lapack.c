@@ -1,7 +1,10 @@
-// lapack.c - linear algebra through LAPACK: finds the routines, turns row-major batches into LAPACK's columns and back, asks for work space.
+// lapack.c - linear algebra through LAPACK: finds the routines, turns row-major batches into
+// LAPACK's columns and back, asks for work space.
 //
-// Each run_<routine> does one matrix of the batch. Arguments of routines: https://www.netlib.org/lapack/explore-html (all by reference; the lengths of
-// characters that Fortran compilers add are left out, as all C callers of these libraries do). Outputs of the custom calls: jax/_src/lax/linalg.py.
+// Each run_<routine> does one matrix of the batch. Arguments of routines:
+// https://www.netlib.org/lapack/explore-html (all by reference; the lengths of characters that
+// Fortran compilers add are left out, as all C callers of these libraries do). Outputs of the
+// custom calls: jax/_src/lax/linalg.py.
 #include <dlfcn.h>
 #include <limits.h>
 #include <math.h>
@@ -12,7 +15,7 @@
 
 typedef void any_function(void);
 
-// ---- finding routines -----------------------------------------------------------------------------------------------------------
+// ---- finding routines ---------------------------------------------------------------------------
 
 enum { MAX_PROVIDED = 256 };
 static struct {
@@ -26,22 +29,28 @@ static void *libraries[2];
 
 static void open_libraries(void) {
   static const char *const names[] = {"libopenblas.so.0", "liblapack.so.3"};
-  for (size_t i = 0; i < HSC_COUNT_OF(names); i++) libraries[i] = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+  for (size_t i = 0; i < HSC_COUNT_OF(names); i++)
+    libraries[i] = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
 }
 
 hsc_status *hsc_lapack_provide(const char *name, void *function) {
-  if (strlen(name) >= sizeof provided[0].name) return HSC_ERR(INVALID_ARGUMENT, "LAPACK has no routine '%s'", name);
+  if (strlen(name) >= sizeof provided[0].name)
+    return HSC_ERR(INVALID_ARGUMENT, "LAPACK has no routine '%s'", name);
   pthread_mutex_lock(&lock);
   int at = 0;
-  while (at < provided_count && strcmp(provided[at].name, name) != 0) at++;
+  while (at < provided_count && strcmp(provided[at].name, name) != 0)
+    at++;
   bool room = at < MAX_PROVIDED;
   if (room) {
     memcpy(provided[at].name, name, strlen(name) + 1);
     provided[at].function = function;
-    if (at == provided_count) provided_count++;
+    if (at == provided_count)
+      provided_count++;
   }
   pthread_mutex_unlock(&lock);
-  return room ? NULL : HSC_ERR(RESOURCE_EXHAUSTED, "more than %d routines of LAPACK provided", MAX_PROVIDED);
+  return room ? NULL
+              : HSC_ERR(RESOURCE_EXHAUSTED, "more than %d routines of LAPACK provided",
+                        MAX_PROVIDED);
 }
 
 static hsc_status *find(const char *name, any_function **out_function) {
@@ -50,69 +59,101 @@ static hsc_status *find(const char *name, any_function **out_function) {
   pthread_once(&once, open_libraries);
   snprintf(symbol, sizeof symbol, "%s_", name);
   for (size_t i = 0; i < HSC_COUNT_OF(libraries) && !found; i++)
-    if (libraries[i]) found = dlsym(libraries[i], symbol);
+    if (libraries[i])
+      found = dlsym(libraries[i], symbol);
   pthread_mutex_lock(&lock);
   for (int i = 0; i < provided_count && !found; i++)
-    if (strcmp(provided[i].name, name) == 0) found = provided[i].function;
+    if (strcmp(provided[i].name, name) == 0)
+      found = provided[i].function;
   pthread_mutex_unlock(&lock);
   if (!found)
-    return hsc_status_hint(HSC_ERR(UNIMPLEMENTED, "custom-call: LAPACK's routine %s is needed and not on this machine", name), "install OpenBLAS (Debian: libopenblas0)");
+    return hsc_status_hint(
+        HSC_ERR(UNIMPLEMENTED, "custom-call: LAPACK's routine %s is needed and not on this machine",
+                name),
+        "install OpenBLAS (Debian: libopenblas0)");
   memcpy(out_function, &found, sizeof found);
   return NULL;
 }
 
-// ---- one call -------------------------------------------------------------------------------------------------------------------
+// ---- one call -----------------------------------------------------------------------------------
 
 typedef struct job {
   const hsc_custom_call *call;
   const hsc_config *config;
   any_function *routine;
-  hsc_arena *arena;      // reset for each matrix
+  hsc_arena *arena;  // reset for each matrix
   int64_t batch;
-  size_t bytes;          // of an element
+  size_t bytes;  // of an element
   bool is_complex, is_double;
-  int m, n;              // of operand 0's matrices
+  int m, n;  // of operand 0's matrices
 } job;
 
-static int least(int a, int b) { return a < b ? a : b; }
-static int at_least_one(int a) { return a > 0 ? a : 1; }
-static int rows_of(const hsc_literal *x) { return (int)x->shape.dims[x->shape.rank - 2]; }
-static int columns_of(const hsc_literal *x) { return (int)x->shape.dims[x->shape.rank - 1]; }
+static int least(int a, int b) {
+  return a < b ? a : b;
+}
+static int at_least_one(int a) {
+  return a > 0 ? a : 1;
+}
+static int rows_of(const hsc_literal *x) {
+  return (int)x->shape.dims[x->shape.rank - 2];
+}
+static int columns_of(const hsc_literal *x) {
+  return (int)x->shape.dims[x->shape.rank - 1];
+}
 
-static size_t size_of(const hsc_literal *x) { return hsc_type_bytes(x->shape.type); }
+static size_t size_of(const hsc_literal *x) {
+  return hsc_type_bytes(x->shape.type);
+}
 
 // What belongs to the current matrix in an array whose last `dims` dimensions are one matrix's.
 static unsigned char *part(const job *j, const hsc_literal *x, int dims) {
   int64_t elements = 1;
-  for (int i = x->shape.rank - dims; i < x->shape.rank; i++) elements *= x->shape.dims[i];
+  for (int i = x->shape.rank - dims; i < x->shape.rank; i++)
+    elements *= x->shape.dims[i];
   return (unsigned char *)x->data + (size_t)(j->batch * elements) * size_of(x);
 }
 
-static void transpose(size_t bytes, int64_t rows, int64_t columns, const unsigned char *from, unsigned char *to) {
-#define TRANSPOSE(type)                                          \
-  for (int64_t r = 0; r < rows; r++)                             \
-    for (int64_t c = 0; c < columns; c++) ((type *)(void *)to)[c * rows + r] = ((const type *)(const void *)from)[r * columns + c]
-  typedef struct pair { uint64_t a, b; } pair;
+static void transpose(
+    size_t bytes, int64_t rows, int64_t columns, const unsigned char *from, unsigned char *to) {
+#define TRANSPOSE(type) \
+  for (int64_t r = 0; r < rows; r++) \
+    for (int64_t c = 0; c < columns; c++) \
+  ((type *)(void *)to)[c * rows + r] = ((const type *)(const void *)from)[r * columns + c]
+  typedef struct pair {
+    uint64_t a, b;
+  } pair;
   switch (bytes) {
-    case 4: TRANSPOSE(uint32_t); break;
-    case 8: TRANSPOSE(uint64_t); break;
-    default: TRANSPOSE(pair); break;
+    case 4:
+      TRANSPOSE(uint32_t);
+      break;
+    case 8:
+      TRANSPOSE(uint64_t);
+      break;
+    default:
+      TRANSPOSE(pair);
+      break;
   }
 #undef TRANSPOSE
 }
 
-static void *space(job *j, size_t bytes) { return hsc_arena_alloc(j->arena, bytes ? bytes : 16); }
+static void *space(job *j, size_t bytes) {
+  return hsc_arena_alloc(j->arena, bytes ? bytes : 16);
+}
 
 // The current matrix of operand i by columns.
 static void *matrix(job *j, int i) {
   const hsc_literal *x = &j->call->operands[i];
-  int rows = rows_of(x), columns = columns_of(x);
+  int rows = rows_of(x);
+  int columns = columns_of(x);
   unsigned char *out = space(j, (size_t)rows * (size_t)columns * size_of(x));
-  if (out) transpose(size_of(x), rows, columns, part(j, x, 2), out);
+  if (out)
+    transpose(size_of(x), rows, columns, part(j, x, 2), out);
   return out;
 }
 
-static void *new_matrix(job *j, int64_t rows, int64_t columns) { return space(j, (size_t)(rows * columns) * j->bytes); }
+static void *new_matrix(job *j, int64_t rows, int64_t columns) {
+  return space(j, (size_t)(rows * columns) * j->bytes);
+}
 
 // Stores a matrix that lies by columns; its leading dimension is the result's number of rows.
 static void give(job *j, int i, const void *columns_first) {
@@ -120,9 +161,15 @@ static void give(job *j, int i, const void *columns_first) {
   transpose(size_of(x), columns_of(x), rows_of(x), columns_first, part(j, x, 2));
 }
 
-static void give_info(job *j, int i, int info) { ((int32_t *)j->call->results[i].data)[j->batch] = info; }
-static void *vector(job *j, int i) { return part(j, &j->call->results[i], 1); }
-static char letter(const job *j, const char *name, char otherwise) { return (char)hsc_config_int(j->config, name, otherwise); }
+static void give_info(job *j, int i, int info) {
+  ((int32_t *)j->call->results[i].data)[j->batch] = info;
+}
+static void *vector(job *j, int i) {
+  return part(j, &j->call->results[i], 1);
+}
+static char letter(const job *j, const char *name, char otherwise) {
+  return (char)hsc_config_int(j->config, name, otherwise);
+}
 
 // The size that a routine wrote into the first element of its work space, and the space.
 static int asked(const job *j, const void *answer) {
@@ -132,22 +179,26 @@ static int asked(const job *j, const void *answer) {
     memcpy(&size, answer, sizeof size);
   } else {
     memcpy(&narrow, answer, sizeof narrow);
-    size = (double)nextafterf(narrow, INFINITY);   // a float that was rounded down
+    size = (double)nextafterf(narrow, INFINITY);  // a float that was rounded down
   }
-  return size < 1 ? 1 : size > INT_MAX ? INT_MAX : (int)size;
+  if (size < 1)
+    return 1;
+  if (size > INT_MAX)
+    return INT_MAX;
+  return (int)size;
 }
 
 // Calls `CALL` twice: with `lwork` -1 to ask, then with that much in `work`.
-#define WITH_WORK(CALL)                                                   \
-  do {                                                                    \
-    unsigned char answer_[16] = {0};                                      \
-    void *work = answer_;                                                 \
-    int lwork = -1;                                                       \
-    CALL;                                                                 \
-    lwork = asked(j, answer_);                                            \
-    work = space(j, (size_t)lwork * j->bytes);                            \
-    HSC_TRY(hsc_arena_status(j->arena));                                  \
-    CALL;                                                                 \
+#define WITH_WORK(CALL) \
+  do { \
+    unsigned char answer_[16] = {0}; \
+    void *work = answer_; \
+    int lwork = -1; \
+    CALL; \
+    lwork = asked(j, answer_); \
+    work = space(j, (size_t)lwork * j->bytes); \
+    HSC_TRY(hsc_arena_status(j->arena)); \
+    CALL; \
   } while (0)
 
 #define ROUTINE(...) ((void (*)(__VA_ARGS__))j->routine)
@@ -158,7 +209,8 @@ typedef int *O;
 
 static hsc_status *run_potrf(job *j) {
   char uplo = letter(j, "uplo", 'L');
-  int info = 0, lda = at_least_one(j->n);
+  int info = 0;
+  int lda = at_least_one(j->n);
   P a = matrix(j, 0);
   HSC_TRY(hsc_arena_status(j->arena));
   ROUTINE(C, I, P, I, O)(&uplo, &j->n, a, &lda, &info);
@@ -168,7 +220,8 @@ static hsc_status *run_potrf(job *j) {
 }
 
 static hsc_status *run_getrf(job *j) {
-  int info = 0, lda = at_least_one(j->m);
+  int info = 0;
+  int lda = at_least_one(j->m);
   P a = matrix(j, 0);
   HSC_TRY(hsc_arena_status(j->arena));
   ROUTINE(I, I, P, I, O, O)(&j->m, &j->n, a, &lda, vector(j, 1), &info);
@@ -178,107 +231,187 @@ static hsc_status *run_getrf(job *j) {
 }
 
 static hsc_status *run_geqrf(job *j) {
-  int info = 0, lda = at_least_one(j->m);
+  int info = 0;
+  int lda = at_least_one(j->m);
   P a = matrix(j, 0);
-  WITH_WORK(ROUTINE(I, I, P, I, P, P, I, O)(&j->m, &j->n, a, &lda, vector(j, 1), work, &lwork, &info));
+  WITH_WORK(
+      ROUTINE(I, I, P, I, P, P, I, O)(&j->m, &j->n, a, &lda, vector(j, 1), work, &lwork, &info));
   give(j, 0, a);
   return NULL;
 }
 
 static hsc_status *run_geqp3(job *j) {
-  int info = 0, lda = at_least_one(j->m);
-  P a = matrix(j, 0), pivots = vector(j, 1), tau = vector(j, 2), real_work = space(j, (size_t)j->n * 2 * j->bytes);
+  int info = 0;
+  int lda = at_least_one(j->m);
+  P a = matrix(j, 0);
+  P pivots = vector(j, 1);
+  P tau = vector(j, 2);
+  P real_work = space(j, (size_t)j->n * 2 * j->bytes);
   memcpy(pivots, part(j, &j->call->operands[1], 1), (size_t)j->n * sizeof(int32_t));
-  if (j->is_complex) WITH_WORK(ROUTINE(I, I, P, I, O, P, P, I, P, O)(&j->m, &j->n, a, &lda, pivots, tau, work, &lwork, real_work, &info));
-  else WITH_WORK(ROUTINE(I, I, P, I, O, P, P, I, O)(&j->m, &j->n, a, &lda, pivots, tau, work, &lwork, &info));
+  if (j->is_complex)
+    WITH_WORK(ROUTINE(I, I, P, I, O, P, P, I, P, O)(&j->m, &j->n, a, &lda, pivots, tau, work,
+                                                    &lwork, real_work, &info));
+  else
+    WITH_WORK(ROUTINE(I, I, P, I, O, P, P, I, O)(&j->m, &j->n, a, &lda, pivots, tau, work, &lwork,
+                                                 &info));
   give(j, 0, a);
   return NULL;
 }
 
 static hsc_status *run_orgqr(job *j) {
-  int info = 0, lda = at_least_one(j->m), k = columns_of(&j->call->operands[1]);
-  P a = matrix(j, 0), tau = part(j, &j->call->operands[1], 1);
-  WITH_WORK(ROUTINE(I, I, I, P, I, P, P, I, O)(&j->m, &j->n, &k, a, &lda, tau, work, &lwork, &info));
+  int info = 0;
+  int lda = at_least_one(j->m);
+  int k = columns_of(&j->call->operands[1]);
+  P a = matrix(j, 0);
+  P tau = part(j, &j->call->operands[1], 1);
+  WITH_WORK(
+      ROUTINE(I, I, I, P, I, P, P, I, O)(&j->m, &j->n, &k, a, &lda, tau, work, &lwork, &info));
   give(j, 0, a);
-  return info ? HSC_ERR(INVALID_ARGUMENT, "custom-call %s: argument %d of LAPACK's routine is wrong", j->call->target, -info) : NULL;
+  return info
+             ? HSC_ERR(INVALID_ARGUMENT, "custom-call %s: argument %d of LAPACK's routine is wrong",
+                       j->call->target, -info)
+             : NULL;
 }
 
 static hsc_status *run_ormqr(job *j) {
   const hsc_literal *right = &j->call->operands[2];
-  char side = hsc_config_int(j->config, "left", 1) ? 'L' : 'R', transposed = !hsc_config_int(j->config, "transpose", 0) ? 'N' : j->is_complex ? 'C' : 'T';
-  int info = 0, lda = at_least_one(j->m), k = columns_of(&j->call->operands[1]), rows = rows_of(right), columns = columns_of(right), ldc = at_least_one(rows);
-  P a = matrix(j, 0), tau = part(j, &j->call->operands[1], 1), c = matrix(j, 2);
-  WITH_WORK(ROUTINE(C, C, I, I, I, P, I, P, P, I, P, I, O)(&side, &transposed, &rows, &columns, &k, a, &lda, tau, c, &ldc, work, &lwork, &info));
+  char side = hsc_config_int(j->config, "left", 1) ? 'L' : 'R';
+  char transposed;
+  if (!hsc_config_int(j->config, "transpose", 0))
+    transposed = 'N';
+  else if (j->is_complex)
+    transposed = 'C';
+  else
+    transposed = 'T';
+  int info = 0;
+  int lda = at_least_one(j->m);
+  int k = columns_of(&j->call->operands[1]);
+  int rows = rows_of(right);
+  int columns = columns_of(right);
+  int ldc = at_least_one(rows);
+  P a = matrix(j, 0);
+  P tau = part(j, &j->call->operands[1], 1);
+  P c = matrix(j, 2);
+  WITH_WORK(ROUTINE(C, C, I, I, I, P, I, P, P, I, P, I, O)(
+      &side, &transposed, &rows, &columns, &k, a, &lda, tau, c, &ldc, work, &lwork, &info));
   give(j, 0, c);
-  return info ? HSC_ERR(INVALID_ARGUMENT, "custom-call %s: argument %d of LAPACK's routine is wrong", j->call->target, -info) : NULL;
+  return info
+             ? HSC_ERR(INVALID_ARGUMENT, "custom-call %s: argument %d of LAPACK's routine is wrong",
+                       j->call->target, -info)
+             : NULL;
 }
 
 static hsc_status *run_syevd(job *j) {
-  char mode = letter(j, "mode", 'V'), uplo = letter(j, "uplo", 'L');
-  int info = 0, n = j->n, lda = at_least_one(n), int_answer = 0, minus = -1, lwork = -1, real_count;
-  unsigned char answer[16] = {0}, real_answer[16] = {0};
-  P a = matrix(j, 0), w = vector(j, 1);
+  char mode = letter(j, "mode", 'V');
+  char uplo = letter(j, "uplo", 'L');
+  int info = 0;
+  int n = j->n;
+  int lda = at_least_one(n);
+  int int_answer = 0;
+  int minus = -1;
+  int lwork = -1;
+  int real_count;
+  unsigned char answer[16] = {0};
+  unsigned char real_answer[16] = {0};
+  P a = matrix(j, 0);
+  P w = vector(j, 1);
   HSC_TRY(hsc_arena_status(j->arena));
-  if (j->is_complex) ROUTINE(C, C, I, P, I, P, P, I, P, I, O, I, O)(&mode, &uplo, &n, a, &lda, w, answer, &minus, real_answer, &minus, &int_answer, &minus, &info);
-  else ROUTINE(C, C, I, P, I, P, P, I, O, I, O)(&mode, &uplo, &n, a, &lda, w, answer, &minus, &int_answer, &minus, &info);
+  if (j->is_complex)
+    ROUTINE(C, C, I, P, I, P, P, I, P, I, O, I, O)(&mode, &uplo, &n, a, &lda, w, answer, &minus,
+                                                   real_answer, &minus, &int_answer, &minus, &info);
+  else
+    ROUTINE(C, C, I, P, I, P, P, I, O, I, O)(&mode, &uplo, &n, a, &lda, w, answer, &minus,
+                                             &int_answer, &minus, &info);
   lwork = asked(j, answer);
   real_count = asked(j, real_answer);
-  P work = space(j, (size_t)lwork * j->bytes), real_work = space(j, (size_t)real_count * j->bytes), int_work = space(j, (size_t)int_answer * sizeof(int));
+  P work = space(j, (size_t)lwork * j->bytes);
+  P real_work = space(j, (size_t)real_count * j->bytes);
+  P int_work = space(j, (size_t)int_answer * sizeof(int));
   HSC_TRY(hsc_arena_status(j->arena));
-  if (j->is_complex) ROUTINE(C, C, I, P, I, P, P, I, P, I, O, I, O)(&mode, &uplo, &n, a, &lda, w, work, &lwork, real_work, &real_count, int_work, &int_answer, &info);
-  else ROUTINE(C, C, I, P, I, P, P, I, O, I, O)(&mode, &uplo, &n, a, &lda, w, work, &lwork, int_work, &int_answer, &info);
+  if (j->is_complex)
+    ROUTINE(C, C, I, P, I, P, P, I, P, I, O, I, O)(&mode, &uplo, &n, a, &lda, w, work, &lwork,
+                                                   real_work, &real_count, int_work, &int_answer,
+                                                   &info);
+  else
+    ROUTINE(C, C, I, P, I, P, P, I, O, I, O)(&mode, &uplo, &n, a, &lda, w, work, &lwork, int_work,
+                                             &int_answer, &info);
   give(j, 0, a);
   give_info(j, 2, info);
   return NULL;
 }
 
-static double real_at(const job *j, const void *array, int64_t i) { return j->is_double ? ((const double *)array)[i] : (double)((const float *)array)[i]; }
+static double real_at(const job *j, const void *array, int64_t i) {
+  return j->is_double ? ((const double *)array)[i] : (double)((const float *)array)[i];
+}
 
 static bool is_finite(const job *j) {
   const hsc_literal *x = &j->call->operands[0];
   int64_t count = (int64_t)j->m * j->n * (j->is_complex ? 2 : 1);
   const void *data = part(j, x, 2);
   for (int64_t i = 0; i < count; i++)
-    if (!isfinite(real_at(j, data, i))) return false;
+    if (!isfinite(real_at(j, data, i)))
+      return false;
   return true;
 }
 
-// Real eigenvectors come as columns: v for a real eigenvalue, re and im for a pair. The result is complex.
+// Real eigenvectors come as columns: v for a real eigenvalue, re and im for a pair. The result is
+// complex.
 static void give_pairs(job *j, int result, const void *v, const void *imaginary) {
   int n = j->n;
   unsigned char *to = part(j, &j->call->results[result], 2);
   for (int c = 0; c < n; c++) {
     bool pair = real_at(j, imaginary, c) != 0 && c + 1 < n;
     for (int r = 0; r < n; r++) {
-      double re = real_at(j, v, (int64_t)c * n + r), im = pair ? real_at(j, v, (int64_t)(c + 1) * n + r) : 0;
+      double re = real_at(j, v, (int64_t)c * n + r);
+      double im = pair ? real_at(j, v, (int64_t)(c + 1) * n + r) : 0;
       for (int k = 0; k <= (pair ? 1 : 0); k++) {
         int64_t at = 2 * ((int64_t)r * n + c + k);
-        if (j->is_double) ((double *)(void *)to)[at] = re, ((double *)(void *)to)[at + 1] = k ? -im : im;
-        else ((float *)(void *)to)[at] = (float)re, ((float *)(void *)to)[at + 1] = (float)(k ? -im : im);
+        if (j->is_double) {
+          ((double *)(void *)to)[at] = re;
+          ((double *)(void *)to)[at + 1] = k ? -im : im;
+        } else {
+          ((float *)(void *)to)[at] = (float)re;
+          ((float *)(void *)to)[at + 1] = (float)(k ? -im : im);
+        }
       }
     }
-    if (pair) c++;
+    if (pair)
+      c++;
   }
 }
 
 static hsc_status *run_geev(job *j) {
-  char left = letter(j, "compute_left", 'V'), right = letter(j, "compute_right", 'V');
-  int info = 0, n = j->n, lda = at_least_one(n), first = j->is_complex ? 1 : 2;   // the first of the eigenvectors' results
-  P a = matrix(j, 0), w = vector(j, 0), vl = new_matrix(j, n, n), vr = new_matrix(j, n, n);
-  if (!is_finite(j)) {   // iterations on NaN need not end
+  char left = letter(j, "compute_left", 'V');
+  char right = letter(j, "compute_right", 'V');
+  // the first of the eigenvectors' results
+  int info = 0;
+  int n = j->n;
+  int lda = at_least_one(n);
+  int first = j->is_complex ? 1 : 2;
+  P a = matrix(j, 0);
+  P w = vector(j, 0);
+  P vl = new_matrix(j, n, n);
+  P vr = new_matrix(j, n, n);
+  if (!is_finite(j)) {  // iterations on NaN need not end
     give_info(j, first + 2, -4);
     return NULL;
   }
   if (j->is_complex) {
     P real_work = space(j, (size_t)n * 2 * j->bytes);
-    WITH_WORK(ROUTINE(C, C, I, P, I, P, P, I, P, I, P, I, P, O)(&left, &right, &n, a, &lda, w, vl, &lda, vr, &lda, work, &lwork, real_work, &info));
-    if (left == 'V') give(j, 1, vl);
-    if (right == 'V') give(j, 2, vr);
+    WITH_WORK(ROUTINE(C, C, I, P, I, P, P, I, P, I, P, I, P, O)(
+        &left, &right, &n, a, &lda, w, vl, &lda, vr, &lda, work, &lwork, real_work, &info));
+    if (left == 'V')
+      give(j, 1, vl);
+    if (right == 'V')
+      give(j, 2, vr);
   } else {
     P imaginary = vector(j, 1);
-    WITH_WORK(ROUTINE(C, C, I, P, I, P, P, P, I, P, I, P, I, O)(&left, &right, &n, a, &lda, w, imaginary, vl, &lda, vr, &lda, work, &lwork, &info));
-    if (left == 'V') give_pairs(j, 2, vl, imaginary);
-    if (right == 'V') give_pairs(j, 3, vr, imaginary);
+    WITH_WORK(ROUTINE(C, C, I, P, I, P, P, P, I, P, I, P, I, O)(
+        &left, &right, &n, a, &lda, w, imaginary, vl, &lda, vr, &lda, work, &lwork, &info));
+    if (left == 'V')
+      give_pairs(j, 2, vl, imaginary);
+    if (right == 'V')
+      give_pairs(j, 3, vr, imaginary);
   }
   give_info(j, first + 2, info);
   return NULL;
@@ -314,13 +447,20 @@ static hsc_status *run_gesdd(job *j) {
   svd_space x;
   begin_svd(j, &x);
   int info = 0;
-  size_t small = (size_t)least(j->m, j->n), large = (size_t)(j->m > j->n ? j->m : j->n);
-  size_t square = 5 * small * small + 7 * small, wide = 2 * large * small + 2 * small * small + small;
-  P int_work = space(j, 8 * small * sizeof(int)), real_work = space(j, j->is_complex ? (square > wide ? square : wide) * j->bytes : 0);
+  size_t small = (size_t)least(j->m, j->n);
+  size_t large = (size_t)(j->m > j->n ? j->m : j->n);
+  size_t square = 5 * small * small + 7 * small;
+  size_t wide = 2 * large * small + 2 * small * small + small;
+  P int_work = space(j, 8 * small * sizeof(int));
+  P real_work = space(j, j->is_complex ? (square > wide ? square : wide) * j->bytes : 0);
   if (j->is_complex)
-    WITH_WORK(ROUTINE(C, I, I, P, I, P, P, I, P, I, P, I, P, O, O)(&x.mode, &j->m, &j->n, x.a, &x.lda, x.s, x.u, &x.u_rows, x.vt, &x.vt_rows, work, &lwork, real_work, int_work, &info));
+    WITH_WORK(ROUTINE(C, I, I, P, I, P, P, I, P, I, P, I, P, O, O)(
+        &x.mode, &j->m, &j->n, x.a, &x.lda, x.s, x.u, &x.u_rows, x.vt, &x.vt_rows, work, &lwork,
+        real_work, int_work, &info));
   else
-    WITH_WORK(ROUTINE(C, I, I, P, I, P, P, I, P, I, P, I, O, O)(&x.mode, &j->m, &j->n, x.a, &x.lda, x.s, x.u, &x.u_rows, x.vt, &x.vt_rows, work, &lwork, int_work, &info));
+    WITH_WORK(ROUTINE(C, I, I, P, I, P, P, I, P, I, P, I, O, O)(
+        &x.mode, &j->m, &j->n, x.a, &x.lda, x.s, x.u, &x.u_rows, x.vt, &x.vt_rows, work, &lwork,
+        int_work, &info));
   end_svd(j, &x, info);
   return NULL;
 }
@@ -331,35 +471,57 @@ static hsc_status *run_gesvd(job *j) {
   int info = 0;
   P real_work = space(j, 5 * (size_t)least(j->m, j->n) * j->bytes);
   if (j->is_complex)
-    WITH_WORK(ROUTINE(C, C, I, I, P, I, P, P, I, P, I, P, I, P, O)(&x.mode, &x.mode, &j->m, &j->n, x.a, &x.lda, x.s, x.u, &x.u_rows, x.vt, &x.vt_rows, work, &lwork, real_work, &info));
+    WITH_WORK(ROUTINE(C, C, I, I, P, I, P, P, I, P, I, P, I, P, O)(
+        &x.mode, &x.mode, &j->m, &j->n, x.a, &x.lda, x.s, x.u, &x.u_rows, x.vt, &x.vt_rows, work,
+        &lwork, real_work, &info));
   else
-    WITH_WORK(ROUTINE(C, C, I, I, P, I, P, P, I, P, I, P, I, O)(&x.mode, &x.mode, &j->m, &j->n, x.a, &x.lda, x.s, x.u, &x.u_rows, x.vt, &x.vt_rows, work, &lwork, &info));
+    WITH_WORK(ROUTINE(C, C, I, I, P, I, P, P, I, P, I, P, I, O)(&x.mode, &x.mode, &j->m, &j->n, x.a,
+                                                                &x.lda, x.s, x.u, &x.u_rows, x.vt,
+                                                                &x.vt_rows, work, &lwork, &info));
   end_svd(j, &x, info);
   return NULL;
 }
 
 static hsc_status *run_gees(job *j) {
-  char mode = letter(j, "mode", 'V'), sort = 'N';
-  int info = 0, selected = 0, n = j->n, lda = at_least_one(n), last = j->is_complex ? 3 : 4;
-  P a = matrix(j, 0), vectors = new_matrix(j, n, n), w = vector(j, 2), flags = space(j, (size_t)n * sizeof(int));
+  char mode = letter(j, "mode", 'V');
+  char sort = 'N';
+  int info = 0;
+  int selected = 0;
+  int n = j->n;
+  int lda = at_least_one(n);
+  int last = j->is_complex ? 3 : 4;
+  P a = matrix(j, 0);
+  P vectors = new_matrix(j, n, n);
+  P w = vector(j, 2);
+  P flags = space(j, (size_t)n * sizeof(int));
   if (j->is_complex) {
     P real_work = space(j, (size_t)n * j->bytes);
-    WITH_WORK(ROUTINE(C, C, P, I, P, I, O, P, P, I, P, I, P, O, O)(&mode, &sort, NULL, &n, a, &lda, &selected, w, vectors, &lda, work, &lwork, real_work, flags, &info));
+    WITH_WORK(ROUTINE(C, C, P, I, P, I, O, P, P, I, P, I, P, O, O)(
+        &mode, &sort, NULL, &n, a, &lda, &selected, w, vectors, &lda, work, &lwork, real_work,
+        flags, &info));
   } else {
     P imaginary = vector(j, 3);
-    WITH_WORK(ROUTINE(C, C, P, I, P, I, O, P, P, P, I, P, I, O, O)(&mode, &sort, NULL, &n, a, &lda, &selected, w, imaginary, vectors, &lda, work, &lwork, flags, &info));
+    WITH_WORK(ROUTINE(C, C, P, I, P, I, O, P, P, P, I, P, I, O, O)(
+        &mode, &sort, NULL, &n, a, &lda, &selected, w, imaginary, vectors, &lda, work, &lwork,
+        flags, &info));
   }
   give(j, 0, a);
-  if (mode == 'V') give(j, 1, vectors);
+  if (mode == 'V')
+    give(j, 1, vectors);
   give_info(j, last, selected);
   give_info(j, last + 1, info);
   return NULL;
 }
 
 static hsc_status *run_gehrd(job *j) {
-  int info = 0, n = j->n, lda = at_least_one(n), low = (int)hsc_config_int(j->config, "low", 1), high = (int)hsc_config_int(j->config, "high", n);
+  int info = 0;
+  int n = j->n;
+  int lda = at_least_one(n);
+  int low = (int)hsc_config_int(j->config, "low", 1);
+  int high = (int)hsc_config_int(j->config, "high", n);
   P a = matrix(j, 0);
-  WITH_WORK(ROUTINE(I, I, I, P, I, P, P, I, O)(&n, &low, &high, a, &lda, vector(j, 1), work, &lwork, &info));
+  WITH_WORK(ROUTINE(I, I, I, P, I, P, P, I, O)(&n, &low, &high, a, &lda, vector(j, 1), work, &lwork,
+                                               &info));
   give(j, 0, a);
   give_info(j, 2, info);
   return NULL;
@@ -367,9 +529,12 @@ static hsc_status *run_gehrd(job *j) {
 
 static hsc_status *run_sytrd(job *j) {
   char uplo = letter(j, "uplo", 'L');
-  int info = 0, n = j->n, lda = at_least_one(n);
+  int info = 0;
+  int n = j->n;
+  int lda = at_least_one(n);
   P a = matrix(j, 0);
-  WITH_WORK(ROUTINE(C, I, P, I, P, P, P, P, I, O)(&uplo, &n, a, &lda, vector(j, 1), vector(j, 2), vector(j, 3), work, &lwork, &info));
+  WITH_WORK(ROUTINE(C, I, P, I, P, P, P, P, I, O)(&uplo, &n, a, &lda, vector(j, 1), vector(j, 2),
+                                                  vector(j, 3), work, &lwork, &info));
   give(j, 0, a);
   give_info(j, 4, info);
   return NULL;
@@ -377,12 +542,17 @@ static hsc_status *run_sytrd(job *j) {
 
 static hsc_status *run_gtsv(job *j) {
   const hsc_literal *right = &j->call->operands[3];
-  int info = 0, n = rows_of(right), columns = columns_of(right), ldb = at_least_one(n);
+  int info = 0;
+  int n = rows_of(right);
+  int columns = columns_of(right);
+  int ldb = at_least_one(n);
   P b = matrix(j, 3);
   HSC_TRY(hsc_arena_status(j->arena));
-  for (int i = 0; i < 3; i++) memcpy(vector(j, i), part(j, &j->call->operands[i], 1), (size_t)n * j->bytes);
+  for (int i = 0; i < 3; i++)
+    memcpy(vector(j, i), part(j, &j->call->operands[i], 1), (size_t)n * j->bytes);
   // JAX keeps the lower diagonal's first element for nothing; LAPACK begins with its second.
-  ROUTINE(I, I, P, P, P, P, I, O)(&n, &columns, (unsigned char *)vector(j, 0) + j->bytes, vector(j, 1), vector(j, 2), b, &ldb, &info);
+  ROUTINE(I, I, P, P, P, P, I, O)(&n, &columns, (unsigned char *)vector(j, 0) + j->bytes,
+                                  vector(j, 1), vector(j, 2), b, &ldb, &info);
   give(j, 3, b);
   give_info(j, 4, info);
   return NULL;
@@ -390,24 +560,37 @@ static hsc_status *run_gtsv(job *j) {
 
 static hsc_status *run_trsm(job *j) {
   const hsc_literal *right = &j->call->operands[1];
-  char side = letter(j, "side", 'L'), uplo = letter(j, "uplo", 'L'), transposed = letter(j, "trans_x", 'N'), diagonal = letter(j, "diag", 'N');
-  int m = rows_of(right), n = columns_of(right), lda = at_least_one(j->n), ldb = at_least_one(m);
-  union { float f[2]; double d[2]; } one = {{0}};
-  if (j->is_double) one.d[0] = 1;
-  else one.f[0] = 1;
-  P a = matrix(j, 0), b = matrix(j, 1);
+  char side = letter(j, "side", 'L');
+  char uplo = letter(j, "uplo", 'L');
+  char transposed = letter(j, "trans_x", 'N');
+  char diagonal = letter(j, "diag", 'N');
+  int m = rows_of(right);
+  int n = columns_of(right);
+  int lda = at_least_one(j->n);
+  int ldb = at_least_one(m);
+  union {
+    float f[2];
+    double d[2];
+  } one = {{0}};
+  if (j->is_double)
+    one.d[0] = 1;
+  else
+    one.f[0] = 1;
+  P a = matrix(j, 0);
+  P b = matrix(j, 1);
   HSC_TRY(hsc_arena_status(j->arena));
-  ROUTINE(C, C, C, C, I, I, P, P, I, P, I)(&side, &uplo, &transposed, &diagonal, &m, &n, &one, a, &lda, b, &ldb);
+  ROUTINE(C, C, C, C, I, I, P, P, I, P, I)(&side, &uplo, &transposed, &diagonal, &m, &n, &one, a,
+                                           &lda, b, &ldb);
   give(j, 0, b);
   return NULL;
 }
 
-// ---- the table ------------------------------------------------------------------------------------------------------------------
+// ---- the table ----------------------------------------------------------------------------------
 
 static const struct {
   const char *routine;
   hsc_status *(*run)(job *j);
-  int operands, results;   // results 0: 4 or 5, 5 or 6, more by one for real types
+  int operands, results;  // results 0: 4 or 5, 5 or 6, more by one for real types
 } rows[] = {
 #define LAPACK(routine, run, operands, results, doc) {#routine, run_##run, operands, results},
 #include "hlo/eval/lapack.def"
@@ -415,11 +598,13 @@ static const struct {
 };
 
 static int find_row(const char *target, char *out_letter) {
-  if (strncmp(target, "lapack_", 7) != 0 || !target[7] || !strchr("sdcz", target[7])) return -1;
+  if (strncmp(target, "lapack_", 7) != 0 || !target[7] || !strchr("sdcz", target[7]))
+    return -1;
   *out_letter = target[7];
   for (size_t i = 0; i < HSC_COUNT_OF(rows); i++) {
     size_t size = strlen(rows[i].routine);
-    if (strncmp(target + 8, rows[i].routine, size) == 0 && strcmp(target + 8 + size, "_ffi") == 0) return (int)i;
+    if (strncmp(target + 8, rows[i].routine, size) == 0 && strcmp(target + 8 + size, "_ffi") == 0)
+      return (int)i;
   }
   return -1;
 }
@@ -429,86 +614,157 @@ bool hsc__lapack_is_target(const char *target) {
   return find_row(target, &letter_of_type) >= 0;
 }
 
-static hsc_status *wrong_shapes(const hsc_custom_call *call) { return HSC_ERR(INVALID_ARGUMENT, "custom-call %s: operands or results of other shapes than LAPACK's routine wants", call->target); }
+static hsc_status *wrong_shapes(const hsc_custom_call *call) {
+  return HSC_ERR(INVALID_ARGUMENT,
+                 "custom-call %s: operands or results of other shapes than LAPACK's routine wants",
+                 call->target);
+}
 
-// All arrays share the batch; matrices have sides that an int holds. What else a routine wants of sides is checked by row.
-static hsc_status *check(const hsc_custom_call *call, int row, hsc_type type, int64_t *out_batches) {
+// All arrays share the batch; matrices have sides that an int holds. What else a routine wants of
+// sides is checked by row.
+static hsc_status *check(const hsc_custom_call *call,
+                         int row,
+                         hsc_type type,
+                         int64_t *out_batches) {
   int results = rows[row].results;
   bool is_complex = type == HSC_TYPE_C64 || type == HSC_TYPE_C128;
-  if (results == 0) results = (strcmp(rows[row].routine, "gees") == 0 ? 5 : 4) + (is_complex ? 0 : 1);
-  if (call->operand_count != rows[row].operands || call->result_count != results || call->operands[0].shape.type != type) return wrong_shapes(call);
-  int batch_rank = rows[row].run == run_gtsv ? call->operands[0].shape.rank - 1 : call->operands[0].shape.rank - 2;
-  if (batch_rank < 0) return wrong_shapes(call);
+  if (results == 0)
+    results = (strcmp(rows[row].routine, "gees") == 0 ? 5 : 4) + (is_complex ? 0 : 1);
+  if (call->operand_count != rows[row].operands || call->result_count != results ||
+      call->operands[0].shape.type != type)
+    return wrong_shapes(call);
+  int batch_rank = rows[row].run == run_gtsv ? call->operands[0].shape.rank - 1
+                                             : call->operands[0].shape.rank - 2;
+  if (batch_rank < 0)
+    return wrong_shapes(call);
   *out_batches = 1;
-  for (int i = 0; i < batch_rank; i++) *out_batches *= call->operands[0].shape.dims[i];
+  for (int i = 0; i < batch_rank; i++)
+    *out_batches *= call->operands[0].shape.dims[i];
   for (int i = 0; i < call->operand_count + call->result_count; i++) {
-    const hsc_shape *shape = i < call->operand_count ? &call->operands[i].shape : &call->results[i - call->operand_count].shape;
-    if (shape->rank < batch_rank || shape->rank > batch_rank + 2) return wrong_shapes(call);
+    const hsc_shape *shape = i < call->operand_count
+                                 ? &call->operands[i].shape
+                                 : &call->results[i - call->operand_count].shape;
+    if (shape->rank < batch_rank || shape->rank > batch_rank + 2)
+      return wrong_shapes(call);
     for (int d = 0; d < shape->rank; d++)
-      if (d < batch_rank ? shape->dims[d] != call->operands[0].shape.dims[d] : shape->dims[d] > INT_MAX) return wrong_shapes(call);
+      if (d < batch_rank ? shape->dims[d] != call->operands[0].shape.dims[d]
+                         : shape->dims[d] > INT_MAX)
+        return wrong_shapes(call);
   }
   return NULL;
 }
 
 typedef struct expected {
-  int64_t rank, rows, columns;   // rank 0: info; 1: columns; 2: rows, columns
+  int64_t rank, rows, columns;  // rank 0: info; 1: columns; 2: rows, columns
   hsc_type type;
 } expected;
 
 static bool is(const hsc_literal *x, int batch_rank, expected e) {
-  if (x->shape.type != e.type || x->shape.rank != batch_rank + e.rank) return false;
-  if (e.rank >= 1 && x->shape.dims[x->shape.rank - 1] != e.columns) return false;
+  if (x->shape.type != e.type || x->shape.rank != batch_rank + e.rank)
+    return false;
+  if (e.rank >= 1 && x->shape.dims[x->shape.rank - 1] != e.columns)
+    return false;
   return e.rank < 2 || x->shape.dims[x->shape.rank - 2] == e.rows;
 }
 
 // The shapes that each routine reads and writes without asking: a program's text may claim any.
 static bool fits(const hsc_custom_call *call, int row, hsc_type type) {
-  const hsc_literal *in = call->operands, *out = call->results;
-  bool is_gtsv = rows[row].run == run_gtsv, is_complex = type == HSC_TYPE_C64 || type == HSC_TYPE_C128;
+  const hsc_literal *in = call->operands;
+  const hsc_literal *out = call->results;
+  bool is_gtsv = rows[row].run == run_gtsv;
+  bool is_complex = type == HSC_TYPE_C64 || type == HSC_TYPE_C128;
   int batch = is_gtsv ? in[0].shape.rank - 1 : in[0].shape.rank - 2;
-  hsc_type real = type == HSC_TYPE_C64 ? HSC_TYPE_F32 : type == HSC_TYPE_C128 ? HSC_TYPE_F64 : type, pairs = type == HSC_TYPE_F32 ? HSC_TYPE_C64 : type == HSC_TYPE_F64 ? HSC_TYPE_C128 : type;
-  int64_t m = is_gtsv ? 0 : in[0].shape.dims[batch], n = in[0].shape.dims[in[0].shape.rank - 1], k = m < n ? m : n;
-  const expected info = {0, 0, 0, HSC_TYPE_S32}, whole = {2, m, n, type}, square = {2, n, n, type};
+  hsc_type real;
+  if (type == HSC_TYPE_C64)
+    real = HSC_TYPE_F32;
+  else if (type == HSC_TYPE_C128)
+    real = HSC_TYPE_F64;
+  else
+    real = type;
+  hsc_type pairs;
+  if (type == HSC_TYPE_F32)
+    pairs = HSC_TYPE_C64;
+  else if (type == HSC_TYPE_F64)
+    pairs = HSC_TYPE_C128;
+  else
+    pairs = type;
+  int64_t m = is_gtsv ? 0 : in[0].shape.dims[batch];
+  int64_t n = in[0].shape.dims[in[0].shape.rank - 1];
+  int64_t k = m < n ? m : n;
+  const expected info = {0, 0, 0, HSC_TYPE_S32};
+  const expected whole = {2, m, n, type};
+  const expected square = {2, n, n, type};
 #define VECTOR(count, of) ((expected){1, 0, count, of})
   hsc_status *(*run)(job *) = rows[row].run;
-  if (run == run_potrf) return m == n && is(&out[0], batch, whole) && is(&out[1], batch, info);
-  if (run == run_getrf) return is(&out[0], batch, whole) && is(&out[1], batch, VECTOR(k, HSC_TYPE_S32)) && is(&out[2], batch, info);
-  if (run == run_geqrf) return is(&out[0], batch, whole) && is(&out[1], batch, VECTOR(k, type));
-  if (run == run_geqp3) return is(&in[1], batch, VECTOR(n, HSC_TYPE_S32)) && is(&out[0], batch, whole) && is(&out[1], batch, VECTOR(n, HSC_TYPE_S32)) && is(&out[2], batch, VECTOR(k, type));
-  if (run == run_orgqr) return in[1].shape.rank == batch + 1 && in[1].shape.type == type && in[1].shape.dims[batch] <= n && n <= m && is(&out[0], batch, whole);
+  if (run == run_potrf)
+    return m == n && is(&out[0], batch, whole) && is(&out[1], batch, info);
+  if (run == run_getrf)
+    return is(&out[0], batch, whole) && is(&out[1], batch, VECTOR(k, HSC_TYPE_S32)) &&
+           is(&out[2], batch, info);
+  if (run == run_geqrf)
+    return is(&out[0], batch, whole) && is(&out[1], batch, VECTOR(k, type));
+  if (run == run_geqp3)
+    return is(&in[1], batch, VECTOR(n, HSC_TYPE_S32)) && is(&out[0], batch, whole) &&
+           is(&out[1], batch, VECTOR(n, HSC_TYPE_S32)) && is(&out[2], batch, VECTOR(k, type));
+  if (run == run_orgqr)
+    return in[1].shape.rank == batch + 1 && in[1].shape.type == type &&
+           in[1].shape.dims[batch] <= n && n <= m && is(&out[0], batch, whole);
   if (run == run_ormqr) {
-    if (in[2].shape.rank != batch + 2 || in[2].shape.type != type || in[1].shape.rank != batch + 1 || in[1].shape.type != type) return false;
-    int64_t order = in[2].shape.dims[batch], columns = in[2].shape.dims[batch + 1];
-    return (m == order || m == columns) && in[1].shape.dims[batch] <= n && is(&out[0], batch, (expected){2, order, columns, type});
+    if (in[2].shape.rank != batch + 2 || in[2].shape.type != type ||
+        in[1].shape.rank != batch + 1 || in[1].shape.type != type)
+      return false;
+    int64_t order = in[2].shape.dims[batch];
+    int64_t columns = in[2].shape.dims[batch + 1];
+    return (m == order || m == columns) && in[1].shape.dims[batch] <= n &&
+           is(&out[0], batch, (expected){2, order, columns, type});
   }
-  if (run == run_syevd) return m == n && is(&out[0], batch, whole) && is(&out[1], batch, VECTOR(n, real)) && is(&out[2], batch, info);
+  if (run == run_syevd)
+    return m == n && is(&out[0], batch, whole) && is(&out[1], batch, VECTOR(n, real)) &&
+           is(&out[2], batch, info);
   if (run == run_geev) {
     int first = is_complex ? 1 : 2;
-    bool fine = m == n && is(&out[0], batch, VECTOR(n, type)) && (is_complex || is(&out[1], batch, VECTOR(n, type)));
-    return fine && is(&out[first], batch, (expected){2, n, n, pairs}) && is(&out[first + 1], batch, (expected){2, n, n, pairs}) && is(&out[first + 2], batch, info);
+    bool fine = m == n && is(&out[0], batch, VECTOR(n, type)) &&
+                (is_complex || is(&out[1], batch, VECTOR(n, type)));
+    return fine && is(&out[first], batch, (expected){2, n, n, pairs}) &&
+           is(&out[first + 1], batch, (expected){2, n, n, pairs}) &&
+           is(&out[first + 2], batch, info);
   }
   if (run == run_gesdd || run == run_gesvd) {
-    if (!is(&out[0], batch, whole) || !is(&out[1], batch, VECTOR(k, real)) || !is(&out[4], batch, info)) return false;
-    bool all = is(&out[2], batch, (expected){2, m, m, type}) && is(&out[3], batch, square), thin = is(&out[2], batch, (expected){2, m, k, type}) && is(&out[3], batch, (expected){2, k, n, type});
+    if (!is(&out[0], batch, whole) || !is(&out[1], batch, VECTOR(k, real)) ||
+        !is(&out[4], batch, info))
+      return false;
+    bool all = is(&out[2], batch, (expected){2, m, m, type}) && is(&out[3], batch, square);
+    bool thin = is(&out[2], batch, (expected){2, m, k, type}) &&
+                is(&out[3], batch, (expected){2, k, n, type});
     return all || thin;
   }
   if (run == run_gees) {
-    bool fine = m == n && is(&out[0], batch, square) && is(&out[1], batch, square) && is(&out[2], batch, VECTOR(n, type)) && (is_complex || is(&out[3], batch, VECTOR(n, type)));
-    return fine && is(&out[is_complex ? 3 : 4], batch, info) && is(&out[is_complex ? 4 : 5], batch, info);
+    bool fine = m == n && is(&out[0], batch, square) && is(&out[1], batch, square) &&
+                is(&out[2], batch, VECTOR(n, type)) &&
+                (is_complex || is(&out[3], batch, VECTOR(n, type)));
+    return fine && is(&out[is_complex ? 3 : 4], batch, info) &&
+           is(&out[is_complex ? 4 : 5], batch, info);
   }
   int64_t less = n > 0 ? n - 1 : 0;
-  if (run == run_gehrd) return m == n && is(&out[0], batch, square) && is(&out[1], batch, VECTOR(less, type)) && is(&out[2], batch, info);
+  if (run == run_gehrd)
+    return m == n && is(&out[0], batch, square) && is(&out[1], batch, VECTOR(less, type)) &&
+           is(&out[2], batch, info);
   if (run == run_sytrd)
-    return m == n && is(&out[0], batch, square) && is(&out[1], batch, VECTOR(n, real)) && is(&out[2], batch, VECTOR(less, real)) && is(&out[3], batch, VECTOR(less, type)) && is(&out[4], batch, info);
+    return m == n && is(&out[0], batch, square) && is(&out[1], batch, VECTOR(n, real)) &&
+           is(&out[2], batch, VECTOR(less, real)) && is(&out[3], batch, VECTOR(less, type)) &&
+           is(&out[4], batch, info);
   if (run == run_gtsv) {
-    if (in[3].shape.rank != batch + 2) return false;
+    if (in[3].shape.rank != batch + 2)
+      return false;
     expected right = {2, n, in[3].shape.dims[batch + 1], type};
     for (int i = 0; i < 3; i++)
-      if (!is(&in[i], batch, VECTOR(n, type)) || !is(&out[i], batch, VECTOR(n, type))) return false;
+      if (!is(&in[i], batch, VECTOR(n, type)) || !is(&out[i], batch, VECTOR(n, type)))
+        return false;
     return is(&in[3], batch, right) && is(&out[3], batch, right) && is(&out[4], batch, info);
   }
   if (run == run_trsm) {
-    if (m != n || in[1].shape.rank != batch + 2 || in[1].shape.type != type) return false;
+    if (m != n || in[1].shape.rank != batch + 2 || in[1].shape.type != type)
+      return false;
     expected right = {2, in[1].shape.dims[batch], in[1].shape.dims[batch + 1], type};
     return (right.rows == n || right.columns == n) && is(&out[0], batch, right);
   }
@@ -518,13 +774,20 @@ static bool fits(const hsc_custom_call *call, int row, hsc_type type) {
 
 // What attributes must agree with shapes in, beyond fits().
 static bool attributes_fit(const job *j, int row) {
-  if (rows[row].run == run_trsm) return (letter(j, "side", 'L') == 'L' ? rows_of(&j->call->operands[1]) : columns_of(&j->call->operands[1])) == j->n;
-  if (rows[row].run == run_ormqr) return (hsc_config_int(j->config, "left", 1) ? rows_of(&j->call->operands[2]) : columns_of(&j->call->operands[2])) == j->m;
-  if (rows[row].run == run_gehrd) return hsc_config_int(j->config, "low", 1) >= 1 && hsc_config_int(j->config, "high", j->n) <= j->n;
+  if (rows[row].run == run_trsm)
+    return (letter(j, "side", 'L') == 'L' ? rows_of(&j->call->operands[1])
+                                          : columns_of(&j->call->operands[1])) == j->n;
+  if (rows[row].run == run_ormqr)
+    return (hsc_config_int(j->config, "left", 1) ? rows_of(&j->call->operands[2])
+                                                 : columns_of(&j->call->operands[2])) == j->m;
+  if (rows[row].run == run_gehrd)
+    return hsc_config_int(j->config, "low", 1) >= 1 &&
+           hsc_config_int(j->config, "high", j->n) <= j->n;
   if (rows[row].run == run_gesdd || rows[row].run == run_gesvd) {
     char mode = letter(j, "mode", 'A');
     int u = columns_of(&j->call->results[2]);
-    return mode == 'N' || (mode == 'A' && u == j->m && rows_of(&j->call->results[3]) == j->n) || (mode == 'S' && u == least(j->m, j->n));
+    return mode == 'N' || (mode == 'A' && u == j->m && rows_of(&j->call->results[3]) == j->n) ||
+           (mode == 'S' && u == least(j->m, j->n));
   }
   return true;
 }
@@ -533,13 +796,26 @@ hsc_status *hsc__lapack_run(void *user, const hsc_custom_call *call) {
   (void)user;
   char type_letter, name[16];
   int row = find_row(call->target, &type_letter);
-  hsc_type type = type_letter == 's' ? HSC_TYPE_F32 : type_letter == 'd' ? HSC_TYPE_F64 : type_letter == 'c' ? HSC_TYPE_C64 : HSC_TYPE_C128;
+  hsc_type type;
+  if (type_letter == 's')
+    type = HSC_TYPE_F32;
+  else if (type_letter == 'd')
+    type = HSC_TYPE_F64;
+  else if (type_letter == 'c')
+    type = HSC_TYPE_C64;
+  else
+    type = HSC_TYPE_C128;
   int64_t batches = 0;
   HSC_TRY(check(call, row, type, &batches));
-  if (!fits(call, row, type)) return wrong_shapes(call);
+  if (!fits(call, row, type))
+    return wrong_shapes(call);
   hsc_status *status = NULL;
-  hsc_arena *arena = NULL, *scratch = NULL;
-  job j = {.call = call, .bytes = hsc_type_bytes(type), .is_complex = type_letter == 'c' || type_letter == 'z', .is_double = type_letter == 'd' || type_letter == 'z'};
+  hsc_arena *arena = NULL;
+  hsc_arena *scratch = NULL;
+  job j = {.call = call,
+           .bytes = hsc_type_bytes(type),
+           .is_complex = type_letter == 'c' || type_letter == 'z',
+           .is_double = type_letter == 'd' || type_letter == 'z'};
   j.n = columns_of(&call->operands[0]);
   j.m = rows[row].run == run_gtsv ? 0 : rows_of(&call->operands[0]);
   snprintf(name, sizeof name, "%c%s", type_letter, rows[row].routine);
@@ -548,9 +824,11 @@ hsc_status *hsc__lapack_run(void *user, const hsc_custom_call *call) {
   HSC_GOTO(hsc_arena_create(&scratch));
   j.arena = scratch;
   HSC_GOTO(hsc_config_parse(call->config, arena, &j.config));
-  if (!attributes_fit(&j, row)) HSC_GOTO(wrong_shapes(call));
+  if (!attributes_fit(&j, row))
+    HSC_GOTO(wrong_shapes(call));
   // Nothing to compute where a side is zero: results are zeros, info is 0.
-  if (j.n == 0 || (j.m == 0 && rows[row].run != run_gtsv)) batches = 0;
+  if (j.n == 0 || (j.m == 0 && rows[row].run != run_gtsv))
+    batches = 0;
   for (j.batch = 0; j.batch < batches; j.batch++) {
     hsc_arena_reset(scratch);
     HSC_GOTO(rows[row].run(&j));

@@ -1,4 +1,5 @@
-// infer.c - shape inference: the table of rules, the element-by-element ops, and ops whose shape is given and only checked.
+// infer.c - shape inference: the table of rules, the element-by-element ops, and ops whose shape is
+// given and only checked.
 #include "hlo/infer/infer_internal.h"
 
 static const hsc__infer_rule rules[HSC_OP_COUNT] = {
@@ -8,22 +9,27 @@ static const hsc__infer_rule rules[HSC_OP_COUNT] = {
 };
 
 hsc_status *hsc_infer_shape(hsc_arena *arena, const hsc_instr *instr, hsc_shape *out_shape) {
-  if ((unsigned)instr->op >= HSC_OP_COUNT) return HSC_ERR(INVALID_ARGUMENT, "instruction: unknown op %d", (int)instr->op);
-  if (instr->op == HSC_OP_DOT && instr->attr.dot.sparsity) return hsc_op_not_built(instr->op, "sparse operands");
+  if ((unsigned)instr->op >= HSC_OP_COUNT)
+    return HSC_ERR(INVALID_ARGUMENT, "instruction: unknown op %d", (int)instr->op);
+  if (instr->op == HSC_OP_DOT && instr->attr.dot.sparsity)
+    return hsc_op_not_built(instr->op, "sparse operands");
   int arity = hsc_op_arity(instr->op);
   if (arity != VARIADIC_ARITY && instr->operand_count != arity)
-    return hsc__infer_error(instr, "takes %d operand%s, has %d", arity, arity == 1 ? "" : "s", instr->operand_count);
+    return hsc__infer_error(instr, "takes %d operand%s, has %d", arity, arity == 1 ? "" : "s",
+                            instr->operand_count);
   for (int i = 0; i < instr->called_count; i++)
-    if (!instr->called[i] || !instr->called[i]->root) return hsc__infer_error(instr, "called computation %d is missing or has no root", i);
+    if (!instr->called[i] || !instr->called[i]->root)
+      return hsc__infer_error(instr, "called computation %d is missing or has no root", i);
   hsc_shape shape = {0};
   HSC_TRY(rules[instr->op](arena, instr, &shape));
   if (shape.rank > HSC_MAX_RANK)
-    return hsc__infer_error(instr, "the result would have %d dimensions; %d are allowed", shape.rank, HSC_MAX_RANK);
+    return hsc__infer_error(instr, "the result would have %d dimensions; %d are allowed",
+                            shape.rank, HSC_MAX_RANK);
   *out_shape = shape;
   return NULL;
 }
 
-// ---- helpers --------------------------------------------------------------------------------------------------------------------------
+// ---- helpers ------------------------------------------------------------------------------------
 
 hsc_status *hsc__infer_error(const hsc_instr *instr, const char *format, ...) {
   char text[768];
@@ -44,29 +50,38 @@ const char *hsc__shape_text(hsc_arena *arena, const hsc_shape *shape) {
 
 hsc_status *hsc__want_array(const hsc_instr *instr, int operand) {
   const hsc_shape *shape = hsc__operand_shape(instr, operand);
-  if (hsc_shape_is_array(shape)) return NULL;
-  return hsc__infer_error(instr, "operand %d, %%%s, is a %s; it must be an array", operand, instr->operands[operand]->name,
-                          hsc_type_text(shape->type));
+  if (hsc_shape_is_array(shape))
+    return NULL;
+  return hsc__infer_error(instr, "operand %d, %%%s, is a %s; it must be an array", operand,
+                          instr->operands[operand]->name, hsc_type_text(shape->type));
 }
 
 hsc_status *hsc__want_operands(const hsc_instr *instr, int at_least) {
-  if (instr->operand_count >= at_least) return NULL;
-  return hsc__infer_error(instr, "takes at least %d operand%s, has %d", at_least, at_least == 1 ? "" : "s", instr->operand_count);
+  if (instr->operand_count >= at_least)
+    return NULL;
+  return hsc__infer_error(instr, "takes at least %d operand%s, has %d", at_least,
+                          at_least == 1 ? "" : "s", instr->operand_count);
 }
 
 hsc_status *hsc__want_called(const hsc_instr *instr, int count) {
-  if (instr->called_count == count) return NULL;
-  return hsc__infer_error(instr, "calls %d computation%s; it has %d", count, count == 1 ? "" : "s", instr->called_count);
+  if (instr->called_count == count)
+    return NULL;
+  return hsc__infer_error(instr, "calls %d computation%s; it has %d", count, count == 1 ? "" : "s",
+                          instr->called_count);
 }
 
-hsc_status *hsc__want_distinct_dims(hsc_arena *arena, const hsc_instr *instr, const char *what, hsc_dims dims, int rank) {
+hsc_status *hsc__want_distinct_dims(
+    hsc_arena *arena, const hsc_instr *instr, const char *what, hsc_dims dims, int rank) {
   (void)arena;
   uint64_t seen = 0;
   for (int i = 0; i < dims.count; i++) {
     if (dims.v[i] < 0 || dims.v[i] >= rank)
-      return hsc__infer_error(instr, "%s has dimension %lld, which is not in [0, %d)", what, (long long)dims.v[i], rank);
-    if (rank <= 64 && seen >> dims.v[i] & 1) return hsc__infer_error(instr, "%s names dimension %lld twice", what, (long long)dims.v[i]);
-    if (rank <= 64) seen |= 1ull << dims.v[i];
+      return hsc__infer_error(instr, "%s has dimension %lld, which is not in [0, %d)", what,
+                              (long long)dims.v[i], rank);
+    if (rank <= 64 && seen >> dims.v[i] & 1)
+      return hsc__infer_error(instr, "%s names dimension %lld twice", what, (long long)dims.v[i]);
+    if (rank <= 64)
+      seen |= 1ull << dims.v[i];
   }
   return NULL;
 }
@@ -74,43 +89,57 @@ hsc_status *hsc__want_distinct_dims(hsc_arena *arena, const hsc_instr *instr, co
 hsc_status *hsc__want_parameters(const hsc_instr *instr, int called, int count) {
   const hsc_computation *computation = instr->called[called];
   if (computation->parameter_count != count)
-    return hsc__infer_error(instr, "computation %%%s takes %d parameters; it is given %d", computation->name, computation->parameter_count,
-                            count);
+    return hsc__infer_error(instr, "computation %%%s takes %d parameters; it is given %d",
+                            computation->name, computation->parameter_count, count);
   for (int i = 0; i < count; i++)
-    if (!computation->parameters[i]) return hsc__infer_error(instr, "computation %%%s has no parameter %d", computation->name, i);
+    if (!computation->parameters[i])
+      return hsc__infer_error(instr, "computation %%%s has no parameter %d", computation->name, i);
   return NULL;
 }
 
-hsc_status *hsc__want_parameter_shape(hsc_arena *arena, const hsc_instr *instr, int called, int parameter, const hsc_shape *shape) {
+hsc_status *hsc__want_parameter_shape(
+    hsc_arena *arena, const hsc_instr *instr, int called, int parameter, const hsc_shape *shape) {
   const hsc_instr *wanted = instr->called[called]->parameters[parameter];
-  if (hsc_shape_equal(&wanted->shape, shape)) return NULL;
-  return hsc__infer_error(instr, "parameter %d of computation %%%s is %s; it is given %s", parameter, instr->called[called]->name,
+  if (hsc_shape_equal(&wanted->shape, shape))
+    return NULL;
+  return hsc__infer_error(instr, "parameter %d of computation %%%s is %s; it is given %s",
+                          parameter, instr->called[called]->name,
                           hsc__shape_text(arena, &wanted->shape), hsc__shape_text(arena, shape));
 }
 
 bool hsc__dims_contain(hsc_dims dims, int64_t value) {
   for (int i = 0; i < dims.count; i++)
-    if (dims.v[i] == value) return true;
+    if (dims.v[i] == value)
+      return true;
   return false;
 }
 
-hsc_shape hsc__shape_of_dims(hsc_type type, int rank, const int64_t *dims) { return (hsc_shape){.type = type, .rank = rank, .dims = dims}; }
+hsc_shape hsc__shape_of_dims(hsc_type type, int rank, const int64_t *dims) {
+  return (hsc_shape){.type = type, .rank = rank, .dims = dims};
+}
 
-int64_t *hsc__new_dims(hsc_arena *arena, int rank) { return HSC_NEW_ARRAY(arena, int64_t, rank < 1 ? 1 : rank); }
+int64_t *hsc__new_dims(hsc_arena *arena, int rank) {
+  return HSC_NEW_ARRAY(arena, int64_t, rank < 1 ? 1 : rank);
+}
 
-hsc_status *hsc__tuple_of_operands(hsc_arena *arena, const hsc_instr *instr, int count, hsc_shape *out_shape) {
+hsc_status *hsc__tuple_of_operands(hsc_arena *arena,
+                                   const hsc_instr *instr,
+                                   int count,
+                                   hsc_shape *out_shape) {
   if (count == 1) {
     *out_shape = *hsc__operand_shape(instr, 0);
     return NULL;
   }
   hsc_shape *elements = HSC_NEW_ARRAY(arena, hsc_shape, count);
-  if (!elements) return hsc_status_out_of_memory();
-  for (int i = 0; i < count; i++) elements[i] = *hsc__operand_shape(instr, i);
+  if (!elements)
+    return hsc_status_out_of_memory();
+  for (int i = 0; i < count; i++)
+    elements[i] = *hsc__operand_shape(instr, i);
   *out_shape = (hsc_shape){.type = HSC_TYPE_TUPLE, .element_count = count, .elements = elements};
   return NULL;
 }
 
-// ---- element by element ---------------------------------------------------------------------------------------------------------------
+// ---- element by element -------------------------------------------------------------------------
 
 enum {
   P = 1 << HSC_CLASS_PRED,
@@ -126,44 +155,61 @@ static unsigned classes_of(hsc_op op) {
     case HSC_OP_AND:
     case HSC_OP_OR:
     case HSC_OP_XOR:
-    case HSC_OP_NOT: return P | S | U;
+    case HSC_OP_NOT:
+      return P | S | U;
     case HSC_OP_CLZ:
     case HSC_OP_POPCNT:
     case HSC_OP_SHIFT_LEFT:
     case HSC_OP_SHIFT_RIGHT_ARITH:
-    case HSC_OP_SHIFT_RIGHT_LOGICAL: return S | U;
+    case HSC_OP_SHIFT_RIGHT_LOGICAL:
+      return S | U;
     case HSC_OP_ABS:
-    case HSC_OP_SIGN: return S | F | C;
+    case HSC_OP_SIGN:
+      return S | F | C;
     case HSC_OP_NEGATE:
     case HSC_OP_SUBTRACT:
     case HSC_OP_DIVIDE:
-    case HSC_OP_POWER: return S | U | F | C;
-    case HSC_OP_REMAINDER: return S | U | F | C;
+    case HSC_OP_POWER:
+      return S | U | F | C;
+    case HSC_OP_REMAINDER:
+      return S | U | F | C;
     case HSC_OP_MAXIMUM:
-    case HSC_OP_MINIMUM: return P | S | U | F | C;
-    case HSC_OP_ATAN2: return S | U | F | C;
+    case HSC_OP_MINIMUM:
+      return P | S | U | F | C;
+    case HSC_OP_ATAN2:
+      return S | U | F | C;
     case HSC_OP_CEIL:
     case HSC_OP_FLOOR:
     case HSC_OP_ROUND_AFZ:
     case HSC_OP_ROUND_EVEN:
     case HSC_OP_ERF:
     case HSC_OP_IS_FINITE:
-    case HSC_OP_REDUCE_PRECISION: return F;
+    case HSC_OP_REDUCE_PRECISION:
+      return F;
     case HSC_OP_REAL:
-    case HSC_OP_IMAG: return F | C;
-    default: return hsc_op_traits(op) & HSC_TRAIT_TRANSCENDENTAL ? F | C : P | S | U | F | C;
+    case HSC_OP_IMAG:
+      return F | C;
+    default:
+      return hsc_op_traits(op) & HSC_TRAIT_TRANSCENDENTAL ? F | C : P | S | U | F | C;
   }
 }
 
 static const char *classes_text(unsigned classes) {
   switch (classes) {
-    case P | S | U: return "integers or pred";
-    case S | U: return "integers";
-    case S | F | C: return "signed integers, floats or complex numbers";
-    case S | U | F | C: return "numbers";
-    case F: return "floats";
-    case F | C: return "floats or complex numbers";
-    default: return "arrays";
+    case P | S | U:
+      return "integers or pred";
+    case S | U:
+      return "integers";
+    case S | F | C:
+      return "signed integers, floats or complex numbers";
+    case S | U | F | C:
+      return "numbers";
+    case F:
+      return "floats";
+    case F | C:
+      return "floats or complex numbers";
+    default:
+      return "arrays";
   }
 }
 
@@ -176,11 +222,11 @@ static hsc_status *want_same(hsc_arena *arena, const hsc_instr *instr) {
     const hsc_shape *shape = hsc__operand_shape(instr, i);
     HSC_TRY(hsc__want_array(instr, i));
     if (!(classes >> hsc_type_class_of(shape->type) & 1))
-      return hsc__infer_error(instr, "takes %s; operand %d, %%%s, is %s", classes_text(classes), i, instr->operands[i]->name,
-                              hsc__shape_text(arena, shape));
+      return hsc__infer_error(instr, "takes %s; operand %d, %%%s, is %s", classes_text(classes), i,
+                              instr->operands[i]->name, hsc__shape_text(arena, shape));
     if (shape->type != first->type || !hsc_shape_same_dims(shape, first))
-      return hsc__infer_error(instr, "operands differ: operand 0 is %s, operand %d is %s", hsc__shape_text(arena, first), i,
-                              hsc__shape_text(arena, shape));
+      return hsc__infer_error(instr, "operands differ: operand 0 is %s, operand %d is %s",
+                              hsc__shape_text(arena, first), i, hsc__shape_text(arena, shape));
   }
   return NULL;
 }
@@ -190,9 +236,11 @@ static hsc_shape merged_shape(hsc_arena *arena, const hsc_instr *instr) {
   hsc_shape shape = *hsc__operand_shape(instr, 0);
   for (int i = 1; i < instr->operand_count; i++) {
     const bool *dynamic = hsc__operand_shape(instr, i)->dynamic;
-    if (!dynamic || dynamic == shape.dynamic || shape.rank == 0) continue;
+    if (!dynamic || dynamic == shape.dynamic || shape.rank == 0)
+      continue;
     bool *merged = HSC_NEW_ARRAY(arena, bool, shape.rank);
-    for (int d = 0; merged && d < shape.rank; d++) merged[d] = dynamic[d] || (shape.dynamic && shape.dynamic[d]);
+    for (int d = 0; merged && d < shape.rank; d++)
+      merged[d] = dynamic[d] || (shape.dynamic && shape.dynamic[d]);
     shape.dynamic = merged;
   }
   return shape;
@@ -201,29 +249,38 @@ static hsc_shape merged_shape(hsc_arena *arena, const hsc_instr *instr) {
 RULE(same) {
   switch (instr->op) {
     case HSC_OP_COPY:
-    case HSC_OP_DOMAIN: *out_shape = *hsc__operand_shape(instr, 0); return NULL;
-    default: break;
+    case HSC_OP_DOMAIN:
+      *out_shape = *hsc__operand_shape(instr, 0);
+      return NULL;
+    default:
+      break;
   }
   HSC_TRY(want_same(arena, instr));
-  if (instr->op == HSC_OP_CHOLESKY) HSC_TRY(hsc__check_cholesky(arena, instr));
+  if (instr->op == HSC_OP_CHOLESKY)
+    HSC_TRY(hsc__check_cholesky(arena, instr));
   if (instr->op == HSC_OP_REVERSE)
-    HSC_TRY(hsc__want_distinct_dims(arena, instr, "dimensions", instr->attr.dims.dims, hsc__operand_shape(instr, 0)->rank));
-  if (instr->op == HSC_OP_REDUCE_PRECISION && (instr->attr.precision.exponent_bits < 1 || instr->attr.precision.mantissa_bits < 0))
-    return hsc__infer_error(instr, "needs at least 1 exponent bit and 0 mantissa bits; has %d and %d", instr->attr.precision.exponent_bits,
-                            instr->attr.precision.mantissa_bits);
+    HSC_TRY(hsc__want_distinct_dims(arena, instr, "dimensions", instr->attr.dims.dims,
+                                    hsc__operand_shape(instr, 0)->rank));
+  if (instr->op == HSC_OP_REDUCE_PRECISION &&
+      (instr->attr.precision.exponent_bits < 1 || instr->attr.precision.mantissa_bits < 0))
+    return hsc__infer_error(
+        instr, "needs at least 1 exponent bit and 0 mantissa bits; has %d and %d",
+        instr->attr.precision.exponent_bits, instr->attr.precision.mantissa_bits);
   *out_shape = merged_shape(arena, instr);
   return NULL;
 }
 
 RULE(abs) {
   HSC_TRY(want_same(arena, instr));
-  *out_shape = hsc_shape_with_type(*hsc__operand_shape(instr, 0), hsc_type_real_part(hsc__operand_shape(instr, 0)->type));
+  *out_shape = hsc_shape_with_type(*hsc__operand_shape(instr, 0),
+                                   hsc_type_real_part(hsc__operand_shape(instr, 0)->type));
   return NULL;
 }
 
 RULE(real_part) {
   HSC_TRY(want_same(arena, instr));
-  *out_shape = hsc_shape_with_type(*hsc__operand_shape(instr, 0), hsc_type_real_part(hsc__operand_shape(instr, 0)->type));
+  *out_shape = hsc_shape_with_type(*hsc__operand_shape(instr, 0),
+                                   hsc_type_real_part(hsc__operand_shape(instr, 0)->type));
   return NULL;
 }
 
@@ -238,7 +295,8 @@ RULE(complex) {
   hsc_type type = hsc__operand_shape(instr, 0)->type;
   if (type != HSC_TYPE_F32 && type != HSC_TYPE_F64)
     return hsc__infer_error(instr, "takes f32 or f64; operand 0 is %s", hsc_type_text(type));
-  *out_shape = hsc_shape_with_type(merged_shape(arena, instr), type == HSC_TYPE_F32 ? HSC_TYPE_C64 : HSC_TYPE_C128);
+  *out_shape = hsc_shape_with_type(merged_shape(arena, instr),
+                                   type == HSC_TYPE_F32 ? HSC_TYPE_C64 : HSC_TYPE_C128);
   return NULL;
 }
 
@@ -246,67 +304,89 @@ RULE(compare) {
   HSC_TRY(want_same(arena, instr));
   hsc_type_class class = hsc_type_class_of(hsc__operand_shape(instr, 0)->type);
   hsc_compare_type type = instr->attr.compare.type;
-  bool fits = type == HSC_COMPARE_DEFAULT || ((type == HSC_COMPARE_FLOAT) && (class == HSC_CLASS_FLOAT || class == HSC_CLASS_COMPLEX)) ||
-              (type == HSC_COMPARE_TOTALORDER && class != HSC_CLASS_COMPLEX) || (type == HSC_COMPARE_SIGNED && class == HSC_CLASS_SIGNED) ||
-              (type == HSC_COMPARE_UNSIGNED && (class == HSC_CLASS_UNSIGNED || class == HSC_CLASS_PRED));
+  bool fits =
+      type == HSC_COMPARE_DEFAULT ||
+      ((type == HSC_COMPARE_FLOAT) && (class == HSC_CLASS_FLOAT || class == HSC_CLASS_COMPLEX)) ||
+      (type == HSC_COMPARE_TOTALORDER && class != HSC_CLASS_COMPLEX) ||
+      (type == HSC_COMPARE_SIGNED && class == HSC_CLASS_SIGNED) ||
+      (type == HSC_COMPARE_UNSIGNED && (class == HSC_CLASS_UNSIGNED || class == HSC_CLASS_PRED));
   if (!fits)
-    return hsc__infer_error(instr, "type=%s does not fit operands of type %s", hsc__compare_type_text(type),
+    return hsc__infer_error(instr, "type=%s does not fit operands of type %s",
+                            hsc__compare_type_text(type),
                             hsc_type_text(hsc__operand_shape(instr, 0)->type));
-  if (class == HSC_CLASS_COMPLEX && instr->attr.compare.direction != HSC_EQ && instr->attr.compare.direction != HSC_NE)
-    return hsc__infer_error(instr, "complex numbers have no order: direction=%s; EQ and NE are allowed",
+  if (class == HSC_CLASS_COMPLEX && instr->attr.compare.direction != HSC_EQ &&
+      instr->attr.compare.direction != HSC_NE)
+    return hsc__infer_error(instr,
+                            "complex numbers have no order: direction=%s; EQ and NE are allowed",
                             hsc__direction_text(instr->attr.compare.direction));
   *out_shape = hsc_shape_with_type(merged_shape(arena, instr), HSC_TYPE_PRED);
   return NULL;
 }
 
 RULE(select) {
-  for (int i = 0; i < 3; i++) HSC_TRY(hsc__want_array(instr, i));
-  const hsc_shape *pred = hsc__operand_shape(instr, 0), *on_true = hsc__operand_shape(instr, 1), *on_false = hsc__operand_shape(instr, 2);
-  if (pred->type != HSC_TYPE_PRED) return hsc__infer_error(instr, "operand 0 must be pred; it is %s", hsc__shape_text(arena, pred));
+  for (int i = 0; i < 3; i++)
+    HSC_TRY(hsc__want_array(instr, i));
+  const hsc_shape *pred = hsc__operand_shape(instr, 0);
+  const hsc_shape *on_true = hsc__operand_shape(instr, 1);
+  const hsc_shape *on_false = hsc__operand_shape(instr, 2);
+  if (pred->type != HSC_TYPE_PRED)
+    return hsc__infer_error(instr, "operand 0 must be pred; it is %s",
+                            hsc__shape_text(arena, pred));
   if (on_true->type != on_false->type || !hsc_shape_same_dims(on_true, on_false))
-    return hsc__infer_error(instr, "operands differ: operand 1 is %s, operand 2 is %s", hsc__shape_text(arena, on_true),
-                            hsc__shape_text(arena, on_false));
+    return hsc__infer_error(instr, "operands differ: operand 1 is %s, operand 2 is %s",
+                            hsc__shape_text(arena, on_true), hsc__shape_text(arena, on_false));
   if (pred->rank != 0 && !hsc_shape_same_dims(pred, on_true))
-    return hsc__infer_error(instr, "operand 0 must be a scalar or have the dimensions of operand 1: %s against %s",
-                            hsc__shape_text(arena, pred), hsc__shape_text(arena, on_true));
+    return hsc__infer_error(
+        instr, "operand 0 must be a scalar or have the dimensions of operand 1: %s against %s",
+        hsc__shape_text(arena, pred), hsc__shape_text(arena, on_true));
   *out_shape = *on_true;
-  if (on_false->dynamic && !out_shape->dynamic) out_shape->dynamic = on_false->dynamic;
+  if (on_false->dynamic && !out_shape->dynamic)
+    out_shape->dynamic = on_false->dynamic;
   return NULL;
 }
 
 RULE(clamp) {
-  for (int i = 0; i < 3; i++) HSC_TRY(hsc__want_array(instr, i));
+  for (int i = 0; i < 3; i++)
+    HSC_TRY(hsc__want_array(instr, i));
   const hsc_shape *x = hsc__operand_shape(instr, 1);
   for (int i = 0; i < 3; i += 2) {
     const hsc_shape *bound = hsc__operand_shape(instr, i);
     if (bound->type != x->type || (bound->rank != 0 && !hsc_shape_same_dims(bound, x)))
-      return hsc__infer_error(instr, "the %s must be a scalar or have the shape of the operand: %s against %s", i ? "maximum" : "minimum",
-                              hsc__shape_text(arena, bound), hsc__shape_text(arena, x));
+      return hsc__infer_error(
+          instr, "the %s must be a scalar or have the shape of the operand: %s against %s",
+          i ? "maximum" : "minimum", hsc__shape_text(arena, bound), hsc__shape_text(arena, x));
   }
-  if (hsc_type_is_complex(x->type)) return hsc__infer_error(instr, "complex numbers have no order: %s", hsc__shape_text(arena, x));
+  if (hsc_type_is_complex(x->type))
+    return hsc__infer_error(instr, "complex numbers have no order: %s", hsc__shape_text(arena, x));
   *out_shape = *x;
   return NULL;
 }
 
-// ---- tuples, tokens, scalars ----------------------------------------------------------------------------------------------------------
+// ---- tuples, tokens, scalars --------------------------------------------------------------------
 
 RULE(tuple) {
   hsc_shape *elements = NULL;
   if (instr->operand_count > 0) {
     elements = HSC_NEW_ARRAY(arena, hsc_shape, instr->operand_count);
-    if (!elements) return hsc_status_out_of_memory();
-    for (int i = 0; i < instr->operand_count; i++) elements[i] = *hsc__operand_shape(instr, i);
+    if (!elements)
+      return hsc_status_out_of_memory();
+    for (int i = 0; i < instr->operand_count; i++)
+      elements[i] = *hsc__operand_shape(instr, i);
   }
-  *out_shape = (hsc_shape){.type = HSC_TYPE_TUPLE, .element_count = instr->operand_count, .elements = elements};
+  *out_shape = (hsc_shape){
+      .type = HSC_TYPE_TUPLE, .element_count = instr->operand_count, .elements = elements};
   return NULL;
 }
 
 RULE(tuple_element) {
   const hsc_shape *tuple = hsc__operand_shape(instr, 0);
   int64_t index = instr->attr.index.value;
-  if (!hsc_shape_is_tuple(tuple)) return hsc__infer_error(instr, "operand 0 must be a tuple; it is %s", hsc__shape_text(arena, tuple));
+  if (!hsc_shape_is_tuple(tuple))
+    return hsc__infer_error(instr, "operand 0 must be a tuple; it is %s",
+                            hsc__shape_text(arena, tuple));
   if (index < 0 || index >= tuple->element_count)
-    return hsc__infer_error(instr, "index %lld is not in the tuple of %d elements", (long long)index, tuple->element_count);
+    return hsc__infer_error(instr, "index %lld is not in the tuple of %d elements",
+                            (long long)index, tuple->element_count);
   *out_shape = tuple->elements[index];
   return NULL;
 }
@@ -326,8 +406,10 @@ RULE(scalar_u32) {
 
 RULE(scalar_s32) {
   HSC_TRY(hsc__want_array(instr, 0));
-  if (instr->attr.dims.dims.count != 1) return hsc__infer_error(instr, "needs one dimension; has %d", instr->attr.dims.dims.count);
-  HSC_TRY(hsc__want_distinct_dims(arena, instr, "dimensions", instr->attr.dims.dims, hsc__operand_shape(instr, 0)->rank));
+  if (instr->attr.dims.dims.count != 1)
+    return hsc__infer_error(instr, "needs one dimension; has %d", instr->attr.dims.dims.count);
+  HSC_TRY(hsc__want_distinct_dims(arena, instr, "dimensions", instr->attr.dims.dims,
+                                  hsc__operand_shape(instr, 0)->rank));
   *out_shape = hsc_shape_scalar(HSC_TYPE_S32);
   return NULL;
 }
@@ -335,54 +417,74 @@ RULE(scalar_s32) {
 RULE(first) {
   HSC_TRY(hsc__want_operands(instr, 1));
   switch (instr->op) {
-    case HSC_OP_WHILE: HSC_TRY(hsc__check_while(arena, instr)); break;
-    case HSC_OP_DYNAMIC_UPDATE_SLICE: HSC_TRY(hsc__check_dynamic_update_slice(arena, instr)); break;
-    case HSC_OP_SELECT_AND_SCATTER: HSC_TRY(hsc__check_select_and_scatter(arena, instr)); break;
-    case HSC_OP_BATCH_NORM_INFERENCE: HSC_TRY(hsc__check_bn_inference(arena, instr)); break;
-    default: break;
+    case HSC_OP_WHILE:
+      HSC_TRY(hsc__check_while(arena, instr));
+      break;
+    case HSC_OP_DYNAMIC_UPDATE_SLICE:
+      HSC_TRY(hsc__check_dynamic_update_slice(arena, instr));
+      break;
+    case HSC_OP_SELECT_AND_SCATTER:
+      HSC_TRY(hsc__check_select_and_scatter(arena, instr));
+      break;
+    case HSC_OP_BATCH_NORM_INFERENCE:
+      HSC_TRY(hsc__check_bn_inference(arena, instr));
+      break;
+    default:
+      break;
   }
   *out_shape = *hsc__operand_shape(instr, 0);
   return NULL;
 }
 
-// ---- given shapes ---------------------------------------------------------------------------------------------------------------------
+// ---- given shapes -------------------------------------------------------------------------------
 
 static hsc_status *check_convert(hsc_arena *arena, const hsc_instr *instr) {
   HSC_TRY(hsc__want_array(instr, 0));
-  const hsc_shape *from = hsc__operand_shape(instr, 0), *to = &instr->shape;
+  const hsc_shape *from = hsc__operand_shape(instr, 0);
+  const hsc_shape *to = &instr->shape;
   if (!hsc_shape_is_array(to) || !hsc_shape_same_dims(from, to))
-    return hsc__infer_error(instr, "changes the type, not the dimensions: %s from %s", hsc__shape_text(arena, to),
-                            hsc__shape_text(arena, from));
+    return hsc__infer_error(instr, "changes the type, not the dimensions: %s from %s",
+                            hsc__shape_text(arena, to), hsc__shape_text(arena, from));
   if (hsc_type_is_complex(from->type) && !hsc_type_is_complex(to->type))
-    return hsc__infer_error(instr, "a complex number has no %s value: %s from %s", hsc_type_text(to->type), hsc__shape_text(arena, to),
+    return hsc__infer_error(instr, "a complex number has no %s value: %s from %s",
+                            hsc_type_text(to->type), hsc__shape_text(arena, to),
                             hsc__shape_text(arena, from));
   return NULL;
 }
 
 static hsc_status *check_reshape(hsc_arena *arena, const hsc_instr *instr) {
   HSC_TRY(hsc__want_array(instr, 0));
-  const hsc_shape *from = hsc__operand_shape(instr, 0), *to = &instr->shape;
-  if (!hsc_shape_is_array(to) || from->type != to->type || hsc_shape_elements(from) != hsc_shape_elements(to))
-    return hsc__infer_error(instr, "must keep the type and the number of elements: %s from %s", hsc__shape_text(arena, to),
-                            hsc__shape_text(arena, from));
+  const hsc_shape *from = hsc__operand_shape(instr, 0);
+  const hsc_shape *to = &instr->shape;
+  if (!hsc_shape_is_array(to) || from->type != to->type ||
+      hsc_shape_elements(from) != hsc_shape_elements(to))
+    return hsc__infer_error(instr, "must keep the type and the number of elements: %s from %s",
+                            hsc__shape_text(arena, to), hsc__shape_text(arena, from));
   return NULL;
 }
 
 static hsc_status *check_bitcast(hsc_arena *arena, const hsc_instr *instr) {
-  const hsc_shape *from = hsc__operand_shape(instr, 0), *to = &instr->shape;
-  bool tiled = (from->layout && from->layout->extra) || (to->layout && to->layout->extra);  // tiles may pad
-  if (!tiled && hsc_shape_is_array(from) && hsc_shape_is_array(to) && hsc_shape_bytes(from) != hsc_shape_bytes(to))
-    return hsc__infer_error(instr, "must keep the number of bytes: %s from %s", hsc__shape_text(arena, to), hsc__shape_text(arena, from));
+  const hsc_shape *from = hsc__operand_shape(instr, 0);
+  const hsc_shape *to = &instr->shape;
+  // tiles may pad
+  bool tiled = (from->layout && from->layout->extra) || (to->layout && to->layout->extra);
+  if (!tiled && hsc_shape_is_array(from) && hsc_shape_is_array(to) &&
+      hsc_shape_bytes(from) != hsc_shape_bytes(to))
+    return hsc__infer_error(instr, "must keep the number of bytes: %s from %s",
+                            hsc__shape_text(arena, to), hsc__shape_text(arena, from));
   return NULL;
 }
 
 static hsc_status *check_constant(hsc_arena *arena, const hsc_instr *instr) {
   const hsc_literal *literal = instr->attr.literal.value;
-  if (!literal) return hsc__infer_error(instr, "has no literal");
+  if (!literal)
+    return hsc__infer_error(instr, "has no literal");
   if (!hsc_shape_equal(&literal->shape, &instr->shape))
-    return hsc__infer_error(instr, "its literal is %s, its shape %s", hsc__shape_text(arena, &literal->shape),
+    return hsc__infer_error(instr, "its literal is %s, its shape %s",
+                            hsc__shape_text(arena, &literal->shape),
                             hsc__shape_text(arena, &instr->shape));
-  if (literal->shape.type != HSC_TYPE_TUPLE && !literal->elided && !literal->data && hsc_shape_bytes(&literal->shape) > 0)
+  if (literal->shape.type != HSC_TYPE_TUPLE && !literal->elided && !literal->data &&
+      hsc_shape_bytes(&literal->shape) > 0)
     return hsc__infer_error(instr, "its literal has no values");
   return NULL;
 }
@@ -390,9 +492,12 @@ static hsc_status *check_constant(hsc_arena *arena, const hsc_instr *instr) {
 static hsc_status *check_iota(hsc_arena *arena, const hsc_instr *instr) {
   const hsc_shape *shape = &instr->shape;
   if (!hsc_shape_is_array(shape) || shape->rank == 0 || shape->type == HSC_TYPE_PRED)
-    return hsc__infer_error(instr, "must be an array of numbers with at least one dimension: %s", hsc__shape_text(arena, shape));
-  if (instr->attr.dims.dims.count != 1) return hsc__infer_error(instr, "needs one iota_dimension; has %d", instr->attr.dims.dims.count);
-  return hsc__want_distinct_dims(arena, instr, "iota_dimension", instr->attr.dims.dims, shape->rank);
+    return hsc__infer_error(instr, "must be an array of numbers with at least one dimension: %s",
+                            hsc__shape_text(arena, shape));
+  if (instr->attr.dims.dims.count != 1)
+    return hsc__infer_error(instr, "needs one iota_dimension; has %d", instr->attr.dims.dims.count);
+  return hsc__want_distinct_dims(arena, instr, "iota_dimension", instr->attr.dims.dims,
+                                 shape->rank);
 }
 
 static hsc_status *check_rng(hsc_arena *arena, const hsc_instr *instr) {
@@ -400,33 +505,43 @@ static hsc_status *check_rng(hsc_arena *arena, const hsc_instr *instr) {
     HSC_TRY(hsc__want_array(instr, i));
     const hsc_shape *shape = hsc__operand_shape(instr, i);
     if (shape->rank != 0 || shape->type != instr->shape.type)
-      return hsc__infer_error(instr, "operand %d must be a scalar of the result's type: %s for %s", i, hsc__shape_text(arena, shape),
+      return hsc__infer_error(instr, "operand %d must be a scalar of the result's type: %s for %s",
+                              i, hsc__shape_text(arena, shape),
                               hsc__shape_text(arena, &instr->shape));
   }
-  if (instr->attr.rng.distribution == HSC_RNG_NONE) return hsc__infer_error(instr, "needs a distribution");
+  if (instr->attr.rng.distribution == HSC_RNG_NONE)
+    return hsc__infer_error(instr, "needs a distribution");
   return NULL;
 }
 
 static hsc_status *check_rng_bit_generator(hsc_arena *arena, const hsc_instr *instr) {
   HSC_TRY(hsc__want_array(instr, 0));
-  const hsc_shape *state = hsc__operand_shape(instr, 0), *result = &instr->shape;
-  if (!hsc_shape_is_tuple(result)) return NULL;  // the bits alone
-  if (result->element_count != 2 || !hsc_shape_equal(&result->elements[0], state) || !hsc_shape_is_array(&result->elements[1]))
-    return hsc__infer_error(instr, "must give (state, bits) with the state of operand 0: %s from %s", hsc__shape_text(arena, result),
-                            hsc__shape_text(arena, state));
+  const hsc_shape *state = hsc__operand_shape(instr, 0);
+  const hsc_shape *result = &instr->shape;
+  if (!hsc_shape_is_tuple(result))
+    return NULL;  // the bits alone
+  if (result->element_count != 2 || !hsc_shape_equal(&result->elements[0], state) ||
+      !hsc_shape_is_array(&result->elements[1]))
+    return hsc__infer_error(instr,
+                            "must give (state, bits) with the state of operand 0: %s from %s",
+                            hsc__shape_text(arena, result), hsc__shape_text(arena, state));
   return NULL;
 }
 
 static hsc_status *check_set_dimension_size(hsc_arena *arena, const hsc_instr *instr) {
   HSC_TRY(hsc__want_array(instr, 0));
   HSC_TRY(hsc__want_array(instr, 1));
-  if (instr->attr.dims.dims.count != 1) return hsc__infer_error(instr, "needs one dimension; has %d", instr->attr.dims.dims.count);
-  HSC_TRY(hsc__want_distinct_dims(arena, instr, "dimensions", instr->attr.dims.dims, hsc__operand_shape(instr, 0)->rank));
+  if (instr->attr.dims.dims.count != 1)
+    return hsc__infer_error(instr, "needs one dimension; has %d", instr->attr.dims.dims.count);
+  HSC_TRY(hsc__want_distinct_dims(arena, instr, "dimensions", instr->attr.dims.dims,
+                                  hsc__operand_shape(instr, 0)->rank));
   const hsc_shape *size = hsc__operand_shape(instr, 1);
   if (size->type != HSC_TYPE_S32 || size->rank != 0)
-    return hsc__infer_error(instr, "the size must be s32[]; it is %s", hsc__shape_text(arena, size));
+    return hsc__infer_error(instr, "the size must be s32[]; it is %s",
+                            hsc__shape_text(arena, size));
   if (!hsc_shape_same_dims(&instr->shape, hsc__operand_shape(instr, 0)))
-    return hsc__infer_error(instr, "keeps the bounds: %s from %s", hsc__shape_text(arena, &instr->shape),
+    return hsc__infer_error(instr, "keeps the bounds: %s from %s",
+                            hsc__shape_text(arena, &instr->shape),
                             hsc__shape_text(arena, hsc__operand_shape(instr, 0)));
   return NULL;
 }
@@ -434,11 +549,13 @@ static hsc_status *check_set_dimension_size(hsc_arena *arena, const hsc_instr *i
 static hsc_status *check_stochastic_convert(hsc_arena *arena, const hsc_instr *instr) {
   HSC_TRY(check_convert(arena, instr));
   HSC_TRY(hsc__want_array(instr, 1));
-  const hsc_shape *x = hsc__operand_shape(instr, 0), *random = hsc__operand_shape(instr, 1);
-  if (hsc_type_class_of(random->type) != HSC_CLASS_UNSIGNED || hsc_type_bits(random->type) != hsc_type_bits(x->type) ||
-      !hsc_shape_same_dims(x, random))
-    return hsc__infer_error(instr, "the random bits must be unsigned and as wide as the operand: %s for %s", hsc__shape_text(arena, random),
-                            hsc__shape_text(arena, x));
+  const hsc_shape *x = hsc__operand_shape(instr, 0);
+  const hsc_shape *random = hsc__operand_shape(instr, 1);
+  if (hsc_type_class_of(random->type) != HSC_CLASS_UNSIGNED ||
+      hsc_type_bits(random->type) != hsc_type_bits(x->type) || !hsc_shape_same_dims(x, random))
+    return hsc__infer_error(
+        instr, "the random bits must be unsigned and as wide as the operand: %s for %s",
+        hsc__shape_text(arena, random), hsc__shape_text(arena, x));
   return NULL;
 }
 
@@ -446,51 +563,92 @@ static hsc_status *check_stochastic_convert(hsc_arena *arena, const hsc_instr *i
 static hsc_status *check_async(hsc_arena *arena, const hsc_instr *instr) {
   bool is_done = instr->op == HSC_OP_ASYNC_DONE;
   const hsc_shape *shape = is_done ? hsc__operand_shape(instr, 0) : &instr->shape;
-  if (!hsc_shape_is_tuple(shape) || shape->element_count < 2 || !hsc_shape_is_tuple(&shape->elements[0]))
-    return hsc__infer_error(instr, "%s must be ((operands), results, ...); it is %s", is_done ? "the operand's shape" : "the shape", hsc__shape_text(arena, shape));
+  if (!hsc_shape_is_tuple(shape) || shape->element_count < 2 ||
+      !hsc_shape_is_tuple(&shape->elements[0]))
+    return hsc__infer_error(instr, "%s must be ((operands), results, ...); it is %s",
+                            is_done ? "the operand's shape" : "the shape",
+                            hsc__shape_text(arena, shape));
   if (is_done && !hsc_shape_equal(&instr->shape, &shape->elements[1]))
-    return hsc__infer_error(instr, "its shape is %s, what was started gives %s", hsc__shape_text(arena, &instr->shape), hsc__shape_text(arena, &shape->elements[1]));
+    return hsc__infer_error(instr, "its shape is %s, what was started gives %s",
+                            hsc__shape_text(arena, &instr->shape),
+                            hsc__shape_text(arena, &shape->elements[1]));
   return NULL;
 }
 
 static hsc_status *check_custom_call(hsc_arena *arena, const hsc_instr *instr) {
   const hsc_shape *wanted = instr->attr.custom.operand_layouts;
-  if (!wanted) return NULL;
+  if (!wanted)
+    return NULL;
   if (instr->attr.custom.operand_layout_count != instr->operand_count)
-    return hsc__infer_error(instr, "%d operand_layout_constraints for %d operands", instr->attr.custom.operand_layout_count, instr->operand_count);
+    return hsc__infer_error(instr, "%d operand_layout_constraints for %d operands",
+                            instr->attr.custom.operand_layout_count, instr->operand_count);
   for (int i = 0; i < instr->operand_count; i++)
     if (!hsc_shape_equal(&wanted[i], hsc__operand_shape(instr, i)))
-      return hsc__infer_error(instr, "operand_layout_constraints say %s for operand %d, which is %s", hsc__shape_text(arena, &wanted[i]), i, hsc__shape_text(arena, hsc__operand_shape(instr, i)));
+      return hsc__infer_error(instr,
+                              "operand_layout_constraints say %s for operand %d, which is %s",
+                              hsc__shape_text(arena, &wanted[i]), i,
+                              hsc__shape_text(arena, hsc__operand_shape(instr, i)));
   return NULL;
 }
 
 static hsc_status *check_infeed(hsc_arena *arena, const hsc_instr *instr) {
   const hsc_shape *shape = &instr->shape;
-  if (hsc_shape_is_tuple(shape) && shape->element_count == 2 && shape->elements[1].type == HSC_TYPE_TOKEN) return NULL;
-  return hsc__infer_error(instr, "the shape must be (data, token[]); it is %s", hsc__shape_text(arena, shape));
+  if (hsc_shape_is_tuple(shape) && shape->element_count == 2 &&
+      shape->elements[1].type == HSC_TYPE_TOKEN)
+    return NULL;
+  return hsc__infer_error(instr, "the shape must be (data, token[]); it is %s",
+                          hsc__shape_text(arena, shape));
 }
 
 RULE(given) {
-  if (instr->shape.type == HSC_TYPE_INVALID) return hsc__infer_error(instr, "its shape cannot be inferred and must be given");
+  if (instr->shape.type == HSC_TYPE_INVALID)
+    return hsc__infer_error(instr, "its shape cannot be inferred and must be given");
   switch (instr->op) {
-    case HSC_OP_CONVERT: HSC_TRY(check_convert(arena, instr)); break;
-    case HSC_OP_RESHAPE: HSC_TRY(check_reshape(arena, instr)); break;
-    case HSC_OP_BITCAST: HSC_TRY(check_bitcast(arena, instr)); break;
-    case HSC_OP_CONSTANT: HSC_TRY(check_constant(arena, instr)); break;
-    case HSC_OP_IOTA: HSC_TRY(check_iota(arena, instr)); break;
-    case HSC_OP_RNG: HSC_TRY(check_rng(arena, instr)); break;
-    case HSC_OP_RNG_BIT_GENERATOR: HSC_TRY(check_rng_bit_generator(arena, instr)); break;
-    case HSC_OP_SET_DIMENSION_SIZE: HSC_TRY(check_set_dimension_size(arena, instr)); break;
-    case HSC_OP_STOCHASTIC_CONVERT: HSC_TRY(check_stochastic_convert(arena, instr)); break;
+    case HSC_OP_CONVERT:
+      HSC_TRY(check_convert(arena, instr));
+      break;
+    case HSC_OP_RESHAPE:
+      HSC_TRY(check_reshape(arena, instr));
+      break;
+    case HSC_OP_BITCAST:
+      HSC_TRY(check_bitcast(arena, instr));
+      break;
+    case HSC_OP_CONSTANT:
+      HSC_TRY(check_constant(arena, instr));
+      break;
+    case HSC_OP_IOTA:
+      HSC_TRY(check_iota(arena, instr));
+      break;
+    case HSC_OP_RNG:
+      HSC_TRY(check_rng(arena, instr));
+      break;
+    case HSC_OP_RNG_BIT_GENERATOR:
+      HSC_TRY(check_rng_bit_generator(arena, instr));
+      break;
+    case HSC_OP_SET_DIMENSION_SIZE:
+      HSC_TRY(check_set_dimension_size(arena, instr));
+      break;
+    case HSC_OP_STOCHASTIC_CONVERT:
+      HSC_TRY(check_stochastic_convert(arena, instr));
+      break;
     case HSC_OP_ASYNC_DONE:
     case HSC_OP_ASYNC_START:
-    case HSC_OP_ASYNC_UPDATE: HSC_TRY(check_async(arena, instr)); break;
-    case HSC_OP_CUSTOM_CALL: HSC_TRY(check_custom_call(arena, instr)); break;
-    case HSC_OP_INFEED: HSC_TRY(check_infeed(arena, instr)); break;
-    case HSC_OP_PARAMETER:
-      if (instr->attr.index.value < 0) return hsc__infer_error(instr, "number %lld is negative", (long long)instr->attr.index.value);
+    case HSC_OP_ASYNC_UPDATE:
+      HSC_TRY(check_async(arena, instr));
       break;
-    default: break;
+    case HSC_OP_CUSTOM_CALL:
+      HSC_TRY(check_custom_call(arena, instr));
+      break;
+    case HSC_OP_INFEED:
+      HSC_TRY(check_infeed(arena, instr));
+      break;
+    case HSC_OP_PARAMETER:
+      if (instr->attr.index.value < 0)
+        return hsc__infer_error(instr, "number %lld is negative",
+                                (long long)instr->attr.index.value);
+      break;
+    default:
+      break;
   }
   *out_shape = instr->shape;
   return NULL;

@@ -1,22 +1,25 @@
-// edit.c - changing a module: links between instructions, names, removal, and the questions that passes ask first.
+// edit.c - changing a module: links between instructions, names, removal, and the questions that
+// passes ask first.
 #include "hlo/ir/hlo_internal.h"
 
-// ---- users ----------------------------------------------------------------------------------------------------------------------------
+// ---- users --------------------------------------------------------------------------------------
 
 void hsc__user_add(hsc_instr *instr, hsc_instr *user) {
   if (instr->user_count == instr->user_capacity) {
     int capacity = instr->user_capacity < 2 ? 4 : instr->user_capacity * 2;
     hsc_instr **grown = HSC_NEW_ARRAY(instr->parent->module->arena, hsc_instr *, capacity);
-    if (!grown || capacity < 0) return;  // the arena remembers the failure
-    if (instr->user_count) memcpy(grown, instr->users, (size_t)instr->user_count * sizeof *grown);
+    if (!grown || capacity < 0)
+      return;  // the arena remembers the failure
+    if (instr->user_count)
+      memcpy(grown, instr->users, (size_t)instr->user_count * sizeof *grown);
     instr->users = grown;
     instr->user_capacity = capacity;
   }
   instr->users[instr->user_count++] = user;
 }
 
-// Looks from both ends at once, and takes out so that the rest of the end where it was found keeps its order: removing users first to last
-// or last to first costs O(1) each, however many there are.
+// Looks from both ends at once, and takes out so that the rest of the end where it was found keeps
+// its order: removing users first to last or last to first costs O(1) each, however many there are.
 void hsc__user_remove(hsc_instr *instr, hsc_instr *user) {
   for (int front = 0, back = instr->user_count - 1; front <= back; front++, back--) {
     if (instr->users[back] == user) {
@@ -35,54 +38,69 @@ void hsc__user_remove(hsc_instr *instr, hsc_instr *user) {
 
 void hsc_instr_set_operand(hsc_instr *instr, int operand, hsc_instr *value) {
   hsc_instr *old = instr->operands[operand];
-  if (old == value) return;
+  if (old == value)
+    return;
   instr->operands[operand] = value;
-  if (old) hsc__user_remove(old, instr);
+  if (old)
+    hsc__user_remove(old, instr);
   hsc__user_add(value, instr);
 }
 
 void hsc_instr_set_operands(hsc_instr *instr, int count, hsc_instr *const *values) {
-  hsc_instr **operands = count > 0 ? hsc_arena_copy(instr->parent->module->arena, values, (size_t)count * sizeof *values) : NULL;
-  if (count > 0 && !operands) return;
-  for (int i = 0; i < instr->operand_count; i++) hsc__user_remove(instr->operands[i], instr);
+  hsc_instr **operands = count > 0 ? hsc_arena_copy(instr->parent->module->arena, values,
+                                                    (size_t)count * sizeof *values)
+                                   : NULL;
+  if (count > 0 && !operands)
+    return;
+  for (int i = 0; i < instr->operand_count; i++)
+    hsc__user_remove(instr->operands[i], instr);
   instr->operands = operands;
   instr->operand_count = count;
-  for (int i = 0; i < count; i++) hsc__user_add(operands[i], instr);
+  for (int i = 0; i < count; i++)
+    hsc__user_add(operands[i], instr);
 }
 
 void hsc_instr_set_called(hsc_instr *instr, int count, hsc_computation *const *called) {
-  hsc_computation **copy = count > 0 ? hsc_arena_copy(instr->parent->module->arena, called, (size_t)count * sizeof *called) : NULL;
-  if (count > 0 && !copy) return;
+  hsc_computation **copy = count > 0 ? hsc_arena_copy(instr->parent->module->arena, called,
+                                                      (size_t)count * sizeof *called)
+                                     : NULL;
+  if (count > 0 && !copy)
+    return;
   instr->called = copy;
   instr->called_count = count;
 }
 
 hsc_status *hsc_instr_set_name(hsc_instr *instr, const char *name) {
-  if (strcmp(instr->name, name) == 0) return NULL;
+  if (strcmp(instr->name, name) == 0)
+    return NULL;
   hsc_module *module = instr->parent->module;
-  if (!hsc__names_list(module)) return hsc_status_out_of_memory();
-  if (*instr->name) hsc__name_release(module->names, instr->name, instr);
+  if (!hsc__names_list(module))
+    return hsc_status_out_of_memory();
+  if (*instr->name)
+    hsc__name_release(module->names, instr->name, instr);
   const char *unique = hsc__unique_name(module, module->names, name, instr);
-  if (!unique) return hsc_status_out_of_memory();
+  if (!unique)
+    return hsc_status_out_of_memory();
   instr->name = unique;
   return NULL;
 }
 
 hsc_status *hsc_instr_replace_uses(hsc_instr *instr, hsc_instr *by) {
-  if (instr == by) return NULL;
+  if (instr == by)
+    return NULL;
   if (!hsc_shape_equal(&instr->shape, &by->shape)) {
     hsc_bytes text = {0};
     hsc_shape_print(&by->shape, false, &text);
     hsc_bytes_append_text(&text, " in place of ");
     hsc_shape_print(&instr->shape, false, &text);
-    hsc_status *status =
-        HSC_ERR(INVALID_ARGUMENT, "%s %%%s: cannot replace %%%s: %s", hsc_op_text(by->op), by->name, instr->name, hsc_bytes_text(&text));
+    hsc_status *status = HSC_ERR(INVALID_ARGUMENT, "%s %%%s: cannot replace %%%s: %s",
+                                 hsc_op_text(by->op), by->name, instr->name, hsc_bytes_text(&text));
     hsc_bytes_deinit(&text);
     return status;
   }
   if (by->parent != instr->parent)
-    return HSC_ERR(INVALID_ARGUMENT, "%s %%%s: cannot replace %%%s: it is in another computation", hsc_op_text(by->op), by->name,
-                   instr->name);
+    return HSC_ERR(INVALID_ARGUMENT, "%s %%%s: cannot replace %%%s: it is in another computation",
+                   hsc_op_text(by->op), by->name, instr->name);
   // A replacement may use what it replaces, as in x -> f(x); that use stays.
   int kept = 0;
   const hsc_instr *last = NULL;
@@ -93,17 +111,21 @@ hsc_status *hsc_instr_replace_uses(hsc_instr *instr, hsc_instr *by) {
       continue;
     }
     hsc__user_add(by, user);
-    if (user == last) continue;  // entries of one user stand together as a rule; its operands are done
+    // entries of one user stand together as a rule; its operands are done
+    if (user == last)
+      continue;
     last = user;
     for (int operand = 0; operand < user->operand_count; operand++)
-      if (user->operands[operand] == instr) user->operands[operand] = by;
+      if (user->operands[operand] == instr)
+        user->operands[operand] = by;
   }
   instr->user_count = kept;
-  if (instr->parent->root == instr) instr->parent->root = by;
+  if (instr->parent->root == instr)
+    instr->parent->root = by;
   return hsc_arena_status(instr->parent->module->arena);
 }
 
-// ---- order ----------------------------------------------------------------------------------------------------------------------------
+// ---- order --------------------------------------------------------------------------------------
 
 void hsc__list_insert(hsc_computation *computation, hsc_instr *instr, hsc_instr *before) {
   instr->next = before;
@@ -122,94 +144,125 @@ static void list_remove(hsc_instr *instr) {
 }
 
 void hsc_instr_move_before(hsc_instr *instr, hsc_instr *before) {
-  if (instr == before || instr->next == before) return;
+  if (instr == before || instr->next == before)
+    return;
   list_remove(instr);
   hsc__list_insert(instr->parent, instr, before);
 }
 
 void hsc_instr_remove(hsc_instr *instr) {
   hsc_computation *computation = instr->parent;
-  for (int i = 0; i < instr->operand_count; i++) hsc__user_remove(instr->operands[i], instr);
+  for (int i = 0; i < instr->operand_count; i++)
+    hsc__user_remove(instr->operands[i], instr);
   hsc_instr_drop_control(instr);
   if (instr->op == HSC_OP_PARAMETER && instr->attr.index.value < computation->parameter_count &&
       computation->parameters[instr->attr.index.value] == instr) {
     computation->parameters[instr->attr.index.value] = NULL;
-    while (computation->parameter_count > 0 && !computation->parameters[computation->parameter_count - 1]) computation->parameter_count--;
+    while (computation->parameter_count > 0 &&
+           !computation->parameters[computation->parameter_count - 1])
+      computation->parameter_count--;
   }
-  if (!computation->module->names_counted) hsc__name_release(computation->module->names, instr->name, instr);
+  if (!computation->module->names_counted)
+    hsc__name_release(computation->module->names, instr->name, instr);
   list_remove(instr);
   instr->parent = NULL;
   instr->operand_count = 0;
 }
 
-bool hsc__computation_add_parameter(hsc_computation *computation, hsc_instr *parameter, int64_t number) {
-  if (number < 0 || number > 1 << 20) return false;
+bool hsc__computation_add_parameter(hsc_computation *computation,
+                                    hsc_instr *parameter,
+                                    int64_t number) {
+  if (number < 0 || number > 1 << 20)
+    return false;
   if (number >= computation->parameter_count) {
     // Rooms double, so that parameters that come one by one cost O(1) each.
-    int64_t room = 4, have = 0;
-    while (room <= number) room *= 2;
-    for (have = computation->parameter_count ? 4 : 0; have && have < computation->parameter_count;) have *= 2;
+    int64_t room = 4;
+    int64_t have = 0;
+    while (room <= number)
+      room *= 2;
+    for (have = computation->parameter_count ? 4 : 0; have && have < computation->parameter_count;)
+      have *= 2;
     if (room > have) {
       hsc_instr **grown = HSC_NEW_ARRAY(computation->module->arena, hsc_instr *, room);
-      if (!grown) return false;
-      if (computation->parameter_count) memcpy(grown, computation->parameters, (size_t)computation->parameter_count * sizeof *grown);
+      if (!grown)
+        return false;
+      if (computation->parameter_count)
+        memcpy(grown, computation->parameters,
+               (size_t)computation->parameter_count * sizeof *grown);
       computation->parameters = grown;
     }
     computation->parameter_count = (int32_t)number + 1;
   }
-  if (computation->parameters[number]) return false;
+  if (computation->parameters[number])
+    return false;
   computation->parameters[number] = parameter;
   return true;
 }
 
-// ---- control edges ----------------------------------------------------------------------------------------------------------------------
+// ---- control edges ------------------------------------------------------------------------------
 
 void hsc_instr_add_control_predecessor(hsc_instr *instr, hsc_instr *predecessor) {
   for (int i = 0; i < instr->control_count; i++)
-    if (instr->control_predecessors[i] == predecessor) return;
-  hsc_instr **grown = HSC_NEW_ARRAY(instr->parent->module->arena, hsc_instr *, instr->control_count + 1);
-  if (!grown) return;
-  if (instr->control_count) memcpy(grown, instr->control_predecessors, (size_t)instr->control_count * sizeof *grown);
+    if (instr->control_predecessors[i] == predecessor)
+      return;
+  hsc_instr **grown =
+      HSC_NEW_ARRAY(instr->parent->module->arena, hsc_instr *, instr->control_count + 1);
+  if (!grown)
+    return;
+  if (instr->control_count)
+    memcpy(grown, instr->control_predecessors, (size_t)instr->control_count * sizeof *grown);
   grown[instr->control_count++] = predecessor;
   instr->control_predecessors = grown;
   predecessor->control_successor_count++;
 }
 
 void hsc_instr_drop_control(hsc_instr *instr) {
-  for (int i = 0; i < instr->control_count; i++) instr->control_predecessors[i]->control_successor_count--;
+  for (int i = 0; i < instr->control_count; i++)
+    instr->control_predecessors[i]->control_successor_count--;
   instr->control_count = 0;
 }
 
-// ---- questions ------------------------------------------------------------------------------------------------------------------------
+// ---- questions ----------------------------------------------------------------------------------
 
 enum { MAX_CALL_DEPTH = 1024 };  // the verifier allows fewer
 
 static bool has_effect(const hsc_instr *instr, int depth) {
   uint32_t traits = hsc_op_traits(instr->op);
-  if (traits & HSC_TRAIT_EFFECT) return true;
-  if (instr->op == HSC_OP_CUSTOM_CALL && instr->attr.custom.has_side_effect) return true;
+  if (traits & HSC_TRAIT_EFFECT)
+    return true;
+  if (instr->op == HSC_OP_CUSTOM_CALL && instr->attr.custom.has_side_effect)
+    return true;
   if ((traits & HSC_TRAIT_COLLECTIVE) && hsc__op_attr_kind(instr->op) == HSC__ATTR_collective &&
       (instr->attr.collective.channel_id != 0 || instr->attr.collective.constrain_layout))
     return true;
-  if (depth > MAX_CALL_DEPTH) return true;
+  if (depth > MAX_CALL_DEPTH)
+    return true;
   for (int i = 0; i < instr->called_count; i++)
     for (const hsc_instr *inner = instr->called[i]->first; inner; inner = inner->next)
-      if (has_effect(inner, depth + 1)) return true;
+      if (has_effect(inner, depth + 1))
+        return true;
   return false;
 }
 
-bool hsc_instr_has_effect(const hsc_instr *instr) { return has_effect(instr, 0); }
+bool hsc_instr_has_effect(const hsc_instr *instr) {
+  return has_effect(instr, 0);
+}
 
 bool hsc_instr_is_dead(const hsc_instr *instr) {
-  return instr->user_count == 0 && instr->op != HSC_OP_PARAMETER && instr->parent->root != instr && instr->control_count == 0 &&
-         instr->control_successor_count == 0 && !hsc_instr_has_effect(instr);
+  return instr->user_count == 0 && instr->op != HSC_OP_PARAMETER && instr->parent->root != instr &&
+         instr->control_count == 0 && instr->control_successor_count == 0 &&
+         !hsc_instr_has_effect(instr);
 }
 
 bool hsc_instr_is_scalar_constant(const hsc_instr *instr, double *out_value) {
-  while (instr->op == HSC_OP_BROADCAST && instr->operand_count == 1) instr = instr->operands[0];
-  if (instr->op != HSC_OP_CONSTANT || !instr->attr.literal.value) return false;
+  while (instr->op == HSC_OP_BROADCAST && instr->operand_count == 1)
+    instr = instr->operands[0];
+  if (instr->op != HSC_OP_CONSTANT || !instr->attr.literal.value)
+    return false;
   const hsc_literal *literal = instr->attr.literal.value;
-  if (literal->elided || hsc_type_is_complex(literal->shape.type) || hsc_shape_elements(&literal->shape) != 1) return false;
+  if (literal->elided || hsc_type_is_complex(literal->shape.type) ||
+      hsc_shape_elements(&literal->shape) != 1)
+    return false;
   *out_value = hsc_literal_get_double(literal, 0);
   return true;
 }

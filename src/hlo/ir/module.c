@@ -1,16 +1,21 @@
 // module.c - modules and computations: creating, naming, finding, ordering.
 #include "hlo/ir/hlo_internal.h"
 
-// Names that are counted as operations are: Arg_0 to Arg_63, and what the import of StableHLO calls tuples of arguments.
+// Names that are counted as operations are: Arg_0 to Arg_63, and what the import of StableHLO calls
+// tuples of arguments.
 static const char *const counted_words[] = {"arg_tuple", "captured"};
-enum { COUNTED_ARGUMENTS = 64, COUNTED = HSC_OP_COUNT + COUNTED_ARGUMENTS + HSC_COUNT_OF(counted_words) };
+enum {
+  COUNTED_ARGUMENTS = 64,
+  COUNTED = HSC_OP_COUNT + COUNTED_ARGUMENTS + HSC_COUNT_OF(counted_words)
+};
 
 hsc_status *hsc_module_create(const char *name, hsc_module **out_module) {
   hsc_arena *arena = NULL;
   HSC_TRY(hsc_arena_create(&arena));
   hsc_module *module = HSC_NEW(arena, hsc_module);
   hsc_status *status = hsc_arena_status(arena);
-  if (status) goto done;
+  if (status)
+    goto done;
   module->arena = arena;
   module->name = hsc_arena_strdup(arena, name && *name ? name : "module");
   module->num_partitions = module->replica_count = 1;
@@ -22,40 +27,48 @@ hsc_status *hsc_module_create(const char *name, hsc_module **out_module) {
   *out_module = module;
   return NULL;
 done:
-  if (module && module->arena) hsc_module_destroy(module);
-  else hsc_arena_destroy(arena);
+  if (module && module->arena)
+    hsc_module_destroy(module);
+  else
+    hsc_arena_destroy(arena);
   return status;
 }
 
 void hsc_module_destroy(hsc_module *module) {
-  if (!module) return;
+  if (!module)
+    return;
   hsc_map_destroy(module->names);
   hsc_map_destroy(module->computation_names);
   hsc_map_destroy(module->name_counts);
   hsc_arena_destroy(module->arena);
 }
 
-// ---- names --------------------------------------------------------------------------------------------------------------------------
+// ---- names --------------------------------------------------------------------------------------
 
 static bool is_name_char(char c) {
-  static const bool legal[256] = {['a' ... 'z'] = true, ['A' ... 'Z'] = true, ['0' ... '9'] = true, ['_'] = true, ['.'] = true, ['-'] = true};
+  static const bool legal[256] = {['a' ... 'z'] = true, ['A' ... 'Z'] = true, ['0' ... '9'] = true,
+                                  ['_'] = true,         ['.'] = true,         ['-'] = true};
   return legal[(unsigned char)c];
 }
 
-// "add.12" is "add" with the number 12. Returns the size of what stands before the dot, the whole size when there is no number.
+// "add.12" is "add" with the number 12. Returns the size of what stands before the dot, the whole
+// size when there is no number.
 static size_t root_size(const char *name, size_t size) {
   size_t at = size;
-  while (at > 0 && name[at - 1] >= '0' && name[at - 1] <= '9') at--;
+  while (at > 0 && name[at - 1] >= '0' && name[at - 1] <= '9')
+    at--;
   return at == size || at < 2 || name[at - 1] != '.' ? size : at - 1;
 }
 
 // "root" for the first, "root.N" for the Nth after it.
 static const char *counted_name(hsc_module *module, const char *root, uint32_t *count) {
   uint32_t number = (*count)++;
-  if (number == 0) return root;
+  if (number == 0)
+    return root;
   size_t size = strlen(root);
   char *name = hsc_arena_alloc(module->arena, size + 12);
-  if (!name) return NULL;
+  if (!name)
+    return NULL;
   memcpy(name, root, size);
   name[size] = '.';
   hsc__format_uint(number, name + size + 1);
@@ -65,39 +78,57 @@ static const char *counted_name(hsc_module *module, const char *root, uint32_t *
 // The place of a name among those that are counted; -1 when it is none.
 static int counted_place(const char *name) {
   for (size_t i = 0; i < HSC_COUNT_OF(counted_words); i++)
-    if (!strcmp(name, counted_words[i])) return HSC_OP_COUNT + COUNTED_ARGUMENTS + (int)i;
-  if (strncmp(name, "Arg_", 4) || name[4] < '0' || name[4] > '9') return -1;
+    if (!strcmp(name, counted_words[i]))
+      return HSC_OP_COUNT + COUNTED_ARGUMENTS + (int)i;
+  if (strncmp(name, "Arg_", 4) || name[4] < '0' || name[4] > '9')
+    return -1;
   int number = name[4] - '0';
-  if (name[5] == 0) return HSC_OP_COUNT + number;
-  if (number == 0 || name[5] < '0' || name[5] > '9' || name[6]) return -1;
+  if (name[5] == 0)
+    return HSC_OP_COUNT + number;
+  if (number == 0 || name[5] < '0' || name[5] > '9' || name[6])
+    return -1;
   number = number * 10 + name[5] - '0';
   return number < COUNTED_ARGUMENTS ? HSC_OP_COUNT + number : -1;
 }
 
 const char *hsc__op_name(hsc_module *module, hsc_instr *instr) {
   const char *root = hsc_op_text(instr->op);
-  if (module->names_counted) return counted_name(module, root, &module->names_counted[instr->op]);
+  if (module->names_counted)
+    return counted_name(module, root, &module->names_counted[instr->op]);
   return hsc__unique_name(module, module->names, root, instr);
 }
 
 bool hsc__names_list(hsc_module *module) {
   uint32_t *counted = module->names_counted;
   module->names_counted = NULL;
-  if (!counted) return true;
+  if (!counted)
+    return true;
   hsc_status *status = NULL;
   for (int i = 0; i < module->computation_count && !status; i++)
-    for (hsc_instr *instr = module->computations[i]->first; instr && !status; instr = instr->next) status = hsc_map_put(module->names, hsc_view_of(instr->name), instr);
+    for (hsc_instr *instr = module->computations[i]->first; instr && !status; instr = instr->next)
+      status = hsc_map_put(module->names, hsc_view_of(instr->name), instr);
   for (int i = 0; i < (int)COUNTED && !status; i++) {
-    if (counted[i] < 2) continue;
+    if (counted[i] < 2)
+      continue;
     int argument = i - HSC_OP_COUNT;
-    const char *root = argument < 0 ? hsc_op_text((hsc_op)i) : argument < COUNTED_ARGUMENTS ? hsc_arena_printf(module->arena, "Arg_%d", argument) : counted_words[argument - COUNTED_ARGUMENTS];
-    status = root ? hsc_map_put(module->name_counts, hsc_view_of(root), (void *)(uintptr_t)(counted[i] - 1)) : hsc_status_out_of_memory();
+    const char *root;
+    if (argument < 0)
+      root = hsc_op_text((hsc_op)i);
+    else if (argument < COUNTED_ARGUMENTS)
+      root = hsc_arena_printf(module->arena, "Arg_%d", argument);
+    else
+      root = counted_words[argument - COUNTED_ARGUMENTS];
+    status = root ? hsc_map_put(module->name_counts, hsc_view_of(root),
+                                (void *)(uintptr_t)(counted[i] - 1))
+                  : hsc_status_out_of_memory();
   }
   hsc_status_free(status);
   return !status;
 }
 
-hsc_instr *hsc_module_find_instr(hsc_module *module, hsc_view name) { return hsc__names_list(module) ? hsc_map_get(module->names, name) : NULL; }
+hsc_instr *hsc_module_find_instr(hsc_module *module, hsc_view name) {
+  return hsc__names_list(module) ? hsc_map_get(module->names, name) : NULL;
+}
 
 const char *hsc__unique_name(hsc_module *module, hsc_map *names, const char *wanted, void *object) {
   hsc_arena *arena = module->arena;
@@ -107,21 +138,29 @@ const char *hsc__unique_name(hsc_module *module, hsc_map *names, const char *wan
       uint32_t *count = &module->names_counted[place];
       return counted_name(module, *count ? wanted : hsc_arena_strdup(arena, wanted), count);
     }
-    if (!hsc__names_list(module)) return NULL;
+    if (!hsc__names_list(module))
+      return NULL;
   }
-  if (!wanted || !*wanted) wanted = "name";
+  if (!wanted || !*wanted)
+    wanted = "name";
   size_t size = strlen(wanted);
-  bool legal_start = is_name_char(wanted[0]) && !(wanted[0] >= '0' && wanted[0] <= '9') && wanted[0] != '.' && wanted[0] != '-';
+  bool legal_start = is_name_char(wanted[0]) && !(wanted[0] >= '0' && wanted[0] <= '9') &&
+                     wanted[0] != '.' && wanted[0] != '-';
   char *name = hsc_arena_alloc(arena, size + 3);
-  if (!name) return NULL;
+  if (!name)
+    return NULL;
   size_t at = 0;
   hsc_type type;
-  if (!legal_start) name[at++] = '_';
+  if (!legal_start)
+    name[at++] = '_';
   memcpy(name + at, wanted, size);
   for (size_t end = at + size; at < end; at++)
-    if (!is_name_char(name[at])) name[at] = '_';
+    if (!is_name_char(name[at]))
+      name[at] = '_';
   // XLA does not read "%s32": a name that is a type gets an underscore, as its own printer does it.
-  if (at <= 13 && !memchr(name, '.', at) && hsc_type_parse((hsc_view){name, at}, &type) && type != HSC_TYPE_TUPLE) name[at++] = '_';
+  if (at <= 13 && !memchr(name, '.', at) && hsc_type_parse((hsc_view){name, at}, &type) &&
+      type != HSC_TYPE_TUPLE)
+    name[at++] = '_';
   size = at;
   bool added = false;
   hsc_status *status = hsc_map_add(names, (hsc_view){name, size}, object, &added);
@@ -129,7 +168,8 @@ const char *hsc__unique_name(hsc_module *module, hsc_map *names, const char *wan
     hsc_view root = {name, root_size(name, size)};
     uintptr_t number = (uintptr_t)hsc_map_get(module->name_counts, root);
     char *numbered = hsc_arena_alloc(arena, root.size + 22);
-    if (!numbered) return NULL;
+    if (!numbered)
+      return NULL;
     memcpy(numbered, root.data, root.size);
     numbered[root.size] = '.';
     while (!status && !added) {
@@ -139,32 +179,39 @@ const char *hsc__unique_name(hsc_module *module, hsc_map *names, const char *wan
       status = hsc_map_add(names, (hsc_view){numbered, size}, object, &added);
     }
     name = numbered;
-    if (!status) status = hsc_map_put(module->name_counts, root, (void *)number);
+    if (!status)
+      status = hsc_map_put(module->name_counts, root, (void *)number);
   }
-  if (!status) status = hsc_arena_status(arena);
+  if (!status)
+    status = hsc_arena_status(arena);
   hsc_status_free(status);
   return status ? NULL : name;
 }
 
 void hsc__name_release(hsc_map *names, const char *name, const void *object) {
-  if (!name || hsc_map_get(names, hsc_view_of(name)) != object) return;
+  if (!name || hsc_map_get(names, hsc_view_of(name)) != object)
+    return;
   hsc_status_free(hsc_map_put(names, hsc_view_of(name), NULL));  // replaces: cannot fail
 }
 
-// ---- computations -------------------------------------------------------------------------------------------------------------------
+// ---- computations -------------------------------------------------------------------------------
 
 static bool reserve_computation(hsc_module *module) {
-  if (module->computation_count < module->computation_capacity) return true;
+  if (module->computation_count < module->computation_capacity)
+    return true;
   int capacity = module->computation_capacity ? module->computation_capacity * 2 : 8;
   hsc_computation **grown = HSC_NEW_ARRAY(module->arena, hsc_computation *, capacity);
-  if (!grown || capacity < 0) return false;
-  if (module->computation_count) memcpy(grown, module->computations, (size_t)module->computation_count * sizeof *grown);
+  if (!grown || capacity < 0)
+    return false;
+  if (module->computation_count)
+    memcpy(grown, module->computations, (size_t)module->computation_count * sizeof *grown);
   module->computations = grown;
   module->computation_capacity = capacity;
   return true;
 }
 
-// Out of memory in an arena is sticky and gives out memory that is shared: nothing of it may be linked.
+// Out of memory in an arena is sticky and gives out memory that is shared: nothing of it may be
+// linked.
 static bool arena_failed(hsc_arena *arena) {
   hsc_status *status = hsc_arena_status(arena);
   hsc_status_free(status);
@@ -173,9 +220,12 @@ static bool arena_failed(hsc_arena *arena) {
 
 hsc_computation *hsc_module_add_computation(hsc_module *module, const char *name) {
   hsc_computation *computation = HSC_NEW(module->arena, hsc_computation);
-  if (!computation || !reserve_computation(module) || arena_failed(module->arena)) return NULL;
-  computation->name = hsc__unique_name(module, module->computation_names, name && *name ? name : "computation", computation);
-  if (!computation->name) return NULL;
+  if (!computation || !reserve_computation(module) || arena_failed(module->arena))
+    return NULL;
+  computation->name = hsc__unique_name(module, module->computation_names,
+                                       name && *name ? name : "computation", computation);
+  if (!computation->name)
+    return NULL;
   computation->module = module;
   computation->id = module->next_id++;
   module->computations[module->computation_count++] = computation;
@@ -188,11 +238,12 @@ hsc_computation *hsc_module_find(const hsc_module *module, const char *name) {
 
 int64_t hsc_module_instr_count(const hsc_module *module) {
   int64_t count = 0;
-  for (int i = 0; i < module->computation_count; i++) count += module->computations[i]->instr_count;
+  for (int i = 0; i < module->computation_count; i++)
+    count += module->computations[i]->instr_count;
   return count;
 }
 
-// ---- order of computations ------------------------------------------------------------------------------------------------------------
+// ---- order of computations ----------------------------------------------------------------------
 
 // A computation whose calls are being followed.
 typedef struct frame {
@@ -207,7 +258,8 @@ typedef struct sorter {
   size_t depth, capacity;
   hsc_computation **order;  // [limit]
   int count, limit;
-  bool numbered, disordered;  // with numbers in `index`: something is called that stands behind its caller
+  // with numbers in `index`: something is called that stands behind its caller
+  bool numbered, disordered;
 } sorter;
 
 static char OPEN, DONE;  // addresses as marks
@@ -216,7 +268,8 @@ static hsc_status *push(sorter *s, hsc_computation *computation) {
   if (s->depth == s->capacity) {
     size_t capacity = s->capacity ? s->capacity * 2 : 64;
     frame *grown = hsc_realloc(s->stack, capacity * sizeof *grown);
-    if (!grown) return hsc_status_out_of_memory();
+    if (!grown)
+      return hsc_status_out_of_memory();
     s->stack = grown;
     s->capacity = capacity;
   }
@@ -225,15 +278,18 @@ static hsc_status *push(sorter *s, hsc_computation *computation) {
   return s->state.failed ? hsc_status_out_of_memory() : NULL;
 }
 
-// Appends `root` and what it calls to the order, called ones first. Marks everything that it reaches.
+// Appends `root` and what it calls to the order, called ones first. Marks everything that it
+// reaches.
 static hsc_status *visit(sorter *s, hsc_computation *root) {
-  if (hsc__ptr_map_get(&s->state, root)) return NULL;
+  if (hsc__ptr_map_get(&s->state, root))
+    return NULL;
   HSC_TRY(push(s, root));
   while (s->depth > 0) {
     frame *top = &s->stack[s->depth - 1];
     if (!top->instr) {
       if (s->count == s->limit)
-        return HSC_ERR(INTERNAL, "computation %%%s: is called, but is not in the module's list", top->computation->name);
+        return HSC_ERR(INTERNAL, "computation %%%s: is called, but is not in the module's list",
+                       top->computation->name);
       hsc__ptr_map_put(&s->state, top->computation, &DONE);
       s->order[s->count++] = top->computation;
       s->depth--;
@@ -246,9 +302,11 @@ static hsc_status *visit(sorter *s, hsc_computation *root) {
       s->disordered |= s->numbered && callee && callee->index > top->computation->index;
       void *mark = callee ? hsc__ptr_map_get(&s->state, callee) : &DONE;
       if (mark == &OPEN)
-        return HSC_ERR(FAILED_PRECONDITION, "%s %%%s: calls %%%s, which calls it back: HLO has no recursion", hsc_op_text(caller->op),
-                       caller->name, callee->name);
-      if (!mark) HSC_TRY(push(s, callee));
+        return HSC_ERR(FAILED_PRECONDITION,
+                       "%s %%%s: calls %%%s, which calls it back: HLO has no recursion",
+                       hsc_op_text(caller->op), caller->name, callee->name);
+      if (!mark)
+        HSC_TRY(push(s, callee));
     }
   }
   return NULL;
@@ -262,7 +320,8 @@ static void sorter_deinit(sorter *s) {
 hsc_status *hsc__call_order(const hsc_module *module, hsc_computation **out_order, int *out_count) {
   hsc_status *status = NULL;
   sorter s = {.order = out_order, .limit = module->computation_count};
-  for (int i = 0; i < module->computation_count; i++) HSC_GOTO(visit(&s, module->computations[i]));
+  for (int i = 0; i < module->computation_count; i++)
+    HSC_GOTO(visit(&s, module->computations[i]));
   *out_count = s.count;
 done:
   sorter_deinit(&s);
@@ -270,31 +329,41 @@ done:
 }
 
 hsc_status *hsc_module_sort(hsc_module *module) {
-  if (!module->entry) return HSC_ERR(FAILED_PRECONDITION, "module %s: has no entry computation", module->name);
+  if (!module->entry)
+    return HSC_ERR(FAILED_PRECONDITION, "module %s: has no entry computation", module->name);
   hsc_status *status = NULL;
-  sorter reach = {0}, s = {0};
+  sorter reach = {0};
+  sorter s = {0};
   int count = module->computation_count;
   hsc_computation **buffer = hsc_alloc(2 * ((size_t)count + 1) * sizeof *buffer);
-  if (!buffer) return hsc_status_out_of_memory();
+  if (!buffer)
+    return hsc_status_out_of_memory();
   reach.limit = s.limit = count;
   reach.order = buffer;
   s.order = buffer + count + 1;
 
-  // First what the entry reaches, then those in the order in which they stand, each after what it calls: a sorted module stays as it is.
-  for (int i = 0; i < count; i++) module->computations[i]->index = i;
+  // First what the entry reaches, then those in the order in which they stand, each after what it
+  // calls: a sorted module stays as it is.
+  for (int i = 0; i < count; i++)
+    module->computations[i]->index = i;
   reach.numbered = true;
   HSC_GOTO(visit(&reach, module->entry));
-  if (!reach.disordered && reach.count == count && count && module->computations[count - 1] == module->entry) goto done;   // it is sorted
+  // it is sorted
+  if (!reach.disordered && reach.count == count && count &&
+      module->computations[count - 1] == module->entry)
+    goto done;
   for (int i = 0; i < count; i++) {
     hsc_computation *computation = module->computations[i];
-    if (computation != module->entry && hsc__ptr_map_get(&reach.state, computation)) HSC_GOTO(visit(&s, computation));
+    if (computation != module->entry && hsc__ptr_map_get(&reach.state, computation))
+      HSC_GOTO(visit(&s, computation));
   }
   HSC_GOTO(visit(&s, module->entry));
   for (int i = 0; i < count; i++) {
     hsc_computation *computation = module->computations[i];
     if (!hsc__ptr_map_get(&reach.state, computation)) {
       hsc__name_release(module->computation_names, computation->name, computation);
-      for (hsc_instr *instr = computation->first; instr; instr = instr->next) hsc__name_release(module->names, instr->name, instr);
+      for (hsc_instr *instr = computation->first; instr; instr = instr->next)
+        hsc__name_release(module->names, instr->name, instr);
       computation->module = NULL;
     }
   }

@@ -1,8 +1,10 @@
 // fingerprint.c - a 128-bit hash of what a module means.
 //
-// An instruction hashes its op, shape, attributes, texts that a compiler may act on (sharding, frontend attributes, backend config), and the
-// hashes of its operands, control predecessors and called computations. A computation hashes its root and the sum over all its instructions,
-// so that neither names nor the order of independent instructions matter, while a second copy of the same instruction does.
+// An instruction hashes its op, shape, attributes, texts that a compiler may act on (sharding,
+// frontend attributes, backend config), and the hashes of its operands, control predecessors and
+// called computations. A computation hashes its root and the sum over all its instructions, so that
+// neither names nor the order of independent instructions matter, while a second copy of the same
+// instruction does.
 #include "hlo/print/print_internal.h"
 
 static uint64_t fold(uint64_t a, uint64_t b) {
@@ -12,15 +14,18 @@ static uint64_t fold(uint64_t a, uint64_t b) {
 
 void hsc__hash_u64(hsc__hasher *h, uint64_t value) {
   h->state.low = fold(h->state.low ^ value ^ 0x9e3779b97f4a7c15u, 0xd6e8feb86659fd93u);
-  h->state.high = fold(h->state.high + value + 0x165667b19e3779f9u, 0xc2b2ae3d27d4eb4fu) ^ (h->state.low << 23 | h->state.low >> 41);
+  h->state.high = fold(h->state.high + value + 0x165667b19e3779f9u, 0xc2b2ae3d27d4eb4fu) ^
+                  (h->state.low << 23 | h->state.low >> 41);
 }
 
 void hsc__hash_bytes(hsc__hasher *h, const void *data, size_t size) {
   if (size <= 32) {
     uint64_t words[4] = {0};
-    if (size) memcpy(words, data, size);
+    if (size)
+      memcpy(words, data, size);
     hsc__hash_u64(h, size);
-    for (size_t i = 0; i * 8 < size; i++) hsc__hash_u64(h, words[i]);
+    for (size_t i = 0; i * 8 < size; i++)
+      hsc__hash_u64(h, words[i]);
     return;
   }
   hsc_hash128 hash = hsc_hash128_of(data, size, 0);
@@ -30,20 +35,26 @@ void hsc__hash_bytes(hsc__hasher *h, const void *data, size_t size) {
 
 void hsc__hash_text(hsc__hasher *h, const char *text) {
   hsc__hash_u64(h, text != NULL);
-  if (text) hsc__hash_bytes(h, text, strlen(text));
+  if (text)
+    hsc__hash_bytes(h, text, strlen(text));
 }
 
 void hsc__hash_dims(hsc__hasher *h, hsc_dims dims) {
   hsc__hash_u64(h, (uint64_t)dims.count);
-  for (int i = 0; i < dims.count; i++) hsc__hash_u64(h, (uint64_t)dims.v[i]);
+  for (int i = 0; i < dims.count; i++)
+    hsc__hash_u64(h, (uint64_t)dims.v[i]);
 }
 
 void hsc__hash_shape(hsc__hasher *h, const hsc_shape *shape) {
   hsc__hash_u64(h, (uint64_t)shape->type << 32 | (uint32_t)(shape->rank + shape->element_count));
-  for (int i = 0; i < shape->element_count; i++) hsc__hash_shape(h, &shape->elements[i]);
-  for (int i = 0; i < shape->rank; i++) hsc__hash_u64(h, (uint64_t)shape->dims[i] << 1 | (shape->dynamic && shape->dynamic[i]));
-  if (hsc_layout_is_default(shape)) return;
-  for (int i = 0; i < shape->rank; i++) hsc__hash_u64(h, (uint64_t)shape->layout->minor_to_major[i]);
+  for (int i = 0; i < shape->element_count; i++)
+    hsc__hash_shape(h, &shape->elements[i]);
+  for (int i = 0; i < shape->rank; i++)
+    hsc__hash_u64(h, (uint64_t)shape->dims[i] << 1 | (shape->dynamic && shape->dynamic[i]));
+  if (hsc_layout_is_default(shape))
+    return;
+  for (int i = 0; i < shape->rank; i++)
+    hsc__hash_u64(h, (uint64_t)shape->layout->minor_to_major[i]);
   hsc__hash_text(h, shape->layout->extra);
 }
 
@@ -52,7 +63,8 @@ static void hash_pieces(hsc__hasher *h, const char *text) {
   hsc_hash128 sum = {0, 0};
   hsc__piece piece;
   hsc__hash_u64(h, text != NULL);
-  if (!text) return;
+  if (!text)
+    return;
   for (const char *at = text; hsc__next_piece(&at, &piece);) {
     hsc_hash128 hash = hsc_hash128_of(piece.text.data, piece.text.size, 0);
     sum.low += hash.low;
@@ -67,15 +79,22 @@ typedef struct fingerprinter {
   hsc_arena *arena;
 } fingerprinter;
 
-enum { MAX_DEPTH = 2048 };  // of calls; the verifier allows fewer. What lies deeper counts by its size only.
+// of calls; the verifier allows fewer. What lies deeper counts by its size only.
+enum { MAX_DEPTH = 2048 };
 
-static hsc_hash128 hash_computation(fingerprinter *f, const hsc_computation *computation, int depth);
+static hsc_hash128 hash_computation(fingerprinter *f,
+                                    const hsc_computation *computation,
+                                    int depth);
 
-static hsc_hash128 hash_instr(fingerprinter *f, const hsc__ptr_map *hashes, const hsc_instr *instr, int depth) {
+static hsc_hash128 hash_instr(fingerprinter *f,
+                              const hsc__ptr_map *hashes,
+                              const hsc_instr *instr,
+                              int depth) {
   hsc__hasher h = {{(uint64_t)instr->op + 1, 0x5bd1e995}};
   hsc__hash_shape(&h, &instr->shape);
   hsc__hash_attr(&h, instr->op, &instr->attr);
-  if (instr->sharding || instr->frontend_attributes || instr->backend_config || instr->extra_attributes) {
+  if (instr->sharding || instr->frontend_attributes || instr->backend_config ||
+      instr->extra_attributes) {
     hsc__hash_text(&h, instr->sharding);
     hsc__hash_text(&h, instr->frontend_attributes);
     hsc__hash_text(&h, instr->backend_config);
@@ -95,7 +114,8 @@ static hsc_hash128 hash_instr(fingerprinter *f, const hsc__ptr_map *hashes, cons
   hsc_hash128 edges = {0, 0};  // a set
   for (int i = 0; i < instr->control_count; i++) {
     const hsc_hash128 *predecessor = hsc__ptr_map_get(hashes, instr->control_predecessors[i]);
-    if (!predecessor) continue;
+    if (!predecessor)
+      continue;
     edges.low += predecessor->low;
     edges.high += predecessor->high;
   }
@@ -104,11 +124,15 @@ static hsc_hash128 hash_instr(fingerprinter *f, const hsc__ptr_map *hashes, cons
   return h.state;
 }
 
-static hsc_hash128 hash_computation(fingerprinter *f, const hsc_computation *computation, int depth) {
+static hsc_hash128 hash_computation(fingerprinter *f,
+                                    const hsc_computation *computation,
+                                    int depth) {
   const hsc_hash128 *known = hsc__ptr_map_get(&f->computations, computation);
-  if (known) return *known;
+  if (known)
+    return *known;
   hsc__hasher h = {{(uint64_t)computation->parameter_count, (uint64_t)computation->instr_count}};
-  if (depth > MAX_DEPTH) return h.state;
+  if (depth > MAX_DEPTH)
+    return h.state;
   hsc__ptr_map hashes = {0};
   hsc_hash128 sum = {0, 0};
   const hsc_hash128 *root = NULL;
@@ -118,7 +142,8 @@ static hsc_hash128 hash_computation(fingerprinter *f, const hsc_computation *com
     hsc__ptr_map_put(&hashes, instr, hash);
     sum.low += hash->low;
     sum.high += hash->high;
-    if (instr == computation->root) root = hash;
+    if (instr == computation->root)
+      root = hash;
   }
   hsc__hash_u64(&h, root ? root->low : 0);
   hsc__hash_u64(&h, root ? root->high : 0);
@@ -139,7 +164,8 @@ static hsc_hash128 with_fingerprinter(const hsc_computation *computation) {
   if (!status) {
     hash = hash_computation(&f, computation, 0);
     status = hsc_arena_status(f.arena);
-    if (status || f.computations.failed) hash = (hsc_hash128){0, 0};
+    if (status || f.computations.failed)
+      hash = (hsc_hash128){0, 0};
   }
   hsc_status_free(status);
   hsc__ptr_map_deinit(&f.computations);
@@ -147,7 +173,9 @@ static hsc_hash128 with_fingerprinter(const hsc_computation *computation) {
   return hash;
 }
 
-hsc_hash128 hsc_computation_fingerprint(const hsc_computation *computation) { return with_fingerprinter(computation); }
+hsc_hash128 hsc_computation_fingerprint(const hsc_computation *computation) {
+  return with_fingerprinter(computation);
+}
 
 hsc_hash128 hsc_instr_fingerprint(const hsc_instr *instr) {
   fingerprinter f = {0};
@@ -155,16 +183,19 @@ hsc_hash128 hsc_instr_fingerprint(const hsc_instr *instr) {
   hsc_hash128 hash = {0, 0};
   hsc_status *status = hsc_arena_create(&f.arena);
   for (int i = 0; i < instr->operand_count && !status; i++) {
-    if (hsc__ptr_map_get(&operands, instr->operands[i])) continue;
+    if (hsc__ptr_map_get(&operands, instr->operands[i]))
+      continue;
     hsc__hasher h = {{(uint64_t)i, 0x9e3779b9}};
     hsc__hash_shape(&h, &instr->operands[i]->shape);
-    hsc__ptr_map_put(&operands, instr->operands[i], hsc_arena_copy(f.arena, &h.state, sizeof h.state));
+    hsc__ptr_map_put(&operands, instr->operands[i],
+                     hsc_arena_copy(f.arena, &h.state, sizeof h.state));
     status = hsc_arena_status(f.arena);
   }
   if (!status) {
     hash = hash_instr(&f, &operands, instr, 0);
     status = hsc_arena_status(f.arena);
-    if (status || f.computations.failed || operands.failed) hash = (hsc_hash128){0, 0};
+    if (status || f.computations.failed || operands.failed)
+      hash = (hsc_hash128){0, 0};
   }
   hsc_status_free(status);
   hsc__ptr_map_deinit(&operands);
@@ -183,14 +214,17 @@ static void hash_aliases(hsc__hasher *h, const hsc_alias *aliases, int count) {
 }
 
 hsc_hash128 hsc_module_fingerprint(const hsc_module *module) {
-  if (!module->entry) return (hsc_hash128){0, 0};
+  if (!module->entry)
+    return (hsc_hash128){0, 0};
   hsc__hasher h = {with_fingerprinter(module->entry)};
-  if (h.state.low == 0 && h.state.high == 0) return h.state;
+  if (h.state.low == 0 && h.state.high == 0)
+    return h.state;
   hash_aliases(&h, module->aliases, module->alias_count);
   hash_aliases(&h, module->donors, module->donor_count);
   hsc__hash_u64(&h, (uint64_t)module->num_partitions << 32 | (uint32_t)module->replica_count);
   hash_pieces(&h, module->extra_attributes);
-  // The entry's layout as printed, so that a module that was built and one that was read from its text agree.
+  // The entry's layout as printed, so that a module that was built and one that was read from its
+  // text agree.
   hsc_bytes layout = {0};
   hsc__print_entry_layout(module, &layout);
   hsc__hash_text(&h, hsc_bytes_text(&layout));

@@ -1,4 +1,5 @@
-// print.c - computations and instructions as XLA prints them (xla/hlo/ir/hlo_instruction.cc, hlo_computation.cc of the XLA in jaxlib 0.10).
+// print.c - computations and instructions as XLA prints them (xla/hlo/ir/hlo_instruction.cc,
+// hlo_computation.cc of the XLA in jaxlib 0.10).
 #include "hlo/print/print_internal.h"
 
 static const hsc_print_options all_false;
@@ -6,14 +7,16 @@ static const hsc_print_options all_false;
 void hsc__put_dims(hsc_bytes *out, hsc_dims dims) {
   hsc_bytes_append_char(out, '{');
   for (int i = 0; i < dims.count; i++) {
-    if (i > 0) hsc_bytes_append_char(out, ',');
+    if (i > 0)
+      hsc_bytes_append_char(out, ',');
     hsc__put_int(out, dims.v[i]);
   }
   hsc_bytes_append_char(out, '}');
 }
 
 void hsc__put_name(hsc_bytes *out, const char *name, const hsc_print_options *options) {
-  if (!options->no_percent) hsc_bytes_append_char(out, '%');
+  if (!options->no_percent)
+    hsc_bytes_append_char(out, '%');
   hsc_bytes_append_text(out, name);
 }
 
@@ -22,14 +25,18 @@ void hsc__put_escaped(hsc_bytes *out, const char *text) {
   const char *start = text;
   for (; *text; text++) {
     unsigned char c = (unsigned char)*text;
-    if (c >= 0x20 && c < 0x7f && c != '"' && c != '\'' && c != '\\') continue;
+    if (c >= 0x20 && c < 0x7f && c != '"' && c != '\'' && c != '\\')
+      continue;
     hsc_bytes_append(out, start, (size_t)(text - start));
     start = text + 1;
     char escape[4] = {'\\', (char)c};
     size_t size = 2;
-    if (c == '\n') escape[1] = 'n';
-    else if (c == '\r') escape[1] = 'r';
-    else if (c == '\t') escape[1] = 't';
+    if (c == '\n')
+      escape[1] = 'n';
+    else if (c == '\r')
+      escape[1] = 'r';
+    else if (c == '\t')
+      escape[1] = 't';
     else if (c < 0x20 || c >= 0x7f) {
       escape[1] = (char)('0' + (c >> 6));
       escape[2] = (char)('0' + (c >> 3 & 7));
@@ -42,8 +49,10 @@ void hsc__put_escaped(hsc_bytes *out, const char *text) {
 }
 
 static void put_text_field(hsc_bytes *out, const char *key, const char *value, bool *first) {
-  if (!value || !*value) return;
-  if (!*first) hsc_bytes_append_char(out, ' ');
+  if (!value || !*value)
+    return;
+  if (!*first)
+    hsc_bytes_append_char(out, ' ');
   *first = false;
   hsc_bytes_append_text(out, key);
   PUT(out, "=\"");
@@ -52,8 +61,10 @@ static void put_text_field(hsc_bytes *out, const char *key, const char *value, b
 }
 
 static void put_int_field(hsc_bytes *out, const char *key, int64_t value, bool *first) {
-  if (value == 0) return;
-  if (!*first) hsc_bytes_append_char(out, ' ');
+  if (value == 0)
+    return;
+  if (!*first)
+    hsc_bytes_append_char(out, ' ');
   *first = false;
   hsc_bytes_append_text(out, key);
   hsc_bytes_append_char(out, '=');
@@ -72,25 +83,33 @@ static void print_metadata(const hsc_metadata *metadata, hsc_bytes *out) {
   put_int_field(out, "source_column", metadata->source_column, &first);
   put_int_field(out, "source_end_column", metadata->source_end_column, &first);
   if (metadata->extra && *metadata->extra) {
-    if (!first) hsc_bytes_append_char(out, ' ');
+    if (!first)
+      hsc_bytes_append_char(out, ' ');
     first = false;
     hsc_bytes_append_text(out, metadata->extra);
   }
   put_int_field(out, "stack_frame_id", metadata->stack_frame_id, &first);
-  if (first && !out->failed) out->size = start;  // nothing in it
-  else hsc_bytes_append_char(out, '}');
+  if (first && !out->failed)
+    out->size = start;  // nothing in it
+  else
+    hsc_bytes_append_char(out, '}');
 }
 
-static void print_operands(const hsc_instr *instr, const hsc_print_options *options, hsc_bytes *out) {
+static void print_operands(const hsc_instr *instr,
+                           const hsc_print_options *options,
+                           hsc_bytes *out) {
   if (instr->op == HSC_OP_PARAMETER) {
     hsc__put_int(out, instr->attr.index.value);
     return;
   }
   if (instr->op == HSC_OP_CONSTANT) {
     const hsc_literal *literal = instr->attr.literal.value;
-    bool elide = options->elide_large_constants && hsc_shape_is_array(&instr->shape) && hsc_shape_elements(&instr->shape) > 10;
-    if (!literal || literal->elided || elide) PUT(out, "{...}");
-    else hsc_literal_print(literal, out);
+    bool elide = options->elide_large_constants && hsc_shape_is_array(&instr->shape) &&
+                 hsc_shape_elements(&instr->shape) > 10;
+    if (!literal || literal->elided || elide)
+      PUT(out, "{...}");
+    else
+      hsc_literal_print(literal, out);
     return;
   }
   for (int i = 0; i < instr->operand_count; i++) {
@@ -108,23 +127,33 @@ static void print_operands(const hsc_instr *instr, const hsc_print_options *opti
 }
 
 const hsc_instr *hsc__async_wrapped(const hsc_instr *instr) {
-  while ((instr->op == HSC_OP_ASYNC_DONE || instr->op == HSC_OP_ASYNC_UPDATE) && instr->operand_count == 1) instr = instr->operands[0];
-  if (instr->op != HSC_OP_ASYNC_START || instr->called_count != 1) return NULL;
+  while ((instr->op == HSC_OP_ASYNC_DONE || instr->op == HSC_OP_ASYNC_UPDATE) &&
+         instr->operand_count == 1)
+    instr = instr->operands[0];
+  if (instr->op != HSC_OP_ASYNC_START || instr->called_count != 1)
+    return NULL;
   const hsc_computation *wrapper = instr->called[0];
   const hsc_instr *root = wrapper->root;
-  if (!root || wrapper->instr_count != wrapper->parameter_count + 1 || root->operand_count != wrapper->parameter_count) return NULL;
+  if (!root || wrapper->instr_count != wrapper->parameter_count + 1 ||
+      root->operand_count != wrapper->parameter_count)
+    return NULL;
   for (int i = 0; i < root->operand_count; i++)
-    if (root->operands[i] != wrapper->parameters[i]) return NULL;
+    if (root->operands[i] != wrapper->parameters[i])
+      return NULL;
   return root;
 }
 
 static void print_op(const hsc_instr *instr, hsc_bytes *out) {
   const hsc_instr *wrapped = hsc__async_wrapped(instr);
   hsc_bytes_append_text(out, hsc_op_text(wrapped ? wrapped->op : instr->op));
-  if (!wrapped) return;
-  if (instr->op == HSC_OP_ASYNC_START) PUT(out, "-start");
-  else if (instr->op == HSC_OP_ASYNC_UPDATE) PUT(out, "-update");
-  else PUT(out, "-done");
+  if (!wrapped)
+    return;
+  if (instr->op == HSC_OP_ASYNC_START)
+    PUT(out, "-start");
+  else if (instr->op == HSC_OP_ASYNC_UPDATE)
+    PUT(out, "-update");
+  else
+    PUT(out, "-done");
 }
 
 static void print_instr(const hsc_instr *instr, const hsc_print_options *options, hsc_bytes *out) {
@@ -137,7 +166,8 @@ static void print_instr(const hsc_instr *instr, const hsc_print_options *options
   print_operands(instr, options, out);
   hsc_bytes_append_char(out, ')');
   hsc__print_attributes(instr, options, out);
-  if (!options->no_metadata && instr->metadata) print_metadata(instr->metadata, out);
+  if (!options->no_metadata && instr->metadata)
+    print_metadata(instr->metadata, out);
   if (!options->no_backend_config && instr->backend_config) {
     PUT(out, ", backend_config=");
     hsc_bytes_append_text(out, instr->backend_config);
@@ -148,24 +178,32 @@ void hsc_instr_print(const hsc_instr *instr, const hsc_print_options *options, h
   print_instr(instr, options ? options : &all_false, out);
 }
 
-void hsc_computation_print(const hsc_computation *computation, const hsc_print_options *options, hsc_bytes *out) {
-  if (!options) options = &all_false;
+void hsc_computation_print(const hsc_computation *computation,
+                           const hsc_print_options *options,
+                           hsc_bytes *out) {
+  if (!options)
+    options = &all_false;
   hsc__put_name(out, computation->name, options);
   PUT(out, " (");
   for (int i = 0; i < computation->parameter_count; i++) {
     const hsc_instr *parameter = computation->parameters[i];
-    if (i > 0) PUT(out, ", ");
-    if (!parameter) continue;
+    if (i > 0)
+      PUT(out, ", ");
+    if (!parameter)
+      continue;
     hsc_bytes_append_text(out, parameter->name);
     PUT(out, ": ");
     hsc_shape_print(&parameter->shape, false, out);
   }
   PUT(out, ") -> ");
-  if (computation->root) hsc_shape_print(&computation->root->shape, false, out);
+  if (computation->root)
+    hsc_shape_print(&computation->root->shape, false, out);
   PUT(out, " {\n");
   for (const hsc_instr *instr = computation->first; instr; instr = instr->next) {
-    if (instr == computation->root) PUT(out, "  ROOT ");
-    else PUT(out, "  ");
+    if (instr == computation->root)
+      PUT(out, "  ROOT ");
+    else
+      PUT(out, "  ");
     print_instr(instr, options, out);
     hsc_bytes_append_char(out, '\n');
   }

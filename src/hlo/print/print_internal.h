@@ -1,4 +1,5 @@
-// print_internal.h - what the printing files share. Everything is appended to a byte buffer; its sticky error is the only one.
+// print_internal.h - what the printing files share. Everything is appended to a byte buffer; its
+// sticky error is the only one.
 #pragma once
 
 #include "hlo/ir/hlo_internal.h"
@@ -11,18 +12,23 @@ static inline void hsc__put_int(hsc_bytes *out, int64_t value) {
 }
 
 void hsc__put_dims(hsc_bytes *out, hsc_dims dims);                                       // "{0,1}"
-void hsc__put_name(hsc_bytes *out, const char *name, const hsc_print_options *options);   // "%name"
-void hsc__put_escaped(hsc_bytes *out, const char *text);                                  // C escapes, no quotes
+void hsc__put_name(hsc_bytes *out, const char *name, const hsc_print_options *options);  // "%name"
+// C escapes, no quotes
+void hsc__put_escaped(hsc_bytes *out, const char *text);
 
-// One "key=value" of raw attribute text, which is separated by commas outside of braces, brackets, parentheses and quotes.
+// One "key=value" of raw attribute text, which is separated by commas outside of braces, brackets,
+// parentheses and quotes.
 typedef struct hsc__piece {
   hsc_view text, key;
 } hsc__piece;
-bool hsc__next_piece(const char **at, hsc__piece *out_piece);   // false at the end
+bool hsc__next_piece(const char **at, hsc__piece *out_piece);  // false at the end
 
-// print.c: XLA prints async-start/-update/-done of a computation that holds one instruction as that op's: "custom-call-start(%x), custom_call_
-// target=...", and leaves the computation out. The instruction, when `instr` is such a one; NULL otherwise.
+// print.c: XLA prints async-start/-update/-done of a computation that holds one instruction as that
+// op's: "custom-call-start(%x), custom_call_ target=...", and leaves the computation out. The
+// instruction, when `instr` is such a one; NULL otherwise.
 const hsc_instr *hsc__async_wrapped(const hsc_instr *instr);
 
 // print_attr.c: ", key=value" for all attributes between the operands and metadata, in XLA's order.
-void hsc__print_attributes(const hsc_instr *instr, const hsc_print_options *options, hsc_bytes *out);
+void hsc__print_attributes(const hsc_instr *instr,
+                           const hsc_print_options *options,
+                           hsc_bytes *out);

@@ -13,97 +13,128 @@
 #include "lab/run/json_tree.h"
 #include "worker/scratch.h"
 
-hsc_status *hsc__ablate_add(ablate_run *run, variant_kind kind, const char *name, const char *disable, int *out_number) {
+hsc_status *hsc__ablate_add(
+    ablate_run *run, variant_kind kind, const char *name, const char *disable, int *out_number) {
   if (run->variant_count == run->variant_capacity) {
     int capacity = run->variant_capacity ? 2 * run->variant_capacity : 256;
     ablate_variant *variants = hsc_realloc(run->variants, (size_t)capacity * sizeof *variants);
-    if (!variants) return hsc_status_out_of_memory();
+    if (!variants)
+      return hsc_status_out_of_memory();
     run->variants = variants;
     run->variant_capacity = capacity;
   }
-  run->variants[run->variant_count] = (ablate_variant){.kind = kind,
-                                                       .name = hsc_arena_strdup(run->arena, name),
-                                                       .disable = hsc_arena_strdup(run->arena, disable),
-                                                       .first = -1,
-                                                       .second = -1,
-                                                       .same_as = run->variant_count};
-  if (out_number) *out_number = run->variant_count;
+  run->variants[run->variant_count] =
+      (ablate_variant){.kind = kind,
+                       .name = hsc_arena_strdup(run->arena, name),
+                       .disable = hsc_arena_strdup(run->arena, disable),
+                       .first = -1,
+                       .second = -1,
+                       .same_as = run->variant_count};
+  if (out_number)
+    *out_number = run->variant_count;
   run->variant_count++;
   return hsc_arena_status(run->arena);
 }
 
-// ---- which passes ---------------------------------------------------------------------------------------------------
+// ---- which passes -------------------------------------------------------------------------------
 
 static bool has_name(const char *const *names, size_t count, const char *name) {
   for (size_t i = 0; i < count; i++)
-    if (!strcmp(names[i], name)) return true;
+    if (!strcmp(names[i], name))
+      return true;
   return false;
 }
 
-// A name that the compiler does not know would be accepted by it in silence, and would measure nothing.
-static hsc_status *check_names(const hsc_ablate_options *o, const char *const *known, size_t count) {
+// A name that the compiler does not know would be accepted by it in silence, and would measure
+// nothing.
+static hsc_status *check_names(const hsc_ablate_options *o,
+                               const char *const *known,
+                               size_t count) {
   for (size_t i = 0; i < o->name_count; i++) {
-    if (has_name(known, count, o->names[i])) continue;
+    if (has_name(known, count, o->names[i]))
+      continue;
     const char *near = hsc_did_you_mean(o->names[i], known, count);
-    hsc_status *status = HSC_ERR(INVALID_ARGUMENT, "%s has no pass '%s' that ran on this program", o->device->text, o->names[i]);
-    if (near) return hsc_status_hint(status, "did you mean '%s'?", near);
-    return hsc_status_hint(status, "hloscope passes list %s --device %s shows the %zu names", o->program, o->device->text, count);
+    hsc_status *status = HSC_ERR(INVALID_ARGUMENT, "%s has no pass '%s' that ran on this program",
+                                 o->device->text, o->names[i]);
+    if (near)
+      return hsc_status_hint(status, "did you mean '%s'?", near);
+    return hsc_status_hint(status, "hloscope passes list %s --device %s shows the %zu names",
+                           o->program, o->device->text, count);
   }
   return NULL;
 }
 
 static bool ran_in(const hsc_pass_list *list, const char *pass, const char *pipeline) {
   for (size_t i = 0; i < list->row_count; i++)
-    if (!strcmp(list->rows[i].pass, pass) && !strcmp(list->rows[i].pipeline, pipeline)) return true;
+    if (!strcmp(list->rows[i].pass, pass) && !strcmp(list->rows[i].pipeline, pipeline))
+      return true;
   return false;
 }
 
 static bool changed_something(const hsc_pass_list *list, const char *name) {
   for (size_t i = 0; i < list->row_count; i++)
-    if (list->rows[i].changed != 0 && (!strcmp(list->rows[i].pass, name) || !strcmp(list->rows[i].pipeline, name))) return true;
+    if (list->rows[i].changed != 0 &&
+        (!strcmp(list->rows[i].pass, name) || !strcmp(list->rows[i].pipeline, name)))
+      return true;
   return false;
 }
 
 static bool is_pipeline(const hsc_pass_list *list, const char *name) {
   for (size_t i = 0; i < list->row_count; i++)
-    if (!strcmp(list->rows[i].pipeline, name)) return true;
+    if (!strcmp(list->rows[i].pipeline, name))
+      return true;
   return false;
 }
 
 // A pipeline may have the name of a pass in it ("fusion"); both are off then.
 static bool is_pass(const hsc_pass_list *list, const char *name) {
   for (size_t i = 0; i < list->row_count; i++)
-    if (!list->rows[i].nested && !strcmp(list->rows[i].pass, name)) return true;
+    if (!list->rows[i].nested && !strcmp(list->rows[i].pass, name))
+      return true;
   return false;
 }
 
 static hsc_status *choose_passes(ablate_run *run) {
   const hsc_ablate_options *o = run->options;
-  const char **known = NULL, **all = NULL;
-  size_t known_count = 0, all_count = 0;
+  const char **known = NULL;
+  const char **all = NULL;
+  size_t known_count = 0;
+  size_t all_count = 0;
   regex_t pattern;
   hsc_status *status = NULL;
   HSC_TRY(hsc_pass_list_names(&run->passes, true, &all, &all_count));
   HSC_TRY(check_names(o, all, all_count));
   if (o->pipeline && !is_pipeline(&run->passes, o->pipeline)) {
     const char *near = hsc_did_you_mean(o->pipeline, all, all_count);
-    status = HSC_ERR(INVALID_ARGUMENT, "%s has no pipeline '%s' that ran on this program", o->device->text, o->pipeline);
+    status = HSC_ERR(INVALID_ARGUMENT, "%s has no pipeline '%s' that ran on this program",
+                     o->device->text, o->pipeline);
     return near ? hsc_status_hint(status, "did you mean '%s'?", near) : status;
   }
   HSC_TRY(hsc_pass_list_names(&run->passes, o->with_pipelines, &known, &known_count));
-  if (o->name_count) known = (const char **)(uintptr_t)o->names, known_count = o->name_count;
+  if (o->name_count) {
+    known = (const char **)(uintptr_t)o->names;
+    known_count = o->name_count;
+  }
   if (o->pattern && regcomp(&pattern, o->pattern, REG_EXTENDED | REG_NOSUB))
     return HSC_ERR(INVALID_ARGUMENT, "not a regular expression: '%s'", o->pattern);
   int before = run->variant_count;
   for (size_t i = 0; i < known_count && !status; i++) {
-    if (o->pattern && regexec(&pattern, known[i], 0, NULL, 0)) continue;
-    if (o->that_changed && !changed_something(&run->passes, known[i])) continue;
-    if (o->pipeline && !ran_in(&run->passes, known[i], o->pipeline)) continue;
-    status = hsc__ablate_add(run, is_pass(&run->passes, known[i]) ? VARIANT_PASS : VARIANT_PIPELINE, known[i], known[i], NULL);
+    if (o->pattern && regexec(&pattern, known[i], 0, NULL, 0))
+      continue;
+    if (o->that_changed && !changed_something(&run->passes, known[i]))
+      continue;
+    if (o->pipeline && !ran_in(&run->passes, known[i], o->pipeline))
+      continue;
+    status = hsc__ablate_add(run, is_pass(&run->passes, known[i]) ? VARIANT_PASS : VARIANT_PIPELINE,
+                             known[i], known[i], NULL);
   }
-  if (o->pattern) regfree(&pattern);
+  if (o->pattern)
+    regfree(&pattern);
   if (!status && run->variant_count == before)
-    status = HSC_ERR(INVALID_ARGUMENT, "no pass is left to switch off: of %zu names that %s knows on this program none is wanted", known_count, o->device->text);
+    status = HSC_ERR(
+        INVALID_ARGUMENT,
+        "no pass is left to switch off: of %zu names that %s knows on this program none is wanted",
+        known_count, o->device->text);
   return status;
 }
 
@@ -117,13 +148,16 @@ static hsc_status *plan_variants(ablate_run *run) {
   return choose_passes(run);
 }
 
-// ---- the list of passes ---------------------------------------------------------------------------------------------
+// ---- the list of passes -------------------------------------------------------------------------
 
 static json_t *names_json(const hsc_pass_list *list) {
   json_t *rows = json_array();
   for (size_t i = 0; i < list->row_count; i++)
-    if (!list->rows[i].counts) json_array_append_new(rows, json_pack("{s:s, s:s, s:b, s:i}", "pipeline", list->rows[i].pipeline, "pass", list->rows[i].pass, "nested",
-                                          list->rows[i].nested, "changed", list->rows[i].changed));
+    if (!list->rows[i].counts)
+      json_array_append_new(
+          rows, json_pack("{s:s, s:s, s:b, s:i}", "pipeline", list->rows[i].pipeline, "pass",
+                          list->rows[i].pass, "nested", list->rows[i].nested, "changed",
+                          list->rows[i].changed));
   return rows;
 }
 
@@ -131,9 +165,11 @@ static hsc_status *names_of_json(json_t *rows, hsc_pass_list *list) {
   json_t *item;
   size_t i;
   json_array_foreach (rows, i, item) {
-    const char *pipeline = json_string_value(json_object_get(item, "pipeline")), *pass = json_string_value(json_object_get(item, "pass"));
+    const char *pipeline = json_string_value(json_object_get(item, "pipeline"));
+    const char *pass = json_string_value(json_object_get(item, "pass"));
     hsc_pass_row *row = pipeline && pass ? hsc_pass_list_add(list, pipeline, pass) : NULL;
-    if (!row) return HSC_ERR(DATA_LOSS, "the stored list of passes is damaged");
+    if (!row)
+      return HSC_ERR(DATA_LOSS, "the stored list of passes is damaged");
     row->nested = json_is_true(json_object_get(item, "nested"));
     row->changed = (int)json_integer_value(json_object_get(item, "changed"));
   }
@@ -142,8 +178,10 @@ static hsc_status *names_of_json(json_t *rows, hsc_pass_list *list) {
 
 static hsc_status *find_passes(ablate_run *run) {
   const hsc_ablate_options *o = run->options;
-  char *stored_status = NULL, *stored_message = NULL;
-  json_t *stored = NULL, *answer = NULL;
+  char *stored_status = NULL;
+  char *stored_message = NULL;
+  json_t *stored = NULL;
+  json_t *answer = NULL;
   hsc_lab_worker *worker = NULL;
   hsc_answer start = {0};
   hsc_status *status = hsc__ablate_stored(run, "passes", &stored_status, &stored_message, &stored);
@@ -152,24 +190,32 @@ static hsc_status *find_passes(ablate_run *run) {
     status = names_of_json(json_object_get(stored, "rows"), &run->passes);
     goto done;
   }
-  if (status) goto done;
-  if (o->progress) o->progress(o->user, 0, 1, -1, "finding the passes");
-  HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = o->device, .executable = o->executable, .no_disk_cache = true, .stop = o->stop}, &worker));
+  if (status)
+    goto done;
+  if (o->progress)
+    o->progress(o->user, 0, 1, -1, "finding the passes");
+  HSC_GOTO(hsc_lab_worker_create(
+      &(hsc_lab_worker_options){
+          .device = o->device, .executable = o->executable, .no_disk_cache = true, .stop = o->stop},
+      &worker));
   HSC_GOTO(hsc_lab_worker_start(worker, &start));
-  if (start.outcome != HSC_OUTCOME_OK) HSC_GOTO(hsc_answer_take_status(&start));
-  hsc_passes_collect_options collect = {.program = o->program,
-                                        .transforms = o->transforms,
-                                        .transform_count = o->transform_count,
-                                        .overrides = o->overrides,
-                                        .scratch = run->scratch,
-                                        .dumps = o->that_changed && o->device->source != HSC_DEVICE_BUILT_IN,
-                                        .bare = true,
-                                        .limit_ns = o->limit_ns};
+  if (start.outcome != HSC_OUTCOME_OK)
+    HSC_GOTO(hsc_answer_take_status(&start));
+  hsc_passes_collect_options collect = {
+      .program = o->program,
+      .transforms = o->transforms,
+      .transform_count = o->transform_count,
+      .overrides = o->overrides,
+      .scratch = run->scratch,
+      .dumps = o->that_changed && o->device->source != HSC_DEVICE_BUILT_IN,
+      .bare = true,
+      .limit_ns = o->limit_ns};
   HSC_GOTO(hsc_passes_collect(worker, &collect, &run->passes));
   hsc_scratch_empty(run->scratch);
   run->device = json_incref(start.body);
   answer = json_pack("{s:O, s:o}", "device", run->device, "rows", names_json(&run->passes));
-  HSC_GOTO(hsc_store_put_task(o->store, run->experiment, &(hsc_task){.key = "passes", .status = "ok", .answer = answer}));
+  HSC_GOTO(hsc_store_put_task(o->store, run->experiment,
+                              &(hsc_task){.key = "passes", .status = "ok", .answer = answer}));
 done:
   json_decref(answer);
   json_decref(stored);
@@ -180,26 +226,34 @@ done:
   return status;
 }
 
-// ---- the whole ------------------------------------------------------------------------------------------------------
+// ---- the whole ----------------------------------------------------------------------------------
 
-// Everything that decides what is measured, and the program's bytes. Which passes are switched off decides it only where they are timed beside each other: a compile stands for itself,
-// so another choice of passes goes on with those that are done.
+// Everything that decides what is measured, and the program's bytes. Which passes are switched off
+// decides it only where they are timed beside each other: a compile stands for itself, so another
+// choice of passes goes on with those that are done.
 static hsc_status *plan_hash(const hsc_ablate_options *o, char out_hash[33]) {
   hsc_bytes text = {0};
   hsc_status *status = hsc_file_read(o->program, &text);
-  hsc_bytes_printf(&text, "|ablate 2|%s|%s|%llu|%d", o->program, o->device->text, (unsigned long long)o->seed, o->timing);
-  if (o->that_changed) hsc_bytes_append_text(&text, "|that changed");
-  for (size_t i = 0; i < o->transform_count; i++) hsc_bytes_printf(&text, "|t %s", o->transforms[i]);
+  hsc_bytes_printf(&text, "|ablate 2|%s|%s|%llu|%d", o->program, o->device->text,
+                   (unsigned long long)o->seed, o->timing);
+  if (o->that_changed)
+    hsc_bytes_append_text(&text, "|that changed");
+  for (size_t i = 0; i < o->transform_count; i++)
+    hsc_bytes_printf(&text, "|t %s", o->transforms[i]);
   if (o->timing) {
-    hsc_bytes_printf(&text, "|%d|%d|%d|%d|%s|%s|%d", o->placebo_count, o->process_count, o->block_count, o->pairs, o->pattern ? o->pattern : "",
+    hsc_bytes_printf(&text, "|%d|%d|%d|%d|%s|%s|%d", o->placebo_count, o->process_count,
+                     o->block_count, o->pairs, o->pattern ? o->pattern : "",
                      o->pipeline ? o->pipeline : "", o->with_pipelines);
-    for (size_t i = 0; i < o->name_count; i++) hsc_bytes_printf(&text, "|n %s", o->names[i]);
+    for (size_t i = 0; i < o->name_count; i++)
+      hsc_bytes_printf(&text, "|n %s", o->names[i]);
   }
   char *overrides = o->overrides ? json_dumps(o->overrides, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
   hsc_bytes_printf(&text, "|o %s", overrides ? overrides : "");
   free(overrides);
-  if (!status) status = hsc_bytes_status(&text);
-  if (!status) hsc_hash128_hex(hsc_hash128_of(text.data, text.size, 0), out_hash);
+  if (!status)
+    status = hsc_bytes_status(&text);
+  if (!status)
+    hsc_hash128_hex(hsc_hash128_of(text.data, text.size, 0), out_hash);
   hsc_bytes_deinit(&text);
   return status;
 }
@@ -216,8 +270,10 @@ static hsc_status *begin(ablate_run *run) {
       return hsc_store_reopen(o->store, run->experiment);
     }
   }
-  json_t *configuration = json_pack("{s:s, s:i, s:i, s:b, s:i, s:i, s:f}", "program", o->program, "placebos", o->placebo_count, "jobs", o->jobs, "timing",
-                                    o->timing, "processes", o->process_count, "blocks", o->block_count, "margin", o->margin);
+  json_t *configuration =
+      json_pack("{s:s, s:i, s:i, s:b, s:i, s:i, s:f}", "program", o->program, "placebos",
+                o->placebo_count, "jobs", o->jobs, "timing", o->timing, "processes",
+                o->process_count, "blocks", o->block_count, "margin", o->margin);
   hsc_status *status = hsc_store_begin(o->store,
                                        &(hsc_experiment){.kind = "ablate",
                                                          .command = o->command ? o->command : "",
@@ -233,25 +289,34 @@ static hsc_status *begin(ablate_run *run) {
 }
 
 static hsc_status *baseline_status(const ablate_variant *v) {
-  if (v->outcome == HSC_OUTCOME_UNSUPPORTED) return HSC_ERR(UNIMPLEMENTED, "the program does not compile with every pass on: %s", v->message);
-  return HSC_ERR(FAILED_PRECONDITION, "the program does not compile with every pass on (%s): %s", hsc_outcome_text(v->outcome), v->message ? v->message : "");
+  if (v->outcome == HSC_OUTCOME_UNSUPPORTED)
+    return HSC_ERR(UNIMPLEMENTED, "the program does not compile with every pass on: %s",
+                   v->message);
+  return HSC_ERR(FAILED_PRECONDITION, "the program does not compile with every pass on (%s): %s",
+                 hsc_outcome_text(v->outcome), v->message ? v->message : "");
 }
 
 static hsc_status *measure(ablate_run *run) {
   const hsc_ablate_options *o = run->options;
   HSC_TRY(find_passes(run));
   HSC_TRY(plan_variants(run));
-  if (hsc__ablate_stopped(run)) return NULL;
+  if (hsc__ablate_stopped(run))
+    return NULL;
   HSC_TRY(hsc__ablate_compile_all(run, 0, run->variant_count));
-  if (run->interrupted) return NULL;
-  if (!run->variants[0].answer) return baseline_status(&run->variants[0]);
+  if (run->interrupted)
+    return NULL;
+  if (!run->variants[0].answer)
+    return baseline_status(&run->variants[0]);
   int singles = run->variant_count;
   bool runs = o->timing && !o->device->topology;  // ahead of time there is nothing to run on
-  if (runs) HSC_TRY(hsc__ablate_numbers(run, 0, singles));
+  if (runs)
+    HSC_TRY(hsc__ablate_numbers(run, 0, singles));
   if (o->pairs && !run->interrupted) {
-    // Which passes mattered is known by structure, before anything is timed; pairs are then timed with the rest.
+    // Which passes mattered is known by structure, before anything is timed; pairs are then timed
+    // with the rest.
     HSC_TRY(hsc__ablate_pairs(run));
-    if (runs && !run->interrupted) HSC_TRY(hsc__ablate_numbers(run, singles, run->variant_count));
+    if (runs && !run->interrupted)
+      HSC_TRY(hsc__ablate_numbers(run, singles, run->variant_count));
   }
   return runs && !run->interrupted ? hsc__ablate_time(run) : NULL;
 }
@@ -260,13 +325,15 @@ static void release(ablate_run *run) {
   for (int i = 0; i < run->variant_count; i++) {
     ablate_variant *v = &run->variants[i];
     json_t *const values[] = {v->answer, v->outputs, v->numbers, v->total_time, v->kernel_time};
-    for (size_t k = 0; k < HSC_COUNT_OF(values); k++) json_decref(values[k]);
+    for (size_t k = 0; k < HSC_COUNT_OF(values); k++)
+      json_decref(values[k]);
     hsc_free(v->message);
     hsc_free(v->where);
   }
   hsc_free(run->variants);
   json_t *const values[] = {run->environment, run->device, run->timing, run->rounding};
-  for (size_t k = 0; k < HSC_COUNT_OF(values); k++) json_decref(values[k]);
+  for (size_t k = 0; k < HSC_COUNT_OF(values); k++)
+    json_decref(values[k]);
   hsc_pass_list_deinit(&run->passes);
   hsc_scratch_destroy(run->scratch);
   hsc_arena_destroy(run->arena);
@@ -283,7 +350,8 @@ hsc_status *hsc_ablate(const hsc_ablate_options *options, json_t **out_result) {
   HSC_GOTO(hsc_scratch_create(&run.scratch));
   HSC_GOTO(begin(&run));
   status = measure(&run);
-  if (!status) status = hsc__ablate_document(&run, out_result);
+  if (!status)
+    status = hsc__ablate_document(&run, out_result);
   status = hsc_store_end(options->store, run.experiment, status, run.interrupted, *out_result);
 done:
   release(&run);

@@ -6,7 +6,13 @@
 #include "lab/ablate/ablate.h"
 #include "lab/passes/optimized.h"
 
-typedef enum variant_kind { VARIANT_BASELINE, VARIANT_PLACEBO, VARIANT_PASS, VARIANT_PIPELINE, VARIANT_PAIR } variant_kind;
+typedef enum variant_kind {
+  VARIANT_BASELINE,
+  VARIANT_PLACEBO,
+  VARIANT_PASS,
+  VARIANT_PIPELINE,
+  VARIANT_PAIR
+} variant_kind;
 
 typedef struct ablate_variant {
   variant_kind kind;
@@ -19,49 +25,63 @@ typedef struct ablate_variant {
   json_t *answer;         // the describe job's; NULL when it failed
   hsc_optimized facts;    // of the optimised program
   bool readable;          // facts are there
-  char fingerprint[65];   // canonical where readable, else the device's own or a hash of the bytes; "" when not compiled
+  // canonical where readable, else the device's own or a hash of the bytes; "" when not compiled
+  char fingerprint[65];
   double compile_s;
-  int same_as;            // first variant with the same fingerprint and temporaries (the baseline is 0); itself when it is the first
+  // first variant with the same fingerprint and temporaries (the baseline is 0); itself when it is
+  // the first
+  int same_as;
   // numbers
   hsc_outcome run_outcome;
-  bool ran;               // its outputs are known
-  double run_s;           // of its second run
-  json_t *outputs;        // of the run job; the baseline's only
-  json_t *numbers;        // {"verdict": "equal", "close", "rounding" or "different", "max_ulp", "max_abs", "outputs_different"}; NULL = not compared
+  bool ran;         // its outputs are known
+  double run_s;     // of its second run
+  json_t *outputs;  // of the run job; the baseline's only
+  // {"verdict": "equal", "close", "rounding" or "different", "max_ulp", "max_abs",
+  // "outputs_different"}; NULL = not compared
+  json_t *numbers;
   // times
   json_t *total_time, *kernel_time;
-  const char *verdict;    // "faster", "slower", "same", "cannot tell"; NULL = not timed
-  double highlight;       // percent: 0, or one of the two thresholds
+  const char *verdict;  // "faster", "slower", "same", "cannot tell"; NULL = not timed
+  double highlight;     // percent: 0, or one of the two thresholds
 } ablate_variant;
 
 typedef struct ablate_run {
   const hsc_ablate_options *options;
-  hsc_arena *arena;           // used by the calling thread only
+  hsc_arena *arena;  // used by the calling thread only
   char *scratch;
   hsc_pass_list passes;
-  ablate_variant *variants;   // [variant_count]; 0 is the baseline, the placebos follow
+  ablate_variant *variants;  // [variant_count]; 0 is the baseline, the placebos follow
   int variant_count, variant_capacity;
   int64_t experiment;
   bool resumed, interrupted;
   json_t *environment, *device, *timing;
-  json_t *rounding;           // rows of hsc_compare_outputs: the baseline on inputs moved by their last place, against the baseline; NULL = not run
+  // rows of hsc_compare_outputs: the baseline on inputs moved by their last place, against the
+  // baseline; NULL = not run
+  json_t *rounding;
   int64_t started_ns, work_started_ns;
   // tasks of the running phase, dealt to the slots
-  pthread_mutex_t lock;       // of everything below, the store and progress
-  int task_from;              // variant of task 0
+  pthread_mutex_t lock;  // of everything below, the store and progress
+  int task_from;         // variant of task 0
   int next_task, task_count, done_count, fresh_count;  // fresh: not taken from the store
-  hsc_status *failure;        // the first error that ends the sweep
+  hsc_status *failure;                                 // the first error that ends the sweep
 } ablate_run;
 
 // Stored answer of a task, or NULL. With the lock held.
-HSC_MUST_USE hsc_status *hsc__ablate_stored(ablate_run *run, const char *key, char **out_status, char **out_message, json_t **out_answer);
-// A request of `job` for a variant: program, transforms, overrides with the passes that are off. NULL = no memory.
+HSC_MUST_USE hsc_status *hsc__ablate_stored(
+    ablate_run *run, const char *key, char **out_status, char **out_message, json_t **out_answer);
+// A request of `job` for a variant: program, transforms, overrides with the passes that are off.
+// NULL = no memory.
 json_t *hsc__ablate_request(const ablate_run *run, const char *job, const char *disable);
-// Calls `task` for every number below `count`, by options->jobs threads, each with a worker of its own that lives over its tasks.
+// Calls `task` for every number below `count`, by options->jobs threads, each with a worker of its
+// own that lives over its tasks.
 typedef hsc_status *(*ablate_task)(ablate_run *run, hsc_lab_worker **worker, int number);
-HSC_MUST_USE hsc_status *hsc__ablate_deal(ablate_run *run, int count, const char *text, ablate_task task);
+HSC_MUST_USE hsc_status *hsc__ablate_deal(ablate_run *run,
+                                          int count,
+                                          const char *text,
+                                          ablate_task task);
 bool hsc__ablate_stopped(ablate_run *run);
-// Keeps the error's code in the body of an answer that is not OK ("error_code"), where the store and resuming find it.
+// Keeps the error's code in the body of an answer that is not OK ("error_code"), where the store
+// and resuming find it.
 void hsc__ablate_keep_code(hsc_answer *answer);
 // The code that it kept, as a name; NULL = none.
 const char *hsc__ablate_code(const json_t *answer);
@@ -83,31 +103,47 @@ typedef struct ablate_timing {
   ablate_group *groups;
   int group_count, placebo_count, timed_count;
   int64_t blocks, iterations, warmups;
-  double *total[2];           // [0] run, [1] kernels: [variant][process][block] medians, ns; NaN = not measured
-  double *base[2];            // of the baseline in the same process and block: it runs with every group
-  int process_count;          // that were measured
-  int process_least;          // that are made whatever they show
-  double margin;              // of "same": what was asked for, or what the machine's grade allows
-  json_t *pilot;              // what the pilot saw and chose; NULL = there was none
-  const char *no_pilot;       // why
+  // [0] run, [1] kernels: [variant][process][block] medians, ns; NaN = not measured
+  double *total[2];
+  // of the baseline in the same process and block: it runs with every group
+  double *base[2];
+  int process_count;     // that were measured
+  int process_least;     // that are made whatever they show
+  double margin;         // of "same": what was asked for, or what the machine's grade allows
+  json_t *pilot;         // what the pilot saw and chose; NULL = there was none
+  const char *no_pilot;  // why
   double budget_s, spent_s;
   bool kernels;
 } ablate_timing;
 
-
-// Iterations, blocks and processes: as the options say, else as a pilot of baseline against placebo chooses. Sets t->pilot or t->no_pilot.
+// Iterations, blocks and processes: as the options say, else as a pilot of baseline against placebo
+// chooses. Sets t->pilot or t->no_pilot.
 HSC_MUST_USE hsc_status *hsc__ablate_plan_times(ablate_timing *timing);
-// What one process of a group takes, by what its compiles and runs took before: the compiles, then every turn of every block.
+// What one process of a group takes, by what its compiles and runs took before: the compiles, then
+// every turn of every block.
 double hsc__ablate_group_seconds(const ablate_timing *timing, const ablate_group *group);
 // "sampling" (docs/schemas/sampling.json) and "baseline_class" of run->timing.
-HSC_MUST_USE hsc_status *hsc__ablate_describe_times(ablate_timing *timing, const char *ended_by, double seconds);
+HSC_MUST_USE hsc_status *hsc__ablate_describe_times(ablate_timing *timing,
+                                                    const char *ended_by,
+                                                    double seconds);
 // A request of the job "interleave" for these compile options. NULL = no memory.
-json_t *hsc__ablate_interleave(const ablate_run *run, json_t *variants, int64_t blocks, int64_t iterations, int64_t warmups, uint64_t order);
+json_t *hsc__ablate_interleave(const ablate_run *run,
+                               json_t *variants,
+                               int64_t blocks,
+                               int64_t iterations,
+                               int64_t warmups,
+                               uint64_t order);
 bool hsc__ablate_is_timed(const ablate_run *run, int number);
 
-HSC_MUST_USE hsc_status *hsc__ablate_compile_all(ablate_run *run, int from, int to);  // ablate_structure.c
-HSC_MUST_USE hsc_status *hsc__ablate_numbers(ablate_run *run, int from, int to);      // ablate_numbers.c
-HSC_MUST_USE hsc_status *hsc__ablate_time(ablate_run *run);                           // ablate_time.c
-HSC_MUST_USE hsc_status *hsc__ablate_pairs(ablate_run *run);                          // ablate_pairs.c
-HSC_MUST_USE hsc_status *hsc__ablate_document(ablate_run *run, json_t **out_result);  // ablate_document.c
-HSC_MUST_USE hsc_status *hsc__ablate_add(ablate_run *run, variant_kind kind, const char *name, const char *disable, int *out_number);
+// ablate_structure.c
+HSC_MUST_USE hsc_status *hsc__ablate_compile_all(ablate_run *run, int from, int to);
+// ablate_numbers.c
+HSC_MUST_USE hsc_status *hsc__ablate_numbers(ablate_run *run, int from, int to);
+// ablate_time.c
+HSC_MUST_USE hsc_status *hsc__ablate_time(ablate_run *run);
+// ablate_pairs.c
+HSC_MUST_USE hsc_status *hsc__ablate_pairs(ablate_run *run);
+// ablate_document.c
+HSC_MUST_USE hsc_status *hsc__ablate_document(ablate_run *run, json_t **out_result);
+HSC_MUST_USE hsc_status *hsc__ablate_add(
+    ablate_run *run, variant_kind kind, const char *name, const char *disable, int *out_number);

@@ -1,4 +1,5 @@
-// ablate_numbers.c - runs every program that is not the baseline's, in workers, and compares its outputs with the baseline's.
+// ablate_numbers.c - runs every program that is not the baseline's, in workers, and compares its
+// outputs with the baseline's.
 #include "lab/ablate/ablate_internal.h"
 
 #include <math.h>
@@ -9,52 +10,83 @@
 #include "worker/scratch.h"
 
 // "equal", "close", "rounding", "different": the worse, the further back.
-static int badness(const char *verdict) { return !strcmp(verdict, "different") ? 3 : !strcmp(verdict, "rounding") ? 2 : !strcmp(verdict, "close"); }
+static int badness(const char *verdict) {
+  if (!strcmp(verdict, "different"))
+    return 3;
+  if (!strcmp(verdict, "rounding"))
+    return 2;
+  return !strcmp(verdict, "close");
+}
 
 // The worst verdict over all outputs, and the largest differences.
 static json_t *summarize(const ablate_run *run, json_t *rows) {
   const char *worst = "equal";
-  double max_abs = 0, max_ulp = 0;
+  double max_abs = 0;
+  double max_ulp = 0;
   int different = 0;
   json_t *row;
   size_t i;
   json_array_foreach (rows, i, row) {
     const char *verdict = json_string_value(json_object_get(row, "verdict"));
-    if (!strcmp(verdict, "different") && hsc_is_rounding(run->rounding, row, i)) verdict = "rounding";
-    if (!strcmp(verdict, "equal")) continue;
+    if (!strcmp(verdict, "different") && hsc_is_rounding(run->rounding, row, i))
+      verdict = "rounding";
+    if (!strcmp(verdict, "equal"))
+      continue;
     different++;
-    if (badness(verdict) > badness(worst)) worst = verdict;
-    double ulp = hsc_json_number(json_object_get(row, "max_ulp")), distance = hsc_json_number(json_object_get(row, "max_abs"));
-    if (ulp > max_ulp) max_ulp = ulp;
-    if (distance > max_abs) max_abs = distance;
+    if (badness(verdict) > badness(worst))
+      worst = verdict;
+    double ulp = hsc_json_number(json_object_get(row, "max_ulp"));
+    double distance = hsc_json_number(json_object_get(row, "max_abs"));
+    if (ulp > max_ulp)
+      max_ulp = ulp;
+    if (distance > max_abs)
+      max_abs = distance;
   }
-  return json_pack("{s:s, s:I, s:o, s:i, s:i}", "verdict", worst, "max_ulp", (json_int_t)max_ulp, "max_abs", hsc_json_real(max_abs), "outputs_different", different,
-                   "outputs", (int)json_array_size(rows));
+  return json_pack("{s:s, s:I, s:o, s:i, s:i}", "verdict", worst, "max_ulp", (json_int_t)max_ulp,
+                   "max_abs", hsc_json_real(max_abs), "outputs_different", different, "outputs",
+                   (int)json_array_size(rows));
 }
 
 static bool same_digests(json_t *a, json_t *b) {
-  if (json_array_size(a) != json_array_size(b)) return false;
+  if (json_array_size(a) != json_array_size(b))
+    return false;
   for (size_t i = 0; i < json_array_size(a); i++)
-    if (!json_equal(json_object_get(json_array_get(a, i), "digest"), json_object_get(json_array_get(b, i), "digest"))) return false;
+    if (!json_equal(json_object_get(json_array_get(a, i), "digest"),
+                    json_object_get(json_array_get(b, i), "digest")))
+      return false;
   return true;
 }
 
-// Runs once, with its outputs as files in `directory`; `nudged`: on inputs whose floats are moved by their last place.
-static hsc_status *run_once(ablate_run *run, hsc_lab_worker **worker, const ablate_variant *v, bool nudged, const char *directory, hsc_answer *answer) {
+// Runs once, with its outputs as files in `directory`; `nudged`: on inputs whose floats are moved
+// by their last place.
+static hsc_status *run_once(ablate_run *run,
+                            hsc_lab_worker **worker,
+                            const ablate_variant *v,
+                            bool nudged,
+                            const char *directory,
+                            hsc_answer *answer) {
   if (!*worker)
-    HSC_TRY(hsc_lab_worker_create(
-        &(hsc_lab_worker_options){.device = run->options->device, .executable = run->options->executable, .no_disk_cache = true, .stop = run->options->stop}, worker));
-  json_t *request = hsc__ablate_request(run, "run", v->disable), *drop = json_pack("{s:s}", "job", "drop");
-  if (!request || !drop) return hsc_status_out_of_memory();
+    HSC_TRY(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = run->options->device,
+                                                            .executable = run->options->executable,
+                                                            .no_disk_cache = true,
+                                                            .stop = run->options->stop},
+                                  worker));
+  json_t *request = hsc__ablate_request(run, "run", v->disable);
+  json_t *drop = json_pack("{s:s}", "job", "drop");
+  if (!request || !drop)
+    return hsc_status_out_of_memory();
   json_object_set_new(request, "records", json_integer(2));
   json_object_set_new(request, "save_to", json_string(directory));
-  if (nudged) json_object_set_new(request, "nudge", json_real(1e-30));  // the least that moves anything
+  // the least that moves anything
+  if (nudged)
+    json_object_set_new(request, "nudge", json_real(1e-30));
   hsc_status *status = hsc_lab_worker_call(*worker, request, run->options->limit_ns, answer);
   // What it holds on the device would be there beside the next one.
   if (!status && answer->outcome == HSC_OUTCOME_OK) {
     hsc_answer dropped;
     status = hsc_lab_worker_call(*worker, drop, run->options->limit_ns, &dropped);
-    if (!status) hsc_answer_deinit(&dropped);
+    if (!status)
+      hsc_answer_deinit(&dropped);
   }
   json_decref(request);
   json_decref(drop);
@@ -62,8 +94,11 @@ static hsc_status *run_once(ablate_run *run, hsc_lab_worker **worker, const abla
 }
 
 static double run_seconds(json_t *answer) {
-  json_t *records = json_object_get(answer, "records"), *last = json_array_get(records, json_array_size(records) - 1);
-  return (hsc_json_number(json_object_get(last, "enqueue_ns")) + hsc_json_number(json_object_get(last, "wait_ns"))) * 1e-9;
+  json_t *records = json_object_get(answer, "records");
+  json_t *last = json_array_get(records, json_array_size(records) - 1);
+  return (hsc_json_number(json_object_get(last, "enqueue_ns")) +
+          hsc_json_number(json_object_get(last, "wait_ns"))) *
+         1e-9;
 }
 
 static void take_run(ablate_variant *v, hsc_outcome outcome, const char *message, json_t *answer) {
@@ -76,35 +111,49 @@ static void take_run(ablate_variant *v, hsc_outcome outcome, const char *message
   }
   v->run_s = v->ran ? run_seconds(answer) : 0;
   json_t *numbers = json_object_get(answer, "numbers");
-  if (numbers) v->numbers = json_incref(numbers);
+  if (numbers)
+    v->numbers = json_incref(numbers);
 }
 
-static hsc_status *compare(ablate_run *run, json_t *outputs, const char *name, json_t **out_numbers) {
-  json_t *baseline = run->variants[0].outputs, *rows = json_array();
+static hsc_status *compare(ablate_run *run,
+                           json_t *outputs,
+                           const char *name,
+                           json_t **out_numbers) {
+  json_t *baseline = run->variants[0].outputs;
+  json_t *rows = json_array();
   hsc_status *status = NULL;
   if (same_digests(baseline, outputs)) {
-    *out_numbers = json_pack("{s:s, s:i, s:i, s:i, s:i}", "verdict", "equal", "max_ulp", 0, "max_abs", 0, "outputs_different", 0, "outputs",
-                             (int)json_array_size(outputs));
+    *out_numbers =
+        json_pack("{s:s, s:i, s:i, s:i, s:i}", "verdict", "equal", "max_ulp", 0, "max_abs", 0,
+                  "outputs_different", 0, "outputs", (int)json_array_size(outputs));
   } else {
     status = hsc_compare_outputs(baseline, outputs, "baseline", name, rows);
-    if (!status) *out_numbers = summarize(run, rows);
+    if (!status)
+      *out_numbers = summarize(run, rows);
   }
   json_decref(rows);
   return status;
 }
 
-// The numbers are asked of the first variant of each program that is not the baseline's, and of the placebos: what they show is chance.
-static bool is_due(const ablate_variant *v, int number) { return v->answer && number > 0 && (v->same_as == number || v->kind == VARIANT_PLACEBO); }
+// The numbers are asked of the first variant of each program that is not the baseline's, and of the
+// placebos: what they show is chance.
+static bool is_due(const ablate_variant *v, int number) {
+  return v->answer && number > 0 && (v->same_as == number || v->kind == VARIANT_PLACEBO);
+}
 
 static hsc_status *numbers_task(ablate_run *run, hsc_lab_worker **worker, int number) {
   int at = run->task_from + number;
   ablate_variant *v = &run->variants[at];
-  char *stored_status = NULL, *stored_message = NULL;
-  json_t *stored = NULL, *numbers = NULL;
+  char *stored_status = NULL;
+  char *stored_message = NULL;
+  json_t *stored = NULL;
+  json_t *numbers = NULL;
   hsc_answer answer = {0};
-  hsc_bytes key = {0}, directory = {0};
+  hsc_bytes key = {0};
+  hsc_bytes directory = {0};
   hsc_status *status = NULL;
-  if (!is_due(v, at)) return NULL;
+  if (!is_due(v, at))
+    return NULL;
   hsc_bytes_printf(&key, "numbers/%s", v->name);
   hsc_bytes_printf(&directory, "%s/run_%d", run->scratch, at);
   HSC_GOTO(hsc_bytes_status(&directory));
@@ -115,9 +164,12 @@ static hsc_status *numbers_task(ablate_run *run, hsc_lab_worker **worker, int nu
   else
     run->fresh_count++;
   pthread_mutex_unlock(&run->lock);
-  if (status || stored) goto done;
+  if (status || stored)
+    goto done;
   HSC_GOTO(run_once(run, worker, v, false, hsc_bytes_text(&directory), &answer));
-  if (answer.outcome == HSC_OUTCOME_ABORT && hsc__ablate_stopped(run)) goto done;  // of the interrupt
+  // of the interrupt
+  if (answer.outcome == HSC_OUTCOME_ABORT && hsc__ablate_stopped(run))
+    goto done;
   if (answer.outcome == HSC_OUTCOME_OK) {
     HSC_GOTO(compare(run, json_object_get(answer.body, "outputs"), v->name, &numbers));
     json_object_set(answer.body, "numbers", numbers);
@@ -127,9 +179,11 @@ static hsc_status *numbers_task(ablate_run *run, hsc_lab_worker **worker, int nu
   const char *message = answer.status ? hsc_status_message(answer.status) : NULL;
   pthread_mutex_lock(&run->lock);
   take_run(v, answer.outcome, message, answer.body);
-  status = hsc_store_put_task(
-      run->options->store, run->experiment,
-      &(hsc_task){.key = hsc_bytes_text(&key), .status = hsc_outcome_text(answer.outcome), .message = message, .answer = answer.body});
+  status = hsc_store_put_task(run->options->store, run->experiment,
+                              &(hsc_task){.key = hsc_bytes_text(&key),
+                                          .status = hsc_outcome_text(answer.outcome),
+                                          .message = message,
+                                          .answer = answer.body});
   pthread_mutex_unlock(&run->lock);
 done:
   json_decref(numbers);
@@ -142,17 +196,21 @@ done:
   return status;
 }
 
-// What the program itself makes of the last places of its inputs: differences up to that size say nothing about a pass.
+// What the program itself makes of the last places of its inputs: differences up to that size say
+// nothing about a pass.
 static hsc_status *measure_rounding(ablate_run *run, hsc_lab_worker **worker) {
   hsc_bytes directory = {0};
   hsc_answer answer = {0};
   json_t *rows = json_array();
   hsc_bytes_printf(&directory, "%s/run_nudged", run->scratch);
   hsc_status *status = hsc_bytes_status(&directory);
-  if (!status) status = run_once(run, worker, &run->variants[0], true, hsc_bytes_text(&directory), &answer);
+  if (!status)
+    status = run_once(run, worker, &run->variants[0], true, hsc_bytes_text(&directory), &answer);
   if (!status && answer.outcome == HSC_OUTCOME_OK)
-    status = hsc_compare_outputs(run->variants[0].outputs, json_object_get(answer.body, "outputs"), "baseline", "baseline on inputs moved by a last place", rows);
-  if (!status && answer.outcome == HSC_OUTCOME_OK) run->rounding = json_incref(rows);
+    status = hsc_compare_outputs(run->variants[0].outputs, json_object_get(answer.body, "outputs"),
+                                 "baseline", "baseline on inputs moved by a last place", rows);
+  if (!status && answer.outcome == HSC_OUTCOME_OK)
+    run->rounding = json_incref(rows);
   hsc_scratch_empty(hsc_bytes_text(&directory));
   hsc_answer_deinit(&answer);
   hsc_bytes_deinit(&directory);
@@ -168,18 +226,25 @@ hsc_status *hsc__ablate_numbers(ablate_run *run, int from, int to) {
     hsc_bytes directory = {0};
     hsc_bytes_printf(&directory, "%s/run_0", run->scratch);
     hsc_status *status = hsc_bytes_status(&directory);
-    if (!status && run->options->progress) run->options->progress(run->options->user, 0, to - from, -1, "running the baseline");
-    if (!status) status = run_once(run, &worker, baseline, false, hsc_bytes_text(&directory), &answer);
+    if (!status && run->options->progress)
+      run->options->progress(run->options->user, 0, to - from, -1, "running the baseline");
+    if (!status)
+      status = run_once(run, &worker, baseline, false, hsc_bytes_text(&directory), &answer);
     if (!status) {
-      take_run(baseline, answer.outcome, answer.status ? hsc_status_message(answer.status) : NULL, answer.body);
-      if (baseline->ran) baseline->outputs = json_incref(json_object_get(answer.body, "outputs"));
+      take_run(baseline, answer.outcome, answer.status ? hsc_status_message(answer.status) : NULL,
+               answer.body);
+      if (baseline->ran)
+        baseline->outputs = json_incref(json_object_get(answer.body, "outputs"));
     }
-    if (!status && baseline->ran) status = measure_rounding(run, &worker);
+    if (!status && baseline->ran)
+      status = measure_rounding(run, &worker);
     hsc_answer_deinit(&answer);
     hsc_bytes_deinit(&directory);
     hsc_lab_worker_destroy(worker);
     HSC_TRY(status);
-    if (!baseline->ran) return NULL;  // a device that compiles only, or a program that it cannot run: structure is what there is
+    // a device that compiles only, or a program that it cannot run: structure is what there is
+    if (!baseline->ran)
+      return NULL;
   }
   run->task_from = from;
   HSC_TRY(hsc__ablate_deal(run, to - from, "comparing numbers", numbers_task));
@@ -187,10 +252,12 @@ hsc_status *hsc__ablate_numbers(ablate_run *run, int from, int to) {
   for (int i = from; i < to; i++) {
     ablate_variant *v = &run->variants[i];
     const ablate_variant *first = &run->variants[v->same_as];
-    if (v->numbers || !v->answer || v->same_as == i) continue;
+    if (v->numbers || !v->answer || v->same_as == i)
+      continue;
     v->run_outcome = first->run_outcome;
     v->run_s = first->run_s;
-    if (first->numbers) v->numbers = json_incref(first->numbers);
+    if (first->numbers)
+      v->numbers = json_incref(first->numbers);
   }
   return NULL;
 }

@@ -7,10 +7,11 @@
 #include "lab/ablate/ablate_internal.h"
 #include "lab/run/json_tree.h"
 
-// ---- tasks, dealt to slots ------------------------------------------------------------------------------------------
+// ---- tasks, dealt to slots ----------------------------------------------------------------------
 
 bool hsc__ablate_stopped(ablate_run *run) {
-  if (run->options->stop && *run->options->stop) run->interrupted = true;
+  if (run->options->stop && *run->options->stop)
+    run->interrupted = true;
   return run->interrupted;
 }
 
@@ -22,9 +23,12 @@ typedef struct slot {
 
 static void report(ablate_run *run, const char *text) {
   const hsc_ablate_options *o = run->options;
-  if (!o->progress) return;
-  double left = -1, spent = (double)(hsc_now_ns() - run->work_started_ns) * 1e-9;
-  if (run->fresh_count >= 2) left = spent / run->fresh_count * (run->task_count - run->done_count);
+  if (!o->progress)
+    return;
+  double left = -1;
+  double spent = (double)(hsc_now_ns() - run->work_started_ns) * 1e-9;
+  if (run->fresh_count >= 2)
+    left = spent / run->fresh_count * (run->task_count - run->done_count);
   o->progress(o->user, run->done_count, run->task_count, left, text);
 }
 
@@ -36,9 +40,11 @@ static void *serve(void *argument) {
     pthread_mutex_lock(&run->lock);
     bool end = run->failure || hsc__ablate_stopped(run) || run->next_task >= run->task_count;
     int number = end ? 0 : run->next_task++;
-    if (!end) report(run, s->text);
+    if (!end)
+      report(run, s->text);
     pthread_mutex_unlock(&run->lock);
-    if (end) break;
+    if (end)
+      break;
     hsc_status *status = s->task(run, &worker, number);
     pthread_mutex_lock(&run->lock);
     run->done_count++;
@@ -55,16 +61,27 @@ static void *serve(void *argument) {
 hsc_status *hsc__ablate_deal(ablate_run *run, int count, const char *text, ablate_task task) {
   enum { MOST_JOBS = 256 };
   pthread_t threads[MOST_JOBS];
-  int jobs = run->options->jobs < 1 ? 1 : run->options->jobs > MOST_JOBS ? MOST_JOBS : run->options->jobs, started = 0;
+  int jobs;
+  if (run->options->jobs < 1)
+    jobs = 1;
+  else if (run->options->jobs > MOST_JOBS)
+    jobs = MOST_JOBS;
+  else
+    jobs = run->options->jobs;
+  int started = 0;
   slot s = {run, task, text};
-  if (jobs > count) jobs = count;
+  if (jobs > count)
+    jobs = count;
   run->next_task = run->done_count = run->fresh_count = 0;
   run->task_count = count;
   run->work_started_ns = hsc_now_ns();
   for (; started < jobs; started++)
-    if (pthread_create(&threads[started], NULL, serve, &s)) break;
-  if (started == 0 && count > 0) serve(&s);  // no thread to be had: here
-  for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
+    if (pthread_create(&threads[started], NULL, serve, &s))
+      break;
+  if (started == 0 && count > 0)
+    serve(&s);  // no thread to be had: here
+  for (int i = 0; i < started; i++)
+    pthread_join(threads[i], NULL);
   hsc_status *status = run->failure;
   run->failure = NULL;
   return status;
@@ -72,33 +89,48 @@ hsc_status *hsc__ablate_deal(ablate_run *run, int count, const char *text, ablat
 
 json_t *hsc__ablate_request(const ablate_run *run, const char *job, const char *disable) {
   const hsc_ablate_options *o = run->options;
-  json_t *overrides = o->overrides ? json_copy(o->overrides) : json_object(), *transforms = json_array();
-  for (size_t i = 0; i < o->transform_count; i++) json_array_append_new(transforms, json_string(o->transforms[i]));
+  json_t *overrides = o->overrides ? json_copy(o->overrides) : json_object();
+  json_t *transforms = json_array();
+  for (size_t i = 0; i < o->transform_count; i++)
+    json_array_append_new(transforms, json_string(o->transforms[i]));
   // What the user switched off stays off: an override replaces the whole list.
   const char *before = json_string_value(json_object_get(overrides, "xla_disable_hlo_passes"));
   hsc_bytes off = {0};
-  hsc_bytes_printf(&off, "%s%s%s", before ? before : "", before && *before && *disable ? "," : "", disable);
-  if (off.size) json_object_set_new(overrides, "xla_disable_hlo_passes", json_string(hsc_bytes_text(&off)));
+  hsc_bytes_printf(&off, "%s%s%s", before ? before : "", before && *before && *disable ? "," : "",
+                   disable);
+  if (off.size)
+    json_object_set_new(overrides, "xla_disable_hlo_passes", json_string(hsc_bytes_text(&off)));
   hsc_bytes_deinit(&off);
-  return json_pack("{s:s, s:s, s:o, s:o, s:I, s:[s]}", "job", job, "program", o->program, "transforms", transforms, "overrides", overrides, "seed",
-                   (json_int_t)o->seed, "cache", "memory");
+  return json_pack("{s:s, s:s, s:o, s:o, s:I, s:[s]}", "job", job, "program", o->program,
+                   "transforms", transforms, "overrides", overrides, "seed", (json_int_t)o->seed,
+                   "cache", "memory");
 }
 
-// ---- one compile ----------------------------------------------------------------------------------------------------
+// ---- one compile --------------------------------------------------------------------------------
 
 // The first "name.ext:123" with an extension of source files.
 char *hsc__ablate_where(const char *text) {
   static const char *const extensions[] = {".cc:", ".cpp:", ".c:", ".h:", ".hpp:", ".inc:"};
-  const char *best = NULL, *best_end = NULL;
+  const char *best = NULL;
+  const char *best_end = NULL;
   for (size_t i = 0; text && i < HSC_COUNT_OF(extensions); i++)
     for (const char *at = text; (at = strstr(at, extensions[i])); at++) {
-      const char *digits = at + strlen(extensions[i]), *end = digits, *start = at;
-      while (*end >= '0' && *end <= '9') end++;
-      if (end == digits) continue;
-      while (start > text && !strchr(" /\t\n[(:\"'", start[-1])) start--;
-      if (!best || start < best) best = start, best_end = end;
+      const char *digits = at + strlen(extensions[i]);
+      const char *end = digits;
+      const char *start = at;
+      while (*end >= '0' && *end <= '9')
+        end++;
+      if (end == digits)
+        continue;
+      while (start > text && !strchr(" /\t\n[(:\"'", start[-1]))
+        start--;
+      if (!best || start < best) {
+        best = start;
+        best_end = end;
+      }
     }
-  if (!best) return NULL;
+  if (!best)
+    return NULL;
   hsc_bytes out = {0};
   hsc_bytes_append(&out, best, (size_t)(best_end - best));
   return hsc_bytes_take(&out);
@@ -106,32 +138,42 @@ char *hsc__ablate_where(const char *text) {
 
 hsc_outcome hsc__ablate_outcome(const char *text) {
   for (int i = HSC_OUTCOME_OK; i <= HSC_OUTCOME_TIMEOUT; i++)
-    if (text && !strcmp(hsc_outcome_text((hsc_outcome)i), text)) return (hsc_outcome)i;
+    if (text && !strcmp(hsc_outcome_text((hsc_outcome)i), text))
+      return (hsc_outcome)i;
   return HSC_OUTCOME_ERROR;
 }
 
-hsc_status *hsc__ablate_stored(ablate_run *run, const char *key, char **out_status, char **out_message, json_t **out_answer) {
+hsc_status *hsc__ablate_stored(
+    ablate_run *run, const char *key, char **out_status, char **out_message, json_t **out_answer) {
   *out_status = *out_message = NULL;
   *out_answer = NULL;
-  if (!run->resumed) return NULL;
-  return hsc_store_get_task(run->options->store, run->experiment, key, out_status, out_message, out_answer);
+  if (!run->resumed)
+    return NULL;
+  return hsc_store_get_task(run->options->store, run->experiment, key, out_status, out_message,
+                            out_answer);
 }
 
-// The counts of the optimised program, into the answer, so that a resumed sweep has them without the program.
+// The counts of the optimised program, into the answer, so that a resumed sweep has them without
+// the program.
 static void count_into(const char *path, json_t *answer) {
   hsc_optimized facts;
   hsc_status *status = hsc_optimized_read(path, &facts);
   if (!status) {
-    json_object_set_new(answer, "optimized", json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:f}", "fingerprint", facts.fingerprint, "instructions",
-                                                       (json_int_t)facts.instructions, "fusions", (json_int_t)facts.fusions, "kernels",
-                                                       (json_int_t)facts.kernels, "custom_calls", (json_int_t)facts.custom_calls, "flops", facts.flops,
-                                                       "bytes", facts.bytes));
+    json_object_set_new(
+        answer, "optimized",
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:f}", "fingerprint", facts.fingerprint,
+                  "instructions", (json_int_t)facts.instructions, "fusions",
+                  (json_int_t)facts.fusions, "kernels", (json_int_t)facts.kernels, "custom_calls",
+                  (json_int_t)facts.custom_calls, "flops", facts.flops, "bytes", facts.bytes));
   } else {  // the bytes themselves tell at least what is equal
     hsc_bytes bytes = {0};
     char hash[33] = "";
     hsc_status *read = hsc_file_read(path, &bytes);
-    if (!read) hsc_hash128_hex(hsc_hash128_of(bytes.data ? bytes.data : "", bytes.size, 0), hash);
-    json_object_set_new(answer, "optimized", json_pack("{s:s, s:s}", "bytes_hash", hash, "unread", hsc_status_message(status)));
+    if (!read)
+      hsc_hash128_hex(hsc_hash128_of(bytes.data ? bytes.data : "", bytes.size, 0), hash);
+    json_object_set_new(
+        answer, "optimized",
+        json_pack("{s:s, s:s}", "bytes_hash", hash, "unread", hsc_status_message(status)));
     hsc_status_free(read);
     hsc_bytes_deinit(&bytes);
   }
@@ -139,9 +181,12 @@ static void count_into(const char *path, json_t *answer) {
 }
 
 void hsc__ablate_keep_code(hsc_answer *answer) {
-  if (answer->outcome == HSC_OUTCOME_OK || !answer->status) return;
-  if (!answer->body) answer->body = json_object();
-  json_object_set_new(answer->body, "error_code", json_string(hsc_code_name(hsc_status_code(answer->status))));
+  if (answer->outcome == HSC_OUTCOME_OK || !answer->status)
+    return;
+  if (!answer->body)
+    answer->body = json_object();
+  json_object_set_new(answer->body, "error_code",
+                      json_string(hsc_code_name(hsc_status_code(answer->status))));
 }
 
 const char *hsc__ablate_code(const json_t *answer) {
@@ -149,20 +194,26 @@ const char *hsc__ablate_code(const json_t *answer) {
   return name ? hsc_code_name(hsc_code_of_name(name)) : NULL;  // lives for ever, unlike the answer
 }
 
-static void take_answer(ablate_variant *v, hsc_outcome outcome, const char *message, json_t *answer) {
+static void take_answer(ablate_variant *v,
+                        hsc_outcome outcome,
+                        const char *message,
+                        json_t *answer) {
   v->outcome = outcome;
   v->message = message ? hsc_strdup(message) : NULL;
   v->where = message ? hsc__ablate_where(message) : NULL;
   v->code = hsc__ablate_code(answer);
-  if (outcome != HSC_OUTCOME_OK) return;
+  if (outcome != HSC_OUTCOME_OK)
+    return;
   v->answer = json_incref(answer);
   v->compile_s = hsc_json_number(json_object_get(answer, "compile_ns")) * 1e-9;
   json_t *facts = json_object_get(answer, "optimized");
   const char *fingerprint = json_string_value(json_object_get(facts, "fingerprint"));
   v->readable = fingerprint != NULL;
-  if (!fingerprint) fingerprint = json_string_value(json_object_get(facts, "bytes_hash"));
+  if (!fingerprint)
+    fingerprint = json_string_value(json_object_get(facts, "bytes_hash"));
   snprintf(v->fingerprint, sizeof v->fingerprint, "%s", fingerprint ? fingerprint : "");
-  if (!v->readable) return;
+  if (!v->readable)
+    return;
   v->facts.instructions = json_integer_value(json_object_get(facts, "instructions"));
   v->facts.fusions = json_integer_value(json_object_get(facts, "fusions"));
   v->facts.kernels = json_integer_value(json_object_get(facts, "kernels"));
@@ -172,26 +223,34 @@ static void take_answer(ablate_variant *v, hsc_outcome outcome, const char *mess
 }
 
 static hsc_status *make_worker(const ablate_run *run, hsc_lab_worker **worker) {
-  if (*worker) return NULL;
-  return hsc_lab_worker_create(
-      &(hsc_lab_worker_options){.device = run->options->device, .executable = run->options->executable, .no_disk_cache = true, .stop = run->options->stop}, worker);
+  if (*worker)
+    return NULL;
+  return hsc_lab_worker_create(&(hsc_lab_worker_options){.device = run->options->device,
+                                                         .executable = run->options->executable,
+                                                         .no_disk_cache = true,
+                                                         .stop = run->options->stop},
+                               worker);
 }
 
 static hsc_status *keep_answer(ablate_run *run, const char *key, hsc_answer *answer) {
   // What a compiler says last when it dies is more than the line that was picked for the message.
-  return hsc_store_put_task(run->options->store, run->experiment,
-                            &(hsc_task){.key = key,
-                                        .status = hsc_outcome_text(answer->outcome),
-                                        .message = answer->status ? hsc_status_message(answer->status) : NULL,
-                                        .answer = answer->body});
+  return hsc_store_put_task(
+      run->options->store, run->experiment,
+      &(hsc_task){.key = key,
+                  .status = hsc_outcome_text(answer->outcome),
+                  .message = answer->status ? hsc_status_message(answer->status) : NULL,
+                  .answer = answer->body});
 }
 
 static hsc_status *compile_task(ablate_run *run, hsc_lab_worker **worker, int number) {
   ablate_variant *v = &run->variants[run->task_from + number];
-  char *stored_status = NULL, *stored_message = NULL;
-  json_t *stored = NULL, *request = NULL;
+  char *stored_status = NULL;
+  char *stored_message = NULL;
+  json_t *stored = NULL;
+  json_t *request = NULL;
   hsc_answer answer = {0};
-  hsc_bytes key = {0}, path = {0};
+  hsc_bytes key = {0};
+  hsc_bytes path = {0};
   hsc_status *status = NULL;
   hsc_bytes_printf(&key, "structure/%s", v->name);
   hsc_bytes_printf(&path, "%s/optimized_%d.pb", run->scratch, run->task_from + number);
@@ -203,20 +262,25 @@ static hsc_status *compile_task(ablate_run *run, hsc_lab_worker **worker, int nu
   else
     run->fresh_count++;
   pthread_mutex_unlock(&run->lock);
-  if (status || stored) goto done;
+  if (status || stored)
+    goto done;
 
   HSC_GOTO(make_worker(run, worker));
   request = hsc__ablate_request(run, "compile", v->disable);
-  if (!request) HSC_GOTO(hsc_status_out_of_memory());
+  if (!request)
+    HSC_GOTO(hsc_status_out_of_memory());
   json_object_set_new(request, "optimized_to", json_string(hsc_bytes_text(&path)));
   HSC_GOTO(hsc_lab_worker_call(*worker, request, run->options->limit_ns, &answer));
-  if (answer.outcome == HSC_OUTCOME_OK) count_into(hsc_bytes_text(&path), answer.body);
+  if (answer.outcome == HSC_OUTCOME_OK)
+    count_into(hsc_bytes_text(&path), answer.body);
   unlink(hsc_bytes_text(&path));
   // Ctrl-C reaches the worker as well: that it died of it says nothing about the pass.
-  if (answer.outcome == HSC_OUTCOME_ABORT && hsc__ablate_stopped(run)) goto done;
+  if (answer.outcome == HSC_OUTCOME_ABORT && hsc__ablate_stopped(run))
+    goto done;
   hsc__ablate_keep_code(&answer);
   pthread_mutex_lock(&run->lock);
-  take_answer(v, answer.outcome, answer.status ? hsc_status_message(answer.status) : NULL, answer.body);
+  take_answer(v, answer.outcome, answer.status ? hsc_status_message(answer.status) : NULL,
+              answer.body);
   status = keep_answer(run, hsc_bytes_text(&key), &answer);
   pthread_mutex_unlock(&run->lock);
 done:
@@ -230,10 +294,13 @@ done:
   return status;
 }
 
-// The fingerprint does not tell the order of instructions; what another order needs for temporaries does.
+// The fingerprint does not tell the order of instructions; what another order needs for temporaries
+// does.
 static bool same_program(const ablate_variant *a, const ablate_variant *b) {
-  const json_t *x = json_object_get(a->answer, "temp_bytes"), *y = json_object_get(b->answer, "temp_bytes");
-  return !strcmp(a->fingerprint, b->fingerprint) && (!json_is_number(x) || !json_is_number(y) || json_number_value(x) == json_number_value(y));
+  const json_t *x = json_object_get(a->answer, "temp_bytes");
+  const json_t *y = json_object_get(b->answer, "temp_bytes");
+  return !strcmp(a->fingerprint, b->fingerprint) &&
+         (!json_is_number(x) || !json_is_number(y) || json_number_value(x) == json_number_value(y));
 }
 
 hsc_status *hsc__ablate_compile_all(ablate_run *run, int from, int to) {
@@ -243,7 +310,8 @@ hsc_status *hsc__ablate_compile_all(ablate_run *run, int from, int to) {
     ablate_variant *v = &run->variants[i];
     v->same_as = i;
     for (int k = 0; k < i && v->answer && *v->fingerprint; k++) {
-      if (!run->variants[k].answer || !same_program(&run->variants[k], v)) continue;
+      if (!run->variants[k].answer || !same_program(&run->variants[k], v))
+        continue;
       v->same_as = k;
       break;
     }

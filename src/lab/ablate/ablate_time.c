@@ -1,4 +1,5 @@
-// ablate_time.c - times what is left to be timed: the programs that differ from the baseline's, against it and the placebos, in interleaved blocks.
+// ablate_time.c - times what is left to be timed: the programs that differ from the baseline's,
+// against it and the placebos, in interleaved blocks.
 #include <math.h>
 
 #include "base/core/clock.h"
@@ -8,44 +9,57 @@
 #include "stats/stats_interleaved.h"
 
 enum { MOST_PROCESSES = ABLATE_MOST_PROCESSES };
-static const double MEMORY_SHARE = 0.4;     // of the machine's, for the variants of one process
+static const double MEMORY_SHARE = 0.4;  // of the machine's, for the variants of one process
 
-static int64_t place(const ablate_timing *t, int variant, int process, int64_t block) { return ((int64_t)variant * MOST_PROCESSES + process) * t->blocks + block; }
+static int64_t place(const ablate_timing *t, int variant, int process, int64_t block) {
+  return ((int64_t)variant * MOST_PROCESSES + process) * t->blocks + block;
+}
 
-static double *cell(const ablate_timing *t, int which, int variant, int process, int64_t block) { return &t->total[which][place(t, variant, process, block)]; }
+static double *cell(const ablate_timing *t, int which, int variant, int process, int64_t block) {
+  return &t->total[which][place(t, variant, process, block)];
+}
 
 bool hsc__ablate_is_timed(const ablate_run *run, int number) {
   const ablate_variant *v = &run->variants[number];
-  if (number == 0 || v->kind == VARIANT_PLACEBO) return v->answer != NULL;
+  if (number == 0 || v->kind == VARIANT_PLACEBO)
+    return v->answer != NULL;
   return v->answer && v->same_as == number && v->ran;
 }
 
-// ---- the plan -------------------------------------------------------------------------------------------------------
+// ---- the plan -----------------------------------------------------------------------------------
 
 static double bytes_of(const ablate_variant *v) {
-  double temp = hsc_json_number(json_object_get(v->answer, "temp_bytes")), peak = hsc_json_number(json_object_get(v->answer, "peak_bytes"));
+  double temp = hsc_json_number(json_object_get(v->answer, "temp_bytes"));
+  double peak = hsc_json_number(json_object_get(v->answer, "peak_bytes"));
   double most = fmax(isnan(temp) ? 0 : temp, isnan(peak) ? 0 : peak);
   return most + 16e6;
 }
 
 static hsc_status *plan_groups(ablate_timing *t) {
   ablate_run *run = t->run;
-  double memory = hsc_json_number(json_object_get(run->environment, "memory_bytes")), limit = (isnan(memory) ? 4e9 : memory) * MEMORY_SHARE, shared = 0;
+  double memory = hsc_json_number(json_object_get(run->environment, "memory_bytes"));
+  double limit = (isnan(memory) ? 4e9 : memory) * MEMORY_SHARE;
+  double shared = 0;
   t->groups = HSC_NEW_ARRAY(run->arena, ablate_group, run->variant_count + 1);
   HSC_TRY(hsc_arena_status(run->arena));
   for (int i = 0; i < run->variant_count; i++) {
     bool everywhere = i == 0 || run->variants[i].kind == VARIANT_PLACEBO;
-    if (everywhere && hsc__ablate_is_timed(run, i)) shared += bytes_of(&run->variants[i]), t->placebo_count += i > 0;
+    if (everywhere && hsc__ablate_is_timed(run, i)) {
+      shared += bytes_of(&run->variants[i]);
+      t->placebo_count += i > 0;
+    }
   }
   double used = limit;  // opens the first group
   for (int i = 1; i < run->variant_count; i++) {
-    if (!hsc__ablate_is_timed(run, i) || run->variants[i].kind == VARIANT_PLACEBO) continue;
+    if (!hsc__ablate_is_timed(run, i) || run->variants[i].kind == VARIANT_PLACEBO)
+      continue;
     if (t->group_count == 0 || used + bytes_of(&run->variants[i]) > limit) {
       ablate_group *g = &t->groups[t->group_count++];
       g->members = HSC_NEW_ARRAY(run->arena, int, run->variant_count);
       HSC_TRY(hsc_arena_status(run->arena));
       for (int k = 0; k < run->variant_count; k++)
-        if ((k == 0 || run->variants[k].kind == VARIANT_PLACEBO) && hsc__ablate_is_timed(run, k)) g->members[g->count++] = k;
+        if ((k == 0 || run->variants[k].kind == VARIANT_PLACEBO) && hsc__ablate_is_timed(run, k))
+          g->members[g->count++] = k;
       used = shared;
     }
     ablate_group *g = &t->groups[t->group_count - 1];
@@ -56,21 +70,33 @@ static hsc_status *plan_groups(ablate_timing *t) {
   return NULL;
 }
 
-// ---- measuring ------------------------------------------------------------------------------------------------------
+// ---- measuring ----------------------------------------------------------------------------------
 
-static void take_cells(ablate_timing *t, const ablate_group *g, int process, int which, json_t *series, const char *names[3]) {
+static void take_cells(ablate_timing *t,
+                       const ablate_group *g,
+                       int process,
+                       int which,
+                       json_t *series,
+                       const char *names[3]) {
   size_t n, nv, nb;
-  double *value = hsc_json_doubles(json_object_get(series, names[0]), &n), *variant = hsc_json_doubles(json_object_get(series, names[1]), &nv),
-         *block = hsc_json_doubles(json_object_get(series, names[2]), &nb), *turn = hsc_alloc((n + 1) * sizeof(double));
+  double *value = hsc_json_doubles(json_object_get(series, names[0]), &n);
+  double *variant = hsc_json_doubles(json_object_get(series, names[1]), &nv);
+  double *block = hsc_json_doubles(json_object_get(series, names[2]), &nb);
+  double *turn = hsc_alloc((n + 1) * sizeof(double));
   for (size_t i = 0; turn && i < n && n == nv && n == nb;) {  // a turn's iterations stand together
-    size_t count = 0, at = i;
-    for (; i < n && variant[i] == variant[at] && block[i] == block[at]; i++) turn[count++] = value[i];
+    size_t count = 0;
+    size_t at = i;
+    for (; i < n && variant[i] == variant[at] && block[i] == block[at]; i++)
+      turn[count++] = value[i];
     int member = (int)variant[at];
-    if (member < 0 || member >= g->count || block[at] < 0 || block[at] >= (double)t->blocks) continue;
-    *cell(t, which, g->members[member], process, (int64_t)block[at]) = hsc_stats_median(turn, count);
+    if (member < 0 || member >= g->count || block[at] < 0 || block[at] >= (double)t->blocks)
+      continue;
+    *cell(t, which, g->members[member], process, (int64_t)block[at]) =
+        hsc_stats_median(turn, count);
   }
   for (int i = 0; i < g->count; i++)
-    for (int64_t b = 0; b < t->blocks; b++) t->base[which][place(t, g->members[i], process, b)] = *cell(t, which, 0, process, b);
+    for (int64_t b = 0; b < t->blocks; b++)
+      t->base[which][place(t, g->members[i], process, b)] = *cell(t, which, 0, process, b);
   hsc_free(value);
   hsc_free(variant);
   hsc_free(block);
@@ -78,44 +104,65 @@ static void take_cells(ablate_timing *t, const ablate_group *g, int process, int
 }
 
 static hsc_status *measure_group(ablate_timing *t, int process, int number, bool *out_done) {
-  static const char *run_names[] = {"run_ns", "variant_count", "block_count"}, *kernel_names[] = {"kernel_ns", "kernel_variant_count", "kernel_block_count"};
+  static const char *run_names[] = {"run_ns", "variant_count", "block_count"};
+  static const char *kernel_names[] = {"kernel_ns", "kernel_variant_count", "kernel_block_count"};
   ablate_run *run = t->run;
   const ablate_group *g = &t->groups[number];
-  char key[64], *stored_status = NULL, *stored_message = NULL;
-  json_t *answer_body = NULL, *request = NULL, *variants = json_array();
+  char key[64];
+  char *stored_status = NULL;
+  char *stored_message = NULL;
+  json_t *answer_body = NULL;
+  json_t *request = NULL;
+  json_t *variants = json_array();
   hsc_lab_worker *worker = NULL;
   hsc_answer answer = {0};
   *out_done = false;
   snprintf(key, sizeof key, "time/%d/%d", process, number);
   hsc_status *status = hsc__ablate_stored(run, key, &stored_status, &stored_message, &answer_body);
-  if (status) goto done;
+  if (status)
+    goto done;
   if (!answer_body) {
     for (int i = 0; i < g->count; i++) {
       json_t *one = hsc__ablate_request(run, "compile", run->variants[g->members[i]].disable);
       json_array_append(variants, json_object_get(one, "overrides"));
       json_decref(one);
     }
-    request = hsc__ablate_interleave(run, variants, t->blocks, t->iterations, t->warmups, (uint64_t)process * 37 + (uint64_t)number + 1);
-    if (!request) HSC_GOTO(hsc_status_out_of_memory());
+    request = hsc__ablate_interleave(run, variants, t->blocks, t->iterations, t->warmups,
+                                     (uint64_t)process * 37 + (uint64_t)number + 1);
+    if (!request)
+      HSC_GOTO(hsc_status_out_of_memory());
     json_object_set_new(request, "kernels", json_boolean(t->kernels));
-    HSC_GOTO(hsc_lab_worker_create(
-        &(hsc_lab_worker_options){.device = run->options->device, .executable = run->options->executable, .no_disk_cache = true, .stop = run->options->stop}, &worker));
-    // The limit is for one compile or run; here are many, and another process on the machine may make each of them several times as long.
+    HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = run->options->device,
+                                                             .executable = run->options->executable,
+                                                             .no_disk_cache = true,
+                                                             .stop = run->options->stop},
+                                   &worker));
+    // The limit is for one compile or run; here are many, and another process on the machine may
+    // make each of them several times as long.
     double needed_s = fmin(10 * hsc__ablate_group_seconds(t, g), 86400);
-    HSC_GOTO(hsc_lab_worker_call(worker, request, (int64_t)fmax((double)run->options->limit_ns, 1e9 * needed_s), &answer));
+    HSC_GOTO(hsc_lab_worker_call(
+        worker, request, (int64_t)fmax((double)run->options->limit_ns, 1e9 * needed_s), &answer));
     const char *message = answer.status ? hsc_status_message(answer.status) : NULL;
-    if (answer.outcome == HSC_OUTCOME_ABORT && hsc__ablate_stopped(run)) goto done;  // of the interrupt
+    // of the interrupt
+    if (answer.outcome == HSC_OUTCOME_ABORT && hsc__ablate_stopped(run))
+      goto done;
     HSC_GOTO(hsc_store_put_task(run->options->store, run->experiment,
-                                &(hsc_task){.key = key, .status = hsc_outcome_text(answer.outcome), .message = message, .answer = answer.body}));
+                                &(hsc_task){.key = key,
+                                            .status = hsc_outcome_text(answer.outcome),
+                                            .message = message,
+                                            .answer = answer.body}));
     if (answer.outcome != HSC_OUTCOME_OK) {
-      json_array_append_new(json_object_get(run->timing, "failures"), json_pack("{s:s, s:s, s:s}", "task", key, "outcome", hsc_outcome_text(answer.outcome), "message", message));
+      json_array_append_new(json_object_get(run->timing, "failures"),
+                            json_pack("{s:s, s:s, s:s}", "task", key, "outcome",
+                                      hsc_outcome_text(answer.outcome), "message", message));
       goto done;
     }
     answer_body = json_incref(answer.body);
   }
   json_t *series = json_object_get(answer_body, "series");
   take_cells(t, g, process, 0, series, run_names);
-  if (json_object_get(series, "kernel_ns")) take_cells(t, g, process, 1, series, kernel_names);
+  if (json_object_get(series, "kernel_ns"))
+    take_cells(t, g, process, 1, series, kernel_names);
   *out_done = true;
 done:
   json_decref(variants);
@@ -128,14 +175,17 @@ done:
   return status;
 }
 
-// ---- judging --------------------------------------------------------------------------------------------------------
+// ---- judging ------------------------------------------------------------------------------------
 
-static hsc_status *effect_of(const ablate_timing *t, int which, int variant, hsc_effect *out, bool *out_there) {
+static hsc_status *effect_of(
+    const ablate_timing *t, int which, int variant, hsc_effect *out, bool *out_there) {
   int64_t n = (int64_t)t->process_count * t->blocks;
   size_t sizes[MOST_PROCESSES];
-  double *x = hsc_alloc((size_t)(2 * n + 1) * sizeof(double)), *y = x + n;
+  double *x = hsc_alloc((size_t)(2 * n + 1) * sizeof(double));
+  double *y = x + n;
   *out_there = false;
-  if (!x) return hsc_status_out_of_memory();
+  if (!x)
+    return hsc_status_out_of_memory();
   for (int p = 0; p < t->process_count; p++) {
     sizes[p] = (size_t)t->blocks;
     for (int64_t b = 0; b < t->blocks; b++) {
@@ -147,7 +197,8 @@ static hsc_status *effect_of(const ablate_timing *t, int which, int variant, hsc
   hsc_paired paired = {x, y, sizes, (size_t)t->process_count};
   hsc_status *status = NULL;
   if (*out_there)
-    status = hsc_stats_paired_effect(&paired, &(hsc_interval_options){.seed = t->run->options->seed + (uint64_t)variant}, out);
+    status = hsc_stats_paired_effect(
+        &paired, &(hsc_interval_options){.seed = t->run->options->seed + (uint64_t)variant}, out);
   hsc_free(x);
   return status;
 }
@@ -157,13 +208,21 @@ static json_t *effect_json(const ablate_timing *t, int which, int variant, const
   size_t n = 0;
   for (int p = 0; x && p < t->process_count; p++)
     for (int64_t b = 0; b < t->blocks; b++)
-      if (isfinite(*cell(t, which, variant, p, b))) x[n++] = *cell(t, which, variant, p, b) * 1e-9;
-  json_t *out = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s, s:i, s:i, s:o}", "ratio", hsc_json_real(e->ratio.estimate), "low", hsc_json_real(e->ratio.low), "high",
-                          hsc_json_real(e->ratio.high), "median_seconds", hsc_json_real(n ? hsc_stats_median(x, n) : NAN), "p_value", hsc_json_real(e->p_value), "q_value",
-                          hsc_json_real(e->q_value), "placebos_beaten", e->placebos_beaten, "verdict", hsc_verdict_text(e->verdict), "processes", (int)e->process_count,
-                          "blocks", (int)e->block_count, "times_more_needed", hsc_json_real(e->verdict == HSC_VERDICT_CANNOT_TELL ? e->blocks_needed : NAN));
+      if (isfinite(*cell(t, which, variant, p, b)))
+        x[n++] = *cell(t, which, variant, p, b) * 1e-9;
+  json_t *out =
+      json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:s, s:i, s:i, s:o}", "ratio",
+                hsc_json_real(e->ratio.estimate), "low", hsc_json_real(e->ratio.low), "high",
+                hsc_json_real(e->ratio.high), "median_seconds",
+                hsc_json_real(n ? hsc_stats_median(x, n) : NAN), "p_value",
+                hsc_json_real(e->p_value), "q_value", hsc_json_real(e->q_value), "placebos_beaten",
+                e->placebos_beaten, "verdict", hsc_verdict_text(e->verdict), "processes",
+                (int)e->process_count, "blocks", (int)e->block_count, "times_more_needed",
+                hsc_json_real(e->verdict == HSC_VERDICT_CANNOT_TELL ? e->blocks_needed : NAN));
   double more = ceil((e->blocks_needed - 1) * (double)e->block_count * (double)t->iterations);
-  json_object_set_new(out, "more_runs", hsc_json_real(e->verdict == HSC_VERDICT_CANNOT_TELL && more > 0 ? more : NAN));
+  json_object_set_new(
+      out, "more_runs",
+      hsc_json_real(e->verdict == HSC_VERDICT_CANNOT_TELL && more > 0 ? more : NAN));
   hsc_free(x);
   return out;
 }
@@ -171,14 +230,21 @@ static json_t *effect_json(const ablate_timing *t, int which, int variant, const
 // All effects of one kind of time. *out_open: how many can still not be told.
 static hsc_status *judge(ablate_timing *t, int which, int *out_open) {
   ablate_run *run = t->run;
-  int placebos = 0, variants = 0, *numbers = HSC_NEW_ARRAY(run->arena, int, 2 * run->variant_count + 2), *placebo_numbers = numbers + run->variant_count;
-  hsc_effect *effects = hsc_alloc((size_t)(2 * run->variant_count + 2) * sizeof(*effects)), *null = effects + run->variant_count + 1;
+  int placebos = 0;
+  int variants = 0;
+  int *numbers = HSC_NEW_ARRAY(run->arena, int, 2 * run->variant_count + 2);
+  int *placebo_numbers = numbers + run->variant_count;
+  hsc_effect *effects = hsc_alloc((size_t)(2 * run->variant_count + 2) * sizeof(*effects));
+  hsc_effect *null = effects + run->variant_count + 1;
   hsc_status *status = effects ? hsc_arena_status(run->arena) : hsc_status_out_of_memory();
   for (int i = 1; i < run->variant_count && !status; i++) {
-    bool there = false, placebo = run->variants[i].kind == VARIANT_PLACEBO;
-    if (!hsc__ablate_is_timed(run, i)) continue;
+    bool there = false;
+    bool placebo = run->variants[i].kind == VARIANT_PLACEBO;
+    if (!hsc__ablate_is_timed(run, i))
+      continue;
     status = effect_of(t, which, i, placebo ? &null[placebos] : &effects[variants], &there);
-    if (!there) continue;
+    if (!there)
+      continue;
     if (placebo)
       placebo_numbers[placebos++] = i;
     else
@@ -186,13 +252,16 @@ static hsc_status *judge(ablate_timing *t, int which, int *out_open) {
   }
   *out_open = 0;
   if (!status) {
-    hsc_judge_options o = {.margin = t->margin, .highlight_low = run->options->highlight[0], .highlight_high = run->options->highlight[1]};
+    hsc_judge_options o = {.margin = t->margin,
+                           .highlight_low = run->options->highlight[0],
+                           .highlight_high = run->options->highlight[1]};
     hsc_stats_judge(effects, (size_t)variants, null, (size_t)placebos, &o);
     for (int k = 0; k < placebos; k++) {  // each against the others
       hsc_effect others[256];
       int count = 0;
       for (int j = 0; j < placebos && count < 256; j++)
-        if (j != k) others[count++] = null[j];
+        if (j != k)
+          others[count++] = null[j];
       hsc_effect one = null[k];
       hsc_stats_judge(&one, 1, others, (size_t)count, &o);
       null[k] = one;
@@ -221,10 +290,13 @@ static bool all_narrow(const ablate_run *run, double half_width) {
   bool any = false;
   for (int i = 1; i < run->variant_count; i++) {
     const json_t *time = run->variants[i].total_time;
-    double low = hsc_json_number(json_object_get(time, "low")), high = hsc_json_number(json_object_get(time, "high"));
-    if (!time || run->variants[i].kind == VARIANT_PLACEBO) continue;
+    double low = hsc_json_number(json_object_get(time, "low"));
+    double high = hsc_json_number(json_object_get(time, "high"));
+    if (!time || run->variants[i].kind == VARIANT_PLACEBO)
+      continue;
     any = true;
-    if (!((high - low) / 2 <= half_width)) return false;
+    if (!((high - low) / 2 <= half_width))
+      return false;
   }
   return any && half_width > 0;
 }
@@ -234,16 +306,23 @@ static void spread(ablate_run *run) {
   for (int i = 1; i < run->variant_count; i++) {
     ablate_variant *v = &run->variants[i];
     const ablate_variant *first = &run->variants[v->same_as];
-    if (v->kind == VARIANT_PLACEBO || v->same_as == i || v->same_as == 0) continue;
+    if (v->kind == VARIANT_PLACEBO || v->same_as == i || v->same_as == 0)
+      continue;
     v->verdict = first->verdict;
     v->highlight = first->highlight;
-    if (first->total_time && !v->total_time) v->total_time = json_incref(first->total_time);
-    if (first->kernel_time && !v->kernel_time) v->kernel_time = json_incref(first->kernel_time);
+    if (first->total_time && !v->total_time)
+      v->total_time = json_incref(first->total_time);
+    if (first->kernel_time && !v->kernel_time)
+      v->kernel_time = json_incref(first->kernel_time);
   }
 }
 
 static json_t *own_time(const ablate_timing *t, int which) {
-  hsc_effect e = {.ratio = {1, 1, 1}, .p_value = NAN, .q_value = NAN, .verdict = HSC_VERDICT_SAME, .process_count = (size_t)t->process_count,
+  hsc_effect e = {.ratio = {1, 1, 1},
+                  .p_value = NAN,
+                  .q_value = NAN,
+                  .verdict = HSC_VERDICT_SAME,
+                  .process_count = (size_t)t->process_count,
                   .block_count = (size_t)((int64_t)t->process_count * t->blocks)};
   return effect_json(t, which, 0, &e);
 }
@@ -253,30 +332,38 @@ hsc_status *hsc__ablate_time(ablate_run *run) {
   ablate_timing t = {.run = run, .kernels = true};
   hsc_status *status = NULL;
   int open = 0;
-  if (!run->variants[0].ran) return NULL;
+  if (!run->variants[0].ran)
+    return NULL;
   HSC_TRY(plan_groups(&t));
-  if (t.timed_count == 0) return NULL;
-  t.margin = hsc_stats_grade_margin(json_string_value(json_object_get(run->environment, "grade")), o->margin);
+  if (t.timed_count == 0)
+    return NULL;
+  t.margin = hsc_stats_grade_margin(json_string_value(json_object_get(run->environment, "grade")),
+                                    o->margin);
   run->timing = json_pack("{s:[]}", "failures");
   HSC_GOTO(hsc__ablate_plan_times(&t));
   size_t cells = (size_t)run->variant_count * MOST_PROCESSES * (size_t)t.blocks;
   for (int k = 0; k < 2; k++) {
     t.total[k] = hsc_alloc((cells + 1) * sizeof(double));
     t.base[k] = hsc_alloc((cells + 1) * sizeof(double));
-    if (!t.total[k] || !t.base[k]) HSC_GOTO(hsc_status_out_of_memory());
-    for (size_t i = 0; i < cells; i++) t.total[k][i] = t.base[k][i] = NAN;
+    if (!t.total[k] || !t.base[k])
+      HSC_GOTO(hsc_status_out_of_memory());
+    for (size_t i = 0; i < cells; i++)
+      t.total[k][i] = t.base[k][i] = NAN;
   }
   int64_t start = hsc_now_ns() - (int64_t)(t.spent_s * 1e9);
   const char *ended = "every effect was told";
-  // At least the number of processes that was asked for; more while something cannot be told, up to four times as many, while the budget lasts.
+  // At least the number of processes that was asked for; more while something cannot be told, up to
+  // four times as many, while the budget lasts.
   for (int process = 0; process < MOST_PROCESSES; process++) {
-    if (hsc__ablate_stopped(run)) break;
+    if (hsc__ablate_stopped(run))
+      break;
     double spent = (double)(hsc_now_ns() - start) * 1e-9;
     if (process >= 2 && spent > t.budget_s) {
       ended = "the time budget";
       break;
     }
-    if (process >= t.process_least && open == 0) break;
+    if (process >= t.process_least && open == 0)
+      break;
     if (process >= t.process_least && all_narrow(run, o->half_width)) {
       ended = "every interval is narrow enough";
       break;
@@ -285,7 +372,9 @@ hsc_status *hsc__ablate_time(ablate_run *run) {
       ended = "four times the processes";
       break;
     }
-    if (o->progress) o->progress(o->user, process, t.process_least, process ? spent / process * (t.process_least - process) : -1, "timing");
+    if (o->progress)
+      o->progress(o->user, process, t.process_least,
+                  process ? spent / process * (t.process_least - process) : -1, "timing");
     bool any = false;
     for (int g = 0; g < t.group_count && !hsc__ablate_stopped(run); g++) {
       bool done = false;
@@ -304,16 +393,19 @@ hsc_status *hsc__ablate_time(ablate_run *run) {
     HSC_GOTO(judge(&t, 1, &ignored));
     spread(run);
     run->variants[0].total_time = own_time(&t, 0);
-    if (isfinite(*cell(&t, 1, 0, 0, 0))) run->variants[0].kernel_time = own_time(&t, 1);
+    if (isfinite(*cell(&t, 1, 0, 0, 0)))
+      run->variants[0].kernel_time = own_time(&t, 1);
   }
-  HSC_GOTO(hsc__ablate_describe_times(&t, run->interrupted ? "an interrupt" : ended, (double)(hsc_now_ns() - start) * 1e-9));
+  HSC_GOTO(hsc__ablate_describe_times(&t, run->interrupted ? "an interrupt" : ended,
+                                      (double)(hsc_now_ns() - start) * 1e-9));
   json_object_set_new(run->timing, "processes", json_integer(t.process_count));
   json_object_set_new(run->timing, "blocks", json_integer((json_int_t)t.blocks));
   json_object_set_new(run->timing, "iterations", json_integer((json_int_t)t.iterations));
   json_object_set_new(run->timing, "programs", json_integer(t.timed_count));
   json_object_set_new(run->timing, "groups", json_integer(t.group_count));
   json_object_set_new(run->timing, "cannot_tell", json_integer(open));
-  json_object_set_new(run->timing, "ended_by", json_string(run->interrupted ? "an interrupt" : ended));
+  json_object_set_new(run->timing, "ended_by",
+                      json_string(run->interrupted ? "an interrupt" : ended));
   json_object_set_new(run->timing, "seconds", json_real((double)(hsc_now_ns() - start) * 1e-9));
 done:
   json_decref(t.pilot);

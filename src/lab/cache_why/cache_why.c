@@ -10,42 +10,60 @@
 #include "base/wire/wire.h"
 #include "lab/cache_why/cache_why_internal.h"
 
-static const char *const kind_texts[] = {"an entry of hloscope's cache", "a module of Neuron's cache", "a log of JAX", "a program"};
+static const char *const kind_texts[] = {"an entry of hloscope's cache",
+                                         "a module of Neuron's cache", "a log of JAX", "a program"};
 
-void hsc__why_put(hsc_bytes *text, const char *name, hsc_view value) { hsc_bytes_printf(text, "%s\t%.*s\n", name, (int)value.size, value.data); }
+void hsc__why_put(hsc_bytes *text, const char *name, hsc_view value) {
+  hsc_bytes_printf(text, "%s\t%.*s\n", name, (int)value.size, value.data);
+}
 
-static void put(why_side *s, const char *name, hsc_view value) { hsc__why_put(&s->text, name, value); }
+static void put(why_side *s, const char *name, hsc_view value) {
+  hsc__why_put(&s->text, name, value);
+}
 
-// ---- reading a side ---------------------------------------------------------------------------------------------------------------------------
+// ---- reading a side -----------------------------------------------------------------------------
 
 // "--a=1 --b": each flag is an input by its name.
 static void put_flags_of_variable(why_side *s, const char *variable, hsc_view flags) {
   char what[192];
   for (size_t at = 0; at < flags.size;) {
     const char *flag = flags.data + at;
-    size_t length = 0, name = 0;
-    while (at + length < flags.size && flag[length] != ' ') length++;
-    while (name < length && flag[name] != '=') name++;
+    size_t length = 0;
+    size_t name = 0;
+    while (at + length < flags.size && flag[length] != ' ')
+      length++;
+    while (name < length && flag[name] != '=')
+      name++;
     snprintf(what, sizeof what, "%s %.*s", variable, (int)name, flag);
-    if (length) put(s, what, name < length ? (hsc_view){flag + name + 1, length - name - 1} : HSC_VIEW("given"));
+    if (length)
+      put(s, what,
+          name < length ? (hsc_view){flag + name + 1, length - name - 1} : HSC_VIEW("given"));
     at += length + 1;
   }
 }
 
-// CompileOptionsProto, field numbers as in pjrt/pjrt_options.c: replicas, partitions, and each override by its name; what else there is as a hash.
+// CompileOptionsProto, field numbers as in pjrt/pjrt_options.c: replicas, partitions, and each
+// override by its name; what else there is as a hash.
 static void put_override(why_side *s, hsc_view entry) {
   hsc_wire in = hsc_wire_of(entry);
-  char what[192] = "option ", value[64] = "";
+  char what[192] = "option ";
+  char value[64] = "";
   hsc_view text = {NULL, 0};
   for (hsc_wire_field f; hsc_wire_next(&in, &f);) {
-    if (f.number == 1) snprintf(what, sizeof what, "option %.*s", (int)f.bytes.size, f.bytes.data);
-    if (f.number != 2) continue;
+    if (f.number == 1)
+      snprintf(what, sizeof what, "option %.*s", (int)f.bytes.size, f.bytes.data);
+    if (f.number != 2)
+      continue;
     hsc_wire inner = hsc_wire_of(f.bytes);
     for (hsc_wire_field v; hsc_wire_next(&inner, &v);) {
-      if (v.number == 1) text = v.bytes;
-      if (v.number == 2) snprintf(value, sizeof value, "%s", v.value ? "true" : "false");
-      if (v.number == 3) snprintf(value, sizeof value, "%lld", (long long)v.value);
-      if (v.number == 4) snprintf(value, sizeof value, "%.17g", hsc_wire_double(&v));
+      if (v.number == 1)
+        text = v.bytes;
+      if (v.number == 2)
+        snprintf(value, sizeof value, "%s", v.value ? "true" : "false");
+      if (v.number == 3)
+        snprintf(value, sizeof value, "%lld", (long long)v.value);
+      if (v.number == 4)
+        snprintf(value, sizeof value, "%.17g", hsc_wire_double(&v));
     }
   }
   put(s, what, text.data ? text : hsc_view_of(value));
@@ -67,10 +85,14 @@ static void put_options(why_side *s, hsc_view hex) {
       hsc_wire inner = hsc_wire_of(f.bytes);
       for (hsc_wire_field v; hsc_wire_next(&inner, &v);) {
         snprintf(number, sizeof number, "%lld", (long long)v.value);
-        if (v.number == 4) put(s, "replicas", hsc_view_of(number));
-        else if (v.number == 5) put(s, "partitions", hsc_view_of(number));
-        else if (v.type == HSC_WIRE_BYTES) hsc_bytes_append(&rest, v.bytes.data, v.bytes.size);
-        else hsc_bytes_append(&rest, &v.value, sizeof v.value);
+        if (v.number == 4)
+          put(s, "replicas", hsc_view_of(number));
+        else if (v.number == 5)
+          put(s, "partitions", hsc_view_of(number));
+        else if (v.type == HSC_WIRE_BYTES)
+          hsc_bytes_append(&rest, v.bytes.data, v.bytes.size);
+        else
+          hsc_bytes_append(&rest, &v.value, sizeof v.value);
       }
     } else if (f.type == HSC_WIRE_BYTES) {
       hsc_bytes_append(&rest, f.bytes.data, f.bytes.size);
@@ -80,7 +102,9 @@ static void put_options(why_side *s, hsc_view hex) {
   }
   if (rest.size || in.error) {
     char hash[33];
-    hsc_hash128_hex(hsc_hash128_of(in.error ? hsc_bytes_text(&bytes) : rest.data, in.error ? bytes.size : rest.size, 0), hash);
+    hsc_hash128_hex(hsc_hash128_of(in.error ? hsc_bytes_text(&bytes) : rest.data,
+                                   in.error ? bytes.size : rest.size, 0),
+                    hash);
     put(s, "other options", hsc_view_of(hash));
   }
   hsc_bytes_deinit(&bytes);
@@ -91,17 +115,24 @@ static hsc_status *read_entry(why_side *s) {
   static const char *const flag_variables[] = {"XLA_FLAGS", "LIBTPU_INIT_ARGS", "NEURON_CC_FLAGS"};
   hsc_status *status = hsc_disk_cache_read(s->path, &s->key, NULL, NULL);
   for (const char *at = hsc_bytes_text(&s->key); !status && *at;) {
-    size_t length = strcspn(at, "\n"), name = strcspn(at, " \n");
+    size_t length = strcspn(at, "\n");
+    size_t name = strcspn(at, " \n");
     char what[64];
     bool flags = false;
     snprintf(what, sizeof what, "%.*s", (int)name, at);
-    hsc_view value = name < length ? (hsc_view){at + name + 1, length - name - 1} : (hsc_view){"", 0};
-    for (size_t i = 0; i < HSC_COUNT_OF(flag_variables); i++) flags |= !strcmp(what, flag_variables[i]);
+    hsc_view value =
+        name < length ? (hsc_view){at + name + 1, length - name - 1} : (hsc_view){"", 0};
+    for (size_t i = 0; i < HSC_COUNT_OF(flag_variables); i++)
+      flags |= !strcmp(what, flag_variables[i]);
     bool hex = !strcmp(what, "options") && value.size % 2 == 0;
-    for (size_t i = 0; i < value.size && hex; i++) hex = strchr("0123456789abcdef", value.data[i]) != NULL;
-    if (flags) put_flags_of_variable(s, what, value);
-    else if (hex) put_options(s, value);
-    else put(s, what, value);
+    for (size_t i = 0; i < value.size && hex; i++)
+      hex = strchr("0123456789abcdef", value.data[i]) != NULL;
+    if (flags)
+      put_flags_of_variable(s, what, value);
+    else if (hex)
+      put_options(s, value);
+    else
+      put(s, what, value);
     at += length + (at[length] == '\n');
   }
   return status;
@@ -116,33 +147,45 @@ static void put_flags(why_side *s, const char *text) {
     snprintf(what, sizeof what, "flag %.*s", (int)(name < length ? name : length), at);
     put(s, what, name < length ? (hsc_view){at + name + 1, length - name - 1} : HSC_VIEW("given"));
     at += length;
-    if (*at) at++;
+    if (*at)
+      at++;
   }
 }
 
 static void read_program(why_side *s, const char *path) {
   hsc_status *status = hsc_program_read_file(path, &s->module);
-  if (status) s->module = NULL;
+  if (status)
+    s->module = NULL;
   hsc_status_free(status);
 }
 
 static hsc_status *read_neuron(why_side *s) {
   const char *end = s->path + strlen(s->path);
-  while (end > s->path && end[-1] == '/') end--;
+  while (end > s->path && end[-1] == '/')
+    end--;
   const char *name = end;
-  while (name > s->path && name[-1] != '/') name--;
-  const char *compiler_end = name > s->path ? name - 1 : name, *compiler = compiler_end;
-  while (compiler > s->path && compiler[-1] != '/') compiler--;
-  if (hsc_starts_with(compiler, "neuronxcc-")) put(s, "compiler", (hsc_view){compiler, (size_t)(compiler_end - compiler)});
+  while (name > s->path && name[-1] != '/')
+    name--;
+  const char *compiler_end = name > s->path ? name - 1 : name;
+  const char *compiler = compiler_end;
+  while (compiler > s->path && compiler[-1] != '/')
+    compiler--;
+  if (hsc_starts_with(compiler, "neuronxcc-"))
+    put(s, "compiler", (hsc_view){compiler, (size_t)(compiler_end - compiler)});
   const char *plus = memchr(name, '+', (size_t)(end - name));
   put(s, "program", (hsc_view){name + 7, (size_t)((plus ? plus : end) - name) - 7});
-  if (plus) put(s, "flags", (hsc_view){plus + 1, (size_t)(end - plus) - 1});
-  static const char *const flag_files[] = {"compile_flags.json", "compile_flags.txt"}, *const programs[] = {"model.hlo_module.pb", "model.hlo.pb", "model.hlo_module.pb.gz"};
+  if (plus)
+    put(s, "flags", (hsc_view){plus + 1, (size_t)(end - plus) - 1});
+  static const char *const flag_files[] = {"compile_flags.json", "compile_flags.txt"};
+  static const char *const programs[] = {"model.hlo_module.pb", "model.hlo.pb",
+                                         "model.hlo_module.pb.gz"};
   for (size_t i = 0; i < HSC_COUNT_OF(flag_files); i++) {
-    hsc_bytes path = {0}, text = {0};
+    hsc_bytes path = {0};
+    hsc_bytes text = {0};
     hsc_bytes_printf(&path, "%s/%s", s->path, flag_files[i]);
     hsc_status *status = hsc_file_read(hsc_bytes_text(&path), &text);
-    if (!status) put_flags(s, hsc_bytes_text(&text));
+    if (!status)
+      put_flags(s, hsc_bytes_text(&text));
     hsc_status_free(status);
     hsc_bytes_deinit(&path);
     hsc_bytes_deinit(&text);
@@ -150,20 +193,23 @@ static hsc_status *read_neuron(why_side *s) {
   for (size_t i = 0; i < HSC_COUNT_OF(programs) && !s->module; i++) {
     hsc_bytes path = {0};
     hsc_bytes_printf(&path, "%s/%s", s->path, programs[i]);
-    if (hsc_file_exists(hsc_bytes_text(&path))) read_program(s, hsc_bytes_text(&path));
+    if (hsc_file_exists(hsc_bytes_text(&path)))
+      read_program(s, hsc_bytes_text(&path));
     hsc_bytes_deinit(&path);
   }
   return hsc_bytes_status(&s->text);
 }
 
 static void put_program_facts(why_side *s) {
-  if (!s->module) return;
+  if (!s->module)
+    return;
   char fingerprint[33];
   hsc_bytes shapes = {0};
   hsc_hash128_hex(hsc_module_fingerprint(s->module), fingerprint);
   put(s, "fingerprint", hsc_view_of(fingerprint));
   for (int p = 0; p < s->module->entry->parameter_count; p++) {
-    if (p) hsc_bytes_append_text(&shapes, ", ");
+    if (p)
+      hsc_bytes_append_text(&shapes, ", ");
     hsc_shape_print(&s->module->entry->parameters[p]->shape, false, &shapes);
   }
   put(s, "parameters", hsc_bytes_view(&shapes));
@@ -176,10 +222,13 @@ static void put_program_facts(why_side *s) {
 static hsc_status *read_side(const char *path, why_side *s) {
   struct stat info;
   s->path = path;
-  if (stat(path, &info)) return HSC_ERR(NOT_FOUND, "%s: there is no such entry, folder or file", path);
+  if (stat(path, &info))
+    return HSC_ERR(NOT_FOUND, "%s: there is no such entry, folder or file", path);
   if (S_ISDIR(info.st_mode)) {
     const char *name = strstr(path, "MODULE_");
-    if (!name) return HSC_ERR(INVALID_ARGUMENT, "%s: a folder, but not one of Neuron's modules (MODULE_...)", path);
+    if (!name)
+      return HSC_ERR(INVALID_ARGUMENT, "%s: a folder, but not one of Neuron's modules (MODULE_...)",
+                     path);
     s->kind = SIDE_NEURON;
     HSC_TRY(read_neuron(s));
     put_program_facts(s);
@@ -205,11 +254,15 @@ static hsc_status *read_side(const char *path, why_side *s) {
   return hsc_bytes_status(&s->text);
 }
 
-// ---- comparing --------------------------------------------------------------------------------------------------------------------------------
+// ---- comparing ----------------------------------------------------------------------------------
 
-const char *hsc__why_value(const char *text, const char *name, size_t name_length, size_t *out_length) {
+const char *hsc__why_value(const char *text,
+                           const char *name,
+                           size_t name_length,
+                           size_t *out_length) {
   for (const char *at = text; *at;) {
-    size_t line = strcspn(at, "\n"), tab = strcspn(at, "\t");
+    size_t line = strcspn(at, "\n");
+    size_t tab = strcspn(at, "\t");
     if (tab == name_length && !memcmp(at, name, tab)) {
       *out_length = line - tab - 1;
       return at + tab + 1;
@@ -222,15 +275,22 @@ const char *hsc__why_value(const char *text, const char *name, size_t name_lengt
 static bool has_word(hsc_view text, const char *word, size_t length) {
   for (size_t at = 0; at + length <= text.size;) {
     size_t end = at;
-    while (end < text.size && text.data[end] != ' ') end++;
-    if (end - at == length && !memcmp(text.data + at, word, length)) return true;
+    while (end < text.size && text.data[end] != ' ')
+      end++;
+    if (end - at == length && !memcmp(text.data + at, word, length))
+      return true;
     at = end + 1;
   }
   return false;
 }
 
 // Of two long lists of words only what the other has not is worth reading.
-static void add_value(hsc_table *table, const char *value, size_t length, const char *other, size_t other_length, bool equal) {
+static void add_value(hsc_table *table,
+                      const char *value,
+                      size_t length,
+                      const char *other,
+                      size_t other_length,
+                      bool equal) {
   enum { SHORT = 120 };
   if (!value) {
     hsc_table_missing(table);
@@ -238,26 +298,37 @@ static void add_value(hsc_table *table, const char *value, size_t length, const 
     hsc_table_printf(table, "%.*s", (int)length, value);
   } else {
     hsc_bytes words = {0};
-    int count = 0, same = 0;
+    int count = 0;
+    int same = 0;
     for (size_t at = 0; at < length;) {
       size_t word = 0;
-      while (at + word < length && value[at + word] != ' ') word++;
+      while (at + word < length && value[at + word] != ' ')
+        word++;
       bool both = other && has_word((hsc_view){other, other_length}, value + at, word);
-      if (word && !both) hsc_bytes_printf(&words, "%.*s ", (int)word, value + at);
+      if (word && !both)
+        hsc_bytes_printf(&words, "%.*s ", (int)word, value + at);
       count += word > 0;
       same += word > 0 && both;
       at += word + 1;
     }
-    hsc_bytes_printf(&words, words.size ? "and %d more that both have" : "%d words", words.size ? same : count);
+    hsc_bytes_printf(&words, words.size ? "and %d more that both have" : "%d words",
+                     words.size ? same : count);
     hsc_table_text(table, hsc_bytes_text(&words));
     hsc_bytes_deinit(&words);
   }
 }
 
-static void add_row(hsc_table *table, const char *program, const char *name, size_t name_length, hsc_view a, hsc_view b, bool *same) {
+static void add_row(hsc_table *table,
+                    const char *program,
+                    const char *name,
+                    size_t name_length,
+                    hsc_view a,
+                    hsc_view b,
+                    bool *same) {
   bool equal = a.data && b.data && hsc_view_equals(a, b);
   hsc_table_row(table);
-  if (program) hsc_table_text(table, program);
+  if (program)
+    hsc_table_text(table, program);
   hsc_table_printf(table, "%.*s", (int)name_length, name);
   add_value(table, a.data, a.size, b.data, b.size, equal);
   add_value(table, b.data, b.size, a.data, a.size, equal);
@@ -265,15 +336,22 @@ static void add_row(hsc_table *table, const char *program, const char *name, siz
   *same &= equal;
 }
 
-void hsc__why_rows(hsc_table *table, const char *program, const char *first, const char *second, bool *same) {
-  for (int pass = 0; pass < 2; pass++) {   // all of the first, then what only the second has
-    const char *from = pass ? second : first, *other = pass ? first : second;
+void hsc__why_rows(
+    hsc_table *table, const char *program, const char *first, const char *second, bool *same) {
+  for (int pass = 0; pass < 2; pass++) {  // all of the first, then what only the second has
+    const char *from = pass ? second : first;
+    const char *other = pass ? first : second;
     for (const char *at = from; *at;) {
-      size_t line = strcspn(at, "\n"), tab = strcspn(at, "\t"), length = 0;
+      size_t line = strcspn(at, "\n");
+      size_t tab = strcspn(at, "\t");
+      size_t length = 0;
       const char *value = hsc__why_value(other, at, tab, &length);
-      hsc_view here = {at + tab + 1, line - tab - 1}, there = {value, length};
-      if (!pass) add_row(table, program, at, tab, here, there, same);
-      else if (!value) add_row(table, program, at, tab, there, here, same);
+      hsc_view here = {at + tab + 1, line - tab - 1};
+      hsc_view there = {value, length};
+      if (!pass)
+        add_row(table, program, at, tab, here, there, same);
+      else if (!value)
+        add_row(table, program, at, tab, there, here, same);
       at += line + (at[line] == '\n');
     }
   }
@@ -281,15 +359,20 @@ void hsc__why_rows(hsc_table *table, const char *program, const char *first, con
 
 // The first line in which two programs differ, as XLA prints them without names of source lines.
 static void note_first_difference(hsc_table *table, const why_side *a, const why_side *b) {
-  if (!a->module || !b->module) return;
-  hsc_bytes x = {0}, y = {0};
+  if (!a->module || !b->module)
+    return;
+  hsc_bytes x = {0};
+  hsc_bytes y = {0};
   const hsc_print_options options = {.no_metadata = true, .no_layouts = true};
   hsc_module_print(a->module, &options, &x);
   hsc_module_print(b->module, &options, &y);
-  const char *p = hsc_bytes_text(&x), *q = hsc_bytes_text(&y);
+  const char *p = hsc_bytes_text(&x);
+  const char *q = hsc_bytes_text(&y);
   int line = 1;
-  for (p += strcspn(p, "\n"), q += strcspn(q, "\n"); *p && *q; line++) {   // the first line names the module
-    size_t n = strcspn(p + 1, "\n"), m = strcspn(q + 1, "\n");
+  // the first line names the module
+  for (p += strcspn(p, "\n"), q += strcspn(q, "\n"); *p && *q; line++) {
+    size_t n = strcspn(p + 1, "\n");
+    size_t m = strcspn(q + 1, "\n");
     if (n != m || memcmp(p + 1, q + 1, n)) {
       hsc_table_note(table, "the programs differ first in line %d:", line + 1);
       hsc_table_note(table, "  first  %.*s", (int)(n > 300 ? 300 : n), p + 1);
@@ -306,7 +389,8 @@ static void note_first_difference(hsc_table *table, const why_side *a, const why
 static hsc_status *fill(hsc_table *table, const why_side *a, const why_side *b, bool *out_same) {
   static const char *const columns[] = {"program", "input", "first", "second", "same"};
   bool programs = a->kind == SIDE_JAX_LOG;
-  for (size_t i = programs ? 0 : 1; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i], "");
+  for (size_t i = programs ? 0 : 1; i < HSC_COUNT_OF(columns); i++)
+    hsc_table_column(table, columns[i], "");
   *out_same = true;
   if (programs) {
     hsc__why_jax_programs(table, a, b, out_same);
@@ -316,20 +400,28 @@ static hsc_status *fill(hsc_table *table, const why_side *a, const why_side *b, 
   note_first_difference(table, a, b);
   if (*out_same && !hsc_view_equals(hsc_bytes_view(&a->key), hsc_bytes_view(&b->key))) {
     *out_same = false;
-    hsc_table_note(table, "the flags are the same, but in another order, and the key has them as they stand");
+    hsc_table_note(
+        table, "the flags are the same, but in another order, and the key has them as they stand");
   }
-  if (*out_same) hsc_table_note(table, "nothing differs: the second should have been found; if it was not, it was removed, damaged, or looked for elsewhere");
+  if (*out_same)
+    hsc_table_note(table,
+                   "nothing differs: the second should have been found; if it was not, it was "
+                   "removed, damaged, or looked for elsewhere");
   return NULL;
 }
 
-hsc_status *hsc_cache_why(const char *first_path, const char *second_path, hsc_table **out_table, bool *out_same) {
+hsc_status *hsc_cache_why(const char *first_path,
+                          const char *second_path,
+                          hsc_table **out_table,
+                          bool *out_same) {
   why_side sides[2] = {{0}};
   hsc_status *status = NULL;
   *out_table = NULL;
   HSC_GOTO(read_side(first_path, &sides[0]));
   HSC_GOTO(read_side(second_path, &sides[1]));
   if (sides[0].kind != sides[1].kind)
-    HSC_GOTO(HSC_ERR(INVALID_ARGUMENT, "%s is %s, %s is %s: two of a kind are needed", first_path, kind_texts[sides[0].kind], second_path, kind_texts[sides[1].kind]));
+    HSC_GOTO(HSC_ERR(INVALID_ARGUMENT, "%s is %s, %s is %s: two of a kind are needed", first_path,
+                     kind_texts[sides[0].kind], second_path, kind_texts[sides[1].kind]));
   HSC_GOTO(hsc_table_create("why", out_table));
   HSC_GOTO(fill(*out_table, &sides[0], &sides[1], out_same));
 done:

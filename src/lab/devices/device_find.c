@@ -13,12 +13,12 @@ static const int64_t ASK_LIMIT_NS = INT64_C(5) * 1000000000;
 
 static const hsc_vendor VENDORS[] = {
 #define VENDOR(name, library, sites, places, pip, hardware, env) \
-  {.device = name,                                                \
-   .file = library,                                               \
-   .in_python = sites,                                            \
-   .elsewhere = places,                                           \
-   .packages = pip,                                               \
-   .on_hardware = hardware,                                       \
+  {.device = name, \
+   .file = library, \
+   .in_python = sites, \
+   .elsewhere = places, \
+   .packages = pip, \
+   .on_hardware = hardware, \
    .environment = env},
 #include "lab/devices/vendors.def"
 #undef VENDOR
@@ -26,47 +26,62 @@ static const hsc_vendor VENDORS[] = {
 
 const hsc_vendor *hsc_vendor_get(const char *device) {
   for (size_t i = 0; i < HSC_COUNT_OF(VENDORS); i++)
-    if (!strcmp(VENDORS[i].device, device)) return &VENDORS[i];
+    if (!strcmp(VENDORS[i].device, device))
+      return &VENDORS[i];
   return NULL;
 }
 
 // The next of `text`'s words between separators, in the arena; NULL at the end. *at moves.
 static const char *next_word(const char **at, const char *separators, hsc_arena *arena) {
   *at += strspn(*at, separators);
-  if (!**at) return NULL;
+  if (!**at)
+    return NULL;
   size_t length = strcspn(*at, separators);
   const char *word = hsc_arena_strndup(arena, *at, length);
   *at += length;
   return word;
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int by_name(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
-// Names in a directory that end in `suffix` (or start with `prefix`), sorted; none when it cannot be read.
-static size_t list_dir(const char *dir, const char *prefix, const char *suffix, hsc_arena *arena, const char **names,
+// Names in a directory that end in `suffix` (or start with `prefix`), sorted; none when it cannot
+// be read.
+static size_t list_dir(const char *dir,
+                       const char *prefix,
+                       const char *suffix,
+                       hsc_arena *arena,
+                       const char **names,
                        size_t room) {
   DIR *open = opendir(dir);
   size_t count = 0;
   for (struct dirent *e; open && count < room && (e = readdir(open));)
-    if (e->d_name[0] != '.' && hsc_starts_with(e->d_name, prefix) && hsc_ends_with(e->d_name, suffix))
+    if (e->d_name[0] != '.' && hsc_starts_with(e->d_name, prefix) &&
+        hsc_ends_with(e->d_name, suffix))
       names[count++] = hsc_arena_strdup(arena, e->d_name);
-  if (open) closedir(open);
-  if (count) qsort(names, count, sizeof *names, by_name);
+  if (open)
+    closedir(open);
+  if (count)
+    qsort(names, count, sizeof *names, by_name);
   return count;
 }
 
-// ---- Pythons --------------------------------------------------------------------------------------------------------
+// ---- Pythons ------------------------------------------------------------------------------------
 
 static void add_site(const char *path, const char **sites, size_t *count) {
-  if (!path || *count + 1 >= MOST_SITES || !hsc_file_exists(path)) return;
+  if (!path || *count + 1 >= MOST_SITES || !hsc_file_exists(path))
+    return;
   for (size_t i = 0; i < *count; i++)
-    if (!strcmp(sites[i], path)) return;
+    if (!strcmp(sites[i], path))
+      return;
   sites[(*count)++] = path;
 }
 
 // <prefix>/lib/python3.N/{site,dist}-packages and Debian's <prefix>/lib/python3/dist-packages.
 static void add_prefix(const char *prefix, hsc_arena *arena, const char **sites, size_t *count) {
-  const char *versions[16], *lib = hsc_arena_printf(arena, "%s/lib", prefix);
+  const char *versions[16];
+  const char *lib = hsc_arena_printf(arena, "%s/lib", prefix);
   size_t version_count = list_dir(lib, "python3", "", arena, versions, HSC_COUNT_OF(versions));
   for (size_t i = version_count; i-- > 0;) {
     add_site(hsc_arena_printf(arena, "%s/%s/site-packages", lib, versions[i]), sites, count);
@@ -74,30 +89,38 @@ static void add_prefix(const char *prefix, hsc_arena *arena, const char **sites,
   }
 }
 
-// The directory above the one that holds the program `name` on PATH: where a Python's lib is. NULL when it is not there.
+// The directory above the one that holds the program `name` on PATH: where a Python's lib is. NULL
+// when it is not there.
 static const char *prefix_on_path(const char *name, hsc_arena *arena) {
   const char *path = getenv("PATH");
   for (const char *at = path ? path : "", *dir; (dir = next_word(&at, ":", arena));)
-    if (access(hsc_arena_printf(arena, "%s/%s", dir, name), X_OK) == 0) return hsc_arena_printf(arena, "%s/..", dir);
+    if (access(hsc_arena_printf(arena, "%s/%s", dir, name), X_OK) == 0)
+      return hsc_arena_printf(arena, "%s/..", dir);
   return NULL;
 }
 
-// A python3 that is a script which starts another one (pyenv, asdf) has no lib beside it: it is asked.
+// A python3 that is a script which starts another one (pyenv, asdf) has no lib beside it: it is
+// asked.
 static void add_asked(hsc_arena *arena, const char **sites, size_t *count) {
-  static const char question[] = "import os, sysconfig; os.write(3, (sysconfig.get_path('purelib') + '\\n').encode())";
+  static const char question[] =
+      "import os, sysconfig; os.write(3, (sysconfig.get_path('purelib') + '\\n').encode())";
   const char *const argv[] = {"python3", "-S", "-c", question, NULL};
   hsc_child *child = NULL;
   hsc_bytes line = {0};
   hsc_status *status = hsc_child_start(&(hsc_child_options){.argv = argv}, &child);
-  if (!status) status = hsc_child_read_line(child, ASK_LIMIT_NS, &line);
-  if (!status) add_site(hsc_arena_strdup(arena, hsc_bytes_text(&line)), sites, count);
+  if (!status)
+    status = hsc_child_read_line(child, ASK_LIMIT_NS, &line);
+  if (!status)
+    add_site(hsc_arena_strdup(arena, hsc_bytes_text(&line)), sites, count);
   hsc_status_free(status);  // a Python that does not answer has nothing for us
   hsc_bytes_deinit(&line);
   hsc_child_destroy(child);
 }
 
 hsc_status *hsc_python_sites(hsc_arena *arena, const char *const **out_sites) {
-  const char *named = getenv("HLOSCOPE_PYTHON"), *active = getenv("VIRTUAL_ENV"), *home = getenv("HOME");
+  const char *named = getenv("HLOSCOPE_PYTHON");
+  const char *active = getenv("VIRTUAL_ENV");
+  const char *home = getenv("HOME");
   const char **sites = HSC_NEW_ARRAY(arena, const char *, MOST_SITES);
   size_t count = 0;
   char *cache = NULL;
@@ -107,16 +130,20 @@ hsc_status *hsc_python_sites(hsc_arena *arena, const char *const **out_sites) {
   HSC_TRY(hsc_arena_status(arena));
   if (named && *named) {
     const char *slash = strrchr(named, '/');
-    add_prefix(slash ? hsc_arena_printf(arena, "%.*s/..", (int)(slash - named), named) : prefix_on_path(named, arena),
+    add_prefix(slash ? hsc_arena_printf(arena, "%.*s/..", (int)(slash - named), named)
+                     : prefix_on_path(named, arena),
                arena, sites, &count);
   }
-  if (active && *active) add_prefix(active, arena, sites, &count);
+  if (active && *active)
+    add_prefix(active, arena, sites, &count);
   const char *system = prefix_on_path("python3", arena);
   if (system) {
     size_t before = count;
     add_prefix(system, arena, sites, &count);
-    if (count == before) add_asked(arena, sites, &count);
-    if (home) add_prefix(hsc_arena_printf(arena, "%s/.local", home), arena, sites, &count);
+    if (count == before)
+      add_asked(arena, sites, &count);
+    if (home)
+      add_prefix(hsc_arena_printf(arena, "%s/.local", home), arena, sites, &count);
   }
   add_prefix(own, arena, sites, &count);
   sites[count] = NULL;
@@ -124,7 +151,7 @@ hsc_status *hsc_python_sites(hsc_arena *arena, const char *const **out_sites) {
   return hsc_arena_status(arena);
 }
 
-// ---- one vendor's plugin --------------------------------------------------------------------------------------------
+// ---- one vendor's plugin ------------------------------------------------------------------------
 
 static bool is_file(const char *path, const char **out_path, hsc_bytes *looked) {
   if (path && access(path, R_OK) == 0) {
@@ -135,66 +162,86 @@ static bool is_file(const char *path, const char **out_path, hsc_bytes *looked) 
   return false;
 }
 
-static bool find_plugin(const hsc_vendor *vendor, hsc_arena *arena, const char *const *sites, hsc_bytes *looked,
+static bool find_plugin(const hsc_vendor *vendor,
+                        hsc_arena *arena,
+                        const char *const *sites,
+                        hsc_bytes *looked,
                         const char **out) {
-  const char *own = getenv("HLOSCOPE_PLUGIN_PATH"), *jax = getenv("PJRT_NAMES_AND_LIBRARY_PATHS");
+  const char *own = getenv("HLOSCOPE_PLUGIN_PATH");
+  const char *jax = getenv("PJRT_NAMES_AND_LIBRARY_PATHS");
   for (const char *at = own ? own : "", *item; (item = next_word(&at, ":", arena));) {
     const char *name = strrchr(item, '/');
-    if (!strcmp(name ? name + 1 : item, vendor->file) && is_file(item, out, looked)) return true;
-    if (!hsc_ends_with(item, ".so") && is_file(hsc_arena_printf(arena, "%s/%s", item, vendor->file), out, looked))
+    if (!strcmp(name ? name + 1 : item, vendor->file) && is_file(item, out, looked))
+      return true;
+    if (!hsc_ends_with(item, ".so") &&
+        is_file(hsc_arena_printf(arena, "%s/%s", item, vendor->file), out, looked))
       return true;
   }
   for (const char *at = jax ? jax : "", *item; (item = next_word(&at, ",", arena));) {
     const char *colon = strchr(item, ':');
-    if (colon && !strncmp(item, vendor->device, (size_t)(colon - item)) && !vendor->device[colon - item] &&
-        hsc_ends_with(colon, ".so") && is_file(colon + 1, out, looked))
+    if (colon && !strncmp(item, vendor->device, (size_t)(colon - item)) &&
+        !vendor->device[colon - item] && hsc_ends_with(colon, ".so") &&
+        is_file(colon + 1, out, looked))
       return true;
   }
   const char *tpu = getenv("TPU_LIBRARY_PATH");
-  if (!strcmp(vendor->device, "tpu") && tpu && *tpu && is_file(hsc_arena_strdup(arena, tpu), out, looked)) return true;
+  if (!strcmp(vendor->device, "tpu") && tpu && *tpu &&
+      is_file(hsc_arena_strdup(arena, tpu), out, looked))
+    return true;
   for (size_t i = 0; sites[i]; i++)
     for (const char *at = vendor->in_python, *dir; (dir = next_word(&at, " ", arena));)
-      if (is_file(hsc_arena_printf(arena, "%s/%s/%s", sites[i], dir, vendor->file), out, looked)) return true;
+      if (is_file(hsc_arena_printf(arena, "%s/%s/%s", sites[i], dir, vendor->file), out, looked))
+        return true;
   for (const char *at = vendor->elsewhere, *dir; (dir = next_word(&at, " ", arena));)
-    if (is_file(hsc_arena_printf(arena, "%s/%s", dir, vendor->file), out, looked)) return true;
+    if (is_file(hsc_arena_printf(arena, "%s/%s", dir, vendor->file), out, looked))
+      return true;
   return false;
 }
 
-hsc_status *hsc_vendor_plugin_path(const hsc_vendor *vendor, hsc_arena *arena, const char **out_path) {
+hsc_status *hsc_vendor_plugin_path(const hsc_vendor *vendor,
+                                   hsc_arena *arena,
+                                   const char **out_path) {
   const char *const *sites;
   hsc_bytes looked = {0};
   HSC_TRY(hsc_python_sites(arena, &sites));
   bool found = find_plugin(vendor, arena, sites, &looked, out_path);
   hsc_status *status = hsc_arena_status(arena);
   if (!status && !found) {
-    status = HSC_ERR(NOT_FOUND, "%s: its plugin %s is not on this machine", vendor->device, vendor->file);
+    status = HSC_ERR(NOT_FOUND, "%s: its plugin %s is not on this machine", vendor->device,
+                     vendor->file);
     status = hsc_status_note(status, "looked at %s", hsc_bytes_text(&looked));
     status = *vendor->packages
                  ? hsc_status_hint(status, "hloscope devices --install %s", vendor->device)
-                 : hsc_status_hint(status, "install the vendor's own package, or say where its plugin is: "
-                                           "HLOSCOPE_PLUGIN_PATH=DIRECTORY");
+                 : hsc_status_hint(status,
+                                   "install the vendor's own package, or say where its plugin is: "
+                                   "HLOSCOPE_PLUGIN_PATH=DIRECTORY");
   }
   hsc_bytes_deinit(&looked);
   return status;
 }
 
 // The hardware of a vendor as the kernel shows it; only asked where it decides something.
-static bool has_tpu(void) { return hsc_file_exists("/dev/accel0") || hsc_file_exists("/dev/vfio/0"); }
+static bool has_tpu(void) {
+  return hsc_file_exists("/dev/accel0") || hsc_file_exists("/dev/vfio/0");
+}
 
-hsc_status *hsc_vendor_environment(const hsc_vendor *vendor, bool ahead_of_time, hsc_arena *arena,
+hsc_status *hsc_vendor_environment(const hsc_vendor *vendor,
+                                   bool ahead_of_time,
+                                   hsc_arena *arena,
                                    const char *const **out_environment) {
   const char **list = HSC_NEW_ARRAY(arena, const char *, 16);
   size_t count = 0;
   HSC_TRY(hsc_arena_status(arena));
   bool on_hardware = !ahead_of_time && !strcmp(vendor->device, "tpu") && has_tpu();
-  for (const char *at = on_hardware ? "" : vendor->environment, *item; count < 15 && (item = next_word(&at, " ", arena));)
+  for (const char *at = on_hardware ? "" : vendor->environment, *item;
+       count < 15 && (item = next_word(&at, " ", arena));)
     list[count++] = item;
   list[count] = NULL;
   *out_environment = list;
   return hsc_arena_status(arena);
 }
 
-// ---- all others -----------------------------------------------------------------------------------------------------
+// ---- all others ---------------------------------------------------------------------------------
 
 typedef struct plugin_list {
   hsc_arena *arena;
@@ -203,12 +250,16 @@ typedef struct plugin_list {
 } plugin_list;
 
 static void add_plugin(plugin_list *list, const char *name, const char *path, const char *where) {
-  const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
-  if (list->count >= MOST_PLUGINS || access(path, R_OK) != 0) return;
+  const char *slash = strrchr(path, '/');
+  const char *file = slash ? slash + 1 : path;
+  if (list->count >= MOST_PLUGINS || access(path, R_OK) != 0)
+    return;
   for (size_t i = 0; i < HSC_COUNT_OF(VENDORS); i++)  // has a row of its own
-    if (!strcmp(file, VENDORS[i].file)) return;
+    if (!strcmp(file, VENDORS[i].file))
+      return;
   for (size_t i = 0; i < list->count; i++)
-    if (!strcmp(list->plugins[i].path, path)) return;
+    if (!strcmp(list->plugins[i].path, path))
+      return;
   list->plugins[list->count++] = (hsc_found_plugin){.name = name, .path = path, .where = where};
 }
 
@@ -216,17 +267,21 @@ static void add_directory(plugin_list *list, const char *dir, const char *name, 
   const char *files[MOST_PLUGINS];
   size_t count = list_dir(dir, "", ".so", list->arena, files, HSC_COUNT_OF(files));
   for (size_t i = 0; i < count; i++)
-    add_plugin(list, name ? name : files[i], hsc_arena_printf(list->arena, "%s/%s", dir, files[i]), where);
+    add_plugin(list, name ? name : files[i], hsc_arena_printf(list->arena, "%s/%s", dir, files[i]),
+               where);
 }
 
 hsc_status *hsc_plugins_find(hsc_arena *arena, hsc_found_plugin **out_plugins, size_t *out_count) {
-  const char *own = getenv("HLOSCOPE_PLUGIN_PATH"), *jax = getenv("PJRT_NAMES_AND_LIBRARY_PATHS");
-  plugin_list list = {.arena = arena, .plugins = HSC_NEW_ARRAY(arena, hsc_found_plugin, MOST_PLUGINS)};
+  const char *own = getenv("HLOSCOPE_PLUGIN_PATH");
+  const char *jax = getenv("PJRT_NAMES_AND_LIBRARY_PATHS");
+  plugin_list list = {.arena = arena,
+                      .plugins = HSC_NEW_ARRAY(arena, hsc_found_plugin, MOST_PLUGINS)};
   const char *const *sites;
   HSC_TRY(hsc_python_sites(arena, &sites));
   for (const char *at = own ? own : "", *item; (item = next_word(&at, ":", arena));) {
     if (hsc_ends_with(item, ".so"))
-      add_plugin(&list, strrchr(item, '/') ? strrchr(item, '/') + 1 : item, item, "HLOSCOPE_PLUGIN_PATH");
+      add_plugin(&list, strrchr(item, '/') ? strrchr(item, '/') + 1 : item, item,
+                 "HLOSCOPE_PLUGIN_PATH");
     else
       add_directory(&list, item, NULL, "HLOSCOPE_PLUGIN_PATH");
   }
@@ -237,10 +292,12 @@ hsc_status *hsc_plugins_find(hsc_arena *arena, hsc_found_plugin **out_plugins, s
                  "PJRT_NAMES_AND_LIBRARY_PATHS");
   }
   for (size_t i = 0; sites[i]; i++) {
-    const char *packages[MOST_PLUGINS], *dir = hsc_arena_printf(arena, "%s/jax_plugins", sites[i]);
+    const char *packages[MOST_PLUGINS];
+    const char *dir = hsc_arena_printf(arena, "%s/jax_plugins", sites[i]);
     size_t count = list_dir(dir, "", "", arena, packages, HSC_COUNT_OF(packages));
     for (size_t k = 0; k < count; k++)
-      add_directory(&list, hsc_arena_printf(arena, "%s/%s", dir, packages[k]), packages[k], "jax_plugins");
+      add_directory(&list, hsc_arena_printf(arena, "%s/%s", dir, packages[k]), packages[k],
+                    "jax_plugins");
   }
   *out_plugins = list.plugins;
   *out_count = list.count;

@@ -13,28 +13,36 @@ hsc_status *hsc_python_package_dir(hsc_arena *arena, const char **out_path) {
   char *directory = NULL;
   HSC_TRY(hsc_self_dir((const void *)(uintptr_t)&hsc_python_package_dir, &directory));
   const char *const places[] = {hsc_arena_printf(arena, "%s/../python", directory),
-                                hsc_arena_printf(arena, "%s/../../python", directory),  // of a test or a benchmark
+                                // of a test or a benchmark
+                                hsc_arena_printf(arena, "%s/../../python", directory),
                                 hsc_arena_printf(arena, "%s/../share/hloscope/python", directory)};
   hsc_free(directory);
   HSC_TRY(hsc_arena_status(arena));
   for (size_t i = 0; i < HSC_COUNT_OF(places); i++) {
-    if (!hsc_file_exists(hsc_arena_printf(arena, "%s/hloscope/worker.py", places[i]))) continue;
+    if (!hsc_file_exists(hsc_arena_printf(arena, "%s/hloscope/worker.py", places[i])))
+      continue;
     *out_path = places[i];
     return hsc_arena_status(arena);
   }
-  return HSC_ERR(NOT_FOUND, "the Python package of hloscope is neither in %s nor in %s", places[0], places[2]);
+  return HSC_ERR(NOT_FOUND, "the Python package of hloscope is neither in %s nor in %s", places[0],
+                 places[2]);
 }
 
-// A virtual environment has one place for its packages, so a look there answers without starting its Python.
+// A virtual environment has one place for its packages, so a look there answers without starting
+// its Python.
 static bool venv_has_jaxlib(const char *python, hsc_arena *arena) {
   const char *slash = strrchr(python, '/');
-  const char *root = slash ? hsc_arena_printf(arena, "%.*s/..", (int)(slash - python), python) : NULL;
-  if (!root || !hsc_file_exists(hsc_arena_printf(arena, "%s/pyvenv.cfg", root)) || access(python, X_OK) != 0) return false;
+  const char *root =
+      slash ? hsc_arena_printf(arena, "%.*s/..", (int)(slash - python), python) : NULL;
+  if (!root || !hsc_file_exists(hsc_arena_printf(arena, "%s/pyvenv.cfg", root)) ||
+      access(python, X_OK) != 0)
+    return false;
   glob_t found = {0};
   const char *const wanted[] = {"jaxlib/__init__.py", "numpy/__init__.py"};
   bool all = true;
   for (size_t i = 0; i < HSC_COUNT_OF(wanted) && all; i++) {
-    all = glob(hsc_arena_printf(arena, "%s/lib/python3*/site-packages/%s", root, wanted[i]), 0, NULL, &found) == 0;
+    all = glob(hsc_arena_printf(arena, "%s/lib/python3*/site-packages/%s", root, wanted[i]), 0,
+               NULL, &found) == 0;
     globfree(&found);
   }
   return all;
@@ -43,7 +51,8 @@ static bool venv_has_jaxlib(const char *python, hsc_arena *arena) {
 // Whether this interpreter starts and finds jaxlib; it is looked for, not imported.
 static hsc_status *has_jaxlib(const char *python, bool *out_has) {
   static const char question[] =
-      "import importlib.util as u, sys; sys.exit(0 if u.find_spec('jaxlib') and u.find_spec('numpy') else 1)";
+      "import importlib.util as u, sys; sys.exit(0 if u.find_spec('jaxlib') and "
+      "u.find_spec('numpy') else 1)";
   const char *const argv[] = {python, "-c", question, NULL};
   hsc_child *child = NULL;
   hsc_child_exit end = {0};
@@ -55,29 +64,37 @@ static hsc_status *has_jaxlib(const char *python, bool *out_has) {
   }
   status = hsc_child_wait(child, PYTHON_LIMIT_S * INT64_C(1000000000), &end);
   *out_has = !status && end.exited && end.exit_code == 0 && end.signal == 0;
-  if (!end.exited) hsc_child_kill(child);
+  if (!end.exited)
+    hsc_child_kill(child);
   hsc_child_destroy(child);
   return status;
 }
 
 hsc_status *hsc_jaxlib_python(hsc_arena *arena, const char **out_path) {
-  const char *named = getenv("HLOSCOPE_PYTHON"), *active = getenv("VIRTUAL_ENV"), *candidates[4];
+  const char *named = getenv("HLOSCOPE_PYTHON");
+  const char *active = getenv("VIRTUAL_ENV");
+  const char *candidates[4];
   char *cache = NULL;
   size_t count = 0;
   HSC_TRY(hsc_cache_dir(&cache));
   const char *own = hsc_arena_printf(arena, "%s/venv", cache);
   hsc_free(cache);
   bool only_named = named && *named;
-  if (only_named) candidates[count++] = hsc_arena_strdup(arena, named);
-  if (!only_named && active && *active) candidates[count++] = hsc_arena_printf(arena, "%s/bin/python", active);
-  if (!only_named) candidates[count++] = "python3";
-  if (!only_named) candidates[count++] = hsc_arena_printf(arena, "%s/bin/python", own);
+  if (only_named)
+    candidates[count++] = hsc_arena_strdup(arena, named);
+  if (!only_named && active && *active)
+    candidates[count++] = hsc_arena_printf(arena, "%s/bin/python", active);
+  if (!only_named)
+    candidates[count++] = "python3";
+  if (!only_named)
+    candidates[count++] = hsc_arena_printf(arena, "%s/bin/python", own);
   HSC_TRY(hsc_arena_status(arena));
   hsc_bytes looked = {0};
   for (size_t i = 0; i < count; i++) {
     bool has = false;
     hsc_status *status = NULL;
-    if (!(has = venv_has_jaxlib(candidates[i], arena))) status = has_jaxlib(candidates[i], &has);
+    if (!(has = venv_has_jaxlib(candidates[i], arena)))
+      status = has_jaxlib(candidates[i], &has);
     if (status || has) {
       hsc_bytes_deinit(&looked);
       *out_path = candidates[i];
@@ -85,9 +102,11 @@ hsc_status *hsc_jaxlib_python(hsc_arena *arena, const char **out_path) {
     }
     hsc_bytes_printf(&looked, "%s%s", i ? ", " : "", candidates[i]);
   }
-  hsc_status *status = HSC_ERR(NOT_FOUND, "no Python with jaxlib; looked at %s", hsc_bytes_text(&looked));
+  hsc_status *status =
+      HSC_ERR(NOT_FOUND, "no Python with jaxlib; looked at %s", hsc_bytes_text(&looked));
   hsc_bytes_deinit(&looked);
   if (only_named)
-    return hsc_status_hint(status, "%s -m pip install %s", candidates[0], hsc_vendor_get("xla-cpu")->packages);
+    return hsc_status_hint(status, "%s -m pip install %s", candidates[0],
+                           hsc_vendor_get("xla-cpu")->packages);
   return hsc_status_hint(status, "hloscope devices --install xla-cpu");
 }

@@ -8,13 +8,20 @@
 
 static const hsc_device_row ROWS[] = {
 #define DEVICE(device_name, device_variants, kind, device_about) \
-  {.name = device_name, .variants = device_variants, .about = device_about, .source = HSC_DEVICE_##kind},
+  {.name = device_name, \
+   .variants = device_variants, \
+   .about = device_about, \
+   .source = HSC_DEVICE_##kind},
 #include "lab/devices/devices.def"
 #undef DEVICE
 };
 
-size_t hsc_device_row_count(void) { return HSC_COUNT_OF(ROWS); }
-const hsc_device_row *hsc_device_row_at(size_t index) { return &ROWS[index]; }
+size_t hsc_device_row_count(void) {
+  return HSC_COUNT_OF(ROWS);
+}
+const hsc_device_row *hsc_device_row_at(size_t index) {
+  return &ROWS[index];
+}
 
 const char *hsc_default_device(void) {
   const char *chosen = getenv("HLOSCOPE_DEVICE");
@@ -22,12 +29,14 @@ const char *hsc_default_device(void) {
 }
 
 hsc_status *hsc_builtin_plugin_path(hsc_arena *arena, const char **out_path) {
-  static const char *const places[] = {"%s/libhloscope_cpu_pjrt.so", "%s/../lib/hloscope/libhloscope_cpu_pjrt.so",
+  static const char *const places[] = {"%s/libhloscope_cpu_pjrt.so",
+                                       "%s/../lib/hloscope/libhloscope_cpu_pjrt.so",
                                        "%s/../lib/libhloscope_cpu_pjrt.so"};
   const char *chosen = getenv("HLOSCOPE_CPU_PLUGIN");
   if (chosen && *chosen) {
     *out_path = hsc_arena_strdup(arena, chosen);
-    if (hsc_file_exists(chosen)) return hsc_arena_status(arena);
+    if (hsc_file_exists(chosen))
+      return hsc_arena_status(arena);
     return HSC_ERR(NOT_FOUND, "%s: the plugin named by HLOSCOPE_CPU_PLUGIN is not there", chosen);
   }
   char *directory = NULL;
@@ -38,15 +47,20 @@ hsc_status *hsc_builtin_plugin_path(hsc_arena *arena, const char **out_path) {
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     const char *path = hsc_arena_printf(arena, places[i], directory);
 #pragma GCC diagnostic pop
-    if (!first) first = path;
-    if (!hsc_file_exists(path)) continue;
+    if (!first)
+      first = path;
+    if (!hsc_file_exists(path))
+      continue;
     hsc_free(directory);
     *out_path = path;
     return hsc_arena_status(arena);
   }
   hsc_free(directory);
   return hsc_status_hint(
-      HSC_ERR(NOT_FOUND, "%s: the plugin of the built-in device is not there, nor in ../lib/hloscope or ../lib", first),
+      HSC_ERR(
+          NOT_FOUND,
+          "%s: the plugin of the built-in device is not there, nor in ../lib/hloscope or ../lib",
+          first),
       "build it (make), or say where it is with HLOSCOPE_CPU_PLUGIN=FILE");
 }
 
@@ -70,7 +84,8 @@ static hsc_status *parse_option(const char *spec, char *pair, hsc_device_option 
       option.type = HSC_DEVICE_OPTION_INT;
     } else {
       option.real = strtod(text, &end);
-      if (*end == 0) option.type = HSC_DEVICE_OPTION_FLOAT;
+      if (*end == 0)
+        option.type = HSC_DEVICE_OPTION_FLOAT;
     }
   }
   *out_option = option;
@@ -78,18 +93,21 @@ static hsc_status *parse_option(const char *spec, char *pair, hsc_device_option 
 }
 
 static hsc_status *parse_path(const char *text, hsc_arena *arena, hsc_device_spec *spec) {
-  char *path = hsc_arena_strdup(arena, text), *mark = strchr(path, '?');
+  char *path = hsc_arena_strdup(arena, text);
+  char *mark = strchr(path, '?');
   spec->plugin_path = path;
   spec->source = HSC_DEVICE_PATH;
   if (mark) {
     *mark++ = 0;
     size_t count = 1;
-    for (const char *c = mark; *c; c++) count += *c == '&';
+    for (const char *c = mark; *c; c++)
+      count += *c == '&';
     spec->options = HSC_NEW_ARRAY(arena, hsc_device_option, count);
     HSC_TRY(hsc_arena_status(arena));
     for (char *pair = mark; pair;) {
       char *next = strchr(pair, '&');
-      if (next) *next++ = 0;
+      if (next)
+        *next++ = 0;
       hsc_device_option option;
       HSC_TRY(parse_option(text, pair, &option));
       if (!strcmp(option.name, "ahead-of-time"))
@@ -101,30 +119,36 @@ static hsc_status *parse_path(const char *text, hsc_arena *arena, hsc_device_spe
   }
   HSC_TRY(hsc_arena_status(arena));
   if (!hsc_file_exists(path))
-    return hsc_status_hint(HSC_ERR(NOT_FOUND, "%s: no such plugin", path), "hloscope devices shows what is here");
+    return hsc_status_hint(HSC_ERR(NOT_FOUND, "%s: no such plugin", path),
+                           "hloscope devices shows what is here");
   return NULL;
 }
 
-// ---- vendors' compilers ---------------------------------------------------------------------------------------------
+// ---- vendors' compilers -------------------------------------------------------------------------
 
 static hsc_device_option text_option(const char *name, const char *text) {
   return (hsc_device_option){.name = name, .text = text, .type = HSC_DEVICE_OPTION_TEXT};
 }
 
-// The libdevice and ptxas that XLA:GPU needs: beside the plugin's package, where it looks by itself, else of an installed
-// toolkit, which it must be told of.
+// The libdevice and ptxas that XLA:GPU needs: beside the plugin's package, where it looks by
+// itself, else of an installed toolkit, which it must be told of.
 static hsc_status *find_cuda_data(hsc_arena *arena, hsc_device_spec *spec) {
-  const char *slash = strrchr(spec->plugin_path, '/'), *home = getenv("CUDA_HOME");
-  const char *dir = slash ? hsc_arena_strndup(arena, spec->plugin_path, (size_t)(slash - spec->plugin_path)) : ".";
+  const char *slash = strrchr(spec->plugin_path, '/');
+  const char *home = getenv("CUDA_HOME");
+  const char *dir =
+      slash ? hsc_arena_strndup(arena, spec->plugin_path, (size_t)(slash - spec->plugin_path))
+            : ".";
   const char *const beside[] = {hsc_arena_printf(arena, "%s/../nvidia/cuda_nvcc", dir),
                                 hsc_arena_printf(arena, "%s/../../nvidia/cuda_nvcc", dir),
                                 hsc_arena_printf(arena, "%s/../../nvidia/cu13", dir)};
   const char *const toolkits[] = {home, "/usr/local/cuda", "/opt/cuda"};
   HSC_TRY(hsc_arena_status(arena));
   for (size_t i = 0; i < HSC_COUNT_OF(beside); i++)
-    if (hsc_file_exists(beside[i])) return NULL;
+    if (hsc_file_exists(beside[i]))
+      return NULL;
   for (size_t i = 0; i < HSC_COUNT_OF(toolkits); i++) {
-    if (!toolkits[i] || !hsc_file_exists(hsc_arena_printf(arena, "%s/nvvm/libdevice", toolkits[i]))) continue;
+    if (!toolkits[i] || !hsc_file_exists(hsc_arena_printf(arena, "%s/nvvm/libdevice", toolkits[i])))
+      continue;
     spec->compile_options = HSC_NEW_ARRAY(arena, hsc_device_option, 1);
     HSC_TRY(hsc_arena_status(arena));
     spec->compile_options[spec->compile_option_count++] =
@@ -146,31 +170,47 @@ static hsc_status *cuda_ahead(const char *variant, hsc_arena *arena, hsc_device_
   return NULL;
 }
 
-// tpu:GENERATION[:SHAPE]. The number of dimensions of a shape is the generation's; what sizes there are, the plugin knows.
+// tpu:GENERATION[:SHAPE]. The number of dimensions of a shape is the generation's; what sizes there
+// are, the plugin knows.
 static hsc_status *tpu_ahead(const char *variant, hsc_arena *arena, hsc_device_spec *spec) {
-  const char *colon = strchr(variant, ':'), *text;
-  const char *generation = colon ? hsc_arena_strndup(arena, variant, (size_t)(colon - variant)) : variant;
+  const char *colon = strchr(variant, ':');
+  const char *text;
+  const char *generation =
+      colon ? hsc_arena_strndup(arena, variant, (size_t)(colon - variant)) : variant;
   HSC_TRY(hsc_target_read("tpu", generation, arena, &text));
-  const char *name = hsc_target_value(text, "platform_type_name", arena), *single = hsc_target_value(text, "topology", arena);
-  if (!name || !single) return HSC_ERR(DATA_LOSS, "%s: the target names no platform_type_name or no topology", spec->text);
+  const char *name = hsc_target_value(text, "platform_type_name", arena);
+  const char *single = hsc_target_value(text, "topology", arena);
+  if (!name || !single)
+    return HSC_ERR(DATA_LOSS, "%s: the target names no platform_type_name or no topology",
+                   spec->text);
   const char *shape = colon ? colon + 1 : single;
-  size_t wanted = 1, given = 1, letters = strspn(shape, "0123456789x");
-  for (const char *c = single; *c; c++) wanted += *c == 'x';
-  for (const char *c = shape; *c; c++) given += *c == 'x';
+  size_t wanted = 1;
+  size_t given = 1;
+  size_t letters = strspn(shape, "0123456789x");
+  for (const char *c = single; *c; c++)
+    wanted += *c == 'x';
+  for (const char *c = shape; *c; c++)
+    given += *c == 'x';
   const char *rest = shape + letters;
-  if (!*shape || (*rest && strcmp(rest, "_twisted") != 0 && strcmp(rest, "_untwisted") != 0) || given != wanted)
-    return hsc_status_hint(HSC_ERR(INVALID_ARGUMENT, "%s: '%s' is not the shape of a topology: %s has %zu dimensions",
-                                   spec->text, shape, generation, wanted),
-                           "tpu:%s:%s is one chip, tpu:%s:%s are four", generation, single, generation,
-                           wanted == 2 ? "2x2" : "2x2x1");
+  if (!*shape || (*rest && strcmp(rest, "_twisted") != 0 && strcmp(rest, "_untwisted") != 0) ||
+      given != wanted)
+    return hsc_status_hint(
+        HSC_ERR(INVALID_ARGUMENT, "%s: '%s' is not the shape of a topology: %s has %zu dimensions",
+                spec->text, shape, generation, wanted),
+        "tpu:%s:%s is one chip, tpu:%s:%s are four", generation, single, generation,
+        wanted == 2 ? "2x2" : "2x2x1");
   spec->topology = hsc_arena_printf(arena, "%s:%s", name, shape);
   return hsc_arena_status(arena);
 }
 
-static hsc_status *parse_vendor(const hsc_device_row *row, const char *variant, hsc_arena *arena, hsc_device_spec *spec) {
+static hsc_status *parse_vendor(const hsc_device_row *row,
+                                const char *variant,
+                                hsc_arena *arena,
+                                hsc_device_spec *spec) {
   const hsc_vendor *vendor = hsc_vendor_get(row->name);
   bool is_cuda = !strcmp(row->name, "cuda");
-  if (variant) HSC_TRY(is_cuda ? cuda_ahead(variant, arena, spec) : tpu_ahead(variant, arena, spec));
+  if (variant)
+    HSC_TRY(is_cuda ? cuda_ahead(variant, arena, spec) : tpu_ahead(variant, arena, spec));
   HSC_TRY(hsc_vendor_plugin_path(vendor, arena, &spec->plugin_path));
   HSC_TRY(hsc_vendor_environment(vendor, variant != NULL, arena, &spec->environment));
   return is_cuda ? find_cuda_data(arena, spec) : NULL;
@@ -179,30 +219,38 @@ static hsc_status *parse_vendor(const hsc_device_row *row, const char *variant, 
 hsc_status *hsc_device_spec_parse(const char *text, hsc_arena *arena, hsc_device_spec *out_spec) {
   hsc_device_spec spec = {.text = hsc_arena_strdup(arena, text)};
   HSC_TRY(hsc_arena_status(arena));
-  size_t name_length = strcspn(text, ":"), length = strcspn(text, "?");
+  size_t name_length = strcspn(text, ":");
+  size_t length = strcspn(text, "?");
   const hsc_device_row *row = NULL;
   const char *names[HSC_COUNT_OF(ROWS)];
   for (size_t i = 0; i < HSC_COUNT_OF(ROWS); i++) {
     names[i] = ROWS[i].name;
-    if (strlen(ROWS[i].name) == name_length && !strncmp(ROWS[i].name, text, name_length)) row = &ROWS[i];
+    if (strlen(ROWS[i].name) == name_length && !strncmp(ROWS[i].name, text, name_length))
+      row = &ROWS[i];
   }
-  if (!row && (memchr(text, '/', length) || (length > 3 && !strncmp(text + length - 3, ".so", 3)))) {
+  if (!row &&
+      (memchr(text, '/', length) || (length > 3 && !strncmp(text + length - 3, ".so", 3)))) {
     HSC_TRY(parse_path(text, arena, &spec));
     *out_spec = spec;
     return NULL;
   }
   if (!row) {
     const char *near = hsc_did_you_mean(text, names, HSC_COUNT_OF(ROWS));
-    hsc_status *status = near ? HSC_ERR(INVALID_ARGUMENT, "unknown device '%s'; did you mean '%s'?", text, near)
-                              : HSC_ERR(INVALID_ARGUMENT, "unknown device '%s'", text);
-    return hsc_status_hint(status, "hloscope devices lists them; a plugin is given by its path: ./plugin.so");
+    hsc_status *status =
+        near ? HSC_ERR(INVALID_ARGUMENT, "unknown device '%s'; did you mean '%s'?", text, near)
+             : HSC_ERR(INVALID_ARGUMENT, "unknown device '%s'", text);
+    return hsc_status_hint(
+        status, "hloscope devices lists them; a plugin is given by its path: ./plugin.so");
   }
   const char *variant = text[name_length] == ':' ? spec.text + name_length + 1 : NULL;
   if (variant && !*row->variants)
-    return HSC_ERR(INVALID_ARGUMENT, "device '%s' has no variants, so '%s' means nothing", row->name, text);
+    return HSC_ERR(INVALID_ARGUMENT, "device '%s' has no variants, so '%s' means nothing",
+                   row->name, text);
   spec.source = row->source;
-  if (row->source == HSC_DEVICE_VENDOR) HSC_TRY(parse_vendor(row, variant, arena, &spec));
-  if (row->source == HSC_DEVICE_BUILT_IN) HSC_TRY(hsc_builtin_plugin_path(arena, &spec.plugin_path));
+  if (row->source == HSC_DEVICE_VENDOR)
+    HSC_TRY(parse_vendor(row, variant, arena, &spec));
+  if (row->source == HSC_DEVICE_BUILT_IN)
+    HSC_TRY(hsc_builtin_plugin_path(arena, &spec.plugin_path));
   if (row->source == HSC_DEVICE_PYTHON) {
     HSC_TRY(hsc_python_package_dir(arena, &spec.python_dir));
     HSC_TRY(hsc_jaxlib_python(arena, &spec.plugin_path));

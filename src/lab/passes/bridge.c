@@ -14,10 +14,10 @@ void hsc_bridged_deinit(hsc_bridged *bridged) {
 // What one call needs while it is rewritten. Lines of HLO text are appended to `out`.
 typedef struct rewrite {
   const hsc_instr *call;
-  json_t *config;         // backend_config as an object; NULL = none
+  json_t *config;  // backend_config as an object; NULL = none
   hsc_bytes *out;
-  char result[512];       // the instruction that holds the value so far
-  char shape[512];        // of the value
+  char result[512];  // the instruction that holds the value so far
+  char shape[512];   // of the value
   int steps;
 } rewrite;
 
@@ -36,12 +36,15 @@ static void begin_step(rewrite *r, const char *name) {
 // value op scalar, the scalar broadcast.
 static void scalar_step(rewrite *r, const char *op, double scalar) {
   char value[512], type[64], number[64];
-  const hsc_shape *shape = hsc_shape_is_tuple(&r->call->shape) ? hsc_shape_leaf(&r->call->shape, 0) : &r->call->shape;
+  const hsc_shape *shape =
+      hsc_shape_is_tuple(&r->call->shape) ? hsc_shape_leaf(&r->call->shape, 0) : &r->call->shape;
   snprintf(value, sizeof value, "%s", r->result);
   snprintf(type, sizeof type, "%s", hsc_type_text(shape->type));
   hsc_format_double(scalar, number);
-  hsc_bytes_printf(r->out, "  %%%s.scalar%d = %s[] constant(%s)\n", r->call->name, r->steps, type, number);
-  hsc_bytes_printf(r->out, "  %%%s.all%d = %s broadcast(%%%s.scalar%d), dimensions={}\n", r->call->name, r->steps, r->shape, r->call->name, r->steps);
+  hsc_bytes_printf(r->out, "  %%%s.scalar%d = %s[] constant(%s)\n", r->call->name, r->steps, type,
+                   number);
+  hsc_bytes_printf(r->out, "  %%%s.all%d = %s broadcast(%%%s.scalar%d), dimensions={}\n",
+                   r->call->name, r->steps, r->shape, r->call->name, r->steps);
   int with = r->steps;
   begin_step(r, op);
   hsc_bytes_printf(r->out, "%s(%%%s, %%%s.all%d)\n", op, value, r->call->name, with);
@@ -50,7 +53,8 @@ static void scalar_step(rewrite *r, const char *op, double scalar) {
 static void bias_step(rewrite *r, const hsc_instr *bias, int dimension) {
   char value[512];
   snprintf(value, sizeof value, "%s", r->result);
-  hsc_bytes_printf(r->out, "  %%%s.bias = %s broadcast(%%%s), dimensions={%d}\n", r->call->name, r->shape, bias->name, dimension);
+  hsc_bytes_printf(r->out, "  %%%s.bias = %s broadcast(%%%s), dimensions={%d}\n", r->call->name,
+                   r->shape, bias->name, dimension);
   begin_step(r, "add");
   hsc_bytes_printf(r->out, "add(%%%s, %%%s.bias)\n", value, r->call->name);
 }
@@ -80,7 +84,9 @@ static void gelu_step(rewrite *r) {
   scalar_step(r, "multiply", 0.5);
 }
 
-static json_t *member(json_t *object, const char *name) { return json_object_get(object, name); }
+static json_t *member(json_t *object, const char *name) {
+  return json_object_get(object, name);
+}
 static const char *text_of(json_t *object, const char *name) {
   const char *text = json_string_value(member(object, name));
   return text ? text : "";
@@ -93,37 +99,57 @@ static double number_of(json_t *object, const char *name, double otherwise) {
 // protobuf's JSON writes 64-bit numbers as texts.
 static void dims_text(json_t *list, char out[128]) {
   json_t *item;
-  size_t i, at = 0;
+  size_t i;
+  size_t at = 0;
   out[0] = 0;
   json_array_foreach (list, i, item) {
-    long long value = json_is_string(item) ? strtoll(json_string_value(item), NULL, 10) : (long long)json_integer_value(item);
+    long long value = json_is_string(item) ? strtoll(json_string_value(item), NULL, 10)
+                                           : (long long)json_integer_value(item);
     int n = snprintf(out + at, 128 - at, "%s%lld", i ? "," : "", value);
-    if (n > 0 && at + (size_t)n < 128) at += (size_t)n;
+    if (n > 0 && at + (size_t)n < 128)
+      at += (size_t)n;
   }
 }
 
-static void put_dot(rewrite *r, const char *lhs_contract, const char *rhs_contract, const char *lhs_batch, const char *rhs_batch) {
+static void put_dot(rewrite *r,
+                    const char *lhs_contract,
+                    const char *rhs_contract,
+                    const char *lhs_batch,
+                    const char *rhs_batch) {
   begin_step(r, "dot");
-  hsc_bytes_printf(r->out, "dot(%%%s, %%%s), lhs_contracting_dims={%s}, rhs_contracting_dims={%s}", r->call->operands[0]->name, r->call->operands[1]->name,
-                   lhs_contract, rhs_contract);
-  if (*lhs_batch) hsc_bytes_printf(r->out, ", lhs_batch_dims={%s}, rhs_batch_dims={%s}", lhs_batch, rhs_batch);
+  hsc_bytes_printf(r->out, "dot(%%%s, %%%s), lhs_contracting_dims={%s}, rhs_contracting_dims={%s}",
+                   r->call->operands[0]->name, r->call->operands[1]->name, lhs_contract,
+                   rhs_contract);
+  if (*lhs_batch)
+    hsc_bytes_printf(r->out, ", lhs_batch_dims={%s}, rhs_batch_dims={%s}", lhs_batch, rhs_batch);
   hsc_bytes_append_char(r->out, '\n');
 }
 
 static bool bridge_gemm(rewrite *r) {
-  json_t *config = member(r->config, "gemm_backend_config"), *dims = member(config ? config : r->config, "dot_dimension_numbers");
+  json_t *config = member(r->config, "gemm_backend_config");
+  json_t *dims = member(config ? config : r->config, "dot_dimension_numbers");
   char sets[4][128];
-  static const char *const names[] = {"lhs_contracting_dimensions", "rhs_contracting_dimensions", "lhs_batch_dimensions", "rhs_batch_dimensions"};
-  if (!config) config = r->config;
+  static const char *const names[] = {"lhs_contracting_dimensions", "rhs_contracting_dimensions",
+                                      "lhs_batch_dimensions", "rhs_batch_dimensions"};
+  if (!config)
+    config = r->config;
   const char *epilogue = text_of(config, "epilogue");
-  bool relu = !strcmp(epilogue, "RELU") || !strcmp(epilogue, "BIAS_RELU"), gelu = !strcmp(epilogue, "GELU") || !strcmp(epilogue, "BIAS_GELU"),
-       bias = !strncmp(epilogue, "BIAS", 4);
-  if (!dims || r->call->operand_count < 2 || (*epilogue && strcmp(epilogue, "DEFAULT") && strcmp(epilogue, "BIAS") && !relu && !gelu)) return false;
-  double alpha = number_of(config, "alpha_real", 1), beta = number_of(config, "beta", 0);
-  if (number_of(config, "alpha_imag", 0) != 0 || (beta != 0 && (beta != 1 || r->call->operand_count < 3))) return false;
-  for (int i = 0; i < 4; i++) dims_text(member(dims, names[i]), sets[i]);
+  bool relu = !strcmp(epilogue, "RELU") || !strcmp(epilogue, "BIAS_RELU");
+  bool gelu = !strcmp(epilogue, "GELU") || !strcmp(epilogue, "BIAS_GELU");
+  bool bias = !strncmp(epilogue, "BIAS", 4);
+  if (!dims || r->call->operand_count < 2 ||
+      (*epilogue && strcmp(epilogue, "DEFAULT") && strcmp(epilogue, "BIAS") && !relu && !gelu))
+    return false;
+  double alpha = number_of(config, "alpha_real", 1);
+  double beta = number_of(config, "beta", 0);
+  if (number_of(config, "alpha_imag", 0) != 0 ||
+      (beta != 0 && (beta != 1 || r->call->operand_count < 3)))
+    return false;
+  for (int i = 0; i < 4; i++)
+    dims_text(member(dims, names[i]), sets[i]);
   put_dot(r, sets[0], sets[1], sets[2], sets[3]);
-  if (alpha != 1) scalar_step(r, "multiply", alpha);
+  if (alpha != 1)
+    scalar_step(r, "multiply", alpha);
   int next = 2;
   if (beta != 0) {
     char value[512];
@@ -132,12 +158,16 @@ static bool bridge_gemm(rewrite *r) {
     hsc_bytes_printf(r->out, "add(%%%s, %%%s)\n", value, r->call->operands[next++]->name);
   }
   if (bias) {
-    if (next >= r->call->operand_count) return false;
-    const hsc_shape *shape = hsc_shape_is_tuple(&r->call->shape) ? hsc_shape_leaf(&r->call->shape, 0) : &r->call->shape;
+    if (next >= r->call->operand_count)
+      return false;
+    const hsc_shape *shape =
+        hsc_shape_is_tuple(&r->call->shape) ? hsc_shape_leaf(&r->call->shape, 0) : &r->call->shape;
     bias_step(r, r->call->operands[next], shape->rank - 1);
   }
-  if (relu) scalar_step(r, "maximum", 0);
-  if (gelu) gelu_step(r);
+  if (relu)
+    scalar_step(r, "maximum", 0);
+  if (gelu)
+    gelu_step(r);
   return true;
 }
 
@@ -145,20 +175,30 @@ static bool bridge_gemm(rewrite *r) {
 static bool raw_attribute(const hsc_instr *call, const char *name, char out[512]) {
   const char *found = call->extra_attributes ? strstr(call->extra_attributes, name) : NULL;
   size_t size = 0;
-  if (!found) return false;
-  for (int depth = 0; found[size] && (depth > 0 || found[size] != ','); size++) depth += found[size] == '{', depth -= found[size] == '}';
-  if (size >= 512) return false;
+  if (!found)
+    return false;
+  for (int depth = 0; found[size] && (depth > 0 || found[size] != ','); size++) {
+    depth += found[size] == '{';
+    depth -= found[size] == '}';
+  }
+  if (size >= 512)
+    return false;
   memcpy(out, found, size);
   out[size] = 0;
   return true;
 }
 
 static bool put_convolution(rewrite *r) {
-  char window[512], labels[512], groups[512] = "";
-  if (r->call->operand_count < 2 || !raw_attribute(r->call, "dim_labels=", labels)) return false;
-  bool has_window = raw_attribute(r->call, "window=", window), has_groups = raw_attribute(r->call, "feature_group_count=", groups);
+  char window[512];
+  char labels[512];
+  char groups[512] = "";
+  if (r->call->operand_count < 2 || !raw_attribute(r->call, "dim_labels=", labels))
+    return false;
+  bool has_window = raw_attribute(r->call, "window=", window);
+  bool has_groups = raw_attribute(r->call, "feature_group_count=", groups);
   begin_step(r, "conv");
-  hsc_bytes_printf(r->out, "convolution(%%%s, %%%s)%s%s, %s%s%s\n", r->call->operands[0]->name, r->call->operands[1]->name, has_window ? ", " : "", has_window ? window : "",
+  hsc_bytes_printf(r->out, "convolution(%%%s, %%%s)%s%s, %s%s%s\n", r->call->operands[0]->name,
+                   r->call->operands[1]->name, has_window ? ", " : "", has_window ? window : "",
                    labels, has_groups ? ", " : "", groups);
   return true;
 }
@@ -170,19 +210,22 @@ static json_t *conv_config(rewrite *r) {
 
 static bool bridge_conv(rewrite *r) {
   double scale = number_of(conv_config(r), "conv_result_scale", 1);
-  if (!put_convolution(r)) return false;
-  if (scale != 1) scalar_step(r, "multiply", scale);
+  if (!put_convolution(r))
+    return false;
+  if (scale != 1)
+    scalar_step(r, "multiply", scale);
   return true;
 }
 
-// ---- gradients of convolutions --------------------------------------------------------------------------------------
+// ---- gradients of convolutions ------------------------------------------------------------------
 //
-// Their calls carry the window and the dim_labels of the forward convolution y = conv(x, w); a gradient is a convolution of its own (XLA's
-// conv_rewriter.cc reads it in the other direction).
+// Their calls carry the window and the dim_labels of the forward convolution y = conv(x, w); a
+// gradient is a convolution of its own (XLA's conv_rewriter.cc reads it in the other direction).
 
 enum { CONV_DIMS = 4 };
 typedef struct conv_window {
-  int64_t size[CONV_DIMS], stride[CONV_DIMS], low[CONV_DIMS], high[CONV_DIMS], base[CONV_DIMS], dilate[CONV_DIMS], reversed[CONV_DIMS];
+  int64_t size[CONV_DIMS], stride[CONV_DIMS], low[CONV_DIMS], high[CONV_DIMS], base[CONV_DIMS],
+      dilate[CONV_DIMS], reversed[CONV_DIMS];
   char input[16], kernel[16], output[16];  // dim_labels
   int rank;                                // of the space
 } conv_window;
@@ -190,27 +233,39 @@ typedef struct conv_window {
 // "2x3" or "1_2x3_4" of a field into one or two lists; what is not written keeps its value.
 static void window_field(const char *window, const char *field, int64_t *first, int64_t *second) {
   const char *at = strstr(window, field);
-  if (!at || (at > window && at[-1] != '{' && at[-1] != ' ')) return;
+  if (!at || (at > window && at[-1] != '{' && at[-1] != ' '))
+    return;
   at += strlen(field);
   for (int i = 0; i < CONV_DIMS; i++) {
     char *end = NULL;
     first[i] = strtoll(at, &end, 10);
-    if (second && *end == '_') second[i] = strtoll(end + 1, &end, 10);
-    if (*end != 'x') return;
+    if (second && *end == '_')
+      second[i] = strtoll(end + 1, &end, 10);
+    if (*end != 'x')
+      return;
     at = end + 1;
   }
 }
 
 static bool read_window(rewrite *r, conv_window *out) {
-  char window[512] = "", labels[512], groups[512];
+  char window[512] = "";
+  char labels[512];
+  char groups[512];
   conv_window w = {0};
-  if (r->call->operand_count < 2 || !raw_attribute(r->call, "dim_labels=", labels)) return false;
-  if (raw_attribute(r->call, "feature_group_count=", groups) || raw_attribute(r->call, "batch_group_count=", groups)) return false;
+  if (r->call->operand_count < 2 || !raw_attribute(r->call, "dim_labels=", labels))
+    return false;
+  if (raw_attribute(r->call, "feature_group_count=", groups) ||
+      raw_attribute(r->call, "batch_group_count=", groups))
+    return false;
   raw_attribute(r->call, "window=", window);
-  if (sscanf(labels, "dim_labels=%15[^_]_%15[^-]->%15s", w.input, w.kernel, w.output) != 3) return false;
+  if (sscanf(labels, "dim_labels=%15[^_]_%15[^-]->%15s", w.input, w.kernel, w.output) != 3)
+    return false;
   w.rank = (int)strlen(w.input) - 2;
-  if (w.rank < 0 || w.rank > CONV_DIMS || strlen(w.kernel) != strlen(w.input) || strlen(w.output) != strlen(w.input)) return false;
-  for (int i = 0; i < CONV_DIMS; i++) w.size[i] = w.stride[i] = w.base[i] = w.dilate[i] = 1;
+  if (w.rank < 0 || w.rank > CONV_DIMS || strlen(w.kernel) != strlen(w.input) ||
+      strlen(w.output) != strlen(w.input))
+    return false;
+  for (int i = 0; i < CONV_DIMS; i++)
+    w.size[i] = w.stride[i] = w.base[i] = w.dilate[i] = 1;
   window_field(window, "size=", w.size, NULL);
   window_field(window, "stride=", w.stride, NULL);
   window_field(window, "pad=", w.low, w.high);
@@ -218,7 +273,8 @@ static bool read_window(rewrite *r, conv_window *out) {
   window_field(window, "rhs_dilate=", w.dilate, NULL);
   window_field(window, "rhs_reversal=", w.reversed, NULL);
   for (int i = 0; i < w.rank; i++)
-    if (w.base[i] != 1) return false;
+    if (w.base[i] != 1)
+      return false;
   *out = w;
   return true;
 }
@@ -230,26 +286,38 @@ static int64_t extent(const hsc_shape *shape, const char *labels, int space) {
 
 static void put_list(hsc_bytes *out, const char *name, const int64_t *values, int rank) {
   hsc_bytes_printf(out, " %s=", name);
-  for (int i = 0; i < rank; i++) hsc_bytes_printf(out, "%s%lld", i ? "x" : "", (long long)values[i]);
+  for (int i = 0; i < rank; i++)
+    hsc_bytes_printf(out, "%s%lld", i ? "x" : "", (long long)values[i]);
 }
 
 // The labels with each `from` in place of `to` and the other way round.
 static const char *swapped(const char *labels, char a, char b, char as_a, char as_b, char out[16]) {
   size_t i = 0;
-  for (; labels[i]; i++) out[i] = labels[i] == a ? as_a : labels[i] == b ? as_b : labels[i];
+  for (; labels[i]; i++) {
+    if (labels[i] == a)
+      out[i] = as_a;
+    else if (labels[i] == b)
+      out[i] = as_b;
+    else
+      out[i] = labels[i];
+  }
   out[i] = 0;
   return out;
 }
 
-static void put_gradient(rewrite *r, const conv_window *g, const char *lhs, const char *rhs, const char *result) {
+static void put_gradient(
+    rewrite *r, const conv_window *g, const char *lhs, const char *rhs, const char *result) {
   begin_step(r, "conv");
-  hsc_bytes_printf(r->out, "convolution(%%%s, %%%s), window={", r->call->operands[0]->name, r->call->operands[1]->name);
+  hsc_bytes_printf(r->out, "convolution(%%%s, %%%s), window={", r->call->operands[0]->name,
+                   r->call->operands[1]->name);
   if (g->rank) {
     hsc_bytes at = {0};
     put_list(&at, "size", g->size, g->rank);
     put_list(&at, "stride", g->stride, g->rank);
     hsc_bytes_append_text(&at, " pad=");
-    for (int i = 0; i < g->rank; i++) hsc_bytes_printf(&at, "%s%lld_%lld", i ? "x" : "", (long long)g->low[i], (long long)g->high[i]);
+    for (int i = 0; i < g->rank; i++)
+      hsc_bytes_printf(&at, "%s%lld_%lld", i ? "x" : "", (long long)g->low[i],
+                       (long long)g->high[i]);
     put_list(&at, "lhs_dilate", g->base, g->rank);
     put_list(&at, "rhs_dilate", g->dilate, g->rank);
     put_list(&at, "rhs_reversal", g->reversed, g->rank);
@@ -261,19 +329,24 @@ static void put_gradient(rewrite *r, const conv_window *g, const char *lhs, cons
 
 static bool scale_gradient(rewrite *r) {
   double scale = number_of(conv_config(r), "conv_result_scale", 1);
-  if (scale != 1) scalar_step(r, "multiply", scale);
+  if (scale != 1)
+    scalar_step(r, "multiply", scale);
   return true;
 }
 
-// dx[i] = sum of dy[o] w[k] over i = o stride + k dilate - low: dy with stride - 1 zeros between, against the mirrored kernel, its features exchanged.
+// dx[i] = sum of dy[o] w[k] over i = o stride + k dilate - low: dy with stride - 1 zeros between,
+// against the mirrored kernel, its features exchanged.
 static bool bridge_conv_input(rewrite *r) {
   conv_window w, g;
   char kernel[16];
-  if (!read_window(r, &w)) return false;
-  const hsc_shape *dx = hsc_shape_is_tuple(&r->call->shape) ? hsc_shape_leaf(&r->call->shape, 0) : &r->call->shape;
+  if (!read_window(r, &w))
+    return false;
+  const hsc_shape *dx =
+      hsc_shape_is_tuple(&r->call->shape) ? hsc_shape_leaf(&r->call->shape, 0) : &r->call->shape;
   g = w;
   for (int i = 0; i < w.rank; i++) {
-    int64_t reach = (w.size[i] - 1) * w.dilate[i], spread = (extent(&r->call->operands[0]->shape, w.output, i) - 1) * w.stride[i] + 1;
+    int64_t reach = (w.size[i] - 1) * w.dilate[i];
+    int64_t spread = (extent(&r->call->operands[0]->shape, w.output, i) - 1) * w.stride[i] + 1;
     g.stride[i] = 1;
     g.base[i] = w.stride[i];
     g.low[i] = reach - w.low[i];
@@ -284,87 +357,122 @@ static bool bridge_conv_input(rewrite *r) {
   return scale_gradient(r);
 }
 
-// dw[k] = sum of x[i] dy[o] over the same i: x against dy as the kernel, its steps apart by the stride; the batch is what is summed over.
+// dw[k] = sum of x[i] dy[o] over the same i: x against dy as the kernel, its steps apart by the
+// stride; the batch is what is summed over.
 static bool bridge_conv_filter(rewrite *r) {
   conv_window w, g;
   char input[16], output[16], kernel[16];
-  if (!read_window(r, &w)) return false;
+  if (!read_window(r, &w))
+    return false;
   g = w;
   for (int i = 0; i < w.rank; i++) {
     int64_t steps = extent(&r->call->operands[1]->shape, w.output, i);
-    if (w.reversed[i]) return false;
+    if (w.reversed[i])
+      return false;
     g.size[i] = steps;
     g.stride[i] = w.dilate[i];
     g.dilate[i] = w.stride[i];
-    g.high[i] = (w.size[i] - 1) * w.dilate[i] + (steps - 1) * w.stride[i] + 1 - extent(&r->call->operands[0]->shape, w.input, i) - w.low[i];
+    g.high[i] = (w.size[i] - 1) * w.dilate[i] + (steps - 1) * w.stride[i] + 1 -
+                extent(&r->call->operands[0]->shape, w.input, i) - w.low[i];
   }
-  put_gradient(r, &g, swapped(w.input, 'b', 'f', 'f', 'b', input), swapped(w.output, 'b', 'f', 'i', 'o', output), swapped(w.kernel, 'i', 'o', 'b', 'f', kernel));
+  put_gradient(r, &g, swapped(w.input, 'b', 'f', 'f', 'b', input),
+               swapped(w.output, 'b', 'f', 'i', 'o', output),
+               swapped(w.kernel, 'i', 'o', 'b', 'f', kernel));
   return scale_gradient(r);
 }
 
 static bool bridge_conv_bias(rewrite *r) {
   char labels[512];
-  const char *activation = text_of(conv_config(r), "activation_mode"), *output;
-  bool relu = !strcmp(activation, "kRelu"), relu6 = !strcmp(activation, "kRelu6");
+  const char *activation = text_of(conv_config(r), "activation_mode");
+  const char *output;
+  bool relu = !strcmp(activation, "kRelu");
+  bool relu6 = !strcmp(activation, "kRelu6");
   double side = r->call->operand_count == 4 ? number_of(conv_config(r), "side_input_scale", 0) : 0;
-  if (r->call->operand_count < 3 || r->call->operand_count > 4 || (!relu && !relu6 && strcmp(activation, "kNone") && *activation) || !bridge_conv(r)) return false;
+  if (r->call->operand_count < 3 || r->call->operand_count > 4 ||
+      (!relu && !relu6 && strcmp(activation, "kNone") && *activation) || !bridge_conv(r))
+    return false;
   if (side != 0) {
     char value[512];
     snprintf(value, sizeof value, "%s", r->result);
     snprintf(r->result, sizeof r->result, "%s", r->call->operands[3]->name);
-    if (side != 1) scalar_step(r, "multiply", side);
+    if (side != 1)
+      scalar_step(r, "multiply", side);
     char scaled[512];
     snprintf(scaled, sizeof scaled, "%s", r->result);
     begin_step(r, "add");
     hsc_bytes_printf(r->out, "add(%%%s, %%%s)\n", value, scaled);
   }
-  if (!raw_attribute(r->call, "dim_labels=", labels) || !(output = strstr(labels, "->")) || !strchr(output, 'f')) return false;
+  if (!raw_attribute(r->call, "dim_labels=", labels) || !(output = strstr(labels, "->")) ||
+      !strchr(output, 'f'))
+    return false;
   bias_step(r, r->call->operands[2], (int)(strchr(output, 'f') - output - 2));
-  if (relu || relu6) scalar_step(r, "maximum", 0);
-  if (relu6) scalar_step(r, "minimum", 6);
+  if (relu || relu6)
+    scalar_step(r, "maximum", 0);
+  if (relu6)
+    scalar_step(r, "minimum", 6);
   return true;
 }
 
 static bool bridge_onednn_matmul(rewrite *r) {
-  json_t *config = member(r->config, "onednn_matmul_config"), *fusions = member(config, "fusions");
+  json_t *config = member(r->config, "onednn_matmul_config");
+  json_t *fusions = member(config, "fusions");
   int rank = r->call->operand_count >= 2 ? r->call->operands[0]->shape.rank : 0;
-  char batch[128] = "", lhs[16], rhs[16];
-  if (rank < 2 || r->call->operands[1]->shape.rank != rank || json_array_size(member(fusions, "ops")) > 0) return false;
-  for (int i = 0, at = 0; i < rank - 2; i++) at += snprintf(batch + at, sizeof batch - (size_t)at, "%s%d", i ? "," : "", i);
+  char batch[128] = "";
+  char lhs[16];
+  char rhs[16];
+  if (rank < 2 || r->call->operands[1]->shape.rank != rank ||
+      json_array_size(member(fusions, "ops")) > 0)
+    return false;
+  for (int i = 0, at = 0; i < rank - 2; i++)
+    at += snprintf(batch + at, sizeof batch - (size_t)at, "%s%d", i ? "," : "", i);
   snprintf(lhs, sizeof lhs, "%d", rank - (json_is_true(member(config, "transpose_a")) ? 2 : 1));
   snprintf(rhs, sizeof rhs, "%d", rank - (json_is_true(member(config, "transpose_b")) ? 1 : 2));
   put_dot(r, lhs, rhs, batch, batch);
   return true;
 }
 
-// exp(x - max) over its sum, along the last dimension; reducers are the two computations at the head of the text.
+// exp(x - max) over its sum, along the last dimension; reducers are the two computations at the
+// head of the text.
 static bool bridge_softmax(rewrite *r) {
   const hsc_shape *shape = &r->call->shape;
-  if (r->call->operand_count != 1 || hsc_shape_is_tuple(shape) || shape->type != HSC_TYPE_F32 || shape->rank < 1) return false;
-  char reduced[512], dims[128] = "";
-  const char *name = r->call->name, *x = r->call->operands[0]->name;
+  if (r->call->operand_count != 1 || hsc_shape_is_tuple(shape) || shape->type != HSC_TYPE_F32 ||
+      shape->rank < 1)
+    return false;
+  char reduced[512];
+  char dims[128] = "";
+  const char *name = r->call->name;
+  const char *x = r->call->operands[0]->name;
   int at = snprintf(reduced, sizeof reduced, "f32[");
   for (int i = 0, d = 0; i + 1 < shape->rank; i++) {
-    at += snprintf(reduced + at, sizeof reduced - (size_t)at, "%s%lld", i ? "," : "", (long long)shape->dims[i]);
+    at += snprintf(reduced + at, sizeof reduced - (size_t)at, "%s%lld", i ? "," : "",
+                   (long long)shape->dims[i]);
     d += snprintf(dims + d, sizeof dims - (size_t)d, "%s%d", i ? "," : "", i);
   }
   snprintf(reduced + at, sizeof reduced - (size_t)at, "]");
   hsc_bytes_printf(r->out,
-                   "  %%%s.low = f32[] constant(-inf)\n  %%%s.max = %s reduce(%%%s, %%%s.low), dimensions={%d}, to_apply=%%hloscope_maximum\n"
-                   "  %%%s.maxes = %s broadcast(%%%s.max), dimensions={%s}\n  %%%s.less = %s subtract(%%%s, %%%s.maxes)\n  %%%s.exp = %s exponential(%%%s.less)\n"
-                   "  %%%s.zero = f32[] constant(0)\n  %%%s.sum = %s reduce(%%%s.exp, %%%s.zero), dimensions={%d}, to_apply=%%hloscope_add\n"
+                   "  %%%s.low = f32[] constant(-inf)\n  %%%s.max = %s reduce(%%%s, %%%s.low), "
+                   "dimensions={%d}, to_apply=%%hloscope_maximum\n"
+                   "  %%%s.maxes = %s broadcast(%%%s.max), dimensions={%s}\n  %%%s.less = %s "
+                   "subtract(%%%s, %%%s.maxes)\n  %%%s.exp = %s exponential(%%%s.less)\n"
+                   "  %%%s.zero = f32[] constant(0)\n  %%%s.sum = %s reduce(%%%s.exp, %%%s.zero), "
+                   "dimensions={%d}, to_apply=%%hloscope_add\n"
                    "  %%%s.sums = %s broadcast(%%%s.sum), dimensions={%s}\n",
-                   name, name, reduced, x, name, shape->rank - 1, name, r->shape, name, dims, name, r->shape, x, name, name, r->shape, name, name, name, reduced, name,
-                   name, shape->rank - 1, name, r->shape, name, dims);
+                   name, name, reduced, x, name, shape->rank - 1, name, r->shape, name, dims, name,
+                   r->shape, x, name, name, r->shape, name, name, name, reduced, name, name,
+                   shape->rank - 1, name, r->shape, name, dims);
   begin_step(r, "softmax");
   hsc_bytes_printf(r->out, "divide(%%%s.exp, %%%s.sums)\n", name, name);
   return true;
 }
 
-// Memory that nobody has written yet (XLA:TPU's name for the start of a buffer that a loop fills): any value is right, so it is zeros.
+// Memory that nobody has written yet (XLA:TPU's name for the start of a buffer that a loop fills):
+// any value is right, so it is zeros.
 static bool bridge_allocate(rewrite *r) {
-  if (r->call->operand_count != 0 || hsc_shape_is_tuple(&r->call->shape)) return false;
-  hsc_bytes_printf(r->out, "  %%%s.zero = %s[] constant(%s)\n", r->call->name, hsc_type_text(r->call->shape.type), r->call->shape.type == HSC_TYPE_PRED ? "false" : "0");
+  if (r->call->operand_count != 0 || hsc_shape_is_tuple(&r->call->shape))
+    return false;
+  hsc_bytes_printf(r->out, "  %%%s.zero = %s[] constant(%s)\n", r->call->name,
+                   hsc_type_text(r->call->shape.type),
+                   r->call->shape.type == HSC_TYPE_PRED ? "false" : "0");
   begin_step(r, "space");
   hsc_bytes_printf(r->out, "broadcast(%%%s.zero), dimensions={}\n", r->call->name);
   return true;
@@ -383,7 +491,8 @@ static const struct {
                 {"__onednn$softmax", bridge_softmax},
                 {"AllocateBuffer", bridge_allocate}};
 
-// The call's own name gets the value; of a tuple, the first element, and zeros for the rest (workspaces).
+// The call's own name gets the value; of a tuple, the first element, and zeros for the rest
+// (workspaces).
 static void put_result(rewrite *r, bool is_root) {
   const hsc_instr *call = r->call;
   const char *root = is_root ? "ROOT " : "";
@@ -397,23 +506,31 @@ static void put_result(rewrite *r, bool is_root) {
     const hsc_shape *leaf = hsc_shape_leaf(&call->shape, i);
     char text[512];
     shape_text(leaf, text);
-    hsc_bytes_printf(r->out, "  %%%s.zero%d = %s[] constant(0)\n  %%%s.space%d = %s broadcast(%%%s.zero%d), dimensions={}\n", call->name, i, hsc_type_text(leaf->type),
-                     call->name, i, text, call->name, i);
+    hsc_bytes_printf(r->out,
+                     "  %%%s.zero%d = %s[] constant(0)\n  %%%s.space%d = %s "
+                     "broadcast(%%%s.zero%d), dimensions={}\n",
+                     call->name, i, hsc_type_text(leaf->type), call->name, i, text, call->name, i);
   }
   shape_text(&call->shape, whole);
   hsc_bytes_printf(r->out, "  %s%%%s = %s tuple(%%%s", root, call->name, whole, r->result);
-  for (int i = 1; i < leaves; i++) hsc_bytes_printf(r->out, ", %%%s.space%d", call->name, i);
+  for (int i = 1; i < leaves; i++)
+    hsc_bytes_printf(r->out, ", %%%s.space%d", call->name, i);
   hsc_bytes_append_text(r->out, ")\n");
 }
 
 static bool rewrite_call(const hsc_instr *call, bool is_root, hsc_bytes *out) {
   hsc_bytes lines = {0};
-  rewrite r = {.call = call, .out = &lines, .config = call->backend_config ? json_loads(call->backend_config, 0, NULL) : NULL};
+  rewrite r = {.call = call,
+               .out = &lines,
+               .config = call->backend_config ? json_loads(call->backend_config, 0, NULL) : NULL};
   bool done = false;
-  if (!hsc_shape_is_tuple(&call->shape) || (hsc_shape_leaf_count(&call->shape) > 0 && call->shape.type == HSC_TYPE_TUPLE)) {
-    shape_text(hsc_shape_is_tuple(&call->shape) ? hsc_shape_leaf(&call->shape, 0) : &call->shape, r.shape);
+  if (!hsc_shape_is_tuple(&call->shape) ||
+      (hsc_shape_leaf_count(&call->shape) > 0 && call->shape.type == HSC_TYPE_TUPLE)) {
+    shape_text(hsc_shape_is_tuple(&call->shape) ? hsc_shape_leaf(&call->shape, 0) : &call->shape,
+               r.shape);
     for (size_t i = 0; i < HSC_COUNT_OF(meanings) && !done; i++)
-      if (call->attr.custom.target && !strcmp(call->attr.custom.target, meanings[i].target)) done = meanings[i].bridge(&r);
+      if (call->attr.custom.target && !strcmp(call->attr.custom.target, meanings[i].target))
+        done = meanings[i].bridge(&r);
   }
   if (done) {
     put_result(&r, is_root);
@@ -424,49 +541,62 @@ static bool rewrite_call(const hsc_instr *call, bool is_root, hsc_bytes *out) {
   return done;
 }
 
-// ---- mixed precision ------------------------------------------------------------------------------------------------
+// ---- mixed precision ----------------------------------------------------------------------------
 //
-// XLA:TPU's bfloat16-propagation leaves operations whose operands and result have different float types ("bf16[8] multiply(f32[8] a, bf16[8] b)"), which
-// XLA's own verifier takes on that platform only. They are computed in the widest type there is and rounded to the one that is given; operands of a reduce
-// take the types of its reducer.
+// XLA:TPU's bfloat16-propagation leaves operations whose operands and result have different float
+// types ("bf16[8] multiply(f32[8] a, bf16[8] b)"), which XLA's own verifier takes on that platform
+// only. They are computed in the widest type there is and rounded to the one that is given;
+// operands of a reduce take the types of its reducer.
 
 static hsc_type widest_float(const hsc_instr *instr) {
   hsc_type widest = instr->shape.type;
   for (int k = 0; k < instr->operand_count; k++) {
     hsc_type type = instr->operands[k]->shape.type;
-    if (hsc_type_is_float(type) && hsc_type_bits(type) > hsc_type_bits(widest)) widest = type;
+    if (hsc_type_is_float(type) && hsc_type_bits(type) > hsc_type_bits(widest))
+      widest = type;
   }
   return widest;
 }
 
 static bool is_mixed(const hsc_instr *instr) {
-  if (!hsc_type_is_float(instr->shape.type) || instr->operand_count == 0) return false;
-  if (instr->op == HSC_OP_REDUCE) return instr->called_count == 1 && instr->called[0]->parameter_count == 2 && instr->operand_count == 2;
-  if (hsc_op_traits(instr->op) & HSC_TRAIT_CALLS) return false;
-  if (instr->op == HSC_OP_CONVERT || instr->op == HSC_OP_BITCAST_CONVERT || instr->op == HSC_OP_GET_TUPLE_ELEMENT || instr->op == HSC_OP_CUSTOM_CALL) return false;
+  if (!hsc_type_is_float(instr->shape.type) || instr->operand_count == 0)
+    return false;
+  if (instr->op == HSC_OP_REDUCE)
+    return instr->called_count == 1 && instr->called[0]->parameter_count == 2 &&
+           instr->operand_count == 2;
+  if (hsc_op_traits(instr->op) & HSC_TRAIT_CALLS)
+    return false;
+  if (instr->op == HSC_OP_CONVERT || instr->op == HSC_OP_BITCAST_CONVERT ||
+      instr->op == HSC_OP_GET_TUPLE_ELEMENT || instr->op == HSC_OP_CUSTOM_CALL)
+    return false;
   for (int k = 0; k < instr->operand_count; k++) {
     hsc_type type = instr->operands[k]->shape.type;
-    if (hsc_type_is_float(type) && type != instr->shape.type) return true;
+    if (hsc_type_is_float(type) && type != instr->shape.type)
+      return true;
   }
   return false;
 }
 
-// Lines in place of `line`, the text of `instr`: converts of its operands, the operation, the convert to its type. False where that would be no valid HLO
-// either, or where it is valid as it stands (a dot may widen).
+// Lines in place of `line`, the text of `instr`: converts of its operands, the operation, the
+// convert to its type. False where that would be no valid HLO either, or where it is valid as it
+// stands (a dot may widen).
 static bool rewrite_mixed(const hsc_instr *instr, hsc_view line, hsc_bytes *out) {
   hsc_arena *arena;
   hsc_shape inferred;
   char shape[512], wide_shape[512], head[64];
-  if (!is_mixed(instr)) return false;
+  if (!is_mixed(instr))
+    return false;
   hsc_status *status = hsc_arena_create(&arena);
   hsc_instr wide = *instr;
   hsc_instr *clones = status ? NULL : HSC_NEW_ARRAY(arena, hsc_instr, instr->operand_count);
-  if (!status) wide.operands = HSC_NEW_ARRAY(arena, hsc_instr *, instr->operand_count);
+  if (!status)
+    wide.operands = HSC_NEW_ARRAY(arena, hsc_instr *, instr->operand_count);
   bool ok = !status && clones && wide.operands;
   const hsc_computation *reducer = instr->op == HSC_OP_REDUCE ? instr->called[0] : NULL;
   if (ok && reducer) {
     hsc_type type = reducer->root->shape.type;
-    ok = instr->shape.type != type || instr->operands[0]->shape.type != type || instr->operands[1]->shape.type != type;
+    ok = instr->shape.type != type || instr->operands[0]->shape.type != type ||
+         instr->operands[1]->shape.type != type;
   } else if (ok) {
     status = hsc_infer_shape(arena, instr, &inferred);
     ok = status || inferred.type != instr->shape.type;
@@ -476,34 +606,45 @@ static bool rewrite_mixed(const hsc_instr *instr, hsc_view line, hsc_bytes *out)
   hsc_type widest = widest_float(instr);
   for (int k = 0; ok && k < instr->operand_count; k++) {
     clones[k] = *instr->operands[k];
-    if (hsc_type_is_float(clones[k].shape.type)) clones[k].shape.type = reducer ? reducer->parameters[k]->shape.type : widest;
+    if (hsc_type_is_float(clones[k].shape.type))
+      clones[k].shape.type = reducer ? reducer->parameters[k]->shape.type : widest;
     wide.operands[k] = &clones[k];
   }
-  if (ok) status = hsc_infer_shape(arena, &wide, &inferred);
+  if (ok)
+    status = hsc_infer_shape(arena, &wide, &inferred);
   ok = ok && !status && hsc_shape_is_array(&inferred) && inferred.rank == instr->shape.rank;
   hsc_status_free(status);
   // "  ROOT %name = SHAPE op(operands), rest"
   shape_text(&instr->shape, shape);
   snprintf(head, sizeof head, " %s(", hsc_op_text(instr->op));
-  const char *at = ok ? memmem(line.data, line.size, head, strlen(head)) : NULL, *close = at ? memchr(at, ')', line.size - (size_t)(at - line.data)) : NULL;
+  const char *at = ok ? memmem(line.data, line.size, head, strlen(head)) : NULL;
+  const char *close = at ? memchr(at, ')', line.size - (size_t)(at - line.data)) : NULL;
   if (close) {
     hsc_shape whole = instr->shape;
     whole.type = inferred.type;
     shape_text(&whole, wide_shape);
     for (int k = 0; k < instr->operand_count; k++) {
       char operand[512];
-      if (clones[k].shape.type == instr->operands[k]->shape.type) continue;
+      if (clones[k].shape.type == instr->operands[k]->shape.type)
+        continue;
       shape_text(&clones[k].shape, operand);
-      hsc_bytes_printf(out, "  %%%s.operand%d = %s convert(%%%s)\n", instr->name, k, operand, instr->operands[k]->name);
+      hsc_bytes_printf(out, "  %%%s.operand%d = %s convert(%%%s)\n", instr->name, k, operand,
+                       instr->operands[k]->name);
     }
-    bool same = inferred.type == instr->shape.type, root = instr == instr->parent->root;
-    hsc_bytes_printf(out, "  %s%%%s%s = %s%s", same && root ? "ROOT " : "", instr->name, same ? "" : ".wide", wide_shape, head);
+    bool same = inferred.type == instr->shape.type;
+    bool root = instr == instr->parent->root;
+    hsc_bytes_printf(out, "  %s%%%s%s = %s%s", same && root ? "ROOT " : "", instr->name,
+                     same ? "" : ".wide", wide_shape, head);
     for (int k = 0; k < instr->operand_count; k++) {
-      if (clones[k].shape.type == instr->operands[k]->shape.type) hsc_bytes_printf(out, "%s%%%s", k ? ", " : "", instr->operands[k]->name);
-      else hsc_bytes_printf(out, "%s%%%s.operand%d", k ? ", " : "", instr->name, k);
+      if (clones[k].shape.type == instr->operands[k]->shape.type)
+        hsc_bytes_printf(out, "%s%%%s", k ? ", " : "", instr->operands[k]->name);
+      else
+        hsc_bytes_printf(out, "%s%%%s.operand%d", k ? ", " : "", instr->name, k);
     }
     hsc_bytes_append(out, close, line.size - (size_t)(close - line.data));
-    if (!same) hsc_bytes_printf(out, "\n  %s%%%s = %s convert(%%%s.wide)", root ? "ROOT " : "", instr->name, shape, instr->name);
+    if (!same)
+      hsc_bytes_printf(out, "\n  %s%%%s = %s convert(%%%s.wide)", root ? "ROOT " : "", instr->name,
+                       shape, instr->name);
     hsc_bytes_append_char(out, '\n');
   }
   hsc_arena_destroy(arena);
@@ -511,15 +652,18 @@ static bool rewrite_mixed(const hsc_instr *instr, hsc_view line, hsc_bytes *out)
 }
 
 static void add_unknown(hsc_bytes *unknown, const char *target) {
-  if (unknown->size && strstr(hsc_bytes_text(unknown), target)) return;
+  if (unknown->size && strstr(hsc_bytes_text(unknown), target))
+    return;
   hsc_bytes_printf(unknown, "%s%s", unknown->size ? ", " : "", target);
 }
 
 hsc_status *hsc_bridge_custom_calls(const hsc_module *module, hsc_bridged *out) {
   static const char reducers[] =
-      "%hloscope_maximum (a: f32[], b: f32[]) -> f32[] {\n  %a.hloscope_maximum = f32[] parameter(0)\n  %b.hloscope_maximum = f32[] parameter(1)\n"
+      "%hloscope_maximum (a: f32[], b: f32[]) -> f32[] {\n  %a.hloscope_maximum = f32[] "
+      "parameter(0)\n  %b.hloscope_maximum = f32[] parameter(1)\n"
       "  ROOT %r.hloscope_maximum = f32[] maximum(%a.hloscope_maximum, %b.hloscope_maximum)\n}\n\n"
-      "%hloscope_add (a: f32[], b: f32[]) -> f32[] {\n  %a.hloscope_add = f32[] parameter(0)\n  %b.hloscope_add = f32[] parameter(1)\n"
+      "%hloscope_add (a: f32[], b: f32[]) -> f32[] {\n  %a.hloscope_add = f32[] parameter(0)\n  "
+      "%b.hloscope_add = f32[] parameter(1)\n"
       "  ROOT %r.hloscope_add = f32[] add(%a.hloscope_add, %b.hloscope_add)\n}\n\n";
   hsc_bytes text = {0};
   *out = (hsc_bridged){0};
@@ -527,7 +671,8 @@ hsc_status *hsc_bridge_custom_calls(const hsc_module *module, hsc_bridged *out) 
   bool softmax = strstr(hsc_bytes_text(&text), "__onednn$softmax") != NULL;
   for (const char *line = hsc_bytes_text(&text); *line;) {
     size_t size = strcspn(line, "\n");
-    if (softmax && (*line == '%' || hsc_starts_with(line, "ENTRY "))) {  // before the first computation
+    // before the first computation
+    if (softmax && (*line == '%' || hsc_starts_with(line, "ENTRY "))) {
       hsc_bytes_append_text(&out->text, reducers);
       softmax = false;
     }
@@ -543,15 +688,18 @@ hsc_status *hsc_bridge_custom_calls(const hsc_module *module, hsc_bridged *out) 
     } else if (instr && rewrite_mixed(instr, (hsc_view){line, size}, &out->text)) {
       // said in full
     } else {
-      if (custom && instr->attr.custom.target) add_unknown(&out->unknown, instr->attr.custom.target);
+      if (custom && instr->attr.custom.target)
+        add_unknown(&out->unknown, instr->attr.custom.target);
       hsc_bytes_append(&out->text, line, size);
       hsc_bytes_append_char(&out->text, '\n');
     }
     line += size;
-    if (*line) line++;
+    if (*line)
+      line++;
   }
   hsc_status *status = hsc_bytes_status(&out->text);
   hsc_bytes_deinit(&text);
-  if (status) hsc_bridged_deinit(out);
+  if (status)
+    hsc_bridged_deinit(out);
   return status;
 }

@@ -1,8 +1,11 @@
-// hlo_diff.h - two modules aligned instruction by instruction: what was added, removed, changed, fused.
+// hlo_diff.h - two modules aligned instruction by instruction: what was added, removed, changed,
+// fused.
 //
-// Instructions are matched by identity, not by lines of text: first by name and op (compilers keep names over passes), then by what an instruction does
-// and where in the user's program it comes from (op, shape, attributes, op_name), then by structure (the whole expression below it). What is left was
-// added or removed. A matched instruction that now stands in a computation that a fusion calls was fused.
+// Instructions are matched by identity, not by lines of text: first by name and op (compilers keep
+// names over passes), then by what an instruction does and where in the user's program it comes
+// from (op, shape, attributes, op_name), then by structure (the whole expression below it). What is
+// left was added or removed. A matched instruction that now stands in a computation that a fusion
+// calls was fused.
 //
 //   hsc_diff diff;
 //   HSC_TRY(hsc_diff_modules(before, after, &diff));
@@ -15,30 +18,49 @@
 #include "hlo/ir/hlo.h"
 #include "report/table.h"
 
-typedef enum hsc_diff_state { HSC_DIFF_KEPT, HSC_DIFF_CHANGED, HSC_DIFF_FUSED, HSC_DIFF_MOVED, HSC_DIFF_ADDED, HSC_DIFF_REMOVED, HSC_DIFF_STATES } hsc_diff_state;
-const char *hsc_diff_state_text(hsc_diff_state state);  // "kept", "changed", "fused", "moved", "added", "removed"
+typedef enum hsc_diff_state {
+  HSC_DIFF_KEPT,
+  HSC_DIFF_CHANGED,
+  HSC_DIFF_FUSED,
+  HSC_DIFF_MOVED,
+  HSC_DIFF_ADDED,
+  HSC_DIFF_REMOVED,
+  HSC_DIFF_STATES
+} hsc_diff_state;
+// "kept", "changed", "fused", "moved", "added", "removed"
+const char *hsc_diff_state_text(hsc_diff_state state);
 
 typedef struct hsc_diff_row {
   hsc_diff_state state;
   const hsc_instr *left, *right;  // NULL where it is not
-  const char *what;               // of changed, fused, moved: "shape", "layout", "attributes", "operands", or "" (only where it stands)
-  const hsc_instr *into;          // of fused: the fusion; else NULL
+  // of changed, fused, moved: "shape", "layout", "attributes", "operands", or "" (only where it
+  // stands)
+  const char *what;
+  const hsc_instr *into;  // of fused: the fusion; else NULL
 } hsc_diff_row;
 
 typedef struct hsc_diff {
   const hsc_module *left, *right;  // borrowed
-  hsc_diff_row *rows;              // [row_count], in the order of the right module, removed ones where they stood
+  // [row_count], in the order of the right module, removed ones where they stood
+  hsc_diff_row *rows;
   size_t row_count;
   int64_t counts[HSC_DIFF_STATES];
 } hsc_diff;
-// Writes instr->index and instr->scratch of both modules, and computation->scratch of the right one. Errors: RESOURCE_EXHAUSTED.
+// Writes instr->index and instr->scratch of both modules, and computation->scratch of the right
+// one. Errors: RESOURCE_EXHAUSTED.
 HSC_MUST_USE hsc_status *hsc_diff_modules(hsc_module *left, hsc_module *right, hsc_diff *out_diff);
 void hsc_diff_deinit(hsc_diff *diff);
 
 // For people: the rows that are not kept, by computation, in colour where the style has it.
 void hsc_diff_text(const hsc_diff *diff, const hsc_text_style *style, hsc_bytes *out);
-// {"summary": {state: count}, "instructions": [{"state", "what", "computation", "left", "right", "into"}]}; kept ones are left out.
+// {"summary": {state: count}, "instructions": [{"state", "what", "computation", "left", "right",
+// "into"}]}; kept ones are left out.
 HSC_MUST_USE hsc_status *hsc_diff_json(const hsc_diff *diff, json_t **out_document);
-// A page of its own: both sides beside each other, kept instructions hidden or shown, search, j and k from difference to difference. Nothing of the
-// programs is executed or loaded: every text is escaped.
-void hsc_diff_html(const hsc_diff *diff, const char *title, const char *left_title, const char *right_title, hsc_bytes *out);
+// A page of its own: both sides beside each other, kept instructions hidden or shown, search, j and
+// k from difference to difference. Nothing of the programs is executed or loaded: every text is
+// escaped.
+void hsc_diff_html(const hsc_diff *diff,
+                   const char *title,
+                   const char *left_title,
+                   const char *right_title,
+                   hsc_bytes *out);

@@ -1,75 +1,102 @@
 // hlo_diff_print.c - a diff of two modules as text, JSON and a page.
 #include "lab/passes/hlo_diff.h"
 
-static const hsc_print_options short_form = {.no_metadata = true, .elide_large_constants = true, .no_backend_config = true, .no_percent = true};
+static const hsc_print_options short_form = {.no_metadata = true,
+                                             .elide_large_constants = true,
+                                             .no_backend_config = true,
+                                             .no_percent = true};
 
 static const char *instr_text(const hsc_instr *instr, hsc_bytes *room) {
   hsc_bytes_reset(room);
-  if (instr) hsc_instr_print(instr, &short_form, room);
+  if (instr)
+    hsc_instr_print(instr, &short_form, room);
   const char *text = hsc_bytes_text(room);
-  while (*text == ' ') text++;
+  while (*text == ' ')
+    text++;
   return text;
 }
 
-static const hsc_computation *place_of(const hsc_diff_row *row) { return row->right ? row->right->parent : row->left->parent; }
+static const hsc_computation *place_of(const hsc_diff_row *row) {
+  return row->right ? row->right->parent : row->left->parent;
+}
 
-// ---- text -----------------------------------------------------------------------------------------------------------
+// ---- text ---------------------------------------------------------------------------------------
 
-static const char *const colors[HSC_DIFF_STATES] = {"", "\x1b[33m", "\x1b[36m", "\x1b[36m", "\x1b[32m", "\x1b[31m"};
+static const char *const colors[HSC_DIFF_STATES] = {"",         "\x1b[33m", "\x1b[36m",
+                                                    "\x1b[36m", "\x1b[32m", "\x1b[31m"};
 static const char signs[HSC_DIFF_STATES] = {' ', '~', '>', '>', '+', '-'};
 
 void hsc_diff_text(const hsc_diff *diff, const hsc_text_style *style, hsc_bytes *out) {
   const hsc_computation *in = NULL;
-  hsc_bytes room = {0}, old = {0};
+  hsc_bytes room = {0};
+  hsc_bytes old = {0};
   long long hidden = 0;
   const char *end = style && style->color ? "\x1b[0m" : "";
   for (size_t i = 0; i < diff->row_count; i++) {
     const hsc_diff_row *row = &diff->rows[i];
     const hsc_computation *place = place_of(row);
     const hsc_instr *fusion = place->scratch;
-    bool inner = fusion && (row->right ? row->right : row->left)->op == HSC_OP_PARAMETER;  // how a fusion names its inputs
+    // how a fusion names its inputs
+    bool inner = fusion && (row->right ? row->right : row->left)->op == HSC_OP_PARAMETER;
     hidden += inner && row->state != HSC_DIFF_KEPT;
-    if (row->state == HSC_DIFF_KEPT || inner) continue;
+    if (row->state == HSC_DIFF_KEPT || inner)
+      continue;
     if (place != in) {
       in = place;
-      hsc_bytes_printf(out, "%s%s%s%s%s\n", style && style->color ? "\x1b[1m" : "", in->name, fusion ? ", of " : "", fusion ? fusion->name : "", end);
+      hsc_bytes_printf(out, "%s%s%s%s%s\n", style && style->color ? "\x1b[1m" : "", in->name,
+                       fusion ? ", of " : "", fusion ? fusion->name : "", end);
     }
     const char *color = style && style->color ? colors[row->state] : "";
     const char *text = instr_text(row->right ? row->right : row->left, &room);
     hsc_bytes_printf(out, "%s%c %s%s", color, signs[row->state], text, end);
-    if (row->state == HSC_DIFF_CHANGED) hsc_bytes_printf(out, "\n%s    %s; was: %s%s", color, row->what, instr_text(row->left, &old), end);
+    if (row->state == HSC_DIFF_CHANGED)
+      hsc_bytes_printf(out, "\n%s    %s; was: %s%s", color, row->what, instr_text(row->left, &old),
+                       end);
     hsc_bytes_append_char(out, '\n');
   }
   hsc_bytes note = {0};
   int width = style && style->width > 20 ? style->width : 200;
   hsc_bytes_printf(&note, "~ changed   > fused or moved   + added   - removed");
-  if (hidden) hsc_bytes_printf(&note, "; %lld parameters of fusions are left out", hidden);
-  if (out->size) hsc_bytes_append_char(out, '\n');
-  if (hsc_text_width(hsc_bytes_text(&note), note.size) > width) hsc_text_wrap(hsc_bytes_text(&note), 0, width, out);
-  else hsc_bytes_printf(out, "%s\n", hsc_bytes_text(&note));
+  if (hidden)
+    hsc_bytes_printf(&note, "; %lld parameters of fusions are left out", hidden);
+  if (out->size)
+    hsc_bytes_append_char(out, '\n');
+  if (hsc_text_width(hsc_bytes_text(&note), note.size) > width)
+    hsc_text_wrap(hsc_bytes_text(&note), 0, width, out);
+  else
+    hsc_bytes_printf(out, "%s\n", hsc_bytes_text(&note));
   hsc_bytes_reset(&note);
-  hsc_bytes_printf(&note, "%lld kept, %lld changed, %lld fused, %lld moved, %lld added, %lld removed", (long long)diff->counts[HSC_DIFF_KEPT],
-                   (long long)diff->counts[HSC_DIFF_CHANGED], (long long)diff->counts[HSC_DIFF_FUSED], (long long)diff->counts[HSC_DIFF_MOVED],
-                   (long long)diff->counts[HSC_DIFF_ADDED], (long long)diff->counts[HSC_DIFF_REMOVED]);
+  hsc_bytes_printf(
+      &note, "%lld kept, %lld changed, %lld fused, %lld moved, %lld added, %lld removed",
+      (long long)diff->counts[HSC_DIFF_KEPT], (long long)diff->counts[HSC_DIFF_CHANGED],
+      (long long)diff->counts[HSC_DIFF_FUSED], (long long)diff->counts[HSC_DIFF_MOVED],
+      (long long)diff->counts[HSC_DIFF_ADDED], (long long)diff->counts[HSC_DIFF_REMOVED]);
   hsc_text_wrap(hsc_bytes_text(&note), 0, width, out);
   hsc_bytes_deinit(&note);
   hsc_bytes_deinit(&room);
   hsc_bytes_deinit(&old);
 }
 
-// ---- JSON -----------------------------------------------------------------------------------------------------------
+// ---- JSON ---------------------------------------------------------------------------------------
 
 hsc_status *hsc_diff_json(const hsc_diff *diff, json_t **out_document) {
-  json_t *summary = json_object(), *rows = json_array();
+  json_t *summary = json_object();
+  json_t *rows = json_array();
   hsc_bytes room = {0};
-  for (int s = 0; s < HSC_DIFF_STATES; s++) json_object_set_new(summary, hsc_diff_state_text((hsc_diff_state)s), json_integer((json_int_t)diff->counts[s]));
+  for (int s = 0; s < HSC_DIFF_STATES; s++)
+    json_object_set_new(summary, hsc_diff_state_text((hsc_diff_state)s),
+                        json_integer((json_int_t)diff->counts[s]));
   for (size_t i = 0; i < diff->row_count; i++) {
     const hsc_diff_row *row = &diff->rows[i];
-    if (row->state == HSC_DIFF_KEPT) continue;
-    json_t *out = json_pack("{s:s, s:s, s:s, s:s}", "state", hsc_diff_state_text(row->state), "what", row->what, "name", (row->right ? row->right : row->left)->name,
+    if (row->state == HSC_DIFF_KEPT)
+      continue;
+    json_t *out = json_pack("{s:s, s:s, s:s, s:s}", "state", hsc_diff_state_text(row->state),
+                            "what", row->what, "name", (row->right ? row->right : row->left)->name,
                             "computation", place_of(row)->name);
-    json_object_set_new(out, "left", row->left ? json_string(instr_text(row->left, &room)) : json_null());
-    json_object_set_new(out, "right", row->right ? json_string(instr_text(row->right, &room)) : json_null());
+    json_object_set_new(out, "left",
+                        row->left ? json_string(instr_text(row->left, &room)) : json_null());
+    json_object_set_new(out, "right",
+                        row->right ? json_string(instr_text(row->right, &room)) : json_null());
     json_object_set_new(out, "into", row->into ? json_string(row->into->name) : json_null());
     json_array_append_new(rows, out);
   }
@@ -78,26 +105,44 @@ hsc_status *hsc_diff_json(const hsc_diff *diff, json_t **out_document) {
   return *out_document ? NULL : hsc_status_out_of_memory();
 }
 
-// ---- a page ---------------------------------------------------------------------------------------------------------
+// ---- a page -------------------------------------------------------------------------------------
 
 static const char page_style[] =
-    ":root{color-scheme:light dark}body{font:14px system-ui,sans-serif;margin:0}header{position:sticky;top:0;background:Canvas;border-bottom:1px solid #8888;padding:.5em 1em}"
-    "h1{font-size:1.1em;margin:0 0 .3em}label{margin-right:1em}table{width:100%;border-collapse:collapse;table-layout:fixed}"
-    "td{font:12px/1.5 ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere;vertical-align:top;padding:0 .6em;width:50%}"
-    "tr.c td{font-weight:bold;padding-top:.8em}tr.added td+td{background:#2a82}tr.removed td:first-child{background:#d332}tr.changed td{background:#da03}"
-    "tr.fused td,tr.moved td{background:#08c2}tr.kept{color:GrayText}body.hide tr.kept{display:none}tr.at td{outline:2px solid #08c}small{opacity:.7}";
+    ":root{color-scheme:light dark}body{font:14px "
+    "system-ui,sans-serif;margin:0}header{position:sticky;top:0;background:Canvas;border-bottom:"
+    "1px solid #8888;padding:.5em 1em}"
+    "h1{font-size:1.1em;margin:0 0 "
+    ".3em}label{margin-right:1em}table{width:100%;border-collapse:collapse;table-layout:fixed}"
+    "td{font:12px/1.5 "
+    "ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere;vertical-align:top;padding:"
+    "0 .6em;width:50%}"
+    "tr.c td{font-weight:bold;padding-top:.8em}tr.added td+td{background:#2a82}tr.removed "
+    "td:first-child{background:#d332}tr.changed td{background:#da03}"
+    "tr.fused td,tr.moved td{background:#08c2}tr.kept{color:GrayText}body.hide "
+    "tr.kept{display:none}tr.at td{outline:2px solid #08c}small{opacity:.7}";
 static const char page_script[] =
-    "const rows=[...document.querySelectorAll('tr.d')],hide=document.getElementById('hide'),find=document.getElementById('find');let at=-1;"
-    "function show(){document.body.classList.toggle('hide',hide.checked);const q=find.value.toLowerCase();"
-    "for(const r of document.querySelectorAll('tbody tr'))r.hidden=q!==''&&!r.classList.contains('c')&&!r.textContent.toLowerCase().includes(q)}"
-    "function go(step){const seen=rows.filter(r=>!r.hidden);if(!seen.length)return;if(at>=0&&rows[at])rows[at].classList.remove('at');"
-    "let i=seen.indexOf(rows[at]);i=Math.max(0,Math.min(seen.length-1,i+step));at=rows.indexOf(seen[i]);rows[at].classList.add('at');rows[at].scrollIntoView({block:'center'})}"
-    "hide.onchange=show;find.oninput=show;addEventListener('keydown',e=>{if(e.target===find)return;if(e.key==='j')go(1);if(e.key==='k')go(-1);"
+    "const "
+    "rows=[...document.querySelectorAll('tr.d')],hide=document.getElementById('hide'),find="
+    "document.getElementById('find');let at=-1;"
+    "function show(){document.body.classList.toggle('hide',hide.checked);const "
+    "q=find.value.toLowerCase();"
+    "for(const r of document.querySelectorAll('tbody "
+    "tr'))r.hidden=q!==''&&!r.classList.contains('c')&&!r.textContent.toLowerCase().includes(q)}"
+    "function go(step){const "
+    "seen=rows.filter(r=>!r.hidden);if(!seen.length)return;if(at>=0&&rows[at])rows[at].classList."
+    "remove('at');"
+    "let "
+    "i=seen.indexOf(rows[at]);i=Math.max(0,Math.min(seen.length-1,i+step));at=rows.indexOf(seen[i])"
+    ";rows[at].classList.add('at');rows[at].scrollIntoView({block:'center'})}"
+    "hide.onchange=show;find.oninput=show;addEventListener('keydown',e=>{if(e.target===find)return;"
+    "if(e.key==='j')go(1);if(e.key==='k')go(-1);"
     "if(e.key==='/'){e.preventDefault();find.focus()}});show();";
 
 static void append_row(const hsc_diff_row *row, hsc_bytes *room, hsc_bytes *out) {
   const char *state = hsc_diff_state_text(row->state);
-  hsc_bytes_printf(out, "<tr class=\"%s%s\" title=\"%s%s%s\"><td>", state, row->state == HSC_DIFF_KEPT ? "" : " d", state, *row->what ? ": " : "", row->what);
+  hsc_bytes_printf(out, "<tr class=\"%s%s\" title=\"%s%s%s\"><td>", state,
+                   row->state == HSC_DIFF_KEPT ? "" : " d", state, *row->what ? ": " : "",
+                   row->what);
   hsc_bytes_append_markup(out, instr_text(row->left, room));
   hsc_bytes_append_text(out, "</td><td>");
   hsc_bytes_append_markup(out, instr_text(row->right, room));
@@ -109,19 +154,31 @@ static void append_row(const hsc_diff_row *row, hsc_bytes *room, hsc_bytes *out)
   hsc_bytes_append_text(out, "</td></tr>\n");
 }
 
-void hsc_diff_html(const hsc_diff *diff, const char *title, const char *left_title, const char *right_title, hsc_bytes *out) {
+void hsc_diff_html(const hsc_diff *diff,
+                   const char *title,
+                   const char *left_title,
+                   const char *right_title,
+                   hsc_bytes *out) {
   const hsc_computation *in = NULL;
   hsc_bytes room = {0};
-  hsc_bytes_append_text(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-                             "style-src 'unsafe-inline'; script-src 'unsafe-inline'\"><title>");
+  hsc_bytes_append_text(out,
+                        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta "
+                        "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+                        "style-src 'unsafe-inline'; script-src 'unsafe-inline'\"><title>");
   hsc_bytes_append_markup(out, title);
-  hsc_bytes_printf(out, "</title><style>%s</style></head><body class=\"hide\"><header><h1>", page_style);
+  hsc_bytes_printf(out, "</title><style>%s</style></head><body class=\"hide\"><header><h1>",
+                   page_style);
   hsc_bytes_append_markup(out, title);
   hsc_bytes_append_text(out, "</h1>");
   for (int s = 0; s < HSC_DIFF_STATES; s++)
-    hsc_bytes_printf(out, "%s%lld %s", s ? ", " : "", (long long)diff->counts[s], hsc_diff_state_text((hsc_diff_state)s));
-  hsc_bytes_append_text(out, "<br><label><input type=\"checkbox\" id=\"hide\" checked> hide kept instructions</label><label>search <input type=\"search\" id=\"find\"></label>"
-                             "<small>j, k: next and previous difference; /: search</small></header><table><thead><tr><th>");
+    hsc_bytes_printf(out, "%s%lld %s", s ? ", " : "", (long long)diff->counts[s],
+                     hsc_diff_state_text((hsc_diff_state)s));
+  hsc_bytes_append_text(
+      out,
+      "<br><label><input type=\"checkbox\" id=\"hide\" checked> hide kept "
+      "instructions</label><label>search <input type=\"search\" id=\"find\"></label>"
+      "<small>j, k: next and previous difference; /: "
+      "search</small></header><table><thead><tr><th>");
   hsc_bytes_append_markup(out, left_title);
   hsc_bytes_append_text(out, "</th><th>");
   hsc_bytes_append_markup(out, right_title);

@@ -11,7 +11,8 @@ hsc_status *hsc_optimized_module(const char *path, hsc_module **out_module) {
   if (!status) {
     hsc_view view = hsc_bytes_view(&bytes);
     bool text = view.size >= 9 && (!memcmp(view.data, "HloModule", 9) || view.data[0] == '/');
-    status = text ? hsc_hlo_text_parse(view, path, out_module) : hsc_hlo_proto_read(view, path, out_module);
+    status = text ? hsc_hlo_text_parse(view, path, out_module)
+                  : hsc_hlo_proto_read(view, path, out_module);
   }
   hsc_bytes_deinit(&bytes);
   return status;
@@ -35,10 +36,13 @@ static bool is_free(hsc_op op) {
 
 static int64_t count_kernels(const hsc_computation *computation, int depth) {
   int64_t kernels = 0;
-  if (depth > 64) return 0;  // a program that nests deeper is none of a compiler's
+  if (depth > 64)
+    return 0;  // a program that nests deeper is none of a compiler's
   HSC_FOR_EACH_INSTR_IN (computation, instr) {
-    bool control = instr->op == HSC_OP_WHILE || instr->op == HSC_OP_CALL || instr->op == HSC_OP_CONDITIONAL;
-    for (int i = 0; control && i < instr->called_count; i++) kernels += count_kernels(instr->called[i], depth + 1);
+    bool control =
+        instr->op == HSC_OP_WHILE || instr->op == HSC_OP_CALL || instr->op == HSC_OP_CONDITIONAL;
+    for (int i = 0; control && i < instr->called_count; i++)
+      kernels += count_kernels(instr->called[i], depth + 1);
     kernels += !control && !is_free(instr->op);
   }
   return kernels;

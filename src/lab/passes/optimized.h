@@ -1,15 +1,19 @@
-// optimized.h - an optimised program as a compiler gave it: its canonical fingerprint, and what it is made of.
+// optimized.h - an optimised program as a compiler gave it: its canonical fingerprint, and what it
+// is made of.
 #pragma once
 
 #include "hlo/ir/hlo.h"
 
 typedef struct hsc_optimized {
-  char fingerprint[33];                    // canonical: structure, shapes, attributes, constants; no names, no metadata
-  int64_t instructions, fusions, kernels;  // kernels: what runs by itself in the entry, in loops, branches and calls
+  // canonical: structure, shapes, attributes, constants; no names, no metadata
+  char fingerprint[33];
+  // kernels: what runs by itself in the entry, in loops, branches and calls
+  int64_t instructions, fusions, kernels;
   int64_t custom_calls;
-  double flops, bytes;                     // by hloscope's cost model
+  double flops, bytes;  // by hloscope's cost model
 } hsc_optimized;
-// A HLO proto, text, or what holds one. Not verified: vendors' programs may hold what our rules do not know.
+// A HLO proto, text, or what holds one. Not verified: vendors' programs may hold what our rules do
+// not know.
 // Errors: NOT_FOUND, DATA_LOSS, INVALID_ARGUMENT, UNIMPLEMENTED, by the reader of the format.
 HSC_MUST_USE hsc_status *hsc_optimized_module(const char *path, hsc_module **out_module);
 void hsc_optimized_count(const hsc_module *module, hsc_optimized *out_facts);

@@ -1,4 +1,5 @@
-// passes_list.c - the list of passes that ran: rows, nesting, totals, the document; and how it is collected from a device.
+// passes_list.c - the list of passes that ran: rows, nesting, totals, the document; and how it is
+// collected from a device.
 #include "base/files/file_io.h"
 #include "lab/passes/passes_list_internal.h"
 
@@ -37,7 +38,8 @@ hsc_pass_row *hsc_pass_list_add(hsc_pass_list *list, const char *pipeline, const
   if (list->row_count == list->row_capacity) {
     size_t capacity = list->row_capacity ? 2 * list->row_capacity : 128;
     hsc_pass_row *rows = hsc_realloc(list->rows, capacity * sizeof *rows);
-    if (!rows) return NULL;
+    if (!rows)
+      return NULL;
     list->rows = rows;
     list->row_capacity = capacity;
   }
@@ -54,34 +56,43 @@ hsc_pass_row *hsc_pass_list_add(hsc_pass_list *list, const char *pipeline, const
   return row;
 }
 
-// A pipeline inside another one is in the list twice: as a pass of the outer one, whose row comes first, and by the rows inside it, which begin with
-// "pipeline-start". The stack holds the pipelines that are open.
+// A pipeline inside another one is in the list twice: as a pass of the outer one, whose row comes
+// first, and by the rows inside it, which begin with "pipeline-start". The stack holds the
+// pipelines that are open.
 void hsc_pass_list_nest(hsc_pass_list *list) {
   enum { DEEPEST = 32 };
   const char *open[DEEPEST];
-  int run_of[DEEPEST], depth = -1, runs = 0;
+  int run_of[DEEPEST];
+  int depth = -1;
+  int runs = 0;
   size_t kept = 0;
   hsc_pipeline_start *starts = HSC_NEW_ARRAY(list->arena, hsc_pipeline_start, list->row_count + 1);
-  if (!starts) return;  // the arena says so
+  if (!starts)
+    return;  // the arena says so
   for (size_t i = 0; i < list->row_count; i++) {
     hsc_pass_row row = list->rows[i];
     bool start = !strcmp(row.pass, "pipeline-start");
     if (start) {
-      // Starts inside the pipeline whose nested row came just before it; else beside or above what is open.
+      // Starts inside the pipeline whose nested row came just before it; else beside or above what
+      // is open.
       const hsc_pass_row *before = kept ? &list->rows[kept - 1] : NULL;
-      bool inside = before && before->nested && before->depth == depth && !strcmp(before->pass, row.pipeline);
+      bool inside =
+          before && before->nested && before->depth == depth && !strcmp(before->pass, row.pipeline);
       while (!inside && depth >= 0) {
         bool again = !strcmp(open[depth], row.pipeline);  // a fixed point's next round
         depth--;
-        if (again) break;
+        if (again)
+          break;
       }
-      if (depth + 1 < DEEPEST) depth++;
+      if (depth + 1 < DEEPEST)
+        depth++;
       open[depth] = row.pipeline;
       starts[runs] = (hsc_pipeline_start){row.pipeline, depth};
       run_of[depth] = runs++;
       continue;
     }
-    while (depth > 0 && strcmp(open[depth], row.pipeline) != 0) depth--;
+    while (depth > 0 && strcmp(open[depth], row.pipeline) != 0)
+      depth--;
     if (depth < 0 || strcmp(open[depth], row.pipeline) != 0) {  // its start was not told
       depth = 0;
       open[0] = row.pipeline;
@@ -91,7 +102,8 @@ void hsc_pass_list_nest(hsc_pass_list *list) {
     row.depth = depth;
     row.pipeline_run = run_of[depth];
     const hsc_pass_row *next = i + 1 < list->row_count ? &list->rows[i + 1] : NULL;
-    row.nested = row.nested || (next && !strcmp(next->pass, "pipeline-start") && !strcmp(next->pipeline, row.pass));
+    row.nested = row.nested || (next && !strcmp(next->pass, "pipeline-start") &&
+                                !strcmp(next->pipeline, row.pass));
     list->rows[kept++] = row;
   }
   list->row_count = kept;
@@ -102,14 +114,18 @@ void hsc_pass_list_nest(hsc_pass_list *list) {
 // Whether a pipeline of this name ran a pass, in any of its starts.
 static bool had_passes(const hsc_pass_list *list, const char *pipeline) {
   for (size_t i = 0; i < list->row_count; i++)
-    if (!list->rows[i].counts && !strcmp(list->rows[i].pipeline, pipeline)) return true;
+    if (!list->rows[i].counts && !strcmp(list->rows[i].pipeline, pipeline))
+      return true;
   return false;
 }
 
 static bool seen_before(const hsc_pass_list *list, size_t row, bool pipeline) {
   for (size_t i = 0; i < row; i++) {
-    if ((!pipeline && list->rows[i].nested) || list->rows[i].counts) continue;
-    if (!strcmp(pipeline ? list->rows[i].pipeline : list->rows[i].pass, pipeline ? list->rows[row].pipeline : list->rows[row].pass)) return true;
+    if ((!pipeline && list->rows[i].nested) || list->rows[i].counts)
+      continue;
+    if (!strcmp(pipeline ? list->rows[i].pipeline : list->rows[i].pass,
+                pipeline ? list->rows[row].pipeline : list->rows[row].pass))
+      return true;
   }
   return false;
 }
@@ -119,7 +135,8 @@ hsc_pass_totals hsc_pass_list_totals(const hsc_pass_list *list) {
   double known = 0;
   for (size_t i = 0; i < list->row_count; i++) {
     const hsc_pass_row *row = &list->rows[i];
-    if (row->counts) continue;
+    if (row->counts)
+      continue;
     t.pipelines += !seen_before(list, i, true);
     if (row->nested) {
       t.nested++;
@@ -128,56 +145,75 @@ hsc_pass_totals hsc_pass_list_totals(const hsc_pass_list *list) {
     t.runs++;
     t.passes += !seen_before(list, i, false);
     t.changed += row->changed == 1;
-    if (row->duration_ns >= 0) known += 1, t.seconds += (double)row->duration_ns * 1e-9;
+    if (row->duration_ns >= 0) {
+      known += 1;
+      t.seconds += (double)row->duration_ns * 1e-9;
+    }
   }
   for (int i = 0; i < list->start_count; i++) {
     const char *name = list->starts[i].name;
     bool again = false;
-    for (int k = 0; k < i && !again; k++) again = !strcmp(list->starts[k].name, name);
-    for (size_t k = 0; k < list->row_count && !again; k++) again = list->rows[k].counts && !strcmp(list->rows[k].pipeline, name);
+    for (int k = 0; k < i && !again; k++)
+      again = !strcmp(list->starts[k].name, name);
+    for (size_t k = 0; k < list->row_count && !again; k++)
+      again = list->rows[k].counts && !strcmp(list->rows[k].pipeline, name);
     t.idle += !again && !had_passes(list, name);
   }
   t.pipelines += t.idle;
-  if (known == 0) t.seconds = NAN;
+  if (known == 0)
+    t.seconds = NAN;
   return t;
 }
 
-hsc_status *hsc_pass_list_names(hsc_pass_list *list, bool pipelines, const char ***out_names, size_t *out_count) {
+hsc_status *hsc_pass_list_names(hsc_pass_list *list,
+                                bool pipelines,
+                                const char ***out_names,
+                                size_t *out_count) {
   const char **names = HSC_NEW_ARRAY(list->arena, const char *, 2 * list->row_count + 1);
   size_t count = 0;
   HSC_TRY(hsc_arena_status(list->arena));
   for (size_t i = 0; i < list->row_count; i++)
     for (int which = 0; which < 2; which++) {
       const char *name = which ? list->rows[i].pass : list->rows[i].pipeline;
-      if (list->rows[i].counts || (!pipelines && (!which || list->rows[i].nested))) continue;
+      if (list->rows[i].counts || (!pipelines && (!which || list->rows[i].nested)))
+        continue;
       bool known = false;
-      for (size_t k = 0; k < count && !known; k++) known = !strcmp(names[k], name);
-      if (!known) names[count++] = name;
+      for (size_t k = 0; k < count && !known; k++)
+        known = !strcmp(names[k], name);
+      if (!known)
+        names[count++] = name;
     }
   *out_names = names;
   *out_count = count;
   return NULL;
 }
 
-// ---- the document ---------------------------------------------------------------------------------------------------
+// ---- the document -------------------------------------------------------------------------------
 
-static json_t *number_or_null(int64_t value) { return value < 0 ? json_null() : json_integer((json_int_t)value); }
+static json_t *number_or_null(int64_t value) {
+  return value < 0 ? json_null() : json_integer((json_int_t)value);
+}
 
 static json_t *row_json(const hsc_pass_row *row, size_t number) {
   json_t *out = json_object();
   json_object_set_new(out, "name", json_string(row->pass));
   json_object_set_new(out, "run", json_integer((json_int_t)number));
   json_object_set_new(out, "changed", row->changed < 0 ? json_null() : json_boolean(row->changed));
-  json_object_set_new(out, "seconds", row->duration_ns < 0 ? json_null() : json_real((double)row->duration_ns * 1e-9));
-  if (row->nested) json_object_set_new(out, "pipeline", json_true());
-  if (row->rewrites >= 0) json_object_set_new(out, "rewrites", json_integer((json_int_t)row->rewrites));
+  json_object_set_new(
+      out, "seconds",
+      row->duration_ns < 0 ? json_null() : json_real((double)row->duration_ns * 1e-9));
+  if (row->nested)
+    json_object_set_new(out, "pipeline", json_true());
+  if (row->rewrites >= 0)
+    json_object_set_new(out, "rewrites", json_integer((json_int_t)row->rewrites));
   if (row->counts) {
     json_t *counts = json_object();
     for (const char *at = row->counts; *at;) {
       char key[64];
       long long value = 0;
       int used = 0;
-      if (sscanf(at, "%63s %lld%n", key, &value, &used) < 2) break;
+      if (sscanf(at, "%63s %lld%n", key, &value, &used) < 2)
+        break;
       json_object_set_new(counts, key, json_integer(value));
       at += used;
       at += strspn(at, ", ");
@@ -191,30 +227,41 @@ static json_t *row_json(const hsc_pass_row *row, size_t number) {
   return out;
 }
 
-// One object a start of a pipeline, with no passes where it had none to run. The rows of a pipeline that goes on behind a nested one are in one object with those before it.
-hsc_status *hsc_pass_list_json(const hsc_pass_list *list, const char *program, const char *device, json_t **out_document) {
+// One object a start of a pipeline, with no passes where it had none to run. The rows of a pipeline
+// that goes on behind a nested one are in one object with those before it.
+hsc_status *hsc_pass_list_json(const hsc_pass_list *list,
+                               const char *program,
+                               const char *device,
+                               json_t **out_document) {
   json_t *pipelines = json_array();
   hsc_pass_totals t = hsc_pass_list_totals(list);
   for (int run = 0; run < list->start_count; run++) {
     json_t *passes = json_array();
     for (size_t i = 0; i < list->row_count; i++)
-      if (list->rows[i].pipeline_run == run) json_array_append_new(passes, row_json(&list->rows[i], i));
-    json_array_append_new(pipelines, json_pack("{s:s, s:i, s:o}", "name", list->starts[run].name, "depth", list->starts[run].depth, "passes", passes));
+      if (list->rows[i].pipeline_run == run)
+        json_array_append_new(passes, row_json(&list->rows[i], i));
+    json_array_append_new(pipelines, json_pack("{s:s, s:i, s:o}", "name", list->starts[run].name,
+                                               "depth", list->starts[run].depth, "passes", passes));
   }
-  json_t *totals = json_pack("{s:i, s:i, s:i, s:i, s:o}", "pipelines", t.pipelines, "passes", t.passes, "runs", t.runs, "changed", t.changed, "seconds",
-                             hsc_json_real(t.seconds));
-  *out_document = json_pack("{s:s, s:s, s:s?, s:s?, s:o, s:o, s:o}", "program", program, "device", device, "module", list->module, "from", list->from,
-                            "compile_seconds", list->compile_ns < 0 ? json_null() : json_real((double)list->compile_ns * 1e-9), "pipelines", pipelines,
-                            "totals", totals);
+  json_t *totals =
+      json_pack("{s:i, s:i, s:i, s:i, s:o}", "pipelines", t.pipelines, "passes", t.passes, "runs",
+                t.runs, "changed", t.changed, "seconds", hsc_json_real(t.seconds));
+  *out_document =
+      json_pack("{s:s, s:s, s:s?, s:s?, s:o, s:o, s:o}", "program", program, "device", device,
+                "module", list->module, "from", list->from, "compile_seconds",
+                list->compile_ns < 0 ? json_null() : json_real((double)list->compile_ns * 1e-9),
+                "pipelines", pipelines, "totals", totals);
   return *out_document ? NULL : hsc_status_out_of_memory();
 }
 
-// ---- from a device --------------------------------------------------------------------------------------------------
+// ---- from a device ------------------------------------------------------------------------------
 
 static hsc_status *read_source(const char *path, bool profile, hsc_pass_list *list) {
   hsc_bytes bytes = {0};
   hsc_status *status = hsc_file_read(path, &bytes);
-  if (!status) status = profile ? hsc_pass_list_read_xspace(hsc_bytes_view(&bytes), list) : hsc_pass_list_read_metadata(hsc_bytes_view(&bytes), path, list);
+  if (!status)
+    status = profile ? hsc_pass_list_read_xspace(hsc_bytes_view(&bytes), list)
+                     : hsc_pass_list_read_metadata(hsc_bytes_view(&bytes), path, list);
   hsc_bytes_deinit(&bytes);
   return status;
 }
@@ -224,15 +271,19 @@ static hsc_status *read_phases(const char *directory, hsc_pass_list *list) {
   const char *path = hsc_arena_printf(list->arena, "%s/module_0000.compile_phases.txt", directory);
   hsc_bytes text = {0};
   HSC_TRY(hsc_arena_status(list->arena));
-  if (!hsc_file_exists(path)) return NULL;
+  if (!hsc_file_exists(path))
+    return NULL;
   hsc_status *status = hsc_file_read(path, &text);
   for (const char *line = hsc_bytes_text(&text); !status && *line;) {
     char name[64];
     long long ns;
-    if (!strncmp(line, "module ", 7)) list->module = hsc_arena_strndup(list->arena, line + 7, strcspn(line + 7, "\n"));
-    else if (sscanf(line, "%63s %lld", name, &ns) == 2) json_object_set_new(list->phases, name, json_integer(ns));
+    if (!strncmp(line, "module ", 7))
+      list->module = hsc_arena_strndup(list->arena, line + 7, strcspn(line + 7, "\n"));
+    else if (sscanf(line, "%63s %lld", name, &ns) == 2)
+      json_object_set_new(list->phases, name, json_integer(ns));
     line += strcspn(line, "\n");
-    if (*line) line++;
+    if (*line)
+      line++;
   }
   hsc_bytes_deinit(&text);
   return status;
@@ -244,64 +295,90 @@ static hsc_status *read_tail(const char *path, hsc_pass_list *list) {
   size_t before = list->row_count;
   HSC_TRY(hsc_pass_list_init(&profile));
   hsc_status *status = read_source(path, true, &profile);
-  if (!status) status = hsc_pass_list_append_tail(list, &profile);
-  if (list->row_count > before) list->from = "module metadata and profile";
+  if (!status)
+    status = hsc_pass_list_append_tail(list, &profile);
+  if (list->row_count > before)
+    list->from = "module metadata and profile";
   hsc_pass_list_deinit(&profile);
   return status;
 }
 
-// A profile tells XLA:CPU's passes, and on XLA:GPU those behind scheduling, which its metadata lacks. The TPU's metadata has all of them.
-static hsc_status *wants_profile(hsc_lab_worker *worker, const hsc_passes_collect_options *o, bool *out_wants) {
+// A profile tells XLA:CPU's passes, and on XLA:GPU those behind scheduling, which its metadata
+// lacks. The TPU's metadata has all of them.
+static hsc_status *wants_profile(hsc_lab_worker *worker,
+                                 const hsc_passes_collect_options *o,
+                                 bool *out_wants) {
   hsc_device_source source = hsc_lab_worker_spec(worker)->source;
   *out_wants = source == HSC_DEVICE_PYTHON || (o->profile && source != HSC_DEVICE_BUILT_IN);
-  if (*out_wants || source == HSC_DEVICE_BUILT_IN) return NULL;
+  if (*out_wants || source == HSC_DEVICE_BUILT_IN)
+    return NULL;
   hsc_answer start = {0};
   HSC_TRY(hsc_lab_worker_start(worker, &start));
   hsc_status *status = start.outcome == HSC_OUTCOME_OK ? NULL : hsc_answer_take_status(&start);
   hsc_answer_deinit(&start);
-  const char *platform = json_string_value(json_object_get(hsc_lab_worker_device(worker), "platform"));
+  const char *platform =
+      json_string_value(json_object_get(hsc_lab_worker_device(worker), "platform"));
   *out_wants = platform && strcasecmp(platform, "tpu") != 0;
   return status;
 }
 
-hsc_status *hsc_passes_collect(hsc_lab_worker *worker, const hsc_passes_collect_options *o, hsc_pass_list *list) {
+hsc_status *hsc_passes_collect(hsc_lab_worker *worker,
+                               const hsc_passes_collect_options *o,
+                               hsc_pass_list *list) {
   const hsc_device_spec *device = hsc_lab_worker_spec(worker);
   bool profile = false;
   hsc_answer answer = {0};
-  if (device->source == HSC_DEVICE_EVALUATOR) return HSC_ERR(UNIMPLEMENTED, "passes: the reference evaluator does not compile, so it has no passes");
+  if (device->source == HSC_DEVICE_EVALUATOR)
+    return HSC_ERR(UNIMPLEMENTED,
+                   "passes: the reference evaluator does not compile, so it has no passes");
   HSC_TRY(wants_profile(worker, o, &profile));
-  const char *profile_path = hsc_arena_printf(list->arena, "%s/compile.xspace", o->scratch),
-             *optimized = hsc_arena_printf(list->arena, "%s/optimized.pb", o->scratch);
+  const char *profile_path = hsc_arena_printf(list->arena, "%s/compile.xspace", o->scratch);
+  const char *optimized = hsc_arena_printf(list->arena, "%s/optimized.pb", o->scratch);
   HSC_TRY(hsc_arena_status(list->arena));
   HSC_TRY(hsc_dir_make(o->scratch));
-  json_t *overrides = o->overrides ? json_copy(o->overrides) : json_object(),
-         *request = json_pack("{s:s, s:s, s:s}", "job", "compile", "program", o->program, "optimized_to", optimized),
-         *transforms = json_array();
-  if (!request || !overrides || !transforms) return hsc_status_out_of_memory();
-  for (size_t i = 0; i < o->transform_count; i++) json_array_append_new(transforms, json_string(o->transforms[i]));
+  json_t *overrides = o->overrides ? json_copy(o->overrides) : json_object();
+  json_t *request = json_pack("{s:s, s:s, s:s}", "job", "compile", "program", o->program,
+                              "optimized_to", optimized);
+  json_t *transforms = json_array();
+  if (!request || !overrides || !transforms)
+    return hsc_status_out_of_memory();
+  for (size_t i = 0; i < o->transform_count; i++)
+    json_array_append_new(transforms, json_string(o->transforms[i]));
   json_object_set_new(request, "transforms", transforms);
-  if (profile) json_object_set_new(request, "xspace_to", json_string(profile_path));
+  if (profile)
+    json_object_set_new(request, "xspace_to", json_string(profile_path));
   bool metadata_too = device->source != HSC_DEVICE_PYTHON;
-  if (metadata_too || o->dumps) json_object_set_new(overrides, "xla_dump_to", json_string(o->scratch));
-  if (metadata_too) json_object_set_new(overrides, "xla_dump_module_metadata", json_true());
-  if (o->dumps) json_object_set_new(overrides, "xla_dump_hlo_pass_re", json_string(o->pass_re ? o->pass_re : ".*"));
-  if (o->dumps && o->bare) json_object_set_new(overrides, "xla_dump_disable_metadata", json_true());
-  // Without a word about the form, XLA writes text of the first and last module even where only metadata is wanted.
-  if (metadata_too || o->dumps) json_object_set_new(overrides, "xla_dump_hlo_as_text", json_boolean(o->dumps && !o->as_proto));
-  if (o->dumps && o->as_proto) json_object_set_new(overrides, "xla_dump_hlo_as_proto", json_true());
+  if (metadata_too || o->dumps)
+    json_object_set_new(overrides, "xla_dump_to", json_string(o->scratch));
+  if (metadata_too)
+    json_object_set_new(overrides, "xla_dump_module_metadata", json_true());
+  if (o->dumps)
+    json_object_set_new(overrides, "xla_dump_hlo_pass_re",
+                        json_string(o->pass_re ? o->pass_re : ".*"));
+  if (o->dumps && o->bare)
+    json_object_set_new(overrides, "xla_dump_disable_metadata", json_true());
+  // Without a word about the form, XLA writes text of the first and last module even where only
+  // metadata is wanted.
+  if (metadata_too || o->dumps)
+    json_object_set_new(overrides, "xla_dump_hlo_as_text", json_boolean(o->dumps && !o->as_proto));
+  if (o->dumps && o->as_proto)
+    json_object_set_new(overrides, "xla_dump_hlo_as_proto", json_true());
   json_object_set_new(request, "overrides", overrides);
   hsc_status *status = hsc_lab_worker_call(worker, request, o->limit_ns, &answer);
-  if (!status && profile && metadata_too && answer.outcome == HSC_OUTCOME_UNSUPPORTED) {  // no profiler: the metadata must do
+  // no profiler: the metadata must do
+  if (!status && profile && metadata_too && answer.outcome == HSC_OUTCOME_UNSUPPORTED) {
     hsc_answer_deinit(&answer);
     json_object_del(request, "xspace_to");
     profile = false;
     status = hsc_lab_worker_call(worker, request, o->limit_ns, &answer);
   }
   json_decref(request);
-  if (status) return status;
+  if (status)
+    return status;
   if (answer.outcome != HSC_OUTCOME_OK) {
     status = hsc_answer_take_status(&answer);
-    if (status && answer.log) status = hsc_passes_note_running(status, answer.log);
+    if (status && answer.log)
+      status = hsc_passes_note_running(status, answer.log);
     hsc_answer_deinit(&answer);
     return status;
   }
@@ -309,9 +386,11 @@ hsc_status *hsc_passes_collect(hsc_lab_worker *worker, const hsc_passes_collect_
   list->phases = json_object();
   json_object_update(list->phases, json_object_get(answer.body, "program"));
   hsc_answer_deinit(&answer);
-  if (device->source == HSC_DEVICE_BUILT_IN) HSC_TRY(read_phases(o->scratch, list));
+  if (device->source == HSC_DEVICE_BUILT_IN)
+    HSC_TRY(read_phases(o->scratch, list));
   const char *metadata = NULL;
-  if (metadata_too) HSC_TRY(hsc__metadata_file(o->scratch, list->arena, &metadata));
+  if (metadata_too)
+    HSC_TRY(hsc__metadata_file(o->scratch, list->arena, &metadata));
   if (profile && (o->profile || !metadata)) {
     HSC_TRY(read_source(profile_path, true, list));
     list->from = "profile";
@@ -319,14 +398,20 @@ hsc_status *hsc_passes_collect(hsc_lab_worker *worker, const hsc_passes_collect_
   if (list->row_count == 0 && metadata) {  // or a profiler that says nothing of passes
     HSC_TRY(read_source(metadata, false, list));
     list->from = "module metadata";
-    if (profile) HSC_TRY(read_tail(profile_path, list));
+    if (profile)
+      HSC_TRY(read_tail(profile_path, list));
   }
-  if (list->row_count == 0) list->from = "dumps";
+  if (list->row_count == 0)
+    list->from = "dumps";
   hsc_pass_list_nest(list);
   HSC_TRY(hsc_arena_status(list->arena));
-  if (o->dumps) HSC_TRY(hsc_pass_list_read_dumps(o->scratch, list));
+  if (o->dumps)
+    HSC_TRY(hsc_pass_list_read_dumps(o->scratch, list));
   if (list->row_count == 0)
-    return hsc_status_hint(HSC_ERR(UNIMPLEMENTED, "passes: %s wrote no module metadata and no dumps, so its passes cannot be seen", device->text),
-                           "the device must honour xla_dump_to and xla_dump_module_metadata");
+    return hsc_status_hint(
+        HSC_ERR(UNIMPLEMENTED,
+                "passes: %s wrote no module metadata and no dumps, so its passes cannot be seen",
+                device->text),
+        "the device must honour xla_dump_to and xla_dump_module_metadata");
   return hsc_arena_status(list->arena);
 }

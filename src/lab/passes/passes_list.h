@@ -1,8 +1,10 @@
-// passes_list.h - which passes of a compiler ran on a program, in call order, what they changed and how long they took.
+// passes_list.h - which passes of a compiler ran on a program, in call order, what they changed and
+// how long they took.
 //
-// Three sources, whichever the device has: the module metadata file of XLA's compilers (and ours), an XSpace of the compile, and the numbered
-// dumps of the HLO after each pass that changed it. They are told by hsc_passes_collect; each reader is a function of its own, so that files of
-// other people can be read too. Everything lies in the list's arena.
+// Three sources, whichever the device has: the module metadata file of XLA's compilers (and ours),
+// an XSpace of the compile, and the numbered dumps of the HLO after each pass that changed it. They
+// are told by hsc_passes_collect; each reader is a function of its own, so that files of other
+// people can be read too. Everything lies in the list's arena.
 #pragma once
 
 #include <jansson.h>
@@ -13,24 +15,31 @@
 
 typedef struct hsc_pass_row {
   const char *pipeline, *pass;
-  int depth;                 // of the pipeline, 0 = the outermost
-  int pipeline_run;          // which start of a pipeline this belongs to, from 0: hsc_pass_list.starts
-  const char *module;        // that the pipeline says it runs on; NULL = not told
-  int line;                  // of a profile: which of its lines (threads) it stands on, from 0
-  bool nested;               // a pipeline run as a pass: its time is that of the rows inside
-  int changed;               // 1, 0; -1 = not known
-  int64_t start_ns;          // any origin
-  int64_t duration_ns;       // -1 = not known
-  int64_t instructions_before, instructions_after, fusions_before, fusions_after, rewrites;  // -1 = not known
-  const char *dump;          // file with the HLO behind it; NULL = none
-  const char *counts;        // of a phase that is no pass (buffer-assignment), "values 12, allocations 4": cannot be switched off; NULL = a pass
+  int depth;  // of the pipeline, 0 = the outermost
+  // which start of a pipeline this belongs to, from 0: hsc_pass_list.starts
+  int pipeline_run;
+  const char *module;   // that the pipeline says it runs on; NULL = not told
+  int line;             // of a profile: which of its lines (threads) it stands on, from 0
+  bool nested;          // a pipeline run as a pass: its time is that of the rows inside
+  int changed;          // 1, 0; -1 = not known
+  int64_t start_ns;     // any origin
+  int64_t duration_ns;  // -1 = not known
+  // -1 = not known
+  int64_t instructions_before, instructions_after, fusions_before, fusions_after, rewrites;
+  const char *dump;  // file with the HLO behind it; NULL = none
+  // of a phase that is no pass (buffer-assignment), "values 12, allocations 4": cannot be switched
+  // off; NULL = a pass
+  const char *counts;
 } hsc_pass_row;
 
-// Where the time of a compile went, by a profile of it: a flame graph, and its top as phases. In the list's arena.
+// Where the time of a compile went, by a profile of it: a flame graph, and its top as phases. In
+// the list's arena.
 typedef struct hsc_compile_flame {
-  hsc_map *stacks;           // "thread;event;event" -> int64_t *, nanoseconds of its own
-  hsc_map *phases;           // "HLO passes", "buffer assignment", ... (compile_phases.def), "all else" -> int64_t *, nanoseconds
-  hsc_map *threads;          // threads -> int64_t *, nanoseconds at work
+  hsc_map *stacks;  // "thread;event;event" -> int64_t *, nanoseconds of its own
+  // "HLO passes", "buffer assignment", ... (compile_phases.def), "all else" -> int64_t *,
+  // nanoseconds
+  hsc_map *phases;
+  hsc_map *threads;  // threads -> int64_t *, nanoseconds at work
 } hsc_compile_flame;
 
 // One start of a pipeline; a pipeline may have had no pass to run.
@@ -46,11 +55,13 @@ typedef struct hsc_pass_list {
   size_t row_count, row_capacity;
   hsc_pipeline_start *starts;  // [start_count], by pipeline_run; filled by hsc_pass_list_nest
   int start_count;
-  const char *module;        // name of the module; NULL = not known
-  const char *first_dump;    // HLO before the first pass; NULL = none
-  int64_t compile_ns;        // of the compile that was watched; -1 = not known
-  json_t *phases;            // {name: nanoseconds} of the built-in compiler and of reading the program; NULL = none
-  const char *from;          // what told: "module metadata", "profile", "module metadata and profile", "dumps"
+  const char *module;      // name of the module; NULL = not known
+  const char *first_dump;  // HLO before the first pass; NULL = none
+  int64_t compile_ns;      // of the compile that was watched; -1 = not known
+  // {name: nanoseconds} of the built-in compiler and of reading the program; NULL = none
+  json_t *phases;
+  // what told: "module metadata", "profile", "module metadata and profile", "dumps"
+  const char *from;
 } hsc_pass_list;
 HSC_MUST_USE hsc_status *hsc_pass_list_init(hsc_pass_list *list);
 void hsc_pass_list_deinit(hsc_pass_list *list);
@@ -58,43 +69,66 @@ void hsc_pass_list_deinit(hsc_pass_list *list);
 hsc_pass_row *hsc_pass_list_add(hsc_pass_list *list, const char *pipeline, const char *pass);
 // An empty flame in the list's arena; hsc_pass_list_deinit frees it.
 HSC_MUST_USE hsc_status *hsc_pass_list_want_flame(hsc_pass_list *list);
-// Fills depth, pipeline_run and nested of rows that were added in order of their starts, from names and "pipeline-start" rows, which are removed.
+// Fills depth, pipeline_run and nested of rows that were added in order of their starts, from names
+// and "pipeline-start" rows, which are removed.
 void hsc_pass_list_nest(hsc_pass_list *list);
 
-// HloModuleMetadataProto as text ("module_0000.metadata.textproto"). Malformed text: DATA_LOSS with the line.
-HSC_MUST_USE hsc_status *hsc_pass_list_read_metadata(hsc_view text, const char *path, hsc_pass_list *list);
-// An XSpace of a compile: events of HLO pass pipelines (stat _src names hlo_pass_pipeline.cc) and their children. DATA_LOSS for malformed bytes.
+// HloModuleMetadataProto as text ("module_0000.metadata.textproto"). Malformed text: DATA_LOSS with
+// the line.
+HSC_MUST_USE hsc_status *hsc_pass_list_read_metadata(hsc_view text,
+                                                     const char *path,
+                                                     hsc_pass_list *list);
+// An XSpace of a compile: events of HLO pass pipelines (stat _src names hlo_pass_pipeline.cc) and
+// their children. DATA_LOSS for malformed bytes.
 HSC_MUST_USE hsc_status *hsc_pass_list_read_xspace(hsc_view bytes, hsc_pass_list *list);
-// XLA:GPU's module metadata ends before scheduling: what `profile`, of the same compile, has behind the list's last row on the same thread and module is
-// appended; nothing where it does not have that row. Before hsc_pass_list_nest: the "pipeline-start" rows of both must still be there.
-HSC_MUST_USE hsc_status *hsc_pass_list_append_tail(hsc_pass_list *list, const hsc_pass_list *profile);
-// The dumps of a directory, put beside the rows: counts, changed where it is not known, files. Without rows: makes them, of what was dumped.
+// XLA:GPU's module metadata ends before scheduling: what `profile`, of the same compile, has behind
+// the list's last row on the same thread and module is appended; nothing where it does not have
+// that row. Before hsc_pass_list_nest: the "pipeline-start" rows of both must still be there.
+HSC_MUST_USE hsc_status *hsc_pass_list_append_tail(hsc_pass_list *list,
+                                                   const hsc_pass_list *profile);
+// The dumps of a directory, put beside the rows: counts, changed where it is not known, files.
+// Without rows: makes them, of what was dumped.
 HSC_MUST_USE hsc_status *hsc_pass_list_read_dumps(const char *directory, hsc_pass_list *list);
 
 // Phases that are no passes are in no total.
 typedef struct hsc_pass_totals {
-  int pipelines, passes, runs, changed, nested, idle;  // distinct pipelines (idle of them never had a pass to run), distinct passes, runs that are no nested pipelines, of them changed
-  double seconds;                                // in passes, nested pipelines not counted twice; NaN = not known
+  // distinct pipelines (idle of them never had a pass to run), distinct passes, runs that are no
+  // nested pipelines, of them changed
+  int pipelines, passes, runs, changed, nested, idle;
+  // in passes, nested pipelines not counted twice; NaN = not known
+  double seconds;
 } hsc_pass_totals;
 hsc_pass_totals hsc_pass_list_totals(const hsc_pass_list *list);
-// Distinct names that can be switched off, in order of their first run: passes, and with `pipelines` those of pipelines. In the list's arena.
-HSC_MUST_USE hsc_status *hsc_pass_list_names(hsc_pass_list *list, bool pipelines, const char ***out_names, size_t *out_count);
+// Distinct names that can be switched off, in order of their first run: passes, and with
+// `pipelines` those of pipelines. In the list's arena.
+HSC_MUST_USE hsc_status *hsc_pass_list_names(hsc_pass_list *list,
+                                             bool pipelines,
+                                             const char ***out_names,
+                                             size_t *out_count);
 
 typedef struct hsc_passes_collect_options {
   const char *program;
   const char *const *transforms;
   size_t transform_count;
-  json_t *overrides;         // further compile options, an object; NULL = none. Borrowed.
-  const char *scratch;       // a directory for the dumps, which stay there
-  bool profile;              // also on devices that have module metadata: what is behind the passes is in a profile only
-  bool dumps;                // HLO after each pass: counts, and `changed` where only dumps tell
-  bool bare;                 // dumps for counts only: without the instructions' metadata, which is half of the text
-  bool as_proto;             // dumps with all constants (HloProto) instead of text
-  const char *pass_re;       // with dumps: only behind passes that match; NULL = all
+  json_t *overrides;    // further compile options, an object; NULL = none. Borrowed.
+  const char *scratch;  // a directory for the dumps, which stay there
+  // also on devices that have module metadata: what is behind the passes is in a profile only
+  bool profile;
+  bool dumps;  // HLO after each pass: counts, and `changed` where only dumps tell
+  // dumps for counts only: without the instructions' metadata, which is half of the text
+  bool bare;
+  bool as_proto;        // dumps with all constants (HloProto) instead of text
+  const char *pass_re;  // with dumps: only behind passes that match; NULL = all
   int64_t limit_ns;
 } hsc_passes_collect_options;
-// Compiles once in the worker and reads what it left. Errors: what the compile came to; UNIMPLEMENTED for devices that tell nothing.
-HSC_MUST_USE hsc_status *hsc_passes_collect(hsc_lab_worker *worker, const hsc_passes_collect_options *options, hsc_pass_list *list);
+// Compiles once in the worker and reads what it left. Errors: what the compile came to;
+// UNIMPLEMENTED for devices that tell nothing.
+HSC_MUST_USE hsc_status *hsc_passes_collect(hsc_lab_worker *worker,
+                                            const hsc_passes_collect_options *options,
+                                            hsc_pass_list *list);
 
 // The document of `passes list` (docs/schemas/passes.json).
-HSC_MUST_USE hsc_status *hsc_pass_list_json(const hsc_pass_list *list, const char *program, const char *device, json_t **out_document);
+HSC_MUST_USE hsc_status *hsc_pass_list_json(const hsc_pass_list *list,
+                                            const char *program,
+                                            const char *device,
+                                            json_t **out_document);

@@ -11,8 +11,14 @@ static const char *text_at(const json_t *object, const char *key) {
   return text ? text : "";
 }
 
-static bool is_list(const json_t *d) { return json_is_array(json_object_get(d, "pipelines")) && json_is_object(json_object_get(d, "totals")); }
-static bool is_ablation(const json_t *d) { return json_is_array(json_object_get(d, "variants")) && json_is_array(json_object_get(d, "placebos")); }
+static bool is_list(const json_t *d) {
+  return json_is_array(json_object_get(d, "pipelines")) &&
+         json_is_object(json_object_get(d, "totals"));
+}
+static bool is_ablation(const json_t *d) {
+  return json_is_array(json_object_get(d, "variants")) &&
+         json_is_array(json_object_get(d, "placebos"));
+}
 
 typedef struct report {
   const char *directory;
@@ -28,14 +34,18 @@ static void heading(report *r, int level, const char *text) {
 
 // A picture as a file beside the page, in the page itself, and named in the Markdown.
 static hsc_status *picture(report *r, const char *what, const char *device, const hsc_bytes *svg) {
-  hsc_bytes path = {0}, file = {0};
+  hsc_bytes path = {0};
+  hsc_bytes file = {0};
   hsc_bytes_printf(&file, "%s-", what);
-  for (const char *p = device; *p; p++) hsc_bytes_append_char(&file, strchr("/:?=& ", *p) ? '-' : *p);
+  for (const char *p = device; *p; p++)
+    hsc_bytes_append_char(&file, strchr("/:?=& ", *p) ? '-' : *p);
   hsc_bytes_append_text(&file, ".svg");
   hsc_bytes_printf(&path, "%s/%s", r->directory, hsc_bytes_text(&file));
   hsc_status *status = hsc_bytes_status(&path);
-  if (!status) status = hsc_bytes_status(svg);
-  if (!status) status = hsc_file_write_atomic(hsc_bytes_text(&path), svg->data, svg->size);
+  if (!status)
+    status = hsc_bytes_status(svg);
+  if (!status)
+    status = hsc_file_write_atomic(hsc_bytes_text(&path), svg->data, svg->size);
   if (!status) {
     hsc_bytes_printf(&r->md, "![%s on %s](%s)\n\n", what, device, hsc_bytes_text(&file));
     hsc_bytes_append(&r->html, svg->data, svg->size);
@@ -51,7 +61,8 @@ static void row_of(report *r, const char *tag, const char *const *cells) {
   hsc_bytes_append_text(&r->html, "<tr>");
   for (size_t i = 0; cells[i]; i++) {
     hsc_bytes_append_char(&r->md, ' ');
-    for (const char *p = cells[i]; *p; p++) hsc_bytes_append_text(&r->md, *p == '|' ? "\\|" : *p == '\n' ? " " : (char[2]){*p, 0});
+    for (const char *p = cells[i]; *p; p++)
+      hsc_bytes_append_text(&r->md, *p == '|' ? "\\|" : *p == '\n' ? " " : (char[2]){*p, 0});
     hsc_bytes_append_text(&r->md, " |");
     hsc_bytes_printf(&r->html, "<%s>", tag);
     hsc_bytes_append_markup(&r->html, cells[i]);
@@ -65,7 +76,8 @@ static void begin_table(report *r, const char *const *heads) {
   hsc_bytes_append_text(&r->html, "<table>\n");
   row_of(r, "th", heads);
   hsc_bytes_append_text(&r->md, "|");
-  for (size_t i = 0; heads[i]; i++) hsc_bytes_append_text(&r->md, "---|");
+  for (size_t i = 0; heads[i]; i++)
+    hsc_bytes_append_text(&r->md, "---|");
   hsc_bytes_append_char(&r->md, '\n');
 }
 
@@ -81,14 +93,15 @@ static void number_text(double value, bool sign, char out[32]) {
     snprintf(out, 32, sign ? "%+.6g" : "%.6g", value);
 }
 
-// ---- one ablation ---------------------------------------------------------------------------------------------------
+// ---- one ablation -------------------------------------------------------------------------------
 
 static void time_text(json_t *time, char out[96]) {
   double ratio = hsc_json_number(json_object_get(time, "ratio"));
   if (isnan(ratio))
     snprintf(out, 96, "-");
   else
-    snprintf(out, 96, "%.3f [%.3f, %.3f] %s", ratio, hsc_json_number(json_object_get(time, "low")), hsc_json_number(json_object_get(time, "high")), text_at(time, "verdict"));
+    snprintf(out, 96, "%.3f [%.3f, %.3f] %s", ratio, hsc_json_number(json_object_get(time, "low")),
+             hsc_json_number(json_object_get(time, "high")), text_at(time, "verdict"));
 }
 
 static void ablation_rows(report *r, json_t *rows, bool timed, bool same_too) {
@@ -97,26 +110,42 @@ static void ablation_rows(report *r, json_t *rows, bool timed, bool same_too) {
   json_array_foreach (rows, i, row) {
     char counts[4][32], total[96], kernel[96], numbers[64];
     static const char *const keys[] = {"instructions", "fusions", "kernels", "temp_bytes"};
-    if (!same_too && !strcmp(text_at(row, "outcome"), "same")) continue;
-    for (size_t k = 0; k < 4; k++) number_text(hsc_json_number(hsc_json_path(row, "delta", keys[k], NULL)), true, counts[k]);
+    if (!same_too && !strcmp(text_at(row, "outcome"), "same"))
+      continue;
+    for (size_t k = 0; k < 4; k++)
+      number_text(hsc_json_number(hsc_json_path(row, "delta", keys[k], NULL)), true, counts[k]);
     time_text(json_object_get(row, "total_time"), total);
     time_text(json_object_get(row, "kernel_time"), kernel);
-    const char *verdict = text_at(json_object_get(row, "numbers"), "verdict"), *where = text_at(row, "where"), *same_as = text_at(row, "same_as");
+    const char *verdict = text_at(json_object_get(row, "numbers"), "verdict");
+    const char *where = text_at(row, "where");
+    const char *same_as = text_at(row, "same_as");
     double ulp = hsc_json_number(hsc_json_path(row, "numbers", "max_ulp", NULL));
     snprintf(numbers, sizeof numbers, ulp > 0 ? "%s, %.0f ulp" : "%s", verdict, ulp);
     char message[128];
-    snprintf(message, sizeof message, "%.*s", (int)strcspn(text_at(row, "message"), "\n"), text_at(row, "message"));
-    const char *note = *where ? where : *same_as && strcmp(same_as, "baseline") ? same_as : message;
+    snprintf(message, sizeof message, "%.*s", (int)strcspn(text_at(row, "message"), "\n"),
+             text_at(row, "message"));
+    const char *note;
+    if (*where)
+      note = where;
+    else if (*same_as && strcmp(same_as, "baseline"))
+      note = same_as;
+    else
+      note = message;
     const char *outcome = text_at(row, "outcome");
     if (timed)
-      row_of(r, "td", (const char *const[]){text_at(row, "pass"), outcome, counts[0], counts[1], counts[2], counts[3], numbers, total, kernel, note, NULL});
+      row_of(r, "td",
+             (const char *const[]){text_at(row, "pass"), outcome, counts[0], counts[1], counts[2],
+                                   counts[3], numbers, total, kernel, note, NULL});
     else
-      row_of(r, "td", (const char *const[]){text_at(row, "pass"), outcome, counts[0], counts[1], counts[2], counts[3], note, NULL});
+      row_of(r, "td",
+             (const char *const[]){text_at(row, "pass"), outcome, counts[0], counts[1], counts[2],
+                                   counts[3], note, NULL});
   }
 }
 
 static hsc_status *ablation_part(report *r, const json_t *d) {
-  static const char *const keys[] = {"total_time", "kernel_time", "instructions", "kernels", "temp_bytes"};
+  static const char *const keys[] = {"total_time", "kernel_time", "instructions", "kernels",
+                                     "temp_bytes"};
   bool timed = json_is_object(json_object_get(d, "timing"));
   char title[300];
   hsc_bytes line = {0};
@@ -124,17 +153,26 @@ static hsc_status *ablation_part(report *r, const json_t *d) {
   const char *outcome;
   snprintf(title, sizeof title, "Without each pass: %s", text_at(d, "device"));
   heading(r, 2, title);
-  for (const char *c = text_at(d, "platform_version"); *c; c++) hsc_bytes_append_char(&line, *c == '\n' ? ' ' : *c);  // libtpu's has two lines
+  // libtpu's has two lines
+  for (const char *c = text_at(d, "platform_version"); *c; c++)
+    hsc_bytes_append_char(&line, *c == '\n' ? ' ' : *c);
   hsc_bytes_printf(&line, ", program %s. Switched off one by one: ", text_at(d, "program"));
   json_object_foreach (hsc_json_path(d, "totals", "outcomes", NULL), outcome, count)
     hsc_bytes_printf(&line, "%lld %s, ", (long long)json_integer_value(count), outcome);
-  hsc_bytes_printf(&line, "in %.0f s.", hsc_json_number(hsc_json_path(d, "totals", "wall_seconds", NULL)));
-  if (!strcmp(text_at(d, "status"), "interrupted")) hsc_bytes_append_text(&line, " The sweep was interrupted; what is here was measured.");
+  hsc_bytes_printf(&line, "in %.0f s.",
+                   hsc_json_number(hsc_json_path(d, "totals", "wall_seconds", NULL)));
+  if (!strcmp(text_at(d, "status"), "interrupted"))
+    hsc_bytes_append_text(&line, " The sweep was interrupted; what is here was measured.");
   if (timed) {
     json_t *t = json_object_get(d, "timing");
-    hsc_bytes_printf(&line, " Timed in %.0f processes of %.0f blocks of %.0f iterations, interleaved, %.0f programs; ended by %s. Grade of the machine: %s.",
-                     hsc_json_number(json_object_get(t, "processes")), hsc_json_number(json_object_get(t, "blocks")), hsc_json_number(json_object_get(t, "iterations")),
-                     hsc_json_number(json_object_get(t, "programs")), text_at(t, "ended_by"), text_at(json_object_get(d, "environment"), "grade"));
+    hsc_bytes_printf(&line,
+                     " Timed in %.0f processes of %.0f blocks of %.0f iterations, interleaved, "
+                     "%.0f programs; ended by %s. Grade of the machine: %s.",
+                     hsc_json_number(json_object_get(t, "processes")),
+                     hsc_json_number(json_object_get(t, "blocks")),
+                     hsc_json_number(json_object_get(t, "iterations")),
+                     hsc_json_number(json_object_get(t, "programs")), text_at(t, "ended_by"),
+                     text_at(json_object_get(d, "environment"), "grade"));
   }
   hsc_bytes_printf(&r->md, "%s\n\n", hsc_bytes_text(&line));
   hsc_bytes_append_text(&r->html, "<p>");
@@ -143,12 +181,16 @@ static hsc_status *ablation_part(report *r, const json_t *d) {
   hsc_bytes_deinit(&line);
   for (size_t k = 0; k < HSC_COUNT_OF(keys); k++) {
     hsc_bytes svg = {0};
-    hsc_status *status = hsc_svg_ablation(d, keys[k], &svg) ? picture(r, keys[k], text_at(d, "device"), &svg) : NULL;
+    hsc_status *status =
+        hsc_svg_ablation(d, keys[k], &svg) ? picture(r, keys[k], text_at(d, "device"), &svg) : NULL;
     hsc_bytes_deinit(&svg);
     HSC_TRY(status);
   }
-  begin_table(r, timed ? (const char *const[]){"off", "outcome", "instructions", "fusions", "kernels", "temp bytes", "numbers", "total time", "kernel time", "where", NULL}
-                       : (const char *const[]){"off", "outcome", "instructions", "fusions", "kernels", "temp bytes", "where", NULL});
+  begin_table(r, timed ? (const char *const[]){"off", "outcome", "instructions", "fusions",
+                                               "kernels", "temp bytes", "numbers", "total time",
+                                               "kernel time", "where", NULL}
+                       : (const char *const[]){"off", "outcome", "instructions", "fusions",
+                                               "kernels", "temp bytes", "where", NULL});
   ablation_rows(r, json_object_get(d, "placebos"), timed, true);
   ablation_rows(r, json_object_get(d, "variants"), timed, false);
   end_table(r);
@@ -156,21 +198,28 @@ static hsc_status *ablation_part(report *r, const json_t *d) {
     json_t *row;
     size_t i;
     heading(r, 3, "Two at a time, beyond what each does alone");
-    begin_table(r, (const char *const[]){"off together", "outcome", "instructions", "fusions", "kernels", "total time", "over the product of both alone", NULL});
+    begin_table(
+        r, (const char *const[]){"off together", "outcome", "instructions", "fusions", "kernels",
+                                 "total time", "over the product of both alone", NULL});
     json_array_foreach (json_object_get(d, "pairs"), i, row) {
       char counts[3][32], total[96], beyond[32];
       static const char *const names[] = {"instructions", "fusions", "kernels"};
-      for (size_t k = 0; k < 3; k++) number_text(hsc_json_number(hsc_json_path(row, "interaction", names[k], NULL)), true, counts[k]);
-      number_text(hsc_json_number(hsc_json_path(row, "interaction", "total_time_ratio", NULL)), false, beyond);
+      for (size_t k = 0; k < 3; k++)
+        number_text(hsc_json_number(hsc_json_path(row, "interaction", names[k], NULL)), true,
+                    counts[k]);
+      number_text(hsc_json_number(hsc_json_path(row, "interaction", "total_time_ratio", NULL)),
+                  false, beyond);
       time_text(json_object_get(row, "total_time"), total);
-      row_of(r, "td", (const char *const[]){text_at(row, "pass"), text_at(row, "outcome"), counts[0], counts[1], counts[2], total, beyond, NULL});
+      row_of(r, "td",
+             (const char *const[]){text_at(row, "pass"), text_at(row, "outcome"), counts[0],
+                                   counts[1], counts[2], total, beyond, NULL});
     }
     end_table(r);
   }
   return NULL;
 }
 
-// ---- lists ----------------------------------------------------------------------------------------------------------
+// ---- lists --------------------------------------------------------------------------------------
 
 static hsc_status *list_part(report *r, const json_t *d) {
   hsc_bytes svg = {0};
@@ -180,36 +229,45 @@ static hsc_status *list_part(report *r, const json_t *d) {
   hsc_svg_call_order(d, &svg);
   hsc_status *status = picture(r, "call_order", text_at(d, "device"), &svg);
   hsc_bytes_reset(&svg);
-  if (!status) hsc_svg_call_counts(d, &svg);
-  if (!status) status = picture(r, "calls", text_at(d, "device"), &svg);
+  if (!status)
+    hsc_svg_call_counts(d, &svg);
+  if (!status)
+    status = picture(r, "calls", text_at(d, "device"), &svg);
   hsc_bytes_deinit(&svg);
   return status;
 }
 
-// ---- compilers side by side -----------------------------------------------------------------------------------------
+// ---- compilers side by side ---------------------------------------------------------------------
 
 static void comparison(report *r, json_t *const *documents, size_t count) {
   static const char *const totals[] = {"pipelines", "passes", "runs", "changed"};
-  static const char *const sizes[] = {"instructions", "fusions", "kernels", "flops", "bytes", "temp_bytes", "peak_bytes", "code_bytes", "compile_seconds"};
+  static const char *const sizes[] = {"instructions", "fusions",    "kernels",
+                                      "flops",        "bytes",      "temp_bytes",
+                                      "peak_bytes",   "code_bytes", "compile_seconds"};
   enum { MOST = 12 };
   const json_t *lists[MOST], *ablations[MOST];
-  size_t list_count = 0, ablation_count = 0;
+  size_t list_count = 0;
+  size_t ablation_count = 0;
   for (size_t i = 0; i < count; i++) {
-    if (is_list(documents[i]) && list_count < MOST) lists[list_count++] = documents[i];
-    if (is_ablation(documents[i]) && ablation_count < MOST) ablations[ablation_count++] = documents[i];
+    if (is_list(documents[i]) && list_count < MOST)
+      lists[list_count++] = documents[i];
+    if (is_ablation(documents[i]) && ablation_count < MOST)
+      ablations[ablation_count++] = documents[i];
   }
   const char *cells[MOST + 2];
   char room[MOST][32];
   if (list_count) {
     heading(r, 2, "Compilers side by side: passes");
     cells[0] = "";
-    for (size_t i = 0; i < list_count; i++) cells[i + 1] = text_at(lists[i], "device");
+    for (size_t i = 0; i < list_count; i++)
+      cells[i + 1] = text_at(lists[i], "device");
     cells[list_count + 1] = NULL;
     begin_table(r, cells);
     for (size_t k = 0; k < HSC_COUNT_OF(totals); k++) {
       cells[0] = totals[k];
       for (size_t i = 0; i < list_count; i++) {
-        number_text(hsc_json_number(hsc_json_path(lists[i], "totals", totals[k], NULL)), false, room[i]);
+        number_text(hsc_json_number(hsc_json_path(lists[i], "totals", totals[k], NULL)), false,
+                    room[i]);
         cells[i + 1] = room[i];
       }
       row_of(r, "td", cells);
@@ -219,20 +277,24 @@ static void comparison(report *r, json_t *const *documents, size_t count) {
   if (ablation_count) {
     heading(r, 2, "Compilers side by side: programs");
     cells[0] = "with every pass on";
-    for (size_t i = 0; i < ablation_count; i++) cells[i + 1] = text_at(ablations[i], "device");
+    for (size_t i = 0; i < ablation_count; i++)
+      cells[i + 1] = text_at(ablations[i], "device");
     cells[ablation_count + 1] = NULL;
     begin_table(r, cells);
     for (size_t k = 0; k < HSC_COUNT_OF(sizes); k++) {
       cells[0] = sizes[k];
       for (size_t i = 0; i < ablation_count; i++) {
-        number_text(hsc_json_number(hsc_json_path(ablations[i], "baseline", sizes[k], NULL)), false, room[i]);
+        number_text(hsc_json_number(hsc_json_path(ablations[i], "baseline", sizes[k], NULL)), false,
+                    room[i]);
         cells[i + 1] = room[i];
       }
       row_of(r, "td", cells);
     }
     cells[0] = "median run, s";
     for (size_t i = 0; i < ablation_count; i++) {
-      number_text(hsc_json_number(hsc_json_path(ablations[i], "baseline", "total_time", "median_seconds", NULL)), false, room[i]);
+      number_text(hsc_json_number(hsc_json_path(ablations[i], "baseline", "total_time",
+                                                "median_seconds", NULL)),
+                  false, room[i]);
       cells[i + 1] = room[i];
     }
     row_of(r, "td", cells);
@@ -247,20 +309,32 @@ hsc_status *hsc_passes_report(json_t *const *documents, size_t count, const char
   const char *program = count ? text_at(documents[0], "program") : "";
   for (size_t i = 0; i < count; i++)
     if (!is_list(documents[i]) && !is_ablation(documents[i]))
-      return hsc_status_hint(HSC_ERR(INVALID_ARGUMENT, "document %zu is neither a list of passes nor an ablation", i + 1),
-                             "hloscope passes list PROGRAM --format=json, and passes ablate PROGRAM -o FILE, write such documents");
+      return hsc_status_hint(
+          HSC_ERR(INVALID_ARGUMENT, "document %zu is neither a list of passes nor an ablation",
+                  i + 1),
+          "hloscope passes list PROGRAM --format=json, and passes ablate PROGRAM -o FILE, write "
+          "such documents");
   HSC_TRY(hsc_dir_make(directory));
-  hsc_bytes_append_text(&r.html, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-                                 "'unsafe-inline'\"><title>Passes</title><style>body{font:14px system-ui,sans-serif;margin:1em;max-width:1100px}table{border-collapse:collapse}td,th{border:1px "
-                                 "solid #ccc;padding:.2em .5em;text-align:left}svg{max-width:100%;height:auto;display:block;margin:1em 0}</style></head><body>\n");
+  hsc_bytes_append_text(
+      &r.html,
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta "
+      "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+      "'unsafe-inline'\"><title>Passes</title><style>body{font:14px "
+      "system-ui,sans-serif;margin:1em;max-width:1100px}table{border-collapse:collapse}td,th{"
+      "border:1px "
+      "solid #ccc;padding:.2em "
+      ".5em;text-align:left}svg{max-width:100%;height:auto;display:block;margin:1em "
+      "0}</style></head><body>\n");
   char title[300];
   snprintf(title, sizeof title, "Passes of %s", program);
   heading(&r, 1, title);
   comparison(&r, documents, count);
   for (size_t i = 0; i < count; i++)
-    if (is_ablation(documents[i])) HSC_GOTO(ablation_part(&r, documents[i]));
+    if (is_ablation(documents[i]))
+      HSC_GOTO(ablation_part(&r, documents[i]));
   for (size_t i = 0; i < count; i++)
-    if (is_list(documents[i])) HSC_GOTO(list_part(&r, documents[i]));
+    if (is_list(documents[i]))
+      HSC_GOTO(list_part(&r, documents[i]));
   hsc_bytes_append_text(&r.html, "</body></html>\n");
   hsc_bytes_printf(&path, "%s/report.md", directory);
   HSC_GOTO(hsc_bytes_status(&r.md));

@@ -15,7 +15,7 @@ typedef struct item {
   const char *name;
   double *samples;  // [capacity]
   int capacity;
-  int runs, last;   // in the last compile that had it, and which that was
+  int runs, last;  // in the last compile that had it, and which that was
 } item;
 typedef struct item_list {
   hsc_arena *arena;
@@ -24,24 +24,29 @@ typedef struct item_list {
 } item_list;
 
 static hsc_status *reach(item_list *list, item *it, int count) {
-  if (count <= it->capacity) return NULL;
+  if (count <= it->capacity)
+    return NULL;
   int capacity = count < 8 ? 8 : 2 * count;
   double *samples = HSC_NEW_ARRAY(list->arena, double, capacity);
   HSC_TRY(hsc_arena_status(list->arena));
-  if (it->capacity) memcpy(samples, it->samples, (size_t)it->capacity * sizeof(double));
-  it->samples = samples, it->capacity = capacity;
+  if (it->capacity)
+    memcpy(samples, it->samples, (size_t)it->capacity * sizeof(double));
+  it->samples = samples;
+  it->capacity = capacity;
   return NULL;
 }
 
 static hsc_status *add(item_list *list, const char *name, int repeat, double seconds) {
   item *found = NULL;
   for (size_t i = 0; i < list->count && !found; i++)
-    if (!strcmp(list->items[i].name, name)) found = &list->items[i];
+    if (!strcmp(list->items[i].name, name))
+      found = &list->items[i];
   if (!found) {
     if (list->count == list->capacity) {
       list->capacity = list->capacity ? 2 * list->capacity : 64;
       item *items = hsc_realloc(list->items, list->capacity * sizeof *items);
-      if (!items) return hsc_status_out_of_memory();
+      if (!items)
+        return hsc_status_out_of_memory();
       list->items = items;
     }
     found = &list->items[list->count++];
@@ -50,7 +55,8 @@ static hsc_status *add(item_list *list, const char *name, int repeat, double sec
   }
   HSC_TRY(reach(list, found, repeat + 1));
   found->samples[repeat] += seconds;
-  if (found->last != repeat) found->runs = 0;
+  if (found->last != repeat)
+    found->runs = 0;
   found->last = repeat;
   found->runs++;
   return NULL;
@@ -58,32 +64,48 @@ static hsc_status *add(item_list *list, const char *name, int repeat, double sec
 
 // Room for `count` samples, zero where it did not occur.
 static hsc_status *reach_all(item_list *list, int count) {
-  for (size_t i = 0; i < list->count; i++) HSC_TRY(reach(list, &list->items[i], count));
+  for (size_t i = 0; i < list->count; i++)
+    HSC_TRY(reach(list, &list->items[i], count));
   return NULL;
 }
 
 // Compiles of one process are alike: their processes are what is drawn.
-static json_t *item_json(const item *it, const hsc_sampling *compiles, double whole, uint64_t seed) {
+static json_t *item_json(const item *it,
+                         const hsc_sampling *compiles,
+                         double whole,
+                         uint64_t seed) {
   hsc_interval i = {NAN, NAN, NAN};
   hsc_interval_options o = {.seed = seed, .resample_count = 1000, .widen_small = true};
-  hsc_status *status = compiles->upper_count > 1 ? hsc_stats_bootstrap_blocks(hsc_stats_median, it->samples, compiles->sizes, compiles->upper_count, &o, &i)
-                                                 : hsc_stats_bootstrap(hsc_stats_median, it->samples, compiles->count, &o, &i);
+  hsc_status *status =
+      compiles->upper_count > 1
+          ? hsc_stats_bootstrap_blocks(hsc_stats_median, it->samples, compiles->sizes,
+                                       compiles->upper_count, &o, &i)
+          : hsc_stats_bootstrap(hsc_stats_median, it->samples, compiles->count, &o, &i);
   hsc_status_free(status);
-  return json_pack("{s:s, s:o, s:o, s:o, s:o, s:i}", "name", it->name, "median", hsc_json_real(i.estimate), "low", hsc_json_real(fmax(0, i.low)), "high",
-                   hsc_json_real(i.high), "share", hsc_json_real(whole > 0 ? i.estimate / whole : NAN), "runs", it->last + 1 == (int)compiles->count ? it->runs : 0);
+  return json_pack("{s:s, s:o, s:o, s:o, s:o, s:i}", "name", it->name, "median",
+                   hsc_json_real(i.estimate), "low", hsc_json_real(fmax(0, i.low)), "high",
+                   hsc_json_real(i.high), "share",
+                   hsc_json_real(whole > 0 ? i.estimate / whole : NAN), "runs",
+                   it->last + 1 == (int)compiles->count ? it->runs : 0);
 }
 
 static size_t sort_repeats;
 static int by_median(const void *a, const void *b) {
-  double x = hsc_stats_median(((const item *)a)->samples, sort_repeats), y = hsc_stats_median(((const item *)b)->samples, sort_repeats);
+  double x = hsc_stats_median(((const item *)a)->samples, sort_repeats);
+  double y = hsc_stats_median(((const item *)b)->samples, sort_repeats);
   return (x < y) - (x > y);
 }
 
-static json_t *items_json(item_list *list, const hsc_sampling *compiles, double whole, uint64_t seed) {
+static json_t *items_json(item_list *list,
+                          const hsc_sampling *compiles,
+                          double whole,
+                          uint64_t seed) {
   json_t *out = json_array();
   sort_repeats = compiles->count;  // one thread calls this; qsort has no argument for it
-  if (list->count) qsort(list->items, list->count, sizeof *list->items, by_median);
-  for (size_t i = 0; i < list->count; i++) json_array_append_new(out, item_json(&list->items[i], compiles, whole, seed));
+  if (list->count)
+    qsort(list->items, list->count, sizeof *list->items, by_median);
+  for (size_t i = 0; i < list->count; i++)
+    json_array_append_new(out, item_json(&list->items[i], compiles, whole, seed));
   return out;
 }
 
@@ -93,10 +115,13 @@ char *hsc_passes_running(const char *log) {
   for (size_t i = 0; log && i < HSC_COUNT_OF(marks); i++)
     for (const char *at = log; (at = strstr(at, marks[i])); at++) {
       const char *name = at + strlen(marks[i]);
-      if (!strncmp(name, "pipeline ", 9)) continue;  // "Running HLO pass pipeline on module ..."
-      if (!best || name > best) best = name;
+      if (!strncmp(name, "pipeline ", 9))
+        continue;  // "Running HLO pass pipeline on module ..."
+      if (!best || name > best)
+        best = name;
     }
-  if (!best) return NULL;
+  if (!best)
+    return NULL;
   hsc_bytes out = {0};
   hsc_bytes_append(&out, best, strcspn(best, " \n\t"));
   return hsc_bytes_take(&out);
@@ -104,11 +129,17 @@ char *hsc_passes_running(const char *log) {
 
 hsc_status *hsc_passes_note_running(hsc_status *status, const char *log) {
   const char *ended = NULL;
-  for (const char *at = log; at && (at = strstr(at, "HLO pass: ")); at++) ended = at;
+  for (const char *at = log; at && (at = strstr(at, "HLO pass: ")); at++)
+    ended = at;
   if (ended && !strstr(ended, "HLO pass "))
-    return hsc_status_note(status, "the compiler was past pass %.*s: between passes, or in code generation", (int)strcspn(ended + 10, " \n"), ended + 10);
+    return hsc_status_note(status,
+                           "the compiler was past pass %.*s: between passes, or in code generation",
+                           (int)strcspn(ended + 10, " \n"), ended + 10);
   char *pass = hsc_passes_running(log);
-  if (pass) status = hsc_status_hint(hsc_status_note(status, "the compiler was in pass %s", pass), "hloscope passes list PROGRAM --disable %s shows whether it is that pass alone", pass);
+  if (pass)
+    status = hsc_status_hint(
+        hsc_status_note(status, "the compiler was in pass %s", pass),
+        "hloscope passes list PROGRAM --disable %s shows whether it is that pass alone", pass);
   hsc_free(pass);
   return status;
 }
@@ -119,21 +150,27 @@ static void write_folded(const hsc_pass_list *list, const char *device, hsc_byte
     for (size_t i = 0; i < hsc_map_count(list->flame->stacks); i++) {
       hsc_view key;
       const int64_t *ns = hsc_map_at(list->flame->stacks, i, &key);
-      if (*ns >= 1000) hsc_bytes_printf(out, "%.*s %lld\n", (int)key.size, key.data, (long long)(*ns / 1000));
+      if (*ns >= 1000)
+        hsc_bytes_printf(out, "%.*s %lld\n", (int)key.size, key.data, (long long)(*ns / 1000));
     }
     return;
   }
   const char *name;
   json_t *ns;
   json_object_foreach (list->phases, name, ns)
-    if (strcmp(name, "passes") != 0 && json_integer_value(ns) >= 1000) hsc_bytes_printf(out, "%s;%s %lld\n", device, name, (long long)(json_integer_value(ns) / 1000));
+    if (strcmp(name, "passes") != 0 && json_integer_value(ns) >= 1000)
+      hsc_bytes_printf(out, "%s;%s %lld\n", device, name,
+                       (long long)(json_integer_value(ns) / 1000));
   for (size_t i = 0; i < list->row_count; i++) {
     const hsc_pass_row *row = &list->rows[i];
-    if (row->nested || row->counts || row->duration_ns < 1000) continue;
+    if (row->nested || row->counts || row->duration_ns < 1000)
+      continue;
     hsc_bytes_printf(out, "%s;passes;", device);
-    for (const char *p = row->pipeline; *p; p++) hsc_bytes_append_char(out, *p == ' ' || *p == ';' ? '_' : *p);
+    for (const char *p = row->pipeline; *p; p++)
+      hsc_bytes_append_char(out, *p == ' ' || *p == ';' ? '_' : *p);
     hsc_bytes_append_char(out, ';');
-    for (const char *p = row->pass; *p; p++) hsc_bytes_append_char(out, *p == ' ' || *p == ';' ? '_' : *p);
+    for (const char *p = row->pass; *p; p++)
+      hsc_bytes_append_char(out, *p == ' ' || *p == ';' ? '_' : *p);
     hsc_bytes_printf(out, " %lld\n", (long long)(row->duration_ns / 1000));
   }
 }
@@ -142,7 +179,8 @@ static hsc_status *add_map(item_list *list, const hsc_map *map, int repeat) {
   for (size_t i = 0; i < hsc_map_count(map); i++) {
     hsc_view key;
     const int64_t *ns = hsc_map_at(map, i, &key);
-    HSC_TRY(add(list, hsc_arena_strndup(list->arena, key.data, key.size), repeat, (double)*ns * 1e-9));
+    HSC_TRY(
+        add(list, hsc_arena_strndup(list->arena, key.data, key.size), repeat, (double)*ns * 1e-9));
   }
   return NULL;
 }
@@ -152,14 +190,19 @@ typedef struct taken {
 } taken;
 
 // What the built-in compiler calls its phases, and what they are called here.
-static const char *const own_phases[][2] = {{"passes", "HLO passes"},   {"verify", "verification"},    {"buffer_assignment", "buffer assignment"},
-                                            {"emit", "emission of code"}, {"codegen", "code generation"}, {"link", "assembly and link"}};
+static const char *const own_phases[][2] = {{"passes", "HLO passes"},
+                                            {"verify", "verification"},
+                                            {"buffer_assignment", "buffer assignment"},
+                                            {"emit", "emission of code"},
+                                            {"codegen", "code generation"},
+                                            {"link", "assembly and link"}};
 
 // What the phases leave of the whole compile.
 static hsc_status *add_rest(taken *t, const hsc_pass_list *list, int repeat) {
   double rest = (double)list->compile_ns * 1e-9;
   for (size_t i = 0; i < t->phases.count; i++)
-    if (t->phases.items[i].last == repeat) rest -= t->phases.items[i].samples[repeat];
+    if (t->phases.items[i].last == repeat)
+      rest -= t->phases.items[i].samples[repeat];
   return rest > 0 ? add(&t->phases, "all else", repeat, rest) : NULL;
 }
 
@@ -168,7 +211,8 @@ static hsc_status *take_compile(taken *t, const hsc_pass_list *list, int repeat)
   double in_passes = 0;
   for (size_t i = 0; i < list->row_count; i++) {
     const hsc_pass_row *row = &list->rows[i];
-    if (row->nested || row->counts || row->duration_ns < 0) continue;
+    if (row->nested || row->counts || row->duration_ns < 0)
+      continue;
     HSC_TRY(add(&t->pipelines, row->pipeline, repeat, (double)row->duration_ns * 1e-9));
     HSC_TRY(add(&t->passes, row->pass, repeat, (double)row->duration_ns * 1e-9));
     in_passes += (double)row->duration_ns * 1e-9;
@@ -181,41 +225,48 @@ static hsc_status *take_compile(taken *t, const hsc_pass_list *list, int repeat)
   bool named = json_object_get(list->phases, "codegen") != NULL;
   for (size_t i = 0; named && i < HSC_COUNT_OF(own_phases); i++) {
     json_t *ns = json_object_get(list->phases, own_phases[i][0]);
-    if (ns) HSC_TRY(add(&t->phases, own_phases[i][1], repeat, (double)json_integer_value(ns) * 1e-9));
+    if (ns)
+      HSC_TRY(add(&t->phases, own_phases[i][1], repeat, (double)json_integer_value(ns) * 1e-9));
   }
-  if (!named) HSC_TRY(add(&t->phases, "HLO passes", repeat, in_passes));
+  if (!named)
+    HSC_TRY(add(&t->phases, "HLO passes", repeat, in_passes));
   return add_rest(t, list, repeat);
 }
 
 typedef struct timing {
   const hsc_passes_time_options *o;
   taken t;
-  hsc_sampling compiles;     // levels: compile, process
+  hsc_sampling compiles;  // levels: compile, process
   hsc_arena *arena;
   char *scratch;
-  double *firsts;            // [processes] the first compile of each, seconds
+  double *firsts;  // [processes] the first compile of each, seconds
   size_t first_count, first_capacity;
   json_t *front;
   const char *from;
   hsc_bytes *folded;
 } timing;
 
-static bool stopped(const timing *m) { return m->o->stop && *m->o->stop; }
+static bool stopped(const timing *m) {
+  return m->o->stop && *m->o->stop;
+}
 
 static hsc_status *keep_first(timing *m, const hsc_pass_list *list) {
   if (m->first_count == m->first_capacity) {
     m->first_capacity = 2 * m->first_capacity + 16;
     double *firsts = hsc_realloc(m->firsts, m->first_capacity * sizeof(double));
-    if (!firsts) return hsc_status_out_of_memory();
+    if (!firsts)
+      return hsc_status_out_of_memory();
     m->firsts = firsts;
   }
   m->firsts[m->first_count++] = (double)list->compile_ns * 1e-9;
-  if (!m->front) m->front = json_incref(list->phases);
+  if (!m->front)
+    m->front = json_incref(list->phases);
   return NULL;
 }
 
 // One compile; the first of a process pays for what is done once, and stands by itself.
-static hsc_status *compile_once(timing *m, hsc_lab_worker *worker, int number, bool first, double *out_s) {
+static hsc_status *compile_once(
+    timing *m, hsc_lab_worker *worker, int number, bool first, double *out_s) {
   const hsc_passes_time_options *o = m->o;
   hsc_pass_list list;
   HSC_TRY(hsc_pass_list_init(&list));
@@ -227,13 +278,18 @@ static hsc_status *compile_once(timing *m, hsc_lab_worker *worker, int number, b
                                         .profile = true,
                                         .limit_ns = o->limit_ns};
   hsc_status *status = hsc_pass_list_want_flame(&list);
-  if (!status) status = hsc_passes_collect(worker, &collect, &list);
-  if (!status) status = first ? keep_first(m, &list) : take_compile(&m->t, &list, number);
+  if (!status)
+    status = hsc_passes_collect(worker, &collect, &list);
+  if (!status)
+    status = first ? keep_first(m, &list) : take_compile(&m->t, &list, number);
   if (!status && !first && m->folded) {
     hsc_bytes_reset(m->folded);
     write_folded(&list, o->device->text, m->folded);
   }
-  if (!status) m->from = list.from, *out_s = (double)list.compile_ns * 1e-9;
+  if (!status) {
+    m->from = list.from;
+    *out_s = (double)list.compile_ns * 1e-9;
+  }
   hsc_pass_list_deinit(&list);
   hsc_scratch_empty(m->scratch);
   return status;
@@ -247,16 +303,28 @@ static hsc_status *one_process(timing *m, size_t count) {
   int64_t start_ns = hsc_now_ns();
   size_t done = 0;
   hsc_status *status = x ? NULL : hsc_status_out_of_memory();
-  if (!status) HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = o->device, .executable = o->executable, .no_disk_cache = true, .stop = o->stop}, &worker));
+  if (!status)
+    HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = o->device,
+                                                             .executable = o->executable,
+                                                             .no_disk_cache = true,
+                                                             .stop = o->stop},
+                                   &worker));
   for (size_t i = 0; i <= count && !status && !stopped(m); i++) {
     double s = 0;
-    if (o->progress) o->progress(o->user, (int64_t)(m->compiles.count + i), (int64_t)(o->repeats ? o->repeats + 1 : 0), "compiling");
+    if (o->progress)
+      o->progress(o->user, (int64_t)(m->compiles.count + i),
+                  (int64_t)(o->repeats ? o->repeats + 1 : 0), "compiling");
     status = compile_once(m, worker, (int)(m->compiles.count + done), i == 0, &s);
-    if (!status && i > 0) x[done++] = s;
-    // A pilot takes half of the budget at most; a compiler that takes minutes is not asked again and again.
-    if (!o->repeats && o->budget_s > 0 && m->compiles.count == 0 && i == 0 && s * (double)count > o->budget_s / 4) count = (size_t)fmax(1, o->budget_s / 4 / s);
+    if (!status && i > 0)
+      x[done++] = s;
+    // A pilot takes half of the budget at most; a compiler that takes minutes is not asked again
+    // and again.
+    if (!o->repeats && o->budget_s > 0 && m->compiles.count == 0 && i == 0 &&
+        s * (double)count > o->budget_s / 4)
+      count = (size_t)fmax(1, o->budget_s / 4 / s);
   }
-  if (!status && done) status = hsc_sampling_add(&m->compiles, x, done, (double)(hsc_now_ns() - start_ns) / 1e9);
+  if (!status && done)
+    status = hsc_sampling_add(&m->compiles, x, done, (double)(hsc_now_ns() - start_ns) / 1e9);
 done:
   hsc_lab_worker_destroy(worker);
   hsc_free(x);
@@ -265,47 +333,76 @@ done:
 
 static hsc_status *time_document(timing *m, json_t **out_result) {
   const hsc_passes_time_options *o = m->o;
-  item_list *const lists[] = {&m->t.total, &m->t.phases, &m->t.pipelines, &m->t.passes, &m->t.threads};
+  item_list *const lists[] = {&m->t.total, &m->t.phases, &m->t.pipelines, &m->t.passes,
+                              &m->t.threads};
   static const char *const steps[] = {"read_ns", "parse_ns", "transform_ns", "write_ns"};
-  for (size_t i = 0; i < HSC_COUNT_OF(lists); i++) HSC_TRY(reach_all(lists[i], (int)m->compiles.count));
+  for (size_t i = 0; i < HSC_COUNT_OF(lists); i++)
+    HSC_TRY(reach_all(lists[i], (int)m->compiles.count));
   HSC_TRY(hsc_sampling_finish(&m->compiles, o->seed));
   double whole = hsc_stats_median(m->compiles.samples, m->compiles.count);
-  json_t *program = json_object(), *statistics = NULL;
+  json_t *program = json_object();
+  json_t *statistics = NULL;
   HSC_TRY(hsc_sampling_statistics(&m->compiles, "compile", NULL, false, o->seed, &statistics));
   for (size_t i = 0; i < HSC_COUNT_OF(steps); i++) {
     double ns = hsc_json_number(json_object_get(m->front, steps[i]));
-    if (!isnan(ns)) json_object_set_new(program, hsc_arena_strndup(m->arena, steps[i], strlen(steps[i]) - 3), json_real(ns * 1e-9));
+    if (!isnan(ns))
+      json_object_set_new(program, hsc_arena_strndup(m->arena, steps[i], strlen(steps[i]) - 3),
+                          json_real(ns * 1e-9));
   }
-  *out_result = json_pack("{s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "program", o->program, "device", o->device->text, "from", m->from, "repeats",
-                          (int)m->compiles.count, "first_compile", hsc_json_real(hsc_stats_median(m->firsts, m->first_count)), "front_end", program, "compile",
-                          item_json(&m->t.total.items[0], &m->compiles, whole, o->seed), "phases", items_json(&m->t.phases, &m->compiles, whole, o->seed), "pipelines",
-                          items_json(&m->t.pipelines, &m->compiles, whole, o->seed), "passes", items_json(&m->t.passes, &m->compiles, whole, o->seed), "threads",
-                          items_json(&m->t.threads, &m->compiles, whole, o->seed), "sampling", hsc_sampling_json(&m->compiles), "statistics", statistics);
+  *out_result = json_pack(
+      "{s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "program", o->program,
+      "device", o->device->text, "from", m->from, "repeats", (int)m->compiles.count,
+      "first_compile", hsc_json_real(hsc_stats_median(m->firsts, m->first_count)), "front_end",
+      program, "compile", item_json(&m->t.total.items[0], &m->compiles, whole, o->seed), "phases",
+      items_json(&m->t.phases, &m->compiles, whole, o->seed), "pipelines",
+      items_json(&m->t.pipelines, &m->compiles, whole, o->seed), "passes",
+      items_json(&m->t.passes, &m->compiles, whole, o->seed), "threads",
+      items_json(&m->t.threads, &m->compiles, whole, o->seed), "sampling",
+      hsc_sampling_json(&m->compiles), "statistics", statistics);
   return *out_result ? NULL : hsc_status_out_of_memory();
 }
 
-hsc_status *hsc_passes_time(const hsc_passes_time_options *o, json_t **out_result, hsc_bytes *out_folded) {
+hsc_status *hsc_passes_time(const hsc_passes_time_options *o,
+                            json_t **out_result,
+                            hsc_bytes *out_folded) {
   timing m = {.o = o, .folded = out_folded};
   item_list *const lists[] = {&m.t.total, &m.t.phases, &m.t.pipelines, &m.t.passes, &m.t.threads};
   hsc_status *status = NULL;
   *out_result = NULL;
-  // What a compiler is at stands in its log, which is kept: the last lines name the pass that it never came back from.
+  // What a compiler is at stands in its log, which is kept: the last lines name the pass that it
+  // never came back from.
   setenv("TF_CPP_VMODULE", "hlo_pass_pipeline=1", 0);
   setenv("TF_CPP_MIN_LOG_LEVEL", "0", 0);
   setenv("HLOSCOPE_LOG", "passes=1", 0);
   HSC_GOTO(hsc_arena_create(&m.arena));
-  for (size_t i = 0; i < HSC_COUNT_OF(lists); i++) *lists[i] = (item_list){.arena = m.arena};
+  for (size_t i = 0; i < HSC_COUNT_OF(lists); i++)
+    *lists[i] = (item_list){.arena = m.arena};
   HSC_GOTO(hsc_scratch_create_for_dumps(&m.scratch));
-  hsc_sampling_init(&m.compiles, &(hsc_sampling_options){.lower = "compile", .upper = "process", .half_width = o->half_width, .budget_s = o->budget_s, .pilot_lower = 3, .pilot_upper = 2,
-                                                         .least_upper = 6, .most_upper = 30, .most_lower = 50}, NAN);
-  if (o->repeats) HSC_GOTO(one_process(&m, (size_t)o->repeats));
-  for (size_t n; !o->repeats && !stopped(&m) && (n = hsc_sampling_next(&m.compiles));) HSC_GOTO(one_process(&m, n));
-  if (m.compiles.count == 0) HSC_GOTO(HSC_ERR(CANCELLED, "interrupted before a compile was through"));
-  if (stopped(&m)) hsc_sampling_end(&m.compiles, "an interrupt");
-  else if (o->repeats) hsc_sampling_end(&m.compiles, "as many as were asked for");
+  hsc_sampling_init(&m.compiles,
+                    &(hsc_sampling_options){.lower = "compile",
+                                            .upper = "process",
+                                            .half_width = o->half_width,
+                                            .budget_s = o->budget_s,
+                                            .pilot_lower = 3,
+                                            .pilot_upper = 2,
+                                            .least_upper = 6,
+                                            .most_upper = 30,
+                                            .most_lower = 50},
+                    NAN);
+  if (o->repeats)
+    HSC_GOTO(one_process(&m, (size_t)o->repeats));
+  for (size_t n; !o->repeats && !stopped(&m) && (n = hsc_sampling_next(&m.compiles));)
+    HSC_GOTO(one_process(&m, n));
+  if (m.compiles.count == 0)
+    HSC_GOTO(HSC_ERR(CANCELLED, "interrupted before a compile was through"));
+  if (stopped(&m))
+    hsc_sampling_end(&m.compiles, "an interrupt");
+  else if (o->repeats)
+    hsc_sampling_end(&m.compiles, "as many as were asked for");
   HSC_GOTO(time_document(&m, out_result));
 done:
-  for (size_t i = 0; i < HSC_COUNT_OF(lists); i++) hsc_free(lists[i]->items);
+  for (size_t i = 0; i < HSC_COUNT_OF(lists); i++)
+    hsc_free(lists[i]->items);
   hsc_sampling_deinit(&m.compiles);
   hsc_free(m.firsts);
   json_decref(m.front);

@@ -1,9 +1,12 @@
-// validate.h - after which pass of a compiler do a program's numbers change? Each stage of the compile is run elsewhere, on the same inputs.
+// validate.h - after which pass of a compiler do a program's numbers change? Each stage of the
+// compile is run elsewhere, on the same inputs.
 //
-// The HLO after every pass that changed the program is dumped with all constants, vendors' custom calls are written as what they mean (bridge.h), and each
-// stage runs on another device (the built-in one, or the reference evaluator), in a worker. The outputs are compared with those of the program before
-// the first pass. For the first stage whose numbers differ beyond tolerance, its instructions are evaluated one by one beside those of the stage before,
-// and the first matched one (hlo_diff.h) that differs is named.
+// The HLO after every pass that changed the program is dumped with all constants, vendors' custom
+// calls are written as what they mean (bridge.h), and each stage runs on another device (the
+// built-in one, or the reference evaluator), in a worker. The outputs are compared with those of
+// the program before the first pass. For the first stage whose numbers differ beyond tolerance, its
+// instructions are evaluated one by one beside those of the stage before, and the first matched one
+// (hlo_diff.h) that differs is named.
 #pragma once
 
 #include <jansson.h>
@@ -14,18 +17,19 @@ typedef struct hsc_validate_options {
   const char *program;
   const char *const *transforms;
   size_t transform_count;
-  const hsc_device_spec *device;   // whose compiler
-  const hsc_device_spec *runner;   // what runs the stages
-  json_t *overrides;               // of the compile; NULL = none. Borrowed
-  const char *disable;             // passes that are off, for the document; may be NULL
-  uint64_t seed;                   // of the inputs
-  double tolerance;                // multiplies the tolerance of the outputs' types; 1
-  int64_t limit_ns;                // for one job
-  const char *executable;          // to start workers with; NULL = the running one
+  const hsc_device_spec *device;  // whose compiler
+  const hsc_device_spec *runner;  // what runs the stages
+  json_t *overrides;              // of the compile; NULL = none. Borrowed
+  const char *disable;            // passes that are off, for the document; may be NULL
+  uint64_t seed;                  // of the inputs
+  double tolerance;               // multiplies the tolerance of the outputs' types; 1
+  int64_t limit_ns;               // for one job
+  const char *executable;         // to start workers with; NULL = the running one
   void (*progress)(void *user, int64_t done, int64_t total, const char *text);  // may be NULL
   void *user;
-  const volatile int *stop;        // NULL = never
+  const volatile int *stop;  // NULL = never
 } hsc_validate_options;
 
-// The document of docs/schemas/passes_validate.json. A stage that cannot run is in it, with the reason. Errors: the compile, the first stage.
+// The document of docs/schemas/passes_validate.json. A stage that cannot run is in it, with the
+// reason. Errors: the compile, the first stage.
 HSC_MUST_USE hsc_status *hsc_validate(const hsc_validate_options *options, json_t **out_result);

@@ -1,14 +1,15 @@
-// patterns.h - the pattern experiment: where the time of a program goes (initialisation, transfer, compilation,
-// synchronisation, execution), over graphs and four ways to apply them three times. docs/commands/patterns.md says what
-// is measured and how it is computed.
+// patterns.h - the pattern experiment: where the time of a program goes (initialisation, transfer,
+// compilation, synchronisation, execution), over graphs and four ways to apply them three times.
+// docs/commands/patterns.md says what is measured and how it is computed.
 //
-// Four phases: starts of the device and the cost of a synchronisation; warm-up and trials of every configuration,
-// interleaved in rounds of random order; what the seed of the analysis derives beside what is measured; a model of time
-// fitted and checked on measurements that it has not seen. Every answer of a worker is in the store before it is used;
-// a worker that dies takes one task with it.
+// Four phases: starts of the device and the cost of a synchronisation; warm-up and trials of every
+// configuration, interleaved in rounds of random order; what the seed of the analysis derives
+// beside what is measured; a model of time fitted and checked on measurements that it has not seen.
+// Every answer of a worker is in the store before it is used; a worker that dies takes one task
+// with it.
 //
-// The result is one JSON object (docs/schemas/patterns.schema.json); text and Markdown are made from it
-// (hsc_patterns_text, hsc_patterns_markdown), so that a stored result can be shown again.
+// The result is one JSON object (docs/schemas/patterns.schema.json); text and Markdown are made
+// from it (hsc_patterns_text, hsc_patterns_markdown), so that a stored result can be shown again.
 #pragma once
 
 #include <jansson.h>
@@ -24,17 +25,20 @@ typedef struct hsc_patterns_options {
   size_t graph_count;
   const char *const *patterns;  // names; pattern_count 0 = all
   size_t pattern_count;
-  int64_t warmup_iterations;   // 5
-  int64_t measurement_trials;  // of each configuration; 0 = 10, and up to 40 where the interval of the run is wider than half_width
-  double half_width;           // wanted of the median run's interval, as a share of it; 0 = none
-  double budget_s;             // trials beyond the tenth end with it; 0 = no limit
-  bool exclude_first_trial;    // true
-  bool enable_device_reinit;   // a new client before every trial
-  const char *randomness;      // what random operations give under vmap: "same", "different"; NULL = an error
-  uint64_t seed;               // of inputs, order and resampling
-  int64_t task_limit_ns;       // per job of a worker
-  const char *command;         // the command line, for the store
-  const char *executable;      // to start workers with; NULL = the running one
+  int64_t warmup_iterations;  // 5
+  // of each configuration; 0 = 10, and up to 40 where the interval of the run is wider than
+  // half_width
+  int64_t measurement_trials;
+  double half_width;          // wanted of the median run's interval, as a share of it; 0 = none
+  double budget_s;            // trials beyond the tenth end with it; 0 = no limit
+  bool exclude_first_trial;   // true
+  bool enable_device_reinit;  // a new client before every trial
+  // what random operations give under vmap: "same", "different"; NULL = an error
+  const char *randomness;
+  uint64_t seed;           // of inputs, order and resampling
+  int64_t task_limit_ns;   // per job of a worker
+  const char *command;     // the command line, for the store
+  const char *executable;  // to start workers with; NULL = the running one
   hsc_store *store;
   bool resume;  // go on with the last unfinished experiment of the same plan
   // Called before each task. done counts tasks; text is borrowed. May be NULL.
@@ -43,15 +47,18 @@ typedef struct hsc_patterns_options {
   const volatile int *stop;  // not 0: end after the running task; NULL = never
 } hsc_patterns_options;
 
-// Errors: INVALID_ARGUMENT (unknown graph or pattern: with the nearest name), NOT_FOUND (models), what a user's program
-// is refused with, and what starting the device fails with. A failure of single configurations is in the result.
-// *out_result is owned by the caller.
+// Errors: INVALID_ARGUMENT (unknown graph or pattern: with the nearest name), NOT_FOUND (models),
+// what a user's program is refused with, and what starting the device fails with. A failure of
+// single configurations is in the result. *out_result is owned by the caller.
 HSC_MUST_USE hsc_status *hsc_patterns_run(const hsc_patterns_options *options, json_t **out_result);
 
-// Terminal: tables and the answers to the questions. Markdown: the same, for the "summary" of the result.
-HSC_MUST_USE hsc_status *hsc_patterns_text(const json_t *result, const hsc_text_style *style, hsc_bytes *out);
+// Terminal: tables and the answers to the questions. Markdown: the same, for the "summary" of the
+// result.
+HSC_MUST_USE hsc_status *hsc_patterns_text(const json_t *result,
+                                           const hsc_text_style *style,
+                                           hsc_bytes *out);
 HSC_MUST_USE hsc_status *hsc_patterns_markdown(const json_t *result, hsc_bytes *out);
 
-// The folder of the checked-in programs: $HLOSCOPE_MODELS, else ../models or ../share/hloscope/models seen from the
-// executable. NOT_FOUND lists them.
+// The folder of the checked-in programs: $HLOSCOPE_MODELS, else ../models or
+// ../share/hloscope/models seen from the executable. NOT_FOUND lists them.
 HSC_MUST_USE hsc_status *hsc_models_dir(hsc_arena *arena, const char **out_path);

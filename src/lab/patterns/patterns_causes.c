@@ -1,15 +1,18 @@
-// patterns_causes.c - why a run was slow: from what was recorded of this very run, never from a guess.
+// patterns_causes.c - why a run was slow: from what was recorded of this very run, never from a
+// guess.
 //
-// A run is slow when it takes more than 1.5 times, and 3.5 deviations more than, what is typical of its kind: first
-// runs of trials are compared with first runs, cached ones and warm-up runs with cached ones. Its excess is then laid
-// out over what it did beyond the typical: compile, load, transfer, setup; what is left of its execution goes to page
-// faults or context switches when there were any, else it has no recorded cause.
+// A run is slow when it takes more than 1.5 times, and 3.5 deviations more than, what is typical of
+// its kind: first runs of trials are compared with first runs, cached ones and warm-up runs with
+// cached ones. Its excess is then laid out over what it did beyond the typical: compile, load,
+// transfer, setup; what is left of its execution goes to page faults or context switches when there
+// were any, else it has no recorded cause.
 #include <math.h>
 
 #include "lab/patterns/patterns_internal.h"
 
 enum { PHASES = 4 };
-static const char *const PHASE_NAMES[PHASES] = {"compile_ns", "load_ns", "transfer_in_ns", "setup_ns"};
+static const char *const PHASE_NAMES[PHASES] = {"compile_ns", "load_ns", "transfer_in_ns",
+                                                "setup_ns"};
 
 typedef struct typical_run {   // medians over the trials
   double total_ns, spread_ns;  // spread: MAD
@@ -28,7 +31,8 @@ static json_t *record_of(json_t *answer, int which) {
 
 // Starts the next part of a sentence.
 static void next_part(hsc_bytes *text) {
-  if (text->size) hsc_bytes_append_text(text, "; ");
+  if (text->size)
+    hsc_bytes_append_text(text, "; ");
 }
 
 static void append_time(hsc_bytes *text, const char *before, double ns) {
@@ -40,10 +44,14 @@ static void append_time(hsc_bytes *text, const char *before, double ns) {
 // `fresh` says why the program was not in memory.
 static void explain(json_t *record, const typical_run *typical, const char *fresh, hsc_bytes *out) {
   const char *fingerprint = json_string_value(json_object_get(record, "fingerprint"));
-  double excess = number(record, "total_ns") - typical->total_ns, floor = 0.05 * excess, more[PHASES];
-  for (int p = 0; p < PHASES; p++) more[p] = number(record, PHASE_NAMES[p]) - typical->phase_ns[p];
+  double excess = number(record, "total_ns") - typical->total_ns;
+  double floor = 0.05 * excess;
+  double more[PHASES];
+  for (int p = 0; p < PHASES; p++)
+    more[p] = number(record, PHASE_NAMES[p]) - typical->phase_ns[p];
   double execute = number(record, "enqueue_ns") + number(record, "wait_ns") - typical->execute_ns;
-  double faults = number(record, "page_faults"), switches = number(record, "involuntary_switches");
+  double faults = number(record, "page_faults");
+  double switches = number(record, "involuntary_switches");
   bool compiled = more[0] > floor;
   if (compiled) {
     next_part(out);
@@ -52,11 +60,13 @@ static void explain(json_t *record, const typical_run *typical, const char *fres
   }
   if (more[1] > floor) {
     next_part(out);
-    append_time(out, "loaded from the compile cache on disk, ", more[1] + number(record, "disk_ns"));
+    append_time(out, "loaded from the compile cache on disk, ",
+                more[1] + number(record, "disk_ns"));
   }
   if (more[2] > floor) {
     next_part(out);
-    hsc_bytes_printf(out, "transferred %.1f kB of inputs", number(record, "transfer_in_bytes") / 1e3);
+    hsc_bytes_printf(out, "transferred %.1f kB of inputs",
+                     number(record, "transfer_in_bytes") / 1e3);
     append_time(out, ", ", more[2]);
   }
   if (more[3] > floor) {
@@ -70,11 +80,12 @@ static void explain(json_t *record, const typical_run *typical, const char *fres
     else if (switches > 0)
       hsc_bytes_printf(out, "%.0f involuntary context switches while it ran", switches);
     else
-      hsc_bytes_append_text(out,
-                            compiled ? "cold code and data" : "its execution took longer, without a recorded cause");
+      hsc_bytes_append_text(out, compiled ? "cold code and data"
+                                          : "its execution took longer, without a recorded cause");
     append_time(out, ", ", execute);
   }
-  if (out->size == 0) hsc_bytes_append_text(out, "no recorded cause");
+  if (out->size == 0)
+    hsc_bytes_append_text(out, "no recorded cause");
 }
 
 static bool was_in_memory(json_t *record) {
@@ -82,25 +93,36 @@ static bool was_in_memory(json_t *record) {
   return outcome && !strcmp(outcome, "memory");
 }
 
-// Records of one kind: those that found their program in memory, or, where there is none, all. Returns how many.
-static size_t usual_records(const patterns_run *run, const pattern_config *config, int which, json_t **out_records) {
+// Records of one kind: those that found their program in memory, or, where there is none, all.
+// Returns how many.
+static size_t usual_records(const patterns_run *run,
+                            const pattern_config *config,
+                            int which,
+                            json_t **out_records) {
   for (int all = 0; all < 2; all++) {
     size_t n = 0;
     for (int64_t t = 0; t < run->trials; t++) {
       json_t *record = record_of(config->trials[t], which);
-      if (record && (all || was_in_memory(record))) out_records[n++] = record;
+      if (record && (all || was_in_memory(record)))
+        out_records[n++] = record;
     }
-    if (n) return n;
+    if (n)
+      return n;
   }
   return 0;
 }
 
-static double median_of(json_t *const *records, size_t n, const char *a, const char *b, double *scratch) {
-  for (size_t i = 0; i < n; i++) scratch[i] = number(records[i], a) + (b ? number(records[i], b) : 0);
+static double median_of(
+    json_t *const *records, size_t n, const char *a, const char *b, double *scratch) {
+  for (size_t i = 0; i < n; i++)
+    scratch[i] = number(records[i], a) + (b ? number(records[i], b) : 0);
   return hsc_stats_median(scratch, n);
 }
 
-static hsc_status *typical_of(const patterns_run *run, const pattern_config *config, int which, typical_run *out) {
+static hsc_status *typical_of(const patterns_run *run,
+                              const pattern_config *config,
+                              int which,
+                              typical_run *out) {
   size_t room = (size_t)run->trials + 1;
   double *scratch = hsc_alloc(room * sizeof(double));
   json_t **records = hsc_alloc(room * sizeof(json_t *));
@@ -109,7 +131,8 @@ static hsc_status *typical_of(const patterns_run *run, const pattern_config *con
   if (n > 0) {
     out->total_ns = median_of(records, n, "total_ns", NULL, scratch);
     out->spread_ns = hsc_stats_mad(scratch, n);
-    for (int p = 0; p < PHASES; p++) out->phase_ns[p] = median_of(records, n, PHASE_NAMES[p], NULL, scratch);
+    for (int p = 0; p < PHASES; p++)
+      out->phase_ns[p] = median_of(records, n, PHASE_NAMES[p], NULL, scratch);
     out->execute_ns = median_of(records, n, "enqueue_ns", "wait_ns", scratch);
   }
   hsc_free(scratch);
@@ -117,41 +140,59 @@ static hsc_status *typical_of(const patterns_run *run, const pattern_config *con
   return status;
 }
 
-static void add_cause(json_t *causes, const char *run_name, int64_t trial, json_t *record, const typical_run *typical,
+static void add_cause(json_t *causes,
+                      const char *run_name,
+                      int64_t trial,
+                      json_t *record,
+                      const typical_run *typical,
                       const char *fresh) {
   double total = number(record, "total_ns");
-  if (!(total > 1.5 * typical->total_ns && total > typical->total_ns + 3.5 * typical->spread_ns)) return;
+  if (!(total > 1.5 * typical->total_ns && total > typical->total_ns + 3.5 * typical->spread_ns))
+    return;
   hsc_bytes text = {0};
   explain(record, typical, fresh, &text);
-  json_array_append_new(causes, json_pack("{s:s, s:I, s:f, s:f, s:s}", "run", run_name, "trial", (json_int_t)trial,
-                                          "seconds", hsc__seconds(total), "excess",
-                                          hsc__seconds(total - typical->total_ns), "cause", hsc_bytes_text(&text)));
+  json_array_append_new(
+      causes, json_pack("{s:s, s:I, s:f, s:f, s:s}", "run", run_name, "trial", (json_int_t)trial,
+                        "seconds", hsc__seconds(total), "excess",
+                        hsc__seconds(total - typical->total_ns), "cause", hsc_bytes_text(&text)));
   hsc_bytes_deinit(&text);
 }
 
-hsc_status *hsc__patterns_causes(const patterns_run *run, const pattern_config *config, json_t *out_causes) {
+hsc_status *hsc__patterns_causes(const patterns_run *run,
+                                 const pattern_config *config,
+                                 json_t *out_causes) {
   typical_run typical[2] = {{0}};
-  for (int which = 0; which < 2; which++) HSC_TRY(typical_of(run, config, which, &typical[which]));
-  if (!(typical[1].total_ns > 0)) return NULL;
-  json_t *records = json_object_get(config->warmup, "records"), *record;
+  for (int which = 0; which < 2; which++)
+    HSC_TRY(typical_of(run, config, which, &typical[which]));
+  if (!(typical[1].total_ns > 0))
+    return NULL;
+  json_t *records = json_object_get(config->warmup, "records");
+  json_t *record;
   size_t i;
   if (run->options->warmup_iterations > 0) {
     json_array_foreach (records, i, record)
-      add_cause(out_causes, "warmup", (int64_t)i + 1, record, &typical[1], "new program fingerprint");
+      add_cause(out_causes, "warmup", (int64_t)i + 1, record, &typical[1],
+                "new program fingerprint");
   }
   const char *client = NULL;
   for (int64_t t = 0; t < run->trials; t++) {
     json_t *answer = config->trials[t];
     const char *now = json_string_value(json_object_get(answer, "client"));
-    const char *fresh = !client ? "new program fingerprint in this client, which was created anew after the warm-up"
-                        : now && strcmp(now, client) != 0
-                            ? "the worker or its client was started anew, so nothing was in memory"
-                            : "it was not in memory";
+    const char *fresh;
+    if (!client)
+      fresh = "new program fingerprint in this client, which was created anew after the warm-up";
+    else if (now && strcmp(now, client) != 0)
+      fresh = "the worker or its client was started anew, so nothing was in memory";
+    else
+      fresh = "it was not in memory";
     for (int which = 0; which < 2; which++) {
       record = record_of(answer, which);
-      if (record) add_cause(out_causes, which ? "cached_run" : "first_run", t + 1, record, &typical[which], fresh);
+      if (record)
+        add_cause(out_causes, which ? "cached_run" : "first_run", t + 1, record, &typical[which],
+                  fresh);
     }
-    if (now) client = now;
+    if (now)
+      client = now;
   }
   return NULL;
 }

@@ -1,5 +1,6 @@
-// patterns_findings.c - patterns against each other, and answers in words to what the analysis was made to find out.
-// Every sentence is made from numbers of this very run; a question whose data are missing is not answered.
+// patterns_findings.c - patterns against each other, and answers in words to what the analysis was
+// made to find out. Every sentence is made from numbers of this very run; a question whose data are
+// missing is not answered.
 #include <math.h>
 
 #include "lab/patterns/patterns_internal.h"
@@ -29,16 +30,18 @@ static const char *configurations(size_t n, char out[48]) {
   return out;
 }
 
-static void add_question(json_t *questions, const char *id, const char *question, hsc_bytes *answer, json_t *evidence) {
+static void add_question(
+    json_t *questions, const char *id, const char *question, hsc_bytes *answer, json_t *evidence) {
   if (answer->size)
-    json_array_append_new(questions, json_pack("{s:s, s:s, s:s, s:o}", "id", id, "question", question, "answer",
-                                               hsc_bytes_text(answer), "evidence", evidence));
+    json_array_append_new(
+        questions, json_pack("{s:s, s:s, s:s, s:o}", "id", id, "question", question, "answer",
+                             hsc_bytes_text(answer), "evidence", evidence));
   else
     json_decref(evidence);
   hsc_bytes_deinit(answer);
 }
 
-// ---- comparisons ----------------------------------------------------------------------------------------------------
+// ---- comparisons --------------------------------------------------------------------------------
 
 static const pattern_config *find(const patterns_run *run, const char *graph, const char *pattern) {
   for (size_t i = 0; i < run->config_count; i++)
@@ -47,7 +50,8 @@ static const pattern_config *find(const patterns_run *run, const char *graph, co
   return NULL;
 }
 
-// Many comparisons are many chances to be wrong: a claim must hold among all of them (Benjamini & Hochberg, 5 %).
+// Many comparisons are many chances to be wrong: a claim must hold among all of them (Benjamini &
+// Hochberg, 5 %).
 static void discover(json_t *rows, const double *p, double *q) {
   json_t *row;
   size_t i;
@@ -56,33 +60,44 @@ static void discover(json_t *rows, const double *p, double *q) {
     const char *verdict = json_string_value(json_object_get(row, "verdict"));
     bool claims = !strcmp(verdict, "faster") || !strcmp(verdict, "slower");
     json_object_set_new(row, "q_value", hsc_json_real(q[i]));
-    if (claims && json_array_size(rows) > 1 && !(q[i] <= 0.05)) json_object_set_new(row, "verdict", json_string("cannot tell"));
+    if (claims && json_array_size(rows) > 1 && !(q[i] <= 0.05))
+      json_object_set_new(row, "verdict", json_string("cannot tell"));
   }
 }
 
 static hsc_status *compare_patterns(const patterns_run *run, json_t *out) {
-  double *p = HSC_NEW_ARRAY(run->arena, double, 2 * run->config_count + 2), *q = p + run->config_count + 1;
+  double *p = HSC_NEW_ARRAY(run->arena, double, 2 * run->config_count + 2);
+  double *q = p + run->config_count + 1;
   HSC_TRY(hsc_arena_status(run->arena));
-  double margin = hsc_stats_grade_margin(json_string_value(json_object_get(run->environment, "grade")), 0.05);
+  double margin =
+      hsc_stats_grade_margin(json_string_value(json_object_get(run->environment, "grade")), 0.05);
   for (size_t i = 0; i < run->config_count; i++) {
-    const pattern_config *config = &run->configs[i], *natural = find(run, config->graph, "natural");
-    if (!natural || natural == config) continue;
+    const pattern_config *config = &run->configs[i];
+    const pattern_config *natural = find(run, config->graph, "natural");
+    if (!natural || natural == config)
+      continue;
     size_t n, m;
-    double *x = hsc__patterns_block_medians(run, config, &n), *y = hsc__patterns_block_medians(run, natural, &m);
+    double *x = hsc__patterns_block_medians(run, config, &n);
+    double *y = hsc__patterns_block_medians(run, natural, &m);
     hsc_status *status = NULL;
     if (n && m) {
       hsc_comparison c;
-      status = hsc_stats_compare(x, n, y, m, margin, &(hsc_interval_options){.seed = run->options->seed}, &c);
-      if (!status) p[json_array_size(out)] = c.p_value;
+      status = hsc_stats_compare(x, n, y, m, margin,
+                                 &(hsc_interval_options){.seed = run->options->seed}, &c);
+      if (!status)
+        p[json_array_size(out)] = c.p_value;
       if (!status)
         json_array_append_new(
-            out, json_pack("{s:s, s:s, s:s, s:{s:o, s:o, s:o}, s:o, s:o, s:s, s:s, s:o, s:o}", "graph", config->graph,
-                           "pattern", config->pattern->key, "against", natural->pattern->key, "ratio", "estimate",
-                           hsc_json_real(c.ratio.estimate), "low", hsc_json_real(c.ratio.low), "high",
-                           hsc_json_real(c.ratio.high), "p_value", hsc_json_real(c.p_value), "cliffs_delta",
-                           hsc_json_real(c.delta), "effect", hsc_stats_cliffs_word(c.delta), "verdict",
-                           hsc_verdict_text(c.verdict), "shift", hsc_json_real(hsc__seconds(c.shift)), "more_trials",
-                           c.verdict == HSC_VERDICT_CANNOT_TELL ? hsc_json_real(c.more_runs) : json_null()));
+            out,
+            json_pack(
+                "{s:s, s:s, s:s, s:{s:o, s:o, s:o}, s:o, s:o, s:s, s:s, s:o, s:o}", "graph",
+                config->graph, "pattern", config->pattern->key, "against", natural->pattern->key,
+                "ratio", "estimate", hsc_json_real(c.ratio.estimate), "low",
+                hsc_json_real(c.ratio.low), "high", hsc_json_real(c.ratio.high), "p_value",
+                hsc_json_real(c.p_value), "cliffs_delta", hsc_json_real(c.delta), "effect",
+                hsc_stats_cliffs_word(c.delta), "verdict", hsc_verdict_text(c.verdict), "shift",
+                hsc_json_real(hsc__seconds(c.shift)), "more_trials",
+                c.verdict == HSC_VERDICT_CANNOT_TELL ? hsc_json_real(c.more_runs) : json_null()));
     }
     hsc_free(x);
     hsc_free(y);
@@ -92,54 +107,68 @@ static hsc_status *compare_patterns(const patterns_run *run, json_t *out) {
   return NULL;
 }
 
-// ---- questions ------------------------------------------------------------------------------------------------------
+// ---- questions ----------------------------------------------------------------------------------
 
-// What trial 1 takes more than its cached run, and the shares of it, as medians over the configurations.
+// What trial 1 takes more than its cached run, and the shares of it, as medians over the
+// configurations.
 static void why_first_is_slow(const patterns_run *run, json_t *result, json_t *questions) {
-  double *compile = HSC_NEW_ARRAY(run->arena, double, run->config_count + 1),
-         *transfer = HSC_NEW_ARRAY(run->arena, double, run->config_count + 1);
+  double *compile = HSC_NEW_ARRAY(run->arena, double, run->config_count + 1);
+  double *transfer = HSC_NEW_ARRAY(run->arena, double, run->config_count + 1);
   double *excess = HSC_NEW_ARRAY(run->arena, double, run->config_count + 1);
   size_t n = 0;
-  if (!compile || !transfer || !excess) return;
+  if (!compile || !transfer || !excess)
+    return;
   for (size_t i = 0; i < run->config_count; i++) {
-    json_t *records = json_object_get(run->configs[i].trials[0], "records"), *first = json_array_get(records, 0),
-           *cached = json_array_get(records, 1);
+    json_t *records = json_object_get(run->configs[i].trials[0], "records");
+    json_t *first = json_array_get(records, 0);
+    json_t *cached = json_array_get(records, 1);
     const char *outcome = json_string_value(json_object_get(first, "compile"));
-    if (!first || !cached || !outcome || strcmp(outcome, "miss") != 0) continue;
+    if (!first || !cached || !outcome || strcmp(outcome, "miss") != 0)
+      continue;
     double more = at(first, "total_ns", NULL, NULL) - at(cached, "total_ns", NULL, NULL);
-    if (!(more > 0)) continue;
+    if (!(more > 0))
+      continue;
     excess[n] = hsc__seconds(more);
     compile[n] = at(first, "compile_ns", NULL, NULL) / more;
     transfer[n++] = at(first, "transfer_in_ns", NULL, NULL) / more;
   }
-  if (n == 0) return;
+  if (n == 0)
+    return;
   char more[32], client[32], load[32], many[48];
   json_t *starts = hsc_json_path(result, "device", "phases", NULL);
-  double compile_share = hsc_stats_median(compile, n), transfer_share = hsc_stats_median(transfer, n),
-         more_s = hsc_stats_median(excess, n);
+  double compile_share = hsc_stats_median(compile, n);
+  double transfer_share = hsc_stats_median(transfer, n);
+  double more_s = hsc_stats_median(excess, n);
   double client_s = at(starts, "client_create", "median", NULL);
-  double load_s = at(starts, "plugin_load", "median", NULL) + at(starts, "plugin_initialize", "median", NULL);
+  double load_s =
+      at(starts, "plugin_load", "median", NULL) + at(starts, "plugin_initialize", "median", NULL);
   hsc_bytes text = {0};
   double rest_share = fmax(0, 1 - compile_share - transfer_share);
-  const char *lead = compile_share >= 0.5 ? "Because it compiles."
-                     : transfer_share > compile_share && transfer_share > rest_share
-                         ? "Because it transfers its inputs."
-                     : rest_share > compile_share ? "Because its code and memory are cold."
-                                                  : "Mostly because it compiles.";
+  const char *lead;
+  if (compile_share >= 0.5)
+    lead = "Because it compiles.";
+  else if (transfer_share > compile_share && transfer_share > rest_share)
+    lead = "Because it transfers its inputs.";
+  else if (rest_share > compile_share)
+    lead = "Because its code and memory are cold.";
+  else
+    lead = "Mostly because it compiles.";
   put(&text,
-      "%s Over %s the first run of trial 1 takes %s more than the cached one (median); %.0f %% of that is the compile, "
+      "%s Over %s the first run of trial 1 takes %s more than the cached one (median); %.0f %% of "
+      "that is the compile, "
       "%.0f %% the transfer of the inputs, %.0f %% cold code and first touch of memory. ",
-      lead, configurations(n, many), time_text(more_s, more), 100 * compile_share, 100 * transfer_share,
-      100 * rest_share);
+      lead, configurations(n, many), time_text(more_s, more), 100 * compile_share,
+      100 * transfer_share, 100 * rest_share);
   put(&text,
-      "It is not the initialisation of the device: loading the plugin (%s) and creating the client (%s) were over "
+      "It is not the initialisation of the device: loading the plugin (%s) and creating the client "
+      "(%s) were over "
       "before, "
       "and are phases of their own.",
       time_text(load_s, load), time_text(client_s, client));
   add_question(questions, "first_trial", "Why is the first trial slow?", &text,
-               json_pack("{s:I, s:f, s:f, s:f, s:f, s:f}", "configurations", (json_int_t)n, "median_excess", more_s,
-                         "compile_share", compile_share, "transfer_share", transfer_share, "plugin_load", load_s,
-                         "client_create", client_s));
+               json_pack("{s:I, s:f, s:f, s:f, s:f, s:f}", "configurations", (json_int_t)n,
+                         "median_excess", more_s, "compile_share", compile_share, "transfer_share",
+                         transfer_share, "plugin_load", load_s, "client_create", client_s));
 }
 
 // Median over the repeats of one run's member.
@@ -147,12 +176,14 @@ static double puzzle_median(json_t *repeats, size_t run_index, const char *membe
   double values[16];
   size_t n = json_array_size(repeats) < 16 ? json_array_size(repeats) : 16;
   for (size_t i = 0; i < n; i++)
-    values[i] = hsc_json_number(json_object_get(json_array_get(json_array_get(repeats, i), run_index), member));
+    values[i] = hsc_json_number(
+        json_object_get(json_array_get(json_array_get(repeats, i), run_index), member));
   return hsc_stats_median(values, n);
 }
 
 static const char *puzzle_text(json_t *repeats, size_t run_index, const char *member) {
-  const char *text = json_string_value(json_object_get(json_array_get(json_array_get(repeats, 0), run_index), member));
+  const char *text = json_string_value(
+      json_object_get(json_array_get(json_array_get(repeats, 0), run_index), member));
   return text ? text : "";
 }
 
@@ -160,175 +191,227 @@ static void cases_json(json_t *repeats, json_t *out) {
   for (size_t r = 0; r < 4; r++) {
     size_t compiles = 0;
     for (size_t i = 0; i < json_array_size(repeats); i++)
-      compiles +=
-          !strcmp(json_string_value(json_object_get(json_array_get(json_array_get(repeats, i), r), "compile")), "miss");
-    json_array_append_new(out, json_pack("{s:I, s:f, s:f, s:I, s:I, s:s}", "run", (json_int_t)r, "seconds",
-                                         hsc__seconds(puzzle_median(repeats, r, "total_ns")), "compile",
-                                         hsc__seconds(puzzle_median(repeats, r, "compile_ns")), "compiles",
-                                         (json_int_t)compiles, "repeats", (json_int_t)json_array_size(repeats),
-                                         "fingerprint", puzzle_text(repeats, r, "fingerprint")));
+      compiles += !strcmp(json_string_value(json_object_get(
+                              json_array_get(json_array_get(repeats, i), r), "compile")),
+                          "miss");
+    json_array_append_new(
+        out, json_pack("{s:I, s:f, s:f, s:I, s:I, s:s}", "run", (json_int_t)r, "seconds",
+                       hsc__seconds(puzzle_median(repeats, r, "total_ns")), "compile",
+                       hsc__seconds(puzzle_median(repeats, r, "compile_ns")), "compiles",
+                       (json_int_t)compiles, "repeats", (json_int_t)json_array_size(repeats),
+                       "fingerprint", puzzle_text(repeats, r, "fingerprint")));
   }
 }
 
 // The experiment of patterns_puzzle.c: the "cached" run that compiles.
 static void why_cached_is_slow(const patterns_run *run, json_t *result, json_t *questions) {
-  json_t *experiments = json_array(), *entry;
+  json_t *experiments = json_array();
+  json_t *entry;
   json_object_set_new(result, "second_compile", experiments);
   size_t i;
   hsc_bytes text = {0};
   json_array_foreach (run->puzzle, i, entry) {
-    json_t *constant = json_object_get(entry, "constant"), *control = json_object_get(entry, "control"),
-           *input = json_object_get(entry, "input");
-    json_t *with = json_array(), *without = json_array();
+    json_t *constant = json_object_get(entry, "constant");
+    json_t *control = json_object_get(entry, "control");
+    json_t *input = json_object_get(entry, "input");
+    json_t *with = json_array();
+    json_t *without = json_array();
     cases_json(constant, with);
     cases_json(control, without);
-    const char *name = json_string_value(json_object_get(input, "name")),
-               *shape = json_string_value(json_object_get(input, "shape"));
+    const char *name = json_string_value(json_object_get(input, "name"));
+    const char *shape = json_string_value(json_object_get(input, "shape"));
     long long argument = json_integer_value(json_object_get(entry, "argument"));
     char cause[512];
-    bool again = strcmp(puzzle_text(constant, 0, "fingerprint"), puzzle_text(constant, 1, "fingerprint")) != 0 &&
+    bool again = strcmp(puzzle_text(constant, 0, "fingerprint"),
+                        puzzle_text(constant, 1, "fingerprint")) != 0 &&
                  !strcmp(puzzle_text(constant, 1, "compile"), "miss");
-    snprintf(cause, sizeof cause, "%s: argument %lld (%s) was a constant (%s broadcast of 1), now a parameter",
-             again ? "compiled again" : "not compiled again", argument, name ? name : "?", shape ? shape : "?");
+    snprintf(cause, sizeof cause,
+             "%s: argument %lld (%s) was a constant (%s broadcast of 1), now a parameter",
+             again ? "compiled again" : "not compiled again", argument, name ? name : "?",
+             shape ? shape : "?");
     double cached[3];
-    for (size_t r = 0; r < 3; r++) cached[r] = hsc__seconds(puzzle_median(constant, r + 1, "total_ns"));
+    for (size_t r = 0; r < 3; r++)
+      cached[r] = hsc__seconds(puzzle_median(constant, r + 1, "total_ns"));
     json_array_append_new(
-        experiments, json_pack("{s:O, s:O, s:O, s:s, s:o, s:o, s:{s:f, s:f, s:f}}", "configuration",
-                               json_object_get(entry, "key"), "argument", json_object_get(entry, "argument"), "input",
-                               input, "cause", cause, "input_made_on_the_device", with, "input_transferred_before",
-                               without, "cached_runs_read_three_ways", "mean", hsc_stats_mean(cached, 3), "median",
-                               hsc_stats_median(cached, 3), "largest", hsc_stats_max(cached, 3)));
-    if (!again) continue;
+        experiments,
+        json_pack("{s:O, s:O, s:O, s:s, s:o, s:o, s:{s:f, s:f, s:f}}", "configuration",
+                  json_object_get(entry, "key"), "argument", json_object_get(entry, "argument"),
+                  "input", input, "cause", cause, "input_made_on_the_device", with,
+                  "input_transferred_before", without, "cached_runs_read_three_ways", "mean",
+                  hsc_stats_mean(cached, 3), "median", hsc_stats_median(cached, 3), "largest",
+                  hsc_stats_max(cached, 3)));
+    if (!again)
+      continue;
     char t[6][32];
     put(&text,
-        "%s%s: run 0 takes %s, run 1, which was to be cached, %s, run 2 %s. Run 1 is another program (%.8s... after "
+        "%s%s: run 0 takes %s, run 1, which was to be cached, %s, run 2 %s. Run 1 is another "
+        "program (%.8s... after "
         "%.8s...): %s. ",
         text.size ? "\n" : "", json_string_value(json_object_get(entry, "key")),
-        time_text(hsc__seconds(puzzle_median(constant, 0, "total_ns")), t[0]), time_text(cached[0], t[1]),
-        time_text(cached[1], t[2]), puzzle_text(constant, 1, "fingerprint"), puzzle_text(constant, 0, "fingerprint"),
-        cause);
+        time_text(hsc__seconds(puzzle_median(constant, 0, "total_ns")), t[0]),
+        time_text(cached[0], t[1]), time_text(cached[1], t[2]),
+        puzzle_text(constant, 1, "fingerprint"), puzzle_text(constant, 0, "fingerprint"), cause);
     put(&text,
-        "With the input transferred before, run 1 takes %s. The mean of the cached runs would say %s, their median "
+        "With the input transferred before, run 1 takes %s. The mean of the cached runs would say "
+        "%s, their median "
         "says %s: run 1 is an outlier, and its cause is "
         "a compile.",
         time_text(hsc__seconds(puzzle_median(control, 1, "total_ns")), t[3]),
         time_text(hsc_stats_mean(cached, 3), t[4]), time_text(hsc_stats_median(cached, 3), t[5]));
   }
-  add_question(questions, "second_compile", "Why can a run be slow although it was \"cached\"?", &text, json_object());
+  add_question(questions, "second_compile", "Why can a run be slow although it was \"cached\"?",
+               &text, json_object());
 }
 
 static void what_vmap_costs(const patterns_run *run, json_t *comparisons, json_t *questions) {
-  size_t i, n = 0, verdicts[4] = {0}, heaviest = 0, graphs = 0;
-  double log_sum = 0, least = INFINITY, most = 0;
+  size_t i;
+  size_t n = 0;
+  size_t verdicts[4] = {0};
+  size_t heaviest = 0;
+  size_t graphs = 0;
+  double log_sum = 0;
+  double least = INFINITY;
+  double most = 0;
   json_t *row;
   json_array_foreach (comparisons, i, row) {
-    if (strcmp(json_string_value(json_object_get(row, "pattern")), "vmap") != 0) continue;
+    if (strcmp(json_string_value(json_object_get(row, "pattern")), "vmap") != 0)
+      continue;
     double ratio = at(row, "ratio", "estimate", NULL);
-    if (!(ratio > 0)) continue;
+    if (!(ratio > 0))
+      continue;
     n++;
     log_sum += log(ratio);
     least = fmin(least, ratio);
     most = fmax(most, ratio);
     for (int v = 0; v < 4; v++)
-      verdicts[v] += !strcmp(json_string_value(json_object_get(row, "verdict")), hsc_verdict_text((hsc_verdict)v));
+      verdicts[v] += !strcmp(json_string_value(json_object_get(row, "verdict")),
+                             hsc_verdict_text((hsc_verdict)v));
   }
   // On how many graphs is vmap the heaviest of all patterns?
   for (size_t c = 0; c < run->config_count; c++) {
     const pattern_config *vmap = &run->configs[c];
     double own = at(vmap->result, "run", "median", NULL);
-    if (strcmp(vmap->pattern->name, "vmap") != 0 || !(own > 0)) continue;
+    if (strcmp(vmap->pattern->name, "vmap") != 0 || !(own > 0))
+      continue;
     bool is_heaviest = true;
     for (size_t d = 0; d < run->config_count; d++)
-      if (!strcmp(run->configs[d].graph, vmap->graph) && at(run->configs[d].result, "run", "median", NULL) > own)
+      if (!strcmp(run->configs[d].graph, vmap->graph) &&
+          at(run->configs[d].result, "run", "median", NULL) > own)
         is_heaviest = false;
     heaviest += is_heaviest;
     graphs++;
   }
-  if (n == 0) return;
+  if (n == 0)
+    return;
   hsc_bytes text = {0};
   put(&text,
-      "Three inputs under vmap take %.2fx of what three applications in a natural loop take (geometric mean over %zu "
+      "Three inputs under vmap take %.2fx of what three applications in a natural loop take "
+      "(geometric mean over %zu "
       "graph%s; least %.2fx, most %.2fx): faster on %zu, "
       "slower on %zu, the same on %zu, cannot tell on %zu. ",
       exp(log_sum / (double)n), n, n == 1 ? "" : "s", least, most, verdicts[HSC_VERDICT_FASTER],
       verdicts[HSC_VERDICT_SLOWER], verdicts[HSC_VERDICT_SAME], verdicts[HSC_VERDICT_CANNOT_TELL]);
-  if (graphs > 0) put(&text, "It is the heaviest pattern on %zu of %zu.", heaviest, graphs);
-  add_question(
-      questions, "vmap", "What does vmap really cost?", &text,
-      json_pack("{s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I}", "geometric_mean_ratio", exp(log_sum / (double)n), "least",
-                least, "most", most, "faster", (json_int_t)verdicts[0], "slower", (json_int_t)verdicts[1], "same",
-                (json_int_t)verdicts[2], "cannot_tell", (json_int_t)verdicts[3], "heaviest_on", (json_int_t)heaviest));
+  if (graphs > 0)
+    put(&text, "It is the heaviest pattern on %zu of %zu.", heaviest, graphs);
+  add_question(questions, "vmap", "What does vmap really cost?", &text,
+               json_pack("{s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I}", "geometric_mean_ratio",
+                         exp(log_sum / (double)n), "least", least, "most", most, "faster",
+                         (json_int_t)verdicts[0], "slower", (json_int_t)verdicts[1], "same",
+                         (json_int_t)verdicts[2], "cannot_tell", (json_int_t)verdicts[3],
+                         "heaviest_on", (json_int_t)heaviest));
 }
 
 static void what_syncs_cost(const patterns_run *run, json_t *result, json_t *questions) {
-  double *shares = HSC_NEW_ARRAY(run->arena, double, run->config_count + 1),
-         *a = HSC_NEW_ARRAY(run->arena, double, run->config_count + 1);
-  size_t n = 0, told_apart = 0;
+  double *shares = HSC_NEW_ARRAY(run->arena, double, run->config_count + 1);
+  double *a = HSC_NEW_ARRAY(run->arena, double, run->config_count + 1);
+  size_t n = 0;
+  size_t told_apart = 0;
   for (size_t i = 0; shares && a && i < run->config_count; i++) {
-    json_t *model = hsc_json_path(result, "theoretical_analysis", run->configs[i].key, "model", NULL);
-    double sync = at(model, "a_sync", "estimate", NULL), execution = at(model, "b_execution", "estimate", NULL);
-    if (strcmp(run->configs[i].pattern->name, "dependent") != 0 || isnan(sync) || !(sync + execution > 0)) continue;
+    json_t *model =
+        hsc_json_path(result, "theoretical_analysis", run->configs[i].key, "model", NULL);
+    double sync = at(model, "a_sync", "estimate", NULL);
+    double execution = at(model, "b_execution", "estimate", NULL);
+    if (strcmp(run->configs[i].pattern->name, "dependent") != 0 || isnan(sync) ||
+        !(sync + execution > 0))
+      continue;
     shares[n] = sync / (sync + execution);
     a[n++] = sync;
     told_apart += json_is_true(json_object_get(model, "sync_is_told_apart"));
   }
-  if (n == 0) return;
+  if (n == 0)
+    return;
   char idle[32], fitted[32];
-  double share = hsc_stats_median(shares, n), cost = hsc_stats_median(a, n),
-         idle_s = at(result, "sync_baseline", "median", NULL);
+  double share = hsc_stats_median(shares, n);
+  double cost = hsc_stats_median(a, n);
+  double idle_s = at(result, "sync_baseline", "median", NULL);
   hsc_bytes text = {0};
   put(&text, "A synchronisation with nothing to wait for costs %s. ", time_text(idle_s, idle));
   if (told_apart == 0)
     put(&text,
-        "In the fit over k executions and s synchronisations its cost cannot be told from zero on any of %zu dependent "
+        "In the fit over k executions and s synchronisations its cost cannot be told from zero on "
+        "any of %zu dependent "
         "loops (median of the estimates: %s). ",
         n, time_text(cost, fitted));
   else
     put(&text,
-        "In the fit over k executions and s synchronisations one costs %s (median over %zu dependent loops), %.1f %% "
+        "In the fit over k executions and s synchronisations one costs %s (median over %zu "
+        "dependent loops), %.1f %% "
         "of "
         "an execution with its synchronisation; its interval excludes zero on %zu of them. ",
         time_text(cost, fitted), n, 100 * share, told_apart);
   put(&text, share > 0.5 ? "Synchronisation dominates the dependent loop here."
                          : "So synchronisation does not dominate the dependent loop here.");
   add_question(questions, "sync", "Does synchronisation dominate the dependent loop?", &text,
-               json_pack("{s:f, s:f, s:f, s:I, s:I}", "idle_sync", idle_s, "fitted_sync", cost, "share_of_execution",
-                         share, "configurations", (json_int_t)n, "told_apart", (json_int_t)told_apart));
+               json_pack("{s:f, s:f, s:f, s:I, s:I}", "idle_sync", idle_s, "fitted_sync", cost,
+                         "share_of_execution", share, "configurations", (json_int_t)n, "told_apart",
+                         (json_int_t)told_apart));
 }
 
 static void when_compiling_pays(const patterns_run *run, json_t *result, json_t *questions) {
-  double *half = HSC_NEW_ARRAY(run->arena, double, run->config_count + 1),
-         *errors = HSC_NEW_ARRAY(run->arena, double, run->config_count + 1);
-  size_t n = 0, m = 0, inside = 0;
+  double *half = HSC_NEW_ARRAY(run->arena, double, run->config_count + 1);
+  double *errors = HSC_NEW_ARRAY(run->arena, double, run->config_count + 1);
+  size_t n = 0;
+  size_t m = 0;
+  size_t inside = 0;
   for (size_t i = 0; half && errors && i < run->config_count; i++) {
-    json_t *model = hsc_json_path(result, "theoretical_analysis", run->configs[i].key, "model", NULL);
-    double runs = at(model, "runs_until_compile_under_half", "estimate", NULL),
-           error = at(model, "held_out_worst_relative_error", NULL, NULL);
-    if (runs > 0) half[n++] = runs;
-    if (!isnan(error)) errors[m++] = error;
+    json_t *model =
+        hsc_json_path(result, "theoretical_analysis", run->configs[i].key, "model", NULL);
+    double runs = at(model, "runs_until_compile_under_half", "estimate", NULL);
+    double error = at(model, "held_out_worst_relative_error", NULL, NULL);
+    if (runs > 0)
+      half[n++] = runs;
+    if (!isnan(error))
+      errors[m++] = error;
     inside += json_is_true(json_object_get(model, "held_out_all_inside"));
   }
-  if (n == 0) return;
+  if (n == 0)
+    return;
   hsc_bytes text = {0};
   char many[48], checked[48];
   put(&text,
-      "After %.0f runs (median over %s; from %.0f to %.0f) the compile is under half of the time spent compiling and "
+      "After %.0f runs (median over %s; from %.0f to %.0f) the compile is under half of the time "
+      "spent compiling and "
       "running. ",
-      hsc_stats_median(half, n), configurations(n, many), hsc_stats_min(half, n), hsc_stats_max(half, n));
+      hsc_stats_median(half, n), configurations(n, many), hsc_stats_min(half, n),
+      hsc_stats_max(half, n));
   if (m)
     put(&text,
-        "The model behind it is off by %.1f %% (median) on its worst held-out measurement; on %zu of %s all held-out "
+        "The model behind it is off by %.1f %% (median) on its worst held-out measurement; on %zu "
+        "of %s all held-out "
         "points lie "
         "inside its prediction intervals.",
         100 * hsc_stats_median(errors, m), inside, configurations(m, checked));
-  add_question(questions, "break_even", "After how many runs is compilation no longer what dominates?", &text,
-               json_pack("{s:f, s:f, s:f, s:I, s:o}", "median_runs", hsc_stats_median(half, n), "least",
-                         hsc_stats_min(half, n), "most", hsc_stats_max(half, n), "configurations", (json_int_t)n,
-                         "median_worst_held_out_error", m ? hsc_json_real(hsc_stats_median(errors, m)) : json_null()));
+  add_question(questions, "break_even",
+               "After how many runs is compilation no longer what dominates?", &text,
+               json_pack("{s:f, s:f, s:f, s:I, s:o}", "median_runs", hsc_stats_median(half, n),
+                         "least", hsc_stats_min(half, n), "most", hsc_stats_max(half, n),
+                         "configurations", (json_int_t)n, "median_worst_held_out_error",
+                         m ? hsc_json_real(hsc_stats_median(errors, m)) : json_null()));
 }
 
 hsc_status *hsc__patterns_findings(patterns_run *run, json_t *result) {
-  json_t *comparisons = json_array(), *questions = json_array();
+  json_t *comparisons = json_array();
+  json_t *questions = json_array();
   json_object_set_new(result, "comparisons", comparisons);
   json_object_set_new(result, "questions", questions);
   HSC_TRY(compare_patterns(run, comparisons));

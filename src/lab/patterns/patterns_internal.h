@@ -7,7 +7,8 @@
 #include "stats/stats.h"
 #include "worker/worker_client.h"
 
-enum { HSC_PATTERNS_TRIALS = 10, HSC_PATTERNS_TRIALS_MOST = 40 };  // where their number is not given
+// where their number is not given
+enum { HSC_PATTERNS_TRIALS = 10, HSC_PATTERNS_TRIALS_MOST = 40 };
 
 typedef struct pattern_row {
   const char *name, *key, *transform, *about;
@@ -24,17 +25,21 @@ typedef struct pattern_config {
   const pattern_row *pattern;
   const char *program;    // path
   const char *transform;  // NULL = none
-  json_t *feed;           // [[output, input]]: what gets the result of the execution before; NULL = nothing
-  const char *fed_note;   // what is odd about it; NULL = nothing
-  json_t *manifest;       // its row; NULL for a user's program
+  // [[output, input]]: what gets the result of the execution before; NULL = nothing
+  json_t *feed;
+  const char *fed_note;  // what is odd about it; NULL = nothing
+  json_t *manifest;      // its row; NULL for a user's program
   json_t *describe, *warmup, *model, *holdout, *cold_holdout;  // answers; NULL = not measured
   json_t **trials, **colds;                                    // [run->trials]
   hsc_sampling sampling;                                       // levels: run, trial
   double typical_ns;                                           // of one run, for planning
-  int64_t series_count;                                        // runs behind the two recorded ones of the first trials, which are the pilot
-  int failures;                  // tasks that failed so far
-  const char *outcome, *message;                               // why it was given up; NULL = it was not
-  json_t *result;                                              // of the analysis, borrowed from the result tree
+  // runs behind the two recorded ones of the first trials, which are the pilot
+  int64_t series_count;
+  int failures;  // tasks that failed so far
+  // why it was given up; NULL = it was not
+  const char *outcome, *message;
+  // of the analysis, borrowed from the result tree
+  json_t *result;
 } pattern_config;
 
 typedef struct patterns_run {
@@ -51,51 +56,67 @@ typedef struct patterns_run {
   json_t *deaths, *failures;  // arrays
   json_t *environment;
   json_t *device;  // facts of the first start
-  int64_t trials;             // at most, while measuring; then those that were made
+  int64_t trials;  // at most, while measuring; then those that were made
   int64_t task_count, task_total;
   bool interrupted;
   bool resumed;
 } patterns_run;
 
-// ---- plan (patterns_plan.c) -----------------------------------------------------------------------------------------
+// ---- plan (patterns_plan.c) ---------------------------------------------------------------------
 HSC_MUST_USE hsc_status *hsc__patterns_plan(patterns_run *run);
 json_t *hsc__patterns_configuration(const patterns_run *run);
 void hsc__patterns_plan_hash(const patterns_run *run, char out_text[33]);
 
-// ---- measuring (patterns_measure.c, patterns_puzzle.c) --------------------------------------------------------------
+// ---- measuring (patterns_measure.c, patterns_puzzle.c) ------------------------------------------
 HSC_MUST_USE hsc_status *hsc__patterns_measure(patterns_run *run);
 HSC_MUST_USE hsc_status *hsc__patterns_puzzle(patterns_run *run);
-// Does one task, or takes it from the store when it was done before. *out_body NULL: it failed (recorded, also in
-// config->failures), or the run was interrupted. config may be NULL.
-HSC_MUST_USE hsc_status *hsc__patterns_task(patterns_run *run, pattern_config *config, const char *key, json_t *request,
-                                            json_t **out_body);
-json_t *hsc__patterns_request(const pattern_config *config,
-                              const char *job);  // with program, transforms, executions, syncs, feed
+// Does one task, or takes it from the store when it was done before. *out_body NULL: it failed
+// (recorded, also in config->failures), or the run was interrupted. config may be NULL.
+HSC_MUST_USE hsc_status *hsc__patterns_task(
+    patterns_run *run, pattern_config *config, const char *key, json_t *request, json_t **out_body);
+// with program, transforms, executions, syncs, feed
+json_t *hsc__patterns_request(const pattern_config *config, const char *job);
 
-// ---- analysis -------------------------------------------------------------------------------------------------------
+// ---- analysis -----------------------------------------------------------------------------------
 // Seconds of the series ns[n]: n, mean, median, low, high, min, max, std, mad.  (patterns_series.c)
 json_t *hsc__summary_json(const double *ns, size_t n, uint64_t seed);
-// "slow" runs and why: [{run, trial, seconds, excess, cause}] of all recorded runs of the configuration.
-HSC_MUST_USE hsc_status *hsc__patterns_causes(const patterns_run *run, const pattern_config *config,
+// "slow" runs and why: [{run, trial, seconds, excess, cause}] of all recorded runs of the
+// configuration.
+HSC_MUST_USE hsc_status *hsc__patterns_causes(const patterns_run *run,
+                                              const pattern_config *config,
                                               json_t *out_causes);
-HSC_MUST_USE hsc_status *hsc__patterns_series_outliers(const patterns_run *run, const pattern_config *config,
+HSC_MUST_USE hsc_status *hsc__patterns_series_outliers(const patterns_run *run,
+                                                       const pattern_config *config,
                                                        json_t *out_object);
-// Total times of the recorded runs: which = 0 first, 1 cached. Heap; in ns. Trials that are missing are left out;
-// out_trials (may be NULL) tells which.
-double *hsc__patterns_totals(const patterns_run *run, const pattern_config *config, int which, size_t *out_count,
+// Total times of the recorded runs: which = 0 first, 1 cached. Heap; in ns. Trials that are missing
+// are left out; out_trials (may be NULL) tells which.
+double *hsc__patterns_totals(const patterns_run *run,
+                             const pattern_config *config,
+                             int which,
+                             size_t *out_count,
                              size_t *out_trials);
 // All runs behind the recorded ones, trial after trial; block_sizes [run->trials] may be NULL.
-double *hsc__patterns_runs(const patterns_run *run, const pattern_config *config, size_t *out_count,
-                           size_t *block_sizes, size_t *out_blocks);
+double *hsc__patterns_runs(const patterns_run *run,
+                           const pattern_config *config,
+                           size_t *out_count,
+                           size_t *block_sizes,
+                           size_t *out_blocks);
 // Median of each trial's runs.
-double *hsc__patterns_block_medians(const patterns_run *run, const pattern_config *config, size_t *out_count);
+double *hsc__patterns_block_medians(const patterns_run *run,
+                                    const pattern_config *config,
+                                    size_t *out_count);
 // One number of every cold round (or of every trial's answer), ns.
-double *hsc__patterns_cold(const patterns_run *run, const pattern_config *config, const char *series,
+double *hsc__patterns_cold(const patterns_run *run,
+                           const pattern_config *config,
+                           const char *series,
                            size_t *out_count);
 
 HSC_MUST_USE hsc_status *hsc__patterns_analyse(
     patterns_run *run, json_t *result);  // patterns, warmup_data, dominance (patterns_analysis.c)
-HSC_MUST_USE hsc_status *hsc__patterns_model(patterns_run *run,
-                                             json_t *result);  // theoretical_analysis (patterns_model.c)
-HSC_MUST_USE hsc_status *hsc__patterns_findings(patterns_run *run, json_t *result);  // questions (patterns_findings.c)
-static inline double hsc__seconds(double ns) { return ns / 1e9; }
+// theoretical_analysis (patterns_model.c)
+HSC_MUST_USE hsc_status *hsc__patterns_model(patterns_run *run, json_t *result);
+// questions (patterns_findings.c)
+HSC_MUST_USE hsc_status *hsc__patterns_findings(patterns_run *run, json_t *result);
+static inline double hsc__seconds(double ns) {
+  return ns / 1e9;
+}

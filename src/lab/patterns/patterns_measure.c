@@ -8,36 +8,49 @@
 #include "lab/patterns/patterns_internal.h"
 
 enum {
-  START_COUNT = 5,    // processes started for the phases of a start
-  SYNC_COUNT = 200,   // synchronisations in the baseline
-  SERIES_MOST = 40,   // runs behind the two recorded ones of a trial of the pilot, at most
+  START_COUNT = 5,   // processes started for the phases of a start
+  SYNC_COUNT = 200,  // synchronisations in the baseline
+  SERIES_MOST = 40,  // runs behind the two recorded ones of a trial of the pilot, at most
   PILOT_TRIALS = 3,
   MODEL_REPEATS = 7,  // at least, MODEL_REPEATS_MOST at most
   MODEL_REPEATS_MOST = 25,
   GIVE_UP_AFTER = 3,  // deaths of a worker that end a configuration
 };
-static const double SERIES_BUDGET_NS = 8e6;    // of a trial
-static const double MODEL_BUDGET_NS = 0.12e9;  // of a configuration, for more than the least number of repeats
-static const double MODEL_LIMIT_NS = 0.5e9;    // of a configuration, for the largest numbers of executions
+static const double SERIES_BUDGET_NS = 8e6;  // of a trial
+// of a configuration, for more than the least number of repeats
+static const double MODEL_BUDGET_NS = 0.12e9;
+// of a configuration, for the largest numbers of executions
+static const double MODEL_LIMIT_NS = 0.5e9;
 
 json_t *hsc__patterns_request(const pattern_config *config, const char *job) {
-  json_t *request = json_pack("{s:s, s:s, s:i, s:i}", "job", job, "program", config->program, "executions",
-                              config->pattern->executions, "syncs", config->pattern->syncs);
-  if (config->feed) json_object_set(request, "feed", config->feed);
-  if (config->transform) json_object_set_new(request, "transforms", json_pack("[s]", config->transform));
+  json_t *request =
+      json_pack("{s:s, s:s, s:i, s:i}", "job", job, "program", config->program, "executions",
+                config->pattern->executions, "syncs", config->pattern->syncs);
+  if (config->feed)
+    json_object_set(request, "feed", config->feed);
+  if (config->transform)
+    json_object_set_new(request, "transforms", json_pack("[s]", config->transform));
   return request;
 }
 
-static void record_failure(patterns_run *run, pattern_config *config, const char *key, const hsc_answer *answer) {
-  const char *outcome = hsc_outcome_text(answer->outcome), *message = hsc_status_message(answer->status);
-  json_array_append_new(run->failures, json_pack("{s:s, s:s, s:s, s:s?}", "task", key, "outcome", outcome, "message",
-                                                 message, "hint", hsc_status_hint_text(answer->status)));
-  if (answer->outcome == HSC_OUTCOME_ABORT || answer->outcome == HSC_OUTCOME_TIMEOUT || answer->exit.exited)
-    json_array_append_new(run->deaths,
-                          json_pack("{s:s, s:s, s:i, s:i, s:I, s:s?}", "task", key, "message", message, "signal",
-                                    answer->exit.signal, "exit_code", answer->exit.exit_code, "max_rss_bytes",
-                                    (json_int_t)answer->exit.max_rss_bytes, "last_words", answer->last_words));
-  if (!config) return;
+static void record_failure(patterns_run *run,
+                           pattern_config *config,
+                           const char *key,
+                           const hsc_answer *answer) {
+  const char *outcome = hsc_outcome_text(answer->outcome);
+  const char *message = hsc_status_message(answer->status);
+  json_array_append_new(
+      run->failures, json_pack("{s:s, s:s, s:s, s:s?}", "task", key, "outcome", outcome, "message",
+                               message, "hint", hsc_status_hint_text(answer->status)));
+  if (answer->outcome == HSC_OUTCOME_ABORT || answer->outcome == HSC_OUTCOME_TIMEOUT ||
+      answer->exit.exited)
+    json_array_append_new(
+        run->deaths,
+        json_pack("{s:s, s:s, s:i, s:i, s:I, s:s?}", "task", key, "message", message, "signal",
+                  answer->exit.signal, "exit_code", answer->exit.exit_code, "max_rss_bytes",
+                  (json_int_t)answer->exit.max_rss_bytes, "last_words", answer->last_words));
+  if (!config)
+    return;
   config->failures++;
   // What is refused for a reason will be refused again; a worker that died may have been unlucky.
   bool final = answer->outcome == HSC_OUTCOME_ERROR || answer->outcome == HSC_OUTCOME_UNSUPPORTED ||
@@ -50,11 +63,14 @@ static void record_failure(patterns_run *run, pattern_config *config, const char
 
 // The stored answer of a task that went well in an earlier run of the same plan; NULL = none.
 static hsc_status *stored_answer(patterns_run *run, const char *key, json_t **out_body) {
-  char *status_text = NULL, *message = NULL;
+  char *status_text = NULL;
+  char *message = NULL;
   json_t *answer = NULL;
   *out_body = NULL;
-  HSC_TRY(hsc_store_get_task(run->options->store, run->experiment, key, &status_text, &message, &answer));
-  if (answer && status_text && !strcmp(status_text, "ok")) *out_body = json_incref(answer);
+  HSC_TRY(hsc_store_get_task(run->options->store, run->experiment, key, &status_text, &message,
+                             &answer));
+  if (answer && status_text && !strcmp(status_text, "ok"))
+    *out_body = json_incref(answer);
   json_decref(answer);
   hsc_free(status_text);
   hsc_free(message);
@@ -68,37 +84,47 @@ static void stamp_client(const patterns_run *run, json_t *body, int reinit_count
   json_object_set_new(body, "client", json_string(text));
 }
 
-hsc_status *hsc__patterns_task(patterns_run *run, pattern_config *config, const char *key, json_t *request,
+hsc_status *hsc__patterns_task(patterns_run *run,
+                               pattern_config *config,
+                               const char *key,
+                               json_t *request,
                                json_t **out_body) {
   static int reinit_count;  // part of a client's name only; never repeats within a process
   const hsc_patterns_options *o = run->options;
   hsc_status *status = NULL;
   *out_body = NULL;
   run->task_count++;
-  if (o->stop && *o->stop) run->interrupted = true;
-  if (run->interrupted || (config && config->outcome)) goto done;
-  if (!request) HSC_GOTO(hsc_status_out_of_memory());
+  if (o->stop && *o->stop)
+    run->interrupted = true;
+  if (run->interrupted || (config && config->outcome))
+    goto done;
+  if (!request)
+    HSC_GOTO(hsc_status_out_of_memory());
   if (run->resumed) {
     HSC_GOTO(stored_answer(run, key, out_body));
-    if (*out_body) goto done;
+    if (*out_body)
+      goto done;
   }
-  if (o->progress) o->progress(o->user, run->task_count, run->task_total, key, hsc_lab_worker_pid(run->worker));
+  if (o->progress)
+    o->progress(o->user, run->task_count, run->task_total, key, hsc_lab_worker_pid(run->worker));
   json_object_set_new(request, "seed", json_integer((json_int_t)o->seed));
   hsc_answer answer;
   HSC_GOTO(hsc_lab_worker_call(run->worker, request, o->task_limit_ns, &answer));
   const char *job = json_string_value(json_object_get(request, "job"));
-  if (job && !strcmp(job, "reinit")) reinit_count++;
+  if (job && !strcmp(job, "reinit"))
+    reinit_count++;
   if (answer.outcome == HSC_OUTCOME_OK) {
     stamp_client(run, answer.body, reinit_count);
     *out_body = json_incref(answer.body);
   } else {
     record_failure(run, config, key, &answer);
   }
-  status = hsc_store_put_task(o->store, run->experiment,
-                              &(hsc_task){.key = key,
-                                          .status = hsc_outcome_text(answer.outcome),
-                                          .message = answer.status ? hsc_status_message(answer.status) : NULL,
-                                          .answer = answer.body});
+  status = hsc_store_put_task(
+      o->store, run->experiment,
+      &(hsc_task){.key = key,
+                  .status = hsc_outcome_text(answer.outcome),
+                  .message = answer.status ? hsc_status_message(answer.status) : NULL,
+                  .answer = answer.body});
   hsc_answer_deinit(&answer);
 done:
   if (status) {
@@ -109,23 +135,28 @@ done:
   return status;
 }
 
-// ---- phase 1: starts, synchronisation -------------------------------------------------------------------------------
+// ---- phase 1: starts, synchronisation -----------------------------------------------------------
 
 static hsc_status *measure_starts(patterns_run *run) {
   for (int i = 0; i < START_COUNT; i++) {
     char key[64];
     snprintf(key, sizeof key, "device/start/%d", i + 1);
     run->task_count++;
-    if (run->options->stop && *run->options->stop) run->interrupted = true;
-    if (run->interrupted) return NULL;
+    if (run->options->stop && *run->options->stop)
+      run->interrupted = true;
+    if (run->interrupted)
+      return NULL;
     json_t *stored = NULL;
-    if (run->resumed) HSC_TRY(stored_answer(run, key, &stored));
+    if (run->resumed)
+      HSC_TRY(stored_answer(run, key, &stored));
     if (stored) {
-      if (!run->device) run->device = json_incref(stored);
+      if (!run->device)
+        run->device = json_incref(stored);
       json_array_append_new(run->starts, stored);
       continue;
     }
-    if (run->options->progress) run->options->progress(run->options->user, run->task_count, run->task_total, key, 0);
+    if (run->options->progress)
+      run->options->progress(run->options->user, run->task_count, run->task_total, key, 0);
     hsc_lab_worker_stop(run->worker);
     hsc_answer answer;
     HSC_TRY(hsc_lab_worker_start(run->worker, &answer));
@@ -134,20 +165,25 @@ static hsc_status *measure_starts(patterns_run *run) {
       hsc_answer_deinit(&answer);
       return status;
     }
-    hsc_status *status = hsc_store_put_task(run->options->store, run->experiment,
-                                            &(hsc_task){.key = key, .status = "ok", .answer = answer.body});
-    if (!run->device) run->device = json_incref(answer.body);
+    hsc_status *status =
+        hsc_store_put_task(run->options->store, run->experiment,
+                           &(hsc_task){.key = key, .status = "ok", .answer = answer.body});
+    if (!run->device)
+      run->device = json_incref(answer.body);
     json_array_append(run->starts, answer.body);
     hsc_answer_deinit(&answer);
     HSC_TRY(status);
   }
-  return hsc__patterns_task(run, NULL, "sync/baseline", json_pack("{s:s, s:i}", "job", "sync", "count", SYNC_COUNT),
+  return hsc__patterns_task(run, NULL, "sync/baseline",
+                            json_pack("{s:s, s:i}", "job", "sync", "count", SYNC_COUNT),
                             &run->sync);
 }
 
-// ---- phase 2: warm-up, trials ---------------------------------------------------------------------------------------
+// ---- phase 2: warm-up, trials -------------------------------------------------------------------
 
-static double total_ns_of(json_t *record) { return hsc_json_number(json_object_get(record, "total_ns")); }
+static double total_ns_of(json_t *record) {
+  return hsc_json_number(json_object_get(record, "total_ns"));
+}
 
 // How long one run takes when warm, from the warm-up's last records.
 static void plan_series(pattern_config *config) {
@@ -156,36 +192,59 @@ static void plan_series(pattern_config *config) {
   double typical = n ? total_ns_of(json_array_get(records, n - 1)) : 1e6;
   for (size_t i = n > 3 ? n - 3 : 0; i < n; i++) {
     double t = total_ns_of(json_array_get(records, i));
-    if (t < typical) typical = t;
+    if (t < typical)
+      typical = t;
   }
   config->typical_ns = typical > 100 ? typical : 100;
   double fitting = SERIES_BUDGET_NS / config->typical_ns;
-  config->series_count = fitting > SERIES_MOST ? SERIES_MOST : fitting < 3 ? 3 : (int64_t)fitting;
-  if (config->typical_ns > 0.3e9) config->series_count = 1;  // the recorded runs must do
+  if (fitting > SERIES_MOST)
+    config->series_count = SERIES_MOST;
+  else if (fitting < 3)
+    config->series_count = 3;
+  else
+    config->series_count = (int64_t)fitting;
+  if (config->typical_ns > 0.3e9)
+    config->series_count = 1;  // the recorded runs must do
 }
 
-// The first trials are the pilot; it chooses how many runs the others make, within what they may take. With a given number of trials all of them are made.
+// The first trials are the pilot; it chooses how many runs the others make, within what they may
+// take. With a given number of trials all of them are made.
 static void plan_trials(const patterns_run *run, pattern_config *config) {
   const hsc_patterns_options *o = run->options;
   double room = 4 * SERIES_BUDGET_NS / config->typical_ns;
   size_t trials = (size_t)(o->measurement_trials ? o->measurement_trials : HSC_PATTERNS_TRIALS);
-  hsc_sampling_init(&config->sampling, &(hsc_sampling_options){.lower = "run", .upper = "trial", .half_width = o->half_width, .pilot_lower = (size_t)config->series_count,
-                                                               .pilot_upper = PILOT_TRIALS, .least_upper = trials, .most_upper = (size_t)run->trials,
-                                                               .most_lower = room < 3 ? 3 : room > 400 ? 400 : (size_t)room}, config->typical_ns / 1e9);
+  hsc_sampling_init(&config->sampling,
+                    &(hsc_sampling_options){.lower = "run",
+                                            .upper = "trial",
+                                            .half_width = o->half_width,
+                                            .pilot_lower = (size_t)config->series_count,
+                                            .pilot_upper = PILOT_TRIALS,
+                                            .least_upper = trials,
+                                            .most_upper = (size_t)run->trials,
+                                            .most_lower = room < 3     ? 3
+                                                          : room > 400 ? 400
+                                                                       : (size_t)room},
+                    config->typical_ns / 1e9);
 }
 
 // What the trial's runs were; what the trial cost beside them is what it recorded of itself.
 static hsc_status *take_trial(pattern_config *config, int64_t trial) {
   size_t n = 0;
-  double *x = hsc_json_doubles(hsc_json_path(config->trials[trial], "series", "run_ns", NULL), &n), spent = 0;
+  double *x = hsc_json_doubles(hsc_json_path(config->trials[trial], "series", "run_ns", NULL), &n);
+  double spent = 0;
   json_t *record;
   size_t i;
-  for (i = 0; x && i < n; i++) spent += x[i] /= 1e9;
-  json_array_foreach (json_object_get(config->trials[trial], "records"), i, record) spent += hsc_json_number(json_object_get(record, "total_ns")) / 1e9;
-  static const char *const cold[] = {"compile_ns", "client_create_ns", "client_destroy_ns", "first_execution_ns"};
+  for (i = 0; x && i < n; i++)
+    spent += x[i] /= 1e9;
+  json_array_foreach (json_object_get(config->trials[trial], "records"), i, record)
+    spent += hsc_json_number(json_object_get(record, "total_ns")) / 1e9;
+  static const char *const cold[] = {"compile_ns", "client_create_ns", "client_destroy_ns",
+                                     "first_execution_ns"};
   for (i = 0; i < HSC_COUNT_OF(cold); i++) {
-    double ns = hsc_json_number(json_array_get(hsc_json_path(config->colds[trial], "series", cold[i], NULL), 0));
-    if (ns > 0) spent += ns / 1e9;
+    double ns = hsc_json_number(
+        json_array_get(hsc_json_path(config->colds[trial], "series", cold[i], NULL), 0));
+    if (ns > 0)
+      spent += ns / 1e9;
   }
   hsc_status *status = x && n ? hsc_sampling_add(&config->sampling, x, n, spent) : NULL;
   hsc_free(x);
@@ -204,8 +263,10 @@ static hsc_status *measure_warmups(patterns_run *run) {
     json_object_set_new(request, "cache", json_pack("[s]", "memory"));
     json_object_set_new(request, "fetch", json_false());
     HSC_TRY(hsc__patterns_task(run, config, key, request, &config->warmup));
-    if (config->warmup) plan_series(config);
-    if (config->warmup) plan_trials(run, config);
+    if (config->warmup)
+      plan_series(config);
+    if (config->warmup)
+      plan_trials(run, config);
     snprintf(key, sizeof key, "%s/describe", config->key);
     request = hsc__patterns_request(config, "describe");
     json_object_set_new(request, "cache", json_pack("[s]", "memory"));
@@ -231,7 +292,8 @@ static hsc_status *measure_trial(patterns_run *run, pattern_config *config, int6
   json_t *request = hsc__patterns_request(config, "run");
   json_object_set_new(request, "records", json_integer(2));
   size_t series = hsc_sampling_next(&config->sampling);
-  json_object_set_new(request, "series", json_integer(series ? (json_int_t)series : (json_int_t)config->series_count));
+  json_object_set_new(request, "series",
+                      json_integer(series ? (json_int_t)series : (json_int_t)config->series_count));
   json_object_set_new(request, "cache", json_pack("[s]", "memory"));
   HSC_TRY(hsc__patterns_task(run, config, key, request, &config->trials[trial]));
   snprintf(key, sizeof key, "%s/cold/%lld", config->key, (long long)trial + 1);
@@ -244,13 +306,16 @@ static hsc_status *measure_trial(patterns_run *run, pattern_config *config, int6
 
 // Whether another trial of it is wanted.
 static bool wants_trial(const patterns_run *run, const pattern_config *config, int64_t trial) {
-  if (run->options->measurement_trials) return true;
-  return !config->outcome && (trial < HSC_PATTERNS_TRIALS || hsc_sampling_next(&config->sampling) > 0);
+  if (run->options->measurement_trials)
+    return true;
+  return !config->outcome &&
+         (trial < HSC_PATTERNS_TRIALS || hsc_sampling_next(&config->sampling) > 0);
 }
 
 static void shuffle(size_t *order, size_t n, hsc_random *random) {
   for (size_t i = n; i-- > 1;) {
-    size_t j = hsc_random_below(random, i + 1), swap = order[i];
+    size_t j = hsc_random_below(random, i + 1);
+    size_t swap = order[i];
     order[i] = order[j];
     order[j] = swap;
   }
@@ -259,46 +324,60 @@ static void shuffle(size_t *order, size_t n, hsc_random *random) {
 static hsc_status *measure_trials(patterns_run *run) {
   size_t *order = HSC_NEW_ARRAY(run->arena, size_t, run->config_count + 1);
   HSC_TRY(hsc_arena_status(run->arena));
-  for (size_t i = 0; i < run->config_count; i++) order[i] = i;
+  for (size_t i = 0; i < run->config_count; i++)
+    order[i] = i;
   hsc_random random;
   hsc_random_init(&random, run->options->seed + 1);
   // What the warm-up compiled goes, so that trial 1 shows a first run in a warm process.
   HSC_TRY(reinit(run, "device/reinit"));
-  int64_t start_ns = hsc_now_ns(), made = 0;
+  int64_t start_ns = hsc_now_ns();
+  int64_t made = 0;
   for (bool any = true; any && made < run->trials && !run->interrupted; made += any) {
     double spent_s = (double)(hsc_now_ns() - start_ns) / 1e9;
-    bool over = !run->options->measurement_trials && made >= HSC_PATTERNS_TRIALS && run->options->budget_s > 0 && spent_s >= run->options->budget_s;
+    bool over = !run->options->measurement_trials && made >= HSC_PATTERNS_TRIALS &&
+                run->options->budget_s > 0 && spent_s >= run->options->budget_s;
     shuffle(order, run->config_count, &random);
     any = false;
     for (size_t i = 0; i < run->config_count; i++) {
       pattern_config *config = &run->configs[order[i]];
-      if (!wants_trial(run, config, made)) continue;
-      if (over) hsc_sampling_end(&config->sampling, hsc_stop_text(HSC_STOP_BUDGET));
-      if (over) continue;
+      if (!wants_trial(run, config, made))
+        continue;
+      if (over)
+        hsc_sampling_end(&config->sampling, hsc_stop_text(HSC_STOP_BUDGET));
+      if (over)
+        continue;
       any = true;
       HSC_TRY(measure_trial(run, config, made));
     }
-    if (made + 1 >= HSC_PATTERNS_TRIALS && !run->options->measurement_trials) run->task_total += (int64_t)run->config_count;  // as far as can be known
+    // as far as can be known
+    if (made + 1 >= HSC_PATTERNS_TRIALS && !run->options->measurement_trials)
+      run->task_total += (int64_t)run->config_count;
   }
   for (size_t i = 0; i < run->config_count; i++) {
     hsc_sampling *sampling = &run->configs[i].sampling;
-    if (run->interrupted && !sampling->ended) hsc_sampling_end(sampling, "an interrupt");
-    if (run->options->measurement_trials) hsc_sampling_end(sampling, "as many trials as were asked for");
-    if (sampling->count) HSC_TRY(hsc_sampling_finish(sampling, run->options->seed));
+    if (run->interrupted && !sampling->ended)
+      hsc_sampling_end(sampling, "an interrupt");
+    if (run->options->measurement_trials)
+      hsc_sampling_end(sampling, "as many trials as were asked for");
+    if (sampling->count)
+      HSC_TRY(hsc_sampling_finish(sampling, run->options->seed));
   }
   return NULL;
 }
 
-// ---- phase 4's data -------------------------------------------------------------------------------------------------
+// ---- phase 4's data -----------------------------------------------------------------------------
 
-// (executions, syncs) up to `most` executions; held-out ones lie between and beyond those that are fitted.
+// (executions, syncs) up to `most` executions; held-out ones lie between and beyond those that are
+// fitted.
 static json_t *model_points(int64_t most, bool held_out) {
-  static const int fitted[][2] = {{1, 1}, {2, 1}, {2, 2}, {4, 1}, {4, 4}, {8, 1}, {8, 8}, {16, 1}, {16, 16}},
-                   held[][2] = {{3, 1}, {3, 3}, {6, 2}, {12, 1}, {12, 12}};
+  static const int fitted[][2] = {{1, 1}, {2, 1}, {2, 2},  {4, 1},  {4, 4},
+                                  {8, 1}, {8, 8}, {16, 1}, {16, 16}};
+  static const int held[][2] = {{3, 1}, {3, 3}, {6, 2}, {12, 1}, {12, 12}};
   json_t *points = json_array();
   for (size_t i = 0; i < (held_out ? HSC_COUNT_OF(held) : HSC_COUNT_OF(fitted)); i++) {
     const int *point = held_out ? held[i] : fitted[i];
-    if (point[0] <= most) json_array_append_new(points, json_pack("[i, i]", point[0], point[1]));
+    if (point[0] <= most)
+      json_array_append_new(points, json_pack("[i, i]", point[0], point[1]));
   }
   return points;
 }
@@ -306,12 +385,20 @@ static json_t *model_points(int64_t most, bool held_out) {
 static hsc_status *measure_model(patterns_run *run, pattern_config *config) {
   // 62 executions in the fitted points up to 16, 36 in the held-out ones, each `repeats` times.
   double execution_ns = config->typical_ns / config->pattern->executions;
-  int64_t most = execution_ns * 98 * MODEL_REPEATS <= MODEL_LIMIT_NS   ? 16
-                 : execution_ns * 50 * MODEL_REPEATS <= MODEL_LIMIT_NS ? 8
-                                                                       : 4;
+  int64_t most;
+  if (execution_ns * 98 * MODEL_REPEATS <= MODEL_LIMIT_NS)
+    most = 16;
+  else if (execution_ns * 50 * MODEL_REPEATS <= MODEL_LIMIT_NS)
+    most = 8;
+  else
+    most = 4;
   int64_t repeats = (int64_t)(MODEL_BUDGET_NS / (execution_ns * 98));
-  repeats = repeats > MODEL_REPEATS_MOST ? MODEL_REPEATS_MOST : repeats < MODEL_REPEATS ? MODEL_REPEATS : repeats;
-  if (execution_ns > 20e6) repeats = execution_ns > 0.3e9 ? 1 : 3;
+  if (repeats > MODEL_REPEATS_MOST)
+    repeats = MODEL_REPEATS_MOST;
+  else if (repeats < MODEL_REPEATS)
+    repeats = MODEL_REPEATS;
+  if (execution_ns > 20e6)
+    repeats = execution_ns > 0.3e9 ? 1 : 3;
   char key[512];
   for (int held = 0; held < 2; held++) {
     json_t *request = hsc__patterns_request(config, "model");
@@ -319,10 +406,12 @@ static hsc_status *measure_model(patterns_run *run, pattern_config *config) {
     json_object_del(request, "syncs");
     json_object_set_new(request, "points", model_points(most, held));
     json_object_set_new(request, "repeats", json_integer(repeats));
-    json_object_set_new(request, "shuffle_seed", json_integer((json_int_t)run->options->seed + 1 + held));
+    json_object_set_new(request, "shuffle_seed",
+                        json_integer((json_int_t)run->options->seed + 1 + held));
     json_object_set_new(request, "cache", json_pack("[s]", "memory"));
     snprintf(key, sizeof key, "%s/%s", config->key, held ? "held_out" : "model");
-    HSC_TRY(hsc__patterns_task(run, config, key, request, held ? &config->holdout : &config->model));
+    HSC_TRY(
+        hsc__patterns_task(run, config, key, request, held ? &config->holdout : &config->model));
   }
   // The whole way with more executions than any cold round before had.
   json_t *request = hsc__patterns_request(config, "cold");
@@ -338,11 +427,16 @@ hsc_status *hsc__patterns_measure(patterns_run *run) {
   run->starts = json_array();
   run->deaths = json_array();
   run->failures = json_array();
-  int64_t per_config = 2 + (o->measurement_trials ? o->measurement_trials : HSC_PATTERNS_TRIALS) * (o->enable_device_reinit ? 3 : 2) + 3;
-  run->task_total = START_COUNT + 1 + 1 + (int64_t)run->config_count * per_config + 30;  // 30: the puzzle, at most
+  int64_t per_config = 2 +
+                       (o->measurement_trials ? o->measurement_trials : HSC_PATTERNS_TRIALS) *
+                           (o->enable_device_reinit ? 3 : 2) +
+                       3;
+  // 30: the puzzle, at most
+  run->task_total = START_COUNT + 1 + 1 + (int64_t)run->config_count * per_config + 30;
   HSC_TRY(measure_starts(run));
   HSC_TRY(measure_warmups(run));
   HSC_TRY(measure_trials(run));
-  for (size_t i = 0; i < run->config_count; i++) HSC_TRY(measure_model(run, &run->configs[i]));
+  for (size_t i = 0; i < run->config_count; i++)
+    HSC_TRY(measure_model(run, &run->configs[i]));
   return hsc__patterns_puzzle(run);
 }

@@ -1,8 +1,10 @@
-// patterns_model.c - time(k executions, s synchronisations) = initialisation + compile + first use + a s + b k.
+// patterns_model.c - time(k executions, s synchronisations) = initialisation + compile + first use
+// + a s + b k.
 //
-// a and b come from a fit over measured (k, s), weighted so that relative errors count alike; the other terms are
-// medians of what was measured by itself. The fit is checked on points that it has not seen, and the whole sum on
-// complete ways from nothing with more executions than any of the rounds that its terms come from.
+// a and b come from a fit over measured (k, s), weighted so that relative errors count alike; the
+// other terms are medians of what was measured by itself. The fit is checked on points that it has
+// not seen, and the whole sum on complete ways from nothing with more executions than any of the
+// rounds that its terms come from.
 #include <math.h>
 
 #include "lab/patterns/patterns_internal.h"
@@ -16,18 +18,24 @@ enum { MOST_POINTS = 32 };
 
 // Medians of the times at each (k, s) of an answer of a model job.
 static size_t points_of(json_t *answer, model_point points[MOST_POINTS]) {
-  size_t n, kn, sn, count = 0;
+  size_t n;
+  size_t kn;
+  size_t sn;
+  size_t count = 0;
   double *time = hsc_json_doubles(hsc_json_path(answer, "series", "time_ns", NULL), &n);
   double *k = hsc_json_doubles(hsc_json_path(answer, "series", "executions_count", NULL), &kn);
   double *s = hsc_json_doubles(hsc_json_path(answer, "series", "syncs_count", NULL), &sn);
   double *group = n ? hsc_alloc(n * sizeof(double)) : NULL;
   for (size_t i = 0; group && kn == n && sn == n && i < n && count < MOST_POINTS; i++) {
     bool seen = false;
-    for (size_t p = 0; p < count && !seen; p++) seen = points[p].executions == k[i] && points[p].syncs == s[i];
-    if (seen) continue;
+    for (size_t p = 0; p < count && !seen; p++)
+      seen = points[p].executions == k[i] && points[p].syncs == s[i];
+    if (seen)
+      continue;
     size_t m = 0;
     for (size_t j = i; j < n; j++)
-      if (k[j] == k[i] && s[j] == s[i]) group[m++] = time[j];
+      if (k[j] == k[i] && s[j] == s[i])
+        group[m++] = time[j];
     points[count++] = (model_point){k[i], s[i], hsc_stats_median(group, m), m};
   }
   hsc_free(time);
@@ -38,8 +46,8 @@ static size_t points_of(json_t *answer, model_point points[MOST_POINTS]) {
 }
 
 static json_t *interval_json(double estimate, double low, double high) {
-  return json_pack("{s:o, s:o, s:o}", "estimate", hsc_json_real(estimate), "low", hsc_json_real(low), "high",
-                   hsc_json_real(high));
+  return json_pack("{s:o, s:o, s:o}", "estimate", hsc_json_real(estimate), "low",
+                   hsc_json_real(low), "high", hsc_json_real(high));
 }
 
 static json_t *seconds_interval(hsc_interval i) {
@@ -48,16 +56,19 @@ static json_t *seconds_interval(hsc_interval i) {
 
 static hsc_interval median_interval(const patterns_run *run, double *values, size_t n) {
   hsc_interval interval = {NAN, NAN, NAN};
-  hsc_status *status =
-      n ? hsc_stats_bootstrap(hsc_stats_median, values, n,
-                              &(hsc_interval_options){.seed = run->options->seed, .resample_count = 1000}, &interval)
-        : NULL;
+  hsc_status *status = n ? hsc_stats_bootstrap(hsc_stats_median, values, n,
+                                               &(hsc_interval_options){.seed = run->options->seed,
+                                                                       .resample_count = 1000},
+                                               &interval)
+                         : NULL;
   hsc_status_free(status);
   hsc_free(values);
   return interval;
 }
 
-static hsc_interval cold_interval(const patterns_run *run, const pattern_config *config, const char *series) {
+static hsc_interval cold_interval(const patterns_run *run,
+                                  const pattern_config *config,
+                                  const char *series) {
   size_t n;
   double *values = hsc__patterns_cold(run, config, series, &n);
   return median_interval(run, values, n);
@@ -76,12 +87,14 @@ static hsc_interval initialisation(const patterns_run *run) {
   return median_interval(run, sums, sums ? n : 0);
 }
 
-// What the first use of a compiled program costs beyond a warm execution: setup, transfer of the inputs, cold code and
-// pages.
-static hsc_interval first_use(const patterns_run *run, const pattern_config *config, double warm_ns) {
+// What the first use of a compiled program costs beyond a warm execution: setup, transfer of the
+// inputs, cold code and pages.
+static hsc_interval first_use(const patterns_run *run,
+                              const pattern_config *config,
+                              double warm_ns) {
   size_t n, m, l;
-  double *setup = hsc__patterns_cold(run, config, "setup_ns", &n),
-         *transfer = hsc__patterns_cold(run, config, "transfer_in_ns", &m);
+  double *setup = hsc__patterns_cold(run, config, "setup_ns", &n);
+  double *transfer = hsc__patterns_cold(run, config, "transfer_in_ns", &m);
   double *first = hsc__patterns_cold(run, config, "first_execution_ns", &l);
   for (size_t i = 0; setup && transfer && first && i < n && i < m && i < l; i++)
     setup[i] += transfer[i] + first[i] - warm_ns;
@@ -90,7 +103,10 @@ static hsc_interval first_use(const patterns_run *run, const pattern_config *con
   return median_interval(run, setup, n);
 }
 
-static json_t *check_points(const hsc_fit *fit, const model_point *points, size_t count, double *out_worst,
+static json_t *check_points(const hsc_fit *fit,
+                            const model_point *points,
+                            size_t count,
+                            double *out_worst,
                             bool *out_all_inside) {
   json_t *rows = json_array();
   for (size_t i = 0; i < count; i++) {
@@ -99,11 +115,14 @@ static json_t *check_points(const hsc_fit *fit, const model_point *points, size_
     hsc_interval p = hsc_fit_predict(fit, row, 1 / (guess * guess));
     double error = p.estimate / points[i].median_ns - 1;
     bool inside = p.low <= points[i].median_ns && points[i].median_ns <= p.high;
-    if (fabs(error) > *out_worst) *out_worst = fabs(error);
+    if (fabs(error) > *out_worst)
+      *out_worst = fabs(error);
     *out_all_inside &= inside;
-    json_array_append_new(rows, json_pack("{s:f, s:f, s:f, s:o, s:f, s:b}", "executions", points[i].executions, "syncs",
-                                          points[i].syncs, "measured", hsc__seconds(points[i].median_ns), "predicted",
-                                          seconds_interval(p), "relative_error", error, "inside", inside));
+    json_array_append_new(
+        rows,
+        json_pack("{s:f, s:f, s:f, s:o, s:f, s:b}", "executions", points[i].executions, "syncs",
+                  points[i].syncs, "measured", hsc__seconds(points[i].median_ns), "predicted",
+                  seconds_interval(p), "relative_error", error, "inside", inside));
   }
   return rows;
 }
@@ -115,25 +134,35 @@ static json_t *runs_until(hsc_interval compile, hsc_interval run_time, double sh
   return interval_json(n.estimate, n.low, n.high);
 }
 
-static json_t *whole_way(const patterns_run *run, const pattern_config *config, double constant_ns, double a,
-                         double b) {
-  double k = hsc_json_number(json_object_get(config->cold_holdout, "executions")),
-         s = hsc_json_number(json_object_get(config->cold_holdout, "syncs"));
+static json_t *whole_way(
+    const patterns_run *run, const pattern_config *config, double constant_ns, double a, double b) {
+  double k = hsc_json_number(json_object_get(config->cold_holdout, "executions"));
+  double s = hsc_json_number(json_object_get(config->cold_holdout, "syncs"));
   size_t n;
-  double *totals = hsc_json_doubles(hsc_json_path(config->cold_holdout, "series", "total_ns", NULL), &n);
-  if (n == 0) return json_null();
-  double measured = hsc_stats_median(totals, n), least = hsc_stats_min(totals, n), most = hsc_stats_max(totals, n),
-         predicted = constant_ns + a * s + b * k;
+  double *totals =
+      hsc_json_doubles(hsc_json_path(config->cold_holdout, "series", "total_ns", NULL), &n);
+  if (n == 0)
+    return json_null();
+  double measured = hsc_stats_median(totals, n);
+  double least = hsc_stats_min(totals, n);
+  double most = hsc_stats_max(totals, n);
+  double predicted = constant_ns + a * s + b * k;
   hsc_free(totals);
-  return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:f}", "executions", k, "syncs", s, "measured",
-                   hsc__seconds(measured), "min", hsc__seconds(least), "max", hsc__seconds(most), "predicted",
-                   hsc__seconds(predicted), "n", (json_int_t)n, "relative_error", predicted / measured - 1);
+  return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:f}", "executions", k, "syncs", s,
+                   "measured", hsc__seconds(measured), "min", hsc__seconds(least), "max",
+                   hsc__seconds(most), "predicted", hsc__seconds(predicted), "n", (json_int_t)n,
+                   "relative_error", predicted / measured - 1);
 }
 
-static hsc_status *fit_config(const patterns_run *run, const pattern_config *config, hsc_interval init,
-                              json_t *out_model, hsc_interval *out_compile, hsc_interval *out_run) {
+static hsc_status *fit_config(const patterns_run *run,
+                              const pattern_config *config,
+                              hsc_interval init,
+                              json_t *out_model,
+                              hsc_interval *out_compile,
+                              hsc_interval *out_run) {
   model_point points[MOST_POINTS], held_out[MOST_POINTS];
-  size_t count = points_of(config->model, points), held_count = points_of(config->holdout, held_out);
+  size_t count = points_of(config->model, points);
+  size_t held_count = points_of(config->holdout, held_out);
   double design[2 * MOST_POINTS], y[MOST_POINTS], weights[MOST_POINTS];
   for (size_t i = 0; i < count; i++) {
     design[2 * i] = points[i].syncs;
@@ -141,129 +170,175 @@ static hsc_status *fit_config(const patterns_run *run, const pattern_config *con
     y[i] = points[i].median_ns;
     weights[i] = 1 / (y[i] * y[i]);
   }
-  if (count < 3) return NULL;
+  if (count < 3)
+    return NULL;
   hsc_fit fit;
   HSC_TRY(hsc_stats_fit(design, y, weights, count, 2, 0.95, &fit));
-  double a = fit.coefficient[0], b = fit.coefficient[1], ks = config->pattern->executions, ss = config->pattern->syncs;
-  hsc_interval compile = cold_interval(run, config, "compile_ns"),
-               client = cold_interval(run, config, "client_create_ns");
+  double a = fit.coefficient[0];
+  double b = fit.coefficient[1];
+  double ks = config->pattern->executions;
+  double ss = config->pattern->syncs;
+  hsc_interval compile = cold_interval(run, config, "compile_ns");
+  hsc_interval client = cold_interval(run, config, "client_create_ns");
   hsc_interval once = first_use(run, config, a + b);
-  double row[2] = {ss, ks}, variance = 0;
+  double row[2] = {ss, ks};
+  double variance = 0;
   for (int i = 0; i < 2; i++)
-    for (int j = 0; j < 2; j++) variance += row[i] * fit.covariance[i][j] * row[j];
+    for (int j = 0; j < 2; j++)
+      variance += row[i] * fit.covariance[i][j] * row[j];
   double reach = hsc_stats_t_quantile(0.975, (double)(count - 2)) * sqrt(variance);
   hsc_interval per_run = {a * ss + b * ks, a * ss + b * ks - reach, a * ss + b * ks + reach};
-  double worst = 0, unused = 0;
-  bool all_inside = true, ignored = true;
-  json_t *fitted = check_points(&fit, points, count, &unused, &ignored),
-         *checked = check_points(&fit, held_out, held_count, &worst, &all_inside);
+  double worst = 0;
+  double unused = 0;
+  bool all_inside = true;
+  bool ignored = true;
+  json_t *fitted = check_points(&fit, points, count, &unused, &ignored);
+  json_t *checked = check_points(&fit, held_out, held_count, &worst, &all_inside);
 
-  json_object_set_new(out_model, "formula",
-                      json_string("time(k executions, s syncs) = initialisation + compile + first_use + a s + b k"));
+  json_object_set_new(
+      out_model, "formula",
+      json_string(
+          "time(k executions, s syncs) = initialisation + compile + first_use + a s + b k"));
   json_object_set_new(out_model, "initialisation", seconds_interval(init));
   json_object_set_new(out_model, "compile", seconds_interval(compile));
   json_object_set_new(out_model, "first_use", seconds_interval(once));
-  json_object_set_new(out_model, "a_sync",
-                      interval_json(hsc__seconds(a), hsc__seconds(fit.low[0]), hsc__seconds(fit.high[0])));
-  json_object_set_new(out_model, "b_execution",
-                      interval_json(hsc__seconds(b), hsc__seconds(fit.low[1]), hsc__seconds(fit.high[1])));
+  json_object_set_new(
+      out_model, "a_sync",
+      interval_json(hsc__seconds(a), hsc__seconds(fit.low[0]), hsc__seconds(fit.high[0])));
+  json_object_set_new(
+      out_model, "b_execution",
+      interval_json(hsc__seconds(b), hsc__seconds(fit.low[1]), hsc__seconds(fit.high[1])));
   json_object_set_new(out_model, "sync_is_told_apart", json_boolean(fit.low[0] > 0));
   json_object_set_new(out_model, "run", seconds_interval(per_run));
   json_object_set_new(out_model, "relative_residual", hsc_json_real(fit.residual_sd));
   json_object_set_new(out_model, "r_squared", hsc_json_real(fit.r_squared));
   json_object_set_new(out_model, "fitted", fitted);
   json_object_set_new(out_model, "held_out", checked);
-  json_object_set_new(out_model, "held_out_worst_relative_error", held_count ? hsc_json_real(worst) : json_null());
-  json_object_set_new(out_model, "held_out_all_inside", held_count ? json_boolean(all_inside) : json_null());
-  json_object_set_new(out_model, "from_nothing",
-                      whole_way(run, config, client.estimate + compile.estimate + once.estimate, a, b));
-  json_object_set_new(out_model, "runs_until_compile_under_half", runs_until(compile, per_run, 0.5));
-  json_object_set_new(out_model, "runs_until_compile_under_tenth", runs_until(compile, per_run, 0.1));
+  json_object_set_new(out_model, "held_out_worst_relative_error",
+                      held_count ? hsc_json_real(worst) : json_null());
+  json_object_set_new(out_model, "held_out_all_inside",
+                      held_count ? json_boolean(all_inside) : json_null());
+  json_object_set_new(
+      out_model, "from_nothing",
+      whole_way(run, config, client.estimate + compile.estimate + once.estimate, a, b));
+  json_object_set_new(out_model, "runs_until_compile_under_half",
+                      runs_until(compile, per_run, 0.5));
+  json_object_set_new(out_model, "runs_until_compile_under_tenth",
+                      runs_until(compile, per_run, 0.1));
   json_t *share = json_array();
   for (double n = 1; n <= 1e5; n *= 10)
-    json_array_append_new(share, json_pack("{s:f, s:f}", "runs", n, "compile_share",
-                                           compile.estimate / (compile.estimate + n * per_run.estimate)));
+    json_array_append_new(share,
+                          json_pack("{s:f, s:f}", "runs", n, "compile_share",
+                                    compile.estimate / (compile.estimate + n * per_run.estimate)));
   json_object_set_new(out_model, "compile_share", share);
   *out_compile = compile;
   *out_run = per_run;
   return NULL;
 }
 
-// ---- theoretical_analysis -------------------------------------------------------------------------------------------
+// ---- theoretical_analysis -----------------------------------------------------------------------
 
-static void quantity(double seconds, char out[32]) { hsc_format_quantity(seconds, "s", false, out); }
+static void quantity(double seconds, char out[32]) {
+  hsc_format_quantity(seconds, "s", false, out);
+}
 
 // Says why first_trials[0] - mean(the others) is not the initialisation of the device.
-static json_t *why_initialisation_differs(const patterns_run *run, const pattern_config *config, double derived,
+static json_t *why_initialisation_differs(const patterns_run *run,
+                                          const pattern_config *config,
+                                          double derived,
                                           hsc_interval init) {
   if (run->options->enable_device_reinit)
     return json_string(
-        "every trial made a new client, so no trial differs from the others by an initialisation; the measured one is "
+        "every trial made a new client, so no trial differs from the others by an initialisation; "
+        "the measured one is "
         "its own phase");
   json_t *first = json_array_get(json_object_get(config->trials[0], "records"), 0);
-  double compile = hsc__seconds(hsc_json_number(json_object_get(first, "compile_ns"))),
-         transfer = hsc__seconds(hsc_json_number(json_object_get(first, "transfer_in_ns")));
+  double compile = hsc__seconds(hsc_json_number(json_object_get(first, "compile_ns")));
+  double transfer = hsc__seconds(hsc_json_number(json_object_get(first, "transfer_in_ns")));
   char d[32], c[32], t[32], i[32], text[512];
-  if (!(compile > 0)) return json_null();
-  quantity(derived, d), quantity(compile, c), quantity(transfer, t), quantity(hsc__seconds(init.estimate), i);
+  if (!(compile > 0))
+    return json_null();
+  quantity(derived, d);
+  quantity(compile, c);
+  quantity(transfer, t);
+  quantity(hsc__seconds(init.estimate), i);
   snprintf(text, sizeof text,
-           "the first trial is %s slower than the others because it compiles (%s) and transfers (%s); the device was "
+           "the first trial is %s slower than the others because it compiles (%s) and transfers "
+           "(%s); the device was "
            "ready before: loading the "
            "plugin and creating the client take %s and happened once, when the worker started",
            d, c, t, i);
   return json_string(text);
 }
 
-static void theory(const patterns_run *run, const pattern_config *config, json_t *result, hsc_interval init,
-                   json_t *model, json_t *all) {
+static void theory(const patterns_run *run,
+                   const pattern_config *config,
+                   json_t *result,
+                   hsc_interval init,
+                   json_t *model,
+                   json_t *all) {
   size_t n;
   double *first = hsc__patterns_totals(run, config, 0, &n, NULL);
-  json_t *warmup = hsc_json_path(result, "warmup_data", config->key, NULL), *r = config->result;
+  json_t *warmup = hsc_json_path(result, "warmup_data", config->key, NULL);
+  json_t *r = config->result;
   double derived_init = n > 1 ? hsc__seconds(first[0] - hsc_stats_mean(first + 1, n - 1)) : NAN;
   double true_time = hsc_json_number(json_object_get(warmup, "warmup_mean"));
-  if (isnan(true_time)) true_time = hsc_json_number(json_object_get(r, "cached_run_mean"));
-  json_t *row = json_pack("{s:o, s:o, s:o}", "device_initialization_time", hsc_json_real(derived_init),
-                          "true_execution_time", hsc_json_real(true_time), "warmup_stabilization",
-                          warmup ? json_incref(json_object_get(warmup, "warmup_trend")) : json_null());
-  json_object_set_new(row, "measured",
-                      json_pack("{s:o, s:o, s:o}", "device_initialization", seconds_interval(init), "execution",
-                                interval_json(hsc_json_number(hsc_json_path(r, "run", "median", NULL)),
-                                              hsc_json_number(hsc_json_path(r, "run", "low", NULL)),
-                                              hsc_json_number(hsc_json_path(r, "run", "high", NULL))),
-                                "runs",
-                                json_object_get(json_object_get(r, "run"), "n")
-                                    ? json_incref(json_object_get(json_object_get(r, "run"), "n"))
-                                    : json_integer(0)));
-  json_object_set_new(row, "why_they_differ", why_initialisation_differs(run, config, derived_init, init));
+  if (isnan(true_time))
+    true_time = hsc_json_number(json_object_get(r, "cached_run_mean"));
+  json_t *row =
+      json_pack("{s:o, s:o, s:o}", "device_initialization_time", hsc_json_real(derived_init),
+                "true_execution_time", hsc_json_real(true_time), "warmup_stabilization",
+                warmup ? json_incref(json_object_get(warmup, "warmup_trend")) : json_null());
+  json_object_set_new(
+      row, "measured",
+      json_pack("{s:o, s:o, s:o}", "device_initialization", seconds_interval(init), "execution",
+                interval_json(hsc_json_number(hsc_json_path(r, "run", "median", NULL)),
+                              hsc_json_number(hsc_json_path(r, "run", "low", NULL)),
+                              hsc_json_number(hsc_json_path(r, "run", "high", NULL))),
+                "runs",
+                json_object_get(json_object_get(r, "run"), "n")
+                    ? json_incref(json_object_get(json_object_get(r, "run"), "n"))
+                    : json_integer(0)));
+  json_object_set_new(row, "why_they_differ",
+                      why_initialisation_differs(run, config, derived_init, init));
   json_object_set_new(row, "model", model);
   json_object_set_new(all, config->key, row);
   hsc_free(first);
 }
 
 // Where total times of two patterns of a graph cross: compile1 + n run1 = compile2 + n run2.
-static void crossings(const patterns_run *run, const hsc_interval *compile, const hsc_interval *per_run, json_t *out) {
+static void crossings(const patterns_run *run,
+                      const hsc_interval *compile,
+                      const hsc_interval *per_run,
+                      json_t *out) {
   for (size_t i = 0; i < run->config_count; i++) {
     for (size_t j = i + 1; j < run->config_count; j++) {
       if (strcmp(run->configs[i].graph, run->configs[j].graph) != 0 || isnan(compile[i].estimate) ||
           isnan(compile[j].estimate))
         continue;
       hsc_interval n = hsc_stats_crossing(compile[i], per_run[i], compile[j], per_run[j], 1);
-      bool cross = !isnan(n.estimate), known = cross && !isnan(n.low);
-      size_t early = compile[i].estimate < compile[j].estimate ? i : j, late = early == i ? j : i;
-      json_array_append_new(out, json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "graph", run->configs[i].graph, "ahead_at_first",
-                                           run->configs[early].pattern->key, "ahead_later",
-                                           run->configs[cross ? late : early].pattern->key, "after_runs",
-                                           cross ? json_real(ceil(n.estimate)) : json_null(), "low", known ? json_real(ceil(n.low)) : json_null(), "high",
-                                           known ? json_real(ceil(n.high)) : json_null()));
+      bool cross = !isnan(n.estimate);
+      bool known = cross && !isnan(n.low);
+      size_t early = compile[i].estimate < compile[j].estimate ? i : j;
+      size_t late = early == i ? j : i;
+      json_array_append_new(
+          out, json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "graph", run->configs[i].graph,
+                         "ahead_at_first", run->configs[early].pattern->key, "ahead_later",
+                         run->configs[cross ? late : early].pattern->key, "after_runs",
+                         cross ? json_real(ceil(n.estimate)) : json_null(), "low",
+                         known ? json_real(ceil(n.low)) : json_null(), "high",
+                         known ? json_real(ceil(n.high)) : json_null()));
     }
   }
 }
 
 hsc_status *hsc__patterns_model(patterns_run *run, json_t *result) {
-  json_t *all = json_object(), *crossing = json_array();
+  json_t *all = json_object();
+  json_t *crossing = json_array();
   json_object_set_new(result, "theoretical_analysis", all);
   json_object_set_new(result, "crossings", crossing);
-  hsc_interval init = initialisation(run), *compile = HSC_NEW_ARRAY(run->arena, hsc_interval, run->config_count + 1);
+  hsc_interval init = initialisation(run);
+  hsc_interval *compile = HSC_NEW_ARRAY(run->arena, hsc_interval, run->config_count + 1);
   hsc_interval *per_run = HSC_NEW_ARRAY(run->arena, hsc_interval, run->config_count + 1);
   HSC_TRY(hsc_arena_status(run->arena));
   for (size_t i = 0; i < run->config_count; i++) {

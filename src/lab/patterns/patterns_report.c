@@ -1,4 +1,5 @@
-// patterns_report.c - the result for people: the same tables and answers for the terminal and in Markdown.
+// patterns_report.c - the result for people: the same tables and answers for the terminal and in
+// Markdown.
 #include <math.h>
 
 #include "lab/run/json_tree.h"
@@ -30,10 +31,13 @@ static void heading(report *r, const char *text) {
 
 // With its heading; nothing at all when there is no row.
 static void print_table(report *r, const char *title, hsc_table *table) {
-  if (hsc_table_row_count(table) > 0) heading(r, title);
-  hsc_status *status = hsc_table_row_count(table) == 0
-                           ? NULL
-                           : hsc_table_print(table, r->style ? HSC_FORMAT_TEXT : HSC_FORMAT_MARKDOWN, r->style, r->out);
+  if (hsc_table_row_count(table) > 0)
+    heading(r, title);
+  hsc_status *status =
+      hsc_table_row_count(table) == 0
+          ? NULL
+          : hsc_table_print(table, r->style ? HSC_FORMAT_TEXT : HSC_FORMAT_MARKDOWN, r->style,
+                            r->out);
   hsc_table_destroy(table);
   if (r->status)
     hsc_status_free(status);
@@ -51,20 +55,30 @@ static hsc_table *new_table(report *r, const char *view) {
   return table;
 }
 
-// A paragraph: words broken at the width of the terminal (100 where there is none); Markdown leaves that to its reader.
+// A paragraph: words broken at the width of the terminal (100 where there is none); Markdown leaves
+// that to its reader.
 static void paragraph(report *r, const char *text, int indent) {
-  int width = !r->style              ? 1 << 30
-              : r->style->width > 20 ? (r->style->width < 110 ? r->style->width : 110)
-                                     : 100,
-      column = 0;
-  for (int i = 0; i < indent; i++) hsc_bytes_append_char(r->out, ' ');
+  int width;
+  if (!r->style)
+    width = 1 << 30;
+  else if (r->style->width > 20) {
+    if (r->style->width < 110)
+      width = r->style->width;
+    else
+      width = 110;
+  } else
+    width = 100;
+  int column = 0;
+  for (int i = 0; i < indent; i++)
+    hsc_bytes_append_char(r->out, ' ');
   column = indent;
   while (*text) {
     size_t length = strcspn(text, " \n");
     int word = hsc_text_width(text, length);
     if (column > indent && column + 1 + word > width) {
       hsc_bytes_append_char(r->out, '\n');
-      for (int i = 0; i < indent; i++) hsc_bytes_append_char(r->out, ' ');
+      for (int i = 0; i < indent; i++)
+        hsc_bytes_append_char(r->out, ' ');
       column = indent;
     } else if (column > indent) {
       hsc_bytes_append_char(r->out, ' ');
@@ -75,31 +89,40 @@ static void paragraph(report *r, const char *text, int indent) {
     text += length;
     if (*text == '\n') {
       hsc_bytes_append_text(r->out, r->style ? "\n" : "\n\n");
-      for (int i = 0; i < indent; i++) hsc_bytes_append_char(r->out, ' ');
+      for (int i = 0; i < indent; i++)
+        hsc_bytes_append_char(r->out, ' ');
       column = indent;
     }
-    if (*text) text++;
+    if (*text)
+      text++;
   }
   hsc_bytes_append_text(r->out, r->style ? "\n" : "\n\n");
 }
 
-// ---- parts ----------------------------------------------------------------------------------------------------------
+// ---- parts --------------------------------------------------------------------------------------
 
 static void write_machine(report *r) {
-  const json_t *environment = json_object_get(r->result, "environment"), *device = json_object_get(r->result, "device"),
-               *reasons = json_object_get(environment, "grade_reasons");
+  const json_t *environment = json_object_get(r->result, "environment");
+  const json_t *device = json_object_get(r->result, "device");
+  const json_t *reasons = json_object_get(environment, "grade_reasons");
   hsc_bytes text = {0};
-  hsc_bytes_printf(&text, "Device %s (%s, PJRT %s). %s, %lld cores. Machine grade %s: %s.", text_of(device, "device"),
-                   text_of(device, "platform"), text_of(device, "pjrt_version"), text_of(environment, "cpu"),
-                   (long long)json_integer_value(hsc_json_path(environment, "cores", "allowed", NULL)),
-                   text_of(environment, "grade"),
-                   json_array_size(reasons) ? json_string_value(json_array_get(reasons, 0)) : "");
+  hsc_bytes_printf(
+      &text, "Device %s (%s, PJRT %s). %s, %lld cores. Machine grade %s: %s.",
+      text_of(device, "device"), text_of(device, "platform"), text_of(device, "pjrt_version"),
+      text_of(environment, "cpu"),
+      (long long)json_integer_value(hsc_json_path(environment, "cores", "allowed", NULL)),
+      text_of(environment, "grade"),
+      json_array_size(reasons) ? json_string_value(json_array_get(reasons, 0)) : "");
   paragraph(r, hsc_bytes_text(&text), 0);
   hsc_bytes_deinit(&text);
 }
 
-static void phase_row(hsc_table *table, const char *name, const json_t *summary, const char *about) {
-  if (!json_is_object(summary)) return;
+static void phase_row(hsc_table *table,
+                      const char *name,
+                      const json_t *summary,
+                      const char *about) {
+  if (!json_is_object(summary))
+    return;
   hsc_table_row(table);
   hsc_table_text(table, name);
   hsc_table_double(table, at(summary, "median", NULL, NULL));
@@ -112,20 +135,25 @@ static void phase_row(hsc_table *table, const char *name, const json_t *summary,
 }
 
 static void write_device(report *r) {
-  static const char *const rows[][3] = {{"process_start", "process start", "worker process, until it answers"},
-                                        {"plugin_load", "plugin load", "dlopen, GetPjrtApi"},
-                                        {"plugin_initialize", "plugin initialise", "PJRT_Plugin_Initialize"},
-                                        {"client_create", "client create", "PJRT_Client_Create"}};
+  static const char *const rows[][3] = {
+      {"process_start", "process start", "worker process, until it answers"},
+      {"plugin_load", "plugin load", "dlopen, GetPjrtApi"},
+      {"plugin_initialize", "plugin initialise", "PJRT_Plugin_Initialize"},
+      {"client_create", "client create", "PJRT_Client_Create"}};
   hsc_table *table = new_table(r, "device");
-  if (!table) return;
+  if (!table)
+    return;
   const char *const columns[] = {"median", "low", "high", "min", "max"};
   hsc_table_column(table, "phase", "");
-  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i], "s");
+  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
+    hsc_table_column(table, columns[i], "s");
   hsc_table_column(table, "n", "");
   hsc_table_column(table, "what", "");
   for (size_t i = 0; i < HSC_COUNT_OF(rows); i++)
-    phase_row(table, rows[i][1], hsc_json_path(r->result, "device", "phases", rows[i][0], NULL), rows[i][2]);
-  phase_row(table, "synchronisation", json_object_get(r->result, "sync_baseline"), "with nothing to wait for");
+    phase_row(table, rows[i][1], hsc_json_path(r->result, "device", "phases", rows[i][0], NULL),
+              rows[i][2]);
+  phase_row(table, "synchronisation", json_object_get(r->result, "sync_baseline"),
+            "with nothing to wait for");
   hsc_table_note(table, "low and high: 95 %% bootstrap interval of the median");
   print_table(r, "Device and synchronisation", table);
 }
@@ -134,7 +162,8 @@ static bool any_has(const json_t *patterns, const char *phase) {
   const char *key;
   json_t *p;
   json_object_foreach ((json_t *)(uintptr_t)patterns, key, p) {
-    if (json_is_object(hsc_json_path(p, "phases", phase, NULL))) return true;
+    if (json_is_object(hsc_json_path(p, "phases", phase, NULL)))
+      return true;
   }
   return false;
 }
@@ -152,33 +181,58 @@ static void add_sparkline(hsc_table *table, const json_t *series, bool unicode) 
 
 // How many trials there were, who chose the runs in them, and which configuration needs most more.
 static void note_sampling(hsc_table *table, const json_t *patterns) {
-  const char *key, *worst = NULL;
+  const char *key;
+  const char *worst = NULL;
   json_t *p;
-  size_t narrow = 0, all = 0, pilots = 0, least = SIZE_MAX, most = 0, manifold = 0;
-  double more = 0, seen;
+  size_t narrow = 0;
+  size_t all = 0;
+  size_t pilots = 0;
+  size_t least = SIZE_MAX;
+  size_t most = 0;
+  size_t manifold = 0;
+  double more = 0;
+  double seen;
   json_object_foreach ((json_t *)(uintptr_t)patterns, key, p) {
     json_t *sampling = hsc_json_path(p, "run", "sampling", NULL);
-    if (!sampling) continue;
+    if (!sampling)
+      continue;
     size_t trials = (size_t)json_integer_value(hsc_json_path(sampling, "made", "trial", NULL));
     all++;
     pilots += json_is_object(json_object_get(sampling, "pilot"));
-    narrow += json_real_value(json_object_get(sampling, "half_width")) <= hsc_json_number(json_object_get(sampling, "wanted_half_width"));
+    narrow += json_real_value(json_object_get(sampling, "half_width")) <=
+              hsc_json_number(json_object_get(sampling, "wanted_half_width"));
     manifold += json_array_size(hsc_json_path(p, "run", "modes", NULL)) > 1;
     least = trials < least ? trials : least;
     most = trials > most ? trials : most;
-    if ((seen = at(sampling, "more_needed", NULL, NULL)) > more) more = seen, worst = key;
+    if ((seen = at(sampling, "more_needed", NULL, NULL)) > more) {
+      more = seen;
+      worst = key;
+    }
   }
-  if (!all) return;
+  if (!all)
+    return;
   char trials[64];
-  if (least == most) snprintf(trials, sizeof trials, "%zu trials", least);
-  else snprintf(trials, sizeof trials, "%zu to %zu trials", least, most);
-  hsc_table_note(table, "%s; a pilot chose the runs in them for %zu of %zu configurations; %zu intervals are as narrow as was wanted", trials, pilots, all, narrow);
+  if (least == most)
+    snprintf(trials, sizeof trials, "%zu trials", least);
+  else
+    snprintf(trials, sizeof trials, "%zu to %zu trials", least, most);
+  hsc_table_note(table,
+                 "%s; a pilot chose the runs in them for %zu of %zu configurations; %zu intervals "
+                 "are as narrow as was wanted",
+                 trials, pilots, all, narrow);
   if (worst) {
     char text[32];
-    hsc_format_quantity(more >= 100 ? round(more / pow(10, floor(log10(more)) - 1)) * pow(10, floor(log10(more)) - 1) : more, "count", false, text);
+    hsc_format_quantity(more >= 100 ? round(more / pow(10, floor(log10(more)) - 1)) *
+                                          pow(10, floor(log10(more)) - 1)
+                                    : more,
+                        "count", false, text);
     hsc_table_note(table, "%s is the furthest from it: about %s more runs needed", worst, text);
   }
-  if (manifold) hsc_table_note(table, "%zu configurations have several modes, so no single number tells their runs: \"modes\" in --format=json", manifold);
+  if (manifold)
+    hsc_table_note(table,
+                   "%zu configurations have several modes, so no single number tells their runs: "
+                   "\"modes\" in --format=json",
+                   manifold);
 }
 
 static void write_patterns(report *r) {
@@ -189,16 +243,19 @@ static void write_patterns(report *r) {
                                           {"first run", "first_execution"}};
   const json_t *patterns = json_object_get(r->result, "patterns");
   hsc_table *table = new_table(r, "patterns");
-  if (!table) return;
+  if (!table)
+    return;
   hsc_table_column(table, "configuration", "");
   for (size_t i = 0; i < HSC_COUNT_OF(phases); i++)
-    if (any_has(patterns, phases[i][1])) hsc_table_column(table, phases[i][0], "s");
+    if (any_has(patterns, phases[i][1]))
+      hsc_table_column(table, phases[i][0], "s");
   hsc_table_column(table, "run", "s");
   hsc_table_column(table, "within", "percent");
   hsc_table_column(table, "sync", "s");
   hsc_table_column(table, "back", "s");
   bool lines = r->style && r->style->width > 0;
-  if (lines) hsc_table_column(table, "trials, in order", "");
+  if (lines)
+    hsc_table_column(table, "trials, in order", "");
   const char *key;
   json_t *p;
   json_object_foreach ((json_t *)(uintptr_t)patterns, key, p) {
@@ -209,20 +266,24 @@ static void write_patterns(report *r) {
     else
       hsc_table_printf(table, "%s (%s)", key, text_of(p, "status"));
     for (size_t i = 0; i < HSC_COUNT_OF(phases); i++)
-      if (any_has(patterns, phases[i][1])) hsc_table_double(table, at(p, "phases", phases[i][1], "median"));
+      if (any_has(patterns, phases[i][1]))
+        hsc_table_double(table, at(p, "phases", phases[i][1], "median"));
     double median = at(p, "run", "median", NULL);
     hsc_table_double(table, median);
     hsc_table_double(table, 50 * (at(p, "run", "high", NULL) - at(p, "run", "low", NULL)) / median);
     hsc_table_double(table, at(p, "phases", "sync", "median"));
     hsc_table_double(table, at(p, "phases", "transfer_out", "median"));
-    if (lines) add_sparkline(table, json_object_get(p, "cached_run_times"), r->style->unicode);
+    if (lines)
+      add_sparkline(table, json_object_get(p, "cached_run_times"), r->style->unicode);
   }
   note_sampling(table, patterns);
-  hsc_table_note(table,
-                 "medians; compile, hits and first run: each in a new client; memory: a hit there; run: three "
-                 "applications with their");
   hsc_table_note(
-      table, "synchronisations; within: half of its 95 %% interval; sync: waiting in it; to device, back: transfers");
+      table,
+      "medians; compile, hits and first run: each in a new client; memory: a hit there; run: three "
+      "applications with their");
+  hsc_table_note(table,
+                 "synchronisations; within: half of its 95 %% interval; sync: waiting in it; to "
+                 "device, back: transfers");
   print_table(r, "Where the time goes", table);
 }
 
@@ -231,23 +292,31 @@ static void compared_cell(report *r, hsc_table *table, const char *graph, const 
   json_t *row;
   size_t i;
   json_array_foreach (json_object_get(r->result, "comparisons"), i, row) {
-    if (strcmp(text_of(row, "graph"), graph) != 0 || strcmp(text_of(row, "pattern"), pattern) != 0) continue;
+    if (strcmp(text_of(row, "graph"), graph) != 0 || strcmp(text_of(row, "pattern"), pattern) != 0)
+      continue;
     double more = at(row, "more_trials", NULL, NULL);
-    if (more > 0 && more < 1e6) hsc_table_printf(table, "%.2fx %s (%.0f more trials)", at(row, "ratio", "estimate", NULL), text_of(row, "verdict"), more);
-    else hsc_table_printf(table, "%.2fx %s", at(row, "ratio", "estimate", NULL), text_of(row, "verdict"));
+    if (more > 0 && more < 1e6)
+      hsc_table_printf(table, "%.2fx %s (%.0f more trials)", at(row, "ratio", "estimate", NULL),
+                       text_of(row, "verdict"), more);
+    else
+      hsc_table_printf(table, "%.2fx %s", at(row, "ratio", "estimate", NULL),
+                       text_of(row, "verdict"));
     return;
   }
   hsc_table_missing(table);
 }
 
 static void write_comparisons(report *r) {
-  if (json_array_size(json_object_get(r->result, "comparisons")) == 0) return;
+  if (json_array_size(json_object_get(r->result, "comparisons")) == 0)
+    return;
   hsc_table *table = new_table(r, "comparisons");
-  if (!table) return;
+  if (!table)
+    return;
   static const char *const patterns[] = {"dependent_for_loop", "vmap", "scan"};
   hsc_table_column(table, "graph", "");
   hsc_table_column(table, "natural_for_loop", "s");
-  for (size_t i = 0; i < HSC_COUNT_OF(patterns); i++) hsc_table_column(table, patterns[i], "");
+  for (size_t i = 0; i < HSC_COUNT_OF(patterns); i++)
+    hsc_table_column(table, patterns[i], "");
   const char *graph;
   json_t *facts;
   json_object_foreach (json_object_get(r->result, "graphs"), graph, facts) {
@@ -255,23 +324,31 @@ static void write_comparisons(report *r) {
     snprintf(key, sizeof key, "natural_for_loop_%s", graph);
     hsc_table_row(table);
     hsc_table_text(table, graph);
-    hsc_table_double(table, hsc_json_number(hsc_json_path(r->result, "patterns", key, "run", "median", NULL)));
-    for (size_t i = 0; i < HSC_COUNT_OF(patterns); i++) compared_cell(r, table, graph, patterns[i]);
+    hsc_table_double(
+        table, hsc_json_number(hsc_json_path(r->result, "patterns", key, "run", "median", NULL)));
+    for (size_t i = 0; i < HSC_COUNT_OF(patterns); i++)
+      compared_cell(r, table, graph, patterns[i]);
   }
-  hsc_table_note(
-      table,
-      "ratio of the medians of trials; faster, slower or same at a margin of 5 %%, by the 95 %% interval of the ratio, false discoveries held to 5 %%");
+  hsc_table_note(table,
+                 "ratio of the medians of trials; faster, slower or same at a margin of 5 %%, by "
+                 "the 95 %% interval of the ratio, false discoveries held to 5 %%");
   print_table(r, "The patterns against the natural loop", table);
 }
 
 static void write_derived(report *r) {
   hsc_table *table = new_table(r, "derived");
-  if (!table) return;
-  static const char *const columns[] = {"first-cached",   "in trial 1",   "compile", "trial 1-others",
-                                        "initialisation", "warm-up mean", "run"};
+  if (!table)
+    return;
+  static const char *const columns[] = {
+      "first-cached",   "in trial 1",   "compile", "trial 1-others",
+      "initialisation", "warm-up mean", "run"};
   hsc_table_column(table, "configuration", "");
-  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i], "s");
-  const char *key, *why_compile = NULL, *why_init = NULL, *why_key = NULL;
+  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
+    hsc_table_column(table, columns[i], "s");
+  const char *key;
+  const char *why_compile = NULL;
+  const char *why_init = NULL;
+  const char *why_key = NULL;
   json_t *row;
   json_object_foreach (json_object_get(r->result, "compilation_dominance"), key, row) {
     const json_t *theory = hsc_json_path(r->result, "theoretical_analysis", key, NULL);
@@ -284,19 +361,22 @@ static void write_derived(report *r) {
     hsc_table_double(table, at(theory, "measured", "device_initialization", "estimate"));
     hsc_table_double(table, at(theory, "true_execution_time", NULL, NULL));
     hsc_table_double(table, at(theory, "measured", "execution", "estimate"));
-    if (why_compile || !json_is_string(json_object_get(row, "why_they_differ"))) continue;
+    if (why_compile || !json_is_string(json_object_get(row, "why_they_differ")))
+      continue;
     why_key = key;
     why_compile = text_of(row, "why_they_differ");
     why_init = json_string_value(json_object_get(theory, "why_they_differ"));
   }
   hsc_table_note(table,
-                 "derived: first-cached (mean, and in trial 1) and trial 1-others, warm-up mean; measured beside them: "
+                 "derived: first-cached (mean, and in trial 1) and trial 1-others, warm-up mean; "
+                 "measured beside them: "
                  "compile, initialisation, run");
   print_table(r, "Derived figures beside measured ones", table);
   hsc_bytes text = {0};
   if (why_compile) {
     hsc_bytes_printf(&text, "Why they differ, on %s: %s.", why_key, why_compile);
-    if (why_init) hsc_bytes_printf(&text, "\n%s.", why_init);
+    if (why_init)
+      hsc_bytes_printf(&text, "\n%s.", why_init);
     paragraph(r, hsc_bytes_text(&text), 0);
   }
   hsc_bytes_deinit(&text);
@@ -304,17 +384,22 @@ static void write_derived(report *r) {
 
 static void write_model(report *r) {
   hsc_table *table = new_table(r, "model");
-  if (!table) return;
-  static const char *const columns[][2] = {
-      {"configuration", ""}, {"first use", "s"},     {"a (sync)", "s"},     {"low", "s"},
-      {"high", "s"},         {"b (execution)", "s"}, {"within", "percent"}, {"held out", "fraction"},
-      {"from nothing", "s"}, {"predicted", "s"},     {"half", ""}};
-  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i][0], columns[i][1]);
+  if (!table)
+    return;
+  static const char *const columns[][2] = {{"configuration", ""}, {"first use", "s"},
+                                           {"a (sync)", "s"},     {"low", "s"},
+                                           {"high", "s"},         {"b (execution)", "s"},
+                                           {"within", "percent"}, {"held out", "fraction"},
+                                           {"from nothing", "s"}, {"predicted", "s"},
+                                           {"half", ""}};
+  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
+    hsc_table_column(table, columns[i][0], columns[i][1]);
   const char *key;
   json_t *theory;
   json_object_foreach (json_object_get(r->result, "theoretical_analysis"), key, theory) {
     const json_t *model = json_object_get(theory, "model");
-    if (!json_object_get(model, "a_sync")) continue;
+    if (!json_object_get(model, "a_sync"))
+      continue;
     hsc_table_row(table);
     hsc_table_text(table, key);
     hsc_table_double(table, at(model, "first_use", "estimate", NULL));
@@ -323,47 +408,61 @@ static void write_model(report *r) {
     hsc_table_double(table, at(model, "a_sync", "high", NULL));
     double b = at(model, "b_execution", "estimate", NULL);
     hsc_table_double(table, b);
-    hsc_table_double(table, 50 * (at(model, "b_execution", "high", NULL) - at(model, "b_execution", "low", NULL)) / b);
+    hsc_table_double(
+        table,
+        50 * (at(model, "b_execution", "high", NULL) - at(model, "b_execution", "low", NULL)) / b);
     hsc_table_double(table, at(model, "held_out_worst_relative_error", NULL, NULL));
     hsc_table_double(table, at(model, "from_nothing", "measured", NULL));
     hsc_table_double(table, at(model, "from_nothing", "predicted", NULL));
     hsc_table_double(table, at(model, "runs_until_compile_under_half", "estimate", NULL));
   }
   hsc_table_note(table,
-                 "low, high: 95 %% interval of a; one that holds zero cannot tell a synchronisation from none; held "
+                 "low, high: 95 %% interval of a; one that holds zero cannot tell a "
+                 "synchronisation from none; held "
                  "out: worst error on held-out measurements");
   hsc_table_note(table,
-                 "from nothing: client, compile, transfer and executions in one go, against the sum; half: runs until "
+                 "from nothing: client, compile, transfer and executions in one go, against the "
+                 "sum; half: runs until "
                  "the compile is under half of the time");
-  hsc_table_note(table, "time(k executions, s syncs) = initialisation + compile + first use + a s + b k");
+  hsc_table_note(table,
+                 "time(k executions, s syncs) = initialisation + compile + first use + a s + b k");
   print_table(r, "The model of time", table);
 }
 
 static void write_second_compile(report *r) {
-  json_t *list = json_object_get(r->result, "second_compile"), *entry, *row;
-  if (!json_array_size(list)) return;
+  json_t *list = json_object_get(r->result, "second_compile");
+  json_t *entry;
+  json_t *row;
+  if (!json_array_size(list))
+    return;
   hsc_table *table = new_table(r, "second_compile");
-  if (!table) return;
-  static const char *const columns[][2] = {{"configuration", ""}, {"input", ""},  {"run 0", "s"},  {"run 1", "s"},
-                                           {"run 2", "s"},        {"run 3", "s"}, {"compiles", ""}};
-  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i][0], columns[i][1]);
+  if (!table)
+    return;
+  static const char *const columns[][2] = {{"configuration", ""}, {"input", ""},  {"run 0", "s"},
+                                           {"run 1", "s"},        {"run 2", "s"}, {"run 3", "s"},
+                                           {"compiles", ""}};
+  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
+    hsc_table_column(table, columns[i][0], columns[i][1]);
   size_t i, k;
   json_array_foreach (list, i, entry) {
     for (int c = 0; c < 2; c++) {
-      json_t *runs = json_object_get(entry, c ? "input_transferred_before" : "input_made_on_the_device");
+      json_t *runs =
+          json_object_get(entry, c ? "input_transferred_before" : "input_made_on_the_device");
       hsc_bytes compiles = {0};
       hsc_table_row(table);
       hsc_table_text(table, text_of(entry, "configuration"));
       hsc_table_text(table, c ? "transferred before" : "made on the device");
       json_array_foreach (runs, k, row) {
         hsc_table_double(table, at(row, "seconds", NULL, NULL));
-        hsc_bytes_printf(&compiles, "%s%d", k ? ", " : "", json_integer_value(json_object_get(row, "compiles")) > 0);
+        hsc_bytes_printf(&compiles, "%s%d", k ? ", " : "",
+                         json_integer_value(json_object_get(row, "compiles")) > 0);
       }
       hsc_table_text(table, hsc_bytes_text(&compiles));
       hsc_bytes_deinit(&compiles);
     }
   }
-  hsc_table_note(table, "medians of %d repeats, each in a new client; compiles: in run 0, 1, 2, 3", 3);
+  hsc_table_note(table, "medians of %d repeats, each in a new client; compiles: in run 0, 1, 2, 3",
+                 3);
   print_table(r, "The run that was to be cached", table);
 }
 
@@ -375,14 +474,24 @@ static bool is_expected_first(const json_t *row) {
 static void write_slow(report *r) {
   enum { SHOWN = 12 };
   hsc_table *table = new_table(r, "slow_runs");
-  if (!table) return;
-  static const char *const columns[][2] = {{"configuration", ""},    {"run", ""},  {"trial", ""}, {"took", "s"},
-                                           {"more than usual", "s"}, {"cause", ""}};
-  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++) hsc_table_column(table, columns[i][0], columns[i][1]);
+  if (!table)
+    return;
+  static const char *const columns[][2] = {
+      {"configuration", ""},    {"run", ""},  {"trial", ""}, {"took", "s"},
+      {"more than usual", "s"}, {"cause", ""}};
+  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
+    hsc_table_column(table, columns[i][0], columns[i][1]);
   const char *key;
   json_t *p, *row;
-  size_t i, shown = 0, left_out = 0, firsts = 0, first_shown = 0;
-  long long series_outliers = 0, with_switch = 0, with_faults = 0, all_runs = 0;
+  size_t i;
+  size_t shown = 0;
+  size_t left_out = 0;
+  size_t firsts = 0;
+  size_t first_shown = 0;
+  long long series_outliers = 0;
+  long long with_switch = 0;
+  long long with_faults = 0;
+  long long all_runs = 0;
   json_object_foreach (json_object_get(r->result, "patterns"), key, p) {
     const json_t *outliers = hsc_json_path(p, "run", "outliers", NULL);
     series_outliers += json_integer_value(json_object_get(outliers, "count"));
@@ -408,19 +517,26 @@ static void write_slow(report *r) {
     }
   }
   if (firsts > first_shown)
-    hsc_table_note(table, "%zu more first runs of warm-ups and trials compiled likewise; all are in the result file",
-                   firsts - first_shown);
-  if (left_out) hsc_table_note(table, "%zu more slow runs are in the result file", left_out);
+    hsc_table_note(
+        table,
+        "%zu more first runs of warm-ups and trials compiled likewise; all are in the result file",
+        firsts - first_shown);
+  if (left_out)
+    hsc_table_note(table, "%zu more slow runs are in the result file", left_out);
   hsc_table_note(table,
-                 "of %lld repeated runs %lld are outliers (none is dropped): %lld with a context switch, %lld with "
+                 "of %lld repeated runs %lld are outliers (none is dropped): %lld with a context "
+                 "switch, %lld with "
                  "page faults, %lld without a recorded cause",
-                 all_runs, series_outliers, with_switch, with_faults, series_outliers - with_switch - with_faults);
+                 all_runs, series_outliers, with_switch, with_faults,
+                 series_outliers - with_switch - with_faults);
   print_table(r, "Slow runs and their causes", table);
 }
 
 static void write_questions(report *r) {
-  json_t *questions = json_object_get(r->result, "questions"), *q;
-  if (!json_array_size(questions)) return;
+  json_t *questions = json_object_get(r->result, "questions");
+  json_t *q;
+  if (!json_array_size(questions))
+    return;
   heading(r, "Answers");
   size_t i;
   json_array_foreach (questions, i, q) {
@@ -433,12 +549,14 @@ static void write_questions(report *r) {
 }
 
 static void write_failures(report *r) {
-  json_t *failures = json_object_get(r->result, "failures"), *deaths = json_object_get(r->result, "worker_deaths"),
-         *row;
+  json_t *failures = json_object_get(r->result, "failures");
+  json_t *deaths = json_object_get(r->result, "worker_deaths");
+  json_t *row;
   size_t i;
   if (json_array_size(failures)) {
     hsc_table *table = new_table(r, "failures");
-    if (!table) return;
+    if (!table)
+      return;
     hsc_table_column(table, "task", "");
     hsc_table_column(table, "outcome", "");
     hsc_table_column(table, "message", "");
@@ -455,15 +573,17 @@ static void write_failures(report *r) {
       last_hint = text_of(row, "hint");
     }
     if (json_array_size(deaths))
-      hsc_table_note(table, "%zu worker%s died and %s replaced; everything else was measured", json_array_size(deaths),
-                     json_array_size(deaths) == 1 ? "" : "s", json_array_size(deaths) == 1 ? "was" : "were");
+      hsc_table_note(table, "%zu worker%s died and %s replaced; everything else was measured",
+                     json_array_size(deaths), json_array_size(deaths) == 1 ? "" : "s",
+                     json_array_size(deaths) == 1 ? "was" : "were");
     print_table(r, "What could not be measured", table);
   }
 }
 
 static hsc_status *write_all(const json_t *result, const hsc_text_style *style, hsc_bytes *out) {
   report r = {.result = result, .style = style, .out = out};
-  if (!style) hsc_bytes_append_text(out, "# Where the time goes\n\n");
+  if (!style)
+    hsc_bytes_append_text(out, "# Where the time goes\n\n");
   if (strcmp(text_of(result, "status"), "interrupted") == 0)
     paragraph(&r, "Interrupted: what follows is what was measured until then.", 0);
   write_machine(&r);
@@ -476,7 +596,8 @@ static hsc_status *write_all(const json_t *result, const hsc_text_style *style, 
   write_slow(&r);
   write_failures(&r);
   write_questions(&r);
-  if (r.status) return r.status;
+  if (r.status)
+    return r.status;
   return hsc_bytes_status(out);
 }
 
@@ -484,4 +605,6 @@ hsc_status *hsc_patterns_text(const json_t *result, const hsc_text_style *style,
   return write_all(result, style, out);
 }
 
-hsc_status *hsc_patterns_markdown(const json_t *result, hsc_bytes *out) { return write_all(result, NULL, out); }
+hsc_status *hsc_patterns_markdown(const json_t *result, hsc_bytes *out) {
+  return write_all(result, NULL, out);
+}

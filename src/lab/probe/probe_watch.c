@@ -21,11 +21,17 @@ struct hsc__probe_watch {
 static void sample(hsc__probe_watch *watch) {
   hsc_process_usage usage;
   hsc_process_usage_get(watch->pid, &usage);
-  if (usage.processes > watch->most_processes) watch->most_processes = usage.processes;
-  if (usage.resident_bytes > watch->peak_bytes) watch->peak_bytes = usage.resident_bytes;
-  if (usage.cpu_seconds > watch->cpu_seconds) watch->cpu_seconds = usage.cpu_seconds;
+  if (usage.processes > watch->most_processes)
+    watch->most_processes = usage.processes;
+  if (usage.resident_bytes > watch->peak_bytes)
+    watch->peak_bytes = usage.resident_bytes;
+  if (usage.cpu_seconds > watch->cpu_seconds)
+    watch->cpu_seconds = usage.cpu_seconds;
   if (watch->count == SAMPLES_MAX) {  // half as dense from now on
-    for (int i = 0; i < SAMPLES_MAX / 2; i++) watch->time_ns[i] = watch->time_ns[2 * i], watch->bytes[i] = watch->bytes[2 * i];
+    for (int i = 0; i < SAMPLES_MAX / 2; i++) {
+      watch->time_ns[i] = watch->time_ns[2 * i];
+      watch->bytes[i] = watch->bytes[2 * i];
+    }
     watch->count = SAMPLES_MAX / 2;
     watch->step_ns *= 2;
   }
@@ -44,7 +50,8 @@ static void *watch_thread(void *user) {
 
 hsc_status *hsc__probe_watch_start(int pid, hsc__probe_watch **out_watch) {
   hsc__probe_watch *watch = hsc_alloc(sizeof *watch);
-  if (!watch) return hsc_status_out_of_memory();
+  if (!watch)
+    return hsc_status_out_of_memory();
   watch->pid = pid;
   watch->begin_ns = hsc_now_ns();
   watch->step_ns = STEP_NS;
@@ -62,8 +69,12 @@ json_t *hsc__probe_watch_stop(hsc__probe_watch *watch) {
   sample(watch);  // a stage may be shorter than a step
   json_t *curve = json_array();
   int step = watch->count > 64 ? watch->count / 64 : 1;
-  for (int i = 0; i < watch->count; i += step) json_array_append_new(curve, json_pack("[f, I]", (double)watch->time_ns[i] / 1e9, (json_int_t)watch->bytes[i]));
-  json_t *result = json_pack("{s:I, s:f, s:i, s:o}", "peak_bytes", (json_int_t)watch->peak_bytes, "cpu_seconds", watch->cpu_seconds, "processes", watch->most_processes, "curve", curve);
+  for (int i = 0; i < watch->count; i += step)
+    json_array_append_new(
+        curve, json_pack("[f, I]", (double)watch->time_ns[i] / 1e9, (json_int_t)watch->bytes[i]));
+  json_t *result =
+      json_pack("{s:I, s:f, s:i, s:o}", "peak_bytes", (json_int_t)watch->peak_bytes, "cpu_seconds",
+                watch->cpu_seconds, "processes", watch->most_processes, "curve", curve);
   hsc_free(watch);
   return result;
 }

@@ -26,7 +26,8 @@ void hsc_json_tree(hsc_json *json, const json_t *value) {
       size_t i;
       json_t *item;
       hsc_json_begin_array(json);
-      json_array_foreach (value, i, item) hsc_json_tree(json, item);
+      json_array_foreach (value, i, item)
+        hsc_json_tree(json, item);
       hsc_json_end_array(json);
       break;
     }
@@ -53,26 +54,33 @@ void hsc_json_tree(hsc_json *json, const json_t *value) {
 json_t *hsc_json_path(const json_t *tree, const char *key, ...) {
   va_list keys;
   va_start(keys, key);
-  for (; tree && key; key = va_arg(keys, const char *)) tree = json_object_get(tree, key);
+  for (; tree && key; key = va_arg(keys, const char *))
+    tree = json_object_get(tree, key);
   va_end(keys);
   return (json_t *)(uintptr_t)tree;
 }
 
-double hsc_json_number(const json_t *value) { return json_is_number(value) ? json_number_value(value) : NAN; }
+double hsc_json_number(const json_t *value) {
+  return json_is_number(value) ? json_number_value(value) : NAN;
+}
 
 double *hsc_json_doubles(const json_t *array, size_t *out_count) {
   *out_count = json_array_size(array);
-  if (*out_count == 0) return NULL;
+  if (*out_count == 0)
+    return NULL;
   double *values = hsc_alloc(*out_count * sizeof(double));
   if (!values) {
     *out_count = 0;
     return NULL;
   }
-  for (size_t i = 0; i < *out_count; i++) values[i] = hsc_json_number(json_array_get(array, i));
+  for (size_t i = 0; i < *out_count; i++)
+    values[i] = hsc_json_number(json_array_get(array, i));
   return values;
 }
 
-json_t *hsc_json_real(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+json_t *hsc_json_real(double value) {
+  return isfinite(value) ? json_real(value) : json_null();
+}
 
 hsc_status *hsc_json_tree_save(const char *path, const json_t *value) {
   hsc_bytes text = {0};
@@ -81,7 +89,8 @@ hsc_status *hsc_json_tree_save(const char *path, const json_t *value) {
   hsc_json_tree(&json, value);
   hsc_bytes_append_char(&text, '\n');
   hsc_status *status = hsc_bytes_status(&text);
-  if (!status) status = hsc_file_write_atomic(path, text.data, text.size);
+  if (!status)
+    status = hsc_file_write_atomic(path, text.data, text.size);
   hsc_bytes_deinit(&text);
   return status;
 }

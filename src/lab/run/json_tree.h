@@ -1,5 +1,5 @@
-// json_tree.h - jansson values written with our JSON writer: shortest numbers that read back the same, stable order,
-// indentation.
+// json_tree.h - jansson values written with our JSON writer: shortest numbers that read back the
+// same, stable order, indentation.
 #pragma once
 
 #include <jansson.h>
@@ -13,7 +13,7 @@ HSC_MUST_USE hsc_status *hsc_json_tree_save(const char *path, const json_t *valu
 // {"a": {"b": ...}}: hsc_json_path(tree, "a", "b", NULL). NULL when a step is not there. Borrowed.
 json_t *hsc_json_path(const json_t *tree, const char *key, ...) __attribute__((sentinel));
 double hsc_json_number(const json_t *value);  // NaN for what is no number
-// An array of numbers as doubles, heap; *out_count 0 and NULL for what is none or empty. Elements that are no numbers
-// become NaN.
+// An array of numbers as doubles, heap; *out_count 0 and NULL for what is none or empty. Elements
+// that are no numbers become NaN.
 double *hsc_json_doubles(const json_t *array, size_t *out_count);
 json_t *hsc_json_real(double value);  // null for NaN and infinities

@@ -9,15 +9,18 @@
 
 // "f32[32,64]" with the bytes of a file.
 static hsc_status *read_output(json_t *output, hsc_arena *arena, hsc_literal **out_literal) {
-  const char *text = json_string_value(json_object_get(output, "shape")),
-             *path = json_string_value(json_object_get(output, "file"));
-  if (!text || !path) return HSC_ERR(INTERNAL, "an output without shape or file");
+  const char *text = json_string_value(json_object_get(output, "shape"));
+  const char *path = json_string_value(json_object_get(output, "file"));
+  if (!text || !path)
+    return HSC_ERR(INTERNAL, "an output without shape or file");
   size_t name = strcspn(text, "[");
   hsc_type type;
   int64_t dims[HSC_MAX_RANK];
   int rank = 0;
-  if (!hsc_type_parse((hsc_view){text, name}, &type)) return HSC_ERR(INTERNAL, "an output of unknown type: %s", text);
-  for (const char *at = text + name + (text[name] == '['); *at && *at != ']' && rank < HSC_MAX_RANK;) {
+  if (!hsc_type_parse((hsc_view){text, name}, &type))
+    return HSC_ERR(INTERNAL, "an output of unknown type: %s", text);
+  for (const char *at = text + name + (text[name] == '[');
+       *at && *at != ']' && rank < HSC_MAX_RANK;) {
     char *end;
     dims[rank++] = strtoll(at, &end, 10);
     at = *end == ',' ? end + 1 : end;
@@ -28,7 +31,8 @@ static hsc_status *read_output(json_t *output, hsc_arena *arena, hsc_literal **o
   hsc_status *status = hsc_file_read(path, &data);
   if (!status && data.size != (size_t)hsc_shape_bytes(&shape))
     status = HSC_ERR(INTERNAL, "%s has %zu bytes, not those of %s", path, data.size, text);
-  if (!status && data.size) memcpy((*out_literal)->data, data.data, data.size);
+  if (!status && data.size)
+    memcpy((*out_literal)->data, data.data, data.size);
   hsc_bytes_deinit(&data);
   return status;
 }
@@ -38,7 +42,8 @@ double hsc_outputs_tolerance(const hsc_literal *literal, double *out_scale) {
   int64_t n = hsc_shape_elements(&literal->shape);
   for (int64_t i = 0; i < n; i++) {
     double value = fabs(hsc_literal_get_double(literal, i));
-    if (isfinite(value) && value > *out_scale) *out_scale = value;
+    if (isfinite(value) && value > *out_scale)
+      *out_scale = value;
   }
   switch (literal->shape.type) {
     case HSC_TYPE_F64:
@@ -56,28 +61,36 @@ double hsc_outputs_tolerance(const hsc_literal *literal, double *out_scale) {
   }
 }
 
-hsc_status *hsc_compare_outputs(json_t *left, json_t *right, const char *left_name, const char *right_name, json_t *out_rows) {
-  json_t *a = left, *b = right;
+hsc_status *hsc_compare_outputs(
+    json_t *left, json_t *right, const char *left_name, const char *right_name, json_t *out_rows) {
+  json_t *a = left;
+  json_t *b = right;
   size_t count = json_array_size(a) < json_array_size(b) ? json_array_size(a) : json_array_size(b);
   for (size_t i = 0; i < count; i++) {
     hsc_arena *arena = NULL;
-    hsc_literal *x = NULL, *y = NULL;
+    hsc_literal *x = NULL;
+    hsc_literal *y = NULL;
     hsc_difference d = {0};
     HSC_TRY(hsc_arena_create(&arena));
     hsc_status *status = read_output(json_array_get(a, i), arena, &x);
-    if (!status) status = read_output(json_array_get(b, i), arena, &y);
-    if (!status) status = hsc_literal_compare(x, y, &d);
+    if (!status)
+      status = read_output(json_array_get(b, i), arena, &y);
+    if (!status)
+      status = hsc_literal_compare(x, y, &d);
     if (!status) {
-      double scale, tolerance = hsc_outputs_tolerance(x, &scale);
-      bool equal = d.max_ulp == 0 && d.nan_mismatches == 0 && d.max_abs == 0,
-           close = d.nan_mismatches == 0 && d.max_abs <= tolerance * scale;
+      double scale;
+      double tolerance = hsc_outputs_tolerance(x, &scale);
+      bool equal = d.max_ulp == 0 && d.nan_mismatches == 0 && d.max_abs == 0;
+      bool close = d.nan_mismatches == 0 && d.max_abs <= tolerance * scale;
       json_array_append_new(
           out_rows,
-          json_pack("{s:s, s:s, s:I, s:O, s:o, s:o, s:I, s:I, s:f, s:f, s:s}", "device", right_name, "against",
-                    left_name, "output", (json_int_t)i, "shape", json_object_get(json_array_get(a, i), "shape"),
-                    "max_abs", hsc_json_real(d.max_abs), "max_rel", hsc_json_real(d.max_rel), "max_ulp",
+          json_pack("{s:s, s:s, s:I, s:O, s:o, s:o, s:I, s:I, s:f, s:f, s:s}", "device", right_name,
+                    "against", left_name, "output", (json_int_t)i, "shape",
+                    json_object_get(json_array_get(a, i), "shape"), "max_abs",
+                    hsc_json_real(d.max_abs), "max_rel", hsc_json_real(d.max_rel), "max_ulp",
                     (json_int_t)(d.max_ulp > INT64_MAX ? INT64_MAX : d.max_ulp), "nan_mismatches",
-                    (json_int_t)d.nan_mismatches, "largest_value", scale, "tolerance", tolerance, "verdict",
+                    (json_int_t)d.nan_mismatches, "largest_value", scale, "tolerance", tolerance,
+                    "verdict",
                     equal   ? "equal"
                     : close ? "close"
                             : "different"));

@@ -1,13 +1,16 @@
-// outputs.h - the outputs of two runs against each other: bit by bit, then by how many steps of the type (ULP) they differ.
+// outputs.h - the outputs of two runs against each other: bit by bit, then by how many steps of the
+// type (ULP) they differ.
 #pragma once
 
 #include <jansson.h>
 
 #include "hlo/ir/hlo.h"
 
-// How far apart two results may lie and still be the same computation in another order: a multiple of the type's precision, of the largest value
-// (*out_scale, finite values only).
+// How far apart two results may lie and still be the same computation in another order: a multiple
+// of the type's precision, of the largest value (*out_scale, finite values only).
 double hsc_outputs_tolerance(const hsc_literal *literal, double *out_scale);
-// left and right: "outputs" of a run job whose files are there. Appends one object an output: "device" (right_name), "against" (left_name), "output",
-// "shape", "max_abs", "max_rel", "max_ulp", "nan_mismatches", "largest_value", "tolerance", "verdict" ("equal", "close", "different").
-HSC_MUST_USE hsc_status *hsc_compare_outputs(json_t *left, json_t *right, const char *left_name, const char *right_name, json_t *out_rows);
+// left and right: "outputs" of a run job whose files are there. Appends one object an output:
+// "device" (right_name), "against" (left_name), "output", "shape", "max_abs", "max_rel", "max_ulp",
+// "nan_mismatches", "largest_value", "tolerance", "verdict" ("equal", "close", "different").
+HSC_MUST_USE hsc_status *hsc_compare_outputs(
+    json_t *left, json_t *right, const char *left_name, const char *right_name, json_t *out_rows);

@@ -6,60 +6,81 @@
 
 #include "stats/stats.h"
 
-static const double margin = 0.05;   // a change below this is none
+static const double margin = 0.05;  // a change below this is none
 
 typedef struct side {
   hsc_profile_sample *samples;
   size_t count, steps;
-  int32_t *match;              // [count] index on the other side, -1 = none yet
+  int32_t *match;  // [count] index on the other side, -1 = none yet
 } side;
 
 typedef struct row {
-  int32_t before, after;       // -1 = not there
+  int32_t before, after;  // -1 = not there
   const char *how;
-  double change;               // ns a step (or in all)
+  double change;  // ns a step (or in all)
 } row;
 
-static bool same_view(hsc_view a, hsc_view b) { return hsc_view_equals(a, b); }
+static bool same_view(hsc_view a, hsc_view b) {
+  return hsc_view_equals(a, b);
+}
 
 // "scope/name:" and "scope/name" are one name: some writers put the type behind a colon.
 static hsc_view plain(hsc_view name) {
-  while (name.size && name.data[name.size - 1] == ':') name.size--;
+  while (name.size && name.data[name.size - 1] == ':')
+    name.size--;
   return name;
 }
 
 static bool by_name(const hsc_profile_sample *a, const hsc_profile_sample *b) {
-  if (!same_view(a->op->name, b->op->name) || strcmp(a->program, b->program)) return false;
-  if (a->op->category.size && b->op->category.size && !same_view(a->op->category, b->op->category)) return false;
-  hsc_view x = plain(a->op->op_name), y = plain(b->op->op_name);
+  if (!same_view(a->op->name, b->op->name) || strcmp(a->program, b->program))
+    return false;
+  if (a->op->category.size && b->op->category.size && !same_view(a->op->category, b->op->category))
+    return false;
+  hsc_view x = plain(a->op->op_name);
+  hsc_view y = plain(b->op->op_name);
   return !x.size || !y.size || same_view(x, y);
 }
 
 static bool by_metadata(const hsc_profile_sample *a, const hsc_profile_sample *b) {
-  hsc_view x = plain(a->op->op_name), y = plain(b->op->op_name);
+  hsc_view x = plain(a->op->op_name);
+  hsc_view y = plain(b->op->op_name);
   return x.size && same_view(x, y) && same_view(a->op->category, b->op->category);
 }
 
 static bool by_structure(const hsc_profile_sample *a, const hsc_profile_sample *b) {
-  if (!a->op->instr || !b->op->instr || a->op->instr->op != b->op->instr->op || !hsc_shape_equal(&a->op->instr->shape, &b->op->instr->shape)) return false;
-  hsc_hash128 x = hsc_instr_fingerprint(a->op->instr), y = hsc_instr_fingerprint(b->op->instr);
+  if (!a->op->instr || !b->op->instr || a->op->instr->op != b->op->instr->op ||
+      !hsc_shape_equal(&a->op->instr->shape, &b->op->instr->shape))
+    return false;
+  hsc_hash128 x = hsc_instr_fingerprint(a->op->instr);
+  hsc_hash128 y = hsc_instr_fingerprint(b->op->instr);
   return x.low == y.low && x.high == y.high;
 }
 
 typedef bool (*rule)(const hsc_profile_sample *a, const hsc_profile_sample *b);
 
-// Pairs what a rule joins. Where several fit, they are paired in their order when the numbers agree on both sides, else left.
+// Pairs what a rule joins. Where several fit, they are paired in their order when the numbers agree
+// on both sides, else left.
 static void pair(side *a, side *b, rule fits, const char *how, row *rows, size_t *row_count) {
   for (size_t i = 0; i < a->count; i++) {
-    if (a->match[i] >= 0) continue;
-    size_t here = 0, there = 0, rank = 0;
+    if (a->match[i] >= 0)
+      continue;
+    size_t here = 0;
+    size_t there = 0;
+    size_t rank = 0;
     for (size_t k = 0; k < a->count; k++)
-      if (a->match[k] < 0 && fits(&a->samples[i], &a->samples[k])) rank += k < i, here++;
-    for (size_t k = 0; k < b->count; k++) there += b->match[k] < 0 && fits(&a->samples[i], &b->samples[k]);
-    if (!there || here != there) continue;
+      if (a->match[k] < 0 && fits(&a->samples[i], &a->samples[k])) {
+        rank += k < i;
+        here++;
+      }
+    for (size_t k = 0; k < b->count; k++)
+      there += b->match[k] < 0 && fits(&a->samples[i], &b->samples[k]);
+    if (!there || here != there)
+      continue;
     for (size_t k = 0; k < b->count; k++) {
-      if (b->match[k] >= 0 || !fits(&a->samples[i], &b->samples[k])) continue;
-      if (rank--) continue;
+      if (b->match[k] >= 0 || !fits(&a->samples[i], &b->samples[k]))
+        continue;
+      if (rank--)
+        continue;
       a->match[i] = (int32_t)k;
       b->match[k] = (int32_t)i;
       rows[(*row_count)++] = (row){(int32_t)i, (int32_t)k, how, 0};
@@ -69,68 +90,94 @@ static void pair(side *a, side *b, rule fits, const char *how, row *rows, size_t
 }
 
 static double per_step(const side *s, int32_t index) {
-  if (index < 0) return 0;
-  if (!s->steps) return (double)s->samples[index].self_ps / 1000;
+  if (index < 0)
+    return 0;
+  if (!s->steps)
+    return (double)s->samples[index].self_ps / 1000;
   return hsc_stats_median(s->samples[index].step_ns, s->steps);
 }
 
 static int by_change(const void *a, const void *b) {
-  double x = fabs(((const row *)a)->change), y = fabs(((const row *)b)->change);
-  if (x != y) return x > y ? -1 : 1;
-  const row *r = a, *s = b;
+  double x = fabs(((const row *)a)->change);
+  double y = fabs(((const row *)b)->change);
+  if (x != y)
+    return x > y ? -1 : 1;
+  const row *r = a;
+  const row *s = b;
   return r->before != s->before ? r->before - s->before : r->after - s->after;
 }
 
 static hsc_status *read_side(hsc_profile *profile, hsc_arena *arena, side *out) {
   HSC_TRY(hsc_profile_step_samples(profile, arena, &out->samples, &out->count, &out->steps));
   out->match = HSC_NEW_ARRAY(arena, int32_t, out->count + 1);
-  if (!out->match) return hsc_status_out_of_memory();
+  if (!out->match)
+    return hsc_status_out_of_memory();
   memset(out->match, 0xff, (out->count + 1) * sizeof *out->match);
   return NULL;
 }
 
-static hsc_status *put_numbers(hsc_table *table, const double *x, size_t nx, const double *y, size_t ny, double before, double after) {
+static hsc_status *put_numbers(hsc_table *table,
+                               const double *x,
+                               size_t nx,
+                               const double *y,
+                               size_t ny,
+                               double before,
+                               double after) {
   hsc_table_double(table, before);
   hsc_table_double(table, after);
   hsc_table_double(table, after - before);
   bool compared = nx >= 2 && ny >= 2 && before > 0 && after > 0;
   hsc_comparison c = {.ratio = {before > 0 ? after / before : NAN, NAN, NAN}};
-  if (compared) HSC_TRY(hsc_stats_compare(y, ny, x, nx, margin, &(hsc_interval_options){.seed = 1}, &c));
+  if (compared)
+    HSC_TRY(hsc_stats_compare(y, ny, x, nx, margin, &(hsc_interval_options){.seed = 1}, &c));
   hsc_table_double(table, c.ratio.estimate);
   hsc_table_double(table, compared ? c.ratio.low : NAN);
   hsc_table_double(table, compared ? c.ratio.high : NAN);
-  hsc_table_text(table, compared ? hsc_verdict_text(c.verdict) : before > 0 ? after > 0 ? NULL : "gone" : "new");
+  hsc_table_text(table, compared     ? hsc_verdict_text(c.verdict)
+                        : before > 0 ? after > 0 ? NULL : "gone"
+                                     : "new");
   return NULL;
 }
 
 static void put_name(hsc_table *table, const hsc_profile_sample *sample) {
-  if (sample) hsc_table_printf(table, "%.*s", (int)sample->op->name.size, sample->op->name.data);
-  else hsc_table_missing(table);
+  if (sample)
+    hsc_table_printf(table, "%.*s", (int)sample->op->name.size, sample->op->name.data);
+  else
+    hsc_table_missing(table);
 }
 
 static hsc_status *put_total(hsc_table *table, hsc_arena *arena, const side *a, const side *b) {
   const side *sides[2] = {a, b};
-  double *sums[2], in_all[2] = {0, 0};
+  double *sums[2];
+  double in_all[2] = {0, 0};
   for (int s = 0; s < 2; s++) {
     sums[s] = HSC_NEW_ARRAY(arena, double, sides[s]->steps + 1);
-    if (!sums[s]) return hsc_status_out_of_memory();
+    if (!sums[s])
+      return hsc_status_out_of_memory();
     for (size_t i = 0; i < sides[s]->count; i++) {
-      for (size_t k = 0; k < sides[s]->steps; k++) sums[s][k] += sides[s]->samples[i].step_ns[k];
+      for (size_t k = 0; k < sides[s]->steps; k++)
+        sums[s][k] += sides[s]->samples[i].step_ns[k];
       in_all[s] += (double)sides[s]->samples[i].self_ps / 1000;
     }
-    if (sides[s]->steps) in_all[s] = hsc_stats_median(sums[s], sides[s]->steps);
+    if (sides[s]->steps)
+      in_all[s] = hsc_stats_median(sums[s], sides[s]->steps);
   }
   hsc_table_row(table);
   hsc_table_text(table, "all operators");
-  for (int i = 0; i < 3; i++) hsc_table_missing(table);
+  for (int i = 0; i < 3; i++)
+    hsc_table_missing(table);
   return put_numbers(table, sums[0], a->steps, sums[1], b->steps, in_all[0], in_all[1]);
 }
 
-hsc_status *hsc_profile_diff(hsc_profile *before, hsc_profile *after, int64_t limit, hsc_table **out_table) {
+hsc_status *hsc_profile_diff(hsc_profile *before,
+                             hsc_profile *after,
+                             int64_t limit,
+                             hsc_table **out_table) {
   hsc_arena *arena = NULL;
   hsc_table *table = NULL;
   hsc_status *status = NULL;
-  side a = {0}, b = {0};
+  side a = {0};
+  side b = {0};
   size_t count = 0;
   *out_table = NULL;
   HSC_TRY(hsc_arena_create(&arena));
@@ -143,11 +190,15 @@ hsc_status *hsc_profile_diff(hsc_profile *before, hsc_profile *after, int64_t li
   pair(&a, &b, by_metadata, "metadata", rows, &count);
   pair(&a, &b, by_structure, "structure", rows, &count);
   for (size_t i = 0; i < a.count; i++)
-    if (a.match[i] < 0) rows[count++] = (row){(int32_t)i, -1, NULL, 0};
+    if (a.match[i] < 0)
+      rows[count++] = (row){(int32_t)i, -1, NULL, 0};
   for (size_t i = 0; i < b.count; i++)
-    if (b.match[i] < 0) rows[count++] = (row){-1, (int32_t)i, NULL, 0};
-  for (size_t i = 0; i < count; i++) rows[i].change = per_step(&b, rows[i].after) - per_step(&a, rows[i].before);
-  if (count) qsort(rows, count, sizeof *rows, by_change);
+    if (b.match[i] < 0)
+      rows[count++] = (row){-1, (int32_t)i, NULL, 0};
+  for (size_t i = 0; i < count; i++)
+    rows[i].change = per_step(&b, rows[i].after) - per_step(&a, rows[i].before);
+  if (count)
+    qsort(rows, count, sizeof *rows, by_change);
   hsc_table_column(table, "operator", "");
   hsc_table_column(table, "in_b", "");
   hsc_table_column(table, "matched_by", "");
@@ -161,22 +212,41 @@ hsc_status *hsc_profile_diff(hsc_profile *before, hsc_profile *after, int64_t li
   hsc_table_column(table, "verdict", "");
   HSC_GOTO(put_total(table, arena, &a, &b));
   for (size_t i = 0; i < count && (!limit || (int64_t)i < limit); i++) {
-    const hsc_profile_sample *x = rows[i].before >= 0 ? &a.samples[rows[i].before] : NULL, *y = rows[i].after >= 0 ? &b.samples[rows[i].after] : NULL;
-    hsc_view framework = x && x->op->op_name.size ? x->op->op_name : y ? y->op->op_name : (hsc_view){0};
+    const hsc_profile_sample *x = rows[i].before >= 0 ? &a.samples[rows[i].before] : NULL;
+    const hsc_profile_sample *y = rows[i].after >= 0 ? &b.samples[rows[i].after] : NULL;
+    hsc_view framework;
+    if (x && x->op->op_name.size)
+      framework = x->op->op_name;
+    else if (y)
+      framework = y->op->op_name;
+    else
+      framework = (hsc_view){0};
     hsc_table_row(table);
     put_name(table, x ? x : y);
-    if (x && y && !same_view(x->op->name, y->op->name)) put_name(table, y);
-    else hsc_table_missing(table);
+    if (x && y && !same_view(x->op->name, y->op->name))
+      put_name(table, y);
+    else
+      hsc_table_missing(table);
     hsc_table_text(table, rows[i].how ? rows[i].how : x ? "only in A" : "only in B");
-    if (framework.size) hsc_table_printf(table, "%.*s", (int)framework.size, framework.data);
-    else hsc_table_missing(table);
-    HSC_GOTO(put_numbers(table, x ? x->step_ns : NULL, x ? a.steps : 0, y ? y->step_ns : NULL, y ? b.steps : 0, per_step(&a, rows[i].before), per_step(&b, rows[i].after)));
+    if (framework.size)
+      hsc_table_printf(table, "%.*s", (int)framework.size, framework.data);
+    else
+      hsc_table_missing(table);
+    HSC_GOTO(put_numbers(table, x ? x->step_ns : NULL, x ? a.steps : 0, y ? y->step_ns : NULL,
+                         y ? b.steps : 0, per_step(&a, rows[i].before),
+                         per_step(&b, rows[i].after)));
   }
-  if (limit && (int64_t)count > limit) hsc_table_note(table, "the %lld largest of %zu differences (--limit)", (long long)limit, count);
+  if (limit && (int64_t)count > limit)
+    hsc_table_note(table, "the %lld largest of %zu differences (--limit)", (long long)limit, count);
   if (a.steps >= 2 && b.steps >= 2)
-    hsc_table_note(table, "medians of self time a step, %zu steps against %zu; ratio B/A with its 95 %% bootstrap interval; changes below %.0f %% count as the same", a.steps, b.steps, margin * 100);
+    hsc_table_note(table,
+                   "medians of self time a step, %zu steps against %zu; ratio B/A with its 95 %% "
+                   "bootstrap interval; changes below %.0f %% count as the same",
+                   a.steps, b.steps, margin * 100);
   else
-    hsc_table_note(table, "self time in all: intervals need two steps on both sides (A has %zu, B has %zu)", a.steps, b.steps);
+    hsc_table_note(
+        table, "self time in all: intervals need two steps on both sides (A has %zu, B has %zu)",
+        a.steps, b.steps);
   *out_table = table;
   table = NULL;
 done:

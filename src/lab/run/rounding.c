@@ -5,28 +5,35 @@
 
 #include "lab/run/json_tree.h"
 
-// Times what a last place of the inputs does to an output, up to which a difference of it may be rounding alone.
+// Times what a last place of the inputs does to an output, up to which a difference of it may be
+// rounding alone.
 enum { ROUNDING_FACTOR = 4 };
 
-static bool beyond_tolerance(json_t *row) { return !strcmp(json_string_value(json_object_get(row, "verdict")), "different"); }
+static bool beyond_tolerance(json_t *row) {
+  return !strcmp(json_string_value(json_object_get(row, "verdict")), "different");
+}
 
-// The largest share of an output's size that a last place of the inputs moved it by. Where rounding decides (a maximum, the side of a ReLU), it is
-// chance which outputs it hits, so a share that one of them moved by is nothing to wonder at in another.
+// The largest share of an output's size that a last place of the inputs moved it by. Where rounding
+// decides (a maximum, the side of a ReLU), it is chance which outputs it hits, so a share that one
+// of them moved by is nothing to wonder at in another.
 static double worst_share(const json_t *moved) {
   double worst = 0;
   json_t *row;
   size_t i;
   json_array_foreach (moved, i, row) {
     double size = hsc_json_number(json_object_get(row, "largest_value"));
-    if (size > 0 && beyond_tolerance(row)) worst = fmax(worst, hsc_json_number(json_object_get(row, "max_abs")) / size);
+    if (size > 0 && beyond_tolerance(row))
+      worst = fmax(worst, hsc_json_number(json_object_get(row, "max_abs")) / size);
   }
   return fmin(worst, 1);
 }
 
 bool hsc_is_rounding(const json_t *moved, json_t *row, size_t output) {
   json_t *own = json_array_get(moved, output);
-  if (!own || json_integer_value(json_object_get(row, "nan_mismatches")) > 0) return false;
-  double limit = fmax(ROUNDING_FACTOR * hsc_json_number(json_object_get(own, "max_abs")), worst_share(moved) * hsc_json_number(json_object_get(row, "largest_value")));
+  if (!own || json_integer_value(json_object_get(row, "nan_mismatches")) > 0)
+    return false;
+  double limit = fmax(ROUNDING_FACTOR * hsc_json_number(json_object_get(own, "max_abs")),
+                      worst_share(moved) * hsc_json_number(json_object_get(row, "largest_value")));
   return hsc_json_number(json_object_get(row, "max_abs")) <= limit;
 }
 
@@ -35,10 +42,12 @@ json_t *hsc_rounding_json(const json_t *moved) {
   int beyond = 0;
   json_t *row;
   size_t i;
-  if (!moved) return json_null();
+  if (!moved)
+    return json_null();
   json_array_foreach (moved, i, row) {
     most = fmax(most, hsc_json_number(json_object_get(row, "max_abs")));
     beyond += beyond_tolerance(row);
   }
-  return json_pack("{s:o, s:i, s:i}", "max_abs", hsc_json_real(most), "outputs", (int)json_array_size(moved), "outputs_beyond_tolerance", beyond);
+  return json_pack("{s:o, s:i, s:i}", "max_abs", hsc_json_real(most), "outputs",
+                   (int)json_array_size(moved), "outputs_beyond_tolerance", beyond);
 }

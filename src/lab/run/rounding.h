@@ -1,14 +1,17 @@
-// rounding.h - how far rounding carries in a program: what a last place of its inputs makes of its outputs. Differences up to that size say nothing of a pass.
+// rounding.h - how far rounding carries in a program: what a last place of its inputs makes of its
+// outputs. Differences up to that size say nothing of a pass.
 #pragma once
 
 #include <jansson.h>
 
 #include "base/core/base.h"
 
-// moved: rows of hsc_compare_outputs between the outputs and those on inputs moved by a last place ("nudge" of a run job); NULL = not measured.
+// moved: rows of hsc_compare_outputs between the outputs and those on inputs moved by a last place
+// ("nudge" of a run job); NULL = not measured.
 
-// Whether row `output` of another comparison, which is beyond its type's tolerance, is so by no more than `moved` is: by four times what this output moved,
-// or by the largest share of its size that any output moved by. NaN where there was none is never rounding.
+// Whether row `output` of another comparison, which is beyond its type's tolerance, is so by no
+// more than `moved` is: by four times what this output moved, or by the largest share of its size
+// that any output moved by. NaN where there was none is never rounding.
 bool hsc_is_rounding(const json_t *moved, json_t *row, size_t output);
 // {"max_abs", "outputs", "outputs_beyond_tolerance"}; null when not measured. A new reference.
 json_t *hsc_rounding_json(const json_t *moved);

@@ -22,7 +22,8 @@
 typedef struct device_run {
   const char *text;       // as the user wrote it
   hsc_device_spec *spec;  // NULL: there is no such device here, status says why
-  json_t *facts, *first, *series, *describe;  // answers: load, the first run, the timed ones, what is known
+  // answers: load, the first run, the timed ones, what is known
+  json_t *facts, *first, *series, *describe;
   hsc_lab_worker *worker;  // from the first run to the last; NULL = over
   hsc_run_series timed;
   hsc_outcome outcome;
@@ -31,24 +32,34 @@ typedef struct device_run {
 } device_run;
 
 static json_t *request_of(const hsc_run_options *o, const char *job) {
-  json_t *request = json_pack("{s:s, s:s, s:I}", "job", job, "program", o->program, "seed", (json_int_t)o->seed),
-         *transforms = json_array();
-  for (size_t i = 0; i < o->transform_count; i++) json_array_append_new(transforms, json_string(o->transforms[i]));
+  json_t *request =
+      json_pack("{s:s, s:s, s:I}", "job", job, "program", o->program, "seed", (json_int_t)o->seed);
+  json_t *transforms = json_array();
+  for (size_t i = 0; i < o->transform_count; i++)
+    json_array_append_new(transforms, json_string(o->transforms[i]));
   json_object_set_new(request, "transforms", transforms);
-  if (o->overrides) json_object_set(request, "overrides", o->overrides);
-  if (!o->use_cache) json_object_set_new(request, "cache", json_pack("[s]", "memory"));
+  if (o->overrides)
+    json_object_set(request, "overrides", o->overrides);
+  if (!o->use_cache)
+    json_object_set_new(request, "cache", json_pack("[s]", "memory"));
   return request;
 }
 
 // One job; false = it failed and the device's run is over.
-static hsc_status *do_job(const hsc_run_options *o, hsc_lab_worker *worker, json_t *request, device_run *device,
-                          json_t **out_body, bool *out_done) {
+static hsc_status *do_job(const hsc_run_options *o,
+                          hsc_lab_worker *worker,
+                          json_t *request,
+                          device_run *device,
+                          json_t **out_body,
+                          bool *out_done) {
   hsc_answer answer;
   *out_done = false;
-  if (!request) return hsc_status_out_of_memory();
+  if (!request)
+    return hsc_status_out_of_memory();
   hsc_status *status = hsc_lab_worker_call(worker, request, o->limit_ns, &answer);
   json_decref(request);
-  if (status) return status;
+  if (status)
+    return status;
   if (answer.outcome == HSC_OUTCOME_OK) {
     *out_body = json_incref(answer.body);
     *out_done = true;
@@ -63,30 +74,36 @@ static hsc_status *do_job(const hsc_run_options *o, hsc_lab_worker *worker, json
 // What the user wrote, as a device. One that is not here is the device's own failure.
 static hsc_status *find_device(hsc_arena *arena, const char *text, device_run *device) {
   hsc_device_spec *spec = HSC_NEW(arena, hsc_device_spec);
-  if (!spec) return hsc_status_out_of_memory();
+  if (!spec)
+    return hsc_status_out_of_memory();
   device->text = text;
   device->status = hsc_device_spec_parse(text, arena, spec);
   if (!device->status)
     device->spec = spec;
   else
-    device->outcome =
-        hsc_status_code(device->status) == HSC_UNIMPLEMENTED ? HSC_OUTCOME_UNSUPPORTED : HSC_OUTCOME_ERROR;
+    device->outcome = hsc_status_code(device->status) == HSC_UNIMPLEMENTED ? HSC_OUTCOME_UNSUPPORTED
+                                                                           : HSC_OUTCOME_ERROR;
   return NULL;
 }
 
-// Starts the device and runs the program once. A device that only compiles, or failed, is then over: it has no worker.
-static hsc_status *start_device(const hsc_run_options *o, const char *save_dir, device_run *device) {
+// Starts the device and runs the program once. A device that only compiles, or failed, is then
+// over: it has no worker.
+static hsc_status *start_device(const hsc_run_options *o,
+                                const char *save_dir,
+                                device_run *device) {
   hsc_answer start;
-  bool done = false, goes_on = false;
-  HSC_TRY(hsc_lab_worker_create(
-      &(hsc_lab_worker_options){.device = device->spec,
-                                .executable = o->executable,
-                                .no_disk_cache = !o->use_cache,
-                                .memory_limit_bytes = o->memory_limit_bytes},
-      &device->worker));
+  bool done = false;
+  bool goes_on = false;
+  HSC_TRY(
+      hsc_lab_worker_create(&(hsc_lab_worker_options){.device = device->spec,
+                                                      .executable = o->executable,
+                                                      .no_disk_cache = !o->use_cache,
+                                                      .memory_limit_bytes = o->memory_limit_bytes},
+                            &device->worker));
   hsc_lab_worker *worker = device->worker;
   hsc_status *status = hsc_lab_worker_start(worker, &start);
-  if (status) goto done;
+  if (status)
+    goto done;
   if (start.outcome != HSC_OUTCOME_OK) {
     device->outcome = start.outcome;
     device->status = hsc_answer_take_status(&start);
@@ -101,15 +118,22 @@ static hsc_status *start_device(const hsc_run_options *o, const char *save_dir, 
     goto done;
   }
   json_t *request = request_of(o, evaluator ? "evaluate" : "run");
-  if (save_dir) json_object_set_new(request, "save_to", json_string(save_dir));
+  if (save_dir)
+    json_object_set_new(request, "save_to", json_string(save_dir));
   HSC_GOTO(do_job(o, worker, request, device, &device->first, &done));
-  if (done && evaluator) hsc_run_series_take(&device->timed, device->first);
+  if (done && evaluator)
+    hsc_run_series_take(&device->timed, device->first);
   goes_on = done && !evaluator;
-  if (!goes_on) goto done;
+  if (!goes_on)
+    goto done;
   json_t *record = json_array_get(json_object_get(device->first, "records"), 0);
-  double once_s = (hsc_json_number(json_object_get(record, "enqueue_ns")) + hsc_json_number(json_object_get(record, "wait_ns"))) / 1e9;
-  hsc_sampling_options sampling = {.half_width = o->half_width, .budget_s = o->budget_s, .exact = (size_t)o->run_count};
-  if (o->budget_s < 0) {   // an answer at once: what is quick is not run until its analysis takes longer than all else
+  double once_s = (hsc_json_number(json_object_get(record, "enqueue_ns")) +
+                   hsc_json_number(json_object_get(record, "wait_ns"))) /
+                  1e9;
+  hsc_sampling_options sampling = {
+      .half_width = o->half_width, .budget_s = o->budget_s, .exact = (size_t)o->run_count};
+  // an answer at once: what is quick is not run until its analysis takes longer than all else
+  if (o->budget_s < 0) {
     sampling.budget_s = fmin(0.2, fmax(0.02, 1000 * once_s));
     sampling.most_upper = 40;
   }
@@ -124,13 +148,17 @@ done:
 
 // The next block of a device's runs. What it could not do ends it.
 static hsc_status *run_block(const hsc_run_options *o, device_run *device, bool alone) {
-  if (!device->worker || hsc_sampling_next(&device->timed.sampling) == 0) return NULL;
+  if (!device->worker || hsc_sampling_next(&device->timed.sampling) == 0)
+    return NULL;
   json_t *request = request_of(o, "run");
   hsc_answer answer = {0};
-  if (!request) return hsc_status_out_of_memory();
-  hsc_status *status = hsc_run_series_block(&device->timed, device->worker, request, o->limit_ns, !alone, &answer);
+  if (!request)
+    return hsc_status_out_of_memory();
+  hsc_status *status =
+      hsc_run_series_block(&device->timed, device->worker, request, o->limit_ns, !alone, &answer);
   json_decref(request);
-  if (status) return status;
+  if (status)
+    return status;
   if (answer.outcome != HSC_OUTCOME_OK) {
     device->outcome = answer.outcome;
     device->status = hsc_answer_take_status(&answer);
@@ -141,11 +169,14 @@ static hsc_status *run_block(const hsc_run_options *o, device_run *device, bool 
   return NULL;
 }
 
-// Blocks of all devices in random order, until each has what it wants: what the machine does meanwhile falls on all alike.
+// Blocks of all devices in random order, until each has what it wants: what the machine does
+// meanwhile falls on all alike.
 static hsc_status *run_blocks(const hsc_run_options *o, device_run *devices, size_t count) {
-  size_t *order = hsc_alloc((count + 1) * sizeof *order), going = 0;
+  size_t *order = hsc_alloc((count + 1) * sizeof *order);
+  size_t going = 0;
   hsc_status *status = order ? NULL : hsc_status_out_of_memory();
-  for (size_t i = 0; i < count; i++) going += devices[i].worker != NULL;
+  for (size_t i = 0; i < count; i++)
+    going += devices[i].worker != NULL;
   bool alone = going == 1;
   for (uint64_t round = 0; going && !status; round++) {
     hsc_stats_interleave(count, 1, o->seed + 1 + round, order);
@@ -162,18 +193,22 @@ static hsc_status *run_blocks(const hsc_run_options *o, device_run *devices, siz
 
 static hsc_status *end_device(const hsc_run_options *o, device_run *device) {
   bool done = false;
-  hsc_status *status = device->timed.sampling.count ? hsc_sampling_finish(&device->timed.sampling, o->seed) : NULL;
+  hsc_status *status =
+      device->timed.sampling.count ? hsc_sampling_finish(&device->timed.sampling, o->seed) : NULL;
   if (!status && device->worker && device->timed.sampling.count) {
     device->series = hsc_run_series_answer(&device->timed);
-    if (!device->series) status = hsc_status_out_of_memory();
+    if (!device->series)
+      status = hsc_status_out_of_memory();
   }
-  if (!status && device->worker) status = do_job(o, device->worker, request_of(o, "describe"), device, &device->describe, &done);
+  if (!status && device->worker)
+    status = do_job(o, device->worker, request_of(o, "describe"), device, &device->describe, &done);
   hsc_lab_worker_destroy(device->worker);
   device->worker = NULL;
   return status;
 }
 
-// Devices that only compile, by as many threads as the user allows: each takes the next one that is left.
+// Devices that only compile, by as many threads as the user allows: each takes the next one that is
+// left.
 typedef struct compile_queue {
   const hsc_run_options *options;
   device_run *devices;
@@ -185,7 +220,8 @@ static void *compile_thread(void *user) {
   const hsc_run_options *o = queue->options;
   for (size_t i; (i = __atomic_fetch_add(&queue->next, 1, __ATOMIC_RELAXED)) < o->device_count;) {
     device_run *device = &queue->devices[i];
-    if (device->spec && device->spec->topology) device->failure = start_device(o, NULL, device);
+    if (device->spec && device->spec->topology)
+      device->failure = start_device(o, NULL, device);
   }
   return NULL;
 }
@@ -199,7 +235,8 @@ static hsc_status *compile_only(const hsc_run_options *o, device_run *devices) {
          pthread_create(&threads[started], NULL, compile_thread, &queue) == 0)
     started++;
   compile_thread(&queue);
-  for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
+  for (int i = 0; i < started; i++)
+    pthread_join(threads[i], NULL);
   for (size_t i = 0; i < o->device_count; i++) {
     if (!status)
       status = devices[i].failure;
@@ -209,12 +246,13 @@ static hsc_status *compile_only(const hsc_run_options *o, device_run *devices) {
   return status;
 }
 
-// ---- the document ---------------------------------------------------------------------------------------------------
+// ---- the document -------------------------------------------------------------------------------
 
 // A phase that did not happen took no time; it is left out.
 static void add_seconds(json_t *object, const char *key, json_t *from, const char *ns_key) {
   json_t *value = json_object_get(from, ns_key);
-  if (json_number_value(value) > 0) json_object_set_new(object, key, json_real(json_number_value(value) / 1e9));
+  if (json_number_value(value) > 0)
+    json_object_set_new(object, key, json_real(json_number_value(value) / 1e9));
 }
 
 static json_t *phases_json(const device_run *device) {
@@ -223,22 +261,28 @@ static json_t *phases_json(const device_run *device) {
                                          {"plugin_initialize", "plugin_initialize_ns"},
                                          {"client_create", "client_create_ns"},
                                          {"topology_create", "topology_create_ns"}};
-  static const char *const program[][2] = {
-      {"program_read", "read_ns"}, {"program_parse", "parse_ns"}, {"program_transform", "transform_ns"}};
-  static const char *const record[][2] = {{"compile_lookup", "lookup_ns"}, {"compile_disk_read", "disk_ns"},
-                                          {"executable_load", "load_ns"},  {"compile", "compile_ns"},
-                                          {"setup", "setup_ns"},           {"transfer_in", "transfer_in_ns"},
-                                          {"first_execute", "enqueue_ns"}, {"first_sync", "wait_ns"}};
-  json_t *phases = json_object(), *first = json_array_get(json_object_get(device->first, "records"), 0);
-  json_t *compiled = first ? first : device->describe;  // ahead of time, nothing but describe was done
+  static const char *const program[][2] = {{"program_read", "read_ns"},
+                                           {"program_parse", "parse_ns"},
+                                           {"program_transform", "transform_ns"}};
+  static const char *const record[][2] = {
+      {"compile_lookup", "lookup_ns"}, {"compile_disk_read", "disk_ns"},
+      {"executable_load", "load_ns"},  {"compile", "compile_ns"},
+      {"setup", "setup_ns"},           {"transfer_in", "transfer_in_ns"},
+      {"first_execute", "enqueue_ns"}, {"first_sync", "wait_ns"}};
+  json_t *phases = json_object();
+  json_t *first = json_array_get(json_object_get(device->first, "records"), 0);
+  // ahead of time, nothing but describe was done
+  json_t *compiled = first ? first : device->describe;
   json_t *read = json_object_get(device->first ? device->first : device->describe, "program");
-  for (size_t i = 0; i < HSC_COUNT_OF(start); i++) add_seconds(phases, start[i][0], device->facts, start[i][1]);
+  for (size_t i = 0; i < HSC_COUNT_OF(start); i++)
+    add_seconds(phases, start[i][0], device->facts, start[i][1]);
   for (size_t i = 0; i < HSC_COUNT_OF(program); i++)
     add_seconds(phases, program[i][0], read, program[i][1]);
-  for (size_t i = 0; i < HSC_COUNT_OF(record); i++) add_seconds(phases, record[i][0], compiled, record[i][1]);
+  for (size_t i = 0; i < HSC_COUNT_OF(record); i++)
+    add_seconds(phases, record[i][0], compiled, record[i][1]);
   if (first) {
-    double once =
-        hsc_json_number(json_object_get(first, "enqueue_ns")) + hsc_json_number(json_object_get(first, "wait_ns"));
+    double once = hsc_json_number(json_object_get(first, "enqueue_ns")) +
+                  hsc_json_number(json_object_get(first, "wait_ns"));
     json_object_set_new(phases, "first_run", hsc_json_real(once / 1e9));
   }
   add_seconds(phases, "transfer_out", device->first, "transfer_out_ns");
@@ -247,31 +291,49 @@ static json_t *phases_json(const device_run *device) {
 
 static json_t *samples_json(const hsc_run_options *o, device_run *device) {
   const hsc_sampling *timed = &device->timed.sampling;
-  json_t *run = json_object(), *samples = json_array(), *statistics = NULL;
+  json_t *run = json_object();
+  json_t *samples = json_array();
+  json_t *statistics = NULL;
   hsc_summary s = {0};
   size_t n = timed->count;
-  hsc_status *status = hsc_stats_summarize(timed->samples, n, &(hsc_interval_options){.seed = o->seed, .resample_count = 200}, &s);
-  if (!status) status = hsc_run_series_statistics(&device->timed, device->text, o->seed, &statistics);
+  hsc_status *status = hsc_stats_summarize(
+      timed->samples, n, &(hsc_interval_options){.seed = o->seed, .resample_count = 200}, &s);
+  if (!status)
+    status = hsc_run_series_statistics(&device->timed, device->text, o->seed, &statistics);
   hsc_status_free(status);
-  for (size_t i = 0; i < n; i++) json_array_append_new(samples, json_real(timed->samples[i]));
+  for (size_t i = 0; i < n; i++)
+    json_array_append_new(samples, json_real(timed->samples[i]));
   json_object_set_new(run, "samples", samples);
   const struct {
     const char *key;
     double s;
-  } members[] = {{"median", s.median}, {"low", timed->interval.low}, {"high", timed->interval.high}, {"mean", s.mean}, {"min", s.min}, {"max", s.max}, {"std", s.sd}};
+  } members[] = {{"median", s.median},
+                 {"low", timed->interval.low},
+                 {"high", timed->interval.high},
+                 {"mean", s.mean},
+                 {"min", s.min},
+                 {"max", s.max},
+                 {"std", s.sd}};
   for (size_t i = 0; i < HSC_COUNT_OF(members); i++)
     json_object_set_new(run, members[i].key, n ? hsc_json_real(members[i].s) : json_null());
-  json_object_set_new(run, "class", statistics ? json_incref(json_object_get(statistics, "class")) : json_string(hsc_series_class_text(HSC_SERIES_TOO_SHORT)));
-  if (n && device->series) json_object_set_new(run, "sampling", hsc_sampling_json(timed));
-  if (statistics) json_object_set_new(run, "statistics", statistics);
+  json_object_set_new(run, "class",
+                      statistics ? json_incref(json_object_get(statistics, "class"))
+                                 : json_string(hsc_series_class_text(HSC_SERIES_TOO_SHORT)));
+  if (n && device->series)
+    json_object_set_new(run, "sampling", hsc_sampling_json(timed));
+  if (statistics)
+    json_object_set_new(run, "statistics", statistics);
   return run;
 }
 
-// From how many runs on the compile is less than half, and less than a tenth, of compiling once and running so often. Of a compile that was made.
+// From how many runs on the compile is less than half, and less than a tenth, of compiling once and
+// running so often. Of a compile that was made.
 static json_t *dominance_json(const device_run *device, json_t *phases) {
   double compile = hsc_json_number(json_object_get(phases, "compile"));
-  hsc_interval once = {compile, compile, compile}, run = device->timed.sampling.interval;
-  if (!(compile > 0) || !(run.estimate > 0)) return json_null();
+  hsc_interval once = {compile, compile, compile};
+  hsc_interval run = device->timed.sampling.interval;
+  if (!(compile > 0) || !(run.estimate > 0))
+    return json_null();
   json_t *out = json_object();
   static const struct {
     const char *key;
@@ -279,7 +341,9 @@ static json_t *dominance_json(const device_run *device, json_t *phases) {
   } rows[] = {{"half", 0.5}, {"tenth", 0.1}};
   for (size_t i = 0; i < HSC_COUNT_OF(rows); i++) {
     hsc_interval n = hsc_stats_break_even(once, run, rows[i].share);
-    json_object_set_new(out, rows[i].key, json_pack("{s:o, s:o, s:o}", "runs", hsc_json_real(n.estimate), "low", hsc_json_real(n.low), "high", hsc_json_real(n.high)));
+    json_object_set_new(out, rows[i].key,
+                        json_pack("{s:o, s:o, s:o}", "runs", hsc_json_real(n.estimate), "low",
+                                  hsc_json_real(n.low), "high", hsc_json_real(n.high)));
   }
   return out;
 }
@@ -289,91 +353,116 @@ static json_t *device_json(const hsc_run_options *o, device_run *device) {
   static const char *const known[] = {
       "fingerprint", "program_instructions", "instructions", "fusions",    "flops", "bytes",
       "cost_from",   "code_bytes",           "temp_bytes",   "peak_bytes", "inputs"};
-  json_t *out = json_object(), *first = json_array_get(json_object_get(device->first, "records"), 0);
+  json_t *out = json_object();
+  json_t *first = json_array_get(json_object_get(device->first, "records"), 0);
   json_object_set_new(out, "device", json_string(device->text));
   json_object_set_new(out, "status", json_string(hsc_outcome_text(device->outcome)));
-  json_object_set_new(out, "message", device->status ? json_string(hsc_status_message(device->status)) : json_null());
+  json_object_set_new(
+      out, "message",
+      device->status ? json_string(hsc_status_message(device->status)) : json_null());
   if (device->status && hsc_status_hint_text(device->status))
     json_object_set_new(out, "hint", json_string(hsc_status_hint_text(device->status)));
   if (device->status && *hsc_status_notes(device->status))
     json_object_set_new(out, "notes", json_string(hsc_status_notes(device->status)));
   if (device->spec && device->spec->topology)
-    json_object_set_new(out, "cannot_run", json_string("cannot run here: no device, compiled ahead of time"));
+    json_object_set_new(out, "cannot_run",
+                        json_string("cannot run here: no device, compiled ahead of time"));
   for (size_t i = 0; i < HSC_COUNT_OF(facts); i++)
     if (json_object_get(device->facts, facts[i]))
       json_object_set(out, facts[i], json_object_get(device->facts, facts[i]));
   json_t *come_by = json_object_get(first ? first : device->describe, "compile");
-  if (come_by) json_object_set(out, "compile", come_by);
+  if (come_by)
+    json_object_set(out, "compile", come_by);
   json_object_set_new(out, "phases", phases_json(device));
   json_object_set_new(out, "run", samples_json(o, device));
-  json_object_set_new(out, "compile_dominates_until", dominance_json(device, json_object_get(out, "phases")));
+  json_object_set_new(out, "compile_dominates_until",
+                      dominance_json(device, json_object_get(out, "phases")));
   for (size_t i = 0; i < HSC_COUNT_OF(known); i++) {
     json_t *value = json_object_get(device->describe, known[i]);
     json_object_set_new(out, known[i], value ? json_incref(value) : json_null());
   }
-  json_t *outputs = json_array(), *output;
+  json_t *outputs = json_array();
+  json_t *output;
   size_t i;
   json_array_foreach (json_object_get(device->first, "outputs"), i, output) {
     json_t *copy = json_copy(output);
-    if (!o->save_dir) json_object_del(copy, "file");
+    if (!o->save_dir)
+      json_object_del(copy, "file");
     json_array_append_new(outputs, copy);
   }
   json_object_set_new(out, "outputs", outputs);
   if (json_object_get(device->describe, "call_overhead_ns")) {
-    double call = hsc_json_number(json_object_get(device->describe, "call_overhead_ns")) / 1e9,
-           median = hsc_json_number(hsc_json_path(out, "run", "median", NULL));
+    double call = hsc_json_number(json_object_get(device->describe, "call_overhead_ns")) / 1e9;
+    double median = hsc_json_number(hsc_json_path(out, "run", "median", NULL));
     json_object_set_new(out, "call_overhead", hsc_json_real(call));
     if (isfinite(median))
-      json_object_set_new(json_object_get(out, "run"), "median_without_call", json_real(fmax(0, median - call)));
+      json_object_set_new(json_object_get(out, "run"), "median_without_call",
+                          json_real(fmax(0, median - call)));
   }
-  if (first) json_object_set(out, "page_faults", json_object_get(first, "page_faults"));
+  if (first)
+    json_object_set(out, "page_faults", json_object_get(first, "page_faults"));
   return out;
 }
 
-// ---- who is faster --------------------------------------------------------------------------------------------------
+// ---- who is faster ------------------------------------------------------------------------------
 
-// Every further device against the first that has times, by blocks that were interleaved with its; a bad machine forbids fine claims, and so do many comparisons.
+// Every further device against the first that has times, by blocks that were interleaved with its;
+// a bad machine forbids fine claims, and so do many comparisons.
 static hsc_status *compare_speed(const hsc_run_options *o, device_run *devices, json_t *result) {
-  json_t *environment = NULL, *rows = json_array();
+  json_t *environment = NULL;
+  json_t *rows = json_array();
   const device_run *first = NULL;
   size_t n = 0;
   json_object_set_new(result, "speed", rows);
-  HSC_TRY(hsc_environment_capture(o->device_count > 1, &environment));   // one device is faster than none: no claim, so no 20 ms for the grade
+  // one device is faster than none: no claim, so no 20 ms for the grade
+  HSC_TRY(hsc_environment_capture(o->device_count > 1, &environment));
   json_object_set_new(result, "environment", environment);
   const char *grade = json_string_value(json_object_get(environment, "grade"));
-  double margin = hsc_stats_grade_margin(grade, 0), *p = hsc_alloc((o->device_count + 1) * sizeof(double)), *q = hsc_alloc((o->device_count + 1) * sizeof(double));
+  double margin = hsc_stats_grade_margin(grade, 0);
+  double *p = hsc_alloc((o->device_count + 1) * sizeof(double));
+  double *q = hsc_alloc((o->device_count + 1) * sizeof(double));
   hsc_status *status = p && q ? NULL : hsc_status_out_of_memory();
   for (size_t i = 0; i < o->device_count && !status; i++) {
-    if (devices[i].outcome != HSC_OUTCOME_OK || !devices[i].series) continue;
+    if (devices[i].outcome != HSC_OUTCOME_OK || !devices[i].series)
+      continue;
     if (!first) {
       first = &devices[i];
       continue;
     }
     json_t *row = NULL;
-    status = hsc_sampling_compare(&devices[i].timed.sampling, &first->timed.sampling, margin, o->seed, &row, &p[n]);
-    if (status) break;
+    status = hsc_sampling_compare(&devices[i].timed.sampling, &first->timed.sampling, margin,
+                                  o->seed, &row, &p[n]);
+    if (status)
+      break;
     n++;
     json_object_set_new(row, "device", json_string(devices[i].text));
     json_object_set_new(row, "against", json_string(first->text));
     json_array_append_new(rows, row);
   }
-  if (!status) hsc_stats_benjamini_hochberg(p, n, q);
-  for (size_t i = 0; i < n && !status; i++) hsc_sampling_discover(json_array_get(rows, i), q[i], n);
+  if (!status)
+    hsc_stats_benjamini_hochberg(p, n, q);
+  for (size_t i = 0; i < n && !status; i++)
+    hsc_sampling_discover(json_array_get(rows, i), q[i], n);
   hsc_free(p);
   hsc_free(q);
   return status;
 }
 
-// ---- the whole ------------------------------------------------------------------------------------------------------
+// ---- the whole ----------------------------------------------------------------------------------
 
-static hsc_status *keep(const hsc_run_options *o, device_run *devices, int64_t started_ns, json_t *result) {
-  json_t *environment = json_incref(json_object_get(result, "environment")),
-         *configuration = json_pack("{s:s, s:I, s:I, s:b}", "program", o->program, "seed", (json_int_t)o->seed, "runs",
-                                    (json_int_t)o->run_count, "cache", o->use_cache);
+static hsc_status *keep(const hsc_run_options *o,
+                        device_run *devices,
+                        int64_t started_ns,
+                        json_t *result) {
+  json_t *environment = json_incref(json_object_get(result, "environment"));
+  json_t *configuration =
+      json_pack("{s:s, s:I, s:I, s:b}", "program", o->program, "seed", (json_int_t)o->seed, "runs",
+                (json_int_t)o->run_count, "cache", o->use_cache);
   int64_t id = 0;
   hsc_status *status = NULL;
   hsc_bytes names = {0};
-  for (size_t i = 0; i < o->device_count; i++) hsc_bytes_printf(&names, "%s%s", i ? "," : "", devices[i].text);
+  for (size_t i = 0; i < o->device_count; i++)
+    hsc_bytes_printf(&names, "%s%s", i ? "," : "", devices[i].text);
   if (!status)
     status = hsc_store_begin(o->store,
                              &(hsc_experiment){.kind = "run",
@@ -388,19 +477,22 @@ static hsc_status *keep(const hsc_run_options *o, device_run *devices, int64_t s
   static const char *const jobs[] = {"load", "first", "series", "describe"};
   bool failed = false;
   for (size_t i = 0; i < o->device_count && !status; i++) {
-    json_t *const answers[] = {devices[i].facts, devices[i].first, devices[i].series, devices[i].describe};
+    json_t *const answers[] = {devices[i].facts, devices[i].first, devices[i].series,
+                               devices[i].describe};
     failed |= devices[i].outcome != HSC_OUTCOME_OK;
     for (size_t k = 0; k < HSC_COUNT_OF(jobs) && !status; k++) {
       bool last = k + 1 == HSC_COUNT_OF(jobs) || !answers[k + 1];
-      if (!answers[k] && !(k == 0 && devices[i].outcome != HSC_OUTCOME_OK)) continue;
+      if (!answers[k] && !(k == 0 && devices[i].outcome != HSC_OUTCOME_OK))
+        continue;
       hsc_bytes key = {0};
       hsc_bytes_printf(&key, "%s/%s", devices[i].text, jobs[k]);
       bool bad = last && devices[i].outcome != HSC_OUTCOME_OK;
-      status = hsc_store_put_task(o->store, id,
-                                  &(hsc_task){.key = hsc_bytes_text(&key),
-                                              .status = bad ? hsc_outcome_text(devices[i].outcome) : "ok",
-                                              .message = bad ? hsc_status_message(devices[i].status) : NULL,
-                                              .answer = answers[k]});
+      status = hsc_store_put_task(
+          o->store, id,
+          &(hsc_task){.key = hsc_bytes_text(&key),
+                      .status = bad ? hsc_outcome_text(devices[i].outcome) : "ok",
+                      .message = bad ? hsc_status_message(devices[i].status) : NULL,
+                      .answer = answers[k]});
       hsc_bytes_deinit(&key);
     }
   }
@@ -420,31 +512,41 @@ static hsc_status *check_comparable(const hsc_run_options *o, const device_run *
   bool any = !o->compare;
   for (size_t i = 0; i < o->device_count; i++) {
     bool runs = !devices[i].spec || !devices[i].spec->topology;
-    if (i > 0) any |= runs;
-    if (!runs && (!blind || i + 1 == o->device_count)) blind = &devices[i];
-    if (!runs && i == 0) break;
+    if (i > 0)
+      any |= runs;
+    if (!runs && (!blind || i + 1 == o->device_count))
+      blind = &devices[i];
+    if (!runs && i == 0)
+      break;
   }
-  if (!o->compare || !blind || (any && blind != &devices[0])) return NULL;
-  return hsc_status_hint(HSC_ERR(INVALID_ARGUMENT, "%s: compiled ahead of time, so there are no numbers to compare", blind->text),
-                         "--device shows it beside the others; --compare wants devices that run");
+  if (!o->compare || !blind || (any && blind != &devices[0]))
+    return NULL;
+  return hsc_status_hint(
+      HSC_ERR(INVALID_ARGUMENT, "%s: compiled ahead of time, so there are no numbers to compare",
+              blind->text),
+      "--device shows it beside the others; --compare wants devices that run");
 }
 
 // Files that comparisons need, when the user does not want them.
 static hsc_status *make_scratch(const hsc_run_options *o, char *out_dir, size_t size) {
   out_dir[0] = 0;
-  if (!o->compare || o->save_dir) return NULL;
+  if (!o->compare || o->save_dir)
+    return NULL;
   snprintf(out_dir, size, "%s/hloscope-run-XXXXXX", hsc_scratch_base());
-  return mkdtemp(out_dir) ? NULL : hsc_status_errno(errno, "cannot make a directory for outputs", out_dir);
+  return mkdtemp(out_dir) ? NULL
+                          : hsc_status_errno(errno, "cannot make a directory for outputs", out_dir);
 }
 
 static void remove_scratch(const char *dir, const device_run *devices, size_t count) {
-  if (!dir[0]) return;
+  if (!dir[0])
+    return;
   for (size_t i = 0; i < count; i++) {
     json_t *output;
     size_t k;
     json_array_foreach (json_object_get(devices[i].first, "outputs"), k, output) {
       const char *file = json_string_value(json_object_get(output, "file"));
-      if (file) unlink(file);
+      if (file)
+        unlink(file);
     }
     hsc_bytes sub = {0};
     hsc_bytes_printf(&sub, "%s/%zu", dir, i);
@@ -458,20 +560,30 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
   char scratch[4096];
   int64_t started_ns = hsc_wall_ns();
   device_run *devices = hsc_alloc(o->device_count * sizeof(*devices) + 1);
-  json_t *result = NULL, *list = json_array(), *compare = json_array();
+  json_t *result = NULL;
+  json_t *list = json_array();
+  json_t *compare = json_array();
   hsc_arena *arena = NULL;
   *out_result = NULL;
   scratch[0] = 0;
   hsc_status *status = NULL;
-  if (!devices) HSC_GOTO(hsc_status_out_of_memory());
+  if (!devices)
+    HSC_GOTO(hsc_status_out_of_memory());
   HSC_GOTO(hsc_arena_create(&arena));
   HSC_GOTO(make_scratch(o, scratch, sizeof scratch));
-  for (size_t i = 0; i < o->device_count; i++) HSC_GOTO(find_device(arena, o->devices[i], &devices[i]));
+  for (size_t i = 0; i < o->device_count; i++)
+    HSC_GOTO(find_device(arena, o->devices[i], &devices[i]));
   HSC_GOTO(check_comparable(o, devices));
   HSC_GOTO(compile_only(o, devices));
   for (size_t i = 0; i < o->device_count; i++) {
     hsc_bytes dir = {0};
-    const char *base = o->save_dir ? o->save_dir : scratch[0] ? scratch : NULL;
+    const char *base;
+    if (o->save_dir)
+      base = o->save_dir;
+    else if (scratch[0])
+      base = scratch;
+    else
+      base = NULL;
     if (base && o->device_count == 1)
       hsc_bytes_append_text(&dir, base);
     else if (base)
@@ -479,28 +591,38 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
     if (devices[i].spec && !devices[i].spec->topology)
       status = start_device(o, base ? hsc_bytes_text(&dir) : NULL, &devices[i]);
     hsc_bytes_deinit(&dir);
-    if (status) goto done;
+    if (status)
+      goto done;
   }
   HSC_GOTO(run_blocks(o, devices, o->device_count));
-  for (size_t i = 0; i < o->device_count; i++) HSC_GOTO(end_device(o, &devices[i]));
-  for (size_t i = 0; i < o->device_count; i++) json_array_append_new(list, device_json(o, &devices[i]));
+  for (size_t i = 0; i < o->device_count; i++)
+    HSC_GOTO(end_device(o, &devices[i]));
+  for (size_t i = 0; i < o->device_count; i++)
+    json_array_append_new(list, device_json(o, &devices[i]));
   for (size_t i = 1; i < o->device_count && o->compare; i++)
     if (devices[0].outcome == HSC_OUTCOME_OK && devices[i].outcome == HSC_OUTCOME_OK)
-      HSC_GOTO(hsc_compare_outputs(json_object_get((&devices[0])->first, "outputs"), json_object_get((&devices[i])->first, "outputs"), (&devices[0])->text, (&devices[i])->text, compare));
-  result = json_pack("{s:s, s:I, s:O, s:O}", "program", o->program, "inputs_seed", (json_int_t)o->seed, "devices", list,
-                     "compare", compare);
-  if (!result) HSC_GOTO(hsc_status_out_of_memory());
+      HSC_GOTO(hsc_compare_outputs(json_object_get((&devices[0])->first, "outputs"),
+                                   json_object_get((&devices[i])->first, "outputs"),
+                                   (&devices[0])->text, (&devices[i])->text, compare));
+  result = json_pack("{s:s, s:I, s:O, s:O}", "program", o->program, "inputs_seed",
+                     (json_int_t)o->seed, "devices", list, "compare", compare);
+  if (!result)
+    HSC_GOTO(hsc_status_out_of_memory());
   HSC_GOTO(compare_speed(o, devices, result));
-  if (o->store) HSC_GOTO(keep(o, devices, started_ns, result));
+  if (o->store)
+    HSC_GOTO(keep(o, devices, started_ns, result));
   if (o->device_count == 1 && devices[0].status) {
     status = devices[0].status;
     devices[0].status = NULL;
   }
 done:
-  if (devices) remove_scratch(scratch, devices, o->device_count);
+  if (devices)
+    remove_scratch(scratch, devices, o->device_count);
   for (size_t i = 0; devices && i < o->device_count; i++) {
-    json_t *const answers[] = {devices[i].facts, devices[i].first, devices[i].series, devices[i].describe};
-    for (size_t k = 0; k < HSC_COUNT_OF(answers); k++) json_decref(answers[k]);
+    json_t *const answers[] = {devices[i].facts, devices[i].first, devices[i].series,
+                               devices[i].describe};
+    for (size_t k = 0; k < HSC_COUNT_OF(answers); k++)
+      json_decref(answers[k]);
     hsc_lab_worker_destroy(devices[i].worker);
     hsc_run_series_deinit(&devices[i].timed);
     hsc_status_free(devices[i].status);

@@ -1,5 +1,5 @@
-// run.h - one program on one or more devices: compile, run, time, compare numbers. docs/commands/run.md says what is
-// measured.
+// run.h - one program on one or more devices: compile, run, time, compare numbers.
+// docs/commands/run.md says what is measured.
 #pragma once
 
 #include <jansson.h>
@@ -11,25 +11,29 @@ typedef struct hsc_run_options {
   const char *program;  // path, "-" is not possible: workers read it themselves
   const char *const *transforms;
   size_t transform_count;
-  const char *const *devices;  // [device_count] as --device takes them; one that cannot be had is a result like others
+  // [device_count] as --device takes them; one that cannot be had is a result like others
+  const char *const *devices;
   size_t device_count;
-  bool compare;            // outputs of every further device against those of the first
-  uint64_t seed;           // of the inputs
-  int64_t run_count;       // timed runs; 0 = as many as a pilot chooses, until half_width or budget_s ends it
-  double half_width;       // wanted of the median's interval, as a share of it; 0 = none
-  double budget_s;         // of a device's timed runs; 0 = none, below 0 = those of 1000 runs, from 0.02 to 0.2
-  bool use_cache;          // of compiled programs
-  const char *save_dir;    // outputs as files there; NULL = not kept
-  json_t *overrides;       // of every compile, by XLA's names (hsc_overrides_parse); NULL = none
-  int64_t limit_ns;        // per device and job
+  bool compare;   // outputs of every further device against those of the first
+  uint64_t seed;  // of the inputs
+  // timed runs; 0 = as many as a pilot chooses, until half_width or budget_s ends it
+  int64_t run_count;
+  double half_width;  // wanted of the median's interval, as a share of it; 0 = none
+  // of a device's timed runs; 0 = none, below 0 = those of 1000 runs, from 0.02 to 0.2
+  double budget_s;
+  bool use_cache;             // of compiled programs
+  const char *save_dir;       // outputs as files there; NULL = not kept
+  json_t *overrides;          // of every compile, by XLA's names (hsc_overrides_parse); NULL = none
+  int64_t limit_ns;           // per device and job
   size_t memory_limit_bytes;  // of a worker; 0 = nine tenths of the machine
-  int job_count;           // devices that only compile, so many at a time; 0 is 1. Devices that run have the machine alone
+  // devices that only compile, so many at a time; 0 is 1. Devices that run have the machine alone
+  int job_count;
   const char *command;     // for the store
   const char *executable;  // to start workers with; NULL = the running one
   hsc_store *store;        // NULL = results are not kept
 } hsc_run_options;
 
-// The document of docs/schemas/run.json. What a device could not do is its "status" and "message" there, and, when
-// there is only one device, also the returned status (*out_result then is NULL). Errors: the program (one device), no
-// worker, no memory, the store.
+// The document of docs/schemas/run.json. What a device could not do is its "status" and "message"
+// there, and, when there is only one device, also the returned status (*out_result then is NULL).
+// Errors: the program (one device), no worker, no memory, the store.
 HSC_MUST_USE hsc_status *hsc_run_program(const hsc_run_options *options, json_t **out_result);

@@ -8,43 +8,73 @@
 
 hsc_status *hsc_samples_create(hsc_samples **out_set) {
   hsc_samples *set = hsc_alloc(sizeof *set);
-  if (!set) return hsc_status_out_of_memory();
+  if (!set)
+    return hsc_status_out_of_memory();
   *set = (hsc_samples){0};
   hsc_status *status = hsc_arena_create(&set->arena);
-  if (status) hsc_free(set);
-  else *out_set = set;
+  if (status)
+    hsc_free(set);
+  else
+    *out_set = set;
   return status;
 }
 
 void hsc_samples_destroy(hsc_samples *set) {
-  if (!set) return;
-  for (size_t i = 0; i < set->count; i++) hsc_free(set->items[i].samples);
+  if (!set)
+    return;
+  for (size_t i = 0; i < set->count; i++)
+    hsc_free(set->items[i].samples);
   hsc_free(set->items);
   hsc_arena_destroy(set->arena);
   hsc_free(set);
 }
 
-size_t hsc_samples_count(const hsc_samples *set) { return set->count; }
-const hsc_sample_series *hsc_samples_at(const hsc_samples *set, size_t i) { return &set->items[i]; }
-const char *hsc_samples_grade(const hsc_samples *set) { return set->grade[0] ? set->grade : NULL; }
+size_t hsc_samples_count(const hsc_samples *set) {
+  return set->count;
+}
+const hsc_sample_series *hsc_samples_at(const hsc_samples *set, size_t i) {
+  return &set->items[i];
+}
+const char *hsc_samples_grade(const hsc_samples *set) {
+  return set->grade[0] ? set->grade : NULL;
+}
 
 // Times in milli- and microseconds become seconds: the units that tables scale are s and ns.
 static const char *settle_unit(const char *unit, double *samples, size_t count) {
-  double factor = !strcmp(unit, "ms") ? 1e-3 : !strcmp(unit, "us") || !strcmp(unit, "\xc2\xb5s") ? 1e-6 : 1;
-  if (factor == 1) return unit;
-  for (size_t i = 0; i < count; i++) samples[i] *= factor;
+  double factor;
+  if (!strcmp(unit, "ms"))
+    factor = 1e-3;
+  else if (!strcmp(unit, "us") || !strcmp(unit, "\xc2\xb5s"))
+    factor = 1e-6;
+  else
+    factor = 1;
+  if (factor == 1)
+    return unit;
+  for (size_t i = 0; i < count; i++)
+    samples[i] *= factor;
   return "s";
 }
 
 const char *hsc__unit_of_name(const char *name) {
-  static const char *const ends[][2] = {{"_ns", "ns"}, {"_us", "us"}, {"_ms", "ms"}, {"_s", "s"}, {"(s)", "s"}, {"(ms)", "ms"}, {"(us)", "us"}, {"(ns)", "ns"}, {"seconds", "s"}, {"bytes", "bytes"}};
+  static const char *const ends[][2] = {
+      {"_ns", "ns"},  {"_us", "us"},  {"_ms", "ms"},  {"_s", "s"},      {"(s)", "s"},
+      {"(ms)", "ms"}, {"(us)", "us"}, {"(ns)", "ns"}, {"seconds", "s"}, {"bytes", "bytes"}};
   for (size_t i = 0; i < HSC_COUNT_OF(ends); i++)
-    if (hsc_ends_with(name, ends[i][0])) return ends[i][1];
+    if (hsc_ends_with(name, ends[i][0]))
+      return ends[i][1];
   return "";
 }
 
-hsc_status *hsc__samples_add(hsc_samples *set, const char *name, const char *unit, const char *source, double *samples, size_t count, const size_t *block_sizes, size_t block_count,
-                             const hsc_samples_options *options, hsc_sample_series **out_series) {
+hsc_status *hsc__samples_add(hsc_samples *set,
+                             const char *name,
+                             const char *unit,
+                             const char *source,
+                             double *samples,
+                             size_t count,
+                             const size_t *block_sizes,
+                             size_t block_count,
+                             const hsc_samples_options *options,
+                             hsc_sample_series **out_series) {
   if (set->count == set->room) {
     size_t room = set->room ? 2 * set->room : 16;
     hsc_sample_series *items = hsc_realloc(set->items, room * sizeof *items);
@@ -56,36 +86,52 @@ hsc_status *hsc__samples_add(hsc_samples *set, const char *name, const char *uni
     set->room = room;
   }
   hsc_sample_series *s = &set->items[set->count++];
-  if (options->unit) unit = options->unit;
-  else if (!unit || !*unit) unit = hsc__unit_of_name(name);
-  *s = (hsc_sample_series){.name = hsc_arena_strdup(set->arena, name), .source = hsc_arena_strdup(set->arena, source), .samples = samples, .count = count};
+  if (options->unit)
+    unit = options->unit;
+  else if (!unit || !*unit)
+    unit = hsc__unit_of_name(name);
+  *s = (hsc_sample_series){.name = hsc_arena_strdup(set->arena, name),
+                           .source = hsc_arena_strdup(set->arena, source),
+                           .samples = samples,
+                           .count = count};
   s->unit = hsc_arena_strdup(set->arena, settle_unit(unit, samples, count));
   if (block_count > 1) {
     s->block_sizes = hsc_arena_copy(set->arena, block_sizes, block_count * sizeof *block_sizes);
     s->block_count = s->block_sizes ? block_count : 0;
   }
-  if (out_series) *out_series = s;
+  if (out_series)
+    *out_series = s;
   return hsc_arena_status(set->arena);
 }
 
 const char *hsc__parse_number(const char *at, const char *end, double *out_value) {
   const char *from = at;
   bool negative = at < end && *at == '-';
-  if (at < end && (*at == '-' || *at == '+')) at++;
+  if (at < end && (*at == '-' || *at == '+'))
+    at++;
   uint64_t digits = 0;
-  int exponent = 0, seen = 0;
+  int exponent = 0;
+  int seen = 0;
   bool exact = true;
   for (; at < end && *at >= '0' && *at <= '9'; at++, seen++) {
-    if (digits < 100000000000000000u) digits = 10 * digits + (uint64_t)(*at - '0');
-    else exact = false;
+    if (digits < 100000000000000000u)
+      digits = 10 * digits + (uint64_t)(*at - '0');
+    else
+      exact = false;
   }
   if (at < end && *at == '.')
     for (at++; at < end && *at >= '0' && *at <= '9'; at++, seen++) {
-      if (digits < 100000000000000000u) digits = 10 * digits + (uint64_t)(*at - '0'), exponent--;
-      else exact = false;
+      if (digits < 100000000000000000u) {
+        digits = 10 * digits + (uint64_t)(*at - '0');
+        exponent--;
+      } else
+        exact = false;
     }
   if (!seen) {
-    static const struct { const char *text; double value; } words[] = {{"infinity", INFINITY}, {"inf", INFINITY}, {"nan", NAN}};
+    static const struct {
+      const char *text;
+      double value;
+    } words[] = {{"infinity", INFINITY}, {"inf", INFINITY}, {"nan", NAN}};
     for (size_t w = 0; w < HSC_COUNT_OF(words); w++) {
       size_t length = strlen(words[w].text);
       if ((size_t)(end - at) >= length && !strncasecmp(at, words[w].text, length)) {
@@ -98,17 +144,25 @@ const char *hsc__parse_number(const char *at, const char *end, double *out_value
   if (at < end && (*at == 'e' || *at == 'E')) {
     const char *mark = at++;
     bool down = at < end && *at == '-';
-    if (at < end && (*at == '-' || *at == '+')) at++;
-    int power = 0, power_digits = 0;
+    if (at < end && (*at == '-' || *at == '+'))
+      at++;
+    int power = 0;
+    int power_digits = 0;
     for (; at < end && *at >= '0' && *at <= '9'; at++, power_digits++)
-      if (power < 100000) power = 10 * power + (*at - '0');
-    if (power_digits) exponent += down ? -power : power;
-    else at = mark;
+      if (power < 100000)
+        power = 10 * power + (*at - '0');
+    if (power_digits)
+      exponent += down ? -power : power;
+    else
+      at = mark;
   }
-  static const double tens[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+  static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
   double value;
   if (exact && digits <= (uint64_t)1 << 53 && exponent >= -22 && exponent <= 22) {
-    value = exponent < 0 ? (double)digits / tens[-exponent] : (double)digits * tens[exponent];   // both exact, so one rounding (Clinger 1990)
+    // both exact, so one rounding (Clinger 1990)
+    value = exponent < 0 ? (double)digits / tens[-exponent] : (double)digits * tens[exponent];
     *out_value = negative ? -value : value;
     return at;
   }
@@ -120,23 +174,38 @@ const char *hsc__parse_number(const char *at, const char *end, double *out_value
   return at;
 }
 
-hsc_status *hsc_samples_read(hsc_samples *set, const char *path, const hsc_samples_options *options) {
+hsc_status *hsc_samples_read(hsc_samples *set,
+                             const char *path,
+                             const hsc_samples_options *options) {
   hsc_bytes bytes = {0};
   HSC_TRY(hsc_file_read(path, &bytes));
   hsc_view text = hsc_bytes_view(&bytes);
-  size_t before = set->count, at = 0;
-  while (at < text.size && strchr(" \t\r\n", text.data[at])) at++;
+  size_t before = set->count;
+  size_t at = 0;
+  while (at < text.size && strchr(" \t\r\n", text.data[at]))
+    at++;
   hsc_status *status;
-  if (text.size >= 4 && !memcmp(text.data, "PAR1", 4)) status = hsc__samples_parquet(set, path, text, options);
-  else if (at < text.size && (text.data[at] == '{' || text.data[at] == '[')) status = hsc__samples_json(set, path, text, options);
+  if (text.size >= 4 && !memcmp(text.data, "PAR1", 4))
+    status = hsc__samples_parquet(set, path, text, options);
+  else if (at < text.size && (text.data[at] == '{' || text.data[at] == '['))
+    status = hsc__samples_json(set, path, text, options);
   else if (memchr(text.data ? text.data : "", 0, text.size < 4096 ? text.size : 4096))
-    status = hsc_status_hint(hsc_status_at(HSC_ERR(INVALID_ARGUMENT, "this is neither text nor Parquet"), path, 0, 0, NULL),
-                             "stats takes JSON, CSV, bare numbers and Parquet; `hloscope tables CAPTURE events --format=csv` makes such of a capture");
-  else status = hsc__samples_text(set, path, text, options);
+    status =
+        hsc_status_hint(hsc_status_at(HSC_ERR(INVALID_ARGUMENT, "this is neither text nor Parquet"),
+                                      path, 0, 0, NULL),
+                        "stats takes JSON, CSV, bare numbers and Parquet; `hloscope tables CAPTURE "
+                        "events --format=csv` makes such of a capture");
+  else
+    status = hsc__samples_text(set, path, text, options);
   hsc_bytes_deinit(&bytes);
   if (!status && set->count == before) {
-    if (options->column) status = hsc_status_at(HSC_ERR(NOT_FOUND, "no column or series '%s'", options->column), path, 0, 0, NULL);
-    else status = hsc_status_hint(hsc_status_at(HSC_ERR(INVALID_ARGUMENT, "there are no samples in it"), path, 0, 0, NULL), "samples are numbers: a list in JSON, lines or columns in text");
+    if (options->column)
+      status = hsc_status_at(HSC_ERR(NOT_FOUND, "no column or series '%s'", options->column), path,
+                             0, 0, NULL);
+    else
+      status = hsc_status_hint(
+          hsc_status_at(HSC_ERR(INVALID_ARGUMENT, "there are no samples in it"), path, 0, 0, NULL),
+          "samples are numbers: a list in JSON, lines or columns in text");
   }
   return status;
 }

@@ -1,4 +1,5 @@
-// sampling_document.c - a sampling plan and what it gave, as JSON and as a sentence; a measured series with everything that statistics say of it.
+// sampling_document.c - a sampling plan and what it gave, as JSON and as a sentence; a measured
+// series with everything that statistics say of it.
 #include "base/text/text.h"
 #include "lab/run/sampling_document.h"
 
@@ -34,7 +35,8 @@ void hsc_sampling_text(const hsc_sampling *s, bool unicode, hsc_bytes *out) {
   hsc_bytes_append_text(out, " in ");
   append_count(out, s->upper_count, o->upper);
   if (s->has_pilot)
-    hsc_bytes_printf(out, "; a pilot of %zu x %zu chose %zu a %s", s->pilot_upper, s->pilot_lower, s->chosen_lower, o->upper);
+    hsc_bytes_printf(out, "; a pilot of %zu x %zu chose %zu a %s", s->pilot_upper, s->pilot_lower,
+                     s->chosen_lower, o->upper);
   else if (s->no_pilot && !o->exact)
     hsc_bytes_printf(out, "; no pilot: %s", s->no_pilot);
   hsc_bytes_printf(out, "; ended: %s", s->ended_by ? s->ended_by : "not yet");
@@ -42,8 +44,10 @@ void hsc_sampling_text(const hsc_sampling *s, bool unicode, hsc_bytes *out) {
     hsc_format_quantity(o->budget_s, "s", unicode, budget);
     hsc_bytes_printf(out, " (%s)", budget);
   }
-  if (s->half_width > 1) hsc_bytes_append_text(out, "; the interval is wider than the median");
-  else if (isfinite(s->half_width)) hsc_bytes_printf(out, "; interval %s%.2g %%", plus, 100 * s->half_width);
+  if (s->half_width > 1)
+    hsc_bytes_append_text(out, "; the interval is wider than the median");
+  else if (isfinite(s->half_width))
+    hsc_bytes_printf(out, "; interval %s%.2g %%", plus, 100 * s->half_width);
   if (o->half_width > 0 && (s->more > 0 || !isfinite(s->half_width))) {
     hsc_bytes_printf(out, ", wanted %s%.2g %%", plus, 100 * o->half_width);
     if (isfinite(s->more)) {
@@ -64,23 +68,36 @@ static json_t *levels(const hsc_sampling *s, json_t *lower, json_t *upper) {
 
 json_t *hsc_sampling_json(const hsc_sampling *s) {
   const hsc_sampling_options *o = &s->options;
-  json_t *out = json_object(), *pilot = json_null();
+  json_t *out = json_object();
+  json_t *pilot = json_null();
   hsc_bytes text = {0};
   if (s->has_pilot) {
     const hsc_design *d = &s->design;
-    pilot = json_pack("{s:o, s:o, s:o}", "made", levels(s, json_integer((json_int_t)s->pilot_lower), json_integer((json_int_t)s->pilot_upper)), "variation",
-                      levels(s, hsc_json_real(sqrt(d->variance[0]) / d->mean), hsc_json_real(sqrt(d->variance[1]) / d->mean)), "cost_seconds",
+    pilot = json_pack("{s:o, s:o, s:o}", "made",
+                      levels(s, json_integer((json_int_t)s->pilot_lower),
+                             json_integer((json_int_t)s->pilot_upper)),
+                      "variation",
+                      levels(s, hsc_json_real(sqrt(d->variance[0]) / d->mean),
+                             hsc_json_real(sqrt(d->variance[1]) / d->mean)),
+                      "cost_seconds",
                       levels(s, hsc_json_real(s->pilot_cost[0]), hsc_json_real(s->pilot_cost[1])));
-    json_object_set_new(pilot, "chose", levels(s, json_integer((json_int_t)s->chosen_lower), json_integer((json_int_t)d->counts[1])));
+    json_object_set_new(pilot, "chose",
+                        levels(s, json_integer((json_int_t)s->chosen_lower),
+                               json_integer((json_int_t)d->counts[1])));
     json_object_set_new(pilot, "expected_half_width", hsc_json_real(d->half_width));
     json_object_set_new(pilot, "note", json_string(d->note));
   }
   json_object_set_new(out, "levels", json_pack("[s, s]", o->lower, o->upper));
-  json_object_set_new(out, "wanted_half_width", o->half_width > 0 ? json_real(o->half_width) : json_null());
-  json_object_set_new(out, "time_budget_seconds", o->budget_s > 0 ? json_real(o->budget_s) : json_null());
+  json_object_set_new(out, "wanted_half_width",
+                      o->half_width > 0 ? json_real(o->half_width) : json_null());
+  json_object_set_new(out, "time_budget_seconds",
+                      o->budget_s > 0 ? json_real(o->budget_s) : json_null());
   json_object_set_new(out, "pilot", pilot);
-  json_object_set_new(out, "no_pilot", s->has_pilot || !s->no_pilot ? json_null() : json_string(s->no_pilot));
-  json_object_set_new(out, "made", levels(s, json_integer((json_int_t)s->count), json_integer((json_int_t)s->upper_count)));
+  json_object_set_new(out, "no_pilot",
+                      s->has_pilot || !s->no_pilot ? json_null() : json_string(s->no_pilot));
+  json_object_set_new(
+      out, "made",
+      levels(s, json_integer((json_int_t)s->count), json_integer((json_int_t)s->upper_count)));
   json_object_set_new(out, "seconds", json_real(s->spent_s));
   json_object_set_new(out, "half_width", hsc_json_real(s->half_width));
   json_object_set_new(out, "ended_by", json_string(s->ended_by ? s->ended_by : "not yet"));
@@ -91,47 +108,79 @@ json_t *hsc_sampling_json(const hsc_sampling *s) {
   return out;
 }
 
-hsc_status *hsc_sampling_statistics(const hsc_sampling *s, const char *name, const char **causes, bool one_process, uint64_t seed, json_t **out_row) {
-  hsc_sample_series series = {.name = name, .unit = "s", .source = "", .samples = s->samples, .count = s->count, .block_sizes = s->sizes,
-                              .block_count = s->upper_count, .one_process = one_process, .causes = causes};
+hsc_status *hsc_sampling_statistics(const hsc_sampling *s,
+                                    const char *name,
+                                    const char **causes,
+                                    bool one_process,
+                                    uint64_t seed,
+                                    json_t **out_row) {
+  hsc_sample_series series = {.name = name,
+                              .unit = "s",
+                              .source = "",
+                              .samples = s->samples,
+                              .count = s->count,
+                              .block_sizes = s->sizes,
+                              .block_count = s->upper_count,
+                              .one_process = one_process,
+                              .causes = causes};
   *out_row = NULL;
-  if (s->count == 0) return NULL;
-  return hsc_stats_series(&series, &(hsc_stats_options){.seed = seed, .resample_count = 1000}, out_row);
+  if (s->count == 0)
+    return NULL;
+  return hsc_stats_series(&series, &(hsc_stats_options){.seed = seed, .resample_count = 1000},
+                          out_row);
 }
 
-// ---- comparison -----------------------------------------------------------------------------------------------------
+// ---- comparison ---------------------------------------------------------------------------------
 
-// Blocks widen the ratio's interval: the widths of both medians, on a logarithmic scale, as the two sides of a right angle.
+// Blocks widen the ratio's interval: the widths of both medians, on a logarithmic scale, as the two
+// sides of a right angle.
 static void widen(hsc_comparison *c, const hsc_sampling *x, const hsc_sampling *y, double margin) {
-  if (!(x->interval.low > 0) || !(y->interval.low > 0) || !isfinite(c->ratio.estimate)) return;
-  double reach = hypot(0.5 * log(x->interval.high / x->interval.low), 0.5 * log(y->interval.high / y->interval.low));
+  if (!(x->interval.low > 0) || !(y->interval.low > 0) || !isfinite(c->ratio.estimate))
+    return;
+  double reach = hypot(0.5 * log(x->interval.high / x->interval.low),
+                       0.5 * log(y->interval.high / y->interval.low));
   c->ratio.low = fmin(c->ratio.low, c->ratio.estimate * exp(-reach));
   c->ratio.high = fmax(c->ratio.high, c->ratio.estimate * exp(reach));
   hsc_stats_decide(c, margin, x->count < y->count ? x->count : y->count);
 }
 
 static void set_text(json_t *row) {
-  double ratio = hsc_json_number(json_object_get(row, "ratio")), low = hsc_json_number(json_object_get(row, "low")), high = hsc_json_number(json_object_get(row, "high")),
-         more = hsc_json_number(json_object_get(row, "more_runs"));
+  double ratio = hsc_json_number(json_object_get(row, "ratio"));
+  double low = hsc_json_number(json_object_get(row, "low"));
+  double high = hsc_json_number(json_object_get(row, "high"));
+  double more = hsc_json_number(json_object_get(row, "more_runs"));
   const char *verdict = json_string_value(json_object_get(row, "verdict"));
   hsc_bytes text = {0};
   hsc_bytes_append_text(&text, verdict);
-  if (isfinite(ratio)) hsc_bytes_printf(&text, ": %.4g times [%.4g, %.4g]", ratio, low, high);
-  if (isfinite(more) && more > 0) hsc_bytes_printf(&text, " (about %.3g more runs needed)", more);
+  if (isfinite(ratio))
+    hsc_bytes_printf(&text, ": %.4g times [%.4g, %.4g]", ratio, low, high);
+  if (isfinite(more) && more > 0)
+    hsc_bytes_printf(&text, " (about %.3g more runs needed)", more);
   json_object_set_new(row, "text", json_string(hsc_bytes_text(&text)));
   hsc_bytes_deinit(&text);
 }
 
-hsc_status *hsc_sampling_compare(const hsc_sampling *x, const hsc_sampling *y, double margin, uint64_t seed, json_t **out_row, double *out_p) {
+hsc_status *hsc_sampling_compare(const hsc_sampling *x,
+                                 const hsc_sampling *y,
+                                 double margin,
+                                 uint64_t seed,
+                                 json_t **out_row,
+                                 double *out_p) {
   hsc_comparison c;
-  HSC_TRY(hsc_stats_compare(x->samples, x->count, y->samples, y->count, margin, &(hsc_interval_options){.seed = seed}, &c));
+  HSC_TRY(hsc_stats_compare(x->samples, x->count, y->samples, y->count, margin,
+                            &(hsc_interval_options){.seed = seed}, &c));
   widen(&c, x, y, margin);
   *out_p = c.p_value;
-  *out_row = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:f}", "ratio", hsc_json_real(c.ratio.estimate), "low", hsc_json_real(c.ratio.low), "high",
-                       hsc_json_real(c.ratio.high), "shift", hsc_json_real(c.shift), "p_value", hsc_json_real(c.p_value), "delta", hsc_json_real(c.delta), "effect",
-                       hsc_stats_cliffs_word(c.delta), "verdict", hsc_verdict_text(c.verdict), "more_runs",
-                       c.verdict == HSC_VERDICT_CANNOT_TELL ? hsc_json_real(c.more_runs) : json_null(), "margin", margin);
-  if (!*out_row) return hsc_status_out_of_memory();
+  *out_row =
+      json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:f}", "ratio",
+                hsc_json_real(c.ratio.estimate), "low", hsc_json_real(c.ratio.low), "high",
+                hsc_json_real(c.ratio.high), "shift", hsc_json_real(c.shift), "p_value",
+                hsc_json_real(c.p_value), "delta", hsc_json_real(c.delta), "effect",
+                hsc_stats_cliffs_word(c.delta), "verdict", hsc_verdict_text(c.verdict), "more_runs",
+                c.verdict == HSC_VERDICT_CANNOT_TELL ? hsc_json_real(c.more_runs) : json_null(),
+                "margin", margin);
+  if (!*out_row)
+    return hsc_status_out_of_memory();
   set_text(*out_row);
   return NULL;
 }
@@ -139,6 +188,7 @@ hsc_status *hsc_sampling_compare(const hsc_sampling *x, const hsc_sampling *y, d
 void hsc_sampling_discover(json_t *row, double q, size_t count) {
   const char *verdict = json_string_value(json_object_get(row, "verdict"));
   json_object_set_new(row, "q_value", hsc_json_real(q));
-  if (count > 1 && (!strcmp(verdict, "faster") || !strcmp(verdict, "slower")) && !(q <= 0.05)) json_object_set_new(row, "verdict", json_string("cannot tell"));
+  if (count > 1 && (!strcmp(verdict, "faster") || !strcmp(verdict, "slower")) && !(q <= 0.05))
+    json_object_set_new(row, "verdict", json_string("cannot tell"));
   set_text(row);
 }

@@ -1,7 +1,7 @@
 // store.c - the result store on SQLite.
 //
-// synchronous=NORMAL in WAL mode: a commit is safe against the death of any process, and costs no fsync; a power cut
-// may lose the last ones.
+// synchronous=NORMAL in WAL mode: a commit is safe against the death of any process, and costs no
+// fsync; a power cut may lose the last ones.
 #include "base/core/clock.h"
 #include "base/core/memory.h"
 #include "base/files/file_io.h"
@@ -24,7 +24,7 @@ struct hsc_store {
   char *path;
 };
 
-// ---- SQLite, with statuses ------------------------------------------------------------------------------------------
+// ---- SQLite, with statuses ----------------------------------------------------------------------
 
 static hsc_status *sql_error(const hsc_store *store, int rc, const char *what) {
   const char *text = store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(rc);
@@ -40,12 +40,15 @@ static hsc_status *sql_error(const hsc_store *store, int rc, const char *what) {
     case SQLITE_PERM:
     case SQLITE_AUTH:
     case SQLITE_READONLY:
-      return HSC_ERR(PERMISSION_DENIED, "%s: the result store cannot be written: %s", store->path, text);
+      return HSC_ERR(PERMISSION_DENIED, "%s: the result store cannot be written: %s", store->path,
+                     text);
     case SQLITE_FULL:
       return HSC_ERR(RESOURCE_EXHAUSTED, "%s: no room for results: %s", store->path, text);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return hsc_status_hint(HSC_ERR(UNAVAILABLE, "%s: another process keeps the result store locked", store->path), "wait for it to end, or use a store of your own (--store FILE)");
+      return hsc_status_hint(
+          HSC_ERR(UNAVAILABLE, "%s: another process keeps the result store locked", store->path),
+          "wait for it to end, or use a store of your own (--store FILE)");
     default:
       return HSC_ERR(INTERNAL, "%s: %s: %s", store->path, what, text);
   }
@@ -64,8 +67,10 @@ static hsc_status *sql_prepare(hsc_store *store, const char *sql, sqlite3_stmt *
 // One step; *out_row tells whether there is a row.
 static hsc_status *sql_step(hsc_store *store, sqlite3_stmt *statement, bool *out_row) {
   int rc = sqlite3_step(statement);
-  if (out_row) *out_row = rc == SQLITE_ROW;
-  return rc == SQLITE_ROW || rc == SQLITE_DONE ? NULL : sql_error(store, rc, sqlite3_sql(statement));
+  if (out_row)
+    *out_row = rc == SQLITE_ROW;
+  return rc == SQLITE_ROW || rc == SQLITE_DONE ? NULL
+                                               : sql_error(store, rc, sqlite3_sql(statement));
 }
 
 static void bind_text(sqlite3_stmt *statement, int index, const char *text) {
@@ -82,7 +87,8 @@ static hsc_status *bind_json(sqlite3_stmt *statement, int index, json_t *value, 
     return NULL;
   }
   char *text = json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(17));
-  if (!text) return hsc_status_out_of_memory();
+  if (!text)
+    return hsc_status_out_of_memory();
   sqlite3_bind_text(statement, index, text, -1, SQLITE_TRANSIENT);
   free(text);
   return NULL;
@@ -98,7 +104,7 @@ static json_t *column_json(sqlite3_stmt *statement, int column) {
   return text ? json_loads(text, 0, NULL) : NULL;
 }
 
-// ---- opening --------------------------------------------------------------------------------------------------------
+// ---- opening ------------------------------------------------------------------------------------
 
 static hsc_status *user_version(hsc_store *store, int *out_version) {
   sqlite3_stmt *statement = NULL;
@@ -110,33 +116,42 @@ static hsc_status *user_version(hsc_store *store, int *out_version) {
 }
 
 static hsc_status *migrate(hsc_store *store) {
-  int newest = MIGRATIONS[HSC_COUNT_OF(MIGRATIONS) - 1].number, version = 0;
+  int newest = MIGRATIONS[HSC_COUNT_OF(MIGRATIONS) - 1].number;
+  int version = 0;
   HSC_TRY(user_version(store, &version));
-  if (version == newest) return NULL;
+  if (version == newest)
+    return NULL;
   if (version > newest)
     return hsc_status_hint(
-        HSC_ERR(FAILED_PRECONDITION, "%s: written by a newer hloscope (schema %d; this one knows up to %d)",
-                store->path, version, newest),
+        HSC_ERR(FAILED_PRECONDITION,
+                "%s: written by a newer hloscope (schema %d; this one knows up to %d)", store->path,
+                version, newest),
         "choose another store with --store FILE");
   HSC_TRY(sql_run(store, "BEGIN IMMEDIATE"));
   hsc_status *status = user_version(store, &version);  // another process may have been faster
   for (size_t i = 0; !status && i < HSC_COUNT_OF(MIGRATIONS); i++) {
-    if (MIGRATIONS[i].number <= version) continue;
+    if (MIGRATIONS[i].number <= version)
+      continue;
     char pragma[64];
     snprintf(pragma, sizeof pragma, "PRAGMA user_version = %d", MIGRATIONS[i].number);
     status = sql_run(store, MIGRATIONS[i].sql);
-    if (!status) status = sql_run(store, pragma);
-    if (status) status = hsc_status_note(status, "while: applying %s", MIGRATIONS[i].name);
+    if (!status)
+      status = sql_run(store, pragma);
+    if (status)
+      status = hsc_status_note(status, "while: applying %s", MIGRATIONS[i].name);
   }
-  if (!status) status = sql_run(store, "COMMIT");
-  if (status) sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+  if (!status)
+    status = sql_run(store, "COMMIT");
+  if (status)
+    sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
   return status;
 }
 
 hsc_status *hsc_store_open(const char *path, hsc_store **out_store) {
   *out_store = NULL;
   hsc_store *store = hsc_alloc(sizeof(*store));
-  if (!store) return hsc_status_out_of_memory();
+  if (!store)
+    return hsc_status_out_of_memory();
   hsc_status *status = NULL;
   if (path) {
     store->path = hsc_strdup(path);
@@ -148,15 +163,19 @@ hsc_status *hsc_store_open(const char *path, hsc_store **out_store) {
     hsc_free(dir);
     store->path = hsc_bytes_take(&text);
   }
-  if (!store->path) HSC_GOTO(hsc_status_out_of_memory());
-  int rc =
-      sqlite3_open_v2(store->path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
-  if (rc != SQLITE_OK) HSC_GOTO(sql_error(store, rc, "open"));
+  if (!store->path)
+    HSC_GOTO(hsc_status_out_of_memory());
+  int rc = sqlite3_open_v2(store->path, &store->db,
+                           SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+  if (rc != SQLITE_OK)
+    HSC_GOTO(sql_error(store, rc, "open"));
   sqlite3_busy_timeout(store->db, 10000);
-  // The last connection to close would copy the log into the file and wait for the disk: a short command would spend most of its time there. The
-  // log is copied when it has grown (every 1000 pages), and read at the next opening.
+  // The last connection to close would copy the log into the file and wait for the disk: a short
+  // command would spend most of its time there. The log is copied when it has grown (every 1000
+  // pages), and read at the next opening.
   sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-  HSC_GOTO(sql_run(store, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON"));
+  HSC_GOTO(sql_run(
+      store, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON"));
   HSC_GOTO(migrate(store));
   *out_store = store;
   return NULL;
@@ -166,26 +185,31 @@ done:
 }
 
 void hsc_store_close(hsc_store *store) {
-  if (!store) return;
+  if (!store)
+    return;
   sqlite3_close_v2(store->db);
   hsc_free(store->path);
   hsc_free(store);
 }
 
-const char *hsc_store_path(const hsc_store *store) { return store->path; }
+const char *hsc_store_path(const hsc_store *store) {
+  return store->path;
+}
 
-// ---- experiments ----------------------------------------------------------------------------------------------------
+// ---- experiments --------------------------------------------------------------------------------
 
 hsc_status *hsc_store_begin(hsc_store *store, const hsc_experiment *e, int64_t *out_id) {
   sqlite3_stmt *statement = NULL;
-  HSC_TRY(sql_prepare(store,
-                      "INSERT INTO experiment (kind, command, device, subject, plan, seed, status, started_ns, "
-                      "configuration, environment) "
-                      "VALUES (?, ?, ?, ?, ?, ?, 'running', ?, ?, ?)",
-                      &statement));
+  HSC_TRY(sql_prepare(
+      store,
+      "INSERT INTO experiment (kind, command, device, subject, plan, seed, status, started_ns, "
+      "configuration, environment) "
+      "VALUES (?, ?, ?, ?, ?, ?, 'running', ?, ?, ?)",
+      &statement));
   hsc_status *status = NULL;
   const char *const texts[] = {e->kind, e->command, e->device, e->subject, e->plan};
-  for (int i = 0; i < 5; i++) bind_text(statement, i + 1, texts[i] ? texts[i] : "");
+  for (int i = 0; i < 5; i++)
+    bind_text(statement, i + 1, texts[i] ? texts[i] : "");
   sqlite3_bind_int64(statement, 6, (int64_t)e->seed);
   sqlite3_bind_int64(statement, 7, e->started_ns ? e->started_ns : hsc_wall_ns());
   HSC_GOTO(bind_json(statement, 8, e->configuration, true));
@@ -197,9 +221,14 @@ done:
   return status;
 }
 
-hsc_status *hsc_store_finish(hsc_store *store, int64_t experiment, const char *end_status, json_t *result) {
+hsc_status *hsc_store_finish(hsc_store *store,
+                             int64_t experiment,
+                             const char *end_status,
+                             json_t *result) {
   sqlite3_stmt *statement = NULL;
-  HSC_TRY(sql_prepare(store, "UPDATE experiment SET status = ?, finished_ns = ?, result = ? WHERE id = ?", &statement));
+  HSC_TRY(sql_prepare(store,
+                      "UPDATE experiment SET status = ?, finished_ns = ?, result = ? WHERE id = ?",
+                      &statement));
   hsc_status *status = NULL;
   bind_text(statement, 1, end_status);
   sqlite3_bind_int64(statement, 2, hsc_wall_ns());
@@ -211,16 +240,24 @@ done:
   return status;
 }
 
-hsc_status *hsc_store_end(hsc_store *store, int64_t experiment, hsc_status *status, bool interrupted, json_t *result) {
-  hsc_status *finish = hsc_store_finish(store, experiment, status ? "failed" : interrupted ? "interrupted" : "done", result);
-  if (!status) return finish;
+hsc_status *hsc_store_end(
+    hsc_store *store, int64_t experiment, hsc_status *status, bool interrupted, json_t *result) {
+  hsc_status *finish = hsc_store_finish(store, experiment,
+                                        status        ? "failed"
+                                        : interrupted ? "interrupted"
+                                                      : "done",
+                                        result);
+  if (!status)
+    return finish;
   hsc_status_free(finish);
   return status;
 }
 
 hsc_status *hsc_store_reopen(hsc_store *store, int64_t experiment) {
   sqlite3_stmt *statement = NULL;
-  HSC_TRY(sql_prepare(store, "UPDATE experiment SET status = 'running', finished_ns = NULL WHERE id = ?", &statement));
+  HSC_TRY(sql_prepare(store,
+                      "UPDATE experiment SET status = 'running', finished_ns = NULL WHERE id = ?",
+                      &statement));
   sqlite3_bind_int64(statement, 1, experiment);
   hsc_status *status = sql_step(store, statement, NULL);
   sqlite3_finalize(statement);
@@ -230,12 +267,15 @@ hsc_status *hsc_store_reopen(hsc_store *store, int64_t experiment) {
 hsc_status *hsc_store_resumable(hsc_store *store, const char *plan, int64_t *out_id) {
   sqlite3_stmt *statement = NULL;
   *out_id = 0;
-  HSC_TRY(sql_prepare(store, "SELECT id FROM experiment WHERE plan = ? AND status <> 'done' ORDER BY id DESC LIMIT 1",
-                      &statement));
+  HSC_TRY(sql_prepare(
+      store,
+      "SELECT id FROM experiment WHERE plan = ? AND status <> 'done' ORDER BY id DESC LIMIT 1",
+      &statement));
   bind_text(statement, 1, plan);
   bool row = false;
   hsc_status *status = sql_step(store, statement, &row);
-  if (row) *out_id = sqlite3_column_int64(statement, 0);
+  if (row)
+    *out_id = sqlite3_column_int64(statement, 0);
   sqlite3_finalize(statement);
   return status;
 }
@@ -244,7 +284,8 @@ void hsc_experiment_list_deinit(hsc_experiment_list *list) {
   for (size_t i = 0; i < list->count; i++) {
     hsc_experiment *e = &list->items[i];
     const char *const texts[] = {e->kind, e->command, e->device, e->subject, e->plan, e->status};
-    for (size_t k = 0; k < HSC_COUNT_OF(texts); k++) hsc_free((void *)texts[k]);
+    for (size_t k = 0; k < HSC_COUNT_OF(texts); k++)
+      hsc_free((void *)texts[k]);
     json_decref(e->configuration);
     json_decref(e->environment);
     json_decref(e->result);
@@ -253,12 +294,15 @@ void hsc_experiment_list_deinit(hsc_experiment_list *list) {
   *list = (hsc_experiment_list){0};
 }
 
-#define EXPERIMENT_COLUMNS                                                                                        \
-  "id, kind, command, device, subject, plan, status, seed, started_ns, finished_ns, configuration, environment, " \
-  "(SELECT count(*) FROM task WHERE experiment = e.id), "                                                         \
+#define EXPERIMENT_COLUMNS \
+  "id, kind, command, device, subject, plan, status, seed, started_ns, finished_ns, " \
+  "configuration, environment, " \
+  "(SELECT count(*) FROM task WHERE experiment = e.id), " \
   "(SELECT count(*) FROM sample WHERE task IN (SELECT id FROM task WHERE experiment = e.id))"
 
-static hsc_status *read_experiments(hsc_store *store, sqlite3_stmt *statement, hsc_experiment_list *out_list,
+static hsc_status *read_experiments(hsc_store *store,
+                                    sqlite3_stmt *statement,
+                                    hsc_experiment_list *out_list,
                                     bool with_result) {
   hsc_experiment_list list = {0};
   size_t capacity = 0;
@@ -266,7 +310,8 @@ static hsc_status *read_experiments(hsc_store *store, sqlite3_stmt *statement, h
   for (;;) {
     bool row = false;
     status = sql_step(store, statement, &row);
-    if (status || !row) break;
+    if (status || !row)
+      break;
     if (list.count == capacity) {
       capacity = capacity ? 2 * capacity : 16;
       hsc_experiment *more = hsc_realloc(list.items, capacity * sizeof(*more));
@@ -276,30 +321,34 @@ static hsc_status *read_experiments(hsc_store *store, sqlite3_stmt *statement, h
       }
       list.items = more;
     }
-    list.items[list.count++] = (hsc_experiment){.id = sqlite3_column_int64(statement, 0),
-                                                .kind = column_copy(statement, 1),
-                                                .command = column_copy(statement, 2),
-                                                .device = column_copy(statement, 3),
-                                                .subject = column_copy(statement, 4),
-                                                .plan = column_copy(statement, 5),
-                                                .status = column_copy(statement, 6),
-                                                .seed = (uint64_t)sqlite3_column_int64(statement, 7),
-                                                .started_ns = sqlite3_column_int64(statement, 8),
-                                                .finished_ns = sqlite3_column_int64(statement, 9),
-                                                .configuration = column_json(statement, 10),
-                                                .environment = column_json(statement, 11),
-                                                .task_count = sqlite3_column_int64(statement, 12),
-                                                .sample_count = sqlite3_column_int64(statement, 13),
-                                                .result = with_result ? column_json(statement, 14) : NULL};
+    list.items[list.count++] =
+        (hsc_experiment){.id = sqlite3_column_int64(statement, 0),
+                         .kind = column_copy(statement, 1),
+                         .command = column_copy(statement, 2),
+                         .device = column_copy(statement, 3),
+                         .subject = column_copy(statement, 4),
+                         .plan = column_copy(statement, 5),
+                         .status = column_copy(statement, 6),
+                         .seed = (uint64_t)sqlite3_column_int64(statement, 7),
+                         .started_ns = sqlite3_column_int64(statement, 8),
+                         .finished_ns = sqlite3_column_int64(statement, 9),
+                         .configuration = column_json(statement, 10),
+                         .environment = column_json(statement, 11),
+                         .task_count = sqlite3_column_int64(statement, 12),
+                         .sample_count = sqlite3_column_int64(statement, 13),
+                         .result = with_result ? column_json(statement, 14) : NULL};
   }
-  if (status) hsc_experiment_list_deinit(&list);
+  if (status)
+    hsc_experiment_list_deinit(&list);
   *out_list = list;
   return status;
 }
 
 hsc_status *hsc_store_list(hsc_store *store, size_t limit, hsc_experiment_list *out_list) {
   sqlite3_stmt *statement = NULL;
-  HSC_TRY(sql_prepare(store, "SELECT " EXPERIMENT_COLUMNS " FROM experiment e ORDER BY id DESC LIMIT ?", &statement));
+  HSC_TRY(sql_prepare(store,
+                      "SELECT " EXPERIMENT_COLUMNS " FROM experiment e ORDER BY id DESC LIMIT ?",
+                      &statement));
   sqlite3_bind_int64(statement, 1, limit ? (int64_t)limit : -1);
   hsc_status *status = read_experiments(store, statement, out_list, false);
   sqlite3_finalize(statement);
@@ -324,23 +373,27 @@ static hsc_status *no_experiment(hsc_store *store, int64_t id) {
 
 hsc_status *hsc_store_get(hsc_store *store, int64_t id, hsc_experiment_list *out_list) {
   sqlite3_stmt *statement = NULL;
-  HSC_TRY(sql_prepare(store, "SELECT " EXPERIMENT_COLUMNS ", result FROM experiment e WHERE id = ?", &statement));
+  HSC_TRY(sql_prepare(store, "SELECT " EXPERIMENT_COLUMNS ", result FROM experiment e WHERE id = ?",
+                      &statement));
   sqlite3_bind_int64(statement, 1, id);
   hsc_status *status = read_experiments(store, statement, out_list, true);
   sqlite3_finalize(statement);
-  if (!status && out_list->count == 0) status = no_experiment(store, id);
+  if (!status && out_list->count == 0)
+    status = no_experiment(store, id);
   return status;
 }
 
-// ---- tasks and samples ----------------------------------------------------------------------------------------------
+// ---- tasks and samples --------------------------------------------------------------------------
 
 // "execute_ns" -> metric "execute", unit "ns".
 static bool split_unit(const char *name, hsc_view *out_metric, const char **out_unit) {
   static const char *const units[] = {"ns", "bytes", "count"};
   const char *mark = strrchr(name, '_');
-  if (!mark || mark == name) return false;
+  if (!mark || mark == name)
+    return false;
   for (size_t i = 0; i < HSC_COUNT_OF(units); i++) {
-    if (strcmp(mark + 1, units[i]) != 0) continue;
+    if (strcmp(mark + 1, units[i]) != 0)
+      continue;
     *out_metric = (hsc_view){name, (size_t)(mark - name)};
     *out_unit = units[i];
     return true;
@@ -350,8 +403,9 @@ static bool split_unit(const char *name, hsc_view *out_metric, const char **out_
 
 static hsc_status *put_samples(hsc_store *store, int64_t task, json_t *series) {
   sqlite3_stmt *statement = NULL;
-  HSC_TRY(sql_prepare(store, "INSERT INTO sample (task, metric, unit, position, value) VALUES (?, ?, ?, ?, ?)",
-                      &statement));
+  HSC_TRY(sql_prepare(
+      store, "INSERT INTO sample (task, metric, unit, position, value) VALUES (?, ?, ?, ?, ?)",
+      &statement));
   hsc_status *status = NULL;
   const char *name;
   json_t *values;
@@ -359,7 +413,9 @@ static hsc_status *put_samples(hsc_store *store, int64_t task, json_t *series) {
     hsc_view metric;
     const char *unit;
     if (!json_is_array(values) || !split_unit(name, &metric, &unit)) {
-      status = HSC_ERR(INTERNAL, "series '%s' is no array, or its name does not end in _ns, _bytes or _count", name);
+      status = HSC_ERR(INTERNAL,
+                       "series '%s' is no array, or its name does not end in _ns, _bytes or _count",
+                       name);
       break;
     }
     size_t position;
@@ -371,10 +427,12 @@ static hsc_status *put_samples(hsc_store *store, int64_t task, json_t *series) {
       sqlite3_bind_int64(statement, 4, (int64_t)position);
       sqlite3_bind_double(statement, 5, json_number_value(value));
       status = sql_step(store, statement, NULL);
-      if (status) break;
+      if (status)
+        break;
       sqlite3_reset(statement);
     }
-    if (status) break;
+    if (status)
+      break;
   }
   sqlite3_finalize(statement);
   return status;
@@ -384,7 +442,8 @@ static hsc_status *put_task(hsc_store *store, int64_t experiment, const hsc_task
   sqlite3_stmt *statement = NULL;
   hsc_status *status = NULL;
   json_t *detail = task->answer ? json_copy(task->answer) : json_object();
-  if (!detail) return hsc_status_out_of_memory();
+  if (!detail)
+    return hsc_status_out_of_memory();
   json_object_del(detail, "series");
   HSC_GOTO(sql_prepare(store, "DELETE FROM task WHERE experiment = ? AND key = ?", &statement));
   sqlite3_bind_int64(statement, 1, experiment);
@@ -392,9 +451,10 @@ static hsc_status *put_task(hsc_store *store, int64_t experiment, const hsc_task
   HSC_GOTO(sql_step(store, statement, NULL));
   sqlite3_finalize(statement);
   statement = NULL;
-  HSC_GOTO(sql_prepare(
-      store, "INSERT INTO task (experiment, key, status, message, finished_ns, detail) VALUES (?, ?, ?, ?, ?, ?)",
-      &statement));
+  HSC_GOTO(sql_prepare(store,
+                       "INSERT INTO task (experiment, key, status, message, finished_ns, detail) "
+                       "VALUES (?, ?, ?, ?, ?, ?)",
+                       &statement));
   sqlite3_bind_int64(statement, 1, experiment);
   bind_text(statement, 2, task->key);
   bind_text(statement, 3, task->status);
@@ -403,7 +463,8 @@ static hsc_status *put_task(hsc_store *store, int64_t experiment, const hsc_task
   HSC_GOTO(bind_json(statement, 6, detail, true));
   HSC_GOTO(sql_step(store, statement, NULL));
   json_t *series = task->answer ? json_object_get(task->answer, "series") : NULL;
-  if (series) HSC_GOTO(put_samples(store, sqlite3_last_insert_rowid(store->db), series));
+  if (series)
+    HSC_GOTO(put_samples(store, sqlite3_last_insert_rowid(store->db), series));
 done:
   sqlite3_finalize(statement);
   json_decref(detail);
@@ -413,8 +474,10 @@ done:
 hsc_status *hsc_store_put_task(hsc_store *store, int64_t experiment, const hsc_task *task) {
   HSC_TRY(sql_run(store, "BEGIN IMMEDIATE"));
   hsc_status *status = put_task(store, experiment, task);
-  if (!status) status = sql_run(store, "COMMIT");
-  if (status) sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+  if (!status)
+    status = sql_run(store, "COMMIT");
+  if (status)
+    sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
   return status;
 }
 
@@ -422,7 +485,8 @@ hsc_status *hsc_store_put_task(hsc_store *store, int64_t experiment, const hsc_t
 static hsc_status *get_samples(hsc_store *store, int64_t task, json_t *answer) {
   sqlite3_stmt *statement = NULL;
   HSC_TRY(sql_prepare(store,
-                      "SELECT metric || '_' || unit, value FROM sample WHERE task = ? ORDER BY metric, unit, position",
+                      "SELECT metric || '_' || unit, value FROM sample WHERE task = ? ORDER BY "
+                      "metric, unit, position",
                       &statement));
   sqlite3_bind_int64(statement, 1, task);
   json_t *series = NULL;
@@ -430,7 +494,8 @@ static hsc_status *get_samples(hsc_store *store, int64_t task, json_t *answer) {
   for (;;) {
     bool row = false;
     status = sql_step(store, statement, &row);
-    if (status || !row) break;
+    if (status || !row)
+      break;
     const char *name = (const char *)sqlite3_column_text(statement, 0);
     double value = sqlite3_column_double(statement, 1);
     if (!series) {
@@ -449,13 +514,18 @@ static hsc_status *get_samples(hsc_store *store, int64_t task, json_t *answer) {
   return status;
 }
 
-hsc_status *hsc_store_get_task(hsc_store *store, int64_t experiment, const char *key, char **out_status,
-                               char **out_message, json_t **out_answer) {
+hsc_status *hsc_store_get_task(hsc_store *store,
+                               int64_t experiment,
+                               const char *key,
+                               char **out_status,
+                               char **out_message,
+                               json_t **out_answer) {
   *out_status = *out_message = NULL;
   *out_answer = NULL;
   sqlite3_stmt *statement = NULL;
-  HSC_TRY(
-      sql_prepare(store, "SELECT id, status, message, detail FROM task WHERE experiment = ? AND key = ?", &statement));
+  HSC_TRY(sql_prepare(
+      store, "SELECT id, status, message, detail FROM task WHERE experiment = ? AND key = ?",
+      &statement));
   sqlite3_bind_int64(statement, 1, experiment);
   bind_text(statement, 2, key);
   bool row = false;
@@ -464,7 +534,8 @@ hsc_status *hsc_store_get_task(hsc_store *store, int64_t experiment, const char 
     *out_status = column_copy(statement, 1);
     *out_message = column_copy(statement, 2);
     *out_answer = column_json(statement, 3);
-    if (!*out_answer) *out_answer = json_object();
+    if (!*out_answer)
+      *out_answer = json_object();
     status = get_samples(store, sqlite3_column_int64(statement, 0), *out_answer);
   }
   sqlite3_finalize(statement);
@@ -474,26 +545,30 @@ hsc_status *hsc_store_get_task(hsc_store *store, int64_t experiment, const char 
 hsc_status *hsc_store_tasks(hsc_store *store, int64_t experiment, json_t **out_tasks) {
   *out_tasks = NULL;
   sqlite3_stmt *statement = NULL;
-  HSC_TRY(sql_prepare(store, "SELECT id, key, status, message, detail FROM task WHERE experiment = ? ORDER BY id",
-                      &statement));
+  HSC_TRY(sql_prepare(
+      store, "SELECT id, key, status, message, detail FROM task WHERE experiment = ? ORDER BY id",
+      &statement));
   sqlite3_bind_int64(statement, 1, experiment);
   json_t *tasks = json_array();
   hsc_status *status = NULL;
   for (;;) {
     bool row = false;
     status = sql_step(store, statement, &row);
-    if (status || !row) break;
+    if (status || !row)
+      break;
     json_t *answer = column_json(statement, 4);
-    if (!answer) answer = json_object();
-    json_t *task =
-        json_pack("{s:s, s:s, s:s?, s:o}", "key", sqlite3_column_text(statement, 1), "status",
-                  sqlite3_column_text(statement, 2), "message", sqlite3_column_text(statement, 3), "answer", answer);
+    if (!answer)
+      answer = json_object();
+    json_t *task = json_pack("{s:s, s:s, s:s?, s:o}", "key", sqlite3_column_text(statement, 1),
+                             "status", sqlite3_column_text(statement, 2), "message",
+                             sqlite3_column_text(statement, 3), "answer", answer);
     if (!task || json_array_append_new(tasks, task) < 0) {
       status = hsc_status_out_of_memory();
       break;
     }
     status = get_samples(store, sqlite3_column_int64(statement, 0), answer);
-    if (status) break;
+    if (status)
+      break;
   }
   sqlite3_finalize(statement);
   if (status)

@@ -1,7 +1,8 @@
-// algsimp.c - the algebraic simplifier: asks the rule books, algsimp_<book>.c, about every instruction until one has a replacement.
+// algsimp.c - the algebraic simplifier: asks the rule books, algsimp_<book>.c, about every
+// instruction until one has a replacement.
 //
-// One walk in program order; a replacement is looked at again in the next round of the simplification pipeline. A rule keeps shape and type
-// and the value up to what its comment says.
+// One walk in program order; a replacement is looked at again in the next round of the
+// simplification pipeline. A rule keeps shape and type and the value up to what its comment says.
 //
 //   before   z = f32[4] broadcast(zero);  ROOT a = f32[4] add(x, z)
 //   after    ROOT is x
@@ -9,18 +10,22 @@
 // XLA: xla/hlo/transforms/simplifiers/algebraic_simplifier.h
 #include "passes/algsimp/algsimp.h"
 
-enum { MOST_RUNS = 50 };   // as in XLA
+enum { MOST_RUNS = 50 };  // as in XLA
 
-static hsc__rule (*const books[])(hsc_op op) = {hsc__algsimp_arithmetic_rule, hsc__algsimp_constants_rule, hsc__algsimp_movement_rule,
-                                                 hsc__algsimp_slices_rule,     hsc__algsimp_window_rule,    hsc__algsimp_folds_rule,
-                                                 hsc__algsimp_shapes_rule,     hsc__algsimp_parts_rule,    hsc__algsimp_reductions_rule};
+static hsc__rule (*const books[])(hsc_op op) = {
+    hsc__algsimp_arithmetic_rule, hsc__algsimp_constants_rule, hsc__algsimp_movement_rule,
+    hsc__algsimp_slices_rule,     hsc__algsimp_window_rule,    hsc__algsimp_folds_rule,
+    hsc__algsimp_shapes_rule,     hsc__algsimp_parts_rule,     hsc__algsimp_reductions_rule};
 
 static hsc_status *walk(hsc_module *module, hsc_pass_context *cx) {
-  HSC_FOR_EACH_COMPUTATION(module, computation) {
-    HSC_FOR_EACH_INSTR_IN(computation, instr) {
-      if (instr->user_count == 0 && computation->root != instr) continue;   // dce's
-      if (instr->control_count) continue;
-      if (cx->fuel == 0 || cx->pass_fuel == 0) continue;
+  HSC_FOR_EACH_COMPUTATION (module, computation) {
+    HSC_FOR_EACH_INSTR_IN (computation, instr) {
+      if (instr->user_count == 0 && computation->root != instr)
+        continue;  // dce's
+      if (instr->control_count)
+        continue;
+      if (cx->fuel == 0 || cx->pass_fuel == 0)
+        continue;
       hsc_builder b;
       hsc_builder_at(&b, computation, instr);
       b.metadata = instr->metadata;
@@ -28,11 +33,14 @@ static hsc_status *walk(hsc_module *module, hsc_pass_context *cx) {
       bool allowed = hsc__algsimp_allowed(&cx->algsimp, instr);
       for (size_t i = 0; i < HSC_COUNT_OF(books) && !by && allowed; i++) {
         hsc__rule rule = books[i](instr->op);
-        if (rule) by = rule(&b, instr);
+        if (rule)
+          by = rule(&b, instr);
       }
       HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
-      if (!by || by == instr || !hsc_shape_equal(&by->shape, &instr->shape)) continue;
-      if (!hsc__pass_spend(cx)) return NULL;
+      if (!by || by == instr || !hsc_shape_equal(&by->shape, &instr->shape))
+        continue;
+      if (!hsc__pass_spend(cx))
+        return NULL;
       HSC_TRY(hsc__replace(instr, by));
     }
   }
@@ -43,7 +51,8 @@ hsc_status *hsc__pass_algsimp(hsc_module *module, hsc_pass_context *cx) {
   for (int run = 0; run < (cx->algsimp.run_to_fixed_point ? MOST_RUNS : 1); run++) {
     int64_t before = cx->rewrites;
     HSC_TRY(walk(module, cx));
-    if (cx->rewrites == before) break;
+    if (cx->rewrites == before)
+      break;
   }
   return NULL;
 }

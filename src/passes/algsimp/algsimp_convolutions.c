@@ -1,95 +1,154 @@
-// algsimp_convolutions.c - rules on convolutions: products that they are, operands that change places, scales that move.
+// algsimp_convolutions.c - rules on convolutions: products that they are, operands that change
+// places, scales that move.
 #include "passes/algsimp/algsimp.h"
 
-static hsc_arena *arena_of(const hsc_builder *b) { return b->module->arena; }
+static hsc_arena *arena_of(const hsc_builder *b) {
+  return b->module->arena;
+}
 
-static bool plain_window(const hsc_window_dim *w) { return w->stride == 1 && !w->pad_low && !w->pad_high && w->base_dilation == 1 && w->window_dilation == 1 && !w->reversal; }
+static bool plain_window(const hsc_window_dim *w) {
+  return w->stride == 1 && !w->pad_low && !w->pad_high && w->base_dilation == 1 &&
+         w->window_dilation == 1 && !w->reversal;
+}
 
-// Each feature by itself, with windows of one place or one window for all places: a product, and a sum over the windows.
+// Each feature by itself, with windows of one place or one window for all places: a product, and a
+// sum over the windows.
 static hsc_instr *as_product(hsc_builder *b, hsc_instr *conv) {
-  hsc_instr *x = conv->operands[0], *kernel = conv->operands[1];
+  hsc_instr *x = conv->operands[0];
+  hsc_instr *kernel = conv->operands[1];
   const hsc_conv_dims *d = &conv->attr.conv.dims;
-  int64_t from[HSC_MAX_RANK], of_kernel[HSC_MAX_RANK], kept[HSC_MAX_RANK], to[HSC_MAX_RANK], folded[HSC_MAX_RANK];
-  int rank = conv->shape.rank, count = 0, sums = 0;
-  if (x->shape.type != conv->shape.type || kernel->shape.type != conv->shape.type || hsc_type_bits(conv->shape.type) < 32 || conv->attr.conv.batch_groups != 1) return NULL;
-  if (kernel->shape.dims[d->kernel_input] != 1 || x->shape.dims[d->input_feature] != conv->attr.conv.feature_groups || conv->shape.dims[d->output_feature] != conv->attr.conv.feature_groups)
+  int64_t from[HSC_MAX_RANK], of_kernel[HSC_MAX_RANK], kept[HSC_MAX_RANK], to[HSC_MAX_RANK],
+      folded[HSC_MAX_RANK];
+  int rank = conv->shape.rank;
+  int count = 0;
+  int sums = 0;
+  if (x->shape.type != conv->shape.type || kernel->shape.type != conv->shape.type ||
+      hsc_type_bits(conv->shape.type) < 32 || conv->attr.conv.batch_groups != 1)
+    return NULL;
+  if (kernel->shape.dims[d->kernel_input] != 1 ||
+      x->shape.dims[d->input_feature] != conv->attr.conv.feature_groups ||
+      conv->shape.dims[d->output_feature] != conv->attr.conv.feature_groups)
     return NULL;
   from[d->output_batch] = d->input_batch;
   from[d->output_feature] = d->input_feature;
   of_kernel[d->output_batch] = d->kernel_input;
   of_kernel[d->output_feature] = d->kernel_output;
   for (int i = 0; i < d->spatial_rank; i++) {
-    int64_t out = d->output_spatial[i], size = kernel->shape.dims[d->kernel_spatial[i]];
-    if (!plain_window(&conv->attr.conv.window.dims[i]) || (size != 1 && conv->shape.dims[out] != 1)) return NULL;
+    int64_t out = d->output_spatial[i];
+    int64_t size = kernel->shape.dims[d->kernel_spatial[i]];
+    if (!plain_window(&conv->attr.conv.window.dims[i]) || (size != 1 && conv->shape.dims[out] != 1))
+      return NULL;
     from[out] = d->input_spatial[i];
     of_kernel[out] = d->kernel_spatial[i];
-    if (size != 1) folded[sums++] = out;
+    if (size != 1)
+      folded[sums++] = out;
   }
   hsc_instr *input = hsc_build_transpose(b, x, hsc_dims_copy(arena_of(b), rank, from));
   hsc_instr *factor = hsc_build_transpose(b, kernel, hsc_dims_copy(arena_of(b), rank, of_kernel));
-  if (b->status) return NULL;
+  if (b->status)
+    return NULL;
   for (int i = 0; i < rank; i++) {
-    if (factor->shape.dims[i] == 1) continue;
+    if (factor->shape.dims[i] == 1)
+      continue;
     kept[count] = factor->shape.dims[i];
     to[count++] = i;
   }
-  factor = hsc_build_broadcast(b, hsc_build_reshape(b, factor, count, kept), input->shape, hsc_dims_copy(arena_of(b), count, to));
+  factor = hsc_build_broadcast(b, hsc_build_reshape(b, factor, count, kept), input->shape,
+                               hsc_dims_copy(arena_of(b), count, to));
   hsc_instr *by = hsc_build_binary(b, HSC_OP_MULTIPLY, input, factor);
-  if (sums == 0) return by;
+  if (sums == 0)
+    return by;
   for (int i = 1; i < sums; i++)
     for (int k = i; k > 0 && folded[k] < folded[k - 1]; k--) {
       int64_t other = folded[k];
       folded[k] = folded[k - 1];
       folded[k - 1] = other;
     }
-  by = hsc_build_reduce(b, by, hsc_build_scalar(b, conv->shape.type, 0), hsc_dims_copy(arena_of(b), sums, folded), hsc_module_scalar_reducer(b->module, HSC_OP_ADD, conv->shape.type));
+  by = hsc_build_reduce(b, by, hsc_build_scalar(b, conv->shape.type, 0),
+                        hsc_dims_copy(arena_of(b), sums, folded),
+                        hsc_module_scalar_reducer(b->module, HSC_OP_ADD, conv->shape.type));
   return hsc_build_reshape(b, by, rank, conv->shape.dims);
 }
 
-// Input and kernel change places where the kernel is the larger one: fewer products for an implementation that runs over kernels.
+// Input and kernel change places where the kernel is the larger one: fewer products for an
+// implementation that runs over kernels.
 static hsc_instr *swap_operands(hsc_builder *b, hsc_instr *conv) {
   const hsc_conv_dims *d = &conv->attr.conv.dims;
-  hsc_instr *x = conv->operands[0], *kernel = conv->operands[1];
-  double old_size = 1, new_size = 1;
+  hsc_instr *x = conv->operands[0];
+  hsc_instr *kernel = conv->operands[1];
+  double old_size = 1;
+  double new_size = 1;
   int64_t reversed[HSC_MAX_RANK];
   int count = 0;
   hsc_window_dim *window = HSC_NEW_ARRAY(arena_of(b), hsc_window_dim, d->spatial_rank + 1);
-  if (!window || conv->attr.conv.feature_groups != 1 || conv->attr.conv.batch_groups != 1) return NULL;
+  if (!window || conv->attr.conv.feature_groups != 1 || conv->attr.conv.batch_groups != 1)
+    return NULL;
   for (int i = 0; i < d->spatial_rank; i++) {
     hsc_window_dim w = conv->attr.conv.window.dims[i];
-    int64_t size = x->shape.dims[d->input_spatial[i]], spread = 1 + (w.size - 1) * w.window_dilation, input = 1 + (size - 1) * w.base_dilation;
+    int64_t size = x->shape.dims[d->input_spatial[i]];
+    int64_t spread = 1 + (w.size - 1) * w.window_dilation;
+    int64_t input = 1 + (size - 1) * w.base_dilation;
     bool simple = !w.reversal && !w.pad_low && !w.pad_high && w.window_dilation == 1;
-    bool group = simple && w.base_dilation == w.size && w.stride == w.size - 1, contraction = simple && w.size == size && w.base_dilation == 1 && w.stride == 1;
+    bool group = simple && w.base_dilation == w.size && w.stride == w.size - 1;
+    bool contraction = simple && w.size == size && w.base_dilation == 1 && w.stride == 1;
     window[i] = w;
-    if (contraction) continue;
-    if (group) return NULL;   // its two sizes are bound to each other: left as it is
-    bool cheap = size == 1 && w.stride == 1 && w.window_dilation == 1 && w.pad_high == w.size - 1 && w.pad_low == w.size - 1;
+    if (contraction)
+      continue;
+    if (group)
+      return NULL;  // its two sizes are bound to each other: left as it is
+    bool cheap = size == 1 && w.stride == 1 && w.window_dilation == 1 && w.pad_high == w.size - 1 &&
+                 w.pad_low == w.size - 1;
     old_size *= (double)w.size;
     new_size *= (double)(cheap ? w.size : size);
-    if (!w.reversal) reversed[count++] = d->kernel_spatial[i];
-    window[i] = (hsc_window_dim){.size = size, .stride = w.stride, .reversal = true, .base_dilation = w.window_dilation, .window_dilation = w.base_dilation,
-                                 .pad_low = input + w.pad_low - spread, .pad_high = input + w.pad_high - spread};
+    if (!w.reversal)
+      reversed[count++] = d->kernel_spatial[i];
+    window[i] = (hsc_window_dim){.size = size,
+                                 .stride = w.stride,
+                                 .reversal = true,
+                                 .base_dilation = w.window_dilation,
+                                 .window_dilation = w.base_dilation,
+                                 .pad_low = input + w.pad_low - spread,
+                                 .pad_high = input + w.pad_high - spread};
   }
-  if (old_size <= new_size) return NULL;
+  if (old_size <= new_size)
+    return NULL;
   hsc_attr attr = conv->attr;
   attr.conv.window.dims = window;
-  attr.conv.dims = (hsc_conv_dims){.spatial_rank = d->spatial_rank, .input_batch = d->kernel_output, .input_feature = d->kernel_input, .kernel_input = d->input_feature,
-                                   .kernel_output = d->input_batch, .output_batch = d->output_feature, .output_feature = d->output_batch, .input_spatial = d->kernel_spatial,
-                                   .kernel_spatial = d->input_spatial, .output_spatial = d->output_spatial};
-  if (attr.conv.precision.count == 2) attr.conv.precision = HSC_DIMS(arena_of(b), conv->attr.conv.precision.v[1], conv->attr.conv.precision.v[0]);
+  attr.conv.dims = (hsc_conv_dims){.spatial_rank = d->spatial_rank,
+                                   .input_batch = d->kernel_output,
+                                   .input_feature = d->kernel_input,
+                                   .kernel_input = d->input_feature,
+                                   .kernel_output = d->input_batch,
+                                   .output_batch = d->output_feature,
+                                   .output_feature = d->output_batch,
+                                   .input_spatial = d->kernel_spatial,
+                                   .kernel_spatial = d->input_spatial,
+                                   .output_spatial = d->output_spatial};
+  if (attr.conv.precision.count == 2)
+    attr.conv.precision =
+        HSC_DIMS(arena_of(b), conv->attr.conv.precision.v[1], conv->attr.conv.precision.v[0]);
   hsc_attr reverse = {.dims = {.dims = hsc_dims_copy(arena_of(b), count, reversed)}};
-  if (count) kernel = hsc_build_op(b, HSC_OP_REVERSE, (hsc_shape){0}, &reverse, 1, &kernel, 0, NULL);
-  return hsc_build_op(b, HSC_OP_CONVOLUTION, hsc_shape_with_type((hsc_shape){0}, conv->shape.type), &attr, 2, (hsc_instr *[]){kernel, x}, 0, NULL);
+  if (count)
+    kernel = hsc_build_op(b, HSC_OP_REVERSE, (hsc_shape){0}, &reverse, 1, &kernel, 0, NULL);
+  return hsc_build_op(b, HSC_OP_CONVOLUTION, hsc_shape_with_type((hsc_shape){0}, conv->shape.type),
+                      &attr, 2, (hsc_instr *[]){kernel, x}, 0, NULL);
 }
 
-// convolution(A * S, K) => convolution(A, K) * S for a scalar S, where the result is the smaller array
+// convolution(A * S, K) => convolution(A, K) * S for a scalar S, where the result is the smaller
+// array
 static hsc_instr *scale_last(hsc_builder *b, hsc_instr *conv) {
   for (int side = 0; side < 2 && hsc_type_is_float(conv->shape.type); side++) {
     hsc_instr *x = conv->operands[side];
-    if (x->op != HSC_OP_MULTIPLY || !hsc__lone(x) || hsc_shape_elements(&conv->shape) >= hsc_shape_elements(&x->shape)) continue;
+    if (x->op != HSC_OP_MULTIPLY || !hsc__lone(x) ||
+        hsc_shape_elements(&conv->shape) >= hsc_shape_elements(&x->shape))
+      continue;
     for (int factor = 0; factor < 2; factor++) {
-      hsc_instr *scalar = x->operands[factor]->op == HSC_OP_BROADCAST ? hsc__uniform_value(x->operands[factor]) : NULL, *operands[2] = {conv->operands[0], conv->operands[1]};
-      if (!scalar || scalar->shape.type != conv->shape.type) continue;
+      hsc_instr *scalar = x->operands[factor]->op == HSC_OP_BROADCAST
+                              ? hsc__uniform_value(x->operands[factor])
+                              : NULL;
+      hsc_instr *operands[2] = {conv->operands[0], conv->operands[1]};
+      if (!scalar || scalar->shape.type != conv->shape.type)
+        continue;
       operands[side] = x->operands[!factor];
       hsc_instr *plain = hsc_build_clone(b, conv, operands);
       return hsc_build_binary(b, HSC_OP_MULTIPLY, plain, hsc__widen(b, scalar, plain));
@@ -99,24 +158,42 @@ static hsc_instr *scale_last(hsc_builder *b, hsc_instr *conv) {
 }
 
 hsc_instr *hsc__algsimp_convolution(const hsc_algsimp_options *o, hsc_builder *b, hsc_instr *conv) {
-  if (hsc_shape_elements(&conv->shape) == 0 || hsc_shape_elements(&conv->operands[0]->shape) == 0 || hsc_shape_elements(&conv->operands[1]->shape) == 0) return NULL;
+  if (hsc_shape_elements(&conv->shape) == 0 || hsc_shape_elements(&conv->operands[0]->shape) == 0 ||
+      hsc_shape_elements(&conv->operands[1]->shape) == 0)
+    return NULL;
   hsc_instr *by = o->enable_scalar_multiply_reduction ? scale_last(b, conv) : NULL;
-  if (!by && o->enable_conv_operand_swap) by = swap_operands(b, conv);
+  if (!by && o->enable_conv_operand_swap)
+    by = swap_operands(b, conv);
   return by || !o->enable_conv_simplification ? by : as_product(b, conv);
 }
 
-// (convolution(A, constant kernel) + B) * constant of features => convolution(A, kernel * constant) + B * constant: folding scales the kernel.
+// (convolution(A, constant kernel) + B) * constant of features => convolution(A, kernel * constant)
+// + B * constant: folding scales the kernel.
 hsc_instr *hsc__algsimp_scale_of_convolution(hsc_builder *b, hsc_instr *instr) {
   for (int side = 0; side < 2; side++) {
-    hsc_instr *sum = instr->operands[side], *scale = instr->operands[!side];
-    if (sum->op != HSC_OP_ADD || !hsc__lone(sum) || scale->op != HSC_OP_BROADCAST || scale->operands[0]->op != HSC_OP_CONSTANT || scale->operands[0]->shape.rank != 1) continue;
+    hsc_instr *sum = instr->operands[side];
+    hsc_instr *scale = instr->operands[!side];
+    if (sum->op != HSC_OP_ADD || !hsc__lone(sum) || scale->op != HSC_OP_BROADCAST ||
+        scale->operands[0]->op != HSC_OP_CONSTANT || scale->operands[0]->shape.rank != 1)
+      continue;
     for (int k = 0; k < 2; k++) {
-      hsc_instr *conv = sum->operands[k], *bias = sum->operands[!k];
-      if (conv->op != HSC_OP_CONVOLUTION || !hsc__lone(conv) || conv->operands[1]->op != HSC_OP_CONSTANT || scale->attr.dims.dims.v[0] != conv->attr.conv.dims.output_feature) continue;
-      if (conv->operands[1]->shape.type != instr->shape.type || conv->attr.conv.batch_groups != 1) continue;
-      hsc_instr *kernel = conv->operands[1], *factor = hsc_build_broadcast(b, scale->operands[0], kernel->shape, HSC_DIMS(arena_of(b), conv->attr.conv.dims.kernel_output));
-      hsc_instr *scaled = hsc_build_clone(b, conv, (hsc_instr *[]){conv->operands[0], hsc_build_binary(b, HSC_OP_MULTIPLY, kernel, factor)});
-      return hsc_build_binary(b, HSC_OP_ADD, scaled, hsc_build_binary(b, HSC_OP_MULTIPLY, bias, scale));
+      hsc_instr *conv = sum->operands[k];
+      hsc_instr *bias = sum->operands[!k];
+      if (conv->op != HSC_OP_CONVOLUTION || !hsc__lone(conv) ||
+          conv->operands[1]->op != HSC_OP_CONSTANT ||
+          scale->attr.dims.dims.v[0] != conv->attr.conv.dims.output_feature)
+        continue;
+      if (conv->operands[1]->shape.type != instr->shape.type || conv->attr.conv.batch_groups != 1)
+        continue;
+      hsc_instr *kernel = conv->operands[1];
+      hsc_instr *factor =
+          hsc_build_broadcast(b, scale->operands[0], kernel->shape,
+                              HSC_DIMS(arena_of(b), conv->attr.conv.dims.kernel_output));
+      hsc_instr *scaled = hsc_build_clone(
+          b, conv,
+          (hsc_instr *[]){conv->operands[0], hsc_build_binary(b, HSC_OP_MULTIPLY, kernel, factor)});
+      return hsc_build_binary(b, HSC_OP_ADD, scaled,
+                              hsc_build_binary(b, HSC_OP_MULTIPLY, bias, scale));
     }
   }
   return NULL;

@@ -1,19 +1,25 @@
-// algsimp_dots.c - rules on dots that options switch, as in XLA: products of three in the cheaper order, what moves from one operand to the other, slices
-// and sums that come first; and dots with constants.
+// algsimp_dots.c - rules on dots that options switch, as in XLA: products of three in the cheaper
+// order, what moves from one operand to the other, slices and sums that come first; and dots with
+// constants.
 #include "passes/algsimp/algsimp.h"
 
-static hsc_arena *arena_of(const hsc_builder *b) { return b->module->arena; }
-static double elements(const hsc_instr *x) { return (double)hsc_shape_elements(&x->shape); }
+static hsc_arena *arena_of(const hsc_builder *b) {
+  return b->module->arena;
+}
+static double elements(const hsc_instr *x) {
+  return (double)hsc_shape_elements(&x->shape);
+}
 
-// ---- dots by labels -------------------------------------------------------------------------------------------------------------
-// Each dimension of each operand has a label, dimensions that a dot brings together the same one; as in einsum.
+// ---- dots by labels -----------------------------------------------------------------------------
+// Each dimension of each operand has a label, dimensions that a dot brings together the same one;
+// as in einsum.
 
 typedef struct labelled {
-  hsc_instr *x;                          // NULL = not built
+  hsc_instr *x;  // NULL = not built
   int rank, labels[HSC_MAX_RANK];
 } labelled;
 
-enum { MOST_LABELS = 60 };   // they are the bits of a mask
+enum { MOST_LABELS = 60 };  // they are the bits of a mask
 typedef struct labels {
   int count;
   int64_t sizes[MOST_LABELS];
@@ -21,7 +27,8 @@ typedef struct labels {
 
 static uint64_t mask_of(const labelled *l) {
   uint64_t mask = 0;
-  for (int i = 0; i < l->rank; i++) mask |= 1ull << l->labels[i];
+  for (int i = 0; i < l->rank; i++)
+    mask |= 1ull << l->labels[i];
   return mask;
 }
 
@@ -34,33 +41,49 @@ static labelled fresh(labels *all, hsc_instr *x) {
   return l;
 }
 
-// Gives the dimensions of `other` (operand `side` of the dot) the labels of those of `known` that they meet, and the dot's result its labels.
+// Gives the dimensions of `other` (operand `side` of the dot) the labels of those of `known` that
+// they meet, and the dot's result its labels.
 static labelled meet(const hsc_dot_dims *d, const labelled *known, labelled *other, int side) {
-  hsc_dims batch[2] = {d->lhs_batch, d->rhs_batch}, contracting[2] = {d->lhs_contracting, d->rhs_contracting};
-  for (int i = 0; i < batch[0].count; i++) other->labels[batch[side].v[i]] = known->labels[batch[!side].v[i]];
-  for (int i = 0; i < contracting[0].count; i++) other->labels[contracting[side].v[i]] = known->labels[contracting[!side].v[i]];
+  hsc_dims batch[2] = {d->lhs_batch, d->rhs_batch};
+  hsc_dims contracting[2] = {d->lhs_contracting, d->rhs_contracting};
+  for (int i = 0; i < batch[0].count; i++)
+    other->labels[batch[side].v[i]] = known->labels[batch[!side].v[i]];
+  for (int i = 0; i < contracting[0].count; i++)
+    other->labels[contracting[side].v[i]] = known->labels[contracting[!side].v[i]];
   const labelled *operands[2] = {side ? known : other, side ? other : known};
   labelled out = {0};
-  for (int i = 0; i < batch[0].count; i++) out.labels[out.rank++] = operands[0]->labels[batch[0].v[i]];
+  for (int i = 0; i < batch[0].count; i++)
+    out.labels[out.rank++] = operands[0]->labels[batch[0].v[i]];
   for (int k = 0; k < 2; k++)
     for (int i = 0; i < operands[k]->rank; i++)
-      if (!hsc__dims_hold(batch[k], i) && !hsc__dims_hold(contracting[k], i)) out.labels[out.rank++] = operands[k]->labels[i];
+      if (!hsc__dims_hold(batch[k], i) && !hsc__dims_hold(contracting[k], i))
+        out.labels[out.rank++] = operands[k]->labels[i];
   return out;
 }
 
-// The dot of l and r that keeps the labels of `wanted`; its floating-point operations in *flops. Without a builder only labels and cost. `like`: where type
-// and precision come from.
-static labelled product(hsc_builder *b, const hsc_instr *like, const labelled *l, const labelled *r, uint64_t wanted, const labels *all, double *flops) {
+// The dot of l and r that keeps the labels of `wanted`; its floating-point operations in *flops.
+// Without a builder only labels and cost. `like`: where type and precision come from.
+static labelled product(hsc_builder *b,
+                        const hsc_instr *like,
+                        const labelled *l,
+                        const labelled *r,
+                        uint64_t wanted,
+                        const labels *all,
+                        double *flops) {
   int64_t dims[4][HSC_MAX_RANK];
-  int batch = 0, contracted = 0;
+  int batch = 0;
+  int contracted = 0;
   labelled out = {0};
-  uint64_t met = mask_of(l) & mask_of(r), every = mask_of(l) | mask_of(r);
+  uint64_t met = mask_of(l) & mask_of(r);
+  uint64_t every = mask_of(l) | mask_of(r);
   *flops = 2;
   for (int i = 0; i < all->count; i++)
-    if (every >> i & 1) *flops *= (double)all->sizes[i];
+    if (every >> i & 1)
+      *flops *= (double)all->sizes[i];
   for (int i = 0; i < l->rank; i++)
     for (int k = 0; k < r->rank; k++) {
-      if (l->labels[i] != r->labels[k]) continue;
+      if (l->labels[i] != r->labels[k])
+        continue;
       if (wanted >> l->labels[i] & 1) {
         dims[0][batch] = i;
         dims[1][batch++] = k;
@@ -71,16 +94,20 @@ static labelled product(hsc_builder *b, const hsc_instr *like, const labelled *l
       }
     }
   for (int i = 0; i < l->rank; i++)
-    if (!(met >> l->labels[i] & 1)) out.labels[out.rank++] = l->labels[i];
+    if (!(met >> l->labels[i] & 1))
+      out.labels[out.rank++] = l->labels[i];
   for (int i = 0; i < r->rank; i++)
-    if (!(met >> r->labels[i] & 1)) out.labels[out.rank++] = r->labels[i];
-  if (!b) return out;
+    if (!(met >> r->labels[i] & 1))
+      out.labels[out.rank++] = r->labels[i];
+  if (!b)
+    return out;
   hsc_attr attr = {.dot = like->attr.dot};
   attr.dot.lhs_batch = hsc_dims_copy(arena_of(b), batch, dims[0]);
   attr.dot.rhs_batch = hsc_dims_copy(arena_of(b), batch, dims[1]);
   attr.dot.lhs_contracting = hsc_dims_copy(arena_of(b), contracted, dims[2]);
   attr.dot.rhs_contracting = hsc_dims_copy(arena_of(b), contracted, dims[3]);
-  out.x = hsc_build_op(b, HSC_OP_DOT, hsc_shape_with_type((hsc_shape){0}, like->shape.type), &attr, 2, (hsc_instr *[]){l->x, r->x}, 0, NULL);
+  out.x = hsc_build_op(b, HSC_OP_DOT, hsc_shape_with_type((hsc_shape){0}, like->shape.type), &attr,
+                       2, (hsc_instr *[]){l->x, r->x}, 0, NULL);
   return out;
 }
 
@@ -89,15 +116,18 @@ static hsc_instr *in_order(hsc_builder *b, const labelled *from, const labelled 
   bool moved = false;
   for (int i = 0; i < to->rank; i++)
     for (int k = 0; k < from->rank; k++) {
-      if (from->labels[k] != to->labels[i]) continue;
+      if (from->labels[k] != to->labels[i])
+        continue;
       permutation[i] = k;
       moved |= i != k;
     }
-  return moved ? hsc_build_transpose(b, from->x, hsc_dims_copy(arena_of(b), to->rank, permutation)) : from->x;
+  return moved ? hsc_build_transpose(b, from->x, hsc_dims_copy(arena_of(b), to->rank, permutation))
+               : from->x;
 }
 
 static bool is_plain(const hsc_instr *dot) {
-  return dot->op == HSC_OP_DOT && dot->operand_count == 2 && !dot->attr.dot.sparsity && !dot->attr.dot.algorithm && dot->operands[0]->shape.type == dot->shape.type &&
+  return dot->op == HSC_OP_DOT && dot->operand_count == 2 && !dot->attr.dot.sparsity &&
+         !dot->attr.dot.algorithm && dot->operands[0]->shape.type == dot->shape.type &&
          dot->operands[1]->shape.type == dot->shape.type;
 }
 
@@ -105,61 +135,87 @@ static bool is_plain(const hsc_instr *dot) {
 static hsc_instr *reorder_products(const hsc_algsimp_options *o, hsc_builder *b, hsc_instr *dot) {
   for (int side = 0; side < 2; side++) {
     hsc_instr *inner = dot->operands[side];
-    if (!is_plain(inner) || !hsc__lone(inner) || inner->operands[0]->shape.rank + inner->operands[1]->shape.rank + dot->operands[!side]->shape.rank > MOST_LABELS) continue;
+    if (!is_plain(inner) || !hsc__lone(inner) ||
+        inner->operands[0]->shape.rank + inner->operands[1]->shape.rank +
+                dot->operands[!side]->shape.rank >
+            MOST_LABELS)
+      continue;
     labels all = {0};
     double old_flops, flops, new_flops;
-    labelled x = fresh(&all, inner->operands[0]), y = fresh(&all, inner->operands[1]), z = fresh(&all, dot->operands[!side]);
-    labelled between = meet(&inner->attr.dot, &x, &y, 1), out = meet(&dot->attr.dot, &between, &z, !side);
+    labelled x = fresh(&all, inner->operands[0]);
+    labelled y = fresh(&all, inner->operands[1]);
+    labelled z = fresh(&all, dot->operands[!side]);
+    labelled between = meet(&inner->attr.dot, &x, &y, 1);
+    labelled out = meet(&dot->attr.dot, &between, &z, !side);
     (void)product(NULL, dot, &x, &y, mask_of(&between), &all, &old_flops);
     (void)product(NULL, dot, &between, &z, mask_of(&out), &all, &flops);
     old_flops += flops;
     // the operand in the middle meets the other one first
-    const labelled *first[2] = {side ? &z : &y, side ? &x : &z}, *last = side ? &y : &x;
+    const labelled *first[2] = {side ? &z : &y, side ? &x : &z};
+    const labelled *last = side ? &y : &x;
     uint64_t wanted = mask_of(last) | mask_of(&out);
     labelled made = product(NULL, dot, first[0], first[1], wanted, &all, &new_flops);
     (void)product(NULL, dot, side ? &made : last, side ? last : &made, mask_of(&out), &all, &flops);
-    if (old_flops <= (double)o->associative_reordering_threshold * (new_flops + flops)) continue;
+    if (old_flops <= (double)o->associative_reordering_threshold * (new_flops + flops))
+      continue;
     made = product(b, dot, first[0], first[1], wanted, &all, &flops);
-    labelled by = product(b, dot, side ? &made : last, side ? last : &made, mask_of(&out), &all, &flops);
+    labelled by =
+        product(b, dot, side ? &made : last, side ? last : &made, mask_of(&out), &all, &flops);
     return in_order(b, &by, &out);
   }
   return NULL;
 }
 
-// What an operand only repeats, pads with zero or reverses along contracted dimensions is done to the other operand instead: summed, cut, reversed.
+// What an operand only repeats, pads with zero or reverses along contracted dimensions is done to
+// the other operand instead: summed, cut, reversed.
 static hsc_instr *mirror_operand(const hsc_algsimp_options *o, hsc_builder *b, hsc_instr *dot) {
   const hsc_dot_dims *d = &dot->attr.dot;
   int side = 0;
   for (; side < 2; side++) {
     hsc_op op = dot->operands[side]->op;
-    if (op == HSC_OP_BROADCAST || op == HSC_OP_PAD || op == HSC_OP_REVERSE) break;
+    if (op == HSC_OP_BROADCAST || op == HSC_OP_PAD || op == HSC_OP_REVERSE)
+      break;
   }
-  if (side == 2) return NULL;
-  hsc_instr *from = dot->operands[side], *to = dot->operands[!side], *source = from->operands[0];
-  hsc_dims mine = side ? d->rhs_contracting : d->lhs_contracting, theirs = side ? d->lhs_contracting : d->rhs_contracting;
+  if (side == 2)
+    return NULL;
+  hsc_instr *from = dot->operands[side];
+  hsc_instr *to = dot->operands[!side];
+  hsc_instr *source = from->operands[0];
+  hsc_dims mine = side ? d->rhs_contracting : d->lhs_contracting;
+  hsc_dims theirs = side ? d->lhs_contracting : d->rhs_contracting;
   int64_t there[HSC_MAX_RANK], dims[HSC_MAX_RANK], rest[HSC_MAX_RANK];
-  int count = 0, left = 0;
-  for (int i = 0; i < from->shape.rank; i++) there[i] = -1;
-  for (int i = 0; i < mine.count; i++) there[mine.v[i]] = theirs.v[i];
+  int count = 0;
+  int left = 0;
+  for (int i = 0; i < from->shape.rank; i++)
+    there[i] = -1;
+  for (int i = 0; i < mine.count; i++)
+    there[mine.v[i]] = theirs.v[i];
   double threshold = o->associative_reordering_threshold;
   hsc_attr attr = {.dot = *d};
   hsc_instr *operands[2];
   if (from->op == HSC_OP_REVERSE) {
-    if (elements(from) < threshold * elements(to)) return NULL;
+    if (elements(from) < threshold * elements(to))
+      return NULL;
     for (int i = 0; i < from->attr.dims.dims.count; i++) {
       int64_t dim = from->attr.dims.dims.v[i];
-      if (there[dim] >= 0) dims[count++] = there[dim];
-      else rest[left++] = dim;
+      if (there[dim] >= 0)
+        dims[count++] = there[dim];
+      else
+        rest[left++] = dim;
     }
-    if (count == 0) return NULL;
-    hsc_attr reverse = {.dims = {.dims = hsc_dims_copy(arena_of(b), count, dims)}}, kept = {.dims = {.dims = hsc_dims_copy(arena_of(b), left, rest)}};
+    if (count == 0)
+      return NULL;
+    hsc_attr reverse = {.dims = {.dims = hsc_dims_copy(arena_of(b), count, dims)}};
+    hsc_attr kept = {.dims = {.dims = hsc_dims_copy(arena_of(b), left, rest)}};
     operands[!side] = hsc_build_op(b, HSC_OP_REVERSE, (hsc_shape){0}, &reverse, 1, &to, 0, NULL);
-    operands[side] = left ? hsc_build_op(b, HSC_OP_REVERSE, (hsc_shape){0}, &kept, 1, &source, 0, NULL) : source;
+    operands[side] =
+        left ? hsc_build_op(b, HSC_OP_REVERSE, (hsc_shape){0}, &kept, 1, &source, 0, NULL) : source;
   } else if (from->op == HSC_OP_PAD) {
     int64_t start[HSC_MAX_RANK], limit[HSC_MAX_RANK], stride[HSC_MAX_RANK];
     hsc_pad_dim *pads = HSC_NEW_ARRAY(arena_of(b), hsc_pad_dim, from->shape.rank + 1);
     double saved = 1;
-    if (!pads || !hsc__is_all(from->operands[1], 0)) return NULL;
+    if (!pads || !hsc__is_all(from->operands[1], 0))
+      return NULL;
     for (int i = 0; i < to->shape.rank; i++) {
       start[i] = 0;
       limit[i] = to->shape.dims[i];
@@ -167,7 +223,8 @@ static hsc_instr *mirror_operand(const hsc_algsimp_options *o, hsc_builder *b, h
     }
     for (int i = 0; i < from->shape.rank; i++) {
       hsc_pad_dim p = pads[i] = from->attr.pad.dims[i];
-      if (p.low < 0 || p.high < 0) return NULL;
+      if (p.low < 0 || p.high < 0)
+        return NULL;
       if (there[i] < 0) {
         left += p.low || p.high || p.interior;
         continue;
@@ -176,18 +233,26 @@ static hsc_instr *mirror_operand(const hsc_algsimp_options *o, hsc_builder *b, h
       start[there[i]] = p.low;
       limit[there[i]] = from->shape.dims[i] - p.high;
       stride[there[i]] = p.interior + 1;
-      saved *= (double)from->shape.dims[i] / (double)(source->shape.dims[i] ? source->shape.dims[i] : 1);
+      saved *=
+          (double)from->shape.dims[i] / (double)(source->shape.dims[i] ? source->shape.dims[i] : 1);
       pads[i] = (hsc_pad_dim){0};
     }
-    if (count == 0 || elements(source) == 0 || saved <= (left ? 2 : 1) * threshold) return NULL;
+    if (count == 0 || elements(source) == 0 || saved <= (left ? 2 : 1) * threshold)
+      return NULL;
     hsc_attr pad = {.pad = {.rank = from->shape.rank, .dims = pads}};
     hsc_arena *arena = arena_of(b);
-    operands[!side] = hsc_build_slice(b, to, hsc_dims_copy(arena, to->shape.rank, start), hsc_dims_copy(arena, to->shape.rank, limit), hsc_dims_copy(arena, to->shape.rank, stride));
-    operands[side] = left ? hsc_build_op(b, HSC_OP_PAD, (hsc_shape){0}, &pad, 2, (hsc_instr *[]){source, from->operands[1]}, 0, NULL) : source;
+    operands[!side] = hsc_build_slice(b, to, hsc_dims_copy(arena, to->shape.rank, start),
+                                      hsc_dims_copy(arena, to->shape.rank, limit),
+                                      hsc_dims_copy(arena, to->shape.rank, stride));
+    operands[side] = left ? hsc_build_op(b, HSC_OP_PAD, (hsc_shape){0}, &pad, 2,
+                                         (hsc_instr *[]){source, from->operands[1]}, 0, NULL)
+                          : source;
   } else {
-    int64_t sizes[HSC_MAX_RANK], place[HSC_MAX_RANK], to_place[HSC_MAX_RANK], contracting[2][HSC_MAX_RANK], batch[2][HSC_MAX_RANK], dims_of[HSC_MAX_RANK];
+    int64_t sizes[HSC_MAX_RANK], place[HSC_MAX_RANK], to_place[HSC_MAX_RANK],
+        contracting[2][HSC_MAX_RANK], batch[2][HSC_MAX_RANK], dims_of[HSC_MAX_RANK];
     double saved = 1;
-    int rank = 0, contracted = 0;
+    int rank = 0;
+    int contracted = 0;
     for (int i = 0; i < from->shape.rank; i++) {
       bool gone = there[i] >= 0 && !hsc__dims_hold(from->attr.dims.dims, i);
       place[i] = gone ? -1 : rank;
@@ -198,49 +263,68 @@ static hsc_instr *mirror_operand(const hsc_algsimp_options *o, hsc_builder *b, h
         sizes[rank++] = from->shape.dims[i];
       }
     }
-    if (count == 0) return NULL;
-    for (int i = 0, at = 0; i < to->shape.rank; i++) to_place[i] = hsc__dims_hold((hsc_dims){count, dims}, i) ? -1 : at++;
+    if (count == 0)
+      return NULL;
+    for (int i = 0, at = 0; i < to->shape.rank; i++)
+      to_place[i] = hsc__dims_hold((hsc_dims){count, dims}, i) ? -1 : at++;
     for (int i = 0; i < mine.count; i++) {
-      if (place[mine.v[i]] < 0) continue;
+      if (place[mine.v[i]] < 0)
+        continue;
       contracting[side][contracted] = place[mine.v[i]];
       contracting[!side][contracted++] = to_place[theirs.v[i]];
     }
-    hsc_dims mine_batch = side ? d->rhs_batch : d->lhs_batch, theirs_batch = side ? d->lhs_batch : d->rhs_batch;
+    hsc_dims mine_batch = side ? d->rhs_batch : d->lhs_batch;
+    hsc_dims theirs_batch = side ? d->lhs_batch : d->rhs_batch;
     for (int i = 0; i < mine_batch.count; i++) {
       batch[side][i] = place[mine_batch.v[i]];
       batch[!side][i] = to_place[theirs_batch.v[i]];
     }
     bool same = rank == source->shape.rank;
-    if (saved <= (same ? 1 : 2) * threshold) return NULL;
-    for (int i = 0; i < source->shape.rank; i++) dims_of[i] = place[from->attr.dims.dims.v[i]];
-    for (int i = 0; i < source->shape.rank; i++) same &= dims_of[i] == i;
-    operands[side] = same ? source : hsc_build_broadcast(b, source, hsc_shape_array(arena_of(b), from->shape.type, rank, sizes), hsc_dims_copy(arena_of(b), source->shape.rank, dims_of));
-    operands[!side] = hsc_build_reduce(b, to, hsc_build_scalar(b, to->shape.type, 0), hsc_dims_copy(arena_of(b), count, dims), hsc_module_scalar_reducer(b->module, HSC_OP_ADD, to->shape.type));
+    if (saved <= (same ? 1 : 2) * threshold)
+      return NULL;
+    for (int i = 0; i < source->shape.rank; i++)
+      dims_of[i] = place[from->attr.dims.dims.v[i]];
+    for (int i = 0; i < source->shape.rank; i++)
+      same &= dims_of[i] == i;
+    operands[side] =
+        same ? source
+             : hsc_build_broadcast(b, source,
+                                   hsc_shape_array(arena_of(b), from->shape.type, rank, sizes),
+                                   hsc_dims_copy(arena_of(b), source->shape.rank, dims_of));
+    operands[!side] = hsc_build_reduce(
+        b, to, hsc_build_scalar(b, to->shape.type, 0), hsc_dims_copy(arena_of(b), count, dims),
+        hsc_module_scalar_reducer(b->module, HSC_OP_ADD, to->shape.type));
     attr.dot.lhs_batch = hsc_dims_copy(arena_of(b), mine_batch.count, batch[0]);
     attr.dot.rhs_batch = hsc_dims_copy(arena_of(b), mine_batch.count, batch[1]);
     attr.dot.lhs_contracting = hsc_dims_copy(arena_of(b), contracted, contracting[0]);
     attr.dot.rhs_contracting = hsc_dims_copy(arena_of(b), contracted, contracting[1]);
   }
-  return hsc_build_op(b, HSC_OP_DOT, hsc_shape_with_type((hsc_shape){0}, dot->shape.type), &attr, 2, operands, 0, NULL);
+  return hsc_build_op(b, HSC_OP_DOT, hsc_shape_with_type((hsc_shape){0}, dot->shape.type), &attr, 2,
+                      operands, 0, NULL);
 }
 
-// ---- slices and sums of dots ----------------------------------------------------------------------------------------------------
+// ---- slices and sums of dots --------------------------------------------------------------------
 
 hsc_instr *hsc__algsimp_slice_of_dot(hsc_builder *b, hsc_instr *instr) {
-  hsc_instr *dot = instr->operands[0], *operands[2];
-  if (!is_plain(dot) || !hsc__lone(dot) || hsc_shape_elements(&instr->shape) == 0) return NULL;
+  hsc_instr *dot = instr->operands[0];
+  hsc_instr *operands[2];
+  if (!is_plain(dot) || !hsc__lone(dot) || hsc_shape_elements(&instr->shape) == 0)
+    return NULL;
   const hsc_dot_dims *d = &dot->attr.dot;
-  hsc_dims batch[2] = {d->lhs_batch, d->rhs_batch}, contracting[2] = {d->lhs_contracting, d->rhs_contracting};
+  hsc_dims batch[2] = {d->lhs_batch, d->rhs_batch};
+  hsc_dims contracting[2] = {d->lhs_contracting, d->rhs_contracting};
   int at = batch[0].count;
   bool has_free = true;
   for (int side = 0; side < 2; side++) {
     hsc_instr *x = dot->operands[side];
     int64_t start[HSC_MAX_RANK], limit[HSC_MAX_RANK], stride[HSC_MAX_RANK];
-    bool cut = false, is_free = false;
+    bool cut = false;
+    bool is_free = false;
     for (int i = 0; i < x->shape.rank; i++) {
       int dim = -1;
       for (int k = 0; k < batch[side].count; k++)
-        if (batch[side].v[k] == i) dim = k;
+        if (batch[side].v[k] == i)
+          dim = k;
       if (dim < 0 && !hsc__dims_hold(contracting[side], i)) {
         dim = at++;
         is_free |= instr->shape.dims[dim] > 1;
@@ -250,29 +334,40 @@ hsc_instr *hsc__algsimp_slice_of_dot(hsc_builder *b, hsc_instr *instr) {
       stride[i] = dim < 0 || !instr->attr.slice.stride.count ? 1 : instr->attr.slice.stride.v[dim];
       cut |= start[i] != 0 || limit[i] != x->shape.dims[i] || stride[i] != 1;
     }
-    has_free &= is_free;   // a dot with a vector is another rule's
+    has_free &= is_free;  // a dot with a vector is another rule's
     hsc_arena *arena = arena_of(b);
     int rank = x->shape.rank;
-    operands[side] = cut ? hsc_build_slice(b, x, hsc_dims_copy(arena, rank, start), hsc_dims_copy(arena, rank, limit), hsc_dims_copy(arena, rank, stride)) : x;
+    operands[side] =
+        cut ? hsc_build_slice(b, x, hsc_dims_copy(arena, rank, start),
+                              hsc_dims_copy(arena, rank, limit), hsc_dims_copy(arena, rank, stride))
+            : x;
   }
-  if (!has_free) return NULL;
-  return hsc_build_op(b, HSC_OP_DOT, hsc_shape_with_type((hsc_shape){0}, dot->shape.type), &dot->attr, 2, operands, 0, NULL);
+  if (!has_free)
+    return NULL;
+  return hsc_build_op(b, HSC_OP_DOT, hsc_shape_with_type((hsc_shape){0}, dot->shape.type),
+                      &dot->attr, 2, operands, 0, NULL);
 }
 
 hsc_instr *hsc__algsimp_sum_of_dot(const hsc_algsimp_options *o, hsc_builder *b, hsc_instr *instr) {
   hsc_instr *dot = instr->operands[0];
   labels all = {0};
   double old_flops, new_flops;
-  if (!is_plain(dot) || !hsc__lone(dot) || dot->attr.dot.lhs_batch.count || !hsc__is_all(instr->operands[1], 0)) return NULL;
-  if (dot->operands[0]->shape.rank + dot->operands[1]->shape.rank > MOST_LABELS) return NULL;
+  if (!is_plain(dot) || !hsc__lone(dot) || dot->attr.dot.lhs_batch.count ||
+      !hsc__is_all(instr->operands[1], 0))
+    return NULL;
+  if (dot->operands[0]->shape.rank + dot->operands[1]->shape.rank > MOST_LABELS)
+    return NULL;
   labelled operands[2] = {fresh(&all, dot->operands[0]), fresh(&all, dot->operands[1])};
-  labelled out = meet(&dot->attr.dot, &operands[0], &operands[1], 1), kept = {0};
+  labelled out = meet(&dot->attr.dot, &operands[0], &operands[1], 1);
+  labelled kept = {0};
   (void)product(NULL, dot, &operands[0], &operands[1], mask_of(&out), &all, &old_flops);
   old_flops += elements(dot) - elements(instr);
   uint64_t folded = 0;
   for (int i = 0; i < out.rank; i++) {
-    if (hsc__dims_hold(instr->attr.dims.dims, i)) folded |= 1ull << out.labels[i];
-    else kept.labels[kept.rank++] = out.labels[i];
+    if (hsc__dims_hold(instr->attr.dims.dims, i))
+      folded |= 1ull << out.labels[i];
+    else
+      kept.labels[kept.rank++] = out.labels[i];
   }
   labelled less[2] = {operands[0], operands[1]};
   int64_t dims[2][HSC_MAX_RANK];
@@ -290,36 +385,55 @@ hsc_instr *hsc__algsimp_sum_of_dot(const hsc_algsimp_options *o, hsc_builder *b,
         size *= (double)all.sizes[label];
       }
     }
-    if (counts[side]) sums += elements(operands[side].x) - size;
+    if (counts[side])
+      sums += elements(operands[side].x) - size;
   }
   (void)product(NULL, dot, &less[0], &less[1], mask_of(&kept), &all, &new_flops);
-  if (old_flops <= (double)o->raise_slice_and_reduce_through_dot_threshold * (new_flops + sums)) return NULL;
+  if (old_flops <= (double)o->raise_slice_and_reduce_through_dot_threshold * (new_flops + sums))
+    return NULL;
   for (int side = 0; side < 2; side++)
-    if (counts[side]) less[side].x = hsc_build_reduce(b, operands[side].x, instr->operands[1], hsc_dims_copy(arena_of(b), counts[side], dims[side]), instr->called[0]);
+    if (counts[side])
+      less[side].x =
+          hsc_build_reduce(b, operands[side].x, instr->operands[1],
+                           hsc_dims_copy(arena_of(b), counts[side], dims[side]), instr->called[0]);
   labelled by = product(b, dot, &less[0], &less[1], mask_of(&kept), &all, &new_flops);
   return in_order(b, &by, &kept);
 }
 
-// ---- dots with constants --------------------------------------------------------------------------------------------------------
+// ---- dots with constants ------------------------------------------------------------------------
 
-static bool is_known(const hsc_instr *x) { return x->op == HSC_OP_CONSTANT && !x->attr.literal.value->elided; }
+static bool is_known(const hsc_instr *x) {
+  return x->op == HSC_OP_CONSTANT && !x->attr.literal.value->elided;
+}
 
-// dot(concatenate(A, B) along what is contracted, constant) => dot(A, part of it) + dot(B, the rest)
+// dot(concatenate(A, B) along what is contracted, constant) => dot(A, part of it) + dot(B, the
+// rest)
 static hsc_instr *dot_of_concatenate(hsc_builder *b, hsc_instr *dot) {
   const hsc_dot_dims *d = &dot->attr.dot;
   for (int side = 0; side < 2; side++) {
     const hsc_instr *x = dot->operands[side];
-    hsc_instr *constant = dot->operands[!side], *sum = NULL;
-    int64_t mine = side ? d->rhs_contracting.v[0] : d->lhs_contracting.v[0], theirs = side ? d->lhs_contracting.v[0] : d->rhs_contracting.v[0], at = 0;
-    if (x->op != HSC_OP_CONCATENATE || x->attr.dims.dims.v[0] != mine || !hsc__lone(x) || !is_known(constant) || constant->shape.rank != 2) continue;
+    hsc_instr *constant = dot->operands[!side];
+    hsc_instr *sum = NULL;
+    int64_t mine = side ? d->rhs_contracting.v[0] : d->lhs_contracting.v[0];
+    int64_t theirs = side ? d->lhs_contracting.v[0] : d->rhs_contracting.v[0];
+    int64_t at = 0;
+    if (x->op != HSC_OP_CONCATENATE || x->attr.dims.dims.v[0] != mine || !hsc__lone(x) ||
+        !is_known(constant) || constant->shape.rank != 2)
+      continue;
     for (int i = 0; i < x->operand_count; i++) {
-      int64_t size = x->operands[i]->shape.dims[mine], start[2] = {0, 0}, limit[2] = {constant->shape.dims[0], constant->shape.dims[1]};
+      int64_t size = x->operands[i]->shape.dims[mine];
+      int64_t start[2] = {0, 0};
+      int64_t limit[2] = {constant->shape.dims[0], constant->shape.dims[1]};
       start[theirs] = at;
       limit[theirs] = at += size;
       hsc_instr *operands[2];
       operands[side] = x->operands[i];
-      operands[!side] = hsc_build_slice(b, constant, HSC_DIMS(arena_of(b), start[0], start[1]), HSC_DIMS(arena_of(b), limit[0], limit[1]), HSC_DIMS(arena_of(b), 1, 1));
-      hsc_instr *part = hsc_build_op(b, HSC_OP_DOT, hsc_shape_with_type((hsc_shape){0}, dot->shape.type), &dot->attr, 2, operands, 0, NULL);
+      operands[!side] =
+          hsc_build_slice(b, constant, HSC_DIMS(arena_of(b), start[0], start[1]),
+                          HSC_DIMS(arena_of(b), limit[0], limit[1]), HSC_DIMS(arena_of(b), 1, 1));
+      hsc_instr *part =
+          hsc_build_op(b, HSC_OP_DOT, hsc_shape_with_type((hsc_shape){0}, dot->shape.type),
+                       &dot->attr, 2, operands, 0, NULL);
       sum = sum ? hsc_build_binary(b, HSC_OP_ADD, sum, part) : part;
     }
     return sum;
@@ -332,50 +446,82 @@ static hsc_instr *dot_of_row(hsc_builder *b, hsc_instr *dot) {
   const hsc_dot_dims *d = &dot->attr.dot;
   for (int side = 0; side < 2; side++) {
     const hsc_instr *x = dot->operands[side];
-    hsc_instr *other = dot->operands[!side], *operands[2], *indices[2];
+    hsc_instr *other = dot->operands[!side];
+    hsc_instr *operands[2];
+    hsc_instr *indices[2];
     int64_t mine = side ? d->rhs_contracting.v[0] : d->lhs_contracting.v[0];
-    if (x->op != HSC_OP_DYNAMIC_SLICE || x->operand_count != 3 || !is_known(x->operands[0]) || !is_known(other)) continue;
-    if (x->shape.dims[1 - mine] != 1 || x->shape.dims[mine] != x->operands[0]->shape.dims[mine]) continue;
+    if (x->op != HSC_OP_DYNAMIC_SLICE || x->operand_count != 3 || !is_known(x->operands[0]) ||
+        !is_known(other))
+      continue;
+    if (x->shape.dims[1 - mine] != 1 || x->shape.dims[mine] != x->operands[0]->shape.dims[mine])
+      continue;
     operands[side] = x->operands[0];
     operands[!side] = other;
-    if (x->operands[0]->shape.dims[1 - mine] * dot->shape.dims[!side] > 4096) continue;   // more than folding takes
-    hsc_instr *all = hsc_build_op(b, HSC_OP_DOT, hsc_shape_with_type((hsc_shape){0}, dot->shape.type), &dot->attr, 2, operands, 0, NULL);
+    // more than folding takes
+    if (x->operands[0]->shape.dims[1 - mine] * dot->shape.dims[!side] > 4096)
+      continue;
+    hsc_instr *all =
+        hsc_build_op(b, HSC_OP_DOT, hsc_shape_with_type((hsc_shape){0}, dot->shape.type),
+                     &dot->attr, 2, operands, 0, NULL);
     indices[side] = x->operands[1 + 1 - mine];
     indices[!side] = hsc_build_scalar(b, indices[side]->shape.type, 0);
-    return hsc_build_dynamic_slice(b, all, 2, indices, hsc_dims_copy(arena_of(b), 2, dot->shape.dims));
+    return hsc_build_dynamic_slice(b, all, 2, indices,
+                                   hsc_dims_copy(arena_of(b), 2, dot->shape.dims));
   }
   return NULL;
 }
 
-// ---- operands that change places ------------------------------------------------------------------------------------------------
+// ---- operands that change places ----------------------------------------------------------------
 
 bool hsc__is_parameter_like(const hsc_instr *x) {
-  while (x->op != HSC_OP_PARAMETER && x->operand_count == 1) x = x->operands[0];
+  while (x->op != HSC_OP_PARAMETER && x->operand_count == 1)
+    x = x->operands[0];
   return x->op == HSC_OP_PARAMETER;
 }
 
 static hsc_instr *parameter_to_right(hsc_builder *b, hsc_instr *dot) {
-  if (!hsc__is_parameter_like(dot->operands[0]) || hsc__is_parameter_like(dot->operands[1])) return NULL;
+  if (!hsc__is_parameter_like(dot->operands[0]) || hsc__is_parameter_like(dot->operands[1]))
+    return NULL;
   hsc_attr attr = {.dot = dot->attr.dot};
   hsc_dot_dims *d = &attr.dot;
   d->lhs_batch = dot->attr.dot.rhs_batch;
   d->rhs_batch = dot->attr.dot.lhs_batch;
   d->lhs_contracting = dot->attr.dot.rhs_contracting;
   d->rhs_contracting = dot->attr.dot.lhs_contracting;
-  if (d->precision.count == 2) d->precision = HSC_DIMS(arena_of(b), dot->attr.dot.precision.v[1], dot->attr.dot.precision.v[0]);
-  hsc_instr *by = hsc_build_op(b, HSC_OP_DOT, hsc_shape_with_type((hsc_shape){0}, dot->shape.type), &attr, 2, (hsc_instr *[]){dot->operands[1], dot->operands[0]}, 0, NULL);
+  if (d->precision.count == 2)
+    d->precision =
+        HSC_DIMS(arena_of(b), dot->attr.dot.precision.v[1], dot->attr.dot.precision.v[0]);
+  hsc_instr *by =
+      hsc_build_op(b, HSC_OP_DOT, hsc_shape_with_type((hsc_shape){0}, dot->shape.type), &attr, 2,
+                   (hsc_instr *[]){dot->operands[1], dot->operands[0]}, 0, NULL);
   int64_t permutation[HSC_MAX_RANK];
-  int batch = d->lhs_batch.count, first = dot->operands[1]->shape.rank - batch - d->lhs_contracting.count, second = dot->shape.rank - batch - first;
-  for (int i = 0; i < dot->shape.rank; i++) permutation[i] = i < batch ? i : i < batch + second ? i + first : i - second;
-  return first == 0 || second == 0 ? by : hsc_build_transpose(b, by, hsc_dims_copy(arena_of(b), dot->shape.rank, permutation));
+  int batch = d->lhs_batch.count;
+  int first = dot->operands[1]->shape.rank - batch - d->lhs_contracting.count;
+  int second = dot->shape.rank - batch - first;
+  for (int i = 0; i < dot->shape.rank; i++) {
+    if (i < batch)
+      permutation[i] = i;
+    else if (i < batch + second)
+      permutation[i] = i + first;
+    else
+      permutation[i] = i - second;
+  }
+  return first == 0 || second == 0
+             ? by
+             : hsc_build_transpose(b, by, hsc_dims_copy(arena_of(b), dot->shape.rank, permutation));
 }
 
 hsc_instr *hsc__algsimp_dot(const hsc_algsimp_options *o, hsc_builder *b, hsc_instr *dot) {
-  if (!is_plain(dot) || elements(dot->operands[0]) == 0 || elements(dot->operands[1]) == 0) return NULL;
+  if (!is_plain(dot) || elements(dot->operands[0]) == 0 || elements(dot->operands[1]) == 0)
+    return NULL;
   hsc_instr *by = o->use_associative_reordering ? reorder_products(o, b, dot) : NULL;
-  if (!by && o->use_associative_reordering) by = mirror_operand(o, b, dot);
-  bool flat = dot->shape.rank == 2 && dot->attr.dot.lhs_batch.count == 0 && dot->attr.dot.lhs_contracting.count == 1 && dot->operands[0]->shape.rank == 2;
-  if (!by && flat) by = dot_of_concatenate(b, dot);
-  if (!by && flat) by = dot_of_row(b, dot);
+  if (!by && o->use_associative_reordering)
+    by = mirror_operand(o, b, dot);
+  bool flat = dot->shape.rank == 2 && dot->attr.dot.lhs_batch.count == 0 &&
+              dot->attr.dot.lhs_contracting.count == 1 && dot->operands[0]->shape.rank == 2;
+  if (!by && flat)
+    by = dot_of_concatenate(b, dot);
+  if (!by && flat)
+    by = dot_of_row(b, dot);
   return by || !o->enable_move_dot_param_to_rhs ? by : parameter_to_right(b, dot);
 }

@@ -1,46 +1,74 @@
-// algsimp_folds.c - rules on what folds many elements into few: reductions and windows of known or repeated values, products whose result is moved or
-// summed, scatters that meet in a sum.
+// algsimp_folds.c - rules on what folds many elements into few: reductions and windows of known or
+// repeated values, products whose result is moved or summed, scatters that meet in a sum.
 #include <math.h>
 
 #include "passes/algsimp/algsimp.h"
 
-static hsc_arena *arena_of(const hsc_builder *b) { return b->module->arena; }
+static hsc_arena *arena_of(const hsc_builder *b) {
+  return b->module->arena;
+}
 
-// ---- reductions -----------------------------------------------------------------------------------------------------------------
+// ---- reductions ---------------------------------------------------------------------------------
 
 // x op x = x
-static bool is_idempotent(hsc_op op) { return op == HSC_OP_MAXIMUM || op == HSC_OP_MINIMUM || op == HSC_OP_AND || op == HSC_OP_OR; }
+static bool is_idempotent(hsc_op op) {
+  return op == HSC_OP_MAXIMUM || op == HSC_OP_MINIMUM || op == HSC_OP_AND || op == HSC_OP_OR;
+}
 
 // Whether the type has that whole number.
 static bool holds_count(hsc_type type, double count) {
-  if (hsc_type_is_integral(type)) return hsc_type_bits(type) >= 32 && count < 0x1p31;
-  return count <= (type == HSC_TYPE_F64 ? 0x1p53 : type == HSC_TYPE_F32 ? 0x1p24 : type == HSC_TYPE_F16 ? 0x1p11 : type == HSC_TYPE_BF16 ? 0x1p8 : 0);
+  if (hsc_type_is_integral(type))
+    return hsc_type_bits(type) >= 32 && count < 0x1p31;
+  return count <= (type == HSC_TYPE_F64    ? 0x1p53
+                   : type == HSC_TYPE_F32  ? 0x1p24
+                   : type == HSC_TYPE_F16  ? 0x1p11
+                   : type == HSC_TYPE_BF16 ? 0x1p8
+                                           : 0);
 }
 
-// reduce(broadcast(A)): what the broadcast repeated is not folded again. The sum of n equal numbers is n times one; the largest of them is one.
+// reduce(broadcast(A)): what the broadcast repeated is not folded again. The sum of n equal numbers
+// is n times one; the largest of them is one.
 static hsc_instr *reduce_of_broadcast(hsc_builder *b, hsc_instr *instr, hsc_op op) {
   const hsc_instr *x = instr->operands[0];
-  hsc_instr *source = x->operands[0], *init = instr->operands[1];
-  hsc_dims folded = instr->attr.dims.dims, from = x->attr.dims.dims;
+  hsc_instr *source = x->operands[0];
+  hsc_instr *init = instr->operands[1];
+  hsc_dims folded = instr->attr.dims.dims;
+  hsc_dims from = x->attr.dims.dims;
   double count = 1;
   for (int i = 0; i < folded.count; i++)
-    if (!hsc__dims_hold(from, folded.v[i])) count *= (double)x->shape.dims[folded.v[i]];
-  bool sum = op == HSC_OP_ADD && (hsc_type_is_float(x->shape.type) || hsc_type_is_integral(x->shape.type));
-  if (count <= 1 || (!sum && !is_idempotent(op)) || (sum && !holds_count(x->shape.type, count))) return NULL;
+    if (!hsc__dims_hold(from, folded.v[i]))
+      count *= (double)x->shape.dims[folded.v[i]];
+  bool sum =
+      op == HSC_OP_ADD && (hsc_type_is_float(x->shape.type) || hsc_type_is_integral(x->shape.type));
+  if (count <= 1 || (!sum && !is_idempotent(op)) || (sum && !holds_count(x->shape.type, count)))
+    return NULL;
   int64_t place[HSC_MAX_RANK], own[HSC_MAX_RANK], kept[HSC_MAX_RANK];
-  int own_count = 0, kept_count = 0, at = 0;
-  for (int i = 0; i < x->shape.rank; i++) place[i] = hsc__dims_hold(folded, i) ? -1 : at++;
+  int own_count = 0;
+  int kept_count = 0;
+  int at = 0;
+  for (int i = 0; i < x->shape.rank; i++)
+    place[i] = hsc__dims_hold(folded, i) ? -1 : at++;
   for (int i = 0; i < from.count; i++) {
-    if (place[from.v[i]] < 0) own[own_count++] = i;
-    else kept[kept_count++] = place[from.v[i]];
+    if (place[from.v[i]] < 0)
+      own[own_count++] = i;
+    else
+      kept[kept_count++] = place[from.v[i]];
   }
   for (int i = 1; i < kept_count; i++)
-    if (kept[i] < kept[i - 1]) return NULL;
+    if (kept[i] < kept[i - 1])
+      return NULL;
   hsc_instr *part = source;
-  if (own_count) part = hsc_build_reduce(b, source, sum ? hsc_build_scalar(b, x->shape.type, 0) : init, hsc_dims_copy(arena_of(b), own_count, own), instr->called[0]);
-  if (sum) part = hsc_build_binary(b, HSC_OP_MULTIPLY, part, hsc__uniform_constant(b, count, part));
-  if (sum ? !hsc__is_all(init, 0) : !own_count) part = hsc_build_binary(b, op, part, hsc__widen(b, init, part));
-  return kept_count == instr->shape.rank ? part : hsc_build_broadcast(b, part, instr->shape, hsc_dims_copy(arena_of(b), kept_count, kept));
+  if (own_count)
+    part = hsc_build_reduce(b, source, sum ? hsc_build_scalar(b, x->shape.type, 0) : init,
+                            hsc_dims_copy(arena_of(b), own_count, own), instr->called[0]);
+  if (sum)
+    part = hsc_build_binary(b, HSC_OP_MULTIPLY, part, hsc__uniform_constant(b, count, part));
+  if (sum ? !hsc__is_all(init, 0) : !own_count)
+    part = hsc_build_binary(b, op, part, hsc__widen(b, init, part));
+  return kept_count == instr->shape.rank
+             ? part
+             : hsc_build_broadcast(b, part, instr->shape,
+                                   hsc_dims_copy(arena_of(b), kept_count, kept));
 }
 
 // The sum of a dot over batch dimensions contracts them.
@@ -49,10 +77,13 @@ static hsc_instr *reduce_of_batches(hsc_builder *b, hsc_instr *instr) {
   hsc_dot_dims d = dot->attr.dot;
   hsc_dims folded = instr->attr.dims.dims;
   int64_t batch[2][HSC_MAX_RANK], contracting[2][HSC_MAX_RANK];
-  int count = 0, contracted = d.lhs_contracting.count;
-  if (d.sparsity || !hsc__lone(dot) || !hsc__is_all(instr->operands[1], 0)) return NULL;
+  int count = 0;
+  int contracted = d.lhs_contracting.count;
+  if (d.sparsity || !hsc__lone(dot) || !hsc__is_all(instr->operands[1], 0))
+    return NULL;
   for (int i = 0; i < folded.count; i++)
-    if (folded.v[i] >= d.lhs_batch.count) return NULL;
+    if (folded.v[i] >= d.lhs_batch.count)
+      return NULL;
   for (int i = 0; i < contracted; i++) {
     contracting[0][i] = d.lhs_contracting.v[i];
     contracting[1][i] = d.rhs_contracting.v[i];
@@ -71,20 +102,31 @@ static hsc_instr *reduce_of_batches(hsc_builder *b, hsc_instr *instr) {
   d.lhs_contracting = hsc_dims_copy(arena_of(b), contracted, contracting[0]);
   d.rhs_contracting = hsc_dims_copy(arena_of(b), contracted, contracting[1]);
   hsc_attr attr = {.dot = d};
-  return hsc_build_op(b, HSC_OP_DOT, hsc_shape_with_type((hsc_shape){0}, dot->shape.type), &attr, 2, dot->operands, 0, NULL);
+  return hsc_build_op(b, HSC_OP_DOT, hsc_shape_with_type((hsc_shape){0}, dot->shape.type), &attr, 2,
+                      dot->operands, 0, NULL);
 }
 
-// The comparison of values that an argmax (direction GT) or argmin (LT) chooses by, NaN counting as the most; what JAX and TensorFlow write.
+// The comparison of values that an argmax (direction GT) or argmin (LT) chooses by, NaN counting as
+// the most; what JAX and TensorFlow write.
 static bool chooses_first_result(const hsc_computation *computation, hsc_direction direction) {
   const hsc_instr *root = computation->root;
-  if (computation->parameter_count != 4 || root->op != HSC_OP_TUPLE || root->operand_count != 2) return false;
-  const hsc_instr *select = root->operands[0], *p = computation->parameters[0], *q = computation->parameters[2];
-  if (select->op != HSC_OP_SELECT || select->operands[1] != p || select->operands[2] != q || select->operands[0]->op != HSC_OP_OR) return false;
+  if (computation->parameter_count != 4 || root->op != HSC_OP_TUPLE || root->operand_count != 2)
+    return false;
+  const hsc_instr *select = root->operands[0];
+  const hsc_instr *p = computation->parameters[0];
+  const hsc_instr *q = computation->parameters[2];
+  if (select->op != HSC_OP_SELECT || select->operands[1] != p || select->operands[2] != q ||
+      select->operands[0]->op != HSC_OP_OR)
+    return false;
   const hsc_instr *either = select->operands[0];
   for (int i = 0; i < 2; i++) {
-    const hsc_instr *better = either->operands[i], *is_nan = either->operands[!i];
-    if (better->op == HSC_OP_COMPARE && is_nan->op == HSC_OP_COMPARE && better->attr.compare.direction == direction && better->operands[0] == p && better->operands[1] == q &&
-        is_nan->attr.compare.direction == HSC_NE && is_nan->operands[0] == p && is_nan->operands[1] == p) return true;
+    const hsc_instr *better = either->operands[i];
+    const hsc_instr *is_nan = either->operands[!i];
+    if (better->op == HSC_OP_COMPARE && is_nan->op == HSC_OP_COMPARE &&
+        better->attr.compare.direction == direction && better->operands[0] == p &&
+        better->operands[1] == q && is_nan->attr.compare.direction == HSC_NE &&
+        is_nan->operands[0] == p && is_nan->operands[1] == p)
+      return true;
   }
   return false;
 }
@@ -92,17 +134,27 @@ static bool chooses_first_result(const hsc_computation *computation, hsc_directi
 // The largest element beside an argmax of the same array: the argmax has it.
 static hsc_instr *reduce_beside_argmax(hsc_builder *b, hsc_instr *instr, hsc_op op) {
   const hsc_instr *x = instr->operands[0];
-  if ((op != HSC_OP_MAXIMUM && op != HSC_OP_MINIMUM) || !hsc_type_is_float(x->shape.type) || !hsc__is_all(instr->operands[1], op == HSC_OP_MAXIMUM ? -INFINITY : INFINITY)) return NULL;
+  if ((op != HSC_OP_MAXIMUM && op != HSC_OP_MINIMUM) || !hsc_type_is_float(x->shape.type) ||
+      !hsc__is_all(instr->operands[1], op == HSC_OP_MAXIMUM ? -INFINITY : INFINITY))
+    return NULL;
   for (int i = 0; i < x->user_count; i++) {
     hsc_instr *other = x->users[i];
-    if (other == instr || other->op != HSC_OP_REDUCE || other->operand_count != 4 || other->operands[0] != x || other->parent != instr->parent) continue;
+    if (other == instr || other->op != HSC_OP_REDUCE || other->operand_count != 4 ||
+        other->operands[0] != x || other->parent != instr->parent)
+      continue;
     hsc_dims dims = other->attr.dims.dims;
-    if (dims.count != instr->attr.dims.dims.count || memcmp(dims.v, instr->attr.dims.dims.v, sizeof(int64_t) * (size_t)dims.count) != 0) continue;
-    if (!hsc__is_all(other->operands[2], op == HSC_OP_MAXIMUM ? -INFINITY : INFINITY)) continue;
-    if (!chooses_first_result(other->called[0], op == HSC_OP_MAXIMUM ? HSC_GT : HSC_LT)) continue;
-    bool before = false;   // the builder stands at `instr`: what it reads must stand before
-    for (const hsc_instr *at = instr->parent->first; at && at != instr && !before; at = at->next) before = at == other;
-    if (before) return hsc_build_get_tuple_element(b, other, 0);
+    if (dims.count != instr->attr.dims.dims.count ||
+        memcmp(dims.v, instr->attr.dims.dims.v, sizeof(int64_t) * (size_t)dims.count) != 0)
+      continue;
+    if (!hsc__is_all(other->operands[2], op == HSC_OP_MAXIMUM ? -INFINITY : INFINITY))
+      continue;
+    if (!chooses_first_result(other->called[0], op == HSC_OP_MAXIMUM ? HSC_GT : HSC_LT))
+      continue;
+    bool before = false;  // the builder stands at `instr`: what it reads must stand before
+    for (const hsc_instr *at = instr->parent->first; at && at != instr && !before; at = at->next)
+      before = at == other;
+    if (before)
+      return hsc_build_get_tuple_element(b, other, 0);
   }
   return NULL;
 }
@@ -110,39 +162,58 @@ static hsc_instr *reduce_beside_argmax(hsc_builder *b, hsc_instr *instr, hsc_op 
 static hsc_instr *rule_reduce(hsc_builder *b, hsc_instr *instr) {
   const hsc_instr *x = instr->operands[0];
   hsc_op op;
-  if (instr->operand_count > 2 && hsc_shape_elements(&x->shape) == 0) {   // of nothing: the initial values
+  // of nothing: the initial values
+  if (instr->operand_count > 2 && hsc_shape_elements(&x->shape) == 0) {
     hsc_instr *wide[8];
     int count = instr->operand_count / 2;
-    if (count > 8) return NULL;
-    for (int i = 0; i < count; i++) wide[i] = hsc_build_broadcast(b, instr->operands[count + i], instr->shape.elements[i], (hsc_dims){0});
+    if (count > 8)
+      return NULL;
+    for (int i = 0; i < count; i++)
+      wide[i] = hsc_build_broadcast(b, instr->operands[count + i], instr->shape.elements[i],
+                                    (hsc_dims){0});
     return hsc_build_tuple(b, count, wide);
   }
-  if (instr->operand_count != 2 || !hsc__is_simple_reducer(instr->called[0], &op)) return NULL;
-  if (x->op == HSC_OP_BROADCAST) return reduce_of_broadcast(b, instr, op);
-  if (op == HSC_OP_ADD && x->op == HSC_OP_DOT) return reduce_of_batches(b, instr);
+  if (instr->operand_count != 2 || !hsc__is_simple_reducer(instr->called[0], &op))
+    return NULL;
+  if (x->op == HSC_OP_BROADCAST)
+    return reduce_of_broadcast(b, instr, op);
+  if (op == HSC_OP_ADD && x->op == HSC_OP_DOT)
+    return reduce_of_batches(b, instr);
   // The sum of -A is minus the sum of A.
-  if (op == HSC_OP_ADD && x->op == HSC_OP_NEGATE && hsc__lone(x) && hsc__is_all(instr->operands[1], 0))
-    return hsc_build_unary(b, HSC_OP_NEGATE, hsc_build_reduce(b, x->operands[0], instr->operands[1], instr->attr.dims.dims, instr->called[0]));
+  if (op == HSC_OP_ADD && x->op == HSC_OP_NEGATE && hsc__lone(x) &&
+      hsc__is_all(instr->operands[1], 0))
+    return hsc_build_unary(b, HSC_OP_NEGATE,
+                           hsc_build_reduce(b, x->operands[0], instr->operands[1],
+                                            instr->attr.dims.dims, instr->called[0]));
   return reduce_beside_argmax(b, instr, op);
 }
 
 static hsc_instr *rule_reduce_window(hsc_builder *b, hsc_instr *instr) {
-  hsc_instr *x = instr->operands[0], *init = instr->operands[1];
+  hsc_instr *x = instr->operands[0];
+  hsc_instr *init = instr->operands[1];
   hsc_window window = instr->attr.window.window;
   hsc_op op;
-  if (instr->operand_count > 2) {   // of nothing: the initial values
+  if (instr->operand_count > 2) {  // of nothing: the initial values
     hsc_instr *wide[8];
     int count = instr->operand_count / 2;
-    if (count > 8 || hsc_shape_elements(&x->shape) > 0) return NULL;
-    for (int i = 0; i < count; i++) wide[i] = hsc_build_broadcast(b, instr->operands[count + i], instr->shape.elements[i], (hsc_dims){0});
+    if (count > 8 || hsc_shape_elements(&x->shape) > 0)
+      return NULL;
+    for (int i = 0; i < count; i++)
+      wide[i] = hsc_build_broadcast(b, instr->operands[count + i], instr->shape.elements[i],
+                                    (hsc_dims){0});
     return hsc_build_tuple(b, count, wide);
   }
-  if (instr->operand_count != 2 || !hsc__is_simple_reducer(instr->called[0], &op) || hsc_shape_elements(&x->shape) == 0) return NULL;
+  if (instr->operand_count != 2 || !hsc__is_simple_reducer(instr->called[0], &op) ||
+      hsc_shape_elements(&x->shape) == 0)
+    return NULL;
   // Windows of one element with padding: a pad of the operand
-  bool one = true, padded = false, spread = false;
+  bool one = true;
+  bool padded = false;
+  bool spread = false;
   hsc_pad_dim *pads = HSC_NEW_ARRAY(arena_of(b), hsc_pad_dim, window.rank + 1);
   hsc_window_dim *dims = HSC_NEW_ARRAY(arena_of(b), hsc_window_dim, window.rank + 1);
-  if (!pads || !dims) return NULL;
+  if (!pads || !dims)
+    return NULL;
   for (int i = 0; i < window.rank; i++) {
     hsc_window_dim w = window.dims[i];
     one &= w.size == 1 && w.stride == 1 && w.pad_low >= 0 && w.pad_high >= 0;
@@ -154,35 +225,46 @@ static hsc_instr *rule_reduce_window(hsc_builder *b, hsc_instr *instr) {
   if (one && padded && (is_idempotent(op) || hsc__is_all(init, op == HSC_OP_MULTIPLY ? 1 : 0))) {
     hsc_attr attr = {.pad = {.rank = window.rank, .dims = pads}};
     hsc_instr *inner = hsc_build_binary(b, op, x, hsc__widen(b, init, x));
-    return hsc_build_op(b, HSC_OP_PAD, (hsc_shape){0}, &attr, 2, (hsc_instr *[]){inner, init}, 0, NULL);
+    return hsc_build_op(b, HSC_OP_PAD, (hsc_shape){0}, &attr, 2, (hsc_instr *[]){inner, init}, 0,
+                        NULL);
   }
-  // reduce-window(pad(A, init)) of a spread base: each padded element is as far from the next as the base's are
-  if (!spread || x->op != HSC_OP_PAD || !hsc__lone(x) || x->operands[1] != init) return NULL;
+  // reduce-window(pad(A, init)) of a spread base: each padded element is as far from the next as
+  // the base's are
+  if (!spread || x->op != HSC_OP_PAD || !hsc__lone(x) || x->operands[1] != init)
+    return NULL;
   for (int i = 0; i < window.rank; i++) {
     hsc_pad_dim p = x->attr.pad.dims[i];
-    if (p.low < 0 || p.high < 0 || p.interior) return NULL;
+    if (p.low < 0 || p.high < 0 || p.interior)
+      return NULL;
     dims[i].pad_low += p.low * dims[i].base_dilation;
     dims[i].pad_high += p.high * dims[i].base_dilation;
   }
   hsc_attr attr = {.window = {.window = {window.rank, dims}}};
-  return hsc_build_op(b, HSC_OP_REDUCE_WINDOW, (hsc_shape){0}, &attr, 2, (hsc_instr *[]){x->operands[0], init}, 1, instr->called);
+  return hsc_build_op(b, HSC_OP_REDUCE_WINDOW, (hsc_shape){0}, &attr, 2,
+                      (hsc_instr *[]){x->operands[0], init}, 1, instr->called);
 }
 
-// ---- products -------------------------------------------------------------------------------------------------------------------
+// ---- products -----------------------------------------------------------------------------------
 
 // transpose(dot(A, B)) that brings B's free dimensions before A's => dot(B, A)
 static hsc_instr *rule_transpose(hsc_builder *b, hsc_instr *instr) {
   const hsc_instr *dot = instr->operands[0];
-  if (dot->op != HSC_OP_DOT || !hsc__lone(dot) || dot->operand_count != 2 || dot->attr.dot.sparsity) return NULL;
+  if (dot->op != HSC_OP_DOT || !hsc__lone(dot) || dot->operand_count != 2 || dot->attr.dot.sparsity)
+    return NULL;
   hsc_dot_dims d = dot->attr.dot;
-  int batch = d.lhs_batch.count, left = dot->operands[0]->shape.rank - batch - d.lhs_contracting.count, right = dot->shape.rank - batch - left;
-  if (left == 0 || right == 0) return NULL;
+  int batch = d.lhs_batch.count;
+  int left = dot->operands[0]->shape.rank - batch - d.lhs_contracting.count;
+  int right = dot->shape.rank - batch - left;
+  if (left == 0 || right == 0)
+    return NULL;
   int64_t batches[2][HSC_MAX_RANK];
   for (int i = 0; i < dot->shape.rank; i++) {
     int64_t from = instr->attr.dims.dims.v[i];
-    if (i < batch ? from >= batch : from != (i < batch + right ? i + left : i - right)) return NULL;
-    if (i >= batch) continue;
-    batches[0][i] = d.rhs_batch.v[from];   // batches may change places among themselves
+    if (i < batch ? from >= batch : from != (i < batch + right ? i + left : i - right))
+      return NULL;
+    if (i >= batch)
+      continue;
+    batches[0][i] = d.rhs_batch.v[from];  // batches may change places among themselves
     batches[1][i] = d.lhs_batch.v[from];
   }
   hsc_attr attr = {.dot = d};
@@ -190,67 +272,98 @@ static hsc_instr *rule_transpose(hsc_builder *b, hsc_instr *instr) {
   attr.dot.rhs_batch = hsc_dims_copy(arena_of(b), batch, batches[1]);
   attr.dot.lhs_contracting = d.rhs_contracting;
   attr.dot.rhs_contracting = d.lhs_contracting;
-  if (d.precision.count == 2) attr.dot.precision = HSC_DIMS(arena_of(b), d.precision.v[1], d.precision.v[0]);
-  return hsc_build_op(b, HSC_OP_DOT, hsc_shape_with_type((hsc_shape){0}, dot->shape.type), &attr, 2, (hsc_instr *[]){dot->operands[1], dot->operands[0]}, 0, NULL);
+  if (d.precision.count == 2)
+    attr.dot.precision = HSC_DIMS(arena_of(b), d.precision.v[1], d.precision.v[0]);
+  return hsc_build_op(b, HSC_OP_DOT, hsc_shape_with_type((hsc_shape){0}, dot->shape.type), &attr, 2,
+                      (hsc_instr *[]){dot->operands[1], dot->operands[0]}, 0, NULL);
 }
 
-// ---- scatters -------------------------------------------------------------------------------------------------------------------
+// ---- scatters -----------------------------------------------------------------------------------
 
 // A scatter that adds what it is given, of one array.
 static bool adds_up(const hsc_instr *x) {
   hsc_op op;
-  return x->op == HSC_OP_SCATTER && x->operand_count == 3 && hsc__lone(x) && hsc__is_simple_reducer(x->called[0], &op) && op == HSC_OP_ADD;
+  return x->op == HSC_OP_SCATTER && x->operand_count == 3 && hsc__lone(x) &&
+         hsc__is_simple_reducer(x->called[0], &op) && op == HSC_OP_ADD;
 }
 
-// Dimensions of indices and updates along which two scatters can be put one behind the other; false when there is none.
-static bool joining_dims(const hsc_instr *x, const hsc_instr *y, int64_t *out_index_dim, int64_t *out_update_dim) {
+// Dimensions of indices and updates along which two scatters can be put one behind the other; false
+// when there is none.
+static bool joining_dims(const hsc_instr *x,
+                         const hsc_instr *y,
+                         int64_t *out_index_dim,
+                         int64_t *out_update_dim) {
   const hsc_gather_dims *g = &x->attr.scatter;
-  if (!hsc_attr_equal(x, y) || x->operands[1]->shape.rank != y->operands[1]->shape.rank || x->operands[2]->shape.rank != y->operands[2]->shape.rank) return false;
-  if (x->operands[1]->shape.type != y->operands[1]->shape.type) return false;
+  if (!hsc_attr_equal(x, y) || x->operands[1]->shape.rank != y->operands[1]->shape.rank ||
+      x->operands[2]->shape.rank != y->operands[2]->shape.rank)
+    return false;
+  if (x->operands[1]->shape.type != y->operands[1]->shape.type)
+    return false;
   int64_t update_dim = -1;
   bool found = false;
   for (int i = 0; i < x->operands[1]->shape.rank; i++) {
-    if (i == g->index_vector_dim) continue;
-    do update_dim++;
+    if (i == g->index_vector_dim)
+      continue;
+    do
+      update_dim++;
     while (hsc__dims_hold(g->offset_dims, update_dim));
-    bool batching = hsc__dims_hold(g->start_indices_batching_dims, i), differs = x->operands[1]->shape.dims[i] != y->operands[1]->shape.dims[i];
-    if (differs && (batching || (found && x->operands[1]->shape.dims[*out_index_dim] != y->operands[1]->shape.dims[*out_index_dim]))) return false;
-    if (batching || (found && !differs)) continue;
+    bool batching = hsc__dims_hold(g->start_indices_batching_dims, i);
+    bool differs = x->operands[1]->shape.dims[i] != y->operands[1]->shape.dims[i];
+    if (differs && (batching || (found && x->operands[1]->shape.dims[*out_index_dim] !=
+                                              y->operands[1]->shape.dims[*out_index_dim])))
+      return false;
+    if (batching || (found && !differs))
+      continue;
     *out_index_dim = i;
     *out_update_dim = update_dim;
     found = true;
   }
   for (int i = 0; i < x->operands[2]->shape.rank; i++)
-    if (found && i != *out_update_dim && x->operands[2]->shape.dims[i] != y->operands[2]->shape.dims[i]) return false;
+    if (found && i != *out_update_dim &&
+        x->operands[2]->shape.dims[i] != y->operands[2]->shape.dims[i])
+      return false;
   return found;
 }
 
 static hsc_instr *rule_add(hsc_builder *b, hsc_instr *instr) {
-  hsc_instr *x = instr->operands[0], *y = instr->operands[1];
+  hsc_instr *x = instr->operands[0];
+  hsc_instr *y = instr->operands[1];
   // scatter(zeros) + scatter(zeros) of the same kind: one of all updates
-  int64_t index_dim = 0, update_dim = 0;
-  if (x != y && adds_up(x) && adds_up(y) && hsc__is_all(y->operands[0], 0) && joining_dims(x, y, &index_dim, &update_dim)) {
-    hsc_instr *operands[3] = {x->operands[0], hsc_build_concatenate(b, 2, (hsc_instr *[]){x->operands[1], y->operands[1]}, index_dim),
-                              hsc_build_concatenate(b, 2, (hsc_instr *[]){x->operands[2], y->operands[2]}, update_dim)};
+  int64_t index_dim = 0;
+  int64_t update_dim = 0;
+  if (x != y && adds_up(x) && adds_up(y) && hsc__is_all(y->operands[0], 0) &&
+      joining_dims(x, y, &index_dim, &update_dim)) {
+    hsc_instr *operands[3] = {
+        x->operands[0],
+        hsc_build_concatenate(b, 2, (hsc_instr *[]){x->operands[1], y->operands[1]}, index_dim),
+        hsc_build_concatenate(b, 2, (hsc_instr *[]){x->operands[2], y->operands[2]}, update_dim)};
     hsc_instr *by = hsc_build_clone(b, x, operands);
     by->attr.scatter.unique = by->attr.scatter.indices_are_sorted = false;
     return by;
   }
   // A + scatter(zeros) => scatter(A)
   for (int side = 0; side < 2; side++) {
-    hsc_instr *scatter = instr->operands[side], *base = instr->operands[!side];
-    if (!adds_up(scatter) || !hsc__is_all(scatter->operands[0], 0) || hsc__is_all(base, 0)) continue;
-    return hsc_build_clone(b, scatter, (hsc_instr *[]){base, scatter->operands[1], scatter->operands[2]});
+    hsc_instr *scatter = instr->operands[side];
+    hsc_instr *base = instr->operands[!side];
+    if (!adds_up(scatter) || !hsc__is_all(scatter->operands[0], 0) || hsc__is_all(base, 0))
+      continue;
+    return hsc_build_clone(b, scatter,
+                           (hsc_instr *[]){base, scatter->operands[1], scatter->operands[2]});
   }
   return NULL;
 }
 
 hsc__rule hsc__algsimp_folds_rule(hsc_op op) {
   switch (op) {
-    case HSC_OP_REDUCE: return rule_reduce;
-    case HSC_OP_REDUCE_WINDOW: return rule_reduce_window;
-    case HSC_OP_TRANSPOSE: return rule_transpose;
-    case HSC_OP_ADD: return rule_add;
-    default: return NULL;
+    case HSC_OP_REDUCE:
+      return rule_reduce;
+    case HSC_OP_REDUCE_WINDOW:
+      return rule_reduce_window;
+    case HSC_OP_TRANSPOSE:
+      return rule_transpose;
+    case HSC_OP_ADD:
+      return rule_add;
+    default:
+      return NULL;
   }
 }

@@ -1,12 +1,23 @@
-// algsimp_slices.c - rules on parts of arrays: slices and updates move before what they read, joins and paddings of known values become one.
+// algsimp_slices.c - rules on parts of arrays: slices and updates move before what they read, joins
+// and paddings of known values become one.
 #include "passes/algsimp/algsimp.h"
 
-static hsc_arena *arena_of(const hsc_builder *b) { return b->module->arena; }
-static int64_t stride_of(const hsc_instr *slice, int dim) { return slice->attr.slice.stride.count ? slice->attr.slice.stride.v[dim] : 1; }
+static hsc_arena *arena_of(const hsc_builder *b) {
+  return b->module->arena;
+}
+static int64_t stride_of(const hsc_instr *slice, int dim) {
+  return slice->attr.slice.stride.count ? slice->attr.slice.stride.v[dim] : 1;
+}
 
-static hsc_instr *build_slice(hsc_builder *b, hsc_instr *x, const int64_t *start, const int64_t *limit, const int64_t *stride) {
+static hsc_instr *build_slice(hsc_builder *b,
+                              hsc_instr *x,
+                              const int64_t *start,
+                              const int64_t *limit,
+                              const int64_t *stride) {
   hsc_arena *arena = arena_of(b);
-  return hsc_build_slice(b, x, hsc_dims_copy(arena, x->shape.rank, start), hsc_dims_copy(arena, x->shape.rank, limit), hsc_dims_copy(arena, x->shape.rank, stride));
+  return hsc_build_slice(b, x, hsc_dims_copy(arena, x->shape.rank, start),
+                         hsc_dims_copy(arena, x->shape.rank, limit),
+                         hsc_dims_copy(arena, x->shape.rank, stride));
 }
 
 // slice(reverse(A)) => reverse(slice(A))
@@ -17,7 +28,8 @@ static hsc_instr *slice_of_reverse(hsc_builder *b, hsc_instr *instr) {
     start[i] = instr->attr.slice.start.v[i];
     limit[i] = instr->attr.slice.limit.v[i];
     stride[i] = stride_of(instr, i);
-    if (!hsc__dims_hold(x->attr.dims.dims, i)) continue;
+    if (!hsc__dims_hold(x->attr.dims.dims, i))
+      continue;
     int64_t last = start[i] + (instr->shape.dims[i] - 1) * stride[i];
     limit[i] = x->shape.dims[i] - start[i];
     start[i] = x->shape.dims[i] - 1 - last;
@@ -28,7 +40,8 @@ static hsc_instr *slice_of_reverse(hsc_builder *b, hsc_instr *instr) {
 
 // slice(broadcast(A)) => broadcast(slice(A))
 static hsc_instr *slice_of_broadcast(hsc_builder *b, hsc_instr *instr) {
-  hsc_instr *x = instr->operands[0], *source = x->operands[0];
+  hsc_instr *x = instr->operands[0];
+  hsc_instr *source = x->operands[0];
   int64_t start[HSC_MAX_RANK], limit[HSC_MAX_RANK], stride[HSC_MAX_RANK];
   bool cuts = false;
   for (int i = 0; i < source->shape.rank; i++) {
@@ -38,7 +51,8 @@ static hsc_instr *slice_of_broadcast(hsc_builder *b, hsc_instr *instr) {
     stride[i] = stride_of(instr, (int)dim);
     cuts |= instr->shape.dims[dim] != source->shape.dims[i];
   }
-  return hsc_build_broadcast(b, cuts ? build_slice(b, source, start, limit, stride) : source, instr->shape, x->attr.dims.dims);
+  return hsc_build_broadcast(b, cuts ? build_slice(b, source, start, limit, stride) : source,
+                             instr->shape, x->attr.dims.dims);
 }
 
 // slice(pad(A, V)) that lies in the padding along one dimension => broadcast(V)
@@ -46,8 +60,10 @@ static hsc_instr *slice_of_padding(hsc_builder *b, hsc_instr *instr) {
   const hsc_instr *pad = instr->operands[0];
   for (int i = 0; i < instr->shape.rank; i++) {
     hsc_pad_dim p = pad->attr.pad.dims[i];
-    int64_t size = pad->operands[0]->shape.dims[i], end = p.low + size + (size > 1 ? (size - 1) * p.interior : 0);
-    if (instr->attr.slice.limit.v[i] <= p.low || instr->attr.slice.start.v[i] >= end) return hsc_build_broadcast(b, pad->operands[1], instr->shape, (hsc_dims){0});
+    int64_t size = pad->operands[0]->shape.dims[i];
+    int64_t end = p.low + size + (size > 1 ? (size - 1) * p.interior : 0);
+    if (instr->attr.slice.limit.v[i] <= p.low || instr->attr.slice.start.v[i] >= end)
+      return hsc_build_broadcast(b, pad->operands[1], instr->shape, (hsc_dims){0});
   }
   return NULL;
 }
@@ -55,16 +71,24 @@ static hsc_instr *slice_of_padding(hsc_builder *b, hsc_instr *instr) {
 // slice(concatenate(A, B, C, D)) => slice(concatenate(B, C)): what is not read drops out
 static hsc_instr *slice_of_some_operands(hsc_builder *b, hsc_instr *instr) {
   const hsc_instr *x = instr->operands[0];
-  int64_t dim = x->attr.dims.dims.v[0], offset = 0, skipped = 0, start[HSC_MAX_RANK], limit[HSC_MAX_RANK], stride[HSC_MAX_RANK];
+  int64_t dim = x->attr.dims.dims.v[0];
+  int64_t offset = 0;
+  int64_t skipped = 0;
+  int64_t start[HSC_MAX_RANK];
+  int64_t limit[HSC_MAX_RANK];
+  int64_t stride[HSC_MAX_RANK];
   hsc_instr **kept = HSC_NEW_ARRAY(arena_of(b), hsc_instr *, x->operand_count);
   int count = 0;
   for (int i = 0; kept && i < x->operand_count; i++) {
     int64_t size = x->operands[i]->shape.dims[dim];
-    if (offset + size > instr->attr.slice.start.v[dim] && offset < instr->attr.slice.limit.v[dim]) kept[count++] = x->operands[i];
-    else if (count == 0) skipped += size;
+    if (offset + size > instr->attr.slice.start.v[dim] && offset < instr->attr.slice.limit.v[dim])
+      kept[count++] = x->operands[i];
+    else if (count == 0)
+      skipped += size;
     offset += size;
   }
-  if (count == 0 || count == x->operand_count || !hsc__lone(x)) return NULL;
+  if (count == 0 || count == x->operand_count || !hsc__lone(x))
+    return NULL;
   for (int i = 0; i < instr->shape.rank; i++) {
     start[i] = instr->attr.slice.start.v[i] - (i == dim ? skipped : 0);
     limit[i] = instr->attr.slice.limit.v[i] - (i == dim ? skipped : 0);
@@ -73,63 +97,90 @@ static hsc_instr *slice_of_some_operands(hsc_builder *b, hsc_instr *instr) {
   return build_slice(b, hsc_build_concatenate(b, count, kept, dim), start, limit, stride);
 }
 
-// slice(reshape(A)) where the reshape only adds or removes dimensions of size 1 => reshape(slice(A))
+// slice(reshape(A)) where the reshape only adds or removes dimensions of size 1 =>
+// reshape(slice(A))
 static hsc_instr *slice_of_reshape(hsc_builder *b, hsc_instr *instr) {
-  hsc_instr *x = instr->operands[0], *source = x->operands[0];
+  hsc_instr *x = instr->operands[0];
+  hsc_instr *source = x->operands[0];
   int64_t map[HSC_MAX_RANK], start[HSC_MAX_RANK], limit[HSC_MAX_RANK], stride[HSC_MAX_RANK];
-  if (!hsc__lone(x) || hsc_shape_elements(&instr->shape) == 0 || !hsc__degenerate_map(&source->shape, &x->shape, map)) return NULL;
+  if (!hsc__lone(x) || hsc_shape_elements(&instr->shape) == 0 ||
+      !hsc__degenerate_map(&source->shape, &x->shape, map))
+    return NULL;
   for (int i = 0; i < source->shape.rank; i++) {
     start[i] = map[i] < 0 ? 0 : instr->attr.slice.start.v[map[i]];
     limit[i] = map[i] < 0 ? 1 : instr->attr.slice.limit.v[map[i]];
     stride[i] = map[i] < 0 ? 1 : stride_of(instr, (int)map[i]);
   }
-  return hsc_build_reshape(b, build_slice(b, source, start, limit, stride), instr->shape.rank, instr->shape.dims);
+  return hsc_build_reshape(b, build_slice(b, source, start, limit, stride), instr->shape.rank,
+                           instr->shape.dims);
 }
 
 // The last element of a running reduction over whole dimensions => reduce
 static hsc_instr *slice_of_running_reduction(hsc_builder *b, hsc_instr *instr) {
   const hsc_instr *x = instr->operands[0];
   hsc_op op;
-  if (x->operand_count != 2 || !hsc__lone(x) || !hsc__is_simple_reducer(x->called[0], &op)) return NULL;
+  if (x->operand_count != 2 || !hsc__lone(x) || !hsc__is_simple_reducer(x->called[0], &op))
+    return NULL;
   int64_t dims[HSC_MAX_RANK];
   int count = 0;
   for (int i = 0; i < instr->shape.rank; i++) {
     hsc_window_dim w = x->attr.window.window.dims[i];
-    if (w.size == 1 && w.stride == 1 && !w.pad_low && !w.pad_high && w.base_dilation == 1 && instr->shape.dims[i] == x->shape.dims[i]) continue;
+    if (w.size == 1 && w.stride == 1 && !w.pad_low && !w.pad_high && w.base_dilation == 1 &&
+        instr->shape.dims[i] == x->shape.dims[i])
+      continue;
     int64_t size = x->operands[0]->shape.dims[i];
-    bool running = w.size == size && w.pad_low == size - 1 && !w.pad_high && w.stride == 1 && w.base_dilation == 1 && w.window_dilation == 1;
-    if (!running || instr->shape.dims[i] != 1 || instr->attr.slice.start.v[i] != size - 1) return NULL;
+    bool running = w.size == size && w.pad_low == size - 1 && !w.pad_high && w.stride == 1 &&
+                   w.base_dilation == 1 && w.window_dilation == 1;
+    if (!running || instr->shape.dims[i] != 1 || instr->attr.slice.start.v[i] != size - 1)
+      return NULL;
     dims[count++] = i;
   }
-  if (count == 0) return NULL;
-  hsc_instr *sum = hsc_build_reduce(b, x->operands[0], x->operands[1], hsc_dims_copy(arena_of(b), count, dims), x->called[0]);
+  if (count == 0)
+    return NULL;
+  hsc_instr *sum = hsc_build_reduce(b, x->operands[0], x->operands[1],
+                                    hsc_dims_copy(arena_of(b), count, dims), x->called[0]);
   return hsc_build_reshape(b, sum, instr->shape.rank, instr->shape.dims);
 }
 
 static hsc_instr *rule_slice(hsc_builder *b, hsc_instr *instr) {
   const hsc_instr *x = instr->operands[0];
-  if (hsc_shape_elements(&instr->shape) == 0) return NULL;
+  if (hsc_shape_elements(&instr->shape) == 0)
+    return NULL;
   switch (x->op) {
-    case HSC_OP_REVERSE: return hsc__lone(x) ? slice_of_reverse(b, instr) : NULL;
-    case HSC_OP_BROADCAST: return slice_of_broadcast(b, instr);
-    case HSC_OP_PAD: return slice_of_padding(b, instr);
-    case HSC_OP_CONCATENATE: return slice_of_some_operands(b, instr);
-    case HSC_OP_RESHAPE: return slice_of_reshape(b, instr);
-    case HSC_OP_REDUCE_WINDOW: return slice_of_running_reduction(b, instr);
-    default: return NULL;
+    case HSC_OP_REVERSE:
+      return hsc__lone(x) ? slice_of_reverse(b, instr) : NULL;
+    case HSC_OP_BROADCAST:
+      return slice_of_broadcast(b, instr);
+    case HSC_OP_PAD:
+      return slice_of_padding(b, instr);
+    case HSC_OP_CONCATENATE:
+      return slice_of_some_operands(b, instr);
+    case HSC_OP_RESHAPE:
+      return slice_of_reshape(b, instr);
+    case HSC_OP_REDUCE_WINDOW:
+      return slice_of_running_reduction(b, instr);
+    default:
+      return NULL;
   }
 }
 
-// ---- at indices that are computed -----------------------------------------------------------------------------------------------
+// ---- at indices that are computed ---------------------------------------------------------------
 
-// Along a dimension that is taken whole, an index is clamped to 0: written so, it need not be computed. NULL when there is none.
-static hsc_instr *with_zero_indices(hsc_builder *b, hsc_instr *instr, const hsc_shape *part, int first) {
-  if (instr->operand_count != first + part->rank) return NULL;
+// Along a dimension that is taken whole, an index is clamped to 0: written so, it need not be
+// computed. NULL when there is none.
+static hsc_instr *with_zero_indices(hsc_builder *b,
+                                    hsc_instr *instr,
+                                    const hsc_shape *part,
+                                    int first) {
+  if (instr->operand_count != first + part->rank)
+    return NULL;
   hsc_instr *operands[HSC_MAX_RANK + 2];
   bool changed = false;
-  for (int i = 0; i < instr->operand_count; i++) operands[i] = instr->operands[i];
+  for (int i = 0; i < instr->operand_count; i++)
+    operands[i] = instr->operands[i];
   for (int i = 0; i < part->rank; i++) {
-    if (part->dims[i] != instr->operands[0]->shape.dims[i] || hsc__is_all(operands[first + i], 0)) continue;
+    if (part->dims[i] != instr->operands[0]->shape.dims[i] || hsc__is_all(operands[first + i], 0))
+      continue;
     operands[first + i] = hsc_build_scalar(b, operands[first + i]->shape.type, 0);
     changed = true;
   }
@@ -137,45 +188,64 @@ static hsc_instr *with_zero_indices(hsc_builder *b, hsc_instr *instr, const hsc_
 }
 
 static hsc_instr *rule_dynamic_slice(hsc_builder *b, hsc_instr *instr) {
-  hsc_instr *x = instr->operands[0], *indices[HSC_MAX_RANK];
+  hsc_instr *x = instr->operands[0];
+  hsc_instr *indices[HSC_MAX_RANK];
   int rank = instr->shape.rank;
   hsc_instr *by = with_zero_indices(b, instr, &instr->shape, 1);
-  if (by || instr->operand_count != rank + 1) return by;
+  if (by || instr->operand_count != rank + 1)
+    return by;
   int64_t sizes[HSC_MAX_RANK];
-  if (x->op == HSC_OP_BROADCAST) {   // => broadcast(dynamic-slice(A))
+  if (x->op == HSC_OP_BROADCAST) {  // => broadcast(dynamic-slice(A))
     hsc_instr *source = x->operands[0];
     for (int i = 0; i < source->shape.rank; i++) {
       indices[i] = instr->operands[1 + x->attr.dims.dims.v[i]];
       sizes[i] = instr->shape.dims[x->attr.dims.dims.v[i]];
     }
-    hsc_instr *part = hsc_build_dynamic_slice(b, source, source->shape.rank, indices, hsc_dims_copy(arena_of(b), source->shape.rank, sizes));
+    hsc_instr *part =
+        hsc_build_dynamic_slice(b, source, source->shape.rank, indices,
+                                hsc_dims_copy(arena_of(b), source->shape.rank, sizes));
     return hsc_build_broadcast(b, part, instr->shape, x->attr.dims.dims);
   }
-  if (x->op == HSC_OP_TRANSPOSE && hsc__lone(x)) {   // => transpose(dynamic-slice(A))
+  if (x->op == HSC_OP_TRANSPOSE && hsc__lone(x)) {  // => transpose(dynamic-slice(A))
     for (int i = 0; i < rank; i++) {
       indices[x->attr.dims.dims.v[i]] = instr->operands[1 + i];
       sizes[x->attr.dims.dims.v[i]] = instr->shape.dims[i];
     }
-    return hsc_build_transpose(b, hsc_build_dynamic_slice(b, x->operands[0], rank, indices, hsc_dims_copy(arena_of(b), rank, sizes)), x->attr.dims.dims);
+    return hsc_build_transpose(b,
+                               hsc_build_dynamic_slice(b, x->operands[0], rank, indices,
+                                                       hsc_dims_copy(arena_of(b), rank, sizes)),
+                               x->attr.dims.dims);
   }
-  if (x->op == HSC_OP_RESHAPE && rank > 0) {   // of dimensions of size 1 only => reshape(dynamic-slice(A))
+  // of dimensions of size 1 only => reshape(dynamic-slice(A))
+  if (x->op == HSC_OP_RESHAPE && rank > 0) {
     hsc_instr *source = x->operands[0];
     int64_t map[HSC_MAX_RANK];
-    if (!hsc__lone(x) || hsc_shape_elements(&x->shape) == 0 || !hsc__degenerate_map(&source->shape, &x->shape, map)) return NULL;
+    if (!hsc__lone(x) || hsc_shape_elements(&x->shape) == 0 ||
+        !hsc__degenerate_map(&source->shape, &x->shape, map))
+      return NULL;
     for (int i = 0; i < source->shape.rank; i++) {
-      indices[i] = map[i] < 0 ? hsc_build_scalar(b, instr->operands[1]->shape.type, 0) : instr->operands[1 + map[i]];
+      indices[i] = map[i] < 0 ? hsc_build_scalar(b, instr->operands[1]->shape.type, 0)
+                              : instr->operands[1 + map[i]];
       sizes[i] = map[i] < 0 ? 1 : instr->shape.dims[map[i]];
     }
-    hsc_instr *part = hsc_build_dynamic_slice(b, source, source->shape.rank, indices, hsc_dims_copy(arena_of(b), source->shape.rank, sizes));
+    hsc_instr *part =
+        hsc_build_dynamic_slice(b, source, source->shape.rank, indices,
+                                hsc_dims_copy(arena_of(b), source->shape.rank, sizes));
     return hsc_build_reshape(b, part, rank, instr->shape.dims);
   }
   // One element of an iota is its clamped index.
-  if (x->op == HSC_OP_IOTA && rank == 1 && instr->shape.dims[0] == 1 && hsc_type_is_integral(x->shape.type) && hsc_type_bits(x->shape.type) >= 32) {
+  if (x->op == HSC_OP_IOTA && rank == 1 && instr->shape.dims[0] == 1 &&
+      hsc_type_is_integral(x->shape.type) && hsc_type_bits(x->shape.type) >= 32) {
     hsc_type type = instr->operands[1]->shape.type;
-    if (hsc_type_bits(type) < 32) return NULL;
-    hsc_instr *bounds[2] = {hsc_build_scalar(b, type, 0), hsc_build_scalar(b, type, (double)x->shape.dims[0] - 1)};
-    hsc_instr *at = hsc_build_op(b, HSC_OP_CLAMP, (hsc_shape){0}, NULL, 3, (hsc_instr *[]){bounds[0], instr->operands[1], bounds[1]}, 0, NULL);
-    if (type != x->shape.type) at = hsc_build_convert(b, x->shape.type, at);
+    if (hsc_type_bits(type) < 32)
+      return NULL;
+    hsc_instr *bounds[2] = {hsc_build_scalar(b, type, 0),
+                            hsc_build_scalar(b, type, (double)x->shape.dims[0] - 1)};
+    hsc_instr *at =
+        hsc_build_op(b, HSC_OP_CLAMP, (hsc_shape){0}, NULL, 3,
+                     (hsc_instr *[]){bounds[0], instr->operands[1], bounds[1]}, 0, NULL);
+    if (type != x->shape.type)
+      at = hsc_build_convert(b, x->shape.type, at);
     return hsc_build_reshape(b, at, 1, instr->shape.dims);
   }
   return NULL;
@@ -185,63 +255,86 @@ static hsc_instr *rule_dynamic_update_slice(hsc_builder *b, hsc_instr *instr) {
   const hsc_instr *x = instr->operands[0];
   hsc_instr *part = instr->operands[1];
   hsc_instr *by = with_zero_indices(b, instr, &part->shape, 2);
-  if (by || instr->operand_count != instr->shape.rank + 2) return by;
+  if (by || instr->operand_count != instr->shape.rank + 2)
+    return by;
   // Into equal values at constant indices => pad
-  if (x->op != HSC_OP_BROADCAST || x->operands[0]->shape.rank > 0 || instr->shape.rank == 0) return NULL;
+  if (x->op != HSC_OP_BROADCAST || x->operands[0]->shape.rank > 0 || instr->shape.rank == 0)
+    return NULL;
   hsc_pad_dim *dims = HSC_NEW_ARRAY(arena_of(b), hsc_pad_dim, instr->shape.rank);
-  if (!dims) return NULL;
+  if (!dims)
+    return NULL;
   for (int i = 0; i < instr->shape.rank; i++) {
     const hsc_instr *index = instr->operands[2 + i];
     int64_t room = instr->shape.dims[i] - part->shape.dims[i];
-    if (index->op != HSC_OP_CONSTANT || index->attr.literal.value->elided) return NULL;
+    if (index->op != HSC_OP_CONSTANT || index->attr.literal.value->elided)
+      return NULL;
     int64_t at = hsc_literal_get_int(index->attr.literal.value, 0);
     bool huge = hsc_type_class_of(index->shape.type) == HSC_CLASS_UNSIGNED && at < 0;
-    at = huge || at > room ? room : at < 0 ? 0 : at;
+    if (huge || at > room)
+      at = room;
+    else if (at < 0)
+      at = 0;
     dims[i] = (hsc_pad_dim){at, room - at, 0};
   }
   hsc_attr attr = {.pad = {.rank = instr->shape.rank, .dims = dims}};
-  return hsc_build_op(b, HSC_OP_PAD, (hsc_shape){0}, &attr, 2, (hsc_instr *[]){part, x->operands[0]}, 0, NULL);
+  return hsc_build_op(b, HSC_OP_PAD, (hsc_shape){0}, &attr, 2,
+                      (hsc_instr *[]){part, x->operands[0]}, 0, NULL);
 }
 
 // A + update(zeros, B at I) => update(A, A at I + B at I): only the part is touched.
 static hsc_instr *rule_add(hsc_builder *b, hsc_instr *instr) {
   for (int side = 0; side < 2; side++) {
-    hsc_instr *update = instr->operands[side], *base = instr->operands[!side];
-    if (update->op != HSC_OP_DYNAMIC_UPDATE_SLICE || !hsc__lone(update) || !hsc__is_all(update->operands[0], 0) || hsc__is_all(base, 0)) continue;
+    hsc_instr *update = instr->operands[side];
+    hsc_instr *base = instr->operands[!side];
+    if (update->op != HSC_OP_DYNAMIC_UPDATE_SLICE || !hsc__lone(update) ||
+        !hsc__is_all(update->operands[0], 0) || hsc__is_all(base, 0))
+      continue;
     hsc_instr *part = update->operands[1];
     int count = update->operand_count - 2;
-    hsc_instr *old = hsc_build_dynamic_slice(b, base, count, update->operands + 2, hsc_dims_copy(arena_of(b), part->shape.rank, part->shape.dims));
-    return hsc_build_dynamic_update_slice(b, base, hsc_build_binary(b, HSC_OP_ADD, old, part), count, update->operands + 2);
+    hsc_instr *old =
+        hsc_build_dynamic_slice(b, base, count, update->operands + 2,
+                                hsc_dims_copy(arena_of(b), part->shape.rank, part->shape.dims));
+    return hsc_build_dynamic_update_slice(b, base, hsc_build_binary(b, HSC_OP_ADD, old, part),
+                                          count, update->operands + 2);
   }
   return NULL;
 }
 
-// ---- joins ----------------------------------------------------------------------------------------------------------------------
+// ---- joins --------------------------------------------------------------------------------------
 
 static hsc_instr *rule_concatenate(hsc_builder *b, hsc_instr *instr) {
   int64_t dim = instr->attr.dims.dims.v[0];
   hsc_instr *x = instr->operands[0];
   bool same = instr->operand_count > 1 && x->shape.dims[dim] == 1;
-  for (int i = 1; i < instr->operand_count; i++) same &= instr->operands[i] == x;
-  if (same) {   // the same row again and again => broadcast
+  for (int i = 1; i < instr->operand_count; i++)
+    same &= instr->operands[i] == x;
+  if (same) {  // the same row again and again => broadcast
     int64_t dims[HSC_MAX_RANK], kept[HSC_MAX_RANK];
     int rank = 0;
     for (int i = 0; i < x->shape.rank; i++) {
-      if (i == dim) continue;
+      if (i == dim)
+        continue;
       dims[rank] = i;
       kept[rank++] = x->shape.dims[i];
     }
-    return hsc_build_broadcast(b, hsc_build_reshape(b, x, rank, kept), instr->shape, hsc_dims_copy(arena_of(b), rank, dims));
+    return hsc_build_broadcast(b, hsc_build_reshape(b, x, rank, kept), instr->shape,
+                               hsc_dims_copy(arena_of(b), rank, dims));
   }
   // bitcast-converts of all operands move behind
   for (int i = 0; i < instr->operand_count; i++) {
     const hsc_instr *y = instr->operands[i];
-    if (y->op != HSC_OP_BITCAST_CONVERT || !hsc__lone(y) || y->operands[0]->shape.type != x->operands[0]->shape.type || !hsc_shape_same_dims(&y->shape, &y->operands[0]->shape)) return NULL;
+    if (y->op != HSC_OP_BITCAST_CONVERT || !hsc__lone(y) ||
+        y->operands[0]->shape.type != x->operands[0]->shape.type ||
+        !hsc_shape_same_dims(&y->shape, &y->operands[0]->shape))
+      return NULL;
   }
   hsc_instr **inner = HSC_NEW_ARRAY(arena_of(b), hsc_instr *, instr->operand_count);
-  for (int i = 0; inner && i < instr->operand_count; i++) inner[i] = instr->operands[i]->operands[0];
-  if (!inner) return NULL;
-  hsc_instr *by = hsc_build_clone(b, x, (hsc_instr *[]){hsc_build_concatenate(b, instr->operand_count, inner, dim)});
+  for (int i = 0; inner && i < instr->operand_count; i++)
+    inner[i] = instr->operands[i]->operands[0];
+  if (!inner)
+    return NULL;
+  hsc_instr *by = hsc_build_clone(
+      b, x, (hsc_instr *[]){hsc_build_concatenate(b, instr->operand_count, inner, dim)});
   by->shape = instr->shape;
   return by;
 }
@@ -249,19 +342,24 @@ static hsc_instr *rule_concatenate(hsc_builder *b, hsc_instr *instr) {
 // bitcast-convert(bitcast-convert(A)) of one width => one
 static hsc_instr *rule_bitcast_convert(hsc_builder *b, hsc_instr *instr) {
   const hsc_instr *x = instr->operands[0];
-  if (x->op != HSC_OP_BITCAST_CONVERT || !hsc_shape_same_dims(&x->shape, &instr->shape) || !hsc_shape_same_dims(&x->operands[0]->shape, &instr->shape)) return NULL;
+  if (x->op != HSC_OP_BITCAST_CONVERT || !hsc_shape_same_dims(&x->shape, &instr->shape) ||
+      !hsc_shape_same_dims(&x->operands[0]->shape, &instr->shape))
+    return NULL;
   return hsc_build_clone(b, instr, x->operands);
 }
 
-// ---- what iotas and broadcasts become -------------------------------------------------------------------------------------------
+// ---- what iotas and broadcasts become -----------------------------------------------------------
 
 static hsc_instr *rule_broadcast(hsc_builder *b, hsc_instr *instr) {
   hsc_instr *x = instr->operands[0];
   hsc_dims dims = instr->attr.dims.dims;
-  if (x->op == HSC_OP_IOTA) return hsc_build_iota(b, instr->shape, dims.v[x->attr.dims.dims.v[0]]);
-  if (dims.count == instr->shape.rank && dims.count > 0) {   // all dimensions, in another order => transpose
+  if (x->op == HSC_OP_IOTA)
+    return hsc_build_iota(b, instr->shape, dims.v[x->attr.dims.dims.v[0]]);
+  // all dimensions, in another order => transpose
+  if (dims.count == instr->shape.rank && dims.count > 0) {
     int64_t inverse[HSC_MAX_RANK];
-    for (int i = 0; i < dims.count; i++) inverse[dims.v[i]] = i;
+    for (int i = 0; i < dims.count; i++)
+      inverse[dims.v[i]] = i;
     return hsc_build_transpose(b, x, hsc_dims_copy(arena_of(b), dims.count, inverse));
   }
   return NULL;
@@ -271,59 +369,86 @@ static hsc_instr *rule_broadcast(hsc_builder *b, hsc_instr *instr) {
 static hsc_instr *rule_reshape(hsc_builder *b, hsc_instr *instr) {
   const hsc_instr *x = instr->operands[0];
   int64_t map[HSC_MAX_RANK];
-  if (x->op != HSC_OP_IOTA || !hsc__degenerate_map(&x->shape, &instr->shape, map)) return NULL;
+  if (x->op != HSC_OP_IOTA || !hsc__degenerate_map(&x->shape, &instr->shape, map))
+    return NULL;
   int64_t to = map[x->attr.dims.dims.v[0]];
   return to < 0 ? hsc__uniform_constant(b, 0, instr) : hsc_build_iota(b, instr->shape, to);
 }
 
 static hsc_instr *rule_transpose(hsc_builder *b, hsc_instr *instr) {
   const hsc_instr *x = instr->operands[0];
-  if (x->op != HSC_OP_IOTA) return NULL;
+  if (x->op != HSC_OP_IOTA)
+    return NULL;
   for (int i = 0; i < instr->shape.rank; i++)
-    if (instr->attr.dims.dims.v[i] == x->attr.dims.dims.v[0]) return hsc_build_iota(b, instr->shape, i);
+    if (instr->attr.dims.dims.v[i] == x->attr.dims.dims.v[0])
+      return hsc_build_iota(b, instr->shape, i);
   return NULL;
 }
 
-// pad(broadcast(A), V) along dimensions that all of A's elements are repeated in: what is padded is smaller before the broadcast.
+// pad(broadcast(A), V) along dimensions that all of A's elements are repeated in: what is padded is
+// smaller before the broadcast.
 static hsc_instr *rule_pad(hsc_builder *b, hsc_instr *instr) {
   const hsc_instr *x = instr->operands[0];
-  if (x->op != HSC_OP_BROADCAST || !hsc__lone(x) || hsc_shape_elements(&x->shape) == 0 || hsc_shape_elements(&instr->shape) == 0) return NULL;
+  if (x->op != HSC_OP_BROADCAST || !hsc__lone(x) || hsc_shape_elements(&x->shape) == 0 ||
+      hsc_shape_elements(&instr->shape) == 0)
+    return NULL;
   int64_t padded[HSC_MAX_RANK], sizes[HSC_MAX_RANK], source[HSC_MAX_RANK];
-  int rank = 0, source_rank = 0;
+  int rank = 0;
+  int source_rank = 0;
   hsc_pad_dim *dims = HSC_NEW_ARRAY(arena_of(b), hsc_pad_dim, instr->shape.rank + 1);
-  if (!dims) return NULL;
+  if (!dims)
+    return NULL;
   for (int i = 0; i < instr->shape.rank; i++) {
     hsc_pad_dim p = instr->attr.pad.dims[i];
     bool is_padded = p.low || p.high || p.interior;
-    if (p.low < 0 || p.high < 0) return NULL;
-    if (!is_padded && !hsc__dims_hold(x->attr.dims.dims, i)) continue;
+    if (p.low < 0 || p.high < 0)
+      return NULL;
+    if (!is_padded && !hsc__dims_hold(x->attr.dims.dims, i))
+      continue;
     dims[rank] = p;
     sizes[rank] = x->shape.dims[i];
     padded[rank++] = i;
   }
-  if (rank == instr->shape.rank) return NULL;
+  if (rank == instr->shape.rank)
+    return NULL;
   for (int i = 0; i < x->attr.dims.dims.count; i++)
     for (int k = 0; k < rank; k++)
-      if (padded[k] == x->attr.dims.dims.v[i]) source[source_rank++] = k;
+      if (padded[k] == x->attr.dims.dims.v[i])
+        source[source_rank++] = k;
   hsc_instr *small = x->operands[0];
-  if (source_rank != rank) small = hsc_build_broadcast(b, small, hsc_shape_array(arena_of(b), instr->shape.type, rank, sizes), hsc_dims_copy(arena_of(b), source_rank, source));
+  if (source_rank != rank)
+    small =
+        hsc_build_broadcast(b, small, hsc_shape_array(arena_of(b), instr->shape.type, rank, sizes),
+                            hsc_dims_copy(arena_of(b), source_rank, source));
   hsc_attr attr = {.pad = {.rank = rank, .dims = dims}};
-  hsc_instr *by = hsc_build_op(b, HSC_OP_PAD, (hsc_shape){0}, &attr, 2, (hsc_instr *[]){small, instr->operands[1]}, 0, NULL);
+  hsc_instr *by = hsc_build_op(b, HSC_OP_PAD, (hsc_shape){0}, &attr, 2,
+                               (hsc_instr *[]){small, instr->operands[1]}, 0, NULL);
   return hsc_build_broadcast(b, by, instr->shape, hsc_dims_copy(arena_of(b), rank, padded));
 }
 
 hsc__rule hsc__algsimp_slices_rule(hsc_op op) {
   switch (op) {
-    case HSC_OP_SLICE: return rule_slice;
-    case HSC_OP_DYNAMIC_SLICE: return rule_dynamic_slice;
-    case HSC_OP_DYNAMIC_UPDATE_SLICE: return rule_dynamic_update_slice;
-    case HSC_OP_ADD: return rule_add;
-    case HSC_OP_CONCATENATE: return rule_concatenate;
-    case HSC_OP_BITCAST_CONVERT: return rule_bitcast_convert;
-    case HSC_OP_BROADCAST: return rule_broadcast;
-    case HSC_OP_RESHAPE: return rule_reshape;
-    case HSC_OP_TRANSPOSE: return rule_transpose;
-    case HSC_OP_PAD: return rule_pad;
-    default: return NULL;
+    case HSC_OP_SLICE:
+      return rule_slice;
+    case HSC_OP_DYNAMIC_SLICE:
+      return rule_dynamic_slice;
+    case HSC_OP_DYNAMIC_UPDATE_SLICE:
+      return rule_dynamic_update_slice;
+    case HSC_OP_ADD:
+      return rule_add;
+    case HSC_OP_CONCATENATE:
+      return rule_concatenate;
+    case HSC_OP_BITCAST_CONVERT:
+      return rule_bitcast_convert;
+    case HSC_OP_BROADCAST:
+      return rule_broadcast;
+    case HSC_OP_RESHAPE:
+      return rule_reshape;
+    case HSC_OP_TRANSPOSE:
+      return rule_transpose;
+    case HSC_OP_PAD:
+      return rule_pad;
+    default:
+      return NULL;
   }
 }

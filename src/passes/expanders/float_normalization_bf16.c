@@ -1,7 +1,10 @@
-// float_normalization_bf16.c - arithmetic of bf16 in f32: operands are converted, the operation is done, the result is converted back.
+// float_normalization_bf16.c - arithmetic of bf16 in f32: operands are converted, the operation is
+// done, the result is converted back.
 //
-// Elementwise arithmetic and reductions by a plain function; what is exact in bf16 stays, and so do functions that run element by element. The same numbers
-// for one operation; a reduction rounds once instead of at every step. The device's kernels compute so themselves, so it runs on request. One walk.
+// Elementwise arithmetic and reductions by a plain function; what is exact in bf16 stays, and so do
+// functions that run element by element. The same numbers for one operation; a reduction rounds
+// once instead of at every step. The device's kernels compute so themselves, so it runs on request.
+// One walk.
 //
 //   before   ROOT a = bf16[4] add(x, y)
 //   after    ROOT a = bf16[4] convert(f32[4] add(convert(x), convert(y)))
@@ -9,4 +12,6 @@
 // XLA: xla/service/float_normalization.h
 #include "passes/expanders/float_normalization.h"
 
-hsc_status *hsc__pass_float_normalization_bf16(hsc_module *module, hsc_pass_context *cx) { return hsc__normalize_floats(module, cx, HSC_TYPE_BF16); }
+hsc_status *hsc__pass_float_normalization_bf16(hsc_module *module, hsc_pass_context *cx) {
+  return hsc__normalize_floats(module, cx, HSC_TYPE_BF16);
+}

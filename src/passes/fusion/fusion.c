@@ -1,19 +1,30 @@
-// fusion.c - instruction fusion: cheap producers move into the loop of their consumer, so that a value between them never reaches memory.
+// fusion.c - instruction fusion: cheap producers move into the loop of their consumer, so that a
+// value between them never reaches memory.
 //
-// Walks each computation from its end: a consumer takes in its operands again and again until none is left that is
+// Walks each computation from its end: a consumer takes in its operands again and again until none
+// is left that is
 //   - fusible: elementwise, or data movement whose minor dimension stays contiguous;
-//   - used by this consumer alone, or free to compute twice (broadcast, iota, scalar constant, reshape, convert, slice of those);
+//   - used by this consumer alone, or free to compute twice (broadcast, iota, scalar constant,
+//   reshape, convert, slice of those);
 //   - not read several times per element (through a broadcast or a window), unless it is free;
-//   - not wanted at so many indices (by slices of slices of it) that the kernel's code would be thousands of instructions.
-// Kinds: a fusion around a reduce is an input fusion, every other one a loop fusion. Linear in instructions times fused operands.
+//   - not wanted at so many indices (by slices of slices of it) that the kernel's code would be
+//   thousands of instructions.
+// Kinds: a fusion around a reduce is an input fusion, every other one a loop fusion. Linear in
+// instructions times fused operands.
 //
 //   before   a = f32[64] exponential(x);  ROOT b = f32[64] add(a, y)
-//   after    ROOT f = f32[64] fusion(x, y), kind=kLoop, calls={ e = exponential(p0); ROOT a = add(e, p1) }
+//   after    ROOT f = f32[64] fusion(x, y), kind=kLoop, calls={ e = exponential(p0); ROOT a =
+//            add(e, p1) }
 //
 // XLA: xla/service/instruction_fusion.h, xla/service/cpu/cpu_instruction_fusion.cc
 #include "passes/fusion/fusion_util.h"
 
-enum { MAX_FUSED_INSTRUCTIONS = 256, MAX_FUSED_OPERANDS = 48, LARGE_ELEMENTS = 1 << 14, MAX_DUPLICATES = 8 };
+enum {
+  MAX_FUSED_INSTRUCTIONS = 256,
+  MAX_FUSED_OPERANDS = 48,
+  LARGE_ELEMENTS = 1 << 14,
+  MAX_DUPLICATES = 8
+};
 
 static bool moves_minor_dimension(const hsc_instr *transpose) {
   int rank = transpose->shape.rank;
@@ -22,71 +33,116 @@ static bool moves_minor_dimension(const hsc_instr *transpose) {
 
 // Ops whose value at an index depends on few operand elements at indices that are cheap to compute.
 static bool fusible(const hsc_instr *instr) {
-  if (!hsc_shape_is_array(&instr->shape) || instr->control_count) return false;
+  if (!hsc_shape_is_array(&instr->shape) || instr->control_count)
+    return false;
   uint32_t traits = hsc_op_traits(instr->op);
-  if (traits & HSC_TRAIT_EFFECT) return false;
-  if (traits & HSC_TRAIT_ELEMENTWISE) return instr->op != HSC_OP_STOCHASTIC_CONVERT;
+  if (traits & HSC_TRAIT_EFFECT)
+    return false;
+  if (traits & HSC_TRAIT_ELEMENTWISE)
+    return instr->op != HSC_OP_STOCHASTIC_CONVERT;
   switch (instr->op) {
-    case HSC_OP_BROADCAST: case HSC_OP_IOTA: case HSC_OP_CLAMP: case HSC_OP_RESHAPE: return true;
-    case HSC_OP_BITCAST_CONVERT: return hsc_shape_same_dims(&instr->shape, &instr->operands[0]->shape);
-    case HSC_OP_TRANSPOSE: return !moves_minor_dimension(instr);
+    case HSC_OP_BROADCAST:
+    case HSC_OP_IOTA:
+    case HSC_OP_CLAMP:
+    case HSC_OP_RESHAPE:
+      return true;
+    case HSC_OP_BITCAST_CONVERT:
+      return hsc_shape_same_dims(&instr->shape, &instr->operands[0]->shape);
+    case HSC_OP_TRANSPOSE:
+      return !moves_minor_dimension(instr);
     case HSC_OP_SLICE: {
       int rank = instr->shape.rank;
-      return rank == 0 || instr->attr.slice.stride.count == 0 || instr->attr.slice.stride.v[rank - 1] == 1;
+      return rank == 0 || instr->attr.slice.stride.count == 0 ||
+             instr->attr.slice.stride.v[rank - 1] == 1;
     }
-    case HSC_OP_CONSTANT: return hsc_shape_elements(&instr->shape) == 1 && !instr->attr.literal.value->elided;
-    default: return false;
+    case HSC_OP_CONSTANT:
+      return hsc_shape_elements(&instr->shape) == 1 && !instr->attr.literal.value->elided;
+    default:
+      return false;
   }
 }
 
-static bool is_fusion(const hsc_instr *instr) { return instr->op == HSC_OP_FUSION; }
+static bool is_fusion(const hsc_instr *instr) {
+  return instr->op == HSC_OP_FUSION;
+}
 
 static bool can_consume(const hsc_instr *instr) {
-  if (is_fusion(instr)) return instr->attr.fusion.kind == HSC_FUSION_LOOP || instr->attr.fusion.kind == HSC_FUSION_INPUT;
-  if (instr->op == HSC_OP_REDUCE) return true;
-  if (instr->op == HSC_OP_CONSTANT || instr->op == HSC_OP_IOTA || instr->op == HSC_OP_RESHAPE) return false;
+  if (is_fusion(instr))
+    return instr->attr.fusion.kind == HSC_FUSION_LOOP ||
+           instr->attr.fusion.kind == HSC_FUSION_INPUT;
+  if (instr->op == HSC_OP_REDUCE)
+    return true;
+  if (instr->op == HSC_OP_CONSTANT || instr->op == HSC_OP_IOTA || instr->op == HSC_OP_RESHAPE)
+    return false;
   return fusible(instr);
 }
 
 bool hsc__is_costly_op(hsc_op op) {
-  return (hsc_op_traits(op) & HSC_TRAIT_TRANSCENDENTAL) || op == HSC_OP_DIVIDE || op == HSC_OP_REMAINDER;
+  return (hsc_op_traits(op) & HSC_TRAIT_TRANSCENDENTAL) || op == HSC_OP_DIVIDE ||
+         op == HSC_OP_REMAINDER;
 }
 
-// Costs next to nothing to compute again for each reader, and reads no more memory than its own result would.
+// Costs next to nothing to compute again for each reader, and reads no more memory than its own
+// result would.
 static bool free_to_duplicate(const hsc_instr *instr, int depth) {
   switch (instr->op) {
-    case HSC_OP_CONSTANT: case HSC_OP_IOTA: return true;
-    case HSC_OP_BROADCAST: return true;
-    case HSC_OP_RESHAPE: case HSC_OP_CONVERT: case HSC_OP_SLICE: case HSC_OP_TRANSPOSE: case HSC_OP_BITCAST_CONVERT:
-      return depth < 4 && (instr->operands[0]->op == HSC_OP_PARAMETER || instr->operands[0]->op == HSC_OP_GET_TUPLE_ELEMENT ||
-                           free_to_duplicate(instr->operands[0], depth + 1));
-    case HSC_OP_COMPARE: case HSC_OP_NOT: case HSC_OP_AND: case HSC_OP_OR: case HSC_OP_ADD: case HSC_OP_SUBTRACT: case HSC_OP_MULTIPLY:
-      // Masks and scales over iotas and broadcasts: cheaper to make again than to read.
-      if (depth >= 3) return false;
-      for (int i = 0; i < instr->operand_count; i++)
-        if (!free_to_duplicate(instr->operands[i], depth + 1)) return false;
+    case HSC_OP_CONSTANT:
+    case HSC_OP_IOTA:
       return true;
-    default: return false;
+    case HSC_OP_BROADCAST:
+      return true;
+    case HSC_OP_RESHAPE:
+    case HSC_OP_CONVERT:
+    case HSC_OP_SLICE:
+    case HSC_OP_TRANSPOSE:
+    case HSC_OP_BITCAST_CONVERT:
+      return depth < 4 && (instr->operands[0]->op == HSC_OP_PARAMETER ||
+                           instr->operands[0]->op == HSC_OP_GET_TUPLE_ELEMENT ||
+                           free_to_duplicate(instr->operands[0], depth + 1));
+    case HSC_OP_COMPARE:
+    case HSC_OP_NOT:
+    case HSC_OP_AND:
+    case HSC_OP_OR:
+    case HSC_OP_ADD:
+    case HSC_OP_SUBTRACT:
+    case HSC_OP_MULTIPLY:
+      // Masks and scales over iotas and broadcasts: cheaper to make again than to read.
+      if (depth >= 3)
+        return false;
+      for (int i = 0; i < instr->operand_count; i++)
+        if (!free_to_duplicate(instr->operands[i], depth + 1))
+          return false;
+      return true;
+    default:
+      return false;
   }
 }
 
 bool hsc__fusion_reuses(const hsc_instr *consumer, const hsc_instr *producer) {
   int64_t elements = hsc_shape_elements(&producer->shape);
-  if (consumer->op == HSC_OP_BROADCAST) return hsc_shape_elements(&consumer->shape) > elements;
-  if (!is_fusion(consumer)) return false;
+  if (consumer->op == HSC_OP_BROADCAST)
+    return hsc_shape_elements(&consumer->shape) > elements;
+  if (!is_fusion(consumer))
+    return false;
   const hsc_computation *body = consumer->called[0];
   for (int i = 0; i < consumer->operand_count; i++) {
-    if (consumer->operands[i] != producer) continue;
+    if (consumer->operands[i] != producer)
+      continue;
     const hsc_instr *parameter = body->parameters[i];
     // Follow the parameter through data movement to a broadcast that widens it.
     for (int u = 0; u < parameter->user_count; u++) {
       const hsc_instr *user = parameter->users[u];
-      while (user->op == HSC_OP_RESHAPE && user->user_count == 1) user = user->users[0];
-      if (user->op == HSC_OP_BROADCAST && hsc_shape_elements(&user->shape) > elements) return true;
-      if (hsc_shape_elements(&body->root->shape) > elements && body->root->op != HSC_OP_REDUCE && user != body->root) {
-        // Somewhere above the result gets wider than this operand: a broadcast further up repeats the work.
+      while (user->op == HSC_OP_RESHAPE && user->user_count == 1)
+        user = user->users[0];
+      if (user->op == HSC_OP_BROADCAST && hsc_shape_elements(&user->shape) > elements)
+        return true;
+      if (hsc_shape_elements(&body->root->shape) > elements && body->root->op != HSC_OP_REDUCE &&
+          user != body->root) {
+        // Somewhere above the result gets wider than this operand: a broadcast further up repeats
+        // the work.
         for (const hsc_instr *at = user; at; at = at->user_count == 1 ? at->users[0] : NULL)
-          if (at->op == HSC_OP_BROADCAST && hsc_shape_elements(&at->shape) > elements) return true;
+          if (at->op == HSC_OP_BROADCAST && hsc_shape_elements(&at->shape) > elements)
+            return true;
       }
     }
   }
@@ -94,56 +150,85 @@ bool hsc__fusion_reuses(const hsc_instr *consumer, const hsc_instr *producer) {
 }
 
 static bool used_only_by(const hsc_instr *producer, const hsc_instr *consumer) {
-  if (producer->parent->root == producer) return false;
+  if (producer->parent->root == producer)
+    return false;
   for (int i = 0; i < producer->user_count; i++)
-    if (producer->users[i] != consumer) return false;
+    if (producer->users[i] != consumer)
+      return false;
   return true;
 }
 
-static int fused_size(const hsc_instr *instr) { return is_fusion(instr) ? instr->called[0]->instr_count : 1 + instr->operand_count; }
+static int fused_size(const hsc_instr *instr) {
+  return is_fusion(instr) ? instr->called[0]->instr_count : 1 + instr->operand_count;
+}
 
-// Large, light, made from one large value, and wanted only by those who can take it in: each of them reads that value instead of this one and
-// computes it again, so that it never reaches memory. (x - mean) * scale of a batch normalisation, which its sums and its gradients all use.
+// Large, light, made from one large value, and wanted only by those who can take it in: each of
+// them reads that value instead of this one and computes it again, so that it never reaches memory.
+// (x - mean) * scale of a batch normalisation, which its sums and its gradients all use.
 static bool vanishes_when_duplicated(const hsc_instr *producer) {
-  if (!(hsc_op_traits(producer->op) & HSC_TRAIT_ELEMENTWISE) || hsc__is_costly_op(producer->op) || producer->op == HSC_OP_SQRT || producer->op == HSC_OP_RSQRT) return false;
-  if (hsc_shape_elements(&producer->shape) < LARGE_ELEMENTS || producer->parent->root == producer || producer->user_count > MAX_DUPLICATES) return false;
+  if (!(hsc_op_traits(producer->op) & HSC_TRAIT_ELEMENTWISE) || hsc__is_costly_op(producer->op) ||
+      producer->op == HSC_OP_SQRT || producer->op == HSC_OP_RSQRT)
+    return false;
+  if (hsc_shape_elements(&producer->shape) < LARGE_ELEMENTS || producer->parent->root == producer ||
+      producer->user_count > MAX_DUPLICATES)
+    return false;
   int large = 0;
-  for (int i = 0; i < producer->operand_count; i++) large += !free_to_duplicate(producer->operands[i], 0);
-  if (large != 1) return false;
+  for (int i = 0; i < producer->operand_count; i++)
+    large += !free_to_duplicate(producer->operands[i], 0);
+  if (large != 1)
+    return false;
   for (int i = 0; i < producer->user_count; i++) {
     const hsc_instr *user = producer->users[i];
-    if (!can_consume(user) || hsc__fusion_reuses(user, producer) || (user->op == HSC_OP_REDUCE && user->operand_count != 2)) return false;
-    if (is_fusion(user) && fused_size(user) > MAX_FUSED_INSTRUCTIONS / 2) return false;
+    if (!can_consume(user) || hsc__fusion_reuses(user, producer) ||
+        (user->op == HSC_OP_REDUCE && user->operand_count != 2))
+      return false;
+    if (is_fusion(user) && fused_size(user) > MAX_FUSED_INSTRUCTIONS / 2)
+      return false;
   }
   return true;
 }
 
 static bool should_fuse(const hsc_instr *consumer, const hsc_instr *producer) {
-  if (is_fusion(producer) || !fusible(producer)) return false;
+  if (is_fusion(producer) || !fusible(producer))
+    return false;
   bool cheap = free_to_duplicate(producer, 0);
-  if (!used_only_by(producer, consumer) && !cheap && !vanishes_when_duplicated(producer)) return false;
-  if (consumer->op == HSC_OP_REDUCE && producer->op == HSC_OP_CONSTANT) return false;   // the initial value stays an operand
+  if (!used_only_by(producer, consumer) && !cheap && !vanishes_when_duplicated(producer))
+    return false;
+  // the initial value stays an operand
+  if (consumer->op == HSC_OP_REDUCE && producer->op == HSC_OP_CONSTANT)
+    return false;
   // A fusion of nothing but constants around one op is that op: counters of loops stay readable.
-  bool lone = !is_fusion(consumer) && (consumer->shape.rank == 0 || consumer->op == HSC_OP_BROADCAST);
-  if (lone && producer->op == HSC_OP_CONSTANT) return false;
+  bool lone =
+      !is_fusion(consumer) && (consumer->shape.rank == 0 || consumer->op == HSC_OP_BROADCAST);
+  if (lone && producer->op == HSC_OP_CONSTANT)
+    return false;
   if (producer->op == HSC_OP_RESHAPE && !cheap) {
-    // A reshape costs nothing where it is; it is worth fusing only when what is behind it comes along.
+    // A reshape costs nothing where it is; it is worth fusing only when what is behind it comes
+    // along.
     const hsc_instr *source = producer->operands[0];
-    if (!fusible(source) || source->op == HSC_OP_RESHAPE || source->user_count != 1 || source->parent->root == source) return false;
+    if (!fusible(source) || source->op == HSC_OP_RESHAPE || source->user_count != 1 ||
+        source->parent->root == source)
+      return false;
   }
-  if (producer->op == HSC_OP_RESHAPE && cheap && producer->operands[0]->op == HSC_OP_PARAMETER) return false;
-  if (cheap) return true;
-  if (!hsc__fusion_reuses(consumer, producer)) return true;
+  if (producer->op == HSC_OP_RESHAPE && cheap && producer->operands[0]->op == HSC_OP_PARAMETER)
+    return false;
+  if (cheap)
+    return true;
+  if (!hsc__fusion_reuses(consumer, producer))
+    return true;
   return hsc_shape_elements(&producer->shape) == 1 && !hsc__is_costly_op(producer->op);
 }
 
-// The kernel would compute the producer for each of several readers that want it at other indices, and so with what it reads, and so on.
+// The kernel would compute the producer for each of several readers that want it at other indices,
+// and so with what it reads, and so on.
 static bool multiplies_code(const hsc_instr *consumer, const hsc_instr *producer) {
-  if (!is_fusion(consumer)) return false;
+  if (!is_fusion(consumer))
+    return false;
   for (int i = 0; i < consumer->operand_count; i++) {
     const hsc_instr *parameter = consumer->called[0]->parameters[i];
     int64_t times = 1;
-    if (consumer->operands[i] != producer || parameter->user_count < 2) continue;
+    if (consumer->operands[i] != producer || parameter->user_count < 2)
+      continue;
     int64_t all = hsc__fused_computed(consumer->called[0], parameter, &times);
     return times > 1 && all + times > HSC_FUSED_MAX_COMPUTED;
   }
@@ -152,33 +237,41 @@ static bool multiplies_code(const hsc_instr *consumer, const hsc_instr *producer
 
 // The operand to take in next, NULL when there is none.
 static hsc_instr *next_producer(const hsc_instr *consumer) {
-  if (fused_size(consumer) > MAX_FUSED_INSTRUCTIONS || consumer->operand_count > MAX_FUSED_OPERANDS) return NULL;
+  if (fused_size(consumer) > MAX_FUSED_INSTRUCTIONS || consumer->operand_count > MAX_FUSED_OPERANDS)
+    return NULL;
   for (int i = 0; i < consumer->operand_count; i++) {
     hsc_instr *producer = consumer->operands[i];
-    if (consumer->op == HSC_OP_REDUCE && i >= consumer->operand_count / 2) break;   // initial values
-    if (should_fuse(consumer, producer) && !multiplies_code(consumer, producer)) return producer;
+    // initial values
+    if (consumer->op == HSC_OP_REDUCE && i >= consumer->operand_count / 2)
+      break;
+    if (should_fuse(consumer, producer) && !multiplies_code(consumer, producer))
+      return producer;
   }
   return NULL;
 }
 
 hsc_status *hsc__pass_fusion(hsc_module *module, hsc_pass_context *cx) {
   hsc__mark_embedded(module);
-  int count = module->computation_count;   // fusion bodies are added behind
+  int count = module->computation_count;  // fusion bodies are added behind
   for (int i = 0; i < count; i++) {
     hsc_computation *computation = module->computations[i];
-    if (hsc__computation_is_embedded(computation)) continue;
+    if (hsc__computation_is_embedded(computation))
+      continue;
     for (hsc_instr *instr = computation->last; instr;) {
       hsc_instr *prev = instr->prev;
-      hsc_instr *producer = can_consume(instr) && !hsc_instr_is_dead(instr) ? next_producer(instr) : NULL;
+      hsc_instr *producer =
+          can_consume(instr) && !hsc_instr_is_dead(instr) ? next_producer(instr) : NULL;
       while (producer) {
-        if (!hsc__pass_spend(cx)) return NULL;
+        if (!hsc__pass_spend(cx))
+          return NULL;
         if (!is_fusion(instr)) {
           hsc_fusion_kind kind = instr->op == HSC_OP_REDUCE ? HSC_FUSION_INPUT : HSC_FUSION_LOOP;
           HSC_TRY(hsc__wrap_in_fusion(instr, kind, &instr));
           instr->called[0]->index = 1;
         }
         HSC_TRY(hsc__fuse_into(instr, producer));
-        if (hsc_instr_is_dead(producer)) hsc_instr_remove(producer);
+        if (hsc_instr_is_dead(producer))
+          hsc_instr_remove(producer);
         producer = next_producer(instr);
       }
       prev = instr->prev;

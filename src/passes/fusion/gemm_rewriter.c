@@ -1,32 +1,44 @@
-// gemm_rewriter.c - fuses what follows a dot or convolution element by element (bias, activation, scale, residual) into it, as an output
-// fusion: the device applies it to each tile of the product while the tile is hot.
+// gemm_rewriter.c - fuses what follows a dot or convolution element by element (bias, activation,
+// scale, residual) into it, as an output fusion: the device applies it to each tile of the product
+// while the tile is hot.
 //
-// Legal when the product has no other user and every instruction from it to the root is elementwise on its dimensions. Runs after fusion, on
-// the loop fusions that read a product. Of several products that one fusion reads, the one with the most work is taken.
+// Legal when the product has no other user and every instruction from it to the root is elementwise
+// on its dimensions. Runs after fusion, on the loop fusions that read a product. Of several
+// products that one fusion reads, the one with the most work is taken.
 //
-//   before   d = f32[32,64] dot(x, w);  ROOT f = f32[32,64] fusion(d, b), kind=kLoop, calls={ add(p0, broadcast(p1)) }
-//   after    ROOT f = f32[32,64] fusion(x, w, b), kind=kOutput, calls={ add(dot(p0, p1), broadcast(p2)) }
+//   before   d = f32[32,64] dot(x, w);  ROOT f = f32[32,64] fusion(d, b), kind=kLoop, calls={
+//            add(p0, broadcast(p1)) }
+//   after    ROOT f = f32[32,64] fusion(x, w, b), kind=kOutput, calls={ add(dot(p0, p1),
+//            broadcast(p2)) }
 //
-// XLA: xla/service/gpu/transforms/gemm_rewriter.h (epilogues), xla/service/cpu/onednn_contraction_rewriter.h
+// XLA: xla/service/gpu/transforms/gemm_rewriter.h (epilogues),
+// xla/service/cpu/onednn_contraction_rewriter.h
 #include "passes/manager/passes_internal.h"
 
 static bool is_product(const hsc_instr *instr) {
-  return (instr->op == HSC_OP_DOT || instr->op == HSC_OP_CONVOLUTION) && hsc_type_is_float(instr->shape.type);
+  return (instr->op == HSC_OP_DOT || instr->op == HSC_OP_CONVOLUTION) &&
+         hsc_type_is_float(instr->shape.type);
 }
 
-// Every instruction of the body works on the root's dimensions, or is a parameter, constant or broadcast that feeds such an instruction.
+// Every instruction of the body works on the root's dimensions, or is a parameter, constant or
+// broadcast that feeds such an instruction.
 static bool body_is_epilogue(const hsc_computation *body) {
   const hsc_shape *shape = &body->root->shape;
-  if (!hsc_shape_is_array(shape)) return false;
+  if (!hsc_shape_is_array(shape))
+    return false;
   for (const hsc_instr *instr = body->first; instr; instr = instr->next) {
-    if (instr->op == HSC_OP_PARAMETER || instr->op == HSC_OP_CONSTANT) continue;
-    if (!hsc_shape_same_dims(&instr->shape, shape)) return false;
+    if (instr->op == HSC_OP_PARAMETER || instr->op == HSC_OP_CONSTANT)
+      continue;
+    if (!hsc_shape_same_dims(&instr->shape, shape))
+      return false;
     if (instr->op == HSC_OP_BROADCAST) {
       hsc_op source = instr->operands[0]->op;
-      if (source != HSC_OP_PARAMETER && source != HSC_OP_CONSTANT) return false;
+      if (source != HSC_OP_PARAMETER && source != HSC_OP_CONSTANT)
+        return false;
       continue;
     }
-    if (!(hsc_op_traits(instr->op) & HSC_TRAIT_ELEMENTWISE) && instr->op != HSC_OP_CLAMP) return false;
+    if (!(hsc_op_traits(instr->op) & HSC_TRAIT_ELEMENTWISE) && instr->op != HSC_OP_CLAMP)
+      return false;
   }
   return true;
 }
@@ -35,7 +47,8 @@ static bool body_is_epilogue(const hsc_computation *body) {
 static bool read_in_place(const hsc_computation *body, int parameter) {
   const hsc_instr *value = body->parameters[parameter];
   for (int i = 0; i < value->user_count; i++)
-    if (value->users[i]->op == HSC_OP_BROADCAST) return false;
+    if (value->users[i]->op == HSC_OP_BROADCAST)
+      return false;
   return hsc_shape_same_dims(&value->shape, &body->root->shape);
 }
 
@@ -44,11 +57,15 @@ static hsc_instr *product_to_fuse(const hsc_instr *fusion) {
   double best_flops = -1;
   for (int i = 0; i < fusion->operand_count; i++) {
     hsc_instr *operand = fusion->operands[i];
-    if (!is_product(operand) || operand->user_count != 1 || operand->parent->root == operand || operand->control_count) continue;
-    if (!read_in_place(fusion->called[0], i)) continue;
+    if (!is_product(operand) || operand->user_count != 1 || operand->parent->root == operand ||
+        operand->control_count)
+      continue;
+    if (!read_in_place(fusion->called[0], i))
+      continue;
     hsc_cost cost;
     hsc_instr_cost(operand, &cost);
-    if (cost.flops <= best_flops) continue;
+    if (cost.flops <= best_flops)
+      continue;
     best = operand;
     best_flops = cost.flops;
   }
@@ -56,9 +73,12 @@ static hsc_instr *product_to_fuse(const hsc_instr *fusion) {
 }
 
 static bool elementwise_of_product(const hsc_instr *instr) {
-  if (!(hsc_op_traits(instr->op) & HSC_TRAIT_ELEMENTWISE)) return false;
+  if (!(hsc_op_traits(instr->op) & HSC_TRAIT_ELEMENTWISE))
+    return false;
   for (int i = 0; i < instr->operand_count; i++)
-    if (is_product(instr->operands[i]) && instr->operands[i]->user_count == 1 && instr->operands[i]->parent->root != instr->operands[i]) return true;
+    if (is_product(instr->operands[i]) && instr->operands[i]->user_count == 1 &&
+        instr->operands[i]->parent->root != instr->operands[i])
+      return true;
   return false;
 }
 
@@ -67,22 +87,29 @@ hsc_status *hsc__pass_gemm_rewriter(hsc_module *module, hsc_pass_context *cx) {
   int count = module->computation_count;
   for (int i = 0; i < count; i++) {
     hsc_computation *computation = module->computations[i];
-    if (hsc__computation_is_embedded(computation)) continue;
-    HSC_FOR_EACH_INSTR_IN(computation, instr) {
+    if (hsc__computation_is_embedded(computation))
+      continue;
+    HSC_FOR_EACH_INSTR_IN (computation, instr) {
       hsc_instr *fusion = instr;
       if (fusion->op != HSC_OP_FUSION) {
-        if (!elementwise_of_product(instr)) continue;
-        if (!hsc__pass_spend(cx)) return NULL;
+        if (!elementwise_of_product(instr))
+          continue;
+        if (!hsc__pass_spend(cx))
+          return NULL;
         HSC_TRY(hsc__wrap_in_fusion(instr, HSC_FUSION_LOOP, &fusion));
         fusion->called[0]->index = 1;
       }
-      if (fusion->attr.fusion.kind != HSC_FUSION_LOOP || !body_is_epilogue(fusion->called[0])) continue;
+      if (fusion->attr.fusion.kind != HSC_FUSION_LOOP || !body_is_epilogue(fusion->called[0]))
+        continue;
       hsc_instr *product = product_to_fuse(fusion);
-      if (!product) continue;
-      if (!hsc__pass_spend(cx)) return NULL;
+      if (!product)
+        continue;
+      if (!hsc__pass_spend(cx))
+        return NULL;
       HSC_TRY(hsc__fuse_into(fusion, product));
       fusion->attr.fusion.kind = HSC_FUSION_OUTPUT;
-      if (hsc_instr_is_dead(product)) hsc_instr_remove(product);
+      if (hsc_instr_is_dead(product))
+        hsc_instr_remove(product);
     }
   }
   return NULL;

@@ -1,11 +1,16 @@
-// multi_output_fusion.c - kernels that read the same values, or of which one reads what the other writes, become one kernel of several results.
+// multi_output_fusion.c - kernels that read the same values, or of which one reads what the other
+// writes, become one kernel of several results.
 //
-// Siblings: two loops over equal dimensions, or two reductions over the same dimensions of equal shapes, that read at least one large value in
-// common. Producer and consumer: a loop that reads, element by element, what another writes and others want too: it no longer reads it from memory.
-// Neither when one needs the other by a way around, or when the two together are too large. Linear in instructions times readers of a value.
+// Siblings: two loops over equal dimensions, or two reductions over the same dimensions of equal
+// shapes, that read at least one large value in common. Producer and consumer: a loop that reads,
+// element by element, what another writes and others want too: it no longer reads it from memory.
+// Neither when one needs the other by a way around, or when the two together are too large. Linear
+// in instructions times readers of a value.
 //
-//   before   a = f32[64,512] fusion(x), kind=kLoop, calls={ exponential };  b = f32[64,512] fusion(x), kind=kLoop, calls={ tanh }
-//   after    f = (f32[64,512], f32[64,512]) fusion(x), kind=kLoop, calls={ tuple(exponential, tanh) };  a, b = get-tuple-element(f)
+//   before   a = f32[64,512] fusion(x), kind=kLoop, calls={ exponential };  b = f32[64,512]
+//            fusion(x), kind=kLoop, calls={ tanh }
+//   after    f = (f32[64,512], f32[64,512]) fusion(x), kind=kLoop, calls={ tuple(exponential, tanh)
+//            };  a, b = get-tuple-element(f)
 //
 // XLA: xla/service/gpu/transforms/multi_output_fusion.h, xla/service/multi_output_fusion.h
 #include "passes/fusion/fusion_util.h"
@@ -14,50 +19,78 @@
 enum { MOST_USERS = 64 };
 static const int64_t LEAST_SHARED_BYTES = 32 << 10;
 
-// Every instruction between the parameter and the roots is elementwise on the loop's dimensions: the value is wanted at the index of the loop only.
-static bool read_in_place(const hsc_computation *body, const hsc_instr *parameter, const hsc_shape *loop) {
-  if (!hsc_shape_same_dims(&parameter->shape, loop)) return false;
-  for (hsc_instr *instr = body->first; instr; instr = instr->next) instr->index = 0;
-  for (int i = 0; i < body->parameter_count; i++) body->parameters[i]->index = body->parameters[i] == parameter;
+// Every instruction between the parameter and the roots is elementwise on the loop's dimensions:
+// the value is wanted at the index of the loop only.
+static bool read_in_place(const hsc_computation *body,
+                          const hsc_instr *parameter,
+                          const hsc_shape *loop) {
+  if (!hsc_shape_same_dims(&parameter->shape, loop))
+    return false;
+  for (hsc_instr *instr = body->first; instr; instr = instr->next)
+    instr->index = 0;
+  for (int i = 0; i < body->parameter_count; i++)
+    body->parameters[i]->index = body->parameters[i] == parameter;
   for (hsc_instr *instr = body->first; instr; instr = instr->next) {
     bool reads = false;
-    for (int i = 0; i < instr->operand_count; i++) reads |= instr->operands[i]->index == 1;
-    if (!reads) continue;
+    for (int i = 0; i < instr->operand_count; i++)
+      reads |= instr->operands[i]->index == 1;
+    if (!reads)
+      continue;
     instr->index = 1;
-    if (instr == body->root && instr->op == HSC_OP_TUPLE) continue;
-    if (!hsc_shape_is_array(&instr->shape) || !hsc_shape_same_dims(&instr->shape, loop)) return false;
-    if (!(hsc_op_traits(instr->op) & HSC_TRAIT_ELEMENTWISE) && instr->op != HSC_OP_CLAMP) return false;
+    if (instr == body->root && instr->op == HSC_OP_TUPLE)
+      continue;
+    if (!hsc_shape_is_array(&instr->shape) || !hsc_shape_same_dims(&instr->shape, loop))
+      return false;
+    if (!(hsc_op_traits(instr->op) & HSC_TRAIT_ELEMENTWISE) && instr->op != HSC_OP_CLAMP)
+      return false;
   }
   return true;
 }
 
 static bool is_producer(const hsc_instr *producer, const hsc_instr *consumer) {
   hsc_fused_shape a, b;
-  if (consumer->op != HSC_OP_FUSION || producer->op != HSC_OP_FUSION || !hsc_shape_is_array(&producer->shape)) return false;
-  if (!hsc__fused_shape(producer, &a) || !hsc__fused_shape(consumer, &b) || a.kind != HSC_FUSION_LOOP || !hsc__fused_shapes_equal(&a, &b)) return false;
+  if (consumer->op != HSC_OP_FUSION || producer->op != HSC_OP_FUSION ||
+      !hsc_shape_is_array(&producer->shape))
+    return false;
+  if (!hsc__fused_shape(producer, &a) || !hsc__fused_shape(consumer, &b) ||
+      a.kind != HSC_FUSION_LOOP || !hsc__fused_shapes_equal(&a, &b))
+    return false;
   // Wanted by nobody else, its value would be written for nothing.
   bool wanted = producer->parent->root == producer;
-  for (int u = 0; u < producer->user_count; u++) wanted |= producer->users[u] != consumer;
-  if (!wanted || hsc_shape_bytes(&producer->shape) < LEAST_SHARED_BYTES) return false;
+  for (int u = 0; u < producer->user_count; u++)
+    wanted |= producer->users[u] != consumer;
+  if (!wanted || hsc_shape_bytes(&producer->shape) < LEAST_SHARED_BYTES)
+    return false;
   for (int i = 0; i < consumer->operand_count; i++)
-    if (consumer->operands[i] == producer && !read_in_place(consumer->called[0], consumer->called[0]->parameters[i], b.loop)) return false;
+    if (consumer->operands[i] == producer &&
+        !read_in_place(consumer->called[0], consumer->called[0]->parameters[i], b.loop))
+      return false;
   return true;
 }
 
-// The partner of `second` among what stands before it, and whether it is a producer; NULL when there is none.
+// The partner of `second` among what stands before it, and whether it is a producer; NULL when
+// there is none.
 static hsc_instr *find_partner(hsc_instr *second, bool *out_producer) {
   hsc_fused_shape shape, other;
-  if (!hsc__fused_shape(second, &shape)) return NULL;
+  if (!hsc__fused_shape(second, &shape))
+    return NULL;
   for (int i = 0; i < second->operand_count; i++) {
     hsc_instr *operand = second->operands[i];
     *out_producer = true;
-    if (hsc__fused_passed(operand) && is_producer(operand, second) && !hsc__fused_too_large(operand, second) && hsc__fused_order_allows(operand, second, true)) return operand;
+    if (hsc__fused_passed(operand) && is_producer(operand, second) &&
+        !hsc__fused_too_large(operand, second) && hsc__fused_order_allows(operand, second, true))
+      return operand;
     *out_producer = false;
-    if (hsc_shape_bytes(&operand->shape) < LEAST_SHARED_BYTES || operand->user_count < 2 || operand->user_count > MOST_USERS) continue;
+    if (hsc_shape_bytes(&operand->shape) < LEAST_SHARED_BYTES || operand->user_count < 2 ||
+        operand->user_count > MOST_USERS)
+      continue;
     for (int u = 0; u < operand->user_count; u++) {
       hsc_instr *user = operand->users[u];
-      if (user == second || !hsc__fused_passed(user) || !hsc__fused_shape(user, &other) || !hsc__fused_shapes_equal(&shape, &other)) continue;
-      if (hsc__fused_too_large(user, second) || !hsc__fused_order_allows(user, second, false)) continue;
+      if (user == second || !hsc__fused_passed(user) || !hsc__fused_shape(user, &other) ||
+          !hsc__fused_shapes_equal(&shape, &other))
+        continue;
+      if (hsc__fused_too_large(user, second) || !hsc__fused_order_allows(user, second, false))
+        continue;
       return user;
     }
   }
@@ -70,7 +103,8 @@ static hsc_status *fuse_in(hsc_computation *computation, hsc_pass_context *cx) {
     bool producer = false;
     hsc_instr *partner = find_partner(instr, &producer);
     while (partner) {
-      if (!hsc__pass_spend(cx)) return NULL;
+      if (!hsc__pass_spend(cx))
+        return NULL;
       hsc_instr *fusion = NULL;
       HSC_TRY(hsc__fuse_together(partner, instr, &fusion));
       instr = fusion;
@@ -86,7 +120,8 @@ hsc_status *hsc__pass_multi_output_fusion(hsc_module *module, hsc_pass_context *
   int count = module->computation_count;
   for (int i = 0; i < count; i++) {
     hsc_computation *computation = module->computations[i];
-    if (!hsc__computation_is_embedded(computation)) HSC_TRY(fuse_in(computation, cx));
+    if (!hsc__computation_is_embedded(computation))
+      HSC_TRY(fuse_in(computation, cx));
   }
   return NULL;
 }

@@ -41,10 +41,10 @@ typedef enum pipeline_id {
 } pipeline_id;
 
 typedef struct step {
-  int kind;         // STEP_*
-  int id;           // pass or pipeline
-  const char *text; // of a pipeline
-  int repeat;       // of a pipeline
+  int kind;          // STEP_*
+  int id;            // pass or pipeline
+  const char *text;  // of a pipeline
+  int repeat;        // of a pipeline
 } step;
 
 static const step steps[] = {
@@ -61,12 +61,17 @@ static const step steps[] = {
 #undef END
 };
 
-const char *hsc_pass_text(hsc_pass_id pass) { return passes[pass].text; }
-const char *hsc_pass_doc(hsc_pass_id pass) { return passes[pass].doc; }
+const char *hsc_pass_text(hsc_pass_id pass) {
+  return passes[pass].text;
+}
+const char *hsc_pass_doc(hsc_pass_id pass) {
+  return passes[pass].doc;
+}
 
 bool hsc_pass_parse(hsc_view text, hsc_pass_id *out_pass) {
   for (int i = 0; i < HSC_PASS_COUNT; i++) {
-    if (!hsc_view_equals_text(text, passes[i].text) && !hsc_view_equals_text(text, passes[i].id)) continue;
+    if (!hsc_view_equals_text(text, passes[i].text) && !hsc_view_equals_text(text, passes[i].id))
+      continue;
     *out_pass = (hsc_pass_id)i;
     return true;
   }
@@ -75,15 +80,19 @@ bool hsc_pass_parse(hsc_view text, hsc_pass_id *out_pass) {
 
 bool hsc_pass_is_on_request(hsc_pass_id pass) {
   for (size_t i = 0; i < HSC_COUNT_OF(steps); i++)
-    if (steps[i].kind == STEP_RUN && steps[i].id == (int)pass) return false;
+    if (steps[i].kind == STEP_RUN && steps[i].id == (int)pass)
+      return false;
   return true;
 }
 
-const char *hsc_pass_example(hsc_pass_id pass) { return hsc__pass_examples[pass]; }
+const char *hsc_pass_example(hsc_pass_id pass) {
+  return hsc__pass_examples[pass];
+}
 
 bool hsc_pipeline_exists(const char *name) {
   for (size_t i = 0; i < HSC_COUNT_OF(steps); i++)
-    if (steps[i].kind == STEP_PIPELINE && !strcmp(steps[i].text, name)) return true;
+    if (steps[i].kind == STEP_PIPELINE && !strcmp(steps[i].text, name))
+      return true;
   return false;
 }
 
@@ -92,9 +101,10 @@ void hsc_pass_log_deinit(hsc_pass_log *log) {
   *log = (hsc_pass_log){0};
 }
 
-// ---- one walk over the pipelines ------------------------------------------------------------------------------------------------
+// ---- one walk over the pipelines ----------------------------------------------------------------
 
-// One entry of the module metadata, as XLA writes them: every run of a pass, every start of a pipeline, in the order of their starts.
+// One entry of the module metadata, as XLA writes them: every run of a pass, every start of a
+// pipeline, in the order of their starts.
 typedef struct metadata_entry {
   const char *pass, *pipeline;
   bool changed;
@@ -112,17 +122,19 @@ typedef struct manager {
   int dump_count;
   metadata_entry *entries;  // [entry_count]; heap
   size_t entry_count, entry_capacity;
-  bool entries_failed;      // no memory: no metadata is written
-  int64_t fuel_of[HSC_PASS_COUNT];     // rewrites left by pass; < 0 = no limit
-  uint64_t version;                    // of the module: counts the runs that changed it
-  uint64_t clean_at[HSC_PASS_COUNT];   // the version, plus one, at which the pass last found nothing to do; 0 = never
+  bool entries_failed;              // no memory: no metadata is written
+  int64_t fuel_of[HSC_PASS_COUNT];  // rewrites left by pass; < 0 = no limit
+  uint64_t version;                 // of the module: counts the runs that changed it
+  // the version, plus one, at which the pass last found nothing to do; 0 = never
+  uint64_t clean_at[HSC_PASS_COUNT];
 } manager;
 
 static bool list_has(const char *list, const char *name) {
   size_t length = strlen(name);
   for (const char *at = list; at && *at;) {
     const char *end = strchrnul(at, ',');
-    if ((size_t)(end - at) == length && !memcmp(at, name, length)) return true;
+    if ((size_t)(end - at) == length && !memcmp(at, name, length))
+      return true;
     at = *end ? end + 1 : end;
   }
   return false;
@@ -136,19 +148,25 @@ static hsc_status *unknown_name(const char *name);
 
 // "algsimp=17,cse=0"
 static hsc_status *read_pass_fuel(manager *m) {
-  for (int i = 0; i < HSC_PASS_COUNT; i++) m->fuel_of[i] = -1;
+  for (int i = 0; i < HSC_PASS_COUNT; i++)
+    m->fuel_of[i] = -1;
   for (const char *at = m->options->pass_fuel; at && *at;) {
-    const char *end = strchrnul(at, ','), *equals = memchr(at, '=', (size_t)(end - at));
-    char name[64], *stop = NULL;
+    const char *end = strchrnul(at, ',');
+    const char *equals = memchr(at, '=', (size_t)(end - at));
+    char name[64];
+    char *stop = NULL;
     size_t length = (size_t)((equals ? equals : end) - at);
-    if (length >= sizeof name) length = sizeof name - 1;
+    if (length >= sizeof name)
+      length = sizeof name - 1;
     memcpy(name, at, length);
     name[length] = 0;
     hsc_pass_id pass;
-    if (!hsc_pass_parse(hsc_view_of(name), &pass)) return unknown_name(name);
+    if (!hsc_pass_parse(hsc_view_of(name), &pass))
+      return unknown_name(name);
     long long limit = equals ? strtoll(equals + 1, &stop, 10) : 0;
     if (!equals || stop != end || stop == equals + 1 || limit < 0)
-      return HSC_ERR(INVALID_ARGUMENT, "pass fuel: expected %s=N with a whole number, found '%.*s'", name, (int)(end - at), at);
+      return HSC_ERR(INVALID_ARGUMENT, "pass fuel: expected %s=N with a whole number, found '%.*s'",
+                     name, (int)(end - at), at);
     m->fuel_of[pass] = limit;
     at = *end ? end + 1 : end;
   }
@@ -156,19 +174,24 @@ static hsc_status *read_pass_fuel(manager *m) {
 }
 
 bool hsc__pass_spend(hsc_pass_context *cx) {
-  if (cx->fuel == 0 || cx->pass_fuel == 0) return false;
-  if (cx->fuel > 0) cx->fuel--;
-  if (cx->pass_fuel > 0) cx->pass_fuel--;
+  if (cx->fuel == 0 || cx->pass_fuel == 0)
+    return false;
+  if (cx->fuel > 0)
+    cx->fuel--;
+  if (cx->pass_fuel > 0)
+    cx->pass_fuel--;
   cx->rewrites++;
   cx->changed = true;
   return true;
 }
 
 static void count(const hsc_module *module, int32_t *out_instructions, int32_t *out_fusions) {
-  int32_t instructions = 0, fusions = 0;
-  HSC_FOR_EACH_COMPUTATION(module, computation) {
+  int32_t instructions = 0;
+  int32_t fusions = 0;
+  HSC_FOR_EACH_COMPUTATION (module, computation) {
     instructions += computation->instr_count;
-    for (const hsc_instr *instr = computation->first; instr; instr = instr->next) fusions += instr->op == HSC_OP_FUSION;
+    for (const hsc_instr *instr = computation->first; instr; instr = instr->next)
+      fusions += instr->op == HSC_OP_FUSION;
   }
   *out_instructions = instructions;
   *out_fusions = fusions;
@@ -176,11 +199,13 @@ static void count(const hsc_module *module, int32_t *out_instructions, int32_t *
 
 static hsc_pass_run *log_run(manager *m, const char *pipeline, const char *pass, int depth) {
   hsc_pass_log *log = m->log;
-  if (!log) return NULL;
+  if (!log)
+    return NULL;
   if (log->run_count == log->run_capacity) {
     int32_t capacity = log->run_capacity ? 2 * log->run_capacity : 64;
     hsc_pass_run *runs = hsc_realloc(log->runs, (size_t)capacity * sizeof *runs);
-    if (!runs) return NULL;   // the log is a report: losing rows must not lose the compilation
+    if (!runs)
+      return NULL;  // the log is a report: losing rows must not lose the compilation
     log->runs = runs;
     log->run_capacity = capacity;
   }
@@ -189,10 +214,12 @@ static hsc_pass_run *log_run(manager *m, const char *pipeline, const char *pass,
   return run;
 }
 
-// A dump that is cut short is a dump of a compile that was cut short: no copy aside, no wait for the disk.
+// A dump that is cut short is a dump of a compile that was cut short: no copy aside, no wait for
+// the disk.
 static hsc_status *write_file(const char *path, const hsc_bytes *text) {
   FILE *file = fopen(path, "we");
-  if (!file) return hsc_status_errno(errno, "cannot write the dump", path);
+  if (!file)
+    return hsc_status_errno(errno, "cannot write the dump", path);
   bool good = fwrite(text->data ? text->data : "", 1, text->size, file) == text->size;
   good = fclose(file) == 0 && good;
   return good ? NULL : hsc_status_errno(errno, "cannot write the dump", path);
@@ -200,43 +227,54 @@ static hsc_status *write_file(const char *path, const hsc_bytes *text) {
 
 // XLA's names: module_0000.<module>.<number>.<pipeline>.after_<pass>.txt, spaces as underscores.
 static hsc_status *dump(manager *m, const char *pipeline, const char *after) {
-  if (!m->options->dump_to || (m->has_dump_re && regexec(&m->dump_re, after, 0, NULL, 0))) return NULL;
-  if (!m->has_dump_re) return NULL;
-  hsc_bytes path = {0}, text = {0};
-  hsc_bytes_printf(&path, "module_0000.%s.%04d.%s.after_%s.txt", m->module->name, m->dump_count++, pipeline, after);
+  if (!m->options->dump_to || (m->has_dump_re && regexec(&m->dump_re, after, 0, NULL, 0)))
+    return NULL;
+  if (!m->has_dump_re)
+    return NULL;
+  hsc_bytes path = {0};
+  hsc_bytes text = {0};
+  hsc_bytes_printf(&path, "module_0000.%s.%04d.%s.after_%s.txt", m->module->name, m->dump_count++,
+                   pipeline, after);
   for (size_t i = 0; i < path.size; i++)
-    if (path.data[i] == ' ' || path.data[i] == '/') path.data[i] = '_';
+    if (path.data[i] == ' ' || path.data[i] == '/')
+      path.data[i] = '_';
   hsc_bytes full = {0};
   hsc_bytes_printf(&full, "%s/%s", m->options->dump_to, hsc_bytes_text(&path));
   hsc_module_print(m->module, NULL, &text);
   hsc_status *status = hsc_bytes_status(&text);
-  if (!status) status = hsc_bytes_status(&full);
-  if (!status) status = write_file(full.data, &text);
+  if (!status)
+    status = hsc_bytes_status(&full);
+  if (!status)
+    status = write_file(full.data, &text);
   hsc_bytes_deinit(&path);
   hsc_bytes_deinit(&full);
   hsc_bytes_deinit(&text);
   return hsc_status_note(status, "while: dumping the module after pass %s", after);
 }
 
-// ---- the metadata file: HloModuleMetadataProto (xla/service/metrics.proto, hlo.proto) as text ----------------------------------
+// ---- the metadata file: HloModuleMetadataProto (xla/service/metrics.proto, hlo.proto) as text ---
 
 // The number of the new entry; the entry's end is filled when the pass is through.
 static size_t begin_entry(manager *m, const char *pass, const char *pipeline) {
-  if (!m->options->dump_module_metadata || !m->options->dump_to) return 0;
+  if (!m->options->dump_module_metadata || !m->options->dump_to)
+    return 0;
   if (m->entry_count == m->entry_capacity) {
     size_t capacity = m->entry_capacity ? 2 * m->entry_capacity : 64;
     metadata_entry *entries = hsc_realloc(m->entries, capacity * sizeof *entries);
     m->entries_failed |= !entries;
-    if (!entries) return 0;
+    if (!entries)
+      return 0;
     m->entries = entries;
     m->entry_capacity = capacity;
   }
-  m->entries[m->entry_count] = (metadata_entry){.pass = pass, .pipeline = pipeline, .start_ns = hsc_wall_ns()};
+  m->entries[m->entry_count] =
+      (metadata_entry){.pass = pass, .pipeline = pipeline, .start_ns = hsc_wall_ns()};
   return m->entry_count++;
 }
 
 static void end_entry(manager *m, size_t number, bool changed, int64_t rewrites) {
-  if (number >= m->entry_count) return;
+  if (number >= m->entry_count)
+    return;
   metadata_entry *e = &m->entries[number];
   e->end_ns = hsc_wall_ns();
   e->changed = changed;
@@ -244,40 +282,60 @@ static void end_entry(manager *m, size_t number, bool changed, int64_t rewrites)
   count(m->module, &e->instructions, &e->fusions);
 }
 
-// module_0000.metadata.textproto. Times are microseconds, as in XLA's; kv_metrics hold what has no field there.
+// module_0000.metadata.textproto. Times are microseconds, as in XLA's; kv_metrics hold what has no
+// field there.
 static hsc_status *write_metadata(manager *m) {
-  if (m->entry_count == 0 || m->entries_failed) return NULL;
-  hsc_bytes path = {0}, text = {0};
+  if (m->entry_count == 0 || m->entries_failed)
+    return NULL;
+  hsc_bytes path = {0};
+  hsc_bytes text = {0};
   hsc_bytes_printf(&path, "%s/module_0000.metadata.textproto", m->options->dump_to);
   for (size_t i = 0; i < m->entry_count; i++) {
     const metadata_entry *e = &m->entries[i];
-    hsc_bytes_printf(&text, "pass_metadata {\n  pass_id: %zu\n  pass_name: \"%s\"\n  pipeline_name: \"%s\"\n", i + 1, e->pass, e->pipeline);
-    if (e->changed) hsc_bytes_printf(&text, "  module_changed: true\n");
-    hsc_bytes_printf(&text, "  start_timestamp_usec: %lld\n  end_timestamp_usec: %lld\n", (long long)(e->start_ns / 1000), (long long)(e->end_ns / 1000));
+    hsc_bytes_printf(
+        &text, "pass_metadata {\n  pass_id: %zu\n  pass_name: \"%s\"\n  pipeline_name: \"%s\"\n",
+        i + 1, e->pass, e->pipeline);
+    if (e->changed)
+      hsc_bytes_printf(&text, "  module_changed: true\n");
+    hsc_bytes_printf(&text, "  start_timestamp_usec: %lld\n  end_timestamp_usec: %lld\n",
+                     (long long)(e->start_ns / 1000), (long long)(e->end_ns / 1000));
     const struct {
       const char *key;
       long long value;
-    } metrics[] = {{"duration_ns", e->end_ns - e->start_ns}, {"rewrites", e->rewrites}, {"instructions", e->instructions}, {"fusions", e->fusions}};
+    } metrics[] = {{"duration_ns", e->end_ns - e->start_ns},
+                   {"rewrites", e->rewrites},
+                   {"instructions", e->instructions},
+                   {"fusions", e->fusions}};
     for (size_t k = 0; k < HSC_COUNT_OF(metrics); k++)
-      hsc_bytes_printf(&text, "  kv_metrics {\n    key: \"%s\"\n    value: %lld\n  }\n", metrics[k].key, metrics[k].value);
+      hsc_bytes_printf(&text, "  kv_metrics {\n    key: \"%s\"\n    value: %lld\n  }\n",
+                       metrics[k].key, metrics[k].value);
     hsc_bytes_append_text(&text, "}\n");
   }
   hsc_status *status = hsc_bytes_status(&text);
-  if (!status) status = hsc_bytes_status(&path);
-  if (!status) status = write_file(path.data, &text);
+  if (!status)
+    status = hsc_bytes_status(&path);
+  if (!status)
+    status = write_file(path.data, &text);
   hsc_bytes_deinit(&path);
   hsc_bytes_deinit(&text);
   return status;
 }
 
-// A pass that found nothing to do need not look again at the same module: that is what keeps rounds of a fixed point cheap.
-static hsc_status *run_pass(manager *m, hsc_pass_id pass, const char *pipeline, int depth, bool *changed) {
+// A pass that found nothing to do need not look again at the same module: that is what keeps rounds
+// of a fixed point cheap.
+static hsc_status *run_pass(
+    manager *m, hsc_pass_id pass, const char *pipeline, int depth, bool *changed) {
   const pass_row *row = &passes[pass];
-  if (!switched_on(m, row->text) || !switched_on(m, row->id) || m->clean_at[pass] == m->version + 1) return NULL;
-  if (m->options->enable_only && !list_has(m->options->enable_only, row->text) && !list_has(m->options->enable_only, row->id)) return NULL;
+  if (!switched_on(m, row->text) || !switched_on(m, row->id) || m->clean_at[pass] == m->version + 1)
+    return NULL;
+  if (m->options->enable_only && !list_has(m->options->enable_only, row->text) &&
+      !list_has(m->options->enable_only, row->id))
+    return NULL;
   bool counting = m->log && m->options->record_counts;
-  int32_t instructions = 0, fusions = 0;
-  if (counting) count(m->module, &instructions, &fusions);
+  int32_t instructions = 0;
+  int32_t fusions = 0;
+  if (counting)
+    count(m->module, &instructions, &fusions);
   m->cx.changed = false;
   m->cx.rewrites = 0;
   m->cx.pass_fuel = m->fuel_of[pass];
@@ -290,8 +348,10 @@ static hsc_status *run_pass(manager *m, hsc_pass_id pass, const char *pipeline, 
   hsc_arena_reset(m->cx.scratch);
   m->fuel_of[pass] = m->cx.pass_fuel;
   *changed |= m->cx.changed;
-  if (m->cx.changed) m->version++;
-  else m->clean_at[pass] = m->version + 1;
+  if (m->cx.changed)
+    m->version++;
+  else
+    m->clean_at[pass] = m->version + 1;
   hsc_pass_run *run = log_run(m, pipeline, row->text, depth);
   if (run) {
     run->changed = m->cx.changed;
@@ -300,12 +360,14 @@ static hsc_status *run_pass(manager *m, hsc_pass_id pass, const char *pipeline, 
     run->duration_ns = end_ns - start_ns;
     run->instructions_before = instructions;
     run->fusions_before = fusions;
-    if (counting) count(m->module, &run->instructions_after, &run->fusions_after);
+    if (counting)
+      count(m->module, &run->instructions_after, &run->fusions_after);
   }
   if (m->cx.changed && m->options->verify) {
     hsc_status *broken = hsc_module_verify(m->module);
     if (broken) {
-      hsc_status *status = HSC_ERR(INTERNAL, "pass %s broke the module: %s", row->text, hsc_status_message(broken));
+      hsc_status *status =
+          HSC_ERR(INTERNAL, "pass %s broke the module: %s", row->text, hsc_status_message(broken));
       hsc_status_free(broken);
       return status;
     }
@@ -315,25 +377,29 @@ static hsc_status *run_pass(manager *m, hsc_pass_id pass, const char *pipeline, 
 
 static const step *find_pipeline(int id) {
   for (size_t i = 0; i < HSC_COUNT_OF(steps); i++)
-    if (steps[i].kind == STEP_PIPELINE && steps[i].id == id) return &steps[i];
+    if (steps[i].kind == STEP_PIPELINE && steps[i].id == id)
+      return &steps[i];
   return NULL;
 }
 
 static bool requested(const manager *m, const pass_row *row) {
-  return list_has(m->options->enable, row->text) || list_has(m->options->enable, row->id) || list_has(m->options->enable_only, row->text) ||
-         list_has(m->options->enable_only, row->id);
+  return list_has(m->options->enable, row->text) || list_has(m->options->enable, row->id) ||
+         list_has(m->options->enable_only, row->text) || list_has(m->options->enable_only, row->id);
 }
 
 static hsc_status *run_pipeline(manager *m, int id, int depth, bool *changed) {
   const step *head = find_pipeline(id);
-  if (!switched_on(m, head->text)) return NULL;
+  if (!switched_on(m, head->text))
+    return NULL;
   HSC_TRY(dump(m, head->text, "pipeline-start"));
   end_entry(m, begin_entry(m, "pipeline-start", head->text), false, 0);
   for (int round = 0; round < MAX_ROUNDS; round++) {
     bool round_changed = false;
     for (const step *s = head + 1; s->kind != STEP_END; s++) {
-      if (s->kind == STEP_RUN || (s->kind == STEP_ON_REQUEST && requested(m, &passes[s->id]))) HSC_TRY(run_pass(m, (hsc_pass_id)s->id, head->text, depth, &round_changed));
-      if (s->kind != STEP_SUB || !switched_on(m, find_pipeline(s->id)->text)) continue;
+      if (s->kind == STEP_RUN || (s->kind == STEP_ON_REQUEST && requested(m, &passes[s->id])))
+        HSC_TRY(run_pass(m, (hsc_pass_id)s->id, head->text, depth, &round_changed));
+      if (s->kind != STEP_SUB || !switched_on(m, find_pipeline(s->id)->text))
+        continue;
       bool sub_changed = false;
       size_t entry = begin_entry(m, find_pipeline(s->id)->text, head->text);
       HSC_TRY(run_pipeline(m, s->id, depth + 1, &sub_changed));
@@ -341,12 +407,14 @@ static hsc_status *run_pipeline(manager *m, int id, int depth, bool *changed) {
       round_changed |= sub_changed;
     }
     *changed |= round_changed;
-    if (!round_changed || head->repeat == ONCE) break;
+    if (!round_changed || head->repeat == ONCE)
+      break;
   }
   return NULL;
 }
 
-// Passes of XLA's that are known and not here: asked for by name, they are refused, rather than left out in silence.
+// Passes of XLA's that are known and not here: asked for by name, they are refused, rather than
+// left out in silence.
 static const struct {
   const char *text, *id, *why;
 } refused[] = {
@@ -355,14 +423,18 @@ static const struct {
 
 hsc_status *hsc_pass_refusal(const char *name) {
   for (size_t i = 0; i < HSC_COUNT_OF(refused); i++)
-    if (!strcmp(name, refused[i].text) || !strcmp(name, refused[i].id)) return HSC_ERR(UNIMPLEMENTED, "pass %s: not built yet: %s", refused[i].text, refused[i].why);
+    if (!strcmp(name, refused[i].text) || !strcmp(name, refused[i].id))
+      return HSC_ERR(UNIMPLEMENTED, "pass %s: not built yet: %s", refused[i].text, refused[i].why);
   return NULL;
 }
 
 static hsc_status *check_refused(const hsc_pass_options *options, const char *pipeline) {
   for (size_t i = 0; i < HSC_COUNT_OF(refused); i++) {
-    bool asked = list_has(options->enable, refused[i].text) || list_has(options->enable_only, refused[i].text) || (pipeline && !strcmp(pipeline, refused[i].text));
-    if (asked) return hsc_pass_refusal(refused[i].text);
+    bool asked = list_has(options->enable, refused[i].text) ||
+                 list_has(options->enable_only, refused[i].text) ||
+                 (pipeline && !strcmp(pipeline, refused[i].text));
+    if (asked)
+      return hsc_pass_refusal(refused[i].text);
   }
   return NULL;
 }
@@ -370,15 +442,20 @@ static hsc_status *check_refused(const hsc_pass_options *options, const char *pi
 static hsc_status *unknown_name(const char *name) {
   const char *names[HSC_PASS_COUNT + PIPELINE_COUNT];
   size_t count = 0;
-  for (size_t i = 0; i < HSC_COUNT_OF(passes); i++) names[count++] = passes[i].text;
+  for (size_t i = 0; i < HSC_COUNT_OF(passes); i++)
+    names[count++] = passes[i].text;
   for (size_t i = 0; i < HSC_COUNT_OF(steps); i++)
-    if (steps[i].kind == STEP_PIPELINE) names[count++] = steps[i].text;
+    if (steps[i].kind == STEP_PIPELINE)
+      names[count++] = steps[i].text;
   const char *near = hsc_did_you_mean(name, names, count);
   hsc_status *status = HSC_ERR(NOT_FOUND, "unknown pass or pipeline '%s'", name);
   return near ? hsc_status_hint(status, "did you mean '%s'?", near) : status;
 }
 
-hsc_status *hsc_passes_run(hsc_module *module, const char *pipeline, const hsc_pass_options *options, hsc_pass_log *log) {
+hsc_status *hsc_passes_run(hsc_module *module,
+                           const char *pipeline,
+                           const hsc_pass_options *options,
+                           hsc_pass_log *log) {
   static const hsc_pass_options defaults = {.fuel = -1};
   manager m = {.module = module, .options = options ? options : &defaults, .log = log};
   m.cx.fuel = m.options->fuel;
@@ -395,7 +472,8 @@ hsc_status *hsc_passes_run(hsc_module *module, const char *pipeline, const hsc_p
     m.has_dump_re = true;
   }
   HSC_GOTO(hsc_arena_create(&m.cx.scratch));
-  if (m.options->dump_to) HSC_GOTO(hsc_dir_make(m.options->dump_to));
+  if (m.options->dump_to)
+    HSC_GOTO(hsc_dir_make(m.options->dump_to));
   bool changed = false;
   hsc_pass_id pass;
   if (pipeline && hsc_pass_parse(hsc_view_of(pipeline), &pass)) {
@@ -404,13 +482,18 @@ hsc_status *hsc_passes_run(hsc_module *module, const char *pipeline, const hsc_p
   }
   const step *head = NULL;
   for (size_t i = 0; i < HSC_COUNT_OF(steps) && !head; i++)
-    if (steps[i].kind == STEP_PIPELINE && !strcmp(steps[i].text, pipeline ? pipeline : "hlo passes")) head = &steps[i];
+    if (steps[i].kind == STEP_PIPELINE &&
+        !strcmp(steps[i].text, pipeline ? pipeline : "hlo passes"))
+      head = &steps[i];
   HSC_GOTO(head ? run_pipeline(&m, head->id, 0, &changed) : unknown_name(pipeline));
 done:
-  if (!status) status = hsc_arena_status(module->arena);
-  if (!status) status = write_metadata(&m);
+  if (!status)
+    status = hsc_arena_status(module->arena);
+  if (!status)
+    status = write_metadata(&m);
   hsc_free(m.entries);
-  if (m.has_dump_re) regfree(&m.dump_re);
+  if (m.has_dump_re)
+    regfree(&m.dump_re);
   hsc_arena_destroy(m.cx.scratch);
   return status;
 }

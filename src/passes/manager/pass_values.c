@@ -1,22 +1,31 @@
-// pass_values.c - questions about values that several passes ask, and constants that several passes make.
+// pass_values.c - questions about values that several passes ask, and constants that several passes
+// make.
 #include "passes/manager/passes_internal.h"
 
 hsc_instr *hsc__uniform_value(hsc_instr *instr) {
-  while (instr->op == HSC_OP_RESHAPE && hsc_shape_elements(&instr->shape) > 0) instr = instr->operands[0];
-  if (instr->op == HSC_OP_BROADCAST) instr = instr->operands[0];
-  while (instr->op == HSC_OP_RESHAPE && hsc_shape_elements(&instr->shape) == 1) instr = instr->operands[0];
+  while (instr->op == HSC_OP_RESHAPE && hsc_shape_elements(&instr->shape) > 0)
+    instr = instr->operands[0];
+  if (instr->op == HSC_OP_BROADCAST)
+    instr = instr->operands[0];
+  while (instr->op == HSC_OP_RESHAPE && hsc_shape_elements(&instr->shape) == 1)
+    instr = instr->operands[0];
   return hsc_shape_is_scalar(&instr->shape) ? instr : NULL;
 }
 
 bool hsc__is_all(const hsc_instr *instr, double value) {
-  if (instr->op == HSC_OP_CONSTANT) return !instr->attr.literal.value->elided && hsc_literal_is_all(instr->attr.literal.value, value);
-  if (instr->op == HSC_OP_BROADCAST) return hsc__is_all(instr->operands[0], value);
+  if (instr->op == HSC_OP_CONSTANT)
+    return !instr->attr.literal.value->elided &&
+           hsc_literal_is_all(instr->attr.literal.value, value);
+  if (instr->op == HSC_OP_BROADCAST)
+    return hsc__is_all(instr->operands[0], value);
   return false;
 }
 
 hsc_instr *hsc__widen(hsc_builder *b, hsc_instr *value, const hsc_instr *like) {
-  if (like->shape.rank == 0) return value;
-  return hsc_build_broadcast(b, value, hsc_shape_with_type(like->shape, value->shape.type), (hsc_dims){0});
+  if (like->shape.rank == 0)
+    return value;
+  return hsc_build_broadcast(b, value, hsc_shape_with_type(like->shape, value->shape.type),
+                             (hsc_dims){0});
 }
 
 hsc_instr *hsc__uniform_constant(hsc_builder *b, double value, const hsc_instr *like) {
@@ -25,17 +34,22 @@ hsc_instr *hsc__uniform_constant(hsc_builder *b, double value, const hsc_instr *
 
 bool hsc__is_simple_reducer(const hsc_computation *computation, hsc_op *out_op) {
   const hsc_instr *root = computation->root;
-  if (computation->parameter_count != 2 || root->operand_count != 2 || root->operands[0] == root->operands[1]) return false;
-  if (root->operands[0]->op != HSC_OP_PARAMETER || root->operands[1]->op != HSC_OP_PARAMETER) return false;
-  if (root->operands[0]->attr.index.value != 0 && !(hsc_op_traits(root->op) & HSC_TRAIT_COMMUTES)) return false;
+  if (computation->parameter_count != 2 || root->operand_count != 2 ||
+      root->operands[0] == root->operands[1])
+    return false;
+  if (root->operands[0]->op != HSC_OP_PARAMETER || root->operands[1]->op != HSC_OP_PARAMETER)
+    return false;
+  if (root->operands[0]->attr.index.value != 0 && !(hsc_op_traits(root->op) & HSC_TRAIT_COMMUTES))
+    return false;
   *out_op = root->op;
   return true;
 }
 
 int hsc__callers(const hsc_module *module, const hsc_computation *callee) {
   int count = 0;
-  HSC_FOR_EACH_COMPUTATION(module, computation)
+  HSC_FOR_EACH_COMPUTATION (module, computation)
     for (const hsc_instr *instr = computation->first; instr; instr = instr->next)
-      for (int i = 0; i < instr->called_count; i++) count += instr->called[i] == callee;
+      for (int i = 0; i < instr->called_count; i++)
+        count += instr->called[i] == callee;
   return count;
 }

@@ -4,56 +4,76 @@
 #include "passes/manager/passes.h"
 
 typedef struct hsc_pass_context {
-  bool changed;                // the pass sets it when it changed the module
-  int64_t fuel;                // rewrites left; < 0 = no limit
-  int64_t pass_fuel;           // rewrites left to this pass; < 0 = no limit
-  int64_t rewrites;            // done by this run
-  hsc_arena *scratch;          // reset after each pass
-  const hsc_pass_target *target;   // NULL = none
+  bool changed;                   // the pass sets it when it changed the module
+  int64_t fuel;                   // rewrites left; < 0 = no limit
+  int64_t pass_fuel;              // rewrites left to this pass; < 0 = no limit
+  int64_t rewrites;               // done by this run
+  hsc_arena *scratch;             // reset after each pass
+  const hsc_pass_target *target;  // NULL = none
   hsc_algsimp_options algsimp;
   int64_t memory_limit_bytes;  // for the values of a computation; <= 0 = no limit
 } hsc_pass_context;
 
-// To be asked before each rewrite: false when the fuel is spent. Counts the rewrite and marks the module as changed.
+// To be asked before each rewrite: false when the fuel is spent. Counts the rewrite and marks the
+// module as changed.
 bool hsc__pass_spend(hsc_pass_context *cx);
 
-#define PASS(id, text, room, doc) HSC_MUST_USE hsc_status *hsc__pass_##id(hsc_module *module, hsc_pass_context *cx);
+#define PASS(id, text, room, doc) \
+  HSC_MUST_USE hsc_status *hsc__pass_##id(hsc_module *module, hsc_pass_context *cx);
 #include "passes/manager/passes.def"
 #undef PASS
 
 // [HSC_PASS_COUNT] the text of examples/<id>.hlo; made by the build.
 extern const char *const hsc__pass_examples[];
-// Asks the target for the algorithm of every instruction with that op outside of fusions, and writes it into the backend config (algorithm_picker.c).
+// Asks the target for the algorithm of every instruction with that op outside of fusions, and
+// writes it into the backend config (algorithm_picker.c).
 HSC_MUST_USE hsc_status *hsc__pick_algorithms(hsc_module *module, hsc_pass_context *cx, hsc_op op);
 
-// Replaces all uses of `instr` by `by` (same dimensions and type), moves the name of a root along, and removes `instr` when nothing holds it.
+// Replaces all uses of `instr` by `by` (same dimensions and type), moves the name of a root along,
+// and removes `instr` when nothing holds it.
 HSC_MUST_USE hsc_status *hsc__replace(hsc_instr *instr, hsc_instr *by);
 
-// The same for an instruction whose effects, if it has any, have moved into what replaces it: it goes, or they would happen twice.
+// The same for an instruction whose effects, if it has any, have moved into what replaces it: it
+// goes, or they would happen twice.
 HSC_MUST_USE hsc_status *hsc__replace_effects_too(hsc_instr *instr, hsc_instr *by);
 
-// What most expanders are: replaces every instruction that `matches` (and has no control edges) by what `rewrite` builds before it. Both are decided
-// by `matches`: fuel is spent before `rewrite`, which must not say no. What is built is not looked at again.
-HSC_MUST_USE hsc_status *hsc__rewrite_each(hsc_module *module, hsc_pass_context *cx, bool (*matches)(const hsc_instr *instr),
+// What most expanders are: replaces every instruction that `matches` (and has no control edges) by
+// what `rewrite` builds before it. Both are decided by `matches`: fuel is spent before `rewrite`,
+// which must not say no. What is built is not looked at again.
+HSC_MUST_USE hsc_status *hsc__rewrite_each(hsc_module *module,
+                                           hsc_pass_context *cx,
+                                           bool (*matches)(const hsc_instr *instr),
                                            hsc_instr *(*rewrite)(hsc_builder *b, hsc_instr *instr));
 
-// Clones the body of `computation` where the builder stands, with arguments in place of the parameters (NULL for one without users); returns its root.
-hsc_instr *hsc__build_body(hsc_builder *b, hsc_computation *computation, hsc_instr *const *arguments);
-// Clones the body of `computation` before `before`, with arguments in place of the parameters; *out_root is the clone of its root.
-HSC_MUST_USE hsc_status *hsc__inline(hsc_computation *computation, hsc_instr *before, hsc_instr *const *arguments, hsc_instr **out_root);
+// Clones the body of `computation` where the builder stands, with arguments in place of the
+// parameters (NULL for one without users); returns its root.
+hsc_instr *hsc__build_body(hsc_builder *b,
+                           hsc_computation *computation,
+                           hsc_instr *const *arguments);
+// Clones the body of `computation` before `before`, with arguments in place of the parameters;
+// *out_root is the clone of its root.
+HSC_MUST_USE hsc_status *hsc__inline(hsc_computation *computation,
+                                     hsc_instr *before,
+                                     hsc_instr *const *arguments,
+                                     hsc_instr **out_root);
 
-// The instruction with its operands as a fresh computation with parameters, wrapped in a fusion in its place.
-HSC_MUST_USE hsc_status *hsc__wrap_in_fusion(hsc_instr *instr, hsc_fusion_kind kind, hsc_instr **out_fusion);
-// Moves `producer` (an operand of `fusion`; itself a plain instruction or a loop fusion) into the fusion's computation. The producer stays
-// where it is for its other users; dce removes it when it has none.
+// The instruction with its operands as a fresh computation with parameters, wrapped in a fusion in
+// its place.
+HSC_MUST_USE hsc_status *hsc__wrap_in_fusion(hsc_instr *instr,
+                                             hsc_fusion_kind kind,
+                                             hsc_instr **out_fusion);
+// Moves `producer` (an operand of `fusion`; itself a plain instruction or a loop fusion) into the
+// fusion's computation. The producer stays where it is for its other users; dce removes it when it
+// has none.
 HSC_MUST_USE hsc_status *hsc__fuse_into(hsc_instr *fusion, hsc_instr *producer);
 
 // Removes what nothing needs any more, users before what they use.
 void hsc__remove_dead(hsc_computation *computation);
-// Takes the operands away that the fusion's computation does not read. The computation must be the fusion's alone.
+// Takes the operands away that the fusion's computation does not read. The computation must be the
+// fusion's alone.
 HSC_MUST_USE hsc_status *hsc__drop_unread_operands(hsc_instr *fusion);
 
-// ---- values (pass_values.c) -------------------------------------------------------------------------------------------------------
+// ---- values (pass_values.c) ---------------------------------------------------------------------
 
 // All elements equal `value`: a constant, or a broadcast of one.
 bool hsc__is_all(const hsc_instr *instr, double value);
@@ -66,15 +86,18 @@ hsc_instr *hsc__uniform_constant(hsc_builder *b, double value, const hsc_instr *
 // Whether the computation is "p0 op p1" (or "p1 op p0" of an op that commutes), and which op.
 bool hsc__is_simple_reducer(const hsc_computation *computation, hsc_op *out_op);
 
-// A map whose computation is elementwise throughout, and the same on whole arrays, where the builder stands (map_inliner.c).
+// A map whose computation is elementwise throughout, and the same on whole arrays, where the
+// builder stands (map_inliner.c).
 bool hsc__map_is_elementwise(const hsc_instr *map);
 hsc_instr *hsc__build_mapped(hsc_builder *b, hsc_instr *map);
 
-// ---- computations -----------------------------------------------------------------------------------------------------------------
+// ---- computations -------------------------------------------------------------------------------
 
 // How many instructions of the module call it.
 int hsc__callers(const hsc_module *module, const hsc_computation *callee);
-// Whether the computation is run as part of an instruction that emits it inline (reducers, comparators, fusions): not a place for fusions.
+// Whether the computation is run as part of an instruction that emits it inline (reducers,
+// comparators, fusions): not a place for fusions.
 bool hsc__computation_is_embedded(const hsc_computation *computation);
-// Counts in `index` fields how many instructions have each computation embedded: call once per pass before hsc__computation_is_embedded and hsc__fuse_into.
+// Counts in `index` fields how many instructions have each computation embedded: call once per pass
+// before hsc__computation_is_embedded and hsc__fuse_into.
 void hsc__mark_embedded(hsc_module *module);

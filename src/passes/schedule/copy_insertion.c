@@ -1,10 +1,13 @@
-// copy_insertion.c - writes down the copies that a program cannot do without once values have places in memory.
+// copy_insertion.c - writes down the copies that a program cannot do without once values have
+// places in memory.
 //
-// A loop keeps each element of its state in one place, a conditional each element of its result, a program each result in a buffer of its own. A value
-// that goes there is copied when it must stay where it is: a constant, an argument that is not given away, a value that is read later, one that goes to two
-// places, and what a loop's body makes while the old element is still read. Everything else is computed where it is wanted, so an update in place stays one.
-// Runs behind the scheduler: what lives until when is decided by the order of instructions. Buffer assignment drops a copy whose two sides may share a place.
-// Linear in instructions and leaves. Legal always.
+// A loop keeps each element of its state in one place, a conditional each element of its result, a
+// program each result in a buffer of its own. A value that goes there is copied when it must stay
+// where it is: a constant, an argument that is not given away, a value that is read later, one that
+// goes to two places, and what a loop's body makes while the old element is still read. Everything
+// else is computed where it is wanted, so an update in place stays one. Runs behind the scheduler:
+// what lives until when is decided by the order of instructions. Buffer assignment drops a copy
+// whose two sides may share a place. Linear in instructions and leaves. Legal always.
 //
 //   before   body: a = state.0;  b = state.1;  ROOT t = tuple(b, a)         the two change places
 //   after    body: ...           ROOT t = tuple(copy(b), copy(a))
@@ -17,8 +20,8 @@ typedef enum value_kind { COMPUTED, PARAMETER, CONSTANT } value_kind;
 // One array that a computation has: a leaf of a parameter or of what an instruction computes.
 typedef struct value {
   value_kind kind;
-  int32_t parameter_leaf;   // counted over all parameters; -1 for other kinds
-  int32_t def, last;        // places in the order; last reader
+  int32_t parameter_leaf;  // counted over all parameters; -1 for other kinds
+  int32_t def, last;       // places in the order; last reader
   hsc_instr *instr;
 } value;
 
@@ -27,16 +30,22 @@ typedef struct table {
   hsc_computation *computation;
   value *values;
   int32_t value_count, capacity;
-  int32_t **leaves;         // [instr->index][leaf] number of the value
-  const int32_t *root;      // leaves of the computation's root as it was
-  bool root_done;           // the root has its copies: two loops may share a body
+  int32_t **leaves;     // [instr->index][leaf] number of the value
+  const int32_t *root;  // leaves of the computation's root as it was
+  bool root_done;       // the root has its copies: two loops may share a body
 } table;
 
 static bool renames(const hsc_instr *instr) {
   switch (instr->op) {
-    case HSC_OP_RESHAPE: case HSC_OP_OPT_BARRIER: case HSC_OP_ADD_DEPENDENCY: case HSC_OP_DOMAIN: return true;
-    case HSC_OP_BITCAST: return hsc_shape_bytes(&instr->shape) == hsc_shape_bytes(&instr->operands[0]->shape);
-    default: return false;
+    case HSC_OP_RESHAPE:
+    case HSC_OP_OPT_BARRIER:
+    case HSC_OP_ADD_DEPENDENCY:
+    case HSC_OP_DOMAIN:
+      return true;
+    case HSC_OP_BITCAST:
+      return hsc_shape_bytes(&instr->shape) == hsc_shape_bytes(&instr->operands[0]->shape);
+    default:
+      return false;
   }
 }
 
@@ -44,8 +53,10 @@ static int32_t add_value(table *t, value v) {
   if (t->value_count == t->capacity) {
     t->capacity = t->capacity ? 2 * t->capacity : 64;
     value *more = HSC_NEW_ARRAY(t->arena, value, t->capacity);
-    if (!more) return 0;
-    if (t->value_count) memcpy(more, t->values, sizeof *more * (size_t)t->value_count);
+    if (!more)
+      return 0;
+    if (t->value_count)
+      memcpy(more, t->values, sizeof *more * (size_t)t->value_count);
     t->values = more;
   }
   t->values[t->value_count] = v;
@@ -53,7 +64,9 @@ static int32_t add_value(table *t, value v) {
 }
 
 static hsc_status *add_instr(table *t, hsc_instr *instr, int32_t *parameter_leaf) {
-  int32_t count = hsc_shape_leaf_count(&instr->shape), at = 0, place = instr->index;
+  int32_t count = hsc_shape_leaf_count(&instr->shape);
+  int32_t at = 0;
+  int32_t place = instr->index;
   int32_t *own = t->leaves[place] = HSC_NEW_ARRAY(t->arena, int32_t, count + 1);
   HSC_TRY(hsc_arena_status(t->arena));
   if (instr->op == HSC_OP_TUPLE) {
@@ -65,7 +78,8 @@ static hsc_status *add_instr(table *t, hsc_instr *instr, int32_t *parameter_leaf
     return NULL;
   }
   if (instr->op == HSC_OP_GET_TUPLE_ELEMENT) {
-    for (int64_t e = 0; e < instr->attr.index.value; e++) at += hsc_shape_leaf_count(&instr->operands[0]->shape.elements[e]);
+    for (int64_t e = 0; e < instr->attr.index.value; e++)
+      at += hsc_shape_leaf_count(&instr->operands[0]->shape.elements[e]);
     memcpy(own, t->leaves[instr->operands[0]->index] + at, sizeof *own * (size_t)count);
     return NULL;
   }
@@ -75,49 +89,77 @@ static hsc_status *add_instr(table *t, hsc_instr *instr, int32_t *parameter_leaf
   }
   for (int o = 0; o < instr->operand_count; o++) {
     int32_t inner = hsc_shape_leaf_count(&instr->operands[o]->shape);
-    for (int32_t l = 0; l < inner; l++) t->values[t->leaves[instr->operands[o]->index][l]].last = place;
+    for (int32_t l = 0; l < inner; l++)
+      t->values[t->leaves[instr->operands[o]->index][l]].last = place;
   }
   for (int32_t l = 0; l < count; l++) {
     value v = {.kind = COMPUTED, .parameter_leaf = -1, .def = place, .last = place, .instr = instr};
-    if (instr->op == HSC_OP_CONSTANT) v.kind = CONSTANT;
-    if (instr->op == HSC_OP_PARAMETER) v = (value){.kind = PARAMETER, .parameter_leaf = (*parameter_leaf)++, .def = -1, .last = -1, .instr = instr};
+    if (instr->op == HSC_OP_CONSTANT)
+      v.kind = CONSTANT;
+    if (instr->op == HSC_OP_PARAMETER)
+      v = (value){.kind = PARAMETER,
+                  .parameter_leaf = (*parameter_leaf)++,
+                  .def = -1,
+                  .last = -1,
+                  .instr = instr};
     own[l] = add_value(t, v);
   }
   return hsc_arena_status(t->arena);
 }
 
 static hsc_status *make_table(hsc_computation *computation, hsc_arena *arena, table *t) {
-  *t = (table){.arena = arena, .computation = computation, .leaves = HSC_NEW_ARRAY(arena, int32_t *, computation->instr_count + 1)};
+  *t = (table){.arena = arena,
+               .computation = computation,
+               .leaves = HSC_NEW_ARRAY(arena, int32_t *, computation->instr_count + 1)};
   HSC_TRY(hsc_arena_status(arena));
-  int32_t place = 0, parameter_leaf = 0;
-  for (hsc_instr *instr = computation->first; instr; instr = instr->next) instr->index = place++;
-  for (int p = 0; p < computation->parameter_count; p++) HSC_TRY(add_instr(t, computation->parameters[p], &parameter_leaf));
+  int32_t place = 0;
+  int32_t parameter_leaf = 0;
   for (hsc_instr *instr = computation->first; instr; instr = instr->next)
-    if (instr->op != HSC_OP_PARAMETER) HSC_TRY(add_instr(t, instr, &parameter_leaf));
+    instr->index = place++;
+  for (int p = 0; p < computation->parameter_count; p++)
+    HSC_TRY(add_instr(t, computation->parameters[p], &parameter_leaf));
+  for (hsc_instr *instr = computation->first; instr; instr = instr->next)
+    if (instr->op != HSC_OP_PARAMETER)
+      HSC_TRY(add_instr(t, instr, &parameter_leaf));
   t->root = t->leaves[computation->root->index];
-  for (int32_t l = 0; l < hsc_shape_leaf_count(&computation->root->shape); l++) t->values[t->root[l]].last = place;
+  for (int32_t l = 0; l < hsc_shape_leaf_count(&computation->root->shape); l++)
+    t->values[t->root[l]].last = place;
   return NULL;
 }
 
 static bool seen_before(const int32_t *leaves, int32_t l) {
   for (int32_t i = 0; i < l; i++)
-    if (leaves[i] == leaves[l]) return true;
+    if (leaves[i] == leaves[l])
+      return true;
   return false;
 }
 
 // Whether the instruction can write its result over an array that it reads for the last time.
 static bool may_work_in_place(const hsc_instr *instr) {
   switch (instr->op) {
-    case HSC_OP_FUSION: case HSC_OP_DYNAMIC_UPDATE_SLICE: case HSC_OP_SCATTER: case HSC_OP_WHILE: case HSC_OP_CONDITIONAL: case HSC_OP_CALL: case HSC_OP_SORT: case HSC_OP_COPY:
-    case HSC_OP_TRIANGULAR_SOLVE: case HSC_OP_CHOLESKY: case HSC_OP_CUSTOM_CALL: return true;
-    default: return (hsc_op_traits(instr->op) & HSC_TRAIT_ELEMENTWISE) != 0;
+    case HSC_OP_FUSION:
+    case HSC_OP_DYNAMIC_UPDATE_SLICE:
+    case HSC_OP_SCATTER:
+    case HSC_OP_WHILE:
+    case HSC_OP_CONDITIONAL:
+    case HSC_OP_CALL:
+    case HSC_OP_SORT:
+    case HSC_OP_COPY:
+    case HSC_OP_TRIANGULAR_SOLVE:
+    case HSC_OP_CHOLESKY:
+    case HSC_OP_CUSTOM_CALL:
+      return true;
+    default:
+      return (hsc_op_traits(instr->op) & HSC_TRAIT_ELEMENTWISE) != 0;
   }
 }
 
-// ---- editing --------------------------------------------------------------------------------------------------------------------
+// ---- editing ------------------------------------------------------------------------------------
 
-// `instr` with copies in place of the wanted leaves, where the builder stands; itself when none is wanted.
-static hsc_instr *with_copies(hsc_builder *b, hsc_pass_context *cx, hsc_instr *instr, const bool *wanted, int32_t *leaf) {
+// `instr` with copies in place of the wanted leaves, where the builder stands; itself when none is
+// wanted.
+static hsc_instr *with_copies(
+    hsc_builder *b, hsc_pass_context *cx, hsc_instr *instr, const bool *wanted, int32_t *leaf) {
   if (!hsc_shape_is_tuple(&instr->shape)) {
     bool copies = wanted[(*leaf)++] && hsc_shape_is_array(&instr->shape) && hsc__pass_spend(cx);
     return copies ? hsc_build_unary(b, HSC_OP_COPY, instr) : instr;
@@ -125,7 +167,8 @@ static hsc_instr *with_copies(hsc_builder *b, hsc_pass_context *cx, hsc_instr *i
   int count = instr->shape.element_count;
   int32_t leaves = hsc_shape_leaf_count(&instr->shape);
   bool any = false;
-  for (int32_t l = *leaf; l < *leaf + leaves; l++) any |= wanted[l];
+  for (int32_t l = *leaf; l < *leaf + leaves; l++)
+    any |= wanted[l];
   hsc_instr **elements = any ? HSC_NEW_ARRAY(b->module->arena, hsc_instr *, count + 1) : NULL;
   if (!elements) {
     *leaf += leaves;
@@ -133,50 +176,61 @@ static hsc_instr *with_copies(hsc_builder *b, hsc_pass_context *cx, hsc_instr *i
   }
   bool changed = false;
   for (int e = 0; e < count; e++) {
-    hsc_instr *element = instr->op == HSC_OP_TUPLE ? instr->operands[e] : hsc_build_get_tuple_element(b, instr, e);
+    hsc_instr *element =
+        instr->op == HSC_OP_TUPLE ? instr->operands[e] : hsc_build_get_tuple_element(b, instr, e);
     elements[e] = with_copies(b, cx, element, wanted, leaf);
     changed |= elements[e] != element;
   }
   return changed ? hsc_build_tuple(b, count, elements) : instr;
 }
 
-static hsc_status *copy_operand(hsc_pass_context *cx, hsc_instr *instr, int operand, const bool *wanted) {
+static hsc_status *copy_operand(hsc_pass_context *cx,
+                                hsc_instr *instr,
+                                int operand,
+                                const bool *wanted) {
   hsc_builder b;
   int32_t leaf = 0;
   hsc_instr *old = instr->operands[operand];
   hsc_builder_at(&b, instr->parent, instr);
   hsc_instr *by = with_copies(&b, cx, old, wanted, &leaf);
   HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
-  if (by == old) return NULL;
+  if (by == old)
+    return NULL;
   hsc_instr_set_operand(instr, operand, by);
-  if (old->op == HSC_OP_TUPLE && hsc_instr_is_dead(old)) hsc_instr_remove(old);
+  if (old->op == HSC_OP_TUPLE && hsc_instr_is_dead(old))
+    hsc_instr_remove(old);
   return NULL;
 }
 
-static hsc_status *copy_root(hsc_pass_context *cx, hsc_computation *computation, const bool *wanted) {
+static hsc_status *copy_root(hsc_pass_context *cx,
+                             hsc_computation *computation,
+                             const bool *wanted) {
   hsc_builder b;
   int32_t leaf = 0;
   hsc_instr *old = computation->root;
   hsc_builder_at(&b, computation, NULL);
   hsc_instr *by = with_copies(&b, cx, old, wanted, &leaf);
-  if (by == old) return hsc_builder_finish(&b, NULL, NULL);
+  if (by == old)
+    return hsc_builder_finish(&b, NULL, NULL);
   HSC_TRY(hsc_builder_finish(&b, by, NULL));
-  if (old->op == HSC_OP_TUPLE && hsc_instr_is_dead(old)) hsc_instr_remove(old);
+  if (old->op == HSC_OP_TUPLE && hsc_instr_is_dead(old))
+    hsc_instr_remove(old);
   return NULL;
 }
 
-// ---- what is wanted -------------------------------------------------------------------------------------------------------------
+// ---- what is wanted -----------------------------------------------------------------------------
 
 typedef struct inserter {
   hsc_pass_context *cx;
   const hsc_module *module;
-  table *tables;            // [computation_count] by computation->index
+  table *tables;  // [computation_count] by computation->index
   bool *has_table;
 } inserter;
 
 static hsc_status *table_of(inserter *in, hsc_computation *computation, table **out) {
   table *t = *out = &in->tables[computation->index];
-  if (in->has_table[computation->index]) return NULL;
+  if (in->has_table[computation->index])
+    return NULL;
   in->has_table[computation->index] = true;
   return make_table(computation, in->cx->scratch, t);
 }
@@ -184,7 +238,8 @@ static hsc_status *table_of(inserter *in, hsc_computation *computation, table **
 static int32_t leaf_of_path(const hsc_shape *shape, hsc_dims path) {
   int32_t leaf = 0;
   for (int i = 0; i < path.count; i++) {
-    for (int64_t e = 0; e < path.v[i]; e++) leaf += hsc_shape_leaf_count(&shape->elements[e]);
+    for (int64_t e = 0; e < path.v[i]; e++)
+      leaf += hsc_shape_leaf_count(&shape->elements[e]);
     shape = &shape->elements[path.v[i]];
   }
   return leaf;
@@ -195,17 +250,23 @@ static int32_t aliased_output(const hsc_module *module, int32_t parameter_leaf) 
   for (int a = 0; a < module->alias_count; a++) {
     const hsc_alias *alias = &module->aliases[a];
     int32_t first = 0;
-    for (int64_t p = 0; p < alias->parameter; p++) first += hsc_shape_leaf_count(&module->entry->parameters[p]->shape);
-    if (first + leaf_of_path(&module->entry->parameters[alias->parameter]->shape, alias->parameter_index) == parameter_leaf)
+    for (int64_t p = 0; p < alias->parameter; p++)
+      first += hsc_shape_leaf_count(&module->entry->parameters[p]->shape);
+    if (first + leaf_of_path(&module->entry->parameters[alias->parameter]->shape,
+                             alias->parameter_index) ==
+        parameter_leaf)
       return leaf_of_path(&module->entry->root->shape, alias->output_index);
   }
   return -1;
 }
 
-// A value that must be left as it is, whoever reads it: a constant, or an argument that the program may not write to.
+// A value that must be left as it is, whoever reads it: a constant, or an argument that the program
+// may not write to.
 static bool must_stay(const inserter *in, const table *t, const value *v) {
-  if (v->kind == CONSTANT) return true;
-  return v->kind == PARAMETER && t->computation == in->module->entry && aliased_output(in->module, v->parameter_leaf) < 0;
+  if (v->kind == CONSTANT)
+    return true;
+  return v->kind == PARAMETER && t->computation == in->module->entry &&
+         aliased_output(in->module, v->parameter_leaf) < 0;
 }
 
 static bool is_invariant(const table *body, int32_t l) {
@@ -222,10 +283,12 @@ static hsc_status *copy_initial_state(inserter *in, const table *t, hsc_instr *l
   bool *wanted = HSC_NEW_ARRAY(in->cx->scratch, bool, count + 1);
   HSC_TRY(hsc_arena_status(in->cx->scratch));
   for (int32_t l = 0; l < count; l++) {
-    if (is_invariant(body, l)) continue;
+    if (is_invariant(body, l))
+      continue;
     const value *v = &t->values[init[l]];
     wanted[l] = must_stay(in, t, v) || v->last > loop->index;
-    for (int32_t other = 0; other < count && !wanted[l]; other++) wanted[l] = other != l && init[other] == init[l] && (other < l || is_invariant(body, other));
+    for (int32_t other = 0; other < count && !wanted[l]; other++)
+      wanted[l] = other != l && init[other] == init[l] && (other < l || is_invariant(body, other));
   }
   return copy_operand(in->cx, loop, 0, wanted);
 }
@@ -235,16 +298,21 @@ static hsc_status *copy_next_state(inserter *in, hsc_instr *loop) {
   hsc_computation *computation = loop->called[1];
   table *body;
   HSC_TRY(table_of(in, computation, &body));
-  if (body->root_done) return NULL;
+  if (body->root_done)
+    return NULL;
   body->root_done = true;
   int32_t count = hsc_shape_leaf_count(&loop->shape);
-  const int32_t *root = body->root, *state = body->leaves[computation->parameters[0]->index];
+  const int32_t *root = body->root;
+  const int32_t *state = body->leaves[computation->parameters[0]->index];
   bool *wanted = HSC_NEW_ARRAY(in->cx->scratch, bool, count + 1);
   HSC_TRY(hsc_arena_status(in->cx->scratch));
   for (int32_t l = 0; l < count; l++) {
-    const value *next = &body->values[root[l]], *old = &body->values[state[l]];
-    if (is_invariant(body, l)) continue;
-    wanted[l] = next->kind != COMPUTED || seen_before(root, l) || old->last > next->def || (old->last == next->def && !may_work_in_place(next->instr));
+    const value *next = &body->values[root[l]];
+    const value *old = &body->values[state[l]];
+    if (is_invariant(body, l))
+      continue;
+    wanted[l] = next->kind != COMPUTED || seen_before(root, l) || old->last > next->def ||
+                (old->last == next->def && !may_work_in_place(next->instr));
   }
   return copy_root(in->cx, computation, wanted);
 }
@@ -256,15 +324,18 @@ static hsc_status *copy_branch_results(inserter *in, const table *t, hsc_instr *
     table *branch;
     HSC_TRY(table_of(in, computation, &branch));
     const int32_t *root = branch->root;
-    if (branch->root_done) continue;
+    if (branch->root_done)
+      continue;
     branch->root_done = true;
     bool *wanted = HSC_NEW_ARRAY(in->cx->scratch, bool, count + 1);
     HSC_TRY(hsc_arena_status(in->cx->scratch));
     for (int32_t l = 0; l < count; l++) {
       const value *v = &branch->values[root[l]];
       wanted[l] = v->kind == CONSTANT || seen_before(root, l);
-      if (v->kind != PARAMETER || wanted[l]) continue;
-      const value *outside = &t->values[t->leaves[choice->operands[b + 1]->index][v->parameter_leaf]];
+      if (v->kind != PARAMETER || wanted[l])
+        continue;
+      const value *outside =
+          &t->values[t->leaves[choice->operands[b + 1]->index][v->parameter_leaf]];
       wanted[l] = must_stay(in, t, outside) || outside->last > choice->index;
     }
     HSC_TRY(copy_root(in->cx, computation, wanted));
@@ -280,7 +351,8 @@ static hsc_status *copy_results(inserter *in, const table *t) {
   HSC_TRY(hsc_arena_status(in->cx->scratch));
   for (int32_t l = 0; l < count; l++) {
     const value *v = &t->values[root[l]];
-    wanted[l] = v->kind == PARAMETER ? aliased_output(in->module, v->parameter_leaf) != l : v->kind == CONSTANT || seen_before(root, l);
+    wanted[l] = v->kind == PARAMETER ? aliased_output(in->module, v->parameter_leaf) != l
+                                     : v->kind == CONSTANT || seen_before(root, l);
   }
   return copy_root(in->cx, entry, wanted);
 }
@@ -288,31 +360,40 @@ static hsc_status *copy_results(inserter *in, const table *t) {
 hsc_status *hsc__pass_copy_insertion(hsc_module *module, hsc_pass_context *cx) {
   hsc__mark_embedded(module);
   bool *embedded = HSC_NEW_ARRAY(cx->scratch, bool, module->computation_count + 1);
-  inserter in = {.cx = cx, .module = module, .tables = HSC_NEW_ARRAY(cx->scratch, table, module->computation_count + 1),
+  inserter in = {.cx = cx,
+                 .module = module,
+                 .tables = HSC_NEW_ARRAY(cx->scratch, table, module->computation_count + 1),
                  .has_table = HSC_NEW_ARRAY(cx->scratch, bool, module->computation_count + 1)};
   HSC_TRY(hsc_arena_status(cx->scratch));
   for (int c = 0; c < module->computation_count; c++) {
     embedded[c] = hsc__computation_is_embedded(module->computations[c]);
     module->computations[c]->index = c;
   }
-  // All tables are made of the module as it was: a computation's root may change before what calls it is looked at.
+  // All tables are made of the module as it was: a computation's root may change before what calls
+  // it is looked at.
   for (int c = 0; c < module->computation_count; c++) {
     table *t;
-    if (!embedded[c]) HSC_TRY(table_of(&in, module->computations[c], &t));
+    if (!embedded[c])
+      HSC_TRY(table_of(&in, module->computations[c], &t));
   }
   for (int c = 0; c < module->computation_count; c++) {
     hsc_computation *computation = module->computations[c];
-    if (embedded[c]) continue;
+    if (embedded[c])
+      continue;
     const table *t = &in.tables[c];
-    HSC_FOR_EACH_INSTR_IN(computation, instr) {
-      if (instr->op == HSC_OP_WHILE) HSC_TRY(copy_initial_state(&in, t, instr));
-      if (instr->op == HSC_OP_CONDITIONAL) HSC_TRY(copy_branch_results(&in, t, instr));
+    HSC_FOR_EACH_INSTR_IN (computation, instr) {
+      if (instr->op == HSC_OP_WHILE)
+        HSC_TRY(copy_initial_state(&in, t, instr));
+      if (instr->op == HSC_OP_CONDITIONAL)
+        HSC_TRY(copy_branch_results(&in, t, instr));
     }
   }
   for (int c = 0; c < module->computation_count; c++) {
-    if (embedded[c]) continue;
-    HSC_FOR_EACH_INSTR_IN(module->computations[c], instr)
-      if (instr->op == HSC_OP_WHILE) HSC_TRY(copy_next_state(&in, instr));
+    if (embedded[c])
+      continue;
+    HSC_FOR_EACH_INSTR_IN (module->computations[c], instr)
+      if (instr->op == HSC_OP_WHILE)
+        HSC_TRY(copy_next_state(&in, instr));
   }
   return copy_results(&in, &in.tables[module->entry->index]);
 }

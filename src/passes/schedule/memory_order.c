@@ -3,29 +3,43 @@
 
 static bool renames(const hsc_instr *instr) {
   switch (instr->op) {
-    case HSC_OP_TUPLE: case HSC_OP_GET_TUPLE_ELEMENT: case HSC_OP_RESHAPE: case HSC_OP_BITCAST: case HSC_OP_COPY: case HSC_OP_OPT_BARRIER: case HSC_OP_WHILE: return true;
-    default: return false;
+    case HSC_OP_TUPLE:
+    case HSC_OP_GET_TUPLE_ELEMENT:
+    case HSC_OP_RESHAPE:
+    case HSC_OP_BITCAST:
+    case HSC_OP_COPY:
+    case HSC_OP_OPT_BARRIER:
+    case HSC_OP_WHILE:
+      return true;
+    default:
+      return false;
   }
 }
 
 static int64_t bytes_of(const hsc_instr *instr) {
-  if (renames(instr) || instr->op == HSC_OP_PARAMETER || instr->op == HSC_OP_CONSTANT) return 0;
+  if (renames(instr) || instr->op == HSC_OP_PARAMETER || instr->op == HSC_OP_CONSTANT)
+    return 0;
   int64_t bytes = 0;
   for (int l = 0; l < hsc_shape_leaf_count(&instr->shape); l++) {
     const hsc_shape *leaf = hsc_shape_leaf(&instr->shape, l);
-    if (hsc_shape_is_array(leaf)) bytes += hsc_shape_bytes(leaf);
+    if (hsc_shape_is_array(leaf))
+      bytes += hsc_shape_bytes(leaf);
   }
   return bytes;
 }
 
-hsc_status *hsc__memory_order_make(hsc_computation *computation, hsc_arena *arena, hsc_memory_order *out_order) {
+hsc_status *hsc__memory_order_make(hsc_computation *computation,
+                                   hsc_arena *arena,
+                                   hsc_memory_order *out_order) {
   hsc_memory_order *m = out_order;
   *m = (hsc_memory_order){.computation = computation, .count = computation->instr_count};
   m->instrs = HSC_NEW_ARRAY(arena, hsc_instr *, m->count + 1);
   m->bytes = HSC_NEW_ARRAY(arena, int64_t, m->count + 1);
   m->first_root = HSC_NEW_ARRAY(arena, int32_t, m->count + 2);
   HSC_TRY(hsc_arena_status(arena));
-  int32_t number = 0, capacity = 2 * m->count + 16, used = 0;
+  int32_t number = 0;
+  int32_t capacity = 2 * m->count + 16;
+  int32_t used = 0;
   m->roots = HSC_NEW_ARRAY(arena, int32_t, capacity);
   HSC_TRY(hsc_arena_status(arena));
   for (hsc_instr *instr = computation->first; instr; instr = instr->next) {
@@ -38,7 +52,9 @@ hsc_status *hsc__memory_order_make(hsc_computation *computation, hsc_arena *aren
     const hsc_instr *inner = instr->op == HSC_OP_GET_TUPLE_ELEMENT ? instr->operands[0] : NULL;
     bool element = inner && inner->op == HSC_OP_TUPLE;
     if (renames(instr) && !element)
-      for (int o = 0; o < instr->operand_count; o++) wanted += m->first_root[instr->operands[o]->index + 1] - m->first_root[instr->operands[o]->index];
+      for (int o = 0; o < instr->operand_count; o++)
+        wanted +=
+            m->first_root[instr->operands[o]->index + 1] - m->first_root[instr->operands[o]->index];
     if (element) {
       inner = inner->operands[instr->attr.index.value];
       wanted += m->first_root[inner->index + 1] - m->first_root[inner->index];
@@ -55,7 +71,8 @@ hsc_status *hsc__memory_order_make(hsc_computation *computation, hsc_arena *aren
     } else {
       for (int o = 0; o < (element ? 1 : instr->operand_count); o++) {
         int32_t from = element ? inner->index : instr->operands[o]->index;
-        for (int32_t r = m->first_root[from]; r < m->first_root[from + 1]; r++) m->roots[used++] = m->roots[r];
+        for (int32_t r = m->first_root[from]; r < m->first_root[from + 1]; r++)
+          m->roots[used++] = m->roots[r];
       }
     }
     m->first_root[i + 1] = used;
@@ -63,29 +80,38 @@ hsc_status *hsc__memory_order_make(hsc_computation *computation, hsc_arena *aren
   return NULL;
 }
 
-int64_t hsc__memory_order_peak(const hsc_memory_order *m, const int32_t *order, hsc_arena *arena, int32_t *out_place) {
+int64_t hsc__memory_order_peak(const hsc_memory_order *m,
+                               const int32_t *order,
+                               hsc_arena *arena,
+                               int32_t *out_place) {
   // For each value the place of its last reader.
   int32_t *last = HSC_NEW_ARRAY(arena, int32_t, m->count + 1);
   int64_t *freed = HSC_NEW_ARRAY(arena, int64_t, m->count + 2);
-  if (hsc_arena_status(arena)) return INT64_MAX;
+  if (hsc_arena_status(arena))
+    return INT64_MAX;
   for (int32_t p = 0; p < m->count; p++) {
     const hsc_instr *instr = m->instrs[order[p]];
     last[order[p]] = last[order[p]] > p ? last[order[p]] : p;
     for (int o = 0; o < instr->operand_count; o++) {
       int32_t number = instr->operands[o]->index;
       for (int32_t r = m->first_root[number]; r < m->first_root[number + 1]; r++)
-        if (last[m->roots[r]] < p) last[m->roots[r]] = p;
+        if (last[m->roots[r]] < p)
+          last[m->roots[r]] = p;
     }
   }
   int32_t root = m->computation->root->index;
-  for (int32_t r = m->first_root[root]; r < m->first_root[root + 1]; r++) last[m->roots[r]] = m->count;
-  for (int32_t i = 0; i < m->count; i++) freed[last[i]] += m->bytes[i];
-  int64_t alive = 0, peak = 0;
+  for (int32_t r = m->first_root[root]; r < m->first_root[root + 1]; r++)
+    last[m->roots[r]] = m->count;
+  for (int32_t i = 0; i < m->count; i++)
+    freed[last[i]] += m->bytes[i];
+  int64_t alive = 0;
+  int64_t peak = 0;
   for (int32_t p = 0; p < m->count; p++) {
     alive += m->bytes[order[p]];
     if (alive > peak) {
       peak = alive;
-      if (out_place) *out_place = p;
+      if (out_place)
+        *out_place = p;
     }
     alive -= freed[p];
   }

@@ -1,8 +1,11 @@
-// memory_order.h - how much memory a computation's values need at once when its instructions run in a given order.
+// memory_order.h - how much memory a computation's values need at once when its instructions run in
+// a given order.
 //
-// An estimate by the rules of a computation's own instructions: each computes values that live until their last reader has run; instructions that only
-// rename bytes (tuple, get-tuple-element, reshape, bitcast, copy) keep what they name alive; a loop's state is the one that it is given; parameters and
-// constants count for nothing, as they are there anyway; what is returned lives to the end. Called computations are not looked into.
+// An estimate by the rules of a computation's own instructions: each computes values that live
+// until their last reader has run; instructions that only rename bytes (tuple, get-tuple-element,
+// reshape, bitcast, copy) keep what they name alive; a loop's state is the one that it is given;
+// parameters and constants count for nothing, as they are there anyway; what is returned lives to
+// the end. Called computations are not looked into.
 // Source: xla/service/heap_simulator (MinimumMemoryForComputation), xla/hlo/analysis/hlo_ordering.
 #pragma once
 
@@ -11,12 +14,19 @@
 typedef struct hsc_memory_order {
   hsc_computation *computation;
   int32_t count;
-  hsc_instr **instrs;              // [count] in program order; instr->index is its number here
-  int64_t *bytes;                  // [count] that it computes; 0 for those that rename
-  int32_t *first_root, *roots;     // values that a read of instruction i reads: roots[first_root[i] .. first_root[i + 1])
+  hsc_instr **instrs;  // [count] in program order; instr->index is its number here
+  int64_t *bytes;      // [count] that it computes; 0 for those that rename
+  // values that a read of instruction i reads: roots[first_root[i] .. first_root[i + 1])
+  int32_t *first_root, *roots;
 } hsc_memory_order;
 
 // Everything lives in the arena. Sets index fields.
-HSC_MUST_USE hsc_status *hsc__memory_order_make(hsc_computation *computation, hsc_arena *arena, hsc_memory_order *out_order);
-// The most bytes alive at once, and (may be NULL) before which place of the order that is. order: [count] numbers.
-int64_t hsc__memory_order_peak(const hsc_memory_order *m, const int32_t *order, hsc_arena *arena, int32_t *out_place);
+HSC_MUST_USE hsc_status *hsc__memory_order_make(hsc_computation *computation,
+                                                hsc_arena *arena,
+                                                hsc_memory_order *out_order);
+// The most bytes alive at once, and (may be NULL) before which place of the order that is. order:
+// [count] numbers.
+int64_t hsc__memory_order_peak(const hsc_memory_order *m,
+                               const int32_t *order,
+                               hsc_arena *arena,
+                               int32_t *out_place);

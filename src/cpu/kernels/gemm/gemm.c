@@ -1,4 +1,5 @@
-// gemm.c - see gemm.h. The blocking is written once in gemm_blocked.inc and made for float and double here.
+// gemm.c - see gemm.h. The blocking is written once in gemm_blocked.inc and made for float and
+// double here.
 #include "cpu/kernels/gemm/gemm.h"
 
 #include "cpu/kernels/move/copy_rows.h"
@@ -21,44 +22,77 @@ extern const hsc_gemm_kernels hsc_gemm_kernels_avx2, hsc_gemm_kernels_avx512;
 
 const hsc_gemm_kernels *hsc_gemm_kernels_for(hsc_cpu_isa_level level) {
 #if defined(__x86_64__)
-  if (level == HSC_CPU_ISA_AVX512) return &hsc_gemm_kernels_avx512;
-  if (level == HSC_CPU_ISA_AVX2) return &hsc_gemm_kernels_avx2;
+  if (level == HSC_CPU_ISA_AVX512)
+    return &hsc_gemm_kernels_avx512;
+  if (level == HSC_CPU_ISA_AVX2)
+    return &hsc_gemm_kernels_avx2;
 #endif
   return level == HSC_CPU_ISA_BASELINE ? &hsc_gemm_kernels_baseline : NULL;
 }
 
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
+static int64_t smaller(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+static int64_t round_up(int64_t value, int64_t step) {
+  return (value + step - 1) / step * step;
+}
 
-// A panel of B (k_block x width) should take half of the first cache, a block of A half of the second, the packed block of B the other half.
-void hsc_gemm_plan(const hsc_cpu_isa *isa, int element_bytes, int64_t m, int64_t n, int64_t k, hsc_gemm_matrix a, hsc_gemm_matrix b, const hsc_gemm_wish *wish,
+// A panel of B (k_block x width) should take half of the first cache, a block of A half of the
+// second, the packed block of B the other half.
+void hsc_gemm_plan(const hsc_cpu_isa *isa,
+                   int element_bytes,
+                   int64_t m,
+                   int64_t n,
+                   int64_t k,
+                   hsc_gemm_matrix a,
+                   hsc_gemm_matrix b,
+                   const hsc_gemm_wish *wish,
                    hsc_gemm_blocking *out_blocking) {
   const hsc_gemm_kernels *kernels = hsc_gemm_kernels_for(isa->level);
   int64_t vector = isa->vector_bytes / element_bytes;
-  hsc_gemm_blocking blocking = {.vectors = m <= kernels->max_rows[4] && n >= 4 * vector ? 4 : n > vector ? 2 : 1};
-  int64_t width = vector * blocking.vectors, tallest = kernels->max_rows[blocking.vectors];
+  hsc_gemm_blocking blocking = {.vectors = m <= kernels->max_rows[4] && n >= 4 * vector ? 4
+                                           : n > vector                                 ? 2
+                                                                                        : 1};
+  int64_t width = vector * blocking.vectors;
+  int64_t tallest = kernels->max_rows[blocking.vectors];
   int64_t k_wanted = isa->l1_bytes / 2 / (width * element_bytes);
   // Few rows use a panel few times: longer blocks of k then save passes over C.
-  if (m <= 2 * tallest) k_wanted *= 4;
-  if (wish) k_wanted *= wish->k_factor;
+  if (m <= 2 * tallest)
+    k_wanted *= 4;
+  if (wish)
+    k_wanted *= wish->k_factor;
   int64_t k_blocks = (k + k_wanted - 1) / (k_wanted ? k_wanted : 1);
-  blocking.k_block = k_blocks <= 1 ? (k > 0 ? k : 1) : (k + k_blocks - 1) / k_blocks;
-  blocking.n_block = smaller(round_up(n, width), round_up(isa->l2_bytes / 2 / (blocking.k_block * element_bytes), width));
-  if (blocking.n_block < width) blocking.n_block = width;
-  blocking.m_block = smaller(m, round_up(isa->l2_bytes / 4 / (blocking.k_block * element_bytes), tallest));
-  if (blocking.m_block < 1) blocking.m_block = 1;
+  if (k_blocks <= 1) {
+    if (k > 0)
+      blocking.k_block = k;
+    else
+      blocking.k_block = 1;
+  } else
+    blocking.k_block = (k + k_blocks - 1) / k_blocks;
+  blocking.n_block = smaller(
+      round_up(n, width), round_up(isa->l2_bytes / 2 / (blocking.k_block * element_bytes), width));
+  if (blocking.n_block < width)
+    blocking.n_block = width;
+  blocking.m_block =
+      smaller(m, round_up(isa->l2_bytes / 4 / (blocking.k_block * element_bytes), tallest));
+  if (blocking.m_block < 1)
+    blocking.m_block = 1;
   // Rows of B that are a large power of two apart fall into the same few sets of the first cache.
   bool collides = b.row * element_bytes % 1024 == 0 && k > 8;
   bool many_rows = m > 2 * tallest;
   blocking.pack_b = b.column != 1 || (many_rows && (collides || m > 8 * tallest));
-  blocking.pack_a = n > 4 * width && m > tallest && (a.column != 1 || (a.row * element_bytes % 4096 == 0 && m > 8 * tallest));
+  blocking.pack_a = n > 4 * width && m > tallest &&
+                    (a.column != 1 || (a.row * element_bytes % 4096 == 0 && m > 8 * tallest));
   if (wish && wish->pack) {
     blocking.pack_b = wish->pack > 0 || b.column != 1;
     blocking.pack_a = wish->pack > 0;
   }
-  int64_t b_elements = blocking.pack_b ? blocking.k_block * round_up(blocking.n_block, width) : blocking.k_block * width;
-  // The place of packed A is computed from n_block, so the room for B is always that of a whole block when A is packed.
-  if (blocking.pack_a) b_elements = blocking.k_block * round_up(blocking.n_block, width);
+  int64_t b_elements = blocking.pack_b ? blocking.k_block * round_up(blocking.n_block, width)
+                                       : blocking.k_block * width;
+  // The place of packed A is computed from n_block, so the room for B is always that of a whole
+  // block when A is packed.
+  if (blocking.pack_a)
+    b_elements = blocking.k_block * round_up(blocking.n_block, width);
   int64_t a_elements = blocking.pack_a ? round_up(blocking.m_block, tallest) * blocking.k_block : 0;
   blocking.scratch_bytes = round_up((b_elements + a_elements) * element_bytes, 64);
   *out_blocking = blocking;

@@ -1,4 +1,5 @@
-// written_algorithm.h - the algorithm that a picker wrote down: backend_config={"algorithm":{"algo_id":"3","name":"own-packed"}}.
+// written_algorithm.h - the algorithm that a picker wrote down:
+// backend_config={"algorithm":{"algo_id":"3","name":"own-packed"}}.
 #pragma once
 
 #include "hlo/ir/hlo.h"

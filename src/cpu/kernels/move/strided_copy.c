@@ -1,11 +1,14 @@
-// strided_copy.c - see strided_copy.h. The innermost dimension of the target decides the inner loop: contiguous in both is memcpy, a source
-// stride of zero is a fill, and where another dimension is contiguous in the source (a transpose) the two are walked in square tiles, so that
+// strided_copy.c - see strided_copy.h. The innermost dimension of the target decides the inner
+// loop: contiguous in both is memcpy, a source stride of zero is a fill, and where another
+// dimension is contiguous in the source (a transpose) the two are walked in square tiles, so that
 // each cache line of both sides is used whole while it is there.
 #include "cpu/kernels/move/strided_copy.h"
 
 enum { TILE = 16 };
 
-static int64_t magnitude(int64_t value) { return value < 0 ? -value : value; }
+static int64_t magnitude(int64_t value) {
+  return value < 0 ? -value : value;
+}
 
 void hsc_strided_normalize(hsc_strided *copy) {
   int rank = 0;
@@ -14,10 +17,13 @@ void hsc_strided_normalize(hsc_strided *copy) {
       *copy = (hsc_strided){.rank = 1, .element_bytes = copy->element_bytes};
       return;
     }
-    if (copy->size[i] == 1) continue;
+    if (copy->size[i] == 1)
+      continue;
     // Insertion by falling stride of the target.
     int at = rank++;
-    int64_t size = copy->size[i], from = copy->from_stride[i], to = copy->to_stride[i];
+    int64_t size = copy->size[i];
+    int64_t from = copy->from_stride[i];
+    int64_t to = copy->to_stride[i];
     for (; at > 0 && magnitude(copy->to_stride[at - 1]) < magnitude(to); at--) {
       copy->size[at] = copy->size[at - 1];
       copy->from_stride[at] = copy->from_stride[at - 1];
@@ -29,7 +35,8 @@ void hsc_strided_normalize(hsc_strided *copy) {
   }
   int merged = 0;
   for (int i = 0; i < rank; i++) {
-    if (merged > 0 && copy->from_stride[merged - 1] == copy->from_stride[i] * copy->size[i] && copy->to_stride[merged - 1] == copy->to_stride[i] * copy->size[i]) {
+    if (merged > 0 && copy->from_stride[merged - 1] == copy->from_stride[i] * copy->size[i] &&
+        copy->to_stride[merged - 1] == copy->to_stride[i] * copy->size[i]) {
       copy->size[merged - 1] *= copy->size[i];
       copy->from_stride[merged - 1] = copy->from_stride[i];
       copy->to_stride[merged - 1] = copy->to_stride[i];
@@ -45,7 +52,8 @@ void hsc_strided_normalize(hsc_strided *copy) {
 
 int64_t hsc_strided_bytes(const hsc_strided *copy) {
   int64_t bytes = copy->element_bytes;
-  for (int i = 0; i < copy->rank; i++) bytes *= copy->size[i];
+  for (int i = 0; i < copy->rank; i++)
+    bytes *= copy->size[i];
   return bytes;
 }
 
@@ -53,64 +61,103 @@ typedef struct wide {
   uint64_t low, high;
 } wide;
 
-#define EACH_ELEMENT_TYPE(X) X(1, uint8_t) X(2, uint16_t) X(4, uint32_t) X(8, uint64_t) X(16, wide)
+#define EACH_ELEMENT_TYPE(X) \
+  X(1, uint8_t) \
+  X(2, uint16_t) \
+  X(4, uint32_t) \
+  X(8, uint64_t) \
+  X(16, wide)
 
 // Strides in bytes; elements need not be aligned to more than their type.
-#define LINE_FUNCTION(BYTES, TYPE)                                                                                                        \
-  static void line_##BYTES(const char *from, int64_t from_stride, char *to, int64_t to_stride, int64_t count) {                           \
-    if (to_stride == BYTES && from_stride == 0) {                                                                                         \
-      TYPE value = *(const TYPE *)from;                                                                                                   \
-      for (int64_t i = 0; i < count; i++) ((TYPE *)to)[i] = value;                                                                        \
-      return;                                                                                                                             \
-    }                                                                                                                                     \
-    for (int64_t i = 0; i < count; i++) *(TYPE *)(to + i * to_stride) = *(const TYPE *)(from + i * from_stride);                          \
-  }                                                                                                                                       \
-  /* rows x columns: the target runs along columns, the source along rows */                                                              \
-  static void tile_##BYTES(const char *from, int64_t from_column, char *to, int64_t to_row, int64_t rows, int64_t columns) {              \
-    for (int64_t r0 = 0; r0 < rows; r0 += TILE)                                                                                           \
-      for (int64_t c0 = 0; c0 < columns; c0 += TILE) {                                                                                    \
-        int64_t r1 = r0 + TILE < rows ? r0 + TILE : rows, c1 = c0 + TILE < columns ? c0 + TILE : columns;                                 \
-        for (int64_t r = r0; r < r1; r++) {                                                                                               \
-          TYPE *line = (TYPE *)(to + r * to_row);                                                                                         \
-          const char *source = from + r * BYTES;                                                                                          \
-          for (int64_t c = c0; c < c1; c++) line[c] = *(const TYPE *)(source + c * from_column);                                          \
-        }                                                                                                                                 \
-      }                                                                                                                                   \
+#define LINE_FUNCTION(BYTES, TYPE) \
+  static void line_##BYTES(const char *from, int64_t from_stride, char *to, int64_t to_stride, \
+                           int64_t count) { \
+    if (to_stride == BYTES && from_stride == 0) { \
+      TYPE value = *(const TYPE *)from; \
+      for (int64_t i = 0; i < count; i++) \
+        ((TYPE *)to)[i] = value; \
+      return; \
+    } \
+    for (int64_t i = 0; i < count; i++) \
+      *(TYPE *)(to + i * to_stride) = *(const TYPE *)(from + i * from_stride); \
+  } \
+  /* rows x columns: the target runs along columns, the source along rows */ \
+  static void tile_##BYTES(const char *from, int64_t from_column, char *to, int64_t to_row, \
+                           int64_t rows, int64_t columns) { \
+    for (int64_t r0 = 0; r0 < rows; r0 += TILE) \
+      for (int64_t c0 = 0; c0 < columns; c0 += TILE) { \
+        int64_t r1 = r0 + TILE < rows ? r0 + TILE : rows, \
+                c1 = c0 + TILE < columns ? c0 + TILE : columns; \
+        for (int64_t r = r0; r < r1; r++) { \
+          TYPE *line = (TYPE *)(to + r * to_row); \
+          const char *source = from + r * BYTES; \
+          for (int64_t c = c0; c < c1; c++) \
+            line[c] = *(const TYPE *)(source + c * from_column); \
+        } \
+      } \
   }
 EACH_ELEMENT_TYPE(LINE_FUNCTION)
 
-static void copy_line(int element_bytes, const char *from, int64_t from_stride, char *to, int64_t to_stride, int64_t count) {
+static void copy_line(int element_bytes,
+                      const char *from,
+                      int64_t from_stride,
+                      char *to,
+                      int64_t to_stride,
+                      int64_t count) {
   if (from_stride == element_bytes && to_stride == element_bytes) {
     memcpy(to, from, (size_t)(count * element_bytes));
     return;
   }
   switch (element_bytes) {
 #define CASE(BYTES, TYPE) \
-  case BYTES: line_##BYTES(from, from_stride, to, to_stride, count); break;
+  case BYTES: \
+    line_##BYTES(from, from_stride, to, to_stride, count); \
+    break;
     EACH_ELEMENT_TYPE(CASE)
 #undef CASE
-    default: break;
+    default:
+      break;
   }
 }
 
-static void copy_tile(int element_bytes, const char *from, int64_t from_column, char *to, int64_t to_row, int64_t rows, int64_t columns) {
+static void copy_tile(int element_bytes,
+                      const char *from,
+                      int64_t from_column,
+                      char *to,
+                      int64_t to_row,
+                      int64_t rows,
+                      int64_t columns) {
   switch (element_bytes) {
 #define CASE(BYTES, TYPE) \
-  case BYTES: tile_##BYTES(from, from_column, to, to_row, rows, columns); break;
+  case BYTES: \
+    tile_##BYTES(from, from_column, to, to_row, rows, columns); \
+    break;
     EACH_ELEMENT_TYPE(CASE)
 #undef CASE
-    default: break;
+    default:
+      break;
   }
 }
 
-// `across` is the dimension that is contiguous in the source while the innermost is contiguous in the target; -1 = none.
-static void copy_dims(const hsc_strided *copy, int dim, int across, const char *from, char *to, int64_t begin, int64_t end) {
+// `across` is the dimension that is contiguous in the source while the innermost is contiguous in
+// the target; -1 = none.
+static void copy_dims(const hsc_strided *copy,
+                      int dim,
+                      int across,
+                      const char *from,
+                      char *to,
+                      int64_t begin,
+                      int64_t end) {
   int last = copy->rank - 1;
   if (dim == last) {
     from += begin * copy->from_stride[last];
     to += begin * copy->to_stride[last];
-    if (across < 0) copy_line(copy->element_bytes, from, copy->from_stride[last], to, copy->to_stride[last], end - begin);
-    else copy_tile(copy->element_bytes, from, copy->from_stride[last], to, copy->to_stride[across], copy->size[across], end - begin);
+    if (across < 0)
+      copy_line(copy->element_bytes, from, copy->from_stride[last], to, copy->to_stride[last],
+                end - begin);
+    else
+      copy_tile(copy->element_bytes, from, copy->from_stride[last], to, copy->to_stride[across],
+                copy->size[across], end - begin);
     return;
   }
   if (dim == across) {
@@ -118,32 +165,42 @@ static void copy_dims(const hsc_strided *copy, int dim, int across, const char *
     if (dim == 0 && (begin > 0 || end < copy->size[0])) {
       hsc_strided part = *copy;
       part.size[0] = end - begin;
-      copy_dims(&part, 1, across, from + begin * copy->from_stride[0], to + begin * copy->to_stride[0], 0, copy->size[1]);
+      copy_dims(&part, 1, across, from + begin * copy->from_stride[0],
+                to + begin * copy->to_stride[0], 0, copy->size[1]);
       return;
     }
     copy_dims(copy, dim + 1, across, from, to, 0, copy->size[dim + 1]);
     return;
   }
   for (int64_t i = begin; i < end; i++)
-    copy_dims(copy, dim + 1, across, from + i * copy->from_stride[dim], to + i * copy->to_stride[dim], 0, copy->size[dim + 1]);
+    copy_dims(copy, dim + 1, across, from + i * copy->from_stride[dim],
+              to + i * copy->to_stride[dim], 0, copy->size[dim + 1]);
 }
 
-void hsc_strided_copy(const hsc_strided *copy, const void *from, void *to, int64_t begin, int64_t end) {
-  if (begin >= end) return;
+void hsc_strided_copy(
+    const hsc_strided *copy, const void *from, void *to, int64_t begin, int64_t end) {
+  if (begin >= end)
+    return;
   if (copy->rank == 0) {
     memcpy(to, from, (size_t)copy->element_bytes);
     return;
   }
-  int last = copy->rank - 1, across = -1;
-  if (copy->to_stride[last] == copy->element_bytes && copy->from_stride[last] != copy->element_bytes && copy->from_stride[last] != 0)
+  int last = copy->rank - 1;
+  int across = -1;
+  if (copy->to_stride[last] == copy->element_bytes &&
+      copy->from_stride[last] != copy->element_bytes && copy->from_stride[last] != 0)
     for (int i = 0; i < last; i++)
-      if (copy->from_stride[i] == copy->element_bytes) across = i;
+      if (copy->from_stride[i] == copy->element_bytes)
+        across = i;
   copy_dims(copy, 0, across, from, to, begin, end);
 }
 
 void hsc_fill(void *to, const void *value, int element_bytes, int64_t count) {
   bool zero = true;
-  for (int i = 0; i < element_bytes; i++) zero = zero && !((const uint8_t *)value)[i];
-  if (zero) memset(to, 0, (size_t)(count * element_bytes));
-  else copy_line(element_bytes, value, 0, to, element_bytes, count);
+  for (int i = 0; i < element_bytes; i++)
+    zero = zero && !((const uint8_t *)value)[i];
+  if (zero)
+    memset(to, 0, (size_t)(count * element_bytes));
+  else
+    copy_line(element_bytes, value, 0, to, element_bytes, count);
 }

@@ -1,7 +1,9 @@
-// vmath.c - see vmath.h. Compiled once per instruction set (HSC_ISA, HSC_ISA_BYTES as in gemm_kernels.c).
+// vmath.c - see vmath.h. Compiled once per instruction set (HSC_ISA, HSC_ISA_BYTES as in
+// gemm_kernels.c).
 //
-// Each f32 function reduces its argument to a small interval and evaluates a polynomial there. The coefficients are minimax fits of our own
-// (weighted least squares iterated to equal ripple, in 50 digits), with errors below 2e-9 relative before rounding.
+// Each f32 function reduces its argument to a small interval and evaluates a polynomial there. The
+// coefficients are minimax fits of our own (weighted least squares iterated to equal ripple, in 50
+// digits), with errors below 2e-9 relative before rounding.
 #include "cpu/kernels/vmath/vmath.h"
 
 #include <math.h>
@@ -16,14 +18,23 @@ typedef float vf __attribute__((vector_size(HSC_ISA_BYTES)));
 typedef int32_t vi __attribute__((vector_size(HSC_ISA_BYTES)));
 typedef uint32_t vu __attribute__((vector_size(HSC_ISA_BYTES)));
 typedef double vd __attribute__((vector_size(HSC_ISA_BYTES)));
-typedef double vd2 __attribute__((vector_size(2 * HSC_ISA_BYTES)));   // as many doubles as vf has floats
+// as many doubles as vf has floats
+typedef double vd2 __attribute__((vector_size(2 * HSC_ISA_BYTES)));
 
-static inline vf all(float x) { return x - (vf){0}; }
-static inline vf pick(vi mask, vf yes, vf no) { return (vf)(((vi)yes & mask) | ((vi)no & ~mask)); }
-static inline vf absolute(vf x) { return (vf)((vi)x & 0x7fffffff); }
-static inline vf sign_of(vf x, vf magnitude) { return (vf)(((vi)x & (vi)all(-0.0f)) | ((vi)magnitude & 0x7fffffff)); }
+static inline vf all(float x) {
+  return x - (vf){0};
+}
+static inline vf pick(vi mask, vf yes, vf no) {
+  return (vf)(((vi)yes & mask) | ((vi)no & ~mask));
+}
+static inline vf absolute(vf x) {
+  return (vf)((vi)x & 0x7fffffff);
+}
+static inline vf sign_of(vf x, vf magnitude) {
+  return (vf)(((vi)x & (vi)all(-0.0f)) | ((vi)magnitude & 0x7fffffff));
+}
 static inline vf clamp(vf x, float low, float high) {
-  x = pick(x > low, x, all(low));   // also for NaN
+  x = pick(x > low, x, all(low));  // also for NaN
   return pick(x < high, x, all(high));
 }
 // Nearest whole number, for |x| < 2^22.
@@ -31,7 +42,9 @@ static inline vf nearest(vf x) {
   vf shift = all(12582912.0f);
   return (x + shift) - shift;
 }
-static inline vf power_of_two(vi n) { return (vf)((n + 127) << 23); }   // -126 <= n <= 127
+static inline vf power_of_two(vi n) {
+  return (vf)((n + 127) << 23);
+}  // -126 <= n <= 127
 
 // x = n ln 2 + r with |r| <= ln 2 / 2; returns exp(r) - 1.
 static inline vf reduced_expm1(vf x, vf *out_n) {
@@ -49,16 +62,20 @@ static inline vf reduced_expm1(vf x, vf *out_n) {
 }
 
 static inline vf exp_f32(vf x) {
-  vf n, e = reduced_expm1(clamp(x, -120.0f, 120.0f), &n);
+  vf n;
+  vf e = reduced_expm1(clamp(x, -120.0f, 120.0f), &n);
   // The scale in two factors reaches subnormal results and infinity.
-  vi whole = __builtin_convertvector(n, vi), half = whole >> 1;
+  vi whole = __builtin_convertvector(n, vi);
+  vi half = whole >> 1;
   vf result = (e + 1.0f) * power_of_two(half) * power_of_two(whole - half);
   return pick(x != x, x, result);
 }
 
 static inline vf expm1_f32(vf x) {
-  vf n, e = reduced_expm1(clamp(x, -30.0f, 100.0f), &n);
-  // 2^n e + (2^n - 1), in halves so that n = 128 does not overflow early; above, the sum is infinite.
+  vf n;
+  vf e = reduced_expm1(clamp(x, -30.0f, 100.0f), &n);
+  // 2^n e + (2^n - 1), in halves so that n = 128 does not overflow early; above, the sum is
+  // infinite.
   vi whole = __builtin_convertvector(n, vi);
   vi cut = whole > 128;
   whole = (whole & ~cut) | (cut & 128);
@@ -81,7 +98,8 @@ static inline vf log_positive(vf x) {
   vi exponent = (bits - 0x3f3504f3) >> 23;
   vf m = (vf)(bits - (exponent << 23));
   vf n = __builtin_convertvector(exponent - (tiny & 23), vf);
-  vf f = m - 1.0f, s = f * f;
+  vf f = m - 1.0f;
+  vf s = f * f;
   vf r = all(0.06915368139743805f);
   r = r * f - 0.11789807677268982f;
   r = r * f + 0.11872976273298264f;
@@ -125,14 +143,16 @@ static inline vf tanh_f32(vf x) {
   return pick(x != x, x, result);
 }
 
-// By the exponential that cannot overflow, so that far negative arguments keep their small, at last subnormal, results.
+// By the exponential that cannot overflow, so that far negative arguments keep their small, at last
+// subnormal, results.
 static inline vf logistic_f32(vf x) {
   vf e = exp_f32(-absolute(x));
   return pick(x < 0, e, all(1.0f)) / (1.0f + e);
 }
 
 static inline vf erf_f32(vf x) {
-  vf t = absolute(x), s = x * x;
+  vf t = absolute(x);
+  vf s = x * x;
   vf p = all(-9.64151604421204e-06f);
   p = p * s + 0.0001125694761867635f;
   p = p * s - 0.0008482828852720559f;
@@ -168,7 +188,8 @@ static inline vf quadrant(vf x, vi *out_quadrant) {
 }
 
 static inline vf sine_part(vf r) {
-  vf s = r * r, p = all(2.724938894971274e-06f);
+  vf s = r * r;
+  vf p = all(2.724938894971274e-06f);
   p = p * s - 0.00019840082677546889f;
   p = p * s + 0.008333331905305386f;
   p = p * s - 0.1666666716337204f;
@@ -176,7 +197,8 @@ static inline vf sine_part(vf r) {
 }
 
 static inline vf cosine_part(vf r) {
-  vf s = r * r, p = all(-2.7300504257254943e-07f);
+  vf s = r * r;
+  vf p = all(-2.7300504257254943e-07f);
   p = p * s + 2.480059629306197e-05f;
   p = p * s - 0.00138888880610466f;
   p = p * s + 0.0416666679084301f;
@@ -189,46 +211,59 @@ static inline vf trig_f32(vf x, int which) {
   vi big = ~(vi)(absolute(x) < 1e8f);
   vi q;
   vf r = quadrant(pick(big, all(0), x), &q);
-  vf s = sine_part(r), c = cosine_part(r);
+  vf s = sine_part(r);
+  vf c = cosine_part(r);
   vi swap = -(q & 1);
   vf result;
   if (which == TRIG_TAN) {
     result = pick(swap, -c / s, s / c);
   } else {
-    if (which == TRIG_COS) q = q + 1;
+    if (which == TRIG_COS)
+      q = q + 1;
     swap = -(q & 1);
     result = pick(swap, c, s);
     result = (vf)((vi)result ^ ((q & 2) << 30));
   }
-  if (which != TRIG_COS) result = pick(x == 0, x, result);
+  if (which != TRIG_COS)
+    result = pick(x == 0, x, result);
   bool any = false;
-  for (int i = 0; i < F32_LANES; i++) any = any || big[i];
+  for (int i = 0; i < F32_LANES; i++)
+    any = any || big[i];
   if (any)
     for (int i = 0; i < F32_LANES; i++)
-      if (big[i]) result[i] = (float)(which == TRIG_SIN ? sin((double)x[i]) : which == TRIG_COS ? cos((double)x[i]) : tan((double)x[i]));
+      if (big[i])
+        result[i] = (float)(which == TRIG_SIN   ? sin((double)x[i])
+                            : which == TRIG_COS ? cos((double)x[i])
+                                                : tan((double)x[i]));
   return result;
 }
 
-static inline vf sin_f32(vf x) { return trig_f32(x, TRIG_SIN); }
-static inline vf cos_f32(vf x) { return trig_f32(x, TRIG_COS); }
-static inline vf tan_f32(vf x) { return trig_f32(x, TRIG_TAN); }
+static inline vf sin_f32(vf x) {
+  return trig_f32(x, TRIG_SIN);
+}
+static inline vf cos_f32(vf x) {
+  return trig_f32(x, TRIG_COS);
+}
+static inline vf tan_f32(vf x) {
+  return trig_f32(x, TRIG_TAN);
+}
 
 // Functions that are rarely in a hot loop: the C library's in f64, lane by lane.
-#define LANES_1(name, call)                                             \
-  static inline vf name##_f32(vf x) {                                   \
-    for (int i = 0; i < F32_LANES; i++) {                               \
-      double v = x[i];                                                  \
-      x[i] = (float)(call);                                             \
-    }                                                                   \
-    return x;                                                           \
+#define LANES_1(name, call) \
+  static inline vf name##_f32(vf x) { \
+    for (int i = 0; i < F32_LANES; i++) { \
+      double v = x[i]; \
+      x[i] = (float)(call); \
+    } \
+    return x; \
   }
-#define LANES_2(name, call)                                             \
-  static inline vf name##_f32(vf x, vf y) {                             \
-    for (int i = 0; i < F32_LANES; i++) {                               \
-      double v = x[i], w = y[i];                                        \
-      x[i] = (float)(call);                                             \
-    }                                                                   \
-    return x;                                                           \
+#define LANES_2(name, call) \
+  static inline vf name##_f32(vf x, vf y) { \
+    for (int i = 0; i < F32_LANES; i++) { \
+      double v = x[i], w = y[i]; \
+      x[i] = (float)(call); \
+    } \
+    return x; \
   }
 LANES_1(cbrt, cbrt(v))
 LANES_1(sinh, sinh(v))
@@ -242,21 +277,21 @@ LANES_2(atan2, atan2(v, w))
 LANES_2(pow, pow(v, w))
 LANES_2(fmod, fmod(v, w))
 
-#define WIDE_1(name, call)                                              \
-  static inline vd name##_f64(vd x) {                                   \
-    for (int i = 0; i < F64_LANES; i++) {                               \
-      double v = x[i];                                                  \
-      x[i] = (call);                                                    \
-    }                                                                   \
-    return x;                                                           \
+#define WIDE_1(name, call) \
+  static inline vd name##_f64(vd x) { \
+    for (int i = 0; i < F64_LANES; i++) { \
+      double v = x[i]; \
+      x[i] = (call); \
+    } \
+    return x; \
   }
-#define WIDE_2(name, call)                                              \
-  static inline vd name##_f64(vd x, vd y) {                             \
-    for (int i = 0; i < F64_LANES; i++) {                               \
-      double v = x[i], w = y[i];                                        \
-      x[i] = (call);                                                    \
-    }                                                                   \
-    return x;                                                           \
+#define WIDE_2(name, call) \
+  static inline vd name##_f64(vd x, vd y) { \
+    for (int i = 0; i < F64_LANES; i++) { \
+      double v = x[i], w = y[i]; \
+      x[i] = (call); \
+    } \
+    return x; \
   }
 WIDE_1(exp, exp(v))
 WIDE_1(expm1, expm1(v))
@@ -281,15 +316,17 @@ WIDE_2(pow, pow(v, w))
 WIDE_2(fmod, fmod(v, w))
 
 // Bits of a narrow float in the lanes' integer form, to f32 and back.
-#define NARROW(name, id)                                                                                          \
-  static inline vf decode_##name##_f32(vf x) {                                                                    \
-    for (int i = 0; i < F32_LANES; i++) x[i] = (float)hsc_float_decode(HSC_TYPE_##id, (uint64_t)(((vi)x)[i] & 0xff)); \
-    return x;                                                                                                     \
-  }                                                                                                               \
-  static inline vf encode_##name##_f32(vf x) {                                                                    \
-    vi bits = {0};                                                                                                \
-    for (int i = 0; i < F32_LANES; i++) bits[i] = (int32_t)hsc_float_encode(HSC_TYPE_##id, (double)x[i]);         \
-    return (vf)bits;                                                                                              \
+#define NARROW(name, id) \
+  static inline vf decode_##name##_f32(vf x) { \
+    for (int i = 0; i < F32_LANES; i++) \
+      x[i] = (float)hsc_float_decode(HSC_TYPE_##id, (uint64_t)(((vi)x)[i] & 0xff)); \
+    return x; \
+  } \
+  static inline vf encode_##name##_f32(vf x) { \
+    vi bits = {0}; \
+    for (int i = 0; i < F32_LANES; i++) \
+      bits[i] = (int32_t)hsc_float_encode(HSC_TYPE_##id, (double)x[i]); \
+    return (vf)bits; \
   }
 NARROW(f8e3m4, F8E3M4)
 NARROW(f8e4m3, F8E4M3)
@@ -301,42 +338,54 @@ NARROW(f8e5m2fnuz, F8E5M2FNUZ)
 NARROW(f8e8m0fnu, F8E8M0FNU)
 NARROW(f4e2m1fn, F4E2M1FN)
 
-// ---- the functions that generated code calls, and their table -------------------------------------------------------------------
+// ---- the functions that generated code calls, and their table -----------------------------------
 
 #define PARAMETERS_1(type) type x
 #define ARGUMENTS_1 x
 #define PARAMETERS_2(type) type x, type y
 #define ARGUMENTS_2 x, y
 #define DEFINE_F32(name, operands) \
-  static vf call_##name##_f32(PARAMETERS_##operands(vf)) { return name##_f32(ARGUMENTS_##operands); }
+  static vf call_##name##_f32(PARAMETERS_##operands(vf)) { \
+    return name##_f32(ARGUMENTS_##operands); \
+  }
 #define DEFINE_F32_F64(name, operands) \
-  DEFINE_F32(name, operands)           \
-  static vd call_##name##_f64(PARAMETERS_##operands(vd)) { return name##_f64(ARGUMENTS_##operands); }
+  DEFINE_F32(name, operands) \
+  static vd call_##name##_f64(PARAMETERS_##operands(vd)) { \
+    return name##_f64(ARGUMENTS_##operands); \
+  }
 #define VMATH(name, operands, types, op) DEFINE_##types(name, operands)
 #include "cpu/kernels/vmath/vmath.def"
 #undef VMATH
 
-// What LLVM calls where the instruction set lacks an operation (rounding before SSE4.1, fma, conversions of f16): names and calling convention of libm
-// and of the compilers' runtime libraries.
+// What LLVM calls where the instruction set lacks an operation (rounding before SSE4.1, fma,
+// conversions of f16): names and calling convention of libm and of the compilers' runtime
+// libraries.
 #define LIBM(name) {#name, (void *)name}, {#name "f", (void *)name##f},
 #if defined(__FLT16_MAX__)
-static float extend_half(_Float16 x) { return (float)x; }
-static _Float16 truncate_float(float x) { return (_Float16)x; }
-static _Float16 truncate_double(double x) { return (_Float16)x; }
-#define HALF_ROWS {"__extendhfsf2", (void *)extend_half}, {"__truncsfhf2", (void *)truncate_float}, {"__truncdfhf2", (void *)truncate_double},
+static float extend_half(_Float16 x) {
+  return (float)x;
+}
+static _Float16 truncate_float(float x) {
+  return (_Float16)x;
+}
+static _Float16 truncate_double(double x) {
+  return (_Float16)x;
+}
+#define HALF_ROWS \
+  {"__extendhfsf2", (void *)extend_half}, {"__truncsfhf2", (void *)truncate_float}, \
+      {"__truncdfhf2", (void *)truncate_double},
 #else
 #define HALF_ROWS
 #endif
 
 #define ROW_F32(name) {"hsc_vm_" #name "_f32", (void *)call_##name##_f32},
-#define ROW_F32_F64(name) ROW_F32(name) {"hsc_vm_" #name "_f64", (void *)call_##name##_f64},
+#define ROW_F32_F64(name) ROW_F32(name){"hsc_vm_" #name "_f64", (void *)call_##name##_f64},
 static const hsc_cpu_symbol symbols[] = {
 #define VMATH(name, operands, types, op) ROW_##types(name)
 #include "cpu/kernels/vmath/vmath.def"
 #undef VMATH
     LIBM(ceil) LIBM(floor) LIBM(trunc) LIBM(rint) LIBM(nearbyint) LIBM(round) LIBM(fma) LIBM(fmod)
-    HALF_ROWS
-};
+        HALF_ROWS};
 
 const hsc_cpu_symbol *CONCAT3(hsc_vmath_symbols_, HSC_ISA, )(size_t *out_count);
 const hsc_cpu_symbol *CONCAT3(hsc_vmath_symbols_, HSC_ISA, )(size_t *out_count) {
