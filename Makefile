@@ -90,12 +90,13 @@ fuzz-replay: build ## run the fuzz corpora as plain tests
 format: ## format what differs from main (FILES="..." to choose)
 	@$(FORMAT) -i $(or $(FILES),$(shell git diff --name-only --diff-filter=d main -- '*.c' '*.h'))
 
-lint: build ## includes between folders, pages of commands, forbidden words and tabs
+lint: build ## includes between folders, pages of commands, house rules, formatting
 	@python3 tools/check_deps.py
 	@python3 tools/command_pages.py $(BUILD)/hloscope --check
 	@python3 tools/reference_pages.py --check
 	@python3 tools/check_house.py
 	@python3 tools/check_knowledge.py
+	@if command -v $(FORMAT) >/dev/null; then git ls-files '*.c' '*.h' '*.inc' | grep -v ^third_party/ | xargs $(FORMAT) --dry-run -Werror && echo "the sources are formatted"; else echo "formatting not checked: no $(FORMAT) (scripts/bootstrap --dev)"; fi
 
 docs: build ## rewrite the generated parts of docs/
 	@python3 tools/command_pages.py $(BUILD)/hloscope
