@@ -232,8 +232,9 @@ static const hsc_option options[] = {
                       runner,
                       "runner",
                       "DEVICE",
-                      "cpu",
-                      "what runs the stages; reference is slow, and right by definition",
+                      NULL,
+                      "what runs the stages; default: cpu, and for our own compiler reference, "
+                      "which is slow, and right by definition",
                       .verbs = "validate"),
     HSC_OPTION_DOUBLE(passes_args,
                       tolerance,
@@ -480,9 +481,10 @@ const hsc_command_body hsc_command_passes = {
         "the pass that a compile hangs in.\n"
         "ablate: every pass switched off, one by one: what becomes of the program, its numbers and "
         "its time.\n"
-        "validate: each stage of the compile run elsewhere on the same inputs: the first pass "
-        "after which the numbers are others. Exit code 1 when there is "
-        "one.\n"
+        "validate: each stage of the compile run elsewhere on the same inputs, and the executable "
+        "where the device runs: the first pass after which the numbers are others, or the code "
+        "below the last. Exit code 0 when all agree, 1 when one differs, 3 when not all could be "
+        "compared.\n"
         "report: pictures (SVG) of call order, call counts and ablations, and compilers side by "
         "side.\n"
         "autotune: every algorithm of each dot and convolution, timed on this machine, and which "

@@ -5,6 +5,7 @@
 #include "lab/run/json_tree.h"
 #include "lab/devices/devices.h"
 #include "lab/passes/validate.h"
+#include "lab/verdict/agreement.h"
 
 static void show_progress(void *user, int64_t done, int64_t total, const char *text) {
   hsc_cli *cli = user;
@@ -14,6 +15,47 @@ static void show_progress(void *user, int64_t done, int64_t total, const char *t
 
 static const char *text_at(const json_t *object, const char *key) {
   return json_string_value(json_object_get(object, key));
+}
+
+static bool any_stage_is(json_t *result, const char *verdict) {
+  json_t *stage;
+  size_t i;
+  json_array_foreach (json_object_get(result, "stages"), i, stage) {
+    const char *text = text_at(stage, "verdict");
+    if (text && !strcmp(text, verdict))
+      return true;
+  }
+  return false;
+}
+
+// What is known of the code behind the last stage.
+static void note_executable(hsc_table *table, json_t *result) {
+  const json_t *coverage = json_object_get(result, "coverage");
+  const char *final_text = text_at(coverage, "final_executable");
+  if (text_at(coverage, "final_executable_reason"))
+    hsc_table_note(table, "the executable behind the last stage was not run: %s compiles only",
+                   text_at(result, "device"));
+  else if (!strcmp(final_text, "not_run"))
+    hsc_table_note(table, "the executable behind the last stage was not compared");
+  else
+    hsc_table_note(table, "the executable, as %s computes it: %s", text_at(result, "device"),
+                   final_text);
+}
+
+// The device differs from what its own HLO computes.
+static void note_below(hsc_table *table, json_t *result, json_t *first) {
+  if (json_is_true(json_object_get(first, "below_hlo")))
+    hsc_table_note(table,
+                   "%s computes other numbers than its own last HLO stage: the fault lies below "
+                   "HLO, in code generation, and in none of the passes",
+                   text_at(result, "device"));
+  else
+    hsc_table_note(table,
+                   "%s computes other numbers than the last stage that was compared: below HLO, or "
+                   "in a stage behind it",
+                   text_at(result, "device"));
+  if (text_at(first, "unconfirmed"))
+    hsc_table_note(table, "%s", text_at(first, "unconfirmed"));
 }
 
 static hsc_status *print_result(hsc_cli *cli, json_t *result) {
@@ -52,13 +94,16 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
     else
       hsc_table_missing(table);
   }
-  hsc_table_note(
-      table,
-      "stages of %s, run on %s on the same inputs, against the program before the first pass: %s",
-      text_at(result, "device"), text_at(result, "runner"), text_at(result, "verdict"));
+  hsc_table_note(table, "%s", text_at(result, "headline"));
+  hsc_table_note(table,
+                 "stages of %s, run on %s on the inputs of seed %lld, against the program before "
+                 "the first pass",
+                 text_at(result, "device"), text_at(result, "runner"),
+                 (long long)json_integer_value(json_object_get(result, "seed")));
+  note_executable(table, result);
   json_t *rounding = json_object_get(result, "rounding");
   json_t *jump;
-  if (!strcmp(text_at(result, "verdict"), "rounding"))
+  if (any_stage_is(result, "rounding"))
     hsc_table_note(table,
                    "rounding: beyond what the outputs' types allow, and no more than a last place "
                    "of the inputs moves them (%.2g), or the evaluator finds the same outputs",
@@ -75,9 +120,14 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
   }
   if (json_is_object(first)) {
     json_t *instruction = json_object_get(first, "instruction");
-    hsc_table_note(table, "the numbers are others after run %lld, %s (pipeline %s)",
-                   (long long)json_integer_value(json_object_get(first, "run")),
-                   text_at(first, "pass"), text_at(first, "pipeline"));
+    if (json_is_integer(json_object_get(first, "run")))
+      hsc_table_note(table, "the numbers are others after run %lld, %s (pipeline %s)",
+                     (long long)json_integer_value(json_object_get(first, "run")),
+                     text_at(first, "pass"), text_at(first, "pipeline"));
+    else
+      note_below(table, result, first);
+    if (!json_is_integer(json_object_get(first, "run")))
+      return hsc_cli_table(cli, table);
     if (json_is_object(instruction))
       hsc_table_note(table, "first in %s: element %lld was %.9g, is %.9g",
                      text_at(instruction, "text"),
@@ -91,8 +141,30 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
   return hsc_cli_table(cli, table);
 }
 
+// Our own compiler is held against the evaluator: what it ran its stages on would be wrong with it.
+// *out_second: where the evaluator is too slow for the program; its text is NULL where there is
+// none.
+static hsc_status *choose_runner(const passes_args *args,
+                                 hsc_cli *cli,
+                                 const hsc_device_spec *device,
+                                 hsc_device_spec *out_runner,
+                                 hsc_device_spec *out_second) {
+  *out_second = (hsc_device_spec){0};
+  if (args->runner)
+    return hsc_device_spec_parse(args->runner, cli->arena, out_runner);
+  if (device->source != HSC_DEVICE_BUILT_IN)
+    return hsc_device_spec_parse("cpu", cli->arena, out_runner);
+  hsc_status *missing = hsc_device_spec_parse("xla-cpu", cli->arena, out_second);
+  if (missing)
+    *out_second = (hsc_device_spec){0};
+  hsc_status_free(missing);
+  return hsc_device_spec_parse("reference", cli->arena, out_runner);
+}
+
 hsc_status *hsc__passes_validate(const passes_args *args, hsc_cli *cli) {
-  hsc_device_spec device, runner;
+  hsc_device_spec device;
+  hsc_device_spec runner;
+  hsc_device_spec second;
   json_t *overrides = NULL;
   json_t *result = NULL;
   hsc_status *status = NULL;
@@ -100,7 +172,7 @@ hsc_status *hsc__passes_validate(const passes_args *args, hsc_cli *cli) {
   if (!(args->tolerance > 0))
     return hsc_cli_usage(cli, "--tolerance must be above 0");
   HSC_TRY(hsc__passes_device(args, cli, &device));
-  HSC_TRY(hsc_device_spec_parse(args->runner, cli->arena, &runner));
+  HSC_TRY(choose_runner(args, cli, &device, &runner, &second));
   if (runner.topology)
     return hsc_cli_usage(cli, "%s compiles only; --runner takes a device that runs programs",
                          runner.text);
@@ -111,6 +183,7 @@ hsc_status *hsc__passes_validate(const passes_args *args, hsc_cli *cli) {
                             .transform_count = args->transforms.count,
                             .device = &device,
                             .runner = &runner,
+                            .second_runner = second.text ? &second : NULL,
                             .overrides = overrides,
                             .disable = args->disable,
                             .seed = (uint64_t)args->seed,
@@ -124,8 +197,7 @@ hsc_status *hsc__passes_validate(const passes_args *args, hsc_cli *cli) {
   json_object_set_new(result, "command", json_string(cli->command_line));
   HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc__passes_print_json(cli, result)
                                           : print_result(cli, result));
-  if (json_is_object(json_object_get(result, "first")))
-    cli->exit_code = 1;
+  cli->exit_code = hsc_agreement_exit_code_of(text_at(result, "verdict"));
 done:
   json_decref(overrides);
   json_decref(result);

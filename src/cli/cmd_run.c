@@ -3,11 +3,13 @@
 #include "cli/command.h"
 #include "cli/run_fallback.h"
 
+#include <math.h>
 #include <unistd.h>
 
 #include "lab/run/json_tree.h"
 #include "worker/lab_compile.h"
 #include "lab/run/run.h"
+#include "lab/verdict/agreement.h"
 #include "report/sparkline.h"
 #include "lab/devices/devices.h"
 #include "worker/worker_client.h"
@@ -313,13 +315,42 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
   return hsc_cli_table(cli, table);
 }
 
-static hsc_status *print_comparison(hsc_cli *cli, json_t *rows) {
+// What "close" allowed, of the rows that are; none where none is.
+static void note_close(hsc_table *table, json_t *rows) {
+  double least = INFINITY;
+  double most = 0;
+  json_t *row;
+  size_t i;
+  json_array_foreach (rows, i, row) {
+    if (strcmp(json_string_value(json_object_get(row, "verdict")), "close") != 0)
+      continue;
+    double tolerance = hsc_json_number(json_object_get(row, "tolerance"));
+    least = fmin(least, tolerance);
+    most = fmax(most, tolerance);
+  }
+  if (most > least)
+    hsc_table_note(table,
+                   "close: every difference is at most %g to %g, by the type, of the output's "
+                   "largest value",
+                   least, most);
+  else if (most > 0)
+    hsc_table_note(table, "close: every difference is at most %g of the output's largest value",
+                   most);
+}
+
+static hsc_status *print_comparison(hsc_cli *cli, json_t *result) {
+  json_t *rows = json_object_get(result, "compare");
+  const char *headline = json_string_value(json_object_get(result, "headline"));
   json_t *row;
   size_t i;
   hsc_table *table = NULL;
-  if (json_array_size(rows) == 0)
+  if (!headline)
     return NULL;
   hsc_cli_print(cli, "\n");
+  if (json_array_size(rows) == 0) {
+    hsc_cli_print(cli, "%s\n", headline);
+    return NULL;
+  }
   HSC_TRY(hsc_table_create("compare", &table));
   static const char *const columns[] = {"device",  "against", "output",     "shape",  "max abs",
                                         "max rel", "max ulp", "NaN in one", "verdict"};
@@ -333,12 +364,15 @@ static hsc_status *print_comparison(hsc_cli *cli, json_t *rows) {
     hsc_table_text(table, json_string_value(json_object_get(row, "shape")));
     hsc_table_printf(table, "%.3g", hsc_json_number(json_object_get(row, "max_abs")));
     hsc_table_printf(table, "%.3g", hsc_json_number(json_object_get(row, "max_rel")));
-    hsc_table_int(table, json_integer_value(json_object_get(row, "max_ulp")));
+    if (json_is_integer(json_object_get(row, "max_ulp")))
+      hsc_table_int(table, json_integer_value(json_object_get(row, "max_ulp")));
+    else
+      hsc_table_missing(table);
     hsc_table_int(table, json_integer_value(json_object_get(row, "nan_mismatches")));
     hsc_table_text(table, json_string_value(json_object_get(row, "verdict")));
   }
-  hsc_table_note(table, "close: every difference is at most %g of the output's largest value",
-                 hsc_json_number(json_object_get(json_array_get(rows, 0), "tolerance")));
+  hsc_table_note(table, "%s", headline);
+  note_close(table, rows);
   return hsc_cli_table(cli, table);
 }
 
@@ -356,15 +390,15 @@ static void print_speed(hsc_cli *cli, json_t *result) {
                   100 * at(json_array_get(json_object_get(result, "speed"), 0), "margin", NULL));
 }
 
-static bool any_bad(json_t *result) {
-  json_t *row;
+// 1 where a device failed or numbers differ, 3 where they could not all be compared.
+static int exit_code_of(json_t *result) {
+  json_t *device;
   size_t i;
-  bool bad = false;
-  json_array_foreach (json_object_get(result, "devices"), i, row)
-    bad |= strcmp(json_string_value(json_object_get(row, "status")), "ok") != 0;
-  json_array_foreach (json_object_get(result, "compare"), i, row)
-    bad |= !strcmp(json_string_value(json_object_get(row, "verdict")), "different");
-  return bad;
+  const char *verdict = json_string_value(json_object_get(result, "verdict"));
+  json_array_foreach (json_object_get(result, "devices"), i, device)
+    if (strcmp(json_string_value(json_object_get(device, "status")), "ok") != 0)
+      return 1;
+  return verdict ? hsc_agreement_exit_code_of(verdict) : 0;
 }
 
 static hsc_status *print_result(hsc_cli *cli, json_t *result) {
@@ -379,7 +413,7 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
     return status;
   }
   HSC_TRY(print_devices(cli, result));
-  HSC_TRY(print_comparison(cli, json_object_get(result, "compare")));
+  HSC_TRY(print_comparison(cli, result));
   print_speed(cli, result);
   json_t *device;
   size_t i;
@@ -457,8 +491,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     json_object_set_new(result, "command", json_string(cli->command_line));
   if (!status)
     status = print_result(cli, result);
-  if (!status && any_bad(result))
-    cli->exit_code = 1;
+  if (!status)
+    cli->exit_code = exit_code_of(result);
   json_decref(result);
   json_decref(overrides);
   hsc_store_close(store);
@@ -473,7 +507,8 @@ const hsc_command_body hsc_command_run = {
         "Each device lives in a worker process of its own. Inputs depend on the seed alone, so "
         "that devices, machines "
         "and days can be compared. Exit code 1 when a "
-        "device fails or a comparison finds different numbers.",
+        "device fails or a comparison finds different numbers, 3 when not all of them could be "
+        "compared.",
     .examples =
         "hloscope run model.hlo\nhloscope run model.hlo --compare reference\nhloscope run "
         "model.hlo --device "

@@ -22,7 +22,8 @@ static uint64_t distance(int64_t a, int64_t b) {
 typedef struct comparison {
   hsc_difference *out;
   int leaf;
-  double worst;  // relative difference of the element that is named
+  double worst;   // relative difference of the element that is named
+  bool integers;  // of this leaf: steps are differences, across zero too
 } comparison;
 
 static void compare_numbers(comparison *c, int64_t index, double left, double right, uint64_t ulp) {
@@ -53,6 +54,11 @@ static void compare_numbers(comparison *c, int64_t index, double left, double ri
     d->max_rel = relative;
   if (ulp > d->max_ulp)
     d->max_ulp = ulp;
+  bool one_side = c->integers || (left > 0 && right > 0) || (left < 0 && right < 0);
+  if (!one_side)
+    d->across_zero++;
+  else if (ulp > d->max_ulp_one_side)
+    d->max_ulp_one_side = ulp;
   if (relative > c->worst) {
     c->worst = relative;
     d->leaf = c->leaf;
@@ -66,6 +72,7 @@ static void compare_array(comparison *c, const hsc_literal *left, const hsc_lite
   hsc_type type = left->shape.type;
   hsc_type part = hsc_type_real_part(type);
   int64_t count = hsc_shape_elements(&left->shape);
+  c->integers = !hsc_type_is_float(type) && !hsc_type_is_complex(type);
   for (int64_t i = 0; i < count; i++) {
     if (hsc_type_is_complex(type)) {
       // Each part on its own; a real and an imaginary part share the element.

@@ -729,6 +729,10 @@ typedef struct hsc_difference {
   double max_abs;
   double max_rel;
   uint64_t max_ulp;
+  // of the elements whose two values lie on the same side of zero: across zero a distance in steps
+  // counts every number around it and means nothing
+  uint64_t max_ulp_one_side;
+  int64_t across_zero;     // differing elements that do not: other signs, or one of them zero
   int64_t nan_mismatches;  // elements that are NaN in only one of the two
   double left, right;      // the two values there
 } hsc_difference;

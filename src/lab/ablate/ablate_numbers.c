@@ -22,7 +22,7 @@ static int badness(const char *verdict) {
 static json_t *summarize(const ablate_run *run, json_t *rows) {
   const char *worst = "equal";
   double max_abs = 0;
-  double max_ulp = 0;
+  double max_ulp = NAN;  // not known: every difference is across zero
   int different = 0;
   json_t *row;
   size_t i;
@@ -37,12 +37,14 @@ static json_t *summarize(const ablate_run *run, json_t *rows) {
       worst = verdict;
     double ulp = hsc_json_number(json_object_get(row, "max_ulp"));
     double distance = hsc_json_number(json_object_get(row, "max_abs"));
-    if (ulp > max_ulp)
-      max_ulp = ulp;
+    max_ulp = fmax(max_ulp, ulp);
     if (distance > max_abs)
       max_abs = distance;
   }
-  return json_pack("{s:s, s:I, s:o, s:i, s:i}", "verdict", worst, "max_ulp", (json_int_t)max_ulp,
+  if (different == 0)
+    max_ulp = 0;
+  return json_pack("{s:s, s:o, s:o, s:i, s:i}", "verdict", worst, "max_ulp",
+                   isnan(max_ulp) ? json_null() : json_integer((json_int_t)fmin(max_ulp, 9e15)),
                    "max_abs", hsc_json_real(max_abs), "outputs_different", different, "outputs",
                    (int)json_array_size(rows));
 }

@@ -1,38 +1,24 @@
 // validate.c - runs the stages of a compile and finds the pass after which the numbers are others.
-#include "base/core/clock.h"
 #include "base/files/file_io.h"
-#include "lab/passes/validate.h"
+#include "lab/passes/validate_internal.h"
 
 #include <math.h>
 
 #include "formats/common/formats.h"
 #include "lab/passes/bridge.h"
-#include "lab/passes/hlo_diff.h"
 #include "lab/run/json_tree.h"
 #include "lab/passes/optimized.h"
 #include "lab/run/outputs.h"
 #include "lab/run/rounding.h"
 #include "worker/scratch.h"
 
-typedef struct validation {
-  const hsc_validate_options *options;
-  char *scratch;
-  hsc_lab_worker *runner;
-  json_t *first_outputs;   // of the stage before the first pass
-  const char *first_path;  // its bridged file
-  // how rounding moves them (rounding.h); NULL = not asked yet, or the run failed
-  json_t *moved;
-  bool asked_moved;
-  double largest;  // difference of any stage so far
-  // the largest difference that the evaluator did not confirm: the runner's rounding
-  double excused;
-  json_t *jumps;          // stages whose difference is several times that of all before
-  json_t *stages;         // rows of the document
-  const char *last_good;  // bridged file of the last stage whose numbers were right
-} validation;
+// Stages in a row that a runner may fail to get through before it is given up.
+enum { MOST_TIMEOUTS = 2 };
+// Seconds that the evaluator gets for the first stage where another runner stands by.
+static const double FIRST_STAGE_S = 20;
 
 // Writes a stage as HLO text without the custom calls that are known. *out_path is in the arena.
-static hsc_status *bridge_stage(validation *v,
+static hsc_status *bridge_stage(hsc_validation *v,
                                 const char *dump,
                                 size_t number,
                                 hsc_arena *arena,
@@ -57,8 +43,12 @@ static hsc_status *bridge_stage(validation *v,
   return status;
 }
 
-static hsc_status *run_stage(
-    validation *v, const char *path, const char *outputs_dir, double nudge, hsc_answer *answer) {
+static hsc_status *run_stage(hsc_validation *v,
+                             const char *path,
+                             const char *outputs_dir,
+                             double nudge,
+                             hsc_answer *answer) {
+  int64_t limit_ns = v->options->limit_ns;
   bool evaluator = hsc_lab_worker_spec(v->runner)->source == HSC_DEVICE_EVALUATOR;
   json_t *request =
       json_pack("{s:s, s:s, s:I, s:s}", "job", evaluator ? "evaluate" : "run", "program", path,
@@ -69,7 +59,10 @@ static hsc_status *run_stage(
     json_object_set_new(request, "nudge", json_real(nudge));
   if (!evaluator)
     json_object_set_new(request, "cache", json_pack("[s]", "memory"));
-  hsc_status *status = hsc_lab_worker_call(v->runner, request, v->options->limit_ns, answer);
+  // where another one stands by, a runner that is too slow for the program is seen at once
+  if (v->options->second_runner && evaluator)
+    limit_ns = (int64_t)fmin((double)limit_ns, FIRST_STAGE_S * 1e9);
+  hsc_status *status = hsc_lab_worker_call(v->runner, request, limit_ns, answer);
   json_decref(request);
   if (!status && !evaluator && answer->outcome == HSC_OUTCOME_OK) {
     json_t *drop = json_pack("{s:s}", "job", "drop");
@@ -103,7 +96,7 @@ static hsc_status *nudge_of(const char *path, double *out_nudge) {
 
 // What rounding makes of the program before the first pass; asked once, when a stage is beyond
 // tolerance. A run that fails leaves it unknown.
-static hsc_status *measure_rounding(validation *v, hsc_arena *arena) {
+static hsc_status *measure_rounding(hsc_validation *v, hsc_arena *arena) {
   const char *directory = hsc_arena_printf(arena, "%s/outputs_moved", v->scratch);
   hsc_answer answer = {0};
   json_t *rows = json_array();
@@ -128,7 +121,7 @@ static hsc_status *measure_rounding(validation *v, hsc_arena *arena) {
   return status;
 }
 
-static bool beyond_tolerance(const validation *v, json_t *row) {
+static bool beyond_tolerance(const hsc_validation *v, json_t *row) {
   double limit = v->options->tolerance * hsc_json_number(json_object_get(row, "tolerance")) *
                  hsc_json_number(json_object_get(row, "largest_value"));
   return strcmp(json_string_value(json_object_get(row, "verdict")), "equal") != 0 &&
@@ -145,10 +138,10 @@ static int badness(const char *verdict) {
 }
 
 // "equal", "close", "rounding", "different" over all outputs; with the largest differences.
-static hsc_status *judge_outputs(validation *v, json_t *rows, json_t *stage, hsc_arena *arena) {
+hsc_status *hsc__validate_judge(hsc_validation *v, json_t *rows, json_t *stage, hsc_arena *arena) {
   const char *worst = "equal";
   double max_abs = 0;
-  double max_ulp = 0;
+  double max_ulp = NAN;  // not known: every difference is across zero
   json_t *row;
   size_t i;
   json_array_foreach (rows, i, row) {
@@ -167,13 +160,16 @@ static hsc_status *judge_outputs(validation *v, json_t *rows, json_t *stage, hsc
   }
   json_object_set_new(stage, "verdict", json_string(worst));
   json_object_set_new(stage, "max_abs", hsc_json_real(max_abs));
-  json_object_set_new(stage, "max_ulp", json_integer((json_int_t)fmin(max_ulp, 9e15)));
+  if (!strcmp(worst, "equal"))
+    max_ulp = 0;
+  json_object_set_new(stage, "max_ulp",
+                      isnan(max_ulp) ? json_null() : json_integer((json_int_t)fmin(max_ulp, 9e15)));
   return NULL;
 }
 
 // The first pass may be a small one: a later pass that moves the numbers much further is told as
 // well.
-static void note_jump(validation *v, json_t *stage) {
+static void note_jump(hsc_validation *v, json_t *stage) {
   const char *verdict = json_string_value(json_object_get(stage, "verdict"));
   double max_abs = hsc_json_number(json_object_get(stage, "max_abs"));
   if (badness(verdict) > 1 && (max_abs > 4 * v->largest || v->largest == 0))
@@ -185,7 +181,7 @@ static void note_jump(validation *v, json_t *stage) {
   v->largest = fmax(v->largest, max_abs);
 }
 
-static bool same_interface(json_t *a, json_t *b) {
+bool hsc__validate_same_interface(json_t *a, json_t *b) {
   if (json_array_size(a) != json_array_size(b))
     return false;
   for (size_t i = 0; i < json_array_size(a); i++)
@@ -195,153 +191,9 @@ static bool same_interface(json_t *a, json_t *b) {
   return true;
 }
 
-// ---- which instruction --------------------------------------------------------------------------
-
-// Values of all instructions of the entry computation.
-typedef struct values {
-  hsc_module *module;
-  hsc_arena *arena;
-  hsc_map *by_name;  // instruction name -> hsc_literal
-} values;
-
-static void values_deinit(values *v) {
-  hsc_map_destroy(v->by_name);
-  hsc_module_destroy(v->module);
-  hsc_arena_destroy(v->arena);
-  *v = (values){0};
-}
-
-static hsc_status *evaluate_all(const hsc_validate_options *o, const char *path, values *out) {
-  int64_t start_ns = hsc_now_ns();
-  uint64_t seed = o->seed;
-  *out = (values){0};
-  HSC_TRY(hsc_arena_create(&out->arena));
-  HSC_TRY(hsc_map_create(&out->by_name));
-  HSC_TRY(hsc_program_read_file(path, &out->module));
-  hsc_computation *entry = out->module->entry;
-  for (hsc_instr *instr = entry->first; instr; instr = instr->next) {
-    hsc_literal *value = NULL;
-    hsc_literal *operands[64];
-    if (o->stop && *o->stop)
-      return HSC_ERR(CANCELLED, "interrupted");
-    if (hsc_now_ns() - start_ns > o->limit_ns)
-      return HSC_ERR(DEADLINE_EXCEEDED, "the evaluator did not get through in %.0f s (--limit)",
-                     (double)o->limit_ns * 1e-9);
-    if (instr->op == HSC_OP_PARAMETER) {
-      if (hsc_shape_is_tuple(&instr->shape))
-        return HSC_ERR(UNIMPLEMENTED, "parameter %s is a tuple", instr->name);
-      HSC_TRY(hsc_literal_create(out->arena, &instr->shape, &value));
-      hsc_literal_fill(value, seed, (uint32_t)instr->attr.index.value);
-    } else {
-      hsc_literal **all = instr->operand_count <= 64
-                              ? operands
-                              : HSC_NEW_ARRAY(out->arena, hsc_literal *, instr->operand_count);
-      HSC_TRY(hsc_arena_status(out->arena));
-      for (int k = 0; k < instr->operand_count; k++)
-        all[k] = hsc_map_get(out->by_name, hsc_view_of(instr->operands[k]->name));
-      HSC_TRY(hsc_evaluate_instr(instr, all, out->arena, &value));
-    }
-    HSC_TRY(hsc_map_put(out->by_name, hsc_view_of(instr->name), value));
-  }
-  return NULL;
-}
-
-static json_t *instruction_json(const hsc_instr *instr,
-                                const hsc_instr *before,
-                                const hsc_difference *d) {
-  static const hsc_print_options form = {
-      .no_backend_config = true, .elide_large_constants = true, .no_percent = true};
-  hsc_bytes text = {0};
-  hsc_instr_print(instr, &form, &text);
-  const char *start = hsc_bytes_text(&text);
-  while (*start == ' ')
-    start++;
-  json_t *out = json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:o}", "name", instr->name, "text", start,
-                          "before", before->name, "element", (json_int_t)d->index, "value_before",
-                          hsc_json_real(d->left), "value_after", hsc_json_real(d->right), "max_abs",
-                          hsc_json_real(d->max_abs));
-  if (instr->metadata && instr->metadata->op_name)
-    json_object_set_new(out, "op_name", json_string(instr->metadata->op_name));
-  hsc_bytes_deinit(&text);
-  return out;
-}
-
-static bool literals_agree(const hsc_literal *x, const hsc_literal *y, double tolerance_factor) {
-  hsc_difference d;
-  double scale;
-  if (!x || !y || hsc_shape_is_tuple(&x->shape) != hsc_shape_is_tuple(&y->shape))
-    return false;
-  if (hsc_shape_is_tuple(&x->shape)) {
-    bool agree = x->shape.element_count == y->shape.element_count;
-    for (int i = 0; agree && i < x->shape.element_count; i++)
-      agree = literals_agree(&x->elements[i], &y->elements[i], tolerance_factor);
-    return agree;
-  }
-  hsc_status *status = hsc_shape_is_array(&x->shape) && hsc_shape_is_array(&y->shape)
-                           ? hsc_literal_compare(x, y, &d)
-                           : HSC_ERR(UNIMPLEMENTED, "no array");
-  bool compared = status == NULL;
-  hsc_status_free(status);
-  return compared && d.nan_mismatches == 0 &&
-         d.max_abs <= tolerance_factor * hsc_outputs_tolerance(x, &scale) * scale;
-}
-
-// The first instruction of the right stage's entry, in its order, whose value is not that of the
-// one that it was matched with. A fusion has the value of its root. *out_agree: the evaluator finds
-// the outputs of both within tolerance.
-static hsc_status *first_difference(const hsc_validate_options *o,
-                                    const char *before,
-                                    const char *after,
-                                    json_t **out_instruction,
-                                    bool *out_agree) {
-  values left;
-  values right = {0};
-  hsc_diff diff = {0};
-  *out_instruction = NULL;
-  *out_agree = false;
-  hsc_status *status = evaluate_all(o, before, &left);
-  if (!status)
-    status = evaluate_all(o, after, &right);
-  if (!status)
-    *out_agree = literals_agree(
-        hsc_map_get(left.by_name, hsc_view_of(left.module->entry->root->name)),
-        hsc_map_get(right.by_name, hsc_view_of(right.module->entry->root->name)), o->tolerance);
-  if (!status)
-    status = hsc_diff_modules(left.module, right.module, &diff);
-  for (hsc_instr *r = status ? NULL : right.module->entry->first; r && !*out_instruction && !status;
-       r = r->next) {
-    const hsc_instr *named = r->op == HSC_OP_FUSION && r->called_count ? r->called[0]->root : r;
-    for (int pass = 0; pass < 2 && !*out_instruction && !status; pass++) {
-      const hsc_instr *wanted = pass ? named : r;
-      const hsc_instr *l = NULL;
-      for (size_t i = 0; i < diff.row_count && !l; i++)
-        if (diff.rows[i].right == wanted && diff.rows[i].left &&
-            diff.rows[i].left->parent == left.module->entry)
-          l = diff.rows[i].left;
-      hsc_literal *x = l ? hsc_map_get(left.by_name, hsc_view_of(l->name)) : NULL;
-      hsc_literal *y = hsc_map_get(right.by_name, hsc_view_of(r->name));
-      hsc_difference d;
-      double scale;
-      if (!x || !y || !hsc_shape_is_array(&x->shape) || !hsc_shape_is_array(&y->shape) ||
-          !hsc_shape_equal(&x->shape, &y->shape))
-        continue;
-      status = hsc_literal_compare(x, y, &d);
-      double tolerance = hsc_outputs_tolerance(x, &scale) * o->tolerance;
-      if (!status && (d.nan_mismatches > 0 || d.max_abs > tolerance * scale))
-        *out_instruction = instruction_json(r, l, &d);
-      if (named == r)
-        break;
-    }
-  }
-  hsc_diff_deinit(&diff);
-  values_deinit(&left);
-  values_deinit(&right);
-  return status;
-}
-
 // ---- the stages ---------------------------------------------------------------------------------
 
-static json_t *new_stage(const hsc_pass_row *row, int64_t run) {
+json_t *hsc__validate_new_stage(const hsc_pass_row *row, int64_t run) {
   return json_pack("{s:o, s:s, s:s, s:o, s:n, s:n, s:n, s:n, s:i}", "run",
                    run < 0 ? json_null() : json_integer((json_int_t)run), "pipeline",
                    row ? row->pipeline : "", "pass", row ? row->pass : "input", "verdict",
@@ -351,155 +203,268 @@ static json_t *new_stage(const hsc_pass_row *row, int64_t run) {
 // A stage whose numbers differ: what the evaluator, which is right by definition, says of it and
 // the last good one. Where it finds the same outputs the difference is the runner's own rounding;
 // else the first such pass and its instruction are noted.
-static hsc_status *look_into(validation *v,
-                             json_t *stage,
-                             const char *path,
-                             const hsc_pass_row *row,
-                             int64_t run,
-                             json_t *result) {
+static hsc_status *look_into(
+    hsc_validation *v, json_t *stage, const char *path, const hsc_pass_row *row, int64_t run) {
   json_t *instruction = NULL;
-  json_t *first;
   double max_abs = hsc_json_number(json_object_get(stage, "max_abs"));
   bool agree = max_abs <= v->excused;
-  if (json_object_get(result, "first"))
+  if (v->first)
     return NULL;
   hsc_status *failed =
-      agree ? NULL : first_difference(v->options, v->last_good, path, &instruction, &agree);
+      agree ? NULL
+            : hsc__validate_first_difference(v->options, v->last_good, path, &instruction, &agree);
   if (!failed && agree) {
     json_object_set_new(stage, "verdict", json_string("rounding"));
     v->excused = fmax(v->excused, max_abs);
     json_decref(instruction);
     return NULL;
   }
-  first = json_pack("{s:I, s:s, s:s, s:o}", "run", (json_int_t)run, "pipeline", row->pipeline,
-                    "pass", row->pass, "instruction", instruction ? instruction : json_null());
-  if (failed)
-    json_object_set_new(first, "instruction_unknown", json_string(hsc_status_message(failed)));
+  v->first = json_pack("{s:I, s:s, s:s, s:o}", "run", (json_int_t)run, "pipeline", row->pipeline,
+                       "pass", row->pass, "instruction", instruction ? instruction : json_null());
+  if (v->first && failed)
+    json_object_set_new(v->first, "instruction_unknown", json_string(hsc_status_message(failed)));
   hsc_status_free(failed);
-  json_object_set_new(result, "first", first);
+  return v->first ? NULL : hsc_status_out_of_memory();
+}
+
+static void skip(json_t *stage, const char *reason) {
+  json_object_set_new(stage, "verdict", json_null());
+  json_object_set_new(stage, "skipped", json_string(reason));
+}
+
+void hsc__validate_enter(hsc_validation *v, json_t *stage, hsc_arena *arena) {
+  json_t *run = json_object_get(stage, "run");
+  const char *pass = json_string_value(json_object_get(stage, "pass"));
+  hsc_finding finding = HSC_FINDING_EQUAL;
+  bool compared = hsc_finding_parse(json_string_value(json_object_get(stage, "verdict")), &finding);
+  const char *name =
+      json_is_integer(run)
+          ? hsc_arena_printf(arena, "run %lld, %s", (long long)json_integer_value(run), pass)
+          : hsc_arena_strdup(arena, pass);
+  if (v->draws && compared && finding == HSC_FINDING_DIFFERENT) {
+    skip(stage, "the program draws random numbers (rng), and each device draws its own");
+    compared = false;
+  }
+  if (!name)
+    name = "a stage";
+  if (compared) {
+    hsc_agreement_compared(v->agreement, name, finding);
+    return;
+  }
+  const char *reason = json_string_value(json_object_get(stage, "skipped"));
+  hsc_agreement_gap(v->agreement, json_pack("{s:O, s:s}", "run", run, "pass", pass), name,
+                    reason ? reason : "it was not run");
+}
+
+// Whether random numbers are drawn that no algorithm fixes.
+static hsc_status *draws_of(const char *path, bool *out_draws) {
+  hsc_module *module = NULL;
+  *out_draws = false;
+  HSC_TRY(hsc_program_read_file(path, &module));
+  HSC_FOR_EACH_COMPUTATION (module, computation)
+    HSC_FOR_EACH_INSTR_IN (computation, instr)
+      *out_draws |= instr->op == HSC_OP_RNG;
+  hsc_module_destroy(module);
   return NULL;
 }
 
-static hsc_status *take_stage(validation *v,
+// The evaluator did not get through the first stage, and another runner stands by: it takes over.
+static hsc_status *change_runner(hsc_validation *v) {
+  const hsc_validate_options *o = v->options;
+  hsc_lab_worker_destroy(v->runner);
+  v->runner = NULL;
+  v->runner_text = o->second_runner->text;
+  return hsc_lab_worker_create(&(hsc_lab_worker_options){.device = o->second_runner,
+                                                         .executable = o->executable,
+                                                         .no_disk_cache = true,
+                                                         .stop = o->stop},
+                               &v->runner);
+}
+
+// Runs a stage; *out_reason: why it has no outputs, NULL = it has.
+static hsc_status *run_or_say_why(hsc_validation *v,
+                                  const char *path,
+                                  const char *outputs,
+                                  hsc_arena *arena,
+                                  hsc_answer *answer,
+                                  const char **out_reason) {
+  *out_reason = NULL;
+  if (v->timeouts >= MOST_TIMEOUTS) {
+    *out_reason = hsc_arena_printf(arena, "%s did not get through the stages before it in time",
+                                   v->runner_text);
+    return hsc_arena_status(arena);
+  }
+  hsc_status *status = run_stage(v, path, outputs, 0, answer);
+  bool slow = !status && answer->outcome == HSC_OUTCOME_TIMEOUT;
+  if (slow && !v->first_outputs && v->options->second_runner &&
+      hsc_lab_worker_spec(v->runner)->source == HSC_DEVICE_EVALUATOR) {
+    hsc_answer_deinit(answer);
+    *answer = (hsc_answer){0};
+    HSC_TRY(change_runner(v));
+    status = run_stage(v, path, outputs, 0, answer);
+    slow = !status && answer->outcome == HSC_OUTCOME_TIMEOUT;
+  }
+  v->timeouts = slow ? v->timeouts + 1 : 0;
+  if (status && hsc_status_code(status) == HSC_RESOURCE_EXHAUSTED)
+    return status;
+  if (status)
+    *out_reason = hsc_arena_strdup(arena, hsc_status_message(status));
+  else if (answer->outcome != HSC_OUTCOME_OK)
+    *out_reason = hsc_arena_strdup(arena, answer->status ? hsc_status_message(answer->status)
+                                                         : hsc_outcome_text(answer->outcome));
+  hsc_status_free(status);
+  return hsc_arena_status(arena);
+}
+
+// The first stage that runs is what all others are compared with.
+static hsc_status *take_first(hsc_validation *v, json_t *stage, const char *path, json_t *made) {
+  v->first_outputs = json_incref(made);
+  v->last_outputs = json_incref(made);
+  v->last_good = v->first_path = path;
+  json_object_set_new(stage, "verdict", json_string("equal"));
+  hsc_agreement_anchor(v->agreement, json_string_value(json_object_get(stage, "pass")));
+  return draws_of(path, &v->draws);
+}
+
+// The last stage's outputs stay until the next stage has its own: the executable is held against
+// them.
+static void keep_last(hsc_validation *v, json_t *outputs, const char *directory) {
+  if (v->last_directory)
+    hsc_scratch_empty(v->last_directory);
+  json_decref(v->last_outputs);
+  v->last_outputs = json_incref(outputs);
+  v->last_directory = directory;
+}
+
+static hsc_status *take_stage(hsc_validation *v,
                               const char *dump,
                               const hsc_pass_row *row,
                               int64_t run,
                               size_t number,
-                              hsc_arena *arena,
-                              json_t **io_result) {
-  json_t *stage = new_stage(row, run);
+                              hsc_arena *arena) {
+  json_t *stage = hsc__validate_new_stage(row, run);
   json_t *rows = json_array();
+  json_t *made = NULL;
   const char *path = NULL;
   const char *unknown = NULL;
+  const char *reason = NULL;
   const char *outputs = hsc_arena_printf(arena, "%s/outputs_%zu", v->scratch, number);
   int bridged = 0;
   hsc_answer answer = {0};
   hsc_status *status = hsc_arena_status(arena);
   json_array_append_new(v->stages, stage);
-  if (!status)
+  if (!status && !dump)
+    reason = "no HLO was dumped behind it";
+  if (!status && dump)
     status = bridge_stage(v, dump, number, arena, &path, &bridged, &unknown);
   json_object_set_new(stage, "bridged", json_integer(bridged));
-  if (!status && unknown) {  // would be refused by name anyway, but by the first one only
-    json_object_set_new(stage, "skipped",
-                        json_string(hsc_arena_printf(arena, "no known meaning: %s", unknown)));
-    goto done;
-  }
-  if (!status)
-    status = run_stage(v, path, outputs, 0, &answer);
-  if (status) {
-    if (hsc_status_code(status) == HSC_RESOURCE_EXHAUSTED || number == 0)
-      goto done;
-    json_object_set_new(stage, "skipped", json_string(hsc_status_message(status)));
+  if (status && hsc_status_code(status) != HSC_RESOURCE_EXHAUSTED) {
+    reason = hsc_arena_strdup(arena, hsc_status_message(status));
     hsc_status_free(status);
     status = NULL;
+  }
+  if (!status && !reason && unknown)  // would be refused by name anyway, but by the first one only
+    reason = hsc_arena_printf(arena, "no known meaning: %s", unknown);
+  if (!status && !reason)
+    status = run_or_say_why(v, path, outputs, arena, &answer, &reason);
+  if (status)
+    goto done;
+  made = reason ? NULL : json_object_get(answer.body, "outputs");
+  if (made && !v->first_outputs) {
+    status = take_first(v, stage, path, made);
     goto done;
   }
-  if (answer.outcome != HSC_OUTCOME_OK) {
-    if (number == 0) {
-      status = hsc_answer_take_status(&answer);
-      goto done;
-    }
-    json_object_set_new(stage, "skipped",
-                        json_string(answer.status ? hsc_status_message(answer.status)
-                                                  : hsc_outcome_text(answer.outcome)));
-    goto done;
-  }
-  json_t *made = json_object_get(answer.body, "outputs");
-  if (number == 0) {
-    v->first_outputs = json_incref(made);
-    json_object_set_new(stage, "verdict", json_string("equal"));
-    v->last_good = v->first_path = path;
-    goto done;
-  }
-  if (!same_interface(v->first_outputs, made)) {
-    json_object_set_new(stage, "skipped",
-                        json_string("its outputs have other shapes than the program's"));
+  if (made && !hsc__validate_same_interface(v->first_outputs, made))
+    reason = "its outputs have other shapes than the program's";
+  if (reason) {
+    skip(stage, reason);
+    keep_last(v, NULL, NULL);
+    hsc__validate_enter(v, stage, arena);
     goto done;
   }
   HSC_GOTO(hsc_compare_outputs(v->first_outputs, made, "input", row->pass, rows));
-  HSC_GOTO(judge_outputs(v, rows, stage, arena));
-  if (!strcmp(json_string_value(json_object_get(stage, "verdict")), "different"))
-    HSC_GOTO(look_into(v, stage, path, row, run, *io_result));
+  HSC_GOTO(hsc__validate_judge(v, rows, stage, arena));
+  if (!strcmp(json_string_value(json_object_get(stage, "verdict")), "different") && !v->draws)
+    HSC_GOTO(look_into(v, stage, path, row, run));
   if (strcmp(json_string_value(json_object_get(stage, "verdict")), "different") != 0)
     v->last_good = path;
   note_jump(v, stage);
+  keep_last(v, made, outputs);
+  hsc__validate_enter(v, stage, arena);
 done:
-  if (number > 0)
-    hsc_scratch_empty(outputs);
   json_decref(rows);
   hsc_answer_deinit(&answer);
   return status;
 }
 
-static hsc_status *take_stages(validation *v, const hsc_pass_list *list, json_t *result) {
+// A pass that changed the program is a stage, with or without its HLO.
+static bool is_stage(const hsc_pass_row *row) {
+  return !row->nested && !row->counts && (row->dump || row->changed == 1);
+}
+
+static hsc_status *take_stages(hsc_validation *v, const hsc_pass_list *list) {
   const hsc_validate_options *o = v->options;
   size_t number = 0;
   size_t total = 1;
   if (!list->first_dump)
     return HSC_ERR(UNIMPLEMENTED, "%s wrote no HLO of its stages", o->device->text);
   for (size_t i = 0; i < list->row_count; i++)
-    total += list->rows[i].dump != NULL && !list->rows[i].nested;
-  HSC_TRY(take_stage(v, list->first_dump, NULL, -1, number++, list->arena, &result));
-  for (size_t i = 0; i < list->row_count && !(o->stop && *o->stop); i++) {
-    if (!list->rows[i].dump || list->rows[i].nested)
+    total += is_stage(&list->rows[i]);
+  HSC_TRY(take_stage(v, list->first_dump, NULL, -1, number++, list->arena));
+  for (size_t i = 0; i < list->row_count; i++) {
+    const hsc_pass_row *row = &list->rows[i];
+    if (!is_stage(row))
       continue;
+    if (o->stop && *o->stop) {
+      json_t *stage = hsc__validate_new_stage(row, (int64_t)i);
+      json_array_append_new(v->stages, stage);
+      skip(stage, "interrupted");
+      keep_last(v, NULL, NULL);
+      hsc__validate_enter(v, stage, list->arena);
+      continue;
+    }
     if (o->progress)
-      o->progress(o->user, (int64_t)number, (int64_t)total, list->rows[i].pass);
-    HSC_TRY(take_stage(v, list->rows[i].dump, &list->rows[i], (int64_t)i, number++, list->arena,
-                       &result));
+      o->progress(o->user, (int64_t)number, (int64_t)total, row->pass);
+    HSC_TRY(take_stage(v, row->dump, row, (int64_t)i, number++, list->arena));
   }
   return NULL;
 }
 
-static const char *overall(json_t *stages) {
-  const char *worst = "equal";
-  size_t i;
-  size_t ran = 0;
-  json_t *stage;
-  json_array_foreach (stages, i, stage) {
-    const char *verdict = json_string_value(json_object_get(stage, "verdict"));
-    if (!verdict)
-      continue;
-    ran++;
-    if (!strcmp(verdict, "different"))
-      return "different";
-    if (badness(verdict) > badness(worst))
-      worst = verdict;
-  }
-  return ran > 1 || json_array_size(stages) <= 1 ? worst : "unknown";
+// The whole result, when every stage was told.
+static hsc_status *finish(hsc_validation *v, const char *final_text, json_t *result) {
+  const hsc_validate_options *o = v->options;
+  HSC_TRY(hsc_agreement_into(v->agreement, result));
+  json_t *coverage = json_object_get(result, "coverage");
+  json_object_set_new(coverage, "final_executable", json_string(final_text));
+  json_object_set_new(coverage, "inputs", json_pack("{s:I}", "seed", (json_int_t)o->seed));
+  if (!strcmp(final_text, "not_run") && o->device->topology)
+    json_object_set_new(
+        coverage, "final_executable_reason",
+        json_string("the device only compiles here: what its code computes was not seen"));
+  json_object_set_new(result, "runner", json_string(v->runner_text));
+  json_object_set(result, "stages", v->stages);
+  json_object_set(result, "jumps", v->jumps);
+  json_object_set_new(result, "rounding", hsc_rounding_json(v->moved));
+  json_object_set_new(result, "first", v->first ? json_incref(v->first) : json_null());
+  return NULL;
 }
 
 hsc_status *hsc_validate(const hsc_validate_options *options, json_t **out_result) {
-  validation v = {.options = options, .stages = json_array(), .jumps = json_array()};
+  hsc_validation v = {.options = options,
+                      .runner_text = options->runner->text,
+                      .stages = json_array(),
+                      .jumps = json_array()};
   hsc_pass_list list = {0};
   hsc_lab_worker *compiler = NULL;
+  const char *final_text = NULL;
   json_t *result = json_pack("{s:s, s:s, s:s, s:I, s:s?}", "program", options->program, "device",
                              options->device->text, "runner", options->runner->text, "seed",
                              (json_int_t)options->seed, "disabled", options->disable);
   hsc_status *status = NULL;
   *out_result = NULL;
-  if (!result || !v.stages)
+  if (!result || !v.stages || !v.jumps)
     HSC_GOTO(hsc_status_out_of_memory());
+  HSC_GOTO(hsc_agreement_create("stage", &v.agreement));
   HSC_GOTO(hsc_pass_list_init(&list));
   HSC_GOTO(hsc_scratch_create(&v.scratch));
   HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = options->device,
@@ -526,20 +491,16 @@ hsc_status *hsc_validate(const hsc_validate_options *options, json_t **out_resul
                                                            .no_disk_cache = true,
                                                            .stop = options->stop},
                                  &v.runner));
-  HSC_GOTO(take_stages(&v, &list, result));
-  json_object_set_new(result, "verdict", json_string(overall(v.stages)));
-  json_object_set(result, "stages", v.stages);
-  json_object_set(result, "jumps", v.jumps);
-  json_object_set_new(result, "rounding", hsc_rounding_json(v.moved));
-  if (!json_object_get(result, "first"))
-    json_object_set_new(result, "first", json_null());
+  HSC_GOTO(take_stages(&v, &list));
+  HSC_GOTO(hsc__validate_final(&v, list.arena, &final_text));
+  HSC_GOTO(finish(&v, final_text, result));
   *out_result = json_incref(result);
 done:
   json_decref(result);
-  json_decref(v.stages);
-  json_decref(v.first_outputs);
-  json_decref(v.moved);
-  json_decref(v.jumps);
+  json_t *const values[] = {v.stages, v.first_outputs, v.last_outputs, v.moved, v.jumps, v.first};
+  for (size_t k = 0; k < HSC_COUNT_OF(values); k++)
+    json_decref(values[k]);
+  hsc_agreement_destroy(v.agreement);
   hsc_lab_worker_destroy(compiler);
   hsc_lab_worker_destroy(v.runner);
   hsc_scratch_destroy(v.scratch);

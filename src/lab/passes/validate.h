@@ -6,7 +6,8 @@
 // built-in one, or the reference evaluator), in a worker. The outputs are compared with those of
 // the program before the first pass. For the first stage whose numbers differ beyond tolerance, its
 // instructions are evaluated one by one beside those of the stage before, and the first matched one
-// (hlo_diff.h) that differs is named.
+// (hlo_diff.h) that differs is named. Where the device runs programs, its executable is one more
+// stage. Stages that could not be compared are gaps of the verdict (lab/verdict/agreement.h).
 #pragma once
 
 #include <jansson.h>
@@ -19,12 +20,14 @@ typedef struct hsc_validate_options {
   size_t transform_count;
   const hsc_device_spec *device;  // whose compiler
   const hsc_device_spec *runner;  // what runs the stages
-  json_t *overrides;              // of the compile; NULL = none. Borrowed
-  const char *disable;            // passes that are off, for the document; may be NULL
-  uint64_t seed;                  // of the inputs
-  double tolerance;               // multiplies the tolerance of the outputs' types; 1
-  int64_t limit_ns;               // for one job
-  const char *executable;         // to start workers with; NULL = the running one
+  // takes over where the runner is the evaluator and too slow for the first stage; NULL = none
+  const hsc_device_spec *second_runner;
+  json_t *overrides;       // of the compile; NULL = none. Borrowed
+  const char *disable;     // passes that are off, for the document; may be NULL
+  uint64_t seed;           // of the inputs
+  double tolerance;        // multiplies the tolerance of the outputs' types; 1
+  int64_t limit_ns;        // for one job
+  const char *executable;  // to start workers with; NULL = the running one
   void (*progress)(void *user, int64_t done, int64_t total, const char *text);  // may be NULL
   void *user;
   const volatile int *stop;  // NULL = never

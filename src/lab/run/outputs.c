@@ -65,7 +65,10 @@ hsc_status *hsc_compare_outputs(
     json_t *left, json_t *right, const char *left_name, const char *right_name, json_t *out_rows) {
   json_t *a = left;
   json_t *b = right;
-  size_t count = json_array_size(a) < json_array_size(b) ? json_array_size(a) : json_array_size(b);
+  size_t count = json_array_size(a);
+  if (count != json_array_size(b))
+    return HSC_ERR(INVALID_ARGUMENT, "%s has %zu outputs and %s %zu", left_name, count, right_name,
+                   json_array_size(b));
   for (size_t i = 0; i < count; i++) {
     hsc_arena *arena = NULL;
     hsc_literal *x = NULL;
@@ -82,18 +85,23 @@ hsc_status *hsc_compare_outputs(
       double tolerance = hsc_outputs_tolerance(x, &scale);
       bool equal = d.max_ulp == 0 && d.nan_mismatches == 0 && d.max_abs == 0;
       bool close = d.nan_mismatches == 0 && d.max_abs <= tolerance * scale;
+      // a distance in steps that is only known across zero is none
+      json_t *ulp =
+          d.max_ulp_one_side == 0 && d.across_zero > 0
+              ? json_null()
+              : json_integer(d.max_ulp_one_side > INT64_MAX ? INT64_MAX
+                                                            : (json_int_t)d.max_ulp_one_side);
       json_array_append_new(
-          out_rows,
-          json_pack("{s:s, s:s, s:I, s:O, s:o, s:o, s:I, s:I, s:f, s:f, s:s}", "device", right_name,
-                    "against", left_name, "output", (json_int_t)i, "shape",
-                    json_object_get(json_array_get(a, i), "shape"), "max_abs",
-                    hsc_json_real(d.max_abs), "max_rel", hsc_json_real(d.max_rel), "max_ulp",
-                    (json_int_t)(d.max_ulp > INT64_MAX ? INT64_MAX : d.max_ulp), "nan_mismatches",
-                    (json_int_t)d.nan_mismatches, "largest_value", scale, "tolerance", tolerance,
-                    "verdict",
-                    equal   ? "equal"
-                    : close ? "close"
-                            : "different"));
+          out_rows, json_pack("{s:s, s:s, s:I, s:O, s:o, s:o, s:o, s:I, s:I, s:f, s:f, s:s}",
+                              "device", right_name, "against", left_name, "output", (json_int_t)i,
+                              "shape", json_object_get(json_array_get(a, i), "shape"), "max_abs",
+                              hsc_json_real(d.max_abs), "max_rel", hsc_json_real(d.max_rel),
+                              "max_ulp", ulp, "across_zero", (json_int_t)d.across_zero,
+                              "nan_mismatches", (json_int_t)d.nan_mismatches, "largest_value",
+                              scale, "tolerance", tolerance, "verdict",
+                              equal   ? "equal"
+                              : close ? "close"
+                                      : "different"));
     }
     hsc_arena_destroy(arena);
     HSC_TRY(status);

@@ -10,7 +10,9 @@
 // of the type's precision, of the largest value (*out_scale, finite values only).
 double hsc_outputs_tolerance(const hsc_literal *literal, double *out_scale);
 // left and right: "outputs" of a run job whose files are there. Appends one object an output:
-// "device" (right_name), "against" (left_name), "output", "shape", "max_abs", "max_rel", "max_ulp",
-// "nan_mismatches", "largest_value", "tolerance", "verdict" ("equal", "close", "different").
+// "device" (right_name), "against" (left_name), "output", "shape", "max_abs", "max_rel", "max_ulp"
+// (null where every difference is across zero), "across_zero", "nan_mismatches", "largest_value",
+// "tolerance", "verdict" ("equal", "close", "different"). Errors: INVALID_ARGUMENT where they are
+// not as many, or of other shapes: such outputs cannot be compared, and none of them was.
 HSC_MUST_USE hsc_status *hsc_compare_outputs(
     json_t *left, json_t *right, const char *left_name, const char *right_name, json_t *out_rows);

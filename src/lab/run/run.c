@@ -13,6 +13,7 @@
 #include "lab/run/json_tree.h"
 #include "lab/run/outputs.h"
 #include "lab/run/run_series.h"
+#include "lab/verdict/agreement.h"
 #include "worker/scratch.h"
 #include "stats/stats_design.h"
 #include "stats/stats_interleaved.h"
@@ -404,6 +405,73 @@ static json_t *device_json(const hsc_run_options *o, device_run *device) {
   return out;
 }
 
+// ---- whether the numbers agree ---------------------------------------------------------------
+
+// Why a device has no outputs; NULL = it has.
+static const char *no_outputs(const device_run *device) {
+  if (device->status)
+    return hsc_status_message(device->status);
+  if (device->outcome != HSC_OUTCOME_OK)
+    return hsc_outcome_text(device->outcome);
+  if (device->spec && device->spec->topology)
+    return "compiled ahead of time, so there are no numbers";
+  return json_array_size(json_object_get(device->first, "outputs")) ? NULL : "it has no outputs";
+}
+
+// One further device against the first, output by output.
+static hsc_status *compare_device(const device_run *first,
+                                  const device_run *device,
+                                  json_t *rows,
+                                  hsc_agreement *agreement) {
+  json_t *outputs = json_object_get(first->first, "outputs");
+  json_t *own = json_array();
+  json_t *row;
+  size_t i;
+  const char *reason = no_outputs(first) ? no_outputs(first) : no_outputs(device);
+  const char *name = no_outputs(first) ? first->text : device->text;
+  hsc_status *failed = NULL;
+  if (!reason)
+    failed = hsc_compare_outputs(outputs, json_object_get(device->first, "outputs"), first->text,
+                                 device->text, own);
+  if (failed && hsc_status_code(failed) == HSC_RESOURCE_EXHAUSTED) {
+    json_decref(own);
+    return failed;
+  }
+  json_array_foreach (own, i, row) {
+    hsc_finding finding = HSC_FINDING_DIFFERENT;
+    char what[64];
+    snprintf(what, sizeof what, "output %zu", i);
+    hsc_finding_parse(json_string_value(json_object_get(row, "verdict")), &finding);
+    hsc_agreement_compared(agreement, what, finding);
+    json_array_append(rows, row);
+  }
+  // at least one: a device without outputs was to be compared all the same
+  size_t wanted = json_array_size(outputs) ? json_array_size(outputs) : 1;
+  for (i = json_array_size(own); i < wanted; i++)
+    hsc_agreement_gap(agreement,
+                      json_pack("{s:s, s:I}", "device", device->text, "output", (json_int_t)i),
+                      name, reason ? reason : hsc_status_message(failed));
+  hsc_status_free(failed);
+  json_decref(own);
+  return NULL;
+}
+
+// "compare", "verdict", "coverage" and "headline" of the document.
+static hsc_status *compare_numbers(const hsc_run_options *o,
+                                   const device_run *devices,
+                                   json_t *rows,
+                                   json_t *result) {
+  hsc_agreement *agreement = NULL;
+  HSC_TRY(hsc_agreement_create("output", &agreement));
+  hsc_status *status = NULL;
+  for (size_t i = 1; i < o->device_count && !status; i++)
+    status = compare_device(&devices[0], &devices[i], rows, agreement);
+  if (!status)
+    status = hsc_agreement_into(agreement, result);
+  hsc_agreement_destroy(agreement);
+  return status;
+}
+
 // ---- who is faster ------------------------------------------------------------------------------
 
 // Every further device against the first that has times, by blocks that were interleaved with its;
@@ -522,7 +590,7 @@ static hsc_status *check_comparable(const hsc_run_options *o, const device_run *
   if (!o->compare || !blind || (any && blind != &devices[0]))
     return NULL;
   return hsc_status_hint(
-      HSC_ERR(INVALID_ARGUMENT, "%s: compiled ahead of time, so there are no numbers to compare",
+      HSC_ERR(UNIMPLEMENTED, "%s: compiled ahead of time, so there are no numbers to compare",
               blind->text),
       "--device shows it beside the others; --compare wants devices that run");
 }
@@ -599,15 +667,12 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
     HSC_GOTO(end_device(o, &devices[i]));
   for (size_t i = 0; i < o->device_count; i++)
     json_array_append_new(list, device_json(o, &devices[i]));
-  for (size_t i = 1; i < o->device_count && o->compare; i++)
-    if (devices[0].outcome == HSC_OUTCOME_OK && devices[i].outcome == HSC_OUTCOME_OK)
-      HSC_GOTO(hsc_compare_outputs(json_object_get((&devices[0])->first, "outputs"),
-                                   json_object_get((&devices[i])->first, "outputs"),
-                                   (&devices[0])->text, (&devices[i])->text, compare));
   result = json_pack("{s:s, s:I, s:O, s:O}", "program", o->program, "inputs_seed",
                      (json_int_t)o->seed, "devices", list, "compare", compare);
   if (!result)
     HSC_GOTO(hsc_status_out_of_memory());
+  if (o->compare)
+    HSC_GOTO(compare_numbers(o, devices, compare, result));
   HSC_GOTO(compare_speed(o, devices, result));
   if (o->store)
     HSC_GOTO(keep(o, devices, started_ns, result));

@@ -1,0 +1,149 @@
+// validate_instruction.c - which instruction of a stage has another value than the one that it was
+// before: both stages are evaluated, instruction by instruction.
+#include <math.h>
+
+#include "base/core/clock.h"
+#include "formats/common/formats.h"
+#include "lab/passes/hlo_diff.h"
+#include "lab/passes/validate_internal.h"
+#include "lab/run/json_tree.h"
+#include "lab/run/outputs.h"
+
+// Values of all instructions of the entry computation.
+typedef struct values {
+  hsc_module *module;
+  hsc_arena *arena;
+  hsc_map *by_name;  // instruction name -> hsc_literal
+} values;
+
+static void values_deinit(values *v) {
+  hsc_map_destroy(v->by_name);
+  hsc_module_destroy(v->module);
+  hsc_arena_destroy(v->arena);
+  *v = (values){0};
+}
+
+static hsc_status *evaluate_all(const hsc_validate_options *o, const char *path, values *out) {
+  int64_t start_ns = hsc_now_ns();
+  uint64_t seed = o->seed;
+  *out = (values){0};
+  HSC_TRY(hsc_arena_create(&out->arena));
+  HSC_TRY(hsc_map_create(&out->by_name));
+  HSC_TRY(hsc_program_read_file(path, &out->module));
+  hsc_computation *entry = out->module->entry;
+  for (hsc_instr *instr = entry->first; instr; instr = instr->next) {
+    hsc_literal *value = NULL;
+    hsc_literal *operands[64];
+    if (o->stop && *o->stop)
+      return HSC_ERR(CANCELLED, "interrupted");
+    if (hsc_now_ns() - start_ns > o->limit_ns)
+      return HSC_ERR(DEADLINE_EXCEEDED, "the evaluator did not get through in %.0f s (--limit)",
+                     (double)o->limit_ns * 1e-9);
+    if (instr->op == HSC_OP_PARAMETER) {
+      if (hsc_shape_is_tuple(&instr->shape))
+        return HSC_ERR(UNIMPLEMENTED, "parameter %s is a tuple", instr->name);
+      HSC_TRY(hsc_literal_create(out->arena, &instr->shape, &value));
+      hsc_literal_fill(value, seed, (uint32_t)instr->attr.index.value);
+    } else {
+      hsc_literal **all = instr->operand_count <= 64
+                              ? operands
+                              : HSC_NEW_ARRAY(out->arena, hsc_literal *, instr->operand_count);
+      HSC_TRY(hsc_arena_status(out->arena));
+      for (int k = 0; k < instr->operand_count; k++)
+        all[k] = hsc_map_get(out->by_name, hsc_view_of(instr->operands[k]->name));
+      HSC_TRY(hsc_evaluate_instr(instr, all, out->arena, &value));
+    }
+    HSC_TRY(hsc_map_put(out->by_name, hsc_view_of(instr->name), value));
+  }
+  return NULL;
+}
+
+static json_t *instruction_json(const hsc_instr *instr,
+                                const hsc_instr *before,
+                                const hsc_difference *d) {
+  static const hsc_print_options form = {
+      .no_backend_config = true, .elide_large_constants = true, .no_percent = true};
+  hsc_bytes text = {0};
+  hsc_instr_print(instr, &form, &text);
+  const char *start = hsc_bytes_text(&text);
+  while (*start == ' ')
+    start++;
+  json_t *out = json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:o}", "name", instr->name, "text", start,
+                          "before", before->name, "element", (json_int_t)d->index, "value_before",
+                          hsc_json_real(d->left), "value_after", hsc_json_real(d->right), "max_abs",
+                          hsc_json_real(d->max_abs));
+  if (instr->metadata && instr->metadata->op_name)
+    json_object_set_new(out, "op_name", json_string(instr->metadata->op_name));
+  hsc_bytes_deinit(&text);
+  return out;
+}
+
+static bool literals_agree(const hsc_literal *x, const hsc_literal *y, double tolerance_factor) {
+  hsc_difference d;
+  double scale;
+  if (!x || !y || hsc_shape_is_tuple(&x->shape) != hsc_shape_is_tuple(&y->shape))
+    return false;
+  if (hsc_shape_is_tuple(&x->shape)) {
+    bool agree = x->shape.element_count == y->shape.element_count;
+    for (int i = 0; agree && i < x->shape.element_count; i++)
+      agree = literals_agree(&x->elements[i], &y->elements[i], tolerance_factor);
+    return agree;
+  }
+  hsc_status *status = hsc_shape_is_array(&x->shape) && hsc_shape_is_array(&y->shape)
+                           ? hsc_literal_compare(x, y, &d)
+                           : HSC_ERR(UNIMPLEMENTED, "no array");
+  bool compared = status == NULL;
+  hsc_status_free(status);
+  return compared && d.nan_mismatches == 0 &&
+         d.max_abs <= tolerance_factor * hsc_outputs_tolerance(x, &scale) * scale;
+}
+
+hsc_status *hsc__validate_first_difference(const hsc_validate_options *o,
+                                           const char *before,
+                                           const char *after,
+                                           json_t **out_instruction,
+                                           bool *out_agree) {
+  values left;
+  values right = {0};
+  hsc_diff diff = {0};
+  *out_instruction = NULL;
+  *out_agree = false;
+  hsc_status *status = evaluate_all(o, before, &left);
+  if (!status)
+    status = evaluate_all(o, after, &right);
+  if (!status)
+    *out_agree = literals_agree(
+        hsc_map_get(left.by_name, hsc_view_of(left.module->entry->root->name)),
+        hsc_map_get(right.by_name, hsc_view_of(right.module->entry->root->name)), o->tolerance);
+  if (!status)
+    status = hsc_diff_modules(left.module, right.module, &diff);
+  for (hsc_instr *r = status ? NULL : right.module->entry->first; r && !*out_instruction && !status;
+       r = r->next) {
+    const hsc_instr *named = r->op == HSC_OP_FUSION && r->called_count ? r->called[0]->root : r;
+    for (int pass = 0; pass < 2 && !*out_instruction && !status; pass++) {
+      const hsc_instr *wanted = pass ? named : r;
+      const hsc_instr *l = NULL;
+      for (size_t i = 0; i < diff.row_count && !l; i++)
+        if (diff.rows[i].right == wanted && diff.rows[i].left &&
+            diff.rows[i].left->parent == left.module->entry)
+          l = diff.rows[i].left;
+      hsc_literal *x = l ? hsc_map_get(left.by_name, hsc_view_of(l->name)) : NULL;
+      hsc_literal *y = hsc_map_get(right.by_name, hsc_view_of(r->name));
+      hsc_difference d;
+      double scale;
+      if (!x || !y || !hsc_shape_is_array(&x->shape) || !hsc_shape_is_array(&y->shape) ||
+          !hsc_shape_equal(&x->shape, &y->shape))
+        continue;
+      status = hsc_literal_compare(x, y, &d);
+      double tolerance = hsc_outputs_tolerance(x, &scale) * o->tolerance;
+      if (!status && (d.nan_mismatches > 0 || d.max_abs > tolerance * scale))
+        *out_instruction = instruction_json(r, l, &d);
+      if (named == r)
+        break;
+    }
+  }
+  hsc_diff_deinit(&diff);
+  values_deinit(&left);
+  values_deinit(&right);
+  return status;
+}

@@ -1,0 +1,59 @@
+// validate_internal.h - what the parts of a validation share.
+#pragma once
+
+#include "lab/passes/validate.h"
+#include "lab/verdict/agreement.h"
+
+typedef struct hsc_validation {
+  const hsc_validate_options *options;
+  hsc_agreement *agreement;  // every stage is told to it once
+  char *scratch;
+  hsc_lab_worker *runner;
+  const char *runner_text;
+  json_t *first_outputs;   // of the stage that the others are compared with; NULL = none ran yet
+  const char *first_path;  // its bridged file
+  bool draws;              // it draws random numbers that each device draws in its own way
+  // how rounding moves them (rounding.h); NULL = not asked yet, or the run failed
+  json_t *moved;
+  bool asked_moved;
+  double largest;  // difference of any stage so far
+  // the largest difference that the evaluator did not confirm: the runner's rounding
+  double excused;
+  json_t *jumps;          // stages whose difference is several times that of all before
+  json_t *stages;         // rows of the document
+  json_t *first;          // what the document says of the first difference; NULL = none
+  const char *last_good;  // bridged file of the last stage whose numbers were right
+  // the last stage that was compared, with its outputs; NULL = the last one was not
+  json_t *last_outputs;
+  const char *last_directory;
+  int timeouts;  // stages in a row that the runner did not get through
+} hsc_validation;
+
+// A row of "stages"; run -1 = none, row NULL = the program before the first pass.
+json_t *hsc__validate_new_stage(const hsc_pass_row *row, int64_t run);
+// "equal", "close", "rounding", "different" over all outputs, with the largest differences, into a
+// stage. rows: of hsc_compare_outputs.
+HSC_MUST_USE hsc_status *hsc__validate_judge(hsc_validation *v,
+                                             json_t *rows,
+                                             json_t *stage,
+                                             hsc_arena *arena);
+bool hsc__validate_same_interface(json_t *a, json_t *b);
+// Tells the agreement of a finished stage: compared, or not and why.
+void hsc__validate_enter(hsc_validation *v, json_t *stage, hsc_arena *arena);
+
+// validate_instruction.c
+// The first instruction of the right stage's entry, in its order, whose value is not that of the
+// one that it was matched with. A fusion has the value of its root. *out_agree: the evaluator finds
+// the outputs of both within tolerance. Errors: what the evaluator cannot do, its time limit.
+HSC_MUST_USE hsc_status *hsc__validate_first_difference(const hsc_validate_options *options,
+                                                        const char *before,
+                                                        const char *after,
+                                                        json_t **out_instruction,
+                                                        bool *out_agree);
+
+// validate_final.c
+// The executable as the device itself computes it, as one more stage; where the device only
+// compiles, none. *out_text: "equal" ... "different", "not_run"; static.
+HSC_MUST_USE hsc_status *hsc__validate_final(hsc_validation *v,
+                                             hsc_arena *arena,
+                                             const char **out_text);
