@@ -10,42 +10,46 @@ CLANG ?= clang-19
 FORMAT ?= clang-format-19
 TIME ?= 60
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-real test-kill test-gpu test-passes check bench asan ubsan tsan clang convert-long fuzz fuzz-replay format lint docs golden-update clean help
+.PHONY: build build-tests demo test test-real test-kill test-gpu test-passes check bench asan ubsan tsan clang convert-long fuzz fuzz-replay format lint docs golden-update clean help
 
-build: ## build everything into build/, after installing what is missing
+build: ## build the program and its libraries into build/, after installing what is missing
 	@scripts/bootstrap
 	@test -f $(BUILD)/build.ninja || $(MESON_SETUP) $(BUILD)
-	@ninja -C $(BUILD)
+	@ninja -C $(BUILD) product
+
+build-tests: build ## build the test programs too
+	@ninja -C $(BUILD) meson-test-prereq test_programs
 
 demo: build ## the pattern analysis on the built-in device
 	@$(BUILD)/hloscope patterns --output $(BUILD)/patterns.json
 
-test: build ## all tests; ends with the number that passed
+test: build-tests ## all tests; ends with the number that passed
 	@python3 tools/run_tests.py $(BUILD) $(TEST_OPTIONS)
 
-test-real: build ## install the real compilers (1.7 GB, once) and check them
+test-real: build-tests ## install the real compilers (1.7 GB, once) and check them
 	@$(BUILD)/hloscope devices --install xla-cpu,cuda,tpu || echo "not installed (above); what is missing is skipped by name"
 	@python3 tools/run_tests.py $(BUILD) --suite real $(TEST_OPTIONS)
 
-test-passes: build ## every pass: random programs (COUNT=1000) by the evaluator and the device, and every model on the device (half an hour; MODELS="tiny_ mlp_" for some)
+test-passes: build-tests ## every pass: random programs (COUNT=1000) by the evaluator and the device, and every model on the device (half an hour; MODELS="tiny_ mlp_" for some)
 	@HSC_PROPERTY_COUNT=$(or $(COUNT),1000) $(BUILD)/tests/unit/test_passes_property .
 	@$(BUILD)/tests/conformance/test_random_programs $(or $(COUNT),1000)
 	@$(BUILD)/tests/conformance/test_programs passes . $(MODELS)
 
-test-kill: build ## 200 recordings killed at random moments: all that was closed before is there
+test-kill: build-tests ## 200 recordings killed at random moments: all that was closed before is there
 	@$(BUILD)/tests/unit/test_trace kill 200
 
-test-gpu: build ## the 32 programs and the four models on a GPU
+test-gpu: build-tests ## the 32 programs and the four models on a GPU
 	@$(BUILD)/hloscope devices --install cuda || echo "not installed (above)"
 	@python3 tools/run_tests.py $(BUILD) --suite gpu $(TEST_OPTIONS)
 
-check: build ## the quick tests only (under a minute)
+check: build-tests ## the quick tests only (under a minute)
 	@python3 tools/run_tests.py $(BUILD) --suite quick $(TEST_OPTIONS)
 
 bench: build ## measured comparisons (minutes; wants a quiet machine)
+	@ninja -C $(BUILD) meson-benchmark-prereq bench_programs
 	@meson test -C $(BUILD) --no-rebuild --benchmark --verbose
 
-statistics: build ## the long self-test of the statistics; writes its figures into docs/statistics.md (minutes)
+statistics: build-tests ## the long self-test of the statistics; writes its figures into docs/statistics.md (minutes)
 	@$(BUILD)/tests/statistics/statistics_self_test --page docs/statistics.md
 
 .PHONY: studies studies-timed
@@ -73,7 +77,7 @@ clang: ## build and test with clang
 	@scripts/bootstrap --dev
 	@$(MAKE) --no-print-directory test BUILD=build-clang MESON_SETUP="env CC=$(CLANG) meson setup"
 
-convert-long: build ## random programs through every pair of formats, the evaluator being the judge: make convert-long SEEDS=3000
+convert-long: build-tests ## random programs through every pair of formats, the evaluator being the judge: make convert-long SEEDS=3000
 	@$(BUILD)/tests/unit/test_convert_property . $(or $(SEEDS),3000)
 
 fuzz: ## fuzz one parser: make fuzz TARGET=hlo_text TIME=60 (seconds); findings land in build-fuzz/
@@ -84,7 +88,7 @@ fuzz: ## fuzz one parser: make fuzz TARGET=hlo_text TIME=60 (seconds); findings 
 	@mkdir -p build-fuzz/corpus/$(TARGET)
 	@cd build-fuzz && tests/fuzz/fuzz_$(TARGET) -max_total_time=$(TIME) -print_final_stats=1 -timeout=10 -rss_limit_mb=4096 corpus/$(TARGET) ../tests/fuzz/corpus/$(TARGET)
 
-fuzz-replay: build ## run the fuzz corpora as plain tests
+fuzz-replay: build-tests ## run the fuzz corpora as plain tests
 	@python3 tools/run_tests.py $(BUILD) --suite fuzz
 
 format: ## format what differs from main (FILES="..." to choose)

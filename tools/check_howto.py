@@ -113,7 +113,7 @@ def main() -> int:
         tree.write("tests/golden/greet/greets-as-often-as-told/cmd", "greet -n 2 you\n")
         tree.write("tests/fuzz/fuzz_greet.c", FUZZ)
         tree.write("tests/fuzz/corpus/greet/plain", "hello")
-        tree.insert("tests/fuzz/meson.build", "}\nforeach", "  'greet': [base_dep],\n")
+        tree.insert("tests/fuzz/meson.build", "}\nif ", "  'greet': [base_dep],\n")
         tree.check("the_build_finds_a_new_command_by_its_row", ["meson", "setup", "build", "--buildtype=plain", "-Doptimization=0"])
         tree.check("it_builds", ["ninja", "-C", "build", "hloscope", "tests/fuzz/fuzz_replay_greet"])
         tree.check("it_runs", ["build/hloscope", "greet", "you"], "hello you")

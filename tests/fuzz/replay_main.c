@@ -15,7 +15,15 @@
 #include "base/core/status.h"
 #include "base/files/file_io.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "runner.h"
+
+// Each target's LLVMFuzzerTestOneInput is compiled as fuzz_<name>; a row TARGET(name) for each.
+typedef int (*fuzz_target)(const uint8_t *data, size_t size);
+#define TARGET(name) int fuzz_##name(const uint8_t *data, size_t size);
+#include "fuzz_targets.inc"
+#undef TARGET
+
+static fuzz_target target;
 
 enum { DEFAULT_ROUNDS = 400 };
 
@@ -24,7 +32,7 @@ static void run_copy(const char *data, size_t size) {
   uint8_t *copy = malloc(size ? size : 1);
   if (size)
     memcpy(copy, data, size);
-  LLVMFuzzerTestOneInput(copy, size);
+  target(copy, size);
   free(copy);
 }
 
@@ -108,7 +116,7 @@ static int run_file(const char *path, int rounds) {
   return 0;
 }
 
-int main(int argc, char **argv) {
+static int replay(int argc, char **argv) {
   if (argc < 2) {
     fprintf(stderr, "usage: %s DIRECTORY [ROUNDS]\n", argv[0]);
     return 2;
@@ -141,4 +149,22 @@ int main(int argc, char **argv) {
   free(entries);
   free(names);
   return failed ? 1 : 0;
+}
+
+#define TARGET(name) \
+  static int replay_##name(int argc, char **argv) { \
+    target = fuzz_##name; \
+    return replay(argc, argv); \
+  }
+#include "fuzz_targets.inc"
+#undef TARGET
+
+int main(int argc, char **argv) {
+  static const runner_program programs[] = {
+#define TARGET(name) {"fuzz_replay_" #name, replay_##name},
+#include "fuzz_targets.inc"
+#undef TARGET
+  };
+  const runner_program *program = runner_pick(programs, HSC_COUNT_OF(programs), &argc, &argv);
+  return program ? program->run(argc, argv) : 2;
 }
