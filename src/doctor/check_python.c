@@ -250,6 +250,6 @@ void hsc__check_sync_api(hsc__check_context *cx) {
     hsc__fix(cx, "reinstall torch_xla");
   } else {
     hsc__fix(cx, has_sync ? "use torch_xla.sync(); xm.sync() does not exist"
-                          : "use xm.mark_step(); torch_xla.sync() came with 2.6");
+                          : "use xm.mark_step(); torch_xla.sync() came with 2.4");
   }
 }

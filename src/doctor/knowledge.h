@@ -43,7 +43,8 @@ typedef struct hsc_match {
   const char *regex;  // Perl-compatible; NULL = none
   int line;           // where it stands in the file
 } hsc_match;
-enum { HSC_ANCHOR_BYTES = 7 };
+// "ERROR:" has six: the level at the beginning of a line must be findable.
+enum { HSC_ANCHOR_BYTES = 6 };
 
 typedef struct hsc_reference {
   const char *url, *note;  // note may be ""

@@ -17,7 +17,7 @@ typedef struct hsc__tally {
   size_t count, capacity;
   hsc_log_module *last_open;  // the compilation that began last
   hsc_log_module unnamed;
-  int64_t first_ns, last_ns;
+  hsc_log_time first, last;
   // number of a line that is looked at in pieces: what is found again in it is not counted again; 0
   // = none
   uint64_t long_line;
@@ -35,14 +35,13 @@ HSC_MUST_USE hsc_status *hsc__tally_init(hsc__tally *tally,
                                          const hsc_knowledge *knowledge,
                                          const hsc_log_options *options);
 void hsc__tally_deinit(hsc__tally *tally);
-// One recognised line. `now_ns`: its time stamp or that of a line nearby or of its arrival; 0 =
-// unknown.
+// One recognised line. `now`: its time stamp or that of a line nearby, and when it arrived.
 HSC_MUST_USE hsc_status *hsc__tally_line(hsc__tally *tally,
                                          size_t entry,
                                          hsc_view line,
                                          uint64_t line_number,
                                          const hsc_capture_groups *groups,
-                                         int64_t now_ns);
+                                         hsc_log_time now);
 // Whether the versions that are known exclude an entry.
 bool hsc__tally_excludes(hsc__tally *tally, size_t entry);
 // A line that an excluded entry would have recognised; counted apart.

@@ -146,13 +146,15 @@ static hsc_view line_around(hsc_view text, size_t at, const char *newline, bool 
 
 // The time of a line, else of one of the next few: a line "Compiler status PASS" has none of its
 // own.
-static int64_t time_near(hsc_view text, hsc_view line, bool live) {
-  int64_t ns = hsc_line_time_ns(line);
-  if (live && !ns)
-    return hsc_wall_ns();
+static hsc_log_time time_near(hsc_view text, hsc_view line, bool live) {
+  hsc_log_time time = hsc_line_time(line);
+  if (live) {
+    time.arrival_ns = hsc_wall_ns();
+    return time;
+  }
   const char *at = line.data + line.size;
   const char *end = text.data + text.size;
-  for (int i = 0; i < PEEK_LINES && !ns && at < end; i++) {
+  for (int i = 0; i < PEEK_LINES && !time.zoned_ns && !time.local_ns && at < end; i++) {
     const char *next = memchr(at, '\n', (size_t)(end - at));
     if (!next)
       break;
@@ -161,9 +163,9 @@ static int64_t time_near(hsc_view text, hsc_view line, bool live) {
     const char *stop = following.size ? memchr(at, '\n', following.size) : NULL;
     if (stop)
       following.size = (size_t)(stop - at);
-    ns = hsc_line_time_ns(following);
+    time = hsc_line_time(following);
   }
-  return ns;
+  return time;
 }
 
 // Of a very long line the part that is worth showing: from a little before what was recognised.
@@ -211,10 +213,11 @@ static hsc_status *commit_line(hsc_log_reader *reader,
     const hsc_entry *entry = hsc_knowledge_at(kb, p->entry);
     if (entry->generic && entry->rank < least_rank)
       continue;
-    int64_t now_ns =
-        entry->event != HSC_EVENT_NONE ? time_near(text, line, reader->tally.options.live) : 0;
+    hsc_log_time now = {0};
+    if (entry->event != HSC_EVENT_NONE)
+      now = time_near(text, line, reader->tally.options.live);
     HSC_TRY(hsc__tally_line(&reader->tally, p->entry, around(line, p->at), line_number, &p->groups,
-                            now_ns));
+                            now));
   }
   return NULL;
 }

@@ -23,6 +23,15 @@ enum {
   HSC_LOG_SUBJECTS_MAX = 4
 };
 
+// When a line was written, by each clock that tells, in nanoseconds; 0 = that clock does not tell.
+// A stamp without a zone is on a clock of its own: nobody knows how far it is from the others, so
+// times are only subtracted from times of the same clock.
+typedef struct hsc_log_time {
+  int64_t zoned_ns;    // since the epoch: the stamp names its zone, or counts seconds
+  int64_t local_ns;    // the stamp read as if it were UTC: it names no zone
+  int64_t arrival_ns;  // since the epoch: when the line was read, of a log that is being written
+} hsc_log_time;
+
 typedef struct hsc_log_subject {
   const char *text;  // what the expression's group `subject` held
   uint64_t count;
@@ -42,7 +51,7 @@ typedef struct hsc_log_module {
   const char *name;
   uint64_t compiles, cache_hits, failures;
   double seconds;   // sum of what is known; negative = unknown
-  int64_t open_ns;  // of a compilation that began and has not ended; 0 = none
+  hsc_log_time open;  // of a compilation that began and has not ended; all 0 = none
 } hsc_log_module;
 
 // What a line of the log looks like, but cannot be because of the versions that are known.
@@ -101,6 +110,8 @@ uint64_t hsc_log_reader_bytes(const hsc_log_reader *reader);  // that were fed s
 const hsc_knowledge_problem *hsc_log_reader_problems(const hsc_log_reader *reader,
                                                      size_t *out_count);
 
-// The time stamp at the start of a line, nanoseconds since the epoch; 0 = none. Reads 2024-04-12
-// 07:13:06.000296, 2025-10-31T07:17:12Z and I0000 00:00:1731234567.123456.
-int64_t hsc_line_time_ns(hsc_view line);
+// The time stamp at the start of a line; arrival is 0. Zoned: 2025-10-31T07:17:12Z, 07:17:12+09:00,
+// I0000 00:00:1731234567.123456. Local: 2024-04-12 07:13:06.000296.
+hsc_log_time hsc_line_time(hsc_view line);
+// From `begin` to `end` by the best clock that tells both; negative = none does.
+double hsc_log_seconds(hsc_log_time begin, hsc_log_time end);

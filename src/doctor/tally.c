@@ -196,10 +196,10 @@ static double module_event(hsc__tally *t,
                            hsc_log_module *module,
                            bool named,
                            double seconds,
-                           int64_t now_ns) {
+                           hsc_log_time now) {
   if (event == HSC_EVENT_COMPILE_START) {
     module->compiles++;
-    module->open_ns = now_ns;
+    module->open = now;
     t->last_open = module;
     return -1;
   }
@@ -213,9 +213,9 @@ static double module_event(hsc__tally *t,
     module->failures++;
   if (!module->compiles)
     module->compiles++;
-  if (seconds < 0 && module->open_ns && now_ns >= module->open_ns)
-    seconds = (double)(now_ns - module->open_ns) / 1e9;
-  module->open_ns = 0;
+  if (seconds < 0)
+    seconds = hsc_log_seconds(module->open, now);
+  module->open = (hsc_log_time){0};
   if (t->last_open == module)
     t->last_open = NULL;
   if (seconds >= 0)
@@ -223,12 +223,20 @@ static double module_event(hsc__tally *t,
   return seconds;
 }
 
+static void note_time(int64_t *first_ns, int64_t *last_ns, int64_t now_ns) {
+  if (!now_ns)
+    return;
+  if (!*first_ns)
+    *first_ns = now_ns;
+  *last_ns = now_ns;
+}
+
 hsc_status *hsc__tally_line(hsc__tally *t,
                             size_t index,
                             hsc_view line,
                             uint64_t line_number,
                             const hsc_capture_groups *groups,
-                            int64_t now_ns) {
+                            hsc_log_time now) {
   const hsc_entry *entry = hsc_knowledge_at(t->knowledge, index);
   hsc_finding *finding = NULL;
   HSC_TRY(finding_of(t, index, line, line_number, &finding));
@@ -237,17 +245,15 @@ hsc_status *hsc__tally_line(hsc__tally *t,
   finding->count++;
   finding->last_line = line_number;
   count_subject(t, finding, groups->subject);
-  if (now_ns) {
-    if (!t->first_ns)
-      t->first_ns = now_ns;
-    t->last_ns = now_ns;
-  }
+  note_time(&t->first.zoned_ns, &t->last.zoned_ns, now.zoned_ns);
+  note_time(&t->first.local_ns, &t->last.local_ns, now.local_ns);
+  note_time(&t->first.arrival_ns, &t->last.arrival_ns, now.arrival_ns);
   t->report.events[entry->event]++;
   double seconds = number_in(groups->seconds);
   hsc_log_module *module = NULL;
   if (entry->event != HSC_EVENT_NONE) {
     HSC_TRY(module_of(t, groups->module, &module));
-    seconds = module_event(t, entry->event, module, groups->module.size > 0, seconds, now_ns);
+    seconds = module_event(t, entry->event, module, groups->module.size > 0, seconds, now);
   }
   if (finding->count == 1 && t->options.on_first)
     t->options.on_first(t->options.user, finding);
@@ -398,7 +404,7 @@ hsc_status *hsc__tally_finish(hsc__tally *t, uint64_t lines, uint64_t bytes) {
     qsort(t->module_list, total, sizeof *t->module_list, by_seconds);
   report->modules = t->module_list;
   report->module_count = total;
-  report->span_seconds = t->first_ns ? (double)(t->last_ns - t->first_ns) / 1e9 : -1;
+  report->span_seconds = hsc_log_seconds(t->first, t->last);
   report->next = next_step(t);
   return NULL;
 }

@@ -98,7 +98,7 @@ static void what_is_wrong_is_said_with_its_line(void **state) {
   expect_wrong("event: cache-hit", "event: cache-hot", "did you mean 'cache-hit'", 5);
   expect_wrong("== meaning", "== meanin", "did you mean 'meaning'", 16);
   expect_wrong("== match\nliteral: \" padded text \"", "== match\nliteral: short",
-               "at least 7 bytes", 10);
+               "at least 6 bytes", 10);
   expect_wrong("id: a-b-1", "id: a-b-2", "the file is a-b-1.entry", 0);
   expect_wrong("id: a-b-1", "id: A", "other characters", 0);
   expect_wrong("== workaround\nDo it.\n", "", "has a workaround", 0);

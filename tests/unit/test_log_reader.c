@@ -79,20 +79,48 @@ static void time_of_a_module_is_taken_from_the_stamps(void **state) {
 }
 
 static void stamps_are_read(void **state) {
-  assert_int_equal(hsc_line_time_ns(HSC_VIEW("1970-01-02T00:00:01Z x")), INT64_C(86401000000000));
-  assert_int_equal(hsc_line_time_ns(HSC_VIEW("[2024-02-29 23:59:59,5] x")),
-                   INT64_C(1709251199500000000));
-  assert_int_equal(
-      hsc_line_time_ns(HSC_VIEW("2024-02-29 23:59:59.000005:  271334  INFO x ||NEURON_CACHE||")),
-      INT64_C(1709251199005000000));
-  assert_int_equal(
-      hsc_line_time_ns(HSC_VIEW("2024-02-29 23:59:59.000005:  I external/local_xla x")),
-      INT64_C(1709251199000005000));
-  assert_int_equal(hsc_line_time_ns(HSC_VIEW("I0000 00:00:1731234567.123456   12 a.cc:1] x")),
-                   INT64_C(1731234567123456000));
-  assert_int_equal(hsc_line_time_ns(HSC_VIEW("2024-13-29 23:59:59 x")), 0);
-  assert_int_equal(hsc_line_time_ns(HSC_VIEW("")), 0);
-  assert_int_equal(hsc_line_time_ns(HSC_VIEW("2024")), 0);
+  static const struct {
+    const char *line;
+    int64_t zoned_ns, local_ns;
+  } rows[] = {
+      {"1970-01-02T00:00:01Z x", INT64_C(86401000000000), 0},
+      {"1970-01-02T09:00:01+09:00 x", INT64_C(86401000000000), 0},
+      {"1970-01-01 17:00:01.000 -0700 x", INT64_C(86401000000000), 0},
+      {"1970-01-02 00:00:01 UTC x", INT64_C(86401000000000), 0},
+      {"1970-01-02 00:00:01 -1 x", 0, INT64_C(86401000000000)},
+      {"[2024-02-29 23:59:59,5] x", 0, INT64_C(1709251199500000000)},
+      {"2024-02-29 23:59:59.000005:  271334  INFO x ||NEURON_CACHE||", 0,
+       INT64_C(1709251199005000000)},
+      {"2024-02-29 23:59:59.000005:  I external/local_xla x", 0, INT64_C(1709251199000005000)},
+      {"I0000 00:00:1731234567.123456   12 a.cc:1] x", INT64_C(1731234567123456000), 0},
+      {"2024-13-29 23:59:59 x", 0, 0},
+      {"", 0, 0},
+      {"2024", 0, 0}};
+  for (size_t i = 0; i < HSC_COUNT_OF(rows); i++) {
+    hsc_log_time time = hsc_line_time(hsc_view_of(rows[i].line));
+    assert_int_equal(time.zoned_ns, rows[i].zoned_ns);
+    assert_int_equal(time.local_ns, rows[i].local_ns);
+    assert_int_equal(time.arrival_ns, 0);
+  }
+}
+
+// A line that is read as it is written has a stamp of an unknown zone and a time of arrival; the
+// two are never subtracted from each other.
+static void a_stamp_without_a_zone_is_on_its_own_clock(void **state) {
+  static const char text[] =
+      "2001-04-12 07:13:06.000297:  271334  INFO ||NEURON_CC_WRAPPER||: Call compiler with cmd: "
+      "neuronx-cc compile --target=trn1 --framework=XLA /tmp/w/model.MODULE_1+2.hlo_module.pb "
+      "--output /tmp/w/model.neff --verbose=35\n"
+      "Compiler status PASS\n";
+  hsc_log_reader *reader = NULL;
+  EXPECT_OK(hsc_log_reader_create(kb, &(hsc_log_options){.live = true}, &reader));
+  EXPECT_OK(hsc_log_reader_feed(reader, text, sizeof text - 1));
+  EXPECT_OK(hsc_log_reader_finish(reader));
+  const hsc_log_report *report = hsc_log_reader_report(reader);
+  assert_int_equal(report->module_count, 1);
+  assert_true(report->modules[0]->seconds >= 0 && report->modules[0]->seconds < 5);
+  assert_true(report->compile_seconds < 5 && report->span_seconds < 5);
+  hsc_log_reader_destroy(reader);
 }
 
 static void colours_and_progress_bars_do_not_hide_a_message(void **state) {
@@ -202,6 +230,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(a_log_gives_findings_and_a_summary),
       cmocka_unit_test(time_of_a_module_is_taken_from_the_stamps),
       cmocka_unit_test(stamps_are_read),
+      cmocka_unit_test(a_stamp_without_a_zone_is_on_its_own_clock),
       cmocka_unit_test(colours_and_progress_bars_do_not_hide_a_message),
       cmocka_unit_test(a_line_of_any_length_is_read),
       cmocka_unit_test(the_same_unknown_error_is_told_once),
