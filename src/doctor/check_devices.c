@@ -220,6 +220,24 @@ void hsc__check_device_holders(hsc__check_context *cx) {
     hsc__say(cx, HSC_VERDICT_OK, "no process holds one");
 }
 
+// A Neuron instance runs best from Amazon's image with driver, runtime and frameworks that fit
+// together; its environments lie in /opt/aws_neuronx_venv_*.
+static void check_neuron_image(hsc__check_context *cx) {
+  const char *names[16];
+  size_t count = hsc__list(cx, hsc__path(cx, "/opt"), "aws_neuron", names, HSC_COUNT_OF(names));
+  if (count) {
+    hsc__say(cx, HSC_VERDICT_OK, "a Deep Learning AMI with Neuron (/opt/%s)", names[0]);
+    return;
+  }
+  hsc__say(cx, module_loaded(cx, "neuron") ? HSC_VERDICT_OK : HSC_VERDICT_WARNING,
+           "not a Deep Learning AMI with Neuron: no /opt/aws_neuron*");
+  hsc__fix(cx,
+           "a Deep Learning AMI with Neuron has driver, compiler and frameworks that fit together; "
+           "its newest id: aws ssm get-parameter --name "
+           "/aws/service/neuron/dlami/multi-framework/ubuntu-22.04/latest/image_id --query "
+           "Parameter.Value --output text");
+}
+
 void hsc__check_platform(hsc__check_context *cx) {
   static const struct {
     const char *prefix, *target, *arch;
@@ -243,6 +261,7 @@ void hsc__check_platform(hsc__check_context *cx) {
     if (!hsc_starts_with(product, instances[i].prefix))
       continue;
     hsc__say(cx, HSC_VERDICT_OK, "platform target %s", instances[i].target);
+    check_neuron_image(cx);
     if (arch && strcmp(arch, instances[i].arch) != 0) {
       hsc__say(cx, HSC_VERDICT_ERROR, "this instance type is %s, not %s", instances[i].arch, arch);
       hsc__fix(cx, "use an image for %s", instances[i].arch);

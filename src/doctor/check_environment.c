@@ -1,5 +1,5 @@
 // check_environment.c - environment variables and compiler flags: misspelt, obsolete,
-// contradicting, set too late.
+// contradicting.
 #include <ctype.h>
 #include <elf.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ static const struct obsolete_row {
     {"GPU_NUM_DEVICES", "torch_xla no longer supports CUDA by itself"},
     {"USE_TORCH_XLA_EXPERIMENTAL", "no version reads it"}};
 
-static bool is_known(const char *name) {
+bool hsc__env_is_known(const char *name) {
   for (size_t i = 0; i < HSC_COUNT_OF(known_names); i++)
     if (!strcmp(known_names[i], name))
       return true;
@@ -49,7 +49,7 @@ static void one_variable(hsc__check_context *cx, const char *name, const char *v
     hsc__fix(cx, "%s: %s", name, obsolete[i].instead);
     return;
   }
-  if (is_known(name)) {
+  if (hsc__env_is_known(name)) {
     hsc__say(cx, HSC_VERDICT_OK, "%s=%.80s%s", name, value, strlen(value) > 80 ? "..." : "");
     return;
   }
@@ -364,77 +364,4 @@ void hsc__check_xla_flags(hsc__check_context *cx) {
       flags_of_library(cx, path, tpu_prefixes, list);
     check_flags(cx, "LIBTPU_INIT_ARGS", tpu, list, "libtpu.so");
   }
-}
-
-// ---- scripts ------------------------------------------------------------------------------------
-
-// "XLA_FLAGS" out of `os.environ["XLA_FLAGS"] = ...`, os.environ.setdefault(...), os.putenv(...),
-// os.environ.update({...}).
-static bool setting_in(const char *row, char *out_name, size_t room) {
-  const char *at = strstr(row, "environ");
-  if (!at)
-    at = strstr(row, "putenv");
-  if (!at)
-    return false;
-  at += strcspn(at, "\"'");
-  if (!*at)
-    return false;
-  size_t length = strcspn(at + 1, "\"'");
-  snprintf(out_name, room, "%.*s", (int)length, at + 1);
-  const char *rest = at + 1 + length;
-  return strstr(row, "setdefault") || strstr(row, "putenv") || strstr(row, "update") ||
-         (strchr(rest, ']') && strchr(strchr(rest, ']'), '='));
-}
-
-void hsc__check_late_settings(hsc__check_context *cx) {
-  if (!cx->options.script) {
-    hsc__say(cx, HSC_VERDICT_NOT_APPLICABLE, "no script was given");
-    return;
-  }
-  const char *text = hsc__read(cx, cx->options.script);
-  if (!text) {
-    hsc__say(cx, HSC_VERDICT_ERROR, "%s cannot be read", cx->options.script);
-    hsc__fix(cx, "give the path of a Python program");
-    return;
-  }
-  int line = 0;
-  int import_line = 0;
-  char imported[32] = "";
-  while (*text) {
-    size_t length = strcspn(text, "\n");
-    char row[1024];
-    snprintf(row, sizeof row, "%.*s", (int)length, text);
-    text += length + (text[length] == '\n');
-    line++;
-    char *start = row + strspn(row, " \t");
-    if (*start == '#')
-      continue;
-    static const char *const modules[] = {"jax", "torch_xla", "jaxlib", "flax", "optax", "equinox"};
-    for (size_t i = 0; !import_line && i < HSC_COUNT_OF(modules); i++) {
-      char plain[48], from[48];
-      snprintf(plain, sizeof plain, "import %s", modules[i]);
-      snprintf(from, sizeof from, "from %s", modules[i]);
-      size_t size;
-      if (hsc_starts_with(start, plain))
-        size = strlen(plain);
-      else if (hsc_starts_with(start, from))
-        size = strlen(from);
-      else
-        size = 0;
-      if (size && !isalnum((unsigned char)start[size]) && start[size] != '_') {
-        import_line = line;
-        snprintf(imported, sizeof imported, "%s", modules[i]);
-      }
-    }
-    char name[64];
-    if (!import_line || !setting_in(start, name, sizeof name) || !is_known(name))
-      continue;
-    hsc__say(cx, HSC_VERDICT_WARNING,
-             "%s:%d sets %s after line %d imported %s, which may have read it", cx->options.script,
-             line, name, import_line, imported);
-    hsc__fix(cx, "move line %d before line %d", line, import_line);
-  }
-  if (!cx->evidence.size)
-    hsc__say(cx, HSC_VERDICT_OK, "%s sets nothing after the imports that read it",
-             cx->options.script);
 }

@@ -26,6 +26,7 @@ const char *hsc__env(const hsc__check_context *cx, const char *name);  // NULL =
 // Calls `each` for every NAME=value of the environment.
 void hsc__each_env(hsc__check_context *cx,
                    void (*each)(hsc__check_context *cx, const char *name, const char *value));
+bool hsc__env_is_known(const char *name);  // a row of env_names.def
 // below the root
 const char *hsc__path(hsc__check_context *cx, const char *format, ...) HSC_PRINTF(2, 3);
 bool hsc__exists(const char *path);

@@ -50,7 +50,7 @@ typedef struct hsc_finding {
 typedef struct hsc_log_module {
   const char *name;
   uint64_t compiles, cache_hits, failures;
-  double seconds;   // sum of what is known; negative = unknown
+  double seconds;     // sum of what is known; negative = unknown
   hsc_log_time open;  // of a compilation that began and has not ended; all 0 = none
 } hsc_log_module;
 
