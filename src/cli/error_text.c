@@ -13,7 +13,7 @@ enum { SOURCE_WIDTH = 120 };
 int hsc_exit_code_of(const hsc_status *status, bool is_usage_error) {
   if (!status)
     return 0;
-  if (is_usage_error)
+  if (is_usage_error || hsc_status_is_usage(status))
     return 2;
   return hsc_status_code(status) == HSC_UNIMPLEMENTED ? 3 : 1;
 }

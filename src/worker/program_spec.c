@@ -112,11 +112,10 @@ hsc_status *hsc_program_transform(const char *text, hsc_module **module) {
     word++;
   if (word == HSC_COUNT_OF(words)) {
     const char *near = hsc_did_you_mean(text, words, HSC_COUNT_OF(words));
-    return near
-               ? HSC_ERR(INVALID_ARGUMENT, "unknown transform '%s'; did you mean '%s:'?", text,
-                         near)
-               : HSC_ERR(INVALID_ARGUMENT,
-                         "unknown transform '%s': repeat, vmap, scan and constant are known", text);
+    return hsc_status_usage(
+        near ? HSC_ERR(INVALID_ARGUMENT, "unknown transform '%s'; did you mean '%s:'?", text, near)
+             : HSC_ERR(INVALID_ARGUMENT,
+                       "unknown transform '%s': repeat, vmap, scan and constant are known", text));
   }
   if (text[length] != ':')
     return HSC_ERR(INVALID_ARGUMENT, "'%s': a colon and a value must follow", text);

@@ -102,6 +102,9 @@ static void exit_codes_follow_the_code(void **state) {
   assert_int_equal(hsc_exit_code_of(failed, false), 1);
   assert_int_equal(hsc_exit_code_of(failed, true), 2);
   assert_int_equal(hsc_exit_code_of(unsupported, false), 3);
+  hsc_status *unknown = hsc_status_usage(HSC_ERR(NOT_FOUND, "unknown device 'cpuu'"));
+  assert_int_equal(hsc_exit_code_of(unknown, false), 2);
+  hsc_status_free(unknown);
   hsc_status_free(failed);
   hsc_status_free(unsupported);
 }

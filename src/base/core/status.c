@@ -17,11 +17,22 @@ struct hsc_status {
   char *source_line;  // the text of that line, NULL = unknown
   char *hint;
   char *notes;  // newline-separated, outermost last
+  bool is_usage;
 };
 
 static char out_of_memory_text[] = "out of memory";
 static hsc_status out_of_memory = {
     .code = HSC_RESOURCE_EXHAUSTED, .file = "", .message = out_of_memory_text};
+
+hsc_status *hsc_status_usage(hsc_status *status) {
+  if (status && status != &out_of_memory)
+    status->is_usage = true;
+  return status;
+}
+
+bool hsc_status_is_usage(const hsc_status *status) {
+  return status && status->is_usage;
+}
 
 hsc_status *hsc_status_out_of_memory(void) {
   return &out_of_memory;

@@ -51,11 +51,15 @@ HSC_MUST_USE hsc_status *hsc_status_at(
 // What the user should do ("hloscope devices lists what is here"). Replaces an earlier hint.
 HSC_MUST_USE hsc_status *hsc_status_hint(hsc_status *status, const char *format, ...)
     HSC_PRINTF(2, 3);
+// The user asked for something that does not exist by that name (a graph, a pattern, a device): the
+// command line ends with the code of a usage error.
+HSC_MUST_USE hsc_status *hsc_status_usage(hsc_status *status);
 // "PATH: WHAT: strerror", with the code that fits `error` (ENOENT is NOT_FOUND, EACCES is
 // PERMISSION_DENIED, ...).
 HSC_MUST_USE hsc_status *hsc_status_errno(int error, const char *what, const char *path);
 void hsc_status_free(hsc_status *status);
 
+bool hsc_status_is_usage(const hsc_status *status);
 hsc_code hsc_status_code(const hsc_status *status);            // HSC_OK for NULL
 const char *hsc_status_message(const hsc_status *status);      // "" for NULL; borrowed
 const char *hsc_status_path(const hsc_status *status);         // NULL when it points nowhere

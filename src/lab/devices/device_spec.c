@@ -239,13 +239,13 @@ hsc_status *hsc_device_spec_parse(const char *text, hsc_arena *arena, hsc_device
     hsc_status *status =
         near ? HSC_ERR(INVALID_ARGUMENT, "unknown device '%s'; did you mean '%s'?", text, near)
              : HSC_ERR(INVALID_ARGUMENT, "unknown device '%s'", text);
-    return hsc_status_hint(
-        status, "hloscope devices lists them; a plugin is given by its path: ./plugin.so");
+    return hsc_status_usage(hsc_status_hint(
+        status, "hloscope devices lists them; a plugin is given by its path: ./plugin.so"));
   }
   const char *variant = text[name_length] == ':' ? spec.text + name_length + 1 : NULL;
   if (variant && !*row->variants)
-    return HSC_ERR(INVALID_ARGUMENT, "device '%s' has no variants, so '%s' means nothing",
-                   row->name, text);
+    return hsc_status_usage(HSC_ERR(
+        INVALID_ARGUMENT, "device '%s' has no variants, so '%s' means nothing", row->name, text));
   spec.source = row->source;
   if (row->source == HSC_DEVICE_VENDOR)
     HSC_TRY(parse_vendor(row, variant, arena, &spec));

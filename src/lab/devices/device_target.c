@@ -81,7 +81,7 @@ hsc_status *hsc_target_read(const char *kind,
           near ? HSC_ERR(INVALID_ARGUMENT, "unknown %s target '%s'; did you mean '%s'?", kind, name,
                          near)
                : HSC_ERR(INVALID_ARGUMENT, "unknown %s target '%s'", kind, name);
-      status = hsc_status_hint(status, "known: %s", hsc_bytes_text(&all));
+      status = hsc_status_usage(hsc_status_hint(status, "known: %s", hsc_bytes_text(&all)));
       hsc_bytes_deinit(&all);
       return status;
     }

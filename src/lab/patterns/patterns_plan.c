@@ -68,7 +68,7 @@ static hsc_status *check_names(const char *what,
     hsc_bytes list = {0};
     for (size_t k = 0; k < known_count; k++)
       hsc_bytes_printf(&list, "%s%s", k ? ", " : "", known[k]);
-    status = hsc_status_hint(status, "known: %s", hsc_bytes_text(&list));
+    status = hsc_status_usage(hsc_status_hint(status, "known: %s", hsc_bytes_text(&list)));
     hsc_bytes_deinit(&list);
     return status;
   }

@@ -448,7 +448,7 @@ static hsc_status *unknown_name(const char *name) {
     if (steps[i].kind == STEP_PIPELINE)
       names[count++] = steps[i].text;
   const char *near = hsc_did_you_mean(name, names, count);
-  hsc_status *status = HSC_ERR(NOT_FOUND, "unknown pass or pipeline '%s'", name);
+  hsc_status *status = hsc_status_usage(HSC_ERR(NOT_FOUND, "unknown pass or pipeline '%s'", name));
   return near ? hsc_status_hint(status, "did you mean '%s'?", near) : status;
 }
 
