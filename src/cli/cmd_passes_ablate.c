@@ -55,7 +55,7 @@ static void add_verdict(hsc_table *table, json_t *row) {
   hsc_table_printf(table, "cannot tell (about %s more runs needed)", text);
 }
 
-static void add_row(hsc_table *table, json_t *row, bool timed, bool kernels) {
+static void add_row(hsc_table *table, json_t *row, bool judged, bool timed, bool kernels) {
   const char *why = text_at(row, "where");
   const char *same_as = text_at(row, "same_as");
   const char *numbers = json_string_value(hsc_json_path(row, "numbers", "verdict", NULL));
@@ -68,6 +68,8 @@ static void add_row(hsc_table *table, json_t *row, bool timed, bool kernels) {
   add_delta(table, row, "kernels");
   add_delta(table, row, "temp_bytes");
   hsc_table_text(table, numbers);
+  if (judged)
+    hsc_table_text(table, text_at(row, "right"));
   if (timed) {
     add_time(table, json_object_get(row, "total_time"));
     if (kernels)
@@ -115,6 +117,33 @@ static void note_timing(hsc_table *table, json_t *result) {
   if (grade && *grade != 'A')
     hsc_table_note(table, "the machine has grade %s: no effect below %.3g %% is claimed", grade,
                    100 * hsc_json_number(json_object_get(timing, "margin")));
+}
+
+// Whose numbers are right, and how far that is known.
+static void note_numbers(hsc_table *table, json_t *result) {
+  json_t *numbers = json_object_get(result, "numbers");
+  json_t *reference = hsc_json_path(result, "baseline", "reference", NULL);
+  const char *verdict = text_at(reference, "verdict");
+  const char *against = text_at(numbers, "against");
+  json_t *row;
+  size_t i;
+  if (!json_is_object(numbers))
+    return;
+  hsc_table_note(table, "numbers against %s: %s", against ? against : "what is right",
+                 text_at(numbers, "headline"));
+  if (!verdict || strcmp(verdict, "different") != 0)
+    return;
+  hsc_bytes repaired = {0};
+  json_array_foreach (json_object_get(result, "variants"), i, row) {
+    const char *right = text_at(row, "right");
+    if (right && !strcmp(right, "variant"))
+      hsc_bytes_printf(&repaired, "%s%s", repaired.size ? ", " : "", text_at(row, "pass"));
+  }
+  hsc_table_note(table, "with every pass on the numbers are wrong, by up to %.3g%s%s",
+                 hsc_json_number(json_object_get(reference, "max_abs")),
+                 repaired.size ? "; they are right without " : "; no pass that is off repairs them",
+                 hsc_bytes_text(&repaired));
+  hsc_bytes_deinit(&repaired);
 }
 
 static hsc_status *print_pairs(hsc_cli *cli, json_t *pairs, bool timed) {
@@ -166,11 +195,14 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result, bool changed_only)
   size_t i;
   bool timed = json_is_object(json_object_get(result, "timing"));
   bool kernels = json_is_object(hsc_json_path(result, "baseline", "kernel_time", NULL));
+  bool judged = json_is_object(hsc_json_path(result, "baseline", "reference", NULL));
   HSC_TRY(hsc_table_create("ablation", &table));
   static const char *const columns[] = {"off",     "outcome",    "instructions", "fusions",
                                         "kernels", "temp bytes", "numbers"};
   for (size_t c = 0; c < HSC_COUNT_OF(columns); c++)
     hsc_table_column(table, columns[c], "");
+  if (judged)
+    hsc_table_column(table, "right", "");
   if (timed) {
     hsc_table_column(table, "total time", "");
     if (kernels)
@@ -181,10 +213,10 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result, bool changed_only)
   hsc_table_column(table, "where", "");
   json_array_foreach (json_object_get(result, "placebos"), i, row)
     if (!changed_only || timed)
-      add_row(table, row, timed, kernels);
+      add_row(table, row, judged, timed, kernels);
   json_array_foreach (json_object_get(result, "variants"), i, row)
     if (!changed_only || strcmp(text_at(row, "outcome"), "same") != 0)
-      add_row(table, row, timed, kernels);
+      add_row(table, row, judged, timed, kernels);
   json_t *outcomes = hsc_json_path(result, "totals", "outcomes", NULL);
   json_t *count;
   const char *name;
@@ -196,6 +228,7 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result, bool changed_only)
                  (long long)json_integer_value(hsc_json_path(result, "totals", "variants", NULL)),
                  hsc_bytes_text(&counts));
   hsc_bytes_deinit(&counts);
+  note_numbers(table, result);
   if (timed)
     note_timing(table, result);
   json_t *baseline = json_object_get(result, "baseline");

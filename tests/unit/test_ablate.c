@@ -141,6 +141,47 @@ static void test_every_outcome(void **state) {
   hsc_store_close(store);
 }
 
+// Numbers that differ from the baseline's are a pass's fault only where the baseline is right. The
+// fake device computes x + 1, and x + 1.5 without numbers-pass.
+static void test_who_is_right_is_said(void **state) {
+  static const char *const names[] = {"numbers-pass", "same-pass"};
+  static const struct {
+    const char *name, *text, *right, *outcome, *same, *verdict;
+  } cases[] = {
+      {"right", "constant(1)", "baseline", "numbers", "both", "different"},
+      {"wrong", "constant(0)", "neither", "numbers", "neither", "different"},
+      {"repaired", "constant(1.5)", "variant", "different", "neither", "different"},
+  };
+  for (size_t i = 0; i < HSC_COUNT_OF(cases); i++) {
+    hsc_device_spec device;
+    hsc_store *store = open_store(cases[i].name);
+    hsc_ablate_options o = usual(store, &device);
+    json_t *r = NULL;
+    const char *text = hsc_arena_printf(
+        arena,
+        "HloModule p\nENTRY main {\n  x = f32[4] parameter(0)\n  one = f32[] %s\n  o = f32[4] "
+        "broadcast(one), dimensions={}\n  ROOT r = f32[4] add(x, o)\n}\n",
+        cases[i].text);
+    o.program = hsc_arena_printf(arena, "%s/%s.hlo", dir, cases[i].name);
+    EXPECT_OK(hsc_file_write_atomic(o.program, text, strlen(text)));
+    o.names = names;
+    o.name_count = 2;
+    o.process_count = 2;
+    o.block_count = 2;
+    EXPECT_OK(hsc_ablate(&o, &r));
+    json_t *pass = variant(r, "variants", "numbers-pass");
+    json_t *numbers = json_object_get(r, "numbers");
+    assert_string_equal(text_of(pass, "right"), cases[i].right);
+    assert_string_equal(text_of(pass, "outcome"), cases[i].outcome);
+    assert_string_equal(text_of(variant(r, "variants", "same-pass"), "right"), cases[i].same);
+    assert_string_equal(text_of(numbers, "verdict"), cases[i].verdict);
+    assert_string_equal(text_of(numbers, "against"), "reference");
+    assert_int_equal(json_integer_value(hsc_json_path(numbers, "coverage", "programs", NULL)), 2);
+    json_decref(r);
+    hsc_store_close(store);
+  }
+}
+
 static void test_unknown_names_are_refused(void **state) {
   static const char *const names[] = {"slow-pas"};
   hsc_device_spec device;
@@ -536,6 +577,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_pilot_chooses),
       cmocka_unit_test(test_every_outcome),
+      cmocka_unit_test(test_who_is_right_is_said),
       cmocka_unit_test(test_unknown_names_are_refused),
       cmocka_unit_test(test_resume),
       cmocka_unit_test(test_an_interrupt_ends_a_compile),

@@ -234,7 +234,7 @@ done:
 static hsc_status *plan_hash(const hsc_ablate_options *o, char out_hash[33]) {
   hsc_bytes text = {0};
   hsc_status *status = hsc_file_read(o->program, &text);
-  hsc_bytes_printf(&text, "|ablate 2|%s|%s|%llu|%d", o->program, o->device->text,
+  hsc_bytes_printf(&text, "|ablate 3|%s|%s|%llu|%d", o->program, o->device->text,
                    (unsigned long long)o->seed, o->timing);
   if (o->that_changed)
     hsc_bytes_append_text(&text, "|that changed");
@@ -324,14 +324,15 @@ static hsc_status *measure(ablate_run *run) {
 static void release(ablate_run *run) {
   for (int i = 0; i < run->variant_count; i++) {
     ablate_variant *v = &run->variants[i];
-    json_t *const values[] = {v->answer, v->outputs, v->numbers, v->total_time, v->kernel_time};
+    json_t *const values[] = {v->answer,    v->outputs,    v->numbers,
+                              v->reference, v->total_time, v->kernel_time};
     for (size_t k = 0; k < HSC_COUNT_OF(values); k++)
       json_decref(values[k]);
     hsc_free(v->message);
     hsc_free(v->where);
   }
   hsc_free(run->variants);
-  json_t *const values[] = {run->environment, run->device, run->timing, run->rounding};
+  json_t *const values[] = {run->environment, run->device, run->timing, run->rounding, run->truth};
   for (size_t k = 0; k < HSC_COUNT_OF(values); k++)
     json_decref(values[k]);
   hsc_pass_list_deinit(&run->passes);

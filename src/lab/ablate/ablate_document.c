@@ -56,7 +56,7 @@ static json_t *delta_json(const ablate_variant *v, const ablate_variant *baselin
 }
 
 // What a pass's absence came to, the worst first.
-static const char *outcome_text(const ablate_variant *v) {
+static const char *outcome_text(const ablate_run *run, const ablate_variant *v) {
   if (!v->answer)
     return v->outcome == HSC_OUTCOME_UNSUPPORTED || v->outcome == HSC_OUTCOME_OUT_OF_MEMORY
                ? "error"
@@ -66,7 +66,9 @@ static const char *outcome_text(const ablate_variant *v) {
   if (v->run_outcome != HSC_OUTCOME_OK)
     return v->run_outcome == HSC_OUTCOME_UNSUPPORTED ? "error" : hsc_outcome_text(v->run_outcome);
   const char *numbers = json_string_value(json_object_get(v->numbers, "verdict"));
-  if (numbers && !strcmp(numbers, "different"))
+  const char *who = hsc__ablate_who(run, v);
+  bool right = who && (!strcmp(who, "variant") || !strcmp(who, "both"));
+  if (numbers && !strcmp(numbers, "different") && !right)
     return "numbers";
   if (v->verdict && (!strcmp(v->verdict, "faster") || !strcmp(v->verdict, "slower")))
     return v->verdict;
@@ -79,7 +81,7 @@ static json_t *variant_json(const ablate_run *run, const ablate_variant *v) {
   json_t *out = json_object();
   json_object_set_new(out, "pass", json_string(v->name));
   json_object_set_new(out, "kind", json_string(kinds[v->kind]));
-  json_object_set_new(out, "outcome", json_string(outcome_text(v)));
+  json_object_set_new(out, "outcome", json_string(outcome_text(run, v)));
   json_object_set_new(out, "code", v->code ? json_string(v->code) : json_null());
   json_object_set_new(out, "message", v->message ? json_string(v->message) : json_null());
   json_object_set_new(out, "where", v->where ? json_string(v->where) : json_null());
@@ -91,6 +93,9 @@ static json_t *variant_json(const ablate_run *run, const ablate_variant *v) {
                           : json_null());
   json_object_set_new(out, "delta", v->answer ? delta_json(v, baseline) : json_null());
   json_object_set_new(out, "numbers", v->numbers ? json_incref(v->numbers) : json_null());
+  const char *who = hsc__ablate_who(run, v);
+  json_object_set_new(out, "reference", v->reference ? json_incref(v->reference) : json_null());
+  json_object_set_new(out, "right", who ? json_string(who) : json_null());
   json_object_set_new(out, "verdict", v->verdict ? json_string(v->verdict) : json_null());
   json_object_set_new(out, "total_time", v->total_time ? json_incref(v->total_time) : json_null());
   json_object_set_new(out, "kernel_time",
@@ -146,6 +151,7 @@ static json_t *baseline_json(const ablate_run *run) {
   json_object_set_new(
       out, "cost_from",
       json_string(from && !strcmp(from, "device") ? from : "cost model, of the optimised program"));
+  json_object_set_new(out, "reference", v->reference ? json_incref(v->reference) : json_null());
   if (v->total_time)
     json_object_set(out, "total_time", v->total_time);
   if (v->kernel_time)
@@ -159,7 +165,10 @@ hsc_status *hsc__ablate_document(ablate_run *run, json_t **out_result) {
   json_t *placebos = json_array();
   json_t *variants = json_array();
   json_t *counts = json_object();
+  json_t *numbers = NULL;
   double compile_s = 0;
+  // with --no-timing nothing was to be run
+  hsc_status *status = o->timing ? hsc__ablate_numbers_json(run, &numbers) : NULL;
   for (int i = 0; i < run->variant_count; i++) {
     const ablate_variant *v = &run->variants[i];
     compile_s += v->answer ? v->compile_s : 0;
@@ -169,7 +178,7 @@ hsc_status *hsc__ablate_document(ablate_run *run, json_t **out_result) {
     json_array_append_new(v->kind == VARIANT_PLACEBO ? placebos : variants, variant_json(run, v));
     if (v->kind == VARIANT_PLACEBO)
       continue;
-    const char *outcome = outcome_text(v);
+    const char *outcome = outcome_text(run, v);
     json_object_set_new(counts, outcome,
                         json_integer(json_integer_value(json_object_get(counts, outcome)) + 1));
   }
@@ -187,6 +196,7 @@ hsc_status *hsc__ablate_document(ablate_run *run, json_t **out_result) {
       run->variant_count && run->variants[0].answer ? baseline_json(run) : json_null());
   json_object_set_new(result, "placebos", placebos);
   json_object_set_new(result, "variants", variants);
+  json_object_set_new(result, "numbers", numbers ? numbers : json_null());
   json_object_set_new(result, "rounding", hsc_rounding_json(run->rounding));
   json_object_set_new(result, "timing", run->timing ? json_incref(run->timing) : json_null());
   json_object_set_new(result, "pairs", o->pairs ? pairs_json(run) : json_null());
@@ -194,6 +204,9 @@ hsc_status *hsc__ablate_document(ablate_run *run, json_t **out_result) {
                       json_pack("{s:i, s:o, s:f, s:f}", "variants", (int)json_array_size(variants),
                                 "outcomes", counts, "compile_seconds", compile_s, "wall_seconds",
                                 (double)(hsc_wall_ns() - run->started_ns) * 1e-9));
-  *out_result = result;
-  return NULL;
+  if (status)
+    json_decref(result);
+  else
+    *out_result = result;
+  return status;
 }

@@ -39,6 +39,7 @@ typedef struct ablate_variant {
   // {"verdict": "equal", "close", "rounding" or "different", "max_ulp", "max_abs",
   // "outputs_different"}; NULL = not compared
   json_t *numbers;
+  json_t *reference;  // the same against what is right (ablate_run.truth); NULL = not compared
   // times
   json_t *total_time, *kernel_time;
   const char *verdict;  // "faster", "slower", "same", "cannot tell"; NULL = not timed
@@ -58,6 +59,10 @@ typedef struct ablate_run {
   // rows of hsc_compare_outputs: the baseline on inputs moved by their last place, against the
   // baseline; NULL = not run
   json_t *rounding;
+  // outputs of the program as it was written, by the evaluator or a second device; NULL = none, and
+  // why
+  json_t *truth;
+  const char *truth_by, *no_truth;
   int64_t started_ns, work_started_ns;
   // tasks of the running phase, dealt to the slots
   pthread_mutex_t lock;  // of everything below, the store and progress
@@ -139,6 +144,17 @@ bool hsc__ablate_is_timed(const ablate_run *run, int number);
 HSC_MUST_USE hsc_status *hsc__ablate_compile_all(ablate_run *run, int from, int to);
 // ablate_numbers.c
 HSC_MUST_USE hsc_status *hsc__ablate_numbers(ablate_run *run, int from, int to);
+// Outputs against others: {"verdict", "max_ulp", "max_abs", "outputs_different", "outputs"}.
+HSC_MUST_USE hsc_status *hsc__ablate_compare(
+    const ablate_run *run, json_t *left, json_t *right, const char *name, json_t **out_numbers);
+// ablate_reference.c
+// Runs the program as it was written on the evaluator, or where that is too slow on a second
+// device: run->truth, or run->no_truth.
+HSC_MUST_USE hsc_status *hsc__ablate_find_truth(ablate_run *run);
+// Whose numbers are right: "both", "baseline", "variant", "neither"; NULL = not known.
+const char *hsc__ablate_who(const ablate_run *run, const ablate_variant *v);
+// "numbers" of the document: what was held against what is right, with its coverage.
+HSC_MUST_USE hsc_status *hsc__ablate_numbers_json(const ablate_run *run, json_t **out_numbers);
 // ablate_time.c
 HSC_MUST_USE hsc_status *hsc__ablate_time(ablate_run *run);
 // ablate_pairs.c

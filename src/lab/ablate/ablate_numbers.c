@@ -113,27 +113,44 @@ static void take_run(ablate_variant *v, hsc_outcome outcome, const char *message
   }
   v->run_s = v->ran ? run_seconds(answer) : 0;
   json_t *numbers = json_object_get(answer, "numbers");
+  json_t *reference = json_object_get(answer, "reference");
   if (numbers)
     v->numbers = json_incref(numbers);
+  if (reference)
+    v->reference = json_incref(reference);
 }
 
-static hsc_status *compare(ablate_run *run,
-                           json_t *outputs,
-                           const char *name,
-                           json_t **out_numbers) {
-  json_t *baseline = run->variants[0].outputs;
+hsc_status *hsc__ablate_compare(
+    const ablate_run *run, json_t *left, json_t *right, const char *name, json_t **out_numbers) {
   json_t *rows = json_array();
   hsc_status *status = NULL;
-  if (same_digests(baseline, outputs)) {
+  if (same_digests(left, right)) {
     *out_numbers =
         json_pack("{s:s, s:i, s:i, s:i, s:i}", "verdict", "equal", "max_ulp", 0, "max_abs", 0,
-                  "outputs_different", 0, "outputs", (int)json_array_size(outputs));
+                  "outputs_different", 0, "outputs", (int)json_array_size(right));
   } else {
-    status = hsc_compare_outputs(baseline, outputs, "baseline", name, rows);
+    status = hsc_compare_outputs(left, right, "baseline", name, rows);
     if (!status)
       *out_numbers = summarize(run, rows);
   }
   json_decref(rows);
+  return status;
+}
+
+// What a run's outputs are against the baseline's, and against what is right, into its answer.
+static hsc_status *judge_outputs(ablate_run *run, json_t *body, const char *name) {
+  json_t *outputs = json_object_get(body, "outputs");
+  json_t *numbers = NULL;
+  json_t *reference = NULL;
+  hsc_status *status = NULL;
+  if (run->variants[0].outputs) {
+    status = hsc__ablate_compare(run, run->variants[0].outputs, outputs, name, &numbers);
+    json_object_set_new(body, "numbers", numbers);
+  }
+  if (!status && run->truth) {
+    status = hsc__ablate_compare(run, run->truth, outputs, name, &reference);
+    json_object_set_new(body, "reference", reference);
+  }
   return status;
 }
 
@@ -149,7 +166,6 @@ static hsc_status *numbers_task(ablate_run *run, hsc_lab_worker **worker, int nu
   char *stored_status = NULL;
   char *stored_message = NULL;
   json_t *stored = NULL;
-  json_t *numbers = NULL;
   hsc_answer answer = {0};
   hsc_bytes key = {0};
   hsc_bytes directory = {0};
@@ -172,10 +188,8 @@ static hsc_status *numbers_task(ablate_run *run, hsc_lab_worker **worker, int nu
   // of the interrupt
   if (answer.outcome == HSC_OUTCOME_ABORT && hsc__ablate_stopped(run))
     goto done;
-  if (answer.outcome == HSC_OUTCOME_OK) {
-    HSC_GOTO(compare(run, json_object_get(answer.body, "outputs"), v->name, &numbers));
-    json_object_set(answer.body, "numbers", numbers);
-  }
+  if (answer.outcome == HSC_OUTCOME_OK)
+    HSC_GOTO(judge_outputs(run, answer.body, v->name));
   hsc_scratch_empty(hsc_bytes_text(&directory));
   hsc__ablate_keep_code(&answer);
   const char *message = answer.status ? hsc_status_message(answer.status) : NULL;
@@ -188,7 +202,6 @@ static hsc_status *numbers_task(ablate_run *run, hsc_lab_worker **worker, int nu
                                           .answer = answer.body});
   pthread_mutex_unlock(&run->lock);
 done:
-  json_decref(numbers);
   json_decref(stored);
   hsc_free(stored_status);
   hsc_free(stored_message);
@@ -240,6 +253,11 @@ hsc_status *hsc__ablate_numbers(ablate_run *run, int from, int to) {
     }
     if (!status && baseline->ran)
       status = measure_rounding(run, &worker);
+    if (!status && baseline->ran)
+      status = hsc__ablate_find_truth(run);
+    if (!status && run->truth)
+      status =
+          hsc__ablate_compare(run, run->truth, baseline->outputs, "baseline", &baseline->reference);
     hsc_answer_deinit(&answer);
     hsc_bytes_deinit(&directory);
     hsc_lab_worker_destroy(worker);
@@ -260,6 +278,8 @@ hsc_status *hsc__ablate_numbers(ablate_run *run, int from, int to) {
     v->run_s = first->run_s;
     if (first->numbers)
       v->numbers = json_incref(first->numbers);
+    if (first->reference && !v->reference)
+      v->reference = json_incref(first->reference);
   }
   return NULL;
 }

@@ -256,18 +256,6 @@ void hsc__validate_enter(hsc_validation *v, json_t *stage, hsc_arena *arena) {
                     reason ? reason : "it was not run");
 }
 
-// Whether random numbers are drawn that no algorithm fixes.
-static hsc_status *draws_of(const char *path, bool *out_draws) {
-  hsc_module *module = NULL;
-  *out_draws = false;
-  HSC_TRY(hsc_program_read_file(path, &module));
-  HSC_FOR_EACH_COMPUTATION (module, computation)
-    HSC_FOR_EACH_INSTR_IN (computation, instr)
-      *out_draws |= instr->op == HSC_OP_RNG;
-  hsc_module_destroy(module);
-  return NULL;
-}
-
 // The evaluator did not get through the first stage, and another runner stands by: it takes over.
 static hsc_status *change_runner(hsc_validation *v) {
   const hsc_validate_options *o = v->options;
@@ -323,7 +311,7 @@ static hsc_status *take_first(hsc_validation *v, json_t *stage, const char *path
   v->last_good = v->first_path = path;
   json_object_set_new(stage, "verdict", json_string("equal"));
   hsc_agreement_anchor(v->agreement, json_string_value(json_object_get(stage, "pass")));
-  return draws_of(path, &v->draws);
+  return hsc_program_draws(path, &v->draws);
 }
 
 // The last stage's outputs stay until the next stage has its own: the executable is held against

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "formats/common/formats.h"
 #include "lab/run/json_tree.h"
 
 // Times what a last place of the inputs does to an output, up to which a difference of it may be
@@ -50,4 +51,15 @@ json_t *hsc_rounding_json(const json_t *moved) {
   }
   return json_pack("{s:o, s:i, s:i}", "max_abs", hsc_json_real(most), "outputs",
                    (int)json_array_size(moved), "outputs_beyond_tolerance", beyond);
+}
+
+hsc_status *hsc_program_draws(const char *path, bool *out_draws) {
+  hsc_module *module = NULL;
+  *out_draws = false;
+  HSC_TRY(hsc_program_read_file(path, &module));
+  HSC_FOR_EACH_COMPUTATION (module, computation)
+    HSC_FOR_EACH_INSTR_IN (computation, instr)
+      *out_draws |= instr->op == HSC_OP_RNG;
+  hsc_module_destroy(module);
+  return NULL;
 }

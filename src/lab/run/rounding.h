@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "base/core/base.h"
+#include "base/core/status.h"
 
 // moved: rows of hsc_compare_outputs between the outputs and those on inputs moved by a last place
 // ("nudge" of a run job); NULL = not measured.
@@ -15,3 +15,7 @@
 bool hsc_is_rounding(const json_t *moved, json_t *row, size_t output);
 // {"max_abs", "outputs", "outputs_beyond_tolerance"}; null when not measured. A new reference.
 json_t *hsc_rounding_json(const json_t *moved);
+
+// Whether a program draws random numbers (rng) for which no algorithm is laid down: each device has
+// its own, and there is nothing to compare. Errors: of reading the program.
+HSC_MUST_USE hsc_status *hsc_program_draws(const char *path, bool *out_draws);
