@@ -36,6 +36,8 @@ static void add_time(hsc_table *table, json_t *time) {
   double ratio = hsc_json_number(json_object_get(time, "ratio"));
   if (isnan(ratio))
     hsc_table_missing(table);
+  else if (isnan(hsc_json_number(json_object_get(time, "low"))))
+    hsc_table_printf(table, "%.3f (too few processes)", ratio);
   else
     hsc_table_printf(table, "%.3f [%.3f, %.3f]", ratio,
                      hsc_json_number(json_object_get(time, "low")),

@@ -59,31 +59,27 @@ static double effect_of(const double *ratio,
   return sum / (double)processes;
 }
 
-// Several processes: their medians are drawn. One: its blocks.
+// The processes' medians are drawn.
 static hsc_status *bootstrap_error(const blocks *b,
                                    const hsc_interval_options *options,
                                    double *out_error) {
   uint32_t resamples = options->resample_count ? options->resample_count : DEFAULT_RESAMPLES;
-  size_t units = b->process_count > 1 ? b->process_count : b->count;
+  size_t units = b->process_count;
   double *unit = hsc_alloc(units * sizeof(double));
   double *drawn = hsc_alloc(units * sizeof(double));
   double *effects = hsc_alloc(resamples * sizeof(double));
   hsc_random random;
   hsc_status *status = unit && drawn && effects ? NULL : hsc_status_out_of_memory();
   hsc_random_init(&random, options->seed);
-  for (size_t p = 0, at = 0; p < b->process_count && b->process_count > 1 && !status;
-       at += b->sizes[p], p++)
+  for (size_t p = 0, at = 0; p < units && !status; at += b->sizes[p], p++)
     unit[p] = hsc_stats_median(b->ratio + at, b->sizes[p]);
-  if (!status && b->process_count == 1)
-    memcpy(unit, b->ratio, units * sizeof(double));
   for (uint32_t r = 0; r < resamples && !status; r++) {
     for (size_t i = 0; i < units; i++)
       drawn[i] = unit[hsc_random_below(&random, units)];
-    effects[r] =
-        b->process_count > 1 ? hsc_stats_mean(drawn, units) : hsc_stats_median(drawn, units);
+    effects[r] = hsc_stats_mean(drawn, units);
   }
   if (!status)
-    *out_error = hsc_stats_sd(effects, resamples);
+    *out_error = hsc_stats_sd(effects, resamples) * sqrt((double)units / (double)(units - 1));
   hsc_free(unit);
   hsc_free(drawn);
   hsc_free(effects);
@@ -108,15 +104,12 @@ hsc_status *hsc_stats_paired_effect(const hsc_paired *paired,
   out_effect->process_count = b.process_count;
   out_effect->block_count = b.count;
   double ratio = exp(out_effect->log_effect);
-  out_effect->ratio = (hsc_interval){ratio, ratio, ratio};
-  if (b.count < 2)
+  out_effect->ratio = (hsc_interval){ratio, NAN, NAN};
+  if (b.process_count < HSC_LEAST_PROCESSES)
     goto done;
   HSC_GOTO(bootstrap_error(&b, options ? options : &defaults, &out_effect->standard_error));
-  size_t levels = b.process_count > 1 ? b.process_count : b.count;
-  if (b.process_count > 1)
-    out_effect->standard_error *= sqrt((double)b.process_count / (double)(b.process_count - 1));
-  double reach =
-      hsc_stats_t_quantile(0.5 + confidence / 2, (double)(levels - 1)) * out_effect->standard_error;
+  double reach = hsc_stats_t_quantile(0.5 + confidence / 2, (double)(b.process_count - 1)) *
+                 out_effect->standard_error;
   out_effect->ratio.low = exp(out_effect->log_effect - reach);
   out_effect->ratio.high = exp(out_effect->log_effect + reach);
 done:
@@ -228,8 +221,7 @@ void hsc_stats_judge(hsc_effect *effects,
                             ? sqrt(squares / (double)processes / (double)e->process_count)
                             : 0;
     double error = e->standard_error;
-    size_t levels = e->process_count > 1 ? e->process_count : e->block_count;
-    double degrees = levels > 1 ? (double)(levels - 1) : 1;
+    double degrees = e->process_count > 1 ? (double)(e->process_count - 1) : 1;
     if (null_error > error) {
       error = null_error;
       degrees = (double)processes;

@@ -14,6 +14,11 @@
 
 #include "stats/stats.h"
 
+// With fewer processes there is no interval over processes: their extremes do not hold the median
+// with 95 % (hsc_stats_quantile_needs(0.5, 0.95)), and processes that fall into one of two modes
+// look alike too often. A width from two or three of them is luck.
+enum { HSC_LEAST_PROCESSES = 6 };
+
 // Medians of blocks: [sum of process_blocks], those of a process contiguous. Positive; a block with
 // a value that is not finite is left out.
 typedef struct hsc_paired {
@@ -23,10 +28,11 @@ typedef struct hsc_paired {
 } hsc_paired;
 
 typedef struct hsc_effect {
-  // variant over baseline: exp of the mean over processes of the process's median log ratio
+  // variant over baseline: exp of the mean over processes of the process's median log ratio; its
+  // ends are NaN with fewer than HSC_LEAST_PROCESSES
   hsc_interval ratio;
   double log_effect;  // its logarithm
-  // of the log effect, by hierarchical bootstrap; NaN with fewer than two processes
+  // of the log effect, by hierarchical bootstrap; NaN with fewer than HSC_LEAST_PROCESSES
   double standard_error;
   size_t process_count, block_count;  // that were used
   // sum of squares of the processes' log effects: what placebos give to the null
@@ -45,8 +51,8 @@ typedef struct hsc_effect {
 // Hierarchical bootstrap: whole processes are drawn with replacement, with their blocks as they are
 // (Davison & Hinkley 1997, section 3.8: drawing the lower level too would count its noise twice);
 // the standard error is the deviation of the resampled effects, times sqrt(P / (P - 1)) for the few
-// processes; the interval is Student's t with P - 1 degrees of freedom. One process: its blocks are
-// drawn, n - 1 degrees. Fewer than two blocks: a point.
+// processes; the interval is Student's t with P - 1 degrees of freedom. Fewer than
+// HSC_LEAST_PROCESSES: the effect without an interval, which no verdict follows from.
 // Errors: INVALID_ARGUMENT (no block that can be used, confidence), RESOURCE_EXHAUSTED.
 HSC_MUST_USE hsc_status *hsc_stats_paired_effect(const hsc_paired *paired,
                                                  const hsc_interval_options *options,

@@ -3,7 +3,9 @@
 #include "stats/stats_sampling.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "stats/stats_interleaved.h"
 #include "stats/stats_internal.h"
 
 enum { LEAST_UPPER_ANYWAY = 3, EXACT_BLOCKS = 10 };
@@ -177,7 +179,9 @@ hsc_status *hsc_sampling_finish(hsc_sampling *s, uint64_t seed) {
   s->more = 0;
   if (s->count == 0)
     return NULL;
-  if (s->upper_count > 1)
+  if (!strcmp(s->options.upper, "process") && s->upper_count < HSC_LEAST_PROCESSES)
+    s->interval.estimate = hsc_stats_median(s->samples, s->count);
+  else if (s->upper_count > 1)
     HSC_TRY(hsc_stats_bootstrap_blocks(hsc_stats_median, s->samples, s->sizes, s->upper_count, &o,
                                        &s->interval));
   else

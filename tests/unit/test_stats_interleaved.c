@@ -8,7 +8,7 @@
 #include <math.h>
 
 enum {
-  PROCESSES = 5,
+  PROCESSES = HSC_LEAST_PROCESSES,
   BLOCKS = 8,
   N = PROCESSES * BLOCKS,
   ITERATIONS = 5,
@@ -16,7 +16,7 @@ enum {
   VARIANTS = 12,
   RUNS = 100
 };
-static const size_t sizes[PROCESSES] = {BLOCKS, BLOCKS, BLOCKS, BLOCKS, BLOCKS};
+static const size_t sizes[PROCESSES] = {BLOCKS, BLOCKS, BLOCKS, BLOCKS, BLOCKS, BLOCKS};
 
 // What was seen on shared machines: the level of a block drifts by a fifth, one iteration by some
 // percent, now and then one is far off, and a compile keeps a small offset of its own over its
@@ -189,7 +189,7 @@ static void test_bad_input(void **state) {
   EXPECT_CODE(INVALID_ARGUMENT,
               hsc_stats_paired_effect(&(hsc_paired){nan, base, &size, 1}, NULL, &e));
   EXPECT_OK(hsc_stats_paired_effect(&(hsc_paired){one, base, &size, 1}, NULL, &e));
-  assert_true(e.ratio.estimate == 2 && e.ratio.low == 2 && isnan(e.standard_error));
+  assert_true(e.ratio.estimate == 2 && isnan(e.ratio.low) && isnan(e.standard_error));
   hsc_stats_judge(&e, 1, NULL, 0, NULL);
   assert_int_equal(e.verdict, HSC_VERDICT_CANNOT_TELL);
   EXPECT_CODE(INVALID_ARGUMENT,

@@ -11,6 +11,7 @@
 #include "lab/ablate/ablate_internal.h"
 #include "lab/run/json_tree.h"
 #include "stats/stats_design.h"
+#include "stats/stats_interleaved.h"
 #include "worker/worker_client.h"
 
 enum {
@@ -19,7 +20,7 @@ enum {
   PILOT_PROCESSES = 2,
   PILOT_BLOCKS = 3,
   PILOT_ITERATIONS = 4,
-  USUAL_PROCESSES = 5,
+  USUAL_PROCESSES = HSC_LEAST_PROCESSES,
   USUAL_BLOCKS = 8
 };
 // what a variant runs in its turn, where no pilot says otherwise
@@ -235,15 +236,14 @@ hsc_status *hsc__ablate_plan_times(ablate_timing *t) {
     HSC_TRY(make_pilot(t, cost, o->half_width > 0 ? o->half_width : t->margin, &design));
   }
   if (t->pilot) {
-    // A turn must be long beside the clock; three processes are the least that tell how processes
-    // differ.
+    // A turn must be long beside the clock; fewer processes do not tell how processes differ.
     size_t chose[3] = {design.counts[0] < MOST_ITERATIONS ? design.counts[0] : MOST_ITERATIONS,
                        design.counts[1] < 2             ? 2
                        : design.counts[1] < MOST_BLOCKS ? design.counts[1]
                                                         : MOST_BLOCKS,
-                       design.counts[2] < 3    ? 3
-                       : design.counts[2] < 16 ? design.counts[2]
-                                               : 16};
+                       design.counts[2] < HSC_LEAST_PROCESSES ? HSC_LEAST_PROCESSES
+                       : design.counts[2] < 16                ? design.counts[2]
+                                                              : 16};
     if (once < 1e-5 && chose[0] < 10)
       chose[0] = 10;
     t->iterations = (int64_t)chose[0];
@@ -332,6 +332,9 @@ hsc_status *hsc__ablate_describe_times(ablate_timing *t, const char *ended_by, d
   else
     hsc_bytes_printf(&text, "; no pilot: %s", t->no_pilot ? t->no_pilot : "");
   hsc_bytes_printf(&text, "; ended: %s", ended_by);
+  if (t->process_count < HSC_LEAST_PROCESSES)
+    hsc_bytes_printf(&text, "; too few processes for an interval, which needs %d",
+                     HSC_LEAST_PROCESSES);
   if (isfinite(width))
     hsc_bytes_printf(&text, "; intervals ±%.2g %% (median)", 100 * width);
   if (isfinite(wanted) && width > wanted)

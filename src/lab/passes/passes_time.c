@@ -7,6 +7,7 @@
 
 #include "lab/run/json_tree.h"
 #include "lab/run/sampling_document.h"
+#include "stats/stats_interleaved.h"
 #include "worker/scratch.h"
 #include "worker/worker_client.h"
 
@@ -69,21 +70,22 @@ static hsc_status *reach_all(item_list *list, int count) {
   return NULL;
 }
 
-// Compiles of one process are alike: their processes are what is drawn.
+// Compiles of one process are alike: their processes are what is drawn, and too few of them have no
+// interval.
 static json_t *item_json(const item *it,
                          const hsc_sampling *compiles,
                          double whole,
                          uint64_t seed) {
   hsc_interval i = {NAN, NAN, NAN};
   hsc_interval_options o = {.seed = seed, .resample_count = 1000, .widen_small = true};
-  hsc_status *status =
-      compiles->upper_count > 1
-          ? hsc_stats_bootstrap_blocks(hsc_stats_median, it->samples, compiles->sizes,
-                                       compiles->upper_count, &o, &i)
-          : hsc_stats_bootstrap(hsc_stats_median, it->samples, compiles->count, &o, &i);
-  hsc_status_free(status);
+  i.estimate = hsc_stats_median(it->samples, compiles->count);
+  if (compiles->upper_count >= HSC_LEAST_PROCESSES)
+    hsc_status_free(hsc_stats_bootstrap_blocks(hsc_stats_median, it->samples, compiles->sizes,
+                                               compiles->upper_count, &o, &i));
+  if (i.low < 0)
+    i.low = 0;
   return json_pack("{s:s, s:o, s:o, s:o, s:o, s:i}", "name", it->name, "median",
-                   hsc_json_real(i.estimate), "low", hsc_json_real(fmax(0, i.low)), "high",
+                   hsc_json_real(i.estimate), "low", hsc_json_real(i.low), "high",
                    hsc_json_real(i.high), "share",
                    hsc_json_real(whole > 0 ? i.estimate / whole : NAN), "runs",
                    it->last + 1 == (int)compiles->count ? it->runs : 0);
