@@ -10,7 +10,7 @@ CLANG ?= clang-19
 FORMAT ?= clang-format-19
 TIME ?= 60
 .DEFAULT_GOAL := build
-.PHONY: build build-tests demo test test-real test-kill test-gpu test-passes check bench asan ubsan tsan clang convert-long fuzz fuzz-replay format lint docs golden-update clean help
+.PHONY: build build-tests demo test test-real test-kill test-gpu test-passes check bench asan ubsan tsan clang convert-long fuzz fuzz-replay format lint house docs golden-update clean help
 
 build: ## build the program and its libraries into build/, after installing what is missing
 	@scripts/bootstrap
@@ -101,6 +101,9 @@ lint: build ## includes between folders, pages of commands, house rules, formatt
 	@python3 tools/check_house.py
 	@python3 tools/check_knowledge.py
 	@if command -v $(FORMAT) >/dev/null; then git ls-files '*.c' '*.h' '*.inc' | grep -v ^third_party/ | xargs $(FORMAT) --dry-run -Werror && echo "the sources are formatted"; else echo "formatting not checked: no $(FORMAT) (scripts/bootstrap --dev)"; fi
+
+house: build ## the measures of the house: density, complexity, circles, unused functions
+	@python3 tools/house.py $(BUILD)
 
 docs: build ## rewrite the generated parts of docs/
 	@python3 tools/command_pages.py $(BUILD)/hloscope

@@ -103,7 +103,7 @@ def linkage(build: pathlib.Path) -> tuple[list[str], list[str], list[str]]:
         if name in called or name == "main" or re.search(rf"\b{name}\b", elsewhere):
             continue
         mentions = len(re.findall(rf"\b{name}\b", text.get(source, "")))
-        generated = name.startswith(("hsc__pass_", "hsc__cpu_run_", "hsc_cmd_"))
+        generated = name.startswith(("hsc__pass_", "hsc__cpu_run_", "hsc_cmd_", "hsc__infer_", "hsc__job_", "hsc__PJRT_"))
         if generated:
             continue
         (unused if mentions <= 1 else local).append(f"{source}: {name}")
@@ -157,4 +157,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except BrokenPipeError:  # the reader, `head` for one, has seen enough
+        sys.stderr.close()

@@ -236,9 +236,6 @@ size_t hsc_knowledge_count(const hsc_knowledge *kb) {
 const hsc_entry *hsc_knowledge_at(const hsc_knowledge *kb, size_t index) {
   return kb->entries[index];
 }
-const char *hsc_knowledge_dir(const hsc_knowledge *kb) {
-  return kb->directory;
-}
 
 const hsc_entry *hsc_knowledge_find(const hsc_knowledge *kb, const char *id) {
   for (size_t i = 0; i < kb->count; i++)

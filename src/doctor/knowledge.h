@@ -128,7 +128,6 @@ const hsc_entry *hsc_knowledge_find(const hsc_knowledge *knowledge, const char *
 const char *hsc_knowledge_near(const hsc_knowledge *knowledge, const char *id);
 const hsc_knowledge_problem *hsc_knowledge_problems(const hsc_knowledge *knowledge,
                                                     size_t *out_count);
-const char *hsc_knowledge_dir(const hsc_knowledge *knowledge);
 // $XDG_DATA_HOME/hloscope/knowledge, else ~/.local/share/hloscope/knowledge; not made. NULL when
 // there is no home. In `arena`.
 const char *hsc_knowledge_user_dir(hsc_arena *arena);

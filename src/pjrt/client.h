@@ -109,7 +109,6 @@ const char *hsc_plugin_name(const hsc_plugin *plugin);  // file name without dir
 const char *hsc_plugin_path(const hsc_plugin *plugin);
 // of the plugin's API; the major version is always 0
 int hsc_plugin_minor(const hsc_plugin *plugin);
-size_t hsc_plugin_table_bytes(const hsc_plugin *plugin);  // struct_size of its table
 bool hsc_plugin_has(const hsc_plugin *plugin, hsc_pjrt_function function);
 // PJRT_Plugin_Attributes, read once. Borrowed from the plugin.
 HSC_MUST_USE hsc_status *hsc_plugin_attributes(hsc_plugin *plugin,
@@ -122,8 +121,6 @@ size_t hsc_plugin_extension_count(const hsc_plugin *plugin);
 const PJRT_Extension_Base *hsc_plugin_extension_at(const hsc_plugin *plugin, size_t index);
 // "Profiler"; "type 31" for unknown ones (static storage per thread)
 const char *hsc_pjrt_extension_text(int type);
-// The plugin's own table, for wrappers. Check hsc_plugin_has before touching a slot.
-const PJRT_Api *hsc_plugin_api(const hsc_plugin *plugin);
 
 // ---- client and devices -------------------------------------------------------------------------
 
@@ -133,7 +130,6 @@ HSC_MUST_USE hsc_status *hsc_client_create(hsc_plugin *plugin,
                                            size_t option_count,
                                            hsc_client **out_client);
 void hsc_client_destroy(hsc_client *client);
-hsc_plugin *hsc_client_plugin(const hsc_client *client);
 const char *hsc_client_platform_name(const hsc_client *client);
 const char *hsc_client_platform_version(const hsc_client *client);
 int hsc_client_device_count(const hsc_client *client);  // addressable devices
@@ -255,8 +251,6 @@ typedef struct hsc_compiled_memory {  // bytes; -1 = this plugin's version does 
 bool hsc_executable_is_loaded(const hsc_executable *executable);
 const char *hsc_executable_name(const hsc_executable *executable);
 size_t hsc_executable_output_count(const hsc_executable *executable);
-size_t hsc_executable_replica_count(const hsc_executable *executable);
-size_t hsc_executable_partition_count(const hsc_executable *executable);
 // [output_count]
 HSC_MUST_USE hsc_status *hsc_executable_outputs(hsc_executable *executable,
                                                 const hsc_array_spec **out_specs);
@@ -274,9 +268,6 @@ HSC_MUST_USE hsc_status *hsc_executable_cost_analysis(hsc_executable *executable
 HSC_MUST_USE hsc_status *hsc_executable_memory(hsc_executable *executable,
                                                hsc_compiled_memory *out_memory);
 HSC_MUST_USE hsc_status *hsc_executable_code_bytes(hsc_executable *executable, int64_t *out_bytes);
-// resolved CompileOptionsProto
-HSC_MUST_USE hsc_status *hsc_executable_compile_options(hsc_executable *executable,
-                                                        hsc_bytes *out_bytes);
 HSC_MUST_USE hsc_status *hsc_executable_serialize(hsc_executable *executable, hsc_bytes *out_bytes);
 
 // ---- events -------------------------------------------------------------------------------------

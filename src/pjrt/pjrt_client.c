@@ -133,9 +133,6 @@ void hsc_client_destroy(hsc_client *client) {
   hsc_free(client);
 }
 
-hsc_plugin *hsc_client_plugin(const hsc_client *client) {
-  return client->plugin;
-}
 const char *hsc_client_platform_name(const hsc_client *client) {
   return client->platform_name;
 }

@@ -121,12 +121,6 @@ const char *hsc_executable_name(const hsc_executable *executable) {
 size_t hsc_executable_output_count(const hsc_executable *executable) {
   return executable->output_count;
 }
-size_t hsc_executable_replica_count(const hsc_executable *executable) {
-  return executable->replica_count;
-}
-size_t hsc_executable_partition_count(const hsc_executable *executable) {
-  return executable->partition_count;
-}
 
 hsc_status *hsc_executable_outputs(hsc_executable *executable, const hsc_array_spec **out_specs) {
   *out_specs = executable->outputs;
@@ -245,16 +239,6 @@ hsc_status *hsc_executable_code_bytes(hsc_executable *executable, int64_t *out_b
   HSC_TRY(HSC_PJRT_CALL(executable->plugin, PJRT_Executable_SizeOfGeneratedCodeInBytes, &args));
   *out_bytes = args.size_in_bytes;
   return NULL;
-}
-
-hsc_status *hsc_executable_compile_options(hsc_executable *executable, hsc_bytes *out_bytes) {
-  PJRT_Executable_GetCompileOptions_Args args =
-      HSC_PJRT_ARGS(PJRT_Executable_GetCompileOptions, .executable = executable->executable);
-  HSC_TRY(HSC_PJRT_CALL(executable->plugin, PJRT_Executable_GetCompileOptions, &args));
-  hsc_bytes_append(out_bytes, args.serialized_bytes, args.serialized_bytes_size);
-  if (args.serialized_compile_options_deleter)
-    args.serialized_compile_options_deleter(args.serialized_compile_options);
-  return hsc_bytes_status(out_bytes);
 }
 
 hsc_status *hsc_executable_serialize(hsc_executable *executable, hsc_bytes *out_bytes) {

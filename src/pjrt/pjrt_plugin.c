@@ -212,12 +212,6 @@ const char *hsc_plugin_path(const hsc_plugin *plugin) {
 int hsc_plugin_minor(const hsc_plugin *plugin) {
   return plugin->minor;
 }
-size_t hsc_plugin_table_bytes(const hsc_plugin *plugin) {
-  return plugin->api->struct_size;
-}
-const PJRT_Api *hsc_plugin_api(const hsc_plugin *plugin) {
-  return plugin->api;
-}
 
 bool hsc_plugin_has(const hsc_plugin *plugin, hsc_pjrt_function function) {
   void *slot;

@@ -69,10 +69,6 @@ static PJRT_Error *result(const PJRT_Event *event) {
   return hsc__error_of_code(event->code, event->text ? event->text : "", event->size);
 }
 
-int hsc__event_code(PJRT_Event *event) {
-  return event->code;
-}
-
 void hsc__event_set(PJRT_Event *event, int code, const char *text, size_t size) {
   pthread_mutex_lock(&event->lock);
   if (event->ready) {

@@ -60,8 +60,6 @@ void hsc__event_set(PJRT_Event *event, int code, const char *text, size_t size);
 bool hsc__event_is_ready(PJRT_Event *event);
 // blocks; the event's error, a new object
 PJRT_Error *hsc__event_wait(PJRT_Event *event);
-// of a ready event
-int hsc__event_code(PJRT_Event *event);
 
 // ---- client, devices, memories ------------------------------------------------------------------
 

@@ -12,7 +12,6 @@ typedef enum hsc_sink_id {
 } hsc_sink_id;
 const char *hsc_sink_name(hsc_sink_id sink);
 const char *hsc_sink_extension(hsc_sink_id sink);
-const char *hsc_sink_doc(hsc_sink_id sink);
 bool hsc_sink_of_name(const char *name, hsc_sink_id *out_sink);
 
 // Where the bytes go. Called with pieces of up to a few hundred kilobytes, in order.

@@ -189,9 +189,6 @@ const hsc_xspace *hsc_profile_space(const hsc_profile *profile, int space) {
 int hsc_profile_device_count(const hsc_profile *profile) {
   return (int)profile->devices.count;
 }
-const hsc_profile_device *hsc_profile_device_at(const hsc_profile *profile, int device) {
-  return &profile->devices.items[device];
-}
 int hsc_profile_op_count(const hsc_profile *profile) {
   return (int)profile->ops.count;
 }
@@ -209,9 +206,6 @@ int hsc_profile_module_count(const hsc_profile *profile) {
 }
 const hsc_profile_module *hsc_profile_modules(const hsc_profile *profile) {
   return profile->modules.items;
-}
-int64_t hsc_profile_span_ps(const hsc_profile *profile) {
-  return profile->span_ps;
 }
 const char *hsc_profile_notes(const hsc_profile *profile) {
   return hsc_bytes_text(&profile->notes);

@@ -103,7 +103,6 @@ void hsc_profile_close(hsc_profile *profile);
 int hsc_profile_space_count(const hsc_profile *profile);
 const hsc_xspace *hsc_profile_space(const hsc_profile *profile, int space);
 int hsc_profile_device_count(const hsc_profile *profile);
-const hsc_profile_device *hsc_profile_device_at(const hsc_profile *profile, int device);
 int hsc_profile_op_count(const hsc_profile *profile);
 const hsc_profile_op *hsc_profile_ops(const hsc_profile *profile);  // [op_count]
 int hsc_profile_step_count(const hsc_profile *profile);
@@ -111,8 +110,6 @@ int hsc_profile_step_count(const hsc_profile *profile);
 const hsc_profile_step *hsc_profile_steps(const hsc_profile *profile);
 int hsc_profile_module_count(const hsc_profile *profile);
 const hsc_profile_module *hsc_profile_modules(const hsc_profile *profile);
-// from the first event to the end of the last
-int64_t hsc_profile_span_ps(const hsc_profile *profile);
 // newline-separated; "" = none
 const char *hsc_profile_notes(const hsc_profile *profile);
 // Peaks for CPUs of which the profile tells none: flops and bytes per second. `source` says where
@@ -141,7 +138,6 @@ typedef enum hsc_profile_view_id {
   HSC_PROFILE_VIEW_COUNT
 } hsc_profile_view_id;
 const char *hsc_profile_view_name(hsc_profile_view_id view);
-const char *hsc_profile_view_doc(hsc_profile_view_id view);
 bool hsc_profile_view_of_name(const char *name, hsc_profile_view_id *out_view);
 
 typedef struct hsc_profile_options {

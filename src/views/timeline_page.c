@@ -403,10 +403,6 @@ hsc_status *hsc_timeline_slice(
   return status;
 }
 
-size_t hsc_timeline_event_count(const hsc_timeline *t) {
-  return t->b.items.count;
-}
-
 void hsc_timeline_close(hsc_timeline *t) {
   if (!t)
     return;

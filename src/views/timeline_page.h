@@ -30,7 +30,6 @@ HSC_MUST_USE hsc_status *hsc_timeline_open_capture(const hsc_capture *capture,
 HSC_MUST_USE hsc_status *hsc_timeline_open_profile(const hsc_profile *profile,
                                                    hsc_timeline **out_timeline);
 void hsc_timeline_close(hsc_timeline *timeline);  // NULL is fine
-size_t hsc_timeline_event_count(const hsc_timeline *timeline);
 // What of [from, to] ticks can be seen on `pixels` pixels: O(rows * pixels * log events). The whole
 // is 0 to end_ticks; a range outside or upside down is cut to it; pixels are cut to [16, 16384].
 // `remote` may be NULL.

@@ -12,7 +12,6 @@ typedef enum hsc_view_id {
   HSC_VIEW_COUNT
 } hsc_view_id;
 const char *hsc_view_name(hsc_view_id view);
-const char *hsc_view_doc(hsc_view_id view);
 bool hsc_view_of_name(const char *name, hsc_view_id *out_view);
 
 typedef struct hsc_view_options {

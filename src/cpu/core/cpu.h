@@ -23,7 +23,6 @@ HSC_MUST_USE hsc_status *hsc_cpu_device_create(const hsc_cpu_device_options *opt
                                                hsc_cpu_device **out_device);
 // executables keep what they need of it until they are gone
 void hsc_cpu_device_destroy(hsc_cpu_device *device);
-int hsc_cpu_device_thread_count(const hsc_cpu_device *device);
 // "x86-64 avx2 fma, 2 threads"; borrowed
 const char *hsc_cpu_device_description(const hsc_cpu_device *device);
 
@@ -98,13 +97,9 @@ typedef struct hsc_cpu_stats {
   bool from_cache;  // loaded, not compiled
 } hsc_cpu_stats;
 const char *hsc_cpu_executable_name(const hsc_cpu_executable *executable);
-const hsc_shape *hsc_cpu_executable_parameter_shape(const hsc_cpu_executable *executable,
-                                                    int parameter);
-int hsc_cpu_executable_parameter_count(const hsc_cpu_executable *executable);
 // leaves of all parameters
 int hsc_cpu_executable_input_count(const hsc_cpu_executable *executable);
 const hsc_shape *hsc_cpu_executable_input_shape(const hsc_cpu_executable *executable, int input);
-const hsc_shape *hsc_cpu_executable_result_shape(const hsc_cpu_executable *executable);
 // leaves of the result
 int hsc_cpu_executable_output_count(const hsc_cpu_executable *executable);
 const hsc_shape *hsc_cpu_executable_output_shape(const hsc_cpu_executable *executable, int output);

@@ -156,7 +156,6 @@ bool hsc__cpu_collective_fits(const void *payload,
                                              const hsc_cpu_thunk *thunk);
 #include "cpu/core/thunks.def"
 #undef THUNK
-const char *hsc_cpu_thunk_text(hsc_cpu_thunk_kind kind);
 // Runs thunks[begin, end).
 HSC_MUST_USE hsc_status *hsc__cpu_run_range(const hsc_cpu_frame *frame, int32_t begin, int32_t end);
 

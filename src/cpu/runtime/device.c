@@ -75,9 +75,6 @@ hsc_status *hsc__cpu_device_jit(hsc_cpu_device *device,
   return status;
 }
 
-int hsc_cpu_device_thread_count(const hsc_cpu_device *device) {
-  return hsc_cpu_pool_thread_count(device->pool);
-}
 const char *hsc_cpu_device_description(const hsc_cpu_device *device) {
   return device->description;
 }

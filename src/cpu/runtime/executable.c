@@ -108,21 +108,11 @@ void hsc__cpu_executable_count(hsc_cpu_executable *executable) {
 const char *hsc_cpu_executable_name(const hsc_cpu_executable *executable) {
   return executable->name;
 }
-int hsc_cpu_executable_parameter_count(const hsc_cpu_executable *executable) {
-  return executable->parameter_count;
-}
-const hsc_shape *hsc_cpu_executable_parameter_shape(const hsc_cpu_executable *executable,
-                                                    int parameter) {
-  return &executable->parameter_shapes[parameter];
-}
 int hsc_cpu_executable_input_count(const hsc_cpu_executable *executable) {
   return executable->input_count;
 }
 const hsc_shape *hsc_cpu_executable_input_shape(const hsc_cpu_executable *executable, int input) {
   return executable->input_shapes[input];
-}
-const hsc_shape *hsc_cpu_executable_result_shape(const hsc_cpu_executable *executable) {
-  return &executable->result_shape;
 }
 int hsc_cpu_executable_output_count(const hsc_cpu_executable *executable) {
   return executable->output_count;

@@ -6,21 +6,12 @@
 #include "cpu/thunks/thunk_payloads.h"
 #include "hloscope/trace.h"
 
-static const char *const thunk_texts[] = {
-#define THUNK(id, text, doc) text,
-#include "cpu/core/thunks.def"
-#undef THUNK
-};
 typedef hsc_status *(*thunk_function)(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk);
 static const thunk_function thunk_functions[] = {
 #define THUNK(id, text, doc) hsc__cpu_run_##id,
 #include "cpu/core/thunks.def"
 #undef THUNK
 };
-
-const char *hsc_cpu_thunk_text(hsc_cpu_thunk_kind kind) {
-  return thunk_texts[kind];
-}
 
 // The same while a session records: a thunk's end is the next one's begin, which saves a clock
 // read.

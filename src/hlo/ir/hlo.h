@@ -202,7 +202,6 @@ const char *hsc_op_text(hsc_op op);
 bool hsc_op_parse(hsc_view text, hsc_op *out_op);
 int hsc_op_arity(hsc_op op);  // VARIADIC_ARITY or the count
 uint32_t hsc_op_traits(hsc_op op);
-const char *hsc_op_doc(hsc_op op);
 // The one sentence that says an op is not there yet, for evaluator, compiler, transforms:
 // UNIMPLEMENTED "<op>: not built yet: <where>".
 HSC_MUST_USE hsc_status *hsc_op_not_built(hsc_op op, const char *where);

@@ -31,8 +31,6 @@ typedef enum hsc__attr_kind {
   HSC__ATTR_collective,
 } hsc__attr_kind;
 hsc__attr_kind hsc__op_attr_kind(hsc_op op);
-const char *hsc__op_attr_text(hsc_op op);
-const char *hsc__op_rule_text(hsc_op op);
 
 // attr.c: deep copy into `arena` of the attributes of `op`; equality of two instructions'
 // attributes; a canonical byte form for hashing.

@@ -43,17 +43,8 @@ int hsc_op_arity(hsc_op op) {
 uint32_t hsc_op_traits(hsc_op op) {
   return row_of(op)->traits;
 }
-const char *hsc_op_doc(hsc_op op) {
-  return row_of(op)->doc;
-}
 hsc__attr_kind hsc__op_attr_kind(hsc_op op) {
   return (hsc__attr_kind)row_of(op)->attr;
-}
-const char *hsc__op_attr_text(hsc_op op) {
-  return row_of(op)->attr_text;
-}
-const char *hsc__op_rule_text(hsc_op op) {
-  return row_of(op)->rule_text;
 }
 
 // Texts to rows: open addressing, filled once; readers of programs ask for every instruction.

@@ -173,18 +173,6 @@ static hsc_status *read_pass_fuel(manager *m) {
   return NULL;
 }
 
-bool hsc__pass_spend(hsc_pass_context *cx) {
-  if (cx->fuel == 0 || cx->pass_fuel == 0)
-    return false;
-  if (cx->fuel > 0)
-    cx->fuel--;
-  if (cx->pass_fuel > 0)
-    cx->pass_fuel--;
-  cx->rewrites++;
-  cx->changed = true;
-  return true;
-}
-
 static void count(const hsc_module *module, int32_t *out_instructions, int32_t *out_fusions) {
   int32_t instructions = 0;
   int32_t fusions = 0;
