@@ -1,4 +1,4 @@
-// cmd_passes_common.c - what the verbs of `passes` share: the device, the options of a compile, JSON on stdout.
+// cmd_passes_common.c - what the verbs of `passes` share: the device, the options of a compile, JSON.
 #include <signal.h>
 #include <stdlib.h>
 
