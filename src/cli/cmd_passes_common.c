@@ -1,4 +1,4 @@
-// cmd_passes_common.c - what the verbs of `passes` share: the device, the options of a compile, JSON.
+// cmd_passes_common.c - what the verbs of `passes` share: the device, compile options, JSON.
 #include <signal.h>
 #include <stdlib.h>
 
