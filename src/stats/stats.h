@@ -221,6 +221,15 @@ typedef struct hsc_fit {
   double r_squared;
   double confidence;
 } hsc_fit;
+// Least squares with no coefficient below zero: of all choices of terms whose own fit is not
+// negative the one with the smallest residual (the others are 0). out_coefficient has term_count
+// entries. Errors: as hsc_stats_fit; INVALID_ARGUMENT also when no choice fits (y is negative).
+HSC_MUST_USE hsc_status *hsc_stats_fit_nonnegative(const double *design,
+                                                   const double *y,
+                                                   const double *weights,
+                                                   size_t n,
+                                                   size_t term_count,
+                                                   double *out_coefficient);
 // Least squares y ~ design * coefficients; design is row-major [n][term_count] (put a column of
 // ones for an intercept). weights NULL = all 1, else each sample's 1/variance up to a factor.
 // Householder QR (Golub 1965), so nearly parallel columns lose few digits. Errors: INVALID_ARGUMENT

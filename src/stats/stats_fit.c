@@ -216,3 +216,74 @@ hsc_status *hsc_stats_theil_sen(const double *x,
   hsc_free(slopes);
   return NULL;
 }
+
+// The sum of weighted squared residuals.
+static double squares_of(const double *design,
+                         const double *y,
+                         const double *weights,
+                         size_t n,
+                         size_t p,
+                         const double *coefficient) {
+  double sum = 0;
+  for (size_t i = 0; i < n; i++) {
+    double guess = 0;
+    for (size_t j = 0; j < p; j++)
+      guess += design[i * p + j] * coefficient[j];
+    sum += (weights ? weights[i] : 1) * (y[i] - guess) * (y[i] - guess);
+  }
+  return sum;
+}
+
+hsc_status *hsc_stats_fit_nonnegative(const double *design,
+                                      const double *y,
+                                      const double *weights,
+                                      size_t n,
+                                      size_t p,
+                                      double *out_coefficient) {
+  if (p == 0 || p > HSC_FIT_MAX_TERMS)
+    return HSC_ERR(INVALID_ARGUMENT, "fit: 1 to %d terms, got %zu", HSC_FIT_MAX_TERMS, p);
+  double *part = hsc_alloc(n * p * sizeof(double) + 1);
+  if (!part)
+    return hsc_status_out_of_memory();
+  double least = INFINITY;
+  hsc_status *first = NULL;
+  // The optimum is the unrestricted fit on the terms that are not zero in it: all choices are few.
+  for (unsigned choice = 1; choice < 1u << p; choice++) {
+    size_t terms[HSC_FIT_MAX_TERMS];
+    size_t count = 0;
+    for (size_t j = 0; j < p; j++)
+      if (choice & 1u << j)
+        terms[count++] = j;
+    for (size_t i = 0; i < n; i++)
+      for (size_t j = 0; j < count; j++)
+        part[i * count + j] = design[i * p + terms[j]];
+    hsc_fit fit;
+    hsc_status *status = hsc_stats_fit(part, y, weights, n, count, 0.95, &fit);
+    if (status && !first)
+      first = status;
+    else
+      hsc_status_free(status);
+    if (status)
+      continue;
+    double full[HSC_FIT_MAX_TERMS] = {0};
+    bool negative = false;
+    for (size_t j = 0; j < count; j++) {
+      full[terms[j]] = fit.coefficient[j];
+      negative |= fit.coefficient[j] < 0;
+    }
+    double squares = squares_of(design, y, weights, n, p, full);
+    if (negative || !(squares < least))
+      continue;
+    least = squares;
+    memcpy(out_coefficient, full, p * sizeof(double));
+  }
+  hsc_free(part);
+  if (isfinite(least)) {
+    hsc_status_free(first);
+    return NULL;
+  }
+  return first ? first
+               : HSC_ERR(INVALID_ARGUMENT,
+                         "fit: no choice of terms fits without a "
+                         "negative coefficient");
+}

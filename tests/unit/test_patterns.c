@@ -69,6 +69,29 @@ static const char *text_at(json_t *tree, const char *a, const char *b, const cha
   return text ? text : "";
 }
 
+// Every number of the headline follows from what was measured beside it.
+static void check_model(json_t *result, const char *key) {
+  json_t *model = hsc_json_path(result, "theoretical_analysis", key, "model", NULL);
+  double run = hsc_json_number(hsc_json_path(model, "measured_run", "estimate", NULL));
+  double compile = hsc_json_number(hsc_json_path(model, "compile", "estimate", NULL));
+  double fitted = hsc_json_number(hsc_json_path(model, "run", "estimate", NULL));
+  double half =
+      hsc_json_number(hsc_json_path(model, "runs_until_compile_under_half", "estimate", NULL));
+  bool misses = fabs(fitted / run - 1) > 0.1;
+  assert_true(fabs(run - hsc_json_number(hsc_json_path(result, "patterns", key, "run", "median",
+                                                       NULL))) < 1e-12);
+  assert_true(fabs(half - ceil(compile / run)) <= 1);
+  assert_int_equal(json_integer_value(json_object_get(model, "processes")), 3);
+  assert_int_equal(json_is_string(json_object_get(model, "refused")), misses);
+  double a = hsc_json_number(hsc_json_path(model, "a_sync", "estimate", NULL));
+  double low = hsc_json_number(hsc_json_path(model, "a_sync", "low", NULL));
+  assert_true(misses ? isnan(a) : a >= 0 && low >= 0);
+  double total = hsc_json_number(hsc_json_path(model, "sync_split", "total", NULL));
+  double wait = hsc_json_number(hsc_json_path(model, "sync_split", "waiting_for_execution", NULL));
+  double call = hsc_json_number(hsc_json_path(model, "sync_split", "overhead", NULL));
+  assert_true(wait >= 0 && call >= 0 && fabs(wait + call - total) < 1e-12);
+}
+
 static void a_sweep_has_every_key(void **state) {
   hsc_store *store = open_store("keys");
   watch w = {0};
@@ -104,6 +127,7 @@ static void a_sweep_has_every_key(void **state) {
     json_t *timings = json_object_get(p, "detailed_timings");
     json_t *row;
     assert_string_equal(text_at(p, "status", NULL, NULL), "ok");
+    check_model(result, keys[k]);
     assert_int_equal(json_array_size(timings), 3);
     size_t t;
     json_array_foreach (timings, t, row) {

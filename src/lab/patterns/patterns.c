@@ -135,10 +135,13 @@ static void release(patterns_run *run) {
   hsc_lab_worker_destroy(run->worker);
   for (size_t i = 0; i < run->config_count; i++) {
     pattern_config *c = &run->configs[i];
-    json_t *const answers[] = {c->manifest, c->feed,    c->describe,    c->warmup,
-                               c->model,    c->holdout, c->cold_holdout};
+    json_t *const answers[] = {c->manifest, c->feed, c->describe, c->warmup, c->cold_holdout};
     for (size_t k = 0; k < HSC_COUNT_OF(answers); k++)
       json_decref(answers[k]);
+    for (size_t p = 0; p < HSC__MODEL_PROCESSES; p++) {
+      json_decref(c->model[p]);
+      json_decref(c->holdout[p]);
+    }
     hsc_sampling_deinit(&c->sampling);
     for (int64_t t = 0; t < run->trials; t++) {
       json_decref(c->trials[t]);

@@ -263,7 +263,40 @@ static void why_cached_is_slow(const patterns_run *run, json_t *result, json_t *
                &text, json_object());
 }
 
-static void what_vmap_costs(const patterns_run *run, json_t *comparisons, json_t *questions) {
+// The theory of the seed: a vectorised application costs what one application costs, so vmap should
+// be as many times as fast as the loop has applications. Beside it what was measured: warm, and
+// with the compile, for the first run.
+static void vmap_speedup(const patterns_run *run, json_t *result) {
+  json_t *rows = json_array();
+  json_object_set_new(result, "vmap_speedup", rows);
+  for (size_t i = 0; i < run->config_count; i++) {
+    const pattern_config *vmap = &run->configs[i];
+    if (strcmp(vmap->pattern->name, "vmap") != 0)
+      continue;
+    const pattern_config *loop = find(run, vmap->graph, "natural");
+    const pattern_config *one = find(run, vmap->graph, "dependent");
+    double loop_s = loop ? at(loop->result, "run", "median", NULL) : NAN;
+    double vmap_s = at(vmap->result, "run", "median", NULL);
+    double one_s = one ? at(one->result, "run", "median", NULL) / one->pattern->executions : NAN;
+    double loop_compile = loop ? at(loop->result, "phases", "compile_miss", "median") : NAN;
+    double vmap_compile = at(vmap->result, "phases", "compile_miss", "median");
+    if (!(loop_s > 0) || !(vmap_s > 0))
+      continue;
+    json_array_append_new(
+        rows, json_pack("{s:s, s:o, s:f, s:o, s:o, s:f, s:o}", "graph", vmap->graph, "predicted",
+                        one_s > 0 ? json_real(loop_s / one_s) : json_null(), "measured",
+                        loop_s / vmap_s, "predicted_with_compile",
+                        hsc_json_real((loop_compile + loop_s) / (vmap_compile + one_s)),
+                        "measured_with_compile",
+                        hsc_json_real((loop_compile + loop_s) / (vmap_compile + vmap_s)), "loop",
+                        loop_s, "one_application", hsc_json_real(one_s)));
+  }
+}
+
+static void what_vmap_costs(const patterns_run *run,
+                            json_t *result,
+                            json_t *comparisons,
+                            json_t *questions) {
   size_t i;
   size_t n = 0;
   size_t verdicts[4] = {0};
@@ -313,6 +346,21 @@ static void what_vmap_costs(const patterns_run *run, json_t *comparisons, json_t
       verdicts[HSC_VERDICT_SLOWER], verdicts[HSC_VERDICT_SAME], verdicts[HSC_VERDICT_CANNOT_TELL]);
   if (graphs > 0)
     put(&text, "It is the heaviest pattern on %zu of %zu.", heaviest, graphs);
+  json_t *speedups = json_object_get(result, "vmap_speedup");
+  double *predicted = HSC_NEW_ARRAY(run->arena, double, json_array_size(speedups) + 1);
+  double *measured = HSC_NEW_ARRAY(run->arena, double, json_array_size(speedups) + 1);
+  size_t both = 0;
+  json_array_foreach (speedups, i, row) {
+    if (!predicted || !measured || !json_is_real(json_object_get(row, "predicted")))
+      continue;
+    predicted[both] = at(row, "predicted", NULL, NULL);
+    measured[both++] = at(row, "measured", NULL, NULL);
+  }
+  if (both)
+    put(&text,
+        " If a vectorised application cost what one application costs, vmap would be %.2fx as fast "
+        "as the loop; measured is %.2fx (medians over %zu).",
+        hsc_stats_median(predicted, both), hsc_stats_median(measured, both), both);
   add_question(questions, "vmap", "What does vmap really cost?", &text,
                json_pack("{s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I}", "geometric_mean_ratio",
                          exp(log_sum / (double)n), "least", least, "most", most, "faster",
@@ -321,50 +369,66 @@ static void what_vmap_costs(const patterns_run *run, json_t *comparisons, json_t
                          "heaviest_on", (json_int_t)heaviest));
 }
 
+// What waiting for execution and what the call itself takes, on the dependent loops; the model is
+// asked only where it was not refused.
 static void what_syncs_cost(const patterns_run *run, json_t *result, json_t *questions) {
   double *shares = HSC_NEW_ARRAY(run->arena, double, run->config_count + 1);
+  double *totals = HSC_NEW_ARRAY(run->arena, double, run->config_count + 1);
+  double *waits = HSC_NEW_ARRAY(run->arena, double, run->config_count + 1);
   double *a = HSC_NEW_ARRAY(run->arena, double, run->config_count + 1);
   size_t n = 0;
+  size_t fits = 0;
   size_t told_apart = 0;
-  for (size_t i = 0; shares && a && i < run->config_count; i++) {
+  size_t refused = 0;
+  for (size_t i = 0; shares && totals && waits && a && i < run->config_count; i++) {
     json_t *model =
         hsc_json_path(result, "theoretical_analysis", run->configs[i].key, "model", NULL);
-    double sync = at(model, "a_sync", "estimate", NULL);
-    double execution = at(model, "b_execution", "estimate", NULL);
-    if (strcmp(run->configs[i].pattern->name, "dependent") != 0 || isnan(sync) ||
-        !(sync + execution > 0))
+    json_t *split = json_object_get(model, "sync_split");
+    double share = at(split, "overhead_share_of_run", NULL, NULL);
+    if (strcmp(run->configs[i].pattern->name, "dependent") != 0 || isnan(share))
       continue;
-    shares[n] = sync / (sync + execution);
-    a[n++] = sync;
+    shares[n] = share;
+    totals[n] = at(split, "total", NULL, NULL);
+    waits[n++] = at(split, "waiting_for_execution", NULL, NULL);
+    refused += json_is_string(json_object_get(model, "refused"));
+    double sync = at(model, "a_sync", "estimate", NULL);
+    if (isnan(sync))
+      continue;
+    a[fits++] = sync;
     told_apart += json_is_true(json_object_get(model, "sync_is_told_apart"));
   }
   if (n == 0)
     return;
-  char idle[32], fitted[32];
+  char idle[32], fitted[32], total[32], wait[32];
   double share = hsc_stats_median(shares, n);
-  double cost = hsc_stats_median(a, n);
   double idle_s = at(result, "sync_baseline", "median", NULL);
   hsc_bytes text = {0};
-  put(&text, "A synchronisation with nothing to wait for costs %s. ", time_text(idle_s, idle));
-  if (told_apart == 0)
+  put(&text, share > 0.5 ? "Yes. " : "No. ");
+  put(&text,
+      "A synchronisation with nothing to wait for costs %s. A dependent loop spends %s in its "
+      "synchronisations (median over %zu), of which %s is waiting for the execution; the calls "
+      "themselves are %.1f %% of the run.",
+      time_text(idle_s, idle), time_text(hsc_stats_median(totals, n), total), n,
+      time_text(hsc_stats_median(waits, n), wait), 100 * share);
+  if (told_apart)
     put(&text,
-        "In the fit over k executions and s synchronisations its cost cannot be told from zero on "
-        "any of %zu dependent "
-        "loops (median of the estimates: %s). ",
-        n, time_text(cost, fitted));
-  else
+        " In the fit over k executions and s synchronisations one more costs %s (median over %zu "
+        "loops); its interval excludes zero on %zu of them.",
+        time_text(hsc_stats_median(a, fits), fitted), fits, told_apart);
+  else if (fits)
     put(&text,
-        "In the fit over k executions and s synchronisations one costs %s (median over %zu "
-        "dependent loops), %.1f %% "
-        "of "
-        "an execution with its synchronisation; its interval excludes zero on %zu of them. ",
-        time_text(cost, fitted), n, 100 * share, told_apart);
-  put(&text, share > 0.5 ? "Synchronisation dominates the dependent loop here."
-                         : "So synchronisation does not dominate the dependent loop here.");
+        " In the fit over k executions and s synchronisations their cost cannot be told from zero "
+        "on any of %zu loops.",
+        fits);
+  if (refused)
+    put(&text, " On %zu of %zu the fit misses the measured run and is not used.", refused, n);
   add_question(questions, "sync", "Does synchronisation dominate the dependent loop?", &text,
-               json_pack("{s:f, s:f, s:f, s:I, s:I}", "idle_sync", idle_s, "fitted_sync", cost,
-                         "share_of_execution", share, "configurations", (json_int_t)n, "told_apart",
-                         (json_int_t)told_apart));
+               json_pack("{s:f, s:f, s:f, s:f, s:o, s:I, s:I, s:I}", "idle_sync", idle_s, "total",
+                         hsc_stats_median(totals, n), "waiting_for_execution",
+                         hsc_stats_median(waits, n), "overhead_share_of_run", share, "fitted_sync",
+                         fits ? hsc_json_real(hsc_stats_median(a, fits)) : json_null(),
+                         "configurations", (json_int_t)n, "told_apart", (json_int_t)told_apart,
+                         "refused", (json_int_t)refused));
 }
 
 static void when_compiling_pays(const patterns_run *run, json_t *result, json_t *questions) {
@@ -373,15 +437,19 @@ static void when_compiling_pays(const patterns_run *run, json_t *result, json_t 
   size_t n = 0;
   size_t m = 0;
   size_t inside = 0;
+  size_t refused = 0;
   for (size_t i = 0; half && errors && i < run->config_count; i++) {
     json_t *model =
         hsc_json_path(result, "theoretical_analysis", run->configs[i].key, "model", NULL);
     double runs = at(model, "runs_until_compile_under_half", "estimate", NULL);
     double error = at(model, "held_out_worst_relative_error", NULL, NULL);
+    bool is_refused = json_is_string(json_object_get(model, "refused"));
     if (runs > 0)
       half[n++] = runs;
-    if (!isnan(error))
-      errors[m++] = error;
+    refused += is_refused;
+    if (isnan(error) || is_refused)
+      continue;
+    errors[m++] = error;
     inside += json_is_true(json_object_get(model, "held_out_all_inside"));
   }
   if (n == 0)
@@ -390,23 +458,24 @@ static void when_compiling_pays(const patterns_run *run, json_t *result, json_t 
   char many[48], checked[48];
   put(&text,
       "After %.0f runs (median over %s; from %.0f to %.0f) the compile is under half of the time "
-      "spent compiling and "
-      "running. ",
+      "spent compiling and running: measured compile over measured run.",
       hsc_stats_median(half, n), configurations(n, many), hsc_stats_min(half, n),
       hsc_stats_max(half, n));
   if (m)
     put(&text,
-        "The model behind it is off by %.1f %% (median) on its worst held-out measurement; on %zu "
-        "of %s all held-out "
-        "points lie "
-        "inside its prediction intervals.",
+        " The model of time is off by %.1f %% (median) on its worst held-out measurement; on %zu "
+        "of %s all held-out points lie inside its prediction intervals.",
         100 * hsc_stats_median(errors, m), inside, configurations(m, checked));
-  add_question(questions, "break_even",
-               "After how many runs is compilation no longer what dominates?", &text,
-               json_pack("{s:f, s:f, s:f, s:I, s:o}", "median_runs", hsc_stats_median(half, n),
-                         "least", hsc_stats_min(half, n), "most", hsc_stats_max(half, n),
-                         "configurations", (json_int_t)n, "median_worst_held_out_error",
-                         m ? hsc_json_real(hsc_stats_median(errors, m)) : json_null()));
+  if (refused)
+    put(&text, " It is refused for %s, where it misses the measured run by more than 10 %%.",
+        configurations(refused, checked));
+  add_question(
+      questions, "break_even", "After how many runs is compilation no longer what dominates?",
+      &text,
+      json_pack("{s:f, s:f, s:f, s:I, s:I, s:o}", "median_runs", hsc_stats_median(half, n), "least",
+                hsc_stats_min(half, n), "most", hsc_stats_max(half, n), "configurations",
+                (json_int_t)n, "refused", (json_int_t)refused, "median_worst_held_out_error",
+                m ? hsc_json_real(hsc_stats_median(errors, m)) : json_null()));
 }
 
 hsc_status *hsc__patterns_findings(patterns_run *run, json_t *result) {
@@ -417,7 +486,8 @@ hsc_status *hsc__patterns_findings(patterns_run *run, json_t *result) {
   HSC_TRY(compare_patterns(run, comparisons));
   why_first_is_slow(run, result, questions);
   why_cached_is_slow(run, result, questions);
-  what_vmap_costs(run, comparisons, questions);
+  vmap_speedup(run, result);
+  what_vmap_costs(run, result, comparisons, questions);
   what_syncs_cost(run, result, questions);
   when_compiling_pays(run, result, questions);
   return hsc_arena_status(run->arena);

@@ -9,6 +9,8 @@
 
 // where their number is not given
 enum { HSC_PATTERNS_TRIALS = 10, HSC_PATTERNS_TRIALS_MOST = 40 };
+// processes that the model is fitted over, and (k, s) in one of its jobs at most
+enum { HSC__MODEL_PROCESSES = 3, HSC__POINTS_MOST = 32 };
 
 typedef struct pattern_row {
   const char *name, *key, *transform, *about;
@@ -27,12 +29,13 @@ typedef struct pattern_config {
   const char *transform;  // NULL = none
   // [[output, input]]: what gets the result of the execution before; NULL = nothing
   json_t *feed;
-  const char *fed_note;  // what is odd about it; NULL = nothing
-  json_t *manifest;      // its row; NULL for a user's program
-  json_t *describe, *warmup, *model, *holdout, *cold_holdout;  // answers; NULL = not measured
-  json_t **trials, **colds;                                    // [run->trials]
-  hsc_sampling sampling;                                       // levels: run, trial
-  double typical_ns;                                           // of one run, for planning
+  const char *fed_note;                      // what is odd about it; NULL = nothing
+  json_t *manifest;                          // its row; NULL for a user's program
+  json_t *describe, *warmup, *cold_holdout;  // answers; NULL = not measured
+  json_t *model[HSC__MODEL_PROCESSES], *holdout[HSC__MODEL_PROCESSES];  // of each process
+  json_t **trials, **colds;                                             // [run->trials]
+  hsc_sampling sampling;                                                // levels: run, trial
+  double typical_ns;                                                    // of one run, for planning
   // runs behind the two recorded ones of the first trials, which are the pilot
   int64_t series_count;
   int failures;  // tasks that failed so far
@@ -113,6 +116,25 @@ double *hsc__patterns_cold(const patterns_run *run,
 
 HSC_MUST_USE hsc_status *hsc__patterns_analyse(
     patterns_run *run, json_t *result);  // patterns, warmup_data, dominance (patterns_analysis.c)
+// Medians at each (executions, syncs) of an answer of a model job.
+typedef struct hsc__point {
+  double executions, syncs, median_ns;
+  size_t n;
+} hsc__point;
+size_t hsc__points_of(json_t *answer, hsc__point points[HSC__POINTS_MOST]);
+// a s + b k over worker processes  (patterns_fit.c)
+typedef struct hsc__time_model {
+  size_t process_count;                         // that gave a fit; 0 = there is no model
+  double coefficient[HSC__MODEL_PROCESSES][2];  // a, b of each, ns, not negative
+  hsc_interval term[2];                         // a, b: mean and 95 % interval over processes
+  double residual, residual_freedom;            // relative, within a process
+} hsc__time_model;
+// Answers that are NULL or too short are left out. Errors: those of the fit.
+HSC_MUST_USE hsc_status *hsc__time_model_fit(json_t *const *answers,
+                                             size_t answer_count,
+                                             hsc__time_model *out_model);
+// The time, ns, with a 95 % prediction interval for another process.
+hsc_interval hsc__time_model_at(const hsc__time_model *model, double syncs, double executions);
 // theoretical_analysis (patterns_model.c)
 HSC_MUST_USE hsc_status *hsc__patterns_model(patterns_run *run, json_t *result);
 // questions (patterns_findings.c)

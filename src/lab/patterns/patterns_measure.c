@@ -12,7 +12,7 @@ enum {
   SYNC_COUNT = 200,  // synchronisations in the baseline
   SERIES_MOST = 40,  // runs behind the two recorded ones of a trial of the pilot, at most
   PILOT_TRIALS = 3,
-  MODEL_REPEATS = 7,  // at least, MODEL_REPEATS_MOST at most
+  MODEL_REPEATS = 5,  // at least, MODEL_REPEATS_MOST at most
   MODEL_REPEATS_MOST = 25,
   GIVE_UP_AFTER = 3,  // deaths of a worker that end a configuration
 };
@@ -382,7 +382,8 @@ static json_t *model_points(int64_t most, bool held_out) {
   return points;
 }
 
-static hsc_status *measure_model(patterns_run *run, pattern_config *config) {
+// In the worker process that runs now; `process` counts them.
+static hsc_status *measure_model(patterns_run *run, pattern_config *config, int process) {
   // 62 executions in the fitted points up to 16, 36 in the held-out ones, each `repeats` times.
   double execution_ns = config->typical_ns / config->pattern->executions;
   int64_t most;
@@ -393,6 +394,7 @@ static hsc_status *measure_model(patterns_run *run, pattern_config *config) {
   else
     most = 4;
   int64_t repeats = (int64_t)(MODEL_BUDGET_NS / (execution_ns * 98));
+  repeats /= HSC__MODEL_PROCESSES;
   if (repeats > MODEL_REPEATS_MOST)
     repeats = MODEL_REPEATS_MOST;
   else if (repeats < MODEL_REPEATS)
@@ -407,12 +409,14 @@ static hsc_status *measure_model(patterns_run *run, pattern_config *config) {
     json_object_set_new(request, "points", model_points(most, held));
     json_object_set_new(request, "repeats", json_integer(repeats));
     json_object_set_new(request, "shuffle_seed",
-                        json_integer((json_int_t)run->options->seed + 1 + held));
+                        json_integer((json_int_t)run->options->seed + 1 + held + 2 * process));
     json_object_set_new(request, "cache", json_pack("[s]", "memory"));
-    snprintf(key, sizeof key, "%s/%s", config->key, held ? "held_out" : "model");
-    HSC_TRY(
-        hsc__patterns_task(run, config, key, request, held ? &config->holdout : &config->model));
+    snprintf(key, sizeof key, "%s/%s/%d", config->key, held ? "held_out" : "model", process + 1);
+    HSC_TRY(hsc__patterns_task(run, config, key, request,
+                               held ? &config->holdout[process] : &config->model[process]));
   }
+  if (process + 1 < HSC__MODEL_PROCESSES)
+    return NULL;
   // The whole way with more executions than any cold round before had.
   json_t *request = hsc__patterns_request(config, "cold");
   json_object_set_new(request, "executions", json_integer(most == 16 ? 12 : 3));
@@ -430,13 +434,18 @@ hsc_status *hsc__patterns_measure(patterns_run *run) {
   int64_t per_config = 2 +
                        (o->measurement_trials ? o->measurement_trials : HSC_PATTERNS_TRIALS) *
                            (o->enable_device_reinit ? 3 : 2) +
-                       3;
+                       2 * HSC__MODEL_PROCESSES + 1;
   // 30: the puzzle, at most
   run->task_total = START_COUNT + 1 + 1 + (int64_t)run->config_count * per_config + 30;
   HSC_TRY(measure_starts(run));
   HSC_TRY(measure_warmups(run));
   HSC_TRY(measure_trials(run));
-  for (size_t i = 0; i < run->config_count; i++)
-    HSC_TRY(measure_model(run, &run->configs[i]));
+  // Fits of one process say nothing of the next: each round has a worker process of its own.
+  for (int process = 0; process < HSC__MODEL_PROCESSES; process++) {
+    if (process)
+      hsc_lab_worker_stop(run->worker);
+    for (size_t i = 0; i < run->config_count; i++)
+      HSC_TRY(measure_model(run, &run->configs[i], process));
+  }
   return hsc__patterns_puzzle(run);
 }

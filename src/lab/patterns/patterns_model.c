@@ -1,49 +1,19 @@
 // patterns_model.c - time(k executions, s synchronisations) = initialisation + compile + first use
 // + a s + b k.
 //
-// a and b come from a fit over measured (k, s), weighted so that relative errors count alike; the
+// a and b come from fits over measured (k, s) in several worker processes (patterns_fit.c); the
 // other terms are medians of what was measured by itself. The fit is checked on points that it has
-// not seen, and the whole sum on complete ways from nothing with more executions than any of the
-// rounds that its terms come from.
+// not seen, on the measured run of the pattern (a model that misses it is refused), and the whole
+// sum on complete ways from nothing with more executions than any of the rounds that its terms come
+// from. When compiling pays, and where patterns cross, comes from what was measured, not from the
+// model.
 #include <math.h>
 
 #include "lab/patterns/patterns_internal.h"
 #include "stats/stats_design.h"
 
-typedef struct model_point {
-  double executions, syncs, median_ns;
-  size_t n;
-} model_point;
-enum { MOST_POINTS = 32 };
-
-// Medians of the times at each (k, s) of an answer of a model job.
-static size_t points_of(json_t *answer, model_point points[MOST_POINTS]) {
-  size_t n;
-  size_t kn;
-  size_t sn;
-  size_t count = 0;
-  double *time = hsc_json_doubles(hsc_json_path(answer, "series", "time_ns", NULL), &n);
-  double *k = hsc_json_doubles(hsc_json_path(answer, "series", "executions_count", NULL), &kn);
-  double *s = hsc_json_doubles(hsc_json_path(answer, "series", "syncs_count", NULL), &sn);
-  double *group = n ? hsc_alloc(n * sizeof(double)) : NULL;
-  for (size_t i = 0; group && kn == n && sn == n && i < n && count < MOST_POINTS; i++) {
-    bool seen = false;
-    for (size_t p = 0; p < count && !seen; p++)
-      seen = points[p].executions == k[i] && points[p].syncs == s[i];
-    if (seen)
-      continue;
-    size_t m = 0;
-    for (size_t j = i; j < n; j++)
-      if (k[j] == k[i] && s[j] == s[i])
-        group[m++] = time[j];
-    points[count++] = (model_point){k[i], s[i], hsc_stats_median(group, m), m};
-  }
-  hsc_free(time);
-  hsc_free(k);
-  hsc_free(s);
-  hsc_free(group);
-  return count;
-}
+// The model is refused where it misses the measured run of its pattern by more than this.
+static const double MISS_MOST = 0.1;
 
 static json_t *interval_json(double estimate, double low, double high) {
   return json_pack("{s:o, s:o, s:o}", "estimate", hsc_json_real(estimate), "low",
@@ -103,33 +73,61 @@ static hsc_interval first_use(const patterns_run *run,
   return median_interval(run, setup, n);
 }
 
-static json_t *check_points(const hsc_fit *fit,
-                            const model_point *points,
-                            size_t count,
+// The points that `answers` measured against the model; a point's time is the median over the
+// processes.
+static json_t *check_points(const hsc__time_model *model,
+                            json_t *const *answers,
                             double *out_worst,
                             bool *out_all_inside) {
+  hsc__point points[HSC__MODEL_PROCESSES][HSC__POINTS_MOST];
+  size_t counts[HSC__MODEL_PROCESSES] = {0};
   json_t *rows = json_array();
-  for (size_t i = 0; i < count; i++) {
-    double row[2] = {points[i].syncs, points[i].executions};
-    double guess = row[0] * fit->coefficient[0] + row[1] * fit->coefficient[1];
-    hsc_interval p = hsc_fit_predict(fit, row, 1 / (guess * guess));
-    double error = p.estimate / points[i].median_ns - 1;
-    bool inside = p.low <= points[i].median_ns && points[i].median_ns <= p.high;
+  size_t most = 0;
+  for (size_t p = 0; p < HSC__MODEL_PROCESSES; p++) {
+    counts[p] = hsc__points_of(answers[p], points[p]);
+    if (counts[p] > counts[most])
+      most = p;
+  }
+  for (size_t i = 0; i < counts[most]; i++) {
+    const hsc__point *at = &points[most][i];
+    double medians[HSC__MODEL_PROCESSES];
+    size_t n = 0;
+    for (size_t p = 0; p < HSC__MODEL_PROCESSES; p++)
+      for (size_t k = 0; k < counts[p]; k++)
+        if (points[p][k].executions == at->executions && points[p][k].syncs == at->syncs)
+          medians[n++] = points[p][k].median_ns;
+    double measured = hsc_stats_median(medians, n);
+    hsc_interval guess = hsc__time_model_at(model, at->syncs, at->executions);
+    double error = guess.estimate / measured - 1;
+    bool inside = guess.low <= measured && measured <= guess.high;
     if (fabs(error) > *out_worst)
       *out_worst = fabs(error);
     *out_all_inside &= inside;
     json_array_append_new(
         rows,
-        json_pack("{s:f, s:f, s:f, s:o, s:f, s:b}", "executions", points[i].executions, "syncs",
-                  points[i].syncs, "measured", hsc__seconds(points[i].median_ns), "predicted",
-                  seconds_interval(p), "relative_error", error, "inside", inside));
+        json_pack("{s:f, s:f, s:I, s:f, s:o, s:f, s:b}", "executions", at->executions, "syncs",
+                  at->syncs, "processes", (json_int_t)n, "measured", hsc__seconds(measured),
+                  "predicted", seconds_interval(guess), "relative_error", error, "inside", inside));
   }
   return rows;
 }
 
-// The first n at which compile / (compile + n run) falls below `share`.
+// What one execution with its synchronisation takes by itself, warm, ns; NaN = not measured.
+static double single_run(const pattern_config *config) {
+  double medians[HSC__MODEL_PROCESSES];
+  size_t n = 0;
+  for (size_t p = 0; p < HSC__MODEL_PROCESSES; p++) {
+    hsc__point points[HSC__POINTS_MOST];
+    size_t count = hsc__points_of(config->model[p], points);
+    for (size_t i = 0; i < count; i++)
+      if (points[i].executions == 1 && points[i].syncs == 1)
+        medians[n++] = points[i].median_ns;
+  }
+  return n ? hsc_stats_median(medians, n) : NAN;
+}
+
+// The first n at which compile / (compile + n run) falls below `share`; both as measured.
 static json_t *runs_until(hsc_interval compile, hsc_interval run_time, double share) {
-  run_time.low = fmax(run_time.low, 1);  // ns: a run takes some time
   hsc_interval n = hsc_stats_break_even(compile, run_time, share);
   return interval_json(n.estimate, n.low, n.high);
 }
@@ -154,85 +152,109 @@ static json_t *whole_way(
                    "relative_error", predicted / measured - 1);
 }
 
+// The steady run as it was measured, ns.
+static hsc_interval measured_run(const pattern_config *config) {
+  json_t *run = json_object_get(config->result, "run");
+  return (hsc_interval){1e9 * hsc_json_number(json_object_get(run, "median")),
+                        1e9 * hsc_json_number(json_object_get(run, "low")),
+                        1e9 * hsc_json_number(json_object_get(run, "high"))};
+}
+
+// A synchronisation waits for what is under way and costs something itself; the second is known
+// from synchronisations with nothing to wait for.
+static json_t *sync_split(const pattern_config *config, double idle_s, double run_s) {
+  double wait = hsc_json_number(hsc_json_path(config->result, "phases", "sync", "median", NULL));
+  if (isnan(wait) || isnan(idle_s))
+    return json_null();
+  double overhead = fmin(wait, idle_s * config->pattern->syncs);
+  return json_pack("{s:i, s:f, s:f, s:f, s:o}", "syncs", config->pattern->syncs, "total", wait,
+                   "waiting_for_execution", fmax(0, wait - idle_s * config->pattern->syncs),
+                   "overhead", overhead, "overhead_share_of_run",
+                   run_s > 0 ? hsc_json_real(overhead / run_s) : json_null());
+}
+
+static void put_break_even(hsc_interval compile, hsc_interval measured, json_t *out) {
+  json_object_set_new(out, "runs_until_compile_under_half", runs_until(compile, measured, 0.5));
+  json_object_set_new(out, "runs_until_compile_under_tenth", runs_until(compile, measured, 0.1));
+  json_t *share = json_array();
+  for (double n = 1; n <= 1e5 && measured.estimate > 0; n *= 10)
+    json_array_append_new(share,
+                          json_pack("{s:f, s:f}", "runs", n, "compile_share",
+                                    hsc_stats_dominance(compile.estimate, measured.estimate, n)));
+  json_object_set_new(out, "compile_share", share);
+}
+
+static void put_fit(const hsc__time_model *model, bool refused, json_t *out) {
+  static const hsc_interval none = {NAN, NAN, NAN};
+  json_object_set_new(out, "a_sync", seconds_interval(refused ? none : model->term[0]));
+  json_object_set_new(out, "b_execution", seconds_interval(refused ? none : model->term[1]));
+  json_object_set_new(out, "sync_is_told_apart", json_boolean(!refused && model->term[0].low > 0));
+  json_object_set_new(out, "processes", json_integer((json_int_t)model->process_count));
+  json_object_set_new(out, "relative_residual", hsc_json_real(model->residual));
+}
+
+static json_t *why_refused(double predicted_ns, double measured_ns) {
+  char p[32], m[32];
+  hsc_format_quantity(hsc__seconds(predicted_ns), "s", false, p);
+  hsc_format_quantity(hsc__seconds(measured_ns), "s", false, m);
+  return json_sprintf("it gives %s for the run that was measured at %s (%+.0f %%)", p, m,
+                      100 * (predicted_ns / measured_ns - 1));
+}
+
 static hsc_status *fit_config(const patterns_run *run,
                               const pattern_config *config,
                               hsc_interval init,
+                              double idle_sync_s,
                               json_t *out_model,
                               hsc_interval *out_compile,
                               hsc_interval *out_run) {
-  model_point points[MOST_POINTS], held_out[MOST_POINTS];
-  size_t count = points_of(config->model, points);
-  size_t held_count = points_of(config->holdout, held_out);
-  double design[2 * MOST_POINTS], y[MOST_POINTS], weights[MOST_POINTS];
-  for (size_t i = 0; i < count; i++) {
-    design[2 * i] = points[i].syncs;
-    design[2 * i + 1] = points[i].executions;
-    y[i] = points[i].median_ns;
-    weights[i] = 1 / (y[i] * y[i]);
-  }
-  if (count < 3)
-    return NULL;
-  hsc_fit fit;
-  HSC_TRY(hsc_stats_fit(design, y, weights, count, 2, 0.95, &fit));
-  double a = fit.coefficient[0];
-  double b = fit.coefficient[1];
-  double ks = config->pattern->executions;
-  double ss = config->pattern->syncs;
   hsc_interval compile = cold_interval(run, config, "compile_ns");
   hsc_interval client = cold_interval(run, config, "client_create_ns");
-  hsc_interval once = first_use(run, config, a + b);
-  double row[2] = {ss, ks};
-  double variance = 0;
-  for (int i = 0; i < 2; i++)
-    for (int j = 0; j < 2; j++)
-      variance += row[i] * fit.covariance[i][j] * row[j];
-  double reach = hsc_stats_t_quantile(0.975, (double)(count - 2)) * sqrt(variance);
-  hsc_interval per_run = {a * ss + b * ks, a * ss + b * ks - reach, a * ss + b * ks + reach};
+  hsc_interval once = first_use(run, config, single_run(config));
+  hsc_interval measured = measured_run(config);
+  *out_compile = compile;
+  *out_run = measured;
+  json_object_set_new(out_model, "initialisation", seconds_interval(init));
+  json_object_set_new(out_model, "compile", seconds_interval(compile));
+  json_object_set_new(out_model, "first_use", seconds_interval(once));
+  json_object_set_new(out_model, "measured_run", seconds_interval(measured));
+  json_object_set_new(out_model, "sync_split",
+                      sync_split(config, idle_sync_s, hsc__seconds(measured.estimate)));
+  put_break_even(compile, measured, out_model);
+  hsc__time_model model;
+  HSC_TRY(hsc__time_model_fit(config->model, HSC__MODEL_PROCESSES, &model));
+  if (!model.process_count)
+    return NULL;
+  double ks = config->pattern->executions;
+  double ss = config->pattern->syncs;
+  hsc_interval per_run = hsc__time_model_at(&model, ss, ks);
   double worst = 0;
   double unused = 0;
   bool all_inside = true;
   bool ignored = true;
-  json_t *fitted = check_points(&fit, points, count, &unused, &ignored);
-  json_t *checked = check_points(&fit, held_out, held_count, &worst, &all_inside);
-
+  json_t *fitted = check_points(&model, config->model, &unused, &ignored);
+  json_t *checked = check_points(&model, config->holdout, &worst, &all_inside);
+  bool held = json_array_size(checked) > 0;
+  bool refused = !(fabs(per_run.estimate / measured.estimate - 1) <= MISS_MOST);
   json_object_set_new(
       out_model, "formula",
       json_string(
           "time(k executions, s syncs) = initialisation + compile + first_use + a s + b k"));
-  json_object_set_new(out_model, "initialisation", seconds_interval(init));
-  json_object_set_new(out_model, "compile", seconds_interval(compile));
-  json_object_set_new(out_model, "first_use", seconds_interval(once));
-  json_object_set_new(
-      out_model, "a_sync",
-      interval_json(hsc__seconds(a), hsc__seconds(fit.low[0]), hsc__seconds(fit.high[0])));
-  json_object_set_new(
-      out_model, "b_execution",
-      interval_json(hsc__seconds(b), hsc__seconds(fit.low[1]), hsc__seconds(fit.high[1])));
-  json_object_set_new(out_model, "sync_is_told_apart", json_boolean(fit.low[0] > 0));
+  json_object_set_new(out_model, "refused",
+                      refused ? why_refused(per_run.estimate, measured.estimate) : json_null());
+  put_fit(&model, refused, out_model);
   json_object_set_new(out_model, "run", seconds_interval(per_run));
-  json_object_set_new(out_model, "relative_residual", hsc_json_real(fit.residual_sd));
-  json_object_set_new(out_model, "r_squared", hsc_json_real(fit.r_squared));
   json_object_set_new(out_model, "fitted", fitted);
   json_object_set_new(out_model, "held_out", checked);
   json_object_set_new(out_model, "held_out_worst_relative_error",
-                      held_count ? hsc_json_real(worst) : json_null());
+                      held ? hsc_json_real(worst) : json_null());
   json_object_set_new(out_model, "held_out_all_inside",
-                      held_count ? json_boolean(all_inside) : json_null());
+                      held ? json_boolean(all_inside) : json_null());
   json_object_set_new(
       out_model, "from_nothing",
-      whole_way(run, config, client.estimate + compile.estimate + once.estimate, a, b));
-  json_object_set_new(out_model, "runs_until_compile_under_half",
-                      runs_until(compile, per_run, 0.5));
-  json_object_set_new(out_model, "runs_until_compile_under_tenth",
-                      runs_until(compile, per_run, 0.1));
-  json_t *share = json_array();
-  for (double n = 1; n <= 1e5; n *= 10)
-    json_array_append_new(share,
-                          json_pack("{s:f, s:f}", "runs", n, "compile_share",
-                                    compile.estimate / (compile.estimate + n * per_run.estimate)));
-  json_object_set_new(out_model, "compile_share", share);
-  *out_compile = compile;
-  *out_run = per_run;
+      refused ? json_null()
+              : whole_way(run, config, client.estimate + compile.estimate + once.estimate,
+                          model.term[0].estimate, model.term[1].estimate));
   return NULL;
 }
 
@@ -338,13 +360,15 @@ hsc_status *hsc__patterns_model(patterns_run *run, json_t *result) {
   json_object_set_new(result, "theoretical_analysis", all);
   json_object_set_new(result, "crossings", crossing);
   hsc_interval init = initialisation(run);
+  double idle_s = hsc_json_number(hsc_json_path(result, "sync_baseline", "median", NULL));
   hsc_interval *compile = HSC_NEW_ARRAY(run->arena, hsc_interval, run->config_count + 1);
   hsc_interval *per_run = HSC_NEW_ARRAY(run->arena, hsc_interval, run->config_count + 1);
   HSC_TRY(hsc_arena_status(run->arena));
   for (size_t i = 0; i < run->config_count; i++) {
     compile[i] = per_run[i] = (hsc_interval){NAN, NAN, NAN};
     json_t *model = json_object();
-    hsc_status *status = fit_config(run, &run->configs[i], init, model, &compile[i], &per_run[i]);
+    hsc_status *status =
+        fit_config(run, &run->configs[i], init, idle_s, model, &compile[i], &per_run[i]);
     if (status) {  // a fit that cannot be made is told, the rest stands
       json_object_set_new(model, "error", json_string(hsc_status_message(status)));
       hsc_status_free(status);

@@ -402,6 +402,8 @@ static void write_model(report *r) {
       continue;
     hsc_table_row(table);
     hsc_table_text(table, key);
+    if (json_is_string(json_object_get(model, "refused")))
+      hsc_table_note(table, "%s: the model is refused: %s", key, text_of(model, "refused"));
     hsc_table_double(table, at(model, "first_use", "estimate", NULL));
     hsc_table_double(table, at(model, "a_sync", "estimate", NULL));
     hsc_table_double(table, at(model, "a_sync", "low", NULL));
@@ -423,7 +425,7 @@ static void write_model(report *r) {
   hsc_table_note(table,
                  "from nothing: client, compile, transfer and executions in one go, against the "
                  "sum; half: runs until "
-                 "the compile is under half of the time");
+                 "the compile is under half of the time, both as measured");
   hsc_table_note(table,
                  "time(k executions, s syncs) = initialisation + compile + first use + a s + b k");
   print_table(r, "The model of time", table);

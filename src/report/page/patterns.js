@@ -11,9 +11,10 @@ function patternsPart(json, part, main) {
   const question = (/** @type {string} */ id) => (json.questions || []).find((/** @type {any} */ q) => q.id === id);
   const lead = question("dominance") || (json.questions || [])[(json.questions || []).length - 1] || (json.questions || [])[0];
   if (lead) top.append(h("p", { class: "answer" }, lead.answer));
-  const median = (/** @type {number[]} */ list) => (list.length ? list.slice().sort((a, b) => a - b)[list.length >> 1] : NaN);
+  const median = (/** @type {number[]} */ list) => { const s = list.slice().sort((a, b) => a - b), m = s.length >> 1; return s.length ? (s.length % 2 ? s[m] : (s[m - 1] + s[m]) / 2) : NaN; };
   const of = (/** @type {string} */ phase) => median(done.map((n) => (json.patterns[n].phases || {})[phase]).filter(Boolean).map((p) => p.median));
-  const half = median(done.map((n) => { const m = (json.theoretical_analysis[n] || {}).model; return m && m.runs_until_compile_under_half ? m.runs_until_compile_under_half.estimate : NaN; }).filter(isFinite));
+  const said = question("break_even");
+  const half = said && said.evidence && isFinite(said.evidence.median_runs) ? said.evidence.median_runs : median(done.map((n) => { const m = (json.theoretical_analysis[n] || {}).model; return m && m.runs_until_compile_under_half ? m.runs_until_compile_under_half.estimate : NaN; }).filter(isFinite));
   top.append(cards([
     { value: seconds(of("compile_miss")), label: `compile, median of ${done.length} configurations` },
     { value: seconds(median(done.map((n) => json.patterns[n].run && json.patterns[n].run.median).filter(isFinite))), label: "run, warm, median" },
@@ -112,7 +113,7 @@ function seriesSection(json, names, main) {
 
 /** Measured against predicted, and how the share of the compile falls. @param {any} json @param {string[]} names @param {HTMLElement} main */
 function modelSection(json, names, main) {
-  const models = names.map((n) => ({ name: n, model: (json.theoretical_analysis[n] || {}).model })).filter((x) => x.model);
+  const models = names.map((n) => ({ name: n, model: (json.theoretical_analysis[n] || {}).model })).filter((x) => x.model && x.model.initialisation && x.model.a_sync);
   if (!models.length) return;
   const box = section("Model and break-even", 3);
   box.append(h("p", { class: "dim" }, models[0].model.formula));
