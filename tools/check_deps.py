@@ -79,9 +79,9 @@ ROOMS = {
         "emit": ["core", "kernels/vmath"],
         "jit": ["core", "emit", "kernels/vmath"],
         "thunks": ["core", "emit", "jit", "kernels/conv", "kernels/gemm", "kernels/move"],
-        "tune": ["core", "kernels/conv", "kernels/gemm", "kernels/move"],
+        "tune": ["core", "kernels/conv", "kernels/gemm", "kernels/move", "thunks"],
         "compile": ["core", "jit", "plan", "thunks", "tune"],
-        "serial": ["core", "jit", "kernels/conv", "kernels/gemm", "thunks"],
+        "serial": ["core", "jit", "thunks"],
         "runtime": ["core", "jit", "thunks", "tune"],
     },
     "lab": {

@@ -16,6 +16,7 @@ RULES = [
     (r"(?<! ) +$| {3,}$", "blanks at the end of a line", "all"),
     (r"\b(?:TODO|FIXME|XXX)\b", "a mark without an issue: finish it or write an issue", "code"),
     (r"(?<![\w.>])(?:strcpy|strcat|sprintf|vsprintf|gets|strtok|gmtime|localtime|ctime|asctime|strncpy|strncat)\s*\(", "a banned function: see CONTRIBUTING.md", "src"),
+    (r"python.*\"-m\"", "a module run with -m may come from the current directory: HSC_PYTHON_MODULE (base/process/python.h)", "strings"),
     (r"(?<![\w.>])(?:exit|_exit|abort)\s*\(", "libraries never end the process: return a status", "library"),
     (r"(?<![\w.>])(?:printf|puts|putchar|perror)\s*\(|\bfprintf\s*\(\s*std(?:out|err)|\bfputs\s*\([^;]*std(?:out|err)\)", "libraries never print: return a status or use hsc_log", "library"),
 ]
@@ -30,6 +31,7 @@ def applies(kind: str, path: pathlib.PurePosixPath) -> bool:
         "all": True,
         "code": is_code,
         "src": is_code and text.startswith("src/"),
+        "strings": is_code and text.startswith("src/"),
         "library": is_code and text.startswith("src/") and not text.startswith("src/cli/"),
     }[kind]
 
@@ -82,7 +84,7 @@ def main() -> int:
                 for pattern, advice, kind in RULES:
                     if kind == "all" and relative.suffix == ".md" and "blanks" in advice:
                         continue
-                    text = line if kind in ("all", "code") else without_comments(line)
+                    text = line if kind in ("all", "code", "strings") else without_comments(line)
                     if applies(kind, relative) and re.search(pattern, text):
                         print(f"{relative}:{number}: {advice}")
                         bad += 1

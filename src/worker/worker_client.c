@@ -2,6 +2,7 @@
 #include "base/core/clock.h"
 #include "base/core/memory.h"
 #include "base/files/file_io.h"
+#include "base/process/python.h"
 #include "worker/worker_client.h"
 
 #include <errno.h>
@@ -471,7 +472,8 @@ static json_t *load_request(const hsc_lab_worker *worker) {
 
 static hsc_status *start_process(hsc_lab_worker *worker) {
   const char *const own[] = {worker->executable, "worker", NULL};
-  const char *const python[] = {worker->device.plugin_path, "-m", "hloscope.worker", NULL};
+  const char *const python[] = {worker->device.plugin_path, "-c", HSC_PYTHON_MODULE,
+                                "hloscope.worker", NULL};
   bool in_python = worker->device.source == HSC_DEVICE_PYTHON;
   const char *before = getenv("PYTHONPATH");
   const char *path =

@@ -143,9 +143,32 @@ static void random_numbers_are_spread(void **state) {
     assert_true(abs(buckets[i] - COUNT / 7) < 1000);
 }
 
+// What a key was given as may go at once: the map has its own.
+static void a_map_owns_its_keys(void **state) {
+  hsc_map *map;
+  char key[32];
+  EXPECT_OK(hsc_map_create(&map));
+  for (int i = 0; i < 1000; i++) {
+    char *own = malloc(32);
+    int size = snprintf(own, 32, "key %d", i);
+    EXPECT_OK(hsc_map_put(map, (hsc_view){own, (size_t)size}, (void *)(uintptr_t)(i + 1)));
+    memset(own, 'x', 32);
+    free(own);
+  }
+  for (int i = 0; i < 1000; i++) {
+    hsc_view kept;
+    int size = snprintf(key, sizeof key, "key %d", i);
+    assert_int_equal((uintptr_t)hsc_map_get(map, (hsc_view){key, (size_t)size}), i + 1);
+    hsc_map_at(map, (size_t)i, &kept);
+    assert_string_equal(kept.data, key);
+  }
+  hsc_map_destroy(map);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(hashes_never_change),
+      cmocka_unit_test(a_map_owns_its_keys),
       cmocka_unit_test(one_bit_changes_half_of_the_hash),
       cmocka_unit_test(size_and_seed_matter),
       cmocka_unit_test(map_finds_what_was_put),

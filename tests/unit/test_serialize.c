@@ -3,7 +3,12 @@
 #include <stdlib.h>
 
 #include "base/core/random.h"
+#include "cpu/kernels/gemm/contraction.h"
 #include "cpu/serial/serial_format.h"
+#include "cpu/thunks/fft.h"
+#include "cpu/thunks/kernels.h"
+#include "cpu/thunks/moves.h"
+#include "cpu/thunks/sort.h"
 #include "formats/common/formats.h"
 #include "hlo/ir/custom.h"
 #include "random_module.h"
@@ -210,7 +215,7 @@ static void what_is_not_whole_or_not_ours_is_refused(void **state) {
   }
   header->version++;
   hsc__serial_seal(bytes.data, bytes.size);
-  expect_refused(view, HSC_FAILED_PRECONDITION, "format version 2, this hloscope reads version 1");
+  expect_refused(view, HSC_FAILED_PRECONDITION, "format version 3, this hloscope reads version 2");
   *header = saved;
   header->build[0] ^= 1;
   hsc__serial_seal(bytes.data, bytes.size);
@@ -271,6 +276,80 @@ static void sealed_nonsense_never_crashes(void **state) {
   hsc_bytes_deinit(&bytes);
 }
 
+// Serializes a program, lets `damage` change one step's payload, and seals it again.
+typedef void (*damage)(void *payload, hsc_cpu_thunk *thunk);
+static void expect_payload_refused(const char *text, hsc_cpu_thunk_kind kind, damage change) {
+  hsc_cpu_executable *executable = compile_text(text);
+  hsc_bytes bytes = {0};
+  int changed = 0;
+  EXPECT_OK(hsc_cpu_executable_serialize(executable, &bytes));
+  hsc_cpu_executable_release(executable);
+  const hsc_serial_header *header = (const hsc_serial_header *)bytes.data;
+  const hsc_serial_range *section = &header->sections[HSC_SERIAL_THUNKS];
+  hsc_cpu_thunk *thunks = (hsc_cpu_thunk *)(void *)(bytes.data + section->offset);
+  for (size_t t = 0; t < section->bytes / sizeof *thunks; t++) {
+    if (thunks[t].kind != (int32_t)kind)
+      continue;
+    change(bytes.data + header->sections[HSC_SERIAL_DATA].offset + thunks[t].data, &thunks[t]);
+    changed++;
+  }
+  if (!changed)
+    fail_msg("no step of kind %d in %s", (int)kind, text);
+  hsc__serial_seal(bytes.data, bytes.size);
+  expect_refused(hsc_bytes_view(&bytes), HSC_DATA_LOSS, "payload of step");
+  hsc_bytes_deinit(&bytes);
+}
+
+static void more_elements(void *payload, hsc_cpu_thunk *thunk) {
+  ((int32_t *)payload)[1] = 1 << 20;
+}
+static void far_register(void *payload, hsc_cpu_thunk *thunk) {
+  ((int32_t *)payload)[2] = 5000;
+}
+static void longer_transform(void *payload, hsc_cpu_thunk *thunk) {
+  ((hsc_fft *)payload)->passes[0].n = (int64_t)1 << 60;
+}
+static void a_swap_of_one(void *payload, hsc_cpu_thunk *thunk) {
+  thunk->kind = HSC_CPU_THUNK_SWAP;
+}
+static void far_offset(void *payload, hsc_cpu_thunk *thunk) {
+  ((hsc_cpu_moves *)payload)->moves[0].from_offset = 1 << 20;
+}
+static void more_rows(void *payload, hsc_cpu_thunk *thunk) {
+  ((hsc_contraction *)payload)->m = ((hsc_contraction *)payload)->m_task = 5000;
+}
+static void more_trips(void *payload, hsc_cpu_thunk *thunk) {
+  ((hsc_cpu_kernel_call *)payload)->count += 1000;
+}
+static void longer_rows(void *payload, hsc_cpu_thunk *thunk) {
+  ((hsc_sort *)payload)->length = 1 << 20;
+}
+
+// Every kind of step says what makes its payload sound; nothing is taken for granted.
+static void changed_payloads_are_refused(void **state) {
+  static const char tiny[] =
+      "HloModule t\nENTRY e { x = s32[] parameter(0) y = s32[] parameter(1) ROOT z = s32[] add(x, "
+      "y) }\n";
+  static const char fft[] =
+      "HloModule f\nENTRY e { x = c64[4,12] parameter(0) ROOT y = c64[4,12] fft(x), fft_type=FFT, "
+      "fft_length={12} }\n";
+  static const char slice[] =
+      "HloModule m\nENTRY e { x = f32[64,8] parameter(0) ROOT y = f32[32,4] slice(x), "
+      "slice={[4:36], [2:6]} }\n";
+  static const char sort[] =
+      "HloModule o\nlt { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = pred[] compare(a, "
+      "b), direction=LT }\nENTRY e { x = f32[64,8] parameter(0) ROOT y = f32[64,8] sort(x), "
+      "dimensions={1}, to_apply=lt }\n";
+  expect_payload_refused(tiny, HSC_CPU_THUNK_TINY, more_elements);
+  expect_payload_refused(tiny, HSC_CPU_THUNK_TINY, far_register);
+  expect_payload_refused(fft, HSC_CPU_THUNK_FFT, longer_transform);
+  expect_payload_refused(network, HSC_CPU_THUNK_COPY, a_swap_of_one);
+  expect_payload_refused(slice, HSC_CPU_THUNK_MOVES, far_offset);
+  expect_payload_refused(sort, HSC_CPU_THUNK_SORT, longer_rows);
+  expect_payload_refused(network, HSC_CPU_THUNK_CONTRACTION, more_rows);
+  expect_payload_refused(network, HSC_CPU_THUNK_KERNEL, more_trips);
+}
+
 static hsc_status *nothing(void *user, const hsc_custom_call *call) {
   return NULL;
 }
@@ -295,6 +374,7 @@ int main(void) {
       cmocka_unit_test(programs_with_host_functions_are_not_written),
       cmocka_unit_test(what_is_not_whole_or_not_ours_is_refused),
       cmocka_unit_test(sealed_nonsense_never_crashes),
+      cmocka_unit_test(changed_payloads_are_refused),
   };
   return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

@@ -1,5 +1,5 @@
 // map.c - byte strings to pointers: entries in insertion order and a power-of-two table of indices
-// with linear probing. Nothing is removed.
+// with linear probing. Nothing is removed. Keys are copied into blocks that the map owns.
 #include "base/core/bytes.h"
 #include "base/core/hash.h"
 #include "base/core/map.h"
@@ -19,11 +19,21 @@ typedef struct slot {
   uint32_t tag;    // the upper half of its hash
 } slot;
 
+// Keys lie one after another; blocks never move, so that views of keys stay true.
+typedef struct key_block {
+  struct key_block *next;
+  size_t used, capacity;  // in bytes
+  char text[];
+} key_block;
+
+enum { KEY_BLOCK_MIN_BYTES = 192, KEY_BLOCK_MAX_BYTES = 64 * 1024 };
+
 struct hsc_map {
   entry *entries;
   size_t count, capacity;
   slot *slots;
   size_t slot_count;  // a power of two, at least twice the capacity
+  key_block *keys;    // the newest block first
 };
 
 hsc_status *hsc_map_create(hsc_map **out_map) {
@@ -37,6 +47,11 @@ hsc_status *hsc_map_create(hsc_map **out_map) {
 void hsc_map_destroy(hsc_map *map) {
   if (!map)
     return;
+  while (map->keys) {
+    key_block *block = map->keys;
+    map->keys = block->next;
+    hsc_free(block);
+  }
   hsc_free(map->entries);
   hsc_free(map->slots);
   hsc_free(map);
@@ -87,35 +102,62 @@ void *hsc_map_get(const hsc_map *map, hsc_view key) {
   return map->slots[at].index ? map->entries[map->slots[at].index - 1].value : NULL;
 }
 
-hsc_status *hsc_map_put(hsc_map *map, hsc_view key, void *value) {
+// A copy of `key` with a zero byte after it, which out of memory alone can refuse.
+static hsc_status *copy_key(hsc_map *map, hsc_view key, hsc_view *out_copy) {
+  size_t bytes;
+  if (!hsc_add_size(key.size, 1, &bytes))
+    return hsc_status_out_of_memory();
+  key_block *block = map->keys;
+  if (!block || block->capacity - block->used < bytes) {
+    size_t capacity = block ? block->capacity * 2 : KEY_BLOCK_MIN_BYTES;
+    capacity = capacity > KEY_BLOCK_MAX_BYTES ? KEY_BLOCK_MAX_BYTES : capacity;
+    capacity = capacity < bytes ? bytes : capacity;
+    size_t whole;
+    if (!hsc_add_size(sizeof *block, capacity, &whole) || !(block = hsc_alloc(whole)))
+      return hsc_status_out_of_memory();
+    block->next = map->keys;
+    block->capacity = capacity;
+    map->keys = block;
+  }
+  char *copy = block->text + block->used;
+  if (key.size)
+    memcpy(copy, key.data, key.size);
+  copy[key.size] = 0;
+  block->used += bytes;
+  *out_copy = (hsc_view){copy, key.size};
+  return NULL;
+}
+
+// The entry of `key`, made with a NULL value when there is none.
+static hsc_status *entry_of(hsc_map *map, hsc_view key, entry **out_entry) {
   if (map->count == map->capacity)
     HSC_TRY(grow(map));
   uint64_t hash = hsc_hash64(key.data, key.size, 0);
   size_t at = find_slot(map, key, hash);
-  if (map->slots[at].index) {
-    map->entries[map->slots[at].index - 1].value = value;
-    return NULL;
+  if (!map->slots[at].index) {
+    hsc_view copy;
+    HSC_TRY(copy_key(map, key, &copy));
+    map->entries[map->count++] = (entry){copy, hash, NULL};
+    map->slots[at] = (slot){(uint32_t)map->count, (uint32_t)(hash >> 32)};
   }
-  map->entries[map->count++] = (entry){key, hash, value};
-  map->slots[at] = (slot){(uint32_t)map->count, (uint32_t)(hash >> 32)};
+  *out_entry = &map->entries[map->slots[at].index - 1];
+  return NULL;
+}
+
+hsc_status *hsc_map_put(hsc_map *map, hsc_view key, void *value) {
+  entry *it;
+  HSC_TRY(entry_of(map, key, &it));
+  it->value = value;
   return NULL;
 }
 
 hsc_status *hsc_map_add(hsc_map *map, hsc_view key, void *value, bool *out_added) {
   *out_added = false;
-  if (map->count == map->capacity)
-    HSC_TRY(grow(map));
-  uint64_t hash = hsc_hash64(key.data, key.size, 0);
-  size_t at = find_slot(map, key, hash);
-  if (map->slots[at].index) {
-    entry *it = &map->entries[map->slots[at].index - 1];
-    if (it->value)
-      return NULL;
-    it->value = value;
-  } else {
-    map->entries[map->count++] = (entry){key, hash, value};
-    map->slots[at] = (slot){(uint32_t)map->count, (uint32_t)(hash >> 32)};
-  }
+  entry *it;
+  HSC_TRY(entry_of(map, key, &it));
+  if (it->value)
+    return NULL;
+  it->value = value;
   *out_added = true;
   return NULL;
 }

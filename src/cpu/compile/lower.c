@@ -6,13 +6,6 @@
 
 // ---- choosing -----------------------------------------------------------------------------------
 
-// Asked in this order; what none of them takes runs through the evaluator.
-static const hsc_cpu_chooser choosers[] = {
-    hsc__cpu_choose_collective,  hsc__cpu_choose_tiny,    hsc__cpu_choose_contraction,
-    hsc__cpu_choose_convolution, hsc__cpu_choose_windows, hsc__cpu_choose_scatter,
-    hsc__cpu_choose_sort,        hsc__cpu_choose_fft,     hsc__cpu_choose_linalg,
-    hsc__cpu_choose_moves,       hsc__cpu_choose_kernel};
-
 // Nothing to write: no thunk. Custom calls may be made for their effect.
 static bool is_empty(const hsc_instr *instr) {
   return instr->op != HSC_OP_CUSTOM_CALL && !hsc_instr_has_effect(instr) &&
@@ -32,15 +25,16 @@ static hsc_status *choose_op(hsc_cpu_compiler *compiler, hsc_cpu_step *step) {
     HSC_TRY(
         hsc_custom_check(step->instr->attr.custom.target ? step->instr->attr.custom.target : ""));
   step->choice = choice;
-  for (size_t i = 0; i < HSC_COUNT_OF(choosers); i++) {
-    *choice = (hsc_cpu_choice){.kernel = -1};
+  for (int kind = 0; kind < HSC_CPU_THUNK_COUNT; kind++) {
     bool chosen = false;
-    HSC_TRY(choosers[i](compiler, step, choice, &chosen));
+    if (!hsc__cpu_thunk_rows[kind].choose)
+      continue;
+    *choice = (hsc_cpu_choice){.kind = (hsc_cpu_thunk_kind)kind, .kernel = -1};
+    HSC_TRY(hsc__cpu_thunk_rows[kind].choose(compiler, step, choice, &chosen));
     if (chosen)
       return NULL;
   }
-  *choice = (hsc_cpu_choice){.kind = HSC_CPU_THUNK_EVALUATOR, .kernel = -1};
-  return NULL;
+  return HSC_ERR(INTERNAL, "%s: no kind of step does it", hsc_op_text(step->instr->op));
 }
 
 static hsc_status *choose_block(hsc_cpu_compiler *compiler, hsc_cpu_block *block) {

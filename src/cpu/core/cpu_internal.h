@@ -5,7 +5,7 @@
 // payload that its kind understands. Thunks lie in one array in the order in which they run; a
 // thunk with blocks (while, conditional) is followed by the thunks of its blocks, and `next` skips
 // them.
-// Adding a kind: a row in thunks.def, and the functions hsc__cpu_run_<kind>.
+// Adding a kind: a row in thunks.def, and a file in cpu/thunks with its functions.
 #pragma once
 
 #include <pthread.h>
@@ -19,7 +19,7 @@
 // ---- thunks -------------------------------------------------------------------------------------
 
 typedef enum hsc_cpu_thunk_kind {
-#define THUNK(id, text, doc) HSC_CPU_THUNK_##id,
+#define THUNK(id, name, choose, module, doc) HSC_CPU_THUNK_##id,
 #include "cpu/core/thunks.def"
 #undef THUNK
   HSC_CPU_THUNK_COUNT
@@ -146,16 +146,6 @@ static inline const void *hsc__cpu_data(const hsc_cpu_frame *frame, const hsc_cp
   return frame->executable->data + thunk->data;
 }
 
-// Whether the payload of a COLLECTIVE is sound (serial_check.c).
-bool hsc__cpu_collective_fits(const void *payload,
-                              size_t bytes,
-                              int32_t input_count,
-                              int32_t output_count);
-#define THUNK(id, text, doc) \
-  HSC_MUST_USE hsc_status *hsc__cpu_run_##id(const hsc_cpu_frame *frame, \
-                                             const hsc_cpu_thunk *thunk);
-#include "cpu/core/thunks.def"
-#undef THUNK
 // Runs thunks[begin, end).
 HSC_MUST_USE hsc_status *hsc__cpu_run_range(const hsc_cpu_frame *frame, int32_t begin, int32_t end);
 

@@ -3,15 +3,8 @@
 #include "cpu/core/cpu_internal.h"
 #include "cpu/core/party.h"
 #include "cpu/runtime/records_internal.h"
-#include "cpu/thunks/thunk_payloads.h"
+#include "cpu/thunks/thunk_kinds.h"
 #include "hloscope/trace.h"
-
-typedef hsc_status *(*thunk_function)(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk);
-static const thunk_function thunk_functions[] = {
-#define THUNK(id, text, doc) hsc__cpu_run_##id,
-#include "cpu/core/thunks.def"
-#undef THUNK
-};
 
 // The same while a session records: a thunk's end is the next one's begin, which saves a clock
 // read.
@@ -30,7 +23,7 @@ static hsc_status *run_recorded(const hsc_cpu_frame *frame, int32_t begin, int32
                                        .depth = (int16_t)frame->depth,
                                        .is_copy = is_copy};
     }
-    HSC_TRY(thunk_functions[thunks[i].kind](&inner, &thunks[i]));
+    HSC_TRY(hsc__cpu_thunk_rows[thunks[i].kind].run(&inner, &thunks[i]));
     now = hsc_trace_ticks();
     if (record)
       record->end_ticks = now;
@@ -43,73 +36,8 @@ hsc_status *hsc__cpu_run_range(const hsc_cpu_frame *frame, int32_t begin, int32_
   if (__builtin_expect(frame->recording != NULL, 0))
     return run_recorded(frame, begin, end);
   for (int32_t i = begin; i < end; i = thunks[i].next)
-    HSC_TRY(thunk_functions[thunks[i].kind](frame, &thunks[i]));
+    HSC_TRY(hsc__cpu_thunk_rows[thunks[i].kind].run(frame, &thunks[i]));
   return NULL;
-}
-
-hsc_status *hsc__cpu_run_COPY(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
-  const hsc_cpu_slice *slices = hsc__cpu_slices(frame, thunk);
-  const void *from = hsc__cpu_at(frame, &slices[0]);
-  void *to = hsc__cpu_at(frame, &slices[1]);
-  // The two are the same where an output was given an input's memory.
-  if (from != to)
-    memcpy(to, from, (size_t)slices[1].bytes);
-  return NULL;
-}
-
-hsc_status *hsc__cpu_run_SWAP(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
-  const hsc_cpu_slice *slices = hsc__cpu_slices(frame, thunk);
-  unsigned char *a = hsc__cpu_at(frame, &slices[0]);
-  unsigned char *b = hsc__cpu_at(frame, &slices[1]);
-  unsigned char piece[4096];
-  size_t left = a == b ? 0 : (size_t)slices[0].bytes;
-  while (left > 0) {
-    size_t size = left < sizeof piece ? left : sizeof piece;
-    memcpy(piece, a, size);
-    memcpy(a, b, size);
-    memcpy(b, piece, size);
-    a += size;
-    b += size;
-    left -= size;
-  }
-  return NULL;
-}
-
-hsc_status *hsc__cpu_run_WHILE(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
-  const hsc_cpu_while *loop = hsc__cpu_data(frame, thunk);
-  int32_t self = (int32_t)(thunk - frame->executable->thunks);
-  int32_t condition = self + 1;
-  int32_t body = condition + loop->condition_count;
-  int32_t end = body + loop->body_count;
-  if (loop->trip_count >= 0) {
-    for (int64_t trip = 0; trip < loop->trip_count; trip++)
-      HSC_TRY(hsc__cpu_run_range(frame, body, end));
-    return NULL;
-  }
-  for (;;) {
-    HSC_TRY(hsc__cpu_run_range(frame, condition, body));
-    if (!*(const uint8_t *)hsc__cpu_input(frame, thunk, 0))
-      return NULL;
-    HSC_TRY(hsc__cpu_run_range(frame, body, end));
-  }
-}
-
-hsc_status *hsc__cpu_run_CONDITIONAL(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
-  const hsc_cpu_conditional *conditional = hsc__cpu_data(frame, thunk);
-  const void *selector = hsc__cpu_input(frame, thunk, 0);
-  int32_t branch;
-  if (conditional->is_predicate) {
-    branch = *(const uint8_t *)selector ? 0 : 1;
-  } else {
-    // Out of range selects the last branch.
-    branch = *(const int32_t *)selector;
-    if (branch < 0 || branch >= conditional->branch_count)
-      branch = conditional->branch_count - 1;
-  }
-  int32_t at = (int32_t)(thunk - frame->executable->thunks) + 1;
-  for (int32_t b = 0; b < branch; b++)
-    at += conditional->thunk_counts[b];
-  return hsc__cpu_run_range(frame, at, at + conditional->thunk_counts[branch]);
 }
 
 static hsc_status *check_pointer(const void *pointer,

@@ -19,7 +19,7 @@
 
 #include "cpu/core/cpu_internal.h"
 
-enum { HSC_SERIAL_VERSION = 1, HSC_SERIAL_BUILD_BYTES = 48 };
+enum { HSC_SERIAL_VERSION = 2, HSC_SERIAL_BUILD_BYTES = 48 };
 #define HSC_SERIAL_MAGIC "HSCEXEC"
 
 typedef enum hsc_serial_section {
@@ -45,6 +45,7 @@ typedef struct hsc_serial_kernel {
   hsc_hash128 key;
   int32_t unit;
   int32_t has_combine;
+  uint64_t extent;  // what it was made for (thunk_kinds.h); 0: no step calls it
 } hsc_serial_kernel;
 
 typedef struct hsc_serial_header {
@@ -77,6 +78,9 @@ static inline hsc_view hsc__serial_section(hsc_view bytes,
 }
 // Puts the right checksum into bytes that begin with a header (tests change files on purpose).
 void hsc__serial_seal(char *bytes, size_t size);
-// Every number in thunks, slices and payloads against what it counts (serial_check.c). DATA_LOSS
-// with what is wrong.
-HSC_MUST_USE hsc_status *hsc__serial_check(const hsc_cpu_executable *executable);
+// Every number in thunks, slices and payloads against what it counts (serial_check.c). extents:
+// [kernel_count] what the kernels were made for; `records`: they are 0, and are filled in from what
+// the steps say (an executable of our own, before it is written). DATA_LOSS with what is wrong.
+HSC_MUST_USE hsc_status *hsc__serial_check(const hsc_cpu_executable *executable,
+                                           uint64_t *extents,
+                                           bool records);

@@ -7,6 +7,7 @@
 #include "base/text/text.h"
 #include "cpu/jit/jit.h"
 #include "cpu/serial/serial_format.h"
+#include "cpu/thunks/thunk_kinds.h"
 #include "formats/common/formats.h"
 
 enum { SECTION_ALIGNMENT = 16 };
@@ -68,12 +69,13 @@ static int32_t unit_of(const hsc_cpu_executable *e, const hsc_cpu_kernel *kernel
   return -1;
 }
 
-static hsc_status *put_code(writer *w, const hsc_cpu_executable *e) {
+static hsc_status *put_code(writer *w, const hsc_cpu_executable *e, const uint64_t *extents) {
   begin_section(w, HSC_SERIAL_KERNELS);
   for (int32_t k = 0; k < e->kernel_count; k++) {
     hsc_serial_kernel kernel = {.key = e->kernels[k].key,
                                 .unit = unit_of(e, &e->kernels[k]),
-                                .has_combine = e->kernels[k].combine != NULL};
+                                .has_combine = e->kernels[k].combine != NULL,
+                                .extent = extents[k]};
     if (kernel.unit < 0)
       return HSC_ERR(INTERNAL, "serialize: kernel %d of %s is in none of its units", k, e->name);
     hsc_bytes_append(w->out, &kernel, sizeof kernel);
@@ -167,7 +169,15 @@ hsc_status *hsc_cpu_executable_serialize(hsc_cpu_executable *e, hsc_bytes *out_b
   put_section(&w, HSC_SERIAL_SLICES, e->slices, sizeof(hsc_cpu_slice) * (size_t)e->slice_count);
   put_section(&w, HSC_SERIAL_DATA, e->data, (size_t)e->data_bytes);
   put_section(&w, HSC_SERIAL_CONSTANTS, e->constants, (size_t)e->constant_bytes);
-  HSC_TRY(put_code(&w, e));
+  uint64_t *extents = hsc_alloc(sizeof *extents * ((size_t)e->kernel_count + 1));
+  if (!extents)
+    return hsc_status_out_of_memory();
+  // What is written passes the check that it meets when it is loaded.
+  hsc_status *status = hsc__serial_check(e, extents, true);
+  if (!status)
+    status = put_code(&w, e, extents);
+  hsc_free(extents);
+  HSC_TRY_NOTE(status, "while: serializing %s", e->name);
   HSC_TRY(hsc_bytes_status(out_bytes));
   memcpy(out_bytes->data + w.start, &w.header, sizeof w.header);
   hsc__serial_seal(out_bytes->data + w.start, out_bytes->size - w.start);
@@ -325,7 +335,8 @@ static hsc_status *take_constants(hsc_cpu_executable *e, hsc_view section) {
 static hsc_status *take_code(hsc_cpu_executable *e,
                              hsc_view kernels,
                              hsc_view units,
-                             hsc_view code) {
+                             hsc_view code,
+                             uint64_t **out_extents) {
   const hsc_serial_kernel *saved;
   const hsc_serial_range *ranges;
   int32_t kernel_count, unit_count;
@@ -340,7 +351,10 @@ static hsc_status *take_code(hsc_cpu_executable *e,
   e->kernels = HSC_NEW_ARRAY(e->arena, hsc_cpu_kernel, kernel_count + 1);
   e->units = HSC_NEW_ARRAY(e->arena, hsc_cpu_unit *, kernel_count + 1);
   hsc_hash128 *keys = HSC_NEW_ARRAY(e->arena, hsc_hash128, kernel_count + 1);
+  *out_extents = HSC_NEW_ARRAY(e->arena, uint64_t, kernel_count + 1);
   HSC_TRY(hsc_arena_status(e->arena));
+  for (int32_t k = 0; k < kernel_count; k++)
+    (*out_extents)[k] = saved[k].extent;
   hsc_cpu_jit *jit;
   HSC_TRY(hsc__cpu_device_jit(e->device, e->optimization_level, &jit));
   e->kernel_count = kernel_count;
@@ -375,7 +389,8 @@ static hsc_status *take_code(hsc_cpu_executable *e,
 
 static hsc_status *take_sections(hsc_cpu_executable *e,
                                  hsc_view bytes,
-                                 const hsc_serial_header *h) {
+                                 const hsc_serial_header *h,
+                                 uint64_t **out_extents) {
   HSC_TRY(take_text(e, hsc__serial_section(bytes, h, HSC_SERIAL_NAME), &e->name));
   HSC_TRY(take_interface(e, hsc__serial_section(bytes, h, HSC_SERIAL_LAYOUT),
                          hsc__serial_section(bytes, h, HSC_SERIAL_ALIAS)));
@@ -391,29 +406,7 @@ static hsc_status *take_sections(hsc_cpu_executable *e,
   HSC_TRY(take_constants(e, hsc__serial_section(bytes, h, HSC_SERIAL_CONSTANTS)));
   return take_code(e, hsc__serial_section(bytes, h, HSC_SERIAL_KERNELS),
                    hsc__serial_section(bytes, h, HSC_SERIAL_UNITS),
-                   hsc__serial_section(bytes, h, HSC_SERIAL_CODE));
-}
-
-// These need nothing of the module to run; others (the evaluator) name its instructions.
-static bool runs_without_module(int32_t kind) {
-  switch ((hsc_cpu_thunk_kind)kind) {
-    case HSC_CPU_THUNK_COPY:
-    case HSC_CPU_THUNK_WHILE:
-    case HSC_CPU_THUNK_CONDITIONAL:
-    case HSC_CPU_THUNK_MOVES:
-    case HSC_CPU_THUNK_CONTRACTION:
-    case HSC_CPU_THUNK_KERNEL:
-    case HSC_CPU_THUNK_TINY:
-    case HSC_CPU_THUNK_SWAP:
-    case HSC_CPU_THUNK_CONVOLUTION:
-    case HSC_CPU_THUNK_WINDOWS:
-    case HSC_CPU_THUNK_SCATTER:
-    case HSC_CPU_THUNK_SORT:
-    case HSC_CPU_THUNK_COLLECTIVE:
-      return true;
-    default:
-      return false;
-  }
+                   hsc__serial_section(bytes, h, HSC_SERIAL_CODE), out_extents);
 }
 
 static hsc_status *read_module(hsc_cpu_executable *e) {
@@ -442,6 +435,15 @@ const hsc_module *hsc_cpu_executable_module(const hsc_cpu_executable *executable
   return e->module;
 }
 
+static bool needs_module(const hsc_cpu_executable *e) {
+  for (int32_t t = 0; t < e->thunk_count; t++) {
+    int32_t kind = e->thunks[t].kind;
+    if (kind >= 0 && kind < HSC_CPU_THUNK_COUNT && hsc__cpu_thunk_rows[kind].needs_module)
+      return true;
+  }
+  return false;
+}
+
 hsc_status *hsc_cpu_executable_deserialize(hsc_cpu_device *device,
                                            hsc_view bytes,
                                            hsc_cpu_executable **out_executable) {
@@ -462,13 +464,11 @@ hsc_status *hsc_cpu_executable_deserialize(hsc_cpu_device *device,
   e->compile_ns = h.compile_ns;
   e->stats.instruction_count = h.instruction_count;
   e->stats.fusion_count = h.fusion_count;
-  HSC_GOTO(take_sections(e, bytes, &h));
-  HSC_GOTO(hsc__serial_check(e));
-  bool module_needed = false;
-  for (int32_t t = 0; t < e->thunk_count; t++)
-    module_needed |= !runs_without_module(e->thunks[t].kind);
-  if (module_needed && !hsc_cpu_executable_module(e))
+  uint64_t *extents = NULL;
+  HSC_GOTO(take_sections(e, bytes, &h, &extents));
+  if (needs_module(e) && !hsc_cpu_executable_module(e))
     HSC_GOTO(lost("the module cannot be read"));
+  HSC_GOTO(hsc__serial_check(e, extents, false));
   hsc__cpu_executable_count(e);
   e->stats.from_cache = true;
   e->phases[0] = (hsc_cpu_phase){.name = "load", .duration_ns = hsc_now_ns() - start};

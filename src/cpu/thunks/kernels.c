@@ -6,6 +6,7 @@
 #include "cpu/thunks/kernels.h"
 
 #include "cpu/jit/jit.h"
+#include "cpu/kernels/gemm/contraction.h"
 #include "cpu/thunks/lower.h"
 
 // A kernel that takes less is run on the calling thread: waking another costs as much. Chunks are a
@@ -124,7 +125,6 @@ hsc_status *hsc__cpu_choose_kernel(hsc_cpu_compiler *compiler,
   for (int o = 0; o < plan.output_count && plan.partials; o++)
     call->partial_offset[o] = plan.partial_offset[o];
   HSC_TRY(hsc__cpu_add_kernel(compiler, instr, plan.code_size, &choice->kernel));
-  choice->kind = HSC_CPU_THUNK_KERNEL;
   choice->payload = call;
   choice->payload_bytes = sizeof *call;
   step->in_place = in_place;
@@ -184,7 +184,7 @@ void hsc__cpu_run_pieces(hsc_cpu_pool *pool,
   hsc_cpu_pool_run(pool, (count + chunk - 1) / chunk, run_chunk, &run);
 }
 
-hsc_status *hsc__cpu_run_KERNEL(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
+hsc_status *hsc__cpu_run_kernel(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
   const hsc_cpu_kernel_call *call = hsc__cpu_data(frame, thunk);
   const hsc_cpu_kernel *kernel = &frame->executable->kernels[thunk->kernel];
   const hsc_cpu_slice *slices = hsc__cpu_slices(frame, thunk);
@@ -201,4 +201,47 @@ hsc_status *hsc__cpu_run_KERNEL(const hsc_cpu_frame *frame, const hsc_cpu_thunk 
   if (call->partials)
     kernel->combine(buffers, 0, 1);
   return NULL;
+}
+
+// ---- checking -----------------------------------------------------------------------------------
+
+bool hsc__cpu_check_kernel(hsc_cpu_payload *p) {
+  const hsc_cpu_kernel_call *call = p->data;
+  int64_t words[4 + HSC_COUNT_OF(call->partial_offset)] = {0};
+  int count = 0;
+  if (!hsc__payload_is(p, sizeof *call, -1, -1) || call->count < 0 ||
+      (call->chunk < 1 && call->count > 0) || call->chunk > INT64_MAX - call->count)
+    return false;
+  words[count++] = call->count;
+  words[count++] = call->partials;
+  words[count++] = p->scratch_bytes;
+  if (call->partials) {
+    if (!p->thunk->has_scratch ||
+        p->thunk->output_count > (int32_t)HSC_COUNT_OF(call->partial_offset))
+      return false;
+    for (int32_t o = 0; o < p->thunk->output_count; o++)
+      words[count++] = call->partial_offset[o];
+    if (p->thunk->kernel < 0 || p->thunk->kernel >= p->executable->kernel_count ||
+        !p->executable->kernels[p->thunk->kernel].combine)
+      return false;
+  }
+  return hsc__payload_runs_on_buffers(p, p->thunk->kernel, words, count, 0);
+}
+
+bool hsc__epilogue_fits(hsc_cpu_payload *p,
+                        int32_t epilogue,
+                        int64_t rows,
+                        int64_t columns,
+                        int64_t count,
+                        int64_t chunk,
+                        int64_t product_bytes) {
+  int64_t panel[3] = {HSC_EPILOGUE_PANEL, rows, columns};
+  int64_t whole[2] = {HSC_EPILOGUE_WHOLE, count};
+  if (epilogue == HSC_EPILOGUE_NONE || epilogue == HSC_EPILOGUE_BIAS)
+    return true;
+  if (epilogue == HSC_EPILOGUE_PANEL)
+    return hsc__payload_runs_on_buffers(p, p->thunk->kernel, panel, 3, product_bytes);
+  return epilogue == HSC_EPILOGUE_WHOLE && count >= 0 && (chunk > 0 || count == 0) &&
+         chunk <= INT64_MAX - count &&
+         hsc__payload_runs_on_buffers(p, p->thunk->kernel, whole, 2, product_bytes);
 }

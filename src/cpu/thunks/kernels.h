@@ -4,6 +4,7 @@
 
 #include "cpu/core/cpu_internal.h"
 #include "cpu/emit/emit.h"
+#include "cpu/thunks/thunk_kinds.h"
 
 typedef struct hsc_cpu_kernel_call {
   int64_t count;               // of the outermost loop
@@ -46,3 +47,12 @@ void hsc__cpu_run_pieces(hsc_cpu_pool *pool,
                          void **buffers,
                          int64_t count,
                          int64_t chunk);
+// Whether what follows a product (hsc_contraction_epilogue) was made for a product of this size:
+// count and chunk of WHOLE. `product_bytes`: of the place that the product lies in.
+bool hsc__epilogue_fits(hsc_cpu_payload *payload,
+                        int32_t epilogue,
+                        int64_t rows,
+                        int64_t columns,
+                        int64_t count,
+                        int64_t chunk,
+                        int64_t product_bytes);

@@ -140,3 +140,19 @@ hsc_status *hsc__cpu_find_key(hsc_cpu_compiler *compiler,
   *out_found = true;
   return NULL;
 }
+
+// ---- checking -----------------------------------------------------------------------------------
+
+bool hsc__lanes_fit(hsc_cpu_payload *payload,
+                    int32_t kernel,
+                    int64_t result_bytes,
+                    int parameter_count,
+                    const int64_t *parameter_bytes) {
+  enum { MAX_PARAMETERS = 64 };
+  int64_t words[2 + MAX_PARAMETERS] = {HSC_LANES, result_bytes};
+  if (parameter_count > MAX_PARAMETERS)
+    return false;
+  for (int i = 0; i < parameter_count; i++)
+    words[2 + i] = parameter_bytes[i];
+  return hsc__payload_runs(payload, kernel, words, 2 + parameter_count);
+}

@@ -30,3 +30,10 @@ HSC_MUST_USE hsc_status *hsc__cpu_find_key(hsc_cpu_compiler *compiler,
                                            const hsc_computation *comparator,
                                            hsc_cpu_key *out_key,
                                            bool *out_found);
+
+// Whether the kernel was made by hsc__cpu_add_lanes for parameters and a result of these sizes.
+bool hsc__lanes_fit(hsc_cpu_payload *payload,
+                    int32_t kernel,
+                    int64_t result_bytes,
+                    int parameter_count,
+                    const int64_t *parameter_bytes);

@@ -174,7 +174,6 @@ hsc_status *hsc__cpu_choose_moves(hsc_cpu_compiler *compiler,
     return NULL;
   for (int m = 0; m < moves->move_count; m++)
     hsc_strided_normalize(&moves->moves[m].copy);
-  choice->kind = HSC_CPU_THUNK_MOVES;
   choice->payload = moves;
   choice->payload_bytes = sizeof(hsc_cpu_moves) + sizeof(hsc_cpu_move) * (size_t)moves->move_count;
   if (moves->base_input == 0) {
@@ -238,7 +237,7 @@ void hsc__cpu_parallel_copy(hsc_cpu_pool *pool,
   hsc_cpu_pool_run(pool, (outer + task.step - 1) / task.step, move_chunk, &task);
 }
 
-hsc_status *hsc__cpu_run_MOVES(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
+hsc_status *hsc__cpu_run_moves(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
   const hsc_cpu_moves *moves = hsc__cpu_data(frame, thunk);
   const hsc_cpu_slice *out = hsc__cpu_slices(frame, thunk) + thunk->input_count;
   char *to = hsc__cpu_at(frame, out);
@@ -266,4 +265,46 @@ hsc_status *hsc__cpu_run_MOVES(const hsc_cpu_frame *frame, const hsc_cpu_thunk *
                            to + move->to_offset + (moves->index_on_output ? dynamic : 0));
   }
   return NULL;
+}
+
+// ---- checking -----------------------------------------------------------------------------------
+
+// What the indices add to a place, at most; -1 when a number is out of its range.
+static int64_t indices_add(const hsc_cpu_payload *p, const hsc_cpu_moves *m) {
+  int64_t most = 0;
+  for (int32_t i = 0; i < m->index_count; i++) {
+    const hsc_cpu_move_index *index = &m->indices[i];
+    if (!hsc__is_index_type(index->type) || index->stride % m->element_bytes ||
+        !hsc__payload_reads(p, m->index_input + i, (int64_t)hsc_type_bytes((hsc_type)index->type)))
+      return -1;
+    most = hsc__size_plus(most, hsc__size_times(index->limit, index->stride));
+  }
+  return most;
+}
+
+bool hsc__cpu_check_moves(hsc_cpu_payload *p) {
+  const hsc_cpu_moves *m = p->data;
+  if (p->bytes < sizeof *m || m->move_count < 0 || m->move_count > HSC_CPU_MAX_MOVES ||
+      !hsc__payload_is(p, sizeof *m + sizeof m->moves[0] * (size_t)m->move_count, -1, 1))
+    return false;
+  int32_t bytes = m->element_bytes;
+  if (bytes < 1 || bytes > 16 || (bytes & (bytes - 1)) || m->index_count < 0 ||
+      m->index_count > HSC_STRIDED_MAX_RANK || m->index_input < 0 ||
+      m->index_input > p->thunk->input_count)
+    return false;
+  if ((m->fill_input >= 0 && !hsc__payload_reads(p, m->fill_input, bytes)) ||
+      (m->base_input >= 0 && !hsc__payload_reads(p, m->base_input, p->outputs[0].bytes)))
+    return false;
+  int64_t dynamic = indices_add(p, m);
+  for (int32_t i = 0; i < m->move_count && dynamic >= 0; i++) {
+    const hsc_cpu_move *move = &m->moves[i];
+    hsc_reach from = hsc__reach_begin(move->from_offset);
+    hsc_reach to = hsc__reach_begin(move->to_offset);
+    hsc__reach_add(m->index_on_output ? &to : &from, 2, dynamic);
+    if (move->copy.element_bytes != bytes || !hsc__payload_reads(p, move->input, 0) ||
+        !hsc__strided_fits(&move->copy, from, p->inputs[move->input].bytes, to,
+                           p->outputs[0].bytes))
+      return false;
+  }
+  return dynamic >= 0;
 }

@@ -285,7 +285,6 @@ hsc_status *hsc__cpu_choose_collective(hsc_cpu_compiler *compiler,
       HSC_TRY(read_groups(instr, instr->attr.collective.replica_groups, ranks, table));
     }
   }
-  choice->kind = HSC_CPU_THUNK_COLLECTIVE;
   choice->payload = c;
   choice->payload_bytes = bytes;
   *out_chosen = true;
@@ -452,7 +451,7 @@ static void compute(
   }
 }
 
-hsc_status *hsc__cpu_run_COLLECTIVE(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
+hsc_status *hsc__cpu_run_collective(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
   const collective *c = hsc__cpu_data(frame, thunk);
   if (c->operand_count == 0) {
     uint32_t id = (uint32_t)frame->rank;
@@ -494,25 +493,67 @@ hsc_status *hsc__cpu_run_COLLECTIVE(const hsc_cpu_frame *frame, const hsc_cpu_th
   return status;
 }
 
-bool hsc__cpu_collective_fits(const void *payload,
-                              size_t bytes,
-                              int32_t input_count,
-                              int32_t output_count) {
-  const collective *c = payload;
-  if (bytes < sizeof *c || c->rank_count < 2 || c->rank_count > 1024 || c->operand_count < 0 ||
-      c->operand_count != input_count || output_count < 1)
+// ---- checking -----------------------------------------------------------------------------------
+
+// What rank r's row says: its group, its position, the members.
+static bool rank_fits(const collective *c, int r) {
+  const int32_t *e = rank_of(c, r);
+  if (c->op == HSC_OP_COLLECTIVE_PERMUTE)
+    return e[0] >= -1 && e[0] < c->rank_count;
+  if (e[0] < 0 || e[0] >= c->rank_count || e[2] < 1 || e[2] > c->rank_count || e[1] < 0 ||
+      e[1] >= e[2])
     return false;
-  if (bytes != sizeof *c + (size_t)c->operand_count * sizeof(operand_plan) +
-                   sizeof(int32_t) * (size_t)c->rank_count * (size_t)(3 + c->rank_count))
+  return !c->is_tuple || e[2] <= c->operand_count;
+}
+
+// All members pass operands of the same sizes: each runs this program.
+static bool operand_fits(const hsc_cpu_payload *p, const collective *c, int32_t i) {
+  const operand_plan *o = &operands_of(c)[i];
+  if (!hsc__is_element_type(o->type))
     return false;
-  for (int r = 0; c->operand_count && r < c->rank_count; r++) {
-    const int32_t *e = rank_of(c, r);
-    bool permute = c->op == HSC_OP_COLLECTIVE_PERMUTE;
-    if (permute ? e[0] < -1 || e[0] >= c->rank_count
-                : e[2] < 1 || e[2] > c->rank_count || e[1] < 0 || e[1] >= e[2])
+  int64_t element = (int64_t)hsc_type_bytes((hsc_type)o->type);
+  int64_t elements = hsc__size_times(hsc__size_times(o->outer, o->axis), o->inner);
+  int64_t bytes = hsc__size_times(elements, element);
+  if (bytes < 0 || bytes != o->bytes || !hsc__payload_reads(p, i, bytes))
+    return false;
+  int64_t out = bytes;
+  for (int r = 0; r < c->rank_count; r++) {
+    int64_t size = c->op == HSC_OP_COLLECTIVE_PERMUTE ? 1 : rank_of(c, r)[2];
+    if (c->op == HSC_OP_ALL_GATHER)
+      out = hsc__size_times(bytes, size);
+    else if (c->op == HSC_OP_REDUCE_SCATTER)
+      out = bytes / size;
+    if ((c->op == HSC_OP_REDUCE_SCATTER || (c->op == HSC_OP_ALL_TO_ALL && !c->is_tuple)) &&
+        o->axis % size)
       return false;
-    if (c->is_tuple && e[2] > c->operand_count)
+    if (i < p->thunk->output_count && !hsc__payload_writes(p, i, out))
       return false;
   }
+  return true;
+}
+
+bool hsc__cpu_check_collective(hsc_cpu_payload *p) {
+  const collective *c = p->data;
+  if (p->bytes < sizeof *c || c->rank_count < 2 || c->rank_count > 1024 || c->operand_count < 0 ||
+      c->operand_count != p->thunk->input_count || p->thunk->output_count < 1)
+    return false;
+  size_t ranks = (size_t)c->rank_count;
+  if (!hsc__payload_is(p,
+                       sizeof *c + (size_t)c->operand_count * sizeof(operand_plan) +
+                           sizeof(int32_t) * ranks * (3 + ranks),
+                       -1, -1))
+    return false;
+  if (c->operand_count == 0)
+    return hsc__payload_writes(p, 0, sizeof(uint32_t));
+  for (int r = 0; r < c->rank_count; r++)
+    if (!rank_fits(c, r))
+      return false;
+  for (int32_t i = 0; i < c->operand_count; i++)
+    if (!operand_fits(p, c, i))
+      return false;
+  // A tuple's result o is what member o passed as operand `position`: all of one size.
+  for (int32_t i = 1; i < c->operand_count && c->is_tuple; i++)
+    if (operands_of(c)[i].bytes != operands_of(c)[0].bytes)
+      return false;
   return true;
 }

@@ -180,7 +180,7 @@ static const char *prepare(const hsc_cpu_frame *frame,
   return converted;
 }
 
-hsc_status *hsc__cpu_run_CONTRACTION(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
+hsc_status *hsc__cpu_run_contraction(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
   const hsc_contraction *c = hsc__cpu_data(frame, thunk);
   if (c->batch == 0 || c->m == 0 || c->n == 0)
     return NULL;
@@ -313,11 +313,113 @@ hsc_status *hsc__cpu_choose_contraction(hsc_cpu_compiler *compiler,
     if (!fits)
       return NULL;
   }
-  choice->kind = HSC_CPU_THUNK_CONTRACTION;
   choice->payload = contraction;
   choice->payload_bytes = sizeof *contraction;
   step->scratch_bytes = contraction->scratch_bytes;
   hsc__cpu_need_worker_scratch(compiler, contraction->worker_scratch_bytes);
   *out_chosen = true;
   return NULL;
+}
+
+// ---- checking -----------------------------------------------------------------------------------
+
+// Types that `product` has a loop for.
+static bool computes_in(int32_t type) {
+  switch (type) {
+    case HSC_TYPE_F32:
+    case HSC_TYPE_F64:
+    case HSC_TYPE_S32:
+    case HSC_TYPE_S64:
+    case HSC_TYPE_C64:
+    case HSC_TYPE_C128:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// An operand of rows x columns a batch, where it is stored or as its copy.
+static bool side_fits(const hsc_cpu_payload *p,
+                      const hsc_contraction *c,
+                      const hsc_contraction_operand *o,
+                      int64_t rows,
+                      int64_t columns) {
+  if (!hsc__is_element_type(o->type) || !hsc__payload_reads(p, o->input, 0))
+    return false;
+  int64_t compute = (int64_t)hsc_type_bytes((hsc_type)c->compute_type);
+  int64_t stored = (int64_t)hsc_type_bytes((hsc_type)o->type);
+  int64_t elements = hsc__size_times(c->batch, hsc__size_times(rows, columns));
+  int64_t room = p->inputs[o->input].bytes;
+  if (!o->copied && o->type != c->compute_type)
+    return false;
+  if (o->copied) {
+    room = hsc__size_times(elements, compute);
+    int64_t first = hsc__size_times(elements, stored);
+    int64_t whole =
+        o->type == c->compute_type ? room : hsc__size_plus(hsc__size_rounded(first, 64), room);
+    if (o->copy.element_bytes != stored || !hsc__payload_scratch(p, o->scratch_offset, whole) ||
+        !hsc__strided_fits(&o->copy, hsc__reach_begin(0), p->inputs[o->input].bytes,
+                           hsc__reach_begin(0), first))
+      return false;
+  }
+  hsc_reach reach = hsc__reach_begin(0);
+  for (int i = 0; i < c->batch_rank; i++)
+    hsc__reach_add(&reach, c->batch_size[i], o->batch_stride[i]);
+  hsc__reach_add(&reach, rows, o->strides.row);
+  hsc__reach_add(&reach, columns, o->strides.column);
+  return o->strides.row >= 0 && o->strides.column >= 0 &&
+         hsc__reach_fits(&reach, compute, compute, room);
+}
+
+static bool batches_fit(const hsc_contraction *c) {
+  int64_t batch = 1;
+  if (c->batch_rank < 0 || c->batch_rank > HSC_CONTRACTION_MAX_BATCH_DIMS)
+    return false;
+  for (int i = 0; i < c->batch_rank; i++)
+    batch = c->batch_size[i] < 1 ? -1 : hsc__size_times(batch, c->batch_size[i]);
+  return batch == c->batch;
+}
+
+// Where the product lies, and its way to the result.
+static bool result_fits(hsc_cpu_payload *p, const hsc_contraction *c) {
+  int64_t elements = hsc__size_times(c->batch, hsc__size_times(c->m, c->n));
+  int64_t computed = hsc__size_times(elements, (int64_t)hsc_type_bytes((hsc_type)c->compute_type));
+  int64_t converted = hsc__size_times(elements, (int64_t)hsc_type_bytes((hsc_type)c->out_type));
+  bool generated = c->epilogue == HSC_EPILOGUE_PANEL || c->epilogue == HSC_EPILOGUE_WHOLE;
+  if (c->convert_out != (c->compute_type != c->out_type))
+    return false;
+  if ((c->convert_out || c->product_bytes) &&
+      !hsc__payload_scratch(p, c->out_scratch_offset, computed))
+    return false;
+  if (!c->convert_out && !c->product_bytes && !hsc__payload_writes(p, 0, computed))
+    return false;
+  if (c->convert_out && !(generated ? hsc__payload_scratch(p, c->converted_offset, converted)
+                                    : hsc__payload_writes(p, 0, converted)))
+    return false;
+  int64_t bias = hsc__size_times(c->n, (int64_t)hsc_type_bytes((hsc_type)c->compute_type));
+  if (c->bias_input >= 0 && !hsc__payload_reads(p, c->bias_input, bias))
+    return false;
+  return hsc__epilogue_fits(p, c->epilogue, hsc__size_times(c->batch, c->m), c->n,
+                            c->epilogue_count, c->epilogue_chunk, converted);
+}
+
+bool hsc__cpu_check_contraction(hsc_cpu_payload *p) {
+  const hsc_contraction *c = p->data;
+  if (!hsc__payload_is(p, sizeof *c, -1, -1) || p->thunk->output_count < 1)
+    return false;
+  if (c->batch < 0 || c->m < 0 || c->n < 0 || c->k < 0)
+    return false;
+  if (c->batch == 0 || c->m == 0 || c->n == 0)
+    return true;  // nothing to do
+  if (c->candidate < 0 || c->candidate >= HSC_CONTRACTION_COUNT || !computes_in(c->compute_type) ||
+      !hsc__is_element_type(c->out_type))
+    return false;
+  // Tasks count in whole pieces beyond the sides: twice a side has to be a number.
+  if (c->m_task < 1 || c->n_task < 1 || c->batch_task < 1 || c->m_task > c->m + 64 ||
+      c->n_task > c->n + 4096 || c->batch_task > c->batch)
+    return false;
+  return batches_fit(c) && side_fits(p, c, &c->lhs, c->m, c->k) &&
+         side_fits(p, c, &c->rhs, c->k, c->n) && result_fits(p, c) &&
+         hsc_contraction_blocks_fit(c, &p->executable->device->isa) &&
+         hsc__payload_worker_scratch(p, c->worker_scratch_bytes);
 }

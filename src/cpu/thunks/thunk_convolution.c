@@ -83,7 +83,7 @@ static const void *prepare(const hsc_cpu_frame *frame,
   return scratch + operand->scratch_offset;
 }
 
-hsc_status *hsc__cpu_run_CONVOLUTION(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
+hsc_status *hsc__cpu_run_convolution(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
   const hsc_convolution *c = hsc__cpu_data(frame, thunk);
   if (c->rows == 0 || c->columns == 0 || c->groups == 0)
     return NULL;
@@ -222,11 +222,218 @@ hsc_status *hsc__cpu_choose_convolution(hsc_cpu_compiler *compiler,
     if (!fits)
       return NULL;
   }
-  choice->kind = HSC_CPU_THUNK_CONVOLUTION;
   choice->payload = c;
   choice->payload_bytes = sizeof *c;
   step->scratch_bytes = c->scratch_bytes;
   hsc__cpu_need_worker_scratch(compiler, c->worker_scratch_bytes);
   *out_chosen = true;
   return NULL;
+}
+
+// ---- checking -----------------------------------------------------------------------------------
+
+static const int64_t LARGEST_SIZE = (int64_t)1 << 31;
+
+static bool is_size(int64_t number, int64_t least) {
+  return number >= least && number < LARGEST_SIZE;
+}
+
+static bool axis_fits(const hsc_convolution *c, const hsc_conv_axis *a) {
+  if (!is_size(a->out_size, 1) || !is_size(a->window, 1) || !is_size(a->in_size, 0) ||
+      !is_size(a->stride, 1) || !is_size(a->dilation, 1) || !is_size(a->base_dilation, 1) ||
+      a->pad_low <= -LARGEST_SIZE || a->pad_low >= LARGEST_SIZE)
+    return false;
+  int64_t phases = a->base_dilation / hsc_convolution_gcd(a->stride, a->base_dilation);
+  return a->phases == (c->candidate == HSC_CONV_PACKED ? 1 : phases) &&
+         (a->checked || a->base_dilation == 1);
+}
+
+// Sizes that follow from others, and the order of the rows: each dimension once.
+static bool counts_fit(const hsc_convolution *c) {
+  int64_t phases = 1;
+  int64_t taps = 1;
+  int64_t rows = c->batch;
+  unsigned seen = 0;
+  for (int32_t a = 0; a < c->axis_count; a++) {
+    phases = hsc__size_times(phases, c->axes[a].phases);
+    taps = hsc__size_times(taps, c->axes[a].window);
+    rows = hsc__size_times(rows, c->axes[a].out_size);
+  }
+  if (phases != c->phase_count || taps != c->taps || rows != c->rows ||
+      c->order_count != c->axis_count + 1)
+    return false;
+  for (int32_t i = 0; i < c->order_count; i++) {
+    if (c->order[i] < -1 || c->order[i] >= c->axis_count || seen >> (c->order[i] + 1) & 1)
+      return false;
+    seen |= 1u << (c->order[i] + 1);
+  }
+  return hsc__size_times(hsc__size_times(rows, c->groups), c->columns) >= 0 &&
+         hsc__size_times(taps, c->features) >= 0;
+}
+
+// Tasks cut rows, columns and the sum in whole numbers of pieces.
+static bool tasks_fit(const hsc_convolution *c) {
+  int64_t rows = c->batch;
+  int64_t steps = c->taps * c->features;
+  for (int32_t a = 0; a < c->axis_count; a++)
+    rows *= (c->axes[a].out_size + c->axes[a].phases - 1) / c->axes[a].phases;
+  if (!is_size(c->m_task, 1) || !is_size(c->n_task, 1) || !is_size(c->k_block, 1) ||
+      !is_size(c->m_block, 1) || !is_size(c->k_parts, 1))
+    return false;
+  if (c->winograd.tile)
+    return c->k_parts == 1;
+  if (c->m_parts != (rows + c->m_task - 1) / c->m_task ||
+      c->n_parts != (c->columns + c->n_task - 1) / c->n_task || c->m_block > c->m_task)
+    return false;
+  if (c->k_parts > 1 && c->candidate != HSC_CONV_PACKED)
+    return false;
+  if (c->candidate == HSC_CONV_PACKED && (c->k_part < 0 || c->k_part > steps + LARGEST_SIZE ||
+                                          hsc__size_times(c->k_part, c->k_parts) < steps))
+    return false;
+  int64_t tasks = hsc__size_times(c->groups, hsc__size_times(c->phase_count, c->k_parts));
+  return hsc__size_times(tasks, hsc__size_times(c->m_parts, c->n_parts)) >= 0;
+}
+
+// Loops of a candidate run along what lies side by side.
+static bool candidate_fits(const hsc_convolution *c) {
+  switch (c->candidate) {
+    case HSC_CONV_ROWS:
+      return c->lhs_feature_stride == 1 || c->features <= 1;
+    case HSC_CONV_PACKED:
+    case HSC_CONV_WINOGRAD_2:
+    case HSC_CONV_WINOGRAD_4:
+      return true;
+    case HSC_CONV_CHANNELS:
+      return c->features == 1 && c->columns == 1 && c->phase_count == 1 && c->n_parts == 1 &&
+             c->lhs_group_stride == 1 && c->rhs_group_stride == 1 && c->out_group_stride == 1;
+    default:
+      return false;
+  }
+}
+
+static bool lhs_fits(const hsc_convolution *c, int64_t room, int64_t bytes) {
+  hsc_reach reach = hsc__reach_begin(0);
+  hsc__reach_add(&reach, c->groups, c->lhs_group_stride);
+  hsc__reach_add(&reach, c->batch, c->lhs_batch_stride);
+  hsc__reach_add(&reach, c->features, c->lhs_feature_stride);
+  for (int32_t i = 0; i < c->axis_count; i++) {
+    const hsc_conv_axis *a = &c->axes[i];
+    int64_t first;
+    if (a->checked) {
+      hsc__reach_add(&reach, a->in_size, a->lhs_stride);
+      continue;
+    }
+    int64_t positions = (a->out_size - 1) * a->stride + (a->window - 1) * a->dilation + 1;
+    if (__builtin_mul_overflow(-a->pad_low, a->lhs_stride, &first) ||
+        __builtin_add_overflow(reach.low, first, &reach.low) ||
+        __builtin_add_overflow(reach.high, first, &reach.high))
+      return false;
+    hsc__reach_add(&reach, positions, a->lhs_stride);
+  }
+  return hsc__reach_fits(&reach, bytes, bytes, room);
+}
+
+static bool rhs_fits(const hsc_convolution *c, int64_t room, int64_t bytes) {
+  hsc_reach reach = hsc__reach_begin(c->rhs_offset);
+  hsc__reach_add(&reach, c->groups, c->rhs_group_stride);
+  hsc__reach_add(&reach, c->features, c->rhs_feature_stride);
+  hsc__reach_add(&reach, c->columns, c->rhs_column_stride);
+  for (int32_t a = 0; a < c->axis_count; a++)
+    hsc__reach_add(&reach, c->axes[a].window, c->axes[a].rhs_stride);
+  return hsc__reach_fits(&reach, bytes, bytes, room);
+}
+
+static bool out_fits(const hsc_convolution *c, int64_t room, int64_t bytes) {
+  hsc_reach reach = hsc__reach_begin(0);
+  hsc__reach_add(&reach, c->groups, c->out_group_stride);
+  hsc__reach_add(&reach, c->batch, c->out_batch_stride);
+  hsc__reach_add(&reach, c->columns, 1);
+  for (int32_t a = 0; a < c->axis_count; a++)
+    hsc__reach_add(&reach, c->axes[a].out_size, c->axes[a].out_stride);
+  return hsc__reach_fits(&reach, bytes, bytes, room);
+}
+
+// Where an operand lies while the tasks run; *out_room: its bytes there.
+static bool operand_fits(const hsc_cpu_payload *p,
+                         const hsc_convolution *c,
+                         const hsc_conv_operand *o,
+                         int64_t *out_room) {
+  if (!hsc__is_element_type(o->type) || !hsc__payload_reads(p, o->input, 0))
+    return false;
+  int64_t stored = p->inputs[o->input].bytes;
+  int64_t type_bytes = (int64_t)hsc_type_bytes((hsc_type)o->type);
+  int64_t copy = hsc__size_times(o->scratch_elements, type_bytes);
+  bool converts = o->type != c->compute_type;
+  *out_room = stored;
+  if (!o->copied)
+    return !converts;
+  *out_room =
+      hsc__size_times(o->scratch_elements, (int64_t)hsc_type_bytes((hsc_type)c->compute_type));
+  return o->copy.element_bytes == type_bytes &&
+         hsc__payload_scratch(p, o->scratch_offset, *out_room) &&
+         (!converts || hsc__payload_scratch(p, o->stored_offset, copy)) &&
+         hsc__strided_fits(&o->copy, hsc__reach_begin(0), stored, hsc__reach_begin(o->inside),
+                           copy);
+}
+
+// The product's place, the way there from scratch, and what follows.
+static bool result_fits(hsc_cpu_payload *p, const hsc_convolution *c, int64_t bytes) {
+  int64_t elements = hsc__size_times(hsc__size_times(c->rows, c->groups), c->columns);
+  int64_t computed = hsc__size_times(elements, bytes);
+  int64_t out_bytes = (int64_t)hsc_type_bytes((hsc_type)c->out_type);
+  int64_t product = c->product_bytes ? c->product_bytes : p->outputs[0].bytes;
+  if (c->product_bytes && !hsc__payload_scratch(p, c->product_offset, c->product_bytes))
+    return false;
+  if (!c->out_copied && (c->out_type != c->compute_type || !out_fits(c, product, bytes)))
+    return false;
+  if (c->out_copied) {
+    int64_t converted = hsc__size_times(elements, out_bytes);
+    bool converts = c->out_type != c->compute_type;
+    if (!hsc__payload_scratch(p, c->out_scratch_offset, computed) ||
+        (converts && !hsc__payload_scratch(p, c->out_convert_offset, converted)) ||
+        !out_fits(c, computed, bytes) || c->out_copy.element_bytes != out_bytes ||
+        !hsc__strided_fits(&c->out_copy, hsc__reach_begin(0), converted, hsc__reach_begin(0),
+                           product))
+      return false;
+  }
+  if (c->k_parts > 1 &&
+      !hsc__payload_scratch(p, c->partial_offset, hsc__size_times(c->k_parts, computed)))
+    return false;
+  int64_t columns = hsc__size_times(c->groups, c->columns);
+  if (c->bias_input >= 0 && !hsc__payload_reads(p, c->bias_input, hsc__size_times(columns, bytes)))
+    return false;
+  return hsc__epilogue_fits(p, c->epilogue, c->rows, columns, c->epilogue_count, c->epilogue_chunk,
+                            product);
+}
+
+static bool scratch_fits(const hsc_cpu_payload *p, const hsc_convolution *c) {
+  const hsc_cpu_isa *isa = &p->executable->device->isa;
+  if (c->winograd.tile)
+    return hsc_winograd_fits(c, isa) && hsc__payload_scratch(p, 0, c->scratch_bytes) &&
+           hsc__payload_worker_scratch(p, c->worker_scratch_bytes);
+  return hsc__payload_worker_scratch(p, hsc_convolution_worker_bytes(c, isa));
+}
+
+bool hsc__cpu_check_convolution(hsc_cpu_payload *p) {
+  const hsc_convolution *c = p->data;
+  int64_t lhs_room, rhs_room;
+  if (!hsc__payload_is(p, sizeof *c, -1, -1) || p->thunk->output_count < 1)
+    return false;
+  if (c->rows == 0 || c->columns == 0 || c->groups == 0)
+    return true;  // nothing to do
+  if ((c->compute_type != HSC_TYPE_F32 && c->compute_type != HSC_TYPE_F64) ||
+      !hsc__is_element_type(c->out_type) || !is_size(c->groups, 1) || !is_size(c->batch, 1) ||
+      !is_size(c->features, 0) || !is_size(c->columns, 1) || c->axis_count < 0 ||
+      c->axis_count > HSC_CONV_MAX_AXES)
+    return false;
+  if (c->winograd.tile != hsc_convolution_winograd_tile(c->candidate))
+    return false;
+  for (int32_t a = 0; a < c->axis_count; a++)
+    if (!axis_fits(c, &c->axes[a]))
+      return false;
+  int64_t bytes = (int64_t)hsc_type_bytes((hsc_type)c->compute_type);
+  return counts_fit(c) && tasks_fit(c) && candidate_fits(c) &&
+         operand_fits(p, c, &c->lhs, &lhs_room) && operand_fits(p, c, &c->rhs, &rhs_room) &&
+         lhs_fits(c, lhs_room, bytes) && rhs_fits(c, rhs_room, bytes) && result_fits(p, c, bytes) &&
+         scratch_fits(p, c);
 }

@@ -103,7 +103,6 @@ hsc_status *hsc__cpu_choose_fft(hsc_cpu_compiler *compiler,
   f->work_offset = scratch;
   step->scratch_bytes = scratch + between * (int64_t)sizeof(z128);
   hsc__cpu_need_worker_scratch(compiler, (HSC_FFT_LINES + 2) * longest * (int64_t)sizeof(z128));
-  choice->kind = HSC_CPU_THUNK_FFT;
   choice->payload = f;
   choice->payload_bytes = sizeof *f;
   *out_chosen = true;
@@ -325,7 +324,7 @@ static void do_chunk(void *context, int64_t chunk, int worker) {
     do_group(r, group, worker);
 }
 
-hsc_status *hsc__cpu_run_FFT(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
+hsc_status *hsc__cpu_run_fft(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
   const hsc_fft *f = hsc__cpu_data(frame, thunk);
   const hsc_cpu_slice *slices = hsc__cpu_slices(frame, thunk);
   if (slices[0].bytes == 0 || slices[1].bytes == 0)
@@ -361,4 +360,60 @@ hsc_status *hsc__cpu_run_FFT(const hsc_cpu_frame *frame, const hsc_cpu_thunk *th
     hsc_cpu_pool_run(frame->pool, (r.group_count + r.per_chunk - 1) / r.per_chunk, do_chunk, &r);
   }
   return NULL;
+}
+
+// ---- checking -----------------------------------------------------------------------------------
+
+// The lengths of a pass: its factors make n, so that every root that a radix asks for is there.
+static bool factors_fit(const hsc_fft_pass *pass) {
+  int64_t product = 1;
+  if (pass->factor_count < 0 || pass->factor_count > HSC_FFT_MAX_FACTORS)
+    return false;
+  for (int32_t f = 0; f < pass->factor_count; f++) {
+    if (pass->factors[f] < 2)
+      return false;
+    product = hsc__size_times(product, pass->factors[f]);
+  }
+  return product == pass->n;
+}
+
+// What a pass reads or writes: all lines, `length` elements of each.
+static int64_t side_bytes(const hsc_fft_pass *pass, int64_t length, int32_t type) {
+  int64_t lines = hsc__size_times(pass->outer, pass->inner);
+  return hsc__size_times(hsc__size_times(lines, length), (int64_t)hsc_type_bytes((hsc_type)type));
+}
+
+static bool pass_fits(const hsc_cpu_payload *p, const hsc_fft *f, int32_t k) {
+  const hsc_fft_pass *pass = &f->passes[k];
+  bool first = k == 0;
+  bool last = k == f->pass_count - 1;
+  int64_t least = last && f->to_real ? pass->n / 2 + 1 : 0;
+  if (pass->n < 1 || pass->inner < 1 || pass->outer < 0 || pass->in_length < least ||
+      pass->in_length > pass->n || pass->out_length < 0 || pass->out_length > pass->n)
+    return false;
+  if (!factors_fit(pass) ||
+      !hsc__payload_scratch(p, pass->roots_offset, hsc__size_times(pass->n, sizeof(z128))))
+    return false;
+  int64_t lines = hsc__size_times(pass->n, (HSC_FFT_LINES + 2) * (int64_t)sizeof(z128));
+  if (!hsc__payload_worker_scratch(p, lines))
+    return false;
+  int64_t in = side_bytes(pass, pass->in_length, first ? f->in_type : HSC_TYPE_C128);
+  int64_t out = side_bytes(pass, pass->out_length, last ? f->out_type : HSC_TYPE_C128);
+  return (first ? hsc__payload_reads(p, 0, in) : hsc__payload_scratch(p, f->work_offset, in)) &&
+         (last ? hsc__payload_writes(p, 0, out) : hsc__payload_scratch(p, f->work_offset, out));
+}
+
+bool hsc__cpu_check_fft(hsc_cpu_payload *p) {
+  const hsc_fft *f = p->data;
+  if (!hsc__payload_is(p, sizeof *f, 1, 1) || f->pass_count < 1 || f->pass_count > HSC_FFT_MAX_DIMS)
+    return false;
+  if (p->inputs[0].bytes == 0 || p->outputs[0].bytes == 0)
+    return true;  // nothing to do
+  if (!hsc__is_element_type(f->in_type) || !usable((hsc_type)f->in_type) ||
+      !hsc__is_element_type(f->out_type) || !usable((hsc_type)f->out_type))
+    return false;
+  for (int32_t k = 0; k < f->pass_count; k++)
+    if (!pass_fits(p, f, k))
+      return false;
+  return true;
 }

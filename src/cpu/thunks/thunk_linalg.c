@@ -104,7 +104,6 @@ hsc_status *hsc__cpu_choose_linalg(hsc_cpu_compiler *compiler,
                   (hsc_gemm_matrix){n, 1}, (hsc_gemm_matrix){1, n}, NULL, &l->blocking);
   }
   hsc__cpu_need_worker_scratch(compiler, PRODUCT_BYTES + l->blocking.scratch_bytes);
-  choice->kind = HSC_CPU_THUNK_LINALG;
   choice->payload = l;
   choice->payload_bytes = sizeof *l;
   *out_chosen = true;
@@ -172,7 +171,7 @@ static void solve_columns(void *context, int64_t chunk, int worker) {
               (double *)(void *)r->x + batch * l->n * l->right_sides, c0, columns, scratch);
 }
 
-hsc_status *hsc__cpu_run_LINALG(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
+hsc_status *hsc__cpu_run_linalg(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
   const hsc_linalg *l = hsc__cpu_data(frame, thunk);
   linalg_run r = {.l = l,
                   .frame = frame,
@@ -199,4 +198,59 @@ hsc_status *hsc__cpu_run_LINALG(const hsc_cpu_frame *frame, const hsc_cpu_thunk 
   hsc_cpu_pool_run(frame->pool, l->batches * r.column_chunks, solve_columns, &r);
   hsc_cpu_pool_run(frame->pool, l->batches, copy_out, &r);
   return NULL;
+}
+
+// ---- checking -----------------------------------------------------------------------------------
+
+static bool same_blocking(const hsc_gemm_blocking *a, const hsc_gemm_blocking *b) {
+  return a->k_block == b->k_block && a->n_block == b->n_block && a->m_block == b->m_block &&
+         a->vectors == b->vectors && a->pack_a == b->pack_a && a->pack_b == b->pack_b &&
+         a->scratch_bytes == b->scratch_bytes;
+}
+
+static bool solve_fits(const hsc_cpu_payload *p, const hsc_linalg *l, int64_t bytes) {
+  int64_t matrix = hsc__size_times(hsc__size_times(l->n, l->n), bytes);
+  int64_t unknowns = hsc__size_times(hsc__size_times(l->n, l->right_sides), bytes);
+  int64_t right = hsc__size_times(l->b_elements, bytes);
+  int64_t a_from, b_from;
+  if (l->a_copy.element_bytes != bytes || l->b_copy.element_bytes != bytes)
+    return false;
+  if (__builtin_mul_overflow(l->a_from, bytes, &a_from) ||
+      __builtin_mul_overflow(l->b_from, bytes, &b_from))
+    return false;
+  return hsc__payload_reads(p, 1, hsc__size_times(right, l->batches)) &&
+         hsc__payload_writes(p, 0, hsc__size_times(right, l->batches)) &&
+         hsc__payload_scratch(p, l->m_offset, hsc__size_times(matrix, l->batches)) &&
+         hsc__payload_scratch(p, l->x_offset, hsc__size_times(unknowns, l->batches)) &&
+         hsc__strided_fits(&l->a_copy, hsc__reach_begin(a_from), matrix, hsc__reach_begin(0),
+                           matrix) &&
+         hsc__strided_fits(&l->b_copy, hsc__reach_begin(b_from), right, hsc__reach_begin(0),
+                           unknowns);
+}
+
+bool hsc__cpu_check_linalg(hsc_cpu_payload *p) {
+  const hsc_linalg *l = p->data;
+  const hsc_cpu_isa *isa = &p->executable->device->isa;
+  if (!hsc__payload_is(p, sizeof *l, p->bytes == sizeof *l && l->is_solve ? 2 : 1, 1))
+    return false;
+  if (l->batches < 0 || l->n < 0 || l->right_sides < 0 ||
+      (l->type != HSC_TYPE_F32 && l->type != HSC_TYPE_F64))
+    return false;
+  if (l->n == 0 || l->batches == 0 || (l->is_solve && l->right_sides == 0))
+    return true;  // nothing to do
+  int64_t bytes = (int64_t)hsc_type_bytes((hsc_type)l->type);
+  int64_t all = hsc__size_times(hsc__size_times(l->n, l->n), hsc__size_times(bytes, l->batches));
+  hsc_gemm_blocking blocking = {0};
+  if (!hsc__payload_reads(p, 0, all))
+    return false;
+  if (l->is_solve)
+    hsc_gemm_plan(isa, (int)bytes, HSC_LINALG_BLOCK, MAX_COLUMNS, l->n, (hsc_gemm_matrix){l->n, 1},
+                  (hsc_gemm_matrix){l->right_sides, 1}, NULL, &blocking);
+  else
+    hsc_gemm_plan(isa, (int)bytes, HSC_LINALG_ROWS, HSC_LINALG_BLOCK, l->n,
+                  (hsc_gemm_matrix){l->n, 1}, (hsc_gemm_matrix){1, l->n}, NULL, &blocking);
+  if (!same_blocking(&blocking, &l->blocking) ||
+      !hsc__payload_worker_scratch(p, hsc__size_plus(PRODUCT_BYTES, blocking.scratch_bytes)))
+    return false;
+  return l->is_solve ? solve_fits(p, l, bytes) : hsc__payload_writes(p, 0, all);
 }

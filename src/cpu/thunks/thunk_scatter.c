@@ -111,7 +111,6 @@ hsc_status *hsc__cpu_choose_scatter(hsc_cpu_compiler *compiler,
   s->run_chunk = s->run > 0 ? s->run : 1;
   if (threads > 1 && bytes > 128 << 10 && s->run >= 32)
     s->run_chunk = ((s->run + threads - 1) / threads + 15) / 16 * 16;
-  choice->kind = HSC_CPU_THUNK_SCATTER;
   choice->payload = s;
   choice->payload_bytes = sizeof *s;
   step->in_place = HSC_NEW(compiler->arena, uint64_t);
@@ -191,7 +190,7 @@ static void do_chunk(void *context, int64_t chunk, int worker) {
   } while (next(s->batch_rank, s->batch_size, batch));
 }
 
-hsc_status *hsc__cpu_run_SCATTER(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
+hsc_status *hsc__cpu_run_scatter(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
   const hsc_scatter *s = hsc__cpu_data(frame, thunk);
   const hsc_cpu_slice *slices = hsc__cpu_slices(frame, thunk);
   scatter_run r = {
@@ -214,4 +213,75 @@ hsc_status *hsc__cpu_run_SCATTER(const hsc_cpu_frame *frame, const hsc_cpu_thunk
     return NULL;
   hsc_cpu_pool_run(frame->pool, (s->run + s->run_chunk - 1) / s->run_chunk, do_chunk, &r);
   return NULL;
+}
+
+// ---- checking -----------------------------------------------------------------------------------
+
+// Places that all positions of the batch reach in one of the three arrays.
+static void add_batch(hsc_reach *reach, const hsc_scatter *s, const int64_t *strides) {
+  for (int i = 0; i < s->batch_rank; i++)
+    hsc__reach_add(reach, s->batch_size[i], strides[i]);
+}
+
+static bool indices_fit(const hsc_cpu_payload *p, const hsc_scatter *s) {
+  hsc_reach reach = hsc__reach_begin(0);
+  int64_t bytes = (int64_t)hsc_type_bytes((hsc_type)s->index_type);
+  if (s->vector_count == 0)
+    return true;
+  add_batch(&reach, s, s->batch_index_stride);
+  hsc__reach_add(&reach, s->vector_count, s->vector_stride);
+  return hsc__reach_fits(&reach, bytes, bytes, p->inputs[1].bytes);
+}
+
+static bool windows_fit(const hsc_cpu_payload *p, const hsc_scatter *s) {
+  hsc_reach updates = hsc__reach_begin(0);
+  hsc_reach target = hsc__reach_begin(0);
+  add_batch(&updates, s, s->batch_update_stride);
+  add_batch(&target, s, s->batch_target_stride);
+  for (int i = 0; i < s->vector_count; i++) {
+    int64_t starts;
+    if (s->limit[i] < 0)
+      return true;  // no start is inside: nothing is written
+    if (__builtin_add_overflow(s->limit[i], 1, &starts))
+      return false;
+    hsc__reach_add(&target, starts, s->target_stride[i]);
+  }
+  for (int i = 0; i < s->window_rank; i++) {
+    hsc__reach_add(&updates, s->window_size[i], s->window_update_stride[i]);
+    hsc__reach_add(&target, s->window_size[i], s->window_target_stride[i]);
+  }
+  hsc__reach_add(&updates, s->run, 1);
+  hsc__reach_add(&target, s->run, 1);
+  return hsc__reach_fits(&updates, s->element_bytes, s->element_bytes, p->inputs[2].bytes) &&
+         hsc__reach_fits(&target, s->element_bytes, s->element_bytes, p->outputs[0].bytes);
+}
+
+static bool all_positive(int count, const int64_t *sizes) {
+  for (int i = 0; i < count; i++)
+    if (sizes[i] < 1)
+      return false;
+  return true;
+}
+
+bool hsc__cpu_check_scatter(hsc_cpu_payload *p) {
+  const hsc_scatter *s = p->data;
+  if (!hsc__payload_is(p, sizeof *s, 3, 1))
+    return false;
+  int64_t bytes = s->element_bytes;
+  if (bytes < 1 || bytes > 16 || (bytes & (bytes - 1)) || p->inputs[0].bytes % bytes ||
+      !hsc__payload_writes(p, 0, p->inputs[0].bytes))
+    return false;
+  if (p->inputs[2].bytes == 0 || p->inputs[0].bytes == 0)
+    return true;  // nothing to do but the copy
+  if (s->batch_rank < 0 || s->batch_rank > HSC_SCATTER_MAX_DIMS || s->window_rank < 0 ||
+      s->window_rank > HSC_SCATTER_MAX_DIMS || s->vector_count < 0 ||
+      s->vector_count > HSC_SCATTER_MAX_DIMS || s->run < 0 || s->run_chunk < 1)
+    return false;
+  if (!all_positive(s->batch_rank, s->batch_size) || !all_positive(s->window_rank, s->window_size))
+    return false;
+  int64_t both[2] = {bytes, bytes};
+  if (s->kernel != -1 && !hsc__lanes_fit(p, s->kernel, bytes, 2, both))
+    return false;
+  return hsc__is_index_type(s->index_type) && s->run <= INT64_MAX - s->run_chunk &&
+         indices_fit(p, s) && windows_fit(p, s);
 }

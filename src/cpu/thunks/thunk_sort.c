@@ -77,7 +77,6 @@ hsc_status *hsc__cpu_choose_sort(hsc_cpu_compiler *compiler,
     if (s->comparator < 0)
       return NULL;
   }
-  choice->kind = HSC_CPU_THUNK_SORT;
   choice->payload = s;
   choice->payload_bytes = sizeof *s;
   // Two arrays of items, a gathered row of each operand, keys.
@@ -359,7 +358,7 @@ static void do_rows(void *context, int64_t chunk, int worker) {
     sort_row(r, row, hsc__cpu_worker_scratch(r->frame, worker));
 }
 
-hsc_status *hsc__cpu_run_SORT(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
+hsc_status *hsc__cpu_run_sort(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
   const hsc_sort *s = hsc__cpu_data(frame, thunk);
   if (s->rows == 0 || s->length == 0)
     return NULL;
@@ -369,4 +368,63 @@ hsc_status *hsc__cpu_run_SORT(const hsc_cpu_frame *frame, const hsc_cpu_thunk *t
   r.rows_per_task = least > share ? least : share;
   hsc_cpu_pool_run(frame->pool, (s->rows + r.rows_per_task - 1) / r.rows_per_task, do_rows, &r);
   return NULL;
+}
+
+// ---- checking -----------------------------------------------------------------------------------
+
+static bool operands_fit(const hsc_cpu_payload *p, const hsc_sort *s) {
+  int64_t elements = hsc__size_times(s->rows, s->length);
+  for (int32_t i = 0; i < s->operand_count; i++) {
+    int32_t bytes = s->element_bytes[i];
+    if (bytes < 1 || bytes > 16 || (bytes & (bytes - 1)))
+      return false;
+    if (!hsc__payload_reads(p, i, hsc__size_times(elements, bytes)))
+      return false;
+    if (!s->is_topk && !hsc__payload_writes(p, i, hsc__size_times(elements, bytes)))
+      return false;
+  }
+  if (!s->is_topk)
+    return true;
+  int64_t kept = hsc__size_times(s->rows, s->k);
+  return s->k <= s->length &&
+         hsc__payload_writes(p, 0, hsc__size_times(kept, s->element_bytes[0])) &&
+         hsc__payload_writes(p, 1, hsc__size_times(kept, sizeof(int32_t)));
+}
+
+static bool order_fits(hsc_cpu_payload *p, const hsc_sort *s) {
+  int64_t bytes[2 * HSC_SORT_MAX_OPERANDS];
+  if (!s->by_key) {
+    for (int32_t i = 0; i < 2 * s->operand_count; i++)
+      bytes[i] = s->element_bytes[i / 2];
+    return hsc__lanes_fit(p, s->comparator, 1, 2 * s->operand_count, bytes);
+  }
+  if (s->key.operand < 0 || s->key.operand >= s->operand_count ||
+      !hsc__is_element_type(s->key.type) || !key_type((hsc_type)s->key.type))
+    return false;
+  bytes[0] = s->element_bytes[s->key.operand];
+  int64_t key_bytes = (int64_t)hsc_type_bytes((hsc_type)s->key.type);
+  if (s->key.kernel < 0)
+    return key_bytes == bytes[0];
+  return hsc__lanes_fit(p, s->key.kernel, key_bytes, 1, bytes);
+}
+
+bool hsc__cpu_check_sort(hsc_cpu_payload *p) {
+  const hsc_sort *s = p->data;
+  if (p->bytes != sizeof *s || s->operand_count < 1 || s->operand_count > HSC_SORT_MAX_OPERANDS)
+    return false;
+  if (!hsc__payload_is(p, sizeof *s, s->operand_count, s->is_topk ? 2 : s->operand_count))
+    return false;
+  if (s->length < 0 || s->rows < 0 || s->step < 1 || s->k < 0)
+    return false;
+  if (s->rows == 0 || s->length == 0)
+    return true;  // nothing to do
+  if (s->rows % s->step || (s->is_topk && (s->operand_count != 1 || !s->by_key)))
+    return false;
+  if (!operands_fit(p, s) || !order_fits(p, s))
+    return false;
+  int64_t row = 8 + 2 * (int64_t)sizeof(item);
+  for (int32_t i = 0; i < s->operand_count; i++)
+    row += s->element_bytes[i];
+  int64_t scratch = hsc__size_times(s->length, row);
+  return hsc__payload_worker_scratch(p, hsc__size_plus(scratch, 64 * (s->operand_count + 4)));
 }

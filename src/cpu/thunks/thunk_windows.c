@@ -160,7 +160,6 @@ hsc_status *hsc__cpu_choose_windows(hsc_cpu_compiler *compiler,
     int64_t pieces = 4 * threads / (w->free_positions > 0 ? w->free_positions : 1);
     w->run_chunk = ((w->run + pieces - 1) / pieces + 15) / 16 * 16;
   }
-  choice->kind = HSC_CPU_THUNK_WINDOWS;
   choice->payload = w;
   choice->payload_bytes = sizeof *w;
   // Offsets of window positions; kept values, values, their positions, the comparator's answers.
@@ -554,7 +553,7 @@ static void do_task(void *context, int64_t task, int worker) {
   }
 }
 
-hsc_status *hsc__cpu_run_WINDOWS(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
+hsc_status *hsc__cpu_run_windows(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
   const hsc_windows *w = hsc__cpu_data(frame, thunk);
   const hsc_cpu_kernel *kernels = frame->executable->kernels;
   windows_run r = {.w = w,
@@ -578,4 +577,96 @@ hsc_status *hsc__cpu_run_WINDOWS(const hsc_cpu_frame *frame, const hsc_cpu_thunk
   hsc_cpu_pool_run(frame->pool, (w->free_positions + r.per_task - 1) / r.per_task * r.runs, do_task,
                    &r);
   return NULL;
+}
+
+// ---- checking -----------------------------------------------------------------------------------
+
+// Positions are computed as o * stride - pad_low + k * dilation: none of the parts overflows.
+static bool axis_fits(const axis *a) {
+  static const int64_t FAR = (int64_t)1 << 60;
+  int64_t outs = hsc__size_times(a->out_size, a->stride);
+  int64_t taps = hsc__size_times(a->size, a->dilation);
+  return a->in_size >= 0 && a->out_size >= 1 && a->size >= 1 && a->stride >= 1 &&
+         a->dilation >= 1 && a->base_dilation >= 1 && outs >= 0 && outs < FAR && taps >= 0 &&
+         taps < FAR && a->pad_low > -FAR && a->pad_low < FAR;
+}
+
+// The operand as windows see it, and the positions of the result.
+static bool places_fit(const hsc_windows *w, int64_t operand_bytes, int64_t position_bytes) {
+  hsc_reach in = hsc__reach_begin(0);
+  hsc_reach out = hsc__reach_begin(0);
+  for (int32_t i = 0; i < w->outer_count; i++) {
+    if (!axis_fits(&w->axes[i]))
+      return false;
+    hsc__reach_add(&in, w->axes[i].in_size, w->axes[i].in_stride);
+    hsc__reach_add(&out, w->axes[i].out_size, w->axes[i].out_stride);
+  }
+  if (!w->direct) {
+    if (!axis_fits(&w->last))
+      return false;
+    hsc__reach_add(&in, w->last.in_size, w->last.in_stride);
+    hsc__reach_add(&out, w->last.out_size, w->run);
+  }
+  hsc__reach_add(&in, w->run, 1);
+  hsc__reach_add(&out, w->run, 1);
+  return hsc__reach_fits(&in, w->element_bytes, w->element_bytes, operand_bytes) &&
+         hsc__reach_fits(&out, w->element_bytes, w->element_bytes, position_bytes);
+}
+
+// A running fold walks operand and result by the result's strides.
+static bool running_fits(const hsc_windows *w) {
+  if (w->running == -1)
+    return true;
+  if (w->running < 0 || w->running >= w->outer_count || !w->direct || w->is_scatter)
+    return false;
+  for (int32_t i = 0; i < w->outer_count; i++)
+    if (w->axes[i].in_size != w->axes[i].out_size || w->axes[i].in_stride != w->axes[i].out_stride)
+      return false;
+  return true;
+}
+
+static int64_t window_positions(const hsc_windows *w) {
+  int64_t positions = w->direct ? 1 : w->last.size;
+  for (int32_t i = 0; i < w->outer_count; i++)
+    positions = hsc__size_times(positions, w->axes[i].size);
+  return positions;
+}
+
+static bool tasks_fit(const hsc_windows *w) {
+  int64_t positions = 1;
+  for (int32_t i = 0; i < w->free_count; i++)
+    positions = hsc__size_times(positions, w->axes[i].out_size);
+  return positions == w->free_positions && w->run_chunk >= 1 && w->run_chunk <= w->run &&
+         hsc__size_times(positions, w->run) >= 0;
+}
+
+bool hsc__cpu_check_windows(hsc_cpu_payload *p) {
+  const hsc_windows *w = p->data;
+  if (p->bytes != sizeof *w || !hsc__payload_is(p, sizeof *w, w->is_scatter ? 3 : 2, 1))
+    return false;
+  int64_t bytes = w->element_bytes;
+  int64_t both[2] = {bytes, bytes};
+  if (bytes < 1 || bytes > 8 || (bytes & (bytes - 1)) ||
+      !hsc__payload_reads(p, w->is_scatter ? 2 : 1, bytes))
+    return false;
+  if (w->is_scatter && !hsc__payload_writes(p, 0, hsc__size_times(w->in_elements, bytes)))
+    return false;
+  if (!hsc__lanes_fit(p, w->kernel, bytes, 2, both) ||
+      (w->is_scatter && !hsc__lanes_fit(p, w->select_kernel, 1, 2, both)))
+    return false;
+  if (w->out_elements == 0 || (w->is_scatter && w->in_elements == 0))
+    return true;  // nothing more to do
+  if (w->outer_count < 0 || w->outer_count > HSC_WINDOWS_MAX_DIMS || w->free_count < 0 ||
+      w->free_count > w->outer_count || w->run < 1 || (!w->direct && w->run > HSC_LANES))
+    return false;
+  int64_t scratch = HSC_WINDOWS_MAX_POSITIONS * 8 + HSC_LANES * (3 * bytes + 4 + 1) + 64;
+  int64_t positions = window_positions(w);
+  if (!hsc__payload_worker_scratch(p, scratch) || positions < 0 ||
+      (w->is_scatter && positions > HSC_WINDOWS_MAX_POSITIONS))
+    return false;
+  int64_t operand = p->inputs[0].bytes;
+  if (w->is_scatter && p->outputs[0].bytes < operand)
+    operand = p->outputs[0].bytes;
+  return places_fit(w, operand, w->is_scatter ? p->inputs[1].bytes : p->outputs[0].bytes) &&
+         running_fits(w) && tasks_fit(w);
 }

@@ -210,7 +210,6 @@ hsc_status *hsc__cpu_choose_tiny(hsc_cpu_compiler *compiler,
     out->result[i] = result;
     out->result_type[i] = (int32_t)roots[i]->shape.type;
   }
-  choice->kind = HSC_CPU_THUNK_TINY;
   choice->payload = out;
   choice->payload_bytes = sizeof(program) + sizeof(instruction) * (size_t)out->count;
   // All inputs of an element are read before its results are written, and nothing is broadcast over
@@ -462,7 +461,7 @@ static value run_one(const instruction *code, const value *r) {
   return whole(code, a.i, b.i);
 }
 
-hsc_status *hsc__cpu_run_TINY(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
+hsc_status *hsc__cpu_run_tiny(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
   const program *p = hsc__cpu_data(frame, thunk);
   value registers[MAX_REGISTERS] = {{0}};
   for (int64_t e = 0; e < p->elements; e++) {
@@ -479,4 +478,45 @@ hsc_status *hsc__cpu_run_TINY(const hsc_cpu_frame *frame, const hsc_cpu_thunk *t
             registers[p->result[o]]);
   }
   return NULL;
+}
+
+// ---- checking -----------------------------------------------------------------------------------
+
+static bool is_register(int16_t number) {
+  return number >= 0 && number < MAX_REGISTERS;
+}
+
+static bool fits_code(const hsc_cpu_payload *p, const program *out, const instruction *code) {
+  if (!is_register(code->to) || !is_fit((hsc_type)code->type))
+    return false;
+  if (code->op == HSC_OP_PARAMETER) {
+    int64_t elements = code->detail ? 1 : out->elements;
+    return hsc__payload_reads(
+        p, code->a, hsc__size_times(elements, (int64_t)hsc_type_bytes((hsc_type)code->type)));
+  }
+  return is_register(code->a) && is_register(code->b) && is_register(code->c);
+}
+
+bool hsc__cpu_check_tiny(hsc_cpu_payload *p) {
+  const program *out = p->data;
+  if (p->bytes < sizeof *out || out->count < 0 || out->count > MAX_CODE)
+    return false;
+  if (!hsc__payload_is(p, sizeof *out + sizeof out->code[0] * (size_t)out->count, -1,
+                       out->result_count))
+    return false;
+  if (out->elements < 1 || out->elements > MAX_ELEMENTS || out->result_count < 1 ||
+      out->result_count > (int32_t)HSC_COUNT_OF(out->result))
+    return false;
+  for (int32_t i = 0; i < out->count; i++)
+    if (!fits_code(p, out, &out->code[i]))
+      return false;
+  for (int32_t o = 0; o < out->result_count; o++) {
+    if (out->result[o] < 0 || out->result[o] >= MAX_REGISTERS ||
+        !is_fit((hsc_type)out->result_type[o]))
+      return false;
+    int64_t bytes = (int64_t)hsc_type_bytes((hsc_type)out->result_type[o]);
+    if (!hsc__payload_writes(p, o, hsc__size_times(out->elements, bytes)))
+      return false;
+  }
+  return true;
 }

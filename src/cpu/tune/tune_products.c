@@ -5,6 +5,7 @@
 
 #include "cpu/kernels/gemm/contraction.h"
 #include "cpu/kernels/conv/convolution.h"
+#include "cpu/thunks/thunk_kinds.h"
 #include "cpu/tune/tuner.h"
 
 // Below so many multiply-adds a choice is not worth its measurement.
@@ -59,8 +60,8 @@ static hsc_status *run_lone(void *context, void *const *inputs, void *output, vo
                          .pool = l->device->pool,
                          .bases = bases,
                          .worker_scratch = l->products->worker_scratch};
-  return l->thunk.kind == HSC_CPU_THUNK_CONTRACTION ? hsc__cpu_run_CONTRACTION(&frame, &l->thunk)
-                                                    : hsc__cpu_run_CONVOLUTION(&frame, &l->thunk);
+  return l->thunk.kind == HSC_CPU_THUNK_CONTRACTION ? hsc__cpu_run_contraction(&frame, &l->thunk)
+                                                    : hsc__cpu_run_convolution(&frame, &l->thunk);
 }
 
 static void set_up(lone *l, hsc_cpu_device *device, hsc_tune_products *products, bool is_conv) {

@@ -6,6 +6,7 @@
 #include "base/files/file_io.h"
 #include "base/process/child.h"
 #include "base/text/text.h"
+#include "base/process/python.h"
 #include "lab/devices/devices.h"
 
 enum { MOST_SITES = 32, MOST_PLUGINS = 64 };
@@ -102,7 +103,7 @@ static const char *prefix_on_path(const char *name, hsc_arena *arena) {
 // A python3 that is a script which starts another one (pyenv, asdf) has no lib beside it: it is
 // asked.
 static void add_asked(hsc_arena *arena, const char **sites, size_t *count) {
-  static const char question[] =
+  static const char question[] = HSC_PYTHON_SAFE
       "import os, sysconfig; os.write(3, (sysconfig.get_path('purelib') + '\\n').encode())";
   const char *const argv[] = {"python3", "-S", "-c", question, NULL};
   hsc_child *child = NULL;

@@ -3,6 +3,7 @@
 #include "base/files/file_io.h"
 #include "base/process/child.h"
 #include "base/text/text.h"
+#include "base/process/python.h"
 #include "lab/devices/devices.h"
 #include "lab/devices/device_install.h"
 
@@ -220,7 +221,8 @@ static hsc_status *words_of_failure(const installer *in,
 
 static hsc_status *run_program(installer *in, const char *doing, const char *const *argv) {
   const char *const environment[] = {hsc_arena_printf(in->arena, "TMPDIR=%s", in->scratch),
-                                     "PYTHONUNBUFFERED=1", "PIP_DISABLE_PIP_VERSION_CHECK=1", NULL};
+                                     HSC_PYTHON_ENVIRONMENT, "PYTHONUNBUFFERED=1",
+                                     "PIP_DISABLE_PIP_VERSION_CHECK=1", NULL};
   const hsc_install_options *o = in->options;
   int64_t limit = o->limit_ns > 0 ? o->limit_ns : DEFAULT_LIMIT_NS;
   int64_t start = hsc_now_ns();
@@ -263,13 +265,16 @@ static hsc_status *make_venv(installer *in) {
   if (hsc_file_exists(in->python) &&
       hsc_file_exists(hsc_arena_printf(in->arena, "%s/bin/pip", in->venv)))
     return NULL;
-  const char *const argv[] = {named && *named ? named : "python3", "-m", "venv", in->venv, NULL};
+  const char *const argv[] = {
+      named && *named ? named : "python3", "-c", HSC_PYTHON_MODULE, "venv", in->venv, NULL};
   return run_program(in, "making the environment", argv);
 }
 
 static hsc_status *install_one(installer *in, const hsc_vendor *vendor) {
-  const char *argv[MOST_PACKAGES + 8] = {in->python,       "-m",  "pip",           "install",
-                                         "--progress-bar", "off", "--no-cache-dir"};
+  enum { FIRST_PACKAGE = 8 };
+  const char *argv[MOST_PACKAGES + FIRST_PACKAGE + 1] = {
+      in->python,       "-c",  HSC_PYTHON_MODULE, "pip", "install",
+      "--progress-bar", "off", "--no-cache-dir"};
   in->device = vendor->device;
   if (installed(in->arena, in->venv, vendor)) {
     if (in->options->progress)
@@ -277,7 +282,7 @@ static hsc_status *install_one(installer *in, const hsc_vendor *vendor) {
     return NULL;
   }
   HSC_TRY(make_venv(in));
-  HSC_TRY(split_packages(packages_of(vendor, in->arena), in->arena, &argv[7]));
+  HSC_TRY(split_packages(packages_of(vendor, in->arena), in->arena, &argv[FIRST_PACKAGE]));
   return run_program(in, "pip", argv);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/files/file_io.h"
 #include "base/process/child.h"
+#include "base/process/python.h"
 #include "lab/devices/devices.h"
 
 enum { PYTHON_LIMIT_S = 20 };
@@ -50,8 +51,8 @@ static bool venv_has_jaxlib(const char *python, hsc_arena *arena) {
 
 // Whether this interpreter starts and finds jaxlib; it is looked for, not imported.
 static hsc_status *has_jaxlib(const char *python, bool *out_has) {
-  static const char question[] =
-      "import importlib.util as u, sys; sys.exit(0 if u.find_spec('jaxlib') and "
+  static const char question[] = HSC_PYTHON_SAFE
+      "import importlib.util as u; sys.exit(0 if u.find_spec('jaxlib') and "
       "u.find_spec('numpy') else 1)";
   const char *const argv[] = {python, "-c", question, NULL};
   hsc_child *child = NULL;

@@ -615,3 +615,17 @@ hsc_status *hsc_convolution_plan(const hsc_instr *instr,
   *out_convolution = direct;
   return NULL;
 }
+
+int64_t hsc_convolution_worker_bytes(const hsc_convolution *c, const hsc_cpu_isa *isa) {
+  hsc_convolution again = *c;
+  size_worker_scratch(&again, isa);
+  return again.worker_scratch_bytes;
+}
+
+int hsc_convolution_winograd_tile(int32_t candidate) {
+  return winograd_tile(candidate);
+}
+
+int64_t hsc_convolution_gcd(int64_t a, int64_t b) {
+  return gcd(a, b);
+}

@@ -148,3 +148,8 @@ void hsc_convolution_place(
 void hsc_convolution_task(const hsc_conv_run *run, int64_t task, void *worker_scratch);
 // Rows [begin, end) of the sum of all partial products, for k_parts > 1.
 void hsc_convolution_add_parts(const hsc_conv_run *run, int64_t begin, int64_t end);
+// For numbers from elsewhere. The scratch that tasks of these sizes (up to 2^31) take per thread;
+// the tile of a WINOGRAD candidate, else 0; gcd of two positive numbers.
+int64_t hsc_convolution_worker_bytes(const hsc_convolution *c, const hsc_cpu_isa *isa);
+int hsc_convolution_winograd_tile(int32_t candidate);
+int64_t hsc_convolution_gcd(int64_t a, int64_t b);

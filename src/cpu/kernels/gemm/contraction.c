@@ -425,3 +425,16 @@ hsc_status *hsc_contraction_plan_as(const hsc_instr *dot,
                                     hsc_contraction *out_contraction) {
   return plan(dot, isa, threads, candidate, out_contraction);
 }
+
+bool hsc_contraction_blocks_fit(const hsc_contraction *contraction, const hsc_cpu_isa *isa) {
+  hsc_contraction again = *contraction;
+  if (!is_float(contraction))
+    return true;
+  plan_blocks(&again, isa);
+  const hsc_gemm_blocking *a = &again.blocking;
+  const hsc_gemm_blocking *b = &contraction->blocking;
+  return a->k_block == b->k_block && a->n_block == b->n_block && a->m_block == b->m_block &&
+         a->vectors == b->vectors && a->pack_a == b->pack_a && a->pack_b == b->pack_b &&
+         a->scratch_bytes == b->scratch_bytes &&
+         again.worker_scratch_bytes == contraction->worker_scratch_bytes;
+}

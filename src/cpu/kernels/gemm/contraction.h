@@ -82,3 +82,6 @@ HSC_MUST_USE hsc_status *hsc_contraction_plan_as(const hsc_instr *dot,
                                                  hsc_contraction_candidate candidate,
                                                  hsc_contraction *out_contraction);
 const char *hsc_contraction_candidate_text(hsc_contraction_candidate candidate);
+// Whether the blocks of a task are the ones that would be planned for it: numbers from elsewhere
+// are not trusted to stay inside worker_scratch_bytes. Sizes and strides have to be sound.
+bool hsc_contraction_blocks_fit(const hsc_contraction *contraction, const hsc_cpu_isa *isa);
