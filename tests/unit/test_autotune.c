@@ -507,6 +507,11 @@ static hsc_status *counts(void *context, void *const *inputs, void *output, void
 static void test_results_are_kept(void **state) {
   hsc_cpu_executable *executable = NULL;
   hsc_cpu_compile_options options = with_level(4);
+  // A device that remembers nothing of the tests before.
+  hsc_cpu_device *keep = device;
+  hsc_cpu_device *own = NULL;
+  must(hsc_cpu_device_create(NULL, &own));
+  device = own;
   options.autotune_cache_dir = in_directory("kept");
   must(compile(dot_program, &options, &executable));
   char *first = strdup(written(executable));
@@ -518,7 +523,6 @@ static void test_results_are_kept(void **state) {
   must(hsc_disk_cache_list(in_directory("kept"), arena, &listed, &entries));
   assert_int_equal(entries, 1);
   hsc_cpu_device *other = NULL;
-  hsc_cpu_device *keep = device;
   must(hsc_cpu_device_create(NULL, &other));
   device = other;
   int measured = 0;
@@ -537,6 +541,7 @@ static void test_results_are_kept(void **state) {
   device->extra_candidate_count = 0;
   device = keep;
   hsc_cpu_device_destroy(other);
+  hsc_cpu_device_destroy(own);
   hsc_arena_destroy(arena);
   free(first);
 }

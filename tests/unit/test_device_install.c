@@ -31,16 +31,16 @@ static int tear_down(void **state) {
   return system(command);
 }
 
-// `python -m venv DIR` makes a DIR whose python runs `pip` (a shell command; the packages are "$@"
-// from the 6th on).
+// `python -c CODE venv DIR` makes a DIR whose python runs `pip` (a shell command; the packages are
+// "$@" from the 7th on).
 static void write_python(const char *pip) {
   hsc_bytes text = {0};
   hsc_bytes_printf(&text,
-                   "#!/bin/sh\nmkdir -p \"$3/bin\" \"$3/lib/python3.11/site-packages\" && touch "
-                   "\"$3/bin/pip\" && cat > "
-                   "\"$3/bin/python\" <<'END'\n#!/bin/sh\nsite=\"$(dirname "
-                   "\"$0\")/../lib/python3.11/site-packages\"\nshift 6\n%s\nEND\n"
-                   "chmod +x \"$3/bin/python\"\n",
+                   "#!/bin/sh\nmkdir -p \"$4/bin\" \"$4/lib/python3.11/site-packages\" && touch "
+                   "\"$4/bin/pip\" && cat > "
+                   "\"$4/bin/python\" <<'END'\n#!/bin/sh\nsite=\"$(dirname "
+                   "\"$0\")/../lib/python3.11/site-packages\"\nshift 7\n%s\nEND\n"
+                   "chmod +x \"$4/bin/python\"\n",
                    pip);
   write_script(python, hsc_bytes_text(&text));
   hsc_bytes_deinit(&text);
