@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/core/clock.h"
 #include "cli/cmd_passes.h"
 #include "lab/ablate/ablate.h"
 #include "lab/run/json_tree.h"
@@ -16,6 +17,13 @@ static void show_progress(
                      (long long)total, seconds_left);
   else
     hsc_cli_progress(cli, "%s: %lld of %lld", text, (long long)done, (long long)total);
+}
+
+// Once a minute where there is no terminal.
+static void show_waiting(void *user, const char *phase, const char *variant, double seconds) {
+  hsc_cli *cli = user;
+  if (cli->talk_is_terminal || (int64_t)seconds % 60 == 0)
+    hsc_cli_progress(cli, "%s: without %s, for %.0f s now", phase, variant, seconds);
 }
 
 static const char *text_at(const json_t *row, const char *key) {
@@ -275,6 +283,7 @@ hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli) {
   json_t *overrides = NULL;
   hsc_status *status = NULL;
   double highlight[2] = {0, 0};
+  int64_t start_ns = hsc_now_ns();
   HSC_TRY(parse_highlight(cli, args->highlight, highlight));
   HSC_TRY(hsc_cli_program_file(cli, args->program));
   if (args->precision != -1 && !(args->precision >= 0))
@@ -304,6 +313,7 @@ hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli) {
       .block_count = (int)args->blocks,
       .half_width = (args->precision == -1 ? args->margin_percent : args->precision) / 100,
       .budget_s = args->budget_s == -1 ? 300 : args->budget_s,
+      .deadline_ns = args->budget_s > 0 ? start_ns + (int64_t)(args->budget_s * 1e9) : 0,
       .pairs = args->pairs,
       .pair_most = (int)args->pair_most,
       .highlight = {highlight[0], highlight[1]},
@@ -314,6 +324,7 @@ hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli) {
       .store = store,
       .resume = args->resume,
       .progress = show_progress,
+      .waiting = show_waiting,
       .user = cli,
       .stop = &hsc__passes_stop};
   HSC_GOTO(hsc_ablate(&o, &result));
@@ -324,7 +335,9 @@ hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli) {
   HSC_GOTO(cli->format == HSC_FORMAT_JSON ? hsc__passes_print_json(cli, result)
                                           : print_result(cli, result, args->changed_only));
   if (!strcmp(text_at(result, "status"), "interrupted")) {
-    hsc_cli_say(cli, "interrupted; the same command with --resume goes on with it");
+    const char *ended_by = text_at(result, "ended_by");
+    hsc_cli_say(cli, "ended by %s; the same command with --resume goes on with it",
+                ended_by ? ended_by : "an interrupt");
     cli->exit_code = 1;
   }
 done:

@@ -1,7 +1,11 @@
 // cmd_passes_time.c - hloscope passes time: where the time of a compile goes.
+#include <math.h>
+
+#include "base/core/clock.h"
 #include "cli/cmd_passes.h"
 #include "lab/run/json_tree.h"
 #include "lab/passes/passes_time.h"
+#include "stats/stats_interleaved.h"
 
 enum { MOST_PASSES = 15 };
 
@@ -72,17 +76,24 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
                       text[1]);
   hsc_format_quantity(hsc_json_number(json_object_get(whole, "high")), "s", cli->out_style.unicode,
                       text[2]);
+  char interval[72] = "";
+  if (!isnan(hsc_json_number(json_object_get(whole, "low"))))
+    snprintf(interval, sizeof interval, " [%s, %s]", text[1], text[2]);
   hsc_table_note(table,
-                 "a whole compile takes %s [%s, %s], over %lld of them; the first one of a process "
-                 "took %.3f s",
-                 text[0], text[1], text[2],
+                 "a whole compile takes %s%s, over %lld of them; the first one of a process took "
+                 "%.3f s",
+                 text[0], interval,
                  (long long)json_integer_value(json_object_get(result, "repeats")),
                  hsc_json_number(json_object_get(result, "first_compile")));
   hsc_table_note(table, "%s", json_string_value(hsc_json_path(result, "sampling", "text", NULL)));
   if (json_array_size(passes) > MOST_PASSES)
     hsc_table_note(table, "%zu more passes are in --format=json",
                    json_array_size(passes) - MOST_PASSES);
-  hsc_table_note(table, "low and high: 95 %% interval of the median, by bootstrap of processes");
+  if (isnan(hsc_json_number(json_object_get(whole, "low"))))
+    hsc_table_note(table, "low and high: there is an interval from %d processes on",
+                   HSC_LEAST_PROCESSES);
+  else
+    hsc_table_note(table, "low and high: 95 %% interval of the median, by bootstrap of processes");
   return hsc_cli_table(cli, table);
 }
 
@@ -91,6 +102,7 @@ hsc_status *hsc__passes_time(const passes_args *args, hsc_cli *cli) {
   json_t *overrides = NULL;
   json_t *result = NULL;
   hsc_bytes folded = {0};
+  int64_t start_ns = hsc_now_ns();
   hsc_status *status = NULL;
   HSC_TRY(hsc_cli_program_file(cli, args->program));
   double precision = args->precision == -1 ? 2 : args->precision;
@@ -99,19 +111,21 @@ hsc_status *hsc__passes_time(const passes_args *args, hsc_cli *cli) {
   HSC_TRY(hsc__passes_device(args, cli, &device));
   HSC_TRY(hsc__passes_check_disabled(args, cli, &device));
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
-  hsc_passes_time_options o = {.program = args->program,
-                               .transforms = args->transforms.items,
-                               .transform_count = args->transforms.count,
-                               .device = &device,
-                               .overrides = overrides,
-                               .repeats = (int)args->repeats,
-                               .half_width = precision / 100,
-                               .budget_s = budget_s,
-                               .seed = (uint64_t)args->seed,
-                               .limit_ns = (int64_t)(args->limit_s * 1e9),
-                               .progress = show_progress,
-                               .user = cli,
-                               .stop = &hsc__passes_stop};
+  hsc_passes_time_options o = {
+      .program = args->program,
+      .transforms = args->transforms.items,
+      .transform_count = args->transforms.count,
+      .device = &device,
+      .overrides = overrides,
+      .repeats = (int)args->repeats,
+      .half_width = precision / 100,
+      .budget_s = budget_s,
+      .deadline_ns = args->budget_s > 0 ? start_ns + (int64_t)(args->budget_s * 1e9) : 0,
+      .seed = (uint64_t)args->seed,
+      .limit_ns = (int64_t)(args->limit_s * 1e9),
+      .progress = show_progress,
+      .user = cli,
+      .stop = &hsc__passes_stop};
   HSC_GOTO(hsc_passes_time(&o, &result, &folded));
   if (args->output) {
     HSC_GOTO(hsc_bytes_status(&folded));

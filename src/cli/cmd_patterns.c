@@ -1,4 +1,5 @@
 // cmd_patterns.c - hloscope patterns: where the time goes, over graphs and execution patterns.
+#include "base/core/clock.h"
 #include "cli/command.h"
 
 #include <errno.h>
@@ -50,12 +51,14 @@ static const hsc_option options[] = {
         "PERCENT",
         2,
         "half the width of the median run's interval that is wanted; 0: none, so 10 trials"),
-    HSC_OPTION_DOUBLE(patterns_args,
-                      budget_s,
-                      "time-budget",
-                      "S",
-                      10,
-                      "seconds after which no trial beyond the tenth begins; 0: no limit"),
+    HSC_OPTION_DOUBLE(
+        patterns_args,
+        budget_s,
+        "time-budget",
+        "S",
+        -1,
+        "seconds that the whole command may take; 0: no limit; -1: 10, after which no "
+        "trial beyond the tenth begins"),
     HSC_OPTION_FLAG(
         patterns_args, keep_first, "no-exclude-first", "keep the first trial in the statistics"),
     HSC_OPTION_FLAG(patterns_args,
@@ -171,9 +174,11 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   hsc_device_spec device;
   hsc_store *store = NULL;
   json_t *result = NULL;
+  int64_t start_ns = hsc_now_ns();
+  double budget_s = args->budget_s == -1 ? 10 : args->budget_s;
   if (!(args->limit_s > 0))
     return hsc_cli_usage(cli, "--limit must be above 0 s");
-  HSC_TRY(hsc_cli_check_sampling(cli, args->precision, args->budget_s, true));
+  HSC_TRY(hsc_cli_check_sampling(cli, args->precision, budget_s, true));
   HSC_TRY(hsc_cli_program_file(cli, args->program));
   HSC_TRY(hsc_device_spec_parse(args->device ? args->device : hsc_default_device(), cli->arena,
                                 &device));
@@ -200,7 +205,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                             : args->precision > 0 ? 0
                                                   : 10,
       .half_width = args->precision / 100,
-      .budget_s = args->budget_s,
+      .budget_s = budget_s,
+      .deadline_ns = args->budget_s > 0 ? start_ns + (int64_t)(args->budget_s * 1e9) : 0,
       .exclude_first_trial = !args->keep_first,
       .randomness = args->randomness ? randomness_names[args->randomness] : NULL,
       .enable_device_reinit = args->reinit,
@@ -224,7 +230,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     const char *how = json_string_value(json_object_get(result, "status"));
     long long experiment = json_integer_value(json_object_get(result, "experiment"));
     if (strcmp(how, "interrupted") == 0)
-      hsc_cli_say(cli, "interrupted; hloscope patterns --resume goes on with it");
+      hsc_cli_say(cli, "%s; hloscope patterns --resume goes on with it",
+                  stop ? "interrupted" : "the time budget is over");
     hsc_cli_say(cli, "result: %s    every sample: hloscope results show %lld", args->output,
                 experiment);
     if (strcmp(how, "done") != 0)

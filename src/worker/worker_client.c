@@ -205,6 +205,27 @@ static bool read_fatal(const char *line, size_t length, hsc_bytes *out) {
   return true;
 }
 
+// Lines that a handler of signals writes on the way out: they say that the process dies, and not
+// why.
+static bool is_of_handler(const char *line, size_t length) {
+  static const char *const marks[] = {"process_state.cc:",
+                                      "failure_signal_handler",
+                                      "signal_handler.cc:",
+                                      "signalhandler.cc:",
+                                      "*** SIG",
+                                      "*** Aborted at",
+                                      "*** Check failure stack trace",
+                                      "PC: @",
+                                      "Raising signal"};
+  const char *text = line + strspn(line, " \t");
+  if (text + 4 < line + length && !strncmp(text, "@ ", 2))
+    return true;  // of a stack
+  for (size_t i = 0; i < HSC_COUNT_OF(marks); i++)
+    if (memmem(line, length, marks[i], strlen(marks[i])))
+      return true;
+  return false;
+}
+
 // What of stderr says why: a fatal line, another one that looks like it; else, of a worker that
 // ended by itself, the last one that is not blank.
 static char *pick_last_words(const char *text, bool by_itself) {
@@ -223,9 +244,10 @@ static char *pick_last_words(const char *text, bool by_itself) {
   hsc_bytes words = {0};
   for (const char *line = text; *line;) {
     size_t length = strcspn(line, "\n");
-    if (strspn(line, " \t\r") < length)
+    bool handler = is_of_handler(line, length);
+    if (strspn(line, " \t\r") < length && !handler)
       last = line;
-    if (read_fatal(line, length, &words))
+    if (!handler && read_fatal(line, length, &words))
       return hsc_bytes_take(&words);
     for (size_t i = 0; i < HSC_COUNT_OF(marks) && !best; i++)
       if (memmem(line, length, marks[i], strlen(marks[i])))

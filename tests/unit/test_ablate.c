@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "lab/ablate/ablate.h"
+#include "base/core/clock.h"
+#include "lab/ablate/ablate_internal.h"
 #include "lab/passes/passes_list_internal.h"
 #include "lab/run/rounding.h"
 #include "formats/common/formats.h"
@@ -182,6 +183,72 @@ static void test_who_is_right_is_said(void **state) {
   }
 }
 
+static void keep_waiting(void *user, const char *phase, const char *variant, double seconds) {
+  snprintf(user, 64, "%s %s", phase, variant);
+  assert_true(seconds >= 0.5);
+}
+
+// The budget bounds the whole command, the compiles too: one that hangs is cut off, is no timeout
+// of its pass, and is done by --resume, whose totals count both legs.
+static void test_the_time_budget_ends_the_command(void **state) {
+  static const char *const names[] = {"hang-pass", "slow-pass"};
+  hsc_device_spec device;
+  hsc_store *store = open_store("budget");
+  hsc_ablate_options o = usual(store, &device);
+  json_t *r = NULL;
+  o.names = names;
+  o.name_count = 2;
+  o.jobs = 1;
+  o.limit_ns = 100 * HSC_SECOND_NS;
+  int64_t start_ns = hsc_now_ns();
+  o.deadline_ns = start_ns + 2 * HSC_SECOND_NS;
+  EXPECT_OK(hsc_ablate(&o, &r));
+  assert_true(hsc_now_ns() - start_ns < 20 * HSC_SECOND_NS);
+  assert_string_equal(text_of(r, "status"), "interrupted");
+  assert_string_equal(text_of(r, "ended_by"), "the time budget");
+  json_t *row;
+  size_t i;
+  json_array_foreach (json_object_get(r, "variants"), i, row)
+    assert_string_not_equal(text_of(row, "pass"), "hang-pass");
+  double first_s = hsc_json_number(hsc_json_path(r, "totals", "wall_seconds", NULL));
+  assert_true(first_s > 1);
+  json_decref(r);
+  o.resume = true;
+  o.deadline_ns = 0;
+  o.limit_ns = 3 * HSC_SECOND_NS;
+  o.waiting_ns = HSC_SECOND_NS / 2;
+  char waited[64] = "";
+  o.waiting = keep_waiting;
+  o.user = waited;
+  EXPECT_OK(hsc_ablate(&o, &r));
+  assert_string_equal(text_of(variant(r, "variants", "hang-pass"), "outcome"), "timeout");
+  assert_true(hsc_json_number(hsc_json_path(r, "totals", "wall_seconds", NULL)) > first_s + 3);
+  assert_string_equal(waited, "compiling hang-pass");
+  json_decref(r);
+  hsc_store_close(store);
+}
+
+// Where a process died, by what it said: the check, never the handler of the signal.
+static void test_the_place_is_that_of_the_check(void **state) {
+  static const struct {
+    const char *text, *where;
+  } cases[] = {
+      {"Check failed: rank == 2 (fake_rewriter.cc:94)", "fake_rewriter.cc:94"},
+      {"E1121 13:27:08.371022 26332 process_state.cc:796] RAW: Raising signal 6", NULL},
+      {"process_state.cc:796] RAW: Raising signal 6: shape_util.cc:12: no layout",
+       "shape_util.cc:12"},
+      {"ended by signal 6", NULL},
+  };
+  for (size_t i = 0; i < HSC_COUNT_OF(cases); i++) {
+    char *where = hsc__ablate_where(cases[i].text);
+    if (cases[i].where)
+      assert_string_equal(where, cases[i].where);
+    else
+      assert_null(where);
+    hsc_free(where);
+  }
+}
+
 static void test_unknown_names_are_refused(void **state) {
   static const char *const names[] = {"slow-pas"};
   hsc_device_spec device;
@@ -249,8 +316,8 @@ static void test_resume(void **state) {
   json_decref(r);
   EXPECT_OK(hsc_store_tasks(store, experiment, &tasks));
   assert_true(before > 1 && before < json_array_size(tasks));
-  // the list, the baseline, placebos, passes
-  assert_int_equal(json_array_size(tasks), 1 + 1 + 3 + 7);
+  // the list, the baseline, placebos, passes, the time of the legs
+  assert_int_equal(json_array_size(tasks), 1 + 1 + 3 + 7 + 1);
   json_decref(tasks);
   hsc_store_close(store);
 }
@@ -578,6 +645,8 @@ int main(void) {
       cmocka_unit_test(test_a_pilot_chooses),
       cmocka_unit_test(test_every_outcome),
       cmocka_unit_test(test_who_is_right_is_said),
+      cmocka_unit_test(test_the_time_budget_ends_the_command),
+      cmocka_unit_test(test_the_place_is_that_of_the_check),
       cmocka_unit_test(test_unknown_names_are_refused),
       cmocka_unit_test(test_resume),
       cmocka_unit_test(test_an_interrupt_ends_a_compile),

@@ -209,7 +209,7 @@ static hsc_status *find_passes(ablate_run *run) {
       .scratch = run->scratch,
       .dumps = o->that_changed && o->device->source != HSC_DEVICE_BUILT_IN,
       .bare = true,
-      .limit_ns = o->limit_ns};
+      .limit_ns = hsc__ablate_limit(run, o->limit_ns)};
   HSC_GOTO(hsc_passes_collect(worker, &collect, &run->passes));
   hsc_scratch_empty(run->scratch);
   run->device = json_incref(start.body);
@@ -261,12 +261,20 @@ static hsc_status *plan_hash(const hsc_ablate_options *o, char out_hash[33]) {
 static hsc_status *begin(ablate_run *run) {
   const hsc_ablate_options *o = run->options;
   char plan[33];
+  char *ignored[2] = {NULL, NULL};
+  json_t *legs = NULL;
   HSC_TRY(plan_hash(o, plan));
   HSC_TRY(hsc_environment_capture(true, &run->environment));
   if (o->resume) {
     HSC_TRY(hsc_store_resumable(o->store, plan, &run->experiment));
     if (run->experiment) {
       run->resumed = true;
+      HSC_TRY(hsc__ablate_stored(run, "legs", &ignored[0], &ignored[1], &legs));
+      double earlier_s = hsc_json_number(json_object_get(legs, "seconds"));
+      run->earlier_s = isfinite(earlier_s) ? earlier_s : 0;
+      hsc_free(ignored[0]);
+      hsc_free(ignored[1]);
+      json_decref(legs);
       return hsc_store_reopen(o->store, run->experiment);
     }
   }
@@ -321,6 +329,21 @@ static hsc_status *measure(ablate_run *run) {
   return runs && !run->interrupted ? hsc__ablate_time(run) : NULL;
 }
 
+double hsc__ablate_wall_seconds(const ablate_run *run) {
+  return run->earlier_s + (double)(hsc_wall_ns() - run->started_ns) * 1e-9;
+}
+
+// How long this leg and those before it took, for the next one.
+static hsc_status *keep_leg(ablate_run *run) {
+  json_t *seconds = json_pack("{s:f}", "seconds", hsc__ablate_wall_seconds(run));
+  hsc_status *status =
+      seconds ? hsc_store_put_task(run->options->store, run->experiment,
+                                   &(hsc_task){.key = "legs", .status = "ok", .answer = seconds})
+              : hsc_status_out_of_memory();
+  json_decref(seconds);
+  return status;
+}
+
 static void release(ablate_run *run) {
   for (int i = 0; i < run->variant_count; i++) {
     ablate_variant *v = &run->variants[i];
@@ -351,6 +374,8 @@ hsc_status *hsc_ablate(const hsc_ablate_options *options, json_t **out_result) {
   HSC_GOTO(hsc_scratch_create(&run.scratch));
   HSC_GOTO(begin(&run));
   status = measure(&run);
+  if (!status)
+    status = keep_leg(&run);
   if (!status)
     status = hsc__ablate_document(&run, out_result);
   status = hsc_store_end(options->store, run.experiment, status, run.interrupted, *out_result);

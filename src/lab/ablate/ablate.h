@@ -41,8 +41,11 @@ typedef struct hsc_ablate_options {
   // margin, nothing ends by it
   double half_width;
   double budget_s;  // timing ends after this long; 0 = no limit
-  bool pairs;       // also two at a time, of those that mattered
-  int pair_most;    // of at most so many passes
+  // of the whole command, on hsc_now_ns: what is not done by then is left out, and no job goes on
+  // behind it; 0 = none
+  int64_t deadline_ns;
+  bool pairs;     // also two at a time, of those that mattered
+  int pair_most;  // of at most so many passes
   // slowdowns that are marked, shares, the smaller first; 0 = 0.01 and 0.05
   double highlight[2];
   double margin;           // of "same": effects inside 1 / (1 + margin) .. 1 + margin; 0.01
@@ -54,6 +57,10 @@ typedef struct hsc_ablate_options {
   bool resume;
   // Called before each task, from the calling thread's side of a lock. May be NULL.
   void (*progress)(void *user, int64_t done, int64_t total, double seconds_left, const char *text);
+  int64_t waiting_ns;  // a task that goes on for longer is named meanwhile; 0 = 10 s
+  // Called every second, likewise, for such a task: the phase, the variant, for how long. May be
+  // NULL.
+  void (*waiting)(void *user, const char *phase, const char *variant, double seconds);
   void *user;
   const volatile int *stop;  // not 0: end after the running tasks; NULL = never
 } hsc_ablate_options;

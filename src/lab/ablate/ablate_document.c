@@ -184,7 +184,11 @@ hsc_status *hsc__ablate_document(ablate_run *run, json_t **out_result) {
   }
   json_object_set_new(result, "program", json_string(o->program));
   json_object_set_new(result, "device", json_string(o->device->text));
-  json_object_set_new(result, "status", json_string(run->interrupted ? "interrupted" : "done"));
+  // a budget that ends the timing is no interrupt: what it left has no times, or wide intervals
+  bool done = !run->interrupted || (run->out_of_time && run->timing);
+  json_object_set_new(result, "status", json_string(done ? "done" : "interrupted"));
+  json_object_set_new(result, "ended_by",
+                      run->interrupted ? json_string(hsc__ablate_ended_by(run)) : json_null());
   json_object_set_new(result, "platform_version",
                       json_incref(json_object_get(run->device, "platform_version")
                                       ? json_object_get(run->device, "platform_version")
@@ -203,7 +207,7 @@ hsc_status *hsc__ablate_document(ablate_run *run, json_t **out_result) {
   json_object_set_new(result, "totals",
                       json_pack("{s:i, s:o, s:f, s:f}", "variants", (int)json_array_size(variants),
                                 "outcomes", counts, "compile_seconds", compile_s, "wall_seconds",
-                                (double)(hsc_wall_ns() - run->started_ns) * 1e-9));
+                                hsc__ablate_wall_seconds(run)));
   if (status)
     json_decref(result);
   else

@@ -55,6 +55,7 @@ typedef struct ablate_run {
   int variant_count, variant_capacity;
   int64_t experiment;
   bool resumed, interrupted;
+  bool out_of_time;  // interrupted by options->deadline_ns
   json_t *environment, *device, *timing;
   // rows of hsc_compare_outputs: the baseline on inputs moved by their last place, against the
   // baseline; NULL = not run
@@ -63,7 +64,8 @@ typedef struct ablate_run {
   // why
   json_t *truth;
   const char *truth_by, *no_truth;
-  int64_t started_ns, work_started_ns;
+  int64_t started_ns;
+  double earlier_s;  // wall time of the legs before a --resume
   // tasks of the running phase, dealt to the slots
   pthread_mutex_t lock;  // of everything below, the store and progress
   int task_from;         // variant of task 0
@@ -85,6 +87,14 @@ HSC_MUST_USE hsc_status *hsc__ablate_deal(ablate_run *run,
                                           const char *text,
                                           ablate_task task);
 bool hsc__ablate_stopped(ablate_run *run);
+// Wall time of this command and of those that it goes on from.
+double hsc__ablate_wall_seconds(const ablate_run *run);
+// What ended it before it was through: "an interrupt", "the time budget".
+const char *hsc__ablate_ended_by(const ablate_run *run);
+// The limit of a job that may take `limit_ns`: no longer than the command has left.
+int64_t hsc__ablate_limit(const ablate_run *run, int64_t limit_ns);
+// Whether a job died of the interrupt or of the command's end, and says nothing of its program.
+bool hsc__ablate_cut_off(ablate_run *run, hsc_outcome outcome);
 // Keeps the error's code in the body of an answer that is not OK ("error_code"), where the store
 // and resuming find it.
 void hsc__ablate_keep_code(hsc_answer *answer);

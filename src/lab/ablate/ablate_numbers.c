@@ -82,7 +82,8 @@ static hsc_status *run_once(ablate_run *run,
   // the least that moves anything
   if (nudged)
     json_object_set_new(request, "nudge", json_real(1e-30));
-  hsc_status *status = hsc_lab_worker_call(*worker, request, run->options->limit_ns, answer);
+  hsc_status *status =
+      hsc_lab_worker_call(*worker, request, hsc__ablate_limit(run, run->options->limit_ns), answer);
   // What it holds on the device would be there beside the next one.
   if (!status && answer->outcome == HSC_OUTCOME_OK) {
     hsc_answer dropped;
@@ -186,7 +187,7 @@ static hsc_status *numbers_task(ablate_run *run, hsc_lab_worker **worker, int nu
     goto done;
   HSC_GOTO(run_once(run, worker, v, false, hsc_bytes_text(&directory), &answer));
   // of the interrupt
-  if (answer.outcome == HSC_OUTCOME_ABORT && hsc__ablate_stopped(run))
+  if (hsc__ablate_cut_off(run, answer.outcome))
     goto done;
   if (answer.outcome == HSC_OUTCOME_OK)
     HSC_GOTO(judge_outputs(run, answer.body, v->name));

@@ -118,9 +118,10 @@ static hsc_status *pilot_process(ablate_timing *t,
                                                              .no_disk_cache = true,
                                                              .stop = run->options->stop},
                                    &worker));
-    HSC_GOTO(hsc_lab_worker_call(worker, request, run->options->limit_ns, &answer));
+    HSC_GOTO(hsc_lab_worker_call(worker, request, hsc__ablate_limit(run, run->options->limit_ns),
+                                 &answer));
     // of the interrupt
-    if (answer.outcome == HSC_OUTCOME_ABORT && hsc__ablate_stopped(run))
+    if (hsc__ablate_cut_off(run, answer.outcome))
       goto done;
     HSC_GOTO(hsc_store_put_task(
         run->options->store, run->experiment,
@@ -219,6 +220,8 @@ hsc_status *hsc__ablate_plan_times(ablate_timing *t) {
   hsc_design design = {0};
   costs(t, once, &runs_s, &compiles_s);
   t->budget_s = o->budget_s > 0 ? o->budget_s : INFINITY;
+  if (o->deadline_ns)
+    t->budget_s = fmin(t->budget_s, fmax(0.1, (double)(o->deadline_ns - hsc_now_ns()) * 1e-9));
   t->warmups = once > 0.5 ? 0 : 1;
   t->iterations = once > TURN_S ? 1 : (int64_t)fmin(TURN_S / once, MOST_ITERATIONS);
   t->blocks = o->block_count ? o->block_count : USUAL_BLOCKS;

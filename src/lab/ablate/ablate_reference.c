@@ -45,7 +45,8 @@ static hsc_status *try_runner(ablate_run *run, const char *name) {
           .device = spec, .executable = o->executable, .no_disk_cache = true, .stop = o->stop},
       &worker);
   if (!status)
-    status = hsc_lab_worker_call(worker, request, (int64_t)(limit_s * 1e9), &answer);
+    status = hsc_lab_worker_call(worker, request, hsc__ablate_limit(run, (int64_t)(limit_s * 1e9)),
+                                 &answer);
   if (!status && answer.outcome == HSC_OUTCOME_OK) {
     run->truth = json_incref(json_object_get(answer.body, "outputs"));
     run->truth_by = hsc_arena_strdup(run->arena, name);

@@ -1,5 +1,7 @@
 // ablate_structure.c - compiles every variant in workers, and tells which are the same program.
+#include <math.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/core/clock.h"
@@ -10,44 +12,94 @@
 // ---- tasks, dealt to slots ----------------------------------------------------------------------
 
 bool hsc__ablate_stopped(ablate_run *run) {
-  if (run->options->stop && *run->options->stop)
+  const hsc_ablate_options *o = run->options;
+  if (o->stop && *o->stop)
     run->interrupted = true;
+  if (o->deadline_ns && hsc_now_ns() >= o->deadline_ns && !run->interrupted)
+    run->interrupted = run->out_of_time = true;
   return run->interrupted;
 }
 
+const char *hsc__ablate_ended_by(const ablate_run *run) {
+  return run->out_of_time ? "the time budget" : "an interrupt";
+}
+
+int64_t hsc__ablate_limit(const ablate_run *run, int64_t limit_ns) {
+  enum { LEAST_NS = 1000000 };
+  int64_t deadline_ns = run->options->deadline_ns;
+  if (!deadline_ns)
+    return limit_ns;
+  int64_t left_ns = deadline_ns - hsc_now_ns();
+  if (left_ns < LEAST_NS)
+    left_ns = LEAST_NS;
+  return limit_ns < 0 || left_ns < limit_ns ? left_ns : limit_ns;
+}
+
+bool hsc__ablate_cut_off(ablate_run *run, hsc_outcome outcome) {
+  if (outcome != HSC_OUTCOME_ABORT && outcome != HSC_OUTCOME_TIMEOUT)
+    return false;
+  return hsc__ablate_stopped(run);
+}
+
+// A task that was answered from the store takes no time, and says nothing of how long others take.
+static const int64_t STORED_NS = 5000000;
+static const int64_t WAITING_NS = 10 * HSC_SECOND_NS;
+enum { MOST_JOBS = 256 };
+
 typedef struct slot {
+  struct dealer *dealer;
+  int number;        // of the task that it is at; -1 = none
+  int64_t since_ns;  // it began then
+} slot;
+
+// One phase: its slots, and the thread that watches over them.
+typedef struct dealer {
   ablate_run *run;
   ablate_task task;
   const char *text;
-} slot;
+  slot slots[MOST_JOBS];
+  int jobs, going;
+  int64_t busy_ns;  // of fresh tasks that are through
+  int fresh_done;
+  pthread_cond_t changed;
+} dealer;
 
-static void report(ablate_run *run, const char *text) {
+static void report(const dealer *d) {
+  const ablate_run *run = d->run;
   const hsc_ablate_options *o = run->options;
+  double left = -1;
   if (!o->progress)
     return;
-  double left = -1;
-  double spent = (double)(hsc_now_ns() - run->work_started_ns) * 1e-9;
-  if (run->fresh_count >= 2)
-    left = spent / run->fresh_count * (run->task_count - run->done_count);
-  o->progress(o->user, run->done_count, run->task_count, left, text);
+  // by what is through: what has begun has taken no time yet
+  if (d->fresh_done >= 2)
+    left = (double)d->busy_ns * 1e-9 / d->fresh_done * (run->task_count - run->done_count) /
+           fmax(1, d->jobs);
+  o->progress(o->user, run->done_count, run->task_count, left, d->text);
 }
 
 static void *serve(void *argument) {
   slot *s = argument;
-  ablate_run *run = s->run;
+  dealer *d = s->dealer;
+  ablate_run *run = d->run;
   hsc_lab_worker *worker = NULL;
   for (;;) {
     pthread_mutex_lock(&run->lock);
     bool end = run->failure || hsc__ablate_stopped(run) || run->next_task >= run->task_count;
-    int number = end ? 0 : run->next_task++;
+    s->number = end ? -1 : run->next_task++;
+    s->since_ns = hsc_now_ns();
     if (!end)
-      report(run, s->text);
+      report(d);
     pthread_mutex_unlock(&run->lock);
     if (end)
       break;
-    hsc_status *status = s->task(run, &worker, number);
+    hsc_status *status = d->task(run, &worker, s->number);
+    int64_t took_ns = hsc_now_ns() - s->since_ns;
     pthread_mutex_lock(&run->lock);
     run->done_count++;
+    if (took_ns >= STORED_NS) {
+      d->fresh_done++;
+      d->busy_ns += took_ns;
+    }
     if (status && !run->failure)
       run->failure = status;
     else
@@ -55,33 +107,73 @@ static void *serve(void *argument) {
     pthread_mutex_unlock(&run->lock);
   }
   hsc_lab_worker_destroy(worker);
+  pthread_mutex_lock(&run->lock);
+  d->going--;
+  pthread_cond_signal(&d->changed);
+  pthread_mutex_unlock(&run->lock);
   return NULL;
 }
 
+// Names the task that has taken longest, every second while it goes on. With the lock held.
+static void tell_waiting(const dealer *d) {
+  const ablate_run *run = d->run;
+  const slot *longest = NULL;
+  for (int i = 0; i < d->jobs; i++)
+    if (d->slots[i].number >= 0 && (!longest || d->slots[i].since_ns < longest->since_ns))
+      longest = &d->slots[i];
+  int64_t waited_ns = longest ? hsc_now_ns() - longest->since_ns : 0;
+  int64_t least_ns = run->options->waiting_ns ? run->options->waiting_ns : WAITING_NS;
+  if (waited_ns >= least_ns && run->options->waiting)
+    run->options->waiting(run->options->user, d->text,
+                          run->variants[run->task_from + longest->number].name,
+                          (double)waited_ns * 1e-9);
+}
+
+static void watch_over(dealer *d) {
+  ablate_run *run = d->run;
+  pthread_mutex_lock(&run->lock);
+  while (d->going > 0) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec++;
+    if (pthread_cond_timedwait(&d->changed, &run->lock, &until))
+      tell_waiting(d);
+  }
+  pthread_mutex_unlock(&run->lock);
+}
+
 hsc_status *hsc__ablate_deal(ablate_run *run, int count, const char *text, ablate_task task) {
-  enum { MOST_JOBS = 256 };
   pthread_t threads[MOST_JOBS];
-  int jobs;
-  if (run->options->jobs < 1)
-    jobs = 1;
-  else if (run->options->jobs > MOST_JOBS)
-    jobs = MOST_JOBS;
-  else
-    jobs = run->options->jobs;
-  int started = 0;
-  slot s = {run, task, text};
-  if (jobs > count)
-    jobs = count;
+  int wanted = run->options->jobs < 1 ? 1 : run->options->jobs;
+  dealer *d = hsc_alloc(sizeof *d);
+  if (!d)
+    return hsc_status_out_of_memory();
+  *d = (dealer){.run = run, .task = task, .text = text};
+  pthread_cond_init(&d->changed, NULL);
+  if (wanted > MOST_JOBS)
+    wanted = MOST_JOBS;
+  if (wanted > count)
+    wanted = count;
   run->next_task = run->done_count = run->fresh_count = 0;
   run->task_count = count;
-  run->work_started_ns = hsc_now_ns();
-  for (; started < jobs; started++)
-    if (pthread_create(&threads[started], NULL, serve, &s))
+  pthread_mutex_lock(&run->lock);
+  for (int i = 0; i < wanted; i++) {
+    d->slots[i] = (slot){.dealer = d, .number = -1};
+    if (pthread_create(&threads[i], NULL, serve, &d->slots[i]))
       break;
-  if (started == 0 && count > 0)
-    serve(&s);  // no thread to be had: here
-  for (int i = 0; i < started; i++)
+    d->jobs = d->going = i + 1;
+  }
+  pthread_mutex_unlock(&run->lock);
+  if (d->jobs == 0 && count > 0) {  // no thread to be had: here
+    d->slots[0] = (slot){.dealer = d, .number = -1};
+    d->going = 1;
+    serve(&d->slots[0]);
+  }
+  watch_over(d);
+  for (int i = 0; i < d->jobs; i++)
     pthread_join(threads[i], NULL);
+  pthread_cond_destroy(&d->changed);
+  hsc_free(d);
   hsc_status *status = run->failure;
   run->failure = NULL;
   return status;
@@ -108,7 +200,17 @@ json_t *hsc__ablate_request(const ablate_run *run, const char *job, const char *
 
 // ---- one compile --------------------------------------------------------------------------------
 
-// The first "name.ext:123" with an extension of source files.
+// Whether a place is that of a handler of signals, which says that a process dies and not why.
+static bool is_of_handler(const char *place) {
+  static const char *const files[] = {
+      "process_state.cc:", "failure_signal_handler.cc:", "signal_handler.cc:", "signalhandler.cc:"};
+  for (size_t i = 0; i < HSC_COUNT_OF(files); i++)
+    if (!strncmp(place, files[i], strlen(files[i])))
+      return true;
+  return false;
+}
+
+// The first "name.ext:123" with an extension of source files, but for those of signal handlers.
 char *hsc__ablate_where(const char *text) {
   static const char *const extensions[] = {".cc:", ".cpp:", ".c:", ".h:", ".hpp:", ".inc:"};
   const char *best = NULL;
@@ -124,6 +226,8 @@ char *hsc__ablate_where(const char *text) {
         continue;
       while (start > text && !strchr(" /\t\n[(:\"'", start[-1]))
         start--;
+      if (is_of_handler(start))
+        continue;
       if (!best || start < best) {
         best = start;
         best_end = end;
@@ -270,12 +374,13 @@ static hsc_status *compile_task(ablate_run *run, hsc_lab_worker **worker, int nu
   if (!request)
     HSC_GOTO(hsc_status_out_of_memory());
   json_object_set_new(request, "optimized_to", json_string(hsc_bytes_text(&path)));
-  HSC_GOTO(hsc_lab_worker_call(*worker, request, run->options->limit_ns, &answer));
+  HSC_GOTO(hsc_lab_worker_call(*worker, request, hsc__ablate_limit(run, run->options->limit_ns),
+                               &answer));
   if (answer.outcome == HSC_OUTCOME_OK)
     count_into(hsc_bytes_text(&path), answer.body);
   unlink(hsc_bytes_text(&path));
   // Ctrl-C reaches the worker as well: that it died of it says nothing about the pass.
-  if (answer.outcome == HSC_OUTCOME_ABORT && hsc__ablate_stopped(run))
+  if (hsc__ablate_cut_off(run, answer.outcome))
     goto done;
   hsc__ablate_keep_code(&answer);
   pthread_mutex_lock(&run->lock);
@@ -299,6 +404,11 @@ done:
 static bool same_program(const ablate_variant *a, const ablate_variant *b) {
   const json_t *x = json_object_get(a->answer, "temp_bytes");
   const json_t *y = json_object_get(b->answer, "temp_bytes");
+  // a computation that is called twice, and its two copies, have one fingerprint
+  if (a->readable && b->readable &&
+      (a->facts.instructions != b->facts.instructions || a->facts.fusions != b->facts.fusions ||
+       a->facts.kernels != b->facts.kernels))
+    return false;
   return !strcmp(a->fingerprint, b->fingerprint) &&
          (!json_is_number(x) || !json_is_number(y) || json_number_value(x) == json_number_value(y));
 }

@@ -141,10 +141,12 @@ static hsc_status *measure_group(ablate_timing *t, int process, int number, bool
     // make each of them several times as long.
     double needed_s = fmin(10 * hsc__ablate_group_seconds(t, g), 86400);
     HSC_GOTO(hsc_lab_worker_call(
-        worker, request, (int64_t)fmax((double)run->options->limit_ns, 1e9 * needed_s), &answer));
+        worker, request,
+        hsc__ablate_limit(run, (int64_t)fmax((double)run->options->limit_ns, 1e9 * needed_s)),
+        &answer));
     const char *message = answer.status ? hsc_status_message(answer.status) : NULL;
     // of the interrupt
-    if (answer.outcome == HSC_OUTCOME_ABORT && hsc__ablate_stopped(run))
+    if (hsc__ablate_cut_off(run, answer.outcome))
       goto done;
     HSC_GOTO(hsc_store_put_task(run->options->store, run->experiment,
                                 &(hsc_task){.key = key,
@@ -358,7 +360,8 @@ hsc_status *hsc__ablate_time(ablate_run *run) {
     if (hsc__ablate_stopped(run))
       break;
     double spent = (double)(hsc_now_ns() - start) * 1e-9;
-    if (process >= 2 && spent > t.budget_s) {
+    double next_s = process ? spent / process : 0;
+    if (process >= 1 && spent + next_s / 2 > t.budget_s) {
       ended = "the time budget";
       break;
     }
@@ -396,7 +399,7 @@ hsc_status *hsc__ablate_time(ablate_run *run) {
     if (isfinite(*cell(&t, 1, 0, 0, 0)))
       run->variants[0].kernel_time = own_time(&t, 1);
   }
-  HSC_GOTO(hsc__ablate_describe_times(&t, run->interrupted ? "an interrupt" : ended,
+  HSC_GOTO(hsc__ablate_describe_times(&t, run->interrupted ? hsc__ablate_ended_by(run) : ended,
                                       (double)(hsc_now_ns() - start) * 1e-9));
   json_object_set_new(run->timing, "processes", json_integer(t.process_count));
   json_object_set_new(run->timing, "blocks", json_integer((json_int_t)t.blocks));
@@ -405,7 +408,7 @@ hsc_status *hsc__ablate_time(ablate_run *run) {
   json_object_set_new(run->timing, "groups", json_integer(t.group_count));
   json_object_set_new(run->timing, "cannot_tell", json_integer(open));
   json_object_set_new(run->timing, "ended_by",
-                      json_string(run->interrupted ? "an interrupt" : ended));
+                      json_string(run->interrupted ? hsc__ablate_ended_by(run) : ended));
   json_object_set_new(run->timing, "seconds", json_real((double)(hsc_now_ns() - start) * 1e-9));
 done:
   json_decref(t.pilot);

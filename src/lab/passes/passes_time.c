@@ -241,12 +241,23 @@ typedef struct timing {
   hsc_sampling compiles;  // levels: compile, process
   hsc_arena *arena;
   char *scratch;
+  int64_t start_ns;
   double *firsts;  // [processes] the first compile of each, seconds
   size_t first_count, first_capacity;
   json_t *front;
   const char *from;
   hsc_bytes *folded;
 } timing;
+
+// Seconds that are left of the budget; infinity without one.
+static double left_s(const timing *m) {
+  const hsc_passes_time_options *o = m->o;
+  if (o->deadline_ns)
+    return (double)(o->deadline_ns - hsc_now_ns()) * 1e-9;
+  if (o->budget_s > 0)
+    return o->budget_s - (double)(hsc_now_ns() - m->start_ns) * 1e-9;
+  return INFINITY;
+}
 
 static bool stopped(const timing *m) {
   return m->o->stop && *m->o->stop;
@@ -268,7 +279,7 @@ static hsc_status *keep_first(timing *m, const hsc_pass_list *list) {
 
 // One compile; the first of a process pays for what is done once, and stands by itself.
 static hsc_status *compile_once(
-    timing *m, hsc_lab_worker *worker, int number, bool first, double *out_s) {
+    timing *m, hsc_lab_worker *worker, int number, bool first, double *out_s, bool *out_alone) {
   const hsc_passes_time_options *o = m->o;
   hsc_pass_list list;
   HSC_TRY(hsc_pass_list_init(&list));
@@ -279,12 +290,20 @@ static hsc_status *compile_once(
                                         .scratch = m->scratch,
                                         .profile = true,
                                         .limit_ns = o->limit_ns};
+  if (o->deadline_ns)
+    collect.limit_ns = (int64_t)fmin((double)o->limit_ns, fmax(1e6, 1e9 * left_s(m)));
   hsc_status *status = hsc_pass_list_want_flame(&list);
   if (!status)
     status = hsc_passes_collect(worker, &collect, &list);
-  if (!status)
-    status = first ? keep_first(m, &list) : take_compile(&m->t, &list, number);
-  if (!status && !first && m->folded) {
+  if (!status && first)
+    status = keep_first(m, &list);
+  // where the budget holds no second one, the first is what there is
+  if (!status && first && m->compiles.count == 0 && !o->repeats)
+    *out_alone = (double)list.compile_ns * 1e-9 > left_s(m);
+  bool counts = !first || *out_alone;
+  if (!status && counts)
+    status = take_compile(&m->t, &list, number);
+  if (!status && counts && m->folded) {
     hsc_bytes_reset(m->folded);
     write_folded(&list, o->device->text, m->folded);
   }
@@ -304,6 +323,7 @@ static hsc_status *one_process(timing *m, size_t count) {
   double *x = hsc_alloc((count + 1) * sizeof(double));
   int64_t start_ns = hsc_now_ns();
   size_t done = 0;
+  bool alone = false;  // the first compile is the only one that there is time for
   hsc_status *status = x ? NULL : hsc_status_out_of_memory();
   if (!status)
     HSC_GOTO(hsc_lab_worker_create(&(hsc_lab_worker_options){.device = o->device,
@@ -311,13 +331,15 @@ static hsc_status *one_process(timing *m, size_t count) {
                                                              .no_disk_cache = true,
                                                              .stop = o->stop},
                                    &worker));
-  for (size_t i = 0; i <= count && !status && !stopped(m); i++) {
+  for (size_t i = 0; i <= count && !status && !stopped(m) && !alone; i++) {
     double s = 0;
+    if (!o->repeats && done && left_s(m) < x[done - 1] / 2)
+      break;
     if (o->progress)
       o->progress(o->user, (int64_t)(m->compiles.count + i),
                   (int64_t)(o->repeats ? o->repeats + 1 : 0), "compiling");
-    status = compile_once(m, worker, (int)(m->compiles.count + done), i == 0, &s);
-    if (!status && i > 0)
+    status = compile_once(m, worker, (int)(m->compiles.count + done), i == 0, &s, &alone);
+    if (!status && (i > 0 || alone))
       x[done++] = s;
     // A pilot takes half of the budget at most; a compiler that takes minutes is not asked again
     // and again.
@@ -367,7 +389,7 @@ static hsc_status *time_document(timing *m, json_t **out_result) {
 hsc_status *hsc_passes_time(const hsc_passes_time_options *o,
                             json_t **out_result,
                             hsc_bytes *out_folded) {
-  timing m = {.o = o, .folded = out_folded};
+  timing m = {.o = o, .folded = out_folded, .start_ns = hsc_now_ns()};
   item_list *const lists[] = {&m.t.total, &m.t.phases, &m.t.pipelines, &m.t.passes, &m.t.threads};
   hsc_status *status = NULL;
   *out_result = NULL;
@@ -393,8 +415,26 @@ hsc_status *hsc_passes_time(const hsc_passes_time_options *o,
                     NAN);
   if (o->repeats)
     HSC_GOTO(one_process(&m, (size_t)o->repeats));
-  for (size_t n; !o->repeats && !stopped(&m) && (n = hsc_sampling_next(&m.compiles));)
-    HSC_GOTO(one_process(&m, n));
+  for (size_t n; !o->repeats && !stopped(&m) && (n = hsc_sampling_next(&m.compiles));) {
+    // a process pays for its start and its first compile before one counts
+    double process_s = m.first_count ? 2 * hsc_stats_median(m.firsts, m.first_count) : 0;
+    if (m.compiles.count && left_s(&m) < process_s / 2) {
+      hsc_sampling_end(&m.compiles, "the time budget");
+      break;
+    }
+    status = one_process(&m, n);
+    if (status && m.compiles.count && o->deadline_ns && left_s(&m) <= 0) {
+      hsc_status_free(status);  // the compile that the budget cut off
+      status = NULL;
+      hsc_sampling_end(&m.compiles, "the time budget");
+      break;
+    }
+    if (status && o->deadline_ns && left_s(&m) <= 0)
+      status = hsc_status_hint(status, "the time budget of %g s is over; --time-budget 0 waits",
+                               o->budget_s);
+    if (status)
+      goto done;
+  }
   if (m.compiles.count == 0)
     HSC_GOTO(HSC_ERR(CANCELLED, "interrupted before a compile was through"));
   if (stopped(&m))

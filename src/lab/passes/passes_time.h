@@ -15,8 +15,11 @@ typedef struct hsc_passes_time_options {
   // compiles that count, in one process; one more, its first, stands by itself. 0 = as many
   // compiles and processes as a pilot chooses
   int repeats;
-  double half_width;       // wanted of the median compile's interval, as a share of it; 0 = none
-  double budget_s;         // for all of it; 0 = none
+  double half_width;  // wanted of the median compile's interval, as a share of it; 0 = none
+  double budget_s;    // for all of it; 0 = none
+  // of the whole command, on hsc_now_ns: a compile that is not through by then is given up; 0 =
+  // none
+  int64_t deadline_ns;
   uint64_t seed;           // of the intervals
   int64_t limit_ns;        // for one compile
   const char *executable;  // NULL = the running one

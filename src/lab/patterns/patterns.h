@@ -29,8 +29,10 @@ typedef struct hsc_patterns_options {
   // of each configuration; 0 = 10, and up to 40 where the interval of the run is wider than
   // half_width
   int64_t measurement_trials;
-  double half_width;          // wanted of the median run's interval, as a share of it; 0 = none
-  double budget_s;            // trials beyond the tenth end with it; 0 = no limit
+  double half_width;  // wanted of the median run's interval, as a share of it; 0 = none
+  double budget_s;    // trials beyond the tenth end with it; 0 = no limit
+  // of the whole experiment, on hsc_now_ns: what is not done by then is left out; 0 = none
+  int64_t deadline_ns;
   bool exclude_first_trial;   // true
   bool enable_device_reinit;  // a new client before every trial
   // what random operations give under vmap: "same", "different"; NULL = an error

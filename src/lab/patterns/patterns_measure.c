@@ -84,6 +84,22 @@ static void stamp_client(const patterns_run *run, json_t *body, int reinit_count
   json_object_set_new(body, "client", json_string(text));
 }
 
+// Whether the user, or the budget of the whole experiment, ended it.
+static bool is_over(patterns_run *run) {
+  const hsc_patterns_options *o = run->options;
+  if ((o->stop && *o->stop) || (o->deadline_ns && hsc_now_ns() >= o->deadline_ns))
+    run->interrupted = true;
+  return run->interrupted;
+}
+
+// The limit of a task: no longer than the experiment has left.
+static int64_t task_limit(const hsc_patterns_options *o) {
+  int64_t left_ns = o->deadline_ns ? o->deadline_ns - hsc_now_ns() : o->task_limit_ns;
+  if (left_ns < 1000000)
+    left_ns = 1000000;
+  return o->task_limit_ns < 0 || left_ns < o->task_limit_ns ? left_ns : o->task_limit_ns;
+}
+
 hsc_status *hsc__patterns_task(patterns_run *run,
                                pattern_config *config,
                                const char *key,
@@ -94,9 +110,7 @@ hsc_status *hsc__patterns_task(patterns_run *run,
   hsc_status *status = NULL;
   *out_body = NULL;
   run->task_count++;
-  if (o->stop && *o->stop)
-    run->interrupted = true;
-  if (run->interrupted || (config && config->outcome))
+  if (is_over(run) || (config && config->outcome))
     goto done;
   if (!request)
     HSC_GOTO(hsc_status_out_of_memory());
@@ -109,7 +123,12 @@ hsc_status *hsc__patterns_task(patterns_run *run,
     o->progress(o->user, run->task_count, run->task_total, key, hsc_lab_worker_pid(run->worker));
   json_object_set_new(request, "seed", json_integer((json_int_t)o->seed));
   hsc_answer answer;
-  HSC_GOTO(hsc_lab_worker_call(run->worker, request, o->task_limit_ns, &answer));
+  HSC_GOTO(hsc_lab_worker_call(run->worker, request, task_limit(o), &answer));
+  // what the budget cut off is no failure of the program
+  if (answer.outcome == HSC_OUTCOME_TIMEOUT && o->deadline_ns && is_over(run)) {
+    hsc_answer_deinit(&answer);
+    goto done;
+  }
   const char *job = json_string_value(json_object_get(request, "job"));
   if (job && !strcmp(job, "reinit"))
     reinit_count++;
