@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lab/devices/devices.h"
+#include "trace/capture_folder.h"
 
 extern char **environ;
 
@@ -123,13 +124,32 @@ const char *hsc_cli_python_hook(hsc_cli *cli) {
                                    path && *path ? ":" : "", path ? path : "");
 }
 
-void hsc_cli_program_ended(hsc_cli *cli, int waited, const char *kept) {
+void hsc_cli_program_ended(hsc_cli *cli, int waited) {
   if (WIFSIGNALED(waited)) {
-    hsc_cli_say(cli,
-                "the program was ended by signal %d (%s); what it recorded until then is in %s",
-                WTERMSIG(waited), strsignal(WTERMSIG(waited)), kept);
+    hsc_cli_say(cli, "the program was ended by signal %d (%s)", WTERMSIG(waited),
+                strsignal(WTERMSIG(waited)));
     cli->exit_code = 128 + WTERMSIG(waited);
-  } else {
-    cli->exit_code = WEXITSTATUS(waited);
+    return;
   }
+  cli->exit_code = WEXITSTATUS(waited);
+  if (cli->exit_code)
+    hsc_cli_say(cli, "the program failed: exit code %d", cli->exit_code);
+}
+
+void hsc_cli_tell_of_recording(hsc_cli *cli, hsc_status *status) {
+  if (!status)
+    return;
+  hsc_cli_say(cli, "the recording cannot be shown: %s", hsc_status_message(status));
+  if (hsc_status_hint_text(status))
+    hsc_cli_say(cli, "  %s", hsc_status_hint_text(status));
+  hsc_status_free(status);
+}
+
+hsc_status *hsc_cli_set_aside(hsc_cli *cli, const char *path) {
+  char *kept = NULL;
+  HSC_TRY(hsc_capture_set_aside(path, &kept));
+  if (kept)
+    hsc_cli_say(cli, "%s was there already: the earlier run is %s now", path, kept);
+  hsc_free(kept);
+  return NULL;
 }

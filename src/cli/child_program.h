@@ -9,9 +9,13 @@
 // Errors: NOT_FOUND (the tracer, the program), PERMISSION_DENIED.
 HSC_MUST_USE hsc_status *hsc_cli_run_program(
     hsc_cli *cli, const hsc_list *command, const char *const *set, size_t set_count, int *out_wait);
-// Makes the exit code of hloscope that of the program, and says so when a signal ended it. `kept`
-// names what is left of the recording.
-void hsc_cli_program_ended(hsc_cli *cli, int waited, const char *kept);
+// Makes the exit code of hloscope that of the program, and says how it ended where it failed: the
+// first thing that is said.
+void hsc_cli_program_ended(hsc_cli *cli, int waited);
+// What went wrong behind the program's end is told; the exit code stays the program's. Frees.
+void hsc_cli_tell_of_recording(hsc_cli *cli, hsc_status *status);
+// Makes room for a capture at `path`, and says where the earlier one went.
+HSC_MUST_USE hsc_status *hsc_cli_set_aside(hsc_cli *cli, const char *path);
 
 // "PYTHONPATH=..." with the folder of our Python hook first (python/hloscope/site); NULL where the
 // Python package is not beside hloscope.

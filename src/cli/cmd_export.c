@@ -86,7 +86,7 @@ static hsc_status *partition_path(hsc_cli *cli,
   const char *host = *first->host ? first->host : "unknown";
   const char *folder = hsc_arena_printf(cli->arena, "%srun=%016" PRIx64 "%016" PRIx64 "/host=%s",
                                         directory, first->trace_id_high, first->trace_id_low, host);
-  *out_path = hsc_arena_printf(cli->arena, "%s/events%s", folder, hsc_sink_extension(sink));
+  *out_path = default_path(cli, hsc_arena_printf(cli->arena, "%s/events", folder), sink);
   return hsc_dir_make(folder);
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/files/file_io.h"
@@ -246,15 +247,15 @@ static hsc_status *profile_command(const profile_args *args, hsc_cli *cli) {
   int waited = 0;
   HSC_GOTO(hsc_arena_status(cli->arena));
   HSC_GOTO(hsc_cli_run_program(cli, &args->what, set, count, &waited));
-  hsc_cli_program_ended(cli, waited, args->output);
+  hsc_cli_program_ended(cli, waited);
   if (is_empty(raw)) {
     hsc_cli_say(cli,
-                "nothing was recorded: the program used neither JAX nor a PJRT plugin with a "
-                "profiler, or it was killed before its end");
-    if (!cli->exit_code)
-      cli->exit_code = 1;
+                WIFSIGNALED(waited)
+                    ? "nothing was recorded: the program died before its first profile was written"
+                    : "nothing was recorded: the program used neither JAX nor a PJRT plugin with a "
+                      "profiler");
   } else {
-    HSC_GOTO(show(args, raw, NULL, cli));
+    hsc_cli_tell_of_recording(cli, show(args, raw, NULL, cli));
   }
 done:
   remove_directory(raw, cli->arena);

@@ -71,7 +71,8 @@ static hsc_status *look(
   HSC_TRY(hsc_capture_open(path, &capture));
   *out_runs = runs_still(capture);
   hsc_table *table = NULL;
-  hsc_status *status = hsc_top_table(capture, (int64_t)(args->window * 1e9), &table);
+  int64_t now = *out_runs ? hsc_wall_ns() - hsc_capture_start_wall_ns(capture) : INT64_MIN;
+  hsc_status *status = hsc_top_table(capture, (int64_t)(args->window * 1e9), now, &table);
   if (!status && screen)
     hsc_cli_print(cli, "\x1b[H\x1b[J%s%s\n\n", path, *out_runs ? "" : " (ended)");
   if (!status)

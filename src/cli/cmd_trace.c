@@ -1,8 +1,12 @@
 // cmd_trace.c - hloscope trace -- COMMAND: runs an unmodified program with the PJRT tracer in front
 // of its plugins.
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
 
+#include "base/core/clock.h"
 #include "base/files/file_io.h"
 #include "cli/child_program.h"
 #include "trace/control.h"
@@ -19,12 +23,13 @@ typedef struct trace_args {
 static const hsc_option options[] = {
     HSC_POSITIONAL_REST(
         trace_args, command, "COMMAND", HSC_OPTIONAL, "the program and its arguments, after --"),
-    HSC_OPTION_STRING(trace_args,
-                      output,
-                      "output|o",
-                      "DIR",
-                      "trace.hsc",
-                      "the capture; what is there of an earlier run stays beside it"),
+    HSC_OPTION_STRING(
+        trace_args,
+        output,
+        "output|o",
+        "DIR",
+        "trace.hsc",
+        "the capture, of this run alone; an earlier one there is renamed to DIR.1, DIR.2, ..."),
     HSC_OPTION_INT_FROM(trace_args,
                         max_mib,
                         "max-size",
@@ -90,7 +95,7 @@ static hsc_status *summarise(const char *output, int64_t max_compiles, hsc_cli *
         cli,
         "nothing was recorded: the program loaded no PJRT plugin and no JAX (a static or setuid "
         "program, one that clears LD_PRELOAD or PYTHONPATH, or Python with -I, -E or -S)");
-    cli->exit_code = cli->exit_code ? cli->exit_code : 1;
+    (void)rmdir(output);  // nothing is in it
     return NULL;
   }
   hsc_table *table = NULL;
@@ -98,13 +103,15 @@ static hsc_status *summarise(const char *output, int64_t max_compiles, hsc_cli *
   if (over) {
     hsc_cli_say(cli, "the program compiled more often than %lld times (--max-compiles)",
                 (long long)max_compiles);
-    cli->exit_code = 1;
+    cli->exit_code = 1;  // it was ended for that, by us
   }
   if (!status)
     status = hsc_view_table(capture, over ? HSC_VIEW_recompiles : HSC_VIEW_summary, NULL, &table);
   if (!status)
     status = hsc_cli_table(cli, table);
   hsc_capture_close(capture);
+  if (!status)
+    hsc_cli_say(cli, "hloscope tables %s VIEW, hloscope export %s --to=chrome", output, output);
   return status;
 }
 
@@ -114,6 +121,17 @@ static hsc_status *control(const trace_args *args, hsc_cli *cli) {
   hsc_cli_say(cli, "%d recording%s of process %lld %s", rings, rings == 1 ? "" : "s",
               (long long)args->pid, args->pause ? "paused" : "resumed");
   return NULL;
+}
+
+// A number for this run, which tells its processes from those of others.
+static const char *run_number(hsc_cli *cli) {
+  uint64_t number[2] = {0};
+  if (getrandom(number, sizeof number, GRND_NONBLOCK) != sizeof number) {
+    number[0] = (uint64_t)hsc_wall_ns();
+    number[1] = (uint64_t)getpid();
+  }
+  return hsc_arena_printf(cli->arena, "HLOSCOPE_TRACE_RUN=%016" PRIx64 "%016" PRIx64, number[0],
+                          number[1]);
 }
 
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
@@ -130,6 +148,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     return hsc_cli_usage(cli, "COMMAND is missing: the program and its arguments, after --");
   if (!(args->xla_cpu_seconds > 0))
     return hsc_cli_usage(cli, "--xla-cpu-seconds is above 0");
+  HSC_TRY(hsc_cli_set_aside(cli, args->output));
   HSC_TRY_NOTE(hsc_dir_make(args->output), "while: making the capture's directory");
   char *output = realpath(args->output, NULL);
   if (!output)
@@ -138,6 +157,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const char *python = hsc_cli_python_hook(cli);
   const char *set[] = {
       hsc_arena_printf(cli->arena, "HLOSCOPE_OUTPUT_PATH=%s", output),
+      run_number(cli),
       hsc_arena_printf(cli->arena, "HLOSCOPE_TRACE_MAX_BYTES=%lld", (long long)args->max_mib << 20),
       hsc_arena_printf(cli->arena, "HLOSCOPE_TRACE_MAX_COMPILES=%lld",
                        (long long)args->max_compiles),
@@ -149,12 +169,9 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   };
   free(output);
   HSC_TRY(hsc_cli_run_program(cli, &args->command, set, HSC_COUNT_OF(set) - !python, &waited));
-  hsc_cli_program_ended(cli, waited, args->output);
-  if (args->no_summary)
-    return NULL;
-  HSC_TRY(summarise(args->output, args->max_compiles, cli));
-  hsc_cli_say(cli, "hloscope tables %s VIEW, hloscope export %s --to=chrome", args->output,
-              args->output);
+  hsc_cli_program_ended(cli, waited);
+  if (!args->no_summary)
+    hsc_cli_tell_of_recording(cli, summarise(args->output, args->max_compiles, cli));
   return NULL;
 }
 

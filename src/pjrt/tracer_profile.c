@@ -18,12 +18,15 @@
 #include "base/core/status.h"
 #include "base/files/file_io.h"
 #include "pjrt/tracer.h"
+#include "pjrt/tracer_death.h"
 
 typedef struct profiled {
   const PJRT_Api *under;  // what the host would have got
   PJRT_Api *table;        // with our client creation in it
   PLUGIN_Profiler_Api *api;
   PLUGIN_Profiler *profiler;
+  int sessions;   // that were begun; each has a file of its own
+  char file[64];  // of the session under way
 } profiled;
 
 static profiled all[HSC_TRACER_INSTANCES];
@@ -31,6 +34,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 enum { MOST_EXTENSIONS = 256 };
 static bool at_exit_set;
 static _Atomic int64_t calls_left;  // of a trace's profile; 0 = not counted
+static _Atomic bool ended;          // the time or the calls that were asked for are over
 
 // Where profiles of this process go; NULL = nobody asked for one.
 static const char *profile_directory(void) {
@@ -71,19 +75,20 @@ static bool failed(const profiled *p, PLUGIN_Profiler_Error *error, const char *
   return true;
 }
 
-static void write_file(const uint8_t *data, size_t size, int instance) {
+static void write_file(const profiled *p, const uint8_t *data, size_t size) {
   if (size > 0 && data[size - 1] == 0)
     size--;  // counted by XLA's plugins
+  if (!size)
+    return;
   hsc_bytes path = {0};
   hsc_status *status = NULL;
   if (profile_directory()) {
-    hsc_bytes_printf(&path, instance ? "%s/%d_%d.xplane.pb" : "%s/%d.xplane.pb",
-                     profile_directory(), (int)getpid(), instance);
+    hsc_bytes_printf(&path, "%s", profile_directory());
   } else {
     hsc_bytes_printf(&path, "%s/profiles", getenv("HLOSCOPE_OUTPUT_PATH"));
     status = hsc_dir_make(hsc_bytes_text(&path));
-    hsc_bytes_printf(&path, "/%d-device%d.xplane.pb", (int)getpid(), instance);
   }
+  hsc_bytes_printf(&path, "/%s", p->file);
   if (!status)
     status = hsc_bytes_status(&path);
   if (!status)
@@ -112,7 +117,7 @@ static void finish(void) {
           data.buffer = NULL;
       }
       if (data.buffer)
-        write_file(data.buffer, data.buffer_size_in_bytes, i);
+        write_file(p, data.buffer, data.buffer_size_in_bytes);
       free(own);
     }
     (void)failed(p, p->api->destroy(&args), "end");
@@ -126,6 +131,7 @@ HSC_EXPORT void hsc_tracer_profile_end(void) {
 }
 
 static void *finish_now(void *unused) {
+  atomic_store(&ended, true);
   finish();
   return NULL;
 }
@@ -142,12 +148,27 @@ void hsc_tracer_profile_count(void) {
 
 static void *finish_later(void *milliseconds) {
   hsc_sleep_ns((int64_t)(intptr_t)milliseconds * 1000000);
+  atomic_store(&ended, true);
   finish();
   return NULL;
 }
 
+// PID.xplane.pb, and what tells further plugins and sessions of the process apart.
+static void name_file(profiled *p, bool of_trace) {
+  char plugin[16] = "";
+  char session[16] = "";
+  if (of_trace)
+    snprintf(plugin, sizeof plugin, "-device%d", (int)(p - all));
+  else if (p != all)
+    snprintf(plugin, sizeof plugin, "_%d", (int)(p - all));
+  if (++p->sessions > 1)
+    snprintf(session, sizeof session, "-%d", p->sessions);
+  snprintf(p->file, sizeof p->file, "%d%s%s.xplane.pb", (int)getpid(), plugin, session);
+}
+
 static void begin(profiled *p) {
-  if (p->profiler || getenv("HLOSCOPE_PROFILE_BY"))
+  // A client that is made when all was recorded that was asked for begins nothing anew.
+  if (p->profiler || atomic_load(&ended) || getenv("HLOSCOPE_PROFILE_BY"))
     return;
   PLUGIN_Profiler_Create_Args create = {.struct_size = PLUGIN_Profiler_Create_Args_STRUCT_SIZE};
   // ProfileOptions: version 1, host level 2, device level 1
@@ -165,12 +186,13 @@ static void begin(profiled *p) {
   if (!at_exit_set)
     atexit(finish);
   at_exit_set = true;
+  hsc_tracer_at_death(finish);
   int64_t calls = trace_calls();
+  name_file(p, calls > 0);
   if (calls) {
-    char file[64];
-    snprintf(file, sizeof file, "%d-device%d.xplane.pb", (int)getpid(), (int)(p - all));
-    hsc_tracer_note_profile(file, hsc_wall_ns());
-    atomic_store(&calls_left, calls);
+    hsc_tracer_note_profile(p->file, hsc_wall_ns());
+    int64_t not_counted = 0;
+    atomic_compare_exchange_strong(&calls_left, &not_counted, calls);
   }
   const char *text = getenv("HLOSCOPE_PROFILE_MS");
   long milliseconds = text ? strtol(text, NULL, 10) : 0;

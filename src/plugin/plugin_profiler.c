@@ -4,6 +4,9 @@
 // Source: xla/backends/profiler/plugin/profiler_c_api.h. A profiler is created with options (of
 // which only the device level counts: 0 records nothing), started, stopped, and asked for its data,
 // which it keeps until it is destroyed.
+#include <dlfcn.h>
+#include <stdatomic.h>
+
 #include "base/files/file_io.h"
 #include "plugin/plugin_internal.h"
 #include "plugin/profile_space.h"
@@ -93,8 +96,17 @@ static PLUGIN_Profiler_Error *start(PLUGIN_Profiler_Args *args) {
   return error_of(hsc_cpu_session_start(0, &args->profiler->session));
 }
 
+// True where the tracer is in this process (src/pjrt/tracer_death.h) and writes the profile of a
+// process that crashed: a run that is under way will not end.
+static bool process_dies(void) {
+  const void *flag = dlsym(RTLD_DEFAULT, "hsc_tracer_dying");
+  return flag && atomic_load((const _Atomic int *)flag);
+}
+
 static PLUGIN_Profiler_Error *stop(PLUGIN_Profiler_Args *args) {
-  if (args->profiler->session)
+  if (args->profiler->session && process_dies())
+    hsc_cpu_session_stop_dying(args->profiler->session);
+  else if (args->profiler->session)
     hsc_cpu_session_stop(args->profiler->session);
   return NULL;
 }

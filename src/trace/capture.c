@@ -9,6 +9,7 @@
 
 #include "base/core/clock.h"
 #include "base/text/text.h"
+#include "trace/capture_folder.h"
 #include "trace/capture_internal.h"
 
 typedef struct chunk_ref {
@@ -115,8 +116,8 @@ static int64_t to_ns(const hsc_capture *capture, const hsc__ring *r, uint64_t ti
   // A damaged ring may hold any number: times stay within 36 years, so that sums of them do not
   // overflow.
   const double longest = (double)((int64_t)1 << 60);
-  double since = (double)(int64_t)(ticks - r->header.first_ticks) * r->ns_per_tick +
-                 ((double)r->header.first_raw_ns - (double)capture->base_raw_ns);
+  double since = (double)(int64_t)(ticks - r->anchor_ticks) * r->ns_per_tick +
+                 ((double)r->anchor_raw_ns - (double)capture->base_raw_ns);
   if (!(since > -longest))
     return -((int64_t)1 << 60);
   return since < longest ? (int64_t)since : (int64_t)1 << 60;
@@ -215,6 +216,7 @@ static int compare_chunks(const void *a, const void *b) {
 }
 
 int hsc__capture_thread(hsc_capture *capture, int process, int64_t tid, const char *name) {
+  process = capture->processes[process].shown_as;
   hsc_capture_thread *threads = (hsc_capture_thread *)capture->threads.data;
   int count = (int)(capture->threads.size / sizeof *threads);
   for (int i = count - 1; i >= 0; i--) {
@@ -773,29 +775,6 @@ static void note_process(hsc_capture *capture, const hsc_capture_process *p) {
                      (long long)p->pid, p->label);
 }
 
-// Nesting depth on each thread, from the sorted events.
-static hsc_status *find_depths(hsc_capture *capture) {
-  enum { MAX_OPEN = UINT8_MAX };
-  int threads = hsc_capture_thread_count(capture);
-  int64_t *ends = HSC_NEW_ARRAY(capture->arena, int64_t, (size_t)threads *MAX_OPEN);
-  int *depths = HSC_NEW_ARRAY(capture->arena, int, threads);
-  if (threads && (!ends || !depths))
-    return hsc_status_out_of_memory();
-  hsc_event *events = (hsc_event *)capture->events.data;
-  for (size_t i = 0; i < hsc_capture_event_count(capture); i++) {
-    hsc_event *event = &events[i];
-    int64_t *open = ends + (size_t)event->thread * MAX_OPEN;
-    int *depth = &depths[event->thread];
-    while (*depth > 0 && open[*depth - 1] <= event->start_ns)
-      (*depth)--;
-    event->depth = (uint8_t)*depth;
-    bool span = hsc_event_is_span(event);
-    if (span && *depth < MAX_OPEN)
-      open[(*depth)++] = event->start_ns + event->duration_ns;
-  }
-  return NULL;
-}
-
 // Work that was timed before the first ring was opened (a span completed with older ticks) makes
 // the capture begin earlier: no event stands before 0.
 static void move_to_first_event(hsc_capture *capture) {
@@ -820,10 +799,103 @@ hsc_status *hsc__capture_put_in_order(hsc_capture *capture) {
     return HSC_ERR(RESOURCE_EXHAUSTED, "%s: more than four thousand million events", capture->path);
   HSC_TRY(sort_events((hsc_event *)capture->events.data, hsc_capture_event_count(capture)));
   move_to_first_event(capture);
-  return find_depths(capture);
+  return hsc__capture_nest(capture);
+}
+
+// Of a folder that holds several runs the last one is read; the others are told.
+static hsc_status *keep_last_run(hsc_capture *capture) {
+  hsc_ring_life *lives = HSC_NEW_ARRAY(capture->arena, hsc_ring_life, capture->ring_count + 1);
+  bool *is_last = HSC_NEW_ARRAY(capture->arena, bool, capture->ring_count + 1);
+  if (!lives || !is_last)
+    return hsc_status_out_of_memory();
+  for (int i = 0; i < capture->ring_count; i++) {
+    const hsc_ring_header *h = &capture->rings[i].header;
+    int64_t lasted_ns = h->last_raw_ns - h->first_raw_ns;
+    lives[i] = (hsc_ring_life){
+        .run_low = h->trace_id_low,
+        .run_high = h->trace_id_high,
+        .pid = h->pid,
+        .parent_pid = h->parent_pid,
+        .begin_ns = h->first_wall_ns,
+        .end_ns = h->first_wall_ns + (lasted_ns > 0 && lasted_ns < INT64_MAX / 4 ? lasted_ns : 0)};
+  }
+  int earlier = hsc__capture_last_run(lives, capture->ring_count, is_last);
+  int kept = 0;
+  for (int i = 0; i < capture->ring_count; i++) {
+    if (is_last[i])
+      capture->rings[kept++] = capture->rings[i];
+    else
+      munmap((void *)(uintptr_t)capture->rings[i].bytes, capture->rings[i].size);
+  }
+  capture->ring_count = kept;
+  if (earlier)
+    hsc_bytes_printf(&capture->notes,
+                     "%s holds recordings of %d earlier run%s as well: only the last run is shown; "
+                     "name one of the .ring files to see another\n",
+                     capture->path, earlier, earlier == 1 ? "" : "s");
+  return NULL;
+}
+
+// Rings of one process (its libraries and its Python code record each by itself) are shown as one.
+static hsc_status *join_rings_of_processes(hsc_capture *capture) {
+  for (int i = 0; i < capture->ring_count; i++) {
+    const hsc_ring_header *h = &capture->rings[i].header;
+    hsc_capture_process *p = &capture->processes[i];
+    p->shown_as = i;
+    for (int k = 0; k < i && p->shown_as == i; k++) {
+      const hsc_ring_header *other = &capture->rings[k].header;
+      hsc_capture_process *first = &capture->processes[k];
+      if (other->pid != h->pid || strncmp(other->host, h->host, sizeof h->host) ||
+          first->shown_as != k)
+        continue;
+      p->shown_as = k;
+      p->ring_of_process = ++first->more_rings;
+      const char *both = hsc_arena_printf(capture->arena, "%s, %.*s", first->label,
+                                          (int)sizeof h->label - 1, h->label);
+      if (!both)
+        return hsc_status_out_of_memory();
+      first->label = both;
+    }
+  }
+  return NULL;
+}
+
+// The rings of a process have one clock: the one that was open longest knows its rate best, and all
+// of them go by it. Two rates that differ by a billionth part would tear a call out of its label.
+static void share_clocks(hsc_capture *capture) {
+  for (int i = 0; i < capture->ring_count; i++) {
+    const hsc__ring *best = &capture->rings[i];
+    for (int k = 0; k < capture->ring_count; k++) {
+      const hsc__ring *other = &capture->rings[k];
+      bool shares = capture->processes[k].shown_as == capture->processes[i].shown_as &&
+                    other->header.clock == best->header.clock;
+      if (shares && other->header.last_raw_ns - other->header.first_raw_ns >
+                        best->header.last_raw_ns - best->header.first_raw_ns)
+        best = other;
+    }
+    hsc__ring *r = &capture->rings[i];
+    r->anchor_ticks = best->header.first_ticks;
+    r->anchor_raw_ns = best->header.first_raw_ns;
+    r->shared_ns_per_tick = best->ns_per_tick;
+  }
+  for (int i = 0; i < capture->ring_count; i++)
+    capture->rings[i].ns_per_tick = capture->rings[i].shared_ns_per_tick;
+}
+
+// Every ring numbers its spans from 1 on: those of a process's second ring get numbers of their own.
+static void number_spans_apart(hsc_capture *capture, int ring, size_t first_event) {
+  uint64_t mark = (uint64_t)capture->processes[ring].ring_of_process << 52;
+  hsc_event *events = (hsc_event *)capture->events.data;
+  for (size_t e = first_event; mark && e < hsc_capture_event_count(capture); e++) {
+    if (events[e].span)
+      events[e].span ^= mark;
+    if (events[e].parent)
+      events[e].parent ^= mark;
+  }
 }
 
 static hsc_status *read_all(hsc_capture *capture) {
+  HSC_TRY(keep_last_run(capture));
   capture->processes = HSC_NEW_ARRAY(capture->arena, hsc_capture_process, capture->ring_count);
   if (!capture->processes)
     return hsc_status_out_of_memory();
@@ -853,8 +925,14 @@ static hsc_status *read_all(hsc_capture *capture) {
                                                   .trace_id_low = h->trace_id_low,
                                                   .lost_events = h->lost_events,
                                                   .lost_attrs = h->lost_attrs,
-                                                  .closed = h->closed == 1,
-                                                  .start_ns = to_ns(capture, r, h->first_ticks)};
+                                                  .closed = h->closed == 1};
+  }
+  HSC_TRY(join_rings_of_processes(capture));
+  share_clocks(capture);
+  for (int i = 0; i < capture->ring_count; i++) {
+    hsc__ring *r = &capture->rings[i];
+    const hsc_ring_header *h = &r->header;
+    capture->processes[i].start_ns = to_ns(capture, r, h->first_ticks);
     HSC_TRY(read_strings(capture, r));
     size_t first = hsc_capture_event_count(capture);
     HSC_TRY(read_events(capture, i));
@@ -867,6 +945,7 @@ static hsc_status *read_all(hsc_capture *capture) {
     for (size_t e = first; e < hsc_capture_event_count(capture); e++)
       if (events[e].open)
         events[e].duration_ns = p->end_ns - events[e].start_ns;
+    number_spans_apart(capture, i, first);
     note_process(capture, p);
   }
   HSC_TRY(hsc__capture_merge_profiles(capture));

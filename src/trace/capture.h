@@ -45,6 +45,10 @@ typedef struct hsc_capture_process {
   int64_t start_ns, end_ns;  // of the ring, on the capture's time line
   uint64_t lost_events, lost_attrs, torn_records;
   bool closed;  // in an orderly way
+  // A process may have several rings (its Python code's, the tracer's), each an entry here: they are
+  // shown as the first one, whose label names them all.
+  int32_t shown_as;
+  int32_t ring_of_process, more_rings;  // 0 = its first one; how many follow
 } hsc_capture_process;
 
 typedef struct hsc_capture_thread {
@@ -62,8 +66,18 @@ HSC_MUST_USE hsc_status *hsc_capture_open(const char *path, hsc_capture **out_ca
 HSC_MUST_USE hsc_status *hsc_capture_of_profile(const char *path, hsc_capture **out_capture);
 void hsc_capture_close(hsc_capture *capture);
 
+// The outermost span around each event, by its number: what belongs to one request of the program.
+// [event_count], 0 = none; the caller frees it with hsc_free. Errors: RESOURCE_EXHAUSTED.
+HSC_MUST_USE hsc_status *hsc_capture_roots(const hsc_capture *capture, uint64_t **out_roots);
+// 32 digits: the trace that the event of this root belongs to. One outermost span, one trace.
+void hsc_capture_trace_id(const hsc_capture *capture,
+                          int process,
+                          uint64_t root,
+                          char out_text[33]);
+
 size_t hsc_capture_event_count(const hsc_capture *capture);
-// sorted by start; a parent stands before its children
+// Sorted by start. A parent stands before its children, but for runs on a device that outlast the
+// call that started them.
 const hsc_event *hsc_capture_events(const hsc_capture *capture);
 int hsc_capture_process_count(const hsc_capture *capture);
 const hsc_capture_process *hsc_capture_process_at(const hsc_capture *capture, int process);

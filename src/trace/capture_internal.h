@@ -11,7 +11,10 @@ typedef struct hsc__ring {
   hsc_ring_header header;  // a copy: the file may be written to while we read
   const char **strings;    // [string_count]
   uint32_t string_count;
-  double ns_per_tick;
+  double ns_per_tick, shared_ns_per_tick;
+  // one moment on both clocks; of the process's longest ring
+  uint64_t anchor_ticks;
+  int64_t anchor_raw_ns;
 } hsc__ring;
 
 struct hsc_capture {
@@ -36,6 +39,8 @@ HSC_MUST_USE hsc_status *hsc__capture_merge_profiles(hsc_capture *capture);
 int hsc__capture_thread(hsc_capture *capture, int process, int64_t tid, const char *name);
 // Sorts the events, makes the first one the beginning of time, and finds how they nest.
 HSC_MUST_USE hsc_status *hsc__capture_put_in_order(hsc_capture *capture);
+// capture_nesting.c: how deep the sorted events nest on their threads, and who is around whom.
+HSC_MUST_USE hsc_status *hsc__capture_nest(hsc_capture *capture);
 // What an event of a host thread is, by its name (host_events.def); 0 = a mark that only closes
 // others.
 uint32_t hsc__host_event_category(hsc_view name);

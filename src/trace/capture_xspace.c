@@ -210,6 +210,7 @@ static hsc_status *add_plane(builder *b,
                 ? hsc_arena_strndup(b->arena, space->hostnames[0].data, space->hostnames[0].size)
                 : "";
   p->pid = process + 1;
+  p->shown_as = process;
   p->closed = true;
   if (!p->label || !p->host)
     return hsc_status_out_of_memory();

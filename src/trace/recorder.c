@@ -2,6 +2,7 @@
 // for its safety are in ring_format.h.
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -59,6 +60,7 @@ struct hsc_recorder {
   size_t mapped_bytes;
   pid_t pid;
   char *path;
+  uint64_t run_high, run_low;  // of the run that the process belongs to; 0 = not chosen yet
   // What changes while threads record lies on other cache lines than what they read.
   _Alignas(64) pthread_mutex_t lock;  // of chunks and strings
   uint64_t sequence;
@@ -671,6 +673,24 @@ static void read_command(char *out, size_t size) {
   out[count] = 0;
 }
 
+// The run that this process belongs to: what `hloscope trace` gave it and all that it starts, else one
+// of its own. A fork has its parent's.
+static void choose_run(hsc_recorder *recorder) {
+  const char *given = getenv("HLOSCOPE_TRACE_RUN");
+  uint64_t id[2] = {0, 0};
+  if (given && sscanf(given, "%16" SCNx64 "%16" SCNx64, &id[0], &id[1]) == 2 && (id[0] || id[1])) {
+    recorder->run_high = id[0];
+    recorder->run_low = id[1];
+    return;
+  }
+  if (getrandom(id, sizeof id, GRND_NONBLOCK) != sizeof id) {
+    id[0] = (uint64_t)hsc_wall_ns();
+    id[1] = (uint64_t)getpid();
+  }
+  recorder->run_high = id[1];
+  recorder->run_low = id[0];
+}
+
 static hsc_status *map_ring(hsc_recorder *recorder) {
   const hsc_recorder_options *options = &recorder->options;
   uint32_t chunk_bytes =
@@ -727,13 +747,10 @@ static hsc_status *map_ring(hsc_recorder *recorder) {
   header->clock = recorder->clock;
   header->pid = getpid();
   header->parent_pid = getppid();
-  uint64_t id[2];
-  if (getrandom(id, sizeof id, GRND_NONBLOCK) != sizeof id) {
-    id[0] = (uint64_t)hsc_wall_ns();
-    id[1] = (uint64_t)getpid();
-  }
-  header->trace_id_low = id[0];
-  header->trace_id_high = id[1];
+  if (!recorder->run_high && !recorder->run_low)
+    choose_run(recorder);
+  header->trace_id_low = recorder->run_low;
+  header->trace_id_high = recorder->run_high;
   header->first_wall_ns = hsc_wall_ns();
   header->first_raw_ns = header->last_raw_ns = hsc_now_ns();
   header->first_ticks = header->last_ticks = ticks_of(recorder->clock);

@@ -106,6 +106,8 @@ static void name_tracks(hsc__sink_stream *stream, const hsc__lanes *of_threads) 
   hsc_bytes *out = &stream->buffer;
   for (int p = 0; p < hsc_capture_process_count(stream->capture); p++) {
     const hsc_capture_process *process = hsc_capture_process_at(stream->capture, p);
+    if (process->shown_as != p)
+      continue;
     char name[256];
     snprintf(name, sizeof name, "%s %lld%s%.120s", *process->label ? process->label : "process",
              (long long)process->pid, *process->command ? ": " : "", process->command);
@@ -147,7 +149,8 @@ hsc_status *hsc__sink_chrome(hsc__sink_stream *stream) {
       if (lane_number < 0)
         HSC_GOTO(hsc_status_out_of_memory());
     }
-    event(stream, e, e->process + 1, thread_number(e->thread, lane_number));
+    event(stream, e, hsc_capture_thread_at(capture, e->thread)->process + 1,
+          thread_number(e->thread, lane_number));
     HSC_GOTO(hsc__sink_flush(stream, false));
   }
   name_tracks(stream, of_threads);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/text/text.h"
+#include "base/core/memory.h"
 #include "trace/sink_internal.h"
 
 enum { SPANS_A_LINE = 500, KIND_INTERNAL = 1, STATUS_ERROR = 2 };
@@ -67,12 +68,12 @@ static void time_field(hsc_bytes *out, const char *key, int64_t ns) {
 
 // Span ids are numbers in the process; OTLP wants 8 bytes that are not zero. Instants have none of
 // their own, so they get one from the top.
-static void span(hsc_bytes *out, const hsc_capture *capture, const hsc_event *e, size_t index) {
-  const hsc_capture_process *process = hsc_capture_process_at(capture, e->process);
+static void span(
+    hsc_bytes *out, const hsc_capture *capture, const hsc_event *e, size_t index, uint64_t root) {
   const hsc_capture_thread *thread = hsc_capture_thread_at(capture, e->thread);
   int64_t start = hsc_capture_start_wall_ns(capture) + e->start_ns;
   char trace_id[33];
-  hsc__trace_id_hex(process, trace_id);
+  hsc_capture_trace_id(capture, thread->process, root, trace_id);
   hsc_bytes_printf(out, "{\"traceId\":\"%s\",\"spanId\":\"%016" PRIx64 "\"", trace_id,
                    e->span ? e->span : (uint64_t)1 << 63 | index);
   if (e->parent)
@@ -146,7 +147,10 @@ static void counter(hsc_bytes *out,
 }
 
 // All events of one process that `wanted` takes, in lines of at most SPANS_A_LINE.
-static hsc_status *put_process(hsc__sink_stream *stream, int process, bool metrics) {
+static hsc_status *put_process(hsc__sink_stream *stream,
+                               const uint64_t *roots,
+                               int process,
+                               bool metrics) {
   const hsc_capture *capture = stream->capture;
   const hsc_event *events = hsc_capture_events(capture);
   hsc_bytes *out = &stream->buffer;
@@ -155,7 +159,8 @@ static hsc_status *put_process(hsc__sink_stream *stream, int process, bool metri
   int on_line = 0;
   for (size_t i = 0; i < hsc_capture_event_count(capture); i++) {
     const hsc_event *e = &events[i];
-    if (e->process != process || !(metrics ? is_counter(e) : is_span(e)))
+    if (hsc_capture_thread_at(capture, e->thread)->process != process ||
+        !(metrics ? is_counter(e) : is_span(e)))
       continue;
     if (!on_line) {
       hsc_bytes_append_text(out, metrics ? "{\"resourceMetrics\":[" : "{\"resourceSpans\":[");
@@ -173,7 +178,7 @@ static hsc_status *put_process(hsc__sink_stream *stream, int process, bool metri
     } else {
       if (on_line)
         hsc_bytes_append_char(out, ',');
-      span(out, capture, e, i);
+      span(out, capture, e, i, roots[i]);
     }
     if (++on_line == SPANS_A_LINE) {
       hsc_bytes_append_text(out, end);
@@ -187,9 +192,14 @@ static hsc_status *put_process(hsc__sink_stream *stream, int process, bool metri
 }
 
 hsc_status *hsc__sink_otlp(hsc__sink_stream *stream) {
-  for (int p = 0; p < hsc_capture_process_count(stream->capture); p++) {
-    HSC_TRY(put_process(stream, p, false));
-    HSC_TRY(put_process(stream, p, true));
+  uint64_t *roots = NULL;
+  HSC_TRY(hsc_capture_roots(stream->capture, &roots));
+  hsc_status *status = NULL;
+  for (int p = 0; p < hsc_capture_process_count(stream->capture) && !status; p++) {
+    status = put_process(stream, roots, p, false);
+    if (!status)
+      status = put_process(stream, roots, p, true);
   }
-  return NULL;
+  hsc_free(roots);
+  return status;
 }

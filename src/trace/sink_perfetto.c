@@ -278,15 +278,15 @@ static hsc_status *put_track(writer *w,
 
 // A counter's track is made when its first value comes.
 static hsc_status *counter_track(writer *w, const hsc_event *e, uint64_t *out_track) {
-  const char *key = hsc_arena_printf(w->arena, "%d %s", e->process, e->name);
+  int process = hsc_capture_thread_at(w->stream->capture, e->thread)->process;
+  const char *key = hsc_arena_printf(w->arena, "%d %s", process, e->name);
   if (!key)
     return hsc_status_out_of_memory();
   uintptr_t number = (uintptr_t)hsc_map_get(w->counters, hsc_view_of(key));
   if (!number) {
     number = hsc_map_count(w->counters) + 1;
     HSC_TRY(hsc_map_put(w->counters, hsc_view_of(key), (void *)number));
-    HSC_TRY(
-        put_track(w, 3ull << 32 | number, process_track(e->process), e->name, NULL, NULL, true));
+    HSC_TRY(put_track(w, 3ull << 32 | number, process_track(process), e->name, NULL, NULL, true));
   }
   *out_track = 3ull << 32 | number;
   return NULL;
@@ -310,7 +310,7 @@ static hsc_status *put(writer *w, const hsc_event *e, hsc__lanes *of_threads) {
     int l = w->described[e->thread];
     const hsc_capture_thread *thread = hsc_capture_thread_at(capture, e->thread);
     hsc__lane_name(thread, l, name);
-    HSC_TRY(put_track(w, lane_track(e->thread, l), process_track(e->process), name, NULL,
+    HSC_TRY(put_track(w, lane_track(e->thread, l), process_track(thread->process), name, NULL,
                       l == 0 && thread->tid ? thread : NULL, false));
   }
   uint64_t track = lane_track(e->thread, lane);
@@ -332,9 +332,11 @@ hsc_status *hsc__sink_perfetto(hsc__sink_stream *stream) {
   HSC_GOTO(hsc_map_create(&w.names));
   HSC_GOTO(hsc_map_create(&w.keys));
   HSC_GOTO(hsc_map_create(&w.counters));
-  for (int p = 0; p < hsc_capture_process_count(capture); p++)
-    HSC_GOTO(
-        put_track(&w, process_track(p), 0, "", hsc_capture_process_at(capture, p), NULL, false));
+  for (int p = 0; p < hsc_capture_process_count(capture); p++) {
+    const hsc_capture_process *process = hsc_capture_process_at(capture, p);
+    if (process->shown_as == p)
+      HSC_GOTO(put_track(&w, process_track(p), 0, "", process, NULL, false));
+  }
   const hsc_event *events = hsc_capture_events(capture);
   for (size_t i = 0; i < hsc_capture_event_count(capture); i++)
     HSC_GOTO(put(&w, &events[i], of_threads));

@@ -17,8 +17,7 @@ static void percentile(hsc_table *table, const hsc__series *s, double q) {
 typedef struct totals {
   int64_t runs, compiles, compiling;
   double compile_ns, in_bytes, out_bytes, memory, peak;
-  const char *compiling_name;
-  int64_t compiling_since;
+  int64_t compiling_since, last_run_end;
 } totals;
 
 static void note_totals(hsc_table *table, const totals *t, double seconds) {
@@ -42,22 +41,46 @@ static void note_totals(hsc_table *table, const totals *t, double seconds) {
   }
 }
 
-hsc_status *hsc_top_table(const hsc_capture *capture, int64_t window_ns, hsc_table **out_table) {
+// The last moment that anything is recorded of.
+static int64_t end_of(const hsc_capture *capture) {
+  int64_t end = 0;
+  for (int p = 0; p < hsc_capture_process_count(capture); p++)
+    if (hsc_capture_process_at(capture, p)->end_ns > end)
+      end = hsc_capture_process_at(capture, p)->end_ns;
+  return end;
+}
+
+// What the rates are of, where that is not the present of a busy program.
+static void note_age(hsc_table *table, const totals *t, int64_t now, bool ended, double seconds) {
+  char text[32];
+  if (ended) {
+    hsc_table_note(table, "the program has ended: these are its last %.3g s", seconds);
+    return;
+  }
+  if (t->runs || t->last_run_end == INT64_MIN)
+    return;
+  hsc_format_quantity((double)(now - t->last_run_end), "ns", false, text);
+  hsc_table_note(table, "nothing ran in the last %.3g s; the last execution ended %s ago", seconds,
+                 text);
+}
+
+hsc_status *hsc_top_table(const hsc_capture *capture,
+                          int64_t window_ns,
+                          int64_t now_ns,
+                          hsc_table **out_table) {
   hsc__view_context cx = {.capture = capture};
   hsc__series_set recent = {0};
   hsc__series_set all = {0};
   hsc_status *status = NULL;
-  totals t = {0};
+  totals t = {.last_run_end = INT64_MIN};
   const hsc_event *events = hsc_capture_events(capture);
   size_t count = hsc_capture_event_count(capture);
   HSC_GOTO(hsc_arena_create(&cx.arena));
   HSC_GOTO(hsc_table_create("top", &cx.table));
   HSC_GOTO(hsc__series_set_init(&recent, cx.arena));
   HSC_GOTO(hsc__series_set_init(&all, cx.arena));
-  int64_t now = 0;
-  for (int p = 0; p < hsc_capture_process_count(capture); p++)
-    if (hsc_capture_process_at(capture, p)->end_ns > now)
-      now = hsc_capture_process_at(capture, p)->end_ns;
+  bool ended = now_ns == INT64_MIN;
+  int64_t now = ended || now_ns < end_of(capture) ? end_of(capture) : now_ns;
   int64_t from = now - window_ns > 0 ? now - window_ns : 0;
   double seconds = now > from ? (double)(now - from) * 1e-9 : 1;
   for (size_t i = 0; i < count; i++) {
@@ -68,7 +91,7 @@ hsc_status *hsc_top_table(const hsc_capture *capture, int64_t window_ns, hsc_tab
       t.compile_ns += (double)e->duration_ns;
       if (e->open) {
         t.compiling++;
-        t.compiling_since = e->duration_ns;
+        t.compiling_since = now - e->start_ns;
       }
     } else if (e->category == HSC_CATEGORY_EXECUTE && e->kind == HSC_RECORD_COMPLETE) {
       const char *name = hsc__attr_text(&cx, e, "executable");
@@ -76,6 +99,8 @@ hsc_status *hsc_top_table(const hsc_capture *capture, int64_t window_ns, hsc_tab
       if (!of_all)
         HSC_GOTO(hsc_status_out_of_memory());
       of_all->extra++;
+      if (e->start_ns + e->duration_ns > t.last_run_end)
+        t.last_run_end = e->start_ns + e->duration_ns;
       if (!is_recent)
         continue;
       t.runs++;
@@ -115,6 +140,7 @@ hsc_status *hsc_top_table(const hsc_capture *capture, int64_t window_ns, hsc_tab
     hsc_table_double(cx.table, s->total / (seconds * 1e9));
     hsc_table_int(cx.table, of_all ? of_all->extra : 0);
   }
+  note_age(cx.table, &t, now, ended, seconds);
   note_totals(cx.table, &t, seconds);
   for (const char *line = hsc_capture_notes(capture); *line; line += *line == '\n') {
     int size = (int)strcspn(line, "\n");

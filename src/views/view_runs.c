@@ -19,10 +19,11 @@ static bool is_device_run(const hsc_event *e) {
 typedef struct event_rows {
   const hsc_capture *capture;
   const hsc_event *events;
-  const uint32_t *list;          // event of each row; NULL: all of them in order
-  const char *const *trace_ids;  // [process]
+  const uint32_t *list;   // event of each row; NULL: all of them in order
+  const uint64_t *roots;  // [event] outermost spans
   hsc__key executable;
   hsc_bytes text;
+  char trace_id[33];
 } event_rows;
 
 static void release_event_rows(void *user) {
@@ -50,10 +51,33 @@ static bool is_label(const hsc_event *e) {
   return e->category == HSC_CATEGORY_USER && hsc_event_is_span(e) && e->depth == 0;
 }
 
+// `text` outlives the row.
+static void put_trace_id(hsc_table *table,
+                         const hsc_capture *capture,
+                         const hsc_event *e,
+                         uint64_t root,
+                         char text[33]) {
+  hsc_capture_trace_id(capture, hsc_capture_thread_at(capture, e->thread)->process, root, text);
+  hsc_table_text(table, text);
+}
+
+// The roots of all events, in the view's arena.
+static hsc_status *roots_of(hsc__view_context *cx, const uint64_t **out_roots) {
+  uint64_t *roots = NULL;
+  HSC_TRY(hsc_capture_roots(cx->capture, &roots));
+  size_t count = hsc_capture_event_count(cx->capture);
+  uint64_t *kept = HSC_NEW_ARRAY(cx->arena, uint64_t, count + 1);
+  if (kept)
+    memcpy(kept, roots, count * sizeof *kept);
+  hsc_free(roots);
+  *out_roots = kept;
+  return kept ? NULL : hsc_status_out_of_memory();
+}
+
 static void inference_row(hsc_table *table, size_t row, void *user) {
-  const event_rows *rows = user;
+  event_rows *rows = user;
   const hsc_event *e = &rows->events[rows->list[row]];
-  hsc_table_text(table, rows->trace_ids[e->process]);
+  put_trace_id(table, rows->capture, e, rows->roots[rows->list[row]], rows->trace_id);
   hsc_table_hex(table, e->span);
   hsc_table_int(table, hsc_capture_thread_at(rows->capture, e->thread)->tid);
   hsc_table_text(table, is_label(e) ? e->name : text_of(rows->capture, &rows->executable, e));
@@ -99,18 +123,9 @@ hsc_status *hsc__view_inferences(hsc__view_context *cx) {
   uint32_t *list = NULL;
   size_t count = 0;
   HSC_TRY(list_events(cx, is_inference, &list, &count));
-  int processes = hsc_capture_process_count(cx->capture);
-  const char **trace_ids = HSC_NEW_ARRAY(cx->arena, const char *, processes + 1);
   HSC_TRY(hsc_arena_status(cx->arena));
-  for (int p = 0; p < processes; p++) {
-    const hsc_capture_process *process = hsc_capture_process_at(cx->capture, p);
-    trace_ids[p] =
-        hsc_arena_printf(cx->arena, "%016llx%016llx", (unsigned long long)process->trace_id_high,
-                         (unsigned long long)process->trace_id_low);
-  }
-  HSC_TRY(hsc_arena_status(cx->arena));
+  HSC_TRY(roots_of(cx, &rows->roots));
   rows->list = list;
-  rows->trace_ids = trace_ids;
   hsc__view_rows(cx, count, inference_row, rows, release_event_rows);
   return NULL;
 }
@@ -124,8 +139,47 @@ typedef struct execution_rows {
   const hsc_capture *capture;
   const hsc_event *events;
   const execution *list;
+  const uint64_t *roots;
   hsc__key executable, run_id, total, run, wait;
+  char trace_id[33];
 } execution_rows;
+
+// Which call has a run's number; every process counts its own runs.
+typedef struct calls_by_number {
+  int64_t highest;
+  uint32_t *calls;  // [highest + 1] place in the list + 1
+} calls_by_number;
+
+static hsc_status *number_calls(hsc__view_context *cx,
+                                const hsc__key *run_id,
+                                calls_by_number **out_processes,
+                                size_t *out_calls,
+                                size_t *out_runs) {
+  const hsc_event *events = hsc_capture_events(cx->capture);
+  size_t count = hsc_capture_event_count(cx->capture);
+  int processes = hsc_capture_process_count(cx->capture);
+  calls_by_number *all = HSC_NEW_ARRAY(cx->arena, calls_by_number, processes + 1);
+  if (!all)
+    return hsc_status_out_of_memory();
+  for (size_t i = 0; i < count; i++) {
+    *out_runs += is_device_run(&events[i]);
+    if (!is_call(&events[i]))
+      continue;
+    ++*out_calls;
+    int64_t id = hsc__key_int(run_id, &events[i], 0);
+    if (id > all[events[i].process].highest)
+      all[events[i].process].highest = id;
+  }
+  for (int p = 0; p < processes; p++) {
+    if (all[p].highest > (int64_t)count * 64)
+      all[p].highest = 0;  // numbers that cannot be: no joining
+    all[p].calls = HSC_NEW_ARRAY(cx->arena, uint32_t, all[p].highest + 1);
+    if (!all[p].calls)
+      return hsc_status_out_of_memory();
+  }
+  *out_processes = all;
+  return NULL;
+}
 
 static hsc_status *join_runs(hsc__view_context *cx,
                              const hsc__key *run_id,
@@ -136,38 +190,29 @@ static hsc_status *join_runs(hsc__view_context *cx,
   size_t calls = 0;
   size_t runs = 0;
   size_t at = 0;
-  int64_t highest = 0;
-  for (size_t i = 0; i < count; i++) {
-    runs += is_device_run(&events[i]);
-    if (!is_call(&events[i]))
-      continue;
-    calls++;
-    int64_t id = hsc__key_int(run_id, &events[i], 0);
-    if (id > highest)
-      highest = id;
-  }
-  if (highest > (int64_t)count * 64 || !runs)
-    highest = 0;  // numbers that cannot be: no joining
+  calls_by_number *processes = NULL;
+  HSC_TRY(number_calls(cx, run_id, &processes, &calls, &runs));
   execution *list = HSC_NEW_ARRAY(cx->arena, execution, calls + 1);
-  uint32_t *by_id = HSC_NEW_ARRAY(cx->arena, uint32_t, highest + 1);
-  if (!list || !by_id)
+  if (!list)
     return hsc_status_out_of_memory();
   for (size_t i = 0; i < count; i++) {
     if (!is_call(&events[i]))
       continue;
     list[at++] = (execution){(uint32_t)i, UINT32_MAX};
-    int64_t id = highest ? hsc__key_int(run_id, &events[i], 0) : 0;
-    if (id > 0 && id <= highest)
-      by_id[id] = (uint32_t)at;
+    const calls_by_number *of = &processes[events[i].process];
+    int64_t id = hsc__key_int(run_id, &events[i], 0);
+    if (id > 0 && id <= of->highest)
+      of->calls[id] = (uint32_t)at;
   }
-  for (size_t i = 0; i < count && highest; i++) {
+  for (size_t i = 0; i < count && runs; i++) {
     if (!is_device_run(&events[i]))
       continue;
+    const calls_by_number *of = &processes[events[i].process];
     int64_t id = hsc__key_int(run_id, &events[i], 0);
-    if (id <= 0 || id > highest || !by_id[id])
+    if (id <= 0 || id > of->highest || !of->calls[id])
       continue;
-    execution *x = &list[by_id[id] - 1];
-    if (events[x->call].process == events[i].process && x->run == UINT32_MAX)
+    execution *x = &list[of->calls[id] - 1];
+    if (x->run == UINT32_MAX)
       x->run = (uint32_t)i;
   }
   *out_list = list;
@@ -202,11 +247,12 @@ static execution_times times_of(const execution_rows *rows, const execution *x) 
 }
 
 static void execution_row(hsc_table *table, size_t row, void *user) {
-  const execution_rows *rows = user;
+  execution_rows *rows = user;
   const execution *x = &rows->list[row];
   const hsc_event *call = &rows->events[x->call];
   const hsc_event *run = x->run == UINT32_MAX ? NULL : &rows->events[x->run];
   execution_times t = times_of(rows, x);
+  put_trace_id(table, rows->capture, call, rows->roots[x->call], rows->trace_id);
   hsc_table_hex(table, call->span);
   hsc_table_text(table, run ? hsc_capture_thread_at(rows->capture, run->thread)->name : NULL);
   hsc_table_int(table, hsc__key_int(&rows->run_id, call, 0));
@@ -232,7 +278,9 @@ hsc_status *hsc__view_executions(hsc__view_context *cx) {
                            .wait = hsc__key_of(cx, "wait")};
   HSC_TRY(hsc_arena_status(cx->arena));
   HSC_TRY(join_runs(cx, &rows->run_id, &list, &all));
+  HSC_TRY(roots_of(cx, &rows->roots));
   rows->list = list;
+  hsc_table_column(cx->table, "trace_id", "");
   hsc_table_column(cx->table, "span_id", "");
   hsc_table_column(cx->table, "device", "");
   hsc_table_column(cx->table, "execution_index", "");

@@ -51,11 +51,37 @@ def check(variables, steps, logdir):
     return bad
 
 
+DIES = """
+import os, time, jax, jax.numpy as jnp
+f = jax.jit(lambda x: jnp.tanh(x @ x).sum())
+x = jnp.ones((64, 64))
+for _ in range(5): f(x).block_until_ready()
+"""
+ENDS = [("os._exit", "os._exit(4)", 4), ("abort", "os.abort()", 134), ("SIGTERM", "os.kill(os.getpid(), 15); time.sleep(20)", 143), ("a bad pointer", "import ctypes; ctypes.string_at(0)", 139)]
+
+
+def check_death(variables, logdir):
+    """A program that dies leaves its profile, and dies as it would have."""
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]), HLOSCOPE_LIBRARY_DIR=os.path.dirname(hloscope), **variables)
+    bad = []
+    for number, (name, ending, code) in enumerate(ENDS):
+        made = subprocess.run([hloscope, "profile", "--output", f"{logdir}-{number}", "--", sys.executable, "-c", DIES + ending], capture_output=True, text=True, env=environment)
+        operators = rows(f"{logdir}-{number}", "hlo-operators") if made.returncode == code else []
+        if not any(o["occurrences"] >= 5 for o in operators):
+            bad.append(f"{name}: exit code {made.returncode} for {code}, {len(operators)} operators: {made.stderr[-300:]}")
+        if "exit code" not in made.stderr and "ended by signal" not in made.stderr:
+            bad.append(f"{name}: how it ended is not said: {made.stderr[-300:]}")
+    return bad
+
+
+if framework == "jax":
+    CASES += [(name + ", dying", variables, None) for name, variables, _ in CASES]
 print(f"1..{len(CASES)}")
 failed = 0
 with tempfile.TemporaryDirectory(prefix="hloscope-profile-") as scratch:
     for number, (name, variables, steps) in enumerate(CASES, 1):
-        problems = check(variables, steps, os.path.join(scratch, str(number)))
+        logdir = os.path.join(scratch, str(number))
+        problems = check(variables, steps, logdir) if steps else check_death(variables, logdir)
         print(f"{'not ok' if problems else 'ok'} {number} - {name}")
         for problem in problems:
             print("# " + problem.replace("\n", "\n# "))

@@ -77,7 +77,9 @@ with tempfile.TemporaryDirectory(prefix="hloscope-xla-cpu-") as scratch:
     check("after the limit calls are timed from outside", len(of_f) == 401 and 30 <= len(inside) <= 51 and any("from outside" in n for n in table_["notes"]), (len(of_f), len(inside), table_["notes"]))
     check("compilations after the limit are profiled as well", len(os.listdir(os.path.join(capture, "profiles"))) == 3, os.listdir(os.path.join(capture, "profiles")))
 
-    for name, ending, code in [("exit", "sys.exit(3)", 3), ("os._exit", "os._exit(4)", 4), ("an exception", "1/0", 1), ("SIGTERM", "os.kill(os.getpid(), 15); import time; time.sleep(5)", 143)]:
+    for name, ending, code in [("exit", "sys.exit(3)", 3), ("os._exit", "os._exit(4)", 4), ("an exception", "1/0", 1), ("SIGTERM", "os.kill(os.getpid(), 15); import time; time.sleep(5)", 143),
+                               ("abort", "os.abort()", 134), ("a bad pointer", "import ctypes; ctypes.string_at(0)", 139),
+                               ("abort on a thread", "import threading, ctypes, time; threading.Thread(target=ctypes.CDLL(None).abort).start(); time.sleep(5)", 134)]:
         capture, made = trace(scratch, "end-" + name.replace(" ", ""), ending)
         runs = [r for r in table(capture, "executions")["rows"] if r["executable"] == "jit_f"]
         check(f"{name}: the exit code stays, operators are there", made.returncode == code and len(runs) == 21 and all(r["measured"] == "device" for r in runs), (made.returncode, made.stderr[-300:], len(runs)))

@@ -59,11 +59,38 @@ with tempfile.TemporaryDirectory() as directory:
     check("what a compilation gave is kept", any(row["fingerprint"] and os.path.exists(os.path.join(capture, "programs", row["optimized"] or "-")) and row["peak memory"] for row in made), made)
     options = json.loads(run("tables", capture, "--sql=select attributes from events where name = 'compile' and attributes like '%options=%'", "--format=json").stdout)["rows"]
     check("compile options are kept", options and os.path.exists(os.path.join(capture, "programs", re.search(r"options=(\S+)", options[0]["attributes"])[1])), options[:1])
-    twice = os.path.join(directory, "twice.hsc")
-    for i in range(2):   # each with a cache of its own, so that both compile
-        run("trace", "--no-summary", "-o", twice, "--", hloscope, "run", os.path.join(program[-1], "bench/small.hlo"), env=dict(os.environ, HLOSCOPE_CACHE_DIR=f"{directory}/cache{i}"))
+    small = os.path.join(program[-1], "bench/small.hlo")
+    twice = os.path.join(directory, "twice.hsc")   # each with a cache of its own, so that both compile
+    script = f"for i in 1 2; do HLOSCOPE_CACHE_DIR={directory}/cache$i {hloscope} run {small}; done"
+    run("trace", "--no-summary", "-o", twice, "--", "sh", "-c", script)
     kinds = [row["kind"] for row in json.loads(run("tables", twice, "recompiles", "--format=json").stdout)["rows"]]
     check("a program of an earlier process is told", "process" in kinds and "first" in kinds and "changed" not in kinds, kinds)
+
+    # A capture is of one run: what is there already is kept under another name, never mixed.
+    def calls(path):
+        return len(json.loads(run("tables", path, "executions", "--format=json").stdout or '{"rows": []}')["rows"])
+
+    old = os.path.join(directory, "old.hsc")
+    first = run("trace", "--no-summary", "-o", old, "--", *program)
+    one = calls(old)
+    again = run("trace", "--no-summary", "-o", old, "--", *program)
+    check("a second run into the same folder is alone there", one > 0 and calls(old) == one, (one, calls(old)))
+    check("the first one is kept beside it, and its name is told", calls(os.path.join(directory, "old.1.hsc")) == one and "old.1.hsc" in again.stderr, again.stderr)
+    failed = run("trace", "-o", old, "--", "false")
+    check("a program that fails shows nobody else's table", failed.returncode == 1 and not failed.stdout.strip() and "nothing was recorded" in failed.stderr, failed.stdout + failed.stderr)
+    said = [line for line in failed.stderr.splitlines() if "was there already" not in line]
+    check("and its failure is said first", said and "exit code 1" in said[0], failed.stderr)
+    foreign = os.path.join(directory, "old.2.hsc")
+    open(os.path.join(foreign, "notes.txt"), "w").close()
+    refused = run("trace", "-o", foreign, "--", "true")
+    check("a capture among other files is refused", refused.returncode == 1 and "notes.txt" in refused.stderr and calls(foreign) == one, refused.stderr)
+    shared = os.path.join(directory, "shared.hsc")   # recorded by the variable alone, twice
+    preload = dict(os.environ, LD_PRELOAD=os.path.join(os.path.dirname(os.path.abspath(hloscope)), "libhloscope_pjrt_tracer.so"), HLOSCOPE_OUTPUT_PATH=shared)
+    subprocess.run(program, env=preload, capture_output=True)
+    one = calls(shared)
+    subprocess.run(program, env=preload, capture_output=True)
+    mixed = json.loads(run("tables", shared, "executions", "--format=json").stdout)
+    check("of two runs in one folder the last one is shown, and the other told", one > 0 and len(mixed["rows"]) == one and any("earlier run" in n for n in mixed["notes"]), (one, len(mixed["rows"]), mixed["notes"]))
     empty = os.path.join(directory, "empty.hsc")
     os.mkdir(empty)
     nothing = run("tables", empty)
@@ -95,6 +122,10 @@ with tempfile.TemporaryDirectory() as directory:
     chrome = os.path.join(directory, "client.chrome.json")
     exported = run("export", capture, "--to=chrome,csv,raw")
     check("exports land beside the capture", exported.returncode == 0 and os.path.exists(chrome) and os.path.exists(os.path.join(directory, "client.csv")), exported.stderr)
+    check("two forms of one extension are two files", run("export", capture, "--to=chrome,speedscope,otlp", "-o", directory + "/forms/").returncode == 0 and
+          sum(len(files) for _, _, files in os.walk(directory + "/forms")) == 3, list(os.walk(directory + "/forms")))
+    traces = {row["trace_id"] for row in executions}
+    check("every execution is a trace of its own", len(traces) > 1, traces)
     events = json.load(open(chrome))["traceEvents"]
     complete = [e for e in events if e["ph"] == "X"]
     check("every chrome slice has a time and a duration", complete and all(e["dur"] >= 0 and e["ts"] >= 0 and 0 <= e["tid"] < 2**31 for e in complete))
@@ -115,7 +146,7 @@ with tempfile.TemporaryDirectory() as directory:
     check("the same capture gives the same bytes", again == open(chrome).read())
 
     nothing = run("trace", "-o", os.path.join(directory, "none.hsc"), "--", "true")
-    check("a program without a plugin is told so", nothing.returncode == 1 and "no PJRT plugin" in nothing.stderr, nothing.stderr)
+    check("a program without a plugin is told so", nothing.returncode == 0 and "no PJRT plugin" in nothing.stderr, nothing.stderr)
     code = run("trace", "-o", os.path.join(directory, "code.hsc"), "--no-summary", "--", "sh", "-c", "exit 7")
     check("the exit code is the program's", code.returncode == 7, code.stderr)
     killed = run("trace", "-o", os.path.join(directory, "kill.hsc"), "--no-summary", "--", "sh", "-c", "kill -9 $$")

@@ -17,9 +17,11 @@
 #include <unistd.h>
 
 #include "base/core/clock.h"
+#include "base/core/memory.h"
 #include "base/core/random.h"
 #include "base/files/file_io.h"
 #include "trace/capture.h"
+#include "trace/capture_folder.h"
 #include "trace/recorder.h"
 
 static char directory[64];
@@ -330,11 +332,51 @@ static void test_two_recorders_of_one_thread(void **state) {
   hsc_recorder_close(b);
   hsc_capture *c = open_capture();
   assert_int_equal(hsc_capture_event_count(c), 300);
+  // One process is shown as one, and what b recorded inside of a's spans is inside of them.
+  const hsc_event *events = hsc_capture_events(c);
+  uint64_t *roots = NULL;
+  assert_null(hsc_capture_roots(c, &roots));
   int nested = 0;
-  for (size_t i = 0; i < 300; i++)
-    nested += hsc_capture_events(c)[i].parent != 0;
-  assert_int_equal(nested, 100);
+  int outermost = 0;
+  for (size_t i = 0; i < 300; i++) {
+    nested += events[i].parent != 0;
+    outermost += roots[i] == events[i].span;
+    assert_int_equal(hsc_capture_thread_at(c, events[i].thread)->process, 0);
+    for (size_t k = 0; k < i; k++)
+      assert_true(events[k].span != events[i].span);
+  }
+  assert_int_equal(nested, 200);
+  assert_int_equal(outermost, 100);
+  hsc_free(roots);
   hsc_capture_close(c);
+}
+
+// Of runs in one folder the last one is shown: what has its number, its parents and children, and
+// what ran at the same time.
+static void test_runs_of_one_folder_are_told_apart(void **state) {
+  static const struct {
+    hsc_ring_life rings[4];
+    int count, earlier;
+    bool is_last[4];
+  } cases[] = {
+      {{{1, 1, 10, 5, 0, 9}, {2, 2, 11, 5, 20, 29}}, 2, 1, {false, true}},  // one after the other
+      {{{1, 1, 10, 5, 0, 9}, {1, 1, 11, 5, 20, 29}}, 2, 0, {true, true}},   // of one number
+      {{{1, 1, 10, 5, 0, 25}, {2, 2, 11, 6, 20, 29}}, 2, 0, {true, true}},  // at the same time
+      {{{1, 1, 10, 5, 0, 9}, {2, 2, 11, 10, 20, 29}}, 2, 0, {true, true}},  // parent and child
+      {{{1, 1, 10, 5, 20, 29}, {2, 2, 11, 5, 0, 9}}, 2, 1, {true, false}},  // in any order
+      // a chain: the first with the third by the second
+      {{{1, 1, 1, 0, 0, 10}, {2, 2, 2, 0, 9, 20}, {3, 3, 3, 0, 19, 30}}, 3, 0, {true, true, true}},
+      {{{1, 1, 1, 0, 0, 1}, {2, 2, 2, 0, 2, 3}, {3, 3, 3, 0, 4, 9}, {4, 4, 4, 0, 5, 6}},
+       4,
+       2,
+       {false, false, true, true}},
+  };
+  for (size_t i = 0; i < HSC_COUNT_OF(cases); i++) {
+    bool is_last[4] = {false};
+    assert_int_equal(hsc__capture_last_run(cases[i].rings, cases[i].count, is_last),
+                     cases[i].earlier);
+    assert_memory_equal(is_last, cases[i].is_last, sizeof is_last);
+  }
 }
 
 // A run is one record, and three events: the call, the device, the memory behind it where that
@@ -646,6 +688,7 @@ int main(int argc, char **argv) {
                                       remove_directory),
       cmocka_unit_test_setup_teardown(test_two_recorders_of_one_thread, make_directory,
                                       remove_directory),
+      cmocka_unit_test(test_runs_of_one_folder_are_told_apart),
       cmocka_unit_test_setup_teardown(test_a_newer_capture_is_refused, make_directory,
                                       remove_directory),
       cmocka_unit_test_setup_teardown(test_a_clock_that_goes_back, make_directory,

@@ -61,6 +61,19 @@ def watch_backends(module, made):
     module.backends = backends
 
 
+_at_death = []
+
+
+def at_death(function):
+    """Calls `function` when the process dies by _exit or a signal; the preloaded tracer sees to it (src/pjrt/tracer_death.h)."""
+    import ctypes
+
+    library = ctypes.CDLL(None)
+    if hasattr(library, "hsc_tracer_at_death"):
+        _at_death.append(ctypes.CFUNCTYPE(None)(guarded(function)))
+        library.hsc_tracer_at_death(_at_death[-1])
+
+
 def write_whole(path, data):
     """A file that is there is whole."""
     os.makedirs(os.path.dirname(path), exist_ok=True)

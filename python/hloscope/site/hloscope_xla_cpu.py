@@ -8,12 +8,11 @@ import atexit
 import ctypes
 import io
 import os
-import signal
 import sys
 import threading
 import time
 
-from hloscope_inject import Finder, complain, guarded, watch_backends, write_whole
+from hloscope_inject import Finder, at_death, complain, guarded, watch_backends, write_whole
 
 EXECUTES = "call_impl_cache_miss"  # the name of what JAX calls when an operation is executed by itself
 
@@ -132,7 +131,7 @@ class Watch:
             return
         atexit.register(guarded(self.end))  # runs before what was registered earlier: JAX's own end
         os.register_at_fork(after_in_child=self.profiler.forget)
-        self.end_with_signals()
+        at_death(self.end)
         if self.calls and self.profiler.start():
             self.runs_profiled = True
             if self.seconds:
@@ -148,25 +147,6 @@ class Watch:
     def end(self):
         self.ended = True
         self.end_of_runs()
-
-    def end_with_signals(self):
-        """SIGTERM and os._exit end a program without Python's end."""
-        leave = os._exit
-
-        def _exit(code):
-            guarded(self.end)()
-            leave(code)
-
-        os._exit = _exit
-        if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-            return
-
-        def terminated(number, frame):
-            guarded(self.end)()
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
-
-        signal.signal(signal.SIGTERM, terminated)
 
     # ---- compilations ----
 

@@ -7,7 +7,7 @@ HLOSCOPE_PROFILE_PATH/PID.xplane.pb. trace: hloscope_xla_cpu.py.
 import os
 import sys
 
-from hloscope_inject import Finder, chain, guarded, watch_backends, write_whole
+from hloscope_inject import Finder, at_death, chain, guarded, watch_backends, write_whole
 
 
 class Session:
@@ -28,7 +28,9 @@ class Session:
         options.python_tracer_level = 0 if os.environ.get("HLOSCOPE_PROFILE_TRACED_ONLY") else 1
         options.host_tracer_level = 2
         self.session = _profiler.ProfilerSession(options)
+        self.pid = os.getpid()
         atexit.register(self.stop)  # runs before what was registered earlier: JAX's own end
+        at_death(self.stop)
         if self.milliseconds:
             timer = threading.Timer(self.milliseconds / 1000, self.stop)
             timer.daemon = True
@@ -36,7 +38,7 @@ class Session:
 
     def stop(self):
         session, self.session, self.done = self.session, None, True
-        if session is not None:
+        if session is not None and self.pid == os.getpid():  # a forked child's is its parent's
             write_whole(os.path.join(self.directory, f"{os.getpid()}.xplane.pb"), session.stop())
 
     def step_ended(self):

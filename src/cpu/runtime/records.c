@@ -49,6 +49,7 @@ struct hsc_cpu_session {
   _Atomic uint64_t lost_runs;
   uint64_t start_ticks, stop_ticks;
   int64_t start_ns, stop_ns, start_wall_ns;
+  bool abandoned;  // stopped with runs under way: its memory stays
 };
 
 static _Atomic(hsc_cpu_session *) current;
@@ -85,20 +86,33 @@ hsc_status *hsc_cpu_session_start(size_t max_records, hsc_cpu_session **out_sess
   return NULL;
 }
 
-void hsc_cpu_session_stop(hsc_cpu_session *session) {
+static void stop_within(hsc_cpu_session *session, int64_t limit_ns) {
   hsc_cpu_session *self = session;
   if (!atomic_compare_exchange_strong(&current, &self, NULL))
     return;
-  while (atomic_load(&users) > 0)
+  int64_t until_ns = hsc_now_ns() + limit_ns;
+  while (atomic_load(&users) > 0 && !session->abandoned) {
     hsc_sleep_ns(20000);
+    session->abandoned = hsc_now_ns() > until_ns;
+  }
   session->stop_ticks = hsc_trace_ticks();
   session->stop_ns = hsc_now_ns();
+}
+
+void hsc_cpu_session_stop(hsc_cpu_session *session) {
+  stop_within(session, INT64_MAX / 4);
+}
+
+void hsc_cpu_session_stop_dying(hsc_cpu_session *session) {
+  stop_within(session, 500000000);
 }
 
 void hsc_cpu_session_destroy(hsc_cpu_session *session) {
   if (!session)
     return;
   hsc_cpu_session_stop(session);
+  if (session->abandoned)
+    return;  // threads may still write to it, and the process dies
   for (stream *s = session->streams, *next; s; s = next) {
     next = s->next;
     for (size_t i = 0; i < s->chunk_count; i++)

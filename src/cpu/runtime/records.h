@@ -72,6 +72,8 @@ typedef struct hsc_cpu_stream {    // of one thread
 // max_records 0 = 16 million thunks. FAILED_PRECONDITION when a session records already.
 HSC_MUST_USE hsc_status *hsc_cpu_session_start(size_t max_records, hsc_cpu_session **out_session);
 void hsc_cpu_session_stop(hsc_cpu_session *session);
+// In a process that dies: runs that will never end are waited for half a second.
+void hsc_cpu_session_stop_dying(hsc_cpu_session *session);
 void hsc_cpu_session_destroy(hsc_cpu_session *session);  // stops it
 
 // After stop.

@@ -1,0 +1,185 @@
+// tracer_death.c - writes profiles when the process dies otherwise than by returning from main.
+//
+// Three ways lead to write_all():
+//   _exit      this preloaded library stands before libc's; the writers run on the calling thread.
+//   a crash    the thread cannot go on. A writer may be Python's (JAX's profiler), which needs the
+//              interpreter's lock: where the crashed thread holds it, it writes itself; else a thread
+//              of ours does, which waited for this since the beginning.
+//   TERM etc.  the program is healthy: where the signal met a thread that holds the lock, our thread
+//              writes in its turn, and then sends the signal again at its default.
+// Nothing may hang: after ten seconds the process dies without having written. A forked child has
+// none of this.
+#include "pjrt/tracer_death.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/core/base.h"
+
+enum { MOST_WRITERS = 4, LIMIT_MS = 10000, STEP_MS = 2 };
+enum { TASK_WRITE = 1, TASK_WRITE_AND_DIE, TASK_WATCH };
+
+static void (*_Atomic writers[MOST_WRITERS])(void);
+HSC_EXPORT _Atomic int hsc_tracer_dying;  // 1 = a crash or an end is under way; the plugin looks
+static _Atomic int task, written;
+static _Atomic pid_t owner;
+static volatile sig_atomic_t fatal_signal;
+static sem_t wake;
+static int (*holds_interpreter)(void);  // PyGILState_Check; NULL = no Python here
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void write_all(void) {
+  for (int i = 0; i < MOST_WRITERS; i++) {
+    void (*write)(void) = atomic_load(&writers[i]);
+    if (write)
+      write();
+  }
+  atomic_store(&written, 1);
+}
+
+static void wait_until_written(void) {
+  const struct timespec step = {.tv_nsec = STEP_MS * 1000000};
+  for (int waited = 0; waited < LIMIT_MS && !atomic_load(&written); waited += STEP_MS)
+    nanosleep(&step, NULL);
+}
+
+static void die(int number) {
+  sigset_t only;
+  signal(number, SIG_DFL);
+  sigemptyset(&only);
+  sigaddset(&only, number);
+  pthread_sigmask(SIG_UNBLOCK, &only, NULL);
+  kill(getpid(), number);
+}
+
+static void *wait_for_death(void *unused) {
+  while (sem_wait(&wake))
+    continue;
+  if (atomic_load(&task) == TASK_WATCH) {
+    wait_until_written();
+    if (!atomic_load(&written))
+      die(fatal_signal);
+    return NULL;
+  }
+  write_all();
+  if (atomic_load(&task) == TASK_WRITE_AND_DIE)
+    die(fatal_signal);
+  return NULL;
+}
+
+// Also guards against a writer that takes too long.
+static void *end_anyway(void *unused) {
+  wait_until_written();
+  const struct timespec moment = {.tv_sec = 1};
+  nanosleep(&moment, NULL);
+  die(fatal_signal);
+  return NULL;
+}
+
+static void on_signal(int number, siginfo_t *info, void *context) {
+  if (atomic_load(&owner) != getpid()) {
+    die(number);
+    return;
+  }
+  if (atomic_exchange(&hsc_tracer_dying, 1)) {  // a second one, while the first is written
+    if (info->si_code <= 0)
+      return;
+    wait_until_written();
+    die(number);
+    return;
+  }
+  fatal_signal = number;
+  bool from_outside = info->si_code == SI_USER || info->si_code == SI_QUEUE;
+  bool holds = holds_interpreter && holds_interpreter();
+  if (from_outside && holds) {  // our thread gets the lock in its turn, when this one goes on
+    atomic_store(&task, TASK_WRITE_AND_DIE);
+    sem_post(&wake);
+    return;
+  }
+  atomic_store(&task, holds ? TASK_WATCH : TASK_WRITE);
+  sem_post(&wake);
+  if (holds)
+    write_all();
+  else
+    wait_until_written();
+  die(number);
+}
+
+static void install(void) {
+  static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT,
+                                SIGTERM, SIGHUP, SIGINT, SIGXCPU};
+  for (size_t i = 0; i < HSC_COUNT_OF(signals); i++) {
+    struct sigaction old;
+    if (sigaction(signals[i], NULL, &old) || old.sa_flags & SA_SIGINFO || old.sa_handler != SIG_DFL)
+      continue;
+    struct sigaction ours = {.sa_sigaction = on_signal,
+                             .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+    sigemptyset(&ours.sa_mask);
+    sigaction(signals[i], &ours, NULL);
+  }
+}
+
+static void begin(void) {
+  void *found = dlsym(RTLD_DEFAULT, "PyGILState_Check");
+  memcpy(&holds_interpreter, &found, sizeof found);
+  if (sem_init(&wake, 0, 0))
+    return;
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  int error = pthread_create(&thread, NULL, wait_for_death, NULL);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (error)
+    return;
+  pthread_detach(thread);
+  atomic_store(&owner, getpid());
+  install();
+}
+
+HSC_EXPORT void hsc_tracer_at_death(void (*write)(void)) {
+  pthread_mutex_lock(&lock);
+  if (!atomic_load(&owner))
+    begin();
+  for (int i = 0; i < MOST_WRITERS && atomic_load(&owner) == getpid(); i++) {
+    void (*there)(void) = atomic_load(&writers[i]);
+    if (there == write)
+      break;
+    if (there)
+      continue;
+    atomic_store(&writers[i], write);
+    break;
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+// A child between vfork and exec ends by this too: it is not the owner, and nothing is touched.
+static _Noreturn void leave(int code) {
+  if (atomic_load(&owner) == (pid_t)syscall(SYS_getpid) && !atomic_exchange(&hsc_tracer_dying, 1)) {
+    fatal_signal = SIGKILL;
+    pthread_t watch;
+    if (!pthread_create(&watch, NULL, end_anyway, NULL))
+      pthread_detach(watch);
+    write_all();
+  } else if (atomic_load(&owner) == (pid_t)syscall(SYS_getpid) && fatal_signal) {
+    wait_until_written();  // a signal came first: it is what the process dies of
+    die(fatal_signal);
+  }
+  for (;;)
+    syscall(SYS_exit_group, code);
+}
+
+HSC_EXPORT _Noreturn void _exit(int code) {
+  leave(code);
+}
+HSC_EXPORT _Noreturn void _Exit(int code) {
+  leave(code);
+}

@@ -1,0 +1,186 @@
+// capture_nesting.c - which events are inside which.
+//
+// The recorder knows the parent of a span among the spans of its own ring and thread. Three more are
+// known only here: a call of the tracer's ring inside of a label of the program's ring; a run on a
+// device, which a callback told on whatever thread; and the outermost span around each of them.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/core/hash.h"
+#include "trace/capture_internal.h"
+
+enum { MAX_OPEN = UINT8_MAX };
+
+// The spans that are open on a thread.
+typedef struct open_spans {
+  int64_t ends[MAX_OPEN];
+  uint32_t events[MAX_OPEN];
+  int depth;
+} open_spans;
+
+// A span that its ring knows no parent of is inside of the span of another ring that is open on its
+// thread.
+static void adopt(const hsc_capture *capture, hsc_event *event, const open_spans *open) {
+  if (event->parent || !event->span)
+    return;
+  const hsc_event *events = (const hsc_event *)capture->events.data;
+  for (int depth = open->depth; depth > 0 && depth <= MAX_OPEN; depth--) {
+    const hsc_event *around = &events[open->events[depth - 1]];
+    if (around->process == event->process || !around->span)
+      continue;
+    event->parent = around->span;
+    return;
+  }
+}
+
+static hsc_status *nest_threads(hsc_capture *capture) {
+  int threads = hsc_capture_thread_count(capture);
+  open_spans *all = hsc_alloc(((size_t)threads + 1) * sizeof *all);
+  if (!all)
+    return hsc_status_out_of_memory();
+  hsc_event *events = (hsc_event *)capture->events.data;
+  for (size_t i = 0; i < hsc_capture_event_count(capture); i++) {
+    hsc_event *event = &events[i];
+    open_spans *open = &all[event->thread];
+    while (open->depth > 0 && open->ends[open->depth - 1] <= event->start_ns)
+      open->depth--;
+    event->depth = (uint8_t)open->depth;
+    if (!hsc_event_is_span(event))
+      continue;
+    adopt(capture, event, open);
+    if (open->depth < MAX_OPEN) {
+      open->events[open->depth] = (uint32_t)i;
+      open->ends[open->depth++] = event->start_ns + event->duration_ns;
+    }
+  }
+  hsc_free(all);
+  return NULL;
+}
+
+// ---- runs on devices ----------------------------------------------------------------------------
+
+static int64_t run_id_of(const hsc_event *event, uint32_t key) {
+  for (int i = 0; key && i < event->attr_count; i++)
+    if (event->attrs[i].key == key)
+      return event->attrs[i].value.i;
+  return 0;
+}
+
+// A run of a device that ended behind its call is told by a callback: its parent is the call that
+// has its number.
+static hsc_status *find_calls_of_runs(hsc_capture *capture, int ring) {
+  uint32_t key = hsc_capture_number(capture, ring, "run_id");
+  hsc_event *events = (hsc_event *)capture->events.data;
+  size_t count = hsc_capture_event_count(capture);
+  size_t calls = 0;
+  size_t orphans = 0;
+  for (size_t i = 0; key && i < count; i++) {
+    const hsc_event *e = &events[i];
+    if (e->process != ring || e->category != HSC_CATEGORY_EXECUTE)
+      continue;
+    calls += e->kind == HSC_RECORD_BEGIN;
+    orphans += e->kind == HSC_RECORD_COMPLETE && run_id_of(e, key) > 0;
+  }
+  if (!orphans || !calls)
+    return NULL;
+  // The tracer counts from 1 on; numbers far beyond the calls that are there are of a damaged ring.
+  size_t most = 4 * calls + 65536;
+  uint64_t *spans = hsc_alloc(most * sizeof *spans);
+  if (!spans)
+    return hsc_status_out_of_memory();
+  for (size_t i = 0; i < count; i++) {
+    const hsc_event *e = &events[i];
+    int64_t id =
+        e->process == ring && e->kind == HSC_RECORD_BEGIN && e->category == HSC_CATEGORY_EXECUTE
+            ? run_id_of(e, key)
+            : 0;
+    if (id > 0 && (uint64_t)id < most)
+      spans[id] = e->span;
+  }
+  for (size_t i = 0; i < count; i++) {
+    hsc_event *e = &events[i];
+    if (e->process != ring || e->kind != HSC_RECORD_COMPLETE || e->category != HSC_CATEGORY_EXECUTE)
+      continue;
+    int64_t id = run_id_of(e, key);
+    if (id > 0 && (uint64_t)id < most && spans[id] && spans[id] != e->span)
+      e->parent = spans[id];
+  }
+  hsc_free(spans);
+  return NULL;
+}
+
+hsc_status *hsc__capture_nest(hsc_capture *capture) {
+  for (int ring = 0; ring < capture->ring_count; ring++)
+    HSC_TRY(find_calls_of_runs(capture, ring));
+  return nest_threads(capture);
+}
+
+// ---- roots --------------------------------------------------------------------------------------
+
+// Spans by process and number: open addressing, entries are event + 1.
+typedef struct span_index {
+  const hsc_capture *capture;
+  uint32_t *slots;
+  size_t mask;
+} span_index;
+
+static uint32_t *slot_of(const span_index *index, int32_t process, uint64_t span) {
+  const hsc_event *events = hsc_capture_events(index->capture);
+  int32_t shown = index->capture->processes[process].shown_as;
+  uint64_t key[2] = {span, (uint64_t)shown};
+  size_t at = hsc_hash64(key, sizeof key, 0) & index->mask;
+  for (; index->slots[at]; at = (at + 1) & index->mask) {
+    const hsc_event *e = &events[index->slots[at] - 1];
+    if (e->span == span && index->capture->processes[e->process].shown_as == shown)
+      break;
+  }
+  return &index->slots[at];
+}
+
+hsc_status *hsc_capture_roots(const hsc_capture *capture, uint64_t **out_roots) {
+  enum { MOST_ANCESTORS = 4096 };  // a damaged ring's spans may be each other's parents
+  const hsc_event *events = hsc_capture_events(capture);
+  size_t count = hsc_capture_event_count(capture);
+  span_index index = {.capture = capture, .mask = 1023};
+  while (index.mask < 2 * count)
+    index.mask = 2 * index.mask + 1;
+  uint64_t *roots = hsc_alloc((count + 1) * sizeof *roots);
+  index.slots = capture->processes ? hsc_alloc((index.mask + 1) * sizeof *index.slots) : NULL;
+  if (!roots || (capture->processes && !index.slots)) {
+    hsc_free(roots);
+    hsc_free(index.slots);
+    return hsc_status_out_of_memory();
+  }
+  for (size_t i = 0; index.slots && i < count; i++)
+    if (events[i].span)
+      *slot_of(&index, events[i].process, events[i].span) = (uint32_t)i + 1;
+  for (size_t i = 0; index.slots && i < count; i++) {
+    uint64_t root = events[i].span;
+    uint64_t parent = events[i].parent;
+    for (int n = 0; parent && n < MOST_ANCESTORS; n++) {
+      root = parent;
+      uint32_t at = *slot_of(&index, events[i].process, parent);
+      parent = at ? events[at - 1].parent : 0;
+    }
+    roots[i] = root;
+  }
+  hsc_free(index.slots);
+  *out_roots = roots;
+  return NULL;
+}
+
+void hsc_capture_trace_id(const hsc_capture *capture,
+                          int process,
+                          uint64_t root,
+                          char out_text[33]) {
+  const hsc_capture_process *p = hsc_capture_process_at(capture, process);
+  uint64_t high = p->trace_id_high;
+  uint64_t low = p->trace_id_low;
+  if (root) {
+    uint64_t key[3] = {(uint64_t)p->pid, root, low};
+    high ^= hsc_hash64(key, sizeof key, 1);
+    low ^= hsc_hash64(key, sizeof key, 2);
+  }
+  snprintf(out_text, 33, "%016" PRIx64 "%016" PRIx64, high, low);
+}
