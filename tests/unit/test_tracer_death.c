@@ -30,7 +30,7 @@ static void end_by_abort(void) {
   abort();
 }
 static void end_by_bad_pointer(void) {
-  int *volatile nowhere = NULL;
+  volatile int *volatile nowhere = (volatile int *)16;
   *nowhere = 1;
 }
 static void end_by_term(void) {
