@@ -2,11 +2,11 @@
 //
 // Three ways lead to write_all():
 //   _exit      this preloaded library stands before libc's; the writers run on the calling thread.
-//   a crash    the thread cannot go on. A writer may be Python's (JAX's profiler), which needs the
-//              interpreter's lock: where the crashed thread holds it, it writes itself; else a thread
-//              of ours does, which waited for this since the beginning.
-//   TERM etc.  the program is healthy: where the signal met a thread that holds the lock, our thread
-//              writes in its turn, and then sends the signal again at its default.
+//   a crash    the thread cannot go on. A writer may be Python's (JAX's profiler), which needs
+//              the interpreter's lock: where the crashed thread holds it, it writes itself; else
+//              a thread of ours does, which waited for this since the beginning.
+//   TERM etc.  the program is healthy: where the signal met a thread that holds the lock, our
+//              thread writes in its turn, and then sends the signal again at its default.
 // Nothing may hang: after ten seconds the process dies without having written. A forked child has
 // none of this.
 #include "pjrt/tracer_death.h"
@@ -177,9 +177,13 @@ static _Noreturn void leave(int code) {
     syscall(SYS_exit_group, code);
 }
 
-HSC_EXPORT _Noreturn void _exit(int code) {
+// What libc calls _exit and _Exit, for everybody in this process.
+HSC_EXPORT _Noreturn void hsc__exit_here(int code) __asm__("_exit");
+HSC_EXPORT _Noreturn void hsc__exit_here_too(int code) __asm__("_Exit");
+
+_Noreturn void hsc__exit_here(int code) {
   leave(code);
 }
-HSC_EXPORT _Noreturn void _Exit(int code) {
+_Noreturn void hsc__exit_here_too(int code) {
   leave(code);
 }

@@ -882,7 +882,8 @@ static void share_clocks(hsc_capture *capture) {
     capture->rings[i].ns_per_tick = capture->rings[i].shared_ns_per_tick;
 }
 
-// Every ring numbers its spans from 1 on: those of a process's second ring get numbers of their own.
+// Every ring numbers its spans from 1 on: those of a process's second ring get numbers of their
+// own.
 static void number_spans_apart(hsc_capture *capture, int ring, size_t first_event) {
   uint64_t mark = (uint64_t)capture->processes[ring].ring_of_process << 52;
   hsc_event *events = (hsc_event *)capture->events.data;

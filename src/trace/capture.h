@@ -45,8 +45,8 @@ typedef struct hsc_capture_process {
   int64_t start_ns, end_ns;  // of the ring, on the capture's time line
   uint64_t lost_events, lost_attrs, torn_records;
   bool closed;  // in an orderly way
-  // A process may have several rings (its Python code's, the tracer's), each an entry here: they are
-  // shown as the first one, whose label names them all.
+  // A process may have several rings (its Python code's, the tracer's), each an entry here: they
+  // are shown as the first one, whose label names them all.
   int32_t shown_as;
   int32_t ring_of_process, more_rings;  // 0 = its first one; how many follow
 } hsc_capture_process;

@@ -1,5 +1,5 @@
-// capture_folder.c - an earlier capture makes room for the next one, and rings of different runs are
-// told apart.
+// capture_folder.c - an earlier capture makes room for the next one, and rings of different runs
+// are told apart.
 #include "trace/capture_folder.h"
 
 #include <dirent.h>

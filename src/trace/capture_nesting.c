@@ -1,8 +1,9 @@
 // capture_nesting.c - which events are inside which.
 //
-// The recorder knows the parent of a span among the spans of its own ring and thread. Three more are
-// known only here: a call of the tracer's ring inside of a label of the program's ring; a run on a
-// device, which a callback told on whatever thread; and the outermost span around each of them.
+// The recorder knows the parent of a span among the spans of its own ring and thread. Three more
+// are known only here: a call of the tracer's ring inside of a label of the program's ring; a run
+// on a device, which a callback told on whatever thread; and the outermost span around each of
+// them.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

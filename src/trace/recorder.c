@@ -673,8 +673,8 @@ static void read_command(char *out, size_t size) {
   out[count] = 0;
 }
 
-// The run that this process belongs to: what `hloscope trace` gave it and all that it starts, else one
-// of its own. A fork has its parent's.
+// The run that this process belongs to: what `hloscope trace` gave it and all that it starts, else
+// one of its own. A fork has its parent's.
 static void choose_run(hsc_recorder *recorder) {
   const char *given = getenv("HLOSCOPE_TRACE_RUN");
   uint64_t id[2] = {0, 0};
