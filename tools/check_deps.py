@@ -94,6 +94,7 @@ ROOMS = {
         "ablate": ["devices", "passes", "run", "store", "verdict"],
         "patterns": ["devices", "run", "store"],
         "probe": ["devices", "run"],
+        "reduce": ["devices", "passes", "run", "store"],
     },
 }
 # (folder, used folder): the only headers of it that may be included

@@ -177,6 +177,8 @@ class Worker:
         self.device_ready()
         count = len(self.device.executables)
         self.device.executables.clear()
+        if member(request, "programs", bool, False):
+            self.programs.clear()
         return {"dropped": count}
 
     def sync(self, request):
@@ -253,6 +255,7 @@ class Worker:
         records, series = whole(request, "records", 0, 100000, 1), whole(request, "series", 0, 10000000, 0)
         seed, inputs = whole(request, "seed", 0, 2**63 - 1, 0), member(request, "inputs", str, "first")
         nudge = member(request, "nudge", (int, float), 0, "not a number from 0 to 1")
+        data = member(request, "data", list, None, "not a list with an entry an input")
         budget_s = member(request, "budget_s", (int, float), 0, "not a number of seconds")
         if budget_s < 0:
             raise JobError("INVALID_ARGUMENT", '"budget_s" must not be negative')
@@ -264,7 +267,7 @@ class Worker:
         for i in range(records):
             e, how = self.compiled(request, program)
             feed = self.feed(request, e)
-            host = e.fill(seed, nudge) if inputs == "each" or (i == 0 and inputs != "keep") or e.inputs is None else None
+            host = e.fill(seed, nudge, data) if inputs == "each" or (i == 0 and inputs != "keep") or e.inputs is None else None
             record = {**how, "fingerprint": program.fingerprint, "setup_ns": 0, "transfer_in_ns": 0, "transfer_in_bytes": 0}
             before = usage()
             if host is not None:
@@ -283,7 +286,7 @@ class Worker:
             e, _ = self.compiled(request, program)
             feed = self.feed(request, e)
             if e.inputs is None or inputs != "keep":
-                e.set_inputs(e.fill(seed, nudge))
+                e.set_inputs(e.fill(seed, nudge, data))
         self.step = "running"
         xspace_to = member(request, "xspace_to", str)
         if series:
@@ -342,7 +345,7 @@ class Worker:
         e, _ = self.compiled(request, program)
         feed = self.feed(request, e)
         if e.inputs is None:
-            e.set_inputs(e.fill(whole(request, "seed", 0, 2**63 - 1, 0)))
+            e.set_inputs(e.fill(whole(request, "seed", 0, 2**63 - 1, 0), 0, member(request, "data", list)))
         order = points * repeats
         random.Random(whole(request, "shuffle_seed", 0, 2**63 - 1, 1)).shuffle(order)
         self.step = "running"
@@ -366,7 +369,7 @@ class Worker:
             e = self.device.compile(program.code, overrides)
             compile_ns.append(now() - start)
             if not executables:
-                e.set_inputs(e.fill(whole(request, "seed", 0, 2**63 - 1, 0)))
+                e.set_inputs(e.fill(whole(request, "seed", 0, 2**63 - 1, 0), 0, member(request, "data", list)))
             else:
                 e.inputs = executables[0].inputs
             e.execute(1, 1, [])
@@ -418,7 +421,7 @@ class Worker:
             t["compile_ns"] = now() - start
             t["compile_page_faults_count"] = usage()[0] - before[0]
             feed = self.feed(request, e)
-            host = e.fill(whole(request, "seed", 0, 2**63 - 1, 0))
+            host = e.fill(whole(request, "seed", 0, 2**63 - 1, 0), 0, member(request, "data", list))
             self.step = "transferring the inputs"
             start = now()
             e.set_inputs(host)

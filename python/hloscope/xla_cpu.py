@@ -3,6 +3,7 @@ import ctypes
 import functools
 import importlib
 import json
+import math
 import os
 import re
 import sys
@@ -283,10 +284,25 @@ class Executable:
     def memory(self):
         return self.loaded.get_compiled_memory_stats()
 
-    def fill(self, seed, nudge=0):
-        """Host values of all inputs; with `nudge`, their floats moved by that share of themselves, at least by their type's precision."""
+    def fill(self, seed, nudge=0, data=None):
+        """Host values of all inputs; with `nudge`, their floats moved by that share of themselves, at least by their type's precision. `data` has an entry
+        an input: a file's path, the number of the argument that the seed is to make, or None."""
         make = self.device.inputs_module
-        return [make.nudge(make.fill(s.dimensions(), s.numpy_dtype(), i, seed), nudge, i) for i, s in enumerate(self.input_shapes)]
+        if data is not None and len(data) != len(self.input_shapes):
+            raise JobError("INVALID_ARGUMENT", f'"data" is not a list of {len(self.input_shapes)} entries, one an input')
+
+        def value(i, shape):
+            entry = data[i] if data is not None else None
+            if not isinstance(entry, str):
+                return make.fill(shape.dimensions(), shape.numpy_dtype(), i if entry is None else entry, seed)
+            with open(entry, "rb") as file:
+                raw = file.read()
+            dtype = self.device.np.dtype(shape.numpy_dtype())
+            if len(raw) != dtype.itemsize * math.prod(shape.dimensions()):
+                raise JobError("INVALID_ARGUMENT", f"{entry} has {len(raw)} bytes; input {i} takes {dtype.itemsize * math.prod(shape.dimensions())}")
+            return self.device.np.frombuffer(raw, dtype).reshape(shape.dimensions())
+
+        return [make.nudge(value(i, s), nudge, i) for i, s in enumerate(self.input_shapes)]
 
     def set_inputs(self, arrays):
         self.inputs = [self.device.put(a) for a in arrays]

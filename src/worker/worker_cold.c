@@ -194,7 +194,7 @@ hsc_status *hsc__job_cold(hsc_worker *worker, json_t *request, hsc_json *answer)
   HSC_TRY(hsc__request_bool(request, "fresh_client", &fresh));
   HSC_TRY(hsc__worker_program(worker, request, &program));
   HSC_TRY(hsc__request_feed(request, program, &feed));
-  HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)seed, 0));
+  HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)seed, 0, json_object_get(request, "data")));
   cold_times *rounds = hsc_alloc((size_t)count * sizeof(*rounds));
   if (!rounds)
     return hsc_status_out_of_memory();

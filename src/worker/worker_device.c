@@ -273,7 +273,11 @@ hsc_status *hsc__job_drop(hsc_worker *worker, json_t *request, hsc_json *answer)
   int64_t count = 0;
   for (worker_executable *e = worker->executables; e; e = e->next)
     count++;
+  bool programs = false;
+  HSC_TRY(hsc__request_bool(request, "programs", &programs));
   hsc__worker_drop_executables(worker);
+  if (programs)
+    hsc__worker_programs_destroy(worker);
   hsc_json_kv_int(answer, "dropped", count);
   return NULL;
 }

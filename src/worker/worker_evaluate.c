@@ -95,7 +95,8 @@ hsc_status *hsc__job_evaluate(hsc_worker *worker, json_t *request, hsc_json *ans
       (!json_is_number(nudge) || !(json_number_value(nudge) >= 0) || json_number_value(nudge) > 1))
     return HSC_ERR(INVALID_ARGUMENT, "\"nudge\" is not a number from 0 to 1");
   HSC_TRY(hsc__worker_program(worker, request, &program));
-  HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)seed, json_number_value(nudge)));
+  HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)seed, json_number_value(nudge),
+                                  json_object_get(request, "data")));
   hsc__write_program_times(program, answer);
   hsc_arena *arena = NULL;
   HSC_TRY(hsc_arena_create(&arena));

@@ -249,7 +249,7 @@ hsc_status *hsc__job_interleave(hsc_worker *worker, json_t *request, hsc_json *a
   HSC_TRY(hsc__worker_need_client(worker));
   HSC_TRY(read_interleave(request, &in, &seed, &shuffle_seed));
   HSC_TRY(hsc__worker_program(worker, request, &program));
-  HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)seed, 0));
+  HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)seed, 0, json_object_get(request, "data")));
   in.executables = hsc_alloc(in.variant_count * sizeof(*in.executables));
   in.compile_ns = hsc_alloc(in.variant_count * sizeof(*in.compile_ns));
   in.order = hsc_alloc(in.variant_count * sizeof(*in.order));

@@ -186,8 +186,37 @@ static void nudge_floats(hsc_literal *literal, double nudge, uint64_t key) {
   }
 }
 
-hsc_status *hsc__worker_fill_inputs(worker_program *program, uint64_t seed, double nudge) {
-  if (program->inputs && program->seed == seed && program->nudge == nudge)
+// One input from its entry of a job's "data": the bytes of a file, else as seeded for an argument.
+static hsc_status *fill_input(worker_program *program, int input, uint64_t seed, json_t *entry) {
+  hsc_literal *literal = program->inputs[input];
+  size_t size = (size_t)hsc_shape_bytes(&literal->shape);
+  hsc_bytes bytes = {0};
+  if (!json_is_string(entry)) {
+    int64_t argument = json_is_integer(entry) ? json_integer_value(entry) : input;
+    hsc_literal_fill(literal, seed, (uint32_t)argument);
+    return NULL;
+  }
+  const char *path = json_string_value(entry);
+  hsc_status *status = hsc_file_read(path, &bytes);
+  if (!status && bytes.size != size)
+    status = HSC_ERR(INVALID_ARGUMENT, "%s has %zu bytes; input %d takes %zu", path, bytes.size,
+                     input, size);
+  if (!status && size)
+    memcpy(literal->data, bytes.data, size);
+  hsc_bytes_deinit(&bytes);
+  return status;
+}
+
+hsc_status *hsc__worker_fill_inputs(worker_program *program,
+                                    uint64_t seed,
+                                    double nudge,
+                                    json_t *data) {
+  bool given = data && !json_is_null(data);
+  if (given && (!json_is_array(data) || json_array_size(data) != (size_t)program->input_count))
+    return HSC_ERR(INVALID_ARGUMENT, "\"data\" is not a list of %d entries, one an input",
+                   program->input_count);
+  if (program->inputs && !given && !program->given && program->seed == seed &&
+      program->nudge == nudge)
     return NULL;
   if (!program->inputs) {
     hsc_literal **inputs =
@@ -197,11 +226,13 @@ hsc_status *hsc__worker_fill_inputs(worker_program *program, uint64_t seed, doub
       HSC_TRY(hsc_literal_create(program->module->arena, program->input_shapes[i], &inputs[i]));
     program->inputs = inputs;
   }
+  program->given = true;  // until all of it is as the seed says
   for (int i = 0; i < program->input_count; i++) {
-    hsc_literal_fill(program->inputs[i], seed, (uint32_t)i);
+    HSC_TRY(fill_input(program, i, seed, given ? json_array_get(data, (size_t)i) : NULL));
     if (nudge > 0)
       nudge_floats(program->inputs[i], nudge, (uint64_t)i << 32);
   }
+  program->given = given;
   program->seed = seed;
   program->nudge = nudge;
   return NULL;

@@ -127,6 +127,7 @@ typedef struct run_request {
   int64_t seed;
   // share by which the floats among the inputs are moved; 0 = as the seed says
   double nudge;
+  json_t *data;  // what the inputs are in place of the seed's; NULL = nothing. Borrowed
   int cache;
   bool fetch;             // copy the outputs back, give digests
   const char *save_to;    // also write them as files there
@@ -158,6 +159,7 @@ static hsc_status *read_run_request(const hsc_worker *worker, json_t *request, r
       (!json_is_number(nudge) || !(json_number_value(nudge) >= 0) || json_number_value(nudge) > 1))
     return HSC_ERR(INVALID_ARGUMENT, "\"nudge\" is not a number from 0 to 1");
   r.nudge = json_number_value(nudge);
+  r.data = json_object_get(request, "data");
   r.inputs_each = !strcmp(inputs, "each");
   r.inputs_keep = !strcmp(inputs, "keep");
   if (!r.inputs_each && !r.inputs_keep && strcmp(inputs, "first") != 0)
@@ -420,7 +422,7 @@ hsc_status *hsc__job_run(hsc_worker *worker, json_t *request, hsc_json *answer) 
   HSC_TRY(read_run_request(worker, request, &r));
   HSC_TRY(hsc__worker_program(worker, request, &program));
   HSC_TRY(hsc__request_feed(request, program, &r.feed));
-  HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)r.seed, r.nudge));
+  HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)r.seed, r.nudge, r.data));
   hsc__write_program_times(program, answer);
   hsc_json_key(answer, "records");
   hsc_json_begin_array(answer);
@@ -477,7 +479,7 @@ hsc_status *hsc__job_model(hsc_worker *worker, json_t *request, hsc_json *answer
   }
   HSC_TRY(hsc__worker_program(worker, request, &program));
   HSC_TRY(hsc__request_feed(request, program, &feed));
-  HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)seed, 0));
+  HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)seed, 0, json_object_get(request, "data")));
   HSC_TRY(hsc__worker_compile(worker, program, request, cache, &executable, &how));
   HSC_TRY(hsc__worker_prepare(executable, program->input_count));
   if (program->input_count > 0 && !executable->inputs[0])

@@ -1,0 +1,40 @@
+// reduce_internal.h - what the rules share.
+//
+// A rule is one function that walks a copy of the program and asks hsc__reduce_here at each place,
+// in a fixed order; where that says true it changes the copy. Asked for the number of places only,
+// it always says false. What a change leaves without use is removed afterwards, for all rules.
+#pragma once
+
+#include "transform/reduce/reduce.h"
+
+typedef struct hsc__reducing {
+  hsc_module *module;  // the copy
+  const bool *chosen;  // [chosen_count]; NULL = count only
+  int64_t chosen_count;
+  int64_t places;  // asked for so far
+  bool changed;
+  // [new_count] parameters that were added to the entry computation and whose values they get
+  struct hsc__reduce_new {
+    hsc_instr *parameter;
+    const hsc_instr *value_of;
+  } *added;
+  int32_t added_count, added_room;
+} hsc__reducing;
+
+typedef hsc_status *(*hsc__reduce_fn)(hsc__reducing *r);
+#define RULE(id, name, doc) HSC_MUST_USE hsc_status *hsc__reduce_##id(hsc__reducing *r);
+#include "transform/reduce/reduce_rules.def"
+#undef RULE
+
+// Whether this place is to be changed.
+bool hsc__reduce_here(hsc__reducing *r);
+// A new parameter of the entry computation in place of `instr`, an instruction of it with an array
+// shape: takes over all its uses.
+HSC_MUST_USE hsc_status *hsc__reduce_by_parameter(hsc__reducing *r, hsc_instr *instr);
+// Zeros of the shape of `instr` (an array, or a tuple of such), built before it.
+HSC_MUST_USE hsc_status *hsc__reduce_zeros(hsc_instr *instr, hsc_instr **out_zeros);
+// Makes `root` (an instruction of the computation) its result, whatever the shape.
+void hsc__reduce_set_root(hsc_computation *computation, hsc_instr *root);
+// Removes dead instructions of all computations, and parameters of the entry computation that
+// nothing uses; numbers of those that stay close up.
+void hsc__reduce_sweep(hsc_module *module);
