@@ -1,4 +1,4 @@
-// jax_script.c - a program as a Python script for JAX alone: one function a computation, one line of
+// jax_script.c - a program as a Python script for JAX alone: one function a computation, a line of
 // jax.lax an instruction.
 #include <math.h>
 

@@ -2,7 +2,7 @@
 //
 // Candidates are made by the rules of transform/reduce/reduce.h: first cuts through the entry
 // computation, then every rule on all of its places, on halves, quarters and single ones, until
-// nothing gets smaller. Every candidate is looked at by an observer (symptom.h) in worker processes,
+// nothing gets smaller. Every candidate is looked at by an observer (symptom.h) in its workers,
 // as many at once as there are jobs; the first that shows the symptom, in their order, is taken, so
 // the result does not depend on their number. What was seen goes into the store: the same reduction
 // again answers from there and goes on where it was stopped.

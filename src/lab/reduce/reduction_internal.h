@@ -32,7 +32,7 @@ typedef struct hsc__reducer {
 
 bool hsc__reducer_is_late(const hsc__reducer *r);
 
-// A candidate from what a rule made of the smallest program so far: takes reduced->module. Its inputs
+// A candidate from what a rule made of the smallest program so far: takes reduced->module. Inputs
 // are those of before, cut and converted where their shapes changed, and the values of instructions
 // that became parameters. module NULL: nothing comes of it.
 HSC_MUST_USE hsc_status *hsc__candidate_make(hsc__reducer *r,

@@ -71,7 +71,7 @@ typedef struct hsc_observation {
   double value;     // the difference, the factor, seconds or bytes; NaN = none
 } hsc_observation;
 void hsc_observation_deinit(hsc_observation *observation);
-// Errors: no process could be started, no memory, a file that cannot be written, CANCELLED. Whatever
+// Errors: no process could be started, no memory, an unwritable file, CANCELLED. Whatever
 // the program does is in *out_observation.
 HSC_MUST_USE hsc_status *hsc_observer_look(hsc_observer *observer,
                                            const hsc_symptom *symptom,

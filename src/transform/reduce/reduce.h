@@ -1,8 +1,8 @@
 // reduce.h - rules that make a program smaller, and do not keep what it computes.
 //
 // A rule finds places in a program (an instruction that a parameter could stand for, an output that
-// could go) and changes those that it is told to. Whether the smaller program still shows what it is
-// wanted for is the caller's to find out (lab/reduce/reduce.h): rules only promise that what they
+// could go) and changes those that it is told to. Whether the smaller program still shows what it
+// is wanted for is the caller's to find out (lab/reduce/reduce.h): rules only promise that what they
 // make verifies.
 //
 //   const hsc_reduce_rule *rule = hsc_reduce_rule_at(i);
@@ -11,7 +11,7 @@
 //   ... smaller.module; smaller.inputs[p] says where the value of its parameter p comes from ...
 //   hsc_reduced_deinit(&smaller);
 //
-// Programs must be flat: parameters of the entry computation are arrays, its result is an array or a
+// Programs must be flat: parameters of the entry computation are arrays, its result an array or a
 // tuple of arrays. hsc_reduce_flatten makes them so.
 #pragma once
 
@@ -48,7 +48,7 @@ HSC_MUST_USE hsc_status *hsc_reduce_apply(const hsc_reduce_rule *rule,
                                           int64_t count,
                                           hsc_reduced *out_reduced);
 
-// The value of a parameter whose shape changed: the leading elements of each dimension (of the whole
+// The value of a parameter whose shape changed: the first elements of each dimension (of the whole
 // where the rank differs), converted. In `arena`.
 HSC_MUST_USE hsc_status *hsc_reduce_value(const hsc_literal *old,
                                           const hsc_shape *shape,

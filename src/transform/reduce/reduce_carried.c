@@ -1,6 +1,6 @@
 // reduce_carried.c - values that a loop carries and that nothing but their own next value needs.
 //
-//   (s32[], f32[4], f32[8]) while(...), element 2 unused behind it   ->   (s32[], f32[4]) while(...)
+//   (s32[], f32[4], f32[8]) while(...), element 2 unused   ->   (s32[], f32[4]) while(...)
 #include "transform/reduce/reduce_internal.h"
 
 // Marks what a computation's result needs without its element `skip`; whether parameter 0's element

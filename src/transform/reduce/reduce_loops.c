@@ -1,6 +1,6 @@
 // reduce_loops.c - loops end sooner: whole numbers in their conditions become 1 or 2.
 //
-//   n = s32[] constant(100), ROOT c = pred[] compare(i, n), direction=LT   ->   n = s32[] constant(1)
+//   n = s32[] constant(100), ROOT c = pred[] compare(i, n), direction=LT   ->   constant(1)
 #include "transform/reduce/reduce_internal.h"
 
 static hsc_status *bound(hsc__reducing *r, hsc_instr *instr) {
