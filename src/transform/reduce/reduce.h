@@ -2,7 +2,7 @@
 //
 // A rule finds places in a program (an instruction that a parameter could stand for, an output that
 // could go) and changes those that it is told to. Whether the smaller program still shows what it
-// is wanted for is the caller's to find out (lab/reduce/reduce.h): rules only promise that what they
+// is wanted for is for the caller to find out (lab/reduce): rules only promise that what they
 // make verifies.
 //
 //   const hsc_reduce_rule *rule = hsc_reduce_rule_at(i);
