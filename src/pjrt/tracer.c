@@ -280,6 +280,8 @@ static PJRT_Error *trace_PJRT_LoadedExecutable_Execute(tracer *t,
     memset(own, 0, devices * sizeof *own);
     args->device_complete_events = own;
   }
+  uint32_t device =
+      args->execute_device ? hsc__tracer_track(t, args->execute_device) : x->tracks[0];
   hsc__run run = hsc__run_begin(recorder, x->name);
   PJRT_Error *error = t->real->PJRT_LoadedExecutable_Execute(args);
   uint64_t end_ticks = hsc__run_ticks(recorder);
@@ -295,7 +297,7 @@ static PJRT_Error *trace_PJRT_LoadedExecutable_Execute(tracer *t,
                                  run.begin_ticks,
                                  HSC_CATEGORY_EXECUTE,
                                  known.run,
-                                 known.tracks[d],
+                                 args->execute_device ? device : x->tracks[d],
                                  {attrs[0], attrs[1]},
                                  2,
                                  NULL,
@@ -317,8 +319,8 @@ static PJRT_Error *trace_PJRT_LoadedExecutable_Execute(tracer *t,
     count += 2;
   }
   if (run.span)
-    hsc__run_end(recorder, &run, end_ticks, known.PJRT_LoadedExecutable_Execute, known.run,
-                 known.tracks[0], done, device_bytes, attrs, count);
+    hsc__run_end(recorder, &run, end_ticks, known.PJRT_LoadedExecutable_Execute, known.run, device,
+                 done, device_bytes, attrs, count);
   return error;
 }
 
@@ -496,11 +498,26 @@ static PJRT_Error *trace_PJRT_Plugin_Initialize(tracer *t, PJRT_Plugin_Initializ
   return end(t, span, t->real->PJRT_Plugin_Initialize(args), NULL, 0);
 }
 
+// What the plugin's devices are called after: "cuda", "tpu".
+static void note_platform(tracer *t, PJRT_Client *client) {
+  PJRT_Client_PlatformName_Args args = {.struct_size = PJRT_Client_PlatformName_Args_STRUCT_SIZE,
+                                        .client = client};
+  PJRT_Error *error =
+      HAS(t, PJRT_Client_PlatformName) ? t->real->PJRT_Client_PlatformName(&args) : NULL;
+  if (!error && args.platform_name)
+    snprintf(t->platform, sizeof t->platform, "%.*s", (int)args.platform_name_size,
+             args.platform_name);
+  drop_error(t, error);
+}
+
 static PJRT_Error *trace_PJRT_Client_Create(tracer *t, PJRT_Client_Create_Args *args) {
   hsc_trace_attr plugin = attr_string(known.plugin, hsc_recorder_intern(recorder, t->path));
   uint64_t span =
       hsc_span_begin(recorder, HSC_CATEGORY_RUNTIME, known.PJRT_Client_Create, &plugin, 1);
-  return end(t, span, t->real->PJRT_Client_Create(args), NULL, 0);
+  PJRT_Error *error = t->real->PJRT_Client_Create(args);
+  if (!error)
+    note_platform(t, args->client);
+  return end(t, span, error, NULL, 0);
 }
 
 static PJRT_Error *trace_PJRT_Client_Destroy(tracer *t, PJRT_Client_Destroy_Args *args) {
@@ -558,11 +575,6 @@ static void name_everything(void) {
 #define KEY(id, text) known.id = hsc_recorder_intern(recorder, text);
   HSC__TRACER_KEYS(KEY)
 #undef KEY
-  for (int d = 0; d < HSC__MOST_DEVICES; d++) {
-    char track[32];
-    snprintf(track, sizeof track, "device %d", d);
-    known.tracks[d] = hsc_recorder_intern(recorder, track);
-  }
 }
 
 // Under the lock.

@@ -53,7 +53,6 @@ typedef struct hsc__tracer_names {
 #define KEY(id, text) uint32_t id;
   HSC__TRACER_KEYS(KEY)
 #undef KEY
-  uint32_t tracks[HSC__MOST_DEVICES];
 } hsc__tracer_names;
 
 typedef struct hsc__tracer {
@@ -62,6 +61,7 @@ typedef struct hsc__tracer {
   void *seen;       // the real table's bytes when it was wrapped
   GetPjrtApi_Fn *get_api;
   char path[512];
+  char platform[64];  // as its client calls it; "" = no client yet
 } hsc__tracer;
 
 extern hsc__tracer_names hsc__tracer_known;
@@ -94,12 +94,16 @@ void hsc__tracer_drop(const hsc__tracer *t, PJRT_Error *error);  // NULL is fine
 typedef struct hsc__traced_executable {
   uint32_t name;  // interned
   uint32_t output_count;
-  _Atomic bool sized;      // output_bytes hold what the first run showed
+  _Atomic bool sized;  // output_bytes hold what the first run showed
+  // interned names of its devices, "cuda:0", in the order of their lists
+  uint32_t tracks[HSC__MOST_DEVICES];
   int64_t output_bytes[];  // [output_count] on one device
 } hsc__traced_executable;
 
 // Made at its compilation or its first run. NULL: no memory, or the plugin does not tell.
 hsc__traced_executable *hsc__tracer_executable(const hsc__tracer *t, PJRT_LoadedExecutable *loaded);
+// The line of a device, interned: its platform and number, as frameworks write it.
+uint32_t hsc__tracer_track(const hsc__tracer *t, PJRT_Device *device);
 void hsc__tracer_forget_executable(PJRT_LoadedExecutable *loaded);
 // The executable without its place on devices; NULL = the plugin did not give it. The caller
 // destroys it.

@@ -86,6 +86,47 @@ uint32_t hsc__tracer_executable_name(const hsc__tracer *t, PJRT_Executable *exec
   return error ? 0 : hsc__tracer_intern(args.executable_name, args.executable_name_size);
 }
 
+uint32_t hsc__tracer_track(const hsc__tracer *t, PJRT_Device *device) {
+  char text[96];
+  long long number = 0;
+  bool told = device && HSC__TRACED_HAS(t, PJRT_Device_GetDescription) &&
+              HSC__TRACED_HAS(t, PJRT_DeviceDescription_Id);
+  PJRT_Device_GetDescription_Args get = {.struct_size = PJRT_Device_GetDescription_Args_STRUCT_SIZE,
+                                         .device = device};
+  PJRT_Error *error = told ? t->real->PJRT_Device_GetDescription(&get) : NULL;
+  hsc__tracer_drop(t, error);
+  if (told && !error) {
+    PJRT_DeviceDescription_Id_Args id = {.struct_size = PJRT_DeviceDescription_Id_Args_STRUCT_SIZE,
+                                         .device_description = get.device_description};
+    error = t->real->PJRT_DeviceDescription_Id(&id);
+    hsc__tracer_drop(t, error);
+    number = error ? 0 : id.id;
+  }
+  snprintf(text, sizeof text, "%s:%lld", *t->platform ? t->platform : "device", number);
+  return hsc_recorder_intern(hsc__tracer_recorder, text);
+}
+
+// Where the executable runs when its caller does not say.
+static void name_devices(const hsc__tracer *t,
+                         PJRT_LoadedExecutable *loaded,
+                         hsc__traced_executable *x) {
+  PJRT_LoadedExecutable_AddressableDevices_Args args = {
+      .struct_size = PJRT_LoadedExecutable_AddressableDevices_Args_STRUCT_SIZE,
+      .executable = loaded};
+  PJRT_Error *error = HSC__TRACED_HAS(t, PJRT_LoadedExecutable_AddressableDevices)
+                          ? t->real->PJRT_LoadedExecutable_AddressableDevices(&args)
+                          : NULL;
+  size_t count = error ? 0 : args.num_addressable_devices;
+  hsc__tracer_drop(t, error);
+  uint32_t unknown = count ? 0 : hsc__tracer_track(t, NULL);
+  for (size_t d = 0; d < HSC__MOST_DEVICES; d++) {
+    if (d < count)
+      x->tracks[d] = hsc__tracer_track(t, args.addressable_devices[d]);
+    else
+      x->tracks[d] = d ? x->tracks[0] : unknown;
+  }
+}
+
 hsc__traced_executable *hsc__tracer_executable(const hsc__tracer *t,
                                                PJRT_LoadedExecutable *loaded) {
   uint64_t known;
@@ -103,6 +144,7 @@ hsc__traced_executable *hsc__tracer_executable(const hsc__tracer *t,
   if (x) {
     x->name = hsc__tracer_executable_name(t, plain);
     x->output_count = (uint32_t)count;
+    name_devices(t, loaded, x);
   }
   PJRT_Executable_Destroy_Args destroy = {.struct_size = PJRT_Executable_Destroy_Args_STRUCT_SIZE,
                                           .executable = plain};

@@ -3,6 +3,7 @@
 // Running is synchronous, on the caller's thread (the device's own threads help with large work):
 // when Execute returns, outputs are there. A run in the steady state allocates nothing: objects and
 // blocks of outputs come from the client's free lists, the completion event is the ready event.
+#include "cpu/runtime/records.h"
 #include "plugin/plugin_internal.h"
 
 #include "cpu/core/party.h"
@@ -416,9 +417,11 @@ static PJRT_Error *run_prepared(run *r, const PJRT_ExecuteOptions *options) {
   hsc__execution before = hsc__current;  // a callback may run programs
   hsc__current = execution_of(r->program, options);
   hsc__current.device = r->device->index;
+  hsc_cpu_records_device(r->device->index);
   if (!status)
     status = hsc_cpu_execute(r->program->executable, r->inputs, r->outputs);
   hsc__current = before;
+  hsc_cpu_records_device(before.device);
   finish(r, status != NULL);
   return hsc__error_of(status);
 }
@@ -450,6 +453,7 @@ static void *run_rank(void *argument) {
   hsc__current = r->execution;
   hsc__current.rank = r->rank;
   hsc__current.device = r->run.device->index;
+  hsc_cpu_records_device(r->run.device->index);
   r->status = hsc_cpu_execute_rank(r->run.program->executable, r->party, r->rank, r->run.inputs,
                                    r->run.outputs);
   hsc__current = before;

@@ -1,10 +1,12 @@
 // profile_space.c - a recorded session as an XSpace, in the form that XLA's viewers take.
 //
-// A device's plane is named /device:TPU:N, because that is the one name under which TensorBoard
-// fills its tables; device_type_string says what it is. It has the lines Steps (a step lasts from
-// one begin of the program that ran longest to the next), XLA Modules (runs) and XLA Ops (thunks,
-// nested as they ran). Runs that overlap, on other threads, go to further planes, /device:TPU:N and
-// so on, so that the events of a line always nest. What the plugin did itself (transfers,
+// A device's plane is named /device:TPU:ORDINAL, because that is the one name under which xprof and
+// TensorBoard fill their tables (docs/formats/xspace.md); what the device is called is told by its
+// stat "hloscope_device", and readers that are ours show that. It has the lines Steps (a step lasts
+// from one begin of the program that ran longest to the next), XLA Modules (runs) and XLA Ops
+// (thunks, nested as they ran). Runs of a device that overlap, on other threads, are on further
+// lines XLA Modules and XLA Ops of its plane, so that the events of a line always nest. What the
+// plugin did itself (transfers,
 // compilations, memory that it took) is on /device:CUSTOM:hloscope host. The programs' HLO with
 // their buffers is on /host:metadata.
 #include <stdlib.h>
@@ -21,7 +23,7 @@ enum { MOST_LANES = 64 };
 
 typedef struct run_ref {
   const hsc_cpu_run_record *run;
-  int stream, lane;
+  int stream, lane;  // lane of its device
 } run_ref;
 
 typedef struct builder {
@@ -87,11 +89,13 @@ static hsc_status *gather(builder *b) {
   return NULL;
 }
 
-// The first lane whose last run is over.
-static int assign_lanes(builder *b) {
+// The first lane of its device whose last run is over.
+static int assign_lanes(builder *b, int32_t device) {
   uint64_t ends[MOST_LANES] = {0};
   int lanes = 0;
   for (size_t i = 0; i < b->run_count; i++) {
+    if (b->runs[i].run->device != device)
+      continue;
     int lane = 0;
     while (lane < lanes && ends[lane] > b->runs[i].run->begin_ticks)
       lane++;
@@ -178,7 +182,7 @@ static int64_t op_meta(builder *b, int program, const hsc_cpu_thunk_record *reco
 
 // Of the programs that ran more than once, if there are such: one that ran long only once is no
 // step.
-static int longest_program(const builder *b) {
+static int longest_program(const builder *b, int32_t device) {
   double best = -1;
   int at = -1;
   bool best_again = false;
@@ -186,7 +190,7 @@ static int longest_program(const builder *b) {
     double total = 0;
     size_t count = 0;
     for (size_t i = 0; i < b->run_count; i++)
-      if (b->runs[i].run->program == p + 1) {
+      if (b->runs[i].run->program == p + 1 && b->runs[i].run->device == device) {
         total += (double)(b->runs[i].run->end_ticks - b->runs[i].run->begin_ticks);
         count++;
       }
@@ -204,17 +208,18 @@ static int64_t ps_of(const builder *b, uint64_t ticks) {
   return hsc_cpu_session_ps(b->session, ticks);
 }
 
-static void write_steps(builder *b, int lane, int64_t start_ns) {
-  int program = longest_program(b);
+// A step of a device lasts until that program's next run there, on whatever lane.
+static void write_steps(builder *b, int32_t device, int64_t start_ns) {
+  int program = longest_program(b, device);
   int64_t number = 0;
   hsc_xwriter_begin_line(&b->w, 1, "Steps", start_ns);
   for (size_t i = 0; i < b->run_count; i++) {
     const run_ref *r = &b->runs[i];
-    if (r->lane != lane || r->run->program != program + 1)
+    if (r->run->device != device || r->run->program != program + 1)
       continue;
     size_t next = i + 1;
     while (next < b->run_count &&
-           (b->runs[next].lane != lane || b->runs[next].run->program != program + 1))
+           (b->runs[next].run->device != device || b->runs[next].run->program != program + 1))
       next++;
     int64_t begin = ps_of(b, r->run->begin_ticks);
     int64_t end =
@@ -233,13 +238,21 @@ static const char *module_title(builder *b, int program) {
                           (long long)b->program_ids[program]);
 }
 
-static void write_modules(builder *b, int lane, int64_t start_ns) {
+// A line of a device's lane: readers go by the name, people by what is shown.
+static void begin_lane(builder *b, int64_t kind, const char *name, int lane, int64_t start_ns) {
+  hsc_xwriter_begin_line(&b->w, kind + 10 * (int64_t)lane, name, start_ns);
+  if (lane)
+    hsc_xwriter_line_display(&b->w,
+                             hsc_arena_printf(b->arena, "%s, at the same time %d", name, lane));
+}
+
+static void write_modules(builder *b, int32_t device, int lane, int64_t start_ns) {
   int64_t *metas = HSC_NEW_ARRAY(b->arena, int64_t, b->program_count + 1);
-  hsc_xwriter_begin_line(&b->w, 2, "XLA Modules", start_ns);
+  begin_lane(b, 2, "XLA Modules", lane, start_ns);
   for (size_t i = 0; metas && i < b->run_count; i++) {
     const run_ref *r = &b->runs[i];
     int program = r->run->program - 1;
-    if (r->lane != lane)
+    if (r->run->device != device || r->lane != lane)
       continue;
     if (!metas[program]) {
       metas[program] = hsc_xwriter_begin_event_meta(&b->w, 0, module_title(b, program), NULL);
@@ -254,11 +267,11 @@ static void write_modules(builder *b, int lane, int64_t start_ns) {
   hsc_xwriter_end_line(&b->w);
 }
 
-static void write_ops(builder *b, int lane, int64_t start_ns) {
-  hsc_xwriter_begin_line(&b->w, 3, "XLA Ops", start_ns);
+static void write_ops(builder *b, int32_t device, int lane, int64_t start_ns) {
+  begin_lane(b, 3, "XLA Ops", lane, start_ns);
   for (size_t i = 0; i < b->run_count; i++) {
     const run_ref *r = &b->runs[i];
-    if (r->lane != lane)
+    if (r->run->device != device || r->lane != lane)
       continue;
     for (size_t k = 0; k < r->run->count; k++) {
       const hsc_cpu_thunk_record *record =
@@ -275,8 +288,19 @@ static void write_ops(builder *b, int lane, int64_t start_ns) {
   hsc_xwriter_end_line(&b->w);
 }
 
-static hsc_status *write_device(builder *b, int lane, int64_t start_ns, const char *type) {
-  hsc_xwriter_begin_plane(&b->w, 10 + lane, hsc_arena_printf(b->arena, "/device:TPU:%d", lane));
+static bool has_runs(const builder *b, int32_t device) {
+  for (size_t i = 0; i < b->run_count; i++)
+    if (b->runs[i].run->device == device)
+      return true;
+  return false;
+}
+
+static hsc_status *write_device(builder *b, int32_t device, int64_t start_ns, const char *type) {
+  int lanes = assign_lanes(b, device);
+  hsc_xwriter_begin_plane(&b->w, 10 + device, hsc_arena_printf(b->arena, "/device:TPU:%d", device));
+  hsc_xwriter_stat_text(
+      &b->w, "hloscope_device",
+      hsc_view_of(hsc_arena_printf(b->arena, "%s:%d", HSC_PLATFORM_NAME, device)));
   if (b->peaks && b->peaks->flops > 0 && b->peaks->bytes > 0) {
     hsc_xwriter_stat_double(&b->w, "peak_teraflops_per_second", b->peaks->flops * 1e-12);
     hsc_xwriter_stat_double(&b->w, "peak_hbm_bw_gigabytes_per_second", b->peaks->bytes * 1e-9);
@@ -295,10 +319,11 @@ static hsc_status *write_device(builder *b, int lane, int64_t start_ns, const ch
     if (!b->op_metas[p])
       return hsc_status_out_of_memory();
   }
-  if (lane == 0)
-    write_steps(b, lane, start_ns);
-  write_modules(b, lane, start_ns);
-  write_ops(b, lane, start_ns);
+  write_steps(b, device, start_ns);
+  for (int lane = 0; lane < lanes; lane++) {
+    write_modules(b, device, lane, start_ns);
+    write_ops(b, device, lane, start_ns);
+  }
   hsc_xwriter_end_plane(&b->w);
   return NULL;
 }
@@ -591,9 +616,13 @@ hsc_status *hsc__profile_space_write(const hsc_cpu_session *session,
   HSC_GOTO(hsc_xwriter_init(&b.w, out));
   HSC_GOTO(gather(&b));
   int64_t start_ns = hsc_cpu_session_start_wall_ns(session);
-  int lanes = assign_lanes(&b);
-  for (int lane = 0; lane < lanes; lane++)
-    HSC_GOTO(write_device(&b, lane, start_ns, device_type));
+  int32_t devices = 0;
+  for (size_t i = 0; i < b.run_count; i++)
+    if (b.runs[i].run->device >= devices)
+      devices = b.runs[i].run->device + 1;
+  for (int32_t device = 0; device < devices; device++)
+    if (has_runs(&b, device))
+      HSC_GOTO(write_device(&b, device, start_ns, device_type));
   write_host(&b, start_ns);
   if (b.program_count)
     HSC_GOTO(write_hlo(&b));

@@ -250,6 +250,15 @@ static const op_of_program *op_of(merge *m, op_key *op, const op_stats *stats) {
   return op->programs = made;
 }
 
+// "cuda:0" of "/device:cuda:0".
+static hsc_view device_name(const hsc_xplane *plane) {
+  hsc_view name = hsc_xplane_shown_name(plane);
+  const size_t prefix = strlen("/device:");
+  if (name.size > prefix && !memcmp(name.data, "/device:", prefix))
+    return (hsc_view){name.data + prefix, name.size - prefix};
+  return name;
+}
+
 static hsc_status *add_line(merge *m,
                             const hsc_xplane *plane,
                             const hsc_xline *line,
@@ -283,11 +292,11 @@ static hsc_status *add_line(merge *m,
     if (!is_op && !op->category)
       continue;
     if (thread < 0) {
-      hsc_view of = is_device ? plane->name : line_name;
-      thread = hsc__capture_thread(
-          m->capture, m->process, 0,
-          hsc_arena_printf(m->capture->arena, "%s%.*s", is_device ? "" : "profile: ", (int)of.size,
-                           of.data));
+      hsc_view of = is_device ? device_name(plane) : line_name;
+      thread = hsc__capture_thread(m->capture, m->process, 0,
+                                   hsc_arena_printf(m->capture->arena, "%s%.*s%s",
+                                                    is_device ? "" : "profile: ", (int)of.size,
+                                                    of.data, is_device ? " operators" : ""));
     }
     int64_t start = time_of(m, line, e.offset_ps);
     int64_t duration = bounded(e.duration_ps / 1000);
@@ -416,7 +425,7 @@ static hsc_status *add_runs(merge *m) {
     attrs[1] = int_attr(m->key_run, runs[i].id);
     int thread = hsc__capture_thread(
         m->capture, m->process, 0,
-        hsc_arena_printf(m->capture->arena, "device %lld", (long long)runs[i].device));
+        hsc_arena_printf(m->capture->arena, "cpu:%lld", (long long)runs[i].device));
     add_event(m, HSC_CATEGORY_EXECUTE, thread, "run", runs[i].start_ns,
               runs[i].end_ns - runs[i].start_ns, attrs, 2);
   }

@@ -203,8 +203,8 @@ static hsc_status *add_plane(builder *b,
   b->ring = &b->capture->rings[process];
   b->string_room = b->ring->string_count = 0;
   hsc_capture_process *p = &b->capture->processes[process];
-  p->label =
-      hsc_arena_strndup(b->arena, plane->name.data ? plane->name.data : "", plane->name.size);
+  hsc_view shown = hsc_xplane_shown_name(plane);
+  p->label = hsc_arena_strndup(b->arena, shown.data ? shown.data : "", shown.size);
   p->command = "";
   p->host = space->hostname_count
                 ? hsc_arena_strndup(b->arena, space->hostnames[0].data, space->hostnames[0].size)

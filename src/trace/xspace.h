@@ -144,6 +144,9 @@ static inline const hsc_xstat_meta *hsc_xplane_stat_meta(const hsc_xplane *plane
 }
 // number of the stat of this name; -1 = none
 int64_t hsc_xplane_stat_id(const hsc_xplane *plane, const char *name);
+// What the plane is called where people read it: the stat "hloscope_device" of our own devices,
+// whose planes carry the name that viewers force on them (docs/formats/xspace.md); else its name.
+hsc_view hsc_xplane_shown_name(const hsc_xplane *plane);
 
 // The stats of a plane, a metadata or an event: those with field number `field` of `message`.
 typedef struct hsc_xstat_cursor {
@@ -300,6 +303,8 @@ int64_t hsc_xwriter_begin_event_meta(hsc_xwriter *w,
                                      const char *display_name);
 void hsc_xwriter_end_event_meta(hsc_xwriter *w);
 void hsc_xwriter_begin_line(hsc_xwriter *w, int64_t id, const char *name, int64_t timestamp_ns);
+// What people read in place of the line's name; before its first event.
+void hsc_xwriter_line_display(hsc_xwriter *w, const char *name);
 void hsc_xwriter_end_line(hsc_xwriter *w);
 void hsc_xwriter_begin_event(hsc_xwriter *w,
                              int64_t metadata_id,

@@ -677,3 +677,12 @@ int64_t hsc_xstat_int(const hsc_xstat *stat) {
       return 0;
   }
 }
+
+hsc_view hsc_xplane_shown_name(const hsc_xplane *plane) {
+  hsc_xstat stat;
+  int64_t own = hsc_xplane_stat_id(plane, "hloscope_device");
+  if (own < 0 || !hsc_xstat_find(plane->message, HSC_XPLANE_STATS, own, &stat))
+    return plane->name;
+  hsc_view name = hsc_xstat_text(plane, &stat);
+  return name.size ? name : plane->name;
+}

@@ -121,6 +121,10 @@ void hsc_xwriter_begin_line(hsc_xwriter *w, int64_t id, const char *name, int64_
   hsc_wire_put_int(w->out, 3, timestamp_ns);
 }
 
+void hsc_xwriter_line_display(hsc_xwriter *w, const char *name) {
+  hsc_wire_put_text(w->out, 11, name);
+}
+
 void hsc_xwriter_end_line(hsc_xwriter *w) {
   hsc_wire_end(w->out, w->line_mark);
 }

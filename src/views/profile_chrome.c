@@ -312,7 +312,7 @@ static hsc_status *put_plane(chrome *c, const hsc_xspace *space, const hsc_xplan
   hsc_bytes_printf(
       &c->out,
       ",\n{\"name\":\"process_name\",\"ph\":\"M\",\"ts\":0,\"pid\":%d,\"args\":{\"name\":", pid);
-  put_json_text(&c->out, plane->name);
+  put_json_text(&c->out, hsc_xplane_shown_name(plane));
   hsc_bytes_printf(&c->out,
                    "}},\n{\"name\":\"process_sort_index\",\"ph\":\"M\",\"ts\":0,\"pid\":%d,"
                    "\"args\":{\"sort_index\":%d}}",

@@ -73,6 +73,10 @@ struct hsc_profile {
   bool joined;
 };
 
+// What a space is told apart by where a profile has several; in the profile's arena.
+const char *hsc__space_label(const hsc_profile *profile, const hsc_xspace *space);
+const char *hsc__space_stem(const hsc_xspace *space, hsc_arena *arena);  // its file's name
+
 static inline int64_t hsc__sat_add(int64_t a, int64_t b) {
   int64_t sum;
   if (__builtin_add_overflow(a, b, &sum)) {

@@ -56,11 +56,39 @@ static double plane_number(const hsc_xplane *plane, const char *name) {
              : NAN;
 }
 
+// The file's name without its extensions.
+const char *hsc__space_stem(const hsc_xspace *space, hsc_arena *arena) {
+  const char *path = space->path ? space->path : "";
+  const char *slash = strrchr(path, '/');
+  const char *name = slash ? slash + 1 : path;
+  const char *end = strstr(name, ".xplane.pb");
+  const char *stem = hsc_arena_strndup(arena, name, end ? (size_t)(end - name) : strlen(name));
+  return stem ? stem : "";
+}
+
+// Which of several files an event is of: the host, where they are of as many hosts; else the file,
+// which is named after its process.
+const char *hsc__space_label(const hsc_profile *profile, const hsc_xspace *space) {
+  bool alone = space->hostname_count > 0;
+  for (size_t i = 0; i < profile->spaces.count && alone; i++) {
+    const hsc_xspace *other = profile->spaces.items[i];
+    alone = other == space || !other->hostname_count ||
+            !hsc_view_equals(other->hostnames[0], space->hostnames[0]);
+  }
+  if (alone)
+    return hsc_arena_strndup(profile->arena, space->hostnames[0].data, space->hostnames[0].size);
+  const char *stem = hsc__space_stem(space, profile->arena);
+  return strspn(stem, "0123456789") == strlen(stem)
+             ? hsc_arena_printf(profile->arena, "process %s", stem)
+             : stem;
+}
+
 static bool add_device(walk *w) {
   if (w->device >= 0)
     return true;
   hsc_profile *profile = w->profile;
-  hsc_view name = w->plane->name;
+  hsc_xstat stat;
+  hsc_view name = hsc_xplane_shown_name(w->plane);
   if (name.size > 8 && !memcmp(name.data, "/device:", 8)) {
     name.data += 8;
     name.size -= 8;
@@ -69,10 +97,8 @@ static bool add_device(walk *w) {
     name.size -= 6;
   }
   const char *text = hsc_arena_strndup(profile->arena, name.data, name.size);
-  if (profile->spaces.count > 1 && w->space->hostname_count)
-    text = hsc_arena_printf(profile->arena, "%.*s/%s", (int)w->space->hostnames[0].size,
-                            w->space->hostnames[0].data, text);
-  hsc_xstat stat;
+  if (profile->spaces.count > 1 && text)
+    text = hsc_arena_printf(profile->arena, "%s/%s", hsc__space_label(profile, w->space), text);
   const char *type = "";
   if (hsc_xstat_find(w->plane->message, HSC_XPLANE_STATS,
                      hsc_xplane_stat_id(w->plane, "device_type_string"), &stat)) {
@@ -687,8 +713,8 @@ static bool read_line(walk *w, const hsc_xline *line) {
           w->records.items[i].activity = HSC_ACTIVITY_IDLE;
   }
   lane.name = hsc_arena_strndup(w->profile->arena, name.data ? name.data : "", name.size);
-  lane.device = hsc_arena_strndup(w->profile->arena, w->plane->name.data ? w->plane->name.data : "",
-                                  w->plane->name.size);
+  hsc_view shown = hsc_xplane_shown_name(w->plane);
+  lane.device = hsc_arena_strndup(w->profile->arena, shown.data ? shown.data : "", shown.size);
   int64_t parts[HSC__SECTION_COUNT] = {0};
   for (size_t i = 0; is_mixed && i < w->records.count; i++)
     parts[section_of(&w->records.items[i])]++;

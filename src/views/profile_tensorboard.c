@@ -3,8 +3,8 @@
 // xprof fills its tables of operators from planes named /device:TPU:N alone
 // (docs/formats/xspace.md): line "XLA Ops" whose events' metadata have program_id and symbol_id,
 // line "Steps", plane stats with the peaks. A profile of XLA:CPU has its operators on the threads
-// of the host; here they are given such planes beside, one for each thread, so that events of a
-// line still nest and self times stay what they are.
+// of the host; here its device is given such a plane beside, with a line "XLA Ops" for each thread,
+// so that events of a line still nest and self times stay what they are.
 #include "base/files/file_io.h"
 #include "base/text/text.h"
 #include "views/profile_tensorboard.h"
@@ -175,9 +175,8 @@ static hsc_status *index_ops(writer *t, hsc_map *by_key) {
 }
 
 static hsc_status *write_thread(
-    writer *t, const hsc_map *by_key, int32_t device, const hsc_profile_lane *lane, bool first) {
+    writer *t, const hsc_map *by_key, int32_t device, const hsc_profile_lane *lane, size_t number) {
   hsc_profile *profile = t->profile;
-  const hsc_profile_device *d = &profile->devices.items[device];
   HSC__LIST(op_event) events = {0};
   hsc_status *status = NULL;
   bool sorted = true;
@@ -196,23 +195,9 @@ static hsc_status *write_thread(
     goto done;
   if (!sorted)
     qsort(events.items, events.count, sizeof *events.items, by_start);
-  memset(t->metas, 0, profile->ops.count * sizeof *t->metas);
-  hsc_xwriter_begin_plane(&t->w, 1000 + t->plane_number,
-                          hsc_arena_printf(t->arena, "/device:TPU:%d", t->plane_number));
-  t->plane_number++;
-  if (d->peak_flops > 0 && d->peak_bytes > 0) {
-    hsc_xwriter_stat_double(&t->w, "peak_teraflops_per_second", d->peak_flops * 1e-12);
-    hsc_xwriter_stat_double(&t->w, "peak_hbm_bw_gigabytes_per_second", d->peak_bytes * 1e-9);
-  }
-  const char *type =
-      *d->type ? d->type : hsc_arena_printf(t->arena, "XLA:%s threads, shown by hloscope", d->name);
-  hsc_xwriter_stat_text(&t->w, "device_type_string", hsc_view_of(type));
-  hsc_xwriter_stat_text(&t->w, "hloscope_thread", hsc_view_of(lane->name));
-  if (first) {
-    write_steps(t, device);
-    write_modules(t, device);
-  }
-  hsc_xwriter_begin_line(&t->w, 3, "XLA Ops", profile->base_ns);
+  hsc_xwriter_begin_line(&t->w, 3 + 10 * (int64_t)number, "XLA Ops", profile->base_ns);
+  if (number)
+    hsc_xwriter_line_display(&t->w, hsc_arena_printf(t->arena, "XLA Ops, %s", lane->name));
   int64_t ends[64];
   int depth = 0;
   for (size_t i = 0; i < events.count; i++) {
@@ -229,9 +214,37 @@ static hsc_status *write_thread(
       ends[depth++] = end;
   }
   hsc_xwriter_end_line(&t->w);
-  hsc_xwriter_end_plane(&t->w);
 done:
   hsc_free(events.items);
+  return status;
+}
+
+// The device whose operators are on these threads of the host, as a plane of its own.
+static hsc_status *write_device(writer *t,
+                                const hsc_map *by_key,
+                                int32_t device,
+                                const hsc_profile_lane *const *lanes,
+                                size_t count) {
+  const hsc_profile_device *d = &t->profile->devices.items[device];
+  hsc_status *status = NULL;
+  memset(t->metas, 0, t->profile->ops.count * sizeof *t->metas);
+  hsc_xwriter_begin_plane(&t->w, 1000 + t->plane_number,
+                          hsc_arena_printf(t->arena, "/device:TPU:%d", t->plane_number));
+  t->plane_number++;
+  if (d->peak_flops > 0 && d->peak_bytes > 0) {
+    hsc_xwriter_stat_double(&t->w, "peak_teraflops_per_second", d->peak_flops * 1e-12);
+    hsc_xwriter_stat_double(&t->w, "peak_hbm_bw_gigabytes_per_second", d->peak_bytes * 1e-9);
+  }
+  const char *type =
+      *d->type ? d->type : hsc_arena_printf(t->arena, "XLA:%s threads, shown by hloscope", d->name);
+  hsc_xwriter_stat_text(&t->w, "device_type_string", hsc_view_of(type));
+  hsc_xwriter_stat_text(&t->w, "hloscope_device", hsc_view_of(d->name));
+  hsc_xwriter_stat_text(&t->w, "hloscope_thread", hsc_view_of(lanes[0]->name));
+  write_steps(t, device);
+  write_modules(t, device);
+  for (size_t l = 0; l < count && !status; l++)
+    status = write_thread(t, by_key, device, lanes[l], l);
+  hsc_xwriter_end_plane(&t->w);
   return status;
 }
 
@@ -401,8 +414,8 @@ static hsc_status *write_space(writer *t) {
         lanes[count++] = &profile->lanes.items[l];
     if (count)
       qsort(lanes, count, sizeof *lanes, by_busy);
-    for (size_t l = 0; l < count; l++)
-      HSC_GOTO(write_thread(t, by_key, (int32_t)d, lanes[l], l == 0));
+    if (count)
+      HSC_GOTO(write_device(t, by_key, (int32_t)d, lanes, count));
   }
   hsc_xwriter_copy_rest(&t->w, t->space);
   HSC_GOTO(hsc_arena_status(t->arena));
@@ -451,6 +464,12 @@ static void remove_caches(const char *directory, hsc_arena *arena) {
   closedir(d);
 }
 
+// Several processes of one host are told apart by what their profiles were called.
+static const char *process_name(const hsc_xspace *space, const char *host, hsc_arena *arena) {
+  const char *stem = hsc__space_stem(space, arena);
+  return strncmp(stem, host, strlen(host)) ? hsc_arena_printf(arena, "%s_%s", host, stem) : stem;
+}
+
 hsc_status *hsc_profile_write_logdir(hsc_profile *profile,
                                      const char *logdir,
                                      const char *run,
@@ -469,6 +488,9 @@ hsc_status *hsc_profile_write_logdir(hsc_profile *profile,
   gethostname(host, sizeof host - 1);
   const char *directory =
       hsc_arena_printf(arena, "%s/plugins/profile/%s", logdir, run ? run : stamp);
+  // a run is one profile: one that was written in the same second keeps its folder
+  for (int again = 2; !run && directory && hsc_file_exists(directory); again++)
+    directory = hsc_arena_printf(arena, "%s/plugins/profile/%s_%d", logdir, stamp, again);
   HSC_GOTO(hsc_arena_status(arena));
   HSC_GOTO(hsc_dir_make(directory));
   remove_caches(directory, arena);
@@ -482,9 +504,10 @@ hsc_status *hsc_profile_write_logdir(hsc_profile *profile,
     for (char *c = name; c && *c; c++)  // foreign bytes do not choose directories
       if (*c == '/' || *c == '\\' || (unsigned char)*c < ' ')
         *c = '_';
-    const char *path = i && !space->hostname_count
-                           ? hsc_arena_printf(arena, "%s/%s_%zu.xplane.pb", directory, name, i)
-                           : hsc_arena_printf(arena, "%s/%s.xplane.pb", directory, name);
+    // Several processes of one host are told apart by what their profiles were called.
+    const char *path =
+        hsc_arena_printf(arena, "%s/%s.xplane.pb", directory,
+                         profile->spaces.count > 1 ? process_name(space, name, arena) : name);
     HSC_GOTO(hsc_arena_status(arena));
     HSC_GOTO(hsc_file_write_atomic(path, out.data ? out.data : "", out.size));
   }

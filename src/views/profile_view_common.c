@@ -50,8 +50,10 @@ static const char *device_text(hsc__profile_view *cx, const bool *has) {
   const char *end = strrchr(profile->devices.items[last].name, ':');
   if (count == 1)
     return name;
-  if (colon && end && last - first + 1 == count &&
-      !strncmp(name, profile->devices.items[last].name, (size_t)(colon - name)))
+  // their names, not their places in the profile: two processes may have a device 0 each
+  bool same_kind =
+      colon && end && !strncmp(name, profile->devices.items[last].name, (size_t)(colon - name) + 1);
+  if (same_kind && strtol(end + 1, NULL, 10) - strtol(colon + 1, NULL, 10) == count - 1)
     return hsc_arena_printf(cx->arena, "%s-%s", name, end + 1);
   return hsc_arena_printf(cx->arena, "%s and %d more", name, count - 1);
 }

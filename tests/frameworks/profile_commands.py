@@ -74,14 +74,41 @@ def check_death(variables, logdir):
     return bad
 
 
+DEVICES = """
+import threading, jax, jax.numpy as jnp
+f = jax.jit(lambda x: jnp.sin(x @ x).sum())
+def go(x):
+    for _ in range(10): f(x).block_until_ready()
+threads = [threading.Thread(target=go, args=(jax.device_put(jnp.ones((200, 200)), d),)) for d in jax.devices() * 2]
+for t in threads: t.start()
+for t in threads: t.join()
+"""
+
+
+def check_devices(variables, logdir):
+    """Two devices, four threads: names and ordinals are the devices' own, however runs overlap."""
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]), HLOSCOPE_LIBRARY_DIR=os.path.dirname(hloscope),
+                       HLOSCOPE_DEVICE_COUNT="2", **variables)
+    bad = []
+    for verb, view in [("profile", "hlo-operators"), ("trace", "executions")]:
+        subprocess.run([hloscope, verb, "-o", f"{logdir}.{verb}", "--", sys.executable, "-c", DEVICES], capture_output=True, text=True, env=environment)
+        devices = {}
+        for row in rows(f"{logdir}.{verb}", view):
+            devices[row["device"]] = devices.get(row["device"], 0) + (row["occurrences"] if verb == "profile" and "dot" in row["name"] else verb == "trace" and "lambda" in row["executable"])
+        if devices != {"hloscope:0": 20, "hloscope:1": 20}:
+            bad.append(f"{verb}: runs by device are {devices}")
+    return bad
+
+
 if framework == "jax":
-    CASES += [(name + ", dying", variables, None) for name, variables, _ in CASES]
+    CASES.append(("the devices' own names and ordinals", {"JAX_PLATFORMS": "hloscope"}, check_devices))
+    CASES += [(name + ", dying", variables, check_death) for name, variables, _ in CASES[:2]]
 print(f"1..{len(CASES)}")
 failed = 0
 with tempfile.TemporaryDirectory(prefix="hloscope-profile-") as scratch:
     for number, (name, variables, steps) in enumerate(CASES, 1):
         logdir = os.path.join(scratch, str(number))
-        problems = check(variables, steps, logdir) if steps else check_death(variables, logdir)
+        problems = steps(variables, logdir) if callable(steps) else check(variables, steps, logdir)
         print(f"{'not ok' if problems else 'ok'} {number} - {name}")
         for problem in problems:
             print("# " + problem.replace("\n", "\n# "))

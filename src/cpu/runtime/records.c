@@ -86,6 +86,12 @@ hsc_status *hsc_cpu_session_start(size_t max_records, hsc_cpu_session **out_sess
   return NULL;
 }
 
+static _Thread_local int32_t my_device;
+
+void hsc_cpu_records_device(int32_t ordinal) {
+  my_device = ordinal;
+}
+
 static void stop_within(hsc_cpu_session *session, int64_t limit_ns) {
   hsc_cpu_session *self = session;
   if (!atomic_compare_exchange_strong(&current, &self, NULL))
@@ -217,6 +223,7 @@ hsc_cpu_recording *hsc__cpu_recording_begin(hsc_cpu_executable *executable) {
   s->runs[s->run_count] =
       (hsc_cpu_run_record){.executable = executable,
                            .program = program,
+                           .device = my_device,
                            .number = atomic_fetch_add(&session->run_number, 1) + 1,
                            .first = s->used,
                            .begin_ticks = hsc_trace_ticks()};

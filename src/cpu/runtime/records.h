@@ -34,6 +34,7 @@ typedef struct hsc_cpu_run_record {
   // of the run in the session, from 1, in the order of their begin
   int32_t number;
   int32_t program;  // number of the executable in the session, from 1
+  int32_t device;   // ordinal, as hsc_cpu_records_device said on the thread of the run
   uint64_t begin_ticks, end_ticks;
   size_t first, count;  // of its records in the stream, in the order of their begin
 } hsc_cpu_run_record;
@@ -71,6 +72,8 @@ typedef struct hsc_cpu_stream {    // of one thread
 
 // max_records 0 = 16 million thunks. FAILED_PRECONDITION when a session records already.
 HSC_MUST_USE hsc_status *hsc_cpu_session_start(size_t max_records, hsc_cpu_session **out_session);
+// Runs of this thread are of the device with this ordinal from now on; 0 until it is said.
+void hsc_cpu_records_device(int32_t ordinal);
 void hsc_cpu_session_stop(hsc_cpu_session *session);
 // In a process that dies: runs that will never end are waited for half a second.
 void hsc_cpu_session_stop_dying(hsc_cpu_session *session);
