@@ -23,6 +23,15 @@ build-tests: build ## build the test programs too
 demo: build ## the pattern analysis on the built-in device
 	@$(BUILD)/hloscope patterns --output $(BUILD)/patterns.json
 
+.PHONY: install wheel
+install: build ## install it: make install DESTDIR=/somewhere (PREFIX=/usr/local when the build was set up: meson setup --prefix)
+	@if [ -n "$(PREFIX)" ]; then meson configure $(BUILD) -Dprefix=$(PREFIX) && ninja -C $(BUILD) product; fi
+	@meson install -C $(BUILD) --no-rebuild --quiet $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
+
+wheel: ## dist/hloscope-*.whl: the program, the device and the Python package in one file, for any Linux with glibc 2.28
+	@scripts/bootstrap --wheel
+	@python3 tools/wheel.py
+
 test: build-tests ## all tests; ends with the number that passed
 	@python3 tools/run_tests.py $(BUILD) $(TEST_OPTIONS)
 
@@ -114,7 +123,7 @@ golden-update: build ## rewrite the expected output of golden cases and show the
 	@python3 tools/golden.py $(BUILD)/hloscope --update $(CASE)
 
 clean: ## remove all builds
-	@rm -rf build build-asan build-ubsan build-tsan build-clang build-fuzz
+	@rm -rf dist build-wheel build build-asan build-ubsan build-tsan build-clang build-fuzz
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'

@@ -8,7 +8,7 @@ from setuptools.command.build_py import build_py
 
 HERE = pathlib.Path(__file__).resolve().parent
 LIBRARIES = ("libhloscope_cpu_pjrt.so", "libhloscope_pjrt_tracer.so", "libhloscope.so", "hloscope")
-DATA = ("knowledge", "targets")  # where the program looks for them: ../NAME beside it
+DATA = ("knowledge", "targets", "models")  # where the program looks for them: ../NAME beside it
 
 
 def find_or_build(name):
@@ -27,6 +27,8 @@ class BuildWithLibraries(build_py):
         target.mkdir(parents=True, exist_ok=True)
         for name in LIBRARIES:
             shutil.copy2(find_or_build(name), target / name)
+        version = (HERE.parent / "VERSION").read_text().strip()
+        (target.parent / "_version.py").write_text(f'version = "{version}"\n')
         for name in DATA:
             shutil.copytree(HERE.parent / name, target.parent / name, dirs_exist_ok=True)
 
@@ -39,6 +41,7 @@ class PlatformDistribution(Distribution):
 
 
 setup(
+    version=(HERE.parent / "VERSION").read_text().strip(),
     packages=["hloscope", "jax_plugins.hloscope"],
     package_data={"hloscope": ["lib/*", *(f"{name}/*/*" for name in DATA)]},
     cmdclass={"build_py": BuildWithLibraries},

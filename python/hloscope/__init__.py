@@ -2,19 +2,21 @@
 import os
 import pathlib
 
-__version__ = "0.1.0"
-
 
 def _find(name):
     here = pathlib.Path(__file__).resolve().parent
     chosen = os.environ.get("HLOSCOPE_LIBRARY_DIR")
-    candidates = [pathlib.Path(chosen) / name] if chosen else [here / "lib" / name, here.parent.parent / "build" / name]
+    # a wheel; a checkout; share/hloscope/python of an installation
+    prefixes = [here, here.parents[3]]
+    folders = [here / "lib", here.parents[1] / "build"]
+    folders += [folder for prefix in prefixes for folder in (*sorted(prefix.glob("lib*/hloscope")), *sorted(prefix.glob("lib*/*/hloscope")), *sorted(prefix.glob("lib*")), *sorted(prefix.glob("lib*/*-linux-gnu")))]
+    candidates = [pathlib.Path(chosen) / name] if chosen else [folder / name for folder in folders]
     for path in candidates:
         if path.exists():
             return str(path)
     raise FileNotFoundError(
-        f"{name} is not where this package looks for it: {', '.join(map(str, candidates))}. "
-        "Run make in the checkout, install the package with pip install ./python, or name the folder in HLOSCOPE_LIBRARY_DIR."
+        f"{name} is not where this package looks for it: {', '.join(map(str, candidates[:4]))}. "
+        "Run make in the checkout, install the wheel (make wheel), or name the folder in HLOSCOPE_LIBRARY_DIR."
     )
 
 
@@ -33,7 +35,17 @@ _LAZY = {name: "tracing" for name in ("profile", "record", "instant", "counter",
 _LAZY |= {name: "running" for name in ("run", "Run", "FallbackWarning")}
 
 
+def _version():
+    try:
+        from ._version import version
+    except ImportError:  # a checkout
+        return (pathlib.Path(__file__).resolve().parents[2] / "VERSION").read_text(encoding="utf-8").strip()
+    return version
+
+
 def __getattr__(name):
+    if name == "__version__":
+        return _version()
     if name in _LAZY:
         import importlib
 

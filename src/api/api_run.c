@@ -9,7 +9,7 @@
 #include "base/core/hash.h"
 #include "base/core/memory.h"
 #include "base/core/status.h"
-#include "base/files/file_io.h"
+#include "base/files/places.h"
 #include "base/process/child.h"
 #include "base/text/text.h"
 #include "hloscope/run.h"
@@ -35,31 +35,21 @@ static bool on_path(hsc_arena *arena, const char *name, const char **out_path) {
 }
 
 static hsc_status *find_program(hsc_arena *arena, const char *wanted, const char **out_path) {
-  static const char here;
   const char *chosen = wanted ? wanted : getenv("HLOSCOPE_PROGRAM");
-  char *directory = NULL;
   if (chosen && *chosen) {
     *out_path = chosen;
     if (access(chosen, X_OK) == 0)
       return NULL;
     return HSC_ERR(NOT_FOUND, "%s: no program that can be run", chosen);
   }
-  HSC_TRY(hsc_self_dir(&here, &directory));
-  const char *const places[] = {hsc_arena_printf(arena, "%s/hloscope", directory),
-                                hsc_arena_printf(arena, "%s/../bin/hloscope", directory),
-                                hsc_arena_printf(arena, "%s/../../bin/hloscope", directory)};
-  hsc_free(directory);
-  for (size_t i = 0; i < HSC_COUNT_OF(places); i++) {
-    *out_path = places[i];
-    if (access(places[i], X_OK) == 0)
-      return hsc_arena_status(arena);
-  }
-  if (on_path(arena, "hloscope", out_path))
+  hsc_status *status = hsc_place_find(HSC_PLACE_PROGRAM, "hloscope", arena, out_path);
+  if (!status)
+    return NULL;
+  if (on_path(arena, "hloscope", out_path)) {
+    hsc_status_free(status);
     return hsc_arena_status(arena);
-  return hsc_status_hint(
-      HSC_ERR(NOT_FOUND, "the program hloscope is not beside libhloscope.so (%s) and not on PATH",
-              places[0]),
-      "HLOSCOPE_PROGRAM names it");
+  }
+  return hsc_status_hint(status, "HLOSCOPE_PROGRAM names the program; it is not on PATH either");
 }
 
 // ---- the call -----------------------------------------------------------------------------------

@@ -1,8 +1,11 @@
 // child_program.c - starts the user's program with the tracer preloaded and waits for it.
+#include "base/core/hash.h"
 #include "base/files/file_io.h"
+#include "base/files/places.h"
 #include "cli/child_program.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -15,27 +18,20 @@
 extern char **environ;
 
 static hsc_status *tracer_library(hsc_cli *cli, const char **out_path) {
+  HSC_TRY(hsc_place_find(HSC_PLACE_MODULE, "libhloscope_pjrt_tracer.so", cli->arena, out_path));
+  if (!strpbrk(*out_path, " :"))
+    return NULL;
+  // LD_PRELOAD knows no quotes: blanks and colons end a name. A link without them stands for it.
   char *directory = NULL;
-  HSC_TRY(hsc_self_dir((const void *)(uintptr_t)&tracer_library, &directory));
-  static const char *const places[] = {"%s/libhloscope_pjrt_tracer.so",
-                                       "%s/../lib/libhloscope_pjrt_tracer.so",
-                                       "%s/../lib/x86_64-linux-gnu/libhloscope_pjrt_tracer.so"};
-  hsc_status *status =
-      HSC_ERR(NOT_FOUND, "libhloscope_pjrt_tracer.so is not beside hloscope in %s", directory);
-  for (size_t i = 0; i < HSC_COUNT_OF(places) && status; i++) {
-    char *path = NULL;
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    path = hsc_arena_printf(cli->arena, places[i], directory);
-#pragma GCC diagnostic pop
-    if (!path || !hsc_file_exists(path))
-      continue;
-    *out_path = path;
-    hsc_status_free(status);
-    status = NULL;
-  }
+  HSC_TRY(hsc_private_dir(&directory));
+  const char *link = hsc_arena_printf(cli->arena, "%s/tracer-%016" PRIx64 ".so", directory,
+                                      hsc_hash64(*out_path, strlen(*out_path), 0));
   hsc_free(directory);
-  return status;
+  HSC_TRY(hsc_arena_status(cli->arena));
+  if (symlink(*out_path, link) < 0 && errno != EEXIST)
+    return hsc_status_errno(errno, "cannot make the link that LD_PRELOAD needs", link);
+  *out_path = link;
+  return NULL;
 }
 
 // The parent's environment with our variables in place of theirs; a preload that is there already

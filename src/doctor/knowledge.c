@@ -1,5 +1,6 @@
 // knowledge.c - loads the knowledge base from its directories.
 #include "base/files/file_io.h"
+#include "base/files/places.h"
 #include "base/text/text.h"
 #include "doctor/knowledge.h"
 
@@ -157,31 +158,8 @@ static hsc_status *load_directory(hsc_knowledge *kb,
 }
 
 static hsc_status *find_directory(hsc_arena *arena, const char **out_directory) {
-  const char *own = getenv("HLOSCOPE_KNOWLEDGE");
-  if (own && *own) {
-    *out_directory = hsc_arena_strdup(arena, own);
-    return hsc_arena_status(arena);
-  }
-  char *self = NULL;
-  HSC_TRY(hsc_self_dir((const void *)(uintptr_t)&find_directory, &self));
-  const char *const places[] = {hsc_arena_printf(arena, "%s/../knowledge", self),
-                                hsc_arena_printf(arena, "%s/../share/hloscope/knowledge", self),
-                                hsc_arena_printf(arena, "%s/../../knowledge", self),
-                                hsc_arena_printf(arena, "%s/../../../knowledge", self)};
-  hsc_free(self);
-  HSC_TRY(hsc_arena_status(arena));
-  for (size_t i = 0; i < HSC_COUNT_OF(places); i++) {
-    struct stat info;
-    if (stat(places[i], &info) || !S_ISDIR(info.st_mode))
-      continue;
-    char *real = realpath(places[i], NULL);
-    *out_directory = hsc_arena_strdup(arena, real ? real : places[i]);
-    free(real);
-    return hsc_arena_status(arena);
-  }
-  return hsc_status_hint(
-      HSC_ERR(NOT_FOUND, "the knowledge base is neither in %s nor in %s", places[0], places[1]),
-      "HLOSCOPE_KNOWLEDGE=DIR says where it is");
+  return hsc_place_find_data("HLOSCOPE_KNOWLEDGE", "knowledge", "knowledge base", arena,
+                             out_directory);
 }
 
 const char *hsc_knowledge_user_dir(hsc_arena *arena) {

@@ -45,7 +45,9 @@ HSC_ENTRY(PJRT_Plugin_Initialize) {
 }
 
 HSC_ENTRY(PJRT_Plugin_Attributes) {
-  HSC_CHECK_ARGS(PJRT_Plugin_Attributes, num_attributes);
+  // Its size ended one field early in the C API until XLA of 2025: such a host (jaxlib 0.4) gives
+  // all of the struct and calls it 24 bytes.
+  HSC_CHECK_ARGS(PJRT_Plugin_Attributes, attributes);
   args->attributes = attributes;
   args->num_attributes = HSC_COUNT_OF(attributes);
   return NULL;

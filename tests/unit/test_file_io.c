@@ -1,6 +1,8 @@
 #include "base/core/memory.h"
 #include "base/core/random.h"
 #include "base/files/file_io.h"
+#include "base/files/places.h"
+#include "base/text/text.h"
 #include "unit.h"
 
 #include <stdlib.h>
@@ -175,8 +177,47 @@ static void cache_directory_follows_the_environment(void **state) {
   assert_non_null(strstr(hsc_status_hint_text(status), "HLOSCOPE_CACHE_DIR"));
   hsc_status_free(status);
   unsetenv("HLOSCOPE_CACHE_DIR");
+}
+
+// Daemons and containers have no home, or one that is not there.
+static void without_a_home_the_cache_is_private(void **state) {
+  char *path = NULL;
+  struct stat info;
+  setenv("TMPDIR", directory, 1);
   unsetenv("HOME");
-  EXPECT_CODE(FAILED_PRECONDITION, hsc_cache_dir(&path));
+  EXPECT_OK(hsc_cache_dir(&path));
+  assert_true(hsc_starts_with(path, directory));
+  assert_int_equal(stat(path, &info), 0);
+  assert_int_equal(info.st_mode & 0777, 0700);
+  setenv("HOME", "/dev/null/nobody", 1);
+  char *again = NULL;
+  EXPECT_OK(hsc_cache_dir(&again));
+  assert_string_equal(path, again);
+  hsc_free(again);
+  assert_int_equal(chmod(path, 0777), 0);  // as somebody else could have made it
+  EXPECT_CODE(PERMISSION_DENIED, hsc_private_dir(&again));
+  assert_int_equal(chmod(path, 0700), 0);
+  hsc_free(path);
+  unsetenv("TMPDIR");
+}
+
+static void places_are_seen_from_the_program(void **state) {
+  hsc_arena *arena = NULL;
+  const char *path = NULL;
+  EXPECT_OK(hsc_arena_create(&arena));
+  EXPECT_OK(hsc_place_find(HSC_PLACE_MODULE, "libhloscope_cpu_pjrt.so", arena, &path));
+  assert_true(path[0] == '/' && !strstr(path, ".."));
+  EXPECT_OK(hsc_place_find_data("HLOSCOPE_MODELS", "models", "graphs", arena, &path));
+  assert_true(hsc_ends_with(path, "/models"));
+  setenv("HLOSCOPE_MODELS", "/elsewhere", 1);
+  EXPECT_OK(hsc_place_find_data("HLOSCOPE_MODELS", "models", "graphs", arena, &path));
+  assert_string_equal(path, "/elsewhere");
+  unsetenv("HLOSCOPE_MODELS");
+  hsc_status *status = hsc_place_find_data("HLOSCOPE_MODELS", "no such", "graphs", arena, &path);
+  assert_int_equal(hsc_status_code(status), HSC_NOT_FOUND);
+  assert_non_null(strstr(hsc_status_hint_text(status), "HLOSCOPE_MODELS"));
+  hsc_status_free(status);
+  hsc_arena_destroy(arena);
 }
 
 static void self_is_found(void **state) {
@@ -275,6 +316,8 @@ int main(void) {
       cmocka_unit_test(messages_name_the_file),
       cmocka_unit_test(directories_are_made_with_parents),
       cmocka_unit_test(cache_directory_follows_the_environment),
+      cmocka_unit_test(without_a_home_the_cache_is_private),
+      cmocka_unit_test(places_are_seen_from_the_program),
       cmocka_unit_test(self_is_found),
       cmocka_unit_test(gzip_is_read),
       cmocka_unit_test(zstd_is_read),

@@ -1,13 +1,32 @@
-"""The built-in device for JAX: JAX_PLATFORMS=hloscope. JAX calls initialize() of every package in the namespace jax_plugins."""
+"""The built-in device for JAX: JAX_PLATFORMS=hloscope, or jax.config.update("jax_platforms", "hloscope") before the first device is asked for.
+
+JAX calls initialize() of every package in the namespace jax_plugins, also in programs that never heard of hloscope. Those must see nothing of it: no
+platform beside theirs, no warning, no change of JAX's functions. So nothing is registered unless the platforms that JAX is told to use name ours.
+"""
 import os
 
 import hloscope
 
-# Below the platforms with hardware and above plain cpu would take programs over unasked: it is chosen by name only.
+# Asked for, it is still not the default beside other platforms.
 PRIORITY = -100
 
 
+def _wanted():
+    """Whether the program asked for the device by name."""
+    if _named_by_variable():
+        return True
+    try:
+        from jax._src import config
+
+        platforms = config.jax_platforms.value
+    except (ImportError, AttributeError):
+        platforms = os.environ.get("JAX_PLATFORMS")
+    return "hloscope" in [name.strip() for name in (platforms or "").split(",")]
+
+
 def initialize():
+    if not _wanted():
+        return
     from jax._src import xla_bridge
 
     from . import cache

@@ -203,6 +203,30 @@ bool hsc_file_exists(const char *path) {
   return access(path, F_OK) == 0;
 }
 
+hsc_status *hsc_private_dir(char **out_path) {
+  const char *base = getenv("TMPDIR");
+  bool usable = base && *base && !strpbrk(base, " :");
+  hsc_bytes path = {0};
+  struct stat info;
+  hsc_bytes_printf(&path, "%s/hloscope-%u", usable ? base : "/tmp", (unsigned)geteuid());
+  char *text = hsc_bytes_take(&path);
+  if (!text)
+    return hsc_status_out_of_memory();
+  hsc_status *status = NULL;
+  if (mkdir(text, 0700) < 0 && errno != EEXIST)
+    status = hsc_status_errno(errno, "cannot make the directory", text);
+  else if (lstat(text, &info) < 0)
+    status = hsc_status_errno(errno, "cannot be looked at", text);
+  // Everybody may write to /tmp: what somebody else made there is not ours.
+  else if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 022))
+    status = HSC_ERR(PERMISSION_DENIED, "%s is not a directory of this user alone", text);
+  if (status)
+    hsc_free(text);
+  else
+    *out_path = text;
+  return status;
+}
+
 hsc_status *hsc_cache_dir(char **out_path) {
   const char *own = getenv("HLOSCOPE_CACHE_DIR");
   const char *xdg = getenv("XDG_CACHE_HOME");
@@ -215,19 +239,28 @@ hsc_status *hsc_cache_dir(char **out_path) {
   else if (home && *home)
     hsc_bytes_printf(&path, "%s/.cache/hloscope", home);
   else
-    return hsc_status_hint(
-        HSC_ERR(FAILED_PRECONDITION, "no directory for the cache: HOME is not set"),
-        "set HLOSCOPE_CACHE_DIR");
+    return hsc_status_hint(hsc_private_dir(out_path), "set HLOSCOPE_CACHE_DIR");
   char *text = hsc_bytes_take(&path);
   if (!text)
     return hsc_status_out_of_memory();
   hsc_status *status = hsc_dir_make(text);
-  if (status) {
-    hsc_free(text);
-    return hsc_status_hint(status, "set HLOSCOPE_CACHE_DIR to a directory that can be written");
+  if (!status && access(text, W_OK) < 0)
+    status = hsc_status_errno(errno, "cannot be written to", text);
+  if (!status) {
+    *out_path = text;
+    return NULL;
   }
-  *out_path = text;
-  return NULL;
+  hsc_free(text);
+  // A directory that was asked for by name is the one or none; a home that is not there (a
+  // daemon's, a container's) is nobody's wish.
+  bool asked_for = (own && *own) || (xdg && *xdg);
+  hsc_status *instead = asked_for ? NULL : hsc_private_dir(out_path);
+  if (!asked_for && !instead) {
+    hsc_status_free(status);
+    return NULL;
+  }
+  hsc_status_free(instead);
+  return hsc_status_hint(status, "set HLOSCOPE_CACHE_DIR to a directory that can be written");
 }
 
 hsc_status *hsc_self_dir(const void *address, char **out_path) {

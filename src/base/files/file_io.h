@@ -10,8 +10,12 @@ HSC_MUST_USE hsc_status *hsc_file_read(const char *path, hsc_bytes *out_bytes);
 HSC_MUST_USE hsc_status *hsc_file_write_atomic(const char *path, const void *data, size_t size);
 HSC_MUST_USE hsc_status *hsc_dir_make(const char *path);  // mkdir -p
 bool hsc_file_exists(const char *path);
-// $HLOSCOPE_CACHE_DIR, else $XDG_CACHE_HOME/hloscope, else ~/.cache/hloscope; made when missing.
-// Heap string in *out_path.
+// $TMPDIR/hloscope-UID, else /tmp/hloscope-UID: a directory that only this user can write to, made
+// when missing; its path has neither blanks nor colons. Heap string in *out_path. Errors:
+// PERMISSION_DENIED when somebody else made it.
+HSC_MUST_USE hsc_status *hsc_private_dir(char **out_path);
+// $HLOSCOPE_CACHE_DIR, else $XDG_CACHE_HOME/hloscope, else ~/.cache/hloscope, else (no home, or one
+// that cannot be written to) hsc_private_dir; made when missing. Heap string in *out_path.
 HSC_MUST_USE hsc_status *hsc_cache_dir(char **out_path);
 // The directory of the running executable or shared object that contains `address` (dladdr), heap
 // string.

@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/files/places.h"
+
 hsc_llvm_functions hsc_ll;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -22,18 +24,16 @@ static const struct {
 
 static void load(void) {
   const char *wanted = getenv("HLOSCOPE_LLVM_LIBRARY");
-  const char *const candidates[] = {wanted ? wanted : "libLLVM.so.19.1",
-                                    "libLLVM.so.19.1",
-                                    "libLLVM-19.so.1",
-                                    "libLLVM-19.so",
-                                    "libLLVM.so.19",
-                                    "/usr/lib/llvm-19/lib/libLLVM.so.19.1"};
-  void *library = NULL;
-  for (size_t i = 0; i < HSC_COUNT_OF(candidates) && !library; i++) {
-    library = dlopen(candidates[i], RTLD_LAZY | RTLD_LOCAL);
-    if (!library && !problem[0])
-      snprintf(problem, sizeof problem, "%s", dlerror());
-  }
+  static const char *const system[] = {"libLLVM.so.19.1",
+                                       "libLLVM-19.so.1",
+                                       "libLLVM-19.so",
+                                       "libLLVM.so.19",
+                                       "/usr/lib/llvm-19/lib/libLLVM.so.19.1",
+                                       NULL};
+  void *library = wanted && *wanted ? dlopen(wanted, RTLD_LAZY | RTLD_LOCAL) : NULL;
+  if (!library)
+    library = hsc_place_open("libhloscope_llvm.so", system, RTLD_LAZY | RTLD_LOCAL, problem,
+                             sizeof problem);
   if (!library)
     return;
   for (size_t i = 0; i < HSC_COUNT_OF(functions); i++) {

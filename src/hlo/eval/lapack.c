@@ -10,6 +10,7 @@
 #include <math.h>
 #include <pthread.h>
 
+#include "base/files/places.h"
 #include "hlo/ir/custom.h"
 #include "hlo/eval/eval_internal.h"
 
@@ -28,9 +29,10 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void *libraries[2];
 
 static void open_libraries(void) {
-  static const char *const names[] = {"libopenblas.so.0", "liblapack.so.3"};
-  for (size_t i = 0; i < HSC_COUNT_OF(names); i++)
-    libraries[i] = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+  static const char *const openblas[] = {"libopenblas.so.0", NULL};
+  libraries[0] =
+      hsc_place_open("libhloscope_openblas.so", openblas, RTLD_NOW | RTLD_LOCAL, NULL, 0);
+  libraries[1] = dlopen("liblapack.so.3", RTLD_NOW | RTLD_LOCAL);
 }
 
 hsc_status *hsc_lapack_provide(const char *name, void *function) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/files/file_io.h"
+#include "base/files/places.h"
 #include "base/process/child.h"
 #include "base/process/python.h"
 #include "lab/devices/devices.h"
@@ -11,22 +12,7 @@
 enum { PYTHON_LIMIT_S = 20 };
 
 hsc_status *hsc_python_package_dir(hsc_arena *arena, const char **out_path) {
-  char *directory = NULL;
-  HSC_TRY(hsc_self_dir((const void *)(uintptr_t)&hsc_python_package_dir, &directory));
-  const char *const places[] = {hsc_arena_printf(arena, "%s/../python", directory),
-                                // of a test or a benchmark
-                                hsc_arena_printf(arena, "%s/../../python", directory),
-                                hsc_arena_printf(arena, "%s/../share/hloscope/python", directory)};
-  hsc_free(directory);
-  HSC_TRY(hsc_arena_status(arena));
-  for (size_t i = 0; i < HSC_COUNT_OF(places); i++) {
-    if (!hsc_file_exists(hsc_arena_printf(arena, "%s/hloscope/worker.py", places[i])))
-      continue;
-    *out_path = places[i];
-    return hsc_arena_status(arena);
-  }
-  return HSC_ERR(NOT_FOUND, "the Python package of hloscope is neither in %s nor in %s", places[0],
-                 places[2]);
+  return hsc_place_find(HSC_PLACE_DATA, "python", arena, out_path);
 }
 
 // A virtual environment has one place for its packages, so a look there answers without starting

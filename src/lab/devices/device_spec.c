@@ -1,5 +1,6 @@
 // device_spec.c - reads device specs.
 #include "base/files/file_io.h"
+#include "base/files/places.h"
 #include "base/text/text.h"
 #include "lab/devices/devices.h"
 
@@ -29,9 +30,6 @@ const char *hsc_default_device(void) {
 }
 
 hsc_status *hsc_builtin_plugin_path(hsc_arena *arena, const char **out_path) {
-  static const char *const places[] = {"%s/libhloscope_cpu_pjrt.so",
-                                       "%s/../lib/hloscope/libhloscope_cpu_pjrt.so",
-                                       "%s/../lib/libhloscope_cpu_pjrt.so"};
   const char *chosen = getenv("HLOSCOPE_CPU_PLUGIN");
   if (chosen && *chosen) {
     *out_path = hsc_arena_strdup(arena, chosen);
@@ -39,28 +37,8 @@ hsc_status *hsc_builtin_plugin_path(hsc_arena *arena, const char **out_path) {
       return hsc_arena_status(arena);
     return HSC_ERR(NOT_FOUND, "%s: the plugin named by HLOSCOPE_CPU_PLUGIN is not there", chosen);
   }
-  char *directory = NULL;
-  HSC_TRY(hsc_self_dir((const void *)(uintptr_t)&hsc_builtin_plugin_path, &directory));
-  const char *first = NULL;
-  for (size_t i = 0; i < HSC_COUNT_OF(places); i++) {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    const char *path = hsc_arena_printf(arena, places[i], directory);
-#pragma GCC diagnostic pop
-    if (!first)
-      first = path;
-    if (!hsc_file_exists(path))
-      continue;
-    hsc_free(directory);
-    *out_path = path;
-    return hsc_arena_status(arena);
-  }
-  hsc_free(directory);
   return hsc_status_hint(
-      HSC_ERR(
-          NOT_FOUND,
-          "%s: the plugin of the built-in device is not there, nor in ../lib/hloscope or ../lib",
-          first),
+      hsc_place_find(HSC_PLACE_MODULE, "libhloscope_cpu_pjrt.so", arena, out_path),
       "build it (make), or say where it is with HLOSCOPE_CPU_PLUGIN=FILE");
 }
 

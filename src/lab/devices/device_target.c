@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/files/file_io.h"
+#include "base/files/places.h"
 #include "base/text/text.h"
 #include "lab/devices/devices.h"
 
@@ -10,28 +11,8 @@ enum { MOST_TARGETS = 128 };
 #define SUFFIX ".pbtxt"
 
 static hsc_status *targets_dir(hsc_arena *arena, const char **out_path) {
-  const char *chosen = getenv("HLOSCOPE_TARGETS");
-  char *directory = NULL;
-  if (chosen && *chosen) {
-    *out_path = hsc_arena_strdup(arena, chosen);
-    return hsc_arena_status(arena);
-  }
-  HSC_TRY(hsc_self_dir((const void *)(uintptr_t)&hsc_target_read, &directory));
-  const char *const places[] = {hsc_arena_printf(arena, "%s/../targets", directory),
-                                // of a test or a benchmark
-                                hsc_arena_printf(arena, "%s/../../targets", directory),
-                                hsc_arena_printf(arena, "%s/../share/hloscope/targets", directory)};
-  hsc_free(directory);
-  HSC_TRY(hsc_arena_status(arena));
-  for (size_t i = 0; i < HSC_COUNT_OF(places); i++) {
-    if (!hsc_file_exists(places[i]))
-      continue;
-    *out_path = places[i];
-    return NULL;
-  }
-  return hsc_status_hint(
-      HSC_ERR(NOT_FOUND, "no targets: neither %s nor %s is there", places[0], places[2]),
-      "say where they are with HLOSCOPE_TARGETS=DIRECTORY");
+  return hsc_place_find_data("HLOSCOPE_TARGETS", "targets", "descriptions of targets", arena,
+                             out_path);
 }
 
 static int by_name(const void *a, const void *b) {

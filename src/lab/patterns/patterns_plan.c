@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/files/file_io.h"
+#include "base/files/places.h"
 #include "base/text/text.h"
 #include "lab/patterns/patterns_internal.h"
 #include "worker/program_spec.h"
@@ -22,27 +23,7 @@ const pattern_row hsc__pattern_rows[] = {
 const size_t hsc__pattern_row_count = HSC_COUNT_OF(hsc__pattern_rows);
 
 hsc_status *hsc_models_dir(hsc_arena *arena, const char **out_path) {
-  const char *chosen = getenv("HLOSCOPE_MODELS");
-  if (chosen && *chosen) {
-    *out_path = hsc_arena_strdup(arena, chosen);
-    return hsc_arena_status(arena);
-  }
-  char *directory = NULL;
-  HSC_TRY(hsc_self_dir((const void *)(uintptr_t)&hsc_models_dir, &directory));
-  const char *const places[] = {hsc_arena_printf(arena, "%s/../models", directory),
-                                hsc_arena_printf(arena, "%s/../share/hloscope/models", directory)};
-  hsc_free(directory);
-  HSC_TRY(hsc_arena_status(arena));
-  for (size_t i = 0; i < HSC_COUNT_OF(places); i++) {
-    if (!hsc_file_exists(hsc_arena_printf(arena, "%s/manifest.json", places[i])))
-      continue;
-    *out_path = places[i];
-    return hsc_arena_status(arena);
-  }
-  return hsc_status_hint(
-      HSC_ERR(NOT_FOUND, "no models: neither %s nor %s has a manifest.json", places[0], places[1]),
-      "say where they are with HLOSCOPE_MODELS=DIRECTORY, or give a program: hloscope patterns "
-      "PROGRAM");
+  return hsc_place_find_data("HLOSCOPE_MODELS", "models", "built-in graphs", arena, out_path);
 }
 
 static bool chosen(const char *name, const char *const *names, size_t count) {

@@ -6,6 +6,8 @@
 #include <limits.h>
 #include <pthread.h>
 
+#include "base/files/places.h"
+
 typedef void (*sgemm_function)(int order,
                                int transpose_a,
                                int transpose_b,
@@ -41,7 +43,8 @@ static sgemm_function sgemm;
 static dgemm_function dgemm;
 
 static void load(void) {
-  void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+  static const char *const system[] = {"libopenblas.so.0", NULL};
+  void *library = hsc_place_open("libhloscope_openblas.so", system, RTLD_NOW | RTLD_LOCAL, NULL, 0);
   if (!library)
     return;
   void (*set_threads)(int) = (void (*)(int))dlsym(library, "openblas_set_num_threads");

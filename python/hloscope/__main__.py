@@ -1,0 +1,4 @@
+"""python -m hloscope: the command hloscope."""
+from ._program import main
+
+main()
