@@ -104,8 +104,7 @@ def collect(tree: pathlib.Path):
     files.append(("hloscope/_version.py", f'version = "{version()}"\n'.encode(), False))
     for path in sorted(tree.rglob("*")):
         name = str(path.relative_to(tree))
-        # for C programs, and libhloscope.so under its longer names: a wheel has no links
-        if not path.is_file() or name.startswith(("include/", "lib/pkgconfig/", "share/man/")) or re.search(r"\.so\.[0-9.]+$", name):
+        if not path.is_file() or name.startswith(("include/", "lib/pkgconfig/", "share/man/")):  # for C programs and for manuals
             continue
         if is_elf(path):
             run(["strip", "--strip-unneeded", path.resolve()])
