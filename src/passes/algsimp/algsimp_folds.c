@@ -222,7 +222,8 @@ static hsc_instr *rule_reduce_window(hsc_builder *b, hsc_instr *instr) {
     pads[i] = (hsc_pad_dim){w.pad_low, w.pad_high, w.base_dilation - 1};
     dims[i] = w;
   }
-  if (one && padded && (is_idempotent(op) || hsc__is_all(init, op == HSC_OP_MULTIPLY ? 1 : 0))) {
+  bool is_idle = is_idempotent(op) || hsc__is_all(init, op == HSC_OP_MULTIPLY ? 1 : 0);
+  if (one && padded && is_idle) {
     hsc_attr attr = {.pad = {.rank = window.rank, .dims = pads}};
     hsc_instr *inner = hsc_build_binary(b, op, x, hsc__widen(b, init, x));
     return hsc_build_op(b, HSC_OP_PAD, (hsc_shape){0}, &attr, 2, (hsc_instr *[]){inner, init}, 0,
@@ -230,7 +231,7 @@ static hsc_instr *rule_reduce_window(hsc_builder *b, hsc_instr *instr) {
   }
   // reduce-window(pad(A, init)) of a spread base: each padded element is as far from the next as
   // the base's are
-  if (!spread || x->op != HSC_OP_PAD || !hsc__lone(x) || x->operands[1] != init)
+  if (!spread || !is_idle || x->op != HSC_OP_PAD || !hsc__lone(x) || x->operands[1] != init)
     return NULL;
   for (int i = 0; i < window.rank; i++) {
     hsc_pad_dim p = x->attr.pad.dims[i];

@@ -220,7 +220,7 @@ static hsc_instr *rule_dynamic_slice(hsc_builder *b, hsc_instr *instr) {
   if (x->op == HSC_OP_RESHAPE && rank > 0) {
     hsc_instr *source = x->operands[0];
     int64_t map[HSC_MAX_RANK];
-    if (!hsc__lone(x) || hsc_shape_elements(&x->shape) == 0 ||
+    if (!hsc__lone(x) || hsc_shape_elements(&instr->shape) == 0 ||
         !hsc__degenerate_map(&source->shape, &x->shape, map))
       return NULL;
     for (int i = 0; i < source->shape.rank; i++) {

@@ -107,6 +107,23 @@ static bool is_trivial(hsc_window_dim w) {
   return w.size == 1 && w.stride == 1 && !w.pad_low && !w.pad_high && w.base_dilation == 1;
 }
 
+// Reducing the initial value once more changes nothing.
+static bool is_idle(hsc_op op, const hsc_instr *init) {
+  switch (op) {
+    case HSC_OP_MAXIMUM:
+    case HSC_OP_MINIMUM:
+    case HSC_OP_AND:
+    case HSC_OP_OR:
+      return true;
+    case HSC_OP_ADD:
+      return hsc__is_all(init, 0);
+    case HSC_OP_MULTIPLY:
+      return hsc__is_all(init, 1);
+    default:
+      return false;
+  }
+}
+
 static hsc_instr *rule_reduce_window(hsc_builder *b, hsc_instr *instr) {
   if (instr->operand_count != 2)
     return NULL;
@@ -139,8 +156,9 @@ static hsc_instr *rule_reduce_window(hsc_builder *b, hsc_instr *instr) {
         hsc_build_reduce(b, x, init, hsc_dims_copy(arena_of(b), count, dims), instr->called[0]);
     return hsc_build_reshape(b, reduced, instr->shape.rank, instr->shape.dims);
   }
-  // reduce-window(pad(A, init), init): the window's own padding is of the initial value too.
-  if (x->op != HSC_OP_PAD || x->user_count != 1 || x->operands[1] != init || !only_adds(x))
+  // reduce-window(pad(A, init), init): what the window's own padding leaves out is the initial value.
+  if (x->op != HSC_OP_PAD || x->user_count != 1 || x->operands[1] != init || !only_adds(x) ||
+      !simple || !is_idle(op, init))
     return NULL;
   hsc_window_dim *dims = HSC_NEW_ARRAY(arena_of(b), hsc_window_dim, window.rank + 1);
   if (!dims)

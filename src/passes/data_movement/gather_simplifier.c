@@ -27,6 +27,9 @@ static bool matches(const hsc_instr *instr) {
     return false;
   const hsc_gather_dims *g = &instr->attr.gather;
   const hsc_shape *indices = &instr->operands[1]->shape;
+  for (int i = 0; i < g->slice_sizes.count; i++)
+    if (g->slice_sizes.v[i] == 0)  // collapsed: windows without an element, a result that has some
+      return false;
   bool simple = g->collapsed_slice_dims.count == 0 && indices->rank == 2 &&
                 g->index_vector_dim == 1 && instr->shape.rank == g->offset_dims.count + 1;
   for (int i = 0; i < g->start_index_map.count; i++)

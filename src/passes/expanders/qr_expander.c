@@ -27,15 +27,28 @@ static bool is_target(const hsc_instr *instr, const char *const *targets) {
   return false;
 }
 
+// A number for each of some of the columns of each matrix.
+static bool are_taus(const hsc_shape *taus, const hsc_shape *matrices) {
+  if (taus->type != matrices->type || taus->rank != matrices->rank - 1)
+    return false;
+  for (int i = 0; i < taus->rank - 1; i++)
+    if (taus->dims[i] != matrices->dims[i])
+      return false;
+  int64_t rows = matrices->dims[matrices->rank - 2];
+  int64_t columns = matrices->dims[matrices->rank - 1];
+  return taus->dims[taus->rank - 1] <= (rows < columns ? rows : columns);
+}
+
 static bool is_qr(const hsc_instr *instr) {
   static const char *const targets[] = {"Qr", "lapack_sgeqrf_ffi", "lapack_dgeqrf_ffi", NULL};
   if (!is_target(instr, targets) || !hsc_shape_is_tuple(&instr->shape) ||
       instr->shape.element_count != 2)
     return false;
   const hsc_shape *from = &instr->operands[0]->shape;
-  const hsc_shape *tau = &instr->shape.elements[1];
-  return hsc_shape_equal(&instr->shape.elements[0], from) && tau->type == from->type &&
-         tau->rank == from->rank - 1;
+  const hsc_shape *taus = &instr->shape.elements[1];
+  return hsc_shape_equal(&instr->shape.elements[0], from) && are_taus(taus, from) &&
+         (taus->dims[taus->rank - 1] == from->dims[from->rank - 2] ||
+          taus->dims[taus->rank - 1] == from->dims[from->rank - 1]);
 }
 
 static bool is_product(const hsc_instr *instr) {
@@ -43,8 +56,7 @@ static bool is_product(const hsc_instr *instr) {
                                         "lapack_sorgqr_ffi", "lapack_dorgqr_ffi", NULL};
   return is_target(instr, targets) && instr->operand_count == 2 &&
          hsc_shape_equal(&instr->shape, &instr->operands[0]->shape) &&
-         instr->operands[1]->shape.rank == instr->shape.rank - 1 &&
-         instr->operands[1]->shape.type == instr->shape.type;
+         are_taus(&instr->operands[1]->shape, &instr->shape);
 }
 
 static bool matches(const hsc_instr *instr) {
