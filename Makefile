@@ -10,7 +10,7 @@ CLANG ?= clang-19
 FORMAT ?= clang-format-19
 TIME ?= 60
 .DEFAULT_GOAL := build
-.PHONY: build build-tests demo test test-real test-kill test-gpu test-passes check bench asan ubsan tsan clang convert-long fuzz fuzz-replay format lint house docs golden-update clean help
+.PHONY: build build-tests demo test test-real test-kill test-gpu test-passes check bench asan ubsan tsan clang convert-long fuzz fuzz-replay mutants mutants-changed format lint house docs golden-update clean help
 
 build: ## build the program and its libraries into build/, after installing what is missing
 	@scripts/bootstrap
@@ -96,6 +96,13 @@ fuzz: ## fuzz one parser: make fuzz TARGET=hlo_text TIME=60 (seconds); findings 
 	@ninja -C build-fuzz tests/fuzz/fuzz_$(TARGET)
 	@mkdir -p build-fuzz/corpus/$(TARGET)
 	@cd build-fuzz && tests/fuzz/fuzz_$(TARGET) -max_total_time=$(TIME) -print_final_stats=1 -timeout=10 -rss_limit_mb=4096 corpus/$(TARGET) ../tests/fuzz/corpus/$(TARGET)
+
+mutants: ## small faults put into the source, and which of them no test notices: make mutants FOLDER=passes COUNT=100 SEED=1 (builds once in /tmp, some minutes)
+	@scripts/bootstrap --dev
+	@python3 tools/mutants.py $(addprefix --folder ,$(FOLDER)) $(addprefix --files ,$(MUTANT_FILES)) --count $(or $(COUNT),100) --seed $(or $(SEED),1) $(MUTANT_OPTIONS)
+
+mutants-changed: ## ten of them in the files that differ from main
+	@$(MAKE) --no-print-directory mutants COUNT=10 MUTANT_FILES=$$(git diff --name-only --diff-filter=d main -- 'src/*.c' | paste -sd, | grep . || echo none)
 
 fuzz-replay: build-tests ## run the fuzz corpora as plain tests
 	@python3 tools/run_tests.py $(BUILD) --suite fuzz
