@@ -183,8 +183,8 @@ static void rules_keep_the_numbers_of_their_near_misses(void **state) {
   assert_int_equal(all_failed, 0);
 }
 
-// Passes whose result has a choice: eigenvectors are known up to their signs (and within the space of
-// equal eigenvalues), so a program that reads them otherwise than the example may get other numbers.
+// Passes whose result has a choice: eigenvectors are known up to their signs (and within the space
+// of equal eigenvalues), so a program that reads them otherwise may get other numbers.
 static bool has_a_choice(int pass) {
   return pass == HSC_PASS_eigh_expander;
 }
