@@ -156,7 +156,7 @@ static hsc_instr *rule_reduce_window(hsc_builder *b, hsc_instr *instr) {
         hsc_build_reduce(b, x, init, hsc_dims_copy(arena_of(b), count, dims), instr->called[0]);
     return hsc_build_reshape(b, reduced, instr->shape.rank, instr->shape.dims);
   }
-  // reduce-window(pad(A, init), init): what the window's own padding leaves out is the initial value.
+  // reduce-window(pad(A, init), init): what the window pads counts as the initial value too.
   if (x->op != HSC_OP_PAD || x->user_count != 1 || x->operands[1] != init || !only_adds(x) ||
       !simple || !is_idle(op, init))
     return NULL;
