@@ -95,6 +95,7 @@ ROOMS = {
         "patterns": ["devices", "run", "store"],
         "probe": ["devices", "run"],
         "reduce": ["devices", "passes", "run", "store"],
+        "conform": ["devices"],
     },
 }
 # (folder, used folder): the only headers of it that may be included

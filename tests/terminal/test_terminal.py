@@ -56,6 +56,7 @@ CASES = {
     "probe": [("in.hlo", "probe")],
     "watch": [("--log in.log --once --rule compile-failed", "watch")],
     "knowledge": [("list", "table"), ("search memory", "table")],
+    "conform": [("cpu --only events", "conform")],
     "results": [("list", "table"), ("show 1", "results"), ("compare 1 2", "table")],
     "cache": [("stats", "table"), ("list", "table")],
     "help": [("", None), ("run", None)],

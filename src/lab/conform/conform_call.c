@@ -1,0 +1,405 @@
+// conform_call.c - calls of the plugin, and the same calls as C for whoever has to mend it.
+//
+// The fields of every argument struct stand in pjrt/abi_args.def. Its rows are read here as text: name, whether the plugin writes
+// it, and size, which give the offset as a C compiler would. So a call can be written down with what went in, and what came out
+// gets a name that later calls use. What a field points to is known where it is text or a list of extents with a length beside
+// it, where an earlier call returned it, or where the check said so (hsc__conform_name, hsc__conform_data).
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "base/text/text.h"
+#include "lab/conform/conform_internal.h"
+
+static const char *const field_texts[HSC_PJRT_FUNCTION_COUNT] = {
+#define ARGS(function, last, ...) [HSC_FN_##function] = #__VA_ARGS__,
+#define VOID_ARGS(function, last, ...) [HSC_FN_##function] = #__VA_ARGS__,
+#include "pjrt/abi_args.def"
+#undef ARGS
+#undef VOID_ARGS
+};
+
+typedef struct field {
+  char name[64], type[96];
+  bool out, pointer;
+  size_t offset, bytes;
+} field;
+
+static size_t size_of(const char *type) {
+  static const struct {
+    const char *type;
+    size_t bytes;
+  } sizes[] = {
+      {"size_t", 8},
+      {"int64_t", 8},
+      {"intptr_t", 8},
+      {"uint64_t", 8},
+      {"uintptr_t", 8},
+      {"int", 4},
+      {"int32_t", 4},
+      {"bool", 1},
+      {"PJRT_Error_Code", 4},
+      {"PJRT_Buffer_Type", 4},
+      {"PJRT_HostBufferSemantics", 4},
+  };
+  for (size_t i = 0; i < HSC_COUNT_OF(sizes); i++)
+    if (!strcmp(type, sizes[i].type))
+      return sizes[i].bytes;
+  return hsc_ends_with(type, "Callback") ? 8 : 0;
+}
+
+// One field of the text; false at its end, or where a type's size is not known: what follows is then not written down.
+static bool next_field(const char **text, size_t *offset, field *out) {
+  while (isspace((unsigned char)**text))
+    ++*text;
+  const char *end = strchr(*text, ';');
+  if (!end)
+    return false;
+  char whole[256];
+  size_t length = (size_t)(end - *text);
+  if (length >= sizeof whole)
+    return false;
+  memcpy(whole, *text, length);
+  whole[length] = 0;
+  *text = end + 1;
+  char *at = whole;
+  out->out = hsc_starts_with(at, "OUT ") || hsc_starts_with(at, "INOUT ");
+  if (out->out)
+    at = strchr(at, ' ') + 1;
+  char *function = strstr(at, "(*");
+  if (function) {
+    snprintf(out->name, sizeof out->name, "%.*s", (int)strcspn(function + 2, ")"), function + 2);
+    snprintf(out->type, sizeof out->type, "function");
+    out->pointer = true;
+  } else {
+    char *name = at + strlen(at);
+    while (name > at && (isalnum((unsigned char)name[-1]) || name[-1] == '_'))
+      name--;
+    snprintf(out->name, sizeof out->name, "%.60s", name);
+    while (name > at && name[-1] == ' ')
+      name--;
+    *name = 0;
+    snprintf(out->type, sizeof out->type, "%s", at);
+    out->pointer = strchr(at, '*') != NULL;
+  }
+  out->bytes = out->pointer ? 8 : size_of(out->type);
+  if (out->bytes == 0)
+    return false;
+  out->offset = (*offset + out->bytes - 1) / out->bytes * out->bytes;
+  *offset = out->offset + out->bytes;
+  return true;
+}
+
+static size_t fields_of(hsc_pjrt_function function, field *out, size_t room) {
+  const char *text = field_texts[function] ? field_texts[function] : "";
+  size_t offset = 2 * sizeof(size_t);
+  size_t count = 0;
+  while (count < room && next_field(&text, &offset, &out[count]))
+    count++;
+  return count;
+}
+
+static uint64_t value_of(const void *args, const field *f) {
+  uint64_t value = 0;
+  memcpy(&value, (const char *)args + f->offset, f->bytes);
+  return f->bytes == 4 ? (uint64_t)(int64_t)(int32_t)value : value;
+}
+
+// The field that holds how many things `f` points to; NULL = none does.
+static const field *length_of(const field *fields, size_t count, const field *f) {
+  char name[80];
+  const char *const forms[] = {"%s_size", "num_%s", "%s_num_dims"};
+  for (size_t form = 0; form < HSC_COUNT_OF(forms); form++) {
+    snprintf(name, sizeof name, forms[form], f->name);
+    for (size_t i = 0; i < count; i++)
+      if (!strcmp(fields[i].name, name))
+        return &fields[i];
+  }
+  for (size_t i = 0; i < count; i++)
+    if (!strcmp(f->name, "shape_dims") && !strcmp(fields[i].name, "shape_num_dims"))
+      return &fields[i];
+  return NULL;
+}
+
+static void remember(hsc_conform *c, const void *pointer, const char *text) {
+  if (!pointer || c->known_count == CONFORM_KNOWN_MAX)
+    return;
+  conform_known *k = &c->known[c->known_count++];
+  k->pointer = pointer;
+  snprintf(k->text, sizeof k->text, "%s", text);
+}
+
+static const char *known(const hsc_conform *c, const void *pointer) {
+  for (int i = c->known_count - 1; i >= 0; i--)
+    if (c->known[i].pointer == pointer)
+      return c->known[i].text;
+  return NULL;
+}
+
+void hsc__conform_step(hsc_conform *c, const char *format, ...) {
+  if (c->steps.size > CONFORM_STEPS_BYTES)
+    return;
+  va_list args;
+  va_start(args, format);
+  hsc_bytes_append_text(&c->steps, "  ");
+  hsc_bytes_printf_v(&c->steps, format, args);
+  hsc_bytes_append_char(&c->steps, '\n');
+  va_end(args);
+}
+
+void hsc__conform_name(hsc_conform *c, const void *pointer, const char *format, ...) {
+  char text[64];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  remember(c, pointer, text);
+}
+
+static void put_text(hsc_bytes *out, const char *text, size_t size) {
+  hsc_bytes_append_char(out, '"');
+  for (size_t i = 0; i < size; i++) {
+    unsigned char byte = (unsigned char)text[i];
+    if (byte == '"' || byte == '\\')
+      hsc_bytes_printf(out, "\\%c", byte);
+    else if (byte == '\n')
+      hsc_bytes_append_text(out, i + 1 < size ? "\\n\"\n    \"" : "\\n");
+    else if (byte < 32 || byte > 126)
+      hsc_bytes_printf(out, "\\%03o", byte);
+    else
+      hsc_bytes_append_char(out, (char)byte);
+  }
+  hsc_bytes_append_char(out, '"');
+}
+
+void hsc__conform_data(hsc_conform *c, const void *data, size_t bytes) {
+  enum { SHOWN = 64 };
+  hsc_bytes text = {0};
+  for (size_t i = 0; i < bytes && i < SHOWN; i++)
+    hsc_bytes_printf(&text, "%s%d", i ? ", " : "", ((const unsigned char *)data)[i]);
+  hsc__conform_step(c, "static _Alignas(64) unsigned char data%d[%zu] = {%s};%s", c->data_count,
+                    bytes ? bytes : 1, hsc_bytes_text(&text),
+                    bytes > SHOWN ? "  // the rest does not matter" : "");
+  hsc__conform_name(c, data, "data%d", c->data_count++);
+  hsc_bytes_deinit(&text);
+}
+
+static void put_input(hsc_conform *c,
+                      const void *args,
+                      const field *fields,
+                      size_t count,
+                      const field *f,
+                      hsc_bytes *out) {
+  uint64_t value = value_of(args, f);
+  if (!f->pointer) {
+    if (value)
+      hsc_bytes_printf(out, ", .%s = %lld", f->name, (long long)value);
+    return;
+  }
+  const void *pointer;
+  memcpy(&pointer, (const char *)args + f->offset, sizeof pointer);
+  if (!pointer)
+    return;
+  hsc_bytes_printf(out, ", .%s = ", f->name);
+  const char *name = known(c, pointer);
+  const field *length = length_of(fields, count, f);
+  if (name) {
+    hsc_bytes_printf(out, "(void *)%s", name);
+  } else if (length && !strcmp(f->type, "const char *")) {
+    put_text(out, pointer, (size_t)value_of(args, length));
+  } else if (length && !strcmp(f->type, "const int64_t *")) {
+    size_t n = (size_t)value_of(args, length);
+    hsc_bytes_append_text(out, "(int64_t[]){");
+    for (size_t i = 0; i < n; i++)
+      hsc_bytes_printf(out, "%s%lld", i ? ", " : "", (long long)((const int64_t *)pointer)[i]);
+    hsc_bytes_append_text(out, n ? "}" : "0}");
+  } else {
+    hsc_bytes_append_text(out, "NULL /* see the check */");
+  }
+}
+
+static void write_call(hsc_conform *c, hsc_pjrt_function function, void *args) {
+  enum { ROOM = 40 };
+  field fields[ROOM];
+  size_t count = fields_of(function, fields, ROOM);
+  const char *name = hsc_pjrt_function_get(function)->name;
+  hsc_bytes line = {0};
+  size_t struct_size;
+  memcpy(&struct_size, args, sizeof struct_size);
+  hsc_bytes_printf(&line, "%s_Args a%d = {.struct_size = %zu", name, c->call_count, struct_size);
+  for (size_t i = 0; i < count; i++)
+    if (!fields[i].out && fields[i].offset + fields[i].bytes <= struct_size)
+      put_input(c, args, fields, count, &fields[i], &line);
+  hsc_bytes_append_text(&line, "};");
+  hsc__conform_step(c, "%s", hsc_bytes_text(&line));
+  hsc__conform_step(c, "say(\"%s\", api->%s(&a%d));", name, name, c->call_count);
+  hsc_bytes_deinit(&line);
+}
+
+// What came out gets a name; so do the elements of lists of objects.
+static void name_results(hsc_conform *c, hsc_pjrt_function function, const void *args) {
+  enum { ROOM = 40, ELEMENTS = 8 };
+  field fields[ROOM];
+  size_t count = fields_of(function, fields, ROOM);
+  for (size_t i = 0; i < count; i++) {
+    const field *f = &fields[i];
+    const void *pointer;
+    if (!f->out || !f->pointer)
+      continue;
+    memcpy(&pointer, (const char *)args + f->offset, sizeof pointer);
+    hsc__conform_name(c, pointer, "a%d.%s", c->call_count, f->name);
+    const field *length = length_of(fields, count, f);
+    if (!pointer || !length || !strstr(f->type, "*const *") || strstr(f->type, "char"))
+      continue;
+    for (size_t e = 0; e < (size_t)value_of(args, length) && e < ELEMENTS; e++)
+      hsc__conform_name(c, ((void *const *)pointer)[e], "a%d.%s[%zu]", c->call_count, f->name, e);
+  }
+}
+
+bool hsc__conform_has(const hsc_conform *c, hsc_pjrt_function function) {
+  const hsc_pjrt_function_info *info = hsc_pjrt_function_get(function);
+  const void *slot;
+  if (c->api->struct_size < info->offset + sizeof slot)
+    return false;
+  memcpy(&slot, (const char *)c->api + info->offset, sizeof slot);
+  return slot != NULL;
+}
+
+PJRT_Error *hsc__conform_call(hsc_conform *c,
+                              hsc_pjrt_function function,
+                              void *args,
+                              bool *out_called) {
+  const hsc_pjrt_function_info *info = hsc_pjrt_function_get(function);
+  *out_called = hsc__conform_has(c, function);
+  if (!*out_called) {
+    hsc__conform_absent(c, "%s is not in the table", info->name);
+    return NULL;
+  }
+  PJRT_Error *(*call)(void *);
+  memcpy(&call, (const char *)c->api + info->offset, sizeof call);
+  write_call(c, function, args);
+  PJRT_Error *error = call(args);
+  if (!error)
+    name_results(c, function, args);
+  c->call_count++;
+  return error;
+}
+
+bool hsc__conform_ok(hsc_conform *c, hsc_pjrt_function function, void *args) {
+  bool called;
+  PJRT_Error *error = hsc__conform_call(c, function, args, &called);
+  if (!called || !error)
+    return called;
+  const hsc_pjrt_function_info *info = hsc_pjrt_function_get(function);
+  hsc_bytes message = {0};
+  hsc__conform_message(c, error, &message);
+  if (hsc__conform_code(c, error) == PJRT_Error_Code_UNIMPLEMENTED && !info->required)
+    hsc__conform_absent(c, "%s: %s", info->name, hsc_bytes_text(&message));
+  else
+    hsc__conform_fail(c, "%s failed: %s", info->name, hsc_bytes_text(&message));
+  hsc_bytes_deinit(&message);
+  hsc__conform_error_free(c, error);
+  return false;
+}
+
+bool hsc__conform_refused(hsc_conform *c,
+                          hsc_pjrt_function function,
+                          void *args,
+                          const char *what) {
+  bool called;
+  PJRT_Error *error = hsc__conform_call(c, function, args, &called);
+  const char *name = hsc_pjrt_function_get(function)->name;
+  if (!called)
+    return false;
+  if (!error) {
+    hsc__conform_fail(c, "%s took %s without an error", name, what);
+    return false;
+  }
+  PJRT_Error_Code code = hsc__conform_code(c, error);
+  hsc_bytes message = {0};
+  hsc__conform_message(c, error, &message);
+  bool has_text = message.size > 0;
+  hsc_bytes_deinit(&message);
+  hsc__conform_error_free(c, error);
+  if (code == PJRT_Error_Code_UNIMPLEMENTED && !hsc_pjrt_function_get(function)->required) {
+    hsc__conform_absent(c, "%s is not implemented", name);
+    return false;
+  }
+  if (code == PJRT_Error_Code_OK || code > PJRT_Error_Code_UNAUTHENTICATED) {
+    hsc__conform_fail(c, "%s returned an error of code %d for %s", name, (int)code, what);
+    return false;
+  }
+  if (!has_text)
+    hsc__conform_fail(c, "%s returned an error without a message for %s", name, what);
+  return has_text;
+}
+
+PJRT_Error_Code hsc__conform_code(const hsc_conform *c, const PJRT_Error *error) {
+  PJRT_Error_GetCode_Args args = ARGS_OF(PJRT_Error_GetCode, .error = error);
+  PJRT_Error *second = c->api->PJRT_Error_GetCode(&args);
+  return second ? PJRT_Error_Code_UNKNOWN : args.code;
+}
+
+void hsc__conform_message(const hsc_conform *c, const PJRT_Error *error, hsc_bytes *out) {
+  PJRT_Error_Message_Args args = ARGS_OF(PJRT_Error_Message, .error = error);
+  c->api->PJRT_Error_Message(&args);
+  enum { MOST = 300 };
+  if (args.message)
+    hsc_bytes_append(out, args.message, args.message_size < MOST ? args.message_size : MOST);
+}
+
+void hsc__conform_error_free(const hsc_conform *c, PJRT_Error *error) {
+  PJRT_Error_Destroy_Args args = ARGS_OF(PJRT_Error_Destroy, .error = error);
+  c->api->PJRT_Error_Destroy(&args);
+}
+
+static void conclude(hsc_conform *c,
+                     hsc_conform_outcome outcome,
+                     const char *format,
+                     va_list args) {
+  if (c->outcome != HSC_CONFORM_PASS)
+    return;  // the first word counts
+  c->outcome = outcome;
+  hsc_bytes_printf_v(&c->seen, format, args);
+}
+
+void hsc__conform_fail(hsc_conform *c, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  conclude(c, HSC_CONFORM_FAIL, format, args);
+  va_end(args);
+}
+
+void hsc__conform_absent(hsc_conform *c, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  conclude(c, HSC_CONFORM_NOT_OFFERED, format, args);
+  va_end(args);
+}
+
+void hsc__conform_repro(const hsc_conform *c, const char *id, const char *rule, hsc_bytes *out) {
+  if (c->call_count == 0)
+    return;
+  hsc_bytes_printf(
+      out,
+      "// %s: %s\n"
+      "// cc repro.c -ldl && ./a.out PLUGIN.so      with xla/pjrt/c/pjrt_c_api.h on the include "
+      "path\n"
+      "#include <dlfcn.h>\n#include <stdio.h>\n#include \"xla/pjrt/c/pjrt_c_api.h\"\n\n"
+      "static const PJRT_Api *api;\n\n"
+      "static void say(const char *name, PJRT_Error *error) {\n"
+      "  PJRT_Error_Message_Args m = {.struct_size = sizeof m, .error = error};\n"
+      "  if (error)\n    api->PJRT_Error_Message(&m);\n"
+      "  printf(\"%%s: %%.*s\\n\", name, error ? (int)m.message_size : 2, error ? m.message : "
+      "\"ok\");\n}\n\n"
+      "int main(int argc, char **argv) {\n"
+      "  void *plugin = dlopen(argc > 1 ? argv[1] : \"\", RTLD_NOW);\n"
+      "  const PJRT_Api *(*get)(void) = plugin ? (const PJRT_Api *(*)(void))dlsym(plugin, "
+      "\"GetPjrtApi\") : NULL;\n"
+      "  if (!get)\n    return 1;\n"
+      "  api = get();\n",
+      id, rule);
+  hsc_bytes_append(out, c->steps.data, c->steps.size);
+  hsc_bytes_printf(out, "  // %s: %s\n  return 0;\n}\n", hsc_conform_outcome_text(c->outcome),
+                   hsc_bytes_text(&c->seen));
+}

@@ -1,0 +1,277 @@
+// conform_support.c - what most checks begin with: a client, a device, arrays, a compiled program.
+#include <stdlib.h>
+
+#include "lab/conform/conform_internal.h"
+
+const conform_type hsc__conform_types[] = {
+    {PJRT_Buffer_Type_PRED, "pred", "i1", 1, 'p'},
+    {PJRT_Buffer_Type_S8, "s8", "i8", 1, 'i'},
+    {PJRT_Buffer_Type_S16, "s16", "i16", 2, 'i'},
+    {PJRT_Buffer_Type_S32, "s32", "i32", 4, 'i'},
+    {PJRT_Buffer_Type_S64, "s64", "i64", 8, 'i'},
+    {PJRT_Buffer_Type_U8, "u8", "ui8", 1, 'u'},
+    {PJRT_Buffer_Type_U16, "u16", "ui16", 2, 'u'},
+    {PJRT_Buffer_Type_U32, "u32", "ui32", 4, 'u'},
+    {PJRT_Buffer_Type_U64, "u64", "ui64", 8, 'u'},
+    {PJRT_Buffer_Type_F16, "f16", "f16", 2, 'f'},
+    {PJRT_Buffer_Type_BF16, "bf16", "bf16", 2, 'f'},
+    {PJRT_Buffer_Type_F32, "f32", "f32", 4, 'f'},
+    {PJRT_Buffer_Type_F64, "f64", "f64", 8, 'f'},
+    {PJRT_Buffer_Type_C64, "c64", "complex<f32>", 8, 'c'},
+    {PJRT_Buffer_Type_C128, "c128", "complex<f64>", 16, 'c'},
+    {PJRT_Buffer_Type_F8E5M2, "f8e5m2", "f8E5M2", 1, 'n'},
+    {PJRT_Buffer_Type_F8E4M3FN, "f8e4m3fn", "f8E4M3FN", 1, 'n'},
+    {PJRT_Buffer_Type_F8E4M3B11FNUZ, "f8e4m3b11fnuz", "f8E4M3B11FNUZ", 1, 'n'},
+    {PJRT_Buffer_Type_F8E5M2FNUZ, "f8e5m2fnuz", "f8E5M2FNUZ", 1, 'n'},
+    {PJRT_Buffer_Type_F8E4M3FNUZ, "f8e4m3fnuz", "f8E4M3FNUZ", 1, 'n'},
+};
+const int hsc__conform_type_count = HSC_COUNT_OF(hsc__conform_types);
+
+bool hsc__conform_client(hsc_conform *c) {
+  if (c->topology_name) {
+    hsc__conform_absent(c, "needs hardware: this is a compiler for %s", c->topology_name);
+    return false;
+  }
+  if (!c->client) {
+    PJRT_Client_Create_Args args =
+        ARGS_OF(PJRT_Client_Create, .create_options = c->options, .num_options = c->option_count);
+    bool called;
+    PJRT_Error *error = hsc__conform_call(c, HSC_FN_PJRT_Client_Create, &args, &called);
+    if (error) {
+      hsc_bytes message = {0};
+      hsc__conform_message(c, error, &message);
+      hsc__conform_absent(c, "no client here: %s", hsc_bytes_text(&message));
+      hsc_bytes_deinit(&message);
+      hsc__conform_error_free(c, error);
+    }
+    if (!called || error)
+      return false;
+    c->client = args.client;
+    if (!c->client)
+      hsc__conform_fail(c, "PJRT_Client_Create succeeded and gave no client");
+  } else if (c->call_count == 0) {
+    // an earlier check made it; the reproducer must make its own
+    hsc__conform_step(c, "PJRT_Client_Create_Args a0 = {.struct_size = sizeof a0};");
+    hsc__conform_step(c, "say(\"PJRT_Client_Create\", api->PJRT_Client_Create(&a0));");
+    hsc__conform_name(c, c->client, "a0.client");
+    c->call_count = 1;
+  }
+  return c->client != NULL;
+}
+
+static bool devices(hsc_conform *c, PJRT_Device *const **out, size_t *out_count) {
+  *out_count = 0;
+  if (!hsc__conform_client(c))
+    return false;
+  PJRT_Client_AddressableDevices_Args args =
+      ARGS_OF(PJRT_Client_AddressableDevices, .client = c->client);
+  if (!OK(c, PJRT_Client_AddressableDevices, &args))
+    return false;
+  *out = args.addressable_devices;
+  *out_count = args.num_addressable_devices;
+  return true;
+}
+
+size_t hsc__conform_device_count(hsc_conform *c) {
+  PJRT_Device *const *list;
+  size_t count;
+  devices(c, &list, &count);
+  return count;
+}
+
+PJRT_Device *hsc__conform_device(hsc_conform *c, size_t index) {
+  PJRT_Device *const *list;
+  size_t count;
+  if (!devices(c, &list, &count))
+    return NULL;
+  if (index < count)
+    return list[index];
+  if (index == 0)
+    hsc__conform_fail(c, "the client has no addressable device");
+  else
+    hsc__conform_absent(c, "needs %zu devices, there are %zu", index + 1, count);
+  return NULL;
+}
+
+bool hsc__conform_await(hsc_conform *c, PJRT_Event *event, const char *what) {
+  if (!event)
+    return true;
+  PJRT_Event_Await_Args wait = ARGS_OF(PJRT_Event_Await, .event = event);
+  bool called;
+  PJRT_Error *error = hsc__conform_call(c, HSC_FN_PJRT_Event_Await, &wait, &called);
+  if (error) {
+    hsc_bytes message = {0};
+    hsc__conform_message(c, error, &message);
+    hsc__conform_fail(c, "%s ended with: %s", what, hsc_bytes_text(&message));
+    hsc_bytes_deinit(&message);
+    hsc__conform_error_free(c, error);
+  }
+  PJRT_Event_Destroy_Args destroy = ARGS_OF(PJRT_Event_Destroy, .event = event);
+  return OK(c, PJRT_Event_Destroy, &destroy) && called && !error;
+}
+
+PJRT_Buffer *hsc__conform_upload(hsc_conform *c,
+                                 PJRT_Buffer_Type type,
+                                 const int64_t *dims,
+                                 size_t rank,
+                                 const void *data,
+                                 size_t bytes) {
+  PJRT_Device *device = hsc__conform_device(c, 0);
+  if (!device)
+    return NULL;
+  hsc__conform_data(c, data, bytes);
+  PJRT_Client_BufferFromHostBuffer_Args args =
+      ARGS_OF(PJRT_Client_BufferFromHostBuffer, .client = c->client, .data = data, .type = type,
+              .dims = dims, .num_dims = rank, .device = device,
+              .host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableOnlyDuringCall);
+  if (!OK(c, PJRT_Client_BufferFromHostBuffer, &args))
+    return NULL;
+  if (!args.buffer) {
+    hsc__conform_fail(c, "PJRT_Client_BufferFromHostBuffer succeeded and gave no buffer");
+    return NULL;
+  }
+  return hsc__conform_await(c, args.done_with_host_buffer, "the event done_with_host_buffer")
+             ? args.buffer
+             : NULL;
+}
+
+bool hsc__conform_download(
+    hsc_conform *c, PJRT_Buffer *buffer, size_t rank, void *out, size_t bytes) {
+  enum { RANK_MAX = 8 };
+  int64_t order[RANK_MAX];
+  for (size_t i = 0; i < rank && i < RANK_MAX; i++)
+    order[i] = (int64_t)(rank - 1 - i);
+  PJRT_Buffer_MemoryLayout layout = {
+      .struct_size = PJRT_Buffer_MemoryLayout_STRUCT_SIZE,
+      .type = PJRT_Buffer_MemoryLayout_Type_Tiled,
+      .tiled = {.struct_size = PJRT_Buffer_MemoryLayout_Tiled_STRUCT_SIZE,
+                .minor_to_major = order,
+                .minor_to_major_size = rank}};
+  PJRT_Buffer_ToHostBuffer_Args size =
+      ARGS_OF(PJRT_Buffer_ToHostBuffer, .src = buffer, .host_layout = &layout);
+  hsc__conform_name(c, &layout, "layout%d", c->call_count);
+  hsc__conform_step(c, "int64_t order%d[8];", c->call_count);
+  hsc__conform_step(c, "for (int i = 0; i < %zu; i++)", rank);
+  hsc__conform_step(c, "  order%d[i] = %zu - 1 - i;", c->call_count, rank);
+  hsc__conform_step(
+      c, "PJRT_Buffer_MemoryLayout layout%d = {.struct_size = sizeof layout%d, .type = 0,",
+      c->call_count, c->call_count);
+  hsc__conform_step(c,
+                    "    .tiled = {.struct_size = sizeof(PJRT_Buffer_MemoryLayout_Tiled), "
+                    ".minor_to_major = order%d, .minor_to_major_size = %zu}};",
+                    c->call_count, rank);
+  if (!OK(c, PJRT_Buffer_ToHostBuffer, &size))
+    return false;
+  if (size.dst_size != bytes) {
+    hsc__conform_fail(c, "PJRT_Buffer_ToHostBuffer asks for %zu bytes, the array has %zu",
+                      size.dst_size, bytes);
+    return false;
+  }
+  hsc__conform_step(c, "static unsigned char out%d[%zu];", c->call_count, bytes ? bytes : 1);
+  hsc__conform_name(c, out, "out%d", c->call_count);
+  PJRT_Buffer_ToHostBuffer_Args args =
+      ARGS_OF(PJRT_Buffer_ToHostBuffer, .src = buffer, .host_layout = &layout, .dst = out,
+              .dst_size = bytes);
+  return OK(c, PJRT_Buffer_ToHostBuffer, &args) &&
+         hsc__conform_await(c, args.event, "the event of PJRT_Buffer_ToHostBuffer");
+}
+
+hsc_view hsc__conform_options_proto(hsc_conform *c) {
+  static hsc_bytes bytes;
+  if (bytes.size == 0) {
+    hsc_compile_options options = hsc_compile_options_default();
+    hsc_status_free(hsc_compile_options_write(&options, &bytes));
+  }
+  return hsc_bytes_view(&bytes);
+}
+
+PJRT_LoadedExecutable *hsc__conform_compile(hsc_conform *c, const char *mlir) {
+  if (!hsc__conform_client(c))
+    return NULL;
+  PJRT_Program program = {.struct_size = PJRT_Program_STRUCT_SIZE,
+                          .code = (char *)mlir,
+                          .code_size = strlen(mlir),
+                          .format = "mlir",
+                          .format_size = 4};
+  hsc_view options = hsc__conform_options_proto(c);
+  hsc__conform_step(c, "static char code%d[] = \"%s\";", c->call_count, "");
+  c->steps.size -= 4;  // the empty text and what closes it
+  hsc_bytes_append_text(&c->steps, "\n    \"");
+  for (const char *at = mlir; *at; at++) {
+    if (*at == '\n')
+      hsc_bytes_append_text(&c->steps, at[1] ? "\\n\"\n    \"" : "\\n");
+    else if (*at == '"' || *at == '\\')
+      hsc_bytes_printf(&c->steps, "\\%c", *at);
+    else
+      hsc_bytes_append_char(&c->steps, *at);
+  }
+  hsc_bytes_append_text(&c->steps, "\";\n");
+  hsc__conform_step(c,
+                    "PJRT_Program program%d = {.struct_size = sizeof program%d, .code = code%d, "
+                    ".code_size = sizeof code%d - 1, .format = \"mlir\", .format_size = 4};",
+                    c->call_count, c->call_count, c->call_count, c->call_count);
+  hsc__conform_name(c, &program, "&program%d", c->call_count);
+  PJRT_Client_Compile_Args args =
+      ARGS_OF(PJRT_Client_Compile, .client = c->client, .program = &program,
+              .compile_options = options.data, .compile_options_size = options.size);
+  if (!OK(c, PJRT_Client_Compile, &args))
+    return NULL;
+  if (!args.executable)
+    hsc__conform_fail(c, "PJRT_Client_Compile succeeded and gave no executable");
+  return args.executable;
+}
+
+PJRT_Executable *hsc__conform_executable(hsc_conform *c, PJRT_LoadedExecutable *loaded) {
+  PJRT_LoadedExecutable_GetExecutable_Args args =
+      ARGS_OF(PJRT_LoadedExecutable_GetExecutable, .loaded_executable = loaded);
+  return loaded && OK(c, PJRT_LoadedExecutable_GetExecutable, &args) ? args.executable : NULL;
+}
+
+bool hsc__conform_execute(hsc_conform *c,
+                          PJRT_LoadedExecutable *loaded,
+                          PJRT_Buffer *const *arguments,
+                          size_t argument_count,
+                          PJRT_Buffer **outputs,
+                          size_t output_count) {
+  PJRT_ExecuteOptions options = {.struct_size = PJRT_ExecuteOptions_STRUCT_SIZE};
+  PJRT_Buffer *const *lists[1] = {arguments};
+  PJRT_Buffer **const output_lists[1] = {outputs};
+  PJRT_Event *events[1] = {NULL};
+  int n = c->call_count;
+  hsc__conform_step(c, "PJRT_ExecuteOptions options%d = {.struct_size = sizeof options%d};", n, n);
+  hsc__conform_step(c, "PJRT_Buffer *in%d[%zu], *made%d[%zu], **made_lists%d[] = {made%d};", n,
+                    argument_count + 1, n, output_count + 1, n, n);
+  hsc__conform_step(c, "PJRT_Buffer *const *in_lists%d[] = {in%d};", n, n);
+  hsc__conform_step(c, "PJRT_Event *events%d[1];", n);
+  for (size_t i = 0; i < argument_count; i++)
+    for (int k = c->known_count - 1; k >= 0; k--)
+      if (c->known[k].pointer == arguments[i]) {
+        hsc__conform_step(c, "in%d[%zu] = %s;", n, i, c->known[k].text);
+        break;
+      }
+  hsc__conform_name(c, &options, "&options%d", n);
+  hsc__conform_name(c, lists, "in_lists%d", n);
+  hsc__conform_name(c, output_lists, "made_lists%d", n);
+  hsc__conform_name(c, events, "events%d", n);
+  PJRT_LoadedExecutable_Execute_Args args =
+      ARGS_OF(PJRT_LoadedExecutable_Execute, .executable = loaded, .options = &options,
+              .argument_lists = lists, .num_devices = 1, .num_args = argument_count,
+              .output_lists = output_lists, .device_complete_events = events);
+  if (!OK(c, PJRT_LoadedExecutable_Execute, &args))
+    return false;
+  for (size_t o = 0; o < output_count; o++) {
+    hsc__conform_name(c, outputs[o], "made%d[%zu]", n, o);
+    if (!outputs[o]) {
+      hsc__conform_fail(c, "PJRT_LoadedExecutable_Execute succeeded and left output %zu empty", o);
+      return false;
+    }
+  }
+  hsc__conform_name(c, events[0], "events%d[0]", n);
+  return hsc__conform_await(c, events[0], "the execution");
+}
+
+void hsc__conform_buffer_free(hsc_conform *c, PJRT_Buffer *buffer) {
+  PJRT_Buffer_Destroy_Args args = ARGS_OF(PJRT_Buffer_Destroy, .buffer = buffer);
+  if (buffer)
+    OK(c, PJRT_Buffer_Destroy, &args);
+}
