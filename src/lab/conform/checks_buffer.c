@@ -27,7 +27,8 @@ static size_t element_count(const shape *s) {
   return count;
 }
 
-// Values that every form of the type holds: small whole numbers, finite bit patterns of narrow floats.
+// Values that every form of the type holds: small whole numbers, finite bit patterns of narrow
+// floats.
 static void fill(const conform_type *type, size_t count, unsigned char *out) {
   for (size_t i = 0; i < count; i++) {
     unsigned char *at = out + i * type->bytes;

@@ -163,8 +163,8 @@ void hsc__conform_client_two(hsc_conform *c, int number) {
   if (!hsc__conform_client(c))
     return;
   PJRT_Client *second = make(c);
-  if (c->outcome ==
-      HSC_CONFORM_FAIL) {  // one client a process is a limit that a plugin may have, told by an error
+  // one client a process is a limit that a plugin may have, told by an error
+  if (c->outcome == HSC_CONFORM_FAIL) {
     c->outcome = HSC_CONFORM_NOT_OFFERED;
     return;
   }

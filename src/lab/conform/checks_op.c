@@ -1,7 +1,8 @@
 // checks_op.c - operations, one program each, against the reference evaluator.
 //
-// Three families in one list: elementwise operations by element type, conversions between types, and programs of one structural
-// operation each. Results of movement and whole numbers must be the same bits; elementwise floats may differ by the row's ULPs.
+// Three families in one list: elementwise operations by element type, conversions between types,
+// and programs of one structural operation each. Results of movement and whole numbers must be the
+// same bits; elementwise floats may differ by the row's ULPs.
 #include <math.h>
 #include <stdlib.h>
 
@@ -417,7 +418,8 @@ static PJRT_Buffer_Type buffer_type_of(hsc_type type) {
   return PJRT_Buffer_Type_INVALID;
 }
 
-// Values that every operation of the list is defined for: floats from 0.25 to 3, whole numbers from 1 to 5.
+// Values that every operation of the list is defined for: floats from 0.25 to 3, whole numbers from
+// 1 to 5.
 static void fill(hsc_literal *literal, int argument) {
   hsc_type type = literal->shape.type;
   int64_t count = hsc_shape_elements(&literal->shape);

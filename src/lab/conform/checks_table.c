@@ -1,4 +1,5 @@
-// checks_table.c - the table, its extensions, struct sizes of all functions, and every function that only answers.
+// checks_table.c - the table, its extensions, struct sizes of all functions, and every function
+// that only answers.
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -121,7 +122,8 @@ void hsc__conform_short_struct_name(int number, char out_text[64]) {
   snprintf(out_text, 64, "%s", hsc_pjrt_function_get(sizes[number].function)->name);
 }
 
-// The struct lies at the end of a page that nothing follows, so that whoever reads behind struct_size meets the check's end.
+// The struct lies at the end of a page that nothing follows, so that whoever reads behind
+// struct_size meets the check's end.
 void hsc__conform_short_struct(hsc_conform *c, int number) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
   char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

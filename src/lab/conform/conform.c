@@ -1,4 +1,5 @@
-// conform.c - the parent: starts children that do the checks, one after the other, and outlives each of them.
+// conform.c - the parent: starts children that do the checks, one after the other, and outlives
+// each of them.
 #include <jansson.h>
 
 #include "base/core/clock.h"

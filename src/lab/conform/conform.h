@@ -1,7 +1,9 @@
-// conform.h - does a plugin keep the rules of the PJRT C API? One check a rule, each in a process that may die.
+// conform.h - does a plugin keep the rules of the PJRT C API? One check a rule, each in a process
+// that may die.
 //
-// hsc_conform_run starts `hloscope conform --serve` as a child, which loads the plugin and goes through the checks of conform.def.
-// A check that crashes or hangs takes that child with it; the next child goes on behind it. The plugin is never loaded here.
+// hsc_conform_run starts `hloscope conform --serve` as a child, which loads the plugin and goes
+// through the checks of conform.def. A check that crashes or hangs takes that child with it; the
+// next child goes on behind it. The plugin is never loaded here.
 #pragma once
 
 #include "base/core/bytes.h"
@@ -49,11 +51,13 @@ typedef struct hsc_conform_report {
   size_t totals[HSC_CONFORM_OUTCOME_COUNT];
 } hsc_conform_report;
 
-// Errors: no such device, the plugin cannot be loaded at all, no check of that name. What a check finds is in the report.
+// Errors: no such device, the plugin cannot be loaded at all, no check of that name. What a check
+// finds is in the report.
 HSC_MUST_USE hsc_status *hsc_conform_run(const hsc_conform_options *options,
                                          hsc_arena *arena,
                                          hsc_conform_report *out_report);
-// The child's side: does checks [first, ...) and writes one JSON line before and one after each to `fd`.
+// The child's side: does checks [first, ...) and writes one JSON line before and one after each to
+// `fd`.
 HSC_MUST_USE hsc_status *hsc_conform_serve(const char *device,
                                            const char *only,
                                            size_t first,

@@ -1,9 +1,11 @@
 // conform_call.c - calls of the plugin, and the same calls as C for whoever has to mend it.
 //
-// The fields of every argument struct stand in pjrt/abi_args.def. Its rows are read here as text: name, whether the plugin writes
-// it, and size, which give the offset as a C compiler would. So a call can be written down with what went in, and what came out
-// gets a name that later calls use. What a field points to is known where it is text or a list of extents with a length beside
-// it, where an earlier call returned it, or where the check said so (hsc__conform_name, hsc__conform_data).
+// The fields of every argument struct stand in pjrt/abi_args.def. Its rows are read here as text:
+// name, whether the plugin writes it, and size, which give the offset as a C compiler would. So a
+// call can be written down with what went in, and what came out gets a name that later calls use.
+// What a field points to is known where it is text or a list of extents with a length beside it,
+// where an earlier call returned it, or where the check said so (hsc__conform_name,
+// hsc__conform_data).
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -48,7 +50,8 @@ static size_t size_of(const char *type) {
   return hsc_ends_with(type, "Callback") ? 8 : 0;
 }
 
-// One field of the text; false at its end, or where a type's size is not known: what follows is then not written down.
+// One field of the text; false at its end, or where a type's size is not known: what follows is
+// then not written down.
 static bool next_field(const char **text, size_t *offset, field *out) {
   while (isspace((unsigned char)**text))
     ++*text;

@@ -1,7 +1,8 @@
 // conform_internal.h - what checks are written with.
 //
-// A check is a function of (context, number within its family). It calls the plugin through OK and CALL, which also write the call
-// down as C for the reproducer, and says what is wrong with FAIL; falling off the end is a pass. It may leak: its process is cheap.
+// A check is a function of (context, number within its family). It calls the plugin through OK and
+// CALL, which also write the call down as C for the reproducer, and says what is wrong with FAIL;
+// falling off the end is a pass. It may leak: its process is cheap.
 #pragma once
 
 #include "base/core/bytes.h"
@@ -58,15 +59,18 @@ void hsc__conform_absent(hsc_conform *c, const char *format, ...) HSC_PRINTF(2, 
     .struct_size = function##_Args_STRUCT_SIZE, __VA_ARGS__ \
   }
 bool hsc__conform_has(const hsc_conform *c, hsc_pjrt_function function);
-// The error that the function returned, the caller's; a function that is not there ends the check as not offered (*out_called false).
+// The error that the function returned, the caller's; a function that is not there ends the check
+// as not offered (*out_called false).
 PJRT_Error *hsc__conform_call(hsc_conform *c,
                               hsc_pjrt_function function,
                               void *args,
                               bool *out_called);
-// True when it succeeded. An error is the check's failure, UNIMPLEMENTED of an optional function "not offered".
+// True when it succeeded. An error is the check's failure, UNIMPLEMENTED of an optional function
+// "not offered".
 bool hsc__conform_ok(hsc_conform *c, hsc_pjrt_function function, void *args);
 #define OK(c, function, args) hsc__conform_ok((c), HSC_FN_##function, (args))
-// It must return an error with a code other than OK and a message; false when it did not (the check has failed then, or is over).
+// It must return an error with a code other than OK and a message; false when it did not (the check
+// has failed then, or is over).
 bool hsc__conform_refused(hsc_conform *c, hsc_pjrt_function function, void *args, const char *what);
 #define REFUSED(c, function, args, what) \
   hsc__conform_refused((c), HSC_FN_##function, (args), (what))

@@ -1,4 +1,5 @@
-// conform_serve.c - the child: loads the plugin and does the checks, telling each result before it begins the next.
+// conform_serve.c - the child: loads the plugin and does the checks, telling each result before it
+// begins the next.
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <unistd.h>
