@@ -58,6 +58,10 @@ bench: build ## measured comparisons (minutes; wants a quiet machine)
 	@ninja -C $(BUILD) meson-benchmark-prereq bench_programs
 	@meson test -C $(BUILD) --no-rebuild --benchmark --verbose
 
+.PHONY: bench-zoo
+bench-zoo: build ## 160 programs as users write them beside XLA:CPU (quarter of an hour, wants a quiet machine; ZOO="types_ order_" for some)
+	@python3 bench/zoo/bench_zoo.py --page docs/ZOO.md --picture docs/zoo.svg --output $(BUILD)/bench_zoo.json $(ZOO)
+
 statistics: build-tests ## the long self-test of the statistics; writes its figures into docs/statistics.md (minutes)
 	@$(BUILD)/tests/statistics/statistics_self_test --page docs/statistics.md
 

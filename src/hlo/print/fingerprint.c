@@ -177,6 +177,17 @@ hsc_hash128 hsc_computation_fingerprint(const hsc_computation *computation) {
   return with_fingerprinter(computation);
 }
 
+hsc_hash128 hsc_attr_hash(const hsc_instr *instr) {
+  hsc__hasher h = {{(uint64_t)instr->op + 1, 0x5bd1e995}};
+  hsc__hash_attr(&h, instr->op, &instr->attr);
+  for (int i = 0; i < instr->called_count; i++) {
+    hsc_hash128 called = hsc_computation_fingerprint(instr->called[i]);
+    hsc__hash_u64(&h, called.low);
+    hsc__hash_u64(&h, called.high);
+  }
+  return h.state;
+}
+
 hsc_hash128 hsc_instr_fingerprint(const hsc_instr *instr) {
   fingerprinter f = {0};
   hsc__ptr_map operands = {0};

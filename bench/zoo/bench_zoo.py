@@ -1,0 +1,243 @@
+"""The zoo on the built-in device beside XLA:CPU, interleaved: run time, processor time, compile time, and how far from the machine's limit.
+
+  python bench/zoo/bench_zoo.py                               every program of zoo.py: `make bench-zoo`
+  python bench/zoo/bench_zoo.py types_ scatter_histogram_64   names or beginnings of names
+  python bench/zoo/bench_zoo.py --rounds 11 --page docs/ZOO.md --picture docs/zoo.svg
+
+Needs a Python with JAX (--xla-python, else .venv/bin/python, else this one); it also exports the programs. Both sides sit in a worker
+each, as in bench/vs_xla.py, and take turns in random order: a turn runs a program for about --block-ms. A ratio (hloscope / XLA:CPU) is
+made from the medians of one round; what is shown is the median of the rounds with a 95 % bootstrap interval. `processor` is the ratio of
+the processor time of all threads of the two workers: on a machine that others use it says more than the clock. `limit` is the least time
+by the machine's measured peaks (`hloscope devices --calibrate`): flops of the program at the rate for its type, bytes of arguments and
+results once, 2 us of dispatch; `share` is limit / run. Sorted by ratio, the slowest first.
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+import vs_xla
+from vs_xla import ROOT, Worker, WorkerError, geometric_mean, machine, median_interval, text_ratio, text_seconds, version
+
+DISPATCH_SECONDS = 2e-6
+# Operations a second beside those in f32, for the limit: what vector registers hold of the type, and products of narrow types.
+RATES = {"f64": 0.5, "c128": 0.5, "bf16": 2, "s8": 4, "u8": 4}
+BYTES = {"pred": 1, "s8": 1, "u8": 1, "bf16": 2, "f16": 2, "s16": 2, "u16": 2, "f64": 8, "s64": 8, "u64": 8, "c64": 8, "c128": 16}
+
+
+def processor_seconds(pid):
+    """Of all threads that live."""
+    total = 0
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        try:
+            total += int((task / "schedstat").read_text().split()[0])
+        except OSError:    # a thread that has just ended
+            continue
+    return total / 1e9
+
+
+class Xla:
+    name = "xla"
+
+    def __init__(self, python):
+        self.python = python
+        self.start()
+
+    def start(self):
+        self.worker = Worker([self.python, str(HERE / "xla_side.py")])
+        self.about = self.ask({"do": "hello"})
+
+    def ask(self, job):
+        if self.worker.process.poll() is not None:
+            self.start()
+        answer = self.worker.ask(job)
+        if not answer.pop("ok"):
+            raise WorkerError(answer["message"])
+        return answer
+
+    def compile(self, row):
+        return self.ask({"do": "compile", "program": row["name"]})["seconds"]
+
+    def run(self, row, count):
+        return self.ask({"do": "run", "program": row["name"], "count": count})["seconds"]
+
+    def forget(self, row):
+        self.ask({"do": "forget", "program": row["name"]})
+
+
+class Hloscope(vs_xla.HloscopeSide):
+    def job(self, row, records, series):
+        return {"job": "run", "program": row["path"], "records": records, "series": series, "fetch": False,
+                "inputs": "keep" if series else "first", "cache": ["memory"]}
+
+    def describe(self, row):
+        return self.ask({"job": "describe", "program": row["path"], "cache": ["memory"]})
+
+
+def turn(side, row, counts, block_seconds):
+    if row["name"] not in counts[side.name]:
+        first = min(side.run(row, 2))
+        counts[side.name][row["name"]] = max(2, min(2000, int(block_seconds / max(first, 1e-7))))
+    count, pid = counts[side.name][row["name"]], side.worker.process.pid
+    before = processor_seconds(pid)
+    seconds = side.run(row, count)
+    return {"run": statistics.median(seconds), "least": min(seconds), "processor": (processor_seconds(pid) - before) / count}
+
+
+def measure(sides, rows, options):
+    shuffle, results, counts = random.Random(options.seed), {}, {side.name: {} for side in sides}
+    for number, row in enumerate(rows):
+        result = {"rounds": [], "failed": {}, "compile": {}}
+        live = list(sides)
+        for side in sides:
+            try:
+                result["compile"][side.name] = side.compile(row)
+            except WorkerError as error:
+                result["failed"][side.name] = str(error)
+                live.remove(side)
+        for _ in range(options.rounds):
+            one = {}
+            for side in shuffle.sample(live, len(live)):
+                try:
+                    one[side.name] = turn(side, row, counts, options.block_ms / 1e3)
+                except WorkerError as error:
+                    result["failed"][side.name] = str(error)
+                    live.remove(side)
+            result["rounds"].append(one)
+        for side in live:
+            if side.name == "hloscope":
+                result["about"] = side.describe(row)
+            side.forget(row)
+        results[row["name"]] = result
+        print(f"{number + 1}/{len(rows)} {row['name']} {ratio_text(result)}", file=sys.stderr, flush=True)
+    return results
+
+
+def ratios(result, kind):
+    return [one["hloscope"][kind] / max(one["xla"][kind], 1e-9) for one in result["rounds"] if len(one) == 2]
+
+
+def ratio_text(result):
+    values, processor = ratios(result, "least"), ratios(result, "processor")
+    if not values:
+        return f"failed: {result['failed']}"
+    ours = statistics.median(one["hloscope"]["least"] for one in result["rounds"] if len(one) == 2)
+    return f"least {statistics.median(values):.2f} processor {statistics.median(processor):.2f} {text_seconds(ours)}"
+
+
+def moved_bytes(shapes):
+    total = 0
+    for kind, dims in re.findall(r"(\w+)\[([\d,]*)\]", shapes):
+        size = BYTES.get(kind, 4)
+        for extent in filter(None, dims.split(",")):
+            size *= int(extent)
+        total += size
+    return total
+
+
+def limit(result, peaks):
+    """Seconds below which a run cannot come, and what sets that; None where nothing is known."""
+    about = result.get("about")
+    if not about:
+        return None
+    inputs, outputs = (" ".join(one if isinstance(one, str) else one["shape"] for one in about[side]) for side in ("inputs", "outputs"))
+    shapes, kinds = f"{inputs} {outputs}", re.findall(r"(\w+)\[", inputs) or ["f32"]
+    rate = peaks[0] * RATES.get(max(kinds, key=kinds.count), 1)
+    flops = max(about.get("flops") or 0, 0)
+    return max((flops / rate, "flops"), (moved_bytes(shapes) / peaks[1], "bytes"), (DISPATCH_SECONDS, "dispatch"))
+
+
+def table(results, peaks):
+    draw, lines, rows = random.Random(0), [], []
+    for name, result in results.items():
+        values = ratios(result, "run")
+        if not values:
+            lines.append(f"| {name} | " + "; ".join(f"{side}: {text.splitlines()[0][:150]}" for side, text in result["failed"].items()) + " |")
+            continue
+        rows.append((statistics.median(values), name, values, result))
+    rows.sort(key=lambda row: -row[0])
+    for _, name, values, result in rows:
+        middle = {side: statistics.median(one[side]["run"] for one in result["rounds"] if len(one) == 2) for side in ("xla", "hloscope")}
+        least = limit(result, peaks)
+        share = f"{least[0] / middle['hloscope']:.0%} of {least[1]}" if least else ""
+        compiles = result["compile"]
+        lines.append(f"| {name} | {text_seconds(middle['xla'])} | {text_seconds(middle['hloscope'])} | {text_ratio(median_interval(values, draw))} "
+                     f"| {statistics.median(ratios(result, 'processor')):.2f} | {compiles['hloscope'] / compiles['xla']:.2f} | {share} |")
+    head = ["| program | XLA:CPU | hloscope | ratio | processor | compile | share of the limit |", "|" + "---|" * 7]
+    if rows:
+        mean = geometric_mean([row[2] for row in rows], draw)
+        slower = sum(median_interval(row[2], draw)[1] > 1 for row in rows)
+        lines.append(f"| **geometric mean of {len(rows)}** | | | **{text_ratio(mean)}** | | | slower with the whole interval: {slower} |")
+    return "\n".join(head + lines), [(row[1], row[0]) for row in rows]
+
+
+def picture(bars):
+    """One bar a program, sorted, on a logarithmic axis from 1/64 to 64; the line in the middle is XLA:CPU."""
+    import math
+    width, height, middle = 900, 14, 500
+    unit = 380 / math.log(64)
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height * len(bars) + 30}" font-family="sans-serif" font-size="10">']
+    for number, (name, ratio) in enumerate(bars):
+        y, length = 24 + number * height, max(-380.0, min(380.0, math.log(ratio) * unit))
+        colour = "#c0392b" if ratio > 1 else "#2471a3"
+        out.append(f'<rect x="{middle + min(0, length):.1f}" y="{y}" width="{abs(length):.1f}" height="{height - 3}" fill="{colour}"/>')
+        out.append(f'<text x="4" y="{y + 9}">{name} {ratio:.2f}</text>')
+    out.append(f'<line x1="{middle}" x2="{middle}" y1="18" y2="{height * len(bars) + 24}" stroke="black"/>')
+    out.append(f'<text x="{middle}" y="12" text-anchor="middle">hloscope / XLA:CPU = 1; left is faster</text></svg>')
+    return "\n".join(out) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description="The zoo beside XLA:CPU.")
+    parser.add_argument("names", nargs="*", help="programs, or what their names begin with; none means all")
+    parser.add_argument("--rounds", type=int, default=5, help="turns of each side for each program (5)")
+    parser.add_argument("--block-ms", type=float, default=40, help="running time of a turn (40)")
+    parser.add_argument("--seed", type=int, default=1, help="of the order of the turns (1)")
+    parser.add_argument("--hloscope", default=str(ROOT / "build" / "hloscope"), help="the program to measure")
+    parser.add_argument("--plugin", default=str(ROOT / "build" / "libhloscope_cpu_pjrt.so"), help="its device")
+    parser.add_argument("--xla-python", help="a Python with JAX")
+    parser.add_argument("--folder", default=str(ROOT / "build" / "zoo"), help="where the exported programs are, or go")
+    parser.add_argument("--page", help="a Markdown page with the markers zoo: begin and zoo: end")
+    parser.add_argument("--picture", help="an SVG file")
+    parser.add_argument("--output", default="bench_zoo.json", help="all samples, as JSON")
+    options = parser.parse_args()
+    venv = ROOT / ".venv" / "bin" / "python"
+    python = options.xla_python or (str(venv) if venv.exists() else sys.executable)
+    if subprocess.run([python, "-c", "import jax"], stderr=subprocess.DEVNULL).returncode:
+        sys.exit(f"{python} has no JAX: python3 -m venv .venv && .venv/bin/pip install -r models/requirements.txt")
+    folder = pathlib.Path(options.folder)
+    if not (folder / "programs.json").exists():
+        subprocess.run([python, str(HERE / "export.py"), str(folder)], check=True, stdout=subprocess.DEVNULL, env={**os.environ, "JAX_PLATFORMS": "cpu"})
+    rows = json.loads((folder / "programs.json").read_text())["programs"]
+    rows = [{**row, "path": str(folder / row["file"])} for row in rows if not options.names or any(row["name"].startswith(name) for name in options.names)]
+    if not rows:
+        parser.error("no such program")
+    before, start = machine(), time.time()
+    answer = subprocess.run([options.hloscope, "devices", "--calibrate", "--format=json"], capture_output=True, text=True, check=True)
+    row = json.loads(answer.stdout)["rows"][0]
+    peaks = (row["flop_rate"], row["byte_rate"])
+    results = measure([Xla(python), Hloscope(options.hloscope, options.plugin)], rows, options)
+    text, bars = table(results, peaks)
+    text += (f"\n\n{before.get('cpu', 'unknown CPU')}, {before['cores']} cores, load {before['load_average'][0]:.2f} before and {os.getloadavg()[0]:.2f} after; "
+             f"{options.rounds} rounds in {time.time() - start:.0f} s; peaks {peaks[0] / 1e9:.0f} GFLOP/s and {peaks[1] / 1e9:.1f} GB/s; {version()}.")
+    if before["load_average"][0] > vs_xla.BUSY_LOAD * before["cores"]:
+        text += " **The machine was busy with other things: these numbers are for orientation only.**"
+    print(text)
+    if options.page:
+        vs_xla.put_into_page(options.page, text, "zoo")
+    if options.picture:
+        pathlib.Path(options.picture).write_text(picture(bars))
+    pathlib.Path(options.output).write_text(json.dumps({"machine": before, "options": vars(options), "version": version(), "peaks": peaks, "programs": results}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
