@@ -1,6 +1,7 @@
 // thunk_contraction.c - runs planned dots: copies operands that need it, deals tasks to the
 // threads, calls the candidate on each.
 #include "cpu/kernels/gemm/contraction.h"
+#include "cpu/kernels/gemm/narrow.h"
 #include "cpu/kernels/move/convert.h"
 #include "cpu/thunks/kernels.h"
 #include "cpu/thunks/lower.h"
@@ -45,6 +46,9 @@ typedef struct run_context {
   char *out;
   int64_t m_parts, n_parts;
   int compute_bytes;
+  int lhs_bytes, rhs_bytes;  // of an element as the tasks read it
+  // where the product is converted to, task by task, as a matrix of its own; NULL = it is not
+  char *converted;
   const char *bias;
   void **buffers;  // of the generated epilogue
 } run_context;
@@ -94,6 +98,39 @@ static bool try_openblas(const run_context *run,
   return true;
 }
 
+static void product_narrow(const run_context *run,
+                           int64_t m,
+                           int64_t n,
+                           const void *a,
+                           const void *b,
+                           void *out,
+                           hsc_gemm_epilogue epilogue,
+                           void *scratch) {
+  const hsc_contraction *c = run->c;
+  hsc_narrow_product(&run->frame->executable->device->isa, (hsc_type)c->lhs.type,
+                     (hsc_type)c->rhs.type, (hsc_type)c->compute_type, m, n, c->k, a,
+                     c->lhs.strides, b, c->rhs.strides, out, c->n, scratch);
+  if (epilogue.bias || epilogue.relu)
+    bias_f32(m, n, out, c->n, epilogue.bias, epilogue.relu);
+}
+
+// Rows of a task's part of the product in the type of the result.
+static void convert_part(const run_context *run, const char *from, char *to, int64_t m, int64_t n) {
+  const hsc_contraction *c = run->c;
+  int64_t to_bytes = (int64_t)hsc_type_bytes((hsc_type)c->out_type);
+  const hsc_narrow_kernels *kernels =
+      hsc_narrow_kernels_for(run->frame->executable->device->isa.level);
+  bool rounds = c->compute_type == HSC_TYPE_F32 && c->out_type == HSC_TYPE_BF16 && kernels;
+  for (int64_t i = 0; i < m; i++) {
+    const char *row = from + i * c->n * run->compute_bytes;
+    if (rounds)
+      kernels->round_bf16((const float *)row, (uint16_t *)(to + i * c->n * to_bytes), n);
+    else
+      hsc_convert_array((hsc_type)c->compute_type, row, (hsc_type)c->out_type,
+                        to + i * c->n * to_bytes, n);
+  }
+}
+
 static void product(const run_context *run,
                     int64_t m,
                     int64_t n,
@@ -105,6 +142,10 @@ static void product(const run_context *run,
   const hsc_contraction *c = run->c;
   hsc_gemm_matrix as = c->lhs.strides;
   hsc_gemm_matrix bs = c->rhs.strides;
+  if (c->candidate == HSC_CONTRACTION_NARROW) {
+    product_narrow(run, m, n, a, b, out, epilogue, scratch);
+    return;
+  }
   if (c->candidate == HSC_CONTRACTION_OPENBLAS && try_openblas(run, m, n, a, b, out, epilogue))
     return;
   switch ((hsc_type)c->compute_type) {
@@ -147,15 +188,21 @@ static void do_task(void *context, int64_t chunk, int worker) {
   int64_t last_batch = smaller((batch_part + 1) * c->batch_task, c->batch);
   for (int64_t batch = batch_part * c->batch_task; batch < last_batch; batch++) {
     const char *a =
-        run->lhs + (batch_offset(c, c->lhs.batch_stride, batch) + m0 * c->lhs.strides.row) * bytes;
+        run->lhs +
+        (batch_offset(c, c->lhs.batch_stride, batch) + m0 * c->lhs.strides.row) * run->lhs_bytes;
     const char *b =
         run->rhs +
-        (batch_offset(c, c->rhs.batch_stride, batch) + n0 * c->rhs.strides.column) * bytes;
+        (batch_offset(c, c->rhs.batch_stride, batch) + n0 * c->rhs.strides.column) * run->rhs_bytes;
     char *out = run->out + ((batch * c->m + m0) * c->n + n0) * bytes;
     hsc_gemm_epilogue epilogue = {.bias = run->bias ? run->bias + n0 * bytes : NULL,
                                   .relu = c->relu};
     product(run, m, n, a, b, out, epilogue, hsc__cpu_worker_scratch(run->frame, worker));
-    if (c->epilogue == HSC_EPILOGUE_PANEL && !c->convert_out)
+    if (run->converted)
+      convert_part(run, out,
+                   run->converted + ((batch * c->m + m0) * c->n + n0) *
+                                        (int64_t)hsc_type_bytes((hsc_type)c->out_type),
+                   m, n);
+    if (c->epilogue == HSC_EPILOGUE_PANEL)
       run->frame->executable->kernels[run->thunk->kernel].panel(run->buffers, batch * c->m + m0,
                                                                 batch * c->m + m0 + m, n0, n0 + n);
   }
@@ -172,7 +219,7 @@ static const char *prepare(const hsc_cpu_frame *frame,
     return stored;
   char *to = (char *)hsc__cpu_scratch(frame, thunk) + operand->scratch_offset;
   hsc__cpu_parallel_copy(frame->pool, &operand->copy, stored, to);
-  if (operand->type == c->compute_type)
+  if (operand->type == c->compute_type || c->candidate == HSC_CONTRACTION_NARROW)
     return to;
   char *converted =
       to + (elements * (int64_t)hsc_type_bytes((hsc_type)operand->type) + 63) / 64 * 64;
@@ -189,6 +236,9 @@ hsc_status *hsc__cpu_run_contraction(const hsc_cpu_frame *frame, const hsc_cpu_t
                      .thunk = thunk,
                      .kernels = hsc_gemm_kernels_for(frame->executable->device->isa.level),
                      .compute_bytes = (int)hsc_type_bytes((hsc_type)c->compute_type)};
+  bool narrow = c->candidate == HSC_CONTRACTION_NARROW;
+  run.lhs_bytes = narrow ? (int)hsc_type_bytes((hsc_type)c->lhs.type) : run.compute_bytes;
+  run.rhs_bytes = narrow ? (int)hsc_type_bytes((hsc_type)c->rhs.type) : run.compute_bytes;
   run.lhs = prepare(frame, thunk, c, &c->lhs, c->batch * c->m * c->k);
   run.rhs = prepare(frame, thunk, c, &c->rhs, c->batch * c->k * c->n);
   if (c->bias_input >= 0)
@@ -207,15 +257,12 @@ hsc_status *hsc__cpu_run_contraction(const hsc_cpu_frame *frame, const hsc_cpu_t
       buffers[thunk->input_count + 1 + o] = hsc__cpu_output(frame, thunk, o);
     run.buffers = buffers;
   }
+  if (c->convert_out)
+    run.converted = run.buffers ? buffers[thunk->input_count] : out;
   run.m_parts = (c->m + c->m_task - 1) / c->m_task;
   run.n_parts = (c->n + c->n_task - 1) / c->n_task;
   int64_t batch_parts = (c->batch + c->batch_task - 1) / c->batch_task;
   hsc_cpu_pool_run(frame->pool, batch_parts * run.m_parts * run.n_parts, do_task, &run);
-  if (c->convert_out)
-    hsc_convert_array((hsc_type)c->compute_type, run.out, (hsc_type)c->out_type,
-                      run.buffers ? buffers[thunk->input_count] : out, c->batch * c->m * c->n);
-  if (c->epilogue == HSC_EPILOGUE_PANEL && c->convert_out)
-    frame->executable->kernels[thunk->kernel].panel(buffers, 0, c->batch * c->m, 0, c->n);
   if (c->epilogue == HSC_EPILOGUE_WHOLE)
     hsc__cpu_run_pieces(frame->pool, frame->executable->kernels[thunk->kernel].function, buffers,
                         c->epilogue_count, c->epilogue_chunk);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "cpu/kernels/gemm/narrow.h"
 #include "cpu/kernels/gemm/openblas.h"
 #include "cpu/kernels/gemm/written_algorithm.h"
 
@@ -125,8 +126,9 @@ static hsc_status *plan_operand(hsc_contraction *c,
   int64_t row_count = size_of(rows);
   int64_t column_count = size_of(columns);
   int64_t batch_count = size_of(own_batch);
-  operand->copied =
-      shape->type != (hsc_type)c->compute_type || rows->count > 1 || columns->count > 1;
+  bool converted =
+      shape->type != (hsc_type)c->compute_type && c->candidate != HSC_CONTRACTION_NARROW;
+  operand->copied = converted || rows->count > 1 || columns->count > 1;
   if (!operand->copied) {
     operand->strides = (hsc_gemm_matrix){only_stride(rows), only_stride(columns)};
     // A side of one element has no stride of its own; a neutral one keeps the fast paths open.
@@ -166,10 +168,11 @@ static hsc_status *plan_operand(hsc_contraction *c,
   operand->scratch_offset = c->scratch_bytes;
   // When the type changes, the ordered copy in the stored type comes first and the converted one
   // after it.
-  int64_t stored = shape->type == (hsc_type)c->compute_type ? 0 : elements * bytes;
+  int64_t stored = converted ? elements * bytes : 0;
   c->scratch_bytes +=
       (stored + 63) / 64 * 64 +
-      (elements * (int64_t)hsc_type_bytes((hsc_type)c->compute_type) + 63) / 64 * 64;
+      (elements * (converted ? (int64_t)hsc_type_bytes((hsc_type)c->compute_type) : bytes) + 63) /
+          64 * 64;
   return NULL;
 }
 
@@ -292,8 +295,27 @@ static bool is_float(const hsc_contraction *c) {
   return c->compute_type == HSC_TYPE_F32 || c->compute_type == HSC_TYPE_F64;
 }
 
+// Below so many products packing takes longer than it saves.
+enum { NARROW_LEAST_PRODUCTS = 512 };
+
+// Whether the operands are packed as they are stored, and converted on the way.
+static bool fits_narrow(const hsc_contraction *c,
+                        hsc_type lhs,
+                        hsc_type rhs,
+                        const hsc_cpu_isa *isa) {
+  const hsc_narrow_kernels *kernels = hsc_narrow_kernels_for(isa->level);
+  hsc_type sum = (hsc_type)c->compute_type;
+  if (!kernels || hsc_narrow_unit_of(kernels, lhs, rhs, sum) == HSC_NARROW_NONE)
+    return false;
+  if (c->m * c->n * c->k < NARROW_LEAST_PRODUCTS)
+    return false;
+  return sum == HSC_TYPE_S32 || lhs != HSC_TYPE_F32 || rhs != HSC_TYPE_F32;
+}
+
 // Why the candidate cannot; NULL when it can.
 static const char *refusal(const hsc_contraction *c, hsc_contraction_candidate candidate) {
+  if (candidate == HSC_CONTRACTION_NARROW)
+    return "made for operands narrower than their sums";
   if (candidate == HSC_CONTRACTION_PLAIN)
     return is_float(c) ? "the plain loops are for integers and complex numbers" : NULL;
   if (!is_float(c))
@@ -327,6 +349,30 @@ static void plan_blocks(hsc_contraction *c, const hsc_cpu_isa *isa) {
   hsc_gemm_plan(isa, (int)hsc_type_bytes((hsc_type)c->compute_type), c->m_task, c->n_task, c->k,
                 c->lhs.strides, c->rhs.strides, &wish, &c->blocking);
   c->worker_scratch_bytes = c->blocking.scratch_bytes;
+}
+
+// How operands are planned depends on it, so it is decided first.
+static bool wants_narrow(const hsc_contraction *c, const hsc_instr *dot, int64_t candidate) {
+  if (candidate < 0)
+    candidate = hsc__cpu_written_algorithm(dot);
+  return c->narrow_fits && (candidate < 0 || candidate >= HSC_CONTRACTION_COUNT ||
+                            candidate == HSC_CONTRACTION_NARROW);
+}
+
+// candidate < 0: the one that is written down or, where none is or it cannot, the default.
+static hsc_status *choose(hsc_contraction *c, const hsc_instr *dot, int64_t candidate) {
+  if (candidate >= 0) {
+    const char *why = refusal(c, (hsc_contraction_candidate)candidate);
+    if (why)
+      return HSC_ERR(FAILED_PRECONDITION, "%s: %s", candidate_texts[candidate], why);
+    c->candidate = (int32_t)candidate;
+  } else {
+    int64_t written = hsc__cpu_written_algorithm(dot);
+    bool usable = written >= 0 && written < HSC_CONTRACTION_COUNT &&
+                  !refusal(c, (hsc_contraction_candidate)written);
+    c->candidate = usable ? (int32_t)written : (int32_t)choose_candidate(c);
+  }
+  return NULL;
 }
 
 // candidate < 0: the one that is written down or, where none is or it cannot, the default.
@@ -383,19 +429,13 @@ static hsc_status *plan(const hsc_instr *dot,
   c->bias_input = -1;
   c->lhs.input = 0;
   c->rhs.input = 1;
+  c->narrow_fits = fits_narrow(c, lhs->type, rhs->type, isa);
+  if (wants_narrow(c, dot, candidate))
+    c->candidate = HSC_CONTRACTION_NARROW;
   HSC_TRY(plan_operand(c, &c->lhs, lhs, &lhs_batch, &m, &lhs_k_folded, &lhs_batch));
   HSC_TRY(plan_operand(c, &c->rhs, rhs, &rhs_batch, &rhs_k_folded, &n, &rhs_batch));
-  if (candidate >= 0) {
-    const char *why = refusal(c, (hsc_contraction_candidate)candidate);
-    if (why)
-      return HSC_ERR(FAILED_PRECONDITION, "%s: %s", candidate_texts[candidate], why);
-    c->candidate = (int32_t)candidate;
-  } else {
-    int64_t written = hsc__cpu_written_algorithm(dot);
-    bool usable = written >= 0 && written < HSC_CONTRACTION_COUNT &&
-                  !refusal(c, (hsc_contraction_candidate)written);
-    c->candidate = usable ? (int32_t)written : (int32_t)choose_candidate(c);
-  }
+  if (c->candidate != HSC_CONTRACTION_NARROW)
+    HSC_TRY(choose(c, dot, candidate));
   c->convert_out = c->compute_type != c->out_type;
   if (c->convert_out) {
     c->out_scratch_offset = c->scratch_bytes;
@@ -404,6 +444,8 @@ static hsc_status *plan(const hsc_instr *dot,
         64;
   }
   plan_tasks(c, isa, threads);
+  if (c->candidate == HSC_CONTRACTION_NARROW)
+    c->worker_scratch_bytes = hsc_narrow_scratch_bytes(isa, c->m_task, c->n_task, c->k);
   // OpenBLAS may still refuse when it is called: our kernels then do it, so their blocks are
   // planned for it too.
   if (is_float(c))

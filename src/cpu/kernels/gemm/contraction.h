@@ -40,9 +40,10 @@ typedef struct hsc_contraction {
   int32_t out_type;
   int32_t convert_out;  // 1: computed into scratch, then converted to the result
   int32_t batch_rank;
-  int32_t epilogue;    // hsc_contraction_epilogue
-  int32_t bias_input;  // BIAS: input of the thunk, -1 = none
-  int32_t relu;        // BIAS: max(0, .) afterwards
+  int32_t epilogue;     // hsc_contraction_epilogue
+  int32_t bias_input;   // BIAS: input of the thunk, -1 = none
+  int32_t relu;         // BIAS: max(0, .) afterwards
+  int32_t narrow_fits;  // 1: NARROW can do it
   int64_t batch_size[HSC_CONTRACTION_MAX_BATCH_DIMS];
   int64_t batch, m, n, k;
   hsc_contraction_operand lhs, rhs;
