@@ -1,5 +1,6 @@
 // thunk_contraction.c - runs planned dots: copies operands that need it, deals tasks to the
 // threads, calls the candidate on each.
+#include "cpu/kernels/gemm/complex.h"
 #include "cpu/kernels/gemm/contraction.h"
 #include "cpu/kernels/gemm/narrow.h"
 #include "cpu/kernels/move/convert.h"
@@ -32,8 +33,6 @@
   }
 PLAIN(s32, uint32_t)  // wraps
 PLAIN(s64, uint64_t)
-PLAIN(c64, _Complex float)
-PLAIN(c128, _Complex double)
 
 // ---- tasks --------------------------------------------------------------------------------------
 
@@ -120,11 +119,15 @@ static void convert_part(const run_context *run, const char *from, char *to, int
   int64_t to_bytes = (int64_t)hsc_type_bytes((hsc_type)c->out_type);
   const hsc_narrow_kernels *kernels =
       hsc_narrow_kernels_for(run->frame->executable->device->isa.level);
-  bool rounds = c->compute_type == HSC_TYPE_F32 && c->out_type == HSC_TYPE_BF16 && kernels;
+  void (*round)(const float *, uint16_t *, int64_t) = NULL;
+  if (kernels && c->compute_type == HSC_TYPE_F32)
+    round = c->out_type == HSC_TYPE_BF16  ? kernels->round_bf16
+            : c->out_type == HSC_TYPE_F16 ? kernels->round_f16
+                                          : NULL;
   for (int64_t i = 0; i < m; i++) {
     const char *row = from + i * c->n * run->compute_bytes;
-    if (rounds)
-      kernels->round_bf16((const float *)row, (uint16_t *)(to + i * c->n * to_bytes), n);
+    if (round)
+      round((const float *)row, (uint16_t *)(to + i * c->n * to_bytes), n);
     else
       hsc_convert_array((hsc_type)c->compute_type, row, (hsc_type)c->out_type,
                         to + i * c->n * to_bytes, n);
@@ -164,10 +167,9 @@ static void product(const run_context *run,
       plain_s64(m, n, c->k, a, as, b, bs, out, c->n);
       break;
     case HSC_TYPE_C64:
-      plain_c64(m, n, c->k, a, as, b, bs, out, c->n);
-      break;
     case HSC_TYPE_C128:
-      plain_c128(m, n, c->k, a, as, b, bs, out, c->n);
+      hsc_complex_product(&run->frame->executable->device->isa, c->compute_type == HSC_TYPE_C128, m,
+                          n, c->k, a, as, b, bs, out, c->n, scratch);
       break;
     default:
       break;

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "cpu/kernels/gemm/complex.h"
 #include "cpu/kernels/gemm/narrow.h"
 #include "cpu/kernels/gemm/openblas.h"
 #include "cpu/kernels/gemm/written_algorithm.h"
@@ -444,12 +445,15 @@ static hsc_status *plan(const hsc_instr *dot,
         64;
   }
   plan_tasks(c, isa, threads);
-  if (c->candidate == HSC_CONTRACTION_NARROW)
-    c->worker_scratch_bytes = hsc_narrow_scratch_bytes(isa, c->m_task, c->n_task, c->k);
   // OpenBLAS may still refuse when it is called: our kernels then do it, so their blocks are
   // planned for it too.
   if (is_float(c))
     plan_blocks(c, isa);
+  if (c->candidate == HSC_CONTRACTION_NARROW)
+    c->worker_scratch_bytes = hsc_narrow_scratch_bytes(isa, c->m_task, c->n_task, c->k);
+  bool is_double = c->compute_type == HSC_TYPE_C128;
+  if (is_double || c->compute_type == HSC_TYPE_C64)
+    c->worker_scratch_bytes = hsc_complex_scratch_bytes(isa, is_double, c->m_task, c->n_task, c->k);
   return NULL;
 }
 

@@ -127,8 +127,7 @@ static blocks blocks_of(int64_t m, int64_t n, int64_t k, int per_unit, int width
 int64_t hsc_narrow_scratch_bytes(const hsc_cpu_isa *isa, int64_t m, int64_t n, int64_t k) {
   const hsc_narrow_kernels *kernels = hsc_narrow_kernels_for(isa->level);
   blocks made = blocks_of(m, n, k, 1, kernels->width);
-  // Tiles of A begin at multiples of 64 bytes.
-  int64_t units = made.steps * (made.n + made.m);
+  int64_t units = smaller(k, STEPS_WANTED) * (made.n + made.m);
   return round_up(units * 4 + (made.n + made.m) * 4, 64) + 256;
 }
 
@@ -136,6 +135,7 @@ typedef struct product {
   const hsc_narrow_kernels *kernels;
   hsc_narrow_unit unit;
   int per_unit, rows, width;
+  bool lines;  // rows of A are packed one by one, units side by side
   hsc_narrow_source a, b;
   uint32_t *packed_a, *packed_b;
   int32_t *row_add, *column_add;
@@ -152,8 +152,13 @@ static int64_t pack_rows(
     int rows = (int)(m * (t + 1) / tiles - first);
     bool unsigned_b = p->unit == HSC_NARROW_QUADS && p->b.flip;
     int32_t sums[HSC_NARROW_MAX_WIDTH];
-    p->kernels->pack(&p->a, from + first * strides.row * bytes, strides.row, strides.column, k,
-                     rows, rows, p->packed_a + first * p->steps, unsigned_b ? sums : NULL);
+    uint32_t *to = p->packed_a + first * p->steps;
+    const char *at = from + first * strides.row * bytes;
+    if (p->lines)
+      p->kernels->pack_lines(&p->a, at, strides.row, k, rows, to, unsigned_b ? sums : NULL);
+    else
+      p->kernels->pack(&p->a, at, strides.row, strides.column, k, rows, rows, to,
+                       unsigned_b ? sums : NULL);
     for (int i = 0; unsigned_b && i < rows; i++)
       p->row_add[first + i] =
           (int32_t)((uint32_t)sums[i] * 128u - (p->a.flip ? 128u * 128u * (uint32_t)k : 0));
@@ -190,9 +195,11 @@ static void tile(const product *p,
   const int32_t *row_add = quads && p->b.flip ? p->row_add + first : NULL;
   const int32_t *column_add = quads && p->a.flip ? p->column_add + j : NULL;
   hsc_narrow_kernel kernel = p->kernels->kernels[p->unit][rows];
+  int64_t a_row = p->lines ? p->steps : 1;
+  int64_t a_step = p->lines ? 1 : rows;
   int32_t *to = c + first * c_row + j;
   if (columns == p->width) {
-    kernel(p->steps, a, b, to, c_row, accumulate, row_add, column_add);
+    kernel(p->steps, a, a_row, a_step, b, to, c_row, accumulate, row_add, column_add);
     return;
   }
   int32_t own[HSC_NARROW_MAX_ROWS * HSC_NARROW_MAX_WIDTH];
@@ -201,7 +208,7 @@ static void tile(const product *p,
   // What lies behind the columns is computed and not used.
   for (int i = 0; accumulate && i < rows; i++)
     memset(own + i * p->width + columns, 0, sizeof *own * (size_t)(p->width - columns));
-  kernel(p->steps, a, b, own, p->width, accumulate, row_add, column_add);
+  kernel(p->steps, a, a_row, a_step, b, own, p->width, accumulate, row_add, column_add);
   for (int i = 0; i < rows; i++)
     memcpy(to + i * c_row, own + i * p->width, sizeof *own * (size_t)columns);
 }
@@ -227,6 +234,7 @@ void hsc_narrow_product(const hsc_cpu_isa *isa,
   p.width = p.kernels->width;
   p.a = source_of(a_type, p.unit, true);
   p.b = source_of(b_type, p.unit, false);
+  p.lines = a_strides.column == 1;
   int64_t a_bytes = (int64_t)hsc_type_bytes(a_type);
   int64_t b_bytes = (int64_t)hsc_type_bytes(b_type);
   int32_t *out = c;

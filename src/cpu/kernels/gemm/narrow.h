@@ -32,10 +32,12 @@ typedef enum hsc_narrow_unit {
 
 enum { HSC_NARROW_MAX_ROWS = 12, HSC_NARROW_MAX_WIDTH = 32 };
 
-// C[rows][width] (+)= over `steps` units; a is [steps][rows], b [steps][width] units, width two
-// registers. row_add and column_add (NULL = none) are added to integers. c_row in lanes.
+// C[rows][width] (+)= over `steps` units: unit s of row i is a[i * a_row + s * a_step], b is
+// [steps][width] units, width two registers. row_add and column_add (NULL = none) are added to integers. c_row in lanes.
 typedef void (*hsc_narrow_kernel)(int64_t steps,
                                   const uint32_t *a,
+                                  int64_t a_row,
+                                  int64_t a_step,
                                   const uint32_t *b,
                                   void *c,
                                   int64_t c_row,
@@ -68,7 +70,17 @@ typedef struct hsc_narrow_kernels {
                int width,
                uint32_t *to,
                int32_t *sums);
+  // The same with the units of a line side by side: to[count][steps]; for lines whose elements are.
+  void (*pack_lines)(const hsc_narrow_source *source,
+                     const void *from,
+                     int64_t stride_line,
+                     int64_t k_count,
+                     int count,
+                     uint32_t *to,
+                     int32_t *sums);
+  // to the nearest, ties to even; round_f16 NULL = the processor has no instruction for it
   void (*round_bf16)(const float *from, uint16_t *to, int64_t count);
+  void (*round_f16)(const float *from, uint16_t *to, int64_t count);
 } hsc_narrow_kernels;
 
 // The kernels for a level, with the units that this processor has; NULL = none.

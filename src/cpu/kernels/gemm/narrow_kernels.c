@@ -57,9 +57,9 @@ static inline lanes add_floats(lanes a, lanes b) {
 
 // TARGET: what the function may use beyond the set; ADD: to what is there.
 #define KERNEL(TARGET, NAME, STEP, ADD, ROWS) \
-  TARGET static void kernel_##NAME##_##ROWS(int64_t steps, const uint32_t *a, const uint32_t *b, \
-                                            void *c, int64_t c_row, bool accumulate, \
-                                            const int32_t *row_add, const int32_t *column_add) { \
+  TARGET static void kernel_##NAME##_##ROWS( \
+      int64_t steps, const uint32_t *a, int64_t a_row, int64_t a_step, const uint32_t *b, void *c, \
+      int64_t c_row, bool accumulate, const int32_t *row_add, const int32_t *column_add) { \
     lanes sum[ROWS][2]; \
     UNROLL for (int i = 0; i < ROWS; i++) UNROLL for (int j = 0; j < 2; j++) sum[i][j] = \
         (lanes){0}; \
@@ -67,10 +67,10 @@ static inline lanes add_floats(lanes a, lanes b) {
       lanes row[2]; \
       UNROLL for (int j = 0; j < 2; j++) row[j] = *(const lanes *)(b + j * LANES); \
       UNROLL for (int i = 0; i < ROWS; i++) { \
-        lanes value = (lanes){0} + (int32_t)a[i]; \
+        lanes value = (lanes){0} + (int32_t)a[i * a_row]; \
         UNROLL for (int j = 0; j < 2; j++) sum[i][j] = STEP(sum[i][j], value, row[j]); \
       } \
-      a += ROWS; \
+      a += a_step; \
       b += WIDTH; \
     } \
     UNROLL for (int i = 0; i < ROWS; i++) UNROLL for (int j = 0; j < 2; j++) { \
@@ -320,6 +320,12 @@ static void pack_along(const hsc_narrow_source *s,
   }
 }
 
+static int32_t sum_of_quad(const hsc_narrow_source *s, uint32_t x) {
+  if (s->is_signed)
+    return (int8_t)x + (int8_t)(x >> 8) + (int8_t)(x >> 16) + (int8_t)(x >> 24);
+  return (int32_t)((x & 255) + (x >> 8 & 255) + (x >> 16 & 255) + (x >> 24));
+}
+
 static void pack(const hsc_narrow_source *s,
                  const void *from,
                  int64_t stride_line,
@@ -336,16 +342,32 @@ static void pack(const hsc_narrow_source *s,
     pack_across(s, from, stride_line, stride_k, k_count, count, width, per_unit, to);
   if (!sums)
     return;
-  memset(sums, 0, sizeof *sums * (size_t)width);
   int64_t steps = (k_count + per_unit - 1) / per_unit;
+  for (int j = 0; j < width; j++)
+    sums[j] = 0;
   for (int64_t i = 0; i < steps; i++)
-    for (int j = 0; j < width; j++) {
-      uint32_t x = to[i * width + j];
-      if (s->is_signed)
-        sums[j] += (int8_t)x + (int8_t)(x >> 8) + (int8_t)(x >> 16) + (int8_t)(x >> 24);
-      else
-        sums[j] += (int32_t)((x & 255) + (x >> 8 & 255) + (x >> 16 & 255) + (x >> 24));
-    }
+    for (int j = 0; j < width; j++)
+      sums[j] += sum_of_quad(s, to[i * width + j]);
+}
+
+static void pack_lines(const hsc_narrow_source *s,
+                       const void *from,
+                       int64_t stride_line,
+                       int64_t k_count,
+                       int count,
+                       uint32_t *to,
+                       int32_t *sums) {
+  int per_unit = hsc_narrow_per_unit(s->unit);
+  int64_t steps = (k_count + per_unit - 1) / per_unit;
+  for (int j = 0; j < count; j++, to += steps) {
+    to[steps - 1] = 0;
+    read_run(s, (const char *)from + j * stride_line * element_bytes(s), 1, k_count, to);
+    if (!sums)
+      continue;
+    sums[j] = 0;
+    for (int64_t i = 0; i < steps; i++)
+      sums[j] += sum_of_quad(s, to[i]);
+  }
 }
 
 static void round_bf16(const float *from, uint16_t *to, int64_t count) {
@@ -357,11 +379,26 @@ static void round_bf16(const float *from, uint16_t *to, int64_t count) {
   }
 }
 
+#if defined(__F16C__)
+static void round_f16(const float *from, uint16_t *to, int64_t count) {
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8)
+    _mm_storeu_si128((__m128i *)(to + i),
+                     _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
+  for (; i < count; i++)
+    to[i] = _cvtss_sh(from[i], _MM_FROUND_TO_NEAREST_INT);
+}
+#endif
+
 extern const hsc_narrow_kernels CONCAT(hsc_narrow_kernels_, HSC_ISA);
 const hsc_narrow_kernels CONCAT(hsc_narrow_kernels_, HSC_ISA) = {
     .width = WIDTH,
     .pack = pack,
+    .pack_lines = pack_lines,
     .round_bf16 = round_bf16,
+#if defined(__F16C__)
+    .round_f16 = round_f16,
+#endif
 #if defined(__x86_64__)
     .rows = {ROWS, ROWS, 0, ROWS, ROWS},
     .kernels = {[HSC_NARROW_QUADS] = {EACH_ROWS(ENTRY, quads)},
