@@ -1,8 +1,15 @@
 // scatter.h - the payload of SCATTER thunks: one operand, any combiner. Windows of updates are
 // combined in the order of the indices.
+//
+// Combiners that scatter_kernels.h has (set, add, max, min) run there, over chunks of offsets that
+// are found first. Threads share the run of neighbours in a window, or, where windows are short,
+// the rows of the target; sums of integers into few elements go into bins of each thread's own,
+// which are put together at the end. The order in which floats meet at one place is that of the
+// indices in all ways.
 #pragma once
 
 #include "cpu/core/cpu_internal.h"
+#include "cpu/kernels/move/scatter_kernels.h"
 
 enum { HSC_SCATTER_MAX_DIMS = 12 };
 
@@ -10,7 +17,11 @@ typedef struct hsc_scatter {
   int32_t element_bytes;
   // combiner (operand, update), -1 = the update replaces the element
   int32_t kernel;
+  int32_t op;          // hsc_scatter_op; CALL: by kernel
+  int32_t type;        // hsc_type of the elements
   int32_t index_type;  // hsc_type
+  int32_t parts;       // > 1: bins of their own for so many parts of the updates
+  int64_t bins;        // elements of the target, when there are parts
   int32_t batch_rank, window_rank, vector_count;
   int64_t batch_size[HSC_SCATTER_MAX_DIMS], batch_index_stride[HSC_SCATTER_MAX_DIMS],
       batch_update_stride[HSC_SCATTER_MAX_DIMS];

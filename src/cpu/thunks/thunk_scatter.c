@@ -77,6 +77,43 @@ static void plan_scatter(const hsc_instr *instr, hsc_scatter *s) {
   s->window_rank = window;
 }
 
+// The combiner as one of scatter_kernels.h.
+static hsc_scatter_op op_of(const hsc_computation *combiner, const hsc_cpu_isa *isa) {
+  const hsc_scatter_kernels *kernels = hsc_scatter_kernels_for(isa->level);
+  const hsc_instr *root = combiner->root;
+  const hsc_instr *x = combiner->parameters[0];
+  const hsc_instr *y = combiner->parameters[1];
+  hsc_scatter_op op = HSC_SCATTER_CALL;
+  if (!kernels)
+    return op;
+  if (root == y) {
+    op = HSC_SCATTER_SET;
+  } else if (root->operand_count == 2 && ((root->operands[0] == x && root->operands[1] == y) ||
+                                          (root->operands[0] == y && root->operands[1] == x))) {
+    if (root->op == HSC_OP_ADD)
+      op = HSC_SCATTER_ADD;
+    else if (root->op == HSC_OP_MAXIMUM)
+      op = HSC_SCATTER_MAX;
+    else if (root->op == HSC_OP_MINIMUM)
+      op = HSC_SCATTER_MIN;
+  }
+  return kernels->functions[op][root->shape.type] ? op : HSC_SCATTER_CALL;
+}
+
+// Sums of integers may be made in any order: each part of the updates has bins of its own. Worth it
+// for many updates into bins that fit a cache.
+static void plan_parts(const hsc_shape *target, int threads, hsc_scatter *s, hsc_cpu_step *step) {
+  enum { LEAST_UPDATES = 1 << 15, MOST_BYTES = 256 << 10 };
+  int64_t bins = hsc_shape_elements(target);
+  bool one = s->run == 1 && s->window_rank == 0;
+  if (threads < 2 || !one || s->op != HSC_SCATTER_ADD || !hsc_type_is_integral((hsc_type)s->type) ||
+      s->updates < LEAST_UPDATES || bins * 4 > s->updates || bins * s->element_bytes > MOST_BYTES)
+    return;
+  s->parts = threads;
+  s->bins = bins;
+  step->scratch_bytes = (int64_t)threads * ((bins * s->element_bytes + 63) / 64 * 64);
+}
+
 hsc_status *hsc__cpu_choose_scatter(hsc_cpu_compiler *compiler,
                                     hsc_cpu_step *step,
                                     hsc_cpu_choice *choice,
@@ -101,7 +138,9 @@ hsc_status *hsc__cpu_choose_scatter(hsc_cpu_compiler *compiler,
   HSC_TRY(hsc_arena_status(compiler->arena));
   *s = (hsc_scatter){.element_bytes = (int32_t)hsc_type_bytes(type), .kernel = -1};
   plan_scatter(instr, s);
-  if (combiner->root != combiner->parameters[1]) {
+  s->type = (int32_t)type;
+  s->op = (int32_t)op_of(combiner, &compiler->device->isa);
+  if (s->op == HSC_SCATTER_CALL && combiner->root != combiner->parameters[1]) {
     HSC_TRY(hsc__cpu_add_lanes(compiler, combiner, &s->kernel));
     if (s->kernel < 0)
       return NULL;
@@ -111,6 +150,7 @@ hsc_status *hsc__cpu_choose_scatter(hsc_cpu_compiler *compiler,
   s->run_chunk = s->run > 0 ? s->run : 1;
   if (threads > 1 && bytes > 128 << 10 && s->run >= 32)
     s->run_chunk = ((s->run + threads - 1) / threads + 15) / 16 * 16;
+  plan_parts(&instr->shape, threads, s, step);
   choice->payload = s;
   choice->payload_bytes = sizeof *s;
   step->in_place = HSC_NEW(compiler->arena, uint64_t);
@@ -124,9 +164,12 @@ hsc_status *hsc__cpu_choose_scatter(hsc_cpu_compiler *compiler,
 
 typedef struct scatter_run {
   const hsc_scatter *s;
-  hsc_cpu_kernel_function combine;
+  hsc_cpu_kernel_function combine;  // CALL, NULL = the update replaces the element
+  hsc_scatter_function by_offsets;  // else
+  const hsc_scatter_kernels *kernels;
   const char *indices, *updates;
   char *out;
+  char *bins;  // [parts] of the target's size, lines of 64 bytes apart
   int index_bytes;
 } scatter_run;
 
@@ -151,6 +194,48 @@ static bool next(int rank, const int64_t *size, int64_t *index) {
   return false;
 }
 
+// Where the update at a position of the batch comes from and goes to, in elements; -1 = it is left
+// out.
+static int64_t place_of(const scatter_run *r, const int64_t *batch, int64_t *out_from) {
+  const hsc_scatter *s = r->s;
+  int64_t at = 0;
+  int64_t to = 0;
+  *out_from = 0;
+  for (int i = 0; i < s->batch_rank; i++) {
+    at += batch[i] * s->batch_index_stride[i];
+    *out_from += batch[i] * s->batch_update_stride[i];
+    to += batch[i] * s->batch_target_stride[i];
+  }
+  for (int i = 0; i < s->vector_count; i++) {
+    int64_t start = hsc__cpu_read_index(s->index_type,
+                                        r->indices + (at + i * s->vector_stride) * r->index_bytes);
+    if (start < 0 || start > s->limit[i])
+      return -1;
+    to += start * s->target_stride[i];
+  }
+  return to;
+}
+
+// One window, or the part of its run from `first` on.
+static void combine_window(
+    const scatter_run *r, int64_t to, int64_t from, int64_t first, int64_t count) {
+  const hsc_scatter *s = r->s;
+  int64_t window[HSC_SCATTER_MAX_DIMS] = {0};
+  do {
+    int64_t target = to + first;
+    int64_t source = from + first;
+    for (int i = 0; i < s->window_rank; i++) {
+      target += window[i] * s->window_target_stride[i];
+      source += window[i] * s->window_update_stride[i];
+    }
+    const char *update = r->updates + source * s->element_bytes;
+    if (r->by_offsets)
+      r->by_offsets(r->out, update, 0, &target, 1, count);
+    else
+      combine_run(r, r->out + target * s->element_bytes, update, count);
+  } while (next(s->window_rank, s->window_size, window));
+}
+
 static void do_chunk(void *context, int64_t chunk, int worker) {
   const scatter_run *r = context;
   const hsc_scatter *s = r->s;
@@ -158,36 +243,78 @@ static void do_chunk(void *context, int64_t chunk, int worker) {
   int64_t count = s->run - first < s->run_chunk ? s->run - first : s->run_chunk;
   int64_t batch[HSC_SCATTER_MAX_DIMS] = {0};
   do {
-    int64_t at = 0;
-    int64_t from = first;
-    int64_t to = first;
-    for (int i = 0; i < s->batch_rank; i++) {
-      at += batch[i] * s->batch_index_stride[i];
-      from += batch[i] * s->batch_update_stride[i];
-      to += batch[i] * s->batch_target_stride[i];
-    }
-    bool inside = true;
-    for (int i = 0; i < s->vector_count && inside; i++) {
-      int64_t start = hsc__cpu_read_index(
-          s->index_type, r->indices + (at + i * s->vector_stride) * r->index_bytes);
-      inside = start >= 0 && start <= s->limit[i];
-      if (inside)
-        to += start * s->target_stride[i];
-    }
-    if (!inside)
-      continue;
-    int64_t window[HSC_SCATTER_MAX_DIMS] = {0};
-    do {
-      int64_t target = to;
-      int64_t source = from;
-      for (int i = 0; i < s->window_rank; i++) {
-        target += window[i] * s->window_target_stride[i];
-        source += window[i] * s->window_update_stride[i];
-      }
-      combine_run(r, r->out + target * s->element_bytes, r->updates + source * s->element_bytes,
-                  count);
-    } while (next(s->window_rank, s->window_size, window));
+    int64_t from;
+    int64_t to = place_of(r, batch, &from);
+    if (to >= 0)
+      combine_window(r, to, from, first, count);
   } while (next(s->batch_rank, s->batch_size, batch));
+}
+
+// ---- one dimension of updates, windows without gaps ---------------------------------------------
+
+enum { OFFSETS = 512 };
+
+static bool in_line(const scatter_run *r) {
+  const hsc_scatter *s = r->s;
+  return r->by_offsets && s->window_rank == 0 && s->batch_rank <= 1;
+}
+
+static void find_offsets(const scatter_run *r, int64_t begin, int64_t count, int64_t *offsets) {
+  const hsc_scatter *s = r->s;
+  if (s->vector_count == 1 && s->index_type == HSC_TYPE_S32 && s->batch_target_stride[0] == 0) {
+    int64_t stride = s->batch_rank ? s->batch_index_stride[0] : 1;
+    r->kernels->places((const int32_t *)r->indices + begin * stride, stride, count, s->limit[0],
+                       s->target_stride[0], offsets);
+    return;
+  }
+  for (int64_t i = 0; i < count; i++) {
+    int64_t batch = begin + i;
+    int64_t from;
+    offsets[i] = place_of(r, &batch, &from);
+  }
+}
+
+// Updates [begin, end), the part of each from `first` on.
+static void do_line(
+    const scatter_run *r, char *out, int64_t begin, int64_t end, int64_t first, int64_t run) {
+  const hsc_scatter *s = r->s;
+  int64_t stride = s->batch_rank ? s->batch_update_stride[0] : 0;
+  int64_t offsets[OFFSETS];
+  for (int64_t i = begin; i < end; i += OFFSETS) {
+    int64_t count = end - i < OFFSETS ? end - i : OFFSETS;
+    find_offsets(r, i, count, offsets);
+    r->by_offsets(out + first * s->element_bytes,
+                  r->updates + (i * stride + first) * s->element_bytes, stride, offsets, count,
+                  run);
+  }
+}
+
+static void do_line_chunk(void *context, int64_t chunk, int worker) {
+  const scatter_run *r = context;
+  const hsc_scatter *s = r->s;
+  int64_t first = chunk * s->run_chunk;
+  do_line(r, r->out, 0, s->updates, first,
+          s->run - first < s->run_chunk ? s->run - first : s->run_chunk);
+}
+
+static int64_t part_bytes(const hsc_scatter *s) {
+  return (s->bins * s->element_bytes + 63) / 64 * 64;
+}
+
+static void do_part(void *context, int64_t part, int worker) {
+  const scatter_run *r = context;
+  const hsc_scatter *s = r->s;
+  char *bins = r->bins + part * part_bytes(s);
+  memset(bins, 0, (size_t)part_bytes(s));
+  do_line(r, bins, s->updates * part / s->parts, s->updates * (part + 1) / s->parts, 0, 1);
+}
+
+static void do_parts(const hsc_cpu_frame *frame, const scatter_run *r) {
+  const hsc_scatter *s = r->s;
+  hsc_cpu_pool_run(frame->pool, s->parts, do_part, (void *)(uintptr_t)r);
+  const int64_t start = 0;
+  for (int64_t part = 0; part < s->parts; part++)
+    r->by_offsets(r->out, r->bins + part * part_bytes(s), 0, &start, 1, s->bins);
 }
 
 hsc_status *hsc__cpu_run_scatter(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
@@ -196,10 +323,13 @@ hsc_status *hsc__cpu_run_scatter(const hsc_cpu_frame *frame, const hsc_cpu_thunk
   scatter_run r = {
       .s = s,
       .combine = s->kernel >= 0 ? frame->executable->kernels[s->kernel].function : NULL,
+      .kernels = hsc_scatter_kernels_for(frame->executable->device->isa.level),
       .indices = hsc__cpu_input(frame, thunk, 1),
       .updates = hsc__cpu_input(frame, thunk, 2),
       .out = hsc__cpu_output(frame, thunk, 0),
       .index_bytes = (int)hsc_type_bytes((hsc_type)s->index_type)};
+  if (s->op != HSC_SCATTER_CALL)
+    r.by_offsets = r.kernels->functions[s->op][s->type];
   const char *base = hsc__cpu_input(frame, thunk, 0);
   if (base != r.out && slices[0].bytes) {
     hsc_strided copy = {.rank = 1,
@@ -211,7 +341,13 @@ hsc_status *hsc__cpu_run_scatter(const hsc_cpu_frame *frame, const hsc_cpu_thunk
   }
   if (slices[2].bytes == 0 || slices[0].bytes == 0)
     return NULL;
-  hsc_cpu_pool_run(frame->pool, (s->run + s->run_chunk - 1) / s->run_chunk, do_chunk, &r);
+  if (s->parts > 1 && in_line(&r)) {
+    r.bins = hsc__cpu_scratch(frame, thunk);
+    do_parts(frame, &r);
+    return NULL;
+  }
+  hsc_cpu_pool_run(frame->pool, (s->run + s->run_chunk - 1) / s->run_chunk,
+                   in_line(&r) ? do_line_chunk : do_chunk, &r);
   return NULL;
 }
 
@@ -256,6 +392,27 @@ static bool windows_fit(const hsc_cpu_payload *p, const hsc_scatter *s) {
          hsc__reach_fits(&target, s->element_bytes, s->element_bytes, p->outputs[0].bytes);
 }
 
+// Bins of their own, one target's size for each part.
+static bool parts_fit(const hsc_cpu_payload *p, const hsc_scatter *s) {
+  if (s->parts <= 1)
+    return s->parts >= 0;
+  return s->run == 1 && s->window_rank == 0 && s->batch_rank <= 1 && s->bins > 0 &&
+         hsc__size_times(s->bins, s->element_bytes) == p->inputs[0].bytes &&
+         hsc__payload_scratch(p, 0, hsc__size_times(s->parts, part_bytes(s)));
+}
+
+static bool op_fits(const hsc_scatter *s) {
+  if (s->op < 0 || s->op >= HSC_SCATTER_OP_COUNT)
+    return false;
+  if (s->op == HSC_SCATTER_CALL)
+    return true;
+  int64_t updates = 1;
+  for (int i = 0; i < s->batch_rank; i++)
+    updates = hsc__size_times(updates, s->batch_size[i]);
+  return hsc__is_element_type(s->type) &&
+         (int64_t)hsc_type_bytes((hsc_type)s->type) == s->element_bytes && s->updates == updates;
+}
+
 static bool all_positive(int count, const int64_t *sizes) {
   for (int i = 0; i < count; i++)
     if (sizes[i] < 1)
@@ -282,6 +439,6 @@ bool hsc__cpu_check_scatter(hsc_cpu_payload *p) {
   int64_t both[2] = {bytes, bytes};
   if (s->kernel != -1 && !hsc__lanes_fit(p, s->kernel, bytes, 2, both))
     return false;
-  return hsc__is_index_type(s->index_type) && s->run <= INT64_MAX - s->run_chunk &&
+  return op_fits(s) && parts_fit(p, s) && hsc__is_index_type(s->index_type) && s->run <= INT64_MAX - s->run_chunk &&
          indices_fit(p, s) && windows_fit(p, s);
 }

@@ -1,0 +1,40 @@
+// scatter_kernels.h - updates combined into an array at given offsets, by the combiners that nearly
+// all scatters have.
+//
+// Updates are taken in their order, so that what meets at one place meets in one order, on every
+// machine and thread count. Compiled once per instruction set.
+#pragma once
+
+#include "cpu/core/isa.h"
+#include "hlo/ir/hlo.h"
+
+typedef enum hsc_scatter_op {
+  HSC_SCATTER_CALL,  // by a generated kernel: none of these
+  HSC_SCATTER_SET,
+  HSC_SCATTER_ADD,
+  HSC_SCATTER_MAX,
+  HSC_SCATTER_MIN,
+  HSC_SCATTER_OP_COUNT
+} hsc_scatter_op;
+
+// For i in [0, count): elements out[offsets[i] .. + run) are combined with updates[i * stride .. +
+// run); offset -1 = the update is left out. Elements, not bytes.
+typedef void (*hsc_scatter_function)(void *out,
+                                     const void *updates,
+                                     int64_t stride,
+                                     const int64_t *offsets,
+                                     int64_t count,
+                                     int64_t run);
+typedef struct hsc_scatter_kernels {
+  // offsets of updates whose places are one s32 each, stride elements apart: place times
+  // target_stride, -1 where it is not in [0, limit]
+  void (*places)(const int32_t *from,
+                 int64_t stride,
+                 int64_t count,
+                 int64_t limit,
+                 int64_t target_stride,
+                 int64_t *out_offsets);
+  hsc_scatter_function functions[HSC_SCATTER_OP_COUNT][HSC_TYPE_COUNT];  // NULL = not there
+} hsc_scatter_kernels;
+
+const hsc_scatter_kernels *hsc_scatter_kernels_for(hsc_cpu_isa_level level);
