@@ -71,7 +71,7 @@ ROOMS = {
     "cpu": {
         "core": [],
         "kernels": [],
-        "kernels/move": [],
+        "kernels/move": ["core", "kernels"],
         "kernels/gemm": ["core", "kernels", "kernels/move"],
         "kernels/conv": ["core", "kernels", "kernels/gemm", "kernels/move"],
         "kernels/vmath": ["core"],

@@ -5,6 +5,7 @@
 // head of its list, so that a loop of executions gets the same warm memory again and again; what
 // the lists hold is bounded by cache_limit_bytes. Large blocks ask for huge pages: first touch of
 // an output is then 1 fault per 2 MiB.
+#include "base/process/memory_room.h"
 #include "plugin/plugin_internal.h"
 
 #include "cpu/runtime/records.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { UNIT = HSC_CPU_ALIGNMENT, HUGE_PAGE = 1 << 21 };
+enum { UNIT = HSC_CPU_ALIGNMENT, HUGE_PAGE = 1 << 21, LOOK_AT_BYTES = 256 << 20 };
 
 // The list for a size and the capacity of its blocks; false when it is absurd.
 static bool size_class(size_t size_bytes, int *out_class, size_t *out_capacity) {
@@ -36,6 +37,9 @@ static void *allocate(size_t capacity) {
   void *data = NULL;
   if (capacity < 2 * HUGE_PAGE)
     return aligned_alloc(UNIT, capacity);
+  // The system promises more than it has: who touched it would be killed.
+  if (capacity >= LOOK_AT_BYTES && capacity > hsc_memory_available_bytes())
+    return NULL;
   if (posix_memalign(&data, HUGE_PAGE, capacity) != 0)
     return NULL;
   madvise(data, capacity, MADV_HUGEPAGE);  // a wish; refusal is fine

@@ -1,4 +1,5 @@
 // scratch.c - temporary directories.
+#include "base/process/memory_room.h"
 #include "base/core/bytes.h"
 #include "base/core/memory.h"
 #include "worker/scratch.h"
@@ -78,23 +79,13 @@ void hsc_scratch_destroy(char *path) {
   hsc_free(path);
 }
 
-static int64_t available_memory(void) {
-  FILE *file = fopen("/proc/meminfo", "r");
-  long long kilobytes = 0;
-  for (char line[128]; file && fgets(line, sizeof line, file);)
-    if (sscanf(line, "MemAvailable: %lld", &kilobytes) == 1)
-      break;
-  if (file)
-    fclose(file);
-  return kilobytes << 10;
-}
-
 // Room for files that is no more than half of the memory that is left.
 static bool memory_has_room(void) {
   struct statfs at;
   if (statfs(IN_MEMORY, &at) || at.f_type != TMPFS_MAGIC || access(IN_MEMORY, W_OK | X_OK))
     return false;
-  return (int64_t)at.f_bavail * at.f_bsize >= SPARE_BYTES && available_memory() >= 2 * SPARE_BYTES;
+  return (int64_t)at.f_bavail * at.f_bsize >= SPARE_BYTES &&
+         hsc_memory_available_bytes() >= (size_t)(2 * SPARE_BYTES);
 }
 
 static void sweep_memory(void) {

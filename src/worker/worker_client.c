@@ -2,6 +2,7 @@
 #include "base/core/clock.h"
 #include "base/core/memory.h"
 #include "base/files/file_io.h"
+#include "base/process/memory_room.h"
 #include "base/process/python.h"
 #include "worker/worker_client.h"
 
@@ -47,14 +48,7 @@ static int64_t oom_kill_count(void) {
 
 // Nine tenths of the machine's memory, or of our control group's when that is less.
 static size_t default_memory_limit(void) {
-  size_t bytes = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
-  FILE *file = fopen("/sys/fs/cgroup/memory.max", "r");
-  unsigned long long most = 0;
-  if (file && fscanf(file, "%llu", &most) == 1 && most > 0 && most < bytes)
-    bytes = (size_t)most;
-  if (file)
-    fclose(file);
-  return bytes / 10 * 9;
+  return hsc_memory_limit_bytes() / 10 * 9;
 }
 
 static hsc_status *copy_options(hsc_arena *arena,

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/process/memory_room.h"
 #include "cpu/core/cpu_internal.h"
 #include "cpu/jit/jit.h"
 #include "cpu/tune/tuner.h"
@@ -79,6 +80,26 @@ const char *hsc_cpu_device_description(const hsc_cpu_device *device) {
   return device->description;
 }
 
+// Memory is mapped without a reservation, so a block that the machine does not have would be given,
+// and the process killed when it is touched. Small ones are not worth a look.
+enum { LOOK_AT_BYTES = 256 << 20 };
+
+static hsc_status *check_room(size_t bytes) {
+  if (bytes < LOOK_AT_BYTES)
+    return NULL;
+  size_t available = hsc_memory_available_bytes();
+  if (bytes <= available)
+    return NULL;
+  hsc_status *status =
+      HSC_ERR(RESOURCE_EXHAUSTED,
+              "the program needs %.2f GiB for temporaries, and %.2f GiB of the machine's memory "
+              "(or of its control group's) are left",
+              (double)bytes / (1 << 30), (double)available / (1 << 30));
+  return hsc_status_hint(status,
+                         "smaller batches, or arrays that are computed piece by piece (lax.map, "
+                         "scan), need less at once");
+}
+
 // Large blocks are mapped, so that huge pages can back them: first touch costs one fault per 2 MiB
 // where the system has them.
 static hsc_status *make_block(size_t bytes, hsc_cpu_idle_block *out_block) {
@@ -108,6 +129,19 @@ static hsc_status *make_block(size_t bytes, hsc_cpu_idle_block *out_block) {
   return NULL;
 }
 
+// Whether there were any.
+static bool free_idle_blocks(hsc_cpu_device *device) {
+  hsc_cpu_idle_block blocks[HSC_CPU_MAX_IDLE_BLOCKS];
+  pthread_mutex_lock(&device->lock);
+  int count = device->idle_count;
+  memcpy(blocks, device->idle, sizeof *blocks * (size_t)count);
+  device->idle_count = 0;
+  pthread_mutex_unlock(&device->lock);
+  for (int i = 0; i < count; i++)
+    free_block(blocks[i]);
+  return count > 0;
+}
+
 hsc_status *hsc__cpu_block_acquire(hsc_cpu_device *device,
                                    size_t bytes,
                                    hsc_cpu_idle_block *out_block) {
@@ -131,7 +165,12 @@ hsc_status *hsc__cpu_block_acquire(hsc_cpu_device *device,
     return NULL;
   if (too_small.memory)
     free_block(too_small);
-  return make_block(bytes, out_block);
+  hsc_status *status = check_room(bytes);
+  if (status && free_idle_blocks(device)) {
+    hsc_status_free(status);
+    status = check_room(bytes);
+  }
+  return status ? status : make_block(bytes, out_block);
 }
 
 void hsc__cpu_block_release(hsc_cpu_device *device, hsc_cpu_idle_block block) {

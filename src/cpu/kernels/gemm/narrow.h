@@ -33,7 +33,8 @@ typedef enum hsc_narrow_unit {
 enum { HSC_NARROW_MAX_ROWS = 12, HSC_NARROW_MAX_WIDTH = 32 };
 
 // C[rows][width] (+)= over `steps` units: unit s of row i is a[i * a_row + s * a_step], b is
-// [steps][width] units, width two registers. row_add and column_add (NULL = none) are added to integers. c_row in lanes.
+// [steps][width] units, width two registers. row_add and column_add (NULL = none) are added to
+// integers. c_row in lanes.
 typedef void (*hsc_narrow_kernel)(int64_t steps,
                                   const uint32_t *a,
                                   int64_t a_row,
