@@ -399,13 +399,18 @@ static bool side_fits(const hsc_cpu_payload *p,
   int64_t stored = (int64_t)hsc_type_bytes((hsc_type)o->type);
   int64_t elements = hsc__size_times(c->batch, hsc__size_times(rows, columns));
   int64_t room = p->inputs[o->input].bytes;
-  if (!o->copied && o->type != c->compute_type)
+  bool narrow = c->candidate == HSC_CONTRACTION_NARROW;
+  if (!o->copied && o->type != c->compute_type && !narrow)
     return false;
+  // Narrow ones are read as they are stored.
+  if (narrow)
+    compute = stored;
   if (o->copied) {
     room = hsc__size_times(elements, compute);
     int64_t first = hsc__size_times(elements, stored);
-    int64_t whole =
-        o->type == c->compute_type ? room : hsc__size_plus(hsc__size_rounded(first, 64), room);
+    int64_t whole = o->type == c->compute_type || narrow
+                        ? room
+                        : hsc__size_plus(hsc__size_rounded(first, 64), room);
     if (o->copy.element_bytes != stored || !hsc__payload_scratch(p, o->scratch_offset, whole) ||
         !hsc__strided_fits(&o->copy, hsc__reach_begin(0), p->inputs[o->input].bytes,
                            hsc__reach_begin(0), first))

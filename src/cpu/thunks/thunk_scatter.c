@@ -439,6 +439,6 @@ bool hsc__cpu_check_scatter(hsc_cpu_payload *p) {
   int64_t both[2] = {bytes, bytes};
   if (s->kernel != -1 && !hsc__lanes_fit(p, s->kernel, bytes, 2, both))
     return false;
-  return op_fits(s) && parts_fit(p, s) && hsc__is_index_type(s->index_type) && s->run <= INT64_MAX - s->run_chunk &&
-         indices_fit(p, s) && windows_fit(p, s);
+  return op_fits(s) && parts_fit(p, s) && hsc__is_index_type(s->index_type) &&
+         s->run <= INT64_MAX - s->run_chunk && indices_fit(p, s) && windows_fit(p, s);
 }

@@ -376,6 +376,19 @@ static hsc_status *choose(hsc_contraction *c, const hsc_instr *dot, int64_t cand
   return NULL;
 }
 
+// Blocks of our kernels, and what one thread needs for a task.
+static void plan_scratch(hsc_contraction *c, const hsc_cpu_isa *isa) {
+  // OpenBLAS may still refuse when it is called: our kernels then do it, so their blocks are
+  // planned for it too.
+  if (is_float(c))
+    plan_blocks(c, isa);
+  if (c->candidate == HSC_CONTRACTION_NARROW)
+    c->worker_scratch_bytes = hsc_narrow_scratch_bytes(isa, c->m_task, c->n_task, c->k);
+  bool is_double = c->compute_type == HSC_TYPE_C128;
+  if (is_double || c->compute_type == HSC_TYPE_C64)
+    c->worker_scratch_bytes = hsc_complex_scratch_bytes(isa, is_double, c->m_task, c->n_task, c->k);
+}
+
 // candidate < 0: the one that is written down or, where none is or it cannot, the default.
 static hsc_status *plan(const hsc_instr *dot,
                         const hsc_cpu_isa *isa,
@@ -445,15 +458,7 @@ static hsc_status *plan(const hsc_instr *dot,
         64;
   }
   plan_tasks(c, isa, threads);
-  // OpenBLAS may still refuse when it is called: our kernels then do it, so their blocks are
-  // planned for it too.
-  if (is_float(c))
-    plan_blocks(c, isa);
-  if (c->candidate == HSC_CONTRACTION_NARROW)
-    c->worker_scratch_bytes = hsc_narrow_scratch_bytes(isa, c->m_task, c->n_task, c->k);
-  bool is_double = c->compute_type == HSC_TYPE_C128;
-  if (is_double || c->compute_type == HSC_TYPE_C64)
-    c->worker_scratch_bytes = hsc_complex_scratch_bytes(isa, is_double, c->m_task, c->n_task, c->k);
+  plan_scratch(c, isa);
   return NULL;
 }
 
@@ -474,9 +479,15 @@ hsc_status *hsc_contraction_plan_as(const hsc_instr *dot,
 
 bool hsc_contraction_blocks_fit(const hsc_contraction *contraction, const hsc_cpu_isa *isa) {
   hsc_contraction again = *contraction;
+  const hsc_narrow_kernels *narrow = hsc_narrow_kernels_for(isa->level);
+  if (contraction->candidate == HSC_CONTRACTION_NARROW &&
+      (!narrow ||
+       hsc_narrow_unit_of(narrow, (hsc_type)contraction->lhs.type, (hsc_type)contraction->rhs.type,
+                          (hsc_type)contraction->compute_type) == HSC_NARROW_NONE))
+    return false;
+  plan_scratch(&again, isa);
   if (!is_float(contraction))
-    return true;
-  plan_blocks(&again, isa);
+    return again.worker_scratch_bytes == contraction->worker_scratch_bytes;
   const hsc_gemm_blocking *a = &again.blocking;
   const hsc_gemm_blocking *b = &contraction->blocking;
   return a->k_block == b->k_block && a->n_block == b->n_block && a->m_block == b->m_block &&
