@@ -4,6 +4,30 @@
 
 #include "cpu/kernels/move/copy_rows.h"
 
+// Products with a side so short that the matrix on the other is used only a few times.
+typedef enum hsc_gemm_few {
+  HSC_GEMM_MANY,
+  HSC_GEMM_FEW_COLUMNS,      // rows of A lie along k
+  HSC_GEMM_FEW_ROWS,         // columns of B lie along k
+  HSC_GEMM_FEW_ROWS_ALONG,   // rows of B lie along n
+  HSC_GEMM_ONE_COLUMN_ALONG  // columns of A lie along m, C is one column without gaps
+} hsc_gemm_few;
+enum { FEW_LEAST = 64 };  // of the sides that are not short
+
+static hsc_gemm_few hsc__gemm_few_of(
+    int64_t m, int64_t n, int64_t k, hsc_gemm_matrix a, hsc_gemm_matrix b) {
+  bool long_k = k >= FEW_LEAST;
+  if (n <= 2 * HSC_GEMM_FEW && long_k && a.column == 1 && m >= n)
+    return HSC_GEMM_FEW_COLUMNS;
+  if (m <= 2 * HSC_GEMM_FEW && long_k && b.row == 1)
+    return HSC_GEMM_FEW_ROWS;
+  if (m <= HSC_GEMM_FEW && n >= FEW_LEAST && b.column == 1)
+    return HSC_GEMM_FEW_ROWS_ALONG;
+  if (n == 1 && m >= FEW_LEAST && a.row == 1)
+    return HSC_GEMM_ONE_COLUMN_ALONG;
+  return HSC_GEMM_MANY;
+}
+
 #define TYPE float
 #define NAME f32
 #include "cpu/kernels/gemm/gemm_blocked.inc"
@@ -94,6 +118,15 @@ void hsc_gemm_plan(const hsc_cpu_isa *isa,
   if (blocking.pack_a)
     b_elements = blocking.k_block * round_up(blocking.n_block, width);
   int64_t a_elements = blocking.pack_a ? round_up(blocking.m_block, tallest) * blocking.k_block : 0;
-  blocking.scratch_bytes = round_up((b_elements + a_elements) * element_bytes, 64);
+  // The short side as vectors along k.
+  int64_t few_elements = 0;
+  hsc_gemm_few few = hsc__gemm_few_of(m, n, k, a, b);
+  if (few == HSC_GEMM_FEW_COLUMNS)
+    few_elements = n * k;
+  else if (few == HSC_GEMM_FEW_ROWS)
+    few_elements = m * k;
+  if (few_elements < b_elements + a_elements)
+    few_elements = b_elements + a_elements;
+  blocking.scratch_bytes = round_up(few_elements * element_bytes, 64);
   *out_blocking = blocking;
 }

@@ -11,7 +11,7 @@
 
 #include "cpu/core/isa.h"
 
-enum { HSC_GEMM_MAX_ROWS = 16, HSC_GEMM_MAX_VECTORS = 4 };
+enum { HSC_GEMM_MAX_ROWS = 16, HSC_GEMM_MAX_VECTORS = 4, HSC_GEMM_FEW = 4 };
 
 // What is done to the result before it is stored: + bias (one value per column, NULL = none), then
 // max(0, .) (NaN stays).
@@ -50,21 +50,50 @@ typedef struct hsc_gemm_kernels {
   int max_rows[HSC_GEMM_MAX_VECTORS + 1];  // by number of vectors: the tallest kernel, 0 = none
   hsc_gemm_kernel_f32 f32[HSC_GEMM_MAX_VECTORS + 1][HSC_GEMM_MAX_ROWS + 1];
   hsc_gemm_kernel_f64 f64[HSC_GEMM_MAX_VECTORS + 1][HSC_GEMM_MAX_ROWS + 1];
-  // y[i] = sum over k of a[i * a_row + k] * x[k], i in [0, rows)
-  void (*rows_f32)(int64_t rows,
+  // Few vectors against rows along k, each read once: y[i * y_row + j * y_column] = sum over k of
+  // a[i * a_row + k] * x[j * x_row + k], i in [0, rows), j in [0, count), count <= HSC_GEMM_FEW.
+  void (*dots_f32)(int64_t rows,
                    int64_t k_count,
                    const float *a,
                    int64_t a_row,
                    const float *x,
+                   int64_t x_row,
+                   int count,
                    float *y,
-                   int64_t y_stride);
-  void (*rows_f64)(int64_t rows,
+                   int64_t y_row,
+                   int64_t y_column);
+  void (*dots_f64)(int64_t rows,
                    int64_t k_count,
                    const double *a,
                    int64_t a_row,
                    const double *x,
+                   int64_t x_row,
+                   int count,
                    double *y,
-                   int64_t y_stride);
+                   int64_t y_row,
+                   int64_t y_column);
+  // Few rows against a matrix whose rows are added up, read in order: c[i * c_row + j] += sum over k
+  // of a[i * a_row + k * a_k] * b[k * b_k + j], rows <= HSC_GEMM_FEW.
+  void (*stream_f32)(int rows,
+                     int64_t columns,
+                     int64_t k_count,
+                     const float *a,
+                     int64_t a_row,
+                     int64_t a_k,
+                     const float *b,
+                     int64_t b_k,
+                     float *c,
+                     int64_t c_row);
+  void (*stream_f64)(int rows,
+                     int64_t columns,
+                     int64_t k_count,
+                     const double *a,
+                     int64_t a_row,
+                     int64_t a_k,
+                     const double *b,
+                     int64_t b_k,
+                     double *c,
+                     int64_t c_row);
 } hsc_gemm_kernels;
 
 // The kernels for a level, NULL when this build does not have them (another architecture).

@@ -86,36 +86,122 @@ EACH_ROWS_1(KERNELS)
 EACH_ROWS_2(KERNELS)
 EACH_ROWS_4(KERNELS)
 
-// Products of a matrix with a vector along contiguous k: four rows at a time, so that x is loaded
-// once for four.
-#define ROWS_FUNCTION(TYPE, NAME) \
-  static void rows_##NAME(int64_t rows, int64_t k_count, const TYPE *a, int64_t a_row, \
-                          const TYPE *x, TYPE *y, int64_t y_stride) { \
+// ---- few vectors --------------------------------------------------------------------------------
+
+// These products take the time of reading the matrix: each element is used a few times and read
+// once. DOTS_ROWS rows at a time share what is loaded of x.
+#if HSC_ISA_BYTES == 64
+enum { DOTS_ROWS = 4 };
+#else
+enum { DOTS_ROWS = 2 };
+#endif
+
+#define DOTS(TYPE, NAME, COUNT, STEPS) \
+  static void dots_##NAME##_##COUNT(int64_t rows, int64_t k_count, const TYPE *a, int64_t a_row, \
+                                    const TYPE *x, int64_t x_row, TYPE *y, int64_t y_row, \
+                                    int64_t y_column) { \
     enum { WIDTH = HSC_ISA_BYTES / sizeof(TYPE) }; \
-    for (int64_t first = 0; first < rows; first += 4) { \
-      int count = rows - first < 4 ? (int)(rows - first) : 4; \
-      const TYPE *row[4]; \
-      for (int i = 0; i < 4; i++) \
+    for (int64_t first = 0; first < rows; first += DOTS_ROWS) { \
+      int count = rows - first < DOTS_ROWS ? (int)(rows - first) : DOTS_ROWS; \
+      const TYPE *row[DOTS_ROWS]; \
+      for (int i = 0; i < DOTS_ROWS; i++) \
         row[i] = a + (first + (i < count ? i : 0)) * a_row; \
-      vector_##NAME acc[4][2] = {{{0}}}; \
+      vector_##NAME acc[DOTS_ROWS][COUNT][STEPS] = {{{{0}}}}; \
       int64_t k = 0; \
-      for (; k + 2 * WIDTH <= k_count; k += 2 * WIDTH) \
-        UNROLL for (int i = 0; i < 4; i++) UNROLL for (int j = 0; j < 2; j++) acc[i][j] += \
-            *(const vector_##NAME *)(row[i] + k + j * WIDTH) * \
-            *(const vector_##NAME *)(x + k + j * WIDTH); \
-      for (int i = 0; i < count; i++) { \
-        vector_##NAME both = acc[i][0] + acc[i][1]; \
-        TYPE sum = 0; \
-        for (int w = 0; w < WIDTH; w++) \
-          sum += both[w]; \
-        for (int64_t rest = k; rest < k_count; rest++) \
-          sum += row[i][rest] * x[rest]; \
-        y[(first + i) * y_stride] = sum; \
+      for (; k + STEPS * WIDTH <= k_count; k += STEPS * WIDTH) \
+        UNROLL for (int s = 0; s < STEPS; s++) { \
+          vector_##NAME at[COUNT]; \
+          UNROLL for (int j = 0; j < COUNT; j++) at[j] = \
+              *(const vector_##NAME *)(x + j * x_row + k + s * WIDTH); \
+          UNROLL for (int i = 0; i < DOTS_ROWS; i++) { \
+            vector_##NAME value = *(const vector_##NAME *)(row[i] + k + s * WIDTH); \
+            UNROLL for (int j = 0; j < COUNT; j++) acc[i][j][s] += value * at[j]; \
+          } \
+        } \
+      UNROLL for (int i = 0; i < DOTS_ROWS; i++) { \
+        UNROLL for (int j = 0; j < COUNT; j++) { \
+          vector_##NAME all = acc[i][j][0]; \
+          UNROLL for (int s = 1; s < STEPS; s++) all += acc[i][j][s]; \
+          TYPE sum = 0; \
+          for (int w = 0; w < WIDTH; w++) \
+            sum += all[w]; \
+          for (int64_t rest = k; rest < k_count; rest++) \
+            sum += row[i][rest] * x[j * x_row + rest]; \
+          if (i < count) \
+            y[(first + i) * y_row + j * y_column] = sum; \
+        } \
       } \
     } \
   }
-ROWS_FUNCTION(float, f32)
-ROWS_FUNCTION(double, f64)
+// Four rows of B at a time; the part of C that they are added to stays in the first cache.
+#define STREAM(TYPE, NAME, ROWS) \
+  static void stream_##NAME##_##ROWS(int64_t columns, int64_t k_count, const TYPE *a, \
+                                     int64_t a_row, int64_t a_k, const TYPE *b, int64_t b_k, \
+                                     TYPE *c, int64_t c_row) { \
+    enum { WIDTH = HSC_ISA_BYTES / sizeof(TYPE), PART = 4096 / sizeof(TYPE), DEEP = 4 }; \
+    for (int64_t first = 0; first < columns; first += PART) { \
+      int64_t end = columns - first < PART ? columns : first + PART; \
+      for (int64_t k = 0; k < k_count; k += DEEP) { \
+        int deep = k_count - k < DEEP ? (int)(k_count - k) : DEEP; \
+        TYPE value[ROWS][DEEP]; \
+        const TYPE *row[DEEP]; \
+        for (int q = 0; q < DEEP; q++) \
+          row[q] = b + (k + (q < deep ? q : 0)) * b_k; \
+        for (int i = 0; i < ROWS; i++) \
+          for (int q = 0; q < DEEP; q++) \
+            value[i][q] = q < deep ? a[i * a_row + (k + q) * a_k] : 0; \
+        int64_t j = first; \
+        for (; deep == DEEP && j + WIDTH <= end; j += WIDTH) { \
+          vector_##NAME at[DEEP]; \
+          UNROLL for (int q = 0; q < DEEP; q++) at[q] = *(const vector_##NAME *)(row[q] + j); \
+          UNROLL for (int i = 0; i < ROWS; i++) { \
+            vector_##NAME sum = *(vector_##NAME *)(c + i * c_row + j); \
+            UNROLL for (int q = 0; q < DEEP; q++) sum += value[i][q] * at[q]; \
+            *(vector_##NAME *)(c + i * c_row + j) = sum; \
+          } \
+        } \
+        for (; j < end; j++) \
+          for (int i = 0; i < ROWS; i++) \
+            for (int q = 0; q < deep; q++) \
+              c[i * c_row + j] += value[i][q] * row[q][j]; \
+      } \
+    } \
+  }
+#define FEW(TYPE, NAME) \
+  DOTS(TYPE, NAME, 1, 2) \
+  DOTS(TYPE, NAME, 2, 2) \
+  DOTS(TYPE, NAME, 3, 1) \
+  DOTS(TYPE, NAME, 4, 1) \
+  static void dots_##NAME(int64_t rows, int64_t k_count, const TYPE *a, int64_t a_row, \
+                          const TYPE *x, int64_t x_row, int count, TYPE *y, int64_t y_row, \
+                          int64_t y_column) { \
+    if (count == 1) \
+      dots_##NAME##_1(rows, k_count, a, a_row, x, x_row, y, y_row, y_column); \
+    else if (count == 2) \
+      dots_##NAME##_2(rows, k_count, a, a_row, x, x_row, y, y_row, y_column); \
+    else if (count == 3) \
+      dots_##NAME##_3(rows, k_count, a, a_row, x, x_row, y, y_row, y_column); \
+    else \
+      dots_##NAME##_4(rows, k_count, a, a_row, x, x_row, y, y_row, y_column); \
+  } \
+  STREAM(TYPE, NAME, 1) \
+  STREAM(TYPE, NAME, 2) \
+  STREAM(TYPE, NAME, 3) \
+  STREAM(TYPE, NAME, 4) \
+  static void stream_##NAME(int rows, int64_t columns, int64_t k_count, const TYPE *a, \
+                            int64_t a_row, int64_t a_k, const TYPE *b, int64_t b_k, TYPE *c, \
+                            int64_t c_row) { \
+    if (rows == 1) \
+      stream_##NAME##_1(columns, k_count, a, a_row, a_k, b, b_k, c, c_row); \
+    else if (rows == 2) \
+      stream_##NAME##_2(columns, k_count, a, a_row, a_k, b, b_k, c, c_row); \
+    else if (rows == 3) \
+      stream_##NAME##_3(columns, k_count, a, a_row, a_k, b, b_k, c, c_row); \
+    else \
+      stream_##NAME##_4(columns, k_count, a, a_row, a_k, b, b_k, c, c_row); \
+  }
+FEW(float, f32)
+FEW(double, f64)
 
 #define ENTRY_F32(ROWS, VECTORS) .f32[VECTORS][ROWS] = kernel_f32_##ROWS##x##VECTORS,
 #define ENTRY_F64(ROWS, VECTORS) .f64[VECTORS][ROWS] = kernel_f64_##ROWS##x##VECTORS,
@@ -126,6 +212,8 @@ const hsc_gemm_kernels CONCAT(hsc_gemm_kernels_, HSC_ISA) = {
     .max_rows = {0, MAX_1, MAX_2, 0, MAX_4},
     EACH_ROWS_1(ENTRY_F32) EACH_ROWS_2(ENTRY_F32) EACH_ROWS_4(ENTRY_F32) EACH_ROWS_1(ENTRY_F64)
         EACH_ROWS_2(ENTRY_F64) EACH_ROWS_4(ENTRY_F64)
-            .rows_f32 = rows_f32,
-    .rows_f64 = rows_f64,
+            .dots_f32 = dots_f32,
+    .dots_f64 = dots_f64,
+    .stream_f32 = stream_f32,
+    .stream_f64 = stream_f64,
 };
