@@ -347,7 +347,8 @@ static void plan_blocks(hsc_contraction *c, const hsc_cpu_isa *isa) {
                         .pack = c->candidate == HSC_CONTRACTION_OWN_PACKED   ? 1
                                 : c->candidate == HSC_CONTRACTION_OWN_DIRECT ? -1
                                                                              : 0};
-  hsc_gemm_plan(isa, (int)hsc_type_bytes((hsc_type)c->compute_type), c->m_task, c->n_task, c->k,
+  hsc_gemm_plan(isa, (int)hsc_type_bytes((hsc_type)c->compute_type),
+                c->m_task < c->m ? c->m_task : c->m, c->n_task < c->n ? c->n_task : c->n, c->k,
                 c->lhs.strides, c->rhs.strides, &wish, &c->blocking);
   c->worker_scratch_bytes = c->blocking.scratch_bytes;
 }
