@@ -63,6 +63,7 @@ static bool can_complex(hsc_op op) {
     case HSC_OP_SUBTRACT:
     case HSC_OP_MULTIPLY:
     case HSC_OP_NEGATE:
+    case HSC_OP_ABS:
     case HSC_OP_REAL:
     case HSC_OP_IMAG:
     case HSC_OP_COMPLEX:
@@ -906,6 +907,38 @@ static void complex_op(hsc_emitter *e,
   }
 }
 
+// |z|. Of c64 in double, where no square overflows or is lost; of c128 by the larger part. Infinite
+// where a part is, also beside NaN.
+static hsc_lv complex_abs(hsc_emitter *e, hsc_type from, hsc_emit_value z, bool vector) {
+  hsc_lv re = unary_intrinsic(e, "llvm.fabs", z.v);
+  hsc_lv im = unary_intrinsic(e, "llvm.fabs", z.im);
+  hsc_type part = from == HSC_TYPE_C64 ? HSC_TYPE_F32 : HSC_TYPE_F64;
+  hsc_lv infinity = real_constant(e, part, INFINITY, vector);
+  hsc_lv infinite = hsc_ll.BuildOr(B, hsc_ll.BuildFCmp(B, LLVMRealOEQ, re, infinity, ""),
+                                   hsc_ll.BuildFCmp(B, LLVMRealOEQ, im, infinity, ""), "");
+  hsc_lv length;
+  if (from == HSC_TYPE_C64) {
+    hsc_lv x = hsc_ll.BuildFPExt(B, re, lanes_type(e, e->f64, vector), "");
+    hsc_lv y = hsc_ll.BuildFPExt(B, im, lanes_type(e, e->f64, vector), "");
+    hsc_lv sum =
+        hsc_ll.BuildFAdd(B, hsc_ll.BuildFMul(B, x, x, ""), hsc_ll.BuildFMul(B, y, y, ""), "");
+    length = hsc_ll.BuildFPTrunc(B, unary_intrinsic(e, "llvm.sqrt", sum),
+                                 lanes_type(e, e->f32, vector), "");
+  } else {
+    hsc_lv less = hsc_ll.BuildFCmp(B, LLVMRealOLT, re, im, "");
+    hsc_lv large = hsc_ll.BuildSelect(B, less, im, re, "");
+    hsc_lv small = hsc_ll.BuildSelect(B, less, re, im, "");
+    hsc_lv ratio = hsc_ll.BuildFDiv(B, small, large, "");
+    hsc_lv root = unary_intrinsic(e, "llvm.sqrt",
+                                  hsc_ll.BuildFAdd(B, real_constant(e, part, 1, vector),
+                                                   hsc_ll.BuildFMul(B, ratio, ratio, ""), ""));
+    hsc_lv zero = hsc_ll.BuildFCmp(B, LLVMRealOEQ, hsc_ll.BuildFAdd(B, large, small, ""),
+                                   real_constant(e, part, 0, vector), "");
+    length = hsc_ll.BuildSelect(B, zero, large, hsc_ll.BuildFMul(B, large, root, ""), "");
+  }
+  return hsc_ll.BuildSelect(B, infinite, infinity, length, "");
+}
+
 // ---- the operation ------------------------------------------------------------------------------
 
 hsc_emit_value hsc__emit_elementwise(hsc_emitter *e,
@@ -933,6 +966,11 @@ hsc_emit_value hsc__emit_elementwise(hsc_emitter *e,
       return result;
     case HSC_OP_CLAMP:
       result.v = extreme(e, type, extreme(e, type, x[1].v, x[0].v, true), x[2].v, false);
+      return result;
+    case HSC_OP_ABS:
+      if (!hsc_type_is_complex(from))
+        break;
+      result.v = complex_abs(e, from, x[0], vector);
       return result;
     case HSC_OP_REAL:
       result.v = x[0].v;

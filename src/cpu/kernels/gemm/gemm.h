@@ -72,8 +72,8 @@ typedef struct hsc_gemm_kernels {
                    double *y,
                    int64_t y_row,
                    int64_t y_column);
-  // Few rows against a matrix whose rows are added up, read in order: c[i * c_row + j] += sum over k
-  // of a[i * a_row + k * a_k] * b[k * b_k + j], rows <= HSC_GEMM_FEW.
+  // Few rows against a matrix whose rows are added up, read in order: c[i * c_row + j] += sum over
+  // k of a[i * a_row + k * a_k] * b[k * b_k + j], rows <= HSC_GEMM_FEW.
   void (*stream_f32)(int rows,
                      int64_t columns,
                      int64_t k_count,
