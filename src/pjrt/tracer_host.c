@@ -160,6 +160,21 @@ HSC_EXPORT void hsc_tracer_host_compile_end(uint64_t span,
   hsc_span_end(recorder, span, &attr, 1);
 }
 
+// Why the framework will compile `executable` (once more), in its own words; before it does so.
+HSC_EXPORT void hsc_tracer_host_explain(const char *executable, const char *why) {
+  hsc_recorder *to = hsc_tracer_recorder();
+  if (!to)
+    return;
+  hsc_trace_attr attrs[] = {{.key = hsc_recorder_intern(to, "executable"),
+                             .type = HSC_ATTR_STRING,
+                             .value.string = hsc_recorder_intern(to, executable)},
+                            {.key = hsc_recorder_intern(to, "why"),
+                             .type = HSC_ATTR_STRING,
+                             .value.string = hsc_recorder_intern(to, why)}};
+  hsc_trace_instant(to, HSC_CATEGORY_FRAMEWORK, hsc_recorder_intern(to, "tracing cache miss"),
+                    attrs, 2);
+}
+
 // A session that will be written to DIR/profiles/`file` begins at the wall clock's `wall_ns`: joins
 // the two clocks.
 HSC_EXPORT void hsc_tracer_host_session(const char *file, int64_t wall_ns) {

@@ -121,6 +121,29 @@ static bool explain_shapes(const hsc_module *before, const hsc_module *now, hsc_
   return changed > 0;
 }
 
+static const char *sharding_of(const hsc_instr *parameter) {
+  return parameter->sharding ? parameter->sharding : "{replicated}";
+}
+
+// Arguments that lie on the devices otherwise: the shapes of their parts say nothing to whoever
+// wrote the program.
+static bool explain_sharding(const hsc_module *before, const hsc_module *now, hsc_bytes *out) {
+  if (before->entry->parameter_count != now->entry->parameter_count)
+    return false;
+  int changed = 0;
+  for (int i = 0; i < now->entry->parameter_count; i++) {
+    const hsc_instr *old = before->entry->parameters[i];
+    const hsc_instr *new = now->entry->parameters[i];
+    if (!strcmp(sharding_of(old), sharding_of(new)) || changed++)
+      continue;
+    hsc_bytes_printf(out, "compiled again: argument %d (%s) had the sharding %s, now %s", i,
+                     new->name, sharding_of(old), sharding_of(new));
+  }
+  if (changed > 1)
+    hsc_bytes_printf(out, ", and %d more differ", changed - 1);
+  return changed > 0;
+}
+
 static bool is_donated(const hsc_module *module, int64_t parameter) {
   for (int32_t i = 0; i < module->alias_count; i++)
     if (module->aliases[i].parameter == parameter)
@@ -194,6 +217,26 @@ static bool body_differs(const hsc_module *before, const hsc_module *now) {
   return a || b;
 }
 
+static bool put_scalar(const hsc_instr *constant, hsc_bytes *out) {
+  const hsc_literal *value = constant->attr.literal.value;
+  if (!value || value->elided || hsc_shape_elements(&constant->shape) != 1)
+    return false;
+  char digits[32];
+  int size = hsc_format_double(hsc_literal_get_double(value, 0), digits);
+  hsc_bytes_append(out, digits, (size_t)size);
+  return true;
+}
+
+static void explain_values(const hsc_instr *was, const hsc_instr *is, hsc_bytes *out) {
+  hsc_bytes values = {0};
+  hsc_bytes_append_text(&values, "was ");
+  bool told = put_scalar(was, &values);
+  hsc_bytes_append_text(&values, ", now ");
+  told = told && put_scalar(is, &values);
+  hsc_bytes_append_text(out, told ? hsc_bytes_text(&values) : "has another value");
+  hsc_bytes_deinit(&values);
+}
+
 static void explain_body(const hsc_module *before, const hsc_module *now, hsc_bytes *out) {
   const hsc_instr *a = before->entry->first;
   const hsc_instr *b = now->entry->first;
@@ -202,9 +245,9 @@ static void explain_body(const hsc_module *before, const hsc_module *now, hsc_by
     hsc_bytes_append_text(out,
                           "compiled again: a called computation, a layout or an option differs");
   } else if (a && b && a->op == HSC_OP_CONSTANT && b->op == HSC_OP_CONSTANT) {
-    hsc_bytes_append_text(
-        out,
-        "compiled again: a constant has another value (a Python number in the traced function?)");
+    hsc_bytes_append_text(out, "compiled again: a constant ");
+    explain_values(a, b, out);
+    hsc_bytes_append_text(out, " (a Python number in the traced function?)");
   } else {
     hsc_bytes_printf(out, "compiled again: the body differs from %s on",
                      b ? hsc_op_text(b->op) : "its end");
@@ -280,7 +323,7 @@ void hsc__recompile_cause(hsc_module *const *earlier,
       nearest = earlier[i];
   if (!nearest)
     return;
-  if (explain_shapes(nearest, now, out))
+  if (explain_sharding(nearest, now, out) || explain_shapes(nearest, now, out))
     return;
   if (explain_constant(nearest, now, "a constant", "a parameter", out))
     return;

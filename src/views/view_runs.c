@@ -6,6 +6,7 @@
 #include "base/files/file_io.h"
 #include "formats/common/formats.h"
 #include "views/recompile_cause.h"
+#include "views/recompile_options.h"
 #include "views/views_internal.h"
 
 static bool is_call(const hsc_event *e) {
@@ -472,16 +473,38 @@ typedef struct compilation {
   bool first_of_name, other_process;
 } compilation;
 
-static compile_kind explain_same(const compilation *c, hsc_bytes *out) {
+static hsc_status *read_options(hsc__view_context *cx, const char *file, hsc_bytes *out) {
+  const char *path =
+      hsc_arena_printf(cx->arena, "%s/programs/%s", hsc_capture_path(cx->capture), file);
+  return path ? hsc_file_read(path, out) : hsc_status_out_of_memory();
+}
+
+// The same program once more: what differs is in the options, if anything does.
+static compile_kind explain_same(hsc__view_context *cx, const compilation *c, hsc_bytes *out) {
   bool known = *c->options && *c->options_before;
   bool same = known && !strcmp(c->options, c->options_before);
-  hsc_bytes_append_text(
-      out,
-      !known
-          ? "compiled again: the same program; the caller kept no executable, or gave other options"
-      : same
-          ? "compiled again: the same program with the same options; the caller kept no executable"
-          : "compiled again: the same program with other compile options");
+  hsc_bytes before = {0};
+  hsc_bytes now = {0};
+  hsc_bytes difference = {0};
+  hsc_status *status = NULL;
+  if (known && !same) {
+    status = read_options(cx, c->options_before, &before);
+    if (!status)
+      status = read_options(cx, c->options, &now);
+    if (!status)
+      same = !hsc__recompile_options(hsc_bytes_view(&before), hsc_bytes_view(&now), &difference);
+  }
+  hsc_status_free(status);
+  hsc_bytes_append_text(out, "compiled again: the same program");
+  if (!known)
+    hsc_bytes_append_text(out, "; the caller kept no executable, or gave other options");
+  else if (same)
+    hsc_bytes_append_text(out, " with the same options; the caller kept no executable");
+  else
+    hsc_bytes_printf(out, " with other compile options: %s", hsc_bytes_text(&difference));
+  hsc_bytes_deinit(&before);
+  hsc_bytes_deinit(&now);
+  hsc_bytes_deinit(&difference);
   return COMPILE_AGAIN;
 }
 
@@ -494,7 +517,7 @@ static compile_kind explain(hsc__view_context *cx,
   bool first_of_name = c->first_of_name;
   hsc_bytes_reset(out);
   if (c->options_before)
-    return explain_same(c, out);
+    return explain_same(cx, c, out);
   hsc_module *module = l->count < MAX_LEDGER_PROGRAMS ? read_program(cx, program) : NULL;
   compile_kind kind = first_of_name ? COMPILE_FIRST : COMPILE_CHANGED;
   if (module && !first_of_name) {
@@ -538,18 +561,43 @@ static compile_kind explain(hsc__view_context *cx,
 
 // Every compilation: which program, the how many-eth of its executable's name, why again, and the
 // time that repeats cost.
+// What the framework said of a function that it traces again (python/hloscope/site).
+static bool is_explanation(const hsc_event *e) {
+  return e->category == HSC_CATEGORY_FRAMEWORK && e->kind == HSC_RECORD_INSTANT &&
+         !strcmp(e->name, "tracing cache miss");
+}
+
+// The framework knows why it traced; the programs show what came of it.
+static hsc_status *put_framework_first(hsc__view_context *cx, const char *told, hsc_bytes *why) {
+  static const char again[] = "compiled again: ";
+  if (!told || !*told)
+    return NULL;
+  const char *found = hsc_bytes_text(why);
+  if (!strncmp(found, again, sizeof again - 1))
+    found += sizeof again - 1;
+  found = hsc_arena_strdup(cx->arena, found);
+  if (!found)
+    return hsc_status_out_of_memory();
+  hsc_bytes_reset(why);
+  hsc_bytes_printf(why, "compiled again: JAX: %s. The programs: %s", told, found);
+  return hsc_bytes_status(why);
+}
+
 hsc_status *hsc__view_recompiles(hsc__view_context *cx) {
-  hsc__series_set names, programs;
-  HSC_TRY(hsc__series_set_init(&names, cx->arena));
-  hsc_status *status = hsc__series_set_init(&programs, cx->arena);
-  if (status) {
-    hsc__series_set_deinit(&names);
-    return status;
-  }
-  ledger l = {.processes = HSC_NEW_ARRAY(cx->arena, int32_t, MAX_LEDGER_PROGRAMS),
-              .names = HSC_NEW_ARRAY(cx->arena, const char *, MAX_LEDGER_PROGRAMS),
-              .modules = HSC_NEW_ARRAY(cx->arena, hsc_module *, MAX_LEDGER_PROGRAMS)};
+  ledger l = {0};
   hsc_bytes why = {0};
+  double lost[COMPILE_KINDS] = {0};
+  int64_t counts[COMPILE_KINDS] = {0};
+  hsc__series_set names = {0};
+  hsc__series_set programs = {0};
+  hsc__series_set told_why = {0};
+  hsc_status *status = NULL;
+  HSC_GOTO(hsc__series_set_init(&names, cx->arena));
+  HSC_GOTO(hsc__series_set_init(&programs, cx->arena));
+  HSC_GOTO(hsc__series_set_init(&told_why, cx->arena));
+  l = (ledger){.processes = HSC_NEW_ARRAY(cx->arena, int32_t, MAX_LEDGER_PROGRAMS),
+               .names = HSC_NEW_ARRAY(cx->arena, const char *, MAX_LEDGER_PROGRAMS),
+               .modules = HSC_NEW_ARRAY(cx->arena, hsc_module *, MAX_LEDGER_PROGRAMS)};
   if (!l.processes || !l.names || !l.modules)
     HSC_GOTO(hsc_status_out_of_memory());
   hsc_table_column(cx->table, "start", "ns");
@@ -561,10 +609,16 @@ hsc_status *hsc__view_recompiles(hsc__view_context *cx) {
   hsc_table_column(cx->table, "program_bytes", "bytes");
   hsc_table_column(cx->table, "kind", "");
   const hsc_event *events = hsc_capture_events(cx->capture);
-  double lost[COMPILE_KINDS] = {0};
-  int64_t counts[COMPILE_KINDS] = {0};
   for (size_t i = 0; i < hsc_capture_event_count(cx->capture); i++) {
     const hsc_event *e = &events[i];
+    if (is_explanation(e)) {
+      hsc__series *of =
+          hsc__series_get(&told_why, (uint32_t)e->process + 1, hsc__attr_text(cx, e, "executable"));
+      if (!of)
+        HSC_GOTO(hsc_status_out_of_memory());
+      of->extra = (int64_t)(uintptr_t)hsc__attr_text(cx, e, "why");
+      continue;
+    }
     const char *program = e->category == HSC_CATEGORY_COMPILE && hsc_event_is_span(e)
                               ? hsc__attr_text(cx, e, "program")
                               : "";
@@ -589,6 +643,18 @@ hsc_status *hsc__view_recompiles(hsc__view_context *cx) {
     // where the text stands: not NULL
     here->extra = anywhere->extra = (int64_t)(uintptr_t)c.options;
     compile_kind kind = explain(cx, &l, &c, &why);
+    hsc__series *of = hsc__series_get(&told_why, (uint32_t)e->process + 1, plain);
+    if (!of)
+      HSC_GOTO(hsc_status_out_of_memory());
+    const char *told = (const char *)(uintptr_t)of->extra;
+    if (kind == COMPILE_CHANGED && told && !strcmp(told, "a function that it has not seen")) {
+      kind = COMPILE_NAMESAKE;
+      hsc_bytes_reset(&why);
+      hsc_bytes_append_text(&why, "another function of the same name");
+    } else if (kind != COMPILE_FIRST) {
+      HSC_GOTO(put_framework_first(cx, told, &why));
+    }
+    of->extra = 0;  // it was of this compilation
     counts[kind]++;
     lost[kind] += (double)e->duration_ns;
     if (!hsc__room(cx))
@@ -605,7 +671,7 @@ hsc_status *hsc__view_recompiles(hsc__view_context *cx) {
     hsc_table_int(cx->table, hsc__attr_int(cx, e, "program_bytes", 0));
     hsc_table_text(cx->table, compile_kinds[kind]);
   }
-  static const char *const told[COMPILE_KINDS] = {
+  static const char *const kind_texts[COMPILE_KINDS] = {
       NULL,
       "again: the same program once more",
       "changed: a function that was compiled before, for other shapes, constants or options",
@@ -616,9 +682,9 @@ hsc_status *hsc__view_recompiles(hsc__view_context *cx) {
   for (int k = 0; k < COMPILE_KINDS; k++) {
     char text[32];
     hsc_format_quantity(lost[k], "ns", false, text);
-    if (told[k] && counts[k])
+    if (kind_texts[k] && counts[k])
       hsc_table_note(cx->table, "%lld compilations cost %s (%s)", (long long)counts[k], text,
-                     told[k]);
+                     kind_texts[k]);
   }
 done:
   for (int i = 0; i < l.count; i++)
@@ -626,6 +692,7 @@ done:
   hsc_bytes_deinit(&why);
   hsc__series_set_deinit(&names);
   hsc__series_set_deinit(&programs);
+  hsc__series_set_deinit(&told_why);
   return status;
 }
 

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 
+from hloscope_explain import module_name
 from hloscope_inject import Finder, at_death, complain, guarded, watch_backends, write_whole
 
 EXECUTES = "call_impl_cache_miss"  # the name of what JAX calls when an operation is executed by itself
@@ -231,11 +232,6 @@ def tpu_without_client():
         return _jax.pjrt_plugin_loaded("tpu") and "tpu" not in xla_bridge._backends
     except (ImportError, AttributeError):
         return False
-
-
-def module_name(name):
-    """As JAX names the module of a function: <lambda> is jit__lambda."""
-    return ("jit_" + "".join(c if c.isalnum() or c in "_.-" else "_" for c in str(name))).rstrip("_")
 
 
 def options_bytes(arguments):

@@ -66,6 +66,9 @@ def install():
         import hloscope_xla_cpu
 
         hloscope_xla_cpu.install()
+        import hloscope_explain
+
+        hloscope_explain.install()
     directory = os.environ.get("HLOSCOPE_PROFILE_PATH")
     if not directory:
         return
