@@ -21,8 +21,9 @@ static hsc_status *start(const hsc_follow *follow, int write_end, pid_t *out_chi
   size_t count = 0;
   while (environ[count])
     count++;
-  char **environment = hsc_alloc((count + 2) * sizeof *environment);
+  char **environment = hsc_alloc((count + 3) * sizeof *environment);
   static char unbuffered[] = "PYTHONUNBUFFERED=1";
+  static char tells_compiles[] = "JAX_LOG_COMPILES=1";
   if (!argv || !environment) {
     hsc_free(argv);
     hsc_free(environment);
@@ -32,7 +33,9 @@ static hsc_status *start(const hsc_follow *follow, int write_end, pid_t *out_chi
     argv[i] = (char *)(uintptr_t)follow->argv[i];
   memcpy(environment, environ, count * sizeof *environment);
   if (!getenv("PYTHONUNBUFFERED"))
-    environment[count] = unbuffered;
+    environment[count++] = unbuffered;
+  if (!getenv("JAX_LOG_COMPILES"))
+    environment[count] = tells_compiles;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_t actions;
   posix_spawnattr_init(&attributes);
@@ -70,8 +73,68 @@ static void echo_bytes(const char *bytes, size_t size) {
   }
 }
 
+// What JAX prints because of JAX_LOG_COMPILES, which is ours: read, not shown. A line that begins
+// like one of them is held until it is whole.
+typedef struct echo {
+  bool hides;
+  char line[4096];
+  size_t size;
+  bool passes;  // the rest of this line is shown as it comes
+} echo;
+
+static bool is_told_for_us(const char *line) {
+  return !strncmp(line, "Finished XLA compilation of ", 28) ||
+         !strncmp(line, "Finished jaxpr to MLIR module conversion ", 41) ||
+         (!strncmp(line, "Finished tracing ", 17) && strstr(line, " in ")) ||
+         (!strncmp(line, "Compiling ", 10) && strstr(line, " with global shapes and types "));
+}
+
+static bool may_be_told_for_us(const char *line, size_t size) {
+  static const char *const begins[] = {"Finished ", "Compiling "};
+  for (size_t i = 0; i < HSC_COUNT_OF(begins); i++) {
+    size_t length = strlen(begins[i]);
+    if (!strncmp(line, begins[i], size < length ? size : length))
+      return true;
+  }
+  return false;
+}
+
+static void end_held(echo *e, bool show) {
+  if (show)
+    echo_bytes(e->line, e->size);
+  e->size = 0;
+}
+
+static void echo_some(echo *e, const char *bytes, size_t size) {
+  if (!e->hides) {
+    echo_bytes(bytes, size);
+    return;
+  }
+  size_t shown = 0;  // of these bytes
+  for (size_t i = 0; i < size; i++) {
+    bool ends = bytes[i] == '\n';
+    if (!e->passes) {
+      e->line[e->size++] = bytes[i];
+      e->line[e->size] = 0;
+      bool whole = ends || e->size == sizeof e->line - 1;
+      if (whole || !may_be_told_for_us(e->line, e->size)) {
+        end_held(e, !is_told_for_us(e->line));
+        e->passes = !ends;
+      }
+      shown = i + 1;
+    } else if (ends) {
+      echo_bytes(bytes + shown, i + 1 - shown);
+      shown = i + 1;
+      e->passes = false;
+    }
+  }
+  if (e->passes)
+    echo_bytes(bytes + shown, size - shown);
+}
+
 // Reads what is there; false at the end of the stream.
-static hsc_status *read_some(const hsc_follow *follow, int fd, char *chunk, bool *out_open) {
+static hsc_status *read_some(
+    const hsc_follow *follow, echo *shown, int fd, char *chunk, bool *out_open) {
   for (;;) {
     ssize_t got = read(fd, chunk, CHUNK_BYTES);
     if (got < 0 && errno == EINTR)
@@ -80,7 +143,7 @@ static hsc_status *read_some(const hsc_follow *follow, int fd, char *chunk, bool
     if (got <= 0)
       return NULL;
     if (follow->echo)
-      echo_bytes(chunk, (size_t)got);
+      echo_some(shown, chunk, (size_t)got);
     HSC_TRY(hsc_log_reader_feed(follow->reader, chunk, (size_t)got));
     if (got < CHUNK_BYTES)
       return NULL;
@@ -91,6 +154,7 @@ static hsc_status *follow_child(const hsc_follow *follow,
                                 int fd,
                                 pid_t child,
                                 hsc_follow_end *end) {
+  echo shown = {.hides = !getenv("JAX_LOG_COMPILES")};
   char *chunk = hsc_alloc(CHUNK_BYTES);
   if (!chunk)
     return hsc_status_out_of_memory();
@@ -109,7 +173,7 @@ static hsc_status *follow_child(const hsc_follow *follow,
     pid_t got = wait4(child, &how, WNOHANG, &usage);
     dead = got == child || (got < 0 && errno == ECHILD);
     if (open)
-      status = read_some(follow, fd, chunk, &open);
+      status = read_some(follow, &shown, fd, chunk, &open);
     int64_t now = hsc_now_ns();
     if (follow->on_tick && follow->tick_ns && now >= next_tick && !end->stopped) {
       next_tick = now + follow->tick_ns;
@@ -123,6 +187,7 @@ static hsc_status *follow_child(const hsc_follow *follow,
       kill(child, SIGKILL);
   }
   hsc_free(chunk);
+  end_held(&shown, follow->echo);
   if (!dead) {
     kill(child, SIGKILL);
     wait4(child, &how, 0, &usage);

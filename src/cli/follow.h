@@ -26,6 +26,7 @@ typedef struct hsc_follow_end {
 } hsc_follow_end;
 
 // Runs it to its end. Ctrl-C is the command's: it ends, and then we report. Python is told to write
-// at once (PYTHONUNBUFFERED).
+// at once (PYTHONUNBUFFERED), and JAX to say what it compiles (JAX_LOG_COMPILES): those lines go to
+// the reader and are not echoed, unless the caller's environment asked for them.
 // Errors: NOT_FOUND, PERMISSION_DENIED (cannot be started), what the reader returns.
 HSC_MUST_USE hsc_status *hsc_follow_command(const hsc_follow *follow, hsc_follow_end *out_end);

@@ -205,7 +205,9 @@ static int32_t op_of_stats(walk *w,
   if (has_program || module_name.size)
     op.module =
         hsc__profile_module_of(profile, w->space, has_program ? &program_id : NULL, module_name);
-  op.activity = hsc__activity_of_category(name);
+  // What frontends call an instruction (psum.3) does not tell what it is; its program does.
+  const hsc_instr *instr = hsc__profile_instr(profile, &op);
+  op.activity = hsc__activity_of_category(instr ? hsc_view_of(hsc_op_text(instr->op)) : name);
   op.next = *first;
   if (!HSC__ADD(&profile->ops, op))
     return -1;

@@ -2,6 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/text/text.h"
+#include "views/partition.h"
 #include "views/views_internal.h"
 
 // Linear interpolation between order statistics (Hyndman & Fan 1996, type 7), as NumPy's default.
@@ -32,6 +34,30 @@ static hsc_status *collect(hsc__view_context *cx,
     if (!series || !hsc__series_add(series, (double)e->duration_ns))
       return hsc_status_out_of_memory();
   }
+  return NULL;
+}
+
+// Totals of events lie inside of each other; this sentence is of parts that do not.
+static hsc_status *note_partition(hsc__view_context *cx) {
+  hsc_partition p;
+  HSC_TRY(hsc_partition_of(cx->capture, &p));
+  if (!p.whole_ns)
+    return NULL;
+  hsc_bytes text = {0};
+  char number[32];
+  hsc_format_quantity((double)p.whole_ns, "ns", false, number);
+  hsc_bytes_printf(&text, "of %s:", number);
+  const char *comma = " ";
+  for (int a = 0; a < HSC_ACTIVITY_COUNT; a++) {
+    if (!p.part_ns[a])
+      continue;
+    hsc_format_quantity((double)p.part_ns[a], "ns", false, number);
+    hsc_bytes_printf(&text, "%s%s %s", comma, hsc_activity_text((hsc_activity)a), number);
+    comma = ", ";
+  }
+  hsc_table_note(cx->table, "%s (the totals above lie inside of each other; these do not)",
+                 hsc_bytes_text(&text));
+  hsc_bytes_deinit(&text);
   return NULL;
 }
 
@@ -73,6 +99,7 @@ hsc_status *hsc__view_summary(hsc__view_context *cx) {
         hsc_table_needs(cx->table, needed);
     }
   }
+  HSC_GOTO(note_partition(cx));
 done:
   hsc__series_set_deinit(&set);
   return status;

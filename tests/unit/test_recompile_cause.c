@@ -34,7 +34,7 @@ static void each_change_is_named(void **state) {
   names(plain, "HloModule m" BODY("f16", "4,8", "1"),
         "compiled again: argument 0 (x) was f32[4,8], now f16[4,8]");
   names(plain, "HloModule m" BODY("f32", "4,8", "2"),
-        "compiled again: a constant has another value (a Python number in the traced function?)");
+        "compiled again: a constant was 1, now 2 (a Python number in the traced function?)");
   names(plain, "HloModule m, input_output_alias={ {}: (0, {}, may-alias) }" BODY("f32", "4,8", "1"),
         "compiled again: argument 0 (x) was kept, now donated");
   names("HloModule m, buffer_donor={ (0, {}) }" BODY("f32", "4,8", "1"), plain,

@@ -324,9 +324,47 @@ static void test_damaged_profile(void **state) {
   hsc_bytes_deinit(&bytes);
 }
 
+// A part of the wall time on a line of its own.
+static void part(hsc_category category, const char *what, int64_t begin, int64_t end) {
+  hsc_span_complete(recorder, category, name(what), name(what), now + (uint64_t)begin,
+                    now + (uint64_t)end, NULL, 0);
+}
+
+// Parts do not overlap and add up: what happens at once is of the first of compute, transfer,
+// compile, host, idle.
+static void test_parts_of_time_add_up(void **state) {
+  part(HSC_CATEGORY_USER, "label", 0, 1000);
+  part(HSC_CATEGORY_COMPILE, "compile", 100, 500);
+  part(HSC_CATEGORY_PASS, "fusion", 200, 300);   // of the compilation
+  part(HSC_CATEGORY_EXECUTE, "run", 400, 700);   // while the next one is compiled
+  part(HSC_CATEGORY_OPERATOR, "dot", 450, 600);  // of the run
+  part(HSC_CATEGORY_TRANSFER, "to host", 650, 800);
+  part(HSC_CATEGORY_WAIT, "await", 1500, 1600);
+  open_as_nanoseconds();
+  hsc_table *table = view("time");
+  static const struct {
+    const char *part;
+    int64_t ns;
+  } wanted[] = {
+      {"compute", 300}, {"transfer", 100}, {"compile", 300}, {"host", 400}, {"idle", 500}};
+  assert_int_equal(hsc_table_row_count(table), HSC_COUNT_OF(wanted));
+  int64_t sum = 0;
+  for (size_t i = 0; i < HSC_COUNT_OF(wanted); i++) {
+    assert_string_equal(cell(table, i, "part")->text, wanted[i].part);
+    assert_int_equal(cell(table, i, "time")->integer, wanted[i].ns);
+    sum += cell(table, i, "time")->integer;
+  }
+  assert_int_equal(sum, 1600);
+  hsc_table_destroy(table);
+  table = view("summary");
+  assert_true(has_note(table, "of 1.60 us: compute 300 ns"));
+  hsc_table_destroy(table);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_four_inferences, make_directory, remove_directory),
+      cmocka_unit_test_setup_teardown(test_parts_of_time_add_up, make_directory, remove_directory),
       cmocka_unit_test_setup_teardown(test_wait_below_zero, make_directory, remove_directory),
       cmocka_unit_test_setup_teardown(test_categories_of_the_program, make_directory,
                                       remove_directory),

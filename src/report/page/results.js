@@ -43,9 +43,10 @@ function capturePart(json, part, main) {
   const full = byView.get("hlo-operators"), hlo = full && { ...full, rows: full.rows.filter((r) => !r.fusion), columns: full.columns.filter((c) => c.name !== "fusion") };
   const summary = byView.get("summary"), again = byView.get("recompiles");
   if (summary && summary.rows.length) {
-    const sum = (/** @type {string} */ c) => summary.rows.filter((r) => r.category === c).reduce((t, r) => t + r.total, 0), lost = again ? again.rows.filter((r) => r.times > 1) : [];
+    const lost = again ? again.rows.filter((r) => r.times > 1) : [];
     top.append(h("p", { class: "answer" }, lost.length ? `${lost.length} compilations were repeats and cost ${seconds(lost.reduce((t, r) => t + r.compile, 0) * 1e-9)}. The dearest: ${lost.slice().sort((a, b) => b.compile - a.compile)[0].executable}, ${lost.slice().sort((a, b) => b.compile - a.compile)[0].why}.` : `${summary.rows.reduce((t, r) => t + r.count, 0)} events were recorded; nothing was compiled twice.`));
-    top.append(cards([{ value: seconds(sum("compile") * 1e-9), label: "compiling" }, { value: seconds(sum("execute") * 1e-9), label: "executing" }, { value: seconds(sum("transfer") * 1e-9), label: "transferring" }]));
+    const time = byView.get("time");   // parts that do not overlap: sums of events, which lie inside of each other, say nothing
+    if (time) top.append(cards(time.rows.map((r) => ({ value: seconds(r.time * 1e-9), label: `${r.part}, ${shown(r.share, "fraction")}` }))));
   } else if (hlo && hlo.rows.length) {
     const time = hlo.columns.map((c) => c.name).find((n) => /^(total_)?self/.test(n)) || "time", first = hlo.rows.slice().sort((a, b) => (b[time] || 0) - (a[time] || 0))[0], total = hlo.rows.reduce((t, r) => t + (r[time] || 0), 0);
     top.append(h("p", { class: "answer" }, `${first.name || first.operator || first.hlo || "The first operator"} takes the most: ${shown(total ? first[time] / total : null, "fraction")} of the operators' time.`));
@@ -68,8 +69,8 @@ function capturePart(json, part, main) {
   for (const one of tables) {
     const t = one === full && hlo ? hlo : one;
     const box = section(t.view.replace(/-/g, " "), 3), numbers = t.columns.filter((c) => c.unit === "ns" || c.unit === "s").map((c) => c.name);
-    const value = numbers.find((n) => /self/.test(n)) || numbers.find((n) => /total/.test(n)), label = (t.columns.find((c) => /^(name|operator|executable|framework operator)$/.test(c.name)) || t.columns[0] || { name: "" }).name;
-    if (value && /operators|executables|summary/.test(t.view) && t.rows.length > 1) box.append(shares(t.view, t, label, value));
+    const value = numbers.find((n) => /self/.test(n)) || numbers.find((n) => /total/.test(n)) || (t.view === "time" ? "time" : undefined), label = (t.columns.find((c) => /^(name|operator|executable|framework operator|part)$/.test(c.name)) || t.columns[0] || { name: "" }).name;
+    if (value && /operators|executables|^time$/.test(t.view) && t.rows.length > 1) box.append(shares(t.view, t, label, value));
     if (t.view === "steps" && t.rows.length) box.append(stepChart(t));
     if (t.view === "memory-timeline" && t.rows.length) box.append(memoryChart(t));
     if (full && t === hlo) {
