@@ -96,6 +96,7 @@ ROOMS = {
         "probe": ["devices", "run"],
         "reduce": ["devices", "passes", "run", "store"],
         "conform": ["devices"],
+        "versions": ["devices", "passes", "reduce", "run", "store"],
     },
 }
 # (folder, used folder): the only headers of it that may be included

@@ -151,6 +151,16 @@ class Device:
                 return xla_client.HloSharding.replicate()
 
         self.sharding_class = OneDevice
+        # what jaxlib calls things, from 0.4.30 on: the readers of HLO left _xla for a module of their own in 0.8, and x64 became an argument
+        self.hlo = getattr(xla_client, "hlo", self.x)
+        self.put_options = {"enable_x64": True} if "enable_x64" in (self.x.batched_device_put.__doc__ or "") else {}
+        if not self.put_options:  # x64 was the state of a thread, which JAX set up
+            jit = self.x.jax_jit
+            jit.set_thread_local_state_initialization_callback(lambda: None)
+            state = jit.global_state()
+            state.enable_x64 = True
+            if hasattr(state, "enable_memories"):
+                state.enable_memories = False
         self.load_ns = now() - start
         self.client = None
         self.executables = {}
@@ -176,7 +186,7 @@ class Device:
             raise JobError("FAILED_PRECONDITION", 'no device yet: send a "load" job first')
 
     def put(self, array):
-        return self.x.batched_device_put(Aval(array), self.sharding, [array], [self.device], True, enable_x64=True)
+        return self.x.batched_device_put(Aval(array), self.sharding, [array], [self.device], True, **self.put_options)
 
     def options(self, overrides):
         options = self.xc.CompileOptions()
@@ -205,7 +215,10 @@ class Device:
 
     def compile_only(self, code, overrides):
         """What jaxlib makes of StableHLO in the current client."""
-        return self.client.compile_and_load(code, self.device_list(), self.options({**self.overrides, **overrides}))
+        options = self.options({**self.overrides, **overrides})
+        if hasattr(self.client, "compile_and_load"):
+            return self.client.compile_and_load(code, self.device_list(), options)
+        return self.client.compile(code, options)  # before 0.6.1
 
     def compile(self, code, overrides):
         return Executable(self, self.compile_only(code, overrides))
@@ -334,7 +347,10 @@ class Executable:
         return enqueue, wait
 
     def fetch(self):
-        return [o[0]._single_device_array_to_np_array_did_copy()[0] for o in self.outputs]
+        arrays = [o[0] for o in self.outputs]
+        if arrays and not hasattr(arrays[0], "_single_device_array_to_np_array_did_copy"):  # before 0.6
+            return [a._single_device_array_to_np_array() for a in arrays]
+        return [a._single_device_array_to_np_array_did_copy()[0] for a in arrays]
 
 
 # ---- programs -----------------------------------------------------------------------------------------------------------
@@ -404,7 +420,7 @@ class Program:
         if text is not None and not head.startswith(b"HloModule") and ("func.func" in text or head.startswith((b"module", b"#loc"))):
             return data
         xc = device.xc
-        proto = data if text is None else xc.hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
+        proto = data if text is None else device.hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
         code = device.x.mlir.xla_computation_to_mlir_module(xc.XlaComputation(proto))
         # A donated input would be gone after the first of many runs; the numbers are the same without.
         if isinstance(code, str):

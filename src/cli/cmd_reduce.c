@@ -39,7 +39,7 @@ static const hsc_option options[] = {
                       "COMMAND",
                       NULL,
                       "in place of a symptom: for sh; {} is the candidate's file, as is "
-                      "$HLOSCOPE_PROGRAM; exit code 0: still there"),
+                      "$HLOSCOPE_CANDIDATE; exit code 0: still there"),
     HSC_OPTION_STRING(reduce_args,
                       against,
                       "against",
@@ -181,10 +181,12 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   o.observer.limit_ns = (int64_t)(args->limit_s * 1e9);
   o.observer.memory_limit_bytes = (size_t)args->memory_mib << 20;
   o.observer.stop = &stopped;
-  if (o.observer.device && o.observer.device->source != HSC_DEVICE_BUILT_IN &&
-      !o.observer.reference) {  // large programs: the evaluator is slow
-    HSC_GOTO(hsc_device_spec_parse("cpu", cli->arena, &substitute));
-    o.observer.substitute = &substitute;
+  if (o.observer.device && !o.observer.reference) {  // large programs: the evaluator is slow
+    bool built_in = o.observer.device->source == HSC_DEVICE_BUILT_IN;
+    hsc_status *none = hsc_device_spec_parse(built_in ? "xla-cpu" : "cpu", cli->arena, &substitute);
+    o.observer.substitute = none ? NULL : &substitute;
+    o.observer.reference_limit_ns = none ? o.observer.limit_ns : 3 * HSC_SECOND_NS;
+    hsc_status_free(none);
   }
   if (hsc_ends_with(args->program, ".mlir") && args->command)
     o.candidate_format = HSC_FORMAT_MLIR_TEXT;

@@ -2,9 +2,11 @@
 #include "base/files/file_io.h"
 #include "base/files/places.h"
 #include "base/text/text.h"
+#include "lab/devices/device_version.h"
 #include "lab/devices/devices.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <stdlib.h>
 
 static const hsc_device_row ROWS[] = {
@@ -181,23 +183,76 @@ static hsc_status *tpu_ahead(const char *variant, hsc_arena *arena, hsc_device_s
   return hsc_arena_status(arena);
 }
 
+// The plugin of a release of its own.
+static hsc_status *release_plugin(const hsc_vendor *vendor,
+                                  const char *version,
+                                  hsc_arena *arena,
+                                  const char **out_path) {
+  const char *python = NULL;
+  const char *directory = NULL;
+  const char *at = vendor->in_python;
+  HSC_TRY(hsc_release_environment(vendor, version, arena, &python, &directory));
+  while (*(at += strspn(at, " "))) {
+    size_t length = strcspn(at, " ");
+    const char *pattern = hsc_arena_printf(arena, "%s/lib/python3*/site-packages/%.*s/%s",
+                                           directory, (int)length, at, vendor->file);
+    glob_t found = {0};
+    HSC_TRY(hsc_arena_status(arena));
+    if (glob(pattern, 0, NULL, &found) == 0) {
+      *out_path = hsc_arena_strdup(arena, found.gl_pathv[0]);
+      globfree(&found);
+      return hsc_arena_status(arena);
+    }
+    at += length;
+  }
+  return HSC_ERR(NOT_FOUND, "%s: the release has no %s", directory, vendor->file);
+}
+
 static hsc_status *parse_vendor(const hsc_device_row *row,
                                 const char *variant,
+                                const char *version,
                                 hsc_arena *arena,
                                 hsc_device_spec *spec) {
   const hsc_vendor *vendor = hsc_vendor_get(row->name);
   bool is_cuda = !strcmp(row->name, "cuda");
   if (variant)
     HSC_TRY(is_cuda ? cuda_ahead(variant, arena, spec) : tpu_ahead(variant, arena, spec));
-  HSC_TRY(hsc_vendor_plugin_path(vendor, arena, &spec->plugin_path));
+  if (version)
+    HSC_TRY(release_plugin(vendor, version, arena, &spec->plugin_path));
+  else
+    HSC_TRY(hsc_vendor_plugin_path(vendor, arena, &spec->plugin_path));
   HSC_TRY(hsc_vendor_environment(vendor, variant != NULL, arena, &spec->environment));
   return is_cuda ? find_cuda_data(arena, spec) : NULL;
+}
+
+// "cuda:h100@0.8.0": the variant and the release, NULL where there is none.
+static hsc_status *split_name(const hsc_device_row *row,
+                              const hsc_device_spec *spec,
+                              hsc_arena *arena,
+                              const char **out_variant,
+                              const char **out_version) {
+  const hsc_vendor *vendor = hsc_vendor_get(row->name);
+  const char *at = strrchr(spec->text, '@');
+  const char *colon = strchr(spec->text, ':');
+  *out_version = at ? at + 1 : NULL;
+  *out_variant = NULL;
+  if (colon && (!at || colon < at))
+    *out_variant =
+        hsc_arena_strndup(arena, colon + 1, at ? (size_t)(at - colon - 1) : strlen(colon + 1));
+  if (at && (!vendor || !*vendor->packages))
+    return HSC_ERR(INVALID_ARGUMENT, "device '%s' has no releases in a package index: '%s'",
+                   row->name, spec->text);
+  if (at && !hsc_release_is_one(at + 1))
+    return hsc_status_hint(
+        HSC_ERR(INVALID_ARGUMENT, "%s: '%s' is not a version", spec->text, at + 1),
+        "a release stands behind the @: xla-cpu@0.7.1");
+  return hsc_arena_status(arena);
 }
 
 hsc_status *hsc_device_spec_parse(const char *text, hsc_arena *arena, hsc_device_spec *out_spec) {
   hsc_device_spec spec = {.text = hsc_arena_strdup(arena, text)};
   HSC_TRY(hsc_arena_status(arena));
-  size_t name_length = strcspn(text, ":");
+  size_t name_length = strcspn(text, ":@");
   size_t length = strcspn(text, "?");
   const hsc_device_row *row = NULL;
   const char *names[HSC_COUNT_OF(ROWS)];
@@ -220,18 +275,26 @@ hsc_status *hsc_device_spec_parse(const char *text, hsc_arena *arena, hsc_device
     return hsc_status_usage(hsc_status_hint(
         status, "hloscope devices lists them; a plugin is given by its path: ./plugin.so"));
   }
-  const char *variant = text[name_length] == ':' ? spec.text + name_length + 1 : NULL;
+  const char *variant = NULL;
+  const char *version = NULL;
+  HSC_TRY(split_name(row, &spec, arena, &variant, &version));
   if (variant && !*row->variants)
     return hsc_status_usage(HSC_ERR(
         INVALID_ARGUMENT, "device '%s' has no variants, so '%s' means nothing", row->name, text));
   spec.source = row->source;
   if (row->source == HSC_DEVICE_VENDOR)
-    HSC_TRY(parse_vendor(row, variant, arena, &spec));
+    HSC_TRY(parse_vendor(row, variant, version, arena, &spec));
   if (row->source == HSC_DEVICE_BUILT_IN)
     HSC_TRY(hsc_builtin_plugin_path(arena, &spec.plugin_path));
   if (row->source == HSC_DEVICE_PYTHON) {
     HSC_TRY(hsc_python_package_dir(arena, &spec.python_dir));
-    HSC_TRY(hsc_jaxlib_python(arena, &spec.plugin_path));
+    if (version) {
+      const char *directory = NULL;
+      HSC_TRY(hsc_release_environment(hsc_vendor_get(row->name), version, arena, &spec.plugin_path,
+                                      &directory));
+    } else {
+      HSC_TRY(hsc_jaxlib_python(arena, &spec.plugin_path));
+    }
   }
   *out_spec = spec;
   return NULL;

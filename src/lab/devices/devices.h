@@ -9,6 +9,8 @@
 //   targets/gpu/ or of a file
 //   tpu:v5e, tpu:v5e:2x2                         the TPU compiler ahead of time, for a generation
 //   of targets/tpu/ and a shape
+//   xla-cpu@0.7.1, cuda:h100@0.8.0, tpu:v5e@0.0.20   another release (device_version.h), in an
+//   environment of its own, which is made when it is not there
 //   /opt/vendor/libpjrt.so                       any PJRT plugin
 //   ./libpjrt.so?threads=2&name=x&fast=true      with options for the creation of its client: whole
 //   numbers, true/false,

@@ -164,7 +164,27 @@ static bool is_wanted(const hsc__reducer *r, const hsc_reduce_rule *rule) {
   return !(r->options->keep_sizes && sizes);
 }
 
+// What makes the program cheap and flat, so that cuts find something to cut: loops end at once, and
+// what is called stands in the entry computation.
+static hsc_status *open_up(hsc__reducer *r) {
+  const hsc_reduce_rule *inlining = hsc_reduce_rule_get("inline");
+  int64_t places = 0;
+  HSC_TRY(run_rule(r, hsc_reduce_rule_get("loops")));
+  for (int depth = 0; depth < MOST_ROUNDS && !hsc__reducer_is_late(r); depth++) {
+    int64_t steps = r->result->steps;
+    HSC_TRY(hsc_reduce_places(inlining, r->result->module, &places));
+    r->rule = inlining->name;
+    if (places)
+      HSC_TRY(try_chunks(r, inlining, places));
+    if (r->result->steps == steps)
+      break;
+    HSC_TRY(run_rule(r, hsc_reduce_rule_get("tuples")));
+  }
+  return NULL;
+}
+
 static hsc_status *search(hsc__reducer *r) {
+  HSC_TRY(open_up(r));
   for (int round = 0; round < MOST_ROUNDS && !hsc__reducer_is_late(r); round++) {
     measure before = measure_of(r->result->module);
     HSC_TRY(cut_end(r));

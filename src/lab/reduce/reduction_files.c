@@ -112,6 +112,7 @@ static hsc_status *write_program(writing *w,
   hsc_observation seen = {0};
   hsc_observer_options o = w->options->observer;
   o.scratch = hsc_arena_printf(w->arena, "%s/afresh_%s", w->reduction->scratch, form);
+  o.reference_limit_ns = 0;  // whatever it takes
   hsc_status *status = hsc_program_write(w->module, format, &text);
   if (status && hsc_status_code(status) == HSC_UNIMPLEMENTED) {
     note_form(w, form, NULL, NOT_RUN, hsc_status_message(status));

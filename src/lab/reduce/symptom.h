@@ -28,7 +28,7 @@ typedef struct hsc_symptom {
   const char *text;     // as written
   double factor;        // SLOW, COMPILE, MEMORY: 2 without; COMPILE without a reference: seconds
   const char *pass;     // FIRES
-  const char *command;  // COMMAND: for sh -c; {} and $HLOSCOPE_PROGRAM are the file
+  const char *command;  // COMMAND: for sh -c; {} and $HLOSCOPE_CANDIDATE are the file
   // CRASH, ERROR: what the first look saw, which every other must see too; NULL = any
   const char *signature;
 } hsc_symptom;

@@ -9,6 +9,7 @@ struct hsc_observer {
   hsc_arena *arena;
   const char *scratch;
   hsc_lab_worker *device, *reference, *substitute;  // NULL where there is none
+  int pass_over;  // so many looks ask the substitute at once: the reference took too long
 };
 
 typedef struct hsc__run {

@@ -401,7 +401,7 @@ static hsc_status *look_command(hsc_observer *o,
   hsc_child_exit end = {0};
   hsc_status *status = NULL;
   HSC_GOTO(command_text(symptom->command, program->path, &line));
-  hsc_bytes_printf(&variable, "HLOSCOPE_PROGRAM=%s", program->path);
+  hsc_bytes_printf(&variable, "HLOSCOPE_CANDIDATE=%s", program->path);
   HSC_GOTO(hsc_bytes_status(&variable));
   const char *const argv[] = {"/bin/sh", "-c", hsc_bytes_text(&line), NULL};
   const char *const environment[] = {hsc_bytes_text(&variable), NULL};

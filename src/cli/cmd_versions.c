@@ -1,0 +1,192 @@
+// cmd_versions.c - hloscope versions: which release changed what a program does.
+#include <math.h>
+#include <stdlib.h>
+#include <signal.h>
+
+#include "cli/command.h"
+#include "lab/run/json_tree.h"
+#include "lab/versions/release_search.h"
+#include "worker/lab_compile.h"
+
+typedef struct versions_args {
+  const char *program, *device, *of, *from, *to, *symptom;
+  hsc_list overrides;
+  int64_t seed, most;
+  double limit_s;
+  bool all;
+} versions_args;
+
+static const hsc_option options[] = {
+    HSC_POSITIONAL(versions_args, program, "PROGRAM", HSC_REQUIRED, "HLO, StableHLO, gzipped too"),
+    HSC_OPTION_STRING(versions_args,
+                      of,
+                      "of",
+                      "PACKAGE",
+                      NULL,
+                      "whose releases: jaxlib, jax-cuda12-pjrt, libtpu; default: the device's"),
+    HSC_OPTION_STRING(versions_args,
+                      device,
+                      "device|d",
+                      "DEVICE",
+                      NULL,
+                      "without a release: xla-cpu, cuda:h100, tpu:v5e; default: the package's"),
+    HSC_OPTION_STRING(
+        versions_args, from, "from", "VERSION", NULL, "one end; default: the oldest that there is"),
+    HSC_OPTION_STRING(
+        versions_args, to, "to", "VERSION", NULL, "the other end; default: the newest"),
+    HSC_OPTION_STRING(versions_args,
+                      symptom,
+                      "symptom|s",
+                      "SYMPTOM",
+                      "slow:1.5",
+                      "what changed: slow[:FACTOR], compile[:FACTOR], memory[:FACTOR], wrong, "
+                      "crash, error, hang, fires:PASS, unfused"),
+    HSC_OPTION_LIST(versions_args,
+                    overrides,
+                    "option",
+                    "NAME=VALUE",
+                    NULL,
+                    "a compile option by XLA's name; may be given several times"),
+    HSC_OPTION_FLAG(versions_args, all, "all|a", "try every release, not only those that matter"),
+    HSC_OPTION_INT(
+        versions_args, most, "most", "N", 0, "try at most so many releases; 0: no limit"),
+    HSC_OPTION_INT(versions_args, seed, "seed", "N", 0, "of the inputs"),
+    HSC_OPTION_DOUBLE(versions_args, limit_s, "limit", "S", 60, "seconds that each job gets"),
+    HSC_OPTION_END,
+};
+
+static volatile int stopped;
+
+static void on_signal(int number) {
+  (void)number;
+  stopped = 1;
+}
+
+static void show_progress(void *user, const char *version, const char *text) {
+  hsc_cli_progress(user, "%s: %s", version, text);
+}
+
+static const char *text_at(const json_t *object, const char *key) {
+  return json_string_value(json_object_get(object, key));
+}
+
+// The answer in one line, by the words beside it.
+static void print_answer(hsc_cli *cli, const json_t *document) {
+  json_t *change;
+  size_t i;
+  json_t *changes = json_object_get(document, "changes");
+  json_array_foreach (changes, i, change) {
+    if (text_at(change, "first_bad"))
+      hsc_cli_print(cli, "%s %s is good, %s is the first bad one\n", text_at(document, "of"),
+                    text_at(change, "last_good"), text_at(change, "first_bad"));
+    else
+      hsc_cli_print(cli, "%s %s is bad, %s is mended\n", text_at(document, "of"),
+                    text_at(change, "last_bad"), text_at(change, "mended_in"));
+  }
+  if (json_array_size(changes) == 0)
+    hsc_cli_print(
+        cli, "no change: all %zu releases that were tried are alike%s\n",
+        json_array_size(json_object_get(document, "tried")),
+        json_array_size(json_object_get(document, "untried")) ? "; --all tries the rest" : "");
+  hsc_cli_print(cli, "\n");
+}
+
+static hsc_status *print_result(hsc_cli *cli, const json_t *document) {
+  hsc_table *table = NULL;
+  json_t *row;
+  size_t i;
+  HSC_TRY(hsc_table_create("versions", &table));
+  hsc_table_column(table, "version", "");
+  hsc_table_column(table, "verdict", "");
+  hsc_table_column(table, "seen", "");
+  json_array_foreach (json_object_get(document, "tried"), i, row) {
+    hsc_table_row(table);
+    hsc_table_text(table, text_at(row, "version"));
+    hsc_table_text(table, text_at(row, "verdict"));
+    hsc_table_text(table, text_at(row, "seen"));
+  }
+  json_array_foreach (json_object_get(document, "skipped"), i, row)
+    hsc_table_note(table, "%s was skipped: %.200s", text_at(row, "version"),
+                   text_at(row, "reason"));
+  json_array_foreach (json_object_get(document, "differences"), i, row) {
+    char *before =
+        json_dumps(json_object_get(row, "before"), JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+    char *after =
+        json_dumps(json_object_get(row, "after"), JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+    hsc_table_note(table, "differs: %s: %s, then %s", text_at(row, "what"), before, after);
+    free(before);
+    free(after);
+  }
+  json_array_foreach (json_object_get(document, "not_compared"), i, row)
+    hsc_table_note(table, "not compared: %.200s", json_string_value(row));
+  json_array_foreach (json_object_get(document, "restored_by"), i, row)
+    hsc_table_note(table, "with --option %s the bad release is good", json_string_value(row));
+  print_answer(cli, document);
+  return hsc_cli_table(cli, table);
+}
+
+static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
+  const versions_args *args = args_of_command;
+  hsc_versions_options o = {.program = args->program,
+                            .of = args->of,
+                            .device = args->device,
+                            .from = args->from,
+                            .to = args->to,
+                            .all = args->all,
+                            .most = args->most,
+                            .seed = (uint64_t)args->seed,
+                            .limit_ns = (int64_t)(args->limit_s * 1e9),
+                            .command = cli->command_line,
+                            .progress = show_progress,
+                            .user = cli,
+                            .stop = &stopped};
+  json_t *overrides = NULL;
+  json_t *document = NULL;
+  hsc_bytes out = {0};
+  hsc_status *status = NULL;
+  HSC_TRY(hsc_cli_program_file(cli, args->program));
+  if (!(args->limit_s > 0) || args->most < 0)
+    return hsc_cli_usage(cli, "--limit must be above 0, --most not below");
+  HSC_TRY(hsc_symptom_parse(args->symptom, cli->arena, &o.symptom));
+  HSC_TRY(hsc_overrides_parse(args->overrides.items, args->overrides.count, &overrides));
+  o.overrides = overrides;
+  HSC_GOTO(hsc_store_open(NULL, &o.store));
+  signal(SIGINT, on_signal);
+  signal(SIGTERM, on_signal);
+  HSC_GOTO(hsc_versions(&o, &document));
+  if (cli->format == HSC_FORMAT_JSON) {
+    hsc_json json;
+    hsc_json_init(&json, &out, 2);
+    hsc_json_tree(&json, document);
+    hsc_bytes_append_char(&out, '\n');
+    HSC_GOTO(hsc_bytes_status(&out));
+    hsc_cli_write(cli, hsc_bytes_view(&out));
+  } else {
+    HSC_GOTO(print_result(cli, document));
+  }
+  if (json_array_size(json_object_get(document, "changes")))
+    cli->exit_code = 1;
+done:
+  hsc_bytes_deinit(&out);
+  json_decref(overrides);
+  json_decref(document);
+  hsc_store_close(o.store);
+  return status;
+}
+
+const hsc_command_body hsc_command_versions = {
+    .options = options,
+    .args_bytes = sizeof(versions_args),
+    .run = run,
+    .description =
+        "Tries releases of a compiler on a program, each in a Python environment of its own that "
+        "is "
+        "made from wheels and kept: the two ends first, then the\n"
+        "middle between two that differ, until neighbours are left; then what the two make of the "
+        "program, and which options bring the old behaviour back.\n"
+        "Exit code 1: there is a change.",
+    .examples =
+        "hloscope versions model.mlir --of jaxlib --from 0.7.0 --to 0.10.2\n"
+        "hloscope versions model.mlir --of jaxlib --symptom wrong\n"
+        "hloscope run model.mlir -d xla-cpu@0.7.0,xla-cpu@0.7.1",
+};
