@@ -189,6 +189,93 @@ static item *radix_sort(item *items, item *other, int64_t count, int key_bytes) 
   return items;
 }
 
+// ---- the first k --------------------------------------------------------------------------------
+
+// Keys of 4 bytes, as signed numbers in the order wanted: floats below zero have their order
+// reversed, unsigned numbers have their sign in `flip`.
+typedef int32_t keys_16 __attribute__((vector_size(64), aligned(4), may_alias));
+enum { SELECT_BLOCK = 64, SELECT_ROOM = 256 };
+#define ORDERED(x) ((x) ^ (((x) >> 31) & is_float) ^ flip)
+
+// The first block from `at` on with a key below `limit`, or the one that is not whole.
+#define NEXT_BLOCK(NAME, TARGET) \
+  TARGET static int64_t next_block_##NAME(const int32_t *values, int64_t at, int64_t count, \
+                                          int32_t is_float, int32_t flip, int32_t limit) { \
+    for (; at + SELECT_BLOCK <= count; at += SELECT_BLOCK) { \
+      const keys_16 *block = (const keys_16 *)(values + at); \
+      keys_16 below = (ORDERED(block[0]) < limit) | (ORDERED(block[1]) < limit) | \
+                      (ORDERED(block[2]) < limit) | (ORDERED(block[3]) < limit); \
+      int64_t words[8]; \
+      memcpy(words, &below, sizeof words); \
+      if (words[0] | words[1] | words[2] | words[3] | words[4] | words[5] | words[6] | words[7]) \
+        break; \
+    } \
+    return at; \
+  }
+NEXT_BLOCK(baseline, )
+#if defined(__x86_64__)
+NEXT_BLOCK(avx2, __attribute__((target("avx2"))))
+NEXT_BLOCK(avx512, __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"))))
+#endif
+
+static int64_t next_block(hsc_cpu_isa_level level,
+                          const int32_t *values,
+                          int64_t at,
+                          int64_t count,
+                          int32_t is_float,
+                          int32_t flip,
+                          int32_t limit) {
+#if defined(__x86_64__)
+  if (level == HSC_CPU_ISA_AVX512)
+    return next_block_avx512(values, at, count, is_float, flip, limit);
+  if (level == HSC_CPU_ISA_AVX2)
+    return next_block_avx2(values, at, count, is_float, flip, limit);
+#endif
+  return next_block_baseline(values, at, count, is_float, flip, limit);
+}
+
+// Whether few enough are wanted of values that select_items can order.
+static bool selects(const hsc_sort *s) {
+  return s->is_topk && s->element_bytes[0] == 4 && s->k > 0 && s->key.kernel < 0 &&
+         s->key.total_order && 4 * (s->k + SELECT_ROOM) < s->length;
+}
+
+// The first k items of the order, in it: candidates are gathered and, when there are many, cut to
+// the best k, whose last one is what a later value has to be before.
+static item *select_items(hsc_cpu_isa_level level,
+                          const hsc_cpu_key *key,
+                          const int32_t *values,
+                          int64_t count,
+                          int64_t k,
+                          item *items,
+                          item *other) {
+  hsc_type type = (hsc_type)key->type;
+  bool is_unsigned = !hsc_type_is_float(type) && hsc_type_class_of(type) != HSC_CLASS_SIGNED;
+  int32_t is_float = hsc_type_is_float(type) ? INT32_MAX : 0;
+  int32_t flip = (key->descending ? -1 : 0) ^ (is_unsigned ? INT32_MIN : 0);
+  int64_t room = 2 * k + SELECT_ROOM;
+  int64_t kept = 0;
+  int64_t limit = INT64_MAX;
+  for (int64_t at = 0; at < count; at += SELECT_BLOCK) {
+    if (limit <= INT32_MAX)
+      at = next_block(level, values, at, count, is_float, flip, (int32_t)limit);
+    int64_t end = count - at < SELECT_BLOCK ? count : at + SELECT_BLOCK;
+    for (int64_t i = at; i < end; i++) {
+      int32_t ordered = ORDERED(values[i]);
+      if (ordered < limit)
+        items[kept++] = (item){(uint32_t)ordered ^ 0x80000000u, (uint64_t)i};
+    }
+    if (kept + SELECT_BLOCK <= room)
+      continue;
+    item *sorted = merge_items(items, other, kept);
+    if (sorted != items)
+      memcpy(items, sorted, sizeof *items * (size_t)k);
+    kept = k;
+    limit = (int32_t)((uint32_t)items[k - 1].key ^ 0x80000000u);
+  }
+  return merge_items(items, other, kept);
+}
+
 // ---- running ------------------------------------------------------------------------------------
 
 typedef struct sort_run {
@@ -238,6 +325,9 @@ static item *sort_by_key(
     }
     values = keys;
   }
+  if (selects(s))
+    return select_items(r->frame->executable->device->isa.level, &s->key, (const int32_t *)values,
+                        s->length, s->k, items, other);
   make_keys(&s->key, values, s->length, items);
   return s->length < RADIX_LEAST ? merge_items(items, other, s->length)
                                  : radix_sort(items, other, s->length, (int)key_bytes);
