@@ -1,14 +1,27 @@
-// thunk_fft.c - fft, ifft, rfft, irfft (see fft.h). Lines are shared out to the threads; where a
-// line's elements lie apart, neighbouring lines are read together, so that each cache line is used
-// whole.
+// thunk_fft.c - fft, ifft, rfft, irfft (see fft.h). Groups of lines are shared out to the threads;
+// the lines of a group are transformed at once, interleaved (fft_kernels.h), and read so that each
+// cache line is used whole.
 #include <math.h>
 
+#include "cpu/kernels/fft/fft_kernels.h"
 #include "cpu/thunks/fft.h"
 #include "cpu/thunks/lower.h"
 
 typedef struct complex_double {
   double re, im;
 } z128;
+
+// Lines that are transformed at once: neighbours along the inner dimensions, or, where a line's
+// elements are neighbours themselves, lines one behind the other.
+static int64_t lines_at_once(const hsc_fft_pass *pass) {
+  int64_t most = pass->inner > 1 ? pass->inner : pass->outer;
+  return most < HSC_FFT_LINES ? most : HSC_FFT_LINES;
+}
+
+// Two copies of the lines of a group, which the transform goes between.
+static int64_t worker_bytes(const hsc_fft_pass *pass) {
+  return hsc__size_times(hsc__size_times(pass->n, lines_at_once(pass)), 2 * (int64_t)sizeof(z128));
+}
 
 // ---- choosing -----------------------------------------------------------------------------------
 
@@ -66,7 +79,7 @@ hsc_status *hsc__cpu_choose_fft(hsc_cpu_compiler *compiler,
                  .to_real = kind == HSC_IRFFT,
                  .pass_count = count};
   int64_t scratch = 0;
-  int64_t longest = 1;
+  int64_t most = 0;
   int64_t between = 0;
   for (int k = 0; k < count; k++) {
     // From the last dimension to the first; back to a real array the last dimension comes last.
@@ -94,110 +107,19 @@ hsc_status *hsc__cpu_choose_fft(hsc_cpu_compiler *compiler,
       pass->inner *= complex_side->dims[i];
     pass->roots_offset = scratch;
     scratch += (pass->n * (int64_t)sizeof(z128) + 63) / 64 * 64;
-    if (pass->n > longest)
-      longest = pass->n;
+    if (worker_bytes(pass) > most)
+      most = worker_bytes(pass);
     int64_t elements = pass->outer * pass->inner * pass->out_length;
     if (k + 1 < count && elements > between)
       between = elements;
   }
   f->work_offset = scratch;
   step->scratch_bytes = scratch + between * (int64_t)sizeof(z128);
-  hsc__cpu_need_worker_scratch(compiler, (HSC_FFT_LINES + 2) * longest * (int64_t)sizeof(z128));
+  hsc__cpu_need_worker_scratch(compiler, most);
   choice->payload = f;
   choice->payload_bytes = sizeof *f;
   *out_chosen = true;
   return NULL;
-}
-
-// ---- one line -----------------------------------------------------------------------------------
-
-static inline z128 add(z128 a, z128 b) {
-  return (z128){a.re + b.re, a.im + b.im};
-}
-static inline z128 subtract(z128 a, z128 b) {
-  return (z128){a.re - b.re, a.im - b.im};
-}
-static inline z128 multiply(z128 a, z128 b) {
-  return (z128){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
-}
-
-// One pass: y[q + s (r p + j)] = w^(p j) sum over k of x[q + s (p + k m)] w_r^(j k), for sequences
-// of length m r that are s apart. roots[i] = w_n^i.
-static void radix_4(int64_t m, int64_t s, bool inverse, const z128 *roots, const z128 *x, z128 *y) {
-  double sign = inverse ? -1 : 1;
-  for (int64_t p = 0; p < m; p++) {
-    z128 w1 = roots[p * s];
-    z128 w2 = roots[2 * p * s];
-    z128 w3 = roots[3 * p * s];
-    const z128 *a = x + s * p;
-    const z128 *b = a + s * m;
-    const z128 *c = b + s * m;
-    const z128 *d = c + s * m;
-    z128 *to = y + 4 * s * p;
-    for (int64_t q = 0; q < s; q++) {
-      z128 ac = add(a[q], c[q]);
-      z128 a_c = subtract(a[q], c[q]);
-      z128 bd = add(b[q], d[q]);
-      z128 b_d = subtract(b[q], d[q]);
-      z128 turned = {sign * b_d.im, -sign * b_d.re};
-      to[q] = add(ac, bd);
-      to[q + s] = multiply(w1, add(a_c, turned));
-      to[q + 2 * s] = multiply(w2, subtract(ac, bd));
-      to[q + 3 * s] = multiply(w3, subtract(a_c, turned));
-    }
-  }
-}
-
-static void radix_2(int64_t m, int64_t s, const z128 *roots, const z128 *x, z128 *y) {
-  for (int64_t p = 0; p < m; p++)
-    for (int64_t q = 0; q < s; q++) {
-      z128 a = x[q + s * p];
-      z128 b = x[q + s * (p + m)];
-      y[q + 2 * s * p] = add(a, b);
-      y[q + s * (2 * p + 1)] = multiply(roots[p * s], subtract(a, b));
-    }
-}
-
-static void radix_any(
-    int64_t r, int64_t m, int64_t s, int64_t n, const z128 *roots, const z128 *x, z128 *y) {
-  int64_t step = n / r;
-  for (int64_t p = 0; p < m; p++)
-    for (int64_t j = 0; j < r; j++) {
-      z128 w = roots[p * j * s];
-      for (int64_t q = 0; q < s; q++) {
-        z128 sum = x[q + s * p];
-        for (int64_t k = 1, turn = j; k < r; k++) {
-          sum = add(sum, multiply(x[q + s * (p + k * m)], roots[turn * step]));
-          turn += j;
-          if (turn >= r)
-            turn -= r;
-        }
-        y[q + s * (r * p + j)] = multiply(w, sum);
-      }
-    }
-}
-
-// Returns the one of x and y that holds the result.
-static z128 *transform(
-    const hsc_fft_pass *pass, bool inverse, const z128 *roots, z128 *x, z128 *y) {
-  int64_t s = 1;
-  int64_t length = pass->n;
-  for (int f = 0; f < pass->factor_count; f++) {
-    int64_t r = pass->factors[f];
-    int64_t m = length / r;
-    if (r == 4)
-      radix_4(m, s, inverse, roots, x, y);
-    else if (r == 2)
-      radix_2(m, s, roots, x, y);
-    else
-      radix_any(r, m, s, pass->n, roots, x, y);
-    z128 *keep = x;
-    x = y;
-    y = keep;
-    s *= r;
-    length = m;
-  }
-  return x;
 }
 
 // ---- lines of an array --------------------------------------------------------------------------
@@ -206,114 +128,55 @@ typedef struct fft_run {
   const hsc_fft *f;
   const hsc_fft_pass *pass;
   const hsc_cpu_frame *frame;
+  const hsc_fft_kernels *kernels;
   int32_t in_type, out_type;  // HSC_TYPE_C128 between passes
   const void *in;
   void *out;
-  z128 *roots;
+  hsc_fft_root *roots;
   bool mirrors;                    // the last pass back to a real array
-  int64_t groups;                  // of neighbouring lines in a row of lines
+  int64_t groups;                  // of lines that are done at once, in a row of lines
   int64_t group_count, per_chunk;  // in all; for a chunk
 } fft_run;
 
-static void load(
-    int32_t type, const void *from, int64_t at, int64_t step, int64_t count, z128 *to) {
-  switch ((hsc_type)type) {
-    case HSC_TYPE_F32:
-      for (int64_t i = 0; i < count; i++)
-        to[i] = (z128){((const float *)from)[at + i * step], 0};
-      break;
-    case HSC_TYPE_F64:
-      for (int64_t i = 0; i < count; i++)
-        to[i] = (z128){((const double *)from)[at + i * step], 0};
-      break;
-    case HSC_TYPE_C64:
-      for (int64_t i = 0; i < count; i++)
-        to[i] = (z128){((const float *)from)[2 * (at + i * step)],
-                       ((const float *)from)[2 * (at + i * step) + 1]};
-      break;
-    default:
-      for (int64_t i = 0; i < count; i++)
-        to[i] = ((const z128 *)from)[at + i * step];
-      break;
+// A real signal's spectrum from its first half: what its edges hold beside that is ignored.
+static void mirror(int64_t n, int64_t lines, double *re, double *im) {
+  for (int64_t l = 0; l < lines; l++) {
+    im[l] = 0;
+    if (n % 2 == 0)
+      im[n / 2 * lines + l] = 0;
   }
-}
-
-static void store(int32_t type,
-                  void *to,
-                  int64_t at,
-                  int64_t step,
-                  int64_t count,
-                  const z128 *from,
-                  double scale) {
-  switch ((hsc_type)type) {
-    case HSC_TYPE_F32:
-      for (int64_t i = 0; i < count; i++)
-        ((float *)to)[at + i * step] = (float)(from[i].re * scale);
-      break;
-    case HSC_TYPE_F64:
-      for (int64_t i = 0; i < count; i++)
-        ((double *)to)[at + i * step] = from[i].re * scale;
-      break;
-    case HSC_TYPE_C64:
-      for (int64_t i = 0; i < count; i++) {
-        ((float *)to)[2 * (at + i * step)] = (float)(from[i].re * scale);
-        ((float *)to)[2 * (at + i * step) + 1] = (float)(from[i].im * scale);
-      }
-      break;
-    default:
-      for (int64_t i = 0; i < count; i++)
-        ((z128 *)to)[at + i * step] = (z128){from[i].re * scale, from[i].im * scale};
-      break;
-  }
+  for (int64_t k = n / 2 + 1; k < n; k++)
+    for (int64_t l = 0; l < lines; l++) {
+      re[k * lines + l] = re[(n - k) * lines + l];
+      im[k * lines + l] = -im[(n - k) * lines + l];
+    }
 }
 
 static void do_group(const fft_run *r, int64_t group, int worker) {
   const hsc_fft_pass *pass = r->pass;
-  int64_t outer = group / r->groups;
-  int64_t first = group % r->groups * HSC_FFT_LINES;
+  bool across = pass->inner > 1;
+  int64_t outer = across ? group / r->groups : group * HSC_FFT_LINES;
+  int64_t first = across ? group % r->groups * HSC_FFT_LINES : 0;
+  int64_t left = across ? pass->inner - first : pass->outer - outer;
+  int64_t lines = left < HSC_FFT_LINES ? left : HSC_FFT_LINES;
   int64_t n = pass->n;
-  int64_t count = pass->inner - first < HSC_FFT_LINES ? pass->inner - first : HSC_FFT_LINES;
-  z128 *lines = (z128 *)(void *)hsc__cpu_worker_scratch(r->frame, worker);
-  z128 *x = lines + HSC_FFT_LINES * n;
-  z128 *y = x + n;
-  int64_t in_at = outer * pass->in_length * pass->inner + first;
-  int64_t out_at = outer * pass->out_length * pass->inner + first;
-  double scale = r->f->inverse ? 1 / (double)n : 1;
-  // Element by element of all lines when they are neighbours, so that both sides are walked along
-  // their memory.
-  if (count > 1)
-    for (int64_t t = 0; t < pass->in_length; t++) {
-      z128 row[HSC_FFT_LINES];
-      load(r->in_type, r->in, in_at + t * pass->inner, 1, count, row);
-      for (int64_t l = 0; l < count; l++)
-        lines[l * n + t] = row[l];
-    }
-  for (int64_t l = 0; l < count; l++) {
-    if (count > 1)
-      memcpy(x, lines + l * n, sizeof(z128) * (size_t)pass->in_length);
-    else
-      load(r->in_type, r->in, in_at, pass->inner, pass->in_length, x);
-    if (r->mirrors) {
-      // A real signal's spectrum: what its edges hold beside that is ignored.
-      x[0].im = 0;
-      if (n % 2 == 0)
-        x[n / 2].im = 0;
-      for (int64_t k = n / 2 + 1; k < n; k++)
-        x[k] = (z128){x[n - k].re, -x[n - k].im};
-    }
-    z128 *done = transform(pass, r->f->inverse, r->roots, x, y);
-    if (count > 1)
-      memcpy(lines + l * n, done, sizeof(z128) * (size_t)n);
-    else
-      store(r->out_type, r->out, out_at, pass->inner, pass->out_length, done, scale);
-  }
-  if (count > 1)
-    for (int64_t t = 0; t < pass->out_length; t++) {
-      z128 row[HSC_FFT_LINES];
-      for (int64_t l = 0; l < count; l++)
-        row[l] = lines[l * n + t];
-      store(r->out_type, r->out, out_at + t * pass->inner, 1, count, row, scale);
-    }
+  double *x = hsc__cpu_worker_scratch(r->frame, worker);
+  double *y = x + 2 * n * lines;
+  hsc_fft_place from = {.type = (hsc_type)r->in_type,
+                        .at = outer * pass->in_length * pass->inner + first,
+                        .step = pass->inner,
+                        .line = across ? 1 : pass->in_length};
+  hsc_fft_place to = {.type = (hsc_type)r->out_type,
+                      .at = outer * pass->out_length * pass->inner + first,
+                      .step = pass->inner,
+                      .line = across ? 1 : pass->out_length};
+  r->kernels->load(&from, r->in, pass->in_length, lines, x, x + n * lines);
+  if (r->mirrors)
+    mirror(n, lines, x, x + n * lines);
+  const double *done = r->kernels->transform(pass->factors, pass->factor_count, n, lines,
+                                             r->f->inverse, r->roots, x, y);
+  r->kernels->store(&to, r->out, pass->out_length, lines, done, done + n * lines,
+                    r->f->inverse ? 1 / (double)n : 1);
 }
 
 static void do_chunk(void *context, int64_t chunk, int worker) {
@@ -322,6 +185,24 @@ static void do_chunk(void *context, int64_t chunk, int worker) {
       (chunk + 1) * r->per_chunk < r->group_count ? (chunk + 1) * r->per_chunk : r->group_count;
   for (int64_t group = chunk * r->per_chunk; group < end; group++)
     do_group(r, group, worker);
+}
+
+// w_n^i as the product of two roots that the C library gives: within two roundings, and one call
+// for each of the first and of every ROOT_STEP-th.
+enum { ROOT_STEP = 256 };
+
+static void make_roots(int64_t n, bool inverse, hsc_fft_root *roots) {
+  double turn = (inverse ? 2 : -2) * 3.14159265358979323846 / (double)n;
+  int64_t few = n < ROOT_STEP ? n : ROOT_STEP;
+  for (int64_t i = 0; i < few; i++)
+    roots[i] = (hsc_fft_root){cos(turn * (double)i), sin(turn * (double)i)};
+  for (int64_t i = ROOT_STEP; i < n; i += ROOT_STEP) {
+    hsc_fft_root base = {cos(turn * (double)i), sin(turn * (double)i)};
+    int64_t end = n - i < ROOT_STEP ? n - i : ROOT_STEP;
+    for (int64_t k = 0; k < end; k++)
+      roots[i + k] = (hsc_fft_root){base.re * roots[k].re - base.im * roots[k].im,
+                                    base.re * roots[k].im + base.im * roots[k].re};
+  }
 }
 
 hsc_status *hsc__cpu_run_fft(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
@@ -335,14 +216,13 @@ hsc_status *hsc__cpu_run_fft(const hsc_cpu_frame *frame, const hsc_cpu_thunk *th
     fft_run r = {.f = f,
                  .pass = pass,
                  .frame = frame,
+                 .kernels = hsc_fft_kernels_for(frame->executable->device->isa.level),
                  .in_type = HSC_TYPE_C128,
                  .out_type = HSC_TYPE_C128,
                  .in = scratch + f->work_offset,
                  .out = scratch + f->work_offset};
-    r.roots = (z128 *)(void *)(scratch + pass->roots_offset);
-    double turn = (f->inverse ? 2 : -2) * 3.14159265358979323846 / (double)pass->n;
-    for (int64_t i = 0; i < pass->n; i++)
-      r.roots[i] = (z128){cos(turn * (double)i), sin(turn * (double)i)};
+    r.roots = (hsc_fft_root *)(void *)(scratch + pass->roots_offset);
+    make_roots(pass->n, f->inverse, r.roots);
     if (k == 0) {
       r.in = hsc__cpu_input(frame, thunk, 0);
       r.in_type = f->in_type;
@@ -352,11 +232,11 @@ hsc_status *hsc__cpu_run_fft(const hsc_cpu_frame *frame, const hsc_cpu_thunk *th
       r.out_type = f->out_type;
       r.mirrors = f->to_real;
     }
-    r.groups = (pass->inner + HSC_FFT_LINES - 1) / HSC_FFT_LINES;
-    r.group_count = pass->outer * r.groups;
+    int64_t row = pass->inner > 1 ? pass->inner : pass->outer;
+    r.groups = (row + HSC_FFT_LINES - 1) / HSC_FFT_LINES;
+    r.group_count = pass->inner > 1 ? pass->outer * r.groups : r.groups;
     // About 4096 elements a chunk: less is not worth a thread's while.
-    r.per_chunk =
-        4096 / (pass->n * (pass->inner < HSC_FFT_LINES ? pass->inner : HSC_FFT_LINES)) + 1;
+    r.per_chunk = 4096 / (pass->n * lines_at_once(pass)) + 1;
     hsc_cpu_pool_run(frame->pool, (r.group_count + r.per_chunk - 1) / r.per_chunk, do_chunk, &r);
   }
   return NULL;
@@ -394,8 +274,7 @@ static bool pass_fits(const hsc_cpu_payload *p, const hsc_fft *f, int32_t k) {
   if (!factors_fit(pass) ||
       !hsc__payload_scratch(p, pass->roots_offset, hsc__size_times(pass->n, sizeof(z128))))
     return false;
-  int64_t lines = hsc__size_times(pass->n, (HSC_FFT_LINES + 2) * (int64_t)sizeof(z128));
-  if (!hsc__payload_worker_scratch(p, lines))
+  if (!hsc__payload_worker_scratch(p, worker_bytes(pass)))
     return false;
   int64_t in = side_bytes(pass, pass->in_length, first ? f->in_type : HSC_TYPE_C128);
   int64_t out = side_bytes(pass, pass->out_length, last ? f->out_type : HSC_TYPE_C128);
