@@ -4,7 +4,8 @@
 // frontend attributes, backend config), and the hashes of its operands, control predecessors and
 // called computations. A computation hashes its root and the sum over all its instructions, so that
 // neither names nor the order of independent instructions matter, while a second copy of the same
-// instruction does.
+// instruction does. Operations count by their names and types by XLA's numbers: caches and stores
+// keep fingerprints, and a new row in a table must not change them.
 #include "hlo/print/print_internal.h"
 
 static uint64_t fold(uint64_t a, uint64_t b) {
@@ -46,7 +47,8 @@ void hsc__hash_dims(hsc__hasher *h, hsc_dims dims) {
 }
 
 void hsc__hash_shape(hsc__hasher *h, const hsc_shape *shape) {
-  hsc__hash_u64(h, (uint64_t)shape->type << 32 | (uint32_t)(shape->rank + shape->element_count));
+  uint64_t type = (uint64_t)hsc_type_proto(shape->type);
+  hsc__hash_u64(h, type << 32 | (uint32_t)(shape->rank + shape->element_count));
   for (int i = 0; i < shape->element_count; i++)
     hsc__hash_shape(h, &shape->elements[i]);
   for (int i = 0; i < shape->rank; i++)
@@ -90,7 +92,8 @@ static hsc_hash128 hash_instr(fingerprinter *f,
                               const hsc__ptr_map *hashes,
                               const hsc_instr *instr,
                               int depth) {
-  hsc__hasher h = {{(uint64_t)instr->op + 1, 0x5bd1e995}};
+  hsc__hasher h = {{1, 0x5bd1e995}};
+  hsc__hash_text(&h, hsc_op_text(instr->op));
   hsc__hash_shape(&h, &instr->shape);
   hsc__hash_attr(&h, instr->op, &instr->attr);
   if (instr->sharding || instr->frontend_attributes || instr->backend_config ||
