@@ -4,6 +4,7 @@
     tools/check_howto.py            takes about half a minute: the copy is built
 
 add-a-command.md: a row, a file, a page and a golden case make a command.   add-a-fuzz-target.md: a file, a corpus and a row make a target.
+add-an-op.md: a row makes an operation that is read, printed and refused by name, the op coverage test says what it lacks, and no fingerprint changes.
 """
 import pathlib
 import re
@@ -105,7 +106,7 @@ def main() -> int:
     if not (ROOT / ".git").exists() or not shutil.which("git"):
         print("1..0 # SKIP needs git and a checkout")
         return 0
-    print("1..8", flush=True)
+    print("1..12", flush=True)
     with tempfile.TemporaryDirectory(prefix="hloscope-howto-") as folder:
         tree = Scratch(pathlib.Path(folder))
         tree.insert("src/cli/commands.def", "// clang-format on", 'COMMAND(greet, HOUSE, TEXT | JSON, "Greets")\n')
@@ -114,6 +115,8 @@ def main() -> int:
         tree.write("tests/fuzz/fuzz_greet.c", FUZZ)
         tree.write("tests/fuzz/corpus/greet/plain", "hello")
         tree.insert("tests/fuzz/meson.build", "}\nif ", "  'greet': [base_dep],\n")
+        tree.insert("src/hlo/ir/ops.def", "OP(ABS,", 'OP(TWICE, "aaa-twice", 1, ELEMENTWISE, none, same, "Twice the operand.")\n')  # before all others
+        tree.write("twice.hlo", "HloModule twice\nENTRY main {\n  x = f32[4] parameter(0)\n  ROOT r = f32[4] aaa-twice(x)\n}\n")
         tree.check("the_build_finds_a_new_command_by_its_row", ["meson", "setup", "build", "--buildtype=plain", "-Doptimization=0"])
         tree.check("it_builds", ["ninja", "-C", "build", "hloscope", "tests/fuzz/fuzz_replay_greet"])
         tree.check("it_runs", ["build/hloscope", "greet", "you"], "hello you")
@@ -122,6 +125,11 @@ def main() -> int:
         tree.check("the_page_is_made", ["grep", "-e", "--count N", "docs/commands/greet.md"], "how often")
         tree.check("the_golden_case_is_written", ["python3", "tools/golden.py", "build/hloscope", "--update", "greet"], r"\+hello you")
         tree.check("the_golden_case_holds", ["python3", "tools/golden.py", "build/hloscope", "greet"], "ok 1 - greet/greets-as-often-as-told")
+        tree.check("an_op_is_read_and_printed_by_its_row", ["build/hloscope", "convert", "twice.hlo", "--to", "hlo"], r"aaa-twice\(")
+        tree.check("the_coverage_test_names_what_an_op_lacks", ["python3", "tools/check_ops.py"], r"aaa-twice: nothing for it in evaluator(.|\n)*aaa-twice: nothing for it in stablehlo", 1)
+        subprocess.run(["python3", "tools/reference_pages.py"], cwd=tree.root, check=False, capture_output=True)
+        tree.check("make_docs_writes_an_op_into_the_reference", ["grep", "aaa-twice", "docs/reference/ops.md"], "Twice the operand")
+        tree.check("a_new_op_changes_no_fingerprint", ["python3", "tools/golden.py", "build/hloscope", "cache/why-neuron-compiled-again"], "ok 1 - ")
         tree.check("the_corpus_is_replayed", ["build/tests/fuzz/fuzz_replay_greet", "tests/fuzz/corpus/greet"], "ok 1 - plain")
         return 1 if tree.failed else 0
 
