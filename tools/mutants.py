@@ -20,6 +20,7 @@ import mmap
 import os
 import pathlib
 import random
+import re
 import resource
 import shutil
 import signal
@@ -31,9 +32,10 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HERE = ROOT / "tools" / "mutants"
 MAP_BYTES = 8 << 20  # as in runtime.c
-SUITES = ("quick", "golden", "terminal", "lab", "conformance")
+SUITES = ("quick", "golden")
 LONGEST_S = 60  # a test that takes longer than this with all faults off is left out
 NOBODY = 65534
+PYTHON = "/usr/bin/python3"  # nobody may run it; the caller's own may lie in a home
 
 
 @dataclasses.dataclass
@@ -143,6 +145,8 @@ class Workplace:
             if not suites & set(SUITES) or any(part.endswith(("check_deps.py", "check_house.py", "check_knowledge.py", "reference_pages.py")) for part in test["cmd"]):
                 continue
             folder = test["workdir"] or str(self.build)
+            if os.getuid() == 0:
+                test["cmd"] = [PYTHON if re.fullmatch(r".*/python3?(\.\d+)?", part) else part for part in test["cmd"]]
             if test["name"] == "golden":
                 areas = sorted(path.name for path in (self.tree / "tests" / "golden").iterdir() if path.is_dir())
                 rows += [Test(f"golden/{area}", test["cmd"] + [area], folder, test["env"]) for area in areas]
@@ -177,6 +181,7 @@ def try_test(test: Test, fault: int, limit_s: float, reached: pathlib.Path | Non
             os.chown(scratch, NOBODY, NOBODY)
             command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *command]
         environment = os.environ | test.environment | {"HSC_MUTANT": str(fault), "TMPDIR": scratch, "HOME": scratch, "XDG_CACHE_HOME": f"{scratch}/cache", "PYTHONDONTWRITEBYTECODE": "1"}
+        environment["PATH"] = "/usr/bin:/bin:" + os.environ.get("PATH", "")
         if reached:
             environment["HSC_MUTANT_REACHED"] = str(reached)
         begin = time.monotonic()
@@ -268,13 +273,15 @@ def main() -> int:
     parser.add_argument("--numbers", default="", help="these faults only, by their numbers in the list")
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / f"hloscope-mutants-{os.getuid()}")
     parser.add_argument("--json", type=pathlib.Path, help="writes every fault and what noticed it")
+    parser.add_argument("--as-is", action="store_true", help="uses what the last call built")
     parser.add_argument("--at-least", type=float, default=0, help="exit code 1 when fewer per cent are noticed")
     options = parser.parse_args()
     begin = time.monotonic()
     place = Workplace(options.work, options.jobs)
-    place.copy_sources()
-    place.make()
-    place.write_expectations()
+    if not options.as_is:
+        place.copy_sources()
+        place.make()
+        place.write_expectations()
     print(f"# built after {time.monotonic() - begin:.0f} s", flush=True)
     tests = cover(place, place.tests(), options.work)
     print(f"# {len(tests)} tests, covered after {time.monotonic() - begin:.0f} s", flush=True)
@@ -293,7 +300,7 @@ def main() -> int:
         wanted = set(map(int, options.numbers.split(",")))
         chosen = [fault for fault in faults if fault.number in wanted]
     else:
-        chosen = sorted(random.Random(options.seed).sample(pool, min(options.count, len(pool))), key=lambda fault: fault.number)
+        chosen = random.Random(options.seed).sample(pool, min(options.count, len(pool)))
     results = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as threads:
         for fault, (test, reaching) in zip(chosen, threads.map(lambda fault: judge(fault, tests), chosen)):

@@ -20,8 +20,8 @@ static long double logistic(long double x) {
   return 1 / (1 + expl(-x));
 }
 
-// The bounds are what vmath.h promises and what glibc documents for its f64 functions. They hold for
-// other arguments too: HSC_VMATH_SEED=7 draws others, HSC_VMATH_SHOW=1 shows the worst.
+// The bounds are what vmath.h promises and what glibc documents for its f64 functions. They hold
+// for other arguments too: HSC_VMATH_SEED=7 draws others, HSC_VMATH_SHOW=1 shows the worst.
 static const function functions[] = {
     {HSC_OP_EXP, expl, 2, 2, -104, 89},    {HSC_OP_EXPM1, expm1l, 2, 2, -20, 89},
     {HSC_OP_LOG, logl, 2, 2, 0, 4},        {HSC_OP_LOG1P, log1pl, 2, 2, -1, 4},

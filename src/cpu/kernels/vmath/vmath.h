@@ -4,9 +4,10 @@
 // Their operands are vectors of the machine's width in registers, so they are not called from C;
 // generated code finds them by name through the table here. They are compiled once per instruction
 // set (vmath.c).
-// Accuracy in f32, against the exact value: exp, expm1, log, log1p, sin, cos stay within 2 ULP, tanh
-// and logistic within 2.5, erf within 3, tan within 4; the rest by way of f64, within 1. In f64 they
-// are the C library's. tests/unit/test_vmath.c measures all of it on every level that the machine has.
+// Accuracy in f32, against the exact value: exp, expm1, log, log1p, sin, cos stay within 2 ULP,
+// tanh and logistic within 2.5, erf within 3, tan within 4; the rest by way of f64, within 1. In
+// f64 they are the C library's. tests/unit/test_vmath.c measures all of it on every level that the
+// machine has.
 #pragma once
 
 #include "cpu/core/code.h"
