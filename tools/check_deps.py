@@ -98,6 +98,7 @@ ROOMS = {
         "reduce": ["devices", "passes", "run", "store"],
         "conform": ["devices"],
         "versions": ["devices", "passes", "reduce", "run", "store"],
+        "blame": ["devices", "passes", "reduce", "run", "store", "verdict"],
     },
 }
 # (folder, used folder): the only headers of it that may be included

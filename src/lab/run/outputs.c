@@ -7,8 +7,7 @@
 
 #include "lab/run/json_tree.h"
 
-// "f32[32,64]" with the bytes of a file.
-static hsc_status *read_output(json_t *output, hsc_arena *arena, hsc_literal **out_literal) {
+hsc_status *hsc_output_read(json_t *output, hsc_arena *arena, hsc_literal **out_literal) {
   const char *text = json_string_value(json_object_get(output, "shape"));
   const char *path = json_string_value(json_object_get(output, "file"));
   if (!text || !path)
@@ -75,9 +74,9 @@ hsc_status *hsc_compare_outputs(
     hsc_literal *y = NULL;
     hsc_difference d = {0};
     HSC_TRY(hsc_arena_create(&arena));
-    hsc_status *status = read_output(json_array_get(a, i), arena, &x);
+    hsc_status *status = hsc_output_read(json_array_get(a, i), arena, &x);
     if (!status)
-      status = read_output(json_array_get(b, i), arena, &y);
+      status = hsc_output_read(json_array_get(b, i), arena, &y);
     if (!status)
       status = hsc_literal_compare(x, y, &d);
     if (!status) {

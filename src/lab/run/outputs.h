@@ -16,3 +16,8 @@ double hsc_outputs_tolerance(const hsc_literal *literal, double *out_scale);
 // not as many, or of other shapes: such outputs cannot be compared, and none of them was.
 HSC_MUST_USE hsc_status *hsc_compare_outputs(
     json_t *left, json_t *right, const char *left_name, const char *right_name, json_t *out_rows);
+// One output, of its shape ("f32[32,64]") with the bytes of its file. In `arena`. Errors: INTERNAL
+// where it has no file, or one of another size.
+HSC_MUST_USE hsc_status *hsc_output_read(json_t *output,
+                                         hsc_arena *arena,
+                                         hsc_literal **out_literal);

@@ -1,0 +1,189 @@
+// cmd_blame.c - hloscope blame: who is at fault, with the evidence.
+#include <signal.h>
+
+#include "cli/command.h"
+#include "lab/blame/blame.h"
+#include "lab/run/json_tree.h"
+#include "worker/lab_compile.h"
+
+typedef struct blame_args {
+  const char *program, *device, *against, *symptom, *output;
+  hsc_list overrides;
+  int64_t seed, runs;
+  double limit_s, budget_s;
+} blame_args;
+
+static const hsc_option options[] = {
+    HSC_POSITIONAL(blame_args, program, "PROGRAM", HSC_REQUIRED, "HLO, StableHLO, gzipped too"),
+    HSC_OPTION_STRING(blame_args,
+                      device,
+                      "device|d",
+                      "DEVICE",
+                      NULL,
+                      "who is under suspicion; default: $HLOSCOPE_DEVICE, else cpu"),
+    HSC_OPTION_STRING(blame_args,
+                      symptom,
+                      "symptom|s",
+                      "SYMPTOM",
+                      NULL,
+                      "wrong, crash, error, hang, slow[:FACTOR], compile[:FACTOR], "
+                      "memory[:FACTOR]; default: whatever shows of the first four"),
+    HSC_OPTION_STRING(blame_args,
+                      against,
+                      "against",
+                      "DEVICE",
+                      NULL,
+                      "whose time and memory are as they should be; slow, compile, memory need it"),
+    HSC_OPTION_LIST(blame_args,
+                    overrides,
+                    "option",
+                    "NAME=VALUE",
+                    NULL,
+                    "a compile option by XLA's name; may be given several times"),
+    HSC_OPTION_INT(blame_args, seed, "seed", "N", 0, "of the inputs"),
+    HSC_OPTION_INT(blame_args, runs, "runs", "N", 5, "of the device on the same inputs"),
+    HSC_OPTION_DOUBLE(blame_args,
+                      limit_s,
+                      "limit",
+                      "S",
+                      60,
+                      "seconds that a compile and run get; a hang is longer"),
+    HSC_OPTION_DOUBLE(blame_args,
+                      budget_s,
+                      "time-budget",
+                      "S",
+                      600,
+                      "seconds for the whole; what is not asked by then is said; 0: no limit"),
+    HSC_OPTION_END,
+};
+
+static volatile int stopped;
+
+static void on_signal(int number) {
+  (void)number;
+  stopped = 1;
+}
+
+static void show_progress(void *user, int64_t done, int64_t total, const char *text) {
+  hsc_cli *cli = user;
+  if (cli->talk_is_terminal || done == 0)
+    hsc_cli_progress_of(cli, done, total, text);
+}
+
+static const char *text_at(const json_t *object, const char *key) {
+  return json_string_value(json_object_get(object, key));
+}
+
+static hsc_status *print_text(hsc_cli *cli, json_t *document) {
+  json_t *row;
+  size_t i;
+  hsc_cli_paragraph(cli, "%s\n", text_at(document, "headline"));
+  json_t *instruction = json_object_get(document, "instruction");
+  if (text_at(instruction, "text"))
+    hsc_cli_print(cli, "first in  %s\n", text_at(instruction, "text"));
+  if (text_at(document, "source") && *text_at(document, "source"))
+    hsc_cli_print(cli, "from      %s\n", text_at(document, "source"));
+  json_array_foreach (json_object_get(document, "evidence"), i, row)
+    hsc_cli_print(cli, "%s%s\n  %s\n", i ? "" : "\n", text_at(row, "question"),
+                  text_at(row, "answer"));
+  hsc_cli_print(cli, "checked   %s\n", text_at(json_object_get(document, "coverage"), "sentence"));
+  return NULL;
+}
+
+static hsc_status *print_json(hsc_cli *cli, json_t *document) {
+  hsc_bytes out = {0};
+  hsc_json json;
+  hsc_json_init(&json, &out, 2);
+  hsc_json_tree(&json, document);
+  hsc_bytes_append_char(&out, '\n');
+  hsc_status *status = hsc_bytes_status(&out);
+  if (!status)
+    hsc_cli_write(cli, hsc_bytes_view(&out));
+  hsc_bytes_deinit(&out);
+  return status;
+}
+
+static bool is_cost(const hsc_symptom *s) {
+  return s->kind == HSC_SYMPTOM_SLOW || s->kind == HSC_SYMPTOM_COMPILE ||
+         s->kind == HSC_SYMPTOM_MEMORY;
+}
+
+static hsc_status *read_args(const blame_args *args, hsc_cli *cli, hsc_blame_options *o) {
+  hsc_device_spec *device = HSC_NEW(cli->arena, hsc_device_spec);
+  hsc_device_spec *against = HSC_NEW(cli->arena, hsc_device_spec);
+  hsc_device_spec *substitute = HSC_NEW(cli->arena, hsc_device_spec);
+  hsc_symptom *symptom = HSC_NEW(cli->arena, hsc_symptom);
+  HSC_TRY(hsc_arena_status(cli->arena));
+  if (!(args->limit_s > 0) || args->budget_s < 0 || args->runs < 1 || args->runs > 10000)
+    return hsc_cli_usage(cli,
+                         "--limit must be above 0, --time-budget not below 0, --runs from 1 "
+                         "to 10000");
+  if (args->symptom) {
+    HSC_TRY(hsc_symptom_parse(args->symptom, cli->arena, symptom));
+    if (symptom->kind == HSC_SYMPTOM_FIRES || symptom->kind == HSC_SYMPTOM_UNFUSED)
+      return hsc_cli_usage(cli,
+                           "'%s' is a question for `hloscope reduce`: nobody is at fault for it",
+                           args->symptom);
+    if (is_cost(symptom) && !args->against)
+      return hsc_cli_usage(cli, "symptom '%s' compares two devices: name the other with --against",
+                           args->symptom);
+    o->symptom = symptom;
+  }
+  HSC_TRY(hsc_device_spec_parse(args->device ? args->device : hsc_default_device(), cli->arena,
+                                device));
+  if (device->source == HSC_DEVICE_EVALUATOR)
+    return hsc_cli_usage(cli, "the reference is right by definition: name another device");
+  o->device = device;
+  if (args->against) {
+    HSC_TRY(hsc_device_spec_parse(args->against, cli->arena, against));
+    o->against = against;
+  }
+  if (device->source == HSC_DEVICE_BUILT_IN)
+    return NULL;
+  o->substitute = substitute;  // large programs: the evaluator is slow
+  return hsc_device_spec_parse("cpu", cli->arena, substitute);
+}
+
+static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
+  const blame_args *args = args_of_command;
+  hsc_blame_options o = {.program = args->program,
+                         .seed = (uint64_t)args->seed,
+                         .runs = (int)args->runs,
+                         .limit_ns = (int64_t)(args->limit_s * 1e9),
+                         .budget_s = args->budget_s,
+                         .progress = show_progress,
+                         .user = cli,
+                         .stop = &stopped};
+  json_t *document = NULL;
+  json_t *overrides = NULL;
+  hsc_status *status = NULL;
+  HSC_TRY(hsc_cli_program_file(cli, args->program));
+  HSC_TRY(read_args(args, cli, &o));
+  HSC_TRY(hsc_overrides_parse(args->overrides.items, args->overrides.count, &overrides));
+  o.overrides = overrides;
+  signal(SIGINT, on_signal);
+  signal(SIGTERM, on_signal);
+  HSC_GOTO(hsc_blame(&o, &document));
+  json_object_set_new(document, "command", json_string(cli->command_line));
+  HSC_GOTO(cli->format == HSC_FORMAT_JSON ? print_json(cli, document) : print_text(cli, document));
+  cli->exit_code = hsc_blame_exit_code(text_at(document, "verdict"));
+done:
+  json_decref(overrides);
+  json_decref(document);
+  return status;
+}
+
+const hsc_command_body hsc_command_blame = {
+    .options = options,
+    .args_bytes = sizeof(blame_args),
+    .run = run,
+    .description =
+        "Says who is at fault when a program is wrong, crashes, hangs or is slow on a device: the "
+        "program itself, the compiler's front end, one of its\n"
+        "passes, what lies below HLO, or nobody, because rounding explains it. Exit code 0: nobody "
+        "is; 1: somebody is; 3: it cannot be told.",
+    .examples =
+        "hloscope blame model.hlo -d xla-cpu\n"
+        "hloscope blame model.mlir -d cuda:h100 --symptom crash\n"
+        "hloscope blame model.hlo -d cpu --symptom slow:3 --against xla-cpu",
+};

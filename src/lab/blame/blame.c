@@ -1,0 +1,234 @@
+// blame.c - a blame from its beginning to its document.
+//
+// blame_symptom.c says what shows and how often, blame_pass.c where it comes from, blame_origin.c
+// which instruction makes a NaN. What each of them asks and hears is evidence, in this order; what
+// could not be asked is a gap of the coverage.
+#include <math.h>
+#include <stdarg.h>
+
+#include "base/core/clock.h"
+#include "base/files/file_io.h"
+#include "lab/blame/blame_internal.h"
+#include "lab/run/json_tree.h"
+#include "lab/run/rounding.h"
+#include "worker/scratch.h"
+
+static const struct {
+  const char *word;
+  int exit_code;
+  const char *doc;
+} VERDICTS[] = {
+#define VERDICT(id, word, exit_code, doc) {word, exit_code, doc},
+#include "lab/blame/blame_verdicts.def"
+#undef VERDICT
+};
+
+int hsc_blame_exit_code(const char *verdict) {
+  for (size_t i = 0; verdict && i < HSC_COUNT_OF(VERDICTS); i++)
+    if (!strcmp(verdict, VERDICTS[i].word))
+      return VERDICTS[i].exit_code;
+  return VERDICTS[HSC__BLAME_UNKNOWN].exit_code;
+}
+
+// ---- what the parts use -------------------------------------------------------------------------
+
+const char *hsc__blame_directory(hsc__blame *b) {
+  return hsc_arena_printf(b->arena, "%s/outputs_%d", b->scratch, b->directories++);
+}
+
+bool hsc__blame_is_late(const hsc__blame *b) {
+  double seconds = (double)(hsc_now_ns() - b->start_ns) * 1e-9;
+  return b->options->budget_s > 0 && seconds > b->options->budget_s;
+}
+
+void hsc__blame_tell(hsc__blame *b, const char *question, const char *format, ...) {
+  char text[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  json_array_append_new(b->evidence, json_pack("{s:s, s:s}", "question", question, "answer", text));
+}
+
+const char *hsc__blame_words(hsc__blame *b, const hsc_answer *answer) {
+  const char *words = answer->last_words && *answer->last_words ? answer->last_words : NULL;
+  if (!words && answer->status)
+    words = hsc_status_message(answer->status);
+  const char *text = hsc_arena_printf(b->arena, "%s%s%.400s", hsc_outcome_text(answer->outcome),
+                                      words ? ": " : "", words ? words : "");
+  return text ? text : hsc_outcome_text(answer->outcome);
+}
+
+// What a worker read and compiled is not asked for twice: each run is a compile of its own.
+static hsc_status *forget(hsc_lab_worker *worker, int64_t limit_ns) {
+  hsc_answer answer = {0};
+  json_t *drop = json_pack("{s:s, s:b}", "job", "drop", "programs", 1);
+  if (!drop)
+    return hsc_status_out_of_memory();
+  hsc_status *status = hsc_lab_worker_call(worker, drop, limit_ns, &answer);
+  hsc_answer_deinit(&answer);
+  json_decref(drop);
+  return status;
+}
+
+hsc_status *hsc__blame_run(hsc__blame *b,
+                           hsc_lab_worker *worker,
+                           const hsc__trial *trial,
+                           hsc_answer *out_answer) {
+  const hsc_blame_options *o = b->options;
+  const hsc_device_spec *spec = hsc_lab_worker_spec(worker);
+  bool evaluator = spec->source == HSC_DEVICE_EVALUATOR;
+  bool compile = trial->compile || spec->topology;
+  json_t *overrides = trial->overrides;
+  json_t *request = json_pack("{s:s, s:s, s:I}", "job",
+                              evaluator ? "evaluate"
+                              : compile ? "compile"
+                                        : "run",
+                              "program", trial->program ? trial->program : o->program, "seed",
+                              (json_int_t)o->seed);
+  *out_answer = (hsc_answer){0};
+  if (!request)
+    return hsc_status_out_of_memory();
+  if (trial->save_to && !compile)
+    json_object_set_new(request, "save_to", json_string(trial->save_to));
+  if (trial->nudge > 0)
+    json_object_set_new(request, "nudge", json_real(trial->nudge));
+  if (!evaluator && !compile)
+    json_object_set_new(request, "cache", json_pack("[s]", "memory"));
+  if (!overrides && worker == b->device)
+    overrides = o->overrides;
+  if (overrides && !evaluator)
+    json_object_set(request, "overrides", overrides);
+  hsc_status *status = hsc_lab_worker_call(worker, request, o->limit_ns, out_answer);
+  json_decref(request);
+  if (!status && o->stop && *o->stop)
+    status = HSC_ERR(CANCELLED, "interrupted");
+  if (!status && hsc_lab_worker_pid(worker))
+    status = forget(worker, o->limit_ns);
+  return status;
+}
+
+// ---- the document -------------------------------------------------------------------------------
+
+static json_t *text_or_null(const char *text) {
+  return text ? json_string(text) : json_null();
+}
+
+static hsc_status *document_of(hsc__blame *b, json_t **out_document) {
+  const hsc_blame_options *o = b->options;
+  bool known = b->verdict != HSC__BLAME_NOTHING || b->has_symptom;
+  json_t *document = json_pack(
+      "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:O?, s:o, s:O, s:o, s:o, s:i, s:i, s:I}",
+      "verdict", VERDICTS[b->verdict].word, "program", o->program, "device", o->device->text,
+      "symptom", text_or_null(known && b->has_symptom ? hsc_symptom_name(b->symptom.kind) : NULL),
+      "pass", text_or_null(b->pass), "pipeline", text_or_null(b->pipeline), "run",
+      b->run < 0 ? json_null() : json_integer((json_int_t)b->run), "rewrite",
+      b->rewrite < 0 ? json_null() : json_integer((json_int_t)b->rewrite), "instruction",
+      b->instruction, "source", text_or_null(b->source), "repaired_by", b->repaired_by, "bound",
+      hsc_json_real(b->bound), "seen", hsc_json_real(b->seen), "runs", b->runs, "shows", b->shows,
+      "seed", (json_int_t)o->seed);
+  json_t *coverage = hsc_agreement_coverage(b->agreement);
+  hsc_bytes sentence = {0};
+  hsc_agreement_sentence(b->agreement, &sentence);
+  hsc_status *status = hsc_bytes_status(&sentence);
+  if (!status)
+    status = hsc_bytes_status(&b->headline);
+  if (!status && (!document || !coverage))
+    status = hsc_status_out_of_memory();
+  if (!status) {
+    json_object_set_new(coverage, "sentence", json_string(hsc_bytes_text(&sentence)));
+    json_object_set(document, "coverage", coverage);
+    json_object_set_new(document, "headline", json_string(hsc_bytes_text(&b->headline)));
+    json_object_set_new(document, "meaning", json_string(VERDICTS[b->verdict].doc));
+    json_object_set(document, "evidence", b->evidence);
+    json_object_set_new(document, "stages", b->stages ? json_incref(b->stages) : json_null());
+    json_object_set_new(document, "report", json_null());
+    *out_document = json_incref(document);
+  }
+  json_decref(coverage);
+  json_decref(document);
+  hsc_bytes_deinit(&sentence);
+  return status;
+}
+
+// ---- from beginning to end ----------------------------------------------------------------------
+
+static hsc_status *worker_of(const hsc__blame *b,
+                             const hsc_device_spec *device,
+                             hsc_lab_worker **out_worker) {
+  return hsc_lab_worker_create(&(hsc_lab_worker_options){.device = device,
+                                                         .executable = b->options->executable,
+                                                         .no_disk_cache = true,
+                                                         .stop = b->options->stop},
+                               out_worker);
+}
+
+static hsc_status *begin(hsc__blame *b) {
+  static const hsc_device_spec evaluator = {.text = "reference", .source = HSC_DEVICE_EVALUATOR};
+  const hsc_blame_options *o = b->options;
+  HSC_TRY(hsc_arena_create(&b->arena));
+  HSC_TRY(hsc_scratch_create(&b->scratch));
+  HSC_TRY(hsc_pass_list_init(&b->list));
+  HSC_TRY(hsc_agreement_create("check", &b->agreement));
+  b->evidence = json_array();
+  b->repaired_by = json_array();
+  if (!b->evidence || !b->repaired_by)
+    return hsc_status_out_of_memory();
+  if (o->symptom) {
+    b->symptom = *o->symptom;
+    b->has_symptom = true;
+  }
+  HSC_TRY(hsc_program_draws(o->program, &b->draws));
+  HSC_TRY(worker_of(b, o->device, &b->device));
+  HSC_TRY(worker_of(b, &evaluator, &b->reference));
+  return o->substitute ? worker_of(b, o->substitute, &b->substitute) : NULL;
+}
+
+static hsc_status *follow(hsc__blame *b) {
+  switch (b->symptom.kind) {
+    case HSC_SYMPTOM_WRONG:
+      return hsc__blame_wrong(b);
+    case HSC_SYMPTOM_SLOW:
+    case HSC_SYMPTOM_COMPILE:
+    case HSC_SYMPTOM_MEMORY:
+      return hsc__blame_cost(b);
+    default:
+      return hsc__blame_end(b);
+  }
+}
+
+static void finish(hsc__blame *b) {
+  hsc_lab_worker_destroy(b->device);
+  hsc_lab_worker_destroy(b->reference);
+  hsc_lab_worker_destroy(b->substitute);
+  json_t *const values[] = {b->right,       b->moved,       b->evidence,
+                            b->repaired_by, b->instruction, b->stages};
+  for (size_t i = 0; i < HSC_COUNT_OF(values); i++)
+    json_decref(values[i]);
+  hsc_agreement_destroy(b->agreement);
+  hsc_pass_list_deinit(&b->list);
+  hsc_bytes_deinit(&b->headline);
+  hsc_scratch_destroy(b->scratch);
+  hsc_arena_destroy(b->arena);
+}
+
+hsc_status *hsc_blame(const hsc_blame_options *options, json_t **out_document) {
+  hsc__blame b = {.options = options,
+                  .start_ns = hsc_now_ns(),
+                  .bound = NAN,
+                  .seen = NAN,
+                  .run = -1,
+                  .rewrite = -1,
+                  .verdict = HSC__BLAME_UNKNOWN};
+  bool decided = false;
+  *out_document = NULL;
+  hsc_status *status = begin(&b);
+  if (!status)
+    status = hsc__blame_find(&b, &decided);
+  if (!status && !decided)
+    status = follow(&b);
+  if (!status)
+    status = document_of(&b, out_document);
+  finish(&b);
+  return status;
+}

@@ -1,0 +1,108 @@
+// blame_internal.h - what the files of a blame share.
+#pragma once
+
+#include "lab/blame/blame.h"
+#include "lab/passes/passes_list.h"
+#include "lab/verdict/agreement.h"
+#include "worker/worker_client.h"
+
+typedef enum hsc__blame_verdict {
+#define VERDICT(id, word, exit_code, doc) HSC__BLAME_##id,
+#include "lab/blame/blame_verdicts.def"
+#undef VERDICT
+  HSC__BLAME_VERDICTS
+} hsc__blame_verdict;
+
+// What outputs are against the right ones.
+typedef struct hsc__distance {
+  bool known;        // false: they cannot be compared
+  bool wrong;        // beyond the bound
+  bool beyond_type;  // beyond what the type's precision alone allows
+  double seen;       // the largest difference; of a wrong output where there is one
+  double bound;      // that this output may differ by
+  int output;        // which one that is
+  int64_t nans;      // elements that are NaN on one side only
+} hsc__distance;
+
+typedef struct hsc__blame {
+  const hsc_blame_options *options;
+  hsc_arena *arena;
+  char *scratch;
+  hsc_lab_worker *device, *reference, *substitute;
+  int64_t start_ns;
+  hsc_symptom symptom;
+  bool has_symptom;
+  json_t *right;          // outputs of the reference; NULL = none
+  const char *right_by;   // who computed them
+  const char *right_why;  // why there are none
+  json_t *moved;  // what a last place of the inputs does to them; NULL = not asked, or failed
+  bool asked_moved;
+  bool draws;  // random numbers of the device's own
+  int directories;
+
+  hsc_agreement *agreement;  // of everything that the verdict rests on
+  json_t *evidence;          // [{"question", "answer"}], in the order of asking
+  hsc_pass_list list;        // passes of the compile; row_count 0 = not known
+  bool listed;
+
+  hsc__blame_verdict verdict;
+  int runs, shows;  // of the device; how many showed the symptom
+  double bound, seen;
+  const char *pass, *pipeline;  // NULL = none
+  int64_t run;                  // of the pass; -1 = none
+  int64_t rewrite;              // -1 = not known
+  json_t *instruction;          // as `passes validate` has it; NULL = none
+  const char *source;           // "file.py:12" or the name of the framework's operation
+  json_t *repaired_by;          // names of passes
+  json_t *stages;               // the document of the stages; NULL = none
+  hsc_bytes headline;
+} hsc__blame;
+
+// One job on a worker: a run, or with `compile` only a compile.
+typedef struct hsc__trial {
+  const char *program;  // NULL = the program
+  json_t *overrides;    // NULL = those of the options
+  const char *save_to;  // NULL = outputs are not kept
+  double nudge;
+  bool compile;
+} hsc__trial;
+
+// blame.c
+HSC_MUST_USE hsc_status *hsc__blame_run(hsc__blame *b,
+                                        hsc_lab_worker *worker,
+                                        const hsc__trial *trial,
+                                        hsc_answer *out_answer);
+// A new directory for outputs, in the arena.
+const char *hsc__blame_directory(hsc__blame *b);
+// One line of evidence.
+void hsc__blame_tell(hsc__blame *b, const char *question, const char *format, ...) HSC_PRINTF(3, 4);
+bool hsc__blame_is_late(const hsc__blame *b);
+// "abort: Check failed: ... (file.cc:12)", in the arena.
+const char *hsc__blame_words(hsc__blame *b, const hsc_answer *answer);
+
+// blame_symptom.c
+// Runs the device, asks the reference: the symptom, how often it shows, and where that is an answer
+// already, the verdict. *out_decided: it is.
+HSC_MUST_USE hsc_status *hsc__blame_find(hsc__blame *b, bool *out_decided);
+// Outputs against the right ones: b->right, or another run's.
+HSC_MUST_USE hsc_status *hsc__blame_distance(hsc__blame *b,
+                                             json_t *right,
+                                             json_t *outputs,
+                                             hsc__distance *out_distance);
+// Whether the symptom shows with these compile options. *out_known false: the device could not do
+// it at all (a pass that it cannot do without).
+HSC_MUST_USE hsc_status *hsc__blame_shows(hsc__blame *b,
+                                          json_t *overrides,
+                                          bool *out_shows,
+                                          bool *out_known);
+
+// blame_origin.c
+// The first instruction, in the order of evaluation, that makes a NaN of operands without one:
+// {"name", "text", "op_name", "source", "operands"}; NULL = none, or the evaluator cannot say.
+HSC_MUST_USE hsc_status *hsc__blame_nan_origin(hsc__blame *b, json_t **out_instruction);
+
+// blame_pass.c
+// Which pass, or what is below them; sets the verdict.
+HSC_MUST_USE hsc_status *hsc__blame_wrong(hsc__blame *b);
+HSC_MUST_USE hsc_status *hsc__blame_end(hsc__blame *b);   // crash, error, hang
+HSC_MUST_USE hsc_status *hsc__blame_cost(hsc__blame *b);  // slow, compile, memory

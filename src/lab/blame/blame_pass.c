@@ -1,0 +1,478 @@
+// blame_pass.c - from a symptom to the part of the compiler that makes it.
+//
+// Wrong numbers: the program before the first pass is evaluated (the front end's work), then every
+// stage, then the executable (validate). Whatever the symptom, each pass is switched off in turn:
+// the absence of some repairs it. On the built-in compiler the guilty pass is then given fewer
+// rewrites, until the first that matters is found; both ends of that search are looked at.
+#include <math.h>
+
+#include "base/files/file_io.h"
+#include "lab/blame/blame_internal.h"
+#include "lab/passes/validate.h"
+#include "lab/run/json_tree.h"
+#include "worker/scratch.h"
+
+static const char *text_at(const json_t *object, const char *key) {
+  return json_string_value(json_object_get(object, key));
+}
+
+static bool must_stop(const hsc_status *status) {
+  return status && (hsc_status_code(status) == HSC_CANCELLED ||
+                    hsc_status_code(status) == HSC_RESOURCE_EXHAUSTED);
+}
+
+static void gap(hsc__blame *b, const char *name, const char *reason) {
+  hsc_agreement_gap(b->agreement, json_pack("{s:s}", "check", name), name, reason);
+}
+
+// ---- the passes of the compile ------------------------------------------------------------------
+
+static hsc_status *collect(hsc__blame *b, const char *program, const char *directory) {
+  return hsc_passes_collect(b->device,
+                            &(hsc_passes_collect_options){.program = program,
+                                                          .overrides = b->options->overrides,
+                                                          .scratch = directory,
+                                                          .dumps = true,
+                                                          .as_proto = true,
+                                                          .limit_ns = b->options->limit_ns},
+                            &b->list);
+}
+
+// A program that every compiler gets through: it tells the names of a compiler's passes where the
+// program itself cannot be compiled.
+static const char canary[] =
+    "HloModule canary\n\nENTRY main {\n  p = f32[8] parameter(0)\n"
+    "  ROOT s = f32[8] add(p, p)\n}\n";
+
+static hsc_status *collect_names(hsc__blame *b) {
+  const char *path = hsc_arena_printf(b->arena, "%s/canary.hlo", b->scratch);
+  HSC_TRY(hsc_arena_status(b->arena));
+  HSC_TRY(hsc_file_write_atomic(path, canary, strlen(canary)));
+  return collect(b, path, hsc_arena_printf(b->arena, "%s/canary", b->scratch));
+}
+
+static hsc_status *list_passes(hsc__blame *b) {
+  if (b->options->progress)
+    b->options->progress(b->options->user, 0, 1, "the passes of the compile");
+  hsc_status *failed =
+      collect(b, b->options->program, hsc_arena_printf(b->arena, "%s/dumps", b->scratch));
+  b->listed = !failed;
+  if (must_stop(failed))
+    return failed;
+  if (!failed)
+    return NULL;
+  const char *why = hsc_arena_strdup(b->arena, hsc_status_message(failed));
+  hsc_status_free(failed);
+  hsc_pass_list_deinit(&b->list);
+  HSC_TRY(hsc_pass_list_init(&b->list));
+  failed = collect_names(b);
+  if (must_stop(failed))
+    return failed;
+  if (failed)
+    gap(b, "the passes of the compile", why ? why : "they are not told");
+  hsc_status_free(failed);
+  return hsc_arena_status(b->arena);
+}
+
+// ---- each pass switched off ---------------------------------------------------------------------
+
+static hsc_status *overrides_with(
+    const hsc__blame *b, const char *key, const char *value, bool append, json_t **out) {
+  json_t *overrides = b->options->overrides ? json_deep_copy(b->options->overrides) : json_object();
+  const char *had = append ? text_at(overrides, key) : NULL;
+  const char *text = had && *had ? hsc_arena_printf(b->arena, "%s,%s", had, value) : value;
+  *out = overrides;
+  if (!overrides || !text || json_object_set_new(overrides, key, json_string(text)))
+    return hsc_status_out_of_memory();
+  return NULL;
+}
+
+static bool may_matter(const hsc__blame *b, const char *name) {
+  if (!b->listed)
+    return true;
+  for (size_t i = 0; i < b->list.row_count; i++)
+    if (!strcmp(b->list.rows[i].pass, name) && !b->list.rows[i].counts &&
+        b->list.rows[i].changed != 0)
+      return true;
+  return false;
+}
+
+static hsc_status *look_without(hsc__blame *b,
+                                const char *name,
+                                bool *out_repaired,
+                                bool *out_known) {
+  json_t *overrides = NULL;
+  bool shows = false;
+  hsc_status *status = overrides_with(b, "xla_disable_hlo_passes", name, true, &overrides);
+  if (!status)
+    status = hsc__blame_shows(b, overrides, &shows, out_known);
+  *out_repaired = *out_known && !shows;
+  json_decref(overrides);
+  return status;
+}
+
+// Fills repaired_by with every pass whose absence the symptom does not survive.
+static hsc_status *try_without_each(hsc__blame *b) {
+  const char **names = NULL;
+  size_t count = 0;
+  size_t asked = 0;
+  HSC_TRY(hsc_pass_list_names(&b->list, false, &names, &count));
+  for (size_t i = 0; i < count; i++) {
+    bool repaired = false;
+    bool known = false;
+    if (!may_matter(b, names[i]))
+      continue;
+    const char *check = hsc_arena_printf(b->arena, "without %s", names[i]);
+    HSC_TRY(hsc_arena_status(b->arena));
+    if (hsc__blame_is_late(b)) {
+      gap(b, check, "the time budget was over");
+      continue;
+    }
+    if (b->options->progress)
+      b->options->progress(b->options->user, (int64_t)i, (int64_t)count, check);
+    HSC_TRY(look_without(b, names[i], &repaired, &known));
+    asked++;
+    if (!known)
+      gap(b, check, "the device cannot do the program without it");
+    else
+      hsc_agreement_compared(b->agreement, check,
+                             repaired ? HSC_FINDING_EQUAL : HSC_FINDING_DIFFERENT);
+    if (repaired)
+      json_array_append_new(b->repaired_by, json_string(names[i]));
+  }
+  hsc_bytes all = {0};
+  json_t *name;
+  size_t i;
+  json_array_foreach (b->repaired_by, i, name)
+    hsc_bytes_printf(&all, "%s%s", i ? ", " : "", json_string_value(name));
+  hsc__blame_tell(b, "which pass's absence repairs it?", "%s of %zu that were switched off",
+                  all.size ? hsc_bytes_text(&all) : "none", asked);
+  hsc_bytes_deinit(&all);
+  return NULL;
+}
+
+// ---- the built-in compiler's rewrites -----------------------------------------------------------
+
+static int64_t rewrites_of(const hsc__blame *b, const char *pass) {
+  int64_t sum = 0;
+  for (size_t i = 0; i < b->list.row_count; i++)
+    if (!strcmp(b->list.rows[i].pass, pass) && b->list.rows[i].rewrites > 0)
+      sum += b->list.rows[i].rewrites;
+  return sum;
+}
+
+static hsc_status *shows_with_fuel(hsc__blame *b, int64_t fuel, bool *out_shows, bool *out_known) {
+  json_t *overrides = NULL;
+  const char *value = hsc_arena_printf(b->arena, "%s=%lld", b->pass, (long long)fuel);
+  HSC_TRY(hsc_arena_status(b->arena));
+  hsc_status *status = overrides_with(b, "xla_fuel", value, true, &overrides);
+  if (!status)
+    status = hsc__blame_shows(b, overrides, out_shows, out_known);
+  json_decref(overrides);
+  return status;
+}
+
+static bool is_built_in(const hsc__blame *b) {
+  json_t *device = hsc_lab_worker_device(b->device);
+  const char *platform = text_at(device, "platform");
+  return platform && !strcmp(platform, "hloscope");
+}
+
+// The first rewrite of the pass with which the symptom shows, counted from 1.
+static hsc_status *find_rewrite(hsc__blame *b) {
+  int64_t most = rewrites_of(b, b->pass);
+  int64_t without = 0;  // rewrites with which it does not show
+  bool shows = false;
+  bool known = false;
+  if (!is_built_in(b) || most < 1)
+    return NULL;
+  HSC_TRY(shows_with_fuel(b, 0, &shows, &known));
+  if (shows || !known)
+    return NULL;
+  HSC_TRY(shows_with_fuel(b, most, &shows, &known));
+  if (!shows || !known)
+    return NULL;
+  int64_t with = most;
+  while (with - without > 1 && !hsc__blame_is_late(b)) {
+    int64_t middle = without + (with - without) / 2;
+    HSC_TRY(shows_with_fuel(b, middle, &shows, &known));
+    if (!known)
+      return NULL;
+    if (shows)
+      with = middle;
+    else
+      without = middle;
+  }
+  if (with - without > 1) {
+    gap(b, "the rewrite of the pass", "the time budget was over");
+    return NULL;
+  }
+  b->rewrite = with;
+  hsc__blame_tell(b, "with which of its rewrites?",
+                  "rewrite %lld of %lld of %s; with %lld it does not show, with %lld it does",
+                  (long long)with, (long long)most, b->pass, (long long)without, (long long)with);
+  return NULL;
+}
+
+// ---- wrong numbers ------------------------------------------------------------------------------
+
+// What the compiler holds before its first pass, on the evaluator.
+static hsc_status *look_at_front_end(hsc__blame *b, bool *out_guilty) {
+  hsc_answer answer = {0};
+  hsc__distance d = {0};
+  const char *name = "the program before the first pass";
+  *out_guilty = false;
+  if (!b->list.first_dump || !b->listed) {
+    gap(b, name, "the compiler does not show it");
+    return NULL;
+  }
+  hsc_status *status = hsc__blame_run(
+      b, b->reference,
+      &(hsc__trial){.program = b->list.first_dump, .save_to = hsc__blame_directory(b)}, &answer);
+  if (!status && answer.outcome == HSC_OUTCOME_OK && b->right)
+    status = hsc__blame_distance(b, b->right, json_object_get(answer.body, "outputs"), &d);
+  if (!status && !d.known)
+    gap(b, name, answer.status ? hsc_status_message(answer.status) : "it cannot be compared");
+  if (!status && d.known) {
+    hsc_agreement_compared(b->agreement, name, d.wrong ? HSC_FINDING_DIFFERENT : HSC_FINDING_EQUAL);
+    hsc__blame_tell(b, "is it the same program before the first pass?", "%s",
+                    d.wrong ? "no: the evaluator finds other numbers" : "yes");
+    *out_guilty = d.wrong;
+  }
+  hsc_answer_deinit(&answer);
+  return status;
+}
+
+static hsc_status *run_stages(hsc__blame *b) {
+  static const hsc_device_spec evaluator = {.text = "reference", .source = HSC_DEVICE_EVALUATOR};
+  const hsc_blame_options *o = b->options;
+  hsc_status *failed = hsc_validate(&(hsc_validate_options){.program = o->program,
+                                                            .device = o->device,
+                                                            .runner = &evaluator,
+                                                            .second_runner = o->substitute,
+                                                            .overrides = o->overrides,
+                                                            .seed = o->seed,
+                                                            .tolerance = 1,
+                                                            .limit_ns = o->limit_ns,
+                                                            .executable = o->executable,
+                                                            .progress = o->progress,
+                                                            .user = o->user,
+                                                            .stop = o->stop},
+                                    &b->stages);
+  if (!failed || must_stop(failed))
+    return failed;
+  gap(b, "the stages of the compile", hsc_status_message(failed));
+  hsc_status_free(failed);
+  return NULL;
+}
+
+static void take_pass(hsc__blame *b, const char *pass, const char *pipeline, int64_t run) {
+  b->verdict = HSC__BLAME_PASS;
+  b->pass = hsc_arena_strdup(b->arena, pass);
+  b->pipeline = pipeline ? hsc_arena_strdup(b->arena, pipeline) : NULL;
+  b->run = run;
+}
+
+// What the stages say: a pass, or the code behind the last one.
+static void read_stages(hsc__blame *b) {
+  json_t *first = json_object_get(b->stages, "first");
+  if (b->stages) {
+    const char *headline = text_at(b->stages, "headline");
+    hsc__blame_tell(b, "after which stage are the numbers others?", "%s", headline ? headline : "");
+  }
+  if (!json_is_object(first))
+    return;
+  if (json_is_integer(json_object_get(first, "run"))) {
+    take_pass(b, text_at(first, "pass"), text_at(first, "pipeline"),
+              json_integer_value(json_object_get(first, "run")));
+    json_t *instruction = json_object_get(first, "instruction");
+    if (json_is_object(instruction))
+      b->instruction = json_incref(instruction);
+  } else if (json_is_true(json_object_get(first, "below_hlo"))) {
+    b->verdict = HSC__BLAME_BELOW_HLO;
+  }
+  const char *op_name = text_at(b->instruction, "op_name");
+  if (op_name)
+    b->source = hsc_arena_strdup(b->arena, op_name);
+}
+
+static hsc_status *say(hsc__blame *b, const char *what) {
+  const char *device = b->options->device->text;
+  switch (b->verdict) {
+    case HSC__BLAME_FRONT_END:
+      hsc_bytes_printf(&b->headline, "front end of %s: what stands before its first pass %s",
+                       device, what);
+      break;
+    case HSC__BLAME_PASS:
+      hsc_bytes_printf(&b->headline, "pass %s of %s", b->pass, device);
+      if (b->run >= 0)
+        hsc_bytes_printf(&b->headline, ", run %lld of pipeline %s", (long long)b->run, b->pipeline);
+      if (b->rewrite >= 0)
+        hsc_bytes_printf(&b->headline, ", rewrite %lld", (long long)b->rewrite);
+      hsc_bytes_printf(&b->headline, ": %s", what);
+      break;
+    case HSC__BLAME_BELOW_HLO:
+      hsc_bytes_printf(&b->headline, "below HLO, in code generation or a library of %s: %s", device,
+                       what);
+      break;
+    default:
+      hsc_bytes_printf(&b->headline, "cannot be told who is at fault: %s", what);
+  }
+  return hsc_bytes_status(&b->headline);
+}
+
+hsc_status *hsc__blame_wrong(hsc__blame *b) {
+  bool front_end = false;
+  bool only_compiles = b->options->device->topology != NULL;
+  HSC_TRY(list_passes(b));
+  HSC_TRY(look_at_front_end(b, &front_end));
+  if (front_end)
+    b->verdict = HSC__BLAME_FRONT_END;
+  else
+    HSC_TRY(run_stages(b));
+  read_stages(b);
+  if (only_compiles && !front_end && b->verdict != HSC__BLAME_PASS) {
+    const char *found = text_at(b->stages, "verdict");
+    bool whole = found && (!strcmp(found, "equal") || !strcmp(found, "close"));
+    gap(b, "the executable", "the device only compiles: what its code computes was not seen");
+    b->has_symptom = false;
+    hsc_bytes_printf(
+        &b->headline, "%s; the code behind them was not run, the device only compiles",
+        whole ? "every stage agrees with the reference" : "the stages cannot all be compared");
+    return hsc_bytes_status(&b->headline);
+  }
+  if (!only_compiles)
+    HSC_TRY(try_without_each(b));
+  if (b->verdict == HSC__BLAME_PASS && !only_compiles)
+    HSC_TRY(find_rewrite(b));
+  const char *what = hsc_arena_printf(
+      b->arena, "output differs from the reference by up to %.3g, and %.3g is the bound", b->seen,
+      b->bound);
+  HSC_TRY(hsc_arena_status(b->arena));
+  if (b->verdict == HSC__BLAME_FRONT_END)
+    what = "is not the program that it was given";
+  if (only_compiles)
+    what = "the stage behind it computes other numbers";
+  return say(b, what);
+}
+
+// ---- crash, error, hang -------------------------------------------------------------------------
+
+// Where a pass was the only one, or the last to run, of those whose absence repairs it.
+static const hsc_pass_row *last_that_repairs(const hsc__blame *b) {
+  const hsc_pass_row *last = NULL;
+  for (size_t k = 0; k < json_array_size(b->repaired_by); k++) {
+    const char *name = json_string_value(json_array_get(b->repaired_by, k));
+    for (size_t i = 0; i < b->list.row_count; i++)
+      if (!strcmp(b->list.rows[i].pass, name)) {
+        if (!last || &b->list.rows[i] > last)
+          last = &b->list.rows[i];
+        break;
+      }
+  }
+  return last;
+}
+
+// How far a compile got that does not come to its end.
+typedef struct progress_of_compile {
+  bool in_compile;     // it ends while compiling, not while running
+  bool before_passes;  // no pass had begun
+  bool behind_passes;  // the optimised program was written
+} progress_of_compile;
+
+static hsc_status *watch_compile(hsc__blame *b, progress_of_compile *out) {
+  hsc_answer answer = {0};
+  hsc_pass_list list = {0};
+  json_t *overrides = NULL;
+  const char *directory = hsc_arena_printf(b->arena, "%s/dying", b->scratch);
+  hsc_status *status = hsc_arena_status(b->arena);
+  if (!status)
+    status = overrides_with(b, "xla_dump_to", directory, false, &overrides);
+  if (!status) {
+    json_object_set_new(overrides, "xla_dump_hlo_pass_re", json_string(".*"));
+    status = hsc__blame_run(b, b->device, &(hsc__trial){.compile = true, .overrides = overrides},
+                            &answer);
+  }
+  out->in_compile = !status && answer.outcome != HSC_OUTCOME_OK;
+  if (!status)
+    status = hsc_pass_list_init(&list);
+  if (!status) {
+    hsc_status *failed = hsc_pass_list_read_dumps(directory, &list);
+    out->before_passes = out->in_compile && !failed && !list.first_dump && !list.row_count;
+    hsc_status_free(failed);
+  }
+  hsc_pass_list_deinit(&list);
+  hsc_answer_deinit(&answer);
+  json_decref(overrides);
+  return status;
+}
+
+hsc_status *hsc__blame_end(hsc__blame *b) {
+  progress_of_compile at = {0};
+  const char *name = hsc_symptom_name(b->symptom.kind);
+  HSC_TRY(watch_compile(b, &at));
+  hsc__blame_tell(b, "where does it end?", "%s",
+                  !at.in_compile     ? "when it runs, not when it is compiled"
+                  : at.before_passes ? "when it is compiled, before the first pass"
+                                     : "when it is compiled");
+  HSC_TRY(list_passes(b));
+  HSC_TRY(try_without_each(b));
+  const hsc_pass_row *guilty = last_that_repairs(b);
+  hsc_agreement_compared(b->agreement, "the compile", HSC_FINDING_DIFFERENT);
+  if (guilty && at.in_compile) {
+    take_pass(b, guilty->pass, guilty->pipeline, -1);
+    HSC_TRY(find_rewrite(b));
+  } else if (!at.in_compile) {
+    b->verdict = HSC__BLAME_BELOW_HLO;
+  } else if (b->symptom.kind == HSC_SYMPTOM_ERROR && !b->right) {
+    b->verdict = HSC__BLAME_PROGRAM;
+    hsc_bytes_printf(&b->headline, "the program's own fault: the reference refuses it too: %s",
+                     b->right_why ? b->right_why : "");
+    return hsc_bytes_status(&b->headline);
+  } else if (at.before_passes && b->right) {
+    b->verdict = HSC__BLAME_FRONT_END;
+  }
+  const char *what = hsc_arena_printf(
+      b->arena, "%s in %d of %d runs%s%s", name, b->shows, b->runs,
+      at.in_compile ? " when compiled" : " when run",
+      b->verdict == HSC__BLAME_UNKNOWN ? ", and no single pass's absence changes it" : "");
+  HSC_TRY(hsc_arena_status(b->arena));
+  return say(b, what);
+}
+
+// ---- slow, compile, memory ----------------------------------------------------------------------
+
+hsc_status *hsc__blame_cost(hsc__blame *b) {
+  bool shows = false;
+  bool known = false;
+  const char *name = hsc_symptom_name(b->symptom.kind);
+  HSC_TRY(hsc__blame_shows(b, b->options->overrides, &shows, &known));
+  b->runs = 1;
+  if (!known) {
+    gap(b, "what it costs", "it cannot be measured on both devices");
+    hsc_bytes_printf(&b->headline, "cannot be told: %s cannot be measured on both devices", name);
+    return hsc_bytes_status(&b->headline);
+  }
+  b->shows = shows;
+  hsc_agreement_compared(b->agreement, "what it costs",
+                         shows ? HSC_FINDING_DIFFERENT : HSC_FINDING_EQUAL);
+  if (!shows) {
+    b->verdict = HSC__BLAME_NOTHING;
+    hsc_bytes_printf(&b->headline, "nothing to blame: '%s' does not show against %s",
+                     b->symptom.text, b->options->against->text);
+    return hsc_bytes_status(&b->headline);
+  }
+  HSC_TRY(list_passes(b));
+  HSC_TRY(try_without_each(b));
+  const hsc_pass_row *guilty = last_that_repairs(b);
+  if (guilty) {
+    take_pass(b, guilty->pass, guilty->pipeline, -1);
+    HSC_TRY(find_rewrite(b));
+  } else if (b->list.row_count) {
+    b->verdict = HSC__BLAME_BELOW_HLO;
+  }
+  const char *what =
+      hsc_arena_printf(b->arena, "'%s' against %s", b->symptom.text, b->options->against->text);
+  HSC_TRY(hsc_arena_status(b->arena));
+  return say(b, what);
+}

@@ -1,0 +1,455 @@
+// blame_symptom.c - what shows on the device, how often, and whether rounding explains it.
+//
+// The device runs the program several times; each run compiles it anew. One that ends, hangs or is
+// refused is the symptom. Outputs are held against the reference evaluator's: legal is what the
+// outputs' types allow, or what a last place of the inputs makes of the outputs, whichever is more.
+#include <math.h>
+
+#include "formats/common/formats.h"
+#include "lab/blame/blame_internal.h"
+#include "lab/run/json_tree.h"
+#include "lab/run/outputs.h"
+#include "worker/scratch.h"
+
+enum { RUNS = 5 };
+// Times what a last place of the inputs does to an output, up to which a difference of it may be
+// rounding alone.
+static const double ROUNDING_FACTOR = 4;
+
+// ---- the reference ------------------------------------------------------------------------------
+
+static hsc_status *run_reference(hsc__blame *b, const hsc__trial *trial, hsc_answer *out) {
+  HSC_TRY(hsc__blame_run(b, b->reference, trial, out));
+  b->right_by = "the reference evaluator";
+  bool other = out->outcome == HSC_OUTCOME_TIMEOUT || out->outcome == HSC_OUTCOME_UNSUPPORTED;
+  if (!other || !b->substitute)
+    return NULL;
+  b->right_why = hsc__blame_words(b, out);
+  hsc_answer_deinit(out);
+  b->right_by = b->options->substitute->text;
+  return hsc__blame_run(b, b->substitute, trial, out);
+}
+
+static hsc_status *ask_reference(hsc__blame *b, hsc_outcome *out_outcome) {
+  hsc_answer answer = {0};
+  const char *directory = hsc__blame_directory(b);
+  hsc_status *status = hsc_arena_status(b->arena);
+  if (!status)
+    status = run_reference(b, &(hsc__trial){.save_to = directory}, &answer);
+  if (!status) {
+    *out_outcome = answer.outcome;
+    if (answer.outcome == HSC_OUTCOME_OK)
+      b->right = json_incref(json_object_get(answer.body, "outputs"));
+    else
+      b->right_why = hsc__blame_words(b, &answer);
+  }
+  hsc_answer_deinit(&answer);
+  return status;
+}
+
+// By which share of themselves inputs are moved: a last place of the narrowest float that the
+// program computes with.
+static hsc_status *nudge_of(const char *path, double *out_nudge) {
+  hsc_module *module = NULL;
+  *out_nudge = 1e-30;  // the least that moves anything
+  HSC_TRY(hsc_program_read_file(path, &module));
+  HSC_FOR_EACH_COMPUTATION (module, computation)
+    HSC_FOR_EACH_INSTR_IN (computation, instr) {
+      if (instr->shape.type == HSC_TYPE_BF16)
+        *out_nudge = fmax(*out_nudge, 0x1p-8);
+      if (instr->shape.type == HSC_TYPE_F16)
+        *out_nudge = fmax(*out_nudge, 0x1p-11);
+    }
+  hsc_module_destroy(module);
+  return NULL;
+}
+
+static hsc_status *measure_rounding(hsc__blame *b) {
+  hsc_answer answer = {0};
+  double nudge = 0;
+  json_t *rows = NULL;
+  const char *by = b->right_by;
+  const char *directory = hsc__blame_directory(b);
+  hsc_status *status = NULL;
+  if (b->asked_moved)
+    return hsc_arena_status(b->arena);
+  b->asked_moved = true;
+  HSC_GOTO(nudge_of(b->options->program, &nudge));
+  HSC_GOTO(run_reference(b, &(hsc__trial){.save_to = directory, .nudge = nudge}, &answer));
+  b->right_by = by;
+  if (answer.outcome != HSC_OUTCOME_OK)
+    goto done;
+  if (!(rows = json_array()))
+    HSC_GOTO(hsc_status_out_of_memory());
+  HSC_GOTO(hsc_compare_outputs(b->right, json_object_get(answer.body, "outputs"), "inputs",
+                               "inputs moved by a last place", rows));
+  b->moved = json_incref(rows);
+done:
+  hsc_scratch_empty(directory);
+  hsc_answer_deinit(&answer);
+  json_decref(rows);
+  return status;
+}
+
+// ---- outputs against the right ones -------------------------------------------------------------
+
+static double number_of(json_t *row, const char *key) {
+  return hsc_json_number(json_object_get(row, key));
+}
+
+// The largest share of its size that a last place of the inputs moves any output by.
+static double worst_share(const hsc__blame *b) {
+  double worst = 0;
+  json_t *row;
+  size_t i;
+  json_array_foreach (b->moved, i, row)
+    if (number_of(row, "largest_value") > 0)
+      worst = fmax(worst, number_of(row, "max_abs") / number_of(row, "largest_value"));
+  return fmin(worst, 1);
+}
+
+static double bound_of(const hsc__blame *b, json_t *row, size_t output) {
+  double size = number_of(row, "largest_value");
+  double tolerance = number_of(row, "tolerance");
+  double bound = tolerance * size;
+  if (b->moved && tolerance > 0)
+    bound =
+        fmax(bound, fmax(ROUNDING_FACTOR * number_of(json_array_get(b->moved, output), "max_abs"),
+                         worst_share(b) * size));
+  return bound;
+}
+
+// Times its bound that an output is off; infinite where NaN stands on one side only.
+static double share_of(double seen, double bound, int64_t nans) {
+  if (nans > 0)
+    return INFINITY;
+  if (!(seen > 0))
+    return 0;
+  return bound > 0 ? seen / bound : INFINITY;
+}
+
+hsc_status *hsc__blame_distance(hsc__blame *b,
+                                json_t *right,
+                                json_t *outputs,
+                                hsc__distance *out_distance) {
+  json_t *rows = json_array();
+  json_t *row;
+  size_t i;
+  double worst = -1;
+  *out_distance = (hsc__distance){.bound = 0};
+  if (!rows)
+    return hsc_status_out_of_memory();
+  hsc_status *failed = hsc_compare_outputs(right, outputs, "reference", "device", rows);
+  if (failed) {
+    json_decref(rows);
+    if (hsc_status_code(failed) == HSC_RESOURCE_EXHAUSTED)
+      return failed;
+    hsc_status_free(failed);
+    return NULL;
+  }
+  hsc_status *status = NULL;
+  out_distance->known = true;
+  json_array_foreach (rows, i, row) {
+    double seen = number_of(row, "max_abs");
+    double type_bound = number_of(row, "tolerance") * number_of(row, "largest_value");
+    int64_t nans = json_integer_value(json_object_get(row, "nan_mismatches"));
+    bool beyond = nans > 0 || !(seen <= type_bound);
+    if (beyond && number_of(row, "tolerance") > 0 && !status)
+      status = measure_rounding(b);
+    double bound = bound_of(b, row, i);
+    double share = share_of(seen, bound, nans);
+    out_distance->beyond_type |= beyond;
+    if (share <= worst)
+      continue;
+    worst = share;
+    out_distance->wrong = share > 1;
+    out_distance->seen = seen;
+    out_distance->bound = bound;
+    out_distance->nans = nans;
+    out_distance->output = (int)i;
+  }
+  json_decref(rows);
+  return status;
+}
+
+// ---- the runs -----------------------------------------------------------------------------------
+
+typedef struct tally {
+  int ok, ended[HSC_OUTCOME_TIMEOUT + 1];
+  int wrong, other_digests, beyond_each_other;
+  const char *words;  // of the first that did not get through
+  hsc_outcome outcome;
+  json_t *first;        // outputs of the first run that got through
+  hsc__distance worst;  // of all runs
+  bool not_comparable;  // outputs of other shapes than the reference's
+} tally;
+
+static bool same_digests(json_t *a, json_t *c) {
+  if (json_array_size(a) != json_array_size(c))
+    return false;
+  for (size_t i = 0; i < json_array_size(a); i++)
+    if (!json_equal(json_object_get(json_array_get(a, i), "digest"),
+                    json_object_get(json_array_get(c, i), "digest")))
+      return false;
+  return true;
+}
+
+static double worst_of(const hsc__distance *d) {
+  return share_of(d->seen, d->bound, d->nans);
+}
+
+// Outputs of one run: against the first run's, and against the reference's.
+static hsc_status *count_outputs(hsc__blame *b, json_t *outputs, tally *t) {
+  bool changed = t->first && !same_digests(t->first, outputs);
+  hsc__distance d = {0};
+  if (!b->right) {
+    t->other_digests += changed;
+  } else if (!t->first || changed) {
+    HSC_TRY(hsc__blame_distance(b, b->right, outputs, &d));
+    t->not_comparable |= !d.known;
+    t->wrong += d.wrong;
+    t->other_digests += changed;
+    if (worst_of(&d) > worst_of(&t->worst) || !t->first)
+      t->worst = d;
+  } else {
+    t->wrong += t->worst.wrong;  // bit by bit the first run's
+  }
+  if (changed && b->right) {
+    hsc__distance apart = {0};
+    HSC_TRY(hsc__blame_distance(b, t->first, outputs, &apart));
+    t->beyond_each_other += apart.wrong;
+  }
+  if (!t->first)
+    t->first = json_incref(outputs);
+  return NULL;
+}
+
+static hsc_status *run_device(hsc__blame *b, tally *t) {
+  int runs = b->options->runs > 0 ? b->options->runs : RUNS;
+  for (int i = 0; i < runs; i++) {
+    hsc_answer answer = {0};
+    const char *directory = hsc__blame_directory(b);
+    HSC_TRY(hsc_arena_status(b->arena));
+    if (b->options->progress)
+      b->options->progress(b->options->user, i, runs, "runs of the device");
+    HSC_TRY(hsc__blame_run(b, b->device, &(hsc__trial){.save_to = directory}, &answer));
+    b->runs++;
+    t->ended[answer.outcome]++;
+    hsc_status *status = NULL;
+    if (answer.outcome != HSC_OUTCOME_OK && !t->words) {
+      t->words = hsc__blame_words(b, &answer);
+      t->outcome = answer.outcome;
+    }
+    if (answer.outcome == HSC_OUTCOME_OK && json_object_get(answer.body, "outputs"))
+      status = count_outputs(b, json_object_get(answer.body, "outputs"), t);
+    hsc_answer_deinit(&answer);
+    if (t->first && i > 0)
+      hsc_scratch_empty(directory);
+    HSC_TRY(status);
+    // a refusal is the same each time, a hang costs its limit
+    if (i > 0 && t->ended[HSC_OUTCOME_TIMEOUT] == b->runs)
+      break;
+  }
+  return NULL;
+}
+
+static hsc_symptom_kind symptom_of(hsc_outcome outcome) {
+  switch (outcome) {
+    case HSC_OUTCOME_ABORT:
+      return HSC_SYMPTOM_CRASH;
+    case HSC_OUTCOME_TIMEOUT:
+      return HSC_SYMPTOM_HANG;
+    default:
+      return HSC_SYMPTOM_ERROR;
+  }
+}
+
+static void take_symptom(hsc__blame *b, hsc_symptom_kind kind) {
+  if (!b->has_symptom)
+    b->symptom = (hsc_symptom){.kind = kind, .text = hsc_symptom_name(kind), .factor = 2};
+  b->has_symptom = true;
+}
+
+static hsc_status *cannot_tell(hsc__blame *b, const char *name, const char *reason) {
+  b->verdict = HSC__BLAME_UNKNOWN;
+  hsc_agreement_gap(b->agreement, json_pack("{s:s}", "check", name), name, reason);
+  hsc_bytes_printf(&b->headline, "cannot be told: %s: %s", name, reason);
+  return hsc_bytes_status(&b->headline);
+}
+
+// Every run got through and agrees, or none can be held against anything.
+static hsc_status *judge_agreement(hsc__blame *b, const tally *t) {
+  bool asked = b->has_symptom;
+  const hsc__distance *d = &t->worst;
+  b->seen = d->seen;
+  b->bound = d->bound;
+  json_t *origin = NULL;
+  HSC_TRY(hsc__blame_nan_origin(b, &origin));
+  hsc_agreement_compared(b->agreement, "the outputs",
+                         d->beyond_type ? HSC_FINDING_ROUNDING
+                         : d->seen > 0  ? HSC_FINDING_CLOSE
+                                        : HSC_FINDING_EQUAL);
+  if (origin) {
+    b->verdict = HSC__BLAME_PROGRAM;
+    b->shows = b->runs;
+    b->instruction = origin;
+    const char *source = json_string_value(json_object_get(origin, "source"));
+    const char *op_name = json_string_value(json_object_get(origin, "op_name"));
+    b->source = hsc_arena_strdup(b->arena, source ? source : op_name ? op_name : "");
+    hsc_bytes_printf(
+        &b->headline, "the program's own fault: %s makes NaN (%s), on the reference as on %s",
+        json_string_value(json_object_get(origin, "name")),
+        json_string_value(json_object_get(origin, "operands")), b->options->device->text);
+    return hsc_bytes_status(&b->headline);
+  }
+  if (d->seen > 0 && (asked || d->beyond_type || t->other_digests)) {
+    b->verdict = HSC__BLAME_ROUNDING;
+    hsc_bytes_printf(&b->headline,
+                     "legal rounding: %d runs differ from the reference by up to %.3g, and %.3g is "
+                     "what rounding may make of output %d",
+                     b->runs, d->seen, d->bound, d->output);
+    return hsc_bytes_status(&b->headline);
+  }
+  b->verdict = HSC__BLAME_NOTHING;
+  hsc_bytes_printf(&b->headline,
+                   "nothing to blame: %d runs agree with the reference within the bound", b->runs);
+  return hsc_bytes_status(&b->headline);
+}
+
+static hsc_status *judge_flaky(hsc__blame *b, const tally *t) {
+  take_symptom(b, HSC_SYMPTOM_WRONG);
+  b->verdict = HSC__BLAME_NONDETERMINISTIC;
+  b->shows = t->wrong > t->other_digests ? t->wrong : t->other_digests;
+  b->seen = t->worst.seen;
+  b->bound = t->worst.bound;
+  hsc_agreement_compared(b->agreement, "the runs among themselves", HSC_FINDING_DIFFERENT);
+  hsc_bytes_printf(&b->headline,
+                   "%s is not deterministic: of %d runs on the same inputs %d give other numbers "
+                   "than the first, and %d are wrong",
+                   b->options->device->text, b->runs, t->other_digests, t->wrong);
+  return hsc_bytes_status(&b->headline);
+}
+
+// Some of the runs did not get through.
+static hsc_status *judge_ended(hsc__blame *b, const tally *t, bool *out_decided) {
+  int ended = b->runs - t->ended[HSC_OUTCOME_OK];
+  take_symptom(b, symptom_of(t->outcome));
+  b->shows = ended;
+  hsc__blame_tell(b, "does it get through?", "in %d of %d runs it does not: %s", ended, b->runs,
+                  t->words ? t->words : "");
+  if (ended == b->runs)
+    return NULL;
+  *out_decided = true;
+  b->verdict = HSC__BLAME_NONDETERMINISTIC;
+  hsc_agreement_compared(b->agreement, "the runs among themselves", HSC_FINDING_DIFFERENT);
+  hsc_bytes_printf(&b->headline, "%s is not deterministic: %d of %d equal runs end with %s",
+                   b->options->device->text, ended, b->runs, t->words ? t->words : "nothing");
+  return hsc_bytes_status(&b->headline);
+}
+
+static hsc_status *judge_outputs(hsc__blame *b, const tally *t, bool *out_decided) {
+  *out_decided = true;
+  if (b->draws)
+    return cannot_tell(b, "the outputs",
+                       "the program draws random numbers (rng), and each device draws its own");
+  if (!b->right && t->other_digests)
+    return judge_flaky(b, t);
+  if (!b->right)
+    return cannot_tell(b, "the outputs", b->right_why ? b->right_why : "there is no reference");
+  if (t->not_comparable)
+    return cannot_tell(b, "the outputs", "they are not of the reference's number or shapes");
+  hsc__blame_tell(b, "do the outputs agree with the reference?",
+                  "%d of %d runs do not; at most %.3g apart, and %.3g is the bound", t->wrong,
+                  b->runs, t->worst.seen, t->worst.bound);
+  if (t->beyond_each_other || (t->wrong && t->wrong < b->runs))
+    return judge_flaky(b, t);
+  if (!t->wrong)
+    return judge_agreement(b, t);
+  *out_decided = false;
+  take_symptom(b, HSC_SYMPTOM_WRONG);
+  b->shows = t->wrong;
+  b->seen = t->worst.seen;
+  b->bound = t->worst.bound;
+  hsc_agreement_compared(b->agreement, "the outputs", HSC_FINDING_DIFFERENT);
+  return NULL;
+}
+
+static bool is_cost(const hsc__blame *b) {
+  return b->has_symptom &&
+         (b->symptom.kind == HSC_SYMPTOM_SLOW || b->symptom.kind == HSC_SYMPTOM_COMPILE ||
+          b->symptom.kind == HSC_SYMPTOM_MEMORY);
+}
+
+hsc_status *hsc__blame_find(hsc__blame *b, bool *out_decided) {
+  tally t = {0};
+  hsc_outcome reference = HSC_OUTCOME_OK;
+  hsc_status *status = NULL;
+  *out_decided = false;
+  if (is_cost(b))
+    return NULL;  // looked for where it is followed
+  HSC_GOTO(ask_reference(b, &reference));
+  hsc__blame_tell(
+      b, "what is right?", "%s",
+      b->right ? hsc_arena_printf(b->arena, "what %s computes", b->right_by) : b->right_why);
+  HSC_GOTO(run_device(b, &t));
+  if (t.ended[HSC_OUTCOME_OK] < b->runs)
+    status = judge_ended(b, &t, out_decided);
+  else if (!b->options->device->topology)
+    status = judge_outputs(b, &t, out_decided);
+  else
+    take_symptom(b, HSC_SYMPTOM_WRONG);  // no numbers of its own: its stages are looked at
+done:
+  json_decref(t.first);
+  return status;
+}
+
+// ---- again, with other compile options ----------------------------------------------------------
+
+static hsc_status *look_again(hsc__blame *b, json_t *overrides, bool *out_shows, bool *out_known) {
+  hsc_observer *observer = NULL;
+  hsc_observation seen = {0};
+  const hsc_blame_options *o = b->options;
+  hsc_status *status =
+      hsc_observer_create(&(hsc_observer_options){.device = o->device,
+                                                  .reference = o->against,
+                                                  .overrides = overrides,
+                                                  .executable = o->executable,
+                                                  .scratch = hsc__blame_directory(b),
+                                                  .seed = o->seed,
+                                                  .limit_ns = o->limit_ns,
+                                                  .reference_limit_ns = o->limit_ns,
+                                                  .stop = o->stop},
+                          &observer);
+  if (!status)
+    status = hsc_observer_look(observer, &b->symptom, &(hsc_looked_at){.path = o->program}, &seen);
+  *out_shows = seen.shows;
+  *out_known = seen.known;
+  hsc_observation_deinit(&seen);
+  hsc_observer_destroy(observer);
+  return status;
+}
+
+hsc_status *hsc__blame_shows(hsc__blame *b, json_t *overrides, bool *out_shows, bool *out_known) {
+  hsc_answer answer = {0};
+  hsc__distance d = {0};
+  if (is_cost(b))
+    return look_again(b, overrides, out_shows, out_known);
+  const char *directory = hsc__blame_directory(b);
+  HSC_TRY(hsc_arena_status(b->arena));
+  hsc_status *status = hsc__blame_run(
+      b, b->device, &(hsc__trial){.save_to = directory, .overrides = overrides}, &answer);
+  bool ok = !status && answer.outcome == HSC_OUTCOME_OK;
+  if (b->symptom.kind == HSC_SYMPTOM_WRONG) {
+    if (ok && b->right)
+      status = hsc__blame_distance(b, b->right, json_object_get(answer.body, "outputs"), &d);
+    *out_shows = d.wrong;
+    *out_known = d.known;
+  } else {
+    // another error than the one that is looked for says nothing of it
+    *out_shows = !ok && symptom_of(answer.outcome) == b->symptom.kind;
+    *out_known = ok || *out_shows;
+  }
+  hsc_answer_deinit(&answer);
+  hsc_scratch_empty(directory);
+  return status;
+}
