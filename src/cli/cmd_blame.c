@@ -2,7 +2,7 @@
 #include <signal.h>
 
 #include "cli/command.h"
-#include "lab/blame/blame.h"
+#include "lab/blame/blame_report.h"
 #include "lab/run/json_tree.h"
 #include "worker/lab_compile.h"
 
@@ -10,7 +10,7 @@ typedef struct blame_args {
   const char *program, *device, *against, *symptom, *output;
   hsc_list overrides;
   int64_t seed, runs;
-  double limit_s, budget_s;
+  double limit_s, budget_s, reduce_s;
 } blame_args;
 
 static const hsc_option options[] = {
@@ -54,6 +54,19 @@ static const hsc_option options[] = {
                       "S",
                       600,
                       "seconds for the whole; what is not asked by then is said; 0: no limit"),
+    HSC_OPTION_STRING(blame_args,
+                      output,
+                      "output|o",
+                      "DIR",
+                      NULL,
+                      "a report there: ISSUE.md to be pasted, the evidence, the reduced program, "
+                      "commands to repeat it, report.zip"),
+    HSC_OPTION_DOUBLE(blame_args,
+                      reduce_s,
+                      "reduce-budget",
+                      "S",
+                      60,
+                      "seconds for the reduced program of the report; 0: it is not reduced"),
     HSC_OPTION_END,
 };
 
@@ -86,6 +99,8 @@ static hsc_status *print_text(hsc_cli *cli, json_t *document) {
   json_array_foreach (json_object_get(document, "evidence"), i, row)
     hsc_cli_print(cli, "%s%s\n  %s\n", i ? "" : "\n", text_at(row, "question"),
                   text_at(row, "answer"));
+  if (text_at(document, "report"))
+    hsc_cli_print(cli, "report    %s/ISSUE.md\n", text_at(document, "report"));
   hsc_cli_print(cli, "checked   %s\n", text_at(json_object_get(document, "coverage"), "sentence"));
   return NULL;
 }
@@ -114,10 +129,12 @@ static hsc_status *read_args(const blame_args *args, hsc_cli *cli, hsc_blame_opt
   hsc_device_spec *substitute = HSC_NEW(cli->arena, hsc_device_spec);
   hsc_symptom *symptom = HSC_NEW(cli->arena, hsc_symptom);
   HSC_TRY(hsc_arena_status(cli->arena));
-  if (!(args->limit_s > 0) || args->budget_s < 0 || args->runs < 1 || args->runs > 10000)
-    return hsc_cli_usage(cli,
-                         "--limit must be above 0, --time-budget not below 0, --runs from 1 "
-                         "to 10000");
+  if (!(args->limit_s > 0) || args->budget_s < 0 || args->reduce_s < 0 || args->runs < 1 ||
+      args->runs > 10000)
+    return hsc_cli_usage(
+        cli,
+        "--limit must be above 0, --time-budget and --reduce-budget not below 0, --runs from 1 "
+        "to 10000");
   if (args->symptom) {
     HSC_TRY(hsc_symptom_parse(args->symptom, cli->arena, symptom));
     if (symptom->kind == HSC_SYMPTOM_FIRES || symptom->kind == HSC_SYMPTOM_UNFUSED)
@@ -144,6 +161,23 @@ static hsc_status *read_args(const blame_args *args, hsc_cli *cli, hsc_blame_opt
   return hsc_device_spec_parse("cpu", cli->arena, substitute);
 }
 
+static hsc_status *write_report(const blame_args *args,
+                                hsc_cli *cli,
+                                const hsc_blame_options *o,
+                                json_t *document) {
+  hsc_store *store = NULL;
+  HSC_TRY(hsc_store_open(NULL, &store));
+  hsc_cli_progress(cli, "the report, with a reduced program");
+  hsc_status *status = hsc_blame_report(o,
+                                        &(hsc_blame_report_options){.directory = args->output,
+                                                                    .command = cli->command_line,
+                                                                    .reduce_s = args->reduce_s,
+                                                                    .store = store},
+                                        document);
+  hsc_store_close(store);
+  return status;
+}
+
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const blame_args *args = args_of_command;
   hsc_blame_options o = {.program = args->program,
@@ -165,6 +199,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   signal(SIGTERM, on_signal);
   HSC_GOTO(hsc_blame(&o, &document));
   json_object_set_new(document, "command", json_string(cli->command_line));
+  if (args->output)
+    HSC_GOTO(write_report(args, cli, &o, document));
   HSC_GOTO(cli->format == HSC_FORMAT_JSON ? print_json(cli, document) : print_text(cli, document));
   cli->exit_code = hsc_blame_exit_code(text_at(document, "verdict"));
 done:
@@ -184,6 +220,7 @@ const hsc_command_body hsc_command_blame = {
         "is; 1: somebody is; 3: it cannot be told.",
     .examples =
         "hloscope blame model.hlo -d xla-cpu\n"
+        "hloscope blame model.hlo -d xla-cpu -o report\n"
         "hloscope blame model.mlir -d cuda:h100 --symptom crash\n"
         "hloscope blame model.hlo -d cpu --symptom slow:3 --against xla-cpu",
 };

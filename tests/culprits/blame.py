@@ -12,6 +12,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 hloscope, culprit = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:3])
@@ -169,6 +170,21 @@ for program in PROGRAMS:
             check(f"{program}, seed {seed}, {what or 'no culprit'}: nobody", code == 0 and document["verdict"] in ("nothing", "rounding"), document["headline"])
 if figures:
     print(f"# culprits found {right} of {seeded}; accusations {accused} of {equal} equal programs")
+
+# ---- the report ----
+folder = scratch / "report"
+code, document = blame("softmax", culprit, "--runs", "2", "-o", folder, what="algsimp:numbers" if "algsimp" in rewrites_of("softmax") else "fusion:numbers")
+issue = (folder / "ISSUE.md").read_text() if (folder / "ISSUE.md").exists() else ""
+headings = ("### Description", "### Steps to reproduce", "### Evidence", "### System info")
+check("a report has the issue's headings, the headline and a command", all(h in issue for h in headings) and document["headline"] in issue and "hloscope blame " in issue, issue)
+names = sorted(zipfile.ZipFile(folder / "report.zip").namelist()) if (folder / "report.zip").exists() else []
+check("its archive holds every file of the folder, is sound and under 5 MB", names == sorted(p.name for p in folder.iterdir() if p.name != "report.zip")
+      and zipfile.ZipFile(folder / "report.zip").testzip() is None and (folder / "report.zip").stat().st_size < 5_000_000, names)
+reduced = document.get("reduced") or {}
+check("its program is smaller, shows it run afresh, and has the same culprit", reduced.get("instructions_after", 99) < reduced.get("instructions_before", 0)
+      and reduced.get("runs", {}).get("hlo", {}).get("shows") is True and all(reduced.get("blame", {}).get(k) == document[k] for k in ("verdict", "pass")), reduced)
+again = json.loads((folder / "blame.json").read_text())
+check("blame.json is the document that was printed", {k: v for k, v in again.items() if k != "command"} == {k: v for k, v in document.items() if k != "command"}, again)
 
 # ---- XLA:CPU ----
 case = """HloModule m

@@ -71,6 +71,18 @@ static hsc_status *forget(hsc_lab_worker *worker, int64_t limit_ns) {
   return status;
 }
 
+// Once, when the device has told them.
+static void note_versions(hsc__blame *b, hsc_lab_worker *worker) {
+  static const char *const keys[] = {"platform", "platform_version", "pjrt_version"};
+  json_t *device = hsc_lab_worker_device(worker);
+  if (worker != b->device || b->versions || !device)
+    return;
+  b->versions = json_object();
+  for (size_t i = 0; b->versions && i < HSC_COUNT_OF(keys); i++)
+    if (json_is_string(json_object_get(device, keys[i])))
+      json_object_set(b->versions, keys[i], json_object_get(device, keys[i]));
+}
+
 hsc_status *hsc__blame_run(hsc__blame *b,
                            hsc_lab_worker *worker,
                            const hsc__trial *trial,
@@ -101,6 +113,7 @@ hsc_status *hsc__blame_run(hsc__blame *b,
     json_object_set(request, "overrides", overrides);
   hsc_status *status = hsc_lab_worker_call(worker, request, o->limit_ns, out_answer);
   json_decref(request);
+  note_versions(b, worker);
   if (!status && o->stop && *o->stop)
     status = HSC_ERR(CANCELLED, "interrupted");
   if (!status && hsc_lab_worker_pid(worker))
@@ -142,6 +155,7 @@ static hsc_status *document_of(hsc__blame *b, json_t **out_document) {
     json_object_set_new(document, "meaning", json_string(VERDICTS[b->verdict].doc));
     json_object_set(document, "evidence", b->evidence);
     json_object_set_new(document, "stages", b->stages ? json_incref(b->stages) : json_null());
+    json_object_set_new(document, "versions", b->versions ? json_incref(b->versions) : json_null());
     json_object_set_new(document, "report", json_null());
     *out_document = json_incref(document);
   }
@@ -201,8 +215,8 @@ static void finish(hsc__blame *b) {
   hsc_lab_worker_destroy(b->device);
   hsc_lab_worker_destroy(b->reference);
   hsc_lab_worker_destroy(b->substitute);
-  json_t *const values[] = {b->right,       b->moved,       b->evidence,
-                            b->repaired_by, b->instruction, b->stages};
+  json_t *const values[] = {b->right,       b->moved,  b->evidence, b->repaired_by,
+                            b->instruction, b->stages, b->versions};
   for (size_t i = 0; i < HSC_COUNT_OF(values); i++)
     json_decref(values[i]);
   hsc_agreement_destroy(b->agreement);

@@ -55,6 +55,7 @@ typedef struct hsc__blame {
   const char *source;           // "file.py:12" or the name of the framework's operation
   json_t *repaired_by;          // names of passes
   json_t *stages;               // the document of the stages; NULL = none
+  json_t *versions;             // what the device says of itself; NULL = it never got so far
   hsc_bytes headline;
 } hsc__blame;
 
@@ -95,6 +96,12 @@ HSC_MUST_USE hsc_status *hsc__blame_shows(hsc__blame *b,
                                           json_t *overrides,
                                           bool *out_shows,
                                           bool *out_known);
+
+// blame_zip.c
+// Files of a directory into a zip archive; one that would make it larger than the limit is left
+// out. Errors: a file that cannot be read, no memory.
+HSC_MUST_USE hsc_status *hsc__blame_zip(
+    const char *directory, const char *const *names, int count, size_t limit_bytes, hsc_bytes *out);
 
 // blame_origin.c
 // The first instruction, in the order of evaluation, that makes a NaN of operands without one:
