@@ -264,9 +264,14 @@ static hsc_symptom_kind symptom_of(hsc_outcome outcome) {
   }
 }
 
+// What shows is followed, whatever was asked for.
 static void take_symptom(hsc__blame *b, hsc_symptom_kind kind) {
-  if (!b->has_symptom)
-    b->symptom = (hsc_symptom){.kind = kind, .text = hsc_symptom_name(kind), .factor = 2};
+  if (b->has_symptom && b->symptom.kind == kind)
+    return;
+  if (b->has_symptom)
+    hsc__blame_tell(b, "does the symptom show?", "'%s' does not; '%s' is looked for",
+                    b->symptom.text, hsc_symptom_name(kind));
+  b->symptom = (hsc_symptom){.kind = kind, .text = hsc_symptom_name(kind), .factor = 2};
   b->has_symptom = true;
 }
 
@@ -279,7 +284,7 @@ static hsc_status *cannot_tell(hsc__blame *b, const char *name, const char *reas
 
 // Every run got through and agrees, or none can be held against anything.
 static hsc_status *judge_agreement(hsc__blame *b, const tally *t) {
-  bool asked = b->has_symptom;
+  bool asked = b->has_symptom && b->symptom.kind == HSC_SYMPTOM_WRONG;
   const hsc__distance *d = &t->worst;
   b->seen = d->seen;
   b->bound = d->bound;
@@ -313,6 +318,8 @@ static hsc_status *judge_agreement(hsc__blame *b, const tally *t) {
   b->verdict = HSC__BLAME_NOTHING;
   hsc_bytes_printf(&b->headline,
                    "nothing to blame: %d runs agree with the reference within the bound", b->runs);
+  if (b->has_symptom && !asked)
+    hsc_bytes_printf(&b->headline, "; '%s' shows in none of them", b->symptom.text);
   return hsc_bytes_status(&b->headline);
 }
 
