@@ -32,6 +32,14 @@ wheel: ## dist/hloscope-*.whl: the program, the device and the Python package in
 	@scripts/bootstrap --wheel
 	@python3 tools/wheel.py
 
+.PHONY: deb release
+deb: ## dist/hloscope_*.deb, looked at by lintian
+	@scripts/bootstrap --deb
+	@python3 tools/deb.py
+
+release: wheel deb ## all artefacts of this version and their checksums, in dist/
+	@cd dist && sha256sum hloscope-$$(cat ../VERSION)-*.whl hloscope_$$(cat ../VERSION)_*.deb >SHA256SUMS && cat SHA256SUMS
+
 test: build-tests ## all tests; ends with the number that passed
 	@python3 tools/run_tests.py $(BUILD) $(TEST_OPTIONS)
 
@@ -134,7 +142,7 @@ golden-update: build ## rewrite the expected output of golden cases and show the
 	@python3 tools/golden.py $(BUILD)/hloscope --update $(CASE)
 
 clean: ## remove all builds
-	@rm -rf dist build-wheel build build-asan build-ubsan build-tsan build-clang build-fuzz
+	@rm -rf dist build-wheel build-deb build build-asan build-ubsan build-tsan build-clang build-fuzz
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "  make %-14s %s\n", $$1, $$2}'

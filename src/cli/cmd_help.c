@@ -11,7 +11,7 @@ static const hsc_option options[] = {
                    command,
                    "COMMAND",
                    HSC_OPTIONAL,
-                   "whose options to show; without it, all commands"),
+                   "whose options to show; environment: the variables; without it, all commands"),
     HSC_POSITIONAL(
         help_args, verb, "VERB", HSC_OPTIONAL, "of a command with verbs: only what this one takes"),
     HSC_OPTION_END,
@@ -21,7 +21,8 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const help_args *args = args_of_command;
   hsc_bytes text = {0};
   const hsc_command *command = NULL;
-  if (args->command) {
+  bool environment = args->command && !strcmp(args->command, "environment");
+  if (args->command && !environment) {
     command = hsc_command_find(args->command);
     const char *near = hsc_command_near(args->command);
     if (!command)
@@ -37,12 +38,12 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     hsc_help_command_markdown(command, &text);
   else if (command)
     hsc_help_command(command, verb, &cli->out_style, &text);
+  else if (environment)
+    hsc_help_environment(&cli->out_style, &text);
   else if (markdown)
     hsc_help_overview_markdown(&text);
-  else {
+  else
     hsc_help_overview(&cli->out_style, &text);
-    hsc_help_environment(&cli->out_style, &text);
-  }
   hsc_status *status = hsc_bytes_status(&text);
   if (!status)
     hsc_cli_write(cli, hsc_bytes_view(&text));

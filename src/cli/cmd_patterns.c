@@ -18,7 +18,7 @@ typedef struct patterns_args {
   int64_t warmup_count, trial_count, seed;
   hsc_list graphs, patterns;
   double limit_s, precision, budget_s;
-  bool keep_first, reinit, resume;
+  bool all, keep_first, reinit, resume;
   int randomness;
 } patterns_args;
 
@@ -59,6 +59,7 @@ static const hsc_option options[] = {
         -1,
         "seconds that the whole command may take; 0: no limit; -1: 10, after which no "
         "trial beyond the tenth begins"),
+    HSC_OPTION_FLAG(patterns_args, all, "all", "every table, not only the first screen"),
     HSC_OPTION_FLAG(
         patterns_args, keep_first, "no-exclude-first", "keep the first trial in the statistics"),
     HSC_OPTION_FLAG(patterns_args,
@@ -148,7 +149,7 @@ static void show_progress(
     hsc_cli_progress(cli, "%3lld %%  %s", (long long)(total ? 100 * done / total : 0), text);
 }
 
-static hsc_status *print_result(hsc_cli *cli, json_t *result) {
+static hsc_status *print_result(hsc_cli *cli, json_t *result, bool all) {
   hsc_bytes text = {0};
   hsc_status *status = NULL;
   if (cli->format == HSC_FORMAT_JSON) {
@@ -161,7 +162,8 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
     const char *summary = json_string_value(json_object_get(result, "summary"));
     hsc_bytes_append_text(&text, summary ? summary : "");
   } else {
-    status = hsc_patterns_text(result, &cli->out_style, &text);
+    status = all ? hsc_patterns_text(result, &cli->out_style, &text)
+                 : hsc_patterns_text_short(result, &cli->out_style, &text);
   }
   if (!status)
     hsc_cli_write(cli, hsc_bytes_view(&text));
@@ -225,7 +227,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   if (!status)
     status = hsc_json_tree_save(args->output, result);
   if (!status)
-    status = print_result(cli, result);
+    status = print_result(cli, result, args->all);
   if (!status) {
     const char *how = json_string_value(json_object_get(result, "status"));
     long long experiment = json_integer_value(json_object_get(result, "experiment"));

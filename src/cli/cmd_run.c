@@ -115,8 +115,8 @@ static void add_number(hsc_table *table,
                        json_t *devices,
                        const char *a,
                        const char *b,
-                       bool always) {
-  bool any = always;
+                       bool unicode) {
+  bool any = false;
   json_t *device;
   size_t i;
   json_array_foreach (devices, i, device)
@@ -132,7 +132,7 @@ static void add_number(hsc_table *table,
       hsc_table_missing(table);
       continue;
     }
-    hsc_format_quantity(value, unit, false, text);
+    hsc_format_quantity(value, unit, unicode, text);
     hsc_table_text(table, text);
   }
 }
@@ -147,7 +147,7 @@ static void add_text(hsc_table *table, const char *name, json_t *devices, const 
 }
 
 // The time of a run, or that there is none to be had.
-static void add_run(hsc_table *table, json_t *devices) {
+static void add_run(hsc_table *table, json_t *devices, bool unicode) {
   json_t *device;
   size_t i;
   hsc_table_row(table);
@@ -156,7 +156,7 @@ static void add_run(hsc_table *table, json_t *devices) {
     char text[32];
     double value = at(device, "run", "median");
     if (value == value)
-      hsc_format_quantity(value, "s", false, text);
+      hsc_format_quantity(value, "s", unicode, text);
     if (value == value)
       hsc_table_text(table, text);
     else if (json_object_get(device, "cannot_run"))
@@ -263,6 +263,7 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
                                           {"code", "code_bytes", "bytes"},
                                           {"temporaries", "temp_bytes", "bytes"},
                                           {"peak memory", "peak_bytes", "bytes"}};
+  bool unicode = cli->out_style.unicode;
   json_t *devices = json_object_get(result, "devices");
   json_t *device;
   size_t i;
@@ -274,16 +275,16 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
   add_text(table, "status", devices, "status");
   add_text(table, "compiled program was", devices, "compile");
   for (size_t k = 0; k < HSC_COUNT_OF(phases); k++)
-    add_number(table, phases[k][0], "s", devices, "phases", phases[k][1], false);
-  add_run(table, devices);
+    add_number(table, phases[k][0], "s", devices, "phases", phases[k][1], unicode);
+  add_run(table, devices, unicode);
   if (cli->out_style.width)
     add_sparkline(table, devices, cli->out_style.unicode);
-  add_number(table, "  low", "s", devices, "run", "low", false);
-  add_number(table, "  high", "s", devices, "run", "high", false);
-  add_number(table, "  of it the call itself", "s", devices, "call_overhead", NULL, false);
-  add_number(table, "  without the call", "s", devices, "run", "median_without_call", false);
+  add_number(table, "  low", "s", devices, "run", "low", unicode);
+  add_number(table, "  high", "s", devices, "run", "high", unicode);
+  add_number(table, "  of it the call itself", "s", devices, "call_overhead", NULL, unicode);
+  add_number(table, "  without the call", "s", devices, "run", "median_without_call", unicode);
   for (size_t k = 0; k < HSC_COUNT_OF(counts); k++)
-    add_number(table, counts[k][0], counts[k][2], devices, counts[k][1], NULL, false);
+    add_number(table, counts[k][0], counts[k][2], devices, counts[k][1], NULL, unicode);
   json_t *output;
   size_t o;
   json_array_foreach (outputs_of(devices), o, output) {
@@ -401,6 +402,43 @@ static int exit_code_of(json_t *result) {
   return verdict ? hsc_agreement_exit_code_of(verdict) : 0;
 }
 
+// The answer first: a sentence a device, and what the comparison of the numbers says.
+static void print_headline(hsc_cli *cli, json_t *result) {
+  bool unicode = cli->out_style.unicode;
+  const char *verdict = json_string_value(json_object_get(result, "verdict"));
+  json_t *device;
+  size_t i;
+  json_array_foreach (json_object_get(result, "devices"), i, device) {
+    const char *name = json_string_value(json_object_get(device, "device"));
+    const char *status = json_string_value(json_object_get(device, "status"));
+    double median = at(device, "run", "median");
+    char text[3][32];
+    double first = 0;
+    const char *phase;
+    json_t *seconds;
+    json_object_foreach (json_object_get(device, "phases"), phase, seconds) {
+      if (json_is_number(seconds))
+        first += json_number_value(seconds);
+    }
+    if (strcmp(status, "ok") != 0 || !(median > 0)) {
+      hsc_cli_paragraph(cli, "%s: %s\n", name, status);
+      continue;
+    }
+    hsc_format_quantity(median, "s", unicode, text[0]);
+    hsc_format_quantity(at(device, "run", "low"), "s", unicode, text[1]);
+    hsc_format_quantity(at(device, "run", "high"), "s", unicode, text[2]);
+    hsc_bytes line = {0};
+    hsc_bytes_printf(&line, "%s: a run takes %s (%s to %s)", name, text[0], text[1], text[2]);
+    hsc_format_quantity(first, "s", unicode, text[0]);
+    hsc_bytes_printf(&line, "; the first result took %s from nothing", text[0]);
+    hsc_cli_paragraph(cli, "%s\n", hsc_bytes_text(&line));
+    hsc_bytes_deinit(&line);
+  }
+  if (verdict && json_array_size(json_object_get(result, "devices")) > 1)
+    hsc_cli_paragraph(cli, "numbers: %s\n", verdict);
+  hsc_cli_print(cli, "\n");
+}
+
 static hsc_status *print_result(hsc_cli *cli, json_t *result) {
   if (cli->format == HSC_FORMAT_JSON) {
     hsc_bytes text = {0};
@@ -412,6 +450,7 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
     hsc_bytes_deinit(&text);
     return status;
   }
+  print_headline(cli, result);
   HSC_TRY(print_devices(cli, result));
   HSC_TRY(print_comparison(cli, result));
   print_speed(cli, result);

@@ -42,7 +42,8 @@ void hsc_help_overview(const hsc_text_style *style, hsc_bytes *out) {
   }
   hsc_bytes_append_char(out, '\n');
   hsc_text_wrap(
-      "hloscope help COMMAND (or hloscope COMMAND --help) shows its options. Exit codes: 0 done, 1 "
+      "hloscope help COMMAND (or hloscope COMMAND --help) shows its options, hloscope help "
+      "environment the variables. Exit codes: 0 done, 1 "
       "failed, 2 usage, 3 not supported here. Data goes to stdout, talk and "
       "progress to stderr.",
       0, style->width > 40 ? width_of(style) : 110, out);
@@ -57,7 +58,7 @@ static const struct {
 };
 
 void hsc_help_environment(const hsc_text_style *style, hsc_bytes *out) {
-  hsc_bytes_printf(out, "\n%sEnvironment%s\n", bold(style), plain(style));
+  hsc_bytes_printf(out, "%sEnvironment%s\n", bold(style), plain(style));
   size_t longest = 0;
   for (size_t i = 0; i < HSC_COUNT_OF(variables); i++)
     if (strlen(variables[i].name) > longest)

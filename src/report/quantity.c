@@ -121,3 +121,14 @@ int hsc_format_quantity(double value, const char *unit, bool unicode, char out_t
     return snprintf(out_text, 32, "%.0f", value);
   return significant(value, out_text);
 }
+
+void hsc_text_units(const char *text, bool unicode, hsc_bytes *out) {
+  for (const char *at = text; *at; at++) {
+    bool is_unit = unicode && at - text >= 2 && at[-1] == ' ' && at[-2] >= '0' && at[-2] <= '9' &&
+                   at[0] == 'u' && at[1] == 's' && !(at[2] >= 'a' && at[2] <= 'z');
+    if (is_unit)
+      hsc_bytes_append_text(out, "\xc2\xb5");
+    else
+      hsc_bytes_append_char(out, *at);
+  }
+}

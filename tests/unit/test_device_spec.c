@@ -62,6 +62,15 @@ static void paths_take_options_of_every_type(void **state) {
 static void names_come_from_the_table(void **state) {
   assert_string_equal(message_of("cpuu", HSC_INVALID_ARGUMENT),
                       "unknown device 'cpuu'; did you mean 'cpu'?");
+  // what is meant, not what is spelt alike
+  static const char *const others[][2] = {{"gpu", "'cuda:h100'"},   {"GPU", "'cuda:h100'"},
+                                          {"gpu:0", "'cuda:h100'"}, {"nvidia", "'cuda:h100'"},
+                                          {"h100", "'cuda:h100'"},  {"v5e", "'tpu:v5e'"},
+                                          {"xla", "'xla-cpu'"},     {"host", "'cpu'"}};
+  for (size_t i = 0; i < HSC_COUNT_OF(others); i++) {
+    const char *message = message_of(others[i][0], HSC_INVALID_ARGUMENT);
+    assert_non_null(strstr(message, others[i][1]));
+  }
   assert_non_null(strstr(message_of("abacus", HSC_INVALID_ARGUMENT), "unknown device 'abacus'"));
   assert_non_null(strstr(message_of("cpu:7", HSC_INVALID_ARGUMENT), "no variants"));
   assert_non_null(strstr(message_of("rocm:mi300", HSC_INVALID_ARGUMENT), "no variants"));

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <glob.h>
 #include <stdlib.h>
+#include <strings.h>
 
 static const hsc_device_row ROWS[] = {
 #define DEVICE(device_name, device_variants, kind, device_about) \
@@ -249,6 +250,55 @@ static hsc_status *split_name(const hsc_device_row *row,
   return hsc_arena_status(arena);
 }
 
+// What people call a device elsewhere, and what they mean here. A word that is near to a device's
+// name by its letters alone ("gpu", "cpu") must stand here.
+static const char *const OTHER_NAMES[][2] = {
+    {"gpu", "cuda:h100' (or another target; no GPU is needed) or 'cuda"},
+    {"nvidia", "cuda:h100' (or another target; no GPU is needed) or 'cuda"},
+    {"npu", "neuron"},
+    {"trainium", "neuron"},
+    {"inferentia", "neuron"},
+    {"host", "cpu"},
+    {"xla", "xla-cpu"},
+    {"jax", "xla-cpu"},
+    {"evaluator", "reference"},
+    {"interpreter", "reference"},
+};
+
+// The device that knows a target of this name: "h100" is "cuda:h100". NULL when there is none.
+static const char *device_of_target(const char *name, hsc_arena *arena) {
+  static const char *const kinds[][2] = {{"gpu", "cuda"}, {"tpu", "tpu"}};
+  for (size_t i = 0; i < HSC_COUNT_OF(kinds); i++) {
+    const char *const *targets = NULL;
+    hsc_status *status = hsc_target_names(kinds[i][0], arena, &targets);
+    for (size_t t = 0; !status && targets[t]; t++)
+      if (!strcmp(targets[t], name))
+        return hsc_arena_printf(arena, "%s:%s", kinds[i][1], name);
+    hsc_status_free(status);
+  }
+  return NULL;
+}
+
+static hsc_status *unknown_device(const char *text,
+                                  size_t name_length,
+                                  const char *const *names,
+                                  hsc_arena *arena) {
+  const char *meant = NULL;
+  for (size_t i = 0; i < HSC_COUNT_OF(OTHER_NAMES) && !meant; i++)
+    if (strlen(OTHER_NAMES[i][0]) == name_length &&
+        !strncasecmp(OTHER_NAMES[i][0], text, name_length))
+      meant = OTHER_NAMES[i][1];
+  if (!meant)
+    meant = device_of_target(text, arena);
+  if (!meant)
+    meant = hsc_did_you_mean(text, names, HSC_COUNT_OF(ROWS));
+  hsc_status *status =
+      meant ? HSC_ERR(INVALID_ARGUMENT, "unknown device '%s'; did you mean '%s'?", text, meant)
+            : HSC_ERR(INVALID_ARGUMENT, "unknown device '%s'", text);
+  return hsc_status_usage(hsc_status_hint(
+      status, "hloscope devices lists them; a plugin is given by its path: ./plugin.so"));
+}
+
 hsc_status *hsc_device_spec_parse(const char *text, hsc_arena *arena, hsc_device_spec *out_spec) {
   hsc_device_spec spec = {.text = hsc_arena_strdup(arena, text)};
   HSC_TRY(hsc_arena_status(arena));
@@ -278,6 +328,11 @@ hsc_status *hsc_device_spec_parse(const char *text, hsc_arena *arena, hsc_device
   const char *variant = NULL;
   const char *version = NULL;
   HSC_TRY(split_name(row, &spec, arena, &variant, &version));
+}
+
+  if (!row)
+    return unknown_device(text, name_length, names, arena);
+  const char *variant = text[name_length] == ':' ? spec.text + name_length + 1 : NULL;
   if (variant && !*row->variants)
     return hsc_status_usage(HSC_ERR(
         INVALID_ARGUMENT, "device '%s' has no variants, so '%s' means nothing", row->name, text));

@@ -59,6 +59,10 @@ HSC_MUST_USE hsc_status *hsc_patterns_run(const hsc_patterns_options *options, j
 HSC_MUST_USE hsc_status *hsc_patterns_text(const json_t *result,
                                            const hsc_text_style *style,
                                            hsc_bytes *out);
+// Terminal, on one screen: what takes the time, a bar for each graph, the answers in a sentence.
+HSC_MUST_USE hsc_status *hsc_patterns_text_short(const json_t *result,
+                                                 const hsc_text_style *style,
+                                                 hsc_bytes *out);
 HSC_MUST_USE hsc_status *hsc_patterns_markdown(const json_t *result, hsc_bytes *out);
 
 // The folder of the checked-in programs: $HLOSCOPE_MODELS, else ../models or

@@ -57,7 +57,10 @@ static hsc_table *new_table(report *r, const char *view) {
 
 // A paragraph: words broken at the width of the terminal (100 where there is none); Markdown leaves
 // that to its reader.
-static void paragraph(report *r, const char *text, int indent) {
+static void paragraph(report *r, const char *plain, int indent) {
+  hsc_bytes shown = {0};
+  hsc_text_units(plain, r->style && r->style->unicode, &shown);
+  const char *text = hsc_bytes_text(&shown);
   int width;
   if (!r->style)
     width = 1 << 30;
@@ -97,6 +100,7 @@ static void paragraph(report *r, const char *text, int indent) {
       text++;
   }
   hsc_bytes_append_text(r->out, r->style ? "\n" : "\n\n");
+  hsc_bytes_deinit(&shown);
 }
 
 // ---- parts --------------------------------------------------------------------------------------

@@ -1,0 +1,234 @@
+// patterns_short.c - the result on one screen: what takes the time, a bar for each graph, the
+// answers in a sentence each. patterns_report.c writes all of it.
+#include <math.h>
+
+#include "lab/patterns/patterns_internal.h"
+
+enum { BAR_WIDTH = 30, MOST_PARTS = 6, ANSWER_LEAST = 60, MOST_SHARES = 256 };
+
+// From nothing to the first result; each with the sign that its part of a bar is drawn with.
+static const struct {
+  const char *phase, *name, *sign, *ascii;
+} PARTS[] = {
+    {"client_create", "client", "▒", "c"},  {"compile_miss", "compile", "█", "#"},
+    {"transfer_in", "to device", "░", "t"}, {"first_execution", "first run", "▓", "r"},
+    {"sync", "waiting", "w", "w"},          {"transfer_out", "back", "b", "b"},
+};
+
+typedef struct first_use {
+  double parts[MOST_PARTS];  // seconds, medians
+  double total;
+  size_t largest;
+} first_use;
+
+static bool first_use_of(const json_t *config, first_use *out_use) {
+  *out_use = (first_use){0};
+  for (size_t i = 0; i < HSC_COUNT_OF(PARTS); i++) {
+    double seconds =
+        hsc_json_number(hsc_json_path(config, "phases", PARTS[i].phase, "median", NULL));
+    if (!(seconds >= 0))
+      return false;
+    out_use->parts[i] = seconds;
+    out_use->total += seconds;
+    if (seconds > out_use->parts[out_use->largest])
+      out_use->largest = i;
+  }
+  return out_use->total > 0;
+}
+
+static void draw_bar(const first_use *use, bool unicode, hsc_bytes *out) {
+  double until = 0;
+  int drawn = 0;
+  out->size = 0;
+  for (size_t i = 0; i < HSC_COUNT_OF(PARTS); i++) {
+    until += use->parts[i];
+    for (int end = (int)lround(until / use->total * BAR_WIDTH); drawn < end; drawn++)
+      hsc_bytes_append_text(out, unicode ? PARTS[i].sign : PARTS[i].ascii);
+  }
+}
+
+static int width_of(const hsc_text_style *style) {
+  return style->width > 40 ? style->width : 100;
+}
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a;
+  double y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+// "Compiling is 61 % of ...": the part that is largest in the most configurations.
+static void write_headline(const json_t *patterns, const hsc_text_style *style, hsc_bytes *out) {
+  static const char *const words[] = {
+      "Creating the client", "Compiling", "Transferring the inputs",
+      "The first run",       "Waiting",   "Transferring the result back"};
+  double shares[MOST_SHARES];
+  size_t wins[MOST_PARTS] = {0};
+  size_t count = 0;
+  size_t best = 0;
+  const char *key;
+  const json_t *config;
+  json_object_foreach ((json_t *)(uintptr_t)patterns, key, config) {
+    first_use use;
+    if (first_use_of(config, &use))
+      wins[use.largest]++;
+  }
+  for (size_t i = 1; i < MOST_PARTS; i++)
+    if (wins[i] > wins[best])
+      best = i;
+  json_object_foreach ((json_t *)(uintptr_t)patterns, key, config) {
+    first_use use;
+    if (count < MOST_SHARES && first_use_of(config, &use))
+      shares[count++] = use.parts[best] / use.total;
+  }
+  if (count == 0)
+    return;  // nothing was measured; the failures say why
+  qsort(shares, count, sizeof *shares, by_value);
+  double median = (shares[(count - 1) / 2] + shares[count / 2]) / 2;
+  hsc_bytes text = {0};
+  hsc_bytes_printf(&text,
+                   "%s is %.0f %% of the time from nothing to the first result (median of %zu "
+                   "configurations, %.0f to %.0f %%).",
+                   words[best], median * 100, count, shares[0] * 100, shares[count - 1] * 100);
+  hsc_text_wrap(hsc_bytes_text(&text), 0, width_of(style), out);
+  hsc_bytes_deinit(&text);
+}
+
+// "2.21x slower" of a pattern of the graph against its natural loop; "" when it was not compared.
+static const char *compared(const json_t *result,
+                            const char *graph,
+                            const char *pattern,
+                            char out_text[32]) {
+  size_t i;
+  const json_t *row;
+  json_array_foreach (json_object_get(result, "comparisons"), i, row) {
+    const char *of = json_string_value(json_object_get(row, "graph"));
+    const char *which = json_string_value(json_object_get(row, "pattern"));
+    const char *verdict = json_string_value(json_object_get(row, "verdict"));
+    double ratio = hsc_json_number(hsc_json_path(row, "ratio", "estimate", NULL));
+    if (!of || !which || strcmp(of, graph) != 0 || strcmp(which, pattern) != 0)
+      continue;
+    snprintf(out_text, 32, "%.2fx %s", ratio, verdict ? verdict : "");
+    return out_text;
+  }
+  return "";
+}
+
+static hsc_status *write_bars(const json_t *result, const hsc_text_style *style, hsc_bytes *out) {
+  static const char *const others[] = {"dependent_for_loop", "vmap", "scan"};
+  hsc_table *table = NULL;
+  hsc_bytes bar = {0};
+  const char *key;
+  const char *first = NULL;
+  const json_t *config;
+  HSC_TRY(hsc_table_create("patterns", &table));
+  hsc_table_column(table, "graph", "");
+  hsc_table_column(table, "from nothing to a result", "");
+  hsc_table_column(table, "takes", "s");
+  hsc_table_column(table, "a run", "s");
+  hsc_table_column(table, "dependent", "");
+  hsc_table_column(table, "vmap", "");
+  hsc_table_column(table, "scan", "");
+  json_object_foreach (json_object_get(result, "patterns"), key, config) {
+    const char *graph = json_string_value(json_object_get(config, "graph"));
+    const char *pattern = json_string_value(json_object_get(config, "pattern"));
+    first_use use;
+    if (!first)
+      first = pattern;  // the natural loop, where it was measured
+    if (!graph || !pattern || strcmp(pattern, first) != 0 || !first_use_of(config, &use))
+      continue;
+    draw_bar(&use, style->unicode, &bar);
+    hsc_table_row(table);
+    hsc_table_text(table, graph);
+    hsc_table_text(table, hsc_bytes_text(&bar));
+    hsc_table_double(table, use.total);
+    hsc_table_double(table, hsc_json_number(hsc_json_path(config, "run", "median", NULL)));
+    for (size_t i = 0; i < HSC_COUNT_OF(others); i++) {
+      char text[32];
+      hsc_table_text(table, compared(result, graph, others[i], text));
+    }
+  }
+  hsc_bytes_deinit(&bar);
+  hsc_bytes legend = {0};
+  for (size_t i = 0; i < HSC_COUNT_OF(PARTS); i++)
+    hsc_bytes_printf(&legend, "%s%s %s", i ? "  " : "",
+                     style->unicode ? PARTS[i].sign : PARTS[i].ascii, PARTS[i].name);
+  hsc_table_note(table, "%s", hsc_bytes_text(&legend));
+  hsc_bytes_deinit(&legend);
+  hsc_status *status = NULL;
+  if (hsc_table_row_count(table) > 0)
+    hsc_bytes_append_char(out, '\n');
+  if (hsc_table_row_count(table) > 0)
+    status = hsc_table_print(table, HSC_FORMAT_TEXT, style, out);
+  hsc_table_destroy(table);
+  return status;
+}
+
+// The first sentences of a text, as many as make an answer.
+static size_t sentences(const char *text) {
+  size_t end = strcspn(text, "\n");
+  for (size_t i = ANSWER_LEAST; i + 2 < end; i++)
+    if (text[i] == '.' && text[i + 1] == ' ' && text[i + 2] >= 'A' && text[i + 2] <= 'Z')
+      return i + 1;
+  return end;
+}
+
+static void write_answers(const json_t *result, const hsc_text_style *style, hsc_bytes *out) {
+  size_t i;
+  const json_t *row;
+  json_array_foreach (json_object_get(result, "questions"), i, row) {
+    const char *question = json_string_value(json_object_get(row, "question"));
+    const char *answer = json_string_value(json_object_get(row, "answer"));
+    if (!question || !answer)
+      continue;
+    hsc_bytes text = {0};
+    hsc_bytes shown = {0};
+    hsc_bytes_printf(&text, "%s %.*s", question, (int)sentences(answer), answer);
+    hsc_text_units(hsc_bytes_text(&text), style->unicode, &shown);
+    hsc_bytes_append_text(out, "- ");
+    hsc_text_wrap(hsc_bytes_text(&shown), 2, width_of(style), out);
+    hsc_bytes_deinit(&shown);
+    hsc_bytes_deinit(&text);
+  }
+}
+
+// The first one's message and way out; --all has them all.
+static void write_failures(const json_t *failures,
+                           size_t count,
+                           const hsc_text_style *style,
+                           hsc_bytes *out) {
+  const json_t *first = json_array_get(failures, 0);
+  const char *message = json_string_value(json_object_get(first, "message"));
+  const char *hint = json_string_value(json_object_get(first, "hint"));
+  hsc_bytes text = {0};
+  hsc_bytes_printf(&text, "%zu task%s could not be measured (--all lists them): %s", count,
+                   count == 1 ? "" : "s", message ? message : "");
+  hsc_text_wrap(hsc_bytes_text(&text), 0, width_of(style), out);
+  hsc_bytes_deinit(&text);
+  if (hint && *hint) {
+    hsc_bytes_append_text(out, "  hint: ");
+    hsc_text_wrap(hint, 8, width_of(style), out);
+  }
+}
+
+hsc_status *hsc_patterns_text_short(const json_t *result,
+                                    const hsc_text_style *style,
+                                    hsc_bytes *out) {
+  const json_t *failures = json_object_get(result, "failures");
+  size_t failed = json_array_size(failures);
+  const char *how = json_string_value(json_object_get(result, "status"));
+  if (how && strcmp(how, "interrupted") == 0)
+    hsc_bytes_append_text(out, "Interrupted: what follows is what was measured until then.\n");
+  if (failed)
+    write_failures(failures, failed, style, out);
+  write_headline(json_object_get(result, "patterns"), style, out);
+  size_t before = out->size;
+  HSC_TRY(write_bars(result, style, out));
+  if (out->size > before)
+    hsc_bytes_append_char(out, '\n');
+  write_answers(result, style, out);
+  hsc_bytes_append_text(out,
+                        "\nall tables: hloscope patterns --all    a page: hloscope report FILE "
+                        "-o report.html\n");
+  return hsc_bytes_status(out);
+}
