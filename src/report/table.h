@@ -126,8 +126,8 @@ HSC_MUST_USE hsc_status *hsc_table_write(const hsc_table *table,
 // The table as one value of a larger JSON document.
 void hsc_table_json(const hsc_table *table, hsc_json *json);
 
-// A text with times in it, as documents in ASCII have them ("1.5 us"), for a reader: with the letter
-// mu where the terminal has it.
+// A text with times in it, as documents in ASCII have them ("1.5 us"), for a reader: with the
+// letter mu where the terminal has it.
 void hsc_text_units(const char *text, bool unicode, hsc_bytes *out);
 
 // A number as text shows it in a column of this unit, at most 31 bytes and a NUL. Returns the
