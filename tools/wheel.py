@@ -83,6 +83,9 @@ hloscope = jax_plugins.hloscope
 
 [torch_xla.plugins]
 HLOSCOPE = hloscope.torch_plugin:HloscopePlugin
+
+[pytest11]
+hloscope = hloscope.pytest_plugin
 """
 
 

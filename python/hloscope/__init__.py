@@ -32,6 +32,7 @@ def tracer_path():
 
 # name: the module that has it. Read when first used, so that importing the package for its plugin stays cheap.
 _LAZY = {name: "tracing" for name in ("profile", "record", "instant", "counter", "category", "paused", "open_capture", "Capture", "Table", "Error", "CATEGORIES")}
+_LAZY |= {name: "comparing" for name in ("compare", "faster", "same_numbers", "passes", "report", "Comparison", "Report")}
 _LAZY |= {name: "running" for name in ("run", "Run", "FallbackWarning")}
 
 

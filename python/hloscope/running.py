@@ -81,13 +81,19 @@ def _program_file(program, directory):
     return path
 
 
-def run(program, device=None, fallback=(), *, options=None, seed=0, runs=0, limit=None, save_outputs=None):
-    """Compiles and runs `program` on `device` (as `hloscope run --device` takes it), then on each of `fallback` until one manages it.
+def run(program, *arguments, device=None, fallback=(), options=None, seed=0, runs=0, limit=None, save_outputs=None):
+    """Compiles and runs `program`, or a function of JAX with its `arguments` (which give shapes and types), on `device` (as `hloscope run --device` takes it), then on each of `fallback` until one manages it.
 
     A failure that the knowledge base has a remedy for is tried again with it before the next device's turn. `options` are compile options by XLA's
     names; `limit` is in seconds, for a step of a device. Raises hloscope.Error when nothing worked, or when the program itself is malformed.
     Issues a FallbackWarning when something had to be given up.
     """
+    if callable(program) and not hasattr(program, "as_text"):
+        from .comparing import program_text
+
+        program = program_text(program, arguments)
+    elif arguments:  # run(program, device, fallback)
+        device, fallback = (*arguments, *(device, fallback)[len(arguments) :])
     if isinstance(fallback, (str, bytes)):
         fallback = fallback.split("," if isinstance(fallback, str) else b",")
     library = _library()

@@ -1,0 +1,40 @@
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .running import FallbackWarning as FallbackWarning, Run as Run
+from .tracing import (
+    CATEGORIES as CATEGORIES, Capture as Capture, Error as Error, Table as Table, category as category, counter as counter, instant as instant,
+    open_capture as open_capture, paused as paused, profile as profile, record as record,
+)
+
+__version__: str
+
+class Comparison:
+    verdict: str
+    ratio: float
+    low: float
+    high: float
+    first_seconds: float
+    second_seconds: float
+    rounds: int
+    more_runs: int | None
+
+class Claim:
+    holds: bool
+    reason: str
+    def __bool__(self) -> bool: ...
+
+class Report:
+    html: str
+    def save(self, path: str) -> None: ...
+    def _repr_html_(self) -> str: ...
+
+def library_path() -> str: ...
+def tracer_path() -> str: ...
+def run(program: Any, *arguments: Any, device: str | None = ..., fallback: str | Iterable[str] = ..., options: Mapping[str, Any] | None = ..., seed: int = ...,
+        runs: int = ..., limit: float | None = ..., save_outputs: str | None = ...) -> Run: ...
+def compare(first: Any, second: Any, *arguments: Any, device: str | None = ..., rounds: int = ..., seed: int = ..., margin: float | None = ...) -> Comparison: ...
+def faster(first: Any, second: Any, *arguments: Any, device: str | None = ..., rounds: int = ..., seed: int = ..., margin: float | None = ...) -> Claim: ...
+def same_numbers(first: Any, second: Any, *arguments: Any, device: str | None = ..., seed: int = ..., tolerance: float = ...) -> Claim: ...
+def passes(program: Any, *arguments: Any, device: str | None = ...) -> dict[str, Any]: ...
+def report(program: Any, *arguments: Any, device: str | None = ...) -> Report: ...

@@ -1,0 +1,234 @@
+"""Two programs, side by side; what the passes did; a report in a notebook.
+
+    import hloscope
+
+    c = hloscope.compare(f, g, x)       # jitted functions with arguments, programs in files, Lowered
+    c.verdict, c.ratio, c.low, c.high   # "faster": the time of g against that of f, with its 95 % interval
+    assert hloscope.faster(g, f, x)     # g is faster than f, beyond what the measurement can mistake
+    assert hloscope.same_numbers(f, g, x)
+
+    hloscope.passes(f, x)               # the table of hloscope passes list, as a Table
+    hloscope.report(f, x)               # shows itself in a notebook; .save("report.html")
+
+    >>> text = "HloModule m\\nENTRY e { p = f32[8] parameter(0)  ROOT r = f32[8] negate(p) }\\n"
+    >>> same_numbers(text, text)
+    <holds: 1 output equal>
+
+Arguments give shapes and types; the numbers are hloscope's own, made from the seed, so that every device and every day gets the same.
+"""
+import array
+import json
+import math
+import os
+import subprocess
+import tempfile
+
+from .tracing import Error
+
+__all__ = ["compare", "faster", "same_numbers", "passes", "report", "Comparison", "Report"]
+
+
+def program_text(program, arguments):
+    """What hloscope reads for a function with arguments, a Lowered, text or a path."""
+    if hasattr(program, "lower") and not isinstance(program, (str, bytes)):
+        return program.lower(*arguments).as_text()
+    if callable(program) and not hasattr(program, "as_text"):
+        import jax
+
+        return jax.jit(program).lower(*arguments).as_text()
+    if arguments:
+        raise TypeError("arguments are for functions; a program that is there already has its own")
+    return program
+
+
+def _command(*arguments, ok=(0,)):
+    """The output of the program hloscope; what it says went wrong is raised."""
+    from . import _program
+
+    done = subprocess.run([_program.path(), *map(os.fspath, arguments)], capture_output=True, text=True, check=False)
+    if done.returncode not in ok:
+        try:
+            error = json.loads(done.stdout)["error"]
+            text = error["message"] + (f"\n  hint: {error['hint']}" if error.get("hint") else "")
+        except (ValueError, KeyError):
+            text = (done.stderr or done.stdout).strip()
+        raise Error(text or f"hloscope {arguments[0]} ended with {done.returncode}")
+    return done.stdout
+
+
+def _file(program, arguments, directory, name):
+    from .running import _program_file
+
+    folder = os.path.join(directory, name)
+    os.mkdir(folder)
+    return _program_file(program_text(program, arguments), folder)
+
+
+def _seconds(value):
+    for unit, scale in (("s", 1), ("ms", 1e3), ("µs", 1e6)):
+        if abs(value) * scale >= 1:
+            return f"{value * scale:.3g} {unit}"
+    return f"{value * 1e9:.3g} ns"
+
+
+class Comparison:
+    """What measuring two programs in turn says of the second against the first."""
+
+    def __init__(self, row, medians, rounds):
+        self.verdict, self.ratio, self.low, self.high = row["verdict"], row["ratio"], row["low"], row["high"]
+        self.first_seconds, self.second_seconds = medians
+        self.rounds, self.more_runs = rounds, row.get("more_runs")
+
+    def __repr__(self):
+        return f"<hloscope.Comparison: {self}>"
+
+    def __str__(self):
+        if self.verdict == "faster":
+            what = f"{1 / self.ratio:.3g} times faster ({1 / self.high:.3g} to {1 / self.low:.3g})"
+        elif self.verdict == "slower":
+            what = f"{self.ratio:.3g} times slower ({self.low:.3g} to {self.high:.3g})"
+        else:
+            what = f"{self.verdict}, {self.ratio:.3g} times the time ({self.low:.3g} to {self.high:.3g})"
+        return f"{what}: {_seconds(self.first_seconds)} against {_seconds(self.second_seconds)}, {self.rounds} processes each, in turn"
+
+
+def compare(first, second, *arguments, device=None, rounds=4, seed=0, margin=None):
+    """Runs both, in turn, `rounds` processes each, and compares the times of a run.
+
+    verdict: "faster" (the second than the first), "slower", "same" or "cannot tell"; ratio, low, high: the second's time as a part of the first's, with
+    its 95 % interval. `margin` is the least difference that is claimed (0.05: 5 %); without it what the machine's noise allows.
+    """
+    samples = {"first": [], "second": []}
+    with tempfile.TemporaryDirectory(prefix="hloscope-compare-") as directory:
+        files = {"first": _file(first, arguments, directory, "first"), "second": _file(second, arguments, directory, "second")}
+        for turn in range(rounds):
+            for name in ("first", "second") if turn % 2 == 0 else ("second", "first"):
+                options = [f"--device={device}"] if device else []
+                document = json.loads(_command("run", files[name], "--format=json", "--no-store", f"--seed={seed}", *options))
+                row = document["devices"][0]
+                if row["status"] != "ok" or not (row.get("run") or {}).get("samples"):
+                    raise Error(f"the {name} program: {row['status']}: {row.get('message') or 'it was not run'}")
+                samples[name].append(row["run"]["samples"])
+        table = os.path.join(directory, "samples.csv")
+        with open(table, "w", encoding="utf-8") as file:
+            file.write("program,process,time_s\n")
+            for name, processes in samples.items():
+                for number, times in enumerate(processes):
+                    file.writelines(f"{name},{name}{number},{time!r}\n" for time in times)
+        options = [] if margin is None else [f"--margin={margin * 100}"]
+        said = json.loads(_command("stats", table, "--column=time_s", "--by=program", "--blocks=process", "--unit=s", "--baseline=first", "--format=json", *options))
+    medians = {row["name"]: row["median"] for row in said["series"]}
+    return Comparison(said["comparisons"][0], (medians["first"], medians["second"]), rounds)
+
+
+class Claim:
+    """True or False, with the reason: what pytest shows of a failed assertion."""
+
+    def __init__(self, holds, reason):
+        self.holds, self.reason = bool(holds), reason
+
+    def __bool__(self):
+        return self.holds
+
+    def __repr__(self):
+        return f"<{'holds' if self.holds else 'does not hold'}: {self.reason}>"
+
+
+def faster(first, second, *arguments, **options):
+    """Whether the first is faster than the second. "same" and "cannot tell" are not faster."""
+    comparison = compare(second, first, *arguments, **options)
+    return Claim(comparison.verdict == "faster", str(comparison))
+
+
+def same_numbers(first, second, *arguments, device=None, seed=0, tolerance=1e-5):
+    """Whether both give the same numbers: equal, or off by at most `tolerance` of an output's largest value; NaN where the other has NaN."""
+    with tempfile.TemporaryDirectory(prefix="hloscope-numbers-") as directory:
+        found = []
+        for name, program in (("first", first), ("second", second)):
+            options = [f"--device={device}"] if device else []
+            outputs = os.path.join(directory, name + "-outputs")
+            text = _command("run", _file(program, arguments, directory, name), "--format=json", "--no-store", "--runs=1", f"--seed={seed}", f"--save-outputs={outputs}", *options)
+            row = json.loads(text)["devices"][0]
+            if row["status"] != "ok":
+                raise Error(f"the {name} program: {row['status']}: {row.get('message')}")
+            found.append(row["outputs"])
+        if [output["shape"] for output in found[0]] != [output["shape"] for output in found[1]]:
+            return Claim(False, f"outputs are {[o['shape'] for o in found[0]]} and {[o['shape'] for o in found[1]]}")
+        worst = 0.0
+        for number, (a, b) in enumerate(zip(*found)):
+            if a["digest"] == b["digest"]:
+                continue
+            off = _off(a, b)
+            if not off <= tolerance:
+                return Claim(False, f"output {number} {a['shape']} is off by {off:.3g} of its largest value, at most {tolerance:.3g} is allowed")
+            worst = max(worst, off)
+    count = f"{len(found[0])} output{'' if len(found[0]) == 1 else 's'}"
+    return Claim(True, f"{count} {'equal' if worst == 0 else f'within {worst:.3g} of the largest value'}")
+
+
+_CODES = {"f32": "f", "f64": "d", "s8": "b", "s16": "h", "s32": "i", "s64": "q", "u8": "B", "u16": "H", "u32": "I", "u64": "Q", "pred": "B"}  # module array
+
+
+def _values(output):
+    """The numbers of a saved output; of a complex one real and imaginary parts."""
+    name = output["shape"].split("[")[0]
+    part = {"c64": "f32", "c128": "f64"}.get(name, name)
+    if part in _CODES:
+        values = array.array(_CODES[part])
+        with open(output["file"], "rb") as file:
+            values.frombytes(file.read())
+        return values
+    try:
+        import numpy as np
+
+        from .inputs import TYPES
+    except ImportError as error:
+        raise Error(f"outputs of type {name} are compared by numpy and ml_dtypes\n  hint: pip install numpy ml_dtypes") from error
+    return np.fromfile(output["file"], dtype=TYPES[name]).astype(np.float64).tolist()
+
+
+def _off(a, b):
+    """The largest difference of two outputs as a part of the largest value; infinity where one is not a number and the other is."""
+    largest = worst = 0.0
+    for x, y in zip(_values(a), _values(b)):
+        if x == y or (x != x and y != y):
+            largest = max(largest, abs(x)) if math.isfinite(x) else largest
+        elif math.isfinite(x) and math.isfinite(y):
+            largest, worst = max(largest, abs(x), abs(y)), max(worst, abs(x - y))
+        else:
+            return math.inf
+    return worst / largest if worst else 0.0
+
+
+def passes(program, *arguments, device=None):
+    """What each compiler pass did: the document of `hloscope passes list --format=json` (docs/schemas)."""
+    with tempfile.TemporaryDirectory(prefix="hloscope-passes-") as directory:
+        options = [f"--device={device}"] if device else []
+        return json.loads(_command("passes", "list", _file(program, arguments, directory, "program"), "--format=json", *options))
+
+
+class Report:
+    """A page of hloscope. A notebook shows it; save(path) writes it."""
+
+    def __init__(self, html):
+        self.html = html
+
+    def _repr_html_(self):
+        import html
+
+        return f'<iframe srcdoc="{html.escape(self.html, quote=True)}" style="width: 100%; height: 700px; border: 0"></iframe>'
+
+    def save(self, path):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.html)
+
+
+def report(program, *arguments, device=None):
+    """Profiles the program and makes the report page of it."""
+    with tempfile.TemporaryDirectory(prefix="hloscope-report-") as directory:
+        options = [f"--device={device}"] if device else []
+        profile, page = os.path.join(directory, "profile"), os.path.join(directory, "report.html")
+        _command("profile", _file(program, arguments, directory, "program"), "-o", profile, *options)
+        _command("report", profile, "-o", page)
+        with open(page, encoding="utf-8") as file:
+            return Report(file.read())

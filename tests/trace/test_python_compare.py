@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""hloscope.compare and its relatives, on programs of known relation: test_python_compare.py PYTHON-DIR ROOT"""
+import doctest
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, sys.argv[1])
+import hloscope  # noqa: E402
+from hloscope import comparing  # noqa: E402
+
+ROOT = pathlib.Path(sys.argv[2])
+SMALL, LARGE = (ROOT / "models/patterns" / f"{name}_natural.hlo" for name in ("tiny", "medium"))
+CASES = []
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+def near(number):
+    """A program that adds a number to what it is given; all have the same shape."""
+    return f"HloModule m\nENTRY e {{\n  p = f32[8]{{0}} parameter(0)\n  c = f32[] constant({number})\n  b = f32[8]{{0}} broadcast(c), dimensions={{}}\n  ROOT r = f32[8]{{0}} add(p, b)\n}}\n"
+
+
+@case
+def the_smaller_program_is_faster():
+    comparison = hloscope.compare(LARGE, SMALL, rounds=2)
+    assert comparison.verdict == "faster" and comparison.high < 1 and "times faster" in str(comparison), comparison
+    assert comparison.low <= comparison.ratio <= comparison.high
+    assert hloscope.faster(SMALL, LARGE, rounds=2)
+    claim = hloscope.faster(LARGE, SMALL, rounds=2)
+    assert not claim and "slower" in repr(claim), claim
+
+
+@case
+def a_program_is_not_faster_than_itself():
+    claim = hloscope.faster(SMALL, SMALL, rounds=2, margin=0.5)
+    assert not claim, claim
+
+
+@case
+def numbers_are_compared():
+    assert hloscope.same_numbers(near(1), near(1))
+    assert hloscope.same_numbers(near(1), near(1.000001))
+    claim = hloscope.same_numbers(near(1), near(1.5))
+    assert not claim and "output 0 f32[8] is off by" in repr(claim), claim
+    assert not hloscope.same_numbers(near(1), near("nan"))
+    assert not hloscope.same_numbers(near("inf"), near("-inf"))
+    assert not hloscope.same_numbers(SMALL, LARGE)  # other shapes
+
+
+@case
+def errors_are_raised_with_the_hint():
+    for wrong in (lambda: hloscope.compare(SMALL, ROOT / "nowhere.hlo", rounds=1), lambda: hloscope.passes(SMALL, device="gpu")):
+        try:
+            wrong()
+        except hloscope.Error as error:
+            assert "nowhere" in str(error) or "did you mean" in str(error), error
+        else:
+            raise AssertionError("nothing was raised")
+
+
+@case
+def passes_are_a_document():
+    document = hloscope.passes(SMALL)
+    assert document["totals"]["passes"] > 3 and document["pipelines"][0]["passes"], document
+
+
+@case
+def a_report_shows_itself():
+    report = hloscope.report(SMALL)
+    assert "<html" in report.html and report._repr_html_().startswith("<iframe srcdoc="), report.html[:100]
+
+
+@case
+def the_examples_of_the_modules_hold():
+    found = doctest.testmod(comparing)
+    assert found.attempted > 0 and found.failed == 0, found
+
+
+@case
+def pytest_says_why():
+    if subprocess.run([sys.executable, "-c", "import pytest"], capture_output=True, check=False).returncode:
+        return "no pytest"
+    with tempfile.TemporaryDirectory() as folder:
+        test = pathlib.Path(folder) / "test_claim.py"
+        test.write_text(f"import hloscope\ndef test_it():\n    assert hloscope.same_numbers({str(SMALL)!r}, {str(LARGE)!r})\n")
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "hloscope.pytest_plugin", "--hloscope-device=cpu", str(test)]
+        done = subprocess.run(command, cwd=folder, env={**os.environ, "PYTHONPATH": sys.argv[1]}, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "does not hold: outputs are" in done.stdout, done.stdout + done.stderr
+    return None
+
+
+def main():
+    failed = 0
+    print(f"1..{len(CASES)}")
+    for number, function in enumerate(CASES, 1):
+        name = function.__name__.replace("_", " ")
+        try:
+            skip = function()
+            print(f"ok {number} - {name}{f' # SKIP {skip}' if skip else ''}")
+        except Exception as error:
+            failed += 1
+            print(f"not ok {number} - {name}\n# " + f"{type(error).__name__}: {error}".replace("\n", "\n# "))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
