@@ -317,22 +317,11 @@ hsc_status *hsc_device_spec_parse(const char *text, hsc_arena *arena, hsc_device
     *out_spec = spec;
     return NULL;
   }
-  if (!row) {
-    const char *near = hsc_did_you_mean(text, names, HSC_COUNT_OF(ROWS));
-    hsc_status *status =
-        near ? HSC_ERR(INVALID_ARGUMENT, "unknown device '%s'; did you mean '%s'?", text, near)
-             : HSC_ERR(INVALID_ARGUMENT, "unknown device '%s'", text);
-    return hsc_status_usage(hsc_status_hint(
-        status, "hloscope devices lists them; a plugin is given by its path: ./plugin.so"));
-  }
+  if (!row)
+    return unknown_device(text, name_length, names, arena);
   const char *variant = NULL;
   const char *version = NULL;
   HSC_TRY(split_name(row, &spec, arena, &variant, &version));
-}
-
-  if (!row)
-    return unknown_device(text, name_length, names, arena);
-  const char *variant = text[name_length] == ':' ? spec.text + name_length + 1 : NULL;
   if (variant && !*row->variants)
     return hsc_status_usage(HSC_ERR(
         INVALID_ARGUMENT, "device '%s' has no variants, so '%s' means nothing", row->name, text));
