@@ -6,6 +6,7 @@
 // 64-bit little-endian numbers, the options, the shardings, one byte per input (1 = donated), the
 // layouts (none when all are row-major), and the executable's own bytes, which have a checksum of
 // theirs, to the end.
+#include "base/core/float_mode.h"
 #include "cpu/runtime/records.h"
 #include "plugin/plugin_host.h"
 #include "plugin/plugin_internal.h"
@@ -363,11 +364,11 @@ static hsc_status *keep_shardings(hsc__program *p, const hsc_module *module) {
   return status;
 }
 
-static hsc_status *compile(hsc_cpu_device *device,
-                           const PJRT_Program *code,
-                           hsc_view options,
-                           int device_count,
-                           hsc__program **out_program) {
+static hsc_status *compile_in_mode(hsc_cpu_device *device,
+                                   const PJRT_Program *code,
+                                   hsc_view options,
+                                   int device_count,
+                                   hsc__program **out_program) {
   hsc_status *status = NULL;
   hsc__compile_settings settings;
   hsc_module *module = NULL;
@@ -419,6 +420,17 @@ done:
   if (module)
     hsc_module_destroy(module);
   hsc__compile_settings_deinit(&settings);
+  return status;
+}
+
+static hsc_status *compile(hsc_cpu_device *device,
+                           const PJRT_Program *code,
+                           hsc_view options,
+                           int device_count,
+                           hsc__program **out_program) {
+  uint64_t mode = hsc_float_mode_set();
+  hsc_status *status = compile_in_mode(device, code, options, device_count, out_program);
+  hsc_float_mode_restore(mode);
   return status;
 }
 

@@ -3,6 +3,9 @@
 #include "unit.h"
 
 #include <stdlib.h>
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
 
 #include "cpu/core/cpu.h"
 #include "formats/common/formats.h"
@@ -221,8 +224,50 @@ static void effects_of_a_called_computation_happen_once(void **state) {
   assert_int_equal(calls, 4);  // twice by the evaluator, twice by the device
 }
 
+// A caller whose thread takes denormal numbers for zero (jaxlib's compiling threads do) gets the
+// same numbers as everybody, and finds its thread as it was.
+static void denormal_numbers_are_kept_whoever_calls(void **state) {
+#if defined(__SSE2__)
+  unsigned before = _mm_getcsr();
+  unsigned flushing = before | 0x8040;
+  static const char text[] =
+      "HloModule kept\n"
+      "ENTRY main {\n"
+      "  x = f32[4] parameter(0)\n"
+      "  c = f32[] constant(1e-40)\n"
+      "  b = f32[4] broadcast(c), dimensions={}\n"
+      "  big = f32[] constant(1e30)\n"
+      "  bb = f32[4] broadcast(big), dimensions={}\n"
+      "  folded = f32[4] multiply(b, bb)\n"
+      "  run = f32[4] multiply(b, x)\n"
+      "  ROOT t = (f32[4], f32[4]) tuple(folded, run)\n"
+      "}\n";
+  hsc_module *module = NULL;
+  hsc_cpu_executable *executable = NULL;
+  EXPECT_OK(hsc_hlo_text_parse(hsc_view_of(text), "test.hlo", &module));
+  _Alignas(64) float x[16] = {1, 1, 1, 1};
+  _Alignas(64) float folded[16];
+  _Alignas(64) float run[16];
+  const void *inputs[] = {x};
+  void *outputs[] = {folded, run};
+  _mm_setcsr(flushing);
+  hsc_status *compiled = hsc_cpu_compile(device, module, NULL, &executable);
+  hsc_status *ran = compiled ? NULL : hsc_cpu_execute(executable, inputs, outputs);
+  unsigned after = _mm_getcsr();
+  _mm_setcsr(before);
+  EXPECT_OK(compiled);
+  EXPECT_OK(ran);
+  assert_int_equal(after & 0xffc0, flushing & 0xffc0);
+  assert_true(folded[0] > 0.9e-10f && folded[0] < 1.1e-10f);
+  assert_true(run[0] > 0.9e-40f && run[0] < 1.1e-40f);
+  hsc_cpu_executable_release(executable);
+  hsc_module_destroy(module);
+#endif
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(denormal_numbers_are_kept_whoever_calls),
       cmocka_unit_test(a_branch_hands_on_what_it_computes_with),
       cmocka_unit_test(a_branch_turns_values_around),
       cmocka_unit_test(a_loop_carries_what_a_branch_saves),

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/core/float_mode.h"
 #include "base/core/clock.h"
 #include "base/files/file_io.h"
 #include "cpu/core/cpu_internal.h"
@@ -238,6 +239,7 @@ hsc_status *hsc_cpu_compile(hsc_cpu_device *device,
   hsc_cpu_compile_options defaults = hsc_cpu_compile_options_default();
   hsc_cpu_executable *executable = NULL;
   HSC_TRY(hsc__cpu_executable_create(device, &executable));
+  uint64_t mode = hsc_float_mode_set();  // constants are folded
   hsc_cpu_compiler compiler = {
       .device = device, .executable = executable, .options = options ? options : &defaults};
   int64_t start = hsc_now_ns();
@@ -269,5 +271,6 @@ done:
   hsc_module_destroy(compiler.helpers);
   hsc_arena_destroy(compiler.arena);
   hsc_cpu_executable_release(executable);
+  hsc_float_mode_restore(mode);
   return hsc_status_note(status, "while: compiling module %s", module->name);
 }

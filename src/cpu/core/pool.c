@@ -7,6 +7,7 @@
 // chunk is done, so they are stable. A worker that sleeps through many loops and succeeds with an
 // old ticket value has claimed a chunk of the loop that is running now, which is what it then
 // reads.
+#include "base/core/float_mode.h"
 #include "base/core/clock.h"
 #include "cpu/core/pool.h"
 
@@ -89,6 +90,7 @@ static bool has_chunk(hsc_cpu_pool *pool) {
 static void *worker_main(void *argument) {
   worker *self = argument;
   hsc_cpu_pool *pool = self->pool;
+  hsc_float_mode_set();  // the thread that started this one may have had another
   while (!atomic_load(&pool->stop)) {
     if (do_chunk(pool, self->number))
       continue;

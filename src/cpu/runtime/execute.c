@@ -1,5 +1,6 @@
 // execute.c - runs a compiled program: borrows a block for the temporaries, fills the table of
 // bases, goes straight through the thunks.
+#include "base/core/float_mode.h"
 #include "cpu/core/cpu_internal.h"
 #include "cpu/core/party.h"
 #include "cpu/runtime/records_internal.h"
@@ -54,6 +55,12 @@ static hsc_status *check_pointer(const void *pointer,
   return NULL;
 }
 
+static hsc_status *execute_in_mode(hsc_cpu_executable *executable,
+                                   hsc_cpu_party *party,
+                                   int rank,
+                                   const void *const *inputs,
+                                   void *const *outputs);
+
 hsc_status *hsc_cpu_execute(hsc_cpu_executable *executable,
                             const void *const *inputs,
                             void *const *outputs) {
@@ -65,6 +72,17 @@ hsc_status *hsc_cpu_execute_rank(hsc_cpu_executable *executable,
                                  int rank,
                                  const void *const *inputs,
                                  void *const *outputs) {
+  uint64_t mode = hsc_float_mode_set();
+  hsc_status *status = execute_in_mode(executable, party, rank, inputs, outputs);
+  hsc_float_mode_restore(mode);
+  return status;
+}
+
+static hsc_status *execute_in_mode(hsc_cpu_executable *executable,
+                                   hsc_cpu_party *party,
+                                   int rank,
+                                   const void *const *inputs,
+                                   void *const *outputs) {
   for (int i = 0; i < executable->input_count; i++)
     HSC_TRY(check_pointer(inputs[i], executable->input_shapes[i], "input", i));
   for (int o = 0; o < executable->output_count; o++)
