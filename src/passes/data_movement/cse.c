@@ -74,8 +74,11 @@ hsc_status *hsc__pass_cse(hsc_module *module, hsc_pass_context *cx) {
         continue;
       entry made = {instr, hash_of(instr)};
       size_t slot = made.hash & (capacity - 1);
-      while (table[slot].instr && !same(&table[slot], &made))
-        slot = (slot + 1) & (capacity - 1);
+      for (; table[slot].instr; slot = (slot + 1) & (capacity - 1)) {
+        cx->comparisons += table[slot].hash == made.hash;
+        if (same(&table[slot], &made))
+          break;
+      }
       if (!table[slot].instr) {
         table[slot] = made;
         continue;

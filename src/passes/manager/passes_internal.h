@@ -8,6 +8,7 @@ typedef struct hsc_pass_context {
   int64_t fuel;                   // rewrites left; < 0 = no limit
   int64_t pass_fuel;              // rewrites left to this pass; < 0 = no limit
   int64_t rewrites;               // done by this run
+  int64_t comparisons;            // of instructions in a bucket: work that tests count
   hsc_arena *scratch;             // reset after each pass
   const hsc_pass_target *target;  // NULL = none
   hsc_algsimp_options algsimp;
