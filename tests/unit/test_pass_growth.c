@@ -1,5 +1,5 @@
-// test_pass_growth.c - the work of passes on programs of thousands of like instructions, counted and
-// not timed: twice the program may cost twice the work.
+// test_pass_growth.c - the work of passes on programs of thousands of like instructions, counted
+// and not timed: twice the program may cost twice the work.
 #include "formats/common/formats.h"
 #include "passes/manager/passes_internal.h"
 #include "unit.h"
