@@ -227,17 +227,24 @@ class Device:
         """The bytes of an executable; older jaxlib has the method on the client."""
         return bytes(self.client.serialize_executable(loaded) if hasattr(self.client, "serialize_executable") else loaded.serialize())
 
+    def profiling(self):
+        """jaxlib's profiler: a module of its own since 0.7.2, before that a part of xla_client."""
+        try:
+            from jaxlib import _profiler
+            return _profiler
+        except ImportError:
+            return self.xc.profiler
+
     def profiler(self):
         """A running profiler session; its stop() gives XSpace bytes."""
-        from jaxlib import _profiler
-        options = _profiler.ProfileOptions()
+        profiling = self.profiling()
+        options = profiling.ProfileOptions()
         options.host_tracer_level, options.python_tracer_level = 2, 0
-        return _profiler.ProfilerSession(options)
+        return profiling.ProfilerSession(options)
 
     def step_mark(self, number):
         """A span that profiles take for a step."""
-        from jaxlib import _profiler
-        return _profiler.TraceMe("step", _r=1, step_num=number)
+        return self.profiling().TraceMe("step", _r=1, step_num=number)
 
     def kernel_ns(self, executable):
         """Sum of the durations of the thunks of one run, as the profiler has them: events with the stat hlo_op on the lines of the executing threads."""

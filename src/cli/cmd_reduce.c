@@ -61,7 +61,7 @@ static const hsc_option options[] = {
     HSC_OPTION_INT(reduce_args, seed, "seed", "N", 0, "of the inputs"),
     HSC_OPTION_INT(reduce_args, jobs, "jobs|j", "N", 0, "looks at once; 0: one a processor"),
     HSC_OPTION_DOUBLE(
-        reduce_args, limit_s, "limit", "S", 20, "seconds that a candidate gets; a hang is longer"),
+        reduce_args, limit_s, "limit", "S", 60, "seconds that a candidate gets; a hang is longer"),
     HSC_OPTION_DOUBLE(reduce_args,
                       budget_s,
                       "time-budget",
@@ -162,6 +162,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   hsc_reduction_options o = {.program = args->program,
                              .budget_s = args->budget_s,
                              .keep_sizes = args->keep_sizes,
+                             .fresh = args->fresh,
                              .candidate_format = HSC_FORMAT_HLO_TEXT,
                              .command = cli->command_line,
                              .progress = show_progress,

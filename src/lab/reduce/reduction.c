@@ -223,10 +223,14 @@ static hsc_status *open_experiment(hsc__reducer *r) {
   hsc_hash128_hex(hsc_module_fingerprint(r->result->module), fingerprint);
   const char *device = o->observer.device ? o->observer.device->text : "";
   const char *asked = o->symptom.kind == HSC_SYMPTOM_COMMAND ? o->symptom.command : o->symptom.text;
-  const char *plan = hsc_arena_printf(r->result->arena, "reduce %s %s %s seed %llu", fingerprint,
-                                      device, asked, (unsigned long long)o->observer.seed);
+  const char *against = o->observer.reference ? o->observer.reference->text : "reference";
+  const char *plan =
+      hsc_arena_printf(r->result->arena, "reduce %s %s %s against %s seed %llu limit %lld%s",
+                       fingerprint, device, asked, against, (unsigned long long)o->observer.seed,
+                       (long long)o->observer.limit_ns, o->keep_sizes ? " sizes kept" : "");
   HSC_TRY(hsc_arena_status(r->result->arena));
-  HSC_TRY(hsc_store_resumable(o->store, plan, &r->result->experiment));
+  if (!o->fresh)
+    HSC_TRY(hsc_store_resumable(o->store, plan, &r->result->experiment));
   if (r->result->experiment)
     return hsc_store_reopen(o->store, r->result->experiment);
   return hsc_store_begin(o->store,

@@ -29,6 +29,7 @@ typedef struct hsc_reduction_options {
   bool keep_sizes;                // dimensions and types stay as they are
   hsc_format candidate_format;    // of the files that observers and commands get
   const char *command;            // for the store
+  bool fresh;                     // nothing of an interrupted reduction is taken
   hsc_store *store;               // NULL = nothing is kept
   void (*progress)(void *user, int64_t steps, int64_t instructions, const char *rule);
   void *user;

@@ -331,6 +331,8 @@ hsc_status *hsc__candidates_try(hsc__reducer *r,
                                 int count,
                                 int *out_first) {
   *out_first = -1;
+  if (r->options->observer.stop && *r->options->observer.stop)
+    return HSC_ERR(CANCELLED, "stopped; the same command goes on from here");
   for (int i = 0; i < count; i++)
     if (candidates[i].module)
       HSC_TRY(recall(r, &candidates[i]));

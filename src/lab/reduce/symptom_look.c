@@ -166,12 +166,15 @@ done:
 static char *signature_of(const char *prefix, const char *text) {
   hsc_bytes out = {0};
   hsc_bytes_printf(&out, "%s", prefix);
-  const char *place = strstr(text, ".cc:");
+  static const char *const endings[] = {".cc:", ".cpp:", ".c:", ".h:"};
+  const char *place = NULL;
+  for (size_t i = 0; i < HSC_COUNT_OF(endings) && !place; i++)
+    place = strstr(text, endings[i]);
   if (place) {
     const char *start = place;
     while (start > text && (isalnum((unsigned char)start[-1]) || strchr("_-", start[-1])))
       start--;
-    const char *end = place + 4;
+    const char *end = place + strcspn(place, ":") + 1;
     while (isdigit((unsigned char)*end))
       end++;
     hsc_bytes_printf(&out, " %.*s", (int)(end - start), start);
