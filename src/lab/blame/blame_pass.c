@@ -300,8 +300,7 @@ static hsc_status *say(hsc__blame *b, const char *what) {
   const char *device = b->options->device->text;
   switch (b->verdict) {
     case HSC__BLAME_FRONT_END:
-      hsc_bytes_printf(&b->headline, "front end of %s: what stands before its first pass %s",
-                       device, what);
+      hsc_bytes_printf(&b->headline, "front end of %s, before its first pass: %s", device, what);
       break;
     case HSC__BLAME_PASS:
       hsc_bytes_printf(&b->headline, "pass %s of %s", b->pass, device);
@@ -350,7 +349,7 @@ hsc_status *hsc__blame_wrong(hsc__blame *b) {
       b->bound);
   HSC_TRY(hsc_arena_status(b->arena));
   if (b->verdict == HSC__BLAME_FRONT_END)
-    what = "is not the program that it was given";
+    what = "what stands there is not the program that it was given";
   if (only_compiles)
     what = "the stage behind it computes other numbers";
   return say(b, what);

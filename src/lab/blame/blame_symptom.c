@@ -344,9 +344,12 @@ static hsc_status *judge_ended(hsc__blame *b, const tally *t, bool *out_decided)
   b->shows = ended;
   hsc__blame_tell(b, "does it get through?", "in %d of %d runs it does not: %s", ended, b->runs,
                   t->words ? t->words : "");
-  if (ended == b->runs)
+  bool refused = ended == b->runs && t->ended[HSC_OUTCOME_UNSUPPORTED] == ended;
+  *out_decided = refused || ended < b->runs;
+  if (!*out_decided)
     return NULL;
-  *out_decided = true;
+  if (refused)  // it says that it cannot do this: nobody promised that it can
+    return cannot_tell(b, "the runs", t->words ? t->words : "the device does not support it");
   b->verdict = HSC__BLAME_NONDETERMINISTIC;
   hsc_agreement_compared(b->agreement, "the runs among themselves", HSC_FINDING_DIFFERENT);
   hsc_bytes_printf(&b->headline, "%s is not deterministic: %d of %d equal runs end with %s",
@@ -356,7 +359,7 @@ static hsc_status *judge_ended(hsc__blame *b, const tally *t, bool *out_decided)
 
 static hsc_status *judge_outputs(hsc__blame *b, const tally *t, bool *out_decided) {
   *out_decided = true;
-  if (b->draws)
+  if (b->draws && (t->wrong || t->other_digests || t->not_comparable))
     return cannot_tell(b, "the outputs",
                        "the program draws random numbers (rng), and each device draws its own");
   if (!b->right && t->other_digests)

@@ -53,13 +53,20 @@ json_t *hsc_rounding_json(const json_t *moved) {
                    (int)json_array_size(moved), "outputs_beyond_tolerance", beyond);
 }
 
+// rng and the global state go on from run to run and from device to device in their own way; so
+// does a generator whose algorithm is left to the device.
+static bool draws(const hsc_instr *instr) {
+  return instr->op == HSC_OP_RNG || instr->op == HSC_OP_RNG_GET_AND_UPDATE_STATE ||
+         (instr->op == HSC_OP_RNG_BIT_GENERATOR && instr->attr.rng.algorithm == HSC_RNG_DEFAULT);
+}
+
 hsc_status *hsc_program_draws(const char *path, bool *out_draws) {
   hsc_module *module = NULL;
   *out_draws = false;
   HSC_TRY(hsc_program_read_file(path, &module));
   HSC_FOR_EACH_COMPUTATION (module, computation)
     HSC_FOR_EACH_INSTR_IN (computation, instr)
-      *out_draws |= instr->op == HSC_OP_RNG;
+      *out_draws |= draws(instr);
   hsc_module_destroy(module);
   return NULL;
 }

@@ -16,6 +16,7 @@ bool hsc_is_rounding(const json_t *moved, json_t *row, size_t output);
 // {"max_abs", "outputs", "outputs_beyond_tolerance"}; null when not measured. A new reference.
 json_t *hsc_rounding_json(const json_t *moved);
 
-// Whether a program draws random numbers (rng) for which no algorithm is laid down: each device has
-// its own, and there is nothing to compare. Errors: of reading the program.
+// Whether a program draws random numbers for which no algorithm is laid down (rng, the global
+// random state, a generator of the device's own algorithm): each device has its own, and there is
+// nothing to compare. Errors: of reading the program.
 HSC_MUST_USE hsc_status *hsc_program_draws(const char *path, bool *out_draws);
