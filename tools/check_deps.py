@@ -94,7 +94,7 @@ ROOMS = {
         "passes": ["devices", "run", "verdict"],
         "ablate": ["devices", "passes", "run", "store", "verdict"],
         "patterns": ["devices", "run", "store"],
-        "probe": ["devices", "run"],
+        "probe": ["devices", "passes", "run"],
         "reduce": ["devices", "passes", "run", "store"],
         "conform": ["devices"],
         "versions": ["devices", "passes", "reduce", "run", "store"],

@@ -13,6 +13,7 @@ import os
 import resource
 import signal
 import sys
+import time
 
 from hloscope import __version__
 from hloscope.xla_cpu import MEMORY, Device, Executable, JobError, Program, count_instructions, digest, now
@@ -203,16 +204,16 @@ class Worker:
         optimized_to, xspace_to, serialized_to = (member(request, key, str) for key in ("optimized_to", "xspace_to", "serialized_to"))
         session = self.device.profiler() if xspace_to else None
         self.step = "compiling"
-        start = now()
+        start, processor = now(), time.process_time_ns()
         try:
             loaded = self.device.compile_only(program.code, member(request, "overrides", dict, {}))
-            compile_ns = now() - start
+            compile_ns, processor = now() - start, time.process_time_ns() - processor
         finally:
             xspace = session.stop() if session else None
         self.step = "reading what the compiler made"
         e = self.last = Executable(self.device, loaded)
         fingerprint = loaded.fingerprint
-        answer = {"compile_ns": compile_ns, **self.known(program, e), **self.times_of(program), "cost": e.cost,
+        answer = {"compile_ns": compile_ns, "compile_processor_ns": processor, **self.known(program, e), **self.times_of(program), "cost": e.cost,
                   "memory": {key: getattr(e.memory, name, None) for key, name in MEMORY},
                   "executable_fingerprint": fingerprint.decode("ascii", "backslashreplace") if fingerprint else None}
         for key, to, data in (("optimized", optimized_to, e.proto), ("xspace", xspace_to, xspace)):
@@ -292,14 +293,14 @@ class Worker:
         if series:
             session = self.device.profiler() if xspace_to else None
             try:
-                rows, last, ended = [], usage(), "as many samples as were allowed"  # hsc_stop_text
+                rows, last, before, ended = [], usage(), time.process_time_ns(), "as many samples as were allowed"  # hsc_stop_text
                 deadline = now() + int(budget_s * 1e9) if budget_s else math.inf
                 for number in range(series):
                     with self.device.step_mark(number) if session else contextlib.nullcontext():
                         enqueue, wait = e.execute(executions, syncs, feed)
-                    after = usage()
-                    rows.append((enqueue + wait, enqueue, wait, after[0] - last[0], after[3] - last[3]))
-                    last = after
+                    after, worked = usage(), time.process_time_ns()
+                    rows.append((enqueue + wait, enqueue, wait, after[0] - last[0], after[3] - last[3], worked - before))
+                    last, before = after, worked
                     if len(rows) >= SERIES_LEAST and now() >= deadline:
                         ended = "the time budget is spent"
                         break
@@ -309,7 +310,7 @@ class Worker:
                 with open(xspace_to, "wb") as file:
                     file.write(xspace)
                 answer.update(xspace=xspace_to, xspace_bytes=len(xspace))
-            names = ("run_ns", "enqueue_ns", "wait_ns", "page_faults_count", "involuntary_switches_count")
+            names = ("run_ns", "enqueue_ns", "wait_ns", "page_faults_count", "involuntary_switches_count", "processor_ns")
             answer["series"] = {name: list(column) for name, column in zip(names, zip(*rows))}
             answer["series_ended_by"] = ended
         if member(request, "fetch", bool, True) and records + series:

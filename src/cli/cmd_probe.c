@@ -1,27 +1,48 @@
 // cmd_probe.c - hloscope probe: stages of growing size, up to the first that fails, and what is
 // known about the failure.
 #include "cli/command.h"
+#include "cli/probe_growth.h"
 #include "doctor/explain.h"
 #include "lab/run/json_tree.h"
 #include "worker/lab_compile.h"
 #include "lab/devices/devices.h"
+#include "lab/probe/growth.h"
 #include "lab/probe/probe.h"
 
 typedef struct probe_args {
-  const char *program, *device, *keep;
-  hsc_list overrides;
+  const char *device, *keep, *sizes;
+  hsc_list programs, overrides;
   double limit_s, precision, budget_s;
-  int64_t memory_mib;
-  bool all;
+  int64_t memory_mib, rounds;
+  bool all, exponent;
 } probe_args;
 
 static const hsc_option options[] = {
-    HSC_POSITIONAL(probe_args,
-                   program,
-                   "PROGRAM",
-                   HSC_OPTIONAL,
-                   "it is cut by batch, trips of loops and outputs; without it, a ladder of "
-                   "nested-vmap patch models"),
+    HSC_POSITIONAL_REST(probe_args,
+                        programs,
+                        "PROGRAM",
+                        HSC_OPTIONAL,
+                        "it is cut by batch, trips of loops and outputs; without it, a ladder of "
+                        "nested-vmap patch models; with --exponent, one program in several sizes"),
+    HSC_OPTION_FLAG(probe_args,
+                    exponent,
+                    "exponent",
+                    "how run time, compile time, memory, flops and bytes grow with a size, and "
+                    "which operator and pass make it"),
+    HSC_OPTION_STRING(probe_args,
+                      sizes,
+                      "sizes",
+                      "SIZES",
+                      NULL,
+                      "with --exponent: A,B,C the size of each file; N=A,B,C for one file, in "
+                      "which the number N is the size and is replaced"),
+    HSC_OPTION_INT_FROM(probe_args,
+                        rounds,
+                        "rounds",
+                        "N",
+                        3,
+                        5,
+                        "with --exponent: times that every size is measured, in turns"),
     HSC_OPTION_STRING(probe_args,
                       device,
                       "device|d",
@@ -165,20 +186,76 @@ static hsc_status *print_text(json_t *result, hsc_bytes *advice, hsc_cli *cli) {
   return NULL;
 }
 
+static void say_growth(void *user, const char *text) {
+  hsc_cli_progress(user, "%s", text);
+}
+
+static hsc_status *print_json(json_t *document, hsc_cli *cli) {
+  hsc_json json;
+  hsc_bytes out = {0};
+  // for reports: how to make it again
+  json_object_set_new(document, "command", json_string(cli->command_line));
+  hsc_json_init(&json, &out, 2);
+  hsc_json_tree(&json, document);
+  hsc_bytes_append_char(&out, '\n');
+  hsc_status *status = hsc_bytes_status(&out);
+  if (!status)
+    hsc_cli_write(cli, hsc_bytes_view(&out));
+  hsc_bytes_deinit(&out);
+  return status;
+}
+
+static hsc_status *run_exponent(const probe_args *args, hsc_cli *cli) {
+  json_t *overrides = NULL;
+  json_t *document = NULL;
+  if (!args->programs.count)
+    return hsc_cli_usage(cli,
+                         "--exponent takes a program: several files of it, or one with "
+                         "--sizes N=A,B,C");
+  for (size_t i = 0; i < args->programs.count; i++)
+    HSC_TRY(hsc_cli_program_file(cli, args->programs.items[i]));
+  HSC_TRY(hsc_overrides_parse(args->overrides.items, args->overrides.count, &overrides));
+  hsc_growth_options growth = {.programs = args->programs.items,
+                               .program_count = args->programs.count,
+                               .sizes = args->sizes,
+                               .device = args->device ? args->device : hsc_default_device(),
+                               .overrides = overrides,
+                               .rounds = (int)args->rounds,
+                               .limit_s = args->limit_s,
+                               .memory_limit_bytes = (size_t)args->memory_mib << 20,
+                               .keep_dir = args->keep,
+                               .progress = say_growth,
+                               .user = cli};
+  hsc_status *status = hsc_growth(&growth, &document);
+  if (!status)
+    status = cli->format == HSC_FORMAT_JSON ? print_json(document, cli)
+                                            : hsc_cli_print_growth(document, cli);
+  json_decref(overrides);
+  json_decref(document);
+  return status;
+}
+
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   const probe_args *args = args_of_command;
   if (!(args->limit_s > 0))
     return hsc_cli_usage(cli, "--limit must be above 0 s");
+  if (args->exponent)
+    return run_exponent(args, cli);
+  if (args->sizes)
+    return hsc_cli_usage(cli, "--sizes goes with --exponent");
+  if (args->programs.count > 1)
+    return hsc_cli_usage(cli,
+                         "several programs go with --exponent, which takes them as one "
+                         "program in several sizes");
   HSC_TRY(hsc_cli_check_sampling(cli, args->precision, args->budget_s, false));
   json_t *overrides = NULL;
   json_t *result = NULL;
   json_t *stage;
   hsc_knowledge *kb = NULL;
   hsc_bytes advice = {0};
-  hsc_bytes out = {0};
   size_t i;
   HSC_TRY(hsc_overrides_parse(args->overrides.items, args->overrides.count, &overrides));
-  hsc_probe_options probe = {.program = args->program,
+  hsc_probe_options probe = {.program = args->programs.count ? args->programs.items[0] : NULL,
                              .device = args->device ? args->device : hsc_default_device(),
                              .overrides = overrides,
                              .limit_s = args->limit_s,
@@ -199,21 +276,12 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     }
   }
   if (!status && cli->format == HSC_FORMAT_JSON) {
-    hsc_json json;
-    // for reports: how to make it again
-    json_object_set_new(result, "command", json_string(cli->command_line));
-    hsc_json_init(&json, &out, 2);
-    hsc_json_tree(&json, result);
-    hsc_bytes_append_char(&out, '\n');
-    status = hsc_bytes_status(&out);
-    if (!status)
-      hsc_cli_write(cli, hsc_bytes_view(&out));
+    status = print_json(result, cli);
   } else if (!status) {
     status = print_text(result, &advice, cli);
   }
   if (!status && json_is_true(json_object_get(result, "failed")))
     cli->exit_code = 1;
-  hsc_bytes_deinit(&out);
   hsc_bytes_deinit(&advice);
   hsc_knowledge_destroy(kb);
   json_decref(result);
@@ -234,5 +302,7 @@ const hsc_command_body hsc_command_probe = {
         "models of image patches under nested vmap.",
     .examples =
         "hloscope probe\nhloscope probe model.hlo --device ./libneuronpjrt.so --limit "
-        "600\nhloscope probe model.hlo --keep stages --format=json",
+        "600\nhloscope probe model.hlo --keep stages "
+        "--format=json\nhloscope probe --exponent n1000.mlir n2000.mlir n4000.mlir\nhloscope "
+        "probe --exponent model.hlo --sizes 1000=1000,2000,4000",
 };

@@ -225,6 +225,8 @@ hsc_status *hsc__job_compile(hsc_worker *worker, json_t *request, hsc_json *answ
   worker_program *program = NULL;
   worker_executable *executable = NULL;
   worker_compile how;
+  hsc_usage before;
+  hsc_usage used;
   hsc_profiler *profiler = NULL;
   const char *optimized_to = NULL;
   const char *xspace_to = NULL;
@@ -241,7 +243,9 @@ hsc_status *hsc__job_compile(hsc_worker *worker, json_t *request, hsc_json *answ
                                 &profiler));
     HSC_GOTO(hsc_profiler_start(profiler));
   }
+  hsc_usage_get(&before);
   HSC_GOTO(hsc__worker_compile(worker, program, request, 0, &executable, &how));
+  used = hsc__usage_since(&before);
   worker->executables = executable->next;  // nobody asks for it again: it ends with this job
   hsc__worker_at(worker, "reading what the compiler made");
   if (profiler)
@@ -250,6 +254,7 @@ hsc_status *hsc__job_compile(hsc_worker *worker, json_t *request, hsc_json *answ
   hsc_json_kv_string(answer, "fingerprint", program->fingerprint);
   hsc_json_kv_int(answer, "program_instructions", hsc_module_instr_count(program->module));
   hsc_json_kv_int(answer, "compile_ns", how.compile_ns);
+  hsc_json_kv_int(answer, "compile_processor_ns", used.user_ns + used.system_ns);
   hsc__write_program_times(program, answer);
   write_fingerprint(executable->executable, answer);
   HSC_GOTO(write_optimized(executable->executable, optimized_to, answer));

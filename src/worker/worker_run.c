@@ -240,7 +240,7 @@ static hsc_status *record_run(hsc_worker *worker,
 }
 
 typedef struct run_series {
-  int64_t *total_ns, *enqueue_ns, *wait_ns, *faults, *switches;
+  int64_t *total_ns, *enqueue_ns, *wait_ns, *faults, *switches, *processor_ns;
   int64_t count;
 } run_series;
 
@@ -258,9 +258,9 @@ static hsc_status *measure_series(const run_request *r,
                                   worker_executable *executable,
                                   hsc_json *answer) {
   int64_t n = r->series;
-  int64_t *block = hsc_alloc((size_t)(5 * n) * sizeof(int64_t));
+  int64_t *block = hsc_alloc((size_t)(6 * n) * sizeof(int64_t));
   double *seconds = hsc_alloc((size_t)(n + 1) * sizeof(double));
-  run_series s = {block, block + n, block + 2 * n, block + 3 * n, block + 4 * n, n};
+  run_series s = {block, block + n, block + 2 * n, block + 3 * n, block + 4 * n, block + 5 * n, n};
   hsc_status *status = block && seconds ? NULL : hsc_status_out_of_memory();
   hsc_stop stop = HSC_STOP_MOST;
   hsc_usage last;
@@ -283,6 +283,7 @@ static hsc_status *measure_series(const run_request *r,
     hsc_usage_get(&now);
     s.faults[i] = now.minor_faults + now.major_faults - last.minor_faults - last.major_faults;
     s.switches[i] = now.involuntary_switches - last.involuntary_switches;
+    s.processor_ns[i] = now.user_ns + now.system_ns - last.user_ns - last.system_ns;
     last = now;
     stop =
         hsc_stats_stop(&r->stopping, seconds, (size_t)++i, (double)(hsc_now_ns() - start_ns) / 1e9);
@@ -303,6 +304,7 @@ static hsc_status *measure_series(const run_request *r,
     write_ints(answer, "wait_ns", s.wait_ns, i);
     write_ints(answer, "page_faults_count", s.faults, i);
     write_ints(answer, "involuntary_switches_count", s.switches, i);
+    write_ints(answer, "processor_ns", s.processor_ns, i);
     hsc_json_end_object(answer);
   }
   hsc_free(block);

@@ -53,7 +53,7 @@ CASES = {
     "convert": "prints programs",
     "doctor": [("--quick", "doctor")],
     "explain": [("in.log", "explain")],
-    "probe": [("in.hlo", "probe")],
+    "probe": [("in.hlo", "probe"), ("--exponent in.hlo --sizes 16=16,32,64 --rounds 3", "probe_exponent")],
     "watch": [("--log in.log --once --rule compile-failed", "watch")],
     "knowledge": [("list", "table"), ("search memory", "table")],
     "conform": [("cpu --only events", "conform")],

@@ -1,0 +1,497 @@
+// growth.c - measures a program in several sizes, in turns, and fits exponents.
+//
+// A round visits every size: a block of runs (its least processor time is the sample: others only
+// add to it), a compile past every cache, a compile whose passes are told, a block under the
+// profiler. Even rounds go up, odd ones down. Whatever a device cannot do is a reason, once.
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/files/file_io.h"
+#include "lab/passes/passes_list.h"
+#include "lab/probe/growth_internal.h"
+#include "lab/run/json_tree.h"
+#include "views/profile.h"
+#include "worker/lab_compile.h"
+#include "worker/scratch.h"
+
+static const double BLOCK_S = 0.05;  // a block of runs takes about this long
+enum { MOST_RUNS = 200, PROFILED_RUNS = 1, PROFILED_ROUNDS = 3 };
+
+typedef struct series {
+  hsc_growth_sample *samples;  // heap
+  size_t count, room;
+} series;
+
+// An operator or a pass: samples of all sizes and rounds.
+typedef struct part {
+  const char *name, *source;  // in the arena; source NULL = not known
+  series samples;
+} part;
+
+typedef struct part_list {
+  part *parts;  // heap
+  size_t count, room;
+} part_list;
+
+typedef enum quantity { RUN, RUN_WALL, COMPILE, MEMORY, FLOPS, BYTES, QUANTITY_COUNT } quantity;
+static const struct {
+  const char *name;
+  bool exact;
+} quantities[QUANTITY_COUNT] = {{"run", false},   {"run_wall", false}, {"compile", false},
+                                {"memory", true}, {"flops", true},     {"bytes", true}};
+
+typedef struct growth {
+  const hsc_growth_options *o;
+  hsc_arena *arena;
+  hsc_device_spec spec;
+  hsc_lab_worker *worker;
+  char *scratch, *dumps;
+  hsc__growth_size sizes[HSC__GROWTH_MOST_SIZES];
+  size_t size_count;
+  series series[QUANTITY_COUNT];
+  char *why_not[QUANTITY_COUNT];  // heap
+  part_list operators, passes;
+  char *why_no_operators, *why_no_passes;  // heap
+} growth;
+
+static hsc_status *add_sample(series *s, double size, double value) {
+  if (s->count == s->room) {
+    size_t room = s->room ? 2 * s->room : 16;
+    hsc_growth_sample *samples = hsc_realloc(s->samples, room * sizeof *samples);
+    if (!samples)
+      return hsc_status_out_of_memory();
+    s->samples = samples;
+    s->room = room;
+  }
+  s->samples[s->count++] = (hsc_growth_sample){size, value};
+  return NULL;
+}
+
+// Adds to the sample of this size and round when the part was already seen in it.
+static hsc_status *add_part(growth *g,
+                            part_list *list,
+                            hsc_view name,
+                            hsc_view source,
+                            double size,
+                            double value,
+                            size_t first) {
+  part *found = NULL;
+  for (size_t i = 0; i < list->count && !found; i++)
+    if (hsc_view_equals(hsc_view_of(list->parts[i].name), name))
+      found = &list->parts[i];
+  if (!found) {
+    if (list->count == list->room) {
+      size_t room = list->room ? 2 * list->room : 64;
+      part *parts = hsc_realloc(list->parts, room * sizeof *parts);
+      if (!parts)
+        return hsc_status_out_of_memory();
+      list->parts = parts;
+      list->room = room;
+    }
+    found = &list->parts[list->count++];
+    *found = (part){.name = hsc_arena_strndup(g->arena, name.data, name.size)};
+    if (source.size)
+      found->source = hsc_arena_strndup(g->arena, source.data, source.size);
+    HSC_TRY(hsc_arena_status(g->arena));
+  }
+  series *s = &found->samples;
+  if (first != SIZE_MAX && s->count > first && s->samples[s->count - 1].size == size) {
+    s->samples[s->count - 1].value += value;
+    return NULL;
+  }
+  return add_sample(s, size, value);
+}
+
+static void give_reason(char **reason, const char *text) {
+  if (!*reason)
+    *reason = hsc_strdup(text);
+}
+
+static const char *reason_of(const hsc_answer *answer) {
+  return answer->status ? hsc_status_message(answer->status) : hsc_outcome_text(answer->outcome);
+}
+
+// ---- one size, once -----------------------------------------------------------------------------
+
+static hsc_status *call(growth *g, const hsc__growth_size *size, json_t *more, hsc_answer *out) {
+  json_t *request = json_pack("{s:s, s:s, s:b}", "job", "run", "program", size->path, "fetch", 0);
+  if (!request || !more || json_object_update(request, more)) {
+    json_decref(request);
+    return hsc_status_out_of_memory();
+  }
+  if (g->o->overrides)
+    json_object_set(request, "overrides", g->o->overrides);
+  hsc_status *status = hsc_lab_worker_call(g->worker, request, (int64_t)(g->o->limit_s * 1e9), out);
+  json_decref(request);
+  return status;
+}
+
+static double least_of(json_t *list) {
+  double least = INFINITY;
+  json_t *value;
+  size_t i;
+  json_array_foreach (list, i, value)
+    least = fmin(least, json_number_value(value));
+  return least;
+}
+
+static hsc_status *measure_runs(growth *g, const hsc__growth_size *size) {
+  hsc_answer first = {0};
+  hsc_answer answer = {0};
+  json_t *more = json_pack("{s:i, s:i}", "records", 1, "series", 0);
+  hsc_status *status = call(g, size, more, &first);
+  json_decref(more);
+  if (status)
+    return status;
+  if (first.outcome != HSC_OUTCOME_OK) {
+    give_reason(&g->why_not[RUN], reason_of(&first));
+    give_reason(&g->why_not[RUN_WALL], reason_of(&first));
+    hsc_answer_deinit(&first);
+    return NULL;
+  }
+  json_t *record = json_array_get(json_object_get(first.body, "records"), 0);
+  double once_s = (hsc_json_number(json_object_get(record, "enqueue_ns")) +
+                   hsc_json_number(json_object_get(record, "wait_ns"))) /
+                  1e9;
+  int runs = (int)fmin(MOST_RUNS, fmax(2, BLOCK_S / fmax(once_s, 1e-7)));
+  hsc_answer_deinit(&first);
+  more = json_pack("{s:i, s:i, s:s}", "records", 0, "series", runs, "inputs", "keep");
+  status = call(g, size, more, &answer);
+  json_decref(more);
+  if (status)
+    return status;
+  if (answer.outcome == HSC_OUTCOME_OK) {
+    json_t *times = json_object_get(answer.body, "series");
+    double processor = least_of(json_object_get(times, "processor_ns"));
+    double wall = least_of(json_object_get(times, "run_ns"));
+    if (isfinite(processor))
+      status = add_sample(&g->series[RUN], size->size, processor / 1e9);
+    else
+      give_reason(&g->why_not[RUN], "the device's worker does not tell processor time");
+    if (!status && isfinite(wall))
+      status = add_sample(&g->series[RUN_WALL], size->size, wall / 1e9);
+  } else {
+    give_reason(&g->why_not[RUN], reason_of(&answer));
+  }
+  hsc_answer_deinit(&answer);
+  return status;
+}
+
+static hsc_status *measure_operators(growth *g, const hsc__growth_size *size) {
+  hsc_profile *profile = NULL;
+  hsc_answer answer = {0};
+  const char *path = hsc_arena_printf(g->arena, "%s/profile.xplane.pb", g->scratch);
+  hsc_status *status = NULL;
+  HSC_TRY(hsc_arena_status(g->arena));
+  json_t *more = json_pack("{s:i, s:i, s:s, s:s}", "records", 0, "series", PROFILED_RUNS, "inputs",
+                           "keep", "xspace_to", path);
+  status = call(g, size, more, &answer);
+  json_decref(more);
+  if (status)
+    return status;
+  if (answer.outcome != HSC_OUTCOME_OK) {
+    give_reason(&g->why_no_operators, reason_of(&answer));
+    goto done;
+  }
+  hsc_status *unread = hsc_profile_open(path, &profile);
+  if (unread) {
+    give_reason(&g->why_no_operators, hsc_status_message(unread));
+    hsc_status_free(unread);
+    goto done;
+  }
+  const hsc_profile_op *ops = hsc_profile_ops(profile);
+  for (int i = 0; i < hsc_profile_op_count(profile); i++)
+    if (ops[i].self_ps > 0)
+      HSC_GOTO(add_part(g, &g->operators, ops[i].name, ops[i].source, size->size,
+                        (double)ops[i].self_ps / 1e12 / PROFILED_RUNS, SIZE_MAX));
+done:
+  hsc_profile_close(profile);
+  hsc_answer_deinit(&answer);
+  return status;
+}
+
+static hsc_status *measure_compile(growth *g, const hsc__growth_size *size, bool first) {
+  hsc_answer answer = {0};
+  json_t *more = json_pack("{s:s}", "job", "compile");
+  hsc_status *status = call(g, size, more, &answer);
+  json_decref(more);
+  if (status)
+    return status;
+  if (answer.outcome != HSC_OUTCOME_OK) {
+    give_reason(&g->why_not[COMPILE], reason_of(&answer));
+    give_reason(&g->why_not[MEMORY], reason_of(&answer));
+    hsc_answer_deinit(&answer);
+    return NULL;
+  }
+  double processor = hsc_json_number(json_object_get(answer.body, "compile_processor_ns"));
+  double peak = hsc_json_number(hsc_json_path(answer.body, "memory", "peak_bytes", NULL));
+  if (!(peak > 0))
+    peak = hsc_json_number(hsc_json_path(answer.body, "memory", "total_bytes", NULL));
+  if (processor > 0)
+    status = add_sample(&g->series[COMPILE], size->size, processor / 1e9);
+  else
+    give_reason(&g->why_not[COMPILE], "the device's worker does not tell processor time");
+  if (!status && first && peak > 0)
+    status = add_sample(&g->series[MEMORY], size->size, peak);
+  else if (first && !(peak > 0))
+    give_reason(&g->why_not[MEMORY], "the compiler does not tell the program's memory");
+  hsc_answer_deinit(&answer);
+  return status;
+}
+
+static hsc_status *measure_passes(growth *g, const hsc__growth_size *size) {
+  hsc_pass_list list;
+  HSC_TRY(hsc_pass_list_init(&list));
+  hsc_scratch_empty(g->dumps);
+  hsc_status *status = NULL;
+  hsc_status *failed =
+      hsc_passes_collect(g->worker,
+                         &(hsc_passes_collect_options){.program = size->path,
+                                                       .overrides = g->o->overrides,
+                                                       .scratch = g->dumps,
+                                                       .profile = true,
+                                                       .limit_ns = (int64_t)(g->o->limit_s * 1e9)},
+                         &list);
+  if (failed) {
+    give_reason(&g->why_no_passes, hsc_status_message(failed));
+    hsc_status_free(failed);
+  }
+  part_list round = {0};  // a pass runs several times in a compile: their sum is the sample
+  for (size_t i = 0; !failed && !status && i < list.row_count; i++) {
+    const hsc_pass_row *row = &list.rows[i];
+    if (!row->nested && !row->counts && row->duration_ns > 0)
+      status = add_part(g, &round, hsc_view_of(row->pass), (hsc_view){0}, size->size,
+                        (double)row->duration_ns / 1e9, 0);
+  }
+  for (size_t i = 0; i < round.count; i++) {
+    if (!status)
+      status = add_part(g, &g->passes, hsc_view_of(round.parts[i].name), (hsc_view){0}, size->size,
+                        round.parts[i].samples.samples[0].value, SIZE_MAX);
+    hsc_free(round.parts[i].samples.samples);
+  }
+  hsc_free(round.parts);
+  hsc_pass_list_deinit(&list);
+  return status;
+}
+
+static hsc_status *measure_all(growth *g) {
+  bool runs = g->spec.topology == NULL;
+  char text[96];
+  if (!runs)
+    for (int q = RUN; q <= RUN_WALL; q++)
+      give_reason(&g->why_not[q], "the device only compiles");
+  if (!runs)
+    give_reason(&g->why_no_operators, "the device only compiles");
+  for (int round = 0; round < g->o->rounds; round++)
+    for (size_t i = 0; i < g->size_count; i++) {
+      const hsc__growth_size *size = &g->sizes[round % 2 ? g->size_count - 1 - i : i];
+      snprintf(text, sizeof text, "round %d of %d, size %.0f", round + 1, g->o->rounds, size->size);
+      if (g->o->progress)
+        g->o->progress(g->o->user, text);
+      if (!g->why_not[COMPILE])
+        HSC_TRY(measure_compile(g, size, round == 0));
+      if (!g->why_not[RUN])
+        HSC_TRY(measure_runs(g, size));
+      if (round < PROFILED_ROUNDS && !g->why_no_operators && !g->why_not[RUN])
+        HSC_TRY(measure_operators(g, size));
+      if (round < PROFILED_ROUNDS && !g->why_no_passes)
+        HSC_TRY(measure_passes(g, size));
+    }
+  return NULL;
+}
+
+// ---- the document -------------------------------------------------------------------------------
+
+// The least sample of a size; 0 where there is none.
+static double value_at(const series *s, double size) {
+  double least = INFINITY;
+  for (size_t i = 0; i < s->count; i++)
+    if (s->samples[i].size == size)
+      least = fmin(least, s->samples[i].value);
+  return isfinite(least) ? least : 0;
+}
+
+static json_t *exponent_json(const growth *g, const series *s, bool exact, json_t *into) {
+  hsc_interval e;
+  bool fits = hsc_growth_fit(s->samples, s->count, exact, &e);
+  json_t *values = json_array();
+  for (size_t i = 0; i < g->size_count; i++)
+    json_array_append_new(values, hsc_json_real(value_at(s, g->sizes[i].size)));
+  json_object_set_new(into, "values", values);
+  return json_pack("[o, o, o]", hsc_json_real(fits ? e.estimate : NAN),
+                   hsc_json_real(fits ? e.low : NAN), hsc_json_real(fits ? e.high : NAN));
+}
+
+static json_t *quantity_json(const growth *g, quantity q, json_t *reasons) {
+  json_t *row = json_object();
+  json_t *e = exponent_json(g, &g->series[q], quantities[q].exact, row);
+  static const char *const keys[] = {"value", "low", "high"};
+  bool none = json_is_null(json_array_get(e, 0));
+  for (size_t k = 0; k < HSC_COUNT_OF(keys); k++)
+    json_object_set(row, keys[k], json_array_get(e, k));
+  json_decref(e);
+  if (!none && !g->why_not[q])
+    return row;
+  json_object_set_new(
+      reasons, quantities[q].name,
+      json_string(g->why_not[q] ? g->why_not[q] : "it is 0, or there are too few samples"));
+  json_decref(row);
+  return json_null();
+}
+
+static int by_growth(const void *a, const void *b) {
+  double x = hsc_json_number(json_object_get(*(json_t *const *)a, "growth_share"));
+  double y = hsc_json_number(json_object_get(*(json_t *const *)b, "growth_share"));
+  return (x < y) - (x > y);
+}
+
+// Operators or passes, those first that make most of the growth from the least to the largest size.
+static hsc_status *parts_json(const growth *g, const part_list *list, json_t **out) {
+  double least = g->sizes[0].size;
+  double largest = g->sizes[g->size_count - 1].size;
+  double all = 0;
+  double grown = 0;
+  json_t **rows = hsc_alloc((list->count + 1) * sizeof(*rows));
+  if (!rows)
+    return hsc_status_out_of_memory();
+  for (size_t i = 0; i < list->count; i++) {
+    double last = value_at(&list->parts[i].samples, largest);
+    all += last;
+    grown += fmax(0, last - value_at(&list->parts[i].samples, least));
+  }
+  for (size_t i = 0; i < list->count; i++) {
+    const part *p = &list->parts[i];
+    double last = value_at(&p->samples, largest);
+    double more = fmax(0, last - value_at(&p->samples, least));
+    rows[i] = json_pack("{s:s, s:s?, s:o, s:o}", "name", p->name, "source", p->source, "share",
+                        hsc_json_real(all > 0 ? last / all : 0), "growth_share",
+                        hsc_json_real(grown > 0 ? more / grown : 0));
+    json_t *e = exponent_json(g, &p->samples, false, rows[i]);
+    json_object_set(rows[i], "exponent", json_array_get(e, 0));
+    json_object_set(rows[i], "low", json_array_get(e, 1));
+    json_object_set(rows[i], "high", json_array_get(e, 2));
+    json_decref(e);
+  }
+  qsort(rows, list->count, sizeof(*rows), by_growth);
+  *out = json_array();
+  for (size_t i = 0; i < list->count; i++)
+    json_array_append_new(*out, rows[i]);
+  hsc_free(rows);
+  return NULL;
+}
+
+// The answer in one sentence, from the numbers beside it.
+static json_t *headline(json_t *document, bool runs) {
+  json_t *parts = json_object_get(document, runs ? "operators" : "passes");
+  json_t *e = hsc_json_path(document, "exponents", runs ? "run" : "compile", NULL);
+  json_t *first = json_array_get(parts, 0);
+  hsc_bytes text = {0};
+  if (!json_is_object(e))
+    return json_string("neither run time nor compile time could be measured");
+  hsc_bytes_printf(&text, "%s time grows with n^%.2f [%.2f, %.2f]", runs ? "run" : "compile",
+                   hsc_json_number(json_object_get(e, "value")),
+                   hsc_json_number(json_object_get(e, "low")),
+                   hsc_json_number(json_object_get(e, "high")));
+  // named only when it surely grows, and is a part of the growth worth naming
+  bool named = hsc_json_number(json_object_get(first, "low")) > 0 &&
+               hsc_json_number(json_object_get(first, "growth_share")) >= 0.2;
+  if (named)
+    hsc_bytes_printf(&text, "; %.0f %% of the growth is %s, n^%.2f",
+                     100 * hsc_json_number(json_object_get(first, "growth_share")),
+                     json_string_value(json_object_get(first, "name")),
+                     hsc_json_number(json_object_get(first, "exponent")));
+  json_t *sentence = json_string(hsc_bytes_text(&text));
+  hsc_bytes_deinit(&text);
+  return sentence;
+}
+
+static hsc_status *document_of(const growth *g, json_t **out) {
+  json_t *sizes = json_array();
+  json_t *exponents = json_object();
+  json_t *reasons = json_object();
+  json_t *operators = NULL;
+  json_t *passes = NULL;
+  hsc_status *status = NULL;
+  for (size_t i = 0; i < g->size_count; i++)
+    json_array_append_new(sizes, hsc_json_real(g->sizes[i].size));
+  for (int q = 0; q < QUANTITY_COUNT; q++)
+    json_object_set_new(exponents, quantities[q].name, quantity_json(g, (quantity)q, reasons));
+  if (g->why_no_operators || g->why_not[RUN])
+    json_object_set_new(reasons, "operators",
+                        json_string(g->why_no_operators ? g->why_no_operators : g->why_not[RUN]));
+  if (g->why_no_passes)
+    json_object_set_new(reasons, "passes", json_string(g->why_no_passes));
+  HSC_GOTO(parts_json(g, &g->operators, &operators));
+  HSC_GOTO(parts_json(g, &g->passes, &passes));
+  *out = json_pack("{s:s, s:s, s:O, s:i, s:s, s:O, s:O, s:O, s:O}", "program", g->o->programs[0],
+                   "device", g->o->device, "sizes", sizes, "rounds", g->o->rounds, "time",
+                   "processor", "exponents", exponents, "operators", operators, "passes", passes,
+                   "not_measured", reasons);
+  if (!*out)
+    HSC_GOTO(hsc_status_out_of_memory());
+  json_object_set_new(*out, "headline", headline(*out, g->series[RUN].count > 0));
+done:
+  json_decref(sizes);
+  json_decref(exponents);
+  json_decref(reasons);
+  json_decref(operators);
+  json_decref(passes);
+  return status;
+}
+
+static void deinit_parts(part_list *list) {
+  for (size_t i = 0; i < list->count; i++)
+    hsc_free(list->parts[i].samples.samples);
+  hsc_free(list->parts);
+}
+
+static hsc_status *count_all(growth *g) {
+  for (size_t i = 0; i < g->size_count; i++) {
+    const hsc__growth_size *size = &g->sizes[i];
+    if (!size->cost_known) {
+      static const char *const why = "a loop whose number of trips the program does not say";
+      give_reason(&g->why_not[FLOPS], why);
+      give_reason(&g->why_not[BYTES], why);
+    }
+    HSC_TRY(add_sample(&g->series[FLOPS], size->size, size->cost.flops));
+    HSC_TRY(add_sample(&g->series[BYTES], size->size,
+                       size->cost.bytes_read + size->cost.bytes_written));
+  }
+  return NULL;
+}
+
+hsc_status *hsc_growth(const hsc_growth_options *o, json_t **out_document) {
+  growth g = {.o = o};
+  hsc_status *status = NULL;
+  HSC_TRY(hsc_arena_create(&g.arena));
+  HSC_GOTO(hsc_device_spec_parse(o->device, g.arena, &g.spec));
+  HSC_GOTO(hsc_scratch_create(&g.scratch));
+  HSC_GOTO(hsc_scratch_create_for_dumps(&g.dumps));
+  if (o->keep_dir)
+    HSC_GOTO(hsc_dir_make(o->keep_dir));
+  HSC_GOTO(
+      hsc__growth_sizes(o, o->keep_dir ? o->keep_dir : g.scratch, g.arena, g.sizes, &g.size_count));
+  HSC_GOTO(count_all(&g));
+  HSC_GOTO(
+      hsc_lab_worker_create(&(hsc_lab_worker_options){.device = &g.spec,
+                                                      .executable = o->executable,
+                                                      .no_disk_cache = true,
+                                                      .memory_limit_bytes = o->memory_limit_bytes},
+                            &g.worker));
+  HSC_GOTO(measure_all(&g));
+  HSC_GOTO(document_of(&g, out_document));
+done:
+  hsc_lab_worker_destroy(g.worker);
+  deinit_parts(&g.operators);
+  deinit_parts(&g.passes);
+  for (int q = 0; q < QUANTITY_COUNT; q++) {
+    hsc_free(g.series[q].samples);
+    hsc_free(g.why_not[q]);
+  }
+  hsc_free(g.why_no_operators);
+  hsc_free(g.why_no_passes);
+  hsc_scratch_destroy(g.scratch);
+  hsc_scratch_destroy(g.dumps);
+  hsc_arena_destroy(g.arena);
+  return status;
+}

@@ -1,0 +1,259 @@
+// growth_sizes.c - one program in several sizes: which file has which size, or copies of one file
+// with a number replaced; and what the programs compute, counted.
+//
+// A file says its size by its parameters: the one dimension that differs between the files. A copy
+// has every number of the text replaced that is the size: dimensions, bounds of loops and slices.
+// That is a guess about what a number means, which the verifier checks, as in probe_cut.c.
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/files/file_io.h"
+#include "formats/common/formats.h"
+#include "lab/probe/growth_internal.h"
+
+// What the user gave does not make sizes of one program: a usage error.
+#define size_error(...) hsc_status_usage(HSC_ERR(INVALID_ARGUMENT, __VA_ARGS__))
+
+// ---- counts -------------------------------------------------------------------------------------
+
+static double trips_of(const hsc_instr *loop) {
+  const hsc_instr *root = loop->called_count == 2 ? loop->called[0]->root : NULL;
+  if (!root || root->op != HSC_OP_COMPARE || root->operand_count != 2)
+    return NAN;
+  for (int i = 1; i >= 0; i--) {
+    const hsc_instr *operand = root->operands[i];
+    bool constant = operand->op == HSC_OP_CONSTANT && hsc_shape_is_scalar(&operand->shape);
+    if (constant && operand->attr.literal.value && hsc_type_is_integral(operand->shape.type))
+      return (double)hsc_literal_get_int(operand->attr.literal.value, 0);
+  }
+  return NAN;
+}
+
+static void add_cost(hsc_cost *sum, const hsc_cost *part, double times) {
+  sum->flops += times * part->flops;
+  sum->transcendentals += times * part->transcendentals;
+  sum->bytes_read += times * part->bytes_read;
+  sum->bytes_written += times * part->bytes_written;
+}
+
+static bool computation_cost(const hsc_computation *computation, int depth, hsc_cost *sum) {
+  bool known = depth < 64;
+  HSC_FOR_EACH_INSTR_IN (computation, instr) {
+    hsc_cost part = {0};
+    bool calls = instr->op == HSC_OP_WHILE || instr->op == HSC_OP_CALL;
+    if (!calls || depth >= 64) {
+      hsc_instr_cost(instr, &part);
+      add_cost(sum, &part, 1);
+      continue;
+    }
+    double trips = instr->op == HSC_OP_WHILE ? trips_of(instr) : 1;
+    for (int i = 0; i < instr->called_count; i++)
+      known &= computation_cost(instr->called[i], depth + 1, &part);
+    known &= !isnan(trips);
+    add_cost(sum, &part, isnan(trips) ? 1 : trips);
+  }
+  return known;
+}
+
+bool hsc__growth_cost(const hsc_module *module, hsc_cost *out_cost) {
+  *out_cost = (hsc_cost){0};
+  return computation_cost(module->entry, 0, out_cost);
+}
+
+// ---- sizes --------------------------------------------------------------------------------------
+
+static hsc_status *parse_sizes(const char *text, double *out_from, double *sizes, size_t *count) {
+  const char *list = strchr(text, '=');
+  *out_from = NAN;
+  *count = 0;
+  if (list) {
+    char *end;
+    *out_from = strtod(text, &end);
+    if (end != list || !(*out_from >= 2) || *out_from != floor(*out_from))
+      return hsc_status_hint(
+          size_error("'%.*s' is not a size of a program", (int)(list - text), text),
+          "write the number that stands for the size in the program: --sizes 1000=1000,2000,4000");
+    list++;
+  } else {
+    list = text;
+  }
+  while (*list) {
+    char *end;
+    double size = strtod(list, &end);
+    if (end == list || (*end && *end != ',') || !(size > 0) || size != floor(size) || size > 1e12)
+      return size_error("--sizes: '%s' does not begin with a whole number above 0", list);
+    if (*count == HSC__GROWTH_MOST_SIZES)
+      return size_error("--sizes: more than %d", HSC__GROWTH_MOST_SIZES);
+    sizes[(*count)++] = size;
+    list = *end ? end + 1 : end;
+  }
+  return NULL;
+}
+
+static bool is_word(char c) {
+  return isalnum((unsigned char)c) || c == '_' || c == '.' || c == '-' || c == '%' || c == '#';
+}
+
+// A number that stands by itself, or in a type of MLIR, where x divides dimensions.
+static bool stands_alone(const char *text, size_t size, size_t at, size_t length) {
+  char before = at ? text[at - 1] : ' ';
+  char after = at + length < size ? text[at + length] : ' ';
+  bool left = !is_word(before) || (before == 'x' && at > 1 && isdigit((unsigned char)text[at - 2]));
+  bool dimension = before == '<' || before == 'x';
+  bool right = !is_word(after) || (after == 'x' && dimension);
+  return left && right;
+}
+
+static size_t replace_number(hsc_view text, double from, double to, hsc_bytes *out) {
+  char old[32];
+  int length = snprintf(old, sizeof old, "%.0f", from);
+  size_t replaced = 0;
+  for (size_t i = 0; i < text.size; i++) {
+    bool fits = text.size - i >= (size_t)length && !memcmp(text.data + i, old, (size_t)length);
+    if (!fits || !stands_alone(text.data, text.size, i, (size_t)length)) {
+      hsc_bytes_append_char(out, text.data[i]);
+      continue;
+    }
+    hsc_bytes_printf(out, "%.0f", to);
+    i += (size_t)length - 1;
+    replaced++;
+  }
+  return replaced;
+}
+
+static hsc_status *scale_program(const char *path,
+                                 double from,
+                                 hsc_view text,
+                                 const char *directory,
+                                 hsc_arena *arena,
+                                 hsc__growth_size *size) {
+  hsc_bytes scaled = {0};
+  hsc_module *module = NULL;
+  hsc_status *status = NULL;
+  const char *ending = strrchr(path, '.');
+  if (!replace_number(text, from, size->size, &scaled))
+    HSC_GOTO(hsc_status_hint(
+        size_error("%s: the number %.0f does not occur in it", path, from),
+        "name a size that it has; binary programs are made text by hloscope convert"));
+  HSC_GOTO(hsc_bytes_status(&scaled));
+  status = hsc_program_read(hsc_bytes_view(&scaled), path, &module);
+  if (status) {
+    status = hsc_status_hint(
+        hsc_status_note(hsc_status_usage(status),
+                        "%.0f in place of %.0f: the program does not scale so", size->size, from),
+        "export it in several sizes and give the files: hloscope probe --exponent n1.mlir n2.mlir");
+    goto done;
+  }
+  size->path = hsc_arena_printf(arena, "%s/n%.0f%s", directory, size->size,
+                                ending && !strchr(ending, '/') ? ending : ".hlo");
+  HSC_GOTO(hsc_arena_status(arena));
+  HSC_GOTO(hsc_file_write_atomic(size->path, scaled.data, scaled.size));
+done:
+  hsc_module_destroy(module);
+  hsc_bytes_deinit(&scaled);
+  return status;
+}
+
+// The dimension of the parameters that differs between the files; all that differ must be alike.
+static hsc_status *sizes_of_files(hsc_module *const *modules, size_t count, double *sizes) {
+  const hsc_computation *first = modules[0]->entry;
+  bool found = false;
+  for (size_t f = 1; f < count; f++)
+    if (modules[f]->entry->parameter_count != first->parameter_count)
+      return size_error(
+          "the files are not one program in several sizes: they have "
+          "%d and %d parameters",
+          first->parameter_count, modules[f]->entry->parameter_count);
+  for (int p = 0; p < first->parameter_count; p++) {
+    const hsc_shape *shape = &first->parameters[p]->shape;
+    for (int d = 0; hsc_shape_is_array(shape) && d < shape->rank; d++) {
+      double here[HSC__GROWTH_MOST_SIZES];
+      bool differs = false;
+      for (size_t f = 0; f < count; f++) {
+        const hsc_shape *other = &modules[f]->entry->parameters[p]->shape;
+        here[f] = other->rank == shape->rank ? (double)other->dims[d] : NAN;
+        differs |= here[f] != here[0];
+      }
+      if (!differs)
+        continue;
+      for (size_t f = 0; found && f < count; f++)
+        if (here[f] != sizes[f])
+          return hsc_status_hint(size_error("several sizes differ between the files"),
+                                 "say which size each has: --sizes 1000,2000,4000");
+      memcpy(sizes, here, count * sizeof *sizes);
+      found = true;
+    }
+  }
+  if (!found)
+    return hsc_status_hint(size_error("the files' parameters have the same sizes"),
+                           "say which size each file has: --sizes 1000,2000,4000");
+  return NULL;
+}
+
+static int by_size(const void *a, const void *b) {
+  double x = ((const hsc__growth_size *)a)->size;
+  double y = ((const hsc__growth_size *)b)->size;
+  return (x > y) - (x < y);
+}
+
+static hsc_status *check_sizes(hsc__growth_size *sizes, size_t count) {
+  qsort(sizes, count, sizeof *sizes, by_size);
+  for (size_t i = 0; i < count; i++)
+    if (!(sizes[i].size > 0) || (i && sizes[i].size == sizes[i - 1].size))
+      return size_error("two programs have the size %.0f; each needs its own", sizes[i].size);
+  return NULL;
+}
+
+hsc_status *hsc__growth_sizes(const hsc_growth_options *o,
+                              const char *directory,
+                              hsc_arena *arena,
+                              hsc__growth_size *sizes,
+                              size_t *out_count) {
+  static const char *const how =
+      "give the program in several sizes (hloscope probe --exponent n1.mlir n2.mlir n3.mlir), or "
+      "one file and the number in it that is the size: --sizes 1000=1000,2000,4000";
+  hsc_module *modules[HSC__GROWTH_MOST_SIZES] = {0};
+  double values[HSC__GROWTH_MOST_SIZES];
+  double from = NAN;
+  size_t value_count = 0;
+  size_t count = o->program_count;
+  hsc_bytes text = {0};
+  hsc_status *status = NULL;
+  if (count > HSC__GROWTH_MOST_SIZES)
+    return size_error("more than %d programs", HSC__GROWTH_MOST_SIZES);
+  if (o->sizes)
+    HSC_TRY(parse_sizes(o->sizes, &from, values, &value_count));
+  if (!isnan(from) && count != 1)
+    return size_error("--sizes %s scales one program, not %zu", o->sizes, count);
+  if (isnan(from) && o->sizes && value_count != count && count > 1)
+    return size_error("--sizes names %zu sizes for %zu files", value_count, count);
+  if ((isnan(from) ? count : value_count) < 2)
+    return hsc_status_hint(size_error("one size has no exponent"), "%s", how);
+  if (!isnan(from)) {
+    HSC_GOTO(hsc_file_read(o->programs[0], &text));
+    count = value_count;
+  }
+  for (size_t i = 0; i < count; i++) {
+    sizes[i] = (hsc__growth_size){.size = o->sizes ? values[i] : NAN, .path = o->programs[0]};
+    if (isnan(from))
+      sizes[i].path = o->programs[i];
+    else
+      HSC_GOTO(
+          scale_program(o->programs[0], from, hsc_bytes_view(&text), directory, arena, &sizes[i]));
+    HSC_GOTO(hsc_program_read_file(sizes[i].path, &modules[i]));
+    sizes[i].cost_known = hsc__growth_cost(modules[i], &sizes[i].cost);
+  }
+  if (!o->sizes) {
+    HSC_GOTO(sizes_of_files(modules, count, values));
+    for (size_t i = 0; i < count; i++)
+      sizes[i].size = values[i];
+  }
+  HSC_GOTO(check_sizes(sizes, count));
+  *out_count = count;
+done:
+  for (size_t i = 0; i < HSC__GROWTH_MOST_SIZES; i++)
+    hsc_module_destroy(modules[i]);
+  hsc_bytes_deinit(&text);
+  return status;
+}
