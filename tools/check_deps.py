@@ -97,6 +97,7 @@ ROOMS = {
         "probe": ["devices", "passes", "run"],
         "reduce": ["devices", "passes", "run", "store"],
         "conform": ["devices"],
+        "gate": ["devices", "run", "store", "verdict"],
         "versions": ["devices", "passes", "reduce", "run", "store"],
         "blame": ["devices", "passes", "reduce", "run", "store", "verdict"],
     },

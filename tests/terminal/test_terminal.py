@@ -56,6 +56,7 @@ CASES = {
     "probe": [("in.hlo", "probe"), ("--exponent in.hlo --sizes 16=16,32,64 --rounds 3", "probe_exponent")],
     "watch": [("--log in.log --once --rule compile-failed", "watch")],
     "knowledge": [("list", "table"), ("search memory", "table")],
+    "gate": [("in.hlo --baseline g.json --update --turns 6", "gate")],
     "conform": [("cpu --only events", "conform")],
     "results": [("list", "table"), ("show 1", "results"), ("compare 1 2", "table")],
     "cache": [("stats", "table"), ("list", "table")],

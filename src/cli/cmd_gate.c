@@ -1,0 +1,263 @@
+// cmd_gate.c - hloscope gate: programs against a baseline, for continuous integration.
+#include "cli/command.h"
+#include "lab/devices/devices.h"
+#include "lab/gate/gate.h"
+#include "lab/run/json_tree.h"
+
+typedef struct gate_args {
+  const char *baseline, *device, *against, *junit;
+  hsc_list programs;
+  double margin, limit_s;
+  int64_t turns;
+  bool update, annotations;
+} gate_args;
+
+static const hsc_option options[] = {
+    HSC_POSITIONAL_REST(gate_args,
+                        programs,
+                        "PROGRAM",
+                        HSC_REQUIRED,
+                        "HLO, StableHLO, gzipped too; the baseline knows it by this path"),
+    HSC_OPTION_STRING(gate_args,
+                      baseline,
+                      "baseline|b",
+                      "FILE",
+                      NULL,
+                      "what to compare with; --update writes it"),
+    HSC_OPTION_FLAG(gate_args, update, "update", "write the baseline in place of comparing"),
+    HSC_OPTION_STRING(gate_args,
+                      device,
+                      "device|d",
+                      "DEVICE",
+                      NULL,
+                      "where; default: $HLOSCOPE_DEVICE, else cpu"),
+    HSC_OPTION_STRING(gate_args,
+                      against,
+                      "against",
+                      "DEVICE",
+                      NULL,
+                      "the baseline's build (a plugin's path, another device): the two take turns, "
+                      "and times of the file are not used"),
+    HSC_OPTION_DOUBLE(gate_args,
+                      margin,
+                      "margin",
+                      "PERCENT",
+                      5,
+                      "a change of run time or memory that is let pass; twice that for compiles"),
+    HSC_OPTION_INT_FROM(gate_args,
+                        turns,
+                        "turns",
+                        "N",
+                        6,
+                        12,
+                        "processes a program is measured in; an open verdict takes up to three "
+                        "times as many, and a baseline holds twice as many"),
+    HSC_OPTION_DOUBLE(gate_args, limit_s, "limit", "S", 120, "seconds that a job gets"),
+    HSC_OPTION_STRING(gate_args, junit, "junit", "FILE", NULL, "also write verdicts as JUnit XML"),
+    HSC_OPTION_FLAG(gate_args, annotations, "annotations", "also print GitHub's annotations"),
+    HSC_OPTION_END,
+};
+
+static void show_progress(void *user, int64_t done, int64_t total, const char *program) {
+  hsc_cli_progress_of(user, done, total, program);
+}
+
+static const char *text_of(json_t *row, const char *key) {
+  const char *text = json_string_value(json_object_get(row, key));
+  return text ? text : "";
+}
+
+static bool is_bad(json_t *row) {
+  return !strcmp(text_of(row, "verdict"), "slower") || !strcmp(text_of(row, "verdict"), "wrong");
+}
+
+// ---- forms for others ---------------------------------------------------------------------------
+
+static void put_xml(const char *text, hsc_bytes *out) {
+  for (; *text; text++) {
+    if (*text == '&')
+      hsc_bytes_append_text(out, "&amp;");
+    else if (*text == '<')
+      hsc_bytes_append_text(out, "&lt;");
+    else if (*text == '>')
+      hsc_bytes_append_text(out, "&gt;");
+    else if (*text == '"')
+      hsc_bytes_append_text(out, "&quot;");
+    else if ((unsigned char)*text >= ' ')
+      hsc_bytes_append_char(out, *text);
+    else
+      hsc_bytes_append_char(out, ' ');  // XML 1.0 has no other control characters
+  }
+}
+
+// slower and wrong are failures, unknown is skipped.
+static hsc_status *write_junit(json_t *document, const char *path, hsc_cli *cli) {
+  hsc_bytes out = {0};
+  json_t *rows = json_object_get(document, "programs");
+  json_t *row;
+  size_t i;
+  int failures = 0;
+  int skipped = 0;
+  json_array_foreach (rows, i, row) {
+    failures += is_bad(row);
+    skipped += !strcmp(text_of(row, "verdict"), "unknown");
+  }
+  hsc_bytes_printf(&out,
+                   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"hloscope gate\" "
+                   "tests=\"%zu\" failures=\"%d\" skipped=\"%d\">\n",
+                   json_array_size(rows), failures, skipped);
+  json_array_foreach (rows, i, row) {
+    bool unknown = !strcmp(text_of(row, "verdict"), "unknown");
+    hsc_bytes_append_text(&out, "  <testcase classname=\"");
+    put_xml(text_of(document, "device"), &out);
+    hsc_bytes_append_text(&out, "\" name=\"");
+    put_xml(text_of(row, "program"), &out);
+    if (!is_bad(row) && !unknown) {
+      hsc_bytes_append_text(&out, "\"/>\n");
+      continue;
+    }
+    hsc_bytes_printf(&out, "\">\n    <%s message=\"%s: ", unknown ? "skipped" : "failure",
+                     text_of(row, "verdict"));
+    put_xml(text_of(row, "because"), &out);
+    hsc_bytes_append_text(&out, "\"/>\n  </testcase>\n");
+  }
+  hsc_bytes_append_text(&out, "</testsuite>\n");
+  hsc_status *status = hsc_bytes_status(&out);
+  if (!status)
+    status = hsc_cli_write_to(cli, path, hsc_bytes_view(&out));
+  hsc_bytes_deinit(&out);
+  return status;
+}
+
+// GitHub's workflow commands: percent and line ends are written as %25, %0A, %0D.
+static void put_annotation(const char *text, bool property, hsc_bytes *out) {
+  for (; *text; text++) {
+    bool coded = *text == '%' || *text == '\n' || *text == '\r' ||
+                 (property && (*text == ':' || *text == ','));
+    if (coded)
+      hsc_bytes_printf(out, "%%%02X", (unsigned)(unsigned char)*text);
+    else
+      hsc_bytes_append_char(out, *text);
+  }
+}
+
+static hsc_status *print_annotations(json_t *document, hsc_cli *cli) {
+  hsc_bytes out = {0};
+  json_t *row;
+  size_t i;
+  json_array_foreach (json_object_get(document, "programs"), i, row) {
+    bool unknown = !strcmp(text_of(row, "verdict"), "unknown");
+    if (!is_bad(row) && !unknown)
+      continue;
+    hsc_bytes_printf(&out, "::%s file=", unknown ? "warning" : "error");
+    put_annotation(text_of(row, "program"), true, &out);
+    hsc_bytes_printf(&out, ",title=hloscope gate%%3A %s::", text_of(row, "verdict"));
+    put_annotation(text_of(row, "because"), false, &out);
+    hsc_bytes_append_char(&out, '\n');
+  }
+  hsc_status *status = hsc_bytes_status(&out);
+  if (!status)
+    hsc_cli_say(cli, "%s", hsc_bytes_text(&out));
+  hsc_bytes_deinit(&out);
+  return status;
+}
+
+// ---- for people ---------------------------------------------------------------------------------
+
+static hsc_status *print_text(json_t *document, hsc_cli *cli) {
+  static const char *const columns[][2] = {
+      {"program", ""}, {"verdict", ""}, {"run", "x"}, {"compile", "x"}, {"because", ""}};
+  hsc_table *table = NULL;
+  json_t *row;
+  size_t i;
+  int bad = 0;
+  int unknown = 0;
+  json_t *rows = json_object_get(document, "programs");
+  if (json_is_true(json_object_get(document, "updated"))) {
+    hsc_cli_print(cli, "%s holds %zu programs of %s\n", text_of(document, "baseline"),
+                  json_array_size(rows), text_of(document, "device"));
+    return NULL;
+  }
+  HSC_TRY(hsc_table_create("gate", &table));
+  for (size_t c = 0; c < HSC_COUNT_OF(columns); c++)
+    hsc_table_column(table, columns[c][0], columns[c][1]);
+  json_array_foreach (rows, i, row) {
+    bad += is_bad(row);
+    unknown += !strcmp(text_of(row, "verdict"), "unknown");
+    hsc_table_row(table);
+    hsc_table_text(table, text_of(row, "program"));
+    hsc_table_text(table, text_of(row, "verdict"));
+    hsc_table_double(table, hsc_json_number(hsc_json_path(row, "run", "ratio", NULL)));
+    hsc_table_double(table, hsc_json_number(hsc_json_path(row, "compile", "ratio", NULL)));
+    hsc_table_text(table, text_of(row, "because"));
+  }
+  hsc_table_note(table, "%d of %zu slower or wrong, %d unknown", bad, json_array_size(rows),
+                 unknown);
+  return hsc_cli_table(cli, table);
+}
+
+static hsc_status *print_json(json_t *document, hsc_cli *cli) {
+  hsc_json json;
+  hsc_bytes out = {0};
+  json_object_set_new(document, "command", json_string(cli->command_line));
+  hsc_json_init(&json, &out, 2);
+  hsc_json_tree(&json, document);
+  hsc_bytes_append_char(&out, '\n');
+  hsc_status *status = hsc_bytes_status(&out);
+  if (!status)
+    hsc_cli_write(cli, hsc_bytes_view(&out));
+  hsc_bytes_deinit(&out);
+  return status;
+}
+
+static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
+  const gate_args *args = args_of_command;
+  json_t *document = NULL;
+  if (!args->baseline)
+    return hsc_cli_usage(cli,
+                         "--baseline FILE says what to compare with; hloscope gate --baseline "
+                         "FILE --update PROGRAM... writes one");
+  if (!(args->margin > 0) || !(args->limit_s > 0) || args->turns > 64)
+    return hsc_cli_usage(cli, "--margin and --limit must be above 0, --turns at most 64");
+  for (size_t i = 0; i < args->programs.count; i++)
+    HSC_TRY(hsc_cli_program_file(cli, args->programs.items[i]));
+  hsc_gate_options gate = {.baseline = args->baseline,
+                           .update = args->update,
+                           .programs = args->programs.items,
+                           .program_count = args->programs.count,
+                           .device = args->device ? args->device : hsc_default_device(),
+                           .against = args->against,
+                           .margin = args->margin / 100,
+                           .turns = (int)args->turns,
+                           .limit_s = args->limit_s,
+                           .progress = show_progress,
+                           .user = cli};
+  hsc_status *status = NULL;
+  HSC_GOTO(hsc_gate_run(&gate, &document));
+  if (args->junit)
+    HSC_GOTO(write_junit(document, args->junit, cli));
+  if (args->annotations)
+    HSC_GOTO(print_annotations(document, cli));
+  HSC_GOTO(cli->format == HSC_FORMAT_JSON ? print_json(document, cli) : print_text(document, cli));
+  cli->exit_code = hsc_gate_exit_code(document);
+done:
+  json_decref(document);
+  return status;
+}
+
+const hsc_command_body hsc_command_gate = {
+    .options = options,
+    .args_bytes = sizeof(gate_args),
+    .run = run,
+    .description =
+        "Is each program as it was when the baseline was written: its numbers, run time, compile "
+        "time and memory? A verdict a program: same, faster, slower, wrong\n"
+        "or unknown, with what decided. Times are processor times of several processes, compared "
+        "with intervals that raise a false alarm in under 1 of 1000 unchanged\n"
+        "programs. Exit code 0: nothing slower or wrong; 1: something is; 3: something cannot be "
+        "told.",
+    .examples =
+        "hloscope gate --baseline gate.json --update model.hlo\nhloscope gate --baseline "
+        "gate.json model.hlo --junit gate.xml --annotations\nhloscope gate --baseline "
+        "gate.json model.hlo --against ./old/libhloscope_cpu_pjrt.so",
+};
