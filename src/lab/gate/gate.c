@@ -114,7 +114,7 @@ static json_t *change_json(const hsc_gate_change *c) {
                    hsc_verdict_text(c->verdict));
 }
 
-static void take_change(findings *f, const char *what, const hsc_gate_change *c) {
+static void take_change(findings *f, bool turns, const char *what, const hsc_gate_change *c) {
   double percent = 100 * (c->ratio.estimate - 1);
   if (c->verdict == HSC_VERDICT_SLOWER)
     say(f, &f->slower, "%s %+.1f %% [%+.1f, %+.1f]", what, percent, 100 * (c->ratio.low - 1),
@@ -123,8 +123,9 @@ static void take_change(findings *f, const char *what, const hsc_gate_change *c)
     say(f, &f->faster, "%s %+.1f %% [%+.1f, %+.1f]", what, percent, 100 * (c->ratio.low - 1),
         100 * (c->ratio.high - 1));
   if (c->verdict == HSC_VERDICT_CANNOT_TELL)
-    say(f, &f->unknown, "%s cannot be told from noise [%+.1f, %+.1f] %%", what,
-        100 * (c->ratio.low - 1), 100 * (c->ratio.high - 1));
+    say(f, &f->unknown, "%s cannot be told from noise [%+.1f, %+.1f] %%%s", what,
+        100 * (c->ratio.low - 1), 100 * (c->ratio.high - 1),
+        turns ? "" : " (--against takes turns, which can tell)");
 }
 
 static hsc_gate_change compare_times(const gate *g,
@@ -140,6 +141,10 @@ static hsc_gate_change compare_times(const gate *g,
   double *before = hsc_json_doubles(kept, &kept_count);
   hsc_gate_change change = hsc_gate_compare(now, count, before, kept_count, false, DRIFT, margin);
   hsc_free(before);
+  // What else the machine does changes processor time too, by more than half between sessions:
+  // only turns tell a slower program from a busier machine.
+  if (change.verdict != HSC_VERDICT_SAME)
+    change.verdict = HSC_VERDICT_CANNOT_TELL;
   return change;
 }
 
@@ -205,13 +210,13 @@ static void compare_all_times(const gate *g,
   hsc_gate_change compile =
       compare_times(g, now->compile_s, now->compile_count, turn->compile_s, turn->compile_count,
                     json_object_get(entry, "compile_seconds"), COMPILE_MARGIN * g->o->margin);
-  take_change(f, "compile time", &compile);
+  take_change(f, g->o->against, "compile time", &compile);
   json_object_set_new(row, "compile", change_json(&compile));
   if (g->spec.topology)
     return;
   hsc_gate_change runs = compare_times(g, now->run_s, now->run_count, turn->run_s, turn->run_count,
                                        json_object_get(entry, "run_seconds"), g->o->margin);
-  take_change(f, "run time", &runs);
+  take_change(f, g->o->against, "run time", &runs);
   json_object_set_new(row, "run", change_json(&runs));
 }
 
