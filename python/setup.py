@@ -29,6 +29,8 @@ class BuildWithLibraries(build_py):
             shutil.copy2(find_or_build(name), target / name)
         version = (HERE.parent / "VERSION").read_text().strip()
         (target.parent / "_version.py").write_text(f'version = "{version}"\n')
+        # Python runs the lines of .pth files when it starts: HLOSCOPE_OUTPUT_PATH by itself records.
+        shutil.copy2(HERE / "hloscope-record.pth", pathlib.Path(self.build_lib) / "hloscope-record.pth")
         for name in DATA:
             shutil.copytree(HERE.parent / name, target.parent / name, dirs_exist_ok=True)
 
@@ -43,7 +45,7 @@ class PlatformDistribution(Distribution):
 setup(
     version=(HERE.parent / "VERSION").read_text().strip(),
     packages=["hloscope", "jax_plugins.hloscope"],
-    package_data={"hloscope": ["lib/*", *(f"{name}/*/*" for name in DATA)]},
+    package_data={"hloscope": ["lib/*", "site/*.py", *(f"{name}/*/*" for name in DATA)]},
     cmdclass={"build_py": BuildWithLibraries},
     distclass=PlatformDistribution,
 )

@@ -25,6 +25,10 @@ extern "C" {
 struct ArrowSchema;
 struct ArrowArray;
 
+// Makes room for a new capture at `path`: what an earlier run left there is renamed (run.1.hsc).
+// Errors: FAILED_PRECONDITION where another process still records there, or among other files.
+__attribute__((warn_unused_result)) hsc_status *hsc_capture_make_room(const char *path);
+
 // The view's table in the JSON of docs/schemas/table.json, or the result of `sql` over the views as
 // tables when `view` is NULL. *out_json is freed with hsc_api_text_free. Errors: NOT_FOUND
 // (capture), INVALID_ARGUMENT (no such view; SQL), DATA_LOSS.

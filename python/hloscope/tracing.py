@@ -13,8 +13,8 @@
     @hloscope.record            # or @hloscope.record("name", category="transfer")
     def load(batch): ...
 
-A profile also records every call into the PJRT plugins (compilations, executions, transfers, waits) that are loaded while it is open: open it before
-JAX's first operation, or start the program with `hloscope trace`. Outside of a profile, and without `hloscope trace`, recording costs a comparison.
+A profile also records every call into PJRT plugins and into XLA:CPU (compilations, executions, transfers, waits) and the operators, whether JAX has begun or not:
+in a notebook too. Where it cannot, it raises before the block. Outside of a profile, and without `hloscope trace`, recording costs a comparison.
 """
 import atexit
 import contextlib
@@ -69,6 +69,7 @@ def _library():
         "hsc_trace_counter": (None, [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.c_double]),
         "hsc_capture_view_json": (status, [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)]),
         "hsc_capture_view_arrow": (status, [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p]),
+        "hsc_capture_make_room": (status, [ctypes.c_char_p]),
         "hsc_capture_export_file": (status, [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p]),
         "hsc_process_set_paused": (status, [ctypes.c_int64, ctypes.c_bool, ctypes.POINTER(ctypes.c_int)]),
         "hsc_api_status_text": (ctypes.c_char_p, [status]),
@@ -272,9 +273,11 @@ class profile:
         if self._recorder is not None:
             raise Error("this profile was started already")
         categories, max_bytes, label = self._settings
-        self._recorder = _Recorder(self.path, categories, max_bytes, label)
+        if not _active:
+            _check(_library().hsc_capture_make_room(os.fsencode(self.path)))   # a capture is of one run
         if self._pjrt:
             _trace_plugins(self.path)
+        self._recorder = _Recorder(self.path, categories, max_bytes, label)
         _set_paused(False)
         _active.append(self)
         return self
@@ -284,6 +287,7 @@ class profile:
             _active.remove(self)
             self._recorder.lib.hsc_recorder_finish(self._recorder.handle)
             if not _active:
+                _end_operators()
                 _set_paused(True)   # the plugins' calls after the end do not belong to it
         return self
 
@@ -331,26 +335,73 @@ def _set_paused(paused):
 # ---- plugins ------------------------------------------------------------------------------------------------------------------------
 # JAX loads a plugin by jaxlib.xla_client.load_pjrt_plugin_dynamically(name, path); while a profile is open that call gets the tracer's table instead.
 
-_wrapped = {}         # "path": the capture that the tracer of this process writes to
+_wrapped = {}         # "path": the capture that the tracer of this process writes to; "watch": what looks at JAX
+
+
+def _tracer():
+    from . import tracer_path
+
+    tracer = ctypes.CDLL(tracer_path(), mode=ctypes.RTLD_GLOBAL)
+    tracer.hsc_tracer_record_to.argtypes, tracer.hsc_tracer_record_to.restype = [ctypes.c_char_p], ctypes.c_bool
+    tracer.hsc_tracer_attach.argtypes, tracer.hsc_tracer_attach.restype = [ctypes.c_char_p, ctypes.c_char_p], ctypes.c_bool
+    return tracer
+
+
+def _plugins_in_use():
+    """Libraries of this process that are plugins."""
+    with open("/proc/self/maps") as maps:
+        paths = sorted({line.split(None, 5)[5].strip() for line in maps if line.rstrip().endswith(".so") and " r-xp " in line})
+    for path in paths:
+        try:
+            library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
+        except OSError:
+            continue
+        if "tracer" not in path and hasattr(library, "GetPjrtApi"):
+            yield path
 
 
 def _trace_plugins(path):
+    """Calls and operators of this process go to the capture at `path` from now on, whether JAX has begun or not. Raises where they cannot."""
     if "HLOSCOPE_OUTPUT_PATH" in os.environ and not _wrapped:
-        return   # `hloscope trace` records the plugins already
+        return  # `hloscope trace` records them already
+    path = os.path.abspath(path)
+    tracer = _tracer()
+    again = bool(_wrapped)
+    if _active and again:
+        return  # a profile inside of a profile: the calls are the outer one's
+    if not tracer.hsc_tracer_record_to(os.fsencode(path)):
+        raise Error(f"the calls of plugins cannot be recorded into {path}; profile(pjrt=False) records the program's own labels alone")
+    os.environ["HLOSCOPE_OUTPUT_PATH"] = path  # for programs that this one starts
+    os.environ.setdefault("HLOSCOPE_XLA_CPU_CALLS", "2000")
+    _wrapped.update(path=path)
     bridge = sys.modules.get("jax._src.xla_bridge")
-    if bridge is not None and not _wrapped and getattr(bridge, "_backends", None) and any(name != "cpu" for name in bridge._backends):
-        warnings.warn("a PJRT plugin was loaded before this profile began: its calls are not recorded. Open the profile before the first operation, or use `hloscope trace`.", stacklevel=4)
+    made = getattr(bridge, "_backends", None) or {}
+    others = [name for name in made if name not in ("cpu", "interpreter")]
+    if others and not again:
+        attached = [plugin for plugin in _plugins_in_use() if tracer.hsc_tracer_attach(os.fsencode(plugin), others[0].encode())]
+        if not attached:
+            raise Error(f"{', '.join(others)} is in use and the tracer cannot be put in front of it: open the profile before JAX's first operation, or use `hloscope trace`")
+    if not again:
+        site = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site")
+        sys.path.insert(0, site)
+        try:
+            import hloscope_xla_cpu
+        finally:
+            sys.path.remove(site)
+        _wrapped["watch"] = hloscope_xla_cpu.install(of_profile=True)
+    elif _wrapped.get("watch") and made:
+        _wrapped["watch"].begin_again(path, made)
+    if again or others:
         return
-    if _wrapped:
-        if _wrapped["path"] != os.path.abspath(path):
-            warnings.warn(f"the plugins' calls of this process go to its first profile, {_wrapped['path']}", stacklevel=4)
-        return
-    _wrapped.update(path=os.path.abspath(path))
-    os.environ["HLOSCOPE_OUTPUT_PATH"] = os.path.abspath(path)   # the tracer reads it when it wraps its first plugin
     if "jaxlib.xla_client" in sys.modules:
         _patch(sys.modules["jaxlib.xla_client"])
     else:
         sys.meta_path.insert(0, _Finder())
+
+
+def _end_operators():
+    if _wrapped.get("watch"):
+        _wrapped["watch"].end()
 
 
 class _Finder(importlib.abc.MetaPathFinder):

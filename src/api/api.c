@@ -3,6 +3,7 @@
 #include "base/text/text.h"
 #include "hloscope/capture.h"
 #include "report/arrow.h"
+#include "trace/capture_folder.h"
 #include "trace/control.h"
 #include "trace/sink.h"
 #include "views/sql.h"
@@ -68,6 +69,13 @@ hsc_status *hsc_capture_view_arrow(const char *path,
   hsc_status *status = hsc_table_to_arrow(table, out_schema, out_array);
   hsc_table_destroy(table);
   return status;
+}
+
+hsc_status *hsc_capture_make_room(const char *path) {
+  char *kept = NULL;
+  HSC_TRY(hsc_capture_set_aside(path, &kept));
+  hsc_free(kept);
+  return NULL;
 }
 
 hsc_status *hsc_capture_export_file(const char *path, const char *form, const char *output) {

@@ -110,14 +110,28 @@ hsc_status *hsc_cli_run_program(hsc_cli *cli,
   return status;
 }
 
-const char *hsc_cli_python_hook(hsc_cli *cli) {
+// The hook's folder: in a checkout and where hloscope is installed beside its Python package, or in
+// the Python package that holds the program itself.
+static const char *hook_folder(hsc_cli *cli) {
   const char *python = NULL;
-  const char *path = getenv("PYTHONPATH");
   hsc_status *status = hsc_python_package_dir(cli->arena, &python);
-  hsc_status_free(status);  // programs in other languages need no Python package
-  return status ? NULL
-                : hsc_arena_printf(cli->arena, "PYTHONPATH=%s/hloscope/site%s%s", python,
-                                   path && *path ? ":" : "", path ? path : "");
+  if (!status)
+    return hsc_arena_printf(cli->arena, "%s/hloscope/site", python);
+  hsc_status_free(status);
+  char *self = NULL;
+  status = hsc_self_dir((const void *)(uintptr_t)&hook_folder, &self);
+  const char *folder = status ? NULL : hsc_arena_printf(cli->arena, "%s/../site", self);
+  hsc_status_free(status);
+  hsc_free(self);
+  return folder && hsc_file_exists(folder) ? folder : NULL;
+}
+
+const char *hsc_cli_python_hook(hsc_cli *cli) {
+  const char *path = getenv("PYTHONPATH");
+  const char *folder = hook_folder(cli);  // programs in other languages need none
+  return folder ? hsc_arena_printf(cli->arena, "PYTHONPATH=%s%s%s", folder,
+                                   path && *path ? ":" : "", path ? path : "")
+                : NULL;
 }
 
 void hsc_cli_program_ended(hsc_cli *cli, int waited) {

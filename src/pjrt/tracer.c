@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -637,6 +638,8 @@ void hsc_tracer_note_profile(const char *file, int64_t wall_ns) {
 
 static const PJRT_Api *wrap(tracer *t) {
   const PJRT_Api *real = t->get_api();
+  if (t->table == real)
+    return real;  // attached: the calls are in the plugin's own table
   if (t->table && t->real == real && t->table->struct_size == real->struct_size &&
       !memcmp(t->seen, real, real->struct_size))
     return t->table;
@@ -723,4 +726,60 @@ GetPjrtApi_Fn *hsc_tracer_entry(GetPjrtApi_Fn *get_api, const char *path) {
   tracer *t = find(get_api, path);
   pthread_mutex_unlock(&lock);
   return t ? entries[t - tracers] : NULL;
+}
+
+// ---- for a process that runs already (python/hloscope/tracing.py) -------------------------------
+
+// Records to the capture at `path` from now on: opens the recorder, or moves it there. False: it
+// cannot be; why was said.
+HSC_EXPORT bool hsc_tracer_record_to(const char *path) {
+  pthread_mutex_lock(&lock);
+  setenv("HLOSCOPE_OUTPUT_PATH", path, 1);
+  bool was_open = recorder != NULL;
+  bool open = open_recorder();
+  hsc_status *status = was_open ? hsc_recorder_move(recorder, path) : NULL;
+  if (status) {
+    complain(hsc_status_message(status));
+    hsc_status_free(status);
+    open = false;
+  } else {
+    hsc__tracer_output = getenv("HLOSCOPE_OUTPUT_PATH");
+  }
+  pthread_mutex_unlock(&lock);
+  return open;
+}
+
+// Makes a table of the plugin writable, where it lies in constant data.
+static bool make_writable(const PJRT_Api *table) {
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  uintptr_t begin = (uintptr_t)table & ~(page - 1);
+  uintptr_t end = (uintptr_t)table + table->struct_size;
+  return mprotect((void *)begin, end - begin, PROT_READ | PROT_WRITE) == 0;
+}
+
+// A plugin that is in use: its clients hold its own table, so the calls that are recorded are put
+// into that one, and the functions that were there are called from a copy. `platform` is what its
+// devices are called after. False: the tracer cannot wrap it.
+bool hsc_tracer_attach_to(GetPjrtApi_Fn *get_api, const char *path, const char *platform) {
+  pthread_mutex_lock(&lock);
+  tracer *t = find(get_api, path);
+  PJRT_Api *live = t ? (PJRT_Api *)(uintptr_t)get_api() : NULL;
+  bool attached = t && t->table && t->seen;  // wrapped when it was loaded, or attached before
+  if (t && live && !attached) {
+    const PJRT_Api *wrapped = wrap(t);
+    PJRT_Api *copy = wrapped != live ? malloc(live->struct_size) : NULL;
+    if (copy && make_writable(live)) {
+      memcpy(copy, live, live->struct_size);
+      t->real = copy;
+      snprintf(t->platform, sizeof t->platform, "%s", platform);
+      replace_slots(live, (int)(t - tracers));
+      memcpy(t->seen, live, live->struct_size);
+      t->table = live;
+      attached = true;
+    } else {
+      free(copy);
+    }
+  }
+  pthread_mutex_unlock(&lock);
+  return attached;
 }

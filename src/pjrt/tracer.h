@@ -43,3 +43,6 @@ const PJRT_Api *hsc_tracer_profile(const PJRT_Api *table, int instance);
 void hsc_tracer_profile_count(void);
 // Ends the sessions now and writes what they hold: the program wants one of its own.
 void hsc_tracer_profile_end(void);
+
+// Puts the recorded calls into the table of a plugin that is in use (tracer.c).
+bool hsc_tracer_attach_to(GetPjrtApi_Fn *get_api, const char *path, const char *platform);

@@ -129,3 +129,13 @@ HSC_EXPORT const PJRT_Api *hsc_tracer_wrap_library(const char *path) {
   memcpy(&get_api, &found, sizeof found);
   return found ? hsc_tracer_wrap(get_api, path) : NULL;
 }
+
+// The same for a plugin that is loaded and in use. False when `path` is none, or cannot be wrapped.
+HSC_EXPORT bool hsc_tracer_attach(const char *path, const char *platform) {
+  void *library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+  void *found = library ? hsc__real_dlsym(library, "GetPjrtApi") : NULL;
+  extern const PJRT_Api *GetPjrtApi(void);
+  GetPjrtApi_Fn *get_api;
+  memcpy(&get_api, &found, sizeof found);
+  return found && get_api != GetPjrtApi && hsc_tracer_attach_to(get_api, path, platform);
+}

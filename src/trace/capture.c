@@ -816,6 +816,7 @@ static hsc_status *keep_last_run(hsc_capture *capture) {
         .run_high = h->trace_id_high,
         .pid = h->pid,
         .parent_pid = h->parent_pid,
+        .open = h->closed != 1,
         .begin_ns = h->first_wall_ns,
         .end_ns = h->first_wall_ns + (lasted_ns > 0 && lasted_ns < INT64_MAX / 4 ? lasted_ns : 0)};
   }

@@ -30,8 +30,10 @@ static int64_t living_writer(int directory, const char *name) {
   bool whole = pread(file, &header, sizeof header, 0) == (ssize_t)sizeof header;
   close(file);
   char host[sizeof header.host] = "";
+  // our own is ours to end: a process makes one profile after the other
   if (!whole || header.magic != HSC_RING_MAGIC || header.closed || header.pid <= 0 ||
-      gethostname(host, sizeof host - 1) || strncmp(host, header.host, sizeof host))
+      header.pid == getpid() || gethostname(host, sizeof host - 1) ||
+      strncmp(host, header.host, sizeof host))
     return 0;
   return kill((pid_t)header.pid, 0) == 0 || errno == EPERM ? header.pid : 0;
 }
@@ -112,7 +114,9 @@ hsc_status *hsc_capture_set_aside(const char *path, char **out_kept) {
 static bool same_run(const hsc_ring_life *a, const hsc_ring_life *b) {
   if (a->run_low == b->run_low && a->run_high == b->run_high)
     return true;
-  if (a->pid == b->pid && a->begin_ns <= b->end_ns && b->begin_ns <= a->end_ns)
+  // The end of a ring that is open still, or was killed, is not known.
+  if (a->pid == b->pid && (a->begin_ns <= b->end_ns || b->open) &&
+      (b->begin_ns <= a->end_ns || a->open))
     return true;
   // A child may begin long after what a killed parent had committed last.
   if ((a->pid == b->parent_pid && a->begin_ns <= b->begin_ns) ||

@@ -18,6 +18,7 @@ HSC_MUST_USE hsc_status *hsc_capture_set_aside(const char *path, char **out_kept
 typedef struct hsc_ring_life {
   uint64_t run_low, run_high;  // the run's number
   int64_t pid, parent_pid;
-  int64_t begin_ns, end_ns;  // wall clock
+  int64_t begin_ns, end_ns;  // wall clock; the end as far as it was written
+  bool open;                 // not ended in an orderly way
 } hsc_ring_life;
 int hsc__capture_last_run(const hsc_ring_life *rings, int count, bool *is_last);

@@ -852,6 +852,53 @@ done:
   return status;
 }
 
+hsc_status *hsc_recorder_move(hsc_recorder *recorder, const char *path) {
+  char *directory = hsc_strdup(path);
+  if (!directory)
+    return hsc_status_out_of_memory();
+  hsc_status *status = hsc_dir_make(path);
+  if (status) {
+    hsc_free(directory);
+    return status;
+  }
+  hsc_recorder_finish(recorder);
+  pthread_mutex_lock(&recorder->lock);
+  // The old ring stays mapped: a thread may be in the middle of a record.
+  int old_file = recorder->file;
+  char *old_directory = recorder->directory;
+  hsc_ring_header *old = recorder->header;
+  recorder->directory = directory;
+  recorder->options.path = directory;
+  recorder->header = NULL;
+  recorder->paused = &no_ring;
+  recorder->string_chunk = NULL;
+  recorder->sequence = 0;
+  recorder->run_high = recorder->run_low = 0;  // another run of its own
+  status = map_ring(recorder);
+  if (status) {
+    recorder->directory = old_directory;
+    recorder->options.path = old_directory;
+    recorder->header = old;
+    recorder->file = old_file;
+    hsc_free(directory);
+  } else {
+    if (old_file >= 0)
+      close(old_file);
+    hsc_free(old_directory);
+    recorder->instance = atomic_fetch_add(&instances, 1) + 1;
+    for (size_t i = 0; i < hsc_map_count(recorder->strings); i++) {
+      hsc_view text;
+      uint32_t number = (uint32_t)(uintptr_t)hsc_map_at(recorder->strings, i, &text);
+      if (!write_string(recorder, number, text.data, text.size))
+        break;
+    }
+    atomic_store(&recorder->categories,
+                 recorder->options.categories ? recorder->options.categories : HSC_CATEGORY_ALL);
+  }
+  pthread_mutex_unlock(&recorder->lock);
+  return status;
+}
+
 void hsc_recorder_finish(hsc_recorder *recorder) {
   if (!recorder || !recorder->header)
     return;

@@ -32,3 +32,8 @@ void hsc__run_end(hsc_recorder *recorder,
                   uint64_t device_bytes,
                   const hsc_trace_attr *attrs,
                   int attr_count);
+
+// Ends the recording and goes on in a new one at `path`: strings keep their numbers, spans that are
+// open end nowhere. Other threads may record meanwhile; what they are in the middle of is in the
+// old ring. Errors: those of hsc_recorder_open; then nothing is recorded any more.
+HSC_MUST_USE hsc_status *hsc_recorder_move(hsc_recorder *recorder, const char *path);

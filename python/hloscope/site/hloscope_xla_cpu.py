@@ -92,6 +92,7 @@ class Watch:
         self.calls = int(os.environ["HLOSCOPE_XLA_CPU_CALLS"])
         self.seconds = float(os.environ.get("HLOSCOPE_XLA_CPU_SECONDS") or 0)
         self.place, self.cpu, self.runs_profiled, self.ended = None, None, False, False
+        self.of_profile = False  # hloscope.profile(): the operators of plugins as well
         self.limit = ctypes.CFUNCTYPE(None)(guarded(self.end_of_runs))
 
     # ---- calls ----
@@ -119,13 +120,17 @@ class Watch:
     # ---- the time of the profile ----
 
     def backends_made(self, backends):
-        if self.cpu is not None or "cpu" not in backends:
+        if self.cpu is not None or ("cpu" not in backends and not (self.of_profile and backends)):
             return
         import jax._src.xla_bridge as bridge
 
         default = bridge._default_backend
-        if default is not None and default is not backends["cpu"]:
+        if "cpu" not in backends or (default is not None and default is not backends["cpu"]):
             self.cpu = False  # a plugin's calls are recorded at its table; XLA:CPU beside it would be counted twice
+            if self.of_profile and self.profiler.start():
+                self.runs_profiled = True
+                atexit.register(guarded(self.end))
+                at_death(self.end)
             return
         self.cpu = backends["cpu"]
         if not self.lib.hsc_tracer_host_open(self.calls, ctypes.cast(self.limit, ctypes.c_void_p)):
@@ -139,6 +144,28 @@ class Watch:
                 timer = threading.Timer(self.seconds, guarded(self.end_of_runs))
                 timer.daemon = True
                 timer.start()
+
+    def begin_again(self, directory, backends):
+        """Another profile of this process."""
+        self.profiler.directory, self.cpu, self.ended = directory, None, False
+        self.backends_made(backends)
+
+    def attach(self, bridge):
+        """JAX runs already: what it has made is watched from now on."""
+        import gc
+
+        library = sys.modules["jax._src.lib"]
+        self.watch_functions(library._jax, library)
+        for made in gc.get_objects():
+            kind = type(made)
+            if kind.__name__ != "PjitFunction":
+                continue
+            self.place = self.place if self.place is not None else vectorcall_place(kind)
+            if self.place:
+                self.lib.hsc_tracer_host_watch(id(made), id(made) + self.place, module_name(getattr(made, "__name__", "function")).encode(), False)
+        self.watch_compiler(sys.modules["jax._src.compiler"])
+        self.yield_to_others(__import__("jaxlib._profiler", fromlist=["ProfilerSession"]))
+        self.backends_made(bridge._backends)
 
     def end_of_runs(self):
         self.runs_profiled = False
@@ -254,12 +281,25 @@ def program_bytes(module):
         return str(module).encode()
 
 
-def install():
+def install(of_profile=False):
+    """Watches JAX from its import on; the Watch, None where the tracer is not loaded."""
     directory = os.environ.get("HLOSCOPE_OUTPUT_PATH")
     lib = library() if directory else None
     if lib is None:
-        return
+        return None
     watch = Watch(lib, directory)
+    watch.of_profile = of_profile
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    if bridge is not None:
+        if getattr(bridge, "_backends", None):
+            watch.attach(bridge)
+        else:  # imported, and nothing made yet
+            library_module = sys.modules["jax._src.lib"]
+            watch.watch_functions(library_module._jax, library_module)
+            watch.watch_compiler(sys.modules["jax._src.compiler"])
+            watch_backends(bridge, watch.backends_made)
+            watch.yield_to_others(__import__("jaxlib._profiler", fromlist=["ProfilerSession"]))
+        return watch
 
     def functions(module):
         watch.watch_functions(module._jax, module)
@@ -270,3 +310,4 @@ def install():
         "jax._src.compiler": watch.watch_compiler,
         "jaxlib._profiler": watch.yield_to_others,
     }))
+    return watch

@@ -24,7 +24,20 @@ def _wanted():
     return "hloscope" in [name.strip() for name in (platforms or "").split(",")]
 
 
+def _warn_where_nothing_records():
+    """HLOSCOPE_OUTPUT_PATH records where hloscope is installed in this Python, or where the tracer is loaded."""
+    import ctypes
+    import sys
+    import warnings
+
+    by_profile = "hloscope.tracing" in sys.modules   # which sets the variable for the tracer
+    if os.environ.get("HLOSCOPE_OUTPUT_PATH") and not by_profile and not hasattr(ctypes.CDLL(None), "hsc_tracer_wrap_library"):
+        warnings.warn("HLOSCOPE_OUTPUT_PATH is set, but nothing is recorded: hloscope is on the path of this Python and not installed in it. "
+                      "Run the program under `hloscope trace`, or install the package (pip install ./python).", stacklevel=3)
+
+
 def initialize():
+    _warn_where_nothing_records()
     if not _wanted():
         return
     from jax._src import xla_bridge
