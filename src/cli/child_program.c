@@ -155,6 +155,15 @@ void hsc_cli_tell_of_recording(hsc_cli *cli, hsc_status *status) {
   hsc_status_free(status);
 }
 
+void hsc_cli_say_why_nothing(hsc_cli *cli) {
+  const char *device = getenv("PJRT_DEVICE");
+  if (device && !strcmp(device, "CPU"))
+    hsc_cli_say(
+        cli,
+        "PJRT_DEVICE=CPU: PyTorch/XLA's own CPU device is inside of torch_xla, is no plugin "
+        "and cannot be recorded; PJRT_DEVICE=HLOSCOPE can");
+}
+
 hsc_status *hsc_cli_set_aside(hsc_cli *cli, const char *path) {
   char *kept = NULL;
   HSC_TRY(hsc_capture_set_aside(path, &kept));

@@ -14,6 +14,8 @@ HSC_MUST_USE hsc_status *hsc_cli_run_program(
 void hsc_cli_program_ended(hsc_cli *cli, int waited);
 // What went wrong behind the program's end is told; the exit code stays the program's. Frees.
 void hsc_cli_tell_of_recording(hsc_cli *cli, hsc_status *status);
+// Says what is known to keep programs of this environment from being recorded, if anything is.
+void hsc_cli_say_why_nothing(hsc_cli *cli);
 // Makes room for a capture at `path`, and says where the earlier one went.
 HSC_MUST_USE hsc_status *hsc_cli_set_aside(hsc_cli *cli, const char *path);
 

@@ -244,6 +244,11 @@ static hsc_status *profile_command(const profile_args *args, hsc_cli *cli) {
     set[count++] = "HLOSCOPE_PROFILE_TRACED_ONLY=1";
   if (python)
     set[count++] = python;
+  // PyTorch/XLA writes names of modules and functions into its programs when it is asked to
+  static const char *const names[] = {"XLA_HLO_DEBUG", "XLA_IR_DEBUG"};
+  for (size_t i = 0; i < HSC_COUNT_OF(names); i++)
+    if (!getenv(names[i]))
+      set[count++] = hsc_arena_printf(cli->arena, "%s=1", names[i]);
   int waited = 0;
   HSC_GOTO(hsc_arena_status(cli->arena));
   HSC_GOTO(hsc_cli_run_program(cli, &args->what, set, count, &waited));
@@ -254,6 +259,7 @@ static hsc_status *profile_command(const profile_args *args, hsc_cli *cli) {
                     ? "nothing was recorded: the program died before its first profile was written"
                     : "nothing was recorded: the program used neither JAX nor a PJRT plugin with a "
                       "profiler");
+    hsc_cli_say_why_nothing(cli);
   } else {
     hsc_cli_tell_of_recording(cli, show(args, raw, NULL, cli));
   }

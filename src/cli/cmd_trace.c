@@ -95,6 +95,7 @@ static hsc_status *summarise(const char *output, int64_t max_compiles, hsc_cli *
         cli,
         "nothing was recorded: the program loaded no PJRT plugin and no JAX (a static or setuid "
         "program, one that clears LD_PRELOAD or PYTHONPATH, or Python with -I, -E or -S)");
+    hsc_cli_say_why_nothing(cli);
     (void)rmdir(output);  // nothing is in it
     return NULL;
   }

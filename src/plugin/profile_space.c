@@ -111,9 +111,14 @@ static int assign_lanes(builder *b, int32_t device) {
 
 // ---- metadata -----------------------------------------------------------------------------------
 
-static const char *category_of(const hsc_instr *instr) {
+// A custom call is what it calls: its own name is the frontend's.
+static const char *category_of(builder *b, const hsc_instr *instr) {
   static const char *const kinds[] = {"loop fusion", "input fusion", "output fusion",
                                       "custom fusion"};
+  if (instr->op == HSC_OP_CUSTOM_CALL && instr->attr.custom.target) {
+    const char *text = hsc_arena_printf(b->arena, "custom-call %s", instr->attr.custom.target);
+    return text ? text : "custom-call";
+  }
   return instr->op == HSC_OP_FUSION ? kinds[instr->attr.fusion.kind] : hsc_op_text(instr->op);
 }
 
@@ -156,7 +161,7 @@ static int64_t op_meta(builder *b, int program, const hsc_cpu_thunk_record *reco
   hsc_xwriter_stat_uint(&b->w, "symbol_id",
                         1 + 2 * (uint64_t)record->instr + (uint64_t)record->is_copy);
   hsc_xwriter_stat_ref(&b->w, "hlo_category",
-                       record->is_copy ? HSC_VIEW("copy") : hsc_view_of(category_of(instr)));
+                       record->is_copy ? HSC_VIEW("copy") : hsc_view_of(category_of(b, instr)));
   bool is_container =
       instr->op == HSC_OP_WHILE || instr->op == HSC_OP_CONDITIONAL || instr->op == HSC_OP_CALL;
   if (!is_container && !record->is_copy) {  // a container's cost is what runs inside of it

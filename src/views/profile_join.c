@@ -96,12 +96,14 @@ bool hsc__view_contains(hsc_view text, const char *part) {
   return !part || (text.size && memmem(text.data, text.size, part, strlen(part)));
 }
 
+// A custom call is what it calls: its own name is the frontend's.
 static const char *category_of(hsc_profile *profile, const hsc_instr *instr) {
+  if (instr->op == HSC_OP_CUSTOM_CALL && instr->attr.custom.target)
+    return hsc_arena_printf(profile->arena, "custom-call %s", instr->attr.custom.target);
   if (instr->op != HSC_OP_FUSION)
     return hsc_op_text(instr->op);
   static const char *const kinds[] = {"loop fusion", "input fusion", "output fusion",
                                       "custom fusion"};
-  (void)profile;
   return kinds[instr->attr.fusion.kind];
 }
 
