@@ -230,6 +230,16 @@ static int compare_nodes(const void *a, const void *b) {
   return x->name.size > y->name.size;
 }
 
+// PyTorch/XLA numbers each call of a module, "Linear[layer1].3": the module is one.
+static hsc_view without_call_number(hsc_view part) {
+  size_t end = part.size;
+  while (end > 0 && part.data[end - 1] >= '0' && part.data[end - 1] <= '9')
+    end--;
+  bool is_call =
+      end < part.size && end > 1 && part.data[end - 1] == '.' && part.data[end - 2] == ']';
+  return is_call ? (hsc_view){part.data, end - 1} : part;
+}
+
 // The next part of "jit(f)/a/b[x/y]/dot_general": slashes inside of brackets belong to the part.
 static hsc_view next_part(hsc_view *path) {
   int depth = 0;
@@ -247,7 +257,7 @@ static hsc_view next_part(hsc_view *path) {
   size_t skip = end < path->size ? end + 1 : end;
   path->data += skip;
   path->size -= skip;
-  return part;
+  return without_call_number(part);
 }
 
 static bool add_path(hsc_arena *arena, node *root, const named_time *t) {

@@ -100,6 +100,33 @@ def check_devices(variables, logdir):
     return bad
 
 
+MODULES = """
+import torch, torch_xla
+class NN(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer1, self.nl1 = torch.nn.Linear(4, 4), torch.nn.ReLU()
+    def forward(self, x): return self.nl1(self.layer1(x))
+with torch.no_grad():
+    model, x = NN().to(torch_xla.device()), torch.rand(4, 4).to(torch_xla.device())
+    for _ in range(5):
+        y = model(x); torch_xla.sync()
+print(y.cpu().sum())
+"""
+
+
+def check_modules(variables, logdir):
+    """A program that says nothing of names has its modules' in the profile."""
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]), HLOSCOPE_LIBRARY_DIR=os.path.dirname(hloscope), **variables)
+    with open(logdir + ".py", "w") as file:
+        file.write(MODULES)
+    made = subprocess.run([hloscope, "profile", "--output", logdir, "--", sys.executable, logdir + ".py"], capture_output=True, text=True, env=environment)
+    paths = [row["path"] for row in rows(logdir, "framework-operators")] if made.returncode == 0 else []
+    return [] if "NN[model]/ReLU[nl1]/aten__relu" in paths else [f"{paths}: {made.stderr[-400:]}"]
+
+
+if framework == "torch":
+    CASES.append(("names of PyTorch's modules come by themselves", {"PJRT_DEVICE": "HLOSCOPE"}, check_modules))
 if framework == "jax":
     CASES.append(("the devices' own names and ordinals", {"JAX_PLATFORMS": "hloscope"}, check_devices))
     CASES += [(name + ", dying", variables, check_death) for name, variables, _ in CASES[:2]]

@@ -72,6 +72,9 @@ def install():
     directory = os.environ.get("HLOSCOPE_PROFILE_PATH")
     if not directory:
         return
+    import hloscope_torch
+
+    hloscope_torch.install()
     session = Session(directory)
 
     def backends(module):
