@@ -293,7 +293,7 @@ hsc_status *hsc__passes_ablate(const passes_args *args, hsc_cli *cli) {
   HSC_TRY(hsc__passes_device(args, cli, &device));
   HSC_TRY(hsc__passes_check_disabled(args, cli, &device));
   HSC_GOTO(hsc__passes_overrides(args, cli, true, &overrides));
-  HSC_GOTO(hsc_store_open(args->store, &store));
+  HSC_GOTO(hsc_cli_store_open(cli, args->store, &store));
   hsc_ablate_options o = {
       .program = args->program,
       .transforms = args->transforms.items,

@@ -190,7 +190,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                                    "is nothing to take apart"),
                            "hloscope run PROGRAM --device reference runs it");
   HSC_TRY(check_output(args->output, cli->arena));
-  HSC_TRY(hsc_store_open(args->store, &store));
+  HSC_TRY(hsc_cli_store_open(cli, args->store, &store));
   // a second interrupt ends at once
   struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND};
   sigaction(SIGINT, &action, NULL);

@@ -502,7 +502,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   json_t *overrides = NULL;
   hsc_status *status = hsc_overrides_parse(args->options.items, args->options.count, &overrides);
   if (!status && !args->no_store)
-    status = hsc_store_open(args->store, &store);
+    status = hsc_cli_store_open(cli, args->store, &store);
   hsc_run_options run_options = {.program = args->program,
                                  .transforms = args->transforms.items,
                                  .transform_count = args->transforms.count,
@@ -530,6 +530,9 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     json_object_set_new(result, "command", json_string(cli->command_line));
   if (!status)
     status = print_result(cli, result);
+  const char *not_kept = json_string_value(json_object_get(result, "not_kept"));
+  if (!status && not_kept)
+    hsc_cli_say(cli, "the result is not kept: %s", not_kept);
   if (!status)
     cli->exit_code = exit_code_of(result);
   json_decref(result);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/core/clock.h"
 #include "cli/report_files.h"
@@ -45,7 +46,7 @@ typedef struct server {
   char root[PATH_MAX];  // the directory, resolved
   char token[33];
   // the recording that was asked for last, as long as its file is the same
-  char timeline_path[PATH_MAX], file[PATH_MAX];
+  char timeline_path[PATH_MAX];
   struct timespec timeline_time;
   hsc_timeline *timeline;
 } server;
@@ -98,7 +99,7 @@ static void list(const server *s, const char *relative, int depth, entry_list *o
                                  : hsc_arena_strdup(out->arena, e->d_name);
     const char *full = hsc_arena_printf(out->arena, "%s/%s", s->root, name);
     struct stat info;
-    if (stat(full, &info))
+    if (stat(full, &info) || (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)))
       continue;
     const char *kind = hsc_report_kind(full);
     if (kind && (strcmp(kind, "json") || S_ISREG(info.st_mode)))
@@ -162,6 +163,13 @@ static hsc_status *listing(server *s, hsc_bytes *out) {
 
 // ---- one of them ----
 
+// A file or a folder that a page shows; opening a pipe would wait for its writer for ever.
+static bool is_shown(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) &&
+         hsc_report_kind(path);
+}
+
 // The file of this name: inside of the root also after links and dots are followed, and something
 // that a page shows.
 static bool resolve(const server *s, const char *name, char out[PATH_MAX]) {
@@ -170,7 +178,7 @@ static bool resolve(const server *s, const char *name, char out[PATH_MAX]) {
   if (!*name || snprintf(path, sizeof path, "%s/%s", s->root, name) >= (int)sizeof path ||
       !realpath(path, out))
     return false;
-  return !strncmp(out, s->root, root) && out[root] == '/' && hsc_report_kind(out);
+  return !strncmp(out, s->root, root) && out[root] == '/' && is_shown(out);
 }
 
 static hsc_status *open_timeline(server *s, const char *path) {
@@ -294,8 +302,7 @@ static void answer(void *user, const hsc_http_request *request, hsc_http_respons
                      &response->body);
   } else {
     response->type = "application/octet-stream";
-    snprintf(s->file, sizeof s->file, "%s", path);
-    response->file = s->file;
+    snprintf(response->file, sizeof response->file, "%s", path);
   }
   if (!status)
     return;
@@ -315,6 +322,12 @@ static hsc_status *make_token(char out[33]) {
   for (int i = 0; i < 16; i++)
     snprintf(out + 2 * i, 3, "%02x", bytes[i]);
   return NULL;
+}
+
+enum { END_SECONDS = 3 };
+
+static void end_now(int signal_number) {
+  _exit(0);
 }
 
 static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
@@ -355,6 +368,9 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
     int which = 0;
     sigwait(&ends, &which);
     hsc_cli_say(cli, "ended");
+    // A page that is being made is not waited for longer than this.
+    signal(SIGALRM, end_now);
+    alarm(END_SECONDS);
   }
   hsc_http_stop(http);
   hsc_timeline_close(s->timeline);

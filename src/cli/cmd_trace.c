@@ -1,5 +1,7 @@
 // cmd_trace.c - hloscope trace -- COMMAND: runs an unmodified program with the PJRT tracer in front
 // of its plugins.
+#include <sys/statvfs.h>
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -86,9 +88,23 @@ static bool over_limit(const hsc_capture *capture, int64_t max_compiles) {
   return max_compiles && count > max_compiles;
 }
 
+// Whether there is less room than the least recording takes.
+static bool is_full(const char *directory) {
+  enum { LEAST_BYTES = 128 << 10 };
+  struct statvfs info;
+  return statvfs(directory, &info) == 0 && info.f_blocks > 0 &&
+         (uint64_t)info.f_bavail * info.f_frsize < LEAST_BYTES;
+}
+
 static hsc_status *summarise(const char *output, int64_t max_compiles, hsc_cli *cli) {
   hsc_capture *capture = NULL;
   hsc_status *status = hsc_capture_open(output, &capture);
+  if (hsc_status_code(status) == HSC_NOT_FOUND && is_full(output)) {
+    hsc_status_free(status);
+    return hsc_status_hint(
+        HSC_ERR(RESOURCE_EXHAUSTED, "%s: nothing was recorded: the disk is full", output),
+        "--output names a directory elsewhere");
+  }
   if (hsc_status_code(status) == HSC_NOT_FOUND) {
     hsc_status_free(status);
     hsc_cli_say(

@@ -140,3 +140,11 @@ void hsc_completion_fish(hsc_bytes *out);
 void hsc_error_text(const hsc_status *status, const hsc_text_style *style, hsc_bytes *out);
 void hsc_error_json(const hsc_status *status, hsc_bytes *out);
 int hsc_exit_code_of(const hsc_status *status, bool is_usage_error);
+
+// Opens the result store. The default one in the cache directory, when it cannot be used (no home,
+// a read-only or full disk, a directory that others may write), is replaced by one in memory, with
+// a note: the command goes on and nothing is kept. `path` NULL = the default.
+struct hsc_store;
+HSC_MUST_USE hsc_status *hsc_cli_store_open(hsc_cli *cli,
+                                            const char *path,
+                                            struct hsc_store **out_store);

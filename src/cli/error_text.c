@@ -65,13 +65,30 @@ static void write_source(const hsc_status *status, int indent, int room, hsc_byt
   hsc_bytes_append_text(out, "^\n");
 }
 
+// Text from elsewhere (names of files, words of a library) on one line: control characters, which
+// could move the cursor or change the terminal, as \xNN.
+static void write_plain(const char *text, size_t size, hsc_bytes *out) {
+  for (size_t i = 0; i < size; i++) {
+    unsigned char c = (unsigned char)text[i];
+    bool c1 = c == 0xc2 && i + 1 < size && ((unsigned char)text[i + 1] & 0xe0) == 0x80;
+    if (c < 0x20 ? c == '\n' || c == '\t' : c != 0x7f && !c1)
+      hsc_bytes_append_char(out, text[i]);
+    else
+      hsc_bytes_printf(out, "\\x%02x", c);
+  }
+}
+
 void hsc_error_text(const hsc_status *status, const hsc_text_style *style, hsc_bytes *out) {
-  hsc_bytes_printf(out, "%serror:%s %s\n", style->color ? "\x1b[1;31m" : "",
-                   style->color ? "\x1b[0m" : "", hsc_status_message(status));
+  const char *message = hsc_status_message(status);
+  hsc_bytes_printf(out, "%serror:%s ", style->color ? "\x1b[1;31m" : "",
+                   style->color ? "\x1b[0m" : "");
+  write_plain(message, strlen(message), out);
+  hsc_bytes_append_char(out, '\n');
   if (points_somewhere(status)) {
     hsc_bytes place = {0};
     write_place(status, &place);
-    hsc_bytes_printf(out, "  --> %s", hsc_bytes_text(&place));
+    hsc_bytes_append_text(out, "  --> ");
+    write_plain(hsc_bytes_text(&place), place.size, out);
     int indent = 6 + hsc_text_width(hsc_bytes_text(&place), place.size) + 3;
     int room = style->width > indent + 20 ? style->width - indent : SOURCE_WIDTH;
     if (hsc_status_source_line(status)) {
@@ -84,7 +101,9 @@ void hsc_error_text(const hsc_status *status, const hsc_text_style *style, hsc_b
   }
   for (const char *note = hsc_status_notes(status); *note;) {
     size_t length = strcspn(note, "\n");
-    hsc_bytes_printf(out, "  %.*s\n", (int)length, note);
+    hsc_bytes_append_text(out, "  ");
+    write_plain(note, length, out);
+    hsc_bytes_append_char(out, '\n');
     note += length;
     if (*note)
       note++;

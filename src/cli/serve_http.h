@@ -2,7 +2,8 @@
 // address.
 //
 // The server knows nothing of what it shows: `answer` gets the path behind the token and fills the
-// response. One request at a time.
+// response, one request at a time; requests that are refused, slow or for a file's bytes do not keep
+// others waiting.
 #pragma once
 
 #include "base/core/bytes.h"
@@ -19,9 +20,8 @@ typedef struct hsc_http_request {
 typedef struct hsc_http_response {
   int status;        // 200, 404, ...
   const char *type;  // "text/html; charset=utf-8"
-  hsc_bytes body;    // or, when set:
-  // this file's bytes, with ranges; in the caller's memory until the next request
-  const char *file;
+  hsc_bytes body;    // or, when not "":
+  char file[4096];   // this file's bytes, with ranges
 } hsc_http_response;
 
 typedef struct hsc_http_server hsc_http_server;

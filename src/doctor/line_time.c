@@ -1,6 +1,10 @@
 // line_time.c - the time stamp that a line of a log begins with.
 #include "doctor/log_reader.h"
 
+// Nanoseconds since 1970 end in April 2262.
+enum { LAST_YEAR = 2261 };
+static const int64_t LAST_SECOND = INT64_C(9200000000);
+
 static inline bool two(const char *at, int64_t *out_value) {
   unsigned high = (unsigned)(at[0] - '0');
   unsigned low = (unsigned)(at[1] - '0');
@@ -82,7 +86,7 @@ static hsc_log_time calendar_time(hsc_view line) {
                    two(at + 11, &hour) + two(at + 14, &minute) + two(at + 17, &second) ==
                7;
   year += century * 100;
-  if (!whole || month < 1 || month > 12 || day < 1 || day > 31 || year < 1970)
+  if (!whole || month < 1 || month > 12 || day < 1 || day > 31 || year < 1970 || year > LAST_YEAR)
     return (hsc_log_time){0};
   const char *bar =
       line.size > 30 ? memchr(at + 19, '|', (line.size < 100 ? line.size : 100) - 19) : NULL;
@@ -107,7 +111,7 @@ hsc_log_time hsc_line_time(hsc_view line) {
     return time;
   int64_t seconds;  // I0000 00:00:1731234567.123456 as Abseil's early log lines have it
   if (line.size >= 32 && !memcmp(line.data + 5, " 00:00:", 7) &&
-      digits(line.data + 12, 10, &seconds))
+      digits(line.data + 12, 10, &seconds) && seconds <= LAST_SECOND)
     time.zoned_ns =
         seconds * 1000000000 + fraction_ns(line.data + 22, line.data + line.size, false);
   return time;

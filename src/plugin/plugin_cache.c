@@ -64,9 +64,11 @@ static void load(PJRT_Client *client, hsc_view key, hsc_view options, hsc__progr
   hsc_bytes payload = {0};
   bool found = false;
   hsc_status *status = hsc_disk_cache_get(client->cache_dir, key, &payload, &found);
+  hsc_view program = {0};
   if (!status && found)
-    status = hsc__program_load(client->device, hsc_bytes_view(&payload), options,
-                               client->device_count, out_program);
+    status = hsc_disk_cache_unbind(key, hsc_bytes_view(&payload), &program);
+  if (!status && found)
+    status = hsc__program_load(client->device, program, options, client->device_count, out_program);
   if (status)
     hsc_log("cpu", 1, "an entry of the cache was refused: %s", hsc_status_message(status));
   hsc_status_free(status);
@@ -82,6 +84,7 @@ static void keep(PJRT_Client *client,
   hsc_bytes_printf(&information, "name %s\ncompile_ns %lld\n",
                    hsc_cpu_executable_name(program->executable), (long long)compile_ns);
   hsc_status *status = hsc_bytes_status(&information);
+  hsc_disk_cache_bind(key, &payload);
   if (!status)
     status = hsc__program_serialize(program, &payload);
   if (!status)

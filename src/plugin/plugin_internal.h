@@ -292,7 +292,8 @@ typedef struct hsc__compile_settings {
   hsc_arena *arena;
   hsc_cpu_compile_options cpu;  // texts live in the arena
   int replica_count, partition_count;
-  int device;  // id of the first of the device assignment, -1 = not given
+  int device;   // id of the first of the device assignment, -1 = not given
+  int ordinal;  // device_ordinal of the build options, -1 = not given
   // [listed_count] ids in the order of partitions, or of replicas
   int devices[HSC_PLUGIN_MAX_DEVICES];
   int listed_count;

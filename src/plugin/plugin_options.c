@@ -281,16 +281,26 @@ static hsc_status *read_device_assignment(hsc__compile_settings *settings, hsc_v
   return NULL;
 }
 
+// A varint that stands for a signed number, kept at the ends of int.
+static int int_of(uint64_t value) {
+  int64_t number = (int64_t)value;
+  if (number > INT32_MAX)
+    return INT32_MAX;
+  return number < INT32_MIN ? INT32_MIN : (int)number;
+}
+
 static hsc_status *read_build_options(hsc__compile_settings *settings, hsc_view bytes) {
   field f;
   for (reader r = reader_of(bytes); r.at < r.end;) {
     HSC_TRY(next_field(&r, &f));
     if (f.number == 3 && f.wire == LENGTH)
       HSC_TRY(read_debug_options(settings, f.bytes));
+    if (f.number == 1 && f.wire == VARINT)
+      settings->ordinal = int_of(f.value);
     if (f.number == 4 && f.wire == VARINT)
-      settings->replica_count = f.value > INT32_MAX ? INT32_MAX : (int)f.value;
+      settings->replica_count = int_of(f.value);
     if (f.number == 5 && f.wire == VARINT)
-      settings->partition_count = f.value > INT32_MAX ? INT32_MAX : (int)f.value;
+      settings->partition_count = int_of(f.value);
     if (f.number == 9 && f.wire == LENGTH)
       HSC_TRY(read_device_assignment(settings, f.bytes));
   }
@@ -397,6 +407,7 @@ hsc_status *hsc__compile_settings_read(hsc_view bytes, hsc__compile_settings *ou
   *out_settings = (hsc__compile_settings){.replica_count = 1,
                                           .partition_count = 1,
                                           .device = -1,
+                                          .ordinal = -1,
                                           .cpu = hsc_cpu_compile_options_default()};
   HSC_TRY(hsc_arena_create(&out_settings->arena));
   hsc_status *status = hsc_cpu_compile_options_parse_flags(getenv("XLA_FLAGS"), out_settings->arena,

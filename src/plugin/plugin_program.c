@@ -292,6 +292,9 @@ static hsc_status *check_settings(const hsc__compile_settings *settings, int dev
                    "programs of several replicas of several partitions: not built yet: %d "
                    "replicas, %d partitions",
                    replicas, partitions);
+  if (settings->ordinal >= device_count)
+    return HSC_ERR(INVALID_ARGUMENT, "the device ordinal is %d; there %s %d", settings->ordinal,
+                   device_count == 1 ? "is" : "are", device_count);
   int needed = replicas > partitions ? replicas : partitions;
   if (needed > device_count)
     return hsc_status_hint(HSC_ERR(INVALID_ARGUMENT, "the program is for %d devices; there %s %d",

@@ -53,13 +53,28 @@ HSC_ENTRY(PJRT_Plugin_Attributes) {
   return NULL;
 }
 
+// XLA's own wrapper reads through a NULL handle and crashes; here the check is one comparison.
+#define BIND(function)
+#define HANDLE(function, field) \
+  static PJRT_Error *checked_##function(function##_Args *args) { \
+    bool has_field = args->struct_size >= HSC_PJRT_SIZE_TO(function##_Args, field); \
+    if (__builtin_expect(has_field && !args->field, 0)) \
+      return hsc__error_of(HSC_ERR(INVALID_ARGUMENT, "%s: args->%s is NULL", #function, #field)); \
+    return hsc__##function(args); \
+  }
+#include "plugin/bound.def"
+#undef HANDLE
+#undef BIND
+
 static PJRT_Api table;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void fill_table(void) {
   hsc__stubs_fill(&table);
 #define BIND(function) table.function = hsc__##function;
+#define HANDLE(function, field) table.function = checked_##function;
 #include "plugin/bound.def"
+#undef HANDLE
 #undef BIND
   table.struct_size = PJRT_Api_STRUCT_SIZE;
   hsc__layouts_extension.base.next = &hsc__profiler_extension.base;

@@ -284,6 +284,11 @@ static hsc_status *from_host(PJRT_Client_BufferFromHostBuffer_Args *args,
   size_t bytes = 0;
   int64_t host[HSC_MAX_RANK], own[HSC_MAX_RANK];
   const PJRT_Layouts_MemoryLayout *layout;
+  int semantics = (int)args->host_buffer_semantics;
+  if (semantics < PJRT_HostBufferSemantics_kImmutableOnlyDuringCall ||
+      semantics > PJRT_HostBufferSemantics_kMutableZeroCopy)
+    return HSC_ERR(INVALID_ARGUMENT, "host_buffer_semantics is %d: not one of 0 to %d", semantics,
+                   PJRT_HostBufferSemantics_kMutableZeroCopy);
   HSC_TRY(hsc__array_bytes(args->type, args->dims, args->num_dims, &bytes));
   HSC_TRY(hsc__device_layout(args->device_layout, args->dims, args->num_dims,
                              hsc_type_bytes(hsc__type_of_pjrt(args->type)), &layout));

@@ -27,6 +27,13 @@ static double share_median(const double *x, size_t from, size_t to) {
   return some[m / 2];
 }
 
+// Where x lies from low (0) to high (1), all finite, low < high. The difference of two finite
+// numbers may be infinite, that of their halves is not.
+static double share_of_range(double x, double low, double high) {
+  double share = (x / 2 - low / 2) / (high / 2 - low / 2);
+  return share >= 0 && share <= 1 ? share : share > 1;
+}
+
 void hsc_sparkline(const double *x, size_t n, int width, bool unicode, hsc_bytes *out) {
   static const char *const blocks[] = {"\u2581", "\u2582", "\u2583", "\u2584",
                                        "\u2585", "\u2586", "\u2587", "\u2588"};
@@ -52,8 +59,13 @@ void hsc_sparkline(const double *x, size_t n, int width, bool unicode, hsc_bytes
   }
   int steps = unicode ? 8 : 5;
   for (size_t c = 0; c < columns; c++) {
-    int step =
-        high > low ? (int)((column[c] - low) / (high - low) * (steps - 1) + 0.5) : steps / 2 - 1;
-    hsc_bytes_append_text(out, isnan(column[c]) ? " " : unicode ? blocks[step] : plain[step]);
+    if (isnan(column[c])) {
+      hsc_bytes_append_text(out, " ");
+      continue;
+    }
+    int step = steps / 2 - 1;
+    if (high > low)
+      step = (int)(share_of_range(column[c], low, high) * (steps - 1) + 0.5);
+    hsc_bytes_append_text(out, unicode ? blocks[step] : plain[step]);
   }
 }

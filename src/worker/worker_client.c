@@ -1,4 +1,5 @@
 // worker_client.c - starts workers, talks to them, tells how they died.
+#include "base/core/log.h"
 #include "base/core/clock.h"
 #include "base/core/memory.h"
 #include "base/files/file_io.h"
@@ -119,12 +120,16 @@ hsc_status *hsc_lab_worker_create(const hsc_lab_worker_options *options,
   } else if (!options->no_disk_cache) {
     char *dir = NULL;
     hsc_bytes path = {0};
-    HSC_GOTO(hsc_cache_dir(&dir));
-    hsc_bytes_printf(&path, "%s/executables", dir);
+    hsc_status *none = hsc_cache_dir(&dir);
+    if (none)  // it costs compiling again, not results
+      hsc_log("worker", 1, "no compile cache: %s", hsc_status_message(none));
+    else
+      hsc_bytes_printf(&path, "%s/executables", dir);
     hsc_free(dir);
-    worker->cache_dir = hsc_bytes_take(&path);
-    if (!worker->cache_dir)
+    worker->cache_dir = none ? NULL : hsc_bytes_take(&path);
+    if (!none && !worker->cache_dir)
       HSC_GOTO(hsc_status_out_of_memory());
+    hsc_status_free(none);
   }
   *out_worker = worker;
   return NULL;

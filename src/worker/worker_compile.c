@@ -120,7 +120,10 @@ static hsc_status *from_disk(hsc_worker *worker,
   int64_t read = hsc_now_ns();
   how->disk_ns = read - start;
   if (!status && found) {
-    status = hsc_client_load(worker->client, hsc_bytes_view(&payload), options, out);
+    hsc_view program;
+    status = hsc_disk_cache_unbind(key_text, hsc_bytes_view(&payload), &program);
+    if (!status)
+      status = hsc_client_load(worker->client, program, options, out);
     how->load_ns = hsc_now_ns() - read;
     if (status) {  // made by something that this plugin does not take any more: compile again
       hsc_log("worker", 1, "an entry of the compile cache was refused: %s",
@@ -141,6 +144,7 @@ static void keep_on_disk(hsc_worker *worker,
   hsc_bytes payload = {0};
   hsc_bytes information = {0};
   hsc_status *status = hsc_compile_information(program_name, compile_ns, &information);
+  hsc_disk_cache_bind(key_text, &payload);
   if (!status)
     status = hsc_executable_serialize(executable, &payload);
   if (!status)

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -107,6 +108,27 @@ def main():
     report("a broken file is said to be so", status == 500 and b"broken.json:1" in body, body)
     status, body, headers = get(url + "file/inner/odd%20name%20%26%20%3Cb%3E.json", Range="bytes=2-7")
     report("files are given in ranges", status == 206 and body == b"checks" and headers["Content-Range"].startswith("bytes 2-7/"), (status, body, headers.get("Content-Range")))
+    plain = url + "file/inner/odd%20name%20%26%20%3Cb%3E.json"
+    length = os.path.getsize(f"{served}/inner/odd name & <b>.json")
+    ranges = {"bytes=5-2": 200, "bytes=99999999-": 416, "bytes=18446744073709551615-": 416, "bytes=99999999999999999999999-": 416, f"bytes={length}-": 416, "bytes=-0": 416,
+              "bytes=-999": 206, "bytes=0-18446744073709551615": 206, "bytes=x-": 200, "bytes=-": 200, "bytes=0-1,3-4": 200, f"bytes={length - 1}-": 206}
+    codes = {r: get(plain, Range=r)[0] for r in ranges}
+    report("ranges that name nothing are 416 and none ends the server", codes == ranges, codes)
+    status, _, headers = get(plain, Range="bytes=99999999-")
+    report("416 says how long the file is", headers["Content-Range"] == f"bytes */{length}", headers["Content-Range"])
+    os.mkfifo(f"{served}/pipe.json")
+    report("a pipe is neither listed nor waited for", raw(port, f"/{token}/view/pipe.json") == 404 and b"pipe.json" not in get(url)[1])
+    half_open = [socket.create_connection(("127.0.0.1", port)) for _ in range(100)]
+    for one in half_open:
+        one.sendall(b"GET / HTTP/1.1\r\nHost: ")
+    report("a hundred half-open connections keep nobody waiting", get(plain)[0] == 200)
+    for one in half_open:
+        one.close()
+    twice = socket.create_connection(("127.0.0.1", port))
+    twice.sendall(f"GET /{token}/ HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nHost: evil.example\r\n\r\n".encode())
+    first = twice.recv(64)
+    twice.close()
+    report("two Host headers are refused", b" 403 " in first or b" 400 " in first, first)
     with open("/proc/net/tcp") as f:
         local = [line.split()[1] for line in f if f":{port:04X} " in line.split()[1] + " " and line.split()[3] == "0A"]
     report("it listens on this machine alone", local and all(address.startswith("0100007F:") for address in local), local)

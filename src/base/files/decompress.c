@@ -9,6 +9,10 @@
 
 enum { CHUNK_BYTES = 1 << 16 };
 
+// Bytes that unpack to more than this, and to more than so many times their size, are a bomb.
+static const size_t ALWAYS_ALLOWED_BYTES = (size_t)64 << 20;
+static const size_t MOST_TIMES = 128;
+
 static hsc_status *over_limit(const char *format, size_t limit_bytes) {
   return HSC_ERR(RESOURCE_EXHAUSTED, "%s: more than %zu bytes after decompression", format,
                  limit_bytes);
@@ -131,13 +135,17 @@ done:
 hsc_status *hsc_decompress(hsc_view data, size_t limit_bytes, hsc_bytes *out_bytes) {
   if (limit_bytes > SIZE_MAX / 2)
     limit_bytes = SIZE_MAX / 2;
+  size_t packed_limit = limit_bytes;
+  if (limit_bytes > ALWAYS_ALLOWED_BYTES &&
+      data.size < (limit_bytes - ALWAYS_ALLOWED_BYTES) / MOST_TIMES)
+    packed_limit = ALWAYS_ALLOWED_BYTES + data.size * MOST_TIMES;
   if (data.size >= 2 && memcmp(data.data, "\x1f\x8b", 2) == 0)
-    return inflate_all("gzip", data, limit_bytes, out_bytes);
+    return inflate_all("gzip", data, packed_limit, out_bytes);
   // The header of zlib is a check of itself; no program begins with these.
   if (data.size >= 2 && data.data[0] == 0x78 && (0x7800 + (unsigned char)data.data[1]) % 31 == 0)
-    return inflate_all("zlib", data, limit_bytes, out_bytes);
+    return inflate_all("zlib", data, packed_limit, out_bytes);
   if (data.size >= 4 && memcmp(data.data, "\x28\xb5\x2f\xfd", 4) == 0)
-    return unzstd(data, limit_bytes, out_bytes);
+    return unzstd(data, packed_limit, out_bytes);
   if (data.size > limit_bytes)
     return HSC_ERR(RESOURCE_EXHAUSTED, "more than %zu bytes", limit_bytes);
   hsc_bytes_append(out_bytes, data.data, data.size);

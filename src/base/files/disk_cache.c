@@ -1,8 +1,10 @@
 // disk_cache.c - see disk_cache.h.
 #include "base/core/clock.h"
 #include "base/core/hash.h"
+#include "base/core/log.h"
 #include "base/files/file_io.h"
 #include "base/files/disk_cache.h"
+#include "base/files/private_file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,6 +16,8 @@
 
 // a writer that has not finished by then is dead
 static const int64_t LEFT_BEHIND_NS = (int64_t)600 * 1000000000;
+
+enum { BINDING_SEED = 0x6b6579 };
 
 typedef struct entry_header {
   char magic[4];     // "HSCX"
@@ -62,11 +66,7 @@ hsc_status *hsc_disk_cache_read(const char *path,
   hsc_bytes file = {0};
   hsc_status *status = NULL;
   entry_header header = {0};
-  struct stat info;
-  // a pipe would be waited for
-  if (!stat(path, &info) && !S_ISREG(info.st_mode))
-    return HSC_ERR(DATA_LOSS, "%s: not a file", path);
-  HSC_GOTO(hsc_file_read(path, &file));
+  HSC_GOTO(hsc_private_file_read(path, &file));
   memcpy(&header, hsc_bytes_text(&file), file.size < sizeof header ? file.size : sizeof header);
   const char *problem = header_problem(&header, file.size);
   if (!problem) {
@@ -104,12 +104,22 @@ hsc_status *hsc_disk_cache_get(const char *dir,
   hsc_bytes path = {0};
   hsc_bytes key = {0};
   size_t start = out_payload->size;
+  struct stat info;
+  if (stat(dir, &info) < 0)
+    return NULL;
+  const char *problem = hsc_private_problem(&info);
+  if (problem) {
+    hsc_log("cache", 1, "%s: %s: nothing is taken from it", dir, problem);
+    return NULL;
+  }
   hsc_status *status = path_of(dir, key_text, &path);
   if (!status) {
     status = hsc_disk_cache_read(hsc_bytes_text(&path), &key, NULL, out_payload);
     if (!status)
       *out_found = hsc_view_equals(hsc_bytes_view(&key), key_text);
     // Not there, not readable, damaged, of another key: a miss.
+    if (hsc_status_code(status) == HSC_PERMISSION_DENIED)
+      hsc_log("cache", 1, "%s", hsc_status_message(status));
     if (status && hsc_status_code(status) != HSC_RESOURCE_EXHAUSTED) {
       hsc_status_free(status);
       status = NULL;
@@ -129,7 +139,7 @@ hsc_status *hsc_disk_cache_put(const char *dir,
                                hsc_view key_text,
                                hsc_view information,
                                hsc_view payload) {
-  HSC_TRY(hsc_dir_make(dir));
+  HSC_TRY(hsc_private_dir_make(dir));
   entry_header header = {{'H', 'S', 'C', 'X'}, 2,     key_text.size, information.size, payload.size,
                          hsc_wall_ns(),        {0, 0}};
   hsc_bytes path = {0};
@@ -144,14 +154,31 @@ hsc_status *hsc_disk_cache_put(const char *dir,
   if (!status) {
     header.hash = hash_of(&file, &header);
     memcpy(file.data, &header, sizeof header);
-    struct stat info;
-    if (!lstat(hsc_bytes_text(&path), &info) && S_ISLNK(info.st_mode))
-      unlink(hsc_bytes_text(&path));
-    status = hsc_file_write_atomic(hsc_bytes_text(&path), file.data, file.size);
+    status = hsc_private_file_write(hsc_bytes_text(&path), file.data, file.size);
   }
   hsc_bytes_deinit(&path);
   hsc_bytes_deinit(&file);
   return status;
+}
+
+// ---- payloads that know their key ---------------------------------------------------------------
+
+void hsc_disk_cache_bind(hsc_view key_text, hsc_bytes *out_payload) {
+  hsc_hash128 bound = hsc_hash128_of(key_text.data, key_text.size, BINDING_SEED);
+  hsc_bytes_append(out_payload, &bound, sizeof bound);
+}
+
+hsc_status *hsc_disk_cache_unbind(hsc_view key_text, hsc_view payload, hsc_view *out_rest) {
+  hsc_hash128 wanted = hsc_hash128_of(key_text.data, key_text.size, BINDING_SEED);
+  hsc_hash128 bound;
+  *out_rest = (hsc_view){NULL, 0};
+  if (payload.size < sizeof bound)
+    return HSC_ERR(DATA_LOSS, "cut off before its key");
+  memcpy(&bound, payload.data, sizeof bound);
+  if (bound.low != wanted.low || bound.high != wanted.high)
+    return HSC_ERR(DATA_LOSS, "made for another program or other options than its name says");
+  *out_rest = (hsc_view){payload.data + sizeof bound, payload.size - sizeof bound};
+  return NULL;
 }
 
 hsc_view hsc_disk_cache_line(const char *text, const char *what) {
@@ -306,9 +333,8 @@ hsc_status *hsc_disk_cache_prune(const char *dir, const hsc_disk_prune *how, hsc
   hsc_bytes_printf(&lock_path, "%s/lock", dir);
   HSC_GOTO(hsc_bytes_status(&lock_path));
   if (!how->dry) {
-    // another user's lock will do
-    lock = open(lock_path.data, O_RDONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (lock < 0 || flock(lock, LOCK_EX))
+    HSC_GOTO(hsc_private_file_open(lock_path.data, &lock));
+    if (flock(lock, LOCK_EX))
       HSC_GOTO(hsc_status_errno(errno, "cannot lock", lock_path.data));
   }
   HSC_GOTO(hsc_disk_cache_list(dir, arena, &entries, &count));

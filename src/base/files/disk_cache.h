@@ -13,9 +13,10 @@
 // none; what a killed writer leaves behind has another name and is removed by prune. An entry that
 // is cut short or changed is a miss, never an error and never a payload. A hit renews the file's
 // time of change: age is time since last use. Prune and clear hold a lock (<dir>/lock), so that two
-// of them do not count the same files; readers, writers and dry runs need none. Who may write the
-// directory may put code there that others run: share it only with those whose programs you would
-// run.
+// of them do not count the same files; readers, writers and dry runs need none.
+//
+// Entries are code that is run: directory and files have to be this user's alone
+// (private_file.h), else nothing is taken from them and nothing is put there.
 #pragma once
 
 #include "base/core/bytes.h"
@@ -36,6 +37,14 @@ HSC_MUST_USE hsc_status *hsc_disk_cache_put(const char *dir,
                                             hsc_view key_text,
                                             hsc_view information,
                                             hsc_view payload);
+
+// A payload that begins with what it was made for: put under another key by whatever way, it is
+// refused. bind appends the first bytes, before the payload's own; unbind gives what follows them.
+// Errors: DATA_LOSS.
+void hsc_disk_cache_bind(hsc_view key_text, hsc_bytes *out_payload);
+HSC_MUST_USE hsc_status *hsc_disk_cache_unbind(hsc_view key_text,
+                                               hsc_view payload,
+                                               hsc_view *out_rest);
 
 typedef enum hsc_disk_entry_state {
   HSC_DISK_ENTRY_WHOLE,

@@ -4,6 +4,7 @@
 #include "base/core/memory.h"
 #include "base/core/status.h"
 #include "base/files/file_io.h"
+#include "base/files/private_file.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -96,7 +97,14 @@ hsc_status *hsc_file_read(const char *path, hsc_bytes *out_bytes) {
   return status;
 }
 
-static hsc_status *write_all(int fd, const char *path, const char *data, size_t size) {
+hsc_status *hsc_fd_read(int fd, const char *path, hsc_bytes *out_bytes) {
+  struct stat info;
+  size_t expected = fstat(fd, &info) == 0 && info.st_size > 0 ? (size_t)info.st_size : 0;
+  return read_all(fd, path, expected, out_bytes);
+}
+
+hsc_status *hsc_fd_write(int fd, const char *path, const void *bytes, size_t size) {
+  const char *data = bytes;
   while (size > 0) {
     ssize_t put = write(fd, data, size);
     if (put < 0 && errno == EINTR)
@@ -114,7 +122,7 @@ static hsc_status *write_in_place(const char *path, const void *data, size_t siz
   int fd = open(path, O_WRONLY | O_CLOEXEC);
   if (fd < 0)
     return hsc_status_errno(errno, "cannot write", path);
-  hsc_status *status = write_all(fd, path, data, size);
+  hsc_status *status = hsc_fd_write(fd, path, data, size);
   if (close(fd) < 0 && !status)
     status = hsc_status_errno(errno, "cannot write", path);
   return status;
@@ -154,7 +162,7 @@ hsc_status *hsc_file_write_atomic(const char *path, const void *data, size_t siz
     status = hsc_status_errno(errno, "cannot write", path);
     goto done;
   }
-  HSC_GOTO(write_all(fd, path, data, size));
+  HSC_GOTO(hsc_fd_write(fd, path, data, size));
   if (fchmod(fd, exists ? info.st_mode & 07777 : creation_mode()) < 0 && errno != EPERM) {
     status = hsc_status_errno(errno, "cannot set the mode", path);
     goto done;
@@ -243,7 +251,7 @@ hsc_status *hsc_cache_dir(char **out_path) {
   char *text = hsc_bytes_take(&path);
   if (!text)
     return hsc_status_out_of_memory();
-  hsc_status *status = hsc_dir_make(text);
+  hsc_status *status = hsc_private_dir_make(text);
   if (!status && access(text, W_OK) < 0)
     status = hsc_status_errno(errno, "cannot be written to", text);
   if (!status) {
@@ -260,6 +268,8 @@ hsc_status *hsc_cache_dir(char **out_path) {
     return NULL;
   }
   hsc_status_free(instead);
+  if (hsc_status_hint_text(status))
+    return status;
   return hsc_status_hint(status, "set HLOSCOPE_CACHE_DIR to a directory that can be written");
 }
 

@@ -9,17 +9,24 @@ HSC_MUST_USE hsc_status *hsc_file_read(const char *path, hsc_bytes *out_bytes);
 // a part.
 HSC_MUST_USE hsc_status *hsc_file_write_atomic(const char *path, const void *data, size_t size);
 HSC_MUST_USE hsc_status *hsc_dir_make(const char *path);  // mkdir -p
+// The rest of what is open, and all of `data` into it; `path` is for messages.
+HSC_MUST_USE hsc_status *hsc_fd_read(int fd, const char *path, hsc_bytes *out_bytes);
+HSC_MUST_USE hsc_status *hsc_fd_write(int fd, const char *path, const void *data, size_t size);
 bool hsc_file_exists(const char *path);
 // $TMPDIR/hloscope-UID, else /tmp/hloscope-UID: a directory that only this user can write to, made
 // when missing; its path has neither blanks nor colons. Heap string in *out_path. Errors:
 // PERMISSION_DENIED when somebody else made it.
 HSC_MUST_USE hsc_status *hsc_private_dir(char **out_path);
 // $HLOSCOPE_CACHE_DIR, else $XDG_CACHE_HOME/hloscope, else ~/.cache/hloscope, else (no home, or one
-// that cannot be written to) hsc_private_dir; made when missing. Heap string in *out_path.
+// that cannot be written to) hsc_private_dir; made when missing, and this
+// user's alone (private_file.h): PERMISSION_DENIED when others may write one that was asked for.
+// Heap string in *out_path.
 HSC_MUST_USE hsc_status *hsc_cache_dir(char **out_path);
 // The directory of the running executable or shared object that contains `address` (dladdr), heap
 // string.
 HSC_MUST_USE hsc_status *hsc_self_dir(const void *address, char **out_path);
 // Reads gzip, zlib, zstd or plain bytes, by magic number. Errors: DATA_LOSS for corrupt data,
 // RESOURCE_EXHAUSTED over `limit_bytes`.
+// A bomb is refused by RESOURCE_EXHAUSTED too: what unpacks to more than 64 MiB and 128 times its
+// size (text of programs packs 5 to 50 times).
 HSC_MUST_USE hsc_status *hsc_decompress(hsc_view data, size_t limit_bytes, hsc_bytes *out_bytes);

@@ -465,7 +465,13 @@ static hsc_status *walk_call(hsc_cpu_plan *plan, instance *in, const hsc_instr *
   return NULL;
 }
 
+// Calls are walked once a call site, so calls in calls grow exponentially.
+enum { MAX_STEPS = 2 * 1000 * 1000 };
+
 static hsc_status *walk_instr(hsc_cpu_plan *plan, instance *in, const hsc_instr *instr) {
+  if (plan->step_count > MAX_STEPS)
+    return HSC_ERR(RESOURCE_EXHAUSTED, "%s %s: with what is called it comes to more than %d steps",
+                   hsc_op_text(instr->op), instr->name, MAX_STEPS);
   if (hsc_instr_is_dead(instr) && instr->op != HSC_OP_PARAMETER)
     return NULL;
   int32_t leaf_count = hsc_shape_leaf_count(&instr->shape);

@@ -495,7 +495,16 @@ struct hsc_module {
   // while all names were made by counting: how many of each op and of each Arg_N; names is empty
   // then
   uint32_t *names_counted;
+  // instructions that copies of bodies added, and how many may be added in all (0 = not asked yet)
+  int64_t copied_count, copied_limit;
 };
+
+// Before `body` is copied in place of `caller` (inlining, a copy for each caller): calls in calls
+// grow exponentially, so copies may add a million instructions and 64 times what the module had
+// when it was first asked. RESOURCE_EXHAUSTED names the caller.
+HSC_MUST_USE hsc_status *hsc_module_may_copy(hsc_module *module,
+                                             const hsc_computation *body,
+                                             const struct hsc_instr *caller);
 
 HSC_MUST_USE hsc_status *hsc_module_create(const char *name, hsc_module **out_module);
 void hsc_module_destroy(hsc_module *module);

@@ -375,3 +375,17 @@ done:
   hsc_free(buffer);
   return status;
 }
+
+hsc_status *hsc_module_may_copy(hsc_module *module,
+                                const hsc_computation *body,
+                                const hsc_instr *caller) {
+  enum { ALWAYS_ALLOWED = 1000 * 1000, TIMES = 64 };
+  if (!module->copied_limit)
+    module->copied_limit = ALWAYS_ALLOWED + TIMES * hsc_module_instr_count(module);
+  module->copied_count += body->instr_count;
+  if (module->copied_count <= module->copied_limit)
+    return NULL;
+  return HSC_ERR(RESOURCE_EXHAUSTED,
+                 "%s %s: copies of what it and others call come to more than %lld instructions",
+                 hsc_op_text(caller->op), caller->name, (long long)module->copied_limit);
+}

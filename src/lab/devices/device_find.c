@@ -125,8 +125,8 @@ hsc_status *hsc_python_sites(hsc_arena *arena, const char *const **out_sites) {
   const char **sites = HSC_NEW_ARRAY(arena, const char *, MOST_SITES);
   size_t count = 0;
   char *cache = NULL;
-  HSC_TRY(hsc_cache_dir(&cache));
-  const char *own = hsc_arena_printf(arena, "%s/venv", cache);
+  hsc_status_free(hsc_cache_dir(&cache));  // without one there is no environment of ours
+  const char *own = cache ? hsc_arena_printf(arena, "%s/venv", cache) : NULL;
   hsc_free(cache);
   HSC_TRY(hsc_arena_status(arena));
   if (named && *named) {
@@ -146,7 +146,8 @@ hsc_status *hsc_python_sites(hsc_arena *arena, const char *const **out_sites) {
     if (home)
       add_prefix(hsc_arena_printf(arena, "%s/.local", home), arena, sites, &count);
   }
-  add_prefix(own, arena, sites, &count);
+  if (own)
+    add_prefix(own, arena, sites, &count);
   sites[count] = NULL;
   *out_sites = sites;
   return hsc_arena_status(arena);

@@ -1,6 +1,7 @@
 // device_install.c - makes <cache directory>/venv and lets pip fill it.
 #include "base/core/clock.h"
 #include "base/files/file_io.h"
+#include "base/files/private_file.h"
 #include "base/process/child.h"
 #include "base/text/text.h"
 #include "base/process/python.h"
@@ -288,9 +289,7 @@ static hsc_status *install_one(installer *in, const hsc_vendor *vendor) {
 
 // Two at a time would write over each other.
 static hsc_status *lock(const installer *in, const char *path, int *out_fd) {
-  *out_fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0666);
-  if (*out_fd < 0)
-    return hsc_status_errno(errno, "cannot open", path);
+  HSC_TRY(hsc_private_file_open(path, out_fd));
   while (flock(*out_fd, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR)
       return hsc_status_errno(errno, "cannot lock", path);

@@ -63,8 +63,8 @@ hsc_status *hsc_jaxlib_python(hsc_arena *arena, const char **out_path) {
   const char *candidates[4];
   char *cache = NULL;
   size_t count = 0;
-  HSC_TRY(hsc_cache_dir(&cache));
-  const char *own = hsc_arena_printf(arena, "%s/venv", cache);
+  hsc_status_free(hsc_cache_dir(&cache));  // without one there is no environment of ours
+  const char *own = cache ? hsc_arena_printf(arena, "%s/venv", cache) : NULL;
   hsc_free(cache);
   bool only_named = named && *named;
   if (only_named)
@@ -73,7 +73,7 @@ hsc_status *hsc_jaxlib_python(hsc_arena *arena, const char **out_path) {
     candidates[count++] = hsc_arena_printf(arena, "%s/bin/python", active);
   if (!only_named)
     candidates[count++] = "python3";
-  if (!only_named)
+  if (!only_named && own)
     candidates[count++] = hsc_arena_printf(arena, "%s/bin/python", own);
   HSC_TRY(hsc_arena_status(arena));
   hsc_bytes looked = {0};

@@ -674,8 +674,11 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
   if (o->compare)
     HSC_GOTO(compare_numbers(o, devices, compare, result));
   HSC_GOTO(compare_speed(o, devices, result));
-  if (o->store)
-    HSC_GOTO(keep(o, devices, started_ns, result));
+  // What was measured is shown also when it cannot be kept.
+  hsc_status *kept = o->store ? keep(o, devices, started_ns, result) : NULL;
+  if (kept)
+    json_object_set_new(result, "not_kept", json_string(hsc_status_message(kept)));
+  hsc_status_free(kept);
   if (o->device_count == 1 && devices[0].status) {
     status = devices[0].status;
     devices[0].status = NULL;

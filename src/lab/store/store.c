@@ -2,9 +2,13 @@
 //
 // synchronous=NORMAL in WAL mode: a commit is safe against the death of any process, and costs no
 // fsync; a power cut may lose the last ones.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "base/core/clock.h"
 #include "base/core/memory.h"
 #include "base/files/file_io.h"
+#include "base/files/private_file.h"
 #include "lab/store/store.h"
 
 #include <math.h>
@@ -147,6 +151,23 @@ static hsc_status *migrate(hsc_store *store) {
   return status;
 }
 
+// A pipe or device would be waited for, or be written into.
+static hsc_status *check_file(const char *path) {
+  struct stat info;
+  if (stat(path, &info) < 0 || S_ISREG(info.st_mode))
+    return NULL;
+  return hsc_status_hint(HSC_ERR(INVALID_ARGUMENT, "%s: not a file", path),
+                         "--store names a file, which is made when it is not there");
+}
+
+// The store in the cache directory: this user's, and never behind a link.
+static hsc_status *make_own_file(const char *path) {
+  int fd;
+  HSC_TRY(hsc_private_file_open(path, &fd));
+  close(fd);
+  return NULL;
+}
+
 hsc_status *hsc_store_open(const char *path, hsc_store **out_store) {
   *out_store = NULL;
   hsc_store *store = hsc_alloc(sizeof(*store));
@@ -165,8 +186,10 @@ hsc_status *hsc_store_open(const char *path, hsc_store **out_store) {
   }
   if (!store->path)
     HSC_GOTO(hsc_status_out_of_memory());
-  int rc = sqlite3_open_v2(store->path, &store->db,
-                           SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+  int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+  HSC_GOTO(path ? check_file(path) : make_own_file(store->path));
+  int rc =
+      sqlite3_open_v2(store->path, &store->db, flags | (path ? 0 : SQLITE_OPEN_NOFOLLOW), NULL);
   if (rc != SQLITE_OK)
     HSC_GOTO(sql_error(store, rc, "open"));
   sqlite3_busy_timeout(store->db, 10000);

@@ -31,6 +31,7 @@ static hsc_status *sweep(hsc_module *module, hsc_pass_context *cx, bool *out_cop
         if (!hsc__pass_spend(cx))
           return NULL;
         hsc_computation *copy = NULL;
+        HSC_TRY(hsc_module_may_copy(module, instr->called[i], instr));
         HSC_TRY(hsc_computation_clone(module, instr->called[i], NULL, false, &copy));
         instr->called[i] = copy;
         copy->index = 1;

@@ -45,6 +45,7 @@ hsc_status *hsc__inline(hsc_computation *computation,
                         hsc_instr *const *arguments,
                         hsc_instr **out_root) {
   hsc_builder b;
+  HSC_TRY(hsc_module_may_copy(before->parent->module, computation, before));
   hsc_builder_at(&b, before->parent, before);
   *out_root = hsc__build_body(&b, computation, arguments);
   return hsc_builder_finish(&b, NULL, NULL);
