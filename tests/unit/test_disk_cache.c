@@ -141,9 +141,9 @@ static void strange_files_are_misses(void **state) {
   hsc_bytes_deinit(&whole);
 }
 
-// A directory of another user: readable, not writable. As root nothing is forbidden, so a child
-// becomes nobody.
-static void others_directories_serve_readers(void **state) {
+// A directory of root's: nobody else's code is run from it, nor put there. As root nothing is
+// forbidden, so a child becomes nobody.
+static void another_users_entries_are_misses(void **state) {
   EXPECT_OK(hsc_disk_cache_put(dir, HSC_VIEW("program a\n"), HSC_VIEW(""), HSC_VIEW("code")));
   assert_int_equal(chmod(dir, 0555), 0);
   pid_t child = fork();
@@ -156,7 +156,7 @@ static void others_directories_serve_readers(void **state) {
       _exit(10);
     int wrong = 0;
     hsc_status *status = hsc_disk_cache_get(dir, HSC_VIEW("program a\n"), &payload, &found);
-    if (status || !found)
+    if (status || found)  // an entry is 0600
       wrong = 1;
     if (!wrong && !(status = hsc_disk_cache_put(dir, HSC_VIEW("program b\n"), HSC_VIEW(""),
                                                 HSC_VIEW("code"))))
@@ -179,6 +179,89 @@ static void others_directories_serve_readers(void **state) {
   assert_int_equal(chmod(dir, 0700), 0);
   assert_true(WIFEXITED(how));
   assert_int_equal(WEXITSTATUS(how), 0);
+}
+
+static mode_t mode_of(const char *path) {
+  struct stat info;
+  assert_int_equal(lstat(path, &info), 0);
+  return info.st_mode & 07777;
+}
+
+static bool is_there(const char *key) {
+  hsc_bytes payload = {0};
+  bool found = false;
+  EXPECT_OK(hsc_disk_cache_get(dir, hsc_view_of(key), &payload, &found));
+  hsc_bytes_deinit(&payload);
+  return found;
+}
+
+// Whatever the umask is, what is made is this user's alone; what others may have written is not
+// taken.
+static void only_what_is_ours_alone_is_used(void **state) {
+  char path[128], sub[128], lock[128];
+  mode_t mask = umask(0);
+  snprintf(sub, sizeof sub, "%s/a/b", dir);
+  EXPECT_OK(hsc_disk_cache_put(sub, HSC_VIEW("program a\n"), HSC_VIEW(""), HSC_VIEW("code")));
+  assert_int_equal(mode_of(sub), 0700);
+  EXPECT_OK(hsc_disk_cache_put(dir, HSC_VIEW("program a\n"), HSC_VIEW(""), HSC_VIEW("code")));
+  umask(mask);
+  path_of_key("program a\n", path);
+  assert_int_equal(mode_of(path), 0600);
+  assert_true(is_there("program a\n"));
+  static const mode_t shared[] = {0620, 0602, 0660, 0666};
+  for (size_t i = 0; i < HSC_COUNT_OF(shared); i++) {
+    assert_int_equal(chmod(path, shared[i]), 0);
+    assert_false(is_there("program a\n"));
+  }
+  assert_int_equal(chmod(path, 0600), 0);
+  if (!geteuid()) {
+    assert_int_equal(chown(path, 65534, 65534), 0);
+    assert_false(is_there("program a\n"));
+    assert_int_equal(chown(path, 0, 0), 0);
+  }
+  static const mode_t open_dirs[] = {0770, 0707, 01777};
+  for (size_t i = 0; i < HSC_COUNT_OF(open_dirs); i++) {
+    assert_int_equal(chmod(dir, open_dirs[i]), 0);
+    assert_false(is_there("program a\n"));
+    EXPECT_CODE(PERMISSION_DENIED,
+                hsc_disk_cache_put(dir, HSC_VIEW("program b\n"), HSC_VIEW(""), HSC_VIEW("code")));
+  }
+  // On purpose: what the group may write, but not what everybody may.
+  assert_int_equal(chmod(dir, 02770), 0);
+  setenv("HLOSCOPE_CACHE_TRUST", "group", 1);
+  assert_true(is_there("program a\n"));
+  EXPECT_OK(hsc_disk_cache_put(dir, HSC_VIEW("program b\n"), HSC_VIEW(""), HSC_VIEW("code")));
+  path_of_key("program b\n", path);
+  assert_int_equal(mode_of(path), 0660);
+  assert_int_equal(chmod(path, 0666), 0);
+  assert_false(is_there("program b\n"));
+  unsetenv("HLOSCOPE_CACHE_TRUST");
+  assert_int_equal(chmod(dir, 0700), 0);
+  // A lock that is a link to a file that matters.
+  hsc_disk_pruned pruned;
+  snprintf(lock, sizeof lock, "%s/lock", dir);
+  unlink(lock);
+  assert_int_equal(symlink("/etc/hostname", lock), 0);
+  EXPECT_CODE(DATA_LOSS, hsc_disk_cache_prune(
+                             dir, &(hsc_disk_prune){.max_age_ns = -1, .max_bytes = 0}, &pruned));
+  assert_int_equal(unlink(lock), 0);
+  char command[300];
+  snprintf(command, sizeof command, "rm -rf '%s/a'", dir);
+  assert_int_equal(system(command), 0);
+}
+
+// A payload under another key gives no wrong numbers.
+static void a_payload_knows_its_key(void **state) {
+  hsc_bytes payload = {0};
+  hsc_view rest;
+  hsc_disk_cache_bind(HSC_VIEW("program a\n"), &payload);
+  hsc_bytes_append_text(&payload, "code");
+  EXPECT_OK(hsc_disk_cache_unbind(HSC_VIEW("program a\n"), hsc_bytes_view(&payload), &rest));
+  assert_true(hsc_view_equals(rest, HSC_VIEW("code")));
+  EXPECT_CODE(DATA_LOSS,
+              hsc_disk_cache_unbind(HSC_VIEW("program b\n"), hsc_bytes_view(&payload), &rest));
+  EXPECT_CODE(DATA_LOSS, hsc_disk_cache_unbind(HSC_VIEW("program a\n"), HSC_VIEW("co"), &rest));
+  hsc_bytes_deinit(&payload);
 }
 
 static void age_entry(const char *key, int seconds) {
@@ -312,7 +395,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(what_is_not_whole_is_a_miss, make_dir, remove_dir),
       cmocka_unit_test_setup_teardown(strange_files_are_misses, make_dir, remove_dir),
-      cmocka_unit_test_setup_teardown(others_directories_serve_readers, make_dir, remove_dir),
+      cmocka_unit_test_setup_teardown(another_users_entries_are_misses, make_dir, remove_dir),
+      cmocka_unit_test_setup_teardown(only_what_is_ours_alone_is_used, make_dir, remove_dir),
+      cmocka_unit_test(a_payload_knows_its_key),
       cmocka_unit_test_setup_teardown(lists_say_what_is_there, make_dir, remove_dir),
       cmocka_unit_test_setup_teardown(prune_removes_the_oldest_first, make_dir, remove_dir),
       cmocka_unit_test_setup_teardown(killed_writers_leave_nothing_torn, make_dir, remove_dir),
