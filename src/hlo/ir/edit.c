@@ -226,26 +226,41 @@ void hsc_instr_drop_control(hsc_instr *instr) {
 
 enum { MAX_CALL_DEPTH = 1024 };  // the verifier allows fewer
 
-static bool has_effect(const hsc_instr *instr, int depth) {
+static bool has_effect_itself(const hsc_instr *instr) {
   uint32_t traits = hsc_op_traits(instr->op);
   if (traits & HSC_TRAIT_EFFECT)
     return true;
   if (instr->op == HSC_OP_CUSTOM_CALL && instr->attr.custom.has_side_effect)
     return true;
-  if ((traits & HSC_TRAIT_COLLECTIVE) && hsc__op_attr_kind(instr->op) == HSC__ATTR_collective &&
-      (instr->attr.collective.channel_id != 0 || instr->attr.collective.constrain_layout))
+  return (traits & HSC_TRAIT_COLLECTIVE) &&
+         hsc__op_attr_kind(instr->op) == HSC__ATTR_collective &&
+         (instr->attr.collective.channel_id != 0 || instr->attr.collective.constrain_layout);
+}
+
+// `harmless`: computations without an effect, each of which is looked at once, however many call
+// it.
+static bool has_effect(const hsc_instr *instr, int depth, hsc__ptr_map *harmless) {
+  if (has_effect_itself(instr) || depth > MAX_CALL_DEPTH)
     return true;
-  if (depth > MAX_CALL_DEPTH)
-    return true;
-  for (int i = 0; i < instr->called_count; i++)
-    for (const hsc_instr *inner = instr->called[i]->first; inner; inner = inner->next)
-      if (has_effect(inner, depth + 1))
+  for (int i = 0; i < instr->called_count; i++) {
+    hsc_computation *called = instr->called[i];
+    if (hsc__ptr_map_get(harmless, called))
+      continue;
+    for (const hsc_instr *inner = called->first; inner; inner = inner->next)
+      if (has_effect(inner, depth + 1, harmless))
         return true;
+    hsc__ptr_map_put(harmless, called, called);
+  }
   return false;
 }
 
 bool hsc_instr_has_effect(const hsc_instr *instr) {
-  return has_effect(instr, 0);
+  hsc__ptr_map harmless = {0};
+  if (instr->called_count == 0)
+    return has_effect_itself(instr);
+  bool has = has_effect(instr, 0, &harmless);
+  hsc__ptr_map_deinit(&harmless);
+  return has;
 }
 
 bool hsc_instr_is_dead(const hsc_instr *instr) {
