@@ -2,8 +2,8 @@
 // address.
 //
 // The server knows nothing of what it shows: `answer` gets the path behind the token and fills the
-// response, one request at a time; requests that are refused, slow or for a file's bytes do not keep
-// others waiting.
+// response, one request at a time. Requests that are refused, that are slow or that ask for a
+// file's bytes keep nobody waiting.
 #pragma once
 
 #include "base/core/bytes.h"
