@@ -232,8 +232,7 @@ static bool has_effect_itself(const hsc_instr *instr) {
     return true;
   if (instr->op == HSC_OP_CUSTOM_CALL && instr->attr.custom.has_side_effect)
     return true;
-  return (traits & HSC_TRAIT_COLLECTIVE) &&
-         hsc__op_attr_kind(instr->op) == HSC__ATTR_collective &&
+  return (traits & HSC_TRAIT_COLLECTIVE) && hsc__op_attr_kind(instr->op) == HSC__ATTR_collective &&
          (instr->attr.collective.channel_id != 0 || instr->attr.collective.constrain_layout);
 }
 
