@@ -8,6 +8,7 @@
 #include "formats/common/formats.h"
 #include "lab/passes/hlo_diff.h"
 #include "lab/passes/optimized.h"
+#include "lab/verdict/agreement.h"
 #include "worker/scratch.h"
 #include "lab/devices/devices.h"
 #include "passes/manager/passes.h"
@@ -119,12 +120,36 @@ done:
   return status;
 }
 
+static bool has_hidden_values(const hsc_instr *instr) {
+  return instr && instr->op == HSC_OP_CONSTANT && instr->attr.literal.value &&
+         instr->attr.literal.value->elided;
+}
+
+// Whether the two are one program, as far as their texts say: a constant whose values a dump leaves
+// out is matched by its shape, and was not compared.
+static hsc_status *judge_diff(const hsc_diff *diff, hsc_agreement **out_agreement) {
+  HSC_TRY(hsc_agreement_create("instruction", out_agreement));
+  for (size_t i = 0; i < diff->row_count; i++) {
+    const hsc_diff_row *row = &diff->rows[i];
+    const hsc_instr *instr = row->right ? row->right : row->left;
+    if (row->state != HSC_DIFF_KEPT)
+      hsc_agreement_compared(*out_agreement, instr->name, HSC_FINDING_DIFFERENT);
+    else if (has_hidden_values(row->left) || has_hidden_values(row->right))
+      hsc_agreement_gap(*out_agreement, json_pack("{s:s}", "instruction", instr->name), instr->name,
+                        "the dump left its values out");
+    else
+      hsc_agreement_compared(*out_agreement, instr->name, HSC_FINDING_EQUAL);
+  }
+  return NULL;
+}
+
 static hsc_status *print_diff(const passes_args *args, hsc_cli *cli, const stage stages[2]) {
   hsc_module *left = NULL;
   hsc_module *right = NULL;
   hsc_diff diff = {0};
   hsc_bytes out = {0};
   json_t *document = NULL;
+  hsc_agreement *agreement = NULL;
   hsc_status *status = NULL;
   for (int i = 0; i < 2; i++)
     if (!stages[i].path)
@@ -132,6 +157,7 @@ static hsc_status *print_diff(const passes_args *args, hsc_cli *cli, const stage
   HSC_GOTO(hsc_optimized_module(stages[0].path, &left));
   HSC_GOTO(hsc_optimized_module(stages[1].path, &right));
   HSC_GOTO(hsc_diff_modules(left, right, &diff));
+  HSC_GOTO(judge_diff(&diff, &agreement));
   if (args->output) {
     hsc_bytes page = {0};
     hsc_diff_html(
@@ -147,6 +173,7 @@ static hsc_status *print_diff(const passes_args *args, hsc_cli *cli, const stage
   }
   if (cli->format == HSC_FORMAT_JSON) {
     HSC_GOTO(hsc_diff_json(&diff, &document));
+    HSC_GOTO(hsc_agreement_into(agreement, document));
     json_object_set_new(document, "program", json_string(args->program));
     json_object_set_new(document, "from", json_string(stages[0].title));
     json_object_set_new(document, "to", json_string(stages[1].title));
@@ -157,12 +184,15 @@ static hsc_status *print_diff(const passes_args *args, hsc_cli *cli, const stage
   }
   hsc_bytes_printf(&out, "--- %s\n+++ %s\n", stages[0].title, stages[1].title);
   hsc_diff_text(&diff, &cli->out_style, &out);
+  hsc_agreement_sentence(agreement, &out);
+  hsc_bytes_append_text(&out, "\n");
   HSC_GOTO(hsc_bytes_status(&out));
   hsc_cli_write(cli, hsc_bytes_view(&out));
   if (args->output)
     hsc_cli_say(cli, "both sides beside each other: %s", args->output);
 done:
   json_decref(document);
+  hsc_agreement_destroy(agreement);
   hsc_bytes_deinit(&out);
   hsc_diff_deinit(&diff);
   hsc_module_destroy(left);

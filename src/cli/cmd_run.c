@@ -386,6 +386,10 @@ static void print_speed(hsc_cli *cli, json_t *result) {
                   json_string_value(json_object_get(row, "device")),
                   json_string_value(json_object_get(row, "against")),
                   json_string_value(json_object_get(row, "text")));
+  if (i)
+    hsc_cli_print(cli,
+                  "each device ran in one process: the intervals do not hold what differs from "
+                  "process to process\n");
   if (i && grade && *grade != 'A')
     hsc_cli_print(cli, "the machine has grade %s: nothing finer than %.3g %% is claimed\n", grade,
                   100 * at(json_array_get(json_object_get(result, "speed"), 0), "margin", NULL));
