@@ -385,9 +385,19 @@ done:
   return status;
 }
 
-// A pass that changed the program is a stage, with or without its HLO.
-static bool is_stage(const hsc_pass_row *row) {
-  return !row->nested && !row->counts && (row->dump || row->changed == 1);
+// What has HLO is a stage. A pass that says that it changed the program and left none is seen in
+// the next stage, which holds its change too; where there is none behind it, it is a stage that
+// nobody sees.
+static bool is_stage(const hsc_pass_list *list, size_t number) {
+  const hsc_pass_row *row = &list->rows[number];
+  if (row->nested || row->counts)
+    return false;
+  if (row->dump || row->changed != 1)
+    return row->dump != NULL;
+  for (size_t i = number + 1; i < list->row_count; i++)
+    if (list->rows[i].dump && !list->rows[i].nested)
+      return false;
+  return true;
 }
 
 static hsc_status *take_stages(hsc_validation *v, const hsc_pass_list *list) {
@@ -397,11 +407,11 @@ static hsc_status *take_stages(hsc_validation *v, const hsc_pass_list *list) {
   if (!list->first_dump)
     return HSC_ERR(UNIMPLEMENTED, "%s wrote no HLO of its stages", o->device->text);
   for (size_t i = 0; i < list->row_count; i++)
-    total += is_stage(&list->rows[i]);
+    total += is_stage(list, i);
   HSC_TRY(take_stage(v, list->first_dump, NULL, -1, number++, list->arena));
   for (size_t i = 0; i < list->row_count; i++) {
     const hsc_pass_row *row = &list->rows[i];
-    if (!is_stage(row))
+    if (!is_stage(list, i))
       continue;
     if (o->stop && *o->stop) {
       json_t *stage = hsc__validate_new_stage(row, (int64_t)i);
