@@ -3,6 +3,7 @@
 #include "base/files/file_io.h"
 #include "cli/command.h"
 
+#include <errno.h>
 #include <sys/stat.h>
 
 #include <math.h>
@@ -104,7 +105,8 @@ hsc_status *hsc_cli_program_file(hsc_cli *cli, const char *path) {
   if (stream)
     return hsc_cli_usage(cli, "workers read programs themselves, so a file is needed, not %s",
                          strcmp(path, "-") ? path : "standard input");
-  return NULL;
+  // A file that is not there is a mistyped command, not an experiment that failed.
+  return access(path, R_OK) ? hsc_status_errno(errno, "cannot open", path) : NULL;
 }
 
 hsc_status *hsc_cli_check_sampling(hsc_cli *cli, double precision, double budget_s, bool exact) {

@@ -2,6 +2,7 @@
 #include "base/files/file_io.h"
 #include "cli/command.h"
 
+#include <math.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
@@ -169,6 +170,51 @@ static hsc_status *show_samples(hsc_cli *cli, hsc_store *store, const hsc_experi
   return status;
 }
 
+// The times of an experiment's tasks: one row for each series of times.
+static hsc_status *show_times(hsc_cli *cli, const json_t *tasks) {
+  hsc_table *table = NULL;
+  HSC_TRY(hsc_table_create("times", &table));
+  static const char *const columns[][2] = {{"task", ""},    {"series", ""}, {"n", ""},
+                                           {"median", "s"}, {"low", "s"},   {"high", "s"},
+                                           {"min", "s"},    {"max", "s"}};
+  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
+    hsc_table_column(table, columns[i][0], columns[i][1]);
+  json_t *task;
+  size_t t;
+  hsc_status *status = NULL;
+  json_array_foreach (tasks, t, task) {
+    const char *name;
+    json_t *values;
+    json_object_foreach (hsc_json_path(task, "answer", "series", NULL), name, values) {
+      size_t n = 0;
+      size_t length = strlen(name);
+      if (status || length < 4 || strcmp(name + length - 3, "_ns") != 0)
+        continue;
+      double *x = hsc_json_doubles(values, &n);
+      hsc_summary s;
+      if (n) {
+        status = hsc_stats_summarize(x, n, &(hsc_interval_options){.resample_count = 1000}, &s);
+        if (!status) {
+          hsc_table_row(table);
+          hsc_table_text(table, json_string_value(json_object_get(task, "key")));
+          hsc_table_printf(table, "%.*s", (int)length - 3, name);
+          hsc_table_int(table, (int64_t)n);
+          const double cells[] = {s.median, s.median_low, s.median_high, s.min, s.max};
+          for (size_t i = 0; i < HSC_COUNT_OF(cells); i++)
+            hsc_table_double(table, cells[i] / 1e9);
+        }
+      }
+      hsc_free(x);
+    }
+  }
+  if (status || !hsc_table_row_count(table)) {
+    hsc_table_destroy(table);
+    return status;
+  }
+  hsc_table_note(table, "low, high: 95 %% interval of the median over the samples of one process");
+  return hsc_cli_table(cli, table);
+}
+
 static hsc_status *show_tasks(hsc_cli *cli, hsc_store *store, const hsc_experiment *e) {
   json_t *tasks = NULL;
   json_t *task;
@@ -188,6 +234,8 @@ static hsc_status *show_tasks(hsc_cli *cli, hsc_store *store, const hsc_experime
     }
     status = hsc_cli_table(cli, table);
   }
+  if (!status && cli->format == HSC_FORMAT_TEXT)
+    status = show_times(cli, tasks);
   json_decref(tasks);
   return status;
 }
@@ -288,12 +336,22 @@ typedef struct compared {
   hsc_comparison c;
 } compared;
 
-// In words. A claim must hold among all comparisons; two processes differ by themselves (addresses,
-// pages, neighbours), and one of each side cannot tell that from the programs.
-static void add_verdict(hsc_table *table, const compared *row, bool among_many) {
-  bool claims = row->c.verdict == HSC_VERDICT_FASTER || row->c.verdict == HSC_VERDICT_SLOWER;
-  if (row->a->one_task || (claims && among_many))
-    hsc_table_text(table, hsc_verdict_text(HSC_VERDICT_CANNOT_TELL));
+// In words, with the reason. A claim must hold among all comparisons; two processes differ by
+// themselves (addresses, pages, neighbours), and one of each side cannot tell that from the
+// programs.
+// `q`: the share of false claims if this were claimed; negative = there is one comparison only.
+static void add_verdict(hsc_table *table, const compared *row, double q, double margin) {
+  const hsc_comparison *c = &row->c;
+  bool claims = c->verdict == HSC_VERDICT_FASTER || c->verdict == HSC_VERDICT_SLOWER;
+  bool differs = c->ratio.low > 1 || c->ratio.high < 1;
+  if (row->a->one_task)
+    hsc_table_text(table, "cannot tell (one process on each side)");
+  else if (claims && q > 0.05)
+    hsc_table_printf(table, "cannot tell (q %.2g among all comparisons)", q);
+  else if (c->verdict == HSC_VERDICT_CANNOT_TELL && differs &&
+           fabs(c->ratio.estimate - 1) <= margin)
+    hsc_table_printf(table, "cannot tell (differs, but within the margin of %.3g %%)",
+                     100 * margin);
   else if (row->c.verdict == HSC_VERDICT_CANNOT_TELL && row->c.more_runs > 0 &&
            row->c.more_runs < 1e6)
     hsc_table_printf(table, "cannot tell (about %.0f more runs needed)", row->c.more_runs);
@@ -365,7 +423,7 @@ static hsc_status *compare(const results_args *args, hsc_cli *cli, hsc_store *st
     hsc_table_printf(table, "%.2g", row->c.p_value);
     hsc_table_text(table, hsc_stats_cliffs_word(row->c.delta));
     one_each |= row->a->one_task;
-    add_verdict(table, row, n > 1 && !(q[i] <= 0.05));
+    add_verdict(table, row, n > 1 ? q[i] : -1, margin);
   }
   if (one_each)
     hsc_table_note(table,

@@ -1,9 +1,11 @@
 // check_host.c - the machine that programs compile and run on.
+#include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/process/cgroup.h"
 #include "doctor/doctor_internal.h"
 
 // "0-3,8" holds 5 numbers.
@@ -49,18 +51,23 @@ void hsc__check_cores(hsc__check_context *cx) {
   if (!online && !allowed)
     return;
   hsc__say(cx, HSC_VERDICT_OK, "%d online, %d allowed", online, allowed ? allowed : online);
-  const char *quota = hsc__read_line(cx, hsc__path(cx, "/sys/fs/cgroup/cpu.max"));
-  double used, period;
-  if (quota && sscanf(quota, "%lf %lf", &used, &period) == 2 && period > 0) {
-    double cores = used / period;
+  hsc_cgroup group;
+  hsc_cgroup_read(cx->options.root, &group);
+  if (isfinite(group.cores)) {
+    double cores = group.cores;
     bool small = cores < (allowed ? allowed : online) - 0.5;
     hsc__say(cx, small ? HSC_VERDICT_WARNING : HSC_VERDICT_OK,
-             "the control group allows the time of %.1f", cores);
+             "the control group allows the time of %.1f (%s)", cores, group.where);
     if (small)
       hsc__fix(cx,
                "thread pools see more cores than they get: set the container's cpuset, or "
                "OMP_NUM_THREADS and HLOSCOPE_THREADS to %.0f",
                cores < 1 ? 1 : cores);
+  }
+  if (group.throttled_count > 0) {
+    hsc__say(cx, HSC_VERDICT_WARNING, "it was stopped %lld times for it, %.3g s in all",
+             (long long)group.throttled_count, (double)group.throttled_ns / 1e9);
+    hsc__fix(cx, "a larger quota (docker run --cpus, resources.limits.cpu), or fewer threads");
   }
   if ((allowed ? allowed : online) == 1) {
     hsc__say(cx, HSC_VERDICT_WARNING, "only one core: compilers and the program share it");
@@ -103,6 +110,10 @@ void hsc__check_memory(hsc__check_context *cx) {
   const char *limit_text = hsc__read_line(cx, hsc__path(cx, "/sys/fs/cgroup/memory.max"));
   const char *used_text = hsc__read_line(cx, hsc__path(cx, "/sys/fs/cgroup/memory.current"));
   double limit = limit_text && *limit_text != 'm' ? strtod(limit_text, NULL) : 0;
+  hsc_cgroup group;
+  hsc_cgroup_read(cx->options.root, &group);
+  if (isfinite(group.memory_bytes) && (!(limit > 0) || group.memory_bytes < limit))
+    limit = group.memory_bytes;
   double room = available;
   hsc__say(cx, HSC_VERDICT_OK, "%s of %s available", hsc__bytes_text(cx, available),
            hsc__bytes_text(cx, total));

@@ -70,7 +70,31 @@ static hsc_status *read_numbers(const char *text,
   return *end ? HSC_ERR(INVALID_ARGUMENT, "'%s': '%s' is too much", text, end) : NULL;
 }
 
-// Parameter I becomes V broadcast to its shape; the parameters behind it move up.
+// What a list of aliases or donors says once parameter `gone` is no parameter any more: its own
+// entries go, those of the parameters behind it count one less.
+static hsc_status *renumber(hsc_arena *arena,
+                            int64_t gone,
+                            const hsc_alias **io_list,
+                            int32_t *io_count) {
+  if (!*io_count)
+    return NULL;
+  hsc_alias *kept = HSC_NEW_ARRAY(arena, hsc_alias, *io_count);
+  HSC_TRY(hsc_arena_status(arena));
+  int32_t count = 0;
+  for (int32_t i = 0; i < *io_count; i++) {
+    hsc_alias alias = (*io_list)[i];
+    if (alias.parameter == gone)
+      continue;
+    alias.parameter -= alias.parameter > gone;
+    kept[count++] = alias;
+  }
+  *io_list = kept;
+  *io_count = count;
+  return NULL;
+}
+
+// Parameter I becomes V broadcast to its shape; the parameters behind it move up, and what the
+// module says about them by number with them.
 static hsc_status *bind_constant(const char *text, const char *at, hsc_module *module) {
   char *end = NULL;
   long long number = strtoll(at, &end, 10);
@@ -93,6 +117,9 @@ static hsc_status *bind_constant(const char *text, const char *at, hsc_module *m
   hsc_instr *constant = hsc_build_broadcast(&builder, scalar, parameter->shape, (hsc_dims){0});
   HSC_TRY(hsc_builder_finish(&builder, NULL, NULL));
   HSC_TRY(hsc_instr_replace_uses(parameter, constant));
+  HSC_TRY(renumber(module->arena, number, &module->aliases, &module->alias_count));
+  HSC_TRY(renumber(module->arena, number, &module->donors, &module->donor_count));
+  module->layout_text = NULL;  // it lists the parameters that were
   for (int p = (int)number; p + 1 < entry->parameter_count; p++) {
     entry->parameters[p] = entry->parameters[p + 1];
     entry->parameters[p]->attr.index.value = p;

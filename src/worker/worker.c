@@ -1,6 +1,7 @@
 // worker.c - the loop of a worker: read a job, do it, answer.
 #include "base/process/child.h"
 #include "base/text/text.h"
+#include "worker/pressure.h"
 #include "worker/worker_internal.h"
 
 #include <errno.h>
@@ -136,6 +137,7 @@ static hsc_status *write_all(int fd, const char *data, size_t size) {
 }
 
 hsc_status *hsc_worker_serve(FILE *in, int answer_fd) {
+  hsc_pressure_watch_stops();
   hsc_worker worker = {0};
   char *text = NULL;
   size_t capacity = 0;

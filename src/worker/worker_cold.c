@@ -5,13 +5,18 @@
 // executes, and takes everything down again. The worker's own client stays as it is. For plugins
 // that allow one client at a time, "fresh_client": false measures in the worker's client: compiles
 // after the first may then find traces.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "worker/compile_cache.h"
 #include "worker/worker_internal.h"
 
 typedef struct cold_times {
   int64_t client_create_ns, compile_ns, setup_ns, transfer_in_ns, first_execution_ns, rest_ns,
       transfer_out_ns, serialize_ns, disk_read_ns, disk_load_ns, memory_hit_ns, client_destroy_ns,
-      total_ns, compile_faults, first_faults;
+      total_ns, compile_faults, first_faults, from_disk;
 } cold_times;
 enum { COLD_FIELDS = sizeof(cold_times) / sizeof(int64_t) };
 static const char *const COLD_NAMES[COLD_FIELDS] = {"client_create_ns",
@@ -28,7 +33,8 @@ static const char *const COLD_NAMES[COLD_FIELDS] = {"client_create_ns",
                                                     "client_destroy_ns",
                                                     "total_ns",
                                                     "compile_page_faults_count",
-                                                    "first_page_faults_count"};
+                                                    "first_page_faults_count",
+                                                    "read_from_disk_count"};
 
 static hsc_status *transfer_out(worker_executable *e, int64_t *out_ns) {
   hsc_bytes data = {0};
@@ -51,9 +57,34 @@ static hsc_status *transfer_out(worker_executable *e, int64_t *out_ns) {
   return status;
 }
 
-// Serialises, writes to the cache, reads and loads again: what a hit on disk costs. -1 where the
-// plugin cannot. The compiled program is destroyed in between: a device that shares code between
-// programs must not find it there.
+// Takes what was just written out of the kernel's memory, so that reading it again is reading from
+// the disk. False: it is still there (tmpfs, no right to, shared with somebody).
+static bool drop_from_memory(const char *path) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  struct stat info;
+  if (fd < 0)
+    return false;
+  bool dropped = fdatasync(fd) == 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0 &&
+                 fstat(fd, &info) == 0 && info.st_size > 0;
+  void *data =
+      dropped ? mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+  close(fd);
+  if (data == MAP_FAILED)
+    return false;
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  size_t pages = ((size_t)info.st_size + page - 1) / page;
+  unsigned char *resident = hsc_alloc(pages);
+  dropped = resident && mincore(data, (size_t)info.st_size, resident) == 0;
+  for (size_t i = 0; dropped && i < pages; i++)
+    dropped = !(resident[i] & 1);
+  hsc_free(resident);
+  munmap(data, (size_t)info.st_size);
+  return dropped;
+}
+
+// Serialises, writes to the cache, drops it from memory, reads and loads again: what a hit on disk
+// costs. -1 where the plugin cannot. The compiled program is destroyed in between: a device that
+// shares code between programs must not find it there.
 static hsc_status *time_disk(hsc_worker *worker,
                              hsc_client *client,
                              worker_program *program,
@@ -66,6 +97,7 @@ static hsc_status *time_disk(hsc_worker *worker,
   hsc_bytes payload = {0};
   hsc_bytes key_text = {0};
   hsc_bytes information = {0};
+  hsc_bytes path = {0};
   hsc_executable *loaded = NULL;
   bool found = false;
   int64_t start = hsc_now_ns();
@@ -85,6 +117,11 @@ static hsc_status *time_disk(hsc_worker *worker,
   HSC_GOTO(hsc_compile_information(program->module->name, t->compile_ns, &information));
   HSC_GOTO(hsc_disk_cache_put(worker->cache_dir, hsc_bytes_view(&key_text),
                               hsc_bytes_view(&information), hsc_bytes_view(&payload)));
+  char name[33];
+  hsc_disk_cache_name(hsc_bytes_view(&key_text), name);
+  hsc_bytes_printf(&path, "%s/%s.hsx", worker->cache_dir, name);
+  HSC_GOTO(hsc_bytes_status(&path));
+  t->from_disk = drop_from_memory(hsc_bytes_text(&path));
   hsc_bytes_reset(&payload);
   hsc_execution_destroy(e->execution);
   hsc_executable_destroy(e->executable);
@@ -103,6 +140,7 @@ done:
   hsc_bytes_deinit(&payload);
   hsc_bytes_deinit(&key_text);
   hsc_bytes_deinit(&information);
+  hsc_bytes_deinit(&path);
   return status;
 }
 

@@ -3,11 +3,11 @@
 #include "base/files/file_io.h"
 #include "worker/worker_internal.h"
 
-static const hsc_literal *leaf_of(const hsc_literal *literal, int *left) {
+const hsc_literal *hsc__worker_leaf(const hsc_literal *literal, int *left) {
   if (!hsc_shape_is_tuple(&literal->shape))
     return (*left)-- == 0 ? literal : NULL;
   for (int i = 0; i < literal->shape.element_count; i++) {
-    const hsc_literal *found = leaf_of(&literal->elements[i], left);
+    const hsc_literal *found = hsc__worker_leaf(&literal->elements[i], left);
     if (found)
       return found;
   }
@@ -32,14 +32,11 @@ static hsc_status *gather(hsc_arena *arena,
   return NULL;
 }
 
-static hsc_status *evaluate(hsc_worker *worker,
-                            worker_program *program,
-                            const char *save_to,
-                            hsc_arena *arena,
-                            hsc_json *answer) {
-  hsc_computation *entry = program->module->entry;
+hsc_status *hsc__worker_arguments(worker_program *program,
+                                  const hsc_computation *entry,
+                                  hsc_arena *arena,
+                                  hsc_literal ***out_arguments) {
   hsc_literal *values = HSC_NEW_ARRAY(arena, hsc_literal, entry->parameter_count + 1);
-  hsc_literal *result = NULL;
   hsc_literal **arguments = HSC_NEW_ARRAY(arena, hsc_literal *, entry->parameter_count + 1);
   HSC_TRY(hsc_arena_status(arena));
   int leaf = 0;
@@ -47,6 +44,19 @@ static hsc_status *evaluate(hsc_worker *worker,
     HSC_TRY(gather(arena, &entry->parameters[p]->shape, program, &leaf, &values[p]));
     arguments[p] = &values[p];
   }
+  *out_arguments = arguments;
+  return NULL;
+}
+
+static hsc_status *evaluate(hsc_worker *worker,
+                            worker_program *program,
+                            const char *save_to,
+                            hsc_arena *arena,
+                            hsc_json *answer) {
+  hsc_computation *entry = program->module->entry;
+  hsc_literal *result = NULL;
+  hsc_literal **arguments = NULL;
+  HSC_TRY(hsc__worker_arguments(program, entry, arena, &arguments));
   hsc__worker_at(worker, "evaluating");
   int64_t start = hsc_now_ns();
   HSC_TRY(hsc_evaluate(program->module, entry->parameter_count, arguments, arena, &result));
@@ -61,7 +71,7 @@ static hsc_status *evaluate(hsc_worker *worker,
   hsc_json_begin_array(answer);
   for (int i = 0; i < program->output_count; i++) {
     int left = i;
-    const hsc_literal *output = leaf_of(result, &left);
+    const hsc_literal *output = hsc__worker_leaf(result, &left);
     size_t size = (size_t)hsc_shape_bytes(&output->shape);
     hsc_bytes_reset(&shape);
     hsc_shape_print(&output->shape, false, &shape);

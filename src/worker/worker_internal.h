@@ -165,6 +165,14 @@ HSC_MUST_USE hsc_status *hsc__worker_execute(worker_executable *executable,
                                              int64_t *out_enqueue_ns,
                                              int64_t *out_wait_ns);
 hsc_usage hsc__usage_since(const hsc_usage *before);
+// The program's inputs as arguments of `entry`, whose parameters have the same leaves; in `arena`,
+// the data is the program's. hsc__worker_fill_inputs comes first.
+HSC_MUST_USE hsc_status *hsc__worker_arguments(worker_program *program,
+                                               const hsc_computation *entry,
+                                               hsc_arena *arena,
+                                               hsc_literal ***out_arguments);
+// Leaf number *io_left of a literal, counted depth first; NULL = there are fewer.
+const hsc_literal *hsc__worker_leaf(const hsc_literal *literal, int *io_left);
 // One element of "outputs": {shape, digest, bytes, file}.
 void hsc__write_output(
     hsc_json *answer, const char *shape, const void *data, size_t size, const char *file);

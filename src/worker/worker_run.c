@@ -190,6 +190,8 @@ static hsc_status *record_run(hsc_worker *worker,
                               worker_executable **out_executable,
                               hsc_json *answer) {
   worker_compile how;
+  hsc_pressure before;
+  hsc_pressure_get(&before);
   HSC_TRY(hsc__worker_compile(worker, program, request, r->cache, out_executable, &how));
   worker_executable *executable = *out_executable;
   int64_t setup_start = hsc_now_ns();
@@ -216,6 +218,7 @@ static hsc_status *record_run(hsc_worker *worker,
   HSC_TRY(
       hsc__worker_execute(executable, r->executions, r->syncs, &r->feed, &enqueue_ns, &wait_ns));
   run_usage = hsc__usage_since(&before_run);
+  hsc_pressure pressure = hsc_pressure_since(&before);
 
   hsc_json_begin_object(answer);
   hsc_json_kv_int(answer, "total_ns",
@@ -235,6 +238,10 @@ static hsc_status *record_run(hsc_worker *worker,
   write_usage(answer, "", &run_usage);
   write_usage(answer, "compile_", &how.usage);
   write_usage(answer, "transfer_", &transfer_usage);
+  hsc_json_kv_int(answer, "throttled_ns", pressure.throttled_ns);
+  hsc_json_kv_int(answer, "runqueue_ns", pressure.runqueue_ns);
+  hsc_json_kv_int(answer, "pressure_ns", pressure.waited_ns);
+  hsc_json_kv_int(answer, "stops", pressure.stop_count);
   hsc_json_end_object(answer);
   return NULL;
 }
@@ -264,7 +271,7 @@ static hsc_status *measure_series(const run_request *r,
   hsc_status *status = block && seconds ? NULL : hsc_status_out_of_memory();
   hsc_stop stop = HSC_STOP_MOST;
   hsc_usage last;
-  hsc_pressure before, after;
+  hsc_pressure before;
   int64_t enqueue_ns;
   int64_t wait_ns;
   int64_t i = 0;
@@ -290,13 +297,15 @@ static hsc_status *measure_series(const run_request *r,
     if (stop == HSC_STOP_WIDTH || (stop == HSC_STOP_BUDGET && i >= SERIES_LEAST))
       break;
   }
-  hsc_pressure_get(&after);
+  hsc_pressure lost = hsc_pressure_since(&before);
   if (!status) {
     if (i == n)
       stop = HSC_STOP_MOST;
     hsc_json_kv_string(answer, "series_ended_by", hsc_stop_text(stop));
-    hsc_json_kv_int(answer, "throttled_ns", after.throttled_ns - before.throttled_ns);
-    hsc_json_kv_int(answer, "waited_ns", after.waited_ns - before.waited_ns);
+    hsc_json_kv_int(answer, "throttled_ns", lost.throttled_ns);
+    hsc_json_kv_int(answer, "waited_ns", lost.waited_ns);
+    hsc_json_kv_int(answer, "runqueue_ns", lost.runqueue_ns);
+    hsc_json_kv_int(answer, "stops", lost.stop_count);
     hsc_json_key(answer, "series");
     hsc_json_begin_object(answer);
     write_ints(answer, "run_ns", s.total_ns, i);

@@ -167,10 +167,27 @@ static hsc_status *run_instr(hsc__eval *cx,
                  hsc_op_text(instr->op), instr->name);
 }
 
+// What runs other computations is counted by what those do.
+static bool is_control(hsc_op op) {
+  return op == HSC_OP_CALL || op == HSC_OP_WHILE || op == HSC_OP_CONDITIONAL ||
+         op == HSC_OP_FUSION || op == HSC_OP_ASYNC_START || op == HSC_OP_SCAN;
+}
+
+static void count_work(hsc_work *work, const hsc_instr *instr) {
+  work->instructions++;
+  if (is_control(instr->op))
+    return;
+  hsc_cost cost;
+  hsc_instr_cost(instr, &cost);
+  work->operations += cost.flops + cost.transcendentals;
+}
+
 static hsc_status *run_function(hsc__eval *cx,
                                 const hsc_instr *instr,
                                 hsc__value **operands,
                                 hsc__value **out_value) {
+  if (cx->work)
+    count_work(cx->work, instr);
   hsc__eval_fn function = function_of(instr->op);
   if (!function)
     return hsc_op_not_built(instr->op, "the reference evaluator");
@@ -455,11 +472,12 @@ static hsc_status *wrap(int count, hsc_literal *const *literals, hsc__value ***o
   return NULL;
 }
 
-hsc_status *hsc_evaluate_computation(const hsc_computation *computation,
-                                     int argument_count,
-                                     hsc_literal *const *arguments,
-                                     hsc_arena *arena,
-                                     hsc_literal **out_result) {
+static hsc_status *evaluate(const hsc_computation *computation,
+                            int argument_count,
+                            hsc_literal *const *arguments,
+                            hsc_arena *arena,
+                            hsc_work *work,
+                            hsc_literal **out_result) {
   if (argument_count != computation->parameter_count)
     return HSC_ERR(INVALID_ARGUMENT, "%s takes %d arguments, not %d", computation->name,
                    (int)computation->parameter_count, argument_count);
@@ -480,6 +498,7 @@ hsc_status *hsc_evaluate_computation(const hsc_computation *computation,
   }
   hsc__eval cx;
   HSC_TRY(eval_init(&cx));
+  cx.work = work;
   hsc__value **values = NULL;
   hsc__value *result = NULL;
   hsc_status *status = wrap(argument_count, arguments, &values);
@@ -491,6 +510,25 @@ hsc_status *hsc_evaluate_computation(const hsc_computation *computation,
   hsc_free(values);
   eval_deinit(&cx);
   return status;
+}
+
+hsc_status *hsc_evaluate_computation(const hsc_computation *computation,
+                                     int argument_count,
+                                     hsc_literal *const *arguments,
+                                     hsc_arena *arena,
+                                     hsc_literal **out_result) {
+  return evaluate(computation, argument_count, arguments, arena, NULL, out_result);
+}
+
+hsc_status *hsc_evaluate_counted(const hsc_module *module,
+                                 int argument_count,
+                                 hsc_literal *const *arguments,
+                                 hsc_arena *arena,
+                                 hsc_work *io_work,
+                                 hsc_literal **out_result) {
+  if (!module->entry)
+    return HSC_ERR(INVALID_ARGUMENT, "%s has no entry computation", module->name);
+  return evaluate(module->entry, argument_count, arguments, arena, io_work, out_result);
 }
 
 hsc_status *hsc_evaluate(const hsc_module *module,

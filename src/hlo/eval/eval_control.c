@@ -53,6 +53,8 @@ hsc_status *hsc__eval_while(hsc__eval *cx,
     }
     if (!more)
       break;
+    if (cx->work)
+      cx->work->trips++;
     argument = state;
     state = NULL;
     HSC_TRY(hsc__eval_run(cx, body, 1, &argument, &state));

@@ -167,6 +167,7 @@ struct hsc__eval {
   hsc_map *plans;            // by computation
   uint64_t random_state[2];  // of rng and rng-get-and-update-state
   int32_t depth;             // nested hsc__eval_run
+  hsc_work *work;            // what is done is added to it; NULL = nobody asks
 };
 enum { HSC__MAX_CALL_DEPTH = 400 };
 

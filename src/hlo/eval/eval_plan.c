@@ -314,7 +314,11 @@ static hsc_status *run_one(hsc__eval *cx,
         (const unsigned char *)arguments[made] + (size_t)lane * hsc__kind_bytes(hsc__kind_of(type)),
         1, list[made]->data);
   }
+  // the instruction that applies it was counted with all its elements
+  hsc_work *work = cx->work;
+  cx->work = NULL;
   status = hsc__eval_run(cx, plan->computation, plan->parameter_count, list, &out);
+  cx->work = work;
   made = 0;  // taken
   if (status)
     goto done;

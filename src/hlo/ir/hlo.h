@@ -713,6 +713,19 @@ HSC_MUST_USE hsc_status *hsc_evaluate(const hsc_module *module,
                                       hsc_literal *const *arguments,
                                       hsc_arena *arena,
                                       hsc_literal **out_result);
+// What an evaluation did: instructions as often as they ran, trips of while loops, and the cost of
+// what ran as hsc_instr_cost counts it (a loop's body as often as it ran).
+typedef struct hsc_work {
+  int64_t instructions, trips;
+  double operations;  // flops and transcendentals
+} hsc_work;
+// The same as hsc_evaluate; *io_work is added to, also when it fails half-way.
+HSC_MUST_USE hsc_status *hsc_evaluate_counted(const hsc_module *module,
+                                              int argument_count,
+                                              hsc_literal *const *arguments,
+                                              hsc_arena *arena,
+                                              hsc_work *io_work,
+                                              hsc_literal **out_result);
 HSC_MUST_USE hsc_status *hsc_evaluate_computation(const hsc_computation *computation,
                                                   int argument_count,
                                                   hsc_literal *const *arguments,

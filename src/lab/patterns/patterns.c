@@ -68,9 +68,9 @@ static hsc_status *make_result(patterns_run *run, json_t **out_result) {
                       json_pack("{s:s, s:s}", "name", "hloscope", "version", HSC_VERSION));
   json_object_set_new(result, "timestamp", timestamp());
   json_object_set_new(result, "status",
-                      json_string(run->interrupted ? "interrupted"
-                                  : failed         ? "partial"
-                                                   : "done"));
+                      json_string(run->interrupted                           ? "interrupted"
+                                  : failed || json_array_size(run->failures) ? "partial"
+                                                                             : "done"));
   json_object_set_new(result, "experiment", json_integer((json_int_t)run->experiment));
   json_object_set_new(result, "store", json_string(hsc_store_path(run->options->store)));
   json_object_set_new(result, "configuration", hsc__patterns_configuration(run));
@@ -135,7 +135,8 @@ static void release(patterns_run *run) {
   hsc_lab_worker_destroy(run->worker);
   for (size_t i = 0; i < run->config_count; i++) {
     pattern_config *c = &run->configs[i];
-    json_t *const answers[] = {c->manifest, c->feed, c->describe, c->warmup, c->cold_holdout};
+    json_t *const answers[] = {c->manifest, c->feed,         c->describe,
+                               c->warmup,   c->cold_holdout, c->work};
     for (size_t k = 0; k < HSC_COUNT_OF(answers); k++)
       json_decref(answers[k]);
     for (size_t p = 0; p < HSC__MODEL_PROCESSES; p++) {

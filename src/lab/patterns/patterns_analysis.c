@@ -102,8 +102,16 @@ static json_t *phase_summaries(const patterns_run *run, const pattern_config *co
   double *load = hsc__patterns_cold(run, config, "disk_load_ns", &n);
   for (size_t i = 0; read && load && i < n; i++)
     read[i] += load[i];
-  if (read && n)
-    json_object_set_new(phases, "compile_disk", hsc__summary_json(read, n, seed));
+  size_t asked = 0;
+  double *dropped = hsc__patterns_cold(run, config, "read_from_disk_count", &asked);
+  if (read && n) {
+    json_t *summary = hsc__summary_json(read, n, seed);
+    // else the kernel still had it in memory
+    json_object_set_new(summary, "read_from_disk",
+                        json_boolean(asked > 0 && hsc_stats_min(dropped, asked) > 0));
+    json_object_set_new(phases, "compile_disk", summary);
+  }
+  hsc_free(dropped);
   hsc_free(read);
   hsc_free(load);
   double *values = hsc_alloc((trials + 1) * sizeof(double));
@@ -228,6 +236,12 @@ static hsc_status *analyse_config(const patterns_run *run, pattern_config *confi
   if (config->fed_note)
     json_object_set_new(r, "note", json_string(config->fed_note));
   copy_facts(r, config->describe);
+  static const char *const counted[] = {"counted_on", "why_not_compiled", "operations",
+                                        "instructions", "loop_trips"};
+  json_t *work = config->work ? json_object() : json_null();
+  for (size_t i = 0; config->work && i < HSC_COUNT_OF(counted); i++)
+    json_object_set(work, counted[i], json_object_get(config->work, counted[i]));
+  json_object_set_new(r, "work", work);
   json_object_set_new(r, "first_run_times", seconds_array(first, n));
   json_object_set_new(r, "cached_run_times", seconds_array(cached, n));
   if (n) {

@@ -41,6 +41,28 @@ static void append_time(hsc_bytes *text, const char *before, double ns) {
   hsc_bytes_printf(text, "%s%s", before, time);
 }
 
+// What others took from the process during the whole run: it was stopped, throttled, or others had
+// the processor. It explains the run, in whatever phase it hit, when it is at least half of the
+// excess; a stop has no duration of its own, so it explains what the processor's time does not.
+static bool explain_from_outside(json_t *record, double excess, hsc_bytes *out) {
+  double stops = number(record, "stops");
+  double throttled = number(record, "throttled_ns");
+  double queued = number(record, "runqueue_ns");
+  double pressure = number(record, "pressure_ns");
+  if (stops > 0) {
+    hsc_bytes_printf(out, "the worker was stopped %.0f time%s (SIGSTOP) while it ran", stops,
+                     stops > 1 ? "s" : "");
+  } else if (throttled >= 0.5 * excess) {
+    append_time(out, "throttled: the control group's processor quota was used up, ", throttled);
+  } else if (queued >= 0.5 * excess) {
+    append_time(out, "ready to run, but others had the processor, ", queued);
+  } else if (pressure >= 0.5 * excess) {
+    append_time(out, "pressure: somebody on the machine waited for a processor for ", pressure);
+    return false;  // somebody need not be this process: the phases are told as well
+  }
+  return out->size > 0;
+}
+
 // `fresh` says why the program was not in memory.
 static void explain(json_t *record, const typical_run *typical, const char *fresh, hsc_bytes *out) {
   const char *fingerprint = json_string_value(json_object_get(record, "fingerprint"));
@@ -53,6 +75,9 @@ static void explain(json_t *record, const typical_run *typical, const char *fres
   double faults = number(record, "page_faults");
   double switches = number(record, "involuntary_switches");
   bool compiled = more[0] > floor;
+  // a first compile is a cause of its own, whatever else happened
+  if (explain_from_outside(record, excess - (compiled ? more[0] : 0), out) && !compiled)
+    return;
   if (compiled) {
     next_part(out);
     hsc_bytes_printf(out, "compiled: %s (%.8s...)", fresh, fingerprint ? fingerprint : "?");

@@ -7,6 +7,9 @@
 #include "stats/stats_design.h"
 #include "stats/stats_interleaved.h"
 
+// Patterns are said to do different work when their operations differ by more.
+static const double WORK_MARGIN = 0.05;
+
 static double at(json_t *tree, const char *a, const char *b, const char *c) {
   return hsc_json_number(hsc_json_path(tree, a, b, c, NULL));
 }
@@ -65,6 +68,31 @@ static void discover(json_t *rows, const double *p, double *q) {
   }
 }
 
+// Times of programs that do different work are no comparison of patterns: how much more or less the
+// pattern does than the loop, and whether that is known.
+static void put_work(const pattern_config *config, const pattern_config *natural, json_t *row) {
+  double own = at(config->work, "operations", NULL, NULL);
+  double other = at(natural->work, "operations", NULL, NULL);
+  double own_trips = at(config->work, "loop_trips", NULL, NULL);
+  double other_trips = at(natural->work, "loop_trips", NULL, NULL);
+  bool alike = config->work && natural->work &&
+               json_equal(json_object_get(config->work, "counted_on"),
+                          json_object_get(natural->work, "counted_on"));
+  double ratio = alike && other > 0 ? own / other : NAN;
+  bool differs = fabs(ratio - 1) > WORK_MARGIN;
+  json_object_set_new(row, "work_ratio", hsc_json_real(ratio));
+  json_object_set_new(row, "same_work", isnan(ratio) ? json_null() : json_boolean(!differs));
+  if (isnan(ratio)) {
+    json_object_set_new(row, "work_note",
+                        json_string("not known whether both do the same work: it was not counted"));
+  } else if (differs) {
+    json_object_set_new(row, "work_note",
+                        json_sprintf("does %.3gx the operations (%.3g against %.3g; loops run "
+                                     "%.0f times against %.0f)",
+                                     ratio, own, other, own_trips, other_trips));
+  }
+}
+
 static hsc_status *compare_patterns(const patterns_run *run, json_t *out) {
   double *p = HSC_NEW_ARRAY(run->arena, double, 2 * run->config_count + 2);
   double *q = p + run->config_count + 1;
@@ -98,6 +126,8 @@ static hsc_status *compare_patterns(const patterns_run *run, json_t *out) {
                 hsc_stats_cliffs_word(c.delta), "verdict", hsc_verdict_text(c.verdict), "shift",
                 hsc_json_real(hsc__seconds(c.shift)), "more_trials",
                 c.verdict == HSC_VERDICT_CANNOT_TELL ? hsc_json_real(c.more_runs) : json_null()));
+      if (!status)
+        put_work(config, natural, json_array_get(out, json_array_size(out) - 1));
     }
     hsc_free(x);
     hsc_free(y);
@@ -346,6 +376,15 @@ static void what_vmap_costs(const patterns_run *run,
       verdicts[HSC_VERDICT_SLOWER], verdicts[HSC_VERDICT_SAME], verdicts[HSC_VERDICT_CANNOT_TELL]);
   if (graphs > 0)
     put(&text, "It is the heaviest pattern on %zu of %zu.", heaviest, graphs);
+  size_t other_work = 0;
+  json_array_foreach (comparisons, i, row)
+    other_work += !strcmp(json_string_value(json_object_get(row, "pattern")), "vmap") &&
+                  json_is_false(json_object_get(row, "same_work"));
+  if (other_work)
+    put(&text,
+        " On %zu of %zu vmap does not do the same work as the loop, so the times do not compare "
+        "the patterns there.",
+        other_work, n);
   json_t *speedups = json_object_get(result, "vmap_speedup");
   double *predicted = HSC_NEW_ARRAY(run->arena, double, json_array_size(speedups) + 1);
   double *measured = HSC_NEW_ARRAY(run->arena, double, json_array_size(speedups) + 1);

@@ -29,9 +29,9 @@ typedef struct pattern_config {
   const char *transform;  // NULL = none
   // [[output, input]]: what gets the result of the execution before; NULL = nothing
   json_t *feed;
-  const char *fed_note;                      // what is odd about it; NULL = nothing
-  json_t *manifest;                          // its row; NULL for a user's program
-  json_t *describe, *warmup, *cold_holdout;  // answers; NULL = not measured
+  const char *fed_note;                             // what is odd about it; NULL = nothing
+  json_t *manifest;                                 // its row; NULL for a user's program
+  json_t *describe, *warmup, *cold_holdout, *work;  // answers; NULL = not measured
   json_t *model[HSC__MODEL_PROCESSES], *holdout[HSC__MODEL_PROCESSES];  // of each process
   json_t **trials, **colds;                                             // [run->trials]
   hsc_sampling sampling;                                                // levels: run, trial
@@ -77,6 +77,8 @@ HSC_MUST_USE hsc_status *hsc__patterns_puzzle(patterns_run *run);
 // (recorded, also in config->failures), or the run was interrupted. config may be NULL.
 HSC_MUST_USE hsc_status *hsc__patterns_task(
     patterns_run *run, pattern_config *config, const char *key, json_t *request, json_t **out_body);
+// Counts what each configuration does  (patterns_work.c)
+HSC_MUST_USE hsc_status *hsc__patterns_work(patterns_run *run);
 // with program, transforms, executions, syncs, feed
 json_t *hsc__patterns_request(const pattern_config *config, const char *job);
 

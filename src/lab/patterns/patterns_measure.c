@@ -1,4 +1,5 @@
 // patterns_measure.c - the sweep: which job when, in which order; what happens when one fails.
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -100,6 +101,16 @@ static int64_t task_limit(const hsc_patterns_options *o) {
   return o->task_limit_ns < 0 || left_ns < o->task_limit_ns ? left_ns : o->task_limit_ns;
 }
 
+// The worker may get a signal that went to the whole group before we get ours.
+static bool ended_with_us(const hsc_patterns_options *o, const hsc_answer *answer) {
+  int signal = answer->exit.signal;
+  if (!o->stop)
+    return false;
+  for (int i = 0; i < 20 && !*o->stop && (signal == SIGTERM || signal == SIGINT); i++)
+    hsc_sleep_ns(5 * 1000 * 1000);
+  return *o->stop != 0;
+}
+
 hsc_status *hsc__patterns_task(patterns_run *run,
                                pattern_config *config,
                                const char *key,
@@ -132,6 +143,13 @@ hsc_status *hsc__patterns_task(patterns_run *run,
   const char *job = json_string_value(json_object_get(request, "job"));
   if (job && !strcmp(job, "reinit"))
     reinit_count++;
+  // Who ends the sweep often ends its workers with it: that task is not a failure of the program,
+  // and is done again by --resume.
+  if (answer.outcome != HSC_OUTCOME_OK && ended_with_us(o, &answer)) {
+    run->interrupted = true;
+    hsc_answer_deinit(&answer);
+    goto done;
+  }
   if (answer.outcome == HSC_OUTCOME_OK) {
     stamp_client(run, answer.body, reinit_count);
     *out_body = json_incref(answer.body);
@@ -453,7 +471,7 @@ hsc_status *hsc__patterns_measure(patterns_run *run) {
   int64_t per_config = 2 +
                        (o->measurement_trials ? o->measurement_trials : HSC_PATTERNS_TRIALS) *
                            (o->enable_device_reinit ? 3 : 2) +
-                       2 * HSC__MODEL_PROCESSES + 1;
+                       2 * HSC__MODEL_PROCESSES + 2;
   // 30: the puzzle, at most
   run->task_total = START_COUNT + 1 + 1 + (int64_t)run->config_count * per_config + 30;
   HSC_TRY(measure_starts(run));
@@ -466,5 +484,6 @@ hsc_status *hsc__patterns_measure(patterns_run *run) {
     for (size_t i = 0; i < run->config_count; i++)
       HSC_TRY(measure_model(run, &run->configs[i], process));
   }
-  return hsc__patterns_puzzle(run);
+  HSC_TRY(hsc__patterns_puzzle(run));
+  return hsc__patterns_work(run);
 }

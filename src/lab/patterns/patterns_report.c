@@ -305,6 +305,8 @@ static void compared_cell(report *r, hsc_table *table, const char *graph, const 
     else
       hsc_table_printf(table, "%.2fx %s", at(row, "ratio", "estimate", NULL),
                        text_of(row, "verdict"));
+    if (json_is_false(json_object_get(row, "same_work")))
+      hsc_table_note(table, "%s on %s %s", pattern, graph, text_of(row, "work_note"));
     return;
   }
   hsc_table_missing(table);

@@ -1,5 +1,6 @@
 // patterns_series.c - numbers out of answers, summaries of series, outliers by name.
 #include <math.h>
+#include <stdlib.h>
 
 #include "lab/patterns/patterns_internal.h"
 
@@ -110,80 +111,143 @@ json_t *hsc__summary_json(const double *ns, size_t n, uint64_t seed) {
   return summary;
 }
 
-// Outliers among the runs behind the recorded ones: how many, of what cause, and the largest by
-// name.
+// ---- outliers ----------------------------------------------------------------------------------
+
+typedef struct outlier {
+  double ns;
+  int64_t trial, run;  // from 1
+  const char *cause;   // in the run's arena
+} outlier;
+
+static int by_time(const void *a, const void *b) {
+  const outlier *x = a;
+  const outlier *y = b;
+  return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+typedef enum outlier_kind {
+  SWITCH,
+  FAULTS,
+  STOPPED,
+  THROTTLED,
+  QUEUED,
+  PRESSURE,
+  NO_CAUSE,
+  KINDS
+} outlier_kind;
+
+// What was recorded of this very run first, then what its trial lost to others.
+static outlier_kind kind_of(json_t *trial, size_t i) {
+  json_t *series = json_object_get(trial, "series");
+  double switches =
+      hsc_json_number(json_array_get(json_object_get(series, "involuntary_switches_count"), i));
+  double faults = hsc_json_number(json_array_get(json_object_get(series, "page_faults_count"), i));
+  if (switches > 0)
+    return SWITCH;
+  if (faults > 0)
+    return FAULTS;
+  static const struct {
+    const char *key;
+    outlier_kind kind;
+  } lost[] = {{"stops", STOPPED},
+              {"throttled_ns", THROTTLED},
+              {"runqueue_ns", QUEUED},
+              {"waited_ns", PRESSURE}};
+  for (size_t k = 0; k < HSC_COUNT_OF(lost); k++)
+    if (hsc_json_number(json_object_get(trial, lost[k].key)) > 0)
+      return lost[k].kind;
+  return NO_CAUSE;
+}
+
+static const char *cause_text(hsc_arena *arena, outlier_kind kind, json_t *trial, size_t i) {
+  json_t *series = json_object_get(trial, "series");
+  const char *text = "no recorded cause";
+  switch (kind) {
+    case SWITCH:
+      text = hsc_arena_printf(arena, "%.0f involuntary context switches",
+                              hsc_json_number(json_array_get(
+                                  json_object_get(series, "involuntary_switches_count"), i)));
+      break;
+    case FAULTS:
+      text = hsc_arena_printf(
+          arena, "%.0f page faults",
+          hsc_json_number(json_array_get(json_object_get(series, "page_faults_count"), i)));
+      break;
+    case STOPPED:
+      text = "the worker was stopped (SIGSTOP) during its trial";
+      break;
+    case THROTTLED:
+      text = hsc_arena_printf(arena,
+                              "its trial was throttled for %.3g ms: the processor quota was used "
+                              "up",
+                              hsc_json_number(json_object_get(trial, "throttled_ns")) / 1e6);
+      break;
+    case QUEUED:
+      text = hsc_arena_printf(arena,
+                              "for %.3g ms of its trial the worker was ready to run and others had "
+                              "the processor",
+                              hsc_json_number(json_object_get(trial, "runqueue_ns")) / 1e6);
+      break;
+    case PRESSURE:
+      text =
+          hsc_arena_printf(arena, "pressure: %.3g ms of its trial somebody waited for a processor",
+                           hsc_json_number(json_object_get(trial, "waited_ns")) / 1e6);
+      break;
+    default:
+      break;
+  }
+  return text;
+}
+
+// Outliers among the runs behind the recorded ones: how many, of what cause, and the worst by name.
 hsc_status *hsc__patterns_series_outliers(const patterns_run *run,
                                           const pattern_config *config,
                                           json_t *out_object) {
   enum { NAMED = 8 };
   size_t n, blocks;
-  double *runs = hsc__patterns_runs(run, config, &n, NULL, &blocks);
-  size_t *indices = hsc_alloc((n + 1) * sizeof(size_t));
-  if (!runs || !indices) {
-    hsc_free(runs);
-    hsc_free(indices);
-    return hsc_status_out_of_memory();
-  }
-  size_t count = hsc_stats_outliers(runs, n, indices);
-  size_t with_switch = 0;
-  size_t with_faults = 0;
-  size_t with_throttling = 0;
-  size_t with_pressure = 0;
+  size_t kinds[KINDS] = {0};
   size_t at = 0;
   size_t next = 0;
-  double median = hsc_stats_median(runs, n);
+  double *runs = hsc__patterns_runs(run, config, &n, NULL, &blocks);
+  size_t *indices = hsc_alloc((n + 1) * sizeof(size_t));
+  outlier *all = hsc_alloc((n + 1) * sizeof(outlier));
+  hsc_status *status = runs && indices && all ? NULL : hsc_status_out_of_memory();
   json_t *named = json_array();
+  size_t count = status ? 0 : hsc_stats_outliers(runs, n, indices);
+  double median = status ? NAN : hsc_stats_median(runs, n);
   // Walk the trials in the order in which their series were put together.
-  for (int64_t t = 0; t < run->trials; t++) {
-    json_t *series = json_object_get(config->trials[t], "series");
-    double throttled = hsc_json_number(json_object_get(config->trials[t], "throttled_ns"));
-    double waited = hsc_json_number(json_object_get(config->trials[t], "waited_ns"));
-    size_t size = json_array_size(json_object_get(series, "run_ns"));
+  for (int64_t t = 0; t < run->trials && !status; t++) {
+    json_t *trial = config->trials[t];
+    size_t size = json_array_size(hsc_json_path(trial, "series", "run_ns", NULL));
     for (; next < count && indices[next] < at + size; next++) {
       size_t i = indices[next] - at;
-      double switches =
-          hsc_json_number(json_array_get(json_object_get(series, "involuntary_switches_count"), i));
-      double faults =
-          hsc_json_number(json_array_get(json_object_get(series, "page_faults_count"), i));
-      bool of_run = switches > 0 || faults > 0;  // else what its trial lost to others
-      with_switch += switches > 0;
-      with_faults += !(switches > 0) && faults > 0;
-      with_throttling += !of_run && throttled > 0;
-      with_pressure += !of_run && !(throttled > 0) && waited > 0;
-      if (json_array_size(named) >= NAMED)
-        continue;
-      char cause[96];
-      if (switches > 0)
-        snprintf(cause, sizeof cause, "%.0f involuntary context switches", switches);
-      else if (faults > 0)
-        snprintf(cause, sizeof cause, "%.0f page faults", faults);
-      else if (throttled > 0)
-        snprintf(cause, sizeof cause,
-                 "its trial was throttled for %.3g ms: the processor quota was used up",
-                 throttled / 1e6);
-      else if (waited > 0)
-        snprintf(cause, sizeof cause,
-                 "pressure: %.3g ms of its trial somebody waited for a processor", waited / 1e6);
-      else
-        snprintf(cause, sizeof cause, "no recorded cause");
-      json_array_append_new(
-          named, json_pack("{s:I, s:I, s:f, s:f, s:s}", "trial", (json_int_t)t + 1, "run",
-                           (json_int_t)i + 1, "seconds", hsc__seconds(runs[indices[next]]),
-                           "times_the_median", runs[indices[next]] / median, "cause", cause));
+      outlier_kind kind = kind_of(trial, i);
+      kinds[kind]++;
+      all[next] = (outlier){runs[indices[next]], t + 1, (int64_t)i + 1,
+                            cause_text(run->arena, kind, trial, i)};
     }
     at += size;
   }
+  if (!status)
+    status = hsc_arena_status(run->arena);
+  if (next)
+    qsort(all, next, sizeof *all, by_time);
+  for (size_t i = 0; i < next && i < NAMED && !status; i++)
+    json_array_append_new(
+        named, json_pack("{s:I, s:I, s:f, s:f, s:s}", "trial", (json_int_t)all[i].trial, "run",
+                         (json_int_t)all[i].run, "seconds", hsc__seconds(all[i].ns),
+                         "times_the_median", all[i].ns / median, "cause", all[i].cause));
+  static const char *const names[KINDS] = {
+      "with_context_switch",   "with_page_faults", "with_stops",
+      "with_throttling",       "with_runqueue",    "with_pressure",
+      "without_recorded_cause"};
   json_object_set_new(out_object, "count", json_integer((json_int_t)count));
   json_object_set_new(out_object, "of", json_integer((json_int_t)n));
-  json_object_set_new(out_object, "with_context_switch", json_integer((json_int_t)with_switch));
-  json_object_set_new(out_object, "with_page_faults", json_integer((json_int_t)with_faults));
-  json_object_set_new(out_object, "with_throttling", json_integer((json_int_t)with_throttling));
-  json_object_set_new(out_object, "with_pressure", json_integer((json_int_t)with_pressure));
-  json_object_set_new(out_object, "without_recorded_cause",
-                      json_integer((json_int_t)(count - with_switch - with_faults -
-                                                with_throttling - with_pressure)));
+  for (int k = 0; k < KINDS; k++)
+    json_object_set_new(out_object, names[k], json_integer((json_int_t)kinds[k]));
   json_object_set_new(out_object, "named", named);
   hsc_free(runs);
   hsc_free(indices);
-  return NULL;
+  hsc_free(all);
+  return status;
 }

@@ -518,6 +518,14 @@ static hsc_status *compare_speed(const hsc_run_options *o, device_run *devices, 
 
 // ---- the whole ----------------------------------------------------------------------------------
 
+// A device that does not exist is a mistyped command, not an experiment that failed.
+static bool has_device(const hsc_run_options *o, const device_run *devices) {
+  for (size_t i = 0; i < o->device_count; i++)
+    if (devices[i].spec)
+      return true;
+  return false;
+}
+
 static hsc_status *keep(const hsc_run_options *o,
                         device_run *devices,
                         int64_t started_ns,
@@ -675,7 +683,8 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
     HSC_GOTO(compare_numbers(o, devices, compare, result));
   HSC_GOTO(compare_speed(o, devices, result));
   // What was measured is shown also when it cannot be kept.
-  hsc_status *kept = o->store ? keep(o, devices, started_ns, result) : NULL;
+  bool is_kept = o->store && has_device(o, devices);
+  hsc_status *kept = is_kept ? keep(o, devices, started_ns, result) : NULL;
   if (kept)
     json_object_set_new(result, "not_kept", json_string(hsc_status_message(kept)));
   hsc_status_free(kept);
