@@ -94,7 +94,7 @@ hsc_status *hsc__job_work(hsc_worker *worker, json_t *request, hsc_json *answer)
   HSC_TRY(hsc__request_int(request, "seed", 0, INT64_MAX, &seed));
   HSC_TRY(hsc__worker_program(worker, request, &program));
   HSC_TRY(hsc__request_feed(request, program, &feed));
-  HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)seed, 0));
+  HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)seed, 0, json_object_get(request, "data")));
   HSC_GOTO(hsc_arena_create(&arena));
   HSC_GOTO(compiled_module(worker, program, request, arena, &compiled, &why));
   hsc__worker_at(worker, "counting what it does");
