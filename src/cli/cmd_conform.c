@@ -8,7 +8,8 @@
 
 typedef struct conform_args {
   const char *plugin, *only, *badge, *repro;
-  int64_t serve;
+  int64_t serve, stop_after;
+  double timeout_s;
   bool all;
 } conform_args;
 
@@ -30,6 +31,14 @@ static const hsc_option options[] = {
                       "write a badge (SVG) with the number of checks that pass"),
     HSC_OPTION_STRING(
         conform_args, repro, "repro", "DIR", NULL, "write a C program for each failure there"),
+    HSC_OPTION_DOUBLE(
+        conform_args, timeout_s, "timeout", "SECONDS", 20, "a check that takes longer hangs"),
+    HSC_OPTION_INT(conform_args,
+                   stop_after,
+                   "stop-after",
+                   "N",
+                   0,
+                   "end at the Nth failure, crash or hang; 0 goes through all"),
     HSC_OPTION_INT_FROM(
         conform_args,
         serve,
@@ -179,10 +188,13 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
   if (args->serve >= 0)
     return hsc_conform_serve(args->plugin, args->only, (size_t)args->serve, 3);
   hsc_conform_report report;
-  HSC_TRY(hsc_conform_run(
-      &(hsc_conform_options){
-          .device = args->plugin, .only = args->only, .progress = show_progress, .user = cli},
-      cli->arena, &report));
+  HSC_TRY(hsc_conform_run(&(hsc_conform_options){.device = args->plugin,
+                                                 .only = args->only,
+                                                 .timeout_ns = (int64_t)(args->timeout_s * 1e9),
+                                                 .stop_after = (size_t)args->stop_after,
+                                                 .progress = show_progress,
+                                                 .user = cli},
+                          cli->arena, &report));
   if (args->badge)
     HSC_TRY(write_badge(cli, args->badge, &report));
   if (args->repro)

@@ -87,6 +87,13 @@ typedef struct session {
   size_t next;  // the first check that has no result
 } session;
 
+// Everything has its result, or enough is wrong.
+static bool is_over(const session *s) {
+  const size_t *totals = s->report->totals;
+  size_t wrong = totals[HSC_CONFORM_FAIL] + totals[HSC_CONFORM_CRASH] + totals[HSC_CONFORM_HANG];
+  return s->next == s->report->count || (s->options->stop_after && wrong >= s->options->stop_after);
+}
+
 static void conclude(
     session *s, size_t at, hsc_conform_outcome outcome, const char *seen, const char *repro) {
   hsc_conform_result *result = &s->report->results[at];
@@ -142,7 +149,7 @@ static hsc_status *run_child(session *s) {
   hsc_status *status = hsc_child_start(&(hsc_child_options){.argv = argv}, &child);
   size_t before = s->next;
   bool greeted = false;
-  while (!status && s->next < s->report->count) {
+  while (!status && !is_over(s)) {
     hsc_bytes_reset(&line);
     int64_t limit = o->timeout_ns > 0 ? o->timeout_ns : INT64_C(20000000000);
     hsc_status *end = hsc_child_read_line(child, limit, &line);
@@ -190,7 +197,8 @@ hsc_status *hsc_conform_run(const hsc_conform_options *options,
     hsc_free(directory);
   }
   session s = {.options = &own, .report = out_report, .arena = arena};
-  while (s.next < out_report->count)
+  while (!is_over(&s))
     HSC_TRY(run_child(&s));
+  out_report->count = s.next;  // what was not checked is not in the report
   return hsc_arena_status(arena);
 }

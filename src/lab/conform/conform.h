@@ -36,6 +36,7 @@ typedef struct hsc_conform_options {
   const char *only;        // an area, or the start of an id; NULL = all
   const char *executable;  // the hloscope to start; NULL = the running one
   int64_t timeout_ns;      // of one check; 0 = 20 s
+  size_t stop_after;       // that many failures, crashes and hangs end the run; 0 = never
   // Called after each check, with how many there are; NULL = nobody wants to know.
   void (*progress)(void *user, size_t done, size_t total, const hsc_conform_result *result);
   void *user;

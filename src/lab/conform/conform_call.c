@@ -1,115 +1,21 @@
 // conform_call.c - calls of the plugin, and the same calls as C for whoever has to mend it.
 //
-// The fields of every argument struct stand in pjrt/abi_args.def. Its rows are read here as text:
-// name, whether the plugin writes it, and size, which give the offset as a C compiler would. So a
-// call can be written down with what went in, and what came out gets a name that later calls use.
-// What a field points to is known where it is text or a list of extents with a length beside it,
+// conform_fields.h knows the fields of every argument struct. So a call can be written down with
+// what went in, and what came out gets a name that later calls use. What a field points to is known
+// where it is text or a list of extents with a length beside it,
 // where an earlier call returned it, or where the check said so (hsc__conform_name,
 // hsc__conform_data).
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
 #include "base/text/text.h"
+#include "lab/conform/conform_fields.h"
 #include "lab/conform/conform_internal.h"
 
-static const char *const field_texts[HSC_PJRT_FUNCTION_COUNT] = {
-#define ARGS(function, last, ...) [HSC_FN_##function] = #__VA_ARGS__,
-#define VOID_ARGS(function, last, ...) [HSC_FN_##function] = #__VA_ARGS__,
-#include "pjrt/abi_args.def"
-#undef ARGS
-#undef VOID_ARGS
-};
-
-typedef struct field {
-  char name[64], type[96];
-  bool out, pointer;
-  size_t offset, bytes;
-} field;
-
-static size_t size_of(const char *type) {
-  static const struct {
-    const char *type;
-    size_t bytes;
-  } sizes[] = {
-      {"size_t", 8},
-      {"int64_t", 8},
-      {"intptr_t", 8},
-      {"uint64_t", 8},
-      {"uintptr_t", 8},
-      {"int", 4},
-      {"int32_t", 4},
-      {"bool", 1},
-      {"PJRT_Error_Code", 4},
-      {"PJRT_Buffer_Type", 4},
-      {"PJRT_HostBufferSemantics", 4},
-  };
-  for (size_t i = 0; i < HSC_COUNT_OF(sizes); i++)
-    if (!strcmp(type, sizes[i].type))
-      return sizes[i].bytes;
-  return hsc_ends_with(type, "Callback") ? 8 : 0;
-}
-
-// One field of the text; false at its end, or where a type's size is not known: what follows is
-// then not written down.
-static bool next_field(const char **text, size_t *offset, field *out) {
-  while (isspace((unsigned char)**text))
-    ++*text;
-  const char *end = strchr(*text, ';');
-  if (!end)
-    return false;
-  char whole[256];
-  size_t length = (size_t)(end - *text);
-  if (length >= sizeof whole)
-    return false;
-  memcpy(whole, *text, length);
-  whole[length] = 0;
-  *text = end + 1;
-  char *at = whole;
-  out->out = hsc_starts_with(at, "OUT ") || hsc_starts_with(at, "INOUT ");
-  if (out->out)
-    at = strchr(at, ' ') + 1;
-  char *function = strstr(at, "(*");
-  if (function) {
-    snprintf(out->name, sizeof out->name, "%.*s", (int)strcspn(function + 2, ")"), function + 2);
-    snprintf(out->type, sizeof out->type, "function");
-    out->pointer = true;
-  } else {
-    char *name = at + strlen(at);
-    while (name > at && (isalnum((unsigned char)name[-1]) || name[-1] == '_'))
-      name--;
-    snprintf(out->name, sizeof out->name, "%.60s", name);
-    while (name > at && name[-1] == ' ')
-      name--;
-    *name = 0;
-    snprintf(out->type, sizeof out->type, "%s", at);
-    out->pointer = strchr(at, '*') != NULL;
-  }
-  out->bytes = out->pointer ? 8 : size_of(out->type);
-  if (out->bytes == 0)
-    return false;
-  out->offset = (*offset + out->bytes - 1) / out->bytes * out->bytes;
-  *offset = out->offset + out->bytes;
-  return true;
-}
-
-static size_t fields_of(hsc_pjrt_function function, field *out, size_t room) {
-  const char *text = field_texts[function] ? field_texts[function] : "";
-  size_t offset = 2 * sizeof(size_t);
-  size_t count = 0;
-  while (count < room && next_field(&text, &offset, &out[count]))
-    count++;
-  return count;
-}
-
-static uint64_t value_of(const void *args, const field *f) {
-  uint64_t value = 0;
-  memcpy(&value, (const char *)args + f->offset, f->bytes);
-  return f->bytes == 4 ? (uint64_t)(int64_t)(int32_t)value : value;
-}
-
 // The field that holds how many things `f` points to; NULL = none does.
-static const field *length_of(const field *fields, size_t count, const field *f) {
+static const conform_field *length_of(const conform_field *fields,
+                                      size_t count,
+                                      const conform_field *f) {
   char name[80];
   const char *const forms[] = {"%s_size", "num_%s", "%s_num_dims"};
   for (size_t form = 0; form < HSC_COUNT_OF(forms); form++) {
@@ -189,11 +95,11 @@ void hsc__conform_data(hsc_conform *c, const void *data, size_t bytes) {
 
 static void put_input(hsc_conform *c,
                       const void *args,
-                      const field *fields,
+                      const conform_field *fields,
                       size_t count,
-                      const field *f,
+                      const conform_field *f,
                       hsc_bytes *out) {
-  uint64_t value = value_of(args, f);
+  uint64_t value = hsc__conform_value(args, f);
   if (!f->pointer) {
     if (value)
       hsc_bytes_printf(out, ", .%s = %lld", f->name, (long long)value);
@@ -205,13 +111,13 @@ static void put_input(hsc_conform *c,
     return;
   hsc_bytes_printf(out, ", .%s = ", f->name);
   const char *name = known(c, pointer);
-  const field *length = length_of(fields, count, f);
+  const conform_field *length = length_of(fields, count, f);
   if (name) {
     hsc_bytes_printf(out, "(void *)%s", name);
   } else if (length && !strcmp(f->type, "const char *")) {
-    put_text(out, pointer, (size_t)value_of(args, length));
+    put_text(out, pointer, (size_t)hsc__conform_value(args, length));
   } else if (length && !strcmp(f->type, "const int64_t *")) {
-    size_t n = (size_t)value_of(args, length);
+    size_t n = (size_t)hsc__conform_value(args, length);
     hsc_bytes_append_text(out, "(int64_t[]){");
     for (size_t i = 0; i < n; i++)
       hsc_bytes_printf(out, "%s%lld", i ? ", " : "", (long long)((const int64_t *)pointer)[i]);
@@ -223,8 +129,8 @@ static void put_input(hsc_conform *c,
 
 static void write_call(hsc_conform *c, hsc_pjrt_function function, void *args) {
   enum { ROOM = 40 };
-  field fields[ROOM];
-  size_t count = fields_of(function, fields, ROOM);
+  conform_field fields[ROOM];
+  size_t count = hsc__conform_fields(function, fields, ROOM);
   const char *name = hsc_pjrt_function_get(function)->name;
   hsc_bytes line = {0};
   size_t struct_size;
@@ -242,19 +148,21 @@ static void write_call(hsc_conform *c, hsc_pjrt_function function, void *args) {
 // What came out gets a name; so do the elements of lists of objects.
 static void name_results(hsc_conform *c, hsc_pjrt_function function, const void *args) {
   enum { ROOM = 40, ELEMENTS = 8 };
-  field fields[ROOM];
-  size_t count = fields_of(function, fields, ROOM);
+  conform_field fields[ROOM];
+  size_t count = hsc__conform_fields(function, fields, ROOM);
+  size_t struct_size;
+  memcpy(&struct_size, args, sizeof struct_size);
   for (size_t i = 0; i < count; i++) {
-    const field *f = &fields[i];
+    const conform_field *f = &fields[i];
     const void *pointer;
-    if (!f->out || !f->pointer)
+    if (!f->out || !f->pointer || f->offset + f->bytes > struct_size)
       continue;
     memcpy(&pointer, (const char *)args + f->offset, sizeof pointer);
     hsc__conform_name(c, pointer, "a%d.%s", c->call_count, f->name);
-    const field *length = length_of(fields, count, f);
+    const conform_field *length = length_of(fields, count, f);
     if (!pointer || !length || !strstr(f->type, "*const *") || strstr(f->type, "char"))
       continue;
-    for (size_t e = 0; e < (size_t)value_of(args, length) && e < ELEMENTS; e++)
+    for (size_t e = 0; e < (size_t)hsc__conform_value(args, length) && e < ELEMENTS; e++)
       hsc__conform_name(c, ((void *const *)pointer)[e], "a%d.%s[%zu]", c->call_count, f->name, e);
   }
 }

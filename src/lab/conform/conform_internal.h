@@ -92,7 +92,7 @@ void hsc__conform_repro(const hsc_conform *c, const char *id, const char *rule, 
 bool hsc__conform_client(hsc_conform *c);
 PJRT_Device *hsc__conform_device(hsc_conform *c, size_t index);  // NULL ends the check
 size_t hsc__conform_device_count(hsc_conform *c);
-// Waits for the event, destroys it, and tells whether it was fine. NULL is fine.
+// Waits for the event, destroys it, and tells whether it was fine. NULL is not.
 bool hsc__conform_await(hsc_conform *c, PJRT_Event *event, const char *what);
 // A dense array on device 0. NULL ends the check.
 PJRT_Buffer *hsc__conform_upload(hsc_conform *c,

@@ -94,8 +94,10 @@ PJRT_Device *hsc__conform_device(hsc_conform *c, size_t index) {
 }
 
 bool hsc__conform_await(hsc_conform *c, PJRT_Event *event, const char *what) {
-  if (!event)
-    return true;
+  if (!event) {
+    hsc__conform_fail(c, "%s is NULL", what);
+    return false;
+  }
   PJRT_Event_Await_Args wait = ARGS_OF(PJRT_Event_Await, .event = event);
   bool called;
   PJRT_Error *error = hsc__conform_call(c, HSC_FN_PJRT_Event_Await, &wait, &called);
@@ -149,7 +151,7 @@ bool hsc__conform_download(
                 .minor_to_major_size = rank}};
   PJRT_Buffer_ToHostBuffer_Args size =
       ARGS_OF(PJRT_Buffer_ToHostBuffer, .src = buffer, .host_layout = &layout);
-  hsc__conform_name(c, &layout, "layout%d", c->call_count);
+  hsc__conform_name(c, &layout, "&layout%d", c->call_count);
   hsc__conform_step(c, "int64_t order%d[8];", c->call_count);
   hsc__conform_step(c, "for (int i = 0; i < %zu; i++)", rank);
   hsc__conform_step(c, "  order%d[i] = %zu - 1 - i;", c->call_count, rank);

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""hloscope conform: our device keeps the rules, faults are noticed, and what it writes down compiles.
+
+    test_conform.py BUILD SOURCE_ROOT
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+build, root = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+hloscope = build / "hloscope"
+plugin = build / "libhloscope_cpu_pjrt.so"
+mutant = build / "tests/fake_plugin/libhloscope_mutant_pjrt.so"
+fake = build / "tests/fake_plugin/libhloscope_fake_pjrt.so"
+number = failed = 0
+
+
+def report(name: str, holds: bool, more: object = "") -> None:
+    global number, failed
+    number += 1
+    failed += not holds
+    print(("ok" if holds else "not ok"), number, "-", name, flush=True)
+    if not holds:
+        print("# " + str(more)[:2000].replace("\n", "\n# "))
+
+
+def conform(*arguments: str, fault: str = "") -> tuple[int, dict]:
+    environment = {**os.environ, "HLOSCOPE_MUTANT_OF": str(plugin), "HLOSCOPE_MUTANT": fault}
+    done = subprocess.run([str(hloscope), "conform", *arguments, "--format=json", "-q"], env=environment, capture_output=True, text=True,
+                          check=False, timeout=300)
+    return done.returncode, json.loads(done.stdout)
+
+
+def outcomes(answer: dict) -> dict[str, str]:
+    return {check["id"]: check["outcome"] for check in answer["checks"]}
+
+
+code, answer = conform("cpu")
+totals = answer["totals"]
+report("our device keeps every rule that it offers something for", code == 0 and totals["pass"] + totals["not_offered"] == totals["checks"],
+       [c for c in answer["checks"] if c["outcome"] not in ("pass", "not_offered")])
+report("there are more than 500 checks, each with a rule and its source",
+       totals["checks"] > 500 and all(c["rule"] and c["source"] for c in answer["checks"]), totals)
+report("an id stands for one check", len(outcomes(answer)) == totals["checks"])
+
+FAULTS = [
+    ("PJRT_Buffer_Dimensions:field:num_dims", "buffer/facts/f32", "fail"),
+    ("PJRT_Buffer_ElementType:field:type", "buffer/facts/f32", "fail"),
+    ("PJRT_Event_OnReady:nothing", "event/callback", "fail"),
+    ("PJRT_LoadedExecutable_Execute:crash", "execute/add", "crash"),
+    ("PJRT_Client_LookupDevice:error", "client/lookup", "fail"),
+    ("PJRT_Executable_NumOutputs:field:num_outputs", "executable/facts/f32", "fail"),
+    ("PJRT_Client_PlatformName:behind", "struct-size/newer/PJRT_Client_PlatformName", "pass"),
+    ("PJRT_Buffer_Delete:nothing", "buffer/delete", "fail"),
+    ("PJRT_Buffer_ReadyEvent:deaf", "struct-size/short/PJRT_Buffer_ReadyEvent", "fail"),
+]
+for fault, check, wanted in FAULTS:
+    code, answer = conform(str(mutant), "--only", check, fault=fault)
+    seen = outcomes(answer).get(check)
+    report(f"{fault}: {wanted}", seen == wanted and code == (0 if wanted == "pass" else 1), answer)
+
+code, answer = conform(str(mutant), "--only", "execute", fault="PJRT_LoadedExecutable_Execute:crash")
+report("checks behind a crash are done all the same", len(answer["checks"]) > 10 and answer["totals"]["crash"] > 1, answer["totals"])
+code, answer = conform(str(mutant), "--only", "buffer/ready", "--timeout", "1", fault="PJRT_Buffer_ReadyEvent:late")
+report("a check that does not come back hangs", outcomes(answer) == {"buffer/ready": "hang"}, answer)
+code, answer = conform(str(mutant), "--stop-after", "2", fault="PJRT_Client_BufferFromHostBuffer:error")
+report("--stop-after ends the run", answer["totals"]["fail"] == 2, answer["totals"])
+
+with tempfile.TemporaryDirectory(prefix="hsc-conform-") as folder:
+    where = pathlib.Path(folder)
+    header = where / "xla/pjrt/c/pjrt_c_api.h"
+    header.parent.mkdir(parents=True)
+    header.write_text('#include "pjrt/abi.h"\n', encoding="utf-8")
+    conform(str(fake), "--only", "buffer", "--repro", str(where / "repro"))
+    conform(str(fake), "--only", "execut", "--repro", str(where / "repro"))
+    programs = sorted((where / "repro").glob("*.c"))
+    compiler = os.environ.get("CC", "cc").split()
+    bad, long = [], []
+    for program in programs[::max(1, len(programs) // 12)]:
+        done = subprocess.run([*compiler, "-fsyntax-only", "-std=gnu17", "-I", str(where), "-I", str(root / "src"), str(program)],
+                              capture_output=True, text=True, check=False)
+        if done.returncode:
+            bad.append(program.name + ": " + done.stderr[:600])
+        if len(program.read_text(encoding="utf-8").splitlines()) > 100:
+            long.append(program.name)
+    report("failures come with C programs that compile", len(programs) > 10 and not bad, bad or len(programs))
+    report("none of them is long", not long, long)
+print(f"1..{number}")
+sys.exit(failed > 0)
