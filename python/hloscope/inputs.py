@@ -13,11 +13,14 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 TYPES = {
     "pred": np.bool_, "s8": np.int8, "s16": np.int16, "s32": np.int32, "s64": np.int64, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32,
     "u64": np.uint64, "f16": np.float16, "f32": np.float32, "f64": np.float64, "c64": np.complex64, "c128": np.complex128,
-    "bf16": ml_dtypes.bfloat16, "s1": ml_dtypes.int1, "s2": ml_dtypes.int2, "s4": ml_dtypes.int4, "u1": ml_dtypes.uint1, "u2": ml_dtypes.uint2,
-    "u4": ml_dtypes.uint4, "f4e2m1fn": ml_dtypes.float4_e2m1fn, "f8e3m4": ml_dtypes.float8_e3m4, "f8e4m3": ml_dtypes.float8_e4m3,
-    "f8e4m3b11fnuz": ml_dtypes.float8_e4m3b11fnuz, "f8e4m3fn": ml_dtypes.float8_e4m3fn, "f8e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
-    "f8e5m2": ml_dtypes.float8_e5m2, "f8e5m2fnuz": ml_dtypes.float8_e5m2fnuz, "f8e8m0fnu": ml_dtypes.float8_e8m0fnu,
 }
+# the same of ml_dtypes, whose older releases have fewer
+NARROW = {
+    "bf16": "bfloat16", "s1": "int1", "s2": "int2", "s4": "int4", "u1": "uint1", "u2": "uint2", "u4": "uint4", "f4e2m1fn": "float4_e2m1fn",
+    "f8e3m4": "float8_e3m4", "f8e4m3": "float8_e4m3", "f8e4m3b11fnuz": "float8_e4m3b11fnuz", "f8e4m3fn": "float8_e4m3fn",
+    "f8e4m3fnuz": "float8_e4m3fnuz", "f8e5m2": "float8_e5m2", "f8e5m2fnuz": "float8_e5m2fnuz", "f8e8m0fnu": "float8_e8m0fnu",
+}
+TYPES |= {name: getattr(ml_dtypes, dtype) for name, dtype in NARROW.items() if hasattr(ml_dtypes, dtype)}
 HLO_NAMES = {np.dtype(dtype): name for name, dtype in TYPES.items()}
 BITS = {"s1": 1, "s2": 2, "s4": 4, "u1": 1, "u2": 2, "u4": 4, "f4e2m1fn": 4}
 

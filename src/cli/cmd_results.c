@@ -212,6 +212,7 @@ static hsc_status *show_times(hsc_cli *cli, const json_t *tasks) {
     return status;
   }
   hsc_table_note(table, "low, high: 95 %% interval of the median over the samples of one process");
+  hsc_cli_print(cli, "\n");
   return hsc_cli_table(cli, table);
 }
 

@@ -42,7 +42,7 @@ def main():
     moved = scratch / "somewhere else" / "moved"
     moved.parent.mkdir()
     (scratch / "first").rename(moved)
-    program = find(moved, "hloscope")
+    program = find(moved, "bin/hloscope")
     for path in moved.rglob("*"):  # files are for everybody, whatever the umask of the one who installed
         path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)
     work = scratch / "work"

@@ -57,6 +57,9 @@ CASES = {
     "watch": [("--log in.log --once --rule compile-failed", "watch")],
     "knowledge": [("list", "table"), ("search memory", "table")],
     "gate": [("in.hlo --baseline g.json --update --turns 6", "gate")],
+    "blame": [("in.hlo --runs 2", "blame")],
+    "reduce": "needs a program that fails: tests/unit/test_reduction.c",
+    "versions": "needs releases: tests/real/versions.py",
     "conform": [("cpu --only events", "conform")],
     "results": [("list", "table"), ("show 1", "results"), ("compare 1 2", "table")],
     "cache": [("stats", "table"), ("list", "table")],
@@ -206,7 +209,7 @@ def main():
     report("progress counts on one line, with rate and time left", len(steps) > 5 and "\x1b[K" in talk and (short or re.search(r"/s, about [0-9.]+ ?\w+ left", talk) is not None), talk[-500:])
     _, _, quiet = on_terminal([hloscope, "patterns", "in.hlo", "--trials", "1", "--quiet", "-o", "q.json"], home, 100, LC_ALL="C.UTF-8")
     report("--quiet has no progress", " of " not in quiet.split("result:")[0], quiet[:300])
-    _, wide, _ = on_terminal([hloscope, "patterns", "in.hlo", "--trials", "3", "--quiet", "-o", "q.json"], home, 200, LC_ALL="C.UTF-8")
+    _, wide, _ = on_terminal([hloscope, "patterns", "in.hlo", "--trials", "3", "--quiet", "--all", "-o", "q.json"], home, 200, LC_ALL="C.UTF-8")
     report("patterns has a sparkline of each series", len(re.findall("[▁-█]{2,}", wide)) >= 4, wide[:1500])
     _, plain_lines, _ = on_terminal([hloscope, "run", "in.hlo", "--runs", "30"], home, 200, LC_ALL="C")
     report("sparklines have an ASCII form", re.search(r"runs, in order +[.:=#-]{5,}", plain_lines) is not None, plain_lines[:1500])

@@ -469,6 +469,9 @@ static bool parse_right_side(hsc__hlo_parser *p,
   } else if (!parse_operands(p, instr)) {
     return false;
   }
+  // An arena without memory gives one dummy to everybody: the instruction is then no longer ours.
+  if (!hsc__hlo_take_status(p, NULL, hsc_arena_status(p->arena)))
+    return false;
   if (wrapped == HSC_OP_COUNT || op != HSC_OP_ASYNC_START) {
     if (name.size ? !hsc__hlo_attributes(p, instr, NULL) : false)
       return false;

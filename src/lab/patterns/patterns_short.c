@@ -228,7 +228,7 @@ hsc_status *hsc_patterns_text_short(const json_t *result,
     hsc_bytes_append_char(out, '\n');
   write_answers(result, style, out);
   hsc_bytes_append_text(out,
-                        "\nall tables: hloscope patterns --all    a page: hloscope report FILE "
-                        "-o report.html\n");
+                        "\nall tables: hloscope patterns --all\n"
+                        "a page: hloscope report FILE -o report.html\n");
   return hsc_bytes_status(out);
 }
