@@ -369,7 +369,7 @@ static hsc_status *judge_outputs(hsc__blame *b, const tally *t, bool *out_decide
   if (t->not_comparable)
     return cannot_tell(b, "the outputs", "they are not of the reference's number or shapes");
   hsc__blame_tell(b, "do the outputs agree with the reference?",
-                  "%d of %d runs beyond the bound (%.3g seen, bound %.3g)", t->wrong, b->runs,
+                  "%d of %d runs beyond the bound (%.3g, bound %.3g)", t->wrong, b->runs,
                   t->worst.seen, t->worst.bound);
   if (t->beyond_each_other || (t->wrong && t->wrong < b->runs))
     return judge_flaky(b, t);

@@ -68,7 +68,7 @@ static bool next_field(const char **text, size_t *offset, conform_field *out) {
     while (name > at && name[-1] == ' ')
       name--;
     *name = 0;
-    snprintf(out->type, sizeof out->type, "%s", at);
+    snprintf(out->type, sizeof out->type, "%.90s", at);
     out->pointer = strchr(at, '*') != NULL;
   }
   out->bytes = out->pointer ? 8 : size_of(out->type);
