@@ -244,6 +244,9 @@ HSC_ENTRY(PJRT_Executable_OptimizedProgram) {
   PJRT_Program *out = args->program;
   hsc_bytes bytes = {0};
   static const char format[] = "hlo_with_config";
+  if (!out)
+    return hsc__error_of(
+        HSC_ERR(INVALID_ARGUMENT, "PJRT_Executable_OptimizedProgram: args->program is NULL"));
   if (out->struct_size < HSC_PJRT_SIZE_TO(PJRT_Program, format_size))
     return hsc__error_struct_size("PJRT_Program", out->struct_size,
                                   HSC_PJRT_SIZE_TO(PJRT_Program, format_size));
@@ -287,6 +290,7 @@ static hsc_status *compiler_of(PJRT_TopologyDescription *topology,
 
 HSC_ENTRY(PJRT_Compile) {
   HSC_CHECK_ARGS(PJRT_Compile, executable);
+  HSC_PJRT_TRY(hsc__check_program(args->program));
   PJRT_TopologyDescription *topology = (PJRT_TopologyDescription *)args->topology;
   hsc_cpu_device *device = NULL;
   HSC_PJRT_TRY(compiler_of(topology, args->client, &device));

@@ -87,7 +87,7 @@ void hsc__layout_strides(const PJRT_Layouts_MemoryLayout *layout,
   int64_t stride = (int64_t)element_bytes;
   for (int i = 0; i < rank; i++) {
     out_strides[order[i]] = stride;
-    stride *= dims[order[i]];
+    stride = (int64_t)((uint64_t)stride * (uint64_t)dims[order[i]]);
   }
 }
 

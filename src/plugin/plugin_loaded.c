@@ -32,6 +32,7 @@ hsc_status *hsc__loaded_create(PJRT_Client *client,
 HSC_ENTRY(PJRT_Client_Compile) {
   HSC_CHECK_ARGS(PJRT_Client_Compile, executable);
   hsc__program *program = NULL;
+  HSC_PJRT_TRY(hsc__check_program(args->program));
   hsc_view options = {args->compile_options,
                       args->compile_options ? args->compile_options_size : 0};
   HSC_PJRT_TRY(hsc__program_get(args->client, args->program, options, &program));
@@ -231,6 +232,8 @@ static PJRT_Buffer **results_of(const PJRT_LoadedExecutable_Execute_Args *args, 
 static PJRT_Error *check_arguments(run *r) {
   for (int i = 0; i < r->program->input_count; i++) {
     PJRT_Buffer *buffer = r->arguments[i];
+    if (!buffer)
+      return hsc__error_of(HSC_ERR(INVALID_ARGUMENT, "argument %d is NULL", i));
     if (buffer->client != r->client)
       return hsc__error_of(HSC_ERR(INVALID_ARGUMENT, "argument %d belongs to another client", i));
     if (!fits(buffer, r->program, i))
@@ -573,6 +576,8 @@ static hsc_status *check_call(const PJRT_LoadedExecutable_Execute_Args *args) {
     return HSC_ERR(INVALID_ARGUMENT,
                    "%s: Execution supplied %zu buffers but compiled program expected %d buffers",
                    name, args->num_args, p->input_count);
+  if ((p->input_count > 0 && !args->argument_lists) || (p->output_count > 0 && !args->output_lists))
+    return HSC_ERR(INVALID_ARGUMENT, "%s: the list of arguments or of results is NULL", name);
   if (args->execute_device && args->execute_device->client != args->executable->client)
     return HSC_ERR(INVALID_ARGUMENT, "%s: the device belongs to another client", name);
   if (options && (options->num_send_ops > 0 || options->num_recv_ops > 0))

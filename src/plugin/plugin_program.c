@@ -282,6 +282,17 @@ static hsc_status *create(hsc_view options, hsc__program **out_program) {
   return status;
 }
 
+hsc_status *hsc__check_program(const PJRT_Program *program) {
+  if (!program)
+    return HSC_ERR(INVALID_ARGUMENT, "args->program is NULL");
+  if (program->struct_size < HSC_PJRT_SIZE_TO(PJRT_Program, format_size))
+    return HSC_ERR(INVALID_ARGUMENT, "PJRT_Program: a struct of %zu bytes, at least %zu are needed",
+                   program->struct_size, HSC_PJRT_SIZE_TO(PJRT_Program, format_size));
+  if ((!program->code && program->code_size) || (!program->format && program->format_size))
+    return HSC_ERR(INVALID_ARGUMENT, "PJRT_Program: code or format is NULL and has a size");
+  return NULL;
+}
+
 static hsc_status *check_settings(const hsc__compile_settings *settings, int device_count) {
   int replicas = settings->replica_count;
   int partitions = settings->partition_count;

@@ -31,7 +31,7 @@ static hsc_status *order_of_strides(const int64_t *strides,
       found = true;
       done |= (uint64_t)1 << d;
       out_order[count++] = (int64_t)d;
-      stride *= dims[d];
+      stride = (int64_t)((uint64_t)stride * (uint64_t)dims[d]);
     }
   }
   return count == rank
@@ -71,6 +71,7 @@ hsc_status *hsc__device_layout(const PJRT_Buffer_MemoryLayout *layout,
   return hsc__layout_get(tiled->minor_to_major, (int)rank, out_layout);
 }
 
+// An array of no elements may have other dimensions of any size: strides, which nothing reads then, wrap.
 static void row_major_strides(const int64_t *dims,
                               int rank,
                               size_t element_bytes,
@@ -78,7 +79,7 @@ static void row_major_strides(const int64_t *dims,
   int64_t stride = (int64_t)element_bytes;
   for (int i = rank - 1; i >= 0; i--) {
     out_strides[i] = stride;
-    stride *= dims[i];
+    stride = (int64_t)((uint64_t)stride * (uint64_t)dims[i]);
   }
 }
 
@@ -113,7 +114,7 @@ hsc_status *hsc__host_strides(const PJRT_Buffer_MemoryLayout *layout,
                      (long long)dimension, i);
     seen |= (uint64_t)1 << dimension;
     out_strides[dimension] = stride;
-    stride *= dims[dimension];
+    stride = (int64_t)((uint64_t)stride * (uint64_t)dims[dimension]);
   }
   return NULL;
 }
@@ -128,7 +129,7 @@ bool hsc__strides_are_dense(const int64_t *strides,
       return true;
     if (dims[i] != 1 && strides[i] != stride)
       return false;
-    stride *= dims[i];
+    stride = (int64_t)((uint64_t)stride * (uint64_t)dims[i]);
   }
   return true;
 }

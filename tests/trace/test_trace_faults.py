@@ -5,6 +5,7 @@ usage: test_trace_faults.py HLOSCOPE FAKE_PLUGIN PROGRAM.hlo      prints TAP
 """
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -54,6 +55,21 @@ with tempfile.TemporaryDirectory() as scratch:
     environment = {"LD_PRELOAD": os.path.join(os.path.dirname(hloscope), "libhloscope_pjrt_tracer.so"), "HLOSCOPE_OUTPUT_PATH": "/proc/no/such/place.hsc"}
     done = run("run", program, "--device", plugin, "--format=json", **environment)
     check("where nothing can be written the program runs untraced", done.returncode == 0 and json.loads(done.stdout)["devices"][0]["status"] == "ok", (done.stdout[-200:], done.stderr[-300:]))
+
+with tempfile.TemporaryDirectory() as scratch:
+    # LD_PRELOAD is taken apart at spaces and colons.
+    build, place = os.path.dirname(hloscope), os.path.join(scratch, "a place: with spaces")
+    os.makedirs(place)
+    for name in ("hloscope", "libhloscope_pjrt_tracer.so"):
+        shutil.copy(os.path.join(build, name), place)
+    capture = os.path.join(scratch, "space.hsc")
+    before = set(os.listdir("/tmp"))
+    done = subprocess.run([os.path.join(place, "hloscope"), "trace", "-o", capture, "--no-summary", "--", hloscope, "run", program, "--device", plugin, "--format=json"],
+                          capture_output=True, text=True, timeout=100, env=dict(os.environ, HLOSCOPE_CACHE_DIR=os.path.join(scratch, "cache")))
+    names = {e["name"] for e in events(capture)["rows"]}
+    check("a library in a place with a space is preloaded", done.returncode == 0 and {"compile", "execute"} <= names, (done.stdout[-200:], done.stderr[-300:], names))
+    left = [name for name in set(os.listdir("/tmp")) - before if name.startswith("hloscope-preload")]
+    check("the link that it took is gone", not left, left)
 
 print(f"1..{len(results)}")
 sys.exit(0 if all(results) else 1)

@@ -109,8 +109,26 @@ static void exit_codes_follow_the_code(void **state) {
   hsc_status_free(unsupported);
 }
 
+// The name of a file must not move the cursor or rename the window.
+static void control_characters_are_shown_not_sent(void **state) {
+  hsc_bytes out = {0};
+  hsc_status *status = hsc_status_at(HSC_ERR(NOT_FOUND,
+                                             "\x1b]0;owned\x07 and \x1b[2J\x7f\xc2\x9b"
+                                             "31m: not there, caf\xc3\xa9"),
+                                     "\x1b[31mname", 1, 1, NULL);
+  status = hsc_status_note(status, "while: \x1b[5m reading");
+  hsc_error_text(status, &(hsc_text_style){0}, &out);
+  assert_null(strpbrk(hsc_bytes_text(&out), "\x1b\x07\x7f"));
+  assert_non_null(strstr(hsc_bytes_text(&out), "\\x1b]0;owned\\x07"));
+  assert_null(strstr(hsc_bytes_text(&out), "\xc2\x9b"));
+  assert_non_null(strstr(hsc_bytes_text(&out), "caf\xc3\xa9"));
+  hsc_status_free(status);
+  hsc_bytes_deinit(&out);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(control_characters_are_shown_not_sent),
       cmocka_unit_test(text_points_at_the_column),
       cmocka_unit_test(long_lines_are_cut_around_the_column),
       cmocka_unit_test(odd_places_do_no_harm),

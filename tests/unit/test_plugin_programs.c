@@ -781,8 +781,46 @@ static void a_tuple_argument_is_given_flat(void **state) {
   hsc_executable_destroy(executable);
 }
 
+static PJRT_Error_Code code_of(PJRT_Error *error) {
+  PJRT_Error_GetCode_Args code = ARGS_OF(PJRT_Error_GetCode, .error = error);
+  PJRT_Error_Destroy_Args destroy = ARGS_OF(PJRT_Error_Destroy, .error = error);
+  assert_non_null(error);
+  assert_null(api->PJRT_Error_GetCode(&code));
+  api->PJRT_Error_Destroy(&destroy);
+  return code.code;
+}
+
+static void numbers_out_of_their_range_are_refused(void **state) {
+  static const int64_t dims[1] = {4};
+  static const float data[4] = {0};
+  PJRT_Client_Create_Args made = ARGS_OF(PJRT_Client_Create, .client = NULL);
+  assert_null(api->PJRT_Client_Create(&made));
+  static const int wrong[] = {-1, 4, 77, INT32_MAX};
+  for (size_t i = 0; i < HSC_COUNT_OF(wrong); i++) {
+    PJRT_Client_BufferFromHostBuffer_Args args =
+        ARGS_OF(PJRT_Client_BufferFromHostBuffer, .client = made.client, .data = data,
+                .type = PJRT_Buffer_Type_F32, .dims = dims, .num_dims = 1);
+    args.host_buffer_semantics = (PJRT_HostBufferSemantics)wrong[i];
+    assert_int_equal(code_of(api->PJRT_Client_BufferFromHostBuffer(&args)),
+                     PJRT_Error_Code_INVALID_ARGUMENT);
+  }
+  // CompileOptionsProto { executable_build_options (3) { device_ordinal (1), num_replicas (4) } }
+  static const char ordinal[] = "\x1a\x02\x08\x63";
+  static const char replicas[] = "\x1a\x0b\x20\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
+  hsc_executable *program = NULL;
+  expect_status(hsc_client_compile(client, hsc_view_of(step), "hlo",
+                                   (hsc_view){ordinal, sizeof ordinal - 1}, &program),
+                HSC_INVALID_ARGUMENT, "the device ordinal is 99");
+  expect_status(hsc_client_compile(client, hsc_view_of(step), "hlo",
+                                   (hsc_view){replicas, sizeof replicas - 1}, &program),
+                HSC_INVALID_ARGUMENT, "-1 replicas");
+  PJRT_Client_Destroy_Args destroy = ARGS_OF(PJRT_Client_Destroy, .client = made.client);
+  assert_null(api->PJRT_Client_Destroy(&destroy));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(numbers_out_of_their_range_are_refused),
       cmocka_unit_test(a_program_gives_numbers),
       cmocka_unit_test(a_run_in_the_steady_state_allocates_nothing),
       cmocka_unit_test(dependent_runs_feed_back),

@@ -70,6 +70,38 @@ static void stubs_answer_with_their_name(void **state) {
   assert_true(stubs > 0 && stubs < 10);
 }
 
+// A call about nothing: an answer by name, where the function is about an object at all.
+static void a_handle_that_is_null_is_refused(void **state) {
+  const PJRT_Api *api = hsc__plugin_table();
+  int refused = 0;
+#define BIND(function)
+#define HANDLE(function, field) \
+  { \
+    function##_Args args = {.struct_size = function##_Args_STRUCT_SIZE}; \
+    expect_error(api->function(&args), PJRT_Error_Code_INVALID_ARGUMENT, "args->" #field); \
+    refused++; \
+  }
+#include "plugin/bound.def"
+#undef HANDLE
+#undef BIND
+  assert_true(refused > 100);
+  // Destroying NULL is deleting it, as in XLA's wrapper.
+#define DESTROY(function) \
+  { \
+    function##_Args args = {.struct_size = function##_Args_STRUCT_SIZE}; \
+    assert_null(api->function(&args)); \
+  }
+  DESTROY(PJRT_Client_Destroy)
+  DESTROY(PJRT_Buffer_Destroy)
+  DESTROY(PJRT_Event_Destroy)
+  DESTROY(PJRT_Executable_Destroy)
+  DESTROY(PJRT_LoadedExecutable_Destroy)
+  DESTROY(PJRT_TopologyDescription_Destroy)
+  DESTROY(PJRT_ExecuteContext_Destroy)
+  DESTROY(PJRT_AsyncHostToDeviceTransferManager_Destroy)
+#undef DESTROY
+}
+
 // A caller that knows nothing (struct_size 0, as garbage or a much older host): an answer, no
 // crash, no byte read behind the size.
 static void a_struct_that_is_too_short_is_refused(void **state) {
@@ -164,6 +196,7 @@ int main(void) {
       cmocka_unit_test(no_slot_is_null_and_hosts_find_what_they_need),
       cmocka_unit_test(stubs_answer_with_their_name),
       cmocka_unit_test(a_struct_that_is_too_short_is_refused),
+      cmocka_unit_test(a_handle_that_is_null_is_refused),
       cmocka_unit_test(old_hosts_get_no_byte_more_than_they_have_room_for),
       cmocka_unit_test(the_extensions_are_listed),
       cmocka_unit_test(types_map_both_ways),

@@ -1,0 +1,152 @@
+// fail_nth.c - preloaded: the n-th call of one function fails, as on a full disk, with no
+// descriptors, threads or processes left.
+//
+//   HLOSCOPE_TEST_FAIL=write:3:/tmp/marks    the third write of each process; a byte is added to the
+//                                            file when it happens
+//
+// Calls are counted for each process by itself; from the n-th on every third one fails, so that a
+// second try fails as well.
+// pwrite, ftruncate and mmap stand here by the names that programs with 64-bit offsets call.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#undef _FILE_OFFSET_BITS
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static _Atomic int count;
+
+static bool fails(const char *name) {
+  const char *wanted = getenv("HLOSCOPE_TEST_FAIL");
+  size_t size = strlen(name);
+  if (!wanted || strncmp(wanted, name, size) || wanted[size] != ':')
+    return false;
+  char *marks;
+  long first = strtol(wanted + size + 1, &marks, 10);
+  long now = atomic_fetch_add(&count, 1) + 1;
+  if (now < first || (now - first) % 3 || *marks != ':')
+    return false;
+  int fd = (int)syscall(SYS_openat, AT_FDCWD, marks + 1, O_WRONLY | O_APPEND | O_CREAT, 0600);
+  if (fd >= 0) {
+    syscall(SYS_write, fd, "x", (size_t)1);
+    syscall(SYS_close, fd);
+  }
+  return true;
+}
+
+// The next definition; looked up at the first call, which the loader has made possible by then.
+#define REAL(name) \
+  static __typeof__(&name) real; \
+  if (!real) { \
+    void *found = dlsym(RTLD_NEXT, #name); \
+    memcpy(&real, &found, sizeof real); \
+  }
+
+ssize_t write(int fd, const void *data, size_t size) {
+  if (fails("write")) {
+    errno = ENOSPC;
+    return -1;
+  }
+  return syscall(SYS_write, fd, data, size);
+}
+
+ssize_t pwrite64(int fd, const void *data, size_t size, off_t offset) {
+  if (fails("pwrite")) {
+    errno = ENOSPC;
+    return -1;
+  }
+  return syscall(SYS_pwrite64, fd, data, size, offset);
+}
+
+int fdatasync(int fd) {
+  if (fails("fsync")) {
+    errno = EIO;
+    return -1;
+  }
+  return (int)syscall(SYS_fdatasync, fd);
+}
+
+int ftruncate64(int fd, off_t size) {
+  if (fails("ftruncate")) {
+    errno = ENOSPC;
+    return -1;
+  }
+  return (int)syscall(SYS_ftruncate, fd, size);
+}
+
+int fsync(int fd) {
+  if (fails("fsync")) {
+    errno = EIO;
+    return -1;
+  }
+  return (int)syscall(SYS_fsync, fd);
+}
+
+int rename(const char *from, const char *to) {
+  if (fails("rename")) {
+    errno = EACCES;
+    return -1;
+  }
+  return (int)syscall(SYS_renameat, AT_FDCWD, from, AT_FDCWD, to);
+}
+
+int mkdir(const char *path, mode_t mode) {
+  if (fails("mkdir")) {
+    errno = EROFS;
+    return -1;
+  }
+  return (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
+}
+
+int pipe2(int ends[2], int flags) {
+  if (fails("pipe2")) {
+    errno = EMFILE;
+    return -1;
+  }
+  return (int)syscall(SYS_pipe2, ends, flags);
+}
+
+int pthread_create(pthread_t *thread,
+                   const pthread_attr_t *attributes,
+                   void *(*start)(void *),
+                   void *argument) {
+  REAL(pthread_create)
+  return fails("pthread_create") ? EAGAIN : real(thread, attributes, start, argument);
+}
+
+int posix_spawnp(pid_t *pid,
+                 const char *file,
+                 const posix_spawn_file_actions_t *actions,
+                 const posix_spawnattr_t *attributes,
+                 char *const argv[],
+                 char *const envp[]) {
+  REAL(posix_spawnp)
+  return fails("posix_spawnp") ? EAGAIN : real(pid, file, actions, attributes, argv, envp);
+}
+
+int posix_memalign(void **memory, size_t alignment, size_t size) {
+  REAL(posix_memalign)
+  return fails("posix_memalign") ? ENOMEM : real(memory, alignment, size);
+}
+
+// Only what maps code or files of ours: anonymous memory is the allocator's, whose callers
+// (malloc) are failed one by one in the unit tests.
+void *mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset) {
+  if (!(flags & MAP_STACK) && fails("mmap")) {
+    errno = ENOMEM;
+    return MAP_FAILED;
+  }
+  return (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);
+}

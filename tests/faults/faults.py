@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""The main commands while the n-th write, fsync, rename, mkdir, mmap, pipe, thread, process or block of memory fails, with no descriptors, little
+memory, a read-only home and no home: no crash, no hang, a message, exit code 1 (or the work is done without).
+
+usage: faults.py HLOSCOPE FAIL_NTH.so PROGRAM.hlo      prints TAP
+"""
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+
+hloscope, library, program = (os.path.abspath(path) for path in sys.argv[1:4])
+FUNCTIONS = ["write", "pwrite", "ftruncate", "fsync", "rename", "mkdir", "mmap", "pipe2", "pthread_create", "posix_spawnp", "posix_memalign"]
+NUMBERS = [1, 2, 3, 5, 8, 13, 30]
+LIMIT_S = 120
+results = []
+
+
+def check(name, condition, detail=""):
+    results.append(bool(condition))
+    print(f"{'ok' if condition else 'not ok'} {len(results)} - {name}", flush=True)
+    if not condition:
+        print("\n".join("# " + line for line in str(detail).splitlines()[:25]), flush=True)
+
+
+def run(arguments, home, limits=(), **variables):
+    def set_limits():
+        for what, value in limits:
+            resource.setrlimit(what, (value, value))
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("HLOSCOPE_") and k not in ("HOME", "XDG_CACHE_HOME")}
+    if home:
+        environment["HOME"] = home
+    environment.update(variables)
+    try:
+        return subprocess.run([hloscope, *arguments], capture_output=True, text=True, errors="replace", timeout=LIMIT_S, env=environment, preexec_fn=set_limits)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def problem(done, is_write=False):
+    """What is wrong about the end of a command; "" when nothing is."""
+    if done is None:
+        return f"it did not end within {LIMIT_S} s"
+    if done.returncode < 0:
+        return f"signal {-done.returncode}: {done.stderr[-400:]}"
+    if done.returncode not in (0, 1, 3):
+        return f"exit code {done.returncode}: {done.stderr[-400:]}"
+    if done.returncode and not is_write and not (done.stderr + done.stdout).strip():
+        return f"exit code {done.returncode} without a word"
+    if "Sanitizer" in done.stderr:
+        return done.stderr[-2000:]
+    return ""
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch:
+        samples = os.path.join(scratch, "samples.csv")
+        with open(samples, "w") as f:
+            f.write("1\n2\n3\n2\n")
+        commands = {
+            "run": ["run", program, "--runs", "2"],
+            "convert": ["convert", program, "-o", os.path.join(scratch, "out.mlir")],
+            "passes": ["passes", "list", program],
+            "stats": ["stats", samples],
+            "results": ["results", "list"],
+        }
+        homes = 0
+
+        def home():
+            nonlocal homes
+            homes += 1
+            path = os.path.join(scratch, f"home{homes}")
+            os.makedirs(path)
+            return path
+
+        for name, arguments in commands.items():
+            done = run(arguments, home())
+            check(f"{name}: works when nothing fails", done is not None and done.returncode == 0, done and done.stderr[-500:])
+        for function in FUNCTIONS:
+            for name, arguments in commands.items():
+                found, hits = [], 0
+                for n in NUMBERS:
+                    marks = os.path.join(scratch, f"marks-{function}-{name}-{n}")
+                    done = run(arguments, home(), LD_PRELOAD=library, HLOSCOPE_TEST_FAIL=f"{function}:{n}:{marks}")
+                    if not os.path.exists(marks):
+                        break
+                    hits += 1
+                    wrong = problem(done, function == "write")
+                    if wrong:
+                        found.append(f"{function} {n}: {wrong}")
+                check(f"{name}: {function} fails {hits} ways", not found, "\n".join(found))
+        for name, arguments in commands.items():
+            wrong = [problem(run(arguments, home(), [(resource.RLIMIT_NOFILE, count)])) for count in (4, 5, 8, 12, 20)]
+            check(f"{name}: few descriptors", not any(wrong), wrong)
+            wrong = [problem(run(arguments, home(), [(resource.RLIMIT_AS, mib << 20)])) for mib in (64, 128, 256)]
+            check(f"{name}: little memory", not any(wrong), wrong)
+        for name in ("run", "stats", "passes"):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([hloscope, *commands[name]], stdout=full, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, env=dict(os.environ, HOME=home()))
+            check(f"{name}: a full disk behind standard output is an error", done.returncode == 1 and done.stderr.strip(), (done.returncode, done.stderr))
+        done = run(commands["run"], None)
+        check("run goes on without a home", done and done.returncode == 0 and done.stdout, done and done.stderr)
+        done = run(commands["run"], "/proc/1")
+        check("run goes on with a home that cannot be written", done and done.returncode == 0 and done.stdout, done and done.stderr)
+    print(f"1..{len(results)}")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
