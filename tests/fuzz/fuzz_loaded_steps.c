@@ -13,6 +13,7 @@
 #include "base/core/random.h"
 #include "cpu/serial/serial_format.h"
 #include "cpu/thunks/thunk_payloads.h"
+#include "cpu/thunks/windows.h"
 #include "formats/common/formats.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -131,6 +132,14 @@ static bool is_quick(const hsc_cpu_executable *e) {
       return false;
   int64_t trips = 1;
   for (int32_t t = 0; t < e->thunk_count; t++) {
+    if (e->thunks[t].kind == HSC_CPU_THUNK_WINDOWS) {
+      const hsc_windows *w = (const void *)(e->data + e->thunks[t].data);
+      double positions = (double)w->last.size;
+      for (int i = 0; i < HSC_WINDOWS_MAX_DIMS; i++)
+        positions *= w->axes[i].size > 1 ? (double)w->axes[i].size : 1;
+      if (positions > 1e5)
+        return false;
+    }
     if (e->thunks[t].kind != HSC_CPU_THUNK_WHILE)
       continue;
     const hsc_cpu_while *loop = (const void *)(e->data + e->thunks[t].data);
