@@ -100,7 +100,7 @@ tsan: ## the quick tests under the thread sanitizer
 	@$(MAKE) --no-print-directory check $(SANITIZED) BUILD=build-tsan MESON_SETUP="$(TSAN_SETUP)"
 
 .PHONY: sanitize fuzz-all soak
-sanitize: ## what .ci/run asks: the unit tests and the fuzz corpora under ASan and UBSan, threads under TSan; ends at the first finding
+sanitize: ## the unit tests and the fuzz corpora under ASan and UBSan, threads under TSan; ends at the first finding
 	@scripts/bootstrap
 	@test -f build-asan/build.ninja || $(ASAN_SETUP) build-asan >/dev/null
 	@ninja -C build-asan tests/unit/unit_links tests/fuzz/fuzz_links hloscope libhloscope_cpu_pjrt.so
