@@ -212,7 +212,9 @@ bool hsc__cpu_check_kernel(hsc_cpu_payload *p) {
   if (!hsc__payload_is(p, sizeof *call, -1, -1) || call->count < 0 ||
       (call->chunk < 1 && call->count > 0) || call->chunk > INT64_MAX - call->count)
     return false;
+  // The chunk too: code in vectors writes whole vectors up to the end of its piece.
   words[count++] = call->count;
+  words[count++] = call->chunk;
   words[count++] = call->partials;
   words[count++] = p->scratch_bytes;
   if (call->partials) {
@@ -236,12 +238,12 @@ bool hsc__epilogue_fits(hsc_cpu_payload *p,
                         int64_t chunk,
                         int64_t product_bytes) {
   int64_t panel[3] = {HSC_EPILOGUE_PANEL, rows, columns};
-  int64_t whole[2] = {HSC_EPILOGUE_WHOLE, count};
+  int64_t whole[3] = {HSC_EPILOGUE_WHOLE, count, chunk};
   if (epilogue == HSC_EPILOGUE_NONE || epilogue == HSC_EPILOGUE_BIAS)
     return true;
   if (epilogue == HSC_EPILOGUE_PANEL)
     return hsc__payload_runs_on_buffers(p, p->thunk->kernel, panel, 3, product_bytes);
   return epilogue == HSC_EPILOGUE_WHOLE && count >= 0 && (chunk > 0 || count == 0) &&
          chunk <= INT64_MAX - count &&
-         hsc__payload_runs_on_buffers(p, p->thunk->kernel, whole, 2, product_bytes);
+         hsc__payload_runs_on_buffers(p, p->thunk->kernel, whole, 3, product_bytes);
 }
