@@ -419,6 +419,6 @@ void hsc__stubs_fill(PJRT_Api *table);
 bool hsc__is_stub(const void *slot);
 extern PJRT_Layouts_Extension hsc__layouts_extension;
 extern PJRT_FFI_Extension hsc__ffi_extension;
-extern PJRT_Profiler_Extension
-    hsc__profiler_extension;  // A host's program before it is looked at: there, as long as this version, its texts there too.
+// A host's program before it is looked at: there, as long as this version, its texts there too.
+extern PJRT_Profiler_Extension hsc__profiler_extension;
 HSC_MUST_USE hsc_status *hsc__check_program(const PJRT_Program *program);

@@ -71,7 +71,8 @@ hsc_status *hsc__device_layout(const PJRT_Buffer_MemoryLayout *layout,
   return hsc__layout_get(tiled->minor_to_major, (int)rank, out_layout);
 }
 
-// An array of no elements may have other dimensions of any size: strides, which nothing reads then, wrap.
+// An array of no elements may have other dimensions of any size: strides, which nothing reads then,
+// wrap.
 static void row_major_strides(const int64_t *dims,
                               int rank,
                               size_t element_bytes,

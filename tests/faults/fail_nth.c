@@ -1,7 +1,8 @@
 // fail_nth.c - preloaded: the n-th call of one function fails, as on a full disk, with no
 // descriptors, threads or processes left.
 //
-//   HLOSCOPE_TEST_FAIL=write:3:/tmp/marks    the third write of each process; a byte is added to the
+//   HLOSCOPE_TEST_FAIL=write:3:/tmp/marks    the third write of each process; a byte is added to
+//   the
 //                                            file when it happens
 //
 // Calls are counted for each process by itself; from the n-th on every third one fails, so that a

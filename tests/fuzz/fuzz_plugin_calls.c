@@ -156,7 +156,8 @@ static void compile(host *h) {
 }
 
 static void execute(host *h) {
-  PJRT_Buffer *inputs[4], *outputs[4] = {0};
+  PJRT_Buffer *inputs[4];
+  PJRT_Buffer *outputs[4] = {0};
   PJRT_Event *events[1] = {0};
   PJRT_Buffer *const *input_lists[1] = {inputs};
   PJRT_Buffer **output_lists[1] = {outputs};
