@@ -6,7 +6,7 @@
 #include "cpu/runtime/records.h"
 #include "plugin/plugin_internal.h"
 
-#include "cpu/core/party.h"
+#include "cpu/core/communicator.h"
 
 hsc_status *hsc__loaded_create(PJRT_Client *client,
                                hsc__program *program,
@@ -442,7 +442,7 @@ static PJRT_Error *execute(PJRT_LoadedExecutable_Execute_Args *args, run *r) {
 
 typedef struct rank_run {
   run run;
-  hsc_cpu_party *party;
+  hsc_cpu_communicator *communicator;
   hsc__execution execution;
   int rank;
   hsc_status *status;
@@ -457,11 +457,11 @@ static void *run_rank(void *argument) {
   hsc__current.rank = r->rank;
   hsc__current.device = r->run.device->index;
   hsc_cpu_records_device(r->run.device->index);
-  r->status = hsc_cpu_execute_rank(r->run.program->executable, r->party, r->rank, r->run.inputs,
-                                   r->run.outputs);
+  r->status = hsc_cpu_execute_rank(r->run.program->executable, r->communicator, r->rank,
+                                   r->run.inputs, r->run.outputs);
   hsc__current = before;
   if (r->status)
-    hsc_cpu_party_fail(r->party);
+    hsc_cpu_communicator_fail(r->communicator);
   return NULL;
 }
 
@@ -482,11 +482,11 @@ static hsc_status *take_status(rank_run *ranks, int count) {
 }
 
 static hsc_status *run_ranks(rank_run *ranks, int count) {
-  hsc_cpu_party *party = NULL;
-  HSC_TRY(hsc_cpu_party_create(count, &party));
+  hsc_cpu_communicator *communicator = NULL;
+  HSC_TRY(hsc_cpu_communicator_create(count, &communicator));
   hsc_status *status = NULL;
   for (int d = 0; d < count; d++) {
-    ranks[d].party = party;
+    ranks[d].communicator = communicator;
     ranks[d].rank = d;
   }
   // None on the caller's thread: functions of the host that a program calls must not find what that
@@ -498,12 +498,12 @@ static hsc_status *run_ranks(rank_run *ranks, int count) {
       status = hsc_status_errno(error, "cannot start a thread for a device", "pthread_create");
   }
   if (status)
-    hsc_cpu_party_fail(party);
+    hsc_cpu_communicator_fail(communicator);
   for (int d = 0; d < count; d++)
     if (ranks[d].started)
       pthread_join(ranks[d].thread, NULL);
   hsc_status *ran = take_status(ranks, count);
-  hsc_cpu_party_destroy(party);
+  hsc_cpu_communicator_destroy(communicator);
   if (!status)
     return ran;
   hsc_status_free(ran);

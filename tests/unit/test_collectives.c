@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "cpu/core/party.h"
+#include "cpu/core/communicator.h"
 #include "formats/common/formats.h"
 #include "unit.h"
 
@@ -31,7 +31,7 @@ static hsc_status *try_compile(const char *text, hsc_cpu_executable **out) {
 
 typedef struct rank {
   hsc_cpu_executable *executable;
-  hsc_cpu_party *party;
+  hsc_cpu_communicator *communicator;
   int number;
   float *in, *out;
   hsc_status *status;
@@ -42,9 +42,9 @@ static void *run_rank(void *argument) {
   rank *r = argument;
   const void *inputs[] = {r->in};
   void *outputs[] = {r->out};
-  r->status = hsc_cpu_execute_rank(r->executable, r->party, r->number, inputs, outputs);
+  r->status = hsc_cpu_execute_rank(r->executable, r->communicator, r->number, inputs, outputs);
   if (r->status)
-    hsc_cpu_party_fail(r->party);
+    hsc_cpu_communicator_fail(r->communicator);
   return NULL;
 }
 
@@ -52,11 +52,11 @@ static void *run_rank(void *argument) {
 // output.
 static hsc_status *run_all(hsc_cpu_executable *executable, float out[RANKS][64]) {
   rank ranks[RANKS];
-  hsc_cpu_party *party;
+  hsc_cpu_communicator *communicator;
   hsc_status *status = NULL;
-  EXPECT_OK(hsc_cpu_party_create(RANKS, &party));
+  EXPECT_OK(hsc_cpu_communicator_create(RANKS, &communicator));
   for (int r = 0; r < RANKS; r++) {
-    ranks[r] = (rank){.executable = executable, .party = party, .number = r};
+    ranks[r] = (rank){.executable = executable, .communicator = communicator, .number = r};
     assert_int_equal(posix_memalign((void **)&ranks[r].in, 64, 256) |
                          posix_memalign((void **)&ranks[r].out, 64, 256),
                      0);
@@ -74,7 +74,7 @@ static hsc_status *run_all(hsc_cpu_executable *executable, float out[RANKS][64])
     else
       hsc_status_free(ranks[r].status);
   }
-  hsc_cpu_party_destroy(party);
+  hsc_cpu_communicator_destroy(communicator);
   return status;
 }
 
@@ -223,7 +223,7 @@ static const char loop[] =
     "  w = (s32[], f32[8]) while(init), condition=condition, body=body ROOT r = f32[8] "
     "get-tuple-element(w), index=1 }\n";
 
-static void a_loop_meets_again_and_again(void **state) {
+static void a_loop_reuses_its_rendezvous(void **state) {
   hsc_cpu_executable *executable, *loaded;
   float out[RANKS][64];
   hsc_bytes bytes = {0};
@@ -297,7 +297,7 @@ static void what_is_not_built_is_named(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_collective_gives_its_numbers),
-      cmocka_unit_test(a_loop_meets_again_and_again),
+      cmocka_unit_test(a_loop_reuses_its_rendezvous),
       cmocka_unit_test(one_that_fails_ends_all),
       cmocka_unit_test(what_is_not_built_is_named),
   };

@@ -112,12 +112,12 @@ struct hsc_cpu_executable {
 typedef struct hsc_cpu_frame {
   const hsc_cpu_executable *executable;
   hsc_cpu_pool *pool;
-  uint8_t *const *bases;                // [base_count] temporary block, constants, inputs, outputs
-  struct hsc_cpu_party *party;          // of a program of several devices; NULL = alone
-  int rank;                             // in it
-  uint8_t *worker_scratch;              // [thread count][executable->worker_scratch_bytes]
-  struct hsc_cpu_recording *recording;  // NULL: nothing is recorded
-  int32_t depth;                        // of the range that runs, while recording
+  uint8_t *const *bases;  // [base_count] temporary block, constants, inputs, outputs
+  struct hsc_cpu_communicator *communicator;  // of a program of several devices; NULL = alone
+  int rank;                                   // in it
+  uint8_t *worker_scratch;                    // [thread count][executable->worker_scratch_bytes]
+  struct hsc_cpu_recording *recording;        // NULL: nothing is recorded
+  int32_t depth;                              // of the range that runs, while recording
   // [2] of rng and rng-get-and-update-state; a run begins it anew
   uint64_t *random_state;
 } hsc_cpu_frame;

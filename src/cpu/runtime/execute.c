@@ -2,7 +2,7 @@
 // bases, goes straight through the thunks.
 #include "base/core/float_mode.h"
 #include "cpu/core/cpu_internal.h"
-#include "cpu/core/party.h"
+#include "cpu/core/communicator.h"
 #include "cpu/runtime/records_internal.h"
 #include "cpu/thunks/thunk_kinds.h"
 #include "hloscope/trace.h"
@@ -56,7 +56,7 @@ static hsc_status *check_pointer(const void *pointer,
 }
 
 static hsc_status *execute_in_mode(hsc_cpu_executable *executable,
-                                   hsc_cpu_party *party,
+                                   hsc_cpu_communicator *communicator,
                                    int rank,
                                    const void *const *inputs,
                                    void *const *outputs);
@@ -68,18 +68,18 @@ hsc_status *hsc_cpu_execute(hsc_cpu_executable *executable,
 }
 
 hsc_status *hsc_cpu_execute_rank(hsc_cpu_executable *executable,
-                                 hsc_cpu_party *party,
+                                 hsc_cpu_communicator *communicator,
                                  int rank,
                                  const void *const *inputs,
                                  void *const *outputs) {
   uint64_t mode = hsc_float_mode_set();
-  hsc_status *status = execute_in_mode(executable, party, rank, inputs, outputs);
+  hsc_status *status = execute_in_mode(executable, communicator, rank, inputs, outputs);
   hsc_float_mode_restore(mode);
   return status;
 }
 
 static hsc_status *execute_in_mode(hsc_cpu_executable *executable,
-                                   hsc_cpu_party *party,
+                                   hsc_cpu_communicator *communicator,
                                    int rank,
                                    const void *const *inputs,
                                    void *const *outputs) {
@@ -112,7 +112,7 @@ static hsc_status *execute_in_mode(hsc_cpu_executable *executable,
                          .pool = executable->device->pool,
                          .bases = bases,
                          .worker_scratch = scratch,
-                         .party = party,
+                         .communicator = communicator,
                          .rank = rank,
                          .random_state = random_state};
   frame.recording = hsc__cpu_recording_begin(executable);

@@ -10,7 +10,7 @@
 #include "cpu/kernels/move/convert.h"
 #include "cpu/thunks/kernels.h"
 #include "cpu/thunks/lower.h"
-#include "cpu/core/party.h"
+#include "cpu/core/communicator.h"
 
 typedef struct operand_plan {
   int32_t type;  // hsc_type
@@ -458,25 +458,25 @@ hsc_status *hsc__cpu_run_collective(const hsc_cpu_frame *frame, const hsc_cpu_th
     memcpy(hsc__cpu_output(frame, thunk, 0), &id, sizeof id);
     return NULL;
   }
-  if (hsc__cpu_party_rank_count(frame->party) != c->rank_count)
+  if (hsc__cpu_communicator_rank_count(frame->communicator) != c->rank_count)
     return HSC_ERR(FAILED_PRECONDITION, "%s: the program is for %d devices and runs on %d",
                    hsc_op_text((hsc_op)c->op), c->rank_count,
-                   hsc__cpu_party_rank_count(frame->party));
+                   hsc__cpu_communicator_rank_count(frame->communicator));
   const int32_t *me = rank_of(c, frame->rank);
   void **inputs = hsc_alloc(sizeof(void *) * (size_t)c->operand_count);
   if (!inputs)
     return hsc_status_out_of_memory();
   for (int i = 0; i < c->operand_count; i++)
     inputs[i] = hsc__cpu_input(frame, thunk, i);
-  // A permute is a meeting of everybody: a source need not be a target.
+  // All ranks take part in a permute: a source need not be a target.
   bool permute = c->op == HSC_OP_COLLECTIVE_PERMUTE;
-  int32_t place = (int32_t)(thunk - frame->executable->thunks);
+  int32_t number = (int32_t)(thunk - frame->executable->thunks);
   int32_t group = permute ? 0 : me[0];
   int32_t position = permute ? frame->rank : me[1];
   int32_t size = permute ? c->rank_count : me[2];
   void *const *const *all;
   hsc_status *status =
-      hsc__cpu_party_meet(frame->party, place, group, position, size, inputs, &all);
+      hsc__cpu_communicator_enter(frame->communicator, number, group, position, size, inputs, &all);
   for (int o = 0; !status && o < thunk->output_count && o < c->operand_count; o++) {
     char *out = hsc__cpu_output(frame, thunk, o);
     size_t bytes = (size_t)operands_of(c)[o].bytes;
@@ -488,7 +488,7 @@ hsc_status *hsc__cpu_run_collective(const hsc_cpu_frame *frame, const hsc_cpu_th
       memcpy(out, all[me[0]][o], bytes);
   }
   if (!status)
-    status = hsc__cpu_party_part(frame->party, place, group, size);
+    status = hsc__cpu_communicator_leave(frame->communicator, number, group, size);
   hsc_free(inputs);
   return status;
 }
