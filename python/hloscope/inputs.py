@@ -57,7 +57,7 @@ def fill(shape, dtype, argument_index, seed=0):
 PRECISION = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}
 
 
-def nudge(array, share, argument_index):
+def perturb(array, share, argument_index):
     """Every float moved by `share` of itself, at least by its type's precision, up or down as a hash of its place says; the worker in C does the same."""
     name = HLO_NAMES.get(array.dtype)
     if name not in PRECISION or not share:

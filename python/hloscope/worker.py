@@ -255,20 +255,20 @@ class Worker:
         syncs = whole(request, "syncs", 1, executions, 1)
         records, series = whole(request, "records", 0, 100000, 1), whole(request, "series", 0, 10000000, 0)
         seed, inputs = whole(request, "seed", 0, 2**63 - 1, 0), member(request, "inputs", str, "first")
-        nudge = member(request, "nudge", (int, float), 0, "not a number from 0 to 1")
+        perturbation = member(request, "perturb", (int, float), 0, "not a number from 0 to 1")
         data = member(request, "data", list, None, "not a list with an entry an input")
         budget_s = member(request, "budget_s", (int, float), 0, "not a number of seconds")
         if budget_s < 0:
             raise JobError("INVALID_ARGUMENT", '"budget_s" must not be negative')
-        if not 0 <= nudge <= 1:
-            raise JobError("INVALID_ARGUMENT", '"nudge" is not a number from 0 to 1')
+        if not 0 <= perturbation <= 1:
+            raise JobError("INVALID_ARGUMENT", '"perturb" is not a number from 0 to 1')
         if inputs not in ("first", "each", "keep"):
             raise JobError("INVALID_ARGUMENT", '"inputs" is neither "first", "each" nor "keep"')
         answer, e = {"records": [], **self.times_of(program)}, None
         for i in range(records):
             e, how = self.compiled(request, program)
             feed = self.feed(request, e)
-            host = e.fill(seed, nudge, data) if inputs == "each" or (i == 0 and inputs != "keep") or e.inputs is None else None
+            host = e.fill(seed, perturbation, data) if inputs == "each" or (i == 0 and inputs != "keep") or e.inputs is None else None
             record = {**how, "fingerprint": program.fingerprint, "setup_ns": 0, "transfer_in_ns": 0, "transfer_in_bytes": 0}
             before = usage()
             if host is not None:
@@ -287,7 +287,7 @@ class Worker:
             e, _ = self.compiled(request, program)
             feed = self.feed(request, e)
             if e.inputs is None or inputs != "keep":
-                e.set_inputs(e.fill(seed, nudge, data))
+                e.set_inputs(e.fill(seed, perturbation, data))
         self.step = "running"
         xspace_to = member(request, "xspace_to", str)
         if series:

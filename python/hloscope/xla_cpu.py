@@ -304,8 +304,8 @@ class Executable:
     def memory(self):
         return self.loaded.get_compiled_memory_stats()
 
-    def fill(self, seed, nudge=0, data=None):
-        """Host values of all inputs; with `nudge`, their floats moved by that share of themselves, at least by their type's precision. `data` has an entry
+    def fill(self, seed, perturbation=0, data=None):
+        """Host values of all inputs; with `perturbation`, their floats moved by that share of themselves, at least by their type's precision. `data` has an entry
         an input: a file's path, the number of the argument that the seed is to make, or None."""
         make = self.device.inputs_module
         if data is not None and len(data) != len(self.input_shapes):
@@ -322,7 +322,7 @@ class Executable:
                 raise JobError("INVALID_ARGUMENT", f"{entry} has {len(raw)} bytes; input {i} takes {dtype.itemsize * math.prod(shape.dimensions())}")
             return self.device.np.frombuffer(raw, dtype).reshape(shape.dimensions())
 
-        return [make.nudge(value(i, s), nudge, i) for i, s in enumerate(self.input_shapes)]
+        return [make.perturb(value(i, s), perturbation, i) for i, s in enumerate(self.input_shapes)]
 
     def set_inputs(self, arrays):
         self.inputs = [self.device.put(a) for a in arrays]

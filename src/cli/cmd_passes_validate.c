@@ -60,7 +60,7 @@ static void note_below(hsc_table *table, json_t *result, json_t *first) {
 
 static hsc_status *print_result(hsc_cli *cli, json_t *result) {
   static const char *const columns[] = {"run",     "pipeline", "pass",    "numbers",
-                                        "max abs", "max ulp",  "bridged", "not run because"};
+                                        "max abs", "max ulp",  "lowered", "not run because"};
   hsc_table *table = NULL;
   json_t *stage;
   json_t *first = json_object_get(result, "first");
@@ -88,7 +88,7 @@ static hsc_status *print_result(hsc_cli *cli, json_t *result) {
       hsc_table_int(table, json_integer_value(json_object_get(stage, "max_ulp")));
     else
       hsc_table_missing(table);
-    hsc_table_int(table, json_integer_value(json_object_get(stage, "bridged")));
+    hsc_table_int(table, json_integer_value(json_object_get(stage, "lowered")));
     if (skipped)
       hsc_table_printf(table, "%.100s", skipped);
     else

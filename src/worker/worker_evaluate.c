@@ -100,12 +100,12 @@ hsc_status *hsc__job_evaluate(hsc_worker *worker, json_t *request, hsc_json *ans
   const char *save_to = NULL;
   HSC_TRY(hsc__request_int(request, "seed", 0, INT64_MAX, &seed));
   HSC_TRY(hsc__request_text(request, "save_to", false, &save_to));
-  json_t *nudge = json_object_get(request, "nudge");
-  if (nudge &&
-      (!json_is_number(nudge) || !(json_number_value(nudge) >= 0) || json_number_value(nudge) > 1))
-    return HSC_ERR(INVALID_ARGUMENT, "\"nudge\" is not a number from 0 to 1");
+  json_t *perturbation = json_object_get(request, "perturb");
+  if (perturbation && (!json_is_number(perturbation) || !(json_number_value(perturbation) >= 0) ||
+                       json_number_value(perturbation) > 1))
+    return HSC_ERR(INVALID_ARGUMENT, "\"perturb\" is not a number from 0 to 1");
   HSC_TRY(hsc__worker_program(worker, request, &program));
-  HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)seed, json_number_value(nudge),
+  HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)seed, json_number_value(perturbation),
                                   json_object_get(request, "data")));
   hsc__write_program_times(program, answer);
   hsc_arena *arena = NULL;

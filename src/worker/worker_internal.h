@@ -24,8 +24,8 @@ typedef struct worker_program {
   const hsc_shape **input_shapes;  // [input_count], in the module's arena
   hsc_literal **inputs;            // [input_count], filled with `seed` when asked for; NULL before
   uint64_t seed;
-  double nudge;  // by which share its floats were moved
-  bool given;    // by a job's "data", at least in part
+  double perturbation;  // by which share its floats were moved
+  bool given;           // by a job's "data", at least in part
   int64_t input_bytes;
   int64_t read_ns, parse_ns, transform_ns, write_ns;
   bool reported;  // its times went into an answer
@@ -99,12 +99,12 @@ HSC_MUST_USE hsc_status *hsc__worker_program(hsc_worker *worker,
                                              worker_program **out_program);
 // Makes program->code what the device of this worker takes.
 HSC_MUST_USE hsc_status *hsc__worker_code(const hsc_worker *worker, worker_program *program);
-// Host values of all inputs, from the job's "seed" (0). nudge > 0: floats are moved by that share
-// of themselves, at least by their type's precision. data (NULL = none): the job's "data", an entry
-// an input: a file's path, the number of the argument that the seed is to make, or null.
+// Host values of all inputs, from the job's "seed" (0). perturbation > 0: floats are moved by that
+// share of themselves, at least by their type's precision. data (NULL = none): the job's "data", an
+// entry an input: a file's path, the number of the argument that the seed is to make, or null.
 HSC_MUST_USE hsc_status *hsc__worker_fill_inputs(worker_program *program,
                                                  uint64_t seed,
-                                                 double nudge,
+                                                 double perturbation,
                                                  json_t *data);
 void hsc__worker_programs_destroy(hsc_worker *worker);
 // The element type on the other side; PJRT_Buffer_Type_INVALID for what has none.

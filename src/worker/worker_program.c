@@ -161,9 +161,9 @@ done:
   return status;
 }
 
-// Moves every float by the share `nudge` of itself, at least by its type's precision, up or down as
-// a hash of its place says.
-static void nudge_floats(hsc_literal *literal, double nudge, uint64_t key) {
+// Moves every float by the share `perturbation` of itself, at least by its type's precision, up or
+// down as a hash of its place says.
+static void perturb_floats(hsc_literal *literal, double perturbation, uint64_t key) {
   hsc_type type = literal->shape.type;
   double precision;
   if (type == HSC_TYPE_F64)
@@ -177,7 +177,7 @@ static void nudge_floats(hsc_literal *literal, double nudge, uint64_t key) {
   bool moves =
       type == HSC_TYPE_F64 || type == HSC_TYPE_F32 || type == HSC_TYPE_F16 || type == HSC_TYPE_BF16;
   int64_t count = moves ? hsc_shape_elements(&literal->shape) : 0;
-  double share = nudge > precision ? nudge : precision;
+  double share = perturbation > precision ? perturbation : precision;
   for (int64_t i = 0; i < count; i++) {
     uint64_t h = (key + (uint64_t)i + 1) * 0x9E3779B97F4A7C15u;
     h = (h ^ h >> 30) * 0xBF58476D1CE4E5B9u;
@@ -209,14 +209,14 @@ static hsc_status *fill_input(worker_program *program, int input, uint64_t seed,
 
 hsc_status *hsc__worker_fill_inputs(worker_program *program,
                                     uint64_t seed,
-                                    double nudge,
+                                    double perturbation,
                                     json_t *data) {
   bool given = data && !json_is_null(data);
   if (given && (!json_is_array(data) || json_array_size(data) != (size_t)program->input_count))
     return HSC_ERR(INVALID_ARGUMENT, "\"data\" is not a list of %d entries, one an input",
                    program->input_count);
   if (program->inputs && !given && !program->given && program->seed == seed &&
-      program->nudge == nudge)
+      program->perturbation == perturbation)
     return NULL;
   if (!program->inputs) {
     hsc_literal **inputs =
@@ -229,12 +229,12 @@ hsc_status *hsc__worker_fill_inputs(worker_program *program,
   program->given = true;  // until all of it is as the seed says
   for (int i = 0; i < program->input_count; i++) {
     HSC_TRY(fill_input(program, i, seed, given ? json_array_get(data, (size_t)i) : NULL));
-    if (nudge > 0)
-      nudge_floats(program->inputs[i], nudge, (uint64_t)i << 32);
+    if (perturbation > 0)
+      perturb_floats(program->inputs[i], perturbation, (uint64_t)i << 32);
   }
   program->given = given;
   program->seed = seed;
-  program->nudge = nudge;
+  program->perturbation = perturbation;
   return NULL;
 }
 

@@ -126,7 +126,7 @@ typedef struct run_request {
   bool inputs_keep;                  // transfer only when there are none
   int64_t seed;
   // share by which the floats among the inputs are moved; 0 = as the seed says
-  double nudge;
+  double perturbation;
   json_t *data;  // what the inputs are in place of the seed's; NULL = nothing. Borrowed
   int cache;
   bool fetch;             // copy the outputs back, give digests
@@ -154,11 +154,11 @@ static hsc_status *read_run_request(const hsc_worker *worker, json_t *request, r
   HSC_TRY(hsc__request_text(request, "save_to", false, &r.save_to));
   HSC_TRY(hsc__request_text(request, "xspace_to", false, &r.xspace_to));
   HSC_TRY(hsc__request_cache(worker, request, &r.cache));
-  json_t *nudge = json_object_get(request, "nudge");
-  if (nudge &&
-      (!json_is_number(nudge) || !(json_number_value(nudge) >= 0) || json_number_value(nudge) > 1))
-    return HSC_ERR(INVALID_ARGUMENT, "\"nudge\" is not a number from 0 to 1");
-  r.nudge = json_number_value(nudge);
+  json_t *perturbation = json_object_get(request, "perturb");
+  if (perturbation && (!json_is_number(perturbation) || !(json_number_value(perturbation) >= 0) ||
+                       json_number_value(perturbation) > 1))
+    return HSC_ERR(INVALID_ARGUMENT, "\"perturb\" is not a number from 0 to 1");
+  r.perturbation = json_number_value(perturbation);
   r.data = json_object_get(request, "data");
   r.inputs_each = !strcmp(inputs, "each");
   r.inputs_keep = !strcmp(inputs, "keep");
@@ -433,7 +433,7 @@ hsc_status *hsc__job_run(hsc_worker *worker, json_t *request, hsc_json *answer) 
   HSC_TRY(read_run_request(worker, request, &r));
   HSC_TRY(hsc__worker_program(worker, request, &program));
   HSC_TRY(hsc__request_feed(request, program, &r.feed));
-  HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)r.seed, r.nudge, r.data));
+  HSC_TRY(hsc__worker_fill_inputs(program, (uint64_t)r.seed, r.perturbation, r.data));
   hsc__write_program_times(program, answer);
   hsc_json_key(answer, "records");
   hsc_json_begin_array(answer);

@@ -75,11 +75,11 @@ def test_inputs_and_digests_are_the_same_bytes():
     check(f"inputs of {len(TYPES)} types and digests are the same bytes", len(digests) == 2 and len(digests[0]) == len(TYPES) and not differ, result.stderr + str(differ) + str(run)[:500])
 
 
-def test_nudged_inputs_are_the_same_bytes(python):
+def test_perturbed_inputs_are_the_same_bytes(python):
     path = pathlib.Path(scratch.name) / "identity.hlo"
     path.write_text(IDENTITY)
     plugin = str(pathlib.Path(hloscope).parent / "libhloscope_cpu_pjrt.so")
-    jobs = [{"id": 1, "job": "load", "plugin": plugin}, {"id": 2, "job": "run", "program": str(path), "nudge": 1e-30}, {"id": 3, "job": "run", "program": str(path), "nudge": 0.001}, {"id": 4, "job": "quit"}]
+    jobs = [{"id": 1, "job": "load", "plugin": plugin}, {"id": 2, "job": "run", "program": str(path), "perturb": 1e-30}, {"id": 3, "job": "run", "program": str(path), "perturb": 0.001}, {"id": 4, "job": "quit"}]
     text = "\n".join(map(json.dumps, jobs)) + "\n"
     # Answers of the worker in C come on descriptor 3.
     commands = [[python, "-m", "hloscope.worker"], ["bash", "-c", 'exec "$0" worker 3>&1 1>&2', hloscope]]
@@ -142,7 +142,7 @@ def main():
     test_linear_algebra_of_jax()
     test_mistakes_are_answers()
     test_protocol(row["plugin"])
-    test_nudged_inputs_are_the_same_bytes(row["plugin"])
+    test_perturbed_inputs_are_the_same_bytes(row["plugin"])
     print(f"1..{done}")
 
 

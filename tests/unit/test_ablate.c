@@ -397,10 +397,10 @@ static void test_the_pass_that_changes_numbers_is_named(void **state) {
   json_t *first = json_object_get(r, "first");
   json_t *coverage = json_object_get(r, "coverage");
   assert_string_equal(text_of(r, "verdict"), "different");
-  // the gemm was bridged
+  // the gemm was lowered
   json_t *slow = stage_of(stages, "slow-pass");
   assert_string_equal(text_of(slow, "verdict"), "equal");
-  assert_int_equal(json_integer_value(json_object_get(slow, "bridged")), 1);
+  assert_int_equal(json_integer_value(json_object_get(slow, "lowered")), 1);
   assert_string_equal(text_of(first, "pass"), "numbers-pass");
   // the constant that became 2.5
   assert_string_equal(text_of(json_object_get(first, "instruction"), "name"), "two");

@@ -340,8 +340,8 @@ static void changed_payloads_are_refused(void **state) {
       "HloModule o\nlt { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = pred[] compare(a, "
       "b), direction=LT }\nENTRY e { x = f32[64,8] parameter(0) ROOT y = f32[64,8] sort(x), "
       "dimensions={1}, to_apply=lt }\n";
-  expect_payload_refused(tiny, HSC_CPU_THUNK_TINY, more_elements);
-  expect_payload_refused(tiny, HSC_CPU_THUNK_TINY, far_register);
+  expect_payload_refused(tiny, HSC_CPU_THUNK_SCALAR_INTERPRETER, more_elements);
+  expect_payload_refused(tiny, HSC_CPU_THUNK_SCALAR_INTERPRETER, far_register);
   expect_payload_refused(fft, HSC_CPU_THUNK_FFT, longer_transform);
   expect_payload_refused(network, HSC_CPU_THUNK_COPY, a_swap_of_one);
   expect_payload_refused(slice, HSC_CPU_THUNK_MOVES, far_offset);

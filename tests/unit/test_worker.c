@@ -104,8 +104,8 @@ static void a_run_has_every_phase(void **state) {
 }
 
 static void outputs_depend_on_the_seed_alone(void **state) {
-  static const char *const requests[] = {"", "", ",\"seed\":9", ",\"nudge\":1e-4",
-                                         ",\"nudge\":1e-3"};
+  static const char *const requests[] = {"", "", ",\"seed\":9", ",\"perturb\":1e-4",
+                                         ",\"perturb\":1e-3"};
   char digests[HSC_COUNT_OF(requests)][40];
   for (size_t i = 0; i < HSC_COUNT_OF(requests); i++) {
     hsc_lab_worker *worker = worker_on("", false);
@@ -188,7 +188,8 @@ static void bad_jobs_are_answered(void **state) {
       {"{\"job\":\"run\",\"program\":\"P\",\"transforms\":[\"vmapp:3\"]}", "did you mean 'vmap:'?"},
       {"{\"job\":\"run\",\"program\":\"P\",\"transforms\":[\"constant:7=1\"]}",
        "the program has 2 parameters"},
-      {"{\"job\":\"run\",\"program\":\"P\",\"nudge\":-1}", "\"nudge\" is not a number from 0 to 1"},
+      {"{\"job\":\"run\",\"program\":\"P\",\"perturb\":-1}",
+       "\"perturb\" is not a number from 0 to 1"},
       {"{\"job\":\"run\",\"program\":\"P\",\"cache\":[\"tape\"]}",
        "neither \"memory\" nor \"disk\""},
   };

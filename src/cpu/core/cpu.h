@@ -120,8 +120,8 @@ hsc_hash128 hsc_cpu_executable_fingerprint(const hsc_cpu_executable *executable)
 HSC_MUST_USE hsc_status *hsc_cpu_execute(hsc_cpu_executable *executable,
                                          const void *const *inputs,
                                          void *const *outputs);
-// The same as one of several devices: rank in [0, the communicator's count), each on a thread of its own
-// (cpu/core/communicator.h). A rank that fails must end the communicator.
+// The same as one of several devices: rank in [0, the communicator's count), each on a thread of
+// its own (cpu/core/communicator.h). A rank that fails must end the communicator.
 struct hsc_cpu_communicator;
 HSC_MUST_USE hsc_status *hsc_cpu_execute_rank(hsc_cpu_executable *executable,
                                               struct hsc_cpu_communicator *communicator,

@@ -11,7 +11,7 @@
 // Blocks in blocks: each costs a stack frame of hsc__cpu_run_range.
 enum { MAX_DEPTH = 256 };
 
-static hsc_status *lost(const char *what, int32_t number) {
+static hsc_status *corrupt(const char *what, int32_t number) {
   return HSC_ERR(DATA_LOSS, "serialized executable: %s %d does not fit", what, number);
 }
 
@@ -30,10 +30,10 @@ static hsc_status *check_slices(const hsc_cpu_executable *e) {
     const hsc_cpu_slice *slice = &e->slices[s];
     if (slice->base < 0 || slice->base >= e->base_count || slice->offset < 0 || slice->bytes < 0 ||
         slice->offset % HSC_CPU_ALIGNMENT)
-      return lost("place", s);
+      return corrupt("place", s);
     int64_t room = base_bytes(e, slice->base);
     if (slice->bytes > 0 && (slice->offset > room || slice->bytes > room - slice->offset))
-      return lost("place", s);
+      return corrupt("place", s);
   }
   return NULL;
 }
@@ -102,11 +102,11 @@ static hsc_status *check_nesting(const hsc_cpu_executable *e) {
     while (depth > 0 && ends[depth - 1] <= t)
       depth--;
     if (depth > 0 && e->thunks[t].next > ends[depth - 1])
-      return lost("the end of step", t);
+      return corrupt("the end of step", t);
     if (e->thunks[t].next == t + 1)
       continue;
     if (depth == MAX_DEPTH)
-      return lost("the depth of step", t);
+      return corrupt("the depth of step", t);
     ends[depth++] = e->thunks[t].next;
   }
   return NULL;
@@ -115,7 +115,7 @@ static hsc_status *check_nesting(const hsc_cpu_executable *e) {
 static hsc_status *check_thunks(const hsc_cpu_executable *e, uint64_t *extents, bool records) {
   for (int32_t t = 0; t < e->thunk_count; t++)
     if (!step_fits(e, t))
-      return lost("step", t);
+      return corrupt("step", t);
   HSC_TRY(check_nesting(e));
   for (int32_t t = 0; t < e->thunk_count; t++)
     if (!payload_fits(e, t, extents, records))

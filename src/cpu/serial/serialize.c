@@ -12,7 +12,7 @@
 
 enum { SECTION_ALIGNMENT = 16 };
 
-static hsc_status *lost(const char *what) {
+static hsc_status *corrupt(const char *what) {
   return HSC_ERR(DATA_LOSS, "serialized executable: %s", what);
 }
 
@@ -202,19 +202,19 @@ hsc_status *hsc__serial_open(hsc_view bytes, hsc_serial_header *out_header) {
                    bytes.size, (unsigned long long)h->total_bytes);
   hsc_hash128 checksum = checksum_of(bytes.data, bytes.size);
   if (checksum.low != h->checksum.low || checksum.high != h->checksum.high)
-    return lost("the checksum differs: its bytes were changed");
+    return corrupt("the checksum differs: its bytes were changed");
   if (h->version != HSC_SERIAL_VERSION)
     return HSC_ERR(
         FAILED_PRECONDITION,
         "serialized executable: format version %u, this hloscope reads version %d: compile again",
         h->version, HSC_SERIAL_VERSION);
   if (h->header_bytes != sizeof *h || bytes.size < sizeof *h)
-    return lost("the header's size");
+    return corrupt("the header's size");
   for (int s = 0; s < HSC_SERIAL_SECTIONS; s++)
     if (h->sections[s].offset > bytes.size ||
         h->sections[s].bytes > bytes.size - h->sections[s].offset ||
         h->sections[s].offset % SECTION_ALIGNMENT)
-      return lost("a section lies outside of the file");
+      return corrupt("a section lies outside of the file");
   h->build[sizeof h->build - 1] = 0;
   return NULL;
 }
@@ -269,7 +269,7 @@ static hsc_status *take_array(hsc_cpu_executable *e,
                               const void **out_array,
                               int32_t *out_count) {
   if (section.size % element_bytes || section.size / element_bytes > INT32_MAX)
-    return lost("an array's size");
+    return corrupt("an array's size");
   *out_count = (int32_t)(section.size / element_bytes);
   *out_array = hsc_arena_copy(e->arena, section.data, section.size);
   return hsc_arena_status(e->arena);
@@ -277,7 +277,7 @@ static hsc_status *take_array(hsc_cpu_executable *e,
 
 static hsc_status *take_text(hsc_cpu_executable *e, hsc_view section, const char **out_text) {
   if (!section.size || section.data[section.size - 1])
-    return lost("a text without an end");
+    return corrupt("a text without an end");
   *out_text = hsc_arena_copy(e->arena, section.data, section.size);
   return hsc_arena_status(e->arena);
 }
@@ -293,14 +293,14 @@ static hsc_status *take_interface(hsc_cpu_executable *e, hsc_view layout, hsc_vi
   for (int p = 0; p < e->parameter_count; p++)
     inputs += hsc_shape_leaf_count(&parameters[p]);
   if (inputs > INT32_MAX / 4)
-    return lost("the number of inputs");
+    return corrupt("the number of inputs");
   e->input_count = (int)inputs;
   e->output_count = hsc_shape_leaf_count(&e->result_shape);
   const void *alias;
   int32_t alias_count;
   HSC_TRY(take_array(e, aliases, sizeof(int32_t), &alias, &alias_count));
   if (alias_count != e->output_count)
-    return lost("the number of outputs");
+    return corrupt("the number of outputs");
   e->output_alias = (int32_t *)(uintptr_t)alias;
   e->input_shapes = HSC_NEW_ARRAY(e->arena, const hsc_shape *, e->input_count + 1);
   e->output_shapes = HSC_NEW_ARRAY(e->arena, const hsc_shape *, e->output_count + 1);
@@ -314,7 +314,7 @@ static hsc_status *take_interface(hsc_cpu_executable *e, hsc_view layout, hsc_vi
   for (int o = 0; o < e->output_count; o++) {
     e->output_shapes[o] = hsc_shape_leaf(&e->result_shape, o);
     if (e->output_alias[o] < -1 || e->output_alias[o] >= e->input_count)
-      return lost("an output's alias");
+      return corrupt("an output's alias");
   }
   e->base_count = HSC_CPU_BASE_FIRST_INPUT + e->input_count + e->output_count;
   return NULL;
@@ -344,10 +344,10 @@ static hsc_status *take_code(hsc_cpu_executable *e,
   HSC_TRY(take_array(e, units, sizeof *ranges, (const void **)&ranges, &unit_count));
   for (int32_t u = 0; u < unit_count; u++)
     if (ranges[u].offset > code.size || ranges[u].bytes > code.size - ranges[u].offset)
-      return lost("machine code lies outside of the file");
+      return corrupt("machine code lies outside of the file");
   for (int32_t k = 0; k < kernel_count; k++)
     if (saved[k].unit < 0 || saved[k].unit >= unit_count)
-      return lost("a kernel's unit");
+      return corrupt("a kernel's unit");
   e->kernels = HSC_NEW_ARRAY(e->arena, hsc_cpu_kernel, kernel_count + 1);
   e->units = HSC_NEW_ARRAY(e->arena, hsc_cpu_unit *, kernel_count + 1);
   hsc_hash128 *keys = HSC_NEW_ARRAY(e->arena, hsc_hash128, kernel_count + 1);
@@ -375,11 +375,11 @@ static hsc_status *take_code(hsc_cpu_executable *e,
         bool there = hsc_cpu_jit_find(jit, &found);
         hsc_cpu_unit_release(linked);
         if (!there)
-          return lost("a kernel is not in its unit");
+          return corrupt("a kernel is not in its unit");
       }
       if (saved[k].has_combine && !found.combine) {
         hsc_cpu_unit_release(found.unit);
-        return lost("a kernel lacks its second part");
+        return corrupt("a kernel lacks its second part");
       }
       hsc__cpu_executable_add_kernel(e, k, &found);
     }
@@ -414,7 +414,7 @@ static hsc_status *read_module(hsc_cpu_executable *e) {
   HSC_TRY(hsc__cpu_executable_number_instrs(e));
   return e->instr_count == e->stats.instruction_count
              ? NULL
-             : lost("the module has another number of instructions");
+             : corrupt("the module has another number of instructions");
 }
 
 const hsc_module *hsc_cpu_executable_module(const hsc_cpu_executable *executable) {
@@ -467,7 +467,7 @@ hsc_status *hsc_cpu_executable_deserialize(hsc_cpu_device *device,
   uint64_t *extents = NULL;
   HSC_GOTO(take_sections(e, bytes, &h, &extents));
   if (needs_module(e) && !hsc_cpu_executable_module(e))
-    HSC_GOTO(lost("the module cannot be read"));
+    HSC_GOTO(corrupt("the module cannot be read"));
   HSC_GOTO(hsc__serial_check(e, extents, false));
   hsc__cpu_executable_count(e);
   e->stats.from_cache = true;

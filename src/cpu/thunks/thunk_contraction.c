@@ -1,4 +1,4 @@
-// thunk_contraction.c - runs planned dots: copies operands that need it, deals tasks to the
+// thunk_contraction.c - runs planned dots: copies operands that need it, dispatches tasks to the
 // threads, calls the candidate on each.
 #include "cpu/kernels/gemm/complex.h"
 #include "cpu/kernels/gemm/contraction.h"

@@ -1,5 +1,5 @@
-// thunk_convolution.c - runs planned convolutions: copies operands that need it, deals tasks to the
-// threads, then what follows the product.
+// thunk_convolution.c - runs planned convolutions: copies operands that need it, dispatches tasks
+// to the threads, then what follows the product.
 #include "cpu/kernels/gemm/contraction.h"
 #include "cpu/kernels/move/convert.h"
 #include "cpu/kernels/conv/convolution.h"

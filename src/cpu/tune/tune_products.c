@@ -12,7 +12,7 @@
 static const double LEAST_MULTIPLY_ADDS = 32768;
 
 // The least of an executable that one thunk needs: inputs 0 and 1, the output, scratch.
-typedef struct lone {
+typedef struct solo {
   hsc_cpu_device *device;
   hsc_tune_products *products;
   hsc_cpu_executable executable;
@@ -22,7 +22,7 @@ typedef struct lone {
     hsc_contraction contraction;
     hsc_convolution convolution;
   };
-} lone;
+} solo;
 
 struct hsc_tune_products {
   uint8_t *worker_scratch;  // [threads][the largest of the candidates]
@@ -52,8 +52,8 @@ const char *hsc_tune_algorithm_name(bool is_conv, int64_t algorithm) {
                  : hsc_contraction_candidate_text((hsc_contraction_candidate)algorithm);
 }
 
-static hsc_status *run_lone(void *context, void *const *inputs, void *output, void *scratch) {
-  lone *l = context;
+static hsc_status *run_solo(void *context, void *const *inputs, void *output, void *scratch) {
+  solo *l = context;
   l->executable.worker_scratch_bytes = l->products->worker_bytes;
   uint8_t *bases[] = {scratch, NULL, inputs[0], inputs[1], output};
   hsc_cpu_frame frame = {.executable = &l->executable,
@@ -64,7 +64,7 @@ static hsc_status *run_lone(void *context, void *const *inputs, void *output, vo
                                                     : hsc__cpu_run_convolution(&frame, &l->thunk);
 }
 
-static void set_up(lone *l, hsc_cpu_device *device, hsc_tune_products *products, bool is_conv) {
+static void set_up(solo *l, hsc_cpu_device *device, hsc_tune_products *products, bool is_conv) {
   l->device = device;
   l->products = products;
   l->executable.device = device;
@@ -84,11 +84,11 @@ static void set_up(lone *l, hsc_cpu_device *device, hsc_tune_products *products,
 }
 
 // An earlier candidate that plans the very same.
-static const char *same_as(const lone *const *made, int count, const lone *l, bool is_conv) {
+static const char *same_as(const solo *const *made, int count, const solo *l, bool is_conv) {
   for (int i = 0; i < count; i++) {
     if (!made[i])
       continue;
-    lone other = *made[i];
+    solo other = *made[i];
     if (is_conv)
       other.convolution.algorithm = l->convolution.algorithm;
     else
@@ -124,7 +124,7 @@ hsc_status *hsc__tune_products_make(hsc_cpu_device *device,
     HSC_TRY(hsc_convolution_plan(instr, &device->isa, threads, direct_only, &by_rule));
     first = by_rule.algorithm;
   }
-  const lone *made[HSC_TUNE_MAX_CANDIDATES] = {NULL};
+  const solo *made[HSC_TUNE_MAX_CANDIDATES] = {NULL};
   int made_count = 0;
   *out_count = 0;
   for (int i = 0; i < count; i++) {
@@ -138,8 +138,8 @@ hsc_status *hsc__tune_products_make(hsc_cpu_device *device,
     hsc_tune_candidate *c = &out_candidates[(*out_count)++];
     *c = (hsc_tune_candidate){.algorithm = algorithm,
                               .name = hsc_tune_algorithm_name(is_conv, algorithm),
-                              .run = run_lone};
-    lone *l = HSC_NEW(arena, lone);
+                              .run = run_solo};
+    solo *l = HSC_NEW(arena, solo);
     HSC_TRY(hsc_arena_status(arena));
     c->context = l;
     set_up(l, device, products, is_conv);

@@ -211,11 +211,11 @@ hsc_status *hsc__sdy_divided(hsc__importer *im, hsc_instr *loop) {
                          &im->sdy->divided_capacity, sizeof loop, &loop);
 }
 
-hsc_status *hsc__sdy_replace(hsc__importer *im, hsc_instr *instr, hsc_instr *by) {
+hsc_status *hsc__sdy_replace(hsc__importer *im, hsc_instr *instr, hsc_instr *replacement) {
   HSC_TRY(hsc__sdy_append(im->arena, (void **)&im->sdy->replaced, &im->sdy->replaced_count,
                           &im->sdy->replaced_capacity, sizeof instr, &instr));
   return hsc__sdy_append(im->arena, (void **)&im->sdy->replaced, &im->sdy->replaced_count,
-                         &im->sdy->replaced_capacity, sizeof by, &by);
+                         &im->sdy->replaced_capacity, sizeof replacement, &replacement);
 }
 
 // Groups of the devices that hold the pieces of one dimension, in the order of the pieces.
@@ -675,17 +675,18 @@ static hsc_status *use_divided_loops(hsc__importer *im, bool *out_moved) {
       continue;
     for (int u = loop->user_count - 1; u >= 0; u--) {
       hsc_instr *element = loop->users[u];
-      hsc_instr *by = NULL;
+      hsc_instr *replacement = NULL;
       if (element->op != HSC_OP_GET_TUPLE_ELEMENT || element->user_count == 0)
         continue;
       hsc_builder b;
       hsc_builder_at(&b, im->module->entry, NULL);
-      by = hsc_build_get_tuple_element(&b, known->divided, element->attr.index.value);
+      replacement = hsc_build_get_tuple_element(&b, known->divided, element->attr.index.value);
       if (known->layouts[element->attr.index.value].is_cut)
-        HSC_TRY(hsc__sdy_gather(im, &b, &known->layouts[element->attr.index.value], by, &by));
+        HSC_TRY(hsc__sdy_gather(im, &b, &known->layouts[element->attr.index.value], replacement,
+                                &replacement));
       hsc_computation *same;
       HSC_TRY(hsc_builder_finish(&b, NULL, &same));
-      HSC_TRY(hsc_instr_replace_uses(element, by));
+      HSC_TRY(hsc_instr_replace_uses(element, replacement));
       *out_moved = true;
     }
   }

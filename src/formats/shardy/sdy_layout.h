@@ -124,7 +124,9 @@ HSC_MUST_USE hsc_status *hsc__sdy_all_reduce(hsc__importer *im,
                                              hsc_instr *value,
                                              hsc_instr **out);
 // at the end, for all users
-HSC_MUST_USE hsc_status *hsc__sdy_replace(hsc__importer *im, hsc_instr *instr, hsc_instr *by);
+HSC_MUST_USE hsc_status *hsc__sdy_replace(hsc__importer *im,
+                                          hsc_instr *instr,
+                                          hsc_instr *replacement);
 // at the end its users take the divided one's results
 HSC_MUST_USE hsc_status *hsc__sdy_divided(hsc__importer *im, hsc_instr *loop);
 // takes out what nobody needs

@@ -85,43 +85,44 @@ hsc_status *hsc_instr_set_name(hsc_instr *instr, const char *name) {
   return NULL;
 }
 
-hsc_status *hsc_instr_replace_uses(hsc_instr *instr, hsc_instr *by) {
-  if (instr == by)
+hsc_status *hsc_instr_replace_uses(hsc_instr *instr, hsc_instr *replacement) {
+  if (instr == replacement)
     return NULL;
-  if (!hsc_shape_equal(&instr->shape, &by->shape)) {
+  if (!hsc_shape_equal(&instr->shape, &replacement->shape)) {
     hsc_bytes text = {0};
-    hsc_shape_print(&by->shape, false, &text);
+    hsc_shape_print(&replacement->shape, false, &text);
     hsc_bytes_append_text(&text, " in place of ");
     hsc_shape_print(&instr->shape, false, &text);
-    hsc_status *status = HSC_ERR(INVALID_ARGUMENT, "%s %%%s: cannot replace %%%s: %s",
-                                 hsc_op_text(by->op), by->name, instr->name, hsc_bytes_text(&text));
+    hsc_status *status =
+        HSC_ERR(INVALID_ARGUMENT, "%s %%%s: cannot replace %%%s: %s", hsc_op_text(replacement->op),
+                replacement->name, instr->name, hsc_bytes_text(&text));
     hsc_bytes_deinit(&text);
     return status;
   }
-  if (by->parent != instr->parent)
+  if (replacement->parent != instr->parent)
     return HSC_ERR(INVALID_ARGUMENT, "%s %%%s: cannot replace %%%s: it is in another computation",
-                   hsc_op_text(by->op), by->name, instr->name);
+                   hsc_op_text(replacement->op), replacement->name, instr->name);
   // A replacement may use what it replaces, as in x -> f(x); that use stays.
   int kept = 0;
   const hsc_instr *last = NULL;
   for (int i = 0; i < instr->user_count; i++) {
     hsc_instr *user = instr->users[i];
-    if (user == by) {
+    if (user == replacement) {
       instr->users[kept++] = user;
       continue;
     }
-    hsc__user_add(by, user);
+    hsc__user_add(replacement, user);
     // entries of one user stand together as a rule; its operands are done
     if (user == last)
       continue;
     last = user;
     for (int operand = 0; operand < user->operand_count; operand++)
       if (user->operands[operand] == instr)
-        user->operands[operand] = by;
+        user->operands[operand] = replacement;
   }
   instr->user_count = kept;
   if (instr->parent->root == instr)
-    instr->parent->root = by;
+    instr->parent->root = replacement;
   return hsc_arena_status(instr->parent->module->arena);
 }
 

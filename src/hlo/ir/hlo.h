@@ -646,7 +646,7 @@ void hsc_instr_set_called(hsc_instr *instr, int count, hsc_computation *const *c
 // made unique with .N
 HSC_MUST_USE hsc_status *hsc_instr_set_name(hsc_instr *instr, const char *name);
 // all uses and the root; shapes must be equal
-HSC_MUST_USE hsc_status *hsc_instr_replace_uses(hsc_instr *instr, hsc_instr *by);
+HSC_MUST_USE hsc_status *hsc_instr_replace_uses(hsc_instr *instr, hsc_instr *replacement);
 // must have no users and not be the root; its name is free again
 void hsc_instr_remove(hsc_instr *instr);
 // once each; same computation

@@ -66,7 +66,7 @@ typedef struct ablate_run {
   const char *truth_by, *no_truth;
   int64_t started_ns;
   double earlier_s;  // wall time of the legs before a --resume
-  // tasks of the running phase, dealt to the slots
+  // tasks of the running phase, dispatched to the slots
   pthread_mutex_t lock;  // of everything below, the store and progress
   int task_from;         // variant of task 0
   int next_task, task_count, done_count, fresh_count;  // fresh: not taken from the store
@@ -82,10 +82,10 @@ json_t *hsc__ablate_request(const ablate_run *run, const char *job, const char *
 // Calls `task` for every number below `count`, by options->jobs threads, each with a worker of its
 // own that lives over its tasks.
 typedef hsc_status *(*ablate_task)(ablate_run *run, hsc_lab_worker **worker, int number);
-HSC_MUST_USE hsc_status *hsc__ablate_deal(ablate_run *run,
-                                          int count,
-                                          const char *text,
-                                          ablate_task task);
+HSC_MUST_USE hsc_status *hsc__ablate_dispatch(ablate_run *run,
+                                              int count,
+                                              const char *text,
+                                              ablate_task task);
 bool hsc__ablate_stopped(ablate_run *run);
 // Wall time of this command and of those that it goes on from.
 double hsc__ablate_wall_seconds(const ablate_run *run);

@@ -59,12 +59,12 @@ static bool same_digests(json_t *a, json_t *b) {
   return true;
 }
 
-// Runs once, with its outputs as files in `directory`; `nudged`: on inputs whose floats are moved
-// by their last place.
+// Runs once, with its outputs as files in `directory`; `perturbed`: on inputs whose floats are
+// moved by their last place.
 static hsc_status *run_once(ablate_run *run,
                             hsc_lab_worker **worker,
                             const ablate_variant *v,
-                            bool nudged,
+                            bool perturbed,
                             const char *directory,
                             hsc_answer *answer) {
   if (!*worker)
@@ -80,8 +80,8 @@ static hsc_status *run_once(ablate_run *run,
   json_object_set_new(request, "records", json_integer(2));
   json_object_set_new(request, "save_to", json_string(directory));
   // the least that moves anything
-  if (nudged)
-    json_object_set_new(request, "nudge", json_real(1e-30));
+  if (perturbed)
+    json_object_set_new(request, "perturb", json_real(1e-30));
   hsc_status *status =
       hsc_lab_worker_call(*worker, request, hsc__ablate_limit(run, run->options->limit_ns), answer);
   // What it holds on the device would be there beside the next one.
@@ -218,7 +218,7 @@ static hsc_status *measure_rounding(ablate_run *run, hsc_lab_worker **worker) {
   hsc_bytes directory = {0};
   hsc_answer answer = {0};
   json_t *rows = json_array();
-  hsc_bytes_printf(&directory, "%s/run_nudged", run->scratch);
+  hsc_bytes_printf(&directory, "%s/run_perturbed", run->scratch);
   hsc_status *status = hsc_bytes_status(&directory);
   if (!status)
     status = run_once(run, worker, &run->variants[0], true, hsc_bytes_text(&directory), &answer);
@@ -268,7 +268,7 @@ hsc_status *hsc__ablate_numbers(ablate_run *run, int from, int to) {
       return NULL;
   }
   run->task_from = from;
-  HSC_TRY(hsc__ablate_deal(run, to - from, "comparing numbers", numbers_task));
+  HSC_TRY(hsc__ablate_dispatch(run, to - from, "comparing numbers", numbers_task));
   // Equal programs give equal numbers.
   for (int i = from; i < to; i++) {
     ablate_variant *v = &run->variants[i];

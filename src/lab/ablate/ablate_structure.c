@@ -9,7 +9,7 @@
 #include "lab/ablate/ablate_internal.h"
 #include "lab/run/json_tree.h"
 
-// ---- tasks, dealt to slots ----------------------------------------------------------------------
+// ---- tasks, dispatched to slots -----------------------------------------------------------------
 
 bool hsc__ablate_stopped(ablate_run *run) {
   const hsc_ablate_options *o = run->options;
@@ -47,13 +47,13 @@ static const int64_t WAITING_NS = 10 * HSC_SECOND_NS;
 enum { MOST_JOBS = 256 };
 
 typedef struct slot {
-  struct dealer *dealer;
+  struct dispatcher *dispatcher;
   int number;        // of the task that it is at; -1 = none
   int64_t since_ns;  // it began then
 } slot;
 
 // One phase: its slots, and the thread that watches over them.
-typedef struct dealer {
+typedef struct dispatcher {
   ablate_run *run;
   ablate_task task;
   const char *text;
@@ -62,9 +62,9 @@ typedef struct dealer {
   int64_t busy_ns;  // of fresh tasks that are through
   int fresh_done;
   pthread_cond_t changed;
-} dealer;
+} dispatcher;
 
-static void report(const dealer *d) {
+static void report(const dispatcher *d) {
   const ablate_run *run = d->run;
   const hsc_ablate_options *o = run->options;
   double left = -1;
@@ -79,7 +79,7 @@ static void report(const dealer *d) {
 
 static void *serve(void *argument) {
   slot *s = argument;
-  dealer *d = s->dealer;
+  dispatcher *d = s->dispatcher;
   ablate_run *run = d->run;
   hsc_lab_worker *worker = NULL;
   for (;;) {
@@ -115,7 +115,7 @@ static void *serve(void *argument) {
 }
 
 // Names the task that has taken longest, every second while it goes on. With the lock held.
-static void tell_waiting(const dealer *d) {
+static void tell_waiting(const dispatcher *d) {
   const ablate_run *run = d->run;
   const slot *longest = NULL;
   for (int i = 0; i < d->jobs; i++)
@@ -129,7 +129,7 @@ static void tell_waiting(const dealer *d) {
                           (double)waited_ns * 1e-9);
 }
 
-static void watch_over(dealer *d) {
+static void watch_over(dispatcher *d) {
   ablate_run *run = d->run;
   pthread_mutex_lock(&run->lock);
   while (d->going > 0) {
@@ -142,13 +142,13 @@ static void watch_over(dealer *d) {
   pthread_mutex_unlock(&run->lock);
 }
 
-hsc_status *hsc__ablate_deal(ablate_run *run, int count, const char *text, ablate_task task) {
+hsc_status *hsc__ablate_dispatch(ablate_run *run, int count, const char *text, ablate_task task) {
   pthread_t threads[MOST_JOBS];
   int wanted = run->options->jobs < 1 ? 1 : run->options->jobs;
-  dealer *d = hsc_alloc(sizeof *d);
+  dispatcher *d = hsc_alloc(sizeof *d);
   if (!d)
     return hsc_status_out_of_memory();
-  *d = (dealer){.run = run, .task = task, .text = text};
+  *d = (dispatcher){.run = run, .task = task, .text = text};
   pthread_cond_init(&d->changed, NULL);
   if (wanted > MOST_JOBS)
     wanted = MOST_JOBS;
@@ -158,14 +158,14 @@ hsc_status *hsc__ablate_deal(ablate_run *run, int count, const char *text, ablat
   run->task_count = count;
   pthread_mutex_lock(&run->lock);
   for (int i = 0; i < wanted; i++) {
-    d->slots[i] = (slot){.dealer = d, .number = -1};
+    d->slots[i] = (slot){.dispatcher = d, .number = -1};
     if (pthread_create(&threads[i], NULL, serve, &d->slots[i]))
       break;
     d->jobs = d->going = i + 1;
   }
   pthread_mutex_unlock(&run->lock);
   if (d->jobs == 0 && count > 0) {  // no thread to be had: here
-    d->slots[0] = (slot){.dealer = d, .number = -1};
+    d->slots[0] = (slot){.dispatcher = d, .number = -1};
     d->going = 1;
     serve(&d->slots[0]);
   }
@@ -415,7 +415,7 @@ static bool same_program(const ablate_variant *a, const ablate_variant *b) {
 
 hsc_status *hsc__ablate_compile_all(ablate_run *run, int from, int to) {
   run->task_from = from;
-  HSC_TRY(hsc__ablate_deal(run, to - from, "compiling", compile_task));
+  HSC_TRY(hsc__ablate_dispatch(run, to - from, "compiling", compile_task));
   for (int i = from; i < to; i++) {
     ablate_variant *v = &run->variants[i];
     v->same_as = i;

@@ -103,8 +103,8 @@ hsc_status *hsc__blame_run(hsc__blame *b,
     return hsc_status_out_of_memory();
   if (trial->save_to && !compile)
     json_object_set_new(request, "save_to", json_string(trial->save_to));
-  if (trial->nudge > 0)
-    json_object_set_new(request, "nudge", json_real(trial->nudge));
+  if (trial->perturbation > 0)
+    json_object_set_new(request, "perturb", json_real(trial->perturbation));
   if (!evaluator && !compile)
     json_object_set_new(request, "cache", json_pack("[s]", "memory"));
   if (!overrides && worker == b->device)

@@ -64,7 +64,7 @@ typedef struct hsc__trial {
   const char *program;  // NULL = the program
   json_t *overrides;    // NULL = those of the options
   const char *save_to;  // NULL = outputs are not kept
-  double nudge;
+  double perturbation;
   bool compile;
 } hsc__trial;
 

@@ -9,6 +9,7 @@
 #include "lab/blame/blame_internal.h"
 #include "lab/run/json_tree.h"
 #include "lab/run/outputs.h"
+#include "lab/run/rounding.h"
 #include "worker/scratch.h"
 
 enum { RUNS = 5 };
@@ -47,26 +48,9 @@ static hsc_status *ask_reference(hsc__blame *b, hsc_outcome *out_outcome) {
   return status;
 }
 
-// By which share of themselves inputs are moved: a last place of the narrowest float that the
-// program computes with.
-static hsc_status *nudge_of(const char *path, double *out_nudge) {
-  hsc_module *module = NULL;
-  *out_nudge = 1e-30;  // the least that moves anything
-  HSC_TRY(hsc_program_read_file(path, &module));
-  HSC_FOR_EACH_COMPUTATION (module, computation)
-    HSC_FOR_EACH_INSTR_IN (computation, instr) {
-      if (instr->shape.type == HSC_TYPE_BF16)
-        *out_nudge = fmax(*out_nudge, 0x1p-8);
-      if (instr->shape.type == HSC_TYPE_F16)
-        *out_nudge = fmax(*out_nudge, 0x1p-11);
-    }
-  hsc_module_destroy(module);
-  return NULL;
-}
-
 static hsc_status *measure_rounding(hsc__blame *b) {
   hsc_answer answer = {0};
-  double nudge = 0;
+  double perturbation = 0;
   json_t *rows = NULL;
   const char *by = b->right_by;
   const char *directory = hsc__blame_directory(b);
@@ -74,8 +58,9 @@ static hsc_status *measure_rounding(hsc__blame *b) {
   if (b->asked_moved)
     return hsc_arena_status(b->arena);
   b->asked_moved = true;
-  HSC_GOTO(nudge_of(b->options->program, &nudge));
-  HSC_GOTO(run_reference(b, &(hsc__trial){.save_to = directory, .nudge = nudge}, &answer));
+  HSC_GOTO(hsc_program_perturbation(b->options->program, &perturbation));
+  HSC_GOTO(
+      run_reference(b, &(hsc__trial){.save_to = directory, .perturbation = perturbation}, &answer));
   b->right_by = by;
   if (answer.outcome != HSC_OUTCOME_OK)
     goto done;

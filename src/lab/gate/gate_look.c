@@ -307,7 +307,7 @@ hsc_status *hsc__gate_look(const hsc_gate_options *o,
   HSC_GOTO(take_runs(o, worker, program, body, seen));
   if (!seen->moved) {  // what a last place of the inputs makes of the outputs
     HSC_GOTO(call(o, worker, program,
-                  json_pack("{s:s, s:s, s:f}", "job", "run", "save_to", scratch, "nudge", 1e-30),
+                  json_pack("{s:s, s:s, s:f}", "job", "run", "save_to", scratch, "perturb", 1e-30),
                   seen, &moved));
     if (moved)
       HSC_GOTO(keep_outputs(moved, &seen->moved));

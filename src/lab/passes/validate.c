@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "formats/common/formats.h"
-#include "lab/passes/bridge.h"
+#include "lab/passes/lower_custom_calls.h"
 #include "lab/run/json_tree.h"
 #include "lab/passes/optimized.h"
 #include "lab/run/outputs.h"
@@ -18,27 +18,27 @@ enum { MOST_TIMEOUTS = 2 };
 static const double FIRST_STAGE_S = 20;
 
 // Writes a stage as HLO text without the custom calls that are known. *out_path is in the arena.
-static hsc_status *bridge_stage(hsc_validation *v,
-                                const char *dump,
-                                size_t number,
-                                hsc_arena *arena,
-                                const char **out_path,
-                                int *out_bridged,
-                                const char **out_unknown) {
+static hsc_status *lower_stage(hsc_validation *v,
+                               const char *dump,
+                               size_t number,
+                               hsc_arena *arena,
+                               const char **out_path,
+                               int *out_lowered,
+                               const char **out_unknown) {
   hsc_module *module = NULL;
-  hsc_bridged bridged = {0};
+  hsc_lowered_calls lowered = {0};
   hsc_status *status = hsc_optimized_module(dump, &module);
   *out_path = hsc_arena_printf(arena, "%s/stage_%zu.hlo", v->scratch, number);
   if (!status)
-    status = hsc_bridge_custom_calls(module, &bridged);
+    status = hsc_lower_custom_calls(module, &lowered);
   if (!status)
     status = hsc_arena_status(arena);
   if (!status)
-    status = hsc_file_write_atomic(*out_path, bridged.text.data, bridged.text.size);
-  *out_bridged = bridged.bridged;
+    status = hsc_file_write_atomic(*out_path, lowered.text.data, lowered.text.size);
+  *out_lowered = lowered.lowered;
   *out_unknown =
-      bridged.unknown.size ? hsc_arena_strdup(arena, hsc_bytes_text(&bridged.unknown)) : NULL;
-  hsc_bridged_deinit(&bridged);
+      lowered.unknown.size ? hsc_arena_strdup(arena, hsc_bytes_text(&lowered.unknown)) : NULL;
+  hsc_lowered_calls_deinit(&lowered);
   hsc_module_destroy(module);
   return status;
 }
@@ -46,7 +46,7 @@ static hsc_status *bridge_stage(hsc_validation *v,
 static hsc_status *run_stage(hsc_validation *v,
                              const char *path,
                              const char *outputs_dir,
-                             double nudge,
+                             double perturbation,
                              hsc_answer *answer) {
   int64_t limit_ns = v->options->limit_ns;
   bool evaluator = hsc_lab_worker_spec(v->runner)->source == HSC_DEVICE_EVALUATOR;
@@ -55,8 +55,8 @@ static hsc_status *run_stage(hsc_validation *v,
                 "seed", (json_int_t)v->options->seed, "save_to", outputs_dir);
   if (!request)
     return hsc_status_out_of_memory();
-  if (nudge > 0)
-    json_object_set_new(request, "nudge", json_real(nudge));
+  if (perturbation > 0)
+    json_object_set_new(request, "perturb", json_real(perturbation));
   if (!evaluator)
     json_object_set_new(request, "cache", json_pack("[s]", "memory"));
   // where another one stands by, a runner that is too slow for the program is seen at once
@@ -75,40 +75,21 @@ static hsc_status *run_stage(hsc_validation *v,
   return status;
 }
 
-// By which share of themselves the inputs are moved: a last place of their own types, or of the
-// narrowest 16-bit float that the program computes with.
-static hsc_status *nudge_of(const char *path, double *out_nudge) {
-  hsc_module *module = NULL;
-  *out_nudge = 1e-30;  // the least that moves anything
-  HSC_TRY(hsc_program_read_file(path, &module));
-  HSC_FOR_EACH_COMPUTATION (module, computation)
-    HSC_FOR_EACH_INSTR_IN (computation, instr) {
-      if (!hsc_shape_is_array(&instr->shape))
-        continue;
-      if (instr->shape.type == HSC_TYPE_BF16)
-        *out_nudge = fmax(*out_nudge, 0x1p-8);
-      if (instr->shape.type == HSC_TYPE_F16)
-        *out_nudge = fmax(*out_nudge, 0x1p-11);
-    }
-  hsc_module_destroy(module);
-  return NULL;
-}
-
 // What rounding makes of the program before the first pass; asked once, when a stage is beyond
 // tolerance. A run that fails leaves it unknown.
 static hsc_status *measure_rounding(hsc_validation *v, hsc_arena *arena) {
   const char *directory = hsc_arena_printf(arena, "%s/outputs_moved", v->scratch);
   hsc_answer answer = {0};
   json_t *rows = json_array();
-  double nudge = 0;
+  double perturbation = 0;
   if (v->asked_moved)
     return hsc_arena_status(arena);
   v->asked_moved = true;
   hsc_status *status = hsc_arena_status(arena);
   if (!status)
-    status = nudge_of(v->first_path, &nudge);
+    status = hsc_program_perturbation(v->first_path, &perturbation);
   if (!status)
-    status = run_stage(v, v->first_path, directory, nudge, &answer);
+    status = run_stage(v, v->first_path, directory, perturbation, &answer);
   if (!status && answer.outcome == HSC_OUTCOME_OK) {
     status = hsc_compare_outputs(v->first_outputs, json_object_get(answer.body, "outputs"), "input",
                                  "input moved by a last place", rows);
@@ -197,7 +178,7 @@ json_t *hsc__validate_new_stage(const hsc_pass_row *row, int64_t run) {
   return json_pack("{s:o, s:s, s:s, s:o, s:n, s:n, s:n, s:n, s:i}", "run",
                    run < 0 ? json_null() : json_integer((json_int_t)run), "pipeline",
                    row ? row->pipeline : "", "pass", row ? row->pass : "input", "verdict",
-                   json_null(), "max_abs", "max_ulp", "skipped", "where", "bridged", 0);
+                   json_null(), "max_abs", "max_ulp", "skipped", "where", "lowered", 0);
 }
 
 // A stage whose numbers differ: what the evaluator, which is right by definition, says of it and
@@ -337,15 +318,15 @@ static hsc_status *take_stage(hsc_validation *v,
   const char *unknown = NULL;
   const char *reason = NULL;
   const char *outputs = hsc_arena_printf(arena, "%s/outputs_%zu", v->scratch, number);
-  int bridged = 0;
+  int lowered = 0;
   hsc_answer answer = {0};
   hsc_status *status = hsc_arena_status(arena);
   json_array_append_new(v->stages, stage);
   if (!status && !dump)
     reason = "no HLO was dumped behind it";
   if (!status && dump)
-    status = bridge_stage(v, dump, number, arena, &path, &bridged, &unknown);
-  json_object_set_new(stage, "bridged", json_integer(bridged));
+    status = lower_stage(v, dump, number, arena, &path, &lowered, &unknown);
+  json_object_set_new(stage, "lowered", json_integer(lowered));
   if (status && hsc_status_code(status) != HSC_RESOURCE_EXHAUSTED) {
     reason = hsc_arena_strdup(arena, hsc_status_message(status));
     hsc_status_free(status);

@@ -11,7 +11,7 @@ typedef struct hsc_validation {
   hsc_lab_worker *runner;
   const char *runner_text;
   json_t *first_outputs;   // of the stage that the others are compared with; NULL = none ran yet
-  const char *first_path;  // its bridged file
+  const char *first_path;  // its lowered file
   bool draws;              // it draws random numbers that each device draws in its own way
   // how rounding moves them (rounding.h); NULL = not asked yet, or the run failed
   json_t *moved;
@@ -22,7 +22,7 @@ typedef struct hsc_validation {
   json_t *jumps;          // stages whose difference is several times that of all before
   json_t *stages;         // rows of the document
   json_t *first;          // what the document says of the first difference; NULL = none
-  const char *last_good;  // bridged file of the last stage whose numbers were right
+  const char *last_good;  // lowered file of the last stage whose numbers were right
   // the last stage that was compared, with its outputs; NULL = the last one was not
   json_t *last_outputs;
   const char *last_directory;

@@ -158,8 +158,8 @@ hsc_status *hsc__observer_run(hsc_observer *observer,
     json_object_set(request, "data", run->program->data);
   if (run->save_to && !spec->topology)
     json_object_set_new(request, "save_to", json_string(run->save_to));
-  if (run->nudge > 0)
-    json_object_set_new(request, "nudge", json_real(run->nudge));
+  if (run->perturbation > 0)
+    json_object_set_new(request, "perturb", json_real(run->perturbation));
   if (run->series > 0 && !evaluator) {
     json_object_set_new(request, "series", json_integer(run->series));
     json_object_set_new(request, "budget_s", json_real(0.2));

@@ -15,7 +15,7 @@ struct hsc_observer {
 typedef struct hsc__run {
   const hsc_looked_at *program;
   const char *save_to;  // directory for the outputs; NULL = not kept
-  double nudge;         // share by which float inputs are moved
+  double perturbation;  // share by which float inputs are moved
   int64_t series;       // timed runs
 } hsc__run;
 // Runs (compiles, ahead of time) in one of the observer's workers, and lets it forget the program.

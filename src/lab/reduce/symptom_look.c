@@ -36,21 +36,6 @@ static char *words_of(const hsc_answer *answer) {
 
 // ---- wrong --------------------------------------------------------------------------------------
 
-static hsc_status *nudge_of(const char *path, double *out_nudge) {
-  hsc_module *module = NULL;
-  *out_nudge = 1e-30;  // the least that moves anything
-  HSC_TRY(hsc_program_read_file(path, &module));
-  HSC_FOR_EACH_COMPUTATION (module, computation)
-    HSC_FOR_EACH_INSTR_IN (computation, instr) {
-      if (instr->shape.type == HSC_TYPE_BF16)
-        *out_nudge = fmax(*out_nudge, 0x1p-8);
-      if (instr->shape.type == HSC_TYPE_F16)
-        *out_nudge = fmax(*out_nudge, 0x1p-11);
-    }
-  hsc_module_destroy(module);
-  return NULL;
-}
-
 static bool is_off(json_t *row) {
   double limit = TOLERANCE_FACTOR * hsc_json_number(json_object_get(row, "tolerance")) *
                  hsc_json_number(json_object_get(row, "largest_value"));
@@ -65,15 +50,16 @@ static hsc_status *measure_rounding(hsc_observer *o,
                                     json_t *outputs,
                                     json_t **out_moved) {
   hsc_answer answer = {0};
-  double nudge = 0;
+  double perturbation = 0;
   char *directory = NULL;
   json_t *rows = json_array();
   hsc_status *status = NULL;
   *out_moved = NULL;
-  HSC_GOTO(nudge_of(program->path, &nudge));
+  HSC_GOTO(hsc_program_perturbation(program->path, &perturbation));
   HSC_GOTO(hsc_scratch_create(&directory));
   HSC_GOTO(hsc__observer_reference(
-      o, &(hsc__run){.program = program, .save_to = directory, .nudge = nudge}, &answer));
+      o, &(hsc__run){.program = program, .save_to = directory, .perturbation = perturbation},
+      &answer));
   if (answer.outcome != HSC_OUTCOME_OK)
     goto done;
   HSC_GOTO(hsc_compare_outputs(outputs, json_object_get(answer.body, "outputs"), "inputs",

@@ -60,6 +60,21 @@ static bool draws(const hsc_instr *instr) {
          (instr->op == HSC_OP_RNG_BIT_GENERATOR && instr->attr.rng.algorithm == HSC_RNG_DEFAULT);
 }
 
+hsc_status *hsc_program_perturbation(const char *path, double *out_share) {
+  hsc_module *module = NULL;
+  *out_share = 1e-30;
+  HSC_TRY(hsc_program_read_file(path, &module));
+  HSC_FOR_EACH_COMPUTATION (module, computation)
+    HSC_FOR_EACH_INSTR_IN (computation, instr) {
+      if (instr->shape.type == HSC_TYPE_BF16)
+        *out_share = fmax(*out_share, 0x1p-8);
+      if (instr->shape.type == HSC_TYPE_F16)
+        *out_share = fmax(*out_share, 0x1p-11);
+    }
+  hsc_module_destroy(module);
+  return NULL;
+}
+
 hsc_status *hsc_program_draws(const char *path, bool *out_draws) {
   hsc_module *module = NULL;
   *out_draws = false;

@@ -7,7 +7,7 @@
 #include "base/core/status.h"
 
 // moved: rows of hsc_compare_outputs between the outputs and those on inputs moved by a last place
-// ("nudge" of a run job); NULL = not measured.
+// ("perturb" of a run job); NULL = not measured.
 
 // Whether row `output` of another comparison, which is beyond its type's tolerance, is so by no
 // more than `moved` is: by four times what this output moved, or by the largest share of its size
@@ -15,6 +15,11 @@
 bool hsc_is_rounding(const json_t *moved, json_t *row, size_t output);
 // {"max_abs", "outputs", "outputs_beyond_tolerance"}; null when not measured. A new reference.
 json_t *hsc_rounding_json(const json_t *moved);
+
+// The relative size of a perturbation of one last place: of the narrowest 16-bit float type that
+// the program computes with, else the least that moves anything (the worker rounds it up to a last
+// place of each input's own type). Errors: of reading the program.
+HSC_MUST_USE hsc_status *hsc_program_perturbation(const char *path, double *out_share);
 
 // Whether a program draws random numbers for which no algorithm is laid down (rng, the global
 // random state, a generator of the device's own algorithm): each device has its own, and there is

@@ -1,5 +1,5 @@
-// algsimp.c - the algebraic simplifier: asks the rule books, algsimp_<book>.c, about every
-// instruction until one has a replacement.
+// algsimp.c - the algebraic simplifier: tries the rules of algsimp_<kind>.c on every instruction
+// until one gives a replacement.
 //
 // One walk in program order; a replacement is looked at again in the next round of the
 // simplification pipeline. A rule keeps shape and type and the value up to what its comment says.
@@ -12,7 +12,7 @@
 
 enum { MOST_RUNS = 50 };  // as in XLA
 
-static hsc__rule (*const books[])(hsc_op op) = {
+static hsc__rule (*const rule_sets[])(hsc_op op) = {
     hsc__algsimp_arithmetic_rule, hsc__algsimp_constants_rule, hsc__algsimp_movement_rule,
     hsc__algsimp_slices_rule,     hsc__algsimp_window_rule,    hsc__algsimp_folds_rule,
     hsc__algsimp_shapes_rule,     hsc__algsimp_parts_rule,     hsc__algsimp_reductions_rule};
@@ -29,19 +29,20 @@ static hsc_status *walk(hsc_module *module, hsc_pass_context *cx) {
       hsc_builder b;
       hsc_builder_at(&b, computation, instr);
       b.metadata = instr->metadata;
-      hsc_instr *by = hsc__algsimp_optional(&cx->algsimp, &b, instr);
+      hsc_instr *replacement = hsc__algsimp_optional(&cx->algsimp, &b, instr);
       bool allowed = hsc__algsimp_allowed(&cx->algsimp, instr);
-      for (size_t i = 0; i < HSC_COUNT_OF(books) && !by && allowed; i++) {
-        hsc__rule rule = books[i](instr->op);
+      for (size_t i = 0; i < HSC_COUNT_OF(rule_sets) && !replacement && allowed; i++) {
+        hsc__rule rule = rule_sets[i](instr->op);
         if (rule)
-          by = rule(&b, instr);
+          replacement = rule(&b, instr);
       }
       HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
-      if (!by || by == instr || !hsc_shape_equal(&by->shape, &instr->shape))
+      if (!replacement || replacement == instr ||
+          !hsc_shape_equal(&replacement->shape, &instr->shape))
         continue;
       if (!hsc__pass_spend(cx))
         return NULL;
-      HSC_TRY(hsc__replace(instr, by));
+      HSC_TRY(hsc__replace(instr, replacement));
     }
   }
   return NULL;

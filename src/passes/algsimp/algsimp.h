@@ -1,4 +1,4 @@
-// algsimp.h - the algebraic simplifier's rule books and what they share.
+// algsimp.h - the algebraic simplifier's sets of rules and what they share.
 //
 // A rule looks at one instruction and, when it applies, builds a replacement before it. It returns
 // NULL when no rule applies. Rules are XLA's
@@ -21,7 +21,7 @@ hsc__rule hsc__algsimp_parts_rule(hsc_op op);
 hsc__rule hsc__algsimp_reductions_rule(hsc_op op);
 
 // Used once, and not the result of its computation: what replaces it leaves nothing behind.
-static inline bool hsc__lone(const hsc_instr *x) {
+static inline bool hsc__has_one_use(const hsc_instr *x) {
   return x->user_count == 1 && x->parent->root != x;
 }
 static inline bool hsc__dims_hold(hsc_dims dims, int64_t value) {
@@ -68,7 +68,7 @@ hsc_instr *hsc__algsimp_slices_of_transpose(hsc_builder *b, hsc_instr *instr);
 // A parameter, or made of one by operations of one operand.
 bool hsc__is_parameter_like(const hsc_instr *instr);
 
-// Rules that options switch on, and whether they let a rule of the other books look at an
+// Rules that options switch on, and whether they let a rule of the other sets look at an
 // instruction (algsimp_optional.c).
 hsc_instr *hsc__algsimp_optional(const hsc_algsimp_options *options,
                                  hsc_builder *b,

@@ -111,7 +111,7 @@ static hsc_instr *rule_add(hsc_builder *b, hsc_instr *instr) {
     return hsc_build_binary(b, HSC_OP_SUBTRACT, x, y->operands[0]);
   // A * C + B * C => (A + B) * C, exact for integers.
   if (is_int(instr) && x->op == HSC_OP_MULTIPLY && y->op == HSC_OP_MULTIPLY && x != y &&
-      hsc__lone(x) && hsc__lone(y)) {
+      hsc__has_one_use(x) && hsc__has_one_use(y)) {
     for (int i = 0; i < 4; i++) {
       hsc_instr *common = x->operands[i & 1];
       if (common != y->operands[i >> 1])
@@ -121,10 +121,10 @@ static hsc_instr *rule_add(hsc_builder *b, hsc_instr *instr) {
           hsc_build_binary(b, HSC_OP_ADD, x->operands[!(i & 1)], y->operands[!(i >> 1)]), common);
     }
   }
-  hsc_instr *by = is_int(instr) ? hsc__algsimp_cancel(b, instr) : NULL;
-  if (!by)
-    by = constant_to_right(b, instr);
-  return by ? by : merge_constants(b, instr);
+  hsc_instr *replacement = is_int(instr) ? hsc__algsimp_cancel(b, instr) : NULL;
+  if (!replacement)
+    replacement = constant_to_right(b, instr);
+  return replacement ? replacement : merge_constants(b, instr);
 }
 
 // What is added and taken away again: exact for integers, which wrap. NULL when there is none.
@@ -156,9 +156,9 @@ static hsc_instr *rule_subtract(hsc_builder *b, hsc_instr *instr) {
     return x;
   if (x == y && is_int(instr))
     return hsc__uniform_constant(b, 0, instr);
-  hsc_instr *by = is_int(instr) ? hsc__algsimp_cancel(b, instr) : NULL;
-  if (by)
-    return by;
+  hsc_instr *replacement = is_int(instr) ? hsc__algsimp_cancel(b, instr) : NULL;
+  if (replacement)
+    return replacement;
   if (y->op == HSC_OP_NEGATE && y->user_count == 1)
     return hsc_build_binary(b, HSC_OP_ADD, x, y->operands[0]);
   // A - C => A + (-C), so that constants meet; folding makes -C one.
@@ -188,8 +188,8 @@ static hsc_instr *rule_multiply(hsc_builder *b, hsc_instr *instr) {
   if (x == y && x->op == HSC_OP_ABS && (is_float(x) || is_int(x)) &&
       !hsc_type_is_complex(x->operands[0]->shape.type))
     return hsc_build_binary(b, HSC_OP_MULTIPLY, x->operands[0], x->operands[0]);
-  hsc_instr *by = constant_to_right(b, instr);
-  return by ? by : merge_constants(b, instr);
+  hsc_instr *replacement = constant_to_right(b, instr);
+  return replacement ? replacement : merge_constants(b, instr);
 }
 
 // log2 of a uniform constant that is a positive power of two, -1 when it is none.
@@ -214,7 +214,7 @@ static hsc_instr *rule_divide(hsc_builder *b, hsc_instr *instr) {
   if (!is_float(instr))
     return NULL;
   // A / B^C => A * B^-C
-  if (y->op == HSC_OP_POWER && hsc__lone(y))
+  if (y->op == HSC_OP_POWER && hsc__has_one_use(y))
     return hsc_build_binary(b, HSC_OP_MULTIPLY, x,
                             hsc_build_binary(b, HSC_OP_POWER, y->operands[0],
                                              hsc_build_unary(b, HSC_OP_NEGATE, y->operands[1])));
@@ -249,9 +249,9 @@ static hsc_instr *rule_not(hsc_builder *b, hsc_instr *instr) {
     bool exact = is_int(x->operands[0]) || is_pred(x->operands[0]);
     hsc_direction d = x->attr.compare.direction;
     if (exact || d == HSC_EQ || d == HSC_NE) {
-      hsc_instr *by = hsc_build_compare(b, inverse[d], x->operands[0], x->operands[1]);
-      by->attr.compare.type = x->attr.compare.type;
-      return by;
+      hsc_instr *replacement = hsc_build_compare(b, inverse[d], x->operands[0], x->operands[1]);
+      replacement->attr.compare.type = x->attr.compare.type;
+      return replacement;
     }
   }
   return NULL;
@@ -347,8 +347,9 @@ static hsc_instr *rule_maximum(hsc_builder *b, hsc_instr *instr) {
   // max(max(A, C1), C2) => max(A, max(C1, C2));  max(min(A, C2), C1) => clamp(C1, A, C2)
   hsc_op opposite = is_max ? HSC_OP_MINIMUM : HSC_OP_MAXIMUM;
   double outer, inner;
-  if (hsc__lone(x) && (x->op == instr->op || x->op == opposite) && hsc__uniform_number(y, &outer) &&
-      hsc__uniform_number(x->operands[1], &inner) && outer == outer && inner == inner) {
+  if (hsc__has_one_use(x) && (x->op == instr->op || x->op == opposite) &&
+      hsc__uniform_number(y, &outer) && hsc__uniform_number(x->operands[1], &inner) &&
+      outer == outer && inner == inner) {
     if (x->op == instr->op)
       return hsc_build_binary(b, instr->op, x->operands[0],
                               (is_max ? inner > outer : inner < outer) ? x->operands[1] : y);
@@ -396,9 +397,9 @@ static hsc_instr *rule_compare(hsc_builder *b, hsc_instr *instr) {
     static const hsc_direction mirrored[] = {
         [HSC_EQ] = HSC_EQ, [HSC_NE] = HSC_NE, [HSC_LT] = HSC_GT,
         [HSC_LE] = HSC_GE, [HSC_GT] = HSC_LT, [HSC_GE] = HSC_LE};
-    hsc_instr *by = hsc_build_compare(b, mirrored[d], y, x);
-    by->attr.compare.type = instr->attr.compare.type;
-    return by;
+    hsc_instr *replacement = hsc_build_compare(b, mirrored[d], y, x);
+    replacement->attr.compare.type = instr->attr.compare.type;
+    return replacement;
   }
   bool is_unsigned = hsc_type_class_of(x->shape.type) == HSC_CLASS_UNSIGNED;
   if (is_unsigned && d == HSC_LT && hsc__is_all(y, 0))
@@ -470,7 +471,7 @@ static hsc_instr *narrow_operation(hsc_builder *b, hsc_instr *instr) {
   bool wraps = x->op == HSC_OP_ADD || x->op == HSC_OP_SUBTRACT || x->op == HSC_OP_MULTIPLY;
   bool shrinks =
       (x->op == HSC_OP_DIVIDE || x->op == HSC_OP_REMAINDER) && class == HSC_CLASS_UNSIGNED;
-  if ((!wraps && !shrinks) || !hsc__lone(x) || !is_int(instr) ||
+  if ((!wraps && !shrinks) || !hsc__has_one_use(x) || !is_int(instr) ||
       class != hsc_type_class_of(x->shape.type))
     return NULL;
   if (hsc_type_bits(instr->shape.type) < 8 ||
@@ -530,15 +531,15 @@ static hsc_instr *rule_log(hsc_builder *b, hsc_instr *instr) {
     return NULL;
   // log(A^B) => B * log(A), where A cannot be negative; A^0 is 1 for every A, infinite ones too
   double exponent;
-  if (x->op == HSC_OP_POWER && hsc__lone(x) && is_never_negative(x->operands[0], 0)) {
+  if (x->op == HSC_OP_POWER && hsc__has_one_use(x) && is_never_negative(x->operands[0], 0)) {
     hsc_instr *power = x->operands[1];
-    hsc_instr *by =
+    hsc_instr *replacement =
         hsc_build_binary(b, HSC_OP_MULTIPLY, power, hsc_build_unary(b, HSC_OP_LOG, x->operands[0]));
     if (hsc__uniform_number(power, &exponent) && exponent != 0)
-      return by;
+      return replacement;
     return hsc_build_select(b,
                             hsc_build_compare(b, HSC_EQ, power, hsc__uniform_constant(b, 0, power)),
-                            hsc__uniform_constant(b, 0, instr), by);
+                            hsc__uniform_constant(b, 0, instr), replacement);
   }
   return NULL;
 }

@@ -51,7 +51,7 @@ static hsc_instr *rule_add(hsc_builder *b, hsc_instr *instr) {
   if (!is_float(instr))
     return NULL;
   double inner, outer;
-  if (hsc__uniform_number(y, &outer) && hsc__lone(x)) {
+  if (hsc__uniform_number(y, &outer) && hsc__has_one_use(x)) {
     // (A + C1) + C2 => A + (C1 + C2);  (C1 - A) + C2 => (C1 + C2) - A
     if (has_constant(x, HSC_OP_ADD, &inner) && is_in_range(inner + outer, instr->shape.type))
       return hsc_build_binary(b, HSC_OP_ADD, x->operands[0],
@@ -62,8 +62,9 @@ static hsc_instr *rule_add(hsc_builder *b, hsc_instr *instr) {
                               x->operands[1]);
   }
   // A * C + B * C => (A + B) * C where C is a power of two: no rounding is lost by it.
-  if (x != y && hsc__lone(x) && hsc__lone(y) && has_constant(x, HSC_OP_MULTIPLY, &inner) &&
-      has_constant(y, HSC_OP_MULTIPLY, &outer) && inner == outer && is_power_of_two(inner))
+  if (x != y && hsc__has_one_use(x) && hsc__has_one_use(y) &&
+      has_constant(x, HSC_OP_MULTIPLY, &inner) && has_constant(y, HSC_OP_MULTIPLY, &outer) &&
+      inner == outer && is_power_of_two(inner))
     return hsc_build_binary(b, HSC_OP_MULTIPLY,
                             hsc_build_binary(b, HSC_OP_ADD, x->operands[0], y->operands[0]),
                             x->operands[1]);
@@ -88,12 +89,12 @@ static hsc_instr *rule_multiply(hsc_builder *b, hsc_instr *instr) {
   hsc_type type = instr->shape.type;
   double inner, outer;
   // (A * C1) * C2 => A * (C1 * C2);  (A * C1) * (B * C2) => (A * B) * (C1 * C2)
-  if (hsc__lone(x) && has_constant(x, HSC_OP_MULTIPLY, &inner) && is_in_range(inner, type)) {
+  if (hsc__has_one_use(x) && has_constant(x, HSC_OP_MULTIPLY, &inner) && is_in_range(inner, type)) {
     if (hsc__uniform_number(y, &outer) && is_in_range(outer, type) && inner * outer != 0 &&
         is_in_range(inner * outer, type))
       return hsc_build_binary(b, HSC_OP_MULTIPLY, x->operands[0],
                               hsc__uniform_constant(b, inner * outer, instr));
-    if (x != y && hsc__lone(y) && has_constant(y, HSC_OP_MULTIPLY, &outer) &&
+    if (x != y && hsc__has_one_use(y) && has_constant(y, HSC_OP_MULTIPLY, &outer) &&
         is_in_range(outer, type) && inner * outer != 0 && is_in_range(inner * outer, type))
       return hsc_build_binary(b, HSC_OP_MULTIPLY,
                               hsc_build_binary(b, HSC_OP_MULTIPLY, x->operands[0], y->operands[0]),
@@ -103,7 +104,7 @@ static hsc_instr *rule_multiply(hsc_builder *b, hsc_instr *instr) {
   for (int side = 0; side < 2; side++) {
     hsc_instr *product = instr->operands[side];
     hsc_instr *wide = instr->operands[!side];
-    if (!hsc__lone(product) || !has_constant(product, HSC_OP_MULTIPLY, &inner) ||
+    if (!hsc__has_one_use(product) || !has_constant(product, HSC_OP_MULTIPLY, &inner) ||
         wide->op != HSC_OP_BROADCAST || wide->operands[0]->shape.rank > 0)
       continue;
     if (wide->operands[0]->op == HSC_OP_CONSTANT || instr->shape.rank == 0)
@@ -128,7 +129,7 @@ static hsc_instr *rule_divide(hsc_builder *b, hsc_instr *instr) {
   if (!is_float(instr))
     return NULL;
   // A / rsqrt(B) => A * sqrt(B): a root for a root and two divisions
-  if (y->op == HSC_OP_RSQRT && hsc__lone(y))
+  if (y->op == HSC_OP_RSQRT && hsc__has_one_use(y))
     return hsc_build_binary(b, HSC_OP_MULTIPLY, x, hsc_build_unary(b, HSC_OP_SQRT, y->operands[0]));
   // A / C => A * (1 / C) for an array of constants that folding takes the quotients of
   const hsc_instr *divisor = y->op == HSC_OP_BROADCAST ? y->operands[0] : y;
@@ -147,8 +148,8 @@ static hsc_instr *rule_divide(hsc_builder *b, hsc_instr *instr) {
   }
   // (A / B) / (C / D) => (A * D) / (B * C);  (A / B) / C => A / (B * C);  A / (B / C) => (A * C) /
   // B
-  bool left = x->op == HSC_OP_DIVIDE && hsc__lone(x);
-  bool right = y->op == HSC_OP_DIVIDE && hsc__lone(y);
+  bool left = x->op == HSC_OP_DIVIDE && hsc__has_one_use(x);
+  bool right = y->op == HSC_OP_DIVIDE && hsc__has_one_use(y);
   if (x == y || (!left && !right))
     return NULL;
   hsc_instr *above = left ? x->operands[0] : x;
@@ -163,7 +164,7 @@ static hsc_instr *rule_divide(hsc_builder *b, hsc_instr *instr) {
 static hsc_instr *rule_log(hsc_builder *b, hsc_instr *instr) {
   // log(sqrt(A)) => log(A) / 2;  log(rsqrt(A)) => log(A) / -2
   hsc_instr *x = instr->operands[0];
-  if (!is_float(instr) || (x->op != HSC_OP_SQRT && x->op != HSC_OP_RSQRT) || !hsc__lone(x))
+  if (!is_float(instr) || (x->op != HSC_OP_SQRT && x->op != HSC_OP_RSQRT) || !hsc__has_one_use(x))
     return NULL;
   return hsc_build_binary(b, HSC_OP_MULTIPLY, hsc_build_unary(b, HSC_OP_LOG, x->operands[0]),
                           hsc__uniform_constant(b, x->op == HSC_OP_SQRT ? 0.5 : -0.5, instr));
@@ -192,8 +193,8 @@ static hsc_instr *rule_maximum(hsc_builder *b, hsc_instr *instr) {
       return inner;
   }
   // max(f(A), f(B)) => f(max(A, B)) for an f that grows
-  if (is_float(instr) && x != y && x->op == y->op && is_monotone(x->op) && hsc__lone(x) &&
-      hsc__lone(y))
+  if (is_float(instr) && x != y && x->op == y->op && is_monotone(x->op) && hsc__has_one_use(x) &&
+      hsc__has_one_use(y))
     return hsc_build_clone(
         b, x, (hsc_instr *[]){hsc_build_binary(b, instr->op, x->operands[0], y->operands[0])});
   return NULL;
@@ -201,9 +202,9 @@ static hsc_instr *rule_maximum(hsc_builder *b, hsc_instr *instr) {
 
 static hsc_instr *compare_as(
     hsc_builder *b, const hsc_instr *like, hsc_direction direction, hsc_instr *x, hsc_instr *y) {
-  hsc_instr *by = hsc_build_compare(b, direction, x, y);
-  by->attr.compare.type = like->attr.compare.type;
-  return by;
+  hsc_instr *replacement = hsc_build_compare(b, direction, x, y);
+  replacement->attr.compare.type = like->attr.compare.type;
+  return replacement;
 }
 
 static bool holds(hsc_direction d, double x, double y) {
@@ -302,7 +303,7 @@ static hsc_instr *rule_select(hsc_builder *b, hsc_instr *instr) {
     hsc_instr *update = instr->operands[side];
     hsc_instr *plain = instr->operands[3 - side];
     if (update->op != HSC_OP_DYNAMIC_UPDATE_SLICE || update->operands[0] != plain ||
-        !hsc__lone(update))
+        !hsc__has_one_use(update))
       continue;
     hsc_instr *part = update->operands[1];
     hsc_dims sizes = hsc_dims_copy(b->module->arena, part->shape.rank, part->shape.dims);
@@ -352,8 +353,9 @@ static hsc_instr *rule_constant(hsc_builder *b, hsc_instr *instr) {
   for (int64_t i = 2; i < instr->shape.dims[0]; i++)
     if (hsc_literal_get_int(literal, i) - hsc_literal_get_int(literal, i - 1) != step)
       return NULL;
-  hsc_instr *by = hsc_build_iota(b, instr->shape, 0);
-  return hsc_build_binary(b, HSC_OP_MULTIPLY, by, hsc__uniform_constant(b, (double)step, instr));
+  hsc_instr *replacement = hsc_build_iota(b, instr->shape, 0);
+  return hsc_build_binary(b, HSC_OP_MULTIPLY, replacement,
+                          hsc__uniform_constant(b, (double)step, instr));
 }
 
 // What a barrier holds and nobody takes out of it drops out.

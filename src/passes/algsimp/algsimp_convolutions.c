@@ -55,19 +55,20 @@ static hsc_instr *as_product(hsc_builder *b, hsc_instr *conv) {
   }
   factor = hsc_build_broadcast(b, hsc_build_reshape(b, factor, count, kept), input->shape,
                                hsc_dims_copy(arena_of(b), count, to));
-  hsc_instr *by = hsc_build_binary(b, HSC_OP_MULTIPLY, input, factor);
+  hsc_instr *replacement = hsc_build_binary(b, HSC_OP_MULTIPLY, input, factor);
   if (sums == 0)
-    return by;
+    return replacement;
   for (int i = 1; i < sums; i++)
     for (int k = i; k > 0 && folded[k] < folded[k - 1]; k--) {
       int64_t other = folded[k];
       folded[k] = folded[k - 1];
       folded[k - 1] = other;
     }
-  by = hsc_build_reduce(b, by, hsc_build_scalar(b, conv->shape.type, 0),
-                        hsc_dims_copy(arena_of(b), sums, folded),
-                        hsc_module_scalar_reducer(b->module, HSC_OP_ADD, conv->shape.type));
-  return hsc_build_reshape(b, by, rank, conv->shape.dims);
+  replacement =
+      hsc_build_reduce(b, replacement, hsc_build_scalar(b, conv->shape.type, 0),
+                       hsc_dims_copy(arena_of(b), sums, folded),
+                       hsc_module_scalar_reducer(b->module, HSC_OP_ADD, conv->shape.type));
+  return hsc_build_reshape(b, replacement, rank, conv->shape.dims);
 }
 
 // Input and kernel change places where the kernel is the larger one: fewer products for an
@@ -139,7 +140,7 @@ static hsc_instr *swap_operands(hsc_builder *b, hsc_instr *conv) {
 static hsc_instr *scale_last(hsc_builder *b, hsc_instr *conv) {
   for (int side = 0; side < 2 && hsc_type_is_float(conv->shape.type); side++) {
     hsc_instr *x = conv->operands[side];
-    if (x->op != HSC_OP_MULTIPLY || !hsc__lone(x) ||
+    if (x->op != HSC_OP_MULTIPLY || !hsc__has_one_use(x) ||
         hsc_shape_elements(&conv->shape) >= hsc_shape_elements(&x->shape))
       continue;
     for (int factor = 0; factor < 2; factor++) {
@@ -161,10 +162,10 @@ hsc_instr *hsc__algsimp_convolution(const hsc_algsimp_options *o, hsc_builder *b
   if (hsc_shape_elements(&conv->shape) == 0 || hsc_shape_elements(&conv->operands[0]->shape) == 0 ||
       hsc_shape_elements(&conv->operands[1]->shape) == 0)
     return NULL;
-  hsc_instr *by = o->enable_scalar_multiply_reduction ? scale_last(b, conv) : NULL;
-  if (!by && o->enable_conv_operand_swap)
-    by = swap_operands(b, conv);
-  return by || !o->enable_conv_simplification ? by : as_product(b, conv);
+  hsc_instr *replacement = o->enable_scalar_multiply_reduction ? scale_last(b, conv) : NULL;
+  if (!replacement && o->enable_conv_operand_swap)
+    replacement = swap_operands(b, conv);
+  return replacement || !o->enable_conv_simplification ? replacement : as_product(b, conv);
 }
 
 // (convolution(A, constant kernel) + B) * constant of features => convolution(A, kernel * constant)
@@ -173,13 +174,13 @@ hsc_instr *hsc__algsimp_scale_of_convolution(hsc_builder *b, hsc_instr *instr) {
   for (int side = 0; side < 2; side++) {
     hsc_instr *sum = instr->operands[side];
     hsc_instr *scale = instr->operands[!side];
-    if (sum->op != HSC_OP_ADD || !hsc__lone(sum) || scale->op != HSC_OP_BROADCAST ||
+    if (sum->op != HSC_OP_ADD || !hsc__has_one_use(sum) || scale->op != HSC_OP_BROADCAST ||
         scale->operands[0]->op != HSC_OP_CONSTANT || scale->operands[0]->shape.rank != 1)
       continue;
     for (int k = 0; k < 2; k++) {
       hsc_instr *conv = sum->operands[k];
       hsc_instr *bias = sum->operands[!k];
-      if (conv->op != HSC_OP_CONVOLUTION || !hsc__lone(conv) ||
+      if (conv->op != HSC_OP_CONVOLUTION || !hsc__has_one_use(conv) ||
           conv->operands[1]->op != HSC_OP_CONSTANT ||
           scale->attr.dims.dims.v[0] != conv->attr.conv.dims.output_feature)
         continue;

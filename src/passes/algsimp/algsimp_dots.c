@@ -135,7 +135,7 @@ static bool is_plain(const hsc_instr *dot) {
 static hsc_instr *reorder_products(const hsc_algsimp_options *o, hsc_builder *b, hsc_instr *dot) {
   for (int side = 0; side < 2; side++) {
     hsc_instr *inner = dot->operands[side];
-    if (!is_plain(inner) || !hsc__lone(inner) ||
+    if (!is_plain(inner) || !hsc__has_one_use(inner) ||
         inner->operands[0]->shape.rank + inner->operands[1]->shape.rank +
                 dot->operands[!side]->shape.rank >
             MOST_LABELS)
@@ -159,9 +159,9 @@ static hsc_instr *reorder_products(const hsc_algsimp_options *o, hsc_builder *b,
     if (old_flops <= (double)o->associative_reordering_threshold * (new_flops + flops))
       continue;
     made = product(b, dot, first[0], first[1], wanted, &all, &flops);
-    labelled by =
+    labelled replacement =
         product(b, dot, side ? &made : last, side ? last : &made, mask_of(&out), &all, &flops);
-    return in_order(b, &by, &out);
+    return in_order(b, &replacement, &out);
   }
   return NULL;
 }
@@ -308,7 +308,7 @@ static hsc_instr *mirror_operand(const hsc_algsimp_options *o, hsc_builder *b, h
 hsc_instr *hsc__algsimp_slice_of_dot(hsc_builder *b, hsc_instr *instr) {
   hsc_instr *dot = instr->operands[0];
   hsc_instr *operands[2];
-  if (!is_plain(dot) || !hsc__lone(dot) || hsc_shape_elements(&instr->shape) == 0)
+  if (!is_plain(dot) || !hsc__has_one_use(dot) || hsc_shape_elements(&instr->shape) == 0)
     return NULL;
   const hsc_dot_dims *d = &dot->attr.dot;
   hsc_dims batch[2] = {d->lhs_batch, d->rhs_batch};
@@ -352,7 +352,7 @@ hsc_instr *hsc__algsimp_sum_of_dot(const hsc_algsimp_options *o, hsc_builder *b,
   hsc_instr *dot = instr->operands[0];
   labels all = {0};
   double old_flops, new_flops;
-  if (!is_plain(dot) || !hsc__lone(dot) || dot->attr.dot.lhs_batch.count ||
+  if (!is_plain(dot) || !hsc__has_one_use(dot) || dot->attr.dot.lhs_batch.count ||
       !hsc__is_all(instr->operands[1], 0))
     return NULL;
   if (dot->operands[0]->shape.rank + dot->operands[1]->shape.rank > MOST_LABELS)
@@ -396,8 +396,8 @@ hsc_instr *hsc__algsimp_sum_of_dot(const hsc_algsimp_options *o, hsc_builder *b,
       less[side].x =
           hsc_build_reduce(b, operands[side].x, instr->operands[1],
                            hsc_dims_copy(arena_of(b), counts[side], dims[side]), instr->called[0]);
-  labelled by = product(b, dot, &less[0], &less[1], mask_of(&kept), &all, &new_flops);
-  return in_order(b, &by, &kept);
+  labelled replacement = product(b, dot, &less[0], &less[1], mask_of(&kept), &all, &new_flops);
+  return in_order(b, &replacement, &kept);
 }
 
 // ---- dots with constants ------------------------------------------------------------------------
@@ -417,7 +417,7 @@ static hsc_instr *dot_of_concatenate(hsc_builder *b, hsc_instr *dot) {
     int64_t mine = side ? d->rhs_contracting.v[0] : d->lhs_contracting.v[0];
     int64_t theirs = side ? d->lhs_contracting.v[0] : d->rhs_contracting.v[0];
     int64_t at = 0;
-    if (x->op != HSC_OP_CONCATENATE || x->attr.dims.dims.v[0] != mine || !hsc__lone(x) ||
+    if (x->op != HSC_OP_CONCATENATE || x->attr.dims.dims.v[0] != mine || !hsc__has_one_use(x) ||
         !is_known(constant) || constant->shape.rank != 2)
       continue;
     for (int i = 0; i < x->operand_count; i++) {
@@ -491,7 +491,7 @@ static hsc_instr *parameter_to_right(hsc_builder *b, hsc_instr *dot) {
   if (d->precision.count == 2)
     d->precision =
         HSC_DIMS(arena_of(b), dot->attr.dot.precision.v[1], dot->attr.dot.precision.v[0]);
-  hsc_instr *by =
+  hsc_instr *replacement =
       hsc_build_op(b, HSC_OP_DOT, hsc_shape_with_type((hsc_shape){0}, dot->shape.type), &attr, 2,
                    (hsc_instr *[]){dot->operands[1], dot->operands[0]}, 0, NULL);
   int64_t permutation[HSC_MAX_RANK];
@@ -507,21 +507,22 @@ static hsc_instr *parameter_to_right(hsc_builder *b, hsc_instr *dot) {
       permutation[i] = i - second;
   }
   return first == 0 || second == 0
-             ? by
-             : hsc_build_transpose(b, by, hsc_dims_copy(arena_of(b), dot->shape.rank, permutation));
+             ? replacement
+             : hsc_build_transpose(b, replacement,
+                                   hsc_dims_copy(arena_of(b), dot->shape.rank, permutation));
 }
 
 hsc_instr *hsc__algsimp_dot(const hsc_algsimp_options *o, hsc_builder *b, hsc_instr *dot) {
   if (!is_plain(dot) || elements(dot->operands[0]) == 0 || elements(dot->operands[1]) == 0)
     return NULL;
-  hsc_instr *by = o->use_associative_reordering ? reorder_products(o, b, dot) : NULL;
-  if (!by && o->use_associative_reordering)
-    by = mirror_operand(o, b, dot);
+  hsc_instr *replacement = o->use_associative_reordering ? reorder_products(o, b, dot) : NULL;
+  if (!replacement && o->use_associative_reordering)
+    replacement = mirror_operand(o, b, dot);
   bool flat = dot->shape.rank == 2 && dot->attr.dot.lhs_batch.count == 0 &&
               dot->attr.dot.lhs_contracting.count == 1 && dot->operands[0]->shape.rank == 2;
-  if (!by && flat)
-    by = dot_of_concatenate(b, dot);
-  if (!by && flat)
-    by = dot_of_row(b, dot);
-  return by || !o->enable_move_dot_param_to_rhs ? by : parameter_to_right(b, dot);
+  if (!replacement && flat)
+    replacement = dot_of_concatenate(b, dot);
+  if (!replacement && flat)
+    replacement = dot_of_row(b, dot);
+  return replacement || !o->enable_move_dot_param_to_rhs ? replacement : parameter_to_right(b, dot);
 }

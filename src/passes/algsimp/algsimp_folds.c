@@ -79,7 +79,7 @@ static hsc_instr *reduce_of_batches(hsc_builder *b, hsc_instr *instr) {
   int64_t batch[2][HSC_MAX_RANK], contracting[2][HSC_MAX_RANK];
   int count = 0;
   int contracted = d.lhs_contracting.count;
-  if (d.sparsity || !hsc__lone(dot) || !hsc__is_all(instr->operands[1], 0))
+  if (d.sparsity || !hsc__has_one_use(dot) || !hsc__is_all(instr->operands[1], 0))
     return NULL;
   for (int i = 0; i < folded.count; i++)
     if (folded.v[i] >= d.lhs_batch.count)
@@ -180,7 +180,7 @@ static hsc_instr *rule_reduce(hsc_builder *b, hsc_instr *instr) {
   if (op == HSC_OP_ADD && x->op == HSC_OP_DOT)
     return reduce_of_batches(b, instr);
   // The sum of -A is minus the sum of A.
-  if (op == HSC_OP_ADD && x->op == HSC_OP_NEGATE && hsc__lone(x) &&
+  if (op == HSC_OP_ADD && x->op == HSC_OP_NEGATE && hsc__has_one_use(x) &&
       hsc__is_all(instr->operands[1], 0))
     return hsc_build_unary(b, HSC_OP_NEGATE,
                            hsc_build_reduce(b, x->operands[0], instr->operands[1],
@@ -231,7 +231,7 @@ static hsc_instr *rule_reduce_window(hsc_builder *b, hsc_instr *instr) {
   }
   // reduce-window(pad(A, init)) of a spread base: each padded element is as far from the next as
   // the base's are
-  if (!spread || !is_idle || x->op != HSC_OP_PAD || !hsc__lone(x) || x->operands[1] != init)
+  if (!spread || !is_idle || x->op != HSC_OP_PAD || !hsc__has_one_use(x) || x->operands[1] != init)
     return NULL;
   for (int i = 0; i < window.rank; i++) {
     hsc_pad_dim p = x->attr.pad.dims[i];
@@ -250,7 +250,8 @@ static hsc_instr *rule_reduce_window(hsc_builder *b, hsc_instr *instr) {
 // transpose(dot(A, B)) that brings B's free dimensions before A's => dot(B, A)
 static hsc_instr *rule_transpose(hsc_builder *b, hsc_instr *instr) {
   const hsc_instr *dot = instr->operands[0];
-  if (dot->op != HSC_OP_DOT || !hsc__lone(dot) || dot->operand_count != 2 || dot->attr.dot.sparsity)
+  if (dot->op != HSC_OP_DOT || !hsc__has_one_use(dot) || dot->operand_count != 2 ||
+      dot->attr.dot.sparsity)
     return NULL;
   hsc_dot_dims d = dot->attr.dot;
   int batch = d.lhs_batch.count;
@@ -284,7 +285,7 @@ static hsc_instr *rule_transpose(hsc_builder *b, hsc_instr *instr) {
 // A scatter that adds what it is given, of one array.
 static bool adds_up(const hsc_instr *x) {
   hsc_op op;
-  return x->op == HSC_OP_SCATTER && x->operand_count == 3 && hsc__lone(x) &&
+  return x->op == HSC_OP_SCATTER && x->operand_count == 3 && hsc__has_one_use(x) &&
          hsc__is_simple_reducer(x->called[0], &op) && op == HSC_OP_ADD;
 }
 
@@ -338,9 +339,9 @@ static hsc_instr *rule_add(hsc_builder *b, hsc_instr *instr) {
         x->operands[0],
         hsc_build_concatenate(b, 2, (hsc_instr *[]){x->operands[1], y->operands[1]}, index_dim),
         hsc_build_concatenate(b, 2, (hsc_instr *[]){x->operands[2], y->operands[2]}, update_dim)};
-    hsc_instr *by = hsc_build_clone(b, x, operands);
-    by->attr.scatter.unique = by->attr.scatter.indices_are_sorted = false;
-    return by;
+    hsc_instr *replacement = hsc_build_clone(b, x, operands);
+    replacement->attr.scatter.unique = replacement->attr.scatter.indices_are_sorted = false;
+    return replacement;
   }
   // A + scatter(zeros) => scatter(A)
   for (int side = 0; side < 2; side++) {

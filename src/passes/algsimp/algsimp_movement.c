@@ -273,8 +273,8 @@ static hsc_instr *rule_concatenate(hsc_builder *b, hsc_instr *instr) {
   for (int i = 0; i < instr->operand_count; i++)
     empty += instr->operands[i]->shape.dims[dim] == 0;
   if (!empty) {
-    hsc_instr *by = joined_slices(b, instr, dim);
-    return by ? by : flat_concatenate(b, instr, dim);
+    hsc_instr *replacement = joined_slices(b, instr, dim);
+    return replacement ? replacement : flat_concatenate(b, instr, dim);
   }
   hsc_instr **kept = HSC_NEW_ARRAY(arena_of(b), hsc_instr *, instr->operand_count);
   int count = 0;

@@ -1,5 +1,5 @@
 // algsimp_optional.c - rules of the algebraic simplifier that options switch (algsimp_options.def),
-// and which options forbid a rule of the other books.
+// and which options forbid a rule of the other sets.
 #include <math.h>
 
 #include "passes/algsimp/algsimp.h"
@@ -177,10 +177,10 @@ static hsc_instr *rule_reduce(const hsc_algsimp_options *o, hsc_builder *b, hsc_
   if (!hsc__is_simple_reducer(instr->called[0], &op) || !(hsc_op_traits(op) & HSC_TRAIT_COMMUTES))
     return NULL;
   if (o->enable_reduce_of_reshape && x->op == HSC_OP_RESHAPE) {
-    hsc_instr *by = hsc__algsimp_reduce_of_reshape(
+    hsc_instr *replacement = hsc__algsimp_reduce_of_reshape(
         b, instr, o->unconditionally_simplify_reduce_of_transpose_or_reshape);
-    if (by)
-      return by;
+    if (replacement)
+      return replacement;
   }
   if (o->unconditionally_simplify_reduce_of_transpose_or_reshape && x->op == HSC_OP_TRANSPOSE) {
     int64_t mapped[HSC_MAX_RANK];
@@ -198,9 +198,9 @@ static hsc_instr *rule_reduce(const hsc_algsimp_options *o, hsc_builder *b, hsc_
                             instr->called[0]);
   }
   if (o->raise_slice_and_reduce_through_dot && op == HSC_OP_ADD && x->op == HSC_OP_DOT) {
-    hsc_instr *by = hsc__algsimp_sum_of_dot(o, b, instr);
-    if (by)
-      return by;
+    hsc_instr *replacement = hsc__algsimp_sum_of_dot(o, b, instr);
+    if (replacement)
+      return replacement;
   }
   // reduce(concatenate(A, B), init) => reduce(B, reduce(A, init)), the parts one after the other.
   if (o->enable_unconditional_reduce_of_concat_replacement && x->op == HSC_OP_CONCATENATE &&
@@ -238,7 +238,7 @@ static hsc_instr *transpose_of_scatter(hsc_builder *b, hsc_instr *instr) {
   int64_t dims[HSC_MAX_RANK];
   int64_t run[2] = {1, 1};
   int rank = instr->shape.rank;
-  if (x->op != HSC_OP_SCATTER || !hsc__lone(x) || x->operand_count != 3 ||
+  if (x->op != HSC_OP_SCATTER || !hsc__has_one_use(x) || x->operand_count != 3 ||
       g->operand_batching_dims.count || g->collapsed_slice_dims.count ||
       g->offset_dims.count != rank)
     return NULL;
@@ -296,25 +296,26 @@ static hsc_instr *fast_math(hsc_builder *b, hsc_instr *instr) {
     case HSC_OP_MULTIPLY:
       if (hsc__is_all(x, 0) || hsc__is_all(y, 0))
         return hsc__is_all(x, 0) ? x : y;
-      if (x == y || x->op != HSC_OP_EXP || y->op != HSC_OP_EXP || !hsc__lone(x) || !hsc__lone(y))
+      if (x == y || x->op != HSC_OP_EXP || y->op != HSC_OP_EXP || !hsc__has_one_use(x) ||
+          !hsc__has_one_use(y))
         return NULL;
       // exp(A) * exp(B) => exp(A + B)
       return hsc_build_unary(b, HSC_OP_EXP,
                              hsc_build_binary(b, HSC_OP_ADD, x->operands[0], y->operands[0]));
     case HSC_OP_DIVIDE:  // exp(A) / exp(B) => exp(A - B);  A / exp(B) => A * exp(-B)
-      if (y->op != HSC_OP_EXP || !hsc__lone(y))
+      if (y->op != HSC_OP_EXP || !hsc__has_one_use(y))
         return NULL;
-      if (x->op == HSC_OP_EXP && hsc__lone(x))
+      if (x->op == HSC_OP_EXP && hsc__has_one_use(x))
         return hsc_build_unary(
             b, HSC_OP_EXP, hsc_build_binary(b, HSC_OP_SUBTRACT, x->operands[0], y->operands[0]));
       return hsc_build_binary(
           b, HSC_OP_MULTIPLY, x,
           hsc_build_unary(b, HSC_OP_EXP, hsc_build_unary(b, HSC_OP_NEGATE, y->operands[0])));
     case HSC_OP_POWER:  // (A^B)^C => A^(B * C) where A cannot be negative;  exp(A)^B => exp(A * B)
-      if (x->op == HSC_OP_POWER && hsc__lone(x) && hsc__never_negative(x->operands[0]))
+      if (x->op == HSC_OP_POWER && hsc__has_one_use(x) && hsc__never_negative(x->operands[0]))
         return hsc_build_binary(b, HSC_OP_POWER, x->operands[0],
                                 hsc_build_binary(b, HSC_OP_MULTIPLY, x->operands[1], y));
-      return x->op == HSC_OP_EXP && hsc__lone(x)
+      return x->op == HSC_OP_EXP && hsc__has_one_use(x)
                  ? hsc_build_unary(b, HSC_OP_EXP,
                                    hsc_build_binary(b, HSC_OP_MULTIPLY, x->operands[0], y))
                  : NULL;
@@ -333,8 +334,8 @@ static hsc_instr *fast_math(hsc_builder *b, hsc_instr *instr) {
 static hsc_instr *common_factor(hsc_builder *b, hsc_instr *instr) {
   hsc_instr *x = instr->operands[0];
   hsc_instr *y = instr->operands[1];
-  if (x == y || x->op != HSC_OP_MULTIPLY || y->op != HSC_OP_MULTIPLY || !hsc__lone(x) ||
-      !hsc__lone(y))
+  if (x == y || x->op != HSC_OP_MULTIPLY || y->op != HSC_OP_MULTIPLY || !hsc__has_one_use(x) ||
+      !hsc__has_one_use(y))
     return NULL;
   for (int i = 0; i < 4; i++)
     if (x->operands[i & 1] == y->operands[i >> 1])
@@ -348,8 +349,8 @@ static hsc_instr *common_factor(hsc_builder *b, hsc_instr *instr) {
 // A / broadcast(B) => A * broadcast(1 / B): fewer divisions
 static hsc_instr *reciprocal_before_broadcast(hsc_builder *b, hsc_instr *instr) {
   hsc_instr *y = instr->operands[1];
-  if (y->op != HSC_OP_BROADCAST || !hsc__lone(y->operands[0]) || hsc__is_uniform_constant(y) ||
-      hsc__is_all(instr->operands[0], 1))
+  if (y->op != HSC_OP_BROADCAST || !hsc__has_one_use(y->operands[0]) ||
+      hsc__is_uniform_constant(y) || hsc__is_all(instr->operands[0], 1))
     return NULL;
   hsc_instr *inverse = hsc_build_binary(
       b, HSC_OP_DIVIDE, hsc__uniform_constant(b, 1, y->operands[0]), y->operands[0]);
@@ -432,38 +433,40 @@ static hsc_instr *gather_as_selections(const hsc_algsimp_options *o,
   if (g->index_vector_dim < index->shape.rank && index->shape.dims[g->index_vector_dim] != 1)
     return NULL;
   index = hsc_build_reshape(b, index, instr->shape.rank, instr->shape.dims);
-  hsc_instr *by = NULL;
+  hsc_instr *replacement = NULL;
   for (int64_t i = x->shape.dims[0] - 1; i >= 0; i--) {
     hsc_arena *arena = arena_of(b);
     hsc_instr *element =
         hsc_build_slice(b, x, HSC_DIMS(arena, i), HSC_DIMS(arena, i + 1), HSC_DIMS(arena, 1));
     element = hsc_build_reshape(b, element, 0, NULL);
     hsc_instr *wide = hsc__widen(b, element, instr);
-    by =
-        by ? hsc_build_select(
-                 b, hsc_build_compare(b, HSC_LE, index, hsc__uniform_constant(b, (double)i, index)),
-                 wide, by)
-           : wide;
+    replacement =
+        replacement
+            ? hsc_build_select(
+                  b,
+                  hsc_build_compare(b, HSC_LE, index, hsc__uniform_constant(b, (double)i, index)),
+                  wide, replacement)
+            : wide;
   }
-  return by;
+  return replacement;
 }
 
-// ---- the book -----------------------------------------------------------------------------------
+// ---- the set ------------------------------------------------------------------------------------
 
 hsc_instr *hsc__algsimp_optional(const hsc_algsimp_options *o, hsc_builder *b, hsc_instr *instr) {
   hsc_instr *x = instr->operand_count > 0 ? instr->operands[0] : NULL;
   hsc_instr *y = instr->operand_count > 1 ? instr->operands[1] : NULL;
   bool real = o->enable_floats_are_real && hsc_type_is_float(instr->shape.type);
-  hsc_instr *by = NULL;
+  hsc_instr *replacement = NULL;
   bool is_float = hsc_type_is_float(instr->shape.type);
   if (o->enable_fast_math && is_float && x)
-    by = fast_math(b, instr);
-  if (by)
-    return by;
+    replacement = fast_math(b, instr);
+  if (replacement)
+    return replacement;
   switch (instr->op) {
     case HSC_OP_DOT:
-      by = rule_dot(o, b, instr);
-      return by ? by : hsc__algsimp_dot(o, b, instr);
+      replacement = rule_dot(o, b, instr);
+      return replacement ? replacement : hsc__algsimp_dot(o, b, instr);
     case HSC_OP_CONVOLUTION:
       return hsc__algsimp_convolution(o, b, instr);
     case HSC_OP_REDUCE:
@@ -476,9 +479,10 @@ hsc_instr *hsc__algsimp_optional(const hsc_algsimp_options *o, hsc_builder *b, h
       return o->enable_broadcast_degenerate_dimension ? broadcast_of_degenerate(b, instr) : NULL;
     case HSC_OP_RESHAPE:
       if (o->rewrite_reshape_transpose_as_slice_concatenate)
-        by = hsc__algsimp_slices_of_transpose(b, instr);
-      return by || !o->enable_hoist_transpose_of_reshape ? by
-                                                         : hsc__algsimp_hoist_transpose(b, instr);
+        replacement = hsc__algsimp_slices_of_transpose(b, instr);
+      return replacement || !o->enable_hoist_transpose_of_reshape
+                 ? replacement
+                 : hsc__algsimp_hoist_transpose(b, instr);
     case HSC_OP_TRANSPOSE:
       return o->enable_fold_transpose_into_scatter ? transpose_of_scatter(b, instr) : NULL;
     case HSC_OP_CONDITIONAL:
@@ -487,9 +491,9 @@ hsc_instr *hsc__algsimp_optional(const hsc_algsimp_options *o, hsc_builder *b, h
       return o->very_small_gather_size > 0 ? gather_as_selections(o, b, instr) : NULL;
     case HSC_OP_DIVIDE:
       if (o->executing_on_cpu && o->enable_sink_broadcast && is_float)
-        by = reciprocal_before_broadcast(b, instr);
-      if (by)
-        return by;
+        replacement = reciprocal_before_broadcast(b, instr);
+      if (replacement)
+        return replacement;
       break;
     case HSC_OP_REDUCE_PRECISION: {
       static const struct {
@@ -512,17 +516,17 @@ hsc_instr *hsc__algsimp_optional(const hsc_algsimp_options *o, hsc_builder *b, h
       break;
     case HSC_OP_ADD:
       if (real)
-        by = common_factor(b, instr);
-      if (by)
-        return by;
+        replacement = common_factor(b, instr);
+      if (replacement)
+        return replacement;
       break;
     case HSC_OP_MULTIPLY:
       if (real && (hsc__is_all(x, 0) || hsc__is_all(y, 0)))
         return hsc__uniform_constant(b, 0, instr);
       if (o->enable_conv_add_multiply_reorder)
-        by = hsc__algsimp_scale_of_convolution(b, instr);
-      if (by)
-        return by;
+        replacement = hsc__algsimp_scale_of_convolution(b, instr);
+      if (replacement)
+        return replacement;
       break;
     case HSC_OP_COMPARE:
       if (o->enable_floats_are_real && x == y && hsc_type_is_float(x->shape.type))

@@ -142,7 +142,7 @@ static hsc_instr *slice_of_rows(hsc_builder *b, hsc_instr *instr) {
   int64_t one[HSC_MAX_RANK];
   int64_t row = 1;
   int64_t source_row = 1;
-  if (!hsc__lone(x) || source->shape.rank == 0 || instr->shape.rank == 0)
+  if (!hsc__has_one_use(x) || source->shape.rank == 0 || instr->shape.rank == 0)
     return NULL;
   for (int i = 0; i < instr->shape.rank; i++)
     if (stride_of(instr, i) != 1 || (i > 0 && instr->shape.dims[i] != x->shape.dims[i]))
@@ -179,9 +179,9 @@ static hsc_instr *rule_slice(hsc_builder *b, hsc_instr *instr) {
   if (undone)
     return x->operands[0];
   if (x->op == HSC_OP_RESHAPE) {
-    hsc_instr *by = slice_of_rows(b, instr);
-    if (by)
-      return by;
+    hsc_instr *replacement = slice_of_rows(b, instr);
+    if (replacement)
+      return replacement;
   }
   // a stride that reaches no second element
   bool redundant = false;
@@ -235,7 +235,7 @@ static hsc_instr *rule_dynamic_slice(hsc_builder *b, hsc_instr *instr) {
   if (rank == 0 || instr->operand_count != rank + 1)
     return NULL;
   // part of a part: one
-  if (x->op == HSC_OP_DYNAMIC_SLICE && hsc__lone(x) && x->operand_count == rank + 1) {
+  if (x->op == HSC_OP_DYNAMIC_SLICE && hsc__has_one_use(x) && x->operand_count == rank + 1) {
     for (int i = 0; i < rank; i++) {
       indices[i] = combined(b, x->operands[1 + i], x->operands[0]->shape.dims[i] - x->shape.dims[i],
                             instr->operands[1 + i], x->shape.dims[i] - instr->shape.dims[i]);
@@ -246,7 +246,7 @@ static hsc_instr *rule_dynamic_slice(hsc_builder *b, hsc_instr *instr) {
                                    hsc_dims_copy(arena_of(b), rank, instr->shape.dims));
   }
   // one element of an iota times a scalar: the clamped index times the scalar
-  if (x->op == HSC_OP_MULTIPLY && hsc__lone(x) && rank == 1 && instr->shape.dims[0] == 1 &&
+  if (x->op == HSC_OP_MULTIPLY && hsc__has_one_use(x) && rank == 1 && instr->shape.dims[0] == 1 &&
       x->operands[0]->op == HSC_OP_IOTA && x->operands[1]->op == HSC_OP_BROADCAST &&
       x->operands[1]->operands[0]->shape.rank == 0 && hsc_type_is_integral(x->shape.type)) {
     hsc_instr *element = hsc_build_dynamic_slice(b, x->operands[0], 1, instr->operands + 1,
@@ -263,7 +263,7 @@ static hsc_instr *rule_dynamic_update_slice(hsc_builder *b, hsc_instr *instr) {
   const hsc_instr *inner = instr->operands[1];
   int rank = instr->shape.rank;
   hsc_instr *indices[HSC_MAX_RANK];
-  if (rank == 0 || inner->op != HSC_OP_DYNAMIC_UPDATE_SLICE || !hsc__lone(inner) ||
+  if (rank == 0 || inner->op != HSC_OP_DYNAMIC_UPDATE_SLICE || !hsc__has_one_use(inner) ||
       instr->operand_count != rank + 2 || inner->operand_count != rank + 2)
     return NULL;
   const hsc_instr *part = inner->operands[0];

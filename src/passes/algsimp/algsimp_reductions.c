@@ -43,7 +43,7 @@ hsc_instr *hsc__algsimp_reduce_of_reshape(hsc_builder *b, hsc_instr *instr, bool
     for (int k = 0; k < source->shape.rank; k++)
       if (!stays[k])
         dims[count++] = k;
-  } else if (outside && (hsc__lone(x) || always)) {
+  } else if (outside && (hsc__has_one_use(x) || always)) {
     for (int k = 0; k < source->shape.rank; k++) {
       int to = hsc__unmodified_dim(&source->shape, &x->shape, k);
       if (to >= 0 && hsc__dims_hold(folded, to))
@@ -52,11 +52,11 @@ hsc_instr *hsc__algsimp_reduce_of_reshape(hsc_builder *b, hsc_instr *instr, bool
   }
   if (count == 0)
     return NULL;
-  hsc_instr *by =
+  hsc_instr *replacement =
       hsc_build_reduce(b, source, init, hsc_dims_copy(arena_of(b), count, dims), instr->called[0]);
-  return b->status || hsc_shape_equal(&by->shape, &instr->shape)
-             ? by
-             : hsc_build_reshape(b, by, instr->shape.rank, instr->shape.dims);
+  return b->status || hsc_shape_equal(&replacement->shape, &instr->shape)
+             ? replacement
+             : hsc_build_reshape(b, replacement, instr->shape.rank, instr->shape.dims);
 }
 
 // reduce(transpose(A)) => transpose(reduce(A)): less is moved
@@ -66,7 +66,7 @@ static hsc_instr *reduce_of_transpose(hsc_builder *b, hsc_instr *instr) {
   hsc_dims from = x->attr.dims.dims;
   int64_t dims[HSC_MAX_RANK], permutation[HSC_MAX_RANK];
   int kept = 0;
-  if (!hsc__lone(x) || folded.count == 0)
+  if (!hsc__has_one_use(x) || folded.count == 0)
     return NULL;
   for (int i = 0; i < folded.count; i++)
     dims[i] = from.v[folded.v[i]];
@@ -78,10 +78,10 @@ static hsc_instr *reduce_of_transpose(hsc_builder *b, hsc_instr *instr) {
       permutation[kept] += !hsc__dims_hold(folded, k) && from.v[k] < from.v[i];
     kept++;
   }
-  hsc_instr *by =
+  hsc_instr *replacement =
       hsc_build_reduce(b, x->operands[0], instr->operands[1],
                        hsc_dims_copy(arena_of(b), folded.count, dims), instr->called[0]);
-  return hsc_build_transpose(b, by, hsc_dims_copy(arena_of(b), kept, permutation));
+  return hsc_build_transpose(b, replacement, hsc_dims_copy(arena_of(b), kept, permutation));
 }
 
 static hsc_instr *rule_reduce(hsc_builder *b, hsc_instr *instr) {
@@ -160,9 +160,10 @@ static hsc_instr *windows_of_one_element(hsc_builder *b, hsc_instr *instr, hsc_o
   }
   if (!widens)
     return NULL;
-  hsc_instr *by = hsc_build_broadcast(b, hsc_build_reshape(b, x, rank, kept), instr->shape,
-                                      hsc_dims_copy(arena_of(b), rank, to));
-  return idempotent ? hsc_build_binary(b, op, by, hsc__widen(b, init, instr)) : by;
+  hsc_instr *replacement = hsc_build_broadcast(b, hsc_build_reshape(b, x, rank, kept), instr->shape,
+                                               hsc_dims_copy(arena_of(b), rank, to));
+  return idempotent ? hsc_build_binary(b, op, replacement, hsc__widen(b, init, instr))
+                    : replacement;
 }
 
 static hsc_instr *rule_reduce_window(hsc_builder *b, hsc_instr *instr) {
@@ -173,15 +174,15 @@ static hsc_instr *rule_reduce_window(hsc_builder *b, hsc_instr *instr) {
   if (instr->operand_count != 2 || !hsc__is_simple_reducer(instr->called[0], &op) ||
       hsc_shape_elements(&instr->shape) == 0)
     return NULL;
-  hsc_instr *by = op == HSC_OP_ADD ? running_sum_of_equal(b, instr) : NULL;
-  if (!by)
-    by = windows_of_one_element(b, instr, op);
-  if (by)
-    return by;
+  hsc_instr *replacement = op == HSC_OP_ADD ? running_sum_of_equal(b, instr) : NULL;
+  if (!replacement)
+    replacement = windows_of_one_element(b, instr, op);
+  if (replacement)
+    return replacement;
   // convert(pad(A)) whose padding is the initial value => pad(convert(A)), which the window takes
   // in
-  if (x->op != HSC_OP_CONVERT || x->operands[0]->op != HSC_OP_PAD || !hsc__lone(x) ||
-      !hsc__lone(x->operands[0]))
+  if (x->op != HSC_OP_CONVERT || x->operands[0]->op != HSC_OP_PAD || !hsc__has_one_use(x) ||
+      !hsc__has_one_use(x->operands[0]))
     return NULL;
   const hsc_instr *pad = x->operands[0];
   if (!hsc__uniform_number(pad->operands[1], &padding) || !hsc__uniform_number(init, &start) ||

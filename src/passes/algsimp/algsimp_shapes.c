@@ -152,7 +152,7 @@ static hsc_instr *reshape_of_update(hsc_builder *b, hsc_instr *instr) {
   hsc_instr *part = x->operands[1];
   hsc_instr *indices[HSC_MAX_RANK];
   int64_t map[HSC_MAX_RANK], sizes[HSC_MAX_RANK];
-  if (!hsc__lone(x) || x->shape.rank == 0 || instr->shape.rank == 0 ||
+  if (!hsc__has_one_use(x) || x->shape.rank == 0 || instr->shape.rank == 0 ||
       x->operand_count != x->shape.rank + 2 || hsc_shape_elements(&part->shape) == 0)
     return NULL;
   if (!hsc__degenerate_map(&x->shape, &instr->shape, map))
@@ -182,7 +182,7 @@ hsc_instr *hsc__algsimp_hoist_transpose(hsc_builder *b, hsc_instr *instr) {
   int64_t first[HSC_MAX_RANK], sizes[HSC_MAX_RANK], permutation[HSC_MAX_RANK];
   int at = 0;
   int rank = instr->shape.rank;
-  if (x->op != HSC_OP_TRANSPOSE || x->operands[0]->op != HSC_OP_RESHAPE || !hsc__lone(x) ||
+  if (x->op != HSC_OP_TRANSPOSE || x->operands[0]->op != HSC_OP_RESHAPE || !hsc__has_one_use(x) ||
       rank >= x->shape.rank || hsc_shape_elements(&x->shape) == 0)
     return NULL;
   for (int i = 0; i < rank; i++) {
@@ -216,8 +216,8 @@ hsc_instr *hsc__algsimp_hoist_transpose(hsc_builder *b, hsc_instr *instr) {
 hsc_instr *hsc__algsimp_slices_of_transpose(hsc_builder *b, hsc_instr *instr) {
   enum { MOST_PARTS = 5 };
   const hsc_instr *x = instr->operands[0];
-  if (x->op != HSC_OP_TRANSPOSE || x->operands[0]->op != HSC_OP_RESHAPE || !hsc__lone(x) ||
-      !hsc__lone(x->operands[0]))
+  if (x->op != HSC_OP_TRANSPOSE || x->operands[0]->op != HSC_OP_RESHAPE || !hsc__has_one_use(x) ||
+      !hsc__has_one_use(x->operands[0]))
     return NULL;
   const hsc_shape *split = &x->operands[0]->shape;
   hsc_instr *source = x->operands[0]->operands[0];
@@ -312,7 +312,7 @@ static hsc_instr *rule_reverse(hsc_builder *b, hsc_instr *instr) {
   uint32_t traits = hsc_op_traits(x->op);
   if (x->operand_count == 2 && (traits & HSC_TRAIT_ELEMENTWISE) &&
       !(traits & (HSC_TRAIT_EFFECT | HSC_TRAIT_CALLS)) && x->op != HSC_OP_COMPARE &&
-      x->op != HSC_OP_RNG && hsc__lone(x)) {
+      x->op != HSC_OP_RNG && hsc__has_one_use(x)) {
     for (int side = 0; side < 2; side++) {
       hsc_instr *scalar = x->operands[side];
       hsc_instr *operands[2] = {x->operands[0], x->operands[1]};
@@ -324,7 +324,8 @@ static hsc_instr *rule_reverse(hsc_builder *b, hsc_instr *instr) {
     }
   }
   // reverse(reshape(A)) that only adds dimensions of size 1 => reshape(reverse(A))
-  if (x->op == HSC_OP_RESHAPE && hsc__lone(x) && x->operands[0]->shape.rank < x->shape.rank &&
+  if (x->op == HSC_OP_RESHAPE && hsc__has_one_use(x) &&
+      x->operands[0]->shape.rank < x->shape.rank &&
       hsc__degenerate_map(&x->shape, &x->operands[0]->shape, map)) {
     for (int i = 0; i < count; i++)
       own[i] = map[own[i]];

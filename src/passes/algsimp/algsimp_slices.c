@@ -87,7 +87,7 @@ static hsc_instr *slice_of_some_operands(hsc_builder *b, hsc_instr *instr) {
       skipped += size;
     offset += size;
   }
-  if (count == 0 || count == x->operand_count || !hsc__lone(x))
+  if (count == 0 || count == x->operand_count || !hsc__has_one_use(x))
     return NULL;
   for (int i = 0; i < instr->shape.rank; i++) {
     start[i] = instr->attr.slice.start.v[i] - (i == dim ? skipped : 0);
@@ -103,7 +103,7 @@ static hsc_instr *slice_of_reshape(hsc_builder *b, hsc_instr *instr) {
   hsc_instr *x = instr->operands[0];
   hsc_instr *source = x->operands[0];
   int64_t map[HSC_MAX_RANK], start[HSC_MAX_RANK], limit[HSC_MAX_RANK], stride[HSC_MAX_RANK];
-  if (!hsc__lone(x) || hsc_shape_elements(&instr->shape) == 0 ||
+  if (!hsc__has_one_use(x) || hsc_shape_elements(&instr->shape) == 0 ||
       !hsc__degenerate_map(&source->shape, &x->shape, map))
     return NULL;
   for (int i = 0; i < source->shape.rank; i++) {
@@ -119,7 +119,7 @@ static hsc_instr *slice_of_reshape(hsc_builder *b, hsc_instr *instr) {
 static hsc_instr *slice_of_running_reduction(hsc_builder *b, hsc_instr *instr) {
   const hsc_instr *x = instr->operands[0];
   hsc_op op;
-  if (x->operand_count != 2 || !hsc__lone(x) || !hsc__is_simple_reducer(x->called[0], &op))
+  if (x->operand_count != 2 || !hsc__has_one_use(x) || !hsc__is_simple_reducer(x->called[0], &op))
     return NULL;
   int64_t dims[HSC_MAX_RANK];
   int count = 0;
@@ -148,7 +148,7 @@ static hsc_instr *rule_slice(hsc_builder *b, hsc_instr *instr) {
     return NULL;
   switch (x->op) {
     case HSC_OP_REVERSE:
-      return hsc__lone(x) ? slice_of_reverse(b, instr) : NULL;
+      return hsc__has_one_use(x) ? slice_of_reverse(b, instr) : NULL;
     case HSC_OP_BROADCAST:
       return slice_of_broadcast(b, instr);
     case HSC_OP_PAD:
@@ -191,9 +191,9 @@ static hsc_instr *rule_dynamic_slice(hsc_builder *b, hsc_instr *instr) {
   hsc_instr *x = instr->operands[0];
   hsc_instr *indices[HSC_MAX_RANK];
   int rank = instr->shape.rank;
-  hsc_instr *by = with_zero_indices(b, instr, &instr->shape, 1);
-  if (by || instr->operand_count != rank + 1)
-    return by;
+  hsc_instr *replacement = with_zero_indices(b, instr, &instr->shape, 1);
+  if (replacement || instr->operand_count != rank + 1)
+    return replacement;
   int64_t sizes[HSC_MAX_RANK];
   if (x->op == HSC_OP_BROADCAST) {  // => broadcast(dynamic-slice(A))
     hsc_instr *source = x->operands[0];
@@ -206,7 +206,7 @@ static hsc_instr *rule_dynamic_slice(hsc_builder *b, hsc_instr *instr) {
                                 hsc_dims_copy(arena_of(b), source->shape.rank, sizes));
     return hsc_build_broadcast(b, part, instr->shape, x->attr.dims.dims);
   }
-  if (x->op == HSC_OP_TRANSPOSE && hsc__lone(x)) {  // => transpose(dynamic-slice(A))
+  if (x->op == HSC_OP_TRANSPOSE && hsc__has_one_use(x)) {  // => transpose(dynamic-slice(A))
     for (int i = 0; i < rank; i++) {
       indices[x->attr.dims.dims.v[i]] = instr->operands[1 + i];
       sizes[x->attr.dims.dims.v[i]] = instr->shape.dims[i];
@@ -220,7 +220,7 @@ static hsc_instr *rule_dynamic_slice(hsc_builder *b, hsc_instr *instr) {
   if (x->op == HSC_OP_RESHAPE && rank > 0) {
     hsc_instr *source = x->operands[0];
     int64_t map[HSC_MAX_RANK];
-    if (!hsc__lone(x) || hsc_shape_elements(&instr->shape) == 0 ||
+    if (!hsc__has_one_use(x) || hsc_shape_elements(&instr->shape) == 0 ||
         !hsc__degenerate_map(&source->shape, &x->shape, map))
       return NULL;
     for (int i = 0; i < source->shape.rank; i++) {
@@ -254,9 +254,9 @@ static hsc_instr *rule_dynamic_slice(hsc_builder *b, hsc_instr *instr) {
 static hsc_instr *rule_dynamic_update_slice(hsc_builder *b, hsc_instr *instr) {
   const hsc_instr *x = instr->operands[0];
   hsc_instr *part = instr->operands[1];
-  hsc_instr *by = with_zero_indices(b, instr, &part->shape, 2);
-  if (by || instr->operand_count != instr->shape.rank + 2)
-    return by;
+  hsc_instr *replacement = with_zero_indices(b, instr, &part->shape, 2);
+  if (replacement || instr->operand_count != instr->shape.rank + 2)
+    return replacement;
   // Into equal values at constant indices => pad
   if (x->op != HSC_OP_BROADCAST || x->operands[0]->shape.rank > 0 || instr->shape.rank == 0)
     return NULL;
@@ -286,7 +286,7 @@ static hsc_instr *rule_add(hsc_builder *b, hsc_instr *instr) {
   for (int side = 0; side < 2; side++) {
     hsc_instr *update = instr->operands[side];
     hsc_instr *base = instr->operands[!side];
-    if (update->op != HSC_OP_DYNAMIC_UPDATE_SLICE || !hsc__lone(update) ||
+    if (update->op != HSC_OP_DYNAMIC_UPDATE_SLICE || !hsc__has_one_use(update) ||
         !hsc__is_all(update->operands[0], 0) || hsc__is_all(base, 0))
       continue;
     hsc_instr *part = update->operands[1];
@@ -323,7 +323,7 @@ static hsc_instr *rule_concatenate(hsc_builder *b, hsc_instr *instr) {
   // bitcast-converts of all operands move behind
   for (int i = 0; i < instr->operand_count; i++) {
     const hsc_instr *y = instr->operands[i];
-    if (y->op != HSC_OP_BITCAST_CONVERT || !hsc__lone(y) ||
+    if (y->op != HSC_OP_BITCAST_CONVERT || !hsc__has_one_use(y) ||
         y->operands[0]->shape.type != x->operands[0]->shape.type ||
         !hsc_shape_same_dims(&y->shape, &y->operands[0]->shape))
       return NULL;
@@ -333,10 +333,10 @@ static hsc_instr *rule_concatenate(hsc_builder *b, hsc_instr *instr) {
     inner[i] = instr->operands[i]->operands[0];
   if (!inner)
     return NULL;
-  hsc_instr *by = hsc_build_clone(
+  hsc_instr *replacement = hsc_build_clone(
       b, x, (hsc_instr *[]){hsc_build_concatenate(b, instr->operand_count, inner, dim)});
-  by->shape = instr->shape;
-  return by;
+  replacement->shape = instr->shape;
+  return replacement;
 }
 
 // bitcast-convert(bitcast-convert(A)) of one width => one
@@ -389,7 +389,7 @@ static hsc_instr *rule_transpose(hsc_builder *b, hsc_instr *instr) {
 // smaller before the broadcast.
 static hsc_instr *rule_pad(hsc_builder *b, hsc_instr *instr) {
   const hsc_instr *x = instr->operands[0];
-  if (x->op != HSC_OP_BROADCAST || !hsc__lone(x) || hsc_shape_elements(&x->shape) == 0 ||
+  if (x->op != HSC_OP_BROADCAST || !hsc__has_one_use(x) || hsc_shape_elements(&x->shape) == 0 ||
       hsc_shape_elements(&instr->shape) == 0)
     return NULL;
   int64_t padded[HSC_MAX_RANK], sizes[HSC_MAX_RANK], source[HSC_MAX_RANK];
@@ -421,9 +421,10 @@ static hsc_instr *rule_pad(hsc_builder *b, hsc_instr *instr) {
         hsc_build_broadcast(b, small, hsc_shape_array(arena_of(b), instr->shape.type, rank, sizes),
                             hsc_dims_copy(arena_of(b), source_rank, source));
   hsc_attr attr = {.pad = {.rank = rank, .dims = dims}};
-  hsc_instr *by = hsc_build_op(b, HSC_OP_PAD, (hsc_shape){0}, &attr, 2,
-                               (hsc_instr *[]){small, instr->operands[1]}, 0, NULL);
-  return hsc_build_broadcast(b, by, instr->shape, hsc_dims_copy(arena_of(b), rank, padded));
+  hsc_instr *replacement = hsc_build_op(b, HSC_OP_PAD, (hsc_shape){0}, &attr, 2,
+                                        (hsc_instr *[]){small, instr->operands[1]}, 0, NULL);
+  return hsc_build_broadcast(b, replacement, instr->shape,
+                             hsc_dims_copy(arena_of(b), rank, padded));
 }
 
 hsc__rule hsc__algsimp_slices_rule(hsc_op op) {

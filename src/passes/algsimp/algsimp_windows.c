@@ -99,8 +99,8 @@ static hsc_instr *fold_kernel_padding(hsc_builder *b, hsc_instr *conv) {
 static hsc_instr *rule_convolution(hsc_builder *b, hsc_instr *instr) {
   if (is_empty(instr->operands[0]) || is_empty(instr->operands[1]) || is_empty(instr))
     return hsc__uniform_constant(b, 0, instr);
-  hsc_instr *by = fold_input_padding(b, instr);
-  return by ? by : fold_kernel_padding(b, instr);
+  hsc_instr *replacement = fold_input_padding(b, instr);
+  return replacement ? replacement : fold_kernel_padding(b, instr);
 }
 
 static bool is_trivial(hsc_window_dim w) {
@@ -217,9 +217,9 @@ static hsc_instr *rule_gather(hsc_builder *b, hsc_instr *instr) {
   const hsc_gather_dims *g = &instr->attr.gather;
   hsc_instr *x = instr->operands[0];
   if (x->op == HSC_OP_PAD) {
-    hsc_instr *by = gather_of_pad(b, instr);
-    if (by)
-      return by;
+    hsc_instr *replacement = gather_of_pad(b, instr);
+    if (replacement)
+      return replacement;
   }
   if (is_empty(instr) || g->operand_batching_dims.count)
     return NULL;

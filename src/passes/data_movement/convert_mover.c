@@ -88,7 +88,7 @@ static bool survives(const hsc_instr *constant, hsc_type type) {
   return true;
 }
 
-static bool is_lone_convert(const hsc_instr *instr) {
+static bool is_convert_with_one_use(const hsc_instr *instr) {
   return instr->op == HSC_OP_CONVERT && instr->user_count == 1 && instr->parent->root != instr &&
          !instr->control_count && !instr->control_successor_count;
 }
@@ -101,7 +101,7 @@ static bool widening_moves_down(const hsc_instr *instr) {
     const hsc_instr *operand = instr->operands[i];
     if (operand->op == HSC_OP_CONSTANT)
       continue;
-    if (!is_lone_convert(operand))
+    if (!is_convert_with_one_use(operand))
       return false;
     hsc_type from = operand->operands[0]->shape.type;
     if (narrow != HSC_TYPE_INVALID && from != narrow)
@@ -133,11 +133,11 @@ static bool matches(const hsc_instr *instr) {
 
 // The movement `instr` of other operands.
 static hsc_instr *moved(hsc_builder *b, const hsc_instr *instr, hsc_instr *const *operands) {
-  hsc_instr *by = hsc_build_clone(b, instr, operands);
+  hsc_instr *replacement = hsc_build_clone(b, instr, operands);
   if (!b->status)
-    by->shape = hsc_shape_with_type(hsc_shape_without_layout(b->module->arena, instr->shape),
-                                    operands[0]->shape.type);
-  return by;
+    replacement->shape = hsc_shape_with_type(
+        hsc_shape_without_layout(b->module->arena, instr->shape), operands[0]->shape.type);
+  return replacement;
 }
 
 static hsc_instr *rewrite(hsc_builder *b, hsc_instr *instr) {
@@ -155,8 +155,8 @@ static hsc_instr *rewrite(hsc_builder *b, hsc_instr *instr) {
     operands[i] = up || operand->op == HSC_OP_CONSTANT ? hsc_build_convert(b, narrow, operand)
                                                        : operand->operands[0];
   }
-  hsc_instr *by = moved(b, movement, operands);
-  return up ? by : hsc_build_convert(b, instr->shape.type, by);
+  hsc_instr *replacement = moved(b, movement, operands);
+  return up ? replacement : hsc_build_convert(b, instr->shape.type, replacement);
 }
 
 hsc_status *hsc__pass_convert_mover(hsc_module *module, hsc_pass_context *cx) {

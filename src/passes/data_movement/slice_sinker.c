@@ -108,11 +108,11 @@ static hsc_status *sink(hsc_instr *instr, int count, hsc_instr **group) {
     const hsc_instr *slice = group[i]->operands[0];
     hsc_builder_at(&b, computation, group[i]);
     b.metadata = group[i]->metadata;
-    hsc_instr *by = hsc_build_slice(&b, whole, slice->attr.slice.start, slice->attr.slice.limit,
-                                    slice->attr.slice.stride);
+    hsc_instr *replacement = hsc_build_slice(&b, whole, slice->attr.slice.start,
+                                             slice->attr.slice.limit, slice->attr.slice.stride);
     HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
     // Left in place without users: dce's, since the walk may stand on it.
-    HSC_TRY(hsc_instr_replace_uses(group[i], by));
+    HSC_TRY(hsc_instr_replace_uses(group[i], replacement));
   }
   return NULL;
 }

@@ -58,12 +58,12 @@ static hsc_status *shrink(hsc_instr *sort, const bool *used, int count, hsc_aren
   hsc_builder_at(&b, sort->parent, sort);
   b.metadata = sort->metadata;
   hsc_shape shape = count == 1 ? shapes[0] : hsc_shape_tuple(module->arena, count, shapes);
-  hsc_instr *by = hsc_build_calls(&b, HSC_OP_SORT, shape, count, operands, 1, &less);
-  by->attr = sort->attr;
+  hsc_instr *replacement = hsc_build_calls(&b, HSC_OP_SORT, shape, count, operands, 1, &less);
+  replacement->attr = sort->attr;
   HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
   for (int i = sort->user_count - 1; i >= 0; i--) {
     hsc_instr *reader = sort->users[i];
-    hsc_instr *value = by;
+    hsc_instr *value = replacement;
     int64_t at = 0;
     for (int64_t k = 0; k < reader->attr.index.value; k++)
       at += used[k];
@@ -72,7 +72,7 @@ static hsc_status *shrink(hsc_instr *sort, const bool *used, int count, hsc_aren
       continue;
     }
     if (count > 1)
-      value = hsc_build_get_tuple_element(&b, by, at);
+      value = hsc_build_get_tuple_element(&b, replacement, at);
     HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
     HSC_TRY(hsc__replace(reader, value));
   }

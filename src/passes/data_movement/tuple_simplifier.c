@@ -27,18 +27,18 @@ static hsc_instr *whole_tuple(hsc_instr *tuple) {
 hsc_status *hsc__pass_tuple_simplifier(hsc_module *module, hsc_pass_context *cx) {
   HSC_FOR_EACH_COMPUTATION (module, computation) {
     HSC_FOR_EACH_INSTR_IN (computation, instr) {
-      hsc_instr *by = NULL;
+      hsc_instr *replacement = NULL;
       if (instr->op == HSC_OP_GET_TUPLE_ELEMENT && instr->operands[0]->op == HSC_OP_TUPLE)
-        by = instr->operands[0]->operands[instr->attr.index.value];
+        replacement = instr->operands[0]->operands[instr->attr.index.value];
       // A root tuple is a result: rebuilding it from a parameter or a while is a matter of the
       // result's buffers, so it stays.
       if (instr->op == HSC_OP_TUPLE && computation->root != instr)
-        by = whole_tuple(instr);
-      if (!by)
+        replacement = whole_tuple(instr);
+      if (!replacement)
         continue;
       if (!hsc__pass_spend(cx))
         return NULL;
-      HSC_TRY(hsc__replace(instr, by));
+      HSC_TRY(hsc__replace(instr, replacement));
     }
   }
   return NULL;

@@ -151,15 +151,15 @@ hsc_status *hsc__pass_batchnorm_expander(hsc_module *module, hsc_pass_context *c
       hsc_builder b;
       hsc_builder_at(&b, computation, instr);
       b.metadata = instr->metadata;
-      hsc_instr *by;
+      hsc_instr *replacement;
       if (instr->op == HSC_OP_BATCH_NORM_TRAINING)
-        by = expand_training(&b, instr);
+        replacement = expand_training(&b, instr);
       else if (instr->op == HSC_OP_BATCH_NORM_INFERENCE)
-        by = expand_inference(&b, instr);
+        replacement = expand_inference(&b, instr);
       else
-        by = expand_grad(&b, instr);
+        replacement = expand_grad(&b, instr);
       HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
-      HSC_TRY(hsc__replace(instr, by));
+      HSC_TRY(hsc__replace(instr, replacement));
     }
   }
   return NULL;

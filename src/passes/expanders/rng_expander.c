@@ -153,9 +153,9 @@ hsc_status *hsc__pass_rng_expander(hsc_module *module, hsc_pass_context *cx) {
       hsc_builder b;
       hsc_builder_at(&b, computation, instr);
       b.metadata = instr->metadata;
-      hsc_instr *by = rewrite(&b, instr);
+      hsc_instr *replacement = rewrite(&b, instr);
       HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
-      HSC_TRY(hsc__replace_effects_too(instr, by));
+      HSC_TRY(hsc__replace_effects_too(instr, replacement));
     }
   }
   return NULL;

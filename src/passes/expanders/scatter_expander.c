@@ -77,14 +77,14 @@ static void step(hsc_builder *b, hsc_instr *n, hsc_instr **state, void *user) {
                                               hsc_dims_copy(arena, state[2]->shape.rank, taken));
   update = hsc_build_reshape(b, update, rank, f->window);
   const hsc_instr *root = f->scatter->called[0]->root;
-  hsc_instr *by =
+  hsc_instr *replacement =
       root->op == HSC_OP_PARAMETER ? update : hsc_build_binary(b, root->op, old, update);
   hsc_instr *where =
       rank ? hsc_build_broadcast(b, inside, hsc_shape_with_type(old->shape, HSC_TYPE_PRED),
                                  (hsc_dims){0})
            : inside;
-  state[0] =
-      hsc_build_dynamic_update_slice(b, operand, hsc_build_select(b, where, by, old), rank, starts);
+  state[0] = hsc_build_dynamic_update_slice(
+      b, operand, hsc_build_select(b, where, replacement, old), rank, starts);
 }
 
 // `x` with the dimensions of `front` first (one of their product), the others behind in order.

@@ -198,9 +198,9 @@ static bool should_fuse(const hsc_instr *consumer, const hsc_instr *producer) {
   if (consumer->op == HSC_OP_REDUCE && producer->op == HSC_OP_CONSTANT)
     return false;
   // A fusion of nothing but constants around one op is that op: counters of loops stay readable.
-  bool lone =
+  bool around_one_op =
       !is_fusion(consumer) && (consumer->shape.rank == 0 || consumer->op == HSC_OP_BROADCAST);
-  if (lone && producer->op == HSC_OP_CONSTANT)
+  if (around_one_op && producer->op == HSC_OP_CONSTANT)
     return false;
   if (producer->op == HSC_OP_RESHAPE && !cheap) {
     // A reshape costs nothing where it is; it is worth fusing only when what is behind it comes

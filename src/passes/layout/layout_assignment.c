@@ -161,11 +161,11 @@ static hsc_status *write_down(hsc_pass_context *cx, const choice *c) {
     hsc_builder b;
     hsc_builder_at(&b, instr->parent, instr);
     b.metadata = instr->metadata;
-    hsc_instr *by =
+    hsc_instr *replacement =
         hsc_build(&b, HSC_OP_BITCAST, hsc__shape_in_order(module->arena, instr->shape, &c->order),
                   1, instr->operands);
     HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
-    return hsc__replace(instr, by);
+    return hsc__replace(instr, replacement);
   }
   instr->shape = hsc__shape_in_order(module->arena, instr->shape, &c->order);
   for (int o = 0; o < instr->operand_count && instr->op != HSC_OP_DOT; o++) {
@@ -237,11 +237,11 @@ static hsc_status *assign(hsc_computation *computation, hsc_pass_context *cx) {
         hsc_builder b;
         hsc_builder_at(&b, computation, transpose);
         b.metadata = transpose->metadata;
-        hsc_instr *by = hsc_build(
+        hsc_instr *replacement = hsc_build(
             &b, HSC_OP_BITCAST,
             hsc_shape_without_layout(computation->module->arena, transpose->shape), 1, &dot);
         HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
-        HSC_TRY(hsc__replace(transpose, by));
+        HSC_TRY(hsc__replace(transpose, replacement));
       }
     }
     if (cx->fuel == 0 || cx->pass_fuel == 0)

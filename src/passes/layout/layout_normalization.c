@@ -71,13 +71,13 @@ static hsc_instr *build_logical(normalizer *n, hsc_builder *b, hsc_instr *instr)
   hsc_builder at;  // right behind it, for all readers
   hsc_builder_at(&at, n->computation, physical->next);
   at.metadata = instr->metadata;
-  hsc_instr *by =
+  hsc_instr *replacement =
       hsc_build_transpose(&at, physical, hsc_dims_copy(n->arena, order.rank, permutation));
   if (at.status && !b->status)
     b->status = at.status;
   else
     hsc_status_free(at.status);
-  return n->logical[instr->index] = by;
+  return n->logical[instr->index] = replacement;
 }
 
 static bool is_special(const hsc_instr *instr) {
@@ -176,13 +176,13 @@ static void exchange(normalizer *n, hsc_builder *b, hsc_instr *dot) {
   if (d.precision.count == 2)
     e.precision = HSC_DIMS(n->arena, d.precision.v[1], d.precision.v[0]);
   hsc_instr *operands[2] = {dot->operands[1], dot->operands[0]};
-  hsc_instr *by = hsc_build_clone(b, dot, operands);
+  hsc_instr *replacement = hsc_build_clone(b, dot, operands);
   if (b->status)
     return;
-  by->attr.dot = e;
-  by->shape = physical_shape(n, &dot->shape);
-  by->index = n->count;
-  n->physical[dot->index] = by;
+  replacement->attr.dot = e;
+  replacement->shape = physical_shape(n, &dot->shape);
+  replacement->index = n->count;
+  n->physical[dot->index] = replacement;
 }
 
 static hsc_status *normalize(normalizer *n, hsc_instr *instr) {
@@ -217,11 +217,11 @@ static hsc_status *normalize(normalizer *n, hsc_instr *instr) {
       return hsc_builder_finish(&b, NULL, NULL);
     for (int o = 0; o < instr->operand_count; o++)
       operands[o] = in_order(n, &b, instr->operands[o], &instr->shape);
-    hsc_instr *by = hsc_build_clone(&b, instr, operands);
+    hsc_instr *replacement = hsc_build_clone(&b, instr, operands);
     if (!b.status) {
-      by->shape = physical_shape(n, &instr->shape);
-      by->index = n->count;
-      n->physical[instr->index] = by;
+      replacement->shape = physical_shape(n, &instr->shape);
+      replacement->index = n->count;
+      n->physical[instr->index] = replacement;
     }
     return hsc_builder_finish(&b, NULL, NULL);
   }

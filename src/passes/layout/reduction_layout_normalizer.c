@@ -25,13 +25,13 @@ static bool matches(const hsc_instr *instr) {
 }
 
 static hsc_instr *rewrite(hsc_builder *b, hsc_instr *instr) {
-  hsc_instr *by = hsc_build_clone(b, instr, instr->operands);
+  hsc_instr *replacement = hsc_build_clone(b, instr, instr->operands);
   if (b->status)
     return instr;
-  by->shape = hsc_shape_without_layout(b->module->arena, instr->shape);
+  replacement->shape = hsc_shape_without_layout(b->module->arena, instr->shape);
   if (instr->parent->root != instr || !hsc_shape_is_array(&instr->shape))
-    return by;
-  hsc_instr *copy = hsc_build_unary(b, HSC_OP_COPY, by);
+    return replacement;
+  hsc_instr *copy = hsc_build_unary(b, HSC_OP_COPY, replacement);
   if (!b->status)
     copy->shape = instr->shape;
   return copy;

@@ -99,21 +99,22 @@ static int find(hsc_instr *loop, hsc_instr **moving) {
 static hsc_instr *outside(hsc_builder *b, hsc_instr *instr, hsc_instr *loop) {
   if (instr->scratch)
     return instr->scratch;
-  hsc_instr *by;
+  hsc_instr *replacement;
   if (instr->op == HSC_OP_GET_TUPLE_ELEMENT) {
     hsc_instr *init = loop->operands[0];
-    by = init->op == HSC_OP_TUPLE ? init->operands[instr->attr.index.value]
-                                  : hsc_build_get_tuple_element(b, init, instr->attr.index.value);
+    replacement = init->op == HSC_OP_TUPLE
+                      ? init->operands[instr->attr.index.value]
+                      : hsc_build_get_tuple_element(b, init, instr->attr.index.value);
   } else {
     hsc_instr **operands = HSC_NEW_ARRAY(b->module->arena, hsc_instr *, instr->operand_count + 1);
     if (!operands)
       return instr;
     for (int i = 0; i < instr->operand_count; i++)
       operands[i] = outside(b, instr->operands[i], loop);
-    by = hsc_build_clone(b, instr, operands);
+    replacement = hsc_build_clone(b, instr, operands);
   }
-  instr->scratch = by;
-  return by;
+  instr->scratch = replacement;
+  return replacement;
 }
 
 static hsc_status *hoist(hsc_instr *loop, int count, hsc_instr **moving, hsc_arena *scratch) {

@@ -167,13 +167,13 @@ static hsc_status *read_constant(hsc_instr *state,
   return NULL;
 }
 
-static bool read_instead(hsc_instr *tuple, int64_t index, int64_t by) {
+static bool read_instead(hsc_instr *tuple, int64_t index, int64_t other) {
   bool any = false;
   for (int i = 0; i < tuple->user_count; i++) {
     hsc_instr *reader = tuple->users[i];
     if (reader->attr.index.value != index || hsc_instr_is_dead(reader))
       continue;
-    reader->attr.index.value = by;
+    reader->attr.index.value = other;
     any = true;
   }
   return any;

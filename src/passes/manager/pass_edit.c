@@ -2,8 +2,8 @@
 // into a fusion.
 #include "passes/manager/passes_internal.h"
 
-hsc_status *hsc__replace(hsc_instr *instr, hsc_instr *by) {
-  HSC_TRY(hsc_instr_replace_uses(instr, by));
+hsc_status *hsc__replace(hsc_instr *instr, hsc_instr *replacement) {
+  HSC_TRY(hsc_instr_replace_uses(instr, replacement));
   if (instr->user_count == 0 && instr->parent->root != instr && instr->op != HSC_OP_PARAMETER &&
       !hsc_instr_has_effect(instr) && instr->control_count == 0)
     hsc_instr_remove(instr);
@@ -51,9 +51,9 @@ hsc_status *hsc__inline(hsc_computation *computation,
   return hsc_builder_finish(&b, NULL, NULL);
 }
 
-hsc_status *hsc__replace_effects_too(hsc_instr *instr, hsc_instr *by) {
+hsc_status *hsc__replace_effects_too(hsc_instr *instr, hsc_instr *replacement) {
   bool has_effect = hsc_instr_has_effect(instr);
-  HSC_TRY(hsc__replace(instr, by));
+  HSC_TRY(hsc__replace(instr, replacement));
   if (has_effect && instr->user_count == 0 && instr->parent->root != instr)
     hsc_instr_remove(instr);
   return NULL;
@@ -72,9 +72,9 @@ hsc_status *hsc__rewrite_each(hsc_module *module,
       hsc_builder b;
       hsc_builder_at(&b, computation, instr);
       b.metadata = instr->metadata;
-      hsc_instr *by = rewrite(&b, instr);
+      hsc_instr *replacement = rewrite(&b, instr);
       HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
-      HSC_TRY(hsc__replace(instr, by));
+      HSC_TRY(hsc__replace(instr, replacement));
     }
   }
   return NULL;

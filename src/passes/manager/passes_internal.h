@@ -32,11 +32,11 @@ HSC_MUST_USE hsc_status *hsc__pick_algorithms(hsc_module *module, hsc_pass_conte
 
 // Replaces all uses of `instr` by `by` (same dimensions and type), moves the name of a root along,
 // and removes `instr` when nothing holds it.
-HSC_MUST_USE hsc_status *hsc__replace(hsc_instr *instr, hsc_instr *by);
+HSC_MUST_USE hsc_status *hsc__replace(hsc_instr *instr, hsc_instr *replacement);
 
 // The same for an instruction whose effects, if it has any, have moved into what replaces it: it
 // goes, or they would happen twice.
-HSC_MUST_USE hsc_status *hsc__replace_effects_too(hsc_instr *instr, hsc_instr *by);
+HSC_MUST_USE hsc_status *hsc__replace_effects_too(hsc_instr *instr, hsc_instr *replacement);
 
 // What most expanders are: replaces every instruction that `matches` (and has no control edges) by
 // what `rewrite` builds before it. Both are decided by `matches`: fuel is spent before `rewrite`,

@@ -192,11 +192,11 @@ static hsc_status *copy_operand(hsc_pass_context *cx,
   int32_t leaf = 0;
   hsc_instr *old = instr->operands[operand];
   hsc_builder_at(&b, instr->parent, instr);
-  hsc_instr *by = with_copies(&b, cx, old, wanted, &leaf);
+  hsc_instr *replacement = with_copies(&b, cx, old, wanted, &leaf);
   HSC_TRY(hsc_builder_finish(&b, NULL, NULL));
-  if (by == old)
+  if (replacement == old)
     return NULL;
-  hsc_instr_set_operand(instr, operand, by);
+  hsc_instr_set_operand(instr, operand, replacement);
   if (old->op == HSC_OP_TUPLE && hsc_instr_is_dead(old))
     hsc_instr_remove(old);
   return NULL;
@@ -209,10 +209,10 @@ static hsc_status *copy_root(hsc_pass_context *cx,
   int32_t leaf = 0;
   hsc_instr *old = computation->root;
   hsc_builder_at(&b, computation, NULL);
-  hsc_instr *by = with_copies(&b, cx, old, wanted, &leaf);
-  if (by == old)
+  hsc_instr *replacement = with_copies(&b, cx, old, wanted, &leaf);
+  if (replacement == old)
     return hsc_builder_finish(&b, NULL, NULL);
-  HSC_TRY(hsc_builder_finish(&b, by, NULL));
+  HSC_TRY(hsc_builder_finish(&b, replacement, NULL));
   if (old->op == HSC_OP_TUPLE && hsc_instr_is_dead(old))
     hsc_instr_remove(old);
   return NULL;

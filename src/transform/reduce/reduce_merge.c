@@ -14,11 +14,12 @@ static bool is_leaf(const hsc_instr *instr) {
 static hsc_instr *earlier(hsc__reducing *r, hsc_instr *instr) {
   hsc_computation *computation = instr->parent;
   bool small = computation->instr_count <= SMALL_COMPUTATION;
-  for (hsc_instr *by = computation->first; by && by != instr; by = by->next) {
-    if (!hsc_shape_equal(&by->shape, &instr->shape) || !(small || is_leaf(by)))
+  for (hsc_instr *replacement = computation->first; replacement && replacement != instr;
+       replacement = replacement->next) {
+    if (!hsc_shape_equal(&replacement->shape, &instr->shape) || !(small || is_leaf(replacement)))
       continue;
     if (hsc__reduce_here(r))
-      return by;
+      return replacement;
     if (!small)
       return NULL;
   }
@@ -32,9 +33,9 @@ hsc_status *hsc__reduce_merge(hsc__reducing *r) {
       bool used = instr->user_count + (instr == computation->root) > 0;
       if (!used || !hsc_shape_is_array(&instr->shape) || !(small || is_leaf(instr)))
         continue;
-      hsc_instr *by = earlier(r, instr);
-      if (by)
-        HSC_TRY(hsc_instr_replace_uses(instr, by));
+      hsc_instr *replacement = earlier(r, instr);
+      if (replacement)
+        HSC_TRY(hsc_instr_replace_uses(instr, replacement));
     }
   }
   return NULL;

@@ -6,7 +6,7 @@
 hsc_status *hsc__reduce_operands(hsc__reducing *r) {
   HSC_FOR_EACH_COMPUTATION (r->module, computation)
     HSC_FOR_EACH_INSTR_IN (computation, instr) {
-      hsc_instr *by = NULL;
+      hsc_instr *replacement = NULL;
       if (instr->user_count + (instr == computation->root) == 0)
         continue;
       for (int i = 0; i < instr->operand_count; i++) {
@@ -15,10 +15,10 @@ hsc_status *hsc__reduce_operands(hsc__reducing *r) {
           again |= instr->operands[j] == instr->operands[i];
         if (!again && hsc_shape_equal(&instr->shape, &instr->operands[i]->shape) &&
             hsc__reduce_here(r))
-          by = instr->operands[i];
+          replacement = instr->operands[i];
       }
-      if (by)
-        HSC_TRY(hsc_instr_replace_uses(instr, by));
+      if (replacement)
+        HSC_TRY(hsc_instr_replace_uses(instr, replacement));
     }
   return NULL;
 }

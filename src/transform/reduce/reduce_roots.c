@@ -5,11 +5,11 @@
 
 // The operand that takes the place of a result; the last one that is chosen.
 static hsc_instr *replacement(hsc__reducing *r, hsc_instr *result) {
-  hsc_instr *by = result;
+  hsc_instr *replacement = result;
   for (int i = 0; i < result->operand_count; i++)
     if (hsc_shape_is_array(&result->operands[i]->shape) && hsc__reduce_here(r))
-      by = result->operands[i];
-  return by;
+      replacement = result->operands[i];
+  return replacement;
 }
 
 hsc_status *hsc__reduce_roots(hsc__reducing *r) {

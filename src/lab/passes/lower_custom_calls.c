@@ -1,14 +1,16 @@
-// bridge.c - custom calls of vendors as plain HLO.
+// lower_custom_calls.c - see lower_custom_calls.h. One function and one row of `lowerings` a call.
+//
+// A lowering appends HLO text that computes the call's result; workspaces become zeros.
 #include "base/text/text.h"
-#include "lab/passes/bridge.h"
+#include "lab/passes/lower_custom_calls.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 
-void hsc_bridged_deinit(hsc_bridged *bridged) {
-  hsc_bytes_deinit(&bridged->text);
-  hsc_bytes_deinit(&bridged->unknown);
-  *bridged = (hsc_bridged){0};
+void hsc_lowered_calls_deinit(hsc_lowered_calls *lowered) {
+  hsc_bytes_deinit(&lowered->text);
+  hsc_bytes_deinit(&lowered->unknown);
+  *lowered = (hsc_lowered_calls){0};
 }
 
 // What one call needs while it is rewritten. Lines of HLO text are appended to `out`.
@@ -125,7 +127,7 @@ static void put_dot(rewrite *r,
   hsc_bytes_append_char(r->out, '\n');
 }
 
-static bool bridge_gemm(rewrite *r) {
+static bool lower_gemm(rewrite *r) {
   json_t *config = member(r->config, "gemm_backend_config");
   json_t *dims = member(config ? config : r->config, "dot_dimension_numbers");
   char sets[4][128];
@@ -208,7 +210,7 @@ static json_t *conv_config(rewrite *r) {
   return config ? config : r->config;
 }
 
-static bool bridge_conv(rewrite *r) {
+static bool lower_conv(rewrite *r) {
   double scale = number_of(conv_config(r), "conv_result_scale", 1);
   if (!put_convolution(r))
     return false;
@@ -336,7 +338,7 @@ static bool scale_gradient(rewrite *r) {
 
 // dx[i] = sum of dy[o] w[k] over i = o stride + k dilate - low: dy with stride - 1 zeros between,
 // against the mirrored kernel, its features exchanged.
-static bool bridge_conv_input(rewrite *r) {
+static bool lower_conv_input(rewrite *r) {
   conv_window w, g;
   char kernel[16];
   if (!read_window(r, &w))
@@ -359,7 +361,7 @@ static bool bridge_conv_input(rewrite *r) {
 
 // dw[k] = sum of x[i] dy[o] over the same i: x against dy as the kernel, its steps apart by the
 // stride; the batch is what is summed over.
-static bool bridge_conv_filter(rewrite *r) {
+static bool lower_conv_filter(rewrite *r) {
   conv_window w, g;
   char input[16], output[16], kernel[16];
   if (!read_window(r, &w))
@@ -381,7 +383,7 @@ static bool bridge_conv_filter(rewrite *r) {
   return scale_gradient(r);
 }
 
-static bool bridge_conv_bias(rewrite *r) {
+static bool lower_conv_bias(rewrite *r) {
   char labels[512];
   const char *activation = text_of(conv_config(r), "activation_mode");
   const char *output;
@@ -389,7 +391,7 @@ static bool bridge_conv_bias(rewrite *r) {
   bool relu6 = !strcmp(activation, "kRelu6");
   double side = r->call->operand_count == 4 ? number_of(conv_config(r), "side_input_scale", 0) : 0;
   if (r->call->operand_count < 3 || r->call->operand_count > 4 ||
-      (!relu && !relu6 && strcmp(activation, "kNone") && *activation) || !bridge_conv(r))
+      (!relu && !relu6 && strcmp(activation, "kNone") && *activation) || !lower_conv(r))
     return false;
   if (side != 0) {
     char value[512];
@@ -413,7 +415,7 @@ static bool bridge_conv_bias(rewrite *r) {
   return true;
 }
 
-static bool bridge_onednn_matmul(rewrite *r) {
+static bool lower_onednn_matmul(rewrite *r) {
   json_t *config = member(r->config, "onednn_matmul_config");
   json_t *fusions = member(config, "fusions");
   int rank = r->call->operand_count >= 2 ? r->call->operands[0]->shape.rank : 0;
@@ -433,7 +435,7 @@ static bool bridge_onednn_matmul(rewrite *r) {
 
 // exp(x - max) over its sum, along the last dimension; reducers are the two computations at the
 // head of the text.
-static bool bridge_softmax(rewrite *r) {
+static bool lower_softmax(rewrite *r) {
   const hsc_shape *shape = &r->call->shape;
   if (r->call->operand_count != 1 || hsc_shape_is_tuple(shape) || shape->type != HSC_TYPE_F32 ||
       shape->rank < 1)
@@ -467,7 +469,7 @@ static bool bridge_softmax(rewrite *r) {
 
 // Memory that nobody has written yet (XLA:TPU's name for the start of a buffer that a loop fills):
 // any value is right, so it is zeros.
-static bool bridge_allocate(rewrite *r) {
+static bool lower_allocate(rewrite *r) {
   if (r->call->operand_count != 0 || hsc_shape_is_tuple(&r->call->shape))
     return false;
   hsc_bytes_printf(r->out, "  %%%s.zero = %s[] constant(%s)\n", r->call->name,
@@ -480,16 +482,16 @@ static bool bridge_allocate(rewrite *r) {
 
 static const struct {
   const char *target;
-  bool (*bridge)(rewrite *r);
-} meanings[] = {{"__cublas$gemm", bridge_gemm},
-                {"__cublas$lt$matmul", bridge_gemm},
-                {"__cudnn$convForward", bridge_conv},
-                {"__cudnn$convBackwardInput", bridge_conv_input},
-                {"__cudnn$convBackwardFilter", bridge_conv_filter},
-                {"__cudnn$convBiasActivationForward", bridge_conv_bias},
-                {"__onednn$matmul", bridge_onednn_matmul},
-                {"__onednn$softmax", bridge_softmax},
-                {"AllocateBuffer", bridge_allocate}};
+  bool (*lower)(rewrite *r);
+} lowerings[] = {{"__cublas$gemm", lower_gemm},
+                {"__cublas$lt$matmul", lower_gemm},
+                {"__cudnn$convForward", lower_conv},
+                {"__cudnn$convBackwardInput", lower_conv_input},
+                {"__cudnn$convBackwardFilter", lower_conv_filter},
+                {"__cudnn$convBiasActivationForward", lower_conv_bias},
+                {"__onednn$matmul", lower_onednn_matmul},
+                {"__onednn$softmax", lower_softmax},
+                {"AllocateBuffer", lower_allocate}};
 
 // The call's own name gets the value; of a tuple, the first element, and zeros for the rest
 // (workspaces).
@@ -528,9 +530,9 @@ static bool rewrite_call(const hsc_instr *call, bool is_root, hsc_bytes *out) {
       (hsc_shape_leaf_count(&call->shape) > 0 && call->shape.type == HSC_TYPE_TUPLE)) {
     shape_text(hsc_shape_is_tuple(&call->shape) ? hsc_shape_leaf(&call->shape, 0) : &call->shape,
                r.shape);
-    for (size_t i = 0; i < HSC_COUNT_OF(meanings) && !done; i++)
-      if (call->attr.custom.target && !strcmp(call->attr.custom.target, meanings[i].target))
-        done = meanings[i].bridge(&r);
+    for (size_t i = 0; i < HSC_COUNT_OF(lowerings) && !done; i++)
+      if (call->attr.custom.target && !strcmp(call->attr.custom.target, lowerings[i].target))
+        done = lowerings[i].lower(&r);
   }
   if (done) {
     put_result(&r, is_root);
@@ -657,7 +659,7 @@ static void add_unknown(hsc_bytes *unknown, const char *target) {
   hsc_bytes_printf(unknown, "%s%s", unknown->size ? ", " : "", target);
 }
 
-hsc_status *hsc_bridge_custom_calls(const hsc_module *module, hsc_bridged *out) {
+hsc_status *hsc_lower_custom_calls(const hsc_module *module, hsc_lowered_calls *out) {
   static const char reducers[] =
       "%hloscope_maximum (a: f32[], b: f32[]) -> f32[] {\n  %a.hloscope_maximum = f32[] "
       "parameter(0)\n  %b.hloscope_maximum = f32[] parameter(1)\n"
@@ -666,7 +668,7 @@ hsc_status *hsc_bridge_custom_calls(const hsc_module *module, hsc_bridged *out) 
       "%b.hloscope_add = f32[] parameter(1)\n"
       "  ROOT %r.hloscope_add = f32[] add(%a.hloscope_add, %b.hloscope_add)\n}\n\n";
   hsc_bytes text = {0};
-  *out = (hsc_bridged){0};
+  *out = (hsc_lowered_calls){0};
   hsc_module_print(module, NULL, &text);
   bool softmax = strstr(hsc_bytes_text(&text), "__onednn$softmax") != NULL;
   for (const char *line = hsc_bytes_text(&text); *line;) {
@@ -684,7 +686,7 @@ hsc_status *hsc_bridge_custom_calls(const hsc_module *module, hsc_bridged *out) 
     }
     bool custom = instr && instr->op == HSC_OP_CUSTOM_CALL;
     if (custom && rewrite_call(instr, instr == instr->parent->root, &out->text)) {
-      out->bridged++;
+      out->lowered++;
     } else if (instr && rewrite_mixed(instr, (hsc_view){line, size}, &out->text)) {
       // said in full
     } else {
@@ -700,6 +702,6 @@ hsc_status *hsc_bridge_custom_calls(const hsc_module *module, hsc_bridged *out) 
   hsc_status *status = hsc_bytes_status(&out->text);
   hsc_bytes_deinit(&text);
   if (status)
-    hsc_bridged_deinit(out);
+    hsc_lowered_calls_deinit(out);
   return status;
 }

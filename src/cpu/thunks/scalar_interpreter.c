@@ -1,5 +1,6 @@
-// tiny.c - operations on a few elements, interpreted: loop counters, learning rates, steps of an
-// optimiser. Compiling a kernel for one addition would take longer than running it will ever save.
+// scalar_interpreter.c - operations on a few elements, interpreted: loop counters, learning rates,
+// steps of an optimiser. Compiling a kernel for one addition would take longer than running it will
+// ever save.
 //
 // A program is a list of instructions on registers, run once per element. Integers are kept in 64
 // bits, extended as their type says; f32 as a float. An instruction is chosen for this when it (or
@@ -177,10 +178,10 @@ static int translate(translation *t, const hsc_instr *instr) {
   return add_code(t, instr, code);
 }
 
-hsc_status *hsc__cpu_choose_tiny(hsc_cpu_compiler *compiler,
-                                 hsc_cpu_step *step,
-                                 hsc_cpu_choice *choice,
-                                 bool *out_chosen) {
+hsc_status *hsc__cpu_choose_scalar_interpreter(hsc_cpu_compiler *compiler,
+                                               hsc_cpu_step *step,
+                                               hsc_cpu_choice *choice,
+                                               bool *out_chosen) {
   const hsc_instr *instr = step->instr;
   const hsc_instr *root = instr;
   *out_chosen = false;
@@ -461,7 +462,8 @@ static value run_one(const instruction *code, const value *r) {
   return whole(code, a.i, b.i);
 }
 
-hsc_status *hsc__cpu_run_tiny(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
+hsc_status *hsc__cpu_run_scalar_interpreter(const hsc_cpu_frame *frame,
+                                            const hsc_cpu_thunk *thunk) {
   const program *p = hsc__cpu_data(frame, thunk);
   value registers[MAX_REGISTERS] = {{0}};
   for (int64_t e = 0; e < p->elements; e++) {
@@ -497,7 +499,7 @@ static bool fits_code(const hsc_cpu_payload *p, const program *out, const instru
   return is_register(code->a) && is_register(code->b) && is_register(code->c);
 }
 
-bool hsc__cpu_check_tiny(hsc_cpu_payload *p) {
+bool hsc__cpu_check_scalar_interpreter(hsc_cpu_payload *p) {
   const program *out = p->data;
   if (p->bytes < sizeof *out || out->count < 0 || out->count > MAX_CODE)
     return false;

@@ -1,11 +1,11 @@
-// What vendors' calls are bridged to, against plain ops; gradients of convolutions against loops
+// What vendors' calls are lowered to, against plain ops; gradients of convolutions against loops
 // that accumulate them from the definition of the forward one.
 #include "unit.h"
 
 #include <math.h>
 
 #include "formats/common/formats.h"
-#include "lab/passes/bridge.h"
+#include "lab/passes/lower_custom_calls.h"
 
 typedef struct conv_case {
   int batch, height, width, in, out, kh, kw;  // sizes
@@ -59,22 +59,22 @@ static int64_t place(const char *labels,
   return at;
 }
 
-// Fills `inputs`, and gives the result of the program, bridged first and written out.
-static hsc_literal *evaluate_bridged(hsc_arena *arena,
+// Fills `inputs`, and gives the result of the program, lowered first and written out.
+static hsc_literal *evaluate_lowered(hsc_arena *arena,
                                      const char *text,
                                      hsc_literal **inputs,
                                      int input_count,
-                                     int expected_bridged) {
+                                     int expected_lowered) {
   hsc_module *module = NULL;
-  hsc_bridged bridged = {0};
+  hsc_lowered_calls lowered = {0};
   hsc_literal *result = NULL;
   hsc_literal *copy = NULL;
   EXPECT_OK(hsc_hlo_text_parse(hsc_view_of(text), NULL, &module));
-  EXPECT_OK(hsc_bridge_custom_calls(module, &bridged));
+  EXPECT_OK(hsc_lower_custom_calls(module, &lowered));
   hsc_module_destroy(module);
-  if (bridged.bridged != expected_bridged || bridged.unknown.size)
-    fail_msg("%d bridged: %s", bridged.bridged, text);
-  EXPECT_OK(hsc_program_read(hsc_bytes_view(&bridged.text), NULL, &module));
+  if (lowered.lowered != expected_lowered || lowered.unknown.size)
+    fail_msg("%d lowered: %s", lowered.lowered, text);
+  EXPECT_OK(hsc_program_read(hsc_bytes_view(&lowered.text), NULL, &module));
   for (int p = 0; p < input_count; p++) {
     EXPECT_OK(hsc_literal_create(arena, &module->entry->parameters[p]->shape, &inputs[p]));
     hsc_literal_fill(inputs[p], 5, (uint32_t)p);
@@ -82,7 +82,7 @@ static hsc_literal *evaluate_bridged(hsc_arena *arena,
   EXPECT_OK(hsc_evaluate(module, input_count, inputs, arena, &result));
   EXPECT_OK(hsc_literal_copy(arena, result, &copy));
   hsc_module_destroy(module);
-  hsc_bridged_deinit(&bridged);
+  hsc_lowered_calls_deinit(&lowered);
   return copy;
 }
 
@@ -112,7 +112,7 @@ static void check_gradient(const conv_case *c, bool of_filter) {
       "  ROOT r = %s get-tuple-element(c), index=0\n}\n",
       left, right, made, of_filter ? "Filter" : "Input", c->kh, c->kw, c->sh, c->sw, c->ph0, c->ph1,
       c->pw0, c->pw1, c->dh, c->dw, c->labels, c->scale, made);
-  hsc_literal *result = evaluate_bridged(arena, text, inputs, 2, 1);
+  hsc_literal *result = evaluate_lowered(arena, text, inputs, 2, 1);
   int64_t count = hsc_shape_elements(&result->shape);
   double *sum = HSC_NEW_ARRAY(arena, double, count);
   for (int n = 0; n < c->batch; n++)
@@ -143,7 +143,7 @@ static void check_gradient(const conv_case *c, bool of_filter) {
   hsc_arena_destroy(arena);
 }
 
-// What the calls are bridged to has the numbers of the plain ops that they stand for, of a (2x2), b
+// What the calls are lowered to has the numbers of the plain ops that they stand for, of a (2x2), b
 // (2x3) and c (3).
 static void expect_same_numbers(const char *const pairs[][2],
                                 size_t count,
@@ -162,7 +162,7 @@ static void expect_same_numbers(const char *const pairs[][2],
                            "  a = f32[2,2] parameter(0)\n  b = f32[2,3] parameter(1)\n  c = f32[3] "
                            "parameter(2)\n%s}\n",
                            pairs[i][side]);
-      results[side] = evaluate_bridged(arena, text, inputs, 3, custom_calls && side == 0);
+      results[side] = evaluate_lowered(arena, text, inputs, 3, custom_calls && side == 0);
     }
     EXPECT_OK(hsc_literal_compare(results[0], results[1], &d));
     if (d.max_abs > tolerance)
@@ -171,7 +171,7 @@ static void expect_same_numbers(const char *const pairs[][2],
   }
 }
 
-// What is bridged has the numbers of the plain ops that it stands for.
+// What is lowered has the numbers of the plain ops that it stands for.
 static void calls_have_the_numbers_of_plain_ops(void **state) {
   static const char *const pairs[][2] = {
       {"  ROOT r = f32[2,3] custom-call(a, b), custom_call_target=\"__onednn$matmul\", "
@@ -236,7 +236,7 @@ static void gradients_of_filters_are_those_of_the_definition(void **state) {
     check_gradient(&cases[i], true);
 }
 
-// Text of one call -> how many were bridged; what stays is named.
+// Text of one call -> how many were lowered; what stays is named.
 static void what_has_no_known_meaning_is_named(void **state) {
   static const char *const calls[] = {
       "window={size=3x3}, dim_labels=b01f_01io->b01f, feature_group_count=2, "
@@ -249,17 +249,17 @@ static void what_has_no_known_meaning_is_named(void **state) {
   };
   for (size_t i = 0; i < HSC_COUNT_OF(calls); i++) {
     hsc_module *module = NULL;
-    hsc_bridged bridged = {0};
+    hsc_lowered_calls lowered = {0};
     char text[600];
     snprintf(text, sizeof text,
              "HloModule m\nENTRY main {\n  a = f32[1,4,4,2] parameter(0)\n  b = f32[3,3,2,2] "
              "parameter(1)\n  ROOT c = f32[1,4,4,2] custom-call(a, b), %s\n}\n",
              calls[i]);
     EXPECT_OK(hsc_hlo_text_parse(hsc_view_of(text), NULL, &module));
-    EXPECT_OK(hsc_bridge_custom_calls(module, &bridged));
-    assert_int_equal(bridged.bridged, 0);
-    assert_non_null(strstr(hsc_bytes_text(&bridged.unknown), "__cudnn$conv"));
-    hsc_bridged_deinit(&bridged);
+    EXPECT_OK(hsc_lower_custom_calls(module, &lowered));
+    assert_int_equal(lowered.lowered, 0);
+    assert_non_null(strstr(hsc_bytes_text(&lowered.unknown), "__cudnn$conv"));
+    hsc_lowered_calls_deinit(&lowered);
     hsc_module_destroy(module);
   }
 }
@@ -285,7 +285,7 @@ static void epilogues_have_their_numbers(void **state) {
     hsc_arena *arena = NULL;
     hsc_literal *inputs[2];
     EXPECT_OK(hsc_arena_create(&arena));
-    hsc_literal *result = evaluate_bridged(arena, texts[t], inputs, 2, 1);
+    hsc_literal *result = evaluate_lowered(arena, texts[t], inputs, 2, 1);
     for (int k = 0; k < 4; k++) {
       double expected = 0;
       if (t == 0) {

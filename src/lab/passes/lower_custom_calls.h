@@ -1,0 +1,24 @@
+// lower_custom_calls.h - lowers vendors' custom calls to plain HLO, so that a stage of a vendor's
+// compile can run on another device.
+//
+// Known calls (rows of lower_custom_calls.c): __cublas$gemm and __cublas$lt$matmul
+// (GemmBackendConfig: dimensions, alpha, beta, epilogue DEFAULT, BIAS, RELU, GELU, BIAS_RELU,
+// BIAS_GELU), __cudnn$convForward, __cudnn$convBackwardInput, __cudnn$convBackwardFilter (without
+// groups) and __cudnn$convBiasActivationForward with or without side input
+// (CudnnConvBackendConfig; window and dim_labels are attributes of the call), __onednn$matmul
+// without fused operations, __onednn$softmax over the last dimension, AllocateBuffer (as zeros: any
+// value is right). Operations of mixed float
+// types, as XLA:TPU has them, are written with their conversions. Sources:
+// xla/service/gpu/backend_configs.proto, xla/service/cpu/ onednn_config.proto, cublas_cudnn.h.
+#pragma once
+
+#include "hlo/ir/hlo.h"
+
+typedef struct hsc_lowered_calls {
+  hsc_bytes text;     // HLO text without what was lowered
+  int lowered;        // custom calls that were rewritten
+  hsc_bytes unknown;  // targets that stay, separated by commas; empty = none
+} hsc_lowered_calls;
+// Errors: RESOURCE_EXHAUSTED.
+HSC_MUST_USE hsc_status *hsc_lower_custom_calls(const hsc_module *module, hsc_lowered_calls *out);
+void hsc_lowered_calls_deinit(hsc_lowered_calls *lowered);
