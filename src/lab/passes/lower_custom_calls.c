@@ -484,14 +484,14 @@ static const struct {
   const char *target;
   bool (*lower)(rewrite *r);
 } lowerings[] = {{"__cublas$gemm", lower_gemm},
-                {"__cublas$lt$matmul", lower_gemm},
-                {"__cudnn$convForward", lower_conv},
-                {"__cudnn$convBackwardInput", lower_conv_input},
-                {"__cudnn$convBackwardFilter", lower_conv_filter},
-                {"__cudnn$convBiasActivationForward", lower_conv_bias},
-                {"__onednn$matmul", lower_onednn_matmul},
-                {"__onednn$softmax", lower_softmax},
-                {"AllocateBuffer", lower_allocate}};
+                 {"__cublas$lt$matmul", lower_gemm},
+                 {"__cudnn$convForward", lower_conv},
+                 {"__cudnn$convBackwardInput", lower_conv_input},
+                 {"__cudnn$convBackwardFilter", lower_conv_filter},
+                 {"__cudnn$convBiasActivationForward", lower_conv_bias},
+                 {"__onednn$matmul", lower_onednn_matmul},
+                 {"__onednn$softmax", lower_softmax},
+                 {"AllocateBuffer", lower_allocate}};
 
 // The call's own name gets the value; of a tuple, the first element, and zeros for the rest
 // (workspaces).
