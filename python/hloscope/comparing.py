@@ -92,11 +92,11 @@ class Comparison:
         return f"{what}: {_seconds(self.first_seconds)} against {_seconds(self.second_seconds)}, {self.rounds} processes each, in turn"
 
 
-def compare(first, second, *arguments, device=None, rounds=4, seed=0, margin=None):
+def compare(first, second, *arguments, device=None, rounds=6, seed=0, margin=None):
     """Runs both, in turn, `rounds` processes each, and compares the times of a run.
 
     verdict: "faster" (the second than the first), "slower", "same" or "cannot tell"; ratio, low, high: the second's time as a part of the first's, with
-    its 95 % interval. `margin` is the least difference that is claimed (0.05: 5 %); without it what the machine's noise allows.
+    its 95 % interval over processes: with fewer than six rounds there is none, and the verdict is "cannot tell". `margin` is the least difference that is claimed (0.05: 5 %); without it what the machine's noise allows.
     """
     samples = {"first": [], "second": []}
     with tempfile.TemporaryDirectory(prefix="hloscope-compare-") as directory:

@@ -1,5 +1,6 @@
 // cmd_results.c - hloscope results: what the store holds.
 #include "base/files/file_io.h"
+#include "base/text/text.h"
 #include "cli/command.h"
 
 #include <math.h>
@@ -175,43 +176,36 @@ static hsc_status *show_times(hsc_cli *cli, const json_t *tasks) {
   hsc_table *table = NULL;
   HSC_TRY(hsc_table_create("times", &table));
   static const char *const columns[][2] = {{"task", ""},    {"series", ""}, {"n", ""},
-                                           {"median", "s"}, {"low", "s"},   {"high", "s"},
-                                           {"min", "s"},    {"max", "s"}};
+                                           {"median", "s"}, {"min", "s"},   {"max", "s"}};
   for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
     hsc_table_column(table, columns[i][0], columns[i][1]);
   json_t *task;
   size_t t;
-  hsc_status *status = NULL;
   json_array_foreach (tasks, t, task) {
     const char *name;
     json_t *values;
     json_object_foreach (hsc_json_path(task, "answer", "series", NULL), name, values) {
       size_t n = 0;
       size_t length = strlen(name);
-      if (status || length < 4 || strcmp(name + length - 3, "_ns") != 0)
+      if (length < 4 || strcmp(name + length - 3, "_ns") != 0)
         continue;
       double *x = hsc_json_doubles(values, &n);
-      hsc_summary s;
       if (n) {
-        status = hsc_stats_summarize(x, n, &(hsc_interval_options){.resample_count = 1000}, &s);
-        if (!status) {
-          hsc_table_row(table);
-          hsc_table_text(table, json_string_value(json_object_get(task, "key")));
-          hsc_table_printf(table, "%.*s", (int)length - 3, name);
-          hsc_table_int(table, (int64_t)n);
-          const double cells[] = {s.median, s.median_low, s.median_high, s.min, s.max};
-          for (size_t i = 0; i < HSC_COUNT_OF(cells); i++)
-            hsc_table_double(table, cells[i] / 1e9);
-        }
+        hsc_table_row(table);
+        hsc_table_text(table, json_string_value(json_object_get(task, "key")));
+        hsc_table_printf(table, "%.*s", (int)length - 3, name);
+        hsc_table_int(table, (int64_t)n);
+        const double cells[] = {hsc_stats_median(x, n), hsc_stats_min(x, n), hsc_stats_max(x, n)};
+        for (size_t i = 0; i < HSC_COUNT_OF(cells); i++)
+          hsc_table_double(table, cells[i] / 1e9);
       }
       hsc_free(x);
     }
   }
-  if (status || !hsc_table_row_count(table)) {
+  if (!hsc_table_row_count(table)) {
     hsc_table_destroy(table);
-    return status;
+    return NULL;
   }
-  hsc_table_note(table, "low, high: 95 %% interval of the median over the samples of one process");
   hsc_cli_print(cli, "\n");
   return hsc_cli_table(cli, table);
 }
@@ -275,17 +269,21 @@ static hsc_status *show(const results_args *args, hsc_cli *cli, hsc_store *store
 
 // ---- compare ------------------------------------------------------------------------------------
 
-// "vmap_small/trial/3" -> "vmap_small"; other keys stay whole.
+// "vmap_small/trial/3" -> "vmap_small", "cpu/series" and "cpu/process/2" -> "cpu"; other keys stay
+// whole.
 static const char *group_of(hsc_arena *arena, const char *key) {
   const char *mark = strstr(key, "/trial/");
+  if (!mark)
+    mark = strstr(key, "/process/");
+  if (!mark && hsc_ends_with(key, "/series"))
+    mark = key + strlen(key) - strlen("/series");
   return mark ? hsc_arena_strndup(arena, key, (size_t)(mark - key)) : hsc_arena_strdup(arena, key);
 }
 
 typedef struct series_group {
   const char *name;
-  double *values;  // a median a task, or, when there is one task only, its samples
+  double *values;  // a median a task
   size_t count, capacity;
-  bool one_task;
 } series_group;
 typedef struct series_groups {
   series_group *items;
@@ -312,88 +310,41 @@ static hsc_status *read_groups(hsc_store *store, int64_t id, hsc_arena *arena, s
     while (g < out->count && strcmp(out->items[g].name, name) != 0)
       g++;
     series_group *group = &out->items[g];
-    bool repeated = strstr(json_string_value(json_object_get(task, "key")), "/trial/") != NULL;
     if (g == out->count) {
       out->count++;
-      *group = (series_group){
-          .name = name, .capacity = json_array_size(tasks) + n, .one_task = !repeated};
+      *group = (series_group){.name = name, .capacity = json_array_size(tasks)};
       group->values = HSC_NEW_ARRAY(arena, double, group->capacity);
       status = hsc_arena_status(arena);
     }
-    if (!status && repeated && group->count < group->capacity)
+    if (!status && group->count < group->capacity)
       group->values[group->count++] = hsc_stats_median(runs, n);
-    else if (!status && !repeated) {
-      memcpy(group->values, runs, n * sizeof(double));
-      group->count = n;
-    }
     hsc_free(runs);
   }
   json_decref(tasks);
   return status;
 }
 
-typedef struct compared {
-  const series_group *a, *b;
-  hsc_comparison c;
-} compared;
-
-// In words, with the reason. A claim must hold among all comparisons; two processes differ by
-// themselves (addresses, pages, neighbours), and one of each side cannot tell that from the
-// programs.
-// `q`: the share of false claims if this were claimed; negative = there is one comparison only.
-static void add_verdict(hsc_table *table, const compared *row, double q, double margin) {
-  const hsc_comparison *c = &row->c;
-  bool claims = c->verdict == HSC_VERDICT_FASTER || c->verdict == HSC_VERDICT_SLOWER;
-  bool differs = c->ratio.low > 1 || c->ratio.high < 1;
-  if (row->a->one_task)
-    hsc_table_text(table, "cannot tell (one process on each side)");
-  else if (claims && q > 0.05)
-    hsc_table_printf(table, "cannot tell (q %.2g among all comparisons)", q);
-  else if (c->verdict == HSC_VERDICT_CANNOT_TELL && differs &&
-           fabs(c->ratio.estimate - 1) <= margin)
-    hsc_table_printf(table, "cannot tell (differs, but within the margin of %.3g %%)",
-                     100 * margin);
-  else if (row->c.verdict == HSC_VERDICT_CANNOT_TELL && row->c.more_runs > 0 &&
-           row->c.more_runs < 1e6)
-    hsc_table_printf(table, "cannot tell (about %.0f more runs needed)", row->c.more_runs);
-  else
-    hsc_table_text(table, hsc_verdict_text(row->c.verdict));
-}
-
 static hsc_status *compare(const results_args *args, hsc_cli *cli, hsc_store *store) {
   int64_t ids[2];
   series_groups groups[2] = {{0}};
   hsc_table *table = NULL;
-  char worst[2] = "";  // grade of the two machines
   if (args->ids.count != 2)
     return hsc_cli_usage(cli, "compare needs the numbers of two experiments");
   for (int i = 0; i < 2; i++) {
     hsc_experiment_list found = {0};
     HSC_TRY(read_id(cli, args->ids.items[i], &ids[i]));
     hsc_status *status = hsc_store_get(store, ids[i], &found);  // NOT_FOUND in words
-    const char *grade =
-        status ? NULL : json_string_value(json_object_get(found.items[0].environment, "grade"));
-    if (grade && (!worst[0] || grade[0] > worst[0]))
-      worst[0] = grade[0];
     hsc_experiment_list_deinit(&found);
     HSC_TRY(status);
     HSC_TRY(read_groups(store, ids[i], cli->arena, &groups[i]));
   }
   HSC_TRY(hsc_table_create("compare", &table));
-  static const char *const columns[][2] = {{"what", ""},       {"first", "s"},   {"second", "s"},
-                                           {"ratio", "ratio"}, {"low", "ratio"}, {"high", "ratio"},
-                                           {"p", ""},          {"effect", ""},   {"second is", ""}};
+  static const char *const columns[][2] = {
+      {"what", ""}, {"first", "s"}, {"second", "s"}, {"ratio", "ratio"}, {"second is", ""}};
   for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
     hsc_table_column(table, columns[i][0], columns[i][1]);
   size_t only = 0;
-  size_t n = 0;
-  bool one_each = false;
-  double margin = hsc_stats_grade_margin(worst, 0.02);
-  compared *rows = HSC_NEW_ARRAY(cli->arena, compared, groups[1].count + 1);
-  double *p = HSC_NEW_ARRAY(cli->arena, double, 2 * groups[1].count + 2);
-  double *q = p + groups[1].count + 1;
-  hsc_status *failed = hsc_arena_status(cli->arena);
-  for (size_t g = 0; g < groups[1].count && !failed; g++) {
+  for (size_t g = 0; g < groups[1].count; g++) {
     const series_group *b = &groups[1].items[g];
     const series_group *a = NULL;
     for (size_t k = 0; k < groups[0].count && !a; k++)
@@ -402,41 +353,22 @@ static hsc_status *compare(const results_args *args, hsc_cli *cli, hsc_store *st
     only += !a;
     if (!a)
       continue;
-    rows[n] = (compared){.a = a, .b = b};
-    failed = hsc_stats_compare(b->values, b->count, a->values, a->count, margin, NULL, &rows[n].c);
-    p[n] = rows[n].c.p_value;
-    n++;
-  }
-  if (failed) {
-    hsc_table_destroy(table);
-    return failed;
-  }
-  hsc_stats_benjamini_hochberg(p, n, q);
-  for (size_t i = 0; i < n; i++) {
-    const compared *row = &rows[i];
+    double first = hsc_stats_median(a->values, a->count) / 1e9;
+    double second = hsc_stats_median(b->values, b->count) / 1e9;
     hsc_table_row(table);
-    hsc_table_text(table, row->b->name);
-    hsc_table_double(table, hsc_stats_median(row->a->values, row->a->count) / 1e9);
-    hsc_table_double(table, hsc_stats_median(row->b->values, row->b->count) / 1e9);
-    hsc_table_double(table, row->c.ratio.estimate);
-    hsc_table_double(table, row->c.ratio.low);
-    hsc_table_double(table, row->c.ratio.high);
-    hsc_table_printf(table, "%.2g", row->c.p_value);
-    hsc_table_text(table, hsc_stats_cliffs_word(row->c.delta));
-    one_each |= row->a->one_task;
-    add_verdict(table, row, n > 1 ? q[i] : -1, margin);
+    hsc_table_text(table, b->name);
+    hsc_table_double(table, first);
+    hsc_table_double(table, second);
+    hsc_table_double(table, second / first);
+    hsc_table_text(table, "cannot tell: measured one after the other");
   }
-  if (one_each)
-    hsc_table_note(table,
-                   "one process on each side: what differs between processes cannot be told from "
-                   "what differs between programs");
+  hsc_table_note(table,
+                 "what the machine did between the two experiments cannot be told from what "
+                 "differs between them, however many runs each has; measured in turn: hloscope run "
+                 "-d A,B --processes=6 (two devices), hloscope gate --against (two versions), "
+                 "hloscope.compare in Python (two programs)");
   if (only)
     hsc_table_note(table, "%zu series are in experiment %lld only", only, (long long)ids[1]);
-  hsc_table_note(table,
-                 "medians of trials; ratio with its 95 %% bootstrap interval; Mann-Whitney p, "
-                 "Cliff's delta in words; "
-                 "verdict at a margin of %.3g %%%s%s, false discoveries held to 5 %%",
-                 100 * margin, worst[0] ? ": grade " : "", worst);
   return hsc_cli_table(cli, table);
 }
 

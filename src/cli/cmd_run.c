@@ -11,6 +11,7 @@
 #include "lab/run/run.h"
 #include "lab/verdict/agreement.h"
 #include "report/sparkline.h"
+#include "stats/stats_interleaved.h"
 #include "lab/devices/devices.h"
 #include "worker/worker_client.h"
 
@@ -18,7 +19,7 @@ typedef struct run_args {
   const char *program, *store, *save;
   hsc_list fallback;
   hsc_list devices, compare, transforms, options;
-  int64_t seed, runs, jobs, memory_mib;
+  int64_t seed, runs, processes, jobs, memory_mib;
   double limit_s, precision, budget_s;
   bool no_cache, no_store;
 } run_args;
@@ -53,6 +54,15 @@ static const hsc_option options[] = {
         "N",
         0,
         "timed runs; 0: as many as a pilot chooses, until --precision or --time-budget ends it"),
+    HSC_OPTION_INT_FROM(run_args,
+                        processes,
+                        "processes",
+                        "N",
+                        0,
+                        0,
+                        "of each device, in turn; 0: 6 where several devices are timed and one "
+                        "round takes under 10 s, else 1. Fewer than 6 call no device faster: "
+                        "processes of one program differ"),
     HSC_OPTION_DOUBLE(
         run_args,
         precision,
@@ -194,6 +204,33 @@ static json_t *outputs_of(json_t *devices) {
   return outputs;
 }
 
+// What low and high are of.
+static void note_interval(hsc_table *table, json_t *devices) {
+  size_t processes = 0;
+  json_t *device;
+  size_t i;
+  json_array_foreach (devices, i, device) {
+    size_t own = json_array_size(hsc_json_path(device, "run", "process_sizes", NULL));
+    processes = own > processes ? own : processes;
+  }
+  if (processes == 1)
+    hsc_table_note(table,
+                   "low and high: 95 %% interval of this process's median, by bootstrap of blocks; "
+                   "another process of the same program may lie outside; outputs: digests");
+  else if (processes && processes < HSC_LEAST_PROCESSES)
+    hsc_table_note(table,
+                   "no interval: what differs between processes is not known from fewer than %d; "
+                   "outputs: digests",
+                   HSC_LEAST_PROCESSES);
+  else if (processes)
+    hsc_table_note(table,
+                   "low and high: 95 %% interval of the median, by bootstrap of %zu processes; "
+                   "outputs: digests",
+                   processes);
+  else
+    hsc_table_note(table, "outputs: digests");
+}
+
 // How many runs, who chose it and what ended it; what is odd about them; who is faster.
 static void note_sampling(hsc_table *table, json_t *devices) {
   json_t *device;
@@ -310,9 +347,7 @@ static hsc_status *print_devices(hsc_cli *cli, json_t *result) {
   if (ahead)
     hsc_table_note(table, "cannot run here: no device; these compilers work ahead of time");
   note_sampling(table, devices);
-  hsc_table_note(
-      table,
-      "low and high: 95 %% interval of the median, by bootstrap of blocks; outputs: digests");
+  note_interval(table, devices);
   return hsc_cli_table(cli, table);
 }
 
@@ -386,10 +421,6 @@ static void print_speed(hsc_cli *cli, json_t *result) {
                   json_string_value(json_object_get(row, "device")),
                   json_string_value(json_object_get(row, "against")),
                   json_string_value(json_object_get(row, "text")));
-  if (i)
-    hsc_cli_print(cli,
-                  "each device ran in one process: the intervals do not hold what differs from "
-                  "process to process\n");
   if (i && grade && *grade != 'A')
     hsc_cli_print(cli, "the machine has grade %s: nothing finer than %.3g %% is claimed\n", grade,
                   100 * at(json_array_get(json_object_get(result, "speed"), 0), "margin", NULL));
@@ -432,7 +463,13 @@ static void print_headline(hsc_cli *cli, json_t *result) {
     hsc_format_quantity(at(device, "run", "low"), "s", unicode, text[1]);
     hsc_format_quantity(at(device, "run", "high"), "s", unicode, text[2]);
     hsc_bytes line = {0};
-    hsc_bytes_printf(&line, "%s: a run takes %s (%s to %s)", name, text[0], text[1], text[2]);
+    size_t processes = json_array_size(hsc_json_path(device, "run", "process_sizes", NULL));
+    hsc_bytes_printf(&line, "%s: a run takes %s", name, text[0]);
+    if (isfinite(at(device, "run", "low")) && processes == 1)
+      hsc_bytes_printf(&line, " (%s to %s in this process)", text[1], text[2]);
+    else if (isfinite(at(device, "run", "low")))
+      hsc_bytes_printf(&line, " (%s to %s%s)", text[1], text[2],
+                       processes ? "" : " in this process");
     hsc_format_quantity(first, "s", unicode, text[0]);
     hsc_bytes_printf(&line, "; the first result took %s from nothing", text[0]);
     hsc_cli_paragraph(cli, "%s\n", hsc_bytes_text(&line));
@@ -518,6 +555,7 @@ static hsc_status *run(const void *args_of_command, hsc_cli *cli) {
                                  .compare = args->compare.count > 0,
                                  .seed = (uint64_t)args->seed,
                                  .run_count = args->runs,
+                                 .process_count = args->processes,
                                  .half_width = args->precision / 100,
                                  .budget_s = args->budget_s,
                                  .use_cache = !args->no_cache,

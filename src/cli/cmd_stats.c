@@ -266,6 +266,8 @@ static hsc_status *print_comparisons(hsc_cli *cli, const json_t *document) {
     double more = number_at(row, "more_runs");
     if (strcmp(text_at(row, "verdict"), "cannot tell"))
       hsc_table_text(table, text_at(row, "verdict"));
+    else if (json_is_string(json_object_get(row, "why")))
+      hsc_table_printf(table, "cannot tell (%s)", text_at(row, "why"));
     else if (more < 1e6)
       hsc_table_printf(table, "cannot tell (about %.0f more runs needed)", more);
     else

@@ -238,3 +238,96 @@ void hsc_stats_judge(hsc_effect *effects,
   }
   hsc_free(p);
 }
+
+// ---- two sides ----------------------------------------------------------------------------------
+
+typedef struct side {
+  double mean, variance;  // of logs; variance of their mean
+  double degrees;
+  size_t count;
+} side;
+
+static side side_of(const double *logs, size_t count) {
+  double sd = hsc_stats_sd(logs, count);
+  return (side){hsc_stats_mean(logs, count), sd * sd / (double)count, (double)count - 1, count};
+}
+
+// Turns: the differences are one series.
+static side paired_difference(
+    const double *x, size_t nx, const double *y, size_t ny, double *scratch) {
+  size_t count = 0;
+  for (size_t i = 0; i < nx && i < ny; i++)
+    if (usable(x[i]) && usable(y[i]))
+      scratch[count++] = log(x[i] / y[i]);
+  return side_of(scratch, count);
+}
+
+static side one_side(const double *x, size_t n, double *scratch) {
+  size_t count = 0;
+  for (size_t i = 0; i < n; i++)
+    if (usable(x[i]))
+      scratch[count++] = log(x[i]);
+  return side_of(scratch, count);
+}
+
+// Welch's difference, with Satterthwaite's degrees of freedom.
+static side unpaired_difference(
+    const double *x, size_t nx, const double *y, size_t ny, double *scratch) {
+  side a = one_side(x, nx, scratch);
+  side b = one_side(y, ny, scratch);
+  double sum = a.variance + b.variance;
+  double below = a.variance * a.variance / a.degrees + b.variance * b.variance / b.degrees;
+  return (side){a.mean - b.mean, sum, below > 0 ? sum * sum / below : a.degrees + b.degrees,
+                a.count < b.count ? a.count : b.count};
+}
+
+hsc_status *hsc_stats_compare_processes(const double *x,
+                                        size_t nx,
+                                        const double *y,
+                                        size_t ny,
+                                        bool paired,
+                                        double margin,
+                                        hsc_comparison *out_comparison) {
+  hsc_comparison c = {.verdict = HSC_VERDICT_CANNOT_TELL,
+                      .p_value = NAN,
+                      .u = NAN,
+                      .brunner_munzel = NAN,
+                      .equivalence = NAN,
+                      .more_runs = NAN,
+                      .margin = margin > 0 ? margin : 0.01};
+  double *scratch = hsc_alloc((nx + ny + 1) * sizeof(double));
+  if (!scratch)
+    return hsc_status_out_of_memory();
+  side d = paired ? paired_difference(x, nx, y, ny, scratch)
+                  : unpaired_difference(x, nx, y, ny, scratch);
+  hsc_free(scratch);
+  if (d.count == 0)
+    return HSC_ERR(INVALID_ARGUMENT, "no process in which both sides were timed");
+  c.ratio = (hsc_interval){exp(d.mean), NAN, NAN};
+  c.shift = hsc_stats_median(x, nx) - hsc_stats_median(y, ny);
+  c.delta = hsc_stats_cliffs_delta(x, nx, y, ny);
+  if (d.count >= HSC_LEAST_PROCESSES) {
+    double error = sqrt(d.variance);
+    double reach = hsc_stats_t_quantile(0.975, d.degrees) * error;
+    c.ratio.low = exp(d.mean - reach);
+    c.ratio.high = exp(d.mean + reach);
+    c.p_value = error > 0 ? two_sided(d.mean / error, d.degrees) : NAN;
+    hsc_stats_decide(&c, c.margin, d.count);
+  }
+  *out_comparison = c;
+  return NULL;
+}
+
+const char *hsc_stats_too_few_processes(const hsc_comparison *c,
+                                        size_t nx,
+                                        size_t ny,
+                                        char out_text[160]) {
+  if (isfinite(c->ratio.low))
+    return NULL;
+  size_t least = nx < ny ? nx : ny;
+  snprintf(out_text, 160,
+           "%zu %s of each: what differs between processes of one program is not known from "
+           "fewer than %d",
+           least, least == 1 ? "process" : "processes", HSC_LEAST_PROCESSES);
+  return out_text;
+}

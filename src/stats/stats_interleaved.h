@@ -77,3 +77,23 @@ void hsc_stats_judge(hsc_effect *effects,
                      const hsc_effect *placebos,
                      size_t m,
                      const hsc_judge_options *options);
+
+// What may be said of two sides' times: x[k] and y[k] are medians of whole processes. paired: x[k]
+// and y[k] ran in turn, so what the machine did then cancels (Student's t of the log ratios);
+// otherwise Welch's t of the logs. ratio: of geometric means; p_value: two-sided. With fewer than
+// HSC_LEAST_PROCESSES on a side: the ratio alone, ends and p NaN, "cannot tell". delta: Cliff's,
+// shift: of medians; brunner_munzel, equivalence and u are not computed (NaN). margin 0 = 0.01.
+// Values that are not positive and finite, and their partners, are left out.
+// Errors: INVALID_ARGUMENT (none left on a side), RESOURCE_EXHAUSTED.
+HSC_MUST_USE hsc_status *hsc_stats_compare_processes(const double *x,
+                                                     size_t nx,
+                                                     const double *y,
+                                                     size_t ny,
+                                                     bool paired,
+                                                     double margin,
+                                                     hsc_comparison *out_comparison);
+// Why such a comparison has no interval, in words ("1 process of each: ..."); NULL: it has one.
+const char *hsc_stats_too_few_processes(const hsc_comparison *comparison,
+                                        size_t nx,
+                                        size_t ny,
+                                        char out_text[160]);

@@ -70,7 +70,7 @@ def patterns():
                                   "a_sync": estimate(1e-6), "b_execution": estimate(run), "fitted": fitted, "held_out": [dict(fitted[2], executions=3)], "held_out_worst_relative_error": 0.06,
                                   "runs_until_compile_under_half": {"estimate": 36 + k}, "compile_share": [{"runs": 10 ** e, "compile_share": 2e-3 / (2e-3 + 10 ** e * run)} for e in range(6)]}}
     return {"command": "hloscope patterns --graphs tiny,small,wide", "configuration": {"device": "cpu", "warmup_iterations": 5, "measurement_trials": 12}, "environment": GRADE, "patterns": out, "warmup_data": warm, "compilation_dominance": {},
-            "theoretical_analysis": theory, "comparisons": [{"graph": "tiny", "pattern": "vmap", "against": "natural_for_loop", "ratio": estimate(1.05), "verdict": "slower", "effect": "large", "p_value": 6.1e-6}],
+            "theoretical_analysis": theory, "comparisons": [{"graph": "tiny", "pattern": "vmap", "against": "natural_for_loop", "ratio": estimate(1.05), "verdict": "slower", "processes": 6, "p_value": 6.1e-6}],
             "questions": [{"id": "dominance", "question": "After how many runs is compilation no longer what dominates?", "answer": "After 40 runs (median over 9 configurations) the compile is under half of the time."}]}
 
 
@@ -100,7 +100,7 @@ def runs():
                                "fusions": 3, "flops": 8e5, "bytes": 1e5, "temp_bytes": 2e4, "code_bytes": 4096}
     return {"command": "hloscope run model.hlo --device cpu --compare xla-cpu --format=json", "program": "model.hlo", "inputs_seed": 0, "environment": GRADE, "compare": [{"device": "xla-cpu", "against": "cpu", "output": 0, "verdict": "close"}],
             "devices": [row("cpu", 1e-3), row("xla-cpu", 2e-3)],
-            "speed": [{"device": "xla-cpu", "against": "cpu", "ratio": 2.0, "low": 1.9, "high": 2.1, "verdict": "slower", "effect": "large", "p_value": 1e-9, "q_value": 1e-9, "more_runs": None, "margin": 0.02}]}
+            "speed": [{"device": "xla-cpu", "against": "cpu", "ratio": 2.0, "low": 1.9, "high": 2.1, "verdict": "slower", "processes": 6, "p_value": 1e-9, "q_value": 1e-9, "more_processes": None, "margin": 0.02}]}
 
 
 def difference():

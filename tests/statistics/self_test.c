@@ -205,6 +205,53 @@ static int claim_from_few(hsc_random *r, int processes) {
   return !isnan(e.ratio.low) || !isnan(e.q_value) || e.verdict != HSC_VERDICT_CANNOT_TELL;
 }
 
+// Two sides of processes, each with a level of its own (1 %), that ran in turn on a machine that
+// drifts by 5 %: the truth of their ratio is 1. `count` processes; negative: not in turn, and no
+// drift between them.
+static hsc_comparison compare_alike(hsc_random *r, int count) {
+  enum { MOST = 32 };
+  double x[MOST], y[MOST];
+  size_t n = (size_t)abs(count);
+  hsc_comparison c;
+  for (size_t p = 0; p < n; p++) {
+    double machine = count > 0 ? 0.05 * hsc_random_normal(r) : 0;
+    x[p] = 1e-3 * exp(machine + 0.01 * hsc_random_normal(r));
+    y[p] = 1e-3 * exp(machine + 0.01 * hsc_random_normal(r));
+  }
+  truth_ok(hsc_stats_compare_processes(x, n, y, n, count > 0, 0.01, &c));
+  return c;
+}
+
+static int alike_holds(hsc_random *r, int count) {
+  return holds(compare_alike(r, count).ratio, 1);
+}
+
+static int alike_claimed(hsc_random *r, int count) {
+  hsc_verdict verdict = compare_alike(r, count).verdict;
+  return verdict == HSC_VERDICT_FASTER || verdict == HSC_VERDICT_SLOWER;
+}
+
+static int anything_from_few(hsc_random *r, int count) {
+  hsc_comparison c = compare_alike(r, count);
+  return !isnan(c.ratio.low) || !isnan(c.p_value) || c.verdict != HSC_VERDICT_CANNOT_TELL;
+}
+
+// What `run` said before it counted processes: one process a side, whose runs are alike.
+static int claimed_from_runs_of_one_process(hsc_random *r, int runs) {
+  double x[100], y[100];
+  double here = 1e-3 * exp(0.01 * hsc_random_normal(r));
+  double there = 1e-3 * exp(0.01 * hsc_random_normal(r));
+  hsc_comparison c;
+  for (int i = 0; i < runs; i++) {
+    x[i] = here * exp(0.005 * hsc_random_normal(r));
+    y[i] = there * exp(0.005 * hsc_random_normal(r));
+  }
+  truth_ok(hsc_stats_compare(x, (size_t)runs, y, (size_t)runs, 0.01,
+                             &(hsc_interval_options){.seed = seed_of(r), .resample_count = 500},
+                             &c));
+  return c.verdict == HSC_VERDICT_FASTER || c.verdict == HSC_VERDICT_SLOWER;
+}
+
 // A sweep over 40 passes of which 10 cost 5 %, 6 processes of 8 blocks, with 6 placebos; processes
 // differ by 0.3 %, blocks by 0.5 %. Share of false among claims, as a coin: 1 when a claim drawn
 // from the sweep is false.
@@ -357,6 +404,21 @@ static const check checks[] = {
      50},
     {"an interval or a claim from 3 processes", "alike by chance", 0, 0, claim_from_few, 3, 1000,
      50},
+    {"interval of the ratio over processes holds it", "6 in turn on a drifting machine", 0.93, 0.97,
+     alike_holds, 6, 8000, 400},
+    {"interval of the ratio over processes holds it", "12 in turn", 0.93, 0.97, alike_holds, 12,
+     8000, 400},
+    {"interval of the ratio over processes holds it", "6 a side, not in turn", 0.93, 0.97,
+     alike_holds, -6, 8000, 400},
+    {"identical programs are called faster or slower", "6 processes in turn", 0, 0.05,
+     alike_claimed, 6, 8000, 400},
+    {"identical programs are called faster or slower", "12 processes in turn", 0, 0.05,
+     alike_claimed, 12, 8000, 400},
+    {"an interval, a p or a claim", "1 process a side", 0, 0, anything_from_few, 1, 1000, 50},
+    {"an interval, a p or a claim", "5 processes a side", 0, 0, anything_from_few, 5, 1000, 50},
+    {"what 40 runs of one process a side would claim of identical programs",
+     "processes differ by 1 %: why `run` does not", 0.2, 0.8, claimed_from_runs_of_one_process, 40,
+     1000, 60},
     {"interval of the ratio of medians holds it", "20 samples a side", 0.93, 0.98, ratio_interval,
      20, 4000, 200},
     {"interval of the ratio of medians holds it", "100 samples a side", 0.93, 0.97, ratio_interval,

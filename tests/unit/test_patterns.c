@@ -7,6 +7,7 @@
 
 #include "lab/run/json_tree.h"
 #include "lab/patterns/patterns.h"
+#include "stats/stats_interleaved.h"
 #include "lab/devices/devices.h"
 #include "lab_case.h"
 
@@ -89,7 +90,7 @@ static void check_model(json_t *result, const char *key) {
   assert_true(fabs(run - hsc_json_number(hsc_json_path(result, "patterns", key, "run", "median",
                                                        NULL))) < 1e-12);
   assert_true(fabs(half - ceil(compile / run)) <= 1);
-  assert_int_equal(json_integer_value(json_object_get(model, "processes")), 3);
+  assert_int_equal(json_integer_value(json_object_get(model, "processes")), HSC_LEAST_PROCESSES);
   assert_int_equal(json_is_string(json_object_get(model, "refused")), misses);
   double a = hsc_json_number(hsc_json_path(model, "a_sync", "estimate", NULL));
   double low = hsc_json_number(hsc_json_path(model, "a_sync", "low", NULL));

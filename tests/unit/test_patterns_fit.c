@@ -65,7 +65,7 @@ static void no_term_is_negative(void **state) {
 static void predictions_hold_for_another_process(void **state) {
   hsc_random random;
   hsc_random_init(&random, 3);
-  enum { SWEEPS = 600 };
+  enum { SWEEPS = 2000 };
   int held = 0;
   for (int sweep = 0; sweep < SWEEPS; sweep++) {
     json_t *answers[HSC__MODEL_PROCESSES];

@@ -115,21 +115,16 @@ static void test_three_ways_of_matching(void **state) {
   EXPECT_OK(hsc_profile_diff(x, y, 0, &table));
   assert_int_equal(hsc_table_row_count(table), 6);  // all, three pairs, gone, new
   assert_string_equal(text_of(table, "same", "matched_by"), "name");
-  assert_string_equal(text_of(table, "same", "verdict"), "same");
   assert_string_equal(text_of(table, "named", "matched_by"), "metadata");
   assert_string_equal(text_of(table, "named", "in_b"), "other.1");
-  assert_string_equal(text_of(table, "named", "verdict"), "slower");
   assert_string_equal(text_of(table, "shaped", "matched_by"), "structure");
   assert_string_equal(text_of(table, "shaped", "in_b"), "other.2");
-  assert_string_equal(text_of(table, "shaped", "verdict"), "faster");
   assert_string_equal(text_of(table, "gone", "matched_by"), "only in A");
   assert_string_equal(text_of(table, "new", "matched_by"), "only in B");
   assert_true(fabs(cell(table, 0, "change")->number - 7000) < 10);  // 20 - 15 + 2 us
   for (size_t i = 0; i < 6; i++)
-    if (!strcmp(cell(table, i, "operator")->text, "named")) {
+    if (!strcmp(cell(table, i, "operator")->text, "named"))
       assert_true(fabs(cell(table, i, "ratio")->number - 2) < 0.01);
-      assert_true(cell(table, i, "low")->number > 1.9 && cell(table, i, "high")->number < 2.1);
-    }
   hsc_table_destroy(table);
   hsc_profile_close(x);
   hsc_profile_close(y);
@@ -137,15 +132,17 @@ static void test_three_ways_of_matching(void **state) {
   hsc_bytes_deinit(&b);
 }
 
-static void test_one_step_has_no_interval(void **state) {
+static void test_no_verdict_from_one_process_a_side(void **state) {
   hsc_bytes a = {0};
   hsc_bytes b = {0};
   hsc_profile *x = profile_of(&before, 1, &a);
   hsc_profile *y = profile_of(&after, 6, &b);
   hsc_table *table = NULL;
   EXPECT_OK(hsc_profile_diff(x, y, 0, &table));
-  for (size_t i = 0; i < hsc_table_row_count(table); i++)
-    assert_int_equal(cell(table, i, "low")->kind, HSC_CELL_MISSING);
+  for (size_t c = 0; c < hsc_table_column_count(table); c++) {
+    assert_string_not_equal(hsc_table_column_name(table, c), "verdict");
+    assert_string_not_equal(hsc_table_column_name(table, c), "low");
+  }
   hsc_table_destroy(table);
   hsc_profile_close(x);
   hsc_profile_close(y);
@@ -156,7 +153,7 @@ static void test_one_step_has_no_interval(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_three_ways_of_matching),
-      cmocka_unit_test(test_one_step_has_no_interval),
+      cmocka_unit_test(test_no_verdict_from_one_process_a_side),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

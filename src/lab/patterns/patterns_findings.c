@@ -93,6 +93,25 @@ static void put_work(const pattern_config *config, const pattern_config *natural
   }
 }
 
+// What a pattern took in each worker process of the model's, ns, where both were measured in it.
+static size_t take_processes(const pattern_config *config,
+                             const pattern_config *natural,
+                             double x[HSC__MODEL_PROCESSES],
+                             double y[HSC__MODEL_PROCESSES]) {
+  size_t n = 0;
+  for (size_t p = 0; p < HSC__MODEL_PROCESSES; p++) {
+    double own = hsc__patterns_process_ns(config, p);
+    double other = hsc__patterns_process_ns(natural, p);
+    if (!(own > 0) || !(other > 0))
+      continue;
+    x[n] = own;
+    y[n++] = other;
+  }
+  return n;
+}
+
+// Trials share one process, so they cannot tell a pattern from where its process came to lie: the
+// ratio and its interval are those of the worker processes, in which both ran one after the other.
 static hsc_status *compare_patterns(const patterns_run *run, json_t *out) {
   double *p = HSC_NEW_ARRAY(run->arena, double, 2 * run->config_count + 2);
   double *q = p + run->config_count + 1;
@@ -102,36 +121,29 @@ static hsc_status *compare_patterns(const patterns_run *run, json_t *out) {
   for (size_t i = 0; i < run->config_count; i++) {
     const pattern_config *config = &run->configs[i];
     const pattern_config *natural = find(run, config->graph, "natural");
+    double x[HSC__MODEL_PROCESSES];
+    double y[HSC__MODEL_PROCESSES];
     if (!natural || natural == config)
       continue;
-    size_t n, m;
-    double *x = hsc__patterns_block_medians(run, config, &n);
-    double *y = hsc__patterns_block_medians(run, natural, &m);
-    hsc_status *status = NULL;
-    if (n && m) {
-      hsc_comparison c;
-      status = hsc_stats_compare(x, n, y, m, margin,
-                                 &(hsc_interval_options){.seed = run->options->seed}, &c);
-      if (!status)
-        p[json_array_size(out)] = c.p_value;
-      if (!status)
-        json_array_append_new(
-            out,
-            json_pack(
-                "{s:s, s:s, s:s, s:{s:o, s:o, s:o}, s:o, s:o, s:s, s:s, s:o, s:o}", "graph",
-                config->graph, "pattern", config->pattern->key, "against", natural->pattern->key,
-                "ratio", "estimate", hsc_json_real(c.ratio.estimate), "low",
-                hsc_json_real(c.ratio.low), "high", hsc_json_real(c.ratio.high), "p_value",
-                hsc_json_real(c.p_value), "cliffs_delta", hsc_json_real(c.delta), "effect",
-                hsc_stats_cliffs_word(c.delta), "verdict", hsc_verdict_text(c.verdict), "shift",
-                hsc_json_real(hsc__seconds(c.shift)), "more_trials",
-                c.verdict == HSC_VERDICT_CANNOT_TELL ? hsc_json_real(c.more_runs) : json_null()));
-      if (!status)
-        put_work(config, natural, json_array_get(out, json_array_size(out) - 1));
-    }
-    hsc_free(x);
-    hsc_free(y);
-    HSC_TRY(status);
+    size_t n = take_processes(config, natural, x, y);
+    if (!n)
+      continue;
+    hsc_comparison c;
+    char why[160];
+    HSC_TRY(hsc_stats_compare_processes(x, n, y, n, true, margin, &c));
+    const char *few = hsc_stats_too_few_processes(&c, n, n, why);
+    p[json_array_size(out)] = c.p_value;
+    json_t *row = json_pack(
+        "{s:s, s:s, s:s, s:{s:o, s:o, s:o}, s:I, s:o, s:s, s:o, s:o, s:s?}", "graph", config->graph,
+        "pattern", config->pattern->key, "against", natural->pattern->key, "ratio", "estimate",
+        hsc_json_real(c.ratio.estimate), "low", hsc_json_real(c.ratio.low), "high",
+        hsc_json_real(c.ratio.high), "processes", (json_int_t)n, "p_value",
+        hsc_json_real(c.p_value), "verdict", hsc_verdict_text(c.verdict), "shift",
+        hsc_json_real(hsc__seconds(c.shift)), "more_processes",
+        c.verdict == HSC_VERDICT_CANNOT_TELL ? hsc_json_real(c.more_runs) : json_null(), "why",
+        few);
+    put_work(config, natural, row);
+    json_array_append_new(out, row);
   }
   discover(out, p, q);
   return NULL;

@@ -37,11 +37,21 @@ size_t hsc__points_of(json_t *answer, hsc__point points[HSC__POINTS_MOST]) {
   return count;
 }
 
-// One process's fit; relative errors count alike. *out_squares: of its relative residuals.
-static hsc_status *fit_process(const hsc__point *points,
-                               size_t count,
-                               double out_coefficient[2],
-                               double *out_squares) {
+double hsc__patterns_process_ns(const pattern_config *config, size_t process) {
+  json_t *const answers[] = {config->model[process], config->holdout[process]};
+  for (size_t a = 0; a < HSC_COUNT_OF(answers); a++) {
+    hsc__point points[HSC__POINTS_MOST];
+    size_t count = hsc__points_of(answers[a], points);
+    for (size_t i = 0; i < count; i++)
+      if (points[i].executions == config->pattern->executions &&
+          points[i].syncs == config->pattern->syncs)
+        return points[i].median_ns;
+  }
+  return NAN;
+}
+
+// One process's fit; relative errors count alike.
+static hsc_status *fit_process(const hsc__point *points, size_t count, double out_coefficient[2]) {
   double design[2 * HSC__POINTS_MOST], y[HSC__POINTS_MOST], weights[HSC__POINTS_MOST];
   for (size_t i = 0; i < count; i++) {
     design[2 * i] = points[i].syncs;
@@ -49,38 +59,71 @@ static hsc_status *fit_process(const hsc__point *points,
     y[i] = points[i].median_ns;
     weights[i] = 1 / (y[i] * y[i]);
   }
-  HSC_TRY(hsc_stats_fit_nonnegative(design, y, weights, count, 2, out_coefficient));
+  return hsc_stats_fit_nonnegative(design, y, weights, count, 2, out_coefficient);
+}
+
+// What the form of the model misses: at each point the mean over processes of the relative errors.
+// Noise of single processes is in how their coefficients differ already.
+typedef struct misses {
+  double sum[HSC__POINTS_MOST];
+  size_t processes[HSC__POINTS_MOST], count;
+  hsc__point at[HSC__POINTS_MOST];
+} misses;
+
+static void take_misses(misses *m,
+                        const hsc__point *points,
+                        size_t count,
+                        const double coefficient[2]) {
   for (size_t i = 0; i < count; i++) {
-    double guess = design[2 * i] * out_coefficient[0] + design[2 * i + 1] * out_coefficient[1];
-    *out_squares += (guess / y[i] - 1) * (guess / y[i] - 1);
+    size_t k = 0;
+    while (k < m->count &&
+           (m->at[k].executions != points[i].executions || m->at[k].syncs != points[i].syncs))
+      k++;
+    if (k == HSC__POINTS_MOST)
+      continue;
+    if (k == m->count)
+      m->at[m->count++] = points[i];
+    double guess = points[i].syncs * coefficient[0] + points[i].executions * coefficient[1];
+    m->sum[k] += guess / points[i].median_ns - 1;
+    m->processes[k]++;
   }
-  return NULL;
+}
+
+static void put_residual(const misses *m, hsc__time_model *out) {
+  double squares = 0;
+  for (size_t k = 0; k < m->count; k++) {
+    double mean = m->sum[k] / (double)m->processes[k];
+    squares += mean * mean;
+  }
+  out->residual_freedom = (double)m->count - 2;
+  out->residual = sqrt(squares / out->residual_freedom);
 }
 
 hsc_status *hsc__time_model_fit(json_t *const *answers, size_t answer_count, hsc__time_model *out) {
   *out = (hsc__time_model){0};
-  double squares = 0;
+  misses missed = {0};
   for (size_t p = 0; p < answer_count; p++) {
     hsc__point points[HSC__POINTS_MOST];
     size_t count = hsc__points_of(answers[p], points);
     if (count < 3)
       continue;
-    HSC_TRY(fit_process(points, count, out->coefficient[out->process_count], &squares));
+    double *coefficient = out->coefficient[out->process_count];
+    HSC_TRY(fit_process(points, count, coefficient));
+    take_misses(&missed, points, count, coefficient);
     out->process_count++;
-    out->residual_freedom += (double)count - 2;
   }
   if (!out->process_count)
     return NULL;
-  out->residual = sqrt(squares / out->residual_freedom);
+  put_residual(&missed, out);
   double n = (double)out->process_count;
   for (int c = 0; c < 2; c++) {
     double values[HSC__MODEL_PROCESSES];
     for (size_t p = 0; p < out->process_count; p++)
       values[p] = out->coefficient[p][c];
     double mean = hsc_stats_mean(values, out->process_count);
-    double reach = n > 1 ? hsc_stats_t_quantile(0.975, n - 1) *
-                               hsc_stats_sd(values, out->process_count) / sqrt(n)
-                         : NAN;
+    double reach = n >= HSC_LEAST_PROCESSES ? hsc_stats_t_quantile(0.975, n - 1) *
+                                                  hsc_stats_sd(values, out->process_count) / sqrt(n)
+                                            : NAN;
     out->term[c] = (hsc_interval){mean, fmax(0, mean - reach), mean + reach};
     if (isnan(reach))
       out->term[c].low = out->term[c].high = NAN;
@@ -94,7 +137,7 @@ hsc_interval hsc__time_model_at(const hsc__time_model *m, double syncs, double e
   for (size_t p = 0; p < m->process_count; p++)
     values[p] = syncs * m->coefficient[p][0] + executions * m->coefficient[p][1];
   double mean = hsc_stats_mean(values, m->process_count);
-  if (m->process_count < 2 || !(mean > 0))
+  if (m->process_count < HSC_LEAST_PROCESSES || !(mean > 0))
     return (hsc_interval){mean, NAN, NAN};
   // A new process: how processes differ, and what the form of the model misses within one (Welch &
   // Satterthwaite for the degrees of freedom).

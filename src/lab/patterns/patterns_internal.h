@@ -4,13 +4,13 @@
 #include "lab/run/json_tree.h"
 #include "lab/patterns/patterns.h"
 #include "lab/run/sampling_document.h"
-#include "stats/stats.h"
+#include "stats/stats_interleaved.h"
 #include "worker/worker_client.h"
 
 // where their number is not given
 enum { HSC_PATTERNS_TRIALS = 10, HSC_PATTERNS_TRIALS_MOST = 40 };
 // processes that the model is fitted over, and (k, s) in one of its jobs at most
-enum { HSC__MODEL_PROCESSES = 3, HSC__POINTS_MOST = 32 };
+enum { HSC__MODEL_PROCESSES = HSC_LEAST_PROCESSES, HSC__POINTS_MOST = 32 };
 
 typedef struct pattern_row {
   const char *name, *key, *transform, *about;
@@ -124,12 +124,15 @@ typedef struct hsc__point {
   size_t n;
 } hsc__point;
 size_t hsc__points_of(json_t *answer, hsc__point points[HSC__POINTS_MOST]);
+// What one run of the pattern took in a worker process of the model's (median, ns); NaN = it was not
+// measured there.
+double hsc__patterns_process_ns(const pattern_config *config, size_t process);
 // a s + b k over worker processes  (patterns_fit.c)
 typedef struct hsc__time_model {
   size_t process_count;                         // that gave a fit; 0 = there is no model
   double coefficient[HSC__MODEL_PROCESSES][2];  // a, b of each, ns, not negative
   hsc_interval term[2];                         // a, b: mean and 95 % interval over processes
-  double residual, residual_freedom;            // relative, within a process
+  double residual, residual_freedom;            // relative: what the form misses at its points
 } hsc__time_model;
 // Answers that are NULL or too short are left out. Errors: those of the fit.
 HSC_MUST_USE hsc_status *hsc__time_model_fit(json_t *const *answers,

@@ -298,13 +298,10 @@ static void compared_cell(report *r, hsc_table *table, const char *graph, const 
   json_array_foreach (json_object_get(r->result, "comparisons"), i, row) {
     if (strcmp(text_of(row, "graph"), graph) != 0 || strcmp(text_of(row, "pattern"), pattern) != 0)
       continue;
-    double more = at(row, "more_trials", NULL, NULL);
-    if (more > 0 && more < 1e6)
-      hsc_table_printf(table, "%.2fx %s (%.0f more trials)", at(row, "ratio", "estimate", NULL),
-                       text_of(row, "verdict"), more);
-    else
-      hsc_table_printf(table, "%.2fx %s", at(row, "ratio", "estimate", NULL),
-                       text_of(row, "verdict"));
+    hsc_table_printf(table, "%.2fx %s", at(row, "ratio", "estimate", NULL),
+                     text_of(row, "verdict"));
+    if (json_is_string(json_object_get(row, "why")))
+      hsc_table_note(table, "%s on %s: %s", pattern, graph, text_of(row, "why"));
     if (json_is_false(json_object_get(row, "same_work")))
       hsc_table_note(table, "%s on %s %s", pattern, graph, text_of(row, "work_note"));
     return;
@@ -336,8 +333,9 @@ static void write_comparisons(report *r) {
       compared_cell(r, table, graph, patterns[i]);
   }
   hsc_table_note(table,
-                 "ratio of the medians of trials; faster, slower or same at a margin of 5 %%, by "
-                 "the 95 %% interval of the ratio, false discoveries held to 5 %%");
+                 "ratio of the times in the model's worker processes, where both ran; faster, "
+                 "slower or same at a margin of 5 %%, by the ratio's 95 %% interval over processes, "
+                 "false discoveries held to 5 %%");
   print_table(r, "The patterns against the natural loop", table);
 }
 

@@ -6,8 +6,6 @@
 
 #include "stats/stats.h"
 
-static const double margin = 0.05;  // a change below this is none
-
 typedef struct side {
   hsc_profile_sample *samples;
   size_t count, steps;
@@ -116,27 +114,14 @@ static hsc_status *read_side(hsc_profile *profile, hsc_arena *arena, side *out) 
   return NULL;
 }
 
-static hsc_status *put_numbers(hsc_table *table,
-                               const double *x,
-                               size_t nx,
-                               const double *y,
-                               size_t ny,
-                               double before,
-                               double after) {
+static void put_numbers(hsc_table *table, double before, double after) {
   hsc_table_double(table, before);
   hsc_table_double(table, after);
   hsc_table_double(table, after - before);
-  bool compared = nx >= 2 && ny >= 2 && before > 0 && after > 0;
-  hsc_comparison c = {.ratio = {before > 0 ? after / before : NAN, NAN, NAN}};
-  if (compared)
-    HSC_TRY(hsc_stats_compare(y, ny, x, nx, margin, &(hsc_interval_options){.seed = 1}, &c));
-  hsc_table_double(table, c.ratio.estimate);
-  hsc_table_double(table, compared ? c.ratio.low : NAN);
-  hsc_table_double(table, compared ? c.ratio.high : NAN);
-  hsc_table_text(table, compared     ? hsc_verdict_text(c.verdict)
-                        : before > 0 ? after > 0 ? NULL : "gone"
-                                     : "new");
-  return NULL;
+  if (before > 0)
+    hsc_table_double(table, after / before);
+  else
+    hsc_table_missing(table);
 }
 
 static void put_name(hsc_table *table, const hsc_profile_sample *sample) {
@@ -166,7 +151,8 @@ static hsc_status *put_total(hsc_table *table, hsc_arena *arena, const side *a, 
   hsc_table_text(table, "all operators");
   for (int i = 0; i < 3; i++)
     hsc_table_missing(table);
-  return put_numbers(table, sums[0], a->steps, sums[1], b->steps, in_all[0], in_all[1]);
+  put_numbers(table, in_all[0], in_all[1]);
+  return NULL;
 }
 
 hsc_status *hsc_profile_diff(hsc_profile *before,
@@ -207,9 +193,6 @@ hsc_status *hsc_profile_diff(hsc_profile *before,
   hsc_table_column(table, "b", "ns");
   hsc_table_column(table, "change", "ns");
   hsc_table_column(table, "ratio", "ratio");
-  hsc_table_column(table, "low", "ratio");
-  hsc_table_column(table, "high", "ratio");
-  hsc_table_column(table, "verdict", "");
   HSC_GOTO(put_total(table, arena, &a, &b));
   for (size_t i = 0; i < count && (!limit || (int64_t)i < limit); i++) {
     const hsc_profile_sample *x = rows[i].before >= 0 ? &a.samples[rows[i].before] : NULL;
@@ -232,21 +215,17 @@ hsc_status *hsc_profile_diff(hsc_profile *before,
       hsc_table_printf(table, "%.*s", (int)framework.size, framework.data);
     else
       hsc_table_missing(table);
-    HSC_GOTO(put_numbers(table, x ? x->step_ns : NULL, x ? a.steps : 0, y ? y->step_ns : NULL,
-                         y ? b.steps : 0, per_step(&a, rows[i].before),
-                         per_step(&b, rows[i].after)));
+    put_numbers(table, per_step(&a, rows[i].before), per_step(&b, rows[i].after));
   }
   if (limit && (int64_t)count > limit)
     hsc_table_note(table, "the %lld largest of %zu differences (--limit)", (long long)limit, count);
   if (a.steps >= 2 && b.steps >= 2)
-    hsc_table_note(table,
-                   "medians of self time a step, %zu steps against %zu; ratio B/A with its 95 %% "
-                   "bootstrap interval; changes below %.0f %% count as the same",
-                   a.steps, b.steps, margin * 100);
+    hsc_table_note(table, "medians of self time a step, %zu steps against %zu", a.steps, b.steps);
   else
-    hsc_table_note(
-        table, "self time in all: intervals need two steps on both sides (A has %zu, B has %zu)",
-        a.steps, b.steps);
+    hsc_table_note(table, "self time in all, %zu and %zu steps", a.steps, b.steps);
+  hsc_table_note(table,
+                 "one process on each side: a ratio alone does not tell a slower operator from a "
+                 "slower process");
   *out_table = table;
   table = NULL;
 done:

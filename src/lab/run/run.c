@@ -12,25 +12,13 @@
 #include "lab/store/environment.h"
 #include "lab/run/json_tree.h"
 #include "lab/run/outputs.h"
-#include "lab/run/run_series.h"
+#include "lab/run/run_internal.h"
 #include "lab/verdict/agreement.h"
 #include "worker/scratch.h"
 #include "stats/stats_design.h"
 #include "stats/stats_interleaved.h"
 #include "lab/devices/devices.h"
 #include "worker/worker_client.h"
-
-typedef struct device_run {
-  const char *text;       // as the user wrote it
-  hsc_device_spec *spec;  // NULL: there is no such device here, status says why
-  // answers: load, the first run, the timed ones, what is known
-  json_t *facts, *first, *series, *describe;
-  hsc_lab_worker *worker;  // from the first run to the last; NULL = over
-  hsc_run_series timed;
-  hsc_outcome outcome;
-  hsc_status *status;   // what the device could not do
-  hsc_status *failure;  // what we could not do
-} device_run;
 
 static json_t *request_of(const hsc_run_options *o, const char *job) {
   json_t *request =
@@ -50,7 +38,7 @@ static json_t *request_of(const hsc_run_options *o, const char *job) {
 static hsc_status *do_job(const hsc_run_options *o,
                           hsc_lab_worker *worker,
                           json_t *request,
-                          device_run *device,
+                          hsc__device_run *device,
                           json_t **out_body,
                           bool *out_done) {
   hsc_answer answer;
@@ -72,8 +60,20 @@ static hsc_status *do_job(const hsc_run_options *o,
   return NULL;
 }
 
+void hsc__run_release(hsc__device_run *device) {
+  json_t *const answers[] = {device->facts, device->first, device->series, device->describe};
+  for (size_t k = 0; k < HSC_COUNT_OF(answers); k++)
+    json_decref(answers[k]);
+  hsc_lab_worker_destroy(device->worker);
+  hsc_run_series_deinit(&device->timed);
+  hsc_status_free(device->status);
+  for (size_t p = 0; p < device->process_count; p++)
+    hsc_free(device->processes[p].samples);
+  hsc_free(device->processes);
+}
+
 // What the user wrote, as a device. One that is not here is the device's own failure.
-static hsc_status *find_device(hsc_arena *arena, const char *text, device_run *device) {
+static hsc_status *find_device(hsc_arena *arena, const char *text, hsc__device_run *device) {
   hsc_device_spec *spec = HSC_NEW(arena, hsc_device_spec);
   if (!spec)
     return hsc_status_out_of_memory();
@@ -89,9 +89,9 @@ static hsc_status *find_device(hsc_arena *arena, const char *text, device_run *d
 
 // Starts the device and runs the program once. A device that only compiles, or failed, is then
 // over: it has no worker.
-static hsc_status *start_device(const hsc_run_options *o,
-                                const char *save_dir,
-                                device_run *device) {
+hsc_status *hsc__run_start(const hsc_run_options *o,
+                           const char *save_dir,
+                           hsc__device_run *device) {
   hsc_answer start;
   bool done = false;
   bool goes_on = false;
@@ -148,7 +148,7 @@ done:
 }
 
 // The next block of a device's runs. What it could not do ends it.
-static hsc_status *run_block(const hsc_run_options *o, device_run *device, bool alone) {
+static hsc_status *run_block(const hsc_run_options *o, hsc__device_run *device, bool alone) {
   if (!device->worker || hsc_sampling_next(&device->timed.sampling) == 0)
     return NULL;
   json_t *request = request_of(o, "run");
@@ -172,7 +172,7 @@ static hsc_status *run_block(const hsc_run_options *o, device_run *device, bool 
 
 // Blocks of all devices in random order, until each has what it wants: what the machine does
 // meanwhile falls on all alike.
-static hsc_status *run_blocks(const hsc_run_options *o, device_run *devices, size_t count) {
+hsc_status *hsc__run_blocks(const hsc_run_options *o, hsc__device_run *devices, size_t count) {
   size_t *order = hsc_alloc((count + 1) * sizeof *order);
   size_t going = 0;
   hsc_status *status = order ? NULL : hsc_status_out_of_memory();
@@ -183,7 +183,7 @@ static hsc_status *run_blocks(const hsc_run_options *o, device_run *devices, siz
     hsc_stats_interleave(count, 1, o->seed + 1 + round, order);
     going = 0;
     for (size_t i = 0; i < count && !status; i++) {
-      device_run *device = &devices[order[i]];
+      hsc__device_run *device = &devices[order[i]];
       status = run_block(o, device, alone);
       going += device->worker && hsc_sampling_next(&device->timed.sampling) > 0;
     }
@@ -192,7 +192,7 @@ static hsc_status *run_blocks(const hsc_run_options *o, device_run *devices, siz
   return status;
 }
 
-static hsc_status *end_device(const hsc_run_options *o, device_run *device) {
+static hsc_status *end_device(const hsc_run_options *o, hsc__device_run *device) {
   bool done = false;
   hsc_status *status =
       device->timed.sampling.count ? hsc_sampling_finish(&device->timed.sampling, o->seed) : NULL;
@@ -212,7 +212,7 @@ static hsc_status *end_device(const hsc_run_options *o, device_run *device) {
 // left.
 typedef struct compile_queue {
   const hsc_run_options *options;
-  device_run *devices;
+  hsc__device_run *devices;
   size_t next;  // atomic
 } compile_queue;
 
@@ -220,14 +220,14 @@ static void *compile_thread(void *user) {
   compile_queue *queue = user;
   const hsc_run_options *o = queue->options;
   for (size_t i; (i = __atomic_fetch_add(&queue->next, 1, __ATOMIC_RELAXED)) < o->device_count;) {
-    device_run *device = &queue->devices[i];
+    hsc__device_run *device = &queue->devices[i];
     if (device->spec && device->spec->topology)
-      device->failure = start_device(o, NULL, device);
+      device->failure = hsc__run_start(o, NULL, device);
   }
   return NULL;
 }
 
-static hsc_status *compile_only(const hsc_run_options *o, device_run *devices) {
+static hsc_status *compile_only(const hsc_run_options *o, hsc__device_run *devices) {
   compile_queue queue = {.options = o, .devices = devices};
   pthread_t threads[64];
   int started = 0;
@@ -256,7 +256,7 @@ static void add_seconds(json_t *object, const char *key, json_t *from, const cha
     json_object_set_new(object, key, json_real(json_number_value(value) / 1e9));
 }
 
-static json_t *phases_json(const device_run *device) {
+static json_t *phases_json(const hsc__device_run *device) {
   static const char *const start[][2] = {{"process_start", "start_ns"},
                                          {"plugin_load", "plugin_load_ns"},
                                          {"plugin_initialize", "plugin_initialize_ns"},
@@ -290,30 +290,44 @@ static json_t *phases_json(const device_run *device) {
   return phases;
 }
 
-static json_t *samples_json(const hsc_run_options *o, device_run *device) {
+static json_t *process_sizes(const hsc__device_run *device) {
+  json_t *sizes = json_array();
+  for (size_t p = 0; p < device->process_count; p++)
+    json_array_append_new(sizes, json_integer((json_int_t)device->processes[p].count));
+  return sizes;
+}
+
+// All samples, process after process; their statistics in words are those of the first one.
+static json_t *samples_json(const hsc_run_options *o, hsc__device_run *device) {
   const hsc_sampling *timed = &device->timed.sampling;
   json_t *run = json_object();
   json_t *samples = json_array();
   json_t *statistics = NULL;
+  hsc_interval interval = timed->interval;
   hsc_summary s = {0};
-  size_t n = timed->count;
-  hsc_status *status = hsc_stats_summarize(
-      timed->samples, n, &(hsc_interval_options){.seed = o->seed, .resample_count = 200}, &s);
+  size_t n = 0;
+  double *all = hsc__run_samples(device, &n);
+  hsc_status *status =
+      all ? hsc_stats_summarize(all, n,
+                                &(hsc_interval_options){.seed = o->seed, .resample_count = 200}, &s)
+          : hsc_status_out_of_memory();
   if (!status)
     status = hsc_run_series_statistics(&device->timed, device->text, o->seed, &statistics);
+  if (!status && device->process_count)
+    status = hsc__run_interval(device, o->seed, &interval);
+  if (n < 2)
+    interval.low = interval.high = NAN;
   hsc_status_free(status);
-  for (size_t i = 0; i < n; i++)
-    json_array_append_new(samples, json_real(timed->samples[i]));
+  for (size_t i = 0; all && i < n; i++)
+    json_array_append_new(samples, json_real(all[i]));
+  hsc_free(all);
   json_object_set_new(run, "samples", samples);
+  json_object_set_new(run, "process_sizes", process_sizes(device));
   const struct {
     const char *key;
     double s;
-  } members[] = {{"median", s.median},
-                 {"low", timed->interval.low},
-                 {"high", timed->interval.high},
-                 {"mean", s.mean},
-                 {"min", s.min},
-                 {"max", s.max},
+  } members[] = {{"median", s.median}, {"low", interval.low}, {"high", interval.high},
+                 {"mean", s.mean},     {"min", s.min},        {"max", s.max},
                  {"std", s.sd}};
   for (size_t i = 0; i < HSC_COUNT_OF(members); i++)
     json_object_set_new(run, members[i].key, n ? hsc_json_real(members[i].s) : json_null());
@@ -329,10 +343,10 @@ static json_t *samples_json(const hsc_run_options *o, device_run *device) {
 
 // From how many runs on the compile is less than half, and less than a tenth, of compiling once and
 // running so often. Of a compile that was made.
-static json_t *dominance_json(const device_run *device, json_t *phases) {
+static json_t *dominance_json(const hsc__device_run *device, json_t *phases) {
   double compile = hsc_json_number(json_object_get(phases, "compile"));
   hsc_interval once = {compile, compile, compile};
-  hsc_interval run = device->timed.sampling.interval;
+  hsc_interval run = device->timed.sampling.interval;  // of this process, as the compile's time
   if (!(compile > 0) || !(run.estimate > 0))
     return json_null();
   json_t *out = json_object();
@@ -349,7 +363,7 @@ static json_t *dominance_json(const device_run *device, json_t *phases) {
   return out;
 }
 
-static json_t *device_json(const hsc_run_options *o, device_run *device) {
+static json_t *device_json(const hsc_run_options *o, hsc__device_run *device) {
   static const char *const facts[] = {"platform", "platform_version", "pjrt_version"};
   static const char *const known[] = {
       "fingerprint", "program_instructions", "instructions", "fusions",    "flops", "bytes",
@@ -408,7 +422,7 @@ static json_t *device_json(const hsc_run_options *o, device_run *device) {
 // ---- whether the numbers agree ---------------------------------------------------------------
 
 // Why a device has no outputs; NULL = it has.
-static const char *no_outputs(const device_run *device) {
+static const char *no_outputs(const hsc__device_run *device) {
   if (device->status)
     return hsc_status_message(device->status);
   if (device->outcome != HSC_OUTCOME_OK)
@@ -419,8 +433,8 @@ static const char *no_outputs(const device_run *device) {
 }
 
 // One further device against the first, output by output.
-static hsc_status *compare_device(const device_run *first,
-                                  const device_run *device,
+static hsc_status *compare_device(const hsc__device_run *first,
+                                  const hsc__device_run *device,
                                   json_t *rows,
                                   hsc_agreement *agreement) {
   json_t *outputs = json_object_get(first->first, "outputs");
@@ -458,7 +472,7 @@ static hsc_status *compare_device(const device_run *first,
 
 // "compare", "verdict", "coverage" and "headline" of the document.
 static hsc_status *compare_numbers(const hsc_run_options *o,
-                                   const device_run *devices,
+                                   const hsc__device_run *devices,
                                    json_t *rows,
                                    json_t *result) {
   hsc_agreement *agreement = NULL;
@@ -472,62 +486,39 @@ static hsc_status *compare_numbers(const hsc_run_options *o,
   return status;
 }
 
-// ---- who is faster ------------------------------------------------------------------------------
-
-// Every further device against the first that has times, by blocks that were interleaved with its;
-// a bad machine forbids fine claims, and so do many comparisons.
-static hsc_status *compare_speed(const hsc_run_options *o, device_run *devices, json_t *result) {
-  json_t *environment = NULL;
-  json_t *rows = json_array();
-  const device_run *first = NULL;
-  size_t n = 0;
-  json_object_set_new(result, "speed", rows);
-  // one device is faster than none: no claim, so no 20 ms for the grade
-  HSC_TRY(hsc_environment_capture(o->device_count > 1, &environment));
-  json_object_set_new(result, "environment", environment);
-  const char *grade = json_string_value(json_object_get(environment, "grade"));
-  double margin = hsc_stats_grade_margin(grade, 0);
-  double *p = hsc_alloc((o->device_count + 1) * sizeof(double));
-  double *q = hsc_alloc((o->device_count + 1) * sizeof(double));
-  hsc_status *status = p && q ? NULL : hsc_status_out_of_memory();
-  for (size_t i = 0; i < o->device_count && !status; i++) {
-    if (devices[i].outcome != HSC_OUTCOME_OK || !devices[i].series)
-      continue;
-    if (!first) {
-      first = &devices[i];
-      continue;
-    }
-    json_t *row = NULL;
-    status = hsc_sampling_compare(&devices[i].timed.sampling, &first->timed.sampling, margin,
-                                  o->seed, &row, &p[n]);
-    if (status)
-      break;
-    n++;
-    json_object_set_new(row, "device", json_string(devices[i].text));
-    json_object_set_new(row, "against", json_string(first->text));
-    json_array_append_new(rows, row);
-  }
-  if (!status)
-    hsc_stats_benjamini_hochberg(p, n, q);
-  for (size_t i = 0; i < n && !status; i++)
-    hsc_sampling_discover(json_array_get(rows, i), q[i], n);
-  hsc_free(p);
-  hsc_free(q);
-  return status;
-}
-
 // ---- the whole ----------------------------------------------------------------------------------
 
 // A device that does not exist is a mistyped command, not an experiment that failed.
-static bool has_device(const hsc_run_options *o, const device_run *devices) {
+static bool has_device(const hsc_run_options *o, const hsc__device_run *devices) {
   for (size_t i = 0; i < o->device_count; i++)
     if (devices[i].spec)
       return true;
   return false;
 }
 
+// The further processes' runs, as "DEVICE/process/2" and so on.
+static hsc_status *keep_processes(const hsc_run_options *o,
+                                  int64_t id,
+                                  const hsc__device_run *device) {
+  hsc_status *status = NULL;
+  for (size_t p = 1; p < device->process_count && !status; p++) {
+    const hsc__process_times *times = &device->processes[p];
+    json_t *run_ns = json_array();
+    hsc_bytes key = {0};
+    for (size_t i = 0; i < times->count; i++)
+      json_array_append_new(run_ns, json_real(times->samples[i] * 1e9));
+    json_t *answer = json_pack("{s:{s:o}}", "series", "run_ns", run_ns);
+    hsc_bytes_printf(&key, "%s/process/%zu", device->text, p + 1);
+    status = hsc_store_put_task(
+        o->store, id, &(hsc_task){.key = hsc_bytes_text(&key), .status = "ok", .answer = answer});
+    hsc_bytes_deinit(&key);
+    json_decref(answer);
+  }
+  return status;
+}
+
 static hsc_status *keep(const hsc_run_options *o,
-                        device_run *devices,
+                        hsc__device_run *devices,
                         int64_t started_ns,
                         json_t *result) {
   json_t *environment = json_incref(json_object_get(result, "environment"));
@@ -572,6 +563,8 @@ static hsc_status *keep(const hsc_run_options *o,
       hsc_bytes_deinit(&key);
     }
   }
+  for (size_t i = 0; i < o->device_count && !status; i++)
+    status = keep_processes(o, id, &devices[i]);
   if (!status) {
     json_object_set_new(result, "experiment", json_integer((json_int_t)id));
     status = hsc_store_finish(o->store, id, failed ? "failed" : "done", result);
@@ -583,8 +576,8 @@ static hsc_status *keep(const hsc_run_options *o,
 }
 
 // Numbers are compared where there are numbers: the first device must run, and one of the others.
-static hsc_status *check_comparable(const hsc_run_options *o, const device_run *devices) {
-  const device_run *blind = NULL;
+static hsc_status *check_comparable(const hsc_run_options *o, const hsc__device_run *devices) {
+  const hsc__device_run *blind = NULL;
   bool any = !o->compare;
   for (size_t i = 0; i < o->device_count; i++) {
     bool runs = !devices[i].spec || !devices[i].spec->topology;
@@ -613,7 +606,7 @@ static hsc_status *make_scratch(const hsc_run_options *o, char *out_dir, size_t 
                           : hsc_status_errno(errno, "cannot make a directory for outputs", out_dir);
 }
 
-static void remove_scratch(const char *dir, const device_run *devices, size_t count) {
+static void remove_scratch(const char *dir, const hsc__device_run *devices, size_t count) {
   if (!dir[0])
     return;
   for (size_t i = 0; i < count; i++) {
@@ -635,7 +628,7 @@ static void remove_scratch(const char *dir, const device_run *devices, size_t co
 hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
   char scratch[4096];
   int64_t started_ns = hsc_wall_ns();
-  device_run *devices = hsc_alloc(o->device_count * sizeof(*devices) + 1);
+  hsc__device_run *devices = hsc_alloc(o->device_count * sizeof(*devices) + 1);
   json_t *result = NULL;
   json_t *list = json_array();
   json_t *compare = json_array();
@@ -665,14 +658,15 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
     else if (base)
       hsc_bytes_printf(&dir, "%s/%zu", base, i);
     if (devices[i].spec && !devices[i].spec->topology)
-      status = start_device(o, base ? hsc_bytes_text(&dir) : NULL, &devices[i]);
+      status = hsc__run_start(o, base ? hsc_bytes_text(&dir) : NULL, &devices[i]);
     hsc_bytes_deinit(&dir);
     if (status)
       goto done;
   }
-  HSC_GOTO(run_blocks(o, devices, o->device_count));
+  HSC_GOTO(hsc__run_blocks(o, devices, o->device_count));
   for (size_t i = 0; i < o->device_count; i++)
     HSC_GOTO(end_device(o, &devices[i]));
+  HSC_GOTO(hsc__run_processes(o, (double)(hsc_wall_ns() - started_ns) / 1e9, devices));
   for (size_t i = 0; i < o->device_count; i++)
     json_array_append_new(list, device_json(o, &devices[i]));
   result = json_pack("{s:s, s:I, s:O, s:O}", "program", o->program, "inputs_seed",
@@ -681,7 +675,7 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
     HSC_GOTO(hsc_status_out_of_memory());
   if (o->compare)
     HSC_GOTO(compare_numbers(o, devices, compare, result));
-  HSC_GOTO(compare_speed(o, devices, result));
+  HSC_GOTO(hsc__run_compare_speed(o, devices, result));
   // What was measured is shown also when it cannot be kept.
   bool is_kept = o->store && has_device(o, devices);
   hsc_status *kept = is_kept ? keep(o, devices, started_ns, result) : NULL;
@@ -695,15 +689,8 @@ hsc_status *hsc_run_program(const hsc_run_options *o, json_t **out_result) {
 done:
   if (devices)
     remove_scratch(scratch, devices, o->device_count);
-  for (size_t i = 0; devices && i < o->device_count; i++) {
-    json_t *const answers[] = {devices[i].facts, devices[i].first, devices[i].series,
-                               devices[i].describe};
-    for (size_t k = 0; k < HSC_COUNT_OF(answers); k++)
-      json_decref(answers[k]);
-    hsc_lab_worker_destroy(devices[i].worker);
-    hsc_run_series_deinit(&devices[i].timed);
-    hsc_status_free(devices[i].status);
-  }
+  for (size_t i = 0; devices && i < o->device_count; i++)
+    hsc__run_release(&devices[i]);
   hsc_free(devices);
   hsc_arena_destroy(arena);
   json_decref(list);

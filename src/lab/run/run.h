@@ -18,6 +18,10 @@ typedef struct hsc_run_options {
   uint64_t seed;  // of the inputs
   // timed runs; 0 = as many as a pilot chooses, until half_width or budget_s ends it
   int64_t run_count;
+  // of each device, one round of all after the other; 0: as many as tell who is faster where
+  // several devices are timed and a round takes under 10 s, else 1. From HSC_LEAST_PROCESSES on the
+  // interval holds what differs between processes, and one device may be called faster
+  int64_t process_count;
   double half_width;  // wanted of the median's interval, as a share of it; 0 = none
   // of a device's timed runs; 0 = none, below 0 = those of 1000 runs, from 0.02 to 0.2
   double budget_s;

@@ -162,6 +162,27 @@ static void take_causes(walk *w, const json_t *holder, const char *key, hsc_samp
   }
 }
 
+// {"samples": [...], "process_sizes": [3, 3]}, as `run` writes them: which process each is of.
+static hsc_status *take_processes(walk *w, const json_t *holder, hsc_sample_series *series) {
+  const json_t *sizes = json_object_get(holder, "process_sizes");
+  size_t count = json_array_size(sizes);
+  size_t sum = 0;
+  for (size_t i = 0; i < count; i++)
+    sum += (size_t)json_integer_value(json_array_get(sizes, i));
+  if (!count || sum != series->count)
+    return NULL;
+  series->one_process = count == 1;
+  if (count == 1)
+    return NULL;
+  series->block_sizes = HSC_NEW_ARRAY(w->set->arena, size_t, count);
+  if (!series->block_sizes)
+    return hsc_status_out_of_memory();
+  for (size_t i = 0; i < count; i++)
+    series->block_sizes[i] = (size_t)json_integer_value(json_array_get(sizes, i));
+  series->block_count = count;
+  return NULL;
+}
+
 static const char *joined(walk *w, const char *name, const char *key) {
   return *name ? hsc_arena_printf(w->arena, "%s.%s", name, key) : key;
 }
@@ -188,6 +209,8 @@ static hsc_status *visit(walk *w, const json_t *value, const char *name, int dep
         HSC_TRY(add_list(w, series_name, unit, child, &series));
         if (series)
           take_causes(w, value, key, series);
+        if (series && !strcmp(key, "samples"))
+          HSC_TRY(take_processes(w, value, series));
       } else if (json_is_object(child) || json_is_array(child)) {
         HSC_TRY(visit(w, child, joined(w, name, key), depth + 1));
       }

@@ -22,15 +22,3 @@ HSC_MUST_USE hsc_status *hsc_sampling_statistics(const hsc_sampling *sampling,
                                                  bool one_process,
                                                  uint64_t seed,
                                                  json_t **out_row);
-// x against y, both made of interleaved blocks, widened by what their blocks show: {"ratio", "low",
-// "high", "shift", "p_value", "delta", "effect", "verdict", "more_runs", "margin", "text"}. *out_p:
-// for hsc_stats_benjamini_hochberg. Errors: RESOURCE_EXHAUSTED.
-HSC_MUST_USE hsc_status *hsc_sampling_compare(const hsc_sampling *x,
-                                              const hsc_sampling *y,
-                                              double margin,
-                                              uint64_t seed,
-                                              json_t **out_row,
-                                              double *out_p);
-// A claim among `count` comparisons must hold among all of them: q above 5 % makes it "cannot
-// tell". Sets "q_value" and "text".
-void hsc_sampling_discover(json_t *row, double q, size_t count);

@@ -186,9 +186,17 @@ static hsc_status *describe(const hsc_sample_series *s,
       interval.resample_count = 200;
     else if (interval.resample_count > 2000)
       interval.resample_count = 2000;
-    HSC_TRY(hsc_stats_bootstrap_blocks(hsc_stats_median, c->x, c->sizes, c->block_count, &interval,
-                                       &c->median));
-    method = c->one_process ? "bootstrap of blocks" : "bootstrap of processes";
+    bool few = !c->one_process && c->block_count < HSC_LEAST_PROCESSES;
+    if (few)
+      c->median.low = c->median.high = NAN;
+    else
+      HSC_TRY(hsc_stats_bootstrap_blocks(hsc_stats_median, c->x, c->sizes, c->block_count,
+                                         &interval, &c->median));
+    method = "bootstrap of processes";
+    if (few)
+      method = "too few processes for an interval";
+    else if (c->one_process)
+      method = "bootstrap of blocks of one process";
   } else if (c->n >= 20 && worth < 0.8 * (double)c->n) {
     double wider = sqrt((double)c->n / worth);
     c->median.low = summary.median - wider * (summary.median - summary.median_low);
@@ -249,20 +257,54 @@ hsc_status *hsc_stats_series(const hsc_sample_series *series,
 
 // ---- comparisons --------------------------------------------------------------------------------
 
-// Processes widen the ratio's interval: the widths of both medians, on a logarithmic scale, as the
-// two sides of a right angle.
-static void widen(hsc_comparison *c, const clean *x, const clean *y, double margin) {
-  if (!(x->median.low > 0) || !(y->median.low > 0) || isnan(c->ratio.estimate))
-    return;
-  double hx = 0.5 * log(x->median.high / x->median.low);
-  double hy = 0.5 * log(y->median.high / y->median.low);
-  double reach = hypot(hx, hy);
-  if (exp(reach) <= c->ratio.high / c->ratio.estimate &&
-      exp(-reach) >= c->ratio.low / c->ratio.estimate)
-    return;
-  c->ratio.low = fmin(c->ratio.low, c->ratio.estimate * exp(-reach));
-  c->ratio.high = fmax(c->ratio.high, c->ratio.estimate * exp(reach));
-  hsc_stats_decide(c, margin, x->n < y->n ? x->n : y->n);
+// How many processes a series tells of; 0 = it does not say, each number counts by itself.
+static size_t processes_of(const clean *c) {
+  if (c->one_process)
+    return 1;
+  return c->block_count > 1 ? c->block_count : 0;
+}
+
+static double *process_medians(const clean *c, size_t processes) {
+  double *out = hsc_alloc((processes + 1) * sizeof(double));
+  size_t at = 0;
+  for (size_t p = 0; out && p < processes; p++) {
+    size_t size = processes == 1 ? c->n : c->sizes[p];
+    out[p] = hsc_stats_median(c->x + at, size);
+    at += size;
+  }
+  return out;
+}
+
+// Where a side says which process each number is of, processes are what is compared: they differ
+// by more than their own runs show.
+static hsc_status *compare_by_processes(
+    const clean *c, const clean *base, double margin, hsc_comparison *k, char *out_why) {
+  size_t nx = processes_of(c);
+  size_t ny = processes_of(base);
+  nx = nx ? nx : 1;
+  ny = ny ? ny : 1;
+  double *x = process_medians(c, nx);
+  double *y = process_medians(base, ny);
+  hsc_status *status = x && y ? NULL : hsc_status_out_of_memory();
+  hsc_comparison by = *k;
+  if (!status)
+    status = hsc_stats_compare_processes(x, nx, y, ny, false, margin, &by);
+  hsc_free(x);
+  hsc_free(y);
+  // times below zero are no times; the samples' own ratio stands, and claims nothing
+  if (status && hsc_status_code(status) == HSC_INVALID_ARGUMENT) {
+    hsc_status_free(status);
+    status = NULL;
+    by.verdict = HSC_VERDICT_CANNOT_TELL;
+  }
+  if (!status) {
+    double ratio = k->ratio.estimate;
+    *k = by;
+    if (isnan(by.ratio.low))
+      k->ratio.estimate = ratio;
+    hsc_stats_too_few_processes(k, nx, ny, out_why);
+  }
+  return status;
 }
 
 static hsc_status *compare(const hsc_sample_series *s,
@@ -277,7 +319,9 @@ static hsc_status *compare(const hsc_sample_series *s,
       .confidence = o->confidence, .resample_count = o->resample_count, .seed = o->seed};
   hsc_comparison k;
   HSC_TRY(hsc_stats_compare(c->x, c->n, base->x, base->n, margin, &interval, &k));
-  widen(&k, c, base, margin);
+  char why[160] = "";
+  if (processes_of(c) || processes_of(base))
+    HSC_TRY(compare_by_processes(c, base, margin, &k, why));
   json_t *row = json_object();
   json_object_set_new(row, "series", json_string(s->name));
   json_object_set_new(row, "source", json_string(s->source));
@@ -294,6 +338,7 @@ static hsc_status *compare(const hsc_sample_series *s,
   json_object_set_new(row, "verdict", json_string(hsc_verdict_text(k.verdict)));
   json_object_set_new(row, "more_runs",
                       k.verdict == HSC_VERDICT_CANNOT_TELL ? number(k.more_runs) : json_null());
+  json_object_set_new(row, "why", *why ? json_string(why) : json_null());
   json_array_append_new(rows, row);
   *out_p = k.p_value;
   return NULL;
@@ -434,8 +479,10 @@ hsc_status *hsc_stats_document(const hsc_samples *samples,
       json_array_append_new(
           notes, json_string("a finer claim needs a quieter machine, whatever the number of runs"));
     json_array_append_new(
-        notes, json_string("intervals hold for runs that were interleaved; runs made one set after "
-                           "the other also differ by what the machine did meanwhile"));
+        notes,
+        json_string("intervals hold for runs that were interleaved; runs made one set after "
+                    "the other also differ by what the machine did meanwhile; a number whose "
+                    "process is not told (--blocks) counts as one process"));
   }
   for (size_t i = 0; all && i < n; i++)
     clean_free(&all[i]);

@@ -68,7 +68,7 @@ function patternsPart(json, part, main) {
   if ((json.comparisons || []).length) {
     const box = section("The patterns against the natural loop", 3);
     box.append(tableOf("comparisons", json.comparisons.map((/** @type {any} */ c) => ({ ...c, ratio: c.ratio && c.ratio.estimate, low: c.ratio && c.ratio.low, high: c.ratio && c.ratio.high })),
-      { graph: "", pattern: "", against: "", ratio: "ratio", low: "ratio", high: "ratio", verdict: "", effect: "", p_value: "p", more_trials: "count" }));
+      { graph: "", pattern: "", against: "", ratio: "ratio", low: "ratio", high: "ratio", verdict: "", p_value: "p", more_processes: "count" }));
     main.append(box);
   }
 }

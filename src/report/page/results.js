@@ -16,8 +16,8 @@ function runPart(json, part, main) {
   main.append(top);
   if ((json.speed || []).length) {
     const box = section("Who is faster?", 3);
-    box.append(tableOf("speed", json.speed, { device: "", against: "", ratio: "ratio", low: "ratio", high: "ratio", verdict: "", effect: "", p_value: "p", q_value: "p",
-      more_runs: "count" }), h("p", { class: "dim" }, `Blocks of both were interleaved; nothing finer than ${three(100 * json.speed[0].margin)} % is claimed on this machine.`));
+    box.append(tableOf("speed", json.speed, { device: "", against: "", ratio: "ratio", low: "ratio", high: "ratio", verdict: "", p_value: "p", q_value: "p",
+      more_processes: "count" }), h("p", { class: "dim" }, `Processes of both ran in turn; nothing finer than ${three(100 * json.speed[0].margin)} % is claimed on this machine.`));
     main.append(box);
   }
   if (ok.length) {
