@@ -308,7 +308,7 @@ const hsc_command_body hsc_command_profile = {
         "steps; `hloscope tables LOGDIR VIEW` reads it back.\n"
         "The exit code of a command is the command's.\n"
         "diff compares two profiles operator by operator, matched by name, then by framework name, "
-        "then by structure, with intervals where both have steps.",
+        "then by structure.",
     .examples =
         "hloscope profile model.hlo\nhloscope profile model.mlir --device xla-cpu --steps 20 "
         "--output logs\n"

@@ -44,7 +44,7 @@ def run(tries, tally):
 
 def ablate(tries, tally, store):
     for number in range(max(1, tries // 10)):
-        result = hloscope("passes", "ablate", PROGRAMS[number % 3], "-d", "cpu", "--pass=dce,cse", f"--store={store}", f"--seed={number}")
+        result = hloscope("passes", "ablate", PROGRAMS[number % 3], "-d", "cpu", "--only=dce,cse", "--processes=6", f"--store={store}", f"--seed={number}")
         for row in result.get("variants", []):
             time = row.get("total_time") or {}
             if row.get("kind") == "placebo" and time:
@@ -66,7 +66,7 @@ def patterns(tries, tally, store):
     before = None
     for _ in range(max(2, tries // 10)):
         result = hloscope("patterns", "--graphs=tiny,small", f"--store={store}")
-        models = result.get("theoretical_analysis", {}).get("models", {})
+        models = {key: row["model"] for key, row in result.get("theoretical_analysis", {}).items() if isinstance(row, dict) and "model" in row}
         for key, model in (before or {}).items():
             points = {(p["executions"], p["syncs"]): p["measured"] for p in models.get(key, {}).get("held_out", [])}
             for p in model.get("held_out", []):

@@ -286,7 +286,8 @@ static void write_patterns(report *r) {
       "medians; compile, hits and first run: each in a new client; memory: a hit there; run: three "
       "applications with their");
   hsc_table_note(table,
-                 "synchronisations; within: half of its 95 %% interval; sync: waiting in it; to "
+                 "synchronisations; within: half of its 95 %% interval in this process; sync: "
+                 "waiting in it; to "
                  "device, back: transfers");
   print_table(r, "Where the time goes", table);
 }
@@ -332,10 +333,11 @@ static void write_comparisons(report *r) {
     for (size_t i = 0; i < HSC_COUNT_OF(patterns); i++)
       compared_cell(r, table, graph, patterns[i]);
   }
-  hsc_table_note(table,
-                 "ratio of the times in the model's worker processes, where both ran; faster, "
-                 "slower or same at a margin of 5 %%, by the ratio's 95 %% interval over processes, "
-                 "false discoveries held to 5 %%");
+  hsc_table_note(
+      table,
+      "ratio of the times in the model's worker processes, where both ran; faster, "
+      "slower or same at a margin of 5 %%, by the ratio's 95 %% interval over processes, "
+      "false discoveries held to 5 %%");
   print_table(r, "The patterns against the natural loop", table);
 }
 
