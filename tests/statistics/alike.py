@@ -15,6 +15,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = [str(ROOT / "models/patterns" / f"{name}_natural.hlo") for name in ("tiny", "small", "medium")]
+HLOSCOPE = str(pathlib.Path(sys.argv[1]).resolve())
 BUSY = "while True: sum(range(100000))"
 
 
@@ -32,7 +33,7 @@ class Tally:
 
 
 def hloscope(*arguments):
-    out = subprocess.run([sys.argv[1], *arguments, "--format=json"], capture_output=True, text=True, check=False)
+    out = subprocess.run([HLOSCOPE, *arguments, "--format=json"], capture_output=True, text=True, check=False)
     return json.loads(out.stdout) if out.stdout.strip() else {}
 
 

@@ -124,8 +124,8 @@ typedef struct hsc__point {
   size_t n;
 } hsc__point;
 size_t hsc__points_of(json_t *answer, hsc__point points[HSC__POINTS_MOST]);
-// What one run of the pattern took in a worker process of the model's (median, ns); NaN = it was not
-// measured there.
+// What one run of the pattern took in a worker process of the model's (median, ns); NaN = it was
+// not measured there.
 double hsc__patterns_process_ns(const pattern_config *config, size_t process);
 // a s + b k over worker processes  (patterns_fit.c)
 typedef struct hsc__time_model {

@@ -496,12 +496,12 @@ static bool has_device(const hsc_run_options *o, const hsc__device_run *devices)
   return false;
 }
 
-// The further processes' runs, as "DEVICE/process/2" and so on.
+// The runs of processes after the first, as "DEVICE/process/1" and so on.
 static hsc_status *keep_processes(const hsc_run_options *o,
                                   int64_t id,
                                   const hsc__device_run *device) {
   hsc_status *status = NULL;
-  for (size_t p = 1; p < device->process_count && !status; p++) {
+  for (size_t p = 0; p < device->process_count && device->process_count > 1 && !status; p++) {
     const hsc__process_times *times = &device->processes[p];
     json_t *run_ns = json_array();
     hsc_bytes key = {0};

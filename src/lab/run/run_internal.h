@@ -23,8 +23,8 @@ typedef struct hsc__device_run {
   hsc_outcome outcome;
   hsc_status *status;   // what the device could not do
   hsc_status *failure;  // what we could not do
-  // [process_count] of what was timed: each process's samples, their number and median; [0] is
-  // that of `timed`
+  // [process_count]: the one of `timed`; or, where several were wanted, further ones in which all
+  // devices ran alike
   hsc__process_times *processes;
   size_t process_count;
 } hsc__device_run;

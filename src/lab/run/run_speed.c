@@ -13,6 +13,7 @@
 #include "stats/stats_interleaved.h"
 
 static const double LONG_ROUND_S = 10;
+static const double LONG_PROCESS_S = 0.5;  // of timed runs
 
 static hsc_status *take_process(hsc__device_run *device, const hsc_sampling *timed) {
   size_t n = timed->count;
@@ -34,7 +35,10 @@ static bool is_timed(const hsc__device_run *device) {
 }
 
 // One more process of each device that was timed; blocks of all are interleaved.
-static hsc_status *round_of(const hsc_run_options *o, size_t round, hsc__device_run *devices) {
+static hsc_status *round_of(const hsc_run_options *o,
+                            size_t round,
+                            int64_t run_count,
+                            hsc__device_run *devices) {
   size_t *order = hsc_alloc((o->device_count + 1) * sizeof *order);
   hsc__device_run *again = hsc_alloc((o->device_count + 1) * sizeof *again);
   hsc_status *status = order && again ? NULL : hsc_status_out_of_memory();
@@ -44,11 +48,11 @@ static hsc_status *round_of(const hsc_run_options *o, size_t round, hsc__device_
     hsc_stats_interleave(o->device_count, 1, o->seed + 7919 * round, order);
   for (size_t k = 0; k < o->device_count && !status; k++) {
     size_t i = order[k];
-    hsc_run_options as_first = *o;
+    hsc_run_options alike = *o;
     if (!is_timed(&devices[i]))
       continue;
-    as_first.run_count = (int64_t)devices[i].processes[0].count;
-    status = hsc__run_start(&as_first, NULL, &again[i]);
+    alike.run_count = run_count;
+    status = hsc__run_start(&alike, NULL, &again[i]);
   }
   if (!status)
     status = hsc__run_blocks(o, again, o->device_count);
@@ -79,13 +83,32 @@ static size_t wanted_processes(const hsc_run_options *o,
   return timed > 1 && round_s < LONG_ROUND_S ? HSC_LEAST_PROCESSES : 1;
 }
 
+// Runs of each process, the same for all devices: longer blocks are warmer ones, so a device that
+// ran in shorter blocks than another would look slower. As many as the first processes needed, the
+// most of them, where the slowest device has the time.
+static int64_t runs_alike(const hsc__device_run *devices, size_t count) {
+  size_t most = 20;
+  double slowest_s = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (!is_timed(&devices[i]))
+      continue;
+    const hsc_sampling *timed = &devices[i].timed.sampling;
+    most = timed->count > most ? timed->count : most;
+    slowest_s = fmax(slowest_s, hsc_stats_median(timed->samples, timed->count));
+  }
+  double fit = slowest_s > 0 ? LONG_PROCESS_S / slowest_s : 20;
+  return (int64_t)fmax(3, fmin((double)most, fit));
+}
+
 hsc_status *hsc__run_processes(const hsc_run_options *o, double round_s, hsc__device_run *devices) {
-  for (size_t i = 0; i < o->device_count; i++)
+  size_t count = wanted_processes(o, devices, round_s);
+  int64_t run_count = o->run_count ? o->run_count : runs_alike(devices, o->device_count);
+  // The first processes chose how many runs each needed; what is compared ran alike.
+  for (size_t i = 0; i < o->device_count && count == 1; i++)
     if (is_timed(&devices[i]))
       HSC_TRY(take_process(&devices[i], &devices[i].timed.sampling));
-  size_t count = wanted_processes(o, devices, round_s);
-  for (size_t round = 1; round < count; round++)
-    HSC_TRY(round_of(o, round, devices));
+  for (size_t round = 0; count > 1 && round < count; round++)
+    HSC_TRY(round_of(o, round, run_count, devices));
   return NULL;
 }
 
