@@ -98,6 +98,7 @@ ROOMS = {
         "reduce": ["devices", "passes", "run", "store"],
         "conform": ["devices"],
         "gate": ["devices", "run", "store", "verdict"],
+        "tune": ["devices", "passes", "run", "store", "verdict"],
         "versions": ["devices", "passes", "reduce", "run", "store"],
         "blame": ["devices", "passes", "reduce", "run", "store", "verdict"],
     },

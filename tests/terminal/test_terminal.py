@@ -56,6 +56,7 @@ CASES = {
     "probe": [("in.hlo", "probe"), ("--exponent in.hlo --sizes 16=16,32,64 --rounds 3", "probe_exponent")],
     "watch": [("--log in.log --once --rule compile-failed", "watch")],
     "knowledge": [("list", "table"), ("search memory", "table")],
+    "tune": [("in.hlo --only optimization_level --time-budget 30", "tune")],
     "gate": [("in.hlo --baseline g.json --update --turns 6", "gate")],
     "blame": [("in.hlo --runs 2", "blame")],
     "reduce": "needs a program that fails: tests/unit/test_reduction.c",
