@@ -9,6 +9,7 @@
 #include "cpu/thunks/lower.h"
 #include "cpu/jit/jit.h"
 #include "cpu/plan/plan_internal.h"
+#include "cpu/thunks/kernels.h"
 #include "cpu/tune/tuner.h"
 #include "passes/manager/passes.h"
 
@@ -80,10 +81,15 @@ static hsc_status *lay_out_constants(hsc_cpu_executable *executable, const hsc_c
   return NULL;
 }
 
+static bool is_whole_loop(void *isa, const hsc_instr *loop) {
+  return hsc__cpu_is_small_loop(isa, loop);
+}
+
 static hsc_status *build(hsc_cpu_compiler *compiler) {
   hsc_cpu_executable *executable = compiler->executable;
   int64_t start = hsc_now_ns();
-  HSC_TRY(hsc_cpu_plan_build(executable->module, compiler->arena, &compiler->plan));
+  hsc_cpu_whole_loops whole_loops = {is_whole_loop, &compiler->device->isa};
+  HSC_TRY(hsc_cpu_plan_build(executable->module, &whole_loops, compiler->arena, &compiler->plan));
   HSC_TRY(hsc__cpu_executable_number_instrs(executable));
   HSC_TRY(hsc__cpu_choose(compiler));
   start = end_phase(executable, "emit", start);

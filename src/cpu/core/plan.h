@@ -94,9 +94,16 @@ typedef struct hsc_cpu_set {
   int64_t offset, bytes;
 } hsc_cpu_set;
 
+// What the caller says of a while: whether it is one step, not two blocks of steps (NULL: none is).
+typedef struct hsc_cpu_whole_loops {
+  bool (*is_whole)(void *context, const hsc_instr *loop);
+  void *context;
+} hsc_cpu_whole_loops;
+
 typedef struct hsc_cpu_plan {
   hsc_arena *arena;
   const hsc_module *module;
+  const hsc_cpu_whole_loops *whole_loops;  // of build; NULL = none
   hsc_cpu_block main;
   hsc_cpu_value *values;
   int32_t value_count, value_capacity;
@@ -117,11 +124,18 @@ typedef struct hsc_cpu_plan {
 } hsc_cpu_plan;
 
 HSC_MUST_USE hsc_status *hsc_cpu_plan_build(const hsc_module *module,
+                                            const hsc_cpu_whole_loops *whole_loops,
                                             hsc_arena *arena,
                                             hsc_cpu_plan **out_plan);
+// Whether the body of a while returns leaf `leaf` of its state as it got it; such a leaf of a loop
+// that is one step is no output of the step.
+bool hsc_cpu_loop_keeps(const hsc_instr *loop, int leaf);
 HSC_MUST_USE hsc_status *hsc_cpu_plan_place(hsc_cpu_plan *plan);
 // Where a value lives; after place.
 hsc_cpu_slice hsc_cpu_plan_slice(const hsc_cpu_plan *plan, int32_t value);
 // True when the instruction's result has the same bytes as its first operand (both dense and
 // row-major), so that it needs no code.
 bool hsc_cpu_is_rename(const hsc_instr *instr);
+// Trips of a while from its backend_config or from its form (counter compared with a constant); -1
+// = unknown.
+int64_t hsc__cpu_known_trip_count(const hsc_instr *instr);

@@ -103,6 +103,8 @@ static hsc_status *begin_job(hsc_emit_job *job,
   e->body = instr->op == HSC_OP_FUSION ? instr->called[0] : NULL;
   e->isa = isa;
   e->arena = arena;
+  if (instr->op == HSC_OP_WHILE)
+    return hsc__emit_plan_small(job, in_place);
   e->product = hsc_kernel_product(instr);
   e->input_count = instr->operand_count + (e->product ? 1 : 0);
   e->root_count = roots_of(instr, e->roots, HSC_KERNEL_MAX_BUFFERS);
@@ -143,7 +145,7 @@ hsc_status *hsc_kernel_plan_try(const hsc_instr *instr,
                                 hsc_kernel_plan *out_plan,
                                 uint64_t *in_place,
                                 bool *out_fits) {
-  *out_fits = hsc_kernel_can_emit(instr);
+  *out_fits = instr->op == HSC_OP_WHILE || hsc_kernel_can_emit(instr);
   if (!*out_fits)
     return NULL;
   hsc_status *status = hsc_kernel_plan_make(instr, isa, out_plan, in_place);
@@ -178,6 +180,9 @@ hsc_status *hsc_kernel_emit(const hsc_instr *instr,
       break;
     case HSC_KERNEL_PANEL:
       HSC_GOTO(hsc__emit_panel(job, name));
+      break;
+    case HSC_KERNEL_SMALL_LOOP:
+      HSC_GOTO(hsc__emit_small(job, name));
       break;
     default:
       HSC_GOTO(hsc__emit_loop(job, name));

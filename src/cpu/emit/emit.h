@@ -23,11 +23,14 @@
 // LOOP: a value per element. REDUCE: folded dimensions. PANEL: the epilogue of an output fusion, a
 // function of (buffers, first row, end row, first column, end column) of the product, whose value
 // is one more buffer behind the inputs; EPILOGUE: the same as a LOOP kernel over all of it.
+// SMALL_LOOP: a whole while (see emit_small.c): inputs are the leaves of its state, outputs those
+// that it changes, and output o may overwrite its leaf of the state.
 typedef enum hsc_kernel_kind {
   HSC_KERNEL_LOOP,
   HSC_KERNEL_REDUCE,
   HSC_KERNEL_PANEL,
-  HSC_KERNEL_EPILOGUE
+  HSC_KERNEL_EPILOGUE,
+  HSC_KERNEL_SMALL_LOOP
 } hsc_kernel_kind;
 
 enum { HSC_KERNEL_MAX_BUFFERS = 256 };

@@ -61,7 +61,7 @@ hsc_lv hsc__emit_real(hsc_emitter *e, LLVMTypeRef type, double value) {
 }
 
 static hsc_lv constant_lanes(hsc_emitter *e, hsc_lv constant) {
-  hsc_lv all[128];
+  hsc_lv all[HSC_EMIT_MAX_LANES];
   for (int i = 0; i < e->lanes; i++)
     all[i] = constant;
   return hsc_ll.ConstVector(all, (unsigned)e->lanes);

@@ -5,6 +5,7 @@
 //   emit_walk.c   the walk over fused instructions: from an index to a value
 //   emit_loop.c   analysis, and kernels that store one value per element
 //   emit_reduce.c kernels that fold dimensions
+//   emit_small*.c whole loops over small arrays
 //
 // Levels: code is emitted into the body of loop l at level l + 1, before the loops at level 0. A
 // value knows the level where it was made and is good for all deeper ones. Lanes: in a vector loop
@@ -21,7 +22,8 @@ typedef struct hsc_emitter hsc_emitter;
 enum {
   HSC_EMIT_MAX_SYMBOLS = 256,
   HSC_EMIT_MAX_LOOPS = 34,
-  HSC_EMIT_MAX_LEVELS = HSC_EMIT_MAX_LOOPS + 1
+  HSC_EMIT_MAX_LEVELS = HSC_EMIT_MAX_LOOPS + 1,
+  HSC_EMIT_MAX_LANES = 256  // of one vector
 };
 
 typedef struct hsc_emit_value {
@@ -301,3 +303,9 @@ HSC_MUST_USE hsc_status *hsc__emit_plan_reduce(hsc_emit_job *job);
 HSC_MUST_USE hsc_status *hsc__emit_reduce(hsc_emit_job *job, const char *name);
 // May this reduce be a root beside `first`: same operand dimensions, same reduced dimensions?
 bool hsc__emit_can_reduce(const hsc_instr *reduce, const hsc_instr *first);
+
+// ---- emit_small.c -------------------------------------------------------------------------------
+
+// Of a while. Errors: UNIMPLEMENTED for one that is not small.
+HSC_MUST_USE hsc_status *hsc__emit_plan_small(hsc_emit_job *job, uint64_t *in_place);
+HSC_MUST_USE hsc_status *hsc__emit_small(hsc_emit_job *job, const char *name);

@@ -212,10 +212,11 @@ static hsc_lv call_vmath(
   }
   if (lanes == width)
     return hsc_ll.BuildCall2(B, function_type, function, arguments, (unsigned)count, "");
-  hsc_lv pieces[16];
+  hsc_lv pieces[HSC_EMIT_MAX_LANES / 2];
+  hsc_lv numbers[2 * HSC_EMIT_MAX_LANES];
   int piece_count = (lanes + width - 1) / width;
   for (int p = 0; p < piece_count; p++) {
-    hsc_lv part[3], numbers[64];
+    hsc_lv part[3];
     for (int i = 0; i < width; i++)
       numbers[i] = hsc__emit_int(e, e->i32, p * width + i < lanes ? p * width + i : lanes - 1);
     for (int i = 0; i < count; i++)
@@ -224,22 +225,24 @@ static hsc_lv call_vmath(
                                     hsc_ll.ConstVector(numbers, (unsigned)width), "");
     pieces[p] = hsc_ll.BuildCall2(B, function_type, function, part, (unsigned)count, "");
   }
-  if (piece_count == 1) {
-    hsc_lv numbers[64];
-    for (int i = 0; i < lanes; i++)
-      numbers[i] = hsc__emit_int(e, e->i32, i);
-    return hsc_ll.BuildShuffleVector(B, pieces[0], hsc_ll.GetPoison(native),
-                                     hsc_ll.ConstVector(numbers, (unsigned)lanes), "");
-  }
-  for (int have = piece_count, size = width; have > 1; have /= 2, size *= 2)
-    for (int p = 0; p < have / 2; p++) {
-      hsc_lv numbers[128];
+  // Pairs, then pairs of pairs; a piece without a neighbour gets one that is anything.
+  int size = width;
+  for (int have = piece_count; have > 1; have = (have + 1) / 2, size *= 2) {
+    if (have % 2)
+      pieces[have] = hsc_ll.GetPoison(hsc_ll.TypeOf(pieces[0]));
+    for (int p = 0; p < (have + 1) / 2; p++) {
       for (int i = 0; i < 2 * size; i++)
         numbers[i] = hsc__emit_int(e, e->i32, i);
       pieces[p] = hsc_ll.BuildShuffleVector(B, pieces[2 * p], pieces[2 * p + 1],
                                             hsc_ll.ConstVector(numbers, 2 * (unsigned)size), "");
     }
-  return pieces[0];
+  }
+  if (size == lanes)
+    return pieces[0];
+  for (int i = 0; i < lanes; i++)
+    numbers[i] = hsc__emit_int(e, e->i32, i);
+  return hsc_ll.BuildShuffleVector(B, pieces[0], hsc_ll.GetPoison(hsc_ll.TypeOf(pieces[0])),
+                                   hsc_ll.ConstVector(numbers, (unsigned)lanes), "");
 }
 
 static hsc_lv to_bits(hsc_emitter *e, hsc_lv v, bool vector) {

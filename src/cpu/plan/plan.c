@@ -230,6 +230,14 @@ static void resolve_leaf(const hsc_instr **instr, int *leaf) {
   }
 }
 
+bool hsc_cpu_loop_keeps(const hsc_instr *loop, int leaf) {
+  const hsc_computation *body = loop->called[1];
+  const hsc_instr *from = body->root;
+  int from_leaf = leaf;
+  resolve_leaf(&from, &from_leaf);
+  return from == body->parameters[0] && from_leaf == leaf;
+}
+
 // ---- instructions -------------------------------------------------------------------------------
 
 static hsc_status *instance_init(hsc_cpu_plan *plan,
@@ -334,6 +342,33 @@ static hsc_status *walk_copy(hsc_cpu_plan *plan, instance *in, const hsc_instr *
   return NULL;
 }
 
+// A loop that is one step: its results are the leaves that it changes.
+static hsc_status *walk_whole_loop(hsc_cpu_plan *plan, instance *in, const hsc_instr *instr) {
+  int leaf_count = hsc_shape_leaf_count(&instr->shape);
+  int changed = 0;
+  for (int l = 0; l < leaf_count; l++)
+    changed += !hsc_cpu_loop_keeps(instr, l);
+  hsc_cpu_step *step = add_step(plan, in, HSC_CPU_STEP_OP, instr, leaf_count, changed);
+  int32_t *leaves = HSC_NEW_ARRAY(plan->arena, int32_t, leaf_count + 1);
+  HSC_TRY(hsc_arena_status(plan->arena));
+  memcpy(step->inputs, leaves_of(in, instr->operands[0]), sizeof(int32_t) * (size_t)leaf_count);
+  int output = 0;
+  for (int l = 0; l < leaf_count; l++) {
+    add_use(plan, step->inputs[l], step->position, in->loop);
+    leaves[l] = step->inputs[l];
+    if (hsc_cpu_loop_keeps(instr, l))
+      continue;
+    leaves[l] =
+        hsc__cpu_plan_add_value(plan, HSC_CPU_VALUE_COMPUTED,
+                                hsc_shape_bytes(hsc_shape_leaf(&instr->shape, l)), step->position);
+    plan->values[leaves[l]].step = step;
+    plan->values[leaves[l]].output = output;
+    step->outputs[output++] = leaves[l];
+  }
+  set_leaves(in, instr, leaves);
+  return NULL;
+}
+
 static hsc_status *walk_while(hsc_cpu_plan *plan, instance *in, const hsc_instr *instr) {
   const hsc_computation *body = instr->called[1];
   int leaf_count = hsc_shape_leaf_count(&instr->shape);
@@ -360,10 +395,7 @@ static hsc_status *walk_while(hsc_cpu_plan *plan, instance *in, const hsc_instr 
   int32_t *body_leaves = HSC_NEW_ARRAY(plan->arena, int32_t, leaf_count + 1);
   for (int l = 0; l < leaf_count; l++) {
     add_use(plan, init[l], step->position, in->loop);
-    const hsc_instr *from = body->root;
-    int from_leaf = l;
-    resolve_leaf(&from, &from_leaf);
-    carried[l].invariant = from == body->parameters[0] && from_leaf == l;
+    carried[l].invariant = hsc_cpu_loop_keeps(instr, l);
     if (carried[l].invariant) {
       condition_leaves[l] = body_leaves[l] = step->outputs[l] = init[l];
       continue;
@@ -504,6 +536,8 @@ static hsc_status *walk_instr(hsc_cpu_plan *plan, instance *in, const hsc_instr 
     case HSC_OP_COPY:
       return walk_copy(plan, in, instr);
     case HSC_OP_WHILE:
+      if (plan->whole_loops && plan->whole_loops->is_whole(plan->whole_loops->context, instr))
+        return walk_whole_loop(plan, in, instr);
       return walk_while(plan, in, instr);
     case HSC_OP_CONDITIONAL:
       return walk_conditional(plan, in, instr);
@@ -567,12 +601,14 @@ static void save_returned_inputs(hsc_cpu_plan *plan, instance *in) {
 }
 
 hsc_status *hsc_cpu_plan_build(const hsc_module *module,
+                               const hsc_cpu_whole_loops *whole_loops,
                                hsc_arena *arena,
                                hsc_cpu_plan **out_plan) {
   hsc_cpu_plan *plan = HSC_NEW(arena, hsc_cpu_plan);
   *out_plan = plan;
   plan->arena = arena;
   plan->module = module;
+  plan->whole_loops = whole_loops;
   plan->position_count = 1;  // inputs are there at 0
   const hsc_computation *entry = module->entry;
   instance in;

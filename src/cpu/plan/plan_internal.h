@@ -42,6 +42,3 @@ int32_t hsc__cpu_plan_add_value(hsc_cpu_plan *plan,
                                 hsc_cpu_value_kind kind,
                                 int64_t bytes,
                                 int32_t def);
-// Trips of a while from its backend_config or from its form (counter compared with a constant); -1
-// = unknown.
-int64_t hsc__cpu_known_trip_count(const hsc_instr *instr);

@@ -102,6 +102,33 @@ bool hsc__cpu_reads_as_bias(const hsc_instr *fusion,
          (*out_spread)->operands[0]->op == HSC_OP_PARAMETER;
 }
 
+// Less than this is faster done by steps than compiled.
+enum { MIN_LOOP_WORK = 64 };
+
+bool hsc__cpu_is_small_loop(const hsc_cpu_isa *isa, const hsc_instr *loop) {
+  uint64_t in_place[HSC_KERNEL_MAX_BUFFERS];
+  hsc_kernel_plan plan = {0};
+  bool fits = false;
+  int64_t trips = hsc__cpu_known_trip_count(loop);
+  if (trips >= 0 && trips * loop->called[1]->instr_count < MIN_LOOP_WORK)
+    return false;
+  hsc_status *status = hsc_kernel_plan_try(loop, isa, &plan, in_place, &fits);
+  hsc_status_free(status);  // choosing meets it again
+  return !status && fits;
+}
+
+// An output may not lie where an input lies that is there twice: what the one writes the other
+// reads.
+static void keep_shared_inputs(const hsc_cpu_step *step, uint64_t *in_place) {
+  uint64_t shared = 0;
+  for (int32_t i = 0; i < step->input_count && i < 64; i++)
+    for (int32_t other = 0; other < step->input_count; other++)
+      if (other != i && step->inputs[other] == step->inputs[i])
+        shared |= (uint64_t)1 << i;
+  for (int32_t o = 0; o < step->output_count; o++)
+    in_place[o] &= ~shared;
+}
+
 hsc_status *hsc__cpu_choose_kernel(hsc_cpu_compiler *compiler,
                                    hsc_cpu_step *step,
                                    hsc_cpu_choice *choice,
@@ -117,6 +144,8 @@ hsc_status *hsc__cpu_choose_kernel(hsc_cpu_compiler *compiler,
   HSC_TRY(hsc_kernel_plan_try(instr, &compiler->device->isa, &plan, in_place, &fits));
   if (!fits)
     return NULL;
+  if (plan.kind == HSC_KERNEL_SMALL_LOOP)
+    keep_shared_inputs(step, in_place);
   hsc_cpu_kernel_call *call = HSC_NEW(compiler->arena, hsc_cpu_kernel_call);
   HSC_TRY(hsc_arena_status(compiler->arena));
   *call =

@@ -8,7 +8,7 @@
 //      with c > 0: max(0, ceil((b - a) / c)) trips
 #include <stdlib.h>
 
-#include "cpu/plan/plan_internal.h"
+#include "cpu/core/plan.h"
 
 static const hsc_instr *through_copies(const hsc_instr *instr) {
   while (instr->op == HSC_OP_COPY || instr->op == HSC_OP_OPT_BARRIER ||

@@ -1,0 +1,113 @@
+// emit_small.h - what the files of small loops share (see emit_small.c).
+//
+//   emit_small.c        the walk: instructions, fusions, loops, branches; which loops are small
+//   emit_small_lanes.c  values in registers: moves between lanes, reductions, products
+//   emit_small_memory.c values in memory: slices, updates, copies, loads and stores of whole arrays
+//
+// The walk runs twice, as in emit.h: first `dry`, without code, when it counts and refuses.
+#pragma once
+
+#include "cpu/core/plan.h"
+#include "cpu/emit/emit_internal.h"
+
+enum {
+  // of an array in registers
+  HSC_SMALL_MAX_ELEMENTS = HSC_EMIT_MAX_LANES,
+  HSC_SMALL_MAX_PLACES = 256,  // arrays in memory
+  HSC_SMALL_MAX_DEPTH = 16,    // of loops and branches in each other
+  HSC_SMALL_MAX_RUNS = 64,     // pieces of memory that one slice is read from
+};
+
+// An array that lies in memory while the loop runs: only slices of it are read and written.
+typedef struct hsc_small_place {
+  hsc_lv address;
+  bool written;     // by the loop
+  int32_t version;  // how often it was written so far, in the order of the code
+} hsc_small_place;
+
+// One array. In registers: a vector of all its elements in row-major order, or one scalar that all
+// elements are. In memory: a place, as it was when it had been written `version` times.
+typedef struct hsc_small_value {
+  hsc_emit_value in;
+  int32_t place;  // number; -1 = in registers
+  int32_t version;
+} hsc_small_value;
+
+typedef struct hsc_small_scope hsc_small_scope;
+
+typedef struct hsc_small {
+  hsc_emitter *e;
+  bool dry;
+  double cost;  // vector instructions of one trip through everything, while dry
+  int depth;    // of loops and branches around the code that is being made
+  hsc_small_place places[HSC_SMALL_MAX_PLACES];
+  int32_t place_count;
+  LLVMBasicBlockRef rooms;  // the first block, where memory of the function's own is reserved
+} hsc_small;
+
+hsc_status *hsc__small_refuse(const hsc_instr *instr, const char *why);
+
+// ---- emit_small_lanes.c -------------------------------------------------------------------------
+
+// Lanes that operations work on from now on: the elements of what is computed.
+void hsc__small_lanes(hsc_small *s, int64_t elements);
+// The value as a vector of `elements` lanes (a scalar for one).
+hsc_emit_value hsc__small_spread(hsc_small *s, hsc_emit_value value, int64_t elements);
+// result[i] = value[map[i]], of a value of `from` elements.
+hsc_emit_value hsc__small_pick(
+    hsc_small *s, hsc_emit_value value, int64_t from, const int32_t *map, int64_t elements);
+// result[i] = map[i] < a_count ? a[map[i]] : b[map[i] - a_count].
+hsc_emit_value hsc__small_join(hsc_small *s,
+                               hsc_emit_value a,
+                               int64_t a_count,
+                               hsc_emit_value b,
+                               int64_t b_count,
+                               const int32_t *map,
+                               int64_t elements);
+// Values of `each` elements one behind the other.
+hsc_emit_value hsc__small_line_up(hsc_small *s,
+                                  const hsc_emit_value *parts,
+                                  int count,
+                                  int64_t each);
+// Operations that move elements: broadcast, transpose, slice, reverse, pad, concatenate; iota,
+// constants.
+HSC_MUST_USE hsc_status *hsc__small_move(hsc_small *s,
+                                         const hsc_instr *instr,
+                                         const hsc_small_value *operands,
+                                         hsc_emit_value *out_value);
+bool hsc__small_is_move(hsc_op op);
+HSC_MUST_USE hsc_status *hsc__small_reduce(hsc_small *s,
+                                           const hsc_instr *instr,
+                                           const hsc_small_value *operands,
+                                           hsc_small_value *results);
+HSC_MUST_USE hsc_status *hsc__small_dot(hsc_small *s,
+                                        const hsc_instr *instr,
+                                        const hsc_small_value *operands,
+                                        hsc_emit_value *out_value);
+// Cost of an operation on that many elements, in vector instructions.
+double hsc__small_vectors(const hsc_small *s, hsc_type type, int64_t elements);
+
+// ---- emit_small_memory.c ------------------------------------------------------------------------
+
+// Memory of the function's own for an array.
+hsc_lv hsc__small_room(hsc_small *s, hsc_type type, int64_t elements);
+hsc_emit_value hsc__small_load(
+    hsc_small *s, hsc_type type, hsc_lv address, int64_t elements, int level);
+void hsc__small_store(
+    hsc_small *s, hsc_type type, hsc_lv address, hsc_emit_value value, int64_t elements);
+// Copies bytes from one buffer to another unless they are the same one; at level 0.
+void hsc__small_copy(hsc_small *s, hsc_lv from, hsc_lv to, int64_t bytes);
+// slice, dynamic-slice, dynamic-update-slice of an array in memory or in registers.
+HSC_MUST_USE hsc_status *hsc__small_slice(hsc_small *s,
+                                          const hsc_instr *instr,
+                                          const hsc_small_value *operands,
+                                          hsc_small_value *out_value);
+HSC_MUST_USE hsc_status *hsc__small_update(hsc_small *s,
+                                           const hsc_instr *instr,
+                                           const hsc_small_value *operands,
+                                           hsc_small_value *out_value);
+// The place of a value, which must be as it was last written.
+HSC_MUST_USE hsc_status *hsc__small_place_of(hsc_small *s,
+                                             const hsc_instr *instr,
+                                             const hsc_small_value *value,
+                                             hsc_small_place **out_place);
