@@ -197,7 +197,9 @@ hsc_status *hsc_transform_feedback(const hsc_module *module,
   *out_data = fed_count == 0 && !(options && options->arguments)
                   ? data_argument(module, parameter_count)
                   : -1;
-  if (fed_count == 0 && *out_data < 0)
+  // A scan of which every step has a row of its own needs nothing fed.
+  bool has_rows = options && options->per_step_count > 0;
+  if (fed_count == 0 && *out_data < 0 && !has_rows)
     return nothing_fits(module, result_count, parameter_count);
   *out_parameter_of_result = feeds;
   *out_result_count = result_count;

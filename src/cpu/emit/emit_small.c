@@ -71,151 +71,6 @@ static hsc_status *eval_computation(hsc_small *s,
                                     hsc_small_value *const *arguments,
                                     hsc_small_value **out_root);
 
-// ---- which arrays stay in memory ----------------------------------------------------------------
-
-// What is done with an array of a loop's state.
-typedef struct array_uses {
-  bool dynamic;   // a slice is taken or written at a place that is not known
-  bool returned;  // the body returns the array, as it was written
-} array_uses;
-
-static bool only_sliced(const hsc_instr *value, int leaf, int depth, array_uses *uses);
-static bool stays_in_memory(const hsc_instr *loop, int leaf, int depth);
-
-// Elements `p` of what a loop or a fusion returns.
-static bool elements_keep(const hsc_instr *from, int p, int leaf, int depth, array_uses *uses) {
-  for (int u = 0; u < from->user_count; u++) {
-    const hsc_instr *element = from->users[u];
-    if (element->op != HSC_OP_GET_TUPLE_ELEMENT)
-      return false;
-    if (element->attr.index.value == p && !only_sliced(element, leaf, depth + 1, uses))
-      return false;
-  }
-  return true;
-}
-
-// A tuple with the array is the state of an inner loop, or what a body returns.
-static bool tuple_keeps(
-    const hsc_instr *tuple, const hsc_instr *value, int leaf, int depth, array_uses *uses) {
-  bool root = tuple == tuple->parent->root;
-  for (int p = 0; p < tuple->operand_count; p++) {
-    if (tuple->operands[p] != value)
-      continue;
-    if (root && leaf >= 0 && p != leaf)
-      return false;
-    uses->returned = uses->returned || root;
-    for (int u = 0; u < tuple->user_count; u++) {
-      const hsc_instr *loop = tuple->users[u];
-      if (loop->op != HSC_OP_WHILE || !stays_in_memory(loop, p, depth + 1))
-        return false;
-      uses->dynamic = true;
-      if (!elements_keep(loop, p, leaf, depth, uses))
-        return false;
-    }
-  }
-  return true;
-}
-
-// Whether a fused value is the parameter, written to.
-static bool derives(const hsc_instr *value, const hsc_instr *parameter) {
-  while (value != parameter) {
-    if (value->op != HSC_OP_DYNAMIC_UPDATE_SLICE && value->op != HSC_OP_RESHAPE &&
-        value->op != HSC_OP_BITCAST)
-      return false;
-    value = value->operands[0];
-  }
-  return true;
-}
-
-static bool fusion_keeps(
-    const hsc_instr *fusion, const hsc_instr *value, int leaf, int depth, array_uses *uses) {
-  const hsc_instr *root = fusion->called[0]->root;
-  for (int p = 0; p < fusion->operand_count; p++) {
-    const hsc_instr *parameter = fusion->called[0]->parameters[p];
-    array_uses inside = {0};
-    if (fusion->operands[p] != value)
-      continue;
-    if (!only_sliced(parameter, -1, depth + 1, &inside))
-      return false;
-    uses->dynamic = uses->dynamic || inside.dynamic;
-    // What the fusion returns may be the array: then its users count.
-    if (root->op != HSC_OP_TUPLE) {
-      if (derives(root, parameter) && !only_sliced(fusion, leaf, depth + 1, uses))
-        return false;
-      continue;
-    }
-    for (int i = 0; i < root->operand_count; i++)
-      if (derives(root->operands[i], parameter) && !elements_keep(fusion, i, leaf, depth, uses))
-        return false;
-  }
-  return true;
-}
-
-// Whether all that is done with an array is to take slices of it and to write slices into it, and a
-// loop's body that has it as leaf `leaf` of its state returns it, if at all, as that leaf. leaf -1:
-// inside of a fusion.
-static bool only_sliced(const hsc_instr *value, int leaf, int depth, array_uses *uses) {
-  if (depth > 2 * HSC_SMALL_MAX_DEPTH)
-    return false;
-  for (int u = 0; u < value->user_count; u++) {
-    const hsc_instr *user = value->users[u];
-    bool good = false;
-    switch (user->op) {
-      case HSC_OP_SLICE:
-        good = true;
-        break;
-      case HSC_OP_DYNAMIC_SLICE:
-        good = user->operands[0] == value;
-        uses->dynamic = true;
-        break;
-      case HSC_OP_DYNAMIC_UPDATE_SLICE:
-        good = user->operands[0] == value && user->operands[1] != value &&
-               only_sliced(user, leaf, depth + 1, uses);
-        uses->dynamic = true;
-        break;
-      case HSC_OP_RESHAPE:
-      case HSC_OP_BITCAST:
-        good = user->shape.type == value->shape.type && only_sliced(user, leaf, depth + 1, uses);
-        break;
-      case HSC_OP_TUPLE:
-        good = tuple_keeps(user, value, leaf, depth, uses);
-        break;
-      case HSC_OP_FUSION:
-        good = fusion_keeps(user, value, leaf, depth, uses);
-        break;
-      default:
-        break;
-    }
-    if (!good)
-      return false;
-  }
-  return true;
-}
-
-static const hsc_shape *leaf_shape(const hsc_instr *loop, int leaf) {
-  return hsc_shape_is_tuple(&loop->shape) ? &loop->shape.elements[leaf] : &loop->shape;
-}
-
-// Of the state of a loop. Small arrays do only when slices at places that are not known are taken:
-// everything else is better in registers.
-static bool stays_in_memory(const hsc_instr *loop, int leaf, int depth) {
-  int64_t elements = hsc_shape_elements(leaf_shape(loop, leaf));
-  array_uses uses = {.dynamic = elements > HSC_SMALL_MAX_ELEMENTS};
-  if (!hsc_shape_is_tuple(&loop->shape) || elements < 2 || depth > 2 * HSC_SMALL_MAX_DEPTH)
-    return false;
-  for (int c = 0; c < 2; c++) {
-    const hsc_instr *state = loop->called[c]->parameters[0];
-    for (int u = 0; u < state->user_count; u++) {
-      const hsc_instr *element = state->users[u];
-      if (element->op != HSC_OP_GET_TUPLE_ELEMENT || element->attr.index.value != leaf)
-        continue;
-      if (!only_sliced(element, leaf, depth + 1, &uses))
-        return false;
-    }
-  }
-  return uses.dynamic && (uses.returned || hsc_cpu_loop_keeps(loop, leaf));
-}
-
 // ---- instructions -------------------------------------------------------------------------------
 
 static bool can_hold(const hsc_shape *shape) {
@@ -428,10 +283,10 @@ static hsc_status *enter_places(hsc_small *s,
                                 const hsc_small_value *init,
                                 loop_state *state) {
   for (int l = 0; l < state->count; l++) {
-    const hsc_shape *shape = leaf_shape(loop, l);
+    const hsc_shape *shape = hsc__small_leaf(loop, l);
     state->now[l] = init[l];
     state->kept[l] = hsc_cpu_loop_keeps(loop, l);
-    bool in_memory = stays_in_memory(loop, l, 0);
+    bool in_memory = hsc__small_in_memory(loop, l, 0);
     if (init[l].place >= 0 && !in_memory)
       return hsc__small_refuse(loop, "an array in memory");
     if (init[l].place < 0 && !can_hold(shape))
@@ -490,7 +345,7 @@ static void make_phis(hsc_small *s,
   for (int l = 0; l < state->count; l++) {
     if (state->kept[l] || state->now[l].place >= 0)
       continue;
-    const hsc_shape *shape = leaf_shape(loop, l);
+    const hsc_shape *shape = hsc__small_leaf(loop, l);
     int64_t elements = hsc_shape_elements(shape);
     hsc_emit_value init =
         elements > 1 ? hsc__small_spread(s, state->now[l].in, elements) : state->now[l].in;
@@ -522,7 +377,7 @@ static hsc_status *emit_while(hsc_small *s, const hsc_instr *loop, loop_state *s
   for (int l = 0; l < state->count; l++) {
     if (!state->phi[l])
       continue;
-    int64_t elements = hsc_shape_elements(leaf_shape(loop, l));
+    int64_t elements = hsc_shape_elements(hsc__small_leaf(loop, l));
     hsc_emit_value next = elements > 1 ? hsc__small_spread(s, root[l].in, elements) : root[l].in;
     hsc_ll.AddIncoming(state->phi[l], &next.v, &e->tails[inside], 1);
   }
@@ -577,7 +432,7 @@ static hsc_status *eval_while(hsc_small *s,
   HSC_TRY(s->dry ? dry_while(s, instr, state) : emit_while(s, instr, state));
   s->depth--;
   for (int l = 0; l < state->count; l++) {
-    const hsc_shape *shape = leaf_shape(instr, l);
+    const hsc_shape *shape = hsc__small_leaf(instr, l);
     results[l] = state->now[l];
     if (!state->own_room[l])
       continue;
@@ -701,10 +556,10 @@ static void enter_loop(hsc_small *s, const hsc_instr *loop, int count, hsc_small
   hsc_emitter *e = s->e;
   int output = count;
   for (int l = 0; l < count; l++) {
-    const hsc_shape *shape = leaf_shape(loop, l);
+    const hsc_shape *shape = hsc__small_leaf(loop, l);
     bool kept = hsc_cpu_loop_keeps(loop, l);
     init[l] = (hsc_small_value){.place = -1};
-    if (stays_in_memory(loop, l, 0)) {
+    if (hsc__small_in_memory(loop, l, 0)) {
       init[l].place = s->place_count;
       s->places[s->place_count++] = (hsc_small_place){
           .address = s->dry ? NULL : e->buffers[kept ? l : output], .written = !kept};
@@ -719,7 +574,8 @@ static void enter_loop(hsc_small *s, const hsc_instr *loop, int count, hsc_small
     if (hsc_cpu_loop_keeps(loop, l))
       continue;
     if (init[l].place >= 0)
-      hsc__small_copy(s, e->buffers[l], e->buffers[output], hsc_shape_bytes(leaf_shape(loop, l)));
+      hsc__small_copy(s, e->buffers[l], e->buffers[output],
+                      hsc_shape_bytes(hsc__small_leaf(loop, l)));
     output++;
   }
 }
@@ -733,8 +589,9 @@ static hsc_status *walk_loop(hsc_small *s, const hsc_instr *loop) {
   if (hsc_shape_is_tuple(&loop->shape) && count != loop->shape.element_count)
     return hsc__small_refuse(loop, "tuples in tuples");
   for (int l = 0; l < count; l++)
-    if (!hsc_shape_is_array(leaf_shape(loop, l)) || hsc_shape_elements(leaf_shape(loop, l)) == 0 ||
-        hsc_type_is_complex(leaf_shape(loop, l)->type) || leaf_shape(loop, l)->dynamic)
+    if (!hsc_shape_is_array(hsc__small_leaf(loop, l)) ||
+        hsc_shape_elements(hsc__small_leaf(loop, l)) == 0 ||
+        hsc_type_is_complex(hsc__small_leaf(loop, l)->type) || hsc__small_leaf(loop, l)->dynamic)
       return hsc__small_refuse(loop, "its state");
   enter_loop(s, loop, count, init);
   HSC_TRY(eval_while(s, loop, init, results));
@@ -742,7 +599,7 @@ static hsc_status *walk_loop(hsc_small *s, const hsc_instr *loop) {
   for (int l = 0; l < count; l++) {
     if (hsc_cpu_loop_keeps(loop, l))
       continue;
-    const hsc_shape *shape = leaf_shape(loop, l);
+    const hsc_shape *shape = hsc__small_leaf(loop, l);
     if (!s->dry && results[l].place < 0)
       hsc__small_store(s, shape->type, e->buffers[output], results[l].in,
                        hsc_shape_elements(shape));

@@ -1,7 +1,9 @@
 // emit_small.h - what the files of small loops share (see emit_small.c).
 //
 //   emit_small.c        the walk: instructions, fusions, loops, branches; which loops are small
-//   emit_small_lanes.c  values in registers: moves between lanes, reductions, products
+//   emit_small_arrays.c which arrays of a loop's state stay in memory
+//   emit_small_lanes.c  values in registers: moves between lanes
+//   emit_small_folds.c  reductions and products of values in registers
 //   emit_small_memory.c values in memory: slices, updates, copies, loads and stores of whole arrays
 //
 // The walk runs twice, as in emit.h: first `dry`, without code, when it counts and refuses.
@@ -47,6 +49,14 @@ typedef struct hsc_small {
 
 hsc_status *hsc__small_refuse(const hsc_instr *instr, const char *why);
 
+// ---- emit_small_arrays.c ------------------------------------------------------------------------
+
+// Leaf `leaf` of a loop's state, which is an array or a flat tuple of arrays.
+const hsc_shape *hsc__small_leaf(const hsc_instr *loop, int leaf);
+// Whether it stays in memory while the loop runs; small arrays do only when slices at places that
+// are not known are taken: everything else is better in registers. depth: 0.
+bool hsc__small_in_memory(const hsc_instr *loop, int leaf, int depth);
+
 // ---- emit_small_lanes.c -------------------------------------------------------------------------
 
 // Lanes that operations work on from now on: the elements of what is computed.
@@ -76,6 +86,14 @@ HSC_MUST_USE hsc_status *hsc__small_move(hsc_small *s,
                                          const hsc_small_value *operands,
                                          hsc_emit_value *out_value);
 bool hsc__small_is_move(hsc_op op);
+// Cost of an operation on that many elements, in vector instructions.
+double hsc__small_vectors(const hsc_small *s, hsc_type type, int64_t elements);
+
+// The number in row-major order of the element at `at`.
+int64_t hsc__small_element(const hsc_shape *shape, const int64_t *at);
+
+// ---- emit_small_folds.c -------------------------------------------------------------------------
+
 HSC_MUST_USE hsc_status *hsc__small_reduce(hsc_small *s,
                                            const hsc_instr *instr,
                                            const hsc_small_value *operands,
@@ -84,8 +102,6 @@ HSC_MUST_USE hsc_status *hsc__small_dot(hsc_small *s,
                                         const hsc_instr *instr,
                                         const hsc_small_value *operands,
                                         hsc_emit_value *out_value);
-// Cost of an operation on that many elements, in vector instructions.
-double hsc__small_vectors(const hsc_small *s, hsc_type type, int64_t elements);
 
 // ---- emit_small_memory.c ------------------------------------------------------------------------
 
