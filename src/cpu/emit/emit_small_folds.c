@@ -1,5 +1,5 @@
-// emit_small_folds.c - reductions and products of small loops (see emit_small.h): halves of a vector
-// are folded until one row is left, and rows of a product are sums of scalars times rows.
+// emit_small_folds.c - reductions and products of small loops (see emit_small.h): halves of a
+// vector are folded until one row is left, and rows of a product are sums of scalars times rows.
 #include "cpu/emit/emit_small.h"
 
 #define B (e->builder)

@@ -1,5 +1,5 @@
-// emit_small_memory.c - values of small loops in memory (see emit_small.h): arrays that a loop reads
-// and writes slices of, such as what a scan runs along and what it makes.
+// emit_small_memory.c - values of small loops in memory (see emit_small.h): arrays that a loop
+// reads and writes slices of, such as what a scan runs along and what it makes.
 //
 // Loads and stores stand at the level of the code that asks for them, in its order. A value in
 // memory may only be used while it is the newest version of its place, so that order is right.
