@@ -1,6 +1,6 @@
-// emit_small_arrays.c - which arrays of a loop's state stay in memory while a small loop runs (see
-// emit_small.h): those of which only slices are read and written, all the way through fusions and
-// inner loops, and that the body returns where it got them.
+// emit_small_arrays.c - which arrays of a loop's state stay in memory while a small loop runs
+// (see emit_small.h): those of which only slices are read and written, all the way through
+// fusions and inner loops, and that the body returns where it got them.
 #include "cpu/emit/emit_small.h"
 
 // What is done with an array of a loop's state.

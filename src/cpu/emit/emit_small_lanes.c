@@ -1,5 +1,6 @@
 // emit_small_lanes.c - values of small loops in registers (see emit_small.h): an array is one
-// vector of all its elements, so moving elements is one shuffle, which the code generator takes apart.
+// vector of all its elements, so moving elements is one shuffle, which the code generator takes
+// apart.
 #include "cpu/emit/emit_small.h"
 
 #define B (e->builder)
