@@ -81,14 +81,23 @@ static hsc_status *lay_out_constants(hsc_cpu_executable *executable, const hsc_c
   return NULL;
 }
 
-static bool is_whole_loop(void *isa, const hsc_instr *loop) {
-  return hsc__cpu_is_small_loop(isa, loop);
+// Asked of each loop once; instr->scratch says what came out.
+static void mark_small_loops(hsc_module *module, const hsc_cpu_isa *isa) {
+  HSC_FOR_EACH_COMPUTATION (module, computation)
+    HSC_FOR_EACH_INSTR_IN (computation, instr)
+      if (instr->op == HSC_OP_WHILE)
+        instr->scratch = hsc__cpu_is_small_loop(isa, instr) ? instr : NULL;
+}
+
+static bool is_whole_loop(void *context, const hsc_instr *loop) {
+  return loop->scratch == loop;
 }
 
 static hsc_status *build(hsc_cpu_compiler *compiler) {
   hsc_cpu_executable *executable = compiler->executable;
   int64_t start = hsc_now_ns();
-  hsc_cpu_whole_loops whole_loops = {is_whole_loop, &compiler->device->isa};
+  mark_small_loops(executable->module, &compiler->device->isa);
+  hsc_cpu_whole_loops whole_loops = {is_whole_loop, NULL};
   HSC_TRY(hsc_cpu_plan_build(executable->module, &whole_loops, compiler->arena, &compiler->plan));
   HSC_TRY(hsc__cpu_executable_number_instrs(executable));
   HSC_TRY(hsc__cpu_choose(compiler));

@@ -333,10 +333,29 @@ static int32_t add_copy(hsc_cpu_plan *plan, instance *in, int32_t from, const hs
   return to;
 }
 
+static bool is_whole(const hsc_cpu_plan *plan, const hsc_instr *loop) {
+  return plan->whole_loops && plan->whole_loops->is_whole(plan->whole_loops->context, loop);
+}
+
+// The copy is the state of loops that are one step each: such a step reads its state, and writes
+// where it came from only when nobody wants it any more.
+static bool only_enters_whole_loops(const hsc_cpu_plan *plan, const hsc_instr *copy) {
+  for (int u = 0; u < copy->user_count; u++) {
+    const hsc_instr *tuple = copy->users[u];
+    if (tuple->op != HSC_OP_TUPLE || tuple == tuple->parent->root)
+      return false;
+    for (int t = 0; t < tuple->user_count; t++)
+      if (tuple->users[t]->op != HSC_OP_WHILE || !is_whole(plan, tuple->users[t]))
+        return false;
+  }
+  return copy->user_count > 0;
+}
+
 static hsc_status *walk_copy(hsc_cpu_plan *plan, instance *in, const hsc_instr *instr) {
   int32_t count;
   int32_t *leaves = operand_leaves(plan, in, instr, 0, 1, &count);
-  for (int32_t l = 0; l < count; l++)
+  bool needed = !only_enters_whole_loops(plan, instr);
+  for (int32_t l = 0; l < count && needed; l++)
     leaves[l] = add_copy(plan, in, leaves[l], instr);
   set_leaves(in, instr, leaves);
   return NULL;
@@ -536,7 +555,7 @@ static hsc_status *walk_instr(hsc_cpu_plan *plan, instance *in, const hsc_instr 
     case HSC_OP_COPY:
       return walk_copy(plan, in, instr);
     case HSC_OP_WHILE:
-      if (plan->whole_loops && plan->whole_loops->is_whole(plan->whole_loops->context, instr))
+      if (is_whole(plan, instr))
         return walk_whole_loop(plan, in, instr);
       return walk_while(plan, in, instr);
     case HSC_OP_CONDITIONAL:
