@@ -69,8 +69,7 @@ typedef struct ablate_run {
   // tasks of the running phase, dispatched to the slots
   pthread_mutex_t lock;  // of everything below, the store and progress
   int task_from;         // variant of task 0
-  int next_task, task_count, done_count, fresh_count;  // fresh: not taken from the store
-  hsc_status *failure;                                 // the first error that ends the sweep
+  int fresh_count;       // of the running phase: tasks that were not taken from the store
 } ablate_run;
 
 // Stored answer of a task, or NULL. With the lock held.

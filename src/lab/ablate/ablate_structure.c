@@ -7,9 +7,10 @@
 #include "base/core/clock.h"
 #include "base/files/file_io.h"
 #include "lab/ablate/ablate_internal.h"
+#include "lab/deal/deal.h"
 #include "lab/run/json_tree.h"
 
-// ---- tasks, dispatched to slots -----------------------------------------------------------------
+// ---- tasks, dealt to threads --------------------------------------------------------------------
 
 bool hsc__ablate_stopped(ablate_run *run) {
   const hsc_ablate_options *o = run->options;
@@ -41,142 +42,60 @@ bool hsc__ablate_cut_off(ablate_run *run, hsc_outcome outcome) {
   return hsc__ablate_stopped(run);
 }
 
-// A task that was answered from the store takes no time, and says nothing of how long others take.
-static const int64_t STORED_NS = 5000000;
 static const int64_t WAITING_NS = 10 * HSC_SECOND_NS;
-enum { MOST_JOBS = 256 };
 
-typedef struct slot {
-  struct dispatcher *dispatcher;
-  int number;        // of the task that it is at; -1 = none
-  int64_t since_ns;  // it began then
-} slot;
-
-// One phase: its slots, and the thread that watches over them.
-typedef struct dispatcher {
+// One phase: its task and what it is called.
+typedef struct phase {
   ablate_run *run;
   ablate_task task;
   const char *text;
-  slot slots[MOST_JOBS];
-  int jobs, going;
-  int64_t busy_ns;  // of fresh tasks that are through
-  int fresh_done;
-  pthread_cond_t changed;
-} dispatcher;
+} phase;
 
-static void report(const dispatcher *d) {
-  const ablate_run *run = d->run;
-  const hsc_ablate_options *o = run->options;
-  double left = -1;
-  if (!o->progress)
-    return;
-  // by what is through: what has begun has taken no time yet
-  if (d->fresh_done >= 2)
-    left = (double)d->busy_ns * 1e-9 / d->fresh_done * (run->task_count - run->done_count) /
-           fmax(1, d->jobs);
-  o->progress(o->user, run->done_count, run->task_count, left, d->text);
+static hsc_status *do_task(void *user, void **slot, int64_t number) {
+  const phase *p = user;
+  hsc_lab_worker *worker = *slot;
+  hsc_status *status = p->task(p->run, &worker, (int)number);
+  *slot = worker;
+  return status;
 }
 
-static void *serve(void *argument) {
-  slot *s = argument;
-  dispatcher *d = s->dispatcher;
-  ablate_run *run = d->run;
-  hsc_lab_worker *worker = NULL;
-  for (;;) {
-    pthread_mutex_lock(&run->lock);
-    bool end = run->failure || hsc__ablate_stopped(run) || run->next_task >= run->task_count;
-    s->number = end ? -1 : run->next_task++;
-    s->since_ns = hsc_now_ns();
-    if (!end)
-      report(d);
-    pthread_mutex_unlock(&run->lock);
-    if (end)
-      break;
-    hsc_status *status = d->task(run, &worker, s->number);
-    int64_t took_ns = hsc_now_ns() - s->since_ns;
-    pthread_mutex_lock(&run->lock);
-    run->done_count++;
-    if (took_ns >= STORED_NS) {
-      d->fresh_done++;
-      d->busy_ns += took_ns;
-    }
-    if (status && !run->failure)
-      run->failure = status;
-    else
-      hsc_status_free(status);
-    pthread_mutex_unlock(&run->lock);
-  }
-  hsc_lab_worker_destroy(worker);
-  pthread_mutex_lock(&run->lock);
-  d->going--;
-  pthread_cond_signal(&d->changed);
-  pthread_mutex_unlock(&run->lock);
-  return NULL;
+static void leave_slot(void *user, void *slot) {
+  hsc_lab_worker_destroy(slot);
 }
 
-// Names the task that has taken longest, every second while it goes on. With the lock held.
-static void tell_waiting(const dispatcher *d) {
-  const ablate_run *run = d->run;
-  const slot *longest = NULL;
-  for (int i = 0; i < d->jobs; i++)
-    if (d->slots[i].number >= 0 && (!longest || d->slots[i].since_ns < longest->since_ns))
-      longest = &d->slots[i];
-  int64_t waited_ns = longest ? hsc_now_ns() - longest->since_ns : 0;
-  int64_t least_ns = run->options->waiting_ns ? run->options->waiting_ns : WAITING_NS;
-  if (waited_ns >= least_ns && run->options->waiting)
-    run->options->waiting(run->options->user, d->text,
-                          run->variants[run->task_from + longest->number].name,
-                          (double)waited_ns * 1e-9);
+static bool phase_stopped(void *user) {
+  const phase *p = user;
+  return hsc__ablate_stopped(p->run);
 }
 
-static void watch_over(dispatcher *d) {
-  ablate_run *run = d->run;
-  pthread_mutex_lock(&run->lock);
-  while (d->going > 0) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec++;
-    if (pthread_cond_timedwait(&d->changed, &run->lock, &until))
-      tell_waiting(d);
-  }
-  pthread_mutex_unlock(&run->lock);
+static void show_progress(void *user, int64_t done, int64_t total, double seconds_left) {
+  const phase *p = user;
+  const hsc_ablate_options *o = p->run->options;
+  if (o->progress)
+    o->progress(o->user, done, total, seconds_left, p->text);
+}
+
+static void show_waiting(void *user, int64_t number, double seconds) {
+  const phase *p = user;
+  const hsc_ablate_options *o = p->run->options;
+  if (o->waiting)
+    o->waiting(o->user, p->text, p->run->variants[p->run->task_from + number].name, seconds);
 }
 
 hsc_status *hsc__ablate_dispatch(ablate_run *run, int count, const char *text, ablate_task task) {
-  pthread_t threads[MOST_JOBS];
-  int wanted = run->options->jobs < 1 ? 1 : run->options->jobs;
-  dispatcher *d = hsc_alloc(sizeof *d);
-  if (!d)
-    return hsc_status_out_of_memory();
-  *d = (dispatcher){.run = run, .task = task, .text = text};
-  pthread_cond_init(&d->changed, NULL);
-  if (wanted > MOST_JOBS)
-    wanted = MOST_JOBS;
-  if (wanted > count)
-    wanted = count;
-  run->next_task = run->done_count = run->fresh_count = 0;
-  run->task_count = count;
-  pthread_mutex_lock(&run->lock);
-  for (int i = 0; i < wanted; i++) {
-    d->slots[i] = (slot){.dispatcher = d, .number = -1};
-    if (pthread_create(&threads[i], NULL, serve, &d->slots[i]))
-      break;
-    d->jobs = d->going = i + 1;
-  }
-  pthread_mutex_unlock(&run->lock);
-  if (d->jobs == 0 && count > 0) {  // no thread to be had: here
-    d->slots[0] = (slot){.dispatcher = d, .number = -1};
-    d->going = 1;
-    serve(&d->slots[0]);
-  }
-  watch_over(d);
-  for (int i = 0; i < d->jobs; i++)
-    pthread_join(threads[i], NULL);
-  pthread_cond_destroy(&d->changed);
-  hsc_free(d);
-  hsc_status *status = run->failure;
-  run->failure = NULL;
-  return status;
+  phase p = {.run = run, .task = task, .text = text};
+  int64_t waiting_ns = run->options->waiting_ns;
+  run->fresh_count = 0;
+  return hsc_deal_run(&(hsc_deal){.jobs = run->options->jobs,
+                                  .count = count,
+                                  .task = do_task,
+                                  .leave = leave_slot,
+                                  .stopped = phase_stopped,
+                                  .progress = show_progress,
+                                  .waiting = show_waiting,
+                                  .waiting_ns = waiting_ns ? waiting_ns : WAITING_NS,
+                                  .lock = &run->lock,
+                                  .user = &p});
 }
 
 json_t *hsc__ablate_request(const ablate_run *run, const char *job, const char *disable) {
@@ -255,33 +174,6 @@ hsc_status *hsc__ablate_stored(
     return NULL;
   return hsc_store_get_task(run->options->store, run->experiment, key, out_status, out_message,
                             out_answer);
-}
-
-// The counts of the optimised program, into the answer, so that a resumed sweep has them without
-// the program.
-static void count_into(const char *path, json_t *answer) {
-  hsc_optimized facts;
-  hsc_status *status = hsc_optimized_read(path, &facts);
-  if (!status) {
-    json_object_set_new(
-        answer, "optimized",
-        json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:f}", "fingerprint", facts.fingerprint,
-                  "instructions", (json_int_t)facts.instructions, "fusions",
-                  (json_int_t)facts.fusions, "kernels", (json_int_t)facts.kernels, "custom_calls",
-                  (json_int_t)facts.custom_calls, "flops", facts.flops, "bytes", facts.bytes));
-  } else {  // the bytes themselves tell at least what is equal
-    hsc_bytes bytes = {0};
-    char hash[33] = "";
-    hsc_status *read = hsc_file_read(path, &bytes);
-    if (!read)
-      hsc_hash128_hex(hsc_hash128_of(bytes.data ? bytes.data : "", bytes.size, 0), hash);
-    json_object_set_new(
-        answer, "optimized",
-        json_pack("{s:s, s:s}", "bytes_hash", hash, "unread", hsc_status_message(status)));
-    hsc_status_free(read);
-    hsc_bytes_deinit(&bytes);
-  }
-  hsc_status_free(status);
 }
 
 void hsc__ablate_keep_code(hsc_answer *answer) {
@@ -377,7 +269,7 @@ static hsc_status *compile_task(ablate_run *run, hsc_lab_worker **worker, int nu
   HSC_GOTO(hsc_lab_worker_call(*worker, request, hsc__ablate_limit(run, run->options->limit_ns),
                                &answer));
   if (answer.outcome == HSC_OUTCOME_OK)
-    count_into(hsc_bytes_text(&path), answer.body);
+    json_object_set_new(answer.body, "optimized", hsc_optimized_json(hsc_bytes_text(&path)));
   unlink(hsc_bytes_text(&path));
   // Ctrl-C reaches the worker as well: that it died of it says nothing about the pass.
   if (hsc__ablate_cut_off(run, answer.outcome))

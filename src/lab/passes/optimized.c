@@ -73,3 +73,25 @@ hsc_status *hsc_optimized_read(const char *path, hsc_optimized *out_facts) {
   hsc_module_destroy(module);
   return NULL;
 }
+
+json_t *hsc_optimized_json(const char *path) {
+  hsc_optimized facts;
+  hsc_bytes bytes = {0};
+  char hash[33] = "";
+  hsc_status *status = hsc_optimized_read(path, &facts);
+  if (!status)
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:f}", "fingerprint", facts.fingerprint,
+                     "instructions", (json_int_t)facts.instructions, "fusions",
+                     (json_int_t)facts.fusions, "kernels", (json_int_t)facts.kernels,
+                     "custom_calls", (json_int_t)facts.custom_calls, "flops", facts.flops, "bytes",
+                     facts.bytes);
+  // the bytes themselves tell at least what is equal
+  hsc_status *read = hsc_file_read(path, &bytes);
+  if (!read)
+    hsc_hash128_hex(hsc_hash128_of(bytes.data ? bytes.data : "", bytes.size, 0), hash);
+  json_t *out = json_pack("{s:s, s:s}", "bytes_hash", hash, "unread", hsc_status_message(status));
+  hsc_status_free(status);
+  hsc_status_free(read);
+  hsc_bytes_deinit(&bytes);
+  return out;
+}

@@ -2,6 +2,8 @@
 // is made of.
 #pragma once
 
+#include <jansson.h>
+
 #include "hlo/ir/hlo.h"
 
 typedef struct hsc_optimized {
@@ -18,3 +20,7 @@ typedef struct hsc_optimized {
 HSC_MUST_USE hsc_status *hsc_optimized_module(const char *path, hsc_module **out_module);
 void hsc_optimized_count(const hsc_module *module, hsc_optimized *out_facts);
 HSC_MUST_USE hsc_status *hsc_optimized_read(const char *path, hsc_optimized *out_facts);
+// The same as an object ("fingerprint", "instructions", "fusions", "kernels", "custom_calls",
+// "flops", "bytes"), so that results can be compared without the program. What cannot be read is
+// told by its bytes: "bytes_hash", and "unread", why. NULL = no memory.
+json_t *hsc_optimized_json(const char *path);
