@@ -1,0 +1,210 @@
+// sweep_run.c - runs the tasks of a plan in this process; what is already in results/ is left out.
+#include "base/core/clock.h"
+#include "lab/sweep/sweep_internal.h"
+
+#include <stdlib.h>
+
+#include "lab/deal/deal.h"
+#include "lab/store/store.h"
+
+// ---- which tasks, and whether they may join what is there ---------------------------------------
+
+static hsc_status *check_processes(const json_t *identity, const hsc_sweep_results *results) {
+  hsc_bytes words = {0};
+  hsc_status *status = NULL;
+  json_t *process;
+  size_t i;
+  json_array_foreach (results->processes, i, process) {
+    if (status || !hsc__sweep_differ(process, identity, &words))
+      continue;
+    status = hsc_status_hint(
+        HSC_ERR(FAILED_PRECONDITION,
+                "the results of two builds or devices do not belong into one table: %s",
+                hsc_bytes_text(&words)),
+        "go on with the hloscope that began, or make the plan again in another folder");
+  }
+  hsc_bytes_deinit(&words);
+  return status;
+}
+
+static void choose(const hsc_sweep_run_options *o, bool *wanted) {
+  const hsc_sweep *sweep = o->sweep;
+  for (int64_t i = 0; i < sweep->count; i++)
+    wanted[i] = !o->only && (o->share_count < 2 || i % o->share_count == o->share);
+  for (int64_t i = 0; o->only && i < o->only_count; i++)
+    if (o->only[i] >= 0 && o->only[i] < sweep->count)
+      wanted[o->only[i]] = true;
+}
+
+hsc_status *hsc__sweep_wanted(const hsc_sweep_run_options *o,
+                              const json_t *identity,
+                              bool *wanted,
+                              int64_t *out_before) {
+  hsc_sweep_results results;
+  HSC_TRY(hsc_sweep_results_read(o->sweep, &results));
+  hsc_status *status = check_processes(identity, &results);
+  choose(o, wanted);
+  *out_before = 0;
+  for (int64_t i = 0; i < o->sweep->count; i++) {
+    bool done = hsc_sweep_is_result(results.rows[i]);
+    *out_before += done && wanted[i];
+    wanted[i] = wanted[i] && !done;
+  }
+  hsc_sweep_results_deinit(o->sweep, &results);
+  return status;
+}
+
+// ---- the store ----------------------------------------------------------------------------------
+
+hsc_status *hsc__sweep_begin(const hsc_sweep_run_options *o,
+                             const json_t *identity,
+                             int64_t *out_experiment) {
+  *out_experiment = 0;
+  hsc_status *status = NULL;
+  if (o->store)
+    status = hsc_store_begin(
+        o->store,
+        &(hsc_experiment){.kind = "sweep",
+                          .command = o->command ? o->command : "",
+                          .device = o->sweep->count ? o->sweep->tasks[0].device : "",
+                          .subject = o->sweep->folder,
+                          .plan = o->sweep->id,
+                          .configuration = o->sweep->document,
+                          .environment = (json_t *)(uintptr_t)identity},
+        out_experiment);
+  return status;
+}
+
+hsc_status *hsc__sweep_keep(const hsc_sweep_run_options *o, int64_t experiment, const json_t *row) {
+  if (!experiment)
+    return NULL;
+  return hsc_store_put_task(
+      o->store, experiment,
+      &(hsc_task){.key = hsc__sweep_text(row, "task"),
+                  .status = hsc__sweep_text(row, "outcome"),
+                  .message = json_string_value(json_object_get(row, "message")),
+                  .answer = (json_t *)(uintptr_t)row});
+}
+
+// ---- this process alone -------------------------------------------------------------------------
+
+typedef struct running {
+  const hsc_sweep_run_options *options;
+  pthread_mutex_t lock;  // of all below
+  hsc__pool *pool;
+  hsc__shard shard;
+  int64_t experiment;
+  hsc_sweep_summary *summary;
+} running;
+
+static int64_t next_task(void *user) {
+  running *r = user;
+  pthread_mutex_lock(&r->lock);
+  int64_t task = hsc__pool_take(r->pool);
+  pthread_mutex_unlock(&r->lock);
+  return task;
+}
+
+static hsc_status *keep(running *r, int64_t number, json_t *row) {
+  double took_s = json_number_value(json_object_get(row, "took_s"));
+  HSC_TRY(hsc__shard_append(&r->shard, row));
+  r->summary->done += hsc_sweep_is_result(row);
+  r->summary->busy_seconds += took_s;
+  hsc__pool_learn(r->pool, number, took_s);
+  return hsc__sweep_keep(r->options, r->experiment, row);
+}
+
+static hsc_status *do_task(void *user, void **slot, int64_t number) {
+  running *r = user;
+  hsc__sweep_slot *own = *slot;
+  json_t *row = NULL;
+  HSC_TRY(hsc_sweep_check(r->options->sweep));
+  hsc_status *status = hsc__sweep_do(r->options, &r->options->sweep->tasks[number], &own, &row);
+  *slot = own;
+  if (!status && row) {
+    pthread_mutex_lock(&r->lock);
+    status = keep(r, number, row);
+    pthread_mutex_unlock(&r->lock);
+  }
+  json_decref(row);
+  return status;
+}
+
+static void leave(void *user, void *slot) {
+  hsc__sweep_slot_destroy(slot);
+}
+
+static bool is_stopped(void *user) {
+  const running *r = user;
+  return r->options->stop && *r->options->stop;
+}
+
+static void show_progress(void *user, int64_t done, int64_t total, double seconds_left) {
+  const running *r = user;
+  if (r->options->progress)
+    r->options->progress(r->options->user, done, total, seconds_left);
+}
+
+static hsc_status *run_here(running *r, const bool *wanted) {
+  const hsc_sweep_run_options *o = r->options;
+  HSC_TRY(hsc__pool_create(o->sweep, wanted, &r->pool));
+  return hsc_deal_run(&(hsc_deal){.jobs = o->jobs,
+                                  .count = hsc__pool_left(r->pool),
+                                  .next = next_task,
+                                  .task = do_task,
+                                  .leave = leave,
+                                  .stopped = is_stopped,
+                                  .progress = show_progress,
+                                  .lock = &r->lock,
+                                  .user = r});
+}
+
+static hsc_status *run_alone(const hsc_sweep_run_options *o, hsc_sweep_summary *summary) {
+  running r = {.options = o, .shard = {.fd = -1}, .summary = summary};
+  json_t *identity = hsc__sweep_identity(o->sweep);
+  bool *wanted = hsc_alloc((size_t)o->sweep->count + 1);
+  hsc_bytes folder = {0};
+  hsc_status *status = NULL;
+  pthread_mutex_init(&r.lock, NULL);
+  if (!identity || !wanted)
+    HSC_GOTO(hsc_status_out_of_memory());
+  HSC_GOTO(hsc__sweep_wanted(o, identity, wanted, &summary->before));
+  for (int64_t i = 0; i < o->sweep->count; i++)
+    summary->left += wanted[i];
+  summary->planned = summary->before + summary->left;
+  summary->slots = o->jobs < 1 ? 1 : o->jobs;
+  if (!summary->left)
+    goto done;
+  hsc_bytes_printf(&folder, "%s/results", o->sweep->folder);
+  HSC_GOTO(hsc_bytes_status(&folder));
+  HSC_GOTO(hsc__shard_open(o->results ? o->results : hsc_bytes_text(&folder), identity, &r.shard));
+  HSC_GOTO(hsc__sweep_begin(o, identity, &r.experiment));
+  status = run_here(&r, wanted);
+  summary->interrupted = is_stopped(&r);
+  summary->left -= summary->done;
+done:
+  if (r.shard.fd >= 0) {
+    hsc_status *closed = hsc__shard_close(&r.shard, o->sweep);
+    if (status)
+      hsc_status_free(closed);
+    else
+      status = closed;
+  }
+  if (r.experiment)
+    status = hsc_store_end(o->store, r.experiment, status, summary->interrupted, NULL);
+  hsc__pool_destroy(r.pool);
+  hsc_bytes_deinit(&folder);
+  hsc_free(wanted);
+  json_decref(identity);
+  pthread_mutex_destroy(&r.lock);
+  return status;
+}
+
+hsc_status *hsc_sweep_run(const hsc_sweep_run_options *options, hsc_sweep_summary *out_summary) {
+  int64_t start_ns = hsc_now_ns();
+  *out_summary = (hsc_sweep_summary){0};
+  hsc_status *status = options->transport ? hsc__sweep_run_ranks(options, out_summary)
+                                          : run_alone(options, out_summary);
+  out_summary->seconds = (double)(hsc_now_ns() - start_ns) * 1e-9;
+  return status;
+}
