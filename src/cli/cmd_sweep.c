@@ -25,7 +25,7 @@ typedef struct sweep_args {
   hsc_list tasks;
   int64_t placebos, repeats, series, seed, jobs, shares;
   double limit_s, silence_s;
-  bool times, again;
+  bool times;
 } sweep_args;
 
 enum { VERB_PLAN, VERB_RUN, VERB_MERGE, VERB_SHOW, VERB_SCRIPT };
@@ -594,7 +594,9 @@ static hsc_status *merge(const sweep_args *args, hsc_sweep *sweep, hsc_cli *cli)
   hsc_bytes text = {0};
   HSC_TRY(hsc_sweep_results_read(sweep, &results));
   long long left = (long long)(sweep->count - results.done);
-  hsc_status *status = hsc_sweep_table(sweep, &results, args->times, &table);
+  unsigned columns =
+      (args->times ? HSC_SWEEP_TIMES : 0) | (cli->format == HSC_FORMAT_TEXT ? HSC_SWEEP_LEAN : 0);
+  hsc_status *status = hsc_sweep_table(sweep, &results, columns, &table);
   hsc_sweep_results_deinit(sweep, &results);
   HSC_TRY(status);
   if (left)

@@ -57,6 +57,7 @@ CASES = {
     "watch": [("--log in.log --once --rule compile-failed", "watch")],
     "knowledge": [("list", "table"), ("search memory", "table")],
     "tune": [("in.hlo --only optimization_level --time-budget 30", "tune")],
+    "sweep": [("plan compile in.hlo --off dce -o plan -q", "sweep"), ("run plan -q", "sweep"), ("merge plan", "table"), ("merge plan --times", "table")],
     "gate": [("in.hlo --baseline g.json --update --turns 6", "gate")],
     "blame": [("in.hlo --runs 2", "blame")],
     "reduce": "needs a program that fails: tests/unit/test_reduction.c",

@@ -14,7 +14,7 @@
 //   hsc_sweep *sweep;
 //   HSC_TRY(hsc_sweep_open("plan", &sweep));
 //   HSC_GOTO(hsc_sweep_run(&(hsc_sweep_run_options){.sweep = sweep, .jobs = 4}, &summary));
-//   HSC_GOTO(hsc_sweep_table(sweep, false, &table));
+//   HSC_GOTO(hsc_sweep_table(sweep, &results, 0, &table));
 #pragma once
 
 #include <jansson.h>
@@ -158,9 +158,13 @@ HSC_MUST_USE hsc_status *hsc_sweep_run(const hsc_sweep_run_options *options,
 
 // ---- merging (sweep_merge.c) --------------------------------------------------------------------
 
-// One row a task, in the order of the plan. What depends on machine and moment (times, hosts) only
-// with `times`: without it, the table of a plan is the same whoever did the tasks.
+enum {
+  HSC_SWEEP_TIMES = 1,  // also what depends on machine and moment: times, hosts
+  HSC_SWEEP_LEAN = 2,   // without columns that no row has anything in
+};
+// One row a task, in the order of the plan. Without HSC_SWEEP_TIMES, the table of a plan is the
+// same whoever did the tasks.
 HSC_MUST_USE hsc_status *hsc_sweep_table(const hsc_sweep *sweep,
                                          const hsc_sweep_results *results,
-                                         bool times,
+                                         unsigned columns,
                                          hsc_table **out_table);

@@ -41,18 +41,29 @@ static const char *same_as(const json_t *row, const json_t *baseline) {
   return same ? "yes" : "no";
 }
 
+static void add_texts(hsc_table *table, const json_t *row, const bool *empty) {
+  size_t column = HSC_COUNT_OF(fixed) - 4;
+  if (!empty[column])
+    hsc_table_text(table, json_string_value(json_object_get(row, "digest")));
+  if (!empty[column + 1])
+    add_number(table, json_object_get(row, "exit_code"));
+  if (!empty[column + 2])
+    hsc_table_text(table, json_string_value(json_object_get(row, "code")));
+  if (!empty[column + 3])
+    hsc_table_text(table, json_string_value(json_object_get(row, "message")));
+}
+
 static void add_fixed(hsc_table *table,
                       const hsc_sweep_task *task,
                       const json_t *row,
-                      const json_t *baseline) {
+                      const json_t *baseline,
+                      const bool *empty) {
   const json_t *facts = json_object_get(row, "optimized");
-  char number[33];
-  snprintf(number, sizeof number, "%.12s", task->id);
-  hsc_table_text(table, number);
+  hsc_table_printf(table, "%.12s", task->id);
   hsc_table_text(table, task->kind);
   hsc_table_text(table, task->program);
   hsc_table_text(table, task->device);
-  hsc_table_text(table, task->off);
+  hsc_table_text(table, *task->off ? task->off : NULL);
   hsc_table_int(table, json_integer_value(json_object_get(task->line, "repeat")));
   hsc_table_text(table, hsc__sweep_text(row, "outcome"));
   hsc_table_text(table, *task->off && baseline ? same_as(row, baseline) : NULL);
@@ -61,10 +72,7 @@ static void add_fixed(hsc_table *table,
   add_number(table, json_object_get(facts, "kernels"));
   add_number(table, json_object_get(row, "temp_bytes"));
   hsc_table_text(table, fingerprint_of(row));
-  hsc_table_text(table, json_string_value(json_object_get(row, "digest")));
-  add_number(table, json_object_get(row, "exit_code"));
-  hsc_table_text(table, json_string_value(json_object_get(row, "code")));
-  hsc_table_text(table, json_string_value(json_object_get(row, "message")));
+  add_texts(table, row, empty);
 }
 
 static double least_run(const json_t *row) {
@@ -86,19 +94,53 @@ static void add_moment(hsc_table *table, const json_t *row) {
   hsc_table_text(table, hsc__sweep_text(row, "host"));
 }
 
+// Which of the fixed columns no row has anything in: text leaves them out.
+static void find_empty(const hsc_sweep *sweep, const hsc_sweep_results *results, bool *out_empty) {
+  static const char *const members[] = {"digest", "exit_code", "code", "message"};
+  enum { FIRST = HSC_COUNT_OF(fixed) - HSC_COUNT_OF(members) };
+  for (size_t c = 0; c < HSC_COUNT_OF(members); c++)
+    out_empty[FIRST + c] = true;
+  for (int64_t i = 0; i < sweep->count; i++)
+    for (size_t c = 0; c < HSC_COUNT_OF(members); c++)
+      if (json_object_get(results->rows[i], members[c]))
+        out_empty[FIRST + c] = false;
+}
+
+static void add_rows(const hsc_sweep *sweep,
+                     const hsc_sweep_results *results,
+                     json_t *const *baselines,
+                     const bool *empty,
+                     bool times,
+                     hsc_table *table) {
+  for (int64_t i = 0; i < sweep->count; i++) {
+    const json_t *row = results->rows[i];
+    if (!hsc_sweep_is_result(row))
+      continue;
+    hsc_table_row(table);
+    add_fixed(table, &sweep->tasks[i], row, baselines[sweep->tasks[i].group], empty);
+    if (times)
+      add_moment(table, row);
+  }
+}
+
 hsc_status *hsc_sweep_table(const hsc_sweep *sweep,
                             const hsc_sweep_results *results,
-                            bool times,
+                            unsigned columns,
                             hsc_table **out_table) {
   json_t **baselines = hsc_alloc(((size_t)sweep->group_count + 1) * sizeof *baselines);
   hsc_table *table = NULL;
+  bool empty[HSC_COUNT_OF(fixed)] = {false};
+  bool times = columns & HSC_SWEEP_TIMES;
   hsc_status *status = baselines ? hsc_table_create("sweep", &table) : hsc_status_out_of_memory();
   if (status) {
     hsc_free(baselines);
     return status;
   }
+  if (columns & HSC_SWEEP_LEAN)
+    find_empty(sweep, results, empty);
   for (size_t c = 0; c < HSC_COUNT_OF(fixed); c++)
-    hsc_table_column(table, fixed[c][0], fixed[c][1]);
+    if (!empty[c])
+      hsc_table_column(table, fixed[c][0], fixed[c][1]);
   for (size_t c = 0; times && c < HSC_COUNT_OF(moment); c++)
     hsc_table_column(table, moment[c][0], moment[c][1]);
   for (int64_t i = 0; i < sweep->count; i++) {
@@ -106,15 +148,7 @@ hsc_status *hsc_sweep_table(const hsc_sweep *sweep,
     if (!*task->off && results->rows[i] && !baselines[task->group])
       baselines[task->group] = results->rows[i];
   }
-  for (int64_t i = 0; i < sweep->count; i++) {
-    const json_t *row = results->rows[i];
-    if (!hsc_sweep_is_result(row))
-      continue;
-    hsc_table_row(table);
-    add_fixed(table, &sweep->tasks[i], row, baselines[sweep->tasks[i].group]);
-    if (times)
-      add_moment(table, row);
-  }
+  add_rows(sweep, results, baselines, empty, times, table);
   hsc_free(baselines);
   *out_table = table;
   return NULL;

@@ -174,16 +174,17 @@ hsc_status *hsc_sweep_check(const hsc_sweep *sweep) {
     return NULL;
   hsc_status *status = hsc_sweep_open(sweep->folder, &again);
   bool same = !status && !strcmp(again->id, sweep->id);
-  char id[33] = "gone";
-  if (!status)
-    snprintf(id, sizeof id, "%s", again->id);
+  hsc_status *changed =
+      status ? HSC_ERR(FAILED_PRECONDITION, "%s was changed while its tasks ran: %s", sweep->folder,
+                       hsc_status_message(status))
+             : HSC_ERR(FAILED_PRECONDITION,
+                       "%s was changed while its tasks ran: it was plan %.8s, now it is plan %.8s",
+                       sweep->folder, sweep->id, again->id);
   hsc_sweep_close(again);
-  if (same)
+  if (same) {
+    hsc_status_free(changed);
     return NULL;  // touched, copied back: the same tasks
-  hsc_status *changed = HSC_ERR(
-      FAILED_PRECONDITION, "%s was changed while its tasks ran: it was plan %.8s, now %s%.8s",
-      sweep->folder, sweep->id, status ? "it cannot be read: " : "it is plan ",
-      status ? hsc_status_message(status) : id);
+  }
   hsc_status_free(status);
   return hsc_status_hint(changed, "what was done is in results/ and belongs to the plan as it was");
 }

@@ -76,7 +76,8 @@ static hsc_status *crew_keep(crew *c, int64_t number, json_t *row) {
     return status;
   c->done.done += hsc_sweep_is_result(row);
   c->done.busy_seconds += json_number_value(json_object_get(row, "took_s"));
-  bool kept = !full && !c->full;
+  // what lies elsewhere is not found by those who merge: rank 0 writes it down too
+  bool kept = !full && !c->full && !c->options->results;
   json_array_append_new(c->outbox, json_pack("{s:s, s:I, s:O, s:b}", "say", "result", "number",
                                              (json_int_t)number, "row", row, "kept", kept));
   if (full) {
@@ -227,6 +228,7 @@ typedef struct follower {
   json_t *own, *dealer;  // identities
   int64_t heard_ns, beat_ns;
   bool ended;
+  bool whole;  // every rank ends with this one
   hsc_status *status;
 } follower;
 
@@ -248,6 +250,8 @@ static void hear(follower *f, const json_t *message) {
   } else if (!strcmp(say, "done")) {
     f->ended = true;
   }
+  if (f->ended)
+    f->whole = json_is_true(json_object_get(message, "whole"));
 }
 
 static void tell_news(follower *f, const hsc_transport *t) {
@@ -276,7 +280,6 @@ static hsc_status *follow(const hsc_sweep_run_options *o, hsc_sweep_summary *sum
     json_decref(hello);
   } else {
     send_word(t, 0, "failed", hsc_status_message(status));
-    f.ended = true;
   }
   while (!f.ended) {
     json_t *message = receive_json(t, &from);
@@ -310,7 +313,7 @@ static hsc_status *follow(const hsc_sweep_run_options *o, hsc_sweep_summary *sum
   }
   hsc_status_free(f.status);
   hsc_status_free(ended);
-  t->finish(t->user, !status);
+  t->finish(t->user, f.whole);
   json_decref(f.own);
   json_decref(f.dealer);
   return status;
@@ -550,11 +553,17 @@ static void deal_all(dealer *d) {
       hsc_sleep_ns(LOOK_NS);
     json_decref(message);
   }
+}
+
+// Everybody ends; with MPI_Finalize where all of them are there.
+static void tell_end(const dealer *d, bool whole) {
+  bool refused = hsc_status_code(d->status) == HSC_FAILED_PRECONDITION;
+  json_t *message = json_pack("{s:s, s:s, s:b}", "say", refused ? "refused" : "done", "why",
+                              hsc_status_message(d->status), "whole", whole);
   for (int rank = 1; rank < d->t->size; rank++)
     if (!d->members || !d->members[rank].lost)
-      send_word(d->t, rank,
-                hsc_status_code(d->status) == HSC_FAILED_PRECONDITION ? "refused" : "done",
-                hsc_status_message(d->status));
+      send_json(d->t, rank, message);
+  json_decref(message);
 }
 
 static hsc_status *lead_start(dealer *d) {
@@ -591,7 +600,9 @@ static hsc_status *lead(const hsc_sweep_run_options *o, hsc_sweep_summary *summa
   }
   if (status)
     d.status = status;
-  deal_all(&d);  // with a status: says so to the others, deals nothing
+  deal_all(&d);  // with a status: deals nothing
+  bool whole = !summary->lost_ranks && !summary->interrupted;
+  tell_end(&d, whole);
   status = d.status;
   if (begun) {
     hsc_status *ended = crew_end(&d.crew);
@@ -603,7 +614,7 @@ static hsc_status *lead(const hsc_sweep_run_options *o, hsc_sweep_summary *summa
   summary->left = d.open_count;
   if (experiment)
     status = hsc_store_end(o->store, experiment, status, summary->interrupted, NULL);
-  o->transport->finish(o->transport->user, !status && !summary->lost_ranks);
+  o->transport->finish(o->transport->user, whole);
   for (int rank = 0; d.members && rank < o->transport->size; rank++) {
     json_decref(d.members[rank].who);
     hsc_free(d.members[rank].had);

@@ -102,7 +102,7 @@ static hsc_status *write_parquet(const hsc__shard *shard, const hsc_sweep *sweep
       own.rows[task - sweep->tasks] = row;
   }
   if (!status)
-    status = hsc_sweep_table(sweep, &own, true, &table);
+    status = hsc_sweep_table(sweep, &own, HSC_SWEEP_TIMES, &table);
   hsc_bytes_printf(&path, "%.*s.parquet", (int)(strlen(shard->path) - 6), shard->path);
   if (!status)
     status = hsc_bytes_status(&path);
