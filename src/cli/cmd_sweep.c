@@ -1,4 +1,4 @@
-// cmd_sweep.c - hloscope sweep: many independent tasks as data, run anywhere, merged into one table.
+// cmd_sweep.c - hloscope sweep: many tasks as data, run anywhere, merged into one table.
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // sweep_plan.c - makes the folder of a plan: inputs by their content, tasks, expected times.
 //
-// Read from the bottom: hsc_sweep_plan goes through devices and programs, plan_pair says which tasks
-// a kind makes of one program on one device, add_task writes one of them down.
+// Read from the bottom: hsc_sweep_plan goes through devices and programs, plan_pair says which
+// tasks a kind makes of one program on one device, add_task writes one of them down.
 #include "base/core/hash.h"
 #include "base/files/file_io.h"
 #include "base/text/text.h"

@@ -1,8 +1,8 @@
 // sweep_transport.h - messages between the processes of one run of a sweep, whoever carries them.
 //
-// libhloscope_mpi.so gives one over MPI (mpi_transport.c); tests give one over threads. A message is
-// a run of bytes; those from one rank to another arrive in order. Every call comes from the thread
-// that opened the transport.
+// libhloscope_mpi.so gives one over MPI (mpi_transport.c); tests give one over threads. A message
+// is a run of bytes; those from one rank to another arrive in order. Every call comes from the
+// thread that opened the transport.
 #pragma once
 
 #include <stdbool.h>
