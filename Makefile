@@ -10,7 +10,7 @@ CLANG ?= clang-19
 FORMAT ?= clang-format-19
 TIME ?= 60
 .DEFAULT_GOAL := build
-.PHONY: build build-tests demo test test-real test-kill test-sweep test-gpu test-passes check bench asan ubsan tsan clang convert-long fuzz fuzz-replay mutants mutants-changed format lint house docs golden-update clean help
+.PHONY: build build-tests demo test test-real test-kill test-sweep test-sweep-backends test-gpu test-passes check bench asan ubsan tsan clang convert-long fuzz fuzz-replay mutants mutants-changed format lint house docs golden-update clean help
 
 build: ## build the program and its libraries into build/, after installing what is missing
 	@scripts/bootstrap
@@ -57,6 +57,11 @@ test-kill: build-tests ## 200 recordings killed at random moments: all that was 
 
 test-sweep: build-tests ## 2,000 compiles of the 36 models under mpirun, ranks and everything killed 20 times: the table of a local run
 	@python3 tests/sweep/kill_ranks.py $(BUILD)/hloscope --tasks 2000 --kills 20
+
+test-sweep-backends: build-tests ## sweeps by Ray, Dask and Slurm; the first two in an environment of their own in the build folder
+	@test -x $(BUILD)/sweep-venv/bin/python || python3 -m venv $(BUILD)/sweep-venv
+	@$(BUILD)/sweep-venv/bin/pip install -q ray dask distributed pyyaml
+	@HLOSCOPE_SWEEP_PYTHON=$(CURDIR)/$(BUILD)/sweep-venv/bin/python python3 tests/sweep/backends.py $(BUILD)/hloscope
 
 test-gpu: build-tests ## the 32 programs and the four models on a GPU
 	@$(BUILD)/hloscope devices --install cuda || echo "not installed (above)"

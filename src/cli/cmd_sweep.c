@@ -117,7 +117,7 @@ static const hsc_option options[] = {
                       "backend",
                       backends,
                       BACKEND_LOCAL,
-                      "who deals the tasks; mpi: under mpirun, every rank runs this command",
+                      "who dispatches the tasks; mpi: under mpirun, every rank runs this command",
                       .verbs = "run,script"),
     HSC_OPTION_INT_FROM(sweep_args,
                         jobs,

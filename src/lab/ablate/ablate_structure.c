@@ -7,10 +7,10 @@
 #include "base/core/clock.h"
 #include "base/files/file_io.h"
 #include "lab/ablate/ablate_internal.h"
-#include "lab/deal/deal.h"
+#include "lab/dispatch/dispatch.h"
 #include "lab/run/json_tree.h"
 
-// ---- tasks, dealt to threads --------------------------------------------------------------------
+// ---- tasks, dispatched to threads ---------------------------------------------------------------
 
 bool hsc__ablate_stopped(ablate_run *run) {
   const hsc_ablate_options *o = run->options;
@@ -86,16 +86,16 @@ hsc_status *hsc__ablate_dispatch(ablate_run *run, int count, const char *text, a
   phase p = {.run = run, .task = task, .text = text};
   int64_t waiting_ns = run->options->waiting_ns;
   run->fresh_count = 0;
-  return hsc_deal_run(&(hsc_deal){.jobs = run->options->jobs,
-                                  .count = count,
-                                  .task = do_task,
-                                  .leave = leave_slot,
-                                  .stopped = phase_stopped,
-                                  .progress = show_progress,
-                                  .waiting = show_waiting,
-                                  .waiting_ns = waiting_ns ? waiting_ns : WAITING_NS,
-                                  .lock = &run->lock,
-                                  .user = &p});
+  return hsc_dispatch_run(&(hsc_dispatch){.jobs = run->options->jobs,
+                                          .count = count,
+                                          .task = do_task,
+                                          .leave = leave_slot,
+                                          .stopped = phase_stopped,
+                                          .progress = show_progress,
+                                          .waiting = show_waiting,
+                                          .waiting_ns = waiting_ns ? waiting_ns : WAITING_NS,
+                                          .lock = &run->lock,
+                                          .user = &p});
 }
 
 json_t *hsc__ablate_request(const ablate_run *run, const char *job, const char *disable) {

@@ -1,4 +1,4 @@
-// sweep_ranks.c - the tasks of a plan over the processes of one parallel run: rank 0 deals.
+// sweep_ranks.c - the tasks of a plan over the processes of one parallel run: rank 0 dispatches.
 //
 //   rank n                          rank 0
 //   hello {who I am, slots}   -->   compares with itself: refused, or tasks follow
@@ -7,7 +7,7 @@
 //   full {why}                -->   takes no more tasks; rows that had no room are in `result`
 //   failed {why, plan}        -->   likewise; when the plan changed, everything ends
 //   beat                      -->   every second: a rank that is silent is given up, and what it
-//                             <--   had is dealt again; rank 0 beats too
+//                             <--   had is dispatched again; rank 0 beats too
 //                             <--   done: write what is left, end
 //
 // Every rank, 0 too, has a crew: threads that take tasks from a queue and put rows into an outbox.
@@ -19,7 +19,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "lab/deal/deal.h"
+#include "lab/dispatch/dispatch.h"
 #include "lab/store/store.h"
 
 static const int64_t BEAT_NS = HSC_SECOND_NS;
@@ -31,7 +31,7 @@ enum { MOST_AHEAD = 64 };
 
 typedef struct crew {
   const hsc_sweep_run_options *options;
-  pthread_t thread;  // that deals to the others
+  pthread_t thread;  // that dispatches to the others
   bool started;
   pthread_mutex_t lock;  // of all below
   pthread_cond_t changed;
@@ -117,14 +117,14 @@ static bool crew_stopped(void *user) {
 
 static void *crew_run(void *user) {
   crew *c = user;
-  hsc_status *status = hsc_deal_run(&(hsc_deal){.jobs = c->options->jobs,
-                                                .count = c->options->sweep->count,
-                                                .next = crew_next,
-                                                .task = crew_task,
-                                                .leave = crew_leave,
-                                                .stopped = crew_stopped,
-                                                .lock = &c->lock,
-                                                .user = c});
+  hsc_status *status = hsc_dispatch_run(&(hsc_dispatch){.jobs = c->options->jobs,
+                                                        .count = c->options->sweep->count,
+                                                        .next = crew_next,
+                                                        .task = crew_task,
+                                                        .leave = crew_leave,
+                                                        .stopped = crew_stopped,
+                                                        .lock = &c->lock,
+                                                        .user = c});
   pthread_mutex_lock(&c->lock);
   c->over = true;
   if (status)
@@ -149,7 +149,7 @@ static hsc_status *crew_start(crew *c, const hsc_sweep_run_options *o, const jso
         hsc__shard_open(o->results ? o->results : hsc_bytes_text(&folder), identity, &c->shard);
   hsc_bytes_deinit(&folder);
   if (hsc_status_code(status) == HSC_RESOURCE_EXHAUSTED && c->shard.full) {
-    // it can deal, and takes no tasks
+    // it can dispatch, and takes no tasks
     json_array_append_new(
         c->outbox, json_pack("{s:s, s:s}", "say", "full", "why", hsc_status_message(status)));
     hsc_status_free(status);
@@ -225,7 +225,7 @@ static bool is_gone(const json_t *identity, const json_t *own) {
 
 typedef struct follower {
   crew crew;
-  json_t *own, *dealer;  // identities
+  json_t *own, *dispatcher;  // identities
   int64_t heard_ns, beat_ns;
   bool ended;
   bool whole;  // every rank ends with this one
@@ -242,8 +242,8 @@ static void hear(follower *f, const json_t *message) {
       if (json_integer_value(number) < f->crew.options->sweep->count)
         crew_push(&f->crew, json_integer_value(number));
   } else if (!strcmp(say, "hello")) {
-    json_decref(f->dealer);
-    f->dealer = json_incref(json_object_get(message, "who"));
+    json_decref(f->dispatcher);
+    f->dispatcher = json_incref(json_object_get(message, "who"));
   } else if (!strcmp(say, "refused")) {
     f->ended = true;
     f->status = HSC_ERR(FAILED_PRECONDITION, "%s", hsc__sweep_text(message, "why"));
@@ -287,7 +287,8 @@ static hsc_status *follow(const hsc_sweep_run_options *o, hsc_sweep_summary *sum
       hear(&f, message);
     json_decref(message);
     tell_news(&f, t);
-    bool lost = hsc_now_ns() - f.heard_ns > silence_ns || (f.dealer && is_gone(f.dealer, f.own));
+    bool lost =
+        hsc_now_ns() - f.heard_ns > silence_ns || (f.dispatcher && is_gone(f.dispatcher, f.own));
     if (lost) {
       f.status = HSC_ERR(UNAVAILABLE, "rank 0 is gone; what this rank did is in results/");
       f.ended = true;
@@ -315,7 +316,7 @@ static hsc_status *follow(const hsc_sweep_run_options *o, hsc_sweep_summary *sum
   hsc_status_free(ended);
   t->finish(t->user, f.whole);
   json_decref(f.own);
-  json_decref(f.dealer);
+  json_decref(f.dispatcher);
   return status;
 }
 
@@ -331,7 +332,7 @@ typedef struct member {
   double had_s;  // expected seconds of them
 } member;
 
-typedef struct dealer {
+typedef struct dispatcher {
   const hsc_sweep_run_options *options;
   const hsc_transport *t;
   crew crew;
@@ -342,10 +343,10 @@ typedef struct dealer {
   int64_t open_count, experiment, beat_ns, seen_ns;
   hsc_sweep_summary *summary;
   hsc_status *status;
-} dealer;
+} dispatcher;
 
-static void say(const dealer *d, const char *format, ...) HSC_PRINTF(2, 3);
-static void say(const dealer *d, const char *format, ...) {
+static void say(const dispatcher *d, const char *format, ...) HSC_PRINTF(2, 3);
+static void say(const dispatcher *d, const char *format, ...) {
   hsc_bytes text = {0};
   va_list args;
   va_start(args, format);
@@ -357,7 +358,7 @@ static void say(const dealer *d, const char *format, ...) {
 }
 
 // What a member has goes back to the pool.
-static void take_back(dealer *d, int rank) {
+static void take_back(dispatcher *d, int rank) {
   member *m = &d->members[rank];
   for (int i = 0; i < m->had_count; i++)
     if (d->open[m->had[i]])
@@ -366,18 +367,18 @@ static void take_back(dealer *d, int rank) {
   m->had_s = 0;
 }
 
-static void lose(dealer *d, int rank, const char *why) {
+static void lose(dispatcher *d, int rank, const char *why) {
   member *m = &d->members[rank];
   if (m->lost)
     return;
   m->lost = m->out = true;
   d->summary->lost_ranks++;
-  say(d, "rank %d%s%s %s: its %d tasks are dealt again", rank, m->who ? " on " : "",
+  say(d, "rank %d%s%s %s: its %d tasks are dispatched again", rank, m->who ? " on " : "",
       hsc__sweep_text(m->who, "host"), why, m->had_count);
   take_back(d, rank);
 }
 
-static void feed(dealer *d, int rank) {
+static void feed(dispatcher *d, int rank) {
   member *m = &d->members[rank];
   json_t *numbers = NULL;
   while (
@@ -403,7 +404,7 @@ static void feed(dealer *d, int rank) {
   json_decref(message);
 }
 
-static void forget(dealer *d, member *m, int64_t task) {
+static void forget(dispatcher *d, member *m, int64_t task) {
   for (int i = 0; i < m->had_count; i++)
     if (m->had[i] == task) {
       m->had[i] = m->had[--m->had_count];
@@ -414,7 +415,7 @@ static void forget(dealer *d, member *m, int64_t task) {
     m->had_s = 0;
 }
 
-static void take_result(dealer *d, int rank, const json_t *message) {
+static void take_result(dispatcher *d, int rank, const json_t *message) {
   json_t *row = json_object_get(message, "row");
   int64_t task = json_integer_value(json_object_get(message, "number"));
   if (!row || task < 0 || task >= d->options->sweep->count)
@@ -451,7 +452,7 @@ static void take_result(dealer *d, int rank, const json_t *message) {
     d->options->progress(d->options->user, d->summary->done, d->summary->planned, -1);
 }
 
-static void greet(dealer *d, int rank, const json_t *message) {
+static void greet(dispatcher *d, int rank, const json_t *message) {
   member *m = &d->members[rank];
   hsc_bytes words = {0};
   json_decref(m->who);
@@ -470,7 +471,7 @@ static void greet(dealer *d, int rank, const json_t *message) {
   hsc_bytes_deinit(&words);
 }
 
-static void take_message(dealer *d, int rank, const json_t *message) {
+static void take_message(dispatcher *d, int rank, const json_t *message) {
   member *m = &d->members[rank];
   const char *what = hsc__sweep_text(message, "say");
   const char *why = hsc__sweep_text(message, "why");
@@ -493,7 +494,7 @@ static void take_message(dealer *d, int rank, const json_t *message) {
   }
 }
 
-static void hear_own_crew(dealer *d) {
+static void hear_own_crew(dispatcher *d) {
   json_t *news = crew_news(&d->crew);
   json_t *item;
   size_t i;
@@ -503,7 +504,7 @@ static void hear_own_crew(dealer *d) {
 }
 
 // Who died, who fell silent; and a sign of life for the others.
-static void look_after(dealer *d, int64_t silence_ns) {
+static void look_after(dispatcher *d, int64_t silence_ns) {
   int64_t now_ns = hsc_now_ns();
   bool beat = now_ns - d->beat_ns > BEAT_NS;
   if (now_ns - d->seen_ns < BEAT_NS / 10)
@@ -524,14 +525,14 @@ static void look_after(dealer *d, int64_t silence_ns) {
   }
 }
 
-static bool anybody_works(const dealer *d) {
+static bool anybody_works(const dispatcher *d) {
   for (int rank = 0; rank < d->t->size; rank++)
     if (!d->members[rank].out)
       return true;
   return false;
 }
 
-static void deal_all(dealer *d) {
+static void dispatch_all(dispatcher *d) {
   const hsc_sweep_run_options *o = d->options;
   int64_t silence_ns = (int64_t)((o->silence_s > 0 ? o->silence_s : 30) * 1e9);
   int from;
@@ -556,7 +557,7 @@ static void deal_all(dealer *d) {
 }
 
 // Everybody ends; with MPI_Finalize where all of them are there.
-static void tell_end(const dealer *d, bool whole) {
+static void tell_end(const dispatcher *d, bool whole) {
   bool refused = hsc_status_code(d->status) == HSC_FAILED_PRECONDITION;
   json_t *message = json_pack("{s:s, s:s, s:b}", "say", refused ? "refused" : "done", "why",
                               hsc_status_message(d->status), "whole", whole);
@@ -566,7 +567,7 @@ static void tell_end(const dealer *d, bool whole) {
   json_decref(message);
 }
 
-static hsc_status *lead_start(dealer *d) {
+static hsc_status *lead_start(dispatcher *d) {
   const hsc_sweep_run_options *o = d->options;
   size_t count = (size_t)o->sweep->count + 1;
   d->own = hsc__sweep_identity(o->sweep);
@@ -590,7 +591,7 @@ static hsc_status *lead_start(dealer *d) {
 }
 
 static hsc_status *lead(const hsc_sweep_run_options *o, hsc_sweep_summary *summary) {
-  dealer d = {.options = o, .t = o->transport, .summary = summary};
+  dispatcher d = {.options = o, .t = o->transport, .summary = summary};
   bool begun = false;
   hsc_status *status = lead_start(&d);
   int64_t experiment = d.experiment;
@@ -600,7 +601,7 @@ static hsc_status *lead(const hsc_sweep_run_options *o, hsc_sweep_summary *summa
   }
   if (status)
     d.status = status;
-  deal_all(&d);  // with a status: deals nothing
+  dispatch_all(&d);  // with a status: dispatches nothing
   bool whole = !summary->lost_ranks && !summary->interrupted;
   tell_end(&d, whole);
   status = d.status;

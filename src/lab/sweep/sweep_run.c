@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "lab/deal/deal.h"
+#include "lab/dispatch/dispatch.h"
 #include "lab/store/store.h"
 
 // ---- which tasks, and whether they may join what is there ---------------------------------------
@@ -148,15 +148,15 @@ static void show_progress(void *user, int64_t done, int64_t total, double second
 static hsc_status *run_here(running *r, const bool *wanted) {
   const hsc_sweep_run_options *o = r->options;
   HSC_TRY(hsc__pool_create(o->sweep, wanted, &r->pool));
-  return hsc_deal_run(&(hsc_deal){.jobs = o->jobs,
-                                  .count = hsc__pool_left(r->pool),
-                                  .next = next_task,
-                                  .task = do_task,
-                                  .leave = leave,
-                                  .stopped = is_stopped,
-                                  .progress = show_progress,
-                                  .lock = &r->lock,
-                                  .user = r});
+  return hsc_dispatch_run(&(hsc_dispatch){.jobs = o->jobs,
+                                          .count = hsc__pool_left(r->pool),
+                                          .next = next_task,
+                                          .task = do_task,
+                                          .leave = leave,
+                                          .stopped = is_stopped,
+                                          .progress = show_progress,
+                                          .lock = &r->lock,
+                                          .user = r});
 }
 
 static hsc_status *run_alone(const hsc_sweep_run_options *o, hsc_sweep_summary *summary) {

@@ -1,15 +1,15 @@
-// deal.h - independent tasks, dealt to threads that each keep something of their own (a worker
-// process, a connection) over the tasks that they do.
+// dispatch.h - independent tasks, dispatched to threads that each keep something of their own (a
+// worker process, a connection) over the tasks that they do.
 //
-// The one mechanism by which experiments do many tasks on one machine: `passes ablate` deals its
-// variants by it, `sweep run` the tasks of a plan.
+// The one mechanism by which experiments do many tasks on one machine: `passes ablate` dispatches
+// its variants by it, `sweep run` the tasks of a plan.
 #pragma once
 
 #include <pthread.h>
 
 #include "base/core/status.h"
 
-typedef struct hsc_deal {
+typedef struct hsc_dispatch {
   int jobs;       // threads, 1 at least; no more than there are tasks are started
   int64_t count;  // of tasks, for the number of threads and progress
   // The number of the next task, -1 when there is none left. Called without the lock, by any
@@ -30,7 +30,7 @@ typedef struct hsc_deal {
   int64_t waiting_ns;
   pthread_mutex_t *lock;  // the caller's, around the calls that say so
   void *user;
-} hsc_deal;
+} hsc_dispatch;
 
 // Returns when every thread is through. Errors: the first one of a task.
-HSC_MUST_USE hsc_status *hsc_deal_run(const hsc_deal *deal);
+HSC_MUST_USE hsc_status *hsc_dispatch_run(const hsc_dispatch *dispatch);
