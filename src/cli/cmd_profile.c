@@ -2,8 +2,10 @@
 // that somebody wrote.
 #include <dirent.h>
 #include <errno.h>
+#include <ftw.h>
 #include <math.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,7 +17,9 @@
 #include "worker/lab_compile.h"
 #include "lab/run/profile_diff.h"
 #include "lab/run/profile_run.h"
+#include "trace/capture.h"
 #include "views/profile_tensorboard.h"
+#include "views/views.h"
 
 typedef struct profile_args {
   hsc_list what, transforms, options;
@@ -120,15 +124,15 @@ static hsc_status *raw_directory(const profile_args *args, hsc_cli *cli, const c
   return hsc_arena_status(cli->arena);
 }
 
-static void remove_directory(const char *path, hsc_arena *arena) {
-  DIR *directory = opendir(path);
-  if (!directory)
-    return;
-  for (struct dirent *entry; (entry = readdir(directory));)
-    if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-      unlink(hsc_arena_printf(arena, "%s/%s", path, entry->d_name));
-  closedir(directory);
-  rmdir(path);
+static int remove_one(const char *path, const struct stat *info, int type, struct FTW *walk) {
+  (void)info;
+  (void)type;
+  (void)walk;
+  return remove(path), 0;
+}
+
+static void remove_directory(const char *path) {
+  nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 // The raw profiles become a run of the log directory, and the table is printed.
@@ -203,7 +207,7 @@ static hsc_status *profile_program(const profile_args *args, hsc_cli *cli) {
     status = show(args, raw, made.sampling, cli);
   }
   hsc_free(made.sampling);
-  remove_directory(raw, cli->arena);
+  remove_directory(raw);
   if (status && is_new)
     rmdir(args->output);  // nothing was put there
   return status;
@@ -219,6 +223,47 @@ static bool is_empty(const char *path) {
   return empty;
 }
 
+// Calls survive any death, in rings that are mapped files; operators are the profiler's until it
+// hands them over. What is left is kept beside the log directory's runs and shown.
+static hsc_status *show_calls(const profile_args *args, const char *calls, hsc_cli *cli) {
+  hsc_capture *capture = NULL;
+  hsc_table *table = NULL;
+  const char *kept = hsc_arena_printf(cli->arena, "%s/calls.hsc", args->output);
+  HSC_TRY(hsc_arena_status(cli->arena));
+  HSC_TRY(hsc_cli_set_aside(cli, kept));
+  if (rename(calls, kept))
+    return hsc_status_errno(errno, "cannot be made of what was recorded", kept);
+  HSC_TRY(hsc_capture_open(kept, &capture));
+  hsc_status *status = hsc_view_table(capture, HSC_VIEW_summary, NULL, &table);
+  if (!status)
+    status = hsc_cli_table(cli, table);
+  hsc_capture_close(capture);
+  if (!status)
+    hsc_cli_say(cli, "hloscope tables %s VIEW; --duration-ms or --steps write operators earlier",
+                kept);
+  return status;
+}
+
+static void say_what_a_killed_program_left(const profile_args *args,
+                                           const char *calls,
+                                           bool killed,
+                                           hsc_cli *cli) {
+  bool has_calls = killed && !access(calls, F_OK);
+  if (has_calls)
+    hsc_cli_say(cli,
+                "operators are missing: the profiler holds them in the program's memory until it "
+                "ends, and SIGKILL ends it without a word; its calls were recorded until then:");
+  else
+    hsc_cli_say(
+        cli, killed ? "nothing was recorded: the program died before its first call of a device"
+                    : "nothing was recorded: the program used neither JAX nor a PJRT plugin with "
+                      "a profiler");
+  if (has_calls)
+    hsc_cli_tell_of_recording(cli, show_calls(args, calls, cli));
+  else
+    hsc_cli_say_why_nothing(cli);
+}
+
 static hsc_status *profile_command(const profile_args *args, hsc_cli *cli) {
   if (args->options.count)
     return hsc_cli_usage(
@@ -231,8 +276,12 @@ static hsc_status *profile_command(const profile_args *args, hsc_cli *cli) {
   const char *python = hsc_cli_python_hook(cli);
   HSC_TRY(raw_directory(args, cli, &raw));
   hsc_status *status = NULL;
-  const char *set[8];
+  const char *calls = hsc_arena_printf(cli->arena, "%s/calls.hsc", raw);
+  const char *set[10];
   size_t count = 0;
+  set[count++] = hsc_arena_printf(cli->arena, "HLOSCOPE_OUTPUT_PATH=%s", calls);
+  // calls only: the operators are the profile's
+  set[count++] = "HLOSCOPE_XLA_CPU_CALLS=0";
   set[count++] = hsc_arena_printf(cli->arena, "HLOSCOPE_PROFILE_PATH=%s", raw);
   if (args->duration_ms)
     set[count++] =
@@ -254,17 +303,12 @@ static hsc_status *profile_command(const profile_args *args, hsc_cli *cli) {
   HSC_GOTO(hsc_cli_run_program(cli, &args->what, set, count, &waited));
   hsc_cli_program_ended(cli, waited);
   if (is_empty(raw)) {
-    hsc_cli_say(cli,
-                WIFSIGNALED(waited)
-                    ? "nothing was recorded: the program died before its first profile was written"
-                    : "nothing was recorded: the program used neither JAX nor a PJRT plugin with a "
-                      "profiler");
-    hsc_cli_say_why_nothing(cli);
+    say_what_a_killed_program_left(args, calls, WIFSIGNALED(waited), cli);
   } else {
     hsc_cli_tell_of_recording(cli, show(args, raw, NULL, cli));
   }
 done:
-  remove_directory(raw, cli->arena);
+  remove_directory(raw);
   return status;
 }
 

@@ -30,8 +30,9 @@ class Finder:
         self.watched = watched
 
     def find_spec(self, name, path=None, target=None):
-        watch = self.watched.pop(name, None)
-        if watch is None:
+        # the first finder that is asked looks on behalf of all
+        watches = [finder.watched.pop(name) for finder in sys.meta_path if isinstance(finder, Finder) and name in finder.watched]
+        if not watches:
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
         if spec is None or spec.loader is None:
@@ -40,7 +41,8 @@ class Finder:
 
         def exec_module(module):
             run(module)
-            guarded(watch)(module)
+            for watch in watches:
+                guarded(watch)(module)
 
         spec.loader.exec_module = exec_module
         return spec

@@ -53,8 +53,8 @@ class Profiler:
 
     def start(self):
         with self.lock:
-            if self.session is not None or self.yielded or self.pid != os.getpid():
-                return False
+            if self.session is not None or self.yielded or self.pid != os.getpid() or os.environ.get("HLOSCOPE_PROFILE_PATH"):
+                return False  # under `hloscope profile` its own session has the operators
             from jaxlib import _profiler
 
             if tpu_without_client():
