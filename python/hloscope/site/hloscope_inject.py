@@ -63,6 +63,20 @@ def watch_backends(module, made):
     module.backends = backends
 
 
+def jax_extension(lib):
+    """The extension module of a jaxlib, from jax._src.lib: `_jax`, `xla_extension` before 0.6."""
+    return getattr(lib, "_jax", None) or lib.xla_extension
+
+
+def jax_profiler():
+    """jaxlib's profiler: `jaxlib._profiler`, a part of `xla_extension` before 0.7."""
+    try:
+        from jaxlib import _profiler
+    except ImportError:
+        from jaxlib.xla_extension import profiler as _profiler
+    return _profiler
+
+
 _at_death = []
 
 

@@ -13,7 +13,7 @@ import threading
 import time
 
 from hloscope_explain import module_name
-from hloscope_inject import Finder, at_death, complain, guarded, watch_backends, write_whole
+from hloscope_inject import Finder, at_death, complain, guarded, jax_extension, jax_profiler, watch_backends, write_whole
 
 EXECUTES = "call_impl_cache_miss"  # the name of what JAX calls when an operation is executed by itself
 
@@ -55,8 +55,7 @@ class Profiler:
         with self.lock:
             if self.session is not None or self.yielded or self.pid != os.getpid() or os.environ.get("HLOSCOPE_PROFILE_PATH"):
                 return False  # under `hloscope profile` its own session has the operators
-            from jaxlib import _profiler
-
+            _profiler = jax_profiler()
             if tpu_without_client():
                 return False
             options = _profiler.ProfileOptions()
@@ -155,7 +154,7 @@ class Watch:
         import gc
 
         library = sys.modules["jax._src.lib"]
-        self.watch_functions(library._jax, library)
+        self.watch_functions(jax_extension(library), library)
         for made in gc.get_objects():
             kind = type(made)
             if kind.__name__ != "PjitFunction":
@@ -164,7 +163,7 @@ class Watch:
             if self.place:
                 self.lib.hsc_tracer_host_watch(id(made), id(made) + self.place, module_name(getattr(made, "__name__", "function")).encode(), False)
         self.watch_compiler(sys.modules["jax._src.compiler"])
-        self.yield_to_others(__import__("jaxlib._profiler", fromlist=["ProfilerSession"]))
+        self.yield_to_others(jax_profiler())
         self.backends_made(bridge._backends)
 
     def end_of_runs(self):
@@ -179,7 +178,8 @@ class Watch:
     # ---- compilations ----
 
     def watch_compiler(self, module):
-        compile_and_load = module.backend_compile_and_load
+        name_of_it = "backend_compile_and_load" if hasattr(module, "backend_compile_and_load") else "backend_compile"  # before 0.6
+        compile_and_load = getattr(module, name_of_it)
 
         def backend_compile_and_load(backend, program, *rest, **keywords):
             if self.cpu is None or backend is not self.cpu or self.ended:
@@ -206,7 +206,7 @@ class Watch:
                 if own:
                     guarded(self.profiler.stop)()
 
-        module.backend_compile_and_load = backend_compile_and_load
+        setattr(module, name_of_it, backend_compile_and_load)
 
     # ---- the program's own profiles ----
 
@@ -254,9 +254,9 @@ def tpu_without_client():
     """libtpu's profiler, which every session starts as well once libtpu is loaded, ends the process where no TPU was opened (compiling ahead of time)."""
     try:
         from jax._src import xla_bridge
-        from jax._src.lib import _jax
+        from jax._src import lib
 
-        return _jax.pjrt_plugin_loaded("tpu") and "tpu" not in xla_bridge._backends
+        return jax_extension(lib).pjrt_plugin_loaded("tpu") and "tpu" not in xla_bridge._backends
     except (ImportError, AttributeError):
         return False
 
@@ -295,14 +295,16 @@ def install(of_profile=False):
             watch.attach(bridge)
         else:  # imported, and nothing made yet
             library_module = sys.modules["jax._src.lib"]
-            watch.watch_functions(library_module._jax, library_module)
+            watch.watch_functions(jax_extension(library_module), library_module)
             watch.watch_compiler(sys.modules["jax._src.compiler"])
             watch_backends(bridge, watch.backends_made)
-            watch.yield_to_others(__import__("jaxlib._profiler", fromlist=["ProfilerSession"]))
+            watch.yield_to_others(jax_profiler())
         return watch
 
     def functions(module):
-        watch.watch_functions(module._jax, module)
+        watch.watch_functions(jax_extension(module), module)
+        if jax_profiler().__name__ != "jaxlib._profiler":  # it is here already, and nobody imports it by itself
+            watch.yield_to_others(jax_profiler())
 
     sys.meta_path.insert(0, Finder({
         "jax._src.lib": functions,

@@ -7,7 +7,7 @@ HLOSCOPE_PROFILE_PATH/PID.xplane.pb. trace: hloscope_xla_cpu.py.
 import os
 import sys
 
-from hloscope_inject import Finder, at_death, chain, guarded, watch_backends, write_whole
+from hloscope_inject import Finder, at_death, chain, guarded, jax_profiler, watch_backends, write_whole
 
 
 class Session:
@@ -22,8 +22,7 @@ class Session:
         import atexit
         import threading
 
-        from jaxlib import _profiler
-
+        _profiler = jax_profiler()
         options = _profiler.ProfileOptions()
         options.python_tracer_level = 0 if os.environ.get("HLOSCOPE_PROFILE_TRACED_ONLY") else 1
         options.host_tracer_level = 2
