@@ -37,7 +37,10 @@ typedef struct hsc_profile_device {
   const hsc_xspace *space;
   // "TPU:0", "CPU"; with the host's name in front when there are several hosts
   const char *name;
-  const char *type;               // device_type_string; "" = not told
+  const char *type;  // device_type_string; "" = not told
+  // on the host's plane, where operators tell it (XLA:CPU with several devices): which device ran
+  // them; -1 = the plane is one device
+  int64_t ordinal;
   double peak_flops, peak_bytes;  // per second; NaN = not known
   int64_t busy_ps;                // operators running, overlaps counted once
   int64_t first_ps, last_ps;      // of its operators

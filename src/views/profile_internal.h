@@ -97,6 +97,8 @@ typedef struct hsc__host_name {
   uint8_t activity, section;
 } hsc__host_name;
 const hsc__host_name *hsc__host_name_of(hsc_view name);
+// Whether an event of the device's plane is this device's: planes of hosts hold those of several.
+bool hsc__profile_is_of(const hsc_profile_device *device, const hsc_xevent *event);
 // profile_steps.c: time of `intervals` (any order) to the steps [first, count) of the device; sorts
 // the intervals. Returns the busy time.
 HSC_MUST_USE hsc_status *hsc__profile_account(hsc_profile *profile,

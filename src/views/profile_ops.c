@@ -29,7 +29,8 @@ typedef struct walk {
   hsc_profile *profile;
   hsc_xspace *space;
   const hsc_xplane *plane;
-  int32_t device;  // index; -1 until the first operator
+  int32_t device;        // index, of the operator that is read; -1 until the first
+  int32_t first_device;  // of the plane; those behind it are its too
   bool is_device_plane, is_gpu;
   // [handle_count] by metadata position, then by position of the stat's metadata; -1 = none
   int32_t *first_op;
@@ -38,12 +39,12 @@ typedef struct walk {
       id_tf_op, id_level_0, id_memcpy;
   HSC__LIST(record) records;
   bool sorted;                    // the records so far
-  HSC__LIST(hsc__interval) busy;  // of operators, outermost ones
+  HSC__LIST(hsc__interval) busy;  // of operators, outermost ones; what: their device
   HSC__LIST(int64_t) stack_end;
   HSC__LIST(int32_t) stack_op;
   HSC__LIST(size_t) stack_event;  // in profile->events, where those are kept
   hsc_map *texts;                 // names of operators that are given as text, not by number
-  hsc_map *runs;                  // (run id, module) -> index of the run
+  hsc_map *runs;                  // (run id, module, device) -> index of the run
   int32_t last_run;
 } walk;
 
@@ -83,10 +84,17 @@ const char *hsc__space_label(const hsc_profile *profile, const hsc_xspace *space
              : stem;
 }
 
-static bool add_device(walk *w) {
-  if (w->device >= 0)
-    return true;
+// The device that ran an operator becomes w->device. ordinal: on the host's plane, where operators
+// tell it, else -1.
+static bool add_device_of(walk *w, int64_t ordinal) {
   hsc_profile *profile = w->profile;
+  if (w->device >= 0 && profile->devices.items[w->device].ordinal == ordinal)
+    return true;
+  for (size_t d = (size_t)w->first_device; d < profile->devices.count; d++)
+    if (profile->devices.items[d].ordinal == ordinal) {
+      w->device = (int32_t)d;
+      return true;
+    }
   hsc_xstat stat;
   hsc_view name = hsc_xplane_shown_name(w->plane);
   if (name.size > 8 && !memcmp(name.data, "/device:", 8)) {
@@ -110,12 +118,38 @@ static bool add_device(walk *w) {
       .space = w->space,
       .name = text,
       .type = type,
+      .ordinal = ordinal,
       .first_ps = INT64_MAX,
       .last_ps = 0,
       .peak_flops = plane_number(w->plane, "peak_teraflops_per_second") * 1e12,
       .peak_bytes = plane_number(w->plane, "peak_hbm_bw_gigabytes_per_second") * 1e9};
   w->device = (int32_t)profile->devices.count;
   return text && type && HSC__ADD(&profile->devices, device);
+}
+
+static bool add_device(walk *w) {
+  return w->device >= 0 || add_device_of(w, -1);
+}
+
+// A plane with one device, the first, is called by the platform alone; several by their ordinals.
+static hsc_status *name_devices(walk *w) {
+  hsc_profile *profile = w->profile;
+  size_t first = (size_t)w->first_device;
+  bool alone = profile->devices.count == first + 1 && profile->devices.items[first].ordinal <= 0;
+  for (size_t d = first; d < profile->devices.count && !alone; d++) {
+    hsc_profile_device *device = &profile->devices.items[d];
+    if (device->ordinal >= 0)
+      device->name =
+          hsc_arena_printf(profile->arena, "%s:%lld", device->name, (long long)device->ordinal);
+  }
+  return hsc_arena_status(profile->arena);
+}
+
+bool hsc__profile_is_of(const hsc_profile_device *device, const hsc_xevent *event) {
+  hsc_xstat stat;
+  int64_t id = device->ordinal < 0 ? -1 : hsc_xplane_stat_id(device->plane, "device_ordinal");
+  return id < 0 || !hsc_xstat_find(event->message, HSC_XEVENT_STATS, id, &stat) ||
+         hsc_xstat_int(&stat) == device->ordinal;
 }
 
 // ---- operators ----------------------------------------------------------------------------------
@@ -195,6 +229,8 @@ static int32_t op_of_stats(walk *w,
   for (int32_t i = *first; i >= 0; i = profile->ops.items[i].next) {
     const hsc_profile_op *op = &profile->ops.items[i];
     const hsc_profile_module *module = op->module >= 0 ? &profile->modules.items[op->module] : NULL;
+    if (op->device != w->device)
+      continue;
     if (!module       ? !has_program && !module_name.size
         : has_program ? module->program_id == program_id
                       : hsc_view_equals(module->name, module_name))
@@ -219,8 +255,9 @@ static int32_t op_of_stats(walk *w,
 static bool add_run(walk *w, int64_t id, int32_t module, int64_t start, int64_t end) {
   hsc_profile *profile = w->profile;
   if (w->last_run < 0 || profile->runs.items[w->last_run].id != id ||
+      profile->runs.items[w->last_run].device != w->device ||
       profile->runs.items[w->last_run].module != module) {
-    int64_t key[2] = {id, module};
+    int64_t key[3] = {id, module, w->device};
     int32_t *at = hsc_map_get(w->runs, (hsc_view){(const char *)key, sizeof key});
     if (!at) {
       at = HSC_NEW(profile->arena, int32_t);
@@ -323,8 +360,9 @@ static bool fold_line(walk *w, hsc_profile_lane *lane, bool all) {
         w->profile->events.items[w->stack_event.items[w->stack_event.count - 1]].self_ps -= inside;
     } else if (!w->busy.count ||
                w->busy.items[w->busy.count - 1].activity != (int32_t)op->activity ||
+               w->busy.items[w->busy.count - 1].what != op->device ||
                w->busy.items[w->busy.count - 1].end != start) {
-      if (!HSC__ADD(&w->busy, (hsc__interval){start, end, (int32_t)op->activity, -1}))
+      if (!HSC__ADD(&w->busy, (hsc__interval){start, end, (int32_t)op->activity, op->device}))
         return false;
     } else {
       w->busy.items[w->busy.count - 1].end = end;  // one after the other without a gap
@@ -482,11 +520,12 @@ static void class_of_name(walk *w, int32_t position) {
 typedef struct event_stats {
   hsc_xstat hlo_op, hlo_module;
   int64_t program_id, run_id, step_num, bytes;
+  int64_t ordinal;  // -1 = not told
   bool has_program, has_run, has_step;
 } event_stats;
 
 static void read_stats(const walk *w, const hsc_xevent *event, event_stats *out) {
-  *out = (event_stats){0};
+  *out = (event_stats){.ordinal = -1};
   hsc_xstat_cursor at = hsc_xstats_of(event->message, HSC_XEVENT_STATS);
   for (hsc_xstat stat; hsc_xstat_next(&at, &stat);) {
     int64_t id = stat.metadata_id;
@@ -503,13 +542,15 @@ static void read_stats(const walk *w, const hsc_xevent *event, event_stats *out)
     } else if (id == w->id_step_num && !out->has_step) {
       out->step_num = hsc_xstat_int(&stat);
       out->has_step = true;
-    } else if (id == w->id_bytes && !out->bytes)
+    } else if (id == w->id_ordinal && out->ordinal < 0)
+      out->ordinal = hsc_xstat_int(&stat);
+    else if (id == w->id_bytes && !out->bytes)
       out->bytes = hsc_xstat_int(&stat);
   }
 }
 
 static int32_t op_of_event(walk *w, const event_stats *stats) {
-  if (!add_device(w))
+  if (w->is_device_plane ? !add_device(w) : !add_device_of(w, stats->ordinal))
     return -1;
   hsc_view module_name =
       stats->hlo_module.kind ? hsc_xstat_text(w->plane, &stats->hlo_module) : (hsc_view){0};
@@ -745,6 +786,31 @@ static bool is_device(const hsc_xplane *plane) {
          !(plane->name.size > 15 && !memcmp(plane->name.data, "/device:CUSTOM:", 15));
 }
 
+static int by_device(const void *a, const void *b) {
+  const hsc__interval *x = a;
+  const hsc__interval *y = b;
+  return (x->what > y->what) - (x->what < y->what);
+}
+
+// The busy time of each device of the plane, and its steps.
+static hsc_status *account(walk *w, size_t first_step) {
+  hsc_profile *profile = w->profile;
+  hsc__interval *all = w->busy.items;
+  size_t devices = profile->devices.count - (size_t)w->first_device;
+  size_t at = 0;
+  if (devices > 1 && w->busy.count)
+    qsort(all, w->busy.count, sizeof *all, by_device);
+  for (size_t d = (size_t)w->first_device; d < profile->devices.count; d++) {
+    size_t count = 0;
+    for (; at + count < w->busy.count && all[at + count].what == (int32_t)d; count++)
+      all[at + count].what = -1;
+    size_t from = d == (size_t)w->first_device ? first_step : profile->steps.count;
+    HSC_TRY(hsc__profile_account(profile, (int32_t)d, all + at, count, from));
+    at += count;
+  }
+  return NULL;
+}
+
 // `kept` holds the lists of the planes before: their memory is used again.
 static hsc_status *read_plane(hsc_profile *profile,
                               hsc_xspace *space,
@@ -756,6 +822,7 @@ static hsc_status *read_plane(hsc_profile *profile,
             .space = space,
             .plane = plane,
             .device = -1,
+            .first_device = (int32_t)profile->devices.count,
             .last_run = -1,
             .is_device_plane = is_device(plane)};
   w.records.items = kept->records.items;
@@ -772,6 +839,7 @@ static hsc_status *read_plane(hsc_profile *profile,
   w.id_run_id = hsc_xplane_stat_id(plane, "run_id");
   w.id_step_num = hsc_xplane_stat_id(plane, "step_num");
   w.id_bytes = hsc_xplane_stat_id(plane, "bytes");
+  w.id_ordinal = hsc_xplane_stat_id(plane, "device_ordinal");
   w.is_gpu = plane->name.size > 12 && !memcmp(plane->name.data, "/device:GPU:", 12);
   w.id_tf_op = hsc_xplane_stat_id(plane, "tf_op");
   w.id_level_0 = hsc_xplane_stat_id(plane, "level 0");
@@ -788,8 +856,8 @@ static hsc_status *read_plane(hsc_profile *profile,
   for (int32_t l = 0; l < plane->line_count; l++)
     if (!read_line(&w, &plane->lines[l]))
       HSC_GOTO(hsc_status_out_of_memory());
-  if (w.device >= 0)
-    HSC_GOTO(hsc__profile_account(profile, w.device, w.busy.items, w.busy.count, first_step));
+  HSC_GOTO(name_devices(&w));
+  HSC_GOTO(account(&w, first_step));
 done:
   hsc_free(w.first_op);
   hsc_free(w.name_class);

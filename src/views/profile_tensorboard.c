@@ -139,6 +139,8 @@ static int32_t find_op(const writer *t,
   hsc_xstat stat;
   if (!hsc_xstat_find(event->message, HSC_XEVENT_STATS, hsc_xplane_stat_id(plane, "hlo_op"), &stat))
     return -1;
+  if (!hsc__profile_is_of(&t->profile->devices.items[device], event))
+    return -1;
   hsc_view name = hsc_xstat_text(plane, &stat);
   hsc_view module = {0};
   int64_t program = 0;

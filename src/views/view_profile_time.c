@@ -283,6 +283,8 @@ static hsc_status *find_gaps(
       // the thread of a host does other things too
       if (hlo_op >= 0 && !has_stat(&e, hlo_op))
         continue;
+      if (!hsc__profile_is_of(&profile->devices.items[device], &e))
+        continue;
       int64_t start = hsc__profile_time(profile, lane->line, e.offset_ps);
       int64_t end = hsc__sat_add(start, e.duration_ps > 0 ? e.duration_ps : 0);
       if (end <= start)
