@@ -359,14 +359,33 @@ static hsc_trace_attr *attr_of(const hsc_capture *capture, const hsc_event *e, c
   return (hsc_trace_attr *)(uintptr_t)hsc_event_attr(capture, e, key);
 }
 
+// What the runs of one call share: the profiler's number and the program. In the arena.
+static const char *call_key(merge *m, const pending_run *run) {
+  return hsc_arena_printf(m->capture->arena, "%lld/%s", (long long)run->id, run->program);
+}
+
 // Runs in order of their start take the earliest call of their program that began before them and
-// has none yet: the device works in order.
+// has none yet: the device works in order. One call runs on every device that it is sharded over.
 static hsc_status *join_calls(
     merge *m, pending_run *runs, size_t run_count, call_ref *calls, size_t call_count) {
   hsc_map *first_free = NULL;  // program -> index + 1 of its first call that may be free
+  hsc_map *known = NULL;       // number and program -> index + 1 of the first run that it has
   HSC_TRY(hsc_map_create(&first_free));
-  hsc_status *status = NULL;
+  hsc_status *status = hsc_map_create(&known);
   for (size_t i = 0; i < run_count && !status; i++) {
+    const char *key = call_key(m, &runs[i]);
+    if (!key) {
+      status = hsc_status_out_of_memory();
+      break;
+    }
+    size_t first = (size_t)(uintptr_t)hsc_map_get(known, hsc_view_of(key));
+    if (first && runs[first - 1].device != runs[i].device) {
+      runs[i].id = runs[first - 1].id;
+      continue;
+    }
+    status = hsc_map_put(known, hsc_view_of(key), (void *)(uintptr_t)(i + 1));
+    if (status)
+      break;
     hsc_view program = hsc_view_of(runs[i].program);
     size_t at = (size_t)(uintptr_t)hsc_map_get(first_free, program);
     if (at)
@@ -383,6 +402,7 @@ static hsc_status *join_calls(
       runs[i].id = number->value.i;
   }
   hsc_map_destroy(first_free);
+  hsc_map_destroy(known);
   return status;
 }
 

@@ -133,7 +133,8 @@ hsc_status *hsc__view_inferences(hsc__view_context *cx) {
 
 // Call and device run of one execution, joined by their run id: places in the capture's events.
 typedef struct execution {
-  uint32_t call, run;  // run: UINT32_MAX = none
+  uint32_t call, run;  // run: UINT32_MAX = none; of several devices the one that ended last
+  uint32_t run_count;  // devices that ran it
 } execution;
 
 typedef struct execution_rows {
@@ -199,7 +200,7 @@ static hsc_status *join_runs(hsc__view_context *cx,
   for (size_t i = 0; i < count; i++) {
     if (!is_call(&events[i]))
       continue;
-    list[at++] = (execution){(uint32_t)i, UINT32_MAX};
+    list[at++] = (execution){(uint32_t)i, UINT32_MAX, 0};
     const calls_by_number *of = &processes[events[i].process];
     int64_t id = hsc__key_int(run_id, &events[i], 0);
     if (id > 0 && id <= of->highest)
@@ -213,8 +214,10 @@ static hsc_status *join_runs(hsc__view_context *cx,
     if (id <= 0 || id > of->highest || !of->calls[id])
       continue;
     execution *x = &list[of->calls[id] - 1];
-    if (x->run == UINT32_MAX)
+    const hsc_event *last = x->run == UINT32_MAX ? NULL : &events[x->run];
+    if (!last || events[i].start_ns + events[i].duration_ns > last->start_ns + last->duration_ns)
       x->run = (uint32_t)i;
+    x->run_count++;
   }
   *out_list = list;
   *out_count = at;
@@ -255,7 +258,11 @@ static void execution_row(hsc_table *table, size_t row, void *user) {
   execution_times t = times_of(rows, x);
   put_trace_id(table, rows->capture, call, rows->roots[x->call], rows->trace_id);
   hsc_table_hex(table, call->span);
-  hsc_table_text(table, run ? hsc_capture_thread_at(rows->capture, run->thread)->name : NULL);
+  const char *device = run ? hsc_capture_thread_at(rows->capture, run->thread)->name : NULL;
+  if (x->run_count > 1)
+    hsc_table_printf(table, "%s and %u more", device, x->run_count - 1);
+  else
+    hsc_table_text(table, device);
   hsc_table_int(table, hsc__key_int(&rows->run_id, call, 0));
   hsc_table_text(table, text_of(rows->capture, &rows->executable, call));
   hsc_table_int(table, call->start_ns);

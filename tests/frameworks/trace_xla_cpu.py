@@ -111,5 +111,43 @@ except TypeError: print("refused")
 """)
     check("jitted functions stay what they are", made.returncode == 0 and "refused" in made.stdout, made.stderr[-600:])
 
+    # Four devices: what runs on one is that one's, and a call over all of them has all their runs.
+    program = os.path.join(scratch, "devices.py")
+    with open(program, "w", encoding="utf-8") as file:
+        file.write("""
+import os, signal, sys
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
+import jax, jax.numpy as jnp
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+mesh = Mesh(jax.devices(), "x")
+x = jax.device_put(jnp.ones((256, 256)), NamedSharding(mesh, P("x")))
+step = jax.jit(lambda x: jnp.tanh(x @ x).sum())
+for i in range(10): step(x).block_until_ready()
+only = jax.device_put(jnp.ones((64, 64)), jax.devices()[2])
+@jax.jit
+def alone(v): return v @ v
+for i in range(5): alone(only).block_until_ready()
+if len(sys.argv) > 1: os.kill(os.getpid(), signal.SIGKILL)
+""")
+    environment = dict(os.environ, JAX_PLATFORMS="cpu")
+    capture = os.path.join(scratch, "devices.hsc")
+    subprocess.run([hloscope, "trace", "-o", capture, "--no-summary", "--", sys.executable, program], capture_output=True, env=environment, timeout=240, check=True)
+    runs = table(capture, "executions")["rows"]
+    check("a call over four devices has the runs of all", [r["device"].split(":")[1][1:] for r in runs if r["executable"] == "jit__lambda"] == [" and 3 more"] * 10, runs)
+    check("a call on one device has that one", [r["device"] for r in runs if r["executable"] == "jit_alone"] == ["cpu:2"] * 5, runs)
+    logs = os.path.join(scratch, "logs")
+    subprocess.run([hloscope, "profile", "-o", logs, "--", sys.executable, program], capture_output=True, env=environment, timeout=240, check=True)
+    rows = table(logs, "steps")["rows"]
+    check("steps are by device", {r["device"] for r in rows} == {f"CPU:{i}" for i in range(4)}, rows)
+    rows = table(logs, "hlo-operators", "--limit=0")["rows"]
+    check("operators know their device", {r["device"] for r in rows if "jit_alone" in r["program"]} == {"CPU:2"}, rows)
+
+    # SIGKILL: nothing can be written then; what lies in mapped files is there.
+    killed = os.path.join(scratch, "killed")
+    made = subprocess.run([hloscope, "profile", "-o", killed, "--", sys.executable, program, "kill"], capture_output=True, text=True, env=environment, timeout=240)
+    check("a killed program has its signal's exit code, and is told what is missing", made.returncode == 137 and "operators are missing" in made.stderr, made.stderr[-800:])
+    rows = table(os.path.join(killed, "calls.hsc"), "executions")["rows"]
+    check("its calls are there", sum(r["executable"] == "jit_alone" for r in rows) == 5, rows)
+
 print(f"1..{len(results)}")
 sys.exit(0 if all(results) else 1)
