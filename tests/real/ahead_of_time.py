@@ -135,11 +135,23 @@ def cuda(plugin, targets):
     stages = validated.get("stages", [])
     check("cuda: every stage of a network's gradients has the numbers of the first, cuDNN's convolutions bridged",
           validated.get("verdict") in ("equal", "close") and max((s["bridged"] for s in stages), default=0) >= 4 and not [s for s in stages if s["skipped"]], str(validated)[:3000] + result.stderr)
+    compared_in_part("cuda:h100")
+
+
+def compared_in_part(device):
+    """A stage behind a call that has no known meaning is not compared, and nothing is said about it."""
+    result, validated = call("passes", "validate", ROOT / "tests" / "real" / "attention_top_k.mlir", "--device", device, "--format=json")
+    coverage = validated.get("coverage", {})
+    said = f"equal as far as compared: {coverage.get('compared')} of {coverage.get('stages')} stages; not compared: none from"
+    check(f"{device}: stages behind a custom call are not compared, and the verdict says so",
+          result.returncode == 3 and validated.get("verdict") == "partly" and 0 < coverage.get("compared", 0) < coverage.get("stages", 0)
+          and validated["headline"].startswith(said) and "no known meaning: " in validated["headline"], str(validated.get("headline")) + result.stderr)
 
 
 def tpu(plugin, targets):
     rows = targets_are_accepted("tpu", targets)
     compiles_are_their_own("tpu", "tpu:v5e", plugin, {"topology": "v5e:1x1"})
+    compared_in_part("tpu:v5e")
     own, _ = run(["cpu"])
     ratio = rows["tpu:v5e"]["flops"] / own["cpu"]["flops"]
     check(f"tpu: flops of its cost analysis are ours ({ratio:.3f})", 0.95 < ratio < 1.05 and rows["tpu:v5e"]["cost_from"] == "device", rows["tpu:v5e"])

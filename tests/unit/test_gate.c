@@ -3,6 +3,7 @@
 
 #include "base/core/random.h"
 #include "lab/gate/gate.h"
+#include "lab/gate/gate_internal.h"
 #include "unit.h"
 
 enum { PROCESSES = 12, LOOKS = 3, TRIALS = 20000, SIDE = PROCESSES * LOOKS };
@@ -76,6 +77,30 @@ static void what_is_no_time_tells_nothing(void **state) {
   assert_int_equal(change.verdict, HSC_VERDICT_CANNOT_TELL);
 }
 
+// A baseline keeps some elements of a large output. When its digest differs and those that are kept
+// do not, nothing is said of the rest.
+static void what_a_baseline_did_not_keep_is_not_called_equal(void **state) {
+  json_t *before =
+      json_pack("[{s:s, s:s, s:i, s:i, s:s}, {s:s, s:s, s:i, s:i, s:s}]", "shape", "f32[1]",
+                "digest", "aa", "elements", 1, "kept", 1, "values", "0000803f", "shape", "f32[4]",
+                "digest", "bb", "elements", 4, "kept", 1, "values", "0000803f");
+  json_t *now = json_deep_copy(before);
+  json_object_set_new(json_array_get(now, 1), "digest", json_string("cc"));
+  hsc_agreement *agreement = NULL;
+  hsc_bytes sentence = {0};
+  EXPECT_OK(hsc_agreement_create("output", &agreement));
+  EXPECT_OK(hsc__gate_compare_outputs(before, now, NULL, agreement));
+  assert_int_equal(hsc_agreement_verdict_of(agreement), HSC_AGREEMENT_PARTLY);
+  assert_int_equal(hsc_agreement_exit_code(agreement), 3);
+  hsc_agreement_sentence(agreement, &sentence);
+  assert_non_null(strstr(hsc_bytes_text(&sentence), "equal as far as compared: 1 of 2 outputs"));
+  assert_non_null(strstr(hsc_bytes_text(&sentence), "keeps 1 of 4 elements"));
+  hsc_bytes_deinit(&sentence);
+  hsc_agreement_destroy(agreement);
+  json_decref(before);
+  json_decref(now);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(unchanged_programs_raise_no_alarm),
@@ -83,6 +108,7 @@ int main(void) {
       cmocka_unit_test(fifteen_percent_is_found_against_a_file),
       cmocka_unit_test(few_processes_tell_nothing),
       cmocka_unit_test(what_is_no_time_tells_nothing),
+      cmocka_unit_test(what_a_baseline_did_not_keep_is_not_called_equal),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
