@@ -148,10 +148,21 @@ def compared_in_part(device):
           and validated["headline"].startswith(said) and "no known meaning: " in validated["headline"], str(validated.get("headline")) + result.stderr)
 
 
+def patterns_without_a_device(device):
+    """The phases that need none: starts, compiles, what they give."""
+    result, _ = call("patterns", "--device", device, "--graphs", "tiny", "--patterns", "natural,vmap", "--store", scratch / "patterns.sqlite", "-o", scratch / "patterns.json")
+    made = json.loads((scratch / "patterns.json").read_text()) if (scratch / "patterns.json").exists() else {}
+    rows = made.get("patterns", {}).values()
+    check(f"{device}: patterns measures the compiles and says that nothing was run",
+          result.returncode == 0 and len(rows) == 2 and all(row["phases"]["compile_miss"]["n"] == 6 and row["instructions"] and row["status"] == "not_measured" for row in rows)
+          and not made["failures"] and not made["comparisons"] and "nothing was run" in result.stdout, result.stdout + result.stderr)
+
+
 def tpu(plugin, targets):
     rows = targets_are_accepted("tpu", targets)
     compiles_are_their_own("tpu", "tpu:v5e", plugin, {"topology": "v5e:1x1"})
     compared_in_part("tpu:v5e")
+    patterns_without_a_device("tpu:v5e")
     own, _ = run(["cpu"])
     ratio = rows["tpu:v5e"]["flops"] / own["cpu"]["flops"]
     check(f"tpu: flops of its cost analysis are ours ({ratio:.3f})", 0.95 < ratio < 1.05 and rows["tpu:v5e"]["cost_from"] == "device", rows["tpu:v5e"])

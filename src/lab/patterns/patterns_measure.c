@@ -9,7 +9,7 @@
 #include "lab/patterns/patterns_internal.h"
 
 enum {
-  START_COUNT = 5,   // processes started for the phases of a start
+  START_COUNT = 6,   // processes started for the phases of a start: the least with an interval
   SYNC_COUNT = 200,  // synchronisations in the baseline
   SERIES_MOST = 40,  // runs behind the two recorded ones of a trial of the pilot, at most
   PILOT_TRIALS = 3,
@@ -211,6 +211,8 @@ static hsc_status *measure_starts(patterns_run *run) {
     hsc_answer_deinit(&answer);
     HSC_TRY(status);
   }
+  if (run->options->device->topology)
+    return NULL;
   return hsc__patterns_task(run, NULL, "sync/baseline",
                             json_pack("{s:s, s:i}", "job", "sync", "count", SYNC_COUNT),
                             &run->sync);
@@ -463,11 +465,53 @@ static hsc_status *measure_model(patterns_run *run, pattern_config *config, int 
   return hsc__patterns_task(run, config, key, request, &config->cold_holdout);
 }
 
+// ---- a compiler without its device --------------------------------------------------------------
+
+// One compile of a configuration in a process of its own, as a cold round of which nothing else was
+// measured.
+static hsc_status *measure_compile(patterns_run *run, pattern_config *config, int64_t trial) {
+  char key[512];
+  json_t *answer = NULL;
+  json_t *request = hsc__patterns_request(config, "describe");
+  json_object_set_new(request, "cache", json_pack("[s]", "memory"));
+  snprintf(key, sizeof key, "%s/compile/%lld", config->key, (long long)trial + 1);
+  hsc_lab_worker_stop(run->worker);
+  HSC_TRY(hsc__patterns_task(run, config, key, request, &answer));
+  if (!answer)
+    return NULL;
+  config->colds[trial] =
+      json_pack("{s:{s:[O]}}", "series", "compile_ns", json_object_get(answer, "compile_ns"));
+  if (!config->describe)
+    config->describe = json_incref(answer);
+  json_decref(answer);
+  return NULL;
+}
+
+// What needs no device: the process, the plugin, the compiles and what they give.
+static hsc_status *measure_compiles(patterns_run *run) {
+  int64_t wanted =
+      run->options->measurement_trials ? run->options->measurement_trials : HSC_LEAST_PROCESSES;
+  for (int64_t trial = 0; trial < wanted && trial < run->trials; trial++)
+    for (size_t i = 0; i < run->config_count; i++)
+      HSC_TRY(measure_compile(run, &run->configs[i], trial));
+  for (size_t i = 0; i < run->config_count; i++)
+    if (!run->configs[i].outcome)
+      run->configs[i].message = "compiled ahead of time: there is no device, so nothing was run";
+  return NULL;
+}
+
 hsc_status *hsc__patterns_measure(patterns_run *run) {
   const hsc_patterns_options *o = run->options;
   run->starts = json_array();
   run->deaths = json_array();
   run->failures = json_array();
+  if (o->device->topology) {
+    run->task_total =
+        START_COUNT + (int64_t)run->config_count *
+                          (o->measurement_trials ? o->measurement_trials : HSC_LEAST_PROCESSES);
+    HSC_TRY(measure_starts(run));
+    return measure_compiles(run);
+  }
   int64_t per_config = 2 +
                        (o->measurement_trials ? o->measurement_trials : HSC_PATTERNS_TRIALS) *
                            (o->enable_device_reinit ? 3 : 2) +

@@ -211,6 +211,46 @@ static void write_failures(const json_t *failures,
   }
 }
 
+// Of a compiler without its device: the compiles, which need none.
+static hsc_status *write_compiles(const json_t *result,
+                                  const hsc_text_style *style,
+                                  hsc_bytes *out) {
+  hsc_table *table = NULL;
+  const json_t *patterns = json_object_get(result, "patterns");
+  const char *message = NULL;
+  const char *key;
+  json_t *config;
+  HSC_TRY(hsc_table_create("compiles", &table));
+  static const char *const columns[][2] = {
+      {"configuration", ""}, {"compile", "s"}, {"low", "s"}, {"high", "s"}, {"processes", ""}};
+  for (size_t i = 0; i < HSC_COUNT_OF(columns); i++)
+    hsc_table_column(table, columns[i][0], columns[i][1]);
+  json_object_foreach ((json_t *)(uintptr_t)patterns, key, config) {
+    const json_t *compile = hsc_json_path(config, "phases", "compile_miss", NULL);
+    if (!compile || hsc_json_path(config, "run", "median", NULL))
+      continue;
+    if (!message)
+      message = json_string_value(json_object_get(config, "message"));
+    bool told = json_integer_value(json_object_get(compile, "n")) >= HSC_LEAST_PROCESSES;
+    hsc_table_row(table);
+    hsc_table_text(table, key);
+    hsc_table_double(table, hsc_json_number(json_object_get(compile, "median")));
+    hsc_table_double(table, told ? hsc_json_number(json_object_get(compile, "low")) : NAN);
+    hsc_table_double(table, told ? hsc_json_number(json_object_get(compile, "high")) : NAN);
+    hsc_table_int(table, json_integer_value(json_object_get(compile, "n")));
+  }
+  hsc_status *status = NULL;
+  if (hsc_table_row_count(table)) {
+    if (message)
+      hsc_bytes_printf(out, "%s\n\n", message);
+    hsc_table_note(
+        table, "low and high: 95 %% interval of the median over processes, from six of them on");
+    status = hsc_table_print(table, HSC_FORMAT_TEXT, style, out);
+  }
+  hsc_table_destroy(table);
+  return status;
+}
+
 hsc_status *hsc_patterns_text_short(const json_t *result,
                                     const hsc_text_style *style,
                                     hsc_bytes *out) {
@@ -226,6 +266,8 @@ hsc_status *hsc_patterns_text_short(const json_t *result,
   HSC_TRY(write_bars(result, style, out));
   if (out->size > before)
     hsc_bytes_append_char(out, '\n');
+  if (out->size == before)
+    HSC_TRY(write_compiles(result, style, out));
   write_answers(result, style, out);
   hsc_bytes_append_text(out,
                         "\nall tables: hloscope patterns --all\n"
