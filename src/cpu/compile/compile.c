@@ -102,7 +102,7 @@ static hsc_status *build(hsc_cpu_compiler *compiler) {
   HSC_TRY(hsc__cpu_executable_number_instrs(executable));
   HSC_TRY(hsc__cpu_choose(compiler));
   start = end_phase(executable, "emit", start);
-  HSC_TRY(hsc_cpu_plan_place(compiler->plan));
+  HSC_TRY(hsc_cpu_plan_assign(compiler->plan));
   HSC_TRY(describe_interface(executable, compiler->plan));
   executable->temp_bytes = compiler->plan->temp_bytes;
   HSC_TRY(hsc__cpu_lower(compiler));

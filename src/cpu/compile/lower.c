@@ -126,8 +126,8 @@ static hsc_status *copy_unless_shared(hsc_cpu_compiler *compiler,
 
 // ---- moves that happen at once ------------------------------------------------------------------
 
-// Where control flow meets, values move to their places as if at once: a place may be written only
-// when nothing there is still to be moved away. What is left then are circles, whose places are
+// Where control flow meets, values move to their slots as if at once: a slot may be written only
+// when nothing there is still to be moved away. What is left then are circles, whose slots are
 // exchanged.
 typedef struct move {
   int32_t from, to;
@@ -181,7 +181,7 @@ static hsc_status *move_at_once(hsc_cpu_compiler *compiler,
     // came from.
     move first = moves[0];
     if (hsc_cpu_plan_slice(plan, first.from).bytes != hsc_cpu_plan_slice(plan, first.to).bytes)
-      return HSC_ERR(INTERNAL, "%s: values of different sizes change places", instr->name);
+      return HSC_ERR(INTERNAL, "%s: values of different sizes change slots", instr->name);
     HSC_TRY(add_swap_thunk(compiler, first.from, first.to, instr));
     memmove(moves, moves + 1, sizeof *moves * (size_t)--kept);
     for (int i = 0; i < kept; i++) {

@@ -1,7 +1,7 @@
 // cpu_internal.h - what the parts of the built-in device share: the device, the executable and its
 // thunks.
 //
-// A thunk is one step of a compiled program: a kind, the places that it reads and writes, and a
+// A thunk is one step of a compiled program: a kind, the slots that it reads and writes, and a
 // payload that its kind understands. Thunks lie in one array in the order in which they run; a
 // thunk with blocks (while, conditional) is followed by the thunks of its blocks, and `next` skips
 // them.

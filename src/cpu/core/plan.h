@@ -1,24 +1,24 @@
-// plan.h - from a module to steps in one linear order, and from values to places in memory.
+// plan.h - from a module to steps in one linear order, and from values to slots in memory.
 //
 //   hsc_cpu_plan_build     walks the entry computation and everything that it calls natively
 //                          (while, conditional, call) once per call site;
 //                          makes one step per instruction that computes, one value per array leaf;
-//                          instructions that only rename bytes
+//                          instructions that are aliases
 //                          (tuple, get-tuple-element, reshape, bitcast ...) make nothing; a copy is
-//                          a step that placement may find to be nothing
+//                          a step that buffer assignment may find to be nothing
 //   (the caller chooses an implementation for each step: in-place operands and scratch bytes)
-//   hsc_cpu_plan_place     live intervals, storage sets (values that share memory), offsets in one
+//   hsc_cpu_plan_assign    live intervals, storage sets (values that share memory), offsets in one
 //                          temporary block
 //
 // A storage set is a group of values whose live intervals do not overlap, and that therefore may
-// share one place: the carried state of a loop with what the body computes for it, an operand with
+// share one slot: the carried state of a loop with what the body computes for it, an operand with
 // the result that overwrites it, an output with the value that is returned.
 // Memory: everything in the arena given to build. A plan is made by one thread.
 #pragma once
 
 #include "hlo/ir/hlo.h"
 
-// ---- places -------------------------------------------------------------------------------------
+// ---- slots --------------------------------------------------------------------------------------
 
 // Bases are numbered: temporary block, constants, the inputs, then the outputs.
 enum { HSC_CPU_BASE_TEMP = 0, HSC_CPU_BASE_CONSTANTS = 1, HSC_CPU_BASE_FIRST_INPUT = 2 };
@@ -40,7 +40,7 @@ typedef enum hsc_cpu_value_kind {
 
 typedef struct hsc_cpu_step hsc_cpu_step;
 typedef struct hsc_cpu_value {
-  // HOLD: keeps a place reserved at one position, has no content of its own
+  // HOLD: keeps a slot reserved at one position, has no content of its own
   hsc_cpu_value_kind kind;
   int32_t number;  // input number, or constant number; else 0
   int64_t bytes;
@@ -130,12 +130,9 @@ HSC_MUST_USE hsc_status *hsc_cpu_plan_build(const hsc_module *module,
 // Whether the body of a while returns leaf `leaf` of its state as it got it; such a leaf of a loop
 // that is one step is no output of the step.
 bool hsc_cpu_loop_keeps(const hsc_instr *loop, int leaf);
-HSC_MUST_USE hsc_status *hsc_cpu_plan_place(hsc_cpu_plan *plan);
-// Where a value lives; after place.
+HSC_MUST_USE hsc_status *hsc_cpu_plan_assign(hsc_cpu_plan *plan);
+// Where a value lives; after assign.
 hsc_cpu_slice hsc_cpu_plan_slice(const hsc_cpu_plan *plan, int32_t value);
-// True when the instruction's result has the same bytes as its first operand (both dense and
-// row-major), so that it needs no code.
-bool hsc_cpu_is_rename(const hsc_instr *instr);
 // Trips of a while from its backend_config or from its form (counter compared with a constant); -1
 // = unknown.
 int64_t hsc__cpu_known_trip_count(const hsc_instr *instr);

@@ -1,8 +1,9 @@
-// plan.c - walks a module into steps and values (see plan.h). Placement is in place.c.
+// plan.c - walks a module into steps and values (see plan.h). Buffer assignment is in
+// buffer_assignment.c.
 //
 // Positions count up through the walk, loop bodies included. A while takes these: begin (initial
 // values are copied in), condition (carried values are live from here), the condition's steps,
-// body, the body's steps, end of the body (new values are copied into the carried places), end. Per
+// body, the body's steps, end of the body (new values are copied into the carried slots), end. Per
 // carried leaf there are three values in one storage set: the condition's parameter, live from
 // `condition` to `body`; the body's parameter, from `body` to its last use; the result, from the
 // end on. A leaf that the body returns unchanged has none: it is the initial value.
@@ -137,77 +138,7 @@ static hsc_status *constant_leaves(hsc_cpu_plan *plan,
   return NULL;
 }
 
-// ---- renames ------------------------------------------------------------------------------------
-
-static bool same_bytes_order(const hsc_instr *instr) {
-  return hsc_layout_is_default(&instr->shape) &&
-         hsc_layout_is_default(&instr->operands[0]->shape) &&
-         hsc_shape_bytes(&instr->shape) == hsc_shape_bytes(&instr->operands[0]->shape);
-}
-
-bool hsc_cpu_is_rename(const hsc_instr *instr) {
-  switch (instr->op) {
-    case HSC_OP_RESHAPE:
-    case HSC_OP_OPT_BARRIER:
-    case HSC_OP_ADD_DEPENDENCY:
-    case HSC_OP_DOMAIN:
-      return true;
-    case HSC_OP_BITCAST:
-    case HSC_OP_BITCAST_CONVERT:
-      // Types narrower than a byte are stored one to a byte: their bits do not lie as a wider type
-      // wants them.
-      return same_bytes_order(instr) &&
-             hsc_type_bits(instr->shape.type) == 8 * (int)hsc_type_bytes(instr->shape.type) &&
-             hsc_type_bits(instr->operands[0]->shape.type) ==
-                 8 * (int)hsc_type_bytes(instr->operands[0]->shape.type);
-    case HSC_OP_CONVERT:
-      return instr->shape.type == instr->operands[0]->shape.type;
-    case HSC_OP_TRANSPOSE: {
-      // Only dimensions of size 1 move.
-      int64_t last = -1;
-      const hsc_shape *from = &instr->operands[0]->shape;
-      for (int i = 0; i < instr->shape.rank; i++) {
-        int64_t dim = instr->attr.dims.dims.v[i];
-        if (from->dims[dim] == 1)
-          continue;
-        if (dim < last)
-          return false;
-        last = dim;
-      }
-      return true;
-    }
-    case HSC_OP_BROADCAST: {
-      if (hsc_shape_elements(&instr->shape) != hsc_shape_elements(&instr->operands[0]->shape))
-        return false;
-      int64_t last = -1;
-      for (int i = 0; i < instr->operands[0]->shape.rank; i++) {
-        int64_t dim = instr->attr.dims.dims.v[i];
-        if (instr->shape.dims[dim] == 1)
-          continue;
-        if (dim < last)
-          return false;
-        last = dim;
-      }
-      return true;
-    }
-    case HSC_OP_SLICE:
-    case HSC_OP_REVERSE:
-    case HSC_OP_CONCATENATE:
-      if (instr->op == HSC_OP_CONCATENATE && instr->operand_count != 1)
-        return false;
-      if (instr->op == HSC_OP_REVERSE) {
-        for (int i = 0; i < instr->attr.dims.dims.count; i++)
-          if (instr->shape.dims[instr->attr.dims.dims.v[i]] > 1)
-            return false;
-        return true;
-      }
-      return hsc_shape_same_dims(&instr->shape, &instr->operands[0]->shape);
-    default:
-      return false;
-  }
-}
-
-// Follows tuples and renames of one leaf inside one computation to where it comes from, without
+// Follows tuples and aliases of one leaf inside one computation to where it comes from, without
 // making values.
 static void resolve_leaf(const hsc_instr **instr, int *leaf) {
   for (;;) {
@@ -222,7 +153,7 @@ static void resolve_leaf(const hsc_instr **instr, int *leaf) {
       for (int64_t i = 0; i < at->attr.index.value; i++)
         *leaf += hsc_shape_leaf_count(&tuple->elements[i]);
       *instr = at->operands[0];
-    } else if (hsc_cpu_is_rename(at)) {
+    } else if (hsc_instr_is_alias(at)) {
       *instr = at->operands[0];
     } else {
       return;
@@ -316,7 +247,7 @@ static hsc_status *walk_op(hsc_cpu_plan *plan, instance *in, const hsc_instr *in
   return NULL;
 }
 
-// The copy may have the place of what it copies: then it is none.
+// The copy may have the slot of what it copies: then it is none.
 static int32_t add_copy(hsc_cpu_plan *plan, instance *in, int32_t from, const hsc_instr *instr) {
   hsc_cpu_step *copy = add_step(plan, in, HSC_CPU_STEP_COPY, instr, 1, 1);
   if (instr) {
@@ -449,7 +380,7 @@ static hsc_status *walk_while(hsc_cpu_plan *plan, instance *in, const hsc_instr 
       continue;
     carried[l].next = root[l];
     // What the end of the body copies must not be overwritten by another copy there: another leaf's
-    // carried value goes through a place of its own.
+    // carried value goes through a slot of its own.
     for (int other = 0; other < leaf_count; other++)
       if (other != l && !carried[other].invariant && root[l] == carried[other].in_body) {
         carried[l].next = add_copy(plan, &body_in, root[l], NULL);
@@ -563,7 +494,7 @@ static hsc_status *walk_instr(hsc_cpu_plan *plan, instance *in, const hsc_instr 
     case HSC_OP_CALL:
       return walk_call(plan, in, instr);
     default:
-      if (hsc_cpu_is_rename(instr)) {
+      if (hsc_instr_is_alias(instr)) {
         set_leaves(in, instr, leaves_of(in, instr->operands[0]));
         return NULL;
       }
@@ -604,7 +535,7 @@ static void read_aliases(hsc_cpu_plan *plan,
   }
 }
 
-// An input that is returned in another output's place than its own must be saved before that output
+// An input that is returned in another output's slot than its own must be saved before that output
 // is written over it.
 static void save_returned_inputs(hsc_cpu_plan *plan, instance *in) {
   for (int o = 0; o < plan->output_count; o++) {

@@ -1,4 +1,4 @@
-// plan_internal.h - what the walk (plan.c) hands to placement (place.c).
+// plan_internal.h - what the walk (plan.c) hands to buffer assignment (buffer_assignment.c).
 #pragma once
 
 #include "cpu/core/plan.h"

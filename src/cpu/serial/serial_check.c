@@ -1,5 +1,5 @@
 // serial_check.c - a loaded executable's numbers against what they count, so that running it reads
-// and writes its own places only.
+// and writes its own slots only.
 //
 // What is the same for all steps is checked here: slices lie inside their bases, steps nest,
 // payloads lie inside the data. What a payload says is checked by its kind, in its own file
@@ -30,10 +30,10 @@ static hsc_status *check_slices(const hsc_cpu_executable *e) {
     const hsc_cpu_slice *slice = &e->slices[s];
     if (slice->base < 0 || slice->base >= e->base_count || slice->offset < 0 || slice->bytes < 0 ||
         slice->offset % HSC_CPU_ALIGNMENT)
-      return corrupt("place", s);
+      return corrupt("slot", s);
     int64_t room = base_bytes(e, slice->base);
     if (slice->bytes > 0 && (slice->offset > room || slice->bytes > room - slice->offset))
-      return corrupt("place", s);
+      return corrupt("slot", s);
   }
   return NULL;
 }

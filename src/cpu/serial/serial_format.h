@@ -5,7 +5,7 @@
 //   sections     in the order of the enumeration, each from a multiple of 16 bytes: name, module,
 //                interface, arrays, constants, kernels, code
 //
-// Nothing in it is an address: thunks name places by base and offset, kernels by number; machine
+// Nothing in it is an address: thunks name slots by base and offset, kernels by number; machine
 // code is what LLVM wrote, relocatable ELF objects that code.c links wherever they come to lie.
 // Numbers are little-endian, as the machine has them.
 //

@@ -51,7 +51,7 @@ void hsc__cpu_run_pieces(hsc_cpu_pool *pool,
                          int64_t count,
                          int64_t chunk);
 // Whether what follows a product (hsc_contraction_epilogue) was made for a product of this size:
-// count and chunk of WHOLE. `product_bytes`: of the place that the product lies in.
+// count and chunk of WHOLE. `product_bytes`: of the slot that the product lies in.
 bool hsc__epilogue_fits(hsc_cpu_payload *payload,
                         int32_t epilogue,
                         int64_t rows,

@@ -316,7 +316,7 @@ static hsc_status *choose_epilogue(hsc_cpu_compiler *compiler,
   if (!*out_chosen)
     return NULL;
   // A product that is converted first goes to the epilogue as a whole; one that is not of the
-  // result's type has a place of its own.
+  // result's type has a slot of its own.
   c->epilogue = epilogue.by_panels ? HSC_EPILOGUE_PANEL : HSC_EPILOGUE_WHOLE;
   c->epilogue_count = epilogue.count;
   c->epilogue_chunk = epilogue.chunk;

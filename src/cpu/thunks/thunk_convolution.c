@@ -376,7 +376,7 @@ static bool operand_fits(const hsc_cpu_payload *p,
                            copy);
 }
 
-// The product's place, the way there from scratch, and what follows.
+// The product's slot, the way there from scratch, and what follows.
 static bool result_fits(hsc_cpu_payload *p, const hsc_convolution *c, int64_t bytes) {
   int64_t elements = hsc__size_times(hsc__size_times(c->rows, c->groups), c->columns);
   int64_t computed = hsc__size_times(elements, bytes);

@@ -1,4 +1,4 @@
-// thunk_copy.c - copies a value to another place.
+// thunk_copy.c - copies a value to another slot.
 #include "cpu/thunks/thunk_kinds.h"
 
 hsc_status *hsc__cpu_run_copy(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk) {
@@ -11,7 +11,7 @@ hsc_status *hsc__cpu_run_copy(const hsc_cpu_frame *frame, const hsc_cpu_thunk *t
   return NULL;
 }
 
-// The two places are one (an output with an input's memory) or apart: memcpy wants it.
+// The two slots are one (an output with an input's memory) or apart: memcpy wants it.
 bool hsc__cpu_check_copy(hsc_cpu_payload *p) {
   return hsc__payload_is(p, p->bytes, 1, 1) && hsc__payload_reads(p, 0, p->outputs[0].bytes);
 }

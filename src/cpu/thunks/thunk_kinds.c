@@ -4,7 +4,7 @@
 
 #include "base/core/hash.h"
 
-#define CHOOSER_PLACED(name) NULL
+#define CHOOSER_INSERTED(name) NULL
 #define CHOOSER_CHOSEN(name) hsc__cpu_choose_##name
 #define NEEDS_ALONE false
 #define NEEDS_MODULE true

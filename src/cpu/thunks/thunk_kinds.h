@@ -24,14 +24,14 @@ typedef hsc_status *(*hsc_cpu_chooser)(hsc_cpu_compiler *compiler,
 
 typedef struct hsc_cpu_thunk_row {
   const char *text;
-  hsc_cpu_chooser choose;  // NULL: lowering places it
+  hsc_cpu_chooser choose;  // NULL: lowering inserts it
   hsc_status *(*run)(const hsc_cpu_frame *frame, const hsc_cpu_thunk *thunk);
   bool (*check)(hsc_cpu_payload *payload);
   bool needs_module;
 } hsc_cpu_thunk_row;
 extern const hsc_cpu_thunk_row hsc__cpu_thunk_rows[HSC_CPU_THUNK_COUNT];
 
-#define HSC__THUNK_PLACED(name)
+#define HSC__THUNK_INSERTED(name)
 #define HSC__THUNK_CHOSEN(name) \
   HSC_MUST_USE hsc_status *hsc__cpu_choose_##name(hsc_cpu_compiler *compiler, hsc_cpu_step *step, \
                                                   hsc_cpu_choice *choice, bool *out_chosen);

@@ -263,8 +263,8 @@ static void find_offsets(const scatter_run *r, int64_t begin, int64_t count, int
   const hsc_scatter *s = r->s;
   if (s->vector_count == 1 && s->index_type == HSC_TYPE_S32 && s->batch_target_stride[0] == 0) {
     int64_t stride = s->batch_rank ? s->batch_index_stride[0] : 1;
-    r->kernels->places((const int32_t *)r->indices + begin * stride, stride, count, s->limit[0],
-                       s->target_stride[0], offsets);
+    r->kernels->indices((const int32_t *)r->indices + begin * stride, stride, count, s->limit[0],
+                        s->target_stride[0], offsets);
     return;
   }
   for (int64_t i = 0; i < count; i++) {

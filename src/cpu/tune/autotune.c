@@ -13,20 +13,20 @@ static const int64_t LONG_NS = 20 * 1000 * 1000;
 // a turn of a candidate repeats until it took that long
 static const int64_t SHORT_NS = 200 * 1000;
 // of the best time
-static const double FAR_BEHIND = 1.3;
+static const double FAR_SLOWER = 1.3;
 static const double WORTH = 0.97;
 
-typedef struct place {
+typedef struct slot {
   char *at;
   int64_t bytes;
-} place;
+} slot;
 
 typedef struct tuning {
   const hsc_tune_problem *problem;
   int level;
   char *block;
   int64_t block_bytes;
-  place inputs[2], output, scratch;
+  slot inputs[2], output, scratch;
   char *reference;  // the reference's output; heap, NULL = none yet
   int reference_candidate;
 } tuning;
@@ -106,7 +106,7 @@ static int64_t differs(const hsc_shape *shape,
 
 static hsc_status *make_block(tuning *t) {
   const hsc_tune_problem *p = t->problem;
-  place *places[] = {&t->inputs[0], &t->inputs[1], &t->output, &t->scratch};
+  slot *slots[] = {&t->inputs[0], &t->inputs[1], &t->output, &t->scratch};
   t->inputs[0].bytes = hsc_shape_bytes(p->inputs[0]);
   t->inputs[1].bytes = hsc_shape_bytes(p->inputs[1]);
   t->output.bytes = hsc_shape_bytes(p->output);
@@ -114,37 +114,37 @@ static hsc_status *make_block(tuning *t) {
     if (!p->candidates[i].refused && p->candidates[i].scratch_bytes > t->scratch.bytes)
       t->scratch.bytes = p->candidates[i].scratch_bytes;
   t->block_bytes = HSC_TUNE_REDZONE_BYTES;
-  for (size_t i = 0; i < HSC_COUNT_OF(places); i++)
-    t->block_bytes += round_up(places[i]->bytes) + HSC_TUNE_REDZONE_BYTES;
+  for (size_t i = 0; i < HSC_COUNT_OF(slots); i++)
+    t->block_bytes += round_up(slots[i]->bytes) + HSC_TUNE_REDZONE_BYTES;
   if (posix_memalign((void **)&t->block, 4096, (size_t)t->block_bytes))
     return hsc_status_out_of_memory();
   memset(t->block, ZONE_BYTE, (size_t)t->block_bytes);
   char *at = t->block + HSC_TUNE_REDZONE_BYTES;
-  for (size_t i = 0; i < HSC_COUNT_OF(places); i++) {
-    places[i]->at = at;
-    memset(at, 0, (size_t)places[i]->bytes);
-    at += round_up(places[i]->bytes) + HSC_TUNE_REDZONE_BYTES;
+  for (size_t i = 0; i < HSC_COUNT_OF(slots); i++) {
+    slots[i]->at = at;
+    memset(at, 0, (size_t)slots[i]->bytes);
+    at += round_up(slots[i]->bytes) + HSC_TUNE_REDZONE_BYTES;
   }
   return NULL;
 }
 
 // The first byte of a red zone that is not as it was, -1 = none; *out_after: what lies before it.
 static int64_t touched(const tuning *t, const char **out_after) {
-  const place *places[] = {&t->inputs[0], &t->inputs[1], &t->output, &t->scratch};
-  static const char *const names[] = {"before the first input", "behind the first input",
-                                      "behind the second input", "behind the output",
-                                      "behind the scratch place"};
+  const slot *slots[] = {&t->inputs[0], &t->inputs[1], &t->output, &t->scratch};
+  static const char *const names[] = {"before the first input", "after the first input",
+                                      "after the second input", "after the output",
+                                      "after the scratch slot"};
   const char *from = t->block;
-  for (size_t i = 0; i <= HSC_COUNT_OF(places); i++) {
-    const char *end = i < HSC_COUNT_OF(places) ? places[i]->at : t->block + t->block_bytes;
+  for (size_t i = 0; i <= HSC_COUNT_OF(slots); i++) {
+    const char *end = i < HSC_COUNT_OF(slots) ? slots[i]->at : t->block + t->block_bytes;
     for (; from < end; from++) {
       if ((unsigned char)*from == ZONE_BYTE)
         continue;
       *out_after = names[i];
       return from - t->block;
     }
-    if (i < HSC_COUNT_OF(places))
-      from = places[i]->at + places[i]->bytes;
+    if (i < HSC_COUNT_OF(slots))
+      from = slots[i]->at + slots[i]->bytes;
   }
   return -1;
 }
@@ -285,7 +285,7 @@ hsc_status *hsc_tune(const hsc_tune_problem *problem,
     int32_t best = fastest(results, count);
     if (best < 0 || (round >= 1 && results[best].run_time_ns > LONG_NS))
       break;
-    double limit = FAR_BEHIND * (double)results[best].run_time_ns;
+    double limit = FAR_SLOWER * (double)results[best].run_time_ns;
     // The first runs touched memory for the first time, and anything may have come between: nobody
     // is left out for them.
     for (int i = 0; i < count; i++)

@@ -137,16 +137,6 @@ static hsc_status *split_accuracy(frame *f, hsc_view raw, const char **out_rest)
   return *out_rest ? NULL : hsc_status_out_of_memory();
 }
 
-static bool has_accuracy(hsc_op op) {
-  static const hsc_op ops[] = {HSC_OP_CBRT, HSC_OP_COSINE, HSC_OP_EXP,      HSC_OP_EXPM1,
-                               HSC_OP_LOG,  HSC_OP_LOG1P,  HSC_OP_LOGISTIC, HSC_OP_RSQRT,
-                               HSC_OP_SINE, HSC_OP_SQRT,   HSC_OP_TAN,      HSC_OP_TANH};
-  for (size_t i = 0; i < HSC_COUNT_OF(ops); i++)
-    if (ops[i] == op)
-      return true;
-  return false;
-}
-
 hsc_status *hsc__export_discardable(hsc__export_op *op, const hsc_instr *instr) {
   hsc__exporter *x = op->x;
   if (instr->sharding)
@@ -159,7 +149,7 @@ hsc_status *hsc__export_discardable(hsc__export_op *op, const hsc_instr *instr) 
   if (instr->backend_config && instr->op != HSC_OP_CUSTOM_CALL)
     put(op, "mhlo.backend_config", hsc__export_text(x, hsc_view_of(instr->backend_config)));
   const char *rest = instr->extra_attributes;
-  if (rest && has_accuracy(instr->op))
+  if (rest && (hsc_op_traits(instr->op) & HSC_TRAIT_ACCURACY))
     HSC_TRY(split_accuracy(op, hsc_view_of(rest), &rest));
   if (rest && *rest)
     put(op, "mhlo.extra_attributes", hsc__export_text(x, hsc_view_of(rest)));

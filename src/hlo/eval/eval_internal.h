@@ -120,9 +120,6 @@ void hsc__lane_f32(const hsc__step *step, int64_t count, void *out, const void *
 void hsc__lane_f64(const hsc__step *step, int64_t count, void *out, const void *a, const void *b);
 void hsc__lane_complex(
     const hsc__step *step, int64_t count, void *out, const void *a, const void *b);
-bool hsc__op_has_int(hsc_op op);
-bool hsc__op_has_real(hsc_op op);
-bool hsc__op_has_complex(hsc_op op);
 
 // ---- plans of scalar computations ---------------------------------------------------------------
 

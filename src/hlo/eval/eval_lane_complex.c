@@ -6,45 +6,6 @@
 
 #include "hlo/eval/eval_internal.h"
 
-bool hsc__op_has_complex(hsc_op op) {
-  switch (op) {
-    case HSC_OP_ABS:
-    case HSC_OP_ACOS:
-    case HSC_OP_ACOSH:
-    case HSC_OP_ADD:
-    case HSC_OP_ASIN:
-    case HSC_OP_ASINH:
-    case HSC_OP_ATAN2:
-    case HSC_OP_ATANH:
-    case HSC_OP_CBRT:
-    case HSC_OP_COMPARE:
-    case HSC_OP_COSH:
-    case HSC_OP_COSINE:
-    case HSC_OP_DIVIDE:
-    case HSC_OP_EXP:
-    case HSC_OP_EXPM1:
-    case HSC_OP_LOG:
-    case HSC_OP_LOG1P:
-    case HSC_OP_LOGISTIC:
-    case HSC_OP_MULTIPLY:
-    case HSC_OP_NEGATE:
-    case HSC_OP_POWER:
-    case HSC_OP_RSQRT:
-    case HSC_OP_SIGN:
-    case HSC_OP_SINE:
-    case HSC_OP_SINH:
-    case HSC_OP_SQRT:
-    case HSC_OP_SUBTRACT:
-    case HSC_OP_TAN:
-    case HSC_OP_TANH:
-    case HSC_OP_REAL:
-    case HSC_OP_IMAG:
-      return true;
-    default:
-      return false;
-  }
-}
-
 typedef double complex z128;
 static z128 make(double re, double im) {
   return __builtin_complex(re, im);

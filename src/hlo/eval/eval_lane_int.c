@@ -2,35 +2,6 @@
 // element type by hsc__step_run.
 #include "hlo/eval/eval_internal.h"
 
-bool hsc__op_has_int(hsc_op op) {
-  switch (op) {
-    case HSC_OP_ABS:
-    case HSC_OP_ADD:
-    case HSC_OP_AND:
-    case HSC_OP_CLZ:
-    case HSC_OP_COMPARE:
-    case HSC_OP_DIVIDE:
-    case HSC_OP_MAXIMUM:
-    case HSC_OP_MINIMUM:
-    case HSC_OP_MULTIPLY:
-    case HSC_OP_NEGATE:
-    case HSC_OP_NOT:
-    case HSC_OP_OR:
-    case HSC_OP_POPCNT:
-    case HSC_OP_POWER:
-    case HSC_OP_REMAINDER:
-    case HSC_OP_SHIFT_LEFT:
-    case HSC_OP_SHIFT_RIGHT_ARITH:
-    case HSC_OP_SHIFT_RIGHT_LOGICAL:
-    case HSC_OP_SIGN:
-    case HSC_OP_SUBTRACT:
-    case HSC_OP_XOR:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // x / 0 is -1 (all ones); the smallest by -1 wraps to itself.
 static int64_t divide_signed(int64_t a, int64_t b) {
   if (b == 0)

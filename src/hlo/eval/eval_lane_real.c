@@ -5,52 +5,6 @@
 
 #include "hlo/eval/eval_internal.h"
 
-bool hsc__op_has_real(hsc_op op) {
-  switch (op) {
-    case HSC_OP_ABS:
-    case HSC_OP_ACOS:
-    case HSC_OP_ACOSH:
-    case HSC_OP_ADD:
-    case HSC_OP_ASIN:
-    case HSC_OP_ASINH:
-    case HSC_OP_ATAN2:
-    case HSC_OP_ATANH:
-    case HSC_OP_CBRT:
-    case HSC_OP_CEIL:
-    case HSC_OP_COMPARE:
-    case HSC_OP_COSH:
-    case HSC_OP_COSINE:
-    case HSC_OP_DIVIDE:
-    case HSC_OP_ERF:
-    case HSC_OP_EXP:
-    case HSC_OP_EXPM1:
-    case HSC_OP_FLOOR:
-    case HSC_OP_IS_FINITE:
-    case HSC_OP_LOG:
-    case HSC_OP_LOG1P:
-    case HSC_OP_LOGISTIC:
-    case HSC_OP_MAXIMUM:
-    case HSC_OP_MINIMUM:
-    case HSC_OP_MULTIPLY:
-    case HSC_OP_NEGATE:
-    case HSC_OP_POWER:
-    case HSC_OP_REMAINDER:
-    case HSC_OP_ROUND_AFZ:
-    case HSC_OP_ROUND_EVEN:
-    case HSC_OP_RSQRT:
-    case HSC_OP_SIGN:
-    case HSC_OP_SINE:
-    case HSC_OP_SINH:
-    case HSC_OP_SQRT:
-    case HSC_OP_SUBTRACT:
-    case HSC_OP_TAN:
-    case HSC_OP_TANH:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // The order of -NaN < -inf < ... < -0 < +0 < ... < inf < NaN as a signed integer.
 static int64_t order_f32(float f) {
   int32_t bits;

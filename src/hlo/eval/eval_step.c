@@ -28,13 +28,13 @@ bool hsc__step_supported(const hsc_instr *instr, hsc_type operand_type) {
   switch (kind) {
     case HSC__I64:
     case HSC__U64:
-      return hsc__op_has_int(instr->op);
+      return (hsc_op_traits(instr->op) & HSC_TRAIT_INT) != 0;
     case HSC__F32:
     case HSC__F64:
-      return hsc__op_has_real(instr->op);
+      return (hsc_op_traits(instr->op) & HSC_TRAIT_REAL) != 0;
     case HSC__C64:
     case HSC__C128:
-      return hsc__op_has_complex(instr->op);
+      return (hsc_op_traits(instr->op) & HSC_TRAIT_COMPLEX) != 0;
     default:
       return false;
   }

@@ -196,6 +196,13 @@ typedef enum hsc_op_trait {
   HSC_TRAIT_COLLECTIVE = 1 << 5,
   HSC_TRAIT_ASYNC = 1 << 6,
   HSC_TRAIT_MOVES = 1 << 7,
+  HSC_TRAIT_ALIAS = 1 << 8,
+  HSC_TRAIT_COSTLY = 1 << 9,
+  HSC_TRAIT_INT = 1 << 10,
+  HSC_TRAIT_REAL = 1 << 11,
+  HSC_TRAIT_COMPLEX = 1 << 12,
+  HSC_TRAIT_ACCURACY = 1 << 13,
+  HSC_TRAIT_MONOTONE = 1 << 14,
 } hsc_op_trait;
 
 const char *hsc_op_text(hsc_op op);
@@ -658,6 +665,9 @@ void hsc_instr_move_before(hsc_instr *instr, hsc_instr *before);
 bool hsc_instr_is_dead(const hsc_instr *instr);
 // itself or something that it calls
 bool hsc_instr_has_effect(const hsc_instr *instr);
+// True when the result has the same bytes as the first operand (both dense and row-major), so that
+// it needs no code and no memory of its own.
+bool hsc_instr_is_alias(const hsc_instr *instr);
 // also through broadcast
 bool hsc_instr_is_scalar_constant(const hsc_instr *instr, double *out_value);
 // op, attributes, raw texts but metadata, called computations (by meaning)

@@ -170,12 +170,6 @@ static hsc_instr *rule_log(hsc_builder *b, hsc_instr *instr) {
                           hsc__uniform_constant(b, x->op == HSC_OP_SQRT ? 0.5 : -0.5, instr));
 }
 
-// Grows with its operand, everywhere, and NaN gives NaN.
-static bool is_monotone(hsc_op op) {
-  return op == HSC_OP_CBRT || op == HSC_OP_EXP || op == HSC_OP_EXPM1 || op == HSC_OP_TANH ||
-         op == HSC_OP_LOGISTIC || op == HSC_OP_ERF;
-}
-
 static hsc_instr *rule_maximum(hsc_builder *b, hsc_instr *instr) {
   hsc_instr *x = instr->operands[0];
   hsc_instr *y = instr->operands[1];
@@ -193,8 +187,8 @@ static hsc_instr *rule_maximum(hsc_builder *b, hsc_instr *instr) {
       return inner;
   }
   // max(f(A), f(B)) => f(max(A, B)) for an f that grows
-  if (is_float(instr) && x != y && x->op == y->op && is_monotone(x->op) && hsc__has_one_use(x) &&
-      hsc__has_one_use(y))
+  if (is_float(instr) && x != y && x->op == y->op && (hsc_op_traits(x->op) & HSC_TRAIT_MONOTONE) &&
+      hsc__has_one_use(x) && hsc__has_one_use(y))
     return hsc_build_clone(
         b, x, (hsc_instr *[]){hsc_build_binary(b, instr->op, x->operands[0], y->operands[0])});
   return NULL;

@@ -78,8 +78,7 @@ static bool can_consume(const hsc_instr *instr) {
 }
 
 bool hsc__is_costly_op(hsc_op op) {
-  return (hsc_op_traits(op) & HSC_TRAIT_TRANSCENDENTAL) || op == HSC_OP_DIVIDE ||
-         op == HSC_OP_REMAINDER;
+  return (hsc_op_traits(op) & (HSC_TRAIT_TRANSCENDENTAL | HSC_TRAIT_COSTLY)) != 0;
 }
 
 // Costs next to nothing to compute again for each reader, and reads no more memory than its own

@@ -35,20 +35,6 @@ typedef struct table {
   bool root_done;       // the root has its copies: two loops may share a body
 } table;
 
-static bool renames(const hsc_instr *instr) {
-  switch (instr->op) {
-    case HSC_OP_RESHAPE:
-    case HSC_OP_OPT_BARRIER:
-    case HSC_OP_ADD_DEPENDENCY:
-    case HSC_OP_DOMAIN:
-      return true;
-    case HSC_OP_BITCAST:
-      return hsc_shape_bytes(&instr->shape) == hsc_shape_bytes(&instr->operands[0]->shape);
-    default:
-      return false;
-  }
-}
-
 static int32_t add_value(table *t, value v) {
   if (t->value_count == t->capacity) {
     t->capacity = t->capacity ? 2 * t->capacity : 64;
@@ -83,7 +69,7 @@ static hsc_status *add_instr(table *t, hsc_instr *instr, int32_t *parameter_leaf
     memcpy(own, t->leaves[instr->operands[0]->index] + at, sizeof *own * (size_t)count);
     return NULL;
   }
-  if (renames(instr)) {
+  if (hsc_instr_is_alias(instr)) {
     memcpy(own, t->leaves[instr->operands[0]->index], sizeof *own * (size_t)count);
     return NULL;
   }

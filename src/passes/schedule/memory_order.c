@@ -1,23 +1,16 @@
 // memory_order.c - see memory_order.h.
 #include "passes/schedule/memory_order.h"
 
-static bool renames(const hsc_instr *instr) {
-  switch (instr->op) {
-    case HSC_OP_TUPLE:
-    case HSC_OP_GET_TUPLE_ELEMENT:
-    case HSC_OP_RESHAPE:
-    case HSC_OP_BITCAST:
-    case HSC_OP_COPY:
-    case HSC_OP_OPT_BARRIER:
-    case HSC_OP_WHILE:
-      return true;
-    default:
-      return false;
-  }
+// What needs no memory of its own on top of its operands'. A copy is counted as none: copy
+// insertion adds and removes them after scheduling. A loop's result is its carried state.
+static bool is_view(const hsc_instr *instr) {
+  return hsc_instr_is_alias(instr) || instr->op == HSC_OP_BITCAST || instr->op == HSC_OP_TUPLE ||
+         instr->op == HSC_OP_GET_TUPLE_ELEMENT || instr->op == HSC_OP_COPY ||
+         instr->op == HSC_OP_WHILE;
 }
 
 static int64_t bytes_of(const hsc_instr *instr) {
-  if (renames(instr) || instr->op == HSC_OP_PARAMETER || instr->op == HSC_OP_CONSTANT)
+  if (is_view(instr) || instr->op == HSC_OP_PARAMETER || instr->op == HSC_OP_CONSTANT)
     return 0;
   int64_t bytes = 0;
   for (int l = 0; l < hsc_shape_leaf_count(&instr->shape); l++) {
@@ -51,7 +44,7 @@ hsc_status *hsc__memory_order_make(hsc_computation *computation,
     int32_t wanted = 1;
     const hsc_instr *inner = instr->op == HSC_OP_GET_TUPLE_ELEMENT ? instr->operands[0] : NULL;
     bool element = inner && inner->op == HSC_OP_TUPLE;
-    if (renames(instr) && !element)
+    if (is_view(instr) && !element)
       for (int o = 0; o < instr->operand_count; o++)
         wanted +=
             m->first_root[instr->operands[o]->index + 1] - m->first_root[instr->operands[o]->index];
@@ -66,7 +59,7 @@ hsc_status *hsc__memory_order_make(hsc_computation *computation,
       memcpy(more, m->roots, sizeof *more * (size_t)used);
       m->roots = more;
     }
-    if (!renames(instr)) {
+    if (!is_view(instr)) {
       m->roots[used++] = i;
     } else {
       for (int o = 0; o < (element ? 1 : instr->operand_count); o++) {

@@ -2,11 +2,11 @@
 // a given order.
 //
 // An estimate by the rules of a computation's own instructions: each computes values that live
-// until their last reader has run; instructions that only rename bytes (tuple, get-tuple-element,
-// reshape, bitcast, copy) keep what they name alive; a loop's state is the one that it is given;
-// parameters and constants count for nothing, as they are there anyway; what is returned lives to
-// the end. Called computations are not looked into.
-// Source: xla/service/heap_simulator (MinimumMemoryForComputation), xla/hlo/analysis/hlo_ordering.
+// until their last reader has run; instructions that need no memory of their own (tuple,
+// get-tuple-element, reshape, bitcast, copy) keep what they name alive; a loop's state is the one
+// that it is given; parameters and constants count for nothing, as they are there anyway; what is
+// returned lives to the end. Called computations are not looked into. Source:
+// xla/service/heap_simulator (MinimumMemoryForComputation), xla/hlo/analysis/hlo_ordering.
 #pragma once
 
 #include "passes/manager/passes_internal.h"
@@ -15,7 +15,7 @@ typedef struct hsc_memory_order {
   hsc_computation *computation;
   int32_t count;
   hsc_instr **instrs;  // [count] in program order; instr->index is its number here
-  int64_t *bytes;      // [count] that it computes; 0 for those that rename
+  int64_t *bytes;      // [count] that it computes; 0 for views
   // values that a read of instruction i reads: roots[first_root[i] .. first_root[i + 1])
   int32_t *first_root, *roots;
 } hsc_memory_order;

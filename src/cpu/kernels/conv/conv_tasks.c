@@ -212,12 +212,12 @@ static int64_t phase_taps(const hsc_convolution *c, const phase *p) {
 
 // ---- tasks --------------------------------------------------------------------------------------
 
-typedef struct place {  // what a task does
+typedef struct position {  // what a task does
   int64_t group, phase, part, m0, m, n0, n;
-} place;
+} position;
 
-static place place_of(const hsc_convolution *c, int64_t task, int64_t phase_rows) {
-  place at;
+static position position_of(const hsc_convolution *c, int64_t task, int64_t phase_rows) {
+  position at;
   at.n0 = task % c->n_parts * c->n_task;
   task /= c->n_parts;
   at.m0 = task % c->m_parts * c->m_task;

@@ -3,7 +3,7 @@
 // A dot-general is brought to   C[batch][m][n] = sum over k of A[batch][m][k] * B[batch][k][n]
 //      with strides for A and B and C dense.
 // An operand whose dimensions do not fold into that (or whose type is not the type that is computed
-// in) is first copied into the scratch place. The product is cut into tasks (batch, rows, columns)
+// in) is first copied into the scratch slot. The product is cut into tasks (batch, rows, columns)
 // that the device's threads claim one by one; each task runs on one thread.
 #pragma once
 

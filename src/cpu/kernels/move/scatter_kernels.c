@@ -2,22 +2,22 @@
 #include "cpu/kernels/move/scatter_kernels.h"
 #include "cpu/kernels/kernel_vectors.h"
 
-static void places(const int32_t *from,
-                   int64_t stride,
-                   int64_t count,
-                   int64_t limit,
-                   int64_t target_stride,
-                   int64_t *out_offsets) {
+static void indices(const int32_t *from,
+                    int64_t stride,
+                    int64_t count,
+                    int64_t limit,
+                    int64_t target_stride,
+                    int64_t *out_offsets) {
   if (stride == 1) {
     for (int64_t i = 0; i < count; i++) {
-      int64_t place = from[i];
-      out_offsets[i] = place >= 0 && place <= limit ? place * target_stride : -1;
+      int64_t index = from[i];
+      out_offsets[i] = index >= 0 && index <= limit ? index * target_stride : -1;
     }
     return;
   }
   for (int64_t i = 0; i < count; i++) {
-    int64_t place = from[i * stride];
-    out_offsets[i] = place >= 0 && place <= limit ? place * target_stride : -1;
+    int64_t index = from[i * stride];
+    out_offsets[i] = index >= 0 && index <= limit ? index * target_stride : -1;
   }
 }
 
@@ -68,7 +68,7 @@ EACH_TYPE(FUNCTIONS)
 #define MIN_ROW(ID, NAME, TYPE, SUM) [HSC_TYPE_##ID] = NAME##_MIN,
 extern const hsc_scatter_kernels CONCAT(hsc_scatter_kernels_, HSC_ISA);
 const hsc_scatter_kernels CONCAT(hsc_scatter_kernels_, HSC_ISA) = {
-    .places = places,
+    .indices = indices,
     .functions = {[HSC_SCATTER_SET] = {EACH_TYPE(SET_ROW)},
                   [HSC_SCATTER_ADD] = {EACH_TYPE(ADD_ROW)},
                   [HSC_SCATTER_MAX] = {EACH_TYPE(MAX_ROW)},

@@ -1,8 +1,8 @@
 // scatter_kernels.h - updates combined into an array at given offsets, by the combiners that nearly
 // all scatters have.
 //
-// Updates are taken in their order, so that what meets at one place meets in one order, on every
-// machine and thread count. Compiled once per instruction set.
+// Updates are applied in their order, so that the sum of one element is rounded alike on every
+// machine and with every thread count. Compiled once per instruction set.
 #pragma once
 
 #include "cpu/core/isa.h"
@@ -26,14 +26,14 @@ typedef void (*hsc_scatter_function)(void *out,
                                      int64_t count,
                                      int64_t run);
 typedef struct hsc_scatter_kernels {
-  // offsets of updates whose places are one s32 each, stride elements apart: place times
+  // offsets of updates whose indices are one s32 each, stride elements apart: index times
   // target_stride, -1 where it is not in [0, limit]
-  void (*places)(const int32_t *from,
-                 int64_t stride,
-                 int64_t count,
-                 int64_t limit,
-                 int64_t target_stride,
-                 int64_t *out_offsets);
+  void (*indices)(const int32_t *from,
+                  int64_t stride,
+                  int64_t count,
+                  int64_t limit,
+                  int64_t target_stride,
+                  int64_t *out_offsets);
   hsc_scatter_function functions[HSC_SCATTER_OP_COUNT][HSC_TYPE_COUNT];  // NULL = not there
 } hsc_scatter_kernels;
 

@@ -1,12 +1,12 @@
-// place.c - storage sets and places (see plan.h).
+// buffer_assignment.c - storage sets and slots (see plan.h).
 //
 // Every value is live from its definition to its last use (both positions included); a value that
 // is used inside a loop but defined before it is live to the loop's end. Two storage sets may
 // become one when no live interval of the one meets an interval of the other, except where one ends
 // at the very step that defines the other and that step may overwrite that operand in place.
 //
-// Sets are merged in order of what it saves: what a loop body computes with the carried place (else
-// a copy per trip), the initial value with the carried place, branch results with the
+// Sets are merged in order of what it saves: what a loop body computes with the carried slot (else
+// a copy per trip), the initial value with the carried slot, branch results with the
 // conditional's, results with the program's outputs, then operands with in-place results. Then sets
 // get offsets in the temporary block, the largest first, each at the lowest offset that is free
 // over all of its intervals.
@@ -111,7 +111,7 @@ static bool try_share(hsc_cpu_plan *plan, int32_t a, int32_t b) {
   return true;
 }
 
-// Keeps the place of `value` reserved at `position`, where a copy writes it.
+// Keeps the slot of `value` reserved at `position`, where a copy writes it.
 static hsc_status *hold(hsc_cpu_plan *plan, int32_t value, int32_t position) {
   HSC_TRY(hsc__cpu_plan_reserve(plan, 1));
   int32_t number =
@@ -200,7 +200,7 @@ static void share_in_place(hsc_cpu_plan *plan, const hsc_cpu_block *block) {
   }
 }
 
-// ---- places -------------------------------------------------------------------------------------
+// ---- slots --------------------------------------------------------------------------------------
 
 typedef struct placed {
   int32_t set;
@@ -307,7 +307,7 @@ static int32_t hold_count(const hsc_cpu_plan *plan, const hsc_cpu_block *block) 
   return count;
 }
 
-hsc_status *hsc_cpu_plan_place(hsc_cpu_plan *plan) {
+hsc_status *hsc_cpu_plan_assign(hsc_cpu_plan *plan) {
   HSC_TRY(add_scratch(plan, &plan->main));
   extend_lives(plan);
   // Sets are numbered like values; holds that are added below join existing sets, so room for them
